@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * libmigrate: what a file server's module (a "door") needs to serve a migrating volume.
+ *
+ * A volume is one directory tree bound to an old server.  Unfinished objects carry a stub record;
+ * a door looks at an object's state, asks the retriever to make what is missing present, and
+ * brackets the changes that clients make to unfinished objects.  DESIGN words are used throughout.
+ *
+ * Units: offsets and lengths in bytes, times in nanoseconds since the epoch unless a struct
+ * timespec. Errors: functions return 0 or -errno out of the set below.  Nothing here prints,
+ * aborts, changes process-wide state (signals, umask, cwd, locale) or leaves the C library.
+ *
+ *   -EAGAIN     not yet: answer JUKEBOX / DELAY, the work goes on or waits for the old server
+ *   -ECONNRESET the retriever went away while a bracket was open: do the whole bracket again
+ *   -EREMOTEIO  the old server's answer for this object is an error; it stays unfinished
+ *   -ESTALE     the object changed on the old server since its stub was made, or is gone there
+ *   -EBADMSG    the record is damaged: never treat the object as whole
+ *   -ENOENT     (name requests) the old server has no such name
+ *   -ECANCELED  the request was cancelled or the volume closed
+ *   -EPROTO     the retriever speaks another version
+ *   -ENOSPC, -EDQUOT, -EROFS, -EIO, -ENOMEM, -EMFILE   of this machine
+ *
+ * Threads: every function may be called from any thread.  Replies arrive in
+ * migrate_volume_dispatch(), which one thread of the host (or its event loop) runs.
+ */
+#ifndef MIGRATE_H
+#define MIGRATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- state of an object -------------------------------------------------------------------- */
+
+enum migrate_state {
+	MIGRATE_NORMAL = 0,   /* no record: whole, for ever (I1) */
+	MIGRATE_DUMMY = 1,    /* attributes still to be fetched; never to be shown to a client */
+	MIGRATE_PARTIAL = 2,  /* attributes whole, some data missing */
+	MIGRATE_UNFILLED = 3, /* directory: not all entries are here */
+	MIGRATE_FILLED = 4,   /* directory: all entries are here, not all below is normal */
+};
+
+/* What a door may know of one object.  A copy of what the record said when it was loaded: it can
+ * only be behind (I2). */
+struct migrate_stub {
+	enum migrate_state state;
+	int error;		      /* positive errno of the last failed attempt, or 0 */
+	uint64_t size;		      /* bytes, on the old server */
+	struct timespec mtime, ctime; /* to be shown instead of the inode's; see show_times */
+	bool show_times;	/* false for a filled directory that a client has changed since */
+	uint64_t missing_bytes; /* to be added to the space the inode uses */
+	struct migrate_extents
+		*ranges; /* private: ask migrate_stub_present() and _next_missing() */
+};
+
+/*
+ * Loads the state of an open object.  fd: any descriptor of it, O_PATH too; stays the caller's.
+ * Costs one system call for a normal object, a few for a stub.  0, -EBADMSG, -EIO, -ENOMEM.
+ * Clear *stub afterwards whatever was returned.
+ */
+int migrate_stub_load(int fd, struct migrate_stub *stub);
+void migrate_stub_clear(struct migrate_stub *stub);
+/* Whether no byte of [offset, offset + length) is missing; always true for a normal object. */
+bool migrate_stub_present(const struct migrate_stub *stub, uint64_t offset, uint64_t length);
+/* The first missing range that ends beyond offset; false when there is none. */
+bool migrate_stub_next_missing(const struct migrate_stub *stub, uint64_t offset, uint64_t *start,
+			       uint64_t *end);
+
+/* The directory at a volume's root that doors hide from clients in every lookup and listing. */
+#define MIGRATE_PRIVATE_DIR ".migrate"
+
+/* ---- a volume ------------------------------------------------------------------------------ */
+
+struct migrate_volume;
+
+enum migrate_role { MIGRATE_ROLE_DOOR = 1, MIGRATE_ROLE_CRAWLER = 2, MIGRATE_ROLE_CONTROL = 3 };
+
+#define MIGRATE_SOCKET_DIR "/run/quickmigrate"
+
+/*
+ * Makes the client side of a volume; connects later, in migrate_volume_dispatch(), and again
+ * whenever the connection is lost, so a retriever that is not there yet is no error.  name: the
+ * [volume NAME] of the configuration.  socket_path: NULL for MIGRATE_SOCKET_DIR/NAME.sock.
+ * The process must be root when it connects (the retriever checks SO_PEERCRED).
+ */
+int migrate_volume_new(const char *name, const char *socket_path, enum migrate_role role,
+		       struct migrate_volume **volume);
+/* Completes everything outstanding with -ECANCELED (in the caller's thread) and frees. */
+void migrate_volume_free(struct migrate_volume *volume);
+
+/* For an event loop: poll this descriptor for reading; it stays the same for the volume's life
+ * (an epoll descriptor). */
+int migrate_volume_fd(const struct migrate_volume *volume);
+/*
+ * Waits up to timeout_ms (-1: for ever, 0: not at all) for something to do, does it, and calls the
+ * callbacks of finished requests in this thread, holding no lock.  One thread at a time.
+ * 0, or -EPROTO (final until the retriever is replaced; requests complete with -EAGAIN meanwhile).
+ */
+int migrate_volume_dispatch(struct migrate_volume *volume, int timeout_ms);
+/* Makes a dispatch in another thread return. */
+void migrate_volume_wake(struct migrate_volume *volume);
+/* Whether the retriever is connected and has said hello. */
+bool migrate_volume_connected(const struct migrate_volume *volume);
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+/*
+ * All requests are asynchronous.  done is called exactly once, from migrate_volume_dispatch() (or
+ * from migrate_volume_free()), never from within the call that made the request.  status: 0 or
+ * -errno as above.  A descriptor given to a request stays the caller's and must stay open until
+ * done is called.  The return value names the request for migrate_cancel(); 0 with errno set
+ * (ENOMEM, EINVAL) when nothing was started and done will not be called.
+ *
+ * Requests made while the retriever is away wait for it, and are sent again when the connection was
+ * lost; only brackets complete with -ECONNRESET then.
+ */
+typedef void (*migrate_done_fn)(void *arg, int status);
+
+enum {
+	MIGRATE_BACKGROUND = 1 << 0, /* behind every demand; for crawlers */
+	MIGRATE_DATA = 1 << 1,	     /* migrate_fill_directory: the files' data as well */
+};
+
+/* Done when no byte of [offset, offset + length) is missing any more.  length 0 and
+ * UINT64_MAX are allowed (nothing; to the end).  The range may be read without looking at the
+ * record again. */
+uint64_t migrate_fetch_range(struct migrate_volume *volume, int fd, uint64_t offset,
+			     uint64_t length, unsigned flags, migrate_done_fn done, void *arg);
+
+/* Done when name in the unfilled directory fd is there with its attributes, or -ENOENT.  Name:
+ * 1..255 bytes. Also starts the directory's fill. */
+uint64_t migrate_fetch_name(struct migrate_volume *volume, int fd, const char *name, unsigned flags,
+			    migrate_done_fn done, void *arg);
+
+/* Done when the directory fd is filled (or normal).  With MIGRATE_DATA: when the data of every
+ * file in it is here too; then failures of single files do not fail the request, they are
+ * listed. */
+uint64_t migrate_fill_directory(struct migrate_volume *volume, int fd, unsigned flags,
+				migrate_done_fn done, void *arg);
+
+/* For the crawler: everything below the filled directory fd has been handed out; drop its record
+ * if every entry is normal by now.  -EAGAIN: something is left below. */
+uint64_t migrate_finish_directory(struct migrate_volume *volume, int fd, migrate_done_fn done,
+				  void *arg);
+
+enum migrate_change {
+	MIGRATE_WRITE = 1,    /* data at [offset, offset + length) is written; may raise the size */
+	MIGRATE_TRUNCATE = 2, /* the size becomes offset (down or up) */
+	MIGRATE_PUNCH = 3,    /* [offset, offset + length) becomes zeros, as a hole or not */
+	MIGRATE_ATTRIBUTES = 4, /* mode, owner, times, xattrs; ALLOCATE (with offset + length) */
+	MIGRATE_PLACE = 5, /* fd, not normal, gets a name in the directory dir_fd: rename, link */
+};
+
+/*
+ * Brackets.  A change to an object that is not normal is made between begin's done and end:
+ *
+ *     again:
+ *     migrate_begin(..., &done)         done(0): no fill writes to the object now
+ *     make the change
+ *     migrate_end(..., changed, ...)    done(0): the record knows of it
+ *     if (status == -ECONNRESET) goto again;
+ *
+ * From either call -ECONNRESET means that the retriever went away: make the change again, from
+ * begin on; it may have been half undone by a fill meanwhile.  After any other error of begin there
+ * is no bracket.  Only the end of a bracket may be followed by an answer to the client.  Never wait
+ * for anything of this volume between begin and end.
+ *
+ * MIGRATE_PLACE takes the destination directory in dir_fd (-1 otherwise); it makes that directory
+ * and its ancestors unfinished first (I5).
+ */
+uint64_t migrate_begin(struct migrate_volume *volume, int fd, int dir_fd,
+		       enum migrate_change change, uint64_t offset, uint64_t length,
+		       migrate_done_fn done, void *arg);
+/*
+ * begun: what migrate_begin() returned.  changed: whether the change was made (in part counts:
+ * give what was changed in offset and length); false leaves the missing set as it was.  durable:
+ * the change, and everything a client changed in this object before, is on stable storage together
+ * with its record when done is called (for stable writes).
+ */
+uint64_t migrate_end(struct migrate_volume *volume, uint64_t begun, bool changed, bool durable,
+		     uint64_t offset, uint64_t length, migrate_done_fn done, void *arg);
+
+/* Done when everything that was written to the object and its record are on stable storage: data,
+ * then the record (COMMIT, fsync, SMB flush). */
+uint64_t migrate_sync(struct migrate_volume *volume, int fd, migrate_done_fn done, void *arg);
+
+/* The request's done is called with -ECANCELED, soon, unless it is finished already.  The work
+ * itself may go on.  A bracket that is open is not cancelled: end it. */
+void migrate_cancel(struct migrate_volume *volume, uint64_t request);
+
+/* ---- waiting, for hosts that must answer in the calling thread ------------------------------- */
+
+/*
+ * A place to wait for one request while another thread dispatches.  Pass migrate_waiter_done and
+ * the waiter; then migrate_waiter_wait().  The waiter lives on the heap, because the reply may come
+ * after the wait was given up: it frees itself when both sides are through.
+ */
+struct migrate_waiter;
+struct migrate_waiter *migrate_waiter_new(void);
+void migrate_waiter_done(void *waiter, int status);
+/* For a request that could not be started. */
+void migrate_waiter_abandon(struct migrate_waiter *waiter);
+/*
+ * Waits until CLOCK_MONOTONIC deadline (NULL: for ever) and gives the waiter up.  Returns the
+ * request's status, or -EAGAIN when the deadline came first: then fd, if not negative, is closed
+ * when the request is done at last (the request still needs it); otherwise it is closed at once.
+ */
+int migrate_waiter_wait(struct migrate_waiter *waiter, const struct timespec *deadline, int fd);
+
+/* ---- control (migratectl) -------------------------------------------------------------------- */
+
+/* text: the retriever's answer, NUL-terminated, valid during the call only; "" on error. */
+typedef void (*migrate_text_fn)(void *arg, int status, const char *text);
+/* command: words separated by spaces, see retriever/control.h.  At most 4 KiB. */
+uint64_t migrate_control(struct migrate_volume *volume, const char *command, migrate_text_fn done,
+			 void *arg);
+
+/* ---- facts from the retriever, valid once connected ------------------------------------------ */
+
+/* Milliseconds a door waits before it answers JUKEBOX / DELAY.  500 until connected. */
+unsigned migrate_volume_hold_ms(const struct migrate_volume *volume);
+/* Whether the retriever said that the volume is finished (the root is normal). */
+bool migrate_volume_finished(const struct migrate_volume *volume);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * The stub record: the value of the extended attribute security.migrate of an unfinished object
+ * (DESIGN section 4).  Read by everybody, written by the retriever alone.
+ *
+ * Layout, little-endian, version 1; "varint" is unsigned LEB128 of at most 10 bytes:
+ *
+ *   u8  version (1)          u8  state (enum migrate_state, never NORMAL)
+ *   u16 flags (MIGRATE_REC_*; an unknown bit is an error)
+ *   u8  binding type   u8 binding length (1..64)   bytes: the kernel's own file handle of the
+ *       inode (name_to_handle_at(2)), which is its number and generation
+ *   varint fileid            the object's fileid on the old server
+ *   varint size              bytes, as the old server had it when the object was created here
+ *   i64 mtime, i64 ctime     nanoseconds since the epoch, likewise
+ *   [SHOWN_MTIME] i64        mtime to show and to restore, where a client changed it
+ *   [SHOWN_CTIME] i64        ctime to show, where a client changed it
+ *   [HANDLE]      u8 length (1..128), bytes: the old server's handle
+ *   [HANDLE_DIFF] u8 template, u8 offset, u8 length, bytes: the handle, as the template with
+ *                 `length` bytes at `offset` replaced
+ *   [PATH]        varint length (1..3000), bytes: path below the source's root, no leading slash
+ *   [ERROR]       u8 errno: why the last attempt failed
+ *   [EXTENTS]     varint n (0..MIGRATE_REC_MAX_EXTENTS), n times varint gap, varint length:
+ *                 the missing set; without this flag all of [0, size) is missing (PARTIAL, DUMMY)
+ *   [DIRTY]       16 bytes boot id, then a set as above: ranges of the missing set that a client
+ *                 has written and that are not known to be durable.  In the same boot they count
+ *                 as present; in another one as missing.
+ *   u32 crc32c of everything before it
+ *
+ * What may crash where: a kill loses nothing because ranges a client wrote are in DIRTY before
+ * the client is answered; a power cut brings back the old bytes of what was not yet acknowledged
+ * as durable, because only durable ranges leave EXTENTS (I3, I7).
+ */
+#ifndef MIGRATE_RECORD_H
+#define MIGRATE_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "extents.h"
+#include "migrate.h"
+
+#define MIGRATE_XATTR		"security.migrate"
+#define MIGRATE_REC_VERSION	1
+#define MIGRATE_REC_MAX		4000 /* bytes of value; ext4 has one block for all xattrs */
+#define MIGRATE_REC_MAX_EXTENTS 128
+#define MIGRATE_REC_MAX_PATH	3000
+#define MIGRATE_HANDLE_MAX	128 /* NFSv4 (RFC 7530 section 2.2.2): 128; NFSv3: 64 */
+#define MIGRATE_BINDING_MAX	64
+
+enum {
+	MIGRATE_REC_EXTENTS = 1 << 0,
+	MIGRATE_REC_SHOWN_MTIME = 1 << 1,
+	MIGRATE_REC_SHOWN_CTIME = 1 << 2,
+	MIGRATE_REC_HANDLE = 1 << 3,
+	MIGRATE_REC_HANDLE_DIFF = 1 << 4,
+	MIGRATE_REC_PATH = 1 << 5,
+	MIGRATE_REC_ERROR = 1 << 6,
+	MIGRATE_REC_DIRTY = 1 << 7,
+	MIGRATE_REC_CLIENT = 1 << 8,   /* a client has changed attributes: creation is not redone */
+	MIGRATE_REC_RETURNED = 1 << 9, /* directory: was normal, unfinished things were moved in */
+};
+
+/* What binds a record to its inode (I9). */
+struct migrate_binding {
+	uint8_t type;
+	uint8_t len;
+	uint8_t bytes[MIGRATE_BINDING_MAX];
+};
+
+/* The object's kernel handle; fd may be O_PATH.  With a non-empty name: that name below fd, not
+ * followed.  0, or -errno of name_to_handle_at. */
+int migrate_binding_get(int fd, const char *name, struct migrate_binding *out);
+bool migrate_binding_equal(const struct migrate_binding *a, const struct migrate_binding *b);
+
+struct migrate_record {
+	enum migrate_state state;
+	uint16_t flags; /* set by the owner for CLIENT and RETURNED; others follow the fields */
+	struct migrate_binding binding;
+	uint64_t fileid;
+	uint64_t size;
+	int64_t mtime, ctime;		  /* the old server's, at creation */
+	int64_t shown_mtime, shown_ctime; /* valid with their flag; use migrate_record_mtime() */
+	uint8_t handle_len;		  /* with MIGRATE_REC_HANDLE */
+	uint8_t handle[MIGRATE_HANDLE_MAX];
+	uint8_t diff_template, diff_offset, diff_len; /* with HANDLE_DIFF; bytes in handle[] */
+	char *path;				      /* heap, NUL-terminated, or NULL */
+	uint8_t error;				      /* errno, 0: none */
+	struct migrate_extents missing;		      /* always explicit here, clipped to nothing */
+	struct migrate_extents dirty;		      /* subset of missing */
+	uint8_t boot[16];			      /* of dirty */
+};
+
+void migrate_record_clear(struct migrate_record *rec);
+
+/*
+ * Encodes into buf.  Returns the length, or -ENOSPC (does not fit: the caller shrinks the missing
+ * set or the path), -EINVAL (a field out of its range).
+ */
+ssize_t migrate_record_encode(const struct migrate_record *rec, uint8_t *buf, size_t size);
+
+/*
+ * Decodes; never trusts.  0 and *rec filled (clear it after), or -EBADMSG: damaged, truncated, of
+ * an unknown version, or not in canonical form; -ENOMEM.  Does not look at the inode.
+ */
+int migrate_record_decode(const uint8_t *buf, size_t len, struct migrate_record *rec);
+
+/*
+ * Loads the record of an open object.  1 and *rec filled; 0 when there is none (normal); -EBADMSG
+ * as above; else -errno.  fd may be O_PATH (then /proc/self/fd is used).  Checks the binding: a
+ * record copied to another inode is void, and 0 is returned for it (I9).  Missing ranges beyond the
+ * inode's size are dropped from *rec; dirty ranges of another boot are emptied (so count as
+ * missing).
+ */
+int migrate_record_load(int fd, struct migrate_record *rec);
+
+/* Writes / removes the xattr.  Retriever only.  fd must not be O_PATH.  0 or -errno. */
+int migrate_record_store(int fd, const struct migrate_record *rec);
+int migrate_record_drop(int fd);
+
+int64_t migrate_record_mtime(const struct migrate_record *rec);
+int64_t migrate_record_ctime(const struct migrate_record *rec);
+
+/* The kernel's boot id (/proc/sys/kernel/random/boot_id); read once per process. */
+const uint8_t *migrate_boot_id(void);
+
+static inline int64_t migrate_ns(struct timespec ts)
+{
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+struct timespec migrate_timespec(int64_t ns); /* tv_nsec always in 0..999999999 */
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The commands of MIGRATE_OP_CONTROL: what migratectl says, and what the retriever answers, as
+ * key-file text (GKeyFile).  A refused command has a negative status and the text is one line that
+ * says why and what to do.
+ *
+ *   attach             binds the empty directory `root` to the source: one round trip, no scan
+ *   status             [volume] name root source state=unattached|migrating|whole|finished
+ *                      [counters] directories-found directories-whole files-found files-whole
+ *                        bytes-found bytes-whole bytes-fetched errors unfilled-directories
+ * exact=true|false [now] files-per-second bytes-per-second demand-waiting background-waiting
+ *                        source-away-seconds paused=true|false bandwidth crawlers
+ *                      [namespace] complete=true|false  (every directory is filled: the totals are
+ *                        final and a remaining time can be told)
+ *   settings           [settings] root hold-ms crawler-workers crawler-order=namespace-first|...
+ *                        paused
+ *   errors START       [errors] total next (-1: no more); [error N] path reason errno, N from START
+ *   retry              forgets all failures, so that the crawler and clients try again
+ *   throttle BYTES     background bytes per second, 0: no limit; until the retriever restarts
+ *   pause, resume      background work; demand goes on
+ *   verify             walks the whole new tree: [verify] objects unfinished first-unfinished;
+ *                      sets the counters right
+ *   finalize           verify; refuses while anything is unfinished; removes .migrate/ and what
+ *                      is left of ours
+ *
+ * All numbers are decimal, sizes in bytes.  state: unattached: no record at the root and no
+ * .migrate/; whole: every object is normal, .migrate/ is still there; finished: like unattached,
+ * but the root is not empty (what finalize leaves).
+ */
+#ifndef CONTROL_H
+#define CONTROL_H
+
+struct retriever;
+struct peer;
+
+/* Runs a command and answers it, now or later.  Main thread. */
+void control_command(struct retriever *retriever, struct peer *peer, uint64_t id,
+		     const char *command);
+
+#endif
