@@ -1,6 +1,6 @@
 # Warnings are errors unless -DWERROR=OFF.
 option(WERROR "Treat warnings as errors" ON)
-add_compile_options(-Wall -Wextra -Wshadow=local -Wvla -Wpointer-arith -Wstrict-prototypes
+add_compile_options(-Wall -Wextra $<$<C_COMPILER_ID:GNU>:-Wshadow=local> -Wvla -Wpointer-arith -Wstrict-prototypes
                     -Wmissing-prototypes -Wformat=2 -Wno-unused-parameter
                     -Wno-missing-field-initializers)
 if(WERROR)

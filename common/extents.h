@@ -30,13 +30,14 @@ struct migrate_extents {
 	}
 
 void migrate_extents_clear(struct migrate_extents *set); /* empties and frees */
+/* to: an initialised set, as in all functions here */
 int migrate_extents_copy(struct migrate_extents *to, const struct migrate_extents *from);
 /* start >= end is the empty range: a no-op */
 int migrate_extents_add(struct migrate_extents *set, uint64_t start, uint64_t end);
 int migrate_extents_remove(struct migrate_extents *set, uint64_t start, uint64_t end);
 int migrate_extents_add_all(struct migrate_extents *set, const struct migrate_extents *other);
 int migrate_extents_remove_all(struct migrate_extents *set, const struct migrate_extents *other);
-/* out = a AND [start, end); out may not be a */
+/* out = a AND [start, end); out, an initialised set, may not be a */
 int migrate_extents_intersect(const struct migrate_extents *a, uint64_t start, uint64_t end,
 			      struct migrate_extents *out);
 /* Removes everything at and beyond size.  Never fails. */

@@ -4,7 +4,7 @@
  * socket, little-endian, at most MIGRATE_FRAME_MAX bytes, objects as descriptors (SCM_RIGHTS).
  *
  *   u32 magic "QMG1"  u16 version  u16 op  u64 id  i32 status  u32 flags
- *   u64 offset  u64 length  u64 ref  u32 change  u32 text length   text
+ *   u64 offset  u64 length  u64 ref  u32 change  u32 text length  u64 zero   text
  *
  * Requests: status 0.  A reply has op | MIGRATE_OP_REPLY, the request's id, and its status (0 or
  * -errno of migrate.h).  Replies come in any order.  Unused fields are zero.

@@ -17,7 +17,8 @@
  *   [HANDLE]      u8 length (1..128), bytes: the old server's handle
  *   [HANDLE_DIFF] u8 template, u8 offset, u8 length, bytes: the handle, as the template with
  *                 `length` bytes at `offset` replaced
- *   [PATH]        varint length (1..3000), bytes: path below the source's root, no leading slash
+ *   [PATH]        varint length (0..3000), bytes: path below the source's root, no leading slash,
+ *                 "" for the root itself
  *   [ERROR]       u8 errno: why the last attempt failed
  *   [EXTENTS]     varint n (0..MIGRATE_REC_MAX_EXTENTS), n times varint gap, varint length:
  *                 the missing set; without this flag all of [0, size) is missing (PARTIAL, DUMMY)
@@ -75,7 +76,9 @@ bool migrate_binding_equal(const struct migrate_binding *a, const struct migrate
 
 struct migrate_record {
 	enum migrate_state state;
-	uint16_t flags; /* set by the owner for CLIENT and RETURNED; others follow the fields */
+	/* The owner sets CLIENT, RETURNED, SHOWN_* and HANDLE_DIFF; the others follow the fields
+	 * when a record is encoded, and handle_len > 0 overrules HANDLE_DIFF. */
+	uint16_t flags;
 	struct migrate_binding binding;
 	uint64_t fileid;
 	uint64_t size;
@@ -86,7 +89,7 @@ struct migrate_record {
 	uint8_t diff_template, diff_offset, diff_len; /* with HANDLE_DIFF; bytes in handle[] */
 	char *path;				      /* heap, NUL-terminated, or NULL */
 	uint8_t error;				      /* errno, 0: none */
-	struct migrate_extents missing;		      /* always explicit here, clipped to nothing */
+	struct migrate_extents missing;		      /* always explicit here; in [0, size) */
 	struct migrate_extents dirty;		      /* subset of missing */
 	uint8_t boot[16];			      /* of dirty */
 };
@@ -124,9 +127,15 @@ int64_t migrate_record_ctime(const struct migrate_record *rec);
 /* The kernel's boot id (/proc/sys/kernel/random/boot_id); read once per process. */
 const uint8_t *migrate_boot_id(void);
 
+/* Times beyond 64 bits of nanoseconds (years 1677 and 2262) become the last one there is. */
 static inline int64_t migrate_ns(struct timespec ts)
 {
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+	int64_t ns;
+
+	if (__builtin_mul_overflow((int64_t)ts.tv_sec, 1000000000, &ns) ||
+	    __builtin_add_overflow(ns, (int64_t)ts.tv_nsec, &ns))
+		return ts.tv_sec < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
 }
 struct timespec migrate_timespec(int64_t ns); /* tv_nsec always in 0..999999999 */
 

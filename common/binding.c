@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "record.h"
+
+int migrate_binding_get(int fd, const char *name, struct migrate_binding *out)
+{
+	union {
+		struct file_handle handle;
+		char space[sizeof(struct file_handle) + MIGRATE_BINDING_MAX];
+	} u;
+	bool named = name && *name;
+	int mount_id;
+
+	u.handle.handle_bytes = MIGRATE_BINDING_MAX;
+	if (name_to_handle_at(fd, named ? name : "", &u.handle, &mount_id,
+			      named ? 0 : AT_EMPTY_PATH) < 0)
+		return -errno;
+	/* No file system of Linux has a handle type beyond a byte or an empty handle. */
+	if (u.handle.handle_type < 0 || u.handle.handle_type > UINT8_MAX || !u.handle.handle_bytes)
+		return -EOVERFLOW;
+	memset(out, 0, sizeof(*out));
+	out->type = u.handle.handle_type;
+	out->len = u.handle.handle_bytes;
+	memcpy(out->bytes, u.space + sizeof(struct file_handle), out->len);
+	return 0;
+}
+
+bool migrate_binding_equal(const struct migrate_binding *a, const struct migrate_binding *b)
+{
+	return a->type == b->type && a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/* CRC-32C (Castagnoli; RFC 3720 appendix B.4 has its test vectors). */
+#ifndef MIGRATE_CRC32C_H
+#define MIGRATE_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint32_t migrate_crc32c(const void *data, size_t len);
+
+#endif
