@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A private world for one run: network, mount and process namespaces that end with it.
+
+Nothing outlives a run, however it ends: its processes live in a PID namespace that dies with its
+first process, which dies with the supervisor; what is mounted is mounted in a private mount
+namespace; file systems are on unlinked files behind loop devices that detach themselves; and
+everything else (configuration, logs, sockets) is on a tmpfs over /run.  So there is nothing to
+clean up, and runs cannot meet.
+"""
+import ctypes
+import fcntl
+import os
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+BASE = '/run/qm'                        # the run's own tmpfs
+LOGS = BASE + '/log'
+SCRATCH = '/var/tmp'                    # where unlinked images are
+
+CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x00020000, 0x20000000, 0x40000000
+PR_SET_PDEATHSIG = 1
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Failure(Exception):
+    """What a test or a demonstration reports: a sentence, and no traceback."""
+
+
+def check(result):
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+def sh(*argv, **kw):
+    """Runs a command that must succeed; its output."""
+    done = subprocess.run([str(a) for a in argv], stdin=subprocess.DEVNULL, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **kw)
+    if done.returncode:
+        raise Failure(f'{" ".join(map(str, argv))}: exit {done.returncode}\n{done.stdout}')
+    return done.stdout
+
+
+# ---- entering ------------------------------------------------------------------------------
+
+def private(body):
+    """Runs body() as the first process of new namespaces; returns its exit status (body's result,
+    0 for None).  Interrupts and SIGTERM end body with KeyboardInterrupt, then with SIGKILL."""
+    if os.geteuid():
+        print(f'{sys.argv[0]}: needs root (namespaces, mounts): run it with sudo', file=sys.stderr)
+        return 2
+    check(libc.unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID))
+    alive, held = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        status = 70
+        try:
+            os.close(held)
+            status = first_process(body, alive)
+        except BaseException:           # os._exit() below would swallow it
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    os.close(alive)
+    return supervise(child)
+
+
+def supervise(child):
+    got = []
+
+    def forward(number, _frame):
+        got.append(number)
+        try:
+            os.kill(child, signal.SIGKILL if len(got) > 2 else signal.SIGTERM)
+        except ProcessLookupError:
+            return
+        signal.alarm(15)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, forward)
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(child, signal.SIGKILL))
+    _, status = os.waitpid(child, 0)
+    signal.alarm(0)
+    if got:
+        return 128 + got[0]
+    return os.waitstatus_to_exitcode(status) & 0xff
+
+
+def first_process(body, alive):
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if select.select([alive], [], [], 0)[0]:        # the supervisor died before the line above
+        return 1
+    os.setsid()
+
+    def interrupted(_number, _frame):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupted)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sh('mount', '--make-rprivate', '/')
+    sh('mount', '-t', 'proc', 'proc', '/proc')
+    run = os.stat('/run')
+    sh('mount', '-t', 'tmpfs', '-o', f'mode={run.st_mode & 0o7777:o}', 'tmpfs', '/run')
+    for directory in (LOGS, '/run/netns', '/run/lock', '/run/ganesha', '/run/rpcbind'):
+        os.makedirs(directory)
+    # Daemons keep state in these: not on the machine's.
+    for directory in ('/var/lib/nfs', '/var/log/ganesha'):
+        if os.path.isdir(directory):
+            sh('mount', '-t', 'tmpfs', 'tmpfs', directory)
+    os.makedirs('/var/lib/nfs/ganesha', exist_ok=True)
+    sh('ip', 'link', 'set', 'lo', 'up')
+    try:
+        return body() or 0
+    except KeyboardInterrupt:
+        print('interrupted', file=sys.stderr)
+        return 130
+
+
+# ---- file systems --------------------------------------------------------------------------
+
+LOOP_CTL_GET_FREE, LOOP_CONFIGURE, LO_FLAGS_AUTOCLEAR = 0x4C82, 0x4C0A, 4
+
+
+def loop_device(fd):
+    """Binds a free loop device to the open file; it is freed by itself when the last user is gone.
+    Returns (path, descriptor that keeps it until it is mounted)."""
+    with open('/dev/loop-control', 'rb') as control:
+        while True:
+            number = fcntl.ioctl(control, LOOP_CTL_GET_FREE)
+            path = f'/dev/loop{number}'
+            if not os.path.exists(path):
+                os.mknod(path, 0o660 | 0o060000, os.makedev(7, number))
+            device = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            info = bytearray(232)
+            struct.pack_into('I', info, 52, LO_FLAGS_AUTOCLEAR)
+            try:
+                fcntl.ioctl(device, LOOP_CONFIGURE, struct.pack('II', fd, 0) + bytes(info) + bytes(64))
+                return path, device
+            except OSError as error:
+                os.close(device)
+                if error.errno != 16:           # EBUSY: somebody was faster
+                    raise
+
+
+MKFS = {
+    'ext4': ['mkfs.ext4', '-q', '-F', '-E', 'nodiscard,lazy_itable_init=1,lazy_journal_init=1'],
+    'xfs': ['mkfs.xfs', '-q', '-f', '-K'],
+    'btrfs': ['mkfs.btrfs', '-q', '-f', '-K'],
+}
+MOUNT_OPTIONS = {'ext4': 'noinit_itable', 'xfs': 'defaults', 'btrfs': 'defaults'}
+
+
+def volume(where, size='16G', fs='ext4', mkfs=()):
+    """Makes a file system on an unlinked sparse file and mounts it."""
+    os.makedirs(where, exist_ok=True)
+    fd = os.open(SCRATCH, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        os.truncate(fd, int(size[:-1]) << {'M': 20, 'G': 30}[size[-1]])
+        path, device = loop_device(fd)
+        try:
+            sh(*MKFS[fs], *mkfs, path)
+            sh('mount', '-t', fs, '-o', MOUNT_OPTIONS[fs], path, where)
+        finally:
+            os.close(device)
+    finally:
+        os.close(fd)
+    if os.path.isdir(where + '/lost+found'):
+        os.rmdir(where + '/lost+found')
+    return where
+
+
+# ---- processes and hosts -------------------------------------------------------------------
+
+def wait_for(what, condition, seconds=30, process=None):
+    """Polls condition() until it is true; at once over when the process died."""
+    end = time.monotonic() + seconds
+    pidfd = os.pidfd_open(process.pid) if process and process.poll() is None else -1
+    try:
+        while not condition():
+            if process and process.poll() is not None:
+                raise Failure(f'{what}: {process.name} ended with status {process.returncode}')
+            if time.monotonic() > end:
+                raise Failure(f'{what}: not within {seconds} s')
+            select.select([pidfd] if pidfd >= 0 else [], [], [], 0.02)
+    finally:
+        if pidfd >= 0:
+            os.close(pidfd)
+
+
+class Process(subprocess.Popen):
+    """A server of the run: its output goes to a log of its own, it gets no signals of the
+    terminal, and it dies with the run."""
+
+    def __init__(self, name, argv, host=None, **kw):
+        self.name, self.log = name, f'{LOGS}/{name}.log'
+        prefix = host.prefix if host else []
+        with open(self.log, 'ab') as log:
+            super().__init__(prefix + [str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=log,
+                             stderr=subprocess.STDOUT, start_new_session=True, **kw)
+
+    def stop(self, number=signal.SIGTERM, seconds=30):
+        """Ends it and waits; its status."""
+        if self.poll() is None:
+            self.send_signal(number)
+            try:
+                self.wait(seconds)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                self.wait()
+                raise Failure(f'{self.name} did not end within {seconds} s of signal '
+                              f'{int(number)}') from None
+        return self.returncode
+
+
+class Host:
+    """Another machine, as far as the network and /run are concerned: a network namespace joined to
+    the run's by a veth pair, and a /run of its own (portmapper sockets are there)."""
+
+    count = 0
+
+    def __init__(self, name):
+        Host.count += 1
+        n = Host.count
+        self.name, self.address, self.peer = name, f'10.77.{n}.2', f'10.77.{n}.1'
+        ready, done = os.pipe()
+        self.holder = subprocess.Popen(
+            ['unshare', '--net', '--mount', '--propagation', 'private', 'sh', '-ec',
+             f'mkdir -p {BASE}; mount --rbind {BASE} /mnt; mount -t tmpfs -o mode=755 tmpfs /run; '
+             f'mkdir {BASE} /run/ganesha /run/rpcbind /run/lock; mount --move /mnt {BASE}; '
+             'mount -t tmpfs tmpfs /var/lib/nfs; mkdir /var/lib/nfs/ganesha; '
+             f'mount -t sysfs sysfs /sys; ip link set lo up; echo >&{done}; exec cat /dev/fd/{ready}'],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=(ready, done),
+            start_new_session=True)
+        if not select.select([ready], [], [], 30)[0]:
+            raise Failure(f'host {name} does not come up')
+        os.read(ready, 1)
+        pid = str(self.holder.pid)
+        self.prefix = ['nsenter', '-t', pid, '--net', '--mount', '--']
+        sh('ip', 'link', 'add', f'veth{n}', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', pid)
+        sh('ip', 'addr', 'add', self.peer + '/24', 'dev', f'veth{n}')
+        sh('ip', 'link', 'set', f'veth{n}', 'up')
+        sh(*self.prefix, 'ip', 'addr', 'add', self.address + '/24', 'dev', 'eth0')
+        sh(*self.prefix, 'ip', 'link', 'set', 'eth0', 'up')
+
+    def thread(self, body):
+        """Runs body() in a daemon thread whose new sockets belong to this host."""
+        def enter():
+            with open(f'/proc/{self.holder.pid}/ns/net', 'rb') as ns:
+                check(libc.setns(ns.fileno(), CLONE_NEWNET))
+            body()
+        thread = threading.Thread(target=enter, daemon=True)
+        thread.start()
+        return thread
+
+
+def show_logs(lines=40, out=sys.stderr):
+    """The ends of all logs, for the reader of a failure."""
+    for name in sorted(os.listdir(LOGS)):
+        with open(f'{LOGS}/{name}', errors='replace') as log:
+            tail = log.readlines()[-lines:]
+        if tail:
+            print(f'---- {name}', file=out)
+            out.writelines(tail)
+            if not tail[-1].endswith('\n'):
+                print(file=out)
+    out.flush()
+
+
+def keep_logs(directory):
+    shutil.copytree(LOGS, directory, dirs_exist_ok=True)

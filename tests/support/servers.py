@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The servers and programs of a migration, for tests and the demonstration: an old NFS server, the
+retriever, the crawler, the new server.  All inside a sandbox (sandbox.py)."""
+import configparser
+import glob
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import nfs3
+from proxy import Proxy
+from sandbox import BASE, Failure, Host, Process, sh, show_logs, volume, wait_for
+from xdr import Rpc, u32
+
+REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+VOLUME = 'projects'
+OLD, NEW = BASE + '/old', BASE + '/new'         # the two servers' trees
+
+GANESHA = '''
+NFS_CORE_PARAM {{
+	Plugins_Dir = "{plugins}";
+	Protocols = 3, 4;
+	NFS_Port = {port};
+	MNT_Port = {mount_port};
+	Enable_NLM = false;
+	Enable_RQUOTA = false;
+	Enable_UDP = false;
+	{core}
+}}
+NFSv4 {{
+	Graceless = true;
+	Only_Numeric_Owners = true;
+	RecoveryBackend = fs;
+	Minor_Versions = 0, 1, 2;
+}}
+EXPORT_DEFAULTS {{
+	Access_Type = RW;
+	Squash = No_Root_Squash;
+	SecType = sys;
+	Protocols = 3, 4;
+	Transports = TCP;
+}}
+EXPORT {{
+	Export_Id = 77;
+	Path = "{path}";
+	Pseudo = "/export";
+	{export}
+	FSAL {{
+		{fsal}
+	}}
+}}
+LOG {{
+	Default_Log_Level = {level};
+}}
+'''
+
+
+def packaged_fsals():
+    """The directory of the packaged FSAL modules."""
+    found = glob.glob('/usr/lib/*/ganesha/libfsalvfs.so') or ['/usr/lib/ganesha/libfsalvfs.so']
+    if not os.path.exists(found[0]):
+        raise Failure('libfsalvfs.so is not installed (nfs-ganesha-vfs)')
+    return os.path.dirname(found[0])
+
+
+def plugins_with(module):
+    """A directory with module and links to the packaged FSALs."""
+    directory = BASE + '/plugins'
+    os.makedirs(directory, exist_ok=True)
+    for so in glob.glob(packaged_fsals() + '/*.so') + [module]:
+        link = f'{directory}/{os.path.basename(so)}'
+        if os.path.lexists(link):
+            os.unlink(link)
+        os.symlink(so, link)
+    return directory
+
+
+def listening(path):
+    """Whether somebody listens on a unix socket."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        return sock.connect_ex(path) == 0
+
+
+class Ganesha:
+    """A packaged ganesha.nfsd with one export, "/export" in the pseudo file system."""
+
+    def __init__(self, name, path, fsal='Name = VFS;', host=None, plugins=None, port=2049,
+                 mount_port=20048, level='EVENT', export='', core='', announced=None):
+        self.name, self.path, self.host = name, path, host
+        self.port, self.mount_port = port, mount_port
+        self.announced = announced          # the NFS port that the portmapper tells, if another
+        self.level, self.export, self.core = level, export, core
+        self.rpcbind = None
+        self.process = None
+        self.configure(fsal, plugins)
+
+    def configure(self, fsal, plugins=None):
+        """What the export's FSAL block says from the next start on."""
+        self.config = f'{BASE}/{self.name}.conf'
+        with open(self.config, 'w') as out:
+            out.write(GANESHA.format(
+                plugins=plugins or packaged_fsals(), port=self.port,
+                mount_port=self.mount_port, path=self.path, fsal=fsal, level=self.level,
+                export=self.export, core=self.core))
+
+    @property
+    def address(self):
+        return self.host.address if self.host else '127.0.0.1'
+
+    def answers(self):
+        return nfs3.alive(self.address, self.port)
+
+    def start(self):
+        """Starts the portmapper and the server; returns when NFS is answered."""
+        if not self.rpcbind or self.rpcbind.poll() is not None:
+            self.rpcbind = Process(f'{self.name}-rpcbind', ['rpcbind', '-f', '-w', '-i'],
+                                   self.host)
+            path = '/run/rpcbind.sock'
+            if self.host:
+                path = f'/proc/{self.host.holder.pid}/root{path}'
+            wait_for('rpcbind answers', lambda: listening(path), process=self.rpcbind)
+        self.process = Process(self.name, ['ganesha.nfsd', '-F', '-L', 'STDERR', '-f', self.config,
+                                           '-p', f'{BASE}/{self.name}.pid'], self.host)
+        wait_for(f'{self.name} answers NFS', self.answers, 60, self.process)
+        if self.announced:
+            here = self.host.prefix if self.host else []
+            sh(*here, 'rpcinfo', '-d', nfs3.NFS, 3)
+            sh(*here, sys.executable, __file__, 'register', self.announced)
+        return self
+
+    def stop(self, number=15):
+        self.process.stop(number)
+
+    def restart(self, number=15):
+        self.stop(number)
+        self.start()
+
+    def client(self, **kw):
+        """A v3 client of the export."""
+        kw = {'port': self.port, 'mount_port': self.mount_port, **kw}
+        return nfs3.Client(self.address, self.path, **kw)
+
+
+def old_server(path=OLD, proxied=False, **kw):
+    """The old server: another host's packaged Ganesha over VFS.  proxied: it can be reached only
+    through a proxy (proxy.py), which is its .proxy."""
+    host = Host('old')
+    if proxied:
+        kw.update(port=20490, announced=2049)
+    server = Ganesha('old-server', path, host=host, **kw).start()
+    if proxied:
+        server.proxy = Proxy(server)
+    return server
+
+
+class Migration:
+    """One volume: its configuration, its programs and the new server.  Starts nothing by itself."""
+
+    def __init__(self, build, source, root=NEW, **settings):
+        self.build, self.root = os.path.abspath(build), root
+        self.socket = f'/run/quickmigrate/{VOLUME}.sock'
+        self.config = BASE + '/quickmigrate.conf'
+        self.retriever = None
+        self.server = None
+        self.configure(source=source, **settings)
+        os.makedirs(os.path.dirname(self.socket), mode=0o755, exist_ok=True)
+        os.makedirs(root, exist_ok=True)
+
+    def configure(self, **settings):
+        """Writes the configuration; underscores in names stand for hyphens."""
+        file = configparser.RawConfigParser()
+        file[f'volume {VOLUME}'] = {'root': self.root, 'socket': self.socket,
+                                    **{k.replace('_', '-'): str(v) for k, v in settings.items()}}
+        with open(self.config, 'w') as out:
+            file.write(out, space_around_delimiters=False)
+
+    def program(self, name):
+        for directory in ('retriever', 'crawler', 'sbin', ''):
+            path = os.path.join(self.build, directory, name)
+            if os.path.isfile(path):
+                return path
+        raise Failure(f'{name} is not built in {self.build}')
+
+    # ---- the retriever and migratectl ---------------------------------------------------------
+
+    def start_retriever(self, *wrapper):
+        """Returns when it answers."""
+        self.retriever = Process('retriever', [*wrapper, self.program('migrate-retriever'),
+                                               '--config', self.config, VOLUME])
+        wait_for('the retriever answers', lambda: self.ctl('status', may_fail=True) is not None, 60,
+                 self.retriever)
+
+    def ctl(self, command, *args, may_fail=False):
+        """migratectl's output; None when it failed and that is allowed."""
+        done = subprocess.run([self.program('migratectl'), '--config', self.config, command, *args,
+                               VOLUME], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=600)
+        if done.returncode:
+            if may_fail:
+                return None
+            raise Failure(f'migratectl {command}: exit {done.returncode}: '
+                          f'{done.stderr.strip() or done.stdout.strip()}')
+        return done.stdout
+
+    def status(self):
+        """The retriever's status as a dictionary without sections."""
+        def flat(value):
+            for key, inner in value.items():
+                if isinstance(inner, dict):
+                    yield from flat(inner)
+                else:
+                    yield key, inner
+        return dict(flat(json.loads(self.ctl('status', '--json'))))
+
+    def attach(self):
+        self.ctl('attach')
+
+    # ---- the crawler --------------------------------------------------------------------------
+
+    def start_crawler(self, *options):
+        return Process('crawler', [self.program('migrate-crawler'), '--socket', self.socket,
+                                   *options, VOLUME])
+
+    def crawl(self, seconds=600):
+        """Everything, to the end."""
+        crawler = self.start_crawler()
+        try:
+            status = crawler.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise Failure(f'the crawler is not done after {seconds} s') from None
+        if status:
+            raise Failure(f'the crawler ended with status {status}: {self.ctl("errors")}')
+
+    # ---- the new server -----------------------------------------------------------------------
+
+    def fsal_module(self):
+        found = glob.glob(self.build + '/**/libfsalmigrate.so', recursive=True)
+        if not found:
+            raise Failure(f'libfsalmigrate.so is not built in {self.build}')
+        return found[0]
+
+    def start_server(self, **kw):
+        """The new server, with the layer."""
+        fsal = (f'Name = MIGRATE;\n\t\tVolume = "{VOLUME}";\n\t\tSocket = "{self.socket}";\n'
+                '\t\tFSAL { Name = VFS; }')
+        self.server = Ganesha('new-server', self.root, fsal=fsal,
+                              plugins=plugins_with(self.fsal_module()), **kw).start()
+        return self.server
+
+    def without_layer(self):
+        """Restarts the new server on plain VFS."""
+        self.server.stop()
+        self.server.configure('Name = VFS;')
+        self.server.start()
+
+
+def stack(build, fill=None, size='16G', fs='ext4', proxied=False, old=None, mkfs=(), **settings):
+    """The usual beginning: two file systems, fill(path) makes the old tree, an old server, a
+    retriever and a new server; not attached.  Returns (old server, Migration)."""
+    volume(OLD, size, mkfs=mkfs)
+    volume(NEW, size, fs, mkfs=mkfs)
+    if fill:
+        fill(OLD)
+    server = old_server(proxied=proxied, **(old or {}))
+    migration = Migration(build, f'nfs://{server.address}{OLD}', **settings)
+    migration.start_retriever()
+    return server, migration
+
+
+def register(port):
+    """Tells this host's portmapper that NFSv3 is on another port (RFC 1833 section 3, SET)."""
+    rpc = Rpc('127.0.0.1', 111)
+    if not rpc.call(100000, 2, 1, u32(nfs3.NFS) + u32(3) + u32(6) + u32(port)).u32():
+        sys.exit('the portmapper refuses')
+
+
+if __name__ == '__main__':
+    register(int(sys.argv[2]))
+
+__all__ = ['BASE', 'Failure', 'Ganesha', 'Migration', 'NEW', 'OLD', 'REPO', 'VOLUME', 'old_server',
+           'show_logs', 'stack', 'volume', 'wait_for']
