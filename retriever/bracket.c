@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "bracket.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "durability.h"
+#include "place.h"
+#include "transfer.h"
+
+struct bracket {
+	struct object *object;
+	enum migrate_change change;
+	bool open;
+	bool answered;
+	bool nothing; /* the object is normal: there is nothing to keep right */
+	bool placed;
+	object_done_fn done;
+	void *arg;
+};
+
+/* Waiting BEGINs are answered outside the lock, on a worker. */
+struct granted {
+	object_done_fn done;
+	void *arg;
+	int status;
+};
+
+static void run_granted(void *arg)
+{
+	struct granted *g = arg;
+
+	g->done(g->arg, g->status);
+	g_slice_free(struct granted, g);
+}
+
+struct deferred_run {
+	struct object *object;
+	struct deferred d;
+};
+
+static void run_deferred(void *arg)
+{
+	struct deferred_run *run = arg;
+
+	run->d.fn(run->object, run->d.arg);
+	g_slice_free(struct deferred_run, run);
+}
+
+/*
+ * Makes inode and record agree before a client's change: the inode's mtime is the one to show (so
+ * that END can take the inode's), and nothing is missing beyond the size.
+ */
+static int settle(struct object *object)
+{
+	struct migrate_record *rec = &object->record;
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}};
+	struct stat st;
+
+	if (fstat(object->fd, &st) < 0)
+		return -errno;
+	if (migrate_ns(st.st_mtim) != migrate_record_mtime(rec)) {
+		bool live = rec->state == MIGRATE_FILLED; /* its times are the inode's */
+
+		times[1] = migrate_timespec(migrate_record_mtime(rec));
+		if (!live && futimens(object->fd, times) < 0)
+			return -errno;
+	}
+	if (object->is_dir || migrate_extents_empty(&rec->missing) ||
+	    rec->missing.v[rec->missing.n - 1].end <= (uint64_t)st.st_size)
+		return 0;
+	migrate_extents_clip(&rec->missing, st.st_size);
+	migrate_extents_clip(&rec->dirty, st.st_size);
+	migrate_extents_clip(&object->filled, st.st_size);
+	return object_store(object);
+}
+
+/* Lock held. */
+static bool may_open(const struct object *object, enum migrate_change change)
+{
+	if (object->writing || object->deferred.length || object->exclusive)
+		return false;
+	return change != MIGRATE_TRUNCATE || object->brackets == 0;
+}
+
+/* Lock held. */
+static int open_bracket(struct bracket *bracket)
+{
+	struct object *object = bracket->object;
+	int ret = 0;
+
+	if (object->normal)
+		bracket->nothing = true;
+	else if (object->brackets == 0)
+		ret = settle(object);
+	if (ret)
+		return ret;
+	bracket->open = true;
+	object->brackets++;
+	object->exclusive = bracket->change == MIGRATE_TRUNCATE;
+	return 0;
+}
+
+void bracket_grant(struct object *object)
+{
+	struct bracket *bracket;
+
+	while (object->brackets == 0 && object->deferred.length) {
+		struct deferred *d = g_queue_pop_head(&object->deferred);
+		struct deferred_run *run = g_slice_new(struct deferred_run);
+
+		run->object = object;
+		run->d = *d;
+		g_slice_free(struct deferred, d);
+		object->writing++;
+		retriever_run(object->retriever, run_deferred, run);
+	}
+	while ((bracket = g_queue_peek_head(&object->begins)) &&
+	       may_open(object, bracket->change)) {
+		struct granted *g = g_slice_new(struct granted);
+
+		g_queue_pop_head(&object->begins);
+		g->status = open_bracket(bracket);
+		bracket->answered = true;
+		g->done = bracket->done;
+		g->arg = bracket->arg;
+		retriever_run(object->retriever, run_granted, g);
+	}
+}
+
+static void bracket_free(struct bracket *bracket)
+{
+	object_unref(bracket->object);
+	g_slice_free(struct bracket, bracket);
+}
+
+struct bracket *bracket_begin(struct object *object, enum migrate_change change, int dir_fd,
+			      object_done_fn done, void *arg)
+{
+	struct bracket *bracket = g_slice_new0(struct bracket);
+	bool answer = true;
+	int ret = 0;
+
+	bracket->object = object_ref(object);
+	bracket->change = change;
+	bracket->done = done;
+	bracket->arg = arg;
+	if (change == MIGRATE_PLACE && !object->normal) {
+		ret = place_begin(object, dir_fd);
+		bracket->placed = ret == 0;
+	}
+	g_mutex_lock(&object->lock);
+	if (ret == 0 && g_queue_is_empty(&object->begins) && may_open(object, change)) {
+		ret = open_bracket(bracket);
+	} else if (ret == 0) {
+		g_queue_push_tail(&object->begins, bracket);
+		answer = false;
+	}
+	bracket->answered = answer;
+	g_mutex_unlock(&object->lock);
+	if (answer)
+		done(arg, ret);
+	return bracket;
+}
+
+/* Lock held: what the client changed, as the record says it. */
+static int note_change(struct bracket *bracket, uint64_t offset, uint64_t length)
+{
+	struct object *object = bracket->object;
+	struct migrate_record *rec = &object->record;
+	struct migrate_extents touched = MIGRATE_EXTENTS_INIT;
+	uint64_t end = length > INT64_MAX - offset ? INT64_MAX : offset + length;
+	struct stat st;
+	int ret = 0;
+
+	if (fstat(object->fd, &st) < 0)
+		return -errno;
+	switch (bracket->change) {
+	case MIGRATE_WRITE:
+	case MIGRATE_PUNCH:
+		ret = migrate_extents_intersect(&rec->missing, offset, end, &touched);
+		if (!ret)
+			ret = migrate_extents_add_all(&rec->dirty, &touched);
+		break;
+	case MIGRATE_TRUNCATE:
+		migrate_extents_clip(&rec->missing, offset);
+		migrate_extents_clip(&rec->dirty, offset);
+		migrate_extents_clip(&object->filled, offset);
+		break;
+	default:
+		break;
+	}
+	migrate_extents_clear(&touched);
+	if (ret)
+		return ret;
+	if (rec->state != MIGRATE_FILLED) { /* there it is the inode's */
+		rec->shown_mtime = migrate_ns(st.st_mtim);
+		rec->flags |= MIGRATE_REC_SHOWN_MTIME;
+	}
+	rec->shown_ctime = migrate_ns(st.st_ctim);
+	rec->flags |= MIGRATE_REC_SHOWN_CTIME | MIGRATE_REC_CLIENT;
+	return object_store(object);
+}
+
+/* Lock held. */
+static void close_bracket(struct bracket *bracket)
+{
+	struct object *object = bracket->object;
+
+	object->brackets--;
+	if (bracket->change == MIGRATE_TRUNCATE)
+		object->exclusive = false;
+	bracket_grant(object);
+}
+
+struct durable_end {
+	struct object *object;
+	object_done_fn done;
+	void *arg;
+};
+
+static void finish_end(struct durable_end *end, int status)
+{
+	end->done(end->arg, status);
+	object_unref(end->object);
+	g_slice_free(struct durable_end, end);
+}
+
+static void run_durable_end(void *arg)
+{
+	struct durable_end *end = arg;
+
+	finish_end(end, durability_sync(end->object));
+}
+
+/* The record had more ranges than fit: the smallest have been fetched now. */
+static void gaps_closed(void *arg, int status)
+{
+	struct durable_end *end = arg;
+
+	if (status == 0)
+		retriever_run_flush(end->object->retriever, run_durable_end, end);
+	else
+		finish_end(end, status);
+}
+
+void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t offset,
+		 uint64_t length, object_done_fn done, void *arg)
+{
+	struct object *object = bracket->object;
+	GQueue waiters = G_QUEUE_INIT;
+	bool queue = false;
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	if (changed && !bracket->nothing && !object->normal) {
+		ret = note_change(bracket, offset, length);
+		/* what a client wrote need not be waited for any more */
+		object_take_waiters(object, false, &waiters);
+		queue = !object->is_dir;
+	}
+	close_bracket(bracket);
+	g_mutex_unlock(&object->lock);
+	if (bracket->placed)
+		place_end(object->retriever);
+	object_run_waiters(object->retriever, &waiters, 0);
+	if (queue)
+		durability_queue(object, length);
+	if ((ret == -ENOSPC || (durable && ret == 0)) && !bracket->nothing) {
+		struct durable_end *end = g_slice_new(struct durable_end);
+
+		end->object = object_ref(object);
+		end->done = done;
+		end->arg = arg;
+		if (ret == 0)
+			retriever_run_flush(object->retriever, run_durable_end, end);
+		else
+			transfer_close_gaps(object, gaps_closed, end);
+	} else {
+		done(arg, ret);
+	}
+	bracket_free(bracket);
+}
+
+void bracket_abort(struct bracket *bracket)
+{
+	struct object *object = bracket->object;
+	struct stat st;
+	bool waiting;
+
+	g_mutex_lock(&object->lock);
+	waiting = !bracket->answered;
+	if (waiting)
+		g_queue_remove(&object->begins, bracket);
+	if (bracket->open) {
+		if (!bracket->nothing && !object->normal && !object->is_dir &&
+		    fstat(object->fd, &st) == 0) {
+			migrate_extents_clip(&object->record.missing, st.st_size);
+			migrate_extents_clip(&object->record.dirty, st.st_size);
+			migrate_extents_clip(&object->filled, st.st_size);
+			object_store(object);
+		}
+		close_bracket(bracket);
+	}
+	g_mutex_unlock(&object->lock);
+	if (waiting)
+		bracket->done(bracket->arg, -ECANCELED);
+	if (bracket->placed)
+		place_end(object->retriever);
+	bracket_free(bracket);
+}

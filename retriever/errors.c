@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "errors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_NAME "errors"
+
+struct errors {
+	GMutex lock;
+	int dir_fd;
+	GPtrArray *list; /* of struct error_entry */
+	bool changed;
+};
+
+void error_entry_clear(struct error_entry *entry)
+{
+	g_clear_pointer(&entry->path, g_free);
+	g_clear_pointer(&entry->reason, g_free);
+}
+
+static void entry_free(gpointer p)
+{
+	error_entry_clear(p);
+	g_free(p);
+}
+
+/* Lock held. */
+static struct error_entry *find(struct errors *errors, const struct migrate_binding *key,
+				const char *path)
+{
+	for (guint i = 0; i < errors->list->len; i++) {
+		struct error_entry *e = errors->list->pdata[i];
+
+		if (key && key->len ? migrate_binding_equal(&e->key, key)
+				    : !e->key.len && !g_strcmp0(e->path, path))
+			return e;
+	}
+	return NULL;
+}
+
+static void add(struct errors *errors, const struct migrate_binding *key, char *path, int status,
+		const char *reason)
+{
+	struct error_entry *e;
+
+	g_warning("%s: %s (%s)", path, reason, g_strerror(-status));
+	g_mutex_lock(&errors->lock);
+	e = find(errors, key, path);
+	if (!e) {
+		e = g_new0(struct error_entry, 1);
+		g_ptr_array_add(errors->list, e);
+	}
+	error_entry_clear(e);
+	if (key)
+		e->key = *key;
+	e->path = path;
+	e->reason = g_strdup(reason);
+	e->status = status;
+	errors->changed = true;
+	g_mutex_unlock(&errors->lock);
+}
+
+static char *printable(const char *path)
+{
+	return g_utf8_validate(path, -1, NULL) ? g_strdup(path) : g_strescape(path, NULL);
+}
+
+void errors_add_fd(struct errors *errors, int fd, int status, const char *reason)
+{
+	struct migrate_binding key = {0};
+	g_autofree char *raw = retriever_fd_path(fd);
+
+	migrate_binding_get(fd, "", &key);
+	add(errors, &key, printable(raw), status, reason);
+}
+
+void errors_add_name(struct errors *errors, int dir_fd, const char *name, int status,
+		     const char *reason)
+{
+	g_autofree char *dir = retriever_fd_path(dir_fd);
+	g_autofree char *raw = g_strconcat(dir, "/", name, NULL);
+
+	add(errors, NULL, printable(raw), status, reason);
+}
+
+void errors_forget(struct errors *errors, const struct migrate_binding *key)
+{
+	struct error_entry *e;
+
+	g_mutex_lock(&errors->lock);
+	e = find(errors, key, NULL);
+	if (e) {
+		g_ptr_array_remove(errors->list, e);
+		errors->changed = true;
+	}
+	g_mutex_unlock(&errors->lock);
+}
+
+guint errors_count(struct errors *errors)
+{
+	guint n;
+
+	g_mutex_lock(&errors->lock);
+	n = errors->list->len;
+	g_mutex_unlock(&errors->lock);
+	return n;
+}
+
+gboolean errors_get(struct errors *errors, guint i, struct error_entry *entry)
+{
+	gboolean found;
+
+	g_mutex_lock(&errors->lock);
+	found = i < errors->list->len;
+	if (found) {
+		*entry = *(struct error_entry *)errors->list->pdata[i];
+		entry->path = g_strdup(entry->path);
+		entry->reason = g_strdup(entry->reason);
+	}
+	g_mutex_unlock(&errors->lock);
+	return found;
+}
+
+GPtrArray *errors_take(struct errors *errors)
+{
+	GPtrArray *list;
+
+	g_mutex_lock(&errors->lock);
+	list = errors->list;
+	errors->list = g_ptr_array_new_with_free_func(entry_free);
+	errors->changed = true;
+	g_mutex_unlock(&errors->lock);
+	return list;
+}
+
+static char *hex(const struct migrate_binding *key)
+{
+	GString *s = g_string_new(NULL);
+
+	for (unsigned i = 0; i < key->len; i++)
+		g_string_append_printf(s, "%02x", key->bytes[i]);
+	return g_string_free(s, FALSE);
+}
+
+static void unhex(const char *text, struct migrate_binding *key)
+{
+	size_t len = strlen(text) / 2;
+
+	if (len > MIGRATE_BINDING_MAX)
+		return;
+	key->len = len;
+	for (size_t i = 0; i < len; i++)
+		key->bytes[i] = g_ascii_xdigit_value(text[2 * i]) << 4 |
+				g_ascii_xdigit_value(text[2 * i + 1]);
+}
+
+void errors_save(struct errors *errors)
+{
+	g_autoptr(GKeyFile) file = g_key_file_new();
+	g_autofree char *text = NULL;
+	gsize len;
+	int fd;
+
+	g_mutex_lock(&errors->lock);
+	if (!errors->changed || errors->dir_fd < 0) {
+		g_mutex_unlock(&errors->lock);
+		return;
+	}
+	for (guint i = 0; i < errors->list->len; i++) {
+		const struct error_entry *e = errors->list->pdata[i];
+		g_autofree char *group = g_strdup_printf("%u", i);
+		g_autofree char *key = hex(&e->key);
+
+		g_key_file_set_string(file, group, "handle", key);
+		g_key_file_set_integer(file, group, "type", e->key.type);
+		g_key_file_set_string(file, group, "path", e->path);
+		g_key_file_set_string(file, group, "reason", e->reason);
+		g_key_file_set_integer(file, group, "errno", -e->status);
+	}
+	errors->changed = false;
+	text = g_key_file_to_data(file, &len, NULL);
+	fd = openat(errors->dir_fd, FILE_NAME ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, text, len) != (ssize_t)len || fdatasync(fd) < 0 ||
+	    renameat(errors->dir_fd, FILE_NAME ".new", errors->dir_fd, FILE_NAME) < 0)
+		errors->changed = true;
+	if (fd >= 0)
+		close(fd);
+	g_mutex_unlock(&errors->lock);
+}
+
+static void load(struct errors *errors)
+{
+	g_autoptr(GKeyFile) file = g_key_file_new();
+	g_autofree char *path = NULL;
+	g_auto(GStrv) groups = NULL;
+
+	if (errors->dir_fd < 0)
+		return;
+	path = g_strdup_printf("/proc/self/fd/%d/" FILE_NAME, errors->dir_fd);
+	if (!g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, NULL))
+		return;
+	groups = g_key_file_get_groups(file, NULL);
+	for (char **g = groups; *g; g++) {
+		struct error_entry *e = g_new0(struct error_entry, 1);
+		g_autofree char *key = g_key_file_get_string(file, *g, "handle", NULL);
+
+		e->path = g_key_file_get_string(file, *g, "path", NULL);
+		e->reason = g_key_file_get_string(file, *g, "reason", NULL);
+		e->status = -g_key_file_get_integer(file, *g, "errno", NULL);
+		e->key.type = g_key_file_get_integer(file, *g, "type", NULL);
+		if (key)
+			unhex(key, &e->key);
+		if (e->path && e->reason)
+			g_ptr_array_add(errors->list, e);
+		else
+			entry_free(e);
+	}
+}
+
+struct errors *errors_new(int private_fd)
+{
+	struct errors *errors = g_new0(struct errors, 1);
+
+	g_mutex_init(&errors->lock);
+	errors->dir_fd = private_fd;
+	errors->list = g_ptr_array_new_with_free_func(entry_free);
+	load(errors);
+	return errors;
+}
+
+void errors_set_directory(struct errors *errors, int private_fd)
+{
+	g_mutex_lock(&errors->lock);
+	errors->dir_fd = private_fd;
+	g_mutex_unlock(&errors->lock);
+}
+
+void errors_free(struct errors *errors)
+{
+	if (!errors)
+		return;
+	g_ptr_array_free(errors->list, TRUE);
+	g_mutex_clear(&errors->lock);
+	g_free(errors);
+}

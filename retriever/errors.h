@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The list of objects whose last attempt failed (I12), kept in .migrate/errors across restarts.  An
+ * object is in it at most once; one that becomes whole leaves it.  Any thread.
+ */
+#ifndef ERRORS_H
+#define ERRORS_H
+
+#include "retriever.h"
+
+struct errors;
+
+struct error_entry {
+	struct migrate_binding key; /* len 0: not an object of ours, but a name of the old server */
+	char *path;		    /* when it failed; printable */
+	char *reason;
+	int status; /* -errno */
+};
+
+struct errors *errors_new(int private_fd);
+void errors_free(struct errors *errors);
+void errors_set_directory(struct errors *errors, int private_fd);
+
+void errors_add_fd(struct errors *errors, int fd, int status, const char *reason);
+/* A name that could not be made in the directory dir_fd. */
+void errors_add_name(struct errors *errors, int dir_fd, const char *name, int status,
+		     const char *reason);
+void errors_forget(struct errors *errors, const struct migrate_binding *key);
+
+guint errors_count(struct errors *errors);
+/* A copy of entry i; FALSE beyond the end.  Clear with error_entry_clear. */
+gboolean errors_get(struct errors *errors, guint i, struct error_entry *entry);
+void error_entry_clear(struct error_entry *entry);
+/* Takes everything out of the list: a GPtrArray of struct error_entry. */
+GPtrArray *errors_take(struct errors *errors);
+
+/* Writes the list if it has changed since it was written.  Blocks for the disk. */
+void errors_save(struct errors *errors);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "gate.h"
+
+#include <errno.h>
+
+#define TICK_MS 20
+
+struct gate {
+	struct retriever *retriever;
+	GMutex lock;
+	GQueue held; /* of struct backend_request, by their link */
+	uint64_t bandwidth;
+	int64_t tokens; /* bytes; may go below zero by one request */
+	gint64 refilled;
+	bool paused;
+	guint timer;
+};
+
+/* Lock held. */
+static void refill(struct gate *gate)
+{
+	gint64 now = g_get_monotonic_time();
+	int64_t more = (double)gate->bandwidth * (now - gate->refilled) / G_USEC_PER_SEC;
+
+	if (more <= 0)
+		return;
+	gate->tokens = MIN(gate->tokens + more, (int64_t)gate->bandwidth);
+	gate->refilled = now;
+}
+
+/* Lock held: whether req may pass; takes its tokens. */
+static bool pass(struct gate *gate, const struct backend_request *req)
+{
+	if (gate->paused)
+		return false;
+	if (!gate->bandwidth)
+		return true;
+	refill(gate);
+	if (gate->tokens <= 0)
+		return false;
+	if (req->op == BACKEND_READ)
+		gate->tokens -= req->count;
+	return true;
+}
+
+static void let_pass(struct gate *gate)
+{
+	struct backend *backend = gate->retriever->backend;
+	GList *link;
+
+	g_mutex_lock(&gate->lock);
+	while ((link = g_queue_peek_head_link(&gate->held)) && pass(gate, link->data)) {
+		struct backend_request *req = link->data;
+
+		g_queue_unlink(&gate->held, link);
+		g_mutex_unlock(&gate->lock);
+		backend->ops->submit(backend, req);
+		g_mutex_lock(&gate->lock);
+	}
+	g_mutex_unlock(&gate->lock);
+}
+
+static gboolean tick(gpointer arg)
+{
+	let_pass(arg);
+	return G_SOURCE_CONTINUE;
+}
+
+void gate_submit(struct gate *gate, struct backend_request *req)
+{
+	struct backend *backend = gate->retriever->backend;
+	bool passes = true;
+
+	if (req->priority == BACKEND_BACKGROUND) {
+		g_mutex_lock(&gate->lock);
+		passes = g_queue_is_empty(&gate->held) && pass(gate, req);
+		if (!passes) {
+			req->link.data = req;
+			req->link.next = req->link.prev = NULL;
+			g_queue_push_tail_link(&gate->held, &req->link);
+		}
+		g_mutex_unlock(&gate->lock);
+	}
+	if (passes)
+		backend->ops->submit(backend, req);
+}
+
+void gate_pause(struct gate *gate, bool pause)
+{
+	g_mutex_lock(&gate->lock);
+	gate->paused = pause;
+	g_mutex_unlock(&gate->lock);
+	let_pass(gate);
+}
+
+bool gate_paused(struct gate *gate)
+{
+	bool paused;
+
+	g_mutex_lock(&gate->lock);
+	paused = gate->paused;
+	g_mutex_unlock(&gate->lock);
+	return paused;
+}
+
+void gate_throttle(struct gate *gate, uint64_t bytes_per_second)
+{
+	g_mutex_lock(&gate->lock);
+	gate->bandwidth = bytes_per_second;
+	gate->tokens = 0;
+	gate->refilled = g_get_monotonic_time();
+	g_mutex_unlock(&gate->lock);
+	let_pass(gate);
+}
+
+uint64_t gate_bandwidth(struct gate *gate)
+{
+	uint64_t bandwidth;
+
+	g_mutex_lock(&gate->lock);
+	bandwidth = gate->bandwidth;
+	g_mutex_unlock(&gate->lock);
+	return bandwidth;
+}
+
+struct gate *gate_new(struct retriever *retriever, uint64_t bytes_per_second)
+{
+	struct gate *gate = g_new0(struct gate, 1);
+
+	gate->retriever = retriever;
+	g_mutex_init(&gate->lock);
+	g_queue_init(&gate->held);
+	gate->bandwidth = bytes_per_second;
+	gate->refilled = g_get_monotonic_time();
+	gate->timer = g_timeout_add(TICK_MS, tick, gate);
+	return gate;
+}
+
+void gate_free(struct gate *gate)
+{
+	GList *link;
+
+	if (!gate)
+		return;
+	g_source_remove(gate->timer);
+	while ((link = g_queue_pop_head_link(&gate->held))) {
+		struct backend_request *req = link->data;
+
+		req->status = -ECANCELED;
+		req->done(req);
+	}
+	g_mutex_clear(&gate->lock);
+	g_free(gate);
+}

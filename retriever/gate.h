@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The gate that background requests pass on their way to the backend: pause, and a bandwidth cap (a
+ * token bucket of one second).  Demand and read-ahead are never held.
+ */
+#ifndef GATE_H
+#define GATE_H
+
+#include "retriever.h"
+
+struct gate;
+
+struct gate *gate_new(struct retriever *retriever, uint64_t bytes_per_second);
+/* Completes what is held with -ECANCELED. */
+void gate_free(struct gate *gate);
+
+/* Submits now or later.  Any thread. */
+void gate_submit(struct gate *gate, struct backend_request *req);
+
+void gate_pause(struct gate *gate, bool pause);
+bool gate_paused(struct gate *gate);
+void gate_throttle(struct gate *gate, uint64_t bytes_per_second); /* 0: no limit */
+uint64_t gate_bandwidth(struct gate *gate);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "object.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bracket.h"
+#include "durability.h"
+#include "errors.h"
+#include "templates.h"
+
+struct object_table {
+	GMutex lock;
+	GHashTable *objects; /* struct object, by its key */
+};
+
+static guint key_hash(gconstpointer p)
+{
+	const struct migrate_binding *key = p;
+	guint h = 2166136261u;
+
+	for (unsigned i = 0; i < key->len; i++)
+		h = (h ^ key->bytes[i]) * 16777619u;
+	return h;
+}
+
+static gboolean key_equal(gconstpointer a, gconstpointer b)
+{
+	return migrate_binding_equal(a, b);
+}
+
+struct object_table *object_table_new(struct retriever *retriever)
+{
+	struct object_table *table = g_new0(struct object_table, 1);
+
+	g_mutex_init(&table->lock);
+	table->objects = g_hash_table_new(key_hash, key_equal);
+	return table;
+}
+
+void object_table_free(struct object_table *table)
+{
+	if (!table)
+		return;
+	if (g_hash_table_size(table->objects))
+		g_warning("%u objects are still in use", g_hash_table_size(table->objects));
+	g_hash_table_destroy(table->objects);
+	g_mutex_clear(&table->lock);
+	g_free(table);
+}
+
+static struct object *object_new(struct retriever *retriever, const struct migrate_binding *key)
+{
+	struct object *object = g_slice_new0(struct object);
+
+	object->retriever = retriever;
+	object->key = *key;
+	object->refs = 1;
+	object->fd = -1;
+	g_mutex_init(&object->lock);
+	g_cond_init(&object->loaded_cond);
+	g_queue_init(&object->waiters);
+	g_queue_init(&object->begins);
+	g_queue_init(&object->deferred);
+	g_queue_init(&object->fill_waiters);
+	return object;
+}
+
+static void object_free(struct object *object)
+{
+	if (object->fd >= 0)
+		close(object->fd);
+	migrate_record_clear(&object->record);
+	migrate_extents_clear(&object->filled);
+	migrate_extents_clear(&object->inflight[0]);
+	migrate_extents_clear(&object->inflight[1]);
+	migrate_extents_clear(&object->snapshot);
+	g_mutex_clear(&object->lock);
+	g_cond_clear(&object->loaded_cond);
+	g_slice_free(struct object, object);
+}
+
+struct object *object_ref(struct object *object)
+{
+	struct object_table *table = object->retriever->objects;
+
+	g_mutex_lock(&table->lock);
+	object->refs++;
+	g_mutex_unlock(&table->lock);
+	return object;
+}
+
+void object_unref(struct object *object)
+{
+	struct object_table *table = object->retriever->objects;
+	bool last;
+
+	g_mutex_lock(&table->lock);
+	last = --object->refs == 0;
+	if (last)
+		g_hash_table_remove(table->objects, &object->key);
+	g_mutex_unlock(&table->lock);
+	if (last)
+		object_free(object);
+}
+
+/* The caller's descriptor may be read-only, or of a mount that we don't see: reopened through
+ * /proc, which needs neither a path nor a name. */
+static int reopen(int fd, int flags)
+{
+	char path[32];
+	int new;
+
+	g_snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	new = open(path, flags | O_CLOEXEC | O_NOATIME | O_NONBLOCK);
+	return new < 0 ? -errno : new;
+}
+
+static void object_load(struct object *object, int fd)
+{
+	struct stat st;
+	int ret;
+
+	if (fstat(fd, &st) < 0) {
+		object->load_error = -errno;
+		return;
+	}
+	object->is_dir = S_ISDIR(st.st_mode);
+	if (!object->is_dir && !S_ISREG(st.st_mode)) {
+		object->normal = true;
+		return;
+	}
+	ret = migrate_record_load(fd, &object->record);
+	if (ret < 0) {
+		object->load_error = ret;
+		return;
+	}
+	if (ret == 0) {
+		object->normal = true;
+		return;
+	}
+	ret = reopen(fd, object->is_dir ? O_RDONLY | O_DIRECTORY : O_RDWR);
+	if (ret < 0)
+		object->load_error = ret;
+	else
+		object->fd = ret;
+}
+
+/* Finds or makes the table's entry; *new tells which. */
+static struct object *object_claim(struct retriever *retriever, const struct migrate_binding *key,
+				   bool *new)
+{
+	struct object_table *table = retriever->objects;
+	struct object *object;
+
+	g_mutex_lock(&table->lock);
+	object = g_hash_table_lookup(table->objects, key);
+	*new = object == NULL;
+	if (object) {
+		object->refs++;
+	} else {
+		object = object_new(retriever, key);
+		g_hash_table_insert(table->objects, &object->key, object);
+	}
+	g_mutex_unlock(&table->lock);
+	return object;
+}
+
+static void object_set_loaded(struct object *object)
+{
+	g_mutex_lock(&object->lock);
+	object->loaded = true;
+	g_cond_broadcast(&object->loaded_cond);
+	g_mutex_unlock(&object->lock);
+}
+
+int object_get(struct retriever *retriever, int fd, struct object **out)
+{
+	struct migrate_binding key;
+	struct object *object;
+	bool new;
+	int ret;
+
+	ret = migrate_binding_get(fd, "", &key);
+	if (ret < 0)
+		return ret;
+	object = object_claim(retriever, &key, &new);
+	if (new) {
+		object_load(object, fd);
+		object_set_loaded(object);
+	} else {
+		g_mutex_lock(&object->lock);
+		while (!object->loaded)
+			g_cond_wait(&object->loaded_cond, &object->lock);
+		g_mutex_unlock(&object->lock);
+	}
+	if (object->load_error) {
+		ret = object->load_error;
+		if (new && ret == -EBADMSG)
+			errors_add_fd(retriever->errors, fd, ret, "the stub record is damaged");
+		object_unref(object);
+		return ret;
+	}
+	*out = object;
+	return 0;
+}
+
+struct object *object_adopt(struct retriever *retriever, int fd, struct migrate_record *record)
+{
+	struct object *object;
+	bool new;
+
+	object = object_claim(retriever, &record->binding, &new);
+	if (!new) { /* somebody was quicker: theirs is as good */
+		g_mutex_lock(&object->lock);
+		while (!object->loaded)
+			g_cond_wait(&object->loaded_cond, &object->lock);
+		g_mutex_unlock(&object->lock);
+		close(fd);
+		migrate_record_clear(record);
+		return object;
+	}
+	object->fd = fd;
+	object->is_dir = record->state == MIGRATE_UNFILLED || record->state == MIGRATE_FILLED;
+	object->record = *record;
+	memset(record, 0, sizeof *record);
+	object_set_loaded(object);
+	return object;
+}
+
+int object_lacks(struct object *object, uint64_t start, uint64_t end, struct migrate_extents *out)
+{
+	int ret;
+
+	if (object->normal) {
+		migrate_extents_clear(out);
+		return 0;
+	}
+	ret = migrate_extents_intersect(&object->record.missing, start, end, out);
+	if (!ret)
+		ret = migrate_extents_remove_all(out, &object->record.dirty);
+	if (!ret)
+		ret = migrate_extents_remove_all(out, &object->filled);
+	return ret;
+}
+
+bool object_has(struct object *object, uint64_t start, uint64_t end)
+{
+	struct migrate_extents lacks = MIGRATE_EXTENTS_INIT;
+	bool has;
+
+	if (object->normal || start >= end ||
+	    !migrate_extents_overlap(&object->record.missing, start, end))
+		return true;
+	has = object_lacks(object, start, end, &lacks) == 0 && migrate_extents_empty(&lacks);
+	migrate_extents_clear(&lacks);
+	return has;
+}
+
+void object_take_waiters(struct object *object, bool failed, GQueue *out)
+{
+	GList *next;
+
+	for (GList *l = object->waiters.head; l; l = next) {
+		struct range_waiter *w = l->data;
+
+		next = l->next;
+		if (failed || object_has(object, w->start, w->end)) {
+			g_queue_unlink(&object->waiters, l);
+			g_queue_push_tail_link(out, l);
+		}
+	}
+}
+
+void object_run_waiters(struct retriever *retriever, GQueue *waiters, int status)
+{
+	struct range_waiter *w;
+
+	while ((w = g_queue_pop_head(waiters))) {
+		if (w->background)
+			COUNT_ADD(retriever, background_waiting, -1);
+		else
+			COUNT_ADD(retriever, demand_waiting, -1);
+		w->done(w->arg, status);
+		g_slice_free(struct range_waiter, w);
+	}
+}
+
+bool object_try_write(struct object *object)
+{
+	bool entered;
+
+	g_mutex_lock(&object->lock);
+	entered = object->brackets == 0;
+	if (entered)
+		object->writing++;
+	g_mutex_unlock(&object->lock);
+	return entered;
+}
+
+bool object_enter_write(struct object *object, void (*fn)(struct object *, void *), void *arg)
+{
+	bool entered;
+
+	g_mutex_lock(&object->lock);
+	entered = object->brackets == 0;
+	if (entered) {
+		object->writing++;
+	} else {
+		struct deferred *d = g_slice_new(struct deferred);
+
+		d->fn = fn;
+		d->arg = arg;
+		g_queue_push_tail(&object->deferred, d);
+	}
+	g_mutex_unlock(&object->lock);
+	return entered;
+}
+
+void object_leave_write(struct object *object)
+{
+	g_mutex_lock(&object->lock);
+	object->writing--;
+	bracket_grant(object);
+	g_mutex_unlock(&object->lock);
+}
+
+int object_store(struct object *object)
+{
+	int ret = migrate_record_store(object->fd, &object->record);
+
+	if (ret == -ENOSPC && object->record.missing.n + object->record.dirty.n > 2)
+		ret = durability_compact(object);
+	return ret;
+}
+
+int object_source(struct object *object, struct source_object *source)
+{
+	const struct migrate_record *rec = &object->record;
+	int ret = 0;
+
+	memset(source, 0, sizeof *source);
+	if (rec->flags & MIGRATE_REC_HANDLE_DIFF) {
+		ret = templates_expand(object->retriever->templates, rec, source);
+	} else if (rec->flags & MIGRATE_REC_HANDLE) {
+		source->handle_len = rec->handle_len;
+		memcpy(source->handle, rec->handle, rec->handle_len);
+	}
+	if (rec->path)
+		source->path = g_strdup(rec->path);
+	if (!ret && !source->handle_len && !source->path)
+		ret = -ESTALE;
+	if (ret)
+		source_object_clear(source);
+	return ret;
+}
+
+void object_fail(struct object *object, int status, const char *reason)
+{
+	struct retriever *retriever = object->retriever;
+	GQueue waiters = G_QUEUE_INIT;
+
+	g_mutex_lock(&object->lock);
+	object->failed = status;
+	if (!object->normal && status != -ECANCELED && object->record.error != -status) {
+		object->record.error = -status;
+		object_store(object);
+	}
+	object_take_waiters(object, true, &waiters);
+	while (!g_queue_is_empty(&object->fill_waiters))
+		g_queue_push_tail_link(&waiters, g_queue_pop_head_link(&object->fill_waiters));
+	g_mutex_unlock(&object->lock);
+	if (status != -ECANCELED)
+		errors_add_fd(retriever->errors, object->fd, status, reason);
+	object_run_waiters(retriever, &waiters, status);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Objects that something is being done to: at most one struct object per inode, found by its kernel
+ * handle.  What an object says in memory is its record on disk plus what is not durable yet:
+ *
+ *   record.missing            not durable here, as the xattr says
+ *   record.dirty              part of it: a client wrote it, also in the xattr
+ *   filled                    part of it: fetched and in the page cache, in memory only
+ *   missing - dirty - filled  what must still be fetched: object_lacks()
+ *
+ * A kill forgets `filled`, and the range is fetched again: the same bytes over the same bytes,
+ * because a client's write to it would have put it into `dirty`.
+ *
+ * An object with a non-empty `filled` is in the durability queue, which holds a reference.
+ */
+#ifndef OBJECT_H
+#define OBJECT_H
+
+#include "retriever.h"
+
+struct object;
+
+/* Called without locks. */
+typedef void (*object_done_fn)(void *arg, int status);
+
+struct range_waiter {
+	uint64_t start, end;
+	bool background;
+	object_done_fn done;
+	void *arg;
+};
+
+struct deferred {
+	void (*fn)(struct object *object, void *arg);
+	void *arg;
+};
+
+struct object {
+	struct retriever *retriever;
+	struct migrate_binding key;
+	unsigned refs; /* the table's lock */
+
+	GMutex lock;
+	GCond loaded_cond;
+	bool loaded;
+	int load_error; /* -EBADMSG ...: then nothing else is valid */
+	int fd;		/* O_RDWR for files, O_RDONLY for directories */
+	bool is_dir;
+	bool normal; /* no record: nothing to do, for ever */
+	struct migrate_record record;
+	struct migrate_extents filled;
+	struct migrate_extents inflight[2]; /* reads under way: demand, background */
+	GQueue waiters;			    /* of struct range_waiter */
+	int failed;			    /* -errno of the last failed attempt since loaded */
+	bool refinding;			    /* its handle went stale and is looked for */
+
+	/* brackets and fills exclude each other; see bracket.h */
+	unsigned writing;  /* fills that write now */
+	unsigned brackets; /* brackets that are open */
+	bool exclusive;	   /* the open one is a TRUNCATE */
+	GQueue begins;	   /* of struct bracket, in the order of arrival */
+	GQueue deferred;   /* of struct deferred: fills that wait for the brackets */
+
+	/* demand windows (transfer.c) */
+	uint64_t next_offset;
+	uint32_t window;
+
+	/* directories (directory.c) */
+	GSList *runs;
+	GQueue fill_waiters; /* of struct range_waiter */
+
+	bool sync_queued; /* the durability queue's lock */
+	struct migrate_extents snapshot; /* the sync thread's own */
+};
+
+struct object_table;
+struct object_table *object_table_new(struct retriever *retriever);
+void object_table_free(struct object_table *table);
+
+/*
+ * The object of an open descriptor, with a reference for the caller; loads its record on first use.
+ * fd stays the caller's.  Returns 0 (object->normal tells whether there is anything to do), or
+ * -errno: -EBADMSG for a damaged record, -ENOTSUP for what is neither file nor directory (which is
+ * always normal).
+ */
+int object_get(struct retriever *retriever, int fd, struct object **object);
+/* The same, for a stub that was just made: takes fd and *record. */
+struct object *object_adopt(struct retriever *retriever, int fd, struct migrate_record *record);
+struct object *object_ref(struct object *object);
+void object_unref(struct object *object);
+
+/* With the lock held: out = what must be fetched of [start, end). */
+int object_lacks(struct object *object, uint64_t start, uint64_t end, struct migrate_extents *out);
+/* With the lock held. */
+bool object_has(struct object *object, uint64_t start, uint64_t end);
+
+/* With the lock held: takes the waiters that can be answered now off the object; run them with
+ * object_run_waiters() after unlocking.  failed: all of them. */
+void object_take_waiters(struct object *object, bool failed, GQueue *out);
+void object_run_waiters(struct retriever *retriever, GQueue *waiters, int status);
+
+/*
+ * Fills ask before they write.  True: go on, and call object_leave_write() after.  False: brackets
+ * are open; fn(object, arg) will be called on a worker when they are closed, having entered already.
+ * The caller's reference must last until then.  Takes the lock.
+ */
+bool object_try_write(struct object *object); /* false: brackets are open, nothing was done */
+bool object_enter_write(struct object *object, void (*fn)(struct object *, void *), void *arg);
+void object_leave_write(struct object *object);
+
+/* Writes the record; lock held.  Too many ranges: first makes what is here durable. 0 or -errno. */
+int object_store(struct object *object);
+
+/* Notes that an attempt failed: record, list of errors, waiters.  status: -errno.  Takes the lock. */
+void object_fail(struct object *object, int status, const char *reason);
+
+/* What finds the object on the old server; lock held.  Clear *source after. 0, -ESTALE. */
+int object_source(struct object *object, struct source_object *source);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Templates of the old server's file handles, in .migrate/handles: handles of one export differ in
+ * few bytes, so records keep the difference only (DESIGN section 4).  At most 16; appended to and
+ * never changed, durable before the first record that needs it is written.
+ */
+#ifndef TEMPLATES_H
+#define TEMPLATES_H
+
+#include "retriever.h"
+
+struct templates;
+
+/* Loads .migrate/handles of private_fd (-1: none yet).  NULL with error set when it is damaged. */
+struct templates *templates_new(int private_fd, GError **error);
+void templates_free(struct templates *templates);
+/* The private directory was made (attach). */
+void templates_set_directory(struct templates *templates, int private_fd);
+
+/* Puts the handle into *rec, as a difference where that is shorter.  Any thread; may write a new
+ * template to the disk. */
+void templates_shrink(struct templates *templates, const uint8_t *handle, uint8_t len,
+		      struct migrate_record *rec);
+/* The handle of a record that has a difference.  0, -ESTALE when its template is not there. */
+int templates_expand(struct templates *templates, const struct migrate_record *rec,
+		     struct source_object *source);
+
+#endif

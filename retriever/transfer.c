@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "transfer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "durability.h"
+#include "gate.h"
+#include "refind.h"
+#include "sparse.h"
+
+#define WINDOW_MIN ((uint32_t)256 << 10)
+#define WINDOW_MAX ((uint32_t)8 << 20)
+#define GAPS_KEPT  32
+
+/* One READ under way. */
+struct transfer {
+	struct backend_request req;
+	struct object *object; /* referenced */
+	uint64_t start, end;
+	bool background;
+	struct source_object source; /* owns the path */
+	uint8_t *copy;		     /* the reply's data where it has to wait */
+	struct transfer *next;
+};
+
+static void read_done(struct backend_request *req);
+
+static void transfer_free(struct transfer *t)
+{
+	source_object_clear(&t->source);
+	g_free(t->copy);
+	object_unref(t->object);
+	g_slice_free(struct transfer, t);
+}
+
+/* With the object's lock held: makes the requests for what of [start, end) nobody is fetching. */
+static int plan(struct object *object, uint64_t start, uint64_t end, enum backend_priority priority,
+		struct transfer **list)
+{
+	struct migrate_extents want = MIGRATE_EXTENTS_INIT;
+	bool background = priority == BACKEND_BACKGROUND;
+	uint32_t chunk = object->retriever->backend->ops->max_read(object->retriever->backend);
+	int ret = object_lacks(object, start, end, &want);
+
+	if (!ret)
+		ret = migrate_extents_remove_all(&want, &object->inflight[0]);
+	if (!ret && background)
+		ret = migrate_extents_remove_all(&want, &object->inflight[1]);
+	for (size_t i = want.n; !ret && i-- > 0;) {
+		uint64_t at = want.v[i].end, low = want.v[i].start;
+
+		ret = migrate_extents_add(&object->inflight[background], low, at);
+		while (!ret && at > low) { /* from the end, so that the list is in order */
+			struct transfer *t = g_slice_new0(struct transfer);
+
+			t->end = at;
+			t->start = low + (at - low - 1) / chunk * chunk;
+			at = t->start;
+			t->background = background;
+			t->object = object_ref(object);
+			t->req.op = BACKEND_READ;
+			t->req.priority = priority;
+			t->req.offset = t->start;
+			t->req.count = t->end - t->start;
+			t->req.done = read_done;
+			t->req.user = t;
+			t->next = *list;
+			*list = t;
+			ret = object_source(object, &t->source);
+			t->req.object = t->source;
+		}
+	}
+	migrate_extents_clear(&want);
+	return ret;
+}
+
+static void submit(struct retriever *retriever, struct transfer *list)
+{
+	while (list) {
+		struct transfer *next = list->next;
+
+		gate_submit(retriever->gate, &list->req);
+		list = next;
+	}
+}
+
+static void forget(struct transfer *list)
+{
+	while (list) {
+		struct transfer *next = list->next;
+		struct object *object = list->object;
+
+		g_mutex_lock(&object->lock);
+		migrate_extents_remove(&object->inflight[list->background], list->start, list->end);
+		g_mutex_unlock(&object->lock);
+		transfer_free(list);
+		list = next;
+	}
+}
+
+static void submit_or_fail(struct object *object, struct transfer *list, int ret)
+{
+	if (ret == 0) {
+		submit(object->retriever, list);
+		return;
+	}
+	forget(list);
+	if (ret == -ESTALE)
+		refind_start(object);
+	else
+		object_fail(object, ret, "out of memory");
+}
+
+/* With the object's lock held: how far a demand fetches, beyond what is asked for. */
+static uint64_t window_end(struct object *object, uint64_t *start, uint64_t end)
+{
+	uint64_t limit;
+
+	if (*start == object->next_offset && object->window)
+		object->window = MIN(object->window * 2, WINDOW_MAX);
+	else
+		object->window = WINDOW_MIN;
+	object->next_offset = end;
+	*start &= ~(uint64_t)(WINDOW_MIN - 1);
+	limit = MAX(end, *start + object->window);
+	if (limit > INT64_MAX - WINDOW_MIN)
+		return INT64_MAX;
+	return (limit + WINDOW_MIN - 1) & ~(uint64_t)(WINDOW_MIN - 1);
+}
+
+void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool background,
+		    object_done_fn done, void *arg)
+{
+	struct transfer *list = NULL;
+	struct range_waiter *w;
+	uint64_t from = start, to = end;
+	int ret;
+
+	g_mutex_lock(&object->lock);
+	if (object_has(object, start, end)) {
+		if (!background)
+			object->next_offset = end;
+		g_mutex_unlock(&object->lock);
+		done(arg, 0);
+		return;
+	}
+	w = g_slice_new0(struct range_waiter);
+	w->start = start;
+	w->end = end;
+	w->background = background;
+	w->done = done;
+	w->arg = arg;
+	g_queue_push_tail(&object->waiters, w);
+	if (background) {
+		COUNT_ADD(object->retriever, background_waiting, 1);
+		ret = plan(object, start, end, BACKEND_BACKGROUND, &list);
+	} else {
+		struct transfer *ahead = NULL, **tail = &list;
+
+		COUNT_ADD(object->retriever, demand_waiting, 1);
+		to = window_end(object, &from, end);
+		ret = plan(object, start, end, BACKEND_DEMAND, &list);
+		if (!ret)
+			ret = plan(object, from, to, BACKEND_READAHEAD, &ahead);
+		while (*tail)
+			tail = &(*tail)->next;
+		*tail = ahead;
+	}
+	g_mutex_unlock(&object->lock);
+	submit_or_fail(object, list, ret);
+}
+
+void transfer_again(struct object *object)
+{
+	struct transfer *list = NULL;
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	for (GList *l = object->waiters.head; l && !ret; l = l->next) {
+		struct range_waiter *w = l->data;
+
+		ret = plan(object, w->start, w->end,
+			   w->background ? BACKEND_BACKGROUND : BACKEND_DEMAND, &list);
+	}
+	g_mutex_unlock(&object->lock);
+	submit_or_fail(object, list, ret);
+}
+
+/* The bytes go to where they are still missing. */
+static int write_missing(struct transfer *t, const uint8_t *data, size_t len,
+			 struct migrate_extents *todo)
+{
+	struct object *object = t->object;
+	int ret;
+
+	g_mutex_lock(&object->lock);
+	ret = object_lacks(object, t->start, t->start + len, todo);
+	g_mutex_unlock(&object->lock);
+	for (size_t i = 0; i < todo->n && !ret; i++)
+		ret = sparse_pwrite(object->fd, data + (todo->v[i].start - t->start),
+				    todo->v[i].end - todo->v[i].start, todo->v[i].start);
+	return ret;
+}
+
+/* Having entered (object_enter_write): writes, answers, queues for durability. */
+static void apply(struct transfer *t, const uint8_t *data, size_t len)
+{
+	struct object *object = t->object;
+	struct migrate_extents todo = MIGRATE_EXTENTS_INIT;
+	GQueue waiters = G_QUEUE_INIT;
+	int ret = write_missing(t, data, len, &todo);
+
+	g_mutex_lock(&object->lock);
+	if (!ret && !object->normal)
+		ret = migrate_extents_add_all(&object->filled, &todo);
+	if (!ret)
+		object_take_waiters(object, false, &waiters);
+	g_mutex_unlock(&object->lock);
+	object_leave_write(object);
+	if (ret)
+		object_fail(object, ret,
+			    ret == -ENOSPC || ret == -EDQUOT
+				    ? "no space on the new server's file system"
+				    : "the new server's file system refused a write");
+	COUNT_ADD(object->retriever, bytes_fetched, len);
+	object_run_waiters(object->retriever, &waiters, 0);
+	durability_queue(object, len);
+	migrate_extents_clear(&todo);
+}
+
+/* Goes on with what a short reply left out, or ends. */
+static void next_part(struct transfer *t, size_t len)
+{
+	struct object *object = t->object;
+	bool rest = t->start + len < t->end;
+
+	g_mutex_lock(&object->lock);
+	migrate_extents_remove(&object->inflight[t->background], t->start, t->start + len);
+	g_mutex_unlock(&object->lock);
+	t->start += len;
+	if (!rest) {
+		transfer_free(t);
+		return;
+	}
+	g_clear_pointer(&t->copy, g_free);
+	t->req.offset = t->start;
+	t->req.count = t->end - t->start;
+	gate_submit(object->retriever->gate, &t->req);
+}
+
+static void apply_deferred(struct object *object, void *arg)
+{
+	struct transfer *t = arg;
+
+	apply(t, t->copy, t->req.data_len);
+	next_part(t, t->req.data_len);
+}
+
+static void deliver(struct transfer *t, const uint8_t *data)
+{
+	size_t len = t->req.data_len;
+
+	if (!object_try_write(t->object)) {
+		/* a bracket is open: the data has to outlive the reply */
+		if (!t->copy)
+			t->copy = g_memdup2(data, len);
+		if (!object_enter_write(t->object, apply_deferred, t))
+			return;
+		data = t->copy;
+	}
+	apply(t, data, len);
+	next_part(t, len);
+}
+
+static bool same_as_recorded(struct transfer *t)
+{
+	const struct migrate_record *rec = &t->object->record;
+	const struct source_attr *attr = &t->req.attr;
+	bool same;
+
+	g_mutex_lock(&t->object->lock);
+	same = attr->size == rec->size && attr->mtime == rec->mtime && attr->ctime == rec->ctime;
+	g_mutex_unlock(&t->object->lock);
+	return same;
+}
+
+static void transfer_failed(struct transfer *t, int status, const char *reason)
+{
+	struct object *object = t->object;
+
+	object_ref(object);
+	t->next = NULL;
+	forget(t);
+	if (status == -ESTALE && !reason)
+		refind_start(object);
+	else
+		object_fail(object, status,
+			    reason ? reason : "the old server answered READ with an error");
+	object_unref(object);
+}
+
+/* A READ reply without attributes: they are asked for before the bytes count. */
+static void attr_done(struct backend_request *req)
+{
+	struct transfer *t = req->user;
+
+	req->op = BACKEND_READ;
+	req->done = read_done;
+	if (req->status)
+		transfer_failed(t, req->status, NULL);
+	else if (!same_as_recorded(t))
+		transfer_failed(t, -ESTALE, "the file was changed on the old server");
+	else
+		deliver(t, t->copy);
+}
+
+static void read_done(struct backend_request *req)
+{
+	struct transfer *t = req->user;
+
+	if (req->status) {
+		transfer_failed(t, req->status, NULL);
+		return;
+	}
+	if (req->has_attr && !same_as_recorded(t)) {
+		transfer_failed(t, -ESTALE, "the file was changed on the old server");
+		return;
+	}
+	if (req->data_len == 0) { /* end of file, or no progress: neither can be */
+		transfer_failed(t, -EBADMSG, "the old server's file is shorter than it says");
+		return;
+	}
+	if (!req->has_attr) {
+		t->copy = g_memdup2(req->data, req->data_len);
+		req->op = BACKEND_GETATTR;
+		req->done = attr_done;
+		gate_submit(t->object->retriever->gate, req);
+		return;
+	}
+	deliver(t, req->data);
+}
+
+static int by_length(gconstpointer a, gconstpointer b)
+{
+	const struct migrate_extent *x = a, *y = b;
+	uint64_t lx = x->end - x->start, ly = y->end - y->start;
+
+	return lx < ly ? -1 : lx > ly;
+}
+
+struct gaps {
+	gint left;
+	gint status;
+	object_done_fn done;
+	void *arg;
+};
+
+static void gap_done(void *arg, int status)
+{
+	struct gaps *gaps = arg;
+
+	if (status)
+		g_atomic_int_set(&gaps->status, status);
+	if (g_atomic_int_dec_and_test(&gaps->left)) {
+		gaps->done(gaps->arg, g_atomic_int_get(&gaps->status));
+		g_free(gaps);
+	}
+}
+
+void transfer_close_gaps(struct object *object, object_done_fn done, void *arg)
+{
+	struct gaps *gaps = g_new0(struct gaps, 1);
+	GArray *sorted = g_array_new(FALSE, FALSE, sizeof(struct migrate_extent));
+	guint n;
+
+	gaps->done = done;
+	gaps->arg = arg;
+	g_mutex_lock(&object->lock);
+	g_array_append_vals(sorted, object->record.missing.v, object->record.missing.n);
+	g_mutex_unlock(&object->lock);
+	g_array_sort(sorted, by_length);
+	n = sorted->len > GAPS_KEPT ? sorted->len - GAPS_KEPT : 0;
+	gaps->left = n + 1;
+	for (guint i = 0; i < n; i++) {
+		struct migrate_extent *e = &g_array_index(sorted, struct migrate_extent, i);
+
+		transfer_fetch(object, e->start, e->end, false, gap_done, gaps);
+	}
+	gap_done(gaps, 0);
+	g_array_free(sorted, TRUE);
+}
