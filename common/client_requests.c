@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+
+#define COMMAND_MAX 4096
+#define NAME_BYTES  255
+
+static uint64_t fail(int error)
+{
+	errno = error;
+	return 0;
+}
+
+static struct request *request_new(uint16_t op, int fd, migrate_done_fn done, void *arg)
+{
+	struct request *req = calloc(1, sizeof(*req));
+
+	if (!req)
+		return NULL;
+	req->frame.op = op;
+	req->done = done;
+	req->arg = arg;
+	if (fd >= 0)
+		req->fds[req->nfds++] = fd;
+	return req;
+}
+
+/* Takes the request; under the lock. */
+static uint64_t submit_locked(struct migrate_volume *volume, struct request *req)
+{
+	uint64_t id;
+
+	if (volume->closing || request_register(volume, req) < 0) {
+		request_free(req);
+		return fail(volume->closing ? EINVAL : ENOMEM);
+	}
+	id = req->frame.id;
+	if (volume->refused) {
+		request_finish(volume, req, -EAGAIN);
+		connection_wake(volume);
+	} else {
+		connection_submit(volume, req);
+	}
+	return id;
+}
+
+static uint64_t submit(struct migrate_volume *volume, struct request *req)
+{
+	uint64_t id;
+
+	if (!req)
+		return fail(ENOMEM);
+	pthread_mutex_lock(&volume->lock);
+	id = submit_locked(volume, req);
+	pthread_mutex_unlock(&volume->lock);
+	return id;
+}
+
+static struct request *with_text(struct request *req, const char *text, size_t len)
+{
+	if (!req)
+		return NULL;
+	req->text = strndup(text, len);
+	if (!req->text) {
+		request_free(req);
+		return NULL;
+	}
+	req->frame.text = req->text;
+	req->frame.text_len = len;
+	return req;
+}
+
+uint64_t migrate_fetch_range(struct migrate_volume *volume, int fd, uint64_t offset,
+			     uint64_t length, unsigned flags, migrate_done_fn done, void *arg)
+{
+	struct request *req;
+
+	if (fd < 0 || (flags & ~MIGRATE_BACKGROUND))
+		return fail(EINVAL);
+	req = request_new(MIGRATE_OP_RANGE, fd, done, arg);
+	if (req) {
+		req->background = flags & MIGRATE_BACKGROUND;
+		req->frame.flags = flags;
+		req->frame.offset = offset;
+		req->frame.length = length;
+	}
+	return submit(volume, req);
+}
+
+uint64_t migrate_fetch_name(struct migrate_volume *volume, int fd, const char *name, unsigned flags,
+			    migrate_done_fn done, void *arg)
+{
+	size_t len = strlen(name);
+	struct request *req;
+
+	if (fd < 0 || (flags & ~MIGRATE_BACKGROUND) || len < 1 || len > NAME_BYTES ||
+	    strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
+		return fail(EINVAL);
+	req = with_text(request_new(MIGRATE_OP_NAME, fd, done, arg), name, len);
+	if (req) {
+		req->background = flags & MIGRATE_BACKGROUND;
+		req->frame.flags = flags;
+	}
+	return submit(volume, req);
+}
+
+uint64_t migrate_fill_directory(struct migrate_volume *volume, int fd, unsigned flags,
+				migrate_done_fn done, void *arg)
+{
+	struct request *req;
+
+	if (fd < 0 || (flags & ~(MIGRATE_BACKGROUND | MIGRATE_DATA)))
+		return fail(EINVAL);
+	req = request_new(MIGRATE_OP_FILL, fd, done, arg);
+	if (req) {
+		req->background = flags & MIGRATE_BACKGROUND;
+		req->frame.flags = flags;
+	}
+	return submit(volume, req);
+}
+
+uint64_t migrate_finish_directory(struct migrate_volume *volume, int fd, migrate_done_fn done,
+				  void *arg)
+{
+	struct request *req;
+
+	if (fd < 0)
+		return fail(EINVAL);
+	req = request_new(MIGRATE_OP_FINISH, fd, done, arg);
+	if (req)
+		req->background = true;
+	return submit(volume, req);
+}
+
+uint64_t migrate_sync(struct migrate_volume *volume, int fd, migrate_done_fn done, void *arg)
+{
+	if (fd < 0)
+		return fail(EINVAL);
+	return submit(volume, request_new(MIGRATE_OP_SYNC, fd, done, arg));
+}
+
+uint64_t migrate_control(struct migrate_volume *volume, const char *command, migrate_text_fn done,
+			 void *arg)
+{
+	size_t len = strlen(command);
+	struct request *req;
+
+	if (len < 1 || len > COMMAND_MAX)
+		return fail(EINVAL);
+	req = with_text(request_new(MIGRATE_OP_CONTROL, -1, NULL, arg), command, len);
+	if (req)
+		req->text_done = done;
+	return submit(volume, req);
+}
+
+uint64_t migrate_begin(struct migrate_volume *volume, int fd, int dir_fd,
+		       enum migrate_change change, uint64_t offset, uint64_t length,
+		       migrate_done_fn done, void *arg)
+{
+	struct request *req;
+
+	if (fd < 0 || change < MIGRATE_WRITE || change > MIGRATE_PLACE ||
+	    (change == MIGRATE_PLACE) != (dir_fd >= 0))
+		return fail(EINVAL);
+	req = request_new(MIGRATE_OP_BEGIN, fd, done, arg);
+	if (req) {
+		if (dir_fd >= 0)
+			req->fds[req->nfds++] = dir_fd;
+		req->frame.change = change;
+		req->frame.offset = offset;
+		req->frame.length = length;
+	}
+	return submit(volume, req);
+}
+
+/* Takes the END request. */
+static uint64_t end_locked(struct migrate_volume *volume, uint64_t begun, struct request *req)
+{
+	struct request *bracket = request_find(volume, begun);
+	uint64_t id;
+
+	if (volume->closing || !bracket ||
+	    (bracket->state != REQUEST_OPEN && bracket->state != REQUEST_LOST)) {
+		request_free(req);
+		return fail(EINVAL);
+	}
+	if (request_register(volume, req) < 0) {
+		request_free(req);
+		return fail(ENOMEM);
+	}
+	id = req->frame.id;
+	if (bracket->state == REQUEST_OPEN) {
+		connection_submit(volume, req);
+	} else {
+		request_finish(volume, req, -ECONNRESET);
+		connection_wake(volume);
+	}
+	request_retire(volume, bracket);
+	return id;
+}
+
+uint64_t migrate_end(struct migrate_volume *volume, uint64_t begun, bool changed, bool durable,
+		     uint64_t offset, uint64_t length, migrate_done_fn done, void *arg)
+{
+	struct request *req = request_new(MIGRATE_OP_END, -1, done, arg);
+	uint64_t id;
+
+	if (!req)
+		return fail(ENOMEM);
+	req->frame.ref = begun;
+	req->frame.flags =
+		(changed ? MIGRATE_END_CHANGED : 0) | (durable ? MIGRATE_END_DURABLE : 0);
+	req->frame.offset = offset;
+	req->frame.length = length;
+	pthread_mutex_lock(&volume->lock);
+	id = end_locked(volume, begun, req);
+	pthread_mutex_unlock(&volume->lock);
+	return id;
+}
+
+/* Tells the retriever; without memory it just works in vain. */
+static void send_cancel(struct migrate_volume *volume, uint64_t id)
+{
+	struct request *cancel = request_new(MIGRATE_OP_CANCEL, -1, NULL, NULL);
+
+	if (!cancel)
+		return;
+	cancel->answered = true;
+	cancel->frame.ref = id;
+	connection_submit(volume, cancel);
+}
+
+static void cancel(struct migrate_volume *volume, struct request *req)
+{
+	uint64_t id = req->frame.id;
+
+	request_complete(volume, req, -ECANCELED);
+	connection_wake(volume);
+	/* A bracket has to be closed all the same. */
+	if (req->frame.op == MIGRATE_OP_END)
+		return;
+	if (req->state == REQUEST_QUEUED) {
+		request_retire(volume, req);
+		return;
+	}
+	/* A BEGIN stays: if its answer is on the way already, there is a bracket to close. */
+	if (req->frame.op != MIGRATE_OP_BEGIN)
+		request_retire(volume, req);
+	send_cancel(volume, id);
+}
+
+void migrate_cancel(struct migrate_volume *volume, uint64_t id)
+{
+	struct request *req;
+
+	pthread_mutex_lock(&volume->lock);
+	req = request_find(volume, id);
+	if (req && !req->answered)
+		cancel(volume, req);
+	pthread_mutex_unlock(&volume->lock);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record_io.h"
+
+/* A filled directory is the clients' own: its record's times count until one changed a name. */
+static bool shows_record_times(const struct migrate_record *rec, const struct stat *st)
+{
+	return rec->state != MIGRATE_FILLED || migrate_ns(st->st_mtim) == migrate_record_mtime(rec);
+}
+
+/* Gives the stub the ranges that are to be asked for: what is missing and no client wrote. */
+static int take_ranges(struct migrate_stub *stub, struct migrate_record *rec)
+{
+	int ret = migrate_extents_remove_all(&rec->missing, &rec->dirty);
+
+	if (ret < 0 || !rec->missing.n)
+		return ret;
+	stub->ranges = malloc(sizeof(*stub->ranges));
+	if (!stub->ranges)
+		return -ENOMEM;
+	*stub->ranges = rec->missing;
+	rec->missing = (struct migrate_extents)MIGRATE_EXTENTS_INIT;
+	stub->missing_bytes = migrate_extents_bytes(stub->ranges);
+	return 0;
+}
+
+int migrate_stub_load(int fd, struct migrate_stub *stub)
+{
+	struct migrate_record rec;
+	struct stat st;
+	int ret = migrate_record_load_stat(fd, &rec, &st);
+
+	memset(stub, 0, sizeof(*stub));
+	if (ret == 0)
+		return 0;
+	/* Should the caller overlook the error: a dummy is never taken for whole. */
+	stub->state = MIGRATE_DUMMY;
+	if (ret < 0)
+		return ret == -EBADMSG || ret == -ENOMEM ? ret : -EIO;
+	ret = take_ranges(stub, &rec);
+	if (ret == 0) {
+		stub->state = rec.state;
+		stub->error = rec.error;
+		stub->size = rec.size;
+		stub->mtime = migrate_timespec(migrate_record_mtime(&rec));
+		stub->ctime = migrate_timespec(migrate_record_ctime(&rec));
+		stub->show_times = shows_record_times(&rec, &st);
+	}
+	migrate_record_clear(&rec);
+	return ret;
+}
+
+void migrate_stub_clear(struct migrate_stub *stub)
+{
+	if (stub->ranges)
+		migrate_extents_clear(stub->ranges);
+	free(stub->ranges);
+	memset(stub, 0, sizeof(*stub));
+}
+
+bool migrate_stub_present(const struct migrate_stub *stub, uint64_t offset, uint64_t length)
+{
+	uint64_t end = offset + length < offset ? UINT64_MAX : offset + length;
+
+	/* How much there is of a dummy is not known yet. */
+	if (stub->state == MIGRATE_DUMMY)
+		return length == 0;
+	return !stub->ranges || !migrate_extents_overlap(stub->ranges, offset, end);
+}
+
+bool migrate_stub_next_missing(const struct migrate_stub *stub, uint64_t offset, uint64_t *start,
+			       uint64_t *end)
+{
+	struct migrate_extent found = {0, INT64_MAX};
+
+	if (stub->state == MIGRATE_DUMMY) {
+		if (offset >= found.end)
+			return false;
+	} else if (!stub->ranges || !migrate_extents_next(stub->ranges, offset, &found)) {
+		return false;
+	}
+	*start = found.start;
+	*end = found.end;
+	return true;
+}
