@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands under a real Linux kernel (NFS client, a disk to cut the power of) without KVM: User-Mode
+Linux, a kernel that is a process.  The guest's root is this machine's, read-only below a tmpfs; what
+lasts are disk images and shared directories.  Runs inside a sandbox (sandbox.py)."""
+import fcntl
+import glob
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from sandbox import BASE, Failure, sh
+
+CACHE = os.environ.get('QUICKMIGRATE_CACHE', '/var/cache/quickmigrate-test')
+INIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'vm', 'init')
+TIMEOUT, DIED, KILLED = 124, 126, 137       # exit statuses of our own
+
+
+def fetch():
+    """The kernel and its modules' directory, (path, path), out of Debian's package.  Needs the
+    network the first time: call it before entering the sandbox."""
+    os.makedirs(CACHE, exist_ok=True)
+    where = CACHE + '/user-mode-linux'
+    with open(CACHE + '/lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.isdir(where):
+            with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
+                sh('apt-get', '-q', '-o', 'APT::Sandbox::User=root', 'download', 'user-mode-linux',
+                   cwd=scratch)
+                package, = glob.glob(scratch + '/*.deb')
+                sh('dpkg', '-x', package, scratch + '/tree')
+                os.rename(scratch + '/tree', where)
+    modules = glob.glob(where + '/usr/lib/uml/modules/*')
+    if not modules:
+        raise Failure(f'{where} holds no kernel modules: remove it')
+    return where + '/usr/bin/linux.uml', modules[0]
+
+
+class Guest:
+    """One run of a guest."""
+
+    count = 0
+
+    def __init__(self, command, disks=(), shares=(), memory=1024, network=True, env=(), cpu=None):
+        """command: argv.  disks: image files, /dev/ubda and on.  shares: directories of this
+        machine, writable at their own paths."""
+        kernel, modules = fetch()
+        Guest.count += 1
+        self.job = tempfile.mkdtemp(prefix='vm.', dir=BASE)
+        settings = {'modules': modules, 'shares': ' '.join(shares), 'directory_of_work': os.getcwd(),
+                    'VM_IP': '', 'VM_HOST': ''}
+        argv = [kernel, f'mem={memory}M', 'umid=guest', f'uml_dir={self.job}', 'rootfstype=hostfs',
+                'rootflags=/', 'ro', f'init={self.job}/init', f'job={self.job}', 'con=null',
+                'con0=fd:0,fd:1', 'noreboot', 'panic=-1', 'console=tty0', 'quiet']
+        argv += [f'ubd{i}={os.path.abspath(disk)}' for i, disk in enumerate(disks)]
+        if network:
+            tap, net = self.tap()
+            settings.update(VM_HOST=net + '1', VM_IP=net + '2')
+            argv.append(f'vec0:transport=tap,ifname={tap},depth=128,gro=1')
+        self.put('settings', ''.join(f'{k}={shlex.quote(v)}\n' for k, v in settings.items()))
+        self.put('run', ''.join(f'export {k}={shlex.quote(v)}\n' for k, v in dict(env).items()) +
+                 shlex.join(command) + '\n')
+        shutil.copy(INIT, self.job + '/init')
+        self.kill_text, self.status = None, None
+        self.start(argv, cpu)
+
+    def put(self, name, text):
+        with open(f'{self.job}/{name}', 'w') as out:
+            out.write(text)
+
+    def tap(self):
+        """A new interface and its network's prefix."""
+        for n in range(1, 255):
+            name = f'vm{n}'
+            done = subprocess.run(['ip', 'tuntap', 'add', name, 'mode', 'tap', 'vnet_hdr'],
+                                  stderr=subprocess.DEVNULL)
+            if done.returncode == 0:
+                break
+        else:
+            raise Failure('no tap interface can be made')
+        sh('ip', 'addr', 'add', f'10.78.{n}.1/30', 'dev', name)
+        sh('ip', 'link', 'set', name, 'up')
+        return name, f'10.78.{n}.'
+
+    def start(self, argv, cpu):
+        # UML hands each system call from one process to another: cheap on one CPU, dear across two
+        cpus = sorted(os.sched_getaffinity(0))
+        cpu = cpus[-1] if cpu is None else cpu
+        pipes = [os.pipe() for _ in range(2)]
+        argv += [f'con{i}=null,fd:{write}' for i, (_, write) in enumerate(pipes, 1)]
+        self.console = self.job + '/console'
+        with open(self.console, 'wb') as console:
+            self.process = subprocess.Popen(
+                ['unshare', '--pid', '--fork', '--kill-child=KILL', '--mount-proc', '--', *argv],
+                stdin=subprocess.DEVNULL, stdout=console, stderr=console,
+                pass_fds=[write for _, write in pipes], start_new_session=True,
+                env={**os.environ, 'TMPDIR': self.job},
+                preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+        self.pumps = []
+        for (read, write), to in zip(pipes, (1, 2)):
+            os.close(write)
+            self.pumps.append(threading.Thread(target=self.pump, args=(read, to), daemon=True))
+            self.pumps[-1].start()
+
+    def pump(self, fd, to):
+        seen = b''
+        while True:
+            try:
+                data = os.read(fd, 65536)
+            except OSError:
+                data = b''
+            if not data:
+                os.close(fd)
+                return
+            view = memoryview(data)
+            while view:
+                view = view[os.write(to, view):]
+            if self.kill_text and to == 1:
+                seen = (seen + data)[-4096:]
+                if self.kill_text in seen:
+                    self.kill(KILLED)
+
+    def kill(self, status=KILLED):
+        """Cuts the power."""
+        if self.process.poll() is None:
+            self.status = self.status or status
+            self.process.kill()
+
+    def wait(self, timeout=600, kill_on=None, kill_after=None):
+        """The command's exit status, or one of our own.  kill_on: cut the power when the standard
+        output contains this text; kill_after: seconds after which it is cut anyhow."""
+        self.kill_text = kill_on.encode() if kill_on else None
+        end = time.monotonic() + (kill_after or timeout)
+        while self.process.poll() is None:
+            try:
+                self.process.wait(0.5)
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > end:
+                    self.kill(KILLED if kill_after else TIMEOUT)
+                elif b'Kernel panic - ' in self.console_tail():
+                    self.kill(DIED)
+        for pump in self.pumps:
+            pump.join(10)
+        if self.status is None:
+            try:
+                with open(self.job + '/status') as status:
+                    self.status = int(status.read())
+            except (OSError, ValueError):
+                self.status = DIED
+        if self.status == DIED:
+            sys.stderr.write(self.console_tail().decode(errors='replace'))
+        shutil.rmtree(self.job, ignore_errors=True)
+        return self.status
+
+    def console_tail(self):
+        with open(self.console, 'rb') as console:
+            return console.read()[-4000:]
+
+
+def run(command, timeout=600, kill_on=None, kill_after=None, **kw):
+    """Runs a command in a guest; its exit status."""
+    return Guest(command, **kw).wait(timeout, kill_on, kill_after)
