@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Directories as work items.  A pending directory is its kernel handle (name_to_handle_at(2)), some
+ * 10 to 22 bytes: no descriptor is held for it and no name is kept, so that a rename neither loses
+ * it nor has it done twice, and neither depth nor width meets a limit.
+ *
+ * Everything here blocks for the local file system only, and may be used from any thread.
+ */
+#ifndef DIRECTORY_H
+#define DIRECTORY_H
+
+#include <fcntl.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct directory_handle {
+	uint8_t type;
+	uint8_t len;
+	uint8_t bytes[MAX_HANDLE_SZ];
+};
+
+/* The handle of the open directory fd (O_PATH will do).  0 or -errno; -EOPNOTSUPP: the file system
+ * has no handles. */
+int directory_handle_get(int fd, struct directory_handle *handle);
+/* A new descriptor of the directory, for reading, or -errno; -ESTALE: it was removed.  mount_fd:
+ * any descriptor on its file system.  Needs CAP_DAC_READ_SEARCH. */
+int directory_handle_open(int mount_fd, const struct directory_handle *handle);
+/* For hash tables. */
+guint directory_handle_hash(gconstpointer handle);
+gboolean directory_handle_equal(gconstpointer a, gconstpointer b);
+
+/* Handles one after the other: u8 type, u8 length, bytes. */
+struct directory_list {
+	GByteArray *packed; /* NULL when empty */
+	guint next;	    /* where the next one starts */
+};
+bool directory_list_take(struct directory_list *list, struct directory_handle *handle);
+void directory_list_clear(struct directory_list *list);
+
+/* What a walk stays within: one mount and one file system. */
+struct directory_scope {
+	dev_t device;
+	uint64_t inode; /* of the root, whose private directory is left out */
+	int mount_id;
+};
+int directory_scope_get(int root_fd, struct directory_scope *scope);
+
+/* At most this many subdirectories come from one directory_read(). */
+#define DIRECTORY_BATCH 1024
+
+/*
+ * Reads the next part of the directory fd, from *position (0 at first) on, and appends the
+ * subdirectories in it to list, the last changed ones first.  Another descriptor of the same
+ * directory may be used for every part.  *end: nothing follows.  What is a mount point, on another
+ * file system, or has vanished meanwhile is left out.  0 or -errno.
+ */
+int directory_read(int fd, const struct directory_scope *scope, int64_t *position, bool *end,
+		   struct directory_list *list);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "policy.h"
+
+#include <string.h>
+
+/* Passes without any progress before the crawler gives up. */
+#define IDLE_PASSES 3
+
+void policy_window_init(struct policy_window *window, unsigned max)
+{
+	window->max = max ? max : 1;
+	window->size = window->max;
+}
+
+void policy_window_feedback(struct policy_window *window, bool clients_wait)
+{
+	if (clients_wait)
+		window->size = window->size > 1 ? window->size / 2 : 1;
+	else if (window->size < window->max)
+		window->size++;
+}
+
+bool policy_order_parse(const char *text, enum policy_order *order)
+{
+	if (!strcmp(text, "namespace-first"))
+		*order = ORDER_NAMESPACE_FIRST;
+	else if (!strcmp(text, "depth-first"))
+		*order = ORDER_DEPTH_FIRST;
+	else
+		return false;
+	return true;
+}
+
+static enum policy_step first_step(const struct policy *policy, bool names_complete)
+{
+	if (policy->metadata_only)
+		return STEP_NAMES;
+	if (policy->order == ORDER_NAMESPACE_FIRST && !names_complete)
+		return STEP_NAMES;
+	return STEP_DATA;
+}
+
+/* The same step again after a pause, unless nothing speaks for it. */
+static bool again(struct policy *policy, const struct policy_result *result, unsigned *pause_ms)
+{
+	policy->idle = result->advanced ? 0 : policy->idle + 1;
+	if (policy->once || policy->idle >= IDLE_PASSES)
+		return false;
+	*pause_ms = 1000u << (2 * policy->idle);
+	return true;
+}
+
+enum policy_step policy_next(struct policy *policy, const struct policy_result *result,
+			     bool names_complete, unsigned *pause_ms)
+{
+	*pause_ms = 0;
+	if (!policy->started) {
+		policy->started = true;
+		policy->step = first_step(policy, names_complete);
+	} else if (result->root_normal) {
+		policy->step = STEP_DONE;
+	} else if (policy->step == STEP_NAMES) {
+		/* With something left over, data is moved all the same: the names are tried again
+		 * with it. */
+		bool repeat = result->left && again(policy, result, pause_ms);
+
+		if (!repeat && policy->metadata_only)
+			policy->step = result->left ? STEP_LEFT : STEP_DONE;
+		else if (!repeat)
+			policy->step = STEP_DATA, policy->idle = 0;
+	} else if (policy->step == STEP_DATA && !again(policy, result, pause_ms)) {
+		policy->step = STEP_LEFT;
+	}
+	return policy->step;
+}
+
+unsigned policy_attempt_pause(unsigned attempt)
+{
+	return 500u << attempt;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the crawler does next and how hard it works: decisions only, no input or output. */
+#ifndef POLICY_H
+#define POLICY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- window ---------------------------------------------------------------------------------- */
+
+/* How many directories may be under way: one more for every second in which no client waited, half
+ * of them for one in which a client did; never less than 1. */
+struct policy_window {
+	unsigned size, max;
+};
+void policy_window_init(struct policy_window *window, unsigned max);
+void policy_window_feedback(struct policy_window *window, bool clients_wait);
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+enum policy_order { ORDER_NAMESPACE_FIRST, ORDER_DEPTH_FIRST };
+/* FALSE when text names no order. */
+bool policy_order_parse(const char *text, enum policy_order *order);
+
+enum policy_step {
+	STEP_NAMES, /* a pass that fills directories without their data */
+	STEP_DATA,  /* a pass that moves data and finishes directories */
+	STEP_DONE,  /* the aim is reached */
+	STEP_LEFT,  /* something remains, and going on would not help */
+};
+
+struct policy {
+	enum policy_order order;
+	bool metadata_only;
+	bool once; /* no pass is repeated */
+	/* private */
+	bool started;
+	enum policy_step step;
+	unsigned idle; /* passes one after the other that brought nothing */
+};
+
+/* What the last pass came to. */
+struct policy_result {
+	uint64_t advanced; /* directories that were filled or finished */
+	uint64_t left;	   /* directories that were not */
+	bool root_normal;
+};
+
+/*
+ * The next step.  result: NULL at first.  names_complete: every directory is filled already.
+ * *pause_ms: how long to wait before it; grows with every pass that brought nothing.
+ */
+enum policy_step policy_next(struct policy *policy, const struct policy_result *result,
+			     bool names_complete, unsigned *pause_ms);
+
+/* ---- one directory --------------------------------------------------------------------------- */
+
+/* How often a directory that is not ready ("again") is asked for in one pass, and how many
+ * milliseconds after the attempt before; attempt: 1 for the first repetition. */
+#define POLICY_ATTEMPTS 4
+unsigned policy_attempt_pause(unsigned attempt);
+
+#endif

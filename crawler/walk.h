@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One pass over the new tree: every directory that is not normal is handed to the retriever, depth
+ * first, several at a time; what is normal is not looked into (I5).
+ *
+ * A directory has a descriptor only while a request for it is under way or while it is being read;
+ * in between it is its kernel handle (directory.h).  What is remembered is the directories that are
+ * begun and not done and the unvisited subdirectories of those, DIRECTORY_BATCH of each at most.
+ *
+ * Not thread-safe: everything, the callbacks of requests included, runs in one thread.
+ */
+#ifndef WALK_H
+#define WALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "migrate.h"
+
+/* How a walk sees and reaches the retriever; walk_retriever is the real one. */
+struct walk_ops {
+	/* Like migrate_stub_load(), the state only. */
+	int (*load)(int fd, enum migrate_state *state);
+	/* Like migrate_fill_directory() and migrate_finish_directory(). */
+	uint64_t (*fill)(void *arg, int fd, unsigned flags, migrate_done_fn done, void *done_arg);
+	uint64_t (*finish)(void *arg, int fd, migrate_done_fn done, void *done_arg);
+};
+extern const struct walk_ops walk_retriever; /* arg: struct migrate_volume */
+
+/* Directories by what became of them. */
+struct walk_counts {
+	uint64_t visited;  /* that were not normal */
+	uint64_t pruned;   /* normal when reached */
+	uint64_t filled;   /* unfilled before, filled now */
+	uint64_t finished; /* normal now */
+	uint64_t left;	   /* not finished in a pass that should; not filled in any */
+	uint64_t failed;   /* of those left: requests that failed with an error, not "again" */
+	int error;	   /* the last such error, -errno */
+};
+
+struct walk;
+
+/*
+ * root_fd: the volume's root, open for reading; stays the caller's and must outlive the walk.
+ * *walk is NULL and -errno returned when the file system cannot be walked; -EOPNOTSUPP: it has no
+ * file handles.
+ */
+int walk_new(int root_fd, const struct walk_ops *ops, void *arg, struct walk **walk);
+/* No request may be under way any more (they may complete before migrate_volume_free returns). */
+void walk_free(struct walk *walk);
+
+/* Begins a pass, with data (files' data are moved, directories finished) or without. */
+void walk_begin(struct walk *walk, bool data);
+/*
+ * Does what can be done now: takes up finished requests and makes new ones, up to window (0: makes
+ * none).  now_ms: a clock that only goes forward.  Returns after how many milliseconds it wants to
+ * be called again; -1: when a request is done.
+ */
+int walk_step(struct walk *walk, unsigned window, int64_t now_ms);
+/* Whether the pass is over. */
+bool walk_over(const struct walk *walk);
+const struct walk_counts *walk_counts(const struct walk *walk);
+/* Requests under way: as many descriptors are open. */
+unsigned walk_in_flight(const struct walk *walk);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <check.h>
+#include <stdlib.h>
+
+#include "policy.h"
+
+START_TEST(window_yields_and_returns)
+{
+	struct policy_window window;
+
+	policy_window_init(&window, 8);
+	ck_assert_uint_eq(window.size, 8);
+	policy_window_feedback(&window, true);
+	ck_assert_uint_eq(window.size, 4);
+	policy_window_feedback(&window, false);
+	ck_assert_uint_eq(window.size, 5);
+	for (int i = 0; i < 5; i++)
+		policy_window_feedback(&window, true);
+	ck_assert_uint_eq(window.size, 1);
+	for (int i = 0; i < 20; i++)
+		policy_window_feedback(&window, false);
+	ck_assert_uint_eq(window.size, 8);
+
+	policy_window_init(&window, 0);
+	ck_assert_uint_eq(window.size, 1);
+}
+END_TEST
+
+START_TEST(orders)
+{
+	enum policy_order order = ORDER_NAMESPACE_FIRST;
+
+	ck_assert(policy_order_parse("depth-first", &order) && order == ORDER_DEPTH_FIRST);
+	ck_assert(policy_order_parse("namespace-first", &order) && order == ORDER_NAMESPACE_FIRST);
+	ck_assert(!policy_order_parse("", &order));
+	ck_assert(!policy_order_parse("depth", &order));
+}
+END_TEST
+
+static const struct policy_result clean = {.advanced = 5};
+static const struct policy_result whole = {.advanced = 5, .root_normal = true};
+static const struct policy_result some_left = {.advanced = 5, .left = 2};
+static const struct policy_result stuck = {.left = 2};
+
+START_TEST(namespace_first)
+{
+	struct policy policy = {.order = ORDER_NAMESPACE_FIRST};
+	unsigned pause;
+
+	ck_assert_int_eq(policy_next(&policy, NULL, false, &pause), STEP_NAMES);
+	ck_assert_uint_eq(pause, 0);
+	ck_assert_int_eq(policy_next(&policy, &clean, true, &pause), STEP_DATA);
+	ck_assert_uint_eq(pause, 0);
+	ck_assert_int_eq(policy_next(&policy, &whole, true, &pause), STEP_DONE);
+
+	struct policy resumed = {.order = ORDER_NAMESPACE_FIRST};
+	ck_assert_int_eq(policy_next(&resumed, NULL, true, &pause), STEP_DATA);
+}
+END_TEST
+
+START_TEST(depth_first)
+{
+	struct policy policy = {.order = ORDER_DEPTH_FIRST};
+	unsigned pause;
+
+	ck_assert_int_eq(policy_next(&policy, NULL, false, &pause), STEP_DATA);
+	ck_assert_int_eq(policy_next(&policy, &whole, false, &pause), STEP_DONE);
+}
+END_TEST
+
+START_TEST(metadata_only)
+{
+	struct policy policy = {.metadata_only = true};
+	unsigned pause;
+
+	ck_assert_int_eq(policy_next(&policy, NULL, false, &pause), STEP_NAMES);
+	ck_assert_int_eq(policy_next(&policy, &clean, true, &pause), STEP_DONE);
+
+	struct policy failing = {.metadata_only = true, .once = true};
+	policy_next(&failing, NULL, false, &pause);
+	ck_assert_int_eq(policy_next(&failing, &some_left, false, &pause), STEP_LEFT);
+}
+END_TEST
+
+/* What fails to get its names does not keep the data of the others waiting for ever. */
+START_TEST(names_that_fail)
+{
+	struct policy policy = {.order = ORDER_NAMESPACE_FIRST};
+	unsigned pause, passes = 0;
+
+	policy_next(&policy, NULL, false, &pause);
+	while (policy_next(&policy, &stuck, false, &pause) == STEP_NAMES)
+		ck_assert_uint_lt(++passes, 10);
+	ck_assert_int_eq(policy.step, STEP_DATA);
+}
+END_TEST
+
+START_TEST(passes_that_bring_nothing)
+{
+	struct policy policy = {.order = ORDER_DEPTH_FIRST};
+	unsigned pause, last = 0, passes = 0;
+
+	policy_next(&policy, NULL, false, &pause);
+	for (int i = 0; i < 50; i++)
+		ck_assert_int_eq(policy_next(&policy, &some_left, true, &pause), STEP_DATA);
+	while (policy_next(&policy, &stuck, true, &pause) == STEP_DATA) {
+		ck_assert_uint_gt(pause, last);
+		last = pause;
+		ck_assert_uint_lt(++passes, 10);
+	}
+	ck_assert_uint_gt(passes, 0);
+	ck_assert_int_eq(policy.step, STEP_LEFT);
+
+	struct policy once = {.order = ORDER_DEPTH_FIRST, .once = true};
+	policy_next(&once, NULL, false, &pause);
+	ck_assert_int_eq(policy_next(&once, &some_left, true, &pause), STEP_LEFT);
+}
+END_TEST
+
+START_TEST(attempts_grow_apart)
+{
+	for (unsigned i = 2; i < POLICY_ATTEMPTS; i++)
+		ck_assert_uint_gt(policy_attempt_pause(i), policy_attempt_pause(i - 1));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("policy");
+	TCase *tcase = tcase_create("policy");
+
+	tcase_add_test(tcase, window_yields_and_returns);
+	tcase_add_test(tcase, orders);
+	tcase_add_test(tcase, namespace_first);
+	tcase_add_test(tcase, depth_first);
+	tcase_add_test(tcase, metadata_only);
+	tcase_add_test(tcase, names_that_fail);
+	tcase_add_test(tcase, passes_that_bring_nothing);
+	tcase_add_test(tcase, attempts_grow_apart);
+	suite_add_tcase(suite, tcase);
+
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
