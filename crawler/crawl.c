@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "crawl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "migrate.h"
+#include "progress.h"
+#include "walk.h"
+
+#define STATUS_MS      1000
+#define PLAIN_MS       10000
+#define WAIT_NOTICE_MS 2000
+#define WAIT_REPEAT_MS 60000
+
+struct crawl {
+	const struct crawl_options *options;
+	struct migrate_volume *volume;
+	struct walk *walk;
+	int root_fd, signal_fd;
+	bool stop; /* a signal came */
+	bool lost; /* the retriever speaks another version */
+	bool status_asked;
+	bool line_open; /* the cursor stands behind a progress line */
+	int64_t begun, next_status, next_line, next_notice;
+	struct policy policy;
+	struct policy_window window;
+	struct progress progress;
+	struct progress_settings settings;
+};
+
+static int64_t clock_ms(void)
+{
+	return g_get_monotonic_time() / 1000;
+}
+
+G_GNUC_PRINTF(2, 3)
+static void complain(struct crawl *crawl, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	g_autofree char *text = g_strdup_vprintf(format, args);
+	va_end(args);
+	if (crawl->line_open)
+		putchar('\n');
+	crawl->line_open = false;
+	fflush(stdout);
+	fprintf(stderr, "migrate-crawler: %s: %s\n", crawl->options->volume, text);
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+static void show_line(struct crawl *crawl, bool last)
+{
+	const int64_t now = clock_ms();
+	const bool tty = isatty(STDOUT_FILENO);
+
+	if (crawl->options->quiet || (!last && now < crawl->next_line))
+		return;
+	crawl->next_line = now + (tty ? STATUS_MS / 2 : PLAIN_MS);
+	g_autofree char *line = progress_line(&crawl->progress);
+	if (tty && !last)
+		printf("\r\033[K%s: %s", crawl->options->volume, line);
+	else
+		printf("%s%s: %s\n", tty ? "\r\033[K" : "", crawl->options->volume, line);
+	crawl->line_open = tty && !last;
+	fflush(stdout);
+}
+
+static void status_done(void *arg, int status, const char *text)
+{
+	struct crawl *crawl = arg;
+
+	crawl->status_asked = false;
+	if (status || !progress_report(&crawl->progress, text, clock_ms()))
+		return;
+	policy_window_feedback(&crawl->window, crawl->progress.demand_waiting > 0);
+	show_line(crawl, false);
+}
+
+static void ask_status(struct crawl *crawl, int64_t now)
+{
+	if (crawl->status_asked || now < crawl->next_status || !crawl->walk)
+		return;
+	crawl->next_status = now + STATUS_MS;
+	crawl->status_asked = migrate_control(crawl->volume, "status", status_done, crawl) != 0;
+}
+
+static void notice_absence(struct crawl *crawl, int64_t now)
+{
+	if (migrate_volume_connected(crawl->volume)) {
+		crawl->next_notice = now + WAIT_NOTICE_MS;
+	} else if (now >= crawl->next_notice) {
+		crawl->next_notice = now + WAIT_REPEAT_MS;
+		complain(crawl,
+			 "waiting for the retriever; if it is not running: "
+			 "systemctl start migrate-retriever@%s",
+			 crawl->options->volume);
+	}
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+/* Waits for something to do, timeout_ms at most (-1: as long as it takes), and does it. */
+static void turn(struct crawl *crawl, int timeout_ms)
+{
+	struct pollfd fds[] = {
+		{.fd = migrate_volume_fd(crawl->volume), .events = POLLIN},
+		{.fd = crawl->signal_fd, .events = POLLIN},
+	};
+	int64_t now = clock_ms();
+	struct signalfd_siginfo info;
+
+	notice_absence(crawl, now);
+	ask_status(crawl, now);
+	if (timeout_ms < 0 || timeout_ms > STATUS_MS)
+		timeout_ms = STATUS_MS;
+	poll(fds, G_N_ELEMENTS(fds), timeout_ms);
+	if (fds[1].revents && read(crawl->signal_fd, &info, sizeof(info)) > 0)
+		crawl->stop = true;
+	if (migrate_volume_dispatch(crawl->volume, 0) == -EPROTO)
+		crawl->lost = true;
+}
+
+static bool going_on(const struct crawl *crawl)
+{
+	return !crawl->stop && !crawl->lost;
+}
+
+struct answer {
+	bool done;
+	int status;
+	char *text;
+};
+
+static void answer_done(void *arg, int status, const char *text)
+{
+	struct answer *answer = arg;
+
+	answer->done = true;
+	answer->status = status;
+	answer->text = g_strdup(text);
+}
+
+/* Asks the retriever and waits.  NULL: stopped, or refused with a line on stderr. */
+static char *ask(struct crawl *crawl, const char *command)
+{
+	struct answer answer = {0};
+
+	if (!migrate_control(crawl->volume, command, answer_done, &answer)) {
+		complain(crawl, "%s", g_strerror(errno));
+		return NULL;
+	}
+	while (!answer.done && going_on(crawl))
+		turn(crawl, -1);
+	if (!answer.done) {
+		/* The callback's memory ends here. */
+		migrate_volume_free(g_steal_pointer(&crawl->volume));
+		g_free(answer.text);
+		return NULL;
+	}
+	if (answer.status) {
+		complain(crawl, "%s: %s", command,
+			 answer.text && *answer.text ? answer.text : g_strerror(-answer.status));
+		g_clear_pointer(&answer.text, g_free);
+	}
+	return answer.text;
+}
+
+static void do_pass(struct crawl *crawl, bool data)
+{
+	walk_begin(crawl->walk, data);
+	while (!walk_over(crawl->walk) && going_on(crawl)) {
+		unsigned window = crawl->progress.paused ? 0 : crawl->window.size;
+		int wait = walk_step(crawl->walk, window, clock_ms());
+
+		if (!walk_over(crawl->walk))
+			turn(crawl, wait);
+	}
+}
+
+static void pause_for(struct crawl *crawl, unsigned ms)
+{
+	const int64_t until = clock_ms() + ms;
+	int64_t now;
+
+	while ((now = clock_ms()) < until && going_on(crawl))
+		turn(crawl, (int)(until - now));
+}
+
+static bool root_is_normal(const struct crawl *crawl)
+{
+	enum migrate_state state;
+
+	return !walk_retriever.load(crawl->root_fd, &state) && state == MIGRATE_NORMAL;
+}
+
+static enum policy_step do_passes(struct crawl *crawl)
+{
+	struct policy_result result = {0};
+	unsigned pause;
+	enum policy_step step =
+		policy_next(&crawl->policy, NULL, crawl->progress.names_complete, &pause);
+
+	while (going_on(crawl) && (step == STEP_NAMES || step == STEP_DATA)) {
+		pause_for(crawl, pause);
+		if (!going_on(crawl))
+			break;
+		do_pass(crawl, step == STEP_DATA);
+		const struct walk_counts *counts = walk_counts(crawl->walk);
+		result.advanced = counts->filled + counts->finished;
+		result.left = counts->left;
+		result.root_normal = root_is_normal(crawl);
+		if (going_on(crawl))
+			step = policy_next(&crawl->policy, &result, crawl->progress.names_complete,
+					   &pause);
+	}
+	return step;
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+static bool open_root(struct crawl *crawl)
+{
+	const char *root = crawl->settings.root;
+
+	crawl->root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (crawl->root_fd < 0) {
+		complain(crawl, "%s: %s; is its file system mounted?", root, g_strerror(errno));
+		return false;
+	}
+	int error = walk_new(crawl->root_fd, &walk_retriever, crawl->volume, &crawl->walk);
+	if (error)
+		complain(crawl, "%s: %s", root,
+			 error == -EOPNOTSUPP ? "this file system has no file handles; use ext4, "
+						"xfs or btrfs"
+					      : g_strerror(-error));
+	return !error;
+}
+
+/* Learns of the retriever what to do.  FALSE: nothing can be done, said on stderr. */
+static bool prepare(struct crawl *crawl)
+{
+	const struct crawl_options *options = crawl->options;
+	g_autofree char *settings = ask(crawl, "settings");
+	g_autofree char *status = settings ? ask(crawl, "status") : NULL;
+
+	if (!status)
+		return false;
+	if (!progress_settings(&crawl->settings, settings) ||
+	    !progress_report(&crawl->progress, status, clock_ms()) ||
+	    (!options->has_order &&
+	     !policy_order_parse(crawl->settings.order, &crawl->policy.order))) {
+		complain(crawl, "the retriever's answer makes no sense; restart it, so that both "
+				"are of one version");
+		return false;
+	}
+	if (!strcmp(crawl->progress.state, "unattached")) {
+		complain(crawl, "not attached; run: migratectl attach %s", options->volume);
+		return false;
+	}
+	if (options->has_order)
+		crawl->policy.order = options->order;
+	crawl->policy.metadata_only = options->metadata_only;
+	crawl->policy.once = options->once;
+	policy_window_init(&crawl->window,
+			   options->workers ? options->workers : crawl->settings.workers);
+	return open_root(crawl);
+}
+
+static enum crawl_exit report(struct crawl *crawl, enum policy_step step)
+{
+	const struct walk_counts *counts = walk_counts(crawl->walk);
+	const char *volume = crawl->options->volume;
+	g_autofree char *status = ask(crawl, "status");
+
+	if (status)
+		progress_report(&crawl->progress, status, clock_ms());
+	show_line(crawl, true);
+	if (step == STEP_DONE) {
+		const int64_t seconds = (clock_ms() - crawl->begun) / 1000;
+
+		if (!crawl->options->quiet)
+			printf("%s: %s after %d:%02d:%02d\n", volume,
+			       root_is_normal(crawl) ? "everything is whole"
+						     : "every directory is filled",
+			       (int)(seconds / 3600), (int)(seconds / 60 % 60),
+			       (int)(seconds % 60));
+		return CRAWL_WHOLE;
+	}
+	if (crawl->progress.errors)
+		complain(crawl,
+			 "finished with %" G_GUINT64_FORMAT " errors; see migratectl errors %s",
+			 crawl->progress.errors, volume);
+	else
+		complain(crawl,
+			 "%" G_GUINT64_FORMAT " directories are not finished (%s); run it again, "
+			 "and see migratectl status %s",
+			 counts->left, counts->failed ? g_strerror(-counts->error) : "in use",
+			 volume);
+	return CRAWL_LEFT;
+}
+
+static enum crawl_exit crawl(struct crawl *crawl)
+{
+	enum policy_step step = STEP_DONE;
+
+	if (prepare(crawl)) {
+		step = do_passes(crawl);
+		if (going_on(crawl))
+			return report(crawl, step);
+	} else if (going_on(crawl)) {
+		return CRAWL_REFUSED;
+	}
+	if (crawl->stop)
+		return CRAWL_WHOLE;
+	complain(crawl,
+		 "the retriever is of another version; restart both: systemctl restart "
+		 "migrate-retriever@%s",
+		 crawl->options->volume);
+	return CRAWL_VERSION;
+}
+
+enum crawl_exit crawl_run(const struct crawl_options *options)
+{
+	struct crawl state = {.options = options, .root_fd = -1, .begun = clock_ms()};
+	enum crawl_exit result = CRAWL_REFUSED;
+	sigset_t signals;
+
+	state.next_notice = state.begun + WAIT_NOTICE_MS;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	state.signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	int error = state.signal_fd < 0 ? -errno
+					: migrate_volume_new(options->volume, options->socket,
+							     MIGRATE_ROLE_CRAWLER, &state.volume);
+	if (error)
+		complain(&state, "%s", g_strerror(-error));
+	else
+		result = crawl(&state);
+
+	if (state.line_open)
+		putchar('\n');
+	/* In this order: freeing the volume completes the walk's requests. */
+	if (state.volume)
+		migrate_volume_free(state.volume);
+	if (state.walk)
+		walk_free(state.walk);
+	progress_settings_clear(&state.settings);
+	if (state.root_fd >= 0)
+		close(state.root_fd);
+	if (state.signal_fd >= 0)
+		close(state.signal_fd);
+	return result;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The crawler's run: connects, walks pass by pass, reports. */
+#ifndef CRAWL_H
+#define CRAWL_H
+
+#include <stdbool.h>
+
+#include "policy.h"
+
+enum crawl_exit {
+	CRAWL_WHOLE = 0,   /* everything is whole (or, with metadata_only, has its name), or a
+			    * signal said to stop */
+	CRAWL_REFUSED = 1, /* could not begin; a line on stderr says why */
+	CRAWL_LEFT = 2,	   /* went through, and something is left */
+	CRAWL_VERSION = 3, /* the retriever is of another version: to be started again */
+};
+
+struct crawl_options {
+	const char *volume;
+	const char *socket; /* NULL: the usual one */
+	bool metadata_only, once, quiet;
+	unsigned workers; /* 0: as the retriever says */
+	bool has_order;	  /* else: as the retriever says */
+	enum policy_order order;
+};
+
+/* Blocks SIGTERM and SIGINT in the process and takes them as "stop".  To be called once. */
+enum crawl_exit crawl_run(const struct crawl_options *options);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <glib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "crawl.h"
+
+#define PROGRAM "migrate-crawler"
+
+static gboolean parse(int *argc, char ***argv, struct crawl_options *options, gboolean *version)
+{
+	gboolean metadata_only = FALSE, once = FALSE, quiet = FALSE;
+	char *order = NULL;
+	int workers = 0;
+	const GOptionEntry entries[] = {
+		{"socket", 0, 0, G_OPTION_ARG_FILENAME, &options->socket,
+		 "The retriever's socket (default: /run/quickmigrate/NAME.sock)", "PATH"},
+		{"metadata-only", 0, 0, G_OPTION_ARG_NONE, &metadata_only,
+		 "Bring names and attributes, no data", NULL},
+		{"workers", 0, 0, G_OPTION_ARG_INT, &workers,
+		 "Directories under way at a time, at most (1 to 64; default: the configuration's)",
+		 "N"},
+		{"order", 0, 0, G_OPTION_ARG_STRING, &order,
+		 "namespace-first or depth-first (default: the configuration's)", "ORDER"},
+		{"once", 0, 0, G_OPTION_ARG_NONE, &once,
+		 "Go through the tree once, and do not come back to what is left", NULL},
+		{"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "Say nothing but errors", NULL},
+		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
+		{NULL},
+	};
+	g_autoptr(GOptionContext) context = g_option_context_new("NAME");
+	g_autoptr(GError) error = NULL;
+
+	g_option_context_set_summary(context, "Moves everything that is left on the volume NAME.");
+	g_option_context_add_main_entries(context, entries, NULL);
+	if (!g_option_context_parse(context, argc, argv, &error)) {
+		fprintf(stderr, PROGRAM ": %s; see " PROGRAM " --help\n", error->message);
+		return FALSE;
+	}
+	options->metadata_only = metadata_only;
+	options->once = once;
+	options->quiet = quiet;
+	options->has_order = order != NULL;
+	options->workers = (unsigned)workers;
+	gboolean good = TRUE;
+	if (workers < 0 || workers > 64) {
+		fprintf(stderr, PROGRAM ": --workers %d: give a number from 1 to 64\n", workers);
+		good = FALSE;
+	} else if (order && !policy_order_parse(order, &options->order)) {
+		fprintf(stderr, PROGRAM ": --order %s: give namespace-first or depth-first\n",
+			order);
+		good = FALSE;
+	}
+	g_free(order);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	struct crawl_options options = {0};
+	gboolean version = FALSE;
+
+	if (!parse(&argc, &argv, &options, &version))
+		return CRAWL_REFUSED;
+	if (version) {
+		printf(PROGRAM " %s\n", QUICKMIGRATE_VERSION);
+		return EXIT_SUCCESS;
+	}
+	if (argc != 2) {
+		fprintf(stderr, PROGRAM ": give the name of one volume; see " PROGRAM " --help\n");
+		return CRAWL_REFUSED;
+	}
+	if (geteuid() != 0) {
+		fprintf(stderr, PROGRAM ": must be run as root\n");
+		return CRAWL_REFUSED;
+	}
+	options.volume = argv[1];
+	return crawl_run(&options);
+}
