@@ -323,9 +323,7 @@ static enum crawl_exit crawl(struct crawl *crawl)
 	}
 	if (crawl->stop)
 		return CRAWL_WHOLE;
-	complain(crawl,
-		 "the retriever is of another version; restart both: systemctl restart "
-		 "migrate-retriever@%s",
+	complain(crawl, "the retriever is of another version; restart migrate-retriever@%s first",
 		 crawl->options->volume);
 	return CRAWL_VERSION;
 }

@@ -58,7 +58,7 @@ static gboolean parse(int *argc, char ***argv, struct crawl_options *options, gb
 
 int main(int argc, char **argv)
 {
-	struct crawl_options options = {0};
+	static struct crawl_options options;
 	gboolean version = FALSE;
 
 	if (!parse(&argc, &argv, &options, &version))
