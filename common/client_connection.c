@@ -304,7 +304,7 @@ static void take_answer(struct migrate_volume *volume, struct request *req,
 {
 	int status = frame->status;
 
-	if (req->text_done && !status) {
+	if (req->text_done && !req->answered) {
 		req->reply = strndup(frame->text, frame->text_len);
 		if (!req->reply)
 			status = -ENOMEM;

@@ -177,7 +177,7 @@ void request_deliver(struct migrate_volume *volume)
 
 		batch = req->completed_next;
 		if (req->text_done)
-			req->text_done(req->arg, req->status, req->status ? "" : reply);
+			req->text_done(req->arg, req->status, reply);
 		else
 			req->done(req->arg, req->status);
 		pthread_mutex_lock(&volume->lock);

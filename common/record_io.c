@@ -20,6 +20,8 @@ static ssize_t read_value(int fd, uint8_t *buf, size_t size)
 		/* O_PATH; a symbolic link behind it is not followed. */
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		len = getxattr(path, MIGRATE_XATTR, buf, size);
+		if (len < 0 && errno == ENOENT)
+			errno = EBADF; /* it was closed after all */
 	}
 	return len < 0 ? -errno : len;
 }

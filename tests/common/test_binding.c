@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include <errno.h>
+
+#include "record.h"
+#include "support.h"
+
+START_TEST(same_inode_same_binding)
+{
+	struct migrate_binding a, b, c, d;
+	int fd = scratch_file("a", 0), dir = open(scratch, O_RDONLY | O_DIRECTORY), path;
+
+	ck_assert_int_eq(migrate_binding_get(fd, NULL, &a), 0);
+	ck_assert_uint_ge(a.len, 1);
+	ck_assert_int_eq(migrate_binding_get(dir, "a", &b), 0);
+	ck_assert(migrate_binding_equal(&a, &b));
+	path = openat(dir, "a", O_PATH);
+	ck_assert_int_eq(migrate_binding_get(path, "", &c), 0);
+	ck_assert(migrate_binding_equal(&a, &c));
+	ck_assert_int_eq(renameat(dir, "a", dir, "b"), 0);
+	ck_assert_int_eq(migrate_binding_get(dir, "b", &d), 0);
+	ck_assert(migrate_binding_equal(&a, &d));
+	close(path);
+	close(fd);
+	close(dir);
+}
+END_TEST
+
+START_TEST(names_are_not_followed)
+{
+	struct migrate_binding link, target;
+	int fd = scratch_file("target", 0), dir = open(scratch, O_RDONLY | O_DIRECTORY);
+
+	ck_assert_int_eq(symlinkat("target", dir, "link"), 0);
+	ck_assert_int_eq(migrate_binding_get(dir, "link", &link), 0);
+	ck_assert_int_eq(migrate_binding_get(fd, NULL, &target), 0);
+	ck_assert(!migrate_binding_equal(&link, &target));
+	close(fd);
+	close(dir);
+}
+END_TEST
+
+START_TEST(other_inodes_differ)
+{
+	struct migrate_binding a, b;
+	int first = scratch_file("a", 0), second = scratch_file("b", 0);
+
+	ck_assert_int_eq(migrate_binding_get(first, NULL, &a), 0);
+	ck_assert_int_eq(migrate_binding_get(second, NULL, &b), 0);
+	ck_assert(!migrate_binding_equal(&a, &b));
+	b = a;
+	b.type ^= 1;
+	ck_assert(!migrate_binding_equal(&a, &b));
+	b = a;
+	b.len--;
+	ck_assert(!migrate_binding_equal(&a, &b));
+	close(first);
+	close(second);
+}
+END_TEST
+
+START_TEST(errors)
+{
+	struct migrate_binding out;
+	int dir = open(scratch, O_RDONLY | O_DIRECTORY);
+
+	ck_assert_int_eq(migrate_binding_get(dir, "none", &out), -ENOENT);
+	close(dir);
+	ck_assert_int_eq(migrate_binding_get(dir, NULL, &out), -EBADF);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("binding");
+
+	tcase_add_checked_fixture(tcase, scratch_make, scratch_remove);
+	tcase_add_test(tcase, same_inode_same_binding);
+	tcase_add_test(tcase, names_are_not_followed);
+	tcase_add_test(tcase, other_inodes_differ);
+	tcase_add_test(tcase, errors);
+	return run_case(tcase);
+}
