@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "backend_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+G_DEFINE_QUARK(backend - error - quark, backend_error)
+
+static const struct backend_ops *const backends[] = {&backend_nfs_ops, &backend_file_ops};
+
+const struct backend_ops *backend_find(const char *url, GError **error)
+{
+	const char *end = strstr(url, "://");
+	g_autoptr(GString) known = g_string_new(NULL);
+
+	for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
+		const char *scheme = backends[i]->scheme;
+
+		if (end && strlen(scheme) == (size_t)(end - url) &&
+		    g_ascii_strncasecmp(url, scheme, (gsize)(end - url)) == 0)
+			return backends[i];
+		g_string_append_printf(known, "%s%s://", i ? ", " : "", scheme);
+	}
+	backend_set_error(error, EPROTONOSUPPORT,
+			  "%s: not a URL of a source; use one that starts with %s", url,
+			  known->str);
+	return NULL;
+}
+
+void backend_set_error(GError **error, int code, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (error)
+		*error = g_error_new_valist(BACKEND_ERROR, code, format, args);
+	va_end(args);
+}
+
+char *backend_url_path(const char *url, const char *text, gsize len, GError **error)
+{
+	g_autofree char *raw = g_strndup(text, len);
+	g_autofree char *path = g_uri_unescape_string(raw, NULL);
+	g_autoptr(GString) clean = g_string_new(NULL);
+	g_auto(GStrv) parts = NULL;
+
+	if (!path) {
+		backend_set_error(error, EINVAL, "%s: write a percent sign in the path as %%25",
+				  url);
+		return NULL;
+	}
+	parts = g_strsplit(path, "/", -1);
+	for (char **part = parts; *part; part++) {
+		if (!**part)
+			continue;
+		if (strcmp(*part, ".") == 0 || strcmp(*part, "..") == 0) {
+			backend_set_error(error, EINVAL,
+					  "%s: write the path without \".\" and \"..\"", url);
+			return NULL;
+		}
+		g_string_append_printf(clean, "/%s", *part);
+	}
+	if (clean->len == 0)
+		g_string_append_c(clean, '/');
+	return g_string_free(g_steal_pointer(&clean), FALSE);
+}
+
+void source_object_clear(struct source_object *object)
+{
+	g_clear_pointer(&object->path, g_free);
+	object->handle_len = 0;
+}
+
+void source_object_copy(struct source_object *to, const struct source_object *from)
+{
+	to->handle_len = from->handle_len;
+	memcpy(to->handle, from->handle, from->handle_len);
+	to->path = g_strdup(from->path);
+}
+
+struct backend_batch *backend_batch_new(void)
+{
+	struct backend_batch *batch = g_new(struct backend_batch, 1);
+
+	batch->entries = g_array_sized_new(FALSE, FALSE, sizeof(struct source_entry), 64);
+	batch->names = g_string_chunk_new(16384);
+	return batch;
+}
+
+void backend_batch_free(struct backend_batch *batch)
+{
+	if (!batch)
+		return;
+	g_array_free(batch->entries, TRUE);
+	g_string_chunk_free(batch->names);
+	g_free(batch);
+}
+
+bool backend_name_ok(const char *name, size_t len)
+{
+	if (len == 0 || len > 255 || memchr(name, '/', len) || memchr(name, '\0', len))
+		return false;
+	return !(name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
+}
+
+gboolean backend_batch_add(struct backend_batch *batch, const char *name, size_t len,
+			   const struct source_entry *entry)
+{
+	struct source_entry *added;
+
+	if (!backend_name_ok(name, len))
+		return FALSE;
+	g_array_append_vals(batch->entries, entry, 1);
+	added = &g_array_index(batch->entries, struct source_entry, batch->entries->len - 1);
+	added->name = g_string_chunk_insert_len(batch->names, name, (gssize)len);
+	return TRUE;
+}
+
+void backend_prepare(struct backend_request *req)
+{
+	req->link = (GList){.data = req};
+	req->status = 0;
+	req->eof = false;
+	req->has_attr = false;
+	req->handle_len = 0;
+	req->data = NULL;
+	req->data_len = 0;
+	req->text = NULL;
+	req->batch = NULL;
+	req->rejected = 0;
+}
+
+void backend_complete(struct backend_request *req, int status)
+{
+	req->status = status;
+	if (status < 0) {
+		g_clear_pointer(&req->text, g_free);
+		g_clear_pointer(&req->batch, backend_batch_free);
+		req->data_len = 0;
+		req->has_attr = false;
+		req->handle_len = 0;
+		req->eof = false;
+	}
+	req->done(req);
+}
+
+void backend_watch_begin(struct backend_watch *watch)
+{
+	if (atomic_fetch_add_explicit(&watch->waiting, 1, memory_order_relaxed) == 0)
+		atomic_store_explicit(&watch->since, g_get_monotonic_time(), memory_order_relaxed);
+}
+
+void backend_watch_end(struct backend_watch *watch)
+{
+	atomic_fetch_sub_explicit(&watch->waiting, 1, memory_order_relaxed);
+}
+
+void backend_watch_answer(struct backend_watch *watch, gint64 now)
+{
+	atomic_store_explicit(&watch->answered, now, memory_order_relaxed);
+}
+
+unsigned backend_watch_away(struct backend_watch *watch)
+{
+	gint64 since = atomic_load_explicit(&watch->since, memory_order_relaxed);
+	gint64 answered = atomic_load_explicit(&watch->answered, memory_order_relaxed);
+	gint64 away;
+
+	if (atomic_load_explicit(&watch->waiting, memory_order_relaxed) == 0)
+		return 0;
+	away = g_get_monotonic_time() - MAX(since, answered);
+	return away > 0 ? (unsigned)(away / G_USEC_PER_SEC) : 0;
+}
+
+uint64_t backend_fileid(uint64_t fileid, uint64_t fs, uint64_t root_fs)
+{
+	uint64_t mix = fs - root_fs;
+
+	mix = (mix ^ (mix >> 32)) * UINT64_C(0x9e3779b97f4a7c15);
+	return fileid ^ (mix ^ (mix >> 29));
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "backend_nfs.h"
+
+#include <errno.h>
+
+#define MAX_DEMAND     8
+#define MAX_BACKGROUND 16
+
+struct nfs_backend {
+	struct backend base;
+	struct nfs_server server;
+	unsigned n_demand, n_background;
+	struct nfs_conn *demand[MAX_DEMAND], *background[MAX_BACKGROUND];
+};
+
+static void nfs_close(struct backend *backend)
+{
+	struct nfs_backend *nfs = (struct nfs_backend *)backend;
+
+	for (unsigned i = 0; i < nfs->n_demand; i++)
+		nfs_conn_stop(nfs->demand[i]);
+	for (unsigned i = 0; i < nfs->n_background; i++)
+		nfs_conn_stop(nfs->background[i]);
+	for (unsigned i = 0; i < nfs->n_demand; i++)
+		nfs_conn_free(nfs->demand[i]);
+	for (unsigned i = 0; i < nfs->n_background; i++)
+		nfs_conn_free(nfs->background[i]);
+	nfs_server_clear(&nfs->server);
+	g_free(nfs);
+}
+
+static bool add_connections(struct nfs_conn **conns, unsigned *n, struct nfs_server *server,
+			    unsigned wanted, bool at_once)
+{
+	while (*n < wanted) {
+		conns[*n] = nfs_conn_new(server, at_once);
+		if (!conns[*n])
+			return false;
+		(*n)++;
+	}
+	return true;
+}
+
+static struct backend *nfs_open(const struct backend_config *config, struct source_object *root,
+				struct source_attr *attr, GError **error)
+{
+	struct nfs_backend *nfs = g_new0(struct nfs_backend, 1);
+	struct nfs_server *server = &nfs->server;
+
+	nfs->base.ops = &backend_nfs_ops;
+	server->window = config->window;
+	if (!nfs_url_parse(config->url, &server->url, error) ||
+	    !nfs_server_open(server, attr, error)) {
+		nfs_close(&nfs->base);
+		return NULL;
+	}
+	root->path = g_strdup("");
+	root->handle_len = server->view.root.len;
+	memcpy(root->handle, server->view.root.bytes, root->handle_len);
+	if (add_connections(nfs->demand, &nfs->n_demand, server,
+			    CLAMP(config->demand_connections, 1, MAX_DEMAND), true) &&
+	    add_connections(nfs->background, &nfs->n_background, server,
+			    CLAMP(config->connections, 1, MAX_BACKGROUND), false))
+		return &nfs->base;
+	backend_set_error(error, EAGAIN,
+			  "%s: no threads for its connections; raise the limits on processes and "
+			  "open files",
+			  config->url);
+	source_object_clear(root);
+	nfs_close(&nfs->base);
+	return NULL;
+}
+
+static void nfs_submit(struct backend *backend, struct backend_request *req)
+{
+	struct nfs_backend *nfs = (struct nfs_backend *)backend;
+	bool demand = req->priority == BACKEND_DEMAND;
+	struct nfs_conn **conns = demand ? nfs->demand : nfs->background;
+	unsigned n = demand ? nfs->n_demand : nfs->n_background, best = 0;
+
+	for (unsigned i = 1; i < n; i++)
+		if (nfs_conn_load(conns[i]) < nfs_conn_load(conns[best]))
+			best = i;
+	nfs_conn_submit(conns[best], req);
+}
+
+static uint32_t nfs_max_read(struct backend *backend)
+{
+	return ((struct nfs_backend *)backend)->server.max_read;
+}
+
+static unsigned nfs_away(struct backend *backend)
+{
+	return backend_watch_away(&((struct nfs_backend *)backend)->server.watch);
+}
+
+void backend_nfs_set_stall(struct backend *backend, unsigned ms)
+{
+	atomic_store(&((struct nfs_backend *)backend)->server.stall_ms, ms);
+}
+
+const struct backend_ops backend_nfs_ops = {
+	.scheme = "nfs",
+	.open = nfs_open,
+	.close = nfs_close,
+	.submit = nfs_submit,
+	.max_read = nfs_max_read,
+	.away = nfs_away,
+};

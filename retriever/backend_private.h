@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the backends share among themselves.  Locks in backends are pthread ones: the thread
+ * sanitizer does not see through GLib's.
+ */
+#ifndef BACKEND_PRIVATE_H
+#define BACKEND_PRIVATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "backend.h"
+
+/* Seconds without an answer while somebody waits, for ops->away.  Any thread. */
+struct backend_watch {
+	atomic_uint waiting;
+	_Atomic gint64 since, answered; /* g_get_monotonic_time() */
+};
+void backend_watch_begin(struct backend_watch *watch);
+void backend_watch_end(struct backend_watch *watch);
+void backend_watch_answer(struct backend_watch *watch, gint64 now);
+unsigned backend_watch_away(struct backend_watch *watch);
+
+/* One line, code is an errno. */
+void backend_set_error(GError **error, int code, const char *format, ...) G_GNUC_PRINTF(3, 4);
+
+/*
+ * The path part of a URL: percent-decoded, with single slashes, absolute, without one at the end.
+ * NULL with error set.
+ */
+char *backend_url_path(const char *url, const char *text, gsize len, GError **error);
+
+/* A name as backend.h promises it: 1..255 bytes, no '/' or NUL, not "." or "..". */
+bool backend_name_ok(const char *name, size_t len);
+
+/* Clears what comes out of a request, at submit. */
+void backend_prepare(struct backend_request *req);
+/* Sets the status, frees half a result of a failed one, calls done. */
+void backend_complete(struct backend_request *req, int status);
+
+/*
+ * A fileid that tells objects of one source apart even where it spans several file systems: the
+ * fileid itself on the root's, mixed with the difference of the file systems' ids elsewhere.
+ */
+uint64_t backend_fileid(uint64_t fileid, uint64_t fs, uint64_t root_fs);
+
+#endif
