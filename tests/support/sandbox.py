@@ -10,6 +10,7 @@ clean up, and runs cannot meet.
 import ctypes
 import fcntl
 import os
+import re
 import select
 import shutil
 import signal
@@ -241,8 +242,8 @@ class Host:
              f'mkdir -p {BASE}; mount --rbind {BASE} /mnt; mount -t tmpfs -o mode=755 tmpfs /run; '
              f'mkdir {BASE} /run/ganesha /run/rpcbind /run/lock; mount --move /mnt {BASE}; '
              'mount -t tmpfs tmpfs /var/lib/nfs; mkdir /var/lib/nfs/ganesha; '
-             f'mount -t sysfs sysfs /sys; ip link set lo up; echo >&{done}; exec cat /dev/fd/{ready}'],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=(ready, done),
+             f'mount -t sysfs sysfs /sys; ip link set lo up; echo >&{done}; exec cat'],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=(done,),
             start_new_session=True)
         if not select.select([ready], [], [], 30)[0]:
             raise Failure(f'host {name} does not come up')
@@ -266,11 +267,15 @@ class Host:
         return thread
 
 
+# What every start of Ganesha says without a D-Bus and Kerberos.
+CHATTER = re.compile(r' :(EVENT|LOG|DBUS|NFS CB) :| :NULL :LOG|gssd_refresh|RADOS|principal nfs')
+
+
 def show_logs(lines=40, out=sys.stderr):
     """The ends of all logs, for the reader of a failure."""
     for name in sorted(os.listdir(LOGS)):
         with open(f'{LOGS}/{name}', errors='replace') as log:
-            tail = log.readlines()[-lines:]
+            tail = [line for line in log if not CHATTER.search(line)][-lines:]
         if tail:
             print(f'---- {name}', file=out)
             out.writelines(tail)

@@ -204,15 +204,17 @@ def departments(s, d):
 # ---- comparing -----------------------------------------------------------------------------
 
 class Comparison:
-    """differences: sentences; files, bytes: what was compared."""
+    """differences: sentences; files, bytes: what was compared.  limit: of the sentences; slack: how
+    many bytes more a new file may take; data: compare contents and space too; any_mtime(st): true
+    where the old object's mtime need not be the new one's."""
 
-    def __init__(self, limit=50, slack=64 * KIB, data=True, ignore_times=()):
+    def __init__(self, limit=50, slack=64 * KIB, data=True, any_mtime=lambda st: False):
         self.differences = []
         self.limit, self.slack, self.data = limit, slack, data
         self.objects = self.files = self.bytes = 0
         self.partner = {}               # inode of an old hard-linked object -> the new one
         self.taken = {}                 # and back
-        self.ignore_times = set(ignore_times)       # paths
+        self.any_mtime = any_mtime
 
     def say(self, path, what):
         self.differences.append(f'{os.fsdecode(path)!r}: {what}')
@@ -265,7 +267,7 @@ class Comparison:
                            ('gid', a.st_gid, b.st_gid), ('device', a.st_rdev, b.st_rdev)):
             if x != y:
                 self.say(path, f'{what} {y}, not {x}')
-        if a.st_mtime_ns != b.st_mtime_ns and path not in self.ignore_times:
+        if a.st_mtime_ns != b.st_mtime_ns and not self.any_mtime(a):
             self.say(path, f'mtime {b.st_mtime_ns}, not {a.st_mtime_ns}')
         if stat.S_ISDIR(a.st_mode):
             return

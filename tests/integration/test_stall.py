@@ -1,0 +1,218 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The old server is slow, silent, gone or back: clients are told JUKEBOX or DELAY, find the work
+done when they ask again, and what is here already is as fast as ever (I11)."""
+import os
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import nfs3                                                             # noqa: E402
+import nfs4                                                             # noqa: E402
+import tree                                                             # noqa: E402
+from harness import Failure, case, expect, main, no_differences, same   # noqa: E402
+from servers import NEW, OLD, stack                                     # noqa: E402
+from xdr import opaque, u32, u64                                        # noqa: E402
+
+FILES = 400
+
+
+def fill(root):
+    for n in range(FILES):
+        with open(f'{root}/file{n}', 'wb') as file:
+            file.write(b'%6d' % n * 3000)
+    for n in range(40):
+        os.mkdir(f'{root}/dir{n}')
+        with open(f'{root}/dir{n}/file', 'wb') as file:
+            file.write(b'x')
+
+
+def begin(args, **settings):
+    old, migration = stack(args.build, fill, **settings)
+    migration.attach()
+    migration.start_server()
+    client = migration.server.client()
+    handles = {name: handle for name, _, _, handle in client.listing(client.root)}
+    return old, migration, client, handles
+
+
+class Stalled:
+    """The old server does nothing inside."""
+
+    def __init__(self, old):
+        self.process = old.process
+
+    def __enter__(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGCONT)
+
+
+def answered(call):
+    start = time.monotonic()
+    result = call()
+    return result, time.monotonic() - start
+
+
+@case()
+def jukebox(args):
+    """NFSv3, at the hold time and not later; then the retry finds it done."""
+    old, migration, client, handles = begin(args, hold_ms=500)
+    calls = {
+        'READ': (nfs3.READ, client.read_args(handles[b'file1'], 0, 100)),
+        'LOOKUP': (nfs3.LOOKUP, opaque(handles[b'dir1']) + opaque(b'file')),
+        'READDIRPLUS': (nfs3.READDIRPLUS, opaque(handles[b'dir2']) + u64(0) + bytes(8) +
+                        u32(4096) + u32(8192)),
+    }
+    with Stalled(old):
+        for name, (procedure, body) in calls.items():
+            (status, _), seconds = answered(lambda: client.once(procedure, body))
+            same(status, nfs3.JUKEBOX, f'status of {name}')
+            expect(0.4 <= seconds <= 2, f'{name} was answered after {seconds:.2f} s')
+    for name, (procedure, body) in calls.items():
+        client.call(procedure, body, name)
+    expect(client.read(handles[b'file1'], 0, 6)[0] == b'     1', 'content after the stall')
+
+
+@case()
+def delay(args):
+    """NFSv4."""
+    old, migration, _, _ = begin(args, hold_ms=300)
+    client = nfs4.Client('127.0.0.1', 1)
+    fh, _ = client.walk('file7')
+    directory, _ = client.walk('dir7')
+    with Stalled(old):
+        for op in (u32(nfs4.PUTFH) + opaque(fh), u32(nfs4.READ) + bytes(16) + u64(0) + u32(10)), (
+                u32(nfs4.PUTFH) + opaque(directory), u32(nfs4.LOOKUP) + opaque(b'file')):
+            (status, _), seconds = answered(lambda: client.once(*op))
+            same(status, nfs4.DELAY, 'status')
+            expect(0.2 <= seconds <= 2, f'answered after {seconds:.2f} s')
+    same(client.read(fh, 0, 6)[0], b'     7', 'content after the stall')
+    same(client.read(client.walk('file', directory)[0], 0, 6)[0], b'x', 'content after the stall')
+
+
+def slowest(client, fh, times=30):
+    """The longest of some READs and GETATTRs of a normal file."""
+    worst = 0
+    for _ in range(times):
+        worst = max(worst, answered(lambda: client.read(fh, 0, 1000))[1],
+                    answered(lambda: client.getattr(fh))[1])
+    return worst
+
+
+@case()
+def parked_reads_disturb_nobody(args):
+    """400 of them, on a server with 200 threads."""
+    old, migration, client, handles = begin(args, hold_ms=10000)
+    normal = client.create(client.root, b'normal', mode=0o644)
+    client.write(normal, 0, b'n' * 1000, nfs3.FILE_SYNC)
+    other = migration.server.client()
+    calm = slowest(other, normal)
+    parked = migration.server.client(timeout=120)
+    with Stalled(old):
+        futures = [parked.start(nfs3.READ, parked.read_args(handles[b'file%d' % n], 0, 100))
+                   for n in range(FILES)]
+        busy = max(slowest(other, normal) for _ in range(5))
+        undone = sum(not f.done() for f in futures)
+        v4 = nfs4.Client('127.0.0.1', 2)
+        v4_busy = answered(lambda: v4.read(v4.walk('normal')[0], 0, 10))[1]
+    print(f'slowest call: {calm * 1000:.1f} ms, with {undone} parked {busy * 1000:.1f} ms; '
+          f'v4 session, walk and read {v4_busy * 1000:.1f} ms')
+    same(undone, FILES, 'reads that are parked')
+    expect(busy < 0.25, f'a call took {busy:.2f} s beside parked reads')
+    expect(v4_busy < 0.5, f'a v4 read took {v4_busy:.2f} s beside parked reads')
+    for n, future in enumerate(futures):
+        reply = future.result(60)
+        same(reply.u32(), 0, f'status of the parked read of file{n}')
+        same(client.read_reply(reply)[0][:6], b'%6d' % n, f'file{n}')
+
+
+@case()
+def waiting_lookups_disturb_nobody(args):
+    """Names in unfilled directories, more of them than the server has threads."""
+    old, migration, client, handles = begin(args, hold_ms=2000)
+    normal = client.create(client.root, b'normal', mode=0o644)
+    client.write(normal, 0, b'n' * 1000, nfs3.FILE_SYNC)
+    other = migration.server.client()
+    with Stalled(old):
+        clients = [migration.server.client(timeout=120) for _ in range(4)]
+        futures = [clients[n % 4].start(nfs3.LOOKUP, opaque(handles[b'dir%d' % (n % 40)]) +
+                                        opaque(b'file')) for n in range(400)]
+        busy = slowest(other, normal, 100)
+        expect(busy < 0.25, f'a call took {busy:.2f} s beside waiting lookups')
+        for future in futures:
+            same(future.result(60).u32(), nfs3.JUKEBOX, 'status of a lookup')
+    for n in range(40):
+        client.walk(b'file', handles[b'dir%d' % n])
+
+
+@case()
+def old_server_restarts(args):
+    """It is killed in the middle of the migration, twice, and comes back."""
+    old, migration, client, handles = begin(args, bandwidth='3M')
+    crawler = migration.start_crawler()
+    for n in range(2):
+        client.read(handles[b'file%d' % (300 + n)], 0, 10)
+        old.stop(signal.SIGKILL)
+        status, _ = client.once(nfs3.READ, client.read_args(handles[b'file%d' % (310 + n)], 0, 10))
+        expect(status in (0, nfs3.JUKEBOX), f'status {status} without an old server')
+        old.start()
+        same(client.read(handles[b'file%d' % (310 + n)], 0, 6)[0], b'%6d' % (310 + n), 'content')
+    migration.ctl('throttle', '0')
+    same(crawler.wait(120), 0, 'exit status of the crawler')
+    no_differences(tree.compare(OLD, NEW))
+
+
+@case()
+def connections_are_reset(args):
+    """The proxy cuts all of them in mid-transfer, again and again."""
+    def wide(root):
+        tree.make(root, 1500, args.seed, 8 << 20)
+
+    old, migration = stack(args.build, wide, proxied=True)
+    migration.attach()
+    crawler = migration.start_crawler()
+    for n in range(8):
+        old.proxy.reset()
+        try:
+            old.proxy.wait_calls('READ', args.random.randrange(5, 200), 10)
+        except AssertionError:
+            expect(crawler.poll() is not None, 'the crawler does not go on after a reset')
+            break
+        old.proxy.drop()
+    expect(n > 1, 'too few resets met the migration')
+    same(crawler.wait(120), 0, 'exit status of the crawler')
+    no_differences(tree.compare(OLD, NEW))
+
+
+@case()
+def without_a_retriever(args):
+    """JUKEBOX until it is there; what is normal goes on."""
+    old, migration, client, handles = begin(args)
+    normal = client.create(client.root, b'normal', mode=0o644)
+    migration.retriever.stop(signal.SIGKILL)
+    status, _ = client.once(nfs3.READ, client.read_args(handles[b'file5'], 0, 10))
+    same(status, nfs3.JUKEBOX, 'status without a retriever')
+    client.write(normal, 0, b'still', nfs3.FILE_SYNC)
+    same(client.read(normal, 0, 10)[0], b'still', 'a normal file without a retriever')
+    migration.start_retriever()
+    same(client.read(handles[b'file5'], 0, 6)[0], b'     5', 'content with a retriever again')
+
+
+@case()
+def demand_before_background(args):
+    """A client's read does not queue behind the crawler's, however slow that is made."""
+    old, migration, client, handles = begin(args, bandwidth='100K')
+    crawler = migration.start_crawler()
+    worst = 0
+    for n in range(100, 160):
+        worst = max(worst, answered(lambda: client.read(handles[b'file%d' % n], 0, 10))[1])
+    expect(crawler.poll() is None, 'the crawler was done too early: nothing was tested')
+    expect(worst < 1, f'a read took {worst:.2f} s beside a throttled crawler')
+    crawler.stop()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an integration test is: a script with cases, each run in a sandbox of its own.
+
+    test_x.py --build DIR [--long] [--seed N] [--keep-logs DIR] [CASE...]
+"""
+import argparse
+import inspect
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+
+import sandbox
+import uml
+from sandbox import Failure
+
+CASES = {}
+
+
+def case(guest=False, long=False):
+    """Marks a function as a case.  guest: it needs the guest's kernel; long: run with --long only.
+    It is called with the arguments of the command line (.build, .long, .seed, .random)."""
+    def mark(function):
+        CASES[function.__name__] = (function, guest, long)
+        return function
+    return mark
+
+
+def expect(truth, what):
+    if not truth:
+        raise Failure(what)
+
+
+def same(got, wanted, what):
+    if got != wanted:
+        raise Failure(f'{what}: {shorten(got)}, not {shorten(wanted)}')
+
+
+def shorten(value):
+    text = repr(value)
+    return text if len(text) < 300 else text[:200] + ' ... ' + text[-60:]
+
+
+def no_differences(comparison):
+    if comparison.differences:
+        raise Failure('the trees differ:\n  ' + '\n  '.join(comparison.differences[:30]))
+
+
+def run_case(name, function, args):
+    def body():
+        args.random = random.Random(args.seed)
+        try:
+            function(args)
+            return 0
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if isinstance(error, Failure):
+                where = inspect.trace()[-2 if len(inspect.trace()) > 1 else -1]
+                print(f'{name}: {error}  [{os.path.basename(where.filename)}:{where.lineno}]',
+                      file=sys.stderr)
+            else:
+                traceback.print_exc()
+            sandbox.show_logs()
+            return 1
+        finally:
+            if args.keep_logs:
+                sandbox.keep_logs(f'{args.keep_logs}/{name}')
+
+    child = os.fork()
+    if child == 0:
+        sandbox.libc.prctl(sandbox.PR_SET_PDEATHSIG, signal.SIGKILL)
+        os._exit(sandbox.private(body))
+
+    def forward(number, _frame):
+        os.kill(child, number)
+        args.interrupted = True
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, forward)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main(extra=None):
+    """Runs the cases of the calling script; its exit status.  extra(parser) adds options."""
+    parser = argparse.ArgumentParser(description=sys.modules['__main__'].__doc__)
+    parser.add_argument('--build', required=True, help="the build's directory")
+    parser.add_argument('--long', action='store_true', help='the sizes and repetitions of a night')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--keep-logs', metavar='DIR')
+    parser.add_argument('cases', nargs='*', metavar='CASE')
+    if extra:
+        extra(parser)
+    args = parser.parse_args()
+    args.interrupted = False
+    unknown = set(args.cases) - set(CASES)
+    if unknown:
+        parser.error(f'no such case: {" ".join(unknown)}; there are: {" ".join(CASES)}')
+    wanted = args.cases or [n for n, (_, _, long) in CASES.items() if args.long or not long]
+    if any(CASES[name][1] for name in wanted):
+        uml.fetch()
+    failed = []
+    for name in wanted:
+        start = time.monotonic()
+        status = run_case(name, CASES[name][0], args)
+        print(f'{"not ok" if status else "ok"} {name} ({time.monotonic() - start:.1f} s)', flush=True)
+        if status:
+            failed.append(name)
+        if args.interrupted:
+            return 130
+    return 1 if failed else 0
