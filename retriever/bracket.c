@@ -161,7 +161,12 @@ struct bracket *bracket_begin(struct object *object, enum migrate_change change,
 	g_mutex_unlock(&object->lock);
 	if (answer)
 		done(arg, ret);
-	return bracket;
+	if (ret == 0)
+		return bracket;
+	if (bracket->placed)
+		place_end(object->retriever);
+	bracket_free(bracket);
+	return NULL;
 }
 
 /* Lock held: what the client changed, as the record says it. */
@@ -253,6 +258,11 @@ void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t o
 	bool queue = false;
 	int ret = 0;
 
+	if (!bracket->open) { /* it was not begun */
+		bracket_abort(bracket);
+		done(arg, -EINVAL);
+		return;
+	}
 	g_mutex_lock(&object->lock);
 	if (changed && !bracket->nothing && !object->normal) {
 		ret = note_change(bracket, offset, length);
@@ -281,6 +291,18 @@ void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t o
 		done(arg, ret);
 	}
 	bracket_free(bracket);
+}
+
+bool bracket_cancel(struct bracket *bracket)
+{
+	bool waiting;
+
+	g_mutex_lock(&bracket->object->lock);
+	waiting = !bracket->answered;
+	g_mutex_unlock(&bracket->object->lock);
+	if (waiting) /* or it is opened just now: aborting closes it as well */
+		bracket_abort(bracket);
+	return waiting;
 }
 
 void bracket_abort(struct bracket *bracket)

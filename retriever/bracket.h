@@ -24,9 +24,9 @@ struct bracket;
 
 /*
  * Begins.  done is called once, when the bracket is open (status 0) or cannot be, maybe before
- * this returns; after an error the bracket is only good for bracket_abort().  PLACE: dir is the destination directory's descriptor, used before this returns.  fd is of
- * object, used before this returns.  Returns the bracket, owned by the caller until
- * bracket_end() or bracket_abort().
+ * this returns.  An error that is known at once returns NULL (done was called).  PLACE: dir is the
+ * destination directory's descriptor, used before this returns.  fd is of object, used before this
+ * returns.  Returns the bracket, owned by the caller until bracket_end() or bracket_abort().
  */
 struct bracket *bracket_begin(struct object *object, enum migrate_change change, int dir_fd,
 			      object_done_fn done, void *arg);
@@ -38,6 +38,9 @@ void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t o
 /* The door went away: as if nothing had been changed.  Frees it, open or not; a done that has not
  * been called yet is called with -ECANCELED. */
 void bracket_abort(struct bracket *bracket);
+
+/* Aborts a bracket whose BEGIN has not been answered; false: it has been, nothing was done. */
+bool bracket_cancel(struct bracket *bracket);
 
 /* With the object's lock held: opens what can be opened, starts deferred fills. */
 void bracket_grant(struct object *object);

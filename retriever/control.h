@@ -30,6 +30,8 @@
 #ifndef CONTROL_H
 #define CONTROL_H
 
+#include <stdint.h>
+
 struct retriever;
 struct peer;
 

@@ -11,7 +11,7 @@
 #define ROUND_US      G_USEC_PER_SEC
 #define ROUND_OBJECTS 1000
 #define ROUND_BYTES   ((uint64_t)256 << 20)
-#define FEW           4 /* so few objects are synced one by one */
+#define FEW	      4 /* so few objects are synced one by one */
 
 struct after {
 	object_done_fn done;
@@ -148,9 +148,9 @@ void durability_queue(struct object *object, uint64_t bytes)
 	bool something;
 
 	g_mutex_lock(&object->lock);
-	something = !object->normal && (!migrate_extents_empty(&object->filled) ||
-					!migrate_extents_empty(&object->record.dirty) ||
-					file_is_whole(object));
+	something = !object->normal &&
+		    (!migrate_extents_empty(&object->filled) ||
+		     !migrate_extents_empty(&object->record.dirty) || file_is_whole(object));
 	g_mutex_unlock(&object->lock);
 	if (!something)
 		return;

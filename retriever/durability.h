@@ -2,8 +2,8 @@
 /*
  * Durable first, then out of the record (I3), in groups and off the hot path.
  *
- * Objects with bytes in the page cache are queued.  About every second, 1,000 objects or 256 MiB the
- * sync thread notes what each object has now, makes the file system durable, and only then
+ * Objects with bytes in the page cache are queued.  About every second, 1,000 objects or 256 MiB
+ * the sync thread notes what each object has now, makes the file system durable, and only then
  * shrinks or drops the records: a record never says less than what a power cut leaves.  Without the
  * sync, 200 of 200 files were whole by record and all zeros after one.
  *

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -182,7 +183,8 @@ void errors_save(struct errors *errors)
 	}
 	errors->changed = false;
 	text = g_key_file_to_data(file, &len, NULL);
-	fd = openat(errors->dir_fd, FILE_NAME ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	fd = openat(errors->dir_fd, FILE_NAME ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+		    0600);
 	if (fd < 0 || write(fd, text, len) != (ssize_t)len || fdatasync(fd) < 0 ||
 	    renameat(errors->dir_fd, FILE_NAME ".new", errors->dir_fd, FILE_NAME) < 0)
 		errors->changed = true;

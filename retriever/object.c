@@ -119,7 +119,7 @@ static int reopen(int fd, int flags)
 	return new < 0 ? -errno : new;
 }
 
-static void object_load(struct object *object, int fd)
+static void object_load(struct object *object, int fd, bool take)
 {
 	struct stat st;
 	int ret;
@@ -142,7 +142,7 @@ static void object_load(struct object *object, int fd)
 		object->normal = true;
 		return;
 	}
-	ret = reopen(fd, object->is_dir ? O_RDONLY | O_DIRECTORY : O_RDWR);
+	ret = take ? fd : reopen(fd, object->is_dir ? O_RDONLY | O_DIRECTORY : O_RDWR);
 	if (ret < 0)
 		object->load_error = ret;
 	else
@@ -177,7 +177,7 @@ static void object_set_loaded(struct object *object)
 	g_mutex_unlock(&object->lock);
 }
 
-int object_get(struct retriever *retriever, int fd, struct object **out)
+static int get(struct retriever *retriever, int fd, bool take, struct object **out)
 {
 	struct migrate_binding key;
 	struct object *object;
@@ -189,7 +189,7 @@ int object_get(struct retriever *retriever, int fd, struct object **out)
 		return ret;
 	object = object_claim(retriever, &key, &new);
 	if (new) {
-		object_load(object, fd);
+		object_load(object, fd, take);
 		object_set_loaded(object);
 	} else {
 		g_mutex_lock(&object->lock);
@@ -199,13 +199,27 @@ int object_get(struct retriever *retriever, int fd, struct object **out)
 	}
 	if (object->load_error) {
 		ret = object->load_error;
-		if (new && ret == -EBADMSG)
+		if (new &&ret == -EBADMSG)
 			errors_add_fd(retriever->errors, fd, ret, "the stub record is damaged");
 		object_unref(object);
 		return ret;
 	}
 	*out = object;
 	return 0;
+}
+
+int object_get(struct retriever *retriever, int fd, struct object **object)
+{
+	return get(retriever, fd, false, object);
+}
+
+int object_get_taking(struct retriever *retriever, int fd, struct object **object)
+{
+	int ret = get(retriever, fd, true, object);
+
+	if (ret || (*object)->fd != fd)
+		close(fd);
+	return ret;
 }
 
 struct object *object_adopt(struct retriever *retriever, int fd, struct migrate_record *record)

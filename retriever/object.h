@@ -53,6 +53,7 @@ struct object {
 	GQueue waiters;			    /* of struct range_waiter */
 	int failed;			    /* -errno of the last failed attempt since loaded */
 	bool refinding;			    /* its handle went stale and is looked for */
+	unsigned refinds;		    /* how often it was */
 
 	/* brackets and fills exclude each other; see bracket.h */
 	unsigned writing;  /* fills that write now */
@@ -69,7 +70,7 @@ struct object {
 	GSList *runs;
 	GQueue fill_waiters; /* of struct range_waiter */
 
-	bool sync_queued; /* the durability queue's lock */
+	bool sync_queued;		 /* the durability queue's lock */
 	struct migrate_extents snapshot; /* the sync thread's own */
 };
 
@@ -84,6 +85,8 @@ void object_table_free(struct object_table *table);
  * always normal).
  */
 int object_get(struct retriever *retriever, int fd, struct object **object);
+/* The same, but takes fd (O_RDWR for a file) and uses it instead of opening the object again. */
+int object_get_taking(struct retriever *retriever, int fd, struct object **object);
 /* The same, for a stub that was just made: takes fd and *record. */
 struct object *object_adopt(struct retriever *retriever, int fd, struct migrate_record *record);
 struct object *object_ref(struct object *object);
@@ -101,8 +104,8 @@ void object_run_waiters(struct retriever *retriever, GQueue *waiters, int status
 
 /*
  * Fills ask before they write.  True: go on, and call object_leave_write() after.  False: brackets
- * are open; fn(object, arg) will be called on a worker when they are closed, having entered already.
- * The caller's reference must last until then.  Takes the lock.
+ * are open; fn(object, arg) will be called on a worker when they are closed, having entered
+ * already. The caller's reference must last until then.  Takes the lock.
  */
 bool object_try_write(struct object *object); /* false: brackets are open, nothing was done */
 bool object_enter_write(struct object *object, void (*fn)(struct object *, void *), void *arg);
@@ -111,7 +114,8 @@ void object_leave_write(struct object *object);
 /* Writes the record; lock held.  Too many ranges: first makes what is here durable. 0 or -errno. */
 int object_store(struct object *object);
 
-/* Notes that an attempt failed: record, list of errors, waiters.  status: -errno.  Takes the lock. */
+/* Notes that an attempt failed: record, list of errors, waiters.  status: -errno.  Takes the lock.
+ */
 void object_fail(struct object *object, int status, const char *reason);
 
 /* What finds the object on the old server; lock held.  Clear *source after. 0, -ESTALE. */

@@ -36,7 +36,7 @@ struct counters {
 struct retriever {
 	struct volume_config *config;
 	GMainLoop *loop;
-	int root_fd;    /* the volume's root, O_RDONLY | O_DIRECTORY */
+	int root_fd;	/* the volume's root, O_RDONLY | O_DIRECTORY */
 	int private_fd; /* .migrate/, or -1 while unattached or finished */
 	int links_fd, staging_fd;
 	int lock_fd;
@@ -45,9 +45,9 @@ struct retriever {
 	struct source_object source_root;
 	struct source_attr source_root_attr;
 
-	GThreadPool *workers;	 /* struct job, see retriever_run() */
-	GThreadPool *flushers;	 /* fsync for those who wait for it */
-	GThreadPool *slow;	 /* one thread: walks, attach, finding stale objects again */
+	GThreadPool *workers;  /* struct job, see retriever_run() */
+	GThreadPool *flushers; /* fsync for those who wait for it */
+	GThreadPool *slow;     /* one thread: walks, attach, finding stale objects again */
 	struct object_table *objects;
 	struct templates *templates;
 	struct durability *durability;
@@ -55,6 +55,7 @@ struct retriever {
 	struct errors *errors;
 	struct server *server;
 	struct prefill *prefill;
+	struct rates *rates;
 	struct counters counters;
 
 	GRWLock tree_lock;
@@ -87,6 +88,11 @@ void retriever_run_slow(struct retriever *retriever, void (*fn)(void *arg), void
 
 /* The present path of an open descriptor, for messages only.  g_free. */
 char *retriever_fd_path(int fd);
+
+/* Opens an object of the volume's file system by its kernel handle, O_CLOEXEC | O_NOATIME added.
+ * The descriptor, or -1 with errno (ESTALE: it was removed). */
+int retriever_open_binding(struct retriever *retriever, const struct migrate_binding *binding,
+			   int flags);
 
 /* Submits and waits.  Never on the main thread or a backend thread.  Returns req->status. */
 int backend_call(struct backend *backend, struct backend_request *req);

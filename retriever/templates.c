@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +12,8 @@
 #define DIFF_MAX      12 /* a longer difference is worth a template of its own, while there is room */
 #define FILE_NAME     "handles"
 
-struct template {
+struct template
+{
 	uint8_t len;
 	uint8_t bytes[MIGRATE_HANDLE_MAX];
 };
@@ -83,7 +85,8 @@ void templates_set_directory(struct templates *t, int private_fd)
 /* Writes all templates to a new file, durable before it is in place. */
 static int save(struct templates *t)
 {
-	int fd = openat(t->dir_fd, FILE_NAME ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd =
+		openat(t->dir_fd, FILE_NAME ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	int ret = fd < 0 ? -errno : 0;
 
 	for (unsigned i = 0; i < t->n && !ret; i++) {
@@ -147,8 +150,8 @@ static bool add(struct templates *t, const uint8_t *handle, uint8_t len)
 	return added;
 }
 
-static bool find(struct templates *t, const uint8_t *handle, uint8_t len,
-		 struct difference *found, bool *full)
+static bool find(struct templates *t, const uint8_t *handle, uint8_t len, struct difference *found,
+		 bool *full)
 {
 	bool any;
 

@@ -13,6 +13,8 @@
 #define WINDOW_MIN ((uint32_t)256 << 10)
 #define WINDOW_MAX ((uint32_t)8 << 20)
 #define GAPS_KEPT  32
+/* Planned at a time; the rest when half of it has come. */
+#define PLAN_MAX ((uint64_t)64 << 20)
 
 /* One READ under way. */
 struct transfer {
@@ -35,6 +37,22 @@ static void transfer_free(struct transfer *t)
 	g_slice_free(struct transfer, t);
 }
 
+/* Cuts the set after its first PLAN_MAX bytes. */
+static void cut(struct migrate_extents *set)
+{
+	uint64_t left = PLAN_MAX;
+
+	for (size_t i = 0; i < set->n; i++) {
+		uint64_t len = set->v[i].end - set->v[i].start;
+
+		if (len > left) {
+			migrate_extents_clip(set, set->v[i].start + left);
+			return;
+		}
+		left -= len;
+	}
+}
+
 /* With the object's lock held: makes the requests for what of [start, end) nobody is fetching. */
 static int plan(struct object *object, uint64_t start, uint64_t end, enum backend_priority priority,
 		struct transfer **list)
@@ -48,6 +66,7 @@ static int plan(struct object *object, uint64_t start, uint64_t end, enum backen
 		ret = migrate_extents_remove_all(&want, &object->inflight[0]);
 	if (!ret && background)
 		ret = migrate_extents_remove_all(&want, &object->inflight[1]);
+	cut(&want);
 	for (size_t i = want.n; !ret && i-- > 0;) {
 		uint64_t at = want.v[i].end, low = want.v[i].start;
 
@@ -234,13 +253,17 @@ static void apply(struct transfer *t, const uint8_t *data, size_t len)
 static void next_part(struct transfer *t, size_t len)
 {
 	struct object *object = t->object;
-	bool rest = t->start + len < t->end;
+	bool rest = t->start + len < t->end, more;
 
 	g_mutex_lock(&object->lock);
 	migrate_extents_remove(&object->inflight[t->background], t->start, t->start + len);
+	more = !rest && !g_queue_is_empty(&object->waiters) &&
+	       migrate_extents_bytes(&object->inflight[t->background]) < PLAN_MAX / 2;
 	g_mutex_unlock(&object->lock);
 	t->start += len;
 	if (!rest) {
+		if (more)
+			transfer_again(object);
 		transfer_free(t);
 		return;
 	}

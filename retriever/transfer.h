@@ -6,9 +6,9 @@
  * sequential readers, and joins demand reads that are under way; it does not join background reads,
  * which may wait behind others (I11): then the same bytes come twice, and the first win.
  *
- * What may crash where.  Bytes are written with pwrite into ranges that the record lists as missing;
- * a kill or power cut leaves them listed, and they are fetched again.  A range counts as here
- * in memory once its bytes are in the page cache, and leaves the record when they are durable
+ * What may crash where.  Bytes are written with pwrite into ranges that the record lists as
+ * missing; a kill or power cut leaves them listed, and they are fetched again.  A range counts as
+ * here in memory once its bytes are in the page cache, and leaves the record when they are durable
  * (durability.h).  All-zero blocks stay holes, unless something is in the file there already.
  *
  * Each reply's attributes are compared with what the old server had when the stub was made: bytes

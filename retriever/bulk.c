@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "bulk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "directory.h"
+#include "transfer.h"
+
+#define FILES_MAX      128 /* of one directory in flight */
+#define FILES_YIELDING 8   /* ... while a client waits for something */
+
+struct bulk {
+	struct object *directory; /* referenced */
+	object_done_fn done;
+	void *arg;
+	DIR *dir;
+	GMutex lock;
+	unsigned inflight;
+	bool scanning; /* a worker reads the directory */
+	bool end;
+};
+
+struct bulk_file {
+	struct bulk *bulk;
+	struct object *object;
+};
+
+static void scan(void *arg);
+
+static void bulk_finish(struct bulk *bulk, int status)
+{
+	if (bulk->dir)
+		closedir(bulk->dir);
+	bulk->done(bulk->arg, status);
+	object_unref(bulk->directory);
+	g_mutex_clear(&bulk->lock);
+	g_slice_free(struct bulk, bulk);
+}
+
+static unsigned limit(struct bulk *bulk)
+{
+	return COUNT_GET(bulk->directory->retriever, demand_waiting) ? FILES_YIELDING : FILES_MAX;
+}
+
+static void file_done(void *arg, int status)
+{
+	struct bulk_file *file = arg;
+	struct bulk *bulk = file->bulk;
+	bool finished, go_on;
+
+	object_unref(file->object);
+	g_slice_free(struct bulk_file, file);
+	g_mutex_lock(&bulk->lock);
+	bulk->inflight--;
+	finished = bulk->end && bulk->inflight == 0;
+	go_on = !bulk->end && !bulk->scanning && bulk->inflight <= limit(bulk) / 2;
+	if (go_on)
+		bulk->scanning = true;
+	g_mutex_unlock(&bulk->lock);
+	if (finished)
+		bulk_finish(bulk, 0);
+	else if (go_on)
+		retriever_run(bulk->directory->retriever, scan, bulk);
+}
+
+static void start_file(struct bulk *bulk, const char *name)
+{
+	struct bulk_file *file;
+	struct object *object;
+	int fd = openat(dirfd(bulk->dir), name,
+			O_RDWR | O_NOFOLLOW | O_NOATIME | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 || object_get_taking(bulk->directory->retriever, fd, &object) < 0)
+		return; /* it vanished, or is damaged and listed */
+	if (object->normal) {
+		object_unref(object);
+		return;
+	}
+	file = g_slice_new(struct bulk_file);
+	file->bulk = bulk;
+	file->object = object;
+	g_mutex_lock(&bulk->lock);
+	bulk->inflight++;
+	g_mutex_unlock(&bulk->lock);
+	transfer_fetch(object, 0, INT64_MAX, true, file_done, file);
+}
+
+static bool is_file(struct bulk *bulk, const struct dirent *e)
+{
+	struct stat st;
+
+	if (e->d_type != DT_UNKNOWN)
+		return e->d_type == DT_REG;
+	return fstatat(dirfd(bulk->dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode);
+}
+
+/* On a worker: hands out files until enough are in flight. */
+static void scan(void *arg)
+{
+	struct bulk *bulk = arg;
+	struct dirent *e;
+	bool finished;
+
+	for (;;) {
+		g_mutex_lock(&bulk->lock);
+		if (bulk->inflight >= limit(bulk)) {
+			bulk->scanning = false;
+			g_mutex_unlock(&bulk->lock);
+			return;
+		}
+		g_mutex_unlock(&bulk->lock);
+		e = readdir(bulk->dir);
+		if (!e)
+			break;
+		if (is_file(bulk, e))
+			start_file(bulk, e->d_name);
+	}
+	g_mutex_lock(&bulk->lock);
+	bulk->end = true;
+	bulk->scanning = false;
+	finished = bulk->inflight == 0;
+	g_mutex_unlock(&bulk->lock);
+	if (finished)
+		bulk_finish(bulk, 0);
+}
+
+static void filled(void *arg, int status)
+{
+	struct bulk *bulk = arg;
+	int fd;
+
+	if (status) {
+		bulk_finish(bulk, status);
+		return;
+	}
+	if (bulk->directory->normal) {
+		bulk_finish(bulk, 0);
+		return;
+	}
+	fd = openat(bulk->directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bulk->dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!bulk->dir) {
+		int err = errno;
+
+		if (fd >= 0)
+			close(fd);
+		bulk_finish(bulk, -err);
+		return;
+	}
+	bulk->scanning = true;
+	retriever_run(bulk->directory->retriever, scan, bulk);
+}
+
+void bulk_start(struct object *directory, object_done_fn done, void *arg)
+{
+	struct bulk *bulk = g_slice_new0(struct bulk);
+
+	bulk->directory = object_ref(directory);
+	bulk->done = done;
+	bulk->arg = arg;
+	g_mutex_init(&bulk->lock);
+	directory_fill(directory, BACKEND_BACKGROUND, filled, bulk);
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "directory.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "errors.h"
+#include "gate.h"
+#include "refind.h"
+#include "stub.h"
+
+#define PAGES_AHEAD 2 /* listed and not made yet */
+
+/* One listing of one directory. */
+struct run {
+	struct object *object; /* referenced */
+	enum backend_priority priority;
+	struct backend_request req;
+	struct source_object source;
+	char *path;
+	GMutex lock;
+	unsigned pending; /* pages and entries not made yet, the listing itself */
+	unsigned pages;
+	bool listing_waits; /* for pages to be made */
+	bool stale;
+	int status; /* of the first entry that failed */
+	unsigned restarts;
+};
+
+struct page {
+	struct run *run;
+	struct backend_batch *batch;
+};
+
+/* One entry that needs another question: its attributes, or a link's text. */
+struct question {
+	struct run *run;
+	struct backend_request req;
+	struct source_entry entry;
+	char *name;
+	struct source_object source; /* of a link */
+};
+
+static void list_next(struct run *run);
+
+char *directory_source_path(struct object *object)
+{
+	char *path;
+
+	g_mutex_lock(&object->lock);
+	path = g_strdup(object->record.path);
+	g_mutex_unlock(&object->lock);
+	return path;
+}
+
+static void run_free(struct run *run)
+{
+	source_object_clear(&run->source);
+	g_free(run->path);
+	g_mutex_clear(&run->lock);
+	object_unref(run->object);
+	g_slice_free(struct run, run);
+}
+
+/* With the lock held: every name is here.  Times first, the record last. */
+static int mark_filled(struct object *object)
+{
+	struct migrate_record *rec = &object->record;
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+				    migrate_timespec(migrate_record_mtime(rec))};
+	int ret;
+
+	if (object->normal || rec->state != MIGRATE_UNFILLED)
+		return 0;
+	if (futimens(object->fd, times) < 0)
+		return -errno;
+	rec->state = MIGRATE_FILLED;
+	rec->error = 0;
+	/* from here on the inode's mtime tells whether a client changed names (migrate_stub) */
+	if (rec->flags & MIGRATE_REC_SHOWN_MTIME)
+		rec->mtime = rec->shown_mtime;
+	ret = object_store(object);
+	if (ret)
+		rec->state = MIGRATE_UNFILLED;
+	else
+		COUNT_ADD(object->retriever, unfilled, -1);
+	return ret;
+}
+
+static void finish_entered(struct object *object, void *arg)
+{
+	struct run *run = arg;
+	GQueue waiters = G_QUEUE_INIT;
+	int ret;
+
+	g_mutex_lock(&object->lock);
+	ret = mark_filled(object);
+	if (!ret)
+		while (!g_queue_is_empty(&object->fill_waiters))
+			g_queue_push_tail_link(&waiters,
+					       g_queue_pop_head_link(&object->fill_waiters));
+	object->runs = g_slist_remove(object->runs, run);
+	g_mutex_unlock(&object->lock);
+	object_leave_write(object);
+	if (ret)
+		object_fail(object, ret, "the directory's stub record could not be written");
+	else
+		errors_forget(object->retriever->errors, &object->key);
+	object_run_waiters(object->retriever, &waiters, 0);
+	run_free(run);
+}
+
+static void finish(struct run *run)
+{
+	struct object *object = run->object;
+	bool others;
+
+	if (run->status == 0) {
+		if (object_enter_write(object, finish_entered, run))
+			finish_entered(object, run);
+		return;
+	}
+	g_mutex_lock(&object->lock);
+	object->runs = g_slist_remove(object->runs, run);
+	others = object->runs != NULL;
+	g_mutex_unlock(&object->lock);
+	if (run->stale && !others)
+		refind_start(object); /* the waiters wait for that */
+	else if (!others)
+		object_fail(object, run->status, "the directory could not be filled");
+	run_free(run);
+}
+
+static void run_done_one(struct run *run)
+{
+	bool last;
+
+	g_mutex_lock(&run->lock);
+	last = --run->pending == 0;
+	g_mutex_unlock(&run->lock);
+	if (last)
+		finish(run);
+}
+
+static void run_add(struct run *run)
+{
+	g_mutex_lock(&run->lock);
+	run->pending++;
+	g_mutex_unlock(&run->lock);
+}
+
+static void entry_failed(struct run *run, const char *name, int status, const char *reason)
+{
+	if (status == -ENOENT || status == -ECANCELED)
+		reason = NULL;
+	if (reason)
+		errors_add_name(run->object->retriever->errors, run->object->fd, name, status,
+				reason);
+	if (status == -ENOENT) /* it vanished between the listing and the look */
+		return;
+	g_mutex_lock(&run->lock);
+	if (!run->status)
+		run->status = status;
+	g_mutex_unlock(&run->lock);
+}
+
+static bool reserved(struct run *run, const char *name)
+{
+	return run->path && !*run->path && !strcmp(name, MIGRATE_PRIVATE_DIR);
+}
+
+/* Worker thread. */
+static void make(struct run *run, const struct source_entry *entry, const char *target)
+{
+	struct retriever *retriever = run->object->retriever;
+	struct stub_parent parent = {run->object->fd, run->path};
+	int ret = stub_create(retriever, &parent, entry, target, NULL, NULL);
+
+	if (ret < 0)
+		entry_failed(run, entry->name, ret,
+			     ret == -ENOSPC || ret == -EDQUOT
+				     ? "no space (or no inode) on the new server's file system"
+				     : "the new server's file system cannot hold this name");
+}
+
+static void question_free(struct question *q)
+{
+	struct run *run = q->run;
+
+	source_object_clear(&q->source);
+	g_free(q->req.text);
+	g_free(q->name);
+	g_slice_free(struct question, q);
+	run_done_one(run);
+}
+
+static void make_answered(void *arg)
+{
+	struct question *q = arg;
+
+	make(q->run, &q->entry, q->req.text);
+	question_free(q);
+}
+
+static void link_done(struct backend_request *req)
+{
+	struct question *q = req->user;
+
+	if (req->status) {
+		entry_failed(q->run, q->name, req->status,
+			     "the old server refused to read the symbolic link");
+		question_free(q);
+		return;
+	}
+	retriever_run(q->run->object->retriever, make_answered, q);
+}
+
+static void ask_link(struct question *q)
+{
+	q->source.handle_len = q->entry.handle_len;
+	memcpy(q->source.handle, q->entry.handle, q->entry.handle_len);
+	q->source.path = stub_child_path(q->run->path, q->name);
+	q->req.op = BACKEND_READLINK;
+	q->req.object = q->source;
+	q->req.done = link_done;
+	gate_submit(q->run->object->retriever->gate, &q->req);
+}
+
+static void lookup_done(struct backend_request *req)
+{
+	struct question *q = req->user;
+
+	if (req->status) {
+		entry_failed(q->run, q->name, req->status,
+			     "the old server refused to look up the name");
+		question_free(q);
+		return;
+	}
+	q->entry.attr = req->attr;
+	q->entry.handle_len = req->handle_len;
+	memcpy(q->entry.handle, req->handle, req->handle_len);
+	if (S_ISLNK(q->entry.attr.mode))
+		ask_link(q);
+	else
+		retriever_run(q->run->object->retriever, make_answered, q);
+}
+
+static void ask(struct run *run, const struct source_entry *entry)
+{
+	struct question *q = g_slice_new0(struct question);
+
+	run_add(run);
+	q->run = run;
+	q->name = g_strdup(entry->name);
+	q->entry = *entry;
+	q->entry.name = q->name;
+	q->req.priority = run->priority;
+	q->req.user = q;
+	if (entry->has_attr) {
+		ask_link(q);
+		return;
+	}
+	q->req.op = BACKEND_LOOKUP;
+	q->req.object = run->source;
+	q->req.name = q->name;
+	q->req.done = lookup_done;
+	gate_submit(run->object->retriever->gate, &q->req);
+}
+
+static void page_made(struct page *page)
+{
+	struct run *run = page->run;
+	bool go_on;
+
+	backend_batch_free(page->batch);
+	g_slice_free(struct page, page);
+	g_mutex_lock(&run->lock);
+	run->pages--;
+	go_on = run->listing_waits;
+	run->listing_waits = false;
+	g_mutex_unlock(&run->lock);
+	if (go_on)
+		list_next(run);
+	run_done_one(run);
+}
+
+static void make_page_entered(struct object *object, void *arg)
+{
+	struct page *page = arg;
+	struct run *run = page->run;
+	GArray *entries = page->batch->entries;
+
+	for (guint i = 0; i < entries->len; i++) {
+		struct source_entry *entry = &g_array_index(entries, struct source_entry, i);
+
+		if (reserved(run, entry->name))
+			entry_failed(run, entry->name, -EEXIST,
+				     "this name is reserved at the volume's root: rename it on the "
+				     "old server");
+		else if (!entry->has_attr || (S_ISLNK(entry->attr.mode) && entry->has_attr))
+			ask(run, entry);
+		else
+			make(run, entry, NULL);
+	}
+	object_leave_write(object);
+	page_made(page);
+}
+
+static void make_page(void *arg)
+{
+	struct page *page = arg;
+
+	if (object_enter_write(page->run->object, make_page_entered, page))
+		make_page_entered(page->run->object, page);
+}
+
+static void listing_failed(struct run *run, int status)
+{
+	if (status == -EBADMSG && run->restarts < 5) { /* the directory changed under the listing */
+		run->restarts++;
+		run->req.cookie = run->req.verf = 0;
+		list_next(run);
+		return;
+	}
+	g_mutex_lock(&run->lock);
+	run->status = status;
+	run->stale = status == -ESTALE;
+	g_mutex_unlock(&run->lock);
+	run_done_one(run);
+}
+
+static void page_listed(struct backend_request *req)
+{
+	struct run *run = req->user;
+	struct page *page;
+	bool wait;
+
+	if (req->status) {
+		listing_failed(run, req->status);
+		return;
+	}
+	if (req->rejected)
+		entry_failed(run, "", -EBADMSG, "the old server lists names that no file can have");
+	page = g_slice_new0(struct page);
+	page->run = run;
+	page->batch = g_steal_pointer(&req->batch);
+	g_mutex_lock(&run->lock);
+	run->pending++;
+	run->pages++;
+	wait = !req->eof && run->pages > PAGES_AHEAD;
+	run->listing_waits = wait;
+	g_mutex_unlock(&run->lock);
+	retriever_run(run->object->retriever, make_page, page);
+	if (req->eof)
+		run_done_one(run);
+	else if (!wait)
+		list_next(run);
+}
+
+static void list_next(struct run *run)
+{
+	run->req.op = BACKEND_READDIR;
+	run->req.priority = run->priority;
+	run->req.done = page_listed;
+	run->req.user = run;
+	gate_submit(run->object->retriever->gate, &run->req);
+}
+
+/* With the lock held: whether a fill of at least this priority is on its way. */
+static bool running(struct object *object, enum backend_priority priority)
+{
+	for (GSList *l = object->runs; l; l = l->next)
+		if (((struct run *)l->data)->priority <= priority)
+			return true;
+	return false;
+}
+
+void directory_fill(struct object *object, enum backend_priority priority, object_done_fn done,
+		    void *arg)
+{
+	struct range_waiter *w;
+	struct run *run = NULL;
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	if (object->normal || object->record.state != MIGRATE_UNFILLED) {
+		g_mutex_unlock(&object->lock);
+		done(arg, object->is_dir ? 0 : -ENOTDIR);
+		return;
+	}
+	if (!running(object, priority)) {
+		run = g_slice_new0(struct run);
+		run->priority = priority;
+		run->pending = 1;
+		g_mutex_init(&run->lock);
+		run->object = object_ref(object);
+		run->path = g_strdup(object->record.path);
+		ret = object_source(object, &run->source);
+		run->req.object = run->source;
+		object->runs = g_slist_prepend(object->runs, run);
+	}
+	w = g_slice_new0(struct range_waiter);
+	w->background = priority == BACKEND_BACKGROUND;
+	w->done = done;
+	w->arg = arg;
+	g_queue_push_tail(&object->fill_waiters, w);
+	if (w->background)
+		COUNT_ADD(object->retriever, background_waiting, 1);
+	else
+		COUNT_ADD(object->retriever, demand_waiting, 1);
+	g_mutex_unlock(&object->lock);
+	if (run && ret)
+		listing_failed(run, ret);
+	else if (run)
+		list_next(run);
+}

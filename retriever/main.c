@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <glib-unix.h>
+#include <glib.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "retriever.h"
+
+static gboolean on_signal(gpointer loop)
+{
+	g_main_loop_quit(loop);
+	return G_SOURCE_REMOVE;
+}
+
+/* One line per message on standard error; the journal adds the rest. */
+static void log_line(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer user)
+{
+	fprintf(stderr, "migrate-retriever: %s\n", message);
+}
+
+static void raise_limits(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int serve(const char *file, const char *socket, const char *name)
+{
+	g_autoptr(GError) error = NULL;
+	struct volume_config *config = config_load(file, name, &error);
+	struct retriever *retriever;
+
+	if (config && socket) {
+		g_free(config->socket);
+		config->socket = g_strdup(socket);
+	}
+	retriever = config ? retriever_open(config, &error) : NULL;
+	if (!retriever) {
+		fprintf(stderr, "migrate-retriever: %s\n", error->message);
+		return 1;
+	}
+	g_unix_signal_add(SIGTERM, on_signal, retriever->loop);
+	g_unix_signal_add(SIGINT, on_signal, retriever->loop);
+	g_main_loop_run(retriever->loop);
+	retriever_close(retriever);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	g_autofree char *file = NULL, *socket = NULL;
+	gboolean version = FALSE;
+	const GOptionEntry options[] = {
+		{"config", 'c', 0, G_OPTION_ARG_FILENAME, &file, "Configuration file", "FILE"},
+		{"socket", 's', 0, G_OPTION_ARG_FILENAME, &socket, "Listen on this socket", "PATH"},
+		{"version", 'V', 0, G_OPTION_ARG_NONE, &version, "Print the version", NULL},
+		{NULL}};
+	g_autoptr(GOptionContext) context = g_option_context_new("VOLUME");
+	g_autoptr(GError) error = NULL;
+
+	g_option_context_set_summary(context, "Brings a volume's data from the old server.");
+	g_option_context_add_main_entries(context, options, NULL);
+	if (!g_option_context_parse(context, &argc, &argv, &error)) {
+		fprintf(stderr, "migrate-retriever: %s; see --help\n", error->message);
+		return 2;
+	}
+	if (version) {
+		puts("migrate-retriever " QUICKMIGRATE_VERSION);
+		return 0;
+	}
+	if (argc != 2) {
+		fprintf(stderr, "migrate-retriever: give one volume's name; see --help\n");
+		return 2;
+	}
+	if (geteuid() != 0) {
+		fprintf(stderr,
+			"migrate-retriever: must be run as root, to own the files it makes\n");
+		return 1;
+	}
+	umask(0);
+	signal(SIGPIPE, SIG_IGN);
+	raise_limits();
+	g_log_set_default_handler(log_line, NULL);
+	return serve(file, socket, argv[1]);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One name of an unfilled directory: a LOOKUP on the old server, and that one object made here. */
+#include "directory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "errors.h"
+#include "gate.h"
+#include "prefill.h"
+#include "refind.h"
+#include "stub.h"
+
+struct name_request {
+	struct object *object; /* referenced */
+	struct backend_request req;
+	struct source_object source;
+	struct source_entry entry;
+	char *name, *path;
+	object_done_fn done;
+	void *arg;
+};
+
+static void name_answer(struct name_request *n, int status)
+{
+	COUNT_ADD(n->object->retriever, demand_waiting, -1);
+	n->done(n->arg, status);
+	g_free(n->req.text);
+	g_free(n->name);
+	g_free(n->path);
+	source_object_clear(&n->source);
+	object_unref(n->object);
+	g_slice_free(struct name_request, n);
+}
+
+static void name_make_entered(struct object *object, void *arg)
+{
+	struct name_request *n = arg;
+	struct stub_parent parent = {object->fd, n->path};
+	int ret = stub_create(object->retriever, &parent, &n->entry, n->req.text, NULL, NULL);
+
+	object_leave_write(object);
+	if (ret < 0)
+		errors_add_name(object->retriever->errors, object->fd, n->name, ret,
+				"the name could not be made on the new server");
+	name_answer(n, ret < 0 ? ret : 0);
+}
+
+static void name_make(void *arg)
+{
+	struct name_request *n = arg;
+
+	if (object_enter_write(n->object, name_make_entered, n))
+		name_make_entered(n->object, n);
+}
+
+static void name_link_done(struct backend_request *req)
+{
+	struct name_request *n = req->user;
+
+	if (req->status)
+		name_answer(n, req->status);
+	else
+		retriever_run(n->object->retriever, name_make, n);
+}
+
+static void name_looked_up(struct backend_request *req)
+{
+	struct name_request *n = req->user;
+	struct retriever *retriever = n->object->retriever;
+
+	if (req->status) {
+		if (req->status == -ESTALE)
+			refind_start(n->object);
+		name_answer(n, req->status == -ESTALE ? -EAGAIN : req->status);
+		return;
+	}
+	n->entry.name = n->name;
+	n->entry.has_attr = true;
+	n->entry.attr = req->attr;
+	n->entry.handle_len = req->handle_len;
+	memcpy(n->entry.handle, req->handle, req->handle_len);
+	if (!S_ISLNK(req->attr.mode)) {
+		retriever_run(retriever, name_make, n);
+		return;
+	}
+	source_object_clear(&n->source);
+	n->source.handle_len = req->handle_len;
+	memcpy(n->source.handle, req->handle, req->handle_len);
+	n->source.path = stub_child_path(n->path, n->name);
+	req->op = BACKEND_READLINK;
+	req->object = n->source;
+	req->done = name_link_done;
+	gate_submit(retriever->gate, req);
+}
+
+void directory_name(struct object *object, const char *name, object_done_fn done, void *arg)
+{
+	struct name_request *n;
+	struct stat st;
+	bool filled;
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	filled = object->normal || object->record.state != MIGRATE_UNFILLED;
+	g_mutex_unlock(&object->lock);
+	if (filled || !fstatat(object->fd, name, &st, AT_SYMLINK_NOFOLLOW)) {
+		done(arg, object->is_dir ? 0 : -ENOTDIR);
+		return;
+	}
+	n = g_slice_new0(struct name_request);
+	n->object = object_ref(object);
+	n->name = g_strdup(name);
+	n->done = done;
+	n->arg = arg;
+	g_mutex_lock(&object->lock);
+	n->path = g_strdup(object->record.path);
+	ret = object_source(object, &n->source);
+	g_mutex_unlock(&object->lock);
+	COUNT_ADD(object->retriever, demand_waiting, 1);
+	if (ret || (n->path && !*n->path && !strcmp(name, MIGRATE_PRIVATE_DIR))) {
+		name_answer(n, ret ? -EAGAIN : -ENOENT);
+		return;
+	}
+	n->req.op = BACKEND_LOOKUP;
+	n->req.priority = BACKEND_DEMAND;
+	n->req.object = n->source;
+	n->req.name = n->name;
+	n->req.done = name_looked_up;
+	n->req.user = n;
+	gate_submit(object->retriever->gate, &n->req);
+	prefill_touch(object);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "durability.h"
+#include "errors.h"
+#include "refind.h"
+
+#define ROUNDS_MAX 3
+
+static gint placings;
+
+/* A normal directory becomes unfinished again. */
+static int mark_returned(struct retriever *retriever, int fd)
+{
+	struct migrate_record rec = {.state = MIGRATE_FILLED, .flags = MIGRATE_REC_RETURNED};
+	struct timespec times[2];
+	struct stat st;
+	int ret = migrate_binding_get(fd, "", &rec.binding);
+
+	if (ret)
+		return ret;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	rec.fileid = st.st_ino;
+	rec.mtime = migrate_ns(st.st_mtim);
+	rec.ctime = migrate_ns(st.st_ctim);
+	ret = migrate_record_store(fd, &rec);
+	if (ret)
+		return ret;
+	times[0] = st.st_atim;
+	times[1] = st.st_mtim;
+	futimens(fd, times);
+	COUNT_ADD(retriever, directories_whole, -1);
+	return 0;
+}
+
+static bool has_record(int fd)
+{
+	struct migrate_record rec;
+	int ret = migrate_record_load(fd, &rec);
+
+	if (ret > 0)
+		migrate_record_clear(&rec);
+	return ret != 0;
+}
+
+/* Tree lock held.  From the directory up to the first that is unfinished. */
+static int mark_ancestors(struct retriever *retriever, int dir_fd)
+{
+	struct stat root, st;
+	int fd, up, ret = 0;
+
+	if (fstat(retriever->root_fd, &root) < 0)
+		return -errno;
+	fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (!has_record(fd)) {
+		struct object *object;
+
+		ret = mark_returned(retriever, fd);
+		if (ret || fstat(fd, &st) < 0)
+			break;
+		/* one in memory still says normal */
+		if (object_get(retriever, fd, &object) == 0) {
+			g_mutex_lock(&object->lock);
+			if (object->normal) {
+				object->normal = false;
+				migrate_record_clear(&object->record);
+				if (migrate_record_load(fd, &object->record) <= 0)
+					object->normal = true;
+				else if (object->fd < 0)
+					object->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+			}
+			g_mutex_unlock(&object->lock);
+			object_unref(object);
+		}
+		if (st.st_dev == root.st_dev && st.st_ino == root.st_ino)
+			break;
+		up = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (up < 0) {
+			ret = -errno;
+			break;
+		}
+		close(fd);
+		fd = up;
+	}
+	close(fd);
+	return ret;
+}
+
+int place_begin(struct object *object, int dir_fd)
+{
+	struct retriever *retriever = object->retriever;
+	g_autofree char *path = NULL;
+	int ret;
+
+	if (dir_fd < 0)
+		return -EINVAL;
+	path = refind_source_path(object);
+	g_rw_lock_writer_lock(&retriever->tree_lock);
+	ret = mark_ancestors(retriever, dir_fd);
+	if (!ret) {
+		g_atomic_int_inc(&retriever->places);
+		g_atomic_int_inc(&placings);
+	}
+	g_rw_lock_writer_unlock(&retriever->tree_lock);
+	if (ret)
+		return ret;
+	g_mutex_lock(&object->lock);
+	if (!object->normal && !object->record.path && path &&
+	    strlen(path) <= MIGRATE_REC_MAX_PATH) {
+		object->record.path = g_steal_pointer(&path);
+		object_store(object);
+	}
+	g_mutex_unlock(&object->lock);
+	return 0;
+}
+
+void place_end(struct retriever *retriever)
+{
+	g_atomic_int_add(&retriever->places, -1);
+}
+
+/* ---- finishing ---- */
+
+struct finish {
+	struct object *directory; /* referenced */
+	object_done_fn done;
+	void *arg;
+	unsigned rounds;
+};
+
+enum left { NOTHING, SYNCING, SOMETHING };
+
+/* What keeps this entry from being normal. */
+static enum left look_at(struct retriever *retriever, int dir_fd, const struct dirent *e)
+{
+	struct object *object;
+	enum left left = SOMETHING;
+	int fd = openat(dir_fd, e->d_name,
+			O_RDONLY | O_NOFOLLOW | O_NOATIME | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT || errno == ENXIO || errno == ELOOP ? NOTHING : SOMETHING;
+	if (has_record(fd) == false) {
+		left = NOTHING;
+	} else if (object_get(retriever, fd, &object) == 0) {
+		g_mutex_lock(&object->lock);
+		if (object->normal)
+			left = NOTHING;
+		else if (!object->is_dir && object_has(object, 0, INT64_MAX))
+			left = SYNCING;
+		g_mutex_unlock(&object->lock);
+		if (left == SYNCING)
+			durability_queue(object, 0);
+		object_unref(object);
+	}
+	close(fd);
+	return left;
+}
+
+static enum left scan(struct object *directory)
+{
+	int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	enum left left = NOTHING;
+	struct dirent *e;
+
+	if (!dir)
+		return SOMETHING;
+	while (left != SOMETHING && (e = readdir(dir))) {
+		enum left this;
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		    !strcmp(e->d_name, MIGRATE_PRIVATE_DIR) ||
+		    (e->d_type != DT_REG && e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
+			continue;
+		this = look_at(directory->retriever, fd, e);
+		if (this > left)
+			left = this;
+	}
+	closedir(dir);
+	return left;
+}
+
+/* Object lock and tree lock held.  A filled directory's times are the inode's, and removing the
+ * record does not move its mtime. */
+static int drop(struct object *directory)
+{
+	struct retriever *retriever = directory->retriever;
+	int ret;
+
+	if (directory->normal)
+		return 0;
+	if (directory->record.state != MIGRATE_FILLED)
+		return -EAGAIN;
+	ret = migrate_record_drop(directory->fd);
+	if (ret)
+		return ret;
+	directory->normal = true;
+	COUNT_ADD(retriever, directories_whole, 1);
+	return 0;
+}
+
+static void finish_again(void *arg);
+
+static void round_over(void *arg, int status)
+{
+	struct finish *finish = arg;
+
+	retriever_run(finish->directory->retriever, finish_again, finish);
+}
+
+static void finish_again(void *arg)
+{
+	struct finish *finish = arg;
+	struct object *directory = finish->directory;
+	struct retriever *retriever = directory->retriever;
+	gint before = g_atomic_int_get(&placings);
+	enum left left = g_atomic_int_get(&retriever->places) ? SOMETHING : scan(directory);
+	int ret = -EAGAIN;
+
+	if (left == SYNCING && finish->rounds++ < ROUNDS_MAX) {
+		durability_after_round(retriever, round_over, finish);
+		return;
+	}
+	if (left == NOTHING) {
+		g_rw_lock_writer_lock(&retriever->tree_lock);
+		g_mutex_lock(&directory->lock);
+		if (g_atomic_int_get(&placings) == before && !g_atomic_int_get(&retriever->places))
+			ret = drop(directory);
+		g_mutex_unlock(&directory->lock);
+		g_rw_lock_writer_unlock(&retriever->tree_lock);
+	}
+	finish->done(finish->arg, ret);
+	object_unref(directory);
+	g_slice_free(struct finish, finish);
+}
+
+void place_finish(struct object *directory, object_done_fn done, void *arg)
+{
+	struct finish *finish = g_slice_new0(struct finish);
+
+	finish->directory = object_ref(directory);
+	finish->done = done;
+	finish->arg = arg;
+	retriever_run(directory->retriever, finish_again, finish);
+}

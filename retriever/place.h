@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Unfinished upwards (I5): giving ancestors records when something unfinished moves under them,
+ * and taking a directory's record away when everything below is normal.
+ *
+ * A finish looks at the entries without a lock, then takes the tree lock and drops the record only
+ * if nothing was placed meanwhile: `placings` counts.
+ */
+#ifndef PLACE_H
+#define PLACE_H
+
+#include "object.h"
+
+/* The object, which is not normal, is about to get a name in dir_fd: that directory and its
+ * ancestors up to the root get records, the object's record the path it has on the old server.  0
+ * or -errno; after 0, place_end() when the name is there or will not be. */
+int place_begin(struct object *object, int dir_fd);
+void place_end(struct retriever *retriever);
+
+/* Drops a filled directory's record if all its entries are normal.  done: 0; -EAGAIN: something is
+ * left.  Works on a worker; waits for a durability round when only that is missing. */
+void place_finish(struct object *directory, object_done_fn done, void *arg);
+
+#endif

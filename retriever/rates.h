@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Files and bytes per second over the last ten seconds, sampled once a second on the main thread.
+ */
+#ifndef RATES_H
+#define RATES_H
+
+#include "retriever.h"
+
+struct rates;
+
+struct rates *rates_new(struct retriever *retriever);
+void rates_free(struct rates *rates);
+int64_t rates_files(struct rates *rates);
+int64_t rates_bytes(struct rates *rates);
+
+#endif

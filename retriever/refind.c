@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "refind.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "directory.h"
+#include "templates.h"
+#include "transfer.h"
+
+#define ATTEMPTS_MAX 3
+
+struct found {
+	struct source_object source;
+	struct source_attr attr;
+};
+
+/* The directory that holds an open file, as a descriptor; the file's name in *name. -errno. */
+static int open_parent(struct object *object, char **name)
+{
+	g_autofree char *path = retriever_fd_path(object->fd);
+	g_autofree char *dir = g_path_get_dirname(path);
+	struct stat a, b;
+	int fd;
+
+	if (*path != '/')
+		return -ESTALE;
+	*name = g_path_get_basename(path);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	/* the path may be of another mount, or of nothing at all */
+	if (fstat(object->fd, &a) < 0 || fstatat(fd, *name, &b, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    a.st_dev != b.st_dev || a.st_ino != b.st_ino) {
+		close(fd);
+		g_clear_pointer(name, g_free);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+static char *parent_source_path(struct object *object, char **name)
+{
+	struct object *parent = NULL;
+	char *path = NULL;
+	int fd = open_parent(object, name);
+
+	if (fd < 0)
+		return NULL;
+	if (object_get(object->retriever, fd, &parent) == 0) {
+		path = directory_source_path(parent);
+		object_unref(parent);
+	}
+	close(fd);
+	return path;
+}
+
+char *refind_source_path(struct object *object)
+{
+	g_autofree char *name = NULL, *parent = NULL;
+	char *path;
+
+	g_mutex_lock(&object->lock);
+	path = g_strdup(object->record.path);
+	g_mutex_unlock(&object->lock);
+	if (path || object->is_dir)
+		return path;
+	parent = parent_source_path(object, &name);
+	if (!parent)
+		return NULL;
+	return *parent ? g_strconcat(parent, "/", name, NULL) : g_strdup(name);
+}
+
+/* One LOOKUP, waited for. */
+static int look(struct retriever *retriever, struct found *at, const char *name)
+{
+	struct backend_request req = {.op = BACKEND_LOOKUP, .priority = BACKEND_READAHEAD};
+	g_autofree char *path = NULL;
+	int ret;
+
+	req.object = at->source;
+	req.name = name;
+	ret = backend_call(retriever->backend, &req);
+	if (ret)
+		return ret;
+	if (at->source.path)
+		path = *at->source.path ? g_strconcat(at->source.path, "/", name, NULL)
+					: g_strdup(name);
+	g_free(at->source.path);
+	at->source.path = g_steal_pointer(&path);
+	at->source.handle_len = req.handle_len;
+	memcpy(at->source.handle, req.handle, req.handle_len);
+	at->attr = req.attr;
+	return 0;
+}
+
+static int walk(struct retriever *retriever, const char *path, struct found *at)
+{
+	g_auto(GStrv) names = g_strsplit(path, "/", -1);
+	int ret = 0;
+
+	source_object_copy(&at->source, &retriever->source_root);
+	at->attr = retriever->source_root_attr;
+	for (char **name = names; *name && !ret; name++)
+		if (**name)
+			ret = look(retriever, at, *name);
+	return ret;
+}
+
+/* Lists the directory `at` for an entry with that fileid, and looks it up. */
+static int by_fileid(struct retriever *retriever, struct found *at, uint64_t fileid)
+{
+	struct backend_request req = {
+		.op = BACKEND_READDIR, .priority = BACKEND_READAHEAD, .names_only = true};
+	g_autofree char *name = NULL;
+	int ret;
+
+	req.object = at->source;
+	do {
+		ret = backend_call(retriever->backend, &req);
+		if (ret)
+			return ret;
+		for (guint i = 0; i < req.batch->entries->len && !name; i++) {
+			struct source_entry *e =
+				&g_array_index(req.batch->entries, struct source_entry, i);
+
+			if (e->attr.fileid == fileid)
+				name = g_strdup(e->name);
+		}
+		g_clear_pointer(&req.batch, backend_batch_free);
+	} while (!name && !req.eof);
+	return name ? look(retriever, at, name) : -ENOENT;
+}
+
+static bool is_same(struct object *object, const struct source_attr *attr)
+{
+	const struct migrate_record *rec = &object->record;
+
+	if (object->is_dir)
+		return S_ISDIR(attr->mode);
+	return S_ISREG(attr->mode) && (attr->fileid == rec->fileid ||
+				       (attr->size == rec->size && attr->mtime == rec->mtime));
+}
+
+static int find(struct object *object, struct found *found)
+{
+	g_autofree char *path = refind_source_path(object), *name = NULL, *parent = NULL;
+	int ret = -ENOENT;
+
+	if (path)
+		ret = walk(object->retriever, path, found);
+	if (ret == 0 && is_same(object, &found->attr))
+		return 0;
+	if (object->is_dir || (ret && ret != -ENOENT))
+		return ret ? ret : -ESTALE;
+	source_object_clear(&found->source);
+	parent = parent_source_path(object, &name);
+	ret = parent ? walk(object->retriever, parent, found) : -ENOENT;
+	if (!ret)
+		ret = by_fileid(object->retriever, found, object->record.fileid);
+	if (!ret && !is_same(object, &found->attr))
+		ret = -ESTALE;
+	return ret;
+}
+
+static int adopt_handle(struct object *object, const struct found *found)
+{
+	struct migrate_record *rec = &object->record;
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	if (!object->normal) {
+		if (object->is_dir && found->source.handle_len) {
+			rec->flags = (rec->flags & ~MIGRATE_REC_HANDLE_DIFF) | MIGRATE_REC_HANDLE;
+			rec->handle_len = found->source.handle_len;
+			memcpy(rec->handle, found->source.handle, rec->handle_len);
+		} else if (found->source.handle_len) {
+			templates_shrink(object->retriever->templates, found->source.handle,
+					 found->source.handle_len, rec);
+		}
+		rec->fileid = found->attr.fileid;
+		/* a restored file has a new ctime; size and mtime are still compared */
+		if (!object->is_dir)
+			rec->ctime = found->attr.ctime;
+		ret = object_store(object);
+	}
+	object->refinding = false;
+	g_mutex_unlock(&object->lock);
+	return ret;
+}
+
+static void nothing(void *arg, int status)
+{
+}
+
+static void run_refind(void *arg)
+{
+	struct object *object = arg;
+	struct found found = {0};
+	bool fills;
+	int ret = find(object, &found);
+
+	if (!ret)
+		ret = adopt_handle(object, &found);
+	source_object_clear(&found.source);
+	g_mutex_lock(&object->lock);
+	object->refinding = false;
+	fills = !g_queue_is_empty(&object->fill_waiters);
+	g_mutex_unlock(&object->lock);
+	if (ret)
+		object_fail(object, -ESTALE, "the object is gone from the old server");
+	else if (!object->is_dir)
+		transfer_again(object);
+	else if (fills)
+		directory_fill(object, BACKEND_DEMAND, nothing, NULL);
+	object_unref(object);
+}
+
+void refind_start(struct object *object)
+{
+	bool start, hopeless;
+
+	g_mutex_lock(&object->lock);
+	start = !object->refinding;
+	hopeless = start && ++object->refinds > ATTEMPTS_MAX;
+	if (start && !hopeless)
+		object->refinding = true;
+	g_mutex_unlock(&object->lock);
+	if (hopeless)
+		object_fail(object, -ESTALE,
+			    "the old server's handle for it is stale again and again");
+	else if (start)
+		retriever_run_slow(object->retriever, run_refind, object_ref(object));
+}

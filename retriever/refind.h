@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Finding an object again whose handle the old server no longer knows (NFS3ERR_STALE): by its path
+ * from the source's root on, which the record of a directory or of a moved object holds, and
+ * which for a file in its place is its parent's path and its name; else by its fileid among the
+ * entries of its parent.  What is found must be the same file by fileid, or by size and mtime.
+ */
+#ifndef REFIND_H
+#define REFIND_H
+
+#include "object.h"
+
+/* Looks in the background.  Found: the record has the new handle, and reads and fills that wait are
+ * made again.  Not found: object_fail(-ESTALE).  Does nothing when it is being looked for. */
+void refind_start(struct object *object);
+
+/* The path of an open file or directory below the source's root, NULL if it cannot be told.
+ * g_free.  Blocks for the disk. */
+char *refind_source_path(struct object *object);
+
+#endif

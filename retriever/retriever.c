@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "retriever.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "durability.h"
+#include "errors.h"
+#include "gate.h"
+#include "object.h"
+#include "prefill.h"
+#include "rates.h"
+#include "server.h"
+#include "stub.h"
+#include "templates.h"
+#include "volume.h"
+
+#define WORKERS	 4
+#define FLUSHERS 8
+
+struct job {
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void run_job(gpointer data, gpointer user)
+{
+	struct job *job = data;
+
+	job->fn(job->arg);
+	g_slice_free(struct job, job);
+}
+
+static void push(GThreadPool *pool, void (*fn)(void *arg), void *arg)
+{
+	struct job *job = g_slice_new(struct job);
+
+	job->fn = fn;
+	job->arg = arg;
+	g_thread_pool_push(pool, job, NULL);
+}
+
+void retriever_run(struct retriever *retriever, void (*fn)(void *arg), void *arg)
+{
+	push(retriever->workers, fn, arg);
+}
+
+void retriever_run_flush(struct retriever *retriever, void (*fn)(void *arg), void *arg)
+{
+	push(retriever->flushers, fn, arg);
+}
+
+void retriever_run_slow(struct retriever *retriever, void (*fn)(void *arg), void *arg)
+{
+	push(retriever->slow, fn, arg);
+}
+
+char *retriever_fd_path(int fd)
+{
+	g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
+	char *path = g_file_read_link(link, NULL);
+
+	return path ? path : g_strdup("?");
+}
+
+int retriever_open_binding(struct retriever *retriever, const struct migrate_binding *binding,
+			   int flags)
+{
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + MIGRATE_BINDING_MAX];
+	} u;
+
+	u.handle.handle_bytes = binding->len;
+	u.handle.handle_type = binding->type;
+	memcpy(u.handle.f_handle, binding->bytes, binding->len);
+	return open_by_handle_at(retriever->root_fd, &u.handle, flags | O_CLOEXEC | O_NOATIME);
+}
+
+struct call {
+	GMutex lock;
+	GCond cond;
+	bool done;
+};
+
+static void call_done(struct backend_request *req)
+{
+	struct call *call = req->user;
+
+	g_mutex_lock(&call->lock);
+	call->done = true;
+	g_cond_signal(&call->cond);
+	g_mutex_unlock(&call->lock);
+}
+
+int backend_call(struct backend *backend, struct backend_request *req)
+{
+	struct call call = {.done = false};
+
+	g_mutex_init(&call.lock);
+	g_cond_init(&call.cond);
+	req->done = call_done;
+	req->user = &call;
+	backend->ops->submit(backend, req);
+	g_mutex_lock(&call.lock);
+	while (!call.done)
+		g_cond_wait(&call.cond, &call.lock);
+	g_mutex_unlock(&call.lock);
+	g_mutex_clear(&call.lock);
+	g_cond_clear(&call.cond);
+	return req->status;
+}
+
+static int open_subdirectory(int dir, const char *name, bool create)
+{
+	int fd;
+
+	if (create && mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+int retriever_open_private(struct retriever *retriever, bool create)
+{
+	int fd = open_subdirectory(retriever->root_fd, MIGRATE_PRIVATE_DIR, create);
+	int links, staging;
+
+	if (fd < 0)
+		return fd;
+	links = open_subdirectory(fd, "links", true);
+	staging = open_subdirectory(fd, "staging", true);
+	if (links < 0 || staging < 0) {
+		close(fd);
+		return links < 0 ? links : staging;
+	}
+	retriever->private_fd = fd;
+	retriever->links_fd = links;
+	retriever->staging_fd = staging;
+	stub_clean_staging(retriever);
+	return 0;
+}
+
+/* One retriever per volume: the lock is on the root itself, so it needs no file. */
+static bool open_root(struct retriever *retriever, GError **error)
+{
+	const struct volume_config *config = retriever->config;
+
+	retriever->root_fd = open(config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (retriever->root_fd < 0) {
+		g_set_error(error, RETRIEVER_ERROR, 0, "[volume %s] root: %s: %s: mount or make it",
+			    config->name, config->root, g_strerror(errno));
+		return false;
+	}
+	if (flock(retriever->root_fd, LOCK_EX | LOCK_NB) < 0) {
+		g_set_error(error, RETRIEVER_ERROR, 0,
+			    "[volume %s] root: %s: another migrate-retriever serves this volume: "
+			    "stop it",
+			    config->name, config->root);
+		return false;
+	}
+	retriever_open_private(retriever, false);
+	return true;
+}
+
+static bool open_backend(struct retriever *retriever, GError **error)
+{
+	const struct volume_config *config = retriever->config;
+	struct backend_config backend = {
+		.url = config->source,
+		.connections = config->connections,
+		.demand_connections = config->demand_connections,
+		.window = config->window,
+	};
+	const struct backend_ops *ops = backend_find(config->source, error);
+	struct backend *inner;
+
+	if (!ops)
+		return false;
+	inner = ops->open(&backend, &retriever->source_root, &retriever->source_root_attr, error);
+	if (!inner)
+		return false;
+	retriever->backend = backend_retry_new(inner);
+	return true;
+}
+
+static void open_pools(struct retriever *retriever)
+{
+	retriever->workers = g_thread_pool_new(run_job, NULL, WORKERS, FALSE, NULL);
+	retriever->flushers = g_thread_pool_new(run_job, NULL, FLUSHERS, FALSE, NULL);
+	retriever->slow = g_thread_pool_new(run_job, NULL, 1, FALSE, NULL);
+}
+
+static void recount(void *arg)
+{
+	struct volume_count count;
+	g_autofree char *message = NULL;
+
+	if (volume_verify(arg, &count, &message))
+		g_warning("the counters could not be rebuilt: %s", message);
+	g_free(count.first);
+}
+
+struct retriever *retriever_open(struct volume_config *config, GError **error)
+{
+	struct retriever *retriever = g_new0(struct retriever, 1);
+
+	retriever->config = config;
+	retriever->root_fd = retriever->private_fd = -1;
+	retriever->links_fd = retriever->staging_fd = -1;
+	g_rw_lock_init(&retriever->tree_lock);
+	open_pools(retriever);
+	retriever->objects = object_table_new(retriever);
+	retriever->loop = g_main_loop_new(NULL, FALSE);
+	if (!open_root(retriever, error) || !open_backend(retriever, error))
+		goto fail;
+	retriever->templates = templates_new(retriever->private_fd, error);
+	if (!retriever->templates)
+		goto fail;
+	volume_load_counters(retriever);
+	retriever->errors = errors_new(retriever->private_fd);
+	retriever->durability = durability_new(retriever);
+	retriever->gate = gate_new(retriever, config->bandwidth);
+	retriever->prefill = prefill_new(retriever);
+	retriever->rates = rates_new(retriever);
+	retriever->server = server_new(retriever, error);
+	if (!retriever->server)
+		goto fail;
+	if (retriever->private_fd >= 0 && !COUNT_GET(retriever, exact))
+		retriever_run_slow(retriever, recount, retriever);
+	return retriever;
+fail:
+	retriever_close(retriever);
+	return NULL;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+/*
+ * From the outside in: no new requests, no new answers of the old server, then what is under way
+ * locally, then what is not durable yet.
+ */
+void retriever_close(struct retriever *retriever)
+{
+	server_free(retriever->server);
+	prefill_free(retriever->prefill);
+	gate_free(retriever->gate);
+	if (retriever->backend)
+		retriever->backend->ops->close(retriever->backend);
+	g_thread_pool_free(retriever->slow, FALSE, TRUE);
+	g_thread_pool_free(retriever->workers, FALSE, TRUE);
+	durability_free(retriever->durability);
+	g_thread_pool_free(retriever->flushers, FALSE, TRUE);
+	rates_free(retriever->rates);
+	if (retriever->errors)
+		errors_save(retriever->errors);
+	volume_save_counters(retriever, true);
+	object_table_free(retriever->objects);
+	errors_free(retriever->errors);
+	templates_free(retriever->templates);
+	source_object_clear(&retriever->source_root);
+	close_fd(retriever->staging_fd);
+	close_fd(retriever->links_fd);
+	close_fd(retriever->private_fd);
+	close_fd(retriever->root_fd);
+	g_rw_lock_clear(&retriever->tree_lock);
+	g_main_loop_unref(retriever->loop);
+	config_free(retriever->config);
+	g_free(retriever);
+}

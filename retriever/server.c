@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server.h"
+
+#include <errno.h>
+#include <glib-unix.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../common/protocol.h"
+#include "peer.h"
+
+struct server {
+	struct retriever *retriever;
+	char *path;
+	int sock;
+	guint source;
+	GPtrArray *peers;
+};
+
+static gboolean on_connect(gint sock, GIOCondition condition, gpointer arg)
+{
+	struct server *server = arg;
+	struct ucred cred;
+	socklen_t len = sizeof cred;
+	int fd = accept4(sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return G_SOURCE_CONTINUE;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 || cred.uid != 0) {
+		g_warning("a process that is not root was turned away (pid %d)", (int)cred.pid);
+		close(fd);
+		return G_SOURCE_CONTINUE;
+	}
+	g_ptr_array_add(server->peers, peer_new(server->retriever, server, fd));
+	return G_SOURCE_CONTINUE;
+}
+
+void server_forget(struct server *server, struct peer *peer)
+{
+	g_ptr_array_remove_fast(server->peers, peer);
+}
+
+unsigned server_count(struct server *server, enum migrate_role role)
+{
+	unsigned n = 0;
+
+	for (guint i = 0; i < server->peers->len; i++)
+		n += peer_role(server->peers->pdata[i]) == role;
+	return n;
+}
+
+/* A socket file that nobody listens on is left over from a kill: the volume's lock is ours. */
+static int listen_on(const char *path, GError **error)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	g_autofree char *dir = g_path_get_dirname(path);
+	int sock;
+
+	if (strlen(path) >= sizeof addr.sun_path) {
+		g_set_error(error, RETRIEVER_ERROR, 0,
+			    "%s: the socket's path is longer than %zu bytes: set `socket` to a "
+			    "shorter one",
+			    path, sizeof addr.sun_path - 1);
+		return -1;
+	}
+	strcpy(addr.sun_path, path);
+	g_mkdir_with_parents(dir, 0755);
+	unlink(path);
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (sock < 0 || bind(sock, (struct sockaddr *)&addr, sizeof addr) < 0 ||
+	    chmod(path, 0600) < 0 || listen(sock, 128) < 0) {
+		g_set_error(error, RETRIEVER_ERROR, 0, "%s: cannot listen there: %s", path,
+			    g_strerror(errno));
+		if (sock >= 0)
+			close(sock);
+		return -1;
+	}
+	return sock;
+}
+
+struct server *server_new(struct retriever *retriever, GError **error)
+{
+	struct server *server;
+	int sock = listen_on(retriever->config->socket, error);
+
+	if (sock < 0)
+		return NULL;
+	server = g_new0(struct server, 1);
+	server->retriever = retriever;
+	server->path = g_strdup(retriever->config->socket);
+	server->sock = sock;
+	server->peers = g_ptr_array_new();
+	server->source = g_unix_fd_add(sock, G_IO_IN, on_connect, server);
+	return server;
+}
+
+void server_free(struct server *server)
+{
+	if (!server)
+		return;
+	g_source_remove(server->source);
+	close(server->sock);
+	unlink(server->path);
+	while (server->peers->len)
+		peer_disconnect(server->peers->pdata[0]);
+	g_ptr_array_free(server->peers, TRUE);
+	g_free(server->path);
+	g_free(server);
+}

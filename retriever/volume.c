@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "volume.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "errors.h"
+#include "templates.h"
+
+#define STATE_FILE "state"
+
+static const char *const state_names[] = {"unattached", "migrating", "whole", "finished"};
+
+const char *volume_state_name(enum volume_state state)
+{
+	return state_names[state];
+}
+
+/* Whether the root holds anything but our directory and what mkfs puts there. */
+static bool root_is_empty(struct retriever *retriever)
+{
+	int fd = openat(retriever->root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	bool empty = dir != NULL;
+	struct dirent *e;
+
+	while (empty && (e = readdir(dir)))
+		empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+			!strcmp(e->d_name, "lost+found") || !strcmp(e->d_name, MIGRATE_PRIVATE_DIR);
+	if (dir)
+		closedir(dir);
+	return empty;
+}
+
+enum volume_state volume_state(struct retriever *retriever)
+{
+	struct migrate_record rec;
+	int ret = migrate_record_load(retriever->root_fd, &rec);
+
+	if (ret > 0)
+		migrate_record_clear(&rec);
+	if (ret != 0)
+		return VOLUME_MIGRATING;
+	/* the root's record is the last thing that attach writes */
+	if (root_is_empty(retriever))
+		return VOLUME_UNATTACHED;
+	return retriever->private_fd >= 0 ? VOLUME_WHOLE : VOLUME_FINISHED;
+}
+
+static int store_root_record(struct retriever *retriever)
+{
+	const struct source_attr *attr = &retriever->source_root_attr;
+	struct timespec times[2] = {migrate_timespec(attr->atime), migrate_timespec(attr->mtime)};
+	struct migrate_record rec = {.state = MIGRATE_UNFILLED,
+				     .fileid = attr->fileid,
+				     .mtime = attr->mtime,
+				     .ctime = attr->ctime};
+	int fd = retriever->root_fd, ret;
+
+	if (fchown(fd, attr->uid, attr->gid) < 0 || fchmod(fd, attr->mode & 07777) < 0 ||
+	    futimens(fd, times) < 0)
+		return -errno;
+	ret = migrate_binding_get(fd, "", &rec.binding);
+	if (ret)
+		return ret;
+	if (retriever->source_root.handle_len) {
+		rec.flags |= MIGRATE_REC_HANDLE;
+		rec.handle_len = retriever->source_root.handle_len;
+		memcpy(rec.handle, retriever->source_root.handle, rec.handle_len);
+	}
+	rec.path = g_strdup("");
+	ret = migrate_record_store(fd, &rec);
+	g_free(rec.path);
+	if (!ret && fsync(fd) < 0)
+		ret = -errno;
+	return ret;
+}
+
+int volume_attach(struct retriever *retriever, char **message)
+{
+	enum volume_state state = volume_state(retriever);
+	int ret;
+
+	if (state == VOLUME_MIGRATING || state == VOLUME_WHOLE) {
+		*message = g_strdup_printf("%s is attached already: see migratectl status %s",
+					   retriever->config->root, retriever->config->name);
+		return -EALREADY;
+	}
+	if (state != VOLUME_UNATTACHED) {
+		*message = g_strdup_printf("%s is not empty: attach needs an empty directory, so "
+					   "that nothing is covered",
+					   retriever->config->root);
+		return -ENOTEMPTY;
+	}
+	ret = retriever_open_private(retriever, true);
+	if (!ret) {
+		templates_set_directory(retriever->templates, retriever->private_fd);
+		errors_set_directory(retriever->errors, retriever->private_fd);
+		memset(&retriever->counters, 0, sizeof retriever->counters);
+		retriever->counters.directories_found = retriever->counters.unfilled = 1;
+		retriever->counters.exact = 1;
+		volume_save_counters(retriever, false);
+		ret = store_root_record(retriever);
+	}
+	if (ret)
+		*message = g_strdup_printf(
+			"%s: cannot be made a volume: %s (the file system must support security.* "
+			"extended attributes)",
+			retriever->config->root, g_strerror(-ret));
+	return ret;
+}
+
+/* ---- the counters' cache ---- */
+
+static const struct {
+	const char *key;
+	size_t offset;
+} fields[] = {
+	{"directories-found", G_STRUCT_OFFSET(struct counters, directories_found)},
+	{"directories-whole", G_STRUCT_OFFSET(struct counters, directories_whole)},
+	{"unfilled-directories", G_STRUCT_OFFSET(struct counters, unfilled)},
+	{"files-found", G_STRUCT_OFFSET(struct counters, files_found)},
+	{"files-whole", G_STRUCT_OFFSET(struct counters, files_whole)},
+	{"bytes-found", G_STRUCT_OFFSET(struct counters, bytes_found)},
+	{"bytes-whole", G_STRUCT_OFFSET(struct counters, bytes_whole)},
+	{"bytes-fetched", G_STRUCT_OFFSET(struct counters, bytes_fetched)},
+};
+
+static gint64 *field(struct retriever *retriever, size_t i)
+{
+	return (gint64 *)((char *)&retriever->counters + fields[i].offset);
+}
+
+void volume_load_counters(struct retriever *retriever)
+{
+	g_autoptr(GKeyFile) file = g_key_file_new();
+	g_autofree char *path = NULL;
+
+	if (retriever->private_fd < 0)
+		return;
+	path = g_strdup_printf("/proc/self/fd/%d/" STATE_FILE, retriever->private_fd);
+	if (!g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, NULL))
+		return;
+	for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
+		*field(retriever, i) = g_key_file_get_int64(file, "counters", fields[i].key, NULL);
+	COUNT_SET(retriever, exact,
+		  g_key_file_get_boolean(file, "counters", "clean", NULL) &&
+			  g_key_file_get_boolean(file, "counters", "exact", NULL));
+}
+
+void volume_save_counters(struct retriever *retriever, bool clean)
+{
+	g_autoptr(GKeyFile) file = g_key_file_new();
+	g_autofree char *text = NULL;
+	gsize len;
+	int fd;
+
+	if (retriever->private_fd < 0)
+		return;
+	for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
+		g_key_file_set_int64(file, "counters", fields[i].key,
+				     __atomic_load_n(field(retriever, i), __ATOMIC_RELAXED));
+	g_key_file_set_boolean(file, "counters", "clean", clean);
+	g_key_file_set_boolean(file, "counters", "exact", COUNT_GET(retriever, exact));
+	text = g_key_file_to_data(file, &len, NULL);
+	fd = openat(retriever->private_fd, STATE_FILE ".new",
+		    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	if (write(fd, text, len) == (ssize_t)len)
+		renameat(retriever->private_fd, STATE_FILE ".new", retriever->private_fd,
+			 STATE_FILE);
+	close(fd);
+}
