@@ -173,12 +173,14 @@ void templates_shrink(struct templates *t, const uint8_t *handle, uint8_t len,
 	rec->flags &= ~(MIGRATE_REC_HANDLE | MIGRATE_REC_HANDLE_DIFF);
 	if (any && d.len + 2 < len) {
 		rec->flags |= MIGRATE_REC_HANDLE_DIFF;
+		rec->handle_len = 0;
 		rec->diff_template = d.template;
-		rec->diff_offset = d.offset;
+		rec->diff_offset = d.len ? d.offset : 0;
 		rec->diff_len = d.len;
 		memcpy(rec->handle, handle + d.offset, d.len);
 	} else {
 		rec->flags |= MIGRATE_REC_HANDLE;
+		rec->diff_len = 0;
 		rec->handle_len = len;
 		memcpy(rec->handle, handle, len);
 	}
