@@ -126,7 +126,7 @@ bool progress_settings(struct progress_settings *settings, const char *text)
 	memset(settings, 0, sizeof(*settings));
 	if (!g_key_file_load_from_data(file, text, (gsize)-1, G_KEY_FILE_NONE, NULL))
 		return false;
-	settings->root = g_key_file_get_value(file, "settings", "root", NULL);
+	settings->root = g_key_file_get_string(file, "settings", "root", NULL);
 	settings->order = g_key_file_get_value(file, "settings", "crawler-order", NULL);
 	settings->workers = (unsigned)number(file, "settings", "crawler-workers");
 	if (settings->root && settings->order && settings->workers)

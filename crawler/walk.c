@@ -4,7 +4,8 @@
  *
  *   handle in the parent's list -> opened -> normal: pruned
  *                                         -> fill asked for -> read, part by part -> all its
- *   subdirectories done -> finish asked for, again after a while where it is not ready -> done
+ *   subdirectories done -> settled -> finish asked for, again after a while where it is not ready
+ *   -> done
  *
  * A node counts as one of its parent's `pending` until it is done, and keeps the parent in memory.
  */
@@ -19,6 +20,14 @@
 
 /* Steps of local work after which the caller gets to look at its descriptors. */
 #define STEPS 256
+/* Requests to finish that are under way at a time; the window is for those that fetch. */
+#define MAX_FINISHING 64
+/*
+ * What was fetched becomes durable in groups, about once a second.  A directory that is to be
+ * finished before makes the retriever do a group for it alone; so it waits this long after its
+ * fill, unless there is nothing else to do.
+ */
+#define SETTLE_MS 1500
 /* Directories that wait to be asked for again; more are left to the next pass. */
 #define MAX_WAITING 65536
 
@@ -30,7 +39,7 @@ struct node {
 	struct directory_handle *handle;
 	struct directory_list list; /* subdirectories not begun */
 	int64_t position;	    /* where reading goes on */
-	int64_t due;		    /* when waiting */
+	int64_t due;		    /* not to be asked for before */
 	int status;		    /* of the request that is done */
 	int fd;			    /* -1: none */
 	unsigned pending;	    /* subdirectories begun and not done */
@@ -48,14 +57,16 @@ struct walk {
 	struct directory_scope scope;
 	bool data;
 	bool root_done;
-	unsigned in_flight;
+	unsigned under_way[2]; /* by enum request */
 	unsigned waiting;
 	struct walk_counts counts;
 	GPtrArray *open;	       /* nodes with subdirectories to begin; a stack */
 	GHashTable *active;	       /* nodes by handle */
 	GQueue answered;	       /* nodes whose request is done */
-	GQueue to_finish;	       /* nodes whose subdirectories are done */
+	GQueue to_finish;	       /* nodes whose subdirectories are done, settled */
+	GQueue settling;	       /* likewise, to be finished when `due` */
 	GQueue again[POLICY_ATTEMPTS]; /* waiting nodes by attempt, so in order of `due` */
+	int64_t now;
 };
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -117,6 +128,13 @@ static bool has_more(const struct node *node)
 	return node->list.packed || !node->read;
 }
 
+static void want_finish(struct node *node)
+{
+	struct walk *walk = node->walk;
+
+	g_queue_push_tail(node->due > walk->now ? &walk->settling : &walk->to_finish, node);
+}
+
 /* The directory is through, and perhaps so are those above it that only waited for it. */
 static void node_done(struct node *node)
 {
@@ -137,7 +155,7 @@ static void node_done(struct node *node)
 		if (!parent || parent->pending || has_more(parent))
 			return;
 		if (walk->data && !parent->left) {
-			g_queue_push_tail(&walk->to_finish, parent);
+			want_finish(parent);
 			return;
 		}
 		node = parent;
@@ -164,7 +182,7 @@ static void request_done(void *arg, int status)
 	struct node *node = arg;
 
 	node->status = status;
-	node->walk->in_flight--;
+	node->walk->under_way[node->request]--;
 	g_queue_push_tail(&node->walk->answered, node);
 }
 
@@ -190,13 +208,13 @@ static void ask(struct node *node, enum request request)
 	else
 		id = walk->ops->finish(walk->arg, node->fd, request_done, node);
 	if (id)
-		walk->in_flight++;
+		walk->under_way[request]++;
 	else
 		node_failed(node, -errno);
 }
 
 /* "Not yet": the same request later, unless that was said too often. */
-static void ask_again(struct node *node, int64_t now)
+static void ask_again(struct node *node)
 {
 	struct walk *walk = node->walk;
 
@@ -206,7 +224,7 @@ static void ask_again(struct node *node, int64_t now)
 		return;
 	}
 	node_close(node);
-	node->due = now + policy_attempt_pause(node->attempts);
+	node->due = walk->now + policy_attempt_pause(node->attempts);
 	g_queue_push_tail(&walk->again[node->attempts], node);
 	walk->waiting++;
 }
@@ -223,7 +241,7 @@ static void settle(struct node *node)
 	else if (node->pending)
 		return;
 	else if (walk->data && !node->left)
-		g_queue_push_tail(&walk->to_finish, node);
+		want_finish(node);
 	else
 		node_done(node);
 }
@@ -245,13 +263,13 @@ static void read_on(struct node *node)
 	settle(node);
 }
 
-static void take_up(struct node *node, int64_t now)
+static void take_up(struct node *node)
 {
 	struct walk *walk = node->walk;
 	const int status = node->status;
 
 	if (status == -EAGAIN) {
-		ask_again(node, now);
+		ask_again(node);
 	} else if (node->request == REQUEST_FINISH) {
 		if (status) {
 			node_failed(node, status);
@@ -262,6 +280,7 @@ static void take_up(struct node *node, int64_t now)
 	} else if (!status) {
 		walk->counts.filled += node->unfilled;
 		node->attempts = 0;
+		node->due = walk->now + SETTLE_MS;
 		read_on(node);
 	} else if (node->unfilled) {
 		node_failed(node, status);
@@ -331,19 +350,54 @@ static bool descend(struct walk *walk)
 	return true;
 }
 
-static struct node *due_node(struct walk *walk, int64_t now, int64_t *soonest)
-{
-	*soonest = INT64_MAX;
-	for (unsigned i = 0; i < POLICY_ATTEMPTS; i++) {
-		struct node *node = g_queue_peek_head(&walk->again[i]);
+/* ---- steps ----------------------------------------------------------------------------------- */
 
-		if (node && node->due <= now) {
-			walk->waiting--;
-			return g_queue_pop_head(&walk->again[i]);
-		}
-		if (node)
-			*soonest = MIN(*soonest, node->due);
-	}
+static bool has_room(const struct walk *walk, enum request request, unsigned window)
+{
+	return walk->under_way[request] < (request == REQUEST_FILL ? window : MAX_FINISHING);
+}
+
+/* The next of a queue whose time has come; else *soonest is when it will. */
+static struct node *due_in(struct walk *walk, GQueue *queue, unsigned window, int64_t *soonest)
+{
+	struct node *node = g_queue_peek_head(queue);
+
+	if (!node || !has_room(walk, node->request, window))
+		return NULL;
+	if (node->due <= walk->now)
+		return g_queue_pop_head(queue);
+	*soonest = MIN(*soonest, node->due);
+	return NULL;
+}
+
+static struct node *due_again(struct walk *walk, unsigned window, int64_t *soonest)
+{
+	struct node *node = NULL;
+
+	for (unsigned i = 1; i < POLICY_ATTEMPTS && !node; i++)
+		node = due_in(walk, &walk->again[i], window, soonest);
+	if (node)
+		walk->waiting--;
+	return node;
+}
+
+static struct node *to_finish(struct walk *walk, int64_t *soonest)
+{
+	const bool idle = !walk->under_way[REQUEST_FILL] && !walk->open->len;
+
+	if (walk->under_way[REQUEST_FINISH] >= MAX_FINISHING)
+		return NULL;
+	if (!g_queue_is_empty(&walk->to_finish))
+		return g_queue_pop_head(&walk->to_finish);
+	if (idle)
+		return g_queue_pop_head(&walk->settling);
+
+	struct node *node = g_queue_peek_head(&walk->settling);
+	if (!node)
+		return NULL;
+	if (node->due <= walk->now)
+		return g_queue_pop_head(&walk->settling);
+	*soonest = MIN(*soonest, node->due);
 	return NULL;
 }
 
@@ -351,18 +405,19 @@ int walk_step(struct walk *walk, unsigned window, int64_t now)
 {
 	int64_t soonest = INT64_MAX;
 
+	walk->now = now;
 	for (unsigned i = 0; i < STEPS; i++) {
 		struct node *node = g_queue_pop_head(&walk->answered);
 
 		if (node)
-			take_up(node, now);
-		else if (walk->in_flight >= window)
+			take_up(node);
+		else if (!window)
 			return -1;
-		else if ((node = due_node(walk, now, &soonest)))
+		else if ((node = due_again(walk, window, &soonest)))
 			ask(node, node->request);
-		else if ((node = g_queue_pop_head(&walk->to_finish)))
+		else if ((node = to_finish(walk, &soonest)))
 			ask(node, REQUEST_FINISH);
-		else if (!descend(walk))
+		else if (!has_room(walk, REQUEST_FILL, window) || !descend(walk))
 			return soonest == INT64_MAX ? -1 : (int)MIN(soonest - now, INT32_MAX);
 	}
 	return 0;
@@ -395,6 +450,7 @@ static void forget(struct walk *walk)
 	g_ptr_array_set_size(walk->open, 0);
 	g_queue_clear(&walk->answered);
 	g_queue_clear(&walk->to_finish);
+	g_queue_clear(&walk->settling);
 	for (unsigned i = 0; i < POLICY_ATTEMPTS; i++)
 		g_queue_clear(&walk->again[i]);
 	g_hash_table_remove_all(walk->active);
@@ -437,7 +493,7 @@ const struct walk_counts *walk_counts(const struct walk *walk)
 
 unsigned walk_in_flight(const struct walk *walk)
 {
-	return walk->in_flight;
+	return walk->under_way[REQUEST_FILL] + walk->under_way[REQUEST_FINISH];
 }
 
 /* ---- the retriever --------------------------------------------------------------------------- */

@@ -52,9 +52,10 @@ void walk_free(struct walk *walk);
 /* Begins a pass, with data (files' data are moved, directories finished) or without. */
 void walk_begin(struct walk *walk, bool data);
 /*
- * Does what can be done now: takes up finished requests and makes new ones, up to window (0: makes
- * none).  now_ms: a clock that only goes forward.  Returns after how many milliseconds it wants to
- * be called again; -1: when a request is done.
+ * Does what can be done now: takes up what is answered and asks for more, with up to window fills
+ * under way, and some requests to finish besides (window 0: asks for nothing).  now_ms: a clock
+ * that only goes forward.  Returns after how many milliseconds it wants to be called again; -1:
+ * when a request is done.
  */
 int walk_step(struct walk *walk, unsigned window, int64_t now_ms);
 /* Whether the pass is over. */

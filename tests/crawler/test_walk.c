@@ -27,7 +27,7 @@ static GHashTable *states;   /* inode -> enum migrate_state + 1; absent: default
 static GHashTable *refusals; /* inode -> how often a request is answered with refusal */
 static int refusal = -EAGAIN;
 static enum migrate_state default_state = MIGRATE_UNFILLED;
-static unsigned fills, finishes, most_in_flight;
+static unsigned fills, finishes, filling, most_filling;
 static int64_t now;
 
 static ino_t inode_of(int fd)
@@ -70,7 +70,8 @@ static uint64_t remember(int fd, bool finish, unsigned flags, migrate_done_fn do
 
 	*one = (struct asked){fd, inode_of(fd), finish, flags, done, arg};
 	g_queue_push_tail(&asked, one);
-	most_in_flight = MAX(most_in_flight, asked.length);
+	filling += !finish;
+	most_filling = MAX(most_filling, filling);
 	return 1;
 }
 
@@ -112,6 +113,7 @@ static void answer(void)
 	int refuse = GPOINTER_TO_INT(g_hash_table_lookup(refusals, GSIZE_TO_POINTER(one->inode)));
 	int status = 0;
 
+	filling -= !one->finish;
 	ck_assert_uint_eq(inode_of(one->fd), one->inode);
 	if (refuse) {
 		g_hash_table_insert(refusals, GSIZE_TO_POINTER(one->inode),
@@ -133,7 +135,8 @@ static void run(unsigned window)
 	while (!walk_over(walk)) {
 		int wait = walk_step(walk, window, now);
 
-		ck_assert_uint_le(walk_in_flight(walk), MAX(window, 1));
+		ck_assert_uint_eq(walk_in_flight(walk), asked.length);
+		ck_assert_uint_le(filling, MAX(window, 1));
 		if (asked.length) {
 			answer();
 		} else if (!walk_over(walk) && wait) {
@@ -260,7 +263,33 @@ START_TEST(window_is_kept)
 	ck_assert_int_eq(walk_step(walk, 5, now), -1);
 	ck_assert_uint_eq(walk_in_flight(walk), 5);
 	run(5);
-	ck_assert_uint_eq(most_in_flight, 5);
+	ck_assert_uint_eq(most_filling, 5);
+}
+END_TEST
+
+/* What was fetched gets time to become durable, unless there is nothing else to do. */
+START_TEST(finish_waits_while_others_are_filled)
+{
+	tree_dirs((const char *const[]){"a", "z", NULL});
+	walk_begin(walk, true);
+	walk_step(walk, 2, now);
+	answer();
+	walk_step(walk, 2, now);
+	answer();
+	int wait = walk_step(walk, 2, now);
+	ck_assert_uint_eq(asked.length, 1);
+	ck_assert_uint_eq(finishes, 0);
+	ck_assert_int_gt(wait, 0);
+	walk_step(walk, 2, now + wait - 1);
+	ck_assert_uint_eq(finishes, 0);
+	walk_step(walk, 2, now + wait);
+	ck_assert_uint_eq(finishes, 1);
+	now += wait;
+	answer(); /* the fill */
+	ck_assert_int_eq(walk_step(walk, 2, now), -1);
+	ck_assert_uint_eq(finishes, 2);
+	run(2);
+	ck_assert_int_eq(get_state(inode_of(root)), MIGRATE_NORMAL);
 }
 END_TEST
 
@@ -405,6 +434,7 @@ START_TEST(resumes)
 			g_autofree struct asked *one = g_queue_pop_head(&asked);
 
 			before += !one->finish;
+			filling -= !one->finish;
 			one->done(one->arg, -ECANCELED);
 		}
 		walk_free(walk);
@@ -420,7 +450,7 @@ END_TEST
 
 static void limit_descriptors(void)
 {
-	struct rlimit limit = {40, 40};
+	struct rlimit limit = {100, 100};
 
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
@@ -476,6 +506,7 @@ int main(void)
 	tcase_add_test(tcase, normal_is_pruned);
 	tcase_add_test(tcase, private_is_left_alone);
 	tcase_add_test(tcase, window_is_kept);
+	tcase_add_test(tcase, finish_waits_while_others_are_filled);
 	tcase_add_test(tcase, not_yet_is_asked_again);
 	tcase_add_test(tcase, what_stays_is_left_with_those_above);
 	tcase_add_test(tcase, errors_are_counted);
