@@ -206,15 +206,16 @@ def departments(s, d):
 class Comparison:
     """differences: sentences; files, bytes: what was compared.  limit: of the sentences; slack: how
     many bytes more a new file may take; data: compare contents and space too; any_mtime(st): true
-    where the old object's mtime need not be the new one's."""
+    where the old object's mtime need not be the new one's; leave_out: paths, with what is below."""
 
-    def __init__(self, limit=50, slack=64 * KIB, data=True, any_mtime=lambda st: False):
+    def __init__(self, limit=50, slack=64 * KIB, data=True, any_mtime=lambda st: False,
+                 leave_out=()):
         self.differences = []
         self.limit, self.slack, self.data = limit, slack, data
         self.objects = self.files = self.bytes = 0
         self.partner = {}               # inode of an old hard-linked object -> the new one
         self.taken = {}                 # and back
-        self.any_mtime = any_mtime
+        self.any_mtime, self.leave_out = any_mtime, set(leave_out)
 
     def say(self, path, what):
         self.differences.append(f'{os.fsdecode(path)!r}: {what}')
@@ -236,6 +237,8 @@ class Comparison:
             self.object(old, new, name, path + b'/' + os.fsencode(name))
 
     def object(self, old, new, name, path):
+        if path in self.leave_out:
+            return
         a = os.stat(name, dir_fd=old, follow_symlinks=False)
         b = os.stat(name, dir_fd=new, follow_symlinks=False)
         self.objects += 1

@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# In a guest: what people's programs do to an NFS mount of a migrating volume.
+# client.sh MOUNT_OPTIONS EXPORT OLD_TREE LISTING TAG
+set -euo pipefail
+options=$1 export=$2 old=$3 listing=$4 tag=$5
+support=$(dirname "$0")/../../support
+mnt=/mnt
+step() { echo "-- $*"; }
+
+mount -t nfs -o "$options" "$VM_HOST:$export" $mnt
+[ "$(stat -f -c %T $mnt)" = nfs ]
+
+step "first byte of a file that nobody has touched"
+cmp -n 1 "$old/work/big" "$mnt/work/big"
+
+step find
+"$(dirname "$0")/listing.sh" $mnt >/tmp/listing
+diff "$listing" /tmp/listing >/tmp/diff || { head -20 /tmp/diff; exit 1; }
+
+step mmap
+python3 - "$old/work/big" "$mnt/work/big" <<'EOF'
+import mmap, random, sys
+old, new = (open(p, 'rb') for p in sys.argv[1:])
+size = new.seek(0, 2)
+with mmap.mmap(new.fileno(), 0, prot=mmap.PROT_READ) as pages:
+    for _ in range(200):
+        at = random.randrange(size)
+        old.seek(at)
+        wanted = old.read(1000)
+        assert pages[at:at + len(wanted)] == wanted, f'mmap differs at {at}'
+EOF
+
+step "mmap, written"
+cp "$old/work/mapped" /tmp/mapped
+python3 - /tmp/mapped "$mnt/work/mapped" <<'EOF'
+import mmap, os, sys
+for path in sys.argv[1:]:
+    with open(path, 'r+b') as file, mmap.mmap(file.fileno(), 0) as pages:
+        pages[10000:10010] = b'0123456789'
+        pages[-5:] = b'there'
+        pages.flush()
+EOF
+cmp /tmp/mapped "$mnt/work/mapped"
+cp "$old/work/mapped" "$mnt/work/mapped"
+
+step cp
+cp -a "$mnt/links" "$mnt/deep" /tmp/
+diff -r "$old/links" /tmp/links --exclude=pipe
+diff -r "$old/deep" /tmp/deep
+
+step tar
+mkdir /tmp/tar
+tar -C $mnt -cf - departments sparse 2>/dev/null | tar -C /tmp/tar -xf -
+diff -r "$old/departments" /tmp/tar/departments
+
+step sha256sum
+(cd "$old/large" && sha256sum -- *) | (cd $mnt/large && sha256sum --quiet -c -)
+
+step "git clone"
+git config --global --add safe.directory '*'
+git clone -q "$mnt/work/repository.git" "$mnt/work/clone-$tag"
+git -C "$mnt/work/clone-$tag" fsck --no-progress
+git -C "$mnt/work/clone-$tag" -c user.name=n -c user.email=e commit -q --allow-empty -m more
+git -C "$mnt/work/clone-$tag" push -q origin HEAD:refs/heads/"from-$tag"
+
+step sqlite3
+for i in 1 2 3; do
+	sqlite3 "$mnt/work/data.sqlite" "begin; insert into t select x + 1000, 'row from $tag' from t
+		where x < 200; update t set y = y || '.' where x % 7 = 0; commit;"
+done
+[ "$(sqlite3 "$mnt/work/data.sqlite" 'pragma integrity_check')" = ok ]
+[ "$(sqlite3 "$mnt/work/data.sqlite" 'select count(*) >= 600 from t')" = 1 ]
+
+step flock
+: >>"$mnt/work/lock"
+exec 9>"$mnt/work/lock"
+flock -n 9
+if flock -n "$mnt/work/lock" true; then
+	echo "a held lock was given twice"
+	exit 1
+fi
+exec 9>&-
+flock -n "$mnt/work/lock" true
+
+step "dd, mv, rm"
+dd if=/dev/urandom of="$mnt/work/new" bs=64k count=20 status=none conv=fsync
+cp "$mnt/work/new" "$mnt/work/newer"
+cmp "$mnt/work/new" "$mnt/work/newer"
+mv "$mnt/work/newer" "$mnt/work/new"
+echo "one more line" >>"$mnt/work/text"
+tail -n 1 "$mnt/work/text" | grep -q more
+rm "$mnt/work/new"
+
+step "everything, byte by byte" # the times that hostfs shows are whole seconds
+cd "$support"
+python3 - "$old" $mnt <<'EOF'
+import sys, tree
+c = tree.compare(*sys.argv[1:], any_mtime=lambda st: True, slack=1 << 20, leave_out={b'/work'})
+print(*c.differences, sep='\n')
+print(f'{c.objects} objects compared')
+sys.exit(1 if c.differences else 0)
+EOF
+cd /
+umount $mnt
