@@ -98,7 +98,7 @@ def first_byte_of_a_large_file(args):
 
 def idle(migration):
     status = migration.status()
-    return int(status['demand-waiting']) == 0 and int(status['background-waiting']) == 0
+    return int(status['demand_waiting']) == 0 and int(status['background_waiting']) == 0
 
 
 @case()

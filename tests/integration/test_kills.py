@@ -97,7 +97,7 @@ def nothing_is_done_again(args):
 
         def far_enough():
             status = migration.status()
-            return int(status['files-whole']) >= portion * 4000 or crawler.poll() is not None
+            return int(status['files_whole']) >= portion * 4000 or crawler.poll() is not None
 
         while not far_enough():
             select.select([], [], [], 0.02)

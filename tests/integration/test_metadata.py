@@ -25,6 +25,7 @@ def finish(migration):
     migration.crawl()
     no_differences(tree.compare(OLD, NEW))
     migration.ctl('finalize')
+    no_differences(tree.compare(OLD, NEW, data=False))
     same(tree.records(NEW), [], 'objects with a record')
 
 
@@ -111,7 +112,8 @@ def hard_links(args):
                 migration.start_retriever()
             fh, attr = client.walk(path)
             seen.append((fh, attr.fileid))
-            same((attr.nlink, attr.size), (4, len(b'linked %d' % n) * 1000), f'{path}: links, size')
+            same(attr.size, len(b'linked %d' % n) * 1000, f'{path}: size')
+            expect(attr.nlink > 1, f'{path}: seems to have one name only')
             if args.random.random() < 0.4:
                 same(client.read_all(fh), b'linked %d' % n * 1000, f'{path}: content')
         same(len(set(seen)), 1, f'number of objects behind the names of {n}')

@@ -35,9 +35,9 @@ def whole(args, files, fs='ext4', guests=None, **settings):
     status = migration.status()
     same(status['state'], 'whole', 'state after the crawl')
     for name in ('directories', 'files', 'bytes'):
-        same(status[f'{name}-whole'], status[f'{name}-found'], f'{name} whole')
+        same(status[f'{name}_whole'], status[f'{name}_found'], f'{name} whole')
     same(int(status['errors']), 0, 'errors')
-    same(int(status['unfilled-directories']), 0, 'unfilled directories')
+    same(int(status['unfilled_directories']), 0, 'unfilled directories')
     migration.ctl('verify')
     same(tree.records(NEW), [], 'objects with a record')
 
@@ -97,7 +97,7 @@ def metadata_first(args):
     proxy.reset()
     crawler = migration.start_crawler('--metadata-only')
     same(crawler.wait(300), 0, 'exit status of the crawler')
-    same(int(migration.status()['unfilled-directories']), 0, 'unfilled directories')
+    same(int(migration.status()['unfilled_directories']), 0, 'unfilled directories')
     same(proxy.counted().get('READ', 0), 0, 'READs')
     before = proxy.total()
     client = migration.server.client()

@@ -98,8 +98,11 @@ class Proxy:
         with self.lock:
             connections = list(self.connections)
         for sock in connections:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
-            sock.shutdown(socket.SHUT_RDWR)
+            try:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:                     # it is gone already
+                pass
 
     def busy(self, procedure, times):
         """The next calls of the procedure are answered NFS3ERR_JUKEBOX."""

@@ -206,16 +206,17 @@ def departments(s, d):
 class Comparison:
     """differences: sentences; files, bytes: what was compared.  limit: of the sentences; slack: how
     many bytes more a new file may take; data: compare contents and space too; any_mtime(st): true
-    where the old object's mtime need not be the new one's; leave_out: paths, with what is below."""
+    where the old object's mtime need not be the new one's; leave_out: paths, with what is below;
+    links: whether the numbers of links count too, besides which names are linked."""
 
     def __init__(self, limit=50, slack=64 * KIB, data=True, any_mtime=lambda st: False,
-                 leave_out=()):
+                 leave_out=(), links=True):
         self.differences = []
         self.limit, self.slack, self.data = limit, slack, data
         self.objects = self.files = self.bytes = 0
         self.partner = {}               # inode of an old hard-linked object -> the new one
         self.taken = {}                 # and back
-        self.any_mtime, self.leave_out = any_mtime, set(leave_out)
+        self.any_mtime, self.leave_out, self.links = any_mtime, set(leave_out), links
 
     def say(self, path, what):
         self.differences.append(f'{os.fsdecode(path)!r}: {what}')
@@ -276,7 +277,7 @@ class Comparison:
             return
         if a.st_size != b.st_size:
             self.say(path, f'size {b.st_size}, not {a.st_size}')
-        if a.st_nlink != b.st_nlink:
+        if self.links and a.st_nlink != b.st_nlink:
             self.say(path, f'{b.st_nlink} links, not {a.st_nlink}')
         if (self.partner.setdefault(a.st_ino, b.st_ino) != b.st_ino or
                 self.taken.setdefault(b.st_ino, a.st_ino) != a.st_ino):
@@ -304,7 +305,10 @@ def opener(directory):
 
 
 def compare(old, new, **kw):
-    """A Comparison of the trees below two directories, their own attributes included."""
+    """A Comparison of the trees below two directories, their own attributes included.  Before the end
+    of a migration, what has several names on the old server has one more in .migrate: until then
+    the numbers of links are not compared."""
+    kw.setdefault('links', not os.path.isdir(os.path.join(new, '.migrate')))
     c = Comparison(**kw)
     fds = [os.open(path, os.O_RDONLY | os.O_DIRECTORY) for path in (old, new)]
     try:

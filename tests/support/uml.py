@@ -45,9 +45,10 @@ class Guest:
 
     count = 0
 
-    def __init__(self, command, disks=(), shares=(), memory=1024, network=True, env=(), cpu=None):
+    def __init__(self, command, disks=(), shares=(), memory=1024, network=True, env=(), cpu=None,
+                 output=1):
         """command: argv.  disks: image files, /dev/ubda and on.  shares: directories of this
-        machine, writable at their own paths."""
+        machine, writable at their own paths.  output: the descriptor for its standard output."""
         kernel, modules = fetch()
         Guest.count += 1
         self.job = tempfile.mkdtemp(prefix='vm.', dir=BASE)
@@ -65,7 +66,7 @@ class Guest:
         self.put('run', ''.join(f'export {k}={shlex.quote(v)}\n' for k, v in dict(env).items()) +
                  shlex.join(command) + '\n')
         shutil.copy(INIT, self.job + '/init')
-        self.kill_text, self.status = None, None
+        self.kill_on, self.kill_if, self.status, self.output = None, None, None, output
         self.start(argv, cpu)
 
     def put(self, name, text):
@@ -101,7 +102,7 @@ class Guest:
                 env={**os.environ, 'TMPDIR': self.job},
                 preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
         self.pumps = []
-        for (read, write), to in zip(pipes, (1, 2)):
+        for (read, write), to in zip(pipes, (self.output, 2)):
             os.close(write)
             self.pumps.append(threading.Thread(target=self.pump, args=(read, to), daemon=True))
             self.pumps[-1].start()
@@ -119,9 +120,10 @@ class Guest:
             view = memoryview(data)
             while view:
                 view = view[os.write(to, view):]
-            if self.kill_text and to == 1:
-                seen = (seen + data)[-4096:]
-                if self.kill_text in seen:
+            if self.kill_on and to == self.output:
+                seen = (seen + data)[-65536:]
+                found = self.kill_on.findall(seen)
+                if found and (not self.kill_if or self.kill_if(int(found[-1]))):
                     self.kill(KILLED)
 
     def kill(self, status=KILLED):
@@ -130,10 +132,11 @@ class Guest:
             self.status = self.status or status
             self.process.kill()
 
-    def wait(self, timeout=600, kill_on=None, kill_after=None):
-        """The command's exit status, or one of our own.  kill_on: cut the power when the standard
-        output contains this text; kill_after: seconds after which it is cut anyhow."""
-        self.kill_text = kill_on.encode() if kill_on else None
+    def wait(self, timeout=600, kill_on=None, kill_if=None, kill_after=None):
+        """The command's exit status, or one of our own.  kill_on: cut the power when this pattern
+        (of bytes) is in the standard output; kill_if: and the number in it pleases this function;
+        kill_after: seconds after which it is cut anyhow."""
+        self.kill_if, self.kill_on = kill_if, kill_on
         end = time.monotonic() + (kill_after or timeout)
         while self.process.poll() is None:
             try:
@@ -161,6 +164,6 @@ class Guest:
             return console.read()[-4000:]
 
 
-def run(command, timeout=600, kill_on=None, kill_after=None, **kw):
+def run(command, timeout=600, kill_on=None, kill_if=None, kill_after=None, **kw):
     """Runs a command in a guest; its exit status."""
-    return Guest(command, **kw).wait(timeout, kill_on, kill_after)
+    return Guest(command, **kw).wait(timeout, kill_on, kill_if, kill_after)

@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""In a guest: a migration of a local tree onto the disk /dev/ubda, whose power the host cuts.
+
+    powercut.py BUILD OLD FS start|resume       migrates; prints "at N" as files become whole, and
+                                                "told N" for each write that was acknowledged
+    powercut.py BUILD OLD FS check              what must be true right after the cut
+    powercut.py BUILD OLD FS finish             migrates to the end and compares
+"""
+import json
+import os
+import random
+import select
+import stat
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'support'))
+import nfs3         # noqa: E402
+import sandbox      # noqa: E402
+import tree         # noqa: E402
+from sandbox import LOGS, Failure, sh       # noqa: E402
+from servers import NEW, Migration          # noqa: E402
+
+WRITES = 'for writing'          # the directory that the client in here writes to
+RECORD = 'security.migrate'
+
+
+def record(path):
+    """The value of the record, or None."""
+    try:
+        return os.getxattr(path, RECORD, follow_symlinks=False)
+    except OSError as error:
+        if error.errno == 61:           # ENODATA
+            return None
+        raise
+
+
+def begin(build, old, fs, fresh):
+    os.makedirs(LOGS)
+    os.makedirs(NEW)
+    if fresh:
+        sh(*sandbox.MKFS[fs], '/dev/ubda')
+    sh('mount', '-t', fs, '/dev/ubda', NEW)
+    os.makedirs(NEW + '/volume', exist_ok=True)
+    return Migration(build, f'file://{old}', NEW + '/volume')
+
+
+def migrate(migration, fresh):
+    """Crawls and writes until the power goes."""
+    migration.start_retriever()
+    if fresh:
+        migration.attach()
+    server = migration.start_server()
+    crawler = migration.start_crawler()
+    threading.Thread(target=write, args=(server.client(),), daemon=True).start()
+    while crawler.poll() is None:
+        status = migration.status()
+        print('at', status['files_whole'], flush=True)
+        select.select([], [], [], 0.1)
+    print('at the end', flush=True)
+
+
+def block(number):
+    """What the write of this number puts: 1000 bytes that nothing else has."""
+    return random.Random(number).randbytes(1000)
+
+
+def position(number):
+    """(name, offset) of a write: into ranges that are missing, each one once."""
+    return f'file{number % 20}', 3000 * (number // 20) + 1111
+
+
+def write(client):
+    directory, _ = client.walk(WRITES)
+    for number in range(2000):
+        name, offset = position(number)
+        fh, _ = client.lookup(directory, name)
+        client.write(fh, offset, block(number), nfs3.FILE_SYNC)
+        print('told', number, flush=True)
+
+
+def check(root, old, told):
+    """No object without a record is anything but whole, and what was told to a client is there."""
+    problems, whole, left = [], 0, 0
+    for base, dirs, files in os.walk(os.fsencode(root)):
+        below = os.path.relpath(base, os.fsencode(root))
+        if below == b'.' and b'.migrate' in dirs:
+            dirs.remove(b'.migrate')
+        mine = record(base)
+        for name in dirs + files:
+            path, source = os.path.join(base, name), os.path.join(os.fsencode(old), below, name)
+            st = os.lstat(path)
+            if record(path) is not None:
+                left += 1
+                if mine is None:
+                    problems.append(f'{path}: unfinished in a directory that is normal (I5)')
+            else:
+                whole += 1
+                problems += differences(path, source, st, below == os.fsencode(WRITES))
+    for number in range(told + 1):
+        name, offset = position(number)
+        path = f'{root}/{WRITES}/{name}'
+        with open(path, 'rb') as file:
+            file.seek(offset)
+            if file.read(1000) != block(number):
+                problems.append(f'{path}: the acknowledged write {number} is lost')
+    print(f'{whole} objects are whole, {left} are not')
+    return problems
+
+
+def differences(path, source, st, written):
+    wanted = os.lstat(source)
+    problems = []
+    if (stat.S_IFMT(st.st_mode), st.st_uid, st.st_gid) != (
+            stat.S_IFMT(wanted.st_mode), wanted.st_uid, wanted.st_gid):
+        problems.append(f'{path}: whole, but another type or owner')
+    if stat.S_IMODE(st.st_mode) != stat.S_IMODE(wanted.st_mode):
+        problems.append(f'{path}: whole, but mode {st.st_mode:o}')
+    if stat.S_ISREG(st.st_mode) and not written:
+        with open(path, 'rb') as a, open(source, 'rb') as b:
+            if a.read() != b.read():
+                problems.append(f'{path}: has no record and is not whole (I3)')
+    return problems
+
+
+def finish(migration, old, told):
+    migration.start_retriever()
+    migration.crawl()
+    migration.ctl('finalize')
+    root = migration.root
+    left = tree.records(root)
+    problems = [f'{p}: still has a record' for p in left]
+    problems += tree.compare(old, root, any_mtime=lambda st: True,
+                             leave_out={b'/' + os.fsencode(WRITES)}).differences
+    for n in range(20):
+        with open(f'{old}/{WRITES}/file{n}', 'rb') as file:
+            wanted = bytearray(file.read())
+        with open(f'{root}/{WRITES}/file{n}', 'rb') as file:
+            got = file.read()
+        # writes after the last one that was told may be there or not, each as a whole or in part
+        for number in range(n, 2000, 20):
+            offset = position(number)[1]
+            if number <= told:
+                wanted[offset:offset + 1000] = block(number)
+            elif got[offset:offset + 1000] != wanted[offset:offset + 1000]:
+                wanted[offset:offset + 1000] = got[offset:offset + 1000]
+        if got != bytes(wanted):
+            problems.append(f'{WRITES}/file{n} differs')
+    return problems
+
+
+def main():
+    build, old, fs, verb, told = sys.argv[1:6]
+    sh('ip', 'link', 'set', 'lo', 'up')
+    for directory in ('/var/lib/nfs', '/run/ganesha', '/run/rpcbind'):
+        os.makedirs(directory, exist_ok=True)
+    os.makedirs('/var/lib/nfs/ganesha', exist_ok=True)
+    migration = begin(build, old, fs, verb == 'start')
+    problems = []
+    try:
+        if verb in ('start', 'resume'):
+            migrate(migration, verb == 'start')
+        elif verb == 'check':
+            problems = check(migration.root, old, int(told))
+        else:
+            problems = finish(migration, old, int(told))
+    except Failure as failure:
+        problems = [str(failure)]
+        print(json.dumps(migration.status()) if migration.retriever else '')
+    for problem in problems[:30]:
+        print(problem)
+    if problems:
+        sandbox.show_logs()
+    return 1 if problems else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

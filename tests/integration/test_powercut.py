@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Power cuts: a guest migrates onto a disk of its own and is killed at random points.  After each
+cut, whatever has no record is whole (I3), what a client was told is durable is there (I7), and the
+migration goes on to its end."""
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import tree                                                             # noqa: E402
+import uml                                                              # noqa: E402
+from harness import case, expect, main, same                            # noqa: E402
+from sandbox import BASE, SCRATCH                                       # noqa: E402
+from servers import OLD, volume                                         # noqa: E402
+
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'guest', 'powercut.py')
+FILES = 1200
+
+
+def fill(root, random):
+    tree.make(root, FILES, 3, 2 << 20)
+    os.mkdir(root + '/for writing')
+    for n in range(20):
+        with open(f'{root}/for writing/file{n}', 'wb') as file:
+            file.write(random.randbytes(400000))
+
+
+class Machine:
+    """A disk, and a guest that is run on it again and again."""
+
+    def __init__(self, args, fs):
+        self.args, self.fs, self.told, self.log = args, fs, -1, BASE + '/log/guest'
+        fd = os.open(SCRATCH, os.O_TMPFILE | os.O_RDWR, 0o600)
+        os.truncate(fd, 2 << 30)
+        self.disk, self.fd = f'/proc/{os.getpid()}/fd/{fd}', fd
+
+    def run(self, verb, **kw):
+        """The guest's exit status; what it printed goes to a log and to .said."""
+        reader, writer = os.pipe()
+        with open(self.log, 'ab') as log:
+            tee = subprocess.Popen(['tee', self.log + '.last'], stdin=reader, stdout=log)
+            os.close(reader)
+            status = uml.run([SCRIPT, self.args.build, OLD, self.fs, verb, str(self.told)],
+                             timeout=300, disks=[self.disk], shares=[OLD], memory=1536,
+                             network=False, output=writer, **kw)
+            os.close(writer)
+            tee.wait()
+        with open(self.log + '.last', errors='replace') as said:
+            self.said = said.read()
+        numbers = re.findall(r'^told (\d+)$', self.said, re.M)
+        self.told = max([self.told, *map(int, numbers)])
+        return status
+
+
+def cuts(args, fs, times):
+    volume(OLD)
+    fill(OLD, args.random)
+    machine = Machine(args, fs)
+    verb, real = 'start', 0
+    for _ in range(times):
+        target = args.random.randrange(1, FILES)
+        status = machine.run(verb, kill_on=re.compile(rb'^at (\d+)\n', re.M),
+                             kill_if=lambda n: n >= target)
+        reached = re.findall(r'^at (.*)$', machine.said, re.M)
+        print(f'cut at {reached[-1] if reached else "the beginning"} of {FILES} files, '
+              f'{machine.told + 1} writes acknowledged')
+        if status != uml.KILLED:
+            expect('at the end' in machine.said, f'the guest failed: {machine.said[-2000:]}')
+            break
+        real += 1
+        status = machine.run('check')
+        print(machine.said.strip().splitlines()[-1] if status == 0 else machine.said)
+        same(status, 0, 'exit status of the check')
+        verb = 'resume'
+    expect(real > 0, 'no cut met the migration')
+    expect(machine.told >= 0, 'no write was acknowledged before a cut')
+    status = machine.run('finish')
+    expect(status == 0, f'the migration does not end well: {machine.said[-3000:]}')
+
+
+@case(guest=True)
+def ext4(args):
+    cuts(args, 'ext4', args.cuts)
+
+
+@case(guest=True, long=True)
+def xfs(args):
+    cuts(args, 'xfs', args.cuts)
+
+
+def options(parser):
+    parser.add_argument('--cuts', type=int, default=3, help='how often (default %(default)s)')
+
+
+if __name__ == '__main__':
+    sys.exit(main(options))

@@ -1,0 +1,711 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What every backend must do, over a real tree.  Beside an old server (oldserver: OLD_URL, OLD_DIR,
+ * OLD_RESTART, OLD_CONTROL in the environment) over what it exports, else over file://.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "backend_nfs.h"
+#include "backend_support.h"
+
+#define WIDE	    10000
+#define DEPTH	    30
+#define DEEP_NAME   200
+#define MANY	    1000
+#define BLOCK	    4096
+#define SPARSE_SIZE (UINT64_C(5) << 30)
+#define SPARSE_AT   ((UINT64_C(4) << 30) + 5)
+
+static char tree[256]; /* the directory that is the source */
+static char url[512];
+static int tree_fd;
+
+static struct backend *backend;
+static struct source_object root;
+static struct source_attr root_attr;
+
+/* ---- the tree ---- */
+
+static void put(int dir, const char *name, const void *bytes, size_t len)
+{
+	int fd = openat(dir, name, O_CREAT | O_WRONLY | O_EXCL, 0640);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, bytes, len), (ssize_t)len);
+	close(fd);
+}
+
+static int subdir(int dir, const char *name)
+{
+	int fd;
+
+	ck_assert_int_eq(mkdirat(dir, name, 0755), 0);
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static void make_types(void)
+{
+	const struct timespec old[2] = {{.tv_sec = 86400, .tv_nsec = 1},
+					{.tv_sec = 946684800, .tv_nsec = 123456789}};
+	int fd = subdir(tree_fd, "types");
+
+	put(fd, "file", "hello", 5);
+	ck_assert_int_eq(fchownat(fd, "file", 1234, 4321, 0), 0);
+	ck_assert_int_eq(fchmodat(fd, "file", 06751, 0), 0);
+	put(fd, "empty", "", 0);
+	ck_assert_int_eq(mkdirat(fd, "directory", 01777), 0);
+	ck_assert_int_eq(fchmodat(fd, "directory", 03775, 0), 0);
+	ck_assert_int_eq(symlinkat("target of a link", fd, "symlink"), 0);
+	ck_assert_int_eq(mkfifoat(fd, "fifo", 0600), 0);
+	ck_assert_int_eq(mknodat(fd, "socket", S_IFSOCK | 0622, 0), 0);
+	ck_assert_int_eq(mknodat(fd, "char", S_IFCHR | 0666, makedev(1, 259)), 0);
+	ck_assert_int_eq(mknodat(fd, "block", S_IFBLK | 0660, makedev(259, 70000)), 0);
+	put(fd, "linked", "x", 1);
+	ck_assert_int_eq(mkdirat(tree_fd, "elsewhere", 0755), 0);
+	ck_assert_int_eq(linkat(fd, "linked", tree_fd, "elsewhere/other name", 0), 0);
+	ck_assert_int_eq(utimensat(fd, "file", old, 0), 0);
+	ck_assert_int_eq(utimensat(fd, "symlink", old, AT_SYMLINK_NOFOLLOW), 0);
+	ck_assert_int_eq(utimensat(fd, "directory", old, 0), 0);
+	close(fd);
+}
+
+/* Calls each with every odd name there is. */
+static void odd_names(void (*each)(const char *name, void *user), void *user)
+{
+	char name[256];
+
+	for (unsigned byte = 1; byte < 256; byte++) {
+		if (byte == '/' || byte == '.')
+			continue;
+		snprintf(name, sizeof(name), "%c", byte);
+		each(name, user);
+		snprintf(name, sizeof(name), "%c..%c", byte, byte);
+		each(name, user);
+	}
+	memset(name, 'n', 255);
+	name[255] = '\0';
+	each(name, user);
+	memset(name, 0xff, 255);
+	each(name, user);
+	each("...", user);
+	each(" leading and trailing ", user);
+	each("-rf", user);
+	each("new\nline", user);
+	each("\303\244\314\210 umlaut", user);
+}
+
+static void make_name(const char *name, void *user)
+{
+	put(*(int *)user, name, name, strlen(name));
+}
+
+static void make_deep(void)
+{
+	char name[DEEP_NAME + 1];
+	int fd = subdir(tree_fd, "deep");
+
+	memset(name, 'd', DEEP_NAME);
+	name[DEEP_NAME] = '\0';
+	for (unsigned i = 0; i < DEPTH; i++) {
+		int below = subdir(fd, name);
+
+		close(fd);
+		fd = below;
+	}
+	put(fd, "bottom", "reached", 7);
+	close(fd);
+}
+
+static void make_files(void)
+{
+	char target[4096];
+	uint8_t block[BLOCK];
+	int fd;
+
+	memset(target, 't', sizeof(target) - 1);
+	target[sizeof(target) - 1] = '\0';
+	ck_assert_int_eq(symlinkat(target, tree_fd, "long symlink"), 0);
+	put(tree_fd, "sparse", "start", 5);
+	fd = openat(tree_fd, "sparse", O_WRONLY);
+	ck_assert_int_eq(pwrite(fd, "beyond", 6, SPARSE_AT), 6);
+	ck_assert_int_eq(ftruncate(fd, SPARSE_SIZE), 0);
+	close(fd);
+	fd = openat(tree_fd, "blocks", O_CREAT | O_WRONLY, 0644);
+	for (unsigned i = 0; i < MANY; i++) {
+		memset(block, (int)(i * 7 + 1), sizeof(block));
+		memcpy(block, &i, sizeof(i));
+		ck_assert_int_eq(write(fd, block, sizeof(block)), BLOCK);
+	}
+	close(fd);
+}
+
+static void make_tree(void)
+{
+	char name[32];
+	int fd;
+
+	make_types();
+	fd = subdir(tree_fd, "names");
+	odd_names(make_name, &fd);
+	close(fd);
+	fd = subdir(tree_fd, "wide");
+	for (unsigned i = 0; i < WIDE; i++) {
+		snprintf(name, sizeof(name), "entry %u", i);
+		put(fd, name, "", 0);
+	}
+	close(fd);
+	make_deep();
+	make_files();
+	close(subdir(tree_fd, "stale"));
+}
+
+static void remove_below(int dir)
+{
+	DIR *stream = fdopendir(dir);
+	struct dirent *entry;
+
+	while ((entry = readdir(stream))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (unlinkat(dir, entry->d_name, 0) == 0 || errno != EISDIR)
+			continue;
+		remove_below(openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY));
+		unlinkat(dir, entry->d_name, AT_REMOVEDIR);
+	}
+	closedir(stream);
+}
+
+static bool over_nfs(void)
+{
+	return getenv("OLD_URL") != NULL;
+}
+
+static void make_source(void)
+{
+	snprintf(tree, sizeof(tree), "%s/conformance.XXXXXX", over_nfs() ? getenv("OLD_DIR") : ".");
+	if (!mkdtemp(tree))
+		ck_abort_msg("%s: %s", tree, strerror(errno));
+	chmod(tree, 0755);
+	tree_fd = open(tree, O_RDONLY | O_DIRECTORY);
+	if (over_nfs()) {
+		snprintf(url, sizeof(url), "%s/%s", getenv("OLD_URL"), strrchr(tree, '/') + 1);
+	} else {
+		char *path = realpath(tree, NULL);
+
+		snprintf(url, sizeof(url), "file://%s", path);
+		free(path);
+	}
+	make_tree();
+}
+
+static void remove_source(void)
+{
+	remove_below(tree_fd);
+	rmdir(tree);
+}
+
+/* ---- every test ---- */
+
+static void open_backend(void)
+{
+	const struct backend_config config = {
+		.url = url, .connections = 2, .demand_connections = 2};
+	GError *error = NULL;
+
+	backend = backend_find(url, &error)->open(&config, &root, &root_attr, &error);
+	if (!backend)
+		ck_abort_msg("%s", error->message);
+}
+
+static void close_backend(void)
+{
+	if (backend)
+		backend->ops->close(backend);
+	source_object_clear(&root);
+}
+
+static struct source_object find(const char *path)
+{
+	g_auto(GStrv) parts = g_strsplit(path, "/", -1);
+	struct source_object at = root;
+
+	for (char **part = parts; *part; part++)
+		ck_assert_int_eq(look_up(backend, at, *part, &at, NULL), 0);
+	return at;
+}
+
+static int64_t ns(struct timespec ts)
+{
+	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
+static void check_attr(const struct source_attr *attr, int dir, const char *name)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH), 0);
+	ck_assert_msg(attr->mode == st.st_mode, "%s: mode %o, not %o", name, attr->mode,
+		      st.st_mode);
+	ck_assert_uint_eq(attr->nlink, st.st_nlink);
+	ck_assert_uint_eq(attr->uid, st.st_uid);
+	ck_assert_uint_eq(attr->gid, st.st_gid);
+	ck_assert_uint_eq(attr->size, (uint64_t)st.st_size);
+	ck_assert_uint_eq(attr->used, (uint64_t)st.st_blocks * 512);
+	ck_assert_uint_eq(attr->fileid, st.st_ino);
+	ck_assert_uint_eq(attr->rdev, st.st_rdev);
+	ck_assert_int_eq(attr->atime, ns(st.st_atim));
+	ck_assert_int_eq(attr->mtime, ns(st.st_mtim));
+	ck_assert_int_eq(attr->ctime, ns(st.st_ctim));
+}
+
+START_TEST(open_finds_the_root)
+{
+	struct source_attr attr;
+
+	ck_assert_str_eq(root.path, "");
+	ck_assert_uint_gt(root.handle_len, 0);
+	check_attr(&root_attr, tree_fd, "");
+	ck_assert_int_eq(get_attr(backend, root, &attr), 0);
+	check_attr(&attr, tree_fd, "");
+	ck_assert_uint_ge(backend->ops->max_read(backend), 65536);
+	ck_assert_uint_eq(backend->ops->away(backend), 0);
+}
+END_TEST
+
+static void check_entry(const struct source_entry *entry, void *user)
+{
+	struct source_object dir = *(struct source_object *)user, found;
+	struct source_attr attr;
+	int fd = openat(tree_fd, "types", O_PATH);
+
+	ck_assert(entry->has_attr);
+	ck_assert(entry->has_handle);
+	check_attr(&entry->attr, fd, entry->name);
+	ck_assert_int_eq(get_attr(backend, by_handle(entry->handle, entry->handle_len), &attr), 0);
+	check_attr(&attr, fd, entry->name);
+	ck_assert_int_eq(look_up(backend, dir, entry->name, &found, &attr), 0);
+	check_attr(&attr, fd, entry->name);
+	ck_assert_int_eq(found.handle_len, entry->handle_len);
+	ck_assert_mem_eq(found.handle, entry->handle, entry->handle_len);
+	close(fd);
+}
+
+START_TEST(every_type_has_its_attributes)
+{
+	struct source_object dir = find("types");
+
+	ck_assert_int_eq(list_all(backend, dir, false, check_entry, &dir), 9);
+}
+END_TEST
+
+static void note_name(const struct source_entry *entry, void *user)
+{
+	ck_assert_msg(g_hash_table_add(user, g_strdup(entry->name)), "%s twice", entry->name);
+	ck_assert_uint_ne(entry->attr.fileid, 0);
+}
+
+static void expect_name(const char *name, void *user)
+{
+	struct source_object found;
+	struct source_attr attr;
+
+	ck_assert_msg(g_hash_table_remove(user, name), "%s is not listed", name);
+	ck_assert_int_eq(look_up(backend, find("names"), name, &found, &attr), 0);
+	ck_assert_uint_eq(attr.size, strlen(name));
+}
+
+START_TEST(any_bytes_are_names)
+{
+	GHashTable *names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+
+	ck_assert_int_gt(list_all(backend, find("names"), _i, note_name, names), 500);
+	odd_names(expect_name, names);
+	ck_assert_uint_eq(g_hash_table_size(names), 0);
+	g_hash_table_destroy(names);
+}
+END_TEST
+
+START_TEST(wide_directories_come_whole)
+{
+	GHashTable *names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	char name[32];
+
+	ck_assert_int_eq(list_all(backend, find("wide"), _i, note_name, names), WIDE);
+	for (unsigned i = 0; i < WIDE; i++) {
+		snprintf(name, sizeof(name), "entry %u", i);
+		ck_assert(g_hash_table_contains(names, name));
+	}
+	g_hash_table_destroy(names);
+}
+END_TEST
+
+static void check_read(struct source_object object, uint64_t offset, uint32_t count,
+		       const void *bytes, uint32_t len, bool eof)
+{
+	struct backend_request req;
+
+	ck_assert_int_eq(read_at(backend, object, offset, count, &req), 0);
+	ck_assert_uint_eq(req.data_len, len);
+	ck_assert_mem_eq(req.data, bytes, len);
+	ck_assert_int_eq(req.eof, eof);
+	ck_assert(req.has_attr);
+	g_free((void *)req.data);
+}
+
+START_TEST(reads_end_at_the_end)
+{
+	struct source_object file = find("types/file");
+
+	check_read(file, 0, 5, "hello", 5, true);
+	check_read(file, 0, 1024 * 1024, "hello", 5, true);
+	check_read(file, 1, 3, "ell", 3, false);
+	check_read(file, 4, 100, "o", 1, true);
+	check_read(file, 5, 100, "", 0, true);
+	check_read(file, 1000000, 100, "", 0, true);
+	check_read(find("types/empty"), 0, 4096, "", 0, true);
+}
+END_TEST
+
+START_TEST(offsets_are_wide)
+{
+	struct source_object file = find("sparse");
+	uint8_t zeros[64] = {0};
+
+	check_read(file, 0, 5, "start", 5, false);
+	check_read(file, SPARSE_AT, 6, "beyond", 6, false);
+	check_read(file, SPARSE_AT - 64, 64, zeros, 64, false);
+	check_read(file, SPARSE_SIZE - 3, 64, zeros, 3, true);
+	check_read(file, SPARSE_SIZE + 1, 64, "", 0, true);
+}
+END_TEST
+
+START_TEST(links_are_read)
+{
+	struct backend_request req = {.op = BACKEND_READLINK, .object = find("types/symlink")};
+
+	ck_assert_int_eq(run(backend, &req), 0);
+	ck_assert_str_eq(req.text, "target of a link");
+	g_free(req.text);
+	req.object = find("long symlink");
+	ck_assert_int_eq(run(backend, &req), 0);
+	ck_assert_uint_eq(strlen(req.text), 4095);
+	ck_assert_uint_eq(strspn(req.text, "t"), 4095);
+	g_free(req.text);
+	req.object = find("types/file");
+	ck_assert_int_eq(run(backend, &req), -EREMOTEIO);
+	ck_assert_ptr_null(req.text);
+}
+END_TEST
+
+START_TEST(hard_links_share_a_fileid)
+{
+	struct source_attr one, other, unlike;
+	struct source_object found;
+
+	ck_assert_int_eq(look_up(backend, find("types"), "linked", &found, &one), 0);
+	ck_assert_int_eq(look_up(backend, find("elsewhere"), "other name", &found, &other), 0);
+	ck_assert_int_eq(look_up(backend, find("types"), "empty", &found, &unlike), 0);
+	ck_assert_uint_eq(one.nlink, 2);
+	ck_assert_uint_eq(one.fileid, other.fileid);
+	ck_assert_uint_ne(one.fileid, unlike.fileid);
+}
+END_TEST
+
+START_TEST(depth_has_no_limit)
+{
+	char name[DEEP_NAME + 1];
+	g_autoptr(GString) path = g_string_new("deep");
+	struct source_object at = find("deep");
+	struct backend_request req;
+
+	memset(name, 'd', DEEP_NAME);
+	name[DEEP_NAME] = '\0';
+	for (unsigned i = 0; i < DEPTH; i++) {
+		ck_assert_int_eq(look_up(backend, at, name, &at, NULL), 0);
+		g_string_append_printf(path, "/%s", name);
+	}
+	ck_assert_int_eq(look_up(backend, at, "bottom", &at, NULL), 0);
+	check_read(at, 0, 100, "reached", 7, true);
+
+	g_string_append(path, "/bottom");
+	ck_assert_uint_gt(path->len, 4096);
+	check_read(by_path(path->str), 0, 100, "reached", 7, true);
+	req = (struct backend_request){.op = BACKEND_GETATTR, .object = by_path(path->str)};
+	ck_assert_int_eq(run(backend, &req), 0);
+	ck_assert_uint_eq(req.attr.size, 7);
+	ck_assert_uint_eq(req.handle_len, at.handle_len);
+	ck_assert_mem_eq(req.handle, at.handle, at.handle_len);
+}
+END_TEST
+
+START_TEST(paths_stand_in_for_handles)
+{
+	struct source_object found, nothing = {0};
+	struct source_attr attr;
+	int fd = openat(tree_fd, "types", O_PATH);
+
+	ck_assert_int_eq(get_attr(backend, by_path(""), &attr), 0);
+	check_attr(&attr, tree_fd, "");
+	ck_assert_int_eq(look_up(backend, by_path("types"), "file", &found, &attr), 0);
+	check_attr(&attr, fd, "file");
+	ck_assert_int_eq(list_all(backend, by_path("types"), false, NULL, NULL), 9);
+	ck_assert_int_eq(get_attr(backend, by_path("types/nothing"), &attr), -ENOENT);
+	ck_assert_int_eq(get_attr(backend, by_path("types/file/below"), &attr), -ENOTDIR);
+	ck_assert_int_eq(get_attr(backend, by_path("types/symlink/below"), &attr), -ENOTDIR);
+	ck_assert_int_eq(get_attr(backend, by_path("../types"), &attr), -ENOENT);
+	ck_assert_int_eq(get_attr(backend, by_path("types/../types"), &attr), -ENOENT);
+	ck_assert_int_eq(get_attr(backend, nothing, &attr), -ESTALE);
+	close(fd);
+}
+END_TEST
+
+START_TEST(what_is_not_there)
+{
+	struct source_object types = find("types"), file = find("types/file"), found;
+	struct backend_request req;
+	char name[257];
+
+	memset(name, 'n', 256);
+	name[256] = '\0';
+	ck_assert_int_eq(look_up(backend, types, "nothing", &found, NULL), -ENOENT);
+	ck_assert_int_eq(look_up(backend, types, "..", &found, NULL), -ENOENT);
+	ck_assert_int_eq(look_up(backend, types, ".", &found, NULL), -ENOENT);
+	ck_assert_int_eq(look_up(backend, types, "", &found, NULL), -ENOENT);
+	ck_assert_int_eq(look_up(backend, types, "directory/x", &found, NULL), -ENOENT);
+	ck_assert_int_eq(look_up(backend, types, name, &found, NULL), -ENAMETOOLONG);
+	ck_assert_int_eq(look_up(backend, file, "below", &found, NULL), -ENOTDIR);
+	ck_assert_int_eq(list_all(backend, file, false, NULL, NULL), -ENOTDIR);
+	ck_assert_int_eq(list_all(backend, file, true, NULL, NULL), -ENOTDIR);
+	ck_assert_int_eq(read_at(backend, types, 0, 10, &req), -EISDIR);
+	ck_assert_int_eq(list_all(backend, find("types/directory"), false, NULL, NULL), 0);
+}
+END_TEST
+
+START_TEST(removed_objects_are_stale)
+{
+	struct source_object file, dir, at = find("stale");
+	struct source_attr attr;
+	int fd = openat(tree_fd, "stale", O_RDONLY);
+
+	put(fd, "file", "gone", 4);
+	close(subdir(fd, "dir"));
+	ck_assert_int_eq(look_up(backend, at, "file", &file, NULL), 0);
+	ck_assert_int_eq(look_up(backend, at, "dir", &dir, NULL), 0);
+	ck_assert_int_eq(unlinkat(fd, "file", 0), 0);
+	ck_assert_int_eq(unlinkat(fd, "dir", AT_REMOVEDIR), 0);
+	ck_assert_int_eq(get_attr(backend, file, &attr), -ESTALE);
+	ck_assert_int_eq(get_attr(backend, dir, &attr), -ESTALE);
+	ck_assert_int_eq(list_all(backend, dir, false, NULL, NULL), -ESTALE);
+	ck_assert_int_eq(list_all(backend, dir, true, NULL, NULL), -ESTALE);
+	close(fd);
+}
+END_TEST
+
+/* ---- many at once ---- */
+
+struct many {
+	struct gate gate;
+	struct backend_request reqs[MANY];
+	atomic_uint right, cancelled, wrong;
+	atomic_uint completions[MANY];
+};
+
+static void block_done(struct backend_request *req)
+{
+	struct many *many = req->user;
+	unsigned i = (unsigned)(req - many->reqs);
+	unsigned index;
+
+	atomic_fetch_add(&many->completions[i], 1);
+	if (req->status == -ECANCELED) {
+		atomic_fetch_add(&many->cancelled, 1);
+	} else if (req->status == 0 && req->data_len == BLOCK) {
+		memcpy(&index, req->data, sizeof(index));
+		atomic_fetch_add(index == i && req->data[BLOCK - 1] == (uint8_t)(i * 7 + 1)
+					 ? &many->right
+					 : &many->wrong,
+				 1);
+	} else {
+		atomic_fetch_add(&many->wrong, 1);
+	}
+	gate_pass(&many->gate);
+}
+
+static struct many *start_many(void)
+{
+	struct source_object file = find("blocks");
+	struct many *many = g_new0(struct many, 1);
+
+	gate_init(&many->gate);
+	for (unsigned i = 0; i < MANY; i++) {
+		many->reqs[i] = (struct backend_request){
+			.op = BACKEND_READ,
+			.priority = i % 3,
+			.object = file,
+			.offset = (uint64_t)i * BLOCK,
+			.count = BLOCK,
+			.done = block_done,
+			.user = many,
+		};
+		backend->ops->submit(backend, &many->reqs[i]);
+	}
+	return many;
+}
+
+static void check_many(struct many *many, unsigned right)
+{
+	for (unsigned i = 0; i < MANY; i++)
+		ck_assert_uint_eq(many->completions[i], 1);
+	ck_assert_uint_eq(many->wrong, 0);
+	ck_assert_uint_ge(many->right, right);
+	ck_assert_uint_eq(many->right + many->cancelled, MANY);
+	g_free(many);
+}
+
+START_TEST(a_thousand_reads_at_once)
+{
+	struct many *many = start_many();
+
+	gate_wait(&many->gate, MANY);
+	check_many(many, MANY);
+}
+END_TEST
+
+START_TEST(closing_cancels)
+{
+	struct many *many = start_many();
+
+	gate_wait(&many->gate, 1);
+	backend->ops->close(g_steal_pointer(&backend));
+	ck_assert_uint_eq(gate_count(&many->gate), MANY);
+	check_many(many, 1);
+}
+END_TEST
+
+static void chain_done(struct backend_request *req)
+{
+	struct gate *gate = req->user;
+
+	ck_assert_int_eq(req->status, 0);
+	gate_pass(gate);
+	if (gate_count(gate) < MANY)
+		backend->ops->submit(backend, req);
+}
+
+START_TEST(done_may_submit)
+{
+	struct backend_request req = {.op = BACKEND_GETATTR, .object = root, .done = chain_done};
+	struct gate gate;
+
+	gate_init(&gate);
+	req.user = &gate;
+	backend->ops->submit(backend, &req);
+	gate_wait(&gate, MANY);
+}
+END_TEST
+
+/* ---- a server that goes and comes ---- */
+
+static void control(const char *what)
+{
+	g_autofree char *command = g_strdup_printf("%s %s", getenv("OLD_CONTROL"), what);
+
+	ck_assert_int_eq(system(command), 0);
+}
+
+START_TEST(a_restart_loses_nothing)
+{
+	struct many *many = start_many();
+
+	gate_wait(&many->gate, 10);
+	control("restart");
+	gate_wait(&many->gate, MANY);
+	check_many(many, MANY);
+
+	control("restart");
+	many = start_many();
+	gate_wait(&many->gate, MANY);
+	check_many(many, MANY);
+}
+END_TEST
+
+START_TEST(a_server_may_be_away)
+{
+	struct many *many;
+
+	find("blocks");
+	control("pause");
+	many = g_new0(struct many, 1);
+	gate_init(&many->gate);
+	many->reqs[0] = (struct backend_request){
+		.op = BACKEND_READ, .object = by_path("blocks"), .count = BLOCK};
+	many->reqs[0].done = block_done;
+	many->reqs[0].user = many;
+	backend_nfs_set_stall(backend, 300);
+	backend->ops->submit(backend, &many->reqs[0]);
+	while (backend->ops->away(backend) < 2)
+		g_usleep(20000);
+	ck_assert_uint_eq(gate_count(&many->gate), 0);
+	control("continue");
+	gate_wait(&many->gate, 1);
+	ck_assert_uint_eq(many->right, 1);
+	ck_assert_uint_eq(backend->ops->away(backend), 0);
+	g_free(many);
+}
+END_TEST
+
+START_TEST(closing_is_prompt_while_the_server_is_away)
+{
+	struct many *many = start_many();
+	gint64 start;
+
+	control("stop");
+	start = g_get_monotonic_time();
+	backend->ops->close(g_steal_pointer(&backend));
+	ck_assert_int_lt(g_get_monotonic_time() - start, 2 * G_USEC_PER_SEC);
+	check_many(many, 0);
+	control("start");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite =
+		suite_create(over_nfs() ? "backend conformance: nfs" : "backend conformance: file");
+	TCase *tcase = tcase_create("conformance");
+
+	signal(SIGPIPE, SIG_IGN);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_unchecked_fixture(tcase, make_source, remove_source);
+	tcase_add_checked_fixture(tcase, open_backend, close_backend);
+	tcase_add_test(tcase, open_finds_the_root);
+	tcase_add_test(tcase, every_type_has_its_attributes);
+	tcase_add_loop_test(tcase, any_bytes_are_names, 0, 2);
+	tcase_add_loop_test(tcase, wide_directories_come_whole, 0, 2);
+	tcase_add_test(tcase, reads_end_at_the_end);
+	tcase_add_test(tcase, offsets_are_wide);
+	tcase_add_test(tcase, links_are_read);
+	tcase_add_test(tcase, hard_links_share_a_fileid);
+	tcase_add_test(tcase, depth_has_no_limit);
+	tcase_add_test(tcase, paths_stand_in_for_handles);
+	tcase_add_test(tcase, what_is_not_there);
+	tcase_add_test(tcase, removed_objects_are_stale);
+	tcase_add_test(tcase, a_thousand_reads_at_once);
+	tcase_add_test(tcase, closing_cancels);
+	tcase_add_test(tcase, done_may_submit);
+	if (over_nfs()) {
+		tcase_add_test(tcase, a_restart_loses_nothing);
+		tcase_add_test(tcase, a_server_may_be_away);
+		tcase_add_test(tcase, closing_is_prompt_while_the_server_is_away);
+	}
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
