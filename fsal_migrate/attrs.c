@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * Order matters for an object that a fill works on.  A fill changes the inode's times, and sets
+ * mtime back before it drops the record.  So the record is loaded before the inode's attributes
+ * are read: if there is still a record it says what to show, if there is none the inode is right.
+ * Where the FSAL below returned the attributes first (lookup, listings) the inode is read again.
+ */
+#include "attrs.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "bracket.h"
+#include "common_utils.h"
+
+/* As posix2fsal_attributes() computes it. */
+static void set_change(struct fsal_attrlist *attrs)
+{
+	attrs->change = gsh_time_cmp(&attrs->mtime, &attrs->ctime) > 0
+				? timespec_to_nsecs(&attrs->mtime)
+				: timespec_to_nsecs(&attrs->ctime);
+}
+
+void mg_attrs_show(struct fsal_attrlist *attrs, const struct migrate_stub *stub, int64_t blocks)
+{
+	if (!(attrs->valid_mask & ATTR_MTIME) || (attrs->valid_mask & ATTR_RDATTR_ERR))
+		return;
+	if (stub->show_times) {
+		attrs->mtime = stub->mtime;
+		attrs->ctime = stub->ctime;
+		set_change(attrs);
+	}
+	if (blocks >= 0)
+		attrs->spaceused = (uint64_t)blocks * S_BLKSIZE;
+	attrs->spaceused += stub->missing_bytes;
+}
+
+/* A record that cannot be read: the times may be wrong, but it must not look like a hole. */
+static void show_damaged(struct fsal_attrlist *attrs)
+{
+	if ((attrs->valid_mask & ATTR_SPACEUSED) && attrs->spaceused < attrs->filesize)
+		attrs->spaceused = attrs->filesize;
+}
+
+/* The inode as it is now, where that can differ from what was read before. */
+static void show_inode(struct fsal_attrlist *attrs, const struct stat *st)
+{
+	if (!(attrs->valid_mask & ATTR_MTIME) || (attrs->valid_mask & ATTR_RDATTR_ERR))
+		return;
+	attrs->filesize = st->st_size;
+	attrs->spaceused = (uint64_t)st->st_blocks * S_BLKSIZE;
+	attrs->mtime = st->st_mtim;
+	attrs->ctime = st->st_ctim;
+	set_change(attrs);
+}
+
+bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs)
+{
+	struct mg_look look;
+	struct stat st;
+	bool show = true, inode;
+	int result;
+
+	if (mg_is_normal(object))
+		return true;
+	result = mg_look(object, &look);
+	if (result < 0) {
+		if (attrs)
+			show_damaged(attrs);
+		return true; /* what is done with it will find out the same */
+	}
+	inode = attrs && fstat(look.fd, &st) == 0;
+	if (result > 0 && look.stub.state == MIGRATE_DUMMY)
+		show = false;
+	else if (inode && result > 0)
+		mg_attrs_show(attrs, &look.stub, st.st_blocks);
+	else if (inode)
+		show_inode(attrs, &st);
+	mg_look_done(&look);
+	return show;
+}
+
+static fsal_status_t getattrs(struct fsal_obj_handle *handle, struct fsal_attrlist *attrs)
+{
+	struct mg_object *object = mg_object(handle);
+	struct mg_export *export;
+	struct mg_look look = {.fd = -1};
+	fsal_status_t status;
+	int result = 0;
+
+	if (!mg_is_normal(object))
+		result = mg_look(object, &look);
+	export = mg_enter();
+	status = object->sub->obj_ops->getattrs(object->sub, attrs);
+	mg_leave(export);
+	if (!FSAL_IS_ERROR(status) && result > 0)
+		mg_attrs_show(attrs, &look.stub, -1);
+	else if (!FSAL_IS_ERROR(status) && result < 0)
+		show_damaged(attrs);
+	if (look.fd >= 0)
+		mg_look_done(&look);
+	return status;
+}
+
+struct setattr {
+	struct mg_object *object;
+	bool bypass;
+	struct state_t *state;
+	struct fsal_attrlist *attrs;
+};
+
+static fsal_status_t make_setattr(void *arg)
+{
+	struct setattr *set = arg;
+	struct mg_export *export = mg_enter();
+	struct fsal_obj_handle *sub = set->object->sub;
+	fsal_status_t status = sub->obj_ops->setattr2(sub, set->bypass, set->state, set->attrs);
+
+	mg_leave(export);
+	return status;
+}
+
+static fsal_status_t setattr2(struct fsal_obj_handle *handle, bool bypass, struct state_t *state,
+			      struct fsal_attrlist *attrs)
+{
+	struct setattr set = {mg_object(handle), bypass, state, attrs};
+	bool size = attrs->valid_mask & ATTR_SIZE;
+	struct mg_change change = {
+		.kind = size ? MIGRATE_TRUNCATE : MIGRATE_ATTRIBUTES,
+		.offset = size ? attrs->filesize : 0,
+		.make = make_setattr,
+		.arg = &set,
+	};
+
+	return mg_change(set.object, &change);
+}
+
+void mg_attrs_ops_init(struct fsal_obj_ops *ops)
+{
+	ops->getattrs = getattrs;
+	ops->setattr2 = setattr2;
+}

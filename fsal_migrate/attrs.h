@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/* The attributes of unfinished objects, as clients see them (I8). */
+#ifndef ATTRS_H
+#define ATTRS_H
+
+#include "gate.h"
+
+/*
+ * Puts what the record says over attributes of the inode: mtime, ctime, the change attribute, and
+ * the space used, to which the missing bytes belong.  blocks: st_blocks that was read after the
+ * record was loaded, or -1 when attrs were.
+ */
+void mg_attrs_show(struct fsal_attrlist *attrs, const struct migrate_stub *stub, int64_t blocks);
+
+/*
+ * For an object whose state is not known yet and whose attributes were read just before: finds out
+ * the state and corrects attrs (NULL: none) accordingly.  false: the object must not be shown, it
+ * has no attributes yet.
+ */
+bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "bracket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "call.h"
+
+/* The object's descriptors for a request, in a new call; NULL when that is not possible now. */
+static struct mg_call *new_call(struct mg_object *object, struct mg_look *look,
+				const struct mg_change *change)
+{
+	int fd = fcntl(look->fd, F_DUPFD_CLOEXEC, 0), dir_fd = -1;
+
+	if (fd < 0)
+		return NULL;
+	if (change->dir) {
+		dir_fd = mg_object_open(change->dir);
+		if (dir_fd < 0) {
+			close(fd);
+			return NULL;
+		}
+	}
+	return mg_call_new(object->volume, fd, dir_fd);
+}
+
+/* 0 and the bracket's request: it is open and must be ended.  Else -errno. */
+static int begin(struct mg_object *object, struct mg_look *look, const struct mg_change *change,
+		 const struct timespec *deadline, uint64_t *begun)
+{
+	struct mg_volume *volume = object->volume;
+	struct mg_call *call = new_call(object, look, change);
+	int result;
+
+	if (!call)
+		return -EAGAIN;
+	pthread_mutex_lock(&volume->lock);
+	mg_call_begin(call, change->kind, change->offset, change->length);
+	pthread_mutex_unlock(&volume->lock);
+	result = mg_call_wait(call, deadline);
+	if (result == -EAGAIN) {
+		pthread_mutex_lock(&volume->lock);
+		mg_call_give_up(call);
+		pthread_mutex_unlock(&volume->lock);
+	}
+	*begun = call->request;
+	mg_call_unref(call);
+	if (result == 0 && change->kind == MIGRATE_PLACE)
+		atomic_fetch_add(&volume->places, 1);
+	return result;
+}
+
+/* The retriever answers without the old server; it goes away rather than take for ever. */
+static int end(struct mg_call *call, const struct mg_change *change, uint64_t begun, bool changed)
+{
+	pthread_mutex_lock(&call->volume->lock);
+	mg_call_end(call, begun, changed, false, change->offset, change->length);
+	pthread_mutex_unlock(&call->volume->lock);
+	return mg_call_wait(call, NULL);
+}
+
+fsal_status_t mg_bracket(struct mg_object *object, struct mg_look *look,
+			 const struct mg_change *change)
+{
+	struct timespec deadline = mg_deadline(object->volume);
+	fsal_status_t status = mg_ok();
+	struct mg_call *ending;
+	bool made = false;
+	uint64_t begun;
+	int result;
+
+	do {
+		/* Made first: an open bracket must be ended, whatever happens. */
+		ending = mg_call_new(object->volume, -1, -1);
+		if (!ending)
+			return made && change->once ? status : mg_delay();
+		result = begin(object, look, change, &deadline, &begun);
+		if (result == 0) {
+			if (!made || !change->once)
+				status = change->make(change->arg);
+			made = true;
+			result = end(ending, change, begun, !FSAL_IS_ERROR(status));
+		}
+		mg_call_unref(ending);
+	} while (result == -ECONNRESET && mg_before(mg_now(), deadline));
+	/* A name that was made cannot be made again: the client must hear of it. */
+	if (made && (change->once || FSAL_IS_ERROR(status)))
+		return status;
+	return mg_status(result);
+}
+
+fsal_status_t mg_change(struct mg_object *object, const struct mg_change *change)
+{
+	struct mg_look look;
+	fsal_status_t status;
+	int result;
+
+	if (mg_is_normal(object))
+		return change->make(change->arg);
+	result = mg_look(object, &look);
+	if (result < 0)
+		return mg_look_status(result);
+	if (result > 0)
+		status = mg_bracket(object, &look, change);
+	else
+		status = change->make(change->arg);
+	mg_look_done(&look);
+	return status;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/* A change to an unfinished object, made in the calling thread between begin and end. */
+#ifndef BRACKET_H
+#define BRACKET_H
+
+#include "gate.h"
+
+struct mg_change {
+	enum migrate_change kind;
+	uint64_t offset, length;
+	struct mg_object *dir; /* PLACE: the directory that gets the name */
+	/* Makes the change.  Called again when the retriever went away before it knew, unless once
+	 * is set: then only the bracket is made again. */
+	fsal_status_t (*make)(void *arg);
+	void *arg;
+	bool once;
+};
+
+/*
+ * Waits no longer than the hold time for the retriever to allow the change; then DELAY, and
+ * nothing was changed.  look: of the object.
+ */
+fsal_status_t mg_bracket(struct mg_object *object, struct mg_look *look,
+			 const struct mg_change *change);
+
+/*
+ * The same for a change that needs no bracket when the object is normal: looks, and makes the
+ * change in a bracket or just so.
+ */
+fsal_status_t mg_change(struct mg_object *object, const struct mg_change *change);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "call.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void close_fds(struct mg_call *call)
+{
+	if (call->fd >= 0)
+		close(call->fd);
+	if (call->dir_fd >= 0)
+		close(call->dir_fd);
+	call->fd = call->dir_fd = -1;
+}
+
+struct mg_call *mg_call_new(struct mg_volume *volume, int fd, int dir_fd)
+{
+	struct mg_call *call = calloc(1, sizeof(*call));
+	pthread_condattr_t attr;
+
+	if (!call) {
+		if (fd >= 0)
+			close(fd);
+		if (dir_fd >= 0)
+			close(dir_fd);
+		return NULL;
+	}
+	call->volume = mg_volume_ref(volume);
+	call->fd = fd;
+	call->dir_fd = dir_fd;
+	call->refs = 1;
+	call->deadline = mg_deadline(volume);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&call->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	return call;
+}
+
+static void call_free(struct mg_call *call)
+{
+	close_fds(call);
+	pthread_cond_destroy(&call->changed);
+	mg_volume_unref(call->volume);
+	free(call->key);
+	free(call);
+}
+
+struct mg_call *mg_call_ref(struct mg_call *call)
+{
+	call->refs++;
+	return call;
+}
+
+void mg_call_unref(struct mg_call *call)
+{
+	bool last;
+
+	pthread_mutex_lock(&call->volume->lock);
+	last = --call->refs == 0;
+	pthread_mutex_unlock(&call->volume->lock);
+	if (last)
+		call_free(call);
+}
+
+static void ignore_done(void *arg, int status)
+{
+}
+
+/* The reply; in the dispatching thread. */
+static void call_done(void *arg, int status)
+{
+	struct mg_call *call = arg;
+	struct mg_volume *volume = call->volume;
+
+	pthread_mutex_lock(&volume->lock);
+	call->done = true;
+	call->status = status;
+	if (call->bracket && call->given_up && status == 0)
+		migrate_end(volume->client, call->request, false, false, 0, 0, ignore_done, NULL);
+	pthread_cond_broadcast(&call->changed);
+	pthread_mutex_unlock(&volume->lock);
+	close_fds(call);
+	if (call->key && status == 0)
+		mg_up_invalidate(volume, call->key, call->key_len);
+	mg_call_unref(call);
+}
+
+static void made(struct mg_call *call, uint64_t request)
+{
+	call->request = request;
+	if (request)
+		return;
+	call->done = true;
+	call->status = errno ? -errno : -ENOMEM;
+	call->refs--; /* the reply's; the caller has another one */
+}
+
+void mg_call_fill(struct mg_call *call)
+{
+	call->refs++;
+	made(call, migrate_fill_directory(call->volume->client, call->fd, 0, call_done, call));
+}
+
+void mg_call_name(struct mg_call *call, const char *name)
+{
+	call->refs++;
+	made(call, migrate_fetch_name(call->volume->client, call->fd, name, 0, call_done, call));
+}
+
+void mg_call_sync(struct mg_call *call)
+{
+	call->refs++;
+	made(call, migrate_sync(call->volume->client, call->fd, call_done, call));
+}
+
+void mg_call_begin(struct mg_call *call, enum migrate_change change, uint64_t offset,
+		   uint64_t length)
+{
+	call->refs++;
+	call->bracket = true;
+	made(call, migrate_begin(call->volume->client, call->fd, call->dir_fd, change, offset,
+				 length, call_done, call));
+}
+
+void mg_call_end(struct mg_call *call, uint64_t begun, bool changed, bool durable, uint64_t offset,
+		 uint64_t length)
+{
+	call->refs++;
+	made(call, migrate_end(call->volume->client, begun, changed, durable, offset, length,
+			       call_done, call));
+}
+
+/* One of the threads that may wait, unless there are too many. */
+static bool waiter_begin(bool always)
+{
+	if (atomic_fetch_add(&mg_module.waiters, 1) < mg_module.max_waiters || always)
+		return true;
+	atomic_fetch_sub(&mg_module.waiters, 1);
+	return false;
+}
+
+int mg_call_wait(struct mg_call *call, const struct timespec *deadline)
+{
+	pthread_mutex_t *lock = &call->volume->lock;
+	int result, late = 0;
+
+	pthread_mutex_lock(lock);
+	if (!call->done && !(deadline && !mg_before(mg_now(), *deadline)) &&
+	    waiter_begin(!deadline)) {
+		while (!call->done && !late) {
+			if (deadline)
+				late = pthread_cond_timedwait(&call->changed, lock, deadline);
+			else
+				pthread_cond_wait(&call->changed, lock);
+		}
+		atomic_fetch_sub(&mg_module.waiters, 1);
+	}
+	result = call->done ? call->status : -EAGAIN;
+	pthread_mutex_unlock(lock);
+	return result;
+}
+
+void mg_call_give_up(struct mg_call *call)
+{
+	call->given_up = true;
+	if (!call->done)
+		migrate_cancel(call->volume->client, call->request);
+	else if (call->bracket && call->status == 0)
+		migrate_end(call->volume->client, call->request, false, false, 0, 0, ignore_done,
+			    NULL);
+}

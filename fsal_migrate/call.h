@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * A request to the retriever that threads may wait for, and that outlives them: when nobody waits
+ * any more the work goes on, and the answer is kept for whoever comes next.
+ */
+#ifndef CALL_H
+#define CALL_H
+
+#include "door.h"
+
+struct mg_call {
+	struct mg_volume *volume; /* counted */
+	int fd, dir_fd;		  /* the call's own; -1: none; closed with the reply */
+	struct timespec deadline; /* of everybody who waits for it */
+	void *key;		  /* of the directory that is being filled, or NULL */
+	size_t key_len;
+	/* volume.lock from here on */
+	unsigned refs;
+	bool done;
+	bool bracket; /* a begin: to be ended if it is given up before it is done */
+	bool given_up;
+	int status;	  /* when done */
+	uint64_t request; /* 0: not made */
+	pthread_cond_t changed;
+};
+
+/* Takes over the descriptors (-1: none), in any case.  NULL without memory. */
+struct mg_call *mg_call_new(struct mg_volume *volume, int fd, int dir_fd);
+
+/*
+ * Makes the request: one of these, once, with volume.lock held.  The reply holds a reference until
+ * it is here.  When the request cannot be made the call is done at once, with the reason.
+ */
+void mg_call_fill(struct mg_call *call);
+void mg_call_name(struct mg_call *call, const char *name);
+void mg_call_sync(struct mg_call *call);
+void mg_call_begin(struct mg_call *call, enum migrate_change change, uint64_t offset,
+		   uint64_t length);
+void mg_call_end(struct mg_call *call, uint64_t begun, bool changed, bool durable, uint64_t offset,
+		 uint64_t length);
+
+/*
+ * Waits until the call is done or the deadline (NULL: for ever) has passed.  The request's status;
+ * -EAGAIN when it takes longer, or at once when too many threads wait already (not without a
+ * deadline).  Without volume.lock.
+ */
+int mg_call_wait(struct mg_call *call, const struct timespec *deadline);
+/* A begin that nobody waits for any more: cancelled, or ended without a change.  volume.lock. */
+void mg_call_give_up(struct mg_call *call);
+struct mg_call *mg_call_ref(struct mg_call *call); /* volume.lock */
+void mg_call_unref(struct mg_call *call);	   /* without volume.lock */
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * What differs between the interfaces of Ganesha's releases.  CMake picks compat_<interface>.c, and
+ * compat_names_11.c or compat_names_13.c for the operations that name things: from interface 13 on
+ * these also return attributes of the directories.
+ */
+#ifndef COMPAT_H
+#define COMPAT_H
+
+#include "door.h"
+
+void compat_handle_init(struct fsal_obj_handle *handle, struct fsal_export *export,
+			object_file_type_t type);
+void compat_handle_fini(struct fsal_obj_handle *handle);
+void compat_export_ops_init(struct export_ops *ops);
+/* Whether the FSAL below asked to be called a second time for this request. */
+bool compat_resumes(const struct fsal_io_arg *arg);
+
+/* Sets the members whose functions have other signatures in other releases. */
+void compat_names_ops_init(struct fsal_obj_ops *ops);
+
+/* The FSAL below; between mg_enter() and mg_leave(). */
+fsal_status_t compat_mkdir(struct fsal_obj_handle *dir, const char *name,
+			   struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
+			   struct fsal_attrlist *attrs_out, const struct mg_parents *parents);
+fsal_status_t compat_mknode(struct fsal_obj_handle *dir, const char *name, object_file_type_t type,
+			    struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
+			    struct fsal_attrlist *attrs_out, const struct mg_parents *parents);
+fsal_status_t compat_symlink(struct fsal_obj_handle *dir, const char *name, const char *target,
+			     struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
+			     struct fsal_attrlist *attrs_out, const struct mg_parents *parents);
+fsal_status_t compat_link(struct fsal_obj_handle *object, struct fsal_obj_handle *dir,
+			  const char *name, const struct mg_parents *parents);
+fsal_status_t compat_rename(struct fsal_obj_handle *object, struct fsal_obj_handle *olddir,
+			    const char *old_name, struct fsal_obj_handle *newdir,
+			    const char *new_name, const struct mg_parents *parents);
+fsal_status_t compat_unlink(struct fsal_obj_handle *dir, struct fsal_obj_handle *object,
+			    const char *name, const struct mg_parents *parents);
+/* open->made is not used: the result is the object below. */
+fsal_status_t compat_open2(struct fsal_obj_handle *object, const struct mg_open *open,
+			   fsal_openflags_t flags, struct fsal_obj_handle **made);
+
+#endif

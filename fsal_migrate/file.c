@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "door.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "attrs.h"
+#include "bracket.h"
+#include "call.h"
+#include "compat.h"
+
+/* ---- open ----------------------------------------------------------------------------------- */
+
+struct truncation {
+	struct mg_object *object;
+	struct state_t *state;
+	/* How the first truncation comes about; later ones are plain. */
+	const struct mg_open *open; /* by opening */
+	bool reopen;		    /* by reopening */
+	fsal_openflags_t flags;
+	bool opened;
+};
+
+static fsal_status_t truncate_below(struct truncation *t)
+{
+	struct fsal_obj_handle *sub = t->object->sub;
+	struct fsal_attrlist attrs;
+
+	memset(&attrs, 0, sizeof(attrs));
+	attrs.valid_mask = ATTR_SIZE;
+	return sub->obj_ops->setattr2(sub, true, t->state, &attrs);
+}
+
+static fsal_status_t make_truncation(void *arg)
+{
+	struct truncation *t = arg;
+	struct fsal_obj_handle *sub = t->object->sub, *none = NULL;
+	struct mg_export *export = mg_enter();
+	fsal_status_t status;
+
+	if (t->opened)
+		status = truncate_below(t);
+	else if (t->reopen)
+		status = sub->obj_ops->reopen2(sub, t->state, t->flags);
+	else
+		status = compat_open2(sub, t->open, t->flags, &none);
+	mg_leave(export);
+	if (!FSAL_IS_ERROR(status))
+		t->opened = true;
+	return status;
+}
+
+static void close_state(struct mg_object *object, struct state_t *state)
+{
+	struct mg_export *export;
+
+	if (!state)
+		return;
+	export = mg_enter();
+	object->sub->obj_ops->close2(object->sub, state);
+	mg_leave(export);
+}
+
+/* Attributes that the FSAL below returned for an object whose state is known. */
+static void show(struct mg_object *object, struct fsal_attrlist *attrs)
+{
+	struct mg_look look;
+	struct stat st;
+	int result;
+
+	if (!attrs || mg_is_normal(object))
+		return;
+	result = mg_look(object, &look);
+	if (result > 0 && fstat(look.fd, &st) == 0)
+		mg_attrs_show(attrs, &look.stub, st.st_blocks);
+	if (result >= 0)
+		mg_look_done(&look);
+}
+
+static fsal_status_t open_object(struct mg_object *object, const struct mg_open *open)
+{
+	struct truncation t = {
+		.object = object, .state = open->state, .open = open, .flags = open->flags};
+	struct mg_change change = {.kind = MIGRATE_TRUNCATE, .make = make_truncation, .arg = &t};
+	fsal_status_t status;
+
+	if (open->flags & FSAL_O_TRUNC)
+		status = mg_change(object, &change);
+	else
+		status = make_truncation(&t);
+	if (FSAL_IS_ERROR(status) && t.opened)
+		close_state(object, open->state);
+	if (!FSAL_IS_ERROR(status))
+		show(object, open->attrs_out);
+	return status;
+}
+
+/* A file that was opened by name without being truncated is truncated now. */
+static fsal_status_t truncate_opened(struct mg_object *object, const struct mg_open *open)
+{
+	struct truncation t = {.object = object, .state = open->state, .opened = true};
+	struct mg_change change = {.kind = MIGRATE_TRUNCATE, .make = make_truncation, .arg = &t};
+	struct fsal_obj_handle *handle = &object->handle;
+	fsal_status_t status = mg_ok();
+
+	/* The open call would have asked for this itself. */
+	if (!(open->flags & FSAL_O_WRITE))
+		status = handle->obj_ops->test_access(handle, FSAL_WRITE_ACCESS, NULL, NULL, false);
+	if (!FSAL_IS_ERROR(status))
+		status = mg_change(object, &change);
+	if (!FSAL_IS_ERROR(status) && open->attrs_out)
+		status = handle->obj_ops->getattrs(handle, open->attrs_out);
+	return status;
+}
+
+static fsal_status_t opened_by_name(struct mg_export *export, struct mg_object *dir,
+				    struct fsal_obj_handle *sub, const struct mg_open *open,
+				    bool truncate)
+{
+	struct mg_object *object = mg_object_new(export, sub);
+	fsal_status_t status = mg_ok();
+
+	if (mg_children_normal(dir)) {
+		if (!mg_is_normal(object))
+			atomic_store(&object->normal, atomic_load(&dir->normal));
+	} else if (!mg_attrs_adopt(object, open->attrs_out)) {
+		mg_fetch_name_start(dir, open->name);
+		status = mg_delay();
+	}
+	if (!FSAL_IS_ERROR(status) && truncate)
+		status = truncate_opened(object, open);
+	if (FSAL_IS_ERROR(status)) {
+		close_state(object, open->state);
+		mg_object_release(&object->handle);
+		return status;
+	}
+	*open->made = &object->handle;
+	return status;
+}
+
+static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open)
+{
+	fsal_openflags_t flags = open->flags;
+	struct fsal_obj_handle *sub = NULL;
+	struct mg_export *export;
+	fsal_status_t status;
+
+	if (open->create != FSAL_NO_CREATE)
+		status = mg_may_name(dir, open->name);
+	else if (mg_hidden(dir, open->name))
+		status = fsalstat(ERR_FSAL_NOENT, ENOENT);
+	else
+		status = mg_gate_name(dir, open->name);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	/* What the name stands for is not known yet, and may need a bracket. */
+	if (!mg_children_normal(dir))
+		flags &= ~FSAL_O_TRUNC;
+	export = mg_enter();
+	status = compat_open2(dir->sub, open, flags, &sub);
+	mg_leave(export);
+	if (FSAL_IS_ERROR(status) || !sub)
+		return status;
+	return opened_by_name(export, dir, sub, open, flags != open->flags);
+}
+
+fsal_status_t mg_open2(struct mg_object *object, const struct mg_open *open)
+{
+	return open->name ? open_name(object, open) : open_object(object, open);
+}
+
+static fsal_status_t reopen2(struct fsal_obj_handle *handle, struct state_t *state,
+			     fsal_openflags_t flags)
+{
+	struct truncation t = {
+		.object = mg_object(handle), .state = state, .reopen = true, .flags = flags};
+	struct mg_change change = {.kind = MIGRATE_TRUNCATE, .make = make_truncation, .arg = &t};
+
+	return flags & FSAL_O_TRUNC ? mg_change(t.object, &change) : make_truncation(&t);
+}
+
+/* ---- what goes down as it is ----------------------------------------------------------------- */
+
+#define DOWN(type, name, params, args)                                                             \
+	static type name params                                                                    \
+	{                                                                                          \
+		struct mg_export *export = mg_enter();                                             \
+		struct fsal_obj_handle *sub = mg_object(handle)->sub;                              \
+		type result = sub->obj_ops->name args;                                             \
+                                                                                                   \
+		mg_leave(export);                                                                  \
+		return result;                                                                     \
+	}
+
+DOWN(bool, check_verifier, (struct fsal_obj_handle * handle, fsal_verifier_t verifier),
+     (sub, verifier))
+DOWN(fsal_openflags_t, status2, (struct fsal_obj_handle * handle, struct state_t *state),
+     (sub, state))
+DOWN(fsal_status_t, io_advise2,
+     (struct fsal_obj_handle * handle, struct state_t *state, struct io_hints *hints),
+     (sub, state, hints))
+DOWN(fsal_status_t, lock_op2,
+     (struct fsal_obj_handle * handle, struct state_t *state, void *owner, fsal_lock_op_t op,
+      fsal_lock_param_t *lock, fsal_lock_param_t *conflict),
+     (sub, state, owner, op, lock, conflict))
+DOWN(fsal_status_t, close2, (struct fsal_obj_handle * handle, struct state_t *state), (sub, state))
+
+static fsal_status_t close_handle(struct fsal_obj_handle *handle)
+{
+	struct mg_export *export = mg_enter();
+	struct fsal_obj_handle *sub = mg_object(handle)->sub;
+	fsal_status_t status = sub->obj_ops->close(sub);
+
+	mg_leave(export);
+	return status;
+}
+
+/* ---- seek, allocate, commit ------------------------------------------------------------------ */
+
+static fsal_status_t seek_below(struct mg_object *object, struct state_t *state,
+				struct io_info *info)
+{
+	struct mg_export *export = mg_enter();
+	fsal_status_t status = object->sub->obj_ops->seek2(object->sub, state, info);
+
+	mg_leave(export);
+	return status;
+}
+
+/* The next data, of the file or still to come. */
+static fsal_status_t seek_data(struct mg_object *object, struct state_t *state,
+			       struct io_info *info, const struct migrate_stub *stub)
+{
+	uint64_t offset = info->io_content.hole.di_offset, start, end;
+	fsal_status_t status = seek_below(object, state, info);
+
+	if (FSAL_IS_ERROR(status) || !migrate_stub_next_missing(stub, offset, &start, &end))
+		return status;
+	if (start < offset)
+		start = offset;
+	if (info->io_eof || start < info->io_content.hole.di_offset) {
+		info->io_content.hole.di_offset = start;
+		info->io_eof = false;
+	}
+	return status;
+}
+
+/* The next hole that is no missing range. */
+static fsal_status_t seek_hole(struct mg_object *object, struct state_t *state,
+			       struct io_info *info, const struct migrate_stub *stub, uint64_t size)
+{
+	uint64_t start, end;
+	fsal_status_t status;
+
+	for (;;) {
+		status = seek_below(object, state, info);
+		if (FSAL_IS_ERROR(status) || info->io_eof)
+			return status;
+		if (!migrate_stub_next_missing(stub, info->io_content.hole.di_offset, &start,
+					       &end) ||
+		    start > info->io_content.hole.di_offset)
+			return status;
+		info->io_content.hole.di_offset = end;
+		if (end >= size) {
+			info->io_eof = true;
+			return status;
+		}
+	}
+}
+
+static fsal_status_t seek2(struct fsal_obj_handle *handle, struct state_t *state,
+			   struct io_info *info)
+{
+	struct mg_object *object = mg_object(handle);
+	struct mg_look look;
+	fsal_status_t status;
+	struct stat st;
+	int result;
+
+	if (mg_is_normal(object))
+		return seek_below(object, state, info);
+	result = mg_look(object, &look);
+	if (result < 0)
+		return mg_look_status(result);
+	if (result == 0)
+		status = seek_below(object, state, info);
+	else if (info->io_content.what == NFS4_CONTENT_DATA)
+		status = seek_data(object, state, info, &look.stub);
+	else if (fstat(look.fd, &st) == 0)
+		status = seek_hole(object, state, info, &look.stub, st.st_size);
+	else
+		status = fsalstat(ERR_FSAL_IO, errno);
+	mg_look_done(&look);
+	return status;
+}
+
+struct allocation {
+	struct mg_object *object;
+	struct state_t *state;
+	uint64_t offset, length;
+	bool allocate;
+};
+
+static fsal_status_t make_allocation(void *arg)
+{
+	struct allocation *a = arg;
+	struct mg_export *export = mg_enter();
+	struct fsal_obj_handle *sub = a->object->sub;
+	fsal_status_t status =
+		sub->obj_ops->fallocate(sub, a->state, a->offset, a->length, a->allocate);
+
+	mg_leave(export);
+	return status;
+}
+
+static fsal_status_t allocate(struct fsal_obj_handle *handle, struct state_t *state,
+			      uint64_t offset, uint64_t length, bool keep)
+{
+	struct allocation a = {mg_object(handle), state, offset, length, keep};
+	struct mg_change change = {.kind = keep ? MIGRATE_ATTRIBUTES : MIGRATE_PUNCH,
+				   .offset = offset,
+				   .length = length,
+				   .make = make_allocation,
+				   .arg = &a};
+
+	return mg_change(a.object, &change);
+}
+
+/* The data below first; then the record, which must not say less than what is on disk. */
+static fsal_status_t sync_record(struct mg_object *object)
+{
+	struct mg_call *call = NULL;
+	struct mg_look look;
+	int result = mg_look(object, &look);
+
+	if (result < 0)
+		return mg_look_status(result);
+	if (result > 0)
+		call = mg_call_new(object->volume, mg_look_steal_fd(&look), -1);
+	mg_look_done(&look);
+	if (!call)
+		return result > 0 ? mg_delay() : mg_ok();
+	pthread_mutex_lock(&object->volume->lock);
+	mg_call_sync(call);
+	pthread_mutex_unlock(&object->volume->lock);
+	result = mg_call_wait(call, &call->deadline);
+	mg_call_unref(call);
+	return mg_status(result);
+}
+
+static fsal_status_t commit2(struct fsal_obj_handle *handle, off_t offset, size_t len)
+{
+	struct mg_object *object = mg_object(handle);
+	struct mg_export *export = mg_enter();
+	fsal_status_t status = object->sub->obj_ops->commit2(object->sub, offset, len);
+
+	mg_leave(export);
+	if (FSAL_IS_ERROR(status) || mg_is_normal(object))
+		return status;
+	return sync_record(object);
+}
+
+void mg_file_ops_init(struct fsal_obj_ops *ops)
+{
+	ops->reopen2 = reopen2;
+	ops->check_verifier = check_verifier;
+	ops->status2 = status2;
+	ops->seek2 = seek2;
+	ops->io_advise2 = io_advise2;
+	ops->commit2 = commit2;
+	ops->lock_op2 = lock_op2;
+	ops->close2 = close2;
+	ops->close = close_handle;
+	ops->fallocate = allocate;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * Waiting for directories.
+ *
+ * A directory's fill has one deadline, its start and the hold time: whoever comes later gets DELAY
+ * at once until it is done, for MDCACHE holds the directory's content lock meanwhile, and waits
+ * would add up.
+ *
+ * Single names are asked for one by one under the same lock.  Waits for them share a window: it is
+ * opened by a lookup that has to wait, ends a hold time later, and a lookup waits no longer than
+ * until then.  A lookup that was answered quickly closes it, so that on a healthy link every lookup
+ * has the full time; a window in which answers are slow stays, and once it has ended lookups get
+ * DELAY at once while any name of this directory is still under way.  So the lock is never held
+ * much longer than the hold time in one go, whatever the number of lookups.
+ */
+#include "gate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "call.h"
+
+#define MAX_NAMES 256 /* asked for in one directory; more get DELAY */
+#define QUICK	  10  /* a part of the hold time: an answer that leaves the window closed */
+
+struct mg_name {
+	struct glist_head link; /* mg_object.names */
+	struct mg_call *call;	/* counted */
+	struct timespec asked;
+	char name[];
+};
+
+bool mg_is_normal(struct mg_object *object)
+{
+	return atomic_load(&object->normal) || atomic_load(&object->volume->finished);
+}
+
+bool mg_children_normal(struct mg_object *dir)
+{
+	return atomic_load(&dir->volume->finished) ||
+	       atomic_load(&dir->normal) == atomic_load(&dir->volume->places) + 1;
+}
+
+void mg_set_normal(struct mg_object *object, uint64_t places)
+{
+	/* A directory of a volume that is still to be attached is normal for now only. */
+	if (object->handle.type == DIRECTORY && atomic_load(&object->volume->unattached))
+		return;
+	atomic_store(&object->normal, places + 1);
+}
+
+int mg_look(struct mg_object *object, struct mg_look *look)
+{
+	uint64_t places = atomic_load(&object->volume->places);
+	int result;
+
+	look->fd = mg_object_open(object);
+	if (look->fd < 0)
+		return look->fd;
+	result = migrate_stub_load(look->fd, &look->stub);
+	if (result < 0) {
+		mg_look_done(look);
+		return result;
+	}
+	if (look->stub.state == MIGRATE_NORMAL) {
+		mg_set_normal(object, places);
+		return 0;
+	}
+	if (look->stub.state == MIGRATE_FILLED)
+		atomic_store(&object->filled, true);
+	atomic_store(&object->volume->unattached, false);
+	return 1;
+}
+
+void mg_look_done(struct mg_look *look)
+{
+	migrate_stub_clear(&look->stub);
+	if (look->fd >= 0)
+		close(look->fd);
+	look->fd = -1;
+}
+
+int mg_look_steal_fd(struct mg_look *look)
+{
+	int fd = look->fd;
+
+	look->fd = -1;
+	return fd;
+}
+
+/* volume.lock */
+static struct mg_call *ongoing_fill(struct mg_object *dir)
+{
+	return dir->fill ? mg_call_ref(dir->fill) : NULL;
+}
+
+static struct mg_call *start_fill(struct mg_object *dir, struct mg_look *look)
+{
+	struct mg_volume *volume = dir->volume;
+	struct mg_call *call = mg_call_new(volume, mg_look_steal_fd(look), -1), *other;
+	struct mg_export *export = mg_enter();
+	struct gsh_buffdesc key;
+
+	dir->sub->obj_ops->handle_to_key(dir->sub, &key);
+	mg_leave(export);
+	if (!call)
+		return NULL;
+	call->key = malloc(key.len);
+	if (call->key) {
+		memcpy(call->key, key.addr, key.len);
+		call->key_len = key.len;
+	}
+	pthread_mutex_lock(&volume->lock);
+	other = ongoing_fill(dir);
+	if (!other) {
+		mg_call_fill(call);
+		dir->fill = mg_call_ref(call);
+	}
+	pthread_mutex_unlock(&volume->lock);
+	if (!other)
+		return call;
+	mg_call_unref(call);
+	return other;
+}
+
+fsal_status_t mg_gate_filled(struct mg_object *dir)
+{
+	struct mg_volume *volume = dir->volume;
+	struct mg_call *call;
+	struct mg_look look;
+	bool drop = false;
+	int result;
+
+	if (mg_is_normal(dir) || atomic_load(&dir->filled))
+		return mg_ok();
+	pthread_mutex_lock(&volume->lock);
+	call = ongoing_fill(dir);
+	pthread_mutex_unlock(&volume->lock);
+	if (!call) {
+		result = mg_look(dir, &look);
+		if (result < 0)
+			return mg_look_status(result);
+		if (result == 0 || atomic_load(&dir->filled)) {
+			mg_look_done(&look);
+			return mg_ok();
+		}
+		call = start_fill(dir, &look);
+		mg_look_done(&look);
+		if (!call)
+			return mg_delay();
+	}
+	result = mg_call_wait(call, &call->deadline);
+	if (result == 0)
+		atomic_store(&dir->filled, true);
+	pthread_mutex_lock(&volume->lock);
+	if (call->done && dir->fill == call) {
+		dir->fill = NULL;
+		drop = true;
+	}
+	pthread_mutex_unlock(&volume->lock);
+	if (drop)
+		mg_call_unref(call);
+	mg_call_unref(call);
+	return mg_status(result);
+}
+
+static void name_free(struct mg_name *entry)
+{
+	mg_call_unref(entry->call);
+	free(entry);
+}
+
+/* volume.lock.  others: the number of those that are not answered, without `except`. */
+static struct mg_name *find_name(struct mg_object *dir, const char *name,
+				 const struct mg_call *except, unsigned *others)
+{
+	struct glist_head *link;
+	struct mg_name *entry, *found = NULL;
+
+	*others = 0;
+	glist_for_each(link, &dir->names)
+	{
+		entry = glist_entry(link, struct mg_name, link);
+		if (!strcmp(entry->name, name))
+			found = entry;
+		if (!entry->call->done && entry->call != except)
+			(*others)++;
+	}
+	return found;
+}
+
+/* volume.lock.  Answers that nobody came back for give way to new ones. */
+static struct mg_name *oldest_answer(struct mg_object *dir)
+{
+	struct glist_head *link;
+
+	glist_for_each(link, &dir->names)
+	{
+		struct mg_name *entry = glist_entry(link, struct mg_name, link);
+
+		if (entry->call->done)
+			return entry;
+	}
+	return NULL;
+}
+
+/*
+ * Asks for the name unless that is done already.  The call, counted, and in *until how long it may
+ * be waited for; NULL when there is no room or memory.
+ */
+static struct mg_call *ask_name(struct mg_object *dir, const char *name, struct timespec *until)
+{
+	struct mg_volume *volume = dir->volume;
+	size_t len = strlen(name) + 1;
+	struct mg_name *entry, *fresh, *old = NULL;
+	struct mg_call *call = NULL;
+	struct timespec now = mg_now();
+	int fd = mg_object_open(dir);
+	unsigned others;
+
+	if (fd < 0)
+		return NULL;
+	fresh = malloc(sizeof(*fresh) + len);
+	call = mg_call_new(volume, fd, -1);
+	if (!fresh || !call) {
+		free(fresh);
+		if (call)
+			mg_call_unref(call);
+		return NULL;
+	}
+	fresh->call = call;
+	fresh->asked = now;
+	memcpy(fresh->name, name, len);
+
+	pthread_mutex_lock(&volume->lock);
+	entry = find_name(dir, name, NULL, &others);
+	if (!entry && dir->n_names >= MAX_NAMES) {
+		old = oldest_answer(dir);
+		if (old) {
+			glist_del(&old->link);
+			dir->n_names--;
+		}
+	}
+	if (!entry && dir->n_names < MAX_NAMES) {
+		entry = fresh;
+		fresh = NULL;
+		mg_call_name(call, name);
+		glist_add_tail(&dir->names, &entry->link);
+		dir->n_names++;
+	}
+	if (!dir->window_open || (others == 0 && mg_before(dir->window_end, now))) {
+		dir->window_open = true;
+		dir->window_end = mg_deadline(volume);
+	}
+	*until = dir->window_end;
+	call = entry ? mg_call_ref(entry->call) : NULL;
+	pthread_mutex_unlock(&volume->lock);
+	if (fresh)
+		name_free(fresh);
+	if (old)
+		name_free(old);
+	return call;
+}
+
+fsal_status_t mg_fetch_name(struct mg_object *dir, const char *name)
+{
+	struct mg_volume *volume = dir->volume;
+	struct timespec until, now;
+	struct mg_name *entry;
+	struct mg_call *call = ask_name(dir, name, &until);
+	unsigned others;
+	int result;
+
+	if (!call)
+		return mg_delay();
+	result = mg_call_wait(call, &until);
+	now = mg_now();
+	pthread_mutex_lock(&volume->lock);
+	entry = find_name(dir, name, call, &others);
+	if (entry && entry->call == call && call->done) {
+		struct timespec quick =
+			mg_add_ms(entry->asked, migrate_volume_hold_ms(volume->client) / QUICK);
+
+		if (others == 0 && mg_before(now, quick))
+			dir->window_open = false;
+		glist_del(&entry->link);
+		dir->n_names--;
+	} else {
+		entry = NULL;
+	}
+	pthread_mutex_unlock(&volume->lock);
+	if (entry)
+		name_free(entry);
+	mg_call_unref(call);
+	return mg_status(result);
+}
+
+void mg_fetch_name_start(struct mg_object *dir, const char *name)
+{
+	struct timespec until;
+	struct mg_call *call = ask_name(dir, name, &until);
+
+	if (call)
+		mg_call_unref(call);
+}
+
+fsal_status_t mg_gate_name(struct mg_object *dir, const char *name)
+{
+	struct mg_look look;
+	int result;
+
+	if (mg_is_normal(dir) || atomic_load(&dir->filled))
+		return mg_ok();
+	result = mg_look(dir, &look);
+	if (result < 0)
+		return mg_look_status(result);
+	mg_look_done(&look);
+	if (result == 0 || atomic_load(&dir->filled))
+		return mg_ok();
+	return mg_fetch_name(dir, name);
+}
+
+void mg_gate_release(struct mg_object *object)
+{
+	struct mg_volume *volume = object->volume;
+	struct glist_head names, *link, *next;
+	struct mg_call *fill;
+
+	glist_init(&names);
+	pthread_mutex_lock(&volume->lock);
+	fill = object->fill;
+	object->fill = NULL;
+	glist_splice_tail(&names, &object->names);
+	if (fill)
+		mg_call_give_up(fill);
+	glist_for_each(link, &names) mg_call_give_up(glist_entry(link, struct mg_name, link)->call);
+	pthread_mutex_unlock(&volume->lock);
+	if (fill)
+		mg_call_unref(fill);
+	glist_for_each_safe(link, next, &names) name_free(glist_entry(link, struct mg_name, link));
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "door.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "FSAL/fsal_init.h"
+#include "config_parsing.h"
+#include "pool.h"
+
+/* The host looks for libfsal<name in small letters>.so. */
+static const char fsal_name[] = "MIGRATE";
+
+struct mg_module mg_module = {
+	.fsal.fs_info =
+		{
+			.maxfilesize = INT64_MAX,
+			.maxlink = _POSIX_LINK_MAX,
+			.maxnamelen = NAME_MAX,
+			.maxpathlen = PATH_MAX,
+			.no_trunc = true,
+			.chown_restricted = true,
+			.case_preserving = true,
+			.link_support = true,
+			.symlink_support = true,
+			.lock_support = true,
+			.named_attr = true,
+			.unique_handles = true,
+			.acl_support = FSAL_ACLSUPPORT_ALLOW,
+			.cansettime = true,
+			.homogenous = true,
+			.supported_attrs = ALL_ATTRIBUTES,
+			.maxread = FSAL_MAXIOSIZE,
+			.maxwrite = FSAL_MAXIOSIZE,
+			.link_supports_permission_checks = true,
+			.expire_time_parent = -1,
+		},
+	/* The host's pool of threads has 200 (RPC_Ioq_ThrdMax). */
+	.max_waiters = 50,
+	.workers = 4,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.volumes = GLIST_HEAD_INIT(mg_module.volumes),
+};
+
+static struct config_item module_params[] = {
+	CONF_ITEM_UI32("Max_Waiters", 1, 10000, 50, mg_module, max_waiters),
+	CONF_ITEM_UI32("Workers", 1, 64, 4, mg_module, workers), CONFIG_EOL};
+
+static struct config_block module_block = {
+	.dbus_interface_name = "org.ganesha.nfsd.config.fsal.migrate",
+	.blk_desc.name = "MIGRATE",
+	.blk_desc.type = CONFIG_BLOCK,
+	.blk_desc.flags = CONFIG_UNIQUE,
+	.blk_desc.u.blk.init = noop_conf_init,
+	.blk_desc.u.blk.params = module_params,
+	.blk_desc.u.blk.commit = noop_conf_commit,
+};
+
+static fsal_status_t init_config(struct fsal_module *module, config_file_t config,
+				 struct config_error_type *err)
+{
+	(void)load_config_from_parse(config, &module_block, &mg_module, true, err);
+	if (!config_error_is_harmless(err))
+		return fsalstat(ERR_FSAL_INVAL, 0);
+	display_fsinfo(module);
+	return mg_ok();
+}
+
+static void __attribute__((constructor)) mg_load(void)
+{
+	struct fsal_module *fsal = &mg_module.fsal;
+
+	if (register_fsal(fsal, fsal_name, FSAL_MAJOR_VERSION, FSAL_MINOR_VERSION,
+			  FSAL_ID_NO_PNFS) != 0) {
+		fprintf(stderr, "FSAL MIGRATE failed to register\n");
+		return;
+	}
+	fsal->m_ops.create_export = mg_create_export;
+	fsal->m_ops.update_export = mg_update_export;
+	fsal->m_ops.init_config = init_config;
+	mg_handle_ops_init(&mg_module.obj_ops);
+}
+
+static void __attribute__((destructor)) mg_unload(void)
+{
+	/* What is still pending when the host goes down is not answered any more. */
+	mg_pool_kill();
+	if (unregister_fsal(&mg_module.fsal) != 0)
+		fprintf(stderr, "FSAL MIGRATE failed to unregister\n");
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "door.h"
+
+#include <string.h>
+
+#include "attrs.h"
+#include "compat.h"
+
+static bool is_dots(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+/*
+ * The object that was found in dir, with its state and with the attributes to show.  ok; DELAY: it
+ * has no attributes yet, and *handle is not set.
+ */
+static fsal_status_t adopt(struct mg_export *export, struct mg_object *dir,
+			   struct fsal_obj_handle *sub, struct fsal_attrlist *attrs,
+			   struct fsal_obj_handle **handle)
+{
+	struct mg_object *object = mg_object_new(export, sub);
+
+	if (mg_children_normal(dir)) {
+		if (!mg_is_normal(object))
+			atomic_store(&object->normal, atomic_load(&dir->normal));
+	} else if (!mg_attrs_adopt(object, attrs)) {
+		mg_object_release(&object->handle);
+		return mg_delay();
+	}
+	*handle = &object->handle;
+	return mg_ok();
+}
+
+static fsal_status_t lookup_below(struct mg_object *dir, const char *name,
+				  struct fsal_obj_handle **handle, struct fsal_attrlist *attrs)
+{
+	struct mg_export *export = mg_enter();
+	struct fsal_obj_handle *sub = NULL;
+	fsal_status_t status = dir->sub->obj_ops->lookup(dir->sub, name, &sub, attrs);
+
+	mg_leave(export);
+	return FSAL_IS_ERROR(status) ? status : adopt(export, dir, sub, attrs, handle);
+}
+
+static fsal_status_t lookup(struct fsal_obj_handle *parent, const char *name,
+			    struct fsal_obj_handle **handle, struct fsal_attrlist *attrs)
+{
+	struct mg_object *dir = mg_object(parent);
+	fsal_status_t status;
+
+	*handle = NULL;
+	if (mg_hidden(dir, name))
+		return fsalstat(ERR_FSAL_NOENT, ENOENT);
+	if (is_dots(name))
+		return lookup_below(dir, name, handle, attrs);
+	status = mg_gate_name(dir, name);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	status = lookup_below(dir, name, handle, attrs);
+	if (status.major != ERR_FSAL_DELAY)
+		return status;
+	status = mg_fetch_name(dir, name);
+	return FSAL_IS_ERROR(status) ? status : lookup_below(dir, name, handle, attrs);
+}
+
+struct listing {
+	struct mg_export *export;
+	struct mg_object *dir;
+	fsal_readdir_cb callback;
+	void *arg;
+	bool stopped; /* at an object without attributes */
+};
+
+static enum fsal_dir_result list_entry(const char *name, struct fsal_obj_handle *sub,
+				       struct fsal_attrlist *attrs, void *arg, fsal_cookie_t cookie)
+{
+	struct listing *listing = arg;
+	struct fsal_obj_handle *handle = NULL;
+	enum fsal_dir_result result;
+
+	mg_leave(listing->export);
+	if (mg_hidden(listing->dir, name)) {
+		(void)mg_enter();
+		sub->obj_ops->release(sub);
+		return DIR_CONTINUE;
+	}
+	if (FSAL_IS_ERROR(adopt(listing->export, listing->dir, sub, attrs, &handle))) {
+		mg_fetch_name_start(listing->dir, name);
+		listing->stopped = true;
+		result = DIR_TERMINATE;
+	} else {
+		result = listing->callback(name, handle, attrs, listing->arg, cookie);
+	}
+	(void)mg_enter();
+	return result;
+}
+
+static fsal_status_t list(struct fsal_obj_handle *handle, fsal_cookie_t *whence, void *arg,
+			  fsal_readdir_cb callback, attrmask_t mask, bool *eof)
+{
+	struct mg_object *dir = mg_object(handle);
+	struct listing listing = {.dir = dir, .callback = callback, .arg = arg};
+	fsal_status_t status = mg_gate_filled(dir);
+	struct mg_look look;
+
+	if (FSAL_IS_ERROR(status))
+		return status;
+	/* The directory may be normal by now, and with it everything in it. */
+	if (!mg_children_normal(dir) && mg_look(dir, &look) >= 0)
+		mg_look_done(&look);
+	listing.export = mg_enter();
+	status = dir->sub->obj_ops->readdir(dir->sub, whence, &listing, list_entry, mask, eof);
+	mg_leave(listing.export);
+	if (listing.stopped) {
+		*eof = false;
+		return mg_delay();
+	}
+	return status;
+}
+
+static fsal_cookie_t compute_readdir_cookie(struct fsal_obj_handle *parent, const char *name)
+{
+	struct mg_export *export = mg_enter();
+	struct fsal_obj_handle *sub = mg_object(parent)->sub;
+	fsal_cookie_t cookie = sub->obj_ops->compute_readdir_cookie(sub, name);
+
+	mg_leave(export);
+	return cookie;
+}
+
+static int dirent_cmp(struct fsal_obj_handle *parent, const char *name1, fsal_cookie_t cookie1,
+		      const char *name2, fsal_cookie_t cookie2)
+{
+	struct mg_export *export = mg_enter();
+	struct fsal_obj_handle *sub = mg_object(parent)->sub;
+	int result = sub->obj_ops->dirent_cmp(sub, name1, cookie1, name2, cookie2);
+
+	mg_leave(export);
+	return result;
+}
+
+static fsal_status_t read_link(struct fsal_obj_handle *handle, struct gsh_buffdesc *content,
+			       bool refresh)
+{
+	struct mg_export *export = mg_enter();
+	struct fsal_obj_handle *sub = mg_object(handle)->sub;
+	fsal_status_t status = sub->obj_ops->readlink(sub, content, refresh);
+
+	mg_leave(export);
+	return status;
+}
+
+fsal_status_t mg_mkdir(struct mg_object *dir, const char *name, struct fsal_attrlist *attrs_in,
+		       struct fsal_obj_handle **made, struct fsal_attrlist *attrs_out,
+		       const struct mg_parents *parents)
+{
+	uint64_t places = atomic_load(&dir->volume->places);
+	struct fsal_obj_handle *sub = NULL;
+	fsal_status_t status = mg_may_name(dir, name);
+	struct mg_export *export;
+
+	*made = NULL;
+	if (FSAL_IS_ERROR(status))
+		return status;
+	export = mg_enter();
+	status = compat_mkdir(dir->sub, name, attrs_in, &sub, attrs_out, parents);
+	mg_leave(export);
+	return mg_object_made(export, sub, places, status, made);
+}
+
+fsal_status_t mg_mknode(struct mg_object *dir, const char *name, object_file_type_t type,
+			struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
+			struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
+{
+	uint64_t places = atomic_load(&dir->volume->places);
+	struct fsal_obj_handle *sub = NULL;
+	fsal_status_t status = mg_may_name(dir, name);
+	struct mg_export *export;
+
+	*made = NULL;
+	if (FSAL_IS_ERROR(status))
+		return status;
+	export = mg_enter();
+	status = compat_mknode(dir->sub, name, type, attrs_in, &sub, attrs_out, parents);
+	mg_leave(export);
+	return mg_object_made(export, sub, places, status, made);
+}
+
+fsal_status_t mg_symlink(struct mg_object *dir, const char *name, const char *target,
+			 struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
+			 struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
+{
+	uint64_t places = atomic_load(&dir->volume->places);
+	struct fsal_obj_handle *sub = NULL;
+	fsal_status_t status = mg_may_name(dir, name);
+	struct mg_export *export;
+
+	*made = NULL;
+	if (FSAL_IS_ERROR(status))
+		return status;
+	export = mg_enter();
+	status = compat_symlink(dir->sub, name, target, attrs_in, &sub, attrs_out, parents);
+	mg_leave(export);
+	return mg_object_made(export, sub, places, status, made);
+}
+
+void mg_namespace_ops_init(struct fsal_obj_ops *ops)
+{
+	ops->lookup = lookup;
+	ops->readdir = list;
+	ops->compute_readdir_cookie = compute_readdir_cookie;
+	ops->dirent_cmp = dirent_cmp;
+	ops->readlink = read_link;
+}

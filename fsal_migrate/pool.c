@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+
+#include "call.h"
+
+#define MAX_WORKERS 64
+
+static struct {
+	pthread_mutex_t users_lock; /* users and the threads' life; before lock */
+	unsigned users;
+
+	pthread_mutex_t lock; /* the rest */
+	pthread_cond_t work;  /* a job, or stop */
+	pthread_cond_t tick;  /* an earlier timer, or stop; CLOCK_MONOTONIC */
+	bool stop;
+	struct glist_head jobs;
+	struct glist_head timers; /* by time */
+	pthread_t workers[MAX_WORKERS];
+	unsigned n_workers;
+	pthread_t ticker;
+} pool = {
+	.users_lock = PTHREAD_MUTEX_INITIALIZER,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.work = PTHREAD_COND_INITIALIZER,
+	.jobs = GLIST_HEAD_INIT(pool.jobs),
+	.timers = GLIST_HEAD_INIT(pool.timers),
+};
+
+static void *work(void *arg)
+{
+	struct mg_job *job;
+
+	SetNameFunction("migrate");
+	pthread_mutex_lock(&pool.lock);
+	for (;;) {
+		job = glist_first_entry(&pool.jobs, struct mg_job, link);
+		if (job) {
+			glist_del(&job->link);
+			pthread_mutex_unlock(&pool.lock);
+			job->run(job);
+			pthread_mutex_lock(&pool.lock);
+		} else if (pool.stop) {
+			break;
+		} else {
+			pthread_cond_wait(&pool.work, &pool.lock);
+		}
+	}
+	pthread_mutex_unlock(&pool.lock);
+	return NULL;
+}
+
+static void *tick(void *arg)
+{
+	struct mg_timer *timer;
+
+	SetNameFunction("migrate_timer");
+	pthread_mutex_lock(&pool.lock);
+	while (!pool.stop) {
+		timer = glist_first_entry(&pool.timers, struct mg_timer, link);
+		if (!timer) {
+			pthread_cond_wait(&pool.tick, &pool.lock);
+		} else if (mg_before(mg_now(), timer->at)) {
+			struct timespec at = timer->at;
+
+			pthread_cond_timedwait(&pool.tick, &pool.lock, &at);
+		} else {
+			glist_del(&timer->link);
+			timer->armed = false;
+			pthread_mutex_unlock(&pool.lock);
+			timer->fire(timer);
+			pthread_mutex_lock(&pool.lock);
+		}
+	}
+	pthread_mutex_unlock(&pool.lock);
+	return NULL;
+}
+
+static void stop_threads(bool ticking)
+{
+	pthread_mutex_lock(&pool.lock);
+	pool.stop = true;
+	pthread_cond_broadcast(&pool.work);
+	pthread_cond_broadcast(&pool.tick);
+	pthread_mutex_unlock(&pool.lock);
+	for (unsigned i = 0; i < pool.n_workers; i++)
+		pthread_join(pool.workers[i], NULL);
+	if (ticking)
+		pthread_join(pool.ticker, NULL);
+	pool.n_workers = 0;
+}
+
+static int start_threads(unsigned workers)
+{
+	pthread_condattr_t attr;
+	int error = 0;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&pool.tick, &attr);
+	pthread_condattr_destroy(&attr);
+	pool.stop = false;
+	pool.n_workers = 0;
+	while (!error && pool.n_workers < workers && pool.n_workers < MAX_WORKERS) {
+		error = pthread_create(&pool.workers[pool.n_workers], NULL, work, NULL);
+		if (!error)
+			pool.n_workers++;
+	}
+	if (!error)
+		error = pthread_create(&pool.ticker, NULL, tick, NULL);
+	if (error)
+		stop_threads(false);
+	return -error;
+}
+
+int mg_pool_start(unsigned workers)
+{
+	sigset_t all, old;
+	int error = 0;
+
+	pthread_mutex_lock(&pool.users_lock);
+	if (pool.users == 0) {
+		/* The host handles signals in a thread of its own. */
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &old);
+		error = start_threads(workers);
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+	}
+	if (!error)
+		pool.users++;
+	pthread_mutex_unlock(&pool.users_lock);
+	return error;
+}
+
+void mg_pool_stop(void)
+{
+	pthread_mutex_lock(&pool.users_lock);
+	if (pool.users > 0 && --pool.users == 0)
+		stop_threads(true);
+	pthread_mutex_unlock(&pool.users_lock);
+}
+
+void mg_pool_kill(void)
+{
+	pthread_mutex_lock(&pool.users_lock);
+	if (pool.users > 0)
+		stop_threads(true);
+	pool.users = 0;
+	pthread_mutex_unlock(&pool.users_lock);
+}
+
+void mg_pool_submit(struct mg_job *job)
+{
+	pthread_mutex_lock(&pool.lock);
+	glist_add_tail(&pool.jobs, &job->link);
+	pthread_cond_signal(&pool.work);
+	pthread_mutex_unlock(&pool.lock);
+}
+
+void mg_timer_arm(struct mg_timer *timer, struct timespec at)
+{
+	struct glist_head *place;
+
+	pthread_mutex_lock(&pool.lock);
+	timer->at = at;
+	timer->armed = true;
+	/* From the end: nearly all timers are as far away as the hold time. */
+	for (place = pool.timers.prev; place != &pool.timers; place = place->prev) {
+		if (!mg_before(at, glist_entry(place, struct mg_timer, link)->at))
+			break;
+	}
+	glist_add(place, &timer->link);
+	if (pool.timers.next == &timer->link)
+		pthread_cond_signal(&pool.tick);
+	pthread_mutex_unlock(&pool.lock);
+}
+
+bool mg_timer_disarm(struct mg_timer *timer)
+{
+	bool armed;
+
+	pthread_mutex_lock(&pool.lock);
+	armed = timer->armed;
+	if (armed)
+		glist_del(&timer->link);
+	timer->armed = false;
+	pthread_mutex_unlock(&pool.lock);
+	return armed;
+}

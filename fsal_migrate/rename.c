@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * Names that are taken away, given or moved.  They change in filled directories only (I6); an
+ * object that is not normal gets a name in a bracket, so that the directory and those above have
+ * records first (I5).
+ */
+#include "door.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bracket.h"
+#include "compat.h"
+
+bool mg_hidden(struct mg_object *dir, const char *name)
+{
+	const struct mg_export *export = mg_export(op_ctx->fsal_export);
+
+	return name[0] == '.' && !strcmp(name, MIGRATE_PRIVATE_DIR) && export->has_root &&
+	       dir->handle.fileid == export->root_fileid &&
+	       dir->handle.fs == export->fsal.sub_export->root_fs;
+}
+
+fsal_status_t mg_may_name(struct mg_object *dir, const char *name)
+{
+	if (mg_hidden(dir, name))
+		return fsalstat(ERR_FSAL_ACCESS, EACCES);
+	return mg_gate_filled(dir);
+}
+
+struct link {
+	struct mg_object *object, *dir;
+	const char *name;
+	const struct mg_parents *parents;
+};
+
+static fsal_status_t make_link(void *arg)
+{
+	struct link *link = arg;
+	struct mg_export *export = mg_enter();
+	fsal_status_t status =
+		compat_link(link->object->sub, link->dir->sub, link->name, link->parents);
+
+	mg_leave(export);
+	return status;
+}
+
+fsal_status_t mg_link(struct mg_object *object, struct mg_object *dir, const char *name,
+		      const struct mg_parents *parents)
+{
+	struct link link = {object, dir, name, parents};
+	struct mg_change change = {
+		.kind = MIGRATE_PLACE, .dir = dir, .make = make_link, .arg = &link, .once = true};
+	fsal_status_t status = mg_may_name(dir, name);
+
+	return FSAL_IS_ERROR(status) ? status : mg_change(object, &change);
+}
+
+struct rename {
+	struct mg_object *object, *olddir, *newdir;
+	const char *old_name, *new_name;
+	const struct mg_parents *parents;
+};
+
+static fsal_status_t make_rename(void *arg)
+{
+	struct rename *move = arg;
+	struct mg_export *export = mg_enter();
+	fsal_status_t status = compat_rename(move->object->sub, move->olddir->sub, move->old_name,
+					     move->newdir->sub, move->new_name, move->parents);
+
+	mg_leave(export);
+	return status;
+}
+
+/* A directory that is to be replaced must be filled: an unfilled one looks empty. */
+static fsal_status_t gate_replaced(struct mg_object *newdir, const char *new_name)
+{
+	struct mg_export *export;
+	struct fsal_obj_handle *sub = NULL;
+	struct mg_object *replaced;
+	fsal_status_t status;
+
+	if (mg_children_normal(newdir))
+		return mg_ok();
+	export = mg_enter();
+	status = newdir->sub->obj_ops->lookup(newdir->sub, new_name, &sub, NULL);
+	mg_leave(export);
+	if (FSAL_IS_ERROR(status))
+		return status.major == ERR_FSAL_NOENT ? mg_ok() : status;
+	replaced = mg_object_new(export, sub);
+	status = mg_gate_filled(replaced);
+	mg_object_release(&replaced->handle);
+	return status;
+}
+
+fsal_status_t mg_rename(struct mg_object *object, struct mg_object *olddir, const char *old_name,
+			struct mg_object *newdir, const char *new_name,
+			const struct mg_parents *parents)
+{
+	struct rename move = {object, olddir, newdir, old_name, new_name, parents};
+	struct mg_change change = {.kind = MIGRATE_PLACE,
+				   .dir = newdir,
+				   .make = make_rename,
+				   .arg = &move,
+				   .once = true};
+	fsal_status_t status = mg_may_name(olddir, old_name);
+
+	if (!FSAL_IS_ERROR(status))
+		status = mg_may_name(newdir, new_name);
+	if (!FSAL_IS_ERROR(status) && object->handle.type == DIRECTORY)
+		status = gate_replaced(newdir, new_name);
+	return FSAL_IS_ERROR(status) ? status : mg_change(object, &change);
+}
+
+struct unlink {
+	struct mg_object *dir, *object;
+	const char *name;
+	const struct mg_parents *parents;
+};
+
+static fsal_status_t make_unlink(void *arg)
+{
+	struct unlink *gone = arg;
+	struct mg_export *export = mg_enter();
+	fsal_status_t status =
+		compat_unlink(gone->dir->sub, gone->object->sub, gone->name, gone->parents);
+
+	mg_leave(export);
+	return status;
+}
+
+/*
+ * A file's other names stay, with a new ctime, so that this is a change of attributes.  Whoever has
+ * the file open reads on after its last name is gone: its handle does not find it then, a
+ * descriptor does.
+ */
+static fsal_status_t unlink_file(struct unlink *gone)
+{
+	struct mg_object *object = gone->object;
+	struct mg_change change = {
+		.kind = MIGRATE_ATTRIBUTES, .make = make_unlink, .arg = gone, .once = true};
+	struct mg_look look;
+	fsal_status_t status;
+	struct stat st;
+	int none = -1;
+	bool links;
+
+	if (mg_is_normal(object) || mg_look(object, &look) < 0)
+		return make_unlink(gone);
+	links = fstat(look.fd, &st) == 0 && st.st_nlink > 1;
+	if (mg_is_normal(object))
+		status = make_unlink(gone);
+	else if (links)
+		status = mg_bracket(object, &look, &change);
+	else
+		status = make_unlink(gone);
+	if (!FSAL_IS_ERROR(status) && !links && !mg_is_normal(object) &&
+	    atomic_compare_exchange_strong(&object->kept, &none, look.fd))
+		(void)mg_look_steal_fd(&look);
+	mg_look_done(&look);
+	return status;
+}
+
+fsal_status_t mg_unlink(struct mg_object *dir, struct mg_object *object, const char *name,
+			const struct mg_parents *parents)
+{
+	struct unlink gone = {dir, object, name, parents};
+	fsal_status_t status = mg_may_name(dir, name);
+
+	/* An unfilled directory looks empty. */
+	if (!FSAL_IS_ERROR(status) && object->handle.type == DIRECTORY)
+		status = mg_gate_filled(object);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	return object->handle.type == REGULAR_FILE ? unlink_file(&gone) : make_unlink(&gone);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * MDCACHE knows the attributes that a directory had before it was filled, its number of links
+ * among them, and would show them until they expire.  An upcall must not be made inside an
+ * operation, and waits until the export is in service: so it is a job of the pool.
+ */
+#include "door.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fsal_up.h"
+#include "pool.h"
+
+struct invalidation {
+	struct mg_job job;
+	struct mg_export *export; /* pending */
+	size_t len;
+	char key[];
+};
+
+static void invalidate(struct mg_job *job)
+{
+	struct invalidation *todo = container_of(job, struct invalidation, job);
+	struct fsal_up_vector *up = (struct fsal_up_vector *)todo->export->fsal.up_ops;
+	struct gsh_buffdesc key = {.addr = todo->key, .len = todo->len};
+
+	up_ready_wait(up);
+	up->invalidate(up, &key, FSAL_UP_INVALIDATE_ATTRS);
+	mg_pending_end(todo->export);
+	free(todo);
+}
+
+void mg_up_invalidate(struct mg_volume *volume, const void *key, size_t len)
+{
+	struct invalidation *todo = calloc(1, sizeof(*todo) + len);
+	struct mg_export *export;
+
+	if (!todo)
+		return; /* the attributes expire by themselves */
+	/* Any export of the volume will do: the cache is one for the module. */
+	pthread_mutex_lock(&volume->lock);
+	export = glist_first_entry(&volume->export_list, struct mg_export, link);
+	if (export && !export->closing)
+		export->pending++;
+	else
+		export = NULL;
+	pthread_mutex_unlock(&volume->lock);
+	if (!export) {
+		free(todo);
+		return;
+	}
+	todo->job.run = invalidate;
+	todo->export = export;
+	todo->len = len;
+	memcpy(todo->key, key, len);
+	mg_pool_submit(&todo->job);
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "door.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "abstract_mem.h"
+#include "pool.h"
+
+#define DISPATCH_MS 1000
+
+struct timespec mg_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now;
+}
+
+struct timespec mg_add_ms(struct timespec at, unsigned ms)
+{
+	at.tv_sec += ms / 1000;
+	at.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (at.tv_nsec >= 1000000000) {
+		at.tv_sec++;
+		at.tv_nsec -= 1000000000;
+	}
+	return at;
+}
+
+bool mg_before(struct timespec a, struct timespec b)
+{
+	return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec < b.tv_nsec);
+}
+
+struct timespec mg_deadline(const struct mg_volume *volume)
+{
+	return mg_add_ms(mg_now(), migrate_volume_hold_ms(volume->client));
+}
+
+static void *dispatch(void *arg)
+{
+	struct mg_volume *volume = arg;
+	bool connected = false, refused = false;
+	int result;
+
+	SetNameFunction("migrate_client");
+	while (!atomic_load(&volume->stop)) {
+		result = migrate_volume_dispatch(volume->client, DISPATCH_MS);
+		if (result == -EPROTO && !refused)
+			LogMajor(COMPONENT_FSAL,
+				 "Volume %s: migrate-retriever is of another version: install the "
+				 "same release of both and restart them",
+				 volume->name);
+		refused = result == -EPROTO;
+		if (connected == migrate_volume_connected(volume->client))
+			continue;
+		connected = !connected;
+		if (connected)
+			LogEvent(COMPONENT_FSAL, "Volume %s: connected to its retriever",
+				 volume->name);
+		else
+			LogWarn(COMPONENT_FSAL,
+				"Volume %s: the retriever is away; unfinished files are delayed",
+				volume->name);
+		if (connected && migrate_volume_finished(volume->client) &&
+		    !atomic_load(&volume->unattached))
+			atomic_store(&volume->finished, true);
+	}
+	return NULL;
+}
+
+struct mg_volume *mg_volume_ref(struct mg_volume *volume)
+{
+	atomic_fetch_add(&volume->refs, 1);
+	return volume;
+}
+
+void mg_volume_unref(struct mg_volume *volume)
+{
+	if (atomic_fetch_sub(&volume->refs, 1) > 1)
+		return;
+	if (volume->mount_fd >= 0)
+		close(volume->mount_fd);
+	pthread_cond_destroy(&volume->idle);
+	pthread_mutex_destroy(&volume->lock);
+	free(volume->name);
+	free(volume->socket);
+	free(volume);
+}
+
+static struct mg_volume *volume_alloc(const char *name, const char *socket)
+{
+	struct mg_volume *volume = calloc(1, sizeof(*volume));
+	pthread_condattr_t attr;
+
+	if (!volume)
+		return NULL;
+	atomic_store(&volume->refs, 1);
+	volume->mount_fd = -1;
+	pthread_mutex_init(&volume->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&volume->idle, &attr);
+	pthread_condattr_destroy(&attr);
+	glist_init(&volume->export_list);
+	volume->name = strdup(name);
+	volume->socket = socket ? strdup(socket) : NULL;
+	if (volume->name && (!socket || volume->socket))
+		return volume;
+	mg_volume_unref(volume);
+	return NULL;
+}
+
+static int volume_connect(struct mg_volume *volume)
+{
+	sigset_t all, old;
+	int result;
+
+	result = migrate_volume_new(volume->name, volume->socket, MIGRATE_ROLE_DOOR,
+				    &volume->client);
+	if (result < 0)
+		return result;
+	/* The host handles signals in a thread of its own. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	result = -pthread_create(&volume->dispatcher, NULL, dispatch, volume);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (result < 0) {
+		migrate_volume_free(volume->client);
+		volume->client = NULL;
+	}
+	return result;
+}
+
+static void volume_disconnect(struct mg_volume *volume)
+{
+	atomic_store(&volume->stop, true);
+	migrate_volume_wake(volume->client);
+	pthread_join(volume->dispatcher, NULL);
+	migrate_volume_free(volume->client);
+	volume->client = NULL;
+}
+
+static int open_directory(const char *path, dev_t *device)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		int error = errno;
+
+		if (fd >= 0)
+			close(fd);
+		return -error;
+	}
+	*device = st.st_dev;
+	return fd;
+}
+
+static bool same_socket(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* module.lock */
+static struct mg_volume *volume_find(const char *name, const char *socket)
+{
+	struct glist_head *link;
+
+	glist_for_each(link, &mg_module.volumes)
+	{
+		struct mg_volume *volume = glist_entry(link, struct mg_volume, link);
+
+		if (!strcmp(volume->name, name) && same_socket(volume->socket, socket))
+			return volume;
+	}
+	return NULL;
+}
+
+/* module.lock; takes over fd */
+static int volume_add(const char *name, const char *socket, int fd, dev_t device,
+		      struct mg_volume **out)
+{
+	struct mg_volume *volume = volume_alloc(name, socket);
+	int result;
+
+	if (!volume) {
+		close(fd);
+		return -ENOMEM;
+	}
+	volume->mount_fd = fd;
+	volume->device = device;
+	result = volume_connect(volume);
+	if (result < 0) {
+		mg_volume_unref(volume);
+		return result;
+	}
+	volume->exports = 1;
+	glist_add_tail(&mg_module.volumes, &volume->link);
+	*out = volume;
+	return 0;
+}
+
+int mg_volume_get(const char *name, const char *socket, const char *path, struct mg_volume **out)
+{
+	struct mg_volume *volume;
+	dev_t device;
+	int result = 0, fd;
+
+	fd = open_directory(path, &device);
+	if (fd < 0)
+		return fd;
+	pthread_mutex_lock(&mg_module.lock);
+	volume = volume_find(name, socket);
+	if (!volume) {
+		result = volume_add(name, socket, fd, device, out);
+	} else {
+		close(fd);
+		if (volume->device == device) {
+			volume->exports++;
+			*out = mg_volume_ref(volume);
+		} else {
+			result = -EXDEV;
+		}
+	}
+	pthread_mutex_unlock(&mg_module.lock);
+	return result;
+}
+
+void mg_volume_put(struct mg_volume *volume)
+{
+	bool last;
+
+	pthread_mutex_lock(&mg_module.lock);
+	last = --volume->exports == 0;
+	if (last)
+		glist_del(&volume->link);
+	pthread_mutex_unlock(&mg_module.lock);
+	if (last)
+		volume_disconnect(volume);
+	mg_volume_unref(volume);
+}
+
+/* 1: the open directory has a record, 0: it has none, or -errno. */
+static int has_record(int fd)
+{
+	struct migrate_stub stub = {0};
+	int result = migrate_stub_load(fd, &stub);
+
+	if (result == 0)
+		result = stub.state != MIGRATE_NORMAL;
+	migrate_stub_clear(&stub);
+	return result;
+}
+
+static bool is_empty(int fd)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	const struct dirent *entry;
+	bool empty = true;
+
+	if (!dir) {
+		if (copy >= 0)
+			close(copy);
+		return false;
+	}
+	while (empty && (entry = readdir(dir)))
+		empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+			!strcmp(entry->d_name, "lost+found");
+	closedir(dir);
+	return empty;
+}
+
+/* Whether a directory above the open one has a record: 1, 0 or -errno. */
+static int has_record_above(int fd, dev_t device)
+{
+	struct stat st, last = {0};
+	int at = dup(fd), result = 0;
+
+	while (at >= 0 && result == 0) {
+		int up = openat(at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		close(at);
+		at = up;
+		if (at < 0 || fstat(at, &st) < 0)
+			result = -errno;
+		else if (st.st_dev != device ||
+			 (st.st_ino == last.st_ino && st.st_dev == last.st_dev))
+			break; /* another file system, or "/" */
+		else
+			result = has_record(at);
+		last = st;
+	}
+	if (at >= 0)
+		close(at);
+	return result;
+}
+
+int mg_volume_inspect(struct mg_volume *volume, const char *path, bool *is_root)
+{
+	struct stat st;
+	dev_t device;
+	int fd, here, above;
+
+	fd = open_directory(path, &device);
+	if (fd < 0)
+		return fd;
+	here = has_record(fd);
+	above = here < 0 ? 0 : has_record_above(fd, device);
+	if (here == 0 && above == 0) {
+		/* Nothing is unfinished; only a private directory tells that this is a root. */
+		*is_root = fstatat(fd, MIGRATE_PRIVATE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			   S_ISDIR(st.st_mode) && st.st_uid == 0;
+		if (is_empty(fd)) {
+			*is_root = true;
+			atomic_store(&volume->unattached, true);
+		} else {
+			atomic_store(&volume->finished, true);
+		}
+	} else {
+		*is_root = above == 0;
+	}
+	close(fd);
+	return here < 0 ? here : above < 0 ? above : 0;
+}
+
+bool mg_pending_begin(struct mg_export *export)
+{
+	struct mg_volume *volume = export->volume;
+	bool open;
+
+	pthread_mutex_lock(&volume->lock);
+	open = !export->closing;
+	if (open)
+		export->pending++;
+	pthread_mutex_unlock(&volume->lock);
+	return open;
+}
+
+void mg_pending_end(struct mg_export *export)
+{
+	/* The export may be gone as soon as it is idle. */
+	struct mg_volume *volume = mg_volume_ref(export->volume);
+
+	pthread_mutex_lock(&volume->lock);
+	if (--export->pending == 0)
+		pthread_cond_broadcast(&volume->idle);
+	pthread_mutex_unlock(&volume->lock);
+	mg_volume_unref(volume);
+}

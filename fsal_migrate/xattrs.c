@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/* Extended attributes: reading goes down; changing is a change of attributes. */
+#include "door.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "bracket.h"
+
+/* The record itself is nobody's business. */
+static bool is_record(const char *name)
+{
+	return !strncmp(name, "security.migrate", strlen("security.migrate"));
+}
+
+#define DOWN(name, params, args)                                                                   \
+	static fsal_status_t name params                                                           \
+	{                                                                                          \
+		struct mg_export *export = mg_enter();                                             \
+		struct fsal_obj_handle *sub = mg_object(handle)->sub;                              \
+		fsal_status_t status = sub->obj_ops->name args;                                    \
+                                                                                                   \
+		mg_leave(export);                                                                  \
+		return status;                                                                     \
+	}
+
+DOWN(list_ext_attrs,
+     (struct fsal_obj_handle * handle, unsigned int cookie, fsal_xattrent_t *table,
+      unsigned int size, unsigned int *returned, int *end),
+     (sub, cookie, table, size, returned, end))
+DOWN(getextattr_id_by_name, (struct fsal_obj_handle * handle, const char *name, unsigned int *id),
+     (sub, name, id))
+DOWN(getextattr_value_by_name,
+     (struct fsal_obj_handle * handle, const char *name, void *buf, size_t size, size_t *len),
+     (sub, name, buf, size, len))
+DOWN(getextattr_value_by_id,
+     (struct fsal_obj_handle * handle, unsigned int id, void *buf, size_t size, size_t *len),
+     (sub, id, buf, size, len))
+DOWN(getxattrs, (struct fsal_obj_handle * handle, xattrkey4 *name, xattrvalue4 *value),
+     (sub, name, value))
+DOWN(listxattrs,
+     (struct fsal_obj_handle * handle, count4 max, nfs_cookie4 *cookie, bool_t *eof,
+      xattrlist4 *names),
+     (sub, max, cookie, eof, names))
+
+struct change {
+	struct fsal_obj_handle *sub;
+	enum { SET_NAME, SET_ID, REMOVE_NAME, REMOVE_ID, SET_NFS, REMOVE_NFS } what;
+	const char *name;
+	unsigned int id;
+	void *buf;
+	size_t size;
+	int create;
+	setxattr_option4 option;
+	xattrkey4 *key;
+	xattrvalue4 *value;
+};
+
+static fsal_status_t call_below(const struct change *c)
+{
+	struct fsal_obj_ops *ops = c->sub->obj_ops;
+
+	switch (c->what) {
+	case SET_NAME:
+		return ops->setextattr_value(c->sub, c->name, c->buf, c->size, c->create);
+	case SET_ID:
+		return ops->setextattr_value_by_id(c->sub, c->id, c->buf, c->size);
+	case REMOVE_NAME:
+		return ops->remove_extattr_by_name(c->sub, c->name);
+	case REMOVE_ID:
+		return ops->remove_extattr_by_id(c->sub, c->id);
+	case SET_NFS:
+		return ops->setxattrs(c->sub, c->option, c->key, c->value);
+	default:
+		return ops->removexattrs(c->sub, c->key);
+	}
+}
+
+static fsal_status_t make_change(void *arg)
+{
+	struct mg_export *export = mg_enter();
+	fsal_status_t status = call_below(arg);
+
+	mg_leave(export);
+	return status;
+}
+
+static fsal_status_t change(struct fsal_obj_handle *handle, struct change *c)
+{
+	struct mg_change bracketed = {.kind = MIGRATE_ATTRIBUTES, .make = make_change, .arg = c};
+
+	if (c->name && is_record(c->name))
+		return fsalstat(ERR_FSAL_ACCESS, EACCES);
+	c->sub = mg_object(handle)->sub;
+	return mg_change(mg_object(handle), &bracketed);
+}
+
+static fsal_status_t setextattr_value(struct fsal_obj_handle *handle, const char *name, void *buf,
+				      size_t size, int create)
+{
+	struct change c = {
+		.what = SET_NAME, .name = name, .buf = buf, .size = size, .create = create};
+
+	return change(handle, &c);
+}
+
+static fsal_status_t setextattr_value_by_id(struct fsal_obj_handle *handle, unsigned int id,
+					    void *buf, size_t size)
+{
+	struct change c = {.what = SET_ID, .id = id, .buf = buf, .size = size};
+
+	return change(handle, &c);
+}
+
+static fsal_status_t remove_extattr_by_name(struct fsal_obj_handle *handle, const char *name)
+{
+	struct change c = {.what = REMOVE_NAME, .name = name};
+
+	return change(handle, &c);
+}
+
+static fsal_status_t remove_extattr_by_id(struct fsal_obj_handle *handle, unsigned int id)
+{
+	struct change c = {.what = REMOVE_ID, .id = id};
+
+	return change(handle, &c);
+}
+
+static fsal_status_t setxattrs(struct fsal_obj_handle *handle, setxattr_option4 option,
+			       xattrkey4 *key, xattrvalue4 *value)
+{
+	struct change c = {.what = SET_NFS, .option = option, .key = key, .value = value};
+
+	return change(handle, &c);
+}
+
+static fsal_status_t removexattrs(struct fsal_obj_handle *handle, xattrkey4 *key)
+{
+	struct change c = {.what = REMOVE_NFS, .key = key};
+
+	return change(handle, &c);
+}
+
+void mg_xattrs_ops_init(struct fsal_obj_ops *ops)
+{
+	ops->list_ext_attrs = list_ext_attrs;
+	ops->getextattr_id_by_name = getextattr_id_by_name;
+	ops->getextattr_value_by_name = getextattr_value_by_name;
+	ops->getextattr_value_by_id = getextattr_value_by_id;
+	ops->setextattr_value = setextattr_value;
+	ops->setextattr_value_by_id = setextattr_value_by_id;
+	ops->remove_extattr_by_id = remove_extattr_by_id;
+	ops->remove_extattr_by_name = remove_extattr_by_name;
+	ops->getxattrs = getxattrs;
+	ops->setxattrs = setxattrs;
+	ops->removexattrs = removexattrs;
+	ops->listxattrs = listxattrs;
+}
