@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What an integration test is: a script with cases, each run in a sandbox of its own.
 
-    test_x.py --build DIR [--long] [--seed N] [--keep-logs DIR] [CASE...]
+    test_x.py --build DIR [--module DIR] [--long] [--seed N] [--keep-logs DIR] [CASE...]
 """
 import argparse
 import inspect
@@ -13,6 +13,7 @@ import time
 import traceback
 
 import sandbox
+import servers
 import uml
 from sandbox import Failure
 
@@ -53,6 +54,8 @@ def run_case(name, function, args):
         args.random = random.Random(args.seed)
         try:
             function(args)
+            complaints = sandbox.sanitizer_complaints()
+            expect(not complaints, f'a sanitizer complains in {" ".join(complaints)}')
             return 0
         except KeyboardInterrupt:
             raise
@@ -87,6 +90,7 @@ def main(extra=None):
     """Runs the cases of the calling script; its exit status.  extra(parser) adds options."""
     parser = argparse.ArgumentParser(description=sys.modules['__main__'].__doc__)
     parser.add_argument('--build', required=True, help="the build's directory")
+    parser.add_argument('--module', metavar='DIR', help='the build that the FSAL is taken from')
     parser.add_argument('--long', action='store_true', help='the sizes and repetitions of a night')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--keep-logs', metavar='DIR')
@@ -95,6 +99,7 @@ def main(extra=None):
         extra(parser)
     args = parser.parse_args()
     args.interrupted = False
+    servers.MODULE = args.module
     unknown = set(args.cases) - set(CASES)
     if unknown:
         parser.error(f'no such case: {" ".join(unknown)}; there are: {" ".join(CASES)}')

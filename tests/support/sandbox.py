@@ -284,5 +284,15 @@ def show_logs(lines=40, out=sys.stderr):
     out.flush()
 
 
+def sanitizer_complaints():
+    """The names of logs in which a sanitizer has something to say."""
+    found = []
+    for name in sorted(os.listdir(LOGS)):
+        with open(f'{LOGS}/{name}', 'rb') as log:
+            if re.search(rb'ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|: runtime error: ', log.read()):
+                found.append(name)
+    return found
+
+
 def keep_logs(directory):
     shutil.copytree(LOGS, directory, dirs_exist_ok=True)

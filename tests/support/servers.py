@@ -16,6 +16,7 @@ from xdr import Rpc, u32
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VOLUME = 'projects'
+MODULE = None                   # the build that the FSAL is taken from, if it is another
 OLD, NEW = BASE + '/old', BASE + '/new'         # the two servers' trees
 
 GANESHA = '''
@@ -236,10 +237,10 @@ class Migration:
     # ---- the new server -----------------------------------------------------------------------
 
     def fsal_module(self):
-        found = glob.glob(self.build + '/**/libfsalmigrate.so', recursive=True)
+        found = glob.glob((MODULE or self.build) + '/**/libfsalmigrate.so', recursive=True)
         if not found:
-            raise Failure(f'libfsalmigrate.so is not built in {self.build}')
-        return found[0]
+            raise Failure(f'libfsalmigrate.so is not built in {MODULE or self.build}')
+        return os.path.abspath(found[0])
 
     def start_server(self, **kw):
         """The new server, with the layer."""

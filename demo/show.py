@@ -1,0 +1,235 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A migration from beginning to end in a sandbox: an old server with a generated tree, a new one that
+serves it at once, the crawler, a comparison, and the layer taken away."""
+import argparse
+import os
+import select
+import shutil
+import stat
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', 'tests', 'support'))
+import nfs4                                                         # noqa: E402
+import sandbox                                                      # noqa: E402
+import tree                                                         # noqa: E402
+from servers import NEW, OLD, Failure, Migration, old_server, show_logs, volume     # noqa: E402
+
+
+class Show:
+    """Numbered steps, with the time of each."""
+
+    def __init__(self):
+        self.number, self.start = 0, time.monotonic()
+
+    def step(self, what):
+        self.number += 1
+        print(f'\n{self.number}. {what}', flush=True)
+
+    @staticmethod
+    def say(what):
+        print(f'   {what}', flush=True)
+
+
+def human(count):
+    for unit in ('bytes', 'KiB', 'MiB', 'GiB'):
+        if count < 1024 or unit == 'GiB':
+            return f'{count:.0f} {unit}' if unit == 'bytes' else f'{count:.1f} {unit}'
+        count /= 1024
+    return ''
+
+
+def clock(seconds):
+    seconds = int(seconds + 0.5)
+    return f'{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}'
+
+
+def milliseconds(call):
+    start = time.monotonic()
+    result = call()
+    return (time.monotonic() - start) * 1000, result
+
+
+# ---- progress --------------------------------------------------------------------------------
+
+def remaining(status):
+    """Seconds, or None as long as an honest number cannot be told."""
+    if not status['complete']:
+        return None
+    worst = 0
+    for what in ('files', 'bytes'):
+        left = status[f'{what}_found'] - status[f'{what}_whole']
+        rate = status[f'{what}_per_second']
+        if left > 0:
+            if not rate:
+                return None
+            worst = max(worst, left / rate)
+    return worst
+
+
+def bar(status, width=24):
+    done = status['bytes_whole'] / status['bytes_found'] if status['bytes_found'] else 0
+    if status['files_found']:
+        done = min(done, status['files_whole'] / status['files_found'])
+    left = remaining(status)
+    filled = int(done * width)
+    return (f'[{"#" * filled}{"." * (width - filled)}] {done * 100:3.0f} %  '
+            f'{status["files_whole"]:,} of {status["files_found"]:,} files, '
+            f'{human(status["bytes_whole"])} of {human(status["bytes_found"])}, '
+            f'{status["files_per_second"]:,.0f} files/s, {human(status["bytes_per_second"])}/s, '
+            + ('still finding names' if left is None else f'{clock(left)} left'))
+
+
+def crawl(migration):
+    """The crawler to its end, with a bar."""
+    crawler = migration.start_crawler()
+    pidfd = os.pidfd_open(crawler.pid)
+    lively = sys.stdout.isatty()
+    shown = time.monotonic()
+    while not select.select([pidfd], [], [], 0.2)[0]:
+        if lively or time.monotonic() - shown > 2:
+            shown = time.monotonic()
+            line = bar(migration.status())
+            columns = shutil.get_terminal_size().columns - 5
+            print(f'\r   {line[:columns]}\x1b[K' if lively else f'   {line}',
+                  end='' if lively else '\n', flush=True)
+    os.close(pidfd)
+    print(('\r' if lively else '') + f'   {bar(migration.status())}' + ('\x1b[K' if lively else ''))
+    if crawler.wait():
+        raise Failure(f'the crawler ended with status {crawler.returncode}:\n{migration.ctl("errors")}')
+
+
+# ---- the demonstration -----------------------------------------------------------------------
+
+def deep_file():
+    """Path of the file that is farthest down."""
+    paths = [os.path.relpath(p, os.fsencode(OLD)) for p in map(os.fsencode, tree.every(OLD))]
+    return max((p for p in paths if stat.S_ISREG(os.lstat(os.path.join(os.fsencode(OLD), p)).st_mode)
+                and os.path.getsize(os.path.join(os.fsencode(OLD), p))),
+               key=lambda p: (p.count(b'/'), p))
+
+
+def old_bytes(path, count=-1):
+    with open(os.path.join(os.fsencode(OLD), os.fsencode(path)), 'rb') as file:
+        return file.read(count)
+
+
+def equal(what, got, wanted):
+    if got != wanted:
+        raise Failure(f'{what} is wrong')
+
+
+def first_use(show, server):
+    """Reads through NFS before anything was migrated; the handle of a file, to be kept."""
+    path, large = deep_file(), 'large/' + max(os.listdir(OLD + '/large'), key=lambda n: int(n.split()[0]))
+
+    def first_byte():
+        client = server.client()
+        handle, _ = client.walk(path)
+        return handle, client.read(handle, 0, 1)[0]
+
+    spent, (handle, data) = milliseconds(first_byte)
+    equal('the first byte', data, old_bytes(path, 1))
+    levels = path.count(b'/') + 1
+    show.say(f'NFSv3: mount, {levels} levels of directories, first byte: {spent:.0f} ms')
+
+    client = server.client()
+    fh, attr = client.walk(large)
+    spent, (data, _) = milliseconds(lambda: client.read(fh, attr.size // 2, 1))
+    show.say(f'NFSv3: one byte in the middle of a file of {human(attr.size)}: {spent:.0f} ms')
+    equal('the byte in the middle', data, old_bytes(large)[attr.size // 2:][:1])
+    for minor in (0, 1, 2):
+        path = f'departments/department-00{minor + 1}/README'
+
+        def read():
+            client = nfs4.Client('127.0.0.1', minor)
+            directory, name = os.path.split(path)
+            fh, stateid = client.open(client.walk(directory)[0], name)
+            return client.read_all(fh, stateid)
+
+        spent, data = milliseconds(read)
+        equal(path, data, old_bytes(path))
+        show.say(f'NFSv4.{minor}: session, open and read a whole file: {spent:.0f} ms')
+    spent, entries = milliseconds(lambda: list(client.listing(client.walk('wide')[0])))
+    show.say(f'NFSv3: first listing of a directory of {len(entries):,} files: {spent:.0f} ms')
+    return handle
+
+
+def demonstrate(args):
+    show = Show()
+    show.step('An old server: packaged NFS-Ganesha with a generated tree, on a host of its own')
+    volume(OLD)
+    volume(NEW)
+    spent, (files, size) = milliseconds(lambda: tree.make(OLD, args.files, args.seed))
+    show.say(f'{files:,} files, {human(size)}, made in {spent / 1000:.1f} s')
+    old = old_server()
+
+    show.step('Attach: the new server\'s empty directory is bound to the old one')
+    migration = Migration(args.build, f'nfs://{old.address}{OLD}')
+    migration.start_retriever()
+    spent, _ = milliseconds(migration.attach)
+    show.say(f'{spent:.0f} ms, whatever the size: no scan')
+
+    show.step('The new server: packaged NFS-Ganesha, FSAL { Name = MIGRATE; FSAL { Name = VFS; } }')
+    spent, server = milliseconds(migration.start_server)
+    show.say(f'serves after {spent:.0f} ms; clients are switched now')
+
+    show.step('Clients read, nothing has been migrated yet')
+    handle = first_use(show, server)
+    path = deep_file()
+
+    show.step('The crawler brings the rest')
+    start = time.monotonic()
+    crawl(migration)
+    crawled = time.monotonic() - start
+
+    show.step('The whole new tree is compared with the old one')
+    comparison = tree.compare(OLD, NEW)
+    if comparison.differences:
+        raise Failure('they differ:\n  ' + '\n  '.join(comparison.differences))
+    show.say(f'{comparison.objects:,} objects, {human(comparison.bytes)}: content, type, mode, owner, '
+             'size, time,\n   links and holes are the same')
+
+    show.step('Finalize, and the layer is taken away')
+    migration.ctl('finalize')
+    left = tree.records(NEW)
+    if left:
+        raise Failure(f'{len(left)} objects still carry a record, as {left[0]}')
+    if tree.compare(OLD, NEW, data=False).differences:
+        raise Failure('the trees differ after finalize')
+    show.say('no record and no directory of ours is left')
+    migration.retriever.stop()
+    migration.without_layer()
+    client = migration.server.client()
+    equal('the content behind the first handle', client.read_all(handle), old_bytes(path))
+    equal('the first handle', client.walk(path)[0], handle)
+    show.say('restarted with plain VFS: the handle taken at the start is still good')
+
+    print(f'\nSummary: {files:,} files ({human(size)}) were usable at once and migrated in '
+          f'{crawled:.1f} s\n(the whole demonstration took {time.monotonic() - show.start:.0f} s). '
+          'Nothing is left running or mounted.')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--build', required=True)
+    parser.add_argument('--files', type=int, default=20000, help='at least (default %(default)s)')
+    parser.add_argument('--seed', type=int, default=1)
+    args = parser.parse_args()
+
+    def body():
+        try:
+            demonstrate(args)
+            return 0
+        except Failure as failure:
+            print(f'\nquickstart: {failure}', file=sys.stderr)
+            show_logs()
+            return 1
+
+    return sandbox.private(body)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
