@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Passes without any progress before the crawler gives up. */
-#define IDLE_PASSES 3
+#define IDLE_PASSES 2
 
 void policy_window_init(struct policy_window *window, unsigned max)
 {

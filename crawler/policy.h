@@ -57,7 +57,7 @@ enum policy_step policy_next(struct policy *policy, const struct policy_result *
 
 /* How often a directory that is not ready ("again") is asked for in one pass, and how many
  * milliseconds after the attempt before; attempt: 1 for the first repetition. */
-#define POLICY_ATTEMPTS 4
+#define POLICY_ATTEMPTS 3
 unsigned policy_attempt_pause(unsigned attempt);
 
 #endif

@@ -34,8 +34,9 @@ static char *portion(GKeyFile *status, const char *what, bool bytes)
 
 	if (!ctl_yes(status, "namespace", "complete"))
 		return g_strdup_printf("%s of at least %s whole", w, f);
-	return g_strdup_printf("%s of %s whole (%.1f %%)", w, f,
-			       found ? 100.0 * (double)whole / (double)found : 100.0);
+	/* Rounded down: 100 % is all. */
+	double promille = found ? 1000.0 * (double)whole / (double)found : 1000;
+	return g_strdup_printf("%s of %s whole (%.1f %%)", w, f, (double)(int64_t)promille / 10);
 }
 
 static void row(const char *label, const char *format, ...) G_GNUC_PRINTF(2, 3);
