@@ -168,11 +168,11 @@ static char *ask(struct crawl *crawl, const char *command)
 		g_free(answer.text);
 		return NULL;
 	}
-	if (answer.status) {
+	if (answer.status && going_on(crawl))
 		complain(crawl, "%s: %s", command,
 			 answer.text && *answer.text ? answer.text : g_strerror(-answer.status));
+	if (answer.status)
 		g_clear_pointer(&answer.text, g_free);
-	}
 	return answer.text;
 }
 

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The manual says what the programs do: options, commands, keys, and nothing that isn't there."""
+
+import re
+import subprocess
+import unittest
+
+from tools import PROGRAMS, SOURCE, run
+
+
+def page(name):
+    """A page's text with the escapes of a manual's source resolved as far as needed here."""
+    text = (SOURCE / "man" / name).read_text()
+    text = re.sub(r"\\f[RBIP]", "", text)
+    return text.replace("\\-", "-")
+
+
+def options_of_help(program):
+    result = run(program, "--help")
+    assert result.returncode == 0, result
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*|(?<![\w-])-[a-zA-Z](?=,)", result.stdout))
+
+
+def options_of_page(name):
+    options = set()
+    section = page(name).split(".SH OPTIONS")[1].split(".SH")[0]
+    for tag in re.findall(r"^\.TP\n(.*)$", section, re.M):
+        options |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]*|(?<![\w-])-[a-zA-Z](?![\w-])", tag))
+    return options
+
+
+class Pages(unittest.TestCase):
+    def test_options(self):
+        for program in PROGRAMS:
+            with self.subTest(program=program):
+                self.assertEqual(options_of_help(program), options_of_page(program + ".8"))
+
+    def test_commands(self):
+        listed = run("migratectl", "--help").stdout.split("Commands:")[1]
+        shown = set(re.findall(r"^  ([a-z]+) .*NAME", listed, re.M))
+        section = page("migratectl.8").split(".SH COMMANDS")[1].split(".SH")[0]
+        documented = set(re.findall(r'^\.TP\n\.BI ([a-z]+) "', section, re.M))
+        self.assertEqual(shown, documented)
+        # What the retriever takes, but for what only the crawler asks.
+        contract = (SOURCE / "retriever" / "control.h").read_text()
+        taken = set()
+        for line in re.findall(r"^ \*   ([a-z][a-z, ]*)", contract, re.M):
+            taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
+        self.assertEqual(shown, taken - {"settings"})
+
+    def test_keys(self):
+        source = (SOURCE / "retriever" / "config.c").read_text()
+        table = source.split("} keys[] = {")[1].split("\n};")[0]
+        keys = set(re.findall(r'\{"([a-z-]+)"', table))
+        self.assertIn("root", keys)
+        section = page("quickmigrate.conf.5").split(".SH KEYS")[1].split(".SH")[0]
+        self.assertEqual(keys, set(re.findall(r'^\.BI "([a-z-]+) = "', section, re.M)))
+        example = (SOURCE / "etc" / "quickmigrate.conf").read_text()
+        self.assertEqual(keys, set(re.findall(r"^#([a-z-]+) = ", example, re.M)))
+
+    def test_clean(self):
+        for path in sorted((SOURCE / "man").glob("*.[1-9]")):
+            with self.subTest(page=path.name):
+                result = subprocess.run(["man", "--warnings", "-l", path], capture_output=True,
+                                        text=True, timeout=60, check=False)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()

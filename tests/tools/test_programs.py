@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A migration of a local tree with the three programs: what they print, and how they end."""
+
+import json
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from tools import PROGRAMS, run
+
+PLACE = pathlib.Path("/mnt/programs")
+DIRS, FILES, SIZE = 20, 30, 4096
+
+
+def listing(top):
+    found = {}
+    for path, dirs, files in os.walk(top):
+        for name in files:
+            full = os.path.join(path, name)
+            with open(full, "rb") as f:
+                found[os.path.relpath(full, top)] = (f.read(), os.stat(full).st_mtime_ns)
+        for name in dirs:
+            found[os.path.relpath(os.path.join(path, name), top)] = "directory"
+    return found
+
+
+class Volume(unittest.TestCase):
+    def setUp(self):
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/mnt"], check=True)
+        self.addCleanup(subprocess.run, ["umount", "/mnt"], check=True)
+        self.old, self.new = PLACE / "old", PLACE / "new"
+        self.new.mkdir(parents=True)
+        for i in range(DIRS):
+            directory = self.old / f"d{i % 4}" / f"s{i}"
+            directory.mkdir(parents=True)
+            for j in range(FILES):
+                (directory / f"f{j}").write_bytes(os.urandom(SIZE))
+        self.config = PLACE / "conf"
+        self.socket = PLACE / "sock"
+        self.config.write_text(f"[volume v]\nroot = {self.new}\nsource = file://{self.old}\n"
+                               f"socket = {self.socket}\ncrawler-workers = 2\n")
+        self.retriever = None
+
+    def start(self):
+        # pylint: disable=consider-using-with
+        log = tempfile.TemporaryFile()
+        self.addCleanup(log.close)
+        self.retriever = subprocess.Popen(
+            [PROGRAMS["migrate-retriever"], "--config", self.config, "v"], stderr=log)
+        self.addCleanup(self.stop)
+
+    def stop(self, sig=signal.SIGTERM):
+        if self.retriever and self.retriever.poll() is None:
+            self.retriever.send_signal(sig)
+            self.retriever.wait(timeout=60)
+
+    def ctl(self, *args, status=0):
+        result = run("migratectl", "--config", str(self.config), *args)
+        self.assertEqual(result.returncode, status, result)
+        return result.stderr if status and status != 1 else result.stdout + result.stderr
+
+    def status(self):
+        return json.loads(self.ctl("status", "--json", "v"))
+
+    def crawl(self, *args, status=0):
+        result = run("migrate-crawler", "--socket", str(self.socket), *args, "v")
+        self.assertEqual(result.returncode, status, result)
+        return result.stdout + result.stderr
+
+    def test_from_attach_to_finalize(self):
+        self.start()
+        self.assertEqual(self.status()["volume"]["state"], "unattached")
+        self.assertIn("migratectl attach v", self.crawl(status=1))
+        self.ctl("attach", "v")
+        self.crawl("--metadata-only")
+        status = self.status()
+        self.assertTrue(status["namespace"]["complete"])
+        self.assertEqual(status["counters"]["files_found"], DIRS * FILES)
+        self.assertEqual(status["counters"]["bytes_found"], DIRS * FILES * SIZE)
+        self.assertEqual(status["counters"]["files_whole"], 0)
+        self.assertIn("unfinished", self.ctl("verify", "v", status=1))
+        self.assertIn("unfinished", self.ctl("finalize", "v", status=1))
+        self.assertIn("everything is whole", self.crawl())
+        self.assertIn("100.0 %", self.ctl("status", "v"))
+        self.assertIn("whole", self.ctl("status", "--watch", "v"))
+        self.assertIn("all whole", self.ctl("verify", "v"))
+        self.ctl("finalize", "v")
+        self.assertEqual(listing(self.old), listing(self.new))
+        self.assertEqual(self.ctl("errors", "v"), "")
+        self.crawl()
+
+    def test_killed_again_and_again(self):
+        self.start()
+        self.ctl("attach", "v")
+        self.crawl("--metadata-only")
+        self.ctl("throttle", "v", "1M")
+        for part in (0.05, 0.15, 0.3):
+            with subprocess.Popen([PROGRAMS["migrate-crawler"], "--socket", self.socket, "--quiet",
+                                   "v"]) as crawler:
+                while self.status()["counters"]["files_whole"] < part * DIRS * FILES:
+                    self.assertIsNone(crawler.poll())
+                crawler.kill()
+        before = self.status()["counters"]["files_whole"]
+        self.stop(signal.SIGKILL)
+        self.start()
+        self.assertGreaterEqual(before, 0.3 * DIRS * FILES)
+        self.crawl()
+        self.assertIn("all whole", self.ctl("verify", "v"))
+        self.ctl("finalize", "v")
+        self.assertEqual(listing(self.old), listing(self.new))
+
+    def test_stopped_while_paused(self):
+        self.start()
+        self.ctl("attach", "v")
+        self.ctl("pause", "v")
+        with subprocess.Popen([PROGRAMS["migrate-crawler"], "--socket", self.socket, "v"],
+                              stdout=subprocess.PIPE, text=True) as crawler:
+            self.assertTrue(select.select([crawler.stdout], [], [], 60)[0])
+            self.assertIn("paused", crawler.stdout.readline())
+            crawler.terminate()
+            self.assertEqual(crawler.wait(timeout=60), 0)
+        self.assertTrue(self.status()["now"]["paused"])
+        self.ctl("resume", "v")
+        self.assertFalse(self.status()["now"]["paused"])
+        self.crawl("--quiet")
+
+    def test_errors(self):
+        self.start()
+        self.ctl("attach", "v")
+        self.crawl("--metadata-only")
+        (self.old / "d1" / "s1" / "f0").write_bytes(b"changed")
+        self.assertIn("finished with 1 errors", self.crawl("--once", status=2))
+        listed = json.loads(self.ctl("errors", "--json", "v"))
+        self.assertEqual([e["path"] for e in listed], [str(self.new / "d1" / "s1" / "f0")])
+        self.assertRegex(self.ctl("errors", "v"), r"^/mnt/\S+/d1/s1/f0: .+\n$")
+        self.assertIn("errors v", self.ctl("status", "v"))
+        self.ctl("retry", "v")
+        self.assertEqual(self.status()["counters"]["errors"], 0)
+
+    def test_no_retriever(self):
+        for command in ("attach", "status", "errors"):
+            self.assertIn("systemctl start migrate-retriever@v", self.ctl(command, "v", status=3))
+        self.ctl("status", status=3)
+        self.assertIn("no retriever", run("migratectl", "--config", str(self.config),
+                                          "status").stdout)
+
+    def test_wrong_usage(self):
+        for args, message in (
+                ((), "give a command"), (("frob", "v"), "no such command"),
+                (("attach",), "usage: migratectl attach NAME"),
+                (("throttle", "v"), "usage: migratectl throttle NAME BYTES"),
+                (("throttle", "v", "fast"), "for example 50M"),
+                (("attach", "--json", "v"), "takes no --json"),
+                (("errors", "--watch", "v"), "takes no --watch"),
+                (("status", "--watch"), "needs the NAME"),
+                (("status", "w"), "[volume w]"), (("--frob",), "--help")):
+            with self.subTest(args=args):
+                error = self.ctl(*args, status=2)
+                self.assertIn(message, error)
+                self.assertEqual(error.count("\n"), 1)
+        for args in ((), ("a", "b"), ("--workers", "65", "v"), ("--order", "x", "v")):
+            with self.subTest(crawler=args):
+                result = run("migrate-crawler", *args)
+                self.assertEqual(result.returncode, 1)
+                self.assertEqual(result.stderr.count("\n"), 1)
+
+    def test_versions(self):
+        for program in PROGRAMS:
+            result = run(program, "--version")
+            self.assertEqual(result.returncode, 0)
+            self.assertRegex(result.stdout, rf"^{program} \d+\.\d+")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The units are valid and stay as hardened as they are."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from tools import SOURCE, UNITS
+
+# As systemd-analyze counts; what the services must be allowed to do is most of it.
+MOST_EXPOSED = {"migrate-retriever@": 3.5, "migrate-crawler@": 2.0}
+
+
+def analyze(*args):
+    return subprocess.run(["systemd-analyze", *args], capture_output=True, text=True, timeout=60,
+                          check=False)
+
+
+class Units(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.dir = pathlib.Path(place.name)
+        units = [*UNITS.glob("*@.service"), *(SOURCE / "systemd").glob("*@.*[re]")]
+        self.assertEqual(len(units), 5)
+        for unit in units:
+            # The programs need not be installed.
+            text = re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", unit.read_text(), flags=re.M)
+            (self.dir / unit.name.replace("@", "@projects")).write_text(text)
+
+    def test_valid(self):
+        result = analyze("verify", "--man=no", *sorted(map(str, self.dir.iterdir())))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_hardened(self):
+        for name, limit in MOST_EXPOSED.items():
+            with self.subTest(unit=name):
+                result = analyze("security", "--offline=true",
+                                 str(self.dir / f"{name}projects.service"))
+                level = re.search(r"exposure level .*: ([0-9.]+) ", result.stdout)
+                self.assertIsNotNone(level, result)
+                self.assertLessEqual(float(level[1]), limit)
+
+    def test_volume_stays_writable(self):
+        """Through descriptors of either service, the retriever makes files anywhere."""
+        for name in MOST_EXPOSED:
+            text = (self.dir / f"{name}projects.service").read_text()
+            for setting in ("ProtectSystem=strict", "ProtectHome=", "ReadOnlyPaths=",
+                            "PrivateTmp=", "InaccessiblePaths="):
+                self.assertNotRegex(text, rf"(?m)^{setting}")
+
+    def test_programs(self):
+        self.assertIsNotNone(shutil.which("systemd-analyze"))
+        for unit in UNITS.glob("*.service"):
+            path = re.search(r"^ExecStart=(\S+) %i$", unit.read_text(), re.M)
+            self.assertIsNotNone(path)
+            self.assertRegex(path[1], r"^/\S*/sbin/migrate-(retriever|crawler)$")
+
+
+if __name__ == "__main__":
+    unittest.main()
