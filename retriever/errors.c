@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "errors.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FILE_NAME "errors"
 
 struct errors {
 	GMutex lock;
+	GMutex saving; /* one writer of the file at a time; taken before lock */
 	int dir_fd;
-	GPtrArray *list; /* of struct error_entry */
+	GPtrArray *list;   /* of struct error_entry, in no order */
+	GHashTable *index; /* position in the list + 1, by entry_name() */
 	bool changed;
 };
 
@@ -28,39 +26,51 @@ static void entry_free(gpointer p)
 	g_free(p);
 }
 
-/* Lock held. */
-static struct error_entry *find(struct errors *errors, const struct migrate_binding *key,
-				const char *path)
+static char *hex(const struct migrate_binding *key)
 {
-	for (guint i = 0; i < errors->list->len; i++) {
-		struct error_entry *e = errors->list->pdata[i];
+	GString *s = g_string_new(NULL);
 
-		if (key && key->len ? migrate_binding_equal(&e->key, key)
-				    : !e->key.len && !g_strcmp0(e->path, path))
-			return e;
+	for (unsigned i = 0; i < key->len; i++)
+		g_string_append_printf(s, "%02x", key->bytes[i]);
+	return g_string_free(s, FALSE);
+}
+
+/* What makes an entry one: the object, or else the path. */
+static char *entry_name(const struct migrate_binding *key, const char *path)
+{
+	return key->len ? hex(key) : g_strconcat("/", path, NULL);
+}
+
+/* Lock held.  Takes the entry; replaces one of the same object. */
+static void put(struct errors *errors, struct error_entry *entry)
+{
+	char *name = entry_name(&entry->key, entry->path);
+	guint at = GPOINTER_TO_UINT(g_hash_table_lookup(errors->index, name));
+
+	errors->changed = true;
+	if (at) {
+		entry_free(errors->list->pdata[at - 1]);
+		errors->list->pdata[at - 1] = entry;
+		g_free(name);
+		return;
 	}
-	return NULL;
+	g_ptr_array_add(errors->list, entry);
+	g_hash_table_insert(errors->index, name, GUINT_TO_POINTER(errors->list->len));
 }
 
 static void add(struct errors *errors, const struct migrate_binding *key, char *path, int status,
 		const char *reason)
 {
-	struct error_entry *e;
+	struct error_entry *e = g_new0(struct error_entry, 1);
 
 	g_warning("%s: %s (%s)", path, reason, g_strerror(-status));
-	g_mutex_lock(&errors->lock);
-	e = find(errors, key, path);
-	if (!e) {
-		e = g_new0(struct error_entry, 1);
-		g_ptr_array_add(errors->list, e);
-	}
-	error_entry_clear(e);
 	if (key)
 		e->key = *key;
 	e->path = path;
 	e->reason = g_strdup(reason);
 	e->status = status;
-	errors->changed = true;
+	g_mutex_lock(&errors->lock);
+	put(errors, e);
 	g_mutex_unlock(&errors->lock);
 }
 
@@ -89,13 +99,24 @@ void errors_add_name(struct errors *errors, int dir_fd, const char *name, int st
 
 void errors_forget(struct errors *errors, const struct migrate_binding *key)
 {
-	struct error_entry *e;
+	g_autofree char *name = NULL;
+	guint at;
 
 	g_mutex_lock(&errors->lock);
-	e = find(errors, key, NULL);
-	if (e) {
-		g_ptr_array_remove(errors->list, e);
-		errors->changed = true;
+	if (errors->list->len) {
+		name = hex(key);
+		at = GPOINTER_TO_UINT(g_hash_table_lookup(errors->index, name));
+		if (at) {
+			struct error_entry *last = errors->list->pdata[errors->list->len - 1];
+
+			g_hash_table_remove(errors->index, name);
+			if (at < errors->list->len) /* the last takes its place */
+				g_hash_table_insert(errors->index,
+						    entry_name(&last->key, last->path),
+						    GUINT_TO_POINTER(at));
+			g_ptr_array_remove_index_fast(errors->list, at - 1);
+			errors->changed = true;
+		}
 	}
 	g_mutex_unlock(&errors->lock);
 }
@@ -132,18 +153,10 @@ GPtrArray *errors_take(struct errors *errors)
 	g_mutex_lock(&errors->lock);
 	list = errors->list;
 	errors->list = g_ptr_array_new_with_free_func(entry_free);
+	g_hash_table_remove_all(errors->index);
 	errors->changed = true;
 	g_mutex_unlock(&errors->lock);
 	return list;
-}
-
-static char *hex(const struct migrate_binding *key)
-{
-	GString *s = g_string_new(NULL);
-
-	for (unsigned i = 0; i < key->len; i++)
-		g_string_append_printf(s, "%02x", key->bytes[i]);
-	return g_string_free(s, FALSE);
 }
 
 static void unhex(const char *text, struct migrate_binding *key)
@@ -158,18 +171,11 @@ static void unhex(const char *text, struct migrate_binding *key)
 				g_ascii_xdigit_value(text[2 * i + 1]);
 }
 
-void errors_save(struct errors *errors)
+/* Lock held. */
+static char *to_text(struct errors *errors, gsize *len)
 {
 	g_autoptr(GKeyFile) file = g_key_file_new();
-	g_autofree char *text = NULL;
-	gsize len;
-	int fd;
 
-	g_mutex_lock(&errors->lock);
-	if (!errors->changed || errors->dir_fd < 0) {
-		g_mutex_unlock(&errors->lock);
-		return;
-	}
 	for (guint i = 0; i < errors->list->len; i++) {
 		const struct error_entry *e = errors->list->pdata[i];
 		g_autofree char *group = g_strdup_printf("%u", i);
@@ -181,16 +187,28 @@ void errors_save(struct errors *errors)
 		g_key_file_set_string(file, group, "reason", e->reason);
 		g_key_file_set_integer(file, group, "errno", -e->status);
 	}
+	return g_key_file_to_data(file, len, NULL);
+}
+
+void errors_save(struct errors *errors)
+{
+	g_autofree char *text = NULL;
+	gsize len = 0;
+	int dir;
+
+	g_mutex_lock(&errors->saving);
+	g_mutex_lock(&errors->lock);
+	dir = errors->dir_fd;
+	if (errors->changed && dir >= 0)
+		text = to_text(errors, &len);
 	errors->changed = false;
-	text = g_key_file_to_data(file, &len, NULL);
-	fd = openat(errors->dir_fd, FILE_NAME ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-		    0600);
-	if (fd < 0 || write(fd, text, len) != (ssize_t)len || fdatasync(fd) < 0 ||
-	    renameat(errors->dir_fd, FILE_NAME ".new", errors->dir_fd, FILE_NAME) < 0)
-		errors->changed = true;
-	if (fd >= 0)
-		close(fd);
 	g_mutex_unlock(&errors->lock);
+	if (text && retriever_save(dir, FILE_NAME, text, len) < 0) {
+		g_mutex_lock(&errors->lock);
+		errors->changed = true;
+		g_mutex_unlock(&errors->lock);
+	}
+	g_mutex_unlock(&errors->saving);
 }
 
 static void load(struct errors *errors)
@@ -216,10 +234,11 @@ static void load(struct errors *errors)
 		if (key)
 			unhex(key, &e->key);
 		if (e->path && e->reason)
-			g_ptr_array_add(errors->list, e);
+			put(errors, e);
 		else
 			entry_free(e);
 	}
+	errors->changed = false;
 }
 
 struct errors *errors_new(int private_fd)
@@ -227,6 +246,8 @@ struct errors *errors_new(int private_fd)
 	struct errors *errors = g_new0(struct errors, 1);
 
 	g_mutex_init(&errors->lock);
+	g_mutex_init(&errors->saving);
+	errors->index = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	errors->dir_fd = private_fd;
 	errors->list = g_ptr_array_new_with_free_func(entry_free);
 	load(errors);
@@ -245,6 +266,8 @@ void errors_free(struct errors *errors)
 	if (!errors)
 		return;
 	g_ptr_array_free(errors->list, TRUE);
+	g_hash_table_destroy(errors->index);
 	g_mutex_clear(&errors->lock);
+	g_mutex_clear(&errors->saving);
 	g_free(errors);
 }

@@ -13,6 +13,9 @@ struct gate {
 	int64_t tokens; /* bytes; may go below zero by one request */
 	gint64 refilled;
 	bool paused;
+	bool closed;
+	unsigned submitting; /* calls of the backend's submit under way */
+	GCond idle;
 	guint timer;
 };
 
@@ -43,19 +46,33 @@ static bool pass(struct gate *gate, const struct backend_request *req)
 	return true;
 }
 
-static void let_pass(struct gate *gate)
+/* Lock held, and given up meanwhile. */
+static void submit(struct gate *gate, struct backend_request *req)
 {
 	struct backend *backend = gate->retriever->backend;
+
+	gate->submitting++;
+	g_mutex_unlock(&gate->lock);
+	backend->ops->submit(backend, req);
+	g_mutex_lock(&gate->lock);
+	if (--gate->submitting == 0)
+		g_cond_broadcast(&gate->idle);
+}
+
+static void cancel(struct backend_request *req)
+{
+	req->status = -ECANCELED;
+	req->done(req);
+}
+
+static void let_pass(struct gate *gate)
+{
 	GList *link;
 
 	g_mutex_lock(&gate->lock);
 	while ((link = g_queue_peek_head_link(&gate->held)) && pass(gate, link->data)) {
-		struct backend_request *req = link->data;
-
 		g_queue_unlink(&gate->held, link);
-		g_mutex_unlock(&gate->lock);
-		backend->ops->submit(backend, req);
-		g_mutex_lock(&gate->lock);
+		submit(gate, link->data);
 	}
 	g_mutex_unlock(&gate->lock);
 }
@@ -68,21 +85,22 @@ static gboolean tick(gpointer arg)
 
 void gate_submit(struct gate *gate, struct backend_request *req)
 {
-	struct backend *backend = gate->retriever->backend;
-	bool passes = true;
+	bool background = req->priority == BACKEND_BACKGROUND;
 
-	if (req->priority == BACKEND_BACKGROUND) {
-		g_mutex_lock(&gate->lock);
-		passes = g_queue_is_empty(&gate->held) && pass(gate, req);
-		if (!passes) {
-			req->link.data = req;
-			req->link.next = req->link.prev = NULL;
-			g_queue_push_tail_link(&gate->held, &req->link);
-		}
+	g_mutex_lock(&gate->lock);
+	if (gate->closed) {
 		g_mutex_unlock(&gate->lock);
+		cancel(req);
+		return;
 	}
-	if (passes)
-		backend->ops->submit(backend, req);
+	if (background && (!g_queue_is_empty(&gate->held) || !pass(gate, req))) {
+		req->link.data = req;
+		req->link.next = req->link.prev = NULL;
+		g_queue_push_tail_link(&gate->held, &req->link);
+	} else {
+		submit(gate, req);
+	}
+	g_mutex_unlock(&gate->lock);
 }
 
 void gate_pause(struct gate *gate, bool pause)
@@ -129,6 +147,7 @@ struct gate *gate_new(struct retriever *retriever, uint64_t bytes_per_second)
 
 	gate->retriever = retriever;
 	g_mutex_init(&gate->lock);
+	g_cond_init(&gate->idle);
 	g_queue_init(&gate->held);
 	gate->bandwidth = bytes_per_second;
 	gate->refilled = g_get_monotonic_time();
@@ -136,19 +155,27 @@ struct gate *gate_new(struct retriever *retriever, uint64_t bytes_per_second)
 	return gate;
 }
 
-void gate_free(struct gate *gate)
+void gate_close(struct gate *gate)
 {
 	GList *link;
 
 	if (!gate)
 		return;
 	g_source_remove(gate->timer);
-	while ((link = g_queue_pop_head_link(&gate->held))) {
-		struct backend_request *req = link->data;
+	g_mutex_lock(&gate->lock);
+	gate->closed = true;
+	while (gate->submitting)
+		g_cond_wait(&gate->idle, &gate->lock);
+	g_mutex_unlock(&gate->lock);
+	while ((link = g_queue_pop_head_link(&gate->held)))
+		cancel(link->data);
+}
 
-		req->status = -ECANCELED;
-		req->done(req);
-	}
+void gate_free(struct gate *gate)
+{
+	if (!gate)
+		return;
 	g_mutex_clear(&gate->lock);
+	g_cond_clear(&gate->idle);
 	g_free(gate);
 }

@@ -11,7 +11,9 @@
 struct gate;
 
 struct gate *gate_new(struct retriever *retriever, uint64_t bytes_per_second);
-/* Completes what is held with -ECANCELED. */
+/* From now on everything is completed with -ECANCELED, what is held too, and nothing reaches the
+ * backend any more. */
+void gate_close(struct gate *gate);
 void gate_free(struct gate *gate);
 
 /* Submits now or later.  Any thread. */

@@ -207,6 +207,13 @@ static int drop(struct object *directory)
 		return ret;
 	directory->normal = true;
 	COUNT_ADD(retriever, directories_whole, 1);
+	if (migrate_binding_equal(&directory->key, &retriever->root_key)) {
+		/* all is whole: what clients removed while it was a stub is not counted any more */
+		COUNT_SET(retriever, files_found, COUNT_GET(retriever, files_whole));
+		COUNT_SET(retriever, bytes_found, COUNT_GET(retriever, bytes_whole));
+		COUNT_SET(retriever, directories_found, COUNT_GET(retriever, directories_whole));
+		COUNT_SET(retriever, unfilled, 0);
+	}
 	return 0;
 }
 

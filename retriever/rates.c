@@ -15,6 +15,7 @@ struct rates {
 	struct sample samples[SAMPLES]; /* a ring */
 	unsigned n, next;
 	guint timer;
+	gint saving; /* a save is queued or runs */
 };
 
 static struct sample now(struct rates *rates)
@@ -25,7 +26,16 @@ static struct sample now(struct rates *rates)
 	return s;
 }
 
-/* Also the moment to write down what is only a cache. */
+/* What is only a cache is written down, off the main thread: the disk may be slow. */
+static void save(void *arg)
+{
+	struct rates *rates = arg;
+
+	volume_save_counters(rates->retriever, false);
+	errors_save(rates->retriever->errors);
+	g_atomic_int_set(&rates->saving, 0);
+}
+
 static gboolean tick(gpointer arg)
 {
 	struct rates *rates = arg;
@@ -33,8 +43,8 @@ static gboolean tick(gpointer arg)
 	rates->samples[rates->next] = now(rates);
 	rates->next = (rates->next + 1) % SAMPLES;
 	rates->n = MIN(rates->n + 1, SAMPLES);
-	volume_save_counters(rates->retriever, false);
-	errors_save(rates->retriever->errors);
+	if (g_atomic_int_compare_and_exchange(&rates->saving, 0, 1))
+		retriever_run_flush(rates->retriever, save, rates);
 	return G_SOURCE_CONTINUE;
 }
 

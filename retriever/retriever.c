@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -65,6 +66,23 @@ char *retriever_fd_path(int fd)
 	char *path = g_file_read_link(link, NULL);
 
 	return path ? path : g_strdup("?");
+}
+
+int retriever_save(int dir_fd, const char *name, const char *text, size_t len)
+{
+	g_autofree char *new = g_strconcat(name, ".new", NULL);
+	int fd = openat(dir_fd, new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int ret = fd < 0 ? -errno : 0;
+
+	if (!ret && write(fd, text, len) != (ssize_t)len)
+		ret = -EIO;
+	if (!ret && fdatasync(fd) < 0)
+		ret = -errno;
+	if (fd >= 0)
+		close(fd);
+	if (!ret && renameat(dir_fd, new, dir_fd, name) < 0)
+		ret = -errno;
+	return ret;
 }
 
 int retriever_open_binding(struct retriever *retriever, const struct migrate_binding *binding,
@@ -163,6 +181,13 @@ static bool open_root(struct retriever *retriever, GError **error)
 			    config->name, config->root);
 		return false;
 	}
+	if (migrate_binding_get(retriever->root_fd, "", &retriever->root_key) < 0) {
+		g_set_error(error, RETRIEVER_ERROR, 0,
+			    "[volume %s] root: %s: this file system has no file handles: use ext4, "
+			    "xfs or btrfs",
+			    config->name, config->root);
+		return false;
+	}
 	retriever_open_private(retriever, false);
 	return true;
 }
@@ -252,7 +277,7 @@ void retriever_close(struct retriever *retriever)
 {
 	server_free(retriever->server);
 	prefill_free(retriever->prefill);
-	gate_free(retriever->gate);
+	gate_close(retriever->gate);
 	if (retriever->backend)
 		retriever->backend->ops->close(retriever->backend);
 	g_thread_pool_free(retriever->slow, FALSE, TRUE);
@@ -264,6 +289,7 @@ void retriever_close(struct retriever *retriever)
 		errors_save(retriever->errors);
 	volume_save_counters(retriever, true);
 	object_table_free(retriever->objects);
+	gate_free(retriever->gate);
 	errors_free(retriever->errors);
 	templates_free(retriever->templates);
 	source_object_clear(&retriever->source_root);
@@ -273,6 +299,7 @@ void retriever_close(struct retriever *retriever)
 	close_fd(retriever->root_fd);
 	g_rw_lock_clear(&retriever->tree_lock);
 	g_main_loop_unref(retriever->loop);
+	g_free(retriever->saved_counters);
 	config_free(retriever->config);
 	g_free(retriever);
 }

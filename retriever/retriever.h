@@ -36,7 +36,8 @@ struct counters {
 struct retriever {
 	struct volume_config *config;
 	GMainLoop *loop;
-	int root_fd;	/* the volume's root, O_RDONLY | O_DIRECTORY */
+	int root_fd; /* the volume's root, O_RDONLY | O_DIRECTORY */
+	struct migrate_binding root_key;
 	int private_fd; /* .migrate/, or -1 while unattached or finished */
 	int links_fd, staging_fd;
 	int lock_fd;
@@ -57,6 +58,7 @@ struct retriever {
 	struct prefill *prefill;
 	struct rates *rates;
 	struct counters counters;
+	char *saved_counters; /* what .migrate/state holds */
 
 	GRWLock tree_lock;
 	gint places;	  /* open PLACE brackets, atomic */
@@ -88,6 +90,9 @@ void retriever_run_slow(struct retriever *retriever, void (*fn)(void *arg), void
 
 /* The present path of an open descriptor, for messages only.  g_free. */
 char *retriever_fd_path(int fd);
+
+/* Replaces a small file in a directory of ours as a whole.  Blocks for the disk.  0 or -errno. */
+int retriever_save(int dir_fd, const char *name, const char *text, size_t len);
 
 /* Opens an object of the volume's file system by its kernel handle, O_CLOEXEC | O_NOATIME added.
  * The descriptor, or -1 with errno (ESTALE: it was removed). */

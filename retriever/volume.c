@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -158,7 +157,6 @@ void volume_save_counters(struct retriever *retriever, bool clean)
 	g_autoptr(GKeyFile) file = g_key_file_new();
 	g_autofree char *text = NULL;
 	gsize len;
-	int fd;
 
 	if (retriever->private_fd < 0)
 		return;
@@ -168,12 +166,10 @@ void volume_save_counters(struct retriever *retriever, bool clean)
 	g_key_file_set_boolean(file, "counters", "clean", clean);
 	g_key_file_set_boolean(file, "counters", "exact", COUNT_GET(retriever, exact));
 	text = g_key_file_to_data(file, &len, NULL);
-	fd = openat(retriever->private_fd, STATE_FILE ".new",
-		    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0)
+	if (g_strcmp0(text, retriever->saved_counters) == 0)
 		return;
-	if (write(fd, text, len) == (ssize_t)len)
-		renameat(retriever->private_fd, STATE_FILE ".new", retriever->private_fd,
-			 STATE_FILE);
-	close(fd);
+	if (retriever_save(retriever->private_fd, STATE_FILE, text, len) == 0) {
+		g_free(retriever->saved_counters);
+		retriever->saved_counters = g_steal_pointer(&text);
+	}
 }
