@@ -186,6 +186,7 @@ START_TEST(other_version)
 	ck_assert(migrate_fetch_range(volume, 0, 0, 1, 0, done, &late));
 	ck_assert(migrate_begin(volume, 0, -1, MIGRATE_WRITE, 0, 1, done, &begin));
 	ck_assert_int_eq(late.calls, 0);
+	ck_assert(is_readable(migrate_volume_fd(volume), 0));
 	ck_assert_int_eq(migrate_volume_dispatch(volume, PATIENCE_MS), -EPROTO);
 	ck_assert(late.calls == 1 && late.status == -EAGAIN);
 	ck_assert(begin.calls == 1 && begin.status == -EAGAIN);

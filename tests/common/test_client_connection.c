@@ -377,6 +377,54 @@ START_TEST(full_socket_is_lost)
 }
 END_TEST
 
+/* What waits for room belongs to this connection: an END, and a CANCEL. */
+START_TEST(full_socket_with_a_bracket)
+{
+	static struct outcome o[MANY];
+	static uint64_t ids[MANY];
+	struct outcome open[2] = {0}, ends[2] = {0};
+	uint64_t begun[2], first = 0;
+
+	for (int i = 0; i < 2; i++) {
+		begun[i] = begin(&open[i]);
+		fake_expect(MIGRATE_OP_BEGIN, begun[i]);
+		fake_reply(MIGRATE_OP_BEGIN, begun[i], 0);
+		finish(&open[i]);
+	}
+	while (!volume->blocked) {
+		uint64_t id = range(&o[0]);
+
+		first = first ? first : id;
+		migrate_cancel(volume, id);
+		finish(&o[0]);
+		o[0].calls = 0;
+	}
+	end(begun[0], &ends[0]);
+	migrate_cancel(volume, end(begun[1], &ends[1]));
+	finish(&ends[1]);
+	ck_assert_int_eq(ends[1].status, -ECANCELED);
+	ck_assert_int_eq(ends[0].calls, 0);
+	if (_i) { /* with room again both are sent */
+		int n = read_all(ids, MANY);
+
+		ck_assert(ids[n - 1] == ids[n - 2] + 1 && ids[n - 2] > first);
+		ck_assert_uint_eq(got.op, MIGRATE_OP_END);
+		ck_assert_uint_eq(got.ref, begun[1]);
+		fake_reply(MIGRATE_OP_END, ids[n - 1], 0);
+		fake_reply(MIGRATE_OP_END, ids[n - 2], 0);
+		finish(&ends[0]);
+		ck_assert_int_eq(ends[0].status, 0);
+	} else {
+		fake_close();
+		finish(&ends[0]);
+		ck_assert_int_eq(ends[0].status, -ECONNRESET);
+		fake_connect();
+		ck_assert(!is_readable(peer, 0));
+	}
+	ck_assert_uint_eq(volume->n_requests, 0);
+}
+END_TEST
+
 START_TEST(full_backlog)
 {
 	struct sockaddr_un addr = volume->addr;
@@ -441,6 +489,7 @@ int main(void)
 	tcase_add_test(tcase, unwanted_descriptors_are_closed);
 	tcase_add_test(tcase, full_socket);
 	tcase_add_test(tcase, full_socket_is_lost);
+	tcase_add_loop_test(tcase, full_socket_with_a_bracket, 0, 2);
 	tcase_add_test(tcase, full_backlog);
 	tcase_add_test(tcase, pauses_grow);
 	return run_case(tcase);

@@ -317,6 +317,7 @@ START_TEST(cancel_of_an_end)
 	ck_assert_int_eq(end.status, -ECANCELED);
 	/* It goes on without an audience. */
 	fake_expect(MIGRATE_OP_END, id);
+	ck_assert(!is_readable(peer, 0));
 	fake_reply(MIGRATE_OP_END, id, 0);
 	dispatch();
 	ck_assert_int_eq(end.calls, 1);
