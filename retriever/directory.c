@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dummy.h"
 #include "errors.h"
 #include "gate.h"
 #include "refind.h"
@@ -25,6 +26,10 @@ struct run {
 	unsigned pages;
 	bool listing_waits; /* for pages to be made */
 	bool stale;
+	bool names_only; /* makes dummies; answers `done`, not the object's waiters */
+	bool named;
+	object_done_fn done;
+	void *arg;
 	int status; /* of the first entry that failed */
 	unsigned restarts;
 };
@@ -95,6 +100,9 @@ static void finish_entered(struct object *object, void *arg)
 	GQueue waiters = G_QUEUE_INIT;
 	int ret;
 
+	if (run->named)
+		dummy_sweep(object->retriever, object->fd);
+
 	g_mutex_lock(&object->lock);
 	ret = mark_filled(object);
 	if (!ret)
@@ -112,11 +120,33 @@ static void finish_entered(struct object *object, void *arg)
 	run_free(run);
 }
 
+/* The end of directory_fill_names(). */
+static void names_entered(struct object *object, void *arg)
+{
+	struct run *run = arg;
+
+	g_mutex_lock(&object->lock);
+	if (!run->status && !object->normal && object->record.state == MIGRATE_UNFILLED) {
+		object->record.flags |= MIGRATE_REC_NAMED;
+		run->status = object_store(object);
+	}
+	object->runs = g_slist_remove(object->runs, run);
+	g_mutex_unlock(&object->lock);
+	object_leave_write(object);
+	run->done(run->arg, run->status);
+	run_free(run);
+}
+
 static void finish(struct run *run)
 {
 	struct object *object = run->object;
 	bool others;
 
+	if (run->names_only) {
+		if (object_enter_write(object, names_entered, run))
+			names_entered(object, run);
+		return;
+	}
 	if (run->status == 0) {
 		if (object_enter_write(object, finish_entered, run))
 			finish_entered(object, run);
@@ -175,8 +205,9 @@ static bool reserved(struct run *run, const char *name)
 static void make(struct run *run, const struct source_entry *entry, const char *target)
 {
 	struct retriever *retriever = run->object->retriever;
-	struct stub_parent parent = {run->object->fd, run->path};
-	int ret = stub_create(retriever, &parent, entry, target, NULL, NULL);
+	struct stub_parent parent = {run->object->fd, run->named, run->path};
+	int ret = run->names_only ? dummy_create(&parent, entry)
+				  : stub_create(retriever, &parent, entry, target, NULL, NULL);
 
 	if (ret < 0)
 		entry_failed(run, entry->name, ret,
@@ -299,7 +330,7 @@ static void make_page_entered(struct object *object, void *arg)
 			entry_failed(run, entry->name, -EEXIST,
 				     "this name is reserved at the volume's root: rename it on the "
 				     "old server");
-		else if (!entry->has_attr || (S_ISLNK(entry->attr.mode) && entry->has_attr))
+		else if (!run->names_only && (!entry->has_attr || S_ISLNK(entry->attr.mode)))
 			ask(run, entry);
 		else
 			make(run, entry, NULL);
@@ -363,6 +394,7 @@ static void list_next(struct run *run)
 {
 	run->req.op = BACKEND_READDIR;
 	run->req.priority = run->priority;
+	run->req.names_only = run->names_only;
 	run->req.done = page_listed;
 	run->req.user = run;
 	gate_submit(run->object->retriever->gate, &run->req);
@@ -372,9 +404,51 @@ static void list_next(struct run *run)
 static bool running(struct object *object, enum backend_priority priority)
 {
 	for (GSList *l = object->runs; l; l = l->next)
-		if (((struct run *)l->data)->priority <= priority)
+		if (((struct run *)l->data)->priority <= priority &&
+		    !((struct run *)l->data)->names_only)
 			return true;
 	return false;
+}
+
+/* With the lock held. */
+static struct run *run_new(struct object *object, enum backend_priority priority, int *ret)
+{
+	struct run *run = g_slice_new0(struct run);
+
+	run->priority = priority;
+	run->pending = 1;
+	g_mutex_init(&run->lock);
+	run->object = object_ref(object);
+	run->path = g_strdup(object->record.path);
+	/* dummies may be made while this fill is on its way: it always looks for them */
+	run->named = (object->record.flags & MIGRATE_REC_NAMED) ||
+		     object->retriever->config->stub_attributes == STUB_LAZY;
+	*ret = object_source(object, &run->source);
+	run->req.object = run->source;
+	object->runs = g_slist_prepend(object->runs, run);
+	return run;
+}
+
+void directory_fill_names(struct object *object, object_done_fn done, void *arg)
+{
+	struct run *run = NULL;
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	if (!object->normal && object->record.state == MIGRATE_UNFILLED && !object->runs &&
+	    !(object->record.flags & MIGRATE_REC_NAMED)) {
+		run = run_new(object, BACKEND_BACKGROUND, &ret);
+		run->names_only = true;
+		run->done = done;
+		run->arg = arg;
+	}
+	g_mutex_unlock(&object->lock);
+	if (!run)
+		done(arg, 0);
+	else if (ret)
+		listing_failed(run, ret);
+	else
+		list_next(run);
 }
 
 void directory_fill(struct object *object, enum backend_priority priority, object_done_fn done,
@@ -390,17 +464,8 @@ void directory_fill(struct object *object, enum backend_priority priority, objec
 		done(arg, object->is_dir ? 0 : -ENOTDIR);
 		return;
 	}
-	if (!running(object, priority)) {
-		run = g_slice_new0(struct run);
-		run->priority = priority;
-		run->pending = 1;
-		g_mutex_init(&run->lock);
-		run->object = object_ref(object);
-		run->path = g_strdup(object->record.path);
-		ret = object_source(object, &run->source);
-		run->req.object = run->source;
-		object->runs = g_slist_prepend(object->runs, run);
-	}
+	if (!running(object, priority))
+		run = run_new(object, priority, &ret);
 	w = g_slice_new0(struct range_waiter);
 	w->background = priority == BACKEND_BACKGROUND;
 	w->done = done;

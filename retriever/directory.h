@@ -22,6 +22,9 @@
 void directory_fill(struct object *object, enum backend_priority priority, object_done_fn done,
 		    void *arg);
 
+/* done(0): every name is there, as a dummy at least (dummy.h). */
+void directory_fill_names(struct object *object, object_done_fn done, void *arg);
+
 /* done(0): name is there; -ENOENT: the old server does not have it.  name is copied. */
 void directory_name(struct object *object, const char *name, object_done_fn done, void *arg);
 

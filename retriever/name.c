@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "dummy.h"
 #include "errors.h"
 #include "gate.h"
 #include "prefill.h"
@@ -19,6 +20,7 @@ struct name_request {
 	struct source_object source;
 	struct source_entry entry;
 	char *name, *path;
+	bool named; /* the directory may hold dummies */
 	object_done_fn done;
 	void *arg;
 };
@@ -38,7 +40,7 @@ static void name_answer(struct name_request *n, int status)
 static void name_make_entered(struct object *object, void *arg)
 {
 	struct name_request *n = arg;
-	struct stub_parent parent = {object->fd, n->path};
+	struct stub_parent parent = {object->fd, n->named, n->path};
 	int ret = stub_create(object->retriever, &parent, &n->entry, n->req.text, NULL, NULL);
 
 	object_leave_write(object);
@@ -100,14 +102,20 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 {
 	struct name_request *n;
 	struct stat st;
-	bool filled;
+	bool filled, complete, here;
 	int ret = 0;
 
 	g_mutex_lock(&object->lock);
 	filled = object->normal || object->record.state != MIGRATE_UNFILLED;
+	complete = object->record.flags & MIGRATE_REC_NAMED;
 	g_mutex_unlock(&object->lock);
-	if (filled || !fstatat(object->fd, name, &st, AT_SYMLINK_NOFOLLOW)) {
-		done(arg, object->is_dir ? 0 : -ENOTDIR);
+	here = filled || fstatat(object->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (filled || (here && !(st.st_mode == S_IFREG && dummy_is(object->fd, name)))) {
+		done(arg, 0);
+		return;
+	}
+	if (!here && complete) {
+		done(arg, -ENOENT);
 		return;
 	}
 	n = g_slice_new0(struct name_request);
@@ -116,6 +124,7 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 	n->done = done;
 	n->arg = arg;
 	g_mutex_lock(&object->lock);
+	n->named = here || complete || object->retriever->config->stub_attributes == STUB_LAZY;
 	n->path = g_strdup(object->record.path);
 	ret = object_source(object, &n->source);
 	g_mutex_unlock(&object->lock);

@@ -40,7 +40,9 @@ static gboolean tick(gpointer arg)
 		object = g_queue_pop_head(&prefill->queue);
 	prefill->busy = prefill->busy || object;
 	g_mutex_unlock(&prefill->lock);
-	if (object)
+	if (object && prefill->retriever->config->stub_attributes == STUB_LAZY)
+		directory_fill_names(object, filled, object);
+	else if (object)
 		directory_fill(object, BACKEND_BACKGROUND, filled, object);
 	return G_SOURCE_CONTINUE;
 }

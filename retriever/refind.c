@@ -83,7 +83,7 @@ static int look(struct retriever *retriever, struct found *at, const char *name)
 
 	req.object = at->source;
 	req.name = name;
-	ret = backend_call(retriever->backend, &req);
+	ret = backend_call(retriever, &req);
 	if (ret)
 		return ret;
 	if (at->source.path)
@@ -120,7 +120,7 @@ static int by_fileid(struct retriever *retriever, struct found *at, uint64_t fil
 
 	req.object = at->source;
 	do {
-		ret = backend_call(retriever->backend, &req);
+		ret = backend_call(retriever, &req);
 		if (ret)
 			return ret;
 		for (guint i = 0; i < req.batch->entries->len && !name; i++) {

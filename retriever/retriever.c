@@ -115,7 +115,7 @@ static void call_done(struct backend_request *req)
 	g_mutex_unlock(&call->lock);
 }
 
-int backend_call(struct backend *backend, struct backend_request *req)
+int backend_call(struct retriever *retriever, struct backend_request *req)
 {
 	struct call call = {.done = false};
 
@@ -123,7 +123,7 @@ int backend_call(struct backend *backend, struct backend_request *req)
 	g_cond_init(&call.cond);
 	req->done = call_done;
 	req->user = &call;
-	backend->ops->submit(backend, req);
+	gate_submit(retriever->gate, req);
 	g_mutex_lock(&call.lock);
 	while (!call.done)
 		g_cond_wait(&call.cond, &call.lock);
@@ -237,6 +237,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->config = config;
 	retriever->root_fd = retriever->private_fd = -1;
 	retriever->links_fd = retriever->staging_fd = -1;
+	g_mutex_init(&retriever->dummy_lock);
 	g_rw_lock_init(&retriever->tree_lock);
 	open_pools(retriever);
 	retriever->objects = object_table_new(retriever);
@@ -297,6 +298,7 @@ void retriever_close(struct retriever *retriever)
 	close_fd(retriever->links_fd);
 	close_fd(retriever->private_fd);
 	close_fd(retriever->root_fd);
+	g_mutex_clear(&retriever->dummy_lock);
 	g_rw_lock_clear(&retriever->tree_lock);
 	g_main_loop_unref(retriever->loop);
 	g_free(retriever->saved_counters);

@@ -60,6 +60,7 @@ struct retriever {
 	struct counters counters;
 	char *saved_counters; /* what .migrate/state holds */
 
+	GMutex dummy_lock; /* replacing dummies (dummy.h); a leaf but for the file system */
 	GRWLock tree_lock;
 	gint places;	  /* open PLACE brackets, atomic */
 	gint retry_epoch; /* atomic */
@@ -100,7 +101,7 @@ int retriever_open_binding(struct retriever *retriever, const struct migrate_bin
 			   int flags);
 
 /* Submits and waits.  Never on the main thread or a backend thread.  Returns req->status. */
-int backend_call(struct backend *backend, struct backend_request *req);
+int backend_call(struct retriever *retriever, struct backend_request *req);
 
 #define RETRIEVER_ERROR (g_quark_from_static_string("quickmigrate-retriever"))
 

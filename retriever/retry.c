@@ -80,7 +80,7 @@ static int renew(struct object *object)
 	if (ret)
 		return 0; /* it is looked for by the next read */
 	req.object = source;
-	ret = backend_call(object->retriever->backend, &req);
+	ret = backend_call(object->retriever, &req);
 	source_object_clear(&source);
 	if (ret)
 		return 0;

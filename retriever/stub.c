@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "dummy.h"
 #include "templates.h"
 
 #define NAME_LEN 32
@@ -253,9 +254,9 @@ static int create_staged(struct retriever *retriever, const struct stub_parent *
 	return ret;
 }
 
-int stub_create(struct retriever *retriever, const struct stub_parent *parent,
-		const struct source_entry *entry, const char *target, int *adopt,
-		struct migrate_record *record)
+static int create(struct retriever *retriever, const struct stub_parent *parent,
+		  const struct source_entry *entry, const char *target, int *adopt,
+		  struct migrate_record *record)
 {
 	if (adopt)
 		*adopt = -1;
@@ -264,6 +265,18 @@ int stub_create(struct retriever *retriever, const struct stub_parent *parent,
 	if (entry->attr.nlink > 1)
 		return create_linked(retriever, parent, entry, adopt, record);
 	return create_file(retriever, parent, entry, adopt, record);
+}
+
+int stub_create(struct retriever *retriever, const struct stub_parent *parent,
+		const struct source_entry *entry, const char *target, int *adopt,
+		struct migrate_record *record)
+{
+	int ret;
+
+	do
+		ret = create(retriever, parent, entry, target, adopt, record);
+	while (ret == 1 && parent->named && dummy_remove(retriever, parent->fd, entry->name));
+	return ret;
 }
 
 void stub_clean_staging(struct retriever *retriever)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Dummies: names whose attributes have not been asked for (stub-attributes = lazy; the paper's
+ * configuration A).  A dummy is an empty regular file of mode 0 with a DUMMY record, whatever the
+ * object is on the old server.  It is never shown: doors ask for a name before they look at it,
+ * and for all of them before they list; then it is replaced.  With every name here (NAMED), a
+ * name that is not here is told so without asking the old server.
+ *
+ * A crash between the removal of a dummy and the making of the object leaves a name out of an
+ * unfilled directory: its fill brings it.
+ */
+#ifndef DUMMY_H
+#define DUMMY_H
+
+#include "stub.h"
+
+/* 0, 1 when the name is there already, or -errno. */
+int dummy_create(const struct stub_parent *parent, const struct source_entry *entry);
+bool dummy_is(int dir_fd, const char *name);
+/* Removes the name if it is a dummy; whether it was. */
+bool dummy_remove(struct retriever *retriever, int dir_fd, const char *name);
+/* Removes all that are left: names that the old server has no more. */
+void dummy_sweep(struct retriever *retriever, int dir_fd);
+
+#endif
