@@ -238,6 +238,8 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->root_fd = retriever->private_fd = -1;
 	retriever->links_fd = retriever->staging_fd = -1;
 	g_mutex_init(&retriever->dummy_lock);
+	g_mutex_init(&retriever->links_lock);
+	retriever->link_counts = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	g_rw_lock_init(&retriever->tree_lock);
 	open_pools(retriever);
 	retriever->objects = object_table_new(retriever);
@@ -299,6 +301,8 @@ void retriever_close(struct retriever *retriever)
 	close_fd(retriever->private_fd);
 	close_fd(retriever->root_fd);
 	g_mutex_clear(&retriever->dummy_lock);
+	g_mutex_clear(&retriever->links_lock);
+	g_hash_table_destroy(retriever->link_counts);
 	g_rw_lock_clear(&retriever->tree_lock);
 	g_main_loop_unref(retriever->loop);
 	g_free(retriever->saved_counters);

@@ -60,7 +60,9 @@ struct retriever {
 	struct counters counters;
 	char *saved_counters; /* what .migrate/state holds */
 
-	GMutex dummy_lock; /* replacing dummies (dummy.h); a leaf but for the file system */
+	GMutex links_lock;	 /* a leaf but for the file system */
+	GHashTable *link_counts; /* names made, by the old server's fileid (stub.c) */
+	GMutex dummy_lock;	 /* replacing dummies (dummy.h); a leaf but for the file system */
 	GRWLock tree_lock;
 	gint places;	  /* open PLACE brackets, atomic */
 	gint retry_epoch; /* atomic */

@@ -13,7 +13,8 @@
 #include "dummy.h"
 #include "templates.h"
 
-#define NAME_LEN 32
+#define NAME_LEN	32
+#define LINK_COUNTS_MAX 1000000 /* about 60 MB */
 
 static gint staging_serial;
 
@@ -59,7 +60,7 @@ static int apply_attr(int fd, const struct source_attr *attr)
 {
 	struct timespec times[2] = {migrate_timespec(attr->atime), migrate_timespec(attr->mtime)};
 
-	if ((attr->uid || attr->gid) && fchown(fd, attr->uid, attr->gid) < 0)
+	if (fchown(fd, attr->uid, attr->gid) < 0)
 		return -errno;
 	if (fchmod(fd, attr->mode & 07777) < 0)
 		return -errno;
@@ -145,35 +146,6 @@ static int create_file(struct retriever *retriever, const struct stub_parent *pa
 	return ret;
 }
 
-/* The first name makes .migrate/links/FILEID; every name links to it. */
-static int create_linked(struct retriever *retriever, const struct stub_parent *parent,
-			 const struct source_entry *entry, int *adopt,
-			 struct migrate_record *record)
-{
-	char id[NAME_LEN];
-
-	g_snprintf(id, sizeof id, "%016" G_GINT64_MODIFIER "x", entry->attr.fileid);
-	for (;;) {
-		struct migrate_record rec = {0};
-		int fd, ret;
-
-		if (linkat(retriever->links_fd, id, parent->fd, entry->name, 0) == 0)
-			return 0;
-		if (errno != ENOENT)
-			return errno == EEXIST ? 1 : -errno;
-		fd = make_file(retriever, parent, entry, &rec);
-		if (fd < 0)
-			return fd;
-		ret = link_fd(fd, retriever->links_fd, id);
-		if (ret == 0)
-			count_new(retriever, entry);
-		hand_over(fd, &rec, ret == 0 && entry->attr.size, adopt, record);
-		adopt = NULL;
-		if (ret < 0)
-			return ret;
-	}
-}
-
 /* Everything else is made under a name of its own and renamed. */
 static int make_staged(struct retriever *retriever, const struct source_entry *entry,
 		       const char *target, const char *name)
@@ -229,14 +201,15 @@ static int dress_directory(struct retriever *retriever, const struct stub_parent
 	return ret;
 }
 
-static int create_staged(struct retriever *retriever, const struct stub_parent *parent,
-			 const struct source_entry *entry, const char *target)
+static int place_staged(struct retriever *retriever, const struct stub_parent *parent,
+			const struct source_entry *entry, const char *target, int dir_fd,
+			const char *as)
 {
 	bool dir = S_ISDIR(entry->attr.mode);
 	char name[NAME_LEN];
 	int ret;
 
-	if (faccessat(parent->fd, entry->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+	if (faccessat(dir_fd, as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return 1;
 	g_snprintf(name, sizeof name, "%d", g_atomic_int_add(&staging_serial, 1));
 	ret = make_staged(retriever, entry, target, name);
@@ -244,8 +217,7 @@ static int create_staged(struct retriever *retriever, const struct stub_parent *
 		return ret;
 	ret = dir ? dress_directory(retriever, parent, name, entry)
 		  : dress_node(retriever->staging_fd, name, &entry->attr);
-	if (!ret &&
-	    renameat2(retriever->staging_fd, name, parent->fd, entry->name, RENAME_NOREPLACE) < 0)
+	if (!ret && renameat2(retriever->staging_fd, name, dir_fd, as, RENAME_NOREPLACE) < 0)
 		ret = errno == EEXIST ? 1 : -errno;
 	if (ret)
 		unlinkat(retriever->staging_fd, name, dir ? AT_REMOVEDIR : 0);
@@ -254,16 +226,82 @@ static int create_staged(struct retriever *retriever, const struct stub_parent *
 	return ret;
 }
 
+/* The first name makes .migrate/links/FILEID... */
+static int make_linked(struct retriever *retriever, const struct stub_parent *parent,
+		       const struct source_entry *entry, const char *target, const char *id,
+		       int *adopt, struct migrate_record *record)
+{
+	struct migrate_record rec = {0};
+	int fd, ret;
+
+	if (!S_ISREG(entry->attr.mode))
+		return place_staged(retriever, parent, entry, target, retriever->links_fd, id);
+	fd = make_file(retriever, parent, entry, &rec);
+	if (fd < 0)
+		return fd;
+	ret = link_fd(fd, retriever->links_fd, id);
+	if (ret == 0)
+		count_new(retriever, entry);
+	hand_over(fd, &rec, ret == 0 && entry->attr.size, adopt, record);
+	return ret;
+}
+
+/*
+ * One more name is made.  With the last the provisional one goes, so that the link count is right.
+ * Counted in memory only: names made before a restart are not counted, and then it stays until
+ * the end, which is safe.
+ */
+static void count_link(struct retriever *retriever, const struct source_attr *attr, const char *id)
+{
+	uint64_t fileid = attr->fileid;
+	guint made;
+
+	g_mutex_lock(&retriever->links_lock);
+	made = 1 + GPOINTER_TO_UINT(g_hash_table_lookup(retriever->link_counts, &fileid));
+	if (made >= attr->nlink) {
+		g_hash_table_remove(retriever->link_counts, &fileid);
+		unlinkat(retriever->links_fd, id, 0);
+	} else if (made > 1 || g_hash_table_size(retriever->link_counts) < LINK_COUNTS_MAX) {
+		g_hash_table_insert(retriever->link_counts, g_memdup2(&fileid, sizeof fileid),
+				    GUINT_TO_POINTER(made));
+	}
+	g_mutex_unlock(&retriever->links_lock);
+}
+
+/* ... and every name links to it. */
+static int create_linked(struct retriever *retriever, const struct stub_parent *parent,
+			 const struct source_entry *entry, const char *target, int *adopt,
+			 struct migrate_record *record)
+{
+	char id[NAME_LEN];
+
+	g_snprintf(id, sizeof id, "%016" G_GINT64_MODIFIER "x", entry->attr.fileid);
+	for (;;) {
+		int ret;
+
+		if (linkat(retriever->links_fd, id, parent->fd, entry->name, 0) == 0) {
+			count_link(retriever, &entry->attr, id);
+			return 0;
+		}
+		if (errno != ENOENT)
+			return errno == EEXIST ? 1 : -errno;
+		ret = make_linked(retriever, parent, entry, target, id, adopt, record);
+		adopt = NULL;
+		if (ret < 0)
+			return ret;
+	}
+}
+
 static int create(struct retriever *retriever, const struct stub_parent *parent,
 		  const struct source_entry *entry, const char *target, int *adopt,
 		  struct migrate_record *record)
 {
 	if (adopt)
 		*adopt = -1;
+	if (!S_ISDIR(entry->attr.mode) && entry->attr.nlink > 1)
+		return create_linked(retriever, parent, entry, target, adopt, record);
 	if (!S_ISREG(entry->attr.mode))
-		return create_staged(retriever, parent, entry, target);
-	if (entry->attr.nlink > 1)
-		return create_linked(retriever, parent, entry, adopt, record);
+		return place_staged(retriever, parent, entry, target, parent->fd, entry->name);
 	return create_file(retriever, parent, entry, adopt, record);
 }
 

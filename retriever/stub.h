@@ -8,8 +8,8 @@
  * inodes: 27 us of CPU against 22.5 for a file made in place under a marker mode; the 4.5 us buy
  * that no half-made name can be seen and that nothing has to be told apart after a crash.
  *
- * Regular files with more than one link are made once, as .migrate/links/FILEID, and linked from
- * there, whichever name is seen first.
+ * What has more than one link is made once, as .migrate/links/FILEID, and linked from there,
+ * whichever name is seen first.
  */
 #ifndef STUB_H
 #define STUB_H
