@@ -58,6 +58,7 @@ struct client {
 	struct rpc *rpc;
 	struct handle root;
 	unsigned waits;
+	unsigned wait_ms, wait_max; /* of the protocol: the first wait, the longest */
 	uint8_t session[16], clientid[8], stateid[16]; /* version 4 */
 	uint32_t sequence;
 };
@@ -84,19 +85,22 @@ static void get_handle(struct xdr *x, struct handle *fh)
 	memcpy(fh->bytes, bytes, fh->len);
 }
 
-/* Whether the call has to be made again; waits before it says so. */
-static bool again(struct client *c, uint32_t status, unsigned *wait_ms, const char *what)
+/* Whether the call has to be made for the tries+1st time; waits before it says so. */
+static bool again(struct client *c, uint32_t status, unsigned tries, const char *what)
 {
-	struct timespec t = {*wait_ms / 1000, *wait_ms % 1000 * 1000000L};
+	uint64_t ms = (uint64_t)c->wait_ms << (tries < 16 ? tries : 16);
+	struct timespec t;
 
 	if (status == 0)
 		return false;
 	if (status != LATER && status != GRACE)
 		die("%s: NFS status %" PRIu32, what, status);
+	if (ms > c->wait_max)
+		ms = c->wait_max;
+	t.tv_sec = ms / 1000;
+	t.tv_nsec = ms % 1000 * 1000000;
 	c->waits++;
 	nanosleep(&t, NULL);
-	if (*wait_ms < 5000)
-		*wait_ms = *wait_ms * 2 < 15000 ? *wait_ms * 2 : 15000;
 	return true;
 }
 
@@ -106,7 +110,7 @@ static bool again(struct client *c, uint32_t status, unsigned *wait_ms, const ch
 static struct xdr *v3_call(struct client *c, uint32_t proc, const struct handle *fh,
 			   const char *name, uint64_t offset, uint32_t number)
 {
-	unsigned wait_ms = 5000;
+	unsigned tries = 0;
 	struct xdr *x;
 
 	do {
@@ -119,7 +123,7 @@ static struct xdr *v3_call(struct client *c, uint32_t proc, const struct handle 
 		if (proc == V3_READ || proc == V3_ACCESS)
 			put32(x, number);
 		x = rpc_call(c->rpc);
-	} while (again(c, get32(x), &wait_ms, name ? name : "a call"));
+	} while (again(c, get32(x), tries++, name ? name : "a call"));
 	return x;
 }
 
@@ -214,15 +218,6 @@ static void v4_put_wanted(struct xdr *x)
 	put32(x, 1 << 1 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 15 | 1 << 20 | 1 << 21); /* mode ... */
 }
 
-static void v4_skip_attr(struct xdr *x)
-{
-	uint32_t len;
-
-	v4_expect(x, V4_GETATTR);
-	get_fixed(x, get32(x) * 4);
-	get_opaque(x, &len);
-}
-
 static void v4_put_channel(struct xdr *x)
 {
 	put32(x, 0);
@@ -279,7 +274,7 @@ static void v4_session(struct client *c)
 static void v4_lookup(struct client *c, const struct handle *fh, const char *name,
 		      struct handle *found)
 {
-	unsigned wait_ms = 100;
+	unsigned tries = 0;
 	struct xdr *x;
 
 	do {
@@ -291,7 +286,7 @@ static void v4_lookup(struct client *c, const struct handle *fh, const char *nam
 		put_opaque(x, name, strlen(name));
 		put32(x, V4_GETFH);
 		v4_put_wanted(x);
-	} while (again(c, v4_call(c), &wait_ms, name));
+	} while (again(c, v4_call(c), tries++, name));
 	x = &c->rpc->in;
 	v4_expect(x, fh ? V4_PUTFH : V4_PUTROOTFH);
 	v4_expect(x, V4_LOOKUP);
@@ -301,7 +296,7 @@ static void v4_lookup(struct client *c, const struct handle *fh, const char *nam
 
 static void v4_access(struct client *c, const struct handle *fh)
 {
-	unsigned wait_ms = 100;
+	unsigned tries = 0;
 	struct xdr *x;
 
 	do {
@@ -311,7 +306,7 @@ static void v4_access(struct client *c, const struct handle *fh)
 		put32(x, V4_ACCESS);
 		put32(x, 0x3f);
 		v4_put_wanted(x);
-	} while (again(c, v4_call(c), &wait_ms, "ACCESS"));
+	} while (again(c, v4_call(c), tries++, "ACCESS"));
 }
 
 static void v4_put_open(struct client *c, struct xdr *x, const char *name)
@@ -343,7 +338,7 @@ static void v4_skip_delegation(struct xdr *x)
 
 static void v4_open(struct client *c, struct handle *fh, const char *name)
 {
-	unsigned wait_ms = 100;
+	unsigned tries = 0;
 	struct xdr *x;
 
 	do {
@@ -353,7 +348,7 @@ static void v4_open(struct client *c, struct handle *fh, const char *name)
 		v4_put_open(c, x, name);
 		put32(x, V4_GETFH);
 		v4_put_wanted(x);
-	} while (again(c, v4_call(c), &wait_ms, name));
+	} while (again(c, v4_call(c), tries++, name));
 	x = &c->rpc->in;
 	v4_expect(x, V4_PUTFH);
 	v4_expect(x, V4_OPEN);
@@ -363,7 +358,6 @@ static void v4_open(struct client *c, struct handle *fh, const char *name)
 	v4_skip_delegation(x);
 	v4_expect(x, V4_GETFH);
 	get_handle(x, fh);
-	v4_skip_attr(x);
 }
 
 static void v4_mount(struct client *c, const char *host, const char *export)
@@ -396,7 +390,7 @@ static void v4_step(struct client *c, struct handle *fh, const char *name, bool 
 
 static uint32_t v4_read(struct client *c, const struct handle *fh, uint64_t offset, uint32_t count)
 {
-	unsigned wait_ms = 100;
+	unsigned tries = 0;
 	struct xdr *x;
 
 	do {
@@ -407,7 +401,7 @@ static uint32_t v4_read(struct client *c, const struct handle *fh, uint64_t offs
 		put_fixed(x, c->stateid, sizeof c->stateid);
 		put64(x, offset);
 		put32(x, count);
-	} while (again(c, v4_call(c), &wait_ms, "READ"));
+	} while (again(c, v4_call(c), tries++, "READ"));
 	x = &c->rpc->in;
 	v4_expect(x, V4_PUTFH);
 	v4_expect(x, V4_READ);
@@ -418,14 +412,15 @@ static uint32_t v4_read(struct client *c, const struct handle *fh, uint64_t offs
 /* ---- what is measured ---- */
 
 static const struct version {
+	unsigned wait_ms, wait_max;
 	void (*mount)(struct client *c, const char *host, const char *export);
 	/* fh: from a directory to what it holds; the last one is opened */
 	void (*step)(struct client *c, struct handle *fh, const char *name, bool last);
 	uint32_t (*read)(struct client *c, const struct handle *fh, uint64_t offset,
 			 uint32_t count);
 } versions[] = {
-	{v3_mount, v3_step, v3_read},
-	{v4_mount, v4_step, v4_read},
+	{5000, 5000, v3_mount, v3_step, v3_read},
+	{100, 15000, v4_mount, v4_step, v4_read},
 };
 
 static void open_path(const struct version *v, struct client *c, char *path, struct handle *fh)
@@ -452,6 +447,8 @@ int main(int argc, char **argv)
 		die("usage: openclient 3|4 HOST EXPORT PATH [SIZE]");
 	v = &versions[*argv[1] == '4'];
 	size = argc > 5 ? strtoull(argv[5], NULL, 10) : 0;
+	c.wait_ms = v->wait_ms;
+	c.wait_max = v->wait_max;
 	begun = now_us();
 	v->mount(&c, argv[2], argv[3]);
 	mounted = now_us();
