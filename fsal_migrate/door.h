@@ -95,6 +95,7 @@ struct mg_object {
 	struct fsal_obj_handle handle;
 	struct fsal_obj_handle *sub;
 	struct mg_volume *volume; /* counted */
+	bool on_volume;		  /* on the volume's own file system */
 	/* 0: not known to be normal.  Else volume.places + 1 of when it was found normal: for a
 	 * file that is for ever (I1), for a directory's children as long as places is the same. */
 	atomic_uint_fast64_t normal;

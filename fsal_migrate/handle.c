@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "FSAL/fsal_localfs.h"
 #include "attrs.h"
 #include "compat.h"
 #include "fsal_convert.h"
@@ -113,6 +115,13 @@ int mg_object_open(struct mg_object *object)
 	return result;
 }
 
+/* Another file system may be mounted somewhere below. */
+static bool on_volume(const struct mg_volume *volume, const struct fsal_obj_handle *sub)
+{
+	return sub->fs->dev.major == major(volume->device) &&
+	       sub->fs->dev.minor == minor(volume->device);
+}
+
 struct mg_object *mg_object_new(struct mg_export *export, struct fsal_obj_handle *sub)
 {
 	struct mg_object *object = gsh_calloc(1, sizeof(*object));
@@ -129,8 +138,8 @@ struct mg_object *mg_object_new(struct mg_export *export, struct fsal_obj_handle
 	glist_init(&object->names);
 	glist_init(&object->fetches);
 	/* Only files and directories have records, and only on the volume's own file system. */
-	if ((sub->type != REGULAR_FILE && sub->type != DIRECTORY) ||
-	    sub->fs != export->fsal.sub_export->root_fs)
+	object->on_volume = on_volume(export->volume, sub);
+	if ((sub->type != REGULAR_FILE && sub->type != DIRECTORY) || !object->on_volume)
 		atomic_init(&object->normal, UINT64_MAX);
 	return object;
 }
@@ -267,6 +276,14 @@ static fsal_status_t lookup_path(struct fsal_export *exp, const char *path,
 	*handle = NULL;
 	status = below->exp_ops.lookup_path(below, path, &sub, attrs_out);
 	mg_leave(export);
+	if (!FSAL_IS_ERROR(status) && !on_volume(export->volume, sub)) {
+		LogMajor(COMPONENT_FSAL, "Volume %s: %s is not on the file system of the export",
+			 export->volume->name, path);
+		(void)mg_enter();
+		sub->obj_ops->release(sub);
+		mg_leave(export);
+		return fsalstat(ERR_FSAL_XDEV, EXDEV);
+	}
 	return found(export, sub, status, attrs_out, handle);
 }
 

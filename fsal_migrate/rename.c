@@ -18,8 +18,7 @@ bool mg_hidden(struct mg_object *dir, const char *name)
 	const struct mg_export *export = mg_export(op_ctx->fsal_export);
 
 	return name[0] == '.' && !strcmp(name, MIGRATE_PRIVATE_DIR) && export->has_root &&
-	       dir->handle.fileid == export->root_fileid &&
-	       dir->handle.fs == export->fsal.sub_export->root_fs;
+	       dir->handle.fileid == export->root_fileid && dir->on_volume;
 }
 
 fsal_status_t mg_may_name(struct mg_object *dir, const char *name)
