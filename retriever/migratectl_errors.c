@@ -30,7 +30,25 @@ static void list_one(struct listing *listing, GKeyFile *reply, const char *group
 	json_builder_end_object(listing->builder);
 }
 
-/* The list comes in parts; each says where the next begins. */
+/* Lists the part that begins at start.  Returns where the next one does; -1: at the end. */
+static gint64 list_part(struct listing *listing, GKeyFile *reply, gint64 start)
+{
+	g_auto(GStrv) groups = g_key_file_get_groups(reply, NULL);
+	unsigned count = 0;
+
+	while (groups[count] && g_str_has_prefix(groups[count], "error "))
+		count++;
+	/* Long paths: the reply was cut to what a frame holds, somewhere in the last entry. */
+	bool cut = !g_key_file_has_key(reply, "errors", "next", NULL);
+	if (cut && count)
+		count--;
+	for (unsigned i = 0; i < count; i++)
+		list_one(listing, reply, groups[i]);
+	if (cut)
+		return start + count;
+	return g_key_file_get_int64(reply, "errors", "next", NULL);
+}
+
 static enum ctl_exit list_all(struct listing *listing, struct ctl_link *link)
 {
 	gint64 start = 0;
@@ -42,12 +60,12 @@ static enum ctl_exit list_all(struct listing *listing, struct ctl_link *link)
 
 		if (result)
 			return result;
-		g_auto(GStrv) groups = g_key_file_get_groups(reply, NULL);
-		for (unsigned i = 0; groups[i]; i++)
-			if (g_str_has_prefix(groups[i], "error "))
-				list_one(listing, reply, groups[i]);
-		gint64 next = g_key_file_get_int64(reply, "errors", "next", NULL);
-		start = next > start ? next : -1;
+		gint64 next = list_part(listing, reply, start);
+		if (next == start) {
+			ctl_complain("the rest of the list does not come; restart the retriever");
+			return CTL_REFUSED;
+		}
+		start = next;
 	}
 	return CTL_OK;
 }

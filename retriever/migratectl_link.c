@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "config.h"
 #include "migrate.h"
@@ -134,6 +135,10 @@ enum ctl_exit ctl_ask(struct ctl_link *link, const char *command, bool quiet, GK
 	}
 	if (!reply)
 		return CTL_OK;
+	/* What did not fit into a frame ends anywhere; whole lines are good. */
+	char *end = strrchr(link->text, '\n');
+	if (end)
+		end[1] = '\0';
 	if (!g_key_file_load_from_data(file, link->text, (gsize)-1, G_KEY_FILE_NONE, NULL)) {
 		ctl_complain("%s: the retriever's answer to \"%s\" makes no sense; restart it, so "
 			     "that both are of one version",

@@ -46,12 +46,12 @@ class Volume(unittest.TestCase):
                                f"socket = {self.socket}\ncrawler-workers = 2\n")
         self.retriever = None
 
-    def start(self):
+    def start(self, *before):
         # pylint: disable=consider-using-with
         log = tempfile.TemporaryFile()
         self.addCleanup(log.close)
         self.retriever = subprocess.Popen(
-            [PROGRAMS["migrate-retriever"], "--config", self.config, "v"], stderr=log)
+            [*before, PROGRAMS["migrate-retriever"], "--config", self.config, "v"], stderr=log)
         self.addCleanup(self.stop)
 
     def stop(self, sig=signal.SIGTERM):
@@ -93,6 +93,20 @@ class Volume(unittest.TestCase):
         self.assertEqual(listing(self.old), listing(self.new))
         self.assertEqual(self.ctl("errors", "v"), "")
         self.crawl()
+
+    def test_mounts_of_their_own(self):
+        """As the units have it: descriptors that come from another mount of the file system."""
+        apart = ("unshare", "--mount", "--propagation", "slave")
+        os.link(self.old / "d1" / "s1" / "f1", self.old / "d2" / "linked")
+        self.start(*apart)
+        self.ctl("attach", "v")
+        crawler = subprocess.run([*apart, PROGRAMS["migrate-crawler"], "--socket", self.socket,
+                                  "--once", "v"], capture_output=True, text=True, timeout=60,
+                                 check=False)
+        self.assertEqual(crawler.returncode, 0, crawler.stderr + self.ctl("errors", "v"))
+        self.ctl("finalize", "v")
+        self.assertEqual(listing(self.old), listing(self.new))
+        self.assertTrue((self.new / "d2" / "linked").samefile(self.new / "d1" / "s1" / "f1"))
 
     def test_killed_again_and_again(self):
         self.start()
@@ -141,6 +155,22 @@ class Volume(unittest.TestCase):
         self.assertIn("errors v", self.ctl("status", "v"))
         self.ctl("retry", "v")
         self.assertEqual(self.status()["counters"]["errors"], 0)
+
+    def test_more_errors_than_a_reply_holds(self):
+        deep = self.old.joinpath(*["n" * 250] * 4)
+        deep.mkdir(parents=True)
+        for i in range(150):
+            (deep / f"f{i}").write_bytes(b"x")
+        self.start()
+        self.ctl("attach", "v")
+        self.crawl("--metadata-only")
+        for path in deep.iterdir():
+            path.unlink()
+        self.crawl("--once", status=2)
+        listed = json.loads(self.ctl("errors", "--json", "v"))
+        self.assertEqual({os.path.basename(e["path"]) for e in listed},
+                         {f"f{i}" for i in range(150)})
+        self.assertEqual(len(listed), 150)
 
     def test_no_retriever(self):
         for command in ("attach", "status", "errors"):
