@@ -197,3 +197,8 @@ int migrate_volume_dispatch(struct migrate_volume *volume, int timeout_ms)
 	pthread_mutex_unlock(&volume->lock);
 	return refused ? -EPROTO : 0;
 }
+
+uint64_t migrate_volume_placings(const struct migrate_volume *volume)
+{
+	return atomic_load(&volume->placings);
+}

@@ -36,6 +36,13 @@ static bool is_bracket(const struct request *req)
 	return req->frame.op == MIGRATE_OP_BEGIN || req->frame.op == MIGRATE_OP_END;
 }
 
+/* Frames of this connection that are done with when they are sent. */
+static bool needs_no_reply(const struct request *req)
+{
+	return req->frame.op == MIGRATE_OP_CANCEL ||
+	       req->frame.op == (MIGRATE_OP_PLACED | MIGRATE_OP_REPLY);
+}
+
 static void watch(struct migrate_volume *volume, int op, uint32_t events)
 {
 	struct epoll_event event = {.events = events,
@@ -78,7 +85,7 @@ static bool send_request(struct migrate_volume *volume, struct request *req)
 	switch (sending) {
 	case SENT:
 		request_unlink(req);
-		if (req->frame.op == MIGRATE_OP_CANCEL) {
+		if (needs_no_reply(req)) {
 			request_retire(volume, req);
 			return true;
 		}
@@ -206,7 +213,7 @@ static void drop_queued_of_connection(struct migrate_volume *volume)
 			next = req->next;
 			if (req->frame.op == MIGRATE_OP_END)
 				request_finish(volume, req, -ECONNRESET);
-			else if (req->frame.op == MIGRATE_OP_CANCEL)
+			else if (needs_no_reply(req))
 				request_retire(volume, req);
 		}
 	}
@@ -223,6 +230,7 @@ static void close_socket(struct migrate_volume *volume)
 	volume->state = AWAY;
 	volume->blocked = volume->dead = false;
 	atomic_store(&volume->connected, false);
+	atomic_store(&volume->placings, 0);
 	requeue_sent(volume);
 	drop_queued_of_connection(volume);
 	while (volume->open.head) {
@@ -281,6 +289,7 @@ static int take_hello(struct migrate_volume *volume, const struct migrate_frame 
 	volume->refused = false;
 	volume->backoff_ms = CLIENT_BACKOFF_MIN_MS;
 	volume->state = READY;
+	atomic_store(&volume->placings, ++volume->last_placings);
 	atomic_store(&volume->connected, true);
 	connection_flush(volume);
 	return 0;
@@ -336,6 +345,23 @@ static int take_reply(struct migrate_volume *volume, const struct migrate_frame 
 	return 0;
 }
 
+/* Noted first, answered then. */
+static int take_placed(struct migrate_volume *volume, const struct migrate_frame *frame)
+{
+	struct request *req = calloc(1, sizeof(*req));
+
+	atomic_store(&volume->placings, ++volume->last_placings);
+	if (!req || request_register(volume, req) < 0) {
+		free(req);
+		return -ENOMEM; /* a new connection knows of nothing that it would have to answer */
+	}
+	req->answered = true;
+	req->frame.op = MIGRATE_OP_PLACED | MIGRATE_OP_REPLY;
+	req->frame.ref = frame->id;
+	connection_submit(volume, req);
+	return 0;
+}
+
 /* 1: more replies are to come; 0: not now; else -errno. */
 static int take_frame(struct migrate_volume *volume, size_t len)
 {
@@ -345,7 +371,12 @@ static int take_frame(struct migrate_volume *volume, size_t len)
 	if (ret < 0)
 		return ret;
 	pthread_mutex_lock(&volume->lock);
-	ret = volume->state == READY ? take_reply(volume, &frame) : take_hello(volume, &frame);
+	if (volume->state != READY)
+		ret = take_hello(volume, &frame);
+	else if (frame.op == MIGRATE_OP_PLACED)
+		ret = take_placed(volume, &frame);
+	else
+		ret = take_reply(volume, &frame);
 	if (ret == 0)
 		ret = volume->sent.head != NULL;
 	pthread_mutex_unlock(&volume->lock);

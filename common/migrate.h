@@ -225,6 +225,15 @@ uint64_t migrate_control(struct migrate_volume *volume, const char *command, mig
 
 /* Milliseconds a door waits before it answers JUKEBOX / DELAY.  500 until connected. */
 unsigned migrate_volume_hold_ms(const struct migrate_volume *volume);
+/*
+ * Counts the times that something unfinished came below a directory that had been normal (I5). What
+ * is found in a directory is normal without a look if the directory was found normal when this had
+ * the same value, and the value is not 0.  0: not known, because the retriever is away.  The
+ * retriever lets nothing come below a normal directory before every connected door's
+ * migrate_volume_dispatch() has raised this, so a door that reads it after it found the name
+ * cannot be late.  Any thread; costs nothing.
+ */
+uint64_t migrate_volume_placings(const struct migrate_volume *volume);
 /* Whether the retriever said that the volume is finished (the root is normal). */
 bool migrate_volume_finished(const struct migrate_volume *volume);
 

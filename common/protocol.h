@@ -36,6 +36,10 @@ enum migrate_op {
 	MIGRATE_OP_SYNC = 8,	 /* fd */
 	MIGRATE_OP_CANCEL = 9,	 /* ref: the request; has no reply of its own */
 	MIGRATE_OP_CONTROL = 10, /* text: command; reply text */
+	/* retriever to doors, without an fd: something unfinished is about to come below a
+	 * directory that was normal.  Answered with REPLY and ref = id, by the library, once it has
+	 * been noted. */
+	MIGRATE_OP_PLACED = 11,
 	MIGRATE_OP_REPLY = 0x8000,
 };
 
