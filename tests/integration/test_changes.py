@@ -66,7 +66,7 @@ def beside_the_crawler(args):
         guarded(mutator, 10)
         operations += 10
     expect(operations >= 100, f'only {operations} changes met the crawler')
-    migration.ctl('throttle', '0')
+    migration.ctl('throttle', argument='0')
     same(crawler.wait(300), 0, 'exit status of the crawler')
     end(migration, mutator)
 

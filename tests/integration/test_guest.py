@@ -60,7 +60,7 @@ def client(args, options, export, tag):
     same(status, 0, 'exit status of the guest')
     still = crawler.poll() is None
     print('the crawler was', 'still running' if still else 'done before the programs')
-    migration.ctl('throttle', '0')
+    migration.ctl('throttle', argument='0')
     same(crawler.wait(120), 0, 'exit status of the crawler')
     migration.ctl('finalize')
     same(tree.records(NEW), [], 'objects with a record')

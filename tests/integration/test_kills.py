@@ -61,7 +61,7 @@ def torture(args, names, kills, bandwidth, files=3000):
         victims.kill(names[n % len(names)] if n < len(names) else args.random.choice(names))
         if mutator.failure:
             break
-    migration.ctl('throttle', '0')
+    migration.ctl('throttle', argument='0')
     stop.set()
     mutator.finish()
     print(f'{victims.count}; {mutator.done} changes, {mutator.repeats} calls repeated')

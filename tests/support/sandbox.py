@@ -205,7 +205,10 @@ class Process(subprocess.Popen):
     """A server of the run: its output goes to a log of its own, it gets no signals of the
     terminal, and it dies with the run."""
 
+    all = []
+
     def __init__(self, name, argv, host=None, **kw):
+        self.all.append(self)
         self.name, self.log = name, f'{LOGS}/{name}.log'
         prefix = host.prefix if host else []
         with open(self.log, 'ab') as log:
@@ -272,7 +275,10 @@ CHATTER = re.compile(r' :(EVENT|LOG|DBUS|NFS CB) :| :NULL :LOG|gssd_refresh|RADO
 
 
 def show_logs(lines=40, out=sys.stderr):
-    """The ends of all logs, for the reader of a failure."""
+    """The ends of all logs, and who ended how, for the reader of a failure."""
+    ended = [f'{p.name}: {p.returncode}' for p in Process.all if p.poll() is not None]
+    if ended:
+        print('---- ended, with status: ' + ', '.join(ended), file=out)
     for name in sorted(os.listdir(LOGS)):
         with open(f'{LOGS}/{name}', errors='replace') as log:
             tail = [line for line in log if not CHATTER.search(line)][-lines:]

@@ -193,10 +193,10 @@ class Migration:
         wait_for('the retriever answers', lambda: self.ctl('status', may_fail=True) is not None, 60,
                  self.retriever)
 
-    def ctl(self, command, *args, may_fail=False):
+    def ctl(self, command, *options, argument=None, may_fail=False):
         """migratectl's output; None when it failed and that is allowed."""
-        done = subprocess.run([self.program('migratectl'), '--config', self.config, command, *args,
-                               VOLUME], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        done = subprocess.run([self.program('migratectl'), '--config', self.config, *options, command,
+                               VOLUME, *([argument] if argument else [])], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, timeout=600)
         if done.returncode:
             if may_fail:
