@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "directory.h"
 #include "durability.h"
 #include "place.h"
-#include "transfer.h"
 
 struct bracket {
 	struct object *object;
@@ -79,7 +79,7 @@ static int settle(struct object *object)
 /* Lock held. */
 static bool may_open(const struct object *object, enum migrate_change change)
 {
-	if (object->writing || object->deferred.length || object->exclusive)
+	if (object->writing || object->exclusive)
 		return false;
 	return change != MIGRATE_TRUNCATE || object->brackets == 0;
 }
@@ -102,12 +102,12 @@ static int open_bracket(struct bracket *bracket)
 	return 0;
 }
 
-void bracket_grant(struct object *object)
+/* Lock held: the fills that waited for brackets. */
+static void start_deferred(struct object *object)
 {
-	struct bracket *bracket;
+	struct deferred *d;
 
-	while (object->brackets == 0 && object->deferred.length) {
-		struct deferred *d = g_queue_pop_head(&object->deferred);
+	while ((d = g_queue_pop_head(&object->deferred))) {
 		struct deferred_run *run = g_slice_new(struct deferred_run);
 
 		run->object = object;
@@ -116,6 +116,13 @@ void bracket_grant(struct object *object)
 		object->writing++;
 		retriever_run(object->retriever, run_deferred, run);
 	}
+}
+
+/* Lock held. */
+static void open_waiting(struct object *object)
+{
+	struct bracket *bracket;
+
 	while ((bracket = g_queue_peek_head(&object->begins)) &&
 	       may_open(object, bracket->change)) {
 		struct granted *g = g_slice_new(struct granted);
@@ -127,6 +134,24 @@ void bracket_grant(struct object *object)
 		g->arg = bracket->arg;
 		retriever_run(object->retriever, run_granted, g);
 	}
+}
+
+void bracket_written(struct object *object)
+{
+	open_waiting(object);
+	if (object->brackets == 0)
+		start_deferred(object);
+}
+
+/* Lock held: it is the fills' turn, where some wait. */
+static void closed(struct object *object)
+{
+	if (object->brackets == 0) {
+		directory_complete(object);
+		start_deferred(object);
+	}
+	if (object->deferred.length == 0)
+		open_waiting(object);
 }
 
 static void bracket_free(struct bracket *bracket)
@@ -151,7 +176,8 @@ struct bracket *bracket_begin(struct object *object, enum migrate_change change,
 		bracket->placed = ret == 0;
 	}
 	g_mutex_lock(&object->lock);
-	if (ret == 0 && g_queue_is_empty(&object->begins) && may_open(object, change)) {
+	if (ret == 0 && !object->begins.length && !object->deferred.length &&
+	    may_open(object, change)) {
 		ret = open_bracket(bracket);
 	} else if (ret == 0) {
 		g_queue_push_tail(&object->begins, bracket);
@@ -216,38 +242,7 @@ static void close_bracket(struct bracket *bracket)
 	object->brackets--;
 	if (bracket->change == MIGRATE_TRUNCATE)
 		object->exclusive = false;
-	bracket_grant(object);
-}
-
-struct durable_end {
-	struct object *object;
-	object_done_fn done;
-	void *arg;
-};
-
-static void finish_end(struct durable_end *end, int status)
-{
-	end->done(end->arg, status);
-	object_unref(end->object);
-	g_slice_free(struct durable_end, end);
-}
-
-static void run_durable_end(void *arg)
-{
-	struct durable_end *end = arg;
-
-	finish_end(end, durability_sync(end->object));
-}
-
-/* The record had more ranges than fit: the smallest have been fetched now. */
-static void gaps_closed(void *arg, int status)
-{
-	struct durable_end *end = arg;
-
-	if (status == 0)
-		retriever_run_flush(end->object->retriever, run_durable_end, end);
-	else
-		finish_end(end, status);
+	closed(object);
 }
 
 void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t offset,
@@ -258,12 +253,13 @@ void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t o
 	bool queue = false;
 	int ret = 0;
 
+	g_mutex_lock(&object->lock);
 	if (!bracket->open) { /* it was not begun */
+		g_mutex_unlock(&object->lock);
 		bracket_abort(bracket);
 		done(arg, -EINVAL);
 		return;
 	}
-	g_mutex_lock(&object->lock);
 	if (changed && !bracket->nothing && !object->normal) {
 		ret = note_change(bracket, offset, length);
 		/* what a client wrote need not be waited for any more */
@@ -276,45 +272,60 @@ void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t o
 		place_end(object->retriever);
 	object_run_waiters(object->retriever, &waiters, 0);
 	if (queue)
-		durability_queue(object, length);
-	if ((ret == -ENOSPC || (durable && ret == 0)) && !bracket->nothing) {
-		struct durable_end *end = g_slice_new(struct durable_end);
-
-		end->object = object_ref(object);
-		end->done = done;
-		end->arg = arg;
-		if (ret == 0)
-			retriever_run_flush(object->retriever, run_durable_end, end);
-		else
-			transfer_close_gaps(object, gaps_closed, end);
-	} else {
+		durability_queue(object, MIN(length, INT64_MAX));
+	/* a record with too many ranges fits once some of them are durable */
+	if (ret == -ENOSPC || (durable && ret == 0))
+		durability_sync_later(object, done, arg);
+	else
 		done(arg, ret);
-	}
+	bracket_free(bracket);
+}
+
+/* Not open any more, or never: gives back what it holds. */
+static void bracket_done_with(struct bracket *bracket)
+{
+	if (bracket->placed)
+		place_end(bracket->object->retriever);
 	bracket_free(bracket);
 }
 
 bool bracket_cancel(struct bracket *bracket)
 {
+	struct object *object = bracket->object;
 	bool waiting;
 
-	g_mutex_lock(&bracket->object->lock);
+	g_mutex_lock(&object->lock);
 	waiting = !bracket->answered;
-	g_mutex_unlock(&bracket->object->lock);
-	if (waiting) /* or it is opened just now: aborting closes it as well */
-		bracket_abort(bracket);
+	if (waiting) {
+		g_queue_remove(&object->begins, bracket);
+		bracket_written(object); /* who came after it may be let in now */
+	}
+	g_mutex_unlock(&object->lock);
+	if (waiting) {
+		bracket->done(bracket->arg, -ECANCELED);
+		bracket_done_with(bracket);
+	}
 	return waiting;
+}
+
+bool bracket_failed(struct bracket *bracket)
+{
+	bool failed;
+
+	g_mutex_lock(&bracket->object->lock);
+	failed = bracket->answered && !bracket->open;
+	g_mutex_unlock(&bracket->object->lock);
+	return failed;
 }
 
 void bracket_abort(struct bracket *bracket)
 {
 	struct object *object = bracket->object;
 	struct stat st;
-	bool waiting;
 
+	if (bracket_cancel(bracket))
+		return;
 	g_mutex_lock(&object->lock);
-	waiting = !bracket->answered;
-	if (waiting)
-		g_queue_remove(&object->begins, bracket);
 	if (bracket->open) {
 		if (!bracket->nothing && !object->normal && !object->is_dir &&
 		    fstat(object->fd, &st) == 0) {
@@ -326,9 +337,5 @@ void bracket_abort(struct bracket *bracket)
 		close_bracket(bracket);
 	}
 	g_mutex_unlock(&object->lock);
-	if (waiting)
-		bracket->done(bracket->arg, -ECANCELED);
-	if (bracket->placed)
-		place_end(object->retriever);
-	bracket_free(bracket);
+	bracket_done_with(bracket);
 }

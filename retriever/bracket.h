@@ -3,9 +3,10 @@
  * Brackets: a door changes an unfinished object between BEGIN and END (migrate.h).
  *
  * Brackets and fills that write exclude each other.  Brackets are shared among themselves, but
- * TRUNCATE is alone, so that a size is raised only after the record was clipped.  Fairness: a BEGIN
- * waits for the fills that write now, and behind fills that waited for brackets; a fill that
- * finds brackets open is deferred until they are closed.
+ * TRUNCATE is alone, so that a size is raised only after the record was clipped.  Fairness: they
+ * take turns.  A fill that finds brackets open or waiting is deferred; a BEGIN that finds fills
+ * writing or deferred waits.  When the last bracket is closed the deferred fills go on; when the
+ * last fill has written the waiting BEGINs are let in.
  *
  * What may crash where.  Between BEGIN and the change: nothing has happened, except that ranges
  * beyond the size have left the record, which says the same.  Between the change and END: the
@@ -42,7 +43,11 @@ void bracket_abort(struct bracket *bracket);
 /* Aborts a bracket whose BEGIN has not been answered; false: it has been, nothing was done. */
 bool bracket_cancel(struct bracket *bracket);
 
-/* With the object's lock held: opens what can be opened, starts deferred fills. */
-void bracket_grant(struct object *object);
+/* Whether BEGIN was answered with an error after bracket_begin() had returned: to be aborted. */
+bool bracket_failed(struct bracket *bracket);
+
+/* With the object's lock held, no fill writes any more: opens what waits, else starts deferred
+ * fills. */
+void bracket_written(struct object *object);
 
 #endif

@@ -50,6 +50,10 @@ struct question {
 
 static void list_next(struct run *run);
 
+static void nothing(void *arg, int status)
+{
+}
+
 char *directory_source_path(struct object *object)
 {
 	char *path;
@@ -94,30 +98,53 @@ static int mark_filled(struct object *object)
 	return ret;
 }
 
-static void finish_entered(struct object *object, void *arg)
+bool directory_names_fixed(struct object *object)
 {
-	struct run *run = arg;
+	bool fixed;
+
+	g_mutex_lock(&object->lock);
+	fixed = object->normal || object->complete || object->record.state != MIGRATE_UNFILLED;
+	g_mutex_unlock(&object->lock);
+	return fixed;
+}
+
+/* On a worker, having entered: nobody makes a name any more. */
+static void complete(void *arg)
+{
+	struct object *object = arg;
+	struct retriever *retriever = object->retriever;
 	GQueue waiters = G_QUEUE_INIT;
 	int ret;
 
-	if (run->named)
-		dummy_sweep(object->retriever, object->fd);
-
+	if ((object->record.flags & MIGRATE_REC_NAMED) ||
+	    retriever->config->stub_attributes == STUB_LAZY)
+		dummy_sweep(retriever, object->fd);
 	g_mutex_lock(&object->lock);
 	ret = mark_filled(object);
-	if (!ret)
+	object->complete = object->completing = false;
+	if (!ret) {
+		object->refinds = 0;
 		while (!g_queue_is_empty(&object->fill_waiters))
 			g_queue_push_tail_link(&waiters,
 					       g_queue_pop_head_link(&object->fill_waiters));
-	object->runs = g_slist_remove(object->runs, run);
+	}
 	g_mutex_unlock(&object->lock);
 	object_leave_write(object);
 	if (ret)
 		object_fail(object, ret, "the directory's stub record could not be written");
 	else
-		errors_forget(object->retriever->errors, &object->key);
-	object_run_waiters(object->retriever, &waiters, 0);
-	run_free(run);
+		errors_forget(retriever->errors, &object->key);
+	object_run_waiters(retriever, &waiters, 0);
+	object_unref(object);
+}
+
+void directory_complete(struct object *object)
+{
+	if (!object->complete || object->completing || object->writing || object->brackets)
+		return;
+	object->completing = true;
+	object->writing++;
+	retriever_run(object->retriever, complete, object_ref(object));
 }
 
 /* The end of directory_fill_names(). */
@@ -126,7 +153,8 @@ static void names_entered(struct object *object, void *arg)
 	struct run *run = arg;
 
 	g_mutex_lock(&object->lock);
-	if (!run->status && !object->normal && object->record.state == MIGRATE_UNFILLED) {
+	if (!run->status && !object->normal && !object->complete &&
+	    object->record.state == MIGRATE_UNFILLED) {
 		object->record.flags |= MIGRATE_REC_NAMED;
 		run->status = object_store(object);
 	}
@@ -140,23 +168,27 @@ static void names_entered(struct object *object, void *arg)
 static void finish(struct run *run)
 {
 	struct object *object = run->object;
-	bool others;
+	bool others, moved = false;
 
 	if (run->names_only) {
 		if (object_enter_write(object, names_entered, run))
 			names_entered(object, run);
 		return;
 	}
-	if (run->status == 0) {
-		if (object_enter_write(object, finish_entered, run))
-			finish_entered(object, run);
-		return;
-	}
 	g_mutex_lock(&object->lock);
 	object->runs = g_slist_remove(object->runs, run);
-	others = object->runs != NULL;
+	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED) {
+		object->complete = true;
+		directory_complete(object);
+	}
+	others = object->runs || object->complete || object->normal ||
+		 object->record.state != MIGRATE_UNFILLED;
+	if (run->stale)
+		moved = object_source_moved(object, &run->source);
 	g_mutex_unlock(&object->lock);
-	if (run->stale && !others)
+	if (run->stale && !others && moved)
+		directory_fill(object, run->priority, nothing, NULL);
+	else if (run->stale && !others)
 		refind_start(object); /* the waiters wait for that */
 	else if (!others)
 		object_fail(object, run->status, "the directory could not be filled");
@@ -209,6 +241,8 @@ static void make(struct run *run, const struct source_entry *entry, const char *
 	int ret = run->names_only ? dummy_create(&parent, entry)
 				  : stub_create(retriever, &parent, entry, target, NULL, NULL);
 
+	if (ret == -ENOENT) /* of ours, not of the old server */
+		ret = -EIO;
 	if (ret < 0)
 		entry_failed(run, entry->name, ret,
 			     ret == -ENOSPC || ret == -EDQUOT
@@ -227,12 +261,22 @@ static void question_free(struct question *q)
 	run_done_one(run);
 }
 
+static void make_answered_entered(struct object *object, void *arg)
+{
+	struct question *q = arg;
+
+	if (!directory_names_fixed(object))
+		make(q->run, &q->entry, q->req.text);
+	object_leave_write(object);
+	question_free(q);
+}
+
 static void make_answered(void *arg)
 {
 	struct question *q = arg;
 
-	make(q->run, &q->entry, q->req.text);
-	question_free(q);
+	if (object_enter_write(q->run->object, make_answered_entered, q))
+		make_answered_entered(q->run->object, q);
 }
 
 static void link_done(struct backend_request *req)
@@ -323,7 +367,7 @@ static void make_page_entered(struct object *object, void *arg)
 	struct run *run = page->run;
 	GArray *entries = page->batch->entries;
 
-	for (guint i = 0; i < entries->len; i++) {
+	for (guint i = 0; i < entries->len && !directory_names_fixed(object); i++) {
 		struct source_entry *entry = &g_array_index(entries, struct source_entry, i);
 
 		if (reserved(run, entry->name))
@@ -355,6 +399,8 @@ static void listing_failed(struct run *run, int status)
 		list_next(run);
 		return;
 	}
+	if (status == -ENOENT) /* a path that leads nowhere any more */
+		status = -ESTALE;
 	g_mutex_lock(&run->lock);
 	run->status = status;
 	run->stale = status == -ESTALE;

@@ -28,6 +28,13 @@ void directory_fill_names(struct object *object, object_done_fn done, void *arg)
 /* done(0): name is there; -ENOENT: the old server does not have it.  name is copied. */
 void directory_name(struct object *object, const char *name, object_done_fn done, void *arg);
 
+/* Whether names are not the retriever's to make any more (I6): one that a client removed since must
+ * not come back. */
+bool directory_names_fixed(struct object *object);
+/* With the lock held: where a fill has brought every name, and nobody makes or changes anything,
+ * the directory becomes filled (on a worker). */
+void directory_complete(struct object *object);
+
 /* The directory's path below the source's root, NULL where it is not known.  g_free. */
 char *directory_source_path(struct object *object);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "errors.h"
+#include "transfer.h"
 
 #define ROUND_US      G_USEC_PER_SEC
 #define ROUND_OBJECTS 1000
@@ -27,30 +28,42 @@ struct durability {
 	GSList *afters;
 	uint64_t bytes;
 	gint64 since; /* when the first of the queue came */
-	bool kick, stop;
+	bool kick, stop, stopped;
 };
 
-/* With the object's lock held: what is in the page cache and counted as missing on disk. */
-static int take_snapshot(struct object *object)
+/* What an object has in the page cache and its record counts as missing, before a sync. */
+struct snapshot {
+	struct object *object; /* referenced */
+	struct migrate_extents ranges;
+	unsigned version;
+};
+
+static void snapshot_take(struct snapshot *s)
 {
+	struct object *object = s->object;
 	int ret;
 
-	migrate_extents_clear(&object->snapshot);
-	ret = migrate_extents_copy(&object->snapshot, &object->filled);
-	if (!ret)
-		ret = migrate_extents_add_all(&object->snapshot, &object->record.dirty);
+	g_mutex_lock(&object->lock);
+	s->version = object->version;
+	ret = migrate_extents_copy(&s->ranges, &object->filled);
+	if (!ret && !object->normal)
+		ret = migrate_extents_add_all(&s->ranges, &object->record.dirty);
 	if (ret)
-		migrate_extents_clear(&object->snapshot);
-	return ret;
+		migrate_extents_clear(&s->ranges);
+	g_mutex_unlock(&object->lock);
 }
 
-/* Lock held; the snapshot is durable.  Shrinks the sets in memory. */
-static void apply_snapshot(struct object *object)
+/* Lock held; the snapshot is durable.  Shrinks the sets in memory, unless what was synced is not
+ * the file's content any more (retry). */
+static void snapshot_apply(struct snapshot *s)
 {
-	migrate_extents_remove_all(&object->record.missing, &object->snapshot);
-	migrate_extents_remove_all(&object->record.dirty, &object->snapshot);
-	migrate_extents_remove_all(&object->filled, &object->snapshot);
-	migrate_extents_clear(&object->snapshot);
+	struct object *object = s->object;
+
+	if (!object->normal && object->version == s->version) {
+		migrate_extents_remove_all(&object->record.missing, &s->ranges);
+		migrate_extents_remove_all(&object->record.dirty, &s->ranges);
+		migrate_extents_remove_all(&object->filled, &s->ranges);
+	}
 }
 
 static bool file_is_whole(const struct object *object)
@@ -93,53 +106,89 @@ static int settle(struct object *object, bool *again)
 	return object_store(object);
 }
 
-int durability_compact(struct object *object)
-{
-	int ret = take_snapshot(object);
-
-	if (ret)
-		return ret;
-	if (fdatasync(object->fd) < 0) {
-		migrate_extents_clear(&object->snapshot);
-		return -errno;
-	}
-	apply_snapshot(object);
-	return migrate_record_store(object->fd, &object->record);
-}
-
 int durability_sync(struct object *object)
 {
-	struct migrate_extents snapshot = MIGRATE_EXTENTS_INIT;
+	struct snapshot s = {.object = object};
 	bool again;
-	int ret;
+	int ret = 0;
 
-	if (object->is_dir)
+	/* one that is normal too: that its record is gone must be durable as well */
+	if (object->is_dir || object->normal)
 		return fsync(object->fd) < 0 ? -errno : 0;
-	g_mutex_lock(&object->lock);
-	if (object->normal) {
-		g_mutex_unlock(&object->lock);
-		return 0;
-	}
-	ret = migrate_extents_copy(&snapshot, &object->filled);
-	if (!ret)
-		ret = migrate_extents_add_all(&snapshot, &object->record.dirty);
-	g_mutex_unlock(&object->lock);
-	if (!ret && fdatasync(object->fd) < 0)
+	snapshot_take(&s);
+	if (fdatasync(object->fd) < 0)
 		ret = -errno;
 	if (!ret) {
 		g_mutex_lock(&object->lock);
-		if (!object->normal) {
-			migrate_extents_remove_all(&object->record.missing, &snapshot);
-			migrate_extents_remove_all(&object->record.dirty, &snapshot);
-			migrate_extents_remove_all(&object->filled, &snapshot);
-			ret = settle(object, &again);
-		}
+		snapshot_apply(&s);
+		ret = settle(object, &again);
 		g_mutex_unlock(&object->lock);
 	}
-	migrate_extents_clear(&snapshot);
+	migrate_extents_clear(&s.ranges);
 	if (!ret && fsync(object->fd) < 0)
 		ret = -errno;
 	return ret;
+}
+
+struct later {
+	struct object *object; /* referenced */
+	object_done_fn done;
+	void *arg;
+	bool closed; /* gaps were closed already */
+};
+
+static void later_finish(struct later *later, int status)
+{
+	if (later->done)
+		later->done(later->arg, status);
+	object_unref(later->object);
+	g_slice_free(struct later, later);
+}
+
+static void run_later(void *arg);
+
+static void gaps_closed(void *arg, int status)
+{
+	struct later *later = arg;
+
+	g_mutex_lock(&later->object->lock);
+	later->object->closing_gaps = false;
+	g_mutex_unlock(&later->object->lock);
+	if (status)
+		later_finish(later, status);
+	else
+		retriever_run_flush(later->object->retriever, run_later, later);
+}
+
+static void close_gaps(struct later *later)
+{
+	g_mutex_lock(&later->object->lock);
+	later->object->closing_gaps = true;
+	g_mutex_unlock(&later->object->lock);
+	later->closed = true;
+	transfer_close_gaps(later->object, gaps_closed, later);
+}
+
+static void run_later(void *arg)
+{
+	struct later *later = arg;
+	int ret = durability_sync(later->object);
+
+	if (ret == -ENOSPC && !later->closed) {
+		close_gaps(later);
+	} else {
+		later_finish(later, ret);
+	}
+}
+
+void durability_sync_later(struct object *object, object_done_fn done, void *arg)
+{
+	struct later *later = g_slice_new0(struct later);
+
+	later->object = object_ref(object);
+	later->done = done;
+	later->arg = arg;
+	retriever_run_flush(object->retriever, run_later, later);
 }
 
 void durability_queue(struct object *object, uint64_t bytes)
@@ -155,6 +204,10 @@ void durability_queue(struct object *object, uint64_t bytes)
 	if (!something)
 		return;
 	g_mutex_lock(&d->lock);
+	if (d->stopped) { /* what is not in a record is fetched again */
+		g_mutex_unlock(&d->lock);
+		return;
+	}
 	d->bytes += bytes;
 	if (!object->sync_queued) {
 		object->sync_queued = true;
@@ -173,14 +226,22 @@ void durability_after_round(struct retriever *retriever, object_done_fn done, vo
 {
 	struct durability *d = retriever->durability;
 	struct after *after = g_new(struct after, 1);
+	bool stopped;
 
 	after->done = done;
 	after->arg = arg;
 	g_mutex_lock(&d->lock);
-	d->afters = g_slist_prepend(d->afters, after);
-	d->kick = true;
-	g_cond_signal(&d->cond);
+	stopped = d->stopped;
+	if (!stopped) {
+		d->afters = g_slist_prepend(d->afters, after);
+		d->kick = true;
+		g_cond_signal(&d->cond);
+	}
 	g_mutex_unlock(&d->lock);
+	if (stopped) {
+		g_free(after);
+		done(arg, -ECANCELED);
+	}
 }
 
 /* The data could not be made durable: what was filled is fetched again, what a client wrote stays
@@ -188,46 +249,59 @@ void durability_after_round(struct retriever *retriever, object_done_fn done, vo
 static void round_failed(struct object *object, int err)
 {
 	g_mutex_lock(&object->lock);
-	migrate_extents_clear(&object->snapshot);
 	migrate_extents_clear(&object->filled);
 	g_mutex_unlock(&object->lock);
 	object_fail(object, -err, "the new server's file system could not make data durable");
 }
 
+/* The snapshot is durable.  TRUE: the record is to be dropped in a later round. */
+static bool round_settle(struct snapshot *s)
+{
+	struct object *object = s->object;
+	bool again, crowded, closing;
+	int ret;
+
+	g_mutex_lock(&object->lock);
+	snapshot_apply(s);
+	ret = settle(object, &again);
+	crowded = ret == -ENOSPC && object_crowded(object);
+	closing = object->closing_gaps;
+	g_mutex_unlock(&object->lock);
+	if (crowded && !closing) {
+		struct later *later = g_slice_new0(struct later);
+
+		later->object = object_ref(object);
+		close_gaps(later);
+	} else if (ret && !crowded) {
+		object_fail(object, ret, "the stub record could not be written");
+	}
+	return again;
+}
+
 static void sync_round(struct durability *d, GPtrArray *objects)
 {
+	g_autofree struct snapshot *v = g_new0(struct snapshot, objects->len);
 	bool each = objects->len <= FEW;
 	int failed = 0;
 
 	for (guint i = 0; i < objects->len; i++) {
-		struct object *object = objects->pdata[i];
-
-		g_mutex_lock(&object->lock);
-		take_snapshot(object);
-		g_mutex_unlock(&object->lock);
+		v[i].object = objects->pdata[i];
+		snapshot_take(&v[i]);
 	}
 	if (!each && syncfs(d->retriever->root_fd) < 0)
 		failed = errno;
 	for (guint i = 0; i < objects->len; i++) {
-		struct object *object = objects->pdata[i];
-		int err = failed, ret;
-		bool again = false;
+		struct snapshot *s = &v[i];
+		int err = failed;
 
-		if (each && !migrate_extents_empty(&object->snapshot) && fdatasync(object->fd) < 0)
+		if (each && s->ranges.n && fdatasync(s->object->fd) < 0)
 			err = errno;
-		if (err) {
-			round_failed(object, err);
-		} else {
-			g_mutex_lock(&object->lock);
-			apply_snapshot(object);
-			ret = settle(object, &again);
-			g_mutex_unlock(&object->lock);
-			if (ret)
-				object_fail(object, ret, "the stub record could not be written");
-		}
-		if (again)
-			durability_queue(object, 0);
-		object_unref(object);
+		if (err)
+			round_failed(s->object, err);
+		else if (round_settle(s))
+			durability_queue(s->object, 0);
+		migrate_extents_clear(&s->ranges);
+		object_unref(s->object);
 	}
 }
 
@@ -275,9 +349,8 @@ static gpointer sync_thread(gpointer arg)
 		g_ptr_array_free(objects, TRUE);
 		run_afters(afters);
 		g_mutex_lock(&d->lock);
-		if (d->stop && d->queue->len == 0)
-			break;
 	}
+	d->stopped = true;
 	g_mutex_unlock(&d->lock);
 	return NULL;
 }
@@ -294,7 +367,7 @@ struct durability *durability_new(struct retriever *retriever)
 	return d;
 }
 
-void durability_free(struct durability *d)
+void durability_stop(struct durability *d)
 {
 	if (!d)
 		return;
@@ -303,6 +376,12 @@ void durability_free(struct durability *d)
 	g_cond_signal(&d->cond);
 	g_mutex_unlock(&d->lock);
 	g_thread_join(d->thread);
+}
+
+void durability_free(struct durability *d)
+{
+	if (!d)
+		return;
 	g_ptr_array_free(d->queue, TRUE);
 	g_mutex_clear(&d->lock);
 	g_cond_clear(&d->cond);

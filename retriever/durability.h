@@ -18,20 +18,22 @@
 struct durability;
 
 struct durability *durability_new(struct retriever *retriever);
-/* Syncs and drops what is queued, stops the thread. */
+/* Syncs and drops what is queued, stops the thread.  No bracket may be open.  What is queued after
+ * that is not waited for: the record still lists it. */
+void durability_stop(struct durability *durability);
 void durability_free(struct durability *durability);
 
 /* Queues an object that got `bytes` more into the page cache (or has nothing missing any more). */
 void durability_queue(struct object *object, uint64_t bytes);
 
-/* Calls done on the sync thread after a round that covers everything queued up to now. */
+/* Calls done on the sync thread after a round that covers everything queued up to now; at once with
+ * -ECANCELED when the thread has stopped. */
 void durability_after_round(struct retriever *retriever, object_done_fn done, void *arg);
 
-/* This object now: data, record, the record's flush.  Blocks for the disk.  0 or -errno. */
+/* This object now: data, record, the record's flush.  Blocks for the disk.  A normal object must
+ * have a descriptor (object_keep_fd).  0, -ENOSPC when the record doesn't fit, -errno. */
 int durability_sync(struct object *object);
-
-/* With the lock held: makes this object's data durable to shrink a record that doesn't fit, and
- * stores it.  0, -ENOSPC when it still doesn't, -errno. */
-int durability_compact(struct object *object);
+/* The same on another thread; a record that doesn't fit has its smallest gaps fetched first. */
+void durability_sync_later(struct object *object, object_done_fn done, void *arg);
 
 #endif

@@ -41,10 +41,15 @@ static void name_make_entered(struct object *object, void *arg)
 {
 	struct name_request *n = arg;
 	struct stub_parent parent = {object->fd, n->named, n->path};
-	int ret = stub_create(object->retriever, &parent, &n->entry, n->req.text, NULL, NULL);
+	struct stat st;
+	int ret;
 
+	if (directory_names_fixed(object))
+		ret = fstatat(object->fd, n->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+	else
+		ret = stub_create(object->retriever, &parent, &n->entry, n->req.text, NULL, NULL);
 	object_leave_write(object);
-	if (ret < 0)
+	if (ret < 0 && ret != -ENOENT)
 		errors_add_name(object->retriever->errors, object->fd, n->name, ret,
 				"the name could not be made on the new server");
 	name_answer(n, ret < 0 ? ret : 0);
@@ -68,15 +73,24 @@ static void name_link_done(struct backend_request *req)
 		retriever_run(n->object->retriever, name_make, n);
 }
 
+/* The old server does not know the directory's handle (any more). */
+static int look_for_directory(struct name_request *n)
+{
+	bool moved;
+
+	g_mutex_lock(&n->object->lock);
+	moved = object_source_moved(n->object, &n->source);
+	g_mutex_unlock(&n->object->lock);
+	return moved || refind_start(n->object) ? -EAGAIN : -ESTALE;
+}
+
 static void name_looked_up(struct backend_request *req)
 {
 	struct name_request *n = req->user;
 	struct retriever *retriever = n->object->retriever;
 
 	if (req->status) {
-		if (req->status == -ESTALE)
-			refind_start(n->object);
-		name_answer(n, req->status == -ESTALE ? -EAGAIN : req->status);
+		name_answer(n, req->status == -ESTALE ? look_for_directory(n) : req->status);
 		return;
 	}
 	n->entry.name = n->name;
@@ -130,7 +144,7 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 	g_mutex_unlock(&object->lock);
 	COUNT_ADD(object->retriever, demand_waiting, 1);
 	if (ret || (n->path && !*n->path && !strcmp(name, MIGRATE_PRIVATE_DIR))) {
-		name_answer(n, ret ? -EAGAIN : -ENOENT);
+		name_answer(n, ret ? look_for_directory(n) : -ENOENT);
 		return;
 	}
 	n->req.op = BACKEND_LOOKUP;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "bracket.h"
-#include "durability.h"
+#include "directory.h"
 #include "errors.h"
 #include "templates.h"
 
@@ -77,7 +77,6 @@ static void object_free(struct object *object)
 	migrate_extents_clear(&object->filled);
 	migrate_extents_clear(&object->inflight[0]);
 	migrate_extents_clear(&object->inflight[1]);
-	migrate_extents_clear(&object->snapshot);
 	g_mutex_clear(&object->lock);
 	g_cond_clear(&object->loaded_cond);
 	g_slice_free(struct object, object);
@@ -303,12 +302,18 @@ void object_run_waiters(struct retriever *retriever, GQueue *waiters, int status
 	}
 }
 
+/* Lock held.  Brackets that wait go first, or a busy file would never let them in. */
+static bool may_write(const struct object *object)
+{
+	return object->brackets == 0 && object->begins.length == 0;
+}
+
 bool object_try_write(struct object *object)
 {
 	bool entered;
 
 	g_mutex_lock(&object->lock);
-	entered = object->brackets == 0;
+	entered = may_write(object);
 	if (entered)
 		object->writing++;
 	g_mutex_unlock(&object->lock);
@@ -320,7 +325,7 @@ bool object_enter_write(struct object *object, void (*fn)(struct object *, void 
 	bool entered;
 
 	g_mutex_lock(&object->lock);
-	entered = object->brackets == 0;
+	entered = may_write(object);
 	if (entered) {
 		object->writing++;
 	} else {
@@ -338,17 +343,35 @@ void object_leave_write(struct object *object)
 {
 	g_mutex_lock(&object->lock);
 	object->writing--;
-	bracket_grant(object);
+	if (object->writing == 0) {
+		directory_complete(object);
+		bracket_written(object);
+	}
 	g_mutex_unlock(&object->lock);
 }
 
 int object_store(struct object *object)
 {
-	int ret = migrate_record_store(object->fd, &object->record);
+	return migrate_record_store(object->fd, &object->record);
+}
 
-	if (ret == -ENOSPC && object->record.missing.n + object->record.dirty.n > 2)
-		ret = durability_compact(object);
-	return ret;
+bool object_crowded(const struct object *object)
+{
+	return object->record.missing.n > OBJECT_EXTENTS_KEPT;
+}
+
+int object_keep_fd(struct object *object, int fd)
+{
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	if (object->fd < 0) {
+		ret = reopen(fd, O_RDONLY);
+		if (ret >= 0)
+			object->fd = ret;
+	}
+	g_mutex_unlock(&object->lock);
+	return MIN(ret, 0);
 }
 
 int object_source(struct object *object, struct source_object *source)
@@ -370,6 +393,20 @@ int object_source(struct object *object, struct source_object *source)
 	if (ret)
 		source_object_clear(source);
 	return ret;
+}
+
+bool object_source_moved(struct object *object, const struct source_object *source)
+{
+	struct source_object now;
+	bool moved;
+
+	if (object->normal || object_source(object, &now) < 0)
+		return false;
+	moved = now.handle_len != source->handle_len ||
+		memcmp(now.handle, source->handle, now.handle_len) != 0 ||
+		(!now.handle_len && g_strcmp0(now.path, source->path) != 0);
+	source_object_clear(&now);
+	return moved;
 }
 
 void object_fail(struct object *object, int status, const char *reason)

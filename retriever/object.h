@@ -16,6 +16,8 @@
 #ifndef OBJECT_H
 #define OBJECT_H
 
+#include <stdatomic.h>
+
 #include "retriever.h"
 
 struct object;
@@ -46,14 +48,16 @@ struct object {
 	int load_error; /* -EBADMSG ...: then nothing else is valid */
 	int fd;		/* O_RDWR for files, O_RDONLY for directories */
 	bool is_dir;
-	bool normal; /* no record: nothing to do, for ever */
+	atomic_bool normal; /* no record: nothing to do, for ever.  Set with the lock held */
 	struct migrate_record record;
 	struct migrate_extents filled;
 	struct migrate_extents inflight[2]; /* reads under way: demand, background */
 	GQueue waiters;			    /* of struct range_waiter */
 	int failed;			    /* -errno of the last failed attempt since loaded */
 	bool refinding;			    /* its handle went stale and is looked for */
-	unsigned refinds;		    /* how often it was */
+	unsigned refinds;		    /* how often it was, without success */
+	unsigned version;		    /* of the old server's file: retry takes a new one */
+	bool closing_gaps;		    /* so that its record fits again */
 
 	/* brackets and fills exclude each other; see bracket.h */
 	unsigned writing;  /* fills that write now */
@@ -68,11 +72,14 @@ struct object {
 
 	/* directories (directory.c) */
 	GSList *runs;
+	bool complete;	     /* every name is here, the record does not say so yet */
+	bool completing;     /* that is being done */
 	GQueue fill_waiters; /* of struct range_waiter */
 
-	bool sync_queued;		 /* the durability queue's lock */
-	struct migrate_extents snapshot; /* the sync thread's own */
+	bool sync_queued; /* the durability queue's lock */
 };
+
+#define OBJECT_EXTENTS_KEPT 32 /* when gaps are closed so that a record fits */
 
 struct object_table;
 struct object_table *object_table_new(struct retriever *retriever);
@@ -111,8 +118,14 @@ bool object_try_write(struct object *object); /* false: brackets are open, nothi
 bool object_enter_write(struct object *object, void (*fn)(struct object *, void *), void *arg);
 void object_leave_write(struct object *object);
 
-/* Writes the record; lock held.  Too many ranges: first makes what is here durable. 0 or -errno. */
+/* Writes the record; lock held.  0, -ENOSPC when it doesn't fit (see object_crowded), -errno. */
 int object_store(struct object *object);
+/* Lock held: whether the record has so many ranges that closing gaps makes it shorter. */
+bool object_crowded(const struct object *object);
+
+/* Makes sure that a normal object has a descriptor, for fsync.  fd: any of the object.  0, -errno.
+ */
+int object_keep_fd(struct object *object, int fd);
 
 /* Notes that an attempt failed: record, list of errors, waiters.  status: -errno.  Takes the lock.
  */
@@ -120,5 +133,7 @@ void object_fail(struct object *object, int status, const char *reason);
 
 /* What finds the object on the old server; lock held.  Clear *source after. 0, -ESTALE. */
 int object_source(struct object *object, struct source_object *source);
+/* Lock held: whether it has been found elsewhere since source was taken. */
+bool object_source_moved(struct object *object, const struct source_object *source);
 
 #endif

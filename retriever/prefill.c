@@ -71,7 +71,7 @@ struct prefill *prefill_new(struct retriever *retriever)
 	return prefill;
 }
 
-void prefill_free(struct prefill *prefill)
+void prefill_stop(struct prefill *prefill)
 {
 	struct object *object;
 
@@ -80,6 +80,12 @@ void prefill_free(struct prefill *prefill)
 	g_source_remove(prefill->timer);
 	while ((object = g_queue_pop_head(&prefill->queue)))
 		object_unref(object);
+}
+
+void prefill_free(struct prefill *prefill)
+{
+	if (!prefill)
+		return;
 	g_mutex_clear(&prefill->lock);
 	g_free(prefill);
 }

@@ -12,6 +12,8 @@
 struct prefill;
 
 struct prefill *prefill_new(struct retriever *retriever);
+/* Starts no more; one that is under way may still end. */
+void prefill_stop(struct prefill *prefill);
 void prefill_free(struct prefill *prefill);
 /* A name was asked for in this unfilled directory.  Any thread. */
 void prefill_touch(struct object *object);

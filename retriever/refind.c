@@ -138,11 +138,15 @@ static int by_fileid(struct retriever *retriever, struct found *at, uint64_t fil
 static bool is_same(struct object *object, const struct source_attr *attr)
 {
 	const struct migrate_record *rec = &object->record;
+	bool same;
 
 	if (object->is_dir)
 		return S_ISDIR(attr->mode);
-	return S_ISREG(attr->mode) && (attr->fileid == rec->fileid ||
-				       (attr->size == rec->size && attr->mtime == rec->mtime));
+	g_mutex_lock(&object->lock);
+	same = attr->fileid == rec->fileid ||
+	       (attr->size == rec->size && attr->mtime == rec->mtime);
+	g_mutex_unlock(&object->lock);
+	return S_ISREG(attr->mode) && same;
 }
 
 static int find(struct object *object, struct found *found)
@@ -210,8 +214,10 @@ static void run_refind(void *arg)
 	object->refinding = false;
 	fills = !g_queue_is_empty(&object->fill_waiters);
 	g_mutex_unlock(&object->lock);
-	if (ret)
+	if (ret == -ESTALE || ret == -ENOENT || ret == -ENOTDIR)
 		object_fail(object, -ESTALE, "the object is gone from the old server");
+	else if (ret)
+		object_fail(object, ret, "the object could not be looked for on the old server");
 	else if (!object->is_dir)
 		transfer_again(object);
 	else if (fills)
@@ -219,7 +225,7 @@ static void run_refind(void *arg)
 	object_unref(object);
 }
 
-void refind_start(struct object *object)
+bool refind_start(struct object *object)
 {
 	bool start, hopeless;
 
@@ -233,5 +239,6 @@ void refind_start(struct object *object)
 		object_fail(object, -ESTALE,
 			    "the old server's handle for it is stale again and again");
 	else if (start)
-		retriever_run_slow(object->retriever, run_refind, object_ref(object));
+		retriever_run_find(object->retriever, run_refind, object_ref(object));
+	return !hopeless;
 }

@@ -11,8 +11,9 @@
 #include "object.h"
 
 /* Looks in the background.  Found: the record has the new handle, and reads and fills that wait are
- * made again.  Not found: object_fail(-ESTALE).  Does nothing when it is being looked for. */
-void refind_start(struct object *object);
+ * made again.  Not found: object_fail(-ESTALE).  Does nothing when it is being looked for.  False:
+ * it was looked for in vain too often. */
+bool refind_start(struct object *object);
 
 /* The path of an open file or directory below the source's root, NULL if it cannot be told.
  * g_free.  Blocks for the disk. */

@@ -22,8 +22,10 @@
 
 #define WORKERS	 4
 #define FLUSHERS 8
+#define FINDERS	 4
 
 struct job {
+	struct retriever *retriever;
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -31,33 +33,56 @@ struct job {
 static void run_job(gpointer data, gpointer user)
 {
 	struct job *job = data;
+	struct retriever *retriever = job->retriever;
 
 	job->fn(job->arg);
 	g_slice_free(struct job, job);
+	g_mutex_lock(&retriever->jobs_lock);
+	if (--retriever->jobs == 0)
+		g_cond_broadcast(&retriever->jobs_done);
+	g_mutex_unlock(&retriever->jobs_lock);
 }
 
-static void push(GThreadPool *pool, void (*fn)(void *arg), void *arg)
+static void push(struct retriever *retriever, GThreadPool *pool, void (*fn)(void *arg), void *arg)
 {
 	struct job *job = g_slice_new(struct job);
 
+	job->retriever = retriever;
 	job->fn = fn;
 	job->arg = arg;
+	g_mutex_lock(&retriever->jobs_lock);
+	retriever->jobs++;
+	g_mutex_unlock(&retriever->jobs_lock);
 	g_thread_pool_push(pool, job, NULL);
+}
+
+/* Jobs start jobs; the counter is zero when none can start one any more. */
+static void wait_for_jobs(struct retriever *retriever)
+{
+	g_mutex_lock(&retriever->jobs_lock);
+	while (retriever->jobs)
+		g_cond_wait(&retriever->jobs_done, &retriever->jobs_lock);
+	g_mutex_unlock(&retriever->jobs_lock);
 }
 
 void retriever_run(struct retriever *retriever, void (*fn)(void *arg), void *arg)
 {
-	push(retriever->workers, fn, arg);
+	push(retriever, retriever->workers, fn, arg);
 }
 
 void retriever_run_flush(struct retriever *retriever, void (*fn)(void *arg), void *arg)
 {
-	push(retriever->flushers, fn, arg);
+	push(retriever, retriever->flushers, fn, arg);
+}
+
+void retriever_run_find(struct retriever *retriever, void (*fn)(void *arg), void *arg)
+{
+	push(retriever, retriever->finders, fn, arg);
 }
 
 void retriever_run_slow(struct retriever *retriever, void (*fn)(void *arg), void *arg)
 {
-	push(retriever->slow, fn, arg);
+	push(retriever, retriever->slow, fn, arg);
 }
 
 char *retriever_fd_path(int fd)
@@ -217,6 +242,7 @@ static void open_pools(struct retriever *retriever)
 {
 	retriever->workers = g_thread_pool_new(run_job, NULL, WORKERS, FALSE, NULL);
 	retriever->flushers = g_thread_pool_new(run_job, NULL, FLUSHERS, FALSE, NULL);
+	retriever->finders = g_thread_pool_new(run_job, NULL, FINDERS, FALSE, NULL);
 	retriever->slow = g_thread_pool_new(run_job, NULL, 1, FALSE, NULL);
 }
 
@@ -237,6 +263,8 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->config = config;
 	retriever->root_fd = retriever->private_fd = -1;
 	retriever->links_fd = retriever->staging_fd = -1;
+	g_mutex_init(&retriever->jobs_lock);
+	g_cond_init(&retriever->jobs_done);
 	g_mutex_init(&retriever->dummy_lock);
 	g_mutex_init(&retriever->links_lock);
 	retriever->link_counts = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
@@ -279,18 +307,25 @@ static void close_fd(int fd)
 void retriever_close(struct retriever *retriever)
 {
 	server_free(retriever->server);
-	prefill_free(retriever->prefill);
+	prefill_stop(retriever->prefill);
+	g_atomic_int_set(&retriever->closing, 1);
 	gate_close(retriever->gate);
 	if (retriever->backend)
 		retriever->backend->ops->close(retriever->backend);
+	wait_for_jobs(retriever);
+	durability_stop(retriever->durability);
+	wait_for_jobs(retriever);
 	g_thread_pool_free(retriever->slow, FALSE, TRUE);
+	g_thread_pool_free(retriever->finders, FALSE, TRUE);
 	g_thread_pool_free(retriever->workers, FALSE, TRUE);
-	durability_free(retriever->durability);
 	g_thread_pool_free(retriever->flushers, FALSE, TRUE);
-	rates_free(retriever->rates);
-	if (retriever->errors)
+	if (retriever->rates) { /* it was open */
 		errors_save(retriever->errors);
-	volume_save_counters(retriever, true);
+		volume_save_counters(retriever, true);
+	}
+	rates_free(retriever->rates);
+	prefill_free(retriever->prefill);
+	durability_free(retriever->durability);
 	object_table_free(retriever->objects);
 	gate_free(retriever->gate);
 	errors_free(retriever->errors);
@@ -300,6 +335,8 @@ void retriever_close(struct retriever *retriever)
 	close_fd(retriever->links_fd);
 	close_fd(retriever->private_fd);
 	close_fd(retriever->root_fd);
+	g_mutex_clear(&retriever->jobs_lock);
+	g_cond_clear(&retriever->jobs_done);
 	g_mutex_clear(&retriever->dummy_lock);
 	g_mutex_clear(&retriever->links_lock);
 	g_hash_table_destroy(retriever->link_counts);

@@ -48,7 +48,12 @@ struct retriever {
 
 	GThreadPool *workers;  /* struct job, see retriever_run() */
 	GThreadPool *flushers; /* fsync for those who wait for it */
-	GThreadPool *slow;     /* one thread: walks, attach, finding stale objects again */
+	GThreadPool *finders;  /* finding stale objects again */
+	GThreadPool *slow;     /* one thread: walks of the whole tree, retry */
+	GMutex jobs_lock;      /* a leaf */
+	GCond jobs_done;
+	unsigned jobs; /* of all pools, queued or running */
+	gint closing;  /* atomic: long jobs give up */
 	struct object_table *objects;
 	struct templates *templates;
 	struct durability *durability;
@@ -88,6 +93,8 @@ int retriever_open_private(struct retriever *retriever, bool create);
 void retriever_run(struct retriever *retriever, void (*fn)(void *arg), void *arg);
 /* Likewise on a thread that may block for the disk. */
 void retriever_run_flush(struct retriever *retriever, void (*fn)(void *arg), void *arg);
+/* Likewise on a thread that may wait for the old server. */
+void retriever_run_find(struct retriever *retriever, void (*fn)(void *arg), void *arg);
 /* Likewise on the thread for long walks and waits. */
 void retriever_run_slow(struct retriever *retriever, void (*fn)(void *arg), void *arg);
 

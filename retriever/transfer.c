@@ -12,7 +12,6 @@
 
 #define WINDOW_MIN ((uint32_t)256 << 10)
 #define WINDOW_MAX ((uint32_t)8 << 20)
-#define GAPS_KEPT  32
 /* Planned at a time; the rest when half of it has come. */
 #define PLAN_MAX ((uint64_t)64 << 20)
 
@@ -24,6 +23,7 @@ struct transfer {
 	bool background;
 	struct source_object source; /* owns the path */
 	uint8_t *copy;		     /* the reply's data where it has to wait */
+	size_t copy_len;
 	struct transfer *next;
 };
 
@@ -60,8 +60,11 @@ static int plan(struct object *object, uint64_t start, uint64_t end, enum backen
 	struct migrate_extents want = MIGRATE_EXTENTS_INIT;
 	bool background = priority == BACKEND_BACKGROUND;
 	uint32_t chunk = object->retriever->backend->ops->max_read(object->retriever->backend);
+	struct source_object source = {0};
 	int ret = object_lacks(object, start, end, &want);
 
+	if (!ret && want.n)
+		ret = object_source(object, &source);
 	if (!ret)
 		ret = migrate_extents_remove_all(&want, &object->inflight[0]);
 	if (!ret && background)
@@ -71,7 +74,7 @@ static int plan(struct object *object, uint64_t start, uint64_t end, enum backen
 		uint64_t at = want.v[i].end, low = want.v[i].start;
 
 		ret = migrate_extents_add(&object->inflight[background], low, at);
-		while (!ret && at > low) { /* from the end, so that the list is in order */
+		while (at > low && !ret) { /* from the end, so that the list is in order */
 			struct transfer *t = g_slice_new0(struct transfer);
 
 			t->end = at;
@@ -87,10 +90,11 @@ static int plan(struct object *object, uint64_t start, uint64_t end, enum backen
 			t->req.user = t;
 			t->next = *list;
 			*list = t;
-			ret = object_source(object, &t->source);
+			source_object_copy(&t->source, &source);
 			t->req.object = t->source;
 		}
 	}
+	source_object_clear(&source);
 	migrate_extents_clear(&want);
 	return ret;
 }
@@ -165,6 +169,7 @@ void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool ba
 		done(arg, 0);
 		return;
 	}
+	object_ref(object); /* the waiter may be answered before this returns */
 	w = g_slice_new0(struct range_waiter);
 	w->start = start;
 	w->end = end;
@@ -189,6 +194,7 @@ void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool ba
 	}
 	g_mutex_unlock(&object->lock);
 	submit_or_fail(object, list, ret);
+	object_unref(object);
 }
 
 void transfer_again(struct object *object)
@@ -234,8 +240,10 @@ static void apply(struct transfer *t, const uint8_t *data, size_t len)
 	g_mutex_lock(&object->lock);
 	if (!ret && !object->normal)
 		ret = migrate_extents_add_all(&object->filled, &todo);
-	if (!ret)
+	if (!ret) {
+		object->refinds = 0;
 		object_take_waiters(object, false, &waiters);
+	}
 	g_mutex_unlock(&object->lock);
 	object_leave_write(object);
 	if (ret)
@@ -268,6 +276,8 @@ static void next_part(struct transfer *t, size_t len)
 		return;
 	}
 	g_clear_pointer(&t->copy, g_free);
+	t->req.op = BACKEND_READ;
+	t->req.done = read_done;
 	t->req.offset = t->start;
 	t->req.count = t->end - t->start;
 	gate_submit(object->retriever->gate, &t->req);
@@ -277,18 +287,23 @@ static void apply_deferred(struct object *object, void *arg)
 {
 	struct transfer *t = arg;
 
-	apply(t, t->copy, t->req.data_len);
-	next_part(t, t->req.data_len);
+	apply(t, t->copy, t->copy_len);
+	next_part(t, t->copy_len);
 }
 
-static void deliver(struct transfer *t, const uint8_t *data)
+static void keep_copy(struct transfer *t, const uint8_t *data, size_t len)
 {
-	size_t len = t->req.data_len;
+	if (t->copy)
+		return;
+	t->copy = g_memdup2(data, len);
+	t->copy_len = len;
+}
 
+static void deliver(struct transfer *t, const uint8_t *data, size_t len)
+{
 	if (!object_try_write(t->object)) {
 		/* a bracket is open: the data has to outlive the reply */
-		if (!t->copy)
-			t->copy = g_memdup2(data, len);
+		keep_copy(t, data, len);
 		if (!object_enter_write(t->object, apply_deferred, t))
 			return;
 		data = t->copy;
@@ -312,11 +327,19 @@ static bool same_as_recorded(struct transfer *t)
 static void transfer_failed(struct transfer *t, int status, const char *reason)
 {
 	struct object *object = t->object;
+	bool moved;
 
+	if (status == -ENOENT) /* a path that leads nowhere any more */
+		status = -ESTALE;
 	object_ref(object);
+	g_mutex_lock(&object->lock);
+	moved = object_source_moved(object, &t->source);
+	g_mutex_unlock(&object->lock);
 	t->next = NULL;
 	forget(t);
-	if (status == -ESTALE && !reason)
+	if (status == -ESTALE && !reason && moved)
+		transfer_again(object); /* found again since this was sent */
+	else if (status == -ESTALE && !reason)
 		refind_start(object);
 	else
 		object_fail(object, status,
@@ -329,14 +352,12 @@ static void attr_done(struct backend_request *req)
 {
 	struct transfer *t = req->user;
 
-	req->op = BACKEND_READ;
-	req->done = read_done;
 	if (req->status)
 		transfer_failed(t, req->status, NULL);
 	else if (!same_as_recorded(t))
 		transfer_failed(t, -ESTALE, "the file was changed on the old server");
 	else
-		deliver(t, t->copy);
+		deliver(t, t->copy, t->copy_len);
 }
 
 static void read_done(struct backend_request *req)
@@ -356,13 +377,13 @@ static void read_done(struct backend_request *req)
 		return;
 	}
 	if (!req->has_attr) {
-		t->copy = g_memdup2(req->data, req->data_len);
+		keep_copy(t, req->data, req->data_len);
 		req->op = BACKEND_GETATTR;
 		req->done = attr_done;
 		gate_submit(t->object->retriever->gate, req);
 		return;
 	}
-	deliver(t, req->data);
+	deliver(t, req->data, req->data_len);
 }
 
 static int by_length(gconstpointer a, gconstpointer b)
@@ -404,7 +425,7 @@ void transfer_close_gaps(struct object *object, object_done_fn done, void *arg)
 	g_array_append_vals(sorted, object->record.missing.v, object->record.missing.n);
 	g_mutex_unlock(&object->lock);
 	g_array_sort(sorted, by_length);
-	n = sorted->len > GAPS_KEPT ? sorted->len - GAPS_KEPT : 0;
+	n = sorted->len > OBJECT_EXTENTS_KEPT ? sorted->len - OBJECT_EXTENTS_KEPT : 0;
 	gaps->left = n + 1;
 	for (guint i = 0; i < n; i++) {
 		struct migrate_extent *e = &g_array_index(sorted, struct migrate_extent, i);

@@ -152,6 +152,8 @@ int volume_verify(struct retriever *retriever, struct volume_count *count, char 
 		else
 			ret = list(&walk, fd, is_root);
 		is_root = false;
+		if (g_atomic_int_get(&retriever->closing))
+			ret = -ECANCELED;
 	}
 	g_array_free(walk.pending, TRUE);
 	if (ret)
