@@ -51,13 +51,19 @@ static int begin(struct mg_object *object, struct mg_look *look, const struct mg
 	return result;
 }
 
-/* The retriever answers without the old server; it goes away rather than take for ever. */
+/*
+ * The retriever answers without the old server.  A change that can be made again is, if it takes
+ * too long; one that cannot must be answered, and the retriever goes away rather than take for
+ * ever.
+ */
 static int end(struct mg_call *call, const struct mg_change *change, uint64_t begun, bool changed)
 {
+	struct timespec deadline = mg_deadline(call->volume);
+
 	pthread_mutex_lock(&call->volume->lock);
 	mg_call_end(call, begun, changed, false, change->offset, change->length);
 	pthread_mutex_unlock(&call->volume->lock);
-	return mg_call_wait(call, NULL);
+	return mg_call_wait(call, change->once ? NULL : &deadline);
 }
 
 fsal_status_t mg_bracket(struct mg_object *object, struct mg_look *look,

@@ -105,7 +105,7 @@ class Fake:
         self.files = {}                 # inode -> Stub
         self.entries = {}               # inode of an unfilled directory -> [(name, make)]
         self.peers, self.listener = [], None
-        self.open_brackets = 0
+        self.brackets = {}              # id -> descriptor of the object
         os.makedirs(os.path.dirname(path), exist_ok=True)
 
     # ---- life -------------------------------------------------------------------------------
@@ -126,7 +126,9 @@ class Fake:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
         with self.changed:
-            peers, self.peers, self.open_brackets = self.peers, [], 0
+            peers, self.peers = self.peers, []
+            while self.brackets:
+                os.close(self.brackets.popitem()[1])
         for peer in peers:
             try:
                 peer.shutdown(socket.SHUT_RDWR)
@@ -287,16 +289,24 @@ class Fake:
 
     def do_begin(self, request):
         with self.changed:
-            self.open_brackets += 1
+            self.brackets[request.id] = os.dup(request.fd)
         return 0
 
     def do_end(self, request):
         begun = next((r for r in self.requests(BEGIN) if r.id == request.ref), None)
         with self.changed:
-            self.open_brackets -= 1
-        if not begun or not request.flags & CHANGED or begun.inode not in self.files:
+            fd = self.brackets.pop(request.ref, None)
+        if fd is None:
             return 0
-        stub, path = self.files[begun.inode], self.where(begun)
+        try:
+            if request.flags & CHANGED and begun.inode in self.files:
+                self.apply(begun, request, os.readlink(f'/proc/self/fd/{fd}'))
+        finally:
+            os.close(fd)
+        return 0
+
+    def apply(self, begun, request, path):
+        stub = self.files[begun.inode]
         if begun.change in (WRITE, PUNCH):
             stub.missing = without(stub.missing, request.offset, request.offset + request.length)
         elif begun.change == TRUNCATE:
@@ -304,4 +314,3 @@ class Fake:
         st = os.stat(path)
         stub.mtime, stub.ctime = st.st_mtime_ns, st.st_ctime_ns
         self.store(path, stub)
-        return 0
