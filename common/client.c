@@ -29,7 +29,7 @@ static int set_address(struct sockaddr_un *addr, const char *name, const char *p
 
 static int watch_fd(int epoll, int fd, unsigned kind)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.u64 = CLIENT_EVENT(kind, 0)};
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = kind};
 
 	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
@@ -154,7 +154,7 @@ static void flush(struct migrate_volume *volume)
 
 static void handle_event(struct migrate_volume *volume, const struct epoll_event *event)
 {
-	switch (CLIENT_EVENT_KIND(event->data.u64)) {
+	switch (event->data.u32) {
 	case EVENT_WAKE:
 		drain(volume->wake);
 		break;
@@ -166,10 +166,6 @@ static void handle_event(struct migrate_volume *volume, const struct epoll_event
 			flush(volume);
 		break;
 	case EVENT_SOCK:
-		/* An event of a connection that was closed while this one waited its turn? */
-		if (volume->sock < 0 ||
-		    CLIENT_EVENT_GENERATION(event->data.u64) != volume->generation)
-			break;
 		if (event->events & ~EPOLLOUT)
 			connection_receive(volume);
 		if (event->events & EPOLLOUT)

@@ -51,11 +51,8 @@ struct request_list {
 	struct request *head, *tail;
 };
 
-/* What an epoll event means: its kind, and for the socket the connection it belongs to. */
+/* What an epoll event is about: data.u32. */
 enum { EVENT_SOCK, EVENT_TIMER, EVENT_WAKE };
-#define CLIENT_EVENT(kind, generation) ((uint64_t)(generation) << 8 | (kind))
-#define CLIENT_EVENT_KIND(event)       ((event)&0xff)
-#define CLIENT_EVENT_GENERATION(event) ((uint32_t)((event) >> 8))
 
 #define CLIENT_BACKOFF_MIN_MS 50
 #define CLIENT_BACKOFF_MAX_MS 2000
@@ -70,8 +67,7 @@ struct migrate_volume {
 	enum migrate_role role;	 /* constant */
 	uint8_t *buf;		 /* MIGRATE_FRAME_MAX bytes, the dispatching thread's */
 
-	int sock;	     /* -1: AWAY */
-	uint32_t generation; /* of sock, marks its events */
+	int sock; /* -1: AWAY */
 	enum connection state;
 	bool blocked; /* sending waits for room, memory or the end of the connection */
 	bool dead;    /* a sender found the connection broken */

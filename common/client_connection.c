@@ -45,8 +45,7 @@ static bool needs_no_reply(const struct request *req)
 
 static void watch(struct migrate_volume *volume, int op, uint32_t events)
 {
-	struct epoll_event event = {.events = events,
-				    .data.u64 = CLIENT_EVENT(EVENT_SOCK, volume->generation)};
+	struct epoll_event event = {.events = events, .data.u32 = EVENT_SOCK};
 
 	epoll_ctl(volume->epoll, op, volume->sock, &event);
 }
@@ -176,7 +175,6 @@ void connection_open(struct migrate_volume *volume)
 	if (volume->state == AWAY) {
 		volume->sock = connect_socket(volume);
 		if (volume->sock >= 0) {
-			volume->generation++;
 			volume->state = SAID_HELLO;
 			watch(volume, EPOLL_CTL_ADD, EPOLLIN);
 			volume->dead = say_hello(volume) < 0;
