@@ -143,7 +143,7 @@ static void filled(void *arg, int status)
 		bulk_finish(bulk, 0);
 		return;
 	}
-	fd = openat(bulk->directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(bulk->directory->fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
 	bulk->dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!bulk->dir) {
 		int err = errno;

@@ -62,7 +62,7 @@ bool dummy_remove(struct retriever *retriever, int dir_fd, const char *name)
 
 void dummy_sweep(struct retriever *retriever, int dir_fd)
 {
-	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 

@@ -118,6 +118,19 @@ static int reopen(int fd, int flags)
 	return new < 0 ? -errno : new;
 }
 
+/* A file that no client has changed has the old server's size, or a crash cut a retry short. */
+static int object_mend_size(struct object *object, const struct stat *st)
+{
+	struct migrate_record *rec = &object->record;
+	uint64_t size = st->st_size;
+
+	if (rec->state != MIGRATE_PARTIAL || (rec->flags & MIGRATE_REC_CLIENT) || size == rec->size)
+		return 0;
+	if (ftruncate(object->fd, rec->size) < 0)
+		return -errno;
+	return size < rec->size ? migrate_extents_add(&rec->missing, size, rec->size) : 0;
+}
+
 static void object_load(struct object *object, int fd, bool take)
 {
 	struct stat st;
@@ -142,10 +155,12 @@ static void object_load(struct object *object, int fd, bool take)
 		return;
 	}
 	ret = take ? fd : reopen(fd, object->is_dir ? O_RDONLY | O_DIRECTORY : O_RDWR);
-	if (ret < 0)
+	if (ret < 0) {
 		object->load_error = ret;
-	else
-		object->fd = ret;
+		return;
+	}
+	object->fd = ret;
+	object->load_error = object_mend_size(object, &st);
 }
 
 /* Finds or makes the table's entry; *new tells which. */

@@ -51,48 +51,76 @@ static bool has_record(int fd)
 	return ret != 0;
 }
 
-/* Tree lock held.  From the directory up to the first that is unfinished. */
-static int mark_ancestors(struct retriever *retriever, int dir_fd)
+#define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC)
+
+/* One in memory still says normal. */
+static void reload(struct retriever *retriever, int fd)
 {
-	struct stat root, st;
-	int fd, up, ret = 0;
+	struct object *object;
 
-	if (fstat(retriever->root_fd, &root) < 0)
-		return -errno;
-	fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	while (!has_record(fd)) {
-		struct object *object;
+	if (object_get(retriever, fd, &object) < 0)
+		return;
+	g_mutex_lock(&object->lock);
+	if (object->normal) {
+		migrate_record_clear(&object->record);
+		if (object->fd < 0)
+			object->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		object->normal = object->fd < 0 || migrate_record_load(fd, &object->record) <= 0;
+	}
+	g_mutex_unlock(&object->lock);
+	object_unref(object);
+}
 
-		ret = mark_returned(retriever, fd);
-		if (ret || fstat(fd, &st) < 0)
+/* The directories from dir_fd up to the first that is unfinished, or the root. */
+static int normal_ancestors(struct retriever *retriever, int dir_fd, GArray *chain)
+{
+	int fd = openat(dir_fd, ".", OPEN_DIR), ret = 0;
+
+	while (fd >= 0 && !has_record(fd)) {
+		struct migrate_binding key;
+		int up;
+
+		ret = migrate_binding_get(fd, "", &key);
+		if (ret)
 			break;
-		/* one in memory still says normal */
-		if (object_get(retriever, fd, &object) == 0) {
-			g_mutex_lock(&object->lock);
-			if (object->normal) {
-				object->normal = false;
-				migrate_record_clear(&object->record);
-				if (migrate_record_load(fd, &object->record) <= 0)
-					object->normal = true;
-				else if (object->fd < 0)
-					object->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-			}
-			g_mutex_unlock(&object->lock);
-			object_unref(object);
-		}
-		if (st.st_dev == root.st_dev && st.st_ino == root.st_ino)
-			break;
-		up = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (up < 0) {
-			ret = -errno;
+		if (chain->len &&
+		    migrate_binding_equal(
+			    &key, &g_array_index(chain, struct migrate_binding, chain->len - 1))) {
+			ret = -EXDEV; /* the machine's root: the directory is not of this volume */
 			break;
 		}
+		g_array_append_val(chain, key);
+		if (migrate_binding_equal(&key, &retriever->root_key))
+			break;
+		up = openat(fd, "..", OPEN_DIR);
 		close(fd);
 		fd = up;
 	}
+	if (fd < 0)
+		return -errno;
 	close(fd);
+	return ret;
+}
+
+/* Tree lock held.  From the top down: a crash in between leaves nothing unfinished below something
+ * normal. */
+static int mark_ancestors(struct retriever *retriever, int dir_fd)
+{
+	g_autoptr(GArray) chain = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
+	int ret = normal_ancestors(retriever, dir_fd, chain);
+
+	for (guint i = chain->len; !ret && i-- > 0;) {
+		int fd = retriever_open_binding(retriever,
+						&g_array_index(chain, struct migrate_binding, i),
+						O_RDONLY | O_DIRECTORY);
+
+		if (fd < 0)
+			return -errno;
+		ret = mark_returned(retriever, fd);
+		if (!ret)
+			reload(retriever, fd);
+		close(fd);
+	}
 	return ret;
 }
 
@@ -169,24 +197,27 @@ static enum left look_at(struct retriever *retriever, int dir_fd, const struct d
 
 static enum left scan(struct object *directory)
 {
-	int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool root = migrate_binding_equal(&directory->key, &directory->retriever->root_key);
+	int fd = openat(directory->fd, ".", OPEN_DIR);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	enum left left = NOTHING;
 	struct dirent *e;
 
 	if (!dir)
 		return SOMETHING;
-	while (left != SOMETHING && (e = readdir(dir))) {
+	while (left != SOMETHING && (errno = 0, e = readdir(dir))) {
 		enum left this;
 
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		    !strcmp(e->d_name, MIGRATE_PRIVATE_DIR) ||
+		    (root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)) ||
 		    (e->d_type != DT_REG && e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
 			continue;
 		this = look_at(directory->retriever, fd, e);
 		if (this > left)
 			left = this;
 	}
+	if (!e && errno)
+		left = SOMETHING;
 	closedir(dir);
 	return left;
 }

@@ -188,6 +188,29 @@ int retriever_open_private(struct retriever *retriever, bool create)
 	return 0;
 }
 
+/* Without it there is no volume yet, or no more; with a record at the root it was lost: the handles
+ * are found again by path. */
+static bool open_private(struct retriever *retriever, GError **error)
+{
+	struct migrate_record rec;
+	int ret = retriever_open_private(retriever, false);
+
+	if (ret == -ENOENT) {
+		ret = migrate_record_load(retriever->root_fd, &rec);
+		if (ret == 1) {
+			migrate_record_clear(&rec);
+			ret = retriever_open_private(retriever, true);
+		} else if (ret == -EBADMSG) {
+			ret = 0; /* everything else of the volume is told so */
+		}
+	}
+	if (ret < 0)
+		g_set_error(error, RETRIEVER_ERROR, 0, "[volume %s] root: %s/%s: %s",
+			    retriever->config->name, retriever->config->root, MIGRATE_PRIVATE_DIR,
+			    g_strerror(-ret));
+	return ret >= 0;
+}
+
 /* One retriever per volume: the lock is on the root itself, so it needs no file. */
 static bool open_root(struct retriever *retriever, GError **error)
 {
@@ -213,8 +236,7 @@ static bool open_root(struct retriever *retriever, GError **error)
 			    config->name, config->root);
 		return false;
 	}
-	retriever_open_private(retriever, false);
-	return true;
+	return open_private(retriever, error);
 }
 
 static bool open_backend(struct retriever *retriever, GError **error)

@@ -12,22 +12,26 @@
 
 /*
  * The file as it is on the old server now.  The record first says that all of the new size is
- * missing, then the old content goes: whoever looks in between finds missing ranges, never zeros.
+ * missing, then the size is set: whoever looks in between finds missing ranges, never zeros.  A
+ * crash in between leaves a size that no client has set, which object_load() sets right.  The old
+ * content stays until it is written over.
  */
 static int take_new_version(struct object *object, const struct source_attr *attr)
 {
 	struct migrate_record *rec = &object->record;
 	int ret;
 
+	object->version++;
 	rec->size = attr->size;
 	rec->mtime = attr->mtime;
 	rec->ctime = attr->ctime;
 	migrate_extents_clear(&rec->missing);
+	migrate_extents_clear(&rec->dirty);
 	migrate_extents_clear(&object->filled);
 	ret = migrate_extents_add(&rec->missing, 0, attr->size);
 	if (!ret)
 		ret = object_store(object);
-	if (!ret && (ftruncate(object->fd, 0) < 0 || ftruncate(object->fd, attr->size) < 0))
+	if (!ret && ftruncate(object->fd, attr->size) < 0)
 		ret = -errno;
 	return ret;
 }

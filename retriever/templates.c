@@ -55,6 +55,8 @@ struct templates *templates_new(int private_fd, GError **error)
 	if (fd >= 0) {
 		len = read(fd, buf, sizeof buf);
 		close(fd);
+	} else if (private_fd >= 0 && errno != ENOENT) {
+		len = -1;
 	}
 	if (len < 0 || !parse(t, buf, len)) {
 		g_set_error(error, RETRIEVER_ERROR, 0,
@@ -193,7 +195,7 @@ int templates_expand(struct templates *t, const struct migrate_record *rec,
 	int ret = 0;
 
 	g_rw_lock_reader_lock(&t->lock);
-	template = &t->v[rec->diff_template];
+	template = &t->v[MIN(rec->diff_template, TEMPLATES_MAX - 1)];
 	if (rec->diff_template >= t->n || rec->diff_offset + rec->diff_len > template->len) {
 		ret = -ESTALE;
 	} else {
