@@ -103,6 +103,20 @@ bool backend_name_ok(const char *name, size_t len)
 	return !(name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
 }
 
+bool backend_path_ok(const char *path)
+{
+	path += strspn(path, "/");
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (!backend_name_ok(path, len))
+			return false;
+		path += len;
+		path += strspn(path, "/");
+	}
+	return true;
+}
+
 gboolean backend_batch_add(struct backend_batch *batch, const char *name, size_t len,
 			   const struct source_entry *entry)
 {

@@ -280,7 +280,7 @@ static void hurry(gpointer data, gpointer user)
 {
 	struct faulted *faulted = data;
 
-	if (faulted->status == 0)
+	if (faulted->rule == user)
 		faulted->due = 0;
 }
 
@@ -296,7 +296,7 @@ static void let_go(struct backend_fault *fault, unsigned number, bool remove)
 	held = rule->held;
 	g_queue_init(&rule->held);
 	if (rule->what.action == FAULT_DELAY) {
-		g_sequence_foreach(fault->timed, hurry, NULL);
+		g_sequence_foreach(fault->timed, hurry, rule);
 		g_sequence_sort(fault->timed, by_due, NULL);
 		pthread_cond_broadcast(&fault->changed);
 	}

@@ -150,10 +150,12 @@ static int open_object(const struct file_backend *file, const struct source_obje
 
 	if (object->handle_len > 0)
 		fd = open_handle(file, object);
-	else if (object->path)
-		fd = open_path(file, object->path);
-	else
+	else if (!object->path)
 		errno = ESTALE;
+	else if (!backend_path_ok(object->path))
+		errno = ENOENT;
+	else
+		fd = open_path(file, object->path);
 	return fd;
 }
 

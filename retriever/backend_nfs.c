@@ -13,18 +13,22 @@ struct nfs_backend {
 	struct nfs_conn *demand[MAX_DEMAND], *background[MAX_BACKGROUND];
 };
 
+static void for_all(struct nfs_backend *nfs, void (*each)(struct nfs_conn *conn))
+{
+	for (unsigned i = 0; i < nfs->n_demand; i++)
+		each(nfs->demand[i]);
+	for (unsigned i = 0; i < nfs->n_background; i++)
+		each(nfs->background[i]);
+}
+
 static void nfs_close(struct backend *backend)
 {
 	struct nfs_backend *nfs = (struct nfs_backend *)backend;
 
-	for (unsigned i = 0; i < nfs->n_demand; i++)
-		nfs_conn_stop(nfs->demand[i]);
-	for (unsigned i = 0; i < nfs->n_background; i++)
-		nfs_conn_stop(nfs->background[i]);
-	for (unsigned i = 0; i < nfs->n_demand; i++)
-		nfs_conn_free(nfs->demand[i]);
-	for (unsigned i = 0; i < nfs->n_background; i++)
-		nfs_conn_free(nfs->background[i]);
+	/* What is cancelled on one may be submitted again to another: free none before all end. */
+	for_all(nfs, nfs_conn_stop);
+	for_all(nfs, nfs_conn_join);
+	for_all(nfs, nfs_conn_free);
 	nfs_server_clear(&nfs->server);
 	g_free(nfs);
 }

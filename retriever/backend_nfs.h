@@ -91,7 +91,8 @@ struct nfs_conn;
 struct nfs_conn *nfs_conn_new(struct nfs_server *server, bool at_once);
 /* Cancels all that it has; from then on everything submitted is cancelled. */
 void nfs_conn_stop(struct nfs_conn *conn);
-/* After stop: joins and frees. */
+/* After stop: waits until all is cancelled.  Others may still submit to it until free. */
+void nfs_conn_join(struct nfs_conn *conn);
 void nfs_conn_free(struct nfs_conn *conn);
 void nfs_conn_submit(struct nfs_conn *conn, struct backend_request *req);
 /* How much there is under way, in no particular unit. */

@@ -569,7 +569,7 @@ static void *conn_thread(void *user)
 	return NULL;
 }
 
-static void conn_clear(struct nfs_conn *conn)
+void nfs_conn_free(struct nfs_conn *conn)
 {
 	if (conn->wake_fd >= 0)
 		close(conn->wake_fd);
@@ -597,7 +597,7 @@ struct nfs_conn *nfs_conn_new(struct nfs_server *server, bool at_once)
 	pthread_mutex_init(&conn->lock, NULL);
 	if (conn->wake_fd >= 0 && pthread_create(&conn->thread, NULL, conn_thread, conn) == 0)
 		return conn;
-	conn_clear(conn);
+	nfs_conn_free(conn);
 	return NULL;
 }
 
@@ -609,8 +609,7 @@ void nfs_conn_stop(struct nfs_conn *conn)
 	wake(conn);
 }
 
-void nfs_conn_free(struct nfs_conn *conn)
+void nfs_conn_join(struct nfs_conn *conn)
 {
 	pthread_join(conn->thread, NULL);
-	conn_clear(conn);
 }

@@ -109,19 +109,6 @@ static bool get_post_attr(const struct nfs_view *view, struct xdr_in *in, struct
 	return true;
 }
 
-static bool path_ok(const char *path)
-{
-	while (*path) {
-		size_t len = strcspn(path, "/");
-
-		if (!backend_name_ok(path, len))
-			return false;
-		path += len;
-		path += strspn(path, "/");
-	}
-	return true;
-}
-
 int nfs_request_begin(const struct nfs_view *view, struct backend_request *req)
 {
 	struct nfs_steps *steps;
@@ -139,11 +126,11 @@ int nfs_request_begin(const struct nfs_view *view, struct backend_request *req)
 		return req->object.handle_len <= NFS3_FHSIZE ? 0 : -ESTALE;
 	if (!req->object.path)
 		return -ESTALE;
-	if (!path_ok(req->object.path))
+	if (!backend_path_ok(req->object.path))
 		return -ENOENT;
 	steps = g_new0(struct nfs_steps, 1);
 	steps->at = view->root;
-	steps->rest = req->object.path;
+	steps->rest = req->object.path + strspn(req->object.path, "/");
 	steps->walked = true;
 	req->backend_data = steps;
 	return 0;

@@ -32,6 +32,8 @@ char *backend_url_path(const char *url, const char *text, gsize len, GError **er
 
 /* A name as backend.h promises it: 1..255 bytes, no '/' or NUL, not "." or "..". */
 bool backend_name_ok(const char *name, size_t len);
+/* A path below a root that consists of such names. */
+bool backend_path_ok(const char *path);
 
 /* Clears what comes out of a request, at submit. */
 void backend_prepare(struct backend_request *req);

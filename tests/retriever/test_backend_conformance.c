@@ -603,11 +603,12 @@ static void chain_done(struct backend_request *req)
 
 START_TEST(done_may_submit)
 {
-	struct backend_request req = {.op = BACKEND_GETATTR, .object = root, .done = chain_done};
-	struct gate gate;
+	static struct backend_request req;
+	static struct gate gate;
 
 	gate_init(&gate);
-	req.user = &gate;
+	req = (struct backend_request){
+		.op = BACKEND_GETATTR, .object = root, .done = chain_done, .user = &gate};
 	backend->ops->submit(backend, &req);
 	gate_wait(&gate, MANY);
 }
