@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The thread sanitizer does not see through GLib's locks and pools, which are not built with it:
+ * in its builds the program has its own, which do the same and tell it.
+ */
+#ifndef TESTS_RETRIEVER_CORE_TSAN_H
+#define TESTS_RETRIEVER_CORE_TSAN_H
+
+#if defined(__SANITIZE_THREAD__)
+
+#include <dlfcn.h>
+#include <glib.h>
+#include <pthread.h>
+#include <sanitizer/tsan_interface.h>
+#include <stdlib.h>
+
+static inline pthread_mutex_t *core_mutex(GMutex *mutex)
+{
+	pthread_mutex_t *m = __atomic_load_n((void **)&mutex->p, __ATOMIC_ACQUIRE), *none = NULL;
+
+	if (m)
+		return m;
+	m = malloc(sizeof(*m));
+	pthread_mutex_init(m, NULL);
+	if (__atomic_compare_exchange_n((void **)&mutex->p, (void **)&none, m, 0, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return m;
+	free(m);
+	return none;
+}
+
+void g_mutex_init(GMutex *mutex)
+{
+	mutex->p = NULL;
+	core_mutex(mutex);
+}
+
+void g_mutex_clear(GMutex *mutex)
+{
+	pthread_mutex_destroy(core_mutex(mutex));
+	free(mutex->p);
+	mutex->p = NULL;
+}
+
+void g_mutex_lock(GMutex *mutex)
+{
+	pthread_mutex_lock(core_mutex(mutex));
+}
+
+void g_mutex_unlock(GMutex *mutex)
+{
+	pthread_mutex_unlock(core_mutex(mutex));
+}
+
+static inline pthread_cond_t *core_cond(GCond *cond)
+{
+	pthread_cond_t *c = __atomic_load_n((void **)&cond->p, __ATOMIC_ACQUIRE), *none = NULL;
+	pthread_condattr_t attr;
+
+	if (c)
+		return c;
+	c = malloc(sizeof(*c));
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(c, &attr);
+	if (__atomic_compare_exchange_n((void **)&cond->p, (void **)&none, c, 0, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return c;
+	free(c);
+	return none;
+}
+
+void g_cond_init(GCond *cond)
+{
+	cond->p = NULL;
+	core_cond(cond);
+}
+
+void g_cond_clear(GCond *cond)
+{
+	pthread_cond_destroy(core_cond(cond));
+	free(cond->p);
+	cond->p = NULL;
+}
+
+void g_cond_wait(GCond *cond, GMutex *mutex)
+{
+	pthread_cond_wait(core_cond(cond), core_mutex(mutex));
+}
+
+gboolean g_cond_wait_until(GCond *cond, GMutex *mutex, gint64 end)
+{
+	const struct timespec until = {end / G_USEC_PER_SEC, end % G_USEC_PER_SEC * 1000};
+
+	return pthread_cond_timedwait(core_cond(cond), core_mutex(mutex), &until) == 0;
+}
+
+void g_cond_signal(GCond *cond)
+{
+	pthread_cond_signal(core_cond(cond));
+}
+
+void g_cond_broadcast(GCond *cond)
+{
+	pthread_cond_broadcast(core_cond(cond));
+}
+
+static inline pthread_rwlock_t *core_rw_lock(GRWLock *lock)
+{
+	return lock->p;
+}
+
+void g_rw_lock_init(GRWLock *lock)
+{
+	lock->p = malloc(sizeof(pthread_rwlock_t));
+	pthread_rwlock_init(lock->p, NULL);
+}
+
+void g_rw_lock_clear(GRWLock *lock)
+{
+	pthread_rwlock_destroy(core_rw_lock(lock));
+	free(lock->p);
+}
+
+void g_rw_lock_reader_lock(GRWLock *lock)
+{
+	pthread_rwlock_rdlock(core_rw_lock(lock));
+}
+
+void g_rw_lock_reader_unlock(GRWLock *lock)
+{
+	pthread_rwlock_unlock(core_rw_lock(lock));
+}
+
+void g_rw_lock_writer_lock(GRWLock *lock)
+{
+	pthread_rwlock_wrlock(core_rw_lock(lock));
+}
+
+void g_rw_lock_writer_unlock(GRWLock *lock)
+{
+	pthread_rwlock_unlock(core_rw_lock(lock));
+}
+
+struct core_pool {
+	GFunc fn;
+	gpointer user;
+};
+
+static void core_pool_run(gpointer data, gpointer arg)
+{
+	struct core_pool *pool = arg;
+
+	__tsan_acquire(data);
+	pool->fn(data, pool->user);
+}
+
+/* The pools live as long as the program. */
+GThreadPool *g_thread_pool_new(GFunc fn, gpointer user, gint max, gboolean exclusive,
+			       GError **error)
+{
+	GThreadPool *(*real)(GFunc, gpointer, gint, gboolean, GError **) =
+		dlsym(RTLD_NEXT, "g_thread_pool_new");
+	struct core_pool *pool = g_new(struct core_pool, 1);
+
+	pool->fn = fn;
+	pool->user = user;
+	return real(core_pool_run, pool, max, exclusive, error);
+}
+
+gboolean g_thread_pool_push(GThreadPool *pool, gpointer data, GError **error)
+{
+	gboolean (*real)(GThreadPool *, gpointer, GError **) =
+		dlsym(RTLD_NEXT, "g_thread_pool_push");
+
+	__tsan_release(data);
+	return real(pool, data, error);
+}
+
+#endif
+#endif

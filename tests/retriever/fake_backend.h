@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A backend that answers at once on the submitter's thread, as the test says. */
+#ifndef FAKE_BACKEND_H
+#define FAKE_BACKEND_H
+
+#include "backend_private.h"
+
+struct fake_backend {
+	struct backend base;
+	/* Fills in results; its result is the status.  NULL: 0. */
+	int (*answer)(struct fake_backend *fake, struct backend_request *req);
+	atomic_uint submitted;
+	bool closed;
+};
+
+static inline void fake_backend_submit(struct backend *backend, struct backend_request *req)
+{
+	struct fake_backend *fake = (struct fake_backend *)backend;
+
+	backend_prepare(req);
+	atomic_fetch_add(&fake->submitted, 1);
+	backend_complete(req, fake->answer ? fake->answer(fake, req) : 0);
+}
+
+static inline void fake_backend_close(struct backend *backend)
+{
+	((struct fake_backend *)backend)->closed = true;
+}
+
+static inline uint32_t fake_backend_max_read(struct backend *backend)
+{
+	return 12345;
+}
+
+static inline unsigned fake_backend_away(struct backend *backend)
+{
+	return 7;
+}
+
+static const struct backend_ops fake_backend_ops = {
+	.scheme = "fake",
+	.close = fake_backend_close,
+	.submit = fake_backend_submit,
+	.max_read = fake_backend_max_read,
+	.away = fake_backend_away,
+};
+
+#endif
