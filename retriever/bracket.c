@@ -16,6 +16,8 @@ struct bracket {
 	bool answered;
 	bool nothing; /* the object is normal: there is nothing to keep right */
 	bool placed;
+	bool telling;	/* doors are told of a placing; main thread */
+	bool cancelled; /* ... meanwhile; main thread */
 	object_done_fn done;
 	void *arg;
 };
@@ -160,11 +162,52 @@ static void bracket_free(struct bracket *bracket)
 	g_slice_free(struct bracket, bracket);
 }
 
+/* Not open any more, or never: gives back what it holds. */
+static void bracket_done_with(struct bracket *bracket)
+{
+	if (bracket->placed)
+		place_end(bracket->object->retriever);
+	bracket_free(bracket);
+}
+
+/* Opens it, or lets it wait for its turn.  0 or -errno. */
+static int open_or_queue(struct bracket *bracket)
+{
+	struct object *object = bracket->object;
+	bool answer = true;
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	if (!object->begins.length && !object->deferred.length &&
+	    may_open(object, bracket->change)) {
+		ret = open_bracket(bracket);
+	} else {
+		g_queue_push_tail(&object->begins, bracket);
+		answer = false;
+	}
+	bracket->answered = answer;
+	g_mutex_unlock(&object->lock);
+	if (answer)
+		bracket->done(bracket->arg, ret);
+	return ret;
+}
+
+/* Every door knows of the placing. */
+static void doors_told(void *arg)
+{
+	struct bracket *bracket = arg;
+
+	bracket->telling = false;
+	if (bracket->cancelled)
+		bracket_done_with(bracket);
+	else
+		open_or_queue(bracket); /* an error is found by bracket_failed() */
+}
+
 struct bracket *bracket_begin(struct object *object, enum migrate_change change, int dir_fd,
 			      object_done_fn done, void *arg)
 {
 	struct bracket *bracket = g_slice_new0(struct bracket);
-	bool answer = true;
 	int ret = 0;
 
 	bracket->object = object_ref(object);
@@ -172,26 +215,20 @@ struct bracket *bracket_begin(struct object *object, enum migrate_change change,
 	bracket->done = done;
 	bracket->arg = arg;
 	if (change == MIGRATE_PLACE && !object->normal) {
-		ret = place_begin(object, dir_fd);
-		bracket->placed = ret == 0;
+		bracket->telling = true;
+		ret = place_begin(object, dir_fd, doors_told, bracket);
+		bracket->placed = ret >= 0;
+		if (ret > 0)
+			return bracket;
+		bracket->telling = false;
 	}
-	g_mutex_lock(&object->lock);
-	if (ret == 0 && !object->begins.length && !object->deferred.length &&
-	    may_open(object, change)) {
-		ret = open_bracket(bracket);
-	} else if (ret == 0) {
-		g_queue_push_tail(&object->begins, bracket);
-		answer = false;
-	}
-	bracket->answered = answer;
-	g_mutex_unlock(&object->lock);
-	if (answer)
+	if (ret < 0)
 		done(arg, ret);
+	else
+		ret = open_or_queue(bracket);
 	if (ret == 0)
 		return bracket;
-	if (bracket->placed)
-		place_end(object->retriever);
-	bracket_free(bracket);
+	bracket_done_with(bracket);
 	return NULL;
 }
 
@@ -281,14 +318,6 @@ void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t o
 	bracket_free(bracket);
 }
 
-/* Not open any more, or never: gives back what it holds. */
-static void bracket_done_with(struct bracket *bracket)
-{
-	if (bracket->placed)
-		place_end(bracket->object->retriever);
-	bracket_free(bracket);
-}
-
 bool bracket_cancel(struct bracket *bracket)
 {
 	struct object *object = bracket->object;
@@ -303,7 +332,10 @@ bool bracket_cancel(struct bracket *bracket)
 	g_mutex_unlock(&object->lock);
 	if (waiting) {
 		bracket->done(bracket->arg, -ECANCELED);
-		bracket_done_with(bracket);
+		if (bracket->telling)
+			bracket->cancelled = true; /* doors_told() frees it */
+		else
+			bracket_done_with(bracket);
 	}
 	return waiting;
 }

@@ -40,7 +40,11 @@ static int serve(const char *file, const char *socket, const char *name)
 		g_free(config->socket);
 		config->socket = g_strdup(socket);
 	}
-	retriever = config ? retriever_open(config, &error) : NULL;
+	if (!config) {
+		fprintf(stderr, "migrate-retriever: %s\n", error->message);
+		return 2;
+	}
+	retriever = retriever_open(config, &error);
 	if (!retriever) {
 		fprintf(stderr, "migrate-retriever: %s\n", error->message);
 		return 1;

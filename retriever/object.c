@@ -106,9 +106,8 @@ void object_unref(struct object *object)
 		object_free(object);
 }
 
-/* The caller's descriptor may be read-only, or of a mount that we don't see: reopened through
- * /proc, which needs neither a path nor a name. */
-static int reopen(int fd, int flags)
+/* Through /proc, which needs neither a path nor a name, but keeps the mount. */
+static int reopen_by_proc(int fd, int flags)
 {
 	char path[32];
 	int new;
@@ -116,6 +115,25 @@ static int reopen(int fd, int flags)
 	g_snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	new = open(path, flags | O_CLOEXEC | O_NOATIME | O_NONBLOCK);
 	return new < 0 ? -errno : new;
+}
+
+/*
+ * The caller's descriptor may be read-only, and it is of the caller's mount: names can only be
+ * linked and renamed within one mount, so the object is opened on ours.  One without a name may be
+ * beyond that.
+ */
+static int reopen(struct object *object, int fd, int flags)
+{
+	struct stat a, b;
+	int new = retriever_open_binding(object->retriever, &object->key, flags | O_NONBLOCK);
+
+	if (new < 0)
+		return reopen_by_proc(fd, flags);
+	if (fstat(fd, &a) == 0 && fstat(new, &b) == 0 && a.st_dev == b.st_dev &&
+	    a.st_ino == b.st_ino)
+		return new;
+	close(new); /* of another file system that hands out the same handles */
+	return -EXDEV;
 }
 
 /* A file that no client has changed has the old server's size, or a crash cut a retry short. */
@@ -154,7 +172,7 @@ static void object_load(struct object *object, int fd, bool take)
 		object->normal = true;
 		return;
 	}
-	ret = take ? fd : reopen(fd, object->is_dir ? O_RDONLY | O_DIRECTORY : O_RDWR);
+	ret = take ? fd : reopen(object, fd, object->is_dir ? O_RDONLY | O_DIRECTORY : O_RDWR);
 	if (ret < 0) {
 		object->load_error = ret;
 		return;
@@ -381,7 +399,7 @@ int object_keep_fd(struct object *object, int fd)
 
 	g_mutex_lock(&object->lock);
 	if (object->fd < 0) {
-		ret = reopen(fd, O_RDONLY);
+		ret = reopen(object, fd, O_RDONLY);
 		if (ret >= 0)
 			object->fd = ret;
 	}

@@ -26,6 +26,9 @@ struct peer {
 	guint source;
 	enum migrate_role role; /* 0 before HELLO */
 	GHashTable *brackets;	/* of struct bracket by the id of BEGIN; main thread */
+	gint failed_begins;	/* atomic: some of them are no brackets */
+	GHashTable *notices;	/* of struct notice by their id; main thread */
+	uint64_t last_notice;
 
 	GMutex lock;
 	bool gone;
@@ -39,6 +42,7 @@ struct request {
 	struct peer *peer; /* referenced */
 	uint64_t id;
 	struct object *object; /* referenced, or NULL */
+	bool begin;
 };
 
 enum migrate_role peer_role(const struct peer *peer)
@@ -128,13 +132,29 @@ void peer_answer(struct peer *peer, uint64_t id, int status, const char *text)
 	peer_unref(peer);
 }
 
+/* What doors are told is of migrate.h's set. */
+static int for_doors(int status)
+{
+	switch (status) {
+	case -EACCES:
+	case -EPERM:
+	case -ENOTSUP:
+	case -ENAMETOOLONG:
+		return -EREMOTEIO;
+	default:
+		return status;
+	}
+}
+
 static void request_done(void *arg, int status)
 {
 	struct request *request = arg;
 
+	if (request->begin && status < 0)
+		g_atomic_int_set(&request->peer->failed_begins, 1);
 	if (request->object)
 		object_unref(request->object);
-	peer_answer(request->peer, request->id, status, NULL);
+	peer_answer(request->peer, request->id, for_doors(status), NULL);
 	g_slice_free(struct request, request);
 }
 
@@ -142,7 +162,7 @@ static void request_done(void *arg, int status)
 
 static struct request *request_new(struct peer *peer, uint64_t id, struct object *object)
 {
-	struct request *request = g_slice_new(struct request);
+	struct request *request = g_slice_new0(struct request);
 
 	g_atomic_int_inc(&peer->refs);
 	request->peer = peer;
@@ -175,11 +195,22 @@ static void do_hello(struct peer *peer, const struct migrate_frame *frame)
 	g_mutex_unlock(&peer->lock);
 }
 
-static void run_sync(void *arg)
+/* BEGINs that were answered with an error are no brackets (migrate.h): nobody ends them. */
+static void forget_failed(struct peer *peer)
 {
-	struct request *request = arg;
+	GHashTableIter iter;
+	gpointer bracket;
 
-	request_done(request, durability_sync(request->object));
+	if (!g_atomic_int_get(&peer->failed_begins))
+		return;
+	g_atomic_int_set(&peer->failed_begins, 0);
+	g_hash_table_iter_init(&iter, peer->brackets);
+	while (g_hash_table_iter_next(&iter, NULL, &bracket)) {
+		if (bracket_failed(bracket)) {
+			g_hash_table_iter_remove(&iter);
+			bracket_abort(bracket);
+		}
+	}
 }
 
 static void do_begin(struct peer *peer, const struct migrate_frame *frame, struct request *request,
@@ -193,6 +224,8 @@ static void do_begin(struct peer *peer, const struct migrate_frame *frame, struc
 		request_done(request, -EINVAL);
 		return;
 	}
+	forget_failed(peer);
+	request->begin = true;
 	bracket = bracket_begin(request->object, frame->change, dir_fd, request_done, request);
 	if (!bracket)
 		return;
@@ -287,14 +320,19 @@ static void do_object(struct peer *peer, const struct migrate_frame *frame, cons
 		else
 			request_done(request, -ENOTDIR);
 		break;
-	case MIGRATE_OP_BEGIN:
-		do_begin(peer, frame, request, nfds > 1 ? fds[1] : -1);
+	case MIGRATE_OP_BEGIN: /* its END may have to be durable, also when it is normal */
+		ret = object_keep_fd(request->object, fds[0]);
+		if (ret)
+			request_done(request, ret);
+		else
+			do_begin(peer, frame, request, nfds > 1 ? fds[1] : -1);
 		break;
 	default:
-		if (request->object->normal && !request->object->is_dir && request->object->fd < 0)
-			request_done(request, 0);
+		ret = object_keep_fd(request->object, fds[0]);
+		if (ret)
+			request_done(request, ret);
 		else
-			retriever_run_flush(peer->retriever, run_sync, request);
+			durability_sync_later(request->object, request_done, request);
 		break;
 	}
 }
@@ -325,6 +363,27 @@ static void note_open(struct peer *peer, const struct migrate_frame *frame)
 	g_mutex_unlock(&peer->lock);
 }
 
+void peer_tell_placed(struct peer *peer, struct notice *notice)
+{
+	struct migrate_frame frame = {.op = MIGRATE_OP_PLACED, .id = ++peer->last_notice};
+
+	g_hash_table_insert(peer->notices, g_memdup2(&frame.id, sizeof frame.id), notice);
+	g_mutex_lock(&peer->lock);
+	send_frame(peer, &frame);
+	g_mutex_unlock(&peer->lock);
+}
+
+static gboolean do_noted(struct peer *peer, uint64_t id)
+{
+	struct notice *notice = g_hash_table_lookup(peer->notices, &id);
+
+	if (!notice)
+		return FALSE;
+	g_hash_table_remove(peer->notices, &id);
+	notice_noted(notice);
+	return TRUE;
+}
+
 /* FALSE: the peer does not keep to the protocol. */
 static gboolean handle(struct peer *peer, const struct migrate_frame *frame, const int *fds,
 		       size_t nfds)
@@ -333,6 +392,8 @@ static gboolean handle(struct peer *peer, const struct migrate_frame *frame, con
 		do_hello(peer, frame);
 		return peer->role != 0;
 	}
+	if (frame->op == (MIGRATE_OP_PLACED | MIGRATE_OP_REPLY))
+		return do_noted(peer, frame->ref);
 	if (!peer->role || frame->op == 0 || frame->op > MIGRATE_OP_CONTROL)
 		return FALSE;
 	if (frame->op == MIGRATE_OP_CANCEL) {
@@ -404,6 +465,7 @@ struct peer *peer_new(struct retriever *retriever, struct server *server, int so
 	g_queue_init(&peer->out);
 	peer->open = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	peer->brackets = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	peer->notices = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	peer->source = g_unix_fd_add(sock, G_IO_IN, on_frame, peer);
 	return peer;
 }
@@ -411,7 +473,7 @@ struct peer *peer_new(struct retriever *retriever, struct server *server, int so
 void peer_disconnect(struct peer *peer)
 {
 	GHashTableIter iter;
-	gpointer bracket;
+	gpointer bracket, notice;
 
 	server_forget(peer->server, peer);
 	if (peer->source)
@@ -427,5 +489,9 @@ void peer_disconnect(struct peer *peer)
 	while (g_hash_table_iter_next(&iter, NULL, &bracket))
 		bracket_abort(bracket);
 	g_hash_table_destroy(peer->brackets);
+	g_hash_table_iter_init(&iter, peer->notices);
+	while (g_hash_table_iter_next(&iter, NULL, &notice))
+		notice_noted(notice);
+	g_hash_table_destroy(peer->notices);
 	peer_unref(peer);
 }

@@ -11,6 +11,7 @@
 #include "durability.h"
 #include "errors.h"
 #include "refind.h"
+#include "server.h"
 
 #define ROUNDS_MAX 3
 
@@ -103,7 +104,7 @@ static int normal_ancestors(struct retriever *retriever, int dir_fd, GArray *cha
 }
 
 /* Tree lock held.  From the top down: a crash in between leaves nothing unfinished below something
- * normal. */
+ * normal.  The number of directories that were normal, or -errno. */
 static int mark_ancestors(struct retriever *retriever, int dir_fd)
 {
 	g_autoptr(GArray) chain = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
@@ -121,10 +122,10 @@ static int mark_ancestors(struct retriever *retriever, int dir_fd)
 			reload(retriever, fd);
 		close(fd);
 	}
-	return ret;
+	return ret ? ret : (int)chain->len;
 }
 
-int place_begin(struct object *object, int dir_fd)
+int place_begin(struct object *object, int dir_fd, void (*told)(void *arg), void *arg)
 {
 	struct retriever *retriever = object->retriever;
 	g_autofree char *path = NULL;
@@ -135,12 +136,12 @@ int place_begin(struct object *object, int dir_fd)
 	path = refind_source_path(object);
 	g_rw_lock_writer_lock(&retriever->tree_lock);
 	ret = mark_ancestors(retriever, dir_fd);
-	if (!ret) {
+	if (ret >= 0) {
 		g_atomic_int_inc(&retriever->places);
 		g_atomic_int_inc(&placings);
 	}
 	g_rw_lock_writer_unlock(&retriever->tree_lock);
-	if (ret)
+	if (ret < 0)
 		return ret;
 	g_mutex_lock(&object->lock);
 	if (!object->normal && !object->record.path && path &&
@@ -149,7 +150,10 @@ int place_begin(struct object *object, int dir_fd)
 		object_store(object);
 	}
 	g_mutex_unlock(&object->lock);
-	return 0;
+	if (ret == 0)
+		return 0;
+	server_tell_placed(retriever->server, told, arg);
+	return 1;
 }
 
 void place_end(struct retriever *retriever)

@@ -52,6 +52,36 @@ unsigned server_count(struct server *server, enum migrate_role role)
 	return n;
 }
 
+struct notice {
+	unsigned waiting;
+	void (*done)(void *arg);
+	void *arg;
+};
+
+void notice_noted(struct notice *notice)
+{
+	if (--notice->waiting)
+		return;
+	notice->done(notice->arg);
+	g_free(notice);
+}
+
+void server_tell_placed(struct server *server, void (*done)(void *arg), void *arg)
+{
+	struct notice *notice = g_new(struct notice, 1);
+
+	notice->waiting = 1; /* this function */
+	notice->done = done;
+	notice->arg = arg;
+	for (guint i = 0; i < server->peers->len; i++) {
+		if (peer_role(server->peers->pdata[i]) == MIGRATE_ROLE_DOOR) {
+			notice->waiting++;
+			peer_tell_placed(server->peers->pdata[i], notice);
+		}
+	}
+	notice_noted(notice);
+}
+
 /* A socket file that nobody listens on is left over from a kill: the volume's lock is ours. */
 static int listen_on(const char *path, GError **error)
 {

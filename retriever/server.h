@@ -15,6 +15,12 @@ struct peer;
 struct server *server_new(struct retriever *retriever, GError **error);
 /* Disconnects everybody, aborts their brackets, removes the socket. */
 void server_free(struct server *server);
+/*
+ * Tells every door that something unfinished is about to come below a directory that was normal
+ * (migrate_volume_placings()).  done, maybe at once, when all have noted it or are gone.  Main
+ * thread.
+ */
+void server_tell_placed(struct server *server, void (*done)(void *arg), void *arg);
 /* Connected peers of a role. */
 unsigned server_count(struct server *server, enum migrate_role role);
 

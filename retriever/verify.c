@@ -21,7 +21,8 @@ static void note_unfinished(struct walk *walk, int dir_fd, const char *name)
 	if (!walk->count->first) {
 		g_autofree char *dir = retriever_fd_path(dir_fd);
 
-		walk->count->first = g_strconcat(dir, "/", name, NULL);
+		walk->count->first = strcmp(name, ".") ? g_strconcat(dir, "/", name, NULL)
+						       : g_steal_pointer(&dir);
 	}
 }
 
