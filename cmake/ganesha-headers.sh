@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Fetches the headers of a Ganesha release out of the distribution's source package.
-# usage: ganesha-headers.sh UPSTREAM-VERSION PACKAGE-VERSION DESTINATION
+# usage: ganesha-headers.sh UPSTREAM-VERSION PACKAGE-VERSION DESTINATION [APT-DIRECTORY]
 #
-# The sources list is derived from the machine's own, so the same mirrors, keys and proxies are
-# used, and nothing of apt's state is changed.  The orig tarball alone is enough: a mirror that no
+# The sources list is derived from the machine's own (in APT-DIRECTORY, /etc/apt), so the same
+# mirrors, keys and proxies are used, and nothing of apt's state is changed.  The orig tarball alone is enough: a mirror that no
 # longer has the packaging is no error.
 set -eu
-version=$1 package=$2 destination=$3
+version=$1 package=$2 destination=$3 etc=${4:-/etc/apt}
 
 die() {
 	echo "ganesha-headers: $*" >&2
@@ -27,11 +27,11 @@ chmod 755 "$work" "$work/download"
 
 shopt -s nullglob
 n=0
-for file in /etc/apt/sources.list.d/*.sources; do
+for file in "$etc"/sources.list.d/*.sources; do
 	n=$((n + 1))
 	sed -E 's/^(Types:).*/\1 deb-src/I' "$file" >"$work/sources/$n.sources"
 done
-for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+for file in "$etc/sources.list" "$etc"/sources.list.d/*.list; do
 	[ -f "$file" ] || continue
 	n=$((n + 1))
 	sed -nE 's/^[[:space:]]*deb[[:space:]]/deb-src /p' "$file" >"$work/sources/$n.list"
