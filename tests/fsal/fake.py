@@ -15,7 +15,7 @@ import threading
 
 from sandbox import Failure, wait_for
 
-(HELLO, RANGE, NAME, FILL, FINISH, BEGIN, END, SYNC, CANCEL, CONTROL) = range(1, 11)
+(HELLO, RANGE, NAME, FILL, FINISH, BEGIN, END, SYNC, CANCEL, CONTROL, PLACED) = range(1, 12)
 REPLY = 0x8000
 WRITE, TRUNCATE, PUNCH, ATTRIBUTES, PLACE = range(1, 6)
 CHANGED, DURABLE = 1, 2
@@ -106,6 +106,7 @@ class Fake:
         self.entries = {}               # inode of an unfilled directory -> [(name, make)]
         self.peers, self.listener = [], None
         self.brackets = {}              # id -> descriptor of the object
+        self.placings = {}              # id of a PLACED -> the BEGIN that waits for it
         os.makedirs(os.path.dirname(path), exist_ok=True)
 
     # ---- life -------------------------------------------------------------------------------
@@ -166,6 +167,9 @@ class Fake:
         assert (magic, version) == (b'QMG1', 1)
         if op == HELLO:
             self.send(peer, op, number, 0, offset=int(self.finished), length=self.hold_ms)
+            return
+        if op == PLACED | REPLY:
+            self.reply(self.placings.pop(ref))
             return
         at = os.fstat(fds[0]) if fds else None
         request = Request(op, number, flags, offset, length, ref, change, data[HEADER.size:],
@@ -291,6 +295,13 @@ class Fake:
         with self.changed:
             self.brackets[request.id] = os.dup(request.fd)
         return 0
+
+    def do_place(self, request):
+        """BEGIN of a PLACE into a directory that was normal: answered when the door knows."""
+        self.do_begin(request)
+        self.placings[request.id] = request
+        request.peer.send(HEADER.pack(b'QMG1', 1, PLACED, request.id, 0, 0, 0, 0, 0, 0, 0, 0))
+        return HOLD
 
     def do_end(self, request):
         begun = next((r for r in self.requests(BEGIN) if r.id == request.ref), None)

@@ -337,7 +337,7 @@ def a_directory_is_looked_at_again_after_a_placement(args):
         for path in (world.path('a'), world.path('a/b')):
             st = os.stat(path)
             f.set_record(path, FILLED, 0, st.st_mtime_ns, st.st_ctime_ns)
-        return fake.do_begin(request)
+        return fake.do_place(request)
     fake.on[BEGIN] = begin
     world.fh('stub')
     client.rename(client.root, b'stub', deep, b'moved')
@@ -571,8 +571,6 @@ def parked_reads_disturb_nobody(args):
     v4 = nfs4.Client('127.0.0.1', 1)
     same(v4.read_all(v4.walk('normal')[0]), b'normal', 'content over v4')
     same(sum(p.done() for p in pending), 0, 'answers')
-    threads = len(os.listdir(f'/proc/{world.server.process.pid}/task'))
-    expect(threads < 200, f'{threads} threads')
     for held in fake.requests(RANGE):
         fake.reply(held, fake.do_range(held))
     for n, p in enumerate(pending):
