@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The backend as a whole, over a server with manners of its own. */
+#include "backend_support.h"
+#include "fake_nfs.h"
+
+static struct fake *fake;
+static struct backend *backend, *retry;
+static struct source_object root;
+static atomic_uint seen;
+
+static void start(enum fake_action (*hook)(struct fake_call *call), unsigned connections)
+{
+	GError *error = NULL;
+
+	fake = fake_start(hook, NULL);
+	backend = fake_open(fake, "/x", "", connections, &root, &error);
+	if (!backend)
+		ck_abort_msg("%s", error->message);
+}
+
+static void end(void)
+{
+	struct backend *outer = retry ? retry : backend;
+
+	if (outer)
+		outer->ops->close(outer);
+	if (fake)
+		fake_stop(fake);
+	source_object_clear(&root);
+}
+
+static bool is_call(const struct fake_call *call, enum nfs_procedure procedure)
+{
+	return call->program == NFS_PROGRAM && call->procedure == procedure;
+}
+
+static enum fake_action busy_twice(struct fake_call *call)
+{
+	if (is_call(call, NFSPROC3_READ) && atomic_fetch_add(&seen, 1) < 2)
+		return fake_status(call, 10008);
+	return FAKE_DEFAULT;
+}
+
+START_TEST(jukebox_is_asked_again)
+{
+	struct backend_request req;
+
+	start(busy_twice, 1);
+	ck_assert_int_eq(read_at(backend, root, 0, 100, &req), -EAGAIN);
+	retry = backend_retry_new(backend);
+	ck_assert_int_eq(read_at(retry, root, 0, 100, &req), 0);
+	ck_assert_uint_eq(req.data_len, 4);
+	ck_assert_uint_eq(seen, 3);
+	g_free((void *)req.data);
+}
+END_TEST
+
+static enum fake_action plain_listing(struct fake_call *call)
+{
+	if (is_call(call, NFSPROC3_READDIRPLUS)) {
+		atomic_fetch_add(&seen, 1);
+		return fake_status(call, 10004);
+	}
+	if (!is_call(call, NFSPROC3_READDIR))
+		return FAKE_DEFAULT;
+	xdr_put_u64(&call->out, 0);
+	xdr_put_u64(&call->out, 1);
+	xdr_put_u32(&call->out, 1);
+	xdr_put_u64(&call->out, 55);
+	xdr_put_bytes(&call->out, "only", 4);
+	xdr_put_u64(&call->out, 9);
+	xdr_put_u32(&call->out, 0);
+	xdr_put_u32(&call->out, 1);
+	return FAKE_REPLY;
+}
+
+static void check_bare(const struct source_entry *entry, void *user)
+{
+	ck_assert_str_eq(entry->name, "only");
+	ck_assert(!entry->has_attr);
+	ck_assert_uint_eq(entry->attr.fileid, 55);
+}
+
+START_TEST(readdirplus_is_given_up_once)
+{
+	start(plain_listing, 1);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(list_all(backend, root, false, check_bare, NULL), 1);
+	ck_assert_uint_eq(seen, 1);
+}
+END_TEST
+
+static enum fake_action too_much(struct fake_call *call)
+{
+	static const uint8_t data[200];
+
+	if (!is_call(call, NFSPROC3_READ))
+		return FAKE_DEFAULT;
+	xdr_put_u64(&call->out, 0);
+	xdr_put_u32(&call->out, sizeof(data));
+	xdr_put_u32(&call->out, 0);
+	xdr_put_bytes(&call->out, data, sizeof(data));
+	return FAKE_REPLY;
+}
+
+START_TEST(more_data_than_asked_is_refused)
+{
+	struct backend_request req;
+
+	start(too_much, 1);
+	ck_assert_int_eq(read_at(backend, root, 0, 100, &req), -EBADMSG);
+	ck_assert_ptr_null(req.data);
+	ck_assert_int_eq(read_at(backend, root, 0, 200, &req), 0);
+	g_free((void *)req.data);
+}
+END_TEST
+
+static enum fake_action no_attributes(struct fake_call *call)
+{
+	if (!is_call(call, NFSPROC3_LOOKUP))
+		return FAKE_DEFAULT;
+	xdr_put_u32(&call->out, 0);
+	xdr_put_bytes(&call->out, FAKE_FILE, strlen(FAKE_FILE));
+	xdr_put_u64(&call->out, 0);
+	return FAKE_REPLY;
+}
+
+START_TEST(lookups_always_have_attributes)
+{
+	struct source_object found;
+	struct source_attr attr;
+
+	start(no_attributes, 1);
+	ck_assert_int_eq(look_up(backend, root, "name", &found, &attr), 0);
+	ck_assert_uint_eq(found.handle_len, strlen(FAKE_FILE));
+	ck_assert_uint_eq(attr.size, 4096);
+}
+END_TEST
+
+/* Notes which connections carry READs. */
+static enum fake_action note_connection(struct fake_call *call)
+{
+	if (is_call(call, NFSPROC3_READ))
+		atomic_fetch_or(&seen, 1u << call->connection);
+	return FAKE_DEFAULT;
+}
+
+static void pass(struct backend_request *req)
+{
+	gate_pass(req->user);
+}
+
+static unsigned connections_of(enum backend_priority priority)
+{
+	static struct backend_request reqs[200];
+	static struct gate gate;
+
+	gate_init(&gate);
+	atomic_store(&seen, 0);
+	for (unsigned i = 0; i < G_N_ELEMENTS(reqs); i++) {
+		reqs[i] = (struct backend_request){.op = BACKEND_READ,
+						   .priority = priority,
+						   .object = root,
+						   .count = 100,
+						   .done = pass,
+						   .user = &gate};
+		backend->ops->submit(backend, &reqs[i]);
+	}
+	gate_wait(&gate, G_N_ELEMENTS(reqs));
+	return atomic_load(&seen);
+}
+
+START_TEST(demand_has_its_own_connection)
+{
+	unsigned demand, background, readahead;
+
+	start(note_connection, 3);
+	demand = connections_of(BACKEND_DEMAND);
+	background = connections_of(BACKEND_BACKGROUND);
+	readahead = connections_of(BACKEND_READAHEAD);
+	ck_assert_int_eq(__builtin_popcount(demand), 1);
+	ck_assert_int_eq(__builtin_popcount(background), 3);
+	ck_assert_uint_eq(readahead, background);
+	ck_assert_uint_eq(demand & background, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("backend_nfs");
+	TCase *tcase = tcase_create("all");
+
+	tcase_set_timeout(tcase, 30);
+	tcase_add_checked_fixture(tcase, NULL, end);
+	tcase_add_test(tcase, jukebox_is_asked_again);
+	tcase_add_test(tcase, readdirplus_is_given_up_once);
+	tcase_add_test(tcase, more_data_than_asked_is_refused);
+	tcase_add_test(tcase, lookups_always_have_attributes);
+	tcase_add_test(tcase, demand_has_its_own_connection);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
