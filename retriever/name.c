@@ -153,6 +153,6 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 	n->req.name = n->name;
 	n->req.done = name_looked_up;
 	n->req.user = n;
+	prefill_touch(object); /* before: the answer may free the caller's reference */
 	gate_submit(object->retriever->gate, &n->req);
-	prefill_touch(object);
 }
