@@ -46,8 +46,6 @@ static int begin(struct mg_object *object, struct mg_look *look, const struct mg
 	}
 	*begun = call->request;
 	mg_call_unref(call);
-	if (result == 0 && change->kind == MIGRATE_PLACE)
-		atomic_fetch_add(&volume->places, 1);
 	return result;
 }
 

@@ -68,9 +68,6 @@ struct mg_volume {
 
 	atomic_bool finished;	/* everything is normal for ever: nothing is looked at any more */
 	atomic_bool unattached; /* the root was empty and without a record when exported */
-	/* Counts PLACE brackets.  A directory that was normal may have become unfinished again if
-	 * this has moved on since it was looked at. */
-	atomic_uint_fast64_t places;
 
 	pthread_mutex_t lock;
 	pthread_cond_t idle;	       /* an export's pending fell to 0 */
@@ -96,8 +93,9 @@ struct mg_object {
 	struct fsal_obj_handle *sub;
 	struct mg_volume *volume; /* counted */
 	bool on_volume;		  /* on the volume's own file system */
-	/* 0: not known to be normal.  Else volume.places + 1 of when it was found normal: for a
-	 * file that is for ever (I1), for a directory's children as long as places is the same. */
+	/* 0: not known to be normal.  Else migrate_volume_placings() + 1 of when it was found
+	 * normal: for a file that is for ever (I1), for a directory's children as long as that is
+	 * the same. */
 	atomic_uint_fast64_t normal;
 	atomic_bool filled; /* a directory that is filled or was; never unfilled again */
 	atomic_int kept;    /* descriptor of a file that was unlinked unfinished, or -1 */

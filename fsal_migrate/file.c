@@ -154,8 +154,8 @@ static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open
 		status = mg_gate_name(dir, open->name);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	/* What the name stands for is not known yet, and may need a bracket. */
-	if (!mg_children_normal(dir))
+	/* What the name stands for is known when it is open, and may need a bracket. */
+	if (!atomic_load(&dir->volume->finished))
 		flags &= ~FSAL_O_TRUNC;
 	export = mg_enter();
 	status = compat_open2(dir->sub, open, flags, &sub);

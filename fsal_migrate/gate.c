@@ -39,8 +39,10 @@ bool mg_is_normal(struct mg_object *object)
 
 bool mg_children_normal(struct mg_object *dir)
 {
+	uint64_t places = migrate_volume_placings(dir->volume->client);
+
 	return atomic_load(&dir->volume->finished) ||
-	       atomic_load(&dir->normal) == atomic_load(&dir->volume->places) + 1;
+	       (places && atomic_load(&dir->normal) == places + 1);
 }
 
 void mg_set_normal(struct mg_object *object, uint64_t places)
@@ -53,7 +55,7 @@ void mg_set_normal(struct mg_object *object, uint64_t places)
 
 int mg_look(struct mg_object *object, struct mg_look *look)
 {
-	uint64_t places = atomic_load(&object->volume->places);
+	uint64_t places = migrate_volume_placings(object->volume->client);
 	int result;
 
 	look->fd = mg_object_open(object);

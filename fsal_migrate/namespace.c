@@ -155,7 +155,7 @@ fsal_status_t mg_mkdir(struct mg_object *dir, const char *name, struct fsal_attr
 		       struct fsal_obj_handle **made, struct fsal_attrlist *attrs_out,
 		       const struct mg_parents *parents)
 {
-	uint64_t places = atomic_load(&dir->volume->places);
+	uint64_t places = migrate_volume_placings(dir->volume->client);
 	struct fsal_obj_handle *sub = NULL;
 	fsal_status_t status = mg_may_name(dir, name);
 	struct mg_export *export;
@@ -173,7 +173,7 @@ fsal_status_t mg_mknode(struct mg_object *dir, const char *name, object_file_typ
 			struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
 			struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
 {
-	uint64_t places = atomic_load(&dir->volume->places);
+	uint64_t places = migrate_volume_placings(dir->volume->client);
 	struct fsal_obj_handle *sub = NULL;
 	fsal_status_t status = mg_may_name(dir, name);
 	struct mg_export *export;
@@ -191,7 +191,7 @@ fsal_status_t mg_symlink(struct mg_object *dir, const char *name, const char *ta
 			 struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
 			 struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
 {
-	uint64_t places = atomic_load(&dir->volume->places);
+	uint64_t places = migrate_volume_placings(dir->volume->client);
 	struct fsal_obj_handle *sub = NULL;
 	fsal_status_t status = mg_may_name(dir, name);
 	struct mg_export *export;

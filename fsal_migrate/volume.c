@@ -43,9 +43,61 @@ struct timespec mg_deadline(const struct mg_volume *volume)
 	return mg_add_ms(mg_now(), migrate_volume_hold_ms(volume->client));
 }
 
+/* 1: the open directory has a record, 0: it has none, or -errno. */
+static int has_record(int fd)
+{
+	struct migrate_stub stub = {0};
+	int result = migrate_stub_load(fd, &stub);
+
+	if (result == 0)
+		result = stub.state != MIGRATE_NORMAL;
+	migrate_stub_clear(&stub);
+	return result;
+}
+
+/* Whether a directory above the open one has a record: 1, 0 or -errno. */
+static int has_record_above(int fd, dev_t device)
+{
+	struct stat st, last = {0};
+	int at = dup(fd), result = 0;
+
+	while (at >= 0 && result == 0) {
+		int up = openat(at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		close(at);
+		at = up;
+		if (at < 0 || fstat(at, &st) < 0)
+			result = -errno;
+		else if (st.st_dev != device ||
+			 (st.st_ino == last.st_ino && st.st_dev == last.st_dev))
+			break; /* another file system, or "/" */
+		else
+			result = has_record(at);
+		last = st;
+	}
+	if (at >= 0)
+		close(at);
+	return result;
+}
+
+/*
+ * I5 proves it: were anything unfinished, the volume's root had a record, and the root is the
+ * exported directory or above it.
+ */
+static void check_finished(struct mg_volume *volume)
+{
+	if (atomic_load(&volume->finished) || atomic_load(&volume->unattached) ||
+	    has_record(volume->mount_fd) != 0 ||
+	    has_record_above(volume->mount_fd, volume->device) != 0)
+		return;
+	LogEvent(COMPONENT_FSAL, "Volume %s: everything is here", volume->name);
+	atomic_store(&volume->finished, true);
+}
+
 static void *dispatch(void *arg)
 {
 	struct mg_volume *volume = arg;
+	struct timespec next = mg_now();
 	bool connected = false, refused = false;
 	int result;
 
@@ -58,6 +110,10 @@ static void *dispatch(void *arg)
 				 "same release of both and restart them",
 				 volume->name);
 		refused = result == -EPROTO;
+		if (!mg_before(mg_now(), next)) {
+			check_finished(volume);
+			next = mg_add_ms(mg_now(), DISPATCH_MS);
+		}
 		if (connected == migrate_volume_connected(volume->client))
 			continue;
 		connected = !connected;
@@ -68,9 +124,6 @@ static void *dispatch(void *arg)
 			LogWarn(COMPONENT_FSAL,
 				"Volume %s: the retriever is away; unfinished files are delayed",
 				volume->name);
-		if (connected && migrate_volume_finished(volume->client) &&
-		    !atomic_load(&volume->unattached))
-			atomic_store(&volume->finished, true);
 	}
 	return NULL;
 }
@@ -247,18 +300,6 @@ void mg_volume_put(struct mg_volume *volume)
 	mg_volume_unref(volume);
 }
 
-/* 1: the open directory has a record, 0: it has none, or -errno. */
-static int has_record(int fd)
-{
-	struct migrate_stub stub = {0};
-	int result = migrate_stub_load(fd, &stub);
-
-	if (result == 0)
-		result = stub.state != MIGRATE_NORMAL;
-	migrate_stub_clear(&stub);
-	return result;
-}
-
 static bool is_empty(int fd)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -276,31 +317,6 @@ static bool is_empty(int fd)
 			!strcmp(entry->d_name, "lost+found");
 	closedir(dir);
 	return empty;
-}
-
-/* Whether a directory above the open one has a record: 1, 0 or -errno. */
-static int has_record_above(int fd, dev_t device)
-{
-	struct stat st, last = {0};
-	int at = dup(fd), result = 0;
-
-	while (at >= 0 && result == 0) {
-		int up = openat(at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		close(at);
-		at = up;
-		if (at < 0 || fstat(at, &st) < 0)
-			result = -errno;
-		else if (st.st_dev != device ||
-			 (st.st_ino == last.st_ino && st.st_dev == last.st_dev))
-			break; /* another file system, or "/" */
-		else
-			result = has_record(at);
-		last = st;
-	}
-	if (at >= 0)
-		close(at);
-	return result;
 }
 
 int mg_volume_inspect(struct mg_volume *volume, const char *path, bool *is_root)

@@ -142,6 +142,20 @@ def handles_are_those_of_plain_vfs(args):
     same(client.read_all(with_layer[1]), b'3' * 100, 'content by the old handle')
 
 
+def calls_of_the_layer(world, work, reads):
+    """The server's system calls during work(), as far as only the layer makes them."""
+    trace, log = BASE + '/trace', sandbox.LOGS + '/strace.log'
+    tracer = sandbox.Process('strace', ['strace', '-f', '-p', world.server.process.pid, '-o', trace,
+                                        '-e', 'trace=fgetxattr,getxattr,open_by_handle_at,preadv'])
+    wait_for('strace attaches', lambda: 'attached' in open(log).read(), process=tracer)
+    work()
+    wait_for('strace writes', lambda: open(trace).read().count('preadv') >= reads)
+    tracer.stop(signal.SIGINT)
+    with open(trace) as lines:
+        return [line for line in lines if 'O_NOATIME' in line or (
+            'security.migrate' in line and 'ENODATA' not in line)]
+
+
 @case()
 def normal_objects_cost_no_system_call(args):
     """None of ours, once it is known that they are normal: not for a file, not for what is below
@@ -154,23 +168,54 @@ def normal_objects_cost_no_system_call(args):
     directory, file = world.fh('dir'), world.fh('file')
     client.read_all(file)
     list(client.listing(directory))
-    trace = BASE + '/trace'
-    pid = world.server.process.pid
-    tracer = sandbox.Process('strace', ['strace', '-f', '-p', pid, '-o', trace, '-e',
-                                        'trace=fgetxattr,getxattr,open_by_handle_at,preadv'])
-    log = sandbox.LOGS + '/strace.log'
-    wait_for('strace attaches', lambda: 'attached' in open(log).read(), process=tracer)
-    for _ in range(5):
-        client.read_all(file)
-        client.getattr(file)
-        client.write(file, 0, b'x')
+
+    def work():
+        for _ in range(5):
+            client.read_all(file)
+            client.getattr(file)
+            client.write(file, 0, b'x')
+            for n in range(50):
+                client.read_all(world.fh(f'dir/file{n}'))
+    same([c for c in calls_of_the_layer(world, work, 255) if 'O_NOATIME' in c], [], 'system calls')
+
+
+@case()
+def the_end_is_noticed(args):
+    """When the root is normal, and the retriever gone for good: then nothing is looked at, not even
+    what nobody has touched yet."""
+    def fill(world):
+        normal_tree(world)
+        world.file('stub')
+    world = World(args, fill)
+    client = world.client
+    same(client.read_all(world.fh('stub')), TEXT, 'content')
+    os.removexattr(ROOT, f.XATTR)
+    os.rmdir(ROOT + '/.migrate')
+    world.fake.stop()
+    wait_for('the server notices', lambda: 'everything is here' in open(world.server.process.log).read())
+
+    def work():
         for n in range(50):
             client.read_all(world.fh(f'dir/file{n}'))
-    wait_for('strace writes', lambda: open(trace).read().count('preadv') >= 255)
-    tracer.stop(signal.SIGINT)
-    with open(trace) as lines:
-        ours = [line for line in lines if 'security.migrate' in line or 'O_NOATIME' in line]
-    same(ours, [], 'system calls of the layer')
+    same(calls_of_the_layer(world, work, 50), [], 'system calls')
+
+
+@case()
+def not_attached_yet(args):
+    """The export was made of an empty directory, which gets its record later."""
+    def fill(world):
+        os.removexattr(ROOT, f.XATTR)
+        os.rmdir(ROOT + '/.migrate')
+        world.fake.finished = True          # so says a retriever of a normal root
+    world = World(args, fill)
+    client, fake = world.client, world.fake
+    same(list(client.listing(client.root)), [], 'entries')
+    os.mkdir(ROOT + '/.migrate', 0o700)
+    fake.directory(ROOT, [('stub', lambda path: fake.file(path, TEXT))])
+    same(client.read_all(world.fh('stub')), TEXT, 'content')
+    same([(r.op, r.text) for r in fake.requests()][0], (NAME, b'stub'), 'request')
+    same(client.once(nfs3.LOOKUP, opaque(client.root) + opaque(b'.migrate'))[0], nfs3.NOENT,
+         'LOOKUP of the private directory')
 
 
 @case()
