@@ -105,7 +105,6 @@ class Fake:
         self.files = {}                 # inode -> Stub
         self.entries = {}               # inode of an unfilled directory -> [(name, make)]
         self.peers, self.listener = [], None
-        self.placings = 0
         self.brackets = {}              # id -> descriptor of the object
         self.placings = {}              # id of a PLACED -> the BEGIN that waits for it
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -166,8 +165,6 @@ class Fake:
         (magic, version, op, number, _, flags, offset, length, ref, change, _,
          _) = HEADER.unpack_from(data)
         assert (magic, version) == (b'QMG1', 1)
-        if op == PLACED | REPLY:
-            return
         if op == HELLO:
             self.send(peer, op, number, 0, offset=int(self.finished), length=self.hold_ms)
             return
@@ -297,10 +294,6 @@ class Fake:
     def do_begin(self, request):
         with self.changed:
             self.brackets[request.id] = os.dup(request.fd)
-        if request.change == PLACE:     # every door knows before the bracket is open
-            self.placings += 1
-            for peer in self.peers:
-                peer.send(HEADER.pack(b'QMG1', 1, PLACED, self.placings, 0, 0, 0, 0, 0, 0, 0, 0))
         return 0
 
     def do_place(self, request):
