@@ -9,6 +9,7 @@ import shutil
 import stat
 import sys
 import time
+import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'tests', 'support'))
@@ -225,6 +226,10 @@ def main():
             return 0
         except Failure as failure:
             print(f'\nquickstart: {failure}', file=sys.stderr)
+            show_logs()
+            return 1
+        except Exception:               # a reply that nobody expected
+            traceback.print_exc()
             show_logs()
             return 1
 

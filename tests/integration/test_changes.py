@@ -3,6 +3,7 @@
 """Clients create, change, rename and delete while the volume is migrated: what they did stands, and
 everything else is as on the old server (I7)."""
 import os
+import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
@@ -114,6 +115,24 @@ def write_into_missing_ranges(args):
     migration.crawl()
     same(client.read_all(fh), bytes(content), 'content at the end')
     same(client.getattr(fh).mtime, attr.mtime, 'mtime at the end')
+
+
+@case()
+def writes_survive_a_killed_retriever(args):
+    """What a client wrote is in the record before it is answered."""
+    migration, client, fh, content = one_file(args)
+    for n, stable in enumerate((nfs3.UNSTABLE, nfs3.FILE_SYNC) * 4):
+        offset, data = 10 + 120000 * n, args.random.randbytes(args.random.randrange(1, 9000))
+        client.write(fh, offset, data, stable)
+        content[offset:offset + len(data)] = data
+        migration.retriever.stop(signal.SIGKILL)
+        migration.start_retriever()
+        if n % 3 == 0:
+            same(client.read(fh, offset - 5, 100)[0], bytes(content[offset - 5:offset + 95]),
+                 f'content around {offset}')
+    same(client.read_all(fh), bytes(content), 'content')
+    migration.crawl()
+    same(client.read_all(fh), bytes(content), 'content at the end')
 
 
 @case()

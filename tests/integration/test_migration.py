@@ -147,15 +147,14 @@ def attach_refuses(args):
 def source_changes(args):
     """A file that changes on the old server after its stub was made fails with a reason; nothing
     mixed is served, and the rest goes on (I12)."""
-    _, migration = stack(args.build, lambda root: tree.make(root, 200, args.seed, 4 << 20))
+    old, migration = stack(args.build, lambda root: tree.make(root, 200, args.seed, 4 << 20))
     migration.attach()
     migration.start_server()
     client = migration.server.client()
     for _ in client.listing(client.walk('large')[0]):
         pass
-    with open(OLD + '/large/4194304 bytes', 'r+b') as file:
-        file.seek(2 << 20)
-        file.write(b'changed meanwhile')
+    direct = old.client()           # the old server caches: not behind its back
+    direct.write(direct.walk('large/4194304 bytes')[0], 2 << 20, b'changed meanwhile', 2)
     fh, _ = client.walk('large/4194304 bytes')
     try:
         client.read_all(fh)

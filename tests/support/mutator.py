@@ -29,6 +29,7 @@ class Mutator:
         self.repeats = 0
         self.exact_links = False        # true when no name in .migrate counts any more
         self.log = []                   # the last operations, for the reader of a failure
+        self.history = {}               # all of them, by the inode of the model
         self.scan()
 
     def scan(self):
@@ -103,8 +104,15 @@ class Mutator:
         getattr(self, 'do_' + name)()
         self.done += 1
 
-    def note(self, *what):
-        self.log[-1].extend(what)
+    def note(self, path, *what):
+        self.log[-1].extend((path, *what))
+        if os.path.lexists(self.at(path)):
+            self.history.setdefault(os.lstat(self.at(path)).st_ino, []).append(
+                (self.done, *self.log[-1]))
+
+    def story(self, path):
+        """What was done to an object, for the reader of a failure."""
+        return '\n  '.join(map(str, self.history.get(os.lstat(self.at(path)).st_ino, ())))
 
     def run(self, operations):
         for _ in range(operations):
@@ -152,7 +160,15 @@ class Mutator:
         with open(self.at(path), 'rb') as file:
             file.seek(offset)
             wanted = file.read(count)
-        same(data, wanted[:len(data)] if data else wanted, f'{path} at {offset}')
+        if data != wanted[:len(data)] or bool(data) != bool(wanted):
+            self.differs(path, offset, data, wanted)
+
+    def differs(self, path, offset, data, wanted):
+        at = next((i for i, (x, y) in enumerate(zip(data, wanted)) if x != y), len(data))
+        until = next((i for i in range(at, len(data)) if data[i:i + 16] == wanted[i:i + 16]), len(data))
+        expect(False, f'{path}: wrong from byte {offset + at} to {offset + until}'
+               f'{"" if any(data[at:until]) else " (zeros)"}, size in the model '
+               f'{os.lstat(self.at(path)).st_size}; done to it:\n  {self.story(path)}')
 
     def do_write(self):
         path = self.a_file()

@@ -321,9 +321,13 @@ def compare(old, new, **kw):
 
 
 def records(root, name='security.migrate'):
-    """Paths below root, itself included, that carry the attribute."""
+    """Paths below root, itself included, that carry the attribute.  What waits in .migrate for its
+    names, or has lost them all, does not count: it goes with that directory."""
     found = []
+    private = os.path.join(os.fsencode(root), b'.migrate')
     for path in every(root):
+        if os.fsencode(path).startswith(private + b'/'):
+            continue
         try:
             os.getxattr(path, name, follow_symlinks=False)
             found.append(path)

@@ -1,0 +1,182 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sets a migration up for real: installs the build, writes the configuration, starts the retriever,
+attaches, starts the crawler, and says what is left to do.  May be run again."""
+import argparse
+import configparser
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+
+CONFIG = '/etc/quickmigrate/quickmigrate.conf'
+RUN, LOGS = '/run/quickmigrate', '/var/log/quickmigrate'
+
+
+class Refused(Exception):
+    """One line for the user."""
+
+
+def run(*argv):
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise Refused(f'{" ".join(argv)}: {done.stdout.strip() or done.returncode}')
+    return done.stdout
+
+
+def volume_name(root):
+    name = re.sub(r'[^A-Za-z0-9._-]', '-', os.path.basename(root)).strip('.-')[:64]
+    return name or 'volume'
+
+
+def check(source, root):
+    if not re.match(r'nfs://[^/]+/.|file:///.', source):
+        raise Refused(f'{source}: the source is nfs://host[:port]/path or file:///path')
+    if not root.startswith('/'):
+        raise Refused(f'{root}: the directory on this server must be an absolute path')
+
+
+def configure(source, root):
+    """Adds the volume's group; its name."""
+    name = volume_name(root)
+    group = f'volume {name}'
+    config = configparser.RawConfigParser(delimiters=('=',), comment_prefixes=('#',))
+    config.optionxform = str
+    config.read(CONFIG)
+    if config.has_section(group):
+        there = {key: config.get(group, key, fallback=None) for key in ('root', 'source')}
+        if there != {'root': root, 'source': source}:
+            raise Refused(f'{CONFIG}: [{group}] is another volume already (root = {there["root"]}, '
+                          f'source = {there["source"]}): remove or rename that group')
+        return name
+    os.makedirs(os.path.dirname(CONFIG), exist_ok=True)
+    with open(CONFIG, 'a') as out:      # appended: comments and other volumes stay as they are
+        out.write(f'\n[{group}]\nroot = {root}\nsource = {source}\n')
+    return name
+
+
+# ---- starting ----------------------------------------------------------------------------------
+
+def systemd_runs():
+    return os.path.isdir('/run/systemd/system')
+
+
+def answers(name):
+    return subprocess.run(['migratectl', 'status', name], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def start(program, name):
+    """Without systemd: in the background, in a session of its own, with a log."""
+    os.makedirs(LOGS, exist_ok=True)
+    os.makedirs(RUN, mode=0o711, exist_ok=True)
+    log = f'{LOGS}/{program}-{name}.log'
+    with open(log, 'ab') as out:
+        process = subprocess.Popen([program, name], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                   start_new_session=True)
+    with open(f'{RUN}/{program}-{name}.pid', 'w') as out:
+        out.write(f'{process.pid}\n')
+    return process, log
+
+
+def wait_until_it_answers(name, process=None, log=None):
+    end = time.monotonic() + 60
+    while not answers(name):
+        if process and process.poll() is not None or time.monotonic() > end:
+            raise Refused('the retriever does not start: ' + last_line(name, log))
+        select.select([], [], [], 0.1)
+
+
+def last_line(name, log):
+    if log is None:
+        return f'see journalctl -u migrate-retriever@{name}'
+    with open(log, errors='replace') as lines:
+        return ([line.strip() for line in lines if line.strip()] or [f'{log} is empty'])[-1]
+
+
+def start_all(name):
+    """The retriever, attach, the crawler."""
+    if systemd_runs():
+        run('systemctl', 'daemon-reload')
+        run('systemctl', 'enable', '--now', f'migrate-retriever@{name}.service')
+        wait_until_it_answers(name)
+    elif not answers(name):
+        process, log = start('migrate-retriever', name)
+        try:
+            wait_until_it_answers(name, process, log)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+    if 'unattached' in run('migratectl', 'status', name):
+        run('migratectl', 'attach', name)
+    if systemd_runs():
+        run('systemctl', 'enable', '--now', f'migrate-crawler@{name}.service')
+    else:
+        start('migrate-crawler', name)
+
+
+NEXT = '''
+The volume "{name}" is attached: {root} shows everything that {source} has.
+
+1. Export it.  In /etc/ganesha/ganesha.conf (then: systemctl restart nfs-ganesha):
+
+     EXPORT {{
+         Export_Id = 1;                  # a number that no other export has
+         Path = "{root}";
+         Pseudo = "/{name}";
+         Access_Type = RW;
+         Squash = No_Root_Squash;        # as the old server had it
+         FSAL {{
+             Name = MIGRATE;
+             Volume = "{name}";
+             FSAL {{ Name = VFS; }}
+         }}
+     }}
+
+2. Make the old server's export read-only, and let the clients mount this one instead.
+
+3. Watch:                        migratectl status --watch {name}
+   What failed, and again:       migratectl errors {name}; migratectl retry {name}
+   Slow down, stop, go on:       migratectl throttle {name} 50M; migratectl pause {name}; ... resume
+
+4. When everything is whole:     migratectl verify {name}; migratectl finalize {name}
+   Then let the export say "FSAL {{ Name = VFS; }}" alone, restart nfs-ganesha, and {stop}.
+   The clients' file handles stay good.
+'''
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--build', required=True)
+    parser.add_argument('source')
+    parser.add_argument('root')
+    args = parser.parse_args()
+    root = os.path.normpath(args.root)
+    try:
+        check(args.source, root)
+        run('cmake', '--install', args.build)
+        os.makedirs(root, exist_ok=True)
+        if not shutil.which('migratectl'):
+            raise Refused('migratectl was installed outside of PATH')
+        name = configure(args.source, root)
+        start_all(name)
+    except Refused as refused:
+        print(f'quickstart: {refused}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print('\nquickstart: interrupted; run it again to go on', file=sys.stderr)
+        return 130
+    stop = (f'systemctl disable --now migrate-retriever@{name} migrate-crawler@{name}'
+            if systemd_runs() else f'end the process in {RUN}/migrate-retriever-{name}.pid')
+    print(NEXT.format(name=name, root=root, source=args.source, stop=stop))
+    print(run('migratectl', 'status', name))
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

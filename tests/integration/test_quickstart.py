@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The two commands of ./quickstart: the demonstration, whole and interrupted, and a real volume set up
+on a machine without systemd (its /etc, /usr and /var under a layer of the sandbox's)."""
+import json
+import os
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import tree                                                             # noqa: E402
+from harness import case, expect, main, no_differences, same            # noqa: E402
+from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
+from servers import OLD, REPO                                           # noqa: E402
+
+ROOT = BASE + '/srv/projects'
+
+
+def demonstration(args, *more, **kw):
+    return subprocess.Popen([REPO + '/demo/show.py', '--build', args.build, *more],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, **kw)
+
+
+@case()
+def shows_the_whole_way(args):
+    show = demonstration(args)
+    output, _ = show.communicate(timeout=300)
+    print(output)
+    same(show.returncode, 0, 'exit status')
+    for line in ('first byte', '100 %', 'are the same', 'still good', 'Summary'):
+        expect(line in output, f'"{line}" is not in the output')
+
+
+def running():
+    return {pid for pid in os.listdir('/proc') if pid.isdigit() and state(pid) not in 'ZX'}
+
+
+def state(pid):
+    try:
+        with open(f'/proc/{pid}/stat') as file:
+            return file.read().rpartition(')')[2].split()[0]
+    except OSError:
+        return 'X'
+
+
+def ended_by(args, number, status):
+    with open('/proc/self/mounts') as file:
+        mounts = file.read()
+    before = running()
+    show = demonstration(args)
+    for line in show.stdout:
+        if line.startswith('5.'):
+            break
+    show.send_signal(number)
+    show.communicate(timeout=60)
+    same(show.returncode, status, 'exit status')
+    wait_for('nothing is left running', lambda: running() <= before, 20)
+    with open('/proc/self/mounts') as file:
+        same(file.read(), mounts, 'mounts')
+
+
+@case()
+def interrupted(args):
+    ended_by(args, signal.SIGINT, 130)
+
+
+@case()
+def killed(args):
+    ended_by(args, signal.SIGKILL, -signal.SIGKILL)
+
+
+def layered(*directories):
+    """What is written there is gone with the sandbox."""
+    for n, directory in enumerate(directories):
+        over = f'{BASE}/layer{n}'
+        os.makedirs(over + '/upper')
+        os.makedirs(over + '/work')
+        sh('mount', '-t', 'overlay', '-o',
+           f'lowerdir={directory},upperdir={over}/upper,workdir={over}/work', 'overlay', directory)
+
+
+def set_up(args, source, root):
+    return subprocess.run([REPO + '/demo/setup.py', '--build', args.build, source, root],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=120)
+
+
+@case()
+def sets_up_a_volume(args):
+    layered('/etc', '/usr', '/var/log')
+    for path in ('/etc/quickmigrate/quickmigrate.conf', '/run/systemd/system'):
+        if os.path.isfile(path):
+            os.unlink(path)
+    volume(OLD)
+    volume(BASE + '/srv')
+    tree.make(OLD, 1500, args.seed, 4 << 20)
+    done = set_up(args, f'file://{OLD}', ROOT)
+    print(done.stdout)
+    same(done.returncode, 0, 'exit status')
+    for line in ('Name = MIGRATE', 'migratectl finalize projects', ROOT):
+        expect(line in done.stdout, f'"{line}" is not in the output')
+
+    def whole():
+        answer = json.loads(sh('migratectl', '--json', 'status', 'projects'))
+        return answer['volume']['state'] == 'whole'
+
+    wait_for('the migration is done', whole, 120)
+    no_differences(tree.compare(OLD, ROOT))
+    again = set_up(args, f'file://{OLD}', ROOT)
+    same(again.returncode, 0, 'exit status of a second run')
+    sh('migratectl', 'verify', 'projects')
+    sh('migratectl', 'finalize', 'projects')
+    same(tree.records(ROOT), [], 'objects with a record')
+
+    other = set_up(args, 'file:///etc', ROOT)
+    same(other.returncode, 1, 'exit status for another source in the same directory')
+    expect('another volume already' in other.stdout and other.stdout.count('\n') == 1,
+           f'not one line that says why: {other.stdout}')
+
+
+@case()
+def refuses_nonsense(args):
+    layered('/etc', '/usr', '/var/log')
+    for source, root in (('http://x/y', '/srv/x'), (f'file://{OLD}', 'relative'),
+                         ('file:///does/not/exist', BASE + '/x')):
+        done = set_up(args, source, root)
+        same(done.returncode, 1, f'exit status for {source} {root}')
+        expect(done.stdout.startswith('quickstart: ') and done.stdout.count('\n') == 1,
+               f'not one line that says why: {done.stdout}')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
