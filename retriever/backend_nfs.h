@@ -51,6 +51,8 @@ struct nfs_server {
 int nfs_socket(const struct nfs_address *address, unsigned port);
 /* Once it is writable: 0, or the -errno it failed with. */
 int nfs_socket_error(int fd);
+/* Calls under way that keep that connection busy, by its round-trip time unless configured. */
+unsigned nfs_window(int fd, unsigned configured);
 
 /*
  * One call on a connection of its own, waited for until deadline (g_get_monotonic_time()) or until

@@ -12,17 +12,12 @@
 #include "backend_nfs.h"
 
 #include <errno.h>
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #define SLOT_BITS	10
 #define MAX_WINDOW	(1u << SLOT_BITS)
-#define LAN_WINDOW	64
-#define WAN_WINDOW	256
-#define WAN_RTT_US	3000
 #define READ_BYTES	(16u << 20) /* of data asked for and not yet here */
 #define CONNECT_SECONDS 10
 #define BACKOFF_MIN	(50 * G_TIME_SPAN_MILLISECOND)
@@ -178,10 +173,11 @@ static struct backend_request *take_slot(struct nfs_conn *conn, unsigned index)
 
 static bool fits(const struct nfs_conn *conn, const struct backend_request *req)
 {
+	if (conn->tx_size - (conn->tx_end - conn->tx_start) < RPC_CALL_MAX)
+		return false;
 	if (conn->in_flight == 0)
 		return true;
-	if (conn->in_flight >= conn->window ||
-	    conn->tx_size - (conn->tx_end - conn->tx_start) < RPC_CALL_MAX)
+	if (conn->in_flight >= conn->window)
 		return false;
 	return req->op != BACKEND_READ || conn->read_bytes + req->count <= READ_BYTES;
 }
@@ -335,21 +331,6 @@ static void probe_done(struct backend_request *probe)
 	enter(conn, CONN_UP);
 }
 
-static void choose_window(struct nfs_conn *conn)
-{
-	struct tcp_info info = {0};
-	socklen_t len = sizeof(info);
-
-	conn->window = conn->server->window;
-	if (conn->window == 0) {
-		conn->window = LAN_WINDOW;
-		if (getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
-		    info.tcpi_rtt > WAN_RTT_US)
-			conn->window = WAN_WINDOW;
-	}
-	conn->window = MIN(conn->window, MAX_WINDOW);
-}
-
 static void connected(struct nfs_conn *conn)
 {
 	struct nfs_server *server = conn->server;
@@ -358,7 +339,7 @@ static void connected(struct nfs_conn *conn)
 		drop(conn);
 		return;
 	}
-	choose_window(conn);
+	conn->window = MIN(nfs_window(conn->fd, server->window), MAX_WINDOW);
 	enter(conn, CONN_PROBING);
 	conn->probe =
 		(struct backend_request){.op = BACKEND_GETATTR, .done = probe_done, .user = conn};
@@ -445,17 +426,20 @@ enum prospect { PROSPECT_STOP, PROSPECT_READY, PROSPECT_BUSY, PROSPECT_IDLE };
 static enum prospect look_ahead(struct nfs_conn *conn)
 {
 	enum prospect prospect = PROSPECT_BUSY;
+	const GList *next = conn->again.head;
 	GQueue *queue;
 
 	pthread_mutex_lock(&conn->lock);
 	queue = next_queue(conn);
+	if (!next && queue)
+		next = queue->head;
 	/* With requests in the queue the thread waits for something else than more of them. */
 	conn->awake = queue;
 	if (conn->stop)
 		prospect = PROSPECT_STOP;
-	else if (queue && conn->state == CONN_UP && fits(conn, queue->head->data))
+	else if (next && conn->state == CONN_UP && fits(conn, next->data))
 		prospect = PROSPECT_READY;
-	else if (!queue && !conn->again.head && conn->in_flight == 0)
+	else if (!next && conn->in_flight == 0)
 		prospect = PROSPECT_IDLE;
 	pthread_mutex_unlock(&conn->lock);
 	return prospect;

@@ -11,6 +11,10 @@
 #define PORT_MIN 665
 #define PORT_MAX 1023
 
+#define LAN_WINDOW 64
+#define WAN_WINDOW 256
+#define WAN_RTT_US 3000
+
 #define PMAP_PROGRAM 100000
 #define PMAP_VERSION 2
 #define PMAP_PORT    111
@@ -94,6 +98,18 @@ int nfs_socket_error(int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
 		return -errno;
 	return -err;
+}
+
+unsigned nfs_window(int fd, unsigned configured)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	if (configured)
+		return configured;
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && info.tcpi_rtt > WAN_RTT_US)
+		return WAN_WINDOW;
+	return LAN_WINDOW;
 }
 
 static int wait_for(const struct nfs_call *call, int fd, short events)

@@ -256,8 +256,8 @@ static inline void *core_dispatch(void *arg)
 
 static inline void core_connect(struct core *core)
 {
-	ck_assert_int_eq(
-		migrate_volume_new("test", core->socket, MIGRATE_ROLE_DOOR, &core->volume), 0);
+	ck_assert_int_eq(migrate_volume_new("test", core->socket, MIGRATE_ROLE_DOOR, &core->volume),
+			 0);
 	atomic_store(&core->disconnect, false);
 	ck_assert_int_eq(pthread_create(&core->dispatcher, NULL, core_dispatch, core), 0);
 }
@@ -334,8 +334,8 @@ static inline int core_name_in(struct core *core, int fd, const char *name)
 
 static inline struct migrate_waiter *core_ask_fill(struct core *core, int fd, unsigned flags)
 {
-	return CORE_WAIT(
-		w, migrate_fill_directory(core->volume, fd, flags, migrate_waiter_done, w));
+	return CORE_WAIT(w,
+			 migrate_fill_directory(core->volume, fd, flags, migrate_waiter_done, w));
 }
 
 static inline int core_finish(struct core *core, int fd)

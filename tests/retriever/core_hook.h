@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The calls that change the new file system or make it durable, passed through a hook of the test's:
- * to hold one back, to count them, or to be killed at the nth.  Include in one file of a program.
+ * The calls that change the new file system or make it durable, passed through a hook of the
+ * test's: to hold one back, to count them, or to be killed at the nth.  Include in one file of a
+ * program.
  *
  * And a retriever in a process of its own, for tests that kill it.
  */
@@ -133,9 +134,9 @@ static inline void core_release(void)
 /* ---- a retriever that is killed ---- */
 
 static struct core_shared {
-	atomic_int left;     /* calls until it kills itself; 0: does not */
-	atomic_int calls;    /* counted so far */
-} *core_shared;
+	atomic_int left;  /* calls until it kills itself; 0: does not */
+	atomic_int calls; /* counted so far */
+} * core_shared;
 
 static inline void core_kill_hook(const char *call, int fd, bool after)
 {
@@ -153,8 +154,8 @@ static inline void core_fork(struct core *core, int nth)
 	char c;
 
 	if (!core_shared)
-		core_shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-				   -1, 0);
+		core_shared =
+			mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
 	fflush(NULL);
 	core->child = fork();

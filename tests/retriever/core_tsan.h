@@ -8,10 +8,9 @@
 
 #if defined(__SANITIZE_THREAD__)
 
-#include <dlfcn.h>
 #include <glib.h>
 #include <pthread.h>
-#include <sanitizer/tsan_interface.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 static inline pthread_mutex_t *core_mutex(GMutex *mutex)
@@ -142,39 +141,77 @@ void g_rw_lock_writer_unlock(GRWLock *lock)
 	pthread_rwlock_unlock(core_rw_lock(lock));
 }
 
+/* ---- pools ---- */
+
 struct core_pool {
-	GFunc fn;
-	gpointer user;
+	GThreadPool base;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	GQueue queue;
+	int max, n;
+	bool stop;
+	pthread_t threads[16];
 };
 
-static void core_pool_run(gpointer data, gpointer arg)
+static void *core_pool_run(void *arg)
 {
 	struct core_pool *pool = arg;
 
-	__tsan_acquire(data);
-	pool->fn(data, pool->user);
+	pthread_mutex_lock(&pool->lock);
+	while (pool->queue.length || !pool->stop) {
+		gpointer data = g_queue_pop_head(&pool->queue);
+
+		if (!data) {
+			pthread_cond_wait(&pool->changed, &pool->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&pool->lock);
+		pool->base.func(data, pool->base.user_data);
+		pthread_mutex_lock(&pool->lock);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return NULL;
 }
 
-/* The pools live as long as the program. */
 GThreadPool *g_thread_pool_new(GFunc fn, gpointer user, gint max, gboolean exclusive,
 			       GError **error)
 {
-	GThreadPool *(*real)(GFunc, gpointer, gint, gboolean, GError **) =
-		dlsym(RTLD_NEXT, "g_thread_pool_new");
-	struct core_pool *pool = g_new(struct core_pool, 1);
+	struct core_pool *pool = g_new0(struct core_pool, 1);
 
-	pool->fn = fn;
-	pool->user = user;
-	return real(core_pool_run, pool, max, exclusive, error);
+	pool->base.func = fn;
+	pool->base.user_data = user;
+	pool->max = MIN(max, (gint)G_N_ELEMENTS(pool->threads));
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->changed, NULL);
+	return &pool->base;
 }
 
-gboolean g_thread_pool_push(GThreadPool *pool, gpointer data, GError **error)
+gboolean g_thread_pool_push(GThreadPool *base, gpointer data, GError **error)
 {
-	gboolean (*real)(GThreadPool *, gpointer, GError **) =
-		dlsym(RTLD_NEXT, "g_thread_pool_push");
+	struct core_pool *pool = (struct core_pool *)base;
 
-	__tsan_release(data);
-	return real(pool, data, error);
+	pthread_mutex_lock(&pool->lock);
+	g_queue_push_tail(&pool->queue, data);
+	if (pool->n < pool->max)
+		pthread_create(&pool->threads[pool->n++], NULL, core_pool_run, pool);
+	pthread_cond_signal(&pool->changed);
+	pthread_mutex_unlock(&pool->lock);
+	return TRUE;
+}
+
+void g_thread_pool_free(GThreadPool *base, gboolean immediate, gboolean wait)
+{
+	struct core_pool *pool = (struct core_pool *)base;
+
+	pthread_mutex_lock(&pool->lock);
+	pool->stop = true;
+	pthread_cond_broadcast(&pool->changed);
+	pthread_mutex_unlock(&pool->lock);
+	for (int i = 0; i < pool->n; i++)
+		pthread_join(pool->threads[i], NULL);
+	pthread_cond_destroy(&pool->changed);
+	pthread_mutex_destroy(&pool->lock);
+	g_free(pool);
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <check.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -242,7 +243,7 @@ static inline void *fake_listen(void *arg)
 
 	while (!atomic_load(&fake->closing)) {
 		unsigned n = atomic_load(&fake->connections);
-		int fd = accept(fake->fd, NULL, NULL);
+		int fd = accept(fake->fd, NULL, NULL), on = 1;
 
 		if (fd < 0)
 			continue;
@@ -250,6 +251,7 @@ static inline void *fake_listen(void *arg)
 			close(fd);
 			continue;
 		}
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 		fake->conns[n] = (struct fake_conn){.fake = fake, .number = n, .fd = fd};
 		pthread_create(&fake->conns[n].thread, NULL, fake_serve, &fake->conns[n]);
 		atomic_store(&fake->connections, n + 1);
