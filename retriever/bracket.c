@@ -116,7 +116,7 @@ static void start_deferred(struct object *object)
 		run->d = *d;
 		g_slice_free(struct deferred, d);
 		object->writing++;
-		retriever_run(object->retriever, run_deferred, run);
+		retriever_run_demand(object->retriever, run_deferred, run);
 	}
 }
 
@@ -134,7 +134,7 @@ static void open_waiting(struct object *object)
 		bracket->answered = true;
 		g->done = bracket->done;
 		g->arg = bracket->arg;
-		retriever_run(object->retriever, run_granted, g);
+		retriever_run_demand(object->retriever, run_granted, g);
 	}
 }
 

@@ -271,6 +271,14 @@ static void make_answered_entered(struct object *object, void *arg)
 	question_free(q);
 }
 
+static void run_work(struct run *run, void (*fn)(void *arg), void *arg)
+{
+	if (run->priority == BACKEND_BACKGROUND)
+		retriever_run(run->object->retriever, fn, arg);
+	else
+		retriever_run_demand(run->object->retriever, fn, arg);
+}
+
 static void make_answered(void *arg)
 {
 	struct question *q = arg;
@@ -289,7 +297,7 @@ static void link_done(struct backend_request *req)
 		question_free(q);
 		return;
 	}
-	retriever_run(q->run->object->retriever, make_answered, q);
+	run_work(q->run, make_answered, q);
 }
 
 static void ask_link(struct question *q)
@@ -319,7 +327,7 @@ static void lookup_done(struct backend_request *req)
 	if (S_ISLNK(q->entry.attr.mode))
 		ask_link(q);
 	else
-		retriever_run(q->run->object->retriever, make_answered, q);
+		run_work(q->run, make_answered, q);
 }
 
 static void ask(struct run *run, const struct source_entry *entry)
@@ -429,7 +437,7 @@ static void page_listed(struct backend_request *req)
 	wait = !req->eof && run->pages > PAGES_AHEAD;
 	run->listing_waits = wait;
 	g_mutex_unlock(&run->lock);
-	retriever_run(run->object->retriever, make_page, page);
+	run_work(run, make_page, page);
 	if (req->eof)
 		run_done_one(run);
 	else if (!wait)

@@ -70,7 +70,7 @@ static void name_link_done(struct backend_request *req)
 	if (req->status)
 		name_answer(n, req->status);
 	else
-		retriever_run(n->object->retriever, name_make, n);
+		retriever_run_demand(n->object->retriever, name_make, n);
 }
 
 /* The old server does not know the directory's handle (any more). */
@@ -99,7 +99,7 @@ static void name_looked_up(struct backend_request *req)
 	n->entry.handle_len = req->handle_len;
 	memcpy(n->entry.handle, req->handle, req->handle_len);
 	if (!S_ISLNK(req->attr.mode)) {
-		retriever_run(retriever, name_make, n);
+		retriever_run_demand(retriever, name_make, n);
 		return;
 	}
 	source_object_clear(&n->source);

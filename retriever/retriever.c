@@ -20,7 +20,7 @@
 #include "templates.h"
 #include "volume.h"
 
-#define WORKERS	 4
+#define WORKERS	 4 /* of each kind */
 #define FLUSHERS 8
 #define FINDERS	 4
 
@@ -68,6 +68,11 @@ static void wait_for_jobs(struct retriever *retriever)
 void retriever_run(struct retriever *retriever, void (*fn)(void *arg), void *arg)
 {
 	push(retriever, retriever->workers, fn, arg);
+}
+
+void retriever_run_demand(struct retriever *retriever, void (*fn)(void *arg), void *arg)
+{
+	push(retriever, retriever->demand, fn, arg);
 }
 
 void retriever_run_flush(struct retriever *retriever, void (*fn)(void *arg), void *arg)
@@ -263,6 +268,7 @@ static bool open_backend(struct retriever *retriever, GError **error)
 static void open_pools(struct retriever *retriever)
 {
 	retriever->workers = g_thread_pool_new(run_job, NULL, WORKERS, FALSE, NULL);
+	retriever->demand = g_thread_pool_new(run_job, NULL, WORKERS, FALSE, NULL);
 	retriever->flushers = g_thread_pool_new(run_job, NULL, FLUSHERS, FALSE, NULL);
 	retriever->finders = g_thread_pool_new(run_job, NULL, FINDERS, FALSE, NULL);
 	retriever->slow = g_thread_pool_new(run_job, NULL, 1, FALSE, NULL);
@@ -340,6 +346,7 @@ void retriever_close(struct retriever *retriever)
 	g_thread_pool_free(retriever->slow, FALSE, TRUE);
 	g_thread_pool_free(retriever->finders, FALSE, TRUE);
 	g_thread_pool_free(retriever->workers, FALSE, TRUE);
+	g_thread_pool_free(retriever->demand, FALSE, TRUE);
 	g_thread_pool_free(retriever->flushers, FALSE, TRUE);
 	if (retriever->rates) { /* it was open */
 		errors_save(retriever->errors);

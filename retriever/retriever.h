@@ -47,6 +47,7 @@ struct retriever {
 	struct source_attr source_root_attr;
 
 	GThreadPool *workers;  /* struct job, see retriever_run() */
+	GThreadPool *demand;   /* likewise, for what a client waits for */
 	GThreadPool *flushers; /* fsync for those who wait for it */
 	GThreadPool *finders;  /* finding stale objects again */
 	GThreadPool *slow;     /* one thread: walks of the whole tree, retry */
@@ -91,6 +92,9 @@ int retriever_open_private(struct retriever *retriever, bool create);
 
 /* Runs fn(arg) on a worker thread. */
 void retriever_run(struct retriever *retriever, void (*fn)(void *arg), void *arg);
+/* Likewise on one that only does what a client waits for: a page of a listing keeps the others busy
+ * for a while (I11). */
+void retriever_run_demand(struct retriever *retriever, void (*fn)(void *arg), void *arg);
 /* Likewise on a thread that may block for the disk. */
 void retriever_run_flush(struct retriever *retriever, void (*fn)(void *arg), void *arg);
 /* Likewise on a thread that may wait for the old server. */
