@@ -88,6 +88,8 @@ struct mg_export {
 
 struct mg_call;
 
+#define MG_ALWAYS UINT64_MAX /* mg_object.normal of what is no stub in any case */
+
 struct mg_object {
 	struct fsal_obj_handle handle;
 	struct fsal_obj_handle *sub;

@@ -121,7 +121,7 @@ static fsal_status_t opened_by_name(struct mg_export *export, struct mg_object *
 	struct mg_object *object = mg_object_new(export, sub);
 	fsal_status_t status = mg_ok();
 
-	if (mg_children_normal(dir)) {
+	if (mg_is_normal(dir)) {
 		if (!mg_is_normal(object))
 			atomic_store(&object->normal, atomic_load(&dir->normal));
 	} else if (!mg_attrs_adopt(object, open->attrs_out)) {

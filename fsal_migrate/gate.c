@@ -32,17 +32,19 @@ struct mg_name {
 	char name[];
 };
 
-bool mg_is_normal(struct mg_object *object)
+bool mg_was_normal(struct mg_object *object)
 {
 	return atomic_load(&object->normal) || atomic_load(&object->volume->finished);
 }
 
-bool mg_children_normal(struct mg_object *dir)
+bool mg_is_normal(struct mg_object *object)
 {
-	uint64_t places = migrate_volume_placings(dir->volume->client);
+	uint64_t normal = atomic_load(&object->normal), places;
 
-	return atomic_load(&dir->volume->finished) ||
-	       (places && atomic_load(&dir->normal) == places + 1);
+	if (object->handle.type != DIRECTORY || normal == MG_ALWAYS)
+		return mg_was_normal(object);
+	places = migrate_volume_placings(object->volume->client);
+	return (places && normal == places + 1) || atomic_load(&object->volume->finished);
 }
 
 void mg_set_normal(struct mg_object *object, uint64_t places)
@@ -135,7 +137,7 @@ fsal_status_t mg_gate_filled(struct mg_object *dir)
 	bool drop = false;
 	int result;
 
-	if (mg_is_normal(dir) || atomic_load(&dir->filled))
+	if (mg_was_normal(dir) || atomic_load(&dir->filled))
 		return mg_ok();
 	pthread_mutex_lock(&volume->lock);
 	call = ongoing_fill(dir);
@@ -313,7 +315,7 @@ fsal_status_t mg_gate_name(struct mg_object *dir, const char *name)
 	struct mg_look look;
 	int result;
 
-	if (mg_is_normal(dir) || atomic_load(&dir->filled))
+	if (mg_was_normal(dir) || atomic_load(&dir->filled))
 		return mg_ok();
 	result = mg_look(dir, &look);
 	if (result < 0)

@@ -11,11 +11,14 @@ struct mg_look {
 	struct migrate_stub stub;
 };
 
-/* Whether nothing of the object itself is ever missing again; costs no system call.  A directory
- * that answers true may have become FILLED again, which makes no difference to itself. */
+/*
+ * Whether the object is normal, and with a directory everything in it (I5).  Costs no system call.
+ * For a file the answer true is for ever; a directory becomes FILLED again when something
+ * unfinished is placed in it, so that what is found in it counts only if this is true afterwards.
+ */
 bool mg_is_normal(struct mg_object *object);
-/* Whether every object in the directory is normal (I5); costs no system call. */
-bool mg_children_normal(struct mg_object *dir);
+/* Whether it was found normal once: a directory has all its names then, for ever. */
+bool mg_was_normal(struct mg_object *object);
 void mg_set_normal(struct mg_object *object, uint64_t places);
 
 /*

@@ -140,7 +140,7 @@ struct mg_object *mg_object_new(struct mg_export *export, struct fsal_obj_handle
 	/* Only files and directories have records, and only on the volume's own file system. */
 	object->on_volume = on_volume(export->volume, sub);
 	if ((sub->type != REGULAR_FILE && sub->type != DIRECTORY) || !object->on_volume)
-		atomic_init(&object->normal, UINT64_MAX);
+		atomic_init(&object->normal, MG_ALWAYS);
 	return object;
 }
 

@@ -21,7 +21,7 @@ static fsal_status_t adopt(struct mg_export *export, struct mg_object *dir,
 {
 	struct mg_object *object = mg_object_new(export, sub);
 
-	if (mg_children_normal(dir)) {
+	if (mg_is_normal(dir)) {
 		if (!mg_is_normal(object))
 			atomic_store(&object->normal, atomic_load(&dir->normal));
 	} else if (!mg_attrs_adopt(object, attrs)) {
@@ -107,7 +107,7 @@ static fsal_status_t list(struct fsal_obj_handle *handle, fsal_cookie_t *whence,
 	if (FSAL_IS_ERROR(status))
 		return status;
 	/* The directory may be normal by now, and with it everything in it. */
-	if (!mg_children_normal(dir) && mg_look(dir, &look) >= 0)
+	if (!mg_is_normal(dir) && mg_look(dir, &look) >= 0)
 		mg_look_done(&look);
 	listing.export = mg_enter();
 	status = dir->sub->obj_ops->readdir(dir->sub, whence, &listing, list_entry, mask, eof);

@@ -81,7 +81,7 @@ static fsal_status_t gate_replaced(struct mg_object *newdir, const char *new_nam
 	struct mg_object *replaced;
 	fsal_status_t status;
 
-	if (mg_children_normal(newdir))
+	if (mg_is_normal(newdir))
 		return mg_ok();
 	export = mg_enter();
 	status = newdir->sub->obj_ops->lookup(newdir->sub, new_name, &sub, NULL);
@@ -91,6 +91,50 @@ static fsal_status_t gate_replaced(struct mg_object *newdir, const char *new_nam
 	replaced = mg_object_new(export, sub);
 	status = mg_gate_filled(replaced);
 	mg_object_release(&replaced->handle);
+	return status;
+}
+
+static fsal_status_t make_nothing(void *arg)
+{
+	return mg_ok();
+}
+
+/*
+ * A directory that is normal before it is moved may not be any more: somebody else places something
+ * in it at the same time, which makes those unfinished that are above it then.
+ */
+static void placed_meanwhile(struct mg_object *object, const struct mg_change *rename)
+{
+	struct mg_change change = *rename;
+	struct mg_look look;
+	int result = mg_look(object, &look);
+
+	if (result < 0)
+		return;
+	change.make = make_nothing;
+	if (result > 0)
+		(void)mg_bracket(object, &look, &change);
+	mg_look_done(&look);
+}
+
+static fsal_status_t rename_directory(struct mg_object *object, const struct mg_change *change)
+{
+	struct mg_look look;
+	fsal_status_t status;
+	int result;
+
+	if (atomic_load(&object->volume->finished) || !object->on_volume)
+		return change->make(change->arg);
+	result = mg_look(object, &look);
+	if (result < 0)
+		return mg_look_status(result);
+	if (result > 0)
+		status = mg_bracket(object, &look, change);
+	else
+		status = change->make(change->arg);
+	mg_look_done(&look);
+	if (result == 0 && !FSAL_IS_ERROR(status))
+		placed_meanwhile(object, change);
 	return status;
 }
 
@@ -110,7 +154,11 @@ fsal_status_t mg_rename(struct mg_object *object, struct mg_object *olddir, cons
 		status = mg_may_name(newdir, new_name);
 	if (!FSAL_IS_ERROR(status) && object->handle.type == DIRECTORY)
 		status = gate_replaced(newdir, new_name);
-	return FSAL_IS_ERROR(status) ? status : mg_change(object, &change);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	if (object->handle.type == DIRECTORY)
+		return rename_directory(object, &change);
+	return mg_change(object, &change);
 }
 
 struct unlink {
