@@ -32,9 +32,8 @@ class Machine:
 
     def __init__(self, args, fs):
         self.args, self.fs, self.told, self.log = args, fs, -1, BASE + '/log/guest'
-        fd = os.open(SCRATCH, os.O_TMPFILE | os.O_RDWR, 0o600)
-        os.truncate(fd, 2 << 30)
-        self.disk, self.fd = f'/proc/{os.getpid()}/fd/{fd}', fd
+        self.disk = os.open(SCRATCH, os.O_TMPFILE | os.O_RDWR, 0o600)
+        os.truncate(self.disk, 2 << 30)
 
     def run(self, verb, **kw):
         """The guest's exit status; what it printed goes to a log and to .said."""
@@ -58,14 +57,14 @@ def cuts(args, fs, times):
     volume(OLD)
     fill(OLD, args.random)
     machine = Machine(args, fs)
-    verb, real = 'start', 0
+    verb, real, at = 'start', 0, 0
     for _ in range(times):
-        target = args.random.randrange(1, FILES)
+        target = at + args.random.randrange(1, max(20, (FILES - at) // 2))
         status = machine.run(verb, kill_on=re.compile(rb'^at (\d+)\n', re.M),
                              kill_if=lambda n: n >= target)
         reached = re.findall(r'^at (.*)$', machine.said, re.M)
-        print(f'cut at {reached[-1] if reached else "the beginning"} of {FILES} files, '
-              f'{machine.told + 1} writes acknowledged')
+        at = max([at, *(int(n) for n in reached if n.isdigit())])
+        print(f'cut at {at} of {FILES} files, {machine.told + 1} writes acknowledged')
         if status != uml.KILLED:
             expect('at the end' in machine.said, f'the guest failed: {machine.said[-2000:]}')
             break

@@ -47,7 +47,7 @@ class Guest:
 
     def __init__(self, command, disks=(), shares=(), memory=1024, network=True, env=(), cpu=None,
                  output=1):
-        """command: argv.  disks: image files, /dev/ubda and on.  shares: directories of this
+        """command: argv.  disks: image files, or open descriptors of some, /dev/ubda and on.  shares: directories of this
         machine, writable at their own paths.  output: the descriptor for its standard output."""
         kernel, modules = fetch()
         Guest.count += 1
@@ -57,7 +57,9 @@ class Guest:
         argv = [kernel, f'mem={memory}M', 'umid=guest', f'uml_dir={self.job}', 'rootfstype=hostfs',
                 'rootflags=/', 'ro', f'init={self.job}/init', f'job={self.job}', 'con=null',
                 'con0=fd:0,fd:1', 'noreboot', 'panic=-1', 'console=tty0', 'quiet']
-        argv += [f'ubd{i}={os.path.abspath(disk)}' for i, disk in enumerate(disks)]
+        self.inherited = [disk for disk in disks if isinstance(disk, int)]
+        argv += [f'ubd{i}=/proc/self/fd/{disk}' if isinstance(disk, int)
+                 else f'ubd{i}={os.path.abspath(disk)}' for i, disk in enumerate(disks)]
         if network:
             tap, net = self.tap()
             settings.update(VM_HOST=net + '1', VM_IP=net + '2')
@@ -98,7 +100,7 @@ class Guest:
             self.process = subprocess.Popen(
                 ['unshare', '--pid', '--fork', '--kill-child=KILL', '--mount-proc', '--', *argv],
                 stdin=subprocess.DEVNULL, stdout=console, stderr=console,
-                pass_fds=[write for _, write in pipes], start_new_session=True,
+                pass_fds=self.inherited + [write for _, write in pipes], start_new_session=True,
                 env={**os.environ, 'TMPDIR': self.job},
                 preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
         self.pumps = []
