@@ -256,9 +256,11 @@ struct errors *errors_new(int private_fd)
 
 void errors_set_directory(struct errors *errors, int private_fd)
 {
+	g_mutex_lock(&errors->saving);
 	g_mutex_lock(&errors->lock);
 	errors->dir_fd = private_fd;
 	g_mutex_unlock(&errors->lock);
+	g_mutex_unlock(&errors->saving);
 }
 
 void errors_free(struct errors *errors)

@@ -291,6 +291,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->config = config;
 	retriever->root_fd = retriever->private_fd = -1;
 	retriever->links_fd = retriever->staging_fd = -1;
+	g_mutex_init(&retriever->save_lock);
 	g_mutex_init(&retriever->jobs_lock);
 	g_cond_init(&retriever->jobs_done);
 	g_mutex_init(&retriever->dummy_lock);
@@ -363,7 +364,11 @@ void retriever_close(struct retriever *retriever)
 	close_fd(retriever->staging_fd);
 	close_fd(retriever->links_fd);
 	close_fd(retriever->private_fd);
+	for (size_t i = 0; i < G_N_ELEMENTS(retriever->finished_fds); i++)
+		if (retriever->finished_fds[i])
+			close_fd(retriever->finished_fds[i]);
 	close_fd(retriever->root_fd);
+	g_mutex_clear(&retriever->save_lock);
 	g_mutex_clear(&retriever->jobs_lock);
 	g_cond_clear(&retriever->jobs_done);
 	g_mutex_clear(&retriever->dummy_lock);

@@ -16,6 +16,7 @@
 #define RETRIEVER_H
 
 #include <glib.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,8 +39,9 @@ struct retriever {
 	GMainLoop *loop;
 	int root_fd; /* the volume's root, O_RDONLY | O_DIRECTORY */
 	struct migrate_binding root_key;
-	int private_fd; /* .migrate/, or -1 while unattached or finished */
-	int links_fd, staging_fd;
+	atomic_int private_fd; /* .migrate/, or -1 while unattached or finished */
+	atomic_int links_fd, staging_fd;
+	int finished_fds[3]; /* they were, when the volume was finished; 0: not */
 	int lock_fd;
 
 	struct backend *backend; /* retry over the scheme's; NULL until it could be opened */
@@ -64,7 +66,8 @@ struct retriever {
 	struct prefill *prefill;
 	struct rates *rates;
 	struct counters counters;
-	char *saved_counters; /* what .migrate/state holds */
+	GMutex save_lock;     /* writing .migrate/state; a leaf but for the file system */
+	char *saved_counters; /* what it holds; save_lock */
 
 	GMutex links_lock;	 /* a leaf but for the file system */
 	GHashTable *link_counts; /* names made, by the old server's fileid (stub.c) */

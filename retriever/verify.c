@@ -8,6 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "errors.h"
+#include "templates.h"
+
 /* Directories still to be looked at, by kernel handle: no path, no open descriptor. */
 struct walk {
 	struct retriever *retriever;
@@ -194,12 +197,16 @@ static void remove_private(struct retriever *retriever)
 	fsync(retriever->root_fd);
 }
 
-static void close_private(struct retriever *retriever)
+/* Nobody writes there any more; who still looks at the descriptors finds removed directories. */
+static void leave_private(struct retriever *retriever)
 {
-	close(retriever->links_fd);
-	close(retriever->staging_fd);
-	close(retriever->private_fd);
-	retriever->links_fd = retriever->staging_fd = retriever->private_fd = -1;
+	g_mutex_lock(&retriever->save_lock);
+	retriever->finished_fds[0] = atomic_exchange(&retriever->private_fd, -1);
+	retriever->finished_fds[1] = atomic_exchange(&retriever->links_fd, -1);
+	retriever->finished_fds[2] = atomic_exchange(&retriever->staging_fd, -1);
+	g_mutex_unlock(&retriever->save_lock);
+	errors_set_directory(retriever->errors, -1);
+	templates_set_directory(retriever->templates, -1);
 }
 
 int volume_finalize(struct retriever *retriever, char **message)
@@ -231,7 +238,7 @@ int volume_finalize(struct retriever *retriever, char **message)
 		*message = g_strdup_printf("%s: %s", retriever->config->root, g_strerror(errno));
 		return -EIO;
 	}
-	close_private(retriever);
+	leave_private(retriever);
 	remove_private(retriever);
 	return 0;
 }

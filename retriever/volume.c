@@ -158,18 +158,17 @@ void volume_save_counters(struct retriever *retriever, bool clean)
 	g_autofree char *text = NULL;
 	gsize len;
 
-	if (retriever->private_fd < 0)
-		return;
 	for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
 		g_key_file_set_int64(file, "counters", fields[i].key,
 				     __atomic_load_n(field(retriever, i), __ATOMIC_RELAXED));
 	g_key_file_set_boolean(file, "counters", "clean", clean);
 	g_key_file_set_boolean(file, "counters", "exact", COUNT_GET(retriever, exact));
 	text = g_key_file_to_data(file, &len, NULL);
-	if (g_strcmp0(text, retriever->saved_counters) == 0)
-		return;
-	if (retriever_save(retriever->private_fd, STATE_FILE, text, len) == 0) {
+	g_mutex_lock(&retriever->save_lock);
+	if (retriever->private_fd >= 0 && g_strcmp0(text, retriever->saved_counters) != 0 &&
+	    retriever_save(retriever->private_fd, STATE_FILE, text, len) == 0) {
 		g_free(retriever->saved_counters);
 		retriever->saved_counters = g_steal_pointer(&text);
 	}
+	g_mutex_unlock(&retriever->save_lock);
 }
