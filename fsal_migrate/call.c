@@ -84,7 +84,7 @@ static void call_done(void *arg, int status)
 	pthread_mutex_unlock(&volume->lock);
 	close_fds(call);
 	if (call->key && status == 0)
-		mg_up_invalidate(volume, call->key, call->key_len);
+		mg_up_invalidate(volume, call->key, call->key_len, false);
 	mg_call_unref(call);
 }
 

@@ -67,7 +67,12 @@ struct mg_volume {
 	atomic_bool stop;
 
 	atomic_bool finished;	/* everything is normal for ever: nothing is looked at any more */
+	atomic_bool inspected;	/* the two others are known: before, neither is to be concluded */
 	atomic_bool unattached; /* the root was empty and without a record when exported */
+	/* Of an unattached root; NULL: not looked up yet.  Set under volume.lock, taken by the
+	 * dispatcher. */
+	void *root_key;
+	size_t root_key_len;
 
 	pthread_mutex_t lock;
 	pthread_cond_t idle;	       /* an export's pending fell to 0 */
@@ -182,6 +187,8 @@ void mg_volume_unref(struct mg_volume *volume);
  * path and below is unfinished).  0, or -errno: -EBADMSG for a damaged record.
  */
 int mg_volume_inspect(struct mg_volume *volume, const char *path, bool *is_root);
+/* The key of the root of a volume that is not attached, which MDCACHE is to forget then. */
+void mg_volume_remember_root(struct mg_volume *volume, const void *key, size_t len);
 /* Adds to, takes from an export's number of pending things; begin is false when it is closing. */
 bool mg_pending_begin(struct mg_export *export);
 void mg_pending_end(struct mg_export *export);
@@ -255,7 +262,8 @@ fsal_status_t mg_may_name(struct mg_object *dir, const char *name);
 
 /* ---- up.c ----------------------------------------------------------------------------------- */
 
-/* Makes MDCACHE forget the attributes of the object with this key, from a thread of the pool. */
-void mg_up_invalidate(struct mg_volume *volume, const void *key, size_t len);
+/* Makes MDCACHE forget the attributes, and of a directory with names what it knows to be there and
+ * not to be there, of the object with this key; from a thread of the pool. */
+void mg_up_invalidate(struct mg_volume *volume, const void *key, size_t len, bool names);
 
 #endif

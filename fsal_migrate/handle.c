@@ -271,20 +271,29 @@ static fsal_status_t lookup_path(struct fsal_export *exp, const char *path,
 	struct mg_export *export = mg_enter();
 	struct fsal_export *below = export->fsal.sub_export;
 	struct fsal_obj_handle *sub = NULL;
+	struct gsh_buffdesc key;
 	fsal_status_t status;
 
 	*handle = NULL;
 	status = below->exp_ops.lookup_path(below, path, &sub, attrs_out);
 	mg_leave(export);
-	if (!FSAL_IS_ERROR(status) && !on_volume(export->volume, sub)) {
+	if (FSAL_IS_ERROR(status))
+		return status;
+	status = found(export, sub, status, attrs_out, handle);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	if (!mg_object(*handle)->on_volume) {
 		LogMajor(COMPONENT_FSAL, "Volume %s: %s is not on the file system of the export",
 			 export->volume->name, path);
-		(void)mg_enter();
-		sub->obj_ops->release(sub);
-		mg_leave(export);
+		mg_object_release(*handle);
+		*handle = NULL;
 		return fsalstat(ERR_FSAL_XDEV, EXDEV);
 	}
-	return found(export, sub, status, attrs_out, handle);
+	if (export->has_root && (*handle)->fileid == export->root_fileid) {
+		handle_to_key(*handle, &key);
+		mg_volume_remember_root(export->volume, key.addr, key.len);
+	}
+	return status;
 }
 
 static fsal_status_t create_handle(struct fsal_export *exp, struct gsh_buffdesc *fh,

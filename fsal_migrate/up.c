@@ -15,6 +15,7 @@
 struct invalidation {
 	struct mg_job job;
 	struct mg_export *export; /* pending */
+	uint32_t flags;
 	size_t len;
 	char key[];
 };
@@ -26,12 +27,12 @@ static void invalidate(struct mg_job *job)
 	struct gsh_buffdesc key = {.addr = todo->key, .len = todo->len};
 
 	up_ready_wait(up);
-	up->invalidate(up, &key, FSAL_UP_INVALIDATE_ATTRS);
+	up->invalidate(up, &key, todo->flags);
 	mg_pending_end(todo->export);
 	free(todo);
 }
 
-void mg_up_invalidate(struct mg_volume *volume, const void *key, size_t len)
+void mg_up_invalidate(struct mg_volume *volume, const void *key, size_t len, bool names)
 {
 	struct invalidation *todo = calloc(1, sizeof(*todo) + len);
 	struct mg_export *export;
@@ -52,6 +53,10 @@ void mg_up_invalidate(struct mg_volume *volume, const void *key, size_t len)
 	}
 	todo->job.run = invalidate;
 	todo->export = export;
+	todo->flags = FSAL_UP_INVALIDATE_ATTRS;
+	if (names)
+		todo->flags |= FSAL_UP_INVALIDATE_CONTENT | FSAL_UP_INVALIDATE_DIR_POPULATED |
+			       FSAL_UP_INVALIDATE_DIR_CHUNKS;
 	todo->len = len;
 	memcpy(todo->key, key, len);
 	mg_pool_submit(&todo->job);

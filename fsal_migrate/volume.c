@@ -43,6 +43,18 @@ struct timespec mg_deadline(const struct mg_volume *volume)
 	return mg_add_ms(mg_now(), migrate_volume_hold_ms(volume->client));
 }
 
+void mg_volume_remember_root(struct mg_volume *volume, const void *key, size_t len)
+{
+	pthread_mutex_lock(&volume->lock);
+	if (!volume->root_key && atomic_load(&volume->unattached)) {
+		volume->root_key = malloc(len);
+		volume->root_key_len = len;
+		if (volume->root_key)
+			memcpy(volume->root_key, key, len);
+	}
+	pthread_mutex_unlock(&volume->lock);
+}
+
 /* 1: the open directory has a record, 0: it has none, or -errno. */
 static int has_record(int fd)
 {
@@ -86,12 +98,32 @@ static int has_record_above(int fd, dev_t device)
  */
 static void check_finished(struct mg_volume *volume)
 {
-	if (atomic_load(&volume->finished) || atomic_load(&volume->unattached) ||
-	    has_record(volume->mount_fd) != 0 ||
+	if (!atomic_load(&volume->inspected) || atomic_load(&volume->finished) ||
+	    atomic_load(&volume->unattached) || has_record(volume->mount_fd) != 0 ||
 	    has_record_above(volume->mount_fd, volume->device) != 0)
 		return;
 	LogEvent(COMPONENT_FSAL, "Volume %s: everything is here", volume->name);
 	atomic_store(&volume->finished, true);
+}
+
+/* What MDCACHE knows of the root is from before it was attached. */
+static void check_attached(struct mg_volume *volume)
+{
+	bool waiting;
+
+	pthread_mutex_lock(&volume->lock);
+	waiting = volume->root_key;
+	pthread_mutex_unlock(&volume->lock);
+	if (!waiting || has_record(volume->mount_fd) <= 0)
+		return;
+	atomic_store(&volume->unattached, false);
+	/* Nobody else takes it. */
+	mg_up_invalidate(volume, volume->root_key, volume->root_key_len, true);
+	pthread_mutex_lock(&volume->lock);
+	free(volume->root_key);
+	volume->root_key = NULL;
+	pthread_mutex_unlock(&volume->lock);
+	LogEvent(COMPONENT_FSAL, "Volume %s: is attached now", volume->name);
 }
 
 static void *dispatch(void *arg)
@@ -111,6 +143,7 @@ static void *dispatch(void *arg)
 				 volume->name);
 		refused = result == -EPROTO;
 		if (!mg_before(mg_now(), next)) {
+			check_attached(volume);
 			check_finished(volume);
 			next = mg_add_ms(mg_now(), DISPATCH_MS);
 		}
@@ -142,6 +175,7 @@ void mg_volume_unref(struct mg_volume *volume)
 		close(volume->mount_fd);
 	pthread_cond_destroy(&volume->idle);
 	pthread_mutex_destroy(&volume->lock);
+	free(volume->root_key);
 	free(volume->name);
 	free(volume->socket);
 	free(volume);
@@ -344,7 +378,10 @@ int mg_volume_inspect(struct mg_volume *volume, const char *path, bool *is_root)
 		*is_root = above == 0;
 	}
 	close(fd);
-	return here < 0 ? here : above < 0 ? above : 0;
+	if (here < 0 || above < 0)
+		return here < 0 ? here : above;
+	atomic_store(&volume->inspected, true);
+	return 0;
 }
 
 bool mg_pending_begin(struct mg_export *export)

@@ -211,6 +211,8 @@ def not_attached_yet(args):
     same(list(client.listing(client.root)), [], 'entries')
     os.mkdir(ROOT + '/.migrate', 0o700)
     fake.directory(ROOT, [('stub', lambda path: fake.file(path, TEXT))])
+    lookup = opaque(client.root) + opaque(b'stub')
+    wait_for('the server notices', lambda: client.once(nfs3.LOOKUP, lookup)[0] == 0, 10)
     same(client.read_all(world.fh('stub')), TEXT, 'content')
     same([(r.op, r.text) for r in fake.requests()][0], (NAME, b'stub'), 'request')
     same(client.once(nfs3.LOOKUP, opaque(client.root) + opaque(b'.migrate'))[0], nfs3.NOENT,
@@ -390,6 +392,32 @@ def a_directory_is_looked_at_again_after_a_placement(args):
     world.file('a/b/second', b'second')
     same(client.read_all(world.fh('a/b/second')), b'second', 'content of a new stub in it')
     same(client.read_all(world.fh('a/b/other')), TEXT, 'content')
+
+
+@case()
+def a_directory_that_is_not_normal_any_more_is_moved(args):
+    """Its move is a placement: what the server found before something was placed in it is over."""
+    def fill(world):
+        os.makedirs(world.path('a/b'))
+        os.mkdir(world.path('c'))
+        world.file('stub')
+    world = World(args, fill)
+    client, fake = world.client, world.fake
+    inner, target = world.fh('a/b'), world.fh('c')
+    list(client.listing(inner))
+    list(client.listing(target))
+    world.fh('stub')
+
+    def begin(request):
+        for path in (world.path('a'), world.path('a/b')):
+            if os.path.exists(path):
+                f.set_record(path, FILLED, 0, MTIME, CTIME)
+        return fake.do_place(request)
+    fake.on[BEGIN] = begin
+    client.rename(client.root, b'stub', inner, b'moved')
+    client.rename(world.fh('a'), b'b', target, b'b')
+    same([(r.path, r.dir) for r in fake.requests(BEGIN)],
+         [(world.path('stub'), world.path('a/b')), (world.path('a/b'), world.path('c'))], 'brackets')
 
 
 # ---- attributes ----------------------------------------------------------------------------------
