@@ -385,6 +385,7 @@ void object_leave_write(struct object *object)
 
 int object_store(struct object *object)
 {
+	memcpy(object->record.boot, migrate_boot_id(), sizeof object->record.boot);
 	return migrate_record_store(object->fd, &object->record);
 }
 
