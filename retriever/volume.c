@@ -80,6 +80,25 @@ static int store_root_record(struct retriever *retriever)
 	return ret;
 }
 
+static const struct {
+	const char *key;
+	size_t offset;
+} fields[] = {
+	{"directories-found", G_STRUCT_OFFSET(struct counters, directories_found)},
+	{"directories-whole", G_STRUCT_OFFSET(struct counters, directories_whole)},
+	{"unfilled-directories", G_STRUCT_OFFSET(struct counters, unfilled)},
+	{"files-found", G_STRUCT_OFFSET(struct counters, files_found)},
+	{"files-whole", G_STRUCT_OFFSET(struct counters, files_whole)},
+	{"bytes-found", G_STRUCT_OFFSET(struct counters, bytes_found)},
+	{"bytes-whole", G_STRUCT_OFFSET(struct counters, bytes_whole)},
+	{"bytes-fetched", G_STRUCT_OFFSET(struct counters, bytes_fetched)},
+};
+
+static gint64 *field(struct retriever *retriever, size_t i)
+{
+	return (gint64 *)((char *)&retriever->counters + fields[i].offset);
+}
+
 int volume_attach(struct retriever *retriever, char **message)
 {
 	enum volume_state state = volume_state(retriever);
@@ -100,9 +119,11 @@ int volume_attach(struct retriever *retriever, char **message)
 	if (!ret) {
 		templates_set_directory(retriever->templates, retriever->private_fd);
 		errors_set_directory(retriever->errors, retriever->private_fd);
-		memset(&retriever->counters, 0, sizeof retriever->counters);
-		retriever->counters.directories_found = retriever->counters.unfilled = 1;
-		retriever->counters.exact = 1;
+		for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
+			__atomic_store_n(field(retriever, i), 0, __ATOMIC_RELAXED);
+		COUNT_SET(retriever, directories_found, 1);
+		COUNT_SET(retriever, unfilled, 1);
+		COUNT_SET(retriever, exact, 1);
 		volume_save_counters(retriever, false);
 		ret = store_root_record(retriever);
 	}
@@ -114,26 +135,7 @@ int volume_attach(struct retriever *retriever, char **message)
 	return ret;
 }
 
-/* ---- the counters' cache ---- */
-
-static const struct {
-	const char *key;
-	size_t offset;
-} fields[] = {
-	{"directories-found", G_STRUCT_OFFSET(struct counters, directories_found)},
-	{"directories-whole", G_STRUCT_OFFSET(struct counters, directories_whole)},
-	{"unfilled-directories", G_STRUCT_OFFSET(struct counters, unfilled)},
-	{"files-found", G_STRUCT_OFFSET(struct counters, files_found)},
-	{"files-whole", G_STRUCT_OFFSET(struct counters, files_whole)},
-	{"bytes-found", G_STRUCT_OFFSET(struct counters, bytes_found)},
-	{"bytes-whole", G_STRUCT_OFFSET(struct counters, bytes_whole)},
-	{"bytes-fetched", G_STRUCT_OFFSET(struct counters, bytes_fetched)},
-};
-
-static gint64 *field(struct retriever *retriever, size_t i)
-{
-	return (gint64 *)((char *)&retriever->counters + fields[i].offset);
-}
+/* ---- the counters' file ---- */
 
 void volume_load_counters(struct retriever *retriever)
 {

@@ -142,60 +142,91 @@ static inline void core_release(void)
 
 /* ---- a retriever that is killed ---- */
 
+/* Between the test and the processes it forks. */
 static struct core_shared {
-	atomic_int left;  /* calls until it kills itself; 0: does not */
-	atomic_int calls; /* counted so far */
+	atomic_int left;   /* calls until the retriever kills itself; 0: it does not */
+	atomic_int deaths; /* after each of which it was started again */
+	atomic_int pid;
 } * core_shared;
 
 static inline void core_kill_hook(const char *call, int fd, bool after)
 {
-	if (after)
-		return;
-	atomic_fetch_add(&core_shared->calls, 1);
-	if (atomic_load(&core_shared->left) && atomic_fetch_sub(&core_shared->left, 1) == 1)
+	if (!after && atomic_load(&core_shared->left) &&
+	    atomic_fetch_sub(&core_shared->left, 1) == 1)
 		kill(getpid(), SIGKILL);
 }
 
-/* nth: the call before which it kills itself, 0: it does not. */
-static inline void core_fork(struct core *core, int nth)
+static inline void core_serve(struct core *core)
 {
-	int ready[2];
-	char c;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	core_open(core);
+	atomic_store(&core_hook, core_kill_hook);
+	if (volume_state(core->retriever) == VOLUME_UNATTACHED)
+		core_attach(core);
+	g_main_loop_run(core->retriever->loop);
+	_exit(1);
+}
+
+/*
+ * Starts a retriever in a process of its own, and again when it was killed, as an init system does;
+ * call it before there are other threads.  nth: it kills itself before the nth call that passes the
+ * hook, once; 0: never.
+ */
+static inline void core_supervise(struct core *core, int nth)
+{
+	pid_t pid;
+	int status;
 
 	if (!core_shared)
 		core_shared =
 			mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+	ck_assert_ptr_ne(core_shared, MAP_FAILED);
+	atomic_store(&core_shared->deaths, 0);
+	atomic_store(&core_shared->pid, 0);
+	atomic_store(&core_shared->left, nth);
 	fflush(NULL);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	core->child = fork();
-	if (core->child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		core->volume = NULL;
-		core_open(core);
-		if (volume_state(core->retriever) == VOLUME_UNATTACHED)
-			core_attach(core);
-		atomic_store(&core_shared->calls, 0);
-		atomic_store(&core_shared->left, nth);
-		atomic_store(&core_hook, core_kill_hook);
-		ck_assert_int_eq(write(ready[1], "r", 1), 1);
-		g_main_loop_run(core->retriever->loop);
-		_exit(0);
+	ck_assert_int_ge(core->child, 0);
+	if (core->child) {
+		setpgid(core->child, core->child);
+		return;
 	}
-	ck_assert_int_gt(core->child, 0);
-	close(ready[1]);
-	ck_assert_int_eq(read(ready[0], &c, 1), 1);
-	close(ready[0]);
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		pid = fork();
+		if (pid == 0)
+			core_serve(core);
+		atomic_store(&core_shared->pid, pid);
+		if (waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status) ||
+		    WTERMSIG(status) != SIGKILL)
+			_exit(1);
+		atomic_fetch_add(&core_shared->deaths, 1);
+	}
 }
 
-/* Waits for its death by itself, or kills it. */
-static inline void core_reap(struct core *core, bool kill_it)
+static inline int core_deaths(void)
 {
-	int status;
+	return atomic_load(&core_shared->deaths);
+}
 
-	if (kill_it)
-		kill(core->child, SIGKILL);
-	ck_assert_int_eq(waitpid(core->child, &status, 0), core->child);
-	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+/* Kills the retriever, which comes back. */
+static inline void core_kill(struct core *core)
+{
+	int before = core_deaths();
+
+	ck_assert_int_eq(kill(atomic_load(&core_shared->pid), SIGKILL), 0);
+	while (core_deaths() == before)
+		sched_yield();
+}
+
+/* Kills it for good. */
+static inline void core_end_supervision(struct core *core)
+{
+	kill(-core->child, SIGKILL);
+	while (waitpid(-core->child, NULL, 0) > 0) /* both */
+		;
 	core->child = 0;
 }
 
