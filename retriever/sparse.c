@@ -32,11 +32,26 @@ static int write_all(int fd, const uint8_t *data, size_t len, uint64_t offset)
 	return 0;
 }
 
-static bool is_hole(int fd, uint64_t offset, size_t len)
+/* A run of zeros: written only where there is something else, maybe. */
+static int clear_data(int fd, const uint8_t *zeros, size_t len, uint64_t offset)
 {
-	off_t at = lseek(fd, offset, SEEK_DATA);
+	uint64_t end = offset + len, at = offset;
+	int ret = 0;
 
-	return at < 0 ? errno == ENXIO : (uint64_t)at >= offset + len;
+	while (!ret && at < end) {
+		off_t data = lseek(fd, at, SEEK_DATA), hole;
+
+		if (data < 0)
+			return errno == ENXIO ? 0 : -errno;
+		if ((uint64_t)data >= end)
+			return 0;
+		hole = lseek(fd, data, SEEK_HOLE);
+		if (hole < 0)
+			return -errno;
+		at = (uint64_t)hole < end ? (uint64_t)hole : end;
+		ret = write_all(fd, zeros, at - data, data);
+	}
+	return ret;
 }
 
 /* The length of the run of blocks, from offset on, that are (or are not) zeros. */
@@ -66,12 +81,10 @@ int sparse_pwrite(int fd, const uint8_t *data, size_t len, uint64_t offset)
 		bool zero = false;
 		size_t n = run_length(data, len, offset, &zero);
 
-		if (!zero || !is_hole(fd, offset, n)) {
-			int ret = write_all(fd, data, n, offset);
+		int ret = zero ? clear_data(fd, data, n, offset) : write_all(fd, data, n, offset);
 
-			if (ret)
-				return ret;
-		}
+		if (ret)
+			return ret;
 		data += n;
 		len -= n;
 		offset += n;

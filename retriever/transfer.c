@@ -10,6 +10,7 @@
 #include "refind.h"
 #include "sparse.h"
 
+#define DEMAND_MIN ((uint64_t)64 << 10) /* costs the old server no more than a byte */
 #define WINDOW_MIN ((uint32_t)256 << 10)
 #define WINDOW_MAX ((uint32_t)8 << 20)
 /* Planned at a time; the rest when half of it has come. */
@@ -136,6 +137,12 @@ static void submit_or_fail(struct object *object, struct transfer *list, int ret
 		object_fail(object, ret, "out of memory");
 }
 
+/* offset, or the next multiple of a power of two. */
+static uint64_t align_up(uint64_t offset, uint64_t unit)
+{
+	return offset > INT64_MAX - unit ? INT64_MAX : (offset + unit - 1) & ~(unit - 1);
+}
+
 /* With the object's lock held: how far a demand fetches, beyond what is asked for. */
 static uint64_t window_end(struct object *object, uint64_t *start, uint64_t end)
 {
@@ -148,9 +155,7 @@ static uint64_t window_end(struct object *object, uint64_t *start, uint64_t end)
 	object->next_offset = end;
 	*start &= ~(uint64_t)(WINDOW_MIN - 1);
 	limit = MAX(end, *start + object->window);
-	if (limit > INT64_MAX - WINDOW_MIN)
-		return INT64_MAX;
-	return (limit + WINDOW_MIN - 1) & ~(uint64_t)(WINDOW_MIN - 1);
+	return align_up(limit, WINDOW_MIN);
 }
 
 void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool background,
@@ -185,7 +190,8 @@ void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool ba
 
 		COUNT_ADD(object->retriever, demand_waiting, 1);
 		to = window_end(object, &from, end);
-		ret = plan(object, start, end, BACKEND_DEMAND, &list);
+		ret = plan(object, start & ~(DEMAND_MIN - 1), align_up(end, DEMAND_MIN),
+			   BACKEND_DEMAND, &list);
 		if (!ret)
 			ret = plan(object, from, to, BACKEND_READAHEAD, &ahead);
 		while (*tail)
