@@ -26,6 +26,7 @@ LOGS = BASE + '/log'
 SCRATCH = '/var/tmp'                    # where unlinked images are
 
 CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x00020000, 0x20000000, 0x40000000
+MS_REC, MS_PRIVATE = 0x4000, 0x40000
 PR_SET_PDEATHSIG = 1
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -111,7 +112,7 @@ def first_process(body, alive):
 
     signal.signal(signal.SIGTERM, interrupted)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sh('mount', '--make-rprivate', '/')
+    keep_mounts_private()
     sh('mount', '-t', 'proc', 'proc', '/proc')
     run = os.stat('/run')
     sh('mount', '-t', 'tmpfs', '-o', f'mode={run.st_mode & 0o7777:o}', 'tmpfs', '/run')
@@ -128,6 +129,20 @@ def first_process(body, alive):
     except KeyboardInterrupt:
         print('interrupted', file=sys.stderr)
         return 130
+
+
+def keep_mounts_private():
+    """No mount from here on is seen outside.  The root may be a mere directory (chroot) of a mount that
+    is shared: that mount is reached by entering this namespace again, at its own root."""
+    root, here = (os.open(path, os.O_PATH | os.O_CLOEXEC) for path in ('/', '.'))
+    with open('/proc/self/ns/mnt', 'rb') as namespace:
+        check(libc.setns(namespace.fileno(), CLONE_NEWNS))
+    check(libc.mount(None, b'/', None, MS_REC | MS_PRIVATE, None))
+    os.fchdir(root)
+    os.chroot('.')
+    os.fchdir(here)
+    os.close(root)
+    os.close(here)
 
 
 # ---- file systems --------------------------------------------------------------------------
@@ -241,7 +256,7 @@ class Host:
         self.name, self.address, self.peer = name, f'10.77.{n}.2', f'10.77.{n}.1'
         ready, done = os.pipe()
         self.holder = subprocess.Popen(
-            ['unshare', '--net', '--mount', '--propagation', 'private', 'sh', '-ec',
+            ['unshare', '--net', '--mount', '--propagation', 'unchanged', 'sh', '-ec',
              f'mkdir -p {BASE}; mount --rbind {BASE} /mnt; mount -t tmpfs -o mode=755 tmpfs /run; '
              f'mkdir {BASE} /run/ganesha /run/rpcbind /run/lock; mount --move /mnt {BASE}; '
              'mount -t tmpfs tmpfs /var/lib/nfs; mkdir /var/lib/nfs/ganesha; '
@@ -252,7 +267,7 @@ class Host:
             raise Failure(f'host {name} does not come up')
         os.read(ready, 1)
         pid = str(self.holder.pid)
-        self.prefix = ['nsenter', '-t', pid, '--net', '--mount', '--']
+        self.prefix = ['nsenter', '-t', pid, '--net', '--mount', '--root', '--wd', '--']
         sh('ip', 'link', 'add', f'veth{n}', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', pid)
         sh('ip', 'addr', 'add', self.peer + '/24', 'dev', f'veth{n}')
         sh('ip', 'link', 'set', f'veth{n}', 'up')
