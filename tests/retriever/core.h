@@ -70,7 +70,10 @@ static inline void core_fixture_setup(void)
 
 static inline void core_fixture_teardown(void)
 {
-	nftw(core_base, core_remove_one, 32, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	/* rm(1) removes what is deeper than a path can be long */
+	g_autofree char *command = g_strconcat("rm -rf --one-file-system ", core_base, NULL);
+
+	ck_assert_int_eq(system(command), 0);
 }
 
 /* The byte that a file made with seed has at offset; never zero. */
@@ -218,19 +221,15 @@ static inline gpointer core_loop(gpointer loop)
 static inline void core_run(struct core *core)
 {
 	core->loop = g_thread_new("loop", core_loop, core->retriever->loop);
-}
-
-static inline gboolean core_quit(gpointer loop)
-{
-	g_main_loop_quit(loop);
-	return G_SOURCE_REMOVE;
+	while (!g_main_loop_is_running(core->retriever->loop))
+		sched_yield();
 }
 
 static inline void core_stop(struct core *core)
 {
 	if (!core->loop)
 		return;
-	g_idle_add(core_quit, core->retriever->loop);
+	g_main_loop_quit(core->retriever->loop);
 	g_thread_join(core->loop);
 	core->loop = NULL;
 }

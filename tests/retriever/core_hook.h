@@ -206,6 +206,12 @@ static inline void core_supervise(struct core *core, int nth)
 	}
 }
 
+/* Whether it has come to the nth call. */
+static inline bool core_killed(void)
+{
+	return atomic_load(&core_shared->left) <= 0;
+}
+
 static inline int core_deaths(void)
 {
 	return atomic_load(&core_shared->deaths);

@@ -182,7 +182,7 @@ START_TEST(i7_killed_at_every_step)
 		core_connect(&core);
 		fd = core_find(&core, "f", O_RDWR);
 		change_the_file(fd);
-		killed = core_deaths() > 0;
+		killed = core_killed();
 		core_disconnect(&core);
 		core_end_supervision(&core);
 		core_start(&core);

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "core_hook.h"
+
+#include <dirent.h>
+#include <sys/sysmacros.h>
+
+#include "directory.h"
+#include "errors.h"
+
+#define LISTS	(1u << BACKEND_READDIR)
+#define LOOKUPS (1u << BACKEND_LOOKUP)
+
+static struct core core;
+
+static void make_files(const char *dir, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		g_autofree char *name = g_strdup_printf("%s/f%u", dir, i);
+
+		core_source_file(&core, name, 100 + i, i);
+	}
+}
+
+static unsigned count_names(int fd)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fdopendir(copy);
+	unsigned n = 0;
+	struct dirent *e;
+
+	while ((e = readdir(dir)))
+		n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+	closedir(dir);
+	return n;
+}
+
+static int fill(int fd)
+{
+	return core_wait(core_ask_fill(&core, fd, 0));
+}
+
+START_TEST(a_fill_brings_every_name)
+{
+	struct stat st, old;
+	g_autofree char *path = NULL;
+	int fd;
+
+	core_make(&core);
+	make_files("d", 500);
+	path = g_strconcat(core.source, "/d", NULL);
+	ck_assert_int_eq(chmod(path, 02751), 0);
+	ck_assert_int_eq(chown(path, 3, 4), 0);
+	ck_assert_int_eq(chmod(path, 02751), 0);
+	ck_assert_int_eq(stat(path, &old), 0);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
+	ck_assert_uint_eq(count_names(fd), 500);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(st.st_mode, old.st_mode);
+	ck_assert_uint_eq(st.st_uid, 3);
+	ck_assert_uint_eq(st.st_gid, 4);
+	ck_assert_int_eq(st.st_mtim.tv_sec, old.st_mtim.tv_sec); /* I8 */
+	ck_assert_int_eq(st.st_mtim.tv_nsec, old.st_mtim.tv_nsec);
+	ck_assert_int_eq(fstatat(fd, "f7", &st, 0), 0);
+	ck_assert_uint_eq(st.st_gid, 0); /* not the directory's, though it is set-group-id */
+	ck_assert_int_eq(st.st_size, 107);
+	ck_assert_int_eq(fill(fd), 0); /* at once */
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A demand does not wait for a background fill that is stuck. */
+START_TEST(i11_a_demand_starts_a_fill_of_its_own)
+{
+	struct migrate_waiter *background;
+	unsigned rule;
+	int fd;
+
+	core_make(&core);
+	make_files("d", 10);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	rule = backend_fault_add(core.fault,
+				 &(struct fault_rule){.ops = LISTS,
+						      .priorities = 1u << BACKEND_BACKGROUND,
+						      .action = FAULT_STALL});
+	background = core_ask_fill(&core, fd, MIGRATE_BACKGROUND);
+	ck_assert(backend_fault_wait(core.fault, rule, 1));
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(core_wait(background), 0);
+	backend_fault_release(core.fault, rule);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* I6, I7: two fills of one directory; the first ends, a client removes and renames; the second,
+ * which saw the names before that, does not bring them back. */
+START_TEST(i7_a_late_fill_does_not_bring_back_names)
+{
+	struct migrate_waiter *background;
+	unsigned rule;
+	int fd;
+
+	core_make(&core);
+	make_files("d", 3);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	rule = backend_fault_add(core.fault,
+				 &(struct fault_rule){.ops = LISTS,
+						      .priorities = 1u << BACKEND_BACKGROUND,
+						      .action = FAULT_STALL});
+	background = core_ask_fill(&core, fd, MIGRATE_BACKGROUND);
+	ck_assert(backend_fault_wait(core.fault, rule, 1));
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(core_wait(background), 0);
+	ck_assert_int_eq(unlinkat(fd, "f0", 0), 0);
+	ck_assert_int_eq(renameat(fd, "f1", fd, "g1"), 0);
+	backend_fault_release(core.fault, rule);
+	ck_assert(backend_fault_wait_idle(core.fault));
+	core_restart(&core); /* whatever the late fill did is done */
+	ck_assert_int_eq(faccessat(fd, "f0", F_OK, 0), -1);
+	ck_assert_int_eq(faccessat(fd, "f1", F_OK, 0), -1);
+	ck_assert_uint_eq(count_names(fd), 2);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* The same with a single name whose answer comes late. */
+START_TEST(i7_a_late_name_is_not_brought_back)
+{
+	struct migrate_waiter *name;
+	unsigned rule;
+	int fd;
+
+	core_make(&core);
+	make_files("d", 3);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	rule = backend_fault_add(
+		core.fault,
+		&(struct fault_rule){.ops = LOOKUPS, .name = "f0", .action = FAULT_STALL});
+	name = CORE_WAIT(w, migrate_fetch_name(core.volume, fd, "f0", 0, migrate_waiter_done, w));
+	ck_assert(backend_fault_wait(core.fault, rule, 1));
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(unlinkat(fd, "f0", 0), 0);
+	backend_fault_release(core.fault, rule);
+	ck_assert_int_eq(core_wait(name), -ENOENT);
+	ck_assert_uint_eq(count_names(fd), 2);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A page that was listed before the directory was filled, and is made after. */
+START_TEST(i7_a_late_page_does_not_bring_back_names)
+{
+	struct migrate_waiter *a, *b;
+	int fd;
+
+	core_make(&core);
+	make_files("d", 2000);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = LISTS,
+							   .priorities = 1u << BACKEND_DEMAND,
+							   .action = FAULT_DELAY,
+							   .ms = 1});
+	a = core_ask_fill(&core, fd, MIGRATE_BACKGROUND);
+	b = core_ask_fill(&core, fd, 0);
+	ck_assert_int_eq(core_wait(a), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
+	for (unsigned i = 0; i < 2000; i++) {
+		char name[32];
+
+		g_snprintf(name, sizeof(name), "f%u", i);
+		if (unlinkat(fd, name, 0) < 0)
+			ck_abort_msg("%s", name);
+	}
+	ck_assert_int_eq(core_wait(b), 0);
+	core_restart(&core);
+	ck_assert_uint_eq(count_names(fd), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* While a client's bracket is open on the directory nothing is made in it; its times are kept. */
+START_TEST(i7_a_fill_waits_for_the_bracket)
+{
+	const struct timespec times[2] = {{1300000000, 1}, {1300000001, 2}};
+	g_autofree char *link = NULL;
+	struct migrate_waiter *w;
+	struct stat st;
+	uint64_t id;
+	int fd;
+
+	core_make(&core);
+	make_files("d", 5);
+	link = g_strconcat(core.source, "/d/l", NULL);
+	ck_assert_int_eq(symlink("target", link), 0);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_ATTRIBUTES, 0, 0, &id), 0);
+	w = core_ask_fill(&core, fd, 0);
+	ck_assert_int_eq(core_range(&core, fd, 0, 0), -EISDIR);
+	ck_assert(backend_fault_wait_idle(core.fault));
+	ck_assert_uint_eq(count_names(fd), 0);
+	ck_assert_int_eq(futimens(fd, times), 0);
+	ck_assert_int_eq(core_end(&core, id, true, false, 0, 0), 0);
+	ck_assert_int_eq(core_wait(w), 0);
+	ck_assert_uint_eq(count_names(fd), 6);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(st.st_mtim.tv_sec, 1300000001);
+	ck_assert_int_eq(st.st_mtim.tv_nsec, 2);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* Every kind of object, and names that are hard to hold. */
+START_TEST(every_kind)
+{
+	g_autofree char *dir = NULL;
+	char name[256], target[8];
+	struct stat st;
+	int source, fd;
+
+	core_make(&core);
+	make_files("d/sub", 1);
+	dir = g_strconcat(core.source, "/d", NULL);
+	source = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	memset(name, 'n', 255);
+	name[255] = '\0';
+	ck_assert_int_eq(mknodat(source, "fifo", S_IFIFO | 0604, 0), 0);
+	ck_assert_int_eq(mknodat(source, "null", S_IFCHR | 0666, makedev(1, 3)), 0);
+	ck_assert_int_eq(mknodat(source, name, S_IFREG | 04755, 0), 0);
+	ck_assert_int_eq(mknodat(source, "a\nb\xff", S_IFREG | 0600, 0), 0);
+	ck_assert_int_eq(symlinkat("target", source, "link"), 0);
+	ck_assert_int_eq(fchownat(source, "link", 5, 6, AT_SYMLINK_NOFOLLOW), 0);
+	close(source);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_uint_eq(count_names(fd), 6);
+	ck_assert_int_eq(fstatat(fd, "fifo", &st, 0), 0);
+	ck_assert_uint_eq(st.st_mode, S_IFIFO | 0604);
+	ck_assert_int_eq(fstatat(fd, "null", &st, 0), 0);
+	ck_assert_uint_eq(st.st_mode, S_IFCHR | 0666);
+	ck_assert_uint_eq(st.st_rdev, makedev(1, 3));
+	ck_assert_int_eq(fstatat(fd, name, &st, 0), 0);
+	ck_assert_uint_eq(st.st_mode, S_IFREG | 04755);
+	ck_assert_int_eq(fstatat(fd, "a\nb\xff", &st, 0), 0);
+	ck_assert_int_eq(fstatat(fd, "link", &st, AT_SYMLINK_NOFOLLOW), 0);
+	ck_assert_uint_eq(st.st_uid, 5);
+	ck_assert_int_eq(readlinkat(fd, "link", target, sizeof(target)), 6);
+	ck_assert(!memcmp(target, "target", 6));
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A fill that failed leaves the directory unfilled, and listed; the next may succeed (I12). */
+START_TEST(i12_a_failed_fill_is_listed)
+{
+	int fd;
+
+	core_make(&core);
+	make_files("d", 3);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = LISTS,
+							   .action = FAULT_ERROR,
+							   .status = -EREMOTEIO,
+							   .times = 1});
+	ck_assert_int_eq(fill(fd), -EREMOTEIO);
+	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* An error of ours that looks like a vanished name must not leave names out. */
+START_TEST(i12_a_local_error_is_no_vanished_name)
+{
+	g_autofree char *path = NULL;
+	int fd;
+
+	core_make(&core);
+	make_files("d/sub", 1);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	path = core_path(&core, ".migrate/staging");
+	ck_assert_int_eq(rmdir(path), 0);
+	ck_assert_int_lt(fill(fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* The old server's handle of the directory has gone stale: found again by its path. */
+START_TEST(a_stale_directory_is_found_again)
+{
+	int fd;
+
+	core_make(&core);
+	make_files("d", 3);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = LISTS,
+							   .action = FAULT_ERROR,
+							   .status = -ESTALE,
+							   .times = 1});
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_uint_eq(count_names(fd), 3);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* Made anew on the old server, under the same name: the record's handle is stale for good. */
+START_TEST(a_directory_that_was_made_anew)
+{
+	g_autofree char *path = NULL;
+	int fd;
+
+	core_make(&core);
+	make_files("d", 3);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	path = g_strconcat(core.source, "/d", NULL);
+	ck_assert_int_eq(nftw(path, core_remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	make_files("d", 4);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_uint_eq(count_names(fd), 4);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(names_are_asked_for_one_by_one)
+{
+	int fd, file;
+
+	core_make(&core);
+	make_files("d", 1000);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_name_in(&core, fd, "f17"), 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "f17"), 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "nothing"), -ENOENT);
+	ck_assert_uint_eq(count_names(fd), 1);
+	file = openat(fd, "f17", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(core_range(&core, file, 0, UINT64_MAX), 0);
+	core_expect(file, 0, 117, 17);
+	close(file);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* 300 levels: no path of ours is that long. */
+START_TEST(a_deep_tree)
+{
+	const unsigned levels = 330;
+	g_autofree char *name = g_strnfill(40, 'x');
+	int fd, next;
+
+	core_make(&core);
+	fd = open(core.source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (unsigned i = 0; i < levels; i++) {
+		if (mkdirat(fd, name, 0755) < 0)
+			ck_abort();
+		next = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		close(fd);
+		fd = next;
+	}
+	next = openat(fd, "f", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	{
+		g_autofree uint8_t *data = core_bytes(1, 0, 1000);
+
+		ck_assert_int_eq(write(next, data, 1000), 1000);
+	}
+	close(next);
+	close(fd);
+	core_start(&core);
+	fd = core_root(&core);
+	for (unsigned i = 0; i < levels; i++) {
+		if (i % 2 ? fill(fd) : core_name_in(&core, fd, name))
+			ck_abort_msg("level %u", i);
+		next = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		close(fd);
+		fd = next;
+	}
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
+	next = openat(fd, "f", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(core_range(&core, next, 0, UINT64_MAX), 0);
+	core_expect(next, 0, 1000, 1);
+	close(next);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* Reserved at the root, a name like others below. */
+START_TEST(the_reserved_name)
+{
+	int root, fd;
+
+	core_make(&core);
+	core_source_file(&core, ".migrate/x", 10, 1);
+	core_source_file(&core, "d/.migrate/x", 10, 1);
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(core_name_in(&core, root, MIGRATE_PRIVATE_DIR), 0); /* doors hide it */
+	ck_assert_int_lt(fill(root), 0);
+	ck_assert_int_eq(core_state(root), MIGRATE_UNFILLED);
+	fd = core_find(&core, "d/.migrate/x", O_RDONLY);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 10, 1);
+	close(fd);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("directory");
+	TCase *tcase = CORE_TCASE(suite, "directory", 60);
+
+	tcase_add_test(tcase, a_fill_brings_every_name);
+	tcase_add_test(tcase, i11_a_demand_starts_a_fill_of_its_own);
+	tcase_add_test(tcase, i7_a_late_fill_does_not_bring_back_names);
+	tcase_add_test(tcase, i7_a_late_name_is_not_brought_back);
+	tcase_add_test(tcase, i7_a_late_page_does_not_bring_back_names);
+	tcase_add_test(tcase, i7_a_fill_waits_for_the_bracket);
+	tcase_add_test(tcase, every_kind);
+	tcase_add_test(tcase, i12_a_failed_fill_is_listed);
+	tcase_add_test(tcase, i12_a_local_error_is_no_vanished_name);
+	tcase_add_test(tcase, a_stale_directory_is_found_again);
+	tcase_add_test(tcase, a_directory_that_was_made_anew);
+	tcase_add_test(tcase, names_are_asked_for_one_by_one);
+	tcase_add_test(tcase, a_deep_tree);
+	tcase_add_test(tcase, the_reserved_name);
+	return core_main(suite);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* I5: what is not normal has no normal ancestor. */
+#include "core_hook.h"
+
+#include "place.h"
+
+static struct core core;
+
+static int fill(int fd)
+{
+	return core_wait(core_ask_fill(&core, fd, 0));
+}
+
+static int open_below(int fd, const char *name, int flags)
+{
+	int new = openat(fd, name, flags | O_CLOEXEC);
+
+	ck_assert_int_ge(new, 0);
+	return new;
+}
+
+/* Everything of a directory, and its record's end. */
+static int make_whole(int fd)
+{
+	int ret = core_wait(core_ask_fill(&core, fd, MIGRATE_DATA | MIGRATE_BACKGROUND));
+
+	ck_assert_int_eq(ret, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		ret = core_finish(&core, fd);
+		if (ret != -EAGAIN)
+			break;
+	}
+	return ret;
+}
+
+/* old: a/file (10000 bytes), b/c/ (empty below).  b and c are made normal. */
+static void start(int *a, int *b, int *c)
+{
+	g_autofree char *path = NULL;
+
+	core_make(&core);
+	core_source_file(&core, "a/file", 10000, 1);
+	path = g_strconcat(core.source, "/b/c", NULL);
+	ck_assert_int_eq(g_mkdir_with_parents(path, 0755), 0);
+	core_start(&core);
+	*a = core_find(&core, "a", O_RDONLY | O_DIRECTORY);
+	*b = core_find(&core, "b", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(fill(*a), 0);
+	ck_assert_int_eq(fill(*b), 0);
+	*c = open_below(*b, "c", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(make_whole(*c), 0);
+	ck_assert_int_eq(make_whole(*b), 0);
+	ck_assert_int_eq(core_state(*b), MIGRATE_NORMAL);
+	ck_assert_int_eq(core_state(*c), MIGRATE_NORMAL);
+}
+
+static void stop(int a, int b, int c)
+{
+	close(a);
+	close(b);
+	close(c);
+	core_free(&core);
+}
+
+START_TEST(i5_a_directory_is_finished_after_what_is_below)
+{
+	int root, d, file;
+
+	core_make(&core);
+	core_source_file(&core, "d/file", 10000, 1);
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(fill(root), 0);
+	d = open_below(root, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_finish(&core, root), -EAGAIN);
+	ck_assert_int_eq(core_finish(&core, d), -EAGAIN); /* it is not even filled */
+	ck_assert_int_eq(fill(d), 0);
+	ck_assert_int_eq(core_finish(&core, d), -EAGAIN);
+	file = open_below(d, "file", O_RDONLY);
+	ck_assert_int_eq(core_range(&core, file, 0, 9999), 0);
+	ck_assert_int_eq(core_finish(&core, root), -EAGAIN);
+	ck_assert_int_eq(make_whole(d), 0);
+	ck_assert_int_eq(core_state(file), MIGRATE_NORMAL);
+	ck_assert_int_eq(make_whole(root), 0);
+	ck_assert_int_eq(core_state(root), MIGRATE_NORMAL);
+	close(file);
+	close(d);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(i5_a_placing_marks_the_ancestors)
+{
+	struct stat before, after;
+	uint64_t id;
+	int a, b, c, root, file;
+
+	start(&a, &b, &c);
+	file = open_below(a, "file", O_RDONLY);
+	ck_assert_int_eq(fstat(c, &before), 0);
+	ck_assert_int_eq(core_begin(&core, file, c, MIGRATE_PLACE, 0, 0, &id), 0);
+	ck_assert_int_eq(core_state(c), MIGRATE_FILLED);
+	ck_assert_int_eq(core_state(b), MIGRATE_FILLED);
+	ck_assert_int_eq(fstat(c, &after), 0);
+	ck_assert_int_eq(before.st_mtim.tv_sec, after.st_mtim.tv_sec);
+	ck_assert_int_eq(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+	ck_assert_int_eq(core_finish(&core, c), -EAGAIN); /* a placing is open */
+	ck_assert_int_eq(renameat(a, "file", c, "moved"), 0);
+	ck_assert_int_eq(core_end(&core, id, true, false, 0, 0), 0);
+	ck_assert_int_eq(core_finish(&core, c), -EAGAIN); /* the file is there, unfinished */
+	ck_assert_int_eq(core_finish(&core, b), -EAGAIN);
+	/* it is found on the old server though it has another place here */
+	core_restart(&core);
+	ck_assert_int_eq(core_range(&core, file, 0, UINT64_MAX), 0);
+	core_expect(file, 0, 10000, 1);
+	ck_assert_int_eq(make_whole(c), 0);
+	ck_assert_int_eq(make_whole(b), 0);
+	ck_assert_int_eq(make_whole(a), 0);
+	root = core_root(&core);
+	ck_assert_int_eq(make_whole(root), 0);
+	close(root);
+	close(file);
+	stop(a, b, c);
+}
+END_TEST
+
+/* A finish has looked at the directory and found nothing; before it drops the record something is
+ * placed there. */
+static struct {
+	pthread_t thread;
+	int status;
+} finishing;
+
+static void *finish(void *fd)
+{
+	finishing.status = core_finish(&core, GPOINTER_TO_INT(fd));
+	return NULL;
+}
+
+START_TEST(i5_a_placing_during_a_finish)
+{
+	uint64_t id;
+	int a, b, c, file;
+
+	start(&a, &b, &c);
+	file = open_below(a, "file", O_RDONLY);
+	/* b is unfinished again, with nothing unfinished below */
+	ck_assert_int_eq(core_begin(&core, file, b, MIGRATE_PLACE, 0, 0, &id), 0);
+	ck_assert_int_eq(core_end(&core, id, false, false, 0, 0), 0);
+	ck_assert_int_eq(core_state(b), MIGRATE_FILLED);
+	g_rw_lock_writer_lock(&core.retriever->tree_lock); /* the finish waits there */
+	pthread_create(&finishing.thread, NULL, finish, GINT_TO_POINTER(b));
+	ck_assert_int_eq(core_sync(&core, a), 0);
+	/* as place_begin() does under the lock */
+	g_rw_lock_writer_unlock(&core.retriever->tree_lock);
+	ck_assert_int_eq(core_begin(&core, file, b, MIGRATE_PLACE, 0, 0, &id), 0);
+	pthread_join(finishing.thread, NULL);
+	/* whoever was first: while the placing is open, b is unfinished */
+	ck_assert_int_eq(core_state(b), MIGRATE_FILLED);
+	ck_assert_int_eq(renameat(a, "file", b, "file"), 0);
+	ck_assert_int_eq(core_end(&core, id, true, false, 0, 0), 0);
+	ck_assert_int_eq(core_state(b), MIGRATE_FILLED);
+	close(file);
+	stop(a, b, c);
+}
+END_TEST
+
+/* Many placings and finishes at the same time. */
+static atomic_bool enough;
+
+static void *finish_for_ever(void *fd)
+{
+	while (!atomic_load(&enough))
+		core_finish(&core, GPOINTER_TO_INT(fd));
+	return NULL;
+}
+
+START_TEST(i5_placings_against_finishes)
+{
+	pthread_t threads[2];
+	int a, b, c, file;
+	bool in_c = false;
+
+	start(&a, &b, &c);
+	file = open_below(a, "file", O_RDONLY);
+	pthread_create(&threads[0], NULL, finish_for_ever, GINT_TO_POINTER(b));
+	pthread_create(&threads[1], NULL, finish_for_ever, GINT_TO_POINTER(c));
+	for (unsigned i = 0; i < 200; i++) {
+		int from = in_c ? c : a, to = in_c ? a : c;
+		uint64_t id;
+
+		ck_assert_int_eq(core_begin(&core, file, to, MIGRATE_PLACE, 0, 0, &id), 0);
+		ck_assert_int_eq(renameat(from, "file", to, "file"), 0);
+		ck_assert_int_eq(core_end(&core, id, true, false, 0, 0), 0);
+		in_c = !in_c;
+		if (in_c && (core_state(c) == MIGRATE_NORMAL || core_state(b) == MIGRATE_NORMAL))
+			ck_abort_msg("normal above a stub");
+	}
+	atomic_store(&enough, true);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	close(file);
+	stop(a, b, c);
+}
+END_TEST
+
+/* Killed while it marks the ancestors: none of the marks is below something normal. */
+START_TEST(i5_killed_while_marking)
+{
+	bool killed = true;
+
+	for (int nth = 1; killed; nth++) {
+		int a, b, c, file, ret;
+		uint64_t id;
+
+		core_make(&core);
+		core_source_file(&core, "a/file", 10000, 1);
+		core_source_file(&core, "b/c/x", 0, 1);
+		core_supervise(&core, 0);
+		core_connect(&core);
+		a = core_find(&core, "a", O_RDONLY | O_DIRECTORY);
+		b = core_find(&core, "b", O_RDONLY | O_DIRECTORY);
+		ck_assert_int_eq(fill(a), 0);
+		ck_assert_int_eq(fill(b), 0);
+		c = open_below(b, "c", O_RDONLY | O_DIRECTORY);
+		ck_assert_int_eq(make_whole(c), 0);
+		ck_assert_int_eq(make_whole(b), 0);
+		file = open_below(a, "file", O_RDONLY);
+		atomic_store(&core_shared->left, nth);
+		ret = core_begin(&core, file, c, MIGRATE_PLACE, 0, 0, &id);
+		killed = core_killed();
+		if (core_state(c) != MIGRATE_NORMAL)
+			ck_assert_int_ne(core_state(b), MIGRATE_NORMAL);
+		ck_assert(killed || ret == 0);
+		core_disconnect(&core);
+		core_end_supervision(&core);
+		close(file);
+		stop(a, b, c);
+		ck_assert_int_lt(nth, 100);
+	}
+}
+END_TEST
+
+/* A directory of that name below the root is anybody's. */
+START_TEST(i5_a_directory_called_migrate)
+{
+	int d, sub;
+
+	core_make(&core);
+	core_source_file(&core, "d/.migrate/file", 10000, 1);
+	core_start(&core);
+	d = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(fill(d), 0);
+	sub = open_below(d, ".migrate", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_state(sub), MIGRATE_UNFILLED);
+	ck_assert_int_eq(core_finish(&core, d), -EAGAIN);
+	ck_assert_int_eq(core_state(d), MIGRATE_FILLED);
+	close(sub);
+	close(d);
+	core_free(&core);
+}
+END_TEST
+
+/* A directory that is not of the volume. */
+START_TEST(a_placing_elsewhere_is_refused)
+{
+	int a, b, c, file, elsewhere;
+	uint64_t id;
+
+	start(&a, &b, &c);
+	file = open_below(a, "file", O_RDONLY);
+	elsewhere = open(core.source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_lt(core_begin(&core, file, elsewhere, MIGRATE_PLACE, 0, 0, &id), 0);
+	ck_assert_int_eq(core_state(elsewhere), MIGRATE_NORMAL);
+	close(elsewhere);
+	close(file);
+	stop(a, b, c);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("place");
+	TCase *tcase = CORE_TCASE(suite, "place", 60);
+
+	tcase_add_test(tcase, i5_a_directory_is_finished_after_what_is_below);
+	tcase_add_test(tcase, i5_a_placing_marks_the_ancestors);
+	tcase_add_test(tcase, i5_a_placing_during_a_finish);
+	tcase_add_test(tcase, i5_placings_against_finishes);
+	tcase_add_test(tcase, i5_killed_while_marking);
+	tcase_add_test(tcase, i5_a_directory_called_migrate);
+	tcase_add_test(tcase, a_placing_elsewhere_is_refused);
+	return core_main(suite);
+}
