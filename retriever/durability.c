@@ -87,8 +87,7 @@ static int drop(struct object *object)
 	object->normal = true;
 	COUNT_ADD(retriever, files_whole, 1);
 	COUNT_ADD(retriever, bytes_whole, object->record.size);
-	if (object->record.error)
-		errors_forget(retriever->errors, &object->key);
+	errors_forget(retriever->errors, &object->key);
 	return 0;
 }
 

@@ -41,21 +41,25 @@ static char *entry_name(const struct migrate_binding *key, const char *path)
 	return key->len ? hex(key) : g_strconcat("/", path, NULL);
 }
 
-/* Lock held.  Takes the entry; replaces one of the same object. */
-static void put(struct errors *errors, struct error_entry *entry)
+/* Lock held.  Takes the entry; replaces one of the same object.  Whether it says something new. */
+static bool put(struct errors *errors, struct error_entry *entry)
 {
 	char *name = entry_name(&entry->key, entry->path);
 	guint at = GPOINTER_TO_UINT(g_hash_table_lookup(errors->index, name));
 
 	errors->changed = true;
 	if (at) {
-		entry_free(errors->list->pdata[at - 1]);
+		struct error_entry *old = errors->list->pdata[at - 1];
+		bool news = old->status != entry->status || strcmp(old->reason, entry->reason);
+
+		entry_free(old);
 		errors->list->pdata[at - 1] = entry;
 		g_free(name);
-		return;
+		return news;
 	}
 	g_ptr_array_add(errors->list, entry);
 	g_hash_table_insert(errors->index, name, GUINT_TO_POINTER(errors->list->len));
+	return true;
 }
 
 static void add(struct errors *errors, const struct migrate_binding *key, char *path, int status,
@@ -63,15 +67,19 @@ static void add(struct errors *errors, const struct migrate_binding *key, char *
 {
 	struct error_entry *e = g_new0(struct error_entry, 1);
 
-	g_warning("%s: %s (%s)", path, reason, g_strerror(-status));
+	g_autofree char *line = g_strdup_printf("%s: %s (%s)", path, reason, g_strerror(-status));
+	bool news;
+
 	if (key)
 		e->key = *key;
 	e->path = path;
 	e->reason = g_strdup(reason);
 	e->status = status;
 	g_mutex_lock(&errors->lock);
-	put(errors, e);
+	news = put(errors, e);
 	g_mutex_unlock(&errors->lock);
+	if (news) /* not once for each attempt */
+		g_warning("%s", line);
 }
 
 static char *printable(const char *path)

@@ -140,6 +140,8 @@ static int for_doors(int status)
 	case -EPERM:
 	case -ENOTSUP:
 	case -ENAMETOOLONG:
+	case -EEXIST:
+	case -EMLINK:
 		return -EREMOTEIO;
 	default:
 		return status;

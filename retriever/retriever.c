@@ -303,7 +303,8 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->loop = g_main_loop_new(NULL, FALSE);
 	if (!open_root(retriever, error) || !open_backend(retriever, error))
 		goto fail;
-	retriever->templates = templates_new(retriever->private_fd, error);
+	retriever->templates = templates_new(retriever->private_fd,
+					     volume_state(retriever) == VOLUME_MIGRATING, error);
 	if (!retriever->templates)
 		goto fail;
 	volume_load_counters(retriever);

@@ -283,6 +283,12 @@ static int create_linked(struct retriever *retriever, const struct stub_parent *
 			count_link(retriever, &entry->attr, id);
 			return 0;
 		}
+		if (errno ==
+		    EMLINK) { /* as many as there can be: this name takes the provisional's */
+			ret = renameat2(retriever->links_fd, id, parent->fd, entry->name,
+					RENAME_NOREPLACE);
+			return ret == 0 ? 0 : errno == EEXIST ? 1 : -errno;
+		}
 		if (errno != ENOENT)
 			return errno == EEXIST ? 1 : -errno;
 		ret = make_linked(retriever, parent, entry, target, id, adopt, record);

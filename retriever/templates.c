@@ -41,7 +41,7 @@ static bool parse(struct templates *t, const uint8_t *p, size_t len)
 	return true;
 }
 
-struct templates *templates_new(int private_fd, GError **error)
+struct templates *templates_new(int private_fd, bool attached, GError **error)
 {
 	struct templates *t = g_new0(struct templates, 1);
 	uint8_t buf[TEMPLATES_MAX * (MIGRATE_HANDLE_MAX + 1) + 1];
@@ -55,12 +55,13 @@ struct templates *templates_new(int private_fd, GError **error)
 	if (fd >= 0) {
 		len = read(fd, buf, sizeof buf);
 		close(fd);
-	} else if (private_fd >= 0 && errno != ENOENT) {
+	} else if (private_fd >= 0 && (attached || errno != ENOENT)) {
 		len = -1;
 	}
 	if (len < 0 || !parse(t, buf, len)) {
 		g_set_error(error, RETRIEVER_ERROR, 0,
-			    "%s/%s is damaged: the stubs' handles cannot be read; restore the file",
+			    "%s/%s is damaged or gone: the stubs' handles cannot be read; restore "
+			    "the file",
 			    MIGRATE_PRIVATE_DIR, FILE_NAME);
 		templates_free(t);
 		return NULL;
@@ -74,14 +75,6 @@ void templates_free(struct templates *t)
 		return;
 	g_rw_lock_clear(&t->lock);
 	g_free(t);
-}
-
-void templates_set_directory(struct templates *t, int private_fd)
-{
-	g_rw_lock_writer_lock(&t->lock);
-	t->dir_fd = private_fd;
-	t->n = 0;
-	g_rw_lock_writer_unlock(&t->lock);
 }
 
 /* Writes all templates to a new file, durable before it is in place. */
@@ -105,6 +98,18 @@ static int save(struct templates *t)
 		ret = -errno;
 	if (!ret && fsync(t->dir_fd) < 0)
 		ret = -errno;
+	return ret;
+}
+
+int templates_set_directory(struct templates *t, int private_fd)
+{
+	int ret;
+
+	g_rw_lock_writer_lock(&t->lock);
+	t->dir_fd = private_fd;
+	t->n = 0;
+	ret = private_fd < 0 ? 0 : save(t);
+	g_rw_lock_writer_unlock(&t->lock);
 	return ret;
 }
 

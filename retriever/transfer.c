@@ -325,7 +325,8 @@ static bool same_as_recorded(struct transfer *t)
 	bool same;
 
 	g_mutex_lock(&t->object->lock);
-	same = attr->size == rec->size && attr->mtime == rec->mtime && attr->ctime == rec->ctime;
+	same = attr->fileid == rec->fileid && attr->size == rec->size &&
+	       attr->mtime == rec->mtime && attr->ctime == rec->ctime;
 	g_mutex_unlock(&t->object->lock);
 	return same;
 }

@@ -15,7 +15,8 @@
 struct walk {
 	struct retriever *retriever;
 	struct volume_count *count;
-	GArray *pending; /* of struct migrate_binding */
+	GHashTable *linked; /* inodes of files with more than one name that have been seen */
+	GArray *pending;    /* of struct migrate_binding */
 };
 
 static void note_unfinished(struct walk *walk, int dir_fd, const char *name)
@@ -70,6 +71,9 @@ static int look_at_file(struct walk *walk, int fd, const struct stat *st, int di
 
 	if (ret < 0)
 		return ret;
+	if (st->st_nlink > 1 &&
+	    !g_hash_table_add(walk->linked, g_memdup2(&st->st_ino, sizeof st->st_ino)))
+		return 0; /* another name of one that was counted */
 	walk->count->files++;
 	walk->count->files_whole += ret == 0;
 	walk->count->bytes += st->st_size;
@@ -137,12 +141,13 @@ static void set_counters(struct retriever *retriever, const struct volume_count 
 
 int volume_verify(struct retriever *retriever, struct volume_count *count, char **message)
 {
-	struct walk walk = {retriever, count, NULL};
+	struct walk walk = {.retriever = retriever, .count = count};
 	bool is_root = true;
 	int ret;
 
 	memset(count, 0, sizeof *count);
 	walk.pending = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
+	walk.linked = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	count->objects = 1;
 	ret = look_at_directory(&walk, retriever->root_fd, retriever->root_fd, ".");
 	while (!ret && walk.pending->len) {
@@ -160,6 +165,7 @@ int volume_verify(struct retriever *retriever, struct volume_count *count, char 
 			ret = -ECANCELED;
 	}
 	g_array_free(walk.pending, TRUE);
+	g_hash_table_destroy(walk.linked);
 	if (ret)
 		*message = g_strdup_printf("%s: the walk failed: %s", retriever->config->root,
 					   g_strerror(-ret));

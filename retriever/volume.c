@@ -117,7 +117,9 @@ int volume_attach(struct retriever *retriever, char **message)
 	}
 	ret = retriever_open_private(retriever, true);
 	if (!ret) {
-		templates_set_directory(retriever->templates, retriever->private_fd);
+		ret = templates_set_directory(retriever->templates, retriever->private_fd);
+	}
+	if (!ret) {
 		errors_set_directory(retriever->errors, retriever->private_fd);
 		for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
 			__atomic_store_n(field(retriever, i), 0, __ATOMIC_RELAXED);
