@@ -12,6 +12,7 @@ import fake as f                                                        # noqa: 
 import nfs3                                                             # noqa: E402
 import nfs4                                                             # noqa: E402
 import sandbox                                                          # noqa: E402
+import servers                                                          # noqa: E402
 from fake import (ATTRIBUTES, BEGIN, CHANGED, DURABLE, END, FILL, FILLED, HOLD, NAME, PLACE,  # noqa: E402
                   PUNCH, RANGE, SYNC, TRUNCATE, UNFILLED, WRITE, Fake)
 from harness import case, expect, main, same                            # noqa: E402
@@ -820,6 +821,7 @@ def brackets_are_made_again(args):
         change()
         same(kinds(fake.requests(BEGIN)), [kind, kind], f'brackets of kind {kind}')
         same([r.flags & CHANGED for r in fake.requests(END)], [CHANGED] * 2, 'ends')
+        same(client.jukebox, 0, 'delays')
     same(client.read_all(stub), TEXT[:5] + b'abc' + TEXT[8:1000], 'content')
     same((os.stat(world.path('dir/moved')).st_mode & 0o777,
           os.stat(world.path('linked')).st_nlink), (0o600, 2), 'mode and links')
@@ -897,6 +899,22 @@ def unlinked_and_open(args):
 
 
 @case()
+def unlinked_while_a_read_waits(args):
+    """Nobody has it open but the server, for that read."""
+    world = World(args, lambda w: w.file('stub'), hold_ms=20000)
+    client, fake = world.client, world.fake
+    stub = world.fh('stub')
+    fake.on[RANGE] = lambda r: HOLD
+    pending = client.start(nfs3.READ, client.read_args(stub, 0, 100))
+    held, = fake.wait(RANGE)
+    world.server.client().remove(client.root, b'stub')
+    fake.reply(held, 0)                 # of bytes that are holes: there is no file to put them in
+    reply = pending.result(20)
+    same(reply.u32(), 0, 'status')
+    same(client.read_reply(reply)[0], bytes(100), 'content')
+
+
+@case()
 def seek_sees_missing_ranges_as_data(args):
     """NFSv4.2's SEEK, ALLOCATE and DEALLOCATE."""
     def fill(world):
@@ -922,6 +940,67 @@ def seek_sees_missing_ranges_as_data(args):
     v4.call(u32(nfs4.PUTFH) + opaque(fh), u32(59) + stateid + u64(0) + u64(4096))
     same([(r.change, r.offset, r.length) for r in fake.requests(BEGIN)],
          [(PUNCH, 65536, 4096), (ATTRIBUTES, 0, 4096)], 'brackets')
+
+
+# ---- exports --------------------------------------------------------------------------------------
+
+SECOND = f'''
+EXPORT {{{{
+	Export_Id = 78;
+	Path = "{ROOT}/dir";
+	Pseudo = "/second";
+	FSAL {{{{ {LAYER.replace('{', '{{').replace('}', '}}')} }}}}
+}}}}
+MIGRATE {{{{
+	Max_Waiters = 20;
+	Workers = 2;
+}}}}
+'''
+
+
+@case()
+def two_exports_of_one_volume(args):
+    """They share what the server knows of an object; then the configuration is read again."""
+    servers.GANESHA += SECOND
+    world = World(args, unfilled)
+    client, fake = world.client, world.fake
+    second = nfs3.Client('127.0.0.1', ROOT + '/dir', 2049, 20048)
+    same(len(list(second.listing(second.root))), 20, 'entries')
+    fh, _ = second.lookup(second.root, b'file1')
+    same(second.read_all(fh), b'content of file1', 'content')
+    second.write(second.lookup(second.root, b'file2')[0], 0, b'CON')
+    same(client.read_all(world.fh('dir/file2')), b'CONtent of file2', 'content by the other export')
+    same(len(fake.peers), 1, 'connections to the retriever')
+    log = world.server.process.log
+    world.server.process.send_signal(signal.SIGHUP)
+    wait_for('the configuration is read again', lambda: 'Reread' in open(log).read())
+    same(client.read_all(world.fh('dir/file3')), b'content of file3', 'content after that')
+    same(second.read_all(second.lookup(second.root, b'file4')[0]), b'content of file4', 'content')
+    same(world.server.process.stop(), 0, 'exit status')
+
+
+@case()
+def wrong_settings_are_told(args):
+    """One line each that says what to do; the export is refused."""
+    cases = {
+        'Name = MIGRATE; FSAL { Name = VFS; }': 'Volume',
+        'Name = MIGRATE; Volume = "x"; FSAL { Name = MEM; }': 'stacked over VFS only',
+    }
+    for block, wanted in cases.items():
+        child = os.fork()
+        if child == 0:
+            os._exit(sandbox.private(lambda: refused(args, block, wanted)))
+        same(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, wanted)
+
+
+def refused(args, block, wanted):
+    try:
+        world = World(args, fsal=block)
+    except nfs3.NfsError:
+        with open(sandbox.LOGS + '/server.log') as lines:
+            return 0 if any(wanted in line for line in lines) else 1
+    world.server.stop()
+    return 2                                # it is served
 
 
 # ---- the end of the server ----------------------------------------------------------------------
