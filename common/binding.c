@@ -32,3 +32,21 @@ bool migrate_binding_equal(const struct migrate_binding *a, const struct migrate
 {
 	return a->type == b->type && a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
+
+/* struct btrfs_fid of the kernel: objectid, root_objectid, generation; the types of its handles. */
+#define BTRFS_WITHOUT_PARENT   0x4d
+#define BTRFS_WITH_PARENT_ROOT 0x4f
+#define BTRFS_OBJECTID	       8
+#define BTRFS_GENERATION       16
+#define BTRFS_GENERATION_LEN   4
+
+bool migrate_binding_snapshot(const struct migrate_binding *a, const struct migrate_binding *b)
+{
+	return a->type >= BTRFS_WITHOUT_PARENT && a->type <= BTRFS_WITH_PARENT_ROOT &&
+	       a->type == b->type && a->len == b->len &&
+	       a->len >= BTRFS_GENERATION + BTRFS_GENERATION_LEN &&
+	       memcmp(a->bytes, b->bytes, BTRFS_OBJECTID) == 0 &&
+	       memcmp(a->bytes + BTRFS_OBJECTID, b->bytes + BTRFS_OBJECTID, BTRFS_OBJECTID) != 0 &&
+	       memcmp(a->bytes + BTRFS_GENERATION, b->bytes + BTRFS_GENERATION,
+		      BTRFS_GENERATION_LEN) == 0;
+}

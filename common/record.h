@@ -75,6 +75,9 @@ struct migrate_binding {
  * followed.  0, or -errno of name_to_handle_at. */
 int migrate_binding_get(int fd, const char *name, struct migrate_binding *out);
 bool migrate_binding_equal(const struct migrate_binding *a, const struct migrate_binding *b);
+/* Whether they are one inode in two subvolumes of a btrfs: one is the other's snapshot, with the
+ * same holes, and no copy that somebody filled. */
+bool migrate_binding_snapshot(const struct migrate_binding *a, const struct migrate_binding *b);
 
 struct migrate_record {
 	enum migrate_state state;
@@ -113,9 +116,10 @@ int migrate_record_decode(const uint8_t *buf, size_t len, struct migrate_record 
 /*
  * Loads the record of an open object.  1 and *rec filled; 0 when there is none (normal); -EBADMSG
  * as above; else -errno.  fd may be O_PATH (then /proc/self/fd is used).  Checks the binding: a
- * record copied to another inode is void, and 0 is returned for it (I9).  Missing ranges beyond the
- * inode's size are dropped from *rec; dirty ranges of another boot are emptied (so count as
- * missing).
+ * record copied to another inode is void, and 0 is returned for it (I9); in a snapshot of a btrfs
+ * subvolume it is -EBADMSG, because what is missing there cannot be had (I4).  Missing ranges
+ * beyond the inode's size are dropped from *rec; dirty ranges of another boot are emptied (so count
+ * as missing).
  */
 int migrate_record_load(int fd, struct migrate_record *rec);
 

@@ -34,7 +34,7 @@ static int check_inode(int fd, struct migrate_record *rec, struct stat *st)
 	if (ret < 0)
 		return ret;
 	if (!migrate_binding_equal(&binding, &rec->binding))
-		return 0;
+		return migrate_binding_snapshot(&binding, &rec->binding) ? -EBADMSG : 0;
 	if (fstat(fd, st) < 0)
 		return -errno;
 	if (rec->missing.n) {

@@ -58,6 +58,32 @@ START_TEST(other_inodes_differ)
 }
 END_TEST
 
+/* The layout of the kernel's btrfs handles: a file, the same in a snapshot of its subvolume, and
+ * its neighbour there. */
+START_TEST(snapshots_of_btrfs)
+{
+	struct migrate_binding file = {.type = 0x4d, .len = 20}, same, other, elsewhere;
+
+	file.bytes[0] = 1; /* the inode, 257 */
+	file.bytes[1] = 1;
+	file.bytes[8] = 5;  /* the subvolume */
+	file.bytes[16] = 9; /* the generation */
+	same = other = elsewhere = file;
+	ck_assert(!migrate_binding_snapshot(&file, &same));
+	same.bytes[9] = 1; /* subvolume 261 */
+	ck_assert(migrate_binding_snapshot(&file, &same));
+	other = same;
+	other.bytes[0] = 2;
+	ck_assert(!migrate_binding_snapshot(&file, &other));
+	other = same;
+	other.bytes[16] = 8;
+	ck_assert(!migrate_binding_snapshot(&file, &other));
+	elsewhere = same;
+	elsewhere.type = file.type = 1; /* of another kind of file system */
+	ck_assert(!migrate_binding_snapshot(&file, &elsewhere));
+}
+END_TEST
+
 START_TEST(errors)
 {
 	struct migrate_binding out;
@@ -77,6 +103,7 @@ int main(void)
 	tcase_add_test(tcase, same_inode_same_binding);
 	tcase_add_test(tcase, names_are_not_followed);
 	tcase_add_test(tcase, other_inodes_differ);
+	tcase_add_test(tcase, snapshots_of_btrfs);
 	tcase_add_test(tcase, errors);
 	return run_case(tcase);
 }
