@@ -262,6 +262,7 @@ static bool open_backend(struct retriever *retriever, GError **error)
 	if (!inner)
 		return false;
 	retriever->backend = backend_retry_new(inner);
+	retriever->max_read = inner->ops->max_read(inner);
 	return true;
 }
 

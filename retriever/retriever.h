@@ -45,6 +45,7 @@ struct retriever {
 	int lock_fd;
 
 	struct backend *backend; /* retry over the scheme's; NULL until it could be opened */
+	uint32_t max_read;	 /* its; it may be gone when replies are still worked on */
 	struct source_object source_root;
 	struct source_attr source_root_attr;
 

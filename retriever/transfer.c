@@ -60,7 +60,7 @@ static int plan(struct object *object, uint64_t start, uint64_t end, enum backen
 {
 	struct migrate_extents want = MIGRATE_EXTENTS_INIT;
 	bool background = priority == BACKEND_BACKGROUND;
-	uint32_t chunk = object->retriever->backend->ops->max_read(object->retriever->backend);
+	uint32_t chunk = object->retriever->max_read;
 	struct source_object source = {0};
 	int ret = object_lacks(object, start, end, &want);
 
