@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 # The installed NFS-Ganesha and the headers of exactly that release, which no package ships.
 #
 # Input:   GANESHA_SOURCE_DIR  an unpacked source tree of the installed release (no download)

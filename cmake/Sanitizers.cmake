@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 # -DSANITIZE=address (with undefined), thread, or empty.
 set(SANITIZE "" CACHE STRING "address | thread | empty")
 if(SANITIZE STREQUAL "address")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 # Warnings are errors unless -DWERROR=OFF.
 option(WERROR "Treat warnings as errors" ON)
 add_compile_options(-Wall -Wextra $<$<C_COMPILER_ID:GNU>:-Wshadow=local> -Wvla -Wpointer-arith -Wstrict-prototypes
