@@ -1,5 +1,10 @@
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A private world for one run: network, mount and process namespaces that end with it.
+
+    sandbox.py [--mounts] COMMAND...        runs a command in one; with --mounts in place, only its
+                                            mounts are private
+
 
 Nothing outlives a run, however it ends: its processes live in a PID namespace that dies with its
 first process, which dies with the supervisor; what is mounted is mounted in a private mount
@@ -26,7 +31,7 @@ LOGS = BASE + '/log'
 SCRATCH = '/var/tmp'                    # where unlinked images are
 
 CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x00020000, 0x20000000, 0x40000000
-MS_REC, MS_PRIVATE = 0x4000, 0x40000
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG = 1
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -132,17 +137,23 @@ def first_process(body, alive):
 
 
 def keep_mounts_private():
-    """No mount from here on is seen outside.  The root may be a mere directory (chroot) of a mount that
-    is shared: that mount is reached by entering this namespace again, at its own root."""
-    root, here = (os.open(path, os.O_PATH | os.O_CLOEXEC) for path in ('/', '.'))
-    with open('/proc/self/ns/mnt', 'rb') as namespace:
-        check(libc.setns(namespace.fileno(), CLONE_NEWNS))
+    """No mount from here on is seen outside.  Where the root is a mere directory (chroot), whose mount
+    cannot be told so, it becomes a mount of its own: programs look for one, too."""
+    with open('/proc/self/mounts') as mounts:
+        mere = not any(line.split()[1] == '/' for line in mounts)
+    here = os.getcwd()
+    if mere:
+        root = os.open('/', os.O_PATH | os.O_CLOEXEC)
+        with open('/proc/self/ns/mnt', 'rb') as namespace:      # enters it again: at its own root
+            check(libc.setns(namespace.fileno(), CLONE_NEWNS))
     check(libc.mount(None, b'/', None, MS_REC | MS_PRIVATE, None))
-    os.fchdir(root)
-    os.chroot('.')
-    os.fchdir(here)
-    os.close(root)
-    os.close(here)
+    if mere:
+        os.fchdir(root)
+        os.chroot('.')
+        os.close(root)
+        check(libc.mount(b'/', b'/', None, MS_BIND | MS_REC, None))
+        os.chroot('/..')                # the new mount, which is on top
+        os.chdir(here)
 
 
 # ---- file systems --------------------------------------------------------------------------
@@ -256,7 +267,7 @@ class Host:
         self.name, self.address, self.peer = name, f'10.77.{n}.2', f'10.77.{n}.1'
         ready, done = os.pipe()
         self.holder = subprocess.Popen(
-            ['unshare', '--net', '--mount', '--propagation', 'unchanged', 'sh', '-ec',
+            ['unshare', '--net', '--mount', '--propagation', 'private', 'sh', '-ec',
              f'mkdir -p {BASE}; mount --rbind {BASE} /mnt; mount -t tmpfs -o mode=755 tmpfs /run; '
              f'mkdir {BASE} /run/ganesha /run/rpcbind /run/lock; mount --move /mnt {BASE}; '
              'mount -t tmpfs tmpfs /var/lib/nfs; mkdir /var/lib/nfs/ganesha; '
@@ -317,3 +328,15 @@ def sanitizer_complaints():
 
 def keep_logs(directory):
     shutil.copytree(LOGS, directory, dirs_exist_ok=True)
+
+
+def main(argv):
+    if argv[:1] != ['--mounts']:
+        return private(lambda: subprocess.call(argv))
+    check(libc.unshare(CLONE_NEWNS))
+    keep_mounts_private()
+    os.execvp(argv[1], argv[1:])
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

@@ -98,8 +98,7 @@ class Guest:
         self.console = self.job + '/console'
         with open(self.console, 'wb') as console:
             self.process = subprocess.Popen(
-                ['unshare', '--pid', '--fork', '--kill-child=KILL', '--mount-proc',
-                 '--propagation', 'unchanged', '--', *argv],
+                ['unshare', '--pid', '--fork', '--kill-child=KILL', '--mount-proc', '--', *argv],
                 stdin=subprocess.DEVNULL, stdout=console, stderr=console,
                 pass_fds=self.inherited + [write for _, write in pipes], start_new_session=True,
                 env={**os.environ, 'TMPDIR': self.job},
