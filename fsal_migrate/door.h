@@ -105,9 +105,9 @@ struct mg_object {
 	 * the same. */
 	atomic_uint_fast64_t normal;
 	atomic_bool filled; /* a directory that is filled or was; never unfilled again */
-	atomic_int kept;    /* descriptor of a file that was unlinked unfinished, or -1 */
 
 	/* volume.lock from here on */
+	int kept;		 /* descriptor of a file that was unlinked unfinished, or -1 */
 	struct mg_call *fill;	 /* of an unfilled directory, counted */
 	struct glist_head names; /* single names asked for, struct mg_name */
 	unsigned n_names;
@@ -199,6 +199,11 @@ void mg_pending_end(struct mg_export *export);
 struct mg_object *mg_object_new(struct mg_export *export, struct fsal_obj_handle *sub);
 /* Opens it read-only and without touching its atime.  -ESTALE: it is gone.  Else -errno. */
 int mg_object_open(struct mg_object *object);
+/* Keeps the file there, which is about to lose its last name, for the reads that are under way;
+ * takes over fd. */
+void mg_object_keep(struct mg_object *object, int fd);
+/* Whoever still has it open has a descriptor of his own. */
+void mg_object_let_go(struct mg_object *object);
 /* The object that an operation made: normal from the start.  Returns status. */
 fsal_status_t mg_object_made(struct mg_export *export, struct fsal_obj_handle *sub, uint64_t places,
 			     fsal_status_t status, struct fsal_obj_handle **handle);

@@ -204,7 +204,18 @@ DOWN(fsal_status_t, lock_op2,
      (struct fsal_obj_handle * handle, struct state_t *state, void *owner, fsal_lock_op_t op,
       fsal_lock_param_t *lock, fsal_lock_param_t *conflict),
      (sub, state, owner, op, lock, conflict))
-DOWN(fsal_status_t, close2, (struct fsal_obj_handle * handle, struct state_t *state), (sub, state))
+
+static fsal_status_t close2(struct fsal_obj_handle *handle, struct state_t *state)
+{
+	struct mg_export *export = mg_enter();
+	struct fsal_obj_handle *sub = mg_object(handle)->sub;
+	fsal_status_t status = sub->obj_ops->close2(sub, state);
+
+	mg_leave(export);
+	/* MDCACHE may hold the object for long after it was unlinked and closed. */
+	mg_object_let_go(mg_object(handle));
+	return status;
+}
 
 static fsal_status_t close_handle(struct fsal_obj_handle *handle)
 {

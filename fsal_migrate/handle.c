@@ -89,6 +89,20 @@ static int parse_key(const struct gsh_buffdesc *key, union kernel_handle *out)
 	return 0;
 }
 
+static int open_kept(struct mg_object *object)
+{
+	int fd = -ESTALE;
+
+	pthread_mutex_lock(&object->volume->lock);
+	if (atomic_load(&object->kept) >= 0) {
+		fd = fcntl(atomic_load(&object->kept), F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			fd = -errno;
+	}
+	pthread_mutex_unlock(&object->volume->lock);
+	return fd;
+}
+
 int mg_object_open(struct mg_object *object)
 {
 	struct mg_export *export = mg_enter();
@@ -108,11 +122,30 @@ int mg_object_open(struct mg_object *object)
 	result = -errno;
 	if (result == -ENOENT)
 		result = -ESTALE;
-	if (result == -ESTALE && atomic_load(&object->kept) >= 0) {
-		fd = fcntl(atomic_load(&object->kept), F_DUPFD_CLOEXEC, 0);
-		return fd < 0 ? -errno : fd;
-	}
-	return result;
+	return result == -ESTALE ? open_kept(object) : result;
+}
+
+void mg_object_keep(struct mg_object *object, int fd)
+{
+	pthread_mutex_lock(&object->volume->lock);
+	if (atomic_load(&object->kept) < 0)
+		fd = atomic_exchange(&object->kept, fd);
+	pthread_mutex_unlock(&object->volume->lock);
+	if (fd >= 0)
+		close(fd);
+}
+
+void mg_object_let_go(struct mg_object *object)
+{
+	int fd;
+
+	if (atomic_load(&object->kept) < 0)
+		return;
+	pthread_mutex_lock(&object->volume->lock);
+	fd = atomic_exchange(&object->kept, -1);
+	pthread_mutex_unlock(&object->volume->lock);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* Another file system may be mounted somewhere below. */
@@ -161,7 +194,6 @@ fsal_status_t mg_object_made(struct mg_export *export, struct fsal_obj_handle *s
 void mg_object_release(struct fsal_obj_handle *handle)
 {
 	struct mg_object *object = mg_object(handle);
-	int kept = atomic_load(&object->kept);
 
 	if (op_ctx && op_ctx->fsal_export) {
 		struct mg_export *export = mg_enter();
@@ -173,8 +205,7 @@ void mg_object_release(struct fsal_obj_handle *handle)
 	 * already, together with the code that would do it. */
 	mg_gate_release(object);
 	mg_io_release(object);
-	if (kept >= 0)
-		close(kept);
+	mg_object_let_go(object);
 	mg_volume_unref(object->volume);
 	compat_handle_fini(handle);
 	gsh_free(object);

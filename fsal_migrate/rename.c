@@ -179,9 +179,8 @@ static fsal_status_t make_unlink(void *arg)
 }
 
 /*
- * A file's other names stay, with a new ctime, so that this is a change of attributes.  Whoever has
- * the file open reads on after its last name is gone: its handle does not find it then, a
- * descriptor does.
+ * A file's other names stay, with a new ctime, so that this is a change of attributes.  A read that
+ * waits when its last name goes is to be answered: then nothing may be left that finds the file.
  */
 static fsal_status_t unlink_file(struct unlink *gone)
 {
@@ -191,7 +190,6 @@ static fsal_status_t unlink_file(struct unlink *gone)
 	struct mg_look look;
 	fsal_status_t status;
 	struct stat st;
-	int none = -1;
 	bool links;
 
 	if (mg_is_normal(object) || mg_look(object, &look) < 0)
@@ -203,9 +201,8 @@ static fsal_status_t unlink_file(struct unlink *gone)
 		status = mg_bracket(object, &look, &change);
 	else
 		status = make_unlink(gone);
-	if (!FSAL_IS_ERROR(status) && !links && !mg_is_normal(object) &&
-	    atomic_compare_exchange_strong(&object->kept, &none, look.fd))
-		(void)mg_look_steal_fd(&look);
+	if (!FSAL_IS_ERROR(status) && !links && !mg_is_normal(object))
+		mg_object_keep(object, mg_look_steal_fd(&look));
 	mg_look_done(&look);
 	return status;
 }
