@@ -11,6 +11,11 @@ import shutil
 import subprocess
 import sys
 import time
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tests',
+                                'support'))
+import nfs3                                                         # noqa: E402
 
 CONFIG = '/etc/quickmigrate/quickmigrate.conf'
 RUN, LOGS = '/run/quickmigrate', '/var/log/quickmigrate'
@@ -59,6 +64,22 @@ def configure(source, root):
     return name
 
 
+# ---- the old server ----------------------------------------------------------------------------
+
+def writable(source):
+    """Whether the old server would still let names be made in the source, as far as it says so."""
+    url = urllib.parse.urlsplit(source)
+    if url.scheme != 'nfs':
+        return False
+    options = dict(urllib.parse.parse_qsl(url.query))
+    try:
+        client = nfs3.Client(url.hostname, urllib.parse.unquote(url.path), port=url.port,
+                             mount_port=int(options.get('mountport', 0)) or None, timeout=10)
+        return client.access(client.root, nfs3.ACCESS_EXTEND) != 0
+    except (OSError, EOFError, ValueError, nfs3.NfsError):
+        return False            # the retriever, which can do more, will say what is wrong
+
+
 # ---- starting ----------------------------------------------------------------------------------
 
 def systemd_runs():
@@ -98,8 +119,8 @@ def last_line(name, log):
         return ([line.strip() for line in lines if line.strip()] or [f'{log} is empty'])[-1]
 
 
-def start_all(name):
-    """The retriever, attach, the crawler."""
+def start_all(name, crawl):
+    """The retriever, attach, and the crawler where it may run."""
     if systemd_runs():
         run('systemctl', 'daemon-reload')
         run('systemctl', 'enable', '--now', f'migrate-retriever@{name}.service')
@@ -114,6 +135,8 @@ def start_all(name):
             raise
     if 'unattached' in run('migratectl', 'status', name):
         run('migratectl', 'attach', name)
+    if not crawl:
+        return
     if systemd_runs():
         run('systemctl', 'enable', '--now', f'migrate-crawler@{name}.service')
     else:
@@ -122,8 +145,11 @@ def start_all(name):
 
 NEXT = '''
 The volume "{name}" is attached: {root} shows everything that {source} has.
+{crawler}
+1. Make the old server's export read-only.  What is made there later may be missed: a directory is
+   listed once.
 
-1. Export it.  In /etc/ganesha/ganesha.conf (then: systemctl restart nfs-ganesha):
+2. Export the volume.  In /etc/ganesha/ganesha.conf (then: systemctl restart nfs-ganesha):
 
      EXPORT {{
          Export_Id = 1;                  # a number that no other export has
@@ -138,13 +164,13 @@ The volume "{name}" is attached: {root} shows everything that {source} has.
          }}
      }}
 
-2. Make the old server's export read-only, and let the clients mount this one instead.
+3. Let the clients mount this export instead of the old one.{start}
 
-3. Watch:                        migratectl status --watch {name}
+4. Watch:                        migratectl status --watch {name}
    What failed, and again:       migratectl errors {name}; migratectl retry {name}
    Slow down, stop, go on:       migratectl throttle {name} 50M; migratectl pause {name}; ... resume
 
-4. When everything is whole:     migratectl verify {name}; migratectl finalize {name}
+5. When everything is whole:     migratectl verify {name}; migratectl finalize {name}
    Then let the export say "FSAL {{ Name = VFS; }}" alone, restart nfs-ganesha, and {stop}.
    The clients' file handles stay good.
 '''
@@ -164,7 +190,8 @@ def main():
         if not shutil.which('migratectl'):
             raise Refused('migratectl was installed outside of PATH')
         name = configure(args.source, root)
-        start_all(name)
+        open_for_writing = writable(args.source)
+        start_all(name, not open_for_writing)
     except Refused as refused:
         print(f'quickstart: {refused}', file=sys.stderr)
         return 1
@@ -173,7 +200,16 @@ def main():
         return 130
     stop = (f'systemctl disable --now migrate-retriever@{name} migrate-crawler@{name}'
             if systemd_runs() else f'end the process in {RUN}/migrate-retriever-{name}.pid')
-    print(NEXT.format(name=name, root=root, source=args.source, stop=stop))
+    begin = (f'systemctl enable --now migrate-crawler@{name}' if systemd_runs()
+             else f'migrate-crawler {name}')
+    if open_for_writing:
+        crawler = ('\nThe old server still lets this machine write there, so the crawler is not '
+                   'started yet.\n')
+        later = f'  Then start the crawler:\n   {begin}'
+    else:
+        crawler, later = '\nThe crawler brings the data.\n', ''
+    print(NEXT.format(name=name, root=root, source=args.source, stop=stop, crawler=crawler,
+                      start=later))
     print(run('migratectl', 'status', name))
     return 0
 

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
-from servers import OLD, REPO                                           # noqa: E402
+from servers import OLD, REPO, old_server                               # noqa: E402
 
 ROOT = BASE + '/srv/projects'
 
@@ -87,12 +87,24 @@ def set_up(args, source, root):
                           stderr=subprocess.STDOUT, text=True, timeout=120)
 
 
-@case()
-def sets_up_a_volume(args):
+def status():
+    return json.loads(sh('migratectl', '--json', 'status', 'projects'))
+
+
+def wait_until_whole():
+    wait_for('the migration is done', lambda: status()['volume']['state'] == 'whole', 120)
+
+
+def fresh_machine():
     layered('/etc', '/usr', '/var/log')
     for path in ('/etc/quickmigrate/quickmigrate.conf', '/run/systemd/system'):
         if os.path.isfile(path):
             os.unlink(path)
+
+
+@case()
+def sets_up_a_volume(args):
+    fresh_machine()
     volume(OLD)
     volume(BASE + '/srv')
     tree.make(OLD, 1500, args.seed, 4 << 20)
@@ -102,11 +114,7 @@ def sets_up_a_volume(args):
     for line in ('Name = MIGRATE', 'migratectl finalize projects', ROOT):
         expect(line in done.stdout, f'"{line}" is not in the output')
 
-    def whole():
-        answer = json.loads(sh('migratectl', '--json', 'status', 'projects'))
-        return answer['volume']['state'] == 'whole'
-
-    wait_for('the migration is done', whole, 120)
+    wait_until_whole()
     no_differences(tree.compare(OLD, ROOT))
     again = set_up(args, f'file://{OLD}', ROOT)
     same(again.returncode, 0, 'exit status of a second run')
@@ -118,6 +126,28 @@ def sets_up_a_volume(args):
     same(other.returncode, 1, 'exit status for another source in the same directory')
     expect('another volume already' in other.stdout and other.stdout.count('\n') == 1,
            f'not one line that says why: {other.stdout}')
+
+
+@case()
+def waits_for_a_read_only_export(args):
+    """What is made on the old server after a directory was listed would be missed."""
+    fresh_machine()
+    volume(OLD)
+    volume(BASE + '/srv')
+    tree.make(OLD, 300, args.seed, 1 << 20)
+    server = old_server()
+    source = f'nfs://{server.address}{OLD}'
+    done = set_up(args, source, ROOT)
+    same(done.returncode, 0, 'exit status')
+    expect('not started yet' in ' '.join(done.stdout.split()), done.stdout)
+    same(status()['now']['crawlers'], 0, 'crawlers')
+    server.export = 'Access_Type = RO;'
+    server.configure('Name = VFS;')
+    server.restart()
+    done = set_up(args, source, ROOT)
+    expect('The crawler brings the data' in done.stdout, done.stdout)
+
+    wait_until_whole()
 
 
 @case()

@@ -14,6 +14,7 @@ NFS, MOUNT = 100003, 100005
 NOENT, IO, EXIST, STALE, NOTEMPTY, JUKEBOX = 2, 5, 17, 70, 66, 10008
 REG, DIR, BLK, CHR, LNK, SOCK, FIFO = range(1, 8)
 UNSTABLE, DATA_SYNC, FILE_SYNC = range(3)
+ACCESS_MODIFY, ACCESS_EXTEND, ACCESS_DELETE = 4, 8, 16
 
 Attr = collections.namedtuple(
     'Attr', 'type mode nlink uid gid size used rdev fsid fileid atime mtime ctime')
@@ -96,6 +97,12 @@ class Client:
 
     def getattr(self, fh):
         return read_attr(self.call(GETATTR, opaque(fh)))
+
+    def access(self, fh, wanted):
+        """Those of the wanted bits (RFC 1813 section 3.3.4) that the server would allow."""
+        reply = self.call(ACCESS, opaque(fh) + u32(wanted))
+        post_attr(reply)
+        return reply.u32()
 
     def setattr(self, fh, **new):
         self.call(SETATTR, opaque(fh) + sattr(**new) + u32(0))
