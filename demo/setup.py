@@ -97,8 +97,8 @@ def start(program, name):
     os.makedirs(RUN, mode=0o711, exist_ok=True)
     log = f'{LOGS}/{program}-{name}.log'
     with open(log, 'ab') as out:
-        process = subprocess.Popen([program, name], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                   start_new_session=True)
+        process = subprocess.Popen([program, name], stdin=subprocess.DEVNULL, stdout=out,
+                                   stderr=out, start_new_session=True)
     with open(f'{RUN}/{program}-{name}.pid', 'w') as out:
         out.write(f'{process.pid}\n')
     return process, log

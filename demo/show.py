@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A migration from beginning to end in a sandbox: an old server with a generated tree, a new one that
-serves it at once, the crawler, a comparison, and the layer taken away."""
+"""A migration from beginning to end in a sandbox: an old server with a generated tree, a new one
+that serves it at once, the crawler, a comparison, and the layer taken away."""
 import argparse
 import os
 import select
@@ -99,17 +99,20 @@ def crawl(migration):
     os.close(pidfd)
     print(('\r' if lively else '') + f'   {bar(migration.status())}' + ('\x1b[K' if lively else ''))
     if crawler.wait():
-        raise Failure(f'the crawler ended with status {crawler.returncode}:\n{migration.ctl("errors")}')
+        raise Failure(f'the crawler ended with status {crawler.returncode}:\n'
+                      f'{migration.ctl("errors")}')
 
 
 # ---- the demonstration -----------------------------------------------------------------------
 
 def deep_file():
     """Path of the file that is farthest down."""
-    paths = [os.path.relpath(p, os.fsencode(OLD)) for p in map(os.fsencode, tree.every(OLD))]
-    return max((p for p in paths if stat.S_ISREG(os.lstat(os.path.join(os.fsencode(OLD), p)).st_mode)
-                and os.path.getsize(os.path.join(os.fsencode(OLD), p))),
-               key=lambda p: (p.count(b'/'), p))
+    paths = []
+    for path in map(os.fsencode, tree.every(OLD)):
+        st = os.lstat(path)
+        if stat.S_ISREG(st.st_mode) and st.st_size:
+            paths.append(os.path.relpath(path, os.fsencode(OLD)))
+    return max(paths, key=lambda p: (p.count(b'/'), p))
 
 
 def old_bytes(path, count=-1):
@@ -124,7 +127,8 @@ def equal(what, got, wanted):
 
 def first_use(show, server):
     """Reads through NFS before anything was migrated; the handle of a file, to be kept."""
-    path, large = deep_file(), 'large/' + max(os.listdir(OLD + '/large'), key=lambda n: int(n.split()[0]))
+    path = deep_file()
+    large = 'large/' + max(os.listdir(OLD + '/large'), key=lambda name: int(name.split()[0]))
 
     def first_byte():
         client = server.client()
@@ -190,8 +194,8 @@ def demonstrate(args):
     comparison = tree.compare(OLD, NEW)
     if comparison.differences:
         raise Failure('they differ:\n  ' + '\n  '.join(comparison.differences))
-    show.say(f'{comparison.objects:,} objects, {human(comparison.bytes)}: content, type, mode, owner, '
-             'size, time,\n   links and holes are the same')
+    show.say(f'{comparison.objects:,} objects, {human(comparison.bytes)}: content, type, mode, '
+             'owner, size, time,\n   links and holes are the same')
 
     show.step('Finalize, and the layer is taken away')
     migration.ctl('finalize')

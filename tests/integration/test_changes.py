@@ -13,7 +13,7 @@ import tree                                                             # noqa: 
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from mutator import Mutator                                             # noqa: E402
 from sandbox import BASE, sh, volume                                    # noqa: E402
-from servers import NEW, OLD, stack                                     # noqa: E402
+from servers import NEW, stack                                          # noqa: E402
 
 MODEL = BASE + '/model'
 
@@ -105,7 +105,8 @@ def one_file(args, size=1 << 20):
 def write_into_missing_ranges(args):
     """Bytes that were never fetched: a write is neither undone nor does it drag its neighbours."""
     migration, client, fh, content = one_file(args)
-    for offset, length in ((5, 1), (4096, 4096), (70000, 10), ((1 << 20) - 3, 10), (300000, 200000)):
+    for offset, length in ((5, 1), (4096, 4096), (70000, 10), ((1 << 20) - 3, 10),
+                           (300000, 200000)):
         data = args.random.randbytes(length)
         client.write(fh, offset, data, nfs3.FILE_SYNC)
         content[offset:offset + length] = data
@@ -181,8 +182,8 @@ def times_stand_still(args):
 
 @case()
 def unlinked_and_still_read(args):
-    """A stub that is removed while it is open can be read to its end (the kernel keeps an open file;
-    over NFSv3 it is Ganesha's, so a v4 client holds it open)."""
+    """A stub that is removed while it is open can be read to its end (NFSv3 has no open: so a v4
+    client holds it)."""
 
     migration, client, fh, content = one_file(args, 3 << 20)
     holder = nfs4.Client('127.0.0.1', 1)

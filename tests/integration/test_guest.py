@@ -25,7 +25,8 @@ def work(root, random):
         file.write(random.randbytes(300000))
     with open(root + '/work/text', 'w') as file:
         file.writelines(f'line {n}\n' for n in range(20000))
-    git = ['git', '-c', 'user.name=n', '-c', 'user.email=e@example.org', '-c', 'init.defaultBranch=main']
+    git = ['git', '-c', 'user.name=n', '-c', 'user.email=e@example.org',
+           '-c', 'init.defaultBranch=main']
     source = root + '/work/source'
     subprocess.run([*git, 'init', '-q', source], check=True)
     for n in range(40):
@@ -33,7 +34,8 @@ def work(root, random):
             file.write(f'/* {n} */\n' + random.randbytes(2000).hex())
     subprocess.run([*git, '-C', source, 'add', '.'], check=True)
     subprocess.run([*git, '-C', source, 'commit', '-qm', 'first'], check=True)
-    subprocess.run([*git, 'clone', '-q', '--bare', source, root + '/work/repository.git'], check=True)
+    subprocess.run([*git, 'clone', '-q', '--bare', source, root + '/work/repository.git'],
+                   check=True)
     database = sqlite3.connect(root + '/work/data.sqlite')
     database.execute('create table t (x integer, y text)')
     database.executemany('insert into t values (?, ?)', ((n, 'y' * 100) for n in range(5000)))

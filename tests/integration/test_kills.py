@@ -87,8 +87,8 @@ def everything(args):
 
 @case()
 def nothing_is_done_again(args):
-    """A crawler that is killed resumes where unfinished records are: what was fetched and dropped is
-    not read again from the old server."""
+    """A crawler that is killed resumes where unfinished records are: what was fetched is not read
+    again from the old server."""
     old, migration = stack(args.build, lambda root: tree.make(root, 4000, args.seed, 1 << 20),
                            proxied=True)
     migration.attach()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""On demand: everything can be looked up, listed, stat'ed, opened and read over every version of NFS
-while nothing has been migrated, with the old server's attributes."""
+"""On demand: everything can be looked up, listed, stat'ed, opened and read over every version of
+NFS while nothing has been migrated, with the old server's attributes."""
 import os
 import stat
 import subprocess
@@ -176,11 +176,12 @@ def libnfs(args):
         listing = again('nfs-ls', '-R', f'{url}/departments?version={version}')
         for path, st in before.items():
             if stat.S_ISREG(st.st_mode) and path.startswith(b'departments/'):
-                expect(path[len(b'departments/'):] in listing, f'{path} is not listed by nfs-ls over v{version}')
+                expect(path[len(b'departments/'):] in listing,
+                       f'{path} is not listed by nfs-ls over v{version}')
         for path in sorted(before)[::7]:
             name = os.fsdecode(path)
-            if stat.S_ISREG(before[path].st_mode) and name.isprintable() and name.isascii() and not (
-                    set(name) & set('?%#&+ ')):
+            plain = name.isprintable() and name.isascii() and not set(name) & set('?%#&+ ')
+            if stat.S_ISREG(before[path].st_mode) and plain:
                 same(again('nfs-cat', f'{url}/{name}?version={version}'), old_content(path),
                      f'{path}: content')
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The two commands of ./quickstart: the demonstration, whole and interrupted, and a real volume set up
-on a machine without systemd (its /etc, /usr and /var under a layer of the sandbox's)."""
+"""The two commands of ./quickstart: the demonstration, whole and interrupted, and a real volume set
+up on a machine without systemd (its /etc, /usr and /var under a layer of the sandbox's)."""
 import json
 import os
 import signal

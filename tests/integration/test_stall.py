@@ -11,7 +11,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import nfs3                                                             # noqa: E402
 import nfs4                                                             # noqa: E402
 import tree                                                             # noqa: E402
-from harness import Failure, case, expect, main, no_differences, same   # noqa: E402
+from harness import case, expect, main, no_differences, same            # noqa: E402
+from sandbox import wait_for                                            # noqa: E402
 from servers import NEW, OLD, stack                                     # noqa: E402
 from xdr import opaque, u32, u64                                        # noqa: E402
 
@@ -45,6 +46,15 @@ class Stalled:
 
     def __enter__(self):
         self.process.send_signal(signal.SIGSTOP)
+        wait_for('the old server stands still', self.stopped)
+
+    def stopped(self):
+        tasks = f'/proc/{self.process.pid}/task'
+        for task in os.listdir(tasks):
+            with open(f'{tasks}/{task}/stat') as file:
+                if file.read().rpartition(')')[2].split()[0] != 'T':
+                    return False
+        return True
 
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGCONT)
@@ -87,7 +97,7 @@ def delay(args):
         for op in (u32(nfs4.PUTFH) + opaque(fh), u32(nfs4.READ) + bytes(16) + u64(0) + u32(10)), (
                 u32(nfs4.PUTFH) + opaque(directory), u32(nfs4.LOOKUP) + opaque(b'file')):
             (status, _), seconds = answered(lambda: client.once(*op))
-            same(status, nfs4.DELAY, 'status')
+            same(status, nfs4.DELAY, f'status (operation {op[1][3]})')
             expect(0.2 <= seconds <= 2, f'answered after {seconds:.2f} s')
     same(client.read(fh, 0, 6)[0], b'     7', 'content after the stall')
     same(client.read(client.walk('file', directory)[0], 0, 6)[0], b'x', 'content after the stall')
@@ -131,8 +141,8 @@ def parked_reads_disturb_nobody(args):
 
 @case()
 def waiting_lookups_disturb_nobody(args):
-    """Names in unfilled directories, more of them than the server has threads.  Ganesha's own lock on
-    each directory holds the threads of all who wait for it, so one hold time may pass, once."""
+    """Names in unfilled directories, more of them than the server has threads.  Ganesha's own lock
+    on each directory holds the threads of all who wait for it, so one hold time may pass, once."""
     old, migration, client, handles = begin(args, hold_ms=500)
     normal = client.create(client.root, b'normal', mode=0o644)
     client.write(normal, 0, b'n' * 1000, nfs3.FILE_SYNC)

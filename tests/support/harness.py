@@ -110,7 +110,8 @@ def main(extra=None):
     for name in wanted:
         start = time.monotonic()
         status = run_case(name, CASES[name][0], args)
-        print(f'{"not ok" if status else "ok"} {name} ({time.monotonic() - start:.1f} s)', flush=True)
+        verdict = 'not ok' if status else 'ok'
+        print(f'{verdict} {name} ({time.monotonic() - start:.1f} s)', flush=True)
         if status:
             failed.append(name)
         if args.interrupted:

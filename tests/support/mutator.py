@@ -165,7 +165,8 @@ class Mutator:
 
     def differs(self, path, offset, data, wanted):
         at = next((i for i, (x, y) in enumerate(zip(data, wanted)) if x != y), len(data))
-        until = next((i for i in range(at, len(data)) if data[i:i + 16] == wanted[i:i + 16]), len(data))
+        until = next((i for i in range(at, len(data)) if data[i:i + 16] == wanted[i:i + 16]),
+                     len(data))
         expect(False, f'{path}: wrong from byte {offset + at} to {offset + until}'
                f'{"" if any(data[at:until]) else " (zeros)"}, size in the model '
                f'{os.lstat(self.at(path)).st_size}; done to it:\n  {self.story(path)}')

@@ -3,10 +3,9 @@
 once.  It asks again after NFS3ERR_JUKEBOX, as the kernel's client does, and counts that."""
 import collections
 import select
-import struct
 import time
 
-from xdr import Reader, Rpc, opaque, port_of, u32, u64
+from xdr import Rpc, opaque, port_of, u32, u64
 
 NFS, MOUNT = 100003, 100005
 (NULL, GETATTR, SETATTR, LOOKUP, ACCESS, READLINK, READ, WRITE, CREATE, MKDIR, SYMLINK, MKNOD,
@@ -201,7 +200,8 @@ class Client:
         cookie, verifier, eof = 0, bytes(8), False
         while not eof:
             args = opaque(fh) + u64(cookie) + verifier + u32(count)
-            reply = self.call(READDIRPLUS if plus else READDIR, args + (u32(count) if plus else b''))
+            reply = (self.call(READDIRPLUS, args + u32(count)) if plus
+                     else self.call(READDIR, args))
             post_attr(reply)
             verifier = reply.fixed(8)
             while reply.u32():
@@ -232,4 +232,3 @@ def alive(host, port):
         return False
 
 
-__all__ = [n for n in dir() if not n.startswith('_') and n not in ('Reader', 'struct')]

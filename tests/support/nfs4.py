@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An NFSv4 client of minor versions 0, 1 and 2 (RFC 7530, RFC 8881), as small as tests need it, that
-shows every status.  It asks again after NFS4ERR_DELAY and counts that."""
+"""An NFSv4 client of minor versions 0, 1 and 2 (RFC 7530, RFC 8881), as small as tests need it,
+that shows every status.  It asks again after NFS4ERR_DELAY and counts that."""
 import collections
 import os
 import select

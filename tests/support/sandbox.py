@@ -137,8 +137,8 @@ def first_process(body, alive):
 
 
 def keep_mounts_private():
-    """No mount from here on is seen outside.  Where the root is a mere directory (chroot), whose mount
-    cannot be told so, it becomes a mount of its own: programs look for one, too."""
+    """No mount from here on is seen outside.  Where the root is a mere directory (chroot), whose
+    mount cannot be told so, it becomes a mount of its own: programs look for one, too."""
     with open('/proc/self/mounts') as mounts:
         mere = not any(line.split()[1] == '/' for line in mounts)
     here = os.getcwd()
@@ -174,7 +174,8 @@ def loop_device(fd):
             info = bytearray(232)
             struct.pack_into('I', info, 52, LO_FLAGS_AUTOCLEAR)
             try:
-                fcntl.ioctl(device, LOOP_CONFIGURE, struct.pack('II', fd, 0) + bytes(info) + bytes(64))
+                fcntl.ioctl(device, LOOP_CONFIGURE,
+                            struct.pack('II', fd, 0) + bytes(info) + bytes(64))
                 return path, device
             except OSError as error:
                 os.close(device)
@@ -316,12 +317,15 @@ def show_logs(lines=40, out=sys.stderr):
     out.flush()
 
 
+COMPLAINT = re.compile(rb'ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|: runtime error: ')
+
+
 def sanitizer_complaints():
     """The names of logs in which a sanitizer has something to say."""
     found = []
     for name in sorted(os.listdir(LOGS)):
         with open(f'{LOGS}/{name}', 'rb') as log:
-            if re.search(rb'ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|: runtime error: ', log.read()):
+            if COMPLAINT.search(log.read()):
                 found.append(name)
     return found
 

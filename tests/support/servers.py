@@ -195,9 +195,10 @@ class Migration:
 
     def ctl(self, command, *options, argument=None, may_fail=False):
         """migratectl's output; None when it failed and that is allowed."""
-        done = subprocess.run([self.program('migratectl'), '--config', self.config, *options, command,
-                               VOLUME, *([argument] if argument else [])], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=600)
+        argv = [self.program('migratectl'), '--config', self.config, *options, command, VOLUME]
+        done = subprocess.run(argv + ([argument] if argument else []), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=600)
         if done.returncode:
             if may_fail:
                 return None

@@ -16,8 +16,9 @@ OWNERS = ((0, 0), (1000, 1000), (1001, 100), (1002, 1000), (65534, 65534), (2000
 MODES = (0o644, 0o644, 0o644, 0o600, 0o664, 0o755, 0o400, 0o000, 0o4755, 0o2755, 0o6711, 0o1644,
          0o7777)
 DIR_MODES = (0o755, 0o755, 0o755, 0o700, 0o2775, 0o1777, 0o3770)
-ODD_NAMES = (b' ', b'  two  spaces ', b'-rf', b'--help', b'.hidden', b'...', b'.migrate', b'*', b'?',
-             b'~', b'#x#', b'a:b', b'back\\slash', b'"quotes\'', b'new\nline', b'tab\t', b'\x01\x7f',
+ODD_NAMES = (b' ', b'  two  spaces ', b'-rf', b'--help', b'.hidden', b'...', b'.migrate', b'*',
+             b'?', b'~', b'#x#', b'a:b', b'back\\slash', b'"quotes\'', b'new\nline', b'tab\t',
+             b'\x01\x7f',
              b'\xff\xfe', b'caf\xc3\xa9', b'cafe\xcc\x81', b'\xe6\x97\xa5\xe6\x9c\xac', b'$HOME',
              b'`id`', b'%s%n', b'name.', b'CON', b'x' * 255, b'\xc3' * 255)
 
@@ -286,12 +287,14 @@ class Comparison:
             self.say(path, f'takes {b.st_blocks * 512} bytes, not {a.st_blocks * 512}')
 
     def content(self, old, new, name, path):
-        with open(name, 'rb', 0, opener=opener(old)) as a, open(name, 'rb', 0, opener=opener(new)) as b:
+        with (open(name, 'rb', 0, opener=opener(old)) as a,
+              open(name, 'rb', 0, opener=opener(new)) as b):
             offset = 0
             while True:
                 x, y = a.read(MIB), b.read(MIB)
                 if x != y:
-                    at = next((i for i, (p, q) in enumerate(zip(x, y)) if p != q), min(len(x), len(y)))
+                    at = next((i for i, (p, q) in enumerate(zip(x, y)) if p != q),
+                              min(len(x), len(y)))
                     zero = ' (zeros)' if not any(y[at:at + 512]) else ''
                     self.say(path, f'content differs from byte {offset + at} on{zero}')
                     return
@@ -305,9 +308,9 @@ def opener(directory):
 
 
 def compare(old, new, **kw):
-    """A Comparison of the trees below two directories, their own attributes included.  Before the end
-    of a migration, what has several names on the old server has one more in .migrate: until then
-    the numbers of links are not compared."""
+    """A Comparison of the trees below two directories, their own attributes included.  Before the
+    end of a migration, what has several names on the old server may have one more in .migrate:
+    until then the numbers of links are not compared."""
     kw.setdefault('links', not os.path.isdir(os.path.join(new, '.migrate')))
     c = Comparison(**kw)
     fds = [os.open(path, os.O_RDONLY | os.O_DIRECTORY) for path in (old, new)]
@@ -356,7 +359,8 @@ def main():
     verb.add_argument('new')
     args = parser.parse_args()
     if args.verb == 'make':
-        print('%d files, %d bytes' % make(args.directory, args.files, args.seed, args.largest * MIB))
+        print('%d files, %d bytes' % make(args.directory, args.files, args.seed,
+                                          args.largest * MIB))
         return 0
     c = compare(args.old, args.new)
     for line in c.differences:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands under a real Linux kernel (NFS client, a disk to cut the power of) without KVM: User-Mode
-Linux, a kernel that is a process.  The guest's root is this machine's, read-only below a tmpfs; what
-lasts are disk images and shared directories.  Runs inside a sandbox (sandbox.py)."""
+"""Commands under a real Linux kernel (NFS client, a disk to cut the power of) without KVM:
+User-Mode Linux, a kernel that is a process.  The guest's root is this machine's, read-only below a
+tmpfs; what lasts are disk images and shared directories.  Runs inside a sandbox (sandbox.py)."""
 import fcntl
 import glob
 import os
@@ -47,13 +47,14 @@ class Guest:
 
     def __init__(self, command, disks=(), shares=(), memory=1024, network=True, env=(), cpu=None,
                  output=1):
-        """command: argv.  disks: image files, or open descriptors of some, /dev/ubda and on.  shares: directories of this
-        machine, writable at their own paths.  output: the descriptor for its standard output."""
+        """command: argv.  disks: image files, or open descriptors of some, /dev/ubda and on.
+        shares: directories of this machine, writable at their own paths.
+        output: the descriptor for its standard output."""
         kernel, modules = fetch()
         Guest.count += 1
         self.job = tempfile.mkdtemp(prefix='vm.', dir=BASE)
-        settings = {'modules': modules, 'shares': ' '.join(shares), 'directory_of_work': os.getcwd(),
-                    'VM_IP': '', 'VM_HOST': ''}
+        settings = {'modules': modules, 'shares': ' '.join(shares),
+                    'directory_of_work': os.getcwd(), 'VM_IP': '', 'VM_HOST': ''}
         argv = [kernel, f'mem={memory}M', 'umid=guest', f'uml_dir={self.job}', 'rootfstype=hostfs',
                 'rootflags=/', 'ro', f'init={self.job}/init', f'job={self.job}', 'con=null',
                 'con0=fd:0,fd:1', 'noreboot', 'panic=-1', 'console=tty0', 'quiet']

@@ -12,7 +12,6 @@ import os
 import random
 import select
 import stat
-import subprocess
 import sys
 import threading
 
