@@ -268,7 +268,8 @@ static void do_name(const struct migrate_frame *frame, struct request *request)
 {
 	g_autofree char *name = g_strndup(frame->text, frame->text_len);
 
-	if (!*name || strlen(name) != frame->text_len || strlen(name) > 255 || strchr(name, '/'))
+	if (!*name || strlen(name) != frame->text_len || strlen(name) > 255 || strchr(name, '/') ||
+	    !strcmp(name, ".") || !strcmp(name, ".."))
 		request_done(request, -ENOENT);
 	else if (!request->object->is_dir)
 		request_done(request, -ENOTDIR);

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From attach to the end. */
+#include "core_hook.h"
+
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "errors.h"
+
+static struct core core;
+
+static int open_below(int fd, const char *name, int flags)
+{
+	int new = openat(fd, name, flags | O_CLOEXEC);
+
+	ck_assert_int_ge(new, 0);
+	return new;
+}
+
+/* As the crawler does, for a directory of files and one level below. */
+static void crawl(int fd, const char *const *below)
+{
+	int ret;
+
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, MIGRATE_BACKGROUND)), 0);
+	for (; *below; below++) {
+		int sub = open_below(fd, *below, O_RDONLY | O_DIRECTORY);
+
+		crawl(sub, (const char *const[]){NULL});
+		close(sub);
+	}
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, MIGRATE_BACKGROUND | MIGRATE_DATA)), 0);
+	do
+		ret = core_finish(&core, fd);
+	while (ret == -EAGAIN);
+	ck_assert_int_eq(ret, 0);
+}
+
+static void text_done(void *arg, int status, const char *text)
+{
+	char **out = arg;
+
+	*out = g_strdup_printf("%d %s", status, text);
+}
+
+/* "STATUS TEXT"; g_free. */
+static char *control(const char *command)
+{
+	struct migrate_volume *volume;
+	char *text = NULL;
+
+	ck_assert_int_eq(migrate_volume_new("test", core.socket, MIGRATE_ROLE_CONTROL, &volume), 0);
+	ck_assert_uint_ne(migrate_control(volume, command, text_done, &text), 0);
+	while (!text)
+		migrate_volume_dispatch(volume, -1);
+	migrate_volume_free(volume);
+	return text;
+}
+
+static void expect(const char *command, const char *part)
+{
+	g_autofree char *text = control(command);
+
+	ck_assert_msg(strstr(text, part) != NULL, "%s: %s", command, text);
+}
+
+START_TEST(from_attach_to_the_end)
+{
+	g_autofree char *private = NULL;
+	struct stat before, after;
+	int root;
+
+	core_make(&core);
+	core_source_file(&core, "f", 10000, 1);
+	core_source_file(&core, "d/g", 20000, 2);
+	core_open(&core);
+	core_run(&core);
+	core_connect(&core);
+	expect("status", "state=unattached");
+	expect("finalize", "-22 ");
+	expect("attach", "0 ");
+	expect("attach", "-114 ");
+	expect("status", "state=migrating");
+	expect("verify", "unfinished=1\n");
+	expect("finalize", "-16 ");
+	root = core_root(&core);
+	crawl(root, (const char *const[]){"d", NULL});
+	ck_assert_int_eq(core_state(root), MIGRATE_NORMAL);
+	expect("status", "state=whole");
+	expect("status", "files-found=2\n");
+	expect("status", "files-whole=2\n");
+	expect("status", "bytes-whole=30000\n");
+	expect("verify", "unfinished=0\n");
+	ck_assert_int_eq(fstat(root, &before), 0);
+	expect("finalize", "0 ");
+	ck_assert_int_eq(fstat(root, &after), 0);
+	ck_assert_int_eq(before.st_mtim.tv_sec, after.st_mtim.tv_sec);
+	ck_assert_int_eq(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+	private = core_path(&core, MIGRATE_PRIVATE_DIR);
+	ck_assert_int_eq(access(private, F_OK), -1);
+	expect("status", "state=finished");
+	expect("attach", "-39 ");
+	core_restart(&core);
+	expect("status", "state=finished");
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(attach_needs_an_empty_directory)
+{
+	g_autofree char *path = NULL, *message = NULL;
+	struct stat st;
+
+	core_make(&core);
+	core_source_file(&core, "f", 10000, 1);
+	path = core_path(&core, "mine");
+	ck_assert_int_eq(mkdir(path, 0755), 0);
+	core_open(&core);
+	ck_assert_int_eq(volume_attach(core.retriever, &message), -ENOTEMPTY);
+	ck_assert_int_eq(stat(path, &st), 0);
+	core_free(&core);
+}
+END_TEST
+
+/* Killed before every step of attach: afterwards it is attached, or can be. */
+START_TEST(killed_while_attaching)
+{
+	bool killed = true;
+
+	for (int nth = 1; killed; nth++) {
+		int fd;
+
+		core_make(&core);
+		core_source_file(&core, "f", 10000, 1);
+		core_supervise(&core, nth);
+		core_connect(&core);
+		fd = core_find(&core, "f", O_RDONLY);
+		ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+		core_expect(fd, 0, 10000, 1);
+		killed = core_killed();
+		close(fd);
+		core_disconnect(&core);
+		core_end_supervision(&core);
+		core_free(&core);
+		ck_assert_int_lt(nth, 200);
+	}
+}
+END_TEST
+
+/* I12: a damaged record is an error, is never taken for whole, and is counted as unfinished. */
+START_TEST(i12_a_damaged_record)
+{
+	struct migrate_stub stub;
+	struct volume_count count;
+	g_autofree char *message = NULL;
+	int fd, root;
+
+	core_make(&core);
+	core_source_file(&core, "f", 10000, 1);
+	core_source_file(&core, "g", 10000, 2);
+	core_start(&core);
+	fd = core_find(&core, "f", O_RDWR);
+	root = core_root(&core);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	core_close(&core);
+	ck_assert_int_eq(fsetxattr(fd, MIGRATE_XATTR, "damaged", 7, 0), 0);
+	core_open(&core);
+	core_run(&core);
+	ck_assert_int_eq(migrate_stub_load(fd, &stub), -EBADMSG);
+	ck_assert_int_ne(stub.state, MIGRATE_NORMAL);
+	ck_assert_int_eq(core_range(&core, fd, 0, 1), -EBADMSG);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, MIGRATE_BACKGROUND | MIGRATE_DATA)),
+			 0);
+	ck_assert_int_eq(core_finish(&core, root), -EAGAIN);
+	ck_assert_int_eq(volume_verify(core.retriever, &count, &message), 0);
+	ck_assert_uint_ge(count.unfinished, 2);
+	g_free(count.first);
+	close(root);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(damaged_templates)
+{
+	g_autofree char *path = NULL, *error = NULL;
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "f", 10000, 1);
+	core_start(&core);
+	fd = core_find(&core, "f", O_RDONLY);
+	core_close(&core);
+	path = core_path(&core, ".migrate/handles");
+	ck_assert_int_eq(truncate(path, 3), 0);
+	error = core_try_open(&core);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_ptr_nonnull(strstr(error, "damaged"));
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* pause holds the background back, and nothing else; resume lets it go. */
+START_TEST(pause_and_resume)
+{
+	struct migrate_waiter *w;
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "f", 100000, 1);
+	core_source_file(&core, "g", 100000, 2);
+	core_start(&core);
+	fd = core_find(&core, "f", O_RDONLY);
+	expect("pause", "0 ");
+	w = core_ask_range(&core, fd, 0, UINT64_MAX, MIGRATE_BACKGROUND);
+	expect("status", "paused=true");
+	expect("status", "background-waiting=1");
+	{
+		int other = core_find(&core, "g", O_RDONLY);
+
+		ck_assert_int_eq(core_range(&core, other, 0, UINT64_MAX), 0);
+		core_expect(other, 0, 100000, 2);
+		close(other);
+	}
+	ck_assert(!core_present(fd, 0, 1));
+	expect("resume", "0 ");
+	ck_assert_int_eq(core_wait(w), 0);
+	expect("throttle 1M", "0 ");
+	expect("throttle much", "-22 ");
+	expect("status", "bandwidth=1048576");
+	expect("settings", "hold-ms=500");
+	expect("errors 0", "total=0");
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* The new file system is full: the file says so, nothing of it is shown, and it comes when there is
+ * room. */
+START_TEST(no_space)
+{
+	g_autofree char *image = NULL, *command = NULL, *filler = NULL, *undo = NULL;
+	struct migrate_stub stub;
+	int fd, fill;
+
+	core_make(&core);
+	core_source_file(&core, "f", 3 * MIB, 1);
+	image = g_strconcat(core.dir, "/image", NULL);
+	command = g_strdup_printf("truncate -s 8M %s && mkfs.ext4 -q -O ^has_journal -m 0 %s && "
+				  "mount -o loop %s %s",
+				  image, image, image, core.root);
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	ck_assert_int_eq(system(command), 0);
+	core_start(&core);
+	fd = core_find(&core, "f", O_RDONLY);
+	filler = core_path(&core, "filler");
+	fill = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fill, 0);
+	for (off_t len = 8 * MIB; len >= 4096; len /= 2)
+		for (off_t at = 0; fallocate(fill, 0, lseek(fill, 0, SEEK_END), len) == 0;)
+			at += len;
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), -ENOSPC);
+	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
+	ck_assert_int_eq(stub.error, ENOSPC);
+	migrate_stub_clear(&stub);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	ck_assert_int_eq(ftruncate(fill, 0), 0);
+	close(fill);
+	ck_assert_int_eq(unlink(filler), 0);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 3 * MIB, 1);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_close(&core);
+	core_disconnect(&core);
+	undo = g_strconcat("umount ", core.root, NULL);
+	ck_assert_int_eq(system(undo), 0);
+	core_free(&core);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("volume");
+	TCase *tcase = CORE_TCASE(suite, "volume", 60);
+
+	tcase_add_test(tcase, from_attach_to_the_end);
+	tcase_add_test(tcase, attach_needs_an_empty_directory);
+	tcase_add_test(tcase, killed_while_attaching);
+	tcase_add_test(tcase, i12_a_damaged_record);
+	tcase_add_test(tcase, damaged_templates);
+	tcase_add_test(tcase, pause_and_resume);
+	tcase_add_test(tcase, no_space);
+	return core_main(suite);
+}
