@@ -107,7 +107,7 @@ struct mg_object {
 	atomic_bool filled; /* a directory that is filled or was; never unfilled again */
 
 	/* volume.lock from here on */
-	int kept;		 /* descriptor of a file that was unlinked unfinished, or -1 */
+	atomic_int kept;	 /* descriptor of a file that was unlinked unfinished, or -1 */
 	struct mg_call *fill;	 /* of an unfilled directory, counted */
 	struct glist_head names; /* single names asked for, struct mg_name */
 	unsigned n_names;

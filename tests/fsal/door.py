@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the cases of the door share: the packaged ganesha.nfsd with FSAL MIGRATE, and a retriever that
+does what a case says (fake.py)."""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import fake as f                            # noqa: E402
+import nfs3                                 # noqa: E402
+import sandbox                              # noqa: E402
+from fake import FILLED, Fake               # noqa: E402
+from sandbox import BASE                    # noqa: E402
+from servers import Ganesha, plugins_with   # noqa: E402
+
+ROOT, SOCKET = BASE + '/new', '/run/quickmigrate/test.sock'
+LAYER = f'Name = MIGRATE; Volume = "test"; Socket = "{SOCKET}"; FSAL {{ Name = VFS; }}'
+ACCES = 13
+MTIME, CTIME = 10**18 + 123456789, 10**18 + 987654321
+TEXT = b'0123456789abcdef' * 4096
+
+
+def core_settings():
+    """Ganesha 6 wants a capability that a container does not have."""
+    version = sandbox.sh('ganesha.nfsd', '-v')
+    return 'Allow_Set_Io_Flusher_Fail = true;' if ' V6' in version or ' 6.' in version else ''
+
+
+class World:
+    """A volume with a fake retriever and a server; fill(world) makes what is in it."""
+
+    def __init__(self, args, fill=None, hold_ms=500, path=ROOT, fs='ext4', fsal=LAYER, **kw):
+        sandbox.volume(ROOT, '400M', fs)
+        self.fake = Fake(SOCKET, hold_ms)
+        f.set_record(ROOT, FILLED, 0, MTIME, CTIME)
+        os.mkdir(ROOT + '/.migrate', 0o700)
+        if fill:
+            fill(self)
+        self.fake.start()
+        module = sandbox.sh('find', args.module or args.build, '-name', 'libfsalmigrate.so')
+        self.server = Ganesha('server', path, fsal, plugins=plugins_with(module.split()[0]),
+                              core=core_settings(), **kw).start()
+        if fsal == LAYER:
+            self.fake.wait_connected()
+        self.client = self.server.client()
+
+    def path(self, name):
+        return f'{ROOT}/{name}'
+
+    def file(self, name, content=TEXT, **kw):
+        self.fake.file(self.path(name), content, **kw)
+
+    def normal(self, name, content=b'normal'):
+        with open(self.path(name), 'wb') as out:
+            out.write(content)
+
+    def fh(self, name):
+        return self.client.walk(name)[0]
+
+    def content(self, name):
+        with open(self.path(name), 'rb') as file:
+            return file.read()
+
+
+def timed(call):
+    start = time.monotonic()
+    result = call()
+    return result, time.monotonic() - start
+
+
+def read_status(client, fh, offset=0, count=16):
+    return client.once(nfs3.READ, client.read_args(fh, offset, count))[0]
+
+
+def kinds(requests):
+    return [r.change for r in requests]
+
+
+def unfilled(world, name='dir', entries=20, **kw):
+    def make(path):
+        world.fake.file(path, b'content of ' + os.path.basename(path).encode())
+    world.fake.directory(world.path(name), [(f'file{n}', make) for n in range(entries)], **kw)

@@ -1,0 +1,210 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names through the door: lookups, listings, what makes, moves and takes names."""
+import os
+import sys
+
+from door import ACCES, CTIME, MTIME, ROOT, TEXT, World, unfilled
+import fake as f
+import nfs3
+import nfs4
+from fake import BEGIN, CHANGED, END, FILL, FILLED, NAME, PLACE
+from harness import case, expect, main, same
+from xdr import opaque, u32
+
+
+@case()
+def private_directory_is_hidden(args):
+    def fill(world):
+        os.mkdir(world.path('dir'))
+        os.mkdir(world.path('dir/.migrate'))
+    world = World(args, fill)
+    client = world.client
+    name = opaque(b'.migrate')
+    same([n for n, _, _, _ in client.listing(client.root)], [b'dir'], 'names in the root')
+    same(client.once(nfs3.LOOKUP, opaque(client.root) + name)[0], nfs3.NOENT, 'LOOKUP')
+    same(client.once(nfs3.MKDIR, opaque(client.root) + name + nfs3.sattr())[0], ACCES, 'MKDIR')
+    same(client.once(nfs3.CREATE, opaque(client.root) + name + u32(0) + nfs3.sattr())[0], ACCES,
+         'CREATE')
+    same(client.once(nfs3.SYMLINK, opaque(client.root) + name + nfs3.sattr() + opaque(b'x'))[0],
+         ACCES, 'SYMLINK')
+    same(client.once(nfs3.RENAME, opaque(client.root) + opaque(b'dir') + opaque(client.root) +
+                     name)[0], ACCES, 'RENAME')
+    below = world.fh('dir')
+    same([n for n, _, _, _ in client.listing(below)], [b'.migrate'], 'names elsewhere')
+    client.lookup(below, b'.migrate')
+    expect(os.path.isdir(ROOT + '/.migrate'), 'it is gone')
+
+
+@case()
+def private_directory_of_the_volumes_root_only(args):
+    """An export below the root shows a directory of that name."""
+    def fill(world):
+        world.fake.directory(world.path('below'), state=FILLED)
+        os.mkdir(world.path('below/.migrate'))
+    world = World(args, fill, path=ROOT + '/below')
+    same([n for n, _, _, _ in world.client.listing(world.client.root)], [b'.migrate'], 'names')
+
+
+@case()
+def lookup_asks_for_one_name(args):
+    world = World(args, unfilled)
+    client = world.client
+    directory = world.fh('dir')
+    fh, attr = client.lookup(directory, b'file3')
+    same([(r.op, r.text) for r in world.fake.requests()], [(NAME, b'file3')], 'requests')
+    same((attr.size, attr.mtime, attr.ctime), (16, MTIME, CTIME), 'attributes')
+    same(client.once(nfs3.LOOKUP, opaque(directory) + opaque(b'nothing'))[0], nfs3.NOENT, 'no name')
+    same(os.listdir(world.path('dir')), ['file3'], 'names on disk')
+    same(client.read_all(fh), b'content of file3', 'content')
+
+
+@case()
+def open_by_name_asks_for_one_name(args):
+    """NFSv4's OPEN, which looks the name up below by itself."""
+    world = World(args, unfilled)
+    v4 = nfs4.Client('127.0.0.1', 0)
+    directory, _ = v4.walk('dir')
+    fh, stateid = v4.open(directory, b'file5')
+    same([(r.op, r.text) for r in world.fake.requests()], [(NAME, b'file5')], 'requests')
+    same(v4.read_all(fh, stateid), b'content of file5', 'content')
+    v4.release(fh, stateid)
+
+
+@case()
+def listing_fills(args):
+    world = World(args, unfilled)
+    client = world.client
+    directory = world.fh('dir')
+    same(client.getattr(directory).mtime, 10**18 + 5, 'mtime before')
+    entries = list(client.listing(directory))
+    same(len(entries), 20, 'entries')
+    same({(a.size > 0, a.mtime, a.ctime) for _, _, a, _ in entries}, {(True, MTIME, CTIME)},
+         'attributes')
+    same([r.op for r in world.fake.requests()], [FILL], 'requests')
+    list(client.listing(directory))
+    same([r.op for r in world.fake.requests()], [FILL], 'requests after another listing')
+
+
+@case()
+def names_change_in_filled_directories_only(args):
+    """Everything that makes or takes a name waits for the directory."""
+    def fill(world):
+        for n in range(8):
+            unfilled(world, f'dir{n}', 2)
+        world.normal('normal')
+    world = World(args, fill)
+    client, fake = world.client, world.fake
+    root, dirs = client.root, [world.fh(f'dir{n}') for n in range(8)]
+    file = world.fh('normal')
+    changes = [
+        lambda d: client.create(d, b'new'), lambda d: client.mkdir(d, b'new'),
+        lambda d: client.symlink(d, b'new', b'x'), lambda d: client.link(file, d, b'new'),
+        lambda d: client.rename(root, b'normal', d, b'new'), lambda d: client.remove(d, b'file0'),
+        lambda d: client.rename(d, b'file0', d, b'new'),
+    ]
+    for n, change in enumerate(changes):
+        fake.forget()
+        change(dirs[n])
+        filled = [r.path for r in fake.requests(FILL)]
+        same(filled, [world.path(f'dir{n}')], f'fills for change {n}')
+        expect({'file1'} <= set(os.listdir(world.path(f'dir{n}'))), f'names after change {n}')
+    status, _ = client.once(nfs3.RMDIR, opaque(root) + opaque(b'dir7'))
+    same(status, nfs3.NOTEMPTY, 'RMDIR of a directory that only looks empty')
+    status, _ = client.once(nfs3.RENAME, opaque(root) + opaque(b'dir1') + opaque(root) +
+                            opaque(b'dir7'))
+    expect(status in (nfs3.NOTEMPTY, nfs3.EXIST), f'RENAME over a full directory: {status}')
+
+
+@case()
+def replaced_directory_is_filled_first(args):
+    def fill(world):
+        unfilled(world, 'target', 2)
+        os.mkdir(world.path('source'))
+    world = World(args, fill)
+    client = world.client
+    status, _ = client.once(nfs3.RENAME, opaque(client.root) + opaque(b'source') +
+                            opaque(client.root) + opaque(b'target'))
+    expect(status in (nfs3.NOTEMPTY, nfs3.EXIST), f'RENAME: {status}')
+    same([r.path for r in world.fake.requests(FILL)], [world.path('target')], 'fills')
+
+
+@case()
+def placing_an_unfinished_object(args):
+    """It gets a name in a bracket that tells the directory, or is not told when it is normal."""
+    def fill(world):
+        world.file('stub')
+        world.normal('whole')
+        os.mkdir(world.path('dir'))
+    world = World(args, fill)
+    client, fake = world.client, world.fake
+    directory = world.fh('dir')
+    stub = world.fh('stub')
+    seen = []
+    fake.on[BEGIN] = lambda r: seen.append(os.path.exists(world.path('dir/link'))) or 0
+    client.link(stub, directory, b'link')
+    client.rename(client.root, b'stub', directory, b'moved')
+    client.rename(client.root, b'whole', directory, b'whole')
+    begins = fake.requests(BEGIN)
+    same([(r.change, r.dir) for r in begins], [(PLACE, world.path('dir'))] * 2, 'brackets')
+    same(seen[0], False, 'linked before the bracket was open')
+    same([bool(r.flags & CHANGED) for r in fake.requests(END)], [True, True], 'ends')
+    same(client.read_all(world.fh('dir/moved')), TEXT, 'content')
+
+
+@case()
+def a_directory_is_looked_at_again_after_a_placement(args):
+    """It was normal, so that what was in it needed no look; that is over when something unfinished
+    moves in, above it too."""
+    def fill(world):
+        os.makedirs(world.path('a/b'))
+        world.normal('a/b/normal')
+        world.file('stub')
+    world = World(args, fill)
+    client, fake = world.client, world.fake
+    deep = world.fh('a/b')
+    list(client.listing(deep))
+
+    def begin(request):
+        for path in (world.path('a'), world.path('a/b')):
+            st = os.stat(path)
+            f.set_record(path, FILLED, 0, st.st_mtime_ns, st.st_ctime_ns)
+        return fake.do_place(request)
+    fake.on[BEGIN] = begin
+    world.fh('stub')
+    client.rename(client.root, b'stub', deep, b'moved')
+    # A name of the same stub that the server has no cached entry for, made behind its back.
+    os.link(world.path('a/b/moved'), world.path('a/b/other'))
+    world.file('a/b/second', b'second')
+    same(client.read_all(world.fh('a/b/second')), b'second', 'content of a new stub in it')
+    same(client.read_all(world.fh('a/b/other')), TEXT, 'content')
+
+
+@case()
+def a_directory_that_is_not_normal_any_more_is_moved(args):
+    """Its move is a placement: what the server found before something was placed in it is over."""
+    def fill(world):
+        os.makedirs(world.path('a/b'))
+        os.mkdir(world.path('c'))
+        world.file('stub')
+    world = World(args, fill)
+    client, fake = world.client, world.fake
+    inner, target = world.fh('a/b'), world.fh('c')
+    list(client.listing(inner))
+    list(client.listing(target))
+    world.fh('stub')
+
+    def begin(request):
+        for path in (world.path('a'), world.path('a/b')):
+            if os.path.exists(path):
+                f.set_record(path, FILLED, 0, MTIME, CTIME)
+        return fake.do_place(request)
+    fake.on[BEGIN] = begin
+    client.rename(client.root, b'stub', inner, b'moved')
+    client.rename(world.fh('a'), b'b', target, b'b')
+    same([(r.path, r.dir) for r in fake.requests(BEGIN)],
+         [(world.path('stub'), world.path('a/b')), (world.path('a/b'), world.path('c'))], 'brackets')
+
+
+if __name__ == '__main__':
+    sys.exit(main())

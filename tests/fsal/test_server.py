@@ -1,0 +1,281 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A server with the door: what is whole costs nothing, exports, file systems, the end."""
+import os
+import signal
+import sys
+
+from door import LAYER, ROOT, TEXT, World, unfilled
+import fake as f
+import nfs3
+import nfs4
+import sandbox
+import servers
+from fake import BEGIN, FILL, HOLD, NAME, RANGE
+from harness import case, main, same
+from sandbox import BASE, wait_for
+from xdr import opaque, u32, u64
+
+
+def normal_tree(world):
+    os.mkdir(world.path('dir'))
+    for n in range(50):
+        world.normal(f'dir/file{n}', b'%d' % n * 100)
+
+
+@case()
+def everything_works_on_a_finished_volume(args):
+    """No record anywhere, no retriever."""
+    def fill(world):
+        normal_tree(world)
+        os.removexattr(ROOT, f.XATTR)
+        os.rmdir(ROOT + '/.migrate')
+        world.fake.finished = True
+    world = World(args, fill)
+    world.fake.stop()
+    client = world.client
+    directory = world.fh('dir')
+    same(len(list(client.listing(directory))), 50, 'entries')
+    same(client.read_all(world.fh('dir/file7')), b'7' * 100, 'content')
+    made = client.create(directory, b'made', mode=0o640)
+    client.write(made, 0, b'hello', nfs3.FILE_SYNC)
+    client.rename(directory, b'made', client.root, b'moved')
+    client.link(made, directory, b'again')
+    client.symlink(client.root, b'symlink', b'moved')
+    client.mkdir(client.root, b'newdir')
+    client.rmdir(client.root, b'newdir')
+    client.setattr(made, size=3, mode=0o600)
+    same(client.read_all(made), b'hel', 'content')
+    same(os.stat(world.path('moved')).st_nlink, 2, 'links')
+    client.remove(client.root, b'moved')
+    same(world.content('dir/again'), b'hel', 'content on disk')
+    v4 = nfs4.Client('127.0.0.1', 1)
+    same(v4.read_all(v4.walk('dir/file9')[0]), b'9' * 100, 'content over v4')
+    same(world.fake.requests(), [], 'requests')
+
+
+@case()
+def handles_are_those_of_plain_vfs(args):
+    """Byte by byte, and across a restart without the layer."""
+    def fill(world):
+        normal_tree(world)
+        world.file('stub')
+    world = World(args, fill)
+    names = ['dir', 'dir/file3', 'stub']
+    with_layer = [world.fh(n) for n in names] + [world.client.root]
+    v4 = nfs4.Client('127.0.0.1', 0)
+    with_layer4 = [v4.walk(n)[0] for n in names]
+    world.server.stop()
+    world.server.configure('Name = VFS;')
+    world.server.start()
+    client = world.client = world.server.client()
+    same([world.fh(n) for n in names] + [client.root], with_layer, 'handles')
+    v4 = nfs4.Client('127.0.0.1', 0)
+    same([v4.walk(n)[0] for n in names], with_layer4, 'handles of v4')
+    same(client.read_all(with_layer[1]), b'3' * 100, 'content by the old handle')
+
+
+def calls_of_the_layer(world, work, reads):
+    """The server's system calls during work() with which the layer looks at objects."""
+    trace, log = BASE + '/trace', sandbox.LOGS + '/strace.log'
+    tracer = sandbox.Process('strace', ['strace', '-f', '-p', world.server.process.pid, '-o', trace,
+                                        '-e', 'trace=open_by_handle_at,preadv'])
+    wait_for('strace attaches', lambda: 'attached' in open(log).read(), process=tracer)
+    work()
+    wait_for('strace writes', lambda: open(trace).read().count('preadv') >= reads)
+    tracer.stop(signal.SIGINT)
+    with open(trace) as lines:
+        return [line for line in lines if 'O_NOATIME' in line]
+
+
+@case()
+def normal_objects_cost_no_system_call(args):
+    """None of ours, once it is known that they are normal: not for a file, not for what is below
+    a normal directory."""
+    def fill(world):
+        normal_tree(world)
+        world.normal('file')
+    world = World(args, fill)
+    client = world.client
+    directory, file = world.fh('dir'), world.fh('file')
+    client.read_all(file)
+    list(client.listing(directory))
+
+    def work():
+        for _ in range(5):
+            client.read_all(file)
+            client.getattr(file)
+            client.write(file, 0, b'x')
+            for n in range(50):
+                client.read_all(world.fh(f'dir/file{n}'))
+    same(calls_of_the_layer(world, work, 255), [], 'system calls')
+
+
+@case()
+def the_end_is_noticed(args):
+    """When the root is normal, and the retriever gone for good: then nothing is looked at, not even
+    what nobody has touched yet."""
+    def fill(world):
+        normal_tree(world)
+        world.file('stub')
+    world = World(args, fill)
+    client = world.client
+    same(client.read_all(world.fh('stub')), TEXT, 'content')
+    os.removexattr(ROOT, f.XATTR)
+    os.rmdir(ROOT + '/.migrate')
+    world.fake.stop()
+    wait_for('the server notices', lambda: 'everything is here' in open(world.server.process.log).read())
+
+    def work():
+        for n in range(50):
+            client.read_all(world.fh(f'dir/file{n}'))
+    same(calls_of_the_layer(world, work, 50), [], 'system calls')
+
+
+@case()
+def not_attached_yet(args):
+    """The export was made of an empty directory, which gets its record later."""
+    def fill(world):
+        os.removexattr(ROOT, f.XATTR)
+        os.rmdir(ROOT + '/.migrate')
+        world.fake.finished = True          # so says a retriever of a normal root
+    world = World(args, fill)
+    client, fake = world.client, world.fake
+    same(list(client.listing(client.root)), [], 'entries')
+    os.mkdir(ROOT + '/.migrate', 0o700)
+    fake.directory(ROOT, [('stub', lambda path: fake.file(path, TEXT))])
+    lookup = opaque(client.root) + opaque(b'stub')
+    wait_for('the server notices', lambda: client.once(nfs3.LOOKUP, lookup)[0] == 0, 10)
+    same(client.read_all(world.fh('stub')), TEXT, 'content')
+    same([(r.op, r.text) for r in fake.requests()][0], (NAME, b'stub'), 'request')
+    same(client.once(nfs3.LOOKUP, opaque(client.root) + opaque(b'.migrate'))[0], nfs3.NOENT,
+         'LOOKUP of the private directory')
+
+
+SECOND = f'''
+EXPORT {{{{
+	Export_Id = 78;
+	Path = "{ROOT}/dir";
+	Pseudo = "/second";
+	FSAL {{{{ {LAYER.replace('{', '{{').replace('}', '}}')} }}}}
+}}}}
+MIGRATE {{{{
+	Max_Waiters = 20;
+	Workers = 2;
+}}}}
+'''
+
+
+@case()
+def two_exports_of_one_volume(args):
+    """They share what the server knows of an object; then the configuration is read again."""
+    servers.GANESHA += SECOND
+    world = World(args, unfilled)
+    client, fake = world.client, world.fake
+    second = nfs3.Client('127.0.0.1', ROOT + '/dir', 2049, 20048)
+    same(len(list(second.listing(second.root))), 20, 'entries')
+    fh, _ = second.lookup(second.root, b'file1')
+    same(second.read_all(fh), b'content of file1', 'content')
+    second.write(second.lookup(second.root, b'file2')[0], 0, b'CON')
+    same(client.read_all(world.fh('dir/file2')), b'CONtent of file2', 'content by the other export')
+    same(len(fake.peers), 1, 'connections to the retriever')
+    log = world.server.process.log
+    world.server.process.send_signal(signal.SIGHUP)
+    wait_for('the configuration is read again', lambda: 'Reread' in open(log).read())
+    same(client.read_all(world.fh('dir/file3')), b'content of file3', 'content after that')
+    same(second.read_all(second.lookup(second.root, b'file4')[0]), b'content of file4', 'content')
+    same(world.server.process.stop(), 0, 'exit status')
+
+
+@case()
+def wrong_settings_are_told(args):
+    """One line each that says what to do; the export is refused."""
+    cases = {
+        'Name = MIGRATE; FSAL { Name = VFS; }': 'Volume',
+        'Name = MIGRATE; Volume = "x"; FSAL { Name = MEM; }': 'stacked over VFS only',
+    }
+    for block, wanted in cases.items():
+        child = os.fork()
+        if child == 0:
+            os._exit(sandbox.private(lambda: refused(args, block, wanted)))
+        same(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, wanted)
+
+
+def refused(args, block, wanted):
+    try:
+        world = World(args, fsal=block)
+    except nfs3.NfsError:
+        with open(sandbox.LOGS + '/server.log') as lines:
+            return 0 if any(wanted in line for line in lines) else 1
+    world.server.stop()
+    return 2                                # it is served
+
+
+@case()
+def stops_with_requests_parked(args):
+    """Reads, writes and waiting lookups: it ends in order and does not crash."""
+    def fill(world):
+        for n in range(20):
+            world.file(f'stub{n}')
+            unfilled(world, f'dir{n}', 1)
+    world = World(args, fill, hold_ms=3000)
+    client, fake = world.client, world.fake
+    stubs = [world.fh(f'stub{n}') for n in range(20)]
+    dirs = [world.fh(f'dir{n}') for n in range(20)]
+    for op in (RANGE, BEGIN, FILL, NAME):
+        fake.on[op] = lambda r: HOLD
+    for stub, directory in zip(stubs, dirs):
+        client.start(nfs3.READ, client.read_args(stub, 0, 10))
+        client.start(nfs3.WRITE, opaque(stub) + u64(0) + u32(3) + u32(0) + opaque(b'abc'))
+        client.start(nfs3.LOOKUP, opaque(directory) + opaque(b'file0'))
+    fake.wait(RANGE, 20), fake.wait(BEGIN, 20), fake.wait(NAME, 20)
+    same(world.server.process.stop(seconds=60), 0, 'exit status')
+
+
+@case()
+def client_leaves_with_requests_parked(args):
+    def fill(world):
+        for n in range(50):
+            world.file(f'stub{n}')
+    world = World(args, fill, hold_ms=1000)
+    fake = world.fake
+    handles = [world.fh(f'stub{n}') for n in range(50)]
+    fake.on[RANGE] = lambda r: HOLD
+    leaving = world.server.client()
+    for h in handles:
+        leaving.start(nfs3.READ, leaving.read_args(h, 0, 10))
+    fake.wait(RANGE, 50)
+    leaving.close()
+    fake.on.clear()
+    for held in fake.requests(RANGE):
+        fake.reply(held, fake.do_range(held))
+    for h in handles:
+        same(world.client.read_all(h), TEXT, 'content')
+
+
+def on_file_system(args, fs):
+    """The kernel's handles differ in length and type."""
+    def fill(world):
+        world.file('stub')
+        unfilled(world)
+    world = World(args, fill, fs=fs)
+    client = world.client
+    same(len(list(client.listing(world.fh('dir')))), 20, 'entries')
+    stub = world.fh('stub')
+    client.write(stub, 0, b'abc', nfs3.FILE_SYNC)
+    same(client.read_all(stub), b'abc' + TEXT[3:], 'content')
+    same(client.read_all(world.fh('dir/file1')), b'content of file1', 'content')
+
+
+@case()
+def on_xfs(args):
+    on_file_system(args, 'xfs')
+
+
+@case()
+def on_btrfs(args):
+    on_file_system(args, 'btrfs')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
