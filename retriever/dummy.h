@@ -6,8 +6,7 @@
  * and for all of them before they list; then it is replaced.  With every name here (NAMED), a
  * name that is not here is told so without asking the old server.
  *
- * A crash between the removal of a dummy and the making of the object leaves a name out of an
- * unfilled directory: its fill brings it.
+ * A dummy is exchanged for the object in one step, so that its name is never gone.
  */
 #ifndef DUMMY_H
 #define DUMMY_H

@@ -93,6 +93,11 @@ static int make_file(struct retriever *retriever, const struct stub_parent *pare
 	return ret;
 }
 
+static const char *name_here(const struct stub_parent *parent, const struct source_entry *entry)
+{
+	return parent->as ? parent->as : entry->name;
+}
+
 static int link_fd(int fd, int dir_fd, const char *name)
 {
 	if (linkat(fd, "", dir_fd, name, AT_EMPTY_PATH) == 0)
@@ -139,7 +144,7 @@ static int create_file(struct retriever *retriever, const struct stub_parent *pa
 
 	if (fd < 0)
 		return fd;
-	ret = link_fd(fd, parent->fd, entry->name);
+	ret = link_fd(fd, parent->fd, name_here(parent, entry));
 	if (ret == 0)
 		count_new(retriever, entry);
 	hand_over(fd, &rec, ret == 0 && entry->attr.size, adopt, record);
@@ -273,20 +278,20 @@ static int create_linked(struct retriever *retriever, const struct stub_parent *
 			 const struct source_entry *entry, const char *target, int *adopt,
 			 struct migrate_record *record)
 {
+	const char *as = name_here(parent, entry);
 	char id[NAME_LEN];
 
 	g_snprintf(id, sizeof id, "%016" G_GINT64_MODIFIER "x", entry->attr.fileid);
 	for (;;) {
 		int ret;
 
-		if (linkat(retriever->links_fd, id, parent->fd, entry->name, 0) == 0) {
+		if (linkat(retriever->links_fd, id, parent->fd, as, 0) == 0) {
 			count_link(retriever, &entry->attr, id);
 			return 0;
 		}
 		if (errno ==
 		    EMLINK) { /* as many as there can be: this name takes the provisional's */
-			ret = renameat2(retriever->links_fd, id, parent->fd, entry->name,
-					RENAME_NOREPLACE);
+			ret = renameat2(retriever->links_fd, id, parent->fd, as, RENAME_NOREPLACE);
 			return ret == 0 ? 0 : errno == EEXIST ? 1 : -errno;
 		}
 		if (errno != ENOENT)
@@ -307,8 +312,34 @@ static int create(struct retriever *retriever, const struct stub_parent *parent,
 	if (!S_ISDIR(entry->attr.mode) && entry->attr.nlink > 1)
 		return create_linked(retriever, parent, entry, target, adopt, record);
 	if (!S_ISREG(entry->attr.mode))
-		return place_staged(retriever, parent, entry, target, parent->fd, entry->name);
+		return place_staged(retriever, parent, entry, target, parent->fd,
+				    name_here(parent, entry));
 	return create_file(retriever, parent, entry, adopt, record);
+}
+
+/*
+ * In one step: a name that was a dummy is never gone, or a lookup in a directory whose names are
+ * all here would be told so.  -EAGAIN: it is no dummy any more.
+ */
+static int replace_dummy(struct retriever *retriever, const struct stub_parent *parent,
+			 const struct source_entry *entry, const char *target, int *adopt,
+			 struct migrate_record *record)
+{
+	char name[NAME_LEN];
+	const struct stub_parent staging = {
+		.fd = retriever->staging_fd, .path = parent->path, .as = name};
+	int ret;
+
+	if (!dummy_is(parent->fd, entry->name))
+		return -EAGAIN;
+	g_snprintf(name, sizeof name, "%d", g_atomic_int_add(&staging_serial, 1));
+	ret = create(retriever, &staging, entry, target, adopt, record);
+	if (ret)
+		return ret > 0 ? -EEXIST : ret;
+	if (renameat2(staging.fd, name, parent->fd, entry->name, RENAME_EXCHANGE) < 0)
+		ret = -errno;
+	unlinkat(staging.fd, name, ret && S_ISDIR(entry->attr.mode) ? AT_REMOVEDIR : 0);
+	return ret;
 }
 
 int stub_create(struct retriever *retriever, const struct stub_parent *parent,
@@ -317,9 +348,14 @@ int stub_create(struct retriever *retriever, const struct stub_parent *parent,
 {
 	int ret;
 
-	do
+	do {
 		ret = create(retriever, parent, entry, target, adopt, record);
-	while (ret == 1 && parent->named && dummy_remove(retriever, parent->fd, entry->name));
+		if (ret != 1 || !parent->named || !dummy_is(parent->fd, entry->name))
+			return ret;
+		g_mutex_lock(&retriever->dummy_lock);
+		ret = replace_dummy(retriever, parent, entry, target, adopt, record);
+		g_mutex_unlock(&retriever->dummy_lock);
+	} while (ret == -EAGAIN);
 	return ret;
 }
 

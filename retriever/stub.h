@@ -20,6 +20,7 @@ struct stub_parent {
 	int fd;		  /* the directory on the new server */
 	bool named;	  /* it holds dummies, which are replaced */
 	const char *path; /* its path below the source's root, "" for the root; NULL: not known */
+	const char *as;	  /* the name to make there, NULL: the entry's */
 };
 
 /*
