@@ -290,7 +290,8 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	struct retriever *retriever = g_new0(struct retriever, 1);
 
 	retriever->config = config;
-	retriever->root_fd = retriever->private_fd = -1;
+	retriever->root_fd = -1;
+	retriever->private_fd = -1;
 	retriever->links_fd = retriever->staging_fd = -1;
 	g_mutex_init(&retriever->save_lock);
 	g_mutex_init(&retriever->jobs_lock);

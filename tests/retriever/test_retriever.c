@@ -166,7 +166,6 @@ END_TEST
 START_TEST(what_cannot_be_opened)
 {
 	g_autofree char *error = NULL;
-	g_autofree char *socket = NULL;
 
 	make_source();
 	g_free(core.source);
