@@ -49,15 +49,13 @@ bool dummy_is(int dir_fd, const char *name)
 	return dummy;
 }
 
-bool dummy_remove(struct retriever *retriever, int dir_fd, const char *name)
+static void remove_dummy(struct retriever *retriever, int dir_fd, const char *name)
 {
-	bool removed;
-
 	/* looking and removing are one step: nobody makes the object in between */
 	g_mutex_lock(&retriever->dummy_lock);
-	removed = dummy_is(dir_fd, name) && unlinkat(dir_fd, name, 0) == 0;
+	if (dummy_is(dir_fd, name))
+		unlinkat(dir_fd, name, 0);
 	g_mutex_unlock(&retriever->dummy_lock);
-	return removed;
 }
 
 void dummy_sweep(struct retriever *retriever, int dir_fd)
@@ -68,7 +66,7 @@ void dummy_sweep(struct retriever *retriever, int dir_fd)
 
 	while (dir && (e = readdir(dir)))
 		if (e->d_type == DT_REG || e->d_type == DT_UNKNOWN)
-			dummy_remove(retriever, fd, e->d_name);
+			remove_dummy(retriever, fd, e->d_name);
 	if (dir)
 		closedir(dir);
 }

@@ -16,8 +16,6 @@
 /* 0, 1 when the name is there already, or -errno. */
 int dummy_create(const struct stub_parent *parent, const struct source_entry *entry);
 bool dummy_is(int dir_fd, const char *name);
-/* Removes the name if it is a dummy; whether it was. */
-bool dummy_remove(struct retriever *retriever, int dir_fd, const char *name);
 /* Removes all that are left: names that the old server has no more. */
 void dummy_sweep(struct retriever *retriever, int dir_fd);
 

@@ -254,29 +254,6 @@ int object_get_taking(struct retriever *retriever, int fd, struct object **objec
 	return ret;
 }
 
-struct object *object_adopt(struct retriever *retriever, int fd, struct migrate_record *record)
-{
-	struct object *object;
-	bool new;
-
-	object = object_claim(retriever, &record->binding, &new);
-	if (!new) { /* somebody was quicker: theirs is as good */
-		g_mutex_lock(&object->lock);
-		while (!object->loaded)
-			g_cond_wait(&object->loaded_cond, &object->lock);
-		g_mutex_unlock(&object->lock);
-		close(fd);
-		migrate_record_clear(record);
-		return object;
-	}
-	object->fd = fd;
-	object->is_dir = record->state == MIGRATE_UNFILLED || record->state == MIGRATE_FILLED;
-	object->record = *record;
-	memset(record, 0, sizeof *record);
-	object_set_loaded(object);
-	return object;
-}
-
 int object_lacks(struct object *object, uint64_t start, uint64_t end, struct migrate_extents *out)
 {
 	int ret;

@@ -94,8 +94,6 @@ void object_table_free(struct object_table *table);
 int object_get(struct retriever *retriever, int fd, struct object **object);
 /* The same, but takes fd (O_RDWR for a file) and uses it instead of opening the object again. */
 int object_get_taking(struct retriever *retriever, int fd, struct object **object);
-/* The same, for a stub that was just made: takes fd and *record. */
-struct object *object_adopt(struct retriever *retriever, int fd, struct migrate_record *record);
 struct object *object_ref(struct object *object);
 void object_unref(struct object *object);
 

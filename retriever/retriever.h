@@ -23,8 +23,6 @@
 #include "backend.h"
 #include "config.h"
 
-#define RETRIEVER_ID_LEN 32
-
 struct counters {
 	/* all atomic; a cache that a walk can rebuild */
 	gint64 directories_found, directories_whole, unfilled;

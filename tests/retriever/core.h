@@ -502,15 +502,6 @@ static inline void core_expect_zeros(int fd, uint64_t offset, size_t length)
 			ck_abort_msg("byte %zu is %u, not 0", (size_t)offset + i, got[i]);
 }
 
-static inline struct timespec core_mtime(const char *base, const char *name)
-{
-	g_autofree char *path = g_strconcat(base, "/", name, NULL);
-	struct stat st;
-
-	ck_assert_int_eq(lstat(path, &st), 0);
-	return st.st_mtim;
-}
-
 /* ---- main ---- */
 
 #define CORE_TCASE(suite, name, seconds)                                                           \
