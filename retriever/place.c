@@ -103,12 +103,10 @@ static int normal_ancestors(struct retriever *retriever, int dir_fd, GArray *cha
 	return ret;
 }
 
-/* Tree lock held.  From the top down: a crash in between leaves nothing unfinished below something
- * normal.  The number of directories that were normal, or -errno. */
-static int mark_ancestors(struct retriever *retriever, int dir_fd)
+/* From the top down: a crash in between leaves nothing unfinished below something normal. */
+static int mark_chain(struct retriever *retriever, const GArray *chain)
 {
-	g_autoptr(GArray) chain = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
-	int ret = normal_ancestors(retriever, dir_fd, chain);
+	int ret = 0;
 
 	for (guint i = chain->len; !ret && i-- > 0;) {
 		int fd = retriever_open_binding(retriever,
@@ -122,7 +120,26 @@ static int mark_ancestors(struct retriever *retriever, int dir_fd)
 			reload(retriever, fd);
 		close(fd);
 	}
-	return ret ? ret : (int)chain->len;
+	return ret;
+}
+
+/* Tree lock held.  The number of directories that were normal, or -errno.  A normal directory may
+ * be moved while its ancestors are marked: they are looked at until nothing is left to mark. */
+static int mark_ancestors(struct retriever *retriever, int dir_fd)
+{
+	int marked = 0, ret = 0;
+	bool again = true;
+
+	while (!ret && again) {
+		g_autoptr(GArray) chain = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
+
+		ret = normal_ancestors(retriever, dir_fd, chain);
+		if (!ret)
+			ret = mark_chain(retriever, chain);
+		again = chain->len > 0;
+		marked += chain->len;
+	}
+	return ret ? ret : marked;
 }
 
 int place_begin(struct object *object, int dir_fd, void (*told)(void *arg), void *arg)

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What an old server sends (I10): the byte stream cut into records, reply headers, and the results
+ * of every call.  What is accepted keeps to what backend.h says of it.
+ *
+ * Input: a byte for the request, then the stream.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "backend_nfs_proc.h"
+#include "fuzz.h"
+
+#define COUNT 4096
+
+static void check_entries(const struct backend_batch *batch)
+{
+	for (guint i = 0; i < batch->entries->len; i++) {
+		const struct source_entry *e =
+			&g_array_index(batch->entries, struct source_entry, i);
+		size_t len = strlen(e->name);
+
+		REQUIRE(len >= 1 && len <= 255 && !strchr(e->name, '/'));
+		REQUIRE(strcmp(e->name, ".") && strcmp(e->name, ".."));
+		REQUIRE(!e->has_handle || (e->handle_len >= 1 && e->handle_len <= NFS3_FHSIZE));
+		REQUIRE(!e->has_attr || e->attr.size <= INT64_MAX);
+	}
+}
+
+static void check(const struct backend_request *req, const struct xdr_in *record)
+{
+	REQUIRE(!req->has_attr || req->attr.size <= INT64_MAX);
+	REQUIRE(req->handle_len <= NFS3_FHSIZE);
+	if (req->op == BACKEND_READ) {
+		REQUIRE(req->data_len <= req->count);
+		REQUIRE(!req->data_len || (req->data && req->data + req->data_len <= record->end));
+	}
+	if (req->op == BACKEND_READLINK)
+		REQUIRE(req->text && *req->text);
+	if (req->op == BACKEND_READDIR) {
+		REQUIRE(req->batch);
+		check_entries(req->batch);
+	}
+}
+
+static void decode(uint8_t choice, struct xdr_in record)
+{
+	struct nfs_view view = {.root = {.len = 4, .bytes = "root"}, .root_fs = 7};
+	struct backend_request req = {.op = choice % (BACKEND_READLINK + 1),
+				      .name = "name",
+				      .count = COUNT,
+				      .names_only = choice & 0x40};
+	struct xdr_in in = record;
+	uint32_t xid;
+	int rpc, status;
+
+	atomic_init(&view.no_plus, (choice & 0x80) != 0);
+	memcpy(req.object.handle, "object", 6);
+	req.object.handle_len = 6;
+	backend_prepare(&req);
+	if (nfs_request_begin(&view, &req) < 0)
+		return;
+	rpc = rpc_reply_begin(&in, &xid);
+	status = nfs_request_decode(&view, &req, nfs_request_procedure(&view, &req), rpc, &in);
+	REQUIRE(status <= NFS_CALL_AGAIN);
+	if (status == 0)
+		check(&req, &record);
+	g_clear_pointer(&req.batch, backend_batch_free);
+	g_clear_pointer(&req.text, g_free);
+	nfs_request_end(&req);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct rpc_stream stream;
+	static bool ready;
+	struct xdr_in record;
+	uint8_t choice;
+
+	if (size < 1)
+		return 0;
+	if (!ready)
+		rpc_stream_init(&stream);
+	ready = true;
+	rpc_stream_reset(&stream);
+	choice = *data++;
+	size--;
+	while (size) {
+		size_t room;
+		uint8_t *to = rpc_stream_room(&stream, &room);
+		int ret;
+
+		REQUIRE(room > 0);
+		if (room > size)
+			room = size;
+		if (room > 64) /* in pieces */
+			room = 64;
+		memcpy(to, data, room);
+		rpc_stream_received(&stream, room);
+		data += room;
+		size -= room;
+		while ((ret = rpc_stream_next(&stream, &record)) == 1)
+			decode(choice, record);
+		if (ret < 0)
+			return 0;
+	}
+	return 0;
+}
