@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "suite.h"
+
 static char scratch[64];
 
 /* On a file system of the disk: records need security.* attributes and kernel handles. */
@@ -76,15 +78,10 @@ static inline uint32_t next_random(uint64_t *state)
 static inline int run_case(TCase *tcase)
 {
 	Suite *suite = suite_create("common");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }
 
 #endif

@@ -15,6 +15,7 @@
 #include "protocol.h"
 #include "record.h"
 #include "tree.h"
+#include "suite.h"
 
 #define SOCKET "/mnt/sock"
 #define ROOT   "/mnt/volume"
@@ -308,11 +309,5 @@ int main(void)
 	tcase_add_test(tcase, stopped_by_a_signal);
 	tcase_add_test(tcase, connection_is_lost);
 	suite_add_tcase(suite, tcase);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_set_fork_status(runner, CK_FORK);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

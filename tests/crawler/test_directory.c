@@ -5,6 +5,7 @@
 #include "directory.h"
 #include "migrate.h"
 #include "tree.h"
+#include "suite.h"
 
 static int root;
 static struct directory_scope scope;
@@ -173,11 +174,5 @@ int main(void)
 	tcase_add_test(tcase, handles_outlive_renames);
 	tcase_add_test(tcase, removed_while_open);
 	suite_add_tcase(suite, tcase);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_set_fork_status(runner, CK_FORK);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "policy.h"
+#include "suite.h"
 
 START_TEST(window_yields_and_returns)
 {
@@ -138,10 +139,5 @@ int main(void)
 	tcase_add_test(tcase, passes_that_bring_nothing);
 	tcase_add_test(tcase, attempts_grow_apart);
 	suite_add_tcase(suite, tcase);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

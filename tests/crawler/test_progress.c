@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "progress.h"
+#include "suite.h"
 
 static struct progress progress;
 
@@ -120,10 +121,5 @@ int main(void)
 	tcase_add_test(tcase, nothing_moves);
 	tcase_add_test(tcase, settings);
 	suite_add_tcase(suite, tcase);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -10,6 +10,7 @@
 #include "policy.h"
 #include "tree.h"
 #include "walk.h"
+#include "suite.h"
 
 struct asked {
 	int fd;
@@ -517,11 +518,5 @@ int main(void)
 	tcase_add_test(tcase, deep);
 	tcase_add_test(tcase, wide);
 	suite_add_tcase(suite, tcase);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_set_fork_status(runner, CK_FORK);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

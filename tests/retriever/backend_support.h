@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backend.h"
+#include "suite.h"
 
 /* Counts completions. */
 struct gate {
@@ -151,18 +152,6 @@ static inline int list_all(struct backend *backend, struct source_object dir, bo
 		g_clear_pointer(&req.batch, backend_batch_free);
 	} while (!req.eof);
 	return n;
-}
-
-/* main() of a check program. */
-static inline int run_suite(Suite *suite)
-{
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 #endif

@@ -33,6 +33,7 @@
 #include "object.h"
 #include "retriever.h"
 #include "volume.h"
+#include "suite.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
@@ -512,16 +513,5 @@ static inline void core_expect_zeros(int fd, uint64_t offset, size_t length)
 		suite_add_tcase(suite, tcase_);                                                    \
 		tcase_;                                                                            \
 	})
-
-static inline int core_main(Suite *suite)
-{
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
 
 #endif

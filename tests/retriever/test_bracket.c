@@ -428,5 +428,5 @@ int main(void)
 	tcase_add_test(tcase, a_begin_is_let_in_between_fills);
 	tcase_add_test(tcase, a_fill_is_let_in_between_brackets);
 	tcase_add_test(tcase, brackets_of_normal_objects);
-	return core_main(suite);
+	return run_suite(suite);
 }

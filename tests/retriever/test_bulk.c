@@ -130,5 +130,5 @@ int main(void)
 	tcase_add_test(tcase, names_and_data);
 	tcase_add_test(tcase, i12_one_failure);
 	tcase_add_test(tcase, i11_demand_beside_a_stuck_bulk);
-	return core_main(suite);
+	return run_suite(suite);
 }

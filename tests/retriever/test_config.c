@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "suite.h"
 
 static char *dir, *file, *root;
 
@@ -241,10 +242,5 @@ int main(void)
 	tcase_add_test(tcase, volumes);
 	tcase_add_test(tcase, sizes);
 	suite_add_tcase(suite, tcase);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

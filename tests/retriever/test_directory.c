@@ -453,5 +453,5 @@ int main(void)
 	tcase_add_test(tcase, names_are_asked_for_one_by_one);
 	tcase_add_test(tcase, a_deep_tree);
 	tcase_add_test(tcase, the_reserved_name);
-	return core_main(suite);
+	return run_suite(suite);
 }

@@ -167,5 +167,5 @@ int main(void)
 	tcase_add_test(tcase, a_dummy_of_nothing);
 	tcase_add_test(tcase, i4_no_dummy_is_left);
 	tcase_add_test(tcase, i4_killed_at_every_step);
-	return core_main(suite);
+	return run_suite(suite);
 }

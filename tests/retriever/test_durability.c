@@ -292,5 +292,5 @@ int main(void)
 	tcase_add_test(tcase, i7_a_sync_of_a_normal_file_flushes);
 	tcase_add_test(tcase, i7_the_order_of_a_commit);
 	tcase_add_test(tcase, no_drop_under_a_bracket);
-	return core_main(suite);
+	return run_suite(suite);
 }

@@ -135,5 +135,5 @@ int main(void)
 	tcase_add_test(tcase, many);
 	tcase_add_test(tcase, a_damaged_list);
 	tcase_add_test(tcase, many_threads);
-	return core_main(suite);
+	return run_suite(suite);
 }

@@ -173,5 +173,5 @@ int main(void)
 	tcase_add_test(tcase, removed_while_open);
 	tcase_add_test(tcase, what_is_no_file);
 	tcase_add_test(tcase, what_an_object_has);
-	return core_main(suite);
+	return run_suite(suite);
 }

@@ -277,5 +277,5 @@ int main(void)
 	tcase_add_test(tcase, doors_that_die);
 	tcase_add_test(tcase, a_peer_that_does_not_read);
 	tcase_add_test(tcase, cancel);
-	return core_main(suite);
+	return run_suite(suite);
 }

@@ -291,5 +291,5 @@ int main(void)
 	tcase_add_test(tcase, i5_killed_while_marking);
 	tcase_add_test(tcase, i5_a_directory_called_migrate);
 	tcase_add_test(tcase, a_placing_elsewhere_is_refused);
-	return core_main(suite);
+	return run_suite(suite);
 }

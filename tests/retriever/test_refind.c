@@ -167,5 +167,5 @@ int main(void)
 	tcase_add_test(tcase, stale_for_ever);
 	tcase_add_test(tcase, a_name_below_a_stale_directory);
 	tcase_add_test(tcase, looked_for_without_an_answer);
-	return core_main(suite);
+	return run_suite(suite);
 }

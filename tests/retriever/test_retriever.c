@@ -222,5 +222,5 @@ int main(void)
 	tcase_add_test(tcase, one_retriever_per_volume);
 	tcase_add_test(tcase, what_cannot_be_opened);
 	tcase_add_test(tcase, counters_after_a_kill);
-	return core_main(suite);
+	return run_suite(suite);
 }

@@ -178,5 +178,5 @@ int main(void)
 	tcase_add_test(tcase, i7_changed_on_both_sides);
 	tcase_add_test(tcase, i4_killed_while_taking_a_new_version);
 	tcase_add_test(tcase, i3_a_new_version_during_a_sync);
-	return core_main(suite);
+	return run_suite(suite);
 }

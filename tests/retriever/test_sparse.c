@@ -88,5 +88,5 @@ int main(void)
 	tcase_add_test(tcase, what_was_written_is_read);
 	tcase_add_test(tcase, zeros_take_no_space);
 	tcase_add_test(tcase, errors_are_told);
-	return core_main(suite);
+	return run_suite(suite);
 }

@@ -256,5 +256,5 @@ int main(void)
 	tcase_add_test(tcase, hard_links_at_once);
 	tcase_add_test(tcase, i9_a_copied_record_is_void);
 	tcase_add_test(tcase, i8_owner_and_mode);
-	return core_main(suite);
+	return run_suite(suite);
 }

@@ -149,5 +149,5 @@ int main(void)
 	tcase_add_test(tcase, a_difference_to_nothing);
 	tcase_add_test(tcase, damaged_files);
 	tcase_add_test(tcase, many_threads);
-	return core_main(suite);
+	return run_suite(suite);
 }

@@ -434,5 +434,5 @@ int main(void)
 	tcase_add_test(tcase, more_ranges_than_a_record_holds);
 	tcase_add_test(tcase, scattered_reads_make_no_error);
 	tcase_add_test(tcase, i7_a_write_during_a_read);
-	return core_main(suite);
+	return run_suite(suite);
 }

@@ -296,5 +296,5 @@ int main(void)
 	tcase_add_test(tcase, damaged_templates);
 	tcase_add_test(tcase, pause_and_resume);
 	tcase_add_test(tcase, no_space);
-	return core_main(suite);
+	return run_suite(suite);
 }
