@@ -334,9 +334,19 @@ def keep_logs(directory):
     shutil.copytree(LOGS, directory, dirs_exist_ok=True)
 
 
+def call(argv):
+    """The exit status of a command.  Whoever is the first process has to wait for orphans, too."""
+    child = subprocess.Popen(argv)
+    while True:
+        pid, status = os.wait()
+        if pid == child.pid:
+            child.returncode = os.waitstatus_to_exitcode(status)
+            return child.returncode & 0xff
+
+
 def main(argv):
     if argv[:1] != ['--mounts']:
-        return private(lambda: subprocess.call(argv))
+        return private(lambda: call(argv))
     check(libc.unshare(CLONE_NEWNS))
     keep_mounts_private()
     os.execvp(argv[1], argv[1:])
