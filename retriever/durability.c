@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #define ROUND_OBJECTS 1000
 #define ROUND_BYTES   ((uint64_t)256 << 20)
 #define FEW	      4 /* so few objects are synced one by one */
+#define WAITING_MAX   4096
 
 struct after {
 	object_done_fn done;
@@ -26,6 +28,8 @@ struct durability {
 	GCond cond;
 	GPtrArray *queue; /* of struct object, referenced */
 	GSList *afters;
+	guint syncing; /* objects of the round that is under way */
+	guint waiting_max;
 	uint64_t bytes;
 	gint64 since; /* when the first of the queue came */
 	bool kick, stop, stopped;
@@ -221,6 +225,17 @@ void durability_queue(struct object *object, uint64_t bytes)
 	g_mutex_unlock(&d->lock);
 }
 
+bool durability_crowded(struct retriever *retriever, bool background)
+{
+	struct durability *d = retriever->durability;
+	guint waiting;
+
+	g_mutex_lock(&d->lock);
+	waiting = d->stopped ? 0 : d->queue->len + d->syncing;
+	g_mutex_unlock(&d->lock);
+	return waiting >= (background ? d->waiting_max : 2 * d->waiting_max);
+}
+
 void durability_after_round(struct retriever *retriever, object_done_fn done, void *arg)
 {
 	struct durability *d = retriever->durability;
@@ -335,6 +350,7 @@ static gpointer sync_thread(gpointer arg)
 			break;
 		objects = d->queue;
 		d->queue = g_ptr_array_sized_new(ROUND_OBJECTS);
+		d->syncing = objects->len;
 		for (guint i = 0; i < objects->len; i++)
 			((struct object *)objects->pdata[i])->sync_queued = false;
 		afters = d->afters;
@@ -348,10 +364,21 @@ static gpointer sync_thread(gpointer arg)
 		g_ptr_array_free(objects, TRUE);
 		run_afters(afters);
 		g_mutex_lock(&d->lock);
+		d->syncing = 0;
 	}
 	d->stopped = true;
 	g_mutex_unlock(&d->lock);
 	return NULL;
+}
+
+/* A part of the descriptors that the process may have. */
+static guint waiting_max(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return ROUND_OBJECTS;
+	return MIN(limit.rlim_cur / 4, WAITING_MAX);
 }
 
 struct durability *durability_new(struct retriever *retriever)
@@ -359,6 +386,7 @@ struct durability *durability_new(struct retriever *retriever)
 	struct durability *d = g_new0(struct durability, 1);
 
 	d->retriever = retriever;
+	d->waiting_max = waiting_max();
 	g_mutex_init(&d->lock);
 	g_cond_init(&d->cond);
 	d->queue = g_ptr_array_sized_new(ROUND_OBJECTS);

@@ -26,6 +26,13 @@ void durability_free(struct durability *durability);
 /* Queues an object that got `bytes` more into the page cache (or has nothing missing any more). */
 void durability_queue(struct object *object, uint64_t bytes);
 
+/*
+ * Whether so many objects wait to become durable that no more should get bytes: each keeps a
+ * descriptor and memory, and a round takes as long as the disk does.  Demand has more room than
+ * background.
+ */
+bool durability_crowded(struct retriever *retriever, bool background);
+
 /* Calls done on the sync thread after a round that covers everything queued up to now; at once with
  * -ECANCELED when the thread has stopped. */
 void durability_after_round(struct retriever *retriever, object_done_fn done, void *arg);

@@ -158,8 +158,8 @@ static uint64_t window_end(struct object *object, uint64_t *start, uint64_t end)
 	return align_up(limit, WINDOW_MIN);
 }
 
-void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool background,
-		    object_done_fn done, void *arg)
+static void fetch(struct object *object, uint64_t start, uint64_t end, bool background,
+		  object_done_fn done, void *arg)
 {
 	struct transfer *list = NULL;
 	struct range_waiter *w;
@@ -201,6 +201,46 @@ void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool ba
 	g_mutex_unlock(&object->lock);
 	submit_or_fail(object, list, ret);
 	object_unref(object);
+}
+
+struct later {
+	struct object *object; /* referenced */
+	uint64_t start, end;
+	bool background;
+	object_done_fn done;
+	void *arg;
+};
+
+static void fetch_later(void *arg, int status)
+{
+	struct later *later = arg;
+
+	fetch(later->object, later->start, later->end, later->background, later->done, later->arg);
+	object_unref(later->object);
+	g_slice_free(struct later, later);
+}
+
+void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool background,
+		    object_done_fn done, void *arg)
+{
+	struct later *later;
+	bool here;
+
+	g_mutex_lock(&object->lock);
+	here = object_has(object, start, end);
+	g_mutex_unlock(&object->lock);
+	if (here || !durability_crowded(object->retriever, background)) {
+		fetch(object, start, end, background, done, arg);
+		return;
+	}
+	later = g_slice_new(struct later);
+	later->object = object_ref(object);
+	later->start = start;
+	later->end = end;
+	later->background = background;
+	later->done = done;
+	later->arg = arg;
+	durability_after_round(object->retriever, fetch_later, later);
 }
 
 void transfer_again(struct object *object)
@@ -437,7 +477,7 @@ void transfer_close_gaps(struct object *object, object_done_fn done, void *arg)
 	for (guint i = 0; i < n; i++) {
 		struct migrate_extent *e = &g_array_index(sorted, struct migrate_extent, i);
 
-		transfer_fetch(object, e->start, e->end, false, gap_done, gaps);
+		fetch(object, e->start, e->end, false, gap_done, gaps);
 	}
 	gap_done(gaps, 0);
 	g_array_free(sorted, TRUE);

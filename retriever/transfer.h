@@ -19,7 +19,10 @@
 
 #include "object.h"
 
-/* done(0): no byte of [start, end) is missing.  Errors: see migrate.h.  May call done at once. */
+/*
+ * done(0): no byte of [start, end) is missing.  Errors: see migrate.h.  May call done at once.
+ * Where the disk cannot keep up, it begins only when what came before has become durable.
+ */
 void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool background,
 		    object_done_fn done, void *arg);
 

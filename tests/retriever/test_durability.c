@@ -2,7 +2,11 @@
 /* What is durable, what is in the record, and what a kill or a power cut leaves. */
 #include "core_hook.h"
 
+#include <sched.h>
+#include <sys/resource.h>
+
 #include "durability.h"
+#include "transfer.h"
 
 #define SIZE (64 * KIB)
 
@@ -261,6 +265,57 @@ START_TEST(i7_the_order_of_a_commit)
 END_TEST
 
 /* An open bracket keeps the record; its end lets it go. */
+static void note_done(void *arg, int status)
+{
+	atomic_store((atomic_int *)arg, status == 0 ? 1 : -1);
+}
+
+/* What waits for the disk is bounded; demand goes on for longer; nobody is forgotten. */
+START_TEST(a_slow_disk_holds_the_background_back)
+{
+	const struct rlimit few = {200, 200}; /* so that 50 may wait */
+	struct migrate_waiter *fill;
+	struct object *object;
+	atomic_int done = 0;
+	int dir, fd;
+
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	core_make(&core);
+	for (unsigned i = 0; i < 60; i++) {
+		g_autofree char *name = g_strdup_printf("d/f%u", i);
+
+		core_source_file(&core, name, 100, i);
+	}
+	core_source_file(&core, "g", 100, 1);
+	core_start(&core);
+	dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	fd = core_find(&core, "g", O_RDONLY);
+	core_hold("fdatasync syncfs");
+	fill = core_ask_fill(&core, dir, MIGRATE_DATA | MIGRATE_BACKGROUND);
+	while (!durability_crowded(core.retriever, true))
+		sched_yield();
+	ck_assert(!durability_crowded(core.retriever, false));
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
+	transfer_fetch(object, 0, INT64_MAX, true, note_done, &done);
+	g_mutex_lock(&object->lock);
+	ck_assert(migrate_extents_empty(&object->inflight[1]));
+	ck_assert(migrate_extents_empty(&object->filled));
+	g_mutex_unlock(&object->lock);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 100, 1);
+	ck_assert_int_eq(atomic_load(&done), 0);
+	core_release();
+	while (!atomic_load(&done))
+		sched_yield();
+	ck_assert_int_eq(atomic_load(&done), 1);
+	ck_assert_int_eq(core_wait(fill), 0);
+	object_unref(object);
+	close(dir);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(no_drop_under_a_bracket)
 {
 	uint64_t id;
@@ -291,6 +346,7 @@ int main(void)
 	tcase_add_test(tcase, i7_killed_at_every_step);
 	tcase_add_test(tcase, i7_a_sync_of_a_normal_file_flushes);
 	tcase_add_test(tcase, i7_the_order_of_a_commit);
+	tcase_add_test(tcase, a_slow_disk_holds_the_background_back);
 	tcase_add_test(tcase, no_drop_under_a_bracket);
 	return run_suite(suite);
 }
