@@ -67,7 +67,7 @@ def client(args, version, host, export, path, size=0):
     program = f'{args.build}/tests/bench/openclient'
     if not os.path.exists(program):
         raise Failure(f'{program} is not built')
-    said = sh(program, VERSIONS[version], host, export, path, size)
+    said = sh(program, VERSIONS[version], host, export, path, size, timeout=300)
     times = {key: int(value) for key, value in re.findall(r'(\w+)=(\d+)', said)}
     return {key: value if key == 'waits' else value / 1000 for key, value in times.items()}
 
