@@ -103,8 +103,8 @@ START_TEST(i11_a_demand_does_not_wait_for_a_background_read)
 	ck_assert(backend_fault_wait(core.fault, rule, 1));
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 64 * KIB, 1);
-	ck_assert_int_eq(core_wait(background), 0); /* what it waited for is here */
-	ck_assert_uint_eq(backend_fault_in_flight(core.fault), 1);
+	ck_assert_int_eq(core_wait(background), 0);		   /* what it waited for is here */
+	ck_assert_uint_ge(backend_fault_in_flight(core.fault), 1); /* its own read still stalls */
 	backend_fault_release(core.fault, rule);
 	close(fd);
 	core_free(&core);
