@@ -94,15 +94,14 @@ fsal_status_t mg_bracket(struct mg_object *object, struct mg_look *look,
 	return mg_status(result);
 }
 
-fsal_status_t mg_change(struct mg_object *object, const struct mg_change *change)
+fsal_status_t mg_look_and_change(struct mg_object *object, const struct mg_change *change,
+				 bool *bracketed)
 {
 	struct mg_look look;
 	fsal_status_t status;
-	int result;
+	int result = mg_look(object, &look);
 
-	if (mg_is_normal(object))
-		return change->make(change->arg);
-	result = mg_look(object, &look);
+	*bracketed = result > 0;
 	if (result < 0)
 		return mg_look_status(result);
 	if (result > 0)
@@ -111,4 +110,13 @@ fsal_status_t mg_change(struct mg_object *object, const struct mg_change *change
 		status = change->make(change->arg);
 	mg_look_done(&look);
 	return status;
+}
+
+fsal_status_t mg_change(struct mg_object *object, const struct mg_change *change)
+{
+	bool bracketed;
+
+	if (mg_is_normal(object))
+		return change->make(change->arg);
+	return mg_look_and_change(object, change, &bracketed);
 }

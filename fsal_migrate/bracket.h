@@ -29,4 +29,8 @@ fsal_status_t mg_bracket(struct mg_object *object, struct mg_look *look,
  */
 fsal_status_t mg_change(struct mg_object *object, const struct mg_change *change);
 
+/* The same for an object that is not known to be normal; *bracketed: whether it was not. */
+fsal_status_t mg_look_and_change(struct mg_object *object, const struct mg_change *change,
+				 bool *bracketed);
+
 #endif

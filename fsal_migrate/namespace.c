@@ -151,9 +151,11 @@ static fsal_status_t read_link(struct fsal_obj_handle *handle, struct gsh_buffde
 	return status;
 }
 
-fsal_status_t mg_mkdir(struct mg_object *dir, const char *name, struct fsal_attrlist *attrs_in,
-		       struct fsal_obj_handle **made, struct fsal_attrlist *attrs_out,
-		       const struct mg_parents *parents)
+/* target: of a symlink. */
+static fsal_status_t make(struct mg_object *dir, const char *name, object_file_type_t type,
+			  const char *target, struct fsal_attrlist *attrs_in,
+			  struct fsal_obj_handle **made, struct fsal_attrlist *attrs_out,
+			  const struct mg_parents *parents)
 {
 	uint64_t places = migrate_volume_placings(dir->volume->client);
 	struct fsal_obj_handle *sub = NULL;
@@ -164,45 +166,35 @@ fsal_status_t mg_mkdir(struct mg_object *dir, const char *name, struct fsal_attr
 	if (FSAL_IS_ERROR(status))
 		return status;
 	export = mg_enter();
-	status = compat_mkdir(dir->sub, name, attrs_in, &sub, attrs_out, parents);
+	if (type == DIRECTORY)
+		status = compat_mkdir(dir->sub, name, attrs_in, &sub, attrs_out, parents);
+	else if (type == SYMBOLIC_LINK)
+		status = compat_symlink(dir->sub, name, target, attrs_in, &sub, attrs_out, parents);
+	else
+		status = compat_mknode(dir->sub, name, type, attrs_in, &sub, attrs_out, parents);
 	mg_leave(export);
 	return mg_object_made(export, sub, places, status, made);
+}
+
+fsal_status_t mg_mkdir(struct mg_object *dir, const char *name, struct fsal_attrlist *attrs_in,
+		       struct fsal_obj_handle **made, struct fsal_attrlist *attrs_out,
+		       const struct mg_parents *parents)
+{
+	return make(dir, name, DIRECTORY, NULL, attrs_in, made, attrs_out, parents);
 }
 
 fsal_status_t mg_mknode(struct mg_object *dir, const char *name, object_file_type_t type,
 			struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
 			struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
 {
-	uint64_t places = migrate_volume_placings(dir->volume->client);
-	struct fsal_obj_handle *sub = NULL;
-	fsal_status_t status = mg_may_name(dir, name);
-	struct mg_export *export;
-
-	*made = NULL;
-	if (FSAL_IS_ERROR(status))
-		return status;
-	export = mg_enter();
-	status = compat_mknode(dir->sub, name, type, attrs_in, &sub, attrs_out, parents);
-	mg_leave(export);
-	return mg_object_made(export, sub, places, status, made);
+	return make(dir, name, type, NULL, attrs_in, made, attrs_out, parents);
 }
 
 fsal_status_t mg_symlink(struct mg_object *dir, const char *name, const char *target,
 			 struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
 			 struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
 {
-	uint64_t places = migrate_volume_placings(dir->volume->client);
-	struct fsal_obj_handle *sub = NULL;
-	fsal_status_t status = mg_may_name(dir, name);
-	struct mg_export *export;
-
-	*made = NULL;
-	if (FSAL_IS_ERROR(status))
-		return status;
-	export = mg_enter();
-	status = compat_symlink(dir->sub, name, target, attrs_in, &sub, attrs_out, parents);
-	mg_leave(export);
-	return mg_object_made(export, sub, places, status, made);
+	return make(dir, name, SYMBOLIC_LINK, target, attrs_in, made, attrs_out, parents);
 }
 
 void mg_namespace_ops_init(struct fsal_obj_ops *ops)

@@ -119,21 +119,13 @@ static void placed_meanwhile(struct mg_object *object, const struct mg_change *r
 
 static fsal_status_t rename_directory(struct mg_object *object, const struct mg_change *change)
 {
-	struct mg_look look;
 	fsal_status_t status;
-	int result;
+	bool bracketed;
 
 	if (atomic_load(&object->volume->finished) || !object->on_volume)
 		return change->make(change->arg);
-	result = mg_look(object, &look);
-	if (result < 0)
-		return mg_look_status(result);
-	if (result > 0)
-		status = mg_bracket(object, &look, change);
-	else
-		status = change->make(change->arg);
-	mg_look_done(&look);
-	if (result == 0 && !FSAL_IS_ERROR(status))
+	status = mg_look_and_change(object, change, &bracketed);
+	if (!bracketed && !FSAL_IS_ERROR(status))
 		placed_meanwhile(object, change);
 	return status;
 }
