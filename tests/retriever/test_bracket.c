@@ -92,6 +92,24 @@ START_TEST(i7_truncate_down_and_up)
 }
 END_TEST
 
+/* What is cut off is not fetched any more: the size stays. */
+START_TEST(i7_truncate_down_and_fill)
+{
+	struct stat st;
+	int fd;
+
+	start();
+	fd = find();
+	ck_assert_int_eq(core_truncate(&core, fd, 1000), 0);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 1000, 1);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(st.st_size, 1000);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* While its bytes are on their way. */
 START_TEST(i7_truncate_during_a_read)
 {
@@ -416,6 +434,7 @@ int main(void)
 	tcase_add_test(tcase, i7_a_fill_waits_for_the_bracket);
 	tcase_add_test(tcase, a_truncate_is_alone);
 	tcase_add_test(tcase, i7_truncate_down_and_up);
+	tcase_add_test(tcase, i7_truncate_down_and_fill);
 	tcase_add_test(tcase, i7_truncate_during_a_read);
 	tcase_add_test(tcase, truncate_to_nothing_fetches_nothing);
 	tcase_add_test(tcase, i7_a_punched_hole_stays);

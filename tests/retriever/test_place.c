@@ -2,6 +2,8 @@
 /* I5: what is not normal has no normal ancestor. */
 #include "core_hook.h"
 
+#include <sys/inotify.h>
+
 #include "place.h"
 
 static struct core core;
@@ -125,8 +127,8 @@ START_TEST(i5_a_placing_marks_the_ancestors)
 }
 END_TEST
 
-/* A finish has looked at the directory and found nothing; before it drops the record something is
- * placed there. */
+/* A finish has read the names, and something is placed there and ended before it drops the record:
+ * the last entry that it knows becomes normal only then. */
 static struct {
 	pthread_t thread;
 	int status;
@@ -138,31 +140,52 @@ static void *finish(void *fd)
 	return NULL;
 }
 
+static void finish_until_it_opens(int dir, const char *name)
+{
+	g_autofree char *path = core_path(&core, name);
+	char event[sizeof(struct inotify_event) + 256];
+	int in = inotify_init1(IN_CLOEXEC);
+
+	ck_assert_int_ge(inotify_add_watch(in, path, IN_OPEN), 0);
+	pthread_create(&finishing.thread, NULL, finish, GINT_TO_POINTER(dir));
+	ck_assert_int_gt(read(in, event, sizeof(event)), 0);
+	close(in);
+}
+
 START_TEST(i5_a_placing_during_a_finish)
 {
+	struct object *last;
 	uint64_t id;
-	int a, b, c, file;
+	int a, b, file, known;
 
-	start(&a, &b, &c);
+	core_make(&core);
+	core_source_file(&core, "a/file", 10000, 1);
+	core_source_file(&core, "b/known", 10000, 2);
+	core_start(&core);
+	a = core_find(&core, "a", O_RDONLY | O_DIRECTORY);
+	b = core_find(&core, "b", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(fill(a), 0);
+	ck_assert_int_eq(fill(b), 0);
 	file = open_below(a, "file", O_RDONLY);
-	/* b is unfinished again, with nothing unfinished below */
+	known = open_below(b, "known", O_RDWR);
+	ck_assert_int_eq(object_get(core.retriever, known, &last), 0);
+	g_mutex_lock(&last->lock);
+	finish_until_it_opens(b, "b/known"); /* and waits for the lock */
 	ck_assert_int_eq(core_begin(&core, file, b, MIGRATE_PLACE, 0, 0, &id), 0);
-	ck_assert_int_eq(core_end(&core, id, false, false, 0, 0), 0);
-	ck_assert_int_eq(core_state(b), MIGRATE_FILLED);
-	g_rw_lock_writer_lock(&core.retriever->tree_lock); /* the finish waits there */
-	pthread_create(&finishing.thread, NULL, finish, GINT_TO_POINTER(b));
-	ck_assert_int_eq(core_sync(&core, a), 0);
-	/* as place_begin() does under the lock */
-	g_rw_lock_writer_unlock(&core.retriever->tree_lock);
-	ck_assert_int_eq(core_begin(&core, file, b, MIGRATE_PLACE, 0, 0, &id), 0);
-	pthread_join(finishing.thread, NULL);
-	/* whoever was first: while the placing is open, b is unfinished */
-	ck_assert_int_eq(core_state(b), MIGRATE_FILLED);
 	ck_assert_int_eq(renameat(a, "file", b, "file"), 0);
 	ck_assert_int_eq(core_end(&core, id, true, false, 0, 0), 0);
+	ck_assert_int_eq(migrate_record_drop(known), 0);
+	last->normal = true;
+	g_mutex_unlock(&last->lock);
+	pthread_join(finishing.thread, NULL);
+	ck_assert_int_eq(finishing.status, -EAGAIN);
 	ck_assert_int_eq(core_state(b), MIGRATE_FILLED);
+	object_unref(last);
+	close(known);
 	close(file);
-	stop(a, b, c);
+	close(a);
+	close(b);
+	core_free(&core);
 }
 END_TEST
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_hook.h"
 
+#include "durability.h"
+#include "errors.h"
 #include "transfer.h"
 
 #define READS (1u << BACKEND_READ)
@@ -362,6 +364,11 @@ START_TEST(more_ranges_than_a_record_holds)
 }
 END_TEST
 
+static void round_over(void *arg, int status)
+{
+	sem_post(arg);
+}
+
 /* Reads that leave gaps must not fail the file either. */
 START_TEST(scattered_reads_make_no_error)
 {
@@ -369,6 +376,7 @@ START_TEST(scattered_reads_make_no_error)
 	const uint64_t stride = MIB;
 	g_autofree char *path = NULL;
 	struct migrate_stub stub;
+	sem_t over;
 	int fd, source;
 
 	core_make(&core);
@@ -379,9 +387,13 @@ START_TEST(scattered_reads_make_no_error)
 	close(source);
 	core_start(&core);
 	fd = core_find(&core, "f", O_RDWR);
+	sem_init(&over, 0, 0);
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_int_eq(core_range(&core, fd, i * stride, 1), 0);
+	durability_after_round(core.retriever, round_over, &over);
+	sem_wait(&over);
 	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
 	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
 	ck_assert_int_eq(stub.error, 0);
 	migrate_stub_clear(&stub);
