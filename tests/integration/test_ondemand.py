@@ -57,6 +57,15 @@ def begin(args, files):
     return server, migration, before
 
 
+def reach(client, path, st):
+    """Walks to the path; its handle and attributes, checked against st, as is a symlink's target."""
+    fh, attr = client.walk(path)
+    check_attributes(path, attr, st)
+    if attr.type == nfs3.LNK:
+        same(client.readlink(fh), os.readlink(os.path.join(os.fsencode(OLD), path)), f'{path}: target')
+    return fh, attr
+
+
 def names_below(before, path):
     prefix = b'' if path == b'.' else path + b'/'
     return {p[len(prefix):] for p in before
@@ -71,12 +80,8 @@ def lookup_first(args):
     paths = [p for p in before if p != b'.']
     args.random.shuffle(paths)
     for path in paths:
-        fh, attr = client.walk(path)
-        check_attributes(path, attr, before[path])
-        if attr.type == nfs3.LNK:
-            same(client.readlink(fh), os.readlink(os.path.join(os.fsencode(OLD), path)),
-                 f'{path}: target')
-        elif attr.type == nfs3.REG:
+        fh, attr = reach(client, path, before[path])
+        if attr.type == nfs3.REG:
             same(client.read_all(fh), old_content(path), f'{path}: content')
             check_attributes(path, client.getattr(fh), before[path], atime=False)
     for name in (b'no such name', b'.migrate'):
@@ -116,12 +121,8 @@ def version4(args, minor):
     paths = [p for p in before if p != b'.']
     args.random.shuffle(paths)
     for path in paths[:300]:
-        fh, attr = client.walk(path)
-        check_attributes(path, attr, before[path])
-        if attr.type == nfs3.LNK:
-            same(client.readlink(fh), os.readlink(os.path.join(os.fsencode(OLD), path)),
-                 f'{path}: target')
-        elif attr.type == nfs3.REG:
+        fh, attr = reach(client, path, before[path])
+        if attr.type == nfs3.REG:
             directory, _, name = path.rpartition(b'/')
             fh, stateid = client.open(client.walk(directory)[0], name)
             same(client.read_all(fh, stateid), old_content(path), f'{path}: content')

@@ -21,6 +21,15 @@ static void make_files(const char *dir, unsigned n)
 	}
 }
 
+/* A volume whose old tree is "d" with n files; a descriptor of "d". */
+static int begin(unsigned n)
+{
+	core_make(&core);
+	make_files("d", n);
+	core_start(&core);
+	return core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+}
+
 static unsigned count_names(int fd)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -37,6 +46,21 @@ static unsigned count_names(int fd)
 static int fill(int fd)
 {
 	return core_wait(core_ask_fill(&core, fd, 0));
+}
+
+/* Fills it while a background fill, which has begun, is stuck in the rule that is returned. */
+static unsigned fill_beside_a_late_one(int fd)
+{
+	unsigned rule = backend_fault_add(
+		core.fault, &(struct fault_rule){.ops = LISTS,
+						 .priorities = 1u << BACKEND_BACKGROUND,
+						 .action = FAULT_STALL});
+	struct migrate_waiter *background = core_ask_fill(&core, fd, MIGRATE_BACKGROUND);
+
+	ck_assert(backend_fault_wait(core.fault, rule, 1));
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(core_wait(background), 0);
+	return rule;
 }
 
 START_TEST(a_fill_brings_every_name)
@@ -76,22 +100,9 @@ END_TEST
 /* A demand does not wait for a background fill that is stuck. */
 START_TEST(i11_a_demand_starts_a_fill_of_its_own)
 {
-	struct migrate_waiter *background;
-	unsigned rule;
-	int fd;
+	int fd = begin(10);
+	unsigned rule = fill_beside_a_late_one(fd);
 
-	core_make(&core);
-	make_files("d", 10);
-	core_start(&core);
-	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
-	rule = backend_fault_add(core.fault,
-				 &(struct fault_rule){.ops = LISTS,
-						      .priorities = 1u << BACKEND_BACKGROUND,
-						      .action = FAULT_STALL});
-	background = core_ask_fill(&core, fd, MIGRATE_BACKGROUND);
-	ck_assert(backend_fault_wait(core.fault, rule, 1));
-	ck_assert_int_eq(fill(fd), 0);
-	ck_assert_int_eq(core_wait(background), 0);
 	backend_fault_release(core.fault, rule);
 	close(fd);
 	core_free(&core);
@@ -102,22 +113,9 @@ END_TEST
  * which saw the names before that, does not bring them back. */
 START_TEST(i7_a_late_fill_does_not_bring_back_names)
 {
-	struct migrate_waiter *background;
-	unsigned rule;
-	int fd;
+	int fd = begin(3);
+	unsigned rule = fill_beside_a_late_one(fd);
 
-	core_make(&core);
-	make_files("d", 3);
-	core_start(&core);
-	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
-	rule = backend_fault_add(core.fault,
-				 &(struct fault_rule){.ops = LISTS,
-						      .priorities = 1u << BACKEND_BACKGROUND,
-						      .action = FAULT_STALL});
-	background = core_ask_fill(&core, fd, MIGRATE_BACKGROUND);
-	ck_assert(backend_fault_wait(core.fault, rule, 1));
-	ck_assert_int_eq(fill(fd), 0);
-	ck_assert_int_eq(core_wait(background), 0);
 	ck_assert_int_eq(unlinkat(fd, "f0", 0), 0);
 	ck_assert_int_eq(renameat(fd, "f1", fd, "g1"), 0);
 	backend_fault_release(core.fault, rule);
@@ -138,10 +136,7 @@ START_TEST(i7_a_late_name_is_not_brought_back)
 	unsigned rule;
 	int fd;
 
-	core_make(&core);
-	make_files("d", 3);
-	core_start(&core);
-	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	fd = begin(3);
 	rule = backend_fault_add(
 		core.fault,
 		&(struct fault_rule){.ops = LOOKUPS, .name = "f0", .action = FAULT_STALL});
@@ -163,10 +158,7 @@ START_TEST(i7_a_late_page_does_not_bring_back_names)
 	struct migrate_waiter *a, *b;
 	int fd;
 
-	core_make(&core);
-	make_files("d", 2000);
-	core_start(&core);
-	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	fd = begin(2000);
 	backend_fault_add(core.fault, &(struct fault_rule){.ops = LISTS,
 							   .priorities = 1u << BACKEND_DEMAND,
 							   .action = FAULT_DELAY,
@@ -270,10 +262,7 @@ START_TEST(i12_a_failed_fill_is_listed)
 {
 	int fd;
 
-	core_make(&core);
-	make_files("d", 3);
-	core_start(&core);
-	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	fd = begin(3);
 	backend_fault_add(core.fault, &(struct fault_rule){.ops = LISTS,
 							   .action = FAULT_ERROR,
 							   .status = -EREMOTEIO,
@@ -313,10 +302,7 @@ START_TEST(a_stale_directory_is_found_again)
 {
 	int fd;
 
-	core_make(&core);
-	make_files("d", 3);
-	core_start(&core);
-	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	fd = begin(3);
 	backend_fault_add(core.fault, &(struct fault_rule){.ops = LISTS,
 							   .action = FAULT_ERROR,
 							   .status = -ESTALE,
@@ -334,10 +320,7 @@ START_TEST(a_directory_that_was_made_anew)
 	g_autofree char *path = NULL;
 	int fd;
 
-	core_make(&core);
-	make_files("d", 3);
-	core_start(&core);
-	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	fd = begin(3);
 	path = g_strconcat(core.source, "/d", NULL);
 	ck_assert_int_eq(nftw(path, core_remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 	make_files("d", 4);
@@ -352,10 +335,7 @@ START_TEST(names_are_asked_for_one_by_one)
 {
 	int fd, file;
 
-	core_make(&core);
-	make_files("d", 1000);
-	core_start(&core);
-	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	fd = begin(1000);
 	ck_assert_int_eq(core_name_in(&core, fd, "f17"), 0);
 	ck_assert_int_eq(core_name_in(&core, fd, "f17"), 0);
 	ck_assert_int_eq(core_name_in(&core, fd, "nothing"), -ENOENT);
