@@ -149,6 +149,7 @@ def wide(args, entries, seconds):
         os.close(here)
 
     migration, client = begin(args, fill, mkfs=['-N', str(entries + 100000)])
+    client.patience = seconds
     directory, _ = client.walk('wide')
     start = time.monotonic()
     client.lookup(directory, f'entry number {entries // 2}')

@@ -20,7 +20,7 @@ def some_handles(client, count, random):
     return {path: client.walk(path) for path in random.sample(sorted(paths), count)}
 
 
-def whole(args, files, fs='ext4', guests=None, **settings):
+def whole(args, files, fs='ext4', **settings):
     _, migration = stack(args.build, lambda root: tree.make(root, files, args.seed), fs=fs,
                          **settings)
     same(migration.status()['state'], 'unattached', 'state')

@@ -58,11 +58,12 @@ def begin(args, files):
 
 
 def reach(client, path, st):
-    """Walks to the path; its handle and attributes, checked against st, as is a symlink's target."""
+    """Walks there; the handle and the attributes, checked against st, as is a symlink's target."""
     fh, attr = client.walk(path)
     check_attributes(path, attr, st)
     if attr.type == nfs3.LNK:
-        same(client.readlink(fh), os.readlink(os.path.join(os.fsencode(OLD), path)), f'{path}: target')
+        same(client.readlink(fh), os.readlink(os.path.join(os.fsencode(OLD), path)),
+             f'{path}: target')
     return fh, attr
 
 
