@@ -9,7 +9,7 @@ from door import CTIME, MTIME, TEXT, World, kinds, read_status, timed, unfilled
 import fake as f
 import nfs3
 import nfs4
-from fake import ATTRIBUTES, BEGIN, END, FILL, HOLD, NAME, RANGE, TRUNCATE, WRITE
+from fake import ATTRIBUTES, BEGIN, END, FILL, HOLD, NAME, RANGE, TRUNCATE
 from harness import case, expect, main, same
 from sandbox import wait_for
 from xdr import opaque, u32, u64
@@ -19,7 +19,7 @@ from xdr import opaque, u32, u64
 def times_and_space_are_the_records(args):
     """In every way attributes reach a client, before, during and after the fill."""
     world = World(args, lambda w: w.file('stub'))
-    client, fake = world.client, world.fake
+    client = world.client
     v4 = nfs4.Client('127.0.0.1', 1)
 
     def check(what):

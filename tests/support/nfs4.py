@@ -63,7 +63,6 @@ class Client:
     def __init__(self, host, minor, export='/export', port=2049, uid=0, gid=0, timeout=60,
                  patience=60):
         self.minor, self.patience = minor, patience
-        self.delays = 0
         self.session = None
         self.rpc = Rpc(host, port, uid, gid, timeout)
         self.owner = os.urandom(16)
@@ -103,7 +102,6 @@ class Client:
                 return r
             if status not in (DELAY, GRACE) or time.monotonic() > end:
                 raise NfsError(status, what)
-            self.delays += 1
             select.select([], [], [], 0.05)
 
     @staticmethod

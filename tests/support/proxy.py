@@ -53,8 +53,6 @@ class Proxy:
         self.busy_left = collections.Counter()
         self.refused = {}                       # procedure -> status to give
         self.delay = 0                          # seconds each way
-        self.going = threading.Event()
-        self.going.set()
         self.connections = set()
         self.arrived = threading.Condition(self.lock)
         ready = queue.Queue()
@@ -85,13 +83,6 @@ class Proxy:
             if not self.arrived.wait_for(lambda: self.calls[procedure] >= n, seconds):
                 raise AssertionError(f'{self.calls[procedure]} calls of {procedure}, not {n}, '
                                      f'within {seconds} s')
-
-    def stall(self):
-        """Passes nothing on, either way, until resume()."""
-        self.going.clear()
-
-    def resume(self):
-        self.going.set()
 
     def drop(self):
         """Resets all connections."""
@@ -156,7 +147,6 @@ class Proxy:
     def write(self, records, sock):
         while True:
             due, record = records.get()
-            self.going.wait()
             pause = due - time.monotonic()
             if pause > 0:
                 threading.Event().wait(pause)

@@ -38,9 +38,6 @@ class Reader:
     def u32(self):
         return self.take('>I')
 
-    def i32(self):
-        return self.take('>i')
-
     def u64(self):
         return self.take('>Q')
 
