@@ -95,16 +95,19 @@ END_TEST
 /* What is cut off is not fetched any more: the size stays. */
 START_TEST(i7_truncate_down_and_fill)
 {
+	struct object *object;
 	struct stat st;
 	int fd;
 
 	start();
 	fd = find();
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0); /* it stays in memory */
 	ck_assert_int_eq(core_truncate(&core, fd, 1000), 0);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 1000, 1);
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	ck_assert_int_eq(st.st_size, 1000);
+	object_unref(object);
 	close(fd);
 	core_free(&core);
 }

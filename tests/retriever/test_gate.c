@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "core_hook.h"
+
+static struct core core;
+
+struct call {
+	struct backend_request req;
+	struct source_object root;
+	sem_t done;
+};
+
+static void call_done(struct backend_request *req)
+{
+	struct call *call = req->user;
+
+	sem_post(&call->done);
+}
+
+static void submit(struct call *call, enum backend_priority priority)
+{
+	memset(call, 0, sizeof(*call));
+	sem_init(&call->done, 0, 0);
+	call->root.path = (char *)"";
+	call->req.op = BACKEND_GETATTR;
+	call->req.priority = priority;
+	call->req.object = call->root;
+	call->req.done = call_done;
+	call->req.user = call;
+	gate_submit(core.retriever->gate, &call->req);
+}
+
+static void start(void)
+{
+	core_make(&core);
+	core_source_file(&core, "f", 300000, 1);
+	core_start(&core);
+}
+
+START_TEST(pause_holds_the_background)
+{
+	struct call background[3], demand, ahead;
+
+	start();
+	gate_pause(core.retriever->gate, true);
+	ck_assert(gate_paused(core.retriever->gate));
+	for (size_t i = 0; i < G_N_ELEMENTS(background); i++)
+		submit(&background[i], BACKEND_BACKGROUND);
+	submit(&demand, BACKEND_DEMAND);
+	submit(&ahead, BACKEND_READAHEAD);
+	sem_wait(&demand.done);
+	sem_wait(&ahead.done);
+	ck_assert_int_eq(sem_trywait(&background[0].done), -1);
+	gate_pause(core.retriever->gate, false);
+	for (size_t i = 0; i < G_N_ELEMENTS(background); i++) {
+		sem_wait(&background[i].done);
+		ck_assert_int_eq(background[i].req.status, 0);
+	}
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(a_closed_gate_answers)
+{
+	struct call held, late;
+
+	start();
+	core_disconnect(&core);
+	core_stop(&core);
+	gate_pause(core.retriever->gate, true);
+	submit(&held, BACKEND_BACKGROUND);
+	gate_close(core.retriever->gate);
+	sem_wait(&held.done);
+	ck_assert_int_eq(held.req.status, -ECANCELED);
+	submit(&late, BACKEND_DEMAND);
+	sem_wait(&late.done);
+	ck_assert_int_eq(late.req.status, -ECANCELED);
+	_exit(0); /* closed twice would be a mistake of the test's */
+}
+END_TEST
+
+/* 300,000 bytes of background at 1,000,000 a second take their time; demand does not. */
+START_TEST(bandwidth)
+{
+	gint64 began;
+	int fd;
+
+	start();
+	fd = core_find(&core, "f", O_RDONLY);
+	gate_throttle(core.retriever->gate, 1000000);
+	ck_assert_uint_eq(gate_bandwidth(core.retriever->gate), 1000000);
+	began = g_get_monotonic_time();
+	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 0, UINT64_MAX, MIGRATE_BACKGROUND)),
+			 0);
+	core_source_file(&core, "g", 300000, 2);
+	close(fd);
+	fd = core_find(&core, "g", O_RDONLY);
+	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 0, UINT64_MAX, MIGRATE_BACKGROUND)),
+			 0);
+	/* the first may have passed on tokens that came meanwhile, the second pays for it */
+	ck_assert_int_ge(g_get_monotonic_time() - began, 250000);
+	gate_throttle(core.retriever->gate, 1);
+	close(fd);
+	core_source_file(&core, "h", 300000, 3);
+	fd = core_find(&core, "h", O_RDONLY);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("gate");
+	TCase *tcase = CORE_TCASE(suite, "gate", 60);
+
+	tcase_add_test(tcase, pause_holds_the_background);
+	tcase_add_test(tcase, a_closed_gate_answers);
+	tcase_add_test(tcase, bandwidth);
+	return run_suite(suite);
+}
