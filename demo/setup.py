@@ -4,6 +4,7 @@
 attaches, starts the crawler, and says what is left to do.  May be run again."""
 import argparse
 import configparser
+import json
 import os
 import re
 import select
@@ -16,6 +17,7 @@ import urllib.parse
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tests',
                                 'support'))
 import nfs3                                                         # noqa: E402
+import xdr                                                          # noqa: E402
 
 CONFIG = '/etc/quickmigrate/quickmigrate.conf'
 RUN, LOGS = '/run/quickmigrate', '/var/log/quickmigrate'
@@ -46,7 +48,7 @@ def check(source, root):
 
 
 def configure(source, root):
-    """Adds the volume's group; its name."""
+    """Adds the volume's group; its name, and the file's size before if there was none."""
     name = volume_name(root)
     group = f'volume {name}'
     config = configparser.RawConfigParser(delimiters=('=',), comment_prefixes=('#',))
@@ -57,11 +59,12 @@ def configure(source, root):
         if there != {'root': root, 'source': source}:
             raise Refused(f'{CONFIG}: [{group}] is another volume already (root = {there["root"]}, '
                           f'source = {there["source"]}): remove or rename that group')
-        return name
+        return name, None
     os.makedirs(os.path.dirname(CONFIG), exist_ok=True)
     with open(CONFIG, 'a') as out:      # appended: comments and other volumes stay as they are
+        before = out.tell()
         out.write(f'\n[{group}]\nroot = {root}\nsource = {source}\n')
-    return name
+    return name, before
 
 
 # ---- the old server ----------------------------------------------------------------------------
@@ -76,7 +79,7 @@ def writable(source):
         client = nfs3.Client(url.hostname, urllib.parse.unquote(url.path), port=url.port,
                              mount_port=int(options.get('mountport', 0)) or None, timeout=10)
         return client.access(client.root, nfs3.ACCESS_EXTEND) != 0
-    except (OSError, EOFError, ValueError, nfs3.NfsError):
+    except (OSError, EOFError, ValueError, xdr.RpcError, nfs3.NfsError):
         return False            # the retriever, which can do more, will say what is wrong
 
 
@@ -119,24 +122,35 @@ def last_line(name, log):
         return ([line.strip() for line in lines if line.strip()] or [f'{log} is empty'])[-1]
 
 
-def start_all(name, crawl):
-    """The retriever, attach, and the crawler where it may run."""
-    if systemd_runs():
-        run('systemctl', 'daemon-reload')
-        run('systemctl', 'enable', '--now', f'migrate-retriever@{name}.service')
-        wait_until_it_answers(name)
-    elif not answers(name):
-        process, log = start('migrate-retriever', name)
-        try:
+def attach(name, added_at):
+    """The retriever runs, and the volume is attached.  Else it is as if nobody had tried: the group
+    that was added to the configuration there is gone again."""
+    process, unit = None, f'migrate-retriever@{name}.service'
+    try:
+        if systemd_runs():
+            run('systemctl', 'daemon-reload')
+            run('systemctl', 'enable', '--now', unit)
+            wait_until_it_answers(name)
+        elif not answers(name):
+            process, log = start('migrate-retriever', name)
             wait_until_it_answers(name, process, log)
-        except BaseException:
-            process.kill()
+        # A directory with other things in it looks like one whose migration is finished.
+        state = json.loads(run('migratectl', '--json', 'status', name))['volume']['state']
+        if state in ('unattached', 'finished'):
+            run('migratectl', 'attach', name)
+    except BaseException:
+        if process:
+            process.terminate()
             process.wait()
-            raise
-    if 'unattached' in run('migratectl', 'status', name):
-        run('migratectl', 'attach', name)
-    if not crawl:
-        return
+        if added_at is not None:
+            if systemd_runs():
+                subprocess.run(['systemctl', 'disable', '--now', unit], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            os.truncate(CONFIG, added_at)
+        raise
+
+
+def start_crawler(name):
     if systemd_runs():
         run('systemctl', 'enable', '--now', f'migrate-crawler@{name}.service')
     else:
@@ -189,9 +203,11 @@ def main():
         os.makedirs(root, exist_ok=True)
         if not shutil.which('migratectl'):
             raise Refused('migratectl was installed outside of PATH')
-        name = configure(args.source, root)
+        name, added_at = configure(args.source, root)
+        attach(name, added_at)
         open_for_writing = writable(args.source)
-        start_all(name, not open_for_writing)
+        if not open_for_writing:
+            start_crawler(name)
     except Refused as refused:
         print(f'quickstart: {refused}', file=sys.stderr)
         return 1

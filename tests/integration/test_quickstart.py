@@ -152,13 +152,23 @@ def waits_for_a_read_only_export(args):
 
 @case()
 def refuses_nonsense(args):
-    layered('/etc', '/usr', '/var/log')
+    fresh_machine()
+    volume(OLD)
+    volume(ROOT)
+    open(ROOT + '/something', 'w').close()
+    before = running()
     for source, root in (('http://x/y', '/srv/x'), (f'file://{OLD}', 'relative'),
-                         ('file:///does/not/exist', BASE + '/x')):
+                         ('file:///does/not/exist', BASE + '/x'), (f'file://{OLD}', ROOT)):
         done = set_up(args, source, root)
+        print(done.stdout)
         same(done.returncode, 1, f'exit status for {source} {root}')
         expect(done.stdout.startswith('quickstart: ') and done.stdout.count('\n') == 1,
                f'not one line that says why: {done.stdout}')
+    expect(running() <= before, 'something was left running')
+    with open('/etc/quickmigrate/quickmigrate.conf') as config:
+        expect('\n[volume' not in config.read(), 'a volume was left in the configuration')
+    os.unlink(ROOT + '/something')
+    same(set_up(args, f'file://{OLD}', ROOT).returncode, 0, 'exit status')
 
 
 if __name__ == '__main__':
