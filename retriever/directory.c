@@ -144,7 +144,7 @@ void directory_complete(struct object *object)
 		return;
 	object->completing = true;
 	object->writing++;
-	retriever_run(object->retriever, complete, object_ref(object));
+	retriever_run_demand(object->retriever, complete, object_ref(object));
 }
 
 /* The end of directory_fill_names(). */

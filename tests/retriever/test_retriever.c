@@ -211,11 +211,48 @@ START_TEST(counters_after_a_kill)
 }
 END_TEST
 
+static GMutex busy;
+
+static void keep_busy(void *arg)
+{
+	g_mutex_lock(&busy);
+	g_mutex_unlock(&busy);
+}
+
+/* I11: names, listings, reads and changes of clients while every worker has long work of the
+ * crawler's to do. */
+START_TEST(i11_demand_has_workers_of_its_own)
+{
+	uint64_t id;
+	int f, d, root;
+
+	make_source();
+	core_start(&core);
+	root = core_root(&core);
+	g_mutex_lock(&busy);
+	for (unsigned i = 0; i < 64; i++)
+		retriever_run(core.retriever, keep_busy, NULL);
+	f = core_find(&core, "f", O_RDWR);
+	d = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, d, 0)), 0);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	ck_assert_int_eq(core_range(&core, f, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(core_begin(&core, f, -1, MIGRATE_WRITE, 0, 10, &id), 0);
+	ck_assert_int_eq(core_end(&core, id, true, true, 0, 10), 0);
+	g_mutex_unlock(&busy);
+	close(f);
+	close(d);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("retriever");
 	TCase *tcase = CORE_TCASE(suite, "retriever", 100);
 
+	tcase_add_test(tcase, i11_demand_has_workers_of_its_own);
 	tcase_add_test(tcase, closes_with_requests_in_flight);
 	tcase_add_test(tcase, closes_with_deferred_fills_and_searches);
 	tcase_add_test(tcase, closes_at_any_moment);
