@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Case `open-time`: what a client waits for after the switch, until it has the first byte of a file
 deep down: the downtime of The Quick Migration of File Servers (SYSTOR '18), section 5.2."""
+import collections
 import itertools
 import os
 import random
@@ -117,14 +118,16 @@ def measure_moved(args, server, tree, version, runs):
 
 
 def measure_tree(args, server, tree, runs):
-    """{(configuration, version): [times of each run]}, the runs of all in turn."""
-    results = {key: [] for key in itertools.product(CONFIGS, VERSIONS)}
-    for _ in range(runs):
-        for config, version in results:
-            if config != 'D':
-                results[config, version].append(measure(args, server, tree, config, version))
+    """{(configuration, version): [times]} of one opening each, and of `runs` where everything has
+    been moved (that is done once)."""
+    tree.enter()
+    server.restart()
+    warm_old_server(args, server, tree)
+    results = {(config, version): [measure(args, server, tree, config, version)]
+               for config, version in itertools.product('ABC', VERSIONS)}
     for version in VERSIONS:
-        results['D', version] = measure_moved(args, server, tree, version, runs)
+        results['D', version] = measure_moved(args, server, tree, version, runs) if runs else []
+    tree.leave()
     return results
 
 
@@ -168,14 +171,13 @@ def run(args):
     trees = [Tree(depth, width) for depth, width in itertools.product(depths, widths)]
     server = old_server()
     args.new_server = None                  # one, started anew each time
+    measure_tree(args, server, trees[0], 1)             # the warm-up
     results = {}
-    for tree in [trees[0], *trees]:         # the first one twice: that is the warm-up
-        tree.enter()
-        server.restart()
-        warm_old_server(args, server, tree)
-        results[tree.depth, tree.width] = measure_tree(args, server, tree,
-                                                       args.runs if results else 1)
-        tree.leave()
+    for turn in range(args.runs):           # in turn, so that all feel the same disturbances
+        for tree in trees:
+            of = results.setdefault((tree.depth, tree.width), collections.defaultdict(list))
+            for key, times in measure_tree(args, server, tree, 0 if turn else args.runs).items():
+                of[key] += times
     show(args, size, results)
     seconds = {(width, version): median(map(total, results[16, width][DEFAULT, version])) / 1000
                for width in (10, 1000) for version in VERSIONS}
