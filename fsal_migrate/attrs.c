@@ -7,9 +7,6 @@
  */
 #include "attrs.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "bracket.h"
 #include "common_utils.h"
 

@@ -15,7 +15,6 @@
  */
 #include "gate.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

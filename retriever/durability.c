@@ -2,7 +2,6 @@
 #include "durability.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -9,7 +9,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../common/protocol.h"
 #include "peer.h"
 
 struct server {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include <errno.h>
 #include <pthread.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "migrate.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <check.h>
-#include <stdlib.h>
 
 #include "policy.h"
 #include "suite.h"

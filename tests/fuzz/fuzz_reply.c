@@ -5,7 +5,6 @@
  *
  * Input: a byte for the request, then the stream.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "backend_nfs_proc.h"
