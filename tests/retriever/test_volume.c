@@ -268,6 +268,7 @@ START_TEST(no_space)
 	ck_assert_int_eq(stub.error, ENOSPC);
 	migrate_stub_clear(&stub);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	ck_assert(backend_fault_wait_idle(core.fault)); /* the other reads have failed too */
 	ck_assert_int_eq(ftruncate(fill, 0), 0);
 	close(fill);
 	ck_assert_int_eq(unlink(filler), 0);
