@@ -404,6 +404,37 @@ static inline int core_truncate(struct core *core, int fd, uint64_t size)
 	return ret;
 }
 
+/* ---- migratectl ---- */
+
+static inline void core_text_done(void *arg, int status, const char *text)
+{
+	char **out = arg;
+
+	*out = g_strdup_printf("%d %s", status, text);
+}
+
+/* "STATUS TEXT"; g_free. */
+static inline char *core_control(struct core *core, const char *command)
+{
+	struct migrate_volume *volume;
+	char *text = NULL;
+
+	ck_assert_int_eq(migrate_volume_new("test", core->socket, MIGRATE_ROLE_CONTROL, &volume),
+			 0);
+	ck_assert_uint_ne(migrate_control(volume, command, core_text_done, &text), 0);
+	while (!text)
+		migrate_volume_dispatch(volume, -1);
+	migrate_volume_free(volume);
+	return text;
+}
+
+static inline void core_expect_answer(struct core *core, const char *command, const char *part)
+{
+	g_autofree char *text = core_control(core, command);
+
+	ck_assert_msg(strstr(text, part) != NULL, "%s: %s", command, text);
+}
+
 /* ---- what a client sees ---- */
 
 static inline int core_root(struct core *core)

@@ -36,34 +36,6 @@ static void crawl(int fd, const char *const *below)
 	ck_assert_int_eq(ret, 0);
 }
 
-static void text_done(void *arg, int status, const char *text)
-{
-	char **out = arg;
-
-	*out = g_strdup_printf("%d %s", status, text);
-}
-
-/* "STATUS TEXT"; g_free. */
-static char *control(const char *command)
-{
-	struct migrate_volume *volume;
-	char *text = NULL;
-
-	ck_assert_int_eq(migrate_volume_new("test", core.socket, MIGRATE_ROLE_CONTROL, &volume), 0);
-	ck_assert_uint_ne(migrate_control(volume, command, text_done, &text), 0);
-	while (!text)
-		migrate_volume_dispatch(volume, -1);
-	migrate_volume_free(volume);
-	return text;
-}
-
-static void expect(const char *command, const char *part)
-{
-	g_autofree char *text = control(command);
-
-	ck_assert_msg(strstr(text, part) != NULL, "%s: %s", command, text);
-}
-
 START_TEST(from_attach_to_the_end)
 {
 	g_autofree char *private = NULL;
@@ -76,32 +48,32 @@ START_TEST(from_attach_to_the_end)
 	core_open(&core);
 	core_run(&core);
 	core_connect(&core);
-	expect("status", "state=unattached");
-	expect("finalize", "-22 ");
-	expect("attach", "0 ");
-	expect("attach", "-114 ");
-	expect("status", "state=migrating");
-	expect("verify", "unfinished=1\n");
-	expect("finalize", "-16 ");
+	core_expect_answer(&core, "status", "state=unattached");
+	core_expect_answer(&core, "finalize", "-22 ");
+	core_expect_answer(&core, "attach", "0 ");
+	core_expect_answer(&core, "attach", "-114 ");
+	core_expect_answer(&core, "status", "state=migrating");
+	core_expect_answer(&core, "verify", "unfinished=1\n");
+	core_expect_answer(&core, "finalize", "-16 ");
 	root = core_root(&core);
 	crawl(root, (const char *const[]){"d", NULL});
 	ck_assert_int_eq(core_state(root), MIGRATE_NORMAL);
-	expect("status", "state=whole");
-	expect("status", "files-found=2\n");
-	expect("status", "files-whole=2\n");
-	expect("status", "bytes-whole=30000\n");
-	expect("verify", "unfinished=0\n");
+	core_expect_answer(&core, "status", "state=whole");
+	core_expect_answer(&core, "status", "files-found=2\n");
+	core_expect_answer(&core, "status", "files-whole=2\n");
+	core_expect_answer(&core, "status", "bytes-whole=30000\n");
+	core_expect_answer(&core, "verify", "unfinished=0\n");
 	ck_assert_int_eq(fstat(root, &before), 0);
-	expect("finalize", "0 ");
+	core_expect_answer(&core, "finalize", "0 ");
 	ck_assert_int_eq(fstat(root, &after), 0);
 	ck_assert_int_eq(before.st_mtim.tv_sec, after.st_mtim.tv_sec);
 	ck_assert_int_eq(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
 	private = core_path(&core, MIGRATE_PRIVATE_DIR);
 	ck_assert_int_eq(access(private, F_OK), -1);
-	expect("status", "state=finished");
-	expect("attach", "-39 ");
+	core_expect_answer(&core, "status", "state=finished");
+	core_expect_answer(&core, "attach", "-39 ");
 	core_restart(&core);
-	expect("status", "state=finished");
+	core_expect_answer(&core, "status", "state=finished");
 	close(root);
 	core_free(&core);
 }
@@ -214,10 +186,10 @@ START_TEST(pause_and_resume)
 	core_source_file(&core, "g", 100000, 2);
 	core_start(&core);
 	fd = core_find(&core, "f", O_RDONLY);
-	expect("pause", "0 ");
+	core_expect_answer(&core, "pause", "0 ");
 	w = core_ask_range(&core, fd, 0, UINT64_MAX, MIGRATE_BACKGROUND);
-	expect("status", "paused=true");
-	expect("status", "background-waiting=1");
+	core_expect_answer(&core, "status", "paused=true");
+	core_expect_answer(&core, "status", "background-waiting=1");
 	{
 		int other = core_find(&core, "g", O_RDONLY);
 
@@ -226,13 +198,13 @@ START_TEST(pause_and_resume)
 		close(other);
 	}
 	ck_assert(!core_present(fd, 0, 1));
-	expect("resume", "0 ");
+	core_expect_answer(&core, "resume", "0 ");
 	ck_assert_int_eq(core_wait(w), 0);
-	expect("throttle 1M", "0 ");
-	expect("throttle much", "-22 ");
-	expect("status", "bandwidth=1048576");
-	expect("settings", "hold-ms=500");
-	expect("errors 0", "total=0");
+	core_expect_answer(&core, "throttle 1M", "0 ");
+	core_expect_answer(&core, "throttle much", "-22 ");
+	core_expect_answer(&core, "status", "bandwidth=1048576");
+	core_expect_answer(&core, "settings", "hold-ms=500");
+	core_expect_answer(&core, "errors 0", "total=0");
 	close(fd);
 	core_free(&core);
 }
