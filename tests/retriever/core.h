@@ -478,6 +478,15 @@ static inline int core_find(struct core *core, const char *path, int flags)
 	return fd;
 }
 
+/* Begins with the one file "f" on the old server, of pattern 1; a descriptor of its stub. */
+static inline int core_with_file(struct core *core, uint64_t size, int flags)
+{
+	core_make(core);
+	core_source_file(core, "f", size, 1);
+	core_start(core);
+	return core_find(core, "f", flags);
+}
+
 static inline enum migrate_state core_state(int fd)
 {
 	struct migrate_stub stub;

@@ -148,10 +148,7 @@ START_TEST(i3_a_new_version_during_a_sync)
 {
 	int fd;
 
-	core_make(&core);
-	core_source_file(&core, "f", MIB, 1);
-	core_start(&core);
-	fd = core_find(&core, "f", O_RDWR);
+	fd = core_with_file(&core, MIB, O_RDWR);
 	core_hold("fdatasync syncfs");
 	ck_assert_int_eq(core_range(&core, fd, 0, 1000), 0);
 	core_wait_held(1); /* the round has noted what it makes durable */

@@ -20,10 +20,7 @@ START_TEST(brings_what_was_asked_for)
 {
 	int fd;
 
-	core_make(&core);
-	core_source_file(&core, "f", 3 * MIB + 17, 1);
-	core_start(&core);
-	fd = core_find(&core, "f", O_RDONLY);
+	fd = core_with_file(&core, 3 * MIB + 17, O_RDONLY);
 	ck_assert(!core_present(fd, 0, 1));
 	ck_assert_int_eq(core_range(&core, fd, 5, 10), 0);
 	core_expect(fd, 5, 10, 1);
@@ -71,10 +68,7 @@ START_TEST(demands_join_demands)
 	unsigned rule;
 	int fd;
 
-	core_make(&core);
-	core_source_file(&core, "f", 64 * KIB, 1);
-	core_start(&core);
-	fd = core_find(&core, "f", O_RDONLY);
+	fd = core_with_file(&core, 64 * KIB, O_RDONLY);
 	stall_reads((struct fault_rule){0}, &rule);
 	for (unsigned i = 0; i < G_N_ELEMENTS(w); i++)
 		w[i] = core_ask_range(&core, fd, 0, UINT64_MAX, 0);
@@ -96,10 +90,7 @@ START_TEST(i11_a_demand_does_not_wait_for_a_background_read)
 	unsigned rule;
 	int fd;
 
-	core_make(&core);
-	core_source_file(&core, "f", 64 * KIB, 1);
-	core_start(&core);
-	fd = core_find(&core, "f", O_RDONLY);
+	fd = core_with_file(&core, 64 * KIB, O_RDONLY);
 	stall_reads((struct fault_rule){.priorities = 1u << BACKEND_BACKGROUND}, &rule);
 	background = core_ask_range(&core, fd, 0, UINT64_MAX, MIGRATE_BACKGROUND);
 	ck_assert(backend_fault_wait(core.fault, rule, 1));
@@ -244,10 +235,7 @@ START_TEST(an_error_fails_who_waits_and_is_not_for_ever)
 	struct migrate_stub stub;
 	int fd;
 
-	core_make(&core);
-	core_source_file(&core, "f", 10000, 1);
-	core_start(&core);
-	fd = core_find(&core, "f", O_RDONLY);
+	fd = core_with_file(&core, 10000, O_RDONLY);
 	backend_fault_add(core.fault, &refused);
 	ck_assert_int_eq(core_range(&core, fd, 0, 1), -EREMOTEIO); /* of migrate.h's set */
 	backend_fault_add(core.fault, &rule);
@@ -268,10 +256,7 @@ START_TEST(busy_is_asked_again)
 		.ops = READS, .action = FAULT_ERROR, .status = -EAGAIN, .times = 3};
 	int fd;
 
-	core_make(&core);
-	core_source_file(&core, "f", 10000, 1);
-	core_start(&core);
-	fd = core_find(&core, "f", O_RDONLY);
+	fd = core_with_file(&core, 10000, O_RDONLY);
 	backend_fault_add(core.fault, &rule);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 10000, 1);
@@ -288,10 +273,7 @@ START_TEST(stale_reads_in_flight)
 	struct migrate_waiter *w;
 	int fd;
 
-	core_make(&core);
-	core_source_file(&core, "f", 8 * MIB, 1);
-	core_start(&core);
-	fd = core_find(&core, "f", O_RDONLY);
+	fd = core_with_file(&core, 8 * MIB, O_RDONLY);
 	stale = backend_fault_add(core.fault, &(struct fault_rule){.ops = READS,
 								   .action = FAULT_ERROR,
 								   .status = -ESTALE,
@@ -345,10 +327,7 @@ START_TEST(more_ranges_than_a_record_holds)
 	const unsigned n = 300, stride = 4096;
 	int fd;
 
-	core_make(&core);
-	core_source_file(&core, "f", n * stride, 1);
-	core_start(&core);
-	fd = core_find(&core, "f", O_RDWR);
+	fd = core_with_file(&core, n * stride, O_RDWR);
 	make_gaps(fd, n, stride);
 	ck_assert_int_eq(core_sync(&core, fd), 0);
 	for (unsigned i = 0; i < n; i++)
@@ -409,10 +388,7 @@ START_TEST(i7_a_write_during_a_read)
 	unsigned rule;
 	int fd;
 
-	core_make(&core);
-	core_source_file(&core, "f", 64 * KIB, 1);
-	core_start(&core);
-	fd = core_find(&core, "f", O_RDWR);
+	fd = core_with_file(&core, 64 * KIB, O_RDWR);
 	stall_reads((struct fault_rule){0}, &rule);
 	w = core_ask_range(&core, fd, 0, UINT64_MAX, 0);
 	ck_assert(backend_fault_wait(core.fault, rule, 1));

@@ -160,10 +160,7 @@ START_TEST(damaged_templates)
 	g_autofree char *path = NULL, *error = NULL;
 	int fd;
 
-	core_make(&core);
-	core_source_file(&core, "f", 10000, 1);
-	core_start(&core);
-	fd = core_find(&core, "f", O_RDONLY);
+	fd = core_with_file(&core, 10000, O_RDONLY);
 	core_close(&core);
 	path = core_path(&core, ".migrate/handles");
 	ck_assert_int_eq(truncate(path, 3), 0);
