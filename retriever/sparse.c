@@ -7,6 +7,12 @@
 #include <unistd.h>
 
 #define BLOCK 4096
+/*
+ * Written in one call.  The page cache takes folios as large as the write, and such large pieces
+ * of memory are often ones that were not used yet: in a virtual machine, where the host provides
+ * them at the first touch, a write of 1 MiB costs several times the CPU of eight of 128 KiB.
+ */
+#define PIECE ((size_t)128 << 10)
 
 static bool all_zero(const uint8_t *p, size_t len)
 {
@@ -16,7 +22,7 @@ static bool all_zero(const uint8_t *p, size_t len)
 static int write_all(int fd, const uint8_t *data, size_t len, uint64_t offset)
 {
 	while (len) {
-		ssize_t n = pwrite(fd, data, len, offset);
+		ssize_t n = pwrite(fd, data, len < PIECE ? len : PIECE, offset);
 
 		if (n < 0) {
 			if (errno == EINTR)
