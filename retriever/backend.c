@@ -96,6 +96,41 @@ void backend_batch_free(struct backend_batch *batch)
 	g_free(batch);
 }
 
+static void xattr_clear(gpointer p)
+{
+	struct source_xattr *xattr = p;
+
+	g_free(xattr->name);
+	g_free(xattr->value);
+}
+
+struct source_xattrs *source_xattrs_new(void)
+{
+	struct source_xattrs *xattrs = g_new(struct source_xattrs, 1);
+
+	xattrs->list = g_array_new(FALSE, FALSE, sizeof(struct source_xattr));
+	g_array_set_clear_func(xattrs->list, xattr_clear);
+	xattrs->lost = g_ptr_array_new_with_free_func(g_free);
+	return xattrs;
+}
+
+void source_xattrs_free(struct source_xattrs *xattrs)
+{
+	if (!xattrs)
+		return;
+	g_array_unref(xattrs->list);
+	g_ptr_array_unref(xattrs->lost);
+	g_free(xattrs);
+}
+
+void source_xattrs_add(struct source_xattrs *xattrs, const char *name, const void *value,
+		       uint32_t len)
+{
+	struct source_xattr xattr = {g_strdup(name), g_memdup2(value, len), len};
+
+	g_array_append_val(xattrs->list, xattr);
+}
+
 bool backend_name_ok(const char *name, size_t len)
 {
 	if (len == 0 || len > 255 || memchr(name, '/', len) || memchr(name, '\0', len))
@@ -141,6 +176,7 @@ void backend_prepare(struct backend_request *req)
 	req->data_len = 0;
 	req->text = NULL;
 	req->batch = NULL;
+	req->xattrs = NULL;
 	req->rejected = 0;
 }
 
@@ -150,6 +186,7 @@ void backend_complete(struct backend_request *req, int status)
 	if (status < 0) {
 		g_clear_pointer(&req->text, g_free);
 		g_clear_pointer(&req->batch, backend_batch_free);
+		g_clear_pointer(&req->xattrs, source_xattrs_free);
 		req->data_len = 0;
 		req->has_attr = false;
 		req->handle_len = 0;

@@ -57,6 +57,28 @@ struct source_entry {
 	uint8_t handle[MIGRATE_HANDLE_MAX];
 };
 
+/*
+ * What an object has beside its attributes, named and encoded as this host's extended attributes:
+ * "system.posix_acl_access", "system.posix_acl_default" (linux/posix_acl_xattr.h, version 2; an
+ * access ACL that says no more than the mode is left out), "user.NAME".
+ */
+struct source_xattr {
+	char *name; /* g_malloc'd, at most 255 bytes */
+	uint8_t *value;
+	uint32_t len; /* 0..65536 */
+};
+
+struct source_xattrs {
+	GArray *list; /* of struct source_xattr */
+	GPtrArray
+		*lost; /* char *: what the object has there that cannot be carried, one line each */
+};
+struct source_xattrs *source_xattrs_new(void);
+void source_xattrs_free(struct source_xattrs *xattrs);
+/* Copies both. */
+void source_xattrs_add(struct source_xattrs *xattrs, const char *name, const void *value,
+		       uint32_t len);
+
 struct backend_batch {
 	GArray *entries; /* of struct source_entry */
 	GStringChunk *names;
@@ -77,7 +99,10 @@ enum backend_op {
 			   */
 	BACKEND_READ,	  /* object, offset, count -> data, data_len, eof, attr (has_attr) */
 	BACKEND_READLINK, /* object -> text */
+	BACKEND_XATTRS,	  /* object (file or directory) -> xattrs; only what carries() says */
 };
+
+enum { BACKEND_CARRIES_ACL = 1 << 0, BACKEND_CARRIES_XATTR = 1 << 1 };
 
 enum backend_priority { BACKEND_DEMAND, BACKEND_READAHEAD, BACKEND_BACKGROUND };
 
@@ -102,6 +127,7 @@ struct backend_request {
 	uint32_t data_len;
 	char *text;
 	struct backend_batch *batch;
+	struct source_xattrs *xattrs; /* passes to the submitter: source_xattrs_free */
 	unsigned rejected; /* READDIR: entries left out because their names are not acceptable */
 
 	void (*done)(struct backend_request *req);
@@ -140,6 +166,12 @@ struct backend_ops {
 	uint32_t (*max_read)(struct backend *backend);
 	/* 0: the server answers; else seconds since it last did while requests wait. */
 	unsigned (*away)(struct backend *backend);
+	/* What BACKEND_XATTRS can bring from this server: BACKEND_CARRIES_*.  0 (or NULL): nothing,
+	 * and it is never submitted. */
+	unsigned (*carries)(struct backend *backend);
+	/* What no object of this server comes with, for the fidelity report: lines of text, or
+	 * NULL.  g_free. */
+	char *(*not_carried)(struct backend *backend);
 };
 
 /* First member of every backend's own structure. */
