@@ -58,7 +58,7 @@ enum {
 	MIGRATE_REC_PATH = 1 << 5,
 	MIGRATE_REC_ERROR = 1 << 6,
 	MIGRATE_REC_DIRTY = 1 << 7,
-	MIGRATE_REC_CLIENT = 1 << 8, /* a client has changed attributes: creation is not redone */
+	MIGRATE_REC_CLIENT = 1 << 8, /* a client has changed bytes or the size */
 	MIGRATE_REC_NAMED =
 		1 << 10, /* unfilled directory: every name is here, as a dummy at least */
 	MIGRATE_REC_RETURNED = 1 << 9, /* directory: was normal, unfinished things were moved in */

@@ -112,6 +112,10 @@ static void spoil(const struct fault_rule *what, struct backend_request *req)
 		req->data_len = what->bytes;
 		req->eof = false;
 	}
+	if (what->action == FAULT_BARE && req->op == BACKEND_READ) {
+		req->has_attr = false;
+		memset(&req->attr, 0xee, sizeof(req->attr));
+	}
 	if (what->action != FAULT_CHANGE)
 		return;
 	if (req->has_attr)

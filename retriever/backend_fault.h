@@ -14,6 +14,7 @@ enum fault_action {
 	FAULT_STALL,  /* passed on when the rule is released or removed */
 	FAULT_ERROR,  /* not passed on: completed with `status` */
 	FAULT_SHORT,  /* READ: at most `bytes` bytes of the data that came, and not eof */
+	FAULT_BARE,   /* READ: without the attributes that came */
 	FAULT_CHANGE, /* `size` and `mtime` (ns) are added to the attributes that come back, those
 		       * of entries included: a source that was changed */
 };

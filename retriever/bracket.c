@@ -267,7 +267,11 @@ static int note_change(struct bracket *bracket, uint64_t offset, uint64_t length
 		rec->flags |= MIGRATE_REC_SHOWN_MTIME;
 	}
 	rec->shown_ctime = migrate_ns(st.st_ctim);
-	rec->flags |= MIGRATE_REC_SHOWN_CTIME | MIGRATE_REC_CLIENT;
+	rec->flags |= MIGRATE_REC_SHOWN_CTIME;
+	/* from now on what was fetched cannot be told from what a client wrote */
+	if (bracket->change != MIGRATE_PLACE &&
+	    (bracket->change != MIGRATE_ATTRIBUTES || length || (uint64_t)st.st_size != rec->size))
+		rec->flags |= MIGRATE_REC_CLIENT;
 	return object_store(object);
 }
 

@@ -12,6 +12,8 @@
 #include "errors.h"
 #include "templates.h"
 
+#define RANGE_FAILURES_MAX 64 /* of one waiter: a file that cannot be read at all */
+
 struct object_table {
 	GMutex lock;
 	GHashTable *objects; /* struct object, by its key */
@@ -136,7 +138,8 @@ static int reopen(struct object *object, int fd, int flags)
 	return -EXDEV;
 }
 
-/* A file that no client has changed has the old server's size, or a crash cut a retry short. */
+/* A file that no client has changed has the old server's size, or a crash cut version_take() short.
+ */
 static int object_mend_size(struct object *object, const struct stat *st)
 {
 	struct migrate_record *rec = &object->record;
@@ -307,7 +310,7 @@ void object_run_waiters(struct retriever *retriever, GQueue *waiters, int status
 			COUNT_ADD(retriever, background_waiting, -1);
 		else
 			COUNT_ADD(retriever, demand_waiting, -1);
-		w->done(w->arg, status);
+		w->done(w->arg, status ? status : w->status);
 		g_slice_free(struct range_waiter, w);
 	}
 }
@@ -420,17 +423,60 @@ bool object_source_moved(struct object *object, const struct source_object *sour
 	return moved;
 }
 
+/* Lock held. */
+static void mark_failed(struct object *object, int status)
+{
+	object->failed = status;
+	if (!object->normal && status != -ECANCELED && object->record.error != -status) {
+		object->record.error = -status;
+		object_store(object);
+	}
+}
+
+/* Lock held: whether it can do without [start, end), which failed. */
+static bool go_on_behind(struct object *object, struct range_waiter *w, uint64_t end, int status)
+{
+	if (!w->background || w->end <= end || ++w->failures > RANGE_FAILURES_MAX)
+		return false;
+	w->start = end;
+	if (!w->status)
+		w->status = status;
+	return !object_has(object, w->start, w->end);
+}
+
+bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int status,
+		       const char *reason)
+{
+	GQueue waiters = G_QUEUE_INIT;
+	GList *next;
+	bool left;
+
+	g_mutex_lock(&object->lock);
+	mark_failed(object, status);
+	for (GList *l = object->waiters.head; l; l = next) {
+		struct range_waiter *w = l->data;
+
+		next = l->next;
+		if (w->start >= end || w->end <= start || go_on_behind(object, w, end, status))
+			continue;
+		w->status = status;
+		g_queue_unlink(&object->waiters, l);
+		g_queue_push_tail_link(&waiters, l);
+	}
+	left = !g_queue_is_empty(&object->waiters);
+	g_mutex_unlock(&object->lock);
+	errors_add_fd(object->retriever->errors, object->fd, status, reason);
+	object_run_waiters(object->retriever, &waiters, 0);
+	return left;
+}
+
 void object_fail(struct object *object, int status, const char *reason)
 {
 	struct retriever *retriever = object->retriever;
 	GQueue waiters = G_QUEUE_INIT;
 
 	g_mutex_lock(&object->lock);
-	object->failed = status;
-	if (!object->normal && status != -ECANCELED && object->record.error != -status) {
-		object->record.error = -status;
-		object_store(object);
-	}
+	mark_failed(object, status);
 	object_take_waiters(object, true, &waiters);
 	while (!g_queue_is_empty(&object->fill_waiters))
 		g_queue_push_tail_link(&waiters, g_queue_pop_head_link(&object->fill_waiters));

@@ -28,6 +28,8 @@ typedef void (*object_done_fn)(void *arg, int status);
 struct range_waiter {
 	uint64_t start, end;
 	bool background;
+	unsigned failures; /* of parts of it, which it does without; background */
+	int status;	   /* the first of them */
 	object_done_fn done;
 	void *arg;
 };
@@ -56,7 +58,7 @@ struct object {
 	int failed;			    /* -errno of the last failed attempt since loaded */
 	bool refinding;			    /* its handle went stale and is looked for */
 	unsigned refinds;		    /* how often it was, without success */
-	unsigned version;		    /* of the old server's file: retry takes a new one */
+	unsigned version;		    /* counts the times that version.c took a new one */
 	bool closing_gaps;		    /* so that its record fits again */
 
 	/* brackets and fills exclude each other; see bracket.h */
@@ -128,6 +130,13 @@ int object_keep_fd(struct object *object, int fd);
 /* Notes that an attempt failed: record, list of errors, waiters.  status: -errno.  Takes the lock.
  */
 void object_fail(struct object *object, int status, const char *reason);
+/*
+ * Likewise where only [start, end) could not be had: who waits for other ranges is not told. Who
+ * waits in the background goes on behind it, a limited number of times, and is told in the end.
+ * Whether anybody waits on: what was planned for them has to be looked at again.
+ */
+bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int status,
+		       const char *reason);
 
 /* What finds the object on the old server; lock held.  Clear *source after. 0, -ESTALE. */
 int object_source(struct object *object, struct source_object *source);

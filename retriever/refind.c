@@ -10,6 +10,7 @@
 #include "directory.h"
 #include "templates.h"
 #include "transfer.h"
+#include "version.h"
 
 #define ATTEMPTS_MAX 3
 
@@ -135,7 +136,8 @@ static int by_fileid(struct retriever *retriever, struct found *at, uint64_t fil
 	return name ? look(retriever, at, name) : -ENOENT;
 }
 
-static bool is_same(struct object *object, const struct source_attr *attr)
+/* Whether it is worth a closer look. */
+static bool is_like(struct object *object, const struct source_attr *attr)
 {
 	const struct migrate_record *rec = &object->record;
 	bool same;
@@ -156,7 +158,7 @@ static int find(struct object *object, struct found *found)
 
 	if (path)
 		ret = walk(object->retriever, path, found);
-	if (ret == 0 && is_same(object, &found->attr))
+	if (ret == 0 && is_like(object, &found->attr))
 		return 0;
 	if (object->is_dir || (ret && ret != -ENOENT))
 		return ret ? ret : -ESTALE;
@@ -165,34 +167,64 @@ static int find(struct object *object, struct found *found)
 	ret = parent ? walk(object->retriever, parent, found) : -ENOENT;
 	if (!ret)
 		ret = by_fileid(object->retriever, found, object->record.fileid);
-	if (!ret && !is_same(object, &found->attr))
+	if (!ret && !is_like(object, &found->attr))
 		ret = -ESTALE;
 	return ret;
 }
 
-static int adopt_handle(struct object *object, const struct found *found)
+static int adopt_directory(struct object *object, const struct found *found)
 {
 	struct migrate_record *rec = &object->record;
 	int ret = 0;
 
 	g_mutex_lock(&object->lock);
 	if (!object->normal) {
-		if (object->is_dir && found->source.handle_len) {
+		if (found->source.handle_len) {
 			rec->flags = (rec->flags & ~MIGRATE_REC_HANDLE_DIFF) | MIGRATE_REC_HANDLE;
 			rec->handle_len = found->source.handle_len;
 			memcpy(rec->handle, found->source.handle, rec->handle_len);
-		} else if (found->source.handle_len) {
-			templates_shrink(object->retriever->templates, found->source.handle,
-					 found->source.handle_len, rec);
 		}
 		rec->fileid = found->attr.fileid;
-		/* a restored file has a new ctime; size and mtime are still compared */
-		if (!object->is_dir)
-			rec->ctime = found->attr.ctime;
 		ret = object_store(object);
 	}
-	object->refinding = false;
 	g_mutex_unlock(&object->lock);
+	return ret;
+}
+
+static int adopt(struct object *object, const struct found *found, bool insist, const char **reason)
+{
+	*reason = "the directory's stub record could not be written";
+	return object->is_dir ? adopt_directory(object, found)
+			      : version_take(object, &found->source, &found->attr, insist, reason);
+}
+
+/* Not found: why. */
+static int look_status(int ret, const char **reason)
+{
+	bool gone = ret == -ESTALE || ret == -ENOENT || ret == -ENOTDIR;
+
+	*reason = gone ? "the object is gone from the old server: restore it there and run "
+			 "migratectl retry, or remove it here"
+		       : "the object could not be looked for on the old server";
+	return gone ? -ESTALE : ret;
+}
+
+int refind_insist(struct object *object, const char **reason)
+{
+	struct found found = {0};
+	g_autofree char *path = NULL;
+	int ret = find(object, &found);
+
+	if (ret) {
+		source_object_clear(&found.source);
+		path = refind_source_path(object);
+		ret = path ? walk(object->retriever, path, &found) : ret;
+	}
+	if (ret)
+		ret = look_status(ret, reason);
+	else
+		ret = adopt(object, &found, true, reason);
+	source_object_clear(&found.source);
 	return ret;
 }
 
@@ -204,20 +236,21 @@ static void run_refind(void *arg)
 {
 	struct object *object = arg;
 	struct found found = {0};
+	const char *reason;
 	bool fills;
 	int ret = find(object, &found);
 
-	if (!ret)
-		ret = adopt_handle(object, &found);
+	if (ret)
+		ret = look_status(ret, &reason);
+	else
+		ret = adopt(object, &found, false, &reason);
 	source_object_clear(&found.source);
 	g_mutex_lock(&object->lock);
 	object->refinding = false;
 	fills = !g_queue_is_empty(&object->fill_waiters);
 	g_mutex_unlock(&object->lock);
-	if (ret == -ESTALE || ret == -ENOENT || ret == -ENOTDIR)
-		object_fail(object, -ESTALE, "the object is gone from the old server");
-	else if (ret)
-		object_fail(object, ret, "the object could not be looked for on the old server");
+	if (ret)
+		object_fail(object, ret, reason);
 	else if (!object->is_dir)
 		transfer_again(object);
 	else if (fills)

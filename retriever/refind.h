@@ -3,7 +3,7 @@
  * Finding an object again whose handle the old server no longer knows (NFS3ERR_STALE): by its path
  * from the source's root on, which the record of a directory or of a moved object holds, and
  * which for a file in its place is its parent's path and its name; else by its fileid among the
- * entries of its parent.  What is found must be the same file by fileid, or by size and mtime.
+ * entries of its parent.  Whether what is found is the file is decided in version.h.
  */
 #ifndef REFIND_H
 #define REFIND_H
@@ -14,6 +14,10 @@
  * made again.  Not found: object_fail(-ESTALE).  Does nothing when it is being looked for.  False:
  * it was looked for in vain too often. */
 bool refind_start(struct object *object);
+
+/* A file, now, for the administrator (version.h): also another file in its place.  Waits for the
+ * old server.  0, or -errno with *reason. */
+int refind_insist(struct object *object, const char **reason);
 
 /* The path of an open file or directory below the source's root, NULL if it cannot be told.
  * g_free.  Blocks for the disk. */

@@ -6,10 +6,11 @@
 #include "retriever.h"
 
 /*
- * Empties the list of errors and clears the marks in the records.  A file that was changed on the
- * old server since its stub was made, and that no client has touched here, is made a stub of the
- * new version: all of it is missing again.  One that was changed on both sides stays as it is,
- * listed. Slow thread.  *text: a line that says how many.
+ * Empties the list of errors and clears the marks in the records.  A file that was changed or
+ * replaced on the old server since its stub was made is made a stub of what is there now, unless
+ * clients have changed its content here (version.h).  One that still cannot be had, or was changed
+ * on both sides, stays as it is, listed again.  Slow thread; waits for the old server.  *text: a
+ * line that says how many.
  */
 int retry_all(struct retriever *retriever, char **text);
 

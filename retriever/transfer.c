@@ -16,12 +16,17 @@
 /* Planned at a time; the rest when half of it has come. */
 #define PLAN_MAX ((uint64_t)64 << 20)
 
+#define CHANGED                                                                                    \
+	"the file was changed on the old server since its stub was made: migratectl retry takes "  \
+	"the new version"
+
 /* One READ under way. */
 struct transfer {
 	struct backend_request req;
 	struct object *object; /* referenced */
 	uint64_t start, end;
 	bool background;
+	unsigned version;	     /* of the object when it was asked for */
 	struct source_object source; /* owns the path */
 	uint8_t *copy;		     /* the reply's data where it has to wait */
 	size_t copy_len;
@@ -82,6 +87,7 @@ static int plan(struct object *object, uint64_t start, uint64_t end, enum backen
 			t->start = low + (at - low - 1) / chunk * chunk;
 			at = t->start;
 			t->background = background;
+			t->version = object->version;
 			t->object = object_ref(object);
 			t->req.op = BACKEND_READ;
 			t->req.priority = priority;
@@ -259,15 +265,23 @@ void transfer_again(struct object *object)
 	submit_or_fail(object, list, ret);
 }
 
-/* The bytes go to where they are still missing. */
+/* Lock held: what was asked for is not the file's content any more, maybe. */
+static bool superseded(const struct transfer *t)
+{
+	return t->version != t->object->version;
+}
+
+/* The bytes go to where they are still missing.  None do if there is a new version: with the caller
+ * having entered, there will not be one before it leaves. */
 static int write_missing(struct transfer *t, const uint8_t *data, size_t len,
 			 struct migrate_extents *todo)
 {
 	struct object *object = t->object;
-	int ret;
+	int ret = 0;
 
 	g_mutex_lock(&object->lock);
-	ret = object_lacks(object, t->start, t->start + len, todo);
+	if (!superseded(t))
+		ret = object_lacks(object, t->start, t->start + len, todo);
 	g_mutex_unlock(&object->lock);
 	for (size_t i = 0; i < todo->n && !ret; i++)
 		ret = sparse_pwrite(object->fd, data + (todo->v[i].start - t->start),
@@ -303,17 +317,34 @@ static void apply(struct transfer *t, const uint8_t *data, size_t len)
 	migrate_extents_clear(&todo);
 }
 
+/* Without it: what waiters want is planned again. */
+static void drop(struct transfer *t)
+{
+	struct object *object = object_ref(t->object);
+
+	t->next = NULL;
+	forget(t);
+	transfer_again(object);
+	object_unref(object);
+}
+
 /* Goes on with what a short reply left out, or ends. */
 static void next_part(struct transfer *t, size_t len)
 {
 	struct object *object = t->object;
-	bool rest = t->start + len < t->end, more;
+	bool rest = t->start + len < t->end, more, old;
 
 	g_mutex_lock(&object->lock);
-	migrate_extents_remove(&object->inflight[t->background], t->start, t->start + len);
+	old = superseded(t);
+	if (!old)
+		migrate_extents_remove(&object->inflight[t->background], t->start, t->start + len);
 	more = !rest && !g_queue_is_empty(&object->waiters) &&
 	       migrate_extents_bytes(&object->inflight[t->background]) < PLAN_MAX / 2;
 	g_mutex_unlock(&object->lock);
+	if (old) {
+		drop(t);
+		return;
+	}
 	t->start += len;
 	if (!rest) {
 		if (more)
@@ -371,26 +402,53 @@ static bool same_as_recorded(struct transfer *t)
 	return same;
 }
 
+static const char *reason_for(int status)
+{
+	switch (status) {
+	case -EACCES:
+	case -EPERM:
+		return "the old server does not let this machine read it: give it root's rights "
+		       "there (no_root_squash), or make the file readable";
+	case -EREMOTEIO:
+		return "the old server could not read a part of it (a bad disk there, maybe)";
+	default:
+		return "the old server answered READ with an error";
+	}
+}
+
+/* The old server says so of these bytes only. */
+static bool of_the_range(int status)
+{
+	return status == -EREMOTEIO || status == -EBADMSG;
+}
+
 static void transfer_failed(struct transfer *t, int status, const char *reason)
 {
 	struct object *object = t->object;
+	uint64_t start = t->start, end = t->end;
 	bool moved;
 
-	if (status == -ENOENT) /* a path that leads nowhere any more */
+	/* a path that leads nowhere any more, or to something else */
+	if (status == -ENOENT || status == -ENOTDIR || status == -EISDIR)
 		status = -ESTALE;
-	object_ref(object);
 	g_mutex_lock(&object->lock);
-	moved = object_source_moved(object, &t->source);
+	moved = superseded(t) ||
+		(status == -ESTALE && !reason && object_source_moved(object, &t->source));
 	g_mutex_unlock(&object->lock);
+	if (moved) { /* found again, or something else, since this was sent */
+		drop(t);
+		return;
+	}
+	object_ref(object);
 	t->next = NULL;
 	forget(t);
-	if (status == -ESTALE && !reason && moved)
-		transfer_again(object); /* found again since this was sent */
-	else if (status == -ESTALE && !reason)
+	if (status == -ESTALE && !reason)
 		refind_start(object);
-	else
-		object_fail(object, status,
-			    reason ? reason : "the old server answered READ with an error");
+	else if (!of_the_range(status))
+		object_fail(object, status, reason ? reason : reason_for(status));
+	else if (object_fail_range(object, start, end, status,
+				   reason ? reason : reason_for(status)))
+		transfer_again(object);
 	object_unref(object);
 }
 
@@ -402,7 +460,7 @@ static void attr_done(struct backend_request *req)
 	if (req->status)
 		transfer_failed(t, req->status, NULL);
 	else if (!same_as_recorded(t))
-		transfer_failed(t, -ESTALE, "the file was changed on the old server");
+		transfer_failed(t, -ESTALE, CHANGED);
 	else
 		deliver(t, t->copy, t->copy_len);
 }
@@ -416,7 +474,7 @@ static void read_done(struct backend_request *req)
 		return;
 	}
 	if (req->has_attr && !same_as_recorded(t)) {
-		transfer_failed(t, -ESTALE, "the file was changed on the old server");
+		transfer_failed(t, -ESTALE, CHANGED);
 		return;
 	}
 	if (req->data_len == 0) { /* end of file, or no progress: neither can be */

@@ -123,66 +123,12 @@ START_TEST(short_replies_are_completed)
 END_TEST
 
 /* The old server answers READ without attributes: they are asked for, once per reply. */
-static void forget_attributes(struct backend_request *req);
-
-static struct bare {
-	struct backend base;
-	struct backend *inner;
-	void (*done)(struct backend_request *req);
-	void *user;
-} bare;
-
-static void forget_attributes(struct backend_request *req)
-{
-	req->done = bare.done;
-	req->user = bare.user;
-	req->has_attr = false;
-	memset(&req->attr, 0xee, sizeof(req->attr));
-	req->done(req);
-}
-
-static void bare_submit(struct backend *backend, struct backend_request *req)
-{
-	if (req->op == BACKEND_READ) {
-		bare.done = req->done;
-		bare.user = req->user;
-		req->done = forget_attributes;
-	}
-	bare.inner->ops->submit(bare.inner, req);
-}
-
-static void bare_close(struct backend *backend)
-{
-	bare.inner->ops->close(bare.inner);
-}
-
-static uint32_t bare_max_read(struct backend *backend)
-{
-	return bare.inner->ops->max_read(bare.inner);
-}
-
-static unsigned bare_away(struct backend *backend)
-{
-	return 0;
-}
-
-static const struct backend_ops bare_ops = {
-	.submit = bare_submit, .close = bare_close, .max_read = bare_max_read, .away = bare_away};
-
 START_TEST(replies_without_attributes)
 {
 	int fd;
 
-	core_make(&core);
-	core_source_file(&core, "f", 10000, 1);
-	core_open(&core);
-	bare.base.ops = &bare_ops;
-	bare.inner = core.retriever->backend;
-	core.retriever->backend = &bare.base;
-	core_attach(&core);
-	core_run(&core);
-	core_connect(&core);
-	fd = core_find(&core, "f", O_RDONLY);
+	fd = core_with_file(&core, 10000, O_RDONLY);
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = READS, .action = FAULT_BARE});
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 10000, 1);
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 1);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the old server has now in the place of a file whose stub is here, and whether the stub is
+ * one of it.  Nothing mixed is served: bytes of one version are never joined by those of another.
+ *
+ *   the same fileid, size, mtime and ctime     it is what the stub was made of
+ *   the same size and mtime                    it may be: restored from a backup, renamed, or its
+ *                                              mode changed; or rewritten by someone who hid it
+ *   otherwise                                  it is something else
+ *
+ * Where it may be the same, and nothing of the file is here yet, it is taken for it.  Where bytes
+ * are here, and no client has changed any (MIGRATE_REC_CLIENT), all of it becomes missing again.
+ * Bytes that clients changed cannot be told from those that were fetched: then it is not taken,
+ * unless the administrator insists (retry), which is his word that it is the same.
+ *
+ * Something else is taken if the administrator insists, as a new version, all of it missing; and
+ * not even then where clients have changed bytes here.
+ */
+#ifndef VERSION_H
+#define VERSION_H
+
+#include "object.h"
+
+/*
+ * Makes the file a stub of what was found.  source: where it is now (handle and path), NULL: where
+ * it was.  0; -ESTALE: it is not taken, *reason says why.  Else -errno with *reason.  Waits until
+ * clients' changes that are under way have ended: never on the main, a backend or a worker thread.
+ */
+int version_take(struct object *object, const struct source_object *source,
+		 const struct source_attr *attr, bool insist, const char **reason);
+
+#endif
