@@ -49,19 +49,21 @@ static void retry_entry(struct retriever *retriever, const struct error_entry *e
 	int fd = entry->key.len
 			 ? retriever_open_binding(retriever, &entry->key, O_RDONLY | O_NONBLOCK)
 			 : -1;
-	const char *reason;
-	int ret;
+	const char *reason = NULL;
+	int ret = 0;
 
 	if (fd < 0 || object_get(retriever, fd, &object) < 0) {
 		if (fd >= 0)
 			close(fd);
 		return;
 	}
-	clear_mark(object);
-	if (!object->is_dir && !object->normal) {
+	if (!object->is_dir && !object->normal)
 		ret = renew(object, &reason);
-		if (ret)
-			object_fail(object, ret, reason);
+	if (ret) {
+		object_fail(object, ret, reason);
+	} else { /* what failed meanwhile is of the old version */
+		clear_mark(object);
+		errors_forget(retriever->errors, &object->key);
 	}
 	object_unref(object);
 	close(fd);
