@@ -131,6 +131,15 @@ void source_xattrs_add(struct source_xattrs *xattrs, const char *name, const voi
 	g_array_append_val(xattrs->list, xattr);
 }
 
+void source_xattrs_lose(struct source_xattrs *xattrs, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	g_ptr_array_add(xattrs->lost, g_strdup_vprintf(format, args));
+	va_end(args);
+}
+
 bool backend_name_ok(const char *name, size_t len)
 {
 	if (len == 0 || len > 255 || memchr(name, '/', len) || memchr(name, '\0', len))

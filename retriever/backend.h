@@ -78,6 +78,8 @@ void source_xattrs_free(struct source_xattrs *xattrs);
 /* Copies both. */
 void source_xattrs_add(struct source_xattrs *xattrs, const char *name, const void *value,
 		       uint32_t len);
+/* Adds a line to lost. */
+void source_xattrs_lose(struct source_xattrs *xattrs, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 struct backend_batch {
 	GArray *entries; /* of struct source_entry */
@@ -99,7 +101,8 @@ enum backend_op {
 			   */
 	BACKEND_READ,	  /* object, offset, count -> data, data_len, eof, attr (has_attr) */
 	BACKEND_READLINK, /* object -> text */
-	BACKEND_XATTRS,	  /* object (file or directory) -> xattrs; only what carries() says */
+	BACKEND_XATTRS,	  /* object (file or directory) -> xattrs; only what carries() says; attr
+			   * (has_attr) */
 };
 
 enum { BACKEND_CARRIES_ACL = 1 << 0, BACKEND_CARRIES_XATTR = 1 << 1 };

@@ -25,7 +25,7 @@ struct backend_fault {
 	pthread_cond_t changed;
 	GPtrArray *rules; /* struct rule, never removed before the end */
 	GSequence *timed; /* struct faulted, by due: delayed, or to be failed at once */
-	unsigned submitted[BACKEND_READLINK + 1];
+	unsigned submitted[BACKEND_XATTRS + 1];
 	unsigned in_flight;
 	bool stop;
 };
@@ -450,12 +450,28 @@ static unsigned fault_away(struct backend *backend)
 	return inner->ops->away(inner);
 }
 
+static unsigned fault_carries(struct backend *backend)
+{
+	struct backend *inner = ((struct backend_fault *)backend)->inner;
+
+	return inner->ops->carries ? inner->ops->carries(inner) : 0;
+}
+
+static char *fault_not_carried(struct backend *backend)
+{
+	struct backend *inner = ((struct backend_fault *)backend)->inner;
+
+	return inner->ops->not_carried ? inner->ops->not_carried(inner) : NULL;
+}
+
 static const struct backend_ops fault_ops = {
 	.scheme = "fault",
 	.close = fault_close,
 	.submit = fault_submit,
 	.max_read = fault_max_read,
 	.away = fault_away,
+	.carries = fault_carries,
+	.not_carried = fault_not_carried,
 };
 
 struct backend *backend_fault_new(struct backend *inner)

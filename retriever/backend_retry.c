@@ -174,12 +174,28 @@ static unsigned retry_away(struct backend *backend)
 	return inner->ops->away(inner);
 }
 
+static unsigned retry_carries(struct backend *backend)
+{
+	struct backend *inner = ((struct backend_retry *)backend)->inner;
+
+	return inner->ops->carries ? inner->ops->carries(inner) : 0;
+}
+
+static char *retry_not_carried(struct backend *backend)
+{
+	struct backend *inner = ((struct backend_retry *)backend)->inner;
+
+	return inner->ops->not_carried ? inner->ops->not_carried(inner) : NULL;
+}
+
 static const struct backend_ops retry_ops = {
 	.scheme = "retry",
 	.close = retry_close,
 	.submit = retry_submit,
 	.max_read = retry_max_read,
 	.away = retry_away,
+	.carries = retry_carries,
+	.not_carried = retry_not_carried,
 };
 
 struct backend *backend_retry_new(struct backend *inner)

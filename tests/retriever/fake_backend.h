@@ -37,12 +37,24 @@ static inline unsigned fake_backend_away(struct backend *backend)
 	return 7;
 }
 
+static inline unsigned fake_backend_carries(struct backend *backend)
+{
+	return BACKEND_CARRIES_XATTR;
+}
+
+static inline char *fake_backend_not_carried(struct backend *backend)
+{
+	return g_strdup("this and that");
+}
+
 static const struct backend_ops fake_backend_ops = {
 	.scheme = "fake",
 	.close = fake_backend_close,
 	.submit = fake_backend_submit,
 	.max_read = fake_backend_max_read,
 	.away = fake_backend_away,
+	.carries = fake_backend_carries,
+	.not_carried = fake_backend_not_carried,
 };
 
 #endif

@@ -21,6 +21,8 @@ static int answer(struct fake_backend *backend, struct backend_request *req)
 
 		req->batch = backend_batch_new();
 		backend_batch_add(req->batch, "one", 3, &entry);
+	} else if (req->op == BACKEND_XATTRS) {
+		req->xattrs = source_xattrs_new();
 	}
 	return 0;
 }
@@ -150,6 +152,25 @@ START_TEST(data_is_cut_and_attributes_change)
 }
 END_TEST
 
+START_TEST(what_is_carried_passes)
+{
+	struct backend_request req = {.op = BACKEND_XATTRS, .object = by_path("x")};
+	g_autofree char *not_carried = fault->ops->not_carried(fault);
+
+	ck_assert_str_eq(not_carried, "this and that");
+	ck_assert_uint_eq(fault->ops->carries(fault), BACKEND_CARRIES_XATTR);
+	ck_assert_int_eq(run(fault, &req), 0);
+	ck_assert_ptr_nonnull(req.xattrs);
+	source_xattrs_free(req.xattrs);
+	ck_assert_uint_eq(backend_fault_submitted(fault, 1u << BACKEND_XATTRS), 1);
+	backend_fault_add(fault, &(struct fault_rule){.ops = 1u << BACKEND_XATTRS,
+						      .action = FAULT_ERROR,
+						      .status = -EACCES});
+	ck_assert_int_eq(run(fault, &req), -EACCES);
+	ck_assert_ptr_null(req.xattrs);
+}
+END_TEST
+
 START_TEST(delays_last)
 {
 	unsigned rule = backend_fault_add(
@@ -228,6 +249,7 @@ int main(void)
 	tcase_add_test(tcase, rules_match_by_name_offset_and_object);
 	tcase_add_test(tcase, rules_match_by_priority);
 	tcase_add_test(tcase, data_is_cut_and_attributes_change);
+	tcase_add_test(tcase, what_is_carried_passes);
 	tcase_add_test(tcase, delays_last);
 	tcase_add_test(tcase, stalls_last_until_released);
 	tcase_add_test(tcase, closing_cancels_what_is_held);

@@ -49,11 +49,14 @@ END_TEST
 START_TEST(results_pass)
 {
 	struct backend_request req = {.op = BACKEND_GETATTR};
+	g_autofree char *not_carried = retry->ops->not_carried(retry);
 
 	ck_assert_int_eq(run(retry, &req), 0);
 	ck_assert_uint_eq(fake.submitted, 1);
 	ck_assert_uint_eq(retry->ops->max_read(retry), 12345);
 	ck_assert_uint_eq(retry->ops->away(retry), 7);
+	ck_assert_uint_eq(retry->ops->carries(retry), BACKEND_CARRIES_XATTR);
+	ck_assert_str_eq(not_carried, "this and that");
 }
 END_TEST
 
