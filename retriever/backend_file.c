@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "backend_file_xattr.h"
 #include "backend_workers.h"
 
 #define FILE_READ_MAX	  (1024u * 1024)
@@ -30,6 +31,7 @@ struct file_backend {
 	int root_mount;
 	dev_t root_dev;
 	bool handles;
+	bool nfs4_acls;
 	struct backend_workers *workers;
 	struct backend_watch watch;
 };
@@ -331,6 +333,14 @@ static ssize_t read_fully(int fd, uint8_t *data, size_t count, uint64_t offset)
 	return (ssize_t)done;
 }
 
+static uint8_t *memory_of(struct scratch *scratch)
+{
+	G_STATIC_ASSERT(FILE_READ_MAX >= FILE_XATTR_MEMORY);
+	if (!scratch->data)
+		scratch->data = g_malloc(FILE_READ_MAX);
+	return scratch->data;
+}
+
 static int do_read(const struct file_backend *file, int fd, struct backend_request *req,
 		   struct scratch *scratch)
 {
@@ -345,9 +355,7 @@ static int do_read(const struct file_backend *file, int fd, struct backend_reque
 	opened = reopen(fd, 0);
 	if (opened < 0)
 		return status_of(errno);
-	if (!scratch->data)
-		scratch->data = g_malloc(FILE_READ_MAX);
-	n = read_fully(opened, scratch->data, count, req->offset);
+	n = read_fully(opened, memory_of(scratch), count, req->offset);
 	if (n < 0 || get_attr(file, opened, &req->attr) < 0)
 		ret = status_of(errno);
 	close(opened);
@@ -382,6 +390,21 @@ static int do_readlink(const struct file_backend *file, int fd, struct backend_r
 	return 0;
 }
 
+static int do_xattrs(const struct file_backend *file, int fd, struct backend_request *req,
+		     struct scratch *scratch)
+{
+	int ret;
+
+	if (get_attr(file, fd, &req->attr) < 0)
+		return status_of(errno);
+	req->has_attr = true;
+	req->xattrs = source_xattrs_new();
+	if (!S_ISREG(req->attr.mode) && !S_ISDIR(req->attr.mode))
+		return 0;
+	ret = file_get_xattrs(fd, file->nfs4_acls, memory_of(scratch), req->xattrs);
+	return ret < 0 ? status_of(-ret) : 0;
+}
+
 static void work(void *user, struct backend_request *req, void *scratch)
 {
 	struct file_backend *file = user;
@@ -402,6 +425,9 @@ static void work(void *user, struct backend_request *req, void *scratch)
 			break;
 		case BACKEND_READLINK:
 			ret = do_readlink(file, fd, req);
+			break;
+		case BACKEND_XATTRS:
+			ret = do_xattrs(file, fd, req, scratch);
 			break;
 		default:
 			ret = describe(file, fd, req);
@@ -481,6 +507,7 @@ static struct backend *file_open(const struct backend_config *config, struct sou
 {
 	struct file_backend *file = g_new0(struct file_backend, 1);
 	unsigned per = CLAMP(config->window ? config->window : THREADS_PER_CONN, 1, 16);
+	g_autofree uint8_t *memory = NULL;
 	struct stat st;
 
 	file->base.ops = &backend_file_ops;
@@ -491,6 +518,8 @@ static struct backend *file_open(const struct backend_config *config, struct sou
 	if (fstat(file->root_fd, &st) == 0)
 		file->root_dev = st.st_dev;
 	try_handles(file);
+	memory = g_malloc(FILE_XATTR_MEMORY);
+	file->nfs4_acls = file_has_nfs4_acls(file->root_fd, memory);
 	file->workers = backend_workers_new(CLAMP(config->demand_connections, 1, 8) * per,
 					    CLAMP(config->connections, 1, 16) * per, work,
 					    scratch_clear, sizeof(struct scratch), file);
@@ -526,6 +555,22 @@ static unsigned file_away(struct backend *backend)
 	return backend_watch_away(&((struct file_backend *)backend)->watch);
 }
 
+static unsigned file_carries(struct backend *backend)
+{
+	return BACKEND_CARRIES_ACL | BACKEND_CARRIES_XATTR;
+}
+
+static char *file_not_carried(struct backend *backend)
+{
+	const struct file_backend *file = (struct file_backend *)backend;
+
+	return g_strdup_printf("%sSELinux labels (security.selinux) and signatures (security.evm): "
+			       "they belong to the host that made them",
+			       file->nfs4_acls ? "ACLs: the source is mounted over NFS version 4, "
+						 "and its ACLs are not carried\n"
+					       : "");
+}
+
 const struct backend_ops backend_file_ops = {
 	.scheme = "file",
 	.open = file_open,
@@ -533,4 +578,6 @@ const struct backend_ops backend_file_ops = {
 	.submit = file_submit,
 	.max_read = file_max_read,
 	.away = file_away,
+	.carries = file_carries,
+	.not_carried = file_not_carried,
 };
