@@ -11,6 +11,8 @@ struct nfs_backend {
 	struct nfs_server server;
 	unsigned n_demand, n_background;
 	struct nfs_conn *demand[MAX_DEMAND], *background[MAX_BACKGROUND];
+	unsigned n_acl;		 /* 0 unless server.acl_apart */
+	struct nfs_conn *acl[2]; /* demand, background */
 };
 
 static void for_all(struct nfs_backend *nfs, void (*each)(struct nfs_conn *conn))
@@ -19,6 +21,8 @@ static void for_all(struct nfs_backend *nfs, void (*each)(struct nfs_conn *conn)
 		each(nfs->demand[i]);
 	for (unsigned i = 0; i < nfs->n_background; i++)
 		each(nfs->background[i]);
+	for (unsigned i = 0; i < nfs->n_acl; i++)
+		each(nfs->acl[i]);
 }
 
 static void nfs_close(struct backend *backend)
@@ -34,10 +38,10 @@ static void nfs_close(struct backend *backend)
 }
 
 static bool add_connections(struct nfs_conn **conns, unsigned *n, struct nfs_server *server,
-			    unsigned wanted, bool at_once)
+			    struct nfs_service *service, unsigned wanted, bool at_once)
 {
 	while (*n < wanted) {
-		conns[*n] = nfs_conn_new(server, at_once);
+		conns[*n] = nfs_conn_new(server, service, at_once);
 		if (!conns[*n])
 			return false;
 		(*n)++;
@@ -61,10 +65,12 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 	root->path = g_strdup("");
 	root->handle_len = server->view.root.len;
 	memcpy(root->handle, server->view.root.bytes, root->handle_len);
-	if (add_connections(nfs->demand, &nfs->n_demand, server,
+	if (add_connections(nfs->demand, &nfs->n_demand, server, &server->nfs,
 			    CLAMP(config->demand_connections, 1, MAX_DEMAND), true) &&
-	    add_connections(nfs->background, &nfs->n_background, server,
-			    CLAMP(config->connections, 1, MAX_BACKGROUND), false))
+	    add_connections(nfs->background, &nfs->n_background, server, &server->nfs,
+			    CLAMP(config->connections, 1, MAX_BACKGROUND), false) &&
+	    add_connections(nfs->acl, &nfs->n_acl, server, &server->acl,
+			    server->acl_apart ? G_N_ELEMENTS(nfs->acl) : 0, false))
 		return &nfs->base;
 	backend_set_error(error, EAGAIN,
 			  "%s: no threads for its connections; raise the limits on processes and "
@@ -75,6 +81,56 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 	return NULL;
 }
 
+/* An ACL service on a port of its own knows handles only: an object's path is walked before. */
+struct detour {
+	struct nfs_backend *nfs;
+	struct backend_request *req;
+	struct backend_request find;
+};
+
+static void nfs_submit(struct backend *backend, struct backend_request *req);
+
+static struct nfs_conn *acl_conn(const struct nfs_backend *nfs, const struct backend_request *req)
+{
+	return nfs->acl[req->priority == BACKEND_DEMAND ? 0 : 1];
+}
+
+static void found(struct backend_request *find)
+{
+	struct detour *detour = find->user;
+	struct backend_request *req = detour->req;
+
+	if (find->status == 0) {
+		req->object.handle_len = find->handle_len;
+		memcpy(req->object.handle, find->handle, find->handle_len);
+		nfs_conn_submit(acl_conn(detour->nfs, req), req);
+	} else {
+		backend_prepare(req);
+		backend_complete(req, find->status);
+	}
+	g_free(detour);
+}
+
+static void submit_apart(struct nfs_backend *nfs, struct backend_request *req)
+{
+	struct detour *detour;
+
+	if (req->object.handle_len > 0) {
+		nfs_conn_submit(acl_conn(nfs, req), req);
+		return;
+	}
+	detour = g_new0(struct detour, 1);
+	*detour = (struct detour){.nfs = nfs, .req = req};
+	detour->find = (struct backend_request){
+		.op = BACKEND_GETATTR,
+		.priority = req->priority,
+		.object = req->object,
+		.done = found,
+		.user = detour,
+	};
+	nfs_submit(&nfs->base, &detour->find);
+}
+
 static void nfs_submit(struct backend *backend, struct backend_request *req)
 {
 	struct nfs_backend *nfs = (struct nfs_backend *)backend;
@@ -82,6 +138,10 @@ static void nfs_submit(struct backend *backend, struct backend_request *req)
 	struct nfs_conn **conns = demand ? nfs->demand : nfs->background;
 	unsigned n = demand ? nfs->n_demand : nfs->n_background, best = 0;
 
+	if (req->op == BACKEND_XATTRS && nfs->n_acl > 0) {
+		submit_apart(nfs, req);
+		return;
+	}
 	for (unsigned i = 1; i < n; i++)
 		if (nfs_conn_load(conns[i]) < nfs_conn_load(conns[best]))
 			best = i;
@@ -98,6 +158,19 @@ static unsigned nfs_away(struct backend *backend)
 	return backend_watch_away(&((struct nfs_backend *)backend)->server.watch);
 }
 
+static unsigned nfs_carries(struct backend *backend)
+{
+	return ((struct nfs_backend *)backend)->server.no_acl ? 0 : BACKEND_CARRIES_ACL;
+}
+
+static char *nfs_not_carried(struct backend *backend)
+{
+	const char *no_acl = ((struct nfs_backend *)backend)->server.no_acl;
+
+	return g_strdup_printf("%s%s%sextended attributes: NFS version 3 does not have them",
+			       no_acl ? "ACLs: " : "", no_acl ? no_acl : "", no_acl ? "\n" : "");
+}
+
 void backend_nfs_set_stall(struct backend *backend, unsigned ms)
 {
 	atomic_store(&((struct nfs_backend *)backend)->server.stall_ms, ms);
@@ -110,4 +183,6 @@ const struct backend_ops backend_nfs_ops = {
 	.submit = nfs_submit,
 	.max_read = nfs_max_read,
 	.away = nfs_away,
+	.carries = nfs_carries,
+	.not_carried = nfs_not_carried,
 };

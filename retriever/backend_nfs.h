@@ -12,12 +12,13 @@
 
 #include "backend_nfs_proc.h"
 
-/* nfs://host[:port]/path[?mountport=N&nfsport=N&version=3&uid=N&gid=N] */
+/* nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=3&uid=N&gid=N] */
 struct nfs_url {
-	char *text;		       /* as it was given, for messages */
-	char *host;		       /* IPv6 without brackets */
-	char *path;		       /* absolute */
-	uint16_t nfs_port, mount_port; /* 0: ask rpcbind */
+	char *text;				 /* as it was given, for messages */
+	char *host;				 /* IPv6 without brackets */
+	char *path;				 /* absolute */
+	uint16_t nfs_port, mount_port, acl_port; /* 0: ask rpcbind */
+	bool no_acl;				 /* aclport=0: ACLs are not wanted */
 	uint32_t uid, gid;
 };
 gboolean nfs_url_parse(const char *text, struct nfs_url *url, GError **error);
@@ -30,13 +31,24 @@ struct nfs_address {
 
 #define NFS_STALL_MS 60000
 
+/* Where one of the server's programs is. */
+struct nfs_service {
+	atomic_uint port;
+	uint32_t program;
+	bool fixed;	       /* the URL names the port */
+	enum backend_op probe; /* asked of the root on a new connection */
+};
+
 struct nfs_server {
 	struct nfs_url url;
 	struct rpc_auth auth;
 	struct nfs_address *addresses; /* what the host's name resolved to at open */
 	size_t n_addresses;
 	atomic_size_t address; /* the one that answered last */
-	atomic_uint port;      /* of NFS */
+	struct nfs_service nfs;
+	struct nfs_service acl;
+	bool acl_apart;	    /* ACLs are asked for on connections of their own */
+	const char *no_acl; /* why ACLs are not asked for; NULL: they are */
 	struct nfs_view view;
 	uint32_t max_read;    /* bytes */
 	unsigned window;      /* configured, 0: automatic */
@@ -82,15 +94,18 @@ int nfs_ask_port(const struct nfs_server *server, uint32_t program, uint32_t ver
 		 gint64 deadline, int cancel_fd, unsigned *port);
 
 /*
- * Resolves, finds the ports, mounts, and fills in the server's root, its attributes, max_read.
- * Blocks up to 30 s.
+ * Resolves, finds the ports, mounts, and fills in the server's root, its attributes, max_read, and
+ * whether it has ACLs.  Blocks up to 30 s.
  */
 gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GError **error);
 void nfs_server_clear(struct nfs_server *server);
 
 struct nfs_conn;
-/* Connects when there is something to do, or at once.  NULL with errno: no thread to be had. */
-struct nfs_conn *nfs_conn_new(struct nfs_server *server, bool at_once);
+/*
+ * Connects to that service, when there is something to do, or at once.  NULL with errno: no thread
+ * to be had.
+ */
+struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *service, bool at_once);
 /* Cancels all that it has; from then on everything submitted is cancelled. */
 void nfs_conn_stop(struct nfs_conn *conn);
 /* After stop: waits until all is cancelled.  Others may still submit to it until free. */

@@ -40,6 +40,7 @@ struct slot {
 
 struct nfs_conn {
 	struct nfs_server *server;
+	struct nfs_service *service;
 	pthread_t thread;
 	int wake_fd;
 	atomic_uint load;
@@ -150,7 +151,8 @@ static void send_call(struct nfs_conn *conn, struct backend_request *req)
 		.bytes = req->op == BACKEND_READ ? MIN(req->count, NFS_READ_MAX) : 0,
 		.sent = g_get_monotonic_time(),
 	};
-	rpc_call_begin(&out, &server->auth, slot->xid, NFS_PROGRAM, NFS_VERSION, slot->procedure);
+	rpc_call_begin(&out, &server->auth, slot->xid, nfs_program_of(slot->procedure), NFS_VERSION,
+		       nfs_number_of(slot->procedure));
 	nfs_request_encode(req, slot->procedure, &out);
 	g_assert(!out.bad);
 	rpc_call_finish(&out, conn->tx + conn->tx_end);
@@ -289,13 +291,13 @@ static void drop(struct nfs_conn *conn)
 /* The server may have come back on other ports. */
 static void ask_port(struct nfs_conn *conn)
 {
-	struct nfs_server *server = conn->server;
+	struct nfs_service *service = conn->service;
 	unsigned port;
 
-	if (!server->url.nfs_port &&
-	    nfs_ask_port(server, NFS_PROGRAM, NFS_VERSION,
+	if (!service->fixed &&
+	    nfs_ask_port(conn->server, service->program, NFS_VERSION,
 			 g_get_monotonic_time() + 2 * G_USEC_PER_SEC, conn->wake_fd, &port) == 0)
-		atomic_store(&server->port, port);
+		atomic_store(&service->port, port);
 }
 
 static void start_connecting(struct nfs_conn *conn)
@@ -306,7 +308,7 @@ static void start_connecting(struct nfs_conn *conn)
 	if (conn->failures > 0 && conn->failures % ASK_PORT_EVERY == 0)
 		ask_port(conn);
 	conn->at_once = false;
-	conn->fd = nfs_socket(&server->addresses[address], atomic_load(&server->port));
+	conn->fd = nfs_socket(&server->addresses[address], atomic_load(&conn->service->port));
 	if (conn->fd < 0) {
 		drop(conn);
 		return;
@@ -323,6 +325,7 @@ static void probe_done(struct backend_request *probe)
 	struct nfs_conn *conn = probe->user;
 	gint64 now = g_get_monotonic_time();
 
+	g_clear_pointer(&probe->xattrs, source_xattrs_free);
 	if (probe->status == -ESTALE && now - conn->down_since < STARTING) {
 		drop(conn);
 		return;
@@ -341,8 +344,8 @@ static void connected(struct nfs_conn *conn)
 	}
 	conn->window = MIN(nfs_window(conn->fd, server->window), MAX_WINDOW);
 	enter(conn, CONN_PROBING);
-	conn->probe =
-		(struct backend_request){.op = BACKEND_GETATTR, .done = probe_done, .user = conn};
+	conn->probe = (struct backend_request){
+		.op = conn->service->probe, .done = probe_done, .user = conn};
 	backend_prepare(&conn->probe);
 	conn->probe.object.handle_len = server->view.root.len;
 	memcpy(conn->probe.object.handle, server->view.root.bytes, server->view.root.len);
@@ -563,11 +566,12 @@ void nfs_conn_free(struct nfs_conn *conn)
 	g_free(conn);
 }
 
-struct nfs_conn *nfs_conn_new(struct nfs_server *server, bool at_once)
+struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *service, bool at_once)
 {
 	struct nfs_conn *conn = g_new0(struct nfs_conn, 1);
 
 	conn->server = server;
+	conn->service = service;
 	conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	conn->fd = -1;
 	conn->at_once = at_once;

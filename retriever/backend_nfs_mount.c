@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <netdb.h>
 
+#include "backend_nfs_acl.h"
+
 #define MOUNT_PROGRAM	100005
 #define MOUNT_VERSION	3
 #define MOUNTPROC3_MNT	1
@@ -186,8 +188,8 @@ static int nfs_on(struct mounting *m, enum nfs_procedure procedure, const struct
 	if (name)
 		xdr_put_bytes(&out, name, (uint32_t)name_len);
 	do {
-		ret = call_until(m, "its NFS service", atomic_load(&m->server->port), NFS_PROGRAM,
-				 procedure, &out, args, in, memory);
+		ret = call_until(m, "its NFS service", atomic_load(&m->server->nfs.port),
+				 NFS_PROGRAM, procedure, &out, args, in, memory);
 		if (ret < 0)
 			return ret;
 		ret = nfs_status(xdr_get_u32(in));
@@ -325,6 +327,102 @@ static int get_max_read(struct mounting *m)
 	return 0;
 }
 
+/* GETACL of the root at that port; as long as the server is away, if it is patient. */
+static int ask_acl(struct mounting *m, unsigned port, bool patient)
+{
+	struct nfs_server *server = m->server;
+	uint8_t args[4 + NFS3_FHSIZE + 4], *memory = NULL;
+	struct xdr_out out = {.p = args, .end = args + sizeof(args)};
+	struct xdr_in in;
+	int ret;
+
+	xdr_put_bytes(&out, server->view.root.bytes, server->view.root.len);
+	nfsacl_encode(&out);
+	m->last = "its ACL service";
+	for (;;) {
+		bool again;
+
+		ret = call_once(m, port, NFSACL_PROGRAM, nfs_number_of(NFSACLPROC3_GETACL), &out,
+				args, &in, &memory);
+		/* It answers NFS: what is not there now will not come. */
+		if (ret == -EAGAIN)
+			return -ENOTSUP;
+		again = nfs_is_away(ret) && patient;
+		if (ret == 0) {
+			ret = nfsacl_probe(&server->view, &in);
+			again = ret == -EAGAIN;
+			g_clear_pointer(&memory, g_free);
+		}
+		if (!again || g_get_monotonic_time() + PAUSE_US > m->deadline)
+			return ret;
+		g_usleep(PAUSE_US);
+	}
+}
+
+static void set_acl(struct nfs_server *server, unsigned port, bool fixed)
+{
+	atomic_store(&server->acl.port, port);
+	server->acl.fixed = fixed;
+	server->acl_apart = port != atomic_load(&server->nfs.port);
+}
+
+/* Where the URL names a port, ACLs are wanted; otherwise they are taken where they are. */
+static gboolean find_given_acl(struct mounting *m, GError **error)
+{
+	struct nfs_server *server = m->server;
+	int ret = ask_acl(m, server->url.acl_port, true);
+
+	if (ret == 0) {
+		set_acl(server, server->url.acl_port, true);
+		return TRUE;
+	}
+	backend_set_error(error, -ret,
+			  "%s: no ACLs can be had at aclport=%u (%s); correct that port, or write "
+			  "aclport=0 to go without ACLs",
+			  server->url.text, server->url.acl_port, g_strerror(-ret));
+	return FALSE;
+}
+
+static int find_acl(struct mounting *m)
+{
+	struct nfs_server *server = m->server;
+	const unsigned nfs_port = atomic_load(&server->nfs.port);
+	const gint64 until =
+		MIN(m->deadline, g_get_monotonic_time() + CALL_SECONDS * G_USEC_PER_SEC);
+	unsigned port;
+	int ret;
+
+	/* Who names the port of NFS may well be unable to reach rpcbind. */
+	if (!server->url.nfs_port &&
+	    nfs_ask_port(server, NFSACL_PROGRAM, NFS_VERSION, until, -1, &port) == 0 &&
+	    port != nfs_port && ask_acl(m, port, false) == 0) {
+		set_acl(server, port, false);
+		return 0;
+	}
+	ret = ask_acl(m, nfs_port, true);
+	if (ret == 0)
+		set_acl(server, nfs_port, server->url.nfs_port);
+	else if (!nfs_is_away(ret))
+		server->no_acl = ret == -ENOTSUP ? "the old server does not tell them (NFSACL)"
+						 : "the old server fails to tell them (NFSACL)";
+	return nfs_is_away(ret) ? ret : 0;
+}
+
+static gboolean open_acl(struct mounting *m, GError **error)
+{
+	struct nfs_server *server = m->server;
+	int ret;
+
+	if (server->url.no_acl) {
+		server->no_acl = "aclport=0 leaves them out";
+		return TRUE;
+	}
+	if (server->url.acl_port)
+		return find_given_acl(m, error);
+	ret = find_acl(m);
+	return ret == 0 || explain(m, ret, error);
+}
+
 gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GError **error)
 {
 	struct mounting m = {.server = server,
@@ -334,6 +432,11 @@ gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GE
 
 	rpc_auth_init(&server->auth, server->url.uid, server->url.gid);
 	atomic_init(&server->stall_ms, NFS_STALL_MS);
+	server->nfs.program = NFS_PROGRAM;
+	server->nfs.fixed = server->url.nfs_port;
+	server->nfs.probe = BACKEND_GETATTR;
+	server->acl.program = NFSACL_PROGRAM;
+	server->acl.probe = BACKEND_XATTRS;
 	if (!resolve(server, m.deadline, error))
 		return FALSE;
 	ret = find_port(&m, "rpcbind, asked for the mount service", MOUNT_PROGRAM,
@@ -349,14 +452,16 @@ gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GE
 		ret = find_port(&m, "rpcbind, asked for NFS", NFS_PROGRAM, server->url.nfs_port,
 				NFS_PORT, &nfs_port);
 	if (ret == 0) {
-		atomic_store(&server->port, nfs_port);
+		atomic_store(&server->nfs.port, nfs_port);
 		ret = mount_or_walk(&m, mount_port, &server->view.root);
 	}
 	if (ret == 0)
 		ret = get_root_attr(&m, root);
 	if (ret == 0)
 		ret = get_max_read(&m);
-	return ret == 0 || explain(&m, ret, error);
+	if (ret < 0)
+		return explain(&m, ret, error);
+	return open_acl(&m, error);
 }
 
 void nfs_server_clear(struct nfs_server *server)

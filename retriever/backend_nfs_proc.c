@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <sys/sysmacros.h>
 
+#include "backend_nfs_acl.h"
+
 #define LINK_MAX_BYTES 4095
 
 /* The steps before the call that was asked for, in req->backend_data. */
@@ -98,8 +100,7 @@ bool nfs_get_attr(struct xdr_in *in, uint64_t *fs, struct source_attr *attr)
 	return true;
 }
 
-/* Attributes that may be absent, or present and not acceptable: the same. */
-static bool get_post_attr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr)
+bool nfs_get_post_attr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr)
 {
 	uint64_t fs;
 
@@ -160,6 +161,8 @@ enum nfs_procedure nfs_request_procedure(const struct nfs_view *view,
 		return NFSPROC3_READ;
 	case BACKEND_READLINK:
 		return NFSPROC3_READLINK;
+	case BACKEND_XATTRS:
+		return NFSACLPROC3_GETACL;
 	default:
 		return NFSPROC3_GETATTR;
 	}
@@ -195,6 +198,9 @@ void nfs_request_encode(const struct backend_request *req, enum nfs_procedure pr
 		xdr_put_u64(out, req->verf);
 		xdr_put_u32(out, NFS_DIR_COUNT);
 		xdr_put_u32(out, NFS_DIR_MAX);
+		break;
+	case NFSACLPROC3_GETACL:
+		nfsacl_encode(out);
 		break;
 	default:
 		break;
@@ -251,7 +257,7 @@ static int decode_lookup(const struct nfs_view *view, struct backend_request *re
 		return walked_one(req, &found);
 	req->handle_len = found.len;
 	memcpy(req->handle, found.bytes, found.len);
-	req->has_attr = get_post_attr(view, in, &req->attr);
+	req->has_attr = nfs_get_post_attr(view, in, &req->attr);
 	if (req->has_attr)
 		return 0;
 	if (!steps)
@@ -269,7 +275,7 @@ static int decode_read(const struct nfs_view *view, struct backend_request *req,
 		return -EBADMSG;
 	if (status < 0)
 		return status;
-	req->has_attr = get_post_attr(view, in, &req->attr);
+	req->has_attr = nfs_get_post_attr(view, in, &req->attr);
 	count = xdr_get_u32(in);
 	req->eof = xdr_get_u32(in) != 0;
 	req->data = xdr_get_bytes(in, &req->data_len);
@@ -295,7 +301,7 @@ static int decode_readlink(const struct nfs_view *view, struct backend_request *
 		return -EBADMSG;
 	if (status < 0)
 		return status;
-	req->has_attr = get_post_attr(view, in, &req->attr);
+	req->has_attr = nfs_get_post_attr(view, in, &req->attr);
 	target = xdr_get_bytes(in, &len);
 	if (in->bad || len == 0 || len > LINK_MAX_BYTES || memchr(target, '\0', len))
 		return -EBADMSG;
@@ -329,7 +335,7 @@ static uint64_t decode_entry(const struct nfs_view *view, struct backend_request
 	if (plus) {
 		struct nfs_handle handle = {0};
 
-		entry.has_attr = get_post_attr(view, in, &entry.attr);
+		entry.has_attr = nfs_get_post_attr(view, in, &entry.attr);
 		if (xdr_get_u32(in))
 			entry.has_handle = nfs_get_handle(in, &handle);
 		entry.handle_len = handle.len;
@@ -354,7 +360,7 @@ static int decode_readdir(const struct nfs_view *view, struct backend_request *r
 		return -EBADMSG;
 	if (status < 0)
 		return status;
-	if (get_post_attr(view, in, &attr)) {
+	if (nfs_get_post_attr(view, in, &attr)) {
 		req->attr = attr;
 		req->has_attr = true;
 	}
@@ -388,11 +394,22 @@ static int decode_readdirplus(struct nfs_view *view, struct backend_request *req
 	return NFS_CALL_AGAIN;
 }
 
+/* A server that answers NFS and does not know NFSACL is not one that is still starting. */
+static int decode_getacl(const struct nfs_view *view, struct backend_request *req, int rpc,
+			 struct xdr_in *in)
+{
+	if (rpc < 0)
+		return rpc == -EAGAIN ? -ENOTSUP : rpc;
+	return nfsacl_decode(view, req, in);
+}
+
 int nfs_request_decode(struct nfs_view *view, struct backend_request *req,
 		       enum nfs_procedure procedure, int rpc, struct xdr_in *in)
 {
 	if (procedure == NFSPROC3_READDIRPLUS)
 		return decode_readdirplus(view, req, rpc, in);
+	if (procedure == NFSACLPROC3_GETACL)
+		return decode_getacl(view, req, rpc, in);
 	if (rpc < 0)
 		return rpc;
 	switch (procedure) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * NFS version 3 (RFC 1813): requests to call arguments, results to requests.  Memory only.  A
- * request may take several calls: an object known by its path alone is walked to, a LOOKUP without
- * attributes is followed by a GETATTR, READDIRPLUS that a server does not have by READDIR.
+ * NFS version 3 (RFC 1813) and the side protocol for ACLs (backend_nfs_acl.h): requests to call
+ * arguments, results to requests.  Memory only.  A request may take several calls: an object known
+ * by its path alone is walked to, a LOOKUP without attributes is followed by a GETATTR, READDIRPLUS
+ * that a server does not have by READDIR.
  */
 #ifndef BACKEND_NFS_PROC_H
 #define BACKEND_NFS_PROC_H
@@ -12,12 +13,13 @@
 #include "backend_nfs_rpc.h"
 #include "backend_private.h"
 
-#define NFS_PROGRAM   100003
-#define NFS_VERSION   3
-#define NFS3_FHSIZE   64
-#define NFS_READ_MAX  (1024u * 1024)
-#define NFS_DIR_COUNT (256u * 1024)
-#define NFS_DIR_MAX   (1024u * 1024)
+#define NFS_PROGRAM    100003
+#define NFSACL_PROGRAM 100227
+#define NFS_VERSION    3 /* of both */
+#define NFS3_FHSIZE    64
+#define NFS_READ_MAX   (1024u * 1024)
+#define NFS_DIR_COUNT  (256u * 1024)
+#define NFS_DIR_MAX    (1024u * 1024)
 
 enum nfs_procedure {
 	NFSPROC3_NULL = 0,
@@ -28,7 +30,17 @@ enum nfs_procedure {
 	NFSPROC3_READDIR = 16,
 	NFSPROC3_READDIRPLUS = 17,
 	NFSPROC3_FSINFO = 19,
+	NFSACL_BIT = 256, /* of the side protocol */
+	NFSACLPROC3_GETACL = NFSACL_BIT | 1,
 };
+static inline uint32_t nfs_program_of(enum nfs_procedure procedure)
+{
+	return procedure & NFSACL_BIT ? NFSACL_PROGRAM : NFS_PROGRAM;
+}
+static inline uint32_t nfs_number_of(enum nfs_procedure procedure)
+{
+	return procedure & ~(uint32_t)NFSACL_BIT;
+}
 
 struct nfs_handle {
 	uint8_t len; /* 0: none */
@@ -66,5 +78,7 @@ int nfs_status(uint32_t status);
 /* Pieces for the calls made at open.  FALSE: not acceptable. */
 bool nfs_get_handle(struct xdr_in *in, struct nfs_handle *handle);
 bool nfs_get_attr(struct xdr_in *in, uint64_t *fs, struct source_attr *attr);
+/* Attributes that may be absent, or present and not acceptable: the same. */
+bool nfs_get_post_attr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#define URL_FORM "nfs://host[:port]/path[?mountport=N&nfsport=N&version=3&uid=N&gid=N]"
+#define URL_FORM "nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=3&uid=N&gid=N]"
 
 static gboolean get_number(const struct nfs_url *url, const char *name, const char *text,
 			   guint64 min, guint64 max, guint64 *value, GError **error)
@@ -22,7 +22,12 @@ static gboolean set_argument(struct nfs_url *url, const char *name, const char *
 {
 	guint64 number;
 
-	if (strcmp(name, "nfsport") == 0 || strcmp(name, "mountport") == 0) {
+	if (strcmp(name, "aclport") == 0) {
+		if (!get_number(url, name, value, 0, 65535, &number, error))
+			return FALSE;
+		url->acl_port = (uint16_t)number;
+		url->no_acl = number == 0;
+	} else if (strcmp(name, "nfsport") == 0 || strcmp(name, "mountport") == 0) {
 		if (!get_number(url, name, value, 1, 65535, &number, error))
 			return FALSE;
 		*(name[0] == 'n' ? &url->nfs_port : &url->mount_port) = (uint16_t)number;
@@ -41,7 +46,7 @@ static gboolean set_argument(struct nfs_url *url, const char *name, const char *
 	} else {
 		backend_set_error(error, EINVAL,
 				  "%s: unknown argument \"%s\"; there are mountport, nfsport, "
-				  "version, uid, gid",
+				  "aclport, version, uid, gid",
 				  url->text, name);
 		return FALSE;
 	}

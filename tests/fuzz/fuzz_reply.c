@@ -26,6 +26,30 @@ static void check_entries(const struct backend_batch *batch)
 	}
 }
 
+/* As the kernel takes it: entries in their order, with what must be there. */
+static void check_acl(const struct source_xattr *xattr)
+{
+	const uint8_t *at = xattr->value, *end = at + xattr->len;
+	unsigned seen = 0;
+
+	REQUIRE(xattr->len >= 28 && xattr->len % 8 == 4 && memcmp(at, "\2\0\0\0", 4) == 0);
+	for (at += 4; at < end; at += 8) {
+		unsigned tag = at[0] | at[1] << 8, perm = at[2] | at[3] << 8;
+
+		REQUIRE(tag && tag <= 32 && !(tag & (tag - 1)) && perm <= 7);
+		REQUIRE(seen < 2 * tag && (!(seen & tag) || tag == 2 || tag == 8));
+		seen |= tag;
+	}
+	REQUIRE((seen & 37) == 37 && (!(seen & 10) || seen & 16));
+}
+
+static void check_xattrs(const struct source_xattrs *xattrs)
+{
+	REQUIRE(xattrs->list->len + xattrs->lost->len <= 2);
+	for (guint i = 0; i < xattrs->list->len; i++)
+		check_acl(&g_array_index(xattrs->list, struct source_xattr, i));
+}
+
 static void check(const struct backend_request *req, const struct xdr_in *record)
 {
 	REQUIRE(!req->has_attr || req->attr.size <= INT64_MAX);
@@ -40,12 +64,17 @@ static void check(const struct backend_request *req, const struct xdr_in *record
 		REQUIRE(req->batch);
 		check_entries(req->batch);
 	}
+	if (req->op == BACKEND_XATTRS) {
+		REQUIRE(req->xattrs);
+		check_xattrs(req->xattrs);
+	}
 }
 
 static void decode(uint8_t choice, struct xdr_in record)
 {
 	struct nfs_view view = {.root = {.len = 4, .bytes = "root"}, .root_fs = 7};
-	struct backend_request req = {.op = choice % (BACKEND_READLINK + 1),
+	struct backend_request req = {.op = choice & 0x20 ? BACKEND_XATTRS
+							  : choice % (BACKEND_READLINK + 1),
 				      .name = "name",
 				      .count = COUNT,
 				      .names_only = choice & 0x40};
@@ -66,6 +95,7 @@ static void decode(uint8_t choice, struct xdr_in record)
 		check(&req, &record);
 	g_clear_pointer(&req.batch, backend_batch_free);
 	g_clear_pointer(&req.text, g_free);
+	g_clear_pointer(&req.xattrs, source_xattrs_free);
 	nfs_request_end(&req);
 }
 

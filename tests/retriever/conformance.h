@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "backend_acl.h"
 #include "backend_nfs.h"
 #include "backend_support.h"
 
@@ -74,6 +76,40 @@ static inline void make_types(void)
 	ck_assert_int_eq(utimensat(fd, "symlink", old, AT_SYMLINK_NOFOLLOW), 0);
 	ck_assert_int_eq(utimensat(fd, "directory", old, 0), 0);
 	close(fd);
+}
+
+static inline void set_xattr(int fd, const char *name, const void *value, size_t len)
+{
+	if (fsetxattr(fd, name, value, len, 0) < 0)
+		ck_abort_msg("%s: %s", name, strerror(errno));
+}
+
+/* A directory and a file with ACLs and attributes. */
+static inline void make_xattrs(void)
+{
+	/* u::rwx,u:1001:r--,g::r-x,g:2002:---,m::r-x,o::--- */
+	static const char acl[] = "\2\0\0\0"
+				  "\1\0\7\0\377\377\377\377"
+				  "\2\0\4\0\351\3\0\0"
+				  "\4\0\5\0\377\377\377\377"
+				  "\10\0\0\0\322\7\0\0"
+				  "\20\0\5\0\377\377\377\377"
+				  "\40\0\0\0\377\377\377\377";
+	char value[2000];
+	int dir = subdir(tree_fd, "xattrs"), fd;
+
+	memset(value, 0xfe, sizeof(value));
+	put(dir, "file", "", 0);
+	fd = openat(dir, "file", O_RDONLY);
+	set_xattr(fd, ACL_ACCESS_NAME, acl, sizeof(acl) - 1);
+	set_xattr(fd, "user.one", "a\0b\n", 4);
+	set_xattr(fd, "user.empty", "", 0);
+	set_xattr(fd, "user.long", value, sizeof(value));
+	set_xattr(dir, ACL_ACCESS_NAME, acl, sizeof(acl) - 1);
+	set_xattr(dir, ACL_DEFAULT_NAME, acl, sizeof(acl) - 1);
+	set_xattr(dir, "user.one", "1", 1);
+	close(fd);
+	close(dir);
 }
 
 /* Calls each with every odd name there is. */
@@ -152,6 +188,7 @@ static inline void make_tree(void)
 	int fd;
 
 	make_types();
+	make_xattrs();
 	fd = subdir(tree_fd, "names");
 	odd_names(make_name, &fd);
 	close(fd);

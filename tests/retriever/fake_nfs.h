@@ -109,6 +109,10 @@ static inline enum fake_action fake_default(struct fake_call *call)
 {
 	struct xdr_out *out = &call->out;
 
+	if (call->program == NFSACL_PROGRAM) {
+		fake_header(call, 1);
+		return FAKE_REPLY;
+	}
 	xdr_put_u32(out, 0);
 	if (call->program == FAKE_MOUNT) {
 		xdr_put_bytes(out, FAKE_ROOT, strlen(FAKE_ROOT));

@@ -151,6 +151,62 @@ START_TEST(links_are_read)
 }
 END_TEST
 
+/* One of the tree's own, when the backend brings such. */
+static void check_xattr(const struct source_xattrs *xattrs, bool carried, const char *path,
+			const char *name)
+{
+	uint8_t value[4096];
+	ssize_t len = getxattr(path, name, value, sizeof(value));
+	guint n = 0;
+
+	for (guint i = 0; i < xattrs->list->len; i++) {
+		const struct source_xattr *xattr =
+			&g_array_index(xattrs->list, struct source_xattr, i);
+
+		if (strcmp(xattr->name, name) != 0)
+			continue;
+		ck_assert_int_eq(len, xattr->len);
+		if (len > 0)
+			ck_assert_mem_eq(xattr->value, value, len);
+		n++;
+	}
+	ck_assert_msg(n == (carried && len >= 0), "%s: %u times %s", path, n, name);
+}
+
+static void check_xattrs(const char *name)
+{
+	static const char *const acls[] = {ACL_ACCESS_NAME, ACL_DEFAULT_NAME};
+	static const char *const others[] = {"user.one", "user.empty", "user.long"};
+	const unsigned carries = backend->ops->carries(backend);
+	struct backend_request req = {.op = BACKEND_XATTRS, .object = find(name)};
+	g_autofree char *path = g_strdup_printf("%s/%s", tree, name);
+
+	ck_assert_int_eq(run(backend, &req), 0);
+	ck_assert_uint_eq(req.xattrs->lost->len, 0);
+	for (size_t i = 0; i < G_N_ELEMENTS(acls); i++)
+		check_xattr(req.xattrs, carries & BACKEND_CARRIES_ACL, path, acls[i]);
+	for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+		check_xattr(req.xattrs, carries & BACKEND_CARRIES_XATTR, path, others[i]);
+	source_xattrs_free(req.xattrs);
+}
+
+START_TEST(what_objects_have_beside_comes_whole)
+{
+	g_autofree char *not_carried = backend->ops->not_carried(backend);
+	const unsigned carries = backend->ops->carries(backend);
+
+	ck_assert_ptr_nonnull(not_carried);
+	ck_assert(carries & BACKEND_CARRIES_ACL || strstr(not_carried, "ACLs: "));
+	ck_assert(carries & BACKEND_CARRIES_XATTR || strstr(not_carried, "extended attributes: "));
+	if (!carries)
+		return;
+	check_xattrs("xattrs");
+	check_xattrs("xattrs/file");
+	check_xattrs("types/directory");
+	check_xattrs("types/file");
+}
+END_TEST
+
 START_TEST(hard_links_share_a_fileid)
 {
 	struct source_attr one, other, unlike;
@@ -440,6 +496,7 @@ int main(void)
 	tcase_add_test(tcase, reads_end_at_the_end);
 	tcase_add_test(tcase, offsets_are_wide);
 	tcase_add_test(tcase, links_are_read);
+	tcase_add_test(tcase, what_objects_have_beside_comes_whole);
 	tcase_add_test(tcase, hard_links_share_a_fileid);
 	tcase_add_test(tcase, depth_has_no_limit);
 	tcase_add_test(tcase, paths_stand_in_for_handles);

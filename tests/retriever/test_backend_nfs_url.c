@@ -44,6 +44,26 @@ START_TEST(urls_are_taken_apart)
 }
 END_TEST
 
+START_TEST(acls_have_a_port_or_are_left_out)
+{
+	static const struct {
+		const char *text;
+		unsigned port;
+		bool none;
+	} urls[] = {{"nfs://host/x", 0, false},
+		    {"nfs://host/x?aclport=38469", 38469, false},
+		    {"nfs://host/x?aclport=0", 0, true}};
+	struct nfs_url url;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(urls); i++) {
+		ck_assert(nfs_url_parse(urls[i].text, &url, NULL));
+		ck_assert_uint_eq(url.acl_port, urls[i].port);
+		ck_assert_uint_eq(url.no_acl, urls[i].none);
+		nfs_url_clear(&url);
+	}
+}
+END_TEST
+
 START_TEST(credentials_are_set)
 {
 	struct nfs_url url;
@@ -72,6 +92,7 @@ START_TEST(mistakes_get_one_line)
 	check_bad("nfs://host:/x", "1 to 65535");
 	check_bad("nfs://host/x?mountport=no", "mountport");
 	check_bad("nfs://host/x?nfsport", "nfsport");
+	check_bad("nfs://host/x?aclport=65536", "0 to 65535");
 	check_bad("nfs://host/x?uid=-1", "uid");
 	check_bad("nfs://host/x?version=4", "version=3");
 	check_bad("nfs://host/x?readahead=5", "unknown argument \"readahead\"");
@@ -86,6 +107,7 @@ int main(void)
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, urls_are_taken_apart);
+	tcase_add_test(tcase, acls_have_a_port_or_are_left_out);
 	tcase_add_test(tcase, credentials_are_set);
 	tcase_add_test(tcase, mistakes_get_one_line);
 	suite_add_tcase(suite, tcase);
