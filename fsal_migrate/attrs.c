@@ -10,12 +10,23 @@
 #include "bracket.h"
 #include "common_utils.h"
 
+#define BLOCK 4096 /* of the file systems that volumes are on */
+
 /* As posix2fsal_attributes() computes it. */
 static void set_change(struct fsal_attrlist *attrs)
 {
 	attrs->change = gsh_time_cmp(&attrs->mtime, &attrs->ctime) > 0
 				? timespec_to_nsecs(&attrs->mtime)
 				: timespec_to_nsecs(&attrs->ctime);
+}
+
+/* What was fetched counts as missing until it is durable, and takes space already. */
+static void show_space(struct fsal_attrlist *attrs, uint64_t missing)
+{
+	uint64_t most = (attrs->filesize + BLOCK - 1) / BLOCK * BLOCK;
+
+	if (attrs->spaceused < most)
+		attrs->spaceused += MIN(missing, most - attrs->spaceused);
 }
 
 void mg_attrs_show(struct fsal_attrlist *attrs, const struct migrate_stub *stub, int64_t blocks)
@@ -29,7 +40,7 @@ void mg_attrs_show(struct fsal_attrlist *attrs, const struct migrate_stub *stub,
 	}
 	if (blocks >= 0)
 		attrs->spaceused = (uint64_t)blocks * S_BLKSIZE;
-	attrs->spaceused += stub->missing_bytes;
+	show_space(attrs, stub->missing_bytes);
 }
 
 /* A record that cannot be read: the times may be wrong, but it must not look like a hole. */

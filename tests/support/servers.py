@@ -55,6 +55,7 @@ EXPORT {{
 LOG {{
 	Default_Log_Level = {level};
 }}
+{blocks}
 '''
 
 
@@ -88,11 +89,12 @@ class Ganesha:
     """A packaged ganesha.nfsd with one export, "/export" in the pseudo file system."""
 
     def __init__(self, name, path, fsal='Name = VFS;', host=None, plugins=None, port=2049,
-                 mount_port=20048, level='EVENT', export='', core='', announced=None):
+                 mount_port=20048, level='EVENT', export='', core='', announced=None,
+                 blocks=''):
         self.name, self.path, self.host = name, path, host
         self.port, self.mount_port = port, mount_port
         self.announced = announced          # the NFS port that the portmapper tells, if another
-        self.level, self.export, self.core = level, export, core
+        self.level, self.export, self.core, self.blocks = level, export, core, blocks
         self.rpcbind = None
         self.process = None
         self.configure(fsal, plugins)
@@ -104,7 +106,7 @@ class Ganesha:
             out.write(GANESHA.format(
                 plugins=plugins or packaged_fsals(), port=self.port,
                 mount_port=self.mount_port, path=self.path, fsal=fsal, level=self.level,
-                export=self.export, core=self.core))
+                export=self.export, core=self.core, blocks=self.blocks))
 
     @property
     def address(self):

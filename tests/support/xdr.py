@@ -98,16 +98,17 @@ class Rpc:
             pass
         self.sock.close()
 
-    def start(self, prog, vers, proc, args=b''):
-        """Sends a call; a Future of the Reader behind an accepted reply's header."""
+    def start(self, prog, vers, proc, args=b'', cred=None):
+        """Sends a call; a Future of the Reader behind an accepted reply's header.  cred: of this
+        call alone (auth_sys())."""
         future = concurrent.futures.Future()
         with self.lock:
             if self.dead:
                 raise RpcError(str(self.dead))
             xid = next(self.xid) & 0xffffffff
             self.waiting[xid] = future
-            message = (struct.pack('>6I', xid, 0, 2, prog, vers, proc) + self.cred + u32(0) +
-                       u32(0) + args)
+            message = (struct.pack('>6I', xid, 0, 2, prog, vers, proc) +
+                       (cred or self.cred) + u32(0) + u32(0) + args)
             try:
                 self.sock.sendall(u32(len(message) | 1 << 31) + message)
             except OSError as error:
@@ -115,9 +116,9 @@ class Rpc:
                 raise RpcError(str(error)) from error
         return future
 
-    def call(self, prog, vers, proc, args=b''):
+    def call(self, prog, vers, proc, args=b'', cred=None):
         try:
-            return self.start(prog, vers, proc, args).result(self.timeout)
+            return self.start(prog, vers, proc, args, cred).result(self.timeout)
         except concurrent.futures.TimeoutError:
             raise RpcError(f'no reply within {self.timeout} s') from None
 

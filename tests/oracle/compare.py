@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compares what the migrating side and the plain side said, operation by operation.
+
+Everything is compared exactly but for times of the day, which are classed (set or carried over:
+equal to the nanosecond; of now: of now on both sides) and must move on both sides or on neither;
+handles, inode numbers and change attributes, of which only the sameness and the moving counts; and
+the facts in EXCEPTIONS, each of which is a method of that name and is as narrow as it can be."""
+import os
+import stat
+
+DIR, REG = 2, 1
+STALE = 70
+UNFILLED = 3                            # in a record
+EXACT = ('status', 'count', 'eof', 'committed', 'access', 'target', 'missing', 'denied', 'offset',
+         'confirm', 'close', 'closed', 'delegation', 'fsinfo', 'pathconf')
+
+EXCEPTIONS = {
+    'became_whole': 'ctime and the change attribute of an object move once when it becomes whole '
+                    '(admin-guide, What clients see): Linux lets nobody set ctime.',
+    'names_to_come': 'The link count of a file that has several names in the source counts those '
+                     'that are here, and one more while it has a name in .migrate.',
+    'space_to_come': 'The space used by an unfinished file is what it will take at most.',
+    'directory_links': 'The link count of a directory counts the directories in it that are here, '
+                       'and in the root .migrate.',
+    'directory_size': 'A directory has a size of the new file system, and takes what that takes.',
+    'removed_is_held': 'The handle of a removed file holds as long as somebody has the file open: '
+                       'here the retriever or the module may, where no client does.',
+    'atime_seen_late': 'MDCACHE guesses atime at reads, and sees that of the file system when it asks '
+                       'again for another reason: one side may show now, and the other still what '
+                       'both showed last.',
+    'xfs_preallocates': 'xfs keeps space behind what grows, in holes too.',
+    'missing_is_data': 'SEEK sees what is missing as data, so holes of the source only when they '
+                       'are here.',
+}
+
+
+class Difference(Exception):
+    """tag: what differs, the same whenever the same thing differs."""
+
+    def __init__(self, tag, text):
+        super().__init__(text)
+        self.tag = tag
+
+
+def short(value):
+    text = repr(value)
+    return text if len(text) < 160 else f'{text[:100]} ... {text[-40:]} ({len(value)})'
+
+
+class Seen:
+    """What is known of an object: its last attributes on both sides."""
+
+    def __init__(self, migrated):
+        self.migrated = migrated        # handle
+        self.last = None                # (Attr, Attr)
+        self.atime = None               # the last that both showed
+        self.whole = False              # true when it became whole (the times then), or always was
+
+
+class Comparer:
+    """disk: Disk; begin: ns, when the sequence began; ask_again(handle): the Attr that the migrating
+    side has now, or None."""
+
+    def __init__(self, disk, begin, ask_again):
+        self.disk, self.begin, self.ask_again = disk, begin, ask_again
+        self.objects = {}               # handle on the plain side -> Seen
+        self.back = {}                  # and back
+        self.used = {}                  # exceptions: how often
+
+    def exception(self, name):
+        assert name in EXCEPTIONS, name
+        self.used[name] = self.used.get(name, 0) + 1
+        return True
+
+    def removed_is_held(self, op, m, p):
+        """Stale on the plain side; on this one an object without a name, asked for by handle."""
+        if p.get('status') != STALE or not str(op.get('at')).startswith('@'):
+            return False
+        attr = self.ask_again(m['at'])
+        return (attr is None or attr.nlink == 0) and self.exception('removed_is_held')
+
+    def operation(self, op, m, p):
+        if self.removed_is_held(op, m, p):
+            return
+        for key in EXACT:
+            if key in ('eof', 'offset') and op['op'] == 'seek':
+                continue
+            if m.get(key) != p.get(key):
+                raise Difference(key, f'{key} {short(m.get(key))}, not {short(p.get(key))}')
+        if m.get('data') != p.get('data'):
+            self.data(m['data'], p['data'])
+        if op['op'] == 'seek' and p.get('status') == 0:
+            self.seek(op, m, p)
+        if bool(m.get('fh')) != bool(p.get('fh')):
+            raise Difference('fh', f'handle {short(m.get("fh"))}, not {short(p.get("fh"))}')
+        created = op['op'] in ('create', 'mkdir', 'symlink', 'mknod', 'open')
+        self.attributes(m['seen'], p['seen'], created)
+        if 'listing' in p and p['listing'].eof:
+            self.listing(op, m['listing'], p['listing'])
+        if op['op'] in ('rename', 'link') and p.get('status') == 0:
+            for seen in self.objects.values():      # a directory may be marked again: PLACE
+                if seen.last and seen.last[0].type == DIR:
+                    seen.whole = False
+
+    @staticmethod
+    def data(m, p):
+        if m is None or p is None or len(m) != len(p):
+            raise Difference('data', f'data {short(m)}, not {short(p)}')
+        at = next(i for i, (a, b) in enumerate(zip(m, p)) if a != b)
+        zeros = ', zeros' if not any(m[at:at + 64]) else ''
+        raise Difference('data', f'data differs from byte {at} of {len(p)} on{zeros}: '
+                                 f'{m[at:at + 16].hex()}, not {p[at:at + 16].hex()}')
+
+    def seek(self, op, m, p):
+        if (m['eof'], m['offset']) == (p['eof'], p['offset']):
+            return
+        if self.missing_is_data(op, m, p):
+            return
+        raise Difference('seek', f'eof {m["eof"]} offset {m["offset"]}, not eof {p["eof"]} offset '
+                                 f'{p["offset"]}')
+
+    def missing_is_data(self, op, m, p):
+        """Data is seen no later, and a hole no sooner, of an unfinished file."""
+        seen = self.objects.get(p['seen'][-1][1])
+        if not seen or not self.disk.unfinished(seen.last[0].fileid):
+            return False
+        if op['hole']:
+            wrong = m['offset'] < p['offset']
+        else:
+            wrong = m['eof'] or not p['eof'] and m['offset'] > p['offset']
+        return not wrong and self.exception('missing_is_data')
+
+    # ---- attributes ---------------------------------------------------------------------------
+
+    def attributes(self, m, p, created=False):
+        """Of two lists of (what, handle, Attr or None, before or None)."""
+        if [s[0] for s in m] != [s[0] for s in p]:
+            raise Difference('seen', f'attributes of {[s[0] for s in m]}, not {[s[0] for s in p]}')
+        for (what, m_fh, m_attr, _), (_, p_fh, p_attr, _) in zip(m, p):
+            if (m_attr is None) != (p_attr is None):
+                raise Difference('seen', f'{what}: attributes {short(m_attr)}, not '
+                                         f'{short(p_attr)}')
+            if p_attr is not None and p_fh is not None:
+                self.object(what, m_fh, p_fh, m_attr, p_attr)
+
+    def object(self, what, m_fh, p_fh, m, p):
+        seen = self.objects.get(p_fh)
+        if seen is None and m_fh not in self.back:
+            seen = self.objects[p_fh] = Seen(m_fh)
+            self.back[m_fh] = p_fh
+            seen.atime = self.disk.source.get(p.fileid)
+            # what was made by a client is whole from the start
+            seen.whole = p.ctime >= self.begin and not self.disk.of_source(p.fileid)
+        if seen is None or seen.migrated != m_fh:
+            raise Difference('identity', f'{what}: handle {m_fh.hex()} is not the object that it '
+                                         f'is on the plain side')
+
+        def say(key, x, y):
+            raise Difference(key, f'{what}: {key} {x}, not {y}')
+
+        for key in ('type', 'mode', 'uid', 'gid', 'rdev'):
+            if getattr(m, key) != getattr(p, key):
+                say(key, *((oct(v) if key == 'mode' else v)
+                           for v in (getattr(m, key), getattr(p, key))))
+        if m.type == DIR:
+            self.used['directory_size'] = self.used.get('directory_size', 0) + 1
+        elif m.size != p.size:
+            say('size', m.size, p.size)
+        if m.nlink != p.nlink and not (self.directory_links(m_fh, m, p) if m.type == DIR else
+                                       self.names_to_come(m, p)):
+            say('nlink', m.nlink, p.nlink)
+        if m.type == REG and not self.space_to_come(m, p):
+            say('used', m.used, p.used)
+        self.time('mtime', m.mtime, p.mtime, say)
+        if not self.atime_seen_late(seen, m.atime, p.atime):
+            self.time('atime', m.atime, p.atime, say)
+        self.moved(seen, m, p, say)
+        seen.last = m, p
+
+    def directory_links(self, fh, m, p):
+        """Fewer in an unfilled directory.  If it was filled since, it has them all now."""
+        own = self.disk.has_private(m.fileid)
+        if m.nlink != p.nlink + own and self.disk.state(m.fileid) != UNFILLED:
+            m = self.ask_again(fh)
+            if not m or m.nlink != p.nlink + own:
+                return False
+        return m.nlink <= p.nlink + own and self.exception('directory_links')
+
+    def names_to_come(self, m, p):
+        return (self.disk.of_source(p.fileid, several=True) and 1 <= m.nlink <= p.nlink + 1 and
+                self.exception('names_to_come'))
+
+    def space_to_come(self, m, p):
+        """As much as on the plain side, but for what file systems round; up to the size where
+        data is missing."""
+        slack = self.disk.slack
+        if abs(m.used - p.used) <= slack:
+            return True
+        return (p.used < m.used <= m.size + slack and self.disk.unfinished(m.fileid) and
+                self.exception('space_to_come'))
+
+    def of_now(self, ns):
+        return self.begin <= ns <= self.disk.now() + 10**9
+
+    def time(self, key, m, p, say):
+        if m != p and not (self.of_now(m) and self.of_now(p)):
+            say(key, m, p)
+
+    def atime_seen_late(self, seen, m, p):
+        if m == p:
+            seen.atime = p
+        return ((m == seen.atime and self.of_now(p) or p == seen.atime and self.of_now(m)) and
+                self.exception('atime_seen_late'))
+
+    def moved(self, seen, m, p, say):
+        if not seen.last:
+            return
+        last_m, last_p = seen.last
+        moved = m.mtime != last_m.mtime, p.mtime != last_p.mtime
+        if moved[0] != moved[1]:
+            say('mtime moved', *moved)
+        for key in ('ctime', 'change') if p.change is not None else ('ctime',):
+            before, now = getattr(last_m, key), getattr(m, key)
+            moved = now != before, getattr(p, key) != getattr(last_p, key)
+            if moved == (False, True) or moved == (True, False) and not self.became_whole(
+                    seen, m, now < before):
+                say(f'{key} moved', f'{moved[0]} (from {before} to {now})', moved[1])
+
+    def became_whole(self, seen, m, back):
+        now = m.ctime, m.change
+        if seen.whole == now:           # the other of the two
+            return True
+        if back or seen.whole or self.disk.state(m.fileid):
+            return False
+        seen.whole = now
+        return self.exception('became_whole')
+
+    # ---- listings -----------------------------------------------------------------------------
+
+    def listing(self, op, m, p):
+        names = []
+        for cursor in (m, p):
+            names.append([entry[0] for entry in cursor.entries])
+            if len(set(names[-1])) != len(names[-1]):
+                twice = sorted({n for n in names[-1] if names[-1].count(n) > 1})
+                raise Difference('listing', f'{short(twice)} twice')
+        m_by, p_by = ({entry[0]: entry for entry in cursor.entries} for cursor in (m, p))
+        odd = set(m_by) ^ set(p_by)
+        if op['op'] == 'pages':
+            odd -= self.disk.renamed            # names made or removed while the listing went on
+        if odd:
+            only = {n: 'missing' if n in p_by else 'too much' for n in sorted(odd)}
+            raise Difference('listing', f'names: {short(only)}')
+        if op['op'] != 'list':
+            return
+        for name in sorted(set(m_by) & set(p_by)):
+            _, _, m_id, m_attr, m_fh = m_by[name]
+            _, _, p_id, p_attr, p_fh = p_by[name]
+            if (m_fh is None) != (p_fh is None):
+                raise Difference('listing', f'{name!r}: handle {m_fh}, not {p_fh}')
+            self.attributes([(repr(name), m_fh, m_attr, None)], [(repr(name), p_fh, p_attr, None)])
+            if m_attr and m_attr.fileid != m_id:
+                raise Difference('listing', f'{name!r}: fileid {m_id}, and {m_attr.fileid} in its '
+                                            'attributes')
+
+
+class Disk:
+    """What the comparison may look up behind the servers: which objects are unfinished, and which
+    of the plain side's are of the source."""
+
+    def __init__(self, migrated, plain, clock):
+        self.migrated, self.now = os.fsencode(migrated), clock
+        self.slack = 128 << 10
+        self.renamed = set()
+        self.source, self.several = {}, set()  # inode -> atime
+        for st in walk(os.fsencode(plain)):
+            self.source[st.st_ino] = st.st_atime_ns
+            if st.st_nlink > 1 and not stat.S_ISDIR(st.st_mode):
+                self.several.add(st.st_ino)
+
+    def of_source(self, fileid, several=False):
+        return fileid in (self.several if several else self.source)
+
+    def state(self, fileid):
+        """The state in the migrated object's record; 0 if it has none, None if it has no name."""
+        for path in paths(self.migrated):
+            try:
+                if os.lstat(path).st_ino == fileid:
+                    return os.getxattr(path, 'security.migrate', follow_symlinks=False)[1]
+            except FileNotFoundError:
+                continue
+            except OSError:
+                return 0
+        return None
+
+    def unfinished(self, fileid):
+        """What has no name any more may be."""
+        return self.state(fileid) != 0
+
+    def has_private(self, fileid):
+        """Whether it is the root, and .migrate is in it: 1 or 0."""
+        return int(os.stat(self.migrated).st_ino == fileid and
+                   os.path.isdir(self.migrated + b'/.migrate'))
+
+
+def paths(root):
+    yield root
+    for base, dirs, files in os.walk(root):
+        for name in dirs + files:
+            yield os.path.join(base, name)
+
+
+def walk(root):
+    for path in paths(root):
+        yield os.lstat(path)

@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Makes cases and their operations from a seed.  What an operation is done to is chosen from what
+is on the plain side's disk at that time."""
+import os
+import random
+import stat
+
+import source
+from source import KIB, MIB
+
+SLOTS = 6
+MODES = (0o644, 0o600, 0o666, 0o755, 0o4755, 0o6777, 0o2644, 0o000, 0o444, 0o1777)
+DATA = ('read', 'readall', 'write', 'append', 'truncate', 'commit')
+KINDS = {3: 'b', 4: 'c', 6: 's', 7: 'f'}
+
+
+def settings(r, door):
+    return {'fs': r.choice(('ext4', 'ext4', 'xfs')), 'clients': r.choice((1, 2, 2, 3)),
+            'minor': r.choice((0, 1, 2, 2, 2)) if door == 'nfs4' else 0,
+            'attr_expiration': r.choice((None, None, 0)), 'dir_chunk': r.choice((None, None, 0)),
+            'entries': r.choice((None, None, 20)), 'hold_ms': r.choice((500, 500, 50, 10)),
+            'stub_attributes': r.choice(('eager', 'eager', 'lazy')),
+            'crawler_order': r.choice(('namespace-first', 'depth-first')),
+            'source': r.choice(('nfs', 'nfs', 'nfs', 'file')),
+            'bandwidth': r.choice((0, '1M', '200K'))}
+
+
+def case(door, seed):
+    r = random.Random(f'case {door} {seed}')
+    return {'door': door, 'seed': seed, 'settings': settings(r, door), 'tree': source.make(seed)}
+
+
+class Generator:
+    """next() is the next operation."""
+
+    WEIGHTS = {
+        'getattr': 6, 'lookup': 6, 'lookup_gone': 3, 'access': 4, 'readlink': 2, 'keep': 4,
+        'fsinfo': 0.3, 'read': 16, 'readall': 5, 'write': 14, 'append': 3, 'truncate': 8,
+        'commit': 3, 'setattr': 9, 'create': 6, 'mkdir': 3, 'symlink': 1.5, 'mknod': 1.5,
+        'remove': 6, 'rmdir': 3, 'rename': 10, 'rename_odd': 3, 'link': 4, 'list': 5, 'pages': 4,
+        'unlinked': 1,
+        'crawler': 1.6, 'retriever': 0.8, 'server': 0.5, 'old': 0.5, 'throttle': 0.3,
+        'crawl': 0.03}
+    WEIGHTS4 = {
+        'open': 10, 'close': 4, 'downgrade': 1, 'lock': 4, 'unlock': 2, 'testlock': 2}
+    WEIGHTS42 = {'space': 7, 'seek': 7, 'copy': 2}
+
+    def __init__(self, case, plain):
+        self.r = random.Random(f'operations {case["door"]} {case["seed"]}')
+        self.v4 = case['door'] == 'nfs4'
+        self.case, self.plain = case, os.fsencode(plain)
+        self.clients = case['settings']['clients']
+        self.count = 0
+        self.gone = []                  # (directory, name) that were removed or moved away
+        weights = dict(self.WEIGHTS)
+        if self.v4:
+            weights.update(self.WEIGHTS4)
+            if case['settings']['minor'] >= 2:
+                weights.update(self.WEIGHTS42)
+        self.kinds, self.weights = list(weights), list(weights.values())
+        self.queue = []
+
+    def next(self):
+        self.count += 1
+        while not self.queue:
+            self.scan()
+            kind = self.r.choices(self.kinds, self.weights)[0]
+            made = getattr(self, 'make_' + kind)()
+            if made:
+                self.queue += made if isinstance(made, list) else [made]
+        op = self.queue.pop(0)
+        if 'who' not in op and op['op'] not in ('crawler', 'retriever', 'server', 'old',
+                                                'throttle', 'crawl'):
+            op = {**op, 'who': self.r.choice((0, 0, 0, 0, 1, 1, 2, 3, 4)),
+                  'client': self.r.randrange(self.clients)}
+        return op
+
+    # ---- what there is ------------------------------------------------------------------------
+
+    def scan(self):
+        self.dirs, self.files, self.others, self.sizes = [''], [], [], {}
+        for base, dirs, files in os.walk(self.plain):
+            below = os.path.relpath(base, self.plain)
+            prefix = '' if below == b'.' else below.decode('latin-1') + '/'
+            dirs.sort()
+            for name in sorted(dirs + files):
+                path = prefix + name.decode('latin-1')
+                st = os.lstat(os.path.join(base, name))
+                if stat.S_ISDIR(st.st_mode):
+                    self.dirs.append(path)
+                elif stat.S_ISREG(st.st_mode):
+                    self.files.append(path)
+                    self.sizes[path] = st.st_size
+                else:
+                    self.others.append(path)
+
+    def a_dir(self):
+        return self.r.choice(self.dirs)
+
+    def a_file(self):
+        """Large ones more often: they have ranges to miss."""
+        if not self.files:
+            return None
+        some = self.r.sample(self.files, min(len(self.files), self.r.choice((1, 1, 3, 8))))
+        return max(some, key=lambda path: self.sizes[path])
+
+    def anything(self):
+        return self.r.choice(self.r.choice((self.files or self.dirs, self.dirs,
+                                            self.others or self.dirs)))
+
+    def maybe_slot(self, ref, portion=0.12):
+        return f'@{self.r.randrange(SLOTS)}' if self.r.random() < portion else ref
+
+    @staticmethod
+    def split(path):
+        directory, _, name = path.rpartition('/')
+        return directory, name
+
+    def name(self):
+        kind = self.r.random()
+        if kind < 0.6:
+            return f'n{self.count}'
+        if kind < 0.75 and self.gone:
+            return self.r.choice(self.gone)[1]
+        if kind < 0.95:
+            return self.split(self.anything())[1] or 'n'
+        return self.r.choice(('y' * 255, 'y' * 256, '\xfe\xff', '.', '..', 'a/b', '.migrate'))
+
+    def about(self):
+        """Where data is read or written: an open, or a path."""
+        path = self.a_file()
+        if path is None:
+            return None, 0
+        if self.v4 and self.r.random() < 0.35:
+            return {'slot': self.r.randrange(SLOTS)}, self.sizes[path]
+        return {'at': self.maybe_slot(path)}, self.sizes[path]
+
+    def offset(self, size):
+        r = self.r
+        return r.choice((0, r.randrange(size + 1), r.randrange(size + 1), size // 2 & ~4095,
+                         max(0, size - r.randrange(1, 5000)), size, size + r.randrange(200000)))
+
+    def length(self, largest=300 * KIB):
+        r = self.r
+        return r.choice((1, 100, 4 * KIB, r.randrange(1, 10000), 64 * KIB,
+                         r.randrange(1, largest)))
+
+    # ---- asking -------------------------------------------------------------------------------
+
+    def make_getattr(self):
+        return {'op': 'getattr', 'at': self.maybe_slot(self.anything(), 0.4)}
+
+    def make_lookup(self):
+        directory, name = self.split(self.anything())
+        return {'op': 'lookup', 'at': self.maybe_slot(directory),
+                'name': self.r.choice((name, name, '..')) if directory and not self.v4 else
+                name or 'none'}
+
+    def make_lookup_gone(self):
+        if self.gone:
+            directory, name = self.r.choice(self.gone)
+            return {'op': 'lookup', 'at': directory, 'name': name}
+        return None
+
+    def make_access(self):
+        return {'op': 'access', 'at': self.maybe_slot(self.anything()), 'bits': 0x3f}
+
+    def make_readlink(self):
+        return {'op': 'readlink', 'at': self.r.choice(self.others or self.files or [''])}
+
+    def make_fsinfo(self):
+        return None if self.v4 else {'op': 'fsinfo'}
+
+    def make_keep(self):
+        return {'op': 'keep', 'at': self.anything(), 'keep': self.r.randrange(SLOTS)}
+
+    def make_list(self):
+        return {'op': 'list', 'at': self.maybe_slot(self.a_dir()),
+                'plus': self.r.random() < 0.7, 'count': self.r.choice((1024, 4096, 65536))}
+
+    def make_pages(self):
+        op = {'op': 'pages', 'cursor': self.r.randrange(2), 'pages': self.r.randrange(1, 4)}
+        if self.r.random() < 0.5:
+            wide = [d for d in self.dirs if d == 'wide']
+            op.update(at=self.r.choice(wide or self.dirs), plus=self.r.random() < 0.5,
+                      count=self.r.choice((1024, 2048)))
+        return op
+
+    # ---- data ---------------------------------------------------------------------------------
+
+    def make_read(self):
+        about, size = self.about()
+        return about and {'op': 'read', **about, 'offset': self.offset(size),
+                          'length': self.length(MIB)}
+
+    def make_readall(self):
+        about, _ = self.about()
+        return about and {'op': 'readall', **about, 'block': self.r.choice((64 * KIB, MIB))}
+
+    def make_write(self):
+        about, size = self.about()
+        return about and {'op': 'write', **about, 'offset': self.offset(size),
+                          'length': self.length(), 'fill': self.r.randrange(1 << 30),
+                          'stable': self.r.randrange(3)}
+
+    def make_append(self):
+        about, _ = self.about()
+        return about and {'op': 'append', **about, 'length': self.length(),
+                          'fill': self.r.randrange(1 << 30), 'stable': self.r.randrange(3)}
+
+    def make_truncate(self):
+        about, size = self.about()
+        if not about:
+            return None
+        r = self.r
+        sizes = [r.choice((0, size // 2, r.randrange(size + 1), size, size + 1,
+                           size + r.randrange(100000), size // 2 & ~4095))]
+        if r.random() < 0.3:            # down and up
+            sizes.append(size + r.randrange(10000))
+        return [{'op': 'setattr', **about, 'new': {'size': s}} for s in sizes]
+
+    def make_commit(self):
+        path = self.a_file()
+        return path and {'op': 'commit', 'at': self.maybe_slot(path)}
+
+    def new(self):
+        """Some attributes to set."""
+        r = self.r
+        new = {}
+        kinds = r.sample(('mode', 'owner', 'times', 'size'), r.choice((1, 1, 1, 2)))
+        if 'mode' in kinds:
+            new['mode'] = r.choice(MODES)
+        if 'owner' in kinds:
+            if r.random() < 0.7:
+                new['uid'] = r.choice((0, 1000, 1001, 1002))
+            if r.random() < 0.7 or not new:
+                new['gid'] = r.choice((0, 100, 1000))
+        if 'times' in kinds:
+            for key in r.choice((('atime', 'mtime'), ('atime', 'mtime'), ('mtime',), ('atime',))):
+                new[key] = r.choice(('now', source.a_time(r), source.a_time(r)))
+        if 'size' in kinds and r.random() < 0.3 or not new:
+            new['size'] = r.randrange(100000)
+        return new
+
+    def make_setattr(self):
+        op = {'op': 'setattr', 'at': self.maybe_slot(self.anything()), 'new': self.new()}
+        if not self.v4 and self.r.random() < 0.3:
+            op['guard'] = self.r.choice(('current', 'current', 'stale'))
+        return op
+
+    # ---- names --------------------------------------------------------------------------------
+
+    def make_create(self):
+        r = self.r
+        new = {'mode': r.choice(MODES)}
+        if r.random() < 0.3:
+            new['size'] = r.choice((0, 0, 5000))
+        op = {'op': 'create', 'at': self.maybe_slot(self.a_dir(), 0.05), 'name': self.name(),
+              'how': r.choice(('unchecked', 'unchecked', 'guarded', 'exclusive')), 'new': new,
+              'verifier': r.choice((1 << 32 | 5, 7 << 32 | 9))}
+        if op['how'] == 'unchecked' and r.random() < 0.5 and self.files:    # O_TRUNC
+            op['at'], op['name'] = self.split(self.a_file())
+            op['new'] = {'size': 0}
+        if r.random() < 0.3:
+            op['keep'] = r.randrange(SLOTS)
+        return op
+
+    def make_mkdir(self):
+        return {'op': 'mkdir', 'at': self.maybe_slot(self.a_dir(), 0.05), 'name': self.name(),
+                'new': {'mode': self.r.choice((0o755, 0o777, 0o2775, 0o1777))}}
+
+    def make_symlink(self):
+        return {'op': 'symlink', 'at': self.a_dir(), 'name': self.name(), 'new': {'mode': 0o777},
+                'target': self.r.choice(('x', '/a/b', 'y' * 900))}
+
+    def make_mknod(self):
+        return {'op': 'mknod', 'at': self.a_dir(), 'name': self.name(), 'new': {'mode': 0o640},
+                'kind': self.r.choice((3, 4, 6, 7)), 'device': (self.r.randrange(200), 7)}
+
+    def make_remove(self):
+        path = self.anything() if self.r.random() < 0.2 else self.a_file()
+        if not path:
+            return None
+        directory, name = self.split(path)
+        self.gone.append((directory, name))
+        return {'op': 'remove', 'at': directory, 'name': name}
+
+    def make_unlinked(self):
+        """A file that is held open, or whose handle is kept, is removed and read to its end."""
+        path = self.a_file()
+        if not path:
+            return None
+        directory, name = self.split(path)
+        self.gone.append((directory, name))
+        slot = self.r.randrange(SLOTS)
+        begin, about = {'op': 'keep', 'at': path, 'keep': slot}, {'at': f'@{slot}'}
+        if self.v4:
+            begin, about = {'op': 'open', 'at': directory, 'name': name, 'access': 3, 'deny': 0,
+                            'slot': slot, 'who': 0}, {'slot': slot}
+        return [begin, {'op': 'read', **about, 'offset': 0, 'length': 1000, 'who': 0},
+                {'op': 'remove', 'at': directory, 'name': name, 'who': 0},
+                {'op': 'lookup', 'at': directory, 'name': name, 'who': 0},
+                {'op': 'readall', **about, 'block': 64 * KIB, 'who': 0}]
+
+    def make_rmdir(self):
+        if len(self.dirs) < 2:
+            return None
+        directory, name = self.split(self.r.choice(self.dirs[1:]))
+        self.gone.append((directory, name))
+        return {'op': 'rmdir', 'at': directory, 'name': name}
+
+    def make_rename(self):
+        path = self.r.choice(self.dirs) if self.r.random() < 0.35 else self.anything()
+        directory, name = self.split(path)
+        to, to_name = self.a_dir(), self.name()
+        if self.r.random() < 0.35:              # over something that is there
+            to, to_name = self.split(self.anything())
+        self.gone.append((directory, name))
+        return {'op': 'rename', 'at': directory, 'name': name or 'none', 'to': to,
+                'to_name': to_name or 'none'}
+
+    def make_rename_odd(self):
+        """A directory into what is below it, or onto what is there; anything onto itself."""
+        path = self.r.choice(self.dirs[1:] or self.files or ['none'])
+        directory, name = self.split(path)
+        below = [d for d in self.dirs if d == path or d.startswith(path + '/')]
+        kind = self.r.randrange(3)
+        if kind == 0 and below:
+            return {'op': 'rename', 'at': directory, 'name': name, 'to': self.r.choice(below),
+                    'to_name': self.name()}
+        if kind == 1:
+            path = self.anything()
+            directory, name = self.split(path)
+            return {'op': 'rename', 'at': directory, 'name': name or 'none', 'to': directory,
+                    'to_name': name or 'none'}
+        to, to_name = self.split(self.r.choice(self.dirs))
+        return {'op': 'rename', 'at': directory, 'name': name, 'to': to,
+                'to_name': to_name or 'none'}
+
+    def make_link(self):
+        return {'op': 'link', 'at': self.maybe_slot(self.anything()), 'to': self.a_dir(),
+                'name': self.name()}
+
+    # ---- version 4 ----------------------------------------------------------------------------
+
+    def make_open(self):
+        r = self.r
+        path = self.a_file()
+        op = {'op': 'open', 'access': r.choice((1, 2, 3, 3)), 'slot': r.randrange(SLOTS),
+              'deny': r.choice((0, 0, 0, 0, 1, 2, 3))}
+        if path and r.random() < 0.75:
+            op['at'], op['name'] = self.split(path)
+            if r.random() < 0.15:               # O_TRUNC
+                op.update(how='unchecked', new={'size': 0})
+        else:
+            op.update(at=self.a_dir(), name=self.name(), verifier=r.choice((5, 6)),
+                      how=r.choice(('unchecked', 'guarded', 'exclusive')), new={'mode': 0o666})
+        return op
+
+    def make_close(self):
+        return {'op': 'close', 'slot': self.r.randrange(SLOTS)}
+
+    def make_downgrade(self):
+        return {'op': 'downgrade', 'slot': self.r.randrange(SLOTS),
+                'access': self.r.choice((1, 2, 3)), 'deny': 0}
+
+    def a_range(self):
+        return {'offset': self.r.choice((0, 100, 4096)),
+                'length': self.r.choice((1, 100, 10000, (1 << 64) - 1))}
+
+    def make_lock(self):
+        return {'op': 'lock', 'slot': self.r.randrange(SLOTS), 'kind': self.r.choice((1, 2)),
+                **self.a_range()}
+
+    def make_unlock(self):
+        return {'op': 'unlock', 'slot': self.r.randrange(SLOTS), **self.a_range()}
+
+    def make_testlock(self):
+        path = self.a_file()
+        return path and {'op': 'testlock', 'at': self.maybe_slot(path),
+                         'kind': self.r.choice((1, 2)), **self.a_range()}
+
+    def make_space(self):
+        about, size = self.about()
+        return about and {'op': 'space', **about, 'allocate': self.r.random() < 0.4,
+                          'offset': self.offset(size), 'length': self.length()}
+
+    def make_seek(self):
+        about, size = self.about()
+        return about and {'op': 'seek', **about, 'offset': self.offset(size),
+                          'hole': self.r.randrange(2)}
+
+    def make_copy(self):
+        return {'op': 'copy', 'slot': self.r.randrange(SLOTS), 'from': self.r.randrange(SLOTS),
+                'offset': self.r.choice((0, 4096)), 'to': self.r.choice((0, 4096, 100000)),
+                'length': self.r.choice((0, 1000, 100000)), 'clone': self.r.random() < 0.3}
+
+    # ---- the world ----------------------------------------------------------------------------
+
+    def make_crawler(self):
+        return {'op': 'crawler', 'action': self.r.choice(('start', 'start', 'stop', 'kill')),
+                'metadata': self.r.random() < 0.3}
+
+    def make_retriever(self):
+        return {'op': 'retriever', 'action': self.r.choice(('kill', 'kill', 'stop', 'down'))}
+
+    def make_server(self):
+        return {'op': 'server', 'action': self.r.choice(('kill', 'kill', 'stop'))}
+
+    def make_old(self):
+        return {'op': 'old', 'action': self.r.choice(('stall', 'stall', 'kill'))}
+
+    def make_throttle(self):
+        return {'op': 'throttle', 'rate': self.r.choice(('0', '100K', '2M'))}
+
+    def make_crawl(self):
+        return {'op': 'crawl'}

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The old server's tree: a list of entries made from a seed, which JSON can hold, and the same made
+on disk.  Names are bytes, written as latin-1.
+
+An entry: "path", "type" (of find -type; h: a hard link), "mode", "owner", "times" (atime, mtime in
+ns), and for f "size" and "data" (offset, length, fill), for l and h "to", for b and c "device"."""
+import os
+import random
+import stat
+
+KIB, MIB = 1 << 10, 1 << 20
+OWNERS = ((0, 0), (1000, 1000), (1000, 100), (1001, 100), (1002, 1000), (65534, 65534),
+          (200000, 300000))
+MODES = (0o644, 0o644, 0o644, 0o666, 0o600, 0o664, 0o755, 0o400, 0o000, 0o4755, 0o2755, 0o6777,
+         0o1644, 0o2644)
+DIR_MODES = (0o755, 0o755, 0o777, 0o777, 0o700, 0o2775, 0o1777, 0o3777, 0o555, 0o000)
+ODD = (' ', '-rf', '.hidden', '...', '*', 'new\nline', '\x01\x7f', '\xff\xfe', 'caf\xc3\xa9',
+       '%s%n', 'x' * 255, '\xc3' * 255)
+KINDS = {'p': stat.S_IFIFO, 's': stat.S_IFSOCK, 'b': stat.S_IFBLK, 'c': stat.S_IFCHR}
+
+
+def a_time(r):
+    ns = r.choice((r.randrange(10**9), r.randrange(1000) * 10**6, 0))
+    return r.randrange(10**8, 16 * 10**8) * 10**9 + ns
+
+
+def pieces(r, size):
+    """(offset, length, fill) of what is not a hole."""
+    kind = r.random()
+    fill = r.randrange(1 << 30)
+    if kind < 0.65 or size < 8 * KIB:
+        return [(0, size, fill)] if kind < 0.95 else []
+    if kind < 0.72:
+        return []
+    out, at = [], r.choice((0, r.randrange(size)))
+    while at < size and len(out) < 12:
+        length = min(size - at, r.choice((1, 4 * KIB, 64 * KIB, r.randrange(1, size))))
+        out.append((at, length, r.randrange(1 << 30)))
+        at += length + r.choice((4 * KIB, 64 * KIB, r.randrange(1, size)))
+    return out
+
+
+def a_size(r):
+    kind = r.random()
+    if kind < 0.06:
+        return 0
+    if kind < 0.5:
+        return r.randrange(1, 12 * KIB)
+    if kind < 0.6:
+        return r.choice((1, 511, 512, 4095, 4096, 4097, 8192, 64 * KIB, 64 * KIB + 1))
+    if kind < 0.92:
+        return r.randrange(12 * KIB, 300 * KIB)
+    return r.randrange(300 * KIB, 3 * MIB)
+
+
+class Maker:
+    def __init__(self, seed):
+        self.r = random.Random(f'tree {seed}')
+        self.entries, self.files, self.dirs = [], [], ['']
+
+    def add(self, path, kind, mode=None, **more):
+        r = self.r
+        self.entries.append({'path': path, 'type': kind, 'mode': r.choice(MODES) if mode is None
+                             else mode, 'owner': r.choice(OWNERS),
+                             'times': (a_time(r), a_time(r)), **more})
+
+    def file(self, path, size=None):
+        size = a_size(self.r) if size is None else size
+        self.add(path, 'f', size=size, data=pieces(self.r, size))
+        self.files.append(path)
+
+    def make(self):
+        r = self.r
+        for n in range(r.randrange(4, 12)):
+            base = r.choice(self.dirs)
+            path = (base + '/' if base else '') + f'd{n}'
+            self.add(path, 'd', r.choice(DIR_MODES))
+            self.dirs.append(path)
+        for n in range(r.randrange(30, 90)):
+            self.file(self.place(f'f{n}'))
+        for n in range(r.randrange(1, 4)):
+            self.file(self.place(f'big{n}'), r.randrange(MIB, 5 * MIB))
+        for name in r.sample(ODD, r.randrange(4)):
+            self.file(self.place(name))
+        for n in range(r.randrange(0, 8)):
+            self.add(self.place(f'link{n}'), 'h', to=r.choice(self.files))
+        for n in range(r.randrange(1, 6)):
+            target = r.choice(('nowhere', '/etc/hostname', 'd0', 'f1', '../f2', 'x' * 1000,
+                               '\xff\n'))
+            self.add(self.place(f'sym{n}'), 'l', 0o777, to=target)
+        for n in range(r.randrange(0, 4)):
+            self.add(self.place(f'node{n}'), r.choice('psbc'), device=(r.randrange(1, 200),
+                                                                       r.randrange(200)))
+        if r.random() < 0.3:
+            self.add('wide', 'd', 0o777)
+            for n in range(r.randrange(100, 400)):
+                self.file(f'wide/{n:04}', r.choice((0, 10, 1000)))
+        self.add('', 'd', 0o777)
+        return self.entries
+
+    def place(self, name):
+        base = self.r.choice(self.dirs)
+        return base + '/' + name if base else name
+
+
+def make(seed):
+    return Maker(seed).make()
+
+
+def build(entries, root):
+    """Makes the tree in an empty directory.  Entries whose directory or target are not there are
+    left out."""
+    made = set()
+    top = os.fsencode(root)
+    for e in entries:
+        path = os.path.join(top, e['path'].encode('latin-1'))
+        if not os.path.isdir(os.path.dirname(path)) or (e['path'] and os.path.lexists(path)):
+            continue
+        kind = e['type']
+        if kind == 'd':
+            os.makedirs(path, 0o700, exist_ok=True)
+        elif kind == 'f':
+            with open(path, 'wb') as file:
+                for offset, length, fill in e['data']:
+                    file.seek(offset)
+                    data = random.Random(fill).randbytes(length)
+                    file.write(data if any(data) else b'1' * length)    # no hole of zeros
+                file.truncate(e['size'])
+        elif kind == 'l':
+            os.symlink(e['to'].encode('latin-1'), path)
+        elif kind == 'h':
+            target = os.path.join(top, e['to'].encode('latin-1'))
+            if not os.path.lexists(target):
+                continue
+            os.link(target, path)
+            continue
+        else:
+            os.mknod(path, KINDS[kind] | 0o600,
+                     os.makedev(*e['device']) if kind in 'bc' else 0)
+        made.add(e['path'])
+    for e in sorted(entries, key=lambda e: -len(e['path'])):
+        if e['path'] in made:
+            path = os.path.join(top, e['path'].encode('latin-1'))
+            os.chown(path, *e['owner'], follow_symlinks=False)
+            if e['type'] != 'l':
+                os.chmod(path, e['mode'])
+            os.utime(path, ns=tuple(e['times']), follow_symlinks=False)
