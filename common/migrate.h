@@ -144,7 +144,8 @@ uint64_t migrate_fill_directory(struct migrate_volume *volume, int fd, unsigned 
 				migrate_done_fn done, void *arg);
 
 /* For the crawler: everything below the filled directory fd has been handed out; drop its record
- * if every entry is normal by now.  -EAGAIN: something is left below. */
+ * if every entry is normal by now.  -EAGAIN: something is left below; -EREMOTEIO: only what failed
+ * is, so that asking again soon is of no use. */
 uint64_t migrate_finish_directory(struct migrate_volume *volume, int fd, migrate_done_fn done,
 				  void *arg);
 

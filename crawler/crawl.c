@@ -219,6 +219,7 @@ static enum policy_step do_passes(struct crawl *crawl)
 		const struct walk_counts *counts = walk_counts(crawl->walk);
 		result.advanced = counts->filled + counts->finished;
 		result.left = counts->left;
+		result.busy = counts->busy > 0;
 		result.root_normal = root_is_normal(crawl);
 		if (going_on(crawl))
 			step = policy_next(&crawl->policy, &result, crawl->progress.names_complete,

@@ -40,11 +40,14 @@ static enum policy_step first_step(const struct policy *policy, bool names_compl
 	return STEP_DATA;
 }
 
-/* The same step again after a pause, unless nothing speaks for it. */
+/*
+ * The same step again after a pause, unless nothing speaks for it.  What failed is tried twice in
+ * all: an old server that is away makes a pass long, and nothing fail.
+ */
 static bool again(struct policy *policy, const struct policy_result *result, unsigned *pause_ms)
 {
 	policy->idle = result->advanced ? 0 : policy->idle + 1;
-	if (policy->once || policy->idle >= IDLE_PASSES)
+	if (policy->once || policy->idle >= IDLE_PASSES || (policy->idle && !result->busy))
 		return false;
 	*pause_ms = 1000u << (2 * policy->idle);
 	return true;

@@ -43,6 +43,7 @@ struct policy {
 struct policy_result {
 	uint64_t advanced; /* directories that were filled or finished */
 	uint64_t left;	   /* directories that were not */
+	bool busy;	   /* some of them because of something that passes by itself */
 	bool root_normal;
 };
 

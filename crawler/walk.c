@@ -220,6 +220,7 @@ static void ask_again(struct node *node)
 
 	if (++node->attempts >= POLICY_ATTEMPTS || walk->waiting >= MAX_WAITING) {
 		node->left = true;
+		walk->counts.busy++;
 		node_done(node);
 		return;
 	}

@@ -35,6 +35,7 @@ struct walk_counts {
 	uint64_t finished; /* normal now */
 	uint64_t left;	   /* not finished in a pass that should; not filled in any */
 	uint64_t failed;   /* of those left: requests that failed with an error, not "again" */
+	uint64_t busy;	   /* of those left: "again" too often */
 	int error;	   /* the last such error, -errno */
 };
 

@@ -187,26 +187,30 @@ struct finish {
 	unsigned rounds;
 };
 
-enum left { NOTHING, SYNCING, SOMETHING };
+enum left { NOTHING, SYNCING, FAILED, SOMETHING };
 
 /* What keeps this entry from being normal. */
 static enum left look_at(struct retriever *retriever, int dir_fd, const struct dirent *e)
 {
 	struct object *object;
 	enum left left = SOMETHING;
-	int fd = openat(dir_fd, e->d_name,
-			O_RDONLY | O_NOFOLLOW | O_NOATIME | O_NONBLOCK | O_CLOEXEC);
+	int ret, fd = openat(dir_fd, e->d_name,
+			     O_RDONLY | O_NOFOLLOW | O_NOATIME | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0)
 		return errno == ENOENT || errno == ENXIO || errno == ELOOP ? NOTHING : SOMETHING;
 	if (has_record(fd) == false) {
 		left = NOTHING;
-	} else if (object_get(retriever, fd, &object) == 0) {
+	} else if ((ret = object_get(retriever, fd, &object)) < 0) {
+		left = ret == -EBADMSG ? FAILED : SOMETHING;
+	} else {
 		g_mutex_lock(&object->lock);
 		if (object->normal)
 			left = NOTHING;
 		else if (!object->is_dir && object_has(object, 0, INT64_MAX))
 			left = SYNCING;
+		else if (object->record.error)
+			left = FAILED;
 		g_mutex_unlock(&object->lock);
 		if (left == SYNCING)
 			durability_queue(object, 0);
@@ -286,7 +290,7 @@ static void finish_again(void *arg)
 	struct retriever *retriever = directory->retriever;
 	gint before = g_atomic_int_get(&placings);
 	enum left left = g_atomic_int_get(&retriever->places) ? SOMETHING : scan(directory);
-	int ret = -EAGAIN;
+	int ret = left == FAILED ? -EREMOTEIO : -EAGAIN;
 
 	if (left == SYNCING && finish->rounds++ < ROUNDS_MAX) {
 		durability_after_round(retriever, round_over, finish);

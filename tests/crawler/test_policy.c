@@ -40,7 +40,8 @@ END_TEST
 static const struct policy_result clean = {.advanced = 5};
 static const struct policy_result whole = {.advanced = 5, .root_normal = true};
 static const struct policy_result some_left = {.advanced = 5, .left = 2};
-static const struct policy_result stuck = {.left = 2};
+static const struct policy_result stuck = {.left = 2, .busy = true};
+static const struct policy_result failed = {.left = 2};
 
 START_TEST(namespace_first)
 {
@@ -117,6 +118,21 @@ START_TEST(passes_that_bring_nothing)
 }
 END_TEST
 
+/* What fails is tried twice, and not waited for. */
+START_TEST(what_failed_is_not_waited_for)
+{
+	struct policy policy = {.order = ORDER_NAMESPACE_FIRST};
+	unsigned pause;
+
+	policy_next(&policy, NULL, false, &pause);
+	ck_assert_int_eq(policy_next(&policy, &failed, false, &pause), STEP_DATA);
+	ck_assert_uint_eq(pause, 0);
+	ck_assert_int_eq(policy_next(&policy, &some_left, false, &pause), STEP_DATA);
+	ck_assert_uint_le(pause, 1000);
+	ck_assert_int_eq(policy_next(&policy, &failed, false, &pause), STEP_LEFT);
+}
+END_TEST
+
 START_TEST(attempts_grow_apart)
 {
 	for (unsigned i = 2; i < POLICY_ATTEMPTS; i++)
@@ -136,6 +152,7 @@ int main(void)
 	tcase_add_test(tcase, metadata_only);
 	tcase_add_test(tcase, names_that_fail);
 	tcase_add_test(tcase, passes_that_bring_nothing);
+	tcase_add_test(tcase, what_failed_is_not_waited_for);
 	tcase_add_test(tcase, attempts_grow_apart);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

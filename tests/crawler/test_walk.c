@@ -316,6 +316,7 @@ START_TEST(what_stays_is_left_with_those_above)
 	pass(true, 2);
 	ck_assert_uint_eq(walk_counts(walk)->left, 4);
 	ck_assert_uint_eq(walk_counts(walk)->failed, 0);
+	ck_assert_uint_eq(walk_counts(walk)->busy, 1);
 	ck_assert_int_eq(get_state(inode_at("a/d")), MIGRATE_NORMAL);
 	ck_assert_int_eq(get_state(inode_at("f")), MIGRATE_NORMAL);
 	ck_assert_int_eq(get_state(inode_at("a")), MIGRATE_FILLED);
@@ -338,6 +339,7 @@ START_TEST(errors_are_counted)
 	g_hash_table_insert(refusals, GSIZE_TO_POINTER(inode_at("a/b")), GINT_TO_POINTER(1));
 	pass(true, 2);
 	ck_assert_uint_eq(walk_counts(walk)->failed, 1);
+	ck_assert_uint_eq(walk_counts(walk)->busy, 0);
 	ck_assert_int_eq(walk_counts(walk)->error, -EREMOTEIO);
 	ck_assert_uint_eq(walk_counts(walk)->left, 3);
 	ck_assert_int_eq(get_state(inode_at("a/b")), MIGRATE_UNFILLED);

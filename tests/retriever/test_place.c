@@ -92,6 +92,35 @@ START_TEST(i5_a_directory_is_finished_after_what_is_below)
 }
 END_TEST
 
+/* Nobody need wait for what failed: not asked again until somebody reads it or retries. */
+START_TEST(i12_what_failed_keeps_it_unfinished)
+{
+	int root, bad, other;
+
+	core_make(&core);
+	core_source_file(&core, "bad", 10000, 1);
+	core_source_file(&core, "other", 10000, 2);
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(fill(root), 0);
+	bad = open_below(root, "bad", O_RDWR);
+	other = open_below(root, "other", O_RDONLY);
+	core_source_file(&core, "bad", 10000, 3);
+	ck_assert_int_eq(core_range(&core, bad, 0, 1), -ESTALE);
+	ck_assert_int_eq(core_finish(&core, root), -EAGAIN); /* the other may still come */
+	ck_assert_int_eq(core_range(&core, other, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(core_sync(&core, other), 0);
+	ck_assert_int_eq(core_finish(&core, root), -EREMOTEIO);
+	ck_assert_int_eq(core_state(root), MIGRATE_FILLED);
+	ck_assert_int_eq(core_truncate(&core, bad, 0), 0);
+	ck_assert_int_eq(make_whole(root), 0);
+	close(bad);
+	close(other);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(i5_a_placing_marks_the_ancestors)
 {
 	struct stat before, after;
@@ -308,6 +337,7 @@ int main(void)
 	TCase *tcase = CORE_TCASE(suite, "place", 60);
 
 	tcase_add_test(tcase, i5_a_directory_is_finished_after_what_is_below);
+	tcase_add_test(tcase, i12_what_failed_keeps_it_unfinished);
 	tcase_add_test(tcase, i5_a_placing_marks_the_ancestors);
 	tcase_add_test(tcase, i5_a_placing_during_a_finish);
 	tcase_add_test(tcase, i5_placings_against_finishes);
