@@ -317,14 +317,28 @@ static void apply(struct transfer *t, const uint8_t *data, size_t len)
 	migrate_extents_clear(&todo);
 }
 
-/* Without it: what waiters want is planned again. */
+/* Plans what waiters still want, where little enough is on its way. */
+static void plan_more(struct object *object, bool background)
+{
+	bool more;
+
+	g_mutex_lock(&object->lock);
+	more = !g_queue_is_empty(&object->waiters) &&
+	       migrate_extents_bytes(&object->inflight[background]) < PLAN_MAX / 2;
+	g_mutex_unlock(&object->lock);
+	if (more)
+		transfer_again(object);
+}
+
+/* Without it. */
 static void drop(struct transfer *t)
 {
 	struct object *object = object_ref(t->object);
+	bool background = t->background;
 
 	t->next = NULL;
 	forget(t);
-	transfer_again(object);
+	plan_more(object, background);
 	object_unref(object);
 }
 
@@ -332,14 +346,12 @@ static void drop(struct transfer *t)
 static void next_part(struct transfer *t, size_t len)
 {
 	struct object *object = t->object;
-	bool rest = t->start + len < t->end, more, old;
+	bool rest = t->start + len < t->end, old;
 
 	g_mutex_lock(&object->lock);
 	old = superseded(t);
 	if (!old)
 		migrate_extents_remove(&object->inflight[t->background], t->start, t->start + len);
-	more = !rest && !g_queue_is_empty(&object->waiters) &&
-	       migrate_extents_bytes(&object->inflight[t->background]) < PLAN_MAX / 2;
 	g_mutex_unlock(&object->lock);
 	if (old) {
 		drop(t);
@@ -347,8 +359,7 @@ static void next_part(struct transfer *t, size_t len)
 	}
 	t->start += len;
 	if (!rest) {
-		if (more)
-			transfer_again(object);
+		plan_more(object, t->background);
 		transfer_free(t);
 		return;
 	}
@@ -426,7 +437,7 @@ static void transfer_failed(struct transfer *t, int status, const char *reason)
 {
 	struct object *object = t->object;
 	uint64_t start = t->start, end = t->end;
-	bool moved;
+	bool background = t->background, moved;
 
 	/* a path that leads nowhere any more, or to something else */
 	if (status == -ENOENT || status == -ENOTDIR || status == -EISDIR)
@@ -448,7 +459,7 @@ static void transfer_failed(struct transfer *t, int status, const char *reason)
 		object_fail(object, status, reason ? reason : reason_for(status));
 	else if (object_fail_range(object, start, end, status,
 				   reason ? reason : reason_for(status)))
-		transfer_again(object);
+		plan_more(object, background);
 	object_unref(object);
 }
 

@@ -196,6 +196,120 @@ START_TEST(an_error_fails_who_waits_and_is_not_for_ever)
 }
 END_TEST
 
+/* A part that cannot be read fails who waits for it; the rest comes, and who asked for all in the
+ * background has the rest, and is told. */
+START_TEST(i12_a_bad_spot)
+{
+	const struct fault_rule bad = {.ops = READS,
+				       .action = FAULT_ERROR,
+				       .status = -EREMOTEIO,
+				       .offset = 5 * MIB + 5,
+				       .end = 5 * MIB + 6};
+	struct migrate_waiter *beside, *across, *all;
+	unsigned rule;
+	int fd;
+
+	fd = core_with_file(&core, 12 * MIB, O_RDONLY);
+	rule = backend_fault_add(core.fault, &bad);
+	across = core_ask_range(&core, fd, 4 * MIB, 2 * MIB, 0);
+	beside = core_ask_range(&core, fd, 6 * MIB, 100, 0);
+	ck_assert_int_eq(core_wait(across), -EREMOTEIO);
+	ck_assert_int_eq(core_wait(beside), 0);
+	core_expect(fd, 6 * MIB, 100, 1);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	all = core_ask_range(&core, fd, 0, UINT64_MAX, MIGRATE_BACKGROUND);
+	ck_assert_int_eq(core_wait(all), -EREMOTEIO);
+	ck_assert(backend_fault_wait_idle(core.fault));
+	ck_assert_int_eq(core_range(&core, fd, 0, 5 * MIB), 0);
+	ck_assert_int_eq(core_range(&core, fd, 6 * MIB, UINT64_MAX), 0);
+	core_expect(fd, 0, 5 * MIB, 1);
+	core_expect(fd, 6 * MIB, 6 * MIB, 1);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_uint_le(core_missing(fd), MIB);
+	ck_assert_uint_gt(core_missing(fd), 0);
+	backend_fault_remove(core.fault, rule);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 12 * MIB, 1);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A file that is planned in parts: of these, READs at [offset, end) fail.  What is missing after it
+ * was asked for in the background. */
+static uint64_t left_of_a_large_file(uint64_t size, uint64_t offset, uint64_t end)
+{
+	g_autofree char *path = NULL;
+	uint64_t left;
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "f", 100, 1);
+	path = g_strconcat(core.source, "/f", NULL);
+	ck_assert_int_eq(truncate(path, size), 0);
+	core_start(&core);
+	fd = core_find(&core, "f", O_RDONLY);
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = READS,
+							   .action = FAULT_ERROR,
+							   .status = -EREMOTEIO,
+							   .offset = offset,
+							   .end = end});
+	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 0, UINT64_MAX, MIGRATE_BACKGROUND)),
+			 -EREMOTEIO);
+	ck_assert(backend_fault_wait_idle(core.fault));
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	left = core_missing(fd);
+	close(fd);
+	return left;
+}
+
+START_TEST(i12_what_is_behind_a_bad_spot_comes)
+{
+	uint64_t left = left_of_a_large_file(200 * MIB, 5 * MIB, 5 * MIB + 1);
+
+	ck_assert_uint_gt(left, 0);
+	ck_assert_uint_le(left, MIB);
+	core_free(&core);
+}
+END_TEST
+
+/* All of it is bad: told before every part of it was tried. */
+START_TEST(a_bad_file)
+{
+	ck_assert_uint_eq(left_of_a_large_file(1024 * MIB, 0, 0), 1024 * MIB);
+	ck_assert_uint_lt(backend_fault_submitted(core.fault, READS), 200);
+	core_free(&core);
+}
+END_TEST
+
+/* A source that shrinks while it is read: replies become short, then empty. */
+START_TEST(i4_replies_that_shrink)
+{
+	const struct fault_rule none = {.ops = READS,
+					.action = FAULT_SHORT,
+					.offset = 40000,
+					.end = 40001,
+					.bytes = 0,
+					.skip = 1};
+	const struct fault_rule some = {
+		.ops = READS, .action = FAULT_SHORT, .offset = 40000, .end = 40001, .bytes = 40000};
+	int fd = core_with_file(&core, 64 * KIB, O_RDONLY);
+
+	backend_fault_add(core.fault, &none);
+	backend_fault_add(core.fault, &some);
+	ck_assert_int_eq(core_range(&core, fd, 50000, 100), -EBADMSG);
+	ck_assert_int_eq(core_range(&core, fd, 0, 40000), 0); /* as far as it came */
+	core_expect(fd, 0, 40000, 1);
+	ck_assert(!core_present(fd, 40000, 1));
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(busy_is_asked_again)
 {
 	const struct fault_rule rule = {
@@ -362,6 +476,10 @@ int main(void)
 	tcase_add_test(tcase, replies_without_attributes);
 	tcase_add_test(tcase, i4_a_changed_source_is_an_error);
 	tcase_add_test(tcase, an_error_fails_who_waits_and_is_not_for_ever);
+	tcase_add_test(tcase, i12_a_bad_spot);
+	tcase_add_test(tcase, i12_what_is_behind_a_bad_spot_comes);
+	tcase_add_test(tcase, a_bad_file);
+	tcase_add_test(tcase, i4_replies_that_shrink);
 	tcase_add_test(tcase, busy_is_asked_again);
 	tcase_add_test(tcase, stale_reads_in_flight);
 	tcase_add_test(tcase, zeros_stay_holes);
