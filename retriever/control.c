@@ -2,8 +2,11 @@
 #include "control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "errors.h"
 #include "gate.h"
@@ -69,15 +72,38 @@ static char *settings_text(struct retriever *r)
 	return to_text(f);
 }
 
+/* Whether clients have removed the object (or the name's directory), and so what was wrong. */
+static bool is_gone(struct retriever *r, const struct error_entry *e)
+{
+	struct stat st;
+	bool gone;
+	int fd;
+
+	if (!e->key.len)
+		return false;
+	fd = retriever_open_binding(r, &e->key, O_PATH);
+	if (fd < 0)
+		return errno == ESTALE;
+	gone = fstat(fd, &st) == 0 && st.st_nlink == 0;
+	close(fd);
+	return gone;
+}
+
 static char *errors_text(struct retriever *r, guint start)
 {
 	g_autoptr(GKeyFile) f = g_key_file_new();
 	struct error_entry e;
-	guint i;
+	guint i = start;
 
-	for (i = start; i < start + ERRORS_PAGE && errors_get(r->errors, i, &e); i++) {
+	while (i < start + ERRORS_PAGE && errors_get(r->errors, i, &e)) {
 		g_autofree char *group = g_strdup_printf("error %u", i);
 
+		if (is_gone(r, &e)) { /* another entry has its place now */
+			errors_forget_name(r->errors, &e.key, e.name);
+			error_entry_clear(&e);
+			continue;
+		}
+		i++;
 		g_key_file_set_string(f, group, "path", e.path);
 		g_key_file_set_string(f, group, "reason", e.reason);
 		g_key_file_set_integer(f, group, "errno", -e.status);

@@ -30,7 +30,8 @@ struct run {
 	bool named;
 	object_done_fn done;
 	void *arg;
-	int status; /* of the first entry that failed */
+	int status;	     /* of the first entry that failed, or of the listing */
+	const char *refused; /* why, where it was the listing */
 	unsigned restarts;
 };
 
@@ -134,6 +135,8 @@ static void complete(void *arg)
 		object_fail(object, ret, "the directory's stub record could not be written");
 	else
 		errors_forget(retriever->errors, &object->key);
+	if (!ret)
+		errors_forget_names(retriever->errors, &object->key);
 	object_run_waiters(retriever, &waiters, 0);
 	object_unref(object);
 }
@@ -191,7 +194,10 @@ static void finish(struct run *run)
 	else if (run->stale && !others)
 		refind_start(object); /* the waiters wait for that */
 	else if (!others)
-		object_fail(object, run->status, "the directory could not be filled");
+		object_fail(object, run->status,
+			    run->refused ? run->refused
+					 : "the directory could not be filled: see the names "
+					   "listed below it");
 	run_free(run);
 }
 
@@ -407,11 +413,16 @@ static void listing_failed(struct run *run, int status)
 		list_next(run);
 		return;
 	}
-	if (status == -ENOENT) /* a path that leads nowhere any more */
+	/* a path that leads nowhere any more, or to something else */
+	if (status == -ENOENT || status == -ENOTDIR)
 		status = -ESTALE;
 	g_mutex_lock(&run->lock);
 	run->status = status;
 	run->stale = status == -ESTALE;
+	run->refused = status == -EACCES || status == -EPERM
+			       ? "the old server does not let this machine list it: give it root's "
+				 "rights there (no_root_squash), or make the directory readable"
+			       : "the old server could not list the directory";
 	g_mutex_unlock(&run->lock);
 	run_done_one(run);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "errors.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define FILE_NAME "errors"
@@ -11,11 +12,13 @@ struct errors {
 	int dir_fd;
 	GPtrArray *list;   /* of struct error_entry, in no order */
 	GHashTable *index; /* position in the list + 1, by entry_name() */
+	guint names;	   /* entries that are names */
 	bool changed;
 };
 
 void error_entry_clear(struct error_entry *entry)
 {
+	g_clear_pointer(&entry->name, g_free);
 	g_clear_pointer(&entry->path, g_free);
 	g_clear_pointer(&entry->reason, g_free);
 }
@@ -26,25 +29,27 @@ static void entry_free(gpointer p)
 	g_free(p);
 }
 
-static char *hex(const struct migrate_binding *key)
+static char *hex(const void *bytes, size_t len)
 {
 	GString *s = g_string_new(NULL);
 
-	for (unsigned i = 0; i < key->len; i++)
-		g_string_append_printf(s, "%02x", key->bytes[i]);
+	for (size_t i = 0; i < len; i++)
+		g_string_append_printf(s, "%02x", ((const uint8_t *)bytes)[i]);
 	return g_string_free(s, FALSE);
 }
 
-/* What makes an entry one: the object, or else the path. */
-static char *entry_name(const struct migrate_binding *key, const char *path)
+/* What makes an entry one. */
+static char *entry_name(const struct migrate_binding *key, const char *name)
 {
-	return key->len ? hex(key) : g_strconcat("/", path, NULL);
+	g_autofree char *object = hex(key->bytes, key->len);
+
+	return name ? g_strconcat(object, "/", name, NULL) : g_steal_pointer(&object);
 }
 
 /* Lock held.  Takes the entry; replaces one of the same object.  Whether it says something new. */
 static bool put(struct errors *errors, struct error_entry *entry)
 {
-	char *name = entry_name(&entry->key, entry->path);
+	char *name = entry_name(&entry->key, entry->name);
 	guint at = GPOINTER_TO_UINT(g_hash_table_lookup(errors->index, name));
 
 	errors->changed = true;
@@ -58,20 +63,20 @@ static bool put(struct errors *errors, struct error_entry *entry)
 		return news;
 	}
 	g_ptr_array_add(errors->list, entry);
+	errors->names += entry->name != NULL;
 	g_hash_table_insert(errors->index, name, GUINT_TO_POINTER(errors->list->len));
 	return true;
 }
 
-static void add(struct errors *errors, const struct migrate_binding *key, char *path, int status,
+static void add(struct errors *errors, int fd, const char *name, char *path, int status,
 		const char *reason)
 {
 	struct error_entry *e = g_new0(struct error_entry, 1);
-
 	g_autofree char *line = g_strdup_printf("%s: %s (%s)", path, reason, g_strerror(-status));
 	bool news;
 
-	if (key)
-		e->key = *key;
+	migrate_binding_get(fd, "", &e->key);
+	e->name = g_strdup(name);
 	e->path = path;
 	e->reason = g_strdup(reason);
 	e->status = status;
@@ -89,11 +94,9 @@ static char *printable(const char *path)
 
 void errors_add_fd(struct errors *errors, int fd, int status, const char *reason)
 {
-	struct migrate_binding key = {0};
 	g_autofree char *raw = retriever_fd_path(fd);
 
-	migrate_binding_get(fd, "", &key);
-	add(errors, &key, printable(raw), status, reason);
+	add(errors, fd, NULL, printable(raw), status, reason);
 }
 
 void errors_add_name(struct errors *errors, int dir_fd, const char *name, int status,
@@ -102,29 +105,53 @@ void errors_add_name(struct errors *errors, int dir_fd, const char *name, int st
 	g_autofree char *dir = retriever_fd_path(dir_fd);
 	g_autofree char *raw = g_strconcat(dir, "/", name, NULL);
 
-	add(errors, NULL, printable(raw), status, reason);
+	add(errors, dir_fd, name, printable(raw), status, reason);
+}
+
+/* Lock held; i is in the list. */
+static void take_out(struct errors *errors, guint i)
+{
+	struct error_entry *entry = errors->list->pdata[i];
+	struct error_entry *last = errors->list->pdata[errors->list->len - 1];
+	g_autofree char *name = entry_name(&entry->key, entry->name);
+
+	g_hash_table_remove(errors->index, name);
+	if (entry != last) /* which takes its place */
+		g_hash_table_insert(errors->index, entry_name(&last->key, last->name),
+				    GUINT_TO_POINTER(i + 1));
+	errors->names -= entry->name != NULL;
+	g_ptr_array_remove_index_fast(errors->list, i);
+	errors->changed = true;
+}
+
+void errors_forget_name(struct errors *errors, const struct migrate_binding *key, const char *name)
+{
+	g_autofree char *entry = NULL;
+	guint at;
+
+	g_mutex_lock(&errors->lock);
+	if (name ? errors->names : errors->list->len) {
+		entry = entry_name(key, name);
+		at = GPOINTER_TO_UINT(g_hash_table_lookup(errors->index, entry));
+		if (at)
+			take_out(errors, at - 1);
+	}
+	g_mutex_unlock(&errors->lock);
 }
 
 void errors_forget(struct errors *errors, const struct migrate_binding *key)
 {
-	g_autofree char *name = NULL;
-	guint at;
+	errors_forget_name(errors, key, NULL);
+}
 
+void errors_forget_names(struct errors *errors, const struct migrate_binding *dir)
+{
 	g_mutex_lock(&errors->lock);
-	if (errors->list->len) {
-		name = hex(key);
-		at = GPOINTER_TO_UINT(g_hash_table_lookup(errors->index, name));
-		if (at) {
-			struct error_entry *last = errors->list->pdata[errors->list->len - 1];
+	for (guint i = errors->list->len; i-- > 0 && errors->names;) {
+		struct error_entry *entry = errors->list->pdata[i];
 
-			g_hash_table_remove(errors->index, name);
-			if (at < errors->list->len) /* the last takes its place */
-				g_hash_table_insert(errors->index,
-						    entry_name(&last->key, last->path),
-						    GUINT_TO_POINTER(at));
-			g_ptr_array_remove_index_fast(errors->list, at - 1);
-			errors->changed = true;
-		}
+		if (entry->name && migrate_binding_equal(&entry->key, dir))
+			take_out(errors, i);
 	}
 	g_mutex_unlock(&errors->lock);
 }
@@ -147,6 +174,7 @@ gboolean errors_get(struct errors *errors, guint i, struct error_entry *entry)
 	found = i < errors->list->len;
 	if (found) {
 		*entry = *(struct error_entry *)errors->list->pdata[i];
+		entry->name = g_strdup(entry->name);
 		entry->path = g_strdup(entry->path);
 		entry->reason = g_strdup(entry->reason);
 	}
@@ -162,21 +190,23 @@ GPtrArray *errors_take(struct errors *errors)
 	list = errors->list;
 	errors->list = g_ptr_array_new_with_free_func(entry_free);
 	g_hash_table_remove_all(errors->index);
+	errors->names = 0;
 	errors->changed = true;
 	g_mutex_unlock(&errors->lock);
 	return list;
 }
 
-static void unhex(const char *text, struct migrate_binding *key)
+/* The number of bytes; 0 when there are more than max. */
+static size_t unhex(const char *text, void *bytes, size_t max)
 {
 	size_t len = strlen(text) / 2;
 
-	if (len > MIGRATE_BINDING_MAX)
-		return;
-	key->len = len;
+	if (len > max)
+		return 0;
 	for (size_t i = 0; i < len; i++)
-		key->bytes[i] = g_ascii_xdigit_value(text[2 * i]) << 4 |
-				g_ascii_xdigit_value(text[2 * i + 1]);
+		((uint8_t *)bytes)[i] = g_ascii_xdigit_value(text[2 * i]) << 4 |
+					g_ascii_xdigit_value(text[2 * i + 1]);
+	return len;
 }
 
 /* Lock held. */
@@ -187,10 +217,13 @@ static char *to_text(struct errors *errors, gsize *len)
 	for (guint i = 0; i < errors->list->len; i++) {
 		const struct error_entry *e = errors->list->pdata[i];
 		g_autofree char *group = g_strdup_printf("%u", i);
-		g_autofree char *key = hex(&e->key);
+		g_autofree char *key = hex(e->key.bytes, e->key.len);
+		g_autofree char *name = e->name ? hex(e->name, strlen(e->name)) : NULL;
 
 		g_key_file_set_string(file, group, "handle", key);
 		g_key_file_set_integer(file, group, "type", e->key.type);
+		if (name) /* any bytes */
+			g_key_file_set_string(file, group, "name", name);
 		g_key_file_set_string(file, group, "path", e->path);
 		g_key_file_set_string(file, group, "reason", e->reason);
 		g_key_file_set_integer(file, group, "errno", -e->status);
@@ -234,13 +267,18 @@ static void load(struct errors *errors)
 	for (char **g = groups; *g; g++) {
 		struct error_entry *e = g_new0(struct error_entry, 1);
 		g_autofree char *key = g_key_file_get_string(file, *g, "handle", NULL);
+		g_autofree char *name = g_key_file_get_string(file, *g, "name", NULL);
 
 		e->path = g_key_file_get_string(file, *g, "path", NULL);
 		e->reason = g_key_file_get_string(file, *g, "reason", NULL);
 		e->status = -g_key_file_get_integer(file, *g, "errno", NULL);
 		e->key.type = g_key_file_get_integer(file, *g, "type", NULL);
 		if (key)
-			unhex(key, &e->key);
+			e->key.len = unhex(key, e->key.bytes, sizeof e->key.bytes);
+		if (name) {
+			e->name = g_malloc0(NAME_MAX + 1);
+			unhex(name, e->name, NAME_MAX);
+		}
 		if (e->path && e->reason)
 			put(errors, e);
 		else

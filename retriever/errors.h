@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The list of objects whose last attempt failed (I12), kept in .migrate/errors across restarts.  An
- * object is in it at most once; one that becomes whole leaves it.  Any thread.
+ * The list of objects whose last attempt failed, and of names that could not be made (I12), kept in
+ * .migrate/errors across restarts.  Each is in it at most once.  An object leaves it when it
+ * becomes whole, a name when it is made or its directory is filled.  Any thread.
  */
 #ifndef ERRORS_H
 #define ERRORS_H
@@ -11,7 +12,8 @@
 struct errors;
 
 struct error_entry {
-	struct migrate_binding key; /* len 0: not an object of ours, but a name of the old server */
+	struct migrate_binding key; /* the object, or for a name its directory */
+	char *name;		    /* NULL: the object itself */
 	char *path;		    /* when it failed; printable */
 	char *reason;
 	int status; /* -errno */
@@ -26,6 +28,10 @@ void errors_add_fd(struct errors *errors, int fd, int status, const char *reason
 void errors_add_name(struct errors *errors, int dir_fd, const char *name, int status,
 		     const char *reason);
 void errors_forget(struct errors *errors, const struct migrate_binding *key);
+/* The name was made, or is none of the old server's any more. */
+void errors_forget_name(struct errors *errors, const struct migrate_binding *dir, const char *name);
+/* All names of that directory. */
+void errors_forget_names(struct errors *errors, const struct migrate_binding *dir);
 
 guint errors_count(struct errors *errors);
 /* A copy of entry i; FALSE beyond the end.  Clear with error_entry_clear. */

@@ -25,6 +25,12 @@ struct name_request {
 	void *arg;
 };
 
+/* A refusal is one of the whole directory (which may be asked for any name). */
+static bool refused(int status)
+{
+	return status == -EACCES || status == -EPERM || status == -EREMOTEIO || status == -EBADMSG;
+}
+
 static void name_answer(struct name_request *n, int status)
 {
 	COUNT_ADD(n->object->retriever, demand_waiting, -1);
@@ -52,6 +58,8 @@ static void name_make_entered(struct object *object, void *arg)
 	if (ret < 0 && ret != -ENOENT)
 		errors_add_name(object->retriever->errors, object->fd, n->name, ret,
 				"the name could not be made on the new server");
+	else if (ret >= 0)
+		errors_forget_name(object->retriever->errors, &object->key, n->name);
 	name_answer(n, ret < 0 ? ret : 0);
 }
 
@@ -67,6 +75,9 @@ static void name_link_done(struct backend_request *req)
 {
 	struct name_request *n = req->user;
 
+	if (refused(req->status))
+		errors_add_name(n->object->retriever->errors, n->object->fd, n->name, req->status,
+				"the old server refused to read the symbolic link");
 	if (req->status)
 		name_answer(n, req->status);
 	else
@@ -89,8 +100,13 @@ static void name_looked_up(struct backend_request *req)
 	struct name_request *n = req->user;
 	struct retriever *retriever = n->object->retriever;
 
+	if (refused(req->status))
+		errors_add_fd(retriever->errors, n->object->fd, req->status,
+			      "the old server refused to look up a name in the directory");
 	if (req->status) {
-		name_answer(n, req->status == -ESTALE ? look_for_directory(n) : req->status);
+		bool stale = req->status == -ESTALE || req->status == -ENOTDIR;
+
+		name_answer(n, stale ? look_for_directory(n) : req->status);
 		return;
 	}
 	n->entry.name = n->name;

@@ -46,7 +46,7 @@ static void clear_mark(struct object *object)
 static void retry_entry(struct retriever *retriever, const struct error_entry *entry)
 {
 	struct object *object;
-	int fd = entry->key.len
+	int fd = entry->key.len && !entry->name
 			 ? retriever_open_binding(retriever, &entry->key, O_RDONLY | O_NONBLOCK)
 			 : -1;
 	const char *reason = NULL;

@@ -72,6 +72,29 @@ START_TEST(errors_come_in_pages)
 }
 END_TEST
 
+/* What clients have removed is not listed, whatever has its place in the list then. */
+START_TEST(errors_of_what_is_gone)
+{
+	int root = core_root(&core);
+
+	for (int i = 0; i < 5; i++) {
+		g_autofree char *name = g_strdup_printf("file-%d", i);
+		int fd = openat(root, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+		ck_assert_int_ge(fd, 0);
+		errors_add_fd(core.retriever->errors, fd, -EACCES, "a reason");
+		if (i != 2)
+			ck_assert_int_eq(unlinkat(root, name, 0), 0);
+		if (i != 3) /* open and without a name it is gone, too */
+			close(fd);
+	}
+	core_expect_answer(&core, "errors 0", "total=1\n");
+	core_expect_answer(&core, "errors 0", "/file-2\n");
+	core_expect_answer(&core, "status", "errors=1\n");
+	close(root);
+}
+END_TEST
+
 START_TEST(what_is_no_command)
 {
 	core_expect_answer(&core, "reformat", "-22 the retriever does not know this command");
@@ -90,6 +113,7 @@ int main(void)
 	tcase_add_test(tcase, status);
 	tcase_add_test(tcase, throttled_and_paused);
 	tcase_add_test(tcase, errors_come_in_pages);
+	tcase_add_test(tcase, errors_of_what_is_gone);
 	tcase_add_test(tcase, what_is_no_command);
 	return run_suite(suite);
 }

@@ -52,6 +52,46 @@ START_TEST(i12_kept_across_restarts)
 }
 END_TEST
 
+START_TEST(names)
+{
+	struct errors *errors = errors_new(dir);
+	struct migrate_binding key, other_key;
+	struct error_entry e;
+	int other;
+
+	ck_assert_int_eq(mkdirat(dir, "other", 0700), 0);
+	other = openat(dir, "other", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(migrate_binding_get(dir, "", &key), 0);
+	ck_assert_int_eq(migrate_binding_get(other, "", &other_key), 0);
+	for (unsigned round = 0; round < 2; round++) { /* of one name there is one entry */
+		errors_add_fd(errors, dir, -EIO, "the directory");
+		errors_add_name(errors, dir, "a\xff", -EIO, "x");
+		errors_add_name(errors, dir, "b", -EIO, "x");
+		errors_add_name(errors, dir, "c", -EIO, "x");
+		errors_add_name(errors, other, "b", -EIO, "x");
+	}
+	ck_assert_uint_eq(errors_count(errors), 5);
+	errors_save(errors);
+	errors_free(errors);
+	errors = errors_new(dir);
+	errors_forget_name(errors, &key, "b");
+	errors_forget_name(errors, &other_key, "c");
+	ck_assert_uint_eq(errors_count(errors), 4);
+	errors_forget_names(errors, &key);
+	ck_assert_uint_eq(errors_count(errors), 2);
+	errors_forget(errors, &key);
+	ck_assert(errors_get(errors, 0, &e));
+	ck_assert_str_eq(e.name, "b");
+	ck_assert(migrate_binding_equal(&e.key, &other_key));
+	error_entry_clear(&e);
+	errors_forget_name(errors, &other_key, "b");
+	ck_assert_uint_eq(errors_count(errors), 0);
+	ck_assert_int_eq(unlinkat(dir, "errors", 0), 0);
+	errors_free(errors);
+	close(other);
+}
+END_TEST
+
 /* Every object is found, whatever was removed before it. */
 START_TEST(many)
 {
@@ -132,6 +172,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, i12_kept_across_restarts);
+	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, many);
 	tcase_add_test(tcase, a_damaged_list);
 	tcase_add_test(tcase, many_threads);

@@ -53,6 +53,58 @@ START_TEST(errors_of_the_old_server)
 }
 END_TEST
 
+/* A directory that refuses is listed once, whatever names are asked for, until it is filled. */
+START_TEST(i12_a_directory_that_refuses)
+{
+	unsigned rule;
+	int fd = start();
+
+	rule = backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_LOOKUP |
+									 1u << BACKEND_READDIR,
+								  .action = FAULT_ERROR,
+								  .status = -EACCES});
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), -EREMOTEIO);
+	ck_assert_int_eq(core_name_in(&core, fd, "none"), -EREMOTEIO);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), -EREMOTEIO);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	backend_fault_remove(core.fault, rule);
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A name that failed leaves the list when it is made, alone or with all of its directory. */
+START_TEST(a_name_that_failed_and_was_made)
+{
+	g_autofree char *path = NULL;
+	const struct fault_rule rule = {.ops = 1u << BACKEND_READLINK,
+					.action = FAULT_ERROR,
+					.status = -EREMOTEIO,
+					.times = 1};
+	int fd = start();
+
+	path = g_strconcat(core.source, "/d/l", NULL);
+	ck_assert_int_eq(symlink("elsewhere", path), 0);
+	for (int whole = 0; whole < 2; whole++) {
+		backend_fault_add(core.fault, &rule);
+		ck_assert_int_eq(whole ? core_wait(core_ask_fill(&core, fd, 0))
+				       : core_name_in(&core, fd, "l"),
+				 -EREMOTEIO);
+		ck_assert_uint_ge(errors_count(core.retriever->errors), 1);
+		ck_assert_int_eq(whole ? core_wait(core_ask_fill(&core, fd, 0))
+				       : core_name_in(&core, fd, "l"),
+				 0);
+		ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+		ck_assert_int_eq(unlinkat(fd, "l", 0), 0);
+	}
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(symbolic_links)
 {
 	g_autofree char *path = NULL;
@@ -110,6 +162,8 @@ int main(void)
 
 	tcase_add_test(tcase, asked_for_by_many);
 	tcase_add_test(tcase, errors_of_the_old_server);
+	tcase_add_test(tcase, i12_a_directory_that_refuses);
+	tcase_add_test(tcase, a_name_that_failed_and_was_made);
 	tcase_add_test(tcase, symbolic_links);
 	tcase_add_test(tcase, i11_beside_a_stuck_fill);
 	tcase_add_test(tcase, i7_in_a_filled_directory);
