@@ -13,7 +13,7 @@ import nfs4                                                             # noqa: 
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from sandbox import wait_for                                            # noqa: E402
-from servers import NEW, OLD, stack                                     # noqa: E402
+from servers import NEW, OLD, Stalled, stack                                   # noqa: E402
 from xdr import opaque, u32, u64                                        # noqa: E402
 
 FILES = 400
@@ -36,28 +36,6 @@ def begin(args, **settings):
     client = migration.server.client()
     handles = {name: handle for name, _, _, handle in client.listing(client.root)}
     return old, migration, client, handles
-
-
-class Stalled:
-    """The old server does nothing inside."""
-
-    def __init__(self, old):
-        self.process = old.process
-
-    def __enter__(self):
-        self.process.send_signal(signal.SIGSTOP)
-        wait_for('the old server stands still', self.stopped)
-
-    def stopped(self):
-        tasks = f'/proc/{self.process.pid}/task'
-        for task in os.listdir(tasks):
-            with open(f'{tasks}/{task}/stat') as file:
-                if file.read().rpartition(')')[2].split()[0] != 'T':
-                    return False
-        return True
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGCONT)
 
 
 def answered(call):

@@ -61,12 +61,16 @@ class Client:
     """Handles are bytes.  One call at a time."""
 
     def __init__(self, host, minor, export='/export', port=2049, uid=0, gid=0, timeout=60,
-                 patience=60):
+                 patience=60, owner=None, reclaims=False):
+        """owner: (name, verifier) of a client that was there before; reclaims: it will say itself
+        when it has reclaimed what it had."""
         self.minor, self.patience = minor, patience
         self.session = None
         self.rpc = Rpc(host, port, uid, gid, timeout)
-        self.owner = os.urandom(16)
+        self.owner, self.verifier = owner or (os.urandom(16), os.urandom(8))
         self.begin()
+        if minor and not reclaims:
+            self.reclaim_complete()
         self.open_seqid = 0
         self.root, self.root_attr = self.walk_from(u32(PUTROOTFH), export)
 
@@ -112,14 +116,14 @@ class Client:
 
     def begin(self):
         if self.minor == 0:
-            r = self.call(u32(SETCLIENTID) + os.urandom(8) + opaque(self.owner) + u32(0x40000000) +
+            r = self.call(u32(SETCLIENTID) + self.verifier + opaque(self.owner) + u32(0x40000000) +
                           opaque(b'tcp') + opaque(b'127.0.0.1.0.0') + u32(0))
             self.skip(r, SETCLIENTID)
             self.clientid = r.fixed(8)
             verifier = r.fixed(8)
             self.call(u32(SETCLIENTID_CONFIRM) + self.clientid + verifier)
             return
-        r = self.call(u32(EXCHANGE_ID) + os.urandom(8) + opaque(self.owner) + u32(0) * 3)
+        r = self.call(u32(EXCHANGE_ID) + self.verifier + opaque(self.owner) + u32(0) * 3)
         self.skip(r, EXCHANGE_ID)
         self.clientid = r.fixed(8)
         sequence = r.u32()
@@ -128,6 +132,8 @@ class Client:
                       u32(0x40000000) + u32(1) + u32(0))
         self.skip(r, CREATE_SESSION)
         self.session, self.sequence = r.fixed(16), 1
+
+    def reclaim_complete(self):
         self.call(u32(RECLAIM_COMPLETE) + u32(0))
 
     # ---- what tests do --------------------------------------------------------------------------

@@ -272,12 +272,15 @@ class Host:
              f'mkdir -p {BASE}; mount --rbind {BASE} /mnt; mount -t tmpfs -o mode=755 tmpfs /run; '
              f'mkdir {BASE} /run/ganesha /run/rpcbind /run/lock; mount --move /mnt {BASE}; '
              'mount -t tmpfs tmpfs /var/lib/nfs; mkdir /var/lib/nfs/ganesha; '
-             f'mount -t sysfs sysfs /sys; ip link set lo up; echo >&{done}; exec cat'],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=(done,),
-            start_new_session=True)
+             f'mount -t sysfs sysfs /sys; ip link set lo up; echo; exec cat >/dev/null'],
+            stdin=subprocess.PIPE, stdout=done, start_new_session=True)
+        os.close(done)
         if not select.select([ready], [], [], 30)[0]:
             raise Failure(f'host {name} does not come up')
-        os.read(ready, 1)
+        up = os.read(ready, 1)
+        os.close(ready)
+        if not up:
+            raise Failure(f'host {name} cannot be made')
         pid = str(self.holder.pid)
         self.prefix = ['nsenter', '-t', pid, '--net', '--mount', '--root', '--wd', '--']
         sh('ip', 'link', 'add', f'veth{n}', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', pid)

@@ -5,6 +5,7 @@ import configparser
 import glob
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -12,10 +13,11 @@ import sys
 import nfs3
 from proxy import Proxy
 from sandbox import BASE, Failure, Host, Process, sh, show_logs, volume, wait_for
-from xdr import Rpc, u32
+from xdr import Rpc, port_of, u32
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VOLUME = 'projects'
+STATD = 100024
 MODULE = None                   # the build that the FSAL is taken from, if it is another
 OLD, NEW = BASE + '/old', BASE + '/new'         # the two servers' trees
 
@@ -25,13 +27,13 @@ NFS_CORE_PARAM {{
 	Protocols = 3, 4;
 	NFS_Port = {port};
 	MNT_Port = {mount_port};
-	Enable_NLM = false;
+	Enable_NLM = {nlm};
 	Enable_RQUOTA = false;
 	Enable_UDP = false;
 	{core}
 }}
 NFSv4 {{
-	Graceless = true;
+	{grace}
 	Only_Numeric_Owners = true;
 	RecoveryBackend = fs;
 	Minor_Versions = 0, 1, 2;
@@ -86,27 +88,34 @@ def listening(path):
 
 
 class Ganesha:
-    """A packaged ganesha.nfsd with one export, "/export" in the pseudo file system."""
+    """A packaged ganesha.nfsd with one export, "/export" in the pseudo file system.  grace: seconds
+    after a start in which clients may reclaim; 0: none.  nlm: locks of NFSv3; these need a statd
+    beside the server.  blocks: more of the configuration."""
 
     def __init__(self, name, path, fsal='Name = VFS;', host=None, plugins=None, port=2049,
-                 mount_port=20048, level='EVENT', export='', core='', announced=None,
-                 blocks=''):
+                 mount_port=20048, level='EVENT', export='', core='', announced=None, blocks='',
+                 grace=0, nlm=False):
         self.name, self.path, self.host = name, path, host
         self.port, self.mount_port = port, mount_port
         self.announced = announced          # the NFS port that the portmapper tells, if another
         self.level, self.export, self.core, self.blocks = level, export, core, blocks
+        self.grace, self.nlm = grace, nlm
         self.rpcbind = None
+        self.statd = None
         self.process = None
         self.configure(fsal, plugins)
 
     def configure(self, fsal, plugins=None):
         """What the export's FSAL block says from the next start on."""
+        self.fsal = fsal, plugins
         self.config = f'{BASE}/{self.name}.conf'
         with open(self.config, 'w') as out:
             out.write(GANESHA.format(
                 plugins=plugins or packaged_fsals(), port=self.port,
                 mount_port=self.mount_port, path=self.path, fsal=fsal, level=self.level,
-                export=self.export, core=self.core, blocks=self.blocks))
+                export=self.export, core=self.core, blocks=self.blocks, nlm=str(self.nlm).lower(),
+                grace=f'Grace_Period = {self.grace}; Lease_Lifetime = 60;'
+                if self.grace else 'Graceless = true;'))
 
     @property
     def address(self):
@@ -124,6 +133,8 @@ class Ganesha:
             if self.host:
                 path = f'/proc/{self.host.holder.pid}/root{path}'
             wait_for('rpcbind answers', lambda: listening(path), process=self.rpcbind)
+        if self.nlm and not self.statd:
+            self.start_statd()
         self.process = Process(self.name, ['ganesha.nfsd', '-F', '-L', 'STDERR', '-f', self.config,
                                            '-p', f'{BASE}/{self.name}.pid'], self.host)
         wait_for(f'{self.name} answers NFS', self.answers, 60, self.process)
@@ -132,6 +143,18 @@ class Ganesha:
             sh(*here, 'rpcinfo', '-d', nfs3.NFS, 3)
             sh(*here, sys.executable, __file__, 'register', self.announced)
         return self
+
+    def set(self, **settings):
+        """Other settings from the next start on: names of __init__."""
+        vars(self).update(settings)
+        self.configure(*self.fsal)
+
+    def start_statd(self):
+        """Before Ganesha gives a lock it asks for the client to be watched."""
+        here = self.host.prefix if self.host else []
+        sh(*here, 'mkdir', '-p', '-m', '700', '/var/lib/nfs/sm', '/var/lib/nfs/sm.bak')
+        self.statd = Process(f'{self.name}-statd', ['rpc.statd', '-F', '--no-notify'], self.host)
+        wait_for('statd answers', lambda: port_of(self.address, STATD, 1), process=self.statd)
 
     def stop(self, number=15):
         self.process.stop(number)
@@ -156,6 +179,28 @@ def old_server(path=OLD, proxied=False, **kw):
     if proxied:
         server.proxy = Proxy(server)
     return server
+
+
+class Stalled:
+    """The old server does nothing inside."""
+
+    def __init__(self, old):
+        self.process = old.process
+
+    def __enter__(self):
+        self.process.send_signal(signal.SIGSTOP)
+        wait_for('the old server stands still', self.stopped)
+
+    def stopped(self):
+        tasks = f'/proc/{self.process.pid}/task'
+        for task in os.listdir(tasks):
+            with open(f'{tasks}/{task}/stat') as file:
+                if file.read().rpartition(')')[2].split()[0] != 'T':
+                    return False
+        return True
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGCONT)
 
 
 class Migration:
@@ -283,5 +328,5 @@ def register(port):
 if __name__ == '__main__':
     register(int(sys.argv[2]))
 
-__all__ = ['BASE', 'Failure', 'Ganesha', 'Migration', 'NEW', 'OLD', 'REPO', 'VOLUME', 'old_server',
-           'show_logs', 'stack', 'volume', 'wait_for']
+__all__ = ['BASE', 'Failure', 'Ganesha', 'Migration', 'NEW', 'OLD', 'REPO', 'Stalled', 'VOLUME',
+           'old_server', 'show_logs', 'stack', 'volume', 'wait_for']
