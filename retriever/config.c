@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include "../common/migrate.h"
+#include "owners.h"
 
 #define GROUP_PREFIX "volume "
 #define NAME_MAX_LEN 64
@@ -177,6 +178,28 @@ static gboolean parse_crawler_order(struct volume_config *config, const struct p
 	return TRUE;
 }
 
+static gboolean parse_map(struct owners **map, const struct place *at, GError **error)
+{
+	g_autoptr(GError) inner = NULL;
+
+	*map = owners_parse(at->value, &inner);
+	if (!*map)
+		wrong(error, at, "%s", inner->message);
+	return *map != NULL;
+}
+
+static gboolean parse_map_users(struct volume_config *config, const struct place *at,
+				GError **error)
+{
+	return parse_map(&config->map_users, at, error);
+}
+
+static gboolean parse_map_groups(struct volume_config *config, const struct place *at,
+				 GError **error)
+{
+	return parse_map(&config->map_groups, at, error);
+}
+
 /* A key either has a parser of its own or is a number at an offset. */
 static const struct key {
 	const char *name;
@@ -196,6 +219,8 @@ static const struct key {
 	{"stub-attributes", false, parse_stub_attributes},
 	{"crawler-workers", false, NULL, offsetof(struct volume_config, crawler_workers), 1, 64, 4},
 	{"crawler-order", false, parse_crawler_order},
+	{"map-users", false, parse_map_users},
+	{"map-groups", false, parse_map_groups},
 	{"socket", false, parse_socket},
 };
 
@@ -482,6 +507,8 @@ void config_free(struct volume_config *config)
 	g_free(config->name);
 	g_free(config->root);
 	g_free(config->source);
+	owners_free(config->map_users);
+	owners_free(config->map_groups);
 	g_free(config->socket);
 	g_free(config);
 }

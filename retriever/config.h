@@ -30,7 +30,8 @@ struct volume_config {
 	unsigned crawler_workers;	      /* crawler-workers = 1..64, default 4 */
 	enum crawl_order
 		crawler_order; /* crawler-order = namespace-first (default) | depth-first */
-	char *socket;	       /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
+	struct owners *map_users, *map_groups; /* map-users, map-groups: owners.h; NULL: all kept */
+	char *socket; /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
 };
 
 /*

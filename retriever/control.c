@@ -150,11 +150,6 @@ static void run_slow(void *arg)
 	g_free(command);
 }
 
-static int command_attach(struct retriever *r, const char *argument, char **text)
-{
-	return volume_attach(r, text);
-}
-
 static int command_status(struct retriever *r, const char *argument, char **text)
 {
 	*text = status_text(r);
@@ -202,7 +197,7 @@ static const struct {
 	int (*now)(struct retriever *r, const char *argument, char **text);
 	int (*slow)(struct retriever *r, char **text);
 } commands[] = {
-	{"attach", command_attach, NULL},     {"status", command_status, NULL},
+	{"attach", NULL, volume_attach},      {"status", command_status, NULL},
 	{"settings", command_settings, NULL}, {"errors", command_errors, NULL},
 	{"throttle", command_throttle, NULL}, {"pause", command_pause, NULL},
 	{"resume", command_resume, NULL},     {"retry", NULL, retry_all},

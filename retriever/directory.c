@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "acl.h"
+#include "dress.h"
 #include "dummy.h"
 #include "errors.h"
 #include "gate.h"
@@ -38,15 +40,20 @@ struct run {
 struct page {
 	struct run *run;
 	struct backend_batch *batch;
+	unsigned left; /* entries not made yet, the page itself; run->lock */
 };
 
-/* One entry that needs another question: its attributes, or a link's text. */
+/* One entry that needs more questions: its attributes, a link's text, its extended attributes. */
 struct question {
 	struct run *run;
+	struct page *page;
 	struct backend_request req;
 	struct source_entry entry;
 	char *name;
-	struct source_object source; /* of a link */
+	struct source_object source; /* of the entry */
+	char *target;
+	struct source_xattrs *xattrs;
+	bool looked_up;
 };
 
 static void list_next(struct run *run);
@@ -212,13 +219,6 @@ static void run_done_one(struct run *run)
 		finish(run);
 }
 
-static void run_add(struct run *run)
-{
-	g_mutex_lock(&run->lock);
-	run->pending++;
-	g_mutex_unlock(&run->lock);
-}
-
 static void entry_failed(struct run *run, const char *name, int status, const char *reason)
 {
 	if (status == -ENOENT || status == -ECANCELED)
@@ -239,14 +239,17 @@ static bool reserved(struct run *run, const char *name)
 	return run->path && !*run->path && !strcmp(name, MIGRATE_PRIVATE_DIR);
 }
 
-/* Worker thread. */
-static void make(struct run *run, const struct source_entry *entry, const char *target)
+/* Worker thread.  FALSE: the old server has to be asked for its extended attributes first. */
+static bool make(struct run *run, const struct stub_parent *parent,
+		 const struct source_entry *entry, const char *target,
+		 const struct source_xattrs *xattrs)
 {
-	struct retriever *retriever = run->object->retriever;
-	struct stub_parent parent = {run->object->fd, run->named, run->path};
-	int ret = run->names_only ? dummy_create(&parent, entry)
-				  : stub_create(retriever, &parent, entry, target, NULL, NULL);
+	int ret = run->names_only
+			  ? dummy_create(parent, entry)
+			  : stub_create(run->object->retriever, parent, entry, target, xattrs);
 
+	if (ret == STUB_ASK)
+		return false;
 	if (ret == -ENOENT) /* of ours, not of the old server */
 		ret = -EIO;
 	if (ret < 0)
@@ -254,27 +257,48 @@ static void make(struct run *run, const struct source_entry *entry, const char *
 			     ret == -ENOSPC || ret == -EDQUOT
 				     ? "no space (or no inode) on the new server's file system"
 				     : "the new server's file system cannot hold this name");
+	return true;
+}
+
+/* Whether it has a default ACL is looked up each time: a client may have set one. */
+static struct stub_parent parent_of(const struct run *run)
+{
+	return (struct stub_parent){run->object->fd, run->named, acl_is_inherited(run->object->fd),
+				    run->path};
+}
+
+static void page_done_one(struct page *page)
+{
+	struct run *run = page->run;
+	bool go_on = false, last;
+
+	g_mutex_lock(&run->lock);
+	last = --page->left == 0;
+	if (last) {
+		run->pages--;
+		go_on = run->listing_waits;
+		run->listing_waits = false;
+	}
+	g_mutex_unlock(&run->lock);
+	if (!last)
+		return;
+	backend_batch_free(page->batch);
+	g_slice_free(struct page, page);
+	if (go_on)
+		list_next(run);
+	run_done_one(run);
 }
 
 static void question_free(struct question *q)
 {
-	struct run *run = q->run;
+	struct page *page = q->page;
 
 	source_object_clear(&q->source);
-	g_free(q->req.text);
+	source_xattrs_free(q->xattrs);
+	g_free(q->target);
 	g_free(q->name);
 	g_slice_free(struct question, q);
-	run_done_one(run);
-}
-
-static void make_answered_entered(struct object *object, void *arg)
-{
-	struct question *q = arg;
-
-	if (!directory_names_fixed(object))
-		make(q->run, &q->entry, q->req.text);
-	object_leave_write(object);
-	question_free(q);
+	page_done_one(page);
 }
 
 static void run_work(struct run *run, void (*fn)(void *arg), void *arg)
@@ -285,6 +309,23 @@ static void run_work(struct run *run, void (*fn)(void *arg), void *arg)
 		retriever_run_demand(run->object->retriever, fn, arg);
 }
 
+static void ask_lookup(struct question *q);
+static void ask_object(struct question *q, enum backend_op op);
+
+static void make_answered_entered(struct object *object, void *arg)
+{
+	struct question *q = arg;
+	struct stub_parent parent = parent_of(q->run);
+	bool made = directory_names_fixed(object) ||
+		    make(q->run, &parent, &q->entry, q->target, q->xattrs);
+
+	object_leave_write(object);
+	if (made)
+		question_free(q);
+	else
+		ask_object(q, BACKEND_XATTRS);
+}
+
 static void make_answered(void *arg)
 {
 	struct question *q = arg;
@@ -293,108 +334,116 @@ static void make_answered(void *arg)
 		make_answered_entered(q->run->object, q);
 }
 
-static void link_done(struct backend_request *req)
+static const char *refusal(enum backend_op op)
+{
+	switch (op) {
+	case BACKEND_LOOKUP:
+		return "the old server refused to look up the name";
+	case BACKEND_READLINK:
+		return "the old server refused to read the symbolic link";
+	default:
+		return "the old server refused to tell the ACL or the extended attributes";
+	}
+}
+
+static void question_answered(struct backend_request *req)
 {
 	struct question *q = req->user;
 
+	if (req->op == BACKEND_XATTRS)
+		req->status = dress_take_answer(req, &q->xattrs);
+	if (req->status == -ESTALE && req->op != BACKEND_LOOKUP && !q->looked_up) {
+		ask_lookup(q); /* removed or replaced since it was listed */
+		return;
+	}
 	if (req->status) {
-		entry_failed(q->run, q->name, req->status,
-			     "the old server refused to read the symbolic link");
+		entry_failed(q->run, q->name, req->status, refusal(req->op));
 		question_free(q);
 		return;
 	}
+	if (req->op == BACKEND_LOOKUP) {
+		q->entry.attr = req->attr;
+		q->entry.handle_len = req->handle_len;
+		memcpy(q->entry.handle, req->handle, req->handle_len);
+		if (S_ISLNK(q->entry.attr.mode)) {
+			ask_object(q, BACKEND_READLINK);
+			return;
+		}
+	}
+	if (req->op == BACKEND_READLINK)
+		q->target = g_steal_pointer(&req->text);
 	run_work(q->run, make_answered, q);
 }
 
-static void ask_link(struct question *q)
+static void ask(struct question *q, enum backend_op op)
 {
-	q->source.handle_len = q->entry.handle_len;
-	memcpy(q->source.handle, q->entry.handle, q->entry.handle_len);
-	q->source.path = stub_child_path(q->run->path, q->name);
-	q->req.op = BACKEND_READLINK;
-	q->req.object = q->source;
-	q->req.done = link_done;
+	q->req.op = op;
+	q->req.priority = q->run->priority;
+	q->req.done = question_answered;
+	q->req.user = q;
 	gate_submit(q->run->object->retriever->gate, &q->req);
 }
 
-static void lookup_done(struct backend_request *req)
+static void ask_lookup(struct question *q)
 {
-	struct question *q = req->user;
-
-	if (req->status) {
-		entry_failed(q->run, q->name, req->status,
-			     "the old server refused to look up the name");
-		question_free(q);
-		return;
-	}
-	q->entry.attr = req->attr;
-	q->entry.handle_len = req->handle_len;
-	memcpy(q->entry.handle, req->handle, req->handle_len);
-	if (S_ISLNK(q->entry.attr.mode))
-		ask_link(q);
-	else
-		run_work(q->run, make_answered, q);
+	q->looked_up = true;
+	q->req.object = q->run->source;
+	q->req.name = q->name;
+	ask(q, BACKEND_LOOKUP);
 }
 
-static void ask(struct run *run, const struct source_entry *entry)
+static void ask_object(struct question *q, enum backend_op op)
+{
+	source_object_clear(&q->source);
+	q->source.handle_len = q->entry.handle_len;
+	memcpy(q->source.handle, q->entry.handle, q->entry.handle_len);
+	q->source.path = stub_child_path(q->run->path, q->name);
+	q->req.object = q->source;
+	ask(q, op);
+}
+
+static struct question *question_new(struct page *page, const struct source_entry *entry)
 {
 	struct question *q = g_slice_new0(struct question);
 
-	run_add(run);
-	q->run = run;
+	q->run = page->run;
+	q->page = page;
 	q->name = g_strdup(entry->name);
 	q->entry = *entry;
 	q->entry.name = q->name;
-	q->req.priority = run->priority;
-	q->req.user = q;
-	if (entry->has_attr) {
-		ask_link(q);
-		return;
-	}
-	q->req.op = BACKEND_LOOKUP;
-	q->req.object = run->source;
-	q->req.name = q->name;
-	q->req.done = lookup_done;
-	gate_submit(run->object->retriever->gate, &q->req);
+	g_mutex_lock(&page->run->lock);
+	page->left++;
+	g_mutex_unlock(&page->run->lock);
+	return q;
 }
 
-static void page_made(struct page *page)
+static void make_listed(struct page *page, const struct stub_parent *parent,
+			const struct source_entry *entry)
 {
 	struct run *run = page->run;
-	bool go_on;
 
-	backend_batch_free(page->batch);
-	g_slice_free(struct page, page);
-	g_mutex_lock(&run->lock);
-	run->pages--;
-	go_on = run->listing_waits;
-	run->listing_waits = false;
-	g_mutex_unlock(&run->lock);
-	if (go_on)
-		list_next(run);
-	run_done_one(run);
+	if (reserved(run, entry->name))
+		entry_failed(run, entry->name, -EEXIST,
+			     "this name is reserved at the volume's root: rename it on the old "
+			     "server");
+	else if (!run->names_only && !entry->has_attr)
+		ask_lookup(question_new(page, entry));
+	else if (!run->names_only && S_ISLNK(entry->attr.mode))
+		ask_object(question_new(page, entry), BACKEND_READLINK);
+	else if (!make(run, parent, entry, NULL, NULL))
+		ask_object(question_new(page, entry), BACKEND_XATTRS);
 }
 
 static void make_page_entered(struct object *object, void *arg)
 {
 	struct page *page = arg;
-	struct run *run = page->run;
+	struct stub_parent parent = parent_of(page->run);
 	GArray *entries = page->batch->entries;
 
-	for (guint i = 0; i < entries->len && !directory_names_fixed(object); i++) {
-		struct source_entry *entry = &g_array_index(entries, struct source_entry, i);
-
-		if (reserved(run, entry->name))
-			entry_failed(run, entry->name, -EEXIST,
-				     "this name is reserved at the volume's root: rename it on the "
-				     "old server");
-		else if (!run->names_only && (!entry->has_attr || S_ISLNK(entry->attr.mode)))
-			ask(run, entry);
-		else
-			make(run, entry, NULL);
-	}
+	for (guint i = 0; i < entries->len && !directory_names_fixed(object); i++)
+		make_listed(page, &parent, &g_array_index(entries, struct source_entry, i));
 	object_leave_write(object);
-	page_made(page);
+	page_done_one(page);
 }
 
 static void make_page(void *arg)
@@ -441,6 +490,7 @@ static void page_listed(struct backend_request *req)
 		entry_failed(run, "", -EBADMSG, "the old server lists names that no file can have");
 	page = g_slice_new0(struct page);
 	page->run = run;
+	page->left = 1;
 	page->batch = g_steal_pointer(&req->batch);
 	g_mutex_lock(&run->lock);
 	run->pending++;

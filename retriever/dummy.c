@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
+
+#include "acl.h"
 
 int dummy_create(const struct stub_parent *parent, const struct source_entry *entry)
 {
@@ -17,6 +20,8 @@ int dummy_create(const struct stub_parent *parent, const struct source_entry *en
 	fd = openat(parent->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
+	if (parent->inherits)
+		fremovexattr(fd, XATTR_ACL_ACCESS);
 	rec.path = stub_child_path(parent->path, entry->name);
 	ret = migrate_binding_get(fd, "", &rec.binding);
 	if (!ret)

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "acl.h"
+#include "dress.h"
 #include "dummy.h"
 #include "errors.h"
 #include "gate.h"
@@ -17,10 +19,12 @@
 struct name_request {
 	struct object *object; /* referenced */
 	struct backend_request req;
-	struct source_object source;
+	struct source_object source, child;
 	struct source_entry entry;
-	char *name, *path;
+	char *name, *path, *target;
+	struct source_xattrs *xattrs;
 	bool named; /* the directory may hold dummies */
+	bool again; /* it was looked up a second time */
 	object_done_fn done;
 	void *arg;
 };
@@ -31,14 +35,19 @@ static bool refused(int status)
 	return status == -EACCES || status == -EPERM || status == -EREMOTEIO || status == -EBADMSG;
 }
 
+static void look_up(struct name_request *n);
+static void ask(struct name_request *n, enum backend_op op);
+
 static void name_answer(struct name_request *n, int status)
 {
 	COUNT_ADD(n->object->retriever, demand_waiting, -1);
 	n->done(n->arg, status);
-	g_free(n->req.text);
+	source_xattrs_free(n->xattrs);
+	g_free(n->target);
 	g_free(n->name);
 	g_free(n->path);
 	source_object_clear(&n->source);
+	source_object_clear(&n->child);
 	object_unref(n->object);
 	g_slice_free(struct name_request, n);
 }
@@ -46,15 +55,19 @@ static void name_answer(struct name_request *n, int status)
 static void name_make_entered(struct object *object, void *arg)
 {
 	struct name_request *n = arg;
-	struct stub_parent parent = {object->fd, n->named, n->path};
+	struct stub_parent parent = {object->fd, n->named, acl_is_inherited(object->fd), n->path};
 	struct stat st;
 	int ret;
 
 	if (directory_names_fixed(object))
 		ret = fstatat(object->fd, n->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 	else
-		ret = stub_create(object->retriever, &parent, &n->entry, n->req.text, NULL, NULL);
+		ret = stub_create(object->retriever, &parent, &n->entry, n->target, n->xattrs);
 	object_leave_write(object);
+	if (ret == STUB_ASK) {
+		ask(n, BACKEND_XATTRS);
+		return;
+	}
 	if (ret < 0 && ret != -ENOENT)
 		errors_add_name(object->retriever->errors, object->fd, n->name, ret,
 				"the name could not be made on the new server");
@@ -71,17 +84,42 @@ static void name_make(void *arg)
 		name_make_entered(n->object, n);
 }
 
-static void name_link_done(struct backend_request *req)
+static void name_told(struct backend_request *req)
 {
 	struct name_request *n = req->user;
 
+	if (req->op == BACKEND_XATTRS)
+		req->status = dress_take_answer(req, &n->xattrs);
+	if (req->status == -ESTALE && !n->again) { /* removed or replaced since it was looked up */
+		n->again = true;
+		look_up(n);
+		return;
+	}
 	if (refused(req->status))
 		errors_add_name(n->object->retriever->errors, n->object->fd, n->name, req->status,
-				"the old server refused to read the symbolic link");
-	if (req->status)
+				req->op == BACKEND_XATTRS
+					? "the old server refused to tell the ACL or the extended "
+					  "attributes"
+					: "the old server refused to read the symbolic link");
+	if (req->status) {
 		name_answer(n, req->status);
-	else
-		retriever_run_demand(n->object->retriever, name_make, n);
+		return;
+	}
+	if (req->op == BACKEND_READLINK)
+		n->target = g_steal_pointer(&req->text);
+	retriever_run_demand(n->object->retriever, name_make, n);
+}
+
+static void ask(struct name_request *n, enum backend_op op)
+{
+	source_object_clear(&n->child);
+	n->child.handle_len = n->entry.handle_len;
+	memcpy(n->child.handle, n->entry.handle, n->entry.handle_len);
+	n->child.path = stub_child_path(n->path, n->name);
+	n->req.op = op;
+	n->req.object = n->child;
+	n->req.done = name_told;
+	gate_submit(n->object->retriever->gate, &n->req);
 }
 
 /* The old server does not know the directory's handle (any more). */
@@ -114,18 +152,21 @@ static void name_looked_up(struct backend_request *req)
 	n->entry.attr = req->attr;
 	n->entry.handle_len = req->handle_len;
 	memcpy(n->entry.handle, req->handle, req->handle_len);
-	if (!S_ISLNK(req->attr.mode)) {
+	if (S_ISLNK(req->attr.mode))
+		ask(n, BACKEND_READLINK);
+	else
 		retriever_run_demand(retriever, name_make, n);
-		return;
-	}
-	source_object_clear(&n->source);
-	n->source.handle_len = req->handle_len;
-	memcpy(n->source.handle, req->handle, req->handle_len);
-	n->source.path = stub_child_path(n->path, n->name);
-	req->op = BACKEND_READLINK;
-	req->object = n->source;
-	req->done = name_link_done;
-	gate_submit(retriever->gate, req);
+}
+
+static void look_up(struct name_request *n)
+{
+	n->req.op = BACKEND_LOOKUP;
+	n->req.priority = BACKEND_DEMAND;
+	n->req.object = n->source;
+	n->req.name = n->name;
+	n->req.done = name_looked_up;
+	n->req.user = n;
+	gate_submit(n->object->retriever->gate, &n->req);
 }
 
 void directory_name(struct object *object, const char *name, object_done_fn done, void *arg)
@@ -163,12 +204,6 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 		name_answer(n, ret ? look_for_directory(n) : -ENOENT);
 		return;
 	}
-	n->req.op = BACKEND_LOOKUP;
-	n->req.priority = BACKEND_DEMAND;
-	n->req.object = n->source;
-	n->req.name = n->name;
-	n->req.done = name_looked_up;
-	n->req.user = n;
 	prefill_touch(object); /* before: the answer may free the caller's reference */
-	gate_submit(object->retriever->gate, &n->req);
+	look_up(n);
 }

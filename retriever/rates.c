@@ -2,6 +2,7 @@
 #include "rates.h"
 
 #include "errors.h"
+#include "report.h"
 #include "volume.h"
 
 #define SAMPLES 10
@@ -33,6 +34,7 @@ static void save(void *arg)
 
 	volume_save_counters(rates->retriever, false);
 	errors_save(rates->retriever->errors);
+	report_sync(rates->retriever->report);
 	g_atomic_int_set(&rates->saving, 0);
 }
 

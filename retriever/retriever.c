@@ -7,14 +7,17 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "acl.h"
 #include "durability.h"
 #include "errors.h"
 #include "gate.h"
 #include "object.h"
 #include "prefill.h"
 #include "rates.h"
+#include "report.h"
 #include "server.h"
 #include "stub.h"
 #include "templates.h"
@@ -170,6 +173,8 @@ static int open_subdirectory(int dir, const char *name, bool create)
 	if (create && mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0) /* what is made in it must not inherit what it inherited */
+		fremovexattr(fd, XATTR_ACL_DEFAULT);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -263,6 +268,7 @@ static bool open_backend(struct retriever *retriever, GError **error)
 		return false;
 	retriever->backend = backend_retry_new(inner);
 	retriever->max_read = inner->ops->max_read(inner);
+	retriever->carries = inner->ops->carries ? inner->ops->carries(inner) : 0;
 	return true;
 }
 
@@ -311,6 +317,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 		goto fail;
 	volume_load_counters(retriever);
 	retriever->errors = errors_new(retriever->private_fd);
+	retriever->report = report_new(retriever->private_fd);
 	retriever->durability = durability_new(retriever);
 	retriever->gate = gate_new(retriever, config->bandwidth);
 	retriever->prefill = prefill_new(retriever);
@@ -362,6 +369,7 @@ void retriever_close(struct retriever *retriever)
 	object_table_free(retriever->objects);
 	gate_free(retriever->gate);
 	errors_free(retriever->errors);
+	report_free(retriever->report);
 	templates_free(retriever->templates);
 	source_object_clear(&retriever->source_root);
 	close_fd(retriever->staging_fd);

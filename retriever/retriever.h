@@ -9,8 +9,8 @@
  * Locks, in the order in which they may be taken:
  *   tree_lock          the shape of "unfinished upwards" (I5): finishing and placing directories
  *   object.lock        one object's sets, waiters and brackets
- *   objects table, sync queue, gate, errors, peer locks: leaves, never held while another is taken
- * None is held across a network wait.
+ *   objects table, sync queue, gate, errors, report, peer locks: leaves, never held while another
+ * is taken None is held across a network wait.
  */
 #ifndef RETRIEVER_H
 #define RETRIEVER_H
@@ -28,6 +28,7 @@ struct counters {
 	gint64 directories_found, directories_whole, unfilled;
 	gint64 files_found, files_whole;
 	gint64 bytes_found, bytes_whole, bytes_fetched;
+	gint64 acls_carried, xattrs_carried; /* objects */
 	gint demand_waiting, background_waiting;
 	gint exact;
 };
@@ -44,6 +45,7 @@ struct retriever {
 
 	struct backend *backend; /* retry over the scheme's; NULL until it could be opened */
 	uint32_t max_read;	 /* its; it may be gone when replies are still worked on */
+	unsigned carries;	 /* likewise */
 	struct source_object source_root;
 	struct source_attr source_root_attr;
 
@@ -61,6 +63,7 @@ struct retriever {
 	struct durability *durability;
 	struct gate *gate;
 	struct errors *errors;
+	struct report *report;
 	struct server *server;
 	struct prefill *prefill;
 	struct rates *rates;

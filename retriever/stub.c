@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dress.h"
 #include "dummy.h"
 #include "templates.h"
 
@@ -16,6 +17,18 @@
 #define LINK_COUNTS_MAX 1000000 /* about 60 MB */
 
 static gint staging_serial;
+
+/* One object on its way to its name. */
+struct making {
+	struct retriever *retriever;
+	const struct stub_parent *parent;
+	const struct source_entry *entry;
+	const char *target;
+	const struct source_xattrs *xattrs;
+	int dir_fd;	/* where it gets a name first, */
+	const char *as; /* and which */
+	struct dress dress;
+};
 
 char *stub_child_path(const char *parent, const char *name)
 {
@@ -29,9 +42,9 @@ char *stub_child_path(const char *parent, const char *name)
 	return path;
 }
 
-static void make_record(struct retriever *retriever, const struct stub_parent *parent,
-			const struct source_entry *entry, struct migrate_record *rec)
+static void make_record(const struct making *m, struct migrate_record *rec)
 {
+	const struct source_entry *entry = m->entry;
 	bool dir = S_ISDIR(entry->attr.mode);
 
 	memset(rec, 0, sizeof *rec);
@@ -45,123 +58,111 @@ static void make_record(struct retriever *retriever, const struct stub_parent *p
 		rec->handle_len = entry->handle_len;
 		memcpy(rec->handle, entry->handle, entry->handle_len);
 	} else if (entry->handle_len) {
-		templates_shrink(retriever->templates, entry->handle, entry->handle_len, rec);
+		templates_shrink(m->retriever->templates, entry->handle, entry->handle_len, rec);
 	}
 	/* a directory's record may be long; a file is found again through its parent's */
 	if (dir || !entry->handle_len)
-		rec->path = stub_child_path(parent->path, entry->name);
+		rec->path = stub_child_path(m->parent->path, entry->name);
 	if (!dir)
 		migrate_extents_add(&rec->missing, 0, rec->size);
 }
 
-/* Owner, mode, times of an open object; the mode last but for times, because chown clears bits. */
-static int apply_attr(int fd, const struct source_attr *attr)
+static int put_record(const struct making *m, int fd)
 {
-	struct timespec times[2] = {migrate_timespec(attr->atime), migrate_timespec(attr->mtime)};
+	struct migrate_record rec;
+	int ret;
 
-	if (fchown(fd, attr->uid, attr->gid) < 0)
-		return -errno;
-	if (fchmod(fd, attr->mode & 07777) < 0)
-		return -errno;
-	return futimens(fd, times) < 0 ? -errno : 0;
+	make_record(m, &rec);
+	ret = migrate_binding_get(fd, "", &rec.binding);
+	if (!ret)
+		ret = migrate_record_store(fd, &rec);
+	migrate_record_clear(&rec);
+	return ret;
+}
+
+/* What is lost must be known before the object can be seen. */
+static int dress(struct making *m, int fd, bool inherits)
+{
+	int ret = dress_object(m->retriever, fd, &m->entry->attr, m->xattrs, inherits, &m->dress);
+
+	return ret ? ret : dress_report(m->retriever, &m->dress, m->parent->fd, m->entry->name);
 }
 
 /* A regular file without a name, opened O_RDWR. */
-static int make_file(struct retriever *retriever, const struct stub_parent *parent,
-		     const struct source_entry *entry, struct migrate_record *rec)
+static int make_file(struct making *m)
 {
-	int fd = openat(parent->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | O_NOATIME, 0600);
+	uint64_t size = m->entry->attr.size;
+	int fd = openat(m->parent->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | O_NOATIME, 0600);
 	int ret = 0;
 
 	if (fd < 0)
 		return -errno;
-	if (entry->attr.size) {
-		make_record(retriever, parent, entry, rec);
-		ret = migrate_binding_get(fd, "", &rec->binding);
-		if (!ret)
-			ret = migrate_record_store(fd, rec);
-		if (!ret && ftruncate(fd, entry->attr.size) < 0)
+	if (size) {
+		ret = put_record(m, fd);
+		if (!ret && ftruncate(fd, size) < 0)
 			ret = -errno;
 	}
 	if (!ret)
-		ret = apply_attr(fd, &entry->attr);
+		ret = dress(m, fd, m->parent->inherits);
 	if (!ret)
 		return fd;
 	close(fd);
-	migrate_record_clear(rec);
 	return ret;
-}
-
-static const char *name_here(const struct stub_parent *parent, const struct source_entry *entry)
-{
-	return parent->as ? parent->as : entry->name;
 }
 
 static int link_fd(int fd, int dir_fd, const char *name)
 {
 	if (linkat(fd, "", dir_fd, name, AT_EMPTY_PATH) == 0)
 		return 0;
-	return errno == EEXIST ? 1 : -errno;
+	return errno == EEXIST ? STUB_THERE : -errno;
 }
 
-static void count_new(struct retriever *retriever, const struct source_entry *entry)
+static void count_new(const struct making *m)
 {
-	bool dir = S_ISDIR(entry->attr.mode);
-	bool file = S_ISREG(entry->attr.mode);
+	struct retriever *retriever = m->retriever;
+	const struct source_entry *entry = m->entry;
 
-	if (dir) {
+	if (m->dress.acl)
+		COUNT_ADD(retriever, acls_carried, 1);
+	if (m->dress.xattrs)
+		COUNT_ADD(retriever, xattrs_carried, 1);
+	if (S_ISDIR(entry->attr.mode)) {
 		COUNT_ADD(retriever, directories_found, 1);
 		COUNT_ADD(retriever, unfilled, 1);
 		return;
 	}
 	COUNT_ADD(retriever, files_found, 1);
-	if (file && entry->attr.size)
+	if (S_ISREG(entry->attr.mode) && entry->attr.size)
 		COUNT_ADD(retriever, bytes_found, entry->attr.size);
 	else
 		COUNT_ADD(retriever, files_whole, 1);
 }
 
-/* Hands the file over, or closes it. */
-static void hand_over(int fd, struct migrate_record *rec, bool stub, int *adopt,
-		      struct migrate_record *record)
+static int create_file(struct making *m)
 {
-	if (adopt && stub) {
-		*adopt = fd;
-		*record = *rec;
-	} else {
-		close(fd);
-		migrate_record_clear(rec);
-	}
-}
-
-static int create_file(struct retriever *retriever, const struct stub_parent *parent,
-		       const struct source_entry *entry, int *adopt, struct migrate_record *record)
-{
-	struct migrate_record rec = {0};
-	int fd = make_file(retriever, parent, entry, &rec);
+	int fd = make_file(m);
 	int ret;
 
 	if (fd < 0)
 		return fd;
-	ret = link_fd(fd, parent->fd, name_here(parent, entry));
+	ret = link_fd(fd, m->dir_fd, m->as);
 	if (ret == 0)
-		count_new(retriever, entry);
-	hand_over(fd, &rec, ret == 0 && entry->attr.size, adopt, record);
+		count_new(m);
+	close(fd);
 	return ret;
 }
 
 /* Everything else is made under a name of its own and renamed. */
-static int make_staged(struct retriever *retriever, const struct source_entry *entry,
-		       const char *target, const char *name)
+static int make_staged(const struct making *m, const char *name)
 {
-	const struct source_attr *attr = &entry->attr;
-	int dir = retriever->staging_fd;
+	const struct source_attr *attr = &m->entry->attr;
+	int dir = m->retriever->staging_fd;
 
 	switch (attr->mode & S_IFMT) {
 	case S_IFDIR:
 		return mkdirat(dir, name, 0700) < 0 ? -errno : 0;
 	case S_IFLNK:
-		return symlinkat(target, dir, name) < 0 ? -errno : 0;
+		return symlinkat(m->target, dir, name) < 0 ? -errno : 0;
 	case S_IFCHR:
 	case S_IFBLK:
 	case S_IFIFO:
@@ -173,80 +174,76 @@ static int make_staged(struct retriever *retriever, const struct source_entry *e
 	}
 }
 
-static int dress_node(int dir, const char *name, const struct source_attr *attr)
+static int dress_staged_node(struct making *m, const char *name)
 {
-	struct timespec times[2] = {migrate_timespec(attr->atime), migrate_timespec(attr->mtime)};
+	int ret = dress_node(m->retriever, m->retriever->staging_fd, name, &m->entry->attr,
+			     &m->dress);
 
-	if (fchownat(dir, name, attr->uid, attr->gid, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	if (!S_ISLNK(attr->mode) && fchmodat(dir, name, attr->mode & 07777, 0) < 0)
-		return -errno;
-	return utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+	return ret ? ret : dress_report(m->retriever, &m->dress, m->parent->fd, m->entry->name);
 }
 
-static int dress_directory(struct retriever *retriever, const struct stub_parent *parent,
-			   const char *name, const struct source_entry *entry)
+static int dress_staged_directory(struct making *m, const char *name)
 {
-	struct migrate_record rec = {0};
-	int fd = openat(retriever->staging_fd, name,
+	int fd = openat(m->retriever->staging_fd, name,
 			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	int ret;
 
 	if (fd < 0)
 		return -errno;
-	make_record(retriever, parent, entry, &rec);
-	ret = migrate_binding_get(fd, "", &rec.binding);
+	ret = put_record(m, fd);
 	if (!ret)
-		ret = migrate_record_store(fd, &rec);
-	if (!ret)
-		ret = apply_attr(fd, &entry->attr);
-	migrate_record_clear(&rec);
+		ret = dress(m, fd, false);
 	close(fd);
 	return ret;
 }
 
-static int place_staged(struct retriever *retriever, const struct stub_parent *parent,
-			const struct source_entry *entry, const char *target, int dir_fd,
-			const char *as)
+static int create_staged(struct making *m)
 {
-	bool dir = S_ISDIR(entry->attr.mode);
+	int staging = m->retriever->staging_fd, ret;
+	bool dir = S_ISDIR(m->entry->attr.mode);
 	char name[NAME_LEN];
-	int ret;
 
-	if (faccessat(dir_fd, as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return 1;
+	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return STUB_THERE;
 	g_snprintf(name, sizeof name, "%d", g_atomic_int_add(&staging_serial, 1));
-	ret = make_staged(retriever, entry, target, name);
+	ret = make_staged(m, name);
 	if (ret)
 		return ret;
-	ret = dir ? dress_directory(retriever, parent, name, entry)
-		  : dress_node(retriever->staging_fd, name, &entry->attr);
-	if (!ret && renameat2(retriever->staging_fd, name, dir_fd, as, RENAME_NOREPLACE) < 0)
-		ret = errno == EEXIST ? 1 : -errno;
+	ret = dir ? dress_staged_directory(m, name) : dress_staged_node(m, name);
+	if (!ret && renameat2(staging, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
+		ret = errno == EEXIST ? STUB_THERE : -errno;
 	if (ret)
-		unlinkat(retriever->staging_fd, name, dir ? AT_REMOVEDIR : 0);
+		unlinkat(staging, name, dir ? AT_REMOVEDIR : 0);
 	else
-		count_new(retriever, entry);
+		count_new(m);
 	return ret;
 }
 
-/* The first name makes .migrate/links/FILEID... */
-static int make_linked(struct retriever *retriever, const struct stub_parent *parent,
-		       const struct source_entry *entry, const char *target, const char *id,
-		       int *adopt, struct migrate_record *record)
+/* Whether what it has beside its attributes must be known and is not. */
+static bool must_ask(const struct making *m)
 {
-	struct migrate_record rec = {0};
-	int fd, ret;
+	return m->retriever->carries && !m->xattrs &&
+	       (S_ISREG(m->entry->attr.mode) || S_ISDIR(m->entry->attr.mode));
+}
 
-	if (!S_ISREG(entry->attr.mode))
-		return place_staged(retriever, parent, entry, target, retriever->links_fd, id);
-	fd = make_file(retriever, parent, entry, &rec);
-	if (fd < 0)
-		return fd;
-	ret = link_fd(fd, retriever->links_fd, id);
-	if (ret == 0)
-		count_new(retriever, entry);
-	hand_over(fd, &rec, ret == 0 && entry->attr.size, adopt, record);
+static int create_one(struct making *m)
+{
+	if (must_ask(m))
+		return faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? STUB_THERE
+										   : STUB_ASK;
+	return S_ISREG(m->entry->attr.mode) ? create_file(m) : create_staged(m);
+}
+
+/* The first name makes .migrate/links/FILEID... */
+static int create_provisional(const struct making *m, const char *id)
+{
+	struct making provisional = *m;
+	int ret;
+
+	provisional.dir_fd = m->retriever->links_fd;
+	provisional.as = id;
+	ret = create_one(&provisional);
+	dress_clear(&provisional.dress);
 	return ret;
 }
 
@@ -273,86 +270,78 @@ static void count_link(struct retriever *retriever, const struct source_attr *at
 }
 
 /* ... and every name links to it. */
-static int create_linked(struct retriever *retriever, const struct stub_parent *parent,
-			 const struct source_entry *entry, const char *target, int *adopt,
-			 struct migrate_record *record)
+static int create_linked(struct making *m)
 {
-	const char *as = name_here(parent, entry);
+	int links = m->retriever->links_fd, ret;
 	char id[NAME_LEN];
 
-	g_snprintf(id, sizeof id, "%016" G_GINT64_MODIFIER "x", entry->attr.fileid);
+	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return STUB_THERE;
+	g_snprintf(id, sizeof id, "%016" G_GINT64_MODIFIER "x", m->entry->attr.fileid);
 	for (;;) {
-		int ret;
-
-		if (linkat(retriever->links_fd, id, parent->fd, as, 0) == 0) {
-			count_link(retriever, &entry->attr, id);
+		if (linkat(links, id, m->dir_fd, m->as, 0) == 0) {
+			count_link(m->retriever, &m->entry->attr, id);
 			return 0;
 		}
 		if (errno ==
 		    EMLINK) { /* as many as there can be: this name takes the provisional's */
-			ret = renameat2(retriever->links_fd, id, parent->fd, as, RENAME_NOREPLACE);
-			return ret == 0 ? 0 : errno == EEXIST ? 1 : -errno;
+			ret = renameat2(links, id, m->dir_fd, m->as, RENAME_NOREPLACE);
+			return ret == 0 ? 0 : errno == EEXIST ? STUB_THERE : -errno;
 		}
 		if (errno != ENOENT)
-			return errno == EEXIST ? 1 : -errno;
-		ret = make_linked(retriever, parent, entry, target, id, adopt, record);
-		adopt = NULL;
-		if (ret < 0)
+			return errno == EEXIST ? STUB_THERE : -errno;
+		ret = create_provisional(m, id);
+		if (ret < 0 || ret == STUB_ASK)
 			return ret;
 	}
 }
 
-static int create(struct retriever *retriever, const struct stub_parent *parent,
-		  const struct source_entry *entry, const char *target, int *adopt,
-		  struct migrate_record *record)
+static int create(struct making *m)
 {
-	if (adopt)
-		*adopt = -1;
-	if (!S_ISDIR(entry->attr.mode) && entry->attr.nlink > 1)
-		return create_linked(retriever, parent, entry, target, adopt, record);
-	if (!S_ISREG(entry->attr.mode))
-		return place_staged(retriever, parent, entry, target, parent->fd,
-				    name_here(parent, entry));
-	return create_file(retriever, parent, entry, adopt, record);
+	int ret = !S_ISDIR(m->entry->attr.mode) && m->entry->attr.nlink > 1 ? create_linked(m)
+									    : create_one(m);
+
+	dress_clear(&m->dress);
+	return ret;
 }
 
 /*
  * In one step: a name that was a dummy is never gone, or a lookup in a directory whose names are
  * all here would be told so.  -EAGAIN: it is no dummy any more.
  */
-static int replace_dummy(struct retriever *retriever, const struct stub_parent *parent,
-			 const struct source_entry *entry, const char *target, int *adopt,
-			 struct migrate_record *record)
+static int replace_dummy(const struct making *m)
 {
+	struct making staged = *m;
+	int staging = m->retriever->staging_fd, ret;
 	char name[NAME_LEN];
-	const struct stub_parent staging = {
-		.fd = retriever->staging_fd, .path = parent->path, .as = name};
-	int ret;
 
-	if (!dummy_is(parent->fd, entry->name))
+	if (!dummy_is(m->dir_fd, m->as))
 		return -EAGAIN;
 	g_snprintf(name, sizeof name, "%d", g_atomic_int_add(&staging_serial, 1));
-	ret = create(retriever, &staging, entry, target, adopt, record);
+	staged.dir_fd = staging;
+	staged.as = name;
+	ret = create(&staged);
 	if (ret)
-		return ret > 0 ? -EEXIST : ret;
-	if (renameat2(staging.fd, name, parent->fd, entry->name, RENAME_EXCHANGE) < 0)
+		return ret == STUB_THERE ? -EEXIST : ret;
+	if (renameat2(staging, name, m->dir_fd, m->as, RENAME_EXCHANGE) < 0)
 		ret = -errno;
-	unlinkat(staging.fd, name, ret && S_ISDIR(entry->attr.mode) ? AT_REMOVEDIR : 0);
+	unlinkat(staging, name, ret && S_ISDIR(m->entry->attr.mode) ? AT_REMOVEDIR : 0);
 	return ret;
 }
 
 int stub_create(struct retriever *retriever, const struct stub_parent *parent,
-		const struct source_entry *entry, const char *target, int *adopt,
-		struct migrate_record *record)
+		const struct source_entry *entry, const char *target,
+		const struct source_xattrs *xattrs)
 {
+	struct making m = {retriever, parent, entry, target, xattrs, parent->fd, entry->name, {0}};
 	int ret;
 
 	do {
-		ret = create(retriever, parent, entry, target, adopt, record);
-		if (ret != 1 || !parent->named || !dummy_is(parent->fd, entry->name))
+		ret = create(&m);
+		if (ret != STUB_THERE || !parent->named || !dummy_is(parent->fd, entry->name))
 			return ret;
 		g_mutex_lock(&retriever->dummy_lock);
-		ret = replace_dummy(retriever, parent, entry, target, adopt, record);
+		ret = replace_dummy(&m);
 		g_mutex_unlock(&retriever->dummy_lock);
 	} while (ret == -EAGAIN);
 	return ret;

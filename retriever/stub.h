@@ -19,19 +19,21 @@
 struct stub_parent {
 	int fd;		  /* the directory on the new server */
 	bool named;	  /* it holds dummies, which are replaced */
+	bool inherits;	  /* it has a default ACL; acl_is_inherited() */
 	const char *path; /* its path below the source's root, "" for the root; NULL: not known */
-	const char *as;	  /* the name to make there, NULL: the entry's */
 };
 
+enum { STUB_THERE = 1, STUB_ASK = 2 };
+
 /*
- * Makes `entry` in the directory.  target: a symbolic link's text, else NULL.  adopt: where not
- * NULL and the object is a file with a record, a descriptor of it (O_RDWR) and its record are
- * handed over, *adopt = -1 otherwise.  Returns 0, 1 when the name is there already, or -errno.
- * Any worker thread; blocks for the disk.
+ * Makes `entry` in the directory.  target: a symbolic link's text, else NULL.  xattrs: what
+ * BACKEND_XATTRS said of it, NULL where that was not asked.  Returns 0; STUB_THERE: the name is
+ * there already; STUB_ASK: it has to be made, the old server has to be asked for xattrs first; or
+ * -errno.  Any worker thread; blocks for the disk.
  */
 int stub_create(struct retriever *retriever, const struct stub_parent *parent,
-		const struct source_entry *entry, const char *target, int *adopt,
-		struct migrate_record *record);
+		const struct source_entry *entry, const char *target,
+		const struct source_xattrs *xattrs);
 
 /* The path of a child below the source's root; NULL when it is too long for a record. g_free. */
 char *stub_child_path(const char *parent, const char *name);

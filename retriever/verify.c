@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "errors.h"
+#include "report.h"
 #include "templates.h"
 
 /* Directories still to be looked at, by kernel handle: no path, no open descriptor. */
@@ -212,6 +213,7 @@ static void leave_private(struct retriever *retriever)
 	retriever->finished_fds[2] = atomic_exchange(&retriever->staging_fd, -1);
 	g_mutex_unlock(&retriever->save_lock);
 	errors_set_directory(retriever->errors, -1);
+	report_set_directory(retriever->report, -1);
 	templates_set_directory(retriever->templates, -1);
 }
 

@@ -6,8 +6,11 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "acl.h"
+#include "dress.h"
 #include "errors.h"
 #include "templates.h"
 
@@ -51,20 +54,46 @@ enum volume_state volume_state(struct retriever *retriever)
 	return retriever->private_fd >= 0 ? VOLUME_WHOLE : VOLUME_FINISHED;
 }
 
-static int store_root_record(struct retriever *retriever)
+/* What the source's root has beside its attributes.  NULL where nothing is carried. */
+static int ask_root_xattrs(struct retriever *retriever, struct source_xattrs **xattrs)
+{
+	struct backend_request req = {.op = BACKEND_XATTRS, .priority = BACKEND_DEMAND};
+
+	*xattrs = NULL;
+	if (!retriever->carries)
+		return 0;
+	req.object = retriever->source_root;
+	backend_call(retriever, &req);
+	return dress_take_answer(&req, xattrs);
+}
+
+static int dress_root(struct retriever *retriever, const struct source_xattrs *xattrs)
 {
 	const struct source_attr *attr = &retriever->source_root_attr;
-	struct timespec times[2] = {migrate_timespec(attr->atime), migrate_timespec(attr->mtime)};
+	struct dress dress = {0};
+	int ret;
+
+	fremovexattr(retriever->root_fd, XATTR_ACL_DEFAULT);
+	ret = dress_object(retriever, retriever->root_fd, attr, xattrs, true, &dress);
+	if (!ret)
+		ret = dress_report(retriever, &dress, retriever->root_fd, ".");
+	COUNT_SET(retriever, acls_carried, dress.acl);
+	COUNT_SET(retriever, xattrs_carried, dress.xattrs);
+	dress_clear(&dress);
+	return ret;
+}
+
+static int store_root_record(struct retriever *retriever, const struct source_xattrs *xattrs)
+{
+	const struct source_attr *attr = &retriever->source_root_attr;
 	struct migrate_record rec = {.state = MIGRATE_UNFILLED,
 				     .fileid = attr->fileid,
 				     .mtime = attr->mtime,
 				     .ctime = attr->ctime};
-	int fd = retriever->root_fd, ret;
+	int fd = retriever->root_fd, ret = dress_root(retriever, xattrs);
 
-	if (fchown(fd, attr->uid, attr->gid) < 0 || fchmod(fd, attr->mode & 07777) < 0 ||
-	    futimens(fd, times) < 0)
-		return -errno;
-	ret = migrate_binding_get(fd, "", &rec.binding);
+	if (!ret)
+		ret = migrate_binding_get(fd, "", &rec.binding);
 	if (ret)
 		return ret;
 	if (retriever->source_root.handle_len) {
@@ -92,6 +121,8 @@ static const struct {
 	{"bytes-found", G_STRUCT_OFFSET(struct counters, bytes_found)},
 	{"bytes-whole", G_STRUCT_OFFSET(struct counters, bytes_whole)},
 	{"bytes-fetched", G_STRUCT_OFFSET(struct counters, bytes_fetched)},
+	{"acls-carried", G_STRUCT_OFFSET(struct counters, acls_carried)},
+	{"xattrs-carried", G_STRUCT_OFFSET(struct counters, xattrs_carried)},
 };
 
 static gint64 *field(struct retriever *retriever, size_t i)
@@ -102,6 +133,7 @@ static gint64 *field(struct retriever *retriever, size_t i)
 int volume_attach(struct retriever *retriever, char **message)
 {
 	enum volume_state state = volume_state(retriever);
+	struct source_xattrs *xattrs;
 	int ret;
 
 	if (state == VOLUME_MIGRATING || state == VOLUME_WHOLE) {
@@ -115,20 +147,29 @@ int volume_attach(struct retriever *retriever, char **message)
 					   retriever->config->root);
 		return -ENOTEMPTY;
 	}
+	ret = ask_root_xattrs(retriever, &xattrs);
+	if (ret) {
+		*message = g_strdup_printf("%s: the old server refused to tell the ACL or the "
+					   "extended attributes of its root: %s",
+					   retriever->config->source, g_strerror(-ret));
+		return ret;
+	}
 	ret = retriever_open_private(retriever, true);
 	if (!ret) {
 		ret = templates_set_directory(retriever->templates, retriever->private_fd);
 	}
 	if (!ret) {
 		errors_set_directory(retriever->errors, retriever->private_fd);
+		report_set_directory(retriever->report, retriever->private_fd);
 		for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
 			__atomic_store_n(field(retriever, i), 0, __ATOMIC_RELAXED);
 		COUNT_SET(retriever, directories_found, 1);
 		COUNT_SET(retriever, unfilled, 1);
 		COUNT_SET(retriever, exact, 1);
 		volume_save_counters(retriever, false);
-		ret = store_root_record(retriever);
+		ret = store_root_record(retriever, xattrs);
 	}
+	source_xattrs_free(xattrs);
 	if (ret)
 		*message = g_strdup_printf(
 			"%s: cannot be made a volume: %s (the file system must support security.* "

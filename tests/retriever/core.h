@@ -31,6 +31,7 @@
 #include "backend_fault.h"
 #include "gate.h"
 #include "object.h"
+#include "owners.h"
 #include "retriever.h"
 #include "volume.h"
 #include "suite.h"
@@ -44,6 +45,8 @@ struct core {
 	enum stub_attributes attributes;
 	struct retriever *retriever;
 	struct backend *fault;
+	struct backend *(*wrap)(struct core *core, struct backend *inner); /* below it, or NULL */
+	char *map_users, *map_groups;
 	GThread *loop;
 	pid_t child;
 
@@ -160,6 +163,10 @@ static inline struct volume_config *core_config(struct core *core)
 	config->hold_ms = 500;
 	config->crawler_workers = 4;
 	config->stub_attributes = core->attributes;
+	if (core->map_users)
+		config->map_users = owners_parse(core->map_users, NULL);
+	if (core->map_groups)
+		config->map_groups = owners_parse(core->map_groups, NULL);
 	return config;
 }
 
@@ -175,6 +182,10 @@ static inline void core_put_fault(struct core *core)
 
 	ck_assert_ptr_nonnull(inner);
 	source_object_clear(&root);
+	if (core->wrap) {
+		inner = core->wrap(core, inner);
+		retriever->carries = inner->ops->carries(inner);
+	}
 	core->fault = backend_fault_new(inner);
 	retriever->backend->ops->close(retriever->backend);
 	retriever->backend = backend_retry_new(core->fault);
@@ -281,6 +292,8 @@ static inline void core_free(struct core *core)
 	g_free(core->source);
 	g_free(core->root);
 	g_free(core->socket);
+	g_free(core->map_users);
+	g_free(core->map_groups);
 }
 
 /* A retriever in this process, attached, with a door. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "owners.h"
 #include "suite.h"
 
 static char *dir, *file, *root;
@@ -72,6 +73,8 @@ START_TEST(defaults)
 	ck_assert_int_eq(config->stub_attributes, STUB_EAGER);
 	ck_assert_uint_eq(config->crawler_workers, 4);
 	ck_assert_int_eq(config->crawler_order, CRAWL_NAMESPACE_FIRST);
+	ck_assert_ptr_null(config->map_users);
+	ck_assert_ptr_null(config->map_groups);
 	ck_assert_str_eq(config->socket, "/run/quickmigrate/v.sock");
 	config_free(config);
 }
@@ -82,6 +85,7 @@ START_TEST(everything)
 	put("# a comment\n[volume other]\nroot=/nowhere\nsource=nfs://x/y\n" MINIMAL
 	    "connections=16\ndemand-connections = 8\nwindow = 1024\nhold-ms = 10\n"
 	    "bandwidth = 50m  \nstub-attributes = lazy\ncrawler-workers = 64\n"
+	    "map-users = 1000:2000 3000-3999:13000\nmap-groups=5:6,6:5\n"
 	    "crawler-order = depth-first\nsocket = /tmp/a socket\n");
 	struct volume_config *config = config_load(file, "v", NULL);
 	ck_assert_ptr_nonnull(config);
@@ -93,6 +97,9 @@ START_TEST(everything)
 	ck_assert_int_eq(config->stub_attributes, STUB_LAZY);
 	ck_assert_uint_eq(config->crawler_workers, 64);
 	ck_assert_int_eq(config->crawler_order, CRAWL_DEPTH_FIRST);
+	ck_assert_uint_eq(owners_map(config->map_users, 3001), 13001);
+	ck_assert_uint_eq(owners_map(config->map_groups, 6), 5);
+	ck_assert_uint_eq(owners_map(config->map_groups, 1000), 1000);
 	ck_assert_str_eq(config->socket, "/tmp/a socket");
 	config_free(config);
 }
@@ -149,6 +156,10 @@ START_TEST(wrong_values)
 	refused(MINIMAL "stub-attributes=x", "stub-attributes = x", "eager or lazy");
 	refused(MINIMAL "crawler-workers=65", "crawler-workers = 65", "from 1 to 64");
 	refused(MINIMAL "crawler-order=x", "crawler-order = x", "depth-first");
+	refused(MINIMAL "map-users=1:2:3", "[volume v] map-users = 1:2:3", "OLD:NEW");
+	refused(MINIMAL "map-users=", "map-users = ", "remove the line");
+	refused(MINIMAL "map-groups=1-5:9 5:1", "map-groups = 1-5:9 5:1", "5 is mapped twice");
+	refused(MINIMAL "map-groups=1:9 5:9", "map-groups", "1 and 5 of the old server");
 	refused(MINIMAL "socket=run/x", "socket = run/x", "remove the line");
 }
 END_TEST

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* stub-attributes = lazy. */
 #include "core_hook.h"
+#include "core_xattrs.h"
 
 #include <dirent.h>
 
@@ -121,6 +122,40 @@ START_TEST(i4_no_dummy_is_left)
 }
 END_TEST
 
+/* Dummies inherit nothing, and what replaces them has its own ACL. */
+START_TEST(i7_default_acls)
+{
+	static const char acl[] = "u::6 u:1000:6 g::4 m::6 o::4";
+	uint32_t len;
+	g_autofree uint8_t *value = core_acl("u::7 u:7:7 g::7 m::7 o::7", &len);
+	int fd, file;
+
+	make_source();
+	core_carry(&core);
+	core_source_acl("d", XATTR_ACL_DEFAULT, "u::7 u:7:7 g::7 m::7 o::7");
+	core_source_acl("d/f", XATTR_ACL_ACCESS, acl);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	core_expect_acl(fd, XATTR_ACL_DEFAULT, "u::7 u:7:7 g::7 m::7 o::7");
+	fill_names(fd);
+	file = openat(fd, "f", O_RDONLY | O_CLOEXEC);
+	ck_assert(dummy_is(fd, "f"));
+	core_expect_acl(file, XATTR_ACL_ACCESS, NULL);
+	close(file);
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
+	ck_assert_uint_eq(count_dummies(fd), 0);
+	file = openat(fd, "f", O_RDONLY | O_CLOEXEC);
+	core_expect_acl(file, XATTR_ACL_ACCESS, acl);
+	close(file);
+	file = openat(fd, "g", O_RDONLY | O_CLOEXEC);
+	core_expect_acl(file, XATTR_ACL_ACCESS, NULL);
+	close(file);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* Killed at every step of replacing them. */
 START_TEST(i4_killed_at_every_step)
 {
@@ -166,6 +201,7 @@ int main(void)
 	tcase_add_test(tcase, i4_a_dummy_is_made_whole_before_it_is_seen);
 	tcase_add_test(tcase, a_dummy_of_nothing);
 	tcase_add_test(tcase, i4_no_dummy_is_left);
+	tcase_add_test(tcase, i7_default_acls);
 	tcase_add_test(tcase, i4_killed_at_every_step);
 	return run_suite(suite);
 }

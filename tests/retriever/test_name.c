@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_hook.h"
+#include "core_xattrs.h"
 
 #include "errors.h"
 
@@ -155,6 +156,40 @@ START_TEST(i7_in_a_filled_directory)
 }
 END_TEST
 
+/* A name is made with its ACL, or not at all. */
+START_TEST(i12_acls)
+{
+	static const int status[] = {-EREMOTEIO, -ESTALE, -ENOENT};
+	static const int answer[] = {-EREMOTEIO, 0, -ENOENT};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(status); i++) {
+		int fd, file;
+
+		core_make(&core);
+		core_carry(&core);
+		core_source_file(&core, "d/f", 10000, 1);
+		core_source_acl("d/f", XATTR_ACL_ACCESS, "u::6 u:1000:6 g::4 m::6 o::4");
+		core_start(&core);
+		fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+		backend_fault_add(core.fault, &(struct fault_rule){.ops = XATTRS,
+								   .action = FAULT_ERROR,
+								   .status = status[i],
+								   .times = 1});
+		ck_assert_int_eq(core_name_in(&core, fd, "f"), answer[i]);
+		ck_assert_uint_eq(errors_count(core.retriever->errors), i == 0);
+		if (answer[i]) {
+			ck_assert_int_eq(faccessat(fd, "f", F_OK, 0), -1);
+			ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
+		}
+		file = openat(fd, "f", O_RDONLY | O_CLOEXEC);
+		core_expect_acl(file, XATTR_ACL_ACCESS, "u::6 u:1000:6 g::4 m::6 o::4");
+		close(file);
+		close(fd);
+		core_free(&core);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("name");
@@ -167,5 +202,6 @@ int main(void)
 	tcase_add_test(tcase, symbolic_links);
 	tcase_add_test(tcase, i11_beside_a_stuck_fill);
 	tcase_add_test(tcase, i7_in_a_filled_directory);
+	tcase_add_test(tcase, i12_acls);
 	return run_suite(suite);
 }

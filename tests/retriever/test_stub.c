@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_hook.h"
+#include "core_xattrs.h"
 
 #include <dirent.h>
 
+#include "report.h"
 #include "stub.h"
 
 static struct core core;
@@ -217,8 +219,7 @@ START_TEST(i9_a_copied_record_is_void)
 }
 END_TEST
 
-/* In a set-group-id directory, and with a default ACL nearby: mode and owner are the old server's.
- */
+/* In a set-group-id directory: mode and owner are the old server's. */
 START_TEST(i8_owner_and_mode)
 {
 	g_autofree char *dir_path = NULL, *path = NULL;
@@ -246,6 +247,171 @@ START_TEST(i8_owner_and_mode)
 }
 END_TEST
 
+static const char acl[] = "u::6 u:1000:6 g::0 m::6 o::0";
+
+/* 0660 on the old server, of which the group has nothing: it is the ACL's mask. */
+static void make_source_with_acls(void)
+{
+	static const char *const names[] = {"d/file", "d/empty", "d/hard", "d/hard2"};
+
+	make_source();
+	core_carry(&core);
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+		g_autofree char *path = g_strconcat(core.source, "/", names[i], NULL);
+
+		ck_assert_int_eq(chmod(path, 0660), 0);
+		core_source_acl(names[i], XATTR_ACL_ACCESS, acl);
+	}
+	core_source_acl("d/sub", XATTR_ACL_ACCESS, "u::7 u:1000:7 g::0 m::7 o::0");
+	core_source_acl("d/sub", XATTR_ACL_DEFAULT, "u::7 u:1000:7 g::0 m::7 o::0");
+}
+
+/* Whether what can be seen has its ACL. */
+static void check_acls(int dir)
+{
+	static const char *const names[] = {"file", "empty", "hard", "hard2"};
+	int fd;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+		fd = openat(dir, names[i], O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		core_expect_acl(fd, XATTR_ACL_ACCESS, acl);
+		close(fd);
+	}
+	fd = openat(dir, "sub", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	core_expect_acl(fd, XATTR_ACL_ACCESS, "u::7 u:1000:7 g::0 m::7 o::0");
+	core_expect_acl(fd, XATTR_ACL_DEFAULT, "u::7 u:1000:7 g::0 m::7 o::0");
+	close(fd);
+}
+
+START_TEST(i4_an_acl_is_there_before_the_name)
+{
+	bool killed = true;
+
+	for (int nth = 1; killed; nth++) {
+		struct migrate_waiter *w;
+		int dir;
+
+		make_source_with_acls();
+		core_supervise(&core, 0);
+		core_connect(&core);
+		dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+		atomic_store(&core_shared->left, nth);
+		w = core_ask_fill(&core, dir, 0);
+		while (!core_killed() && core_state(dir) == MIGRATE_UNFILLED)
+			check_acls(dir);
+		ck_assert_int_eq(core_wait(w), 0);
+		killed = core_killed();
+		check_acls(dir);
+		ck_assert_int_eq(faccessat(dir, "hard2", F_OK, 0), 0);
+		close(dir);
+		core_disconnect(&core);
+		core_end_supervision(&core);
+		core_free(&core);
+		ck_assert_int_lt(nth, 400);
+	}
+}
+END_TEST
+
+/* The losses, too: a kill leaves nothing visible that is not in the report. */
+START_TEST(i12_a_loss_is_reported_before_the_name)
+{
+	bool killed = true;
+
+	for (int nth = 1; killed; nth++) {
+		struct migrate_waiter *w;
+		int dir;
+
+		make_source_with_acls();
+		core_fail_xattr = "system.posix_acl_access";
+		core_fail_errno = EOPNOTSUPP;
+		core_supervise(&core, 0);
+		core_connect(&core);
+		dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+		atomic_store(&core_shared->left, nth);
+		w = core_ask_fill(&core, dir, 0);
+		ck_assert_int_eq(core_wait(w), 0);
+		killed = core_killed();
+		core_expect_report(&core, "/new/d/file\tthe ACL");
+		core_expect_report(&core, "/new/d/empty\tthe ACL");
+		core_expect_report(&core, "/new/d/hard");
+		core_expect_report(&core, "/new/d/sub\tthe ACL");
+		close(dir);
+		core_disconnect(&core);
+		core_end_supervision(&core);
+		core_free(&core);
+		ck_assert_int_lt(nth, 400);
+	}
+	core_fail_xattr = NULL;
+}
+END_TEST
+
+/* Set by a client, on a directory that is a stub, and on the volume's root before it was one. */
+START_TEST(i7_nothing_is_inherited)
+{
+	static const char *const names[] = {"file", "empty", "sub", "hard"};
+	uint32_t len;
+	g_autofree uint8_t *value = core_acl("u::7 u:1000:7 g::7 m::7 o::7", &len);
+	int dir, fd;
+	uint64_t id;
+
+	make_source();
+	ck_assert_int_eq(setxattr(core.root, XATTR_ACL_DEFAULT, value, len, 0), 0);
+	core_start(&core);
+	fd = core_root(&core);
+	core_expect_acl(fd, XATTR_ACL_DEFAULT, NULL);
+	close(fd);
+	dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	core_expect_acl(dir, XATTR_ACL_ACCESS, NULL);
+	core_expect_acl(dir, XATTR_ACL_DEFAULT, NULL);
+	ck_assert_int_eq(core_begin(&core, dir, -1, MIGRATE_ATTRIBUTES, 0, 0, &id), 0);
+	ck_assert_int_eq(fsetxattr(dir, XATTR_ACL_DEFAULT, value, len, 0), 0);
+	ck_assert_int_eq(core_end(&core, id, true, false, 0, 0), 0);
+	ck_assert_int_eq(core_name_in(&core, dir, "empty"), 0);
+	ck_assert_int_eq(fill(dir), 0);
+	check_visible(dir);
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+		fd = openat(dir, names[i], O_RDONLY | O_CLOEXEC);
+		core_expect_acl(fd, XATTR_ACL_ACCESS, NULL);
+		if (!strcmp(names[i], "sub"))
+			core_expect_acl(fd, XATTR_ACL_DEFAULT, NULL);
+		close(fd);
+	}
+	core_expect_acl(dir, XATTR_ACL_DEFAULT, "u::7 u:1000:7 g::7 m::7 o::7");
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* .migrate/staging/ made anew where ACLs are inherited. */
+START_TEST(i7_ours_inherits_nothing)
+{
+	uint32_t len;
+	g_autofree uint8_t *value = core_acl("u::7 u:1000:7 g::7 m::7 o::7", &len);
+	g_autofree char *path = NULL;
+	int fd;
+
+	make_source();
+	core_start(&core);
+	core_disconnect(&core);
+	core_close(&core);
+	path = core_path(&core, MIGRATE_PRIVATE_DIR "/staging");
+	ck_assert_int_eq(rmdir(path), 0);
+	g_free(path);
+	path = core_path(&core, MIGRATE_PRIVATE_DIR);
+	ck_assert_int_eq(setxattr(path, XATTR_ACL_DEFAULT, value, len, 0), 0);
+	core_start(&core);
+	fd = core_find(&core, "d/sub", O_RDONLY | O_DIRECTORY);
+	core_expect_acl(fd, XATTR_ACL_ACCESS, NULL);
+	core_expect_acl(fd, XATTR_ACL_DEFAULT, NULL);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stub");
@@ -256,5 +422,9 @@ int main(void)
 	tcase_add_test(tcase, hard_links_at_once);
 	tcase_add_test(tcase, i9_a_copied_record_is_void);
 	tcase_add_test(tcase, i8_owner_and_mode);
+	tcase_add_test(tcase, i4_an_acl_is_there_before_the_name);
+	tcase_add_test(tcase, i12_a_loss_is_reported_before_the_name);
+	tcase_add_test(tcase, i7_nothing_is_inherited);
+	tcase_add_test(tcase, i7_ours_inherits_nothing);
 	return run_suite(suite);
 }
