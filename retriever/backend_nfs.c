@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "backend_nfs_gather.h"
+
 #define MAX_DEMAND     8
 #define MAX_BACKGROUND 16
 
@@ -11,8 +13,9 @@ struct nfs_backend {
 	struct nfs_server server;
 	unsigned n_demand, n_background;
 	struct nfs_conn *demand[MAX_DEMAND], *background[MAX_BACKGROUND];
-	unsigned n_acl;		 /* 0 unless server.acl_apart */
-	struct nfs_conn *acl[2]; /* demand, background */
+	unsigned n_acl, n_v4;		 /* 0 without such connections, else 2 */
+	struct nfs_conn *acl[2], *v4[2]; /* demand, background */
+	struct nfs_gather_ways ways;
 };
 
 static void for_all(struct nfs_backend *nfs, void (*each)(struct nfs_conn *conn))
@@ -23,6 +26,8 @@ static void for_all(struct nfs_backend *nfs, void (*each)(struct nfs_conn *conn)
 		each(nfs->background[i]);
 	for (unsigned i = 0; i < nfs->n_acl; i++)
 		each(nfs->acl[i]);
+	for (unsigned i = 0; i < nfs->n_v4; i++)
+		each(nfs->v4[i]);
 }
 
 static void nfs_close(struct backend *backend)
@@ -35,6 +40,46 @@ static void nfs_close(struct backend *backend)
 	for_all(nfs, nfs_conn_free);
 	nfs_server_clear(&nfs->server);
 	g_free(nfs);
+}
+
+static void submit_v3(void *user, struct backend_request *req)
+{
+	struct nfs_backend *nfs = user;
+	bool demand = req->priority == BACKEND_DEMAND;
+	struct nfs_conn **conns = demand ? nfs->demand : nfs->background;
+	unsigned n = demand ? nfs->n_demand : nfs->n_background, best = 0;
+
+	for (unsigned i = 1; i < n; i++)
+		if (nfs_conn_load(conns[i]) < nfs_conn_load(conns[best]))
+			best = i;
+	nfs_conn_submit(conns[best], req);
+}
+
+static void submit_acls(void *user, struct backend_request *req)
+{
+	struct nfs_backend *nfs = user;
+
+	if (nfs->n_acl > 0)
+		nfs_conn_submit(nfs->acl[req->priority == BACKEND_DEMAND ? 0 : 1], req);
+	else
+		submit_v3(nfs, req);
+}
+
+static void submit_attrs(void *user, struct backend_request *req)
+{
+	struct nfs_backend *nfs = user;
+
+	nfs_conn_submit(nfs->v4[req->priority == BACKEND_DEMAND ? 0 : 1], req);
+}
+
+static void nfs_submit(struct backend *backend, struct backend_request *req)
+{
+	struct nfs_backend *nfs = (struct nfs_backend *)backend;
+
+	if (req->op == BACKEND_XATTRS)
+		nfs_gather(&nfs->ways, nfs, req);
+	else
+		submit_v3(nfs, req);
 }
 
 static bool add_connections(struct nfs_conn **conns, unsigned *n, struct nfs_server *server,
@@ -62,6 +107,11 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 		nfs_close(&nfs->base);
 		return NULL;
 	}
+	nfs->ways = (struct nfs_gather_ways){
+		.find = submit_v3,
+		.acls = server->no_acl ? NULL : submit_acls,
+		.attrs = server->no_xattrs ? NULL : submit_attrs,
+	};
 	root->path = g_strdup("");
 	root->handle_len = server->view.root.len;
 	memcpy(root->handle, server->view.root.bytes, root->handle_len);
@@ -70,7 +120,9 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 	    add_connections(nfs->background, &nfs->n_background, server, &server->nfs,
 			    CLAMP(config->connections, 1, MAX_BACKGROUND), false) &&
 	    add_connections(nfs->acl, &nfs->n_acl, server, &server->acl,
-			    server->acl_apart ? G_N_ELEMENTS(nfs->acl) : 0, false))
+			    server->acl_apart ? G_N_ELEMENTS(nfs->acl) : 0, false) &&
+	    add_connections(nfs->v4, &nfs->n_v4, server, &server->v4,
+			    server->no_xattrs ? 0 : G_N_ELEMENTS(nfs->v4), false))
 		return &nfs->base;
 	backend_set_error(error, EAGAIN,
 			  "%s: no threads for its connections; raise the limits on processes and "
@@ -79,73 +131,6 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 	source_object_clear(root);
 	nfs_close(&nfs->base);
 	return NULL;
-}
-
-/* An ACL service on a port of its own knows handles only: an object's path is walked before. */
-struct detour {
-	struct nfs_backend *nfs;
-	struct backend_request *req;
-	struct backend_request find;
-};
-
-static void nfs_submit(struct backend *backend, struct backend_request *req);
-
-static struct nfs_conn *acl_conn(const struct nfs_backend *nfs, const struct backend_request *req)
-{
-	return nfs->acl[req->priority == BACKEND_DEMAND ? 0 : 1];
-}
-
-static void found(struct backend_request *find)
-{
-	struct detour *detour = find->user;
-	struct backend_request *req = detour->req;
-
-	if (find->status == 0) {
-		req->object.handle_len = find->handle_len;
-		memcpy(req->object.handle, find->handle, find->handle_len);
-		nfs_conn_submit(acl_conn(detour->nfs, req), req);
-	} else {
-		backend_prepare(req);
-		backend_complete(req, find->status);
-	}
-	g_free(detour);
-}
-
-static void submit_apart(struct nfs_backend *nfs, struct backend_request *req)
-{
-	struct detour *detour;
-
-	if (req->object.handle_len > 0) {
-		nfs_conn_submit(acl_conn(nfs, req), req);
-		return;
-	}
-	detour = g_new0(struct detour, 1);
-	*detour = (struct detour){.nfs = nfs, .req = req};
-	detour->find = (struct backend_request){
-		.op = BACKEND_GETATTR,
-		.priority = req->priority,
-		.object = req->object,
-		.done = found,
-		.user = detour,
-	};
-	nfs_submit(&nfs->base, &detour->find);
-}
-
-static void nfs_submit(struct backend *backend, struct backend_request *req)
-{
-	struct nfs_backend *nfs = (struct nfs_backend *)backend;
-	bool demand = req->priority == BACKEND_DEMAND;
-	struct nfs_conn **conns = demand ? nfs->demand : nfs->background;
-	unsigned n = demand ? nfs->n_demand : nfs->n_background, best = 0;
-
-	if (req->op == BACKEND_XATTRS && nfs->n_acl > 0) {
-		submit_apart(nfs, req);
-		return;
-	}
-	for (unsigned i = 1; i < n; i++)
-		if (nfs_conn_load(conns[i]) < nfs_conn_load(conns[best]))
-			best = i;
-	nfs_conn_submit(conns[best], req);
 }
 
 static uint32_t nfs_max_read(struct backend *backend)
@@ -160,15 +145,24 @@ static unsigned nfs_away(struct backend *backend)
 
 static unsigned nfs_carries(struct backend *backend)
 {
-	return ((struct nfs_backend *)backend)->server.no_acl ? 0 : BACKEND_CARRIES_ACL;
+	const struct nfs_server *server = &((struct nfs_backend *)backend)->server;
+
+	return (server->no_acl ? 0 : BACKEND_CARRIES_ACL) |
+	       (server->no_xattrs ? 0 : BACKEND_CARRIES_XATTR);
 }
 
 static char *nfs_not_carried(struct backend *backend)
 {
-	const char *no_acl = ((struct nfs_backend *)backend)->server.no_acl;
+	const struct nfs_server *server = &((struct nfs_backend *)backend)->server;
+	GString *text = g_string_new(NULL);
 
-	return g_strdup_printf("%s%s%sextended attributes: NFS version 3 does not have them",
-			       no_acl ? "ACLs: " : "", no_acl ? no_acl : "", no_acl ? "\n" : "");
+	if (server->no_acl)
+		g_string_append_printf(text, "ACLs: %s\n", server->no_acl);
+	if (server->no_xattrs)
+		g_string_append_printf(text, "user extended attributes: %s\n", server->no_xattrs);
+	g_string_append(text, "other extended attributes (file capabilities, labels, trusted.*): "
+			      "NFS does not have them");
+	return g_string_free(text, FALSE);
 }
 
 void backend_nfs_set_stall(struct backend *backend, unsigned ms)

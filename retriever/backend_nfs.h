@@ -19,6 +19,7 @@ struct nfs_url {
 	char *path;				 /* absolute */
 	uint16_t nfs_port, mount_port, acl_port; /* 0: ask rpcbind */
 	bool no_acl;				 /* aclport=0: ACLs are not wanted */
+	bool only_v3;				 /* version=3: nothing else is spoken */
 	uint32_t uid, gid;
 };
 gboolean nfs_url_parse(const char *text, struct nfs_url *url, GError **error);
@@ -34,9 +35,9 @@ struct nfs_address {
 /* Where one of the server's programs is. */
 struct nfs_service {
 	atomic_uint port;
-	uint32_t program;
+	uint32_t program, version;
 	bool fixed;	       /* the URL names the port */
-	enum backend_op probe; /* asked of the root on a new connection */
+	enum backend_op probe; /* asked of the root on a new connection (version 3) */
 };
 
 struct nfs_server {
@@ -47,8 +48,10 @@ struct nfs_server {
 	atomic_size_t address; /* the one that answered last */
 	struct nfs_service nfs;
 	struct nfs_service acl;
-	bool acl_apart;	    /* ACLs are asked for on connections of their own */
-	const char *no_acl; /* why ACLs are not asked for; NULL: they are */
+	bool acl_apart;	       /* ACLs are asked for on connections of their own */
+	const char *no_acl;    /* why ACLs are not asked for; NULL: they are */
+	struct nfs_service v4; /* for user extended attributes */
+	const char *no_xattrs; /* likewise */
 	struct nfs_view view;
 	uint32_t max_read;    /* bytes */
 	unsigned window;      /* configured, 0: automatic */
@@ -95,7 +98,7 @@ int nfs_ask_port(const struct nfs_server *server, uint32_t program, uint32_t ver
 
 /*
  * Resolves, finds the ports, mounts, and fills in the server's root, its attributes, max_read, and
- * whether it has ACLs.  Blocks up to 30 s.
+ * whether it has ACLs and extended attributes. Blocks up to 30 s.
  */
 gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GError **error);
 void nfs_server_clear(struct nfs_server *server);

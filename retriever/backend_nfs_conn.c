@@ -16,6 +16,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "backend_nfs_dialog.h"
+
 #define SLOT_BITS	10
 #define MAX_WINDOW	(1u << SLOT_BITS)
 #define READ_BYTES	(16u << 20) /* of data asked for and not yet here */
@@ -41,6 +43,7 @@ struct slot {
 struct nfs_conn {
 	struct nfs_server *server;
 	struct nfs_service *service;
+	struct nfs_dialog dialog;
 	pthread_t thread;
 	int wake_fd;
 	atomic_uint load;
@@ -82,7 +85,7 @@ static void complete(struct nfs_conn *conn, struct backend_request *req, int sta
 		backend_complete(req, status);
 		return;
 	}
-	nfs_request_end(req);
+	nfs_dialog_end(&conn->dialog, req);
 	atomic_fetch_sub(&conn->load, weight(req));
 	backend_watch_end(&conn->server->watch);
 	backend_complete(req, status);
@@ -133,7 +136,6 @@ unsigned nfs_conn_load(struct nfs_conn *conn)
 
 static void send_call(struct nfs_conn *conn, struct backend_request *req)
 {
-	struct nfs_server *server = conn->server;
 	unsigned index = conn->free_slots[--conn->n_free];
 	struct slot *slot = &conn->slots[index];
 	struct xdr_out out;
@@ -147,18 +149,21 @@ static void send_call(struct nfs_conn *conn, struct backend_request *req)
 	*slot = (struct slot){
 		.req = req,
 		.xid = conn->sequence++ << SLOT_BITS | index,
-		.procedure = nfs_request_procedure(&server->view, req),
 		.bytes = req->op == BACKEND_READ ? MIN(req->count, NFS_READ_MAX) : 0,
 		.sent = g_get_monotonic_time(),
 	};
-	rpc_call_begin(&out, &server->auth, slot->xid, nfs_program_of(slot->procedure), NFS_VERSION,
-		       nfs_number_of(slot->procedure));
-	nfs_request_encode(req, slot->procedure, &out);
-	g_assert(!out.bad);
-	rpc_call_finish(&out, conn->tx + conn->tx_end);
+	slot->procedure = nfs_dialog_encode(&conn->dialog, req, index, slot->xid, &out);
 	conn->tx_end = (size_t)(out.p - conn->tx);
 	conn->in_flight++;
 	conn->read_bytes += slot->bytes;
+}
+
+/* The lowest come first, so that no number is above the window: sessions count on that. */
+static void free_all_slots(struct nfs_conn *conn)
+{
+	for (unsigned i = 0; i < MAX_WINDOW; i++)
+		conn->free_slots[i] = (uint16_t)(MAX_WINDOW - 1 - i);
+	conn->n_free = MAX_WINDOW;
 }
 
 static struct backend_request *take_slot(struct nfs_conn *conn, unsigned index)
@@ -193,14 +198,22 @@ static GQueue *next_queue(struct nfs_conn *conn)
 	return NULL;
 }
 
+static void go_on(struct nfs_conn *conn, struct backend_request *req, int status)
+{
+	if (status < 0)
+		complete(conn, req, status);
+	else
+		send_call(conn, req);
+}
+
 static void fill_window(struct nfs_conn *conn)
 {
 	struct backend_request *req;
 	GQueue *queue;
-	int status;
 
 	while (conn->again.head && fits(conn, conn->again.head->data))
-		send_call(conn, g_queue_pop_head_link(&conn->again)->data);
+		go_on(conn, g_queue_pop_head_link(&conn->again)->data,
+		      nfs_dialog_status(&conn->dialog));
 	while (!conn->again.head) {
 		pthread_mutex_lock(&conn->lock);
 		queue = next_queue(conn);
@@ -210,24 +223,8 @@ static void fill_window(struct nfs_conn *conn)
 		pthread_mutex_unlock(&conn->lock);
 		if (!req)
 			return;
-		status = nfs_request_begin(&conn->server->view, req);
-		if (status < 0)
-			complete(conn, req, status);
-		else
-			send_call(conn, req);
+		go_on(conn, req, nfs_dialog_begin(&conn->dialog, req));
 	}
-}
-
-static void answer(struct nfs_conn *conn, unsigned index, int rpc, struct xdr_in *in)
-{
-	enum nfs_procedure procedure = conn->slots[index].procedure;
-	struct backend_request *req = take_slot(conn, index);
-	int status = nfs_request_decode(&conn->server->view, req, procedure, rpc, in);
-
-	if (status == NFS_CALL_AGAIN)
-		g_queue_push_head_link(&conn->again, &req->link);
-	else
-		complete(conn, req, status);
 }
 
 /* ---- the connection's states ---- */
@@ -263,6 +260,7 @@ static void requeue(struct nfs_conn *conn)
 	g_qsort_with_data(used, (gint)n, sizeof(used[0]), by_sequence, conn);
 	while (n-- > 0)
 		g_queue_push_head_link(&conn->again, &take_slot(conn, used[n])->link);
+	free_all_slots(conn);
 }
 
 /* The connection is of no use (any more). */
@@ -295,7 +293,7 @@ static void ask_port(struct nfs_conn *conn)
 	unsigned port;
 
 	if (!service->fixed &&
-	    nfs_ask_port(conn->server, service->program, NFS_VERSION,
+	    nfs_ask_port(conn->server, service->program, service->version,
 			 g_get_monotonic_time() + 2 * G_USEC_PER_SEC, conn->wake_fd, &port) == 0)
 		atomic_store(&service->port, port);
 }
@@ -325,11 +323,12 @@ static void probe_done(struct backend_request *probe)
 	struct nfs_conn *conn = probe->user;
 	gint64 now = g_get_monotonic_time();
 
-	g_clear_pointer(&probe->xattrs, source_xattrs_free);
-	if (probe->status == -ESTALE && now - conn->down_since < STARTING) {
+	if (!nfs_dialog_started(&conn->dialog, probe) ||
+	    (probe->status == -ESTALE && now - conn->down_since < STARTING)) {
 		drop(conn);
 		return;
 	}
+	conn->window = nfs_dialog_window(&conn->dialog, conn->window);
 	conn->failures = 0;
 	enter(conn, CONN_UP);
 }
@@ -344,12 +343,25 @@ static void connected(struct nfs_conn *conn)
 	}
 	conn->window = MIN(nfs_window(conn->fd, server->window), MAX_WINDOW);
 	enter(conn, CONN_PROBING);
-	conn->probe = (struct backend_request){
-		.op = conn->service->probe, .done = probe_done, .user = conn};
-	backend_prepare(&conn->probe);
-	conn->probe.object.handle_len = server->view.root.len;
-	memcpy(conn->probe.object.handle, server->view.root.bytes, server->view.root.len);
+	conn->probe = (struct backend_request){.done = probe_done, .user = conn};
+	nfs_dialog_start(&conn->dialog, &conn->probe);
 	send_call(conn, &conn->probe);
+}
+
+static void answer(struct nfs_conn *conn, unsigned index, int rpc, struct xdr_in *in)
+{
+	enum nfs_procedure procedure = conn->slots[index].procedure;
+	struct backend_request *req = take_slot(conn, index);
+	int status = nfs_dialog_decode(&conn->dialog, req, index, procedure, rpc, in);
+
+	if (status == NFS_CALL_AGAIN && req == &conn->probe)
+		send_call(conn, req);
+	else if (status == NFS_CALL_AGAIN || status == NFS_CALL_RESET)
+		g_queue_push_head_link(&conn->again, &req->link);
+	else
+		complete(conn, req, status);
+	if (status == NFS_CALL_RESET)
+		drop(conn);
 }
 
 static void receive(struct nfs_conn *conn)
@@ -563,6 +575,7 @@ void nfs_conn_free(struct nfs_conn *conn)
 	pthread_mutex_destroy(&conn->lock);
 	rpc_stream_clear(&conn->stream);
 	g_free(conn->tx);
+	nfs_dialog_clear(&conn->dialog);
 	g_free(conn);
 }
 
@@ -572,13 +585,14 @@ struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *ser
 
 	conn->server = server;
 	conn->service = service;
+	nfs_dialog_init(&conn->dialog, &server->view, &server->auth, service->probe,
+			service->version == 4);
 	conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	conn->fd = -1;
 	conn->at_once = at_once;
 	conn->sequence = g_random_int();
 	conn->down_since = g_get_monotonic_time();
-	for (unsigned i = 0; i < MAX_WINDOW; i++)
-		conn->free_slots[conn->n_free++] = (uint16_t)(MAX_WINDOW - 1 - i);
+	free_all_slots(conn);
 	rpc_stream_init(&conn->stream);
 	conn->tx_size = (size_t)(MAX_WINDOW + 1) * RPC_CALL_MAX;
 	conn->tx = g_malloc(conn->tx_size);

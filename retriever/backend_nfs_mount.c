@@ -9,6 +9,7 @@
 #include <netdb.h>
 
 #include "backend_nfs_acl.h"
+#include "backend_nfs_v4.h"
 
 #define MOUNT_PROGRAM	100005
 #define MOUNT_VERSION	3
@@ -28,9 +29,9 @@ struct mounting {
 	const char *last; /* what was tried last, for the message */
 };
 
-static int call_once(struct mounting *m, unsigned port, uint32_t program, uint32_t procedure,
-		     const struct xdr_out *args, const uint8_t *start, struct xdr_in *in,
-		     uint8_t **memory)
+static int call_once(struct mounting *m, unsigned port, uint32_t program, uint32_t version,
+		     uint32_t procedure, const struct xdr_out *args, const uint8_t *start,
+		     struct xdr_in *in, uint8_t **memory)
 {
 	struct nfs_server *server = m->server;
 	size_t address = atomic_load(&server->address);
@@ -39,7 +40,7 @@ static int call_once(struct mounting *m, unsigned port, uint32_t program, uint32
 		.auth = &server->auth,
 		.port = port,
 		.program = program,
-		.version = 3,
+		.version = version,
 		.procedure = procedure,
 		.args = start,
 		.args_len = (size_t)(args->p - start),
@@ -60,7 +61,7 @@ static int call_until(struct mounting *m, const char *what, unsigned port, uint3
 
 	m->last = what;
 	for (;;) {
-		int ret = call_once(m, port, program, procedure, args, start, in, memory);
+		int ret = call_once(m, port, program, 3, procedure, args, start, in, memory);
 
 		if (!nfs_is_away(ret) || g_get_monotonic_time() + PAUSE_US > m->deadline)
 			return ret;
@@ -342,8 +343,8 @@ static int ask_acl(struct mounting *m, unsigned port, bool patient)
 	for (;;) {
 		bool again;
 
-		ret = call_once(m, port, NFSACL_PROGRAM, nfs_number_of(NFSACLPROC3_GETACL), &out,
-				args, &in, &memory);
+		ret = call_once(m, port, NFSACL_PROGRAM, NFS_VERSION,
+				nfs_number_of(NFSACLPROC3_GETACL), &out, args, &in, &memory);
 		/* It answers NFS: what is not there now will not come. */
 		if (ret == -EAGAIN)
 			return -ENOTSUP;
@@ -423,6 +424,69 @@ static gboolean open_acl(struct mounting *m, GError **error)
 	return ret == 0 || explain(m, ret, error);
 }
 
+static int call_v4(struct mounting *m, const struct xdr_out *args, const uint8_t *start,
+		   struct xdr_in *in, uint8_t **memory)
+{
+	return call_once(m, atomic_load(&m->server->nfs.port), NFS_PROGRAM, 4,
+			 nfs_number_of(NFSPROC4_COMPOUND), args, start, in, memory);
+}
+
+/* A session, and whether the root's handle of version 3 is the root's in version 4.2 too. */
+static int try_v4(struct mounting *m, uint64_t root_fileid)
+{
+	uint8_t args[512], *memory = NULL;
+	struct nfs4_session session = {.state = NFS4_NO_CLIENT};
+	struct xdr_out out;
+	struct xdr_in in = {0};
+	int ret = 0;
+
+	nfs4_reset(&session);
+	while (ret == 0 && session.state < NFS4_READY) {
+		out = (struct xdr_out){.p = args, .end = args + sizeof(args)};
+		nfs4_encode_setup(&session, &out);
+		ret = call_v4(m, &out, args, &in, &memory);
+		/* Not knowing version 4 is an answer, too. */
+		if (ret == -EAGAIN || !nfs_is_away(ret))
+			ret = nfs4_decode_setup(&session, ret, &in);
+		g_clear_pointer(&memory, g_free);
+	}
+	if (ret < 0)
+		return ret;
+	out = (struct xdr_out){.p = args, .end = args + sizeof(args)};
+	nfs4_encode_proof(&session, &m->server->view.root, &out);
+	ret = call_v4(m, &out, args, &in, &memory);
+	if (ret == 0)
+		ret = nfs4_decode_proof(&session, root_fileid, ret, &in);
+	g_free(memory);
+	return ret;
+}
+
+static gboolean open_xattrs(struct mounting *m, uint64_t root_fileid, GError **error)
+{
+	struct nfs_server *server = m->server;
+	int ret;
+
+	if (server->url.only_v3) {
+		server->no_xattrs = "NFS version 3 does not have them";
+		return TRUE;
+	}
+	m->last = "NFS version 4.2";
+	do {
+		ret = try_v4(m, root_fileid);
+		if (nfs_is_away(ret))
+			g_usleep(PAUSE_US);
+	} while (nfs_is_away(ret) && g_get_monotonic_time() < m->deadline);
+	if (nfs_is_away(ret))
+		return explain(m, ret, error);
+	if (ret == 0)
+		atomic_store(&server->v4.port, atomic_load(&server->nfs.port));
+	else
+		server->no_xattrs = ret == -ENOTSUP
+					    ? "the old server does not tell them (NFS version 4.2)"
+					    : "the old server fails to tell them (NFS version 4.2)";
+	return TRUE;
+}
+
 gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GError **error)
 {
 	struct mounting m = {.server = server,
@@ -433,6 +497,9 @@ gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GE
 	rpc_auth_init(&server->auth, server->url.uid, server->url.gid);
 	atomic_init(&server->stall_ms, NFS_STALL_MS);
 	server->nfs.program = NFS_PROGRAM;
+	server->nfs.version = server->acl.version = NFS_VERSION;
+	server->v4 = (struct nfs_service){
+		.program = NFS_PROGRAM, .version = 4, .fixed = server->url.nfs_port};
 	server->nfs.fixed = server->url.nfs_port;
 	server->nfs.probe = BACKEND_GETATTR;
 	server->acl.program = NFSACL_PROGRAM;
@@ -461,7 +528,7 @@ gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GE
 		ret = get_max_read(&m);
 	if (ret < 0)
 		return explain(&m, ret, error);
-	return open_acl(&m, error);
+	return open_acl(&m, error) && open_xattrs(&m, root->fileid, error);
 }
 
 void nfs_server_clear(struct nfs_server *server)

@@ -32,14 +32,20 @@ enum nfs_procedure {
 	NFSPROC3_FSINFO = 19,
 	NFSACL_BIT = 256, /* of the side protocol */
 	NFSACLPROC3_GETACL = NFSACL_BIT | 1,
+	NFS4_BIT = 512, /* of version 4 */
+	NFSPROC4_COMPOUND = NFS4_BIT | 1,
 };
 static inline uint32_t nfs_program_of(enum nfs_procedure procedure)
 {
 	return procedure & NFSACL_BIT ? NFSACL_PROGRAM : NFS_PROGRAM;
 }
+static inline uint32_t nfs_version_of(enum nfs_procedure procedure)
+{
+	return procedure & NFS4_BIT ? 4 : NFS_VERSION;
+}
 static inline uint32_t nfs_number_of(enum nfs_procedure procedure)
 {
-	return procedure & ~(uint32_t)NFSACL_BIT;
+	return procedure & ~(uint32_t)(NFSACL_BIT | NFS4_BIT);
 }
 
 struct nfs_handle {

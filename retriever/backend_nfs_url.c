@@ -43,6 +43,7 @@ static gboolean set_argument(struct nfs_url *url, const char *name, const char *
 					  url->text);
 			return FALSE;
 		}
+		url->only_v3 = true;
 	} else {
 		backend_set_error(error, EINVAL,
 				  "%s: unknown argument \"%s\"; there are mountport, nfsport, "

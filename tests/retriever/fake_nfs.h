@@ -38,7 +38,7 @@ struct fake;
 struct fake_call {
 	struct fake *fake;
 	unsigned connection; /* which, counted from 0 */
-	uint32_t xid, program, procedure;
+	uint32_t xid, program, version, procedure;
 	struct xdr_in args;
 	struct xdr_out out; /* after a successful RPC header */
 	uint8_t *start;	    /* of out */
@@ -109,7 +109,7 @@ static inline enum fake_action fake_default(struct fake_call *call)
 {
 	struct xdr_out *out = &call->out;
 
-	if (call->program == NFSACL_PROGRAM) {
+	if (call->program == NFSACL_PROGRAM || call->version == 4) {
 		fake_header(call, 1);
 		return FAKE_REPLY;
 	}
@@ -223,7 +223,7 @@ static inline void *fake_serve(void *arg)
 		call.xid = xdr_get_u32(&call.args);
 		xdr_skip(&call.args, 8);
 		call.program = xdr_get_u32(&call.args);
-		xdr_skip(&call.args, 4);
+		call.version = xdr_get_u32(&call.args);
 		call.procedure = xdr_get_u32(&call.args);
 		for (unsigned i = 0; i < 2; i++) {
 			xdr_skip(&call.args, 4);
