@@ -106,7 +106,7 @@ static void xattr_clear(gpointer p)
 
 struct source_xattrs *source_xattrs_new(void)
 {
-	struct source_xattrs *xattrs = g_new(struct source_xattrs, 1);
+	struct source_xattrs *xattrs = g_new0(struct source_xattrs, 1);
 
 	xattrs->list = g_array_new(FALSE, FALSE, sizeof(struct source_xattr));
 	g_array_set_clear_func(xattrs->list, xattr_clear);

@@ -72,6 +72,7 @@ struct source_xattrs {
 	GArray *list; /* of struct source_xattr */
 	GPtrArray
 		*lost; /* char *: what the object has there that cannot be carried, one line each */
+	bool acl_lost; /* among them an access ACL: the mode may say more than it did */
 };
 struct source_xattrs *source_xattrs_new(void);
 void source_xattrs_free(struct source_xattrs *xattrs);

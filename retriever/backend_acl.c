@@ -76,6 +76,7 @@ void acl_add(struct source_xattrs *xattrs, bool is_default, struct acl_entry *en
 	if (wrong) {
 		source_xattrs_lose(xattrs, "%s ACL: the old server's is not a POSIX ACL: %s",
 				   is_default ? "default" : "access", wrong);
+		xattrs->acl_lost |= !is_default;
 		return;
 	}
 	/* Three entries are the mode's. */
@@ -108,6 +109,7 @@ void acl_add_value(struct source_xattrs *xattrs, bool is_default, const uint8_t 
 	    len != sizeof(struct acl_value) + n * sizeof(entry)) {
 		source_xattrs_lose(xattrs, "%s ACL: in a format that is not known here",
 				   is_default ? "default" : "access");
+		xattrs->acl_lost |= !is_default;
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {

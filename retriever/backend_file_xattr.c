@@ -47,9 +47,10 @@ static void carry(const char *path, const char *name, uint8_t *value, struct sou
 
 	if (gone)
 		return;
-	if (len < 0)
+	if (len < 0) {
 		source_xattrs_lose(xattrs, "%s: cannot be read: %s", name, g_strerror(errno));
-	else if (strcmp(name, ACL_ACCESS_NAME) == 0)
+		xattrs->acl_lost |= strcmp(name, ACL_ACCESS_NAME) == 0;
+	} else if (strcmp(name, ACL_ACCESS_NAME) == 0)
 		acl_add_value(xattrs, false, value, (size_t)len);
 	else if (strcmp(name, ACL_DEFAULT_NAME) == 0)
 		acl_add_value(xattrs, true, value, (size_t)len);

@@ -53,6 +53,7 @@ static int get_acl(struct source_xattrs *xattrs, bool is_default, bool wanted, s
 		xdr_skip(in, (size_t)n * ENTRY_BYTES);
 		source_xattrs_lose(xattrs, "%s ACL: it has %u entries, and %u are possible",
 				   which(is_default), n, NFSACL_ENTRIES_MAX);
+		xattrs->acl_lost |= !is_default;
 		return 0;
 	}
 	for (uint32_t i = 0; i < n; i++) {

@@ -350,8 +350,6 @@ static void question_answered(struct backend_request *req)
 {
 	struct question *q = req->user;
 
-	if (req->op == BACKEND_XATTRS)
-		req->status = dress_take_answer(req, &q->xattrs);
 	if (req->status == -ESTALE && req->op != BACKEND_LOOKUP && !q->looked_up) {
 		ask_lookup(q); /* removed or replaced since it was listed */
 		return;
@@ -372,6 +370,8 @@ static void question_answered(struct backend_request *req)
 	}
 	if (req->op == BACKEND_READLINK)
 		q->target = g_steal_pointer(&req->text);
+	if (req->op == BACKEND_XATTRS)
+		dress_take_answer(req, &q->entry, &q->xattrs);
 	run_work(q->run, make_answered, q);
 }
 

@@ -60,15 +60,14 @@ void dress_clear(struct dress *dress)
 	g_clear_pointer(&dress->lost, g_ptr_array_unref);
 }
 
-int dress_take_answer(struct backend_request *req, struct source_xattrs **xattrs)
+void dress_take_answer(struct backend_request *req, struct source_entry *entry,
+		       struct source_xattrs **xattrs)
 {
-	if (req->status && req->status != -ENOTSUP)
-		return req->status;
 	*xattrs = req->xattrs ? g_steal_pointer(&req->xattrs) : source_xattrs_new();
-	if (req->status)
-		g_ptr_array_add((*xattrs)->lost, g_strdup("the old server cannot tell the ACL or "
-							  "the extended attributes of this one"));
-	return 0;
+	/* of one moment with the ACL; whatever else may be there now is not what was listed */
+	if (req->has_attr && req->attr.fileid == entry->attr.fileid &&
+	    (req->attr.mode & S_IFMT) == (entry->attr.mode & S_IFMT))
+		entry->attr = req->attr;
 }
 
 /* ---- owner ---- */
@@ -261,6 +260,8 @@ static int set_all(struct retriever *retriever, int fd, const struct source_xatt
 					: set_xattr(fd, xattr, dress);
 		}
 	}
+	if (xattrs->acl_lost)
+		*perms &= 0700;
 	for (guint i = 0; i < xattrs->lost->len; i++)
 		lose(dress, REPORT_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
 	return ret;

@@ -18,11 +18,10 @@
 #include "report.h"
 #include "retriever.h"
 
-/*
- * The answer to BACKEND_XATTRS: its status and, where that is 0, *xattrs.  A server that cannot do
- * this for the object after all has said so: that is a loss, and no failure.
+/* Takes what BACKEND_XATTRS answered: *xattrs, and newer attributes of the entry where they came.
  */
-int dress_take_answer(struct backend_request *req, struct source_xattrs **xattrs);
+void dress_take_answer(struct backend_request *req, struct source_entry *entry,
+		       struct source_xattrs **xattrs);
 
 struct dress {
 	GPtrArray *lost;  /* of struct report_line without paths; NULL: nothing */

@@ -88,8 +88,6 @@ static void name_told(struct backend_request *req)
 {
 	struct name_request *n = req->user;
 
-	if (req->op == BACKEND_XATTRS)
-		req->status = dress_take_answer(req, &n->xattrs);
 	if (req->status == -ESTALE && !n->again) { /* removed or replaced since it was looked up */
 		n->again = true;
 		look_up(n);
@@ -107,6 +105,8 @@ static void name_told(struct backend_request *req)
 	}
 	if (req->op == BACKEND_READLINK)
 		n->target = g_steal_pointer(&req->text);
+	else
+		dress_take_answer(req, &n->entry, &n->xattrs);
 	retriever_run_demand(n->object->retriever, name_make, n);
 }
 

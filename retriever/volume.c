@@ -58,13 +58,17 @@ enum volume_state volume_state(struct retriever *retriever)
 static int ask_root_xattrs(struct retriever *retriever, struct source_xattrs **xattrs)
 {
 	struct backend_request req = {.op = BACKEND_XATTRS, .priority = BACKEND_DEMAND};
+	struct source_entry root = {.attr = retriever->source_root_attr};
+	int ret;
 
 	*xattrs = NULL;
 	if (!retriever->carries)
 		return 0;
 	req.object = retriever->source_root;
-	backend_call(retriever, &req);
-	return dress_take_answer(&req, xattrs);
+	ret = backend_call(retriever, &req);
+	if (!ret)
+		dress_take_answer(&req, &root, xattrs);
+	return ret;
 }
 
 static int dress_root(struct retriever *retriever, const struct source_xattrs *xattrs)

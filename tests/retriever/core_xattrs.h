@@ -56,6 +56,7 @@ static inline void core_carry_submit(struct backend *backend, struct backend_req
 	}
 	for (guint i = 0; from && i < from->lost->len; i++)
 		g_ptr_array_add(req->xattrs->lost, g_strdup(from->lost->pdata[i]));
+	req->xattrs->acl_lost = from && from->acl_lost;
 	backend_complete(req, 0);
 }
 

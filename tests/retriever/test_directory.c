@@ -559,24 +559,6 @@ START_TEST(what_changed_before_its_acl_was_told)
 }
 END_TEST
 
-/* A server that carries ACLs and says of one object that it does not. */
-START_TEST(an_object_without)
-{
-	int fd = begin_with_acls(2);
-
-	backend_fault_add(core.fault, &(struct fault_rule){.ops = XATTRS,
-							   .name = "f1",
-							   .action = FAULT_ERROR,
-							   .status = -ENOTSUP});
-	ck_assert_int_eq(fill(fd), 0);
-	ck_assert_uint_eq(count_names(fd), 2);
-	core_expect_report(&core, "source\t");
-	core_expect_report(&core, "/new/d/f1\tthe old server cannot tell the ACL");
-	close(fd);
-	core_free(&core);
-}
-END_TEST
-
 /* All names of a file at once: it is made once, and whichever made it asked first. */
 START_TEST(a_hard_linked_file)
 {
@@ -654,7 +636,6 @@ int main(void)
 	tcase_add_test(tcase, a_listing_waits_for_the_answers);
 	tcase_add_test(tcase, i12_an_acl_that_is_not_told);
 	tcase_add_test(tcase, what_changed_before_its_acl_was_told);
-	tcase_add_test(tcase, an_object_without);
 	tcase_add_test(tcase, a_hard_linked_file);
 	tcase_add_test(tcase, nothing_is_asked_where_nothing_is_carried);
 	return run_suite(suite);

@@ -148,6 +148,24 @@ START_TEST(what_is_no_acl)
 }
 END_TEST
 
+/* One that did not even come. */
+START_TEST(an_acl_that_is_lost)
+{
+	int fd;
+
+	make();
+	source_mode("f", 02777);
+	core_xattrs_of("f")->acl_lost = true;
+	g_ptr_array_add(core_xattrs_of("f")->lost, g_strdup("access ACL: too long"));
+	core_start(&core);
+	fd = open_stub("f");
+	ck_assert_uint_eq(mode_of(fd), 02700);
+	core_expect_report(&core, "access ACL: too long");
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* Changed between the listing and the question: the ACL is newer. */
 START_TEST(the_mode_is_the_acls)
 {
@@ -331,6 +349,7 @@ int main(void)
 	tcase_add_test(tcase, a_directory);
 	tcase_add_test(tcase, an_acl_that_cannot_be_set);
 	tcase_add_test(tcase, what_is_no_acl);
+	tcase_add_test(tcase, an_acl_that_is_lost);
 	tcase_add_test(tcase, the_mode_is_the_acls);
 	tcase_add_test(tcase, attributes_that_cannot_be_set);
 	tcase_add_test(tcase, i12_not_now);
