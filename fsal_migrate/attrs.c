@@ -7,6 +7,10 @@
  */
 #include "attrs.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "bracket.h"
 #include "common_utils.h"
 
@@ -27,6 +31,27 @@ static void show_space(struct fsal_attrlist *attrs, uint64_t missing)
 
 	if (attrs->spaceused < most)
 		attrs->spaceused += MIN(missing, most - attrs->spaceused);
+}
+
+static bool has_private(struct mg_object *root)
+{
+	struct stat st;
+	int fd = mg_object_open(root);
+	bool has;
+
+	if (fd < 0)
+		return false;
+	has = fstatat(fd, MIGRATE_PRIVATE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	close(fd);
+	return has;
+}
+
+/* MIGRATE_PRIVATE_DIR is hidden, and so is that it counts among the root's links. */
+static void hide_private(struct mg_object *object, struct fsal_attrlist *attrs)
+{
+	if (mg_is_root(object) && (attrs->valid_mask & ATTR_NUMLINKS) && attrs->numlinks > 2 &&
+	    has_private(object))
+		attrs->numlinks--;
 }
 
 void mg_attrs_show(struct fsal_attrlist *attrs, const struct migrate_stub *stub, int64_t blocks)
@@ -69,6 +94,8 @@ bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs)
 	bool show = true, inode;
 	int result;
 
+	if (attrs)
+		hide_private(object, attrs);
 	if (mg_is_normal(object))
 		return true;
 	result = mg_look(object, &look);
@@ -105,6 +132,8 @@ static fsal_status_t getattrs(struct fsal_obj_handle *handle, struct fsal_attrli
 		mg_attrs_show(attrs, &look.stub, -1);
 	else if (!FSAL_IS_ERROR(status) && result < 0)
 		show_damaged(attrs);
+	if (!FSAL_IS_ERROR(status))
+		hide_private(object, attrs);
 	if (look.fd >= 0)
 		mg_look_done(&look);
 	return status;

@@ -261,6 +261,7 @@ struct mg_open {
 fsal_status_t mg_open2(struct mg_object *object, const struct mg_open *open);
 
 /* rename.c: whether name is the private directory in dir, the root of its volume. */
+bool mg_is_root(const struct mg_object *dir);
 bool mg_hidden(struct mg_object *dir, const char *name);
 /* Everything that must be true before a name is made in dir: ok, ERR_FSAL_ACCESS, DELAY, ... */
 fsal_status_t mg_may_name(struct mg_object *dir, const char *name);

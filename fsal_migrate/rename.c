@@ -13,12 +13,16 @@
 #include "bracket.h"
 #include "compat.h"
 
-bool mg_hidden(struct mg_object *dir, const char *name)
+bool mg_is_root(const struct mg_object *dir)
 {
 	const struct mg_export *export = mg_export(op_ctx->fsal_export);
 
-	return name[0] == '.' && !strcmp(name, MIGRATE_PRIVATE_DIR) && export->has_root &&
-	       dir->handle.fileid == export->root_fileid && dir->on_volume;
+	return export->has_root && dir->handle.fileid == export->root_fileid && dir->on_volume;
+}
+
+bool mg_hidden(struct mg_object *dir, const char *name)
+{
+	return name[0] == '.' && !strcmp(name, MIGRATE_PRIVATE_DIR) && mg_is_root(dir);
 }
 
 fsal_status_t mg_may_name(struct mg_object *dir, const char *name)
@@ -89,7 +93,7 @@ static fsal_status_t gate_replaced(struct mg_object *newdir, const char *new_nam
 	if (FSAL_IS_ERROR(status))
 		return status.major == ERR_FSAL_NOENT ? mg_ok() : status;
 	replaced = mg_object_new(export, sub);
-	status = mg_gate_filled(replaced);
+	status = sub->type == DIRECTORY ? mg_gate_filled(replaced) : mg_ok();
 	mg_object_release(&replaced->handle);
 	return status;
 }

@@ -20,7 +20,7 @@ def shrink(case, verdict, play, tries=250):
         found[:] = [case, [op for op in again.ops if op['op'] != 'finish'], again.difference]
         return True
 
-    if not differs(case, found[1]):
+    if not any(differs(case, found[1]) for _ in range(8)):
         print(f'  seed {case["seed"]}: does not differ when it is repeated', flush=True)
         return tuple(found)
     minimum(lambda: found[1], lambda ops: differs(found[0], ops))

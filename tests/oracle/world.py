@@ -231,10 +231,10 @@ class Sequence:
         left = tree.records(self.quiet[0])
         if left or os.path.lexists(self.migrated + '/.migrate'):
             raise Difference('finish', f'left on disk: {left[:3]}, or .migrate')
-        self.sweep()
         if lie:
             lie(self)
         self.compare_disks()
+        self.sweep()
 
     def sweep(self):
         """All objects by both doors."""
