@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Other people's test suites over the kernel's NFS client, in a guest: on a copy of the old tree
+behind plain VFS, and on a volume of stubs.  What passes on the one passes on the other."""
+import os
+import shutil
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import tree                                                             # noqa: E402
+import uml                                                              # noqa: E402
+from harness import case, expect, main, no_differences, same            # noqa: E402
+from sandbox import BASE, Host, sh                             # noqa: E402
+from servers import NEW, OLD, Ganesha, stack, volume                    # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CRATES = os.path.join(HERE, '..', 'support', 'crates')
+PLAIN = BASE + '/plain'                 # the copy of the old tree
+RESULTS = BASE + '/results'
+OPTIONS = {'v3': 'vers=3,proto=tcp,mountproto=tcp,nolock', 'v4.2': 'vers=4.2'}
+
+POOL_FILES, POOL_DIRECTORIES = 400, 1500        # what pjdfstest makes; adopt.c says if it is more
+
+# Sizes of operations, and of the file.  With small operations the file keeps missing ranges for
+# long, with large ones each operation goes across several.
+FSX = {'small': (64, 4096, 4 << 20), 'medium': (64, 128 << 10, 8 << 20),
+       'large': (64, 4 << 20, 16 << 20)}
+FSX_WEIGHTS = {
+    'close_open': 1, 'read': 10, 'write': 10, 'mapread': 10, 'mapwrite': 10, 'invalidate': 1,
+    'truncate': 1, 'fsync': 1, 'fdatasync': 1, 'sendfile': 3, 'posix_fadvise': 1,
+    'copy_file_range': 3}
+FSX_WEIGHTS_V42 = {'posix_fallocate': 2, 'punch_hole': 3}
+FSX_BEFORE = 60                         # operations on the old server that make the file
+
+# What stress-ng has for files that NFS has too; the second list takes up to half a minute each.
+STRESSORS = ('access chmod chown copy-file dentry dir dirdeep dirmany fcntl filename flock fstat '
+             'getdent hdd io lockf mknod open rename touch utime')
+SLOW_STRESSORS = ('chdir dnotify dup fallocate fiemap fpunch fsize handle inotify iomix lease link '
+                  'locka lockofd symlink sync-file xattr')
+
+# Wrong on stubs: the other names of a file that a rename replaces keep their ctime.
+KNOWN = {'adopted:rename::to_multiply_linked::regular'}
+
+
+def fsx_config(version, kind):
+    least, most, size = FSX[kind]
+    weights = FSX_WEIGHTS | (FSX_WEIGHTS_V42 if version == 'v4.2' else {})
+    return '\n'.join([f'flen = {size}', '[opsize]', f'min = {least}', f'max = {most}',
+                      '[weights]', *(f'{k} = {v}' for k, v in weights.items())]) + '\n'
+
+
+class Suites:
+    """An old server, a volume of stubs of it, and a copy behind plain VFS: one run of the suites
+    on both, in a guest that mounts them by one version of NFS."""
+
+    def __init__(self, args, version):
+        self.args, self.version = args, version
+        self.begin = time.time_ns()
+        os.mkdir(RESULTS)
+        _, self.migration = stack(args.build, self.fill, bandwidth='1M')
+        volume(PLAIN)
+        sh('cp', '-a', OLD + '/.', PLAIN)
+        host = Host('plain')
+        sh(*host.prefix, 'ip', 'route', 'add', 'default', 'via', host.peer)
+        with open('/proc/sys/net/ipv4/ip_forward', 'w') as forward:
+            forward.write('1')
+        self.plain = Ganesha('plain', PLAIN, host=host).start()
+        self.migration.attach()
+        self.migration.start_server()
+
+    def fill(self, root):
+        """The old tree: something to crawl, and for each suite a directory with siblings."""
+        random = self.args.random
+        tree.make(root, 300, self.args.seed, 4 << 20)
+        os.makedirs(root + '/work/pool')
+        for directory in ('fsx', 'pjdfstest', 'adopted', 'stress'):
+            os.mkdir(f'{root}/work/{directory}')
+            for n in range(200):
+                with open(f'{root}/work/{directory}/sibling{n}', 'wb') as file:
+                    file.write(random.randbytes(random.randrange(5000)))
+        for n in range(POOL_FILES):
+            with open(f'{root}/work/pool/file{n}', 'wb') as file:
+                file.write(random.randbytes(random.randrange(1, 100000)))
+        for n in range(POOL_DIRECTORIES):
+            os.mkdir(f'{root}/work/pool/dir{n}')
+        for kind in FSX:
+            config = f'{RESULTS}/{kind}.toml'
+            with open(config, 'w') as out:
+                out.write(fsx_config(self.version, kind))
+            for seed in self.seeds():
+                before = FSX_BEFORE if kind != 'small' else 40 * FSX_BEFORE
+                sh(self.args.crates + '/fsx', '-f', config, '-S', seed, '-N', before,
+                   f'{root}/work/fsx/{kind}.{seed}.{before}')
+        os.utime(root, ns=(10**18, 10**18))
+
+    def seeds(self):
+        return range(self.args.seed, self.args.seed + (10 if self.args.long else 2))
+
+    def run(self, timeout):
+        exports = (PLAIN, NEW) if self.version == 'v3' else ('/export', '/export')
+        status = uml.run(
+            [HERE + '/guest/suites.sh'], timeout=timeout, shares=[RESULTS], memory=1536,
+            env={'OPTIONS': OPTIONS[self.version], 'RESULTS': RESULTS, 'CRATES': self.args.crates,
+                 'PLAIN': f'{self.plain.address}:{exports[0]}', 'STUBS': exports[1],
+                 'PRELOAD': os.path.abspath(self.args.build) + '/tests/integration',
+                 'STRESSORS': STRESSORS + (' ' + SLOW_STRESSORS if self.args.long else ''),
+                 'FSX_OPERATIONS': str(1000 if self.args.long else 60)})
+        same(status, 0, 'exit status of the guest')
+
+    def compare(self):
+        """What passed and what failed is the same."""
+        plain, stubs = ({}, {})
+        for name, verdicts in (('plain', plain), ('stubs', stubs)):
+            with open(f'{RESULTS}/{name}') as file:
+                verdicts.update(line.split() for line in file)
+        for verdict in sorted(set(plain.values())):
+            names = [n for n, v in plain.items() if v == verdict]
+            print(f'{len(names)} {verdict}', *(names if verdict != 'ok' else []))
+        for suite in ('fsx', 'pjdfstest', 'adopted', 'stress'):
+            expect(any(v == 'ok' and n.startswith(suite + ':') for n, v in plain.items()),
+                   f'nothing of {suite} passes on plain VFS')
+        wrong = [f'{name}: {stubs.get(name)} on stubs, {plain.get(name)} on plain VFS'
+                 for name in sorted((plain | stubs).keys() - KNOWN)
+                 if plain.get(name) != stubs.get(name)]
+        expect(not wrong, 'the suites differ:\n  ' + '\n  '.join(wrong))
+
+    def finish(self, crawler):
+        """The migration goes to its end, and the trees are the same."""
+        self.migration.ctl('throttle', argument='0')
+        if crawler:
+            print('the crawler was', 'still running' if crawler.poll() is None else 'done')
+            same(crawler.wait(300), 0, 'exit status of the crawler')
+        else:
+            self.migration.crawl()
+        self.migration.ctl('finalize')
+        same(tree.records(NEW), [], 'objects with a record')
+        no_differences(tree.compare(
+            PLAIN, NEW, any_mtime=lambda st: st.st_mtime_ns >= self.begin, slack=1 << 30,
+            leave_out={b'/work/pjdfstest', b'/work/adopted'}))          # random names
+
+
+def suites(args, version, crawled):
+    run = Suites(args, version)
+    try:
+        crawler = run.migration.start_crawler() if crawled else None
+        run.run(3000 if args.long else 500)
+        run.compare()
+        run.finish(crawler)
+    finally:
+        if args.keep_logs:
+            shutil.copytree(RESULTS, f'{args.keep_logs}/suites-{version}', dirs_exist_ok=True)
+
+
+@case(guest=True)
+def v3(args):
+    suites(args, 'v3', False)
+
+
+@case(guest=True, long=True)
+def v3_crawled(args):
+    suites(args, 'v3', True)
+
+
+@case(guest=True, long=True)
+def v4_2(args):
+    suites(args, 'v4.2', False)
+
+
+@case(guest=True)
+def v4_2_crawled(args):
+    suites(args, 'v4.2', True)
+
+
+if __name__ == '__main__':
+    crates = sh(CRATES).strip()
+    sys.exit(main(lambda parser: parser.set_defaults(crates=crates)))
