@@ -239,14 +239,16 @@ static void do_end(struct peer *peer, const struct migrate_frame *frame)
 {
 	struct request *request = request_new(peer, frame->id, NULL);
 	struct bracket *bracket = g_hash_table_lookup(peer->brackets, &frame->ref);
+	/* A client may try to change what no file can have: that fails, but its bracket ends. */
+	bool changed = frame->flags & MIGRATE_END_CHANGED && frame->offset <= INT64_MAX;
 
-	if (!bracket || frame->offset > INT64_MAX) {
+	if (!bracket) {
 		request_done(request, -EINVAL);
 		return;
 	}
 	g_hash_table_remove(peer->brackets, &frame->ref);
-	bracket_end(bracket, frame->flags & MIGRATE_END_CHANGED, frame->flags & MIGRATE_END_DURABLE,
-		    frame->offset, frame->length, request_done, request);
+	bracket_end(bracket, changed, frame->flags & MIGRATE_END_DURABLE, frame->offset,
+		    frame->length, request_done, request);
 }
 
 static void do_fill(const struct migrate_frame *frame, struct request *request)

@@ -164,6 +164,20 @@ START_TEST(requests_that_make_no_sense)
 	f.ref = 5;
 	send_to(sock, f, -1);
 	ck_assert_int_eq(receive(sock, f.op, 2), -EINVAL);
+	/* a change where no file reaches: the bracket ends all the same, and fills go on */
+	f = (struct migrate_frame){.op = MIGRATE_OP_BEGIN, .id = 2, .change = MIGRATE_TRUNCATE};
+	f.offset = (uint64_t)INT64_MAX + 1;
+	send_to(sock, f, fd);
+	ck_assert_int_eq(receive(sock, f.op, 2), 0);
+	f.op = MIGRATE_OP_END;
+	f.id = 3;
+	f.ref = 2;
+	f.flags = MIGRATE_END_CHANGED;
+	send_to(sock, f, -1);
+	ck_assert_int_eq(receive(sock, f.op, 3), 0);
+	f = (struct migrate_frame){.op = MIGRATE_OP_RANGE, .id = 4, .length = 10};
+	send_to(sock, f, fd);
+	ck_assert_int_eq(receive(sock, f.op, 4), 0);
 	f = (struct migrate_frame){.op = MIGRATE_OP_NAME, .id = 2};
 	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
 		f.text = names[i];
