@@ -251,16 +251,6 @@ static bool handle_cmp(struct fsal_obj_handle *a, struct fsal_obj_handle *b)
 	return same;
 }
 
-static bool is_referral(struct fsal_obj_handle *handle, struct fsal_attrlist *attrs, bool cache)
-{
-	struct mg_export *export = mg_enter();
-	struct fsal_obj_handle *sub = mg_object(handle)->sub;
-	bool result = sub->obj_ops->is_referral(sub, attrs, cache);
-
-	mg_leave(export);
-	return result;
-}
-
 void mg_handle_ops_init(struct fsal_obj_ops *ops)
 {
 	fsal_default_obj_ops_init(ops);
@@ -269,7 +259,8 @@ void mg_handle_ops_init(struct fsal_obj_ops *ops)
 	ops->handle_to_wire = handle_to_wire;
 	ops->handle_to_key = handle_to_key;
 	ops->handle_cmp = handle_cmp;
-	ops->is_referral = is_referral;
+	/* Not the one below: the host keeps the attributes that this reads. */
+	ops->is_referral = fsal_common_is_referral;
 	mg_namespace_ops_init(ops);
 	mg_file_ops_init(ops);
 	mg_io_ops_init(ops);
