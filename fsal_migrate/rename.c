@@ -77,12 +77,32 @@ static fsal_status_t make_rename(void *arg)
 	return status;
 }
 
-/* A directory that is to be replaced must be filled: an unfilled one looks empty. */
-static fsal_status_t gate_replaced(struct mg_object *newdir, const char *new_name)
+static fsal_status_t make_nothing(void *arg)
 {
-	struct mg_export *export;
+	return mg_ok();
+}
+
+/* What a rename takes a name from. */
+struct replaced {
+	struct mg_object *object; /* NULL: nothing, or it can be left alone */
+	struct mg_look look;	  /* of a file that is not normal and has other names */
+	bool looked;
+};
+
+static void replaced_clear(struct replaced *replaced)
+{
+	if (replaced->looked)
+		mg_look_done(&replaced->look);
+	if (replaced->object)
+		mg_object_release(&replaced->object->handle);
+	memset(replaced, 0, sizeof(*replaced));
+}
+
+static fsal_status_t find_replaced(struct mg_object *newdir, const char *new_name,
+				   struct replaced *replaced)
+{
 	struct fsal_obj_handle *sub = NULL;
-	struct mg_object *replaced;
+	struct mg_export *export;
 	fsal_status_t status;
 
 	if (mg_is_normal(newdir))
@@ -92,15 +112,37 @@ static fsal_status_t gate_replaced(struct mg_object *newdir, const char *new_nam
 	mg_leave(export);
 	if (FSAL_IS_ERROR(status))
 		return status.major == ERR_FSAL_NOENT ? mg_ok() : status;
-	replaced = mg_object_new(export, sub);
-	status = sub->type == DIRECTORY ? mg_gate_filled(replaced) : mg_ok();
-	mg_object_release(&replaced->handle);
-	return status;
+	replaced->object = mg_object_new(export, sub);
+	return mg_ok();
 }
 
-static fsal_status_t make_nothing(void *arg)
+/* A directory that is to be replaced must be filled: an unfilled one looks empty. */
+static fsal_status_t gate_replaced(struct replaced *replaced, bool by_directory)
 {
+	struct mg_object *object = replaced->object;
+	struct stat st;
+	int result;
+
+	if (!object)
+		return mg_ok();
+	if (object->handle.type == DIRECTORY)
+		return by_directory ? mg_gate_filled(object) : mg_ok();
+	if (object->handle.type != REGULAR_FILE || mg_is_normal(object))
+		return mg_ok();
+	result = mg_look(object, &replaced->look);
+	replaced->looked = result >= 0;
+	if (result <= 0 || fstat(replaced->look.fd, &st) < 0 || st.st_nlink < 2)
+		replaced_clear(replaced);
 	return mg_ok();
+}
+
+/* Its other names are to show a new ctime. */
+static void was_replaced(struct replaced *replaced, struct mg_object *object)
+{
+	struct mg_change change = {.kind = MIGRATE_ATTRIBUTES, .make = make_nothing};
+
+	if (replaced->looked && replaced->object->handle.fileid != object->handle.fileid)
+		(void)mg_bracket(replaced->object, &replaced->look, &change);
 }
 
 /*
@@ -144,17 +186,22 @@ fsal_status_t mg_rename(struct mg_object *object, struct mg_object *olddir, cons
 				   .make = make_rename,
 				   .arg = &move,
 				   .once = true};
+	bool directory = object->handle.type == DIRECTORY;
+	struct replaced replaced = {0};
 	fsal_status_t status = mg_may_name(olddir, old_name);
 
 	if (!FSAL_IS_ERROR(status))
 		status = mg_may_name(newdir, new_name);
-	if (!FSAL_IS_ERROR(status) && object->handle.type == DIRECTORY)
-		status = gate_replaced(newdir, new_name);
-	if (FSAL_IS_ERROR(status))
-		return status;
-	if (object->handle.type == DIRECTORY)
-		return rename_directory(object, &change);
-	return mg_change(object, &change);
+	if (!FSAL_IS_ERROR(status))
+		status = find_replaced(newdir, new_name, &replaced);
+	if (!FSAL_IS_ERROR(status))
+		status = gate_replaced(&replaced, directory);
+	if (!FSAL_IS_ERROR(status))
+		status = directory ? rename_directory(object, &change) : mg_change(object, &change);
+	if (!FSAL_IS_ERROR(status))
+		was_replaced(&replaced, object);
+	replaced_clear(&replaced);
+	return status;
 }
 
 struct unlink {
