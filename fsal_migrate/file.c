@@ -239,15 +239,23 @@ static fsal_status_t seek_below(struct mg_object *object, struct state_t *state,
 	return status;
 }
 
+/*
+ * Data and holes are told apart block by block: a block that is missing in part only is data in
+ * whole, as it will be.
+ */
+
 /* The next data, of the file or still to come. */
 static fsal_status_t seek_data(struct mg_object *object, struct state_t *state,
-			       struct io_info *info, const struct migrate_stub *stub)
+			       struct io_info *info, const struct migrate_stub *stub,
+			       uint64_t block)
 {
 	uint64_t offset = info->io_content.hole.di_offset, start, end;
 	fsal_status_t status = seek_below(object, state, info);
 
-	if (FSAL_IS_ERROR(status) || !migrate_stub_next_missing(stub, offset, &start, &end))
+	if (FSAL_IS_ERROR(status) ||
+	    !migrate_stub_next_missing(stub, offset - offset % block, &start, &end))
 		return status;
+	start -= start % block;
 	if (start < offset)
 		start = offset;
 	if (info->io_eof || start < info->io_content.hole.di_offset) {
@@ -259,21 +267,23 @@ static fsal_status_t seek_data(struct mg_object *object, struct state_t *state,
 
 /* The next hole that is no missing range. */
 static fsal_status_t seek_hole(struct mg_object *object, struct state_t *state,
-			       struct io_info *info, const struct migrate_stub *stub, uint64_t size)
+			       struct io_info *info, const struct migrate_stub *stub,
+			       uint64_t block, uint64_t size)
 {
-	uint64_t start, end;
+	uint64_t *at = &info->io_content.hole.di_offset, start, end;
 	fsal_status_t status;
 
 	for (;;) {
 		status = seek_below(object, state, info);
 		if (FSAL_IS_ERROR(status) || info->io_eof)
 			return status;
-		if (!migrate_stub_next_missing(stub, info->io_content.hole.di_offset, &start,
-					       &end) ||
-		    start > info->io_content.hole.di_offset)
+		/* in a block that is to have data */
+		if (!migrate_stub_next_missing(stub, *at - *at % block, &start, &end) ||
+		    start >= *at - *at % block + block)
 			return status;
-		info->io_content.hole.di_offset = end;
-		if (end >= size) {
+		*at = end + (block - end % block) % block;
+		if (*at >= size) {
+			*at = size;
 			info->io_eof = true;
 			return status;
 		}
@@ -296,12 +306,12 @@ static fsal_status_t seek2(struct fsal_obj_handle *handle, struct state_t *state
 		return mg_look_status(result);
 	if (result == 0)
 		status = seek_below(object, state, info);
-	else if (info->io_content.what == NFS4_CONTENT_DATA)
-		status = seek_data(object, state, info, &look.stub);
-	else if (fstat(look.fd, &st) == 0)
-		status = seek_hole(object, state, info, &look.stub, st.st_size);
-	else
+	else if (fstat(look.fd, &st) < 0)
 		status = fsalstat(ERR_FSAL_IO, errno);
+	else if (info->io_content.what == NFS4_CONTENT_DATA)
+		status = seek_data(object, state, info, &look.stub, st.st_blksize);
+	else
+		status = seek_hole(object, state, info, &look.stub, st.st_blksize, st.st_size);
 	mg_look_done(&look);
 	return status;
 }
