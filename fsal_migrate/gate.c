@@ -314,7 +314,8 @@ fsal_status_t mg_gate_name(struct mg_object *dir, const char *name)
 	struct mg_look look;
 	int result;
 
-	if (mg_was_normal(dir) || atomic_load(&dir->filled))
+	/* The empty name is the host's to refuse. */
+	if (!*name || mg_was_normal(dir) || atomic_load(&dir->filled))
 		return mg_ok();
 	result = mg_look(dir, &look);
 	if (result < 0)

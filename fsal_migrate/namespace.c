@@ -12,8 +12,8 @@ static bool is_dots(const char *name)
 }
 
 /*
- * The object that was found in dir, with its state and with the attributes to show.  ok; DELAY: it
- * has no attributes yet, and *handle is not set.
+ * The object that was found in dir (NULL: elsewhere), with its state and with the attributes to
+ * show.  ok; DELAY: it has no attributes yet, and *handle is not set.
  */
 static fsal_status_t adopt(struct mg_export *export, struct mg_object *dir,
 			   struct fsal_obj_handle *sub, struct fsal_attrlist *attrs,
@@ -21,7 +21,7 @@ static fsal_status_t adopt(struct mg_export *export, struct mg_object *dir,
 {
 	struct mg_object *object = mg_object_new(export, sub);
 
-	if (mg_is_normal(dir)) {
+	if (dir && mg_is_normal(dir)) {
 		if (!mg_is_normal(object))
 			atomic_store(&object->normal, atomic_load(&dir->normal));
 	} else if (!mg_attrs_adopt(object, attrs)) {
@@ -40,7 +40,10 @@ static fsal_status_t lookup_below(struct mg_object *dir, const char *name,
 	fsal_status_t status = dir->sub->obj_ops->lookup(dir->sub, name, &sub, attrs);
 
 	mg_leave(export);
-	return FSAL_IS_ERROR(status) ? status : adopt(export, dir, sub, attrs, handle);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	/* What is above a normal directory need not be normal. */
+	return adopt(export, is_dots(name) ? NULL : dir, sub, attrs, handle);
 }
 
 static fsal_status_t lookup(struct fsal_obj_handle *parent, const char *name,
