@@ -24,13 +24,18 @@ static void set_change(struct fsal_attrlist *attrs)
 				: timespec_to_nsecs(&attrs->ctime);
 }
 
+static uint64_t blocks_of(uint64_t bytes)
+{
+	return (bytes + BLOCK - 1) / BLOCK * BLOCK;
+}
+
 /* What was fetched counts as missing until it is durable, and takes space already. */
 static void show_space(struct fsal_attrlist *attrs, uint64_t missing)
 {
-	uint64_t most = (attrs->filesize + BLOCK - 1) / BLOCK * BLOCK;
+	uint64_t most = blocks_of(attrs->filesize);
 
 	if (attrs->spaceused < most)
-		attrs->spaceused += MIN(missing, most - attrs->spaceused);
+		attrs->spaceused += MIN(blocks_of(missing), most - attrs->spaceused);
 }
 
 static bool has_private(struct mg_object *root)
