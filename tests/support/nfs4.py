@@ -10,10 +10,18 @@ from nfs3 import NfsError, name_bytes
 from xdr import Rpc, opaque, u32, u64
 
 NFS = 100003
-(ACCESS, CLOSE, COMMIT, CREATE, GETATTR, GETFH, LOOKUP, OPEN, OPEN_CONFIRM, PUTFH, PUTROOTFH, READ,
- READDIR, READLINK, SETCLIENTID, SETCLIENTID_CONFIRM, WRITE, EXCHANGE_ID, CREATE_SESSION, SEQUENCE,
- RECLAIM_COMPLETE) = (3, 4, 5, 6, 9, 10, 15, 18, 20, 22, 24, 25, 26, 27, 35, 36, 38, 42, 43, 53, 58)
+(ACCESS, CLOSE, COMMIT, CREATE, GETATTR, GETFH, LINK, LOOKUP, LOOKUPP, OPEN, OPEN_CONFIRM,
+ OPEN_DOWNGRADE, PUTFH, PUTROOTFH, READ, READDIR, READLINK, REMOVE, RENAME, SAVEFH, SETATTR,
+ SETCLIENTID, SETCLIENTID_CONFIRM, WRITE, EXCHANGE_ID, CREATE_SESSION, SEQUENCE,
+ RECLAIM_COMPLETE) = (3, 4, 5, 6, 9, 10, 11, 15, 16, 18, 20, 21, 22, 24, 25, 26, 27, 28, 29, 32, 34,
+                      35, 36, 38, 42, 43, 53, 58)
+# RFC 7862 and RFC 8276
+(ALLOCATE, COPY, DEALLOCATE, IO_ADVISE, READ_PLUS, SEEK, CLONE, GETXATTR, SETXATTR, LISTXATTRS,
+ REMOVEXATTR) = (59, 60, 62, 63, 68, 69, 71, 72, 73, 74, 75)
 DELAY, GRACE = 10008, 10013
+UNCHECKED, GUARDED, EXCLUSIVE, EXCLUSIVE4_1 = range(4)
+BLK, CHR, LNK, SOCK, FIFO, DIR = 3, 4, 5, 6, 7, 2      # nfs_ftype4
+DATA, HOLE = 0, 1                                      # data_content4
 ANONYMOUS = bytes(16)
 
 Attr = collections.namedtuple('Attr', 'type change size fileid mode nlink uid gid rdev used atime '
@@ -55,6 +63,20 @@ def read_attr(r):
         if number // 32 < len(words) and words[number // 32] >> number % 32 & 1:
             values[name] = decode(r)
     return Attr(**values)
+
+
+def settable(mode=None, uid=None, gid=None, size=None, atime=None, mtime=None):
+    """A fattr4 to set.  atime, mtime: ns, or 'now' for the server's time."""
+    def time_how(t):
+        return u32(0) if t == 'now' else u32(1) + u64(t // 10**9) + u32(t % 10**9)
+
+    given = [(n, v) for n, v in (
+        (4, size is not None and u64(size)), (33, mode is not None and u32(mode)),
+        (36, uid is not None and opaque(b'%d' % uid)),
+        (37, gid is not None and opaque(b'%d' % gid)),
+        (48, atime is not None and time_how(atime)),
+        (54, mtime is not None and time_how(mtime))) if v]
+    return bitmap(n for n, _ in given) + opaque(b''.join(v for _, v in given))
 
 
 class Client:
@@ -204,14 +226,23 @@ class Client:
         r.at += 16
         return r.u32()
 
-    def open(self, directory, name, access=1):
-        """Opens an existing file: (handle, stateid).  access: 1 read, 2 write, 3 both."""
-        self.open_seqid += 1
-        r = self.call(
-            u32(PUTFH) + opaque(directory),
-            u32(OPEN) + u32(self.open_seqid if self.minor == 0 else 0) + u32(access) + u32(0) +
-            self.clientid + opaque(b'owner') + u32(0) + u32(0) + opaque(name_bytes(name)),
-            u32(GETFH), what=name)
+    def open(self, directory, name, access=1, how=u32(0), owner=b'owner', deny=0):
+        """Opens a file: (handle, stateid).  access: 1 read, 2 write, 3 both.  how: an openflag4;
+        creating() makes one."""
+        end = time.monotonic() + self.patience
+        while True:
+            self.open_seqid += 1
+            status, r = self.once(
+                u32(PUTFH) + opaque(directory),
+                u32(OPEN) + u32(self.open_seqid if self.minor == 0 else 0) + u32(access) +
+                u32(deny) + self.clientid + opaque(owner) + how + u32(0) + opaque(name_bytes(name)),
+                u32(GETFH))
+            if status == 0:
+                break
+            # not by call(): with the same number it would be answered with the same DELAY
+            if status not in (DELAY, GRACE) or time.monotonic() > end:
+                raise NfsError(status, name)
+            select.select([], [], [], 0.05)
         r.at += 8
         self.skip(r, OPEN)
         stateid = r.fixed(16)
@@ -235,8 +266,103 @@ class Client:
             stateid = r.fixed(16)
         return handle, stateid
 
+    @staticmethod
+    def creating(how=UNCHECKED, verifier=None, **new):
+        """An openflag4 that creates.  verifier: 8 bytes, for the exclusive modes."""
+        if how == EXCLUSIVE:
+            return u32(1) + u32(how) + verifier
+        return u32(1) + u32(how) + (verifier if how == EXCLUSIVE4_1 else b'') + settable(**new)
+
     def release(self, fh, stateid):
         """CLOSE."""
         self.open_seqid += 1
         self.call(u32(PUTFH) + opaque(fh),
                   u32(CLOSE) + u32(self.open_seqid if self.minor == 0 else 0) + stateid)
+
+    def at(self, fh, *ops, what=''):
+        """A Reader behind the first operation's number and status, with fh as the current handle;
+        the results of further operations follow."""
+        r = self.call(u32(PUTFH) + opaque(fh), *ops, what=what)
+        r.at += 16
+        return r
+
+    def setattr(self, fh, stateid=ANONYMOUS, **new):
+        self.at(fh, u32(SETATTR) + stateid + settable(**new))
+
+    def access(self, fh, wanted):
+        r = self.at(fh, u32(ACCESS) + u32(wanted))
+        r.u32()
+        return r.u32()
+
+    def make(self, directory, name, kind, data=b'', **new):
+        """CREATE; the new handle.  data: a symbolic link's target, two u32 of a device."""
+        r = self.at(directory, u32(CREATE) + u32(kind) + data + opaque(name_bytes(name)) +
+                    settable(**new), u32(GETFH), what=name)
+        r.at += 4 + 16
+        words = r.u32()
+        r.at += 4 * words
+        self.skip(r, GETFH)
+        return r.opaque()
+
+    def remove(self, directory, name):
+        self.at(directory, u32(REMOVE) + opaque(name_bytes(name)), what=name)
+
+    def rename(self, directory, name, to_directory, to_name):
+        self.at(directory, u32(SAVEFH), u32(PUTFH) + opaque(to_directory),
+                u32(RENAME) + opaque(name_bytes(name)) + opaque(name_bytes(to_name)), what=name)
+
+    def link(self, fh, directory, name):
+        self.at(fh, u32(SAVEFH), u32(PUTFH) + opaque(directory),
+                u32(LINK) + opaque(name_bytes(name)), what=name)
+
+    def commit(self, fh, offset=0, count=0):
+        self.at(fh, u32(COMMIT) + u64(offset) + u32(count))
+
+    def lookupp(self, fh):
+        r = self.at(fh, u32(LOOKUPP), u32(GETFH))
+        self.skip(r, GETFH)
+        return r.opaque()
+
+    # ---- minor version 2 ------------------------------------------------------------------------
+
+    def allocate(self, fh, stateid, offset, length):
+        self.at(fh, u32(ALLOCATE) + stateid + u64(offset) + u64(length))
+
+    def deallocate(self, fh, stateid, offset, length):
+        self.at(fh, u32(DEALLOCATE) + stateid + u64(offset) + u64(length))
+
+    def seek(self, fh, stateid, offset, what):
+        """(eof, offset)"""
+        r = self.at(fh, u32(SEEK) + stateid + u64(offset) + u32(what))
+        return bool(r.u32()), r.u64()
+
+    def copy(self, fh, stateid, to, to_stateid, offset, to_offset, length):
+        self.at(fh, u32(SAVEFH), u32(PUTFH) + opaque(to),
+                u32(COPY) + stateid + to_stateid + u64(offset) + u64(to_offset) + u64(length) +
+                u32(1) + u32(1) + u32(0))
+
+    def clone(self, fh, stateid, to, to_stateid, offset, to_offset, length):
+        self.at(fh, u32(SAVEFH), u32(PUTFH) + opaque(to),
+                u32(CLONE) + stateid + to_stateid + u64(offset) + u64(to_offset) + u64(length))
+
+    def read_plus(self, fh, stateid, offset, count):
+        """The result's bytes."""
+        r = self.at(fh, u32(READ_PLUS) + stateid + u64(offset) + u32(count))
+        return bytes(r.data[r.at:])
+
+    def io_advise(self, fh, stateid, offset, length, hints):
+        self.at(fh, u32(IO_ADVISE) + stateid + u64(offset) + u64(length) + u32(1) + u32(hints))
+
+    def getxattr(self, fh, name):
+        return self.at(fh, u32(GETXATTR) + opaque(name_bytes(name))).opaque()
+
+    def setxattr(self, fh, name, value, option=0):
+        self.at(fh, u32(SETXATTR) + u32(option) + opaque(name_bytes(name)) + opaque(value))
+
+    def removexattr(self, fh, name):
+        self.at(fh, u32(REMOVEXATTR) + opaque(name_bytes(name)))
+
+    def listxattrs(self, fh, count=1 << 16):
+        r = self.at(fh, u32(LISTXATTRS) + u64(0) + u32(count))
+        r.u64()
+        return [r.opaque() for _ in range(r.u32())]
