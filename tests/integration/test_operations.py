@@ -913,7 +913,7 @@ class World:
 
         _, self.migration = stack(args.build, fill, **settings)
         self.migration.attach()
-        self.server = self.migration.start_server(more=SECOND)
+        self.server = self.migration.start_server(blocks=SECOND)
 
     def views(self, version):
         return [View(version, NEW, '/export', True), View(version, PLAIN, '/plain', False)]
