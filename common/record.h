@@ -62,6 +62,7 @@ enum {
 	MIGRATE_REC_NAMED =
 		1 << 10, /* unfilled directory: every name is here, as a dummy at least */
 	MIGRATE_REC_RETURNED = 1 << 9, /* directory: was normal, unfinished things were moved in */
+	MIGRATE_REC_RESIZE = 1 << 11,  /* file: the retriever is about to give it the size `size` */
 };
 
 /* What binds a record to its inode (I9). */

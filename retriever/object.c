@@ -138,18 +138,24 @@ static int reopen(struct object *object, int fd, int flags)
 	return -EXDEV;
 }
 
-/* A file that no client has changed has the old server's size, or a crash cut version_take() short.
+/*
+ * A crash cut version_take() short: the size is set at last.  Any other size is a client's, though
+ * it may not have an answer yet: to raise it again would show zeros to whoever looked before.
  */
 static int object_mend_size(struct object *object, const struct stat *st)
 {
 	struct migrate_record *rec = &object->record;
 	uint64_t size = st->st_size;
+	int ret = 0;
 
-	if (rec->state != MIGRATE_PARTIAL || (rec->flags & MIGRATE_REC_CLIENT) || size == rec->size)
+	if (!(rec->flags & MIGRATE_REC_RESIZE))
 		return 0;
 	if (ftruncate(object->fd, rec->size) < 0)
 		return -errno;
-	return size < rec->size ? migrate_extents_add(&rec->missing, size, rec->size) : 0;
+	if (size < rec->size)
+		ret = migrate_extents_add(&rec->missing, size, rec->size);
+	rec->flags &= ~MIGRATE_REC_RESIZE;
+	return ret ? ret : object_store(object);
 }
 
 static void object_load(struct object *object, int fd, bool take)

@@ -100,8 +100,8 @@ static void take_identity(struct migrate_record *rec, const struct source_attr *
 /*
  * Lock held, our bracket open.  The record first says that all of the new size is missing, then the
  * size is set: whoever looks in between finds missing ranges, never zeros.  A crash in between
- * leaves a size that no client has set, which object_load() sets right.  The old content stays
- * until it is written over.  What clients set (mode, owner, mtime) is kept; ctime moves.
+ * leaves the mark RESIZE, and object_load() sets the size.  The old content stays until it is
+ * written over.  What clients set (mode, owner, mtime) is kept; ctime moves.
  */
 static int take_content(struct object *object, const struct source_attr *attr)
 {
@@ -120,11 +120,15 @@ static int take_content(struct object *object, const struct source_attr *attr)
 	migrate_extents_clear(&rec->dirty);
 	migrate_extents_clear(&object->filled);
 	ret = migrate_extents_add(&rec->missing, 0, attr->size);
+	rec->flags |= MIGRATE_REC_RESIZE;
 	if (!ret)
 		ret = object_store(object);
 	if (!ret && ftruncate(object->fd, attr->size) < 0)
 		ret = -errno;
-	return ret;
+	if (ret)
+		return ret;
+	rec->flags &= ~MIGRATE_REC_RESIZE;
+	return object_store(object);
 }
 
 /* Lock held: what keeps it from being taken, or NULL. */

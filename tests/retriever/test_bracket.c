@@ -284,6 +284,34 @@ START_TEST(what_was_not_ended_is_still_missing)
 }
 END_TEST
 
+/* I4: a size that a client cut is not raised again, whether or not it had an answer. */
+START_TEST(i4_a_truncation_that_was_not_ended)
+{
+	struct stat st;
+	uint64_t id;
+	int fd;
+
+	for (int kill = 0; kill < 2; kill++) {
+		start();
+		fd = find();
+		ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_TRUNCATE, 1000, 0, &id), 0);
+		ck_assert_int_eq(ftruncate(fd, 1000), 0);
+		core_disconnect(&core); /* the door dies */
+		core_connect(&core);
+		if (kill)
+			core_restart(&core);
+		ck_assert_int_eq(core_range(&core, fd, 0, 0), 0); /* it is loaded again */
+		ck_assert_int_eq(fstat(fd, &st), 0);
+		if (core_present(fd, 1000, SIZE - 1000)) /* also: beyond the end */
+			core_expect(fd, 1000, st.st_size - 1000, 1);
+		ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+		core_expect(fd, 0, st.st_size, 1);
+		close(fd);
+		core_free(&core);
+	}
+}
+END_TEST
+
 /* The door dies with a bracket open and others waiting: they go on. */
 START_TEST(a_dead_door_lets_the_others_in)
 {
@@ -445,6 +473,7 @@ int main(void)
 	tcase_add_test(tcase, i8_times_do_not_move);
 	tcase_add_test(tcase, i7_a_write_sets_the_time);
 	tcase_add_test(tcase, what_was_not_ended_is_still_missing);
+	tcase_add_test(tcase, i4_a_truncation_that_was_not_ended);
 	tcase_add_test(tcase, a_dead_door_lets_the_others_in);
 	tcase_add_test(tcase, a_begin_that_waits_can_be_cancelled);
 	tcase_add_test(tcase, a_begin_is_let_in_between_fills);
