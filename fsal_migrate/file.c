@@ -348,8 +348,20 @@ static fsal_status_t allocate(struct fsal_obj_handle *handle, struct state_t *st
 	return mg_change(a.object, &change);
 }
 
-/* The data below first; then the record, which must not say less than what is on disk. */
-static fsal_status_t sync_record(struct mg_object *object)
+static fsal_status_t commit_below(struct mg_object *object, off_t offset, size_t len)
+{
+	struct mg_export *export = mg_enter();
+	fsal_status_t status = object->sub->obj_ops->commit2(object->sub, offset, len);
+
+	mg_leave(export);
+	return status;
+}
+
+/*
+ * The data below first; then the record, which must not say less than what is on disk.  If it was
+ * dropped since the data was synced, that must be durable too.
+ */
+static fsal_status_t sync_record(struct mg_object *object, off_t offset, size_t len)
 {
 	struct mg_call *call = NULL;
 	struct mg_look look;
@@ -361,7 +373,7 @@ static fsal_status_t sync_record(struct mg_object *object)
 		call = mg_call_new(object->volume, mg_look_steal_fd(&look), -1);
 	mg_look_done(&look);
 	if (!call)
-		return result > 0 ? mg_delay() : mg_ok();
+		return result > 0 ? mg_delay() : commit_below(object, offset, len);
 	pthread_mutex_lock(&object->volume->lock);
 	mg_call_sync(call);
 	pthread_mutex_unlock(&object->volume->lock);
@@ -373,13 +385,12 @@ static fsal_status_t sync_record(struct mg_object *object)
 static fsal_status_t commit2(struct fsal_obj_handle *handle, off_t offset, size_t len)
 {
 	struct mg_object *object = mg_object(handle);
-	struct mg_export *export = mg_enter();
-	fsal_status_t status = object->sub->obj_ops->commit2(object->sub, offset, len);
+	bool normal = mg_is_normal(object);
+	fsal_status_t status = commit_below(object, offset, len);
 
-	mg_leave(export);
-	if (FSAL_IS_ERROR(status) || mg_is_normal(object))
+	if (FSAL_IS_ERROR(status) || normal)
 		return status;
-	return sync_record(object);
+	return sync_record(object, offset, len);
 }
 
 void mg_file_ops_init(struct fsal_obj_ops *ops)
