@@ -12,6 +12,7 @@
 #include "gate.h"
 #include "rates.h"
 #include "retry.h"
+#include "version.h"
 #include "server.h"
 #include "volume.h"
 
@@ -120,10 +121,25 @@ struct slow_command {
 	struct retriever *retriever;
 	struct peer *peer;
 	uint64_t id;
-	int (*run)(struct retriever *retriever, char **text);
+	int (*run)(struct retriever *retriever, const char *argument, char **text);
+	char *argument;
 };
 
-static int run_verify(struct retriever *retriever, char **text)
+static int run_retry(struct retriever *retriever, const char *argument, char **text)
+{
+	if (argument && strcmp(argument, "same") != 0) {
+		*text = g_strdup("retry takes nothing, or `same`");
+		return -EINVAL;
+	}
+	return retry_all(retriever, argument ? VERSION_SAME : VERSION_NEW, text);
+}
+
+static int run_finalize(struct retriever *retriever, const char *argument, char **text)
+{
+	return volume_finalize(retriever, text);
+}
+
+static int run_verify(struct retriever *retriever, const char *argument, char **text)
 {
 	g_autoptr(GKeyFile) f = g_key_file_new();
 	struct volume_count count;
@@ -143,10 +159,11 @@ static void run_slow(void *arg)
 {
 	struct slow_command *command = arg;
 	char *text = NULL;
-	int ret = command->run(command->retriever, &text);
+	int ret = command->run(command->retriever, command->argument, &text);
 
 	peer_answer(command->peer, command->id, ret, text);
 	g_free(text);
+	g_free(command->argument);
 	g_free(command);
 }
 
@@ -195,13 +212,13 @@ static int command_resume(struct retriever *r, const char *argument, char **text
 static const struct {
 	const char *name;
 	int (*now)(struct retriever *r, const char *argument, char **text);
-	int (*slow)(struct retriever *r, char **text);
+	int (*slow)(struct retriever *r, const char *argument, char **text);
 } commands[] = {
 	{"attach", NULL, volume_attach},      {"status", command_status, NULL},
 	{"settings", command_settings, NULL}, {"errors", command_errors, NULL},
 	{"throttle", command_throttle, NULL}, {"pause", command_pause, NULL},
-	{"resume", command_resume, NULL},     {"retry", NULL, retry_all},
-	{"verify", NULL, run_verify},	      {"finalize", NULL, volume_finalize},
+	{"resume", command_resume, NULL},     {"retry", NULL, run_retry},
+	{"verify", NULL, run_verify},	      {"finalize", NULL, run_finalize},
 };
 
 static void run_command(struct retriever *retriever, struct peer *peer, uint64_t id, size_t i,
@@ -221,6 +238,7 @@ static void run_command(struct retriever *retriever, struct peer *peer, uint64_t
 	slow->peer = peer;
 	slow->id = id;
 	slow->run = commands[i].slow;
+	slow->argument = g_strdup(argument);
 	retriever_run_slow(retriever, run_slow, slow);
 }
 

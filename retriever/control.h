@@ -15,7 +15,8 @@
  *   settings           [settings] root hold-ms crawler-workers crawler-order=namespace-first|...
  *                        paused
  *   errors START       [errors] total next (-1: no more); [error N] path reason errno, N from START
- *   retry              forgets all failures, so that the crawler and clients try again
+ *   retry [same]       forgets all failures, so that the crawler and clients try again; same:
+ *                      enum version_trust, VERSION_SAME
  *   throttle BYTES     background bytes per second, 0: no limit; until the retriever restarts
  *   pause, resume      background work; demand goes on
  *   verify             walks the whole new tree: [verify] objects unfinished first-unfinished;

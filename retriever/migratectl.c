@@ -31,7 +31,7 @@ static enum ctl_exit attach(const struct ctl *ctl)
 
 static enum ctl_exit retry(const struct ctl *ctl)
 {
-	enum ctl_exit result = ask_once(ctl, "retry", NULL);
+	enum ctl_exit result = ask_once(ctl, ctl->same ? "retry same" : "retry", NULL);
 
 	if (!result)
 		printf("%s: failures are forgotten; to try again at once: "
@@ -113,7 +113,7 @@ static enum ctl_exit finalize(const struct ctl *ctl)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-enum { TAKES_WATCH = 1 << 0, TAKES_JSON = 1 << 1 };
+enum { TAKES_WATCH = 1 << 0, TAKES_JSON = 1 << 1, TAKES_SAME = 1 << 2 };
 
 static const struct command {
 	const char *name;
@@ -127,7 +127,8 @@ static const struct command {
 	{"status", "[NAME]", 0, 1, TAKES_WATCH | TAKES_JSON, ctl_status,
 	 "show how far it is; all volumes without NAME"},
 	{"errors", "NAME", 1, 1, TAKES_JSON, ctl_errors, "list what failed, and why"},
-	{"retry", "NAME", 1, 1, 0, retry, "forget the failures, so that all is tried again"},
+	{"retry", "NAME", 1, 1, TAKES_SAME, retry,
+	 "forget the failures, so that all is tried again"},
 	{"throttle", "NAME BYTES", 2, 2, 0, throttle,
 	 "limit background reads per second; 0: no limit"},
 	{"pause", "NAME", 1, 1, 0, pause_background, "stop background work; clients are served"},
@@ -162,7 +163,7 @@ static char *describe_commands(void)
 
 static gboolean parse(int *argc, char ***argv, struct ctl *ctl, gboolean *version)
 {
-	gboolean watch = FALSE, json = FALSE;
+	gboolean watch = FALSE, json = FALSE, same = FALSE;
 	const GOptionEntry entries[] = {
 		{"config", 0, 0, G_OPTION_ARG_FILENAME, &ctl->config_file,
 		 "The configuration (default: " CONFIG_FILE ")", "FILE"},
@@ -171,6 +172,8 @@ static gboolean parse(int *argc, char ***argv, struct ctl *ctl, gboolean *versio
 		{"watch", 0, 0, G_OPTION_ARG_NONE, &watch, "status: show it again every second",
 		 NULL},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &json, "status, errors: print JSON", NULL},
+		{"same", 0, 0, G_OPTION_ARG_NONE, &same,
+		 "retry: size and mtime are enough to know a file by", NULL},
 		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
 		{NULL},
 	};
@@ -187,19 +190,30 @@ static gboolean parse(int *argc, char ***argv, struct ctl *ctl, gboolean *versio
 	}
 	ctl->watch = watch;
 	ctl->json = json;
+	ctl->same = same;
 	return TRUE;
+}
+
+/* The option that was given and that the command does not take, or NULL. */
+static const char *needless_option(const struct command *command, const struct ctl *ctl)
+{
+	if (ctl->watch && !(command->takes & TAKES_WATCH))
+		return "watch";
+	if (ctl->json && !(command->takes & TAKES_JSON))
+		return "json";
+	return ctl->same && !(command->takes & TAKES_SAME) ? "same" : NULL;
 }
 
 static gboolean check(const struct command *command, const struct ctl *ctl, int arguments)
 {
+	const char *refused = needless_option(command, ctl);
+
 	if (arguments < command->min || arguments > command->max) {
 		ctl_complain("usage: " PROGRAM " %s %s", command->name, command->arguments);
 		return FALSE;
 	}
-	if ((ctl->watch && !(command->takes & TAKES_WATCH)) ||
-	    (ctl->json && !(command->takes & TAKES_JSON))) {
-		ctl_complain("%s takes no --%s; see " PROGRAM " --help", command->name,
-			     ctl->watch && !(command->takes & TAKES_WATCH) ? "watch" : "json");
+	if (refused) {
+		ctl_complain("%s takes no --%s; see " PROGRAM " --help", command->name, refused);
 		return FALSE;
 	}
 	if (!arguments && (ctl->watch || ctl->socket)) {

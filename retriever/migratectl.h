@@ -21,7 +21,7 @@ enum ctl_exit {
 struct ctl {
 	const char *config_file; /* NULL: the usual one */
 	const char *socket;	 /* NULL: as the configuration says */
-	bool watch, json;
+	bool watch, json, same;
 	const char *volume; /* NULL only for commands that take none */
 	const char *argument;
 };

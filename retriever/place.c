@@ -220,7 +220,8 @@ static enum left look_at(struct retriever *retriever, int dir_fd, const struct d
 	return left;
 }
 
-static enum left scan(struct object *directory)
+/* *syncing: whether some of it need only become durable. */
+static enum left scan(struct object *directory, bool *syncing)
 {
 	bool root = migrate_binding_equal(&directory->key, &directory->retriever->root_key);
 	int fd = openat(directory->fd, ".", OPEN_DIR);
@@ -238,6 +239,7 @@ static enum left scan(struct object *directory)
 		    (e->d_type != DT_REG && e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
 			continue;
 		this = look_at(directory->retriever, fd, e);
+		*syncing |= this == SYNCING;
 		if (this > left)
 			left = this;
 	}
@@ -289,10 +291,12 @@ static void finish_again(void *arg)
 	struct object *directory = finish->directory;
 	struct retriever *retriever = directory->retriever;
 	gint before = g_atomic_int_get(&placings);
-	enum left left = g_atomic_int_get(&retriever->places) ? SOMETHING : scan(directory);
+	bool syncing = false;
+	enum left left =
+		g_atomic_int_get(&retriever->places) ? SOMETHING : scan(directory, &syncing);
 	int ret = left == FAILED ? -EREMOTEIO : -EAGAIN;
 
-	if (left == SYNCING && finish->rounds++ < ROUNDS_MAX) {
+	if (left != SOMETHING && syncing && finish->rounds++ < ROUNDS_MAX) {
 		durability_after_round(retriever, round_over, finish);
 		return;
 	}

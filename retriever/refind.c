@@ -191,11 +191,12 @@ static int adopt_directory(struct object *object, const struct found *found)
 	return ret;
 }
 
-static int adopt(struct object *object, const struct found *found, bool insist, const char **reason)
+static int adopt(struct object *object, const struct found *found, enum version_trust trust,
+		 const char **reason)
 {
 	*reason = "the directory's stub record could not be written";
 	return object->is_dir ? adopt_directory(object, found)
-			      : version_take(object, &found->source, &found->attr, insist, reason);
+			      : version_take(object, &found->source, &found->attr, trust, reason);
 }
 
 /* Not found: why. */
@@ -209,7 +210,7 @@ static int look_status(int ret, const char **reason)
 	return gone ? -ESTALE : ret;
 }
 
-int refind_insist(struct object *object, const char **reason)
+int refind_anew(struct object *object, enum version_trust trust, const char **reason)
 {
 	struct found found = {0};
 	g_autofree char *path = NULL;
@@ -223,7 +224,7 @@ int refind_insist(struct object *object, const char **reason)
 	if (ret)
 		ret = look_status(ret, reason);
 	else
-		ret = adopt(object, &found, true, reason);
+		ret = adopt(object, &found, trust, reason);
 	source_object_clear(&found.source);
 	return ret;
 }
@@ -243,7 +244,7 @@ static void run_refind(void *arg)
 	if (ret)
 		ret = look_status(ret, &reason);
 	else
-		ret = adopt(object, &found, false, &reason);
+		ret = adopt(object, &found, VERSION_FOUND, &reason);
 	source_object_clear(&found.source);
 	g_mutex_lock(&object->lock);
 	object->refinding = false;

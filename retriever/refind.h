@@ -8,7 +8,7 @@
 #ifndef REFIND_H
 #define REFIND_H
 
-#include "object.h"
+#include "version.h"
 
 /* Looks in the background.  Found: the record has the new handle, and reads and fills that wait are
  * made again.  Not found: object_fail(-ESTALE).  Does nothing when it is being looked for.  False:
@@ -17,7 +17,7 @@ bool refind_start(struct object *object);
 
 /* A file, now, for the administrator (version.h): also another file in its place.  Waits for the
  * old server.  0, or -errno with *reason. */
-int refind_insist(struct object *object, const char **reason);
+int refind_anew(struct object *object, enum version_trust trust, const char **reason);
 
 /* The path of an open file or directory below the source's root, NULL if it cannot be told.
  * g_free.  Blocks for the disk. */

@@ -11,7 +11,7 @@
 #include "version.h"
 
 /* Whether the file can be had, in its present version.  Else -errno with *reason. */
-static int renew(struct object *object, const char **reason)
+static int renew(struct object *object, enum version_trust trust, const char **reason)
 {
 	struct backend_request req = {.op = BACKEND_GETATTR, .priority = BACKEND_READAHEAD};
 	struct source_object source;
@@ -25,10 +25,12 @@ static int renew(struct object *object, const char **reason)
 		ret = backend_call(object->retriever, &req);
 		source_object_clear(&source);
 	}
+	if (!ret && !req.attr.nlink) /* removed there, and still open */
+		ret = -ESTALE;
 	*reason = "the old server refuses to tell of it";
 	if (ret == -ESTALE || ret == -ENOENT || ret == -ENOTDIR)
-		return refind_insist(object, reason);
-	return ret ? ret : version_take(object, NULL, &req.attr, true, reason);
+		return refind_anew(object, trust, reason);
+	return ret ? ret : version_take(object, NULL, &req.attr, trust, reason);
 }
 
 static void clear_mark(struct object *object)
@@ -43,7 +45,8 @@ static void clear_mark(struct object *object)
 	g_mutex_unlock(&object->lock);
 }
 
-static void retry_entry(struct retriever *retriever, const struct error_entry *entry)
+static void retry_entry(struct retriever *retriever, const struct error_entry *entry,
+			enum version_trust trust)
 {
 	struct object *object;
 	int fd = entry->key.len && !entry->name
@@ -58,7 +61,7 @@ static void retry_entry(struct retriever *retriever, const struct error_entry *e
 		return;
 	}
 	if (!object->is_dir && !object->normal)
-		ret = renew(object, &reason);
+		ret = renew(object, trust, &reason);
 	if (ret) {
 		object_fail(object, ret, reason);
 	} else { /* what failed meanwhile is of the old version */
@@ -69,12 +72,12 @@ static void retry_entry(struct retriever *retriever, const struct error_entry *e
 	close(fd);
 }
 
-int retry_all(struct retriever *retriever, char **text)
+int retry_all(struct retriever *retriever, enum version_trust trust, char **text)
 {
 	GPtrArray *list = errors_take(retriever->errors);
 
 	for (guint i = 0; i < list->len; i++)
-		retry_entry(retriever, list->pdata[i]);
+		retry_entry(retriever, list->pdata[i], trust);
 	*text = g_strdup_printf("[retry]\nforgotten=%u\n", list->len);
 	g_ptr_array_free(list, TRUE);
 	return 0;

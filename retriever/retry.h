@@ -3,7 +3,7 @@
 #ifndef RETRY_H
 #define RETRY_H
 
-#include "retriever.h"
+#include "version.h"
 
 /*
  * Empties the list of errors and clears the marks in the records.  A file that was changed or
@@ -12,6 +12,6 @@
  * on both sides, stays as it is, listed again.  Slow thread; waits for the old server.  *text: a
  * line that says how many.
  */
-int retry_all(struct retriever *retriever, char **text);
+int retry_all(struct retriever *retriever, enum version_trust trust, char **text);
 
 #endif

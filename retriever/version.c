@@ -132,25 +132,29 @@ static int take_content(struct object *object, const struct source_attr *attr)
 }
 
 /* Lock held: what keeps it from being taken, or NULL. */
-static const char *objection(const struct migrate_record *rec, enum likeness likeness, bool insist)
+static const char *objection(const struct migrate_record *rec, enum likeness likeness,
+			     enum version_trust trust)
 {
-	if (likeness == OTHER && !insist)
+	if (likeness == OTHER && trust == VERSION_FOUND)
 		return GONE;
 	if (likeness == SAME || !(rec->flags & MIGRATE_REC_CLIENT))
 		return NULL;
 	if (likeness == OTHER)
 		return "the file was changed on the old server and by clients here: copy the "
 		       "version that counts over it";
-	return insist ? NULL
-		      : "the old server has a file of the same size and mtime in its place, and "
-			"clients have changed it here: migratectl retry takes it for the same";
+	return trust == VERSION_SAME
+		       ? NULL
+		       : "the old server's file has a new ctime or number, and the size and mtime "
+			 "that it had, and clients have changed it here: if it was not rewritten "
+			 "there, migratectl retry --same takes it for what it was";
 }
 
 /*
  * Lock held.  What does not touch the content: 0, -errno with *reason; 1: it does.
  */
 static int take_lightly(struct object *object, const struct source_object *source,
-			const struct source_attr *attr, bool insist, const char **reason)
+			const struct source_attr *attr, enum version_trust trust,
+			const char **reason)
 {
 	struct migrate_record *rec = &object->record;
 	enum likeness likeness = compare(rec, attr);
@@ -158,21 +162,22 @@ static int take_lightly(struct object *object, const struct source_object *sourc
 	if (object->normal)
 		return 0;
 	/* the file itself, changed: its reads will find that out */
-	if (likeness == SAME || (likeness == OTHER && !insist && attr->fileid == rec->fileid)) {
+	if (likeness == SAME ||
+	    (likeness == OTHER && trust == VERSION_FOUND && attr->fileid == rec->fileid)) {
 		*reason = "the stub record could not be written";
 		take_place(object, source);
 		return object_store(object);
 	}
-	*reason = objection(rec, likeness, insist);
+	*reason = objection(rec, likeness, trust);
 	return *reason ? -ESTALE : 1;
 }
 
 /* Lock held, our bracket open: nobody writes to it. */
 static int take(struct object *object, const struct source_object *source,
-		const struct source_attr *attr, bool insist, const char **reason)
+		const struct source_attr *attr, enum version_trust trust, const char **reason)
 {
 	struct migrate_record *rec = &object->record;
-	int ret = take_lightly(object, source, attr, insist, reason);
+	int ret = take_lightly(object, source, attr, trust, reason);
 
 	if (ret <= 0)
 		return ret;
@@ -187,16 +192,16 @@ static int take(struct object *object, const struct source_object *source,
 }
 
 int version_take(struct object *object, const struct source_object *source,
-		 const struct source_attr *attr, bool insist, const char **reason)
+		 const struct source_attr *attr, enum version_trust trust, const char **reason)
 {
 	struct bracket *bracket;
 	int ret;
 
-	*reason = insist ? "it is not a file any more on the old server: remove it here" : GONE;
+	*reason = trust ? "it is not a file any more on the old server: remove it here" : GONE;
 	if (!S_ISREG(attr->mode))
 		return -ESTALE;
 	g_mutex_lock(&object->lock);
-	ret = take_lightly(object, source, attr, insist, reason);
+	ret = take_lightly(object, source, attr, trust, reason);
 	g_mutex_unlock(&object->lock);
 	if (ret <= 0)
 		return ret;
@@ -205,7 +210,7 @@ int version_take(struct object *object, const struct source_object *source,
 	if (!bracket)
 		return -EIO;
 	g_mutex_lock(&object->lock);
-	ret = take(object, source, attr, insist, reason);
+	ret = take(object, source, attr, trust, reason);
 	g_mutex_unlock(&object->lock);
 	bracket_abort(bracket);
 	if (!ret)

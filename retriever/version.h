@@ -11,15 +11,21 @@
  * Where it may be the same, and nothing of the file is here yet, it is taken for it.  Where bytes
  * are here, and no client has changed any (MIGRATE_REC_CLIENT), all of it becomes missing again.
  * Bytes that clients changed cannot be told from those that were fetched: then it is not taken,
- * unless the administrator insists (retry), which is his word that it is the same.
+ * unless the administrator gives his word that it is the same (migratectl retry --same).
  *
- * Something else is taken if the administrator insists, as a new version, all of it missing; and
- * not even then where clients have changed bytes here.
+ * Something else is taken if the administrator says so (migratectl retry), as a new version, all of
+ * it missing; and not even then where clients have changed bytes here.
  */
 #ifndef VERSION_H
 #define VERSION_H
 
 #include "object.h"
+
+enum version_trust {
+	VERSION_FOUND, /* nobody was asked */
+	VERSION_NEW,   /* a new version is wanted */
+	VERSION_SAME,  /* likewise, and what may be the same is */
+};
 
 /*
  * Makes the file a stub of what was found.  source: where it is now (handle and path), NULL: where
@@ -27,6 +33,6 @@
  * clients' changes that are under way have ended: never on the main, a backend or a worker thread.
  */
 int version_take(struct object *object, const struct source_object *source,
-		 const struct source_attr *attr, bool insist, const char **reason);
+		 const struct source_attr *attr, enum version_trust trust, const char **reason);
 
 #endif

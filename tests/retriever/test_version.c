@@ -9,11 +9,16 @@
 
 static struct core core;
 
-static void retry(void)
+static void retry_with(enum version_trust trust)
 {
 	g_autofree char *text = NULL;
 
-	ck_assert_int_eq(retry_all(core.retriever, &text), 0);
+	ck_assert_int_eq(retry_all(core.retriever, trust, &text), 0);
+}
+
+static void retry(void)
+{
+	retry_with(VERSION_NEW);
 }
 
 static char *source_path(const char *name)
@@ -139,7 +144,10 @@ START_TEST(i4_replaced_by_one_that_looks_the_same_and_written)
 	replace_hidden(1);
 	ck_assert_int_eq(core_range(&core, fd, SIZE - 1, 1), -ESTALE);
 	expect_reason("clients have changed it here");
-	retry();
+	retry(); /* mends other things, and does not mean this one */
+	expect_reason("clients have changed it here");
+	ck_assert_int_eq(core_range(&core, fd, SIZE - 1, 1), -ESTALE);
+	retry_with(VERSION_SAME);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, MIB, 1);
 	core_expect(fd, MIB, 100, 9);
@@ -160,7 +168,7 @@ START_TEST(i7_its_mode_was_changed)
 	ck_assert_int_eq(core_range(&core, fd, SIZE - 1, 1), -ESTALE);
 	expect_reason("changed on the old server");
 	ck_assert_int_eq(core_range(&core, fd, MIB, 100), 0); /* what is here is here */
-	retry();
+	retry_with(VERSION_SAME);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, MIB, 1);
 	core_expect(fd, MIB, 100, 9);
