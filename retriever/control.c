@@ -73,7 +73,18 @@ static char *settings_text(struct retriever *r)
 	return to_text(f);
 }
 
-/* Whether clients have removed the object (or the name's directory), and so what was wrong. */
+static bool is_normal(int fd)
+{
+	struct migrate_record rec;
+	int ret = migrate_record_load(fd, &rec);
+
+	if (ret > 0)
+		migrate_record_clear(&rec);
+	return ret == 0;
+}
+
+/* Whether clients have removed the object (or the name's directory), and so what was wrong; or it
+ * became whole while it was listed. */
 static bool is_gone(struct retriever *r, const struct error_entry *e)
 {
 	struct stat st;
@@ -85,7 +96,7 @@ static bool is_gone(struct retriever *r, const struct error_entry *e)
 	fd = retriever_open_binding(r, &e->key, O_PATH);
 	if (fd < 0)
 		return errno == ESTALE;
-	gone = fstat(fd, &st) == 0 && st.st_nlink == 0;
+	gone = (fstat(fd, &st) == 0 && st.st_nlink == 0) || (!e->name && is_normal(fd));
 	close(fd);
 	return gone;
 }
@@ -132,6 +143,11 @@ static int run_retry(struct retriever *retriever, const char *argument, char **t
 		return -EINVAL;
 	}
 	return retry_all(retriever, argument ? VERSION_SAME : VERSION_NEW, text);
+}
+
+static int run_attach(struct retriever *retriever, const char *argument, char **text)
+{
+	return volume_attach(retriever, text);
 }
 
 static int run_finalize(struct retriever *retriever, const char *argument, char **text)
@@ -214,7 +230,7 @@ static const struct {
 	int (*now)(struct retriever *r, const char *argument, char **text);
 	int (*slow)(struct retriever *r, const char *argument, char **text);
 } commands[] = {
-	{"attach", NULL, volume_attach},      {"status", command_status, NULL},
+	{"attach", NULL, run_attach},	      {"status", command_status, NULL},
 	{"settings", command_settings, NULL}, {"errors", command_errors, NULL},
 	{"throttle", command_throttle, NULL}, {"pause", command_pause, NULL},
 	{"resume", command_resume, NULL},     {"retry", NULL, run_retry},

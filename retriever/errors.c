@@ -139,6 +139,17 @@ void errors_forget_name(struct errors *errors, const struct migrate_binding *key
 	g_mutex_unlock(&errors->lock);
 }
 
+bool errors_has(struct errors *errors, const struct migrate_binding *key)
+{
+	g_autofree char *name = entry_name(key, NULL);
+	bool has;
+
+	g_mutex_lock(&errors->lock);
+	has = g_hash_table_contains(errors->index, name);
+	g_mutex_unlock(&errors->lock);
+	return has;
+}
+
 void errors_forget(struct errors *errors, const struct migrate_binding *key)
 {
 	errors_forget_name(errors, key, NULL);

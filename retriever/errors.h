@@ -28,6 +28,7 @@ void errors_add_fd(struct errors *errors, int fd, int status, const char *reason
 void errors_add_name(struct errors *errors, int dir_fd, const char *name, int status,
 		     const char *reason);
 void errors_forget(struct errors *errors, const struct migrate_binding *key);
+bool errors_has(struct errors *errors, const struct migrate_binding *key);
 /* The name was made, or is none of the old server's any more. */
 void errors_forget_name(struct errors *errors, const struct migrate_binding *dir, const char *name);
 /* All names of that directory. */

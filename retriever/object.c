@@ -470,8 +470,9 @@ bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int 
 		g_queue_push_tail_link(&waiters, l);
 	}
 	left = !g_queue_is_empty(&object->waiters);
+	if (!object->normal)
+		errors_add_fd(object->retriever->errors, object->fd, status, reason);
 	g_mutex_unlock(&object->lock);
-	errors_add_fd(object->retriever->errors, object->fd, status, reason);
 	object_run_waiters(object->retriever, &waiters, 0);
 	return left;
 }
@@ -486,8 +487,9 @@ void object_fail(struct object *object, int status, const char *reason)
 	object_take_waiters(object, true, &waiters);
 	while (!g_queue_is_empty(&object->fill_waiters))
 		g_queue_push_tail_link(&waiters, g_queue_pop_head_link(&object->fill_waiters));
-	g_mutex_unlock(&object->lock);
-	if (status != -ECANCELED)
+	/* under the lock, so that one that becomes whole leaves the list after it came */
+	if (status != -ECANCELED && !object->normal)
 		errors_add_fd(retriever->errors, object->fd, status, reason);
+	g_mutex_unlock(&object->lock);
 	object_run_waiters(retriever, &waiters, status);
 }

@@ -17,6 +17,7 @@
 struct found {
 	struct source_object source;
 	struct source_attr attr;
+	bool replaced; /* another file has its path */
 };
 
 /* The directory that holds an open file, as a descriptor; the file's name in *name. -errno. */
@@ -136,7 +137,10 @@ static int by_fileid(struct retriever *retriever, struct found *at, uint64_t fil
 	return name ? look(retriever, at, name) : -ENOENT;
 }
 
-/* Whether it is worth a closer look. */
+/*
+ * Whether it may be the file (version.h).  The number alone says nothing: file systems give the
+ * numbers of removed files to new ones.
+ */
 static bool is_like(struct object *object, const struct source_attr *attr)
 {
 	const struct migrate_record *rec = &object->record;
@@ -145,8 +149,7 @@ static bool is_like(struct object *object, const struct source_attr *attr)
 	if (object->is_dir)
 		return S_ISDIR(attr->mode);
 	g_mutex_lock(&object->lock);
-	same = attr->fileid == rec->fileid ||
-	       (attr->size == rec->size && attr->mtime == rec->mtime);
+	same = attr->size == rec->size && attr->mtime == rec->mtime;
 	g_mutex_unlock(&object->lock);
 	return S_ISREG(attr->mode) && same;
 }
@@ -162,6 +165,7 @@ static int find(struct object *object, struct found *found)
 		return 0;
 	if (object->is_dir || (ret && ret != -ENOENT))
 		return ret ? ret : -ESTALE;
+	found->replaced = ret == 0 && S_ISREG(found->attr.mode);
 	source_object_clear(&found->source);
 	parent = parent_source_path(object, &name);
 	ret = parent ? walk(object->retriever, parent, found) : -ENOENT;
@@ -200,14 +204,14 @@ static int adopt(struct object *object, const struct found *found, enum version_
 }
 
 /* Not found: why. */
-static int look_status(int ret, const char **reason)
+static int look_status(int ret, const struct found *found, const char **reason)
 {
-	bool gone = ret == -ESTALE || ret == -ENOENT || ret == -ENOTDIR;
-
-	*reason = gone ? "the object is gone from the old server: restore it there and run "
-			 "migratectl retry, or remove it here"
-		       : "the object could not be looked for on the old server";
-	return gone ? -ESTALE : ret;
+	if (ret != -ESTALE && ret != -ENOENT && ret != -ENOTDIR) {
+		*reason = "the object could not be looked for on the old server";
+		return ret;
+	}
+	*reason = found->replaced ? VERSION_REPLACED : VERSION_GONE;
+	return -ESTALE;
 }
 
 int refind_anew(struct object *object, enum version_trust trust, const char **reason)
@@ -222,7 +226,7 @@ int refind_anew(struct object *object, enum version_trust trust, const char **re
 		ret = path ? walk(object->retriever, path, &found) : ret;
 	}
 	if (ret)
-		ret = look_status(ret, reason);
+		ret = look_status(ret, &found, reason);
 	else
 		ret = adopt(object, &found, trust, reason);
 	source_object_clear(&found.source);
@@ -242,12 +246,14 @@ static void run_refind(void *arg)
 	int ret = find(object, &found);
 
 	if (ret)
-		ret = look_status(ret, &reason);
+		ret = look_status(ret, &found, &reason);
 	else
 		ret = adopt(object, &found, VERSION_FOUND, &reason);
 	source_object_clear(&found.source);
 	g_mutex_lock(&object->lock);
 	object->refinding = false;
+	if (!ret)
+		object->failed = 0;
 	fills = !g_queue_is_empty(&object->fill_waiters);
 	g_mutex_unlock(&object->lock);
 	if (ret)
@@ -261,17 +267,19 @@ static void run_refind(void *arg)
 
 bool refind_start(struct object *object)
 {
-	bool start, hopeless;
+	bool start, hopeless, lost;
 
 	g_mutex_lock(&object->lock);
 	start = !object->refinding;
 	hopeless = start && ++object->refinds > ATTEMPTS_MAX;
+	lost = object->failed; /* it was not found, last time */
 	if (start && !hopeless)
 		object->refinding = true;
 	g_mutex_unlock(&object->lock);
 	if (hopeless)
 		object_fail(object, -ESTALE,
-			    "the old server's handle for it is stale again and again");
+			    lost ? VERSION_GONE
+				 : "the old server's handle for it is stale again and again");
 	else if (start)
 		retriever_run_find(object->retriever, run_refind, object_ref(object));
 	return !hopeless;

@@ -15,11 +15,17 @@ static int renew(struct object *object, enum version_trust trust, const char **r
 {
 	struct backend_request req = {.op = BACKEND_GETATTR, .priority = BACKEND_READAHEAD};
 	struct source_object source;
+	bool whole;
 	int ret;
 
 	g_mutex_lock(&object->lock);
+	whole = object_has(object, 0, INT64_MAX);
 	ret = object_source(object, &source);
 	g_mutex_unlock(&object->lock);
+	if (whole) { /* clients need nothing of the old server's any more */
+		source_object_clear(&source);
+		return 0;
+	}
 	if (!ret) {
 		req.object = source;
 		ret = backend_call(object->retriever, &req);

@@ -437,16 +437,17 @@ static void transfer_failed(struct transfer *t, int status, const char *reason)
 {
 	struct object *object = t->object;
 	uint64_t start = t->start, end = t->end;
-	bool background = t->background, moved;
+	bool background = t->background, again;
 
 	/* a path that leads nowhere any more, or to something else */
 	if (status == -ENOENT || status == -ENOTDIR || status == -EISDIR)
 		status = -ESTALE;
 	g_mutex_lock(&object->lock);
-	moved = superseded(t) ||
+	/* found again, or something else, since this was sent; or clients wrote all of it */
+	again = superseded(t) || object_has(object, start, end) ||
 		(status == -ESTALE && !reason && object_source_moved(object, &t->source));
 	g_mutex_unlock(&object->lock);
-	if (moved) { /* found again, or something else, since this was sent */
+	if (again) {
 		drop(t);
 		return;
 	}

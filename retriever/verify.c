@@ -31,8 +31,18 @@ static void note_unfinished(struct walk *walk, int dir_fd, const char *name)
 	}
 }
 
+/* The list may have been lost with the process: then the record's mark brings it back. */
+static void list_failed(struct walk *walk, int fd, const struct migrate_record *rec)
+{
+	struct errors *errors = walk->retriever->errors;
+
+	if (rec->error && !errors_has(errors, &rec->binding))
+		errors_add_fd(errors, fd, -rec->error,
+			      "it failed before the retriever was started again");
+}
+
 /* 1: unfinished, 0: normal, -errno (a damaged record counts as unfinished). */
-static int state_of(int fd, enum migrate_state *state)
+static int state_of(struct walk *walk, int fd, enum migrate_state *state)
 {
 	struct migrate_record rec;
 	int ret = migrate_record_load(fd, &rec);
@@ -40,6 +50,7 @@ static int state_of(int fd, enum migrate_state *state)
 	*state = MIGRATE_NORMAL;
 	if (ret > 0) {
 		*state = rec.state;
+		list_failed(walk, fd, &rec);
 		migrate_record_clear(&rec);
 	}
 	return ret == -EBADMSG ? 1 : ret;
@@ -49,7 +60,7 @@ static int look_at_directory(struct walk *walk, int fd, int dir_fd, const char *
 {
 	enum migrate_state state;
 	struct migrate_binding binding;
-	int ret = state_of(fd, &state);
+	int ret = state_of(walk, fd, &state);
 
 	if (ret < 0)
 		return ret;
@@ -68,7 +79,7 @@ static int look_at_file(struct walk *walk, int fd, const struct stat *st, int di
 			const char *name)
 {
 	enum migrate_state state;
-	int ret = state_of(fd, &state);
+	int ret = state_of(walk, fd, &state);
 
 	if (ret < 0)
 		return ret;

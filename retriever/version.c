@@ -10,10 +10,6 @@
 #include "durability.h"
 #include "templates.h"
 
-#define GONE                                                                                       \
-	"the object is gone from the old server: restore it there and run migratectl retry, or "   \
-	"remove it here"
-
 struct opening {
 	GMutex lock;
 	GCond cond;
@@ -136,7 +132,7 @@ static const char *objection(const struct migrate_record *rec, enum likeness lik
 			     enum version_trust trust)
 {
 	if (likeness == OTHER && trust == VERSION_FOUND)
-		return GONE;
+		return VERSION_REPLACED;
 	if (likeness == SAME || !(rec->flags & MIGRATE_REC_CLIENT))
 		return NULL;
 	if (likeness == OTHER)
@@ -161,9 +157,7 @@ static int take_lightly(struct object *object, const struct source_object *sourc
 
 	if (object->normal)
 		return 0;
-	/* the file itself, changed: its reads will find that out */
-	if (likeness == SAME ||
-	    (likeness == OTHER && trust == VERSION_FOUND && attr->fileid == rec->fileid)) {
+	if (likeness == SAME) {
 		*reason = "the stub record could not be written";
 		take_place(object, source);
 		return object_store(object);
@@ -197,7 +191,8 @@ int version_take(struct object *object, const struct source_object *source,
 	struct bracket *bracket;
 	int ret;
 
-	*reason = trust ? "it is not a file any more on the old server: remove it here" : GONE;
+	*reason = trust ? "it is not a file any more on the old server: remove it here"
+			: VERSION_GONE;
 	if (!S_ISREG(attr->mode))
 		return -ESTALE;
 	g_mutex_lock(&object->lock);

@@ -21,6 +21,13 @@
 
 #include "object.h"
 
+#define VERSION_GONE                                                                               \
+	"the object is gone from the old server: restore it there and run migratectl retry, or "   \
+	"remove it here"
+#define VERSION_REPLACED                                                                           \
+	"the file was changed on the old server since its stub was made, by one that replaced "    \
+	"it: migratectl retry takes the new version"
+
 enum version_trust {
 	VERSION_FOUND, /* nobody was asked */
 	VERSION_NEW,   /* a new version is wanted */

@@ -82,7 +82,7 @@ FAULTS = {
     shrunk: ('changed on the old server', 'shrunk'),
     rewritten: ('changed on the old server', 2),
     hidden: ('changed on the old server', 2),
-    replaced: ('gone from the old server', 2),
+    replaced: ('changed on the old server', 2),
     renamed: ('changed on the old server', 1),
     deleted: ('gone from the old server', None),
     directory: ('gone from the old server', None),
@@ -226,7 +226,8 @@ def files(args):
     check_listed(migration)
     migration.retriever.stop(9)
     migration.start_retriever()
-    check_listed(migration)
+    wait_for('what failed is listed again', lambda: set(errors(migration)) == {
+        name for fault in FAULTS for name in names_of(fault)})
     check_new_versions(client, migration)
     put_right(client, migration)
     migration.crawl()

@@ -2,6 +2,8 @@
 /* What migratectl may say, and what it is told. */
 #include "core.h"
 
+#include <sys/xattr.h>
+
 #include "errors.h"
 
 static struct core core;
@@ -72,7 +74,8 @@ START_TEST(errors_come_in_pages)
 }
 END_TEST
 
-/* What clients have removed is not listed, whatever has its place in the list then. */
+/* What clients have removed, or has become whole, is not listed, whatever has its place in the list
+ * then. */
 START_TEST(errors_of_what_is_gone)
 {
 	int root = core_root(&core);
@@ -83,7 +86,9 @@ START_TEST(errors_of_what_is_gone)
 
 		ck_assert_int_ge(fd, 0);
 		errors_add_fd(core.retriever->errors, fd, -EACCES, "a reason");
-		if (i != 2)
+		if (i == 2) /* unfinished, in a way */
+			ck_assert_int_eq(fsetxattr(fd, MIGRATE_XATTR, "x", 1, 0), 0);
+		else if (i != 4)
 			ck_assert_int_eq(unlinkat(root, name, 0), 0);
 		if (i != 3) /* open and without a name it is gone, too */
 			close(fd);

@@ -104,7 +104,7 @@ static void replaced_by(uint64_t size)
 
 	replace(size, 7);
 	ck_assert_int_eq(core_range(&core, fd, SIZE - 1, 1), -ESTALE);
-	expect_reason("gone from the old server");
+	expect_reason("one that replaced");
 	core_expect(fd, 0, FIRST, 1);
 	retry();
 	ck_assert(size == 0 || !core_present(fd, 0, 1));
@@ -330,6 +330,40 @@ START_TEST(i12_it_is_gone)
 }
 END_TEST
 
+/* Clients cut it to nothing while it was asked for: whatever is answered is no failure any more. */
+START_TEST(i12_whole_before_the_answer)
+{
+	struct migrate_waiter *w;
+	unsigned stall;
+	int fd = core_with_file(&core, SIZE, O_RDWR);
+
+	stall = backend_fault_add(
+		core.fault, &(struct fault_rule){.ops = 1u << BACKEND_READ, .action = FAULT_STALL});
+	w = core_ask_range(&core, fd, 0, FIRST, 0);
+	ck_assert(backend_fault_wait(core.fault, stall, 1));
+	core_source_file(&core, "f", SIZE, 7);
+	ck_assert_int_eq(core_truncate(&core, fd, 0), 0);
+	ck_assert_int_eq(core_wait(w), 0);
+	backend_fault_release(core.fault, stall);
+	ck_assert(backend_fault_wait_idle(core.fault));
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	expect_whole(fd, 0, 1);
+}
+END_TEST
+
+/* Changed there, then cut to nothing here: a retry does not ask what is there. */
+START_TEST(i7_whole_before_a_retry)
+{
+	int fd = start_partly();
+
+	core_source_file(&core, "f", SIZE, 7);
+	ck_assert_int_eq(core_range(&core, fd, SIZE - 1, 1), -ESTALE);
+	ck_assert_int_eq(core_truncate(&core, fd, 0), 0);
+	retry();
+	expect_whole(fd, 0, 1);
+}
+END_TEST
+
 /* Renamed there, its handle good: what was fetched is fetched again, because the ctime moved. */
 START_TEST(it_was_renamed)
 {
@@ -358,6 +392,8 @@ int main(void)
 	tcase_add_test(tcase, a_late_reply_is_waited_for);
 	tcase_add_test(tcase, i12_it_became_a_directory);
 	tcase_add_test(tcase, i12_it_is_gone);
+	tcase_add_test(tcase, i12_whole_before_the_answer);
+	tcase_add_test(tcase, i7_whole_before_a_retry);
 	tcase_add_test(tcase, it_was_renamed);
 	return run_suite(suite);
 }
