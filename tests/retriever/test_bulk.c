@@ -78,7 +78,7 @@ START_TEST(i12_one_failure)
 		close(file);
 	}
 	ck_assert_int_eq(failed, 1);
-	ck_assert_int_eq(core_finish(&core, fd), -EAGAIN);
+	ck_assert_int_eq(core_finish(&core, fd), -EREMOTEIO);
 	ck_assert_int_eq(data_of(fd), 0);
 	while (core_finish(&core, fd) == -EAGAIN)
 		;
