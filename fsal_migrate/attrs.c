@@ -120,6 +120,28 @@ bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs)
 	return show;
 }
 
+/*
+ * Without the door the retriever makes names, which changes a directory's links and size, and the
+ * links of what has several names; and it ends files, which changes the space they take and, once,
+ * their ctime.  A notice to MDCACHE could be overtaken by attributes that are on their way into it.
+ */
+static bool may_move(struct mg_object *object, const struct fsal_attrlist *attrs)
+{
+	if (!object->on_volume)
+		return false;
+	if (object->handle.type == DIRECTORY)
+		return !atomic_load(&object->volume->finished);
+	return !mg_was_normal(object) || attrs->numlinks > 1;
+}
+
+void mg_attrs_keep(struct mg_object *object, struct fsal_attrlist *attrs)
+{
+	int32_t seconds = op_ctx->export_perms.expire_time_attr; /* -1: for ever; 0: not at all */
+
+	if (attrs && seconds != 0)
+		attrs->expire_time_attr = may_move(object, attrs) ? 1 : seconds;
+}
+
 static fsal_status_t getattrs(struct fsal_obj_handle *handle, struct fsal_attrlist *attrs)
 {
 	struct mg_object *object = mg_object(handle);
@@ -137,8 +159,10 @@ static fsal_status_t getattrs(struct fsal_obj_handle *handle, struct fsal_attrli
 		mg_attrs_show(attrs, &look.stub, -1);
 	else if (!FSAL_IS_ERROR(status) && result < 0)
 		show_damaged(attrs);
-	if (!FSAL_IS_ERROR(status))
+	if (!FSAL_IS_ERROR(status)) {
 		hide_private(object, attrs);
+		mg_attrs_keep(object, attrs);
+	}
 	if (look.fd >= 0)
 		mg_look_done(&look);
 	return status;

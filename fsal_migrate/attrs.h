@@ -19,4 +19,10 @@ void mg_attrs_show(struct fsal_attrlist *attrs, const struct migrate_stub *stub,
  */
 bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs);
 
+/*
+ * For attributes (NULL: none) that MDCACHE gets, in an operation: how long it keeps them.  What a
+ * fill can still move is asked for again after a second, whatever the export says.
+ */
+void mg_attrs_keep(struct mg_object *object, struct fsal_attrlist *attrs);
+
 #endif

@@ -283,6 +283,7 @@ static fsal_status_t found(struct mg_export *export, struct fsal_obj_handle *sub
 		mg_object_release(&object->handle);
 		return mg_delay();
 	}
+	mg_attrs_keep(object, attrs);
 	*handle = &object->handle;
 	return status;
 }

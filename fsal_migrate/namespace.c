@@ -28,6 +28,7 @@ static fsal_status_t adopt(struct mg_export *export, struct mg_object *dir,
 		mg_object_release(&object->handle);
 		return mg_delay();
 	}
+	mg_attrs_keep(object, attrs);
 	*handle = &object->handle;
 	return mg_ok();
 }
