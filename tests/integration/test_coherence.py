@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import nfs3                                                             # noqa: E402
 import nfs4                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from servers import NEW, OLD, stack                                     # noqa: E402
+from servers import NEW, OLD, Ganesha, stack                            # noqa: E402
 
 DIRS, BLOCK, BLOCKS = 16, 4096, 8
 # What a door may show of an unfinished object for so long after it was finished.
@@ -89,6 +89,8 @@ class Model:
             for name in dirs + files:
                 path = name if at == '.' else f'{at}/{name}'
                 self.add(path, File(path, os.lstat(f'{base}/{name}')))
+        self.bytes = sum(st.st_size for st in {
+            o.st.st_ino: o.st for o in self.objects.values() if o.type == 1}.values())
         self.directories = [''] + [p for p, o in self.objects.items() if o.type == 2]
         self.stable = [p for p in self.objects if '/stable' in p]
         self.written = [p for p in self.objects if '/written' in p]
@@ -102,7 +104,7 @@ class Model:
         directory, _, name = path.rpartition('/')
         self.names[directory][name] = file
 
-    # ---- checks -----------------------------------------------------------------------------------
+    # ---- checks ---
 
     def attributes(self, file, attr, t0, t1, what):
         where = f'{what} of {file.path}'
@@ -189,22 +191,26 @@ def fill(root):
 
 # ---- the racers ---
 
+def v3(server):
+    return server.client()
+
+
+def v4(server):
+    return nfs4.Client(server.address, 1, port=server.port)
+
+
 class Race:
-    def __init__(self, model, server, until, seed):
-        self.model, self.server, self.until, self.seed = model, server, until, seed
+    """servers: doors of the same volume, taken in turn; neighbours do the same at each."""
+
+    def __init__(self, model, servers, until, seed):
+        self.model, self.servers, self.until, self.seed = model, servers, until, seed
         self.failures, self.counts, self.threads = [], collections.Counter(), []
-
-    def v3(self):
-        return self.server.client()
-
-    def v4(self):
-        return nfs4.Client(self.server.address, 1, port=self.server.port)
 
     def start(self, body, number, connect):
         def run():
-            rng = random.Random(self.seed * 100 + number)
+            rng = random.Random(self.seed * 100 + number // len(self.servers))
             try:
-                client = connect()
+                client = connect(self.servers[number % len(self.servers)])
                 while not self.failures and time.monotonic() < self.until:
                     body(client, rng, number)
                     self.counts[body.__name__] += 1
@@ -266,8 +272,10 @@ class Race:
     def change(self, client, rng, number):
         """What belongs to writer `number` alone: every second directory."""
         n = rng.randrange(DIRS // 2) * 2 + number % 2
-        getattr(self, rng.choice(('write', 'write', 'resize', 'chmod', 'names', 'names')))(
-            client, rng, f'dir{n}')
+        what = ['write', 'write', 'resize', 'chmod']
+        if len(self.servers) == 1:          # no server tells another of names
+            what += ['names', 'names']
+        getattr(self, rng.choice(what))(client, rng, f'dir{n}')
 
     def write(self, client, rng, directory):
         file = self.model.objects[f'{directory}/written{rng.randrange(2)}']
@@ -344,8 +352,7 @@ def shown(attr, path):
 def stale(server):
     """What the running server shows otherwise than it is on disk: path -> differences."""
     found = {}
-    for version, client in (3, server.client()), (4, nfs4.Client(server.address, 1,
-                                                                  port=server.port)):
+    for version, client in (3, v3(server)), (4, v4(server)):
         left = ['']
         while left:
             directory = left.pop()
@@ -380,29 +387,42 @@ def settled(server):
             expect(False, f'stale after {SETTLE} s ({len(found)} objects):\n  {text}')
 
 
-def race(args, lazy=False, **server):
-    seconds = args.seconds / len(CASES_OF_RACE)
+def another_door(first):
+    """A second server of the same volume beside the first."""
+    fsal, plugins = first.fsal
+    second = Ganesha('second-server', NEW, fsal, plugins=plugins, port=3049, mount_port=30048,
+                     export=first.export)
+    second.rpcbind = first.rpcbind
+    return second.start()
+
+
+def race(args, doors=1, lazy=False, **server):
+    seconds = args.seconds / CASES_OF_RACE
     _, migration = stack(args.build, fill, '1G', hold_ms=200, bandwidth='%d' % (12e6 / seconds),
                          **({'stub_attributes': 'lazy'} if lazy else {}))
     migration.attach()
     model = Model(OLD)
-    migration.start_server(**server)
-    racers = Race(model, migration.server, time.monotonic() + seconds, args.seed)
-    plan = ((racers.list_plus, racers.v3), (racers.list_names, racers.v3),
-            (racers.list_v4, racers.v4), (racers.look, racers.v3), (racers.look, racers.v4),
-            (racers.look, racers.v3), (racers.change, racers.v3), (racers.change, racers.v3))
+    servers = [migration.start_server(**server)]
+    if doors == 2:
+        servers.append(another_door(migration.server))
+    racers = Race(model, servers, time.monotonic() + seconds, args.seed)
+    plan = ((racers.list_plus, v3), (racers.list_names, v3), (racers.list_v4, v4),
+            (racers.look, v3), (racers.look, v4), (racers.look, v3), (racers.change, v3),
+            (racers.change, v3))
     crawler = migration.start_crawler()
     for number, (body, connect) in enumerate(plan):
         racers.start(body, number, connect)
     racers.finish()
     migration.ctl('throttle', argument='0')
     same(crawler.wait(120), 0, 'exit status of the crawler')
-    settled(migration.server)
+    for each in servers:
+        settled(each)
     migration.ctl('finalize')
-    settled(migration.server)
+    for each in servers:
+        settled(each)
 
 
-CASES_OF_RACE = ('default', 'never_expires', 'expires_at_once', 'no_chunks', 'tiny', 'lazy')
+CASES_OF_RACE = 7
 
 
 @case()
@@ -437,5 +457,26 @@ def lazy(args):
     race(args, lazy=True, export=NEVER)
 
 
+@case()
+def two_doors(args):
+    """Two servers and the crawler on the same files: what one writes the other shows."""
+    race(args, 2, export='Attr_Expiration_Time = 0;')
+
+
+@case()
+def one_fill(args):
+    """Readers at two servers ask for the same ranges: each byte comes once."""
+    _, migration = stack(args.build, fill, '1G', hold_ms=200)
+    migration.attach()
+    model = Model(OLD)
+    first = migration.start_server()
+    racers = Race(model, (first, another_door(first)), time.monotonic() + 1, args.seed)
+    for number in range(8):
+        racers.start(racers.look, number, (v3, v4)[number // 2 % 2])
+    racers.finish()
+    migration.crawl()
+    same(int(migration.status()['bytes_fetched']), model.bytes, 'bytes that were fetched')
+
+
 if __name__ == '__main__':
-    sys.exit(main(lambda parser: parser.add_argument('--seconds', type=float, default=12)))
+    sys.exit(main(lambda parser: parser.add_argument('--seconds', type=float, default=14)))
