@@ -227,7 +227,8 @@ class Comparer:
             moved = now != before, getattr(p, key) != getattr(last_p, key)
             if moved == (False, True) or moved == (True, False) and not self.became_whole(
                     seen, m, now < before):
-                say(f'{key} moved', f'{moved[0]} (from {before} to {now})', moved[1])
+                say(f'{key} moved', f'{moved[0]} (from {before} to {now}; state '
+                    f'{self.disk.state(m.fileid)}, was whole: {bool(seen.whole)})', moved[1])
 
     def became_whole(self, seen, m, back):
         now = m.ctime, m.change
