@@ -59,13 +59,25 @@ static void hide_private(struct mg_object *object, struct fsal_attrlist *attrs)
 		attrs->numlinks--;
 }
 
-void mg_attrs_show(struct fsal_attrlist *attrs, const struct migrate_stub *stub, int64_t blocks)
+/* The removal of its last name is a change of the object that its record knows nothing of. */
+static void show_removal(const struct mg_object *object, struct fsal_attrlist *attrs)
+{
+	int64_t ns = atomic_load(&object->removed);
+	struct timespec removed = {.tv_sec = ns / NS_PER_SEC, .tv_nsec = ns % NS_PER_SEC};
+
+	if (gsh_time_cmp(&removed, &attrs->ctime) > 0)
+		attrs->ctime = removed;
+}
+
+void mg_attrs_show(const struct mg_object *object, struct fsal_attrlist *attrs,
+		   const struct migrate_stub *stub, int64_t blocks)
 {
 	if (!(attrs->valid_mask & ATTR_MTIME) || (attrs->valid_mask & ATTR_RDATTR_ERR))
 		return;
 	if (stub->show_times) {
 		attrs->mtime = stub->mtime;
 		attrs->ctime = stub->ctime;
+		show_removal(object, attrs);
 		set_change(attrs);
 	}
 	if (blocks >= 0)
@@ -113,7 +125,7 @@ bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs)
 	if (result > 0 && look.stub.state == MIGRATE_DUMMY)
 		show = false;
 	else if (inode && result > 0)
-		mg_attrs_show(attrs, &look.stub, st.st_blocks);
+		mg_attrs_show(object, attrs, &look.stub, st.st_blocks);
 	else if (inode)
 		show_inode(attrs, &st);
 	mg_look_done(&look);
@@ -156,7 +168,7 @@ static fsal_status_t getattrs(struct fsal_obj_handle *handle, struct fsal_attrli
 	status = object->sub->obj_ops->getattrs(object->sub, attrs);
 	mg_leave(export);
 	if (!FSAL_IS_ERROR(status) && result > 0)
-		mg_attrs_show(attrs, &look.stub, -1);
+		mg_attrs_show(object, attrs, &look.stub, -1);
 	else if (!FSAL_IS_ERROR(status) && result < 0)
 		show_damaged(attrs);
 	if (!FSAL_IS_ERROR(status)) {

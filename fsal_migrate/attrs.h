@@ -10,7 +10,8 @@
  * the space used, to which the missing bytes belong.  blocks: st_blocks that was read after the
  * record was loaded, or -1 when attrs were.
  */
-void mg_attrs_show(struct fsal_attrlist *attrs, const struct migrate_stub *stub, int64_t blocks);
+void mg_attrs_show(const struct mg_object *object, struct fsal_attrlist *attrs,
+		   const struct migrate_stub *stub, int64_t blocks);
 
 /*
  * For an object whose state is not known yet and whose attributes were read just before: finds out

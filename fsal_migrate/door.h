@@ -104,7 +104,8 @@ struct mg_object {
 	 * normal: for a file that is for ever (I1), for a directory's children as long as that is
 	 * the same. */
 	atomic_uint_fast64_t normal;
-	atomic_bool filled; /* a directory that is filled or was; never unfilled again */
+	atomic_int_fast64_t removed; /* when the last name went, ns; 0 where nobody saw it */
+	atomic_bool filled;	     /* a directory that is filled or was; never unfilled again */
 
 	/* volume.lock from here on */
 	atomic_int kept;	 /* descriptor of a file that was unlinked unfinished, or -1 */

@@ -73,7 +73,7 @@ static void show(struct mg_object *object, struct fsal_attrlist *attrs)
 		return;
 	result = mg_look(object, &look);
 	if (result > 0 && fstat(look.fd, &st) == 0)
-		mg_attrs_show(attrs, &look.stub, st.st_blocks);
+		mg_attrs_show(object, attrs, &look.stub, st.st_blocks);
 	if (result >= 0)
 		mg_look_done(&look);
 }
@@ -163,7 +163,9 @@ static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open
 	mg_leave(export);
 	if (FSAL_IS_ERROR(status) || !sub)
 		return status;
-	return opened_by_name(export, dir, sub, open, flags != open->flags);
+	/* What was made exclusively is empty, and its times hold the verifier. */
+	return opened_by_name(export, dir, sub, open,
+			      flags != open->flags && open->create < FSAL_EXCLUSIVE);
 }
 
 fsal_status_t mg_open2(struct mg_object *object, const struct mg_open *open)

@@ -127,6 +127,11 @@ int mg_object_open(struct mg_object *object)
 
 void mg_object_keep(struct mg_object *object, int fd)
 {
+	struct stat st;
+
+	if (fstat(fd, &st) == 0)
+		atomic_store(&object->removed,
+			     st.st_ctim.tv_sec * 1000000000LL + st.st_ctim.tv_nsec);
 	pthread_mutex_lock(&object->volume->lock);
 	if (atomic_load(&object->kept) < 0)
 		fd = atomic_exchange(&object->kept, fd);
