@@ -20,20 +20,26 @@ INIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'vm', 'init')
 TIMEOUT, DIED, KILLED = 124, 126, 137       # exit statuses of our own
 
 
-def fetch():
-    """The kernel and its modules' directory, (path, path), out of Debian's package.  Needs the
-    network the first time: call it before entering the sandbox."""
+def unpacked(package):
+    """The directory with what is in a Debian package.  Needs the network the first time: call it
+    before entering the sandbox."""
     os.makedirs(CACHE, exist_ok=True)
-    where = CACHE + '/user-mode-linux'
+    where = f'{CACHE}/{package}'
     with open(CACHE + '/lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not os.path.isdir(where):
             with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
-                sh('apt-get', '-q', '-o', 'APT::Sandbox::User=root', 'download', 'user-mode-linux',
+                sh('apt-get', '-q', '-o', 'APT::Sandbox::User=root', 'download', package,
                    cwd=scratch)
-                package, = glob.glob(scratch + '/*.deb')
-                sh('dpkg', '-x', package, scratch + '/tree')
+                file, = glob.glob(scratch + '/*.deb')
+                sh('dpkg', '-x', file, scratch + '/tree')
                 os.rename(scratch + '/tree', where)
+    return where
+
+
+def fetch():
+    """The kernel and its modules' directory, (path, path); see unpacked()."""
+    where = unpacked('user-mode-linux')
     modules = glob.glob(where + '/usr/lib/uml/modules/*')
     if not modules:
         raise Failure(f'{where} holds no kernel modules: remove it')
@@ -53,6 +59,7 @@ class Guest:
         kernel, modules = fetch()
         Guest.count += 1
         self.job = tempfile.mkdtemp(prefix='vm.', dir=BASE)
+        self.address = None             # on the network
         settings = {'modules': modules, 'shares': ' '.join(shares),
                     'directory_of_work': os.getcwd(), 'VM_IP': '', 'VM_HOST': ''}
         argv = [kernel, f'mem={memory}M', 'umid=guest', f'uml_dir={self.job}', 'rootfstype=hostfs',
@@ -63,7 +70,8 @@ class Guest:
                  else f'ubd{i}={os.path.abspath(disk)}' for i, disk in enumerate(disks)]
         if network:
             tap, net = self.tap()
-            settings.update(VM_HOST=net + '1', VM_IP=net + '2')
+            self.address = net + '2'
+            settings.update(VM_HOST=net + '1', VM_IP=self.address)
             argv.append(f'vec0:transport=tap,ifname={tap},depth=128,gro=1')
         self.put('settings', ''.join(f'{k}={shlex.quote(v)}\n' for k, v in settings.items()))
         self.put('run', ''.join(f'export {k}={shlex.quote(v)}\n' for k, v in dict(env).items()) +

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Linux kernel's NFS server, as the old server, in a guest (uml.py): it tells ACLs (NFSACL) and
+user extended attributes (version 4.2), which the packaged Ganesha does not."""
+import os
+
+import nfs3
+import uml
+from sandbox import BASE, Failure, sh, wait_for
+
+EXPORT = '/export'
+SCRIPT = r'''
+set -e
+tools=$1 export=$2
+modprobe nfsd
+mount -t nfsd nfsd /proc/fs/nfsd
+mkdir -p "$export" /run/rpcbind /var/lib/nfs/sm /var/lib/nfs/v4recovery
+touch /var/lib/nfs/etab /var/lib/nfs/rmtab
+mount -o noatime /dev/ubda "$export"
+rpcbind -w
+echo "$export *(ro,no_root_squash,no_subtree_check,insecure,fsid=0)" >/etc/exports
+"$tools/exportfs" -ra
+"$tools/rpc.mountd" -p 20048
+"$tools/rpc.nfsd" -G 10 8
+exec sleep infinity
+'''
+
+
+def fetch():
+    """The directory of the server's tools.  Needs the network the first time, as uml.fetch() does,
+    which it calls, too."""
+    uml.fetch()
+    return uml.unpacked('nfs-kernel-server') + '/usr/sbin'
+
+
+class KernelServer:
+    """Exports what fill(directory) makes of an empty ext4 as EXPORT, read-only."""
+
+    def __init__(self, fill, size='512M'):
+        self.image, self.guest = BASE + '/knfsd.img', None
+        with open(self.image, 'wb') as image:
+            image.truncate(int(size[:-1]) << 20)
+        sh('mkfs.ext4', '-q', '-F', '-I', '256', self.image)
+        with self.mounted() as directory:
+            os.rmdir(directory + '/lost+found')
+            fill(directory)
+
+    def mounted(self, options='noatime'):
+        """A context: the directory where the tree can be seen while no guest has it."""
+        return Mounted(self.image, options)
+
+    def start(self):
+        """Returns when NFS is answered."""
+        self.guest = uml.Guest(['sh', '-c', SCRIPT, 'knfsd', fetch(), EXPORT],
+                               disks=[self.image], memory=512)
+        self.address = self.guest.address
+        try:
+            wait_for('the kernel answers NFS', lambda: nfs3.alive(self.address, 2049), 60)
+            wait_for('its mount service answers', self.mounts, 30)
+        except Failure as failure:
+            raise Failure(f'{failure}\n{self.guest.console_tail().decode(errors="replace")}') \
+                from None
+        return self
+
+    def mounts(self):
+        try:
+            nfs3.Client(self.address, EXPORT, timeout=5).close()
+            return True
+        except OSError:
+            return False
+
+    def stop(self):
+        self.guest.kill()
+        self.guest.wait()
+
+
+class Mounted:
+    def __init__(self, image, options):
+        self.image, self.options, self.directory = image, options, BASE + '/knfsd'
+
+    def __enter__(self):
+        os.makedirs(self.directory, exist_ok=True)
+        sh('mount', '-o', f'loop,{self.options}', self.image, self.directory)
+        return self.directory
+
+    def __exit__(self, *_):
+        sh('umount', self.directory)
