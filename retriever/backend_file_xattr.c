@@ -40,6 +40,11 @@ static ssize_t get(const char *path, const char *name, uint8_t *value, bool *gon
 	return *gone ? 0 : len;
 }
 
+static bool is_acl(const char *name)
+{
+	return strcmp(name, XATTR_ACL_ACCESS) == 0 || strcmp(name, XATTR_ACL_DEFAULT) == 0;
+}
+
 static void carry(const char *path, const char *name, uint8_t *value, struct source_xattrs *xattrs)
 {
 	bool gone;
@@ -49,11 +54,9 @@ static void carry(const char *path, const char *name, uint8_t *value, struct sou
 		return;
 	if (len < 0) {
 		source_xattrs_lose(xattrs, "%s: cannot be read: %s", name, g_strerror(errno));
-		xattrs->acl_lost |= strcmp(name, ACL_ACCESS_NAME) == 0;
-	} else if (strcmp(name, ACL_ACCESS_NAME) == 0)
-		acl_add_value(xattrs, false, value, (size_t)len);
-	else if (strcmp(name, ACL_DEFAULT_NAME) == 0)
-		acl_add_value(xattrs, true, value, (size_t)len);
+		xattrs->acl_lost |= strcmp(name, XATTR_ACL_ACCESS) == 0;
+	} else if (is_acl(name))
+		backend_acl_add(xattrs, strcmp(name, XATTR_ACL_DEFAULT) == 0, value, (uint32_t)len);
 	else
 		source_xattrs_add(xattrs, name, value, (uint32_t)len);
 }
@@ -94,8 +97,7 @@ int file_get_xattrs(int fd, bool nfs4, uint8_t *memory, struct source_xattrs *xa
 		return -errno;
 	for (const char *name = (char *)memory; name < (char *)memory + len;
 	     name += strlen(name) + 1) {
-		if (g_str_has_prefix(name, "user.") || strcmp(name, ACL_ACCESS_NAME) == 0 ||
-		    strcmp(name, ACL_DEFAULT_NAME) == 0)
+		if (g_str_has_prefix(name, "user.") || is_acl(name))
 			carry(path, name, memory + LIST_BYTES, xattrs);
 		else if (!is_noise(name) && !(nfs4 && strcmp(name, NFS4_ACL) == 0))
 			lose(name, xattrs);

@@ -2,6 +2,7 @@
 #include "backend_nfs_acl.h"
 
 #include <errno.h>
+#include <linux/posix_acl.h>
 
 #include "backend_acl.h"
 
@@ -12,6 +13,8 @@
 #define TYPE_DEFAULT	   0x1000u /* a bit in the types of a default ACL's entries */
 #define ENTRY_BYTES	   12u
 #define PERM_BITS	   7u
+#define NO_TAG		   0xffffu
+#define NO_PERM		   0xffu
 
 void nfsacl_encode(struct xdr_out *out)
 {
@@ -22,50 +25,55 @@ void nfsacl_encode(struct xdr_out *out)
  * The protocol does not know an ACL of three entries: servers add a mask that says what the group's
  * entry says.
  */
-static size_t without_made_up_mask(struct acl_entry *entries, size_t n)
+static void drop_made_up_mask(GArray *entries)
 {
-	const struct acl_entry *group = NULL, *mask = NULL;
+	const struct acl_entry *group = NULL;
+	guint mask = 0;
 
-	for (size_t i = 0; i < n; i++)
-		if (entries[i].tag == ACL_TAG_GROUP_OBJ)
-			group = &entries[i];
-		else if (entries[i].tag == ACL_TAG_MASK)
-			mask = &entries[i];
-	if (n != 4 || !group || !mask || group->perm != mask->perm)
-		return n;
-	entries[mask - entries] = entries[3];
-	return 3;
+	for (guint i = 0; i < entries->len; i++) {
+		const struct acl_entry *entry = &g_array_index(entries, struct acl_entry, i);
+
+		if (entry->tag == ACL_GROUP_OBJ)
+			group = entry;
+		else if (entry->tag == ACL_MASK)
+			mask = i;
+	}
+	if (entries->len == 4 && group &&
+	    g_array_index(entries, struct acl_entry, mask).tag == ACL_MASK &&
+	    g_array_index(entries, struct acl_entry, mask).perm == group->perm)
+		g_array_remove_index(entries, mask);
 }
 
-static const char *which(bool is_default)
+static void get_entries(struct xdr_in *in, uint32_t n, GArray *entries)
 {
-	return is_default ? "default" : "access";
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t tag = xdr_get_u32(in) & ~TYPE_DEFAULT, id = xdr_get_u32(in);
+		uint32_t perm = xdr_get_u32(in);
+		struct acl_entry entry = {.tag = MIN(tag, NO_TAG), .id = id};
+
+		/* Solaris has more bits there. */
+		entry.perm = tag == ACL_MASK ? perm & PERM_BITS : MIN(perm, NO_PERM);
+		g_array_append_val(entries, entry);
+	}
 }
 
 static int get_acl(struct source_xattrs *xattrs, bool is_default, bool wanted, struct xdr_in *in)
 {
-	struct acl_entry entries[NFSACL_ENTRIES_MAX];
-	uint32_t count = xdr_get_u32(in), n = xdr_get_u32(in);
+	uint32_t count = xdr_get_u32(in), n = xdr_get_u32(in), len;
+	struct acl acl;
 
-	if (in->bad || n != count || n > (size_t)(in->end - in->p) / ENTRY_BYTES)
+	if (in->bad || n != count || n > NFSACL_ENTRIES_MAX ||
+	    n > (size_t)(in->end - in->p) / ENTRY_BYTES)
 		return -EBADMSG;
-	if (n > NFSACL_ENTRIES_MAX) {
-		xdr_skip(in, (size_t)n * ENTRY_BYTES);
-		source_xattrs_lose(xattrs, "%s ACL: it has %u entries, and %u are possible",
-				   which(is_default), n, NFSACL_ENTRIES_MAX);
-		xattrs->acl_lost |= !is_default;
-		return 0;
+	acl.entries = g_array_new(FALSE, FALSE, sizeof(struct acl_entry));
+	get_entries(in, n, acl.entries);
+	drop_made_up_mask(acl.entries);
+	if (wanted && n > 0) {
+		g_autofree uint8_t *value = acl_encode(&acl, &len);
+
+		backend_acl_add(xattrs, is_default, value, len);
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		entries[i].tag = xdr_get_u32(in) & ~TYPE_DEFAULT;
-		entries[i].id = xdr_get_u32(in);
-		entries[i].perm = xdr_get_u32(in);
-		/* Solaris has more bits there. */
-		if (entries[i].tag == ACL_TAG_MASK)
-			entries[i].perm &= PERM_BITS;
-	}
-	if (wanted)
-		acl_add(xattrs, is_default, entries, without_made_up_mask(entries, n));
+	g_array_unref(acl.entries);
 	return 0;
 }
 
@@ -84,24 +92,42 @@ static int get_start(const struct nfs_view *view, struct xdr_in *in, bool *has_a
 	return in->bad ? -EBADMSG : 0;
 }
 
-int nfsacl_decode(const struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+/*
+ * A server that fails to put an object's ACL into a reply: Linux's does for more than some 325
+ * entries, and either ends the call with an error of RPC or sends garbage.
+ */
+static int unknown(struct backend_request *req)
+{
+	g_clear_pointer(&req->xattrs, source_xattrs_free);
+	req->xattrs = source_xattrs_new();
+	backend_acl_lose(req->xattrs, false, "the old server fails to tell it (too many entries?)");
+	return 0;
+}
+
+int nfsacl_decode(const struct nfs_view *view, struct backend_request *req, int rpc,
+		  struct xdr_in *in)
 {
 	uint32_t mask;
-	int status = get_start(view, in, &req->has_attr, &req->attr, &mask);
 	bool may_have_default;
+	int status = rpc < 0 ? rpc : get_start(view, in, &req->has_attr, &req->attr, &mask);
 
+	if (status == -EBADMSG || rpc == -EREMOTEIO)
+		return unknown(req);
+	/* The program is gone; it was there at open. */
+	if (rpc == -EAGAIN || rpc == -ENOTSUP)
+		return -EREMOTEIO;
 	if (status < 0 && status != -ENOTSUP)
 		return status;
 	req->xattrs = source_xattrs_new();
 	if (status == -ENOTSUP) {
-		source_xattrs_lose(req->xattrs, "ACL: the old server cannot tell it");
+		source_xattrs_lose(req->xattrs, "ACL: the old server has none for this one");
 		return 0;
 	}
 	may_have_default = !req->has_attr || S_ISDIR(req->attr.mode);
 	status = get_acl(req->xattrs, false, mask & WANT_ACCESS, in);
 	if (status == 0)
 		status = get_acl(req->xattrs, true, mask & WANT_DEFAULT && may_have_default, in);
-	return status;
+	return status < 0 ? unknown(req) : 0;
 }
 
 int nfsacl_probe(const struct nfs_view *view, struct xdr_in *in)

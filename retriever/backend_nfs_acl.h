@@ -20,8 +20,12 @@
 
 /* What follows the handle in a call. */
 void nfsacl_encode(struct xdr_out *out);
-/* The result, into req->xattrs: the request's status. */
-int nfsacl_decode(const struct nfs_view *view, struct backend_request *req, struct xdr_in *in);
+/*
+ * The result, into req->xattrs, where rpc is what rpc_reply_begin said: the request's status.  An
+ * ACL that the server does not get told is no failure, but lost.
+ */
+int nfsacl_decode(const struct nfs_view *view, struct backend_request *req, int rpc,
+		  struct xdr_in *in);
 /*
  * The result for the root, at open: 0; -ENOTSUP where it has no access ACL, which a server that
  * knows ACLs has for everything (Ganesha answers so for file systems whose ACLs it cannot read); or

@@ -42,7 +42,7 @@ unsigned nfs_dialog_window(const struct nfs_dialog *dialog, unsigned window)
 
 int nfs_dialog_status(const struct nfs_dialog *dialog)
 {
-	return dialog->session && dialog->session->state == NFS4_REFUSED ? -ENOTSUP : 0;
+	return dialog->session && dialog->session->state == NFS4_REFUSED ? -EREMOTEIO : 0;
 }
 
 int nfs_dialog_begin(const struct nfs_dialog *dialog, struct backend_request *req)

@@ -20,6 +20,7 @@ static void merge(struct source_xattrs *to, struct source_xattrs *from)
 	g_array_set_clear_func(from->list, NULL);
 	while (from->lost->len > 0)
 		g_ptr_array_add(to->lost, g_ptr_array_steal_index(from->lost, 0));
+	to->acl_lost |= from->acl_lost;
 	source_xattrs_free(from);
 }
 

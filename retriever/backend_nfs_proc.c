@@ -394,22 +394,13 @@ static int decode_readdirplus(struct nfs_view *view, struct backend_request *req
 	return NFS_CALL_AGAIN;
 }
 
-/* A server that answers NFS and does not know NFSACL is not one that is still starting. */
-static int decode_getacl(const struct nfs_view *view, struct backend_request *req, int rpc,
-			 struct xdr_in *in)
-{
-	if (rpc < 0)
-		return rpc == -EAGAIN ? -ENOTSUP : rpc;
-	return nfsacl_decode(view, req, in);
-}
-
 int nfs_request_decode(struct nfs_view *view, struct backend_request *req,
 		       enum nfs_procedure procedure, int rpc, struct xdr_in *in)
 {
 	if (procedure == NFSPROC3_READDIRPLUS)
 		return decode_readdirplus(view, req, rpc, in);
 	if (procedure == NFSACLPROC3_GETACL)
-		return decode_getacl(view, req, rpc, in);
+		return nfsacl_decode(view, req, rpc, in);
 	if (rpc < 0)
 		return rpc;
 	switch (procedure) {

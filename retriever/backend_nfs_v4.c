@@ -260,7 +260,7 @@ int nfs4_request_begin(const struct nfs4_session *session, struct backend_reques
 
 	req->backend_data = NULL;
 	if (session->state != NFS4_READY)
-		return -ENOTSUP;
+		return -EREMOTEIO;
 	if (req->object.handle_len == 0 || req->object.handle_len > NFS3_FHSIZE)
 		return -ESTALE;
 	steps = g_new0(struct nfs4_steps, 1);

@@ -11,7 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "backend_acl.h"
+#include "acl.h"
 #include "backend_nfs.h"
 #include "backend_support.h"
 
@@ -101,12 +101,12 @@ static inline void make_xattrs(void)
 	memset(value, 0xfe, sizeof(value));
 	put(dir, "file", "", 0);
 	fd = openat(dir, "file", O_RDONLY);
-	set_xattr(fd, ACL_ACCESS_NAME, acl, sizeof(acl) - 1);
+	set_xattr(fd, XATTR_ACL_ACCESS, acl, sizeof(acl) - 1);
 	set_xattr(fd, "user.one", "a\0b\n", 4);
 	set_xattr(fd, "user.empty", "", 0);
 	set_xattr(fd, "user.long", value, sizeof(value));
-	set_xattr(dir, ACL_ACCESS_NAME, acl, sizeof(acl) - 1);
-	set_xattr(dir, ACL_DEFAULT_NAME, acl, sizeof(acl) - 1);
+	set_xattr(dir, XATTR_ACL_ACCESS, acl, sizeof(acl) - 1);
+	set_xattr(dir, XATTR_ACL_DEFAULT, acl, sizeof(acl) - 1);
 	set_xattr(dir, "user.one", "1", 1);
 	close(fd);
 	close(dir);

@@ -175,7 +175,7 @@ static void check_xattr(const struct source_xattrs *xattrs, bool carried, const 
 
 static void check_xattrs(const char *name)
 {
-	static const char *const acls[] = {ACL_ACCESS_NAME, ACL_DEFAULT_NAME};
+	static const char *const acls[] = {XATTR_ACL_ACCESS, XATTR_ACL_DEFAULT};
 	static const char *const others[] = {"user.one", "user.empty", "user.long"};
 	const unsigned carries = backend->ops->carries(backend);
 	struct backend_request req = {.op = BACKEND_XATTRS, .object = find(name)};

@@ -2,6 +2,7 @@
 /* ACLs over the side protocol: what a server may say, and where it says it. */
 #include "backend_nfs_acl.h"
 
+#include "acl.h"
 #include "backend_support.h"
 #include "fake_nfs.h"
 
@@ -179,16 +180,45 @@ START_TEST(what_was_not_told_is_not_there)
 }
 END_TEST
 
-START_TEST(impossible_acls_are_lost)
+/* Numbers that do not fit into the kernel's format must not become others. */
+START_TEST(what_is_none_stays_none)
+{
+	static const uint32_t entries[][3] = {{64, 0, 7},	{0, 0, 7},	 {0x10002, 5, 7},
+					      {2, 5, 0x107},	{2, 5, 8},	 {2, UINT32_MAX, 7},
+					      {1, 0, 0xffffff}, {32, 0, 0x10000}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(entries); i++) {
+		begin();
+		put_start(&out, 2, 15);
+		put_count(&out, 5);
+		put_entry(&out, 1, 11, 6);
+		put_entry(&out, 4, 22, 4);
+		put_entry(&out, 16, 0, 6);
+		put_entry(&out, 32, 0, 0);
+		put_entry(&out, entries[i][0], entries[i][1], entries[i][2]);
+		put_long(&out, 0x1000);
+		ck_assert_int_eq(decode(), 0);
+		ck_assert_uint_eq(req.xattrs->list->len, 1);
+		xattr_of(req.xattrs, 0, "system.posix_acl_default");
+		ck_assert_uint_eq(req.xattrs->lost->len, 1);
+		ck_assert(req.xattrs->acl_lost);
+	}
+}
+END_TEST
+
+static void check_unknown(void)
+{
+	ck_assert_uint_eq(req.xattrs->list->len, 0);
+	ck_assert_uint_eq(req.xattrs->lost->len, 1);
+	ck_assert(req.xattrs->acl_lost);
+	ck_assert_ptr_nonnull(strstr(req.xattrs->lost->pdata[0], "ACL: "));
+}
+
+START_TEST(an_acl_that_does_not_get_through_is_lost)
 {
 	begin();
-	put_start(&out, 2, 15);
-	put_count(&out, 1);
-	put_entry(&out, 64, 0, 7);
-	put_long(&out, 0x1000);
-	ck_assert_int_eq(decode(), 0);
-	ck_assert_uint_eq(req.xattrs->list->len, 1);
-	ck_assert_uint_eq(req.xattrs->lost->len, 1);
+	ck_assert_int_eq(nfs_request_decode(&view, &req, NFSACLPROC3_GETACL, -EREMOTEIO, NULL), 0);
+	check_unknown();
 	begin();
 	put_start(&out, 2, 15);
 	put_count(&out, NFSACL_ENTRIES_MAX + 1);
@@ -196,9 +226,7 @@ START_TEST(impossible_acls_are_lost)
 	out.p += 12 * (NFSACL_ENTRIES_MAX + 1);
 	put_long(&out, 0x1000);
 	ck_assert_int_eq(decode(), 0);
-	ck_assert_uint_eq(req.xattrs->list->len, 1);
-	ck_assert_uint_eq(req.xattrs->lost->len, 1);
-	ck_assert_ptr_nonnull(strstr(req.xattrs->lost->pdata[0], "1025 entries"));
+	check_unknown();
 }
 END_TEST
 
@@ -222,10 +250,14 @@ START_TEST(statuses_count)
 	ck_assert_int_eq(decode(), 0);
 	ck_assert_uint_eq(req.xattrs->list->len, 0);
 	ck_assert_uint_eq(req.xattrs->lost->len, 1);
-	/* The program, or its procedure, is not there. */
+	/* The program, or its procedure, is not there any more. */
 	begin();
 	ck_assert_int_eq(nfs_request_decode(&view, &req, NFSACLPROC3_GETACL, -EAGAIN, NULL),
-			 -ENOTSUP);
+			 -EREMOTEIO);
+	ck_assert_int_eq(nfs_request_decode(&view, &req, NFSACLPROC3_GETACL, -ENOTSUP, NULL),
+			 -EREMOTEIO);
+	ck_assert_int_eq(nfs_request_decode(&view, &req, NFSACLPROC3_GETACL, -EACCES, NULL),
+			 -EACCES);
 }
 END_TEST
 
@@ -238,7 +270,8 @@ START_TEST(damage_stays_harmless)
 	len = (size_t)(out.p - bytes);
 	for (size_t n = 0; n < len; n++) {
 		begin();
-		ck_assert_int_eq(decode_bytes(n), -EBADMSG);
+		ck_assert_int_eq(decode_bytes(n), 0);
+		check_unknown();
 	}
 	for (size_t at = 0; at < len; at++)
 		for (unsigned bit = 0; bit < 8; bit++) {
@@ -251,12 +284,14 @@ START_TEST(damage_stays_harmless)
 	put_start(&out, 2, 15);
 	xdr_put_u32(&out, 5);
 	xdr_put_u32(&out, 4);
-	ck_assert_int_eq(decode(), -EBADMSG);
+	ck_assert_int_eq(decode(), 0);
+	check_unknown();
 	begin();
 	put_start(&out, 2, 15);
 	put_count(&out, 0x15555556); /* times 12 it is 8 */
 	xdr_put_u64(&out, 0);
-	ck_assert_int_eq(decode(), -EBADMSG);
+	ck_assert_int_eq(decode(), 0);
+	check_unknown();
 }
 END_TEST
 
@@ -498,7 +533,8 @@ int main(void)
 	tcase_add_test(tcase, both_acls_are_read);
 	tcase_add_test(tcase, made_up_masks_are_taken_out);
 	tcase_add_test(tcase, what_was_not_told_is_not_there);
-	tcase_add_test(tcase, impossible_acls_are_lost);
+	tcase_add_test(tcase, what_is_none_stays_none);
+	tcase_add_test(tcase, an_acl_that_does_not_get_through_is_lost);
 	tcase_add_test(tcase, statuses_count);
 	tcase_add_test(tcase, damage_stays_harmless);
 	tcase_add_test(tcase, a_server_without_acls_is_told_apart);

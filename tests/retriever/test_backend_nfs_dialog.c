@@ -107,9 +107,9 @@ START_TEST(a_refusal_is_an_answer_and_a_failure_is_none)
 			 -ENOTSUP);
 	ck_assert(nfs_dialog_started(&dialog, &probe));
 	ck_assert_uint_eq(nfs_dialog_window(&dialog, 64), 1);
-	ck_assert_int_eq(nfs_dialog_status(&dialog), -ENOTSUP);
+	ck_assert_int_eq(nfs_dialog_status(&dialog), -EREMOTEIO);
 	begin(BACKEND_XATTRS);
-	ck_assert_int_eq(nfs_dialog_begin(&dialog, &req), -ENOTSUP);
+	ck_assert_int_eq(nfs_dialog_begin(&dialog, &req), -EREMOTEIO);
 }
 END_TEST
 

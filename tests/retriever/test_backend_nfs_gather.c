@@ -29,6 +29,7 @@ static void answer(struct backend_request *part, unsigned which)
 	part->xattrs = source_xattrs_new();
 	source_xattrs_add(part->xattrs, which ? "user.x" : "system.posix_acl_access", "value", 5);
 	source_xattrs_lose(part->xattrs, "lost %u", which);
+	part->xattrs->acl_lost = !which;
 	part->has_attr = !which;
 	part->attr.size = 5;
 	backend_complete(part, statuses[which]);
@@ -86,6 +87,7 @@ static void check_both(void)
 	ck_assert_uint_eq(req.attr.size, 5);
 	ck_assert_uint_eq(req.xattrs->list->len, 2);
 	ck_assert_uint_eq(req.xattrs->lost->len, 2);
+	ck_assert(req.xattrs->acl_lost);
 	for (guint i = 0; i < 2; i++) {
 		ck_assert_uint_eq(g_array_index(req.xattrs->list, struct source_xattr, i).len, 5);
 		ck_assert(g_str_has_prefix(req.xattrs->lost->pdata[i], "lost "));

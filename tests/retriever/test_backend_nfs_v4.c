@@ -155,7 +155,7 @@ START_TEST(a_version_may_be_taken_away)
 	start_with("");
 	ck_assert_int_eq(get_xattrs(root), 0);
 	atomic_store(&fake4.minor_refused, 2); /* the call, and the attempt at a session */
-	ck_assert_int_eq(get_xattrs(root), -ENOTSUP);
+	ck_assert_int_eq(get_xattrs(root), -EREMOTEIO);
 }
 END_TEST
 
@@ -393,7 +393,7 @@ START_TEST(sessions_are_checked)
 	nfs4_reset(&session);
 	ck_assert_int_eq(nfs4_decode_setup(&session, -EAGAIN, NULL), -ENOTSUP);
 	ck_assert_int_eq(session.state, NFS4_REFUSED);
-	ck_assert_int_eq(nfs4_request_begin(&session, &req), -ENOTSUP);
+	ck_assert_int_eq(nfs4_request_begin(&session, &req), -EREMOTEIO);
 }
 END_TEST
 
