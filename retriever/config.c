@@ -141,6 +141,17 @@ static gboolean parse_socket(struct volume_config *config, const struct place *a
 	return TRUE;
 }
 
+static gboolean parse_report(struct volume_config *config, const struct place *at, GError **error)
+{
+	if (at->value[0] != '/' || g_str_has_suffix(at->value, "/")) {
+		wrong(error, at, "not a file's absolute path; remove the line for %s",
+		      REPORT_DIR "/NAME.report");
+		return FALSE;
+	}
+	config->report = g_strdup(at->value);
+	return TRUE;
+}
+
 static gboolean parse_bandwidth(struct volume_config *config, const struct place *at,
 				GError **error)
 {
@@ -221,6 +232,7 @@ static const struct key {
 	{"crawler-order", false, parse_crawler_order},
 	{"map-users", false, parse_map_users},
 	{"map-groups", false, parse_map_groups},
+	{"report", false, parse_report},
 	{"socket", false, parse_socket},
 };
 
@@ -449,6 +461,8 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 	}
 	if (!config->socket)
 		config->socket = g_strdup_printf("%s/%s.sock", MIGRATE_SOCKET_DIR, config->name);
+	if (!config->report)
+		config->report = g_strdup_printf(REPORT_DIR "/%s.report", config->name);
 	return check_overlaps(file, parsed, group, config, error);
 }
 
@@ -509,6 +523,7 @@ void config_free(struct volume_config *config)
 	g_free(config->source);
 	owners_free(config->map_users);
 	owners_free(config->map_groups);
+	g_free(config->report);
 	g_free(config->socket);
 	g_free(config);
 }

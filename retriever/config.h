@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #define CONFIG_FILE "/etc/quickmigrate/quickmigrate.conf"
+#define REPORT_DIR  "/var/lib/quickmigrate"
 
 enum stub_attributes { STUB_EAGER, STUB_LAZY };
 enum crawl_order { CRAWL_NAMESPACE_FIRST, CRAWL_DEPTH_FIRST };
@@ -31,6 +32,7 @@ struct volume_config {
 	enum crawl_order
 		crawler_order; /* crawler-order = namespace-first (default) | depth-first */
 	struct owners *map_users, *map_groups; /* map-users, map-groups: owners.h; NULL: all kept */
+	char *report; /* report = absolute path, default REPORT_DIR/NAME.report */
 	char *socket; /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
 };
 

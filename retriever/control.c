@@ -11,6 +11,7 @@
 #include "errors.h"
 #include "gate.h"
 #include "rates.h"
+#include "report.h"
 #include "retry.h"
 #include "version.h"
 #include "server.h"
@@ -46,6 +47,9 @@ static char *status_text(struct retriever *r)
 	g_key_file_set_int64(f, "counters", "bytes-whole", COUNT_GET(r, bytes_whole));
 	g_key_file_set_int64(f, "counters", "bytes-fetched", COUNT_GET(r, bytes_fetched));
 	g_key_file_set_int64(f, "counters", "errors", errors_count(r->errors));
+	g_key_file_set_int64(f, "counters", "acls-carried", COUNT_GET(r, acls_carried));
+	g_key_file_set_int64(f, "counters", "xattrs-carried", COUNT_GET(r, xattrs_carried));
+	g_key_file_set_uint64(f, "counters", "losses", report_count(r->report));
 	set_bool(f, "counters", "exact", COUNT_GET(r, exact));
 	g_key_file_set_int64(f, "now", "files-per-second", rates_files(r->rates));
 	g_key_file_set_int64(f, "now", "bytes-per-second", rates_bytes(r->rates));
@@ -201,6 +205,23 @@ static int command_errors(struct retriever *r, const char *argument, char **text
 	return 0;
 }
 
+/* The file itself is read by who asks: it may be long. */
+static int command_report(struct retriever *r, const char *argument, char **text)
+{
+	g_autoptr(GKeyFile) f = g_key_file_new();
+	g_autofree char *here =
+		g_strconcat(r->config->root, "/" MIGRATE_PRIVATE_DIR "/" REPORT_FILE, NULL);
+	bool kept = r->private_fd < 0;
+
+	g_key_file_set_string(f, "report", "path", kept ? r->config->report : here);
+	if (!kept) {
+		g_key_file_set_int64(f, "report", "acls-carried", COUNT_GET(r, acls_carried));
+		g_key_file_set_int64(f, "report", "xattrs-carried", COUNT_GET(r, xattrs_carried));
+	}
+	*text = to_text(f);
+	return 0;
+}
+
 static int command_throttle(struct retriever *r, const char *argument, char **text)
 {
 	uint64_t bytes;
@@ -235,6 +256,7 @@ static const struct {
 	{"throttle", command_throttle, NULL}, {"pause", command_pause, NULL},
 	{"resume", command_resume, NULL},     {"retry", NULL, run_retry},
 	{"verify", NULL, run_verify},	      {"finalize", NULL, run_finalize},
+	{"report", command_report, NULL},
 };
 
 static void run_command(struct retriever *retriever, struct peer *peer, uint64_t id, size_t i,

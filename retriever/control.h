@@ -8,21 +8,26 @@
  *   status             [volume] name root source state=unattached|migrating|whole|finished
  *                      [counters] directories-found directories-whole files-found files-whole
  *                        bytes-found bytes-whole bytes-fetched errors unfilled-directories
- * exact=true|false [now] files-per-second bytes-per-second demand-waiting background-waiting
+ *                        acls-carried xattrs-carried (objects) losses (lines of the report)
+ *                        exact=true|false
+ *                      [now] files-per-second bytes-per-second demand-waiting background-waiting
  *                        source-away-seconds paused=true|false bandwidth crawlers
  *                      [namespace] complete=true|false  (every directory is filled: the totals are
  *                        final and a remaining time can be told)
  *   settings           [settings] root hold-ms crawler-workers crawler-order=namespace-first|...
  *                        paused
  *   errors START       [errors] total next (-1: no more); [error N] path reason errno, N from START
+ *   report             [report] path: the file with what could not be carried over (report.h), in
+ *                        .migrate/ or, once finished, where it was kept; acls-carried
+ *                        xattrs-carried while it is in .migrate/
  *   retry [same]       forgets all failures, so that the crawler and clients try again; same:
  *                      enum version_trust, VERSION_SAME
  *   throttle BYTES     background bytes per second, 0: no limit; until the retriever restarts
  *   pause, resume      background work; demand goes on
  *   verify             walks the whole new tree: [verify] objects unfinished first-unfinished;
  *                      sets the counters right
- *   finalize           verify; refuses while anything is unfinished; removes .migrate/ and what
- *                      is left of ours
+ *   finalize           verify; refuses while anything is unfinished; keeps the report elsewhere,
+ *                      removes .migrate/ and what is left of ours: [finalize] losses report
  *
  * All numbers are decimal, sizes in bytes.  state: unattached: no record at the root and no
  * .migrate/; whole: every object is normal, .migrate/ is still there; finished: like unattached,

@@ -102,12 +102,19 @@ static enum ctl_exit verify(const struct ctl *ctl)
 
 static enum ctl_exit finalize(const struct ctl *ctl)
 {
-	enum ctl_exit result = ask_once(ctl, "finalize", NULL);
+	g_autoptr(GKeyFile) reply = NULL;
+	enum ctl_exit result = ask_once(ctl, "finalize", &reply);
 
-	if (!result)
-		printf("%s: finished; nothing of ours is on the volume, and the file server's "
-		       "configuration can do without it\n",
-		       ctl->volume);
+	if (result)
+		return result;
+	printf("%s: finished; nothing of ours is on the volume, and the file server's "
+	       "configuration can do without it\n",
+	       ctl->volume);
+	uint64_t losses = ctl_number(reply, "finalize", "losses");
+	if (losses)
+		printf("%s: %" G_GUINT64_FORMAT " things could not be carried over; see migratectl "
+		       "report %s\n",
+		       ctl->volume, losses, ctl->volume);
 	return result;
 }
 
@@ -127,6 +134,7 @@ static const struct command {
 	{"status", "[NAME]", 0, 1, TAKES_WATCH | TAKES_JSON, ctl_status,
 	 "show how far it is; all volumes without NAME"},
 	{"errors", "NAME", 1, 1, TAKES_JSON, ctl_errors, "list what failed, and why"},
+	{"report", "NAME", 1, 1, TAKES_JSON, ctl_report, "list what could not be carried over"},
 	{"retry", "NAME", 1, 1, TAKES_SAME, retry,
 	 "forget the failures, so that all is tried again"},
 	{"throttle", "NAME BYTES", 2, 2, 0, throttle,
@@ -171,7 +179,8 @@ static gboolean parse(int *argc, char ***argv, struct ctl *ctl, gboolean *versio
 		 "The retriever's socket (default: as configured)", "PATH"},
 		{"watch", 0, 0, G_OPTION_ARG_NONE, &watch, "status: show it again every second",
 		 NULL},
-		{"json", 0, 0, G_OPTION_ARG_NONE, &json, "status, errors: print JSON", NULL},
+		{"json", 0, 0, G_OPTION_ARG_NONE, &json, "status, errors, report: print JSON",
+		 NULL},
 		{"same", 0, 0, G_OPTION_ARG_NONE, &same,
 		 "retry: size and mtime are enough to know a file by", NULL},
 		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},

@@ -47,6 +47,7 @@ enum ctl_exit ctl_ask(struct ctl_link *link, const char *command, bool quiet, GK
 
 enum ctl_exit ctl_status(const struct ctl *ctl);
 enum ctl_exit ctl_errors(const struct ctl *ctl);
+enum ctl_exit ctl_report(const struct ctl *ctl);
 
 /* ---- printing (migratectl_print.c) ----------------------------------------------------------- */
 

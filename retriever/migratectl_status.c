@@ -83,6 +83,7 @@ static void print_table(const char *volume, GKeyFile *status)
 	g_autofree char *root = ctl_text(status, "volume", "root");
 	g_autofree char *state = ctl_text(status, "volume", "state");
 	const uint64_t errors = ctl_number(status, "counters", "errors");
+	const uint64_t losses = ctl_number(status, "counters", "losses");
 
 	row("Volume", "%s", volume);
 	row("Root", "%s", root);
@@ -110,6 +111,9 @@ static void print_table(const char *volume, GKeyFile *status)
 		row("Errors", "%" G_GUINT64_FORMAT "; see migratectl errors %s", errors, volume);
 	else
 		row("Errors", "none");
+	if (losses)
+		row("Not carried", "%" G_GUINT64_FORMAT "; see migratectl report %s", losses,
+		    volume);
 }
 
 /* ---- watching -------------------------------------------------------------------------------- */

@@ -19,7 +19,7 @@ struct report {
 };
 
 static const char *const kind_names[REPORT_KINDS] = {"acl",  "xattr", "source", "owner",
-						     "mode", "time",  "name",	"volume"};
+						     "mode", "time",  "volume"};
 
 const char *report_kind_name(enum report_kind kind)
 {
@@ -55,6 +55,13 @@ static bool remember(struct report *report, const char *line, size_t len)
 	return g_hash_table_add(report->known, hash(line, len));
 }
 
+/* Lock held. */
+static void count(struct report *report, const char *line)
+{
+	if (!g_str_has_prefix(line, "volume\t"))
+		report->lines++;
+}
+
 /* Lock held.  A crash may have cut the last line. */
 static void load(struct report *report)
 {
@@ -70,7 +77,7 @@ static void load(struct report *report)
 			report->dirty = write(report->fd, "\n", 1) == 1;
 			len++;
 		}
-		report->lines++;
+		count(report, line);
 		remember(report, line, len - 1);
 	}
 	free(line);
@@ -161,7 +168,7 @@ int report_add(struct report *report, enum report_kind kind, const char *path, c
 		if (ret) {
 			g_hash_table_remove(report->known, hash(line, len - 1));
 		} else {
-			report->lines++;
+			count(report, line);
 			report->dirty = true;
 		}
 	}
@@ -198,6 +205,59 @@ int report_sync(struct report *report)
 		report->dirty = true;
 		g_mutex_unlock(&report->lock);
 	}
+	return ret;
+}
+
+static int copy(int from, int to)
+{
+	char room[65536];
+	ssize_t n;
+
+	while ((n = read(from, room, sizeof room)) > 0)
+		if (write(to, room, n) != n)
+			return -ENOSPC;
+	return n < 0 ? -errno : 0;
+}
+
+/* Head and lines into dir/new, then dir/name. */
+static int keep(int from, int dir, const char *name, const char *head)
+{
+	g_autofree char *new = g_strconcat(name, ".new", NULL);
+	int fd = openat(dir, new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int ret = fd < 0 ? -errno : 0;
+
+	if (!ret && write(fd, head, strlen(head)) != (ssize_t)strlen(head))
+		ret = -ENOSPC;
+	if (!ret && from >= 0)
+		ret = copy(from, fd);
+	if (!ret && fsync(fd) < 0)
+		ret = -errno;
+	if (fd >= 0)
+		close(fd);
+	if (!ret && renameat(dir, new, dir, name) < 0)
+		ret = -errno;
+	if (!ret && fsync(dir) < 0)
+		ret = -errno;
+	return ret;
+}
+
+int report_keep(struct report *report, const char *path, const char *head)
+{
+	g_autofree char *dir = g_path_get_dirname(path), *name = g_path_get_basename(path);
+	int to, from, ret;
+
+	if (g_mkdir_with_parents(dir, 0755) < 0)
+		return -errno;
+	to = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (to < 0)
+		return -errno;
+	g_mutex_lock(&report->lock);
+	from = openat(report->dir_fd, REPORT_FILE, O_RDONLY | O_CLOEXEC);
+	ret = from < 0 && errno != ENOENT ? -errno : keep(from, to, name, head);
+	g_mutex_unlock(&report->lock);
+	if (from >= 0)
+		close(from);
+	close(to);
 	return ret;
 }
 

@@ -10,7 +10,8 @@
  *
  * Line: KIND TAB PATH TAB TEXT, where control characters, backslashes and, in what is not UTF-8,
  * bytes beyond ASCII are escaped as in C.  The path is that on the new server when it was made.
- * `volume` lines have an empty path.  Any thread.
+ * `volume` lines have an empty path.  In the file that is kept after the volume's end, lines of the
+ * kind `carried` with "acls" or "xattrs" for a path count the objects that got some.  Any thread.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -28,7 +29,6 @@ enum report_kind {
 	REPORT_OWNER,  /* an owner or group that is not a usable id, or not its own */
 	REPORT_MODE,   /* the mode is not the one that was listed */
 	REPORT_TIME,   /* a time that the new file system cannot store */
-	REPORT_NAME,   /* names that no file here can have */
 	REPORT_VOLUME, /* what no object comes with */
 	REPORT_KINDS
 };
@@ -44,10 +44,16 @@ void report_set_directory(struct report *report, int private_fd);
 
 /* 0 or -errno: then the object must not be made. */
 int report_add(struct report *report, enum report_kind kind, const char *path, const char *text);
-/* Lines there are. */
+/* Lines of objects there are. */
 uint64_t report_count(struct report *report);
 /* What was added is durable after.  Blocks for the disk. */
 int report_sync(struct report *report);
+
+/*
+ * For after the volume's end: head, which is whole lines, and all lines so far as the file path,
+ * replaced as a whole and durable; its directory is made where it is not there.  0 or -errno.
+ */
+int report_keep(struct report *report, const char *path, const char *head);
 
 struct report_line {
 	enum report_kind kind;

@@ -318,6 +318,8 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	volume_load_counters(retriever);
 	retriever->errors = errors_new(retriever->private_fd);
 	retriever->report = report_new(retriever->private_fd);
+	if (volume_state(retriever) == VOLUME_MIGRATING)
+		volume_report(retriever);
 	retriever->durability = durability_new(retriever);
 	retriever->gate = gate_new(retriever, config->bandwidth);
 	retriever->prefill = prefill_new(retriever);

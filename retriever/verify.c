@@ -228,10 +228,37 @@ static void leave_private(struct retriever *retriever)
 	templates_set_directory(retriever->templates, -1);
 }
 
+static int keep_report(struct retriever *retriever, char **message)
+{
+	const char *path = retriever->config->report;
+	g_autofree char *head = g_strdup_printf(
+		"carried\tacls\t%" G_GINT64_FORMAT "\ncarried\txattrs\t%" G_GINT64_FORMAT "\n",
+		COUNT_GET(retriever, acls_carried), COUNT_GET(retriever, xattrs_carried));
+	int ret = report_keep(retriever->report, path, head);
+
+	if (ret)
+		*message =
+			g_strdup_printf("%s: the report of what could not be carried over cannot "
+					"be kept there: %s: make room, or set \"report\" in the "
+					"configuration",
+					path, g_strerror(-ret));
+	return ret;
+}
+
+static char *finalized(struct retriever *retriever, uint64_t losses)
+{
+	g_autoptr(GKeyFile) f = g_key_file_new();
+
+	g_key_file_set_uint64(f, "finalize", "losses", losses);
+	g_key_file_set_string(f, "finalize", "report", retriever->config->report);
+	return g_key_file_to_data(f, NULL, NULL);
+}
+
 int volume_finalize(struct retriever *retriever, char **message)
 {
 	struct volume_count count;
 	enum volume_state state = volume_state(retriever);
+	uint64_t losses = report_count(retriever->report);
 	int ret;
 
 	if (state == VOLUME_FINISHED)
@@ -257,7 +284,11 @@ int volume_finalize(struct retriever *retriever, char **message)
 		*message = g_strdup_printf("%s: %s", retriever->config->root, g_strerror(errno));
 		return -EIO;
 	}
+	ret = keep_report(retriever, message);
+	if (ret)
+		return ret;
 	leave_private(retriever);
 	remove_private(retriever);
+	*message = finalized(retriever, losses);
 	return 0;
 }

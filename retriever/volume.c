@@ -71,6 +71,38 @@ static int ask_root_xattrs(struct retriever *retriever, struct source_xattrs **x
 	return ret;
 }
 
+/* "" where the new file system stores the time of a file as it is. */
+static char *time_loss(struct retriever *retriever)
+{
+	const struct timespec times[2] = {{1, 123456789}, {1, 123456789}};
+	int fd = openat(retriever->private_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct stat st;
+	char *text = NULL;
+
+	if (fd >= 0 && futimens(fd, times) == 0 && fstat(fd, &st) == 0 &&
+	    st.st_mtim.tv_nsec != times[1].tv_nsec)
+		text = g_strdup_printf("times: the new file system cuts 0.123456789 s to 0.%09ld s",
+				       st.st_mtim.tv_nsec);
+	if (fd >= 0)
+		close(fd);
+	return text ? text : g_strdup("");
+}
+
+int volume_report(struct retriever *retriever)
+{
+	const struct backend_ops *ops = retriever->backend->ops;
+	g_autofree char *text = ops->not_carried ? ops->not_carried(retriever->backend) : NULL;
+	g_autofree char *times = time_loss(retriever);
+	g_autofree char *all = g_strconcat(text ? text : "", "\n", times, NULL);
+	g_auto(GStrv) lines = g_strsplit(all, "\n", -1);
+	int ret = 0;
+
+	for (char **line = lines; *line && !ret; line++)
+		if (**line)
+			ret = report_add(retriever->report, REPORT_VOLUME, "", *line);
+	return ret;
+}
+
 static int dress_root(struct retriever *retriever, const struct source_xattrs *xattrs)
 {
 	const struct source_attr *attr = &retriever->source_root_attr;
@@ -171,6 +203,9 @@ int volume_attach(struct retriever *retriever, char **message)
 		COUNT_SET(retriever, unfilled, 1);
 		COUNT_SET(retriever, exact, 1);
 		volume_save_counters(retriever, false);
+		ret = volume_report(retriever);
+	}
+	if (!ret) {
 		ret = store_root_record(retriever, xattrs);
 	}
 	source_xattrs_free(xattrs);

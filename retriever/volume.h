@@ -30,8 +30,11 @@ struct volume_count {
  */
 int volume_verify(struct retriever *retriever, struct volume_count *count, char **message);
 
-/* Proves that nothing is unfinished, then removes what is ours. */
+/* Proves that nothing is unfinished, keeps the report elsewhere, then removes what is ours. */
 int volume_finalize(struct retriever *retriever, char **message);
+
+/* Puts what no object comes with into the report.  0 or -errno. */
+int volume_report(struct retriever *retriever);
 
 /* The counters, from and to .migrate/state.  A state that was not saved at a clean end is not
  * exact. */

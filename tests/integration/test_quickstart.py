@@ -96,7 +96,7 @@ def wait_until_whole():
 
 
 def fresh_machine():
-    layered('/etc', '/usr', '/var/log')
+    layered('/etc', '/usr', '/var/lib', '/var/log')
     for path in ('/etc/quickmigrate/quickmigrate.conf', '/run/systemd/system'):
         if os.path.isfile(path):
             os.unlink(path)

@@ -158,6 +158,7 @@ static inline struct volume_config *core_config(struct core *core)
 	config->root = g_strdup(core->root);
 	config->source = g_strconcat("file://", core->source, NULL);
 	config->socket = g_strdup(core->socket);
+	config->report = g_strconcat(core->dir, "/kept/report", NULL);
 	config->connections = 1;
 	config->demand_connections = 1;
 	config->hold_ms = 500;

@@ -89,6 +89,30 @@ START_TEST(lines)
 }
 END_TEST
 
+/* After the volume's end; what no object comes with is not counted. */
+START_TEST(kept)
+{
+	g_autofree char *path = g_strconcat(core_base, "/a/b/v.report", NULL);
+	g_autofree char *text = NULL, *again = NULL;
+	struct report *report = report_new(dir);
+
+	ck_assert_int_eq(report_keep(report, path, "carried\tacls\t0\n"), 0);
+	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
+	ck_assert_str_eq(text, "carried\tacls\t0\n");
+	ck_assert_int_eq(report_add(report, REPORT_VOLUME, "", "x"), 0);
+	ck_assert_int_eq(report_add(report, REPORT_ACL, "/a", "y"), 0);
+	ck_assert_uint_eq(report_count(report), 1);
+	ck_assert_int_eq(report_keep(report, path, "carried\tacls\t1\n"), 0);
+	ck_assert(g_file_get_contents(path, &again, NULL, NULL));
+	ck_assert_str_eq(again, "carried\tacls\t1\nvolume\t\tx\nacl\t/a\ty\n");
+	ck_assert_int_lt(report_keep(report, "/proc/no/report", ""), 0);
+	report_free(report);
+	report = report_new(dir);
+	ck_assert_uint_eq(report_count(report), 1);
+	report_free(report);
+}
+END_TEST
+
 /* Where nothing can be written the object must not be made. */
 START_TEST(no_directory)
 {
@@ -141,6 +165,7 @@ int main(void)
 	tcase_add_test(tcase, i12_kept_across_restarts);
 	tcase_add_test(tcase, what_a_crash_cut);
 	tcase_add_test(tcase, lines);
+	tcase_add_test(tcase, kept);
 	tcase_add_test(tcase, no_directory);
 	tcase_add_test(tcase, many_threads);
 	return run_suite(suite);

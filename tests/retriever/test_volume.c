@@ -207,6 +207,38 @@ START_TEST(pause_and_resume)
 }
 END_TEST
 
+/* Without a place for the report the volume does not end. */
+START_TEST(i12_the_report_is_kept)
+{
+	g_autofree char *message = NULL, *report = NULL, *text = NULL;
+	int root;
+
+	core_make(&core);
+	core_source_file(&core, "f", 0, 1);
+	core.map_users = g_strdup("1:0"); /* and the owner is 0 */
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	ck_assert_int_eq(core_finish(&core, root), 0);
+	report = g_strconcat(core.dir, "/kept", NULL);
+	ck_assert(g_file_set_contents(report, "", 0, NULL)); /* where the directory is to be */
+	core_expect_answer(&core, "finalize", "set \"report\" in the configuration");
+	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR, F_OK, 0), 0);
+	ck_assert_int_eq(unlink(report), 0);
+	core_expect_answer(&core, "finalize", "losses=2");
+	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR, F_OK, 0), -1);
+	g_free(report);
+	report = g_strconcat(core.dir, "/kept/report", NULL);
+	ck_assert(g_file_get_contents(report, &text, NULL, NULL));
+	ck_assert_ptr_nonnull(strstr(text, "owner\t"));
+	ck_assert_ptr_nonnull(strstr(text, "carried\tacls\t0\n"));
+	ck_assert_ptr_nonnull(strstr(text, "volume\t\t"));
+	core_expect_answer(&core, "report", report);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 /* The new file system is full: the file says so, nothing of it is shown, and it comes when there is
  * room. */
 START_TEST(no_space)
@@ -265,6 +297,7 @@ int main(void)
 	tcase_add_test(tcase, i12_a_damaged_record);
 	tcase_add_test(tcase, damaged_templates);
 	tcase_add_test(tcase, pause_and_resume);
+	tcase_add_test(tcase, i12_the_report_is_kept);
 	tcase_add_test(tcase, no_space);
 	return run_suite(suite);
 }

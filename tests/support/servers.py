@@ -220,6 +220,7 @@ class Migration:
         """Writes the configuration; underscores in names stand for hyphens."""
         file = configparser.RawConfigParser()
         file[f'volume {VOLUME}'] = {'root': self.root, 'socket': self.socket,
+                                    'report': f'{BASE}/{VOLUME}.report',
                                     **{k.replace('_', '-'): str(v) for k, v in settings.items()}}
         with open(self.config, 'w') as out:
             file.write(out, space_around_delimiters=False)

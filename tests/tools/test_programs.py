@@ -43,7 +43,8 @@ class Volume(unittest.TestCase):
         self.config = PLACE / "conf"
         self.socket = PLACE / "sock"
         self.config.write_text(f"[volume v]\nroot = {self.new}\nsource = file://{self.old}\n"
-                               f"socket = {self.socket}\ncrawler-workers = 2\n")
+                               f"socket = {self.socket}\ncrawler-workers = 2\n"
+                               f"report = {PLACE}/kept/v.report\nmap-users = 1000:2000\n")
         self.retriever = None
 
     def start(self, *before):
@@ -155,6 +156,47 @@ class Volume(unittest.TestCase):
         self.assertIn("errors v", self.ctl("status", "v"))
         self.ctl("retry", "v")
         self.assertEqual(self.status()["counters"]["errors"], 0)
+
+    def test_report(self):
+        """What could not be carried over is listed, over a restart and after the end."""
+        directory, file = self.old / "d1" / "s1", self.old / "d1" / "s1" / "f\udcff\n"
+        file.write_bytes(b"x")
+        os.chown(file, 2000, 0)  # kept, and 1000 becomes the same
+        subprocess.run(["setfacl", "-m", "u:1000:rwx,u:2000:r", directory / "f1"], check=True)
+        subprocess.run(["setfacl", "-m", "u:1000:rw", directory / "f2"], check=True)
+        lines = [["acl", str(self.new / "d1/s1/f1")],
+                 ["owner", str(self.new / "d1/s1") + r"/f\377\n"]]
+
+        def check(*sums):
+            first, *rest = json.loads(self.ctl("report", "--json", "v"))
+            self.assertEqual((first["acls_carried"], first["xattrs_carried"]), sums)
+            self.assertEqual((first["lost"]["acl"], first["lost"]["owner"]), (1, 1))
+            objects = [[r["kind"], r["path"]] for r in rest if r["kind"] != "volume"]
+            self.assertEqual(sorted(objects), lines)
+            self.assertEqual(first["lost"]["volume"], len(rest) - 2)
+            text = self.ctl("report", "v")
+            self.assertIn("v: not carried over: 2, acl 1, owner 1\n", text)
+            self.assertRegex(text, r"(?m)^/mnt/programs/new/d1/s1/f1: acl: .*two of its entries")
+
+        self.start()
+        self.ctl("attach", "v")
+        self.assertIn("v: not carried over: 0\n", self.ctl("report", "v"))
+        self.assertNotIn("Not carried", self.ctl("status", "v"))
+        self.crawl()
+        check(1, 0)
+        self.assertRegex(self.ctl("status", "v"), r"(?m)^Not carried +2; see migratectl report v$")
+        self.assertEqual(self.status()["counters"]["losses"], 2)
+        self.stop()
+        self.assertIn("v: not carried over: 2, acl 1, owner 1\n", self.ctl("report", "v"))
+        self.start()
+        check(1, 0)
+        self.assertIn("2 things could not be carried over; see migratectl report v",
+                      self.ctl("finalize", "v"))
+        check(1, 0)
+        self.stop()
+        check(1, 0)
+        (PLACE / "kept" / "v.report").unlink()
+        self.assertIn("v.report: No such file", self.ctl("report", "v", status=1))
 
     def test_more_errors_than_a_reply_holds(self):
         deep = self.old.joinpath(*["n" * 250] * 4)

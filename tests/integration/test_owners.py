@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Accounts that have other numbers on the new server (map-users, map-groups)."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import nfs3                                                             # noqa: E402
+import tree                                                             # noqa: E402
+from harness import case, expect, main, same                            # noqa: E402
+from servers import NEW, stack                                          # noqa: E402
+
+READ, ACCES = 1, 13  # ACCESS3_READ, NFS3ERR_ACCES
+PRIVATE = b'of user 1000\n'
+SHARED = b'of group 100\n'
+
+
+def fill(root):
+    for name, data, uid, gid, mode in (('private', PRIVATE, 1000, 0, 0o600),
+                                       ('shared', SHARED, 0, 100, 0o640),
+                                       ('kept', b'k', 1999, 7, 0o640)):
+        with open(f'{root}/{name}', 'wb') as file:
+            file.write(data)
+        os.chown(f'{root}/{name}', uid, gid)
+        os.chmod(f'{root}/{name}', mode)
+    os.mkdir(root + '/home', 0o700)
+    with open(root + '/home/file', 'wb') as file:
+        file.write(PRIVATE)
+    for path in ('/home', '/home/file'):
+        os.chown(root + path, 1000, 100)
+
+
+def denied(client, path):
+    """Whether a client may neither see that it may read, nor read."""
+    try:
+        fh, _ = client.walk(path)
+        if client.access(fh, READ):
+            return False
+        client.read(fh, 0, 10)
+    except nfs3.NfsError as error:
+        same(error.status, ACCES, f'status of {path}')
+        return True
+    return False
+
+
+@case()
+def a_user_is_another_here(args):
+    _, migration = stack(args.build, fill, map_users='1000:3000 1500-1998:5000',
+                         map_groups='100:300')
+    migration.attach()
+    migration.start_server()
+    root = migration.server.client()
+    for path, owner in (('private', (3000, 0)), ('shared', (0, 300)), ('kept', (1999, 7)),
+                        ('home', (3000, 300))):
+        _, attr = root.walk(path)
+        same((attr.uid, attr.gid), owner, f'owner of {path}')
+    new = migration.server.client(uid=3000, gid=3000)
+    for path in ('private', 'home/file'):
+        fh, _ = new.walk(path)
+        expect(new.access(fh, READ), f'{path} is not for its owner')
+        same(new.read_all(fh), PRIVATE, f'content of {path}')
+    expect(denied(migration.server.client(uid=1000, gid=1000), 'private'), 'his old number reads')
+    expect(denied(migration.server.client(uid=1000, gid=1000), 'home/file'), 'his old number enters')
+    member = migration.server.client(uid=4000, gid=300)
+    fh, _ = member.walk('shared')
+    same(member.read_all(fh), SHARED, 'content of shared')
+    expect(denied(migration.server.client(uid=4000, gid=100), 'shared'), 'the old group reads')
+    migration.crawl()
+    same((os.stat(NEW + '/home/file').st_uid, os.stat(NEW + '/home/file').st_gid), (3000, 300),
+         'owner of what the crawler brought')
+    expect(': not carried over: 0' in migration.ctl('report'), migration.ctl('report'))
+    migration.ctl('finalize')
+    same(tree.records(NEW), [], 'objects with a record')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
