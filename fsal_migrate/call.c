@@ -68,23 +68,32 @@ static void ignore_done(void *arg, int status)
 {
 }
 
-/* The reply; in the dispatching thread. */
-static void call_done(void *arg, int status)
+static void finish(void *arg)
 {
 	struct mg_call *call = arg;
 	struct mg_volume *volume = call->volume;
 
 	pthread_mutex_lock(&volume->lock);
 	call->done = true;
-	call->status = status;
-	if (call->bracket && call->given_up && status == 0)
+	if (call->bracket && call->given_up && call->status == 0)
 		migrate_end(volume->client, call->request, false, false, 0, 0, ignore_done, NULL);
 	pthread_cond_broadcast(&call->changed);
 	pthread_mutex_unlock(&volume->lock);
 	close_fds(call);
-	if (call->key && status == 0)
-		mg_up_invalidate(volume, call->key, call->key_len, false);
 	mg_call_unref(call);
+}
+
+/* The reply; in the dispatching thread.  Whoever waits for a directory's fill is to see its new
+ * attributes. */
+static void call_done(void *arg, int status)
+{
+	struct mg_call *call = arg;
+
+	call->status = status;
+	if (call->key && status == 0)
+		mg_up_invalidate(call->volume, call->key, call->key_len, false, finish, call);
+	else
+		finish(call);
 }
 
 static void made(struct mg_call *call, uint64_t request)

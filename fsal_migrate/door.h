@@ -269,8 +269,12 @@ fsal_status_t mg_may_name(struct mg_object *dir, const char *name);
 
 /* ---- up.c ----------------------------------------------------------------------------------- */
 
-/* Makes MDCACHE forget the attributes, and of a directory with names what it knows to be there and
- * not to be there, of the object with this key; from a thread of the pool. */
-void mg_up_invalidate(struct mg_volume *volume, const void *key, size_t len, bool names);
+/*
+ * Makes MDCACHE forget the attributes, and of a directory with names what it knows to be there and
+ * not to be there, of the object with this key; from a thread of the pool.  Then done (may be
+ * NULL), at once where that is not possible.
+ */
+void mg_up_invalidate(struct mg_volume *volume, const void *key, size_t len, bool names,
+		      void (*done)(void *arg), void *arg);
 
 #endif

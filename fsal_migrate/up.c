@@ -16,6 +16,8 @@ struct invalidation {
 	struct mg_job job;
 	struct mg_export *export; /* pending */
 	uint32_t flags;
+	void (*done)(void *arg);
+	void *arg;
 	size_t len;
 	char key[];
 };
@@ -28,18 +30,17 @@ static void invalidate(struct mg_job *job)
 
 	up_ready_wait(up);
 	up->invalidate(up, &key, todo->flags);
+	if (todo->done)
+		todo->done(todo->arg);
 	mg_pending_end(todo->export);
 	free(todo);
 }
 
-void mg_up_invalidate(struct mg_volume *volume, const void *key, size_t len, bool names)
+/* An export that can be told: any of the volume's, for the cache is one for the module. */
+static struct mg_export *begin(struct mg_volume *volume)
 {
-	struct invalidation *todo = calloc(1, sizeof(*todo) + len);
 	struct mg_export *export;
 
-	if (!todo)
-		return; /* the attributes expire by themselves */
-	/* Any export of the volume will do: the cache is one for the module. */
 	pthread_mutex_lock(&volume->lock);
 	export = glist_first_entry(&volume->export_list, struct mg_export, link);
 	if (export && !export->closing)
@@ -47,12 +48,25 @@ void mg_up_invalidate(struct mg_volume *volume, const void *key, size_t len, boo
 	else
 		export = NULL;
 	pthread_mutex_unlock(&volume->lock);
-	if (!export) {
+	return export;
+}
+
+void mg_up_invalidate(struct mg_volume *volume, const void *key, size_t len, bool names,
+		      void (*done)(void *arg), void *arg)
+{
+	struct invalidation *todo = calloc(1, sizeof(*todo) + len);
+	struct mg_export *export = todo ? begin(volume) : NULL;
+
+	if (!export) { /* the attributes expire by themselves */
 		free(todo);
+		if (done)
+			done(arg);
 		return;
 	}
 	todo->job.run = invalidate;
 	todo->export = export;
+	todo->done = done;
+	todo->arg = arg;
 	todo->flags = FSAL_UP_INVALIDATE_ATTRS;
 	if (names)
 		todo->flags |= FSAL_UP_INVALIDATE_CONTENT | FSAL_UP_INVALIDATE_DIR_POPULATED |

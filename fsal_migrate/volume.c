@@ -118,7 +118,7 @@ static void check_attached(struct mg_volume *volume)
 		return;
 	atomic_store(&volume->unattached, false);
 	/* Nobody else takes it. */
-	mg_up_invalidate(volume, volume->root_key, volume->root_key_len, true);
+	mg_up_invalidate(volume, volume->root_key, volume->root_key_len, true, NULL, NULL);
 	pthread_mutex_lock(&volume->lock);
 	free(volume->root_key);
 	volume->root_key = NULL;

@@ -426,6 +426,23 @@ CASES_OF_RACE = 7
 
 
 @case()
+def a_listing_brings_attributes(args):
+    """Who has listed a directory sees its links, though they were cached before and never expire."""
+    _, migration = stack(args.build, fill, '1G')
+    migration.attach()
+    model = Model(OLD)
+    server = migration.start_server(export=NEVER)
+    for connect in v3, v4:
+        client = connect(server)
+        for n in range(DIRS):
+            fh, attr = client.walk(f'dir{n}')
+            if connect == v3:
+                same(attr.nlink, 2, f'links of dir{n}, which is not filled')
+            list(client.listing(fh))
+            same(client.getattr(fh).nlink, model.objects[f'dir{n}'].st.st_nlink, f'links of dir{n}')
+
+
+@case()
 def default(args):
     race(args)
 
