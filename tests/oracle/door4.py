@@ -332,7 +332,8 @@ class Door4(Door):
 
     def close_file(self, opened, who):
         return self.sequenced(opened, self.run(who, opened.fh, u32(CLOSE) + u32(opened.seqid) +
-                                               opened.stateid, lambda r, out: r.fixed(16)))
+                                               opened.stateid, lambda r, out: r.fixed(16),
+                                               attributes=False))
 
     def downgrade(self, opened, access, deny, who):
         def parse(r, _out):

@@ -267,10 +267,10 @@ class Generator:
         return op
 
     def truncating(self, op):
-        """Ganesha 4.3 truncates by name before it asks whether the caller may write, where MDCACHE
-        does not know the name: then the two sides must both know it."""
+        """By name Ganesha 4.3 may truncate before it asks whether the caller may write, or not at
+        all, where MDCACHE does not know the name: so both sides are to know it."""
         if self.case['settings']['entries']:
-            return {**op, 'who': 0, 'client': 0}
+            return None
         return [{'op': 'lookup', 'at': op['at'], 'name': op['name'], 'who': 0, 'client': 0}, op]
 
     def make_mkdir(self):
