@@ -257,8 +257,9 @@ static inline void *fake_listen(void *arg)
 		}
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 		fake->conns[n] = (struct fake_conn){.fake = fake, .number = n, .fd = fd};
-		pthread_create(&fake->conns[n].thread, NULL, fake_serve, &fake->conns[n]);
+		/* Counted before it can answer anything. */
 		atomic_store(&fake->connections, n + 1);
+		pthread_create(&fake->conns[n].thread, NULL, fake_serve, &fake->conns[n]);
 	}
 	return NULL;
 }

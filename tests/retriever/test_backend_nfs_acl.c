@@ -373,13 +373,13 @@ static bool start(enum fake_action (*hook)(struct fake_call *call), const char *
 	return backend;
 }
 
-static void start_apart(void)
+static void start_apart(enum fake_action (*hook)(struct fake_call *call))
 {
 	g_autofree char *more = NULL;
 
 	acl_fake = fake_start(acls_only, NULL);
 	more = g_strdup_printf("&aclport=%u", acl_fake->port);
-	ck_assert(start(NULL, more));
+	ck_assert(start(hook, more));
 }
 
 static void end(void)
@@ -482,7 +482,7 @@ END_TEST
 
 START_TEST(acls_may_have_a_port_of_their_own)
 {
-	start_apart();
+	start_apart(NULL);
 	ck_assert_uint_eq(backend->ops->carries(backend), BACKEND_CARRIES_ACL);
 	ck_assert_int_eq(get_xattrs(backend, root, BACKEND_DEMAND), 0);
 	check_acls(req.xattrs, 2);
@@ -515,8 +515,7 @@ START_TEST(closing_cancels_on_the_way)
 	struct backend_request one = {
 		.op = BACKEND_XATTRS, .object = by_path("file"), .done = never};
 
-	start_apart();
-	fake->hook = no_answer;
+	start_apart(no_answer);
 	atomic_store(&asked, 0);
 	backend->ops->submit(backend, &one);
 	backend->ops->close(g_steal_pointer(&backend));
