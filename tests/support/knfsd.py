@@ -38,7 +38,7 @@ class KernelServer:
     def __init__(self, fill, size='512M'):
         self.image, self.guest = BASE + '/knfsd.img', None
         with open(self.image, 'wb') as image:
-            image.truncate(int(size[:-1]) << 20)
+            image.truncate(int(size[:-1]) << {'M': 20, 'G': 30}[size[-1]])
         sh('mkfs.ext4', '-q', '-F', '-I', '256', self.image)
         with self.mounted() as directory:
             os.rmdir(directory + '/lost+found')
