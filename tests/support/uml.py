@@ -17,6 +17,7 @@ from sandbox import BASE, Failure, sh
 
 CACHE = os.environ.get('QUICKMIGRATE_CACHE', '/var/cache/quickmigrate-test')
 INIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'vm', 'init')
+NETWORK = '10.78.0.0/16'                # of all guests
 TIMEOUT, DIED, KILLED = 124, 126, 137       # exit statuses of our own
 
 

@@ -13,7 +13,6 @@ fsx() {
 	if LD_PRELOAD="$PRELOAD/asis.so" "$CRATES/fsx" -v -f "$RESULTS/${name%%.*}.toml" -S "$seed" \
 		-b "$2" -N $(($2 + FSX_OPERATIONS - 1)) -P /tmp "$1" >/dev/null 2>"$log/$name"; then
 		verdict "fsx:$name" ok
-		rm "$log/$name"
 	else
 		verdict "fsx:$name" failed
 	fi
