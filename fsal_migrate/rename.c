@@ -110,8 +110,11 @@ static fsal_status_t find_replaced(struct mg_object *newdir, const char *new_nam
 	export = mg_enter();
 	status = newdir->sub->obj_ops->lookup(newdir->sub, new_name, &sub, NULL);
 	mg_leave(export);
+	/* There is nothing; why else the rename fails is for the FSAL below to say. */
+	if (status.major == ERR_FSAL_NOENT || status.major == ERR_FSAL_NAMETOOLONG)
+		return mg_ok();
 	if (FSAL_IS_ERROR(status))
-		return status.major == ERR_FSAL_NOENT ? mg_ok() : status;
+		return status;
 	replaced->object = mg_object_new(export, sub);
 	return mg_ok();
 }

@@ -18,7 +18,8 @@ EXACT = ('status', 'count', 'eof', 'committed', 'access', 'target', 'missing', '
 
 EXCEPTIONS = {
     'became_whole': 'ctime and the change attribute of an object move once when it becomes whole '
-                    '(admin-guide, What clients see): Linux lets nobody set ctime.',
+                    '(admin-guide, What clients see): Linux lets nobody set ctime.  A directory '
+                    'becomes so again after something unfinished was to get a name in it.',
     'names_to_come': 'The link count of a file that has several names in the source counts those '
                      'that are here, and one more while it has a name in .migrate.',
     'space_to_come': 'The space used by an unfinished file is what it will take at most.',
@@ -31,6 +32,8 @@ EXCEPTIONS = {
                        'again for another reason: one side may show now, and the other still what '
                        'both showed last.',
     'xfs_preallocates': 'xfs keeps space behind what grows, in holes too.',
+    'name_came': 'ctime of a file with several names in the source also moves when one more of them '
+                 'is made, or is not needed in .migrate any more (admin-guide, What clients see).',
     'link_seen_late': "Ganesha 4.3 does not always ask for a directory's attributes after a LINK "
                       'into it: one side may show those of before for a while.',
     'change_plus_one': 'MDCACHE adds 1 to a change attribute that a SETATTR did not move, and forgets '
@@ -107,7 +110,10 @@ class Comparer:
         self.attributes(m['seen'], p['seen'], op['op'] == 'link' and p.get('status') == 0)
         if 'listing' in p and p['listing'].eof:
             self.listing(op, m['listing'], p['listing'])
-        if op['op'] in ('rename', 'link') and p.get('status') == 0:
+        if p.get('status') == 0:
+            self.disk.renamed |= {op[key].encode('latin-1') for key in ('name', 'to_name')
+                                  if key in op and op['op'] != 'lookup'}
+        if op['op'] in ('rename', 'link'):
             for seen in self.objects.values():      # a directory may be marked again: PLACE
                 if seen.last and seen.last[0].type == DIR:
                     seen.whole = False
@@ -260,8 +266,8 @@ class Comparer:
             moved = now != before, getattr(p, key) != getattr(last_p, key)
             if key == 'change' and self.change_plus_one(moved, now, before, p, last_p):
                 continue
-            if moved == (False, True) or moved == (True, False) and not self.became_whole(
-                    seen, m, now < before):
+            if moved == (False, True) or moved == (True, False) and not (
+                    self.became_whole(seen, m, now < before) or self.name_came(p, now < before)):
                 say(f'{key} moved', f'{moved[0]} (from {before} to {now}; state '
                     f'{self.disk.state(m.fileid)}, was whole: {bool(seen.whole)})', moved[1])
 
@@ -280,6 +286,10 @@ class Comparer:
             return False
         seen.whole = now
         return self.exception('became_whole')
+
+    def name_came(self, p, back):
+        return (not back and self.disk.of_source(p.fileid, several=True) and
+                self.exception('name_came'))
 
     # ---- listings -----------------------------------------------------------------------------
 

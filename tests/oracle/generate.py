@@ -69,6 +69,9 @@ class Generator:
             if made:
                 self.queue += made if isinstance(made, list) else [made]
         op = self.queue.pop(0)
+        for key, directory in (('name', 'at'), ('to_name', 'to')):
+            if op.get(key) == '.migrate' and (not op[directory] or op[directory][0] == '@'):
+                op[key] = 'migrate'             # it is reserved in the root
         if 'who' not in op and op['op'] not in ('crawler', 'retriever', 'server', 'old',
                                                 'throttle', 'crawl'):
             op = {**op, 'who': self.r.choice((0, 0, 0, 0, 1, 1, 2, 3, 4)),
@@ -79,6 +82,7 @@ class Generator:
 
     def scan(self):
         self.dirs, self.files, self.others, self.sizes = [''], [], [], {}
+        self.devices = set()            # Ganesha 4.3 does not always find one by its handle
         for base, dirs, files in os.walk(self.plain):
             below = os.path.relpath(base, self.plain)
             prefix = '' if below == b'.' else below.decode('latin-1') + '/'
@@ -93,6 +97,8 @@ class Generator:
                     self.sizes[path] = st.st_size
                 else:
                     self.others.append(path)
+                    if st.st_rdev:
+                        self.devices.add(path)
 
     def a_dir(self):
         return self.r.choice(self.dirs)
@@ -124,7 +130,7 @@ class Generator:
             return self.r.choice(self.gone)[1]
         if kind < 0.95:
             return self.split(self.anything())[1] or 'n'
-        return self.r.choice(('y' * 255, 'y' * 256, '\xfe\xff', '.', '..', 'a/b', '.migrate'))
+        return self.r.choice(('y' * 255, 'y' * 256, '\xfe\xff', '.', '..', '.migrate'))
 
     def about(self):
         """Where data is read or written: an open, or a path."""
@@ -172,7 +178,9 @@ class Generator:
         return None if self.v4 else {'op': 'fsinfo'}
 
     def make_keep(self):
-        return {'op': 'keep', 'at': self.anything(), 'keep': self.r.randrange(SLOTS)}
+        path = self.anything()
+        return None if path in self.devices else {'op': 'keep', 'at': path,
+                                                  'keep': self.r.randrange(SLOTS)}
 
     def make_list(self):
         return {'op': 'list', 'at': self.maybe_slot(self.a_dir()),
