@@ -49,8 +49,11 @@ enum migrate_state {
  * only be behind (I2). */
 struct migrate_stub {
 	enum migrate_state state;
-	int error;		      /* positive errno of the last failed attempt, or 0 */
-	uint64_t size;		      /* bytes, on the old server */
+	int error;     /* positive errno of the last failed attempt, or 0 */
+	uint64_t size; /* bytes, on the old server; of files */
+	/* Of an unfilled directory: its number of links on the old server, which it will have when
+	 * it is filled.  0: the inode's counts. */
+	uint64_t nlink;
 	struct timespec mtime, ctime; /* to be shown instead of the inode's; see show_times */
 	bool show_times;	/* false for a filled directory that a client has changed since */
 	uint64_t missing_bytes; /* to be added to the space the inode uses */

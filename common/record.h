@@ -10,7 +10,8 @@
  *   u8  binding type   u8 binding length (1..64)   bytes: the kernel's own file handle of the
  *       inode (name_to_handle_at(2)), which is its number and generation
  *   varint fileid            the object's fileid on the old server
- *   varint size              bytes, as the old server had it when the object was created here
+ *   varint size              bytes, as the old server had it when the object was created here; of a
+ *                            directory its number of links there
  *   i64 mtime, i64 ctime     nanoseconds since the epoch, likewise
  *   [SHOWN_MTIME] i64        mtime to show and to restore, where a client changed it
  *   [SHOWN_CTIME] i64        ctime to show, where a client changed it

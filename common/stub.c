@@ -11,6 +11,11 @@ static bool shows_record_times(const struct migrate_record *rec, const struct st
 	return rec->state != MIGRATE_FILLED || migrate_ns(st->st_mtim) == migrate_record_mtime(rec);
 }
 
+static bool is_directory(enum migrate_state state)
+{
+	return state == MIGRATE_UNFILLED || state == MIGRATE_FILLED;
+}
+
 /* Gives the stub the ranges that are to be asked for: what is missing and no client wrote. */
 static int take_ranges(struct migrate_stub *stub, struct migrate_record *rec)
 {
@@ -44,7 +49,8 @@ int migrate_stub_load(int fd, struct migrate_stub *stub)
 	if (ret == 0) {
 		stub->state = rec.state;
 		stub->error = rec.error;
-		stub->size = rec.size;
+		stub->size = is_directory(rec.state) ? 0 : rec.size;
+		stub->nlink = rec.state == MIGRATE_UNFILLED ? rec.size : 0;
 		stub->mtime = migrate_timespec(migrate_record_mtime(&rec));
 		stub->ctime = migrate_timespec(migrate_record_ctime(&rec));
 		stub->show_times = shows_record_times(&rec, &st);

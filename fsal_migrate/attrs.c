@@ -52,10 +52,11 @@ static bool has_private(struct mg_object *root)
 }
 
 /* MIGRATE_PRIVATE_DIR is hidden, and so is that it counts among the root's links. */
-static void hide_private(struct mg_object *object, struct fsal_attrlist *attrs)
+static void hide_private(struct mg_object *object, struct fsal_attrlist *attrs,
+			 const struct migrate_stub *stub)
 {
-	if (mg_is_root(object) && (attrs->valid_mask & ATTR_NUMLINKS) && attrs->numlinks > 2 &&
-	    has_private(object))
+	if (mg_is_root(object) && !(stub && stub->nlink) && (attrs->valid_mask & ATTR_NUMLINKS) &&
+	    attrs->numlinks > 2 && has_private(object))
 		attrs->numlinks--;
 }
 
@@ -70,7 +71,7 @@ static void show_removal(const struct mg_object *object, struct fsal_attrlist *a
 }
 
 void mg_attrs_show(const struct mg_object *object, struct fsal_attrlist *attrs,
-		   const struct migrate_stub *stub, int64_t blocks)
+		   const struct migrate_stub *stub, const struct stat *st)
 {
 	if (!(attrs->valid_mask & ATTR_MTIME) || (attrs->valid_mask & ATTR_RDATTR_ERR))
 		return;
@@ -80,8 +81,12 @@ void mg_attrs_show(const struct mg_object *object, struct fsal_attrlist *attrs,
 		show_removal(object, attrs);
 		set_change(attrs);
 	}
-	if (blocks >= 0)
-		attrs->spaceused = (uint64_t)blocks * S_BLKSIZE;
+	if (st) {
+		attrs->spaceused = (uint64_t)st->st_blocks * S_BLKSIZE;
+		attrs->numlinks = st->st_nlink;
+	}
+	if (stub->nlink)
+		attrs->numlinks = stub->nlink;
 	show_space(attrs, stub->missing_bytes);
 }
 
@@ -98,6 +103,7 @@ static void show_inode(struct fsal_attrlist *attrs, const struct stat *st)
 	if (!(attrs->valid_mask & ATTR_MTIME) || (attrs->valid_mask & ATTR_RDATTR_ERR))
 		return;
 	attrs->filesize = st->st_size;
+	attrs->numlinks = st->st_nlink;
 	attrs->spaceused = (uint64_t)st->st_blocks * S_BLKSIZE;
 	attrs->mtime = st->st_mtim;
 	attrs->ctime = st->st_ctim;
@@ -111,23 +117,28 @@ bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs)
 	bool show = true, inode;
 	int result;
 
-	if (attrs)
-		hide_private(object, attrs);
-	if (mg_is_normal(object))
+	if (mg_is_normal(object)) {
+		if (attrs)
+			hide_private(object, attrs, NULL);
 		return true;
+	}
 	result = mg_look(object, &look);
 	if (result < 0) {
-		if (attrs)
+		if (attrs) {
 			show_damaged(attrs);
+			hide_private(object, attrs, NULL);
+		}
 		return true; /* what is done with it will find out the same */
 	}
 	inode = attrs && fstat(look.fd, &st) == 0;
 	if (result > 0 && look.stub.state == MIGRATE_DUMMY)
 		show = false;
 	else if (inode && result > 0)
-		mg_attrs_show(object, attrs, &look.stub, st.st_blocks);
+		mg_attrs_show(object, attrs, &look.stub, &st);
 	else if (inode)
 		show_inode(attrs, &st);
+	if (attrs)
+		hide_private(object, attrs, &look.stub);
 	mg_look_done(&look);
 	return show;
 }
@@ -168,11 +179,11 @@ static fsal_status_t getattrs(struct fsal_obj_handle *handle, struct fsal_attrli
 	status = object->sub->obj_ops->getattrs(object->sub, attrs);
 	mg_leave(export);
 	if (!FSAL_IS_ERROR(status) && result > 0)
-		mg_attrs_show(object, attrs, &look.stub, -1);
+		mg_attrs_show(object, attrs, &look.stub, NULL);
 	else if (!FSAL_IS_ERROR(status) && result < 0)
 		show_damaged(attrs);
 	if (!FSAL_IS_ERROR(status)) {
-		hide_private(object, attrs);
+		hide_private(object, attrs, result > 0 ? &look.stub : NULL);
 		mg_attrs_keep(object, attrs);
 	}
 	if (look.fd >= 0)

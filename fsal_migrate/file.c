@@ -73,7 +73,7 @@ static void show(struct mg_object *object, struct fsal_attrlist *attrs)
 		return;
 	result = mg_look(object, &look);
 	if (result > 0 && fstat(look.fd, &st) == 0)
-		mg_attrs_show(object, attrs, &look.stub, st.st_blocks);
+		mg_attrs_show(object, attrs, &look.stub, &st);
 	if (result >= 0)
 		mg_look_done(&look);
 }
@@ -85,10 +85,12 @@ static fsal_status_t open_object(struct mg_object *object, const struct mg_open 
 	struct mg_change change = {.kind = MIGRATE_TRUNCATE, .make = make_truncation, .arg = &t};
 	fsal_status_t status;
 
-	if (open->flags & FSAL_O_TRUNC)
+	/* FSAL VFS compares an exclusive open's verifier when the file is truncated. */
+	if (open->create >= FSAL_EXCLUSIVE && !mg_is_normal(object))
+		t.flags &= ~FSAL_O_TRUNC;
+	status = t.flags & FSAL_O_TRUNC ? mg_change(object, &change) : make_truncation(&t);
+	if (!FSAL_IS_ERROR(status) && t.flags != open->flags)
 		status = mg_change(object, &change);
-	else
-		status = make_truncation(&t);
 	if (FSAL_IS_ERROR(status) && t.opened)
 		close_state(object, open->state);
 	if (!FSAL_IS_ERROR(status))
@@ -114,9 +116,36 @@ static fsal_status_t truncate_opened(struct mg_object *object, const struct mg_o
 	return status;
 }
 
+static bool has_name(struct mg_object *dir, const char *name)
+{
+	struct mg_export *export = mg_enter();
+	struct fsal_obj_handle *sub = NULL;
+	fsal_status_t status = dir->sub->obj_ops->lookup(dir->sub, name, &sub, NULL);
+
+	if (sub)
+		sub->obj_ops->release(sub);
+	mg_leave(export);
+	return status.major != ERR_FSAL_NOENT;
+}
+
+static bool is_empty(struct mg_object *object)
+{
+	struct mg_look look;
+	struct stat st;
+	bool empty;
+
+	if (mg_look(object, &look) < 0)
+		return false;
+	empty = look.stub.state == MIGRATE_NORMAL && fstat(look.fd, &st) == 0 && st.st_size == 0;
+	mg_look_done(&look);
+	return empty;
+}
+
+/* fresh: the name was not there before, so that an empty file is one that was made just now, with
+ * the times that were asked for. */
 static fsal_status_t opened_by_name(struct mg_export *export, struct mg_object *dir,
 				    struct fsal_obj_handle *sub, const struct mg_open *open,
-				    bool truncate)
+				    bool truncate, bool fresh)
 {
 	struct mg_object *object = mg_object_new(export, sub);
 	fsal_status_t status = mg_ok();
@@ -128,7 +157,7 @@ static fsal_status_t opened_by_name(struct mg_export *export, struct mg_object *
 		mg_fetch_name_start(dir, open->name);
 		status = mg_delay();
 	}
-	if (!FSAL_IS_ERROR(status) && truncate)
+	if (!FSAL_IS_ERROR(status) && truncate && !(fresh && is_empty(object)))
 		status = truncate_opened(object, open);
 	if (FSAL_IS_ERROR(status)) {
 		close_state(object, open->state);
@@ -146,6 +175,7 @@ static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open
 	struct fsal_obj_handle *sub = NULL;
 	struct mg_export *export;
 	fsal_status_t status;
+	bool fresh = false;
 
 	if (open->create != FSAL_NO_CREATE)
 		status = mg_may_name(dir, open->name);
@@ -155,17 +185,18 @@ static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open
 		status = mg_gate_name(dir, open->name);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	/* What the name stands for is known when it is open, and may need a bracket. */
-	if (!atomic_load(&dir->volume->finished))
+	/* What the name stands for is known when it is open, and may need a bracket.  From GUARDED
+	 * on it is a new file, or there is an error. */
+	if (open->create < FSAL_GUARDED && !atomic_load(&dir->volume->finished))
 		flags &= ~FSAL_O_TRUNC;
+	if (flags != open->flags && open->create != FSAL_NO_CREATE)
+		fresh = !has_name(dir, open->name);
 	export = mg_enter();
 	status = compat_open2(dir->sub, open, flags, &sub);
 	mg_leave(export);
 	if (FSAL_IS_ERROR(status) || !sub)
 		return status;
-	/* What was made exclusively is empty, and its times hold the verifier. */
-	return opened_by_name(export, dir, sub, open,
-			      flags != open->flags && open->create < FSAL_EXCLUSIVE);
+	return opened_by_name(export, dir, sub, open, flags != open->flags, fresh);
 }
 
 fsal_status_t mg_open2(struct mg_object *object, const struct mg_open *open)

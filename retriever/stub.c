@@ -50,7 +50,7 @@ static void make_record(const struct making *m, struct migrate_record *rec)
 	memset(rec, 0, sizeof *rec);
 	rec->state = dir ? MIGRATE_UNFILLED : MIGRATE_PARTIAL;
 	rec->fileid = entry->attr.fileid;
-	rec->size = dir ? 0 : entry->attr.size;
+	rec->size = dir ? entry->attr.nlink : entry->attr.size;
 	rec->mtime = entry->attr.mtime;
 	rec->ctime = entry->attr.ctime;
 	if (entry->handle_len && dir) {

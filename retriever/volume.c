@@ -124,6 +124,7 @@ static int store_root_record(struct retriever *retriever, const struct source_xa
 	const struct source_attr *attr = &retriever->source_root_attr;
 	struct migrate_record rec = {.state = MIGRATE_UNFILLED,
 				     .fileid = attr->fileid,
+				     .size = attr->nlink,
 				     .mtime = attr->mtime,
 				     .ctime = attr->ctime};
 	int fd = retriever->root_fd, ret = dress_root(retriever, xattrs);
