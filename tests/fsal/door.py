@@ -9,9 +9,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import fake as f                            # noqa: E402
 import nfs3                                 # noqa: E402
 import sandbox                              # noqa: E402
+import servers                              # noqa: E402
 from fake import FILLED, Fake               # noqa: E402
 from sandbox import BASE                    # noqa: E402
-from servers import Ganesha, plugins_with   # noqa: E402
+from servers import CACHES, Ganesha, plugins_with   # noqa: E402
 
 ROOT, SOCKET = BASE + '/new', '/run/quickmigrate/test.sock'
 LAYER = f'Name = MIGRATE; Volume = "test"; Socket = "{SOCKET}"; FSAL {{ Name = VFS; }}'
@@ -39,7 +40,7 @@ class World:
         self.fake.start()
         module = sandbox.sh('find', args.module or args.build, '-name', 'libfsalmigrate.so')
         self.server = Ganesha('server', path, fsal, plugins=plugins_with(module.split()[0]),
-                              core=core_settings(), **kw).start()
+                              core=core_settings(), **{**CACHES[servers.CACHE], **kw}).start()
         if fsal == LAYER:
             self.fake.wait_connected()
         self.client = self.server.client()

@@ -141,7 +141,13 @@ def placing_an_unfinished_object(args):
     directory = world.fh('dir')
     stub = world.fh('stub')
     seen = []
-    fake.on[BEGIN] = lambda r: seen.append(os.path.exists(world.path('dir/link'))) or 0
+
+    def begin(request):
+        seen.append(os.path.exists(world.path('dir/link')))
+        st = os.stat(world.path('dir'))
+        f.set_record(world.path('dir'), FILLED, 0, st.st_mtime_ns, st.st_ctime_ns)
+        return fake.do_place(request)
+    fake.on[BEGIN] = begin
     client.link(stub, directory, b'link')
     client.rename(client.root, b'stub', directory, b'moved')
     client.rename(client.root, b'whole', directory, b'whole')

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import nfs3                                                             # noqa: E402
 import nfs4                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from servers import NEW, OLD, Ganesha, stack                            # noqa: E402
+from servers import CACHES, NEW, OLD, Ganesha, stack                    # noqa: E402
 
 DIRS, BLOCK, BLOCKS = 16, 4096, 8
 # What a door may show of an unfinished object for so long after it was finished.
@@ -453,19 +453,18 @@ def never_expires(args):
 
 
 @case()
-def expires_at_once(args):
-    race(args, export='Attr_Expiration_Time = 0;')
-
-
-@case()
 def no_chunks(args):
-    race(args, export=NEVER, blocks='MDCACHE { Dir_Chunk = 0; }')
+    race(args, export=NEVER, **CACHES['no-chunks'])
 
 
 @case()
 def tiny(args):
-    race(args, export=NEVER, blocks='MDCACHE { Entries_HWMark = 20; Chunks_HWMark = 4; '
-         'Dir_Chunk = 8; LRU_Run_Interval = 1; }')
+    race(args, **CACHES['tiny'])
+
+
+@case()
+def off(args):
+    race(args, **CACHES['off'])
 
 
 @case()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What an integration test is: a script with cases, each run in a sandbox of its own.
 
-    test_x.py --build DIR [--module DIR] [--long] [--seed N] [--keep-logs DIR] [CASE...]
+    test_x.py --build DIR [--module DIR] [--cache KIND] [--long] [--seed N] [--keep-logs DIR] [CASE...]
 """
 import argparse
 import inspect
@@ -91,6 +91,8 @@ def main(extra=None):
     parser = argparse.ArgumentParser(description=sys.modules['__main__'].__doc__)
     parser.add_argument('--build', required=True, help="the build's directory")
     parser.add_argument('--module', metavar='DIR', help='the build that the FSAL is taken from')
+    parser.add_argument('--cache', choices=servers.CACHES, default='default',
+                        help="the new server's settings of MDCACHE")
     parser.add_argument('--long', action='store_true', help='the sizes and repetitions of a night')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--keep-logs', metavar='DIR')
@@ -99,7 +101,7 @@ def main(extra=None):
         extra(parser)
     args = parser.parse_args()
     args.interrupted = False
-    servers.MODULE = args.module
+    servers.MODULE, servers.CACHE = args.module, args.cache
     unknown = set(args.cases) - set(CASES)
     if unknown:
         parser.error(f'no such case: {" ".join(unknown)}; there are: {" ".join(CASES)}')

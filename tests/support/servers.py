@@ -19,6 +19,17 @@ REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 VOLUME = 'projects'
 STATD = 100024
 MODULE = None                   # the build that the FSAL is taken from, if it is another
+CACHE = 'default'               # of CACHES
+# Settings of MDCACHE.  It cannot be taken away: off is as little of it as there can be.
+CACHES = {
+    'default': {},
+    'off': {'export': 'Attr_Expiration_Time = 0;', 'blocks': 'MDCACHE { Dir_Chunk = 0; '
+            'Entries_HWMark = 1; Chunks_HWMark = 1; LRU_Run_Interval = 1; }'},
+    'no-chunks': {'blocks': 'MDCACHE { Dir_Chunk = 0; }'},
+    'tiny': {'export': 'Attr_Expiration_Time = -1;', 'blocks': 'MDCACHE { Entries_HWMark = 20; '
+             'Chunks_HWMark = 4; Dir_Chunk = 8; LRU_Run_Interval = 1; }'},
+    'long': {'export': 'Attr_Expiration_Time = -1;'},
+}
 OLD, NEW = BASE + '/old', BASE + '/new'         # the two servers' trees
 
 GANESHA = '''
@@ -295,6 +306,7 @@ class Migration:
         """The new server, with the layer."""
         fsal = (f'Name = MIGRATE;\n\t\tVolume = "{VOLUME}";\n\t\tSocket = "{self.socket}";\n'
                 '\t\tFSAL { Name = VFS; }')
+        kw = {**CACHES[CACHE], **kw}
         self.server = Ganesha('new-server', self.root, fsal=fsal,
                               plugins=plugins_with(self.fsal_module()), **kw).start()
         return self.server
