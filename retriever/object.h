@@ -58,6 +58,7 @@ struct object {
 	int failed;			    /* -errno of the last failed attempt since loaded */
 	bool refinding;			    /* its handle went stale and is looked for */
 	unsigned refinds;		    /* how often it was, without success */
+	const char *lost;		    /* why it was not found, last time, or NULL */
 	unsigned version;		    /* counts the times that version.c took a new one */
 	bool closing_gaps;		    /* so that its record fits again */
 

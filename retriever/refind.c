@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "directory.h"
+#include "source_root.h"
 #include "templates.h"
 #include "transfer.h"
 #include "version.h"
@@ -99,13 +100,28 @@ static int look(struct retriever *retriever, struct found *at, const char *name)
 	return 0;
 }
 
+/* The root, of which the old server knows.  -ESTALE: it does and does not, again and again. */
+static int begin(struct retriever *retriever, struct found *at)
+{
+	struct backend_request req = {.op = BACKEND_GETATTR, .priority = BACKEND_READAHEAD};
+	int ret = -ESTALE;
+
+	for (unsigned i = 0; ret == -ESTALE && i < ATTEMPTS_MAX; i++) {
+		source_object_clear(&at->source);
+		source_root_get(retriever, &at->source, &at->attr);
+		req.object = at->source;
+		ret = backend_call(retriever, &req);
+		if (ret == -ESTALE && source_root_renew(retriever, &at->source) < 0)
+			ret = -ECANCELED;
+	}
+	return ret;
+}
+
 static int walk(struct retriever *retriever, const char *path, struct found *at)
 {
 	g_auto(GStrv) names = g_strsplit(path, "/", -1);
-	int ret = 0;
+	int ret = begin(retriever, at);
 
-	source_object_copy(&at->source, &retriever->source_root);
-	at->attr = retriever->source_root_attr;
 	for (char **name = names; *name && !ret; name++)
 		if (**name)
 			ret = look(retriever, at, *name);
@@ -241,7 +257,7 @@ static void run_refind(void *arg)
 {
 	struct object *object = arg;
 	struct found found = {0};
-	const char *reason;
+	const char *reason = NULL;
 	bool fills;
 	int ret = find(object, &found);
 
@@ -252,8 +268,7 @@ static void run_refind(void *arg)
 	source_object_clear(&found.source);
 	g_mutex_lock(&object->lock);
 	object->refinding = false;
-	if (!ret)
-		object->failed = 0;
+	object->lost = ret ? reason : NULL;
 	fills = !g_queue_is_empty(&object->fill_waiters);
 	g_mutex_unlock(&object->lock);
 	if (ret)
@@ -267,18 +282,19 @@ static void run_refind(void *arg)
 
 bool refind_start(struct object *object)
 {
-	bool start, hopeless, lost;
+	bool start, hopeless;
+	const char *lost;
 
 	g_mutex_lock(&object->lock);
 	start = !object->refinding;
 	hopeless = start && ++object->refinds > ATTEMPTS_MAX;
-	lost = object->failed; /* it was not found, last time */
+	lost = object->lost;
 	if (start && !hopeless)
 		object->refinding = true;
 	g_mutex_unlock(&object->lock);
 	if (hopeless)
 		object_fail(object, -ESTALE,
-			    lost ? VERSION_GONE
+			    lost ? lost
 				 : "the old server's handle for it is stale again and again");
 	else if (start)
 		retriever_run_find(object->retriever, run_refind, object_ref(object));

@@ -299,6 +299,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->root_fd = -1;
 	retriever->private_fd = -1;
 	retriever->links_fd = retriever->staging_fd = -1;
+	g_mutex_init(&retriever->source_lock);
 	g_mutex_init(&retriever->save_lock);
 	g_mutex_init(&retriever->jobs_lock);
 	g_cond_init(&retriever->jobs_done);
@@ -381,6 +382,7 @@ void retriever_close(struct retriever *retriever)
 		if (retriever->finished_fds[i])
 			close_fd(retriever->finished_fds[i]);
 	close_fd(retriever->root_fd);
+	g_mutex_clear(&retriever->source_lock);
 	g_mutex_clear(&retriever->save_lock);
 	g_mutex_clear(&retriever->jobs_lock);
 	g_cond_clear(&retriever->jobs_done);

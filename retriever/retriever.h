@@ -46,6 +46,7 @@ struct retriever {
 	struct backend *backend; /* retry over the scheme's; NULL until it could be opened */
 	uint32_t max_read;	 /* its; it may be gone when replies are still worked on */
 	unsigned carries;	 /* likewise */
+	GMutex source_lock;	 /* a leaf: the two that follow, once it runs (source_root.h) */
 	struct source_object source_root;
 	struct source_attr source_root_attr;
 

@@ -3,18 +3,20 @@
 """The old server's files are changed, replaced, lost or locked away after their stubs were made:
 each fails by itself, with a reason, and can be put right; nothing mixed is ever served, and
 everything else goes on."""
-import errno
 import json
 import os
+import re
+import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nfs3                                                             # noqa: E402
 import nfs4                                                             # noqa: E402
 import tree                                                             # noqa: E402
-from harness import case, expect, main, same                            # noqa: E402
-from sandbox import wait_for                                            # noqa: E402
+from harness import case, expect, main, no_differences, same                            # noqa: E402
+from sandbox import BASE, sh, wait_for                                            # noqa: E402
 from servers import NEW, OLD, Migration, stack, volume                  # noqa: E402
+from xdr import opaque                                                  # noqa: E402
 
 SIZE, PART = 2 << 20, 1 << 16           # of a file, and what is fetched of it first
 # Local changes on the old server's disk are to be seen, and root is nobody in particular there.
@@ -138,10 +140,10 @@ def prepare(migration):
     return client, handles
 
 
-def check_readers(client, handles):
+def check_readers(client, handles, faults=FAULTS):
     """A clear error over v3 and v4 where bytes are missing; what is here is served."""
     v4 = nfs4.Client('127.0.0.1', 2)
-    for fault in FAULTS:
+    for fault in faults:
         for name in names_of(fault):
             fh = handles[name]
             same(status_of(lambda: client.read(fh, SIZE - PART, PART)), nfs3.IO, f'{name}, v3')
@@ -153,18 +155,20 @@ def check_readers(client, handles):
     same(client.read_all(handles['good']), content('good'), 'an untouched file')
 
 
-def check_listed(migration):
+def check_listed(migration, faults=FAULTS):
     listed = errors(migration)
-    for fault, (reason, _) in FAULTS.items():
+    for fault in faults:
+        reason, _ = FAULTS[fault]
         for name in names_of(fault):
             expect(reason in listed.get(name, ''), f'{name} is listed with {listed.get(name)!r}')
-    same(len(listed), 2 * len(FAULTS), 'entries of the list')
+    same(len(listed), 2 * len(faults), 'entries of the list')
 
 
-def check_new_versions(client, migration):
+def check_new_versions(client, migration, faults=FAULTS):
     """After a retry.  What clients wrote to is not joined by what may be another content."""
     migration.ctl('retry')
-    for fault, (_, brings) in FAULTS.items():
+    for fault in faults:
+        _, brings = FAULTS[fault]
         name, name_w = names_of(fault)
         fh, fh_w = client.walk(name)[0], client.walk(name_w)[0]
         if brings is None:
@@ -177,9 +181,9 @@ def check_new_versions(client, migration):
         same(status_of(lambda: client.read(fh_w, SIZE - 10, 10)), nfs3.IO, name_w)
 
 
-def put_right(client, migration):
+def put_right(client, migration, faults=FAULTS):
     """By the administrator, on the old server; and by clients, who may do anything to a stub."""
-    for name in names_of(unreadable):
+    for name in names_of(unreadable) if unreadable in faults else ():
         os.chmod(f'{OLD}/{name}', 0o644)
     client.remove(client.root, 'deleted')
     client.remove(client.root, 'deleted-w')
@@ -230,6 +234,128 @@ def files(args):
         name for fault in FAULTS for name in names_of(fault)})
     check_new_versions(client, migration)
     put_right(client, migration)
+    migration.crawl()
+    check_end(migration)
+
+
+def make_tree(root):
+    for name in ('gone', 'locked', 'file', 'anew', 'fine'):
+        os.mkdir(f'{root}/{name}')
+        for n in range(5):
+            write(f'{name}/file{n}', 1, PART)
+
+
+@case()
+def directories(args):
+    """Gone, locked away, a file now, made anew; and a file that appears in one and one that vanishes
+    from it between the listing and the reading."""
+    old, migration = stack(args.build, make_tree, old=OLD_SERVER)
+    migration.attach()
+    client = migration.start_server().client()
+    names = ('gone', 'locked', 'file', 'anew', 'fine')
+    handles = {name: client.walk(name)[0] for name in names}
+    first = {name: client.walk('file0', handles[name])[0] for name in names}
+    sh('rm', '-r', OLD + '/gone', OLD + '/file', OLD + '/anew')
+    os.chmod(OLD + '/locked', 0)
+    write('file', 1, 10)
+    os.mkdir(OLD + '/anew')
+    write('anew/other', 1, PART)
+    same(len(list(client.listing(handles['fine']))), 5, 'names')
+    os.unlink(OLD + '/fine/file1')
+    write('fine/later', 1, PART)
+    old.restart()
+    for name, status in (('gone', nfs3.IO), ('locked', nfs3.IO), ('file', nfs3.IO), ('anew', 0)):
+        same(status_of(lambda: list(client.listing(handles[name]))), status, f'listing of {name}')
+        if name != 'anew':
+            expect(status_of(lambda: client.lookup(handles[name], 'file3')) == nfs3.IO,
+                   f'lookup in {name}')
+    same({n for n, *_ in client.listing(handles['anew'])}, {b'file0', b'other'}, 'names anew')
+    same(status_of(lambda: client.read(first['anew'], 0, 10)), nfs3.IO, 'a file that went with it')
+    same(client.read_all(client.walk('other', handles['anew'])[0]), content('anew/other')[:PART],
+         'a file that came with it')
+    fine = {n: h for n, _, _, h in client.listing(handles['fine'])}
+    same(set(fine), {b'file%d' % n for n in range(5)}, 'names after it was listed')
+    same(status_of(lambda: client.read(fine[b'file1'], 0, 10)), nfs3.IO, 'a file that vanished')
+    same(client.read_all(fine[b'file2']), content('fine/file2')[:PART], 'a file that is there')
+    same(migration.start_crawler().wait(120), 2, 'exit status of the crawler')
+    listed = errors(migration)
+    for name, reason in (('gone', 'gone from'), ('file', 'gone from'),
+                         ('locked', 'does not let this machine list it'),
+                         ('anew/file0', 'gone from'), ('fine/file1', 'gone from')):
+        expect(reason in listed.get(name, ''), f'{name} is listed with {listed.get(name)!r}')
+    expect('fine' not in listed and 'anew' not in listed, f'listed too: {listed}')
+    # put right: there, where it can be, and else by clients here
+    os.chmod(OLD + '/locked', 0o755)
+    for name in ('gone', 'file'):
+        os.path.exists(f'{OLD}/{name}') and os.unlink(f'{OLD}/{name}')
+        os.mkdir(f'{OLD}/{name}')
+        write(f'{name}/file0', 1, PART)
+    migration.ctl('retry')
+    client.remove(handles['anew'], 'file0')
+    client.remove(handles['fine'], 'file1')
+    # what is below could not be asked about before
+    same(migration.start_crawler().wait(120), 2, 'exit status of the crawler')
+    same(set(errors(migration)), {'gone/file0', 'file/file0'}, 'what was made anew')
+    migration.ctl('retry')
+    migration.crawl()
+    same(errors(migration), {}, 'errors at the end')
+    no_differences(tree.compare(OLD + '/locked', NEW + '/locked'))
+    for name in ('gone', 'file'):
+        with open(f'{NEW}/{name}/file0', 'rb') as file:
+            same(file.read(), content(f'{name}/file0')[:PART], f'{name}/file0 at the end')
+    migration.ctl('finalize')
+
+
+def export_instead(old, number, path):
+    """Reconfigures the running old server, whose only export becomes this one."""
+    witness = old.client()
+    with open(old.config) as file:
+        text = file.read()
+    text = re.sub('Export_Id = .*;', f'Export_Id = {number};', text)
+    text = re.sub('Path = .*;', f'Path = "{path}";', text)
+    with open(old.config, 'w') as file:
+        file.write(re.sub('Pseudo = .*;', f'Pseudo = "/export{number}";', text))
+    old.process.send_signal(signal.SIGHUP)
+    wait_for('the old handles are stale', lambda: witness.once(
+        nfs3.GETATTR, opaque(witness.root))[0] == nfs3.STALE)
+
+
+@case(long=True)
+def exported_anew(args):
+    """With other handles, after it was not exported at all: that is an old server that is away, and
+    nothing fails.  A root that is not known is taken for a server that is starting, for a minute."""
+    old, migration = stack(args.build, make_tree, old=OLD_SERVER)
+    migration.attach()
+    client = migration.start_server().client(patience=200)
+    fh, _ = client.walk('fine/file1')
+    export_instead(old, 79, BASE + '/log')
+    status, _ = client.once(nfs3.READ, client.read_args(fh, 0, 10))
+    same(status, nfs3.JUKEBOX, 'status while it is not exported')
+    old.path = BASE + '/log'            # where the next witness mounts
+    export_instead(old, 78, OLD)
+    same(client.read_all(fh), content('fine/file1')[:PART], 'a file after it')
+    same(errors(migration), {}, 'errors')
+    migration.crawl()
+    no_differences(tree.compare(OLD, NEW))
+
+
+@case()
+def a_local_tree(args):
+    """file://"""
+    volume(OLD)
+    volume(NEW)
+    fill(OLD)
+    migration = Migration(args.build, 'file://' + OLD)
+    migration.start_retriever()
+    client, handles = prepare(migration)
+    faults = [fault for fault in FAULTS if fault is not unreadable]      # not to root
+    for fault in faults:
+        for name in names_of(fault):
+            fault(name)
+    check_readers(client, handles, faults)
+    check_listed(migration, faults)
+    check_new_versions(client, migration, faults)
+    put_right(client, migration, faults)
     migration.crawl()
     check_end(migration)
 

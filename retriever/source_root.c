@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "source_root.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PAUSE_MS 1000 /* before it is asked for (again) */
+#define SLICE_MS 50
+
+void source_root_get(struct retriever *retriever, struct source_object *root,
+		     struct source_attr *attr)
+{
+	g_mutex_lock(&retriever->source_lock);
+	source_object_copy(root, &retriever->source_root);
+	*attr = retriever->source_root_attr;
+	g_mutex_unlock(&retriever->source_lock);
+}
+
+/* FALSE: the retriever is being closed. */
+static bool pause_for_a_while(struct retriever *retriever)
+{
+	for (unsigned ms = 0; ms < PAUSE_MS; ms += SLICE_MS) {
+		if (g_atomic_int_get(&retriever->closing))
+			return false;
+		g_usleep(SLICE_MS * G_TIME_SPAN_MILLISECOND);
+	}
+	return true;
+}
+
+static bool is_other(struct retriever *retriever, const struct source_object *root)
+{
+	const struct source_object *now = &retriever->source_root;
+	bool other;
+
+	g_mutex_lock(&retriever->source_lock);
+	other = now->handle_len != root->handle_len ||
+		memcmp(now->handle, root->handle, root->handle_len) != 0;
+	g_mutex_unlock(&retriever->source_lock);
+	return other;
+}
+
+/* Asks for it as at the start, over a connection of its own. */
+static bool ask(struct retriever *retriever, bool complain)
+{
+	const struct backend_config config = {
+		.url = retriever->config->source, .connections = 1, .demand_connections = 1};
+	const struct backend_ops *ops = backend_find(config.url, NULL);
+	struct source_object root = {0}, old;
+	struct source_attr attr;
+	g_autoptr(GError) error = NULL;
+	struct backend *backend = ops ? ops->open(&config, &root, &attr, &error) : NULL;
+
+	if (!backend) {
+		if (complain)
+			g_warning("the source's root is not known to the old server any more: "
+				  "waiting until it is: %s",
+				  error ? error->message : config.url);
+		return false;
+	}
+	backend->ops->close(backend);
+	g_mutex_lock(&retriever->source_lock);
+	old = retriever->source_root;
+	retriever->source_root = root;
+	retriever->source_root_attr = attr;
+	g_mutex_unlock(&retriever->source_lock);
+	source_object_clear(&old);
+	return true;
+}
+
+int source_root_renew(struct retriever *retriever, const struct source_object *root)
+{
+	bool complain = true;
+
+	while (pause_for_a_while(retriever)) {
+		if (is_other(retriever, root) || ask(retriever, complain))
+			return 0;
+		complain = false;
+	}
+	return -ECANCELED;
+}
