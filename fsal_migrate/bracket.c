@@ -50,9 +50,11 @@ static int begin(struct mg_object *object, struct mg_look *look, const struct mg
 }
 
 /*
- * The retriever answers without the old server.  A change that can be made again is, if it takes
- * too long; one that cannot must be answered, and the retriever goes away rather than take for
- * ever.
+ * The retriever answers without the old server.  If it takes too long all the same, it hangs: a
+ * change that can be made again will be.  One that cannot is answered as it was made, though the
+ * record does not know of it yet.  The end is on its way, and the bracket open, so that nothing is
+ * filled, and no directory finished, before the retriever has heard of it; should it be killed
+ * first, the record shows the ctime from before.
  */
 static int end(struct mg_call *call, const struct mg_change *change, uint64_t begun, bool changed)
 {
@@ -61,7 +63,7 @@ static int end(struct mg_call *call, const struct mg_change *change, uint64_t be
 	pthread_mutex_lock(&call->volume->lock);
 	mg_call_end(call, begun, changed, false, change->offset, change->length);
 	pthread_mutex_unlock(&call->volume->lock);
-	return mg_call_wait(call, change->once ? NULL : &deadline);
+	return mg_call_wait(call, &deadline);
 }
 
 fsal_status_t mg_bracket(struct mg_object *object, struct mg_look *look,

@@ -142,9 +142,9 @@ void mg_call_end(struct mg_call *call, uint64_t begun, bool changed, bool durabl
 }
 
 /* One of the threads that may wait, unless there are too many. */
-static bool waiter_begin(bool always)
+static bool waiter_begin(void)
 {
-	if (atomic_fetch_add(&mg_module.waiters, 1) < mg_module.max_waiters || always)
+	if (atomic_fetch_add(&mg_module.waiters, 1) < mg_module.max_waiters)
 		return true;
 	atomic_fetch_sub(&mg_module.waiters, 1);
 	return false;
@@ -156,14 +156,9 @@ int mg_call_wait(struct mg_call *call, const struct timespec *deadline)
 	int result, late = 0;
 
 	pthread_mutex_lock(lock);
-	if (!call->done && !(deadline && !mg_before(mg_now(), *deadline)) &&
-	    waiter_begin(!deadline)) {
-		while (!call->done && !late) {
-			if (deadline)
-				late = pthread_cond_timedwait(&call->changed, lock, deadline);
-			else
-				pthread_cond_wait(&call->changed, lock);
-		}
+	if (!call->done && mg_before(mg_now(), *deadline) && waiter_begin()) {
+		while (!call->done && !late)
+			late = pthread_cond_timedwait(&call->changed, lock, deadline);
 		atomic_fetch_sub(&mg_module.waiters, 1);
 	}
 	result = call->done ? call->status : -EAGAIN;

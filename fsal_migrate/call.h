@@ -40,9 +40,8 @@ void mg_call_end(struct mg_call *call, uint64_t begun, bool changed, bool durabl
 		 uint64_t length);
 
 /*
- * Waits until the call is done or the deadline (NULL: for ever) has passed.  The request's status;
- * -EAGAIN when it takes longer, or at once when too many threads wait already (not without a
- * deadline).  Without volume.lock.
+ * Waits until the call is done or the deadline has passed.  The request's status; -EAGAIN when it
+ * takes longer, or at once when too many threads wait already.  Without volume.lock.
  */
 int mg_call_wait(struct mg_call *call, const struct timespec *deadline);
 /* A begin that nobody waits for any more: cancelled, or ended without a change.  volume.lock. */

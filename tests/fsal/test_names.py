@@ -8,7 +8,7 @@ from door import ACCES, CTIME, MTIME, ROOT, TEXT, World, unfilled
 import fake as f
 import nfs3
 import nfs4
-from fake import BEGIN, CHANGED, END, FILL, FILLED, NAME, PLACE
+from fake import BEGIN, CHANGED, END, FILL, FILLED, HOLD, NAME, PLACE
 from harness import case, expect, main, same
 from xdr import opaque, u32
 
@@ -155,6 +155,37 @@ def placing_an_unfinished_object(args):
     same([(r.change, r.dir) for r in begins], [(PLACE, world.path('dir'))] * 2, 'brackets')
     same(seen[0], False, 'linked before the bracket was open')
     same([bool(r.flags & CHANGED) for r in fake.requests(END)], [True, True], 'ends')
+    same(client.read_all(world.fh('dir/moved')), TEXT, 'content')
+
+
+@case()
+def a_hung_retriever_holds_no_name(args):
+    """Neither before a name is made (then there is a DELAY and no name) nor after."""
+    def fill(world):
+        world.file('stub')
+        world.file('linked')
+        os.mkdir(world.path('dir'))
+        os.link(world.path('linked'), world.path('dir/linked'))
+    world = World(args, fill)
+    client, fake = world.client, world.fake
+    directory, stub = world.fh('dir'), world.fh('stub')
+    ends = (nfs3.RENAME, opaque(client.root) + opaque(b'stub') + opaque(directory) +
+            opaque(b'moved')), (nfs3.LINK, opaque(stub) + opaque(directory) + opaque(b'link'))
+    remove = nfs3.REMOVE, opaque(client.root) + opaque(b'linked')
+    fake.on[BEGIN] = lambda r: HOLD
+    for call in ends + (remove,):
+        same(client.once(*call)[0], nfs3.JUKEBOX, 'status without a begin')
+    same(sorted(os.listdir(world.path('dir'))), ['linked'], 'names without a begin')
+    del fake.on[BEGIN]
+    held = []
+    fake.on[END] = lambda r: held.append(r) or HOLD
+    for call in reversed((remove,) + ends):         # renamed after it was linked
+        same(client.once(*call)[0], 0, 'status without an end')
+    same(sorted(os.listdir(world.path('dir'))), ['link', 'linked', 'moved'], 'names')
+    same([bool(r.flags & CHANGED) for r in held], [True] * 3, 'ends')
+    del fake.on[END]
+    for request in held:
+        fake.reply(request, 0)
     same(client.read_all(world.fh('dir/moved')), TEXT, 'content')
 
 
