@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What objects have beside their data, from an old server that tells it: ACLs over NFSACL, user
-extended attributes over NFS version 4.2."""
+"""What objects have beside their data, from sources that tell it: ACLs over NFSACL, user extended
+attributes over NFS version 4.2, both from a local tree."""
 import os
 import struct
 import sys
@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import knfsd                                                            # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
-from servers import NEW, Migration, volume                              # noqa: E402
+from servers import NEW, OLD, Migration, volume                         # noqa: E402
 
 ACCESS, DEFAULT = 'system.posix_acl_access', 'system.posix_acl_default'
 USER_OBJ, USER, GROUP_OBJ, GROUP, MASK, OTHER = 1, 2, 4, 8, 16, 32
@@ -98,13 +98,13 @@ def attributes(path):
             if not name.startswith('security.')}
 
 
-def differences(old, new):
+def differences(old, new, lost):
     """(sentences, objects with an ACL, objects with user attributes)."""
     found, acls, users = [], 0, 0
     for path in tree.every(old):
         name = os.path.relpath(os.fsencode(path), os.fsencode(old))
         a, b = attributes(path), attributes(os.path.join(os.fsencode(new), name))
-        if name in (b'special cases/bare', b'special cases/too many'):
+        if name in lost:
             a.pop(ACCESS)
         acls += ACCESS in a or DEFAULT in a
         users += any(key.startswith('user.') for key in a)
@@ -113,12 +113,10 @@ def differences(old, new):
     return found, acls, users
 
 
-@case(guest=True)
-def all_is_carried(args):
-    """Some by what clients do, the rest by the crawler."""
-    old = knfsd.KernelServer(lambda root: dressed(root, args.random)).start()
+def migrate(args, source):
+    """Some by what clients do, the rest by the crawler; the lines of the report."""
     volume(NEW, '1G')
-    migration = Migration(args.build, f'nfs://{old.address}{knfsd.EXPORT}')
+    migration = Migration(args.build, source)
     migration.start_retriever()
     migration.attach()
     client = migration.start_server().client()
@@ -129,17 +127,42 @@ def all_is_carried(args):
     with open(NEW + '/.migrate/report') as report:
         lines = [line.rstrip('\n').split('\t') for line in report]
     migration.ctl('finalize')
-    old.stop()
     same(tree.records(NEW), [], 'objects with a record')
+    return lines
+
+
+def check(old, lost):
+    """lost: names below the root whose ACLs are not expected."""
+    found, acls, users = differences(old, NEW, lost)
+    expect(not found, 'the trees differ:\n  ' + '\n  '.join(found[:20]))
+    expect(acls > 100 and users > 100, f'{acls} ACLs and {users} with attributes: too few')
+
+
+@case(guest=True)
+def over_nfs(args):
+    old = knfsd.KernelServer(lambda root: dressed(root, args.random)).start()
+    lines = migrate(args, f'nfs://{old.address}{knfsd.EXPORT}')
+    old.stop()
     with old.mounted('ro,noload') as root:
-        found, acls, users = differences(root, NEW)
-        expect(not found, 'the trees differ:\n  ' + '\n  '.join(found[:20]))
-        expect(acls > 100 and users > 100, f'{acls} ACLs and {users} with attributes: too few')
+        check(root, [b'special cases/bare', b'special cases/too many'])
         no_differences(tree.compare(root, NEW, leave_out={b'/special cases/too many'}))
     same({path for _, path, _ in lines if path}, {NEW + '/special cases/too many'},
          'objects in the report')
     lost = os.stat(NEW + '/special cases/too many')
     same(oct(lost.st_mode & 0o7777), '0o600', 'the mode where the ACL is lost')
+
+
+@case()
+def from_a_local_tree(args):
+    volume(OLD, '1G')
+    dressed(OLD, args.random)
+    capable = OLD + '/special cases/locked'
+    os.setxattr(capable, 'security.capability', struct.pack('<5I', 0x2000001, 1 << 13, 0, 0, 0))
+    lines = migrate(args, f'file://{OLD}')
+    check(OLD, [])
+    no_differences(tree.compare(OLD, NEW))
+    same([(path, text.split(':')[0]) for _, path, text in lines if path],
+         [(NEW + '/special cases/locked', 'security.capability')], 'objects in the report')
 
 
 if __name__ == '__main__':
