@@ -29,7 +29,7 @@ static void answer(struct backend_request *part, unsigned which)
 	part->xattrs = source_xattrs_new();
 	source_xattrs_add(part->xattrs, which ? "user.x" : "system.posix_acl_access", "value", 5);
 	source_xattrs_lose(part->xattrs, "lost %u", which);
-	part->xattrs->acl_lost = !which;
+	part->xattrs->acl_lost = which;
 	part->has_attr = !which;
 	part->attr.size = 5;
 	backend_complete(part, statuses[which]);
