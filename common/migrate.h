@@ -18,7 +18,7 @@
  *   -ENOENT     (name requests) the old server has no such name
  *   -ECANCELED  the request was cancelled or the volume closed
  *   -EPROTO     the retriever speaks another version
- *   -ENOSPC, -EDQUOT, -EROFS, -EIO, -ENOMEM, -EMFILE   of this machine
+ *   -ENOSPC, -EDQUOT, -EROFS, -EIO, -ENOMEM, -EMFILE, -ENFILE, -ENOLCK   of this machine
  *
  * Threads: every function may be called from any thread.  Replies arrive in
  * migrate_volume_dispatch(), which one thread of the host (or its event loop) runs.
@@ -188,6 +188,26 @@ uint64_t migrate_begin(struct migrate_volume *volume, int fd, int dir_fd,
  */
 uint64_t migrate_end(struct migrate_volume *volume, uint64_t begun, bool changed, bool durable,
 		     uint64_t offset, uint64_t length, migrate_done_fn done, void *arg);
+
+/*
+ * Holds (I5).  While names change, the kernel keeps a lock on the directory (flock(2)): it outlives
+ * the retriever, whose successor knows nothing of open brackets, and dies with the door.
+ *
+ *   ALONE   of a directory that is moved, from before its record is looked at until it is in its
+ *           new place and the bracket, if it needs one, is closed: a directory that is normal does
+ *           not become unfinished meanwhile, and nobody reckons with the place that it leaves.
+ *   SHARED  of the directory that something unfinished is placed in, from before migrate_begin()
+ *           until the bracket is closed: it does not become normal meanwhile.
+ *
+ * The retriever holds a directory ALONE when it drops the record, and SHARED when it makes one
+ * unfinished again.
+ *
+ * dir_fd: an open directory, not O_PATH; stays the caller's.  Tries until CLOCK_MONOTONIC deadline
+ * (NULL: once), blocking.  A descriptor, whose close() ends the hold; -EAGAIN: somebody else holds
+ * it; -ENOLCK, -ENOMEM, -EMFILE, -ENFILE.  Any thread.
+ */
+enum migrate_hold { MIGRATE_HOLD_SHARED, MIGRATE_HOLD_ALONE };
+int migrate_hold(int dir_fd, enum migrate_hold hold, const struct timespec *deadline);
 
 /* Done when everything that was written to the object and its record are on stable storage: data,
  * then the record (COMMIT, fsync, SMB flush). */

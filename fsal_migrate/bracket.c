@@ -66,10 +66,9 @@ static int end(struct mg_call *call, const struct mg_change *change, uint64_t be
 	return mg_call_wait(call, &deadline);
 }
 
-fsal_status_t mg_bracket(struct mg_object *object, struct mg_look *look,
-			 const struct mg_change *change)
+static fsal_status_t bracket(struct mg_object *object, struct mg_look *look,
+			     const struct mg_change *change, struct timespec deadline)
 {
-	struct timespec deadline = mg_deadline(object->volume);
 	fsal_status_t status = mg_ok();
 	struct mg_call *ending;
 	bool made = false;
@@ -96,14 +95,41 @@ fsal_status_t mg_bracket(struct mg_object *object, struct mg_look *look,
 	return mg_status(result);
 }
 
-fsal_status_t mg_look_and_change(struct mg_object *object, const struct mg_change *change,
-				 bool *bracketed)
+int mg_hold(struct mg_object *dir, enum migrate_hold hold, struct timespec deadline)
+{
+	int fd = mg_object_open(dir), held;
+
+	if (fd < 0)
+		return fd;
+	held = migrate_hold(fd, hold, &deadline);
+	close(fd);
+	return held;
+}
+
+fsal_status_t mg_bracket(struct mg_object *object, struct mg_look *look,
+			 const struct mg_change *change)
+{
+	struct timespec deadline = mg_deadline(object->volume);
+	fsal_status_t status;
+	int held = -1;
+
+	if (change->dir) {
+		held = mg_hold(change->dir, MIGRATE_HOLD_SHARED, deadline);
+		if (held < 0)
+			return mg_look_status(held);
+	}
+	status = bracket(object, look, change, deadline);
+	if (held >= 0)
+		close(held);
+	return status;
+}
+
+fsal_status_t mg_look_and_change(struct mg_object *object, const struct mg_change *change)
 {
 	struct mg_look look;
 	fsal_status_t status;
 	int result = mg_look(object, &look);
 
-	*bracketed = result > 0;
 	if (result < 0)
 		return mg_look_status(result);
 	if (result > 0)
@@ -116,9 +142,7 @@ fsal_status_t mg_look_and_change(struct mg_object *object, const struct mg_chang
 
 fsal_status_t mg_change(struct mg_object *object, const struct mg_change *change)
 {
-	bool bracketed;
-
 	if (mg_is_normal(object))
 		return change->make(change->arg);
-	return mg_look_and_change(object, change, &bracketed);
+	return mg_look_and_change(object, change);
 }

@@ -29,8 +29,10 @@ fsal_status_t mg_bracket(struct mg_object *object, struct mg_look *look,
  */
 fsal_status_t mg_change(struct mg_object *object, const struct mg_change *change);
 
-/* The same for an object that is not known to be normal; *bracketed: whether it was not. */
-fsal_status_t mg_look_and_change(struct mg_object *object, const struct mg_change *change,
-				 bool *bracketed);
+/* The same, without believing what is known of the object. */
+fsal_status_t mg_look_and_change(struct mg_object *object, const struct mg_change *change);
+
+/* migrate_hold() of a directory: a descriptor to close; -ESTALE: it is gone; else -errno. */
+int mg_hold(struct mg_object *dir, enum migrate_hold hold, struct timespec deadline);
 
 #endif

@@ -148,34 +148,19 @@ static void was_replaced(struct replaced *replaced, struct mg_object *object)
 		(void)mg_bracket(replaced->object, &replaced->look, &change);
 }
 
-/*
- * A directory that is normal before it is moved may not be any more: somebody else places something
- * in it at the same time, which makes those unfinished that are above it then.
- */
-static void placed_meanwhile(struct mg_object *object, const struct mg_change *rename)
-{
-	struct mg_change change = *rename;
-	struct mg_look look;
-	int result = mg_look(object, &look);
-
-	if (result < 0)
-		return;
-	change.make = make_nothing;
-	if (result > 0)
-		(void)mg_bracket(object, &look, &change);
-	mg_look_done(&look);
-}
-
+/* A directory that is normal and is moved as it is must not become unfinished meanwhile. */
 static fsal_status_t rename_directory(struct mg_object *object, const struct mg_change *change)
 {
 	fsal_status_t status;
-	bool bracketed;
+	int held;
 
 	if (atomic_load(&object->volume->finished) || !object->on_volume)
 		return change->make(change->arg);
-	status = mg_look_and_change(object, change, &bracketed);
-	if (!bracketed && !FSAL_IS_ERROR(status))
-		placed_meanwhile(object, change);
+	held = mg_hold(object, MIGRATE_HOLD_ALONE, mg_deadline(object->volume));
+	if (held < 0)
+		return mg_look_status(held);
+	status = mg_look_and_change(object, change);
+	close(held);
 	return status;
 }
 

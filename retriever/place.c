@@ -103,43 +103,77 @@ static int normal_ancestors(struct retriever *retriever, int dir_fd, GArray *cha
 	return ret;
 }
 
-/* From the top down: a crash in between leaves nothing unfinished below something normal. */
-static int mark_chain(struct retriever *retriever, const GArray *chain)
+static void release(gpointer held)
 {
-	int ret = 0;
+	close(*(int *)held);
+}
 
-	for (guint i = chain->len; !ret && i-- > 0;) {
+/* So that none of them is moved. 0, or -EAGAIN: one is being moved now. */
+static int hold_chain(struct retriever *retriever, const GArray *chain, GArray *held)
+{
+	for (guint i = 0; i < chain->len; i++) {
 		int fd = retriever_open_binding(retriever,
 						&g_array_index(chain, struct migrate_binding, i),
 						O_RDONLY | O_DIRECTORY);
+		int hold;
 
 		if (fd < 0)
-			return -errno;
+			return errno == ESTALE ? -EAGAIN : -errno;
+		hold = migrate_hold(fd, MIGRATE_HOLD_SHARED, NULL);
+		close(fd);
+		if (hold < 0)
+			return hold;
+		g_array_append_val(held, hold);
+	}
+	return 0;
+}
+
+/* From the top down: a crash in between leaves nothing unfinished below something normal. */
+static int mark_held(struct retriever *retriever, const GArray *held)
+{
+	int ret = 0;
+
+	for (guint i = held->len; !ret && i-- > 0;) {
+		int fd = g_array_index(held, int, i);
+
 		ret = mark_returned(retriever, fd);
 		if (!ret)
 			reload(retriever, fd);
-		close(fd);
 	}
 	return ret;
 }
 
-/* Tree lock held.  The number of directories that were normal, or -errno.  A normal directory may
- * be moved while its ancestors are marked: they are looked at until nothing is left to mark. */
+static bool same_chain(const GArray *a, const GArray *b)
+{
+	for (guint i = 0; i < a->len && i < b->len; i++)
+		if (!migrate_binding_equal(&g_array_index(a, struct migrate_binding, i),
+					   &g_array_index(b, struct migrate_binding, i)))
+			return false;
+	return a->len == b->len;
+}
+
+/*
+ * Tree lock held.  The number of directories that were normal, or -errno; -EAGAIN: one of them is
+ * being moved.  They are held before they are believed to be above dir_fd.
+ */
 static int mark_ancestors(struct retriever *retriever, int dir_fd)
 {
-	int marked = 0, ret = 0;
-	bool again = true;
+	g_autoptr(GArray) chain = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
+	g_autoptr(GArray) again = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
+	g_autoptr(GArray) held = g_array_new(FALSE, FALSE, sizeof(int));
+	int ret = normal_ancestors(retriever, dir_fd, chain);
 
-	while (!ret && again) {
-		g_autoptr(GArray) chain = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
-
-		ret = normal_ancestors(retriever, dir_fd, chain);
-		if (!ret)
-			ret = mark_chain(retriever, chain);
-		again = chain->len > 0;
-		marked += chain->len;
-	}
-	return ret ? ret : marked;
+	g_array_set_clear_func(held, release);
+	if (ret || chain->len == 0)
+		return ret;
+	ret = hold_chain(retriever, chain, held);
+	if (!ret)
+		ret = normal_ancestors(retriever, dir_fd, again);
+	if (!ret && !same_chain(chain, again))
+		ret = -EAGAIN;
+	if (!ret)
+		ret = mark_held(retriever, held);
+	return ret ? ret : (int)held->len;
 }
 
 int place_begin(struct object *object, int dir_fd, void (*told)(void *arg), void *arg)
@@ -254,13 +288,18 @@ static enum left scan(struct object *directory, bool *syncing)
 static int drop(struct object *directory)
 {
 	struct retriever *retriever = directory->retriever;
-	int ret;
+	int held, ret;
 
 	if (directory->normal)
 		return 0;
 	if (directory->record.state != MIGRATE_FILLED)
 		return -EAGAIN;
+	/* a door that was let place something by a retriever that is dead may do so any time */
+	held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
+	if (held < 0)
+		return -EAGAIN;
 	ret = migrate_record_drop(directory->fd);
+	close(held);
 	if (ret)
 		return ret;
 	directory->normal = true;

@@ -27,6 +27,8 @@
 #define FLUSHERS 8
 #define FINDERS	 4
 
+#define ROOT_HOLD_S 1 /* a door's hold is shorter */
+
 struct job {
 	struct retriever *retriever;
 	void (*fn)(void *arg);
@@ -180,11 +182,17 @@ static int open_subdirectory(int dir, const char *name, bool create)
 
 int retriever_open_private(struct retriever *retriever, bool create)
 {
-	int fd = open_subdirectory(retriever->root_fd, MIGRATE_PRIVATE_DIR, create);
-	int links, staging;
+	int fd, links, staging;
 
+	if (retriever->private_fd >= 0) /* an attach was cut short */
+		return 0;
+	fd = open_subdirectory(retriever->root_fd, MIGRATE_PRIVATE_DIR, create);
 	if (fd < 0)
 		return fd;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		close(fd);
+		return -EBUSY;
+	}
 	links = open_subdirectory(fd, "links", true);
 	staging = open_subdirectory(fd, "staging", true);
 	if (links < 0 || staging < 0) {
@@ -195,7 +203,17 @@ int retriever_open_private(struct retriever *retriever, bool create)
 	retriever->links_fd = links;
 	retriever->staging_fd = staging;
 	stub_clean_staging(retriever);
+	if (retriever->root_hold >= 0)
+		close(retriever->root_hold);
+	retriever->root_hold = -1;
 	return 0;
+}
+
+static void set_busy(struct retriever *retriever, GError **error)
+{
+	g_set_error(error, RETRIEVER_ERROR, 0,
+		    "[volume %s] root: %s: another migrate-retriever serves this volume: stop it",
+		    retriever->config->name, retriever->config->root);
 }
 
 /* Without it there is no volume yet, or no more; with a record at the root it was lost: the handles
@@ -214,14 +232,31 @@ static bool open_private(struct retriever *retriever, GError **error)
 			ret = 0; /* everything else of the volume is told so */
 		}
 	}
-	if (ret < 0)
+	if (ret == -EBUSY)
+		set_busy(retriever, error);
+	else if (ret < 0)
 		g_set_error(error, RETRIEVER_ERROR, 0, "[volume %s] root: %s/%s: %s",
 			    retriever->config->name, retriever->config->root, MIGRATE_PRIVATE_DIR,
 			    g_strerror(-ret));
 	return ret >= 0;
 }
 
-/* One retriever per volume: the lock is on the root itself, so it needs no file. */
+/*
+ * One retriever per volume.  It locks .migrate/, and the root itself as long as there is none:
+ * doors hold the root too, for a moment, when something is placed there.
+ */
+static bool lock_root(struct retriever *retriever, GError **error)
+{
+	struct timespec deadline;
+
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_sec += ROOT_HOLD_S;
+	retriever->root_hold = migrate_hold(retriever->root_fd, MIGRATE_HOLD_ALONE, &deadline);
+	if (retriever->root_hold < 0)
+		set_busy(retriever, error);
+	return retriever->root_hold >= 0;
+}
+
 static bool open_root(struct retriever *retriever, GError **error)
 {
 	const struct volume_config *config = retriever->config;
@@ -232,13 +267,8 @@ static bool open_root(struct retriever *retriever, GError **error)
 			    config->name, config->root, g_strerror(errno));
 		return false;
 	}
-	if (flock(retriever->root_fd, LOCK_EX | LOCK_NB) < 0) {
-		g_set_error(error, RETRIEVER_ERROR, 0,
-			    "[volume %s] root: %s: another migrate-retriever serves this volume: "
-			    "stop it",
-			    config->name, config->root);
+	if (!lock_root(retriever, error))
 		return false;
-	}
 	if (migrate_binding_get(retriever->root_fd, "", &retriever->root_key) < 0) {
 		g_set_error(error, RETRIEVER_ERROR, 0,
 			    "[volume %s] root: %s: this file system has no file handles: use ext4, "
@@ -298,6 +328,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->config = config;
 	retriever->root_fd = -1;
 	retriever->private_fd = -1;
+	retriever->root_hold = -1;
 	retriever->links_fd = retriever->staging_fd = -1;
 	g_mutex_init(&retriever->source_lock);
 	g_mutex_init(&retriever->save_lock);
@@ -378,6 +409,7 @@ void retriever_close(struct retriever *retriever)
 	close_fd(retriever->staging_fd);
 	close_fd(retriever->links_fd);
 	close_fd(retriever->private_fd);
+	close_fd(retriever->root_hold);
 	for (size_t i = 0; i < G_N_ELEMENTS(retriever->finished_fds); i++)
 		if (retriever->finished_fds[i])
 			close_fd(retriever->finished_fds[i]);

@@ -36,7 +36,8 @@ struct counters {
 struct retriever {
 	struct volume_config *config;
 	GMainLoop *loop;
-	int root_fd; /* the volume's root, O_RDONLY | O_DIRECTORY */
+	int root_fd;   /* the volume's root, O_RDONLY | O_DIRECTORY */
+	int root_hold; /* while there is no .migrate/ to be locked, else -1 */
 	struct migrate_binding root_key;
 	atomic_int private_fd; /* .migrate/, or -1 while unattached or finished */
 	atomic_int links_fd, staging_fd;

@@ -294,6 +294,51 @@ START_TEST(i5_killed_while_marking)
 }
 END_TEST
 
+/* The door that was let place something by a retriever that is dead may do so any time. */
+START_TEST(i5_a_held_directory_stays_unfinished)
+{
+	uint64_t id;
+	int a, b, c, file, held;
+
+	start(&a, &b, &c);
+	file = open_below(a, "file", O_RDONLY);
+	held = migrate_hold(c, MIGRATE_HOLD_SHARED, NULL);
+	ck_assert_int_ge(held, 0);
+	ck_assert_int_eq(core_begin(&core, file, c, MIGRATE_PLACE, 0, 0, &id), 0);
+	core_restart(&core);
+	ck_assert_int_eq(core_finish(&core, c), -EAGAIN);
+	ck_assert_int_eq(core_finish(&core, b), -EAGAIN);
+	ck_assert_int_eq(core_state(c), MIGRATE_FILLED);
+	close(held);
+	ck_assert_int_eq(make_whole(c), 0);
+	ck_assert_int_eq(make_whole(b), 0);
+	close(file);
+	stop(a, b, c);
+}
+END_TEST
+
+/* While a normal directory is moved nothing can be placed below it: it has no certain ancestors. */
+START_TEST(i5_nothing_is_placed_below_what_is_moved)
+{
+	uint64_t id;
+	int a, b, c, file, held;
+
+	start(&a, &b, &c);
+	file = open_below(a, "file", O_RDONLY);
+	held = migrate_hold(b, MIGRATE_HOLD_ALONE, NULL);
+	ck_assert_int_ge(held, 0);
+	ck_assert_int_eq(core_begin(&core, file, c, MIGRATE_PLACE, 0, 0, &id), -EAGAIN);
+	ck_assert_int_eq(core_state(b), MIGRATE_NORMAL);
+	ck_assert_int_eq(core_state(c), MIGRATE_NORMAL);
+	close(held);
+	ck_assert_int_eq(core_begin(&core, file, c, MIGRATE_PLACE, 0, 0, &id), 0);
+	ck_assert_int_eq(core_state(b), MIGRATE_FILLED);
+	ck_assert_int_eq(core_end(&core, id, false, false, 0, 0), 0);
+	close(file);
+	stop(a, b, c);
+}
+END_TEST
+
 /* A directory of that name below the root is anybody's. */
 START_TEST(i5_a_directory_called_migrate)
 {
@@ -341,6 +386,8 @@ int main(void)
 	tcase_add_test(tcase, i5_a_placing_marks_the_ancestors);
 	tcase_add_test(tcase, i5_a_placing_during_a_finish);
 	tcase_add_test(tcase, i5_placings_against_finishes);
+	tcase_add_test(tcase, i5_a_held_directory_stays_unfinished);
+	tcase_add_test(tcase, i5_nothing_is_placed_below_what_is_moved);
 	tcase_add_test(tcase, i5_killed_while_marking);
 	tcase_add_test(tcase, i5_a_directory_called_migrate);
 	tcase_add_test(tcase, a_placing_elsewhere_is_refused);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "migrate.h"
+
+#define PAUSE_NS 1000000
+
+static bool passed(const struct timespec *deadline)
+{
+	struct timespec now;
+
+	if (!deadline)
+		return true;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec != deadline->tv_sec ? now.tv_sec > deadline->tv_sec
+					      : now.tv_nsec >= deadline->tv_nsec;
+}
+
+int migrate_hold(int dir_fd, enum migrate_hold hold, const struct timespec *deadline)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	int operation = (hold == MIGRATE_HOLD_ALONE ? LOCK_EX : LOCK_SH) | LOCK_NB;
+	/* a lock belongs to an open file, and dir_fd's may be another's too */
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	while (flock(fd, operation) < 0) {
+		err = errno;
+		if (err == EWOULDBLOCK && !passed(deadline)) {
+			nanosleep(&pause, NULL);
+		} else if (err != EINTR) {
+			close(fd);
+			return -err;
+		}
+	}
+	return fd;
+}
