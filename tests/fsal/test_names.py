@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Names through the door: lookups, listings, what makes, moves and takes names."""
+import fcntl
 import os
 import sys
 
@@ -241,6 +242,58 @@ def a_directory_that_is_not_normal_any_more_is_moved(args):
     client.rename(world.fh('a'), b'b', target, b'b')
     same([(r.path, r.dir) for r in fake.requests(BEGIN)],
          [(world.path('stub'), world.path('a/b')), (world.path('a/b'), world.path('c'))], 'brackets')
+
+
+def held(path, how):
+    """Whether somebody's hold excludes another of this kind."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+
+
+@case()
+def directories_are_held_while_names_change(args):
+    """What is placed in stays unfinished, what is moved stays what it is, without the retriever."""
+    def fill(world):
+        os.mkdir(world.path('to'))
+        world.file('stub')
+        world.fake.directory(world.path('dir'), state=FILLED)
+    world = World(args, fill)
+    client, fake = world.client, world.fake
+    target, seen = world.fh('to'), []
+
+    def look(request):
+        seen.append((held(world.path('to'), fcntl.LOCK_EX), held(world.path('to'), fcntl.LOCK_SH),
+                     held(request.path, fcntl.LOCK_SH) if os.path.isdir(request.path) else None))
+        return 0
+    fake.on[BEGIN] = look
+    client.rename(client.root, b'stub', target, b'stub')
+    client.rename(client.root, b'dir', target, b'dir')
+    same(seen, [(True, False, None), (True, False, True)], 'holds')
+    same([held(world.path(name), fcntl.LOCK_EX) for name in ('to', 'to/dir')], [False, False],
+         'holds afterwards')
+
+
+@case()
+def a_normal_directory_is_not_moved_while_it_is_marked(args):
+    def fill(world):
+        os.makedirs(world.path('a/b'))
+        os.mkdir(world.path('to'))
+    world = World(args, fill)
+    client, target, above = world.client, world.fh('to'), world.fh('a')
+    fd = os.open(world.path('a/b'), os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(fd, fcntl.LOCK_SH)
+    rename = opaque(above) + opaque(b'b') + opaque(target) + opaque(b'b')
+    same(client.once(nfs3.RENAME, rename)[0], nfs3.JUKEBOX, 'while it is held')
+    same(os.listdir(world.path('a')), ['b'], 'names')
+    os.close(fd)
+    same(client.once(nfs3.RENAME, rename)[0], 0, 'after it')
+    same(os.listdir(world.path('to')), ['b'], 'names')
 
 
 if __name__ == '__main__':
