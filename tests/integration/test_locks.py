@@ -86,17 +86,18 @@ def fill(names, seed):
     return make
 
 
-def begin(args, names, **server):
-    """(old server, migration, sides)"""
+def begin(args, names, lazy=False, **server):
+    """(old server, migration, sides).  lazy: nothing is listed before, and names are dummies."""
     make = fill(names, args.seed)
     volume(PLAIN, '1G')
     make(PLAIN)
-    old, migration = stack(args.build, make, '1G')
+    old, migration = stack(args.build, make, '1G',
+                           stub_attributes='lazy' if lazy else 'eager')
     migration.attach()
     migration.start_server(**server)
     plain = Ganesha('plain', PLAIN, host=Host('plain'), **server).start()
     sides = Side(migration.server, NEW), Side(plain, PLAIN)
-    for side in sides:
+    for side in () if lazy else sides:
         list(side.v3.listing(side.v3.root))
     return old, migration, sides
 
@@ -111,13 +112,13 @@ def both(sides, story, *args):
     same(len(sides[0].told), len(sides[1].told), f'length of {story.__name__}')
 
 
-def in_all_states(args, story, minors=(0, 1), prepare=None, **server):
-    names = [f'{state} v4.{minor}' for minor in minors for state in STATES]
+def in_all_states(args, story, minors=(0, 1), states=STATES, prepare=None, **server):
+    names = [f'{state} v4.{minor}' for minor in minors for state in states]
     _, migration, sides = begin(args, names, **server)
     if prepare:
         prepare(sides)
     for minor in minors:
-        for state in STATES:
+        for state in states:
             both(sides, story, f'{state} v4.{minor}', state, minor)
     migration.crawl()
     for side in sides:
@@ -351,6 +352,12 @@ def byte_ranges(args):
 
 
 @case()
+def dummies(args):
+    """Opened by name in a directory of which only names are here."""
+    in_all_states(args, share_story, states=('stub', 'partial', 'renamed'), lazy=True)
+
+
+@case()
 def truncating_opens(args):
     in_all_states(args, truncating_open_story)
 
@@ -392,7 +399,7 @@ def call_from(side):
 
 @case()
 def locks_of_v3(args):
-    in_all_states(args, nlm_story, (0,), with_callers, nlm=True)
+    in_all_states(args, nlm_story, (0,), prepare=with_callers, nlm=True)
 
 
 @case()

@@ -134,7 +134,7 @@ class Holder(Client):
                 opened.stateid + self.seqid(owner) + self.clientid + opaque(owner.name),
                 opened.handle, patient=False)
         if status == DENIED:
-            return Lock(status, held, self.conflict(r))
+            return Lock(status, held or NONSENSE, self.conflict(r))
         return Lock(*self.new_stateid(status, r, LOCK), None)
 
     def test(self, fh, owner, kind, offset, length):
