@@ -15,6 +15,7 @@
  */
 #include "gate.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -314,8 +315,8 @@ fsal_status_t mg_gate_name(struct mg_object *dir, const char *name)
 	struct mg_look look;
 	int result;
 
-	/* The empty name is the host's to refuse. */
-	if (!*name || mg_was_normal(dir) || atomic_load(&dir->filled))
+	/* The empty name is the host's to refuse, and one that is too long the file system's. */
+	if (!*name || strlen(name) > NAME_MAX || mg_was_normal(dir) || atomic_load(&dir->filled))
 		return mg_ok();
 	result = mg_look(dir, &look);
 	if (result < 0)

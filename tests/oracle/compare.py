@@ -34,8 +34,8 @@ EXCEPTIONS = {
     'xfs_preallocates': 'xfs keeps space behind what grows, in holes too.',
     'name_came': 'ctime of a file with several names in the source also moves when one more of them '
                  'is made, or is not needed in .migrate any more (admin-guide, What clients see).',
-    'link_seen_late': "Ganesha 4.3 does not always ask for a directory's attributes after a LINK "
-                      'into it: one side may show those of before for a while.',
+    'name_seen_late': "Ganesha 4.3 does not always ask for a directory's attributes after a LINK or "
+                      'a RENAME into it: one side may show those of before for a while.',
     'change_plus_one': 'MDCACHE adds 1 to a change attribute that a SETATTR did not move, and forgets '
                        'it when it asks again.',
     'root_finalized': "Removing .migrate moves the root's ctime once more.",
@@ -65,7 +65,7 @@ class Seen:
     def __init__(self, migrated):
         self.migrated = migrated        # handle
         self.last = None                # (Attr, Attr)
-        self.linked = 0                 # ns, when a name was linked into it and not seen by both
+        self.named = 0                  # ns, when a name was put into it, if not seen by both
         self.atime = None               # the last that both showed
         self.whole = False              # true when it became whole (the times then), or always was
 
@@ -107,7 +107,13 @@ class Comparer:
             self.seek(op, m, p)
         if bool(m.get('fh')) != bool(p.get('fh')):
             raise Difference('fh', f'handle {short(m.get("fh"))}, not {short(p.get("fh"))}')
-        self.attributes(m['seen'], p['seen'], op['op'] == 'link' and p.get('status') == 0)
+        named = {'link': 'directory', 'rename': 'to directory'}.get(op['op'])
+        self.attributes(m['seen'], p['seen'], named if p.get('status') == 0 else None)
+        for (key, m_atomic, m_then, m_now), (_, p_atomic, p_then, p_now) in zip(
+                m.get('changes', ()), p.get('changes', ())):
+            if m_atomic != p_atomic or m_then == m_now and p_then != p_now:
+                raise Difference('changes', f'{key}: atomic {m_atomic} from {m_then} to {m_now}, '
+                                            f'not {p_atomic} from {p_then} to {p_now}')
         if 'listing' in p and p['listing'].eof:
             self.listing(op, m['listing'], p['listing'])
         if p.get('status') == 0:
@@ -154,18 +160,32 @@ class Comparer:
 
     # ---- attributes ---------------------------------------------------------------------------
 
-    def attributes(self, m, p, linked=False):
+    def attributes(self, m, p, named=None):
         """Of two lists of (what, handle, Attr or None, before or None)."""
         if [s[0] for s in m] != [s[0] for s in p]:
             raise Difference('seen', f'attributes of {[s[0] for s in m]}, not {[s[0] for s in p]}')
-        for (what, m_fh, m_attr, _), (_, p_fh, p_attr, _) in zip(m, p):
+        for (what, m_fh, m_attr, m_before), (_, p_fh, p_attr, p_before) in zip(m, p):
+            self.before(what, p_fh, m_before, p_before)
             if (m_attr is None) != (p_attr is None):
                 raise Difference('seen', f'{what}: attributes {short(m_attr)}, not '
                                          f'{short(p_attr)}')
             if p_attr is not None and p_fh is not None:
-                self.object(what, m_fh, p_fh, m_attr, p_attr, linked and what == 'directory')
+                self.object(what, m_fh, p_fh, m_attr, p_attr, what == named)
 
-    def object(self, what, m_fh, p_fh, m, p, linked=False):
+    def before(self, what, fh, m, p):
+        """What v3 says an object was before the operation: size, mtime, ctime.  Where that is what
+        was seen last on the plain side, so it must be here; ctime is for moved()."""
+        seen = self.objects.get(fh)
+        if (m is None) != (p is None):
+            raise Difference('before', f'{what}: was {m}, not {p}')
+        if m is None or not seen or not seen.last or seen.named:
+            return
+        last_m, last_p = seen.last
+        if (p[0], p[1]) == (last_p.size, last_p.mtime) and (
+                m[1] != last_m.mtime or last_m.type == REG and m[0] != last_m.size):
+            raise Difference('before', f'{what}: was {m}, and seen last as {last_m}')
+
+    def object(self, what, m_fh, p_fh, m, p, named=False):
         seen = self.objects.get(p_fh)
         if seen is None and m_fh not in self.back:
             seen = self.objects[p_fh] = Seen(m_fh)
@@ -193,9 +213,9 @@ class Comparer:
             say('nlink', m.nlink, p.nlink)
         if m.type == REG and not self.space_to_come(m_fh, m, p):
             say('used', m.used, p.used)
-        if linked:
-            seen.linked = self.operation_began
-        if not self.link_seen_late(seen, m, p, say):
+        if named:
+            seen.named = self.operation_began
+        if not self.name_seen_late(seen, m, p, say):
             self.time('mtime', m.mtime, p.mtime, say)
             self.moved(seen, m, p, say)
         if not self.atime_seen_late(seen, m.atime, p.atime):
@@ -239,14 +259,14 @@ class Comparer:
         if m != p and not (self.of_now(m) and self.of_now(p)):
             say(key, m, p)
 
-    def link_seen_late(self, seen, m, p, say):
-        if not seen.linked:
+    def name_seen_late(self, seen, m, p, say):
+        if not seen.named:
             return False
-        late = [attr.mtime < seen.linked for attr in (m, p)]
+        late = [attr.mtime < seen.named for attr in (m, p)]
         if late == [False, False]:
-            seen.linked = 0
+            seen.named = 0
             self.time('mtime', m.mtime, p.mtime, say)
-        return self.exception('link_seen_late')
+        return self.exception('name_seen_late')
 
     def atime_seen_late(self, seen, m, p):
         if m == p:

@@ -390,6 +390,17 @@ class Door4(Door):
         return self.run(who, fh, u32(ALLOCATE if allocate else DEALLOCATE) + stateid +
                         u64(offset) + u64(length), self.nothing)
 
+    def read_plus(self, fh, offset, count, who, opened=None):
+        def parse(r, out):
+            out['eof'] = bool(r.u32())
+            data = b''
+            for _ in range(r.u32()):
+                hole, _offset = r.u32(), r.u64()
+                data += bytes(r.u64()) if hole else r.opaque()
+            out['data'] = data
+        stateid = opened.any_stateid() if opened else nfs4.ANONYMOUS
+        return self.run(who, fh, u32(READ_PLUS) + stateid + u64(offset) + u32(count), parse)
+
     def seek(self, fh, offset, hole, who, opened=None):
         def parse(r, out):
             out['eof'], out['offset'] = bool(r.u32()), r.u64()

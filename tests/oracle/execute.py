@@ -5,6 +5,7 @@ An operation is a dictionary that JSON can hold: "op" its name, "who" an index i
 "client" which of the side's doors, and objects by name: a path from the export's root ("" is the
 root), or "@N", the handle that was kept in slot N.  Names are bytes, written as latin-1.  What an
 operation needs and is not there is an answer too, and compared like any other."""
+import concurrent.futures
 import os
 import random
 
@@ -98,6 +99,11 @@ class Side:
         except Missing as missing:
             return missing.result
 
+    def do_parallel(self, ops):
+        """All at the same time, each by a client of its own."""
+        with concurrent.futures.ThreadPoolExecutor(len(ops)) as pool:
+            return list(pool.map(self.do, ops))
+
     # ---- asking -------------------------------------------------------------------------------
 
     def do_getattr(self, op, door, who):
@@ -125,6 +131,10 @@ class Side:
     def do_read(self, op, door, who):
         door, fh, opened = self.target(op, door)
         return door.read(fh, op['offset'], op['length'], who, opened)
+
+    def do_read_plus(self, op, door, who):
+        door, fh, opened = self.target(op, door)
+        return door.read_plus(fh, op['offset'], op['length'], who, opened)
 
     def do_readall(self, op, door, who):
         """To the end, in blocks."""

@@ -38,14 +38,16 @@ class Generator:
         'fsinfo': 0.3, 'read': 16, 'readall': 5, 'write': 14, 'append': 3, 'truncate': 8,
         'commit': 3, 'setattr': 9, 'create': 6, 'mkdir': 3, 'symlink': 1.5, 'mknod': 1.5,
         'remove': 6, 'rmdir': 3, 'rename': 10, 'rename_odd': 3, 'link': 4, 'list': 5, 'pages': 4,
-        'unlinked': 1,
+        'unlinked': 1, 'parallel': 3,
         'crawler': 1.6, 'retriever': 0.8, 'server': 0.5, 'old': 0.5, 'throttle': 0.3,
         'crawl': 0.03}
     WEIGHTS4 = {
-        'open': 10, 'close': 4, 'downgrade': 1, 'lock': 4, 'unlock': 2, 'testlock': 2}
-    WEIGHTS42 = {'space': 7, 'seek': 7, 'copy': 2}
+        'open': 12, 'close': 2, 'downgrade': 1, 'lock': 5, 'unlock': 3, 'testlock': 3}
+    WEIGHTS42 = {'space': 7, 'seek': 7, 'copy': 2, 'read_plus': 3}
 
-    def __init__(self, case, plain):
+    def __init__(self, case, plain, side):
+        """plain: the directory of the plain side; side: whose opens are like the other's."""
+        self.side = side
         self.r = random.Random(f'operations {case["door"]} {case["seed"]}')
         self.v4 = case['door'] == 'nfs4'
         self.case, self.plain = case, os.fsencode(plain)
@@ -81,8 +83,9 @@ class Generator:
     # ---- what there is ------------------------------------------------------------------------
 
     def scan(self):
-        self.dirs, self.files, self.others, self.sizes = [''], [], [], {}
-        self.devices = set()            # Ganesha 4.3 does not always find one by its handle
+        self.dirs, self.files, self.others = [''], [], []
+        self.sizes, self.inodes = {}, {}
+        self.nodes = set()              # Ganesha 4.3 does not always find one by its handle
         for base, dirs, files in os.walk(self.plain):
             below = os.path.relpath(base, self.plain)
             prefix = '' if below == b'.' else below.decode('latin-1') + '/'
@@ -94,11 +97,11 @@ class Generator:
                     self.dirs.append(path)
                 elif stat.S_ISREG(st.st_mode):
                     self.files.append(path)
-                    self.sizes[path] = st.st_size
+                    self.sizes[path], self.inodes[path] = st.st_size, st.st_ino
                 else:
                     self.others.append(path)
-                    if st.st_rdev:
-                        self.devices.add(path)
+                    if not stat.S_ISLNK(st.st_mode):
+                        self.nodes.add(path)
 
     def a_dir(self):
         return self.r.choice(self.dirs)
@@ -138,8 +141,15 @@ class Generator:
         if path is None:
             return None, 0
         if self.v4 and self.r.random() < 0.35:
-            return {'slot': self.r.randrange(SLOTS)}, self.sizes[path]
+            return {'slot': self.an_open()}, self.sizes[path]
         return {'at': self.maybe_slot(path)}, self.sizes[path]
+
+    def an_open(self):
+        """The slot of an open file, most often."""
+        opens = sorted(self.side.opens)
+        if opens and self.r.random() < 0.9:
+            return self.r.choice(opens)
+        return self.r.randrange(SLOTS)
 
     def offset(self, size):
         r = self.r
@@ -179,7 +189,7 @@ class Generator:
 
     def make_keep(self):
         path = self.anything()
-        return None if path in self.devices else {'op': 'keep', 'at': path,
+        return None if path in self.nodes else {'op': 'keep', 'at': path,
                                                   'keep': self.r.randrange(SLOTS)}
 
     def make_list(self):
@@ -200,6 +210,10 @@ class Generator:
         about, size = self.about()
         return about and {'op': 'read', **about, 'offset': self.offset(size),
                           'length': self.length(MIB)}
+
+    def make_read_plus(self):
+        op = self.make_read()
+        return op and {**op, 'op': 'read_plus'}
 
     def make_readall(self):
         about, _ = self.about()
@@ -255,6 +269,32 @@ class Generator:
         if not self.v4 and self.r.random() < 0.3:
             op['guard'] = self.r.choice(('current', 'current', 'stale'))
         return op
+
+    def make_parallel(self):
+        """Two or three clients at the same time, one of which may write."""
+        r = self.r
+        if self.clients < 2 or len(self.files) < 4:
+            return None
+        path = self.a_file()
+        size, ops = self.sizes[path], []
+        for client in range(self.clients):
+            kind = r.choice(('read', 'read', 'readall', 'getattr', 'list'))
+            op = {'op': kind, 'at': path, 'who': 0, 'client': client}
+            if kind == 'list':
+                op.update(at=self.a_dir(), plus=True, count=4096)
+            elif kind == 'read':
+                op.update(offset=self.offset(size), length=self.length(MIB))
+            elif kind == 'readall':
+                op.update(block=64 * KIB)
+            ops.append(op)
+        if r.random() < 0.4:
+            other = self.a_file()
+            same = self.inodes[other] == self.inodes[path]
+            if not same and not any(op['op'] == 'list' for op in ops):
+                ops[0] = {'op': 'write', 'at': other, 'offset': self.offset(self.sizes[other]),
+                          'length': self.length(), 'fill': r.randrange(1 << 30),
+                          'stable': r.randrange(3), 'who': 0, 'client': 0}
+        return {'op': 'parallel', 'ops': ops, 'who': 0}
 
     # ---- names --------------------------------------------------------------------------------
 
@@ -375,10 +415,10 @@ class Generator:
         return op
 
     def make_close(self):
-        return {'op': 'close', 'slot': self.r.randrange(SLOTS)}
+        return {'op': 'close', 'slot': self.an_open()}
 
     def make_downgrade(self):
-        return {'op': 'downgrade', 'slot': self.r.randrange(SLOTS),
+        return {'op': 'downgrade', 'slot': self.an_open(),
                 'access': self.r.choice((1, 2, 3)), 'deny': 0}
 
     def a_range(self):
@@ -386,11 +426,11 @@ class Generator:
                 'length': self.r.choice((1, 100, 10000, (1 << 64) - 1))}
 
     def make_lock(self):
-        return {'op': 'lock', 'slot': self.r.randrange(SLOTS), 'kind': self.r.choice((1, 2)),
+        return {'op': 'lock', 'slot': self.an_open(), 'kind': self.r.choice((1, 2)),
                 **self.a_range()}
 
     def make_unlock(self):
-        return {'op': 'unlock', 'slot': self.r.randrange(SLOTS), **self.a_range()}
+        return {'op': 'unlock', 'slot': self.an_open(), **self.a_range()}
 
     def make_testlock(self):
         path = self.a_file()
@@ -408,7 +448,7 @@ class Generator:
                           'hole': self.r.randrange(2)}
 
     def make_copy(self):
-        return {'op': 'copy', 'slot': self.r.randrange(SLOTS), 'from': self.r.randrange(SLOTS),
+        return {'op': 'copy', 'slot': self.an_open(), 'from': self.an_open(),
                 'offset': self.r.choice((0, 4096)), 'to': self.r.choice((0, 4096, 100000)),
                 'length': self.r.choice((0, 1000, 100000)), 'clone': self.r.random() < 0.3}
 

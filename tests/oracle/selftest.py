@@ -106,6 +106,8 @@ LIES = {
     'atime': attribute('getattr', 'd/still', atime=lambda t: t + 1),
     'a write that moves no mtime': attribute('write', mtime=10**18 + 3),
     'ctime that moves back': second('getattr', 'd/still', ctime=5),
+    'an mtime before that was not': lambda op, result: op['op'] == 'remove' and result[
+        'seen'].__setitem__(0, (*result['seen'][0][:3], (0, 5, 5))),
     'another object': lambda op, result: op['op'] == 'read' and result['seen'].__setitem__(
         0, ('object', b'?', *result['seen'][0][2:])),
     'a name too few': entry(lambda e: e[1:]),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The servers of a run, and the migration of one sequence: a source on the old server, its migrating
 volume behind the new server, and a plain copy behind another."""
+import collections
 import os
 import shutil
 import signal
@@ -73,6 +74,7 @@ class Sequence:
         self.crawler = None
         self.stalled = self.down = False
         self.sides, self.servers = [], []
+        self.statuses = collections.Counter()       # of the plain side, by operation
         self.migration = None
 
     def __enter__(self):
@@ -135,14 +137,26 @@ class Sequence:
         if chaos:
             chaos(op)
             return
-        results = []
         self.comparer.operation_began = time.time_ns() - 10**7      # the kernel's clock is coarse
+        if op['op'] == 'parallel':
+            for one, *pair in zip(op['ops'], *self.ask(lambda side: side.do_parallel(op['ops']))):
+                self.compare(one, pair, lie)
+        else:
+            self.compare(op, self.ask(lambda side: side.do(op)), lie)
+
+    def ask(self, call):
+        """One side after the other."""
+        results = []
         for side in self.sides:
             try:
-                results.append(side.do(op))
+                results.append(call(side))
             except RpcError as error:
                 died = [s.name for s in self.servers if s.process.poll() is not None]
                 raise Difference('died', f'{side.name} side: {error}; ended: {died}') from error
+        return results
+
+    def compare(self, op, results, lie):
+        self.statuses[op['op'], str(results[1].get('status', 'missing'))] += 1
         if lie:
             lie(op, results[0])
         try:
