@@ -28,7 +28,7 @@ const char *report_kind_name(enum report_kind kind)
 
 static char *escape(const char *text)
 {
-	static char high[129]; /* bytes beyond ASCII, which are left alone */
+	char high[129] = ""; /* bytes beyond ASCII, which are left alone */
 
 	if (g_utf8_validate(text, -1, NULL)) {
 		for (unsigned i = 0; i < 128; i++)
