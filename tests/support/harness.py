@@ -100,6 +100,8 @@ def main(extra=None):
     if extra:
         extra(parser)
     args = parser.parse_args()
+    args.build = os.path.abspath(args.build)
+    args.module = args.module and os.path.abspath(args.module)
     args.interrupted = False
     servers.MODULE, servers.CACHE = args.module, args.cache
     unknown = set(args.cases) - set(CASES)
