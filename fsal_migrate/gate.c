@@ -58,11 +58,13 @@ void mg_set_normal(struct mg_object *object, uint64_t places)
 int mg_look(struct mg_object *object, struct mg_look *look)
 {
 	uint64_t places = migrate_volume_placings(object->volume->client);
+	struct stat st;
 	int result;
 
 	look->fd = mg_object_open(object);
 	if (look->fd < 0)
 		return look->fd;
+	look->size = fstat(look->fd, &st) == 0 ? st.st_size : 0;
 	result = migrate_stub_load(look->fd, &look->stub);
 	if (result < 0) {
 		mg_look_done(look);

@@ -7,7 +7,8 @@
 
 /* An object that was opened and whose record was loaded. */
 struct mg_look {
-	int fd; /* valid unless mg_look() failed */
+	int fd;	       /* valid unless mg_look() failed */
+	uint64_t size; /* of a file, from before the record was loaded */
 	struct migrate_stub stub;
 };
 

@@ -50,6 +50,8 @@ struct mg_io {
 	int fd;
 	uint64_t offset, length;
 	fsal_status_t status;
+	/* a read */
+	uint64_t limit; /* of what can be told from its look */
 	/* volume.lock */
 	unsigned refs;		/* who will answer, the timer, a reply that is to come */
 	struct glist_head link; /* mg_export.ios */
@@ -77,27 +79,44 @@ struct relay {
 	struct fsal_obj_handle *handle;
 	fsal_async_cb done_cb;
 	void *caller_arg;
+	uint64_t limit;
 };
+
+/*
+ * A read of an unfinished file that has grown since its record was looked at: what came from beyond
+ * the size of then may be a missing range's hole (I4), where the old server's file is longer now.
+ */
+static bool is_doubtful(const struct relay *relay, fsal_status_t status,
+			const struct fsal_io_arg *arg)
+{
+	return !FSAL_IS_ERROR(status) && arg->io_amount > 0 &&
+	       arg->offset + arg->io_amount > relay->limit;
+}
 
 static void relay_done(struct fsal_obj_handle *sub, fsal_status_t status, void *arg, void *caller)
 {
 	struct fsal_export *below = op_ctx->fsal_export;
 	struct relay *relay = caller;
 
+	if (is_doubtful(relay, status, arg))
+		status = mg_delay();
 	op_ctx->fsal_export = below->super_export;
 	relay->done_cb(relay->handle, status, arg, relay->caller_arg);
 	op_ctx->fsal_export = below;
 	gsh_free(relay);
 }
 
+#define NO_LIMIT UINT64_MAX
+
 static void pass_down(struct fsal_obj_handle *handle, bool write, bool bypass,
-		      fsal_async_cb done_cb, struct fsal_io_arg *arg, void *caller_arg)
+		      fsal_async_cb done_cb, struct fsal_io_arg *arg, void *caller_arg,
+		      uint64_t limit)
 {
 	struct fsal_obj_handle *sub = mg_object(handle)->sub;
 	struct relay *relay = gsh_malloc(sizeof(*relay));
 	struct mg_export *export = mg_enter();
 
-	*relay = (struct relay){handle, done_cb, caller_arg};
+	*relay = (struct relay){handle, done_cb, caller_arg, limit};
 	if (write)
 		sub->obj_ops->write2(sub, bypass, relay_done, arg, relay);
 	else
@@ -377,7 +396,7 @@ static void read2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb don
 	int result;
 
 	if (mg_is_normal(object) || arg->info || compat_resumes(arg)) {
-		pass_down(handle, false, bypass, done_cb, arg, caller_arg);
+		pass_down(handle, false, bypass, done_cb, arg, caller_arg, NO_LIMIT);
 		return;
 	}
 	result = mg_look(object, &look);
@@ -388,10 +407,13 @@ static void read2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb don
 	here = result == 0 || migrate_stub_present(&look.stub, arg->offset, arg_length(arg));
 	if (here) {
 		mg_look_done(&look);
-		pass_down(handle, false, bypass, done_cb, arg, caller_arg);
+		pass_down(handle, false, bypass, done_cb, arg, caller_arg,
+			  result == 0 ? NO_LIMIT : look.size);
 		return;
 	}
 	io = io_new(object, false, bypass, done_cb, arg, caller_arg);
+	if (io)
+		io->limit = look.size;
 	if (!io || !read_park(object, io, mg_look_steal_fd(&look))) {
 		if (io)
 			io_drop(io);
@@ -474,7 +496,7 @@ static void write2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb do
 	int result;
 
 	if (mg_is_normal(object) || arg->info || compat_resumes(arg)) {
-		pass_down(handle, true, bypass, done_cb, arg, caller_arg);
+		pass_down(handle, true, bypass, done_cb, arg, caller_arg, NO_LIMIT);
 		return;
 	}
 	result = mg_look(object, &look);
@@ -484,7 +506,7 @@ static void write2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb do
 	}
 	if (result == 0) {
 		mg_look_done(&look);
-		pass_down(handle, true, bypass, done_cb, arg, caller_arg);
+		pass_down(handle, true, bypass, done_cb, arg, caller_arg, NO_LIMIT);
 		return;
 	}
 	io = io_new(object, true, bypass, done_cb, arg, caller_arg);
@@ -537,7 +559,8 @@ static bool io_step(struct mg_io *io)
 	struct fsal_obj_handle *handle = &io->object->handle;
 
 	if (!io->write && io->result == 0) {
-		pass_down(handle, false, io->bypass, io->done_cb, io->arg, io->caller_arg);
+		pass_down(handle, false, io->bypass, io->done_cb, io->arg, io->caller_arg,
+			  io->limit);
 		return true;
 	}
 	if (io->write && io->result == 0 && !io->ended) {

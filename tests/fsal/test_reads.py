@@ -263,6 +263,25 @@ def present_ranges_are_read_at_once(args):
 
 
 @case()
+def a_file_that_grows_under_a_read(args):
+    """The old server's is longer now, and the record that says so came after the look."""
+    def fill(world):
+        world.file('stub')
+    world = World(args, fill)
+    client, fake = world.client, world.fake
+    stub, size = world.fh('stub'), len(TEXT)
+
+    def grow(request):
+        os.truncate(world.path('stub'), size + 1000)
+        return fake.do_range(request)
+    fake.on[RANGE] = grow
+    status, _ = client.once(nfs3.READ, client.read_args(stub, size - 10, 500))
+    same(status, nfs3.JUKEBOX, 'beyond the size that it had')
+    fake.on.clear()
+    same(client.read(stub, size - 10, 500)[0], TEXT[-10:] + bytes(490), 'when it is looked at again')
+
+
+@case()
 def errors_are_told(args):
     def fill(world):
         for n in range(4):
