@@ -25,6 +25,9 @@ def fill(root, random):
     for n in range(20):
         with open(f'{root}/for writing/file{n}', 'wb') as file:
             file.write(random.randbytes(400000))
+    for n in range(100):
+        with open(f'{root}/for writing/attr{n}', 'wb') as file:
+            file.write(random.randbytes(30000))
 
 
 class Machine:

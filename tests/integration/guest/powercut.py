@@ -3,7 +3,8 @@
 """In a guest: a migration of a local tree onto the disk /dev/ubda, whose power the host cuts.
 
     powercut.py BUILD OLD FS start|resume       migrates; prints "at N" as files become whole, and
-                                                "told N" for each write that was acknowledged
+                                                "told N" for each change of attributes and write
+                                                that were acknowledged
     powercut.py BUILD OLD FS check              what must be true right after the cut
     powercut.py BUILD OLD FS finish             migrates to the end and compares
 """
@@ -23,6 +24,7 @@ from sandbox import LOGS, Failure, sh       # noqa: E402
 from servers import NEW, Migration          # noqa: E402
 
 WRITES = 'for writing'          # the directory that the client in here writes to
+ATTRIBUTES = 100                # files in it of which it changes the attributes only
 RECORD = 'security.migrate'
 
 
@@ -71,13 +73,32 @@ def position(number):
     return f'file{number % 20}', 3000 * (number // 20) + 1111
 
 
+def attributes(number):
+    return {'mode': 0o600 | number & 0o77, 'uid': number + 1, 'mtime': 10**18 + number}
+
+
 def write(client):
+    """The stable write makes durable what was changed before it, in the file system's journal."""
     directory, _ = client.walk(WRITES)
     for number in range(2000):
         name, offset = position(number)
+        if number < ATTRIBUTES:
+            fh, _ = client.lookup(directory, f'attr{number}')
+            client.setattr(fh, **attributes(number))
         fh, _ = client.lookup(directory, name)
         client.write(fh, offset, block(number), nfs3.FILE_SYNC)
         print('told', number, flush=True)
+
+
+def lost_attributes(root, told, whole=False):
+    """What a client set is there, and no fill undoes it; mtime is in the record until then (I7)."""
+    problems = []
+    for number in range(min(told + 1, ATTRIBUTES)):
+        st, new = os.lstat(f'{root}/{WRITES}/attr{number}'), attributes(number)
+        if (stat.S_IMODE(st.st_mode), st.st_uid) != (new['mode'], new['uid']) or (
+                whole and st.st_mtime_ns != new['mtime']):
+            problems.append(f'{WRITES}/attr{number}: acknowledged attributes are lost: {st}')
+    return problems
 
 
 def check(root, old, told):
@@ -97,7 +118,10 @@ def check(root, old, told):
                     problems.append(f'{path}: unfinished in a directory that is normal (I5)')
             else:
                 whole += 1
+                if below == os.fsencode(WRITES) and name.startswith(b'attr'):
+                    continue
                 problems += differences(path, source, st, below == os.fsencode(WRITES))
+    problems += lost_attributes(root, told)
     for number in range(told + 1):
         name, offset = position(number)
         path = f'{root}/{WRITES}/{name}'
@@ -133,6 +157,11 @@ def finish(migration, old, told):
     problems = [f'{p}: still has a record' for p in left]
     problems += tree.compare(old, root, any_mtime=lambda st: True,
                              leave_out={b'/' + os.fsencode(WRITES)}).differences
+    problems += lost_attributes(root, told, True)
+    for n in range(ATTRIBUTES):
+        with open(f'{old}/{WRITES}/attr{n}', 'rb') as a, open(f'{root}/{WRITES}/attr{n}', 'rb') as b:
+            if a.read() != b.read():
+                problems.append(f'{WRITES}/attr{n}: its content differs')
     for n in range(20):
         with open(f'{old}/{WRITES}/file{n}', 'rb') as file:
             wanted = bytearray(file.read())
