@@ -31,6 +31,9 @@
  * What may crash where: a kill loses nothing because ranges a client wrote are in DIRTY before
  * the client is answered; a power cut brings back the old bytes of what was not yet acknowledged
  * as durable, because only durable ranges leave EXTENTS (I3, I7).
+ *
+ * record.pml is the same as a model, with all that happens to a record; names.pml and places.pml
+ * are those of directories (I5, I6).  tests/model checks them.
  */
 #ifndef MIGRATE_RECORD_H
 #define MIGRATE_RECORD_H

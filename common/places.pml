@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * Unfinished upwards (I5), as a model for spin: the root with two directories A and B, a directory
+ * N and an unfinished file X in A.  X is moved to any of them by one door, N to B or A by another,
+ * the crawler finishes whatever it can, X becomes normal some time, and at any point the retriever
+ * is killed or a door dies.
+ *
+ *   here              in C
+ *   Begin             place.c: place_begin(), mark_ancestors(), peer_tell_placed()
+ *   End               place.c: place_end(); bracket_abort() for a door that died
+ *   finish            place.c: finish_again(): scan() without a lock, then drop()
+ *   Mover             fsal_migrate: rename.c, bracket.c
+ *   Looker            fsal_migrate: mg_is_normal(), adopt(), gate.c: mg_look(): what a door takes for
+ *                     normal because it was found below something normal
+ *
+ * tests/model runs it, and with each of the FAULTs, which must be found.
+ *
+ * Left out: a retriever that is killed just between the answer to BEGIN and the move, with a new one
+ * that finishes the destination before the move is made (BRACKET_LOST).  The door's second BEGIN
+ * mends that, if it comes.
+ */
+#ifndef OPS
+#define OPS 1
+#endif
+#ifndef CRASHES
+#define CRASHES 1
+#endif
+#ifndef FAULT
+#define FAULT 0
+#endif
+#define NOT_MARKED	   1	/* a move is made without a bracket */
+#define MARKED_BOTTOM_UP   2
+#define DOORS_NOT_TOLD	   3
+#define PLACINGS_IGNORED   4	/* by a finish */
+#define NORMAL_NOT_PLACED  5	/* a directory that is normal is moved without a bracket */
+#define ONLY_MINE_TOLD	   7	/* a bracket that marked nothing does not wait for who did */
+#define BRACKET_LOST	   6	/* see below */
+
+#define ROOT 0
+#define A    1
+#define B    2
+#define N    3
+
+bool record[4];			/* of the directories */
+bool unfinished;		/* X */
+byte in_x, in_n;		/* the directories that X and N are in */
+bool cached[4];			/* what a door takes for normal */
+
+/* The retriever. */
+byte generation;
+bool tree;			/* its lock */
+bool telling;			/* doors have been told of a marking, and not all have confirmed */
+byte places;			/* open PLACE brackets */
+byte placings;			/* how many there were, modulo 4 */
+
+bool granted[2];		/* BEGIN was answered, the move is to come */
+byte crashes = CRASHES;
+bool fall[2];			/* a door dies */
+
+hidden byte I4, I5;		/* 0: they name assertions */
+
+/* Nothing normal is above what is not. */
+#define RIGHT ((!unfinished || (record[in_x] && record[ROOT] && (in_x != N || record[in_n]))) && \
+	       (!record[N] || record[in_n]) && (!(record[A] || record[B]) || record[ROOT]))
+
+/* Under the tree lock, from the top down, until nothing is left to mark. */
+inline Mark(dest)
+{
+	do
+	:: atomic { generation == mine && FAULT != MARKED_BOTTOM_UP ->
+			if
+			:: !record[ROOT] -> record[ROOT] = true; marked = true
+			:: record[ROOT] && dest == N && !record[in_n] -> record[in_n] = true; marked = true
+			:: record[ROOT] && (dest != N || record[in_n]) && !record[dest] ->
+				record[dest] = true; marked = true
+			:: else -> break
+			fi;
+			assert(I5 || RIGHT) }
+	:: atomic { generation == mine && FAULT == MARKED_BOTTOM_UP ->
+			if
+			:: !record[dest] -> record[dest] = true; marked = true
+			:: record[dest] && dest == N && !record[in_n] -> record[in_n] = true; marked = true
+			:: record[dest] && (dest != N || record[in_n]) && !record[ROOT] ->
+				record[ROOT] = true; marked = true
+			:: else -> break
+			fi;
+			assert(I5 || RIGHT) }
+	:: generation != mine -> break
+	od
+}
+
+/* 0: X, 1: N */
+proctype Mover(byte what)
+{
+	byte left = OPS, dest, mine;
+	bool plain, counted, moved, marked, lock;
+
+	do
+	:: {
+		do
+	:: atomic { left -> left--;
+			if
+			:: dest = A
+			:: dest = B
+			:: what == 0 -> dest = N
+			fi;
+			/* mg_look() */
+			plain = (what == 0 -> !unfinished : !record[N] && FAULT == NORMAL_NOT_PLACED);
+			plain = plain || FAULT == NOT_MARKED };
+			do
+			:: plain -> break
+			:: else ->
+				atomic {
+					!tree -> tree = true; mine = generation; lock = true };
+				Mark(dest);
+				atomic {
+					if
+					:: generation == mine ->
+						tree = false;
+						places++; counted = true;
+						granted[what] = true;
+						telling = telling || (marked && FAULT != DOORS_NOT_TOLD);
+						placings = (placings + 1) % 4
+					:: else
+					fi;
+					lock = false };
+				if	/* it is asked for again when the retriever is gone */
+				:: generation == mine &&
+				   (!telling || (FAULT == ONLY_MINE_TOLD && !marked))
+				:: generation != mine -> goto over
+				fi;
+				marked = false;
+				atomic {
+					if
+					:: !moved && what == 0 -> in_x = dest
+					:: !moved && what == 1 -> in_n = dest
+					:: else
+					fi;
+					moved = true; granted[what] = false;
+					assert(I5 || RIGHT) };
+over:				atomic {
+					marked = false; counted = false;
+					if
+					:: generation == mine -> places--; mine = 0; break
+					:: generation != mine && moved -> mine = 0; break	/* the hold time is over */
+					:: generation != mine -> mine = 0
+					fi }
+			od;
+			atomic {
+				if
+				:: plain && what == 0 -> in_x = dest
+				:: plain && what == 1 -> in_n = dest
+				:: else
+				fi;
+				assert(I5 || RIGHT);
+				dest = 0; plain = false; moved = false }
+		od
+	    } unless {
+		atomic {
+			fall[what] -> fall[what] = false;
+			if	/* bracket_abort(), and the marking ends */
+			:: counted && generation == mine -> places--
+			:: lock && generation == mine ->
+				tree = false; telling = telling || marked; placings = (placings + 1) % 4
+			:: else
+			fi;
+			dest = 0; plain = false; granted[what] = false; counted = false; moved = false;
+			marked = false; lock = false; mine = 0
+		}
+	    }
+	od
+}
+
+proctype Finish()
+{
+	byte dir, before, mine;
+
+	do
+	:: atomic {
+		if
+		:: dir = ROOT
+		:: dir = A
+		:: dir = B
+		:: dir = N
+		fi;
+		record[dir] && (!places || FAULT == PLACINGS_IGNORED);
+		before = placings; mine = generation };
+		/* entry by entry */
+		if
+		:: dir == ROOT && (record[A] || record[B])
+		:: dir != ROOT && in_x == dir && unfinished
+		:: else ->
+			if
+			:: dir != ROOT && in_n == dir && record[N]
+			:: else ->
+				atomic {
+					!tree ->
+					if
+					:: generation == mine &&
+					   ((placings == before && !places) || FAULT == PLACINGS_IGNORED) ->
+						record[dir] = false;
+						assert(I5 || RIGHT)
+					:: else
+					fi }
+			fi
+		fi;
+		atomic { dir = 0; before = 0; mine = 0 }
+	od
+}
+
+/* What is found below something normal is normal without a look. */
+proctype Looker()
+{
+	do
+	:: atomic { !cached[ROOT] && !record[ROOT] -> cached[ROOT] = true }
+	:: atomic { !cached[A] && (!record[A] || cached[ROOT]) -> cached[A] = true }
+	:: atomic { !cached[B] && (!record[B] || cached[ROOT]) -> cached[B] = true }
+	:: atomic { !cached[N] && (!record[N] || cached[in_n]) -> cached[N] = true }
+	:: atomic { unfinished && cached[in_x] -> assert(I4) }
+	:: atomic { telling ->
+		telling = false;
+		cached[ROOT] = false; cached[A] = false; cached[B] = false; cached[N] = false }
+	od
+}
+
+init
+{
+	atomic {
+		record[ROOT] = true; record[A] = true; unfinished = true; in_x = A; in_n = A;
+		run Mover(0); run Mover(1); run Finish(); run Looker()
+	};
+	do
+	:: atomic { unfinished -> unfinished = false }
+	:: atomic { crashes && ((!granted[0] && !granted[1]) || FAULT == BRACKET_LOST) ->
+		crashes--;	/* the doors' connections are new: they look again */
+		generation++; tree = false; telling = false; places = 0; placings = 0;
+		cached[ROOT] = false; cached[A] = false; cached[B] = false; cached[N] = false }
+	:: atomic { crashes -> crashes--; fall[0] = true }
+	od
+}
