@@ -36,6 +36,7 @@ EXPORT {
 ''' % PLAIN
 OLD_TIME = 10**18
 KIB = 1 << 10
+NOSPC, DQUOT = 28, 69
 NOISE = random.Random(5).randbytes(200000)
 EXCLUSIVE = b'verified'
 
@@ -1084,6 +1085,55 @@ def operations_of_other_versions(args):
 def operations_on_dummies(args):
     """Names come first, and attributes when they are asked for."""
     run_table(args, ('untouched', 'named'), (3, 42), 3, stub_attributes='lazy')
+
+
+@case()
+def no_space(args):
+    """What does not fit is refused, and listed, and comes when there is room; nothing is zeros."""
+    large = args.random.randbytes(24 << 20)
+
+    def fill(root):
+        put(root + '/large', large)
+        put(root + '/other', NOISE)
+
+    _, migration = stack(args.build, fill, size='96M')
+    migration.attach()
+    migration.start_server()
+    doors = [door(version, NEW, '/export') for version in (3, 42)]
+    ballast = doors[0].create(doors[0].root, 'ballast', mode=0o600)
+    for piece in (1 << 20, 4096):
+        same(status_of(fill_up, doors[0], ballast, piece), NOSPC, 'status of a write')
+    for client in doors:
+        fh, attr = client.walk('large')
+        for offset in (0, 12345678, (24 << 20) - 10):
+            same(status_of(client.read, fh, offset, 10), NOSPC, 'status of a read')
+        same(status_of(client.write, fh, 5 << 20, NOISE), NOSPC, 'status of a write to a stub')
+        same(client.getattr(fh)[-2:], attr[-2:], 'times')
+    listed_errors = migration.ctl('errors')
+    expect('large' in listed_errors and 'space' in listed_errors, f'errors: {listed_errors}')
+    doors[0].remove(doors[0].root, 'ballast')
+    same(content(doors[0], doors[0].walk('large')[0], 24 << 20), large,
+         'content when there is room')
+    migration.crawl()
+    same(content(doors[1], fh, 24 << 20), large, 'content at the end')
+    same(migration.ctl('errors').strip(), '', 'errors at the end')
+    same(tree.records(NEW), [], 'objects with a record')
+
+
+def fill_up(client, fh, piece):
+    """Until it fails."""
+    offset = client.getattr(fh).size
+    while True:
+        client.write(fh, offset, bytes([1]) * piece, stable=2)
+        offset += piece
+
+
+def status_of(call, *args, **kw):
+    try:
+        call(*args, **kw)
+    except nfs3.NfsError as error:
+        return error.status
+    return 0
 
 
 @case()
