@@ -50,6 +50,31 @@ static void run_deferred(void *arg)
 	g_slice_free(struct deferred_run, run);
 }
 
+/* Lock held.  Nothing is missing beyond the inode's size. */
+static int clip(struct object *object, uint64_t size)
+{
+	struct migrate_record *rec = &object->record;
+
+	if (object->is_dir || migrate_extents_empty(&rec->missing) ||
+	    rec->missing.v[rec->missing.n - 1].end <= size)
+		return 0;
+	migrate_extents_clip(&rec->missing, size);
+	migrate_extents_clip(&rec->dirty, size);
+	migrate_extents_clip(&object->filled, size);
+	return object_store(object);
+}
+
+/* Lock held.  A change that failed, or of which nothing is known, may have made the file shorter
+ * all the same. */
+static void clip_after(const struct bracket *bracket)
+{
+	struct object *object = bracket->object;
+	struct stat st;
+
+	if (!bracket->nothing && !object->normal && fstat(object->fd, &st) == 0)
+		clip(object, st.st_size);
+}
+
 /*
  * Makes inode and record agree before a client's change: the inode's mtime is the one to show (so
  * that END can take the inode's), and nothing is missing beyond the size.
@@ -69,13 +94,7 @@ static int settle(struct object *object)
 		if (!live && futimens(object->fd, times) < 0)
 			return -errno;
 	}
-	if (object->is_dir || migrate_extents_empty(&rec->missing) ||
-	    rec->missing.v[rec->missing.n - 1].end <= (uint64_t)st.st_size)
-		return 0;
-	migrate_extents_clip(&rec->missing, st.st_size);
-	migrate_extents_clip(&rec->dirty, st.st_size);
-	migrate_extents_clip(&object->filled, st.st_size);
-	return object_store(object);
+	return clip(object, st.st_size);
 }
 
 /* Lock held. */
@@ -306,6 +325,8 @@ void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t o
 		/* what a client wrote need not be waited for any more */
 		object_take_waiters(object, false, &waiters);
 		queue = !object->is_dir;
+	} else if (bracket->change == MIGRATE_TRUNCATE) {
+		clip_after(bracket);
 	}
 	close_bracket(bracket);
 	g_mutex_unlock(&object->lock);
@@ -357,19 +378,12 @@ bool bracket_failed(struct bracket *bracket)
 void bracket_abort(struct bracket *bracket)
 {
 	struct object *object = bracket->object;
-	struct stat st;
 
 	if (bracket_cancel(bracket))
 		return;
 	g_mutex_lock(&object->lock);
 	if (bracket->open) {
-		if (!bracket->nothing && !object->normal && !object->is_dir &&
-		    fstat(object->fd, &st) == 0) {
-			migrate_extents_clip(&object->record.missing, st.st_size);
-			migrate_extents_clip(&object->record.dirty, st.st_size);
-			migrate_extents_clip(&object->filled, st.st_size);
-			object_store(object);
-		}
+		clip_after(bracket);
 		close_bracket(bracket);
 	}
 	g_mutex_unlock(&object->lock);
