@@ -10,9 +10,11 @@
  *
  * MDCACHE, which sits above, holds locks across some calls: a directory's content lock for writing
  * in lookup, readdir and rename, an object's attribute lock in getattrs.  Whoever waits in these
- * keeps others from objects that are whole.  So lookup and readdir wait for their own directory
- * only and no longer than the hold time together (gate.c), getattrs never waits and never answers
- * DELAY, and the number of threads that wait at all is limited (call.c).
+ * keeps others from objects that are whole, and, because MDCACHE takes a directory's content lock
+ * whenever its handle comes in a request, from whatever is done by that handle.  So lookup and
+ * readdir wait for their own directory only and no longer than the hold time together (gate.c),
+ * getattrs never waits and never answers DELAY, and the number of threads that wait at all is
+ * limited (call.c).
  *
  * Locks, in the order in which they are taken:
  *   module.lock       the list of volumes, their numbers of exports
