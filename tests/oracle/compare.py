@@ -269,7 +269,7 @@ class Comparer:
         return self.exception('name_seen_late')
 
     def atime_seen_late(self, seen, m, p):
-        if m == p:
+        if m == p and not self.of_now(m):
             seen.atime = p
         return ((m == seen.atime and self.of_now(p) or p == seen.atime and self.of_now(m)) and
                 self.exception('atime_seen_late'))

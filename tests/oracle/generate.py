@@ -71,6 +71,10 @@ class Generator:
             if made:
                 self.queue += made if isinstance(made, list) else [made]
         op = self.queue.pop(0)
+        if op['op'] == 'create' or op.get('how'):
+            # FSAL VFS follows a symbolic link that a file is created over, wherever that leads.
+            if op['at'][:1] == '@' or f'{op["at"]}/{op["name"]}'.lstrip('/') in self.others:
+                op['name'] = f'n{self.count}'
         for key, directory in (('name', 'at'), ('to_name', 'to')):
             if op.get(key) == '.migrate' and (not op[directory] or op[directory][0] == '@'):
                 op[key] = 'migrate'             # it is reserved in the root

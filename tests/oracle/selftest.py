@@ -122,6 +122,7 @@ DISK_LIES = {
     'bytes on disk': on_disk(overwrite),
     'mode on disk': on_disk(lambda path: os.chmod(path, 0o601)),
     'mtime on disk': on_disk(lambda path: os.utime(path, ns=(10**18 + 4, 10**18 + 6))),
+    'an extended attribute on disk': on_disk(lambda path: os.setxattr(path, 'user.x', b'')),
     'a name on disk': on_disk(lambda path: os.link(path, path + '2')),
     'a hole on disk': on_disk(lambda path: os.truncate(path, 1)),
 }

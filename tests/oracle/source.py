@@ -3,10 +3,12 @@
 on disk.  Names are bytes, written as latin-1.
 
 An entry: "path", "type" (of find -type; h: a hard link), "mode", "owner", "times" (atime, mtime in
-ns), and for f "size" and "data" (offset, length, fill), for l and h "to", for b and c "device"."""
+ns), and for f "size" and "data" (offset, length, fill), for l and h "to", for b and c "device".
+Where the source is told to have them: "acl" (who, what: the group's entry), "xattrs"."""
 import os
 import random
 import stat
+import struct
 
 KIB, MIB = 1 << 10, 1 << 20
 OWNERS = ((0, 0), (1000, 1000), (1000, 100), (1001, 100), (1002, 1000), (65534, 65534),
@@ -63,6 +65,12 @@ class Maker:
         self.entries.append({'path': path, 'type': kind, 'mode': r.choice(MODES) if mode is None
                              else mode, 'owner': r.choice(OWNERS),
                              'times': (a_time(r), a_time(r)), **more})
+        if kind in 'fd' and path:
+            if r.random() < 0.1:
+                self.entries[-1]['acl'] = (r.choice((1000, 1001, 1002)), r.randrange(8))
+            if r.random() < 0.1:
+                self.entries[-1]['xattrs'] = {f'user.{n}': 'x' * r.choice((0, 1, 100))
+                                              for n in range(r.randrange(1, 4))}
 
     def file(self, path, size=None):
         size = a_size(self.r) if size is None else size
@@ -107,8 +115,16 @@ def make(seed):
     return Maker(seed).make()
 
 
-def build(entries, root):
-    """Makes the tree in an empty directory.  Entries whose directory or target are not there are
+def acl(mode, user, perm):
+    """A POSIX ACL (acl(5)) as the kernel takes it, that leaves the mode as it is: one more user, the
+    group, and the mode's group bits as the mask."""
+    entries = ((1, mode >> 6 & 7, 0xffffffff), (2, perm, user), (4, perm, 0xffffffff),
+               (0x10, mode >> 3 & 7, 0xffffffff), (0x20, mode & 7, 0xffffffff))
+    return struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *entry) for entry in entries)
+
+
+def build(entries, root, attributes=False):
+    """Makes the tree in an empty directory; attributes: with ACLs and extended attributes.  Entries whose directory or target are not there are
     left out."""
     made = set()
     top = os.fsencode(root)
@@ -144,4 +160,8 @@ def build(entries, root):
             os.chown(path, *e['owner'], follow_symlinks=False)
             if e['type'] != 'l':
                 os.chmod(path, e['mode'])
+            if attributes and 'acl' in e:
+                os.setxattr(path, 'system.posix_acl_access', acl(e['mode'], *e['acl']))
+            for name, value in e.get('xattrs', {}).items() if attributes else ():
+                os.setxattr(path, name, value.encode())
             os.utime(path, ns=tuple(e['times']), follow_symlinks=False)

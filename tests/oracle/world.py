@@ -90,9 +90,10 @@ class Sequence:
             os.truncate(f'{LOGS}/{log}', 0)
         for path in (self.source, self.plain, self.migrated):
             os.mkdir(path)
-        source.build(self.case['tree'], self.source)
-        source.build(self.case['tree'], self.plain)
         settings = self.settings
+        carried = settings.get('source') == 'file'      # Ganesha tells no ACLs
+        for path in (self.source, self.plain):
+            source.build(self.case['tree'], path, carried)
         url = (f'file://{self.source}' if settings.get('source') == 'file' else
                f'nfs://{self.world.old.address}{self.source}')
         self.migration = Migration(
@@ -275,6 +276,9 @@ class Sequence:
         root = os.fsencode(self.quiet[1])
         for path in compare.paths(root):
             other = os.path.join(os.fsencode(self.quiet[0]), os.path.relpath(path, root))
+            pair = [extended(p) for p in (other, path)]
+            if pair[0] != pair[1]:
+                raise Difference('xattrs', f'on disk: {path}: {pair[0]}, not {pair[1]}')
             if os.path.isfile(path) and not os.path.islink(path):
                 self.compare_holes(other, path)
 
@@ -287,6 +291,11 @@ class Sequence:
         if extra or not self.disk.of_source(os.stat(path).st_ino):
             raise Difference('holes', f'on disk: {path}: data at {m}, not {p}')
         self.comparer.exception('zeros_are_holes')
+
+
+def extended(path):
+    return {name: os.getxattr(path, name, follow_symlinks=False)
+            for name in os.listxattr(path, follow_symlinks=False)}
 
 
 def allocated(path):
