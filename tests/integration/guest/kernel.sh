@@ -14,6 +14,10 @@ for mount in plain plain-again stubs stubs-again; do
 	plain*) export=$PLAIN ;;
 	*) export=$VM_HOST:$STUBS ;;
 	esac
-	mount -t nfs -o "$OPTIONS,nosharecache" "$export" /mnt/$mount
+	case $mount in
+	*-again) cached=,actimeo=0 ;;
+	*) cached= ;;
+	esac
+	mount -t nfs -o "$OPTIONS,nosharecache$cached" "$export" /mnt/$mount
 done
 exec "$(dirname "$0")/kernel.py" /mnt/plain /mnt/plain-again /mnt/stubs /mnt/stubs-again

@@ -48,23 +48,33 @@ END
 mkdir /mnt/plain /mnt/stubs
 mount -t nfs -o "$OPTIONS" "$PLAIN" /mnt/plain
 mount -t nfs -o "$OPTIONS" "$VM_HOST:$STUBS" /mnt/stubs
+run() {
+	local file name
+	case $1 in
+	fsx)
+		for file in fsx/*.*.*; do
+			seed=${file#*.} seed=${seed%.*}
+			fsx "$file" $((${file##*.} + 1))
+		done
+		;;
+	pjdfstest) pjdfstest pjdfstest ;;
+	adopted) POOL=$PWD/pool LD_PRELOAD=$PRELOAD/adopt.so pjdfstest adopted ;;
+	stress)
+		for name in $STRESSORS; do
+			stress "$name"
+		done
+		;;
+	esac
+}
+
 for mount in plain stubs; do
 	log=$RESULTS/log/$mount
 	mkdir -p "$log"
 	cd /mnt/$mount/work
-	echo "$mount: fsx, after $SECONDS s"
-	for file in fsx/*.*.*; do
-		seed=${file#*.} seed=${seed%.*}
-		fsx "$file" $((${file##*.} + 1))
+	for suite in $SUITES; do
+		begin=$SECONDS
+		run "$suite"
+		echo "$mount: $suite, $((SECONDS - begin)) s"
 	done
-	echo "$mount: pjdfstest, after $SECONDS s"
-	pjdfstest pjdfstest
-	export POOL=/mnt/$mount/work/pool
-	LD_PRELOAD=$PRELOAD/adopt.so pjdfstest adopted
-	echo "$mount: stress-ng, after $SECONDS s"
-	for name in $STRESSORS; do
-		stress "$name"
-	done
-	echo "$mount: done after $SECONDS s"
 	cd /
 done
