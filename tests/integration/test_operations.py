@@ -650,6 +650,8 @@ def times_beside_fills(v):
     """Whoever asks again, and however, sees the times that clients made."""
     for name in ('file', 'one'):
         fh = v.at(name)
+        v.do('write', fh, 6, b'y')              # the server's cache asks at the next look
+        v.note('attributes', v.look(v.door.lookup(v.dir, name)[1]))
         v.door.write(fh, 5, b'x', stable=2)
         wrote = v.door.getattr(fh).mtime
         for offset in (9000, 1000):
@@ -1118,6 +1120,21 @@ def no_space(args):
     same(content(doors[1], fh, 24 << 20), large, 'content at the end')
     same(migration.ctl('errors').strip(), '', 'errors at the end')
     same(tree.records(NEW), [], 'objects with a record')
+
+
+@case()
+def access_times(args):
+    """Neither filling nor finishing moves them."""
+    world = World(args, ['one', 'two'])
+    view = world.views(3)[0]
+    view.enter('one')
+    view.door.create(view.dir, 'new', mode=0o600)       # fills it
+    same(os.stat(NEW + '/one').st_atime_ns, OLD_TIME, 'atime of a directory that was filled')
+    world.migration.crawl()
+    for path in map(os.fsdecode, tree.every(NEW + '/two')):
+        wanted = os.lstat(PLAIN + path[len(NEW):]).st_atime_ns
+        if not os.path.islink(path):
+            same(os.lstat(path).st_atime_ns, wanted, f'atime of {path}')
 
 
 def fill_up(client, fh, piece):
