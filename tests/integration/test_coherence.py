@@ -424,19 +424,23 @@ def race(args, doors=1, lazy=False, **server):
 
 @case()
 def a_listing_brings_attributes(args):
-    """Who has listed a directory sees its links, though they were cached before and never expire."""
-    _, migration = stack(args.build, fill, '1G')
+    """Who has listed a directory sees its new size, though the old one never expires."""
+    def wide(root):
+        for n in range(8):
+            os.mkdir(f'{root}/wide{n}')
+            for m in range(60):
+                os.mkdir(f'{root}/wide{n}/{"x" * 200}{m}')
+
+    _, migration = stack(args.build, wide, '1G')
     migration.attach()
-    model = Model(OLD)
     server = migration.start_server(export=NEVER)
-    for connect in v3, v4:
+    for n, connect in enumerate((v3, v4) * 4):
         client = connect(server)
-        for n in range(DIRS):
-            fh, attr = client.walk(f'dir{n}')
-            if connect == v3:
-                same(attr.nlink, 2, f'links of dir{n}, which is not filled')
-            list(client.listing(fh))
-            same(client.getattr(fh).nlink, model.objects[f'dir{n}'].st.st_nlink, f'links of dir{n}')
+        fh, attr = client.walk(f'wide{n}')
+        same(len(list(client.listing(fh))), 60, 'names')
+        after, disk = client.getattr(fh), os.stat(f'{NEW}/wide{n}')
+        same((after.size, after.nlink), (disk.st_size, disk.st_nlink), f'size and links of wide{n}')
+        expect(attr.size < after.size, f'wide{n} had {attr.size} bytes before it was filled')
 
 
 @case()
