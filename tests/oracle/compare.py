@@ -27,7 +27,8 @@ EXCEPTIONS = {
                        'are here.',
     'directory_size': 'A directory has a size of the new file system, and takes what that takes.',
     'removed_is_held': 'The handle of a removed file holds as long as somebody has the file open: '
-                       'here the retriever or the module may, where no client does.',
+                       'here the retriever or the module may, where no client does; and a file that '
+                       'waits in .migrate for more of its names has one there.',
     'atime_seen_late': 'MDCACHE guesses atime at reads, and sees that of the file system when it asks '
                        'again for another reason: one side may show now, and the other still what '
                        'both showed last.',
@@ -91,7 +92,8 @@ class Comparer:
         if p.get('status') != STALE or not str(op.get('at')).startswith('@'):
             return False
         attr = self.ask_again(m['at'])
-        return (attr is None or attr.nlink == 0) and self.exception('removed_is_held')
+        return (attr is None or not self.disk.has_name(attr.fileid)) and self.exception(
+            'removed_is_held')
 
     def operation(self, op, m, p):
         if self.removed_is_held(op, m, p):
@@ -369,6 +371,12 @@ class Disk:
             except OSError:
                 return 0
         return None
+
+    def has_name(self, fileid):
+        """Whether clients can find the migrated object."""
+        private = self.migrated + b'/.migrate/'
+        return any(not path.startswith(private) and os.lstat(path).st_ino == fileid
+                   for path in paths(self.migrated) if os.path.lexists(path))
 
     def unfinished(self, fileid):
         """What has no name any more may be."""

@@ -75,7 +75,7 @@ class Generator:
             # FSAL VFS follows a symbolic link that a file is created over, wherever that leads.
             if op['at'][:1] == '@' or f'{op["at"]}/{op["name"]}'.lstrip('/') in self.others:
                 op['name'] = f'n{self.count}'
-        for key, directory in (('name', 'at'), ('to_name', 'to')):
+        for key, directory in (('name', 'to' if op['op'] == 'link' else 'at'), ('to_name', 'to')):
             if op.get(key) == '.migrate' and (not op[directory] or op[directory][0] == '@'):
                 op[key] = 'migrate'             # it is reserved in the root
         if 'who' not in op and op['op'] not in ('crawler', 'retriever', 'server', 'old',
