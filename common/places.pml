@@ -9,15 +9,12 @@
  *   Begin             place.c: place_begin(), mark_ancestors(), peer_tell_placed()
  *   End               place.c: place_end(); bracket_abort() for a door that died
  *   finish            place.c: finish_again(): scan() without a lock, then drop()
+ *   held, moving      common/hold.c: migrate_hold()
  *   Mover             fsal_migrate: rename.c, bracket.c
  *   Looker            fsal_migrate: mg_is_normal(), adopt(), gate.c: mg_look(): what a door takes for
  *                     normal because it was found below something normal
  *
  * tests/model runs it, and with each of the FAULTs, which must be found.
- *
- * Left out: a retriever that is killed just between the answer to BEGIN and the move, with a new one
- * that finishes the destination before the move is made (BRACKET_LOST).  The door's second BEGIN
- * mends that, if it comes.
  */
 #ifndef OPS
 #define OPS 1
@@ -32,8 +29,10 @@
 #define MARKED_BOTTOM_UP   2
 #define DOORS_NOT_TOLD	   3
 #define PLACINGS_IGNORED   4	/* by a finish */
-#define NORMAL_NOT_PLACED  5	/* a directory that is normal is moved without a bracket */
+#define MOVED_UNHELD	   5	/* a directory that is normal becomes unfinished while it is moved */
+#define BRACKET_LOST	   6	/* with the retriever, and nothing is held for it */
 #define ONLY_MINE_TOLD	   7	/* a bracket that marked nothing does not wait for who did */
+#define HELD_LATE	   8	/* looked at only when a directory has been */
 #define BRACKET_LOST	   6	/* see below */
 
 #define ROOT 0
@@ -53,11 +52,16 @@ bool telling;			/* doors have been told of a marking, and not all have confirmed
 byte places;			/* open PLACE brackets */
 byte placings;			/* how many there were, modulo 4 */
 
-bool granted[2];		/* BEGIN was answered, the move is to come */
+byte held[4];			/* migrate_hold() SHARED, by the doors that place something there */
+bool moving;			/* ALONE, of N, by the door that moves it */
 byte crashes = CRASHES;
 bool fall[2];			/* a door dies */
 
 hidden byte I4, I5;		/* 0: they name assertions */
+
+/* Nobody holds a directory that is to be finished.  Before it is looked at: a bracket of a retriever
+ * that is dead must not end meanwhile; brackets of this one are counted. */
+#define FREE (!held[dir] && !(dir == N && moving))
 
 /* Nothing normal is above what is not. */
 #define RIGHT ((!unfinished || (record[in_x] && record[ROOT] && (in_x != N || record[in_n]))) && \
@@ -89,11 +93,20 @@ inline Mark(dest)
 	od
 }
 
+inline LetGo(who)
+{
+	if
+	:: open -> held[dest]--; open = false
+	:: else
+	fi;
+	moving = (who == 1 -> false : moving)
+}
+
 /* 0: X, 1: N */
 proctype Mover(byte what)
 {
 	byte left = OPS, dest, mine;
-	bool plain, counted, moved, marked, lock;
+	bool plain, open, counted, moved, marked, lock;
 
 	do
 	:: {
@@ -104,9 +117,18 @@ proctype Mover(byte what)
 			:: dest = B
 			:: what == 0 -> dest = N
 			fi;
-			/* mg_look() */
-			plain = (what == 0 -> !unfinished : !record[N] && FAULT == NORMAL_NOT_PLACED);
-			plain = plain || FAULT == NOT_MARKED };
+			};
+			if	/* mg_hold(), mg_look() */
+			:: what == 1 -> atomic { !held[N] || FAULT == MOVED_UNHELD ->
+				moving = (FAULT != MOVED_UNHELD) }
+			:: else
+			fi;
+			plain = (what == 0 -> !unfinished : !record[N]) || FAULT == NOT_MARKED;
+			if
+			:: !plain && FAULT != BRACKET_LOST -> atomic { dest != N || !moving ->
+				held[dest]++; open = true }
+			:: else
+			fi;
 			do
 			:: plain -> break
 			:: else ->
@@ -118,7 +140,6 @@ proctype Mover(byte what)
 					:: generation == mine ->
 						tree = false;
 						places++; counted = true;
-						granted[what] = true;
 						telling = telling || (marked && FAULT != DOORS_NOT_TOLD);
 						placings = (placings + 1) % 4
 					:: else
@@ -136,7 +157,7 @@ proctype Mover(byte what)
 					:: !moved && what == 1 -> in_n = dest
 					:: else
 					fi;
-					moved = true; granted[what] = false;
+					moved = true;
 					assert(I5 || RIGHT) };
 over:				atomic {
 					marked = false; counted = false;
@@ -153,6 +174,7 @@ over:				atomic {
 				:: else
 				fi;
 				assert(I5 || RIGHT);
+				LetGo(what);
 				dest = 0; plain = false; moved = false }
 		od
 	    } unless {
@@ -164,7 +186,8 @@ over:				atomic {
 				tree = false; telling = telling || marked; placings = (placings + 1) % 4
 			:: else
 			fi;
-			dest = 0; plain = false; granted[what] = false; counted = false; moved = false;
+			LetGo(what);
+			dest = 0; plain = false; counted = false; moved = false;
 			marked = false; lock = false; mine = 0
 		}
 	    }
@@ -183,7 +206,7 @@ proctype Finish()
 		:: dir = B
 		:: dir = N
 		fi;
-		record[dir] && (!places || FAULT == PLACINGS_IGNORED);
+		record[dir] && (!places || FAULT == PLACINGS_IGNORED) && (FREE || FAULT == HELD_LATE);
 		before = placings; mine = generation };
 		/* entry by entry */
 		if
@@ -196,7 +219,7 @@ proctype Finish()
 				atomic {
 					!tree ->
 					if
-					:: generation == mine &&
+					:: generation == mine && FREE &&
 					   ((placings == before && !places) || FAULT == PLACINGS_IGNORED) ->
 						record[dir] = false;
 						assert(I5 || RIGHT)
@@ -231,8 +254,7 @@ init
 	};
 	do
 	:: atomic { unfinished -> unfinished = false }
-	:: atomic { crashes && ((!granted[0] && !granted[1]) || FAULT == BRACKET_LOST) ->
-		crashes--;	/* the doors' connections are new: they look again */
+	:: atomic { crashes -> crashes--;	/* the doors' connections are new: they look again */
 		generation++; tree = false; telling = false; places = 0; placings = 0;
 		cached[ROOT] = false; cached[A] = false; cached[B] = false; cached[N] = false }
 	:: atomic { crashes -> crashes--; fall[0] = true }

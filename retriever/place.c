@@ -176,6 +176,22 @@ static int mark_ancestors(struct retriever *retriever, int dir_fd)
 	return ret ? ret : (int)held->len;
 }
 
+struct told {
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static guint telling; /* notices that not every door has confirmed; main thread */
+
+static void all_told(void *arg)
+{
+	struct told told = *(struct told *)arg;
+
+	g_free(arg);
+	telling--;
+	told.fn(told.arg);
+}
+
 int place_begin(struct object *object, int dir_fd, void (*told)(void *arg), void *arg)
 {
 	struct retriever *retriever = object->retriever;
@@ -201,9 +217,12 @@ int place_begin(struct object *object, int dir_fd, void (*told)(void *arg), void
 		object_store(object);
 	}
 	g_mutex_unlock(&object->lock);
-	if (ret == 0)
+	/* what another bracket has marked, its doors may not know yet */
+	if (ret == 0 && !telling)
 		return 0;
-	server_tell_placed(retriever->server, told, arg);
+	telling++;
+	server_tell_placed(retriever->server, all_told,
+			   g_memdup2(&(struct told){told, arg}, sizeof(struct told)));
 	return 1;
 }
 
@@ -294,7 +313,6 @@ static int drop(struct object *directory)
 		return 0;
 	if (directory->record.state != MIGRATE_FILLED)
 		return -EAGAIN;
-	/* a door that was let place something by a retriever that is dead may do so any time */
 	held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
 	if (held < 0)
 		return -EAGAIN;
@@ -324,6 +342,20 @@ static void round_over(void *arg, int status)
 	retriever_run(finish->directory->retriever, finish_again, finish);
 }
 
+/*
+ * Whether a door that was let place something by a retriever that is dead may do so any time: it
+ * may be through with that, and let go, before the entries are looked at.  Who comes later is
+ * counted by `placings`.
+ */
+static bool is_held(struct object *directory)
+{
+	int held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
+
+	if (held >= 0)
+		close(held);
+	return held < 0;
+}
+
 static void finish_again(void *arg)
 {
 	struct finish *finish = arg;
@@ -331,8 +363,9 @@ static void finish_again(void *arg)
 	struct retriever *retriever = directory->retriever;
 	gint before = g_atomic_int_get(&placings);
 	bool syncing = false;
-	enum left left =
-		g_atomic_int_get(&retriever->places) ? SOMETHING : scan(directory, &syncing);
+	enum left left = g_atomic_int_get(&retriever->places) || is_held(directory)
+				 ? SOMETHING
+				 : scan(directory, &syncing);
 	int ret = left == FAILED ? -EREMOTEIO : -EAGAIN;
 
 	if (left != SOMETHING && syncing && finish->rounds++ < ROUNDS_MAX) {

@@ -42,9 +42,10 @@ CHECKS = [
     ('places', 'MARKED_BOTTOM_UP', '', 'I5'),
     ('places', 'DOORS_NOT_TOLD', '', 'I4'),
     ('places', 'PLACINGS_IGNORED', '', 'I5'),
-    ('places', 'NORMAL_NOT_PLACED', '', 'I5'),
+    ('places', 'MOVED_UNHELD', '', 'I5'),
     ('places', 'BRACKET_LOST', '', 'I5'),
-    ('places', 'ONLY_MINE_TOLD', '', 'I4'),
+    ('places', 'ONLY_MINE_TOLD', 'OPS=2', 'I4'),
+    ('places', 'HELD_LATE', '', 'I5'),
 ]
 LONG = [
     ('record', '', 'DOORS=2 OPS=1 CRASHES=1 CUTS=1', ''),

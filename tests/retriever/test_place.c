@@ -317,6 +317,29 @@ START_TEST(i5_a_held_directory_stays_unfinished)
 }
 END_TEST
 
+/* Nor is it looked at: what is found there may not be all when the door lets go. */
+START_TEST(i5_a_held_directory_is_not_looked_at)
+{
+	g_autofree char *path = NULL;
+	struct inotify_event event[16];
+	int a, b, c, held, in = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+
+	start(&a, &b, &c);
+	path = g_strconcat(core.root, "/a/file", NULL);
+	held = migrate_hold(a, MIGRATE_HOLD_SHARED, NULL);
+	ck_assert_int_ge(held, 0);
+	ck_assert_int_ge(inotify_add_watch(in, path, IN_OPEN), 0);
+	ck_assert_int_eq(core_finish(&core, a), -EAGAIN);
+	ck_assert_int_eq(read(in, event, sizeof(event)), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+	close(held);
+	ck_assert_int_eq(core_finish(&core, a), -EAGAIN);
+	ck_assert_int_gt(read(in, event, sizeof(event)), 0);
+	close(in);
+	stop(a, b, c);
+}
+END_TEST
+
 /* While a normal directory is moved nothing can be placed below it: it has no certain ancestors. */
 START_TEST(i5_nothing_is_placed_below_what_is_moved)
 {
@@ -387,6 +410,7 @@ int main(void)
 	tcase_add_test(tcase, i5_a_placing_during_a_finish);
 	tcase_add_test(tcase, i5_placings_against_finishes);
 	tcase_add_test(tcase, i5_a_held_directory_stays_unfinished);
+	tcase_add_test(tcase, i5_a_held_directory_is_not_looked_at);
 	tcase_add_test(tcase, i5_nothing_is_placed_below_what_is_moved);
 	tcase_add_test(tcase, i5_killed_while_marking);
 	tcase_add_test(tcase, i5_a_directory_called_migrate);
