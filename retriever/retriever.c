@@ -203,6 +203,7 @@ int retriever_open_private(struct retriever *retriever, bool create)
 	retriever->links_fd = links;
 	retriever->staging_fd = staging;
 	stub_clean_staging(retriever);
+	stub_load_links(retriever);
 	if (retriever->root_hold >= 0)
 		close(retriever->root_hold);
 	retriever->root_hold = -1;

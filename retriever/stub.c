@@ -14,6 +14,7 @@
 #include "templates.h"
 
 #define NAME_LEN	32
+#define LINKED_FILE	"linked"
 #define LINK_COUNTS_MAX 1000000 /* about 60 MB */
 
 static gint staging_serial;
@@ -28,6 +29,7 @@ struct making {
 	int dir_fd;	/* where it gets a name first, */
 	const char *as; /* and which */
 	struct dress dress;
+	bool linked; /* to a provisional name */
 };
 
 char *stub_child_path(const char *parent, const char *name)
@@ -247,26 +249,68 @@ static int create_provisional(const struct making *m, const char *id)
 	return ret;
 }
 
+static void link_id(char id[NAME_LEN], uint64_t fileid)
+{
+	g_snprintf(id, NAME_LEN, "%016" G_GINT64_MODIFIER "x", fileid);
+}
+
+/* Lock held: one more than before. */
+static guint count_name(struct retriever *retriever, uint64_t fileid)
+{
+	GHashTable *counts = retriever->link_counts;
+	guint made = 1 + GPOINTER_TO_UINT(g_hash_table_lookup(counts, &fileid));
+
+	if (made > 1 || g_hash_table_size(counts) < LINK_COUNTS_MAX)
+		g_hash_table_insert(counts, g_memdup2(&fileid, sizeof fileid),
+				    GUINT_TO_POINTER(made));
+	return made;
+}
+
 /*
  * One more name is made.  With the last the provisional one goes, so that the link count is right.
- * Counted in memory only: names made before a restart are not counted, and then it stays until
- * the end, which is safe.
+ * It must not go before: the rest would become another file.  So a name is counted when it is
+ * there, in memory and then in .migrate/linked, a list of fileids; what a crash keeps from the list
+ * is counted too low, and then the provisional name stays until the end.
  */
-static void count_link(struct retriever *retriever, const struct source_attr *attr, const char *id)
+static void count_link(struct retriever *retriever, const struct source_attr *attr)
 {
 	uint64_t fileid = attr->fileid;
-	guint made;
+	char id[NAME_LEN];
+	int fd;
 
 	g_mutex_lock(&retriever->links_lock);
-	made = 1 + GPOINTER_TO_UINT(g_hash_table_lookup(retriever->link_counts, &fileid));
-	if (made >= attr->nlink) {
+	if (count_name(retriever, fileid) >= attr->nlink) {
+		link_id(id, fileid);
 		g_hash_table_remove(retriever->link_counts, &fileid);
 		unlinkat(retriever->links_fd, id, 0);
-	} else if (made > 1 || g_hash_table_size(retriever->link_counts) < LINK_COUNTS_MAX) {
-		g_hash_table_insert(retriever->link_counts, g_memdup2(&fileid, sizeof fileid),
-				    GUINT_TO_POINTER(made));
+	} else {
+		fd = openat(retriever->private_fd, LINKED_FILE,
+			    O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+		if (fd >= 0 && write(fd, &fileid, sizeof fileid) < 0)
+			g_warning("%s: %s", LINKED_FILE, g_strerror(errno));
+		if (fd >= 0)
+			close(fd);
 	}
 	g_mutex_unlock(&retriever->links_lock);
+}
+
+void stub_load_links(struct retriever *retriever)
+{
+	int fd = openat(retriever->private_fd, LINKED_FILE, O_RDONLY | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	char id[NAME_LEN];
+	uint64_t fileid;
+
+	g_mutex_lock(&retriever->links_lock);
+	g_hash_table_remove_all(retriever->link_counts);
+	while (file && fread(&fileid, sizeof fileid, 1, file) == 1) {
+		link_id(id, fileid);
+		if (faccessat(retriever->links_fd, id, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			count_name(retriever, fileid);
+	}
+	g_mutex_unlock(&retriever->links_lock);
+	if (file)
+		fclose(file);
 }
 
 /* ... and every name links to it. */
@@ -277,10 +321,10 @@ static int create_linked(struct making *m)
 
 	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return STUB_THERE;
-	g_snprintf(id, sizeof id, "%016" G_GINT64_MODIFIER "x", m->entry->attr.fileid);
+	link_id(id, m->entry->attr.fileid);
 	for (;;) {
 		if (linkat(links, id, m->dir_fd, m->as, 0) == 0) {
-			count_link(m->retriever, &m->entry->attr, id);
+			m->linked = true;
 			return 0;
 		}
 		if (errno ==
@@ -309,7 +353,7 @@ static int create(struct making *m)
  * In one step: a name that was a dummy is never gone, or a lookup in a directory whose names are
  * all here would be told so.  -EAGAIN: it is no dummy any more.
  */
-static int replace_dummy(const struct making *m)
+static int replace_dummy(struct making *m)
 {
 	struct making staged = *m;
 	int staging = m->retriever->staging_fd, ret;
@@ -325,6 +369,8 @@ static int replace_dummy(const struct making *m)
 		return ret == STUB_THERE ? -EEXIST : ret;
 	if (renameat2(staging, name, m->dir_fd, m->as, RENAME_EXCHANGE) < 0)
 		ret = -errno;
+	else
+		m->linked = staged.linked;
 	unlinkat(staging, name, ret && S_ISDIR(m->entry->attr.mode) ? AT_REMOVEDIR : 0);
 	return ret;
 }
@@ -333,17 +379,25 @@ int stub_create(struct retriever *retriever, const struct stub_parent *parent,
 		const struct source_entry *entry, const char *target,
 		const struct source_xattrs *xattrs)
 {
-	struct making m = {retriever, parent, entry, target, xattrs, parent->fd, entry->name, {0}};
+	struct making m = {.retriever = retriever,
+			   .parent = parent,
+			   .entry = entry,
+			   .target = target,
+			   .xattrs = xattrs,
+			   .dir_fd = parent->fd,
+			   .as = entry->name};
 	int ret;
 
 	do {
 		ret = create(&m);
 		if (ret != STUB_THERE || !parent->named || !dummy_is(parent->fd, entry->name))
-			return ret;
+			break;
 		g_mutex_lock(&retriever->dummy_lock);
 		ret = replace_dummy(&m);
 		g_mutex_unlock(&retriever->dummy_lock);
 	} while (ret == -EAGAIN);
+	if (ret == 0 && m.linked)
+		count_link(retriever, &entry->attr);
 	return ret;
 }
 

@@ -38,6 +38,9 @@ int stub_create(struct retriever *retriever, const struct stub_parent *parent,
 /* The path of a child below the source's root; NULL when it is too long for a record. g_free. */
 char *stub_child_path(const char *parent, const char *name);
 
+/* Which names of what has more than one link were made before: for count_link() (stub.c). */
+void stub_load_links(struct retriever *retriever);
+
 /* Removes what a crash left in .migrate/staging/. */
 void stub_clean_staging(struct retriever *retriever);
 

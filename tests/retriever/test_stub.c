@@ -155,6 +155,42 @@ START_TEST(hard_links)
 }
 END_TEST
 
+/* What was made before a restart is counted, and what a client links or removes is not. */
+START_TEST(hard_links_and_a_restart)
+{
+	struct stat st;
+	int root, one;
+
+	core_make(&core);
+	core_source_file(&core, "x/a", 3000, 4);
+	source_link("x/a", "y");
+	source_link("x/a", "z");
+	core_source_file(&core, "x/b", 10, 1);
+	core_start(&core);
+	one = core_find(&core, "x/a", O_RDONLY);
+	root = core_root(&core);
+	ck_assert_int_eq(linkat(one, "", root, ".migrate/client", AT_EMPTY_PATH), 0);
+	core_restart(&core);
+	ck_assert_int_eq(core_name_in(&core, root, "y"), 0);
+	ck_assert_int_eq(fstat(one, &st), 0);
+	ck_assert_uint_eq(st.st_nlink, 4); /* and the provisional name and the client's */
+	ck_assert_int_eq(unlinkat(root, ".migrate/client", 0), 0);
+	core_restart(&core);
+	ck_assert_int_eq(fill(root), 0);
+	ck_assert_int_eq(fstat(one, &st), 0);
+	ck_assert_uint_eq(st.st_nlink, 3);
+	close(one);
+	one = core_find(&core, "z", O_RDONLY);
+	ck_assert_int_eq(core_range(&core, one, 0, UINT64_MAX), 0);
+	core_expect(one, 0, 3000, 4);
+	ck_assert_int_eq(fstat(one, &st), 0);
+	ck_assert_uint_eq(st.st_nlink, 3);
+	close(one);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 /* All names of one file asked for at the same time. */
 START_TEST(hard_links_at_once)
 {
@@ -419,6 +455,7 @@ int main(void)
 
 	tcase_add_test(tcase, i4_killed_at_every_step);
 	tcase_add_test(tcase, hard_links);
+	tcase_add_test(tcase, hard_links_and_a_restart);
 	tcase_add_test(tcase, hard_links_at_once);
 	tcase_add_test(tcase, i9_a_copied_record_is_void);
 	tcase_add_test(tcase, i8_owner_and_mode);
