@@ -53,7 +53,6 @@ CORE_HOOK_SYNC(fdatasync)
 CORE_HOOK_SYNC(fsync)
 CORE_HOOK_SYNC(syncfs)
 CORE_HOOK(ftruncate, fd, (int fd, off_t size), fd, size)
-CORE_HOOK(fremovexattr, fd, (int fd, const char *name), fd, name)
 CORE_HOOK(fchown, fd, (int fd, uid_t uid, gid_t gid), fd, uid, gid)
 CORE_HOOK(fchmod, fd, (int fd, mode_t mode), fd, mode)
 CORE_HOOK(linkat, to, (int from, const char *name, int to, const char *as, int flags),
@@ -66,19 +65,38 @@ CORE_HOOK(symlinkat, fd, (const char *target, int fd, const char *name), target,
 CORE_HOOK(unlinkat, fd, (int fd, const char *name, int flags), fd, name, flags)
 /* clang-format on */
 
-/* Setting an attribute whose name begins so fails with that errno, as on other file systems. */
+/* Setting or removing an attribute whose name begins so fails with that errno, as on other file
+ * systems. */
 static const char *core_fail_xattr;
 static int core_fail_errno;
+
+static inline bool core_xattr_fails(const char *name)
+{
+	if (!core_fail_xattr || !g_str_has_prefix(name, core_fail_xattr))
+		return false;
+	errno = core_fail_errno;
+	return true;
+}
+
+int fremovexattr(int fd, const char *name)
+{
+	int ret;
+
+	core_hook_run("fremovexattr", fd, false);
+	if (core_xattr_fails(name))
+		return -1;
+	ret = syscall(SYS_fremovexattr, fd, name);
+	core_hook_run("fremovexattr", fd, true);
+	return ret;
+}
 
 int fsetxattr(int fd, const char *name, const void *value, size_t size, int flags)
 {
 	int ret;
 
 	core_hook_run("fsetxattr", fd, false);
-	if (core_fail_xattr && g_str_has_prefix(name, core_fail_xattr)) {
-		errno = core_fail_errno;
+	if (core_xattr_fails(name))
 		return -1;
-	}
 	ret = syscall(SYS_fsetxattr, fd, name, value, size, flags);
 	core_hook_run("fsetxattr", fd, true);
 	return ret;
