@@ -13,40 +13,49 @@ import time
 DIR, REG = 2, 1
 NODES = 3, 4, 6, 7                      # devices, sockets, fifos
 STALE = 70
-UNFILLED = 3                            # in a record
 EXACT = ('status', 'count', 'eof', 'committed', 'access', 'target', 'missing', 'denied', 'offset',
          'confirm', 'close', 'closed', 'delegation', 'fsinfo', 'pathconf')
 
 EXCEPTIONS = {
-    'became_whole': 'ctime and the change attribute of an object move once when it becomes whole '
-                    '(admin-guide, What clients see): Linux lets nobody set ctime.  A directory '
-                    'becomes so again after something unfinished was to get a name in it.',
-    'names_to_come': 'The link count of a file that has several names in the source counts those '
-                     'that are here, and one more while it has a name in .migrate.',
-    'space_to_come': 'The space used by an unfinished file is what it will take at most.',
-    'directory_links': 'The link count of an unfilled directory counts the directories in it that '
-                       'are here.',
-    'directory_size': 'A directory has a size of the new file system, and takes what that takes.',
-    'removed_is_held': 'The handle of a removed file holds as long as somebody has the file open: '
-                       'here the retriever or the module may, where no client does; and a file that '
-                       'waits in .migrate for more of its names has one there.',
-    'nodes_by_handle': 'Ganesha 4.3 does not always get the attributes of a device, socket or fifo that '
-                       'MDCACHE has forgotten: a reply may lack them.',
-    'atime_seen_late': 'MDCACHE guesses atime at reads, and sees that of the file system when it asks '
-                       'again for another reason: one side may show now, and the other still what '
-                       'both showed last.',
-    'xfs_preallocates': 'xfs keeps space behind what grows, in holes too.',
-    'name_came': 'ctime of a file with several names in the source also moves when one more of them '
-                 'is made, or is not needed in .migrate any more (admin-guide, What clients see).',
-    'name_seen_late': "Ganesha 4.3 does not always ask for a directory's attributes after a LINK or "
-                      'a RENAME into it: one side may show those of before for a while.',
-    'change_plus_one': 'MDCACHE adds 1 to a change attribute that a SETATTR did not move, and forgets '
-                       'it when it asks again.',
-    'root_finalized': "Removing .migrate moves the root's ctime once more.",
-    'missing_is_data': 'SEEK sees what is missing as data, so holes of the source only when they '
-                       'are here.',
-    'zeros_are_holes': 'Blocks of the source that are all zeros become holes (admin-guide, What is '
-                       'carried over).',
+    'became_whole':
+        'ctime and the change attribute of an object move once when it becomes whole '
+        '(admin-guide, What clients see): Linux lets nobody set ctime.  A directory becomes so '
+        'again after something unfinished was to get a name in it.',
+    'names_to_come':
+        'The link count of a file that has several names in the source counts those that are '
+        'here, and one more while it has a name in .migrate.',
+    'space_to_come':
+        'The space used by an unfinished file is what it will take at most.',
+    'directory_size':
+        'A directory has a size of the new file system, and takes what that takes.',
+    'removed_is_held':
+        'The handle of a removed file holds as long as somebody has the file open: here the '
+        'retriever or the module may, where no client does; and a file that waits in .migrate for '
+        'more of its names has one there.',
+    'nodes_by_handle':
+        'Ganesha 4.3 does not always get the attributes of a device, socket or fifo that MDCACHE '
+        'has forgotten: a reply may lack them.',
+    'atime_seen_late':
+        'MDCACHE guesses atime at reads, and sees that of the file system when it asks again for '
+        'another reason: one side may show now, and the other still what both showed last.',
+    'xfs_preallocates':
+        'xfs keeps space behind what grows, in holes too.',
+    'name_came':
+        'ctime of a file with several names in the source also moves when one more of them is '
+        'made, or is not needed in .migrate any more (admin-guide, What clients see).',
+    'name_seen_late':
+        "Ganesha 4.3 does not always ask for a directory's attributes after a LINK or a RENAME "
+        'into it: one side may show those of before for a while.',
+    'change_plus_one':
+        'MDCACHE adds 1 to a change attribute that a SETATTR did not move, and forgets it when it '
+        'asks again.',
+    'root_finalized':
+        "Removing .migrate moves the root's ctime once more.",
+    'missing_is_data':
+        'SEEK sees what is missing as data, so holes of the source only when they are here.',
+    'zeros_are_holes':
+        'Blocks of the source that are all zeros become holes (admin-guide, What is carried '
+        'over).',
 }
 
 
@@ -75,8 +84,8 @@ class Seen:
 
 
 class Comparer:
-    """disk: Disk; begin: ns, when the sequence began; ask_again(handle): the Attr that the migrating
-    side has now, or None."""
+    """disk: Disk; begin: ns, when the sequence began; ask_again(handle): the Attr that the
+    migrating side has now, or None."""
 
     def __init__(self, disk, begin, ask_again):
         self.disk, self.begin, self.ask_again = disk, begin, ask_again
@@ -215,8 +224,7 @@ class Comparer:
             self.used['directory_size'] = self.used.get('directory_size', 0) + 1
         elif m.size != p.size:
             say('size', m.size, p.size)
-        if m.nlink != p.nlink and not (self.directory_links(m_fh, m, p) if m.type == DIR else
-                                       self.names_to_come(m, p)):
+        if m.nlink != p.nlink and not self.names_to_come(m, p):
             say('nlink', m.nlink, p.nlink)
         if m.type == REG and not self.space_to_come(m_fh, m, p):
             say('used', m.used, p.used)
@@ -228,16 +236,6 @@ class Comparer:
         if not self.atime_seen_late(seen, m.atime, p.atime):
             self.time('atime', m.atime, p.atime, say)
         seen.last = m, p
-
-    def directory_links(self, fh, m, p):
-        """Fewer in an unfilled directory.  If it was filled since, it has them all now."""
-        end = time.monotonic() + 2              # MDCACHE is told behind the reply
-        while m.nlink != p.nlink and self.disk.state(m.fileid) != UNFILLED:
-            m = self.ask_again(fh)
-            if not m or time.monotonic() > end:
-                return False
-            select.select([], [], [], 0.01)
-        return m.nlink <= p.nlink and self.exception('directory_links')
 
     def names_to_come(self, m, p):
         return (self.disk.of_source(p.fileid, several=True) and 1 <= m.nlink <= p.nlink + 1 and

@@ -116,16 +116,16 @@ def make(seed):
 
 
 def acl(mode, user, perm):
-    """A POSIX ACL (acl(5)) as the kernel takes it, that leaves the mode as it is: one more user, the
-    group, and the mode's group bits as the mask."""
+    """A POSIX ACL (acl(5)) as the kernel takes it, that leaves the mode as it is: one more user,
+    the group, and the mode's group bits as the mask."""
     entries = ((1, mode >> 6 & 7, 0xffffffff), (2, perm, user), (4, perm, 0xffffffff),
                (0x10, mode >> 3 & 7, 0xffffffff), (0x20, mode & 7, 0xffffffff))
     return struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *entry) for entry in entries)
 
 
 def build(entries, root, attributes=False):
-    """Makes the tree in an empty directory; attributes: with ACLs and extended attributes.  Entries whose directory or target are not there are
-    left out."""
+    """Makes the tree in an empty directory; attributes: with ACLs and extended attributes.  Entries
+    whose directory or target are not there are left out."""
     made = set()
     top = os.fsencode(root)
     for e in entries:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The servers of a run, and the migration of one sequence: a source on the old server, its migrating
-volume behind the new server, and a plain copy behind another."""
+"""The servers of a run, and the migration of one sequence: a source on the old server, its
+migrating volume behind the new server, and a plain copy behind another."""
 import collections
 import os
 import shutil
