@@ -22,7 +22,8 @@ def settings(r, door):
             'stub_attributes': r.choice(('eager', 'eager', 'lazy')),
             'crawler_order': r.choice(('namespace-first', 'depth-first')),
             'source': r.choice(('nfs', 'nfs', 'nfs', 'file')),
-            'bandwidth': r.choice((0, '1M', '200K'))}
+            'bandwidth': r.choice((0, '1M', '200K')),
+            'records': r.random() < 0.3}        # are copied
 
 
 def case(door, seed):
@@ -59,6 +60,8 @@ class Generator:
             weights.update(self.WEIGHTS4)
             if case['settings']['minor'] >= 2:
                 weights.update(self.WEIGHTS42)
+        if case['settings'].get('records'):
+            weights['record'] = 2
         self.kinds, self.weights = list(weights), list(weights.values())
         self.queue = []
 
@@ -79,7 +82,7 @@ class Generator:
             if op.get(key) == '.migrate' and (not op[directory] or op[directory][0] == '@'):
                 op[key] = 'migrate'             # it is reserved in the root
         if 'who' not in op and op['op'] not in ('crawler', 'retriever', 'server', 'old',
-                                                'throttle', 'crawl'):
+                                                'throttle', 'crawl', 'record'):
             op = {**op, 'who': self.r.choice((0, 0, 0, 0, 1, 1, 2, 3, 4)),
                   'client': self.r.randrange(self.clients)}
         return op
@@ -476,3 +479,8 @@ class Generator:
 
     def make_crawl(self):
         return {'op': 'crawl'}
+
+    def make_record(self):
+        """A stub's record comes to a file that is whole.  The servers forget the file's ctime."""
+        of, to = self.a_file(), self.a_file()
+        return of and [{'op': 'record', 'of': of, 'to': to}, {'op': 'server', 'action': 'stop'}]

@@ -5,6 +5,7 @@ import collections
 import os
 import shutil
 import signal
+import stat
 import time
 
 import compare
@@ -74,6 +75,7 @@ class Sequence:
         self.crawler = None
         self.stalled = self.down = False
         self.sides, self.servers = [], []
+        self.copied = set()                         # records that were copied to other files
         self.statuses = collections.Counter()       # of the plain side, by operation
         self.migration = None
 
@@ -225,6 +227,26 @@ class Sequence:
             self.resume()
             self.world.old.restart(signal.SIGKILL)
 
+    def world_record(self, op):
+        """As a tool that copies extended attributes does it on the server; such a record is void."""
+        of, to = (f'{self.quiet[0]}/{op[key]}'.encode('latin-1') for key in ('of', 'to'))
+        try:
+            record = os.getxattr(of, 'security.migrate', follow_symlinks=False)
+            if not stat.S_ISREG(os.lstat(to).st_mode) or os.path.samefile(of, to):
+                return
+            os.setxattr(to, 'security.migrate', record, os.XATTR_CREATE)
+        except OSError:                         # one is not there, the first whole or the second not
+            return
+        self.copied.add(record)
+        for root in self.quiet:                 # its ctime has moved
+            path = os.fsencode(root) + b'/' + op['to'].encode('latin-1')
+            os.chmod(path, stat.S_IMODE(os.stat(path).st_mode))
+
+    def remove_copied(self):
+        for path in tree.records(self.quiet[0]):
+            if os.getxattr(path, 'security.migrate', follow_symlinks=False) in self.copied:
+                os.removexattr(path, 'security.migrate', follow_symlinks=False)
+
     def world_throttle(self, op):
         self.unblock()
         self.migration.ctl('throttle', argument=op['rate'])
@@ -245,6 +267,7 @@ class Sequence:
             self.disk.finalized = True
         except Failure as failure:
             raise Difference('finish', str(failure)) from None
+        self.remove_copied()
         left = tree.records(self.quiet[0])
         if left or os.path.lexists(self.migrated + '/.migrate'):
             raise Difference('finish', f'left on disk: {left[:3]}, or .migrate')
