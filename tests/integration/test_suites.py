@@ -32,9 +32,9 @@ FSX_BEFORE = 60                         # operations on the old server that make
 
 # What stress-ng has for files and NFS too; the second list takes up to half a minute each.
 STRESSORS = 'copy-file dentry dir fcntl filename flock getdent hdd lockf open rename utime'
-SLOW_STRESSORS = ('access chdir chmod chown dirdeep dirmany dnotify dup fallocate fiemap fpunch fsize '
-                  'fstat handle inotify io iomix lease link locka lockofd mknod symlink sync-file '
-                  'touch xattr')
+SLOW_STRESSORS = ('access chdir chmod chown dirdeep dirmany dnotify dup fallocate fiemap fpunch '
+                  'fsize fstat handle inotify io iomix lease link locka lockofd mknod symlink '
+                  'sync-file touch xattr')
 
 
 def fsx_config(version, kind):
