@@ -307,7 +307,7 @@ class Comparer:
             return True
         if self.disk.finalized and m.fileid == self.disk.root and not back:
             return self.exception('root_finalized')
-        if back or seen.whole or self.disk.state(m.fileid):
+        if back or seen.whole or self.disk.state(m.fileid) and not self.disk.returned(m.fileid):
             return False
         seen.whole = now
         return self.exception('became_whole')
@@ -363,17 +363,27 @@ class Disk:
     def of_source(self, fileid, several=False):
         return fileid in (self.several if several else self.source)
 
-    def state(self, fileid):
-        """The state in the migrated object's record; 0 if it has none, None if it has no name."""
+    def record(self, fileid):
+        """The migrated object's record; b'' if it has none, None if it has no name."""
         for path in paths(self.migrated):
             try:
                 if os.lstat(path).st_ino == fileid:
-                    return os.getxattr(path, 'security.migrate', follow_symlinks=False)[1]
+                    return os.getxattr(path, 'security.migrate', follow_symlinks=False)
             except FileNotFoundError:
                 continue
             except OSError:
-                return 0
+                return b''
         return None
+
+    def state(self, fileid):
+        """The state in the record (common/record.h), or 0, or None."""
+        record = self.record(fileid)
+        return record[1] if record else 0 if record is not None else None
+
+    def returned(self, fileid):
+        """Whether it is a directory that was whole before it got this record."""
+        record = self.record(fileid)
+        return bool(record) and bool(record[3] & 2)
 
     def has_name(self, fileid):
         """Whether clients can find the migrated object."""

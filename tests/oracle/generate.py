@@ -76,8 +76,12 @@ class Generator:
         op = self.queue.pop(0)
         if op['op'] == 'create' or op.get('how'):
             # FSAL VFS follows a symbolic link that a file is created over, wherever that leads.
-            if op['at'][:1] == '@' or f'{op["at"]}/{op["name"]}'.lstrip('/') in self.others:
+            path = f'{op["at"]}/{op["name"]}'.lstrip('/')
+            if op['at'][:1] == '@' or path in self.others:
                 op['name'] = f'n{self.count}'
+            # And it truncates a file before it finds that the verifier is not that file's.
+            if op['how'] == 'exclusive' and path in self.sizes:
+                op['new'].pop('size', None)
         for key, directory in (('name', 'to' if op['op'] == 'link' else 'at'), ('to_name', 'to')):
             if op.get(key) == '.migrate' and (not op[directory] or op[directory][0] == '@'):
                 op[key] = 'migrate'             # it is reserved in the root
