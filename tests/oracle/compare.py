@@ -169,8 +169,13 @@ class Comparer:
 
     def zeros_are_holes(self, op, m, p):
         seen = self.objects.get(p['seen'][-1][1])
-        return (seen and self.disk.of_source(seen.last[1].fileid) and self.more_data(op, p, m) and
-                self.exception('zeros_are_holes'))
+        if not seen or not self.disk.of_source(seen.last[1].fileid) or not self.more_data(op, p, m):
+            return False
+        if op['hole']:                  # as large as a block, at least
+            begin, end = m['offset'], min(p['offset'], (m['offset'] | 4095) + 1)
+        else:
+            begin, end = p['offset'], None if m['eof'] else m['offset']
+        return self.disk.zeros(seen.last[1].fileid, begin, end) and self.exception('zeros_are_holes')
 
     # ---- attributes ---------------------------------------------------------------------------
 
@@ -350,7 +355,7 @@ class Disk:
     of the plain side's are of the source."""
 
     def __init__(self, migrated, plain, clock):
-        self.migrated, self.now = os.fsencode(migrated), clock
+        self.migrated, self.plain, self.now = os.fsencode(migrated), os.fsencode(plain), clock
         self.slack = 128 << 10
         self.root, self.finalized = os.stat(self.migrated).st_ino, False
         self.renamed = set()
@@ -384,6 +389,15 @@ class Disk:
         """Whether it is a directory that was whole before it got this record."""
         record = self.record(fileid)
         return bool(record) and bool(record[3] & 2)
+
+    def zeros(self, fileid, begin, end):
+        """Whether the plain object has nothing else from begin to end (None: its end)."""
+        for path in paths(self.plain):
+            if os.lstat(path).st_ino == fileid:
+                with open(path, 'rb', opener=lambda name, flags: os.open(name, flags | os.O_NOATIME)) as f:
+                    f.seek(begin)
+                    return not any(f.read(-1 if end is None else max(0, end - begin)))
+        return True                             # it has no name any more
 
     def has_name(self, fileid):
         """Whether clients can find the migrated object."""
