@@ -218,6 +218,10 @@ static inline void core_supervise(struct core *core, int nth)
 	atomic_store(&core_shared->deaths, 0);
 	atomic_store(&core_shared->pid, 0);
 	atomic_store(&core_shared->left, nth);
+	/* GLib of the child would hand its jobs to threads that only the parent has */
+	g_thread_pool_set_max_unused_threads(0);
+	while (g_thread_pool_get_num_unused_threads())
+		sched_yield();
 	fflush(NULL);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	core->child = fork();
