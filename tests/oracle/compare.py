@@ -49,6 +49,8 @@ EXCEPTIONS = {
     'change_plus_one':
         'MDCACHE adds 1 to a change attribute that a SETATTR did not move, and forgets it when it '
         'asks again.',
+    'record_copied':
+        'A tool that copies an extended attribute to a file on the server moves its ctime.',
     'root_finalized':
         "Removing .migrate moves the root's ctime once more.",
     'missing_is_data':
@@ -78,7 +80,8 @@ class Seen:
     def __init__(self, migrated):
         self.migrated = migrated        # handle
         self.last = None                # (Attr, Attr)
-        self.named = 0                  # ns, when a name was put into it, if not seen by both
+        self.named = None               # its mtimes before a name was put into it, if one side
+                                        # still shows that
         self.atime = None               # the last that both showed
         self.whole = False              # true when it became whole (the times then), or always was
 
@@ -92,7 +95,6 @@ class Comparer:
         self.objects = {}               # handle on the plain side -> Seen
         self.back = {}                  # and back
         self.used = {}                  # exceptions: how often
-        self.operation_began = 0        # ns
 
     def exception(self, name):
         assert name in EXCEPTIONS, name
@@ -234,7 +236,7 @@ class Comparer:
         if m.type == REG and not self.space_to_come(m_fh, m, p):
             say('used', m.used, p.used)
         if named:
-            seen.named = self.operation_began
+            seen.named = tuple(a.mtime for a in seen.last) if seen.last else (None, None)
         if not self.name_seen_late(seen, m, p, say):
             self.time('mtime', m.mtime, p.mtime, say)
             self.moved(seen, m, p, say)
@@ -272,9 +274,10 @@ class Comparer:
     def name_seen_late(self, seen, m, p, say):
         if not seen.named:
             return False
-        late = [attr.mtime < seen.named for attr in (m, p)]
+        late = [attr.mtime == then or then is None and not self.of_now(attr.mtime)
+                for attr, then in zip((m, p), seen.named)]
         if late == [False, False]:
-            seen.named = 0
+            seen.named = None
             self.time('mtime', m.mtime, p.mtime, say)
         return self.exception('name_seen_late')
 
@@ -291,6 +294,8 @@ class Comparer:
         moved = m.mtime != last_m.mtime, p.mtime != last_p.mtime
         if moved[0] != moved[1]:
             say('mtime moved', *moved)
+        if m.fileid in self.disk.touched and self.exception('record_copied'):
+            return
         for key in ('ctime', 'change') if p.change is not None else ('ctime',):
             before, now = getattr(last_m, key), getattr(m, key)
             moved = now != before, getattr(p, key) != getattr(last_p, key)
@@ -359,6 +364,7 @@ class Disk:
         self.slack = 128 << 10
         self.root, self.finalized = os.stat(self.migrated).st_ino, False
         self.renamed = set()
+        self.touched = set()            # inodes of the migrating side, see record_copied
         self.source, self.several = {}, set()  # inode -> atime
         for st in walk(os.fsencode(plain)):
             self.source[st.st_ino] = st.st_atime_ns

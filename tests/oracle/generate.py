@@ -64,6 +64,7 @@ class Generator:
             weights['record'] = 2
         self.kinds, self.weights = list(weights), list(weights.values())
         self.queue = []
+        self.known = None               # a path that was just looked up
 
     def next(self):
         self.count += 1
@@ -79,6 +80,15 @@ class Generator:
             path = f'{op["at"]}/{op["name"]}'.lstrip('/')
             if op['at'][:1] == '@' or path in self.others:
                 op['name'] = f'n{self.count}'
+            if op['how'] == 'unchecked' and path in self.sizes and op['new'].get('size') == 0:
+                if self.case['settings']['entries']:
+                    op['new'] = {'mode': 0o644}
+                elif self.known != path:        # see truncating()
+                    self.known = path
+                    self.queue.insert(0, op)
+                    return {'op': 'lookup', 'at': op['at'], 'name': op['name'], 'who': 0,
+                            'client': 0}
+                self.known = None
             # And it truncates a file before it finds that the verifier is not that file's.
             if op['how'] == 'exclusive' and path in self.sizes:
                 op['new'].pop('size', None)
@@ -327,10 +337,9 @@ class Generator:
 
     def truncating(self, op):
         """By name Ganesha 4.3 may truncate before it asks whether the caller may write, or not at
-        all, where MDCACHE does not know the name: so both sides are to know it."""
-        if self.case['settings']['entries']:
-            return None
-        return [{'op': 'lookup', 'at': op['at'], 'name': op['name'], 'who': 0, 'client': 0}, op]
+        all, or clear the setuid bits, where MDCACHE does not know the name: so both sides are to
+        know it, and next() looks it up."""
+        return None if self.case['settings']['entries'] else op
 
     def make_mkdir(self):
         return {'op': 'mkdir', 'at': self.maybe_slot(self.a_dir(), 0.05), 'name': self.name(),

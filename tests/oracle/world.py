@@ -140,7 +140,6 @@ class Sequence:
         if chaos:
             chaos(op)
             return
-        self.comparer.operation_began = time.time_ns() - 10**7      # the kernel's clock is coarse
         if op['op'] == 'parallel':
             for one, *pair in zip(op['ops'], *self.ask(lambda side: side.do_parallel(op['ops']))):
                 self.compare(one, pair, lie)
@@ -238,14 +237,15 @@ class Sequence:
         except OSError:                         # one is not there, the first whole or the second not
             return
         self.copied.add(record)
-        for root in self.quiet:                 # its ctime has moved
-            path = os.fsencode(root) + b'/' + op['to'].encode('latin-1')
-            os.chmod(path, stat.S_IMODE(os.stat(path).st_mode))
+        self.disk.touched.add(os.lstat(to).st_ino)
 
     def remove_copied(self):
         for path in tree.records(self.quiet[0]):
-            if os.getxattr(path, 'security.migrate', follow_symlinks=False) in self.copied:
-                os.removexattr(path, 'security.migrate', follow_symlinks=False)
+            try:
+                if os.getxattr(path, 'security.migrate', follow_symlinks=False) in self.copied:
+                    os.removexattr(path, 'security.migrate', follow_symlinks=False)
+            except OSError:                     # it was the object's own, and is gone
+                continue
 
     def world_throttle(self, op):
         self.unblock()
