@@ -158,7 +158,9 @@ def start_crawler(name):
 
 
 NEXT = '''
-The volume "{name}" is attached: {root} shows everything that {source} has.
+The volume "{name}" is attached: what {source} has
+can be had through the NFS export below.  Until it is finalized, let no local program touch
+{root}: it would find holes where data is missing, and directories without their names.
 {crawler}
 1. Make the old server's export read-only.  What is made there later may be missed: a directory is
    listed once.
@@ -178,7 +180,8 @@ The volume "{name}" is attached: {root} shows everything that {source} has.
          }}
      }}
 
-3. Let the clients mount this export instead of the old one.{start}
+3. Let the clients mount this export instead of the old one, this server's /{name} with NFSv4 and
+   {root} with NFSv3.{start}
 
 4. Watch:                        migratectl status --watch {name}
    What failed, and again:       migratectl errors {name}; migratectl retry {name}

@@ -65,14 +65,15 @@ static void print_source(GKeyFile *status)
 static void print_activity(GKeyFile *status)
 {
 	uint64_t limit = ctl_number(status, "now", "bandwidth");
+	uint64_t crawlers = ctl_number(status, "now", "crawlers");
 	g_autofree char *rate = ctl_bytes(ctl_number(status, "now", "bytes-per-second"));
 	g_autofree char *cap = ctl_bytes(limit);
 
 	row("Rate", "%.0f files/s, %s/s",
 	    g_key_file_get_double(status, "now", "files-per-second", NULL), rate);
-	row("Background", "%s%s%s, %" G_GUINT64_FORMAT " crawlers",
+	row("Background", "%s%s%s, %" G_GUINT64_FORMAT " crawler%s",
 	    ctl_yes(status, "now", "paused") ? "paused, " : "", limit ? cap : "no bandwidth limit",
-	    limit ? "/s at most" : "", ctl_number(status, "now", "crawlers"));
+	    limit ? "/s at most" : "", crawlers, crawlers == 1 ? "" : "s");
 	row("Waiting", "%" G_GUINT64_FORMAT " for clients, %" G_GUINT64_FORMAT " in the background",
 	    ctl_number(status, "now", "demand-waiting"),
 	    ctl_number(status, "now", "background-waiting"));
