@@ -116,16 +116,20 @@ static fsal_status_t truncate_opened(struct mg_object *object, const struct mg_o
 	return status;
 }
 
-static bool has_name(struct mg_object *dir, const char *name)
+/* NO_FILE_TYPE: there is no such name, as far as can be told. */
+static object_file_type_t type_of_name(struct mg_object *dir, const char *name)
 {
 	struct mg_export *export = mg_enter();
 	struct fsal_obj_handle *sub = NULL;
-	fsal_status_t status = dir->sub->obj_ops->lookup(dir->sub, name, &sub, NULL);
+	object_file_type_t type = NO_FILE_TYPE;
 
-	if (sub)
+	(void)dir->sub->obj_ops->lookup(dir->sub, name, &sub, NULL);
+	if (sub) {
+		type = sub->type;
 		sub->obj_ops->release(sub);
+	}
 	mg_leave(export);
-	return status.major != ERR_FSAL_NOENT;
+	return type;
 }
 
 static bool is_empty(struct mg_object *object)
@@ -171,11 +175,12 @@ static fsal_status_t opened_by_name(struct mg_export *export, struct mg_object *
 
 static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open)
 {
+	bool unfinished = !atomic_load(&dir->volume->finished), fresh = false;
 	fsal_openflags_t flags = open->flags;
 	struct fsal_obj_handle *sub = NULL;
 	struct mg_export *export;
+	object_file_type_t type;
 	fsal_status_t status;
-	bool fresh = false;
 
 	if (open->create != FSAL_NO_CREATE)
 		status = mg_may_name(dir, open->name);
@@ -185,12 +190,16 @@ static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open
 		status = mg_gate_name(dir, open->name);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	/* What the name stands for is known when it is open, and may need a bracket.  From GUARDED
-	 * on it is a new file, or there is an error. */
-	if (open->create < FSAL_GUARDED && !atomic_load(&dir->volume->finished))
+	/* From GUARDED on it is a new file, or there is an error. */
+	if (open->create < FSAL_GUARDED && unfinished) {
+		/* FSAL VFS would follow it, to where the object may not be here yet, or make it. */
+		type = type_of_name(dir, open->name);
+		if (type == SYMBOLIC_LINK)
+			return fsalstat(ERR_FSAL_SYMLINK, 0);
+		/* What it stands for is known when it is open, and may need a bracket. */
 		flags &= ~FSAL_O_TRUNC;
-	if (flags != open->flags && open->create != FSAL_NO_CREATE)
-		fresh = !has_name(dir, open->name);
+		fresh = type == NO_FILE_TYPE && open->create != FSAL_NO_CREATE;
+	}
 	export = mg_enter();
 	status = compat_open2(dir->sub, open, flags, &sub);
 	mg_leave(export);

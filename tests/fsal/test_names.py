@@ -73,6 +73,29 @@ def open_by_name_asks_for_one_name(args):
 
 
 @case()
+def symbolic_links_are_not_followed(args):
+    """Clients follow them.  The server below would, to what is not here yet, and make it anew."""
+    def fill(world):
+        unfilled(world)
+        os.symlink('dir/file5', world.path('link'))
+        os.symlink('dir/new', world.path('dangling'))
+    world = World(args, fill)
+    client, v4 = world.client, nfs4.Client('127.0.0.1', 1)
+    for name in (b'link', b'dangling'):     # before the server has seen them
+        status, _ = client.once(nfs3.CREATE,
+                                opaque(client.root) + opaque(name) + u32(0) + nfs3.sattr())
+        expect(status != 0, f'CREATE of {name} is done')
+        for how in (u32(0), v4.creating()):
+            try:
+                v4.open(v4.walk('')[0], name, 3, how)
+                status = 0
+            except nfs3.NfsError as error:
+                status = error.status
+            same(status, nfs4.IS_SYMLINK, f'OPEN of {name}')
+    same(os.listdir(world.path('dir')), [], 'names behind the links')
+
+
+@case()
 def listing_fills(args):
     world = World(args, unfilled)
     client = world.client
