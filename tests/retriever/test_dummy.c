@@ -126,8 +126,6 @@ END_TEST
 START_TEST(i7_default_acls)
 {
 	static const char acl[] = "u::6 u:1000:6 g::4 m::6 o::4";
-	uint32_t len;
-	g_autofree uint8_t *value = core_acl("u::7 u:7:7 g::7 m::7 o::7", &len);
 	int fd, file;
 
 	make_source();

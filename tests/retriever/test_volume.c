@@ -210,7 +210,7 @@ END_TEST
 /* Without a place for the report the volume does not end. */
 START_TEST(i12_the_report_is_kept)
 {
-	g_autofree char *message = NULL, *report = NULL, *text = NULL;
+	g_autofree char *report = NULL, *text = NULL;
 	int root;
 
 	core_make(&core);
