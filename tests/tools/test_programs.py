@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A migration of a local tree with the three programs: what they print, and how they end."""
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -215,11 +216,17 @@ class Volume(unittest.TestCase):
         self.assertEqual(len(listed), 150)
 
     def test_no_retriever(self):
-        for command in ("attach", "status", "errors"):
-            self.assertIn("systemctl start migrate-retriever@v", self.ctl(command, "v", status=3))
-        self.ctl("status", status=3)
-        self.assertIn("no retriever", run("migratectl", "--config", str(self.config),
-                                          "status").stdout)
+        # At the same time: each waits for one.
+        commands = [("attach", "v"), ("status", "v"), ("errors", "v"), ("status",)]
+        with concurrent.futures.ThreadPoolExecutor(len(commands)) as pool:
+            results = pool.map(lambda c: run("migratectl", "--config", str(self.config), *c),
+                               commands)
+        for command, result in zip(commands, results):
+            self.assertEqual(result.returncode, 3, result)
+            if len(command) == 2:
+                self.assertIn("systemctl start migrate-retriever@v", result.stderr)
+            else:
+                self.assertIn("no retriever", result.stdout)
 
     def test_wrong_usage(self):
         for args, message in (
