@@ -349,8 +349,11 @@ static void round_over(void *arg, int status)
  */
 static bool is_held(struct object *directory)
 {
-	int held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
+	int held;
 
+	g_mutex_lock(&directory->lock); /* reload() may be opening it */
+	held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
+	g_mutex_unlock(&directory->lock);
 	if (held >= 0)
 		close(held);
 	return held < 0;
