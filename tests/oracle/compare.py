@@ -82,6 +82,7 @@ class Seen:
         self.last = None                # (Attr, Attr)
         self.named = None               # its mtimes before a name was put into it, if one side
                                         # still shows that
+        self.named_again = False        # ... and one more name, before both sides showed that
         self.atime = None               # the last that both showed
         self.whole = False              # true when it became whole (the times then), or always was
 
@@ -237,6 +238,7 @@ class Comparer:
         if m.type == REG and not self.space_to_come(m_fh, m, p):
             say('used', m.used, p.used)
         if named:
+            seen.named_again = bool(seen.named)
             seen.named = tuple(a.mtime for a in seen.last) if seen.last else (None, None)
         if not self.name_seen_late(seen, m, p, say):
             self.time('mtime', m.mtime, p.mtime, say)
@@ -278,7 +280,9 @@ class Comparer:
         late = [attr.mtime == then or then is None and not self.of_now(attr.mtime)
                 for attr, then in zip((m, p), seen.named)]
         if late == [False, False]:
-            seen.named = None
+            # where two names were put into it, one side may show the first of them yet
+            seen.named = (m.mtime, p.mtime) if seen.named_again else None
+            seen.named_again = False
             self.time('mtime', m.mtime, p.mtime, say)
         return self.exception('name_seen_late')
 
