@@ -74,6 +74,15 @@ bool migrate_stub_present(const struct migrate_stub *stub, uint64_t offset, uint
 bool migrate_stub_next_missing(const struct migrate_stub *stub, uint64_t offset, uint64_t *start,
 			       uint64_t *end);
 
+/*
+ * The space, in bytes, that a file of this size is to be shown with, whose inode uses so much: what
+ * is missing takes space too, so that it does not look like a hole.
+ */
+uint64_t migrate_stub_space(const struct migrate_stub *stub, uint64_t size, uint64_t used);
+/* Whether this is the name of the extended attribute that holds the record, or may hold it in
+ * versions to come: doors hide it from clients, and refuse to change it. */
+bool migrate_is_record(const char *xattr);
+
 /* The directory at a volume's root that doors hide from clients in every lookup and listing. */
 #define MIGRATE_PRIVATE_DIR ".migrate"
 

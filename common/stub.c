@@ -5,6 +5,13 @@
 
 #include "record_io.h"
 
+#define BLOCK 4096 /* of the file systems that volumes are on */
+
+static uint64_t blocks_of(uint64_t bytes)
+{
+	return (bytes + BLOCK - 1) / BLOCK * BLOCK;
+}
+
 /* A filled directory is the clients' own: its record's times count until one changed a name. */
 static bool shows_record_times(const struct migrate_record *rec, const struct stat *st)
 {
@@ -75,6 +82,21 @@ bool migrate_stub_present(const struct migrate_stub *stub, uint64_t offset, uint
 	if (stub->state == MIGRATE_DUMMY)
 		return length == 0;
 	return !stub->ranges || !migrate_extents_overlap(stub->ranges, offset, end);
+}
+
+uint64_t migrate_stub_space(const struct migrate_stub *stub, uint64_t size, uint64_t used)
+{
+	uint64_t most = blocks_of(size), missing = blocks_of(stub->missing_bytes);
+
+	/* What was fetched counts as missing until it is durable, and takes space already. */
+	if (used >= most)
+		return used;
+	return missing < most - used ? used + missing : most;
+}
+
+bool migrate_is_record(const char *xattr)
+{
+	return !strncmp(xattr, MIGRATE_XATTR, strlen(MIGRATE_XATTR));
 }
 
 bool migrate_stub_next_missing(const struct migrate_stub *stub, uint64_t offset, uint64_t *start,

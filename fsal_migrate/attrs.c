@@ -14,28 +14,12 @@
 #include "bracket.h"
 #include "common_utils.h"
 
-#define BLOCK 4096 /* of the file systems that volumes are on */
-
 /* As posix2fsal_attributes() computes it. */
 static void set_change(struct fsal_attrlist *attrs)
 {
 	attrs->change = gsh_time_cmp(&attrs->mtime, &attrs->ctime) > 0
 				? timespec_to_nsecs(&attrs->mtime)
 				: timespec_to_nsecs(&attrs->ctime);
-}
-
-static uint64_t blocks_of(uint64_t bytes)
-{
-	return (bytes + BLOCK - 1) / BLOCK * BLOCK;
-}
-
-/* What was fetched counts as missing until it is durable, and takes space already. */
-static void show_space(struct fsal_attrlist *attrs, uint64_t missing)
-{
-	uint64_t most = blocks_of(attrs->filesize);
-
-	if (attrs->spaceused < most)
-		attrs->spaceused += MIN(blocks_of(missing), most - attrs->spaceused);
 }
 
 static bool has_private(struct mg_object *root)
@@ -87,7 +71,7 @@ void mg_attrs_show(const struct mg_object *object, struct fsal_attrlist *attrs,
 	}
 	if (stub->nlink)
 		attrs->numlinks = stub->nlink;
-	show_space(attrs, stub->missing_bytes);
+	attrs->spaceused = migrate_stub_space(stub, attrs->filesize, attrs->spaceused);
 }
 
 /* A record that cannot be read: the times may be wrong, but it must not look like a hole. */

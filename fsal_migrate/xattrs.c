@@ -7,12 +7,6 @@
 
 #include "bracket.h"
 
-/* The record itself is nobody's business. */
-static bool is_record(const char *name)
-{
-	return !strncmp(name, "security.migrate", strlen("security.migrate"));
-}
-
 #define DOWN(name, params, args)                                                                   \
 	static fsal_status_t name params                                                           \
 	{                                                                                          \
@@ -89,7 +83,7 @@ static fsal_status_t change(struct fsal_obj_handle *handle, struct change *c)
 {
 	struct mg_change bracketed = {.kind = MIGRATE_ATTRIBUTES, .make = make_change, .arg = c};
 
-	if (c->name && is_record(c->name))
+	if (c->name && migrate_is_record(c->name))
 		return fsalstat(ERR_FSAL_ACCESS, EACCES);
 	c->sub = mg_object(handle)->sub;
 	return mg_change(mg_object(handle), &bracketed);

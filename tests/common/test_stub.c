@@ -91,6 +91,29 @@ START_TEST(partial)
 }
 END_TEST
 
+START_TEST(space)
+{
+	struct migrate_stub part = {.state = MIGRATE_PARTIAL, .missing_bytes = 5000};
+
+	ck_assert_uint_eq(migrate_stub_space(&part, 100000, 0), 8192);
+	ck_assert_uint_eq(migrate_stub_space(&part, 100000, 40960), 49152);
+	/* never more than the whole file, unless it uses more */
+	ck_assert_uint_eq(migrate_stub_space(&part, 100000, 98304), 102400);
+	ck_assert_uint_eq(migrate_stub_space(&part, 100000, 200704), 200704);
+	part.missing_bytes = 0;
+	ck_assert_uint_eq(migrate_stub_space(&part, 100000, 4096), 4096);
+}
+END_TEST
+
+START_TEST(the_record_s_name)
+{
+	ck_assert(migrate_is_record("security.migrate"));
+	ck_assert(migrate_is_record("security.migrate2"));
+	ck_assert(!migrate_is_record("security.migrat"));
+	ck_assert(!migrate_is_record("user.security.migrate"));
+}
+END_TEST
+
 START_TEST(shown_times)
 {
 	int fd = scratch_file("file", SIZE);
@@ -196,6 +219,8 @@ int main(void)
 	tcase_add_checked_fixture(tcase, scratch_make, teardown);
 	tcase_add_test(tcase, normal);
 	tcase_add_test(tcase, partial);
+	tcase_add_test(tcase, space);
+	tcase_add_test(tcase, the_record_s_name);
 	tcase_add_test(tcase, shown_times);
 	tcase_add_test(tcase, dummy_is_never_present);
 	tcase_add_test(tcase, filled_directory_until_a_client_changes_it);
