@@ -120,6 +120,7 @@ void source_xattrs_free(struct source_xattrs *xattrs)
 		return;
 	g_array_unref(xattrs->list);
 	g_ptr_array_unref(xattrs->lost);
+	source_windows_free(xattrs->windows);
 	g_free(xattrs);
 }
 

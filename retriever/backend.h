@@ -33,6 +33,7 @@
 #include <sys/stat.h>
 
 #include "../common/record.h"
+#include "source_windows.h"
 
 /* What finds an object on the old server. */
 struct source_object {
@@ -73,6 +74,9 @@ struct source_xattrs {
 	GPtrArray
 		*lost; /* char *: what the object has there that cannot be carried, one line each */
 	bool acl_lost; /* among them an access ACL: the mode may say more than it did */
+	/* Of an SMB server, else NULL.  Then the attributes' owner, group and permissions are void:
+	 * the descriptor says them. */
+	struct source_windows *windows;
 };
 struct source_xattrs *source_xattrs_new(void);
 void source_xattrs_free(struct source_xattrs *xattrs);
