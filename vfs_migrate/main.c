@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "door.h"
+
+#include "compat.h"
+#include "lib/util/samba_modules.h"
+
+static struct vfs_fn_pointers migrating_fns, finished_fns;
+
+/*
+ * Where other modules may stand.  What stands before migrate may answer a request without it, and
+ * then serves the hole of what is missing.  What stands after it is not seen by it: names that it
+ * changes are not those of the old server, and what it does by itself happens outside of brackets.
+ * Modules that are not listed must stand after.
+ */
+enum place { BEFORE, ANYWHERE, NOWHERE };
+static const struct {
+	const char *name;
+	enum place place;
+	const char *why;
+} places[] = {
+	{"acl_tdb", ANYWHERE, NULL},
+	{"acl_xattr", ANYWHERE, NULL},
+	{"audit", ANYWHERE, NULL},
+	{"cap", BEFORE, "it changes names"},
+	{"catia", BEFORE, "it changes names"},
+	{"ceph", NOWHERE, "the volume must be a local file system"},
+	{"ceph_new", NOWHERE, "the volume must be a local file system"},
+	{"crossrename", NOWHERE, "it would copy holes for files that are not here yet"},
+	{"dirsort", ANYWHERE, NULL},
+	{"extd_audit", ANYWHERE, NULL},
+	{"fruit", ANYWHERE, NULL},
+	{"full_audit", ANYWHERE, NULL},
+	{"glusterfs", NOWHERE, "the volume must be a local file system"},
+	{"media_harmony", BEFORE, "it changes names"},
+	{"recycle", BEFORE, "it moves files"},
+	{"streams_depot", NOWHERE, "streams are migrated to where streams_xattr keeps them"},
+	{"streams_xattr", ANYWHERE, NULL},
+	{"time_audit", ANYWHERE, NULL},
+	{"unityed_media", BEFORE, "it changes names"},
+	{"virusfilter", NOWHERE, "it would take holes for files that are not here yet"},
+	{"worm", ANYWHERE, NULL},
+	{"xattr_tdb", NOWHERE, "extended attributes are migrated to the file system"},
+};
+
+int vm_fail(int result)
+{
+	switch (result) {
+	case -EAGAIN:
+	case -ECANCELED:
+	case -ECONNRESET:
+		errno = ETIMEDOUT;
+		break;
+	case -EREMOTEIO:
+	case -ESTALE: /* there, not here */
+	case -EBADMSG:
+	case -EPROTO:
+	case -ENOLCK:
+		errno = EIO;
+		break;
+	default:
+		errno = -result;
+	}
+	return -1;
+}
+
+NTSTATUS vm_status(int result)
+{
+	if (result == 0)
+		return NT_STATUS_OK;
+	vm_fail(result);
+	return map_nt_error_from_unix(errno);
+}
+
+/* The name of a module as in `vfs objects`, which may be NAME:PARAMETER, without the rest. */
+static bool is_module(const char *entry, const char *name)
+{
+	size_t len = strlen(name);
+
+	return !strncmp(entry, name, len) && (entry[len] == '\0' || entry[len] == ':');
+}
+
+static bool may_stand(const char *share, const char *entry, bool before)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		if (!is_module(entry, places[i].name))
+			continue;
+		if (places[i].place == NOWHERE)
+			DEBUG(0, ("migrate: [%s]: remove %s from `vfs objects` until the volume is "
+				  "migrated: %s\n",
+				  share, entry, places[i].why));
+		else if (places[i].place == BEFORE && !before)
+			DEBUG(0, ("migrate: [%s]: put %s before migrate in `vfs objects`: %s\n",
+				  share, entry, places[i].why));
+		else
+			return true;
+		return false;
+	}
+	if (before)
+		DEBUG(0,
+		      ("migrate: [%s]: put migrate before %s in `vfs objects`: %s would read what "
+		       "is not here yet\n",
+		       share, entry, entry));
+	return !before;
+}
+
+static bool check_stacking(const struct vfs_handle_struct *handle, const char *share)
+{
+	const char **objects = lp_vfs_objects(SNUM(handle->conn));
+	bool before = true, good = true;
+
+	for (size_t i = 0; objects && objects[i]; i++) {
+		if (is_module(objects[i], "migrate")) {
+			if (!before) {
+				DEBUG(0,
+				      ("migrate: [%s]: `vfs objects` has migrate twice\n", share));
+				good = false;
+			}
+			before = false;
+		} else if (!may_stand(share, objects[i], before)) {
+			good = false;
+		}
+	}
+	if (lp_widelinks(SNUM(handle->conn))) {
+		DEBUG(0,
+		      ("migrate: [%s]: set `wide links = no` until the volume is migrated: links "
+		       "would be followed to what is not here yet\n",
+		       share));
+		good = false;
+	}
+	return good;
+}
+
+static struct vm_share *read_options(struct vfs_handle_struct *handle, const char *share,
+				     const char **volume, const char **socket)
+{
+	int snum = SNUM(handle->conn), hold = lp_parm_int(snum, "migrate", "hold", 15);
+	struct vm_share *options;
+
+	*volume = lp_parm_const_string(snum, "migrate", "volume", NULL);
+	*socket = lp_parm_const_string(snum, "migrate", "socket", NULL);
+	if (!*volume || !**volume) {
+		DEBUG(0, ("migrate: [%s]: `migrate:volume` is missing: name the volume of "
+			  "quickmigrate.conf\n",
+			  share));
+		errno = EINVAL;
+		return NULL;
+	}
+	if (hold < 1 || hold > 3600) {
+		DEBUG(0, ("migrate: [%s]: `migrate:hold` is a number of seconds from 1 to 3600\n",
+			  share));
+		errno = EINVAL;
+		return NULL;
+	}
+	options = talloc_zero(handle->conn, struct vm_share);
+	if (!options)
+		return NULL;
+	options->hold_ms = hold * 1000;
+	options->recall = lp_parm_bool(snum, "migrate", "recall", false);
+	options->ev = handle->conn->sconn->ev_ctx;
+	return options;
+}
+
+static void share_free(void **data)
+{
+	struct vm_share *options = *data;
+
+	vm_volume_put(options->volume);
+	TALLOC_FREE(*data);
+}
+
+/* VM_..., or -1 after a message. */
+static int attach(struct vfs_handle_struct *handle, const char *share)
+{
+	const char *path = handle->conn->connectpath, *volume, *socket;
+	struct vm_share *options = read_options(handle, share, &volume, &socket);
+	int result;
+
+	if (!options)
+		return -1;
+	options->volume = vm_volume_get(options->ev, volume, socket);
+	if (!options->volume) {
+		DEBUG(0, ("migrate: [%s]: volume %s: %s\n", share, volume, strerror(errno)));
+		TALLOC_FREE(options);
+		return -1;
+	}
+	SMB_VFS_HANDLE_SET_DATA(handle, options, share_free, struct vm_share, return -1);
+	result = vm_volume_inspect(options->volume, path);
+	if (result == VM_NOT_ATTACHED)
+		DEBUG(0, ("migrate: [%s]: %s is empty and not attached: run migratectl attach %s "
+			  "before clients use it\n",
+			  share, path, volume));
+	if (result >= 0)
+		return result;
+	if (result == -EBADMSG)
+		DEBUG(0, ("migrate: [%s]: the record of %s or of a directory above is damaged: see "
+			  "migratectl verify %s\n",
+			  share, path, volume));
+	else
+		DEBUG(0,
+		      ("migrate: [%s]: cannot look at %s: %s\n", share, path, strerror(-result)));
+	return vm_fail(result);
+}
+
+static int vm_connect(struct vfs_handle_struct *handle, const char *service, const char *user)
+{
+	int result = SMB_VFS_NEXT_CONNECT(handle, service, user);
+
+	if (result < 0)
+		return result;
+	if (IS_IPC(handle->conn) || IS_PRINT(handle->conn)) {
+		handle->fns = &finished_fns;
+		return 0;
+	}
+	result = check_stacking(handle, service) ? attach(handle, service) : vm_fail(-EINVAL);
+	if (result < 0) {
+		int error = errno;
+
+		SMB_VFS_NEXT_DISCONNECT(handle);
+		errno = error;
+		return -1;
+	}
+	/* Without hooks the module is not there: nothing is looked at, nothing costs anything. */
+	if (result == VM_FINISHED)
+		handle->fns = &finished_fns;
+	return 0;
+}
+
+NTSTATUS samba_init_module(TALLOC_CTX *ctx)
+{
+	static void (*const parts[])(struct vfs_fn_pointers *) = {
+		vm_open_fns,
+		vm_compat_fns,
+	};
+
+	migrating_fns.connect_fn = vm_connect;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		parts[i](&migrating_fns);
+	return smb_register_vfs(SMB_VFS_INTERFACE_VERSION, "migrate", &migrating_fns);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "door.h"
+
+/* What is known of what a files_struct has open: our extension of it. */
+struct object {
+	bool normal; /* a file, for ever (I1) */
+	bool filled; /* a directory: all names are here, for ever */
+};
+
+/* The working directory's files_struct stands for another one whenever the process goes there. */
+static struct object *object(struct vfs_handle_struct *handle, struct files_struct *fsp)
+{
+	return fsp == fsp->conn->cwd_fsp ? NULL
+					 : VFS_ADD_FSP_EXTENSION(handle, fsp, struct object, NULL);
+}
+
+int vm_dup(int fd)
+{
+	int copy = fd == AT_FDCWD ? open(".", O_PATH | O_DIRECTORY | O_CLOEXEC)
+				  : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	return copy < 0 ? -errno : copy;
+}
+
+int vm_fd(const struct files_struct *fsp)
+{
+	if (fsp_is_alternate_stream(fsp))
+		fsp = fsp->base_fsp;
+	return fsp_get_pathref_fd(fsp);
+}
+
+int vm_look_fd(int fd, struct migrate_stub *stub)
+{
+	int at = fd == AT_FDCWD ? vm_dup(fd) : fd;
+	int result = at < 0 ? -EIO : migrate_stub_load(at, stub);
+
+	if (at != fd && at >= 0)
+		close(at);
+	if (at < 0)
+		return result;
+	if (result == 0 && stub->state != MIGRATE_NORMAL)
+		return 1;
+	migrate_stub_clear(stub);
+	return result;
+}
+
+bool vm_known_normal(struct vfs_handle_struct *handle, struct files_struct *fsp)
+{
+	const struct object *known = VFS_FETCH_FSP_EXTENSION(handle, fsp);
+
+	return fsp_is_alternate_stream(fsp) || (known && known->normal);
+}
+
+int vm_look(struct vfs_handle_struct *handle, struct files_struct *fsp, struct migrate_stub *stub)
+{
+	struct files_struct *base = metadata_fsp(fsp);
+	struct object *known;
+	struct stat st;
+	int fd, result;
+
+	if (vm_known_normal(handle, base))
+		return 0;
+	fd = fsp_get_pathref_fd(base);
+	if (fd < 0 && fd != AT_FDCWD)
+		return -EBADF;
+	result = vm_look_fd(fd, stub);
+	if (result < 0)
+		return result;
+	known = object(handle, base);
+	if (!known)
+		return result;
+	if (result > 0) {
+		known->filled = known->filled || stub->state == MIGRATE_FILLED;
+	} else if (fstat(fd, &st) == 0) {
+		known->filled = S_ISDIR(st.st_mode);
+		known->normal = !S_ISDIR(st.st_mode);
+	}
+	return result;
+}
+
+int vm_filled(struct vfs_handle_struct *handle, struct files_struct *dirfsp)
+{
+	const struct object *known = VFS_FETCH_FSP_EXTENSION(handle, dirfsp);
+	struct migrate_stub stub;
+	int result;
+
+	if (known && known->filled)
+		return 1;
+	result = vm_look(handle, dirfsp, &stub);
+	if (result <= 0)
+		return result < 0 ? result : 1;
+	result = stub.state == MIGRATE_FILLED;
+	migrate_stub_clear(&stub);
+	return result;
+}
+
+int vm_fill(struct vfs_handle_struct *handle, struct files_struct *dirfsp)
+{
+	struct vm_ask ask = {.what = VM_FILL, .fd = vm_fd(dirfsp)};
+	int result = vm_filled(handle, dirfsp);
+
+	if (result != 0)
+		return result < 0 ? result : 0;
+	return vm_call_wait(handle, &ask, NULL);
+}

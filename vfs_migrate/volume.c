@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "door.h"
+
+#define HELLO_MS 500 /* how long the first tree connect waits for the retriever */
+
+static struct vm_volume *volumes;
+
+static void tell(struct vm_volume *volume, int result)
+{
+	bool connected = migrate_volume_connected(volume->client);
+
+	if (result == -EPROTO && !volume->refused)
+		DEBUG(0,
+		      ("migrate: volume %s: migrate-retriever is of another version: install the "
+		       "same release of both and restart them\n",
+		       volume->name));
+	volume->refused = result == -EPROTO;
+	if (connected == volume->connected)
+		return;
+	volume->connected = connected;
+	if (connected)
+		DEBUG(3, ("migrate: volume %s: connected to its retriever\n", volume->name));
+	else
+		DEBUG(1, ("migrate: volume %s: the retriever is away; unfinished files time out\n",
+			  volume->name));
+}
+
+void vm_volume_dispatch(struct vm_volume *volume, int timeout_ms)
+{
+	int result;
+
+	become_root();
+	result = migrate_volume_dispatch(volume->client, timeout_ms);
+	unbecome_root();
+	tell(volume, result);
+}
+
+static void on_readable(struct tevent_context *ev, struct tevent_fd *fde, uint16_t flags, void *arg)
+{
+	vm_volume_dispatch(arg, 0);
+}
+
+static bool same_socket(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static struct vm_volume *volume_new(struct tevent_context *ev, const char *name, const char *socket)
+{
+	struct vm_volume *volume = talloc_zero(NULL, struct vm_volume);
+	int result = -ENOMEM;
+
+	if (!volume)
+		return NULL;
+	volume->name = talloc_strdup(volume, name);
+	volume->socket = socket ? talloc_strdup(volume, socket) : NULL;
+	if (volume->name && (volume->socket || !socket))
+		result = migrate_volume_new(name, socket, MIGRATE_ROLE_DOOR, &volume->client);
+	if (result == 0)
+		volume->readable = tevent_add_fd(ev, volume, migrate_volume_fd(volume->client),
+						 TEVENT_FD_READ, on_readable, volume);
+	if (!volume->readable) {
+		if (volume->client)
+			migrate_volume_free(volume->client);
+		TALLOC_FREE(volume);
+		errno = result < 0 ? -result : ENOMEM;
+	}
+	return volume;
+}
+
+/* Whether the volume is finished is known from then on. */
+static void await_hello(struct vm_volume *volume)
+{
+	struct timeval end = timeval_current_ofs_msec(HELLO_MS);
+
+	do {
+		vm_volume_dispatch(volume, HELLO_MS / 10);
+	} while (!volume->connected && !volume->refused && !timeval_expired(&end));
+}
+
+struct vm_volume *vm_volume_get(struct tevent_context *ev, const char *name, const char *socket)
+{
+	struct vm_volume *volume;
+
+	for (volume = volumes; volume; volume = volume->next)
+		if (!strcmp(volume->name, name) && same_socket(volume->socket, socket))
+			break;
+	if (!volume) {
+		volume = volume_new(ev, name, socket);
+		if (!volume)
+			return NULL;
+		DLIST_ADD(volumes, volume);
+		await_hello(volume);
+	}
+	volume->shares++;
+	return volume;
+}
+
+void vm_volume_put(struct vm_volume *volume)
+{
+	if (--volume->shares > 0)
+		return;
+	DLIST_REMOVE(volumes, volume);
+	TALLOC_FREE(volume->readable);
+	migrate_volume_free(volume->client);
+	TALLOC_FREE(volume);
+}
+
+/* 1: the open directory has a record, 0: it has none, or -errno. */
+static int has_record(int fd)
+{
+	struct migrate_stub stub = {0};
+	int result = vm_look_fd(fd, &stub);
+
+	if (result > 0)
+		migrate_stub_clear(&stub);
+	return result;
+}
+
+/* A descriptor of the directory above on the same file system, or -1. */
+static int open_above(int fd)
+{
+	struct stat here, above;
+	int up;
+
+	if (fstat(fd, &here) < 0)
+		return -1;
+	up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (up >= 0 && fstat(up, &above) == 0 && above.st_dev == here.st_dev &&
+	    above.st_ino != here.st_ino)
+		return up;
+	if (up >= 0)
+		close(up);
+	return -1;
+}
+
+/* Whether a directory above has a record: 1, 0 or -errno. */
+static int has_record_above(int fd)
+{
+	int at = open_above(fd), up, result = 0;
+
+	while (at >= 0 && result == 0) {
+		result = has_record(at);
+		up = result == 0 ? open_above(at) : -1;
+		close(at);
+		at = up;
+	}
+	return result;
+}
+
+static bool is_empty(int fd)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	const struct dirent *entry;
+	bool empty = true;
+
+	if (!dir) {
+		if (copy >= 0)
+			close(copy);
+		return false;
+	}
+	while (empty && (entry = readdir(dir)))
+		empty = ISDOT(entry->d_name) || ISDOTDOT(entry->d_name) ||
+			!strcmp(entry->d_name, "lost+found");
+	closedir(dir);
+	return empty;
+}
+
+int vm_volume_inspect(struct vm_volume *volume, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result;
+
+	if (fd < 0)
+		return -errno;
+	result = has_record(fd);
+	if (result == 0)
+		result = has_record_above(fd);
+	/*
+	 * No record here and above: the volume is finished (I5), or is to be attached, or is
+	 * further below.  The last two are told apart from the first by the retriever only.
+	 */
+	if (result == 0) {
+		result = VM_MIGRATING;
+		if (is_empty(fd))
+			result = VM_NOT_ATTACHED;
+		else if (migrate_volume_connected(volume->client) &&
+			 migrate_volume_finished(volume->client))
+			result = VM_FINISHED;
+	} else if (result > 0) {
+		result = VM_MIGRATING;
+	}
+	close(fd);
+	return result;
+}
+
+/* The topmost directory with a record is the root.  When the last record is gone the private
+ * directory is there for a moment still. */
+static bool is_root(int fd)
+{
+	struct stat st;
+	int here = has_record(fd);
+
+	if (here != 0)
+		return has_record_above(fd) == 0;
+	return fstatat(fd, MIGRATE_PRIVATE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode) && st.st_uid == 0 && !(st.st_mode & 077);
+}
+
+bool vm_hidden(int dir_fd, const char *name)
+{
+	bool hidden;
+	int fd;
+
+	if (strcasecmp_m(name, MIGRATE_PRIVATE_DIR))
+		return false;
+	become_root();
+	fd = vm_dup(dir_fd);
+	hidden = fd < 0 || is_root(fd);
+	unbecome_root();
+	if (fd >= 0)
+		close(fd);
+	return hidden;
+}
