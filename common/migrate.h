@@ -83,6 +83,33 @@ uint64_t migrate_stub_space(const struct migrate_stub *stub, uint64_t size, uint
  * versions to come: doors hide it from clients, and refuse to change it. */
 bool migrate_is_record(const char *xattr);
 
+/*
+ * Whether what was read from an unfinished file that lay there with size bytes, as fstat(2) said
+ * before its record was loaded, may be given to a client.  What came from beyond may be the hole of
+ * a missing range (I4): the file has grown since, because the old server's is longer now.
+ */
+static inline bool migrate_read_is_sure(uint64_t size, uint64_t offset, uint64_t amount)
+{
+	return amount == 0 || (offset <= size && amount <= size - offset);
+}
+
+/* How the file itself answers: lseek(2) with SEEK_HOLE or SEEK_DATA.  0 and *at; -ENXIO: there is
+ * none at offset or beyond; another -errno. */
+typedef int (*migrate_seek_fn)(void *arg, bool hole, uint64_t offset, uint64_t *at);
+
+struct migrate_seek {
+	uint64_t size, block; /* of the file, of its file system */
+	migrate_seek_fn below;
+	void *arg;
+};
+
+/*
+ * The same for a client: a missing range is data, as it will be, and a block that is missing in
+ * part is data in whole.  Errors are those of below.
+ */
+int migrate_stub_seek(const struct migrate_stub *stub, const struct migrate_seek *seek, bool hole,
+		      uint64_t offset, uint64_t *at);
+
 /* The directory at a volume's root that doors hide from clients in every lookup and listing. */
 #define MIGRATE_PRIVATE_DIR ".migrate"
 

@@ -282,55 +282,44 @@ static fsal_status_t seek_below(struct mg_object *object, struct state_t *state,
 	return status;
 }
 
-/*
- * Data and holes are told apart block by block: a block that is missing in part only is data in
- * whole, as it will be.
- */
+struct seeking {
+	struct mg_object *object;
+	struct state_t *state;
+	fsal_status_t status;
+};
 
-/* The next data, of the file or still to come. */
-static fsal_status_t seek_data(struct mg_object *object, struct state_t *state,
-			       struct io_info *info, const struct migrate_stub *stub,
-			       uint64_t block)
+static int seek_file(void *arg, bool hole, uint64_t offset, uint64_t *at)
 {
-	uint64_t offset = info->io_content.hole.di_offset, start, end;
-	fsal_status_t status = seek_below(object, state, info);
+	struct seeking *seeking = arg;
+	struct io_info info = {.io_content.what = hole ? NFS4_CONTENT_HOLE : NFS4_CONTENT_DATA};
 
-	if (FSAL_IS_ERROR(status) ||
-	    !migrate_stub_next_missing(stub, offset - offset % block, &start, &end))
-		return status;
-	start -= start % block;
-	if (start < offset)
-		start = offset;
-	if (info->io_eof || start < info->io_content.hole.di_offset) {
-		info->io_content.hole.di_offset = start;
-		info->io_eof = false;
-	}
-	return status;
+	info.io_content.hole.di_offset = offset;
+	seeking->status = seek_below(seeking->object, seeking->state, &info);
+	if (FSAL_IS_ERROR(seeking->status))
+		return -EIO;
+	*at = info.io_content.hole.di_offset;
+	return info.io_eof && !hole ? -ENXIO : 0;
 }
 
-/* The next hole that is no missing range. */
-static fsal_status_t seek_hole(struct mg_object *object, struct state_t *state,
-			       struct io_info *info, const struct migrate_stub *stub,
-			       uint64_t block, uint64_t size)
+static fsal_status_t seek_stub(struct mg_object *object, struct state_t *state,
+			       struct io_info *info, const struct mg_look *look)
 {
-	uint64_t *at = &info->io_content.hole.di_offset, start, end;
-	fsal_status_t status;
+	struct seeking seeking = {.object = object, .state = state};
+	struct migrate_seek seek = {.below = seek_file, .arg = &seeking};
+	bool hole = info->io_content.what == NFS4_CONTENT_HOLE;
+	uint64_t *at = &info->io_content.hole.di_offset;
+	struct stat st;
+	int result;
 
-	for (;;) {
-		status = seek_below(object, state, info);
-		if (FSAL_IS_ERROR(status) || info->io_eof)
-			return status;
-		/* in a block that is to have data */
-		if (!migrate_stub_next_missing(stub, *at - *at % block, &start, &end) ||
-		    start >= *at - *at % block + block)
-			return status;
-		*at = end + (block - end % block) % block;
-		if (*at >= size) {
-			*at = size;
-			info->io_eof = true;
-			return status;
-		}
-	}
+	if (fstat(look->fd, &st) < 0)
+		return fsalstat(ERR_FSAL_IO, errno);
+	seek.size = st.st_size;
+	seek.block = st.st_blksize;
+	result = migrate_stub_seek(&look->stub, &seek, hole, *at, at);
+	if (result < 0 && result != -ENXIO)
+		return seeking.status;
+	info->io_eof = result < 0 || *at >= seek.size;
+	return mg_ok();
 }
 
 static fsal_status_t seek2(struct fsal_obj_handle *handle, struct state_t *state,
@@ -339,7 +328,6 @@ static fsal_status_t seek2(struct fsal_obj_handle *handle, struct state_t *state
 	struct mg_object *object = mg_object(handle);
 	struct mg_look look;
 	fsal_status_t status;
-	struct stat st;
 	int result;
 
 	if (mg_is_normal(object))
@@ -347,14 +335,8 @@ static fsal_status_t seek2(struct fsal_obj_handle *handle, struct state_t *state
 	result = mg_look(object, &look);
 	if (result < 0)
 		return mg_look_status(result);
-	if (result == 0)
-		status = seek_below(object, state, info);
-	else if (fstat(look.fd, &st) < 0)
-		status = fsalstat(ERR_FSAL_IO, errno);
-	else if (info->io_content.what == NFS4_CONTENT_DATA)
-		status = seek_data(object, state, info, &look.stub, st.st_blksize);
-	else
-		status = seek_hole(object, state, info, &look.stub, st.st_blksize, st.st_size);
+	status = result == 0 ? seek_below(object, state, info)
+			     : seek_stub(object, state, info, &look);
 	mg_look_done(&look);
 	return status;
 }

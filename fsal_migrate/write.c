@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/* Writes of unfinished files; see io.c. */
+#include "park.h"
+
+#include <errno.h>
+
+#include "compat.h"
+#include "gate.h"
+
+static void begin_done(void *arg, int status)
+{
+	struct mg_io *io = arg;
+
+	pthread_mutex_lock(&io->volume->lock);
+	if (io->step == WAITING)
+		mg_io_ready(io, status);
+	else if (status == 0) /* it was answered already */
+		migrate_end(io->volume->client, io->begun, false, false, 0, 0, mg_io_ignore_done,
+			    NULL);
+	pthread_mutex_unlock(&io->volume->lock);
+	mg_io_unref(io);
+}
+
+/* volume.lock.  0 or -errno. */
+static int begin_start(struct mg_io *io)
+{
+	io->begun = migrate_begin(io->volume->client, io->fd, -1, MIGRATE_WRITE, io->offset,
+				  io->length, begin_done, io);
+	if (!io->begun)
+		return -ENOMEM;
+	io->refs++;
+	return 0;
+}
+
+static void end_done(void *arg, int status)
+{
+	struct mg_io *io = arg;
+
+	pthread_mutex_lock(&io->volume->lock);
+	mg_io_ready(io, status);
+	pthread_mutex_unlock(&io->volume->lock);
+	mg_io_unref(io);
+}
+
+/* The FSAL below has written, or not. */
+static void written(struct fsal_obj_handle *sub, fsal_status_t status, void *arg, void *caller)
+{
+	struct mg_io *io = caller;
+	bool changed = !FSAL_IS_ERROR(status) || io->arg->io_amount > 0;
+
+	pthread_mutex_lock(&io->volume->lock);
+	io->status = status;
+	io->step = ENDING;
+	if (migrate_end(io->volume->client, io->begun, changed,
+			io->stable && !FSAL_IS_ERROR(status), io->offset, io->arg->io_amount,
+			end_done, io))
+		io->refs++;
+	else
+		mg_io_ready(io, -ECONNRESET);
+	pthread_mutex_unlock(&io->volume->lock);
+}
+
+void mg_write_below(struct mg_io *io)
+{
+	struct fsal_obj_handle *sub = io->object->sub;
+	struct mg_export *export = mg_enter();
+
+	io->arg->io_amount = 0;
+	io->arg->fsal_stable = io->stable;
+	sub->obj_ops->write2(sub, io->bypass, written, io->arg, io);
+	mg_leave(export);
+}
+
+void mg_write2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb,
+	       struct fsal_io_arg *arg, void *caller_arg)
+{
+	struct mg_object *object = mg_object(handle);
+	struct mg_look look;
+	struct mg_io *io;
+	int result;
+
+	if (mg_is_normal(object) || arg->info || compat_resumes(arg)) {
+		mg_io_pass_down(handle, true, bypass, done_cb, arg, caller_arg, MG_NO_LIMIT);
+		return;
+	}
+	result = mg_look(object, &look);
+	if (result < 0) {
+		done_cb(handle, mg_look_status(result), arg, caller_arg);
+		return;
+	}
+	if (result == 0) {
+		mg_look_done(&look);
+		mg_io_pass_down(handle, true, bypass, done_cb, arg, caller_arg, MG_NO_LIMIT);
+		return;
+	}
+	io = mg_io_new(object, true, bypass, done_cb, arg, caller_arg);
+	if (io) {
+		io->fd = mg_look_steal_fd(&look);
+		pthread_mutex_lock(&object->volume->lock);
+		result = begin_start(io);
+		if (result == 0)
+			mg_io_park(io);
+		pthread_mutex_unlock(&object->volume->lock);
+	}
+	mg_look_done(&look);
+	if (io && result == 0)
+		return;
+	if (io)
+		mg_io_drop(io);
+	done_cb(handle, mg_delay(), arg, caller_arg);
+}
+
+bool mg_write_again(struct mg_io *io)
+{
+	bool again = false;
+
+	if (io->result != -ECONNRESET)
+		return false;
+	/* Under the lock: the timer has not looked yet then, and will. */
+	pthread_mutex_lock(&io->volume->lock);
+	if (mg_before(mg_now(), io->deadline))
+		again = begin_start(io) == 0;
+	if (again)
+		io->step = WAITING;
+	pthread_mutex_unlock(&io->volume->lock);
+	return again;
+}
+
+fsal_status_t mg_write_status(const struct mg_io *io)
+{
+	if (io->ended && FSAL_IS_ERROR(io->status))
+		return io->status;
+	return mg_status(io->result);
+}
