@@ -54,8 +54,8 @@ def run_case(name, function, args):
         args.random = random.Random(args.seed)
         try:
             function(args)
-            complaints = sandbox.sanitizer_complaints()
-            expect(not complaints, f'a sanitizer complains in {" ".join(complaints)}')
+            complaints = sandbox.complaints()
+            expect(not complaints, f'complaints in {" ".join(complaints)}')
             return 0
         except KeyboardInterrupt:
             raise

@@ -124,7 +124,8 @@ def first_process(body, alive):
     for directory in (LOGS, '/run/netns', '/run/lock', '/run/ganesha', '/run/rpcbind'):
         os.makedirs(directory)
     # Daemons keep state in these: not on the machine's.
-    for directory in ('/var/lib/nfs', '/var/log/ganesha'):
+    for directory in ('/var/lib/nfs', '/var/log/ganesha', '/var/lib/samba', '/var/cache/samba',
+                      '/var/log/samba'):
         if os.path.isdir(directory):
             sh('mount', '-t', 'tmpfs', 'tmpfs', directory)
     os.makedirs('/var/lib/nfs/ganesha', exist_ok=True)
@@ -320,11 +321,12 @@ def show_logs(lines=40, out=sys.stderr):
     out.flush()
 
 
-COMPLAINT = re.compile(rb'ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|: runtime error: ')
+COMPLAINT = re.compile(rb'ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|: runtime error: |'
+                       rb'PANIC \(pid |INTERNAL ERROR: Signal')
 
 
-def sanitizer_complaints():
-    """The names of logs in which a sanitizer has something to say."""
+def complaints():
+    """The names of logs in which a sanitizer has something to say, or a server that crashed."""
     found = []
     for name in sorted(os.listdir(LOGS)):
         with open(f'{LOGS}/{name}', 'rb') as log:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import nfs3
+import smbd
 from proxy import Proxy
 from sandbox import BASE, Failure, Host, Process, sh, show_logs, volume, wait_for
 from xdr import Rpc, port_of, u32
@@ -223,6 +224,7 @@ class Migration:
         self.config = BASE + '/quickmigrate.conf'
         self.retriever = None
         self.server = None
+        self.smbd = None
         self.configure(source=source, **settings)
         os.makedirs(os.path.dirname(self.socket), mode=0o755, exist_ok=True)
         os.makedirs(root, exist_ok=True)
@@ -296,10 +298,11 @@ class Migration:
 
     # ---- the new server -----------------------------------------------------------------------
 
-    def fsal_module(self):
-        found = glob.glob((MODULE or self.build) + '/**/libfsalmigrate.so', recursive=True)
+    def module(self, name):
+        """What a server loads: the FSAL, or the VFS module."""
+        found = glob.glob(f'{MODULE or self.build}/*/{name}')
         if not found:
-            raise Failure(f'libfsalmigrate.so is not built in {MODULE or self.build}')
+            raise Failure(f'{name} is not built in {MODULE or self.build}')
         return os.path.abspath(found[0])
 
     def start_server(self, **kw):
@@ -308,11 +311,18 @@ class Migration:
                 '\t\tFSAL { Name = VFS; }')
         kw = {**CACHES[CACHE], **kw}
         self.server = Ganesha('new-server', self.root, fsal=fsal,
-                              plugins=plugins_with(self.fsal_module()), **kw).start()
+                              plugins=plugins_with(self.module('libfsalmigrate.so')), **kw).start()
         return self.server
 
+    def start_smbd(self, stack=smbd.STACK, settings=None, **kw):
+        """The new SMB server, with the layer, beside the other or alone.  settings: the share's."""
+        smbd.install_module(self.module('migrate.so'))
+        share = {**smbd.layer(VOLUME, self.socket, stack), **(settings or {})}
+        self.smbd = smbd.Smbd('new-smbd', {smbd.SHARE: (self.root, share)}, **kw).start()
+        return self.smbd
+
     def without_layer(self):
-        """Restarts the new server on plain VFS."""
+        """Restarts the new NFS server on plain VFS."""
         self.server.stop()
         self.server.configure('Name = VFS;')
         self.server.start()
