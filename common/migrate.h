@@ -117,7 +117,15 @@ int migrate_stub_seek(const struct migrate_stub *stub, const struct migrate_seek
 
 struct migrate_volume;
 
-enum migrate_role { MIGRATE_ROLE_DOOR = 1, MIGRATE_ROLE_CRAWLER = 2, MIGRATE_ROLE_CONTROL = 3 };
+enum migrate_role {
+	MIGRATE_ROLE_DOOR = 1,
+	MIGRATE_ROLE_CRAWLER = 2,
+	MIGRATE_ROLE_CONTROL = 3,
+	/* A door that concludes nothing from a directory about what is in it: placings are not told
+	 * to it, so that one that is stopped delays nobody's, and migrate_volume_placings() means
+	 * nothing. */
+	MIGRATE_ROLE_PLAIN_DOOR = 4,
+};
 
 #define MIGRATE_SOCKET_DIR "/run/quickmigrate"
 

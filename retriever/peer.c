@@ -181,7 +181,7 @@ static void do_hello(struct peer *peer, const struct migrate_frame *frame)
 	struct migrate_stub stub;
 
 	if (strcmp(name, retriever->config->name) != 0 || frame->length < MIGRATE_ROLE_DOOR ||
-	    frame->length > MIGRATE_ROLE_CONTROL) {
+	    frame->length > MIGRATE_ROLE_PLAIN_DOOR) {
 		g_warning("a peer asked for volume `%s`; this is `%s`", name,
 			  retriever->config->name);
 		reply.status = -EINVAL;
