@@ -480,7 +480,7 @@ static void page_listed(struct backend_request *req)
 {
 	struct run *run = req->user;
 	struct page *page;
-	bool wait;
+	bool eof = req->eof, wait;
 
 	if (req->status) {
 		listing_failed(run, req->status);
@@ -495,11 +495,12 @@ static void page_listed(struct backend_request *req)
 	g_mutex_lock(&run->lock);
 	run->pending++;
 	run->pages++;
-	wait = !req->eof && run->pages > PAGES_AHEAD;
+	wait = !eof && run->pages > PAGES_AHEAD;
 	run->listing_waits = wait;
 	g_mutex_unlock(&run->lock);
 	run_work(run, make_page, page);
-	if (req->eof)
+	/* where the listing waits, whoever made the pages has gone on: req and run are theirs */
+	if (eof)
 		run_done_one(run);
 	else if (!wait)
 		list_next(run);

@@ -14,7 +14,7 @@ struct prefill {
 	GQueue queue; /* of struct object, referenced */
 	bool busy;    /* a fill is under way */
 	unsigned idle;
-	guint timer;
+	guint timer; /* 0: stopped */
 };
 
 static void filled(void *arg, int status)
@@ -54,10 +54,16 @@ void prefill_touch(struct object *object)
 
 	g_mutex_lock(&prefill->lock);
 	prefill->idle = 0;
-	add = prefill->queue.length < QUEUE_MAX && !g_queue_find(&prefill->queue, object);
+	add = prefill->timer && prefill->queue.length < QUEUE_MAX &&
+	      !g_queue_find(&prefill->queue, object);
 	if (add)
 		g_queue_push_tail(&prefill->queue, object_ref(object));
 	g_mutex_unlock(&prefill->lock);
+}
+
+static void object_release(gpointer object)
+{
+	object_unref(object);
 }
 
 struct prefill *prefill_new(struct retriever *retriever)
@@ -73,13 +79,20 @@ struct prefill *prefill_new(struct retriever *retriever)
 
 void prefill_stop(struct prefill *prefill)
 {
-	struct object *object;
+	GQueue queue = G_QUEUE_INIT;
+	guint timer;
 
 	if (!prefill)
 		return;
-	g_source_remove(prefill->timer);
-	while ((object = g_queue_pop_head(&prefill->queue)))
-		object_unref(object);
+	g_mutex_lock(&prefill->lock);
+	timer = prefill->timer;
+	prefill->timer = 0;
+	queue = prefill->queue;
+	g_queue_init(&prefill->queue);
+	g_mutex_unlock(&prefill->lock);
+	if (timer)
+		g_source_remove(timer);
+	g_queue_clear_full(&queue, object_release);
 }
 
 void prefill_free(struct prefill *prefill)

@@ -12,7 +12,7 @@
 struct prefill;
 
 struct prefill *prefill_new(struct retriever *retriever);
-/* Starts no more; one that is under way may still end. */
+/* Starts no more, ever; one that is under way may still end.  While the loop does not run. */
 void prefill_stop(struct prefill *prefill);
 void prefill_free(struct prefill *prefill);
 /* A name was asked for in this unfilled directory.  Any thread. */

@@ -32,6 +32,7 @@
 #include "gate.h"
 #include "object.h"
 #include "owners.h"
+#include "prefill.h"
 #include "retriever.h"
 #include "volume.h"
 #include "suite.h"
@@ -47,6 +48,7 @@ struct core {
 	struct backend *fault;
 	struct backend *(*wrap)(struct core *core, struct backend *inner); /* below it, or NULL */
 	char *map_users, *map_groups;
+	bool prefills; /* fills directories that were looked at, when no demand waits for a while */
 	GThread *loop;
 	pid_t child;
 
@@ -202,6 +204,8 @@ static inline char *core_try_open(struct core *core)
 	g_log_set_default_handler(core_log, NULL);
 	core->retriever = retriever_open(core_config(core), &error);
 	if (core->retriever) {
+		if (!core->prefills)
+			prefill_stop(core->retriever->prefill);
 		core_put_fault(core);
 		return NULL;
 	}

@@ -11,6 +11,7 @@
 
 #include "core.h"
 
+#include <dlfcn.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -121,6 +122,18 @@ ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
 	core_hook_run("pwrite", fd, true);
 	return ret;
 }
+
+#if !defined(__SANITIZE_THREAD__)
+gboolean g_thread_pool_push(GThreadPool *pool, gpointer data, GError **error)
+{
+	gboolean (*real)(GThreadPool *, gpointer, GError **) =
+		dlsym(RTLD_NEXT, "g_thread_pool_push");
+	gboolean ok = real(pool, data, error);
+
+	core_run_pushed();
+	return ok;
+}
+#endif
 
 /* ---- holding one kind of call back ---- */
 

@@ -17,6 +17,7 @@ START_TEST(a_directory_that_was_looked_at_is_filled)
 	int fd;
 
 	core_make(&core);
+	core.prefills = true;
 	core_source_file(&core, "d/a", 10, 1);
 	core_source_file(&core, "d/b", 10, 2);
 	core_start(&core);
@@ -53,6 +54,7 @@ START_TEST(closes_with_a_fill_under_way)
 	int fd;
 
 	core_make(&core);
+	core.prefills = true;
 	core_source_file(&core, "d/a", 10, 1);
 	core_start(&core);
 	lists = backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_READDIR,

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What entries have beside their attributes: a question each. */
+#include "core_directory.h"
+#include "core_xattrs.h"
+
+static const char acl[] = "u::6 u:1000:6 g::4 m::6 o::4";
+
+static void expect_acl(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+
+	ck_assert_msg(fd >= 0, "%s", name);
+	core_expect_acl(fd, XATTR_ACL_ACCESS, acl);
+	close(fd);
+}
+
+/* As begin(), with an ACL on every file. */
+static int begin_with_acls(unsigned n)
+{
+	core_make(&core);
+	core_carry(&core);
+	make_files("d", n);
+	for (unsigned i = 0; i < n; i++) {
+		g_autofree char *name = g_strdup_printf("d/f%u", i);
+
+		core_source_acl(name, XATTR_ACL_ACCESS, acl);
+	}
+	core_start(&core);
+	return core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+}
+
+/* One question for each entry, all on their way together; none for what is there already. */
+START_TEST(acls_are_asked_for_together)
+{
+	unsigned before, rule;
+	struct migrate_waiter *w;
+	int fd = begin_with_acls(100);
+
+	ck_assert_int_eq(core_name_in(&core, fd, "f0"), 0);
+	before = backend_fault_submitted(core.fault, XATTRS);
+	rule = backend_fault_add(core.fault,
+				 &(struct fault_rule){.ops = XATTRS, .action = FAULT_STALL});
+	w = core_ask_fill(&core, fd, 0);
+	ck_assert(backend_fault_wait(core.fault, rule, 99));
+	ck_assert_uint_eq(count_names(fd), 1);
+	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
+	backend_fault_release(core.fault, rule);
+	ck_assert_int_eq(core_wait(w), 0);
+	ck_assert_uint_eq(count_names(fd), 100);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, XATTRS) - before, 99);
+	for (unsigned i = 0; i < 100; i++) {
+		g_autofree char *name = g_strdup_printf("f%u", i);
+
+		expect_acl(fd, name);
+	}
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A wide directory is not listed to its end while the questions of its first pages wait. */
+START_TEST(a_listing_waits_for_the_answers)
+{
+	struct migrate_waiter *w;
+	unsigned rule;
+	int fd;
+
+	core_width = 10 * CORE_PAGE;
+	fd = begin_with_acls(1);
+	rule = backend_fault_add(core.fault,
+				 &(struct fault_rule){.ops = XATTRS, .action = FAULT_STALL});
+	w = core_ask_fill(&core, fd, 0);
+	ck_assert(backend_fault_wait(core.fault, rule, 3 * CORE_PAGE));
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, LISTS), 3);
+	backend_fault_release(core.fault, rule);
+	ck_assert_int_eq(core_wait(w), 0);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, LISTS), 10);
+	ck_assert_uint_eq(count_names(fd), core_width);
+	core_width = 0;
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* Who handed the third page over is late: what it is made of was answered meanwhile, and the
+ * listing has gone on to its end. */
+static void late_after_the_third_page(void)
+{
+	if (backend_fault_submitted(core.fault, LISTS) != 3)
+		return;
+	atomic_store(&core_pushed, NULL);
+	backend_fault_release(core.fault, 1);
+	while (backend_fault_submitted(core.fault, LISTS) < 10 ||
+	       backend_fault_in_flight(core.fault) > 3) /* three pages are our caller's */
+		sched_yield();
+}
+
+/* I12: a listing that ends twice would leave names out of a directory that is called filled. */
+START_TEST(i12_a_listing_that_goes_on_at_once)
+{
+	int fd;
+
+	core_width = 10 * CORE_PAGE;
+	fd = begin_with_acls(1);
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = XATTRS, .action = FAULT_STALL});
+	atomic_store(&core_pushed, late_after_the_third_page);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_uint_eq(count_names(fd), core_width);
+	core_width = 0;
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* No ACL without it: the name fails, is listed, and may be tried again. */
+START_TEST(i12_an_acl_that_is_not_told)
+{
+	int fd = begin_with_acls(3);
+
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = XATTRS,
+							   .name = "f1",
+							   .action = FAULT_ERROR,
+							   .status = -EREMOTEIO,
+							   .times = 1});
+	ck_assert_int_eq(fill(fd), -EREMOTEIO);
+	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
+	ck_assert_int_eq(faccessat(fd, "f1", F_OK, 0), -1);
+	expect_acl(fd, "f0");
+	ck_assert_uint_ge(errors_count(core.retriever->errors), 1);
+	ck_assert_int_eq(fill(fd), 0);
+	expect_acl(fd, "f1");
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* Between the listing and the question: replaced, or removed. */
+START_TEST(what_changed_before_its_acl_was_told)
+{
+	g_autofree char *path = NULL;
+	int fd = begin_with_acls(3);
+
+	path = g_strconcat(core.source, "/d/f2", NULL);
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = XATTRS,
+							   .name = "f1",
+							   .action = FAULT_ERROR,
+							   .status = -ESTALE,
+							   .times = 1});
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = XATTRS,
+							   .name = "f2",
+							   .action = FAULT_ERROR,
+							   .status = -ENOENT,
+							   .times = 1});
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
+	expect_acl(fd, "f1");
+	ck_assert_uint_eq(count_names(fd), 2);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* All names of a file at once: it is made once, and whichever made it asked first. */
+START_TEST(a_hard_linked_file)
+{
+	int fd;
+
+	core_make(&core);
+	core_carry(&core);
+	make_files("d", 1);
+	for (unsigned i = 1; i < 20; i++) {
+		g_autofree char *from = g_strconcat(core.source, "/d/f0", NULL);
+		g_autofree char *to = g_strdup_printf("%s/d/f%u", core.source, i);
+
+		ck_assert_int_eq(link(from, to), 0);
+	}
+	for (unsigned i = 0; i < 20; i++) {
+		g_autofree char *name = g_strdup_printf("d/f%u", i);
+
+		core_source_acl(name, XATTR_ACL_ACCESS, acl);
+	}
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_name_in(&core, fd, "f7"), 0);
+	expect_acl(fd, "f7");
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, XATTRS), 3); /* root, d, f7 */
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, XATTRS), 3);
+	expect_acl(fd, "f0");
+	ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* The costs of a server that carries nothing. */
+START_TEST(nothing_is_asked_where_nothing_is_carried)
+{
+	int fd;
+
+	core_make(&core);
+	make_files("d", 10);
+	core_open(&core);
+	core.retriever->carries = 0;
+	core_attach(&core);
+	core_run(&core);
+	core_connect(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_name_in(&core, fd, "f3"), 0);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, XATTRS), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("directory_acl");
+	TCase *tcase = CORE_TCASE(suite, "directory_acl", 60);
+
+	tcase_add_test(tcase, acls_are_asked_for_together);
+	tcase_add_test(tcase, a_listing_waits_for_the_answers);
+	tcase_add_test(tcase, i12_a_listing_that_goes_on_at_once);
+	tcase_add_test(tcase, i12_an_acl_that_is_not_told);
+	tcase_add_test(tcase, what_changed_before_its_acl_was_told);
+	tcase_add_test(tcase, a_hard_linked_file);
+	tcase_add_test(tcase, nothing_is_asked_where_nothing_is_carried);
+	return run_suite(suite);
+}
