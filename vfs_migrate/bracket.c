@@ -1,6 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "door.h"
 
+#define PAUSE_MS 5
+
+/*
+ * Hooks are called from within hooks: acl_xattr sets an attribute where it sets an ACL, vfs_default
+ * writes where it allocates.  A second bracket of the same object would wait for the fills that
+ * wait for the first one; the first one is enough.
+ */
+struct opened {
+	dev_t device;
+	ino_t inode;
+	struct opened *outer;
+};
+static struct opened *innermost;
+
+static bool is_open(const struct opened *this)
+{
+	for (const struct opened *at = innermost; at; at = at->outer)
+		if (at->device == this->device && at->inode == this->inode)
+			return true;
+	return false;
+}
+
 static int begin(struct vfs_handle_struct *handle, int fd, const struct vm_change *change,
 		 uint64_t *begun)
 {
@@ -46,6 +68,9 @@ static int make_in_brackets(struct vfs_handle_struct *handle, int fd,
 
 	do {
 		result = begin(handle, fd, change, &begun);
+		/* somebody holds the directory, or one above */
+		if (result == -EAGAIN)
+			vm_volume_dispatch(vm_share(handle)->volume, PAUSE_MS);
 		if (result == 0) {
 			if (!tried || !change->once) {
 				made = change->make(change->arg);
@@ -54,7 +79,7 @@ static int make_in_brackets(struct vfs_handle_struct *handle, int fd,
 			tried = true;
 			result = end(handle, change, begun, made >= 0);
 		}
-	} while (result == -ECONNRESET && !timeval_expired(&until));
+	} while ((result == -ECONNRESET || result == -EAGAIN) && !timeval_expired(&until));
 	if (tried && (change->once || made < 0)) {
 		errno = error;
 		return made;
@@ -62,16 +87,28 @@ static int make_in_brackets(struct vfs_handle_struct *handle, int fd,
 	return result < 0 ? vm_fail(result) : made;
 }
 
-int vm_bracket(struct vfs_handle_struct *handle, int fd, const struct vm_change *change)
+int vm_hold(struct vfs_handle_struct *handle, int dir_fd, enum migrate_hold hold)
 {
-	unsigned hold_ms = vm_share(handle)->hold_ms;
-	struct timespec until;
+	struct timeval until = timeval_current_ofs_msec(vm_share(handle)->hold_ms);
+	int held;
+
+	do {
+		become_root(); /* the client need not be allowed to list it */
+		held = migrate_hold(dir_fd, hold, NULL);
+		unbecome_root();
+		if (held != -EAGAIN)
+			return held;
+		vm_volume_dispatch(vm_share(handle)->volume, PAUSE_MS);
+	} while (!timeval_expired(&until));
+	return -EAGAIN;
+}
+
+static int hold_and_make(struct vfs_handle_struct *handle, int fd, const struct vm_change *change)
+{
 	int held = -1, result, error;
 
 	if (change->place) {
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += hold_ms / 1000;
-		held = migrate_hold(change->dir_fd, MIGRATE_HOLD_SHARED, &until);
+		held = vm_hold(handle, change->dir_fd, MIGRATE_HOLD_SHARED);
 		if (held < 0)
 			return vm_fail(held);
 	}
@@ -80,6 +117,24 @@ int vm_bracket(struct vfs_handle_struct *handle, int fd, const struct vm_change 
 	if (held >= 0)
 		close(held);
 	errno = error;
+	return result;
+}
+
+int vm_bracket(struct vfs_handle_struct *handle, int fd, const struct vm_change *change)
+{
+	struct opened this = {.outer = innermost};
+	struct stat st;
+	int result;
+
+	if (fstatat(fd, fd == AT_FDCWD ? "." : "", &st, AT_EMPTY_PATH) < 0)
+		return -1;
+	this.device = st.st_dev;
+	this.inode = st.st_ino;
+	if (is_open(&this))
+		return change->make(change->arg);
+	innermost = &this;
+	result = hold_and_make(handle, fd, change);
+	innermost = this.outer;
 	return result;
 }
 

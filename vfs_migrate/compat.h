@@ -8,6 +8,17 @@
 
 #include "door.h"
 
+/* A rename, with what the hook below needs besides. */
+struct vm_rename {
+	struct vfs_handle_struct *handle;
+	struct files_struct *from_dir, *to_dir;
+	const struct smb_filename *from, *to;
+	int (*below)(const struct vm_rename *args);
+	const void *how; /* from interface 49 on */
+};
+/* namespace.c */
+int vm_rename(const struct vm_rename *args);
+
 void vm_compat_fns(struct vfs_fn_pointers *fns);
 
 #endif

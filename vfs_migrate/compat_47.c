@@ -13,7 +13,23 @@ static struct dirent *vm_readdir(struct vfs_handle_struct *handle, struct files_
 	return entry;
 }
 
+static int rename_below(const struct vm_rename *args)
+{
+	return SMB_VFS_NEXT_RENAMEAT(args->handle, args->from_dir, args->from, args->to_dir,
+				     args->to);
+}
+
+static int vm_renameat(struct vfs_handle_struct *handle, struct files_struct *from_dir,
+		       const struct smb_filename *from, struct files_struct *to_dir,
+		       const struct smb_filename *to)
+{
+	const struct vm_rename args = {handle, from_dir, to_dir, from, to, rename_below, NULL};
+
+	return vm_rename(&args);
+}
+
 void vm_compat_fns(struct vfs_fn_pointers *fns)
 {
+	fns->renameat_fn = vm_renameat;
 	fns->readdir_fn = vm_readdir;
 }

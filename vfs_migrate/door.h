@@ -59,6 +59,9 @@ static inline struct vm_share *vm_share(const struct vfs_handle_struct *handle)
 
 /* Each part of the module enters its hooks. */
 void vm_open_fns(struct vfs_fn_pointers *fns);
+void vm_attrs_fns(struct vfs_fn_pointers *fns);
+void vm_setters_fns(struct vfs_fn_pointers *fns);
+void vm_names_fns(struct vfs_fn_pointers *fns);
 
 /* The errno of a hook for a negative result: sets errno, returns -1.  -EAGAIN, -ECANCELED and
  * -ECONNRESET become ETIMEDOUT, what the old server or a record makes impossible becomes EIO. */
@@ -156,7 +159,7 @@ int vm_fill(struct vfs_handle_struct *handle, struct files_struct *dirfsp);
 struct vm_change {
 	enum migrate_change kind;
 	uint64_t offset, length;
-	bool place; /* PLACE: dir_fd, not O_PATH, is the directory that gets the name and is held */
+	bool place; /* PLACE: dir_fd is the directory that gets the name, and is held */
 	int dir_fd;
 	bool durable;
 	/* Makes the change, as a hook does: 0, or -1 with errno.  Called again when the retriever
@@ -168,12 +171,26 @@ struct vm_change {
 
 /*
  * Waits for the retriever, which waits for no old server.  make's result, or -1 with errno and
- * nothing was changed.
+ * nothing was changed.  Within make a bracket of the same object is none: its make is called.
  */
 int vm_bracket(struct vfs_handle_struct *handle, int fd, const struct vm_change *change);
 /* Looks, and makes the change in a bracket if the object (the base file of a stream) is unfinished,
  * else just so. */
 int vm_change(struct vfs_handle_struct *handle, struct files_struct *fsp,
 	      const struct vm_change *change);
+/* migrate_hold(), for a time in which replies are taken: a descriptor to close, or -errno. */
+int vm_hold(struct vfs_handle_struct *handle, int dir_fd, enum migrate_hold hold);
+
+/* ---- attrs.c -------------------------------------------------------------------------------- */
+
+/*
+ * Corrects what the inode says by what its record said before (looked, stub: of vm_look() or
+ * vm_look_fd(), called before the inode was asked): the times, the space, an unfilled directory's
+ * links.  stream: st is that of a stream of the file.
+ */
+void vm_show(int looked, const struct migrate_stub *stub, bool stream, SMB_STRUCT_STAT *st);
+/* setters.c: fset_dos_attributes, in a bracket. */
+NTSTATUS vm_set_dos_attributes(struct vfs_handle_struct *handle, struct files_struct *fsp,
+			       uint32_t attributes);
 
 #endif

@@ -55,7 +55,7 @@ static struct vm_volume *volume_new(struct tevent_context *ev, const char *name,
 	volume->name = talloc_strdup(volume, name);
 	volume->socket = socket ? talloc_strdup(volume, socket) : NULL;
 	if (volume->name && (volume->socket || !socket))
-		result = migrate_volume_new(name, socket, MIGRATE_ROLE_DOOR, &volume->client);
+		result = migrate_volume_new(name, socket, MIGRATE_ROLE_PLAIN_DOOR, &volume->client);
 	if (result == 0)
 		volume->readable = tevent_add_fd(ev, volume, migrate_volume_fd(volume->client),
 						 TEVENT_FD_READ, on_readable, volume);

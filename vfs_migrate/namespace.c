@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Names that are made, taken away or moved.  They change in filled directories only (I6); what is
+ * not normal gets a name in a bracket, so that the directory and those above have records first
+ * (I5).
+ *
+ * The host renames and removes what it has open, under its lock of the open file: whoever else
+ * opens that file waits meanwhile.  Therefore open.c has the directory filled when something is
+ * opened for that, and to wait here is the exception.
+ */
+#include "door.h"
+
+#include "compat.h"
+
+/* Where a name is or will be: its directory, and the last component. */
+struct place {
+	int dir_fd; /* ours if it is the name's; O_PATH */
+	bool ours;
+	const char *name;
+	bool was_filled; /* before it was waited for */
+};
+
+static void place_clear(struct place *place)
+{
+	if (place->ours)
+		close(place->dir_fd);
+	place->ours = false;
+}
+
+/* Modules before us name what is further below, from the working directory. */
+static int open_parent(int dir_fd, const char *path, const char *last)
+{
+	char *parent = talloc_strndup(talloc_tos(), path, last - path);
+	int fd = parent ? openat(dir_fd, parent, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	int error = parent ? errno : ENOMEM;
+
+	TALLOC_FREE(parent);
+	return fd < 0 ? -error : fd;
+}
+
+static int fill_fd(struct vfs_handle_struct *handle, int fd, bool *was_filled)
+{
+	struct vm_ask ask = {.what = VM_FILL, .fd = fd};
+	struct migrate_stub stub;
+	int result = vm_look_fd(fd, &stub);
+
+	*was_filled = result <= 0 || stub.state == MIGRATE_FILLED;
+	if (result > 0)
+		migrate_stub_clear(&stub);
+	return *was_filled ? MIN(result, 0) : vm_call_wait(handle, &ask, NULL);
+}
+
+static int fill_parent(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
+		       struct place *place)
+{
+	int result;
+
+	if (place->ours)
+		return fill_fd(handle, place->dir_fd, &place->was_filled);
+	result = vm_filled(handle, dirfsp);
+	place->was_filled = result != 0;
+	return result == 0 ? vm_fill(handle, dirfsp) : MIN(result, 0);
+}
+
+/*
+ * Everything that must be true before a name is made or taken away there.  0, and place_clear()
+ * afterwards; or -errno.
+ */
+static int may_name(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
+		    const struct smb_filename *smb_fname, struct place *place)
+{
+	const char *path = smb_fname->base_name, *slash = strrchr(path, '/');
+	int result;
+
+	*place = (struct place){.dir_fd = vm_fd(dirfsp), .name = slash ? slash + 1 : path};
+	if (slash) {
+		result = open_parent(place->dir_fd, path, place->name);
+		if (result < 0)
+			return result;
+		place->dir_fd = result;
+		place->ours = true;
+	}
+	if (vm_hidden(place->dir_fd, place->name))
+		result = -EACCES;
+	else
+		result = fill_parent(handle, dirfsp, place);
+	if (result < 0)
+		place_clear(place);
+	return result;
+}
+
+/* What has the name: a descriptor, or -1. */
+static int open_named(const struct place *place, struct stat *st)
+{
+	int fd = openat(place->dir_fd, place->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0 && fstat(fd, st) < 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* 1: it is not normal; 0: it is; or -errno. */
+static int look(int fd)
+{
+	struct migrate_stub stub;
+	int result = vm_look_fd(fd, &stub);
+
+	if (result > 0)
+		migrate_stub_clear(&stub);
+	return result;
+}
+
+static void close_keeping_errno(int fd)
+{
+	int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	errno = error;
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static int vm_mkdirat(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
+		      const struct smb_filename *smb_fname, mode_t mode)
+{
+	struct place place;
+	int result = may_name(handle, dirfsp, smb_fname, &place);
+
+	if (result < 0)
+		return vm_fail(result);
+	place_clear(&place);
+	return SMB_VFS_NEXT_MKDIRAT(handle, dirfsp, smb_fname, mode);
+}
+
+static int vm_mknodat(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
+		      const struct smb_filename *smb_fname, mode_t mode, SMB_DEV_T device)
+{
+	struct place place;
+	int result = may_name(handle, dirfsp, smb_fname, &place);
+
+	if (result < 0)
+		return vm_fail(result);
+	place_clear(&place);
+	return SMB_VFS_NEXT_MKNODAT(handle, dirfsp, smb_fname, mode, device);
+}
+
+static int vm_symlinkat(struct vfs_handle_struct *handle, const struct smb_filename *target,
+			struct files_struct *dirfsp, const struct smb_filename *smb_fname)
+{
+	struct place place;
+	int result = may_name(handle, dirfsp, smb_fname, &place);
+
+	if (result < 0)
+		return vm_fail(result);
+	place_clear(&place);
+	return SMB_VFS_NEXT_SYMLINKAT(handle, target, dirfsp, smb_fname);
+}
+
+struct link {
+	struct vfs_handle_struct *handle;
+	struct files_struct *from_dir, *to_dir;
+	const struct smb_filename *from, *to;
+	int flags;
+};
+
+static int make_link(void *arg)
+{
+	struct link *link = arg;
+
+	return SMB_VFS_NEXT_LINKAT(link->handle, link->from_dir, link->from, link->to_dir, link->to,
+				   link->flags);
+}
+
+static int vm_linkat(struct vfs_handle_struct *handle, struct files_struct *from_dir,
+		     const struct smb_filename *from, struct files_struct *to_dir,
+		     const struct smb_filename *to, int flags)
+{
+	struct link link = {handle, from_dir, to_dir, from, to, flags};
+	struct vm_change change = {.kind = MIGRATE_PLACE,
+				   .place = true,
+				   .make = make_link,
+				   .arg = &link,
+				   .once = true};
+	struct place place;
+	int fd, result = may_name(handle, to_dir, to, &place);
+
+	if (result < 0)
+		return vm_fail(result);
+	change.dir_fd = place.dir_fd;
+	fd = openat(vm_fd(from_dir), from->base_name,
+		    O_PATH | O_CLOEXEC | (flags & AT_SYMLINK_FOLLOW ? 0 : O_NOFOLLOW));
+	result = fd >= 0 ? look(fd) : 0;
+	if (result < 0)
+		result = vm_fail(result);
+	else
+		result = result ? vm_bracket(handle, fd, &change) : make_link(&link);
+	close_keeping_errno(fd);
+	place_clear(&place);
+	return result;
+}
+
+/* ---- taking away ----------------------------------------------------------------------------- */
+
+struct unlink {
+	struct vfs_handle_struct *handle;
+	struct files_struct *dirfsp;
+	const struct smb_filename *smb_fname;
+	int flags;
+};
+
+static int make_unlink(void *arg)
+{
+	struct unlink *gone = arg;
+
+	return SMB_VFS_NEXT_UNLINKAT(gone->handle, gone->dirfsp, gone->smb_fname, gone->flags);
+}
+
+/* The file's other names stay, with a new ctime: a change of attributes. */
+static int unlink_file(struct unlink *gone, int fd, const struct stat *st)
+{
+	struct vm_change change = {
+		.kind = MIGRATE_ATTRIBUTES, .make = make_unlink, .arg = gone, .once = true};
+
+	/* What the record says is of no interest to who wants to be rid of the file. */
+	if (!S_ISREG(st->st_mode) || st->st_nlink < 2 || look(fd) <= 0)
+		return make_unlink(gone);
+	return vm_bracket(gone->handle, fd, &change);
+}
+
+static int vm_unlinkat(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
+		       const struct smb_filename *smb_fname, int flags)
+{
+	struct unlink gone = {handle, dirfsp, smb_fname, flags};
+	struct place place;
+	struct stat st;
+	bool was_filled;
+	int fd, result;
+
+	if (is_named_stream(smb_fname)) /* becomes a change of attributes */
+		return make_unlink(&gone);
+	result = may_name(handle, dirfsp, smb_fname, &place);
+	if (result < 0)
+		return vm_fail(result);
+	fd = open_named(&place, &st);
+	place_clear(&place);
+	if (fd < 0)
+		return make_unlink(&gone);
+	/* An unfilled directory looks empty. */
+	result = S_ISDIR(st.st_mode) ? fill_fd(handle, fd, &was_filled) : 0;
+	if (result < 0)
+		result = vm_fail(result);
+	else
+		result = unlink_file(&gone, fd, &st);
+	close_keeping_errno(fd);
+	return result;
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+struct rename {
+	const struct vm_rename *args;
+	struct place from, to;
+	int fd; /* what is moved */
+	struct stat st;
+	int replaced_fd; /* what loses its name, or -1 */
+	struct stat replaced;
+};
+
+static int make_rename(void *arg)
+{
+	const struct vm_rename *args = arg;
+
+	return args->below(args);
+}
+
+static int make_nothing(void *arg)
+{
+	return 0;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/*
+ * What is in the way.  The host has looked whether there is something, but when the names were not
+ * here yet, and its own rename replaces what it finds.  A directory that is to be replaced must be
+ * filled: an unfilled one looks empty.
+ */
+static int check_replaced(struct rename *move)
+{
+	struct vfs_handle_struct *handle = move->args->handle;
+	bool was_filled;
+
+	if (move->replaced_fd < 0)
+		return 0;
+	if (!move->to.was_filled && !VALID_STAT(move->args->to->st) &&
+	    !is_same(&move->st, &move->replaced))
+		return -EEXIST;
+	if (S_ISDIR(move->st.st_mode) && S_ISDIR(move->replaced.st_mode))
+		return fill_fd(handle, move->replaced_fd, &was_filled);
+	return 0;
+}
+
+/* Its other names are to show a new ctime. */
+static void was_replaced(struct rename *move)
+{
+	struct vm_change change = {.kind = MIGRATE_ATTRIBUTES, .make = make_nothing};
+
+	if (move->replaced_fd >= 0 && S_ISREG(move->replaced.st_mode) &&
+	    move->replaced.st_nlink > 1 && !is_same(&move->st, &move->replaced) &&
+	    look(move->replaced_fd) > 0)
+		(void)vm_bracket(move->args->handle, move->replaced_fd, &change);
+}
+
+/* A directory that is normal and is moved as it is must not become unfinished meanwhile. */
+static int rename_held(struct rename *move)
+{
+	struct vm_change change = {.kind = MIGRATE_PLACE,
+				   .place = true,
+				   .dir_fd = move->to.dir_fd,
+				   .make = make_rename,
+				   .arg = discard_const(move->args),
+				   .once = true};
+	int held = -1, result;
+
+	if (S_ISDIR(move->st.st_mode)) {
+		held = vm_hold(move->args->handle, move->fd, MIGRATE_HOLD_ALONE);
+		if (held < 0)
+			return vm_fail(held);
+	}
+	result = look(move->fd);
+	if (result < 0)
+		result = vm_fail(result);
+	else if (result > 0)
+		result = vm_bracket(move->args->handle, move->fd, &change);
+	else
+		result = make_rename(change.arg);
+	close_keeping_errno(held);
+	return result;
+}
+
+static int rename_found(struct rename *move)
+{
+	int result = check_replaced(move);
+
+	if (result < 0)
+		return vm_fail(result);
+	result = rename_held(move);
+	if (result == 0)
+		was_replaced(move);
+	return result;
+}
+
+static int rename_placed(struct rename *move)
+{
+	int result;
+
+	move->fd = open_named(&move->from, &move->st);
+	if (move->fd < 0) /* why it fails is for the host to say */
+		return move->args->below(move->args);
+	move->replaced_fd = open_named(&move->to, &move->replaced);
+	result = rename_found(move);
+	close_keeping_errno(move->replaced_fd);
+	close_keeping_errno(move->fd);
+	return result;
+}
+
+int vm_rename(const struct vm_rename *args)
+{
+	struct rename move = {.args = args};
+	int result;
+
+	if (is_named_stream(args->from)) /* becomes changes of attributes */
+		return args->below(args);
+	result = may_name(args->handle, args->from_dir, args->from, &move.from);
+	if (result < 0)
+		return vm_fail(result);
+	result = may_name(args->handle, args->to_dir, args->to, &move.to);
+	if (result == 0) {
+		result = rename_placed(&move);
+		place_clear(&move.to);
+	} else {
+		result = vm_fail(result);
+	}
+	place_clear(&move.from);
+	return result;
+}
+
+void vm_names_fns(struct vfs_fn_pointers *fns)
+{
+	fns->mkdirat_fn = vm_mkdirat;
+	fns->mknodat_fn = vm_mknodat;
+	fns->symlinkat_fn = vm_symlinkat;
+	fns->linkat_fn = vm_linkat;
+	fns->unlinkat_fn = vm_unlinkat;
+}

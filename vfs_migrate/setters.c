@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What clients set of unfinished objects, in brackets: a fill does not undo it (I7).
+ *
+ * The host sets one thing by means of others, and calls all hooks for them: a time of creation is a
+ * DOS attribute is an extended attribute.  The outermost is the bracket.
+ *
+ * Not here: lchown, which the host calls for symbolic links, and they are whole from the start;
+ * fchflags and set_compression, which no file system that a volume can be on has.
+ */
+#include "door.h"
+
+struct setter {
+	struct vfs_handle_struct *handle;
+	struct files_struct *fsp;
+	enum {
+		DOS_ATTRIBUTES,
+		TIMES,
+		MODE,
+		OWNER,
+		NT_ACL,
+		POSIX_ACL,
+		DEFAULT_ACL,
+		XATTR,
+		NO_XATTR,
+	} what;
+	union {
+		uint32_t attributes;
+		struct smb_file_time *times;
+		mode_t mode;
+		struct {
+			uid_t uid;
+			gid_t gid;
+		};
+		struct {
+			uint32_t info;
+			const struct security_descriptor *descriptor;
+		};
+		struct {
+			SMB_ACL_TYPE_T type;
+			SMB_ACL_T acl;
+		};
+		struct {
+			const char *name;
+			const void *value;
+			size_t size;
+			int flags;
+		};
+	};
+	NTSTATUS status; /* of what has one */
+};
+
+static int set_below(void *arg)
+{
+	struct setter *s = arg;
+	struct vfs_handle_struct *handle = s->handle;
+
+	switch (s->what) {
+	case DOS_ATTRIBUTES:
+		s->status = SMB_VFS_NEXT_FSET_DOS_ATTRIBUTES(handle, s->fsp, s->attributes);
+		break;
+	case TIMES:
+		return SMB_VFS_NEXT_FNTIMES(handle, s->fsp, s->times);
+	case MODE:
+		return SMB_VFS_NEXT_FCHMOD(handle, s->fsp, s->mode);
+	case OWNER:
+		return SMB_VFS_NEXT_FCHOWN(handle, s->fsp, s->uid, s->gid);
+	case NT_ACL:
+		s->status = SMB_VFS_NEXT_FSET_NT_ACL(handle, s->fsp, s->info, s->descriptor);
+		break;
+	case POSIX_ACL:
+		return SMB_VFS_NEXT_SYS_ACL_SET_FD(handle, s->fsp, s->type, s->acl);
+	case DEFAULT_ACL:
+		return SMB_VFS_NEXT_SYS_ACL_DELETE_DEF_FD(handle, s->fsp);
+	case XATTR:
+		return SMB_VFS_NEXT_FSETXATTR(handle, s->fsp, s->name, s->value, s->size, s->flags);
+	case NO_XATTR:
+		return SMB_VFS_NEXT_FREMOVEXATTR(handle, s->fsp, s->name);
+	}
+	if (NT_STATUS_IS_OK(s->status))
+		return 0;
+	errno = map_errno_from_nt_status(s->status);
+	return -1;
+}
+
+static int set(struct setter *s)
+{
+	struct vm_change change = {.kind = MIGRATE_ATTRIBUTES, .make = set_below, .arg = s};
+
+	s->status = NT_STATUS_OK;
+	return vm_change(s->handle, s->fsp, &change);
+}
+
+static NTSTATUS set_status(struct setter *s)
+{
+	if (set(s) == 0)
+		return NT_STATUS_OK;
+	return NT_STATUS_IS_OK(s->status) ? map_nt_error_from_unix(errno) : s->status;
+}
+
+static bool is_record(const char *name)
+{
+	if (!migrate_is_record(name))
+		return false;
+	errno = EACCES;
+	return true;
+}
+
+NTSTATUS vm_set_dos_attributes(struct vfs_handle_struct *handle, struct files_struct *fsp,
+			       uint32_t attributes)
+{
+	struct setter s = {handle, fsp, DOS_ATTRIBUTES, .attributes = attributes};
+
+	return set_status(&s);
+}
+
+static int vm_fntimes(struct vfs_handle_struct *handle, struct files_struct *fsp,
+		      struct smb_file_time *times)
+{
+	struct setter s = {handle, fsp, TIMES, .times = times};
+
+	return set(&s);
+}
+
+static int vm_fchmod(struct vfs_handle_struct *handle, struct files_struct *fsp, mode_t mode)
+{
+	struct setter s = {handle, fsp, MODE, .mode = mode};
+
+	return set(&s);
+}
+
+static int vm_fchown(struct vfs_handle_struct *handle, struct files_struct *fsp, uid_t uid,
+		     gid_t gid)
+{
+	struct setter s = {handle, fsp, OWNER, .uid = uid, .gid = gid};
+
+	return set(&s);
+}
+
+static NTSTATUS vm_fset_nt_acl(struct vfs_handle_struct *handle, struct files_struct *fsp,
+			       uint32_t info, const struct security_descriptor *descriptor)
+{
+	struct setter s = {handle, fsp, NT_ACL, .info = info, .descriptor = descriptor};
+
+	return set_status(&s);
+}
+
+static int vm_sys_acl_set_fd(struct vfs_handle_struct *handle, struct files_struct *fsp,
+			     SMB_ACL_TYPE_T type, SMB_ACL_T acl)
+{
+	struct setter s = {handle, fsp, POSIX_ACL, .type = type, .acl = acl};
+
+	return set(&s);
+}
+
+static int vm_sys_acl_delete_def_fd(struct vfs_handle_struct *handle, struct files_struct *fsp)
+{
+	struct setter s = {handle, fsp, DEFAULT_ACL};
+
+	return set(&s);
+}
+
+static int vm_fsetxattr(struct vfs_handle_struct *handle, struct files_struct *fsp,
+			const char *name, const void *value, size_t size, int flags)
+{
+	struct setter s = {handle,	   fsp,		 XATTR,		.name = name,
+			   .value = value, .size = size, .flags = flags};
+
+	return is_record(name) ? -1 : set(&s);
+}
+
+static int vm_fremovexattr(struct vfs_handle_struct *handle, struct files_struct *fsp,
+			   const char *name)
+{
+	struct setter s = {handle, fsp, NO_XATTR, .name = name};
+
+	return is_record(name) ? -1 : set(&s);
+}
+
+void vm_setters_fns(struct vfs_fn_pointers *fns)
+{
+	fns->fntimes_fn = vm_fntimes;
+	fns->fchmod_fn = vm_fchmod;
+	fns->fchown_fn = vm_fchown;
+	fns->fset_nt_acl_fn = vm_fset_nt_acl;
+	fns->sys_acl_set_fd_fn = vm_sys_acl_set_fd;
+	fns->sys_acl_delete_def_fd_fn = vm_sys_acl_delete_def_fd;
+	fns->fsetxattr_fn = vm_fsetxattr;
+	fns->fremovexattr_fn = vm_fremovexattr;
+}
