@@ -58,6 +58,7 @@ static inline struct vm_share *vm_share(const struct vfs_handle_struct *handle)
 /* ---- main.c --------------------------------------------------------------------------------- */
 
 /* Each part of the module enters its hooks. */
+void vm_lookup_fns(struct vfs_fn_pointers *fns);
 void vm_open_fns(struct vfs_fn_pointers *fns);
 void vm_attrs_fns(struct vfs_fn_pointers *fns);
 void vm_setters_fns(struct vfs_fn_pointers *fns);
@@ -147,10 +148,24 @@ bool vm_known_normal(struct vfs_handle_struct *handle, struct files_struct *fsp)
 int vm_fd(const struct files_struct *fsp);
 /* A copy, of AT_FDCWD with O_PATH, or -errno. */
 int vm_dup(int fd);
+/* Notes the state of what was opened as fd, for fsp. */
+void vm_remember(struct vfs_handle_struct *handle, struct files_struct *fsp, int fd,
+		 enum migrate_state state);
+/* Whether all names are known to be in the directory.  Costs nothing. */
+bool vm_known_filled(struct vfs_handle_struct *handle, const struct files_struct *dirfsp);
 /* 1: all names are in the open directory, for ever.  0: not all.  Or -errno. */
 int vm_filled(struct vfs_handle_struct *handle, struct files_struct *dirfsp);
 /* Returns when they are: 0 or -errno.  Waits. */
 int vm_fill(struct vfs_handle_struct *handle, struct files_struct *dirfsp);
+
+/* ---- lookup.c ------------------------------------------------------------------------------- */
+
+/*
+ * Brings every component of path, relative to dir_fd, with its attributes, and what symbolic links
+ * on the way lead to; with follow also what the last component does.  0; -ENOENT, also for the
+ * private directory; -ELOOP; -errno.  Waits.  With the caller's permissions.
+ */
+int vm_bring(struct vfs_handle_struct *handle, int dir_fd, const char *path, bool follow);
 
 /* ---- bracket.c ------------------------------------------------------------------------------ */
 

@@ -51,11 +51,33 @@ bool vm_known_normal(struct vfs_handle_struct *handle, struct files_struct *fsp)
 	return fsp_is_alternate_stream(fsp) || (known && known->normal);
 }
 
+bool vm_known_filled(struct vfs_handle_struct *handle, const struct files_struct *dirfsp)
+{
+	const struct object *known =
+		dirfsp == dirfsp->conn->cwd_fsp ? NULL : VFS_FETCH_FSP_EXTENSION(handle, dirfsp);
+
+	return known && known->filled;
+}
+
+void vm_remember(struct vfs_handle_struct *handle, struct files_struct *fsp, int fd,
+		 enum migrate_state state)
+{
+	struct object *known = object(handle, fsp);
+	struct stat st;
+
+	if (!known)
+		return;
+	if (state == MIGRATE_FILLED) {
+		known->filled = true;
+	} else if (state == MIGRATE_NORMAL && fstat(fd, &st) == 0) {
+		known->filled = S_ISDIR(st.st_mode);
+		known->normal = !S_ISDIR(st.st_mode);
+	}
+}
+
 int vm_look(struct vfs_handle_struct *handle, struct files_struct *fsp, struct migrate_stub *stub)
 {
 	struct files_struct *base = metadata_fsp(fsp);
-	struct object *known;
-	struct stat st;
 	int fd, result;
 
 	if (vm_known_normal(handle, base))
@@ -64,27 +86,17 @@ int vm_look(struct vfs_handle_struct *handle, struct files_struct *fsp, struct m
 	if (fd < 0 && fd != AT_FDCWD)
 		return -EBADF;
 	result = vm_look_fd(fd, stub);
-	if (result < 0)
-		return result;
-	known = object(handle, base);
-	if (!known)
-		return result;
-	if (result > 0) {
-		known->filled = known->filled || stub->state == MIGRATE_FILLED;
-	} else if (fstat(fd, &st) == 0) {
-		known->filled = S_ISDIR(st.st_mode);
-		known->normal = !S_ISDIR(st.st_mode);
-	}
+	if (result >= 0)
+		vm_remember(handle, base, fd, result > 0 ? stub->state : MIGRATE_NORMAL);
 	return result;
 }
 
 int vm_filled(struct vfs_handle_struct *handle, struct files_struct *dirfsp)
 {
-	const struct object *known = VFS_FETCH_FSP_EXTENSION(handle, dirfsp);
 	struct migrate_stub stub;
 	int result;
 
-	if (known && known->filled)
+	if (vm_known_filled(handle, dirfsp))
 		return 1;
 	result = vm_look(handle, dirfsp, &stub);
 	if (result <= 0)

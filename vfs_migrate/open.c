@@ -1,6 +1,182 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Opens that have to wait for a directory: the host is told that the open is deferred, as it is for
+ * a sharing violation, and serves other requests.  When the directory is filled, or migrate:hold is
+ * over, the host processes the request again, from the lookup of the path on.
+ *
+ * The name of what is opened, and of a file its attributes, are here by then (lookup.c); its data
+ * are fetched when they are read.
+ */
 #include "door.h"
+
+/* The host looks into what it believes to be its own record of a deferred open: into zeros. */
+#define HOST_RECORD 256
+
+struct deferred {
+	uint8_t host[HOST_RECORD];
+	struct timeval started; /* the first time this open was deferred */
+	bool done;
+	int status;
+	struct smbXsrv_connection *xconn;
+	uint64_t mid;
+	struct vm_call *call;
+};
+
+static struct deferred *find(struct smb_request *req)
+{
+	struct deferred_open_record *record = NULL;
+
+	if (!req || !get_deferred_open_message_state(req, NULL, &record) || !record)
+		return NULL;
+	return talloc_get_type(record, struct deferred);
+}
+
+static void filled(struct vm_call *call, int status, void *arg)
+{
+	struct deferred *deferred = arg;
+
+	deferred->done = true;
+	deferred->status = status;
+	schedule_deferred_open_message_smb(deferred->xconn, deferred->mid);
+}
+
+/* NT_STATUS_SHARING_VIOLATION: deferred.  Anything else: it is not. */
+static NTSTATUS defer(struct vfs_handle_struct *handle, struct smb_request *req, int dir_fd,
+		      struct timeval started, struct file_id id)
+{
+	struct vm_share *share = vm_share(handle);
+	struct vm_ask ask = {.what = VM_FILL, .fd = dir_fd};
+	struct deferred *deferred = talloc_zero(NULL, struct deferred);
+
+	if (!deferred)
+		return NT_STATUS_NO_MEMORY;
+	deferred->started = started;
+	deferred->xconn = req->xconn;
+	deferred->mid = req->mid;
+	deferred->call = vm_call_send(deferred, handle, share->ev, &ask, filled, deferred);
+	if (!deferred->call) {
+		NTSTATUS status = map_nt_error_from_unix(errno);
+
+		TALLOC_FREE(deferred);
+		return status;
+	}
+	/* The request takes the record over.  Its own timer must not come first. */
+	if (!push_deferred_open_message_smb(req, timeval_set(2 * share->hold_ms / 1000 + 60, 0), id,
+					    (struct deferred_open_record *)deferred)) {
+		TALLOC_FREE(deferred);
+		return NT_STATUS_INTERNAL_ERROR;
+	}
+	return NT_STATUS_SHARING_VIOLATION;
+}
+
+/* What an open of a directory is for, unless it is for attributes. */
+static bool wants_names(uint32_t access_mask)
+{
+	return access_mask & (SEC_DIR_LIST | SEC_DIR_ADD_FILE | SEC_DIR_ADD_SUBDIR |
+			      SEC_DIR_DELETE_CHILD | SEC_STD_DELETE | SEC_FLAG_MAXIMUM_ALLOWED |
+			      SEC_GENERIC_ALL | SEC_GENERIC_READ | SEC_GENERIC_WRITE);
+}
+
+static bool makes_names(uint32_t disposition)
+{
+	return disposition != FILE_OPEN && disposition != FILE_OVERWRITE;
+}
+
+/* The directory whose names an open needs, or NULL. */
+static struct files_struct *needed(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
+				   const struct smb_filename *smb_fname, uint32_t access_mask,
+				   uint32_t disposition)
+{
+	if (is_named_stream(smb_fname))
+		return NULL;
+	if (smb_fname->fsp)
+		return smb_fname->fsp->fsp_flags.is_directory && wants_names(access_mask)
+			       ? smb_fname->fsp
+			       : NULL;
+	/* The working directory is the parent of what has no other. */
+	if (!makes_names(disposition) ||
+	    (dirfsp == handle->conn->cwd_fsp && strchr(smb_fname->base_name, '/')))
+		return NULL;
+	return dirfsp;
+}
+
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* NT_STATUS_OK: go on; NT_STATUS_SHARING_VIOLATION: deferred; else it fails. */
+static NTSTATUS prepare(struct vfs_handle_struct *handle, struct smb_request *req,
+			struct files_struct *dirfsp, const struct smb_filename *smb_fname,
+			uint32_t access_mask, uint32_t disposition)
+{
+	struct files_struct *dir = needed(handle, dirfsp, smb_fname, access_mask, disposition);
+	struct deferred *deferred = find(req);
+	struct timeval started = timeval_current();
+	int result;
+
+	if (dirfsp && !smb_fname->fsp && makes_names(disposition) &&
+	    vm_hidden(vm_fd(dirfsp), last_component(smb_fname->base_name)))
+		return NT_STATUS_ACCESS_DENIED;
+	if (deferred) {
+		started = deferred->started;
+		result = deferred->done ? deferred->status : -EAGAIN;
+		remove_deferred_open_message_smb(req->xconn, req->mid);
+		if (result < 0)
+			return vm_status(result);
+	}
+	if (!dir)
+		return NT_STATUS_OK;
+	result = vm_filled(handle, dir);
+	if (result != 0)
+		return result < 0 ? vm_status(result) : NT_STATUS_OK;
+	if (deferred && timeval_elapsed(&started) * 1000 > vm_share(handle)->hold_ms)
+		return vm_status(-EAGAIN);
+	if (!req || !req->smb2req)
+		return vm_status(vm_fill(handle, dir));
+	return defer(handle, req, vm_fd(dir), started, dir->file_id);
+}
+
+static NTSTATUS vm_create_file(struct vfs_handle_struct *handle, struct smb_request *req,
+			       struct files_struct *dirfsp, struct smb_filename *smb_fname,
+			       uint32_t access_mask, uint32_t share_access,
+			       uint32_t create_disposition, uint32_t create_options,
+			       uint32_t file_attributes, uint32_t oplock_request,
+			       const struct smb2_lease *lease, uint64_t allocation_size,
+			       uint32_t private_flags, struct security_descriptor *sd,
+			       struct ea_list *ea_list, files_struct **result, int *pinfo,
+			       const struct smb2_create_blobs *in_context_blobs,
+			       struct smb2_create_blobs *out_context_blobs)
+{
+	NTSTATUS status = prepare(handle, req, dirfsp, smb_fname, access_mask, create_disposition);
+
+	if (!NT_STATUS_IS_OK(status))
+		return status;
+	return SMB_VFS_NEXT_CREATE_FILE(
+		handle, req, dirfsp, smb_fname, access_mask, share_access, create_disposition,
+		create_options, file_attributes, oplock_request, lease, allocation_size,
+		private_flags, sd, ea_list, result, pinfo, in_context_blobs, out_context_blobs);
+}
+
+/* The cookie holds the size, the space and the times of the file, which a fill changes.  A file
+ * that is whole when it is opened stays so until the client comes back. */
+static NTSTATUS vm_durable_cookie(struct vfs_handle_struct *handle, struct files_struct *fsp,
+				  TALLOC_CTX *mem_ctx, DATA_BLOB *cookie)
+{
+	struct migrate_stub stub;
+	int result = vm_look(handle, fsp, &stub);
+
+	if (result > 0)
+		migrate_stub_clear(&stub);
+	if (result != 0)
+		return NT_STATUS_NOT_SUPPORTED;
+	return SMB_VFS_NEXT_DURABLE_COOKIE(handle, fsp, mem_ctx, cookie);
+}
 
 void vm_open_fns(struct vfs_fn_pointers *fns)
 {
+	fns->create_file_fn = vm_create_file;
+	fns->durable_cookie_fn = vm_durable_cookie;
 }

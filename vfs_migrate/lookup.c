@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Names that are not here yet.
+ *
+ * smbd looks a path up component by component before it opens anything, and cannot be told to come
+ * back: these hooks wait.  Each first passes down.  What it then finds is good unless it is a
+ * dummy, also in an unfilled directory; what it does not find is asked for if the directory was not
+ * filled when it was looked at afterwards, and looked for again.
+ *
+ * Where smbd takes every failure for a missing path, in the directories on the way, a name that
+ * cannot be had now is reported as EACCES: a client that is told that its files are not there may
+ * act upon it.
+ */
+#include "door.h"
+
+#define MAX_LINKS 40
+
+static bool is_dot(const char *name)
+{
+	return ISDOT(name) || ISDOTDOT(name);
+}
+
+/* Asks for one name: 0, -ENOENT, ... */
+static int ask_name(struct vfs_handle_struct *handle, int dir_fd, const char *name)
+{
+	struct vm_ask ask = {.what = VM_NAME, .fd = dir_fd, .name = name};
+
+	if (strlen(name) > NAME_MAX)
+		return -ENAMETOOLONG;
+	return vm_call_wait(handle, &ask, NULL);
+}
+
+static int ask_all(struct vfs_handle_struct *handle, int dir_fd)
+{
+	struct vm_ask ask = {.what = VM_FILL, .fd = dir_fd};
+
+	return vm_call_wait(handle, &ask, NULL);
+}
+
+/* 1: the open directory lacks names, 0: it does not, or -errno. */
+static int is_unfilled(int dir_fd)
+{
+	struct migrate_stub stub;
+	int result = vm_look_fd(dir_fd, &stub);
+
+	if (result <= 0)
+		return result;
+	result = stub.state == MIGRATE_UNFILLED;
+	migrate_stub_clear(&stub);
+	return result;
+}
+
+static bool is_dummy(int fd)
+{
+	struct migrate_stub stub;
+	int result = vm_look_fd(fd, &stub);
+
+	if (result <= 0)
+		return false;
+	result = stub.state == MIGRATE_DUMMY;
+	migrate_stub_clear(&stub);
+	return result;
+}
+
+/*
+ * After a lookup of name in dir_fd failed: 0: look again; -ENOENT: it is not there; or -errno.  All
+ * of the directory is brought in when that is what the host would ask for next.
+ */
+static int missed(struct vfs_handle_struct *handle, int dir_fd, const char *name, bool any_case)
+{
+	int result = is_unfilled(dir_fd);
+
+	if (result <= 0)
+		return result; /* filled perhaps since: look again */
+	result = ask_name(handle, dir_fd, name);
+	if (result == -ENOENT && any_case) {
+		result = ask_all(handle, dir_fd);
+		return result < 0 ? result : -ENOENT;
+	}
+	return result;
+}
+
+/* ---- paths ---------------------------------------------------------------------------------- */
+
+/* Opens one component as it is (O_PATH); -errno. */
+static int open_component(struct vfs_handle_struct *handle, int dir_fd, const char *name)
+{
+	const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+	int fd, result;
+
+	if (vm_hidden(dir_fd, name))
+		return -ENOENT;
+	fd = openat(dir_fd, name, flags);
+	if (is_dot(name))
+		return fd < 0 ? -errno : fd;
+	if (fd < 0 && errno != ENOENT)
+		return -errno;
+	if (fd >= 0 && !is_dummy(fd))
+		return fd;
+	result = fd < 0 ? missed(handle, dir_fd, name, false) : ask_name(handle, dir_fd, name);
+	if (fd >= 0)
+		close(fd);
+	if (result < 0)
+		return result;
+	fd = openat(dir_fd, name, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+/* The target of the open link, then the rest of the path. */
+static char *through_link(int fd, const char *rest)
+{
+	char target[PATH_MAX];
+	ssize_t len = readlinkat(fd, "", target, sizeof(target) - 1);
+
+	if (len <= 0)
+		return NULL;
+	target[len] = '\0';
+	return talloc_asprintf(NULL, "%s/%s", target, rest);
+}
+
+static int start_of(int dir_fd, const char *path)
+{
+	if (path[0] != '/')
+		return vm_dup(dir_fd);
+	dir_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return dir_fd < 0 ? -errno : dir_fd;
+}
+
+/* One step: replaces *at by what name is in it, or *path by what a link says.  0 or -errno. */
+static int step(struct vfs_handle_struct *handle, int *at, char **path, const char *name,
+		const char *rest, bool follow)
+{
+	int fd = open_component(handle, *at, name), result = 0;
+	char *next = NULL;
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		result = -errno;
+	if (result == 0 && S_ISLNK(st.st_mode) && (*rest || follow)) {
+		next = through_link(fd, rest);
+		close(fd);
+		if (!next)
+			return -ENOENT;
+		fd = start_of(*at, next);
+		talloc_free(*path);
+		*path = next;
+		result = 1;
+	}
+	close(*at);
+	*at = fd;
+	return fd < 0 ? fd : result;
+}
+
+int vm_bring(struct vfs_handle_struct *handle, int dir_fd, const char *path, bool follow)
+{
+	char *left = talloc_strdup(NULL, path), *name, *rest;
+	int at = left ? start_of(dir_fd, path) : -ENOMEM, result = at < 0 ? at : 0;
+	unsigned links = 0;
+
+	rest = left;
+	while (result >= 0) {
+		rest += strspn(rest, "/");
+		if (!*rest)
+			break;
+		name = talloc_strndup(NULL, rest, strcspn(rest, "/"));
+		if (!name) {
+			result = -ENOMEM;
+			break;
+		}
+		rest += strlen(name);
+		rest += strspn(rest, "/");
+		result = step(handle, &at, &left, name, rest, follow);
+		talloc_free(name);
+		if (result > 0) {
+			rest = left;
+			if (++links > MAX_LINKS)
+				result = -ELOOP;
+		}
+	}
+	if (at >= 0)
+		close(at);
+	talloc_free(left);
+	return result < 0 ? result : 0;
+}
+
+/* Whether the private directory could be meant somewhere in the path. */
+static bool names_private(const char *path)
+{
+	return strcasestr(path, MIGRATE_PRIVATE_DIR) != NULL;
+}
+
+/* ---- openat --------------------------------------------------------------------------------- */
+
+static bool is_on_the_way(const struct files_struct *fsp, const struct vfs_open_how *how)
+{
+	return (how->flags & (O_PATH | O_DIRECTORY)) == (O_PATH | O_DIRECTORY) &&
+	       !fsp->fsp_flags.is_pathref;
+}
+
+static int fail_lookup(const struct files_struct *fsp, const struct vfs_open_how *how, int result)
+{
+	vm_fail(result);
+	if (is_on_the_way(fsp, how) && errno != ENOENT && errno != ENAMETOOLONG)
+		errno = EACCES;
+	return -1;
+}
+
+/* Looks at what was opened for the first time. */
+static int take(struct vfs_handle_struct *handle, struct files_struct *fsp, int fd)
+{
+	struct migrate_stub stub;
+	int result = vm_look_fd(fd, &stub);
+
+	if (result < 0)
+		return result == -ENOMEM ? result : 0; /* damaged: whoever uses it will see */
+	vm_remember(handle, fsp, fd, result > 0 ? stub.state : MIGRATE_NORMAL);
+	if (result == 0)
+		return 0;
+	result = stub.state == MIGRATE_DUMMY;
+	migrate_stub_clear(&stub);
+	return result;
+}
+
+static int open_name(struct vfs_handle_struct *handle, const struct files_struct *dirfsp,
+		     const struct smb_filename *smb_fname, struct files_struct *fsp,
+		     const struct vfs_open_how *how)
+{
+	const char *name = smb_fname->base_name;
+	int dir_fd = fsp_get_pathref_fd(dirfsp), fd, error, result;
+	bool any_case = is_on_the_way(fsp, how) && !handle->conn->case_sensitive;
+	bool filled = vm_known_filled(handle, dirfsp);
+
+	if (vm_hidden(dir_fd, name)) {
+		errno = how->flags & O_CREAT ? EACCES : ENOENT;
+		return -1;
+	}
+	if ((how->flags & O_CREAT) && !filled) {
+		result = is_unfilled(dir_fd);
+		if (result > 0)
+			result = ask_all(handle, dir_fd);
+		if (result < 0)
+			return fail_lookup(fsp, how, result);
+	}
+	fd = SMB_VFS_NEXT_OPENAT(handle, dirfsp, smb_fname, fsp, how);
+	error = errno;
+	if (is_dot(name) || (fd < 0 && (filled || error == EMFILE || error == ENFILE)))
+		return fd;
+	result = fd >= 0 ? take(handle, fsp, fd) : 0;
+	if (fd >= 0 && result == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	if (result >= 0)
+		result = result > 0 ? ask_name(handle, dir_fd, name)
+				    : missed(handle, dir_fd, name, any_case);
+	if (result < 0)
+		return fail_lookup(fsp, how, result);
+	fd = SMB_VFS_NEXT_OPENAT(handle, dirfsp, smb_fname, fsp, how);
+	if (fd < 0)
+		return fd;
+	result = take(handle, fsp, fd);
+	if (result == 0)
+		return fd;
+	close(fd);
+	return fail_lookup(fsp, how, result < 0 ? result : -EAGAIN);
+}
+
+static int vm_openat(struct vfs_handle_struct *handle, const struct files_struct *dirfsp,
+		     const struct smb_filename *smb_fname, struct files_struct *fsp,
+		     const struct vfs_open_how *how)
+{
+	const char *name = smb_fname->base_name;
+	int result;
+
+	/* What is reopened through /proc is known. */
+	if (!dirfsp || fsp_is_alternate_stream(fsp) || is_named_stream(smb_fname) || name[0] == '/')
+		return SMB_VFS_NEXT_OPENAT(handle, dirfsp, smb_fname, fsp, how);
+	/* The host takes one files_struct for one directory after the other. */
+	VFS_REMOVE_FSP_EXTENSION(handle, fsp);
+	if (!strchr(name, '/'))
+		return open_name(handle, dirfsp, smb_fname, fsp, how);
+	if (how->resolve) {
+		/* An attempt with the whole path, which goes on with its components. */
+		if (names_private(name)) {
+			errno = ENOENT;
+			return -1;
+		}
+		return SMB_VFS_NEXT_OPENAT(handle, dirfsp, smb_fname, fsp, how);
+	}
+	result = how->flags & O_CREAT ? -EINVAL
+				      : vm_bring(handle, fsp_get_pathref_fd(dirfsp), name, false);
+	if (result < 0)
+		return fail_lookup(fsp, how, result);
+	return SMB_VFS_NEXT_OPENAT(handle, dirfsp, smb_fname, fsp, how);
+}
+
+/* ---- the stat family ------------------------------------------------------------------------ */
+
+/* What a dummy looks like. */
+static bool may_be_dummy(const SMB_STRUCT_STAT *st)
+{
+	return S_ISREG(st->st_ex_mode) && !(st->st_ex_mode & 07777) && st->st_ex_size == 0;
+}
+
+/* Whether a stat that ended so is to be made again: 1, 0, or -errno. */
+static int bring_for_stat(struct vfs_handle_struct *handle, int dir_fd, const char *path,
+			  bool follow, int result, const SMB_STRUCT_STAT *st)
+{
+	int error = errno, brought;
+
+	if ((result == 0 && !may_be_dummy(st) && !names_private(path)) ||
+	    (result < 0 && error != ENOENT && error != ENOTDIR && error != EACCES))
+		return 0;
+	brought = vm_bring(handle, dir_fd, path, follow);
+	if (brought < 0)
+		return brought;
+	errno = error;
+	return 1;
+}
+
+#define STAT_AGAIN(dir_fd, name, follow, st, call)                                                 \
+	do {                                                                                       \
+		int result = call;                                                                 \
+		int again = bring_for_stat(handle, dir_fd, name, follow, result, st);              \
+                                                                                                   \
+		if (again < 0)                                                                     \
+			return vm_fail(again);                                                     \
+		return again ? call : result;                                                      \
+	} while (0)
+
+static int vm_stat(struct vfs_handle_struct *handle, struct smb_filename *smb_fname)
+{
+	STAT_AGAIN(AT_FDCWD, smb_fname->base_name, true, &smb_fname->st,
+		   SMB_VFS_NEXT_STAT(handle, smb_fname));
+}
+
+static int vm_lstat(struct vfs_handle_struct *handle, struct smb_filename *smb_fname)
+{
+	STAT_AGAIN(AT_FDCWD, smb_fname->base_name, false, &smb_fname->st,
+		   SMB_VFS_NEXT_LSTAT(handle, smb_fname));
+}
+
+static int vm_fstatat(struct vfs_handle_struct *handle, const struct files_struct *dirfsp,
+		      const struct smb_filename *smb_fname, SMB_STRUCT_STAT *sbuf, int flags)
+{
+	STAT_AGAIN(fsp_get_pathref_fd(dirfsp), smb_fname->base_name, !(flags & AT_SYMLINK_NOFOLLOW),
+		   sbuf, SMB_VFS_NEXT_FSTATAT(handle, dirfsp, smb_fname, sbuf, flags));
+}
+
+/* ---- other ways of naming ------------------------------------------------------------------- */
+
+/* What symbolic links lead to. */
+static struct smb_filename *vm_realpath(struct vfs_handle_struct *handle, TALLOC_CTX *ctx,
+					const struct smb_filename *smb_fname)
+{
+	int result = vm_bring(handle, AT_FDCWD, smb_fname->base_name, true);
+
+	if (result < 0) {
+		vm_fail(result);
+		return NULL;
+	}
+	return SMB_VFS_NEXT_REALPATH(handle, ctx, smb_fname);
+}
+
+static int vm_chdir(struct vfs_handle_struct *handle, const struct smb_filename *smb_fname)
+{
+	int result = SMB_VFS_NEXT_CHDIR(handle, smb_fname);
+
+	if (result == 0 || errno != ENOENT)
+		return result;
+	result = vm_bring(handle, AT_FDCWD, smb_fname->base_name, true);
+	return result < 0 ? vm_fail(result) : SMB_VFS_NEXT_CHDIR(handle, smb_fname);
+}
+
+/* A name in another case may be any of the old server's. */
+static NTSTATUS vm_get_real_filename_at(struct vfs_handle_struct *handle,
+					struct files_struct *dirfsp, const char *name,
+					TALLOC_CTX *mem_ctx, char **found_name)
+{
+	int result = vm_fill(handle, dirfsp);
+
+	return result < 0 ? vm_status(result)
+			  : SMB_VFS_NEXT_GET_REAL_FILENAME_AT(handle, dirfsp, name, mem_ctx,
+							      found_name);
+}
+
+static DIR *vm_fdopendir(struct vfs_handle_struct *handle, files_struct *fsp, const char *mask,
+			 uint32_t attributes)
+{
+	int result = vm_fill(handle, fsp);
+
+	if (result < 0) {
+		vm_fail(result);
+		return NULL;
+	}
+	return SMB_VFS_NEXT_FDOPENDIR(handle, fsp, mask, attributes);
+}
+
+void vm_lookup_fns(struct vfs_fn_pointers *fns)
+{
+	fns->openat_fn = vm_openat;
+	fns->stat_fn = vm_stat;
+	fns->lstat_fn = vm_lstat;
+	fns->fstatat_fn = vm_fstatat;
+	fns->realpath_fn = vm_realpath;
+	fns->chdir_fn = vm_chdir;
+	fns->get_real_filename_at_fn = vm_get_real_filename_at;
+	fns->fdopendir_fn = vm_fdopendir;
+}
