@@ -8,8 +8,10 @@ static struct dirent *vm_readdir(struct vfs_handle_struct *handle, struct files_
 	struct dirent *entry;
 
 	do {
-		entry = SMB_VFS_NEXT_READDIR(handle, dirfsp, dirp, sbuf);
+		entry = SMB_VFS_NEXT_READDIR(handle, dirfsp, dirp, NULL);
 	} while (entry && vm_hidden(vm_fd(dirfsp), entry->d_name));
+	if (entry && sbuf)
+		vm_stat_entry(handle, dirfsp, entry->d_name, sbuf);
 	return entry;
 }
 

@@ -167,6 +167,11 @@ int vm_fill(struct vfs_handle_struct *handle, struct files_struct *dirfsp);
  */
 int vm_bring(struct vfs_handle_struct *handle, int dir_fd, const char *path, bool follow);
 
+/* What readdir says of an entry beside its name: made invalid where it cannot tell, also of a link
+ * that the client does not see as one. */
+void vm_stat_entry(struct vfs_handle_struct *handle, struct files_struct *dirfsp, char *name,
+		   SMB_STRUCT_STAT *sbuf);
+
 /* ---- bracket.c ------------------------------------------------------------------------------ */
 
 /* A change to an unfinished object, made between BEGIN and END in a hook that cannot be deferred.

@@ -13,7 +13,7 @@
  */
 #include "door.h"
 
-#define MAX_LINKS 40
+#define MAX_LINKS 40 /* as the kernel */
 
 static bool is_dot(const char *name)
 {
@@ -298,55 +298,114 @@ static int vm_openat(struct vfs_handle_struct *handle, const struct files_struct
 
 /* ---- the stat family ------------------------------------------------------------------------ */
 
-/* What a dummy looks like. */
-static bool may_be_dummy(const SMB_STRUCT_STAT *st)
+struct stat_call {
+	enum { STAT, LSTAT, FSTATAT } kind;
+	const struct files_struct *dirfsp;
+	const struct smb_filename *smb_fname;
+	struct smb_filename *out; /* STAT, LSTAT */
+	SMB_STRUCT_STAT *st;
+	int flags;
+};
+
+static int next_stat(struct vfs_handle_struct *handle, const struct stat_call *call)
 {
-	return S_ISREG(st->st_ex_mode) && !(st->st_ex_mode & 07777) && st->st_ex_size == 0;
+	switch (call->kind) {
+	case STAT:
+		return SMB_VFS_NEXT_STAT(handle, call->out);
+	case LSTAT:
+		return SMB_VFS_NEXT_LSTAT(handle, call->out);
+	default:
+		return SMB_VFS_NEXT_FSTATAT(handle, call->dirfsp, call->smb_fname, call->st,
+					    call->flags);
+	}
 }
 
-/* Whether a stat that ended so is to be made again: 1, 0, or -errno. */
-static int bring_for_stat(struct vfs_handle_struct *handle, int dir_fd, const char *path,
-			  bool follow, int result, const SMB_STRUCT_STAT *st)
+/* 1: unfinished, 0: normal or not there, or -errno; once more after the name was asked for. */
+static int look_at_path(struct vfs_handle_struct *handle, int dir_fd, const char *path, bool follow,
+			struct migrate_stub *stub)
 {
-	int error = errno, brought;
+	int flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW), fd, result;
+	bool asked = false;
 
-	if ((result == 0 && !may_be_dummy(st) && !names_private(path)) ||
-	    (result < 0 && error != ENOENT && error != ENOTDIR && error != EACCES))
-		return 0;
-	brought = vm_bring(handle, dir_fd, path, follow);
-	if (brought < 0)
-		return brought;
-	errno = error;
-	return 1;
+	if (names_private(path)) {
+		result = vm_bring(handle, dir_fd, path, follow);
+		if (result < 0)
+			return result;
+	}
+	for (;;) {
+		fd = openat(dir_fd, path, flags);
+		result = fd >= 0 ? vm_look_fd(fd, stub) : 0;
+		if (fd >= 0)
+			close(fd);
+		if (fd >= 0 && !(result > 0 && stub->state == MIGRATE_DUMMY))
+			return result == -EBADMSG ? 0 : result;
+		if (result > 0)
+			migrate_stub_clear(stub);
+		if (asked)
+			return fd < 0 ? 0 : -EAGAIN;
+		asked = true;
+		result = vm_bring(handle, dir_fd, path, follow);
+		if (result < 0)
+			return result;
+	}
 }
 
-#define STAT_AGAIN(dir_fd, name, follow, st, call)                                                 \
-	do {                                                                                       \
-		int result = call;                                                                 \
-		int again = bring_for_stat(handle, dir_fd, name, follow, result, st);              \
-                                                                                                   \
-		if (again < 0)                                                                     \
-			return vm_fail(again);                                                     \
-		return again ? call : result;                                                      \
-	} while (0)
+static int stat_path(struct vfs_handle_struct *handle, const struct stat_call *call)
+{
+	bool follow = call->kind == STAT ||
+		      (call->kind == FSTATAT && !(call->flags & AT_SYMLINK_NOFOLLOW));
+	int dir_fd = call->kind == FSTATAT ? fsp_get_pathref_fd(call->dirfsp) : AT_FDCWD;
+	struct migrate_stub stub;
+	int looked = look_at_path(handle, dir_fd, call->smb_fname->base_name, follow, &stub);
+	int result;
+
+	if (looked < 0)
+		return vm_fail(looked);
+	result = next_stat(handle, call);
+	if (result == 0)
+		vm_show(looked, &stub, is_named_stream(call->smb_fname), call->st);
+	if (looked > 0)
+		migrate_stub_clear(&stub);
+	return result;
+}
 
 static int vm_stat(struct vfs_handle_struct *handle, struct smb_filename *smb_fname)
 {
-	STAT_AGAIN(AT_FDCWD, smb_fname->base_name, true, &smb_fname->st,
-		   SMB_VFS_NEXT_STAT(handle, smb_fname));
+	struct stat_call call = {
+		.kind = STAT, .smb_fname = smb_fname, .out = smb_fname, .st = &smb_fname->st};
+
+	return stat_path(handle, &call);
 }
 
 static int vm_lstat(struct vfs_handle_struct *handle, struct smb_filename *smb_fname)
 {
-	STAT_AGAIN(AT_FDCWD, smb_fname->base_name, false, &smb_fname->st,
-		   SMB_VFS_NEXT_LSTAT(handle, smb_fname));
+	struct stat_call call = {
+		.kind = LSTAT, .smb_fname = smb_fname, .out = smb_fname, .st = &smb_fname->st};
+
+	return stat_path(handle, &call);
 }
 
 static int vm_fstatat(struct vfs_handle_struct *handle, const struct files_struct *dirfsp,
 		      const struct smb_filename *smb_fname, SMB_STRUCT_STAT *sbuf, int flags)
 {
-	STAT_AGAIN(fsp_get_pathref_fd(dirfsp), smb_fname->base_name, !(flags & AT_SYMLINK_NOFOLLOW),
-		   sbuf, SMB_VFS_NEXT_FSTATAT(handle, dirfsp, smb_fname, sbuf, flags));
+	struct stat_call call = {.kind = FSTATAT,
+				 .dirfsp = dirfsp,
+				 .smb_fname = smb_fname,
+				 .st = sbuf,
+				 .flags = flags};
+
+	return stat_path(handle, &call);
+}
+
+void vm_stat_entry(struct vfs_handle_struct *handle, struct files_struct *dirfsp, char *name,
+		   SMB_STRUCT_STAT *sbuf)
+{
+	struct smb_filename smb_fname = {.base_name = name};
+
+	SET_STAT_INVALID(*sbuf);
+	if (vm_fstatat(handle, dirfsp, &smb_fname, sbuf, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (S_ISLNK(sbuf->st_ex_mode) && !(dirfsp->fsp_name->flags & SMB_FILENAME_POSIX_PATH)))
+		SET_STAT_INVALID(*sbuf);
 }
 
 /* ---- other ways of naming ------------------------------------------------------------------- */

@@ -225,7 +225,7 @@ static int vm_connect(struct vfs_handle_struct *handle, const char *service, con
 	return 0;
 }
 
-NTSTATUS samba_init_module(TALLOC_CTX *ctx)
+_PUBLIC_ NTSTATUS samba_init_module(TALLOC_CTX *ctx)
 {
 	static void (*const parts[])(struct vfs_fn_pointers *) = {
 		vm_lookup_fns,	vm_open_fns,  vm_attrs_fns,
