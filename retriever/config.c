@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "config.h"
+#include "config_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,16 +13,7 @@
 #define GROUP_PREFIX "volume "
 #define NAME_MAX_LEN 64
 
-/* Where a value stands, for the one line that says what is wrong with it. */
-struct place {
-	const char *file;
-	const char *group;
-	const char *key;
-	const char *value;
-};
-
-G_GNUC_PRINTF(3, 4)
-static void wrong(GError **error, const struct place *at, const char *format, ...)
+void config_wrong(GError **error, const struct config_place *at, const char *format, ...)
 {
 	va_list args;
 
@@ -67,22 +58,23 @@ gboolean config_parse_size(const char *text, uint64_t *bytes)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static gboolean parse_root(struct volume_config *config, const struct place *at, GError **error)
+static gboolean parse_root(struct volume_config *config, const struct config_place *at,
+			   GError **error)
 {
 	struct stat st;
 
 	if (at->value[0] != '/') {
-		wrong(error, at, "not an absolute path; give the directory from / on");
+		config_wrong(error, at, "not an absolute path; give the directory from / on");
 		return FALSE;
 	}
 	config->root = g_canonicalize_filename(at->value, "/");
 	if (stat(config->root, &st)) {
-		wrong(error, at, "%s; create the directory or mount its file system first",
-		      g_strerror(errno));
+		config_wrong(error, at, "%s; create the directory or mount its file system first",
+			     g_strerror(errno));
 		return FALSE;
 	}
 	if (!S_ISDIR(st.st_mode)) {
-		wrong(error, at, "not a directory; name the directory that is to be filled");
+		config_wrong(error, at, "not a directory; name the directory that is to be filled");
 		return FALSE;
 	}
 	return TRUE;
@@ -109,7 +101,8 @@ static const char *nfs_mistake(const char *rest)
 	return NULL;
 }
 
-static gboolean parse_source(struct volume_config *config, const struct place *at, GError **error)
+static gboolean parse_source(struct volume_config *config, const struct config_place *at,
+			     GError **error)
 {
 	const char *mistake = NULL;
 
@@ -120,48 +113,51 @@ static gboolean parse_source(struct volume_config *config, const struct place *a
 	else if (at->value[strlen("file://")] != '/')
 		mistake = "no absolute path; write file:///path with three slashes";
 	if (mistake) {
-		wrong(error, at, "%s", mistake);
+		config_wrong(error, at, "%s", mistake);
 		return FALSE;
 	}
 	config->source = g_strdup(at->value);
 	return TRUE;
 }
 
-static gboolean parse_socket(struct volume_config *config, const struct place *at, GError **error)
+static gboolean parse_socket(struct volume_config *config, const struct config_place *at,
+			     GError **error)
 {
 	const size_t room = sizeof(((struct sockaddr_un *)NULL)->sun_path);
 
 	if (at->value[0] != '/' || strlen(at->value) >= room) {
-		wrong(error, at,
-		      "not an absolute path of less than %zu bytes; remove the line for %s", room,
-		      MIGRATE_SOCKET_DIR "/NAME.sock");
+		config_wrong(error, at,
+			     "not an absolute path of less than %zu bytes; remove the line for %s",
+			     room, MIGRATE_SOCKET_DIR "/NAME.sock");
 		return FALSE;
 	}
 	config->socket = g_strdup(at->value);
 	return TRUE;
 }
 
-static gboolean parse_report(struct volume_config *config, const struct place *at, GError **error)
+static gboolean parse_report(struct volume_config *config, const struct config_place *at,
+			     GError **error)
 {
 	if (at->value[0] != '/' || g_str_has_suffix(at->value, "/")) {
-		wrong(error, at, "not a file's absolute path; remove the line for %s",
-		      REPORT_DIR "/NAME.report");
+		config_wrong(error, at, "not a file's absolute path; remove the line for %s",
+			     REPORT_DIR "/NAME.report");
 		return FALSE;
 	}
 	config->report = g_strdup(at->value);
 	return TRUE;
 }
 
-static gboolean parse_bandwidth(struct volume_config *config, const struct place *at,
+static gboolean parse_bandwidth(struct volume_config *config, const struct config_place *at,
 				GError **error)
 {
 	if (config_parse_size(at->value, &config->bandwidth))
 		return TRUE;
-	wrong(error, at, "no number of bytes per second; write for example 50M, or 0 for no limit");
+	config_wrong(error, at,
+		     "no number of bytes per second; write for example 50M, or 0 for no limit");
 	return FALSE;
 }
 
-static gboolean parse_stub_attributes(struct volume_config *config, const struct place *at,
+static gboolean parse_stub_attributes(struct volume_config *config, const struct config_place *at,
 				      GError **error)
 {
 	if (!strcmp(at->value, "eager"))
@@ -169,13 +165,13 @@ static gboolean parse_stub_attributes(struct volume_config *config, const struct
 	else if (!strcmp(at->value, "lazy"))
 		config->stub_attributes = STUB_LAZY;
 	else {
-		wrong(error, at, "unknown; use eager or lazy");
+		config_wrong(error, at, "unknown; use eager or lazy");
 		return FALSE;
 	}
 	return TRUE;
 }
 
-static gboolean parse_crawler_order(struct volume_config *config, const struct place *at,
+static gboolean parse_crawler_order(struct volume_config *config, const struct config_place *at,
 				    GError **error)
 {
 	if (!strcmp(at->value, "namespace-first"))
@@ -183,29 +179,29 @@ static gboolean parse_crawler_order(struct volume_config *config, const struct p
 	else if (!strcmp(at->value, "depth-first"))
 		config->crawler_order = CRAWL_DEPTH_FIRST;
 	else {
-		wrong(error, at, "unknown; use namespace-first or depth-first");
+		config_wrong(error, at, "unknown; use namespace-first or depth-first");
 		return FALSE;
 	}
 	return TRUE;
 }
 
-static gboolean parse_map(struct owners **map, const struct place *at, GError **error)
+static gboolean parse_map(struct owners **map, const struct config_place *at, GError **error)
 {
 	g_autoptr(GError) inner = NULL;
 
 	*map = owners_parse(at->value, &inner);
 	if (!*map)
-		wrong(error, at, "%s", inner->message);
+		config_wrong(error, at, "%s", inner->message);
 	return *map != NULL;
 }
 
-static gboolean parse_map_users(struct volume_config *config, const struct place *at,
+static gboolean parse_map_users(struct volume_config *config, const struct config_place *at,
 				GError **error)
 {
 	return parse_map(&config->map_users, at, error);
 }
 
-static gboolean parse_map_groups(struct volume_config *config, const struct place *at,
+static gboolean parse_map_groups(struct volume_config *config, const struct config_place *at,
 				 GError **error)
 {
 	return parse_map(&config->map_groups, at, error);
@@ -215,7 +211,8 @@ static gboolean parse_map_groups(struct volume_config *config, const struct plac
 static const struct key {
 	const char *name;
 	bool required;
-	gboolean (*parse)(struct volume_config *config, const struct place *at, GError **error);
+	gboolean (*parse)(struct volume_config *config, const struct config_place *at,
+			  GError **error);
 	size_t offset;
 	unsigned min, max, fallback;
 } keys[] = {
@@ -232,21 +229,28 @@ static const struct key {
 	{"crawler-order", false, parse_crawler_order},
 	{"map-users", false, parse_map_users},
 	{"map-groups", false, parse_map_groups},
+	{"map-sids", false, config_parse_map_sids},
+	{"sid-users", false, config_parse_sid_users},
+	{"sid-groups", false, config_parse_sid_groups},
+	{"default-owner", false, config_parse_default_owner},
+	{"smb-modes", false, config_parse_smb_modes},
+	{"acl-source", false, config_parse_acl_source},
 	{"report", false, parse_report},
 	{"socket", false, parse_socket},
 };
 
 static gboolean parse_number(struct volume_config *config, const struct key *key,
-			     const struct place *at, GError **error)
+			     const struct config_place *at, GError **error)
 {
 	unsigned *field = (unsigned *)((char *)config + key->offset);
 	guint64 value;
 
 	if (!g_ascii_string_to_unsigned(at->value, 10, key->min, key->max, &value, NULL)) {
-		wrong(error, at,
-		      "not a number from %u to %u; correct it, or remove the line for the default "
-		      "%u",
-		      key->min, key->max, key->fallback);
+		config_wrong(error, at,
+			     "not a number from %u to %u; correct it, or remove the line for the "
+			     "default "
+			     "%u",
+			     key->min, key->max, key->fallback);
 		return FALSE;
 	}
 	*field = (unsigned)value;
@@ -413,15 +417,15 @@ static gboolean overlap(const char *a, const char *b)
 static gboolean check_overlaps(const char *file, GKeyFile *parsed, const char *group,
 			       const struct volume_config *config, GError **error)
 {
-	struct place at = {file, group, "root", config->root};
+	struct config_place at = {file, group, "root", config->root};
 	g_auto(GStrv) groups = g_key_file_get_groups(parsed, NULL);
 
 	if (g_str_has_prefix(config->source, "file://") &&
 	    overlap(config->source + strlen("file://"), config->root)) {
 		at.key = "source";
 		at.value = config->source;
-		wrong(error, &at, "overlaps with root = %s; source and root must be apart",
-		      config->root);
+		config_wrong(error, &at, "overlaps with root = %s; source and root must be apart",
+			     config->root);
 		return FALSE;
 	}
 	for (unsigned i = 0; groups[i]; i++) {
@@ -429,9 +433,10 @@ static gboolean check_overlaps(const char *file, GKeyFile *parsed, const char *g
 			continue;
 		g_autofree char *root = value_of(parsed, groups[i], "root");
 		if (root && root[0] == '/' && overlap(root, config->root)) {
-			wrong(error, &at,
-			      "overlaps with the root of [%s]; give every volume a tree of its own",
-			      groups[i]);
+			config_wrong(error, &at,
+				     "overlaps with the root of [%s]; give every volume a tree of "
+				     "its own",
+				     groups[i]);
 			return FALSE;
 		}
 	}
@@ -444,10 +449,10 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 	for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
 		const struct key *key = &keys[i];
 		g_autofree char *value = value_of(parsed, group, key->name);
-		struct place at = {file, group, key->name, value};
+		struct config_place at = {file, group, key->name, value};
 
 		if (!value && key->required) {
-			wrong(error, &at, "missing; add it, see quickmigrate.conf(5)");
+			config_wrong(error, &at, "missing; add it, see quickmigrate.conf(5)");
 			return FALSE;
 		}
 		if (!value) {
@@ -463,7 +468,8 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 		config->socket = g_strdup_printf("%s/%s.sock", MIGRATE_SOCKET_DIR, config->name);
 	if (!config->report)
 		config->report = g_strdup_printf(REPORT_DIR "/%s.report", config->name);
-	return check_overlaps(file, parsed, group, config, error);
+	return config_check_smb(config, file, group, error) &&
+	       check_overlaps(file, parsed, group, config, error);
 }
 
 struct volume_config *config_load(const char *file, const char *volume, GError **error)
@@ -523,6 +529,10 @@ void config_free(struct volume_config *config)
 	g_free(config->source);
 	owners_free(config->map_users);
 	owners_free(config->map_groups);
+	g_free(config->acl_source);
+	sid_map_free(config->map_sids);
+	sid_map_free(config->sid_users);
+	sid_map_free(config->sid_groups);
 	g_free(config->report);
 	g_free(config->socket);
 	g_free(config);

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "windows.h"
+
 #define CONFIG_FILE "/etc/quickmigrate/quickmigrate.conf"
 #define REPORT_DIR  "/var/lib/quickmigrate"
 
@@ -31,6 +33,13 @@ struct volume_config {
 	unsigned crawler_workers;	      /* crawler-workers = 1..64, default 4 */
 	enum crawl_order
 		crawler_order; /* crawler-order = namespace-first (default) | depth-first */
+	/* acl-source = smb://host[:port]/share[/path]: where a source = nfs:// has its descriptors;
+	 * NULL: nowhere */
+	char *acl_source;
+	/* map-sids, sid-users, sid-groups: sids.h; NULL: none */
+	struct sid_map *map_sids, *sid_users, *sid_groups;
+	uint32_t default_uid, default_gid; /* default-owner = UID:GID, default 0:0 */
+	enum smb_modes smb_modes; /* smb-modes = descriptor | open, required for an smb:// source */
 	struct owners *map_users, *map_groups; /* map-users, map-groups: owners.h; NULL: all kept */
 	char *report; /* report = absolute path, default REPORT_DIR/NAME.report */
 	char *socket; /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */

@@ -11,7 +11,9 @@
 
 #include "../common/migrate.h"
 #include "acl.h"
+#include "nt_acl.h"
 #include "owners.h"
+#include "windows.h"
 
 #define NOBODY	    65534
 #define BLOCKS_FULL 64 /* the longest attribute needs no more */
@@ -50,7 +52,8 @@ int dress_report(struct retriever *retriever, const struct dress *dress, int dir
 	for (guint i = 0; i < dress->lost->len && !ret; i++) {
 		const struct report_line *line = dress->lost->pdata[i];
 
-		ret = report_add(retriever->report, line->kind, path, line->text);
+		ret = report_add(retriever->report, line->kind,
+				 line->kind == REPORT_VOLUME ? "" : path, line->text);
 	}
 	return ret;
 }
@@ -87,12 +90,21 @@ static uint32_t new_id(const struct owners *owners, const char *what, uint32_t i
 }
 
 static int change_owner(struct retriever *retriever, int fd, const char *name,
-			const struct source_attr *attr, struct dress *dress)
+			const struct source_attr *attr, const struct windows *windows,
+			struct dress *dress)
 {
 	const struct volume_config *config = retriever->config;
-	uint32_t uid = new_id(config->map_users, "owner", attr->uid, dress);
-	uint32_t gid = new_id(config->map_groups, "group", attr->gid, dress);
-	int ret = name ? fchownat(fd, name, uid, gid, AT_SYMLINK_NOFOLLOW) : fchown(fd, uid, gid);
+	uint32_t uid, gid;
+	int ret;
+
+	if (windows) { /* of this host already */
+		uid = windows->uid;
+		gid = windows->gid;
+	} else {
+		uid = new_id(config->map_users, "owner", attr->uid, dress);
+		gid = new_id(config->map_groups, "group", attr->gid, dress);
+	}
+	ret = name ? fchownat(fd, name, uid, gid, AT_SYMLINK_NOFOLLOW) : fchown(fd, uid, gid);
 
 	return ret < 0 ? -errno : 0;
 }
@@ -267,17 +279,102 @@ static int set_all(struct retriever *retriever, int fd, const struct source_xatt
 	return ret;
 }
 
+/* ---- what an SMB server said ---- */
+
+/* Where the modes come by NFS, they and the owner stand. */
+static bool rules(const struct retriever *retriever)
+{
+	return !retriever->config->acl_source;
+}
+
+/* An object that got no descriptor would be what its mode says. */
+static int set_descriptor(int fd, const struct windows *windows, bool ruling, mode_t *perms,
+			  struct dress *dress)
+{
+	const char *why = windows->why;
+	int ret = windows->acl ? put(fd, XATTR_NTACL, windows->acl, windows->acl_len, &why) : 1;
+
+	if (ret <= 0) {
+		dress->acl = ret == 0;
+		return ret;
+	}
+	lose(dress, REPORT_ACL,
+	     "the security descriptor (%u bytes) could not be set (%s): nobody but the owner and "
+	     "administrators may do anything instead",
+	     windows->acl_len, why);
+	if (ruling)
+		*perms = windows->closed_perms;
+	ret = put(fd, XATTR_NTACL, windows->closed, windows->closed_len, &why);
+	return ret > 0 ? -EOPNOTSUPP : ret;
+}
+
+/* Once for the volume. */
+static void lose_of_volume(struct dress *dress, const struct windows *windows, bool ruling)
+{
+	if (ruling && windows->lost_owner)
+		lose(dress, REPORT_VOLUME, "owners: %s is nobody here: its files are user %u's",
+		     windows->lost_owner, windows->uid);
+	if (ruling && windows->lost_group)
+		lose(dress, REPORT_VOLUME, "groups: %s is nobody here: its files are group %u's",
+		     windows->lost_group, windows->gid);
+	if (windows->no_sacl)
+		lose(dress, REPORT_VOLUME,
+		     "SACLs: the old server did not show them (it takes SeSecurityPrivilege)");
+	if (windows->no_streams)
+		lose(dress, REPORT_VOLUME, "streams: the old server cannot list them");
+}
+
+/* Attributes before streams: where there is not room for all, they count more. */
+static int set_windows(struct retriever *retriever, int fd, const struct windows *windows,
+		       mode_t *perms, struct dress *dress)
+{
+	bool ruling = rules(retriever);
+	const struct source_xattrs *xattrs = windows->xattrs;
+	int ret;
+
+	if (ruling)
+		*perms = windows->perms;
+	ret = set_descriptor(fd, windows, ruling, perms, dress);
+	for (guint i = 0; i < xattrs->list->len && !ret; i++)
+		ret = set_xattr(fd, &g_array_index(xattrs->list, struct source_xattr, i), dress);
+	for (guint i = 0; i < xattrs->lost->len; i++)
+		lose(dress, REPORT_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
+	for (guint i = 0; i < windows->lost_streams->len; i++)
+		lose(dress, REPORT_XATTR, "%s", (char *)windows->lost_streams->pdata[i]);
+	lose_of_volume(dress, windows, ruling);
+	return ret;
+}
+
+static struct windows *translate(struct retriever *retriever, const struct source_attr *attr,
+				 const struct source_xattrs *xattrs)
+{
+	const struct volume_config *config = retriever->config;
+	const struct windows_map map = {.sids = config->map_sids,
+					.users = config->sid_users,
+					.groups = config->sid_groups,
+					.uid = config->default_uid,
+					.gid = config->default_gid,
+					.modes = config->smb_modes};
+
+	if (!xattrs || !xattrs->windows)
+		return NULL;
+	return windows_new(xattrs->windows, S_ISDIR(attr->mode), &map);
+}
+
 /* ---- all of it ---- */
 
-int dress_object(struct retriever *retriever, int fd, const struct source_attr *attr,
-		 const struct source_xattrs *xattrs, bool inherits, struct dress *dress)
+static int dress_all(struct retriever *retriever, int fd, const struct source_attr *attr,
+		     const struct source_xattrs *xattrs, const struct windows *windows,
+		     bool inherits, struct dress *dress)
 {
 	mode_t perms = attr->mode & 0777;
-	int ret = change_owner(retriever, fd, NULL, attr, dress);
+	int ret = change_owner(retriever, fd, NULL, attr, rules(retriever) ? windows : NULL, dress);
 
 	if (!ret && inherits && fremovexattr(fd, XATTR_ACL_ACCESS) < 0 && errno != ENODATA &&
 	    errno != EOPNOTSUPP)
 		ret = -errno;
+	if (!ret && windows)
+		ret = set_windows(retriever, fd, windows, &perms, dress);
 	if (!ret && xattrs)
 		ret = set_all(retriever, fd, xattrs, &perms, dress);
 	if (!ret && fchmod(fd, (attr->mode & 07000) | perms) < 0)
@@ -285,10 +382,20 @@ int dress_object(struct retriever *retriever, int fd, const struct source_attr *
 	return ret ? ret : set_times(fd, NULL, attr, dress);
 }
 
+int dress_object(struct retriever *retriever, int fd, const struct source_attr *attr,
+		 const struct source_xattrs *xattrs, bool inherits, struct dress *dress)
+{
+	struct windows *windows = translate(retriever, attr, xattrs);
+	int ret = dress_all(retriever, fd, attr, xattrs, windows, inherits, dress);
+
+	windows_free(windows);
+	return ret;
+}
+
 int dress_node(struct retriever *retriever, int dir_fd, const char *name,
 	       const struct source_attr *attr, struct dress *dress)
 {
-	int ret = change_owner(retriever, dir_fd, name, attr, dress);
+	int ret = change_owner(retriever, dir_fd, name, attr, NULL, dress);
 
 	if (!ret && !S_ISLNK(attr->mode) && fchmodat(dir_fd, name, attr->mode & 07777, 0) < 0)
 		ret = -errno;

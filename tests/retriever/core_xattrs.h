@@ -61,6 +61,23 @@ static inline void core_list_wide(struct backend_request *req)
 	backend_complete(req, 0);
 }
 
+static inline struct source_windows *core_windows_copy(const struct source_windows *from)
+{
+	struct source_windows *to = source_windows_new();
+	GArray *streams = to->streams;
+
+	*to = *from;
+	to->streams = streams;
+	to->sd = g_memdup2(from->sd, from->sd_len);
+	for (guint i = 0; i < from->streams->len; i++) {
+		struct source_stream *stream =
+			&g_array_index(from->streams, struct source_stream, i);
+
+		source_windows_add_stream(to, stream->name, stream->size, stream->data);
+	}
+	return to;
+}
+
 static inline void core_carry_submit(struct backend *backend, struct backend_request *req)
 {
 	struct backend *inner = ((struct core_carrying *)backend)->inner;
@@ -86,6 +103,8 @@ static inline void core_carry_submit(struct backend *backend, struct backend_req
 	for (guint i = 0; from && i < from->lost->len; i++)
 		g_ptr_array_add(req->xattrs->lost, g_strdup(from->lost->pdata[i]));
 	req->xattrs->acl_lost = from && from->acl_lost;
+	if (from && from->windows)
+		req->xattrs->windows = core_windows_copy(from->windows);
 	backend_complete(req, 0);
 }
 

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The keys that say who is who, and what becomes of descriptors. */
+#include "config_private.h"
+
+#include <string.h>
+
+#include "owners.h"
+
+static gboolean parse_sid_map(struct sid_map **map, bool ids, const struct config_place *at,
+			      GError **error)
+{
+	g_autoptr(GError) inner = NULL;
+
+	*map = sid_map_parse(at->value, ids, &inner);
+	if (!*map)
+		config_wrong(error, at, "%s", inner->message);
+	return *map != NULL;
+}
+
+gboolean config_parse_map_sids(struct volume_config *config, const struct config_place *at,
+			       GError **error)
+{
+	return parse_sid_map(&config->map_sids, false, at, error);
+}
+
+gboolean config_parse_sid_users(struct volume_config *config, const struct config_place *at,
+				GError **error)
+{
+	return parse_sid_map(&config->sid_users, true, at, error);
+}
+
+gboolean config_parse_sid_groups(struct volume_config *config, const struct config_place *at,
+				 GError **error)
+{
+	return parse_sid_map(&config->sid_groups, true, at, error);
+}
+
+static bool parse_id(const char *text, uint32_t *id)
+{
+	guint64 value;
+
+	if (!g_ascii_string_to_unsigned(text, 10, 0, OWNER_NONE - 1, &value, NULL))
+		return false;
+	*id = (uint32_t)value;
+	return true;
+}
+
+gboolean config_parse_default_owner(struct volume_config *config, const struct config_place *at,
+				    GError **error)
+{
+	g_auto(GStrv) sides = g_strsplit(at->value, ":", 3);
+
+	if (g_strv_length(sides) == 2 && parse_id(sides[0], &config->default_uid) &&
+	    parse_id(sides[1], &config->default_gid))
+		return TRUE;
+	config_wrong(error, at, "write UID:GID, numbers from 0 to %u", OWNER_NONE - 1);
+	return FALSE;
+}
+
+gboolean config_parse_smb_modes(struct volume_config *config, const struct config_place *at,
+				GError **error)
+{
+	if (!strcmp(at->value, "descriptor"))
+		config->smb_modes = SMB_MODES_DESCRIPTOR;
+	else if (!strcmp(at->value, "open"))
+		config->smb_modes = SMB_MODES_OPEN;
+	else {
+		config_wrong(error, at, "unknown; use open or descriptor");
+		return FALSE;
+	}
+	return TRUE;
+}
+
+gboolean config_parse_acl_source(struct volume_config *config, const struct config_place *at,
+				 GError **error)
+{
+	if (!g_str_has_prefix(at->value, "smb://")) {
+		config_wrong(error, at, "no known scheme; use smb://host[:port]/share[/path]");
+		return FALSE;
+	}
+	config->acl_source = g_strdup(at->value);
+	return TRUE;
+}
+
+gboolean config_check_smb(const struct volume_config *config, const char *file, const char *group,
+			  GError **error)
+{
+	struct config_place at = {file, group, "smb-modes", NULL};
+	bool smb = g_str_has_prefix(config->source, "smb://");
+
+	if (smb && config->smb_modes == SMB_MODES_UNSET) {
+		config_wrong(error, &at,
+			     "missing; add smb-modes = open where all clients come through Samba, "
+			     "else smb-modes = descriptor, see quickmigrate.conf(5)");
+		return FALSE;
+	}
+	at.key = "acl-source";
+	at.value = config->acl_source;
+	if (config->acl_source && !g_str_has_prefix(config->source, "nfs://")) {
+		config_wrong(error, &at, "goes with a source = nfs:// only; remove the line");
+		return FALSE;
+	}
+	return TRUE;
+}

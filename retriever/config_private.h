@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Between the files that read the configuration. */
+#ifndef CONFIG_PRIVATE_H
+#define CONFIG_PRIVATE_H
+
+#include "config.h"
+
+/* Where a value stands, for the one line that says what is wrong with it. */
+struct config_place {
+	const char *file;
+	const char *group;
+	const char *key;
+	const char *value; /* NULL: the key is missing */
+};
+
+void config_wrong(GError **error, const struct config_place *at, const char *format, ...)
+	G_GNUC_PRINTF(3, 4);
+
+/* Parsers of keys; config_ids.c has those of SIDs and their kin. */
+gboolean config_parse_map_sids(struct volume_config *config, const struct config_place *at,
+			       GError **error);
+gboolean config_parse_sid_users(struct volume_config *config, const struct config_place *at,
+				GError **error);
+gboolean config_parse_sid_groups(struct volume_config *config, const struct config_place *at,
+				 GError **error);
+gboolean config_parse_default_owner(struct volume_config *config, const struct config_place *at,
+				    GError **error);
+gboolean config_parse_smb_modes(struct volume_config *config, const struct config_place *at,
+				GError **error);
+gboolean config_parse_acl_source(struct volume_config *config, const struct config_place *at,
+				 GError **error);
+
+/* What holds between them and the source, once all are read. */
+gboolean config_check_smb(const struct volume_config *config, const char *file, const char *group,
+			  GError **error);
+
+#endif
