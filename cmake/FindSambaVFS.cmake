@@ -80,7 +80,7 @@ foreach(_name smbd-base smbd-shim samba-debug replace samba3-util samba-security
   file(GLOB _found "${SAMBA_PRIVATE_LIBRARY_DIR}/lib${_name}-*samba*.so.0")
   list(APPEND _libraries ${_found})
 endforeach()
-foreach(_name samba-util samba-errors smbconf talloc tevent)
+foreach(_name samba-util samba-errors smbconf talloc tevent tevent-util)
   file(GLOB _found "/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/lib${_name}.so.[0-9]")
   list(APPEND _libraries ${_found})
 endforeach()

@@ -20,6 +20,7 @@ struct vm_call {
 	struct tevent_immediate *soon; /* runs done */
 	vm_done_fn done;	       /* NULL: somebody waits */
 	void *arg;
+	bool at_once;
 	bool answered;
 	int status;
 	uint64_t id;
@@ -43,12 +44,15 @@ static void request_free(struct request *request)
 	free(request);
 }
 
-static void run_done(struct tevent_context *ev, struct tevent_immediate *im, void *arg)
+static void finish(struct vm_call *call)
 {
-	struct vm_call *call = arg;
-
 	call->begun = 0;
 	call->done(call, call->status, call->arg);
+}
+
+static void run_done(struct tevent_context *ev, struct tevent_immediate *im, void *arg)
+{
+	finish(arg);
 }
 
 static void answer(struct vm_call *call, int status)
@@ -56,7 +60,9 @@ static void answer(struct vm_call *call, int status)
 	call->request = NULL;
 	call->answered = true;
 	call->status = status;
-	if (call->done)
+	if (call->done && call->at_once)
+		finish(call);
+	else if (call->done)
 		tevent_schedule_immediate(call->soon, call->ev, run_done, call);
 }
 
@@ -197,6 +203,7 @@ struct vm_call *vm_call_send(TALLOC_CTX *mem_ctx, struct vfs_handle_struct *hand
 	call->ev = ev;
 	call->done = done;
 	call->arg = arg;
+	call->at_once = ask->at_once;
 	call->soon = tevent_create_immediate(call);
 	good = call->soon && tevent_add_timer(ev, call, end, on_timeout, call);
 	/* Some of the host's waits have an event loop of their own. */

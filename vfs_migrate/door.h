@@ -63,6 +63,10 @@ void vm_open_fns(struct vfs_fn_pointers *fns);
 void vm_attrs_fns(struct vfs_fn_pointers *fns);
 void vm_setters_fns(struct vfs_fn_pointers *fns);
 void vm_names_fns(struct vfs_fn_pointers *fns);
+void vm_read_fns(struct vfs_fn_pointers *fns);
+void vm_write_fns(struct vfs_fn_pointers *fns);
+void vm_space_fns(struct vfs_fn_pointers *fns);
+void vm_offload_fns(struct vfs_fn_pointers *fns);
 
 /* The errno of a hook for a negative result: sets errno, returns -1.  -EAGAIN, -ECANCELED and
  * -ECONNRESET become ETIMEDOUT, what the old server or a record makes impossible becomes EIO. */
@@ -104,6 +108,9 @@ struct vm_ask {
 	uint64_t begun;		    /* END */
 	bool changed, durable;	    /* END */
 	uint64_t offset, length;    /* RANGE, BEGIN, END */
+	/* BEGIN: done is called as soon as the reply is here, in the middle of any hook, as root.
+	 */
+	bool at_once;
 };
 
 struct vm_call;

@@ -228,8 +228,8 @@ static int vm_connect(struct vfs_handle_struct *handle, const char *service, con
 _PUBLIC_ NTSTATUS samba_init_module(TALLOC_CTX *ctx)
 {
 	static void (*const parts[])(struct vfs_fn_pointers *) = {
-		vm_lookup_fns,	vm_open_fns,  vm_attrs_fns,
-		vm_setters_fns, vm_names_fns, vm_compat_fns,
+		vm_lookup_fns, vm_open_fns,  vm_attrs_fns, vm_setters_fns, vm_names_fns,
+		vm_read_fns,   vm_write_fns, vm_space_fns, vm_offload_fns, vm_compat_fns,
 	};
 
 	migrating_fns.connect_fn = vm_connect;

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reads.
+ *
+ *   look: missing -> RANGE -> read below -> sure: answer; else look again
+ *         present ----------> read below
+ *
+ * All reads of what is not known to be whole are asynchronous, whatever `aio read size` says
+ * (aio_force): other requests of the client go on, and sendfile, which sends the header of a reply
+ * before it is known whether the data can be had, is not tried.  What remains synchronous (parts of
+ * compounds, smbd's own reads) waits here.  A read that is given up, at the deadline or because the
+ * client is gone, leaves the fetch under way.
+ */
+#include "door.h"
+
+#define SURE  UINT64_MAX
+#define TRIES 3 /* of a read that finds the file grown since it was looked at */
+
+/* Whether the range is missing: 1, 0 or -errno.  *sure: up to where what is read then is. */
+static int is_missing(struct vfs_handle_struct *handle, struct files_struct *fsp, off_t offset,
+		      size_t n, uint64_t *sure)
+{
+	struct migrate_stub stub;
+	struct stat st;
+	int result;
+
+	*sure = SURE;
+	if (vm_known_normal(handle, fsp))
+		return 0;
+	/* Its size is to be from before the record. */
+	if (fstat(vm_fd(fsp), &st) < 0)
+		return -errno;
+	result = vm_look(handle, fsp, &stub);
+	if (result <= 0)
+		return result;
+	*sure = st.st_size;
+	result = !migrate_stub_present(&stub, offset, n);
+	migrate_stub_clear(&stub);
+	return result;
+}
+
+static struct vm_ask ask_range(const struct files_struct *fsp, off_t offset, size_t n)
+{
+	return (struct vm_ask){.what = VM_RANGE, .fd = vm_fd(fsp), .offset = offset, .length = n};
+}
+
+/* ---- asynchronous ---------------------------------------------------------------------------- */
+
+struct read {
+	struct vfs_handle_struct *handle;
+	struct tevent_context *ev;
+	struct files_struct *fsp;
+	void *data;
+	size_t n;
+	off_t offset;
+	unsigned tries;
+	uint64_t sure;
+	ssize_t result;
+	struct vfs_aio_state aio;
+};
+
+static void read_done(struct tevent_req *subreq);
+
+static void fail(struct tevent_req *req, int result)
+{
+	vm_fail(result);
+	tevent_req_error(req, errno);
+}
+
+static void read_below(struct tevent_req *req)
+{
+	struct read *read = tevent_req_data(req, struct read);
+	struct tevent_req *subreq = SMB_VFS_NEXT_PREAD_SEND(read, read->ev, read->handle, read->fsp,
+							    read->data, read->n, read->offset);
+
+	if (!tevent_req_nomem(subreq, req))
+		tevent_req_set_callback(subreq, read_done, req);
+}
+
+static void fetched(struct vm_call *call, int status, void *arg)
+{
+	struct tevent_req *req = arg;
+	struct read *read = tevent_req_data(req, struct read);
+
+	TALLOC_FREE(call);
+	if (status < 0)
+		fail(req, status);
+	else if (!vm_become_user(read->fsp))
+		tevent_req_error(req, EACCES);
+	else
+		read_below(req);
+}
+
+static void look_and_read(struct tevent_req *req)
+{
+	struct read *read = tevent_req_data(req, struct read);
+	struct vm_ask ask = ask_range(read->fsp, read->offset, read->n);
+	int result = is_missing(read->handle, read->fsp, read->offset, read->n, &read->sure);
+
+	if (result < 0)
+		fail(req, result);
+	else if (result == 0)
+		read_below(req);
+	else if (!vm_call_send(read, read->handle, read->ev, &ask, fetched, req))
+		tevent_req_error(req, errno);
+}
+
+static void read_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq, struct tevent_req);
+	struct read *read = tevent_req_data(req, struct read);
+
+	read->result = SMB_VFS_PREAD_RECV(subreq, &read->aio);
+	TALLOC_FREE(subreq);
+	if (read->result < 0)
+		tevent_req_error(req, read->aio.error);
+	else if (migrate_read_is_sure(read->sure, read->offset, read->result))
+		tevent_req_done(req);
+	else if (++read->tries == TRIES)
+		fail(req, -EAGAIN);
+	else
+		look_and_read(req);
+}
+
+static struct tevent_req *vm_pread_send(struct vfs_handle_struct *handle, TALLOC_CTX *mem_ctx,
+					struct tevent_context *ev, struct files_struct *fsp,
+					void *data, size_t n, off_t offset)
+{
+	struct read *read;
+	struct tevent_req *req = tevent_req_create(mem_ctx, &read, struct read);
+
+	if (!req)
+		return NULL;
+	*read = (struct read){
+		.handle = handle, .ev = ev, .fsp = fsp, .data = data, .n = n, .offset = offset};
+	look_and_read(req);
+	return tevent_req_is_in_progress(req) ? req : tevent_req_post(req, ev);
+}
+
+static ssize_t vm_pread_recv(struct tevent_req *req, struct vfs_aio_state *aio)
+{
+	struct read *read = tevent_req_data(req, struct read);
+	ssize_t result = read->result;
+
+	if (tevent_req_is_unix_error(req, &aio->error))
+		result = -1;
+	else
+		*aio = read->aio;
+	tevent_req_received(req);
+	return result;
+}
+
+static bool vm_aio_force(struct vfs_handle_struct *handle, struct files_struct *fsp)
+{
+	return !vm_known_normal(handle, fsp) || SMB_VFS_NEXT_AIO_FORCE(handle, fsp);
+}
+
+/* ---- synchronous ----------------------------------------------------------------------------- */
+
+static ssize_t vm_pread(struct vfs_handle_struct *handle, struct files_struct *fsp, void *data,
+			size_t n, off_t offset)
+{
+	struct vm_ask ask = ask_range(fsp, offset, n);
+	uint64_t sure;
+	ssize_t done;
+	int result;
+
+	for (unsigned tries = 0; tries < TRIES; tries++) {
+		result = is_missing(handle, fsp, offset, n, &sure);
+		if (result > 0)
+			result = vm_call_wait(handle, &ask, NULL);
+		if (result < 0)
+			return vm_fail(result);
+		done = SMB_VFS_NEXT_PREAD(handle, fsp, data, n, offset);
+		if (done < 0 || migrate_read_is_sure(sure, offset, done))
+			return done;
+	}
+	return vm_fail(-EAGAIN);
+}
+
+/* ENOSYS: smbd reads. */
+static ssize_t vm_sendfile(struct vfs_handle_struct *handle, int to, struct files_struct *fsp,
+			   const DATA_BLOB *header, off_t offset, size_t n)
+{
+	struct migrate_stub stub;
+	int result = vm_known_normal(handle, fsp) ? 0 : vm_look(handle, fsp, &stub);
+
+	if (result == 0)
+		return SMB_VFS_NEXT_SENDFILE(handle, to, fsp, header, offset, n);
+	if (result > 0)
+		migrate_stub_clear(&stub);
+	errno = ENOSYS;
+	return -1;
+}
+
+void vm_read_fns(struct vfs_fn_pointers *fns)
+{
+	fns->pread_fn = vm_pread;
+	fns->pread_send_fn = vm_pread_send;
+	fns->pread_recv_fn = vm_pread_recv;
+	fns->sendfile_fn = vm_sendfile;
+	fns->aio_force_fn = vm_aio_force;
+}

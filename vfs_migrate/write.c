@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Writes and flushes.
+ *
+ *   look: unfinished -> BEGIN -> write below -> END -> answer
+ *                         ^                      |
+ *                         +--- retriever away ---+
+ *
+ * The write itself is made in the middle of the dispatch that brings the reply to BEGIN, wherever
+ * that is called from, and not by a thread or from the event loop: whoever waits in a hook runs no
+ * event loop.  He may wait for a bracket or a fill of this very file, which wait for this bracket
+ * to be closed; and nobody else is to wait for it because a client's smbd waits for a name.
+ *
+ * A request whose client is gone is freed: a BEGIN that is granted then is ended without a change,
+ * an END is on its way.
+ *
+ * What is durable: a stable write and a flush end in fsync, which is that of the data first and
+ * then SYNC.
+ */
+#include "door.h"
+
+#include "lib/util/sys_rw.h"
+
+static void fail(struct tevent_req *req, int result)
+{
+	vm_fail(result);
+	tevent_req_error(req, errno);
+}
+
+/* ---- asynchronous ---------------------------------------------------------------------------- */
+
+struct write {
+	struct vfs_handle_struct *handle;
+	struct tevent_context *ev;
+	struct files_struct *fsp;
+	const void *data;
+	size_t n;
+	off_t offset;
+	struct timeval until; /* when it is not begun again any more */
+	ssize_t result;
+	struct vfs_aio_state aio;
+};
+
+static void begin(struct tevent_req *req);
+
+static void ended(struct vm_call *call, int status, void *arg)
+{
+	struct tevent_req *req = arg;
+	struct write *write = tevent_req_data(req, struct write);
+
+	TALLOC_FREE(call);
+	if (write->result < 0)
+		tevent_req_error(req, write->aio.error);
+	else if (status == -ECONNRESET && !timeval_expired(&write->until))
+		begin(req);
+	else if (status < 0)
+		fail(req, status);
+	else
+		tevent_req_done(req);
+}
+
+/* In the middle of any hook, as root. */
+static void write_now(struct write *write)
+{
+	if (!become_user_without_service_by_fsp(write->fsp)) {
+		write->result = -1;
+		write->aio.error = EACCES;
+		return;
+	}
+	write->result = SMB_VFS_NEXT_PWRITE(write->handle, write->fsp, write->data, write->n,
+					    write->offset);
+	write->aio.error = write->result < 0 ? errno : 0;
+	unbecome_user_without_service();
+}
+
+/* Likewise. */
+static void begun(struct vm_call *call, int status, void *arg)
+{
+	struct tevent_req *req = arg;
+	struct write *write = tevent_req_data(req, struct write);
+	struct vm_ask ask = {.what = VM_END, .begun = vm_call_begun(call), .offset = write->offset};
+
+	TALLOC_FREE(call);
+	tevent_req_defer_callback(req, write->ev);
+	if (status == -ECONNRESET && !timeval_expired(&write->until)) {
+		begin(req);
+		return;
+	}
+	if (status < 0) {
+		fail(req, status);
+		return;
+	}
+	write_now(write);
+	ask.changed = write->result > 0;
+	ask.length = ask.changed ? write->result : 0;
+	if (!vm_call_send(write, write->handle, write->ev, &ask, ended, req))
+		tevent_req_error(req, errno);
+}
+
+static void begin(struct tevent_req *req)
+{
+	struct write *write = tevent_req_data(req, struct write);
+	struct vm_ask ask = {
+		.what = VM_BEGIN,
+		.fd = vm_fd(write->fsp),
+		.change = MIGRATE_WRITE,
+		.offset = write->offset,
+		.length = write->n,
+		.at_once = true,
+	};
+
+	if (!vm_call_send(write, write->handle, write->ev, &ask, begun, req))
+		tevent_req_error(req, errno);
+}
+
+static void written(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq, struct tevent_req);
+	struct write *write = tevent_req_data(req, struct write);
+
+	write->result = SMB_VFS_PWRITE_RECV(subreq, &write->aio);
+	TALLOC_FREE(subreq);
+	if (write->result < 0)
+		tevent_req_error(req, write->aio.error);
+	else
+		tevent_req_done(req);
+}
+
+static void pass_down(struct tevent_req *req)
+{
+	struct write *write = tevent_req_data(req, struct write);
+	struct tevent_req *subreq = SMB_VFS_NEXT_PWRITE_SEND(
+		write, write->ev, write->handle, write->fsp, write->data, write->n, write->offset);
+
+	if (!tevent_req_nomem(subreq, req))
+		tevent_req_set_callback(subreq, written, req);
+}
+
+/* 1 unfinished, 0 normal, or -errno. */
+static int is_unfinished(struct vfs_handle_struct *handle, struct files_struct *fsp)
+{
+	struct migrate_stub stub;
+	int result = vm_known_normal(handle, fsp) ? 0 : vm_look(handle, fsp, &stub);
+
+	if (result > 0)
+		migrate_stub_clear(&stub);
+	return result;
+}
+
+static struct tevent_req *vm_pwrite_send(struct vfs_handle_struct *handle, TALLOC_CTX *mem_ctx,
+					 struct tevent_context *ev, struct files_struct *fsp,
+					 const void *data, size_t n, off_t offset)
+{
+	struct write *write;
+	struct tevent_req *req = tevent_req_create(mem_ctx, &write, struct write);
+	int result;
+
+	if (!req)
+		return NULL;
+	*write = (struct write){.handle = handle,
+				.ev = ev,
+				.fsp = fsp,
+				.data = data,
+				.n = n,
+				.offset = offset,
+				.until = timeval_current_ofs_msec(vm_share(handle)->hold_ms)};
+	result = is_unfinished(handle, fsp);
+	if (result < 0)
+		fail(req, result);
+	else if (result > 0)
+		begin(req);
+	else
+		pass_down(req);
+	return tevent_req_is_in_progress(req) ? req : tevent_req_post(req, ev);
+}
+
+static ssize_t vm_pwrite_recv(struct tevent_req *req, struct vfs_aio_state *aio)
+{
+	struct write *write = tevent_req_data(req, struct write);
+	ssize_t result = write->result;
+
+	if (tevent_req_is_unix_error(req, &aio->error))
+		result = -1;
+	else
+		*aio = write->aio;
+	tevent_req_received(req);
+	return result;
+}
+
+/* ---- synchronous ----------------------------------------------------------------------------- */
+
+struct sync_write {
+	struct vm_change change;
+	struct vfs_handle_struct *handle;
+	struct files_struct *fsp;
+	const void *data;
+	ssize_t result;
+};
+
+static int make_write(void *arg)
+{
+	struct sync_write *write = arg;
+
+	write->result = SMB_VFS_NEXT_PWRITE(write->handle, write->fsp, write->data,
+					    write->change.length, write->change.offset);
+	if (write->result < 0)
+		return -1;
+	write->change.length = write->result; /* what END is to be told */
+	return 0;
+}
+
+static ssize_t vm_pwrite(struct vfs_handle_struct *handle, struct files_struct *fsp,
+			 const void *data, size_t n, off_t offset)
+{
+	struct sync_write write = {
+		.change = {.kind = MIGRATE_WRITE,
+			   .offset = offset,
+			   .length = n,
+			   .make = make_write},
+		.handle = handle,
+		.fsp = fsp,
+		.data = data,
+	};
+
+	if (vm_known_normal(handle, fsp))
+		return SMB_VFS_NEXT_PWRITE(handle, fsp, data, n, offset);
+	write.change.arg = &write;
+	return vm_change(handle, fsp, &write.change) < 0 ? -1 : write.result;
+}
+
+/* Written out of a buffer, because what was read from a socket cannot be read again should the
+ * bracket have to be repeated.  The socket is empty afterwards, unless it fails or would block. */
+static ssize_t receive(struct vfs_handle_struct *handle, int from, struct files_struct *fsp,
+		       off_t offset, size_t n, uint8_t *buffer)
+{
+	size_t done = 0, size = talloc_array_length(buffer);
+
+	while (done < n) {
+		ssize_t got = sys_read(from, buffer, MIN(n - done, size));
+
+		if (got < 0 && done && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return done;
+		if (got == 0)
+			errno = ECONNRESET;
+		if (got <= 0)
+			return -1;
+		if (vm_pwrite(handle, fsp, buffer, got, offset + done) != got) {
+			int error = errno;
+
+			drain_socket(from, n - done - got);
+			errno = error;
+			return -1;
+		}
+		done += got;
+	}
+	return done;
+}
+
+static ssize_t vm_recvfile(struct vfs_handle_struct *handle, int from, struct files_struct *fsp,
+			   off_t offset, size_t n)
+{
+	uint8_t *buffer;
+	ssize_t result;
+
+	if (is_unfinished(handle, fsp) == 0)
+		return SMB_VFS_NEXT_RECVFILE(handle, from, fsp, offset, n);
+	buffer = talloc_array(NULL, uint8_t, MIN(n, 1 << 20));
+	if (!buffer) {
+		drain_socket(from, n);
+		errno = ENOMEM;
+		return -1;
+	}
+	result = receive(handle, from, fsp, offset, n, buffer);
+	TALLOC_FREE(buffer);
+	return result;
+}
+
+/* ---- flush ----------------------------------------------------------------------------------- */
+
+struct sync {
+	struct vfs_handle_struct *handle;
+	struct tevent_context *ev;
+	struct files_struct *fsp;
+	bool again; /* it was unfinished when its data was flushed */
+	struct vfs_aio_state aio;
+};
+
+static void data_flushed(struct tevent_req *subreq);
+
+static void flush_data(struct tevent_req *req)
+{
+	struct sync *sync = tevent_req_data(req, struct sync);
+	struct tevent_req *subreq =
+		SMB_VFS_NEXT_FSYNC_SEND(sync, sync->ev, sync->handle, sync->fsp);
+
+	if (!tevent_req_nomem(subreq, req))
+		tevent_req_set_callback(subreq, data_flushed, req);
+}
+
+static void record_flushed(struct vm_call *call, int status, void *arg)
+{
+	TALLOC_FREE(call);
+	if (status < 0)
+		fail(arg, status);
+	else
+		tevent_req_done(arg);
+}
+
+/*
+ * The record must not say less than what is on disk.  If it was dropped since the data was flushed,
+ * that must be durable too.
+ */
+static void flush_record(struct tevent_req *req)
+{
+	struct sync *sync = tevent_req_data(req, struct sync);
+	struct vm_ask ask = {.what = VM_SYNC, .fd = vm_fd(sync->fsp)};
+	int result = is_unfinished(sync->handle, sync->fsp);
+
+	sync->again = false;
+	if (result < 0)
+		fail(req, result);
+	else if (result == 0)
+		flush_data(req);
+	else if (!vm_call_send(sync, sync->handle, sync->ev, &ask, record_flushed, req))
+		tevent_req_error(req, errno);
+}
+
+static void data_flushed(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq, struct tevent_req);
+	struct sync *sync = tevent_req_data(req, struct sync);
+	int result = SMB_VFS_FSYNC_RECV(subreq, &sync->aio);
+
+	TALLOC_FREE(subreq);
+	if (result < 0)
+		tevent_req_error(req, sync->aio.error);
+	else if (sync->again)
+		flush_record(req);
+	else
+		tevent_req_done(req);
+}
+
+static struct tevent_req *vm_fsync_send(struct vfs_handle_struct *handle, TALLOC_CTX *mem_ctx,
+					struct tevent_context *ev, struct files_struct *fsp)
+{
+	struct sync *sync;
+	struct tevent_req *req = tevent_req_create(mem_ctx, &sync, struct sync);
+
+	if (!req)
+		return NULL;
+	*sync = (struct sync){
+		.handle = handle, .ev = ev, .fsp = fsp, .again = !vm_known_normal(handle, fsp)};
+	flush_data(req);
+	return tevent_req_is_in_progress(req) ? req : tevent_req_post(req, ev);
+}
+
+static int vm_fsync_recv(struct tevent_req *req, struct vfs_aio_state *aio)
+{
+	struct sync *sync = tevent_req_data(req, struct sync);
+	int result = 0;
+
+	if (tevent_req_is_unix_error(req, &aio->error))
+		result = -1;
+	else
+		*aio = sync->aio;
+	tevent_req_received(req);
+	return result;
+}
+
+void vm_write_fns(struct vfs_fn_pointers *fns)
+{
+	fns->pwrite_fn = vm_pwrite;
+	fns->pwrite_send_fn = vm_pwrite_send;
+	fns->pwrite_recv_fn = vm_pwrite_recv;
+	fns->recvfile_fn = vm_recvfile;
+	fns->fsync_send_fn = vm_fsync_send;
+	fns->fsync_recv_fn = vm_fsync_recv;
+}
