@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the cases of the door share: the packaged smbd with the module, and a retriever that does what
-a case says (fake.py of the NFS door)."""
+a case says (fake.py)."""
 import os
 import struct
 import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '..', 'support'), os.path.join(HERE, '..', 'fsal')]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import fake as f                            # noqa: E402
 import sandbox                              # noqa: E402
 import smb2                                 # noqa: E402
