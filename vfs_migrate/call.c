@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "door.h"
 
+#define PAUSE_MS 50 /* before something is asked for again that is not possible yet */
+#define LATE_MS	 10 /* for what comes after a wait that was in vain */
+
 /*
  * What libmigrate has of a call: lives until the reply.  A call that was given up has none.
  */
 struct request {
 	struct vm_call *call; /* NULL: given up */
 	struct migrate_volume *client;
-	uint64_t id;
-	bool bracket; /* BEGIN */
-	int fd, dir_fd;
+	uint64_t id;	   /* 0: it pauses */
+	struct vm_ask ask; /* with a name and descriptors of its own */
 };
 
 struct vm_call {
@@ -24,6 +26,7 @@ struct vm_call {
 	bool answered;
 	int status;
 	uint64_t id;
+	struct timeval pause_end;
 };
 
 static void ignore(void *arg, int status)
@@ -37,10 +40,11 @@ static void end_unwanted(struct migrate_volume *client, uint64_t begun)
 
 static void request_free(struct request *request)
 {
-	if (request->fd >= 0)
-		close(request->fd);
-	if (request->dir_fd >= 0)
-		close(request->dir_fd);
+	if (request->ask.fd >= 0)
+		close(request->ask.fd);
+	if (request->ask.dir_fd >= 0)
+		close(request->ask.dir_fd);
+	free((char *)request->ask.name);
 	free(request);
 }
 
@@ -66,16 +70,82 @@ static void answer(struct vm_call *call, int status)
 		tevent_schedule_immediate(call->soon, call->ev, run_done, call);
 }
 
+static void request_done(void *arg, int status);
+
+static uint64_t start(struct request *request)
+{
+	const struct vm_ask *ask = &request->ask;
+	struct migrate_volume *client = request->client;
+
+	switch (ask->what) {
+	case VM_FILL:
+		return migrate_fill_directory(client, ask->fd, 0, request_done, request);
+	case VM_NAME:
+		return migrate_fetch_name(client, ask->fd, ask->name, 0, request_done, request);
+	case VM_RANGE:
+		return migrate_fetch_range(client, ask->fd, ask->offset, ask->length, 0,
+					   request_done, request);
+	case VM_SYNC:
+		return migrate_sync(client, ask->fd, request_done, request);
+	case VM_BEGIN:
+		return migrate_begin(client, ask->fd, ask->dir_fd, ask->change, ask->offset,
+				     ask->length, request_done, request);
+	case VM_END:
+		return migrate_end(client, ask->begun, ask->changed, ask->durable, ask->offset,
+				   ask->length, request_done, request);
+	}
+	errno = EINVAL;
+	return 0;
+}
+
+static void start_again(struct vm_call *call)
+{
+	struct request *request = call->request;
+
+	request->id = call->id = start(request);
+	if (request->id)
+		return;
+	answer(call, errno ? -errno : -ENOMEM);
+	request_free(request);
+}
+
+static void on_pause_end(struct tevent_context *ev, struct tevent_timer *timer, struct timeval now,
+			 void *arg)
+{
+	struct vm_call *call = arg;
+
+	if (call->request && !call->request->id)
+		start_again(call);
+}
+
+/* Not yet: the old server knows the object by another handle now, say. */
+static bool pauses(struct request *request, int status)
+{
+	struct vm_call *call = request->call;
+
+	if (status != -EAGAIN || (request->ask.what != VM_FILL && request->ask.what != VM_NAME &&
+				  request->ask.what != VM_RANGE))
+		return false;
+	call->pause_end = timeval_current_ofs_msec(PAUSE_MS);
+	if (call->done && !tevent_add_timer(call->ev, call, call->pause_end, on_pause_end, call))
+		return false;
+	request->id = 0;
+	return true;
+}
+
 /* The reply: possibly in the middle of any hook. */
 static void request_done(void *arg, int status)
 {
 	struct request *request = arg;
+	bool granted = request->ask.what == VM_BEGIN && status == 0;
 
+	if (request->call && pauses(request, status))
+		return;
 	if (request->call) {
-		if (request->bracket && status == 0)
+		if (granted)
 			request->call->begun = request->id;
 		answer(request->call, status);
-	} else if (request->bracket && status == 0) {
+	} else if (granted) {
 		end_unwanted(request->client, request->id);
 	}
 	request_free(request);
@@ -85,10 +155,12 @@ static void give_up(struct vm_call *call)
 {
 	struct request *request = call->request;
 
-	if (request) {
+	call->request = NULL;
+	if (request && request->id) {
 		request->call = NULL;
-		call->request = NULL;
 		migrate_cancel(request->client, request->id);
+	} else if (request) {
+		request_free(request);
 	} else if (call->begun) {
 		end_unwanted(call->client, call->begun);
 	}
@@ -117,47 +189,30 @@ static void on_readable(struct tevent_context *ev, struct tevent_fd *fde, uint16
 	vm_volume_dispatch(arg, 0);
 }
 
-static uint64_t start(struct migrate_volume *client, const struct vm_ask *ask,
-		      struct request *request)
-{
-	switch (ask->what) {
-	case VM_FILL:
-		return migrate_fill_directory(client, request->fd, 0, request_done, request);
-	case VM_NAME:
-		return migrate_fetch_name(client, request->fd, ask->name, 0, request_done, request);
-	case VM_RANGE:
-		return migrate_fetch_range(client, request->fd, ask->offset, ask->length, 0,
-					   request_done, request);
-	case VM_SYNC:
-		return migrate_sync(client, request->fd, request_done, request);
-	case VM_BEGIN:
-		return migrate_begin(client, request->fd, request->dir_fd, ask->change, ask->offset,
-				     ask->length, request_done, request);
-	case VM_END:
-		return migrate_end(client, ask->begun, ask->changed, ask->durable, ask->offset,
-				   ask->length, request_done, request);
-	}
-	errno = EINVAL;
-	return 0;
-}
-
+/* NULL: errno. */
 static struct request *request_new(struct migrate_volume *client, const struct vm_ask *ask)
 {
 	struct request *request = calloc(1, sizeof(*request));
+	int fd = ask->what == VM_END ? -1 : vm_dup(ask->fd);
+	int dir_fd = ask->place ? vm_dup(ask->dir_fd) : -1;
+	char *name = ask->name ? strdup(ask->name) : NULL;
 
-	if (!request)
-		return NULL;
-	request->client = client;
-	request->bracket = ask->what == VM_BEGIN;
-	request->fd = request->dir_fd = -1;
-	if (ask->what != VM_END)
-		request->fd = vm_dup(ask->fd);
-	if (ask->place)
-		request->dir_fd = vm_dup(ask->dir_fd);
-	if ((ask->what == VM_END || request->fd >= 0) && (!ask->place || request->dir_fd >= 0))
+	if (request && (fd >= 0 || ask->what == VM_END) && (dir_fd >= 0 || !ask->place) &&
+	    (name || !ask->name)) {
+		request->client = client;
+		request->ask = *ask;
+		request->ask.fd = fd;
+		request->ask.dir_fd = dir_fd;
+		request->ask.name = name;
 		return request;
-	request_free(request);
-	errno = EMFILE;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (dir_fd >= 0)
+		close(dir_fd);
+	free(name);
+	free(request);
+	errno = ENFILE;
 	return NULL;
 }
 
@@ -176,7 +231,7 @@ static struct vm_call *call_new(TALLOC_CTX *mem_ctx, struct vfs_handle_struct *h
 		return NULL;
 	}
 	call->request->call = call;
-	call->id = call->request->id = start(client, ask, call->request);
+	call->id = call->request->id = start(call->request);
 	if (!call->id) {
 		int error = errno ? errno : ENOMEM;
 
@@ -217,24 +272,59 @@ struct vm_call *vm_call_send(TALLOC_CTX *mem_ctx, struct vfs_handle_struct *hand
 	return call;
 }
 
+static void next_turn(struct tevent_context *ev, struct tevent_immediate *im, void *arg)
+{
+	struct vm_volume *volume = arg;
+
+	volume->late = false;
+}
+
+/*
+ * One request of a client may have to wait for many names, a listing of symbolic links say.  When
+ * one was waited for in vain so are the others: they are asked for, and hardly waited for, until
+ * the event loop takes the next request.
+ */
+static bool is_late(struct vm_volume *volume, const struct vm_ask *ask)
+{
+	return volume->late && ask->what != VM_BEGIN && ask->what != VM_END;
+}
+
+static void note_late(struct vm_share *share)
+{
+	share->volume->late = true;
+	tevent_schedule_immediate(share->volume->turn, share->ev, next_turn, share->volume);
+}
+
+static unsigned ms_until(struct timeval end)
+{
+	struct timeval now = timeval_current();
+
+	return timeval_compare(&now, &end) >= 0 ? 0 : usec_time_diff(&end, &now) / 1000 + 1;
+}
+
 int vm_call_wait(struct vfs_handle_struct *handle, const struct vm_ask *ask, uint64_t *begun)
 {
 	struct vm_share *share = vm_share(handle);
-	struct timeval end = timeval_current_ofs_msec(share->hold_ms), now;
+	bool late = is_late(share->volume, ask);
+	struct timeval end = timeval_current_ofs_msec(late ? LATE_MS : share->hold_ms);
 	struct vm_call *call = call_new(NULL, handle, ask);
 	int status = -ETIMEDOUT;
+	unsigned left, pause;
 
 	if (!call)
 		return errno ? -errno : -ENOMEM;
-	while (!call->answered) {
-		now = timeval_current();
-		if (timeval_compare(&now, &end) >= 0)
-			break;
-		vm_volume_dispatch(share->volume, usec_time_diff(&end, &now) / 1000 + 1);
+	while (!call->answered && (left = ms_until(end))) {
+		pause = call->request->id ? left : ms_until(call->pause_end);
+		if (!pause)
+			start_again(call);
+		else
+			vm_volume_dispatch(share->volume, MIN(left, pause));
 	}
 	if (call->answered) {
 		status = call->status;
 		call->begun = 0;
+	} else if (!late && ask->what != VM_BEGIN && ask->what != VM_END) {
+		note_late(share);
 	}
 	if (begun)
 		*begun = call->id;

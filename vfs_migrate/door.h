@@ -40,6 +40,8 @@ struct vm_volume {
 	struct migrate_volume *client;
 	struct tevent_fd *readable;
 	bool connected, refused; /* what the log was told */
+	bool late; /* since the event loop was left something was waited for in vain */
+	struct tevent_immediate *turn; /* ends that */
 };
 
 /* One tree connect: handle->data. */
@@ -118,7 +120,8 @@ typedef void (*vm_done_fn)(struct vm_call *call, int status, void *arg);
 
 /*
  * Asks; done is called once, from the event loop ev, with the request's status, or with -ETIMEDOUT
- * after migrate:hold (the work goes on).  NULL: errno.
+ * after migrate:hold (the work goes on).  NULL: errno.  FILL, NAME and RANGE are asked for again
+ * after -EAGAIN.
  *
  * talloc_free() of the call gives it up: done is not called any more.  A BEGIN that is given up, or
  * not answered in time, is ended without a change should it still be granted.  An END must not be

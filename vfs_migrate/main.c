@@ -184,7 +184,10 @@ static int attach(struct vfs_handle_struct *handle, const char *share)
 		return -1;
 	}
 	SMB_VFS_HANDLE_SET_DATA(handle, options, share_free, struct vm_share, return -1);
-	result = vm_volume_inspect(options->volume, path);
+	/* Part of the path may be in the volume. */
+	result = vm_bring(handle, AT_FDCWD, path, true);
+	if (result == 0)
+		result = vm_volume_inspect(options->volume, path);
 	if (result == VM_NOT_ATTACHED)
 		DEBUG(0, ("migrate: [%s]: %s is empty and not attached: run migratectl attach %s "
 			  "before clients use it\n",

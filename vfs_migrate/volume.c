@@ -56,7 +56,8 @@ static struct vm_volume *volume_new(struct tevent_context *ev, const char *name,
 	volume->socket = socket ? talloc_strdup(volume, socket) : NULL;
 	if (volume->name && (volume->socket || !socket))
 		result = migrate_volume_new(name, socket, MIGRATE_ROLE_PLAIN_DOOR, &volume->client);
-	if (result == 0)
+	volume->turn = tevent_create_immediate(volume);
+	if (result == 0 && volume->turn)
 		volume->readable = tevent_add_fd(ev, volume, migrate_volume_fd(volume->client),
 						 TEVENT_FD_READ, on_readable, volume);
 	if (!volume->readable) {

@@ -199,10 +199,10 @@ class Connection:
                 idle()
         return self.replies.pop(mid)
 
-    def cancel(self, mid):
-        """Asks for an end of something pending; its reply comes as usual."""
+    def cancel(self, mid, session):
+        """Asks for an end of something pending of a session (its number); its reply comes as usual."""
         header = struct.pack('<4sHHIHHIIQQQ16x', b'\xfeSMB', 64, 0, 0, CANCEL, 0, 2, 0, mid,
-                             self.pending.get(mid, 0), 0)
+                             self.pending.get(mid, 0), session)
         frame = header + struct.pack('<HH', 4, 0)
         self.sock.sendall(struct.pack('>I', len(frame)) + frame)
 
