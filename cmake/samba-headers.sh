@@ -4,7 +4,7 @@
 # usage: samba-headers.sh UPSTREAM-VERSION PACKAGE-VERSION DESTINATION [DOWNLOADED]
 #
 # The distribution's source package is configured as the package was, in what shapes declarations,
-# and only its generated headers are built: about a minute, once per release.  What is kept is all
+# and only its generated headers are built: a minute or two, once per release.  What is kept is all
 # headers of the tree.  DOWNLOADED: a directory that has the source package already.
 set -eu
 version=$1 package=$2 destination=$3 downloaded=${4:-}
@@ -56,11 +56,12 @@ python3 ./buildtools/bin/waf -C configure --prefix=/usr --enable-fhs --sysconfdi
 	--disable-cephfs --disable-glusterfs --disable-spotlight --with-profiling-data \
 	--with-cluster-support --without-ldb-lmdb --with-acl-support \
 	--with-shared-modules='!vfs_snapper' >"$work/log" 2>&1 9<&- || failed "configuring Samba"
-idl=$(printf ',PIDL_%s' AUTH DCERPC MISC LSA SAMR NETLOGON KRB5PAC XATTR IOCTL OPEN_FILES \
-	MESSAGING SMBXSRV NOTIFY SECURITY SMB_ACL FILE_ID SERVER_ID SMB2_LEASE_STRUCT LEASES_DB QUOTA \
-	DFSBLOBS)
+# What is declared in the IDL that the package has.
+idl=$(grep -oh '[A-Za-z0-9_]\+\.idl' librpc/idl/wscript_build source3/librpc/idl/wscript_build |
+	sed 's/\.idl$//' | tr '[:lower:]' '[:upper:]' | sort -u | sed 's/^/PIDL_/' | paste -sd,)
+errors=$(sed -n "s/.*SAMBA_GENERATOR('\(.*_generated\)'.*/\1/p" libcli/util/wscript_build | paste -sd,)
 python3 ./buildtools/bin/waf -j"$(nproc)" build \
-	--targets="ntstatus_generated,werror_generated,param_local.h,s3_param_proto_h$idl" \
+	--targets="$errors,param_local.h,s3_param_proto_h,$idl" \
 	>"$work/log" 2>&1 9<&- || failed "generating headers"
 
 mkdir "$work/tree"

@@ -61,8 +61,9 @@ static NTSTATUS defer(struct vfs_handle_struct *handle, struct smb_request *req,
 		return status;
 	}
 	/* The request takes the record over.  Its own timer must not come first. */
-	if (!push_deferred_open_message_smb(req, timeval_set(2 * share->hold_ms / 1000 + 60, 0), id,
-					    (struct deferred_open_record *)deferred)) {
+	if (!push_deferred_open_message_smb(req,
+					    tevent_timeval_set(2 * share->hold_ms / 1000 + 60, 0),
+					    id, (struct deferred_open_record *)deferred)) {
 		TALLOC_FREE(deferred);
 		return NT_STATUS_INTERNAL_ERROR;
 	}
