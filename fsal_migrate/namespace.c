@@ -6,6 +6,8 @@
 #include "attrs.h"
 #include "compat.h"
 
+#define LIST_VAIN_MAX 1000 /* listings that end before they begin */
+
 static bool is_dots(const char *name)
 {
 	return !strcmp(name, ".") || !strcmp(name, "..");
@@ -73,6 +75,8 @@ struct listing {
 	struct mg_object *dir;
 	fsal_readdir_cb callback;
 	void *arg;
+	fsal_cookie_t last;
+	bool some;    /* were listed, up to `last` */
 	bool stopped; /* at an object without attributes */
 };
 
@@ -84,6 +88,8 @@ static enum fsal_dir_result list_entry(const char *name, struct fsal_obj_handle 
 	enum fsal_dir_result result;
 
 	mg_leave(listing->export);
+	listing->last = cookie;
+	listing->some = true;
 	if (mg_hidden(listing->dir, name)) {
 		(void)mg_enter();
 		sub->obj_ops->release(sub);
@@ -100,6 +106,34 @@ static enum fsal_dir_result list_entry(const char *name, struct fsal_obj_handle 
 	return result;
 }
 
+/*
+ * FSAL VFS reads names and then looks each of them up: one that is removed in between ends its
+ * listing with an error as if the directory were not there.  It goes on behind what was listed.
+ */
+static fsal_status_t list_all(struct listing *listing, fsal_cookie_t *whence, attrmask_t mask,
+			      bool *eof)
+{
+	struct fsal_obj_handle *sub = listing->dir->sub;
+	fsal_cookie_t from;
+	unsigned vain = 0;
+
+	for (;;) {
+		fsal_status_t status;
+
+		listing->some = false;
+		status = sub->obj_ops->readdir(sub, whence, listing, list_entry, mask, eof);
+		if (status.major != ERR_FSAL_NOENT)
+			return status;
+		if (listing->some) {
+			from = listing->last;
+			whence = &from;
+			vain = 0;
+		} else if (++vain == LIST_VAIN_MAX) {
+			return status;
+		}
+	}
+}
+
 static fsal_status_t list(struct fsal_obj_handle *handle, fsal_cookie_t *whence, void *arg,
 			  fsal_readdir_cb callback, attrmask_t mask, bool *eof)
 {
@@ -114,7 +148,7 @@ static fsal_status_t list(struct fsal_obj_handle *handle, fsal_cookie_t *whence,
 	if (!mg_is_normal(dir) && mg_look(dir, &look) >= 0)
 		mg_look_done(&look);
 	listing.export = mg_enter();
-	status = dir->sub->obj_ops->readdir(dir->sub, whence, &listing, list_entry, mask, eof);
+	status = list_all(&listing, whence, mask, eof);
 	mg_leave(listing.export);
 	if (listing.stopped) {
 		*eof = false;

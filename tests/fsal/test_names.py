@@ -11,6 +11,8 @@ import nfs3
 import nfs4
 from fake import BEGIN, CHANGED, END, FILL, FILLED, HOLD, NAME, PLACE
 from harness import case, expect, main, same
+from sandbox import Process
+from servers import CACHES
 from xdr import opaque, u32
 
 
@@ -35,6 +37,38 @@ def private_directory_is_hidden(args):
     same([n for n, _, _, _ in client.listing(below)], [b'.migrate'], 'names elsewhere')
     client.lookup(below, b'.migrate')
     expect(os.path.isdir(ROOT + '/.migrate'), 'it is gone')
+
+
+CHURN = '''
+import os, sys
+while True:
+    for n in range(500):
+        os.close(os.open(f'{sys.argv[1]}/vanishing{n}', os.O_CREAT | os.O_WRONLY))
+    for n in range(500):
+        os.unlink(f'{sys.argv[1]}/vanishing{n}')
+'''
+
+
+@case()
+def names_that_vanish_while_they_are_listed(args):
+    """FSAL VFS looks up each name that it has read.  One that was removed in between is not listed;
+    it does not end the listing."""
+    staying = [b'staying%d' % n for n in range(100)]
+
+    def fill(world):
+        os.mkdir(world.path('dir'))
+        for name in staying:
+            world.normal(f'dir/{name.decode()}')
+    world = World(args, fill, **CACHES['no-chunks'])
+    directory = world.fh('dir')
+    churn = Process('churn', [sys.executable, '-c', CHURN, world.path('dir')])
+    before, different = set(), 0
+    while different < 150:
+        names = {n for n, _, _, _ in world.client.listing(directory, different % 2)}
+        same(sorted(n for n in names if n.startswith(b'staying')), sorted(staying), 'names')
+        different += names != before
+        before = names
+    same(churn.poll(), None, 'status of what makes and removes names')
 
 
 @case()
