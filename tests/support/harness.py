@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import time
 import traceback
 
@@ -49,7 +50,17 @@ def no_differences(comparison):
         raise Failure('the trees differ:\n  ' + '\n  '.join(comparison.differences[:30]))
 
 
-def run_case(name, function, args):
+def why(name, error):
+    """The text of a failure."""
+    if not isinstance(error, Failure):
+        return ''.join(traceback.format_exception(error))
+    where = inspect.getinnerframes(error.__traceback__)
+    where = where[-2 if len(where) > 1 else -1]
+    return f'{name}: {error}  [{os.path.basename(where.filename)}:{where.lineno}]\n'
+
+
+def run_case(name, function, args, reasons):
+    """Its exit status.  reasons: a file for why it failed."""
     def body():
         args.random = random.Random(args.seed)
         try:
@@ -60,12 +71,10 @@ def run_case(name, function, args):
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            if isinstance(error, Failure):
-                where = inspect.trace()[-2 if len(inspect.trace()) > 1 else -1]
-                print(f'{name}: {error}  [{os.path.basename(where.filename)}:{where.lineno}]',
-                      file=sys.stderr)
-            else:
-                traceback.print_exc()
+            text = why(name, error)
+            sys.stderr.write(text)
+            reasons.write(text)
+            reasons.flush()
             sandbox.show_logs()
             return 1
         finally:
@@ -111,13 +120,17 @@ def main(extra=None):
     if any(CASES[name][1] for name in wanted):
         uml.fetch()
     failed = []
+    reasons = tempfile.TemporaryFile('w+')
     for name in wanted:
         start = time.monotonic()
-        status = run_case(name, CASES[name][0], args)
+        status = run_case(name, CASES[name][0], args, reasons)
         verdict = 'not ok' if status else 'ok'
         print(f'{verdict} {name} ({time.monotonic() - start:.1f} s)', flush=True)
         if status:
             failed.append(name)
         if args.interrupted:
             return 130
+    if len(wanted) > 1 and failed:      # again, behind the logs and the cases that followed
+        reasons.seek(0)
+        print(f'---- failed: {" ".join(failed)}\n{reasons.read()}', end='')
     return 1 if failed else 0
