@@ -13,6 +13,7 @@ import time
 DIR, REG = 2, 1
 NODES = 3, 4, 6, 7                      # devices, sockets, fifos
 STALE = 70
+PARTIAL, EXTENTS, DIRTY = 2, 1, 0x80    # of a record (common/record.h)
 EXACT = ('status', 'count', 'eof', 'committed', 'access', 'target', 'missing', 'denied', 'offset',
          'confirm', 'close', 'closed', 'delegation', 'fsinfo', 'pathconf')
 
@@ -215,7 +216,7 @@ class Comparer:
         if seen is None and m_fh not in self.back:
             seen = self.objects[p_fh] = Seen(m_fh)
             self.back[m_fh] = p_fh
-            seen.atime = self.disk.source.get(p.fileid)
+            seen.atime = self.disk.source.get(p.fileid, (None,))[0]
             # what was made by a client is whole from the start
             seen.whole = p.ctime >= self.begin and not self.disk.of_source(p.fileid)
         if seen is None or seen.migrated != m_fh:
@@ -370,9 +371,9 @@ class Disk:
         self.root, self.finalized = os.stat(self.migrated).st_ino, False
         self.renamed = set()
         self.touched = set()            # inodes of the migrating side, see record_copied
-        self.source, self.several = {}, set()  # inode -> atime
+        self.source, self.several = {}, set()  # inode -> (atime, mtime)
         for st in walk(os.fsencode(plain)):
-            self.source[st.st_ino] = st.st_atime_ns
+            self.source[st.st_ino] = st.st_atime_ns, st.st_mtime_ns
             if st.st_nlink > 1 and not stat.S_ISDIR(st.st_mode):
                 self.several.add(st.st_ino)
 
@@ -395,6 +396,12 @@ class Disk:
         """The state in the record (common/record.h), or 0, or None."""
         record = self.record(fileid)
         return record[1] if record else 0 if record is not None else None
+
+    def all_missing(self, fileid):
+        """Whether it is a file without a byte of data."""
+        record = self.record(fileid)
+        return (bool(record) and record[1] == PARTIAL and
+                not (record[2] & EXTENTS or record[2] & DIRTY) and fileid not in self.touched)
 
     def returned(self, fileid):
         """Whether it is a directory that was whole before it got this record."""

@@ -6,6 +6,7 @@ import random
 import stat
 
 import source
+from generate_smb import SmbOperations
 from source import KIB, MIB
 
 SLOTS = 6
@@ -15,23 +16,52 @@ KINDS = {3: 'b', 4: 'c', 6: 's', 7: 'f'}
 
 
 def settings(r, door):
-    return {'fs': r.choice(('ext4', 'ext4', 'xfs')), 'clients': r.choice((1, 2, 2, 3)),
-            'minor': r.choice((0, 1, 2, 2, 2)) if door == 'nfs4' else 0,
-            'attr_expiration': r.choice((None, None, 0)), 'dir_chunk': r.choice((None, None, 0)),
-            'entries': r.choice((None, None, 20)), 'hold_ms': r.choice((500, 500, 50, 10)),
-            'stub_attributes': r.choice(('eager', 'eager', 'lazy')),
-            'crawler_order': r.choice(('namespace-first', 'depth-first')),
-            'source': r.choice(('nfs', 'nfs', 'nfs', 'file')),
-            'bandwidth': r.choice((0, '1M', '200K')),
-            'records': r.random() < 0.3}        # are copied
+    out = {'fs': r.choice(('ext4', 'ext4', 'xfs')), 'clients': r.choice((1, 2, 2, 3)),
+           'minor': r.choice((0, 1, 2, 2, 2)) if door in ('nfs4', 'mixed') else 0,
+           'attr_expiration': r.choice((None, None, 0)), 'dir_chunk': r.choice((None, None, 0)),
+           'entries': r.choice((None, None, 20)), 'hold_ms': r.choice((500, 500, 50, 10)),
+           'stub_attributes': r.choice(('eager', 'eager', 'lazy')),
+           'crawler_order': r.choice(('namespace-first', 'depth-first')),
+           'source': r.choice(('nfs', 'nfs', 'nfs', 'file')),
+           'bandwidth': r.choice((0, '1M', '200K')),
+           'records': r.random() < 0.3}         # are copied
+    if door in ('smb', 'mixed'):
+        out['smb'] = smb_settings(r, door)
+        out['objects'] = r.choice(('streams_xattr acl_xattr',) * 3 + ('acl_xattr', 'streams_xattr'))
+        out['hold'] = r.choice((15, 15, 1))
+    if door == 'mixed':         # neither server is to keep what the other changes
+        out.update(version=r.choice(('nfs3', 'nfs4')), attr_expiration=0, dir_chunk=0,
+                   entries=None, records=False)
+    return out
+
+
+def smb_settings(r, door):
+    """Of both shares.  Durable handles are for shares that nobody else uses."""
+    out = {'posix locking': r.choice(('yes', 'no')) if door == 'smb' else 'yes',
+           'kernel share modes': 'no', 'strict sync': 'yes',
+           'use sendfile': r.choice(('no', 'no', 'yes')),
+           'store dos attributes': r.choice(('yes',) * 4 + ('no',)),
+           'inherit acls': r.choice(('no', 'no', 'yes')),
+           'hide dot files': r.choice(('yes', 'no')), 'oplocks': r.choice(('yes', 'yes', 'no')),
+           'acl_xattr:ignore system acls': r.choice(('no', 'no', 'yes')),
+           'strict allocate': r.choice(('no', 'no', 'yes'))}
+    if door == 'mixed':
+        out.update({'oplocks': 'no', 'smb2 leases': 'no'})
+    return out
+
+
+def version(case):
+    """Of NFS, or another word."""
+    return case['settings'].get('version', case['door'])
 
 
 def case(door, seed):
     r = random.Random(f'case {door} {seed}')
-    return {'door': door, 'seed': seed, 'settings': settings(r, door), 'tree': source.make(seed)}
+    return {'door': door, 'seed': seed, 'settings': settings(r, door),
+            'tree': source.make(seed, door in ('smb', 'mixed'))}
 
 
-class Generator:
+class Generator(SmbOperations):
     """next() is the next operation."""
 
     WEIGHTS = {
@@ -39,27 +69,33 @@ class Generator:
         'fsinfo': 0.3, 'read': 16, 'readall': 5, 'write': 14, 'append': 3, 'truncate': 8,
         'commit': 3, 'setattr': 9, 'create': 6, 'mkdir': 3, 'symlink': 1.5, 'mknod': 1.5,
         'remove': 6, 'rmdir': 3, 'rename': 10, 'rename_odd': 3, 'link': 4, 'list': 5, 'pages': 4,
-        'unlinked': 1, 'parallel': 3,
+        'unlinked': 1, 'parallel': 3}
+    WORLD_WEIGHTS = {
         'crawler': 1.6, 'retriever': 0.8, 'server': 0.5, 'old': 0.5, 'throttle': 0.3,
         'crawl': 0.03}
     WEIGHTS4 = {
         'open': 12, 'close': 2, 'downgrade': 1, 'lock': 5, 'unlock': 3, 'testlock': 3}
     WEIGHTS42 = {'space': 7, 'seek': 7, 'copy': 2, 'read_plus': 3}
 
-    def __init__(self, case, plain, side):
-        """plain: the directory of the plain side; side: whose opens are like the other's."""
-        self.side = side
+    def __init__(self, case, plain, side, smb_side=None):
+        """plain: the directory of the plain side; side, smb_side: whose opens are like the
+        other's; None: the protocol is not used."""
+        self.side, self.smb_side = side, smb_side
         self.r = random.Random(f'operations {case["door"]} {case["seed"]}')
-        self.v4 = case['door'] == 'nfs4'
+        self.v4 = version(case) == 'nfs4'
         self.case, self.plain = case, os.fsencode(plain)
         self.clients = case['settings']['clients']
         self.count = 0
         self.gone = []                  # (directory, name) that were removed or moved away
-        weights = dict(self.WEIGHTS)
-        if self.v4:
-            weights.update(self.WEIGHTS4)
-            if case['settings']['minor'] >= 2:
-                weights.update(self.WEIGHTS42)
+        weights = dict(self.WORLD_WEIGHTS)
+        if side:
+            weights.update(self.WEIGHTS)
+            if self.v4:
+                weights.update(self.WEIGHTS4)
+                if case['settings']['minor'] >= 2:
+                    weights.update(self.WEIGHTS42)
+        if smb_side:
+            weights.update(self.SMB_WEIGHTS)
         if case['settings'].get('records'):
             weights['record'] = 2
         self.kinds, self.weights = list(weights), list(weights.values())
@@ -123,6 +159,8 @@ class Generator:
                     self.others.append(path)
                     if not stat.S_ISLNK(st.st_mode):
                         self.nodes.add(path)
+        if self.smb_side:
+            self.scan_smb()
 
     def a_dir(self):
         return self.r.choice(self.dirs)
@@ -482,7 +520,10 @@ class Generator:
         return {'op': 'retriever', 'action': self.r.choice(('kill', 'kill', 'stop', 'down'))}
 
     def make_server(self):
-        return {'op': 'server', 'action': self.r.choice(('kill', 'kill', 'stop'))}
+        op = {'op': 'server', 'action': self.r.choice(('kill', 'kill', 'stop'))}
+        if self.side and self.smb_side:
+            op['which'] = self.r.randrange(2)
+        return op
 
     def make_old(self):
         return {'op': 'old', 'action': self.r.choice(('stall', 'stall', 'kill'))}

@@ -3,6 +3,8 @@
 and again with one lie of the migrating side in it, each of which must be found."""
 import os
 
+import selftest_smb
+
 CASE = {
     'door': 'nfs3', 'seed': 0,
     'settings': {'fs': 'ext4', 'clients': 1},
@@ -129,14 +131,20 @@ DISK_LIES = {
 
 
 def run(world, play, tell):
-    """Raises no alarm for the honest sequence, and one for each lie."""
+    """Raises no alarm for the honest sequences, and one for each lie."""
+    for case, ops, lies in ((CASE, OPS, LIES), (selftest_smb.CASE, selftest_smb.OPS,
+                                                selftest_smb.LIES)):
+        run_case(case, ops, lies, world, play, tell)
+
+
+def run_case(case, ops, lies, world, play, tell):
     bad = 0
-    honest = play(world, CASE, OPS)
-    print('honest:', honest.difference or 'no difference', flush=True)
+    honest = play(world, case, ops)
+    print(f'{case["door"]} honest:', honest.difference or 'no difference', flush=True)
     bad += honest.difference is not None
-    for lies, keyword in ((LIES, 'lie'), (DISK_LIES, 'last_lie')):
-        for name, lie in lies.items():
-            verdict = play(world, CASE, OPS, **{keyword: lie})
-            print(f'{name}: {verdict.difference or "NOT FOUND"}', flush=True)
+    for some, keyword in ((lies, 'lie'), (DISK_LIES, 'last_lie')):
+        for name, lie in some.items():
+            verdict = play(world, case, ops, **{keyword: lie})
+            print(f'{case["door"]} {name}: {verdict.difference or "NOT FOUND"}', flush=True)
             bad += verdict.difference is None
-    tell(1 + len(LIES) + len(DISK_LIES), len(OPS), bad)
+    tell(1 + len(lies) + len(DISK_LIES), len(ops), bad)

@@ -111,8 +111,26 @@ class Maker:
         return base + '/' + name if base else name
 
 
-def make(seed):
-    return Maker(seed).make()
+def make(seed, windows=False):
+    """windows: with what Samba keeps in extended attributes."""
+    entries = Maker(seed).make()
+    if windows:
+        r = random.Random(f'windows {seed}')
+        for entry in entries:
+            if entry['type'] in 'fd' and entry['path'] and r.random() < 0.2:
+                more = entry.setdefault('xattrs', {})
+                if r.random() < 0.5:
+                    more['user.DOSATTRIB'] = dosattrib(r)
+                for name in r.sample(('s', 'Zone.Identifier', 'third'), r.randrange(3)):
+                    more[f'user.DosStream.{name}:$DATA'] = 'x' * r.choice((0, 10, 900)) + '\0'
+    return entries
+
+
+def dosattrib(r):
+    """Version 5 of it: attributes and the time when the file was made."""
+    made = r.randrange(12 * 10**16, 13 * 10**16)
+    attributes = r.choice((0x20, 1, 2, 6, 0x21))
+    return struct.pack('<HHHHIIQ', 0, 5, 5, 0, 0x11, attributes, made).decode('latin-1')
 
 
 def acl(mode, user, perm):
@@ -163,5 +181,5 @@ def build(entries, root, attributes=False):
             if attributes and 'acl' in e:
                 os.setxattr(path, 'system.posix_acl_access', acl(e['mode'], *e['acl']))
             for name, value in e.get('xattrs', {}).items() if attributes else ():
-                os.setxattr(path, name, value.encode())
+                os.setxattr(path, name, value.encode('latin-1'))
             os.utime(path, ns=tuple(e['times']), follow_symlinks=False)

@@ -8,17 +8,17 @@ import signal
 import stat
 import time
 
+from samba.dcerpc import xattr
+from samba.ndr import ndr_unpack
+
 import compare
 import source
 import tree
 from compare import Difference
-from door3 import Door3
-from door4 import Door4
-from execute import ROOT, Side
 from harness import expect
+from pairs import NfsPair, SmbPair
 from sandbox import BASE, LOGS, Failure, Host, Process, sh, volume
 from servers import Ganesha, Migration
-from xdr import RpcError
 
 SOURCES = BASE + '/sources'
 FILE_SYSTEMS = ('ext4', 'xfs')
@@ -29,10 +29,11 @@ def where(fs, side):
 
 
 class World:
-    """Made once in a sandbox."""
+    """Made once in a sandbox.  twice: the migrating side is one more plain copy, to see whether the
+    comparison itself is right."""
 
-    def __init__(self, build):
-        self.build = build
+    def __init__(self, build, twice=False):
+        self.build, self.twice = build, twice
         self.number = 0
         self.copies = []
         for path, fs in [(SOURCES, 'ext4')] + [(where(fs, side), fs) for fs in FILE_SYSTEMS
@@ -50,19 +51,6 @@ class World:
         return Sequence(self, case)
 
 
-def server_settings(settings):
-    """The same for both servers."""
-    cache = ''
-    if settings.get('dir_chunk') is not None:
-        cache += f'\tDir_Chunk = {settings["dir_chunk"]};\n'
-    if settings.get('entries'):
-        cache += f'\tEntries_HWMark = {settings["entries"]};\n'
-    export = ''
-    if settings.get('attr_expiration') is not None:
-        export = f'Attr_Expiration_Time = {settings["attr_expiration"]};'
-    return {'export': export, 'blocks': f'MDCACHE {{\n{cache}}}\n' if cache else ''}
-
-
 class Sequence:
     """case: 'door', 'settings', 'tree' (source.py).  A context manager."""
 
@@ -74,9 +62,8 @@ class Sequence:
         self.quiet = [f'{where(fs, side)}-quiet/{n}' for side in ('migrate', 'plain')]
         self.crawler = None
         self.stalled = self.down = False
-        self.sides, self.servers = [], []
+        self.pairs = []
         self.copied = set()                         # records that were copied to other files
-        self.statuses = collections.Counter()       # of the plain side, by operation
         self.migration = None
 
     def __enter__(self):
@@ -94,8 +81,26 @@ class Sequence:
             os.mkdir(path)
         settings = self.settings
         carried = settings.get('source') == 'file'      # Ganesha tells no ACLs
-        for path in (self.source, self.plain):
+        settings = self.settings
+        carried = settings.get('source') == 'file'      # Ganesha tells no ACLs
+        for path in (self.source, self.plain) + (self.migrated,) * self.world.twice:
             source.build(self.case['tree'], path, carried)
+        if not self.world.twice:
+            self.start_migration()
+        self.begin = time.time_ns() - 10**9
+        self.disk = compare.Disk(*self.quiet, time.time_ns)
+        if settings['fs'] == 'xfs':
+            self.disk.slack = 8 << 20           # it preallocates behind what grows
+        door = self.case['door']
+        if door != 'smb':
+            self.pairs.append(NfsPair())
+            self.pairs[-1].start(self, settings.get('version', door))
+        if door in ('smb', 'mixed'):
+            self.pairs.append(SmbPair())
+            self.pairs[-1].start(self)
+
+    def start_migration(self):
+        settings = self.settings
         url = (f'file://{self.source}' if settings.get('source') == 'file' else
                f'nfs://{self.world.old.address}{self.source}')
         self.migration = Migration(
@@ -105,25 +110,15 @@ class Sequence:
             bandwidth=settings.get('bandwidth', 0))
         self.migration.start_retriever()
         self.migration.attach()
-        more = server_settings(settings)
-        plain = Ganesha('plain-server', self.plain, host=self.world.plain_host, **more)
-        self.servers = [self.migration.start_server(**more), plain.start()]
-        self.begin = time.time_ns() - 10**9
-        self.disk = compare.Disk(*self.quiet, time.time_ns)
-        if settings['fs'] == 'xfs':
-            self.disk.slack = 8 << 20           # it preallocates behind what grows
-        self.comparer = compare.Comparer(self.disk, self.begin, self.ask_again)
-        door = {'nfs3': Door3, 'nfs4': Door4}[self.case['door']]
-        for name, server in zip(('migrating', 'plain'), self.servers):
-            self.sides.append(Side(name, lambda server=server: door(
-                server, self.unblock, settings.get('minor', 0)), settings.get('clients', 2)))
 
     def __exit__(self, *_):
-        for side in self.sides:
-            side.close()
+        for pair in self.pairs:
+            pair.close()
         self.resume()
-        for process in (self.crawler, self.migration and self.migration.retriever,
-                        *(server.process for server in self.servers)):
+        for server in (s for pair in self.pairs for s in pair.servers):
+            if server.process:
+                server.stop(signal.SIGKILL)
+        for process in (self.crawler, self.migration and self.migration.retriever):
             if process and process.poll() is None:
                 process.kill()
                 process.wait()
@@ -137,39 +132,29 @@ class Sequence:
         """Does one operation and compares.  lie(op, result) may change what the migrating side
         said."""
         chaos = getattr(self, 'world_' + op['op'], None)
-        if chaos:
+        if not chaos:
+            self.pair(op).do(op, lie)
+        elif self.migration or op['op'] == 'server':
             chaos(op)
-            return
-        if op['op'] == 'parallel':
-            for one, *pair in zip(op['ops'], *self.ask(lambda side: side.do_parallel(op['ops']))):
-                self.compare(one, pair, lie)
-        else:
-            self.compare(op, self.ask(lambda side: side.do(op)), lie)
 
-    def ask(self, call):
-        """One side after the other."""
-        results = []
-        for side in self.sides:
-            try:
-                results.append(call(side))
-            except RpcError as error:
-                died = [s.name for s in self.servers if s.process.poll() is not None]
-                raise Difference('died', f'{side.name} side: {error}; ended: {died}') from error
-        return results
+    def pair(self, op):
+        smb = op['op'].startswith('smb_') or op.get('door') == 'smb'
+        return self.pairs[-1 if smb else 0]
 
-    def compare(self, op, results, lie):
-        self.statuses[op['op'], str(results[1].get('status', 'missing'))] += 1
-        if lie:
-            lie(op, results[0])
-        try:
-            self.comparer.operation(op, *results)
-        except Difference as difference:
-            difference.results = results
-            raise
+    def both(self, protocol):
+        """The two sides, or None."""
+        kind = {'nfs': NfsPair, 'smb': SmbPair}[protocol]
+        return next((pair.sides for pair in self.pairs if isinstance(pair, kind)), None)
 
-    def ask_again(self, fh):
-        got = self.sides[0].doors[0].getattr(fh, ROOT)
-        return None if got['status'] else got['seen'][0][2]
+    @property
+    def used(self):
+        """Exceptions: how often."""
+        return dict(sum((collections.Counter(pair.comparer.used) for pair in self.pairs),
+                        collections.Counter()))
+
+    @property
+    def statuses(self):
+        return sum((pair.statuses for pair in self.pairs), collections.Counter())
 
     def resume(self):
         if self.stalled:
@@ -210,12 +195,9 @@ class Sequence:
             self.unblock()
 
     def world_server(self, op):
-        """Both, so that both forget what was open."""
         number = {'kill': signal.SIGKILL, 'stop': signal.SIGTERM}[op['action']]
-        for server in self.servers:
-            server.restart(number)
-        for side in self.sides:
-            side.reconnect()
+        for pair in self.pairs if op.get('which') is None else [self.pairs[op['which']]]:
+            pair.restart(number)
 
     def world_old(self, op):
         if op['action'] == 'stall':
@@ -256,6 +238,15 @@ class Sequence:
     def finish(self, lie=None):
         """The crawler runs to the end, the volume is finalized, and the trees are compared, as
         clients see them and on disk."""
+        if self.migration:
+            self.end_migration()
+        if lie:
+            lie(self)
+        self.compare_disks()
+        for pair in self.pairs:
+            pair.sweep(self.quiet[1])
+
+    def end_migration(self):
         self.world_crawl({})
         try:
             state = self.migration.status()['state']
@@ -271,24 +262,6 @@ class Sequence:
         left = tree.records(self.quiet[0])
         if left or os.path.lexists(self.migrated + '/.migrate'):
             raise Difference('finish', f'left on disk: {left[:3]}, or .migrate')
-        if lie:
-            lie(self)
-        self.compare_disks()
-        self.sweep()
-
-    def sweep(self):
-        """All objects by both doors."""
-        root = os.fsencode(self.quiet[1])
-        for path in sorted(compare.paths(root)):
-            name = os.path.relpath(path, root).decode('latin-1')
-            name = '' if name == '.' else name
-            self.do({'op': 'getattr', 'at': name})
-            if os.path.islink(path):
-                self.do({'op': 'readlink', 'at': name})
-            elif os.path.isdir(path):
-                self.do({'op': 'list', 'at': name, 'plus': True, 'count': 8192})
-            elif os.path.isfile(path):
-                self.do({'op': 'readall', 'at': name, 'block': 1 << 20})
 
     def compare_disks(self):
         def of_now(st):
@@ -305,20 +278,30 @@ class Sequence:
             if os.path.isfile(path) and not os.path.islink(path):
                 self.compare_holes(other, path)
 
+    def exception(self, name):
+        return self.pairs[0].comparer.exception(name)
+
     def compare_holes(self, other, path):
         """Of files whose contents are the same."""
         m, p = allocated(other), allocated(path)
-        if m == p or self.settings['fs'] == 'xfs' and self.comparer.exception('xfs_preallocates'):
+        if m == p or self.settings['fs'] == 'xfs' and self.exception('xfs_preallocates'):
             return
         extra = [r for r in m if not any(b <= r[0] and r[1] <= e for b, e in p)]
         if extra or not self.disk.of_source(os.stat(path).st_ino):
             raise Difference('holes', f'on disk: {path}: data at {m}, not {p}')
-        self.comparer.exception('zeros_are_holes')
+        self.exception('zeros_are_holes')
 
 
 def extended(path):
-    return {name: os.getxattr(path, name, follow_symlinks=False)
-            for name in os.listxattr(path, follow_symlinks=False)}
+    out = {name: os.getxattr(path, name, follow_symlinks=False)
+           for name in os.listxattr(path, follow_symlinks=False)}
+    if 'user.DOSATTRIB' in out:                 # with the time when the file was made
+        dos = ndr_unpack(xattr.DOSATTRIB, out['user.DOSATTRIB'])
+        out['user.DOSATTRIB'] = dos.version, dos.info.attrib, dos.info.valid_flags
+    if 'security.NTACL' in out:                 # ... and when the ACL was set
+        acl = ndr_unpack(xattr.NTACL, out['security.NTACL'])
+        out['security.NTACL'] = acl.version
+    return out
 
 
 def allocated(path):

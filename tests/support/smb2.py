@@ -24,7 +24,8 @@ FAILED = 0xC0000000
 
 # CREATE: dispositions, options, access
 SUPERSEDE, OPEN, NEW, OPEN_IF, OVERWRITE, OVERWRITE_IF = range(6)
-DIRECTORY_FILE, WRITE_THROUGH, NON_DIRECTORY, DELETE_ON_CLOSE, REPARSE = 1, 2, 0x40, 0x1000, 0x200000
+DIRECTORY_FILE, WRITE_THROUGH, NON_DIRECTORY, DELETE_ON_CLOSE, REPARSE = (1, 2, 0x40, 0x1000,
+                                                                          0x200000)
 READ_DATA, WRITE_DATA, APPEND, READ_EA, WRITE_EA, EXECUTE, DELETE_CHILD = 1, 2, 4, 8, 16, 32, 64
 READ_ATTRIBUTES, WRITE_ATTRIBUTES, DELETE, READ_CONTROL = 0x80, 0x100, 0x10000, 0x20000
 WRITE_DAC, WRITE_OWNER, SYNCHRONIZE, SYSTEM_SECURITY = 0x40000, 0x80000, 0x100000, 0x1000000
@@ -116,7 +117,7 @@ class Connection:
             raise Smb2Error(f'connect: {error}') from error
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # leasing and large reads
-        body = struct.pack('<HHHHI16sQ', 36, 1, 1, 0, 0x26, self.guid, 0) + struct.pack('<H', dialect)
+        body = struct.pack('<HHHHI16sQH', 36, 1, 1, 0, 0x26, self.guid, 0, dialect)
         reply = self.wait(self.send([(NEGOTIATE, body, 1)])[0])
         if reply.failed:
             raise Smb2Error(f'negotiate: {name_of(reply.status)}')
@@ -194,7 +195,7 @@ class Connection:
         end = time.monotonic() + self.timeout
         while mid not in self.replies:
             if time.monotonic() > end:
-                raise Smb2Error(f'no answer within {self.timeout} s')
+                raise Smb2Error(f'no answer within {self.timeout} s, pending: {self.pending}')
             if not self.pump(every if idle else max(0, end - time.monotonic())) and idle:
                 idle()
         return self.replies.pop(mid)
@@ -305,7 +306,8 @@ def query_directory(fid, level, pattern='*', flags=0, largest=65536):
 
 
 def change_notify(fid, what=0x17f, flags=0, largest=65536):
-    return CHANGE_NOTIFY, struct.pack('<HHI16sII', 32, flags, largest, fid, what, 0), charge(largest)
+    body = struct.pack('<HHI16sII', 32, flags, largest, fid, what, 0)
+    return CHANGE_NOTIFY, body, charge(largest)
 
 
 def query_info(fid, kind, level, data=b'', additional=0, largest=65536, flags=0):

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compares what SMB clients of the two sides were told: compare.py's counterpart.  What may differ
+is in EXCEPTIONS, beside those of compare.py that are about the file system."""
+import select
+import time
+
+import compare
+import door_smb
+import smb2
+from compare import Comparer, Difference, Seen, short
+
+EXACT = ('status', 'steps', 'missing', 'action', 'oplock', 'maximal', 'lease', 'contexts', 'told',
+         'count', 'standard', 'info', 'sd', 'copied', 'closed', 'data', 'names')
+DURABLE = 'reconnected', 'reread'
+REMOTE_STORAGE = 0x100
+
+EXCEPTIONS = {
+    'offline': 'A file has FILE_ATTRIBUTE_OFFLINE until its data is whole.',
+    'remote_storage': 'The file system says that it supports remote storage.',
+    'btime_of_ctime': 'Where no creation time is stored, Samba 4.17 shows the oldest of the times, '
+                      "with the nanoseconds of the inode's ctime.",
+    'durable_refused': 'An unfinished file gets no durable handle: the cookie would hold what a '
+                       'fill changes.',
+    'missing_is_data': 'What is missing counts as allocated.',
+    'zeros_are_holes': 'Blocks of the source that are all zeros become holes.',
+}
+compare.EXCEPTIONS.update({k: v for k, v in EXCEPTIONS.items() if k not in compare.EXCEPTIONS})
+
+
+class SmbComparer(Comparer):
+    """ask_again(key): the Attr that the migrating side shows now, or None; again(op): what it says
+    to the operation now; sides: for what servers say by themselves."""
+
+    def __init__(self, disk, begin, ask_again, again, sides):
+        super().__init__(disk, begin, ask_again)
+        self.again, self.sides = again, sides
+
+    def operation(self, op, m, p):
+        for key in EXACT:
+            if m.get(key) != p.get(key):
+                if key == 'data':
+                    self.data(m.get('data'), p.get('data'))
+                raise Difference(key, f'{key} {short(m.get(key))}, not {short(p.get(key))}')
+        if m.get('durable') != p.get('durable'):
+            self.durable_refused(m, p)
+        else:
+            for key in DURABLE:
+                if m.get(key) != p.get(key):
+                    raise Difference(key, f'{key} {short(m.get(key))}, not {short(p.get(key))}')
+            self.attributes(m['seen'], p['seen'], stream=bool(op.get('stream')))
+        if 'ranges' in p:
+            self.ranges(op, m, p)
+        if 'streams' in p:
+            self.streams(m, p)
+        if 'fs' in p:
+            self.file_system(m['fs'], p['fs'])
+        if 'listing' in p and p['listing'].eof:
+            self.listing(op, m['listing'], p['listing'])
+        self.disk.renamed |= {name.encode('utf-8', 'surrogatepass') for name in p.get('names', ())}
+        self.said(op)
+
+    # ---- objects --------------------------------------------------------------------------------
+
+    def attributes(self, m, p, named=None, stream=False):
+        if [s[0] for s in m] != [s[0] for s in p]:
+            raise Difference('seen', f'attributes of {[s[0] for s in m]}, not {[s[0] for s in p]}')
+        for (what, m_key, m_attr, _), (_, p_key, p_attr, _) in zip(m, p):
+            if (m_key is None) != (p_key is None):
+                raise Difference('seen', f'{what}: file id {m_key}, not {p_key}')
+            self.object(what, None if stream else m_key, None if stream else p_key, m_attr, p_attr)
+
+    def object(self, what, m_fh, p_fh, m, p, named=False):
+        def say(key, x, y):
+            raise Difference(key, f'{what}: {key} {x}, not {y}')
+
+        if m.dos is not None:
+            self.dos(m_fh, m, p, say)
+        for key in ('size', 'nlink'):
+            x, y = getattr(m, key), getattr(p, key)
+            if x != y and not (key == 'nlink' and m_fh and self.names_to_come(m, p)):
+                say(key, x, y)
+        directory = p.dos is not None and p.dos & smb2.A_DIRECTORY
+        if m.used is not None and not directory and not self.space_to_come(m_fh, m, p):
+            say('used', m.used, p.used)
+        if m.mtime is None:
+            return
+        if p_fh is not None:
+            self.known(what, m_fh, p_fh, m, p, say)
+        for key in ('atime', 'mtime'):
+            self.time(key, getattr(m, key), getattr(p, key), say)
+        if not self.btime_of_ctime(m_fh and self.objects.get(p_fh), m, p):
+            self.time('btime', m.btime, p.btime, say)
+
+    def known(self, what, m_fh, p_fh, m, p, say):
+        seen = self.objects.get(p_fh)
+        if seen is None and m_fh not in self.back:
+            seen = self.objects[p_fh] = Seen(m_fh)
+            seen.seconds = {t // 10**9 for t in (p.mtime, p.atime, self.disk.source.get(
+                p.fileid, (0, 0))[1])}
+            self.back[m_fh] = p_fh
+            seen.whole = not self.disk.of_source(p.fileid)
+        if seen is None or seen.migrated != m_fh:
+            raise Difference('identity', f'{what}: the file id {m.fileid} is not of the object '
+                                         f'that it is on the plain side')
+        self.moved(seen, m, p, say)
+        seen.last = m, p
+
+    def dos(self, m_fh, m, p, say):
+        if not m.dos & smb2.OFFLINE and m_fh and not p.dos & smb2.A_DIRECTORY:
+            self.became_online(m, p, say)
+        if m.dos == p.dos:
+            return
+        without = m.dos & ~smb2.OFFLINE or smb2.A_NORMAL
+        if without != p.dos or p.dos & smb2.A_DIRECTORY or m_fh and not self.offline(m, p):
+            say('dos', hex(m.dos), hex(p.dos))
+        self.exception('offline')
+
+    def became_online(self, m, p, say):
+        seen = self.objects.get(door_smb.key_of(p.fileid))
+        if not seen or not seen.whole:
+            if m.size and self.disk.all_missing(m.fileid):
+                say('dos', f'{hex(m.dos)} of a file without data', hex(p.dos))
+            if seen and self.disk.state(m.fileid) == 0:
+                seen.whole = True
+
+    def btime_of_ctime(self, seen, m, p):
+        """Once it was stored, the others may move."""
+        a, b, *others = (t // 10**9 for t in (m.btime, p.btime, p.mtime, p.atime))
+        if seen:
+            seen.seconds.update(others)
+        return a == b and m.btime != p.btime and (
+            b in others or not seen or b in seen.seconds) and self.exception('btime_of_ctime')
+
+    def offline(self, m, p):
+        """It is of the source, and was not whole when it was last seen."""
+        seen = self.objects.get(door_smb.key_of(p.fileid))
+        return self.disk.of_source(p.fileid) and not (seen and seen.whole)
+
+    def space_to_come(self, fh, m, p):
+        if fh is None:
+            return abs(m.used - p.used) <= self.disk.slack or m.used <= m.size + self.disk.slack
+        return super().space_to_come(fh, m, p)
+
+    def durable_refused(self, m, p):
+        _, _, attr, _ = m['seen'][0]
+        if m.get('durable') or not self.disk.of_source(p['seen'][0][2].fileid) or not attr:
+            raise Difference('durable', f'durable {m.get("durable")}, not {p.get("durable")}')
+        self.exception('durable_refused')
+        self.attributes(m['seen'][:1], p['seen'][:1])
+
+    # ---- ranges, streams, the file system -------------------------------------------------------
+
+    def ranges(self, op, m, p):
+        end = time.monotonic() + 3
+        fileid = p['fileid']
+        while m['ranges'] != p['ranges']:
+            extra, lacking = without(m['ranges'], p['ranges']), without(p['ranges'], m['ranges'])
+            zeros = not lacking or self.disk.of_source(fileid) and all(
+                self.disk.zeros(fileid, b, e) for b, e in lacking)
+            if zeros and (not extra or self.disk.unfinished(m['fileid'])):
+                self.exception('missing_is_data' if extra else 'zeros_are_holes')
+                return
+            if time.monotonic() > end:
+                raise Difference('ranges', f'ranges {short(m["ranges"])}, not '
+                                           f'{short(p["ranges"])}')
+            m = self.again(op)
+            if 'ranges' not in m:
+                raise Difference('ranges', f'then {m}')
+
+    def streams(self, m, p):
+        a, b = ([(name, size) for name, size, _ in side['streams']] for side in (m, p))
+        if a != b:
+            raise Difference('streams', f'streams {short(a)}, not {short(b)}')
+        for (name, _, x), (_, size, y) in zip(m['streams'], p['streams']):
+            if name != '::$DATA' and x != y:
+                raise Difference('streams', f'{name}: space {x}, not {y}')
+
+    def file_system(self, m, p):
+        level, data = m
+        if level == 5 and data != p[1]:
+            flags = int.from_bytes(data[:4], 'little')
+            data = (flags & ~REMOTE_STORAGE).to_bytes(4, 'little') + data[4:]
+            self.exception('remote_storage')
+        if data != p[1]:
+            raise Difference('fs', f'level {level}: {data.hex()}, not {p[1].hex()}')
+
+    # ---- listings -------------------------------------------------------------------------------
+
+    def listing(self, op, m, p):
+        m_by, p_by = ({name: rest for name, *rest in side.entries} for side in (m, p))
+        for by, side in ((m_by, m), (p_by, p)):
+            if len(by) != len(side.entries) and op['op'] == 'smb_list':
+                raise Difference('listing', 'a name twice')
+        odd = set(m_by) ^ set(p_by)
+        if op['op'] == 'smb_pages':
+            odd = {n for n in odd if n.encode('utf-8', 'surrogatepass') not in self.disk.renamed}
+        if odd:
+            only = {n: 'missing' if n in p_by else 'too much' for n in sorted(odd)}
+            raise Difference('listing', f'names: {short(only)}')
+        if op['op'] != 'smb_list':
+            return
+        for name in sorted(set(m_by) & set(p_by) - {'..'}):
+            (m_attr, m_more), (p_attr, p_more) = m_by[name], p_by[name]
+            if m_more != p_more:
+                raise Difference('listing', f'{name!r}: {m_more}, not {p_more}')
+            if m_attr.mtime is not None:
+                self.object(repr(name), door_smb.key_of(m_attr.fileid),
+                            door_smb.key_of(p_attr.fileid), m_attr, p_attr)
+
+    # ---- what servers say by themselves ---------------------------------------------------------
+
+    def said(self, op):
+        """Breaks and notifications come when they come: on both sides alike, after a while."""
+        if not any(side.breaks or side.watches for side in self.sides):
+            return
+        end = time.monotonic() + 3
+        while True:
+            events = [side.events() for side in self.sides]
+            breaks = [sorted(map(str, side.breaks)) for side in self.sides]
+            if events[0] == events[1] and breaks[0] == breaks[1]:
+                break
+            if time.monotonic() > end:
+                if breaks[0] != breaks[1]:
+                    raise Difference('breaks', f'breaks {short(breaks[0])}, not {short(breaks[1])}')
+                raise Difference('events', f'events {short(events[0])}, not {short(events[1])}')
+            select.select([], [], [], 0.02)
+        for side in self.sides:
+            side.breaks.clear()
+            for watch in side.watches.values():
+                watch.events.clear()
+
+
+def without(some, others):
+    """(begin, end) of what is in ranges of (offset, length), and not in others."""
+    out = []
+    for begin, length in some:
+        left = [(begin, begin + length)]
+        for b, n in others:
+            left = [piece for x, y in left for piece in ((x, min(y, b)), (max(x, b + n), y))
+                    if piece[0] < piece[1]]
+        out += left
+    return out
