@@ -83,22 +83,37 @@ static bool makes_names(uint32_t disposition)
 	return disposition != FILE_OPEN && disposition != FILE_OVERWRITE;
 }
 
-/* The directory whose names an open needs, or NULL. */
-static struct files_struct *needed(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
-				   const struct smb_filename *smb_fname, uint32_t access_mask,
-				   uint32_t disposition)
+/* Whether what is opened is to be renamed or removed: that is done under a lock which keeps others
+ * from opening it, so that its directory had better be filled by then. */
+static bool takes_name_away(uint32_t access_mask, uint32_t options)
 {
-	if (is_named_stream(smb_fname))
-		return NULL;
-	if (smb_fname->fsp)
-		return smb_fname->fsp->fsp_flags.is_directory && wants_names(access_mask)
-			       ? smb_fname->fsp
-			       : NULL;
+	return access_mask & SEC_STD_DELETE || options & FILE_DELETE_ON_CLOSE;
+}
+
+struct wanted {
+	struct files_struct *dir; /* NULL: nothing is waited for */
+	bool must;		  /* else the open goes on without */
+};
+
+/* The directory whose names an open needs and that may lack some. */
+static struct wanted wanted(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
+			    const struct smb_filename *smb_fname, uint32_t access_mask,
+			    uint32_t disposition, uint32_t options)
+{
 	/* The working directory is the parent of what has no other. */
-	if (!makes_names(disposition) ||
-	    (dirfsp == handle->conn->cwd_fsp && strchr(smb_fname->base_name, '/')))
-		return NULL;
-	return dirfsp;
+	bool in_dirfsp =
+		dirfsp && !(dirfsp == handle->conn->cwd_fsp && strchr(smb_fname->base_name, '/'));
+
+	if (is_named_stream(smb_fname))
+		return (struct wanted){0};
+	if (smb_fname->fsp && smb_fname->fsp->fsp_flags.is_directory && wants_names(access_mask) &&
+	    vm_filled(handle, smb_fname->fsp) <= 0)
+		return (struct wanted){smb_fname->fsp, true};
+	if (in_dirfsp && !smb_fname->fsp && makes_names(disposition))
+		return (struct wanted){dirfsp, true};
+	if (in_dirfsp && smb_fname->fsp && takes_name_away(access_mask, options))
+		return (struct wanted){dirfsp, false};
+	return (struct wanted){0};
 }
 
 static const char *last_component(const char *path)
@@ -111,9 +126,9 @@ static const char *last_component(const char *path)
 /* NT_STATUS_OK: go on; NT_STATUS_SHARING_VIOLATION: deferred; else it fails. */
 static NTSTATUS prepare(struct vfs_handle_struct *handle, struct smb_request *req,
 			struct files_struct *dirfsp, const struct smb_filename *smb_fname,
-			uint32_t access_mask, uint32_t disposition)
+			uint32_t access_mask, uint32_t disposition, uint32_t options)
 {
-	struct files_struct *dir = needed(handle, dirfsp, smb_fname, access_mask, disposition);
+	struct wanted want = wanted(handle, dirfsp, smb_fname, access_mask, disposition, options);
 	struct deferred *deferred = find(req);
 	struct timeval started = timeval_current();
 	int result;
@@ -126,18 +141,18 @@ static NTSTATUS prepare(struct vfs_handle_struct *handle, struct smb_request *re
 		result = deferred->done ? deferred->status : -EAGAIN;
 		remove_deferred_open_message_smb(req->xconn, req->mid);
 		if (result < 0)
-			return vm_status(result);
+			return want.dir && !want.must ? NT_STATUS_OK : vm_status(result);
 	}
-	if (!dir)
+	if (!want.dir)
 		return NT_STATUS_OK;
-	result = vm_filled(handle, dir);
+	result = vm_filled(handle, want.dir);
 	if (result != 0)
-		return result < 0 ? vm_status(result) : NT_STATUS_OK;
+		return result < 0 && want.must ? vm_status(result) : NT_STATUS_OK;
 	if (deferred && timeval_elapsed(&started) * 1000 > vm_share(handle)->hold_ms)
-		return vm_status(-EAGAIN);
+		return want.must ? vm_status(-EAGAIN) : NT_STATUS_OK;
 	if (!req || !req->smb2req)
-		return vm_status(vm_fill(handle, dir));
-	return defer(handle, req, vm_fd(dir), started, dir->file_id);
+		return want.must ? vm_status(vm_fill(handle, want.dir)) : NT_STATUS_OK;
+	return defer(handle, req, vm_fd(want.dir), started, want.dir->file_id);
 }
 
 static NTSTATUS vm_create_file(struct vfs_handle_struct *handle, struct smb_request *req,
@@ -151,7 +166,8 @@ static NTSTATUS vm_create_file(struct vfs_handle_struct *handle, struct smb_requ
 			       const struct smb2_create_blobs *in_context_blobs,
 			       struct smb2_create_blobs *out_context_blobs)
 {
-	NTSTATUS status = prepare(handle, req, dirfsp, smb_fname, access_mask, create_disposition);
+	NTSTATUS status = prepare(handle, req, dirfsp, smb_fname, access_mask, create_disposition,
+				  create_options);
 
 	if (!NT_STATUS_IS_OK(status))
 		return status;
