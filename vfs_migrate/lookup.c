@@ -64,7 +64,8 @@ static bool is_dummy(int fd)
 
 /*
  * After a lookup of name in dir_fd failed: 0: look again; -ENOENT: it is not there; or -errno.  All
- * of the directory is brought in when that is what the host would ask for next.
+ * of the directory is brought in where the host would look for the name in other cases next: should
+ * that fail then, it would take the name for missing.
  */
 static int missed(struct vfs_handle_struct *handle, int dir_fd, const char *name, bool any_case)
 {
@@ -195,8 +196,7 @@ static bool names_private(const char *path)
 
 static bool is_on_the_way(const struct files_struct *fsp, const struct vfs_open_how *how)
 {
-	return (how->flags & (O_PATH | O_DIRECTORY)) == (O_PATH | O_DIRECTORY) &&
-	       !fsp->fsp_flags.is_pathref;
+	return (how->flags & O_PATH) && !fsp->fsp_flags.is_pathref;
 }
 
 static int fail_lookup(const struct files_struct *fsp, const struct vfs_open_how *how, int result)
@@ -229,7 +229,7 @@ static int open_name(struct vfs_handle_struct *handle, const struct files_struct
 {
 	const char *name = smb_fname->base_name;
 	int dir_fd = fsp_get_pathref_fd(dirfsp), fd, error, result;
-	bool any_case = is_on_the_way(fsp, how) && !handle->conn->case_sensitive;
+	bool any_case = !handle->conn->case_sensitive;
 	bool filled = vm_known_filled(handle, dirfsp);
 
 	if (vm_hidden(dir_fd, name)) {
