@@ -192,8 +192,23 @@ static NTSTATUS vm_durable_cookie(struct vfs_handle_struct *handle, struct files
 	return SMB_VFS_NEXT_DURABLE_COOKIE(handle, fsp, mem_ctx, cookie);
 }
 
+/* With kernel oplocks: a fill opens the file, and would wait until the client has given back what
+ * it reads with. */
+static int vm_linux_setlease(struct vfs_handle_struct *handle, struct files_struct *fsp, int type)
+{
+	struct migrate_stub stub;
+	int looked = type == F_UNLCK ? 0 : vm_look(handle, fsp, &stub);
+
+	if (!looked)
+		return SMB_VFS_NEXT_LINUX_SETLEASE(handle, fsp, type);
+	migrate_stub_clear(&stub);
+	errno = looked < 0 ? -looked : EAGAIN;
+	return -1;
+}
+
 void vm_open_fns(struct vfs_fn_pointers *fns)
 {
 	fns->create_file_fn = vm_create_file;
 	fns->durable_cookie_fn = vm_durable_cookie;
+	fns->linux_setlease_fn = vm_linux_setlease;
 }

@@ -14,6 +14,7 @@ import smb2                                                             # noqa: 
 import tree                                                             # noqa: E402
 from door import content, listing, open_status, opened                  # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
+from nfs4state import DENIED, WRITE_LT, Holder, Owner                   # noqa: E402
 from sandbox import Failure, wait_for                                           # noqa: E402
 from servers import NEW, OLD, stack                                     # noqa: E402
 
@@ -196,6 +197,11 @@ def names(args):
     there('dir5\\moved by smb', True, 'in the end')
 
 
+def wait_until_whole(path):
+    """Its record goes when what was read is durable."""
+    wait_for(f'{path} is whole', lambda: 'security.migrate' not in os.listxattr(f'{NEW}/{path}'))
+
+
 def rename(session, path, to):
     fid = opened(session, path, access=smb2.DELETE | smb2.READ_ATTRIBUTES)
     raw = to.encode('utf-16-le')
@@ -260,14 +266,74 @@ def offline_until_whole(args):
     same(size, before.st_size, 'size of a stub over SMB')
     fh, _ = nfs.walk('dir0/file5')
     same(nfs.read_all(fh), old('dir0/file5'), 'content over NFS')
-    # Its record goes when it is durable.
-    wait_for('the file is whole', lambda: 'security.migrate' not in os.listxattr(NEW + '/dir0/file5'))
+    wait_until_whole('dir0/file5')
     whole, *rest = attributes()
     same(whole & smb2.OFFLINE, 0, 'FILE_ATTRIBUTE_OFFLINE of what NFS has read')
     same(rest, [mtime, size], 'mtime and size after that')
     attr = nfs.getattr(fh)
     same((attr.size, attr.mtime), (before.st_size, before.st_mtime_ns), 'size and mtime over NFS')
     same(stat.S_IMODE(os.stat(NEW + '/dir0/file5').st_mode), 0o666, 'mode')
+
+
+@case()
+def kernel_oplocks(args):
+    """What an SMB client may keep to itself is taken back when an NFS client wants it; and a fill does
+    not wait for that."""
+    _, migration = stack(args.build, fill)
+    migration.attach()
+    migration.start_server()
+    nfs, smb = migration.server.client(), migration.start_smbd(kernel_oplocks='yes').session('alice')
+
+    def opened_alone():
+        """(oplock, id)"""
+        reply = smb.ask(smb2.create('dir0\\file5', oplock=smb2.OPLOCK_BATCH))
+        same(reply.status, 0, 'open')
+        return reply.body[2], reply.body[64:80]
+
+    level, fid = opened_alone()
+    same(level, smb2.OPLOCK_NONE, 'oplock of a stub')
+    same(smb2.output(smb.ask(smb2.read(fid, 0, 4096))), old('dir0/file5'), 'content of a stub')
+    smb.ask(smb2.close(fid))
+    wait_until_whole('dir0/file5')
+
+    level, fid = opened_alone()
+    same(level, smb2.OPLOCK_BATCH, 'oplock of a whole file')
+    broken = []
+
+    def given_back(connection, body):
+        broken.append(body)
+        smb.start(smb2.acknowledge(fid, smb2.OPLOCK_NONE))
+    smb.connection.on_break = given_back
+    writer = threading.Thread(target=lambda: nfs.write(nfs.walk('dir0/file5')[0], 0, b'NFS',
+                                                       nfs3.FILE_SYNC))
+    writer.start()
+    while writer.is_alive():
+        smb.connection.pump(0.1)
+    expect(broken, 'the oplock was not broken for an NFS client')
+    same(smb2.output(smb.ask(smb2.read(fid, 0, 3))), b'NFS', 'content after it')
+
+
+@case()
+def byte_ranges(args):
+    """Byte-range locks are the kernel's: a lock through one is a lock for the other."""
+    _, migration, nfs, smb = begin(args)
+    v4, opener, owner = Holder('127.0.0.1', 1), Owner('opener'), Owner('owner')
+    there = v4.open_as(opener, v4.walk('dir1')[0], 'file5')
+    same(there.status, 0, 'OPEN over NFSv4')
+    here = opened(smb, 'dir1\\file5')
+    taken = 0xC0000054                  # STATUS_FILE_LOCK_CONFLICT
+    not_granted = 0xC0000055
+    now = smb2.LOCK_EXCLUSIVE | smb2.LOCK_NOW
+
+    same(smb.ask(smb2.lock(here, [(0, 100, now)])).status, 0, 'LOCK over SMB')
+    same(v4.lock(there, opener, owner, WRITE_LT, 50, 10).status, DENIED, 'the same over NFS')
+    same(smb.ask(smb2.lock(here, [(0, 100, smb2.UNLOCK)])).status, 0, 'unlock over SMB')
+    lock = v4.lock(there, opener, owner, WRITE_LT, 50, 10)
+    same(lock.status, 0, 'LOCK over NFS after it')
+    expect(smb.ask(smb2.lock(here, [(0, 100, now)])).status in (taken, not_granted),
+           'a lock was granted over SMB where there is one over NFS')
+    same(v4.unlock(there.handle, owner, lock.stateid, 50, 10)[0], 0, 'LOCKU')
+    same(smb.ask(smb2.lock(here, [(0, 100, now)])).status, 0, 'LOCK over SMB after it')
 
 
 if __name__ == '__main__':
