@@ -71,17 +71,31 @@ static void key_below(struct tevent_req *req)
 		tevent_req_set_callback(subreq, key_done, req);
 }
 
-static void own_key(struct tevent_req *req)
+static void make_own_key(struct tevent_req *subreq)
 {
+	struct tevent_req *req = tevent_req_callback_data(subreq, struct tevent_req);
 	struct key *key = tevent_req_data(req, struct key);
 	NTSTATUS status = vfs_offload_token_ctx_init(key->fsp->conn->sconn->client, &own_keys);
 
+	TALLOC_FREE(subreq);
 	if (NT_STATUS_IS_OK(status))
 		status = vfs_offload_token_create_blob(key, key->fsp, key->fsctl, &key->token);
 	if (NT_STATUS_IS_OK(status))
 		status = vfs_offload_token_db_store_fsp(own_keys, key->fsp, &key->token);
 	if (!tevent_req_nterror(req, status))
 		tevent_req_done(req);
+}
+
+/* vfs_default, asked for an unknown key, crashes unless it was once asked to make one: here of a
+ * kind that there is none of. */
+static void own_key(struct tevent_req *req)
+{
+	struct key *key = tevent_req_data(req, struct key);
+	struct tevent_req *subreq =
+		SMB_VFS_NEXT_OFFLOAD_READ_SEND(key, key->ev, key->handle, key->fsp, 0, 0, 0, 0);
+
+	if (!tevent_req_nomem(subreq, req))
+		tevent_req_set_callback(subreq, make_own_key, req);
 }
 
 /* After SYNC what is whole has no record any more. */
@@ -350,7 +364,7 @@ static int is_ours(struct vfs_handle_struct *handle, struct files_struct *from,
 
 	if (own || result != 0)
 		return result < 0 ? result : 1;
-	if (!from || fsp_is_alternate_stream(from))
+	if (fsp_is_alternate_stream(from))
 		return 0;
 	/* It may be of another share, whose extensions are not ours. */
 	result = vm_look_fd(vm_fd(from), &stub);
@@ -367,11 +381,13 @@ static void start_copy(struct tevent_req *req, DATA_BLOB *token)
 	int result;
 
 	copy->from = source(copy->to, token, &own);
+	if (!copy->from) {
+		tevent_req_nterror(req, NT_STATUS_OBJECT_NAME_NOT_FOUND);
+		return;
+	}
 	result = is_ours(copy->handle, copy->from, copy->to, own);
 	if (result < 0) {
 		tevent_req_nterror(req, vm_status(result));
-	} else if (result > 0 && !copy->from) {
-		tevent_req_nterror(req, NT_STATUS_OBJECT_NAME_NOT_FOUND);
 	} else if (result > 0) {
 		if (!tevent_req_nterror(req, copy_here(copy)))
 			copy_piece(req);

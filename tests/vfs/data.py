@@ -6,6 +6,7 @@ import struct
 from door import status_is
 import fake as f
 import smb2
+from fake import ATTRIBUTES, BEGIN, CHANGED, END, HOLD
 from harness import same
 
 END_OF_FILE_INFORMATION, ALLOCATION_INFORMATION = 20, 19
@@ -35,6 +36,37 @@ def filled(world, name):
     for start, end in old.missing:
         content[start:end] = old.content[start:end]
     return bytes(content)
+
+
+# ---- what the retriever is asked --------------------------------------------------------------
+
+def brackets(fake):
+    """(change, offset, length) of each change of data that was ended as made."""
+    ended = {r.ref for r in fake.requests(END) if r.flags & CHANGED}
+    return [(r.change, r.offset, r.length) for r in begins(fake) if r.id in ended]
+
+
+def begins(fake):
+    """Without those of attributes: times, and the archive bit."""
+    return [r for r in fake.requests(BEGIN) if r.change != ATTRIBUTES or r.length]
+
+
+def hold_begins(fake):
+    """BEGINs of data, which are to be answered with fake.do_begin()."""
+    held = []
+
+    def begin(request):
+        if request.change == ATTRIBUTES:
+            return fake.do_begin(request)
+        held.append(request._replace(fd=os.dup(request.fd)))
+        return HOLD
+    fake.on[BEGIN] = begin
+    return held
+
+
+def patched(content, offset, data):
+    content = content.ljust(offset, b'\0')
+    return content[:offset] + data + content[offset + len(data):]
 
 
 # ---- what clients do ----------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the cases of the door share: the packaged smbd with the module, and a retriever that does what
-a case says (fake.py)."""
+"""What the cases of the door share: the packaged smbd with the module, and a retriever that does
+what a case says (fake.py)."""
 import os
 import struct
 import sys

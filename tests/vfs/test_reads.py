@@ -7,7 +7,7 @@ import struct
 import sys
 
 from data import allocated, bytes_of, close, ok, partial, read, stub, zero
-from door import ROOT, SHARE, SOCKET, TEXT, World, fid_of, opened, status_is, timed
+from door import ROOT, SHARE, SOCKET, TEXT, World, fid_of, opened, status_is
 import fake as f
 import sandbox
 import smb2

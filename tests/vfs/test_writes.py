@@ -5,11 +5,12 @@ import os
 import struct
 import sys
 
-from data import (ALLOCATION_INFORMATION, close, filled, ok, partial, read, set_size, stub, write,
-                  zero)
+from data import (ALLOCATION_INFORMATION, begins, brackets, close, filled, hold_begins, ok, partial,
+                  patched, read, set_size, write, zero)
 from door import TEXT, World, opened, status_is, timed
 import smb2
-from fake import (ATTRIBUTES, BEGIN, CANCEL, CHANGED, END, HOLD, PUNCH, RANGE, SYNC, TRUNCATE, WRITE)
+from fake import (ATTRIBUTES, BEGIN, CANCEL, CHANGED, END, HOLD, PUNCH, RANGE, SYNC, TRUNCATE,
+                  WRITE)
 from harness import case, expect, main, same
 from sandbox import wait_for
 
@@ -19,35 +20,6 @@ NEW = b'new bytes' * 1000
 
 def a_stub(world):
     world.file('stub')
-
-
-def brackets(fake):
-    """(change, offset, length) of each change of data that was ended as made."""
-    ended = {r.ref for r in fake.requests(END) if r.flags & CHANGED}
-    return [(r.change, r.offset, r.length) for r in begins(fake) if r.id in ended]
-
-
-def begins(fake):
-    """Without those of attributes: times, and the archive bit."""
-    return [r for r in fake.requests(BEGIN) if r.change != ATTRIBUTES or r.length]
-
-
-def hold_begins(fake):
-    """BEGINs of data, which are to be answered with fake.do_begin()."""
-    held = []
-
-    def begin(request):
-        if request.change == ATTRIBUTES:
-            return fake.do_begin(request)
-        held.append(request._replace(fd=os.dup(request.fd)))
-        return HOLD
-    fake.on[BEGIN] = begin
-    return held
-
-
-def patched(content, offset, data):
-    content = content.ljust(offset, b'\0')
-    return content[:offset] + data + content[offset + len(data):]
 
 
 @case()
