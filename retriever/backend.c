@@ -6,7 +6,8 @@
 
 G_DEFINE_QUARK(backend - error - quark, backend_error)
 
-static const struct backend_ops *const backends[] = {&backend_nfs_ops, &backend_file_ops};
+static const struct backend_ops *const backends[] = {&backend_nfs_ops, &backend_smb_ops,
+						     &backend_file_ops};
 
 const struct backend_ops *backend_find(const char *url, GError **error)
 {

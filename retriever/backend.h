@@ -149,12 +149,20 @@ struct backend_request {
 
 struct backend;
 
+/* Of smb:// sources. */
+struct smb_config {
+	char *password_file, *ccache; /* one of them is NULL */
+	char *domain;		      /* NULL: the URL's, or the server's own */
+	unsigned encryption, signing; /* enum wire_choice, smb/wire.h */
+};
+
 /* From the configuration's [volume NAME] group. */
 struct backend_config {
-	const char *url;	     /* nfs://host[:port]/path, file:///path */
-	unsigned connections;	     /* background connections, 1..16 */
-	unsigned demand_connections; /* 1..8 */
-	unsigned window;	     /* requests in flight per connection, 0: by round-trip time */
+	const char *url; /* nfs://host[:port]/path, smb://user@host/share, file:///path */
+	const struct smb_config *smb; /* NULL: not configured */
+	unsigned connections;	      /* background connections, 1..16 */
+	unsigned demand_connections;  /* 1..8 */
+	unsigned window;	      /* requests in flight per connection, 0: by round-trip time */
 };
 
 struct backend_ops {
@@ -194,6 +202,7 @@ void source_object_copy(struct source_object *to, const struct source_object *fr
 const struct backend_ops *backend_find(const char *url, GError **error);
 
 extern const struct backend_ops backend_nfs_ops;
+extern const struct backend_ops backend_smb_ops;
 extern const struct backend_ops backend_file_ops;
 
 /* Decorator: asks again after -EAGAIN with a pause that grows from 50 ms to 5 s.  Takes inner. */

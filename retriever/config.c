@@ -106,10 +106,13 @@ static gboolean parse_source(struct volume_config *config, const struct config_p
 {
 	const char *mistake = NULL;
 
+	if (g_str_has_prefix(at->value, "smb://"))
+		return config_parse_smb_url(&config->source, at, error);
 	if (g_str_has_prefix(at->value, "nfs://"))
 		mistake = nfs_mistake(at->value + strlen("nfs://"));
 	else if (!g_str_has_prefix(at->value, "file://"))
-		mistake = "no known scheme; use nfs://host[:port]/path or file:///path";
+		mistake = "no known scheme; use nfs://host[:port]/path, "
+			  "smb://user@host[:port]/share or file:///path";
 	else if (at->value[strlen("file://")] != '/')
 		mistake = "no absolute path; write file:///path with three slashes";
 	if (mistake) {
@@ -235,6 +238,11 @@ static const struct key {
 	{"default-owner", false, config_parse_default_owner},
 	{"smb-modes", false, config_parse_smb_modes},
 	{"acl-source", false, config_parse_acl_source},
+	{"smb-password-file", false, config_parse_password_file},
+	{"smb-ccache", false, config_parse_ccache},
+	{"smb-domain", false, config_parse_domain},
+	{"smb-encryption", false, config_parse_encryption},
+	{"smb-signing", false, config_parse_signing},
 	{"report", false, parse_report},
 	{"socket", false, parse_socket},
 };
@@ -495,6 +503,7 @@ struct volume_config *config_load(const char *file, const char *volume, GError *
 
 	struct volume_config *config = g_new0(struct volume_config, 1);
 	config->name = g_strdup(volume);
+	config->smb = g_new0(struct smb_config, 1);
 	config->stub_attributes = STUB_EAGER;
 	config->crawler_order = CRAWL_NAMESPACE_FIRST;
 	if (!parse_volume(file, parsed, group, config, error)) {
@@ -527,6 +536,7 @@ void config_free(struct volume_config *config)
 	g_free(config->name);
 	g_free(config->root);
 	g_free(config->source);
+	config_free_smb(config->smb);
 	owners_free(config->map_users);
 	owners_free(config->map_groups);
 	g_free(config->acl_source);

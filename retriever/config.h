@@ -20,9 +20,13 @@ enum stub_attributes { STUB_EAGER, STUB_LAZY };
 enum crawl_order { CRAWL_NAMESPACE_FIRST, CRAWL_DEPTH_FIRST };
 
 struct volume_config {
-	char *name;		     /* 1..64 of A-Z a-z 0-9 . _ -, not starting with '.' or '-' */
-	char *root;		     /* root = absolute directory on the new server; must exist */
-	char *source;		     /* source = nfs://host[:port]/path or file:///path */
+	char *name;   /* 1..64 of A-Z a-z 0-9 . _ -, not starting with '.' or '-' */
+	char *root;   /* root = absolute directory on the new server; must exist */
+	char *source; /* source = nfs://host[:port]/path, smb://user@host[:port]/share or
+		       * file:///path */
+	struct smb_config
+		*smb; /* smb-password-file, smb-ccache = absolute path; smb-domain; smb-encryption
+		       * = off | desired | required; smb-signing = if-required | required */
 	unsigned connections;	     /* connections = 1..16, background, default 2 */
 	unsigned demand_connections; /* demand-connections = 1..8, default 2 */
 	unsigned window;    /* window = 0..1024 requests per connection; 0: by round trip */

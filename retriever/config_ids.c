@@ -75,11 +75,10 @@ gboolean config_parse_acl_source(struct volume_config *config, const struct conf
 				 GError **error)
 {
 	if (!g_str_has_prefix(at->value, "smb://")) {
-		config_wrong(error, at, "no known scheme; use smb://host[:port]/share[/path]");
+		config_wrong(error, at, "no known scheme; use smb://user@host[:port]/share[/path]");
 		return FALSE;
 	}
-	config->acl_source = g_strdup(at->value);
-	return TRUE;
+	return config_parse_smb_url(&config->acl_source, at, error);
 }
 
 gboolean config_check_smb(const struct volume_config *config, const char *file, const char *group,

@@ -30,6 +30,20 @@ gboolean config_parse_smb_modes(struct volume_config *config, const struct confi
 gboolean config_parse_acl_source(struct volume_config *config, const struct config_place *at,
 				 GError **error);
 
+/* config_smb.c: the URL and the log-on of SMB sources. */
+gboolean config_parse_smb_url(char **text, const struct config_place *at, GError **error);
+gboolean config_parse_password_file(struct volume_config *config, const struct config_place *at,
+				    GError **error);
+gboolean config_parse_ccache(struct volume_config *config, const struct config_place *at,
+			     GError **error);
+gboolean config_parse_domain(struct volume_config *config, const struct config_place *at,
+			     GError **error);
+gboolean config_parse_encryption(struct volume_config *config, const struct config_place *at,
+				 GError **error);
+gboolean config_parse_signing(struct volume_config *config, const struct config_place *at,
+			      GError **error);
+void config_free_smb(struct smb_config *smb);
+
 /* What holds between them and the source, once all are read. */
 gboolean config_check_smb(const struct volume_config *config, const char *file, const char *group,
 			  GError **error);

@@ -285,6 +285,7 @@ static bool open_backend(struct retriever *retriever, GError **error)
 	const struct volume_config *config = retriever->config;
 	struct backend_config backend = {
 		.url = config->source,
+		.smb = config->smb,
 		.connections = config->connections,
 		.demand_connections = config->demand_connections,
 		.window = config->window,

@@ -42,8 +42,10 @@ static bool is_other(struct retriever *retriever, const struct source_object *ro
 /* Asks for it as at the start, over a connection of its own. */
 static bool ask(struct retriever *retriever, bool complain)
 {
-	const struct backend_config config = {
-		.url = retriever->config->source, .connections = 1, .demand_connections = 1};
+	const struct backend_config config = {.url = retriever->config->source,
+					      .smb = retriever->config->smb,
+					      .connections = 1,
+					      .demand_connections = 1};
 	const struct backend_ops *ops = backend_find(config.url, NULL);
 	struct source_object root = {0}, old;
 	struct source_attr attr;

@@ -119,7 +119,11 @@ static inline int look_up(struct backend *backend, struct source_object dir, con
 	ck_assert(req.has_attr);
 	if (attr)
 		*attr = req.attr;
-	*found = by_handle(req.handle, req.handle_len);
+	if (req.handle_len)
+		*found = by_handle(req.handle, req.handle_len);
+	else /* for as long as the test runs */
+		*found = by_path(*dir.path ? g_strconcat(dir.path, "/", name, NULL)
+					   : g_strdup(name));
 	return 0;
 }
 

@@ -137,9 +137,31 @@ static inline void odd_names(void (*each)(const char *name, void *user), void *u
 	each("\303\244\314\210 umlaut", user);
 }
 
+static inline bool over_network(void)
+{
+	return getenv("OLD_URL") != NULL;
+}
+
+static inline bool over_smb(void)
+{
+	return over_network() && g_str_has_prefix(getenv("OLD_URL"), "smb:");
+}
+
+/* Which the old server can have: SMB has text there, and patterns and paths are no names. */
+static inline bool is_possible(const char *name)
+{
+	bool control = false;
+
+	for (const char *at = name; *at; at++)
+		control |= (unsigned char)*at < ' ';
+	return !over_smb() ||
+	       (!control && g_utf8_validate(name, -1, NULL) && !strpbrk(name, "\\:*?<>|\""));
+}
+
 static inline void make_name(const char *name, void *user)
 {
-	put(*(int *)user, name, name, strlen(name));
+	if (is_possible(name))
+		put(*(int *)user, name, name, strlen(name));
 }
 
 static inline void make_deep(void)
@@ -182,6 +204,18 @@ static inline void make_files(void)
 	close(fd);
 }
 
+/* As streams_xattr keeps them: a NUL after each. */
+static inline void make_streams(void)
+{
+	int fd;
+
+	put(tree_fd, "streams", "main", 4);
+	fd = openat(tree_fd, "streams", O_RDONLY);
+	set_xattr(fd, "user.DosStream.one:$DATA", "a\0b\nc", 6);
+	set_xattr(fd, "user.DosStream.none:$DATA", "", 1);
+	close(fd);
+}
+
 static inline void make_tree(void)
 {
 	char name[32];
@@ -189,6 +223,7 @@ static inline void make_tree(void)
 
 	make_types();
 	make_xattrs();
+	make_streams();
 	fd = subdir(tree_fd, "names");
 	odd_names(make_name, &fd);
 	close(fd);
@@ -201,6 +236,13 @@ static inline void make_tree(void)
 	make_deep();
 	make_files();
 	close(subdir(tree_fd, "stale"));
+	fd = subdir(tree_fd, "refused");
+	put(fd, "a*b", "", 0);
+	put(fd, "c", "", 0);
+	memset(name, '?', 3);
+	name[3] = '\0';
+	put(fd, name, "", 0);
+	close(fd);
 }
 
 static inline void remove_below(int dir)
@@ -219,19 +261,15 @@ static inline void remove_below(int dir)
 	closedir(stream);
 }
 
-static inline bool over_nfs(void)
-{
-	return getenv("OLD_URL") != NULL;
-}
-
 static inline void make_source(void)
 {
-	snprintf(tree, sizeof(tree), "%s/conformance.XXXXXX", over_nfs() ? getenv("OLD_DIR") : ".");
+	snprintf(tree, sizeof(tree), "%s/conformance.XXXXXX",
+		 over_network() ? getenv("OLD_DIR") : ".");
 	if (!mkdtemp(tree))
 		ck_abort_msg("%s: %s", tree, strerror(errno));
 	chmod(tree, 0755);
 	tree_fd = open(tree, O_RDONLY | O_DIRECTORY);
-	if (over_nfs()) {
+	if (over_network()) {
 		snprintf(url, sizeof(url), "%s/%s", getenv("OLD_URL"), strrchr(tree, '/') + 1);
 	} else {
 		char *path = realpath(tree, NULL);
@@ -252,8 +290,9 @@ static inline void remove_source(void)
 
 static inline void open_backend(void)
 {
+	const struct smb_config smb = {.password_file = getenv("OLD_PASSWORD")};
 	const struct backend_config config = {
-		.url = url, .connections = 2, .demand_connections = 2};
+		.url = url, .smb = &smb, .connections = 2, .demand_connections = 2};
 	GError *error = NULL;
 
 	backend = backend_find(url, &error)->open(&config, &root, &root_attr, &error);
@@ -283,11 +322,26 @@ static inline int64_t ns(struct timespec ts)
 	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
 }
 
+/* SMB has neither modes nor owners, and counts time in units of 100 ns; smbd's ChangeTime is the
+ * mtime. */
+static inline void check_smb_attr(const struct source_attr *attr, const struct stat *st)
+{
+	ck_assert_uint_eq(attr->mode, S_ISDIR(st->st_mode) ? S_IFDIR | 0700 : S_IFREG | 0600);
+	ck_assert_uint_eq(attr->size, S_ISDIR(st->st_mode) ? 0 : (uint64_t)st->st_size);
+	ck_assert_uint_ne(attr->fileid, 0);
+	ck_assert_int_eq(attr->mtime, ns(st->st_mtim) / 100 * 100);
+	ck_assert_int_ge(attr->ctime, ns(st->st_mtim) / 100 * 100);
+}
+
 static inline void check_attr(const struct source_attr *attr, int dir, const char *name)
 {
 	struct stat st;
 
 	ck_assert_int_eq(fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH), 0);
+	if (over_smb()) {
+		check_smb_attr(attr, &st);
+		return;
+	}
 	ck_assert_msg(attr->mode == st.st_mode, "%s: mode %o, not %o", name, attr->mode,
 		      st.st_mode);
 	ck_assert_uint_eq(attr->nlink, st.st_nlink);

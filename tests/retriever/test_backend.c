@@ -13,11 +13,12 @@ START_TEST(schemes_are_found)
 
 	ck_assert_ptr_eq(find("nfs://host/path", NULL), &backend_nfs_ops);
 	ck_assert_ptr_eq(find("NFS://host/path", NULL), &backend_nfs_ops);
+	ck_assert_ptr_eq(find("smb://user@host/share", NULL), &backend_smb_ops);
 	ck_assert_ptr_eq(find("file:///path", NULL), &backend_file_ops);
 	ck_assert_ptr_null(find("ftp://host/path", &error));
 	ck_assert(g_error_matches(error, BACKEND_ERROR, EPROTONOSUPPORT));
 	ck_assert_ptr_nonnull(strstr(error->message, "ftp://host/path"));
-	ck_assert_ptr_nonnull(strstr(error->message, "nfs://, file://"));
+	ck_assert_ptr_nonnull(strstr(error->message, "nfs://, smb://, file://"));
 	g_clear_error(&error);
 	ck_assert_ptr_null(find("/just/a/path", NULL));
 	ck_assert_ptr_null(find("nf://x", NULL));

@@ -125,7 +125,9 @@ START_TEST(sources)
 
 	static const char *const bad[][2] = {
 		{"oldserver:/export", "nfs://host"},
-		{"smb://h/s", "nfs://host"},
+		{"ftp://h/s", "nfs://host"},
+		{"smb://h/s", "no user"},
+		{"smb://u@h", "no share"},
 		{"nfs:///x", "no host"},
 		{"nfs://h", "no path"},
 		{"nfs://h:0/x", "no port"},

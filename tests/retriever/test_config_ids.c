@@ -80,17 +80,17 @@ static void expect_check(const char *source, const char *acl_source, enum smb_mo
 
 START_TEST(together)
 {
-	taken(config_parse_acl_source, "acl-source", "smb://old/share");
-	ck_assert_str_eq(config.acl_source, "smb://old/share");
+	taken(config_parse_acl_source, "acl-source", "smb://user@old/share");
+	ck_assert_str_eq(config.acl_source, "smb://user@old/share");
 	g_clear_pointer(&config.acl_source, g_free);
-	refused(config_parse_acl_source, "acl-source", "nfs://old/x", "smb://host");
+	refused(config_parse_acl_source, "acl-source", "nfs://old/x", "smb://user@host");
 	expect_check("nfs://old/x", NULL, SMB_MODES_UNSET, NULL);
-	expect_check("nfs://old/x", "smb://old/x", SMB_MODES_UNSET, NULL);
-	expect_check("smb://old/x", NULL, SMB_MODES_OPEN, NULL);
-	expect_check("smb://old/x", NULL, SMB_MODES_DESCRIPTOR, NULL);
-	expect_check("smb://old/x", NULL, SMB_MODES_UNSET, "[volume v] smb-modes: missing");
-	expect_check("smb://old/x", "smb://old/x", SMB_MODES_OPEN, "source = nfs:// only");
-	expect_check("file:///x", "smb://old/x", SMB_MODES_OPEN, "source = nfs:// only");
+	expect_check("nfs://old/x", "smb://user@old/x", SMB_MODES_UNSET, NULL);
+	expect_check("smb://user@old/x", NULL, SMB_MODES_OPEN, NULL);
+	expect_check("smb://user@old/x", NULL, SMB_MODES_DESCRIPTOR, NULL);
+	expect_check("smb://user@old/x", NULL, SMB_MODES_UNSET, "[volume v] smb-modes: missing");
+	expect_check("smb://user@old/x", "smb://old/x", SMB_MODES_OPEN, "source = nfs:// only");
+	expect_check("file:///x", "smb://user@old/x", SMB_MODES_OPEN, "source = nfs:// only");
 }
 END_TEST
 

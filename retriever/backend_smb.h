@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * smb://: an old SMB server (SMB 2 and 3), by worker processes (smb/wire.h), one for each
+ * connection.  Objects are found by path.
+ *
+ *   backend_smb.c         the table: opening, what goes to which connection
+ *   backend_smb_url.c     smb://[DOMAIN;]USER@host[:port]/share/path
+ *   backend_smb_conn.c    a connection: its thread, its worker, requests under way
+ *   backend_smb_worker.c  a worker's process and memory
+ *   backend_smb_reply.c   what a worker says, checked
+ */
+#ifndef BACKEND_SMB_H
+#define BACKEND_SMB_H
+
+#include "backend_private.h"
+#include "wire.h"
+
+/* ---- backend_smb_url.c ---- */
+
+struct smb_url {
+	char *text; /* as configured, without a password: there is none in it */
+	char *domain, *user, *host, *share;
+	char *path; /* below the share, "" for its root */
+	uint16_t port;
+};
+gboolean smb_url_parse(const char *text, struct smb_url *url, GError **error);
+void smb_url_clear(struct smb_url *url);
+
+/* ---- backend_smb_reply.c ---- */
+
+/* As the record wants it: ns since 1970; 0 for what is no time. */
+int64_t smb_time(uint64_t nttime);
+/* FALSE: no file of ours can be like that. */
+bool smb_attr_decode(const struct wire_attr *from, struct source_attr *to);
+/* A REPLY to req, with what is in its slot, as it came from the worker; the status to complete
+ * req with.  data points into slot. */
+int smb_reply_decode(const struct wire_reply *reply, const uint8_t *slot,
+		     struct backend_request *req);
+/* A FAILED: one line that says what is wrong and what to do. */
+char *smb_failure_text(const struct smb_url *url, const struct wire_reply *reply);
+/* Whether it is wrong for ever, rather than a server that is away. */
+bool smb_failure_is_final(const struct wire_reply *reply);
+
+/* ---- backend_smb_worker.c ---- */
+
+struct smb_worker {
+	pid_t pid;
+	int sock;	 /* not blocking */
+	uint8_t *memory; /* WIRE_SLOTS * WIRE_SLOT_BYTES */
+};
+/* Starts one and tells it how to connect.  0 or -errno. */
+int smb_worker_start(struct smb_worker *worker, const struct wire_start *start);
+/* Ends it, however it is; the wait status, or 0. */
+int smb_worker_end(struct smb_worker *worker);
+
+/* ---- backend_smb_conn.c ---- */
+
+struct smb_conn;
+
+/* What connections of one kind share: demand, or everything else. */
+struct smb_pool {
+	pthread_mutex_t lock; /* guards the queues, the conns' `bound` and `asleep`, and stop */
+	GQueue queue[BACKEND_BACKGROUND + 1]; /* by priority */
+	bool stop;
+	unsigned mark; /* tells listings of one pool from those of another */
+	unsigned n, window;
+	struct smb_conn *conns[16];
+};
+
+struct smb_server {
+	struct smb_url url;
+	const struct smb_config *config; /* a copy */
+	struct backend_watch watch;
+	/* of the first connection, for open() */
+	pthread_mutex_t lock; /* after a pool's; guards what follows */
+	pthread_cond_t changed;
+	bool known;  /* root and max_read are */
+	char *final; /* why not, for ever */
+	char *last;  /* the last failure */
+	struct wire_attr root;
+	uint32_t max_read;
+};
+
+void smb_pool_init(struct smb_pool *pool, unsigned mark, unsigned window);
+/* Completes what waits in it with -ECANCELED; its connections are gone. */
+void smb_pool_clear(struct smb_pool *pool);
+/* A connection of the pool, which connects at once.  FALSE: no thread to be had. */
+bool smb_conn_add(struct smb_pool *pool, struct smb_server *server);
+/* All of the pool's: stop, end their workers, complete what is under way with -ECANCELED. */
+void smb_pool_stop(struct smb_pool *pool);
+void smb_pool_submit(struct smb_pool *pool, struct backend_request *req);
+/* Whether req goes on with a listing that is open on a connection of this pool. */
+bool smb_pool_lists(const struct smb_pool *pool, const struct backend_request *req);
+
+/* For tests: ms of silence after which a server is given up, for workers that start from now on. */
+void backend_smb_set_stall(unsigned ms);
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Samba 4.22. */
+#include "worker.h"
+
+NTSTATUS compat_negotiate(struct smbXcli_conn *conn, uint32_t timeout_ms)
+{
+	return smbXcli_negprot(conn, timeout_ms, PROTOCOL_SMB2_02, PROTOCOL_LATEST, NULL, NULL,
+			       NULL);
+}

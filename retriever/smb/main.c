@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "worker.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "sandbox.h"
+
+static void say(struct worker *worker, struct wire_reply *reply)
+{
+	ssize_t n;
+
+	reply->version = WIRE_VERSION;
+	do
+		n = send(worker->sock, reply, sizeof(*reply), MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(*reply))
+		_exit(4); /* the retriever is gone */
+}
+
+void worker_fail(struct worker *worker, enum wire_failure failure, uint32_t code)
+{
+	struct wire_reply reply = {.type = WIRE_FAILED, .status = (int32_t)failure, .code = code};
+
+	say(worker, &reply);
+	_exit(1);
+}
+
+void worker_alive(struct worker *worker)
+{
+	struct wire_reply reply = {.type = WIRE_ALIVE};
+
+	say(worker, &reply);
+}
+
+void job_done(struct job *job, int status)
+{
+	struct worker *worker = job->worker;
+	uint8_t *slot = worker->memory + (size_t)job->request.slot * WIRE_SLOT_BYTES;
+
+	job->reply.type = WIRE_REPLY;
+	job->reply.slot = job->request.slot;
+	job->reply.serial = job->request.serial;
+	job->reply.status = status;
+	job->reply.len = status ? 0 : (uint32_t)(job->out.at - slot);
+	say(worker, &job->reply);
+	talloc_free(job);
+}
+
+int worker_errno(NTSTATUS status)
+{
+	static const struct {
+		NTSTATUS status;
+		int err;
+	} known[] = {
+		{NT_STATUS_OBJECT_NAME_NOT_FOUND, -ENOENT},
+		{NT_STATUS_OBJECT_PATH_NOT_FOUND, -ENOENT},
+		{NT_STATUS_NO_SUCH_FILE, -ENOENT},
+		{NT_STATUS_NOT_FOUND, -ENOENT},
+		{NT_STATUS_DELETE_PENDING, -ENOENT},
+		{NT_STATUS_NAME_TOO_LONG, -ENAMETOOLONG},
+		{NT_STATUS_NOT_A_DIRECTORY, -ENOTDIR},
+		{NT_STATUS_FILE_IS_A_DIRECTORY, -EISDIR},
+		{NT_STATUS_ACCESS_DENIED, -EACCES},
+		{NT_STATUS_NETWORK_ACCESS_DENIED, -EACCES},
+		{NT_STATUS_PRIVILEGE_NOT_HELD, -EPERM},
+		{NT_STATUS_SHARING_VIOLATION, -EAGAIN},
+		{NT_STATUS_FILE_LOCK_CONFLICT, -EAGAIN},
+		{NT_STATUS_INSUFFICIENT_RESOURCES, -EAGAIN},
+		{NT_STATUS_INSUFF_SERVER_RESOURCES, -EAGAIN},
+		{NT_STATUS_TOO_MANY_OPENED_FILES, -EAGAIN},
+		{NT_STATUS_NETWORK_BUSY, -EAGAIN},
+		{NT_STATUS_RETRY, -EAGAIN},
+		{NT_STATUS_IO_TIMEOUT, -EAGAIN},
+		{NT_STATUS_NOT_SUPPORTED, -ENOTSUP},
+		{NT_STATUS_INVALID_NETWORK_RESPONSE, -EBADMSG},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (NT_STATUS_EQUAL(status, known[i].status))
+			return known[i].err;
+	return NT_STATUS_IS_OK(status) ? -EBADMSG : -EREMOTEIO;
+}
+
+void job_failed(struct job *job, NTSTATUS status)
+{
+	job->reply.code = NT_STATUS_V(status);
+	job_done(job, worker_errno(status));
+}
+
+static void dispatch(struct job *job)
+{
+	switch (job->request.op) {
+	case WIRE_GETATTR:
+		do_getattr(job);
+		break;
+	case WIRE_LOOKUP:
+		do_lookup(job);
+		break;
+	case WIRE_READDIR:
+		do_readdir(job);
+		break;
+	case WIRE_READ:
+		do_read(job);
+		break;
+	case WIRE_READLINK:
+		do_readlink(job);
+		break;
+	case WIRE_XATTRS:
+		do_xattrs(job);
+		break;
+	default:
+		job_done(job, -ENOTSUP);
+	}
+}
+
+static void take(struct worker *worker, const struct wire_request *request)
+{
+	struct job *job = talloc_zero(worker, struct job);
+	uint8_t *slot;
+
+	if (request->slot >= WIRE_SLOTS || request->path_len > WIRE_PATH_MAX ||
+	    request->name_len > 255)
+		_exit(5);
+	slot = worker->memory + (size_t)request->slot * WIRE_SLOT_BYTES;
+	job->worker = worker;
+	job->request = *request;
+	job->path = talloc_strndup(job, (char *)slot, request->path_len);
+	job->name = talloc_strndup(job, (char *)slot + request->path_len, request->name_len);
+	job->out.at = slot;
+	job->out.end = slot + WIRE_SLOT_BYTES;
+	dispatch(job);
+}
+
+static void readable(struct tevent_context *ev, struct tevent_fd *fde, uint16_t flags, void *data)
+{
+	struct worker *worker = data;
+	struct wire_request requests[WIRE_SLOTS];
+	ssize_t n = recv(worker->sock, requests, sizeof(requests), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0 || n % sizeof(requests[0]))
+		_exit(0);
+	for (size_t i = 0; i < (size_t)n / sizeof(requests[0]); i++)
+		take(worker, &requests[i]);
+}
+
+static bool start_from(struct worker *worker, struct wire_start *start)
+{
+	uint8_t *copy = talloc_memdup(worker, worker->memory, WIRE_SLOT_BYTES);
+	struct wire_unpack in = {copy, copy + WIRE_SLOT_BYTES};
+
+	explicit_bzero(worker->memory, WIRE_SLOT_BYTES);
+	return wire_start_get(&in, start);
+}
+
+int main(int argc, char **argv)
+{
+	struct worker *worker;
+	struct wire_start start;
+	struct wire_reply hello = {.type = WIRE_HELLO};
+
+	if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
+		puts("migrate-smb-worker " QUICKMIGRATE_VERSION);
+		return 0;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	talloc_stackframe();
+	worker = talloc_zero(NULL, struct worker);
+	worker->sock = WIRE_SOCKET_FD;
+	worker->memory = mmap(NULL, (size_t)WIRE_SLOTS * WIRE_SLOT_BYTES, PROT_READ | PROT_WRITE,
+			      MAP_SHARED, WIRE_MEMORY_FD, 0);
+	if (argc != 1 || worker->memory == MAP_FAILED || fcntl(worker->sock, F_GETFD) < 0) {
+		fprintf(stderr, "migrate-smb-worker: is started by migrate-retriever only\n");
+		return 2;
+	}
+	close(WIRE_MEMORY_FD);
+	sandbox_drop();
+	if (!start_from(worker, &start))
+		return 5;
+	worker->stall_ms = start.stall_ms;
+
+	session_open(worker, &start, &hello.attr);
+	if (!start.ccache)
+		sandbox_close();
+	hello.len = worker->max_read;
+	hello.flags = WIRE_HAS_ATTR;
+	say(worker, &hello);
+	if (!tevent_add_fd(worker->ev, worker, worker->sock, TEVENT_FD_READ, readable, worker))
+		return 5;
+	session_watch(worker);
+	return 0;
+}

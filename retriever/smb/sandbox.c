@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sandbox.h"
+
+#define NOBODY	    65534
+#define FIRST_OTHER 5 /* descriptors that are not of wire.h */
+
+static void must(int ret)
+{
+	if (ret)
+		_exit(3);
+}
+
+void sandbox_drop(void)
+{
+	const struct rlimit none = {0, 0}, files = {32, 32};
+
+	must(prctl(PR_SET_PDEATHSIG, SIGKILL));
+	if (geteuid() == 0) {
+		must(setgroups(0, NULL));
+		must(setresgid(NOBODY, NOBODY, NOBODY));
+		must(setresuid(NOBODY, NOBODY, NOBODY));
+		must(prctl(PR_SET_PDEATHSIG, SIGKILL)); /* setresuid takes it away */
+	}
+	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
+	must(setrlimit(RLIMIT_CORE, &none));
+	must(setrlimit(RLIMIT_NOFILE, &files));
+	must(chdir("/"));
+	close_range(FIRST_OTHER, ~0u, 0);
+}
+
+#ifdef __x86_64__
+#define ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCH AUDIT_ARCH_AARCH64
+#else
+#define ARCH 0
+#endif
+
+/* Refused with EPERM: whatever reaches beyond the descriptors that are open. */
+static const unsigned refused[] = {
+	SYS_execve,
+	SYS_execveat,
+	SYS_openat,
+	SYS_openat2,
+	SYS_socket,
+	SYS_socketpair,
+	SYS_connect,
+	SYS_bind,
+	SYS_listen,
+	SYS_accept4,
+	SYS_ptrace,
+	SYS_process_vm_readv,
+	SYS_process_vm_writev,
+	SYS_kill,
+	SYS_tkill,
+	SYS_tgkill,
+	SYS_pidfd_send_signal,
+	SYS_unlinkat,
+	SYS_renameat2,
+	SYS_linkat,
+	SYS_symlinkat,
+	SYS_mkdirat,
+	SYS_mknodat,
+	SYS_fchmodat,
+	SYS_fchownat,
+	SYS_open_by_handle_at,
+	SYS_mount,
+	SYS_umount2,
+	SYS_bpf,
+	SYS_userfaultfd,
+	SYS_clone3,
+	SYS_clone,
+	SYS_setsid,
+	SYS_keyctl,
+	SYS_add_key,
+	SYS_request_key,
+	SYS_io_uring_setup,
+	SYS_pidfd_getfd,
+	SYS_perf_event_open,
+	SYS_unshare,
+	SYS_setns,
+#ifdef __x86_64__
+	SYS_open,
+	SYS_creat,
+	SYS_accept,
+	SYS_fork,
+	SYS_vfork,
+	SYS_unlink,
+	SYS_rename,
+	SYS_link,
+	SYS_symlink,
+	SYS_mkdir,
+	SYS_rmdir,
+	SYS_mknod,
+	SYS_chmod,
+	SYS_chown,
+#endif
+};
+
+void sandbox_close(void)
+{
+	enum { N = sizeof(refused) / sizeof(refused[0]) };
+	struct sock_filter filter[N + 8];
+	struct sock_fprog program = {.filter = filter};
+	unsigned n = 0;
+
+	if (!ARCH)
+		return;
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						   offsetof(struct seccomp_data, arch));
+	filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						   offsetof(struct seccomp_data, nr));
+	/* the x32 calls have numbers of their own */
+	filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, N, 0);
+	for (unsigned i = 0; i < N; i++)
+		filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refused[i],
+							   (uint8_t)(N - i), 0);
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+						   SECCOMP_RET_ERRNO | (EPERM & SECCOMP_RET_DATA));
+	program.len = (unsigned short)n;
+	must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}

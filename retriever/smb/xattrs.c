@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * XATTRS: the security descriptor as it is, attributes, and what alternate data streams there are,
+ * in one compound; then the streams that are small enough to be carried, each in one.
+ */
+#include "worker.h"
+
+#define OWNER_GROUP_DACL 7u
+#define SACL		 8u
+#define TAG_INFO_SIZE	 8
+#define STREAMS_INFO_MAX 65536u
+
+struct stream {
+	uint8_t *name; /* UTF-16, as listed */
+	size_t name_len;
+	uint64_t size;
+	uint8_t *data; /* NULL: not read */
+	size_t len;
+};
+
+struct xattrs {
+	bool sacl;
+	uint8_t *sd;
+	size_t sd_len;
+	struct stream *streams;
+	size_t n, at;
+};
+
+static void ask(struct job *job);
+static void next_stream(struct job *job);
+
+static void each_stream(void *user, const uint8_t *name, size_t name_len, uint64_t size)
+{
+	struct xattrs *x = user;
+	struct stream *stream;
+
+	if (x->n >= WIRE_STREAMS_MAX || name_len > 1024)
+		return;
+	x->streams = talloc_realloc(x, x->streams, struct stream, x->n + 1);
+	stream = &x->streams[x->n++];
+	*stream = (struct stream){
+		.name = talloc_memdup(x, name, name_len), .name_len = name_len, .size = size};
+}
+
+static void put_stream(struct job *job, const struct stream *stream)
+{
+	char text[1024 * 3 / 2];
+	long len = smb_text_from_utf16(stream->name, stream->name_len, text);
+
+	/* a name that is none still counts: it is listed as what was not carried */
+	wire_put_bytes(&job->out, text, len < 0 ? 0 : (size_t)len);
+	wire_put_u64(&job->out, stream->size);
+	/* what does not fit any more is not carried, and said so by the size alone */
+	bool carried = stream->data && stream->len + 65536 < (size_t)(job->out.end - job->out.at);
+
+	wire_put_u32(&job->out, carried);
+	wire_put_bytes(&job->out, stream->data, carried ? stream->len : 0);
+}
+
+static void finish(struct job *job)
+{
+	struct xattrs *x = job->private_data;
+
+	wire_put_bytes(&job->out, x->sd, x->sd_len);
+	wire_put_u32(&job->out, (uint32_t)x->n);
+	for (size_t i = 0; i < x->n; i++)
+		put_stream(job, &x->streams[i]);
+	job->reply.flags |= WIRE_HAS_ATTR | (x->sacl ? WIRE_HAS_SACL : 0);
+	job_done(job, job->out.full ? -EBADMSG : 0);
+}
+
+static void stream_read(struct chain *chain)
+{
+	struct job *job = chain->user;
+	struct xattrs *x = job->private_data;
+	struct stream *stream = &x->streams[x->at];
+	const uint8_t *data;
+
+	if (!NT_STATUS_IS_OK(chain->steps[0].status)) {
+		job_failed(job, chain->steps[0].status);
+		return;
+	}
+	data = chain_data(chain, 1, &stream->len);
+	/* of another size than was listed: it is being changed */
+	if (!data || stream->len != stream->size) {
+		job_failed(job, NT_STATUS_IS_OK(chain->steps[1].status) ? NT_STATUS_RETRY
+									: chain->steps[1].status);
+		return;
+	}
+	stream->data = talloc_memdup(x, data, MAX(stream->len, 1));
+	x->at++;
+	talloc_free(chain);
+	next_stream(job);
+}
+
+/* "::$DATA" is the file itself. */
+static bool is_main(const struct stream *stream)
+{
+	return stream->name_len >= 4 && !memcmp(stream->name, ":\0:", 4);
+}
+
+static bool is_wanted(const struct stream *stream)
+{
+	char text[1024 * 3 / 2];
+
+	return !is_main(stream) && stream->size <= WIRE_STREAM_BYTES && stream->name_len &&
+	       smb_text_from_utf16(stream->name, stream->name_len, text) > 0 && text[0] == ':' &&
+	       !memchr(text, '/', stream->name_len / 2) &&
+	       !memchr(text, '\\', stream->name_len / 2);
+}
+
+static void next_stream(struct job *job)
+{
+	struct xattrs *x = job->private_data;
+	struct chain *chain;
+
+	for (; x->at < x->n; x->at++) {
+		struct stream *stream = &x->streams[x->at];
+
+		if (!is_wanted(stream))
+			continue;
+		if (!stream->size) {
+			stream->data = talloc_zero_size(x, 1);
+			continue;
+		}
+		chain = chain_new(job, job->worker, stream_read, job);
+		if (chain_create(chain, job->path, stream->name, stream->name_len,
+				 ACCESS_READ | ACCESS_ATTRIBUTES, OPTION_FILE) < 0) {
+			talloc_free(chain);
+			continue;
+		}
+		chain_read(chain, 0, (uint32_t)stream->size + 1);
+		chain_close(chain);
+		chain_submit(chain);
+		return;
+	}
+	finish(job);
+}
+
+/* The privilege to see SACLs is one that few have. */
+static bool without_sacl(struct job *job, NTSTATUS status)
+{
+	struct xattrs *x = job->private_data;
+
+	if (!x->sacl || !(NT_STATUS_EQUAL(status, NT_STATUS_PRIVILEGE_NOT_HELD) ||
+			  NT_STATUS_EQUAL(status, NT_STATUS_ACCESS_DENIED)))
+		return false;
+	if (NT_STATUS_EQUAL(status, NT_STATUS_PRIVILEGE_NOT_HELD))
+		job->worker->no_privilege = true;
+	x->sacl = false;
+	ask(job);
+	return true;
+}
+
+static void take_streams(struct job *job, struct chain *chain)
+{
+	struct xattrs *x = job->private_data;
+	NTSTATUS status = chain->steps[2].status;
+	size_t len;
+	const uint8_t *data = chain_data(chain, 2, &len);
+
+	/* a directory without any says so with nothing at all, or so */
+	if (!data || !NT_STATUS_IS_OK(status) || smb_streams(data, len, each_stream, x) < 0) {
+		x->n = 0;
+		if (!NT_STATUS_EQUAL(status, NT_STATUS_NO_MORE_ENTRIES) &&
+		    !NT_STATUS_EQUAL(status, NT_STATUS_END_OF_FILE))
+			job->reply.flags |= WIRE_NO_STREAMS;
+	}
+}
+
+static void asked(struct chain *chain)
+{
+	struct job *job = chain->user;
+	struct xattrs *x = job->private_data;
+	NTSTATUS status = chain->steps[0].status;
+	const uint8_t *sd;
+	size_t len;
+
+	if (NT_STATUS_IS_OK(status))
+		status = chain->steps[1].status;
+	if (!NT_STATUS_IS_OK(status)) {
+		if (!without_sacl(job, status))
+			job_failed(job, status);
+		return;
+	}
+	sd = chain_data(chain, 1, &x->sd_len);
+	if (!sd || !x->sd_len || !get_all_info(chain, 3, job->path, &job->reply.attr)) {
+		job_failed(job, sd ? chain->steps[3].status : status);
+		return;
+	}
+	x->sd = talloc_memdup(x, sd, x->sd_len);
+	sd = chain_data(chain, 4, &len);
+	if (sd && len >= TAG_INFO_SIZE && job->reply.attr.attributes & SMB_ATTR_REPARSE)
+		job->reply.attr.tag = IVAL(sd, 4);
+	take_streams(job, chain);
+	next_stream(job);
+}
+
+static void ask(struct job *job)
+{
+	struct xattrs *x = job->private_data;
+	struct chain *chain = chain_new(job, job->worker, asked, job);
+	uint32_t access = ACCESS_CONTROL | ACCESS_ATTRIBUTES | (x->sacl ? ACCESS_SYSTEM : 0);
+
+	if (chain_create(chain, job->path, NULL, 0, access, OPTION_REPARSE) < 0) {
+		job_done(job, -ENOENT);
+		return;
+	}
+	chain_query(chain, INFO_SECURITY, 0, OWNER_GROUP_DACL | (x->sacl ? SACL : 0), WIRE_SD_MAX);
+	chain_query(chain, INFO_FILE, CLASS_STREAM, 0, STREAMS_INFO_MAX);
+	chain_query(chain, INFO_FILE, CLASS_ALL, 0, ALL_INFO_MAX);
+	chain_query(chain, INFO_FILE, CLASS_TAG, 0, TAG_INFO_SIZE);
+	chain_close(chain);
+	chain_submit(chain);
+}
+
+void do_xattrs(struct job *job)
+{
+	struct xattrs *x = talloc_zero(job, struct xattrs);
+
+	job->private_data = x;
+	x->sacl = !job->worker->no_privilege;
+	ask(job);
+}
