@@ -311,7 +311,9 @@ class Fake:
             return 0
         try:
             if request.flags & CHANGED and begun.inode in self.files:
-                self.apply(begun, request, os.readlink(f'/proc/self/fd/{fd}'))
+                path = os.readlink(f'/proc/self/fd/{fd}')
+                gone = path.endswith(' (deleted)')
+                self.apply(begun, request, f'/proc/self/fd/{fd}' if gone else path)
         finally:
             os.close(fd)
         return 0

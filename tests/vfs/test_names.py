@@ -48,8 +48,8 @@ def begin(args, directories, **settings):
     return migration, Files(migration.start_smbd().session())
 
 
-def names(root):
-    """{path: (kind, content)} below root."""
+def names(root, contents=True):
+    """{path: 'directory', or its content} below root."""
     found = {}
     for path in tree.every(root):
         path = os.fsdecode(path)
@@ -58,9 +58,11 @@ def names(root):
             continue
         if os.path.isdir(path):
             found[short] = 'directory'
-        else:
+        elif contents:
             with open(path, 'rb') as file:
                 found[short] = file.read()
+        else:
+            found[short] = None
     return found
 
 
@@ -342,7 +344,7 @@ def a_name_that_is_deleted_stays_deleted(args):
     d = nfs.lookup(root, 'd')[0]
     nfs.rename(d, 'other', d, 'moved')
     os.rename(f'{MODEL}/d/other', f'{MODEL}/d/moved')
-    wanted = sorted(names(MODEL))
+    wanted = sorted(names(MODEL, False))
     same(sorted(visible(files)), wanted, 'through SMB')
     for path in ('a', 'b', 'c', 'd'):
         listed = sorted(os.fsdecode(name) for name, *_ in nfs.listing(nfs.lookup(root, path)[0]))
@@ -352,7 +354,7 @@ def a_name_that_is_deleted_stays_deleted(args):
 
 def random_change(files, rng, counter):
     """One change, to the volume and to the model."""
-    paths = sorted(names(MODEL).items())
+    paths = sorted(names(MODEL, False).items())
     path, what = rng.choice(paths)
     to = f'{rng.choice([p for p, w in paths if w == "directory"])}/new{counter}'
     kind = rng.choice(('rename', 'rename', 'link', 'unlink', 'mkdir', 'write'))
@@ -377,14 +379,14 @@ def random_change(files, rng, counter):
 @case()
 def beside_the_crawler(args):
     """And beside a retriever that is killed now and then."""
-    count = 3000 if args.long else 300
+    count = 3000 if args.long else 150
     migration, files = begin(args, [f'd{n}' for n in range(count // 10)], bandwidth='1M')
     crawler = migration.start_crawler('--workers', '1')
     for counter in range(count):
         if crawler.poll() is not None:
             break
         random_change(files, args.random, counter)
-        if counter % 100 == 50:
+        if counter % 60 == 30:
             migration.retriever.stop(signal.SIGKILL)
             migration.start_retriever()
     expect(counter > count // 4, f'only {counter} changes met the crawler')
