@@ -19,6 +19,9 @@ struct vm_rename {
 /* namespace.c */
 int vm_rename(const struct vm_rename *args);
 
+/* Whether clients may keep what they were told of a directory. */
+bool vm_compat_directory_leases(void);
+
 void vm_compat_fns(struct vfs_fn_pointers *fns);
 
 #endif

@@ -28,6 +28,11 @@ static int vm_renameat(struct vfs_handle_struct *handle, struct files_struct *fr
 	return vm_rename(&args);
 }
 
+bool vm_compat_directory_leases(void)
+{
+	return lp_smb3_directory_leases();
+}
+
 void vm_compat_fns(struct vfs_fn_pointers *fns)
 {
 	fns->renameat_fn = vm_renameat;

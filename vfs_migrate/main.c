@@ -204,6 +204,24 @@ static int attach(struct vfs_handle_struct *handle, const char *share)
 	return vm_fail(result);
 }
 
+/* Settings that make fills visible; nothing gets wrong by them. */
+static void warn_of_settings(const char *share)
+{
+	static bool warned;
+
+	if (warned)
+		return;
+	warned = true;
+	if (lp_kernel_change_notify())
+		DEBUG(0, ("migrate: [%s]: set `kernel change notify = no` in [global]: clients are "
+			  "told of fills as of changes\n",
+			  share));
+	if (vm_compat_directory_leases())
+		DEBUG(0, ("migrate: [%s]: set `smb3 directory leases = no` in [global]: clients "
+			  "would go on to show what was before a fill\n",
+			  share));
+}
+
 static int vm_connect(struct vfs_handle_struct *handle, const char *service, const char *user)
 {
 	int result = SMB_VFS_NEXT_CONNECT(handle, service, user);
@@ -225,6 +243,8 @@ static int vm_connect(struct vfs_handle_struct *handle, const char *service, con
 	/* Without hooks the module is not there: nothing is looked at, nothing costs anything. */
 	if (result == VM_FINISHED)
 		handle->fns = &finished_fns;
+	else
+		warn_of_settings(service);
 	return 0;
 }
 

@@ -152,6 +152,14 @@ def offline_until_it_is_whole(args):
 
 
 @case()
+def offline_where_the_host_would_not_ask(args):
+    """`smbd async dosmode` reads attributes by another way."""
+    _, files = begin(args, {'smbd async dosmode': 'yes'})
+    for path in FILES:
+        expect_bits(files, path, 0 if path in WHOLE else smb2.OFFLINE)
+
+
+@case()
 def recall_as_an_option(args):
     """And what the host writes back of what it read is not kept."""
     migration, files = begin(args, {'migrate:recall': 'yes'})

@@ -8,6 +8,7 @@ import sys
 
 from door import ROOT, World
 import fake as f
+import sandbox
 import smb2
 import smbfiles
 from fake import ATTRIBUTES, BEGIN, CANCEL, CHANGED, END, FILLED, HOLD, PLACE
@@ -277,6 +278,46 @@ def i6_nothing_is_named_in_an_unfilled_directory(args):
     files.rename('from/unfilled/inner', 'from/taken')
     files.mkdir('from/unfilled/new')
     same(os.listdir(path), ['new'], 'names')
+
+
+@case()
+def i11_who_removes_waits_before_the_open(args):
+    """The directory is filled before the file is open and locked; others are served meanwhile, and
+    if it takes too long the open goes on without."""
+    world, files = begin(args, hold=2)
+    session, name = files.session, 'from\\unfilled\\inner'
+    world.fake.on[f.FILL] = lambda request: HOLD
+    mid, = session.start(smb2.create(name, access=smb2.DELETE))
+    request, = world.fake.wait(f.FILL)
+    same(files.times('from/plain').size, 6, 'another file')
+    same(set(session.connection.replies), set(), 'answered by now')
+    reply = session.connection.wait(mid)        # it is not to be had in time
+    same(smb2.name_of(reply.status), 'SUCCESS', 'open')
+    session.ask(smb2.close(reply.body[64:80]))
+    world.fake.forget()
+    mid, = session.start(smb2.create(name, access=smb2.DELETE))
+    request, = world.fake.wait(f.FILL)
+    world.fake.do_fill(request)
+    world.fake.reply(request)
+    del world.fake.on[f.FILL]
+    reply = session.connection.wait(mid)
+    world.fake.forget()
+    session.ask(smb2.set_info(reply.body[64:80], smb2.INFO_FILE, smbfiles.DISPOSITION, b'\1'))
+    session.ask(smb2.close(reply.body[64:80]))
+    same(os.listdir(world.path('from/unfilled')), [], 'names')
+    same(world.fake.requests(f.FILL), [], 'fills')
+
+
+@case()
+def settings_that_show_fills(args):
+    for settings, warned in (({}, False), ({'kernel_change_notify': 'yes'}, True)):
+        world = World(args, **settings)
+        world.session()
+        with open(f'{sandbox.LOGS}/server.log') as file:
+            same('set `kernel change notify = no`' in file.read(), warned, 'a warning')
+        world.server.stop()
+        world.fake.stop()
+        sandbox.sh('umount', ROOT)
 
 
 if __name__ == '__main__':

@@ -12,7 +12,7 @@ import smb2                                                             # noqa: 
 import smbfiles                                                         # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import BASE, sh, volume                                    # noqa: E402
+from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
 from servers import NEW, OLD, Migration                                 # noqa: E402
 from smbfiles import Files, Refused                                     # noqa: E402
 
@@ -349,6 +349,28 @@ def a_name_that_is_deleted_stays_deleted(args):
     for path in ('a', 'b', 'c', 'd'):
         listed = sorted(os.fsdecode(name) for name, *_ in nfs.listing(nfs.lookup(root, path)[0]))
         same(listed, sorted(os.listdir(f'{MODEL}/{path}')), f'{path} through NFS')
+    check_end(migration, files)
+
+
+@case()
+def i11_a_stopped_client_delays_nobody(args):
+    """One process of smbd answers nothing: what others place is placed."""
+    migration, files = begin(args, ['a'])
+    client_makes(files, 'normal')
+    before = set(migration.smbd.processes())
+    idle = Files(migration.smbd.session())
+    idle.list('normal')
+    own = set(migration.smbd.processes()) - before
+    same(len(own), 1, 'processes of one client')
+    pid, = own
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_for('it stands still', lambda: migration.smbd.processes().get(pid) == 'T')
+        files.rename('a/file', 'normal/new')
+        os.rename(f'{MODEL}/a/file', f'{MODEL}/normal/new')
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    i5('normal')
     check_end(migration, files)
 
 
