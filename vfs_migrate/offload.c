@@ -360,17 +360,17 @@ static int is_ours(struct vfs_handle_struct *handle, struct files_struct *from,
 		   struct files_struct *to, bool own)
 {
 	struct migrate_stub stub;
-	int result = is_unfinished(handle, to, NULL);
+	int result;
 
-	if (own || result != 0)
-		return result < 0 ? result : 1;
-	if (fsp_is_alternate_stream(from))
-		return 0;
-	/* It may be of another share, whose extensions are not ours. */
-	result = vm_look_fd(vm_fd(from), &stub);
-	if (result > 0)
+	if (own)
+		return 1;
+	/* Its key is no longer true, or is of a share that lacks the module. */
+	result = fsp_is_alternate_stream(from) ? 0 : vm_look_fd(vm_fd(from), &stub);
+	if (result > 0) {
 		migrate_stub_clear(&stub);
-	return result;
+		return -EOPNOTSUPP;
+	}
+	return result < 0 ? result : is_unfinished(handle, to, NULL);
 }
 
 static void start_copy(struct tevent_req *req, DATA_BLOB *token)

@@ -7,9 +7,9 @@ import sys
 
 from data import (brackets, close, copy_chunks, filled, hold_begins, ok, read, resume_key, set_size,
                   stub)
-from door import TEXT, World, opened, status_is
+from door import ROOT, TEXT, World, opened, status_is
 import smb2
-from fake import BEGIN, END, HOLD, RANGE, WRITE
+from fake import BEGIN, END, HOLD, RANGE, SYNC, WRITE
 from harness import case, expect, main, same
 from sandbox import BASE, wait_for
 
@@ -187,6 +187,15 @@ def errors_are_told(args):
     status_is(copy_chunks(s, key, target, (0, 0, MIB)), NOT_FOUND, 'the key of a closed file')
 
 
+def another_share(session, name):
+    """Of the same user on the same connection."""
+    path, connection = f'\\\\server\\{name}'.encode('utf-16-le'), session.connection
+    body = struct.pack('<HHHH', 9, 0, 72, len(path)) + path
+    mid, = connection.send([(smb2.TREE_CONNECT, body, 1)], session.number)
+    reply = ok(connection.wait(mid), f'connect to {name}')
+    return smb2.Session(connection, session.number, struct.unpack_from('<I', reply.pdu, 36)[0])
+
+
 @case()
 def a_share_without_the_module(args):
     """Gets a small file, which is whole then, and of a large one an error, no holes; and copies
@@ -199,18 +208,22 @@ def a_share_without_the_module(args):
         with open(BASE + '/plain/file', 'wb') as out:
             out.write(LARGE[:50000])
     world = World(args, fill, start=False)
-    world.server.configure({**world.server.shares, 'plain': BASE + '/plain'})
+    world.server.configure({**world.server.shares, 'plain': BASE + '/plain', 'mistake': ROOT})
     world.server.start()
     s, fake = world.session(), world.fake
-    path = '\\\\server\\plain'.encode('utf-16-le')
-    reply = s.connection.wait(s.connection.send(
-        [(smb2.TREE_CONNECT, struct.pack('<HHHH', 9, 0, 72, len(path)) + path, 1)], s.number)[0])
-    plain = smb2.Session(s.connection, s.number, struct.unpack_from('<I', reply.pdu, 36)[0])
+    plain = another_share(s, 'plain')
     target = fresh(plain, 'copy')
     _, key = resume_key(s, opened(s, 'large'))
     status_is(copy_chunks(plain, key, target, (0, 0, SIZE)), NOT_FOUND, 'COPYCHUNK of a large one')
     same(read(plain, target), b'', 'target')
+    # What was fetched is whole when its record is gone.
+    def fetch(request):
+        with open(request.path, 'r+b') as out:
+            out.write(TEXT)
+        return 0
+    fake.on[RANGE], fake.on[SYNC] = fetch, fake.do_range
     _, key = resume_key(s, opened(s, 'stub'))
+    fake.on.clear()
     copied(copy_chunks(plain, key, target, (0, 0, SIZE)), SIZE, 'COPYCHUNK')
     same(read(plain, target), TEXT, 'copy')
     _, key = resume_key(plain, opened(plain, 'file'))
@@ -220,6 +233,12 @@ def a_share_without_the_module(args):
     same(brackets(fake), [(WRITE, 20, 30000)], 'brackets')
     model = TEXT[::-1][:20] + LARGE[10:30010] + TEXT[::-1][30020:]
     same(read(s, target), model, 'content')
+    # One that shows the volume itself shows holes, but they are not spread by us.
+    mistake = another_share(s, 'mistake')
+    _, key = resume_key(mistake, opened(mistake, 'large', access=smb2.READ_DATA))
+    for name in ('other', 'fresh'):
+        target = opened(s, name, disposition=smb2.OPEN_IF)
+        status_is(copy_chunks(s, key, target, (MIB, 0, 1000)), 0xC00000BB, f'COPYCHUNK to {name}')
 
 
 @case()
