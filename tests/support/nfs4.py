@@ -243,6 +243,20 @@ class Client:
             if status not in (DELAY, GRACE) or time.monotonic() > end:
                 raise NfsError(status, name)
             select.select([], [], [], 0.05)
+        handle, stateid, confirm, delegation = self.opened(r)
+        if not handle:
+            raise NfsError(0, f'a delegation that was not asked for: {delegation}')
+        if confirm:
+            self.open_seqid += 1
+            r = self.call(u32(PUTFH) + opaque(handle),
+                          u32(OPEN_CONFIRM) + stateid + u32(self.open_seqid))
+            r.at += 16
+            stateid = r.fixed(16)
+        return handle, stateid
+
+    def opened(self, r):
+        """The reply of PUTFH, OPEN, GETFH behind its status: (handle, stateid, whether it is to be
+        confirmed, kind of delegation); an empty handle with a delegation, which is not read."""
         r.at += 8
         self.skip(r, OPEN)
         stateid = r.fixed(16)
@@ -255,16 +269,9 @@ class Client:
             why = r.u32()
             r.at += 4 if why in (1, 2) else 0
         elif delegation:
-            raise NfsError(0, 'a delegation that was not asked for')
+            return b'', stateid, False, delegation
         self.skip(r, GETFH)
-        handle = r.opaque()
-        if flags & 2:
-            self.open_seqid += 1
-            r = self.call(u32(PUTFH) + opaque(handle),
-                          u32(OPEN_CONFIRM) + stateid + u32(self.open_seqid))
-            r.at += 16
-            stateid = r.fixed(16)
-        return handle, stateid
+        return r.opaque(), stateid, bool(flags & 2), delegation
 
     @staticmethod
     def creating(how=UNCHECKED, verifier=None, **new):

@@ -67,22 +67,8 @@ class Holder(Client):
                                    fh, u32(GETFH))
         if status:
             return Open(status, NOTHING, NONSENSE, None)
-        r.at += 8
-        self.skip(r, OPEN)
-        stateid = r.fixed(16)
-        r.at += 4 + 16
-        flags = r.u32()
-        words = r.u32()
-        r.at += 4 * words
-        delegation = r.u32()
-        if delegation == 3:             # none, and why: contention and resource add a boolean
-            why = r.u32()
-            r.at += 4 if why in (1, 2) else 0
-        elif delegation:
-            return Open(0, NOTHING, stateid, delegation)
-        self.skip(r, GETFH)
-        handle = r.opaque()
-        if flags & 2:
+        handle, stateid, confirm, delegation = self.opened(r)
+        if confirm:
             status, r = self.sequenced([owner], lambda: u32(OPEN_CONFIRM) + stateid +
                                        self.seqid(owner), handle)
             r.at += 16
