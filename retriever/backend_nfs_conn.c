@@ -17,9 +17,8 @@
 #include <unistd.h>
 
 #include "backend_nfs_dialog.h"
+#include "backend_nfs_slots.h"
 
-#define SLOT_BITS	10
-#define MAX_WINDOW	(1u << SLOT_BITS)
 #define READ_BYTES	(16u << 20) /* of data asked for and not yet here */
 #define CONNECT_SECONDS 10
 #define BACKOFF_MIN	(50 * G_TIME_SPAN_MILLISECOND)
@@ -31,14 +30,6 @@
 
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_PROBING, CONN_UP };
 enum { QUEUE_FIRST, QUEUE_LAST, QUEUES };
-
-struct slot {
-	struct backend_request *req; /* NULL: free */
-	uint32_t xid;
-	enum nfs_procedure procedure;
-	uint32_t bytes;
-	gint64 sent;
-};
 
 struct nfs_conn {
 	struct nfs_server *server;
@@ -59,11 +50,8 @@ struct nfs_conn {
 	int fd;
 	bool at_once;
 	GQueue again;
-	struct slot slots[MAX_WINDOW];
-	uint16_t free_slots[MAX_WINDOW];
-	unsigned n_free, window, in_flight;
-	uint32_t sequence;
-	uint64_t read_bytes;
+	struct nfs_slots slots;
+	unsigned window;
 	struct rpc_stream stream;
 	uint8_t *tx;
 	size_t tx_start, tx_end, tx_size;
@@ -136,8 +124,8 @@ unsigned nfs_conn_load(struct nfs_conn *conn)
 
 static void send_call(struct nfs_conn *conn, struct backend_request *req)
 {
-	unsigned index = conn->free_slots[--conn->n_free];
-	struct slot *slot = &conn->slots[index];
+	unsigned index = nfs_slots_add(&conn->slots, req);
+	struct nfs_slot *slot = &conn->slots.slots[index];
 	struct xdr_out out;
 
 	if (conn->tx_size - conn->tx_end < RPC_CALL_MAX) {
@@ -146,47 +134,19 @@ static void send_call(struct nfs_conn *conn, struct backend_request *req)
 		conn->tx_start = 0;
 	}
 	out = (struct xdr_out){.p = conn->tx + conn->tx_end, .end = conn->tx + conn->tx_size};
-	*slot = (struct slot){
-		.req = req,
-		.xid = conn->sequence++ << SLOT_BITS | index,
-		.bytes = req->op == BACKEND_READ ? MIN(req->count, NFS_READ_MAX) : 0,
-		.sent = g_get_monotonic_time(),
-	};
 	slot->procedure = nfs_dialog_encode(&conn->dialog, req, index, slot->xid, &out);
 	conn->tx_end = (size_t)(out.p - conn->tx);
-	conn->in_flight++;
-	conn->read_bytes += slot->bytes;
-}
-
-/* The lowest come first, so that no number is above the window: sessions count on that. */
-static void free_all_slots(struct nfs_conn *conn)
-{
-	for (unsigned i = 0; i < MAX_WINDOW; i++)
-		conn->free_slots[i] = (uint16_t)(MAX_WINDOW - 1 - i);
-	conn->n_free = MAX_WINDOW;
-}
-
-static struct backend_request *take_slot(struct nfs_conn *conn, unsigned index)
-{
-	struct slot *slot = &conn->slots[index];
-	struct backend_request *req = slot->req;
-
-	slot->req = NULL;
-	conn->free_slots[conn->n_free++] = (uint16_t)index;
-	conn->in_flight--;
-	conn->read_bytes -= slot->bytes;
-	return req;
 }
 
 static bool fits(const struct nfs_conn *conn, const struct backend_request *req)
 {
 	if (conn->tx_size - (conn->tx_end - conn->tx_start) < RPC_CALL_MAX)
 		return false;
-	if (conn->in_flight == 0)
+	if (conn->slots.in_flight == 0)
 		return true;
-	if (conn->in_flight >= conn->window)
+	if (conn->slots.in_flight >= conn->window)
 		return false;
-	return req->op != BACKEND_READ || conn->read_bytes + req->count <= READ_BYTES;
+	return req->op != BACKEND_READ || conn->slots.bytes + req->count <= READ_BYTES;
 }
 
 /* The queue whose first request is next, or NULL.  With the lock. */
@@ -235,34 +195,6 @@ static void enter(struct nfs_conn *conn, enum conn_state state)
 	conn->state_since = g_get_monotonic_time();
 }
 
-static int by_sequence(gconstpointer a, gconstpointer b, gpointer user)
-{
-	const struct nfs_conn *conn = user;
-	uint32_t x = conn->slots[*(const uint16_t *)a].xid >> SLOT_BITS;
-	uint32_t y = conn->slots[*(const uint16_t *)b].xid >> SLOT_BITS;
-	/* Sequence numbers wrap at 22 bits. */
-	int32_t order = (int32_t)((x - y) << SLOT_BITS);
-
-	return order < 0 ? -1 : order > 0;
-}
-
-/* What is under way goes back to `again`, the oldest first. */
-static void requeue(struct nfs_conn *conn)
-{
-	uint16_t used[MAX_WINDOW];
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < MAX_WINDOW; i++)
-		if (conn->slots[i].req == &conn->probe)
-			take_slot(conn, i);
-		else if (conn->slots[i].req)
-			used[n++] = (uint16_t)i;
-	g_qsort_with_data(used, (gint)n, sizeof(used[0]), by_sequence, conn);
-	while (n-- > 0)
-		g_queue_push_head_link(&conn->again, &take_slot(conn, used[n])->link);
-	free_all_slots(conn);
-}
-
 /* The connection is of no use (any more). */
 static void drop(struct nfs_conn *conn)
 {
@@ -271,7 +203,7 @@ static void drop(struct nfs_conn *conn)
 	if (conn->fd >= 0)
 		close(conn->fd);
 	conn->fd = -1;
-	requeue(conn);
+	nfs_slots_reset(&conn->slots, &conn->again, &conn->probe);
 	conn->tx_start = conn->tx_end = 0;
 	rpc_stream_reset(&conn->stream);
 	if (conn->state == CONN_UP) {
@@ -341,7 +273,7 @@ static void connected(struct nfs_conn *conn)
 		drop(conn);
 		return;
 	}
-	conn->window = MIN(nfs_window(conn->fd, server->window), MAX_WINDOW);
+	conn->window = MIN(nfs_window(conn->fd, server->window), NFS_SLOTS);
 	enter(conn, CONN_PROBING);
 	conn->probe = (struct backend_request){.done = probe_done, .user = conn};
 	nfs_dialog_start(&conn->dialog, &conn->probe);
@@ -350,8 +282,8 @@ static void connected(struct nfs_conn *conn)
 
 static void answer(struct nfs_conn *conn, unsigned index, int rpc, struct xdr_in *in)
 {
-	enum nfs_procedure procedure = conn->slots[index].procedure;
-	struct backend_request *req = take_slot(conn, index);
+	enum nfs_procedure procedure = conn->slots.slots[index].procedure;
+	struct backend_request *req = nfs_slots_take(&conn->slots, index);
 	int status = nfs_dialog_decode(&conn->dialog, req, index, procedure, rpc, in);
 
 	if (status == NFS_CALL_AGAIN && req == &conn->probe)
@@ -383,13 +315,13 @@ static void receive(struct nfs_conn *conn)
 	backend_watch_answer(&conn->server->watch, g_get_monotonic_time());
 	while (conn->fd >= 0 && (ret = rpc_stream_next(&conn->stream, &record)) != 0) {
 		int rpc = ret < 0 ? -EBADMSG : rpc_reply_begin(&record, &xid);
-		const struct slot *slot;
+		int index;
 
 		if (ret < 0)
 			xid = xdr_get_u32(&record);
-		slot = &conn->slots[xid % MAX_WINDOW];
-		if (slot->req && slot->xid == xid)
-			answer(conn, xid % MAX_WINDOW, rpc, &record);
+		index = nfs_slots_find(&conn->slots, xid);
+		if (index >= 0)
+			answer(conn, index, rpc, &record);
 		if (ret < 0 && conn->fd >= 0)
 			drop(conn);
 	}
@@ -418,17 +350,14 @@ static void transmit(struct nfs_conn *conn)
  */
 static void check_stall(struct nfs_conn *conn)
 {
-	gint64 now = g_get_monotonic_time(), limit = conn->stall, oldest = now;
+	gint64 now = g_get_monotonic_time(), limit = conn->stall;
 
-	if (conn->in_flight == 0 || limit == 0)
+	if (conn->slots.in_flight == 0 || limit == 0)
 		limit = conn->stall = (gint64)atomic_load(&conn->server->stall_ms) * 1000;
 	if (now - conn->stall_checked < limit / 8)
 		return;
 	conn->stall_checked = now;
-	for (unsigned i = 0; conn->in_flight > 0 && i < MAX_WINDOW; i++)
-		if (conn->slots[i].req)
-			oldest = MIN(oldest, conn->slots[i].sent);
-	if (now - oldest >= limit) {
+	if (now - nfs_slots_oldest(&conn->slots, now) >= limit) {
 		conn->stall = MIN(limit * 2, STALL_MAX);
 		drop(conn);
 	}
@@ -454,7 +383,7 @@ static enum prospect look_ahead(struct nfs_conn *conn)
 		prospect = PROSPECT_STOP;
 	else if (next && conn->state == CONN_UP && fits(conn, next->data))
 		prospect = PROSPECT_READY;
-	else if (!next && conn->in_flight == 0)
+	else if (!next && conn->slots.in_flight == 0)
 		prospect = PROSPECT_IDLE;
 	pthread_mutex_unlock(&conn->lock);
 	return prospect;
@@ -477,7 +406,7 @@ static int sleep_ms(struct nfs_conn *conn, enum prospect prospect)
 		       g_get_monotonic_time();
 		return left <= 0 ? 0 : (int)(left / 1000 + 1);
 	default:
-		return conn->in_flight > 0 ? (int)CLAMP(conn->stall / 4000, 10, 1000) : -1;
+		return conn->slots.in_flight > 0 ? (int)CLAMP(conn->stall / 4000, 10, 1000) : -1;
 	}
 }
 
@@ -590,11 +519,10 @@ struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *ser
 	conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	conn->fd = -1;
 	conn->at_once = at_once;
-	conn->sequence = g_random_int();
 	conn->down_since = g_get_monotonic_time();
-	free_all_slots(conn);
+	nfs_slots_init(&conn->slots, g_random_int());
 	rpc_stream_init(&conn->stream);
-	conn->tx_size = (size_t)(MAX_WINDOW + 1) * RPC_CALL_MAX;
+	conn->tx_size = (size_t)(NFS_SLOTS + 1) * RPC_CALL_MAX;
 	conn->tx = g_malloc(conn->tx_size);
 	pthread_mutex_init(&conn->lock, NULL);
 	if (conn->wake_fd >= 0 && pthread_create(&conn->thread, NULL, conn_thread, conn) == 0)
