@@ -326,11 +326,13 @@ static fsal_status_t seek2(struct fsal_obj_handle *handle, struct state_t *state
 			   struct io_info *info)
 {
 	struct mg_object *object = mg_object(handle);
+	bool known = info->io_content.what == NFS4_CONTENT_DATA ||
+		     info->io_content.what == NFS4_CONTENT_HOLE;
 	struct mg_look look;
 	fsal_status_t status;
 	int result;
 
-	if (mg_is_normal(object))
+	if (mg_is_normal(object) || !known)
 		return seek_below(object, state, info);
 	result = mg_look(object, &look);
 	if (result < 0)
