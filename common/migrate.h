@@ -302,7 +302,8 @@ unsigned migrate_volume_hold_ms(const struct migrate_volume *volume);
  * cannot be late.  Any thread; costs nothing.
  */
 uint64_t migrate_volume_placings(const struct migrate_volume *volume);
-/* Whether the retriever said that the volume is finished (the root is normal). */
+/* Whether the retriever said, when it was connected, that nothing on the volume is unfinished any
+ * more, for ever.  Not while it is still to be attached. */
 bool migrate_volume_finished(const struct migrate_volume *volume);
 
 #ifdef __cplusplus

@@ -15,6 +15,7 @@
 #include "durability.h"
 #include "place.h"
 #include "transfer.h"
+#include "volume.h"
 
 #define FRAMES_AT_ONCE 64 /* of one peer before the others have their turn */
 
@@ -178,7 +179,7 @@ static void do_hello(struct peer *peer, const struct migrate_frame *frame)
 	struct retriever *retriever = peer->retriever;
 	struct migrate_frame reply = {.op = MIGRATE_OP_HELLO | MIGRATE_OP_REPLY, .id = frame->id};
 	g_autofree char *name = g_strndup(frame->text, frame->text_len);
-	struct migrate_stub stub;
+	enum volume_state state;
 
 	if (strcmp(name, retriever->config->name) != 0 || frame->length < MIGRATE_ROLE_DOOR ||
 	    frame->length > MIGRATE_ROLE_PLAIN_DOOR) {
@@ -188,9 +189,8 @@ static void do_hello(struct peer *peer, const struct migrate_frame *frame)
 	} else {
 		peer->role = frame->length;
 		reply.length = retriever->config->hold_ms;
-		if (migrate_stub_load(retriever->root_fd, &stub) == 0)
-			reply.offset = stub.state == MIGRATE_NORMAL;
-		migrate_stub_clear(&stub);
+		state = volume_state(retriever);
+		reply.offset = state == VOLUME_WHOLE || state == VOLUME_FINISHED;
 	}
 	g_mutex_lock(&peer->lock);
 	send_frame(peer, &reply);

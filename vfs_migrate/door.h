@@ -50,6 +50,7 @@ struct vm_share {
 	struct tevent_context *ev;
 	unsigned hold_ms; /* how long a request waits before it fails */
 	bool recall;	  /* FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS on what is not whole */
+	bool unattached;  /* when it was connected: a normal directory may become unfilled */
 };
 
 static inline struct vm_share *vm_share(const struct vfs_handle_struct *handle)

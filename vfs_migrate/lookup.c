@@ -245,7 +245,8 @@ static int open_name(struct vfs_handle_struct *handle, const struct files_struct
 	}
 	fd = SMB_VFS_NEXT_OPENAT(handle, dirfsp, smb_fname, fsp, how);
 	error = errno;
-	if (is_dot(name) || (fd < 0 && (filled || error == EMFILE || error == ENFILE)))
+	/* ENOTDIR: a dummy that stands for a directory. */
+	if (is_dot(name) || (fd < 0 && (filled || (error != ENOENT && error != ENOTDIR))))
 		return fd;
 	result = fd >= 0 ? take(handle, fsp, fd) : 0;
 	if (fd >= 0 && result == 0)

@@ -188,7 +188,8 @@ static int attach(struct vfs_handle_struct *handle, const char *share)
 	result = vm_bring(handle, AT_FDCWD, path, true);
 	if (result == 0)
 		result = vm_volume_inspect(options->volume, path);
-	if (result == VM_NOT_ATTACHED)
+	options->unattached = result == VM_NOT_ATTACHED;
+	if (options->unattached)
 		DEBUG(0, ("migrate: [%s]: %s is empty and not attached: run migratectl attach %s "
 			  "before clients use it\n",
 			  share, path, volume));

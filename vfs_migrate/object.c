@@ -70,7 +70,7 @@ void vm_remember(struct vfs_handle_struct *handle, struct files_struct *fsp, int
 	if (state == MIGRATE_FILLED) {
 		known->filled = true;
 	} else if (state == MIGRATE_NORMAL && fstat(fd, &st) == 0) {
-		known->filled = S_ISDIR(st.st_mode);
+		known->filled = S_ISDIR(st.st_mode) && !vm_share(handle)->unattached;
 		known->normal = !S_ISDIR(st.st_mode);
 	}
 }
