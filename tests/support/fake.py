@@ -102,6 +102,7 @@ class Fake:
         self.on = {}                    # OP -> function(request)
         self.log = []                   # every request
         self.changed = threading.Condition()
+        self.making = threading.RLock()
         self.files = {}                 # inode -> Stub
         self.entries = {}               # inode of an unfilled directory -> [(name, make)]
         self.peers, self.listener = [], None
@@ -252,10 +253,11 @@ class Fake:
             os.removexattr(path, XATTR)
 
     def make_entries(self, path, names):
-        left = self.entries.get(os.stat(path).st_ino, [])
-        for name, make in [e for e in left if e[0] in names]:
-            make(os.path.join(path, name))
-            left.remove((name, make))
+        with self.making:               # several doors may ask
+            left = self.entries.get(os.stat(path).st_ino, [])
+            for name, make in [e for e in left if e[0] in names]:
+                make(os.path.join(path, name))
+                left.remove((name, make))
 
     # ---- the usual answers --------------------------------------------------------------------
 
