@@ -69,7 +69,9 @@ struct mg_volume {
 	atomic_bool stop;
 
 	atomic_bool finished;	/* everything is normal for ever: nothing is looked at any more */
-	atomic_bool inspected;	/* the two others are known: before, neither is to be concluded */
+	atomic_bool unproven;	/* an export has no record at its root or above: it may be above the
+				 * volume's root, where no record proves nothing */
+	atomic_bool inspected;	/* the others are known: before, neither is to be concluded */
 	atomic_bool unattached; /* the root was empty and without a record when exported */
 	/* Of an unattached root; NULL: not looked up yet.  Set under volume.lock, taken by the
 	 * dispatcher. */

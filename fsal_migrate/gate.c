@@ -49,8 +49,10 @@ bool mg_is_normal(struct mg_object *object)
 
 void mg_set_normal(struct mg_object *object, uint64_t places)
 {
-	/* A directory of a volume that is still to be attached is normal for now only. */
-	if (object->handle.type == DIRECTORY && atomic_load(&object->volume->unattached))
+	/* A directory of a volume that is still to be attached is normal for now only, and one
+	 * above the volume's root says nothing of what is below it. */
+	if (object->handle.type == DIRECTORY &&
+	    (atomic_load(&object->volume->unattached) || atomic_load(&object->volume->unproven)))
 		return;
 	atomic_store(&object->normal, places + 1);
 }

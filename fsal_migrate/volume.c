@@ -94,12 +94,15 @@ static int has_record_above(int fd, dev_t device)
 
 /*
  * I5 proves it: were anything unfinished, the volume's root had a record, and the root is the
- * exported directory or above it.
+ * exported directory or above it, as a record there showed.  Where there was none the export may
+ * also be above the root, and only the retriever knows.
  */
 static void check_finished(struct mg_volume *volume)
 {
 	if (!atomic_load(&volume->inspected) || atomic_load(&volume->finished) ||
-	    atomic_load(&volume->unattached) || has_record(volume->mount_fd) != 0 ||
+	    atomic_load(&volume->unattached) ||
+	    (atomic_load(&volume->unproven) && !migrate_volume_finished(volume->client)) ||
+	    has_record(volume->mount_fd) != 0 ||
 	    has_record_above(volume->mount_fd, volume->device) != 0)
 		return;
 	LogEvent(COMPONENT_FSAL, "Volume %s: everything is here", volume->name);
@@ -365,14 +368,14 @@ int mg_volume_inspect(struct mg_volume *volume, const char *path, bool *is_root)
 	here = has_record(fd);
 	above = here < 0 ? 0 : has_record_above(fd, device);
 	if (here == 0 && above == 0) {
-		/* Nothing is unfinished; only a private directory tells that this is a root. */
+		/* Only a private directory tells that this is a root. */
 		*is_root = fstatat(fd, MIGRATE_PRIVATE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 			   S_ISDIR(st.st_mode) && st.st_uid == 0;
 		if (is_empty(fd)) {
 			*is_root = true;
 			atomic_store(&volume->unattached, true);
 		} else {
-			atomic_store(&volume->finished, true);
+			atomic_store(&volume->unproven, true);
 		}
 	} else {
 		*is_root = above == 0;

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-from door import LAYER, ROOT, TEXT, World, unfilled
+from door import CTIME, LAYER, MTIME, ROOT, TEXT, World, unfilled
 import fake as f
 import nfs3
 import nfs4
@@ -151,6 +151,19 @@ def not_attached_yet(args):
     same([(r.op, r.text) for r in fake.requests()][0], (NAME, b'stub'), 'request')
     same(client.once(nfs3.LOOKUP, opaque(client.root) + opaque(b'.migrate'))[0], nfs3.NOENT,
          'LOOKUP of the private directory')
+
+
+@case()
+def export_above_the_root(args):
+    """No record is at the export's root, which proves nothing: the volume is further below."""
+    def fill(world):
+        os.mkdir(world.path('volume'))
+        world.file('volume/stub')
+        f.set_record(world.path('volume'), f.FILLED, 0, MTIME, CTIME)
+        os.removexattr(ROOT, f.XATTR)
+        os.rmdir(ROOT + '/.migrate')
+    world = World(args, fill)
+    same(world.client.read_all(world.fh('volume/stub')), TEXT, 'content')
 
 
 SECOND = f'''
