@@ -99,7 +99,7 @@ def main(extra=None):
     """Runs the cases of the calling script; its exit status.  extra(parser) adds options."""
     parser = argparse.ArgumentParser(description=sys.modules['__main__'].__doc__)
     parser.add_argument('--build', required=True, help="the build's directory")
-    parser.add_argument('--module', metavar='DIR', help='the build that the FSAL is taken from')
+    parser.add_argument('--module', metavar='DIR', help='the build of modules that the other lacks')
     parser.add_argument('--cache', choices=servers.CACHES, default='default',
                         help="the new server's settings of MDCACHE")
     parser.add_argument('--long', action='store_true', help='the sizes and repetitions of a night')

@@ -19,7 +19,7 @@ from xdr import Rpc, port_of, u32
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VOLUME = 'projects'
 STATD = 100024
-MODULE = None                   # the build that the FSAL is taken from, if it is another
+MODULE = None                   # the build of the modules that the build under test lacks
 CACHE = 'default'               # of CACHES
 # Settings of MDCACHE.  It cannot be taken away: off is as little of it as there can be.
 CACHES = {
@@ -151,6 +151,8 @@ class Ganesha:
                                            '-p', f'{BASE}/{self.name}.pid'], self.host)
         wait_for(f'{self.name} answers NFS', self.answers, 60, self.process)
         if self.announced:
+            wait_for(f'{self.name} is registered',
+                     lambda: port_of(self.address, nfs3.NFS, 3) == self.port, process=self.process)
             here = self.host.prefix if self.host else []
             sh(*here, 'rpcinfo', '-d', nfs3.NFS, 3)
             sh(*here, sys.executable, __file__, 'register', self.announced)
@@ -300,9 +302,10 @@ class Migration:
 
     def module(self, name):
         """What a server loads: the FSAL, or the VFS module."""
-        found = glob.glob(f'{MODULE or self.build}/*/{name}')
+        builds = [self.build] + [MODULE] * bool(MODULE)
+        found = [path for build in builds for path in glob.glob(f'{build}/*/{name}')]
         if not found:
-            raise Failure(f'{name} is not built in {MODULE or self.build}')
+            raise Failure(f'{name} is not built in {" or ".join(builds)}')
         return os.path.abspath(found[0])
 
     def start_server(self, **kw):

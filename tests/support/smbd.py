@@ -3,6 +3,7 @@
 import contextlib
 import glob
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ GROUPS = {'staffers': 1000}
 SID = 'S-1-5-21-1004336348-1177238915-682003330'
 SHARE = 'projects'
 STACK = 'migrate streams_xattr acl_xattr'
+SANITIZED = {}                          # environment for smbds that load a sanitized module
 
 # Private directories; nothing of the machine's printers, NetBIOS or name services.
 SETTINGS = '''[global]
@@ -83,6 +85,12 @@ def install_module(module):
         for name in os.listdir(packaged):
             os.symlink(f'{packaged}/{name}', f'{ours}/{name}')
         sh('mount', '--bind', ours, there)
+    with open(module, 'rb') as file:
+        runtime = re.search(rb'libasan\.so\.\d+', file.read())
+    SANITIZED.clear()
+    if runtime:                         # it has to come before all other libraries
+        SANITIZED.update(LD_PRELOAD=runtime[0].decode(), ASAN_OPTIONS='detect_leaks=0',
+                         UBSAN_OPTIONS='print_stacktrace=1')
     link = f'{ours}/{os.path.basename(module)}'
     if os.path.lexists(link):
         os.unlink(link)
@@ -143,7 +151,8 @@ class Smbd:
     def start(self):
         """Returns when it accepts connections."""
         self.process = Process(self.name, ['smbd', '--foreground', '--no-process-group',
-                                           '--debug-stdout', '-s', self.config], self.host)
+                                           '--debug-stdout', '-s', self.config], self.host,
+                               env={**os.environ, **SANITIZED})
         wait_for(f'{self.name} answers', self.answers, 60, self.process)
         return self
 
