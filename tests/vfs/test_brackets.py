@@ -263,13 +263,24 @@ def removals(args):
 
 
 @case()
+def i6_where_cases_differ(args):
+    """A name that is looked for in every case brings all names; here it does not."""
+    unfilled_directory(args, **{'case sensitive': 'yes'})
+
+
+@case()
 def i6_nothing_is_named_in_an_unfilled_directory(args):
+    unfilled_directory(args)
+
+
+def unfilled_directory(args, **settings):
     """Its fill comes first, and when it cannot be had nothing is changed."""
-    world, files = begin(args, hold=1)
+    world, files = begin(args, hold=1, settings=settings)
     path = world.path('from/unfilled')
     world.fake.on[f.FILL] = lambda request: HOLD
     refused('IO_TIMEOUT', files.mkdir, 'from/unfilled/new')
     refused('IO_TIMEOUT', files.rename, 'from/plain', 'from/unfilled/new')
+    refused('IO_TIMEOUT', files.link, 'from/plain', 'from/unfilled/new')
     refused('IO_TIMEOUT', files.rmdir, 'from/unfilled')
     refused('IO_TIMEOUT', files.unlink, 'from/unfilled/inner')
     refused('IO_TIMEOUT', files.rename, 'from/unfilled/inner', 'from/taken')
@@ -306,6 +317,15 @@ def i11_who_removes_waits_before_the_open(args):
     session.ask(smb2.close(reply.body[64:80]))
     same(os.listdir(world.path('from/unfilled')), [], 'names')
     same(world.fake.requests(f.FILL), [], 'fills')
+
+
+@case()
+def offline_says_that_data_is_missing(args):
+    """A record may be left when it is not: what a client wrote is not durable yet."""
+    world, files = begin(args)
+    expect(files.times('from/file').offline, 'a stub is not offline')
+    f.set_record(world.path('from/file'), f.PARTIAL, 1 << 16, 0, 0, missing=[])
+    expect(not files.times('from/file').offline, 'nothing is missing, and it is offline')
 
 
 @case()

@@ -9,6 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import smb2                                                             # noqa: E402
+import smbd                                                             # noqa: E402
 import smbfiles                                                         # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
@@ -349,6 +350,32 @@ def a_name_that_is_deleted_stays_deleted(args):
     for path in ('a', 'b', 'c', 'd'):
         listed = sorted(os.fsdecode(name) for name, *_ in nfs.listing(nfs.lookup(root, path)[0]))
         same(listed, sorted(os.listdir(f'{MODEL}/{path}')), f'{path} through NFS')
+    check_end(migration, files)
+
+
+@case()
+def recycle(args):
+    """A module before us, which names things by paths from the share's root."""
+    migration, files = begin(args, ['a', 'b', '.bin/a'])
+    migration.smbd.configure({smbd.SHARE: (NEW, {
+        **smbd.layer('projects', migration.socket, 'recycle ' + smbd.STACK),
+        'recycle:repository': '.bin', 'recycle:keeptree': 'yes', 'recycle:versions': 'yes'})})
+    migration.smbd.restart()
+    files = Files(migration.smbd.session())
+    files.unlink('a/file')
+    os.rename(f'{MODEL}/a/file', f'{MODEL}/.bin/a/Copy #1 of file')
+    files.unlink('a/dir/inner')
+    os.rename(f'{MODEL}/a/dir/inner', f'{MODEL}/.bin/a/dir/Copy #1 of inner')
+    files.unlink('a/link2')
+    os.rename(f'{MODEL}/a/link2', f'{MODEL}/.bin/a/Copy #1 of link2')
+    files.unlink('b/dir/inner')                 # into what the module makes
+    os.makedirs(f'{MODEL}/.bin/b/dir')
+    os.rename(f'{MODEL}/b/dir/inner', f'{MODEL}/.bin/b/dir/inner')
+    files.write('a/empty/x', b'new')
+    files.unlink('a/empty/x')
+    with open(f'{MODEL}/.bin/a/empty/x', 'wb') as file:
+        file.write(b'new')
+    i5('a', '.bin')
     check_end(migration, files)
 
 
