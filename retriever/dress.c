@@ -324,19 +324,25 @@ static void lose_of_volume(struct dress *dress, const struct windows *windows, b
 		lose(dress, REPORT_VOLUME, "streams: the old server cannot list them");
 }
 
-/* Attributes before streams: where there is not room for all, they count more. */
+/*
+ * The attributes first, then the descriptor, then streams.  Attributes are short and differ from
+ * object to object; where they fill what is left of the inode, the descriptor goes to a block of
+ * its own, which ext4 shares among all objects that have the same.
+ */
 static int set_windows(struct retriever *retriever, int fd, const struct windows *windows,
 		       mode_t *perms, struct dress *dress)
 {
 	bool ruling = rules(retriever);
 	const struct source_xattrs *xattrs = windows->xattrs;
-	int ret;
+	int ret = 0;
 
 	if (ruling)
 		*perms = windows->perms;
-	ret = set_descriptor(fd, windows, ruling, perms, dress);
-	for (guint i = 0; i < xattrs->list->len && !ret; i++)
+	for (guint i = 0; i < xattrs->list->len && !ret; i++) {
 		ret = set_xattr(fd, &g_array_index(xattrs->list, struct source_xattr, i), dress);
+		if (i == 0 && !ret)
+			ret = set_descriptor(fd, windows, ruling, perms, dress);
+	}
 	for (guint i = 0; i < xattrs->lost->len; i++)
 		lose(dress, REPORT_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
 	for (guint i = 0; i < windows->lost_streams->len; i++)

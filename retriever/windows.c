@@ -102,14 +102,14 @@ static void put(uint8_t *p, uint64_t v, unsigned bytes)
 static void take_attributes(struct windows *w, const struct source_windows *source, bool directory)
 {
 	uint32_t attributes = source->attributes & ATTRIBUTES_KEPT;
-	uint8_t value[22] = {0};
+	uint8_t value[24] = {0};
 	bool created = source->create_time && source->create_time <= INT64_MAX;
 
 	put(value + 2, 5, 2);
 	put(value + 4, 5, 2);
-	put(value + 6, VALID_ATTRIBUTES | (created ? VALID_CREATE_TIME : 0), 4);
-	put(value + 10, attributes | (directory ? ATTRIBUTE_DIRECTORY : 0), 4);
-	put(value + 14, created ? source->create_time : 0, 8);
+	put(value + 8, VALID_ATTRIBUTES | (created ? VALID_CREATE_TIME : 0), 4);
+	put(value + 12, attributes | (directory ? ATTRIBUTE_DIRECTORY : 0), 4);
+	put(value + 16, created ? source->create_time : 0, 8);
 	source_xattrs_add(w->xattrs, XATTR_DOSATTRIB, value, sizeof value);
 }
 

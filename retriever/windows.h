@@ -3,8 +3,9 @@
  * What an SMB server said of an object (source_windows.h) becomes what a Samba on this host reads:
  *
  *   security.NTACL               the security descriptor, for vfs_acl_xattr (nt_acl.h)
- *   user.DOSATTRIB               attributes and time of creation, version 5: 00 00, u16 5, u16 5,
- *                                u32 which are valid, u32 attributes, u64 FILETIME
+ *   user.DOSATTRIB               attributes and time of creation, version 5 (Samba's
+ *                                xattr.idl): 00 00, u16 5, u16 5, 00 00, u32 which are valid,
+ *                                u32 attributes, u64 FILETIME
  *   user.DosStream.NAME:$DATA    an alternate data stream and one NUL byte, for vfs_streams_xattr
  *                                with its default settings
  *

@@ -383,8 +383,8 @@ static void expect_descriptor(int fd, GByteArray *sd)
 
 START_TEST(a_descriptor)
 {
-	static const uint8_t attributes[] = {0, 0, 5, 0, 5, 0, 0x11, 0, 0, 0, 2,
-					     0, 0, 0, 7, 0, 0, 0,    0, 0, 0, 0};
+	static const uint8_t attributes[] = {0, 0, 5, 0, 5, 0, 0, 0, 0x11, 0, 0, 0,
+					     2, 0, 0, 0, 7, 0, 0, 0, 0,	   0, 0, 0};
 	struct source_windows *windows;
 	struct stat st;
 	int fd;

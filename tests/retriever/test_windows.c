@@ -126,10 +126,10 @@ END_TEST
 
 START_TEST(attributes)
 {
-	static const uint8_t file[] = {0, 0, 5, 0, 5, 0, 0x11, 0, 0, 0, 0x27,
-				       2, 0, 0, 1, 2, 3, 4,    5, 6, 7, 8 & 0x7f};
-	static const uint8_t directory[] = {0, 0, 5, 0, 5, 0, 0x01, 0, 0, 0, 0x12,
-					    0, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0};
+	static const uint8_t file[] = {0,    0, 5, 0, 5, 0, 0, 0, 0x11, 0, 0, 0,
+				       0x27, 2, 0, 0, 1, 2, 3, 4, 5,	6, 7, 8 & 0x7f};
+	static const uint8_t directory[] = {0,	  0, 5, 0, 5, 0, 0, 0, 0x01, 0, 0, 0,
+					    0x12, 0, 0, 0, 0, 0, 0, 0, 0,    0, 0, 0};
 	struct source_windows *from = source(for_anna());
 	struct windows *w;
 	const struct source_xattr *x;
