@@ -334,7 +334,7 @@ static void make_answered(void *arg)
 		make_answered_entered(q->run->object, q);
 }
 
-static const char *refusal(enum backend_op op)
+static const char *refusal(const struct retriever *retriever, enum backend_op op)
 {
 	switch (op) {
 	case BACKEND_LOOKUP:
@@ -342,7 +342,7 @@ static const char *refusal(enum backend_op op)
 	case BACKEND_READLINK:
 		return "the old server refused to read the symbolic link";
 	default:
-		return "the old server refused to tell the ACL or the extended attributes";
+		return directory_xattrs_refused(retriever);
 	}
 }
 
@@ -355,7 +355,8 @@ static void question_answered(struct backend_request *req)
 		return;
 	}
 	if (req->status) {
-		entry_failed(q->run, q->name, req->status, refusal(req->op));
+		entry_failed(q->run, q->name, req->status,
+			     refusal(q->run->object->retriever, req->op));
 		question_free(q);
 		return;
 	}

@@ -35,6 +35,15 @@ static bool refused(int status)
 	return status == -EACCES || status == -EPERM || status == -EREMOTEIO || status == -EBADMSG;
 }
 
+const char *directory_xattrs_refused(const struct retriever *retriever)
+{
+	return retriever->config->acl_source
+		       ? "the old server refused to tell the ACL or the extended attributes, or "
+			 "the "
+			 "acl-source has no such object"
+		       : "the old server refused to tell the ACL or the extended attributes";
+}
+
 static void look_up(struct name_request *n);
 static void ask(struct name_request *n, enum backend_op op);
 
@@ -96,8 +105,7 @@ static void name_told(struct backend_request *req)
 	if (refused(req->status))
 		errors_add_name(n->object->retriever->errors, n->object->fd, n->name, req->status,
 				req->op == BACKEND_XATTRS
-					? "the old server refused to tell the ACL or the extended "
-					  "attributes"
+					? directory_xattrs_refused(n->object->retriever)
 					: "the old server refused to read the symbolic link");
 	if (req->status) {
 		name_answer(n, req->status);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "acl.h"
+#include "backend_beside.h"
 #include "durability.h"
 #include "errors.h"
 #include "gate.h"
@@ -280,6 +281,28 @@ static bool open_root(struct retriever *retriever, GError **error)
 	return open_private(retriever, error);
 }
 
+/* acl-source.  NULL with error set; then inner is closed. */
+static struct backend *open_beside(const struct volume_config *config, struct backend *inner,
+				   GError **error)
+{
+	struct backend_config backend = {
+		.url = config->acl_source,
+		.smb = config->smb,
+		.connections = config->connections,
+		.demand_connections = config->demand_connections,
+	};
+	const struct backend_ops *ops = backend_find(config->acl_source, error);
+	struct source_object root = {0};
+	struct source_attr attr;
+	struct backend *windows = ops ? ops->open(&backend, &root, &attr, error) : NULL;
+
+	source_object_clear(&root);
+	if (windows)
+		return backend_beside_new(inner, windows);
+	inner->ops->close(inner);
+	return NULL;
+}
+
 static bool open_backend(struct retriever *retriever, GError **error)
 {
 	const struct volume_config *config = retriever->config;
@@ -296,6 +319,8 @@ static bool open_backend(struct retriever *retriever, GError **error)
 	if (!ops)
 		return false;
 	inner = ops->open(&backend, &retriever->source_root, &retriever->source_root_attr, error);
+	if (inner && config->acl_source)
+		inner = open_beside(config, inner, error);
 	if (!inner)
 		return false;
 	retriever->backend = backend_retry_new(inner);
