@@ -81,6 +81,29 @@ gboolean config_parse_acl_source(struct volume_config *config, const struct conf
 	return config_parse_smb_url(&config->acl_source, at, error);
 }
 
+/* A key that would mean nothing is one that was meant otherwise. */
+static gboolean check_maps(const struct volume_config *config, struct config_place at, bool smb,
+			   GError **error)
+{
+	bool sids = config->map_sids || config->sid_users || config->sid_groups;
+
+	if (smb && (config->map_users || config->map_groups)) {
+		at.key = config->map_users ? "map-users" : "map-groups";
+		config_wrong(
+			error, &at,
+			"an SMB server has no numbers; use map-sids, sid-users and sid-groups");
+		return FALSE;
+	}
+	if (sids && !smb && !config->acl_source) {
+		at.key = config->map_sids    ? "map-sids"
+			 : config->sid_users ? "sid-users"
+					     : "sid-groups";
+		config_wrong(error, &at, "goes with a source = smb:// or an acl-source only");
+		return FALSE;
+	}
+	return TRUE;
+}
+
 gboolean config_check_smb(const struct volume_config *config, const char *file, const char *group,
 			  GError **error)
 {
@@ -99,5 +122,6 @@ gboolean config_check_smb(const struct volume_config *config, const char *file, 
 		config_wrong(error, &at, "goes with a source = nfs:// only; remove the line");
 		return FALSE;
 	}
-	return TRUE;
+	at.value = NULL;
+	return check_maps(config, at, smb, error);
 }

@@ -8,6 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import servers                                                          # noqa: E402
+import nfs3                                                             # noqa: E402
 import ntsd                                                             # noqa: E402
 import smb2                                                             # noqa: E402
 import smbd                                                             # noqa: E402
@@ -235,7 +236,7 @@ def old_server(args, files=100):
         os.chmod(path, 0o777)
         for name in names:
             os.chmod(f'{path}/{name}', 0o666)
-    return server, paths
+    return server, ['', *paths]
 
 
 def migrate(args, server, mkfs=('-O', 'ea_inode'), **settings):
@@ -369,6 +370,15 @@ def mapped(sd, sids):
         entries and [(*entry[:3], sids(entry[3])) for entry in entries] for entries in lists))
 
 
+def may_read(client, path):
+    try:
+        client.read(client.walk(path)[0], 0, 10)
+    except nfs3.NfsError as error:
+        same(error.status, 13, 'the status')    # NFS3ERR_ACCES
+        return False
+    return True
+
+
 @case()
 def other_accounts(args):
     """Domains and users are others here, and the permission bits say what NFS clients may do."""
@@ -388,10 +398,12 @@ def other_accounts(args):
 
     def ids(sd):
         _, owner, group, _, _ = mapped(sd, sids)
-        numbers = [int(sid.rpartition('-')[2]) for sid in (owner, group)]
-        return (3000 if owner == 'S-1-22-1-3000' else 500000 + numbers[0]
-                if owner.startswith('S-1-5-21-4-5-6-') else 65534,
-                600000 + numbers[1] if group.startswith('S-1-5-21-4-5-6-') else 65533)
+        return (number(owner, {'S-1-22-1': 0, 'S-1-5-21-4-5-6': 500000}, 65534),
+                number(group, {'S-1-22-2': 0, 'S-1-5-21-4-5-6': 600000}, 65533))
+
+    def number(sid, bases, nobody):
+        domain, _, last = sid.rpartition('-')
+        return bases[domain] + int(last) if domain in bases else nobody
 
     new = look_at_all(migration.smbd.session('root'), paths)
     for path in paths:
@@ -401,6 +413,10 @@ def other_accounts(args):
     modes = {path: os.stat(f'{NEW}/{path}').st_mode & 0o777
              for path in ('shared', 'denied', 'streams', 'closed')}
     same(modes, {'shared': 0o740, 'denied': 0o333, 'streams': 0o777, 'closed': 0}, 'modes')
+    server = migration.start_server()
+    for uid, gid, allowed in ((3000, 9, True), (9, 600000 + 3001, True), (9, 9, False)):
+        same(may_read(server.client(uid=uid, gid=gid), 'shared'), allowed,
+             f'whether {uid}:{gid} may read over NFS')
     lines = {text for kind, _, text in report() if kind == 'volume'}
     expect(any(UNKNOWN + '500 is nobody here' in line for line in lines), f'the report: {lines}')
 

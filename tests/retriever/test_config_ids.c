@@ -94,6 +94,35 @@ START_TEST(together)
 }
 END_TEST
 
+static void expect_maps(struct volume_config c, const char *wrong)
+{
+	g_autoptr(GError) error = NULL;
+
+	c.smb_modes = SMB_MODES_OPEN;
+	ck_assert_int_eq(config_check_smb(&c, "file", "volume v", &error), !wrong);
+	if (wrong)
+		ck_assert_msg(strstr(error->message, wrong) != NULL, "%s", error->message);
+}
+
+START_TEST(maps_of_the_other_kind)
+{
+	char *smb = (char *)"smb://u@old/x", *nfs = (char *)"nfs://old/x";
+	struct owners *owners = (struct owners *)"";
+	struct sid_map *sids = (struct sid_map *)"";
+
+	expect_maps((struct volume_config){.source = smb, .map_users = owners},
+		    "[volume v] map-users: an SMB server has no numbers");
+	expect_maps((struct volume_config){.source = smb, .map_groups = owners}, "map-groups: an");
+	expect_maps((struct volume_config){.source = nfs, .map_sids = sids}, "map-sids: goes with");
+	expect_maps((struct volume_config){.source = nfs, .sid_users = sids}, "sid-users: goes");
+	expect_maps((struct volume_config){.source = nfs, .sid_groups = sids}, "sid-groups: goes");
+	expect_maps((struct volume_config){.source = nfs, .map_users = owners}, NULL);
+	expect_maps((struct volume_config){.source = smb, .map_sids = sids}, NULL);
+	expect_maps((struct volume_config){.source = nfs, .acl_source = smb, .map_sids = sids},
+		    NULL);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("config_ids");
@@ -104,5 +133,6 @@ int main(void)
 	tcase_add_test(tcase, owner);
 	tcase_add_test(tcase, modes);
 	tcase_add_test(tcase, together);
+	tcase_add_test(tcase, maps_of_the_other_kind);
 	return run_suite(suite);
 }
