@@ -26,7 +26,7 @@ const char *volume_state_name(enum volume_state state)
 /* Whether the root holds anything but our directory and what mkfs puts there. */
 static bool root_is_empty(struct retriever *retriever)
 {
-	int fd = openat(retriever->root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(retriever->root_fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	bool empty = dir != NULL;
 	struct dirent *e;

@@ -423,6 +423,13 @@ class Disk:
         return any(not path.startswith(private) and os.lstat(path).st_ino == fileid
                    for path in paths(self.migrated) if os.path.lexists(path))
 
+    def same_place(self, migrated, plain):
+        """Whether the two inodes have the same names."""
+        a, b = ({os.path.relpath(path, root) for path in paths(root)
+                 if os.path.lexists(path) and os.lstat(path).st_ino == fileid}
+                for root, fileid in ((self.migrated, migrated), (self.plain, plain)))
+        return {path for path in a if not path.startswith(b'.migrate/')} == b
+
     def unfinished(self, fileid):
         """What has no name any more may be."""
         return self.state(fileid) != 0

@@ -10,9 +10,10 @@ import smb2
 from compare import Comparer, Difference, Seen, short
 
 EXACT = ('status', 'steps', 'missing', 'action', 'oplock', 'maximal', 'lease', 'contexts', 'told',
-         'count', 'standard', 'info', 'sd', 'copied', 'closed', 'data', 'names')
-DURABLE = 'reconnected', 'reread'
+         'count', 'standard', 'info', 'sd', 'copied', 'closed', 'data', 'names',
+         'reread')
 REMOTE_STORAGE = 0x100
+CREATED = 2
 
 EXCEPTIONS = {
     'offline': 'A file has FILE_ATTRIBUTE_OFFLINE until its data is whole.',
@@ -36,6 +37,8 @@ class SmbComparer(Comparer):
         self.again, self.sides = again, sides
 
     def operation(self, op, m, p):
+        if p.get('action') == CREATED and p.get('seen'):
+            self.forget(m.get('seen', ()), p['seen'])
         for key in EXACT:
             if m.get(key) != p.get(key):
                 if key == 'data':
@@ -43,11 +46,9 @@ class SmbComparer(Comparer):
                 raise Difference(key, f'{key} {short(m.get(key))}, not {short(p.get(key))}')
         if m.get('durable') != p.get('durable'):
             self.durable_refused(m, p)
-        else:
-            for key in DURABLE:
-                if m.get(key) != p.get(key):
-                    raise Difference(key, f'{key} {short(m.get(key))}, not {short(p.get(key))}')
-            self.attributes(m['seen'], p['seen'], stream=bool(op.get('stream')))
+        elif m.get('reconnected') != p.get('reconnected'):
+            raise Difference('reconnected', f'{m.get("reconnected")}, not {p.get("reconnected")}')
+        self.attributes(m['seen'], p['seen'], stream=bool(op.get('stream')))
         if 'ranges' in p:
             self.ranges(op, m, p)
         if 'streams' in p:
@@ -93,6 +94,10 @@ class SmbComparer(Comparer):
 
     def known(self, what, m_fh, p_fh, m, p, say):
         seen = self.objects.get(p_fh)
+        if (seen.migrated if seen else p_fh) != (m_fh if seen else self.back.get(m_fh, p_fh)):
+            if self.disk.same_place(m.fileid, p.fileid):        # inode numbers are used again
+                self.forget([(what, m_fh, m, None)], [(what, p_fh, p, None)])
+                seen = None
         if seen is None and m_fh not in self.back:
             seen = self.objects[p_fh] = Seen(m_fh)
             seen.seconds = {t // 10**9 for t in (p.mtime, p.atime, self.disk.source.get(
@@ -104,6 +109,15 @@ class SmbComparer(Comparer):
                                          f'that it is on the plain side')
         self.moved(seen, m, p, say)
         seen.last = m, p
+
+    def forget(self, m, p):
+        """What was known of these inode numbers was of objects that are gone."""
+        for _, key, _, _ in p:
+            seen = self.objects.pop(key, None)
+            if seen:
+                self.back.pop(seen.migrated, None)
+        for _, key, _, _ in m:
+            self.objects.pop(self.back.pop(key, None), None)
 
     def dos(self, m_fh, m, p, say):
         if not m.dos & smb2.OFFLINE and m_fh and not p.dos & smb2.A_DIRECTORY:
@@ -146,7 +160,6 @@ class SmbComparer(Comparer):
         if m.get('durable') or not self.disk.of_source(p['seen'][0][2].fileid) or not attr:
             raise Difference('durable', f'durable {m.get("durable")}, not {p.get("durable")}')
         self.exception('durable_refused')
-        self.attributes(m['seen'][:1], p['seen'][:1])
 
     # ---- ranges, streams, the file system -------------------------------------------------------
 

@@ -8,6 +8,7 @@ import struct
 
 import smb2
 import smbd
+from sandbox import wait_for
 
 # dos: attributes; None where a reply does not tell.  Times in ns.
 Attr = collections.namedtuple('Attr', 'dos size used fileid btime atime mtime ctime nlink change',
@@ -60,9 +61,10 @@ class Door:
         self.connection.on_break = self.broken
 
     def reconnect(self):
-        """Drops the TCP connection, with all sessions."""
-        guid = self.connection.guid
+        """Drops the TCP connection, with all sessions; what was open is not when it returns."""
+        guid, processes = self.connection.guid, set(self.server.processes())
         self.connection.close()
+        wait_for('the connection has ended', lambda: processes - set(self.server.processes()))
         self.sessions.clear()
         self.opens.clear()
         self.connect(guid)
@@ -173,6 +175,17 @@ ALTERNATE_NAME, STREAM, COMPRESSION, NETWORK_OPEN, ATTRIBUTE_TAG, NORMALIZED_NAM
 RENAME, LINK, DISPOSITION, ALLOCATION, END_OF_FILE = 10, 11, 13, 19, 20
 
 
+def mode(data):
+    """Of FILE_MODE_INFORMATION, which is DOS attributes for Samba."""
+    bits, = struct.unpack('<I', data)
+    return struct.pack('<I', bits & ~smb2.OFFLINE or smb2.A_NORMAL)
+
+
+def rounded(data):
+    """A size of extended attributes: what is behind the last of them depends on their order."""
+    return (struct.unpack('<I', data)[0] + 3) // 4 * 4
+
+
 def information(level, data, out, fileid):
     """Of QUERY_INFO about a file."""
     got = None
@@ -186,7 +199,7 @@ def information(level, data, out, fileid):
     elif level == ALL:
         got = {**basic(data), **standard(data[40:], out)}
         fileid, = struct.unpack_from('<Q', data, 64)
-        out['info'] = data[72:76] + data[76:]
+        out['info'] = rounded(data[72:76]), data[76:88] + mode(data[88:92]) + data[92:]
     elif level == NETWORK_OPEN:
         btime, atime, mtime, ctime, used, size, dos = struct.unpack_from('<QQQQQQI', data)
         got = {'btime': ns(btime), 'atime': ns(atime), 'mtime': ns(mtime), 'ctime': ns(ctime),
@@ -197,9 +210,10 @@ def information(level, data, out, fileid):
     elif level == STREAM:
         out['streams'] = streams(data)
     elif level == FULL_EA:
-        out['info'] = sorted(e[4:] for e in smb2.entries(data))
+        out['info'] = sorted(e[4:9 + e[5] + struct.unpack_from('<H', e, 6)[0]]
+                             for e in smb2.entries(data))
     else:
-        out['info'] = data
+        out['info'] = {MODE: mode, EA: rounded}.get(level, bytes)(data)
     if got is not None:
         seen(out, 'object', Attr(fileid=fileid, **got))
 
@@ -223,7 +237,7 @@ def listed(level, data):
                                                                                     8)
             attr = Attr(dos, size, used, struct.unpack_from('<Q', e, id_at)[0] if id_at else None,
                         ns(btime), ns(atime), ns(mtime), ns(ctime))
-        more = (struct.unpack_from('<I', e, ea_at)[0] if ea_at else None,
+        more = (rounded(e[ea_at:ea_at + 4]) if ea_at else None,
                 e[short_at + 2:short_at + 2 + e[short_at]] if short_at else None)
         out.append((e[name_at:name_at + length].decode('utf-16-le', 'surrogatepass'), attr, more))
     return out

@@ -208,14 +208,14 @@ class SmbSide(SmbNames):
         reply, = door.ask(session, smb2.create(self.path_of(op), blobs=[
             smb2.context(b'DHnC', fid)]))
         out['reconnected'] = name_of(reply.status)
+        if reply.failed:                # what a client does then
+            reply, = door.ask(session, self.create_request(op))
         if reply.failed:
             return
         fid = reply.body[64:80]
         reply, = door.ask(session, smb2.read(fid, op['offset'], op['length']))
         out['reread'] = name_of(reply.status), (b'' if reply.failed else smb2.output(reply))
-        reply, = door.ask(session, smb2.close(fid, True))
-        if not reply.failed:
-            door_smb.closed(reply, out, door_smb_id(out))
+        self.step(out, door.ask(session, smb2.close(fid))[0])
 
     # ---- data -----------------------------------------------------------------------------------
 

@@ -436,8 +436,7 @@ class SmbOperations:
             if r.random() < 0.35:
                 new[key] = r.choice((a_time(r) // 100 * 100, a_time(r) // 100 * 100, -1, -2))
         if r.random() < 0.5 or not new:
-            new['dos'] = r.choice((0x80, 0x20, 1, 2, 4, 0x22, 0x1000, 0x1020, 0x10, 0x200,
-                                   0x400000))
+            new['dos'] = r.choice((0x80, 0x20, 1, 2, 4, 0x22, 0x1006, 0x10, 0x200, 0x400000))
         if r.random() < 0.3:
             return {'op': 'smb_set', 'slot': self.smb_slot(), 'new': new}
         return self.cased({'op': 'smb_set', 'at': self.smb_any(), 'new': new,

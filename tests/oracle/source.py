@@ -112,11 +112,14 @@ class Maker:
 
 
 def make(seed, windows=False):
-    """windows: with what Samba keeps in extended attributes."""
+    """windows: with what Samba keeps in extended attributes, and files without setuid and setgid:
+    whether a write clears these depends on who had asked when the writing thread was made."""
     entries = Maker(seed).make()
     if windows:
         r = random.Random(f'windows {seed}')
         for entry in entries:
+            if entry['type'] == 'f':
+                entry['mode'] &= 0o1777
             if entry['type'] in 'fd' and entry['path'] and r.random() < 0.2:
                 more = entry.setdefault('xattrs', {})
                 if r.random() < 0.5:

@@ -297,7 +297,7 @@ def extended(path):
            for name in os.listxattr(path, follow_symlinks=False)}
     if 'user.DOSATTRIB' in out:                 # with the time when the file was made
         dos = ndr_unpack(xattr.DOSATTRIB, out['user.DOSATTRIB'])
-        out['user.DOSATTRIB'] = dos.version, dos.info.attrib, dos.info.valid_flags
+        out['user.DOSATTRIB'] = dos.version, dos.info.attrib & ~0x80, dos.info.valid_flags
     if 'security.NTACL' in out:                 # ... and when the ACL was set
         acl = ndr_unpack(xattr.NTACL, out['security.NTACL'])
         out['security.NTACL'] = acl.version
