@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Makes SMB operations: what generate.Generator, of which it is a part, picks its own from is what
 these are made of."""
+import os
 import struct
 
 import door_smb
@@ -435,12 +436,23 @@ class SmbOperations:
         for key in ('btime', 'atime', 'mtime', 'ctime'):
             if r.random() < 0.35:
                 new[key] = r.choice((a_time(r) // 100 * 100, a_time(r) // 100 * 100, -1, -2))
+        path = self.smb_any()
         if r.random() < 0.5 or not new:
-            new['dos'] = r.choice((0x80, 0x20, 1, 2, 4, 0x22, 0x1006, 0x10, 0x200, 0x400000))
-        if r.random() < 0.3:
+            new['dos'] = r.choice((0x20, 1, 2, 4, 0x22, 0x1006, 0x10, 0x200, 0x400000))
+            # "normal" is no change of a file that shows it, and one of a file that is offline
+            if self.has_dosattrib(path):
+                new['dos'] = r.choice((0x80, new['dos']))
+        if r.random() < 0.3 and new.get('dos') != 0x80:
             return {'op': 'smb_set', 'slot': self.smb_slot(), 'new': new}
-        return self.cased({'op': 'smb_set', 'at': self.smb_any(), 'new': new,
+        return self.cased({'op': 'smb_set', 'at': path, 'new': new,
                            'compound': r.random() < 0.3})
+
+    def has_dosattrib(self, path):
+        try:
+            return bool(os.getxattr(os.path.join(self.plain, path.encode('latin-1')),
+                                    'user.DOSATTRIB', follow_symlinks=False))
+        except OSError:
+            return False
 
     def make_smb_ea(self):
         r = self.r
