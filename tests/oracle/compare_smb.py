@@ -106,7 +106,8 @@ class SmbComparer(Comparer):
             seen.whole = not self.disk.of_source(p.fileid)
         if seen is None or seen.migrated != m_fh:
             raise Difference('identity', f'{what}: the file id {m.fileid} is not of the object '
-                                         f'that it is on the plain side')
+                                         f'that {p.fileid} is on the plain side: '
+                                         f'{seen and seen.migrated}, {self.back.get(m_fh)}')
         self.moved(seen, m, p, say)
         seen.last = m, p
 
