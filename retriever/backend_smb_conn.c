@@ -26,7 +26,7 @@
 #define HANG_UPS   3		      /* are no accident: it does not speak SMB 2 */
 #define BYTES_MAX  (8u * 1024 * 1024) /* of READs under way */
 #define CRASHES	   3
-#define BUSY_TRIES 8 /* of a file that somebody there has to himself: half a minute */
+#define BUSY_TRIES 6 /* of a file that somebody there has to himself: 3 seconds */
 
 #define SHARING_VIOLATION  0xc0000043u
 #define FILE_LOCK_CONFLICT 0xc0000054u

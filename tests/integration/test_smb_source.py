@@ -1,0 +1,414 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An old SMB server: the whole way, behind the NFS door, while it is restarted, frozen, cut off, and
+its workers are killed; and every way in which it cannot be used, each with one clear line."""
+import contextlib
+import json
+import os
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import nfs3                                                             # noqa: E402
+import smb2                                                             # noqa: E402
+import smbd                                                             # noqa: E402
+import tree                                                             # noqa: E402
+from harness import case, expect, main, same                            # noqa: E402
+from sandbox import BASE, wait_for                                      # noqa: E402
+from servers import NEW, OLD, VOLUME, Migration, volume                 # noqa: E402
+
+MIB = 1 << 20
+SECRET = BASE + '/secret'
+CUT_PORT = 4450
+NAMES = ('plain', 'with space', 'Grüße', '日本語のファイル', 'UPPER', 'lower.txt', 'a.b.c', '~x', 'ﬁ', '😀')
+
+
+def password(text=smbd.PASSWORD, mode=0o600):
+    with open(SECRET, 'w') as out:
+        os.fchmod(out.fileno(), mode)
+        out.write(text + '\n')
+    return SECRET
+
+
+def put(path, data):
+    with open(path, 'wb') as out:
+        out.write(data)
+    os.utime(path, ns=(10 ** 18, 10 ** 18 + len(data) * 1000))
+
+
+def fill(root, files=600, large=16 * MIB):
+    for d in range(6):
+        top = f'{root}/dir-{d}'
+        os.mkdir(top)
+        for i in range(files // 6):
+            put(f'{top}/file-{i:04d}', os.urandom(i * 37 % 20000))
+    os.mkdir(root + '/names')
+    for name in NAMES:
+        put(f'{root}/names/{name}', name.encode() * 100)
+    os.mkdir(root + '/names/empty directory')
+    put(root + '/large', os.urandom(large))
+    with open(root + '/sparse', 'wb') as out:
+        out.truncate(30 * MIB)
+        out.seek(20 * MIB)
+        out.write(b'here')
+    put(root + '/linked', b'one file')
+    os.link(root + '/linked', root + '/names/other name')
+    deep = root
+    for i in range(20):
+        deep += f'/level {i}'
+        os.mkdir(deep)
+    put(deep + '/bottom', b'reached')
+
+
+class Same(tree.Comparison):
+    """Modes and owners are what the descriptors make of them: another test's."""
+
+    def attributes(self, a, b, path):
+        if a.st_mtime_ns // 100 != b.st_mtime_ns // 100:
+            self.say(path, f'mtime {b.st_mtime_ns}, not {a.st_mtime_ns}')
+        if stat.S_ISDIR(a.st_mode):
+            return
+        if a.st_size != b.st_size or a.st_nlink != b.st_nlink:
+            self.say(path, f'size {b.st_size}, links {b.st_nlink}; not {a.st_size}, {a.st_nlink}')
+        if b.st_blocks * 512 > a.st_blocks * 512 + 64 * 1024:
+            self.say(path, f'takes {b.st_blocks * 512} bytes, not {a.st_blocks * 512}')
+
+
+def no_differences():
+    comparison = Same()
+    fds = [os.open(path, os.O_RDONLY | os.O_DIRECTORY) for path in (OLD, NEW)]
+    comparison.directory(*fds)
+    for fd in fds:
+        os.close(fd)
+    same(comparison.differences, [], 'differences')
+    return comparison
+
+
+def world(args, make=fill, port=None, server=None, **settings):
+    volume(OLD)
+    volume(NEW)
+    make(OLD)
+    old = smbd.old_smbd(OLD, **(server or {}))
+    where = f'127.0.0.1:{port}' if port else old.address
+    settings = {'smb_password_file': password(), 'smb_modes': 'open', **settings}
+    migration = Migration(args.build, f'smb://root@{where}/old', **settings)
+    return old, migration
+
+
+def begin(migration):
+    migration.start_retriever()
+    migration.attach()
+    migration.start_server()
+
+
+def finish(migration):
+    same(migration.status()['state'], 'whole', 'state after the crawl')
+    same(int(migration.status()['errors']), 0, 'errors')
+    migration.ctl('verify')
+    same(tree.records(NEW), [], 'objects with a record')
+    migration.ctl('finalize')
+    return no_differences()
+
+
+def status_of(call):
+    """NFS status of a call that fails."""
+    try:
+        call()
+    except nfs3.NfsError as error:
+        return error.status
+    return 0
+
+
+def workers(migration):
+    """{pid: user id} of the retriever's workers."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        with contextlib.suppress(OSError), open(f'/proc/{pid}/status') as file:
+            fields = dict(line.split(':\t', 1) for line in file.read().splitlines()
+                          if ':\t' in line)
+            if int(fields['PPid']) == migration.retriever.pid and fields['State'][0] not in 'ZX':
+                found[int(pid)] = fields
+    return found
+
+
+@case()
+def whole(args):
+    """Used by clients, then crawled to the end."""
+    _, migration = world(args)
+    begin(migration)
+    client = migration.server.client()
+    handle, attr = client.walk('names/Grüße')
+    same(bytes(client.read(handle, 0, 1000)[0])[:7], 'Grüße'.encode(), 'what a client reads')
+    same(attr.size, len('Grüße'.encode()) * 100, 'its size')
+    for wrong in ('names/GRÜSSE', 'names/Plain', 'LARGE'):
+        same(status_of(lambda: client.walk(wrong)), nfs3.NOENT, wrong)
+    migration.crawl()
+    comparison = finish(migration)
+    expect(comparison.files > 600, f'only {comparison.files} files were compared')
+
+
+@case()
+def signed_and_encrypted(args):
+    """The server's settings, and ours."""
+    old, migration = world(args, lambda root: fill(root, 60, 3 * MIB), smb_encryption='required',
+                           smb_signing='required')
+    begin(migration)
+    status = subprocess.run(['smbstatus', '-s', old.config], stdout=subprocess.PIPE, text=True,
+                            check=True).stdout
+    expect('AES' in status, f'not encrypted: {status}')
+    migration.crawl()
+    finish(migration)
+
+
+@case()
+def workers_have_no_rights(args):
+    _, migration = world(args, lambda root: fill(root, 6, 100))
+    begin(migration)
+    migration.crawl()
+    found = workers(migration)
+    same(len(found), 4, 'workers')
+    for pid, fields in found.items():
+        same(set(fields['Uid'].split() + fields['Gid'].split()), {'65534'}, 'ids')
+        same(fields['Groups'].strip(), '', 'groups')
+        for kind in ('CapInh', 'CapPrm', 'CapEff', 'CapAmb'):
+            same(int(fields[kind], 16), 0, kind)
+        same(fields['NoNewPrivs'].strip(), '1', 'no new privileges')
+        same(fields['Seccomp'].strip(), '2', 'seccomp')
+        with open(f'/proc/{pid}/cmdline') as file:
+            same(file.read().rstrip('\0').rpartition('/')[2], 'migrate-smb-worker', 'command line')
+        with open(f'/proc/{pid}/environ') as file:
+            same(file.read(), '', 'environment')
+        for fd in os.listdir(f'/proc/{pid}/fd'):
+            target = os.readlink(f'/proc/{pid}/fd/{fd}')
+            expect(not target.startswith(('/run', OLD, NEW)) or '/log/' in target,
+                   f'has {target} open')
+
+
+# ---- servers that go and come ----------------------------------------------------------------
+
+class Trouble:
+    """Something happens again and again while the crawler runs."""
+
+    def __init__(self, migration, happen, times):
+        self.migration, self.happen, self.times = migration, happen, times
+
+    def run(self):
+        crawler = self.migration.start_crawler()
+        done = 0
+        for fraction in range(1, self.times + 1):
+            wanted = fraction / (self.times + 1)
+            wait_for(f'{wanted:.0%} of it are here', lambda: self.share() >= wanted or
+                     crawler.poll() is not None, 120)
+            self.happen()
+            done += 1
+        same(crawler.wait(300), 0, 'exit status of the crawler')
+        same(done, self.times, 'times')
+
+    def share(self):
+        status = self.migration.status()
+        return int(status['files_whole']) / max(int(status['files_found']), 620)
+
+
+@case()
+def a_server_is_restarted(args):
+    old, migration = world(args, bandwidth='12M')
+    begin(migration)
+    Trouble(migration, lambda: old.restart(signal.SIGKILL), 3).run()
+    finish(migration)
+
+
+@case()
+def workers_are_killed(args):
+    _, migration = world(args, bandwidth='12M')
+    begin(migration)
+
+    def kill():
+        for pid in workers(migration):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    Trouble(migration, kill, 5).run()
+    finish(migration)
+
+
+@case()
+def a_server_is_frozen(args):
+    """Clients wait no longer than ever for what is here, and the rest comes when it thaws."""
+    old, migration = world(args)
+    begin(migration)
+    client = migration.server.client()
+    handle, _ = client.walk('names/plain')
+    same(len(client.read(handle, 0, 1000)[0]), 500, 'bytes of a file')
+    with old.stalled():
+        crawler = migration.start_crawler()
+        wait_for('the old server is missed', lambda: int(migration.status()['source_away_seconds']) > 1)
+        same(len(client.read(handle, 0, 1000)[0]), 500, 'bytes of a file that is here')
+    same(crawler.wait(300), 0, 'exit status of the crawler')
+    finish(migration)
+
+
+class Cutter:
+    """A way to the old server that ends, as a reset, after so many bytes of answers."""
+
+    def __init__(self, server, limit):
+        self.server, self.limit, self.cuts = server, limit, 0
+        self.socket = socket.create_server(('127.0.0.1', CUT_PORT))
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            near, _ = self.socket.accept()
+            far = socket.create_connection((self.server.address, self.server.port))
+            for pair in ((near, far, None), (far, near, self.limit)):
+                threading.Thread(target=self.carry, args=pair, daemon=True).start()
+
+    def carry(self, source, sink, limit):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if limit is not None and self.limit:
+                    limit -= len(data)
+                    if limit < 0:
+                        self.cuts += 1
+                        break
+                sink.sendall(data)
+        for sock in (source, sink):
+            with contextlib.suppress(OSError):
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+                sock.shutdown(socket.SHUT_RDWR)
+                sock.close()
+
+
+@case()
+def connections_are_reset(args):
+    """In the middle of answers, each time further on."""
+    old, migration = world(args, port=CUT_PORT)
+    cutter = Cutter(old, 4 * MIB)
+    begin(migration)
+    migration.crawl()
+    expect(cutter.cuts >= 3, f'only {cutter.cuts} resets')
+    finish(migration)
+
+
+# ---- what is wrong with files ----------------------------------------------------------------
+
+def errors(migration):
+    return {e['path'][len(NEW) + 1:]: e['reason']
+            for e in json.loads(migration.ctl('errors', '--json'))}
+
+
+@case()
+def files_that_others_have_to_themselves(args):
+    """They fail by themselves, and can be had when they are free."""
+    old, migration = world(args, lambda root: fill(root, 60, MIB))
+    begin(migration)
+    session = old.session('root')
+    reply = session.ask(smb2.create('dir-1\\file-0003', share=0))
+    same(reply.failed, False, 'the open')
+    crawler = migration.start_crawler()
+    crawler.wait(300)
+    found = errors(migration)
+    same(list(found), ['dir-1/file-0003'], 'errors')
+    session.ask(smb2.close(reply.body[64:80]))
+    migration.ctl('retry')
+    migration.crawl()
+    finish(migration)
+
+
+@case()
+def names_that_cannot_be(args):
+    """Too long here, or not to be asked for: listed, and nothing else is held up."""
+    def make(root):
+        fill(root, 60, MIB)
+        os.mkdir(root + '/odd')
+        put(root + '/odd/good', b'good')
+        put(root + '/odd/a|b', b'x')
+
+    _, migration = world(args, make, server={'settings': {'mangled names': 'no'}})
+    begin(migration)
+    crawler = migration.start_crawler()
+    expect(crawler.wait(300) != 0, 'the crawler says that all is here')
+    found = errors(migration)
+    expect(any(path.startswith('odd') for path in found), f'errors: {found}')
+    with open(NEW + '/dir-1/file-0003', 'rb') as a, open(OLD + '/dir-1/file-0003', 'rb') as b:
+        same(a.read(), b.read(), 'content of another file')
+    st = os.stat(OLD + '/odd')
+    os.rename(OLD + '/odd/a|b', OLD + '/odd/ab')
+    os.utime(OLD + '/odd', ns=(st.st_atime_ns, st.st_mtime_ns))
+    migration.ctl('retry')
+    migration.crawl()
+    finish(migration)
+
+
+# ---- servers that cannot be used -------------------------------------------------------------
+
+def refusal(migration):
+    """The one line with which the retriever ends."""
+    done = subprocess.run([migration.program('migrate-retriever'), '--config', migration.config,
+                           VOLUME], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=120)
+    expect(done.returncode != 0, 'the retriever starts')
+    lines = [line for line in done.stderr.splitlines() if line]
+    same(len(lines), 1, f'lines of {done.stderr!r}')
+    return lines[0]
+
+
+@case()
+def what_is_wrong_is_said(args):
+    old, migration = world(args, lambda root: put(root + '/file', b'x'))
+    where, base = old.address, dict(smb_modes='open', smb_password_file=SECRET)
+
+    def said(words, source=f'smb://root@{where}/old', **settings):
+        settings = {**base, **settings}
+        migration.configure(source=source, **{k: v for k, v in settings.items() if v})
+        line = refusal(migration)
+        print(line)
+        for word in (words,) if isinstance(words, str) else words:
+            expect(word in line, f'{word!r} is not in {line!r}')
+        expect(smbd.PASSWORD not in line, f'the password is in {line!r}')
+
+    said('wrong user name or password', f'smb://stranger@{where}/old')
+    password('wrong')
+    said('wrong user name or password')
+    password(mode=0o640)
+    said('chmod 600')
+    os.chown(password(), 1000, 0)
+    said('chown it to root')
+    os.unlink(SECRET)
+    said('No such file')
+    password('')
+    said('first line is empty')
+    password()
+    said('no share "missing"', f'smb://root@{where}/missing')
+    said('no directory "not/there"', f'smb://root@{where}/old/not/there')
+    said('not a directory', f'smb://root@{where}/old/file')
+    said('no password', smb_password_file='')
+    said('no user', f'smb://{where}/old')
+    said('does not belong into a URL', f'smb://root:{smbd.PASSWORD}@{where}/old')
+    old.configure(server_min_protocol='NT1', server_max_protocol='NT1')
+    old.restart()
+    said('does not speak SMB 2')
+    old.configure(server_min_protocol='SMB2_02', server_max_protocol='SMB2_10')
+    old.restart()
+    said('cannot encrypt', smb_encryption='required')
+    migration.configure(source=f'smb://root@{where}/old', **base)
+    migration.start_retriever()
+
+
+@case(long=True)
+def a_server_that_is_not_there(args):
+    """Half a minute is given to each."""
+    _, migration = world(args, lambda root: None)
+    base = dict(smb_modes='open', smb_password_file=SECRET)
+    for source, words in (('smb://root@nowhere.invalid/old', '"nowhere.invalid" is not known'),
+                          ('smb://root@127.0.0.1:999/old', 'no connection to port 999')):
+        migration.configure(source=source, **base)
+        line = refusal(migration)
+        expect(words in line, f'{words!r} is not in {line!r}')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
