@@ -15,6 +15,7 @@
  * status: 0, or
  *   -ENOENT      no such name          -ESTALE    the handle is not valid any more
  *   -EAGAIN      busy (JUKEBOX): the retry decorator asks again
+ *   -EBUSY   READ only: somebody there has the file to himself, and not just for a moment
  *   -EACCES, -EPERM                    -ENOTDIR, -EISDIR, -ENAMETOOLONG
  *   -EBADMSG     a reply that makes no sense
  *   -ENOTSUP     the server cannot do this

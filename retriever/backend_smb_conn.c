@@ -295,7 +295,7 @@ static int patience(const struct wire_reply *reply, const struct backend_request
 {
 	if (status == -EAGAIN && req->attempts >= BUSY_TRIES &&
 	    (reply->code == SHARING_VIOLATION || reply->code == FILE_LOCK_CONFLICT))
-		return -EACCES;
+		return req->op == BACKEND_READ ? -EBUSY : -EACCES;
 	return status;
 }
 

@@ -442,6 +442,11 @@ static void transfer_failed(struct transfer *t, int status, const char *reason)
 	/* a path that leads nowhere any more, or to something else */
 	if (status == -ENOENT || status == -ENOTDIR || status == -EISDIR)
 		status = -ESTALE;
+	if (status == -EBUSY) {
+		status = -EACCES;
+		reason = "somebody has it open on the old server and lets nobody else read it: "
+			 "have it closed there, and run migratectl retry";
+	}
 	g_mutex_lock(&object->lock);
 	/* found again, or something else, since this was sent; or clients wrote all of it */
 	again = superseded(t) || object_has(object, start, end) ||

@@ -312,6 +312,7 @@ def files_that_others_have_to_themselves(args):
     crawler.wait(300)
     found = errors(migration)
     same(list(found), ['dir-1/file-0003'], 'errors')
+    expect('lets nobody else read it' in found['dir-1/file-0003'], f'the reason: {found}')
     session.ask(smb2.close(reply.body[64:80]))
     migration.ctl('retry')
     migration.crawl()
