@@ -182,6 +182,12 @@ static uint32_t wire_op(enum backend_op op)
 	return ops[op];
 }
 
+/* Which worker a listing is open in. */
+static uint64_t verf_of(const struct smb_conn *conn)
+{
+	return (uint64_t)(conn->mark | (conn->index + 1)) << 32 | conn->generation;
+}
+
 /* Into a slot; FALSE: it cannot be asked for, *status says why. */
 static bool encode(struct smb_conn *conn, struct backend_request *req, struct wire_request *out,
 		   int *status)
@@ -190,7 +196,7 @@ static bool encode(struct smb_conn *conn, struct backend_request *req, struct wi
 	size_t path_len = strlen(req->object.path), name_len = 0;
 
 	*status = -EBADMSG; /* the listing was another worker's: it begins again */
-	if (req->op == BACKEND_READDIR && req->cookie && (uint32_t)req->verf != conn->generation)
+	if (req->op == BACKEND_READDIR && req->cookie && req->verf != verf_of(conn))
 		return false;
 	if (req->op == BACKEND_LOOKUP)
 		name_len = strlen(req->name);
@@ -312,7 +318,7 @@ static bool answered(struct smb_conn *conn, const struct wire_reply *reply)
 	req = conn->under_way[reply->slot].req;
 	status = smb_reply_decode(reply, slot, req);
 	if (!status && req->op == BACKEND_READDIR)
-		req->verf = (uint64_t)(conn->mark | (conn->index + 1)) << 32 | conn->generation;
+		req->verf = verf_of(conn);
 	backend_watch_answer(&conn->server->watch, conn->heard);
 	unnote(conn, reply->slot);
 	finish(conn->server, req, patience(reply, req, status));

@@ -63,9 +63,9 @@ gboolean smb_secret_get(const struct smb_config *config, const char *url, struct
 
 	*secret = (struct smb_secret){.password = NULL};
 	if (config->ccache) {
-		secret->password = g_strdup("");
 		secret->ccache = get_file(url, "smb-ccache", config->ccache, CCACHE_MAX,
 					  &secret->ccache_len, error);
+		secret->password = secret->ccache ? g_strdup("") : NULL;
 		return secret->ccache != NULL;
 	}
 	if (!config->password_file) {

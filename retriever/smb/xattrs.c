@@ -152,6 +152,33 @@ static bool without_sacl(struct job *job, NTSTATUS status)
 	return true;
 }
 
+/* Few objects have one. */
+static void tag_asked(struct chain *chain)
+{
+	struct job *job = chain->user;
+	size_t len;
+	const uint8_t *data = chain_data(chain, 1, &len);
+
+	if (!NT_STATUS_IS_OK(chain->steps[0].status) || !data || len < TAG_INFO_SIZE) {
+		job_failed(job, NT_STATUS_IS_OK(chain->steps[0].status) ? chain->steps[1].status
+									: chain->steps[0].status);
+		return;
+	}
+	job->reply.attr.tag = IVAL(data, 4);
+	talloc_free(chain);
+	next_stream(job);
+}
+
+static void ask_tag(struct job *job)
+{
+	struct chain *chain = chain_new(job, job->worker, tag_asked, job);
+
+	chain_create(chain, job->path, NULL, 0, ACCESS_ATTRIBUTES, OPTION_REPARSE);
+	chain_query(chain, INFO_FILE, CLASS_TAG, 0, TAG_INFO_SIZE);
+	chain_close(chain);
+	chain_submit(chain);
+}
+
 static void take_streams(struct job *job, struct chain *chain)
 {
 	struct xattrs *x = job->private_data;
@@ -174,7 +201,6 @@ static void asked(struct chain *chain)
 	struct xattrs *x = job->private_data;
 	NTSTATUS status = chain->steps[0].status;
 	const uint8_t *sd;
-	size_t len;
 
 	if (NT_STATUS_IS_OK(status))
 		status = chain->steps[1].status;
@@ -189,11 +215,12 @@ static void asked(struct chain *chain)
 		return;
 	}
 	x->sd = talloc_memdup(x, sd, x->sd_len);
-	sd = chain_data(chain, 4, &len);
-	if (sd && len >= TAG_INFO_SIZE && job->reply.attr.attributes & SMB_ATTR_REPARSE)
-		job->reply.attr.tag = IVAL(sd, 4);
 	take_streams(job, chain);
-	next_stream(job);
+	talloc_free(chain);
+	if (job->reply.attr.attributes & SMB_ATTR_REPARSE)
+		ask_tag(job);
+	else
+		next_stream(job);
 }
 
 static void ask(struct job *job)
@@ -209,7 +236,6 @@ static void ask(struct job *job)
 	chain_query(chain, INFO_SECURITY, 0, OWNER_GROUP_DACL | (x->sacl ? SACL : 0), WIRE_SD_MAX);
 	chain_query(chain, INFO_FILE, CLASS_STREAM, 0, STREAMS_INFO_MAX);
 	chain_query(chain, INFO_FILE, CLASS_ALL, 0, ALL_INFO_MAX);
-	chain_query(chain, INFO_FILE, CLASS_TAG, 0, TAG_INFO_SIZE);
 	chain_close(chain);
 	chain_submit(chain);
 }
