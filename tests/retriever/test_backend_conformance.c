@@ -574,6 +574,7 @@ int main(void)
 	TCase *tcase = tcase_create("conformance");
 
 	signal(SIGPIPE, SIG_IGN);
+	g_log_set_default_handler(plain_log, NULL);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_unchecked_fixture(tcase, make_source, remove_source);
 	tcase_add_checked_fixture(tcase, open_backend, close_backend);

@@ -236,6 +236,7 @@ int main(int argc, char **argv)
 
 	g_setenv("MIGRATE_SMB_WORKER", worker, TRUE);
 	backend_smb_set_stall(200);
+	g_log_set_default_handler(plain_log, NULL);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, open_it, close_it);
 	tcase_add_test(tcase, requests_are_answered);
