@@ -20,6 +20,8 @@ EXCEPTIONS = {
     'remote_storage': 'The file system says that it supports remote storage.',
     'btime_of_ctime': 'Where no creation time is stored, Samba 4.17 shows the oldest of the times, '
                       "with the nanoseconds of the inode's ctime.",
+    'copy_reads': 'What is copied on the server is read where data was missing, and may be shared '
+                  'without that where it was not.',
     'durable_refused': 'An unfinished file gets no durable handle: the cookie would hold what a '
                        'fill changes.',
     'missing_is_data': 'What is missing counts as allocated.',
@@ -35,6 +37,7 @@ class SmbComparer(Comparer):
     def __init__(self, disk, begin, ask_again, again, sides):
         super().__init__(disk, begin, ask_again)
         self.again, self.sides = again, sides
+        self.copied = set()             # what was copied from
 
     def operation(self, op, m, p):
         if p.get('action') == CREATED and p.get('seen'):
@@ -49,6 +52,7 @@ class SmbComparer(Comparer):
         elif m.get('reconnected') != p.get('reconnected'):
             raise Difference('reconnected', f'{m.get("reconnected")}, not {p.get("reconnected")}')
         self.attributes(m['seen'], p['seen'], stream=bool(op.get('stream')))
+        self.copied.add(p.get('source'))
         if 'ranges' in p:
             self.ranges(op, m, p)
         if 'streams' in p:
@@ -87,8 +91,9 @@ class SmbComparer(Comparer):
             return
         if p_fh is not None:
             self.known(what, m_fh, p_fh, m, p, say)
-        for key in ('atime', 'mtime'):
-            self.time(key, getattr(m, key), getattr(p, key), say)
+        self.time('mtime', m.mtime, p.mtime, say)
+        if not self.copy_reads(p_fh, m, p):
+            self.time('atime', m.atime, p.atime, say)
         if not self.btime_of_ctime(m_fh and self.objects.get(p_fh), m, p):
             self.time('btime', m.btime, p.btime, say)
 
@@ -137,6 +142,10 @@ class SmbComparer(Comparer):
                 say('dos', f'{hex(m.dos)} of a file without data', hex(p.dos))
             if seen and self.disk.state(m.fileid) == 0:
                 seen.whole = True
+
+    def copy_reads(self, p_fh, m, p):
+        return (p_fh in self.copied and self.of_now(m.atime) and m.atime != p.atime and
+                self.exception('copy_reads'))
 
     def btime_of_ctime(self, seen, m, p):
         """Once it was stored, the others may move."""

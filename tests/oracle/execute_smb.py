@@ -312,6 +312,7 @@ class SmbSide(SmbNames):
         source = self.open_for({**op, 'at': op['from']}, door, out, rights)
         if not source:
             return
+        out['source'] = door_smb.key_of(source.fileid)
         out['seen'] = []                # there are two objects
         target = self.open_for({**op, **op.get('make', {})}, door, out, rights | smb2.WRITE_DATA)
         if target and op.get('extents'):
