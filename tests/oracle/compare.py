@@ -52,6 +52,9 @@ EXCEPTIONS = {
         'asks again.',
     'record_copied':
         'A tool that copies an extended attribute to a file on the server moves its ctime.',
+    'refused_over_smb':
+        'What smbd tries and the kernel refuses moves ctime of an unfinished object, because the '
+        'record has been stored by then.  Clients of SMB do not see ctime.',
     'root_finalized':
         "Removing .migrate moves the root's ctime once more.",
     'missing_is_data':
@@ -97,6 +100,7 @@ class Comparer:
         self.objects = {}               # handle on the plain side -> Seen
         self.back = {}                  # and back
         self.used = {}                  # exceptions: how often
+        self.smb_too = False            # there are clients of SMB
 
     def exception(self, name):
         assert name in EXCEPTIONS, name
@@ -308,7 +312,8 @@ class Comparer:
             if key == 'change' and self.change_plus_one(moved, now, before, p, last_p):
                 continue
             if moved == (False, True) or moved == (True, False) and not (
-                    self.became_whole(seen, m, now < before) or self.name_came(p, now < before)):
+                    self.became_whole(seen, m, now < before) or self.name_came(p, now < before) or
+                    self.refused_over_smb(m, now < before)):
                 say(f'{key} moved', f'{moved[0]} (from {before} to {now}; state '
                     f'{self.disk.state(m.fileid)}, was whole: {bool(seen.whole)})', moved[1])
 
@@ -327,6 +332,10 @@ class Comparer:
             return False
         seen.whole = now
         return self.exception('became_whole')
+
+    def refused_over_smb(self, m, back):
+        return (self.smb_too and not back and self.disk.state(m.fileid) and
+                self.exception('refused_over_smb'))
 
     def name_came(self, p, back):
         return (not back and self.disk.of_source(p.fileid, several=True) and

@@ -101,6 +101,7 @@ class NfsPair(Pair):
             self.servers.append(Ganesha('new-server', sequence.migrated, **more).start())
         self.servers.append(plain.start())
         self.comparer = compare.Comparer(sequence.disk, sequence.begin, self.ask_again)
+        self.comparer.smb_too = sequence.case['door'] == 'mixed'
         door = {'nfs3': Door3, 'nfs4': Door4}[version]
         for name, server in zip(NAMES, self.servers):
             self.sides.append(Side(name, lambda server=server: door(
