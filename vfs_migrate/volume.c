@@ -168,6 +168,15 @@ static bool is_empty(int fd)
 	return empty;
 }
 
+/* Until the volume is finalized. */
+static bool has_private(int fd)
+{
+	struct stat st;
+
+	return fstatat(fd, MIGRATE_PRIVATE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode) && st.st_uid == 0 && !(st.st_mode & 077);
+}
+
 int vm_volume_inspect(struct vm_volume *volume, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result;
@@ -186,7 +195,7 @@ int vm_volume_inspect(struct vm_volume *volume, const char *path)
 		if (is_empty(fd))
 			result = VM_NOT_ATTACHED;
 		else if (migrate_volume_connected(volume->client) &&
-			 migrate_volume_finished(volume->client))
+			 migrate_volume_finished(volume->client) && !has_private(fd))
 			result = VM_FINISHED;
 	} else if (result > 0) {
 		result = VM_MIGRATING;
@@ -199,13 +208,9 @@ int vm_volume_inspect(struct vm_volume *volume, const char *path)
  * directory is there for a moment still. */
 static bool is_root(int fd)
 {
-	struct stat st;
 	int here = has_record(fd);
 
-	if (here != 0)
-		return has_record_above(fd) == 0;
-	return fstatat(fd, MIGRATE_PRIVATE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISDIR(st.st_mode) && st.st_uid == 0 && !(st.st_mode & 077);
+	return here != 0 ? has_record_above(fd) == 0 : has_private(fd);
 }
 
 bool vm_hidden(int dir_fd, const char *name)

@@ -22,6 +22,8 @@ EXCEPTIONS = {
                       "with the nanoseconds of the inode's ctime.",
     'copy_reads': 'What is copied on the server is read where data was missing, and may be shared '
                   'without that where it was not.',
+    'stale_errno': 'Where Samba 4.17 may not set attributes or descriptors it says so by what errno '
+                   'was left by something else.',
     'durable_refused': 'An unfinished file gets no durable handle: the cookie would hold what a '
                        'fill changes.',
     'missing_is_data': 'What is missing counts as allocated.',
@@ -43,7 +45,7 @@ class SmbComparer(Comparer):
         if p.get('action') == CREATED and p.get('seen'):
             self.forget(m.get('seen', ()), p['seen'])
         for key in EXACT:
-            if m.get(key) != p.get(key):
+            if m.get(key) != p.get(key) and not self.stale_errno(op, key, m, p):
                 if key == 'data':
                     self.data(m.get('data'), p.get('data'))
                 raise Difference(key, f'{key} {short(m.get(key))}, not {short(p.get(key))}')
@@ -63,6 +65,14 @@ class SmbComparer(Comparer):
             self.listing(op, m['listing'], p['listing'])
         self.disk.renamed |= {name.encode('utf-8', 'surrogatepass') for name in p.get('names', ())}
         self.said(op)
+
+    def stale_errno(self, op, key, m, p):
+        """Both failed at the same step, with the object open."""
+        a, b = (side.get('steps') or [''] for side in (m, p))
+        return (op['op'] in ('smb_set', 'smb_sd') and key in ('status', 'steps') and
+                p.get('status') == 'OBJECT_NAME_NOT_FOUND' and ('slot' in op or p['seen']) and
+                [s == 'SUCCESS' for s in a] == [s == 'SUCCESS' for s in b] and
+                self.exception('stale_errno'))
 
     # ---- objects --------------------------------------------------------------------------------
 
