@@ -4,6 +4,7 @@
 attaches, starts the crawler, and says what is left to do.  May be run again."""
 import argparse
 import configparser
+import getpass
 import json
 import os
 import re
@@ -41,10 +42,26 @@ def volume_name(root):
 
 
 def check(source, root):
-    if not re.match(r'nfs://[^/]+/.|file:///.', source):
-        raise Refused(f'{source}: the source is nfs://host[:port]/path or file:///path')
+    if not re.match(r'nfs://[^/]+/.|smb://[^/@]+@[^/@]+/.|file:///.', source):
+        raise Refused(f'{source}: the source is nfs://host[:port]/path, '
+                      'smb://user@host[:port]/share[/path] or file:///path')
     if not root.startswith('/'):
         raise Refused(f'{root}: the directory on this server must be an absolute path')
+
+
+def password_file(source, name):
+    """Of an SMB server's user: the file that is there, or made of what is typed."""
+    path = f'/etc/quickmigrate/{name}.password'
+    if os.path.exists(path):
+        return path
+    if not sys.stdin.isatty():
+        raise Refused(f'write the password of {source} into {path} (for root alone: mode 600), and '
+                      'run this again')
+    password = getpass.getpass(f'password for {source}: ')
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), 'w') as out:
+        out.write(password + '\n')
+    return path
 
 
 def configure(source, root):
@@ -61,9 +78,12 @@ def configure(source, root):
                           f'source = {there["source"]}): remove or rename that group')
         return name, None
     os.makedirs(os.path.dirname(CONFIG), exist_ok=True)
+    more = ''
+    if source.startswith('smb:'):
+        more = f'smb-password-file = {password_file(source, name)}\nsmb-modes = open\n'
     with open(CONFIG, 'a') as out:      # appended: comments and other volumes stay as they are
         before = out.tell()
-        out.write(f'\n[{group}]\nroot = {root}\nsource = {source}\n')
+        out.write(f'\n[{group}]\nroot = {root}\nsource = {source}\n{more}')
     return name, before
 
 
@@ -159,12 +179,23 @@ def start_crawler(name):
 
 NEXT = '''
 The volume "{name}" is attached: what {source} has
-can be had through the NFS export below.  Until it is finalized, let no local program touch
+can be had through the {door} below.  Until it is finalized, let no local program touch
 {root}: it would find holes where data is missing, and directories without their names.
 {crawler}
 1. Make the old server's export read-only.  What is made there later may be missed: a directory is
    listed once.
 
+{export}
+
+4. Watch:                        migratectl status --watch {name}
+   What failed, and again:       migratectl errors {name}; migratectl retry {name}
+   Slow down, stop, go on:       migratectl throttle {name} 50M; migratectl pause {name}; ... resume
+
+5. When everything is whole:     migratectl verify {name}; migratectl finalize {name}
+   {without}: {stop}.
+'''
+
+NFS = '''\
 2. Export the volume.  In /etc/ganesha/ganesha.conf (then: systemctl restart nfs-ganesha):
 
      EXPORT {{
@@ -181,16 +212,24 @@ can be had through the NFS export below.  Until it is finalized, let no local pr
      }}
 
 3. Let the clients mount this export instead of the old one, this server's /{name} with NFSv4 and
-   {root} with NFSv3.{start}
+   {root} with NFSv3.'''
+WITHOUT_NFS = '''Then let the export say "FSAL {{ Name = VFS; }}" alone and restart nfs-ganesha: the clients'
+   file handles stay good.  At last'''
 
-4. Watch:                        migratectl status --watch {name}
-   What failed, and again:       migratectl errors {name}; migratectl retry {name}
-   Slow down, stop, go on:       migratectl throttle {name} 50M; migratectl pause {name}; ... resume
+SMB = '''\
+2. Share the volume.  In /etc/samba/smb.conf (then: systemctl restart smbd):
 
-5. When everything is whole:     migratectl verify {name}; migratectl finalize {name}
-   Then let the export say "FSAL {{ Name = VFS; }}" alone, restart nfs-ganesha, and {stop}.
-   The clients' file handles stay good.
-'''
+     [global]
+         kernel change notify = no
+     [{name}]
+         path = {root}
+         read only = no
+         vfs objects = migrate streams_xattr acl_xattr
+         acl_xattr:ignore system acls = yes
+         migrate:volume = {name}
+
+3. Let the clients connect to this server's share {name} instead of the old one.'''
+WITHOUT_SMB = 'Then take "migrate" out of "vfs objects" and restart smbd.  At last'
 
 
 def main():
@@ -227,8 +266,12 @@ def main():
         later = f'  Then start the crawler:\n   {begin}'
     else:
         crawler, later = '\nThe crawler brings the data.\n', ''
-    print(NEXT.format(name=name, root=root, source=args.source, stop=stop, crawler=crawler,
-                      start=later))
+    names = {'name': name, 'root': root}
+    smb = args.source.startswith('smb:')
+    print(NEXT.format(source=args.source, stop=stop, crawler=crawler, **names,
+                      door='SMB share' if smb else 'NFS export',
+                      export=(SMB if smb else NFS).format(**names) + later,
+                      without=(WITHOUT_SMB if smb else WITHOUT_NFS).format(**names)))
     print(run('migratectl', 'status', name))
     return 0
 

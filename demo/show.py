@@ -4,6 +4,7 @@
 that serves it at once, the crawler, a comparison, and the layer taken away."""
 import argparse
 import os
+import re
 import select
 import shutil
 import stat
@@ -16,6 +17,8 @@ sys.path.insert(0, os.path.join(HERE, '..', 'tests', 'support'))
 import nfs4                                                         # noqa: E402
 import sandbox                                                      # noqa: E402
 import tree                                                         # noqa: E402
+from sandbox import BASE                                            # noqa: E402
+from smbd import SHARE                                              # noqa: E402
 from servers import NEW, OLD, Failure, Migration, old_server, show_logs, volume     # noqa: E402
 
 
@@ -162,6 +165,33 @@ def first_use(show, server):
     return handle
 
 
+def first_use_by_smb(show, migration):
+    """The same for Samba; smbclient's word on a file, before and after it was read."""
+    spent, server = milliseconds(migration.start_smbd)
+    show.say(f'serves after {spent:.0f} ms, beside Ganesha')
+    path = 'departments/department-004/README'
+    name = path.replace('/', '\\')
+
+    def look(what):
+        found = re.search(r'attributes: .*', server.smbclient(f'allinfo "{name}"', user='root'))
+        offline = 'O' in found[0].split('(')[0].split(':')[1]
+        show.say(f'smbclient allinfo {path}, {what}:\n      {found[0]}' + ', offline' * offline)
+        return offline
+
+    if not look('before'):
+        raise Failure('a stub is not offline')
+    copy = BASE + '/copy'
+    spent, _ = milliseconds(lambda: server.smbclient(f'get "{name}" {copy}', user='root'))
+    with open(copy, 'rb') as file:
+        equal(path, file.read(), old_bytes(path))
+    show.say(f'smbclient get: {spent:.0f} ms, the content is the old server\'s')
+    sandbox.wait_for('the file is whole and durable',
+                     lambda: 'security.migrate' not in os.listxattr(os.path.join(NEW, path)))
+    if look('after'):
+        raise Failure('a whole file is still offline')
+    return server, name
+
+
 def demonstrate(args):
     show = Show()
     show.step('An old server: packaged NFS-Ganesha with a generated tree, on a host of its own')
@@ -184,6 +214,9 @@ def demonstrate(args):
     show.step('Clients read, nothing has been migrated yet')
     handle = first_use(show, server)
     path = deep_file()
+
+    show.step('The same volume over SMB: packaged smbd, vfs objects = migrate ...')
+    smb, name = first_use_by_smb(show, migration)
 
     show.step('The crawler brings the rest')
     start = time.monotonic()
@@ -210,7 +243,11 @@ def demonstrate(args):
     client = migration.server.client()
     equal('the content behind the first handle', client.read_all(handle), old_bytes(path))
     equal('the first handle', client.walk(path)[0], handle)
-    show.say('restarted with plain VFS: the handle taken at the start is still good')
+    show.say('Ganesha with plain VFS: the handle taken at the start is still good')
+    smb.configure({SHARE: (NEW, {'vfs objects': 'streams_xattr acl_xattr'})})
+    smb.restart()
+    smb.smbclient(f'get "{name}" {BASE}/copy', user='root')
+    show.say('Samba without the module: the same share, the same files')
 
     print(f'\nSummary: {files:,} files ({human(size)}) were usable at once and migrated in '
           f'{crawled:.1f} s\n(the whole demonstration took {time.monotonic() - show.start:.0f} s). '
