@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
+from smbd import PASSWORD, old_smbd                                     # noqa: E402
 from servers import OLD, REPO, old_server                               # noqa: E402
 
 ROOT = BASE + '/srv/projects'
@@ -152,13 +153,43 @@ def waits_for_a_read_only_export(args):
 
 
 @case()
+def sets_up_a_volume_of_an_smb_server(args):
+    fresh_machine()
+    volume(OLD)
+    volume(BASE + '/srv')
+    names = [f'{d}/file {n}' for d in ('one', 'two') for n in range(50)]
+    for path in names:
+        os.makedirs(os.path.dirname(f'{OLD}/{path}'), exist_ok=True)
+        with open(f'{OLD}/{path}', 'w') as out:
+            out.write(path * 100)
+    source = f'smb://root@{old_smbd(OLD).address}/old'
+    done = set_up(args, source, ROOT)
+    same(done.returncode, 1, 'exit status without a password')
+    expect('/etc/quickmigrate/projects.password' in done.stdout and done.stdout.count('\n') == 1,
+           f'not one line that says where a password belongs: {done.stdout}')
+    with open('/etc/quickmigrate/projects.password', 'w') as out:
+        os.fchmod(out.fileno(), 0o600)
+        out.write(PASSWORD + '\n')
+    done = set_up(args, source, ROOT)
+    print(done.stdout)
+    same(done.returncode, 0, 'exit status')
+    for line in ('vfs objects = migrate', 'migrate:volume = projects', 'migratectl finalize projects'):
+        expect(line in done.stdout, f'"{line}" is not in the output')
+    wait_until_whole()
+    for path in names:
+        with open(f'{ROOT}/{path}') as file:
+            same(file.read(), path * 100, path)
+
+
+@case()
 def refuses_nonsense(args):
     fresh_machine()
     volume(OLD)
     volume(ROOT)
     open(ROOT + '/something', 'w').close()
     before = running()
-    for source, root in (('http://x/y', '/srv/x'), (f'file://{OLD}', 'relative'),
+    for source, root in (('http://x/y', '/srv/x'), ('smb://host/share', '/srv/x'),
+                         (f'file://{OLD}', 'relative'),
                          ('file:///does/not/exist', BASE + '/x'), (f'file://{OLD}', ROOT)):
         done = set_up(args, source, root)
         print(done.stdout)
