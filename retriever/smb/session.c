@@ -60,27 +60,40 @@ static int connect_to(struct worker *worker, const struct wire_start *start)
 
 /* ---- SMB ---- */
 
-static void settings(void)
+/* A file of our own that nobody else has a name for: its path, which is open in name. */
+static bool private_file(char name[64], const void *data, size_t len)
 {
-	smb_init_locale();
-	setup_logging("migrate-smb-worker", DEBUG_STDERR);
-	lp_set_cmdline("log level", "0");
-	/* no file of this host's: what counts comes from the retriever */
-	lp_load_global("/dev/null");
-	lp_set_cmdline("client min protocol", "SMB2_02");
-	lp_set_cmdline("client max protocol", "SMB3_11");
+	int fd = memfd_create("private", 0);
+
+	if (fd < 0 || write(fd, data, len) != (ssize_t)len)
+		return false;
+	snprintf(name, 64, "/proc/self/fd/%d", fd);
+	return true;
 }
 
-/* A file of our own that nobody else has a name for. */
+/* No file of this host's: what counts comes from the retriever. */
+static void settings(struct worker *worker)
+{
+	static const char text[] = "[global]\n"
+				   "log level = 0\n"
+				   "client min protocol = SMB2_02\n"
+				   "client max protocol = SMB3_11\n";
+	char name[64];
+
+	smb_init_locale();
+	setup_logging("migrate-smb-worker", DEBUG_STDERR);
+	if (!private_file(name, text, sizeof(text) - 1) || !lp_load_global(name))
+		worker_fail(worker, WIRE_F_INTERNAL, NT_STATUS_V(NT_STATUS_NO_MEMORY));
+}
+
 static void use_ccache(struct worker *worker, const struct wire_start *start)
 {
-	char name[64];
-	int fd = memfd_create("ccache", 0);
+	char name[64], variable[80];
 
-	if (fd < 0 || write(fd, start->ccache, start->ccache_len) != (ssize_t)start->ccache_len)
+	if (!private_file(name, start->ccache, start->ccache_len))
 		worker_fail(worker, WIRE_F_INTERNAL, NT_STATUS_V(NT_STATUS_NO_MEMORY));
-	snprintf(name, sizeof(name), "FILE:/proc/self/fd/%d", fd);
-	setenv("KRB5CCNAME", name, 1);
+	snprintf(variable, sizeof(variable), "FILE:%s", name);
+	setenv("KRB5CCNAME", variable, 1);
 }
 
 /* A connection that ended meanwhile says nothing of what was asked. */
@@ -195,7 +208,7 @@ void session_open(struct worker *worker, const struct wire_start *start, struct 
 	bool required = start->signing == WIRE_REQUIRED || start->encryption != WIRE_OFF;
 	NTSTATUS status;
 
-	settings();
+	settings(worker);
 	if (start->ccache)
 		use_ccache(worker, start);
 	worker->cli =
