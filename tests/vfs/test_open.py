@@ -5,7 +5,7 @@ import os
 import struct
 import sys
 
-from door import (ROOT, SHARE, SOCKET, World, content, fid_of, listing, open_status,
+from door import (CTIME, MTIME, ROOT, SHARE, SOCKET, World, content, fid_of, listing, open_status,
                   opened, status_is, subdirectory, unfilled)
 import fake as f
 import sandbox
@@ -24,7 +24,7 @@ def asked(world, *ops):
     return [(r.op, r.text) for r in world.fake.requests() if r.op in (ops or (NAME, FILL))]
 
 
-def nested(world):
+def nested(world, top='a'):
     """a/b/c/file, all unfilled."""
     def file(path):
         world.fake.file(path, b'deep', mode=0o666)
@@ -34,7 +34,7 @@ def nested(world):
 
     def b(path):
         subdirectory(world, path, [('c', c)])
-    subdirectory(world, world.path('a'), [('b', b)])
+    subdirectory(world, world.path(top), [('b', b)])
 
 
 # ---- what is found -------------------------------------------------------------------------------
@@ -69,6 +69,17 @@ def every_level_is_asked_for_one_name(args):
 
 
 @case()
+def one_handle_for_many_directories(args):
+    """smbd walks with two handles, so that what is known of one directory is not of the third."""
+    def fill(world):
+        os.makedirs(world.path('n/m'))
+        nested(world, 'n/m/a')
+    world = World(args, fill)
+    same(content(world.session(), 'n\\m\\a\\b\\c\\file'), b'deep', 'content')
+    same(asked(world), [(NAME, b'b'), (NAME, b'c'), (NAME, b'file')], 'requests')
+
+
+@case()
 def what_is_not_there(args):
     """No name in any case: that takes all names."""
     world = World(args, unfilled)
@@ -86,6 +97,28 @@ def another_case(args):
     world = World(args, nested)
     same(content(world.session(), 'A\\B\\C\\FILE'), b'deep', 'content')
     same([op for op, _ in asked(world)].count(FILL), 3, 'fills')
+
+
+@case()
+def times_in_listings(args):
+    """The record's, while a fill changes the inode's (I8)."""
+    def fill(world):
+        for name in ('stub', 'dir'):
+            if name == 'stub':
+                world.file(name, mtime=MTIME, ctime=CTIME)
+            else:
+                world.fake.directory(world.path(name), mtime=MTIME, ctime=CTIME)
+            os.utime(world.path(name), ns=(MTIME, MTIME + 10**12))
+    session = World(args, fill).session()
+    fid = opened(session, '', **LIST)
+    reply = session.ask(smb2.query_directory(fid, 37))      # FileIdBothDirectoryInformation
+    found = {}
+    for entry in smb2.entries(smb2.output(reply)):
+        written, = struct.unpack_from('<Q', entry, 24)
+        length, = struct.unpack_from('<I', entry, 60)
+        found[entry[104:104 + length].decode('utf-16-le')] = written
+    for name in ('stub', 'dir'):
+        same(found[name], MTIME // 100 + 116444736000000000, f'when {name} was written')
 
 
 @case()
