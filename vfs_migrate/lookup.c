@@ -424,12 +424,17 @@ void vm_stat_entry(struct vfs_handle_struct *handle, struct files_struct *dirfsp
 
 /* ---- other ways of naming ------------------------------------------------------------------- */
 
-/* What symbolic links lead to. */
+/* What symbolic links lead to.  The host asks for the parent of all that it opens by a path. */
 static struct smb_filename *vm_realpath(struct vfs_handle_struct *handle, TALLOC_CTX *ctx,
 					const struct smb_filename *smb_fname)
 {
-	int result = vm_bring(handle, AT_FDCWD, smb_fname->base_name, true);
+	struct smb_filename *found = SMB_VFS_NEXT_REALPATH(handle, ctx, smb_fname);
+	int result;
 
+	if (found ? !names_private(found->base_name) : errno != ENOENT && errno != ENOTDIR)
+		return found;
+	TALLOC_FREE(found);
+	result = vm_bring(handle, AT_FDCWD, smb_fname->base_name, true);
 	if (result < 0) {
 		vm_fail(result);
 		return NULL;

@@ -233,7 +233,9 @@ static int vm_connect(struct vfs_handle_struct *handle, const char *service, con
 		handle->fns = &finished_fns;
 		return 0;
 	}
-	result = check_stacking(handle, service) ? attach(handle, service) : vm_fail(-EINVAL);
+	result = attach(handle, service);
+	if (result >= 0 && result != VM_FINISHED && !check_stacking(handle, service))
+		result = vm_fail(-EINVAL);
 	if (result < 0) {
 		int error = errno;
 

@@ -49,6 +49,19 @@ class Pages(unittest.TestCase):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
         self.assertEqual(shown, taken - {"settings"})
 
+    def test_modules(self):
+        """The options of the VFS module, and where other modules may stand."""
+        source = (SOURCE / "vfs_migrate" / "main.c").read_text()
+        text = page("vfs_migrate.8")
+        options = text.split(".SH OPTIONS OF A SHARE")[1].split(".SH")[0]
+        self.assertEqual(set(re.findall(r'"migrate", "([a-z]+)"', source)),
+                         set(re.findall(r'^\.BI "migrate:([a-z]+) = "', options, re.M)))
+        order = text.split(".SH ORDER OF MODULES")[1].split(".SH")[0]
+        for name in re.findall(r'^\t\{"([a-z_]+)", (?:BEFORE|ANYWHERE|NOWHERE)', source, re.M):
+            with self.subTest(module=name):
+                if not name.endswith("audit") and not name.endswith("_new"):
+                    self.assertRegex(order, rf"(?m)^\.BR? {name}\b")
+
     def test_keys(self):
         source = (SOURCE / "retriever" / "config.c").read_text()
         table = source.split("} keys[] = {")[1].split("\n};")[0]

@@ -455,6 +455,9 @@ def finished_volume(args):
     world = World(args, fill)
     same(listing(world.session(), 'dir'), [], 'names')
     same(asked(world), [], 'requests')
+    world.server.configure({SHARE: (ROOT, smbd.layer('test', SOCKET, 'io_uring migrate'))})
+    world.server.restart()
+    same(listing(world.session(), 'dir'), [], 'names, whatever the order of modules')
 
 
 @case()
