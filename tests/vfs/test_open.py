@@ -109,7 +109,8 @@ def times_in_listings(args):
             else:
                 world.fake.directory(world.path(name), mtime=MTIME, ctime=CTIME)
             os.utime(world.path(name), ns=(MTIME, MTIME + 10**12))
-    session = World(args, fill).session()
+    # The host takes what readdir says beside the name only with this.
+    session = World(args, fill, settings={'smbd async dosmode': 'yes'}).session()
     fid = opened(session, '', **LIST)
     reply = session.ask(smb2.query_directory(fid, 37))      # FileIdBothDirectoryInformation
     found = {}
@@ -135,8 +136,13 @@ def a_new_file_waits_for_all_names(args):
     """I6"""
     world = World(args, unfilled, settings={'case sensitive': 'yes'})
     session = world.session()
-    fid = opened(session, 'dir\\new', disposition=smb2.NEW)
-    session.ask(smb2.close(fid))
+    world.fake.on[FILL] = lambda request: HOLD
+    mid, = session.start(smb2.create('dir\\new', disposition=smb2.NEW))
+    request, = world.fake.wait(FILL)
+    status_is(session.ask(smb2.echo()), smb2.SUCCESS, 'ECHO')
+    world.fake.do_fill(request)
+    world.fake.reply(request)
+    session.ask(smb2.close(fid_of(status_is(session.connection.wait(mid), smb2.SUCCESS, 'new'))))
     same(asked(world, FILL), [(FILL, b'')], 'requests')
     same(sorted(os.listdir(world.path('dir'))), sorted(FILES + ['new']), 'names on disk')
     same(open_status(session, 'dir\\file1', disposition=smb2.NEW), 'OBJECT_NAME_COLLISION', 'NEW')
@@ -361,7 +367,7 @@ def retriever_killed(args):
 
 @case()
 def cancelled(args):
-    world = World(args, unfilled)
+    world = World(args, unfilled, hold=60)
     session = world.session()
     world.fake.on[FILL] = lambda request: HOLD
     mid, = session.start(smb2.create('dir', **LIST))
