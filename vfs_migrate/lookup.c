@@ -281,6 +281,48 @@ static int open_name(struct vfs_handle_struct *handle, const struct files_struct
 	return fail_lookup(fsp, how, result < 0 ? result : -EAGAIN);
 }
 
+/* The host's attempt with the whole path; without success it goes on with the components. */
+static int open_whole_path(struct vfs_handle_struct *handle, const struct files_struct *dirfsp,
+			   const struct smb_filename *smb_fname, struct files_struct *fsp,
+			   const struct vfs_open_how *how)
+{
+	int fd = -1;
+
+	errno = ENOENT;
+	if (!names_private(smb_fname->base_name))
+		fd = SMB_VFS_NEXT_OPENAT(handle, dirfsp, smb_fname, fsp, how);
+	if (fd < 0 || take(handle, fsp, fd) == 0)
+		return fd;
+	close(fd);
+	errno = ENOENT;
+	return -1;
+}
+
+/* Everything that an open by a path needs, with O_CREAT all names beside it. */
+static int bring_for_open(struct vfs_handle_struct *handle, int dir_fd, const char *path,
+			  const struct vfs_open_how *how)
+{
+	char *dir = talloc_strdup(talloc_tos(), path);
+	int result, fd;
+
+	if (!dir)
+		return -ENOMEM;
+	*strrchr(dir, '/') = '\0';
+	result = vm_bring(handle, dir_fd, how->flags & O_CREAT ? dir : path, false);
+	if (result == 0 && (how->flags & O_CREAT)) {
+		fd = openat(dir_fd, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		result = fd < 0 ? -errno : is_unfilled(fd);
+		if (result > 0)
+			result = ask_all(handle, fd);
+		if (result == 0 && vm_hidden(fd, strrchr(path, '/') + 1))
+			result = -EACCES;
+		if (fd >= 0)
+			close(fd);
+	}
+	talloc_free(dir);
+	return result;
+}
+
 static int vm_openat(struct vfs_handle_struct *handle, const struct files_struct *dirfsp,
 		     const struct smb_filename *smb_fname, struct files_struct *fsp,
 		     const struct vfs_open_how *how)
@@ -295,16 +337,9 @@ static int vm_openat(struct vfs_handle_struct *handle, const struct files_struct
 	VFS_REMOVE_FSP_EXTENSION(handle, fsp);
 	if (!strchr(name, '/'))
 		return open_name(handle, dirfsp, smb_fname, fsp, how);
-	if (how->resolve) {
-		/* An attempt with the whole path, which goes on with its components. */
-		if (names_private(name)) {
-			errno = ENOENT;
-			return -1;
-		}
-		return SMB_VFS_NEXT_OPENAT(handle, dirfsp, smb_fname, fsp, how);
-	}
-	result = how->flags & O_CREAT ? -EINVAL
-				      : vm_bring(handle, fsp_get_pathref_fd(dirfsp), name, false);
+	if (how->resolve)
+		return open_whole_path(handle, dirfsp, smb_fname, fsp, how);
+	result = bring_for_open(handle, fsp_get_pathref_fd(dirfsp), name, how);
 	if (result < 0)
 		return fail_lookup(fsp, how, result);
 	return SMB_VFS_NEXT_OPENAT(handle, dirfsp, smb_fname, fsp, how);

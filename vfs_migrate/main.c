@@ -184,6 +184,10 @@ static int attach(struct vfs_handle_struct *handle, const char *share)
 		return -1;
 	}
 	SMB_VFS_HANDLE_SET_DATA(handle, options, share_free, struct vm_share, return -1);
+	if (!migrate_volume_connected(options->volume->client))
+		DEBUG(0, ("migrate: [%s]: the retriever of volume %s does not answer; unfinished "
+			  "files time out: see systemctl status migrate-retriever@%s\n",
+			  share, volume, volume));
 	/* Part of the path may be in the volume. */
 	result = vm_bring(handle, AT_FDCWD, path, true);
 	if (result == 0)

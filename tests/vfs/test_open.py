@@ -240,6 +240,25 @@ def links_of_a_stalled_server(args):
 # ---- the private directory --------------------------------------------------------------------
 
 @case()
+def dummies_on_the_way(args):
+    """Each is a file, whatever it stands for."""
+    def fill(world):
+        nested(world)
+        with open(world.path('a/b'), 'wb'):
+            os.chmod(world.path('a/b'), 0)
+        f.set_record(world.path('a/b'), DUMMY)
+    world = World(args, fill)
+
+    def name(request):
+        if request.text == b'b':
+            os.unlink(world.path('a/b'))
+        return world.fake.do_name(request)
+    world.fake.on[NAME] = name
+    same(open_status(world.session(), 'a\\b\\none'), 'OBJECT_NAME_NOT_FOUND', 'what is not there')
+    same(asked(world)[0], (NAME, b'b'), 'the first request')
+
+
+@case()
 def private_directory_is_hidden(args):
     def fill(world):
         os.makedirs(world.path('.migrate/links'))
@@ -475,6 +494,8 @@ def retriever_away(args):
     world = World(args, fill, hold=1)
     world.fake.stop()
     session = world.session()
+    with open(f'{sandbox.LOGS}/server.log') as file:
+        expect('the retriever of volume test does not answer' in file.read(), 'nothing in the log')
     same(content(session, 'normal'), b'normal', 'content')
     same(open_status(session, 'dir\\file3'), 'IO_TIMEOUT', 'a name')
     world.fake.start()
