@@ -62,17 +62,6 @@ static bool is_dummy(int fd)
 	return result;
 }
 
-/* Whether the client may look for names there. */
-static bool is_searchable(int dir_fd, const char *name)
-{
-	int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0)
-		return errno != EACCES;
-	close(fd);
-	return true;
-}
-
 /*
  * After a lookup of name in dir_fd failed: 0: look again; -ENOENT: it is not there; or -errno.  All
  * of the directory is brought in where the host would look for the name in other cases next: should
@@ -84,8 +73,6 @@ static int missed(struct vfs_handle_struct *handle, int dir_fd, const char *name
 
 	if (result <= 0)
 		return result; /* filled perhaps since: look again */
-	if (!is_searchable(dir_fd, name))
-		return -EACCES;
 	result = ask_name(handle, dir_fd, name);
 	if (result == -ENOENT && any_case) {
 		result = ask_all(handle, dir_fd);
@@ -258,7 +245,8 @@ static int open_name(struct vfs_handle_struct *handle, const struct files_struct
 	}
 	fd = SMB_VFS_NEXT_OPENAT(handle, dirfsp, smb_fname, fsp, how);
 	error = errno;
-	/* ENOTDIR: a dummy that stands for a directory. */
+	/* ENOTDIR: a dummy that stands for a directory.  EACCES: who may not search there is not
+	 * told what is there either. */
 	if (is_dot(name) || (fd < 0 && (filled || (error != ENOENT && error != ENOTDIR))))
 		return fd;
 	result = fd >= 0 ? take(handle, fsp, fd) : 0;
