@@ -15,9 +15,10 @@ struct request {
 };
 
 struct vm_call {
-	struct request *request; /* NULL: done */
-	uint64_t begun;		 /* BEGIN that was granted and that nobody knows of yet */
-	struct migrate_volume *client;
+	struct vm_call *prev, *next; /* vm_volume.calls */
+	struct vm_volume *volume;    /* NULL: it is gone */
+	struct request *request;     /* NULL: done */
+	uint64_t begun;		     /* BEGIN that was granted and that nobody knows of yet */
 	struct tevent_context *ev;
 	struct tevent_immediate *soon; /* runs done */
 	vm_done_fn done;	       /* NULL: somebody waits */
@@ -162,14 +163,33 @@ static void give_up(struct vm_call *call)
 	} else if (request) {
 		request_free(request);
 	} else if (call->begun) {
-		end_unwanted(call->client, call->begun);
+		end_unwanted(call->volume->client, call->begun);
 	}
 	call->begun = 0;
+}
+
+void vm_calls_end(struct vm_volume *volume)
+{
+	struct vm_call *call, *next;
+
+	/* libmigrate has answered the others. */
+	for (call = volume->calls; call; call = next) {
+		next = call->next;
+		call->begun = 0;
+		if (call->request) {
+			give_up(call);
+			answer(call, -ECANCELED);
+		}
+		DLIST_REMOVE(volume->calls, call);
+		call->volume = NULL;
+	}
 }
 
 static int call_destructor(struct vm_call *call)
 {
 	give_up(call);
+	if (call->volume)
+		DLIST_REMOVE(call->volume->calls, call);
 	return 0;
 }
 
@@ -219,13 +239,12 @@ static struct request *request_new(struct migrate_volume *client, const struct v
 static struct vm_call *call_new(TALLOC_CTX *mem_ctx, struct vfs_handle_struct *handle,
 				const struct vm_ask *ask)
 {
-	struct migrate_volume *client = vm_share(handle)->volume->client;
+	struct vm_volume *volume = vm_share(handle)->volume;
 	struct vm_call *call = talloc_zero(mem_ctx, struct vm_call);
 
 	if (!call)
 		return NULL;
-	call->client = client;
-	call->request = request_new(client, ask);
+	call->request = request_new(volume->client, ask);
 	if (!call->request) {
 		TALLOC_FREE(call);
 		return NULL;
@@ -240,6 +259,8 @@ static struct vm_call *call_new(TALLOC_CTX *mem_ctx, struct vfs_handle_struct *h
 		errno = error;
 		return NULL;
 	}
+	call->volume = volume;
+	DLIST_ADD(volume->calls, call);
 	talloc_set_destructor(call, call_destructor);
 	return call;
 }
@@ -263,8 +284,8 @@ struct vm_call *vm_call_send(TALLOC_CTX *mem_ctx, struct vfs_handle_struct *hand
 	good = call->soon && tevent_add_timer(ev, call, end, on_timeout, call);
 	/* Some of the host's waits have an event loop of their own. */
 	if (good && ev != share->ev)
-		good = tevent_add_fd(ev, call, migrate_volume_fd(call->client), TEVENT_FD_READ,
-				     on_readable, share->volume);
+		good = tevent_add_fd(ev, call, migrate_volume_fd(call->volume->client),
+				     TEVENT_FD_READ, on_readable, share->volume);
 	if (!good) {
 		TALLOC_FREE(call);
 		errno = ENOMEM;

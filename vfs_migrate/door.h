@@ -42,6 +42,7 @@ struct vm_volume {
 	bool connected, refused; /* what the log was told */
 	bool late; /* since the event loop was left something was waited for in vain */
 	struct tevent_immediate *turn; /* ends that */
+	struct vm_call *calls;
 };
 
 /* One tree connect: handle->data. */
@@ -136,6 +137,9 @@ struct vm_call *vm_call_send(TALLOC_CTX *mem_ctx, struct vfs_handle_struct *hand
 int vm_call_wait(struct vfs_handle_struct *handle, const struct vm_ask *ask, uint64_t *begun);
 /* For END, of a BEGIN that was done with status 0. */
 uint64_t vm_call_begun(const struct vm_call *call);
+
+/* The volume goes: what has no answer yet has -ECANCELED. */
+void vm_calls_end(struct vm_volume *volume);
 
 /* After a deferral: to act for the client that has fsp open. */
 bool vm_become_user(struct files_struct *fsp);

@@ -104,6 +104,7 @@ void vm_volume_put(struct vm_volume *volume)
 	DLIST_REMOVE(volumes, volume);
 	TALLOC_FREE(volume->readable);
 	migrate_volume_free(volume->client);
+	vm_calls_end(volume);
 	TALLOC_FREE(volume);
 }
 

@@ -421,6 +421,25 @@ def connection_dropped(args):
     same(listing(world.session(), 'dir'), FILES, 'names')
 
 
+@case()
+def disconnected_meanwhile(args):
+    """The share goes while an open is deferred, and while one pauses before it asks again."""
+    world = World(args, unfilled, hold=2)
+    for answer in (HOLD, EAGAIN):
+        session = world.session()
+        world.fake.forget()
+        world.fake.on[FILL] = lambda request, answer=answer: answer
+        session.start(smb2.create('dir', **LIST))
+        world.fake.wait(FILL)
+        reply = session.ask((smb2.TREE_DISCONNECT, struct.pack('<HH', 4, 0), 1))
+        status_is(reply, smb2.SUCCESS, 'TREE_DISCONNECT')
+        status_is(session.connection.wait(session.connection.send([smb2.echo()])[0]), smb2.SUCCESS,
+                  'ECHO')
+    session.connection.close()
+    world.fake.on.clear()
+    same(listing(world.session(), 'dir'), FILES, 'names')
+
+
 # ---- durable handles ----------------------------------------------------------------------------
 
 @case()
