@@ -55,6 +55,7 @@ int vm_fail(int result)
 	case -EBADMSG:
 	case -EPROTO:
 	case -ENOLCK:
+	case -EXDEV: /* in a copy of the file system */
 		errno = EIO;
 		break;
 	default:
