@@ -266,7 +266,7 @@ def the_client_leaves(args):
     def fill(world):
         world.file('stub', LARGE)
         world.file('target')
-    world = World(args, fill, hold=60)
+    world = World(args, fill, hold=5)
     fake = world.fake
     before = len(world.server.processes())
     for op in (RANGE, BEGIN):

@@ -216,7 +216,7 @@ def the_retriever_comes_back(args):
 @case()
 def the_client_leaves(args):
     """Its process ends, and cleanly."""
-    world = World(args, a_stub, hold=60)
+    world = World(args, a_stub, hold=5)
     s, fake = world.session(), world.fake
     before = len(world.server.processes())
     fid = opened(s, 'stub')

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Data of a migrating volume through smbd with a real retriever and an old NFS server: every byte is
-compared with what it must be."""
+"""Data of a migrating volume through smbd with a real retriever and an old NFS server: every byte
+is compared with what it must be."""
 import os
 import random
 import signal
@@ -137,7 +137,7 @@ class Writer:
 
 
 def finished(migration, writers):
-    """The crawler brings the rest; then the new tree has what the models have, without the layer."""
+    """The crawler brings the rest; then the new tree has what the models have."""
     for writer in writers:
         writer.compare()
     migration.crawl()

@@ -158,7 +158,7 @@ def a_truncation_does_not_wait_for_its_own_writes(args):
 @case()
 def the_client_leaves(args):
     """In the middle of writes: before they are begun, and before they are ended."""
-    world = World(args, a_stub, hold=60)
+    world = World(args, a_stub, hold=5)
     fake, model = world.fake, TEXT
     before = len(world.server.processes())
     for op in (BEGIN, END):
