@@ -75,6 +75,8 @@ void vm_offload_fns(struct vfs_fn_pointers *fns);
 /* The errno of a hook for a negative result: sets errno, returns -1.  -EAGAIN, -ECANCELED and
  * -ECONNRESET become ETIMEDOUT, what the old server or a record makes impossible becomes EIO. */
 int vm_fail(int result);
+/* Likewise ends a request that takes an errno. */
+void vm_req_fail(struct tevent_req *req, int result);
 /* The same as a status; 0: NT_STATUS_OK. */
 NTSTATUS vm_status(int result);
 
@@ -152,6 +154,8 @@ bool vm_become_user(struct files_struct *fsp);
  * migrate_stub_clear(stub) afterwards unless it returned 0.
  */
 int vm_look(struct vfs_handle_struct *handle, struct files_struct *fsp, struct migrate_stub *stub);
+/* The same for who does not need the stub, and takes a stream for whole. */
+int vm_is_unfinished(struct vfs_handle_struct *handle, struct files_struct *fsp);
 /* The same for a descriptor, without remembering. */
 int vm_look_fd(int fd, struct migrate_stub *stub);
 /* Whether the data behind fsp is known to be whole.  Costs nothing.  A stream's always is. */

@@ -64,6 +64,12 @@ int vm_fail(int result)
 	return -1;
 }
 
+void vm_req_fail(struct tevent_req *req, int result)
+{
+	vm_fail(result);
+	tevent_req_error(req, errno);
+}
+
 NTSTATUS vm_status(int result)
 {
 	if (result == 0)

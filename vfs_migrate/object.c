@@ -91,6 +91,16 @@ int vm_look(struct vfs_handle_struct *handle, struct files_struct *fsp, struct m
 	return result;
 }
 
+int vm_is_unfinished(struct vfs_handle_struct *handle, struct files_struct *fsp)
+{
+	struct migrate_stub stub;
+	int result = vm_known_normal(handle, fsp) ? 0 : vm_look(handle, fsp, &stub);
+
+	if (result > 0)
+		migrate_stub_clear(&stub);
+	return result;
+}
+
 int vm_filled(struct vfs_handle_struct *handle, struct files_struct *dirfsp)
 {
 	struct migrate_stub stub;

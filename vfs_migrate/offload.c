@@ -20,21 +20,6 @@
 /* The keys that are ours alone; go with their files_struct. */
 static struct vfs_offload_ctx *own_keys;
 
-/* 1 unfinished, 0 whole for ever, or -errno. */
-static int is_unfinished(struct vfs_handle_struct *handle, struct files_struct *fsp,
-			 uint64_t *missing)
-{
-	struct migrate_stub stub;
-	int result = vm_known_normal(handle, fsp) ? 0 : vm_look(handle, fsp, &stub);
-
-	if (result > 0) {
-		if (missing)
-			*missing = stub.missing_bytes;
-		migrate_stub_clear(&stub);
-	}
-	return result;
-}
-
 /* ---- the key --------------------------------------------------------------------------------- */
 
 struct key {
@@ -107,7 +92,7 @@ static void source_flushed(struct vm_call *call, int status, void *arg)
 	TALLOC_FREE(call);
 	if (!vm_become_user(key->fsp))
 		tevent_req_nterror(req, NT_STATUS_ACCESS_DENIED);
-	else if (status < 0 || is_unfinished(key->handle, key->fsp, NULL) != 0)
+	else if (status < 0 || vm_is_unfinished(key->handle, key->fsp) != 0)
 		own_key(req);
 	else
 		key_below(req);
@@ -130,9 +115,12 @@ static void give_key(struct tevent_req *req)
 {
 	struct key *key = tevent_req_data(req, struct key);
 	struct vm_ask ask = {.what = VM_RANGE, .fd = vm_fd(key->fsp), .length = UINT64_MAX};
-	uint64_t missing;
-	int result = is_unfinished(key->handle, key->fsp, &missing);
+	struct migrate_stub stub = {0};
+	int result =
+		vm_known_normal(key->handle, key->fsp) ? 0 : vm_look(key->handle, key->fsp, &stub);
+	uint64_t missing = stub.missing_bytes;
 
+	migrate_stub_clear(&stub);
 	if (result < 0)
 		tevent_req_nterror(req, vm_status(result));
 	else if (result == 0)
@@ -370,7 +358,7 @@ static int is_ours(struct vfs_handle_struct *handle, struct files_struct *from,
 		migrate_stub_clear(&stub);
 		return -EOPNOTSUPP;
 	}
-	return result < 0 ? result : is_unfinished(handle, to, NULL);
+	return result < 0 ? result : vm_is_unfinished(handle, to);
 }
 
 static void start_copy(struct tevent_req *req, DATA_BLOB *token)

@@ -2,8 +2,12 @@
 /*
  * Reads.
  *
- *   look: missing -> RANGE -> read below -> sure: answer; else look again
+ *   look: missing -> RANGE -> read below -> answer
  *         present ----------> read below
+ *
+ * What was read from beyond the size at the look is cut off: the file has grown since, and that may
+ * be the hole of a missing range (I4), where the old server's file is longer now.  A read made at
+ * the look would have ended there.
  *
  * All reads of what is not known to be whole are asynchronous, whatever `aio read size` says
  * (aio_force): other requests of the client go on, and sendfile, which sends the header of a reply
@@ -13,8 +17,7 @@
  */
 #include "door.h"
 
-#define SURE  UINT64_MAX
-#define TRIES 3 /* of a read that finds the file grown since it was looked at */
+#define ALL UINT64_MAX
 
 /* Whether the range is missing: 1, 0 or -errno.  *sure: up to where what is read then is. */
 static int is_missing(struct vfs_handle_struct *handle, struct files_struct *fsp, off_t offset,
@@ -24,7 +27,7 @@ static int is_missing(struct vfs_handle_struct *handle, struct files_struct *fsp
 	struct stat st;
 	int result;
 
-	*sure = SURE;
+	*sure = ALL;
 	if (vm_known_normal(handle, fsp))
 		return 0;
 	/* Its size is to be from before the record. */
@@ -44,6 +47,13 @@ static struct vm_ask ask_range(const struct files_struct *fsp, off_t offset, siz
 	return (struct vm_ask){.what = VM_RANGE, .fd = vm_fd(fsp), .offset = offset, .length = n};
 }
 
+static ssize_t cut(uint64_t sure, off_t offset, ssize_t done)
+{
+	if (done <= 0 || migrate_read_is_sure(sure, offset, done))
+		return done;
+	return sure > (uint64_t)offset ? sure - offset : 0;
+}
+
 /* ---- asynchronous ---------------------------------------------------------------------------- */
 
 struct read {
@@ -53,18 +63,23 @@ struct read {
 	void *data;
 	size_t n;
 	off_t offset;
-	unsigned tries;
 	uint64_t sure;
 	ssize_t result;
 	struct vfs_aio_state aio;
 };
 
-static void read_done(struct tevent_req *subreq);
-
-static void fail(struct tevent_req *req, int result)
+static void read_done(struct tevent_req *subreq)
 {
-	vm_fail(result);
-	tevent_req_error(req, errno);
+	struct tevent_req *req = tevent_req_callback_data(subreq, struct tevent_req);
+	struct read *read = tevent_req_data(req, struct read);
+
+	read->result = SMB_VFS_PREAD_RECV(subreq, &read->aio);
+	TALLOC_FREE(subreq);
+	read->result = cut(read->sure, read->offset, read->result);
+	if (read->result < 0)
+		tevent_req_error(req, read->aio.error);
+	else
+		tevent_req_done(req);
 }
 
 static void read_below(struct tevent_req *req)
@@ -84,7 +99,7 @@ static void fetched(struct vm_call *call, int status, void *arg)
 
 	TALLOC_FREE(call);
 	if (status < 0)
-		fail(req, status);
+		vm_req_fail(req, status);
 	else if (!vm_become_user(read->fsp))
 		tevent_req_error(req, EACCES);
 	else
@@ -98,28 +113,11 @@ static void look_and_read(struct tevent_req *req)
 	int result = is_missing(read->handle, read->fsp, read->offset, read->n, &read->sure);
 
 	if (result < 0)
-		fail(req, result);
+		vm_req_fail(req, result);
 	else if (result == 0)
 		read_below(req);
 	else if (!vm_call_send(read, read->handle, read->ev, &ask, fetched, req))
 		tevent_req_error(req, errno);
-}
-
-static void read_done(struct tevent_req *subreq)
-{
-	struct tevent_req *req = tevent_req_callback_data(subreq, struct tevent_req);
-	struct read *read = tevent_req_data(req, struct read);
-
-	read->result = SMB_VFS_PREAD_RECV(subreq, &read->aio);
-	TALLOC_FREE(subreq);
-	if (read->result < 0)
-		tevent_req_error(req, read->aio.error);
-	else if (migrate_read_is_sure(read->sure, read->offset, read->result))
-		tevent_req_done(req);
-	else if (++read->tries == TRIES)
-		fail(req, -EAGAIN);
-	else
-		look_and_read(req);
 }
 
 static struct tevent_req *vm_pread_send(struct vfs_handle_struct *handle, TALLOC_CTX *mem_ctx,
@@ -162,33 +160,21 @@ static ssize_t vm_pread(struct vfs_handle_struct *handle, struct files_struct *f
 {
 	struct vm_ask ask = ask_range(fsp, offset, n);
 	uint64_t sure;
-	ssize_t done;
-	int result;
+	int result = is_missing(handle, fsp, offset, n, &sure);
 
-	for (unsigned tries = 0; tries < TRIES; tries++) {
-		result = is_missing(handle, fsp, offset, n, &sure);
-		if (result > 0)
-			result = vm_call_wait(handle, &ask, NULL);
-		if (result < 0)
-			return vm_fail(result);
-		done = SMB_VFS_NEXT_PREAD(handle, fsp, data, n, offset);
-		if (done < 0 || migrate_read_is_sure(sure, offset, done))
-			return done;
-	}
-	return vm_fail(-EAGAIN);
+	if (result > 0)
+		result = vm_call_wait(handle, &ask, NULL);
+	if (result < 0)
+		return vm_fail(result);
+	return cut(sure, offset, SMB_VFS_NEXT_PREAD(handle, fsp, data, n, offset));
 }
 
 /* ENOSYS: smbd reads. */
 static ssize_t vm_sendfile(struct vfs_handle_struct *handle, int to, struct files_struct *fsp,
 			   const DATA_BLOB *header, off_t offset, size_t n)
 {
-	struct migrate_stub stub;
-	int result = vm_known_normal(handle, fsp) ? 0 : vm_look(handle, fsp, &stub);
-
-	if (result == 0)
+	if (vm_is_unfinished(handle, fsp) == 0)
 		return SMB_VFS_NEXT_SENDFILE(handle, to, fsp, header, offset, n);
-	if (result > 0)
-		migrate_stub_clear(&stub);
 	errno = ENOSYS;
 	return -1;
 }

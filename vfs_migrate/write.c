@@ -21,12 +21,6 @@
 
 #include "lib/util/sys_rw.h"
 
-static void fail(struct tevent_req *req, int result)
-{
-	vm_fail(result);
-	tevent_req_error(req, errno);
-}
-
 /* ---- asynchronous ---------------------------------------------------------------------------- */
 
 struct write {
@@ -54,7 +48,7 @@ static void ended(struct vm_call *call, int status, void *arg)
 	else if (status == -ECONNRESET && !timeval_expired(&write->until))
 		begin(req);
 	else if (status < 0)
-		fail(req, status);
+		vm_req_fail(req, status);
 	else
 		tevent_req_done(req);
 }
@@ -87,7 +81,7 @@ static void begun(struct vm_call *call, int status, void *arg)
 		return;
 	}
 	if (status < 0) {
-		fail(req, status);
+		vm_req_fail(req, status);
 		return;
 	}
 	write_now(write);
@@ -136,17 +130,6 @@ static void pass_down(struct tevent_req *req)
 		tevent_req_set_callback(subreq, written, req);
 }
 
-/* 1 unfinished, 0 normal, or -errno. */
-static int is_unfinished(struct vfs_handle_struct *handle, struct files_struct *fsp)
-{
-	struct migrate_stub stub;
-	int result = vm_known_normal(handle, fsp) ? 0 : vm_look(handle, fsp, &stub);
-
-	if (result > 0)
-		migrate_stub_clear(&stub);
-	return result;
-}
-
 static struct tevent_req *vm_pwrite_send(struct vfs_handle_struct *handle, TALLOC_CTX *mem_ctx,
 					 struct tevent_context *ev, struct files_struct *fsp,
 					 const void *data, size_t n, off_t offset)
@@ -164,9 +147,9 @@ static struct tevent_req *vm_pwrite_send(struct vfs_handle_struct *handle, TALLO
 				.n = n,
 				.offset = offset,
 				.until = timeval_current_ofs_msec(vm_share(handle)->hold_ms)};
-	result = is_unfinished(handle, fsp);
+	result = vm_is_unfinished(handle, fsp);
 	if (result < 0)
-		fail(req, result);
+		vm_req_fail(req, result);
 	else if (result > 0)
 		begin(req);
 	else
@@ -262,7 +245,7 @@ static ssize_t vm_recvfile(struct vfs_handle_struct *handle, int from, struct fi
 	uint8_t *buffer;
 	ssize_t result;
 
-	if (is_unfinished(handle, fsp) == 0)
+	if (vm_is_unfinished(handle, fsp) == 0)
 		return SMB_VFS_NEXT_RECVFILE(handle, from, fsp, offset, n);
 	buffer = talloc_array(NULL, uint8_t, MIN(n, 1 << 20));
 	if (!buffer) {
@@ -301,7 +284,7 @@ static void record_flushed(struct vm_call *call, int status, void *arg)
 {
 	TALLOC_FREE(call);
 	if (status < 0)
-		fail(arg, status);
+		vm_req_fail(arg, status);
 	else
 		tevent_req_done(arg);
 }
@@ -314,11 +297,11 @@ static void flush_record(struct tevent_req *req)
 {
 	struct sync *sync = tevent_req_data(req, struct sync);
 	struct vm_ask ask = {.what = VM_SYNC, .fd = vm_fd(sync->fsp)};
-	int result = is_unfinished(sync->handle, sync->fsp);
+	int result = vm_is_unfinished(sync->handle, sync->fsp);
 
 	sync->again = false;
 	if (result < 0)
-		fail(req, result);
+		vm_req_fail(req, result);
 	else if (result == 0)
 		flush_data(req);
 	else if (!vm_call_send(sync, sync->handle, sync->ev, &ask, record_flushed, req))
@@ -349,7 +332,12 @@ static struct tevent_req *vm_fsync_send(struct vfs_handle_struct *handle, TALLOC
 	if (!req)
 		return NULL;
 	*sync = (struct sync){
-		.handle = handle, .ev = ev, .fsp = fsp, .again = !vm_known_normal(handle, fsp)};
+		.handle = handle,
+		.ev = ev,
+		.fsp = fsp,
+		/* A directory's record is flushed with it. */
+		.again = !fsp->fsp_flags.is_directory && !vm_known_normal(handle, fsp),
+	};
 	flush_data(req);
 	return tevent_req_is_in_progress(req) ? req : tevent_req_post(req, ev);
 }
