@@ -7,8 +7,9 @@ import sys
 
 from data import (ALLOCATION_INFORMATION, begins, brackets, close, filled, hold_begins, ok, partial,
                   patched, read, set_size, write, zero)
-from door import TEXT, World, opened, status_is
+from door import SHARE, TEXT, World, opened, status_is
 import smb2
+import smbd
 from fake import (ATTRIBUTES, BEGIN, CANCEL, CHANGED, END, HOLD, PUNCH, RANGE, SYNC, TRUNCATE,
                   WRITE)
 from harness import case, expect, main, same
@@ -156,9 +157,46 @@ def a_truncation_does_not_wait_for_its_own_writes(args):
 
 
 @case()
+def users_stay_apart(args):
+    """One's write is made while smbd acts for another, on the same connection, who waits."""
+    def fill(world):
+        for name, user in (('stub', 'alice'), ('bobs', 'bob')):
+            world.file(name, mode=0o600)
+            os.chown(world.path(name), *smbd.USERS[user][:2])
+    world = World(args, fill, hold=60)
+    alice, fake = world.session(), world.fake
+    status, bob = alice.connection.session('bob', smbd.PASSWORD, SHARE)
+    same(status, 0, "bob's session")
+    fid, bobs = opened(alice, 'stub'), opened(bob, 'bobs')
+    held = hold_begins(fake)
+    # More than smbd has room for, were users not given back.
+    mids = [alice.start(smb2.write(fid, 1000 + n, NEW))[0] for n in range(12)]
+    wait_for('writes are to begin', lambda: len(held) == 12)
+    mid, = bob.start(smb2.set_info(bobs, smb2.INFO_FILE, 20, struct.pack('<Q', 20000)))
+    wait_for('a truncation is to begin', lambda: len(held) == 13)
+    truncation = held.pop()
+    for request in held:
+        fake.reply(request, fake.do_begin(request))
+    wait_for('the writes end', lambda: len(brackets(fake)) == 12)
+    fake.on.clear()
+    fake.reply(truncation, fake.do_begin(truncation))
+    ok(bob.connection.wait(mid), 'SET_INFO')
+    model = TEXT
+    for n, mid in enumerate(mids):
+        ok(alice.connection.wait(mid), 'WRITE')
+        model = patched(model, 1000 + n, NEW)
+    for session, name, wanted in ((alice, 'stub', model), (bob, 'bobs', TEXT[:20000])):
+        same(filled(world, name), wanted, f'what {name} will be')
+        close(session, opened(session, name + '-new', disposition=smb2.NEW))
+        same(os.stat(world.path(name + '-new')).st_uid, os.stat(world.path(name)).st_uid, 'owner')
+    status_is(alice.ask(smb2.create('bobs', access=smb2.READ_DATA)), 0xC0000022, "bob's file")
+    status_is(bob.ask(smb2.create('stub', access=smb2.READ_DATA)), 0xC0000022, "alice's file")
+
+
+@case()
 def the_client_leaves(args):
     """In the middle of writes: before they are begun, and before they are ended."""
-    world = World(args, a_stub, hold=5)
+    world = World(args, a_stub, hold=2)
     fake, model = world.fake, TEXT
     before = len(world.server.processes())
     for op in (BEGIN, END):
