@@ -31,13 +31,16 @@ int vm_fd(const struct files_struct *fsp)
 
 int vm_look_fd(int fd, struct migrate_stub *stub)
 {
-	int at = fd == AT_FDCWD ? vm_dup(fd) : fd;
+	/* smbd may report what errno was left by the last thing that it tried before this */
+	int error = errno, at = fd == AT_FDCWD ? vm_dup(fd) : fd;
 	int result = at < 0 ? -EIO : migrate_stub_load(at, stub);
 
 	if (at != fd && at >= 0)
 		close(at);
 	if (at < 0)
 		return result;
+	if (result >= 0)
+		errno = error;
 	if (result == 0 && stub->state != MIGRATE_NORMAL)
 		return 1;
 	migrate_stub_clear(stub);

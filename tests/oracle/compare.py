@@ -55,6 +55,9 @@ EXCEPTIONS = {
     'refused_over_smb':
         'What smbd tries and the kernel refuses moves ctime of an unfinished object, because the '
         'record has been stored by then.  Clients of SMB do not see ctime.',
+    'unlinked_over_smb':
+        'ctime of an unfinished file does not move when a client of SMB takes its last name while '
+        'one of NFS has it open.',
     'root_finalized':
         "Removing .migrate moves the root's ctime once more.",
     'missing_is_data':
@@ -311,6 +314,8 @@ class Comparer:
             moved = now != before, getattr(p, key) != getattr(last_p, key)
             if key == 'change' and self.change_plus_one(moved, now, before, p, last_p):
                 continue
+            if moved == (False, True) and self.unlinked_over_smb(m):
+                continue
             if moved == (False, True) or moved == (True, False) and not (
                     self.became_whole(seen, m, now < before) or self.name_came(p, now < before) or
                     self.refused_over_smb(m, now < before)):
@@ -336,6 +341,10 @@ class Comparer:
     def refused_over_smb(self, m, back):
         return (self.smb_too and not back and self.disk.state(m.fileid) and
                 self.exception('refused_over_smb'))
+
+    def unlinked_over_smb(self, m):
+        return (self.smb_too and m.nlink == 0 and m.type == REG and
+                self.exception('unlinked_over_smb'))
 
     def name_came(self, p, back):
         return (not back and self.disk.of_source(p.fileid, several=True) and

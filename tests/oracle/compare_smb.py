@@ -20,6 +20,8 @@ EXCEPTIONS = {
     'remote_storage': 'The file system says that it supports remote storage.',
     'btime_of_ctime': 'Where no creation time is stored, Samba 4.17 shows the oldest of the times, '
                       "with the nanoseconds of the inode's ctime.",
+    'btime_guessed': 'And which of the times are the oldest when it is stored depends on what smbd has '
+                     'asked for before.',
     'copy_reads': 'What is copied on the server is read where data was missing, and may be shared '
                   'without that where it was not.',
     'stale_errno': 'Where Samba 4.17 may not set attributes or descriptors it says so by what errno '
@@ -162,8 +164,11 @@ class SmbComparer(Comparer):
         a, b, *others = (t // 10**9 for t in (m.btime, p.btime, p.mtime, p.atime))
         if seen:
             seen.seconds.update(others)
-        return a == b and m.btime != p.btime and (
-            b in others or not seen or b in seen.seconds) and self.exception('btime_of_ctime')
+            others = seen.seconds
+        if m.btime == p.btime or b not in others and (a != b or seen):
+            return False
+        return (a == b and self.exception('btime_of_ctime') or
+                a in others and self.exception('btime_guessed'))
 
     def offline(self, m, p):
         """It is of the source, and was not whole when it was last seen."""
