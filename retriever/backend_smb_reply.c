@@ -148,7 +148,8 @@ static int decode(const struct wire_reply *reply, const uint8_t *slot, struct ba
 
 	if (req->op == BACKEND_READ)
 		return decode_read(reply, slot, req);
-	copy = g_memdup2(slot, reply->len);
+	copy = g_malloc(reply->len + 1); /* never NULL */
+	memcpy(copy, slot, reply->len);
 	in = (struct wire_unpack){copy, copy + reply->len};
 	switch (req->op) {
 	case BACKEND_READDIR:

@@ -62,6 +62,7 @@ static void wrong(const struct wire_request *request, const char *how)
 	struct wire_reply reply = reply_to(request);
 	size_t len = sizeof(reply);
 
+	reply.attr.fileid = 666; /* not to be believed */
 	if (!strcmp(how, "wrong-slot"))
 		reply.slot = 1000;
 	else if (!strcmp(how, "wrong-serial"))
