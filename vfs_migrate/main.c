@@ -28,7 +28,7 @@ static const struct {
 	{"crossrename", NOWHERE, "it would copy holes for files that are not here yet"},
 	{"dirsort", ANYWHERE, NULL},
 	{"extd_audit", ANYWHERE, NULL},
-	{"fruit", ANYWHERE, NULL},
+	{"fruit", BEFORE, "it reads and writes files by itself"},
 	{"full_audit", ANYWHERE, NULL},
 	{"glusterfs", NOWHERE, "the volume must be a local file system"},
 	{"media_harmony", BEFORE, "it changes names"},

@@ -159,6 +159,31 @@ static int vm_symlinkat(struct vfs_handle_struct *handle, const struct smb_filen
 	return SMB_VFS_NEXT_SYMLINKAT(handle, target, dirfsp, smb_fname);
 }
 
+/* Links of DFS are symbolic links, for which the host has hooks of their own. */
+static NTSTATUS vm_create_dfs_pathat(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
+				     const struct smb_filename *smb_fname,
+				     const struct referral *referrals, size_t count)
+{
+	struct place place;
+	int result = may_name(handle, dirfsp, smb_fname, &place);
+
+	if (result < 0)
+		return vm_status(result);
+	place_clear(&place);
+	return SMB_VFS_NEXT_CREATE_DFS_PATHAT(handle, dirfsp, smb_fname, referrals, count);
+}
+
+static NTSTATUS vm_read_dfs_pathat(struct vfs_handle_struct *handle, TALLOC_CTX *mem_ctx,
+				   struct files_struct *dirfsp, struct smb_filename *smb_fname,
+				   struct referral **referrals, size_t *count)
+{
+	int result = vm_bring(handle, vm_fd(dirfsp), smb_fname->base_name, false);
+
+	if (result < 0)
+		return vm_status(result);
+	return SMB_VFS_NEXT_READ_DFS_PATHAT(handle, mem_ctx, dirfsp, smb_fname, referrals, count);
+}
+
 struct link {
 	struct vfs_handle_struct *handle;
 	struct files_struct *from_dir, *to_dir;
@@ -396,6 +421,8 @@ void vm_names_fns(struct vfs_fn_pointers *fns)
 	fns->mkdirat_fn = vm_mkdirat;
 	fns->mknodat_fn = vm_mknodat;
 	fns->symlinkat_fn = vm_symlinkat;
+	fns->create_dfs_pathat_fn = vm_create_dfs_pathat;
+	fns->read_dfs_pathat_fn = vm_read_dfs_pathat;
 	fns->linkat_fn = vm_linkat;
 	fns->unlinkat_fn = vm_unlinkat;
 }

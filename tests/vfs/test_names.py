@@ -380,6 +380,22 @@ def recycle(args):
 
 
 @case()
+def links_of_dfs(args):
+    """They are looked up, listed and followed by hooks of their own."""
+    volume(OLD, '1G')
+    volume(NEW, '1G')
+    os.makedirs(OLD + '/d')
+    os.symlink('msdfs:elsewhere\\\\share', OLD + '/d/link')
+    migration = Migration(args.build, f'file://{OLD}')
+    migration.start_retriever()
+    migration.attach()
+    server = migration.start_smbd(settings={'msdfs root': 'yes'}, host_msdfs='yes')
+    files = Files(server.session())
+    refused('PATH_NOT_COVERED', files.open, 'd/link', access=smb2.READ_ATTRIBUTES)
+    expect('link' in files.list('d'), 'it is not listed')
+
+
+@case()
 def i11_a_stopped_client_delays_nobody(args):
     """One process of smbd answers nothing: what others place is placed."""
     migration, files = begin(args, ['a'])

@@ -543,6 +543,7 @@ def stacking(args):
             ('io_uring migrate', 'put migrate before io_uring in `vfs objects`'),
             ('streams_xattr btrfs migrate acl_xattr', 'put migrate before btrfs in'),
             ('migrate catia', 'put catia before migrate in'),
+            ('migrate fruit streams_xattr', 'put fruit before migrate in'),
             ('migrate recycle', 'put recycle before migrate in'),
             ('migrate crossrename', 'remove crossrename from'),
             ('migrate streams_depot', 'remove streams_depot from')):
@@ -556,7 +557,7 @@ def stacking(args):
             world.server.configure(allow_insecure_wide_links='yes')
         line = refused(world, 'migrate', **settings)
         expect(wanted in line, f'{settings}: {line}')
-    for stack in ('migrate io_uring', 'full_audit catia streams_xattr acl_xattr migrate'):
+    for stack in ('migrate io_uring', 'fruit migrate streams_xattr', 'full_audit catia streams_xattr acl_xattr migrate'):
         world.server.configure({SHARE: (ROOT, smbd.layer('test', SOCKET, stack))})
         world.server.restart()
         same(listing(world.session(), 'dir'), FILES, f'names with {stack}')
