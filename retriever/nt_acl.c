@@ -59,7 +59,7 @@ static bool decode_ace(const uint8_t *bytes, uint32_t len, struct nt_ace *ace, u
 		return false;
 	*ace = (struct nt_ace){.type = bytes[0], .flags = bytes[1], .mask = get32(bytes + 4)};
 	if (ace->type == NT_COMPOUND || ace->type > TYPE_LAST) {
-		*why = "the ACL has an entry of a kind that Samba cannot read";
+		*why = "the ACL has an entry of a kind that Samba does not know";
 		return false;
 	}
 	ace->between = bytes + ACE_HEADER;

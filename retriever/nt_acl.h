@@ -67,8 +67,9 @@ void nt_free(struct nt_descriptor *sd);
 void nt_map(struct nt_descriptor *sd, const struct sid_map *map);
 
 /*
- * Samba before 4.20 does not look at entries with conditions.  One that denies would be no bar any
- * more, so it is made to deny always; one that allows is left and allows nothing.  Both counted.
+ * Samba's file server does not look at entries with conditions (4.17 and 4.22 do not).  One that
+ * denies would be no bar any more, so it is made to deny always; one that allows is left and allows
+ * nothing.  Both counted.
  */
 void nt_make_safe(struct nt_descriptor *sd, unsigned *allow, unsigned *deny);
 

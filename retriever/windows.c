@@ -39,8 +39,7 @@ static void lose_conditions(struct windows *w, unsigned allow, unsigned deny)
 	if (allow)
 		source_xattrs_lose(w->xattrs,
 				   "%u entries of the ACL allow something on a condition: Samba "
-				   "before 4.20 does "
-				   "not look at them",
+				   "does not look at them",
 				   allow);
 	if (deny)
 		source_xattrs_lose(w->xattrs,

@@ -443,7 +443,7 @@ START_TEST(a_descriptor_that_cannot_be_set)
 	nobodys = nt_closed(&none, &none, &nobodys_len);
 	expect_value(fd, XATTR_NTACL, nobodys, nobodys_len);
 	ck_assert_uint_eq(mode_of(fd), 0);
-	core_expect_report(&core, "of a kind that Samba cannot read): nobody");
+	core_expect_report(&core, "of a kind that Samba does not know): nobody");
 	ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 0);
 	close(fd);
 	core_free(&core);
@@ -518,7 +518,7 @@ START_TEST(modes_of_the_other_source)
 	close(fd);
 	fd = open_stub("d/g");
 	ck_assert_uint_eq(mode_of(fd), 0620);
-	core_expect_report(&core, "of a kind that Samba cannot read): nobody");
+	core_expect_report(&core, "of a kind that Samba does not know): nobody");
 	close(fd);
 	core_free(&core);
 }

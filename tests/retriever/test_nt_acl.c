@@ -178,9 +178,9 @@ START_TEST(refused)
 	expect_refused(broken(ace, 24u << 16), "does not fit");
 	expect_refused(broken(ace, 18u << 16), "does not fit");
 	expect_refused(broken(ace, 16u << 16 | 2), "no valid SID");
-	expect_refused(broken(ace, 20u << 16 | 4), "cannot read");
-	expect_refused(broken(ace, 20u << 16 | 0x16), "cannot read");
-	expect_refused(broken(ace, 20u << 16 | 0xff), "cannot read");
+	expect_refused(broken(ace, 20u << 16 | 4), "does not know");
+	expect_refused(broken(ace, 20u << 16 | 0x16), "does not know");
+	expect_refused(broken(ace, 20u << 16 | 0xff), "does not know");
 	expect_refused(broken(ace + 8, 0x1001), "no valid SID");
 	expect_refused(broken(ace, 20u << 16 | 5), "does not fit");
 }
