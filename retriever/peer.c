@@ -174,6 +174,19 @@ static struct request *request_new(struct peer *peer, uint64_t id, struct object
 	return request;
 }
 
+/* Only NFS servers want to be told of placings. */
+static void warn_of_open_modes(const struct peer *peer)
+{
+	const struct volume_config *config = peer->retriever->config;
+
+	if (peer->role == MIGRATE_ROLE_DOOR && config->smb_modes == SMB_MODES_OPEN &&
+	    !config->acl_source)
+		g_warning(
+			"an NFS server exports %s, where smb-modes = open lets every NFS client "
+			"do everything: end the export, or begin anew with smb-modes = descriptor",
+			config->root);
+}
+
 static void do_hello(struct peer *peer, const struct migrate_frame *frame)
 {
 	struct retriever *retriever = peer->retriever;
@@ -188,6 +201,7 @@ static void do_hello(struct peer *peer, const struct migrate_frame *frame)
 		reply.status = -EINVAL;
 	} else {
 		peer->role = frame->length;
+		warn_of_open_modes(peer);
 		reply.length = retriever->config->hold_ms;
 		state = volume_state(retriever);
 		reply.offset = state == VOLUME_WHOLE || state == VOLUME_FINISHED;

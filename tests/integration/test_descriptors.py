@@ -14,7 +14,7 @@ import smb2                                                             # noqa: 
 import smbd                                                             # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import sh                                                  # noqa: E402
+from sandbox import LOGS, sh                                                  # noqa: E402
 from servers import BASE, NEW, OLD, Migration, volume                   # noqa: E402
 from smb2 import ANY                                                    # noqa: E402
 
@@ -358,6 +358,9 @@ def what_does_not_fit(args):
           for path in ('long900', 'long1800')),
         ('xattr', 'streams', 'user.DosStream.full:$DATA (65536 bytes)'),
         ('xattr', 'streams', 'user.DosStream.half:$DATA (30001 bytes)')]), 'the report')
+    migration.start_server()
+    with open(LOGS + '/retriever.log') as log:
+        expect('an NFS server exports' in log.read(), 'nobody is warned of the open modes')
     told = migration.ctl('report')
     expect('not carried over: 4, acl 2, xattr 2' in told, told)
     migration.ctl('finalize')
