@@ -331,6 +331,24 @@ def without(found, *paths):
     return {path: one for path, one in found.items() if path not in paths}
 
 
+def change(session, path):
+    """A client gives it another descriptor, attributes and stream; how it is then."""
+    replies = session.compound(
+        smb2.create(path, smb2.WRITE_DAC | smb2.WRITE_ATTRIBUTES),
+        smb2.set_info(ANY, smb2.INFO_SECURITY, 0, ntsd.descriptor(
+            None, None, [ntsd.ace(ntsd.ALLOW, 0, ntsd.READ, SIDS['carol'])]), ntsd.DACL),
+        smb2.set_info(ANY, smb2.INFO_FILE, BASIC, struct.pack(
+            '<QQQQII', 0, 0, 0, 0, smb2.A_HIDDEN, 0)), smb2.close(ANY))
+    replies += session.compound(smb2.create(path + ':mine', disposition=smb2.NEW),
+                                smb2.write(ANY, 0, b'mine'), smb2.close(ANY))
+    expect(not any(reply.failed for reply in replies),
+           f'{path}: {[smb2.name_of(reply.status) for reply in replies]}')
+    found = look(session, path)
+    same(ntsd.read(found['descriptor'])[4], [(ntsd.ALLOW, 0, ntsd.READ, SIDS['carol'])], 'the ACL')
+    same(found['streams'], {'::$DATA': 4, ':mine:$DATA': 4}, 'streams')
+    return found
+
+
 @case()
 def what_does_not_fit(args):
     """An ext4 as it is made without more ado holds about 4000 bytes for each object."""
@@ -349,7 +367,10 @@ def what_does_not_fit(args):
             same(smb2.name_of(reply.status), 'ACCESS_DENIED', f"{user}'s status for {path}")
         expect(not os.stat(f'{NEW}/{path}').st_mode & 0o777, f'{path} has permission bits')
     same(new['streams']['streams'], {'::$DATA': 4}, 'streams')
+    changed = change(root, 'shared')            # I7
+    expect(stub('shared'), 'shared was filled')
     migration.crawl(120)
+    compare({'shared': look(root, 'shared')}, {'shared': changed}, 'what a client changed')
     lines = [(kind, path, text.split('could')[0].strip()) for kind, path, text in report()
              if kind != 'volume']
     lengths = {path: len(old[path]['descriptor']) + 8 for path in paths}
