@@ -47,6 +47,12 @@ def fill(root, random):
         for i in range(5):
             with open(f'{where}names/unfilled{n}/n{i}', 'wb') as out:
                 out.write(random.randbytes(30000))
+    for tree in 'tar', 'cp', 'sum':
+        for n in range(5):
+            os.makedirs(f'{where}archived/{tree}/dir{n}')
+            for i in range(6):
+                with open(f'{where}archived/{tree}/dir{n}/f{i}', 'wb') as out:
+                    out.write(random.randbytes(random.choice((0, 1, 5000, 70000, 300000))))
     shutil.copy('/bin/echo', where + 'executed/program')
     with open(where + 'executed/script', 'w') as out:
         out.write('#!/bin/sh\necho "$1 in a script"\n# ' + 'filled up ' * 10000)
