@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 from harness import case, main          # noqa: E402
 from pair import Pair                   # noqa: E402
-from test_kernel import CASES, HERE, fill, pairs        # noqa: E402
+from programs import HERE, fill, names  # noqa: E402
 
 # These need a mount without locks, locks that nobody must obey, and open files that can be replaced.
 NOT_BY_SMB = 'database', 'locks_of_ranges', 'replaced_while_open'
@@ -16,9 +16,8 @@ NOT_BY_SMB = 'database', 'locks_of_ranges', 'replaced_while_open'
 
 @case(guest=True)
 def programs(args):
-    names = [line.split('(')[0][4:] for before, line in pairs(CASES) if before == '@case\n']
     pair = Pair(args.build, lambda root: fill(root, args.random), 'smb')
-    pair.run([HERE + '/guest/cifs.sh', *(name for name in names if name not in NOT_BY_SMB)], 300)
+    pair.run([HERE + '/guest/cifs.sh', *(name for name in names() if name not in NOT_BY_SMB)], 300)
     pair.finish()
 
 
