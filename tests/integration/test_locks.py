@@ -18,8 +18,8 @@ from harness import case, expect, main, same                            # noqa: 
 from nfs4state import (BOTH, BYPASS, DENIED, NONSENSE, READ_ACCESS,     # noqa: E402
                        READ_LT, TO_THE_END, WRITE_ACCESS, WRITE_LT, WRITEW_LT, Holder,
                        Owner, attributes)
-from sandbox import BASE, Host, Process, sh, volume, wait_for             # noqa: E402
-from servers import NEW, Ganesha, Stalled, listening, stack             # noqa: E402
+from sandbox import BASE, Host, sh, volume, wait_for     # noqa: E402
+from servers import NEW, Ganesha, Stalled, stack, start_rpcbind         # noqa: E402
 from xdr import opaque, u32, u64                                        # noqa: E402
 
 PLAIN = BASE + '/plain'
@@ -379,11 +379,7 @@ def with_callers(sides):
         side.caller = Host('caller')
         for host in filter(None, (side.caller, side.server.host)):
             sh(*host.prefix, 'ip', 'route', 'replace', '10.77.0.0/16', 'via', host.peer)
-        mapper = Process(f'rpcbind-{side.caller.address}', ['rpcbind', '-f', '-w', '-i'],
-                         side.caller)
-        wait_for('rpcbind answers',
-                 lambda h=side.caller: listening(f'/proc/{h.holder.pid}/root/run/rpcbind.sock'),
-                 process=mapper)
+        start_rpcbind(f'rpcbind-{side.caller.address}', side.caller)
         side.callbacks = nlm4.Callbacks(side.caller)
 
 

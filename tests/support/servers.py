@@ -93,10 +93,21 @@ def plugins_with(module):
     return directory
 
 
-def listening(path):
-    """Whether somebody listens on a unix socket."""
-    with socket.socket(socket.AF_UNIX) as sock:
-        return sock.connect_ex(path) == 0
+def start_rpcbind(name, host=None):
+    """A portmapper, which answers: by its socket, and by TCP, where it listens later."""
+    process = Process(name, ['rpcbind', '-f', '-w', '-i'], host)
+    proc = f'/proc/{host.holder.pid if host else "self"}'
+
+    def answers():
+        with socket.socket(socket.AF_UNIX) as sock:
+            if sock.connect_ex(proc + '/root/run/rpcbind.sock'):
+                return False
+        with open(proc + '/net/tcp') as sockets:
+            return any(fields[1].endswith(':006F') and fields[3] == '0A'
+                       for fields in map(str.split, sockets))
+
+    wait_for('rpcbind answers', answers, process=process)
+    return process
 
 
 class Ganesha:
@@ -139,12 +150,7 @@ class Ganesha:
     def start(self):
         """Starts the portmapper and the server; returns when NFS is answered."""
         if not self.rpcbind or self.rpcbind.poll() is not None:
-            self.rpcbind = Process(f'{self.name}-rpcbind', ['rpcbind', '-f', '-w', '-i'],
-                                   self.host)
-            path = '/run/rpcbind.sock'
-            if self.host:
-                path = f'/proc/{self.host.holder.pid}/root{path}'
-            wait_for('rpcbind answers', lambda: listening(path), process=self.rpcbind)
+            self.rpcbind = start_rpcbind(f'{self.name}-rpcbind', self.host)
         if self.nlm and not self.statd:
             self.start_statd()
         self.process = Process(self.name, ['ganesha.nfsd', '-F', '-L', 'STDERR', '-f', self.config,
