@@ -127,6 +127,25 @@ bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs)
 	return show;
 }
 
+uint64_t mg_normal_since(struct mg_object *dir)
+{
+	uint64_t normal = atomic_load(&dir->normal);
+
+	if (!mg_is_normal(dir))
+		return 0;
+	return normal ? normal : MG_ALWAYS;
+}
+
+bool mg_attrs_adopt_in(struct mg_object *dir, uint64_t before, struct mg_object *object,
+		       struct fsal_attrlist *attrs)
+{
+	if (!before || mg_normal_since(dir) != before)
+		return mg_attrs_adopt(object, attrs);
+	if (!mg_is_normal(object))
+		atomic_store(&object->normal, before);
+	return true;
+}
+
 /*
  * Without the door the retriever makes names, which changes a directory's links and size, and the
  * links of what has several names; and it ends files, which changes the space they take and, once,

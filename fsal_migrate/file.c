@@ -148,16 +148,13 @@ static bool is_empty(struct mg_object *object)
 /* fresh: the name was not there before, so that an empty file is one that was made just now, with
  * the times that were asked for. */
 static fsal_status_t opened_by_name(struct mg_export *export, struct mg_object *dir,
-				    struct fsal_obj_handle *sub, const struct mg_open *open,
-				    bool truncate, bool fresh)
+				    uint64_t before, struct fsal_obj_handle *sub,
+				    const struct mg_open *open, bool truncate, bool fresh)
 {
 	struct mg_object *object = mg_object_new(export, sub);
 	fsal_status_t status = mg_ok();
 
-	if (mg_is_normal(dir)) {
-		if (!mg_is_normal(object))
-			atomic_store(&object->normal, atomic_load(&dir->normal));
-	} else if (!mg_attrs_adopt(object, open->attrs_out)) {
+	if (!mg_attrs_adopt_in(dir, before, object, open->attrs_out)) {
 		mg_fetch_name_start(dir, open->name);
 		status = mg_delay();
 	}
@@ -181,6 +178,7 @@ static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open
 	struct mg_export *export;
 	object_file_type_t type;
 	fsal_status_t status;
+	uint64_t before;
 
 	if (open->create != FSAL_NO_CREATE)
 		status = mg_may_name(dir, open->name);
@@ -200,12 +198,13 @@ static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open
 		flags &= ~FSAL_O_TRUNC;
 		fresh = type == NO_FILE_TYPE && open->create != FSAL_NO_CREATE;
 	}
+	before = mg_normal_since(dir);
 	export = mg_enter();
 	status = compat_open2(dir->sub, open, flags, &sub);
 	mg_leave(export);
 	if (FSAL_IS_ERROR(status) || !sub)
 		return status;
-	return opened_by_name(export, dir, sub, open, flags != open->flags, fresh);
+	return opened_by_name(export, dir, before, sub, open, flags != open->flags, fresh);
 }
 
 fsal_status_t mg_open2(struct mg_object *object, const struct mg_open *open)

@@ -14,19 +14,17 @@ static bool is_dots(const char *name)
 }
 
 /*
- * The object that was found in dir (NULL: elsewhere), with its state and with the attributes to
- * show.  ok; DELAY: it has no attributes yet, and *handle is not set.
+ * The object that was found in dir, with its state and with the attributes to show; before: as for
+ * mg_attrs_adopt_in(), 0 for one that was found elsewhere.  ok; DELAY: it has no attributes yet,
+ * and *handle is not set.
  */
-static fsal_status_t adopt(struct mg_export *export, struct mg_object *dir,
+static fsal_status_t adopt(struct mg_export *export, struct mg_object *dir, uint64_t before,
 			   struct fsal_obj_handle *sub, struct fsal_attrlist *attrs,
 			   struct fsal_obj_handle **handle)
 {
 	struct mg_object *object = mg_object_new(export, sub);
 
-	if (dir && mg_is_normal(dir)) {
-		if (!mg_is_normal(object))
-			atomic_store(&object->normal, atomic_load(&dir->normal));
-	} else if (!mg_attrs_adopt(object, attrs)) {
+	if (!mg_attrs_adopt_in(dir, before, object, attrs)) {
 		mg_object_release(&object->handle);
 		return mg_delay();
 	}
@@ -38,6 +36,8 @@ static fsal_status_t adopt(struct mg_export *export, struct mg_object *dir,
 static fsal_status_t lookup_below(struct mg_object *dir, const char *name,
 				  struct fsal_obj_handle **handle, struct fsal_attrlist *attrs)
 {
+	/* What is above a normal directory need not be normal. */
+	uint64_t before = is_dots(name) ? 0 : mg_normal_since(dir);
 	struct mg_export *export = mg_enter();
 	struct fsal_obj_handle *sub = NULL;
 	fsal_status_t status = dir->sub->obj_ops->lookup(dir->sub, name, &sub, attrs);
@@ -45,8 +45,7 @@ static fsal_status_t lookup_below(struct mg_object *dir, const char *name,
 	mg_leave(export);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	/* What is above a normal directory need not be normal. */
-	return adopt(export, is_dots(name) ? NULL : dir, sub, attrs, handle);
+	return adopt(export, dir, before, sub, attrs, handle);
 }
 
 static fsal_status_t lookup(struct fsal_obj_handle *parent, const char *name,
@@ -73,6 +72,7 @@ static fsal_status_t lookup(struct fsal_obj_handle *parent, const char *name,
 struct listing {
 	struct mg_export *export;
 	struct mg_object *dir;
+	uint64_t before; /* of mg_attrs_adopt_in() */
 	fsal_readdir_cb callback;
 	void *arg;
 	fsal_cookie_t last;
@@ -95,7 +95,8 @@ static enum fsal_dir_result list_entry(const char *name, struct fsal_obj_handle 
 		sub->obj_ops->release(sub);
 		return DIR_CONTINUE;
 	}
-	if (FSAL_IS_ERROR(adopt(listing->export, listing->dir, sub, attrs, &handle))) {
+	if (FSAL_IS_ERROR(
+		    adopt(listing->export, listing->dir, listing->before, sub, attrs, &handle))) {
 		mg_fetch_name_start(listing->dir, name);
 		listing->stopped = true;
 		result = DIR_TERMINATE;
@@ -147,6 +148,7 @@ static fsal_status_t list(struct fsal_obj_handle *handle, fsal_cookie_t *whence,
 	/* The directory may be normal by now, and with it everything in it. */
 	if (!mg_is_normal(dir) && mg_look(dir, &look) >= 0)
 		mg_look_done(&look);
+	listing.before = mg_normal_since(dir);
 	listing.export = mg_enter();
 	status = list_all(&listing, whence, mask, eof);
 	mg_leave(listing.export);
