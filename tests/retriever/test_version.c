@@ -75,7 +75,8 @@ static int start_partly(void)
 	int fd = core_with_file(&core, SIZE, O_RDWR);
 
 	ck_assert_int_eq(core_range(&core, fd, 0, FIRST), 0);
-	/* what is read ahead must not meet what tests do to the file: it may be told another reason */
+	/* what is read ahead must not meet what tests do to the file: it may be told another reason
+	 */
 	ck_assert(backend_fault_wait_idle(core.fault));
 	ck_assert_int_eq(core_sync(&core, fd), 0);
 	ck_assert(core_present(fd, 0, FIRST));
