@@ -152,6 +152,10 @@ class SmbOperations:
             return self.r.choice(slots)
         return self.r.randrange(SLOTS)
 
+    def is_open_directory(self, op):
+        opened = self.smb_side.slots.get(op.get('slot'))
+        return opened and opened.path not in self.sizes
+
     # ---- opens ----------------------------------------------------------------------------------
 
     def smb_oplock(self):
@@ -256,7 +260,7 @@ class SmbOperations:
     def make_smb_size(self):
         op, size = self.smb_about()
         r = self.r
-        if not op:
+        if not op or self.is_open_directory(op):    # how that fails depends on what errno was left
             return None
         sizes = [r.choice((0, size // 2, r.randrange(size + 1), size, size + 1,
                            size + r.randrange(100000), size // 2 & ~4095))]
@@ -302,8 +306,7 @@ class SmbOperations:
     def make_smb_lock(self):
         r = self.r
         op, _ = self.smb_about(0.9)
-        opened = self.smb_side.slots.get((op or {}).get('slot'))
-        if opened and opened.path not in self.sizes:    # Samba 4.17 dies of some on directories
+        if op and self.is_open_directory(op):       # Samba 4.17 dies of some
             return None
         kind = r.choice((1, 2, 2, 4)) | smb2.LOCK_NOW
         if kind & 4:
