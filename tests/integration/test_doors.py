@@ -45,10 +45,11 @@ def old(path):
 
 
 def begin(args, **kw):
-    """(old server, migration, NFS client, SMB session)"""
+    """(old server, migration, NFS client, SMB session).  Ganesha is set as it has to be beside a Samba:
+    it knows nothing of what that does."""
     server, migration = stack(args.build, fill, **kw)
     migration.attach()
-    migration.start_server()
+    migration.start_server(export='Attr_Expiration_Time = 0;')
     migration.start_smbd(settings={'migrate:hold': '60'})
     return server, migration, migration.server.client(), migration.smbd.session('alice')
 
@@ -163,7 +164,15 @@ def names(args):
             same(name.encode() in {e[0] for e in nfs.listing(fh)}, wanted,
                  f'{what}: {path} in a listing over NFS')
 
-    # Each directory is touched first by what changes it.
+    # What NFS has looked at before.
+    same(len(list(nfs.listing(nfs.walk('dir10')[0], False))) >= FILES, True, 'names in dir10')
+    remove(smb, 'dir10\\file1')
+    there('dir10\\file1', False, 'removed over SMB')
+    rename(smb, 'dir10\\file2', 'dir10\\moved')
+    there('dir10\\file2', False, 'renamed over SMB')
+    there('dir10\\moved', True, 'renamed over SMB')
+
+    # Other directories are touched first by what changes them.
     here = nfs.walk('dir0')[0]
     nfs.create(here, 'made by nfs', mode=0o666)
     there('dir0\\made by nfs', True, 'created over NFS')
@@ -240,10 +249,16 @@ def changes(args):
     same(smb.ask(smb2.set_info(fid, smb2.INFO_FILE, 20, (100).to_bytes(8, 'little'))).status, 0,
          'FileEndOfFileInformation')
     same(nfs.read_all(fh), bytes(wanted[:100]), 'the shortened file over NFS')
+    # What was cut off does not come back.
+    same(smb.ask(smb2.set_info(fid, smb2.INFO_FILE, 20, LARGE.to_bytes(8, 'little'))).status, 0,
+         'FileEndOfFileInformation')
+    wanted = bytes(wanted[:100]).ljust(LARGE, b'\0')
+    same(nfs.read_all(fh) == wanted, True, 'the file over NFS, longer again')
+    same(read_all(smb, 'large', LARGE) == wanted, True, 'and over SMB')
     smb.ask(smb2.close(fid))
     migration.crawl()
     with open(NEW + '/large', 'rb') as file:
-        same(file.read(), bytes(wanted[:100]), 'the file in the end')
+        same(file.read() == wanted, True, 'the file in the end')
 
 
 @case()
