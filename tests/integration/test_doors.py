@@ -18,7 +18,7 @@ from nfs4state import DENIED, WRITE_LT, Holder, Owner                   # noqa: 
 from sandbox import Failure, wait_for                                           # noqa: E402
 from servers import NEW, OLD, stack                                     # noqa: E402
 
-WIDE, FILES, LARGE = 12, 40, 24 << 20
+WIDE, FILES, LARGE, OTHER = 12, 40, 24 << 20, 4 << 20
 
 
 def fill(root):
@@ -27,7 +27,8 @@ def fill(root):
         os.mkdir(f'{root}/dir{d}')
         for n in range(FILES):
             write(f'{root}/dir{d}/file{n}', b'%3d %5d ' % (d, n) * (50 + 40 * n))
-    write(f'{root}/large', b''.join(b'%15d\n' % n for n in range(LARGE // 16)))
+    for name, size in (('large', LARGE), ('other', OTHER)):
+        write(f'{root}/{name}', b''.join(b'%15d\n' % n for n in range(size // 16)))
     for directory, _, names in os.walk(root):
         os.chmod(directory, 0o777)
         for name in names:
@@ -246,19 +247,20 @@ def changes(args):
     nfs.setattr(fh, size=size)
     del wanted[size:]
     same(read_all(smb, 'large', size) == wanted, True, 'the shortened file over SMB')
-    same(smb.ask(smb2.set_info(fid, smb2.INFO_FILE, 20, (100).to_bytes(8, 'little'))).status, 0,
-         'FileEndOfFileInformation')
-    same(nfs.read_all(fh), bytes(wanted[:100]), 'the shortened file over NFS')
-    # What was cut off does not come back.
-    same(smb.ask(smb2.set_info(fid, smb2.INFO_FILE, 20, LARGE.to_bytes(8, 'little'))).status, 0,
-         'FileEndOfFileInformation')
-    wanted = bytes(wanted[:100]).ljust(LARGE, b'\0')
-    same(nfs.read_all(fh) == wanted, True, 'the file over NFS, longer again')
-    same(read_all(smb, 'large', LARGE) == wanted, True, 'and over SMB')
     smb.ask(smb2.close(fid))
+
+    # What was cut off does not come back, though nobody looks in between.
+    fid, fh = opened(smb, 'other'), nfs.walk('other')[0]
+    for length in (100, OTHER):
+        same(smb.ask(smb2.set_info(fid, smb2.INFO_FILE, 20, length.to_bytes(8, 'little'))).status, 0,
+             'FileEndOfFileInformation')
+    cut = old('other')[:100].ljust(OTHER, b'\0')
+    same(nfs.read_all(fh) == cut, True, 'a file that was short meanwhile, over NFS')
+    same(read_all(smb, 'other', OTHER) == cut, True, 'and over SMB')
     migration.crawl()
-    with open(NEW + '/large', 'rb') as file:
-        same(file.read() == wanted, True, 'the file in the end')
+    for name, data in (('large', wanted), ('other', cut)):
+        with open(f'{NEW}/{name}', 'rb') as file:
+            same(file.read() == data, True, f'{name} in the end')
 
 
 @case()
