@@ -101,7 +101,8 @@ bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs)
 	bool show = true, inode;
 	int result;
 
-	if (mg_is_normal(object)) {
+	/* not so because the volume is finished: that may be since the attributes were read */
+	if (atomic_load(&object->normal) == MG_ALWAYS) {
 		if (attrs)
 			hide_private(object, attrs, NULL);
 		return true;

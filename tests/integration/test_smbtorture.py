@@ -84,7 +84,7 @@ def from_stubs_to_the_end(args):
     migration.attach()
     server = migration.start_smbd()
     failed = all_pass(server, plain, names, 'stubs')
-    migration.ctl('throttle', argument='100K')
+    migration.ctl('throttle', argument='%d' % (1000 if args.long else 20000))
     crawler = migration.start_crawler()
     failed += all_pass(server, plain, names, 'half migrated')
     same(crawler.poll(), None, 'status of the crawler')
