@@ -442,12 +442,12 @@ class Disk:
                    for path in paths(self.migrated) if os.path.lexists(path))
 
     def same_place(self, migrated, plain):
-        """Whether the two inodes have the same names, as far as they are here."""
+        """Whether the two inodes have the same names, as far as they are here, or none any more."""
         a, b = ({os.path.relpath(path, root) for path in paths(root)
                  if os.path.lexists(path) and os.lstat(path).st_ino == fileid}
                 for root, fileid in ((self.migrated, migrated), (self.plain, plain)))
         here = {path for path in a if not path.startswith(b'.migrate/')}
-        return bool(here) and here <= b
+        return bool(here) == bool(b) and here <= b
 
     def unfinished(self, fileid):
         """What has no name any more may be."""

@@ -278,10 +278,17 @@ class SmbOperations:
         return op and {'op': 'smb_sparse', **op, 'on': self.r.random() < 0.8}
 
     def make_smb_ranges(self):
+        """Of what is not sparse smbd says that all is there."""
         op, size = self.smb_about()
-        return op and {'op': 'smb_ranges', **op, 'offset': self.r.choice((0, 0, self.offset(size))),
-                       'length': self.r.choice((size + 10000, self.length())),
-                       'largest': self.r.choice((65536, 65536, 16))}
+        if not op:
+            return None
+        op = {'op': 'smb_ranges', **op, 'offset': self.r.choice((0, 0, self.offset(size))),
+              'length': self.r.choice((size + 10000, self.length())),
+              'largest': self.r.choice((65536, 65536, 16))}
+        if self.r.random() < 0.3:
+            return op
+        return [{'op': 'smb_sparse', 'on': True, 'who': 0,
+                 **{k: v for k, v in op.items() if k in ('slot', 'at')}}, {**op, 'who': 0}]
 
     def make_smb_copy(self):
         """Also onto the file itself, and into one that is made for it."""

@@ -29,6 +29,7 @@ OPS = [
      'client': 1},
     {'op': 'smb_sparse', 'slot': 0, 'on': True},
     {'op': 'smb_readall', 'slot': 0, 'block': 65536},
+    {'op': 'crawl'},                    # what is missing would count as data
     {'op': 'smb_ranges', 'slot': 0, 'offset': 0, 'length': 300000},
     STILL,
     {'op': 'smb_info', 'at': 'd/file', 'level': door_smb.STREAM},
@@ -97,7 +98,7 @@ LIES = {
     'a creation time': attribute('smb_info', btime=lambda t: t + 10**9),
     'a write that moves no mtime': attribute('smb_write', mtime=10**18 + 3000),
     'another object': lambda op, result: op['op'] == 'smb_write' and result['seen'].__setitem__(
-        -1, ('closed', b'?', *result['seen'][-1][2:])),
+        -1, ('closed', b'?', result['seen'][-1][2]._replace(fileid=1), None)),
     'a name too few': entry(lambda e: e[1:]),
     'a name twice': entry(lambda e: e + e[:1]),
     'a name too much': entry(lambda e: e + [('new', *e[0][1:])]),
