@@ -21,12 +21,6 @@ MTIME, CTIME = 10**18 + 123456789, 10**18 + 987654321
 TEXT = b'0123456789abcdef' * 4096
 
 
-def core_settings():
-    """Ganesha 6 wants a capability that a container does not have."""
-    version = sandbox.sh('ganesha.nfsd', '-v')
-    return 'Allow_Set_Io_Flusher_Fail = true;' if ' V6' in version or ' 6.' in version else ''
-
-
 class World:
     """A volume with a fake retriever and a server; fill(world) makes what is in it."""
 
@@ -40,7 +34,7 @@ class World:
         self.fake.start()
         module = sandbox.sh('find', args.module or args.build, '-name', 'libfsalmigrate.so')
         self.server = Ganesha('server', path, fsal, plugins=plugins_with(module.split()[0]),
-                              core=core_settings(), **{**CACHES[servers.CACHE], **kw}).start()
+                              **{**CACHES[servers.CACHE], **kw}).start()
         if fsal == LAYER:
             self.fake.wait_connected()
         self.client = self.server.client()

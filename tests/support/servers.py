@@ -2,6 +2,7 @@
 """The servers and programs of a migration, for tests and the demonstration: an old NFS server, the
 retriever, the crawler, the new server.  All inside a sandbox (sandbox.py)."""
 import configparser
+import functools
 import glob
 import json
 import os
@@ -110,6 +111,13 @@ def start_rpcbind(name, host=None):
     return process
 
 
+@functools.cache
+def core_settings():
+    """Ganesha 6 wants a capability that a container does not have."""
+    version = sh('ganesha.nfsd', '-v')
+    return 'Allow_Set_Io_Flusher_Fail = true;' if ' V6' in version or ' 6.' in version else ''
+
+
 class Ganesha:
     """A packaged ganesha.nfsd with one export, "/export" in the pseudo file system.  grace: seconds
     after a start in which clients may reclaim; 0: none.  nlm: locks of NFSv3; these need a statd
@@ -136,7 +144,7 @@ class Ganesha:
             out.write(GANESHA.format(
                 plugins=plugins or packaged_fsals(), port=self.port,
                 mount_port=self.mount_port, path=self.path, fsal=fsal, level=self.level,
-                export=self.export, core=self.core, blocks=self.blocks, nlm=str(self.nlm).lower(),
+                export=self.export, core=core_settings() + self.core, blocks=self.blocks, nlm=str(self.nlm).lower(),
                 grace=f'Grace_Period = {self.grace}; Lease_Lifetime = 60;'
                 if self.grace else 'Graceless = true;'))
 
