@@ -225,13 +225,12 @@ class SmbOperations:
         return {'op': 'smb_close', 'slot': self.smb_slot(), 'attributes': self.r.random() < 0.7}
 
     def make_smb_durable(self):
-        """Samba 4.17 gives no handle back, and closes none, if a creation time got stored in
-        between: that is cut to 100 ns."""
+        """Without a write: Samba 4.17 gives no handle back, and closes none, if a creation time got
+        stored by it, cut to 100 ns."""
         op, size = self.smb_about(0)
         return op and {'op': 'smb_durable', 'at': op['at'], 'access': 0x12019f,
                        'share': 7, 'offset': self.offset(size), 'length': self.length(64 * KIB),
-                       'write': self.has_dosattrib(op['at']) and self.r.random() < 0.7,
-                       'fill': self.r.randrange(1 << 30)}
+                       'write': False}
 
     # ---- data -----------------------------------------------------------------------------------
 
