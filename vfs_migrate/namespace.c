@@ -342,6 +342,14 @@ static void was_replaced(struct rename *move)
 		(void)vm_bracket(move->args->handle, move->replaced_fd, &change);
 }
 
+/* Which the kernel refuses; whoever holds it alone would wait for himself. */
+static bool moves_into_itself(const struct rename *move)
+{
+	struct stat dir;
+
+	return fstatat(move->to.dir_fd, "", &dir, AT_EMPTY_PATH) == 0 && is_same(&dir, &move->st);
+}
+
 /* A directory that is normal and is moved as it is must not become unfinished meanwhile. */
 static int rename_held(struct rename *move)
 {
@@ -353,6 +361,8 @@ static int rename_held(struct rename *move)
 				   .once = true};
 	int held = -1, result;
 
+	if (moves_into_itself(move))
+		return make_rename(change.arg);
 	if (S_ISDIR(move->st.st_mode)) {
 		held = vm_hold(move->args->handle, move->fd, MIGRATE_HOLD_ALONE);
 		if (held < 0)

@@ -13,7 +13,7 @@ import smbd                                                             # noqa: 
 import smbfiles                                                         # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
+from sandbox import BASE, Host, sh, volume, wait_for                          # noqa: E402
 from servers import NEW, OLD, Migration                                 # noqa: E402
 from smbfiles import Files, Refused                                     # noqa: E402
 
@@ -238,6 +238,17 @@ def delete_on_close(args):
     os.rmdir(f'{MODEL}/b/empty')
     migration.retriever.stop(signal.SIGKILL)    # nor does a new one bring them back
     migration.start_retriever()
+    check_end(migration, files)
+
+
+@case()
+def the_root_stays_where_it_is(args):
+    """A directory cannot be moved into itself: refused at once, as the kernel does."""
+    migration, files = begin(args, ['a'])
+    plain = smbd.Smbd('plain', {smbd.SHARE: MODEL}, host=Host('plain')).start()
+    for share in (files, Files(plain.session())):
+        with share.open('', access=smb2.WRITE_ATTRIBUTES) as root:
+            refused('ACCESS_DENIED', root.set, smbfiles.RENAME, smbfiles.naming('moved', False))
     check_end(migration, files)
 
 
