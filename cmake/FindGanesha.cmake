@@ -12,13 +12,9 @@ set(GANESHA_SOURCE_DIR "" CACHE PATH "Unpacked source of the installed Ganesha")
 set(GANESHA_CACHE "$ENV{GANESHA_CACHE}" CACHE PATH "Where downloaded Ganesha headers are kept")
 set(GANESHA_LIBRARY_DIR /usr/lib/ganesha CACHE PATH "Directory of libganesha_nfsd.so.<version>")
 
-# What is installed decides.
-execute_process(COMMAND dpkg-query -W -f "\${db:Status-Status} \${Version}" nfs-ganesha
-                OUTPUT_VARIABLE _package ERROR_QUIET)
-if(_package MATCHES "^installed ([0-9]+:)?([^-]+)(-.*)?$")
-  set(GANESHA_VERSION "${CMAKE_MATCH_2}")
-  string(REGEX REPLACE "^installed " "" _package "${_package}")
-else()
+include("${CMAKE_CURRENT_LIST_DIR}/Installed.cmake")
+installed_version(nfs-ganesha _package GANESHA_VERSION)
+if(NOT GANESHA_VERSION)
   file(GLOB _libraries "${GANESHA_LIBRARY_DIR}/libganesha_nfsd.so.*")
   list(LENGTH _libraries _count)
   if(_count EQUAL 1 AND _libraries MATCHES "libganesha_nfsd\\.so\\.(.+)$")
@@ -57,19 +53,8 @@ if(GANESHA_SOURCE_DIR)
             "name the unpacked source of Ganesha ${GANESHA_VERSION}")
   endif()
 else()
-  set(_tree "${GANESHA_CACHE}")
-  if(NOT _tree)
-    set(_tree "/var/cache/quickmigrate/ganesha-${GANESHA_VERSION}")
-  endif()
-  if(NOT EXISTS "${_tree}/src/include/fsal_api.h")
-    message(STATUS "Fetching the headers of Ganesha ${GANESHA_VERSION} into ${_tree}")
-    execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/ganesha-headers.sh
-                            ${GANESHA_VERSION} ${_package} ${_tree}
-                    RESULT_VARIABLE _result ERROR_VARIABLE _error)
-    if(NOT _result EQUAL 0)
-      message(FATAL_ERROR "${_error}")
-    endif()
-  endif()
+  cached_headers(ganesha ${GANESHA_VERSION} ${GANESHA_VERSION} ${_package} src/include/fsal_api.h
+                 _tree)
 endif()
 
 set(_include "${_tree}/src/include")

@@ -14,18 +14,15 @@
 set(SAMBA_SOURCE_DIR "" CACHE PATH "Configured source of the installed Samba")
 set(SAMBA_CACHE "$ENV{SAMBA_CACHE}" CACHE PATH "Where Samba's headers are kept")
 
-# What is installed decides.
-execute_process(COMMAND dpkg-query -W -f "\${db:Status-Status} \${Version}" samba
-                OUTPUT_VARIABLE _package ERROR_QUIET)
+include("${CMAKE_CURRENT_LIST_DIR}/Installed.cmake")
+installed_version(samba _package _upstream)
 set(SAMBA_PRIVATE_LIBRARY_DIR "/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/samba")
 set(SAMBA_VFS_DIR "${SAMBA_PRIVATE_LIBRARY_DIR}/vfs")
-if(NOT _package MATCHES "^installed ([0-9]+:)?(([0-9.]+).*)-[^-]*$" OR NOT EXISTS "${SAMBA_VFS_DIR}")
+if(NOT _upstream MATCHES "^[0-9.]+" OR NOT EXISTS "${SAMBA_VFS_DIR}")
   message(FATAL_ERROR "Samba is not installed: apt-get install samba samba-vfs-modules, and what "
           "tests/support/install-packages build installs, or configure with -DWITH_SAMBA=OFF")
 endif()
-set(_upstream "${CMAKE_MATCH_2}")
-set(SAMBA_VERSION "${CMAKE_MATCH_3}")
-string(REGEX REPLACE "^installed " "" _package "${_package}")
+set(SAMBA_VERSION "${CMAKE_MATCH_0}")
 
 if(SAMBA_SOURCE_DIR)
   set(_tree "${SAMBA_SOURCE_DIR}")
@@ -35,19 +32,7 @@ if(SAMBA_SOURCE_DIR)
             "${CMAKE_CURRENT_LIST_DIR}/samba-headers.sh)")
   endif()
 else()
-  set(_tree "${SAMBA_CACHE}")
-  if(NOT _tree)
-    set(_tree "/var/cache/quickmigrate/samba-${SAMBA_VERSION}")
-  endif()
-  if(NOT EXISTS "${_tree}/source3/include/vfs.h")
-    message(STATUS "Making the headers of Samba ${SAMBA_VERSION} in ${_tree} (once; some minutes)")
-    execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/samba-headers.sh
-                            ${_upstream} ${_package} ${_tree}
-                    RESULT_VARIABLE _result ERROR_VARIABLE _error)
-    if(NOT _result EQUAL 0)
-      message(FATAL_ERROR "${_error}")
-    endif()
-  endif()
+  cached_headers(samba ${SAMBA_VERSION} ${_upstream} ${_package} source3/include/vfs.h _tree)
 endif()
 
 file(STRINGS "${_tree}/source3/include/vfs.h" _line

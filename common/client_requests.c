@@ -112,7 +112,7 @@ uint64_t migrate_fill_directory(struct migrate_volume *volume, int fd, unsigned 
 {
 	struct request *req;
 
-	if (fd < 0 || (flags & ~(MIGRATE_BACKGROUND | MIGRATE_DATA)))
+	if (fd < 0 || (flags & ~(MIGRATE_BACKGROUND | MIGRATE_DATA | MIGRATE_SMALL_DATA)))
 		return fail(EINVAL);
 	req = request_new(MIGRATE_OP_FILL, fd, done, arg);
 	if (req) {

@@ -45,6 +45,13 @@ enum migrate_state {
 	MIGRATE_FILLED = 4,   /* directory: all entries are here, not all below is normal */
 };
 
+/* Private: which file of the old server's a stub is one of.  The same for ever, unless the file was
+ * replaced there and the administrator wants the new one (migratectl retry). */
+struct migrate_version {
+	uint64_t fileid, size;
+	int64_t mtime, ctime;
+};
+
 /* What a door may know of one object.  A copy of what the record said when it was loaded: it can
  * only be behind (I2). */
 struct migrate_stub {
@@ -57,6 +64,7 @@ struct migrate_stub {
 	struct timespec mtime, ctime; /* to be shown instead of the inode's; see show_times */
 	bool show_times;	/* false for a filled directory that a client has changed since */
 	uint64_t missing_bytes; /* to be added to the space the inode uses */
+	struct migrate_version version;
 	struct migrate_extents
 		*ranges; /* private: ask migrate_stub_present() and _next_missing() */
 };
@@ -84,14 +92,13 @@ uint64_t migrate_stub_space(const struct migrate_stub *stub, uint64_t size, uint
 bool migrate_is_record(const char *xattr);
 
 /*
- * Whether what was read from an unfinished file that lay there with size bytes, as fstat(2) said
- * before its record was loaded, may be given to a client.  What came from beyond may be the hole of
- * a missing range (I4): the file has grown since, because the old server's is longer now.
+ * Whether what was found in an unfinished file since its stub was loaded (bytes, holes) may be
+ * given to a client.  If meanwhile the stub has become one of another file, what was here is
+ * missing again, and may have been a hole when it was read (I4).  found: the version of that stub.
+ * 1: it may.  0: it is another one, or normal, which does not tell what was before that: look and
+ * read again.  -EBADMSG, -EIO, -ENOMEM.  fd: as for migrate_stub_load().
  */
-static inline bool migrate_read_is_sure(uint64_t size, uint64_t offset, uint64_t amount)
-{
-	return amount == 0 || (offset <= size && amount <= size - offset);
-}
+int migrate_stub_confirm(int fd, const struct migrate_version *found);
 
 /* How the file itself answers: lseek(2) with SEEK_HOLE or SEEK_DATA.  0 and *at; -ENXIO: there is
  * none at offset or beyond; another -errno. */
@@ -112,6 +119,22 @@ int migrate_stub_seek(const struct migrate_stub *stub, const struct migrate_seek
 
 /* The directory at a volume's root that doors hide from clients in every lookup and listing. */
 #define MIGRATE_PRIVATE_DIR ".migrate"
+
+/*
+ * What a door can tell of an open directory before it knows where the volume's root is: that is the
+ * topmost directory with a record (I5).  fd: as for migrate_stub_load(), but for
+ * migrate_is_vacant().
+ */
+/* 1: it has a record.  0: it has none, or none of its own; errno is as it was.  -EBADMSG, -EIO,
+ * -ENOMEM. */
+int migrate_has_record(int fd);
+/* Likewise of any directory above it on the same file system. */
+int migrate_has_record_above(int fd);
+/* It has a MIGRATE_PRIVATE_DIR as the retriever makes it, which is there until the volume is
+ * finalized. */
+bool migrate_has_private(int fd);
+/* There is nothing in it but what mkfs makes (and MIGRATE_PRIVATE_DIR, if but_private). */
+bool migrate_is_vacant(int fd, bool but_private);
 
 /* ---- a volume ------------------------------------------------------------------------------ */
 
@@ -171,11 +194,12 @@ typedef void (*migrate_done_fn)(void *arg, int status);
 enum {
 	MIGRATE_BACKGROUND = 1 << 0, /* behind every demand; for crawlers */
 	MIGRATE_DATA = 1 << 1,	     /* migrate_fill_directory: the files' data as well */
+	MIGRATE_SMALL_DATA = 1 << 2, /* ... of small files, where it comes with their names */
 };
 
 /* Done when no byte of [offset, offset + length) is missing any more.  length 0 and
- * UINT64_MAX are allowed (nothing; to the end).  The range may be read without looking at the
- * record again. */
+ * UINT64_MAX are allowed (nothing; to the end).  The range may be read though the record still
+ * calls it missing, as long as that is of the same version: see migrate_stub_confirm(). */
 uint64_t migrate_fetch_range(struct migrate_volume *volume, int fd, uint64_t offset,
 			     uint64_t length, unsigned flags, migrate_done_fn done, void *arg);
 
@@ -186,7 +210,8 @@ uint64_t migrate_fetch_name(struct migrate_volume *volume, int fd, const char *n
 
 /* Done when the directory fd is filled (or normal).  With MIGRATE_DATA: when the data of every
  * file in it is here too; then failures of single files do not fail the request, they are
- * listed. */
+ * listed.  MIGRATE_SMALL_DATA is a hint: an old server that has to be asked about each file anyhow
+ * (SMB, for the security descriptor) may be asked for its bytes in the same breath. */
 uint64_t migrate_fill_directory(struct migrate_volume *volume, int fd, unsigned flags,
 				migrate_done_fn done, void *arg);
 

@@ -123,8 +123,8 @@ int migrate_record_decode(const uint8_t *buf, size_t len, struct migrate_record 
  * as above; else -errno.  fd may be O_PATH (then /proc/self/fd is used).  Checks the binding: a
  * record copied to another inode is void, and 0 is returned for it (I9); in a snapshot of a btrfs
  * subvolume it is -EBADMSG, because what is missing there cannot be had (I4).  Missing ranges
- * beyond the inode's size are dropped from *rec; dirty ranges of another boot are emptied (so count
- * as missing).
+ * beyond the inode's size are dropped from *rec, except with RESIZE; dirty ranges of another boot
+ * are emptied (so count as missing).
  */
 int migrate_record_load(int fd, struct migrate_record *rec);
 

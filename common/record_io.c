@@ -37,7 +37,8 @@ static int check_inode(int fd, struct migrate_record *rec, struct stat *st)
 		return migrate_binding_snapshot(&binding, &rec->binding) ? -EBADMSG : 0;
 	if (fstat(fd, st) < 0)
 		return -errno;
-	if (rec->missing.n) {
+	/* Of one that is about to be given its size, nothing is here. */
+	if (rec->missing.n && !(rec->flags & MIGRATE_REC_RESIZE)) {
 		migrate_extents_clip(&rec->missing, st->st_size);
 		migrate_extents_clip(&rec->dirty, st->st_size);
 	}

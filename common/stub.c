@@ -39,6 +39,16 @@ static int take_ranges(struct migrate_stub *stub, struct migrate_record *rec)
 	return 0;
 }
 
+static struct migrate_version version_of(const struct migrate_record *rec)
+{
+	return (struct migrate_version){rec->fileid, rec->size, rec->mtime, rec->ctime};
+}
+
+static int error_of(int ret)
+{
+	return ret == -EBADMSG || ret == -ENOMEM ? ret : -EIO;
+}
+
 int migrate_stub_load(int fd, struct migrate_stub *stub)
 {
 	struct migrate_record rec;
@@ -51,7 +61,7 @@ int migrate_stub_load(int fd, struct migrate_stub *stub)
 	/* Should the caller overlook the error: a dummy is never taken for whole. */
 	stub->state = MIGRATE_DUMMY;
 	if (ret < 0)
-		return ret == -EBADMSG || ret == -ENOMEM ? ret : -EIO;
+		return error_of(ret);
 	ret = take_ranges(stub, &rec);
 	if (ret == 0) {
 		stub->state = rec.state;
@@ -61,9 +71,24 @@ int migrate_stub_load(int fd, struct migrate_stub *stub)
 		stub->mtime = migrate_timespec(migrate_record_mtime(&rec));
 		stub->ctime = migrate_timespec(migrate_record_ctime(&rec));
 		stub->show_times = shows_record_times(&rec, &st);
+		stub->version = version_of(&rec);
 	}
 	migrate_record_clear(&rec);
 	return ret;
+}
+
+int migrate_stub_confirm(int fd, const struct migrate_version *found)
+{
+	struct migrate_record rec;
+	struct migrate_version now;
+	int ret = migrate_record_load(fd, &rec);
+
+	if (ret <= 0)
+		return ret < 0 ? error_of(ret) : 0;
+	now = version_of(&rec);
+	migrate_record_clear(&rec);
+	return now.fileid == found->fileid && now.size == found->size &&
+	       now.mtime == found->mtime && now.ctime == found->ctime;
 }
 
 void migrate_stub_clear(struct migrate_stub *stub)

@@ -24,13 +24,12 @@ static void set_change(struct fsal_attrlist *attrs)
 
 static bool has_private(struct mg_object *root)
 {
-	struct stat st;
 	int fd = mg_object_open(root);
 	bool has;
 
 	if (fd < 0)
 		return false;
-	has = fstatat(fd, MIGRATE_PRIVATE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	has = migrate_has_private(fd);
 	close(fd);
 	return has;
 }

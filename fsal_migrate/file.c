@@ -62,39 +62,25 @@ static void close_state(struct mg_object *object, struct state_t *state)
 	mg_leave(export);
 }
 
-/* Attributes that the FSAL below returned for an object whose state is known. */
-static void show(struct mg_object *object, struct fsal_attrlist *attrs)
-{
-	struct mg_look look;
-	struct stat st;
-	int result;
-
-	if (!attrs || mg_is_normal(object))
-		return;
-	result = mg_look(object, &look);
-	if (result > 0 && fstat(look.fd, &st) == 0)
-		mg_attrs_show(object, attrs, &look.stub, &st);
-	if (result >= 0)
-		mg_look_done(&look);
-}
-
 static fsal_status_t open_object(struct mg_object *object, const struct mg_open *open)
 {
 	struct truncation t = {
 		.object = object, .state = open->state, .open = open, .flags = open->flags};
 	struct mg_change change = {.kind = MIGRATE_TRUNCATE, .make = make_truncation, .arg = &t};
+	bool normal = mg_is_normal(object);
 	fsal_status_t status;
 
 	/* FSAL VFS compares an exclusive open's verifier when the file is truncated. */
-	if (open->create >= FSAL_EXCLUSIVE && !mg_is_normal(object))
+	if (open->create >= FSAL_EXCLUSIVE && !normal)
 		t.flags &= ~FSAL_O_TRUNC;
 	status = t.flags & FSAL_O_TRUNC ? mg_change(object, &change) : make_truncation(&t);
 	if (!FSAL_IS_ERROR(status) && t.flags != open->flags)
 		status = mg_change(object, &change);
 	if (FSAL_IS_ERROR(status) && t.opened)
 		close_state(object, open->state);
-	if (!FSAL_IS_ERROR(status))
-		show(object, open->attrs_out);
+	/* it may have become normal since they were read, while a fill moved them */
+	if (!FSAL_IS_ERROR(status) && open->attrs_out && !normal)
+		mg_attrs_adopt(object, open->attrs_out);
 	return status;
 }
 
@@ -336,8 +322,15 @@ static fsal_status_t seek2(struct fsal_obj_handle *handle, struct state_t *state
 	result = mg_look(object, &look);
 	if (result < 0)
 		return mg_look_status(result);
-	status = result == 0 ? seek_below(object, state, info)
-			     : seek_stub(object, state, info, &look);
+	if (result > 0) {
+		status = seek_stub(object, state, info, &look);
+		result = migrate_stub_confirm(look.fd, &look.stub.version);
+		/* it is looked at anew when the client asks again */
+		if (!FSAL_IS_ERROR(status) && result <= 0)
+			status = result < 0 ? mg_look_status(result) : mg_delay();
+	} else {
+		status = seek_below(object, state, info);
+	}
 	mg_look_done(&look);
 	return status;
 }

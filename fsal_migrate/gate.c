@@ -60,13 +60,11 @@ void mg_set_normal(struct mg_object *object, uint64_t places)
 int mg_look(struct mg_object *object, struct mg_look *look)
 {
 	uint64_t places = migrate_volume_placings(object->volume->client);
-	struct stat st;
 	int result;
 
 	look->fd = mg_object_open(object);
 	if (look->fd < 0)
 		return look->fd;
-	look->size = fstat(look->fd, &st) == 0 ? st.st_size : 0;
 	result = migrate_stub_load(look->fd, &look->stub);
 	if (result < 0) {
 		mg_look_done(look);
@@ -88,6 +86,17 @@ void mg_look_done(struct mg_look *look)
 	if (look->fd >= 0)
 		close(look->fd);
 	look->fd = -1;
+}
+
+int mg_look_confirm(struct mg_object *object, const struct migrate_version *found)
+{
+	int fd = mg_object_open(object), result;
+
+	if (fd < 0)
+		return fd;
+	result = migrate_stub_confirm(fd, found);
+	close(fd);
+	return result;
 }
 
 int mg_look_steal_fd(struct mg_look *look)

@@ -7,8 +7,7 @@
 
 /* An object that was opened and whose record was loaded. */
 struct mg_look {
-	int fd;	       /* valid unless mg_look() failed */
-	uint64_t size; /* of a file, from before the record was loaded */
+	int fd; /* valid unless mg_look() failed */
 	struct migrate_stub stub;
 };
 
@@ -29,6 +28,8 @@ void mg_set_normal(struct mg_object *object, uint64_t places);
  */
 int mg_look(struct mg_object *object, struct mg_look *look);
 void mg_look_done(struct mg_look *look);
+/* migrate_stub_confirm(), with -errno as of mg_look(). */
+int mg_look_confirm(struct mg_object *object, const struct migrate_version *found);
 /* The descriptor, which is the caller's then. */
 int mg_look_steal_fd(struct mg_look *look);
 

@@ -4,7 +4,7 @@
  *
  * A read of a missing range and every write are parked: no thread waits for them.
  *
- *   read    WAITING for its fetch -> READY: read below, answer
+ *   read    WAITING for its fetch -> READY: read below, look again, answer
  *   write   WAITING for begin -> READY: write below -> ENDING -> READY: answer, or begin again
  *
  * WAITING ends at the deadline with DELAY.  The fetch goes on, and the next read of its range joins
@@ -23,6 +23,7 @@
 #include "abstract_mem.h"
 #include "compat.h"
 #include "export_mgr.h"
+#include "gate.h"
 #include "park.h"
 
 /* What the FSAL below hands back. */
@@ -30,32 +31,51 @@ struct relay {
 	struct fsal_obj_handle *handle;
 	fsal_async_cb done_cb;
 	void *caller_arg;
-	uint64_t limit; /* of what is sure */
+	bool bypass, check;
+	struct migrate_version found;
 };
+
+/* What VFS has read: true if it is to be answered with *status, else it is being read again. */
+static bool is_answer(struct relay *relay, fsal_status_t *status, struct fsal_io_arg *arg)
+{
+	int result;
+
+	if (!relay->check || FSAL_IS_ERROR(*status))
+		return true;
+	result = mg_look_confirm(mg_object(relay->handle), &relay->found);
+	if (result < 0)
+		*status = mg_look_status(result);
+	if (result == 0)
+		mg_read2(relay->handle, relay->bypass, relay->done_cb, arg, relay->caller_arg);
+	return result != 0;
+}
 
 static void relay_done(struct fsal_obj_handle *sub, fsal_status_t status, void *arg, void *caller)
 {
 	struct fsal_export *below = op_ctx->fsal_export;
-	const struct fsal_io_arg *io = arg;
 	struct relay *relay = caller;
 
-	if (!FSAL_IS_ERROR(status) &&
-	    !migrate_read_is_sure(relay->limit, io->offset, io->io_amount))
-		status = mg_delay();
 	op_ctx->fsal_export = below->super_export;
-	relay->done_cb(relay->handle, status, arg, relay->caller_arg);
+	if (is_answer(relay, &status, arg))
+		relay->done_cb(relay->handle, status, arg, relay->caller_arg);
 	op_ctx->fsal_export = below;
 	gsh_free(relay);
 }
 
 void mg_io_pass_down(struct fsal_obj_handle *handle, bool write, bool bypass, fsal_async_cb done_cb,
-		     struct fsal_io_arg *arg, void *caller_arg, uint64_t limit)
+		     struct fsal_io_arg *arg, void *caller_arg, const struct migrate_version *found)
 {
 	struct fsal_obj_handle *sub = mg_object(handle)->sub;
 	struct relay *relay = gsh_malloc(sizeof(*relay));
 	struct mg_export *export = mg_enter();
 
-	*relay = (struct relay){handle, done_cb, caller_arg, limit};
+	*relay = (struct relay){.handle = handle,
+				.done_cb = done_cb,
+				.caller_arg = caller_arg,
+				.bypass = bypass,
+				.check = found};
+	if (found)
+		relay->found = *found;
 	if (write)
 		sub->obj_ops->write2(sub, bypass, relay_done, arg, relay);
 	else
@@ -207,14 +227,14 @@ void mg_io_drop(struct mg_io *io)
 
 /* ---- the pool's side ------------------------------------------------------------------------- */
 
-/* true: the request was answered. */
+/* true: the request was answered, or handed over. */
 static bool io_step(struct mg_io *io)
 {
 	struct fsal_obj_handle *handle = &io->object->handle;
 
 	if (!io->write && io->result == 0) {
 		mg_io_pass_down(handle, false, io->bypass, io->done_cb, io->arg, io->caller_arg,
-				io->limit);
+				&io->version);
 		return true;
 	}
 	if (io->write && io->result == 0 && !io->ended) {

@@ -28,7 +28,7 @@ struct mg_io {
 	uint64_t offset, length;
 	fsal_status_t status;
 	/* a read */
-	uint64_t limit; /* of what can be told from its look */
+	struct migrate_version version; /* at its look */
 	/* volume.lock */
 	unsigned refs;		/* who will answer, the timer, a reply that is to come */
 	struct glist_head link; /* mg_export.ios */
@@ -39,12 +39,11 @@ struct mg_io {
 	uint64_t begun;
 };
 
-/* Of what is passed down without a look. */
-#define MG_NO_LIMIT UINT64_MAX
-
-/* Down to VFS, whose answer goes to done_cb; limit: see mg_io. */
+/* Down to VFS, whose answer goes to done_cb.  found: what a read of an unfinished file found at its
+ * look; if that is not so any more, the read is made again.  NULL: as it is. */
 void mg_io_pass_down(struct fsal_obj_handle *handle, bool write, bool bypass, fsal_async_cb done_cb,
-		     struct fsal_io_arg *arg, void *caller_arg, uint64_t limit);
+		     struct fsal_io_arg *arg, void *caller_arg,
+		     const struct migrate_version *found);
 uint64_t mg_io_length(const struct fsal_io_arg *arg);
 
 /* NULL: out of memory, or the export is going away. */

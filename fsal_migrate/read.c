@@ -145,13 +145,14 @@ void mg_read2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb
 	      struct fsal_io_arg *arg, void *caller_arg)
 {
 	struct mg_object *object = mg_object(handle);
+	struct migrate_version found;
 	struct mg_look look;
 	struct mg_io *io;
 	bool here;
 	int result;
 
 	if (mg_is_normal(object) || arg->info || compat_resumes(arg)) {
-		mg_io_pass_down(handle, false, bypass, done_cb, arg, caller_arg, MG_NO_LIMIT);
+		mg_io_pass_down(handle, false, bypass, done_cb, arg, caller_arg, NULL);
 		return;
 	}
 	result = mg_look(object, &look);
@@ -159,16 +160,17 @@ void mg_read2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb
 		done_cb(handle, mg_look_status(result), arg, caller_arg);
 		return;
 	}
+	found = look.stub.version;
 	here = result == 0 || migrate_stub_present(&look.stub, arg->offset, mg_io_length(arg));
 	if (here) {
 		mg_look_done(&look);
 		mg_io_pass_down(handle, false, bypass, done_cb, arg, caller_arg,
-				result == 0 ? MG_NO_LIMIT : look.size);
+				result == 0 ? NULL : &found);
 		return;
 	}
 	io = mg_io_new(object, false, bypass, done_cb, arg, caller_arg);
 	if (io)
-		io->limit = look.size;
+		io->version = found;
 	if (!io || !read_park(object, io, mg_look_steal_fd(&look))) {
 		if (io)
 			mg_io_drop(io);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "door.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -55,43 +54,6 @@ void mg_volume_remember_root(struct mg_volume *volume, const void *key, size_t l
 	pthread_mutex_unlock(&volume->lock);
 }
 
-/* 1: the open directory has a record, 0: it has none, or -errno. */
-static int has_record(int fd)
-{
-	struct migrate_stub stub = {0};
-	int result = migrate_stub_load(fd, &stub);
-
-	if (result == 0)
-		result = stub.state != MIGRATE_NORMAL;
-	migrate_stub_clear(&stub);
-	return result;
-}
-
-/* Whether a directory above the open one has a record: 1, 0 or -errno. */
-static int has_record_above(int fd, dev_t device)
-{
-	struct stat st, last = {0};
-	int at = dup(fd), result = 0;
-
-	while (at >= 0 && result == 0) {
-		int up = openat(at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		close(at);
-		at = up;
-		if (at < 0 || fstat(at, &st) < 0)
-			result = -errno;
-		else if (st.st_dev != device ||
-			 (st.st_ino == last.st_ino && st.st_dev == last.st_dev))
-			break; /* another file system, or "/" */
-		else
-			result = has_record(at);
-		last = st;
-	}
-	if (at >= 0)
-		close(at);
-	return result;
-}
-
 /*
  * I5 proves it: were anything unfinished, the volume's root had a record, and the root is the
  * exported directory or above it, as a record there showed.  Where there was none the export may
@@ -102,8 +64,8 @@ static void check_finished(struct mg_volume *volume)
 	if (!atomic_load(&volume->inspected) || atomic_load(&volume->finished) ||
 	    atomic_load(&volume->unattached) ||
 	    (atomic_load(&volume->unproven) && !migrate_volume_finished(volume->client)) ||
-	    has_record(volume->mount_fd) != 0 ||
-	    has_record_above(volume->mount_fd, volume->device) != 0)
+	    migrate_has_record(volume->mount_fd) != 0 ||
+	    migrate_has_record_above(volume->mount_fd) != 0)
 		return;
 	LogEvent(COMPONENT_FSAL, "Volume %s: everything is here", volume->name);
 	atomic_store(&volume->finished, true);
@@ -117,7 +79,7 @@ static void check_attached(struct mg_volume *volume)
 	pthread_mutex_lock(&volume->lock);
 	waiting = volume->root_key;
 	pthread_mutex_unlock(&volume->lock);
-	if (!waiting || has_record(volume->mount_fd) <= 0)
+	if (!waiting || migrate_has_record(volume->mount_fd) <= 0)
 		return;
 	atomic_store(&volume->unattached, false);
 	/* Nobody else takes it. */
@@ -337,41 +299,20 @@ void mg_volume_put(struct mg_volume *volume)
 	mg_volume_unref(volume);
 }
 
-static bool is_empty(int fd)
-{
-	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-	const struct dirent *entry;
-	bool empty = true;
-
-	if (!dir) {
-		if (copy >= 0)
-			close(copy);
-		return false;
-	}
-	while (empty && (entry = readdir(dir)))
-		empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
-			!strcmp(entry->d_name, "lost+found");
-	closedir(dir);
-	return empty;
-}
-
 int mg_volume_inspect(struct mg_volume *volume, const char *path, bool *is_root)
 {
-	struct stat st;
 	dev_t device;
 	int fd, here, above;
 
 	fd = open_directory(path, &device);
 	if (fd < 0)
 		return fd;
-	here = has_record(fd);
-	above = here < 0 ? 0 : has_record_above(fd, device);
+	here = migrate_has_record(fd);
+	above = here < 0 ? 0 : migrate_has_record_above(fd);
 	if (here == 0 && above == 0) {
 		/* Only a private directory tells that this is a root. */
-		*is_root = fstatat(fd, MIGRATE_PRIVATE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-			   S_ISDIR(st.st_mode) && st.st_uid == 0;
-		if (is_empty(fd)) {
+		*is_root = migrate_has_private(fd);
+		if (migrate_is_vacant(fd, false)) {
 			*is_root = true;
 			atomic_store(&volume->unattached, true);
 		} else {

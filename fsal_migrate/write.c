@@ -80,7 +80,7 @@ void mg_write2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_c
 	int result;
 
 	if (mg_is_normal(object) || arg->info || compat_resumes(arg)) {
-		mg_io_pass_down(handle, true, bypass, done_cb, arg, caller_arg, MG_NO_LIMIT);
+		mg_io_pass_down(handle, true, bypass, done_cb, arg, caller_arg, NULL);
 		return;
 	}
 	result = mg_look(object, &look);
@@ -90,7 +90,7 @@ void mg_write2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_c
 	}
 	if (result == 0) {
 		mg_look_done(&look);
-		mg_io_pass_down(handle, true, bypass, done_cb, arg, caller_arg, MG_NO_LIMIT);
+		mg_io_pass_down(handle, true, bypass, done_cb, arg, caller_arg, NULL);
 		return;
 	}
 	io = mg_io_new(object, true, bypass, done_cb, arg, caller_arg);

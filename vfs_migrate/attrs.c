@@ -92,7 +92,12 @@ static NTSTATUS vm_fset_dos_attributes(struct vfs_handle_struct *handle, struct 
 static uint32_t vm_fs_capabilities(struct vfs_handle_struct *handle,
 				   enum timestamp_set_resolution *resolution)
 {
-	return SMB_VFS_NEXT_FS_CAPABILITIES(handle, resolution) | FILE_SUPPORTS_REMOTE_STORAGE;
+	uint32_t capabilities = SMB_VFS_NEXT_FS_CAPABILITIES(handle, resolution);
+
+	/* The host guesses it from the root's times, which may be the old server's and coarse; it
+	 * rounds all times that it shows and sets by it. */
+	*resolution = TIMESTAMP_SET_NT_OR_BETTER;
+	return capabilities | FILE_SUPPORTS_REMOTE_STORAGE;
 }
 
 /*

@@ -90,6 +90,13 @@ static bool takes_name_away(uint32_t access_mask, uint32_t options)
 	return access_mask & SEC_STD_DELETE || options & FILE_DELETE_ON_CLOSE;
 }
 
+/* After an attempt to reopen it that failed the host has it open without a descriptor, and goes by
+ * its name. */
+static bool is_directory(const struct files_struct *fsp)
+{
+	return fsp && fsp->fsp_flags.is_directory && vm_fd(fsp) != -1;
+}
+
 struct wanted {
 	struct files_struct *dir; /* NULL: nothing is waited for */
 	bool must;		  /* else the open goes on without */
@@ -106,7 +113,7 @@ static struct wanted wanted(struct vfs_handle_struct *handle, struct files_struc
 
 	if (is_named_stream(smb_fname))
 		return (struct wanted){0};
-	if (smb_fname->fsp && smb_fname->fsp->fsp_flags.is_directory && wants_names(access_mask) &&
+	if (is_directory(smb_fname->fsp) && wants_names(access_mask) &&
 	    vm_filled(handle, smb_fname->fsp) <= 0)
 		return (struct wanted){smb_fname->fsp, true};
 	if (in_dirfsp && !smb_fname->fsp && makes_names(disposition))

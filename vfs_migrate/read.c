@@ -2,12 +2,9 @@
 /*
  * Reads.
  *
- *   look: missing -> RANGE -> read below -> answer
- *         present ----------> read below
- *
- * What was read from beyond the size at the look is cut off: the file has grown since, and that may
- * be the hole of a missing range (I4), where the old server's file is longer now.  A read made at
- * the look would have ended there.
+ *   look: missing -> RANGE -> read below -> look again -> answer
+ *         present ----------> read below                  or from the start
+ *         normal -----------> read below -> answer
  *
  * All reads of what is not known to be whole are asynchronous, whatever `aio read size` says
  * (aio_force): other requests of the client go on, and sendfile, which sends the header of a reply
@@ -17,41 +14,45 @@
  */
 #include "door.h"
 
-#define ALL UINT64_MAX
+/* What a read goes by. */
+struct found {
+	bool unfinished;
+	struct migrate_version version;
+};
 
-/* Whether the range is missing: 1, 0 or -errno.  *sure: up to where what is read then is. */
+/* Whether the range is missing: 1, 0 or -errno. */
 static int is_missing(struct vfs_handle_struct *handle, struct files_struct *fsp, off_t offset,
-		      size_t n, uint64_t *sure)
+		      size_t n, struct found *found)
 {
 	struct migrate_stub stub;
-	struct stat st;
 	int result;
 
-	*sure = ALL;
+	found->unfinished = false;
 	if (vm_known_normal(handle, fsp))
 		return 0;
-	/* Its size is to be from before the record. */
-	if (fstat(vm_fd(fsp), &st) < 0)
-		return -errno;
 	result = vm_look(handle, fsp, &stub);
 	if (result <= 0)
 		return result;
-	*sure = st.st_size;
+	*found = (struct found){true, stub.version};
 	result = !migrate_stub_present(&stub, offset, n);
 	migrate_stub_clear(&stub);
+	return result;
+}
+
+/* Whether what was read is the answer: 1, 0 or -errno. */
+static int confirm(struct files_struct *fsp, const struct found *found)
+{
+	int error = errno, result = 1;
+
+	if (found->unfinished)
+		result = migrate_stub_confirm(vm_fd(fsp), &found->version);
+	errno = error;
 	return result;
 }
 
 static struct vm_ask ask_range(const struct files_struct *fsp, off_t offset, size_t n)
 {
 	return (struct vm_ask){.what = VM_RANGE, .fd = vm_fd(fsp), .offset = offset, .length = n};
-}
-
-static ssize_t cut(uint64_t sure, off_t offset, ssize_t done)
-{
-	if (done <= 0 || migrate_read_is_sure(sure, offset, done))
-		return done;
-	return sure > (uint64_t)offset ? sure - offset : 0;
 }
 
 /* ---- asynchronous ---------------------------------------------------------------------------- */
@@ -63,23 +64,34 @@ struct read {
 	void *data;
 	size_t n;
 	off_t offset;
-	uint64_t sure;
+	struct found found;
 	ssize_t result;
 	struct vfs_aio_state aio;
 };
+
+static void look_and_read(struct tevent_req *req);
 
 static void read_done(struct tevent_req *subreq)
 {
 	struct tevent_req *req = tevent_req_callback_data(subreq, struct tevent_req);
 	struct read *read = tevent_req_data(req, struct read);
+	int result;
 
 	read->result = SMB_VFS_PREAD_RECV(subreq, &read->aio);
 	TALLOC_FREE(subreq);
-	read->result = cut(read->sure, read->offset, read->result);
-	if (read->result < 0)
+	if (read->result < 0) {
 		tevent_req_error(req, read->aio.error);
-	else
+		return;
+	}
+	result = confirm(read->fsp, &read->found);
+	if (result > 0)
 		tevent_req_done(req);
+	else if (result < 0)
+		vm_req_fail(req, result);
+	else if (!vm_become_user(read->fsp))
+		tevent_req_error(req, EACCES);
+	else
+		look_and_read(req);
 }
 
 static void read_below(struct tevent_req *req)
@@ -110,7 +122,7 @@ static void look_and_read(struct tevent_req *req)
 {
 	struct read *read = tevent_req_data(req, struct read);
 	struct vm_ask ask = ask_range(read->fsp, read->offset, read->n);
-	int result = is_missing(read->handle, read->fsp, read->offset, read->n, &read->sure);
+	int result = is_missing(read->handle, read->fsp, read->offset, read->n, &read->found);
 
 	if (result < 0)
 		vm_req_fail(req, result);
@@ -159,14 +171,22 @@ static ssize_t vm_pread(struct vfs_handle_struct *handle, struct files_struct *f
 			size_t n, off_t offset)
 {
 	struct vm_ask ask = ask_range(fsp, offset, n);
-	uint64_t sure;
-	int result = is_missing(handle, fsp, offset, n, &sure);
+	struct found found;
+	ssize_t done;
+	int result;
 
-	if (result > 0)
-		result = vm_call_wait(handle, &ask, NULL);
-	if (result < 0)
-		return vm_fail(result);
-	return cut(sure, offset, SMB_VFS_NEXT_PREAD(handle, fsp, data, n, offset));
+	do {
+		result = is_missing(handle, fsp, offset, n, &found);
+		if (result > 0)
+			result = vm_call_wait(handle, &ask, NULL);
+		if (result < 0)
+			return vm_fail(result);
+		done = SMB_VFS_NEXT_PREAD(handle, fsp, data, n, offset);
+		if (done < 0)
+			return done;
+		result = confirm(fsp, &found);
+	} while (result == 0);
+	return result < 0 ? vm_fail(result) : done;
 }
 
 /* ENOSYS: smbd reads. */

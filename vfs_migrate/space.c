@@ -96,14 +96,18 @@ static off_t vm_lseek(struct vfs_handle_struct *handle, struct files_struct *fsp
 
 	if ((whence != SEEK_DATA && whence != SEEK_HOLE) || vm_known_normal(handle, fsp))
 		return SMB_VFS_NEXT_LSEEK(handle, fsp, offset, whence);
-	result = vm_look(handle, fsp, &stub);
-	if (result < 0)
-		return vm_fail(result);
-	if (result == 0)
-		return SMB_VFS_NEXT_LSEEK(handle, fsp, offset, whence);
-	at = seek(handle, fsp, &stub, offset, whence == SEEK_HOLE);
-	migrate_stub_clear(&stub);
-	return at;
+	do {
+		result = vm_look(handle, fsp, &stub);
+		if (result < 0)
+			return vm_fail(result);
+		if (result == 0)
+			return SMB_VFS_NEXT_LSEEK(handle, fsp, offset, whence);
+		at = seek(handle, fsp, &stub, offset, whence == SEEK_HOLE);
+		if (at >= 0)
+			result = migrate_stub_confirm(vm_fd(fsp), &stub.version);
+		migrate_stub_clear(&stub);
+	} while (result == 0);
+	return result < 0 ? vm_fail(result) : at;
 }
 
 void vm_space_fns(struct vfs_fn_pointers *fns)

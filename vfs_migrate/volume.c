@@ -108,95 +108,25 @@ void vm_volume_put(struct vm_volume *volume)
 	TALLOC_FREE(volume);
 }
 
-/* 1: the open directory has a record, 0: it has none, or -errno. */
-static int has_record(int fd)
-{
-	struct migrate_stub stub = {0};
-	int result = vm_look_fd(fd, &stub);
-
-	if (result > 0)
-		migrate_stub_clear(&stub);
-	return result;
-}
-
-/* A descriptor of the directory above on the same file system, or -1. */
-static int open_above(int fd)
-{
-	struct stat here, above;
-	int up;
-
-	if (fstat(fd, &here) < 0)
-		return -1;
-	up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (up >= 0 && fstat(up, &above) == 0 && above.st_dev == here.st_dev &&
-	    above.st_ino != here.st_ino)
-		return up;
-	if (up >= 0)
-		close(up);
-	return -1;
-}
-
-/* Whether a directory above has a record: 1, 0 or -errno. */
-static int has_record_above(int fd)
-{
-	int at = open_above(fd), up, result = 0;
-
-	while (at >= 0 && result == 0) {
-		result = has_record(at);
-		up = result == 0 ? open_above(at) : -1;
-		close(at);
-		at = up;
-	}
-	return result;
-}
-
-static bool is_empty(int fd)
-{
-	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
-	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-	const struct dirent *entry;
-	bool empty = true;
-
-	if (!dir) {
-		if (copy >= 0)
-			close(copy);
-		return false;
-	}
-	while (empty && (entry = readdir(dir)))
-		empty = ISDOT(entry->d_name) || ISDOTDOT(entry->d_name) ||
-			!strcmp(entry->d_name, "lost+found");
-	closedir(dir);
-	return empty;
-}
-
-/* Until the volume is finalized. */
-static bool has_private(int fd)
-{
-	struct stat st;
-
-	return fstatat(fd, MIGRATE_PRIVATE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISDIR(st.st_mode) && st.st_uid == 0 && !(st.st_mode & 077);
-}
-
 int vm_volume_inspect(struct vm_volume *volume, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result;
 
 	if (fd < 0)
 		return -errno;
-	result = has_record(fd);
+	result = migrate_has_record(fd);
 	if (result == 0)
-		result = has_record_above(fd);
+		result = migrate_has_record_above(fd);
 	/*
 	 * No record here and above: the volume is finished (I5), or is to be attached, or is
 	 * further below.  The last two are told apart from the first by the retriever only.
 	 */
 	if (result == 0) {
 		result = VM_MIGRATING;
-		if (is_empty(fd))
+		if (migrate_is_vacant(fd, false))
 			result = VM_NOT_ATTACHED;
 		else if (migrate_volume_connected(volume->client) &&
-			 migrate_volume_finished(volume->client) && !has_private(fd))
+			 migrate_volume_finished(volume->client) && !migrate_has_private(fd))
 			result = VM_FINISHED;
 	} else if (result > 0) {
 		result = VM_MIGRATING;
@@ -209,9 +139,9 @@ int vm_volume_inspect(struct vm_volume *volume, const char *path)
  * directory is there for a moment still. */
 static bool is_root(int fd)
 {
-	int here = has_record(fd);
+	int here = migrate_has_record(fd);
 
-	return here != 0 ? has_record_above(fd) == 0 : has_private(fd);
+	return here != 0 ? migrate_has_record_above(fd) == 0 : migrate_has_private(fd);
 }
 
 bool vm_hidden(int dir_fd, const char *name)

@@ -37,12 +37,19 @@ struct write {
 
 static void begin(struct tevent_req *req);
 
+/* When the host has the answer it marks the file as changed.  Who is gone cannot be become. */
+static void become_writer(struct files_struct *fsp)
+{
+	(void)vm_become_user(fsp);
+}
+
 static void ended(struct vm_call *call, int status, void *arg)
 {
 	struct tevent_req *req = arg;
 	struct write *write = tevent_req_data(req, struct write);
 
 	TALLOC_FREE(call);
+	become_writer(write->fsp);
 	if (write->result < 0)
 		tevent_req_error(req, write->aio.error);
 	else if (status == -ECONNRESET && !timeval_expired(&write->until))
@@ -282,7 +289,10 @@ static void flush_data(struct tevent_req *req)
 
 static void record_flushed(struct vm_call *call, int status, void *arg)
 {
+	struct sync *sync = tevent_req_data(arg, struct sync);
+
 	TALLOC_FREE(call);
+	become_writer(sync->fsp); /* of a write that is to be durable */
 	if (status < 0)
 		vm_req_fail(arg, status);
 	else

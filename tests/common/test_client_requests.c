@@ -78,8 +78,9 @@ START_TEST(frames)
 	answer(&o, -ENOENT);
 
 	want = (struct migrate_frame){.op = MIGRATE_OP_FILL,
-				      .flags = MIGRATE_BACKGROUND | MIGRATE_DATA};
-	want.id = migrate_fill_directory(volume, dir, MIGRATE_BACKGROUND | MIGRATE_DATA, done, &o);
+				      .flags = MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA};
+	want.id = migrate_fill_directory(volume, dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA, done,
+					 &o);
 	fake_read();
 	check_frame(&want, "", 1);
 	answer(&o, 0);
@@ -199,7 +200,7 @@ START_TEST(bad_arguments)
 	REFUSED(migrate_fetch_name(volume, -1, "a", 0, done, &o));
 	REFUSED(migrate_fetch_range(volume, -1, 0, 0, 0, done, &o));
 	REFUSED(migrate_fetch_range(volume, fd, 0, 0, MIGRATE_DATA, done, &o));
-	REFUSED(migrate_fill_directory(volume, dir, 4, done, &o));
+	REFUSED(migrate_fill_directory(volume, dir, 8, done, &o));
 	REFUSED(migrate_finish_directory(volume, -1, done, &o));
 	REFUSED(migrate_sync(volume, -1, done, &o));
 	REFUSED(migrate_begin(volume, fd, dir, MIGRATE_WRITE, 0, 1, done, &o));

@@ -135,17 +135,6 @@ START_TEST(errors)
 }
 END_TEST
 
-START_TEST(sure_reads)
-{
-	ck_assert(migrate_read_is_sure(100, 0, 100));
-	ck_assert(!migrate_read_is_sure(100, 0, 101));
-	ck_assert(migrate_read_is_sure(100, 200, 0));
-	ck_assert(!migrate_read_is_sure(100, 200, 1));
-	ck_assert(!migrate_read_is_sure(100, 1, UINT64_MAX));
-	ck_assert(migrate_read_is_sure(UINT64_MAX, 1, UINT64_MAX - 1));
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("seek");
@@ -158,7 +147,6 @@ int main(void)
 	tcase_add_test(tcase, tail);
 	tcase_add_test(tcase, beyond_the_end);
 	tcase_add_test(tcase, errors);
-	tcase_add_test(tcase, sure_reads);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -153,6 +153,53 @@ static void touch(int fd, int64_t ns)
 	ck_assert_int_eq(futimens(fd, times), 0);
 }
 
+/* One that was found may still be so, however much has been filled or written since, unless the
+ * stub is one of another file by now. */
+START_TEST(confirmed)
+{
+	int fd = scratch_file("file", SIZE);
+
+	rec.fileid = 7;
+	make_stub(fd, MIGRATE_PARTIAL);
+	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
+	ck_assert_int_eq(migrate_stub_confirm(fd, &stub.version), 1);
+	migrate_extents_remove(&rec.missing, 0, SIZE / 2);
+	rec.flags = MIGRATE_REC_SHOWN_MTIME | MIGRATE_REC_SHOWN_CTIME;
+	rec.shown_mtime = rec.shown_ctime = 7;
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	ck_assert_int_eq(migrate_stub_confirm(fd, &stub.version), 1);
+	for (int n = 0; n < 4; n++) {
+		struct migrate_record other = rec;
+
+		other.fileid += n == 0;
+		other.size += n == 1;
+		other.mtime += n == 2;
+		other.ctime += n == 3;
+		ck_assert_int_eq(migrate_record_store(fd, &other), 0);
+		ck_assert_int_eq(migrate_stub_confirm(fd, &stub.version), 0);
+	}
+	ck_assert_int_eq(migrate_record_drop(fd), 0);
+	ck_assert_int_eq(migrate_stub_confirm(fd, &stub.version), 0);
+	ck_assert_int_eq(fsetxattr(fd, MIGRATE_XATTR, "garbage", 7, 0), 0);
+	ck_assert_int_eq(migrate_stub_confirm(fd, &stub.version), -EBADMSG);
+	close(fd);
+	ck_assert_int_eq(migrate_stub_confirm(fd, &stub.version), -EIO);
+}
+END_TEST
+
+/* Of what is beyond its present size nothing is here either. */
+START_TEST(about_to_be_resized)
+{
+	int fd = scratch_file("file", SIZE / 2);
+
+	rec.flags = MIGRATE_REC_RESIZE;
+	make_stub(fd, MIGRATE_PARTIAL);
+	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
+	ck_assert(!migrate_stub_present(&stub, SIZE / 2, 1));
+	close(fd);
+}
+END_TEST
+
 START_TEST(filled_directory_until_a_client_changes_it)
 {
 	int fd = scratch_directory();
@@ -222,6 +269,8 @@ int main(void)
 	tcase_add_test(tcase, space);
 	tcase_add_test(tcase, the_record_s_name);
 	tcase_add_test(tcase, shown_times);
+	tcase_add_test(tcase, confirmed);
+	tcase_add_test(tcase, about_to_be_resized);
 	tcase_add_test(tcase, dummy_is_never_present);
 	tcase_add_test(tcase, filled_directory_until_a_client_changes_it);
 	tcase_add_test(tcase, unfilled_directory_always_shows_the_record);

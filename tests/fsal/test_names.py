@@ -301,18 +301,6 @@ def a_directory_that_is_not_normal_any_more_is_moved(args):
          [(world.path('stub'), world.path('a/b')), (world.path('a/b'), world.path('c'))], 'brackets')
 
 
-def held(path, how):
-    """Whether somebody's hold excludes another of this kind."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(fd, how | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-
-
 @case()
 def directories_are_held_while_names_change(args):
     """What is placed in stays unfinished, what is moved stays what it is, without the retriever."""
@@ -325,14 +313,14 @@ def directories_are_held_while_names_change(args):
     target, seen = world.fh('to'), []
 
     def look(request):
-        seen.append((held(world.path('to'), fcntl.LOCK_EX), held(world.path('to'), fcntl.LOCK_SH),
-                     held(request.path, fcntl.LOCK_SH) if os.path.isdir(request.path) else None))
+        seen.append((f.is_held(world.path('to'), fcntl.LOCK_EX), f.is_held(world.path('to'), fcntl.LOCK_SH),
+                     f.is_held(request.path, fcntl.LOCK_SH) if os.path.isdir(request.path) else None))
         return 0
     fake.on[BEGIN] = look
     client.rename(client.root, b'stub', target, b'stub')
     client.rename(client.root, b'dir', target, b'dir')
     same(seen, [(True, False, None), (True, False, True)], 'holds')
-    same([held(world.path(name), fcntl.LOCK_EX) for name in ('to', 'to/dir')], [False, False],
+    same([f.is_held(world.path(name), fcntl.LOCK_EX) for name in ('to', 'to/dir')], [False, False],
          'holds afterwards')
 
 

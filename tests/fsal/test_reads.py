@@ -4,11 +4,13 @@
 import os
 import sys
 import time
+from concurrent import futures
 
 from door import CTIME, MTIME, TEXT, World, kinds, read_status, timed, unfilled
 import fake as f
 import nfs3
 import nfs4
+import sandbox
 from fake import ATTRIBUTES, BEGIN, END, FILL, HOLD, NAME, RANGE, TRUNCATE
 from harness import case, expect, main, same
 from sandbox import wait_for
@@ -40,6 +42,24 @@ def times_and_space_are_the_records(args):
     same(client.read_all(world.fh('stub')), TEXT, 'content')
     same(client.getattr(world.fh('stub')).mtime, MTIME, 'mtime after')
     expect(f.is_normal(world.path('stub')), 'it is not normal')
+
+
+@case()
+def a_fill_that_ends_under_a_lookup(args):
+    """Attributes that were read while it moved them are not shown, though there is no record any
+    more."""
+    def fill(world):
+        world.file('stub')
+        with open(world.path('stub'), 'r+b') as out:        # moves its mtime
+            out.write(TEXT)
+    world = World(args, fill)
+    # FSAL VFS has read the attributes when it asks for the handle of the name.
+    with futures.ThreadPoolExecutor() as pool, sandbox.stopped_after(
+            world.server.process.pid, 'name_to_handle_at', 'stub', 1,
+            lambda: pool.submit(world.client.lookup, world.client.root, b'stub')) as result:
+        os.utime(world.path('stub'), ns=(MTIME, MTIME))
+        os.removexattr(world.path('stub'), f.XATTR)
+    same(result.result()[1].mtime, MTIME, 'mtime')
 
 
 def answers_at_once(world, fh):
@@ -270,15 +290,65 @@ def a_file_that_grows_under_a_read(args):
     world = World(args, fill)
     client, fake = world.client, world.fake
     stub, size = world.fh('stub'), len(TEXT)
+    more = b'more' * 250
 
     def grow(request):
-        os.truncate(world.path('stub'), size + 1000)
-        return fake.do_range(request)
+        fake.on.clear()
+        fake.replace(world.path('stub'), TEXT + more)
+        return 0
     fake.on[RANGE] = grow
-    status, _ = client.once(nfs3.READ, client.read_args(stub, size - 10, 500))
-    same(status, nfs3.JUKEBOX, 'beyond the size that it had')
-    fake.on.clear()
-    same(client.read(stub, size - 10, 500)[0], TEXT[-10:] + bytes(490), 'when it is looked at again')
+    same(client.read(stub, size - 10, 500)[0], TEXT[-10:] + more[:490], 'content')
+    same(len(fake.requests(RANGE)), 2, 'requests')
+
+
+@case()
+def a_file_that_is_replaced_under_a_read(args):
+    """What the look said, or the reply to the fetch, is true of the old version only; where the
+    file was short meanwhile, there are holes now."""
+    def partial(world, name):
+        with open(world.path(name), 'r+b') as out:
+            out.write(TEXT[:8192])
+        world.fake.replace(world.path(name), TEXT, [(8192, len(TEXT))])
+
+    def fill(world):
+        for name in ('stub', 'partial1', 'partial2', 'sparse'):
+            world.file(name)
+            if name != 'stub':
+                partial(world, name)
+    world = World(args, fill)
+    client, fake, new = world.client, world.fake, TEXT[::-1]
+    stub = world.fh('stub')
+
+    def replace(name):
+        fake.replace(world.path(name), b'short')
+        fake.replace(world.path(name), new)
+
+    def fetch(request):
+        fake.on.clear()
+        replace('stub')
+        return 0
+    fake.on[RANGE] = fetch
+    same(client.read(stub, 0, 4096)[0], new[:4096], 'content of one that was fetched')
+    same(client.read_all(stub), new, 'all of it')
+
+    def meanwhile(name, nth, call, *args):
+        """What a call returns after whose nth look the file is replaced."""
+        with futures.ThreadPoolExecutor() as pool, sandbox.stopped_after(
+                world.server.process.pid, 'name_to_handle_at', world.path(name), nth,
+                lambda: pool.submit(call, *args)) as result:
+            replace(name)
+        return result.result()
+    for nth in (1, 2):
+        fh = world.fh(f'partial{nth}')
+        data = meanwhile(f'partial{nth}', nth, client.read, fh, 0, 4096)[0]
+        expect(data in (TEXT[:4096], new[:4096]),
+               f'content of one that was here, another file after look {nth}: {data[:40]}...')
+    v4 = nfs4.Client('127.0.0.1', 2)
+    sparse, state = v4.open(v4.root, b'sparse')
+    for nth in (1, 2):
+        partial(world, 'sparse')
+        same(meanwhile('sparse', nth, v4.seek, sparse, state, 4096, nfs4.DATA), (False, 4096),
+             f'data of one that was here, another file after look {nth}')
 
 
 @case()
@@ -287,9 +357,7 @@ def errors_are_told(args):
         for n in range(4):
             world.file(f'stub{n}')
         world.file('damaged')
-        value = bytearray(os.getxattr(world.path('damaged'), f.XATTR))
-        value[-1] ^= 1
-        os.setxattr(world.path('damaged'), f.XATTR, bytes(value))
+        f.damage(world.path('damaged'))
     world = World(args, fill)
     client, fake = world.client, world.fake
     for n, error in enumerate((121, 116, 74, 28)):      # EREMOTEIO, ESTALE, EBADMSG, ENOSPC

@@ -167,18 +167,6 @@ def nothing_is_changed_without_a_bracket(args):
     files.rename('from/file', 'normal/file')
 
 
-def is_held(path, operation):
-    """Whether somebody keeps others from this lock of the directory."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(fd, operation | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-
-
 @case()
 def i5_placings(args):
     """What is not normal gets a name in a bracket; the directory is held, one that moves alone."""
@@ -188,8 +176,8 @@ def i5_placings(args):
     def look(request):
         if request.change == PLACE:
             seen.append((os.path.relpath(request.path, ROOT), os.path.relpath(request.dir, ROOT),
-                         is_held(request.dir, fcntl.LOCK_EX), is_held(request.dir, fcntl.LOCK_SH),
-                         os.path.isdir(request.path) and is_held(request.path, fcntl.LOCK_SH)))
+                         f.is_held(request.dir, fcntl.LOCK_EX), f.is_held(request.dir, fcntl.LOCK_SH),
+                         os.path.isdir(request.path) and f.is_held(request.path, fcntl.LOCK_SH)))
         return world.fake.do_begin(request)
     world.fake.on[BEGIN] = look
     files.rename('from/file', 'normal/file')
@@ -202,7 +190,7 @@ def i5_placings(args):
                 ('from/dir', 'normal', True, False, True),
                 ('from/unfilled', 'normal', True, False, True)], 'placings')
     for path in ('normal', 'normal/dir', 'normal/unfilled', 'normal/whole'):
-        expect(not is_held(world.path(path), fcntl.LOCK_EX), f'{path} is held')
+        expect(not f.is_held(world.path(path), fcntl.LOCK_EX), f'{path} is held')
     same(sorted(os.listdir(world.path('normal'))),
          ['dir', 'file', 'linked', 'unfilled', 'whole'], 'names')
 

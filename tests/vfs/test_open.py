@@ -11,10 +11,11 @@ import fake as f
 import sandbox
 import smb2
 import smbd
-from fake import DUMMY, FILL, HOLD, NAME
+from fake import DUMMY, FILL, FILLED, HOLD, NAME
 from harness import case, expect, main, same
 from sandbox import wait_for
 
+END_OF_FILE = 20
 DENIED, CANCELLED, REMOTEIO, EAGAIN = 0xC0000022, 0xC0000120, -121, -11
 LIST = dict(access=smb2.READ_DATA, options=smb2.DIRECTORY_FILE)
 FILES = sorted(f'file{n}' for n in range(20))
@@ -120,6 +121,20 @@ def times_in_listings(args):
         found[entry[104:104 + length].decode('utf-16-le')] = written
     for name in ('stub', 'dir'):
         same(found[name], MTIME // 100 + 116444736000000000, f'when {name} was written')
+
+
+@case()
+def times_are_not_rounded(args):
+    """To seconds, as the host does where it finds no parts of them in the times of the root."""
+    def fill(world):
+        world.file('stub', mtime=MTIME, ctime=CTIME)
+        f.set_record(ROOT, FILLED, 0, 10**18, 10**18)
+        os.utime(ROOT, ns=(10**18, 10**18))
+    session = World(args, fill).session()
+    fid = opened(session, 'stub')
+    reply = session.ask(smb2.query_info(fid, smb2.INFO_FILE, 4))    # FileBasicInformation
+    written, = struct.unpack_from('<Q', smb2.output(reply), 16)
+    same(written, MTIME // 100 + 116444736000000000, 'when it was written')
 
 
 @case()
@@ -534,6 +549,22 @@ def refused(world, stack, **settings):
         lines = [line.strip() for line in file.read()[before:].splitlines() if 'migrate: [' in line]
     same(len(lines), 1, f'lines in the log for {stack} {settings}: {lines}')
     return lines[0]
+
+
+@case()
+def a_directory_without_a_descriptor(args):
+    """Who may not list it but has it open sets its size.  That reopens it, in vain, after which the
+    host goes by the name."""
+    def fill(world):
+        world.fake.directory(world.path('dir'), [])
+        os.chmod(world.path('dir'), 0o000)
+    world = World(args, fill, settings={'acl_xattr:ignore system acls': 'yes'})
+    session = world.session(user='alice')
+    fid = fid_of(session.ask(smb2.create('dir', smb2.MAXIMUM, options=smb2.DIRECTORY_FILE)))
+    for size in (10000, 20000, 30000):
+        reply = session.ask(smb2.set_info(fid, smb2.INFO_FILE, END_OF_FILE,
+                                          struct.pack('<Q', size)))
+        status_is(reply, DENIED, f'size {size}')
 
 
 @case()

@@ -160,16 +160,56 @@ def a_file_that_grows_under_a_read(args):
 
     def grow(request):
         fake.on.clear()
-        status = fake.do_range(request)
-        old = stub(world, 'stub')
-        old.content, old.missing = TEXT + more, [(size, size + len(more))]
-        os.truncate(world.path('stub'), size + len(more))
-        fake.store(world.path('stub'), old)
-        return status
+        fake.replace(world.path('stub'), TEXT + more)
+        return 0
     fake.on[RANGE] = grow
-    same(read(s, fid, size - 10, 500), TEXT[-10:], 'content, as of the look')
-    same(read(s, fid, size - 10, 500), TEXT[-10:] + more[:490], 'content now')
+    same(read(s, fid, size - 10, 500), TEXT[-10:] + more[:490], 'content')
     same(len(fake.requests(RANGE)), 2, 'requests')
+
+
+@case()
+def a_file_that_is_replaced_under_a_read(args):
+    """What the look said, or the reply to the fetch, is true of the old version only; where the
+    file was short meanwhile, there are holes now."""
+    def fill(world):
+        a_stub(world)
+        partial(world, 'partial', TEXT, (0, 8192))
+        partial(world, 'sparse', TEXT, (0, 8192))
+    world = World(args, fill)
+    before = set(world.server.processes())
+    s, fake, new = world.session(), world.fake, TEXT[::-1]
+    fids = {name: opened(s, name) for name in ('stub', 'partial', 'sparse')}
+    ok(s.ask(smb2.ioctl(fids['sparse'], smb2.FSCTL_SET_SPARSE)), 'SET_SPARSE')
+
+    def replace(name):
+        fake.replace(world.path(name), b'short')
+        fake.replace(world.path(name), new)
+
+    def fetch(request):
+        fake.on.clear()
+        replace('stub')
+        return 0
+    fake.on[RANGE] = fetch
+    same(read(s, fids['stub'], 0, 4096), new[:4096], 'content of one that was fetched')
+    same(read(s, opened(s, 'stub')), new, 'all of it')
+
+    def meanwhile(name, request, nth=1):
+        """The reply to a request after whose nth look the file is replaced."""
+        child = (set(world.server.processes()) - before).pop()
+        with sandbox.stopped_after(child, 'name_to_handle_at', world.path(name), nth,
+                                   lambda: s.start(request)) as mids:
+            replace(name)
+        return s.connection.wait(mids[0])
+    same(bytes_of(meanwhile('partial', smb2.read(fids['partial'], 0, 4096)), 'read'), new[:4096],
+         'content of one that was here')
+    for nth in (1, 2, 3):
+        fake.replace(world.path('sparse'), TEXT, [(8192, len(TEXT))])
+        with open(world.path('sparse'), 'r+b') as out:
+            out.write(TEXT[:8192])
+        ranges = meanwhile('sparse', smb2.ioctl(fids['sparse'], smb2.FSCTL_ALLOCATED_RANGES,
+                                                struct.pack('<QQ', 0, 1 << 20)), nth)
+        same(smb2.output(ok(ranges, 'allocated ranges')), struct.pack('<QQ', 0, len(new)),
+             f'allocated ranges, another file after look {nth}')
 
 
 @case()
@@ -178,9 +218,7 @@ def errors_are_told(args):
         for n in range(4):
             world.file(f'stub{n}')
         world.file('damaged')
-        value = bytearray(os.getxattr(world.path('damaged'), f.XATTR))
-        value[-1] ^= 1
-        os.setxattr(world.path('damaged'), f.XATTR, bytes(value))
+        f.damage(world.path('damaged'))
     world = World(args, fill)
     s, fake = world.session(), world.fake
     for n, error in enumerate((121, 116, 74, 28)):      # EREMOTEIO, ESTALE, EBADMSG, ENOSPC

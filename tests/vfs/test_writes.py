@@ -194,6 +194,30 @@ def users_stay_apart(args):
 
 
 @case()
+def what_follows_a_write_is_its_users(args):
+    """smbd sets ATTRIBUTE_ARCHIVE after the answer of a write that had to wait, while another user
+    was served."""
+    def fill(world):
+        world.file('stub', mode=0o600)
+        os.chown(world.path('stub'), *smbd.USERS['alice'][:2])
+    world = World(args, fill, hold=60)
+    alice, fake = world.session(), world.fake
+    status, bob = alice.connection.session('bob', smbd.PASSWORD, SHARE)
+    same(status, 0, "bob's session")
+    fid = opened(alice, 'stub')
+    fake.on[END] = lambda r: HOLD
+    mid, = alice.start(smb2.write(fid, 1000, NEW))
+    ended, = fake.wait(END)
+    close(bob, opened(bob, 'new', disposition=smb2.NEW))
+    fake.on.clear()
+    fake.reply(ended, fake.do_end(ended))
+    ok(alice.connection.wait(mid), 'WRITE')
+    reply = ok(alice.ask(smb2.query_info(fid, smb2.INFO_FILE, 4)), 'QUERY_INFO')
+    attributes, = struct.unpack_from('<I', smb2.output(reply), 32)
+    same(attributes & smb2.A_ARCHIVE, smb2.A_ARCHIVE, 'the attribute')
+
+
+@case()
 def the_client_leaves(args):
     """In the middle of writes: before they are begun, and before they are ended."""
     world = World(args, a_stub, hold=2)

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include "record.h"
+#include "support.h"
+
+static int top, middle, bottom; /* directories, one in the other */
+
+static int make(int dir, const char *name)
+{
+	int fd;
+
+	ck_assert_int_eq(mkdirat(dir, name, 0700), 0);
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static void setup(void)
+{
+	scratch_make();
+	top = open(scratch_path("."), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(top, 0);
+	middle = make(top, "middle");
+	bottom = make(middle, "bottom");
+}
+
+static void teardown(void)
+{
+	ck_assert_int_eq(unlinkat(middle, "bottom", AT_REMOVEDIR), 0);
+	ck_assert_int_eq(unlinkat(top, "middle", AT_REMOVEDIR), 0);
+	close(bottom);
+	close(middle);
+	close(top);
+	scratch_remove();
+}
+
+static void mark(int fd)
+{
+	struct migrate_record rec = {.state = MIGRATE_FILLED};
+
+	ck_assert_int_eq(migrate_binding_get(fd, NULL, &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	migrate_record_clear(&rec);
+}
+
+START_TEST(records)
+{
+	int path = open(scratch_path("middle"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	errno = ERANGE;
+	ck_assert_int_eq(migrate_has_record(middle), 0);
+	ck_assert_int_eq(errno, ERANGE);
+	ck_assert_int_eq(migrate_has_record(path), 0);
+	mark(middle);
+	ck_assert_int_eq(migrate_has_record(middle), 1);
+	ck_assert_int_eq(migrate_has_record(path), 1);
+	ck_assert_int_eq(migrate_has_record(bottom), 0);
+	ck_assert_int_eq(fsetxattr(middle, "security.migrate", "rubbish", 7, 0), 0);
+	ck_assert_int_eq(migrate_has_record(middle), -EBADMSG);
+	ck_assert_int_eq(migrate_has_record(-1), -EIO);
+	close(path);
+}
+END_TEST
+
+/* Up to the top of the file system, whatever it is mounted on. */
+START_TEST(above)
+{
+	int path = open(scratch_path("middle/bottom"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int slash = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	ck_assert_int_eq(migrate_has_record_above(bottom), 0);
+	mark(bottom);
+	ck_assert_int_eq(migrate_has_record_above(bottom), 0);
+	mark(top);
+	ck_assert_int_eq(migrate_has_record_above(bottom), 1);
+	ck_assert_int_eq(migrate_has_record_above(path), 1);
+	ck_assert_int_eq(migrate_has_record_above(middle), 1);
+	ck_assert_int_eq(migrate_has_record_above(top), 0);
+	ck_assert_int_eq(fsetxattr(middle, "security.migrate", "rubbish", 7, 0), 0);
+	ck_assert_int_eq(migrate_has_record_above(bottom), -EBADMSG);
+	ck_assert_int_eq(migrate_has_record_above(slash), 0);
+	ck_assert_int_eq(migrate_has_record_above(-1), -EIO);
+	close(path);
+	close(slash);
+}
+END_TEST
+
+START_TEST(private)
+{
+	ck_assert(!migrate_has_private(bottom));
+	close(make(bottom, MIGRATE_PRIVATE_DIR));
+	ck_assert(migrate_has_private(bottom));
+	ck_assert_int_eq(fchmodat(bottom, MIGRATE_PRIVATE_DIR, 01700, 0), 0);
+	ck_assert(migrate_has_private(bottom));
+	/* a client's */
+	ck_assert_int_eq(fchmodat(bottom, MIGRATE_PRIVATE_DIR, 0755, 0), 0);
+	ck_assert(!migrate_has_private(bottom));
+	ck_assert_int_eq(fchmodat(bottom, MIGRATE_PRIVATE_DIR, 0700, 0), 0);
+	ck_assert_int_eq(fchownat(bottom, MIGRATE_PRIVATE_DIR, 1000, 0, 0), 0);
+	ck_assert(!migrate_has_private(bottom));
+	ck_assert_int_eq(unlinkat(bottom, MIGRATE_PRIVATE_DIR, AT_REMOVEDIR), 0);
+	ck_assert_int_eq(symlinkat("/root", bottom, MIGRATE_PRIVATE_DIR), 0);
+	ck_assert(!migrate_has_private(bottom));
+	ck_assert_int_eq(unlinkat(bottom, MIGRATE_PRIVATE_DIR, 0), 0);
+}
+END_TEST
+
+START_TEST(vacant)
+{
+	ck_assert(migrate_is_vacant(bottom, false));
+	close(make(bottom, "lost+found"));
+	ck_assert(migrate_is_vacant(bottom, false));
+	close(make(bottom, MIGRATE_PRIVATE_DIR));
+	ck_assert(migrate_is_vacant(bottom, true));
+	ck_assert(!migrate_is_vacant(bottom, false));
+	close(make(bottom, ".x"));
+	ck_assert(!migrate_is_vacant(bottom, true));
+	ck_assert(!migrate_is_vacant(-1, true));
+	ck_assert_int_eq(unlinkat(bottom, "lost+found", AT_REMOVEDIR), 0);
+	ck_assert_int_eq(unlinkat(bottom, MIGRATE_PRIVATE_DIR, AT_REMOVEDIR), 0);
+	ck_assert_int_eq(unlinkat(bottom, ".x", AT_REMOVEDIR), 0);
+	ck_assert(migrate_is_vacant(bottom, false));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("root");
+	TCase *tcase = tcase_create("root");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, records);
+	tcase_add_test(tcase, above);
+	tcase_add_test(tcase, private);
+	tcase_add_test(tcase, vacant);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
