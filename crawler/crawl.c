@@ -176,9 +176,9 @@ static char *ask(struct crawl *crawl, const char *command)
 	return answer.text;
 }
 
-static void do_pass(struct crawl *crawl, bool data)
+static void do_pass(struct crawl *crawl, unsigned flags)
 {
-	walk_begin(crawl->walk, data);
+	walk_begin(crawl->walk, flags);
 	while (!walk_over(crawl->walk) && going_on(crawl)) {
 		unsigned window = crawl->progress.paused ? 0 : crawl->window.size;
 		int wait = walk_step(crawl->walk, window, clock_ms());
@@ -186,6 +186,14 @@ static void do_pass(struct crawl *crawl, bool data)
 		if (!walk_over(crawl->walk))
 			turn(crawl, wait);
 	}
+}
+
+/* Names come first, but what costs next to nothing may come with them. */
+static unsigned flags_of(const struct crawl *crawl, enum policy_step step)
+{
+	if (step == STEP_DATA)
+		return MIGRATE_DATA;
+	return crawl->policy.metadata_only ? 0 : MIGRATE_SMALL_DATA;
 }
 
 static void pause_for(struct crawl *crawl, unsigned ms)
@@ -215,7 +223,7 @@ static enum policy_step do_passes(struct crawl *crawl)
 		pause_for(crawl, pause);
 		if (!going_on(crawl))
 			break;
-		do_pass(crawl, step == STEP_DATA);
+		do_pass(crawl, flags_of(crawl, step));
 		const struct walk_counts *counts = walk_counts(crawl->walk);
 		result.advanced = counts->filled + counts->finished;
 		result.left = counts->left;

@@ -55,7 +55,7 @@ struct walk {
 	void *arg;
 	int root_fd;
 	struct directory_scope scope;
-	bool data;
+	unsigned flags; /* of this pass */
 	bool root_done;
 	unsigned under_way[2]; /* by enum request */
 	unsigned waiting;
@@ -68,6 +68,11 @@ struct walk {
 	GQueue again[POLICY_ATTEMPTS]; /* waiting nodes by attempt, so in order of `due` */
 	int64_t now;
 };
+
+static bool finishes(const struct walk *walk)
+{
+	return walk->flags & MIGRATE_DATA;
+}
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
@@ -154,7 +159,7 @@ static void node_done(struct node *node)
 		g_hash_table_remove(walk->active, node);
 		if (!parent || parent->pending || has_more(parent))
 			return;
-		if (walk->data && !parent->left) {
+		if (finishes(walk) && !parent->left) {
 			want_finish(parent);
 			return;
 		}
@@ -189,7 +194,6 @@ static void request_done(void *arg, int status)
 static void ask(struct node *node, enum request request)
 {
 	struct walk *walk = node->walk;
-	unsigned flags = MIGRATE_BACKGROUND | (walk->data ? MIGRATE_DATA : 0);
 	uint64_t id;
 
 	node->request = request;
@@ -204,7 +208,8 @@ static void ask(struct node *node, enum request request)
 		return;
 	}
 	if (request == REQUEST_FILL)
-		id = walk->ops->fill(walk->arg, node->fd, flags, request_done, node);
+		id = walk->ops->fill(walk->arg, node->fd, MIGRATE_BACKGROUND | walk->flags,
+				     request_done, node);
 	else
 		id = walk->ops->finish(walk->arg, node->fd, request_done, node);
 	if (id)
@@ -241,7 +246,7 @@ static void settle(struct node *node)
 		g_ptr_array_add(walk->open, node);
 	else if (node->pending)
 		return;
-	else if (walk->data && !node->left)
+	else if (finishes(walk) && !node->left)
 		want_finish(node);
 	else
 		node_done(node);
@@ -321,7 +326,7 @@ static void visit(struct walk *walk, struct node *parent, const struct directory
 	}
 	walk->counts.visited++;
 	node->unfilled = state != MIGRATE_FILLED;
-	if (walk->data || node->unfilled)
+	if (finishes(walk) || node->unfilled)
 		ask(node, REQUEST_FILL);
 	else
 		read_on(node);
@@ -466,13 +471,13 @@ void walk_free(struct walk *walk)
 	g_free(walk);
 }
 
-void walk_begin(struct walk *walk, bool data)
+void walk_begin(struct walk *walk, unsigned flags)
 {
 	struct directory_handle handle;
 
 	forget(walk);
 	walk->counts = (struct walk_counts){0};
-	walk->data = data;
+	walk->flags = flags;
 	walk->root_done = false;
 	if (directory_handle_get(walk->root_fd, &handle)) {
 		walk->root_done = true;

@@ -50,8 +50,9 @@ int walk_new(int root_fd, const struct walk_ops *ops, void *arg, struct walk **w
 /* No request may be under way any more (they may complete before migrate_volume_free returns). */
 void walk_free(struct walk *walk);
 
-/* Begins a pass, with data (files' data are moved, directories finished) or without. */
-void walk_begin(struct walk *walk, bool data);
+/* Begins a pass.  flags: of migrate_fill_directory(); with MIGRATE_DATA directories are finished,
+ * too. */
+void walk_begin(struct walk *walk, unsigned flags);
 /*
  * Does what can be done now: takes up what is answered and asks for more, with up to window fills
  * under way, and some requests to finish besides (window 0: asks for nothing).  now_ms: a clock

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "refused.h"
+
 G_DEFINE_QUARK(backend - error - quark, backend_error)
 
 static const struct backend_ops *const backends[] = {&backend_nfs_ops, &backend_smb_ops,
@@ -66,6 +68,38 @@ char *backend_url_path(const char *url, const char *text, gsize len, GError **er
 	return g_string_free(g_steal_pointer(&clean), FALSE);
 }
 
+const char *backend_url_host(const char *text, gsize len, char **host, uint16_t *port)
+{
+	const char *end = text + len, *from = text, *close, *rest;
+	g_autofree char *digits = NULL;
+	guint64 number;
+
+	*host = NULL;
+	if (len && *text == '[') {
+		close = memchr(text, ']', len);
+		if (!close)
+			return "the address has no closing bracket";
+		from++;
+		rest = close + 1;
+	} else {
+		rest = memchr(text, ':', len);
+		close = rest = rest ? rest : end;
+	}
+	if (close == from || (rest < end && *rest != ':'))
+		return "no host there";
+	for (const char *p = from; p < close; p++)
+		if (strchr("[]@;", *p))
+			return "no host there";
+	if (rest < end) {
+		digits = g_strndup(rest + 1, (gsize)(end - rest - 1));
+		if (!g_ascii_string_to_unsigned(digits, 10, 1, 65535, &number, NULL))
+			return "no port from 1 to 65535 after the colon";
+		*port = (uint16_t)number;
+	}
+	*host = g_strndup(from, (gsize)(close - from));
+	return NULL;
+}
+
 void source_object_clear(struct source_object *object)
 {
 	g_clear_pointer(&object->path, g_free);
@@ -79,12 +113,20 @@ void source_object_copy(struct source_object *to, const struct source_object *fr
 	to->path = g_strdup(from->path);
 }
 
+static void refusal_clear(gpointer p)
+{
+	g_free(((struct source_refusal *)p)->name);
+}
+
 struct backend_batch *backend_batch_new(void)
 {
 	struct backend_batch *batch = g_new(struct backend_batch, 1);
 
 	batch->entries = g_array_sized_new(FALSE, FALSE, sizeof(struct source_entry), 64);
 	batch->names = g_string_chunk_new(16384);
+	batch->refused = g_array_new(FALSE, FALSE, sizeof(struct source_refusal));
+	g_array_set_clear_func(batch->refused, refusal_clear);
+	batch->rejected = 0;
 	return batch;
 }
 
@@ -94,6 +136,7 @@ void backend_batch_free(struct backend_batch *batch)
 		return;
 	g_array_free(batch->entries, TRUE);
 	g_string_chunk_free(batch->names);
+	g_array_free(batch->refused, TRUE);
 	g_free(batch);
 }
 
@@ -122,6 +165,7 @@ void source_xattrs_free(struct source_xattrs *xattrs)
 	g_array_unref(xattrs->list);
 	g_ptr_array_unref(xattrs->lost);
 	source_windows_free(xattrs->windows);
+	g_free(xattrs->data);
 	g_free(xattrs);
 }
 
@@ -163,13 +207,27 @@ bool backend_path_ok(const char *path)
 	return true;
 }
 
+void backend_batch_refuse(struct backend_batch *batch, char *name, const char *why)
+{
+	struct source_refusal refusal = {name, why};
+
+	batch->rejected++;
+	if (batch->refused->len < BATCH_REFUSED_MAX)
+		g_array_append_val(batch->refused, refusal);
+	else
+		g_free(name);
+}
+
 gboolean backend_batch_add(struct backend_batch *batch, const char *name, size_t len,
 			   const struct source_entry *entry)
 {
 	struct source_entry *added;
 
-	if (!backend_name_ok(name, len))
+	if (!backend_name_ok(name, len)) {
+		backend_batch_refuse(batch, refused_text(name, len),
+				     len > 255 ? REFUSED_LONG : REFUSED_NAME);
 		return FALSE;
+	}
 	g_array_append_vals(batch->entries, entry, 1);
 	added = &g_array_index(batch->entries, struct source_entry, batch->entries->len - 1);
 	added->name = g_string_chunk_insert_len(batch->names, name, (gssize)len);
@@ -188,7 +246,6 @@ void backend_prepare(struct backend_request *req)
 	req->text = NULL;
 	req->batch = NULL;
 	req->xattrs = NULL;
-	req->rejected = 0;
 }
 
 void backend_complete(struct backend_request *req, int status)

@@ -19,6 +19,7 @@
  *   -EACCES, -EPERM                    -ENOTDIR, -EISDIR, -ENAMETOOLONG
  *   -EBADMSG     a reply that makes no sense
  *   -ENOTSUP     the server cannot do this
+ *   -ENOTUNIQ    LOOKUP, XATTRS: the name is there, and leads to another object, or to none
  *   -EREMOTEIO   any other error of the old server (NFS3ERR_IO, NFS3ERR_SERVERFAULT, ...)
  *   -ECANCELED   the backend is being closed
  *
@@ -47,8 +48,12 @@ struct source_attr {
 	mode_t mode; /* type and permissions */
 	uint32_t nlink, uid, gid;
 	uint64_t size, used, fileid; /* bytes */
+	/* Which of the source's file systems it is on, where fileid does not say that: 0 for the
+	 * root's.  Of an object with several names it is always said. */
+	uint64_t fs;
 	dev_t rdev;
 	int64_t atime, mtime, ctime; /* ns */
+	bool elsewhere; /* the old server itself has the data on tape, in a cloud ... */
 };
 
 struct source_entry {
@@ -78,6 +83,10 @@ struct source_xattrs {
 	/* Of an SMB server, else NULL.  Then the attributes' owner, group and permissions are void:
 	 * the descriptor says them. */
 	struct source_windows *windows;
+	/* Where a small file's bytes were wanted with it: all attr.size of them, of one moment with
+	 * attr.  NULL: not brought, which is no error. */
+	uint8_t *data;
+	uint32_t data_len;
 };
 struct source_xattrs *source_xattrs_new(void);
 void source_xattrs_free(struct source_xattrs *xattrs);
@@ -87,14 +96,25 @@ void source_xattrs_add(struct source_xattrs *xattrs, const char *name, const voi
 /* Adds a line to lost. */
 void source_xattrs_lose(struct source_xattrs *xattrs, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
+/* A name that nothing can have here. */
+struct source_refusal {
+	char *name;	 /* as it is shown (refused.h), g_malloc'd */
+	const char *why; /* and what to do; static */
+};
+
+#define BATCH_REFUSED_MAX 128
+
 struct backend_batch {
 	GArray *entries; /* of struct source_entry */
 	GStringChunk *names;
+	GArray *refused;   /* of struct source_refusal: the first BATCH_REFUSED_MAX of ... */
+	unsigned rejected; /* ... the entries left out because of their names */
 };
 struct backend_batch *backend_batch_new(void);
 void backend_batch_free(struct backend_batch *batch);
-/* Appends; copies name; checks it (see above): a bad name is appended nowhere and FALSE returned.
- */
+/* Takes name. */
+void backend_batch_refuse(struct backend_batch *batch, char *name, const char *why);
+/* Appends; copies name; checks it (see above): a bad name is refused and FALSE returned. */
 gboolean backend_batch_add(struct backend_batch *batch, const char *name, size_t len,
 			   const struct source_entry *entry);
 
@@ -103,12 +123,14 @@ enum backend_op {
 	BACKEND_LOOKUP,	  /* object (directory), name -> attr, handle */
 	BACKEND_READDIR,  /* object, cookie, verf -> batch, cookie, verf, eof; with names_only: no
 			   * attributes are asked for.  Entries without attr or handle are possible
-			   * always; "." and ".." never come. -EBADMSG with a stale cookie: restart
+			   * always; "." and ".." never come. -EBADMSG with a stale cookie: restart.
+			   * has_attr: attr.fileid is the directory's
 			   */
 	BACKEND_READ,	  /* object, offset, count -> data, data_len, eof, attr (has_attr) */
 	BACKEND_READLINK, /* object -> text */
 	BACKEND_XATTRS,	  /* object (file or directory) -> xattrs; only what carries() says; attr
-			   * (has_attr) */
+			   * (has_attr).  count: the size of a file whose bytes are wanted with it,
+			   * where that costs the old server little; else 0 */
 };
 
 enum { BACKEND_CARRIES_ACL = 1 << 0, BACKEND_CARRIES_XATTR = 1 << 1 };
@@ -137,7 +159,6 @@ struct backend_request {
 	char *text;
 	struct backend_batch *batch;
 	struct source_xattrs *xattrs; /* passes to the submitter: source_xattrs_free */
-	unsigned rejected; /* READDIR: entries left out because their names are not acceptable */
 
 	void (*done)(struct backend_request *req);
 	void *user;
@@ -172,7 +193,8 @@ struct backend_ops {
 	 * Parses the URL and connects.  Blocks until the root is known or the server refuses; a
 	 * server that is away for more than 30 s is an error.  *root: the source's root (owned by
 	 * the caller: source_object_clear), *attr its attributes.  NULL with error set (one line
-	 * that names the URL and the remedy).
+	 * that names the URL and the remedy); its code is EKEYREJECTED where to try again without
+	 * a change may get an account there locked.
 	 */
 	struct backend *(*open)(const struct backend_config *config, struct source_object *root,
 				struct source_attr *attr, GError **error);
@@ -195,6 +217,12 @@ struct backend_ops {
 struct backend {
 	const struct backend_ops *ops;
 };
+
+/*
+ * A fileid that tells objects of one source apart even where it spans several file systems: the
+ * fileid itself on the root's, mixed with the difference of the file systems' ids elsewhere.
+ */
+uint64_t backend_fileid(uint64_t fileid, uint64_t fs, uint64_t root_fs);
 
 void source_object_clear(struct source_object *object);
 void source_object_copy(struct source_object *to, const struct source_object *from);

@@ -2,6 +2,7 @@
 #include "backend_beside.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "backend_private.h"
 
@@ -10,11 +11,17 @@ struct backend_beside {
 	struct backend *main, *windows;
 };
 
-/* One BACKEND_XATTRS out of two. */
+/*
+ * One BACKEND_XATTRS out of two.  The second finds the object by its path, and must have found the
+ * same one: no object may get another one's descriptor.  The same number says that it has.  Where
+ * servers number objects differently, what the second is asked to look up by that exact name must
+ * be what it has told about.
+ */
 struct call {
 	struct backend_beside *beside;
 	struct backend_request *req; /* the submitter's */
-	struct backend_request first, second;
+	struct backend_request first, second, look;
+	char *parent; /* its path */
 	struct source_xattrs *xattrs;
 };
 
@@ -26,6 +33,7 @@ static void finish(struct call *call, int status)
 	req->xattrs = g_steal_pointer(&call->xattrs);
 	req->has_attr = call->first.has_attr;
 	req->attr = call->first.attr;
+	g_free(call->parent);
 	g_free(call);
 	backend_complete(req, status);
 }
@@ -47,9 +55,42 @@ static int take_windows(struct call *call, struct source_xattrs *from)
 	if (!from || !from->windows || !same_type(call))
 		return -EREMOTEIO;
 	call->xattrs->windows = g_steal_pointer(&from->windows);
+	call->xattrs->windows->short_name = false; /* it is called so by the first one too */
 	for (guint i = 0; i < from->lost->len; i++)
 		source_xattrs_lose(call->xattrs, "%s", (char *)from->lost->pdata[i]);
 	return 0;
+}
+
+static void end(struct call *call, int ret)
+{
+	if (ret)
+		g_clear_pointer(&call->xattrs, source_xattrs_free);
+	finish(call, ret);
+}
+
+static void looked_up(struct backend_request *look)
+{
+	struct call *call = look->user;
+	int ret = look->status;
+
+	if (ret == -ENOENT || (!ret && look->attr.fileid != call->second.attr.fileid))
+		ret = -ENOTUNIQ;
+	end(call, ret);
+}
+
+static void look_up(struct call *call)
+{
+	struct backend *windows = call->beside->windows;
+	const char *path = call->req->object.path, *slash = strrchr(path, '/');
+
+	call->parent = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
+	call->look.op = BACKEND_LOOKUP;
+	call->look.priority = call->req->priority;
+	call->look.object.path = call->parent;
+	call->look.name = slash ? slash + 1 : path;
+	call->look.done = looked_up;
+	call->look.user = call;
+	windows->ops->submit(windows, &call->look);
 }
 
 static void second_done(struct backend_request *second)
@@ -59,9 +100,10 @@ static void second_done(struct backend_request *second)
 	int ret = take_windows(call, from);
 
 	source_xattrs_free(from);
-	if (ret)
-		g_clear_pointer(&call->xattrs, source_xattrs_free);
-	finish(call, ret);
+	if (ret || second->attr.fileid == call->first.attr.fileid || !*call->req->object.path)
+		end(call, ret);
+	else
+		look_up(call);
 }
 
 static void first_done(struct backend_request *first)

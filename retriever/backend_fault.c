@@ -104,6 +104,7 @@ static void change(const struct fault_rule *what, struct source_attr *attr)
 {
 	attr->size = (uint64_t)((int64_t)attr->size + what->size);
 	attr->mtime += what->mtime;
+	attr->fileid += what->fileid;
 }
 
 static void spoil(const struct fault_rule *what, struct backend_request *req)
@@ -116,6 +117,8 @@ static void spoil(const struct fault_rule *what, struct backend_request *req)
 		req->has_attr = false;
 		memset(&req->attr, 0xee, sizeof(req->attr));
 	}
+	for (unsigned i = 0; what->action == FAULT_REFUSE && req->batch && i < what->count; i++)
+		backend_batch_refuse(req->batch, g_strdup_printf("bad/%u", i), "no such name");
 	if (what->action != FAULT_CHANGE)
 		return;
 	if (req->has_attr)

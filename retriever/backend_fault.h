@@ -15,8 +15,9 @@ enum fault_action {
 	FAULT_ERROR,  /* not passed on: completed with `status` */
 	FAULT_SHORT,  /* READ: at most `bytes` bytes of the data that came, and not eof */
 	FAULT_BARE,   /* READ: without the attributes that came */
-	FAULT_CHANGE, /* `size` and `mtime` (ns) are added to the attributes that come back, those
-		       * of entries included: a source that was changed */
+	FAULT_CHANGE, /* `size`, `mtime` (ns) and `fileid` are added to the attributes that come
+		       * back, those of entries included: a source that was changed */
+	FAULT_REFUSE, /* READDIR: `count` names that cannot be here come besides */
 };
 
 #define FAULT_ANY_OP UINT_MAX
@@ -36,6 +37,8 @@ struct fault_rule {
 	int status;	     /* ERROR: negative */
 	uint32_t bytes;	     /* SHORT */
 	int64_t size, mtime; /* CHANGE */
+	uint64_t fileid;     /* CHANGE */
+	unsigned count;	     /* REFUSE */
 };
 
 /* Takes inner, which stays reachable through it. */

@@ -267,8 +267,7 @@ static void add_entry(const struct file_backend *file, int dir, const struct dir
 		entry.has_handle = entry.handle_len > 0;
 		close(fd);
 	}
-	if (!backend_batch_add(req->batch, found->d_name, len, &entry))
-		req->rejected++;
+	backend_batch_add(req->batch, found->d_name, len, &entry);
 }
 
 static int list(const struct file_backend *file, int dir, struct backend_request *req)

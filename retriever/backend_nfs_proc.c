@@ -78,6 +78,7 @@ bool nfs_get_attr(struct xdr_in *in, uint64_t *fs, struct source_attr *attr)
 	};
 	uint32_t type = xdr_get_u32(in), major_number, minor_number;
 
+	*attr = (struct source_attr){0};
 	attr->mode = xdr_get_u32(in) & 07777;
 	attr->nlink = xdr_get_u32(in);
 	attr->uid = xdr_get_u32(in);
@@ -314,8 +315,7 @@ static void add_entry(struct backend_request *req, const uint8_t *name, uint32_t
 {
 	if (len > 0 && len <= 2 && memcmp(name, "..", len) == 0)
 		return;
-	if (!backend_batch_add(req->batch, (const char *)name, len, entry))
-		req->rejected++;
+	backend_batch_add(req->batch, (const char *)name, len, entry);
 }
 
 /* One entry; returns its cookie. */
@@ -389,7 +389,6 @@ static int decode_readdirplus(struct nfs_view *view, struct backend_request *req
 		return status;
 	g_clear_pointer(&req->batch, backend_batch_free);
 	req->has_attr = false;
-	req->rejected = 0;
 	atomic_store(&view->no_plus, true);
 	return NFS_CALL_AGAIN;
 }

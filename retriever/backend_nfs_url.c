@@ -73,50 +73,18 @@ static gboolean parse_arguments(struct nfs_url *url, const char *text, GError **
 	return TRUE;
 }
 
-/* host, host:port, [v6] or [v6]:port */
-static gboolean parse_host(struct nfs_url *url, const char *text, size_t len, GError **error)
-{
-	g_autofree char *host = g_strndup(text, len);
-	char *port = NULL, *from = host;
-	guint64 number;
-
-	if (host[0] == '[') {
-		char *close = strchr(host, ']');
-
-		if (close && (close[1] == '\0' || close[1] == ':')) {
-			from = host + 1;
-			port = close[1] ? close + 2 : NULL;
-			*close = '\0';
-		}
-	} else {
-		port = strchr(host, ':');
-		if (port)
-			*port++ = '\0';
-	}
-	if (!*from || strpbrk(from, "[]@")) {
-		backend_set_error(error, EINVAL, "%s: no host there; write " URL_FORM, url->text);
-		return FALSE;
-	}
-	if (port) {
-		if (!get_number(url, "port", port, 1, 65535, &number, error))
-			return FALSE;
-		url->nfs_port = (uint16_t)number;
-	}
-	url->host = g_strdup(from);
-	return TRUE;
-}
-
 gboolean nfs_url_parse(const char *text, struct nfs_url *url, GError **error)
 {
-	const char *host = text + strlen("nfs://"), *path, *args;
+	const char *host = text + strlen("nfs://"), *path, *args, *mistake;
 
 	*url = (struct nfs_url){.text = g_strdup(text)};
 	path = host + strcspn(host, "/?");
 	args = path + strcspn(path, "?");
-	if (!parse_host(url, host, (size_t)(path - host), error))
-		return FALSE;
-	if (*path != '/') {
-		backend_set_error(error, EINVAL, "%s: no path there; write " URL_FORM, text);
+	mistake = backend_url_host(host, (gsize)(path - host), &url->host, &url->nfs_port);
+	if (!mistake && *path != '/')
+		mistake = "no path there";
+	if (mistake) {
+		backend_set_error(error, EINVAL, "%s: %s; write " URL_FORM, text, mistake);
 		return FALSE;
 	}
 	url->path = backend_url_path(text, path, (gsize)(args - path), error);

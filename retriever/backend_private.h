@@ -29,6 +29,11 @@ void backend_set_error(GError **error, int code, const char *format, ...) G_GNUC
  * NULL with error set.
  */
 char *backend_url_path(const char *url, const char *text, gsize len, GError **error);
+/*
+ * Its host part: host, host:port, [v6] or [v6]:port.  *host is without brackets; *port is left
+ * alone where text has none.  NULL, or what is wrong with it; then *host is NULL.
+ */
+const char *backend_url_host(const char *text, gsize len, char **host, uint16_t *port);
 
 /* A name as backend.h promises it: 1..255 bytes, no '/' or NUL, not "." or "..". */
 bool backend_name_ok(const char *name, size_t len);
@@ -39,11 +44,5 @@ bool backend_path_ok(const char *path);
 void backend_prepare(struct backend_request *req);
 /* Sets the status, frees half a result of a failed one, calls done. */
 void backend_complete(struct backend_request *req, int status);
-
-/*
- * A fileid that tells objects of one source apart even where it spans several file systems: the
- * fileid itself on the root's, mixed with the difference of the file systems' ids elsewhere.
- */
-uint64_t backend_fileid(uint64_t fileid, uint64_t fs, uint64_t root_fs);
 
 #endif

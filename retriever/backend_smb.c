@@ -23,12 +23,10 @@ static void smb_close(struct backend *backend)
 	struct smb_backend *smb = (struct smb_backend *)backend;
 
 	/* what is cancelled in one may be submitted again to the other */
-	if (smb->demand.n)
-		smb_pool_stop(&smb->demand);
-	if (smb->others.n)
-		smb_pool_stop(&smb->others);
-	smb_pool_clear(&smb->demand);
-	smb_pool_clear(&smb->others);
+	smb_conns_end(&smb->demand, &smb->server);
+	smb_conns_end(&smb->others, &smb->server);
+	smb_conns_free(&smb->demand);
+	smb_conns_free(&smb->others);
 	smb_url_clear(&smb->server.url);
 	g_free(smb->server.final);
 	g_free(smb->server.last);
@@ -57,8 +55,8 @@ static struct smb_backend *smb_new(const struct backend_config *config)
 			.signing = from->signing,
 		};
 	smb->server.config = &smb->config;
-	smb_pool_init(&smb->demand, 0, window);
-	smb_pool_init(&smb->others, 1, window);
+	smb_pool_init(&smb->demand, false, window);
+	smb_pool_init(&smb->others, true, window);
 	pthread_mutex_init(&smb->server.lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -82,7 +80,7 @@ static bool wait_for_root(struct smb_backend *smb, struct source_attr *attr, GEr
 		;
 	known = server->known;
 	if (!known)
-		backend_set_error(error, EHOSTUNREACH, "%s%s%s",
+		backend_set_error(error, server->locks ? EKEYREJECTED : EHOSTUNREACH, "%s%s%s",
 				  server->final	 ? server->final
 				  : server->last ? server->last
 						 : server->url.text,
@@ -135,6 +133,20 @@ static struct backend *smb_open(const struct backend_config *config, struct sour
 	return NULL;
 }
 
+/* In a path "a:b" would be something else's stream, and "a\\b" two names. */
+static bool can_be_said(const char *path)
+{
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (!smb_name_ok(path, len))
+			return false;
+		path += len;
+		path += *path == '/';
+	}
+	return true;
+}
+
 /* What needs no answer of the server's: 1; else 0, or the status. */
 static int refuse(const struct backend_request *req)
 {
@@ -142,7 +154,7 @@ static int refuse(const struct backend_request *req)
 
 	if (!path)
 		return -ESTALE;
-	if (!backend_path_ok(path))
+	if (!can_be_said(path))
 		return -ENOENT;
 	if (strlen(path) > WIRE_PATH_MAX)
 		return -ENAMETOOLONG;
@@ -172,7 +184,10 @@ static void smb_submit(struct backend *backend, struct backend_request *req)
 	else if (smb_pool_lists(&smb->others, req))
 		pool = &smb->others;
 	backend_watch_begin(&smb->server.watch);
-	smb_pool_submit(pool, req);
+	if (!smb_pool_submit(pool, req)) {
+		backend_watch_end(&smb->server.watch);
+		backend_complete(req, -ECANCELED);
+	}
 }
 
 static uint32_t smb_max_read(struct backend *backend)

@@ -6,6 +6,7 @@
  *   backend_smb.c         the table: opening, what goes to which connection
  *   backend_smb_url.c     smb://[DOMAIN;]USER@host[:port]/share/path
  *   backend_smb_conn.c    a connection: its thread, its worker, requests under way
+ *   backend_smb_pool.c    requests that wait, for connections of one kind
  *   backend_smb_worker.c  a worker's process and memory
  *   backend_smb_reply.c   what a worker says, checked
  */
@@ -13,6 +14,7 @@
 #define BACKEND_SMB_H
 
 #include "backend_private.h"
+#include "backend_smb_pool.h"
 #include "wire.h"
 
 /* ---- backend_smb_url.c ---- */
@@ -40,6 +42,9 @@ int smb_reply_decode(const struct wire_reply *reply, const uint8_t *slot,
 char *smb_failure_text(const struct smb_url *url, const struct wire_reply *reply);
 /* Whether it is wrong for ever, rather than a server that is away. */
 bool smb_failure_is_final(const struct wire_reply *reply);
+/* Whether to ask again soon makes it worse: a password that is wrong again and again gets the
+ * account locked. */
+bool smb_failure_locks(const struct wire_reply *reply);
 
 /* ---- backend_smb_worker.c ---- */
 
@@ -55,18 +60,6 @@ int smb_worker_end(struct smb_worker *worker);
 
 /* ---- backend_smb_conn.c ---- */
 
-struct smb_conn;
-
-/* What connections of one kind share: demand, or everything else. */
-struct smb_pool {
-	pthread_mutex_t lock; /* guards the queues, the conns' `bound` and `asleep`, and stop */
-	GQueue queue[BACKEND_BACKGROUND + 1]; /* by priority */
-	bool stop;
-	unsigned mark; /* tells listings of one pool from those of another */
-	unsigned n, window;
-	struct smb_conn *conns[16];
-};
-
 struct smb_server {
 	struct smb_url url;
 	const struct smb_config *config; /* a copy */
@@ -77,22 +70,24 @@ struct smb_server {
 	bool known;  /* root and max_read are */
 	char *final; /* why not, for ever */
 	char *last;  /* the last failure */
+	bool locks;  /* smb_failure_locks() of the final one */
 	struct wire_attr root;
 	uint32_t max_read;
+	bool trusted;	 /* to let us in: nothing went wrong since it last did */
+	bool refuses;	 /* the last log-on was refused */
+	gint64 next_try; /* to connect while it is not trusted; monotonic us */
 };
 
-void smb_pool_init(struct smb_pool *pool, unsigned mark, unsigned window);
-/* Completes what waits in it with -ECANCELED; its connections are gone. */
-void smb_pool_clear(struct smb_pool *pool);
 /* A connection of the pool, which connects at once.  FALSE: no thread to be had. */
 bool smb_conn_add(struct smb_pool *pool, struct smb_server *server);
-/* All of the pool's: stop, end their workers, complete what is under way with -ECANCELED. */
-void smb_pool_stop(struct smb_pool *pool);
-void smb_pool_submit(struct smb_pool *pool, struct backend_request *req);
-/* Whether req goes on with a listing that is open on a connection of this pool. */
-bool smb_pool_lists(const struct smb_pool *pool, const struct backend_request *req);
+/* All of the pool's: they stop, their workers end, what is under way or waits is completed with
+ * -ECANCELED.  Requests may still come, and are refused (smb_pool_submit()). */
+void smb_conns_end(struct smb_pool *pool, struct smb_server *server);
+void smb_conns_free(struct smb_pool *pool);
 
 /* For tests: ms of silence after which a server is given up, for workers that start from now on. */
 void backend_smb_set_stall(unsigned ms);
+/* For tests: ms between log-ons of a server that refuses them. */
+void backend_smb_set_refused(unsigned ms);
 
 #endif

@@ -11,22 +11,24 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "backend_smb_secret.h"
+#include "thread.h"
 
-#define STALL_MS   30000
-#define HELLO_MS   90000
-#define PAUSE_MIN  100
-#define PAUSE_MAX  5000
-#define PAUSE_LONG 60000	      /* after a log-on that was refused */
-#define HANG_UPS   3		      /* are no accident: it does not speak SMB 2 */
-#define BYTES_MAX  (8u * 1024 * 1024) /* of READs under way */
-#define CRASHES	   3
-#define BUSY_TRIES 6 /* of a file that somebody there has to himself: 3 seconds */
+#define STALL_MS     30000
+#define HELLO_MS     90000
+#define PAUSE_MIN    100
+#define PAUSE_MAX    5000
+#define REFUSED_MS   60000 /* to the next log-on after one that was refused */
+#define TURN_MS	     2000
+#define TURN_POLL_MS 20
+#define HANG_UPS     3			/* are no accident: it does not speak SMB 2 */
+#define BYTES_MAX    (8u * 1024 * 1024) /* of READs under way */
+#define CRASHES	     3
+#define BUSY_TRIES   6 /* of a file that somebody there has to himself: 3 seconds */
 
 #define SHARING_VIOLATION  0xc0000043u
 #define FILE_LOCK_CONFLICT 0xc0000054u
@@ -37,13 +39,9 @@ struct under_way {
 };
 
 struct smb_conn {
-	struct smb_pool *pool;
+	struct smb_seat seat; /* first */
 	struct smb_server *server;
-	unsigned index, mark; /* in the pool; the pool's */
 	pthread_t thread;
-	int kick;     /* eventfd */
-	GQueue bound; /* listings that go on here */
-	bool asleep;  /* with room for a request */
 	/* the thread's own */
 	struct smb_worker worker;
 	bool ready;
@@ -54,15 +52,21 @@ struct smb_conn {
 	gint64 heard;
 	unsigned pause, stall_ms;
 	unsigned hung_up; /* in a row, when it was asked for its version */
-	bool locked;	  /* asking again soon makes it worse: an account gets locked */
 	char *said;	  /* the failure that was logged last */
 };
 
-static atomic_uint stall_ms = STALL_MS;
+#define MS G_TIME_SPAN_MILLISECOND
+
+static atomic_uint stall_ms = STALL_MS, refused_ms = REFUSED_MS;
 
 void backend_smb_set_stall(unsigned ms)
 {
 	atomic_store(&stall_ms, ms);
+}
+
+void backend_smb_set_refused(unsigned ms)
+{
+	atomic_store(&refused_ms, ms);
 }
 
 static void finish(struct smb_server *server, struct backend_request *req, int status)
@@ -94,12 +98,19 @@ static void failed(struct smb_conn *conn, char *text, bool final)
 
 static void refused(struct smb_conn *conn, const struct wire_reply *reply)
 {
+	struct smb_server *server = conn->server;
 	bool final = !conn->ready && smb_failure_is_final(reply);
 
 	if (reply->status == WIRE_F_NEGOTIATE)
 		final = ++conn->hung_up >= HANG_UPS;
-	conn->locked = reply->status == WIRE_F_LOGON || reply->status == WIRE_F_GUEST;
-	failed(conn, smb_failure_text(&conn->server->url, reply), final);
+	pthread_mutex_lock(&server->lock);
+	server->refuses = reply->status == WIRE_F_LOGON || reply->status == WIRE_F_GUEST;
+	server->trusted &= !server->refuses;
+	if (server->refuses)
+		server->next_try = g_get_monotonic_time() + atomic_load(&refused_ms) * MS;
+	server->locks |= final && smb_failure_locks(reply);
+	pthread_mutex_unlock(&server->lock);
+	failed(conn, smb_failure_text(&server->url, reply), final);
 }
 
 static void connected(struct smb_conn *conn, const struct wire_reply *hello)
@@ -109,7 +120,6 @@ static void connected(struct smb_conn *conn, const struct wire_reply *hello)
 	conn->ready = true;
 	conn->pause = PAUSE_MIN;
 	conn->hung_up = 0;
-	conn->locked = false;
 	if (conn->said && conn->server->known)
 		g_message("%s: connected again", server->url.text);
 	g_clear_pointer(&conn->said, g_free);
@@ -119,38 +129,47 @@ static void connected(struct smb_conn *conn, const struct wire_reply *hello)
 		server->max_read = CLAMP(hello->len, 4096, WIRE_READ_MAX);
 		server->known = true;
 	}
+	server->trusted = true;
+	server->refuses = false;
 	pthread_cond_broadcast(&server->changed);
 	pthread_mutex_unlock(&server->lock);
 }
 
+/* ---- whose turn it is to connect ---- */
+
+/*
+ * After a connection was lost or a log-on refused one at a time tries, until one is through: the
+ * password may have been changed, and each that is wrong counts on the way to a locked account. One
+ * that hangs does not hold up the others for long.
+ */
+static bool may_connect(struct smb_server *server)
+{
+	gint64 now = g_get_monotonic_time();
+	bool may;
+
+	pthread_mutex_lock(&server->lock);
+	may = server->trusted || now >= server->next_try;
+	if (may && !server->trusted)
+		server->next_try =
+			now + (server->refuses ? atomic_load(&refused_ms) : TURN_MS) * MS;
+	pthread_mutex_unlock(&server->lock);
+	return may;
+}
+
+static void disconnected(struct smb_conn *conn)
+{
+	struct smb_server *server = conn->server;
+
+	pthread_mutex_lock(&server->lock);
+	if (conn->ready)
+		server->trusted = false;
+	if (!server->refuses)
+		server->next_try = 0;
+	pthread_mutex_unlock(&server->lock);
+	conn->ready = false;
+}
+
 /* ---- taking requests ---- */
-
-static bool has_room(const struct smb_conn *conn)
-{
-	return conn->ready && conn->n < conn->pool->window && conn->bytes < BYTES_MAX;
-}
-
-/* With the pool's lock.  A share of what waits, so that all connections have work. */
-static unsigned fair_share(const struct smb_pool *pool)
-{
-	unsigned waiting = 0;
-
-	for (unsigned i = 0; i < G_N_ELEMENTS(pool->queue); i++)
-		waiting += pool->queue[i].length;
-	return (waiting + pool->n - 1) / pool->n;
-}
-
-static GList *pop(struct smb_conn *conn)
-{
-	struct smb_pool *pool = conn->pool;
-
-	if (conn->bound.head)
-		return g_queue_pop_head_link(&conn->bound);
-	for (unsigned i = 0; i < G_N_ELEMENTS(pool->queue); i++)
-		if (pool->queue[i].head)
-			return g_queue_pop_head_link(&pool->queue[i]);
-	return NULL;
-}
 
 static void note(struct smb_conn *conn, struct backend_request *req, unsigned slot)
 {
@@ -182,10 +201,24 @@ static uint32_t wire_op(enum backend_op op)
 	return ops[op];
 }
 
-/* Which worker a listing is open in. */
-static uint64_t verf_of(const struct smb_conn *conn)
+/* Path and name, one after the other without the slash; their lengths to out. */
+static void put_path(uint8_t *memory, const char *path, const char *name, struct wire_request *out)
 {
-	return (uint64_t)(conn->mark | (conn->index + 1)) << 32 | conn->generation;
+	out->path_len = (uint32_t)strlen(path);
+	memcpy(memory, path, out->path_len);
+	out->name_len = name ? (uint32_t)strlen(name) : 0;
+	if (name)
+		memcpy(memory + out->path_len, name, out->name_len);
+}
+
+/* An object's attributes are those of what is called exactly so, which only LOOKUP sees to. */
+static void put_exactly(uint8_t *memory, const char *path, struct wire_request *out)
+{
+	const char *slash = strrchr(path, '/');
+	g_autofree char *parent = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
+
+	out->op = WIRE_LOOKUP;
+	put_path(memory, parent, slash ? slash + 1 : path, out);
 }
 
 /* Into a slot; FALSE: it cannot be asked for, *status says why. */
@@ -193,17 +226,12 @@ static bool encode(struct smb_conn *conn, struct backend_request *req, struct wi
 		   int *status)
 {
 	uint8_t slot = conn->free[conn->n], *memory;
-	size_t path_len = strlen(req->object.path), name_len = 0;
 
 	*status = -EBADMSG; /* the listing was another worker's: it begins again */
-	if (req->op == BACKEND_READDIR && req->cookie && req->verf != verf_of(conn))
+	if (req->op == BACKEND_READDIR && req->cookie &&
+	    req->verf != smb_pool_verf(&conn->seat, conn->generation))
 		return false;
-	if (req->op == BACKEND_LOOKUP)
-		name_len = strlen(req->name);
 	memory = conn->worker.memory + (size_t)slot * WIRE_SLOT_BYTES;
-	memcpy(memory, req->object.path, path_len);
-	if (name_len)
-		memcpy(memory + path_len, req->name, name_len);
 	note(conn, req, slot);
 	*out = (struct wire_request){
 		.slot = slot,
@@ -212,37 +240,47 @@ static bool encode(struct smb_conn *conn, struct backend_request *req, struct wi
 		.count = MIN(req->count, WIRE_READ_MAX),
 		.offset = req->offset,
 		.cookie = req->cookie,
-		.path_len = (uint32_t)path_len,
-		.name_len = (uint32_t)name_len,
 	};
+	if (req->op == BACKEND_GETATTR && *req->object.path)
+		put_exactly(memory, req->object.path, out);
+	else
+		put_path(memory, req->object.path, req->op == BACKEND_LOOKUP ? req->name : NULL,
+			 out);
 	return true;
+}
+
+/* FALSE: some of them could not be asked for. */
+static bool encode_all(struct smb_conn *conn, GQueue *taken, struct wire_request *requests,
+		       unsigned *n)
+{
+	bool all = true;
+	GList *link;
+	int status;
+
+	while ((link = g_queue_pop_head_link(taken))) {
+		if (encode(conn, link->data, &requests[*n], &status)) {
+			++*n;
+			continue;
+		}
+		finish(conn->server, link->data, status);
+		all = false;
+	}
+	return all;
 }
 
 /* As many as there is room for.  FALSE: the worker is gone. */
 static bool send_requests(struct smb_conn *conn)
 {
-	struct smb_pool *pool = conn->pool;
 	struct wire_request requests[WIRE_SLOTS];
-	unsigned n = 0, share;
-	int status;
+	GQueue taken = G_QUEUE_INIT;
+	unsigned n = 0;
 
-	pthread_mutex_lock(&pool->lock);
-	share = fair_share(pool) + conn->bound.length;
-	while (n < share && has_room(conn)) {
-		GList *link = pop(conn);
-
-		if (!link)
-			break;
-		if (encode(conn, link->data, &requests[n], &status)) {
-			n++;
-			continue;
-		}
-		pthread_mutex_unlock(&pool->lock);
-		finish(conn->server, link->data, status);
-		pthread_mutex_lock(&pool->lock);
-	}
-	conn->asleep = has_room(conn);
-	pthread_mutex_unlock(&pool->lock);
+	if (!conn->ready)
+		return true;
+	do
+		smb_pool_take(&conn->seat, conn->seat.pool->window - conn->n,
+			      BYTES_MAX - MIN(conn->bytes, BYTES_MAX), &taken);
+	while (!encode_all(conn, &taken, requests, &n));
 	if (!n)
 		return true;
 	if (conn->n == n)
@@ -253,44 +291,35 @@ static bool send_requests(struct smb_conn *conn)
 
 /* ---- answers ---- */
 
-/* The pool's queue as it was. */
 static int by_age(const void *a, const void *b, void *user)
 {
 	const struct under_way *x = a, *y = b;
 
-	return x->serial < y->serial ? 1 : -1;
+	return x->serial > y->serial ? 1 : -1;
 }
 
+/* The pool's queue is as it was. */
 static void give_back(struct smb_conn *conn, bool crashed)
 {
-	struct smb_pool *pool = conn->pool;
 	struct under_way list[WIRE_SLOTS];
-	GQueue given_up = G_QUEUE_INIT;
+	GQueue again = G_QUEUE_INIT, given_up = G_QUEUE_INIT;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < WIRE_SLOTS; i++) {
 		if (!conn->under_way[i].req)
 			continue;
-		list[n] = conn->under_way[i];
+		list[n++] = conn->under_way[i];
 		unnote(conn, i);
-		n++;
 	}
 	g_qsort_with_data(list, (gint)n, sizeof(list[0]), by_age, NULL);
-	pthread_mutex_lock(&pool->lock);
-	conn->asleep = false;
 	for (unsigned i = 0; i < n; i++) {
 		struct backend_request *req = list[i].req;
 		guint crashes = GPOINTER_TO_UINT(req->backend_data) + crashed;
 
 		req->backend_data = GUINT_TO_POINTER(crashes);
-		if (crashes >= CRASHES)
-			g_queue_push_tail_link(&given_up, &req->link);
-		else if (req->op == BACKEND_READDIR && req->cookie)
-			g_queue_push_head_link(&conn->bound, &req->link);
-		else
-			g_queue_push_head_link(&pool->queue[req->priority], &req->link);
+		g_queue_push_tail_link(crashes >= CRASHES ? &given_up : &again, &req->link);
 	}
-	pthread_mutex_unlock(&pool->lock);
+	smb_pool_give_back(&conn->seat, &again);
 	while (given_up.head)
 		finish(conn->server, g_queue_pop_head_link(&given_up)->data, -EBADMSG);
 }
@@ -318,7 +347,7 @@ static bool answered(struct smb_conn *conn, const struct wire_reply *reply)
 	req = conn->under_way[reply->slot].req;
 	status = smb_reply_decode(reply, slot, req);
 	if (!status && req->op == BACKEND_READDIR)
-		req->verf = verf_of(conn);
+		req->verf = smb_pool_verf(&conn->seat, conn->generation);
 	backend_watch_answer(&conn->server->watch, conn->heard);
 	unnote(conn, reply->slot);
 	finish(conn->server, req, patience(reply, req, status));
@@ -369,21 +398,11 @@ static bool receive(struct smb_conn *conn)
 
 /* ---- the thread ---- */
 
-static bool stopped(struct smb_conn *conn)
-{
-	bool stop;
-
-	pthread_mutex_lock(&conn->pool->lock);
-	stop = conn->pool->stop;
-	pthread_mutex_unlock(&conn->pool->lock);
-	return stop;
-}
-
 static void drain(struct smb_conn *conn)
 {
 	uint64_t count;
 
-	if (read(conn->kick, &count, sizeof(count)) < 0 && errno != EAGAIN)
+	if (read(conn->seat.kick, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		g_warning("%s: eventfd: %s", conn->server->url.text, g_strerror(errno));
 }
 
@@ -399,10 +418,10 @@ static bool is_hung(const struct smb_conn *conn)
 
 static void serve(struct smb_conn *conn)
 {
-	struct pollfd fds[] = {{conn->worker.sock, POLLIN}, {conn->kick, POLLIN}};
+	struct pollfd fds[] = {{conn->worker.sock, POLLIN}, {conn->seat.kick, POLLIN}};
 
 	conn->heard = g_get_monotonic_time();
-	while (!stopped(conn) && !is_hung(conn) && send_requests(conn)) {
+	while (!smb_pool_stopped(conn->seat.pool) && !is_hung(conn) && send_requests(conn)) {
 		int timeout = conn->n || !conn->ready ? (int)MIN(conn->stall_ms, 1000) : -1;
 
 		if (poll(fds, G_N_ELEMENTS(fds), timeout) < 0 && errno != EINTR)
@@ -432,7 +451,7 @@ static bool start_worker(struct smb_conn *conn)
 	g_autoptr(GError) error = NULL;
 	int ret;
 
-	if (!smb_secret_get(server->config, server->url.text, &secret, &error)) {
+	if (!smb_secret_get(server->config, &server->url, &secret, &error)) {
 		failed(conn, g_strdup(error->message), true);
 		return false;
 	}
@@ -463,7 +482,6 @@ static void run_worker(struct smb_conn *conn)
 		conn->free[i] = (uint8_t)i;
 	serve(conn);
 	status = smb_worker_end(&conn->worker);
-	conn->ready = false;
 	give_back(conn, WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL);
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
 		failed(conn,
@@ -474,21 +492,30 @@ static void run_worker(struct smb_conn *conn)
 		       false);
 }
 
+static void pause_for(struct smb_conn *conn, unsigned ms)
+{
+	struct pollfd kick = {conn->seat.kick, POLLIN};
+	gint64 until = g_get_monotonic_time() + ms * MS;
+
+	while (!smb_pool_stopped(conn->seat.pool) && g_get_monotonic_time() < until) {
+		poll(&kick, 1, (int)((until - g_get_monotonic_time()) / 1000) + 1);
+		drain(conn);
+	}
+}
+
 static void *conn_main(void *arg)
 {
 	struct smb_conn *conn = arg;
 
-	while (!stopped(conn)) {
-		struct pollfd kick = {conn->kick, POLLIN};
-		gint64 until;
-
-		run_worker(conn);
-		until = g_get_monotonic_time() +
-			(conn->locked ? PAUSE_LONG : conn->pause) * G_TIME_SPAN_MILLISECOND;
-		conn->pause = MIN(conn->pause * 2, PAUSE_MAX);
-		while (!stopped(conn) && g_get_monotonic_time() < until) {
-			poll(&kick, 1, (int)((until - g_get_monotonic_time()) / 1000) + 1);
-			drain(conn);
+	thread_background(conn->seat.pool->background);
+	while (!smb_pool_stopped(conn->seat.pool)) {
+		if (may_connect(conn->server)) {
+			run_worker(conn);
+			disconnected(conn);
+			pause_for(conn, conn->pause);
+			conn->pause = MIN(conn->pause * 2, PAUSE_MAX);
+		} else {
+			pause_for(conn, TURN_POLL_MS);
 		}
 	}
 	return NULL;
@@ -498,119 +525,38 @@ bool smb_conn_add(struct smb_pool *pool, struct smb_server *server)
 {
 	struct smb_conn *conn = g_new0(struct smb_conn, 1);
 
-	conn->pool = pool;
 	conn->server = server;
-	conn->mark = pool->mark;
-	conn->index = pool->n;
 	conn->pause = PAUSE_MIN;
-	conn->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (conn->kick < 0) {
-		g_free(conn);
-		return false;
+	if (smb_pool_join(pool, &conn->seat)) {
+		if (pthread_create(&conn->thread, NULL, conn_main, conn) == 0)
+			return true;
+		smb_pool_leave(&conn->seat);
 	}
-	pthread_mutex_lock(&pool->lock);
-	pool->conns[pool->n++] = conn;
-	pthread_mutex_unlock(&pool->lock);
-	if (pthread_create(&conn->thread, NULL, conn_main, conn) == 0)
-		return true;
-	pthread_mutex_lock(&pool->lock);
-	pool->n--;
-	pthread_mutex_unlock(&pool->lock);
-	close(conn->kick);
 	g_free(conn);
 	return false;
 }
 
-/* ---- pools ---- */
-
-void smb_pool_init(struct smb_pool *pool, unsigned mark, unsigned window)
+void smb_conns_end(struct smb_pool *pool, struct smb_server *server)
 {
-	pthread_mutex_init(&pool->lock, NULL);
-	pool->mark = mark << 8;
-	pool->window = window;
-}
+	GQueue left = G_QUEUE_INIT;
 
-static void wake(struct smb_conn *conn)
-{
-	const uint64_t one = 1;
-
-	if (write(conn->kick, &one, sizeof(one)) < 0 && errno != EAGAIN)
-		g_warning("%s: eventfd: %s", conn->server->url.text, g_strerror(errno));
-}
-
-static void cancel_all(struct smb_server *server, GQueue *queue)
-{
-	while (queue->head)
-		finish(server, g_queue_pop_head_link(queue)->data, -ECANCELED);
-}
-
-void smb_pool_stop(struct smb_pool *pool)
-{
-	unsigned n;
-
-	pthread_mutex_lock(&pool->lock);
-	pool->stop = true;
-	n = pool->n;
-	pthread_mutex_unlock(&pool->lock);
-	for (unsigned i = 0; i < n; i++)
-		wake(pool->conns[i]);
-	for (unsigned i = 0; i < n; i++)
-		pthread_join(pool->conns[i]->thread, NULL);
-	/* nobody adds to the queues any more */
-	for (unsigned i = 0; i < n; i++) {
-		struct smb_conn *conn = pool->conns[i];
-
-		cancel_all(conn->server, &conn->bound);
-		for (unsigned k = 0; i == 0 && k < G_N_ELEMENTS(pool->queue); k++)
-			cancel_all(conn->server, &pool->queue[k]);
-	}
-}
-
-void smb_pool_clear(struct smb_pool *pool)
-{
-	for (unsigned i = 0; i < pool->n; i++) {
-		close(pool->conns[i]->kick);
-		g_free(pool->conns[i]->said);
-		g_free(pool->conns[i]);
-	}
-	pthread_mutex_destroy(&pool->lock);
-}
-
-/* With the lock: one that sleeps and has room. */
-static struct smb_conn *sleeper(struct smb_pool *pool)
-{
+	smb_pool_stop(pool);
 	for (unsigned i = 0; i < pool->n; i++)
-		if (pool->conns[i]->asleep)
-			return pool->conns[i];
-	return NULL;
+		pthread_join(((struct smb_conn *)pool->seats[i])->thread, NULL);
+	/* nobody adds to them any more */
+	smb_pool_drain(pool, &left);
+	while (left.head)
+		finish(server, g_queue_pop_head_link(&left)->data, -ECANCELED);
 }
 
-bool smb_pool_lists(const struct smb_pool *pool, const struct backend_request *req)
+void smb_conns_free(struct smb_pool *pool)
 {
-	uint64_t index = (req->verf >> 32) - pool->mark;
+	while (pool->n) {
+		struct smb_conn *conn = (struct smb_conn *)pool->seats[pool->n - 1];
 
-	return req->op == BACKEND_READDIR && req->cookie && index >= 1 && index <= pool->n;
-}
-
-void smb_pool_submit(struct smb_pool *pool, struct backend_request *req)
-{
-	struct smb_conn *conn = NULL;
-	bool stop, bound = smb_pool_lists(pool, req);
-
-	pthread_mutex_lock(&pool->lock);
-	stop = pool->stop;
-	if (!stop && bound) {
-		conn = pool->conns[(req->verf >> 32) - pool->mark - 1];
-		g_queue_push_tail_link(&conn->bound, &req->link);
-	} else if (!stop) {
-		conn = sleeper(pool);
-		g_queue_push_tail_link(&pool->queue[req->priority], &req->link);
+		smb_pool_leave(&conn->seat);
+		g_free(conn->said);
+		g_free(conn);
 	}
-	if (conn)
-		conn->asleep = false;
-	pthread_mutex_unlock(&pool->lock);
-	if (stop)
-		finish(pool->conns[0]->server, req, -ECANCELED);
-	else if (conn)
-		wake(conn);
+	smb_pool_clear(pool);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "backend_private.h"
+#include "backend_smb_ccache.h"
 
 #define PASSWORD_MAX 1024
 #define CCACHE_MAX   (512u * 1024)
@@ -24,9 +25,10 @@ static const char *objection(const struct stat *st)
 	return NULL;
 }
 
-/* max + 1 bytes of memory at most; one more than *len, a NUL. */
-static uint8_t *get_file(const char *url, const char *key, const char *path, size_t max,
-			 size_t *len, GError **error)
+/* max + 1 bytes of memory at most; one more than *len, a NUL.  make: what to do where there is no
+ * file. */
+static uint8_t *get_file(const char *url, const char *key, const char *path, const char *make,
+			 size_t max, size_t *len, GError **error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	uint8_t *data = NULL;
@@ -34,7 +36,9 @@ static uint8_t *get_file(const char *url, const char *key, const char *path, siz
 	const char *why = NULL;
 	ssize_t n = -1;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0 && errno == ENOENT)
+		why = make;
+	else if (fd < 0 || fstat(fd, &st) < 0)
 		why = g_strerror(errno);
 	else
 		why = objection(&st);
@@ -56,27 +60,52 @@ static uint8_t *get_file(const char *url, const char *key, const char *path, siz
 	return NULL;
 }
 
-gboolean smb_secret_get(const struct smb_config *config, const char *url, struct smb_secret *secret,
-			GError **error)
+static gboolean get_ccache(const struct smb_config *config, const struct smb_url *url,
+			   struct smb_secret *secret, GError **error)
+{
+	g_autofree char *why = NULL;
+
+	if (g_hostname_is_ip_address(url->host) || !g_ascii_strcasecmp(url->host, "localhost")) {
+		backend_set_error(error, EINVAL,
+				  "%s: Kerberos knows servers by their names: write the one that "
+				  "its tickets have instead of %s, or set smb-password-file "
+				  "instead of smb-ccache",
+				  url->text, url->host);
+		return FALSE;
+	}
+	secret->ccache = get_file(url->text, "smb-ccache", config->ccache,
+				  "is not there: get a ticket (kinit -c FILE)", CCACHE_MAX,
+				  &secret->ccache_len, error);
+	if (!secret->ccache)
+		return FALSE;
+	secret->password = g_strdup("");
+	why = smb_ccache_objection(secret->ccache, secret->ccache_len, url->user,
+				   g_get_real_time() / G_USEC_PER_SEC);
+	if (!why)
+		return TRUE;
+	backend_set_error(error, EACCES, "%s: smb-ccache = %s: %s", url->text, config->ccache, why);
+	smb_secret_clear(secret);
+	return FALSE;
+}
+
+gboolean smb_secret_get(const struct smb_config *config, const struct smb_url *url,
+			struct smb_secret *secret, GError **error)
 {
 	size_t len;
 
 	*secret = (struct smb_secret){.password = NULL};
-	if (config->ccache) {
-		secret->ccache = get_file(url, "smb-ccache", config->ccache, CCACHE_MAX,
-					  &secret->ccache_len, error);
-		secret->password = secret->ccache ? g_strdup("") : NULL;
-		return secret->ccache != NULL;
-	}
+	if (config->ccache)
+		return get_ccache(config, url, secret, error);
 	if (!config->password_file) {
 		backend_set_error(error, EINVAL,
 				  "%s: no password: write it into a file that only root can read "
 				  "and set smb-password-file to its path, or smb-ccache to a "
 				  "Kerberos ticket cache",
-				  url);
+				  url->text);
 		return FALSE;
 	}
-	secret->password = (char *)get_file(url, "smb-password-file", config->password_file,
+	secret->password = (char *)get_file(url->text, "smb-password-file", config->password_file,
+					    "is not there: write the password into it",
 					    PASSWORD_MAX, &len, error);
 	if (!secret->password)
 		return FALSE;
@@ -87,7 +116,7 @@ gboolean smb_secret_get(const struct smb_config *config, const char *url, struct
 	backend_set_error(error, EINVAL,
 			  "%s: smb-password-file = %s: its first line is empty: write the password "
 			  "there",
-			  url, config->password_file);
+			  url->text, config->password_file);
 	smb_secret_clear(secret);
 	return FALSE;
 }

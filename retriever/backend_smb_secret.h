@@ -3,7 +3,7 @@
 #ifndef BACKEND_SMB_SECRET_H
 #define BACKEND_SMB_SECRET_H
 
-#include "backend.h"
+#include "backend_smb.h"
 
 struct smb_secret {
 	char *password;	 /* "" with a ccache */
@@ -12,9 +12,9 @@ struct smb_secret {
 };
 
 /* FALSE with error set: one line with the remedy.  Files that others could have written or read are
- * refused.  smb_secret_clear() wipes. */
-gboolean smb_secret_get(const struct smb_config *config, const char *url, struct smb_secret *secret,
-			GError **error);
+ * refused, and so are tickets that cannot be used.  smb_secret_clear() wipes. */
+gboolean smb_secret_get(const struct smb_config *config, const struct smb_url *url,
+			struct smb_secret *secret, GError **error);
 void smb_secret_clear(struct smb_secret *secret);
 
 #endif

@@ -37,37 +37,6 @@ static gboolean parse_user(struct smb_url *url, const char *text, size_t len, GE
 	return TRUE;
 }
 
-static gboolean parse_host(struct smb_url *url, const char *text, size_t len, GError **error)
-{
-	g_autofree char *host = g_strndup(text, len);
-	char *port = NULL, *from = host;
-	guint64 number;
-
-	url->port = PORT;
-	if (host[0] == '[') {
-		char *close = strchr(host, ']');
-
-		if (close && (close[1] == '\0' || close[1] == ':')) {
-			from = host + 1;
-			port = close[1] ? close + 2 : NULL;
-			*close = '\0';
-		}
-	} else {
-		port = strchr(host, ':');
-		if (port)
-			*port++ = '\0';
-	}
-	if (!*from || strpbrk(from, "[]@;"))
-		return mistake(url, error, "no host there");
-	if (port) {
-		if (!g_ascii_string_to_unsigned(port, 10, 1, 65535, &number, NULL))
-			return mistake(url, error, "no port from 1 to 65535 after the colon");
-		url->port = (uint16_t)number;
-	}
-	url->host = g_strdup(from);
-	return TRUE;
-}
-
 static gboolean parse_path(struct smb_url *url, const char *text, GError **error)
 {
 	g_autofree char *path = backend_url_path(url->text, text, strlen(text), error);
@@ -88,15 +57,18 @@ static gboolean parse_path(struct smb_url *url, const char *text, GError **error
 
 gboolean smb_url_parse(const char *text, struct smb_url *url, GError **error)
 {
-	const char *host = text + strlen("smb://"), *path = host + strcspn(host, "/?#"), *at;
+	const char *user = text + strlen("smb://"), *path = user + strcspn(user, "/?#"), *at,
+		   *wrong;
 
-	*url = (struct smb_url){.text = g_strdup(text)};
-	at = g_strrstr_len(host, path - host, "@");
+	*url = (struct smb_url){.text = g_strdup(text), .port = PORT};
+	at = g_strrstr_len(user, path - user, "@");
 	if (!at)
 		return mistake(url, error, "no user there");
-	if (!parse_user(url, host, (size_t)(at - host), error) ||
-	    !parse_host(url, at + 1, (size_t)(path - at - 1), error))
+	if (!parse_user(url, user, (size_t)(at - user), error))
 		return FALSE;
+	wrong = backend_url_host(at + 1, (gsize)(path - at - 1), &url->host, &url->port);
+	if (wrong)
+		return mistake(url, error, wrong);
 	if (*path != '/')
 		return mistake(url, error, "no share there");
 	if (strpbrk(path, "?#"))

@@ -164,5 +164,5 @@ void bulk_start(struct object *directory, object_done_fn done, void *arg)
 	bulk->done = done;
 	bulk->arg = arg;
 	g_mutex_init(&bulk->lock);
-	directory_fill(directory, BACKEND_BACKGROUND, filled, bulk);
+	directory_fill(directory, BACKEND_BACKGROUND, true, filled, bulk);
 }

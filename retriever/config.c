@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include "../common/migrate.h"
+#include "backend_nfs.h"
 #include "owners.h"
 
 #define GROUP_PREFIX "volume "
@@ -80,25 +81,26 @@ static gboolean parse_root(struct volume_config *config, const struct config_pla
 	return TRUE;
 }
 
-static const char *nfs_mistake(const char *rest)
+gboolean config_take_url(char **text, const struct config_place *at, const GError *mistake,
+			 GError **error)
 {
-	const char *slash = strchr(rest, '/');
-	const char *end = slash ? slash : rest + strlen(rest);
+	const struct config_place hidden = {at->file, at->group, at->key, NULL};
 
-	if (end == rest)
-		return "no host; write nfs://host[:port]/path";
-	if (!slash)
-		return "no path; write nfs://host[:port]/path with the exported directory";
-	const char *port = rest[0] == '[' ? strchr(rest, ']') : rest;
-	if (!port || port > end)
-		return "the address has no closing bracket; write nfs://[address][:port]/path";
-	port = memchr(port, ':', (size_t)(end - port));
-	if (!port)
-		return NULL;
-	g_autofree char *digits = g_strndup(port + 1, (size_t)(end - port - 1));
-	if (port == rest || !g_ascii_string_to_unsigned(digits, 10, 1, 65535, NULL, NULL))
-		return "no port from 1 to 65535 after the colon; write nfs://host[:port]/path";
-	return NULL;
+	if (mistake)
+		config_wrong(error, &hidden, "%s", mistake->message);
+	else
+		*text = g_strdup(at->value);
+	return !mistake;
+}
+
+static gboolean parse_nfs_url(char **text, const struct config_place *at, GError **error)
+{
+	g_autoptr(GError) mistake = NULL;
+	struct nfs_url url;
+
+	nfs_url_parse(at->value, &url, &mistake);
+	nfs_url_clear(&url);
+	return config_take_url(text, at, mistake, error);
 }
 
 static gboolean parse_source(struct volume_config *config, const struct config_place *at,
@@ -109,8 +111,8 @@ static gboolean parse_source(struct volume_config *config, const struct config_p
 	if (g_str_has_prefix(at->value, "smb://"))
 		return config_parse_smb_url(&config->source, at, error);
 	if (g_str_has_prefix(at->value, "nfs://"))
-		mistake = nfs_mistake(at->value + strlen("nfs://"));
-	else if (!g_str_has_prefix(at->value, "file://"))
+		return parse_nfs_url(&config->source, at, error);
+	if (!g_str_has_prefix(at->value, "file://"))
 		mistake = "no known scheme; use nfs://host[:port]/path, "
 			  "smb://user@host[:port]/share or file:///path";
 	else if (at->value[strlen("file://")] != '/')

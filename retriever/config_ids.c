@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "owners.h"
+#include "parse.h"
 
 static gboolean parse_sid_map(struct sid_map **map, bool ids, const struct config_place *at,
 			      GError **error)
@@ -33,16 +34,6 @@ gboolean config_parse_sid_groups(struct volume_config *config, const struct conf
 				 GError **error)
 {
 	return parse_sid_map(&config->sid_groups, true, at, error);
-}
-
-static bool parse_id(const char *text, uint32_t *id)
-{
-	guint64 value;
-
-	if (!g_ascii_string_to_unsigned(text, 10, 0, OWNER_NONE - 1, &value, NULL))
-		return false;
-	*id = (uint32_t)value;
-	return true;
 }
 
 gboolean config_parse_default_owner(struct volume_config *config, const struct config_place *at,

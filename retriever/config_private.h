@@ -16,6 +16,11 @@ struct config_place {
 void config_wrong(GError **error, const struct config_place *at, const char *format, ...)
 	G_GNUC_PRINTF(3, 4);
 
+/* *text is the value, a URL; or FALSE where taking it apart failed.  The mistake names the URL: the
+ * value itself may have a password in it. */
+gboolean config_take_url(char **text, const struct config_place *at, const GError *mistake,
+			 GError **error);
+
 /* Parsers of keys; config_ids.c has those of SIDs and their kin. */
 gboolean config_parse_map_sids(struct volume_config *config, const struct config_place *at,
 			       GError **error);

@@ -4,20 +4,14 @@
 #include "backend_smb.h"
 #include "config_private.h"
 
-/* The value is not shown: somebody may have written a password into it. */
 gboolean config_parse_smb_url(char **text, const struct config_place *at, GError **error)
 {
-	const struct config_place hidden = {at->file, at->group, at->key, NULL};
+	g_autoptr(GError) mistake = NULL;
 	struct smb_url url;
-	g_autoptr(GError) inner = NULL;
-	gboolean good = smb_url_parse(at->value, &url, &inner);
 
+	smb_url_parse(at->value, &url, &mistake);
 	smb_url_clear(&url);
-	if (good)
-		*text = g_strdup(at->value);
-	else
-		config_wrong(error, &hidden, "%s", inner->message);
-	return good;
+	return config_take_url(text, at, mistake, error);
 }
 
 static gboolean parse_secret(char **path, const struct config_place *at, GError **error)

@@ -9,12 +9,16 @@
 #include "acl.h"
 #include "dress.h"
 #include "dummy.h"
+#include "durability.h"
 #include "errors.h"
 #include "gate.h"
 #include "refind.h"
 #include "stub.h"
+#include "unmade.h"
 
 #define PAGES_AHEAD 2 /* listed and not made yet */
+/* A file of so many bytes costs the old server about what an empty one does. */
+#define SMALL ((uint64_t)64 << 10)
 
 /* One listing of one directory. */
 struct run {
@@ -29,11 +33,14 @@ struct run {
 	bool listing_waits; /* for pages to be made */
 	bool stale;
 	bool names_only; /* makes dummies; answers `done`, not the object's waiters */
+	bool small_data;
 	bool named;
 	object_done_fn done;
 	void *arg;
-	int status;	     /* of the first entry that failed, or of the listing */
-	const char *refused; /* why, where it was the listing */
+	int status;	     /* of the listing */
+	const char *refused; /* why */
+	struct unmade unmade;
+	uint64_t fileid; /* of the directory */
 	unsigned restarts;
 };
 
@@ -53,10 +60,12 @@ struct question {
 	struct source_object source; /* of the entry */
 	char *target;
 	struct source_xattrs *xattrs;
-	bool looked_up;
+	uint32_t carried;      /* bytes, until gate_carried() */
+	bool looked_up, other; /* another object answered to its name */
 };
 
 static void list_next(struct run *run);
+static void list_anew(struct run *run);
 
 static void nothing(void *arg, int status)
 {
@@ -75,6 +84,7 @@ char *directory_source_path(struct object *object)
 static void run_free(struct run *run)
 {
 	source_object_clear(&run->source);
+	unmade_clear(&run->unmade);
 	g_free(run->path);
 	g_mutex_clear(&run->lock);
 	object_unref(run->object);
@@ -180,6 +190,13 @@ static void finish(struct run *run)
 	struct object *object = run->object;
 	bool others, moved = false;
 
+	if (!run->status && unmade_listed(&run->unmade) && !directory_names_fixed(object)) {
+		run->pending = 1;
+		list_anew(run);
+		return;
+	}
+	if (!run->status)
+		run->status = run->unmade.status;
 	if (run->names_only) {
 		if (object_enter_write(object, names_entered, run))
 			names_entered(object, run);
@@ -197,7 +214,7 @@ static void finish(struct run *run)
 		moved = object_source_moved(object, &run->source);
 	g_mutex_unlock(&object->lock);
 	if (run->stale && !others && moved)
-		directory_fill(object, run->priority, nothing, NULL);
+		directory_fill(object, run->priority, run->small_data, nothing, NULL);
 	else if (run->stale && !others)
 		refind_start(object); /* the waiters wait for that */
 	else if (!others)
@@ -219,21 +236,6 @@ static void run_done_one(struct run *run)
 		finish(run);
 }
 
-static void entry_failed(struct run *run, const char *name, int status, const char *reason)
-{
-	if (status == -ENOENT || status == -ECANCELED)
-		reason = NULL;
-	if (reason)
-		errors_add_name(run->object->retriever->errors, run->object->fd, name, status,
-				reason);
-	if (status == -ENOENT) /* it vanished between the listing and the look */
-		return;
-	g_mutex_lock(&run->lock);
-	if (!run->status)
-		run->status = status;
-	g_mutex_unlock(&run->lock);
-}
-
 static bool reserved(struct run *run, const char *name)
 {
 	return run->path && !*run->path && !strcmp(name, MIGRATE_PRIVATE_DIR);
@@ -253,10 +255,10 @@ static bool make(struct run *run, const struct stub_parent *parent,
 	if (ret == -ENOENT) /* of ours, not of the old server */
 		ret = -EIO;
 	if (ret < 0)
-		entry_failed(run, entry->name, ret,
-			     ret == -ENOSPC || ret == -EDQUOT
-				     ? "no space (or no inode) on the new server's file system"
-				     : "the new server's file system cannot hold this name");
+		unmade_add(&run->unmade, entry->name, ret,
+			   ret == -ENOSPC || ret == -EDQUOT
+				   ? "no space (or no inode) on the new server's file system"
+				   : "the new server's file system cannot hold this name");
 	return true;
 }
 
@@ -289,12 +291,21 @@ static void page_done_one(struct page *page)
 	run_done_one(run);
 }
 
+/* Before anything else is asked: the gate may be waiting for that. */
+static void question_forget_xattrs(struct question *q)
+{
+	g_clear_pointer(&q->xattrs, source_xattrs_free);
+	if (q->carried)
+		gate_carried(q->run->object->retriever->gate, q->carried);
+	q->carried = 0;
+}
+
 static void question_free(struct question *q)
 {
 	struct page *page = q->page;
 
 	source_object_clear(&q->source);
-	source_xattrs_free(q->xattrs);
+	question_forget_xattrs(q);
 	g_free(q->target);
 	g_free(q->name);
 	g_slice_free(struct question, q);
@@ -334,29 +345,36 @@ static void make_answered(void *arg)
 		make_answered_entered(q->run->object, q);
 }
 
-static const char *refusal(const struct retriever *retriever, enum backend_op op)
+static const char *refusal(const struct question *q, int status, enum backend_op op)
 {
+	if (status == -ENOENT)
+		return q->other ? UNMADE_OTHER : UNMADE_MISSING;
 	switch (op) {
 	case BACKEND_LOOKUP:
 		return "the old server refused to look up the name";
 	case BACKEND_READLINK:
 		return "the old server refused to read the symbolic link";
 	default:
-		return directory_xattrs_refused(retriever);
+		return directory_xattrs_refused(q->run->object->retriever);
 	}
 }
 
 static void question_answered(struct backend_request *req)
 {
 	struct question *q = req->user;
+	int status = req->status;
 
-	if (req->status == -ESTALE && req->op != BACKEND_LOOKUP && !q->looked_up) {
+	if (!status && req->op == BACKEND_XATTRS &&
+	    !dress_take_answer(req, &q->entry, &q->xattrs)) {
+		status = q->looked_up ? -ENOTUNIQ : -ESTALE;
+		q->other = true;
+	}
+	if (status == -ESTALE && req->op != BACKEND_LOOKUP && !q->looked_up) {
 		ask_lookup(q); /* removed or replaced since it was listed */
 		return;
 	}
-	if (req->status) {
-		entry_failed(q->run, q->name, req->status,
-			     refusal(q->run->object->retriever, req->op));
+	if (status) {
+		unmade_add(&q->run->unmade, q->name, status, refusal(q, status, req->op));
 		question_free(q);
 		return;
 	}
@@ -371,13 +389,25 @@ static void question_answered(struct backend_request *req)
 	}
 	if (req->op == BACKEND_READLINK)
 		q->target = g_steal_pointer(&req->text);
-	if (req->op == BACKEND_XATTRS)
-		dress_take_answer(req, &q->entry, &q->xattrs);
 	run_work(q->run, make_answered, q);
+}
+
+/* How many bytes may come with the answer. */
+static uint32_t wanted_bytes(const struct question *q)
+{
+	const struct source_attr *attr = &q->entry.attr;
+	const struct run *run = q->run;
+
+	if (!run->small_data || !S_ISREG(attr->mode) || attr->size > SMALL || attr->elsewhere ||
+	    durability_crowded(run->object->retriever, true))
+		return 0;
+	return (uint32_t)attr->size;
 }
 
 static void ask(struct question *q, enum backend_op op)
 {
+	question_forget_xattrs(q);
+	q->req.count = q->carried = op == BACKEND_XATTRS ? wanted_bytes(q) : 0;
 	q->req.op = op;
 	q->req.priority = q->run->priority;
 	q->req.done = question_answered;
@@ -424,9 +454,9 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 	struct run *run = page->run;
 
 	if (reserved(run, entry->name))
-		entry_failed(run, entry->name, -EEXIST,
-			     "this name is reserved at the volume's root: rename it on the old "
-			     "server");
+		unmade_add(&run->unmade, entry->name, -EEXIST,
+			   "this name is reserved at the volume's root: rename it on the old "
+			   "server");
 	else if (!run->names_only && !entry->has_attr)
 		ask_lookup(question_new(page, entry));
 	else if (!run->names_only && S_ISLNK(entry->attr.mode))
@@ -455,12 +485,16 @@ static void make_page(void *arg)
 		make_page_entered(page->run->object, page);
 }
 
+#define DFS_LINK                                                                                   \
+	"it is on another server (a DFS link): put an empty directory in its place on the old "    \
+	"server, then retry; what it leads to may be a volume of its own"
+
 static void listing_failed(struct run *run, int status)
 {
 	if (status == -EBADMSG && run->restarts < 5) { /* the directory changed under the listing */
 		run->restarts++;
-		run->req.cookie = run->req.verf = 0;
-		list_next(run);
+		unmade_reset(&run->unmade);
+		list_anew(run);
 		return;
 	}
 	/* a path that leads nowhere any more, or to something else */
@@ -469,7 +503,8 @@ static void listing_failed(struct run *run, int status)
 	g_mutex_lock(&run->lock);
 	run->status = status;
 	run->stale = status == -ESTALE;
-	run->refused = status == -EACCES || status == -EPERM
+	run->refused = status == -ENOTSUP && !run->source.handle_len ? DFS_LINK
+		       : status == -EACCES || status == -EPERM
 			       ? "the old server does not let this machine list it: give it root's "
 				 "rights there (no_root_squash), or make the directory readable"
 			       : "the old server could not list the directory";
@@ -483,12 +518,16 @@ static void page_listed(struct backend_request *req)
 	struct page *page;
 	bool eof = req->eof, wait;
 
+	if (!req->status && req->has_attr && !run->source.handle_len &&
+	    req->attr.fileid != run->fileid) {
+		g_clear_pointer(&req->batch, backend_batch_free);
+		req->status = -ESTALE; /* its path leads to another one now */
+	}
 	if (req->status) {
 		listing_failed(run, req->status);
 		return;
 	}
-	if (req->rejected)
-		entry_failed(run, "", -EBADMSG, "the old server lists names that no file can have");
+	unmade_add_refused(&run->unmade, req->batch);
 	page = g_slice_new0(struct page);
 	page->run = run;
 	page->left = 1;
@@ -517,6 +556,12 @@ static void list_next(struct run *run)
 	gate_submit(run->object->retriever->gate, &run->req);
 }
 
+static void list_anew(struct run *run)
+{
+	run->req.cookie = run->req.verf = 0;
+	list_next(run);
+}
+
 /* With the lock held: whether a fill of at least this priority is on its way. */
 static bool running(struct object *object, enum backend_priority priority)
 {
@@ -528,15 +573,19 @@ static bool running(struct object *object, enum backend_priority priority)
 }
 
 /* With the lock held. */
-static struct run *run_new(struct object *object, enum backend_priority priority, int *ret)
+static struct run *run_new(struct object *object, enum backend_priority priority, bool small_data,
+			   int *ret)
 {
 	struct run *run = g_slice_new0(struct run);
 
 	run->priority = priority;
+	run->small_data = small_data && priority == BACKEND_BACKGROUND;
 	run->pending = 1;
 	g_mutex_init(&run->lock);
 	run->object = object_ref(object);
 	run->path = g_strdup(object->record.path);
+	run->fileid = object->record.fileid;
+	unmade_init(&run->unmade, object->retriever->errors, object->fd);
 	/* dummies may be made while this fill is on its way: it always looks for them */
 	run->named = (object->record.flags & MIGRATE_REC_NAMED) ||
 		     object->retriever->config->stub_attributes == STUB_LAZY;
@@ -554,7 +603,7 @@ void directory_fill_names(struct object *object, object_done_fn done, void *arg)
 	g_mutex_lock(&object->lock);
 	if (!object->normal && object->record.state == MIGRATE_UNFILLED && !object->runs &&
 	    !(object->record.flags & MIGRATE_REC_NAMED)) {
-		run = run_new(object, BACKEND_BACKGROUND, &ret);
+		run = run_new(object, BACKEND_BACKGROUND, false, &ret);
 		run->names_only = true;
 		run->done = done;
 		run->arg = arg;
@@ -568,8 +617,8 @@ void directory_fill_names(struct object *object, object_done_fn done, void *arg)
 		list_next(run);
 }
 
-void directory_fill(struct object *object, enum backend_priority priority, object_done_fn done,
-		    void *arg)
+void directory_fill(struct object *object, enum backend_priority priority, bool small_data,
+		    object_done_fn done, void *arg)
 {
 	struct range_waiter *w;
 	struct run *run = NULL;
@@ -582,7 +631,7 @@ void directory_fill(struct object *object, enum backend_priority priority, objec
 		return;
 	}
 	if (!running(object, priority))
-		run = run_new(object, priority, &ret);
+		run = run_new(object, priority, small_data, &ret);
 	w = g_slice_new0(struct range_waiter);
 	w->background = priority == BACKEND_BACKGROUND;
 	w->done = done;

@@ -42,16 +42,17 @@ static void lose(struct dress *dress, enum report_kind kind, const char *format,
 int dress_report(struct retriever *retriever, const struct dress *dress, int dir_fd,
 		 const char *name)
 {
-	g_autofree char *dir = NULL, *path = NULL;
+	g_autofree char *path = NULL;
 	int ret = 0;
 
-	if (!dress->lost)
-		return 0;
-	dir = retriever_fd_path(dir_fd);
-	path = g_strconcat(dir, "/", name, NULL);
-	for (guint i = 0; i < dress->lost->len && !ret; i++) {
+	for (guint i = 0; dress->lost && i < dress->lost->len && !ret; i++) {
 		const struct report_line *line = dress->lost->pdata[i];
 
+		if (line->kind != REPORT_VOLUME && !path) {
+			g_autofree char *dir = retriever_fd_path(dir_fd);
+
+			path = g_strconcat(dir, "/", name, NULL);
+		}
 		ret = report_add(retriever->report, line->kind,
 				 line->kind == REPORT_VOLUME ? "" : path, line->text);
 	}
@@ -63,14 +64,20 @@ void dress_clear(struct dress *dress)
 	g_clear_pointer(&dress->lost, g_ptr_array_unref);
 }
 
-void dress_take_answer(struct backend_request *req, struct source_entry *entry,
+bool dress_take_answer(struct backend_request *req, struct source_entry *entry,
 		       struct source_xattrs **xattrs)
 {
+	if (req->has_attr && (req->attr.fileid != entry->attr.fileid ||
+			      (req->attr.mode & S_IFMT) != (entry->attr.mode & S_IFMT))) {
+		g_clear_pointer(&req->xattrs, source_xattrs_free);
+		return false;
+	}
 	*xattrs = req->xattrs ? g_steal_pointer(&req->xattrs) : source_xattrs_new();
-	/* of one moment with the ACL; whatever else may be there now is not what was listed */
-	if (req->has_attr && req->attr.fileid == entry->attr.fileid &&
-	    (req->attr.mode & S_IFMT) == (entry->attr.mode & S_IFMT))
+	if (req->has_attr) /* of one moment with the ACL */
 		entry->attr = req->attr;
+	else
+		g_clear_pointer(&(*xattrs)->data, g_free);
+	return true;
 }
 
 /* ---- owner ---- */

@@ -19,8 +19,8 @@
 #include "retriever.h"
 
 /* Takes what BACKEND_XATTRS answered: *xattrs, and newer attributes of the entry where they came.
- */
-void dress_take_answer(struct backend_request *req, struct source_entry *entry,
+ * FALSE: it is another object's than the entry's, and nothing is taken. */
+bool dress_take_answer(struct backend_request *req, struct source_entry *entry,
 		       struct source_xattrs **xattrs);
 
 struct dress {

@@ -108,6 +108,18 @@ void errors_add_name(struct errors *errors, int dir_fd, const char *name, int st
 	add(errors, dir_fd, name, printable(raw), status, reason);
 }
 
+void errors_add_refused(struct errors *errors, int dir_fd, const char *shown, int status,
+			const char *reason)
+{
+	g_autofree char *raw = retriever_fd_path(dir_fd);
+	g_autofree char *dir = printable(raw);
+	g_autofree char *sum = g_compute_checksum_for_string(G_CHECKSUM_SHA1, shown, -1);
+	/* what no other name is called, and not as long as this one may be */
+	g_autofree char *key = g_strconcat("/", *shown ? sum : "", NULL);
+
+	add(errors, dir_fd, key, g_strconcat(dir, "/", shown, NULL), status, reason);
+}
+
 /* Lock held; i is in the list. */
 static void take_out(struct errors *errors, guint i)
 {

@@ -12,6 +12,7 @@ struct gate {
 	uint64_t bandwidth;
 	int64_t tokens; /* bytes; may go below zero by one request */
 	gint64 refilled;
+	uint64_t carried; /* bytes; see gate_submit() */
 	bool paused;
 	bool closed;
 	unsigned submitting; /* calls of the backend's submit under way */
@@ -31,18 +32,24 @@ static void refill(struct gate *gate)
 	gate->refilled = now;
 }
 
+/* Lock held. */
+static bool has_tokens(struct gate *gate)
+{
+	if (gate->bandwidth)
+		refill(gate);
+	return !gate->bandwidth || gate->tokens > 0;
+}
+
 /* Lock held: whether req may pass; takes its tokens. */
 static bool pass(struct gate *gate, const struct backend_request *req)
 {
-	if (gate->paused)
+	uint32_t carried = req->op == BACKEND_XATTRS ? req->count : 0;
+
+	if (gate->paused || (carried && gate->carried >= GATE_CARRIED) || !has_tokens(gate))
 		return false;
-	if (!gate->bandwidth)
-		return true;
-	refill(gate);
-	if (gate->tokens <= 0)
-		return false;
-	if (req->op == BACKEND_READ)
-		gate->tokens -= req->count;
+	gate->carried += carried;
+	if (gate->bandwidth)
+		gate->tokens -= req->op == BACKEND_READ ? req->count : carried;
 	return true;
 }
 
@@ -101,6 +108,19 @@ void gate_submit(struct gate *gate, struct backend_request *req)
 		submit(gate, req);
 	}
 	g_mutex_unlock(&gate->lock);
+}
+
+void gate_carried(struct gate *gate, uint32_t count)
+{
+	bool waited;
+
+	g_mutex_lock(&gate->lock);
+	waited = gate->carried >= GATE_CARRIED;
+	gate->carried -= MIN(count, gate->carried); /* what was cancelled never passed */
+	waited = waited && gate->carried < GATE_CARRIED;
+	g_mutex_unlock(&gate->lock);
+	if (waited)
+		let_pass(gate);
 }
 
 void gate_pause(struct gate *gate, bool pause)

@@ -16,8 +16,15 @@ struct gate *gate_new(struct retriever *retriever, uint64_t bytes_per_second);
 void gate_close(struct gate *gate);
 void gate_free(struct gate *gate);
 
-/* Submits now or later.  Any thread. */
+/*
+ * Submits now or later.  Any thread.  Of files' bytes that come with BACKEND_XATTRS (count) only so
+ * many are on their way at a time, GATE_CARRIED at most: the submitter calls gate_carried() with
+ * that count when it does not keep them any more.
+ */
+#define GATE_CARRIED ((uint64_t)32 << 20)
 void gate_submit(struct gate *gate, struct backend_request *req);
+
+void gate_carried(struct gate *gate, uint32_t count);
 
 void gate_pause(struct gate *gate, bool pause);
 bool gate_paused(struct gate *gate);

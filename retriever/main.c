@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
 #include <glib-unix.h>
 #include <glib.h>
 #include <stdio.h>
@@ -47,7 +48,7 @@ static int serve(const char *file, const char *socket, const char *name)
 	retriever = retriever_open(config, &error);
 	if (!retriever) {
 		fprintf(stderr, "migrate-retriever: %s\n", error->message);
-		return 1;
+		return g_error_matches(error, BACKEND_ERROR, EKEYREJECTED) ? 2 : 1;
 	}
 	g_unix_signal_add(SIGTERM, on_signal, retriever->loop);
 	g_unix_signal_add(SIGINT, on_signal, retriever->loop);

@@ -15,6 +15,7 @@
 #include "prefill.h"
 #include "refind.h"
 #include "stub.h"
+#include "unmade.h"
 
 struct name_request {
 	struct object *object; /* referenced */
@@ -93,28 +94,40 @@ static void name_make(void *arg)
 		name_make_entered(n->object, n);
 }
 
+static void not_found_alone(struct name_request *n)
+{
+	errors_add_name(n->object->retriever->errors, n->object->fd, n->name, -EREMOTEIO,
+			UNMADE_OTHER);
+	name_answer(n, -EREMOTEIO);
+}
+
 static void name_told(struct backend_request *req)
 {
 	struct name_request *n = req->user;
+	int status = req->status;
 
-	if (req->status == -ESTALE && !n->again) { /* removed or replaced since it was looked up */
+	if (!status && req->op == BACKEND_XATTRS && !dress_take_answer(req, &n->entry, &n->xattrs))
+		status = n->again ? -ENOTUNIQ : -ESTALE;
+	if (status == -ESTALE && !n->again) { /* removed or replaced since it was looked up */
 		n->again = true;
 		look_up(n);
 		return;
 	}
-	if (refused(req->status))
-		errors_add_name(n->object->retriever->errors, n->object->fd, n->name, req->status,
+	if (status == -ENOTUNIQ) {
+		not_found_alone(n);
+		return;
+	}
+	if (refused(status))
+		errors_add_name(n->object->retriever->errors, n->object->fd, n->name, status,
 				req->op == BACKEND_XATTRS
 					? directory_xattrs_refused(n->object->retriever)
 					: "the old server refused to read the symbolic link");
-	if (req->status) {
-		name_answer(n, req->status);
+	if (status) {
+		name_answer(n, status);
 		return;
 	}
 	if (req->op == BACKEND_READLINK)
 		n->target = g_steal_pointer(&req->text);
-	else
-		dress_take_answer(req, &n->entry, &n->xattrs);
 	retriever_run_demand(n->object->retriever, name_make, n);
 }
 
@@ -146,6 +159,10 @@ static void name_looked_up(struct backend_request *req)
 	struct name_request *n = req->user;
 	struct retriever *retriever = n->object->retriever;
 
+	if (req->status == -ENOTUNIQ) {
+		not_found_alone(n);
+		return;
+	}
 	if (refused(req->status))
 		errors_add_fd(retriever->errors, n->object->fd, req->status,
 			      "the old server refused to look up a name in the directory");

@@ -142,20 +142,16 @@ static int reopen(struct object *object, int fd, int flags)
  * A crash cut version_take() short: the size is set at last.  Any other size is a client's, though
  * it may not have an answer yet: to raise it again would show zeros to whoever looked before.
  */
-static int object_mend_size(struct object *object, const struct stat *st)
+static int object_mend_size(struct object *object)
 {
 	struct migrate_record *rec = &object->record;
-	uint64_t size = st->st_size;
-	int ret = 0;
 
 	if (!(rec->flags & MIGRATE_REC_RESIZE))
 		return 0;
 	if (ftruncate(object->fd, rec->size) < 0)
 		return -errno;
-	if (size < rec->size)
-		ret = migrate_extents_add(&rec->missing, size, rec->size);
 	rec->flags &= ~MIGRATE_REC_RESIZE;
-	return ret ? ret : object_store(object);
+	return object_store(object);
 }
 
 static void object_load(struct object *object, int fd, bool take)
@@ -187,7 +183,7 @@ static void object_load(struct object *object, int fd, bool take)
 		return;
 	}
 	object->fd = ret;
-	object->load_error = object_mend_size(object, &st);
+	object->load_error = object_mend_size(object);
 }
 
 /* Finds or makes the table's entry; *new tells which. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "owners.h"
+#include "parse.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,45 +28,24 @@ static const struct range *at(const struct owners *owners, guint i)
 	return &g_array_index(owners->ranges, struct range, i);
 }
 
-G_GNUC_PRINTF(2, 3) static bool wrong(GError **error, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	if (error)
-		*error = g_error_new_valist(G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE,
-					    format, args);
-	va_end(args);
-	return false;
-}
-
-static bool parse_id(const char *text, uint32_t *id)
-{
-	guint64 value;
-
-	if (!g_ascii_string_to_unsigned(text, 10, 0, OWNER_NONE - 1, &value, NULL))
-		return false;
-	*id = (uint32_t)value;
-	return true;
-}
-
 static bool parse_range(const char *word, struct range *range, GError **error)
 {
 	g_auto(GStrv) sides = g_strsplit(word, ":", 3);
 	g_auto(GStrv) ends = NULL;
 
 	if (g_strv_length(sides) != 2)
-		return wrong(error, "%s: write OLD:NEW or FIRST-LAST:NEW", word);
+		return parse_wrong(error, "%s: write OLD:NEW or FIRST-LAST:NEW", word);
 	ends = g_strsplit(sides[0], "-", 2);
 	if (!parse_id(ends[0] ? ends[0] : "", &range->first) || !parse_id(sides[1], &range->to) ||
 	    (ends[1] && !parse_id(ends[1], &range->last)))
-		return wrong(error, "%s: an id is a number from 0 to %u", word, OWNER_NONE - 1);
+		return parse_wrong(error, "%s: an id is a number from 0 to %u", word,
+				   OWNER_NONE - 1);
 	if (!ends[1])
 		range->last = range->first;
 	if (range->last < range->first)
-		return wrong(error, "%s: the range ends before it begins", word);
+		return parse_wrong(error, "%s: the range ends before it begins", word);
 	if (range->last - range->first > OWNER_NONE - 1 - range->to)
-		return wrong(error, "%s: the new ids end beyond %u", word, OWNER_NONE - 1);
+		return parse_wrong(error, "%s: the new ids end beyond %u", word, OWNER_NONE - 1);
 	return true;
 }
 
@@ -89,16 +69,18 @@ static bool check_overlaps(struct owners *owners, GError **error)
 	g_array_sort(owners->ranges, by_to);
 	for (guint i = 1; i < owners->ranges->len; i++)
 		if (at(owners, i)->to <= to_last(at(owners, i - 1)))
-			return wrong(error,
-				     "%u and %u of the old server would both be %u: give each an "
-				     "id of its own",
-				     at(owners, i - 1)->first +
-					     (at(owners, i)->to - at(owners, i - 1)->to),
-				     at(owners, i)->first, at(owners, i)->to);
+			return parse_wrong(
+				error,
+				"%u and %u of the old server would both be %u: give each an "
+				"id of its own",
+				at(owners, i - 1)->first +
+					(at(owners, i)->to - at(owners, i - 1)->to),
+				at(owners, i)->first, at(owners, i)->to);
 	g_array_sort(owners->ranges, by_first);
 	for (guint i = 1; i < owners->ranges->len; i++)
 		if (at(owners, i)->first <= at(owners, i - 1)->last)
-			return wrong(error, "%u is mapped twice: leave one", at(owners, i)->first);
+			return parse_wrong(error, "%u is mapped twice: leave one",
+					   at(owners, i)->first);
 	return true;
 }
 
@@ -116,7 +98,7 @@ static bool parse_all(struct owners *owners, const char *text, GError **error)
 		g_array_append_val(owners->ranges, range);
 	}
 	if (owners->ranges->len == 0)
-		return wrong(error, "nothing is mapped: write OLD:NEW, or remove the line");
+		return parse_wrong(error, "nothing is mapped: write OLD:NEW, or remove the line");
 	return check_overlaps(owners, error);
 }
 

@@ -277,7 +277,7 @@ static void do_fill(const struct migrate_frame *frame, struct request *request)
 		directory_fill(object,
 			       frame->flags & MIGRATE_BACKGROUND ? BACKEND_BACKGROUND
 								 : BACKEND_DEMAND,
-			       request_done, request);
+			       frame->flags & MIGRATE_SMALL_DATA, request_done, request);
 }
 
 static void do_name(const struct migrate_frame *frame, struct request *request)

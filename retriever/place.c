@@ -42,16 +42,6 @@ static int mark_returned(struct retriever *retriever, int fd)
 	return 0;
 }
 
-static bool has_record(int fd)
-{
-	struct migrate_record rec;
-	int ret = migrate_record_load(fd, &rec);
-
-	if (ret > 0)
-		migrate_record_clear(&rec);
-	return ret != 0;
-}
-
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC)
 
 /* One in memory still says normal. */
@@ -77,7 +67,7 @@ static int normal_ancestors(struct retriever *retriever, int dir_fd, GArray *cha
 {
 	int fd = openat(dir_fd, ".", OPEN_DIR), ret = 0;
 
-	while (fd >= 0 && !has_record(fd)) {
+	while (fd >= 0 && !migrate_has_record(fd)) {
 		struct migrate_binding key;
 		int up;
 
@@ -252,7 +242,7 @@ static enum left look_at(struct retriever *retriever, int dir_fd, const struct d
 
 	if (fd < 0)
 		return errno == ENOENT || errno == ENXIO || errno == ELOOP ? NOTHING : SOMETHING;
-	if (has_record(fd) == false) {
+	if (migrate_has_record(fd) == 0) {
 		left = NOTHING;
 	} else if ((ret = object_get(retriever, fd, &object)) < 0) {
 		left = ret == -EBADMSG ? FAILED : SOMETHING;

@@ -43,7 +43,7 @@ static gboolean tick(gpointer arg)
 	if (object && prefill->retriever->config->stub_attributes == STUB_LAZY)
 		directory_fill_names(object, filled, object);
 	else if (object)
-		directory_fill(object, BACKEND_BACKGROUND, filled, object);
+		directory_fill(object, BACKEND_BACKGROUND, false, filled, object);
 	return G_SOURCE_CONTINUE;
 }
 

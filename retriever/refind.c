@@ -87,8 +87,8 @@ static int look(struct retriever *retriever, struct found *at, const char *name)
 	req.object = at->source;
 	req.name = name;
 	ret = backend_call(retriever, &req);
-	if (ret)
-		return ret;
+	if (ret) /* another one's name is not this one's */
+		return ret == -ENOTUNIQ ? -ENOENT : ret;
 	if (at->source.path)
 		path = *at->source.path ? g_strconcat(at->source.path, "/", name, NULL)
 					: g_strdup(name);
@@ -276,7 +276,7 @@ static void run_refind(void *arg)
 	else if (!object->is_dir)
 		transfer_again(object);
 	else if (fills)
-		directory_fill(object, BACKEND_DEMAND, nothing, NULL);
+		directory_fill(object, BACKEND_DEMAND, false, nothing, NULL);
 	object_unref(object);
 }
 

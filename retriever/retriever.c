@@ -22,18 +22,20 @@
 #include "server.h"
 #include "stub.h"
 #include "templates.h"
+#include "thread.h"
 #include "volume.h"
 
 #define WORKERS	 4 /* of each kind */
 #define FLUSHERS 8
 #define FINDERS	 4
 
-#define ROOT_HOLD_S 1 /* a door's hold is shorter */
+#define ROOT_HOLD_S 1
 
 struct job {
 	struct retriever *retriever;
 	void (*fn)(void *arg);
 	void *arg;
+	bool background;
 };
 
 static void run_job(gpointer data, gpointer user)
@@ -41,6 +43,7 @@ static void run_job(gpointer data, gpointer user)
 	struct job *job = data;
 	struct retriever *retriever = job->retriever;
 
+	thread_background(job->background); /* the pools share their threads */
 	job->fn(job->arg);
 	g_slice_free(struct job, job);
 	g_mutex_lock(&retriever->jobs_lock);
@@ -56,6 +59,7 @@ static void push(struct retriever *retriever, GThreadPool *pool, void (*fn)(void
 	job->retriever = retriever;
 	job->fn = fn;
 	job->arg = arg;
+	job->background = pool == retriever->workers || pool == retriever->slow;
 	g_mutex_lock(&retriever->jobs_lock);
 	retriever->jobs++;
 	g_mutex_unlock(&retriever->jobs_lock);
@@ -169,11 +173,12 @@ int backend_call(struct retriever *retriever, struct backend_request *req)
 	return req->status;
 }
 
-static int open_subdirectory(int dir, const char *name, bool create)
+/* mode: to make it with, where it is not there; 0: not. */
+static int open_subdirectory(int dir, const char *name, mode_t mode)
 {
 	int fd;
 
-	if (create && mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
+	if (mode && mkdirat(dir, name, mode) < 0 && errno != EEXIST)
 		return -errno;
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0) /* what is made in it must not inherit what it inherited */
@@ -184,18 +189,24 @@ static int open_subdirectory(int dir, const char *name, bool create)
 int retriever_open_private(struct retriever *retriever, bool create)
 {
 	int fd, links, staging;
+	struct stat st;
 
 	if (retriever->private_fd >= 0) /* an attach was cut short */
 		return 0;
-	fd = open_subdirectory(retriever->root_fd, MIGRATE_PRIVATE_DIR, create);
+	fd = open_subdirectory(retriever->root_fd, MIGRATE_PRIVATE_DIR,
+			       create ? VOLUME_ATTACHING : 0);
 	if (fd < 0)
 		return fd;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		close(fd);
 		return -EBUSY;
 	}
-	links = open_subdirectory(fd, "links", true);
-	staging = open_subdirectory(fd, "staging", true);
+	if (fstat(fd, &st) < 0 || !st.st_nlink) { /* the one that held it finalized the volume */
+		close(fd);
+		return -ENOENT;
+	}
+	links = open_subdirectory(fd, "links", 0700);
+	staging = open_subdirectory(fd, "staging", 0700);
 	if (links < 0 || staging < 0) {
 		close(fd);
 		return links < 0 ? links : staging;
@@ -218,22 +229,38 @@ static void set_busy(struct retriever *retriever, GError **error)
 		    retriever->config->name, retriever->config->root);
 }
 
+/*
+ * One retriever per volume.  It locks .migrate/, and the root itself as long as there is none.
+ * Doors hold the root too when something is placed there, and until the retriever answers.
+ */
+static int lock_root(struct retriever *retriever)
+{
+	struct timespec deadline;
+
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_sec += ROOT_HOLD_S;
+	retriever->root_hold = migrate_hold(retriever->root_fd, MIGRATE_HOLD_ALONE, &deadline);
+	return retriever->root_hold < 0 ? -EBUSY : retriever_open_private(retriever, false);
+}
+
 /* Without it there is no volume yet, or no more; with a record at the root it was lost: the handles
  * are found again by path. */
 static bool open_private(struct retriever *retriever, GError **error)
 {
 	struct migrate_record rec;
-	int ret = retriever_open_private(retriever, false);
+	int ret = retriever_open_private(retriever, false), record;
 
-	if (ret == -ENOENT) {
-		ret = migrate_record_load(retriever->root_fd, &rec);
-		if (ret == 1) {
-			migrate_record_clear(&rec);
-			ret = retriever_open_private(retriever, true);
-		} else if (ret == -EBADMSG) {
-			ret = 0; /* everything else of the volume is told so */
-		}
-	}
+	if (ret == -ENOENT)
+		ret = lock_root(retriever);
+	record = migrate_record_load(retriever->root_fd, &rec);
+	if (record == 1)
+		migrate_record_clear(&rec);
+	if (ret == -ENOENT && record == 1)
+		ret = retriever_open_private(retriever, true);
+	else if (ret == -ENOENT) /* a damaged one: everything else of the volume is told so */
+		ret = record == -EBADMSG ? 0 : record;
+	if (!ret && record && retriever->private_fd >= 0)
+		volume_attached(retriever);
 	if (ret == -EBUSY)
 		set_busy(retriever, error);
 	else if (ret < 0)
@@ -241,22 +268,6 @@ static bool open_private(struct retriever *retriever, GError **error)
 			    retriever->config->name, retriever->config->root, MIGRATE_PRIVATE_DIR,
 			    g_strerror(-ret));
 	return ret >= 0;
-}
-
-/*
- * One retriever per volume.  It locks .migrate/, and the root itself as long as there is none:
- * doors hold the root too, for a moment, when something is placed there.
- */
-static bool lock_root(struct retriever *retriever, GError **error)
-{
-	struct timespec deadline;
-
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	deadline.tv_sec += ROOT_HOLD_S;
-	retriever->root_hold = migrate_hold(retriever->root_fd, MIGRATE_HOLD_ALONE, &deadline);
-	if (retriever->root_hold < 0)
-		set_busy(retriever, error);
-	return retriever->root_hold >= 0;
 }
 
 static bool open_root(struct retriever *retriever, GError **error)
@@ -269,8 +280,6 @@ static bool open_root(struct retriever *retriever, GError **error)
 			    config->name, config->root, g_strerror(errno));
 		return false;
 	}
-	if (!lock_root(retriever, error))
-		return false;
 	if (migrate_binding_get(retriever->root_fd, "", &retriever->root_key) < 0) {
 		g_set_error(error, RETRIEVER_ERROR, 0,
 			    "[volume %s] root: %s: this file system has no file handles: use ext4, "

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "owners.h"
+#include "parse.h"
 
 struct sid_map {
 	bool ids;
@@ -14,18 +15,6 @@ struct target {
 	struct sid sid;
 	uint32_t id;
 };
-
-G_GNUC_PRINTF(2, 3) static bool wrong(GError **error, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	if (error)
-		*error = g_error_new_valist(G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE,
-					    format, args);
-	va_end(args);
-	return false;
-}
 
 /* ---- one SID ---- */
 
@@ -179,19 +168,15 @@ static bool parse_target(const struct sid_map *map, const char *word, bool below
 			 struct target *target, GError **error)
 {
 	bool to_below;
-	uint64_t id;
 
-	if (map->ids) {
-		if (!parse_number(word, OWNER_NONE - 1, &id))
-			return wrong(error, "%s: an id is a number from 0 to %u", word,
-				     OWNER_NONE - 1);
-		target->id = (uint32_t)id;
-		return true;
-	}
+	if (map->ids)
+		return parse_id(word, &target->id) ||
+		       parse_wrong(error, "%s: an id is a number from 0 to %u", word,
+				   OWNER_NONE - 1);
 	if (!parse_side(word, &target->sid, &to_below))
-		return wrong(error, "%s: not a SID (S-1-...)", word);
+		return parse_wrong(error, "%s: not a SID (S-1-...)", word);
 	if (to_below != below)
-		return wrong(error, "%s: -* stands on both sides or on none", word);
+		return parse_wrong(error, "%s: -* stands on both sides or on none", word);
 	return true;
 }
 
@@ -204,15 +189,15 @@ static bool parse_pair(struct sid_map *map, const char *word, GError **error)
 	bool below;
 
 	if (g_strv_length(sides) != 2)
-		return wrong(error, "%s: write %s", word,
-			     map->ids ? "SID:ID or SID-*:ID" : "SID:SID or SID-*:SID-*");
+		return parse_wrong(error, "%s: write %s", word,
+				   map->ids ? "SID:ID or SID-*:ID" : "SID:SID or SID-*:SID-*");
 	if (!parse_side(sides[0], &from, &below))
-		return wrong(error, "%s: not a SID (S-1-...)", sides[0]);
+		return parse_wrong(error, "%s: not a SID (S-1-...)", sides[0]);
 	if (!parse_target(map, sides[1], below, &target, error))
 		return false;
 	table = below ? map->below : map->one;
 	if (g_hash_table_contains(table, &from))
-		return wrong(error, "%s is mapped twice: leave one", sides[0]);
+		return parse_wrong(error, "%s is mapped twice: leave one", sides[0]);
 	g_hash_table_insert(table, g_memdup2(&from, sizeof from),
 			    g_memdup2(&target, sizeof target));
 	return true;
@@ -230,8 +215,8 @@ static bool parse_all(struct sid_map *map, const char *text, GError **error)
 				return false;
 	}
 	if (!g_hash_table_size(map->one) && !g_hash_table_size(map->below))
-		return wrong(error, "nothing is mapped: write %s, or remove the line",
-			     map->ids ? "SID:ID" : "SID:SID");
+		return parse_wrong(error, "nothing is mapped: write %s, or remove the line",
+				   map->ids ? "SID:ID" : "SID:SID");
 	return true;
 }
 
@@ -242,9 +227,9 @@ static bool parse_file(struct sid_map *map, const char *path, GError **error)
 	gsize len;
 
 	if (!g_file_get_contents(path, &text, &len, &inner))
-		return wrong(error, "%s", inner->message);
+		return parse_wrong(error, "%s", inner->message);
 	if (strlen(text) != len)
-		return wrong(error, "%s: holds a NUL byte; it must be a text file", path);
+		return parse_wrong(error, "%s: holds a NUL byte; it must be a text file", path);
 	return parse_all(map, text, error);
 }
 

@@ -11,6 +11,9 @@
 
 #include "dress.h"
 #include "dummy.h"
+#include "durability.h"
+#include "object.h"
+#include "sparse.h"
 #include "templates.h"
 
 #define NAME_LEN	32
@@ -29,7 +32,8 @@ struct making {
 	int dir_fd;	/* where it gets a name first, */
 	const char *as; /* and which */
 	struct dress dress;
-	bool linked; /* to a provisional name */
+	bool linked;  /* to a provisional name */
+	bool brought; /* its data came too, and is in the page cache */
 };
 
 char *stub_child_path(const char *parent, const char *name)
@@ -90,6 +94,16 @@ static int dress(struct making *m, int fd, bool inherits)
 	return ret ? ret : dress_report(m->retriever, &m->dress, m->parent->fd, m->entry->name);
 }
 
+/* What came with the answer, before anybody can see the file.  Where it cannot be written it is
+ * fetched again like any other. */
+static void write_data(struct making *m, int fd)
+{
+	const struct source_xattrs *xattrs = m->xattrs;
+
+	m->brought = xattrs && xattrs->data && xattrs->data_len == m->entry->attr.size &&
+		     sparse_pwrite(fd, xattrs->data, xattrs->data_len, 0) == 0;
+}
+
 /* A regular file without a name, opened O_RDWR. */
 static int make_file(struct making *m)
 {
@@ -103,6 +117,8 @@ static int make_file(struct making *m)
 		ret = put_record(m, fd);
 		if (!ret && ftruncate(fd, size) < 0)
 			ret = -errno;
+		if (!ret)
+			write_data(m, fd);
 	}
 	if (!ret)
 		ret = dress(m, fd, m->parent->inherits);
@@ -140,6 +156,40 @@ static void count_new(const struct making *m)
 		COUNT_ADD(retriever, files_whole, 1);
 }
 
+/*
+ * With its data, which is not durable: the record says that all of it is missing, and goes like
+ * that of a file that was filled (durability.h).  The object is there before the name, so that
+ * whoever finds the name finds `filled` too.
+ */
+static int link_brought(struct making *m, int fd)
+{
+	uint64_t size = m->entry->attr.size;
+	struct object *object;
+	int ret = object_get_taking(m->retriever, fd, &object);
+
+	if (ret)
+		return ret;
+	g_mutex_lock(&object->lock);
+	ret = migrate_extents_add(&object->filled, 0, size);
+	g_mutex_unlock(&object->lock);
+	if (!ret)
+		ret = link_fd(object->fd, m->dir_fd, m->as);
+	if (!ret) {
+		COUNT_ADD(m->retriever, bytes_fetched, size);
+		durability_queue(object, size);
+	}
+	object_unref(object);
+	return ret;
+}
+
+static int link_stub(struct making *m, int fd)
+{
+	int ret = link_fd(fd, m->dir_fd, m->as);
+
+	close(fd);
+	return ret;
+}
+
 static int create_file(struct making *m)
 {
 	int fd = make_file(m);
@@ -147,10 +197,9 @@ static int create_file(struct making *m)
 
 	if (fd < 0)
 		return fd;
-	ret = link_fd(fd, m->dir_fd, m->as);
+	ret = m->brought ? link_brought(m, fd) : link_stub(m, fd);
 	if (ret == 0)
 		count_new(m);
-	close(fd);
 	return ret;
 }
 
@@ -254,6 +303,12 @@ static void link_id(char id[NAME_LEN], uint64_t fileid)
 	g_snprintf(id, NAME_LEN, "%016" G_GINT64_MODIFIER "x", fileid);
 }
 
+/* A number that names of other objects do not have. */
+static uint64_t linked_fileid(const struct source_attr *attr)
+{
+	return backend_fileid(attr->fileid, attr->fs, 0);
+}
+
 /* Lock held: one more than before. */
 static guint count_name(struct retriever *retriever, uint64_t fileid)
 {
@@ -274,7 +329,7 @@ static guint count_name(struct retriever *retriever, uint64_t fileid)
  */
 static void count_link(struct retriever *retriever, const struct source_attr *attr)
 {
-	uint64_t fileid = attr->fileid;
+	uint64_t fileid = linked_fileid(attr);
 	char id[NAME_LEN];
 	int fd;
 
@@ -321,7 +376,7 @@ static int create_linked(struct making *m)
 
 	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return STUB_THERE;
-	link_id(id, m->entry->attr.fileid);
+	link_id(id, linked_fileid(&m->entry->attr));
 	for (;;) {
 		if (linkat(links, id, m->dir_fd, m->as, 0) == 0) {
 			m->linked = true;

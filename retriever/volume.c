@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "volume.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -23,20 +22,18 @@ const char *volume_state_name(enum volume_state state)
 	return state_names[state];
 }
 
-/* Whether the root holds anything but our directory and what mkfs puts there. */
-static bool root_is_empty(struct retriever *retriever)
+void volume_attached(struct retriever *retriever)
 {
-	int fd = openat(retriever->root_fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	bool empty = dir != NULL;
-	struct dirent *e;
+	fchmod(retriever->private_fd, VOLUME_ATTACHING & 0777);
+}
 
-	while (empty && (e = readdir(dir)))
-		empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-			!strcmp(e->d_name, "lost+found") || !strcmp(e->d_name, MIGRATE_PRIVATE_DIR);
-	if (dir)
-		closedir(dir);
-	return empty;
+/* Whether .migrate/ is there, and an attach came to its end. */
+static bool is_attached(const struct retriever *retriever)
+{
+	struct stat st;
+
+	return retriever->private_fd >= 0 && fstat(retriever->private_fd, &st) == 0 &&
+	       !(st.st_mode & S_ISVTX);
 }
 
 enum volume_state volume_state(struct retriever *retriever)
@@ -48,8 +45,9 @@ enum volume_state volume_state(struct retriever *retriever)
 		migrate_record_clear(&rec);
 	if (ret != 0)
 		return VOLUME_MIGRATING;
-	/* the root's record is the last thing that attach writes */
-	if (root_is_empty(retriever))
+	if (is_attached(retriever))
+		return VOLUME_WHOLE;
+	if (migrate_is_vacant(retriever->root_fd, true))
 		return VOLUME_UNATTACHED;
 	return retriever->private_fd >= 0 ? VOLUME_WHOLE : VOLUME_FINISHED;
 }
@@ -66,8 +64,8 @@ static int ask_root_xattrs(struct retriever *retriever, struct source_xattrs **x
 		return 0;
 	req.object = retriever->source_root;
 	ret = backend_call(retriever, &req);
-	if (!ret)
-		dress_take_answer(&req, &root, xattrs);
+	if (!ret && !dress_take_answer(&req, &root, xattrs))
+		ret = -ESTALE;
 	return ret;
 }
 
@@ -209,6 +207,8 @@ int volume_attach(struct retriever *retriever, char **message)
 	if (!ret) {
 		ret = store_root_record(retriever, xattrs);
 	}
+	if (!ret)
+		volume_attached(retriever);
 	source_xattrs_free(xattrs);
 	if (ret)
 		*message = g_strdup_printf(

@@ -14,6 +14,13 @@ enum volume_state { VOLUME_UNATTACHED, VOLUME_MIGRATING, VOLUME_WHOLE, VOLUME_FI
 enum volume_state volume_state(struct retriever *retriever);
 const char *volume_state_name(enum volume_state state);
 
+/*
+ * The mode with which .migrate/ is made.  The sticky bit stands there until the root has its
+ * record, so that an attach that was cut short is told from an empty volume that is whole.
+ */
+#define VOLUME_ATTACHING 01700
+void volume_attached(struct retriever *retriever);
+
 /* Binds the empty root to the source: its record and .migrate/. */
 int volume_attach(struct retriever *retriever, char **message);
 

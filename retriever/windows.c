@@ -17,6 +17,7 @@ enum {
 	ATTRIBUTE_NORMAL = 0x80,
 	ATTRIBUTE_SPARSE = 0x200,
 	ATTRIBUTE_REPARSE = 0x400,
+	TAG_NAMES_ANOTHER = 0x20000000, /* MS-FSCC 2.1.2.1 */
 	ATTRIBUTE_COMPRESSED = 0x800,
 	ATTRIBUTE_OFFLINE = 0x1000,
 	ATTRIBUTE_ENCRYPTED = 0x4000,
@@ -112,15 +113,26 @@ static void take_attributes(struct windows *w, const struct source_windows *sour
 	source_xattrs_add(w->xattrs, XATTR_DOSATTRIB, value, sizeof value);
 }
 
-static void lose_attributes(struct windows *w, const struct source_windows *source)
+static void lose_attributes(struct windows *w, const struct source_windows *source, bool directory)
 {
 	uint32_t others = source->attributes & ~(uint32_t)(ATTRIBUTES_KEPT | ATTRIBUTES_TOLD);
 
-	if (source->attributes & ATTRIBUTE_REPARSE)
+	if (source->attributes & ATTRIBUTE_REPARSE && !directory &&
+	    !(source->reparse_tag & TAG_NAMES_ANOTHER))
+		source_xattrs_lose(w->xattrs,
+				   "it was a reparse point (tag 0x%08x: deduplicated, or kept "
+				   "elsewhere): a plain file with its content",
+				   source->reparse_tag);
+	else if (source->attributes & ATTRIBUTE_REPARSE)
 		source_xattrs_lose(
 			w->xattrs,
 			"it is a reparse point (tag 0x%08x): what it leads to is not carried",
 			source->reparse_tag);
+	if (source->short_name)
+		source_xattrs_lose(
+			w->xattrs,
+			"this looks like the short name that SMB servers show instead of "
+			"one that SMB cannot say: see what it is called there");
 	if (source->attributes & ATTRIBUTE_COMPRESSED)
 		source_xattrs_lose(w->xattrs, "it was compressed on the old server");
 	if (source->attributes & ATTRIBUTE_ENCRYPTED)
@@ -204,7 +216,7 @@ struct windows *windows_new(const struct source_windows *source, bool directory,
 	w->xattrs = source_xattrs_new();
 	take_descriptor(w, source, directory, map);
 	take_attributes(w, source, directory);
-	lose_attributes(w, source);
+	lose_attributes(w, source, directory);
 	for (guint i = 0; i < source->streams->len; i++)
 		take_stream(w, &g_array_index(source->streams, struct source_stream, i));
 	return w;

@@ -102,6 +102,22 @@ int chain_create(struct chain *chain, const char *path, const uint8_t *stream, s
 	return 0;
 }
 
+/* MS-SMB2 2.2.13.2.9 */
+void chain_ask_volume(struct chain *chain)
+{
+	static const uint8_t context[] = {0, 0, 0, 0, 16,  0,	4,   0,	  0, 0, 0, 0,
+					  0, 0, 0, 0, 'Q', 'F', 'i', 'd', 0, 0, 0, 0};
+	struct step *step = &chain->steps[0];
+	size_t at = SVAL(step->fixed, 46), start = (at + 7) & ~(size_t)7;
+
+	step->dyn = talloc_realloc(chain, step->dyn, uint8_t, start + sizeof(context));
+	memset(step->dyn + at, 0, start - at);
+	memcpy(step->dyn + start, context, sizeof(context));
+	step->dyn_len = (uint32_t)(start + sizeof(context));
+	SIVAL(step->fixed, 48, HEADER + 56 + start);
+	SIVAL(step->fixed, 52, sizeof(context));
+}
+
 void chain_use(struct chain *chain, const struct fid *fid)
 {
 	chain->fid = *fid;
@@ -218,7 +234,23 @@ static void finish(struct chain *chain)
 	send_waiting(worker);
 }
 
-static void take_fid(struct chain *chain, const struct step *step)
+static void take_volume(struct chain *chain, const struct step *step)
+{
+	const uint8_t *body = step->iov[1].iov_base;
+	size_t fixed = step->iov[1].iov_len, len = step->iov[2].iov_len, at, count;
+
+	if (fixed < 88)
+		return;
+	at = IVAL(body, 80);
+	count = IVAL(body, 84);
+	if (at < HEADER + fixed || at - HEADER - fixed > len || count > len - (at - HEADER - fixed))
+		return;
+	at -= HEADER + fixed;
+	chain->has_volume =
+		smb_volume((const uint8_t *)step->iov[2].iov_base + at, count, &chain->volume);
+}
+
+static void take_created(struct chain *chain, const struct step *step)
 {
 	const uint8_t *body = step->iov[1].iov_base;
 
@@ -226,6 +258,7 @@ static void take_fid(struct chain *chain, const struct step *step)
 		return;
 	chain->fid.persistent = BVAL(body, 64);
 	chain->fid.volatile_ = BVAL(body, 72);
+	take_volume(chain, step);
 }
 
 static void step_done(struct tevent_req *req)
@@ -247,7 +280,7 @@ static void step_done(struct tevent_req *req)
 		worker_fail(worker, WIRE_F_LOST, NT_STATUS_V(step->status));
 	worker->heard = timeval_current();
 	if (step->cmd == SMB2_OP_CREATE && NT_STATUS_IS_OK(step->status))
-		take_fid(chain, step);
+		take_created(chain, step);
 	if (chain->one_by_one && ++chain->at < chain->n) {
 		if (chain->creates && !NT_STATUS_IS_OK(chain->steps[0].status))
 			for (; chain->at < chain->n; chain->at++)

@@ -71,26 +71,27 @@ static void number(struct job *job, uint8_t *from)
 
 	while (in.at < in.end) {
 		uint8_t *at = (uint8_t *)wire_get(&in, sizeof(struct wire_attr));
+		bool refused = wire_get_u32(&in);
 		struct wire_attr attr;
 		size_t len;
-		const uint8_t *name = wire_get_bytes(&in, 255, &len);
+		const uint8_t *name = wire_get_bytes(&in, WIRE_REFUSED_BYTES, &len);
 
 		if (!at || !name)
 			return;
 		memcpy(&attr, at, sizeof(attr));
-		if (attr.fileid && attr.fileid != UINT64_MAX)
+		if (refused || has_number(&attr))
 			continue;
 		char *path = talloc_asprintf(job, "%s%s%.*s", job->path, *job->path ? "/" : "",
 					     (int)len, name);
 
-		attr.fileid = path_fileid(path, strlen(path));
+		set_number(&attr, path);
 		memcpy(at, &attr, sizeof(attr));
 		talloc_free(path);
 	}
 }
 
 /* 0: there may be more; 1: that was all; or -errno. */
-static int take(struct job *job, struct chain *chain, unsigned step)
+static int take(struct job *job, struct chain *chain, unsigned step, uint32_t *rejected)
 {
 	NTSTATUS status = chain->steps[step].status;
 	uint8_t *from = job->out.at;
@@ -105,7 +106,7 @@ static int take(struct job *job, struct chain *chain, unsigned step)
 		job->reply.code = NT_STATUS_V(status);
 		return worker_errno(status);
 	}
-	ret = smb_listing(data, len, &job->out, &job->reply.rejected);
+	ret = smb_listing(data, len, &job->out, rejected);
 	if (!ret)
 		number(job, from);
 	return ret;
@@ -115,7 +116,7 @@ static void reply(struct job *job, struct listing *listing, int ret)
 {
 	if (ret) {
 		forget(listing);
-		job->reply.flags = ret > 0 ? WIRE_EOF : 0;
+		job->reply.flags |= ret > 0 ? WIRE_EOF : 0;
 	} else {
 		listing->busy = false;
 		listing->used = timeval_current();
@@ -127,7 +128,8 @@ static void reply(struct job *job, struct listing *listing, int ret)
 static void listed(struct chain *chain)
 {
 	struct job *job = chain->user;
-	unsigned first = chain->creates ? 1 : 0;
+	unsigned first = chain->creates ? 2 : 0;
+	uint32_t rejected = 0;
 	int ret;
 
 	if (chain->creates) {
@@ -136,10 +138,14 @@ static void listed(struct chain *chain)
 			return;
 		}
 		job->private_data = add(job->worker, job->path, &chain->fid);
+		if (get_all_info(chain, 1, job->path, &job->reply.attr))
+			job->reply.flags |= WIRE_HAS_ATTR;
 	}
-	ret = take(job, chain, first);
+	ret = take(job, chain, first, &rejected);
 	if (!ret)
-		ret = take(job, chain, first + 1);
+		ret = take(job, chain, first + 1, &rejected);
+	if (rejected > WIRE_REFUSED_MAX)
+		job->reply.rejected = rejected - WIRE_REFUSED_MAX;
 	reply(job, job->private_data, ret);
 }
 
@@ -162,6 +168,7 @@ void do_readdir(struct job *job)
 			job_done(job, -ENOENT);
 			return;
 		}
+		chain_query(chain, INFO_FILE, CLASS_ALL, 0, ALL_INFO_MAX);
 	} else {
 		listing = find(job);
 		if (!listing) {

@@ -61,10 +61,17 @@ static void put_entry(struct wire_pack *pack, const uint8_t *at, uint32_t name_l
 	if (len > 0 && len <= 2 && memcmp(name, "..", (size_t)len) == 0)
 		return;
 	if (len < 0 || !smb_name_ok(name, (size_t)len)) {
-		(*rejected)++;
+		if ((*rejected)++ < WIRE_REFUSED_MAX) {
+			put_attr(pack, at);
+			wire_put_u32(pack, 1);
+			wire_put_bytes(pack, at + ENTRY_FIXED,
+				       name_len < WIRE_REFUSED_BYTES ? name_len
+								     : WIRE_REFUSED_BYTES);
+		}
 		return;
 	}
 	put_attr(pack, at);
+	wire_put_u32(pack, 0);
 	wire_put_bytes(pack, name, (size_t)len);
 }
 
@@ -105,6 +112,28 @@ int smb_all_info(const uint8_t *data, size_t len, struct wire_attr *attr)
 		.ea_size = le32(data + 72),
 	};
 	return 0;
+}
+
+#define CONTEXT_FIXED 16
+#define DISK_ID	      16 /* with a number of the file before that of the volume */
+
+bool smb_volume(const uint8_t *data, size_t len, uint64_t *volume)
+{
+	while (len >= CONTEXT_FIXED) {
+		uint32_t next = le32(data), name = le16(data + 4), at = le16(data + 10);
+		uint32_t count = le32(data + 12);
+
+		if (le16(data + 6) == 4 && name <= len - 4 && !memcmp(data + name, "QFid", 4) &&
+		    count >= DISK_ID && count <= len && at <= len - count) {
+			*volume = le64(data + at + 8);
+			return true;
+		}
+		if (next < CONTEXT_FIXED || next > len)
+			return false;
+		data += next;
+		len -= next;
+	}
+	return false;
 }
 
 int smb_streams(const uint8_t *data, size_t len,

@@ -8,13 +8,20 @@
 #define SMB_ATTR_READONLY  0x1u
 #define SMB_ATTR_DIRECTORY 0x10u
 #define SMB_ATTR_REPARSE   0x400u
+/* OFFLINE, RECALL_ON_OPEN, RECALL_ON_DATA_ACCESS */
+#define SMB_ATTR_ELSEWHERE 0x441000u
 
 /* A buffer of FileIdBothDirectoryInformation (MS-FSCC 2.4.17): its entries to pack, without "." and
- * "..".  0, or -EBADMSG: no such buffer.  *rejected counts names that cannot be here. */
+ * "..".  0, or -EBADMSG: no such buffer.  *rejected counts names that cannot be here; the first
+ * WIRE_REFUSED_MAX of them go to pack. */
 int smb_listing(const uint8_t *data, size_t len, struct wire_pack *pack, uint32_t *rejected);
 
 /* FileAllInformation (MS-FSCC 2.4.2).  0 or -EBADMSG. */
 int smb_all_info(const uint8_t *data, size_t len, struct wire_attr *attr);
+
+/* The volume out of the contexts of an answer to CREATE (SMB2_CREATE_QUERY_ON_DISK_ID, MS-SMB2
+ * 2.2.14.2.9); FALSE: it is not in them. */
+bool smb_volume(const uint8_t *data, size_t len, uint64_t *volume);
 
 /* FileStreamInformation (MS-FSCC 2.4.43): each stream to each(); 0 or -EBADMSG. */
 int smb_streams(const uint8_t *data, size_t len,

@@ -74,6 +74,7 @@ int worker_errno(NTSTATUS status)
 		{NT_STATUS_RETRY, -EAGAIN},
 		{NT_STATUS_IO_TIMEOUT, -EAGAIN},
 		{NT_STATUS_NOT_SUPPORTED, -ENOTSUP},
+		{NT_STATUS_PATH_NOT_COVERED, -ENOTSUP}, /* DFS */
 		{NT_STATUS_INVALID_NETWORK_RESPONSE, -EBADMSG},
 	};
 
@@ -183,8 +184,7 @@ int main(int argc, char **argv)
 	worker->stall_ms = start.stall_ms;
 
 	session_open(worker, &start, &hello.attr);
-	if (!start.ccache)
-		sandbox_close();
+	sandbox_close();
 	hello.len = worker->max_read;
 	hello.flags = WIRE_HAS_ATTR;
 	say(worker, &hello);

@@ -5,13 +5,18 @@
 #define REPARSE_MAX   16384u /* MS-FSCC 2.1.2 */
 #define GET_REPARSE   0x900a8u
 
-uint64_t path_fileid(const char *path, size_t len)
+bool has_number(const struct wire_attr *attr)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	return attr->fileid && attr->fileid != UINT64_MAX;
+}
 
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (uint8_t)path[i]) * UINT64_C(0x100000001b3);
-	return hash ? hash : 1;
+void set_number(struct wire_attr *attr, const char *path)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ attr->created;
+
+	for (; *path; path++)
+		hash = (hash ^ (uint8_t)*path) * UINT64_C(0x100000001b3);
+	attr->fileid = hash ? hash : 1;
 }
 
 bool get_all_info(struct chain *chain, unsigned step, const char *path, struct wire_attr *attr)
@@ -21,8 +26,10 @@ bool get_all_info(struct chain *chain, unsigned step, const char *path, struct w
 
 	if (!data || smb_all_info(data, len, attr) < 0)
 		return false;
-	if (!attr->fileid || attr->fileid == UINT64_MAX)
-		attr->fileid = path_fileid(path, strlen(path));
+	if (!has_number(attr))
+		set_number(attr, path);
+	if (chain->has_volume && chain->worker->has_volume)
+		attr->volume = chain->volume - chain->worker->volume;
 	return true;
 }
 
@@ -71,19 +78,27 @@ void do_getattr(struct job *job)
 
 /*
  * The object by its name says everything but how it is spelled, and its directory's listing of that
- * one name says that.  Both are asked for at once.
+ * one name says that.  Both are asked for at once.  What is listed under the name must be what is
+ * opened by it, or else another object answers to the name (one that differs in case only); but it
+ * may have been replaced between the two, so they are asked for once more.
  */
 struct lookup {
 	unsigned left;
+	bool again;
 	NTSTATUS object, listed;
+	char *path;
 	struct wire_attr attr;
 	uint8_t *entry;
 	size_t entry_len;
 };
 
-static bool is_spelled_so(const struct job *job, const struct lookup *lookup)
+static void ask_both(struct job *job);
+
+/* The listing's attributes to attr. */
+static bool is_spelled_so(const struct job *job, const struct lookup *lookup,
+			  struct wire_attr *attr)
 {
-	uint8_t room[4096];
+	uint8_t room[8192];
 	struct wire_pack pack = {room, room + sizeof(room)};
 	uint32_t rejected = 0;
 	struct wire_unpack in = {room, room};
@@ -93,31 +108,52 @@ static bool is_spelled_so(const struct job *job, const struct lookup *lookup)
 		return false;
 	in.end = pack.at;
 	while (in.at < in.end) {
-		wire_get(&in, sizeof(struct wire_attr));
-		const uint8_t *name = wire_get_bytes(&in, 255, &len);
+		const uint8_t *raw = wire_get(&in, sizeof(struct wire_attr));
+		bool refused = wire_get_u32(&in);
+		const uint8_t *name = wire_get_bytes(&in, WIRE_REFUSED_BYTES, &len);
 
-		if (name && len == strlen(job->name) && memcmp(name, job->name, len) == 0)
-			return true;
+		if (refused || !name || len != strlen(job->name) || memcmp(name, job->name, len))
+			continue;
+		memcpy(attr, raw, sizeof(*attr));
+		if (!has_number(attr))
+			set_number(attr, lookup->path);
+		return true;
 	}
 	return false;
+}
+
+static bool is_missing(NTSTATUS status)
+{
+	return NT_STATUS_EQUAL(status, NT_STATUS_OBJECT_NAME_NOT_FOUND) ||
+	       NT_STATUS_EQUAL(status, NT_STATUS_OBJECT_PATH_NOT_FOUND) ||
+	       NT_STATUS_EQUAL(status, NT_STATUS_OBJECT_NAME_INVALID) ||
+	       NT_STATUS_EQUAL(status, NT_STATUS_NO_SUCH_FILE);
 }
 
 static void lookup_part_done(struct job *job)
 {
 	struct lookup *lookup = job->private_data;
+	struct wire_attr listed;
+	bool missing, there;
 
 	if (--lookup->left)
 		return;
-	/* no name for the server is no name of an object */
-	if (NT_STATUS_EQUAL(lookup->object, NT_STATUS_OBJECT_NAME_INVALID))
-		lookup->object = NT_STATUS_OBJECT_NAME_NOT_FOUND;
+	missing = is_missing(lookup->object);
+	there = NT_STATUS_IS_OK(lookup->listed) && is_spelled_so(job, lookup, &listed);
 	/* of the two the listing's knows better whether there is a directory at all */
 	if (!NT_STATUS_IS_OK(lookup->listed)) {
 		job_failed(job, lookup->listed);
-	} else if (!NT_STATUS_IS_OK(lookup->object)) {
+	} else if (!NT_STATUS_IS_OK(lookup->object) && !missing) {
 		job_failed(job, lookup->object);
-	} else if (!is_spelled_so(job, lookup)) {
+	} else if (!there) {
 		job_done(job, -ENOENT);
+	} else if (missing || listed.fileid != lookup->attr.fileid) {
+		if (lookup->again) {
+			job_done(job, -ENOTUNIQ);
+		} else {
+			lookup->again = true;
+			ask_both(job);
+		}
 	} else {
 		job->reply.attr = lookup->attr;
 		job->reply.flags = WIRE_HAS_ATTR;
@@ -132,7 +168,7 @@ static void lookup_object_done(struct chain *chain)
 
 	lookup->object = chain->steps[0].status;
 	if (NT_STATUS_IS_OK(lookup->object)) {
-		if (get_all_info(chain, 1, chain->user_path, &lookup->attr))
+		if (get_all_info(chain, 1, lookup->path, &lookup->attr))
 			get_tag(chain, 2, &lookup->attr);
 		else
 			lookup->object = NT_STATUS_INVALID_NETWORK_RESPONSE;
@@ -161,32 +197,39 @@ static void lookup_listed_done(struct chain *chain)
 	lookup_part_done(job);
 }
 
-void do_lookup(struct job *job)
+static void ask_both(struct job *job)
 {
 	struct worker *worker = job->worker;
-	struct lookup *lookup = talloc_zero(job, struct lookup);
+	struct lookup *lookup = job->private_data;
 	struct chain *object = chain_new(job, worker, lookup_object_done, job);
 	struct chain *listed = chain_new(job, worker, lookup_listed_done, job);
 
-	object->user_path = *job->path ? talloc_asprintf(job, "%s/%s", job->path, job->name)
-				       : talloc_strdup(job, job->name);
-	job->private_data = lookup;
 	lookup->left = 2;
 	if (!smb_name_ok(job->name, strlen(job->name)) ||
-	    chain_create(object, object->user_path, NULL, 0, ACCESS_ATTRIBUTES, OPTION_REPARSE) <
-		    0 ||
+	    chain_create(object, lookup->path, NULL, 0, ACCESS_ATTRIBUTES, OPTION_REPARSE) < 0 ||
 	    chain_create(listed, job->path, NULL, 0, ACCESS_READ | ACCESS_ATTRIBUTES,
 			 OPTION_DIRECTORY) < 0 ||
 	    chain_list(listed, job->name, true, 4096) < 0) {
 		job_done(job, -ENOENT);
 		return;
 	}
+	chain_ask_volume(object);
 	chain_query(object, INFO_FILE, CLASS_ALL, 0, ALL_INFO_MAX);
 	chain_query(object, INFO_FILE, CLASS_TAG, 0, TAG_INFO_SIZE);
 	chain_close(object);
 	chain_close(listed);
 	chain_submit(object);
 	chain_submit(listed);
+}
+
+void do_lookup(struct job *job)
+{
+	struct lookup *lookup = talloc_zero(job, struct lookup);
+
+	lookup->path = *job->path ? talloc_asprintf(lookup, "%s/%s", job->path, job->name)
+				  : talloc_strdup(lookup, job->name);
+	job->private_data = lookup;
+	ask_both(job);
 }
 
 /* ---- READLINK ---- */

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include "kerberos.h"
+
 #define CONNECT_MS   15000
 #define STEP_MS	     20000
 #define CREDITS	     8192
@@ -86,16 +88,6 @@ static void settings(struct worker *worker)
 		worker_fail(worker, WIRE_F_INTERNAL, NT_STATUS_V(NT_STATUS_NO_MEMORY));
 }
 
-static void use_ccache(struct worker *worker, const struct wire_start *start)
-{
-	char name[64], variable[80];
-
-	if (!private_file(name, start->ccache, start->ccache_len))
-		worker_fail(worker, WIRE_F_INTERNAL, NT_STATUS_V(NT_STATUS_NO_MEMORY));
-	snprintf(variable, sizeof(variable), "FILE:%s", name);
-	setenv("KRB5CCNAME", variable, 1);
-}
-
 /* A connection that ended meanwhile says nothing of what was asked. */
 _Noreturn static void give_up(struct worker *worker, enum wire_failure failure, NTSTATUS status)
 {
@@ -111,7 +103,7 @@ static bool log_on(struct worker *worker, const struct wire_start *start,
 	NTSTATUS status = cli_session_setup_creds(worker->cli, creds);
 
 	if (!NT_STATUS_IS_OK(status))
-		give_up(worker, WIRE_F_LOGON, status);
+		give_up(worker, start->ccache ? WIRE_F_KERBEROS : WIRE_F_LOGON, status);
 	worker->session = worker->cli->smb2.session;
 	if (smbXcli_session_is_guest(worker->session))
 		worker_fail(worker, WIRE_F_GUEST, 0);
@@ -125,12 +117,17 @@ static bool log_on(struct worker *worker, const struct wire_start *start,
 	return false;
 }
 
+static struct cli_credentials *password_credentials(struct worker *worker,
+						    const struct wire_start *start)
+{
+	return cli_session_creds_init(worker, start->user, *start->domain ? start->domain : NULL,
+				      NULL, start->password, false, false, false, false);
+}
+
 static void mount_share(struct worker *worker, const struct wire_start *start)
 {
-	bool kerberos = start->ccache != NULL;
-	struct cli_credentials *creds = cli_session_creds_init(
-		worker, start->user, *start->domain ? start->domain : NULL, NULL,
-		kerberos ? NULL : start->password, kerberos, false, false, false);
+	struct cli_credentials *creds = start->ccache ? kerberos_credentials(worker, start)
+						      : password_credentials(worker, start);
 	NTSTATUS status;
 
 	if (!creds)
@@ -181,6 +178,8 @@ static void root_seen(struct chain *chain)
 		worker_fail(worker, WIRE_F_PATH, NT_STATUS_V(status));
 	if (!get_all_info(chain, 1, "", looking->root))
 		worker_fail(worker, WIRE_F_PATH, NT_STATUS_V(NT_STATUS_INVALID_NETWORK_RESPONSE));
+	worker->has_volume = chain->has_volume;
+	worker->volume = chain->volume;
 	looking->done = true;
 }
 
@@ -192,6 +191,7 @@ static void look_at_root(struct worker *worker, struct wire_attr *root)
 
 	if (chain_create(chain, "", NULL, 0, ACCESS_ATTRIBUTES, ROOT_OPTIONS) < 0)
 		worker_fail(worker, WIRE_F_PATH, NT_STATUS_V(NT_STATUS_OBJECT_NAME_INVALID));
+	chain_ask_volume(chain);
 	chain_query(chain, INFO_FILE, CLASS_ALL, 0, ALL_INFO_MAX);
 	chain_close(chain);
 	chain_submit(chain);
@@ -209,8 +209,6 @@ void session_open(struct worker *worker, const struct wire_start *start, struct 
 	NTSTATUS status;
 
 	settings(worker);
-	if (start->ccache)
-		use_ccache(worker, start);
 	worker->cli =
 		cli_state_create(worker, fd, start->host,
 				 required ? SMB_SIGNING_REQUIRED : SMB_SIGNING_IF_REQUIRED, 0);

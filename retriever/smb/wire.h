@@ -22,17 +22,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION   1
+#define WIRE_VERSION   2
 #define WIRE_SOCKET_FD 3
 #define WIRE_MEMORY_FD 4
 
-#define WIRE_SLOTS	  64u
-#define WIRE_READ_MAX	  (1024u * 1024)
-#define WIRE_SLOT_BYTES	  (WIRE_READ_MAX + 65536u)
-#define WIRE_PATH_MAX	  65535u /* bytes of UTF-8 */
-#define WIRE_STREAMS_MAX  4096u
-#define WIRE_STREAM_BYTES 65535u /* of a stream that is read with the descriptor */
-#define WIRE_SD_MAX	  65536u
+#define WIRE_SLOTS	   64u
+#define WIRE_READ_MAX	   (1024u * 1024)
+#define WIRE_SLOT_BYTES	   (WIRE_READ_MAX + 65536u)
+#define WIRE_PATH_MAX	   65535u /* bytes of UTF-8 */
+#define WIRE_STREAMS_MAX   4096u
+#define WIRE_STREAM_BYTES  65535u /* of a stream that is read with the descriptor */
+#define WIRE_SD_MAX	   65536u
+#define WIRE_REFUSED_MAX   64u /* names in one reply, the rest is counted */
+#define WIRE_REFUSED_BYTES 600u
+#define WIRE_DATA_MAX	   65536u /* of a file that is read with the descriptor */
 
 enum wire_op {
 	WIRE_GETATTR = 1,
@@ -46,7 +49,7 @@ enum wire_op {
 struct wire_request {
 	uint32_t slot, serial; /* the serial comes back */
 	uint32_t op;
-	uint32_t count;		     /* READ */
+	uint32_t count;		     /* READ; XATTRS: bytes of data wanted, 0: none */
 	uint64_t offset;	     /* READ */
 	uint64_t cookie;	     /* READDIR: 0, or the last reply's */
 	uint32_t path_len, name_len; /* in the slot, one after the other, no NUL */
@@ -55,6 +58,7 @@ struct wire_request {
 /* As the old server sent it.  Times are NTTIME: 100 ns since 1601. */
 struct wire_attr {
 	uint64_t size, allocated, fileid;
+	uint64_t volume; /* 0: the root's, or not asked for, or not told */
 	uint64_t created, accessed, written, changed;
 	uint32_t attributes, nlink, tag, ea_size; /* tag: of a reparse point, else 0 */
 };
@@ -73,7 +77,7 @@ enum {
 enum wire_failure {
 	WIRE_F_RESOLVE = 1, /* code: of getaddrinfo() */
 	WIRE_F_CONNECT,	    /* code: errno */
-	WIRE_F_NEGOTIATE,   /* code: NTSTATUS, from here on */
+	WIRE_F_NEGOTIATE,   /* code: NTSTATUS, from here on, but where it says so */
 	WIRE_F_LOGON,
 	WIRE_F_GUEST,
 	WIRE_F_ENCRYPTION,
@@ -82,6 +86,8 @@ enum wire_failure {
 	WIRE_F_NOT_A_DIRECTORY,
 	WIRE_F_LOST, /* after HELLO */
 	WIRE_F_INTERNAL,
+	WIRE_F_KERBEROS, /* the server did not take the ticket */
+	WIRE_F_TICKET,	 /* code: Kerberos's */
 };
 
 struct wire_reply {
@@ -91,7 +97,7 @@ struct wire_reply {
 	uint32_t code;	/* NTSTATUS or what wire_failure says */
 	uint32_t flags;
 	uint32_t len;	   /* bytes in the slot; HELLO: largest READ */
-	uint32_t rejected; /* READDIR: names left out */
+	uint32_t rejected; /* READDIR: names left out of the slot */
 	uint64_t cookie;   /* READDIR */
 	struct wire_attr attr;
 };
@@ -134,10 +140,12 @@ bool wire_start_put(struct wire_pack *pack, const struct wire_start *start);
 bool wire_start_get(struct wire_unpack *in, struct wire_start *start);
 
 /*
- * READDIR: entries as  struct wire_attr (nlink is 0)  name (u32 length, bytes).
+ * READDIR: entries as  struct wire_attr (nlink is 0)  u32 0  name (u32 length, bytes);
+ *          names that cannot be here as  struct wire_attr  u32 1  name in UTF-16, its first
+ *          WIRE_REFUSED_BYTES.  With the first reply HAS_ATTR, the directory's.
  * READLINK: the text.  READ: the data.
- * XATTRS: descriptor (u32 length, bytes), u32 number of streams, of each
- *         name (bytes), u64 size, u32 1 if data follow, data (bytes).
+ * XATTRS: descriptor (u32 length, bytes), u32 1 if the file's data follow, data (bytes), u32 number
+ *         of streams, of each name (bytes), u64 size, u32 1 if data follow, data (bytes).
  */
 
 #endif

@@ -29,7 +29,9 @@ struct worker {
 	struct smbXcli_conn *conn;
 	struct smbXcli_session *session;
 	struct smbXcli_tcon *tcon;
-	uint8_t *base; /* UTF-16, with a backslash at its end, or empty */
+	bool has_volume;
+	uint64_t volume; /* of the root */
+	uint8_t *base;	 /* UTF-16, with a backslash at its end, or empty */
 	size_t base_len;
 	uint32_t max_read;
 	unsigned stall_ms;
@@ -101,9 +103,10 @@ struct chain {
 	unsigned at; /* one by one: the step under way */
 	bool one_by_one, creates;
 	struct fid fid; /* of steps that come after a create, once that is done */
+	bool has_volume;
+	uint64_t volume; /* likewise, where it was asked for */
 	void (*done)(struct chain *chain);
 	void *user;
-	char *user_path; /* the caller's */
 };
 
 /* A child of mem; freed by whoever gets it in done(). */
@@ -113,6 +116,8 @@ struct chain *chain_new(TALLOC_CTX *mem, struct worker *worker, void (*done)(str
  * says; -EINVAL: no such name can be there. */
 int chain_create(struct chain *chain, const char *path, const uint8_t *stream, size_t stream_len,
 		 uint32_t access, uint32_t options);
+/* After it: on which volume the object is comes with the attributes. */
+void chain_ask_volume(struct chain *chain);
 /* Instead: what follows is for a file that is open. */
 void chain_use(struct chain *chain, const struct fid *fid);
 void chain_read(struct chain *chain, uint64_t offset, uint32_t count);
@@ -149,8 +154,10 @@ void chain_leave(struct worker *worker, const struct fid *fid);
 
 /* Out of a step that asked for FileAllInformation; FALSE: it makes no sense. */
 bool get_all_info(struct chain *chain, unsigned step, const char *path, struct wire_attr *attr);
-/* A server without file numbers (0 or -1): one made of the path. */
-uint64_t path_fileid(const char *path, size_t len);
+/* A server without file numbers (0 or -1): one made of the path and the time of creation, which
+ * tells two objects apart that it finds by one name. */
+bool has_number(const struct wire_attr *attr);
+void set_number(struct wire_attr *attr, const char *path);
 
 void do_getattr(struct job *job);
 void do_lookup(struct job *job);

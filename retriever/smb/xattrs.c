@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * XATTRS: the security descriptor as it is, attributes, and what alternate data streams there are,
- * in one compound; then the streams that are small enough to be carried, each in one.
+ * XATTRS: the security descriptor as it is, attributes, what alternate data streams there are, and
+ * the data of a small file if it is wanted, in one compound; then the streams that are small enough
+ * to be carried, each in one.
  */
 #include "worker.h"
 
@@ -20,6 +21,9 @@ struct stream {
 
 struct xattrs {
 	bool sacl;
+	bool wanted; /* the data; it is done without where it is refused */
+	const uint8_t *data;
+	size_t data_len;
 	uint8_t *sd;
 	size_t sd_len;
 	struct stream *streams;
@@ -62,6 +66,8 @@ static void finish(struct job *job)
 	struct xattrs *x = job->private_data;
 
 	wire_put_bytes(&job->out, x->sd, x->sd_len);
+	wire_put_u32(&job->out, x->data != NULL);
+	wire_put_bytes(&job->out, x->data, x->data_len);
 	wire_put_u32(&job->out, (uint32_t)x->n);
 	for (size_t i = 0; i < x->n; i++)
 		put_stream(job, &x->streams[i]);
@@ -195,27 +201,59 @@ static void take_streams(struct job *job, struct chain *chain)
 	}
 }
 
+/* Somebody may have the file to himself, or let us see its descriptor only. */
+static bool without_data(struct job *job, NTSTATUS status)
+{
+	struct xattrs *x = job->private_data;
+
+	if (!x->wanted || NT_STATUS_EQUAL(status, NT_STATUS_OBJECT_NAME_NOT_FOUND) ||
+	    NT_STATUS_EQUAL(status, NT_STATUS_PRIVILEGE_NOT_HELD))
+		return false;
+	x->wanted = false;
+	ask(job);
+	return true;
+}
+
+/* Only all of the bytes that the attributes count, which were asked for after them; and of a
+ * reparse point these would be something else than its file's. */
+static void take_data(struct job *job, struct chain *chain, unsigned step)
+{
+	struct xattrs *x = job->private_data;
+	const struct wire_attr *attr = &job->reply.attr;
+	size_t len;
+	const uint8_t *data = chain_data(chain, step, &len);
+
+	if (!data || !NT_STATUS_IS_OK(chain->steps[step].status) || len != attr->size ||
+	    attr->attributes & (SMB_ATTR_ELSEWHERE | SMB_ATTR_REPARSE))
+		return;
+	x->data = talloc_memdup(x, data, MAX(len, 1));
+	x->data_len = len;
+}
+
 static void asked(struct chain *chain)
 {
 	struct job *job = chain->user;
 	struct xattrs *x = job->private_data;
 	NTSTATUS status = chain->steps[0].status;
+	unsigned all_info = x->wanted ? 4 : 3;
 	const uint8_t *sd;
 
 	if (NT_STATUS_IS_OK(status))
 		status = chain->steps[1].status;
 	if (!NT_STATUS_IS_OK(status)) {
-		if (!without_sacl(job, status))
+		if (!without_data(job, status) && !without_sacl(job, status))
 			job_failed(job, status);
 		return;
 	}
 	sd = chain_data(chain, 1, &x->sd_len);
-	if (!sd || !x->sd_len || !get_all_info(chain, 3, job->path, &job->reply.attr)) {
-		job_failed(job, sd ? chain->steps[3].status : status);
+	if (!sd || !x->sd_len || !get_all_info(chain, all_info, job->path, &job->reply.attr)) {
+		job_failed(job, sd ? chain->steps[all_info].status : status);
 		return;
 	}
 	x->sd = talloc_memdup(x, sd, x->sd_len);
 	take_streams(job, chain);
+	if (x->wanted)
+		take_data(job, chain, 3);
 	talloc_free(chain);
 	if (job->reply.attr.attributes & SMB_ATTR_REPARSE)
 		ask_tag(job);
@@ -227,14 +265,18 @@ static void ask(struct job *job)
 {
 	struct xattrs *x = job->private_data;
 	struct chain *chain = chain_new(job, job->worker, asked, job);
-	uint32_t access = ACCESS_CONTROL | ACCESS_ATTRIBUTES | (x->sacl ? ACCESS_SYSTEM : 0);
+	uint32_t access = ACCESS_CONTROL | ACCESS_ATTRIBUTES | (x->sacl ? ACCESS_SYSTEM : 0) |
+			  (x->wanted ? ACCESS_READ : 0);
 
 	if (chain_create(chain, job->path, NULL, 0, access, OPTION_REPARSE) < 0) {
 		job_done(job, -ENOENT);
 		return;
 	}
+	chain_ask_volume(chain);
 	chain_query(chain, INFO_SECURITY, 0, OWNER_GROUP_DACL | (x->sacl ? SACL : 0), WIRE_SD_MAX);
 	chain_query(chain, INFO_FILE, CLASS_STREAM, 0, STREAMS_INFO_MAX);
+	if (x->wanted)
+		chain_read(chain, 0, job->request.count);
 	chain_query(chain, INFO_FILE, CLASS_ALL, 0, ALL_INFO_MAX);
 	chain_close(chain);
 	chain_submit(chain);
@@ -246,5 +288,7 @@ void do_xattrs(struct job *job)
 
 	job->private_data = x;
 	x->sacl = !job->worker->no_privilege;
+	job->request.count = MIN(job->request.count, MIN(WIRE_DATA_MAX, job->worker->max_read));
+	x->wanted = job->request.count > 0;
 	ask(job);
 }

@@ -149,10 +149,10 @@ static void run(unsigned window)
 	ck_assert_uint_eq(walk_in_flight(walk), 0);
 }
 
-static void pass(bool data, unsigned window)
+static void pass(unsigned flags, unsigned window)
 {
 	fills = finishes = 0;
-	walk_begin(walk, data);
+	walk_begin(walk, flags);
 	run(window);
 }
 
@@ -180,7 +180,7 @@ static const char *const small[] = {"a", "a/b", "a/b/c", "a/d", "e", "f", "f/g",
 START_TEST(one_pass)
 {
 	tree_dirs(small);
-	pass(true, 3);
+	pass(MIGRATE_DATA, 3);
 	ck_assert_uint_eq(fills, SMALL);
 	ck_assert_uint_eq(finishes, SMALL);
 	ck_assert_uint_eq(walk_counts(walk)->filled, SMALL);
@@ -193,16 +193,16 @@ END_TEST
 START_TEST(two_passes)
 {
 	tree_dirs(small);
-	pass(false, 2);
+	pass(0, 2);
 	ck_assert_uint_eq(fills, SMALL);
 	ck_assert_uint_eq(finishes, 0);
 	ck_assert_uint_eq(walk_counts(walk)->left, 0);
 	ck_assert_int_eq(get_state(inode_at("a/b/c")), MIGRATE_FILLED);
 	/* Names that are here are not asked for again. */
-	pass(false, 2);
+	pass(0, 2);
 	ck_assert_uint_eq(fills, 0);
 	ck_assert_uint_eq(walk_counts(walk)->visited, SMALL);
-	pass(true, 2);
+	pass(MIGRATE_DATA, 2);
 	ck_assert_uint_eq(fills, SMALL);
 	ck_assert_uint_eq(finishes, SMALL);
 	ck_assert_int_eq(get_state(inode_of(root)), MIGRATE_NORMAL);
@@ -211,13 +211,13 @@ END_TEST
 
 START_TEST(flags_say_data)
 {
-	walk_begin(walk, true);
+	walk_begin(walk, MIGRATE_DATA);
 	walk_step(walk, 1, now);
 	ck_assert_uint_eq(((struct asked *)asked.head->data)->flags,
 			  MIGRATE_BACKGROUND | MIGRATE_DATA);
 	run(1);
 	set_state(inode_of(root), MIGRATE_UNFILLED);
-	walk_begin(walk, false);
+	walk_begin(walk, 0);
 	walk_step(walk, 1, now);
 	ck_assert_uint_eq(((struct asked *)asked.head->data)->flags, MIGRATE_BACKGROUND);
 	run(1);
@@ -228,13 +228,13 @@ START_TEST(normal_is_pruned)
 {
 	tree_dirs(small);
 	set_state(inode_at("a"), MIGRATE_NORMAL);
-	pass(true, 4);
+	pass(MIGRATE_DATA, 4);
 	ck_assert_uint_eq(walk_counts(walk)->pruned, 1);
 	ck_assert_uint_eq(fills, SMALL - 4);
 	/* Below it nothing was touched. */
 	ck_assert_int_eq(get_state(inode_at("a/b")), MIGRATE_UNFILLED);
 
-	pass(true, 4);
+	pass(MIGRATE_DATA, 4);
 	ck_assert_uint_eq(fills, 0);
 	ck_assert_uint_eq(walk_counts(walk)->pruned, 1);
 	ck_assert_uint_eq(walk_counts(walk)->visited, 0);
@@ -245,7 +245,7 @@ START_TEST(private_is_left_alone)
 {
 	tree_dirs((const char *const[]){MIGRATE_PRIVATE_DIR, "a", NULL});
 	set_state(inode_at(MIGRATE_PRIVATE_DIR), MIGRATE_UNFILLED);
-	walk_begin(walk, false);
+	walk_begin(walk, 0);
 	run(4);
 	ck_assert_int_eq(get_state(inode_at(MIGRATE_PRIVATE_DIR)), MIGRATE_UNFILLED);
 	ck_assert_int_eq(get_state(inode_at("a")), MIGRATE_FILLED);
@@ -255,7 +255,7 @@ END_TEST
 START_TEST(window_is_kept)
 {
 	tree_dirs((const char *const[]){"1", "2", "3", "4", "5", "6", "7", "8", NULL});
-	walk_begin(walk, true);
+	walk_begin(walk, MIGRATE_DATA);
 	ck_assert_int_eq(walk_step(walk, 0, now), -1);
 	answer();
 	/* Closed: what is under way comes to its end, nothing new begins. */
@@ -272,7 +272,7 @@ END_TEST
 START_TEST(finish_waits_while_others_are_filled)
 {
 	tree_dirs((const char *const[]){"a", "z", NULL});
-	walk_begin(walk, true);
+	walk_begin(walk, MIGRATE_DATA);
 	walk_step(walk, 2, now);
 	answer();
 	walk_step(walk, 2, now);
@@ -300,7 +300,7 @@ START_TEST(not_yet_is_asked_again)
 	refusal = -EAGAIN;
 	g_hash_table_insert(refusals, GSIZE_TO_POINTER(inode_at("a/b")), GINT_TO_POINTER(2));
 	int64_t begun = now;
-	pass(true, 2);
+	pass(MIGRATE_DATA, 2);
 	ck_assert_int_ge(now - begun, policy_attempt_pause(1) + policy_attempt_pause(2));
 	ck_assert_uint_eq(fills + finishes, 2 * SMALL + 2);
 	ck_assert_uint_eq(walk_counts(walk)->left, 0);
@@ -313,7 +313,7 @@ START_TEST(what_stays_is_left_with_those_above)
 	tree_dirs(small);
 	refusal = -EAGAIN;
 	g_hash_table_insert(refusals, GSIZE_TO_POINTER(inode_at("a/b/c")), GINT_TO_POINTER(1000));
-	pass(true, 2);
+	pass(MIGRATE_DATA, 2);
 	ck_assert_uint_eq(walk_counts(walk)->left, 4);
 	ck_assert_uint_eq(walk_counts(walk)->failed, 0);
 	ck_assert_uint_eq(walk_counts(walk)->busy, 1);
@@ -325,7 +325,7 @@ START_TEST(what_stays_is_left_with_those_above)
 
 	/* The next pass goes to it and nowhere else. */
 	g_hash_table_remove_all(refusals);
-	pass(true, 2);
+	pass(MIGRATE_DATA, 2);
 	ck_assert_uint_eq(fills, 4);
 	ck_assert_uint_eq(walk_counts(walk)->pruned, 3);
 	ck_assert_int_eq(get_state(inode_of(root)), MIGRATE_NORMAL);
@@ -337,7 +337,7 @@ START_TEST(errors_are_counted)
 	tree_dirs(small);
 	refusal = -EREMOTEIO;
 	g_hash_table_insert(refusals, GSIZE_TO_POINTER(inode_at("a/b")), GINT_TO_POINTER(1));
-	pass(true, 2);
+	pass(MIGRATE_DATA, 2);
 	ck_assert_uint_eq(walk_counts(walk)->failed, 1);
 	ck_assert_uint_eq(walk_counts(walk)->busy, 0);
 	ck_assert_int_eq(walk_counts(walk)->error, -EREMOTEIO);
@@ -349,7 +349,7 @@ START_TEST(errors_are_counted)
 	/* With its names here, one that fails does not keep those below it waiting. */
 	set_state(inode_at("a/b"), MIGRATE_FILLED);
 	g_hash_table_insert(refusals, GSIZE_TO_POINTER(inode_at("a/b")), GINT_TO_POINTER(1));
-	pass(true, 2);
+	pass(MIGRATE_DATA, 2);
 	ck_assert_uint_eq(walk_counts(walk)->failed, 1);
 	ck_assert_int_eq(get_state(inode_at("a/b/c")), MIGRATE_NORMAL);
 }
@@ -362,7 +362,7 @@ START_TEST(renames_neither_leak_nor_repeat)
 	set_state(inode_at("done"), MIGRATE_NORMAL);
 	struct timespec late[2] = {{2000000000, 0}, {2000000000, 0}};
 	ck_assert_int_eq(utimensat(AT_FDCWD, "a", late, 0), 0);
-	walk_begin(walk, true);
+	walk_begin(walk, MIGRATE_DATA);
 	walk_step(walk, 1, now);
 	answer(); /* the root */
 	walk_step(walk, 1, now);
@@ -384,7 +384,7 @@ START_TEST(one_at_two_places)
 	tree_dirs((const char *const[]){"a", "z", NULL});
 	struct timespec late[2] = {{2000000000, 0}, {2000000000, 0}};
 	ck_assert_int_eq(utimensat(AT_FDCWD, "a", late, 0), 0);
-	walk_begin(walk, true);
+	walk_begin(walk, MIGRATE_DATA);
 	walk_step(walk, 1, now);
 	answer();
 	walk_step(walk, 2, now);
@@ -405,7 +405,7 @@ END_TEST
 START_TEST(removed_meanwhile)
 {
 	tree_dirs((const char *const[]){"a", "a/b", "c", NULL});
-	walk_begin(walk, true);
+	walk_begin(walk, MIGRATE_DATA);
 	walk_step(walk, 1, now);
 	answer();
 	walk_step(walk, 1, now);
@@ -426,7 +426,7 @@ START_TEST(resumes)
 			tree_dirs(small);
 		g_hash_table_remove_all(states);
 		fills = finishes = 0;
-		walk_begin(walk, true);
+		walk_begin(walk, MIGRATE_DATA);
 		walk_step(walk, 2, now);
 		for (unsigned i = 0; i < stop; i++) {
 			answer();
@@ -442,7 +442,7 @@ START_TEST(resumes)
 		}
 		walk_free(walk);
 		ck_assert_int_eq(walk_new(root, &fake, NULL, &walk), 0);
-		pass(true, 2);
+		pass(MIGRATE_DATA, 2);
 		/* A normal directory needs no second finish; unvisited ones are unfilled. */
 		ck_assert_uint_eq(finishes, SMALL - before);
 		ck_assert_uint_le(fills, SMALL);
@@ -468,8 +468,8 @@ START_TEST(deep)
 		ck_assert_int_eq(chdir("d"), 0);
 	}
 	unsigned fds = tree_open_fds();
-	pass(false, 8);
-	pass(true, 8);
+	pass(0, 8);
+	pass(MIGRATE_DATA, 8);
 	ck_assert_uint_eq(fills, depth + 1);
 	ck_assert_uint_eq(walk_counts(walk)->finished, depth + 1);
 	ck_assert_uint_eq(tree_open_fds(), fds);
@@ -488,7 +488,7 @@ START_TEST(wide)
 		ck_assert_int_eq(mkdir(name, 0755), 0);
 	}
 	unsigned fds = tree_open_fds();
-	pass(true, 16);
+	pass(MIGRATE_DATA, 16);
 	ck_assert_uint_eq(fills, width + 1);
 	ck_assert_uint_eq(walk_counts(walk)->finished, width + 1);
 	ck_assert_uint_eq(tree_open_fds(), fds);

@@ -26,9 +26,10 @@ static void listing(const uint8_t *data, size_t size)
 	in.end = pack.at;
 	while (in.at < in.end) {
 		wire_get(&in, sizeof(struct wire_attr));
-		const uint8_t *name = wire_get_bytes(&in, 255, &len);
+		bool refused = wire_get_u32(&in);
+		const uint8_t *name = wire_get_bytes(&in, refused ? WIRE_REFUSED_BYTES : 255, &len);
 
-		REQUIRE(name && smb_name_ok((const char *)name, len));
+		REQUIRE(name && (refused || smb_name_ok((const char *)name, len)));
 	}
 	REQUIRE(!in.bad);
 }
@@ -64,13 +65,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t *span[2];
 	struct wire_attr attr;
+	uint64_t volume;
 	char *link;
 
 	if (size < 1 || size > 20000)
 		return 0;
 	span[0] = data + 1;
 	span[1] = data + size;
-	switch (*data % 5) {
+	switch (*data % 6) {
 	case 0:
 		listing(data + 1, size - 1);
 		break;
@@ -85,8 +87,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		smb_link_text(data + 1, size - 1, link);
 		free(link);
 		break;
-	default:
+	case 4:
 		text(data + 1, size - 1);
+		break;
+	default:
+		smb_volume(data + 1, size - 1, &volume);
 	}
 	return 0;
 }

@@ -158,7 +158,7 @@ static inline int list_all(struct backend *backend, struct source_object dir, bo
 	do {
 		if (run(backend, &req) < 0)
 			return req.status;
-		ck_assert_uint_eq(req.rejected, 0);
+		ck_assert_uint_eq(req.batch->rejected, 0);
 		for (guint i = 0; i < req.batch->entries->len; i++, n++)
 			if (each)
 				each(&g_array_index(req.batch->entries, struct source_entry, i),

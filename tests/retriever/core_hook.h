@@ -113,11 +113,17 @@ int futimens(int fd, const struct timespec times[2])
 	return ret;
 }
 
+static int core_fail_pwrite; /* errno, or 0 */
+
 ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
 {
 	ssize_t ret;
 
 	core_hook_run("pwrite", fd, false);
+	if (core_fail_pwrite) {
+		errno = core_fail_pwrite;
+		return -1;
+	}
 	ret = syscall(SYS_pwrite64, fd, data, len, offset);
 	core_hook_run("pwrite", fd, true);
 	return ret;

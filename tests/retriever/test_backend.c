@@ -54,6 +54,13 @@ START_TEST(names_are_checked)
 	ck_assert(backend_batch_add(batch, name, 255, &entry));
 	ck_assert(!backend_batch_add(batch, name, 256, &entry));
 	ck_assert_uint_eq(batch->entries->len, n + 1);
+	ck_assert_uint_eq(batch->rejected, G_N_ELEMENTS(names) - n + 1);
+	ck_assert_uint_eq(batch->refused->len, batch->rejected);
+	ck_assert_str_eq(g_array_index(batch->refused, struct source_refusal, 3).name, "a/b");
+	for (unsigned i = 0; i < 2 * BATCH_REFUSED_MAX; i++)
+		ck_assert(!backend_batch_add(batch, "/", 1, &entry));
+	ck_assert_uint_eq(batch->refused->len, BATCH_REFUSED_MAX);
+	ck_assert_uint_eq(batch->rejected, G_N_ELEMENTS(names) - n + 1 + 2 * BATCH_REFUSED_MAX);
 	/* A copy, terminated. */
 	memset(name, 'y', sizeof(name));
 	ck_assert_uint_eq(strspn(g_array_index(batch->entries, struct source_entry, n).name, "x"),
@@ -103,6 +110,57 @@ START_TEST(url_paths_are_decoded)
 	check_url_path("/a/../b", NULL);
 	check_url_path("/a/%2e%2e/b", NULL);
 	check_url_path("/./a", NULL);
+}
+END_TEST
+
+START_TEST(url_hosts_are_taken_apart)
+{
+	static const struct {
+		const char *text, *host;
+		unsigned port;
+	} good[] = {
+		{"host", "host", 7},	     {"10.1.2.3", "10.1.2.3", 7},
+		{"host:1", "host", 1},	     {"host:65535", "host", 65535},
+		{"[fe80::1]", "fe80::1", 7}, {"[fe80::1%eth0]:99", "fe80::1%eth0", 99},
+		{"[host]:0080", "host", 80},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(good); i++) {
+		g_autofree char *longer = g_strdup_printf("%s:5/x", good[i].text);
+		g_autofree char *host = NULL;
+		uint16_t port = 7;
+
+		ck_assert_ptr_null(backend_url_host(longer, strlen(good[i].text), &host, &port));
+		ck_assert_str_eq(host, good[i].host);
+		ck_assert_uint_eq(port, good[i].port);
+	}
+}
+END_TEST
+
+START_TEST(url_hosts_are_checked)
+{
+	static const char *const bad[][2] = {
+		{"", "no host"},	  {":1", "no host"},
+		{"[]", "no host"},	  {"[]:1", "no host"},
+		{"user@h", "no host"},	  {"[a]b", "no host"},
+		{"[[::1]", "no host"},	  {"a]", "no host"},
+		{"[a;b]", "no host"},	  {"[::1", "closing bracket"},
+		{"[", "closing bracket"}, {"h:", "no port"},
+		{"h:0", "no port"},	  {"h:65536", "no port"},
+		{"h:x", "no port"},	  {"h: 1", "no port"},
+		{"fe80::1", "no port"},	  {"[::1]:", "no port"},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+		char *host = (char *)"";
+		uint16_t port = 7;
+		const char *mistake = backend_url_host(bad[i][0], strlen(bad[i][0]), &host, &port);
+
+		ck_assert_msg(mistake && strstr(mistake, bad[i][1]), "%s: %s", bad[i][0],
+			      mistake ? mistake : "(taken)");
+		ck_assert_ptr_null(host);
+		ck_assert_uint_eq(port, 7);
+	}
 }
 END_TEST
 
@@ -182,6 +240,8 @@ int main(void)
 	tcase_add_test(tcase, names_are_checked);
 	tcase_add_test(tcase, paths_are_checked);
 	tcase_add_test(tcase, url_paths_are_decoded);
+	tcase_add_test(tcase, url_hosts_are_taken_apart);
+	tcase_add_test(tcase, url_hosts_are_checked);
 	tcase_add_test(tcase, objects_are_copied);
 	tcase_add_test(tcase, fileids_differ_across_file_systems);
 	tcase_add_test(tcase, away_counts_from_the_last_answer);

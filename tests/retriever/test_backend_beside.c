@@ -7,7 +7,8 @@
 static struct fake_backend nfs, smb;
 static struct backend_ops plain_ops; /* of a main backend that carries nothing */
 static struct backend *beside;
-static int smb_status;
+static int smb_status, look_status;
+static uint64_t smb_fileid, looked_up_fileid;
 static mode_t nfs_type, smb_type;
 
 static int nfs_answer(struct fake_backend *fake, struct backend_request *req)
@@ -24,12 +25,18 @@ static int nfs_answer(struct fake_backend *fake, struct backend_request *req)
 
 static int smb_answer(struct fake_backend *fake, struct backend_request *req)
 {
-	ck_assert_int_eq(req->op, BACKEND_XATTRS);
 	ck_assert_uint_eq(req->object.handle_len, 0);
-	ck_assert_str_eq(req->object.path, "d/f");
 	ck_assert_int_eq(req->priority, BACKEND_READAHEAD);
+	if (req->op == BACKEND_LOOKUP) {
+		ck_assert_str_eq(req->object.path, "d");
+		ck_assert_str_eq(req->name, "f");
+		req->attr = (struct source_attr){.mode = smb_type, .fileid = looked_up_fileid};
+		return look_status;
+	}
+	ck_assert_int_eq(req->op, BACKEND_XATTRS);
+	ck_assert_str_eq(req->object.path, "d/f");
 	req->has_attr = true;
-	req->attr = (struct source_attr){.mode = smb_type, .uid = 8, .fileid = 6};
+	req->attr = (struct source_attr){.mode = smb_type, .uid = 8, .fileid = smb_fileid};
 	req->xattrs = source_xattrs_new();
 	req->xattrs->windows = source_windows_new();
 	req->xattrs->windows->attributes = 0x22;
@@ -44,7 +51,9 @@ static void setup(void)
 	nfs.base.ops = smb.base.ops = &fake_backend_ops;
 	nfs.answer = nfs_answer;
 	smb.answer = smb_answer;
-	smb_status = 0;
+	smb_status = look_status = 0;
+	smb_fileid = 5;
+	looked_up_fileid = 0;
 	nfs_type = smb_type = S_IFREG;
 	beside = backend_beside_new(&nfs.base, &smb.base);
 }
@@ -146,6 +155,26 @@ START_TEST(trees_that_differ)
 }
 END_TEST
 
+/* By its path the second server may find what is another object to the first. */
+START_TEST(another_object_answers)
+{
+	struct backend_request req;
+
+	smb_fileid = 6;
+	expect_failure(-ENOTUNIQ);
+	look_status = -ENOENT;
+	expect_failure(-ENOTUNIQ);
+	look_status = -EAGAIN;
+	expect_failure(-EAGAIN);
+	look_status = 0;
+	looked_up_fileid = 6; /* they number differently, and it is called so */
+	ck_assert_int_eq(ask(&req, BACKEND_XATTRS), 0);
+	ck_assert_uint_eq(req.xattrs->windows->attributes, 0x22);
+	ck_assert_uint_eq(req.attr.fileid, 5);
+	source_xattrs_free(req.xattrs);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("backend_beside");
@@ -157,5 +186,6 @@ int main(void)
 	tcase_add_test(tcase, nothing_carried);
 	tcase_add_test(tcase, the_rest_is_mains);
 	tcase_add_test(tcase, trees_that_differ);
+	tcase_add_test(tcase, another_object_answers);
 	return run_suite(suite);
 }

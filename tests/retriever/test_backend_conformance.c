@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "conformance.h"
+#include "conformance_many.h"
+#include "conformance_server.h"
 
 START_TEST(open_finds_the_root)
 {
@@ -262,6 +263,48 @@ START_TEST(descriptors_and_streams_come_whole)
 }
 END_TEST
 
+static struct source_xattrs *ask_with_data(const char *name, uint32_t count)
+{
+	struct backend_request req = {.op = BACKEND_XATTRS, .object = find(name), .count = count};
+
+	ck_assert_int_eq(run(backend, &req), 0);
+	ck_assert(!req.xattrs->data || req.xattrs->data_len == req.attr.size);
+	return req.xattrs;
+}
+
+/* All of a small file or nothing. */
+START_TEST(small_files_come_with_their_descriptors)
+{
+	struct source_xattrs *xattrs;
+	struct stat st;
+	g_autofree char *path = g_strconcat(tree, "/types/file", NULL), *bytes = NULL;
+	gsize len;
+
+	ck_assert(g_file_get_contents(path, &bytes, &len, NULL));
+	ck_assert_int_eq(fstatat(tree_fd, "types/file", &st, 0), 0);
+	xattrs = ask_with_data("types/file", (uint32_t)len);
+	ck_assert_ptr_nonnull(xattrs->data);
+	ck_assert_uint_eq(xattrs->data_len, len);
+	ck_assert_mem_eq(xattrs->data, bytes, len);
+	ck_assert_uint_ge(xattrs->windows->sd_len, 20);
+	source_xattrs_free(xattrs);
+	xattrs = ask_with_data("types/file",
+			       (uint32_t)len + 100); /* it was longer when it was listed */
+	ck_assert_uint_eq(xattrs->data_len, len);
+	source_xattrs_free(xattrs);
+	xattrs = ask_with_data("types/file", (uint32_t)len - 1);
+	ck_assert_ptr_null(xattrs->data);
+	source_xattrs_free(xattrs);
+	xattrs = ask_with_data("types/file", 0);
+	ck_assert_ptr_null(xattrs->data);
+	source_xattrs_free(xattrs);
+	xattrs = ask_with_data("types/directory", 100);
+	ck_assert_ptr_null(xattrs->data);
+	ck_assert_uint_ge(xattrs->windows->sd_len, 20);
+	source_xattrs_free(xattrs);
+}
+END_TEST
+
 START_TEST(case_matters)
 {
 	struct source_object found;
@@ -280,7 +323,7 @@ START_TEST(names_that_cannot_be_are_counted)
 	struct backend_request req = {.op = BACKEND_READDIR, .object = find("refused")};
 
 	ck_assert_int_eq(run(backend, &req), 0);
-	ck_assert_uint_eq(req.rejected, 2);
+	ck_assert_uint_eq(req.batch->rejected, 2);
 	ck_assert_uint_eq(req.batch->entries->len, 1);
 	backend_batch_free(req.batch);
 }
@@ -327,12 +370,6 @@ START_TEST(depth_has_no_limit)
 }
 END_TEST
 
-/* A path through what is no directory; over SMB there just is nothing. */
-static int no_directory(void)
-{
-	return over_smb() ? -ENOENT : -ENOTDIR;
-}
-
 START_TEST(paths_stand_in_for_handles)
 {
 	struct source_object found, nothing = {0};
@@ -345,8 +382,9 @@ START_TEST(paths_stand_in_for_handles)
 	check_attr(&attr, fd, "file");
 	ck_assert_int_eq(list_all(backend, by_path("types"), false, NULL, NULL), 9 - over_smb());
 	ck_assert_int_eq(get_attr(backend, by_path("types/nothing"), &attr), -ENOENT);
-	ck_assert_int_eq(get_attr(backend, by_path("types/file/below"), &attr), no_directory());
-	ck_assert_int_eq(get_attr(backend, by_path("types/symlink/below"), &attr), no_directory());
+	ck_assert_int_eq(get_attr(backend, by_path("types/file/below"), &attr), -ENOTDIR);
+	ck_assert_int_eq(get_attr(backend, by_path("types/symlink/below"), &attr),
+			 over_smb() ? -ENOENT : -ENOTDIR);
 	ck_assert_int_eq(get_attr(backend, by_path("../types"), &attr), -ENOENT);
 	ck_assert_int_eq(get_attr(backend, by_path("types/../types"), &attr), -ENOENT);
 	ck_assert_int_eq(get_attr(backend, nothing, &attr), -ESTALE);
@@ -399,65 +437,6 @@ END_TEST
 
 /* ---- many at once ---- */
 
-struct many {
-	struct gate gate;
-	struct backend_request reqs[MANY];
-	atomic_uint right, cancelled, wrong;
-	atomic_uint completions[MANY];
-};
-
-static void block_done(struct backend_request *req)
-{
-	struct many *many = req->user;
-	unsigned i = (unsigned)(req - many->reqs);
-	unsigned index;
-
-	atomic_fetch_add(&many->completions[i], 1);
-	if (req->status == -ECANCELED) {
-		atomic_fetch_add(&many->cancelled, 1);
-	} else if (req->status == 0 && req->data_len == BLOCK) {
-		memcpy(&index, req->data, sizeof(index));
-		atomic_fetch_add(index == i && req->data[BLOCK - 1] == (uint8_t)(i * 7 + 1)
-					 ? &many->right
-					 : &many->wrong,
-				 1);
-	} else {
-		atomic_fetch_add(&many->wrong, 1);
-	}
-	gate_pass(&many->gate);
-}
-
-static struct many *start_many(void)
-{
-	struct source_object file = find("blocks");
-	struct many *many = g_new0(struct many, 1);
-
-	gate_init(&many->gate);
-	for (unsigned i = 0; i < MANY; i++) {
-		many->reqs[i] = (struct backend_request){
-			.op = BACKEND_READ,
-			.priority = i % 3,
-			.object = file,
-			.offset = (uint64_t)i * BLOCK,
-			.count = BLOCK,
-			.done = block_done,
-			.user = many,
-		};
-		backend->ops->submit(backend, &many->reqs[i]);
-	}
-	return many;
-}
-
-static void check_many(struct many *many, unsigned right)
-{
-	for (unsigned i = 0; i < MANY; i++)
-		ck_assert_uint_eq(many->completions[i], 1);
-	ck_assert_uint_eq(many->wrong, 0);
-	ck_assert_uint_ge(many->right, right);
-	ck_assert_uint_eq(many->right + many->cancelled, MANY);
-	g_free(many);
-}
-
 START_TEST(a_thousand_reads_at_once)
 {
 	struct many *many = start_many();
@@ -501,71 +480,6 @@ START_TEST(done_may_submit)
 }
 END_TEST
 
-/* ---- a server that goes and comes ---- */
-
-static void control(const char *what)
-{
-	g_autofree char *command = g_strdup_printf("%s %s", getenv("OLD_CONTROL"), what);
-
-	ck_assert_int_eq(system(command), 0);
-}
-
-START_TEST(a_restart_loses_nothing)
-{
-	struct many *many = start_many();
-
-	gate_wait(&many->gate, 10);
-	control("restart");
-	gate_wait(&many->gate, MANY);
-	check_many(many, MANY);
-
-	control("restart");
-	many = start_many();
-	gate_wait(&many->gate, MANY);
-	check_many(many, MANY);
-}
-END_TEST
-
-START_TEST(a_server_may_be_away)
-{
-	struct many *many;
-
-	find("blocks");
-	control("pause");
-	many = g_new0(struct many, 1);
-	gate_init(&many->gate);
-	many->reqs[0] = (struct backend_request){
-		.op = BACKEND_READ, .object = by_path("blocks"), .count = BLOCK};
-	many->reqs[0].done = block_done;
-	many->reqs[0].user = many;
-	if (!over_smb())
-		backend_nfs_set_stall(backend, 300);
-	backend->ops->submit(backend, &many->reqs[0]);
-	while (backend->ops->away(backend) < 2)
-		g_usleep(20000);
-	ck_assert_uint_eq(gate_count(&many->gate), 0);
-	control("continue");
-	gate_wait(&many->gate, 1);
-	ck_assert_uint_eq(many->right, 1);
-	ck_assert_uint_eq(backend->ops->away(backend), 0);
-	g_free(many);
-}
-END_TEST
-
-START_TEST(closing_is_prompt_while_the_server_is_away)
-{
-	struct many *many = start_many();
-	gint64 start;
-
-	control("stop");
-	start = g_get_monotonic_time();
-	backend->ops->close(g_steal_pointer(&backend));
-	ck_assert_int_lt(g_get_monotonic_time() - start, 2 * G_USEC_PER_SEC);
-	check_many(many, 0);
-	control("start");
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create(over_smb()	     ? "backend conformance: smb"
@@ -593,6 +507,7 @@ int main(void)
 	tcase_add_test(tcase, done_may_submit);
 	if (over_smb()) {
 		tcase_add_test(tcase, descriptors_and_streams_come_whole);
+		tcase_add_test(tcase, small_files_come_with_their_descriptors);
 		tcase_add_test(tcase, case_matters);
 		tcase_add_test(tcase, names_that_cannot_be_are_counted);
 	} else {
@@ -600,11 +515,8 @@ int main(void)
 		tcase_add_test(tcase, what_objects_have_beside_comes_whole);
 		tcase_add_test(tcase, depth_has_no_limit);
 	}
-	if (over_network()) {
-		tcase_add_test(tcase, a_restart_loses_nothing);
-		tcase_add_test(tcase, a_server_may_be_away);
-		tcase_add_test(tcase, closing_is_prompt_while_the_server_is_away);
-	}
+	if (over_network())
+		add_server_tests(tcase);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -56,8 +56,11 @@ static int call(unsigned port, unsigned ms, int cancel_fd)
 		return ret;
 	}
 	ck_assert_uint_eq(xdr_get_u32(&in), 0);
+	memset(&attr, 0xff, sizeof(attr));
 	ck_assert(nfs_get_attr(&in, &fs, &attr));
 	ck_assert_uint_eq(fs, FAKE_FSID);
+	ck_assert_uint_eq(attr.fs, 0);
+	ck_assert(!attr.elsewhere);
 	g_free(memory);
 	return 0;
 }

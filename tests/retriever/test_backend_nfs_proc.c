@@ -294,7 +294,7 @@ START_TEST(listings_are_checked)
 	put_entry(true, "../escape", 9, 9);
 	put_listing_end(false);
 	ck_assert_int_eq(decode(), 0);
-	ck_assert_uint_eq(req.rejected, 5);
+	ck_assert_uint_eq(req.batch->rejected, 5);
 	ck_assert_uint_eq(req.batch->entries->len, 2);
 	ck_assert_str_eq(entry(0)->name, "good");
 	ck_assert_uint_eq(entry(0)->attr.size, 30);

@@ -86,7 +86,7 @@ START_TEST(mistakes_get_one_line)
 	check_bad("nfs://host", "no path");
 	check_bad("nfs://host?version=3", "no path");
 	check_bad("nfs://user@host/x", "no host");
-	check_bad("nfs://[::1/x", "no host");
+	check_bad("nfs://[::1/x", "closing bracket");
 	check_bad("nfs://host:0/x", "1 to 65535");
 	check_bad("nfs://host:65536/x", "1 to 65535");
 	check_bad("nfs://host:/x", "1 to 65535");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The retriever's side of an SMB source, before workers that do what they like. */
+#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <stdio.h>
 
@@ -201,6 +202,35 @@ START_TEST(all_come_through_though_workers_end)
 }
 END_TEST
 
+/* Each log-on that is refused counts there: all connections together take their time. */
+START_TEST(a_password_that_is_changed)
+{
+	struct timespec at[6];
+	struct source_attr attr;
+	struct many *many;
+	g_autofree char *path = g_build_filename(dir, "log-ons", NULL);
+	int fd;
+
+	backend_smb_set_refused(400);
+	backend->ops->close(backend);
+	backend = open_share("changes", NULL);
+	ck_assert_ptr_nonnull(backend);
+	many = submit_many("end-early", BACKEND_BACKGROUND);
+	ck_assert_int_eq(get_attr(backend, by_path("end-early"), &attr), 0);
+	gate_wait(&many->gate, MANY);
+	g_free(many);
+	fd = open(path, O_RDONLY);
+	ck_assert_int_eq(read(fd, at, sizeof(at)), sizeof(at));
+	close(fd);
+	for (unsigned i = 4; i < 6; i++) {
+		int64_t ms = (at[i].tv_sec - at[i - 1].tv_sec) * 1000 +
+			     (at[i].tv_nsec - at[i - 1].tv_nsec) / 1000000;
+
+		ck_assert_int_ge(ms, 390);
+	}
+}
+END_TEST
+
 /* ---- what is said ---- */
 
 static const struct {
@@ -213,6 +243,11 @@ static const struct {
 	{"fails-8-c0000034", "no directory"},
 	{"fails-9-c0000103", "not a directory"},
 	{"fails-3-c000020d", "does not speak SMB 2"},
+	{"fails-12-c000006d", "did not accept the ticket of user"},
+	{"fails-13-96c73a07",
+	 "no ticket for cifs/host with that of user: the realm knows no server"},
+	{"fails-13-96c73a20", "it has expired"},
+	{"fails-13-96c73a3c", "(Kerberos error -1765328324): try kvno cifs/host"},
 	{"file", "make no sense"},
 };
 
@@ -246,6 +281,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, listings_begin_again_with_a_new_worker);
 	tcase_add_test(tcase, demand_does_not_wait_for_others);
 	tcase_add_test(tcase, all_come_through_though_workers_end);
+	tcase_add_test(tcase, a_password_that_is_changed);
 	tcase_add_loop_test(tcase, what_is_wrong_is_said, 0, G_N_ELEMENTS(refusals));
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -5,6 +5,7 @@
 
 #include "backend_smb.h"
 #include "listing.h"
+#include "refused.h"
 #include "suite.h"
 
 #define SECOND UINT64_C(10000000)
@@ -59,6 +60,10 @@ START_TEST(attributes)
 	ck_assert_uint_eq(to.size, 9);
 	ck_assert_uint_eq(to.used, 4096);
 	ck_assert_int_eq(to.mtime, 1000000000);
+	ck_assert(!to.elsewhere);
+	from.attributes = 0x1020; /* on tape */
+	ck_assert(smb_attr_decode(&from, &to));
+	ck_assert(to.elsewhere && to.mode == (S_IFREG | 0600));
 	from.attributes = SMB_ATTR_DIRECTORY;
 	ck_assert(smb_attr_decode(&from, &to));
 	ck_assert_uint_eq(to.mode, S_IFDIR | 0700);
@@ -124,9 +129,63 @@ static size_t put_entry(size_t at, const char *name, uint32_t len)
 	struct wire_pack pack = {slot + at, slot + sizeof(slot)};
 
 	wire_put(&pack, &(struct wire_attr){.fileid = 3}, sizeof(struct wire_attr));
+	wire_put_u32(&pack, 0);
 	wire_put_bytes(&pack, name, len);
 	return (size_t)(pack.at - slot);
 }
+
+static size_t put_refused(size_t at, const void *utf16, uint32_t len)
+{
+	struct wire_pack pack = {slot + at, slot + sizeof(slot)};
+
+	wire_put(&pack, &(struct wire_attr){0}, sizeof(struct wire_attr));
+	wire_put_u32(&pack, 1);
+	wire_put_bytes(&pack, utf16, len);
+	return (size_t)(pack.at - slot);
+}
+
+static void check_refused(guint i, const char *name, const char *why)
+{
+	const struct source_refusal *r =
+		&g_array_index(req.batch->refused, struct source_refusal, i);
+
+	ck_assert_str_eq(r->name, name);
+	ck_assert_str_eq(r->why, why);
+}
+
+START_TEST(names_that_cannot_be)
+{
+	uint8_t long_name[WIRE_REFUSED_BYTES + 2];
+	size_t len;
+
+	memset(long_name, 0x30, sizeof(long_name)); /* U+3030 */
+	begin(BACKEND_READDIR);
+	reply.flags = WIRE_EOF;
+	reply.rejected = 70;
+	len = put_refused(0, "a\0:\0b", 6);
+	len = put_refused(len, "\x01\0\n", 4);
+	len = put_refused(len, "\0\xd8x", 4);
+	len = put_refused(len, "a\0/\0b", 6);
+	len = put_refused(len, "", 0);
+	len = put_refused(len, long_name, WIRE_REFUSED_BYTES);
+	reply.len = (uint32_t)put_entry(len, "good", 4);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_uint_eq(req.batch->entries->len, 1);
+	ck_assert_uint_eq(req.batch->rejected, 76);
+	ck_assert_uint_eq(req.batch->refused->len, 6);
+	check_refused(0, "a:b", REFUSED_CHARACTERS);
+	check_refused(1, "\\001\\012", REFUSED_CHARACTERS);
+	check_refused(2, "\\uD800x", REFUSED_UNICODE);
+	check_refused(3, "a/b", REFUSED_NAME);
+	check_refused(4, "\"\"", REFUSED_NAME);
+	ck_assert_str_eq(g_array_index(req.batch->refused, struct source_refusal, 5).why,
+			 REFUSED_LONG);
+	end();
+	reply.len = (uint32_t)put_refused(0, long_name, sizeof(long_name));
+	ck_assert_int_eq(decode(), -EBADMSG);
+	end();
+}
+END_TEST
 
 START_TEST(listings)
 {
@@ -142,7 +201,7 @@ START_TEST(listings)
 	ck_assert_uint_eq(req.batch->entries->len, 2);
 	ck_assert_str_eq(g_array_index(req.batch->entries, struct source_entry, 1).name, "two");
 	ck_assert(!g_array_index(req.batch->entries, struct source_entry, 1).has_handle);
-	ck_assert_uint_eq(req.rejected, 3);
+	ck_assert_uint_eq(req.batch->rejected, 3);
 	ck_assert_uint_eq(req.cookie, 9);
 	ck_assert(!req.eof);
 	end();
@@ -191,6 +250,8 @@ static void put_xattrs(uint32_t n, const char *name, uint64_t size, uint32_t car
 	struct wire_pack pack = {slot, slot + sizeof(slot)};
 
 	wire_put_bytes(&pack, "descriptor", 10);
+	wire_put_u32(&pack, 0);
+	wire_put_bytes(&pack, "", 0);
 	wire_put_u32(&pack, n);
 	wire_put_bytes(&pack, name, strlen(name));
 	wire_put_u64(&pack, size);
@@ -235,8 +296,53 @@ START_TEST(xattrs)
 	put_xattrs(UINT32_MAX, ":s:$DATA", 5, 1, 5);
 	ck_assert_int_eq(decode(), -EBADMSG);
 	end();
-	memset(slot, 0, 8); /* no descriptor */
-	reply.len = 8;
+	memset(slot, 0, 16); /* no descriptor */
+	reply.len = 16;
+	ck_assert_int_eq(decode(), -EBADMSG);
+	end();
+}
+END_TEST
+
+/* One descriptor, the file's data, no stream. */
+static void put_data(uint32_t carried, uint32_t len)
+{
+	struct wire_pack pack = {slot, slot + sizeof(slot)};
+
+	wire_put_bytes(&pack, "descriptor", 10);
+	wire_put_u32(&pack, carried);
+	wire_put_bytes(&pack, "0123456789", len);
+	wire_put_u32(&pack, 0);
+	reply.len = (uint32_t)(pack.at - slot);
+}
+
+START_TEST(data)
+{
+	begin(BACKEND_XATTRS);
+	req.count = 10;
+	reply.attr.size = 10;
+	put_data(1, 10);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_uint_eq(req.xattrs->data_len, 10);
+	ck_assert_mem_eq(req.xattrs->data, "0123456789", 10);
+	end();
+	put_data(1, 9); /* not all of it */
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_ptr_null(req.xattrs->data);
+	end();
+	put_data(0, 10); /* neither nor */
+	ck_assert_int_eq(decode(), -EBADMSG);
+	end();
+	req.count = 9; /* more than was asked for */
+	put_data(1, 10);
+	ck_assert_int_eq(decode(), -EBADMSG);
+	end();
+	req.count = 10;
+	reply.attr.attributes = 0x10; /* a directory */
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_ptr_null(req.xattrs->data);
+	end();
+	put_data(1, 10);
+	reply.len -= 8;
 	ck_assert_int_eq(decode(), -EBADMSG);
 	end();
 }
@@ -251,9 +357,11 @@ int main(void)
 	tcase_add_test(tcase, attributes);
 	tcase_add_test(tcase, statuses);
 	tcase_add_test(tcase, reads);
+	tcase_add_test(tcase, names_that_cannot_be);
 	tcase_add_test(tcase, listings);
 	tcase_add_test(tcase, links);
 	tcase_add_test(tcase, xattrs);
+	tcase_add_test(tcase, data);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include "backend_smb_secret.h"
+#include "ccache.h"
 #include "suite.h"
 
 static char *file;
+static struct smb_url url = {.text = "url", .user = "alice", .host = "old.test"};
 
 static void write_file(const char *text, gssize len, mode_t mode)
 {
@@ -21,7 +23,7 @@ static void refused(const struct smb_config *config, const char *words)
 	struct smb_secret secret;
 	GError *error = NULL;
 
-	ck_assert(!smb_secret_get(config, "url", &secret, &error));
+	ck_assert(!smb_secret_get(config, &url, &secret, &error));
 	ck_assert_msg(strstr(error->message, words), "%s", error->message);
 	ck_assert_ptr_null(secret.password);
 	g_clear_error(&error);
@@ -36,7 +38,7 @@ START_TEST(passwords)
 
 	for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
 		write_file(texts[i], -1, 0400);
-		ck_assert(smb_secret_get(&config, "url", &secret, NULL));
+		ck_assert(smb_secret_get(&config, &url, &secret, NULL));
 		ck_assert_str_eq(secret.password, "pass word");
 		ck_assert_ptr_null(secret.ccache);
 		smb_secret_clear(&secret);
@@ -49,13 +51,38 @@ START_TEST(tickets)
 {
 	const struct smb_config config = {.ccache = file};
 	struct smb_secret secret;
+	struct ccache ccache = ccache_begin("alice", NULL, "REALM");
 
-	write_file("\5\4\0tickets", 10, 0600);
-	ck_assert(smb_secret_get(&config, "url", &secret, NULL));
+	ccache_add(&ccache, "krbtgt", "REALM", UINT32_MAX);
+	write_file((char *)ccache.data, (gssize)ccache.len, 0600);
+	ck_assert(smb_secret_get(&config, &url, &secret, NULL));
 	ck_assert_str_eq(secret.password, "");
-	ck_assert_uint_eq(secret.ccache_len, 10);
-	ck_assert_mem_eq(secret.ccache, "\5\4\0tickets", 10);
+	ck_assert_uint_eq(secret.ccache_len, ccache.len);
+	ck_assert_mem_eq(secret.ccache, ccache.data, ccache.len);
 	smb_secret_clear(&secret);
+
+	write_file((char *)ccache.data, (gssize)ccache.len, 0640);
+	refused(&config, "chmod 600");
+	write_file((char *)ccache.data, 9, 0600);
+	refused(&config, "no ticket cache");
+	ck_assert_int_eq(g_unlink(file), 0);
+	refused(&config, "kinit");
+}
+END_TEST
+
+/* Not by an address. */
+START_TEST(names)
+{
+	static const char *const hosts[] = {"10.1.2.3", "fe80::1", "LocalHost"};
+	const struct smb_config config = {.ccache = file};
+	struct ccache ccache = ccache_begin("alice", NULL, "REALM");
+
+	ccache_add(&ccache, "krbtgt", "REALM", UINT32_MAX);
+	write_file((char *)ccache.data, (gssize)ccache.len, 0600);
+	for (size_t i = 0; i < G_N_ELEMENTS(hosts); i++) {
+		url.host = (char *)hosts[i];
+		refused(&config, "by their names");
+	}
 }
 END_TEST
 
@@ -67,7 +94,7 @@ START_TEST(what_is_refused)
 	char text[2000];
 
 	refused(&none, "smb-password-file");
-	refused(&missing, "No such file");
+	refused(&missing, "is not there: write");
 	refused(&directory, "not a file");
 	write_file("secret\n", -1, 0640);
 	refused(&config, "chmod 600");
@@ -107,6 +134,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, make, clear);
 	tcase_add_test(tcase, passwords);
 	tcase_add_test(tcase, tickets);
+	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, what_is_refused);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -52,7 +52,7 @@ START_TEST(bad_ones)
 		{"smb://u@h:0/s", "no port"},
 		{"smb://u@h:65536/s", "no port"},
 		{"smb://u@h:x/s", "no port"},
-		{"smb://u@[::1/s", "no host"},
+		{"smb://u@[::1/s", "closing bracket"},
 		{"smb://u%@h/s", "%25"},
 		{"smb://u@h/s/../t", "\"..\""},
 		{"smb://u@h/s?x=1", "arguments"},

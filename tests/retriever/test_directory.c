@@ -371,6 +371,61 @@ START_TEST(the_reserved_name)
 }
 END_TEST
 
+/* I12: names that nothing can have here are listed one by one, as far as there are few. */
+START_TEST(i12_names_that_cannot_be)
+{
+	const unsigned many = BATCH_REFUSED_MAX + 1;
+	unsigned rule;
+	g_autofree char *more = g_strdup_printf("/d/\nreason=%u more names", many - 100);
+	int fd = begin(3);
+
+	rule = backend_fault_add(
+		core.fault, &(struct fault_rule){.ops = LISTS, .action = FAULT_REFUSE, .count = 2});
+	ck_assert_int_eq(fill(fd), -EREMOTEIO);
+	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
+	ck_assert_uint_eq(count_names(fd), 3);
+	core_expect_answer(&core, "errors 0", "/d/bad/0\nreason=no such name");
+	core_expect_answer(&core, "errors 0", "/d/bad/1\nreason=no such name");
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 3); /* and the directory */
+	core_restart(&core);
+	core_expect_answer(&core, "errors 0", "/d/bad/1\nreason=no such name");
+	core_expect_answer(&core, "finalize", "-16 ");
+	core_expect_answer(&core, "retry", "0 ");
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	rule = backend_fault_add(
+		core.fault,
+		&(struct fault_rule){.ops = LISTS, .action = FAULT_REFUSE, .count = many});
+	ck_assert_int_eq(fill(fd), -EREMOTEIO);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 102);
+	core_expect_answer(&core, "errors 95", more);
+	backend_fault_remove(core.fault, rule);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A path that leads to another directory meanwhile, as an SMB server may say. */
+START_TEST(i12_a_path_that_leads_elsewhere)
+{
+	int fd = begin(3);
+	struct object *object;
+	uint64_t fileid;
+
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
+	fileid = object->record.fileid++;
+	object->record.flags &= ~MIGRATE_REC_HANDLE;
+	object->record.handle_len = 0;
+	ck_assert_int_eq(fill(fd), 0); /* after it was found again, by its name */
+	ck_assert_uint_eq(count_names(fd), 3);
+	ck_assert_uint_eq(object->record.fileid, fileid);
+	object_unref(object);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("directory");
@@ -390,5 +445,7 @@ int main(void)
 	tcase_add_test(tcase, names_are_asked_for_one_by_one);
 	tcase_add_test(tcase, a_deep_tree);
 	tcase_add_test(tcase, the_reserved_name);
+	tcase_add_test(tcase, i12_names_that_cannot_be);
+	tcase_add_test(tcase, i12_a_path_that_leads_elsewhere);
 	return run_suite(suite);
 }

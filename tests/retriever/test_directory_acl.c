@@ -29,6 +29,15 @@ static int begin_with_acls(unsigned n)
 	return core_find(&core, "d", O_RDONLY | O_DIRECTORY);
 }
 
+static void xattrs_fail(const char *name, int status, unsigned times)
+{
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = XATTRS,
+							   .name = name,
+							   .action = FAULT_ERROR,
+							   .status = status,
+							   .times = times});
+}
+
 /* One question for each entry, all on their way together; none for what is there already. */
 START_TEST(acls_are_asked_for_together)
 {
@@ -134,27 +143,109 @@ START_TEST(i12_an_acl_that_is_not_told)
 }
 END_TEST
 
-/* Between the listing and the question: replaced, or removed. */
+/* Between the listing and the question: replaced, or removed, or the server is of two minds. */
 START_TEST(what_changed_before_its_acl_was_told)
 {
 	g_autofree char *path = NULL;
-	int fd = begin_with_acls(3);
+	struct migrate_waiter *w;
+	unsigned rule;
+	int fd = begin_with_acls(4);
 
 	path = g_strconcat(core.source, "/d/f2", NULL);
-	backend_fault_add(core.fault, &(struct fault_rule){.ops = XATTRS,
-							   .name = "f1",
-							   .action = FAULT_ERROR,
-							   .status = -ESTALE,
-							   .times = 1});
-	backend_fault_add(core.fault, &(struct fault_rule){.ops = XATTRS,
-							   .name = "f2",
-							   .action = FAULT_ERROR,
-							   .status = -ENOENT,
-							   .times = 1});
-	ck_assert_int_eq(fill(fd), 0);
+	xattrs_fail("f1", -ESTALE, 1);
+	xattrs_fail("f2", -ENOENT, 0);
+	xattrs_fail("f3", -ENOENT, 1);
+	rule = backend_fault_add(
+		core.fault,
+		&(struct fault_rule){.ops = LISTS, .skip = 1, .times = 1, .action = FAULT_STALL});
+	w = core_ask_fill(&core, fd, 0);
+	ck_assert(backend_fault_wait(core.fault, rule, 1)); /* the second listing */
+	ck_assert_int_eq(unlink(path), 0);
+	backend_fault_release(core.fault, rule);
+	ck_assert_int_eq(core_wait(w), 0);
 	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
 	expect_acl(fd, "f1");
+	expect_acl(fd, "f3");
+	ck_assert_uint_eq(count_names(fd), 3);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* I12: what is listed and cannot be found, again and again, has not vanished. */
+START_TEST(i12_a_name_that_is_listed_and_not_found)
+{
+	int fd = begin_with_acls(3);
+
+	xattrs_fail("f1", -ENOENT, 0);
+	ck_assert_int_eq(fill(fd), -EREMOTEIO);
+	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
+	ck_assert_int_eq(faccessat(fd, "f1", F_OK, 0), -1);
+	core_expect_answer(&core, "errors 0",
+			   "/d/f1\nreason=the old server lists this name and "
+			   "does not find it");
+	backend_fault_remove(core.fault, 1);
+	core_expect_answer(&core, "retry", "0 ");
+	ck_assert_int_eq(fill(fd), 0);
+	expect_acl(fd, "f1");
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+static unsigned xattrs_of_another(const char *name, unsigned times)
+{
+	return backend_fault_add(core.fault, &(struct fault_rule){.ops = XATTRS,
+								  .name = name,
+								  .action = FAULT_CHANGE,
+								  .fileid = 1,
+								  .times = times});
+}
+
+/* No object gets another one's ACL. */
+START_TEST(another_object_answers_to_the_name)
+{
+	unsigned rule;
+	int fd = begin(4);
+
+	xattrs_of_another("f0", 1); /* it was replaced at this moment, and is then what it is */
+	rule = xattrs_of_another("f1", 0);
+	xattrs_of_another("f3", 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "f3"), -EREMOTEIO);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	ck_assert_int_eq(fill(fd), -EREMOTEIO);
+	ck_assert_int_eq(faccessat(fd, "f0", F_OK, 0), 0);
+	ck_assert_int_eq(faccessat(fd, "f2", F_OK, 0), 0);
 	ck_assert_uint_eq(count_names(fd), 2);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 3);
+	core_expect_answer(&core, "errors 0", "/d/f1\nreason=the old server opens another object");
+	core_expect_answer(&core, "errors 0", "/d/f3\nreason=the old server opens another object");
+	backend_fault_remove(core.fault, rule);
+	backend_fault_remove(core.fault, rule + 1);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_uint_eq(count_names(fd), 4);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* Likewise where a lookup tells. */
+START_TEST(no_object_answers_to_the_name_alone)
+{
+	unsigned rule;
+	int fd = begin_with_acls(2);
+
+	rule = backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_LOOKUP,
+								  .name = "f1",
+								  .action = FAULT_ERROR,
+								  .status = -ENOTUNIQ});
+	ck_assert_int_eq(core_name_in(&core, fd, "f1"), -EREMOTEIO);
+	core_expect_answer(&core, "errors 0", "/d/f1\nreason=the old server opens another object");
+	backend_fault_remove(core.fault, rule);
+	ck_assert_int_eq(core_name_in(&core, fd, "f1"), 0);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
 	close(fd);
 	core_free(&core);
@@ -225,6 +316,9 @@ int main(void)
 	tcase_add_test(tcase, i12_a_listing_that_goes_on_at_once);
 	tcase_add_test(tcase, i12_an_acl_that_is_not_told);
 	tcase_add_test(tcase, what_changed_before_its_acl_was_told);
+	tcase_add_test(tcase, i12_a_name_that_is_listed_and_not_found);
+	tcase_add_test(tcase, another_object_answers_to_the_name);
+	tcase_add_test(tcase, no_object_answers_to_the_name_alone);
 	tcase_add_test(tcase, a_hard_linked_file);
 	tcase_add_test(tcase, nothing_is_asked_where_nothing_is_carried);
 	return run_suite(suite);

@@ -16,17 +16,24 @@ static void call_done(struct backend_request *req)
 	sem_post(&call->done);
 }
 
-static void submit(struct call *call, enum backend_priority priority)
+static void ask(struct call *call, enum backend_op op, enum backend_priority priority,
+		const char *path, uint32_t count)
 {
 	memset(call, 0, sizeof(*call));
 	sem_init(&call->done, 0, 0);
-	call->root.path = (char *)"";
-	call->req.op = BACKEND_GETATTR;
+	call->root.path = (char *)path;
+	call->req.op = op;
+	call->req.count = count;
 	call->req.priority = priority;
 	call->req.object = call->root;
 	call->req.done = call_done;
 	call->req.user = call;
 	gate_submit(core.retriever->gate, &call->req);
+}
+
+static void submit(struct call *call, enum backend_priority priority)
+{
+	ask(call, BACKEND_GETATTR, priority, "", 0);
 }
 
 static void start(void)
@@ -108,6 +115,38 @@ START_TEST(bandwidth)
 }
 END_TEST
 
+/* Answered at once; what counts is when. */
+static void ask_with_data(struct call *call, uint32_t count)
+{
+	ask(call, BACKEND_XATTRS, BACKEND_BACKGROUND, "f", count);
+}
+
+/* What comes with answers takes memory until somebody says that it is gone. */
+START_TEST(bytes_that_are_carried_are_bounded)
+{
+	struct call calls[5], demand;
+
+	start();
+	for (size_t i = 0; i < 4; i++)
+		ask_with_data(&calls[i], GATE_CARRIED / 3 + 1);
+	for (size_t i = 0; i < 3; i++)
+		sem_wait(&calls[i].done);
+	ask_with_data(&calls[4], 0); /* not before the fourth */
+	submit(&demand, BACKEND_DEMAND);
+	sem_wait(&demand.done);
+	gate_pause(core.retriever->gate, false); /* looks at what is held */
+	ck_assert_int_eq(sem_trywait(&calls[3].done), -1);
+	gate_carried(core.retriever->gate, GATE_CARRIED / 3 + 1);
+	sem_wait(&calls[3].done);
+	sem_wait(&calls[4].done);
+	for (size_t i = 0; i < 3; i++)
+		gate_carried(core.retriever->gate, GATE_CARRIED / 3 + 1);
+	for (size_t i = 0; i < G_N_ELEMENTS(calls); i++)
+		source_xattrs_free(calls[i].req.xattrs);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("gate");
@@ -116,5 +155,6 @@ int main(void)
 	tcase_add_test(tcase, pause_holds_the_background);
 	tcase_add_test(tcase, a_closed_gate_answers);
 	tcase_add_test(tcase, bandwidth);
+	tcase_add_test(tcase, bytes_that_are_carried_are_bounded);
 	return run_suite(suite);
 }

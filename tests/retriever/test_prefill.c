@@ -37,7 +37,7 @@ START_TEST(a_directory_that_was_looked_at_is_filled)
 
 		sem_init(&done, 0, 0);
 		ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
-		directory_fill(object, BACKEND_BACKGROUND, filled, &done); /* joins it */
+		directory_fill(object, BACKEND_BACKGROUND, false, filled, &done); /* joins it */
 		sem_wait(&done);
 		object_unref(object);
 	}

@@ -119,6 +119,7 @@ START_TEST(closes_at_any_moment)
 	core_start(&core);
 	for (unsigned i = 0; i < 15; i++) {
 		struct migrate_waiter *w[3];
+		gint64 until;
 		int root = core_root(&core),
 		    many = core_find(&core, "many", O_RDONLY | O_DIRECTORY);
 
@@ -126,7 +127,8 @@ START_TEST(closes_at_any_moment)
 		w[1] = core_ask_fill(&core, root, 0);
 		w[2] = CORE_WAIT(waiter, migrate_finish_directory(core.volume, many,
 								  migrate_waiter_done, waiter));
-		for (unsigned j = 0; j < i * 1000; j++)
+		until = g_get_monotonic_time() + i * 500; /* any moment is right */
+		while (g_get_monotonic_time() < until)
 			sched_yield();
 		core_restart(&core);
 		ck_assert_int_eq(core_wait(w[0]), 0);
@@ -159,6 +161,25 @@ START_TEST(one_retriever_per_volume)
 	error = core_try_open(&second);
 	ck_assert_ptr_nonnull(strstr(error, "another migrate-retriever"));
 	g_free(second.socket);
+	core_free(&core);
+}
+END_TEST
+
+/* What a door wants to place there waits for the retriever. */
+START_TEST(starts_while_a_door_holds_the_root)
+{
+	int root, held;
+
+	make_source();
+	core_start(&core);
+	root = core_root(&core);
+	core_close(&core);
+	held = migrate_hold(root, MIGRATE_HOLD_SHARED, NULL);
+	ck_assert_int_ge(held, 0);
+	core_open(&core);
+	core_run(&core);
+	close(held);
+	close(root);
 	core_free(&core);
 }
 END_TEST
@@ -257,6 +278,7 @@ int main(void)
 	tcase_add_test(tcase, closes_with_deferred_fills_and_searches);
 	tcase_add_test(tcase, closes_at_any_moment);
 	tcase_add_test(tcase, one_retriever_per_volume);
+	tcase_add_test(tcase, starts_while_a_door_holds_the_root);
 	tcase_add_test(tcase, what_cannot_be_opened);
 	tcase_add_test(tcase, counters_after_a_kill);
 	return run_suite(suite);

@@ -8,7 +8,7 @@
 
 #define FIXED 104
 
-static uint8_t buffer[8192], room[8192];
+static uint8_t buffer[16384], room[16384];
 static size_t used;
 
 static void le(uint8_t *at, uint64_t value, unsigned bytes)
@@ -58,9 +58,23 @@ static void next(struct wire_unpack *in, struct wire_attr *attr, const char *nam
 	size_t len;
 
 	memcpy(attr, wire_get(in, sizeof(*attr)), sizeof(*attr));
+	ck_assert_uint_eq(wire_get_u32(in), 0);
 	const uint8_t *got = wire_get_bytes(in, 255, &len);
 
 	ck_assert_uint_eq(len, strlen(name));
+	ck_assert_mem_eq(got, name, len);
+}
+
+/* In UTF-16, as it was listed. */
+static void next_refused(struct wire_unpack *in, const void *name, size_t name_len)
+{
+	size_t len;
+
+	wire_get(in, sizeof(struct wire_attr));
+	ck_assert_uint_eq(wire_get_u32(in), 1);
+	const uint8_t *got = wire_get_bytes(in, WIRE_REFUSED_BYTES, &len);
+
+	ck_assert_uint_eq(len, name_len);
 	ck_assert_mem_eq(got, name, len);
 }
 
@@ -97,7 +111,7 @@ START_TEST(entries_come_as_they_are)
 }
 END_TEST
 
-START_TEST(bad_names_are_counted)
+START_TEST(bad_names_are_told)
 {
 	struct wire_unpack in;
 	struct wire_attr attr;
@@ -115,6 +129,37 @@ START_TEST(bad_names_are_counted)
 	entry("good");
 	ck_assert_int_eq(list(&in, &rejected), 0);
 	ck_assert_uint_eq(rejected, 5);
+	next_refused(&in, "a\0/\0b", 6);
+	next_refused(&in, "", 0);
+	next_refused(&in, "a\0\\\0b", 6);
+	next_refused(&in, "\0\xd8", 2);
+	next_refused(&in, "\0\0y", 4);
+	next(&in, &attr, "good");
+	ck_assert_ptr_eq(in.at, in.end);
+}
+END_TEST
+
+/* Within limits: they may be as many, and as long, as somebody wants them to be. */
+START_TEST(many_bad_names)
+{
+	static char long_name[WIRE_REFUSED_BYTES];
+	struct wire_unpack in;
+	struct wire_attr attr;
+	uint32_t rejected;
+
+	used = 0;
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	entry(long_name);
+	for (unsigned i = 0; i < WIRE_REFUSED_MAX + 3; i++)
+		entry("?");
+	entry("good");
+	ck_assert_int_eq(list(&in, &rejected), 0);
+	ck_assert_uint_eq(rejected, WIRE_REFUSED_MAX + 4);
+	wire_get(&in, sizeof(struct wire_attr) + 4);
+	ck_assert_uint_eq(wire_get_u32(&in), WIRE_REFUSED_BYTES);
+	wire_get(&in, WIRE_REFUSED_BYTES);
+	for (unsigned i = 1; i < WIRE_REFUSED_MAX; i++)
+		next_refused(&in, "?", 2);
 	next(&in, &attr, "good");
 	ck_assert_ptr_eq(in.at, in.end);
 }
@@ -249,13 +294,63 @@ START_TEST(links_are_told)
 }
 END_TEST
 
+/* A context after what is there. */
+static uint8_t *context(const char *name, size_t data_at, size_t data_len)
+{
+	static uint8_t *last;
+	uint8_t *at = buffer + used;
+
+	if (used)
+		le(last, (uint64_t)(at - last), 4);
+	memset(at, 0, 24 + data_len);
+	le(at + 4, 16, 2);
+	le(at + 6, 4, 2);
+	le(at + 10, data_at, 2);
+	le(at + 12, data_len, 4);
+	memcpy(at + 16, name, 4);
+	used += 24 + data_len;
+	last = at;
+	return at;
+}
+
+START_TEST(volumes)
+{
+	uint64_t volume;
+	uint8_t *at;
+
+	used = 0;
+	ck_assert(!smb_volume(buffer, 0, &volume));
+	at = context("MxAc", 24, 8);
+	ck_assert(!smb_volume(buffer, used, &volume));
+	at = context("QFid", 24, 32);
+	le(at + 24, 11, 8);
+	le(at + 32, 0x1234567890, 8);
+	ck_assert(smb_volume(buffer, used, &volume));
+	ck_assert_uint_eq(volume, 0x1234567890);
+	for (size_t len = 0; len < used; len++)
+		ck_assert(!smb_volume(buffer, len, &volume));
+	le(at + 10, 25, 2);
+	ck_assert(!smb_volume(buffer, used, &volume));
+	le(at + 10, 24, 2);
+	le(at + 4, 53, 2);
+	ck_assert(!smb_volume(buffer, used, &volume));
+	le(at + 4, 16, 2);
+	le(buffer, 0, 4); /* the end */
+	ck_assert(!smb_volume(buffer, used, &volume));
+	le(buffer, 8, 4);
+	ck_assert(!smb_volume(buffer, used, &volume));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("smb: listing");
 	TCase *tcase = tcase_create("listing");
 
 	tcase_add_test(tcase, entries_come_as_they_are);
-	tcase_add_test(tcase, bad_names_are_counted);
+	tcase_add_test(tcase, bad_names_are_told);
+	tcase_add_test(tcase, many_bad_names);
+	tcase_add_test(tcase, volumes);
 	tcase_add_test(tcase, bad_listings_are_refused);
 	tcase_add_test(tcase, everything_about_an_object);
 	tcase_add_test(tcase, streams_are_told);

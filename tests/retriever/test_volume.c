@@ -79,6 +79,58 @@ START_TEST(from_attach_to_the_end)
 }
 END_TEST
 
+/* Which is not the same as one that is not attached. */
+START_TEST(an_empty_volume)
+{
+	g_autofree char *private = NULL;
+	int root;
+
+	core_make(&core);
+	core_open(&core);
+	core_run(&core);
+	core_connect(&core);
+	core_expect_answer(&core, "status", "state=unattached");
+	core_expect_answer(&core, "attach", "0 ");
+	core_expect_answer(&core, "status", "state=migrating");
+	core_restart(&core);
+	core_expect_answer(&core, "status", "state=migrating");
+	root = core_root(&core);
+	crawl(root, (const char *const[]){NULL});
+	ck_assert_int_eq(core_state(root), MIGRATE_NORMAL);
+	core_expect_answer(&core, "status", "state=whole");
+	core_expect_answer(&core, "attach", "-114 ");
+	core_restart(&core);
+	core_expect_answer(&core, "status", "state=whole");
+	core_expect_answer(&core, "finalize", "0 ");
+	private = core_path(&core, MIGRATE_PRIVATE_DIR);
+	ck_assert_int_eq(access(private, F_OK), -1);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+/* By a crash, and another before the retriever knows that it was not: the root has its record, and
+ * .migrate/ has the mark. */
+START_TEST(attached_but_for_the_mark)
+{
+	g_autofree char *private = NULL;
+	int root;
+
+	core_make(&core);
+	core_start(&core);
+	core_close(&core);
+	private = core_path(&core, MIGRATE_PRIVATE_DIR);
+	ck_assert_int_eq(chmod(private, VOLUME_ATTACHING), 0);
+	core_open(&core);
+	core_run(&core);
+	root = core_root(&core);
+	crawl(root, (const char *const[]){NULL});
+	core_expect_answer(&core, "status", "state=whole");
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(attach_needs_an_empty_directory)
 {
 	g_autofree char *path = NULL, *message = NULL;
@@ -292,6 +344,8 @@ int main(void)
 	TCase *tcase = CORE_TCASE(suite, "volume", 60);
 
 	tcase_add_test(tcase, from_attach_to_the_end);
+	tcase_add_test(tcase, an_empty_volume);
+	tcase_add_test(tcase, attached_but_for_the_mark);
 	tcase_add_test(tcase, attach_needs_an_empty_directory);
 	tcase_add_test(tcase, killed_while_attaching);
 	tcase_add_test(tcase, i12_a_damaged_record);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "refused.h"
+
+static bool is_shown(gunichar c)
+{
+	return c == ' ' || (g_unichar_isgraph(c) && !g_unichar_isspace(c) && c != '\\');
+}
+
+static void put_bytes(GString *out, const char *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		g_string_append_printf(out, "\\%03o", (uint8_t)bytes[i]);
+}
+
+static void put_char(GString *out, gunichar c)
+{
+	char utf8[6];
+	int len = g_unichar_to_utf8(c, utf8);
+
+	if (is_shown(c))
+		g_string_append_len(out, utf8, len);
+	else
+		put_bytes(out, utf8, (size_t)len);
+}
+
+/* Whether there is room for one character more. */
+static bool has_room(GString *out, bool more)
+{
+	if (more && out->len > REFUSED_TEXT_MAX - 16) {
+		g_string_append(out, "...");
+		return false;
+	}
+	return more;
+}
+
+char *refused_text(const void *bytes, size_t len)
+{
+	GString *out = g_string_new(len ? NULL : "\"\"");
+	const char *at = bytes, *end = at + len;
+
+	while (has_room(out, at < end)) {
+		gunichar c = g_utf8_get_char_validated(at, end - at);
+		size_t n = 1;
+
+		if (c < 0x110000 && *at) {
+			n = (size_t)(g_utf8_next_char(at) - at);
+			put_char(out, c);
+		} else {
+			put_bytes(out, at, 1);
+		}
+		at += n;
+	}
+	return g_string_free(out, FALSE);
+}
+
+static gunichar unit_at(const uint8_t *at)
+{
+	return at[0] | (gunichar)at[1] << 8;
+}
+
+char *refused_text_utf16(const uint8_t *bytes, size_t len)
+{
+	GString *out = g_string_new(len ? NULL : "\"\"");
+	size_t i = 0;
+
+	while (has_room(out, i + 1 < len)) {
+		gunichar c = unit_at(bytes + i);
+		gunichar low = i + 3 < len ? unit_at(bytes + i + 2) : 0;
+
+		i += 2;
+		if (c >= 0xd800 && c < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
+			put_char(out, 0x10000 + ((c & 0x3ff) << 10 | (low & 0x3ff)));
+			i += 2;
+		} else if (c >= 0xd800 && c < 0xe000) {
+			g_string_append_printf(out, "\\u%04X", c);
+		} else {
+			put_char(out, c);
+		}
+	}
+	return g_string_free(out, FALSE);
+}

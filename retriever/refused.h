@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Names on the old server that nothing can have here, as they are shown: one line of printable
+ * UTF-8, with backslashes and everything else as \ooo, halves of surrogate pairs as \u and four
+ * digits.  It is cut after REFUSED_TEXT_MAX bytes; "" is two quotation marks.  g_free.
+ */
+#ifndef REFUSED_H
+#define REFUSED_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define REFUSED_TEXT_MAX 1600
+
+char *refused_text(const void *bytes, size_t len);
+char *refused_text_utf16(const uint8_t *bytes, size_t len);
+
+/* Why, and what to do. */
+#define REFUSED_NAME "no file here can have this name: rename it on the old server, then retry"
+#define REFUSED_LONG                                                                               \
+	"a name can have 255 bytes here, and this one has more: make it shorter on the old "       \
+	"server, then retry"
+#define REFUSED_CHARACTERS                                                                         \
+	"no file can be asked for by SMB whose name has one of \\ : * ? \" < > | or a control "    \
+	"character: rename it on the old server itself or over NFS, then retry"
+#define REFUSED_UNICODE                                                                            \
+	"the name is no text (half a pair of UTF-16): rename it on the old server, then retry"
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef SMB_KERBEROS_H
+#define SMB_KERBEROS_H
+
+#include "worker.h"
+
+/* By the tickets that start has.  There is one for the server then; or worker_fail(WIRE_F_TICKET).
+ * NULL: no memory. */
+struct cli_credentials *kerberos_credentials(struct worker *worker, const struct wire_start *start);
+
+#endif

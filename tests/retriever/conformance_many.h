@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A thousand READs that are under way at once. */
+#ifndef CONFORMANCE_MANY_H
+#define CONFORMANCE_MANY_H
+
+#include "conformance.h"
+
+struct many {
+	struct gate gate;
+	struct backend_request reqs[MANY];
+	atomic_uint right, cancelled, wrong;
+	atomic_uint completions[MANY];
+};
+
+static void block_done(struct backend_request *req)
+{
+	struct many *many = req->user;
+	unsigned i = (unsigned)(req - many->reqs);
+	unsigned index;
+
+	atomic_fetch_add(&many->completions[i], 1);
+	if (req->status == -ECANCELED) {
+		atomic_fetch_add(&many->cancelled, 1);
+	} else if (req->status == 0 && req->data_len == BLOCK) {
+		memcpy(&index, req->data, sizeof(index));
+		atomic_fetch_add(index == i && req->data[BLOCK - 1] == (uint8_t)(i * 7 + 1)
+					 ? &many->right
+					 : &many->wrong,
+				 1);
+	} else {
+		atomic_fetch_add(&many->wrong, 1);
+	}
+	gate_pass(&many->gate);
+}
+
+static struct many *start_many(void)
+{
+	struct source_object file = find("blocks");
+	struct many *many = g_new0(struct many, 1);
+
+	gate_init(&many->gate);
+	for (unsigned i = 0; i < MANY; i++) {
+		many->reqs[i] = (struct backend_request){
+			.op = BACKEND_READ,
+			.priority = i % 3,
+			.object = file,
+			.offset = (uint64_t)i * BLOCK,
+			.count = BLOCK,
+			.done = block_done,
+			.user = many,
+		};
+		backend->ops->submit(backend, &many->reqs[i]);
+	}
+	return many;
+}
+
+static void check_many(struct many *many, unsigned right)
+{
+	for (unsigned i = 0; i < MANY; i++)
+		ck_assert_uint_eq(many->completions[i], 1);
+	ck_assert_uint_eq(many->wrong, 0);
+	ck_assert_uint_ge(many->right, right);
+	ck_assert_uint_eq(many->right + many->cancelled, MANY);
+	g_free(many);
+}
+
+#endif
