@@ -25,7 +25,7 @@ SIDS = {user: f'{DOMAIN}{2 * uid + 1000}' for user, (uid, _, _) in smbd.USERS.it
 STAFFERS = f'{DOMAIN}{2 * 1000 + 1001}'
 UNKNOWN = 'S-1-5-21-7-77-777-'                  # of a domain that nobody knows
 BASIC, ACCESS, STREAMS = 4, 8, 22               # levels of QUERY_INFO
-ACCESS_DENIED = 0xC0000022
+ACCESS_DENIED = smb2.ACCESS_DENIED
 USERS = ('alice', 'bob')                        # who tries what he may do
 
 

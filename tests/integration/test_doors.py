@@ -18,7 +18,7 @@ from nfs4state import DENIED, WRITE_LT, Holder, Owner                   # noqa: 
 from sandbox import Failure, wait_for                                           # noqa: E402
 from servers import NEW, OLD, stack                                     # noqa: E402
 
-WIDE, FILES, LARGE, OTHER = 12, 40, 24 << 20, 4 << 20
+WIDE, FILES, LARGE, OTHER = 12, 16, 24 << 20, 4 << 20
 
 
 def fill(root):
@@ -46,11 +46,12 @@ def old(path):
 
 
 def begin(args, **kw):
-    """(old server, migration, NFS client, SMB session).  Ganesha is set as it has to be beside a Samba:
-    it knows nothing of what that does."""
+    """(old server, migration, NFS client, SMB session).  Ganesha is set as the guide says it has to be
+    beside a Samba: it knows nothing of what that does."""
     server, migration = stack(args.build, fill, **kw)
     migration.attach()
-    migration.start_server(export='Attr_Expiration_Time = 0;')
+    migration.start_server(export='Attr_Expiration_Time = 1;',
+                           blocks='MDCACHE { Use_Getattr_Directory_Invalidation = true; }')
     migration.start_smbd(settings={'migrate:hold': '60'})
     return server, migration, migration.server.client(), migration.smbd.session('alice')
 

@@ -38,6 +38,9 @@ class Machine:
         self.disk = os.open(SCRATCH, os.O_TMPFILE | os.O_RDWR, 0o600)
         os.truncate(self.disk, 2 << 30)
 
+    def close(self):
+        os.close(self.disk)
+
     def run(self, verb, **kw):
         """The guest's exit status; what it printed goes to a log and to .said."""
         reader, writer = os.pipe()
@@ -56,9 +59,8 @@ class Machine:
         return status
 
 
-def cuts(args, fs, times):
-    volume(OLD)
-    fill(OLD, args.random)
+def migrate(args, fs, times):
+    """To the end, with no more than so many cuts on the way; how many there were."""
     machine = Machine(args, fs)
     verb, real, at = 'start', 0, 0
     for _ in range(times):
@@ -80,6 +82,16 @@ def cuts(args, fs, times):
     expect(machine.told >= 0, 'no write was acknowledged before a cut')
     status = machine.run('finish')
     expect(status == 0, f'the migration does not end well: {machine.said[-3000:]}')
+    machine.close()
+    return real
+
+
+def cuts(args, fs, times):
+    """As many, and as many migrations as that takes."""
+    volume(OLD)
+    fill(OLD, args.random)
+    while times > 0:
+        times -= migrate(args, fs, times)
 
 
 @case(guest=True)

@@ -3,7 +3,6 @@
 """The old server's files are changed, replaced, lost or locked away after their stubs were made:
 each fails by itself, with a reason, and can be put right; nothing mixed is ever served, and
 everything else goes on."""
-import json
 import os
 import re
 import signal
@@ -104,21 +103,6 @@ def fill(root):
     write('good', 1)
 
 
-def errors(migration):
-    """Reasons by path below the volume's root."""
-    return {e['path'][len(NEW) + 1:]: e['reason']
-            for e in json.loads(migration.ctl('errors', '--json'))}
-
-
-def status_of(call):
-    """NFS status of a call that fails at last."""
-    try:
-        call()
-    except nfs3.NfsError as error:
-        return error.status
-    return 0
-
-
 def written(name, version=1):
     data = bytearray(content(name, version))
     data[SIZE // 2:SIZE // 2 + 10] = b'by clients'
@@ -146,9 +130,9 @@ def check_readers(client, handles, faults=FAULTS):
     for fault in faults:
         for name in names_of(fault):
             fh = handles[name]
-            same(status_of(lambda: client.read(fh, SIZE - PART, PART)), nfs3.IO, f'{name}, v3')
+            same(nfs3.status_of(lambda: client.read(fh, SIZE - PART, PART)), nfs3.IO, f'{name}, v3')
             v4_fh, _ = v4.walk(name)
-            same(status_of(lambda: v4.read(v4_fh, SIZE - PART, PART)), V4_IO, f'{name}, v4')
+            same(nfs3.status_of(lambda: v4.read(v4_fh, SIZE - PART, PART)), V4_IO, f'{name}, v4')
             same(client.read(fh, 0, PART)[0], content(name)[:PART], f'{name}: what is here')
             same(client.getattr(fh).size, SIZE, f'{name}: size')
         same(client.read(handles[names_of(fault)[1]], SIZE // 2, 10)[0], b'by clients', name)
@@ -156,7 +140,7 @@ def check_readers(client, handles, faults=FAULTS):
 
 
 def check_listed(migration, faults=FAULTS):
-    listed = errors(migration)
+    listed = migration.errors()
     for fault in faults:
         reason, _ = FAULTS[fault]
         for name in names_of(fault):
@@ -172,13 +156,13 @@ def check_new_versions(client, migration, faults=FAULTS):
         name, name_w = names_of(fault)
         fh, fh_w = client.walk(name)[0], client.walk(name_w)[0]
         if brings is None:
-            same(status_of(lambda: client.read(fh, SIZE - 10, 10)), nfs3.IO, name)
+            same(nfs3.status_of(lambda: client.read(fh, SIZE - 10, 10)), nfs3.IO, name)
         else:
             wanted = {'grown': content(name) + content(name, 2),
                       'shrunk': content(name)[:SIZE // 2]}.get(brings) or content(name, brings)
             same(client.read(fh, 0, SIZE + SIZE)[0][:PART], wanted[:PART], f'{name} after a retry')
             same(client.read(fh, PART, PART)[0], wanted[PART:2 * PART], f'{name} after a retry')
-        same(status_of(lambda: client.read(fh_w, SIZE - 10, 10)), nfs3.IO, name_w)
+        same(nfs3.status_of(lambda: client.read(fh_w, SIZE - 10, 10)), nfs3.IO, name_w)
 
 
 def put_right(client, migration, faults=FAULTS):
@@ -193,7 +177,7 @@ def put_right(client, migration, faults=FAULTS):
     for fault in (grown, shrunk, rewritten, hidden, replaced):
         client.setattr(client.walk(names_of(fault)[1])[0], size=0)
     migration.ctl('retry', '--same')
-    same(errors(migration), {}, 'errors after everything was put right')
+    same(migration.errors(), {}, 'errors after everything was put right')
 
 
 def check_end(migration):
@@ -230,7 +214,7 @@ def files(args):
     check_listed(migration)
     migration.retriever.stop(9)
     migration.start_retriever()
-    wait_for('what failed is listed again', lambda: set(errors(migration)) == {
+    wait_for('what failed is listed again', lambda: set(migration.errors()) == {
         name for fault in FAULTS for name in names_of(fault)})
     check_new_versions(client, migration)
     put_right(client, migration)
@@ -265,20 +249,20 @@ def directories(args):
     write('fine/later', 1, PART)
     old.restart()
     for name, status in (('gone', nfs3.IO), ('locked', nfs3.IO), ('file', nfs3.IO), ('anew', 0)):
-        same(status_of(lambda: list(client.listing(handles[name]))), status, f'listing of {name}')
+        same(nfs3.status_of(lambda: list(client.listing(handles[name]))), status, f'listing of {name}')
         if name != 'anew':
-            expect(status_of(lambda: client.lookup(handles[name], 'file3')) == nfs3.IO,
+            expect(nfs3.status_of(lambda: client.lookup(handles[name], 'file3')) == nfs3.IO,
                    f'lookup in {name}')
     same({n for n, *_ in client.listing(handles['anew'])}, {b'file0', b'other'}, 'names anew')
-    same(status_of(lambda: client.read(first['anew'], 0, 10)), nfs3.IO, 'a file that went with it')
+    same(nfs3.status_of(lambda: client.read(first['anew'], 0, 10)), nfs3.IO, 'a file that went with it')
     same(client.read_all(client.walk('other', handles['anew'])[0]), content('anew/other')[:PART],
          'a file that came with it')
     fine = {n: h for n, _, _, h in client.listing(handles['fine'])}
     same(set(fine), {b'file%d' % n for n in range(5)}, 'names after it was listed')
-    same(status_of(lambda: client.read(fine[b'file1'], 0, 10)), nfs3.IO, 'a file that vanished')
+    same(nfs3.status_of(lambda: client.read(fine[b'file1'], 0, 10)), nfs3.IO, 'a file that vanished')
     same(client.read_all(fine[b'file2']), content('fine/file2')[:PART], 'a file that is there')
     same(migration.start_crawler().wait(120), 2, 'exit status of the crawler')
-    listed = errors(migration)
+    listed = migration.errors()
     for name, reason in (('gone', 'gone from'), ('file', 'gone from'),
                          ('locked', 'does not let this machine list it'),
                          ('anew/file0', 'gone from'), ('fine/file1', 'gone from')):
@@ -295,10 +279,10 @@ def directories(args):
     client.remove(handles['fine'], 'file1')
     # what is below could not be asked about before
     same(migration.start_crawler().wait(120), 2, 'exit status of the crawler')
-    same(set(errors(migration)), {'gone/file0', 'file/file0'}, 'what was made anew')
+    same(set(migration.errors()), {'gone/file0', 'file/file0'}, 'what was made anew')
     migration.ctl('retry')
     migration.crawl()
-    same(errors(migration), {}, 'errors at the end')
+    same(migration.errors(), {}, 'errors at the end')
     no_differences(tree.compare(OLD + '/locked', NEW + '/locked'))
     for name in ('gone', 'file'):
         with open(f'{NEW}/{name}/file0', 'rb') as file:
@@ -334,7 +318,7 @@ def exported_anew(args):
     old.path = BASE + '/log'            # where the next witness mounts
     export_instead(old, 78, OLD)
     same(client.read_all(fh), content('fine/file1')[:PART], 'a file after it')
-    same(errors(migration), {}, 'errors')
+    same(migration.errors(), {}, 'errors')
     migration.crawl()
     no_differences(tree.compare(OLD, NEW))
 

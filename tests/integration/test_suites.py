@@ -82,7 +82,7 @@ class Suites:
 
     def run(self):
         self.pair.run(
-            [HERE + '/guest/suites.sh'], 3000 if self.args.long else 500, CRATES=self.args.crates,
+            [HERE + '/guest/suites.sh'], 9000 if self.args.long else 1000, CRATES=self.args.crates,
             SUITES=' '.join(self.args.suite),
             PRELOAD=os.path.abspath(self.args.build) + '/tests/integration',
             STRESSORS=STRESSORS + (' ' + SLOW_STRESSORS if self.args.long else ''),

@@ -25,6 +25,9 @@ EXCEPTIONS = {
     'names_to_come':
         'The link count of a file that has several names in the source counts those that are '
         'here, and one more while it has a name in .migrate.',
+    'directories_to_come':
+        'An SMB server does not say how many directories are in one: it has one link until it is '
+        'filled.',
     'space_to_come':
         'The space used by an unfinished file is what it will take at most.',
     'directory_size':
@@ -104,6 +107,7 @@ class Comparer:
         self.back = {}                  # and back
         self.used = {}                  # exceptions: how often
         self.smb_too = False            # there are clients of SMB
+        self.smb_source = False         # the old server speaks SMB
 
     def exception(self, name):
         assert name in EXCEPTIONS, name
@@ -256,6 +260,9 @@ class Comparer:
         seen.last = m, p
 
     def names_to_come(self, m, p):
+        if getattr(m, 'type', None) == DIR:     # and MDCACHE may keep that
+            return (self.smb_source and m.nlink == 1 and self.disk.of_source(p.fileid) and
+                    not self.disk.finalized and self.exception('directories_to_come'))
         return (self.disk.of_source(p.fileid, several=True) and 1 <= m.nlink <= p.nlink + 1 and
                 self.exception('names_to_come'))
 
@@ -434,6 +441,10 @@ class Disk:
                     f.seek(begin)
                     return not any(f.read(-1 if end is None else max(0, end - begin)))
         return True                             # it has no name any more
+
+    def is_gone(self, fileid):
+        """Whether the plain object has no name."""
+        return not any(os.lstat(path).st_ino == fileid for path in paths(self.plain))
 
     def has_name(self, fileid):
         """Whether clients can find the migrated object."""

@@ -5,6 +5,7 @@ compares."""
 import collections
 import select
 import struct
+import time
 
 import smb2
 import smbd
@@ -16,6 +17,7 @@ Attr = collections.namedtuple('Attr', 'dos size used fileid btime atime mtime ct
 EPOCH = 116444736000000000              # NTTIME of 1970
 USERS = tuple(smbd.USERS)               # of execute.IDENTITIES
 LEASE = 'lease'
+HOLD = 0.9                              # seconds: somewhat less than the shortest hold
 
 
 def ns(nttime):
@@ -40,7 +42,7 @@ class Opened:
 
     def __init__(self, door, session, fid, path):
         self.door, self.session, self.fid, self.path = door, session, fid, path
-        self.fileid = None
+        self.fileid, self.granted = None, 0
         self.lease = None               # its key
         self.durable = False
         self.enumerating = None         # the listing that its handle is in the midst of
@@ -85,13 +87,21 @@ class Door:
         """Replies to a compound, which is done again when the door gave up waiting."""
         end = 6
         while True:
+            begin = time.monotonic()
             replies = session.compound(*requests, idle=self.idle)
-            if not end or not any(r.status == smb2.IO_TIMEOUT for r in replies):
+            if not end or not self.gave_up(replies, begin):
                 return replies
             end -= 1
             self.delays += 1
             self.unblock()
             select.select([], [], [], 0.02)
+
+    @staticmethod
+    def gave_up(replies, begin):
+        """ACCESS_DENIED: a directory on the way could not be had in time."""
+        late = time.monotonic() - begin > HOLD
+        return any(r.status == smb2.IO_TIMEOUT or late and r.status == smb2.ACCESS_DENIED
+                   for r in replies)
 
     def broken(self, _connection, body):
         """Notes a break and acknowledges it, as a client without a cache does it at once.  Where
@@ -176,9 +186,9 @@ RENAME, LINK, DISPOSITION, ALLOCATION, END_OF_FILE = 10, 11, 13, 19, 20
 
 
 def mode(data):
-    """Of FILE_MODE_INFORMATION, which is DOS attributes for Samba."""
+    """Of FILE_MODE_INFORMATION, which is DOS attributes for Samba; see archive_lost."""
     bits, = struct.unpack('<I', data)
-    return struct.pack('<I', bits & ~smb2.OFFLINE or smb2.A_NORMAL)
+    return struct.pack('<I', bits & ~(smb2.OFFLINE | smb2.A_ARCHIVE) or smb2.A_NORMAL)
 
 
 def rounded(data):

@@ -6,6 +6,7 @@ Objects are given by a path from the share's root, which the operation opens, us
 as the source's are; "stream" is the name of a stream of the object."""
 import random
 import struct
+import time
 
 import door_smb
 import smb2
@@ -168,6 +169,10 @@ class SmbSide(SmbNames):
         opened = Opened(door, session, fid, op['at'])
         opened.fileid = door_smb_id(out)
         opened.lease = lease_key(op) if op.get('oplock') == door_smb.LEASE else None
+        reply, = door.ask(session, smb2.query_info(fid, smb2.INFO_FILE, door_smb.ACCESS))
+        if not reply.failed:
+            opened.granted, = struct.unpack('<I', smb2.output(reply))
+        out['granted'] = name_of(reply.status), opened.granted
         self.slots[op['slot']] = door.opens[fid] = opened
         if before:
             out['closed'] = name_of(self.close_open(before).status)
@@ -258,6 +263,8 @@ class SmbSide(SmbNames):
                 elif not reply.failed:
                     parts[at] = smb2.output(reply)
             out['data'] = b''.join(parts[at] for at in sorted(parts))
+            # the position is behind whichever was done last
+            opened.door.ask(opened.session, smb2.read(opened.fid, 0, 1))
         if close:
             self.step(out, self.close_open(opened))
 
@@ -323,15 +330,19 @@ class SmbSide(SmbNames):
         elif target:
             reply, = door.ask(session, smb2.ioctl(source.fid, smb2.FSCTL_RESUME_KEY))
             if self.step(out, reply):
-                data = smb2.output(reply)[:24] + struct.pack('<II', len(op['chunks']), 0)
-                data += b''.join(struct.pack('<QQII', *chunk, 0) for chunk in op['chunks'])
-                code = smb2.FSCTL_COPYCHUNK_WRITE if op.get('write_only') else smb2.FSCTL_COPYCHUNK
-                reply, = door.ask(session, smb2.ioctl(target.fid, code, data))
-                if self.step(out, reply) or reply.body[0] == 49:
-                    out['copied'] = smb2.output(reply)
+                key = smb2.output(reply)[:24]
+                out['copied'] = [self.copy_chunks(op, door, out, key, target, chunks)
+                                 for chunks in (op['chunks'], op.get('again')) if chunks]
         for opened in (target, source):
             if opened:
                 self.step(out, self.close_open(opened))
+
+    def copy_chunks(self, op, door, out, key, target, chunks):
+        data = key + struct.pack('<II', len(chunks), 0)
+        data += b''.join(struct.pack('<QQII', *chunk, 0) for chunk in chunks)
+        code = smb2.FSCTL_COPYCHUNK_WRITE if op.get('write_only') else smb2.FSCTL_COPYCHUNK
+        reply, = door.ask(target.session, smb2.ioctl(target.fid, code, data))
+        return smb2.output(reply) if self.step(out, reply) or reply.body[0] == 49 else None
 
     # ---- locks, oplocks, notifications ----------------------------------------------------------
 
@@ -358,7 +369,7 @@ class SmbSide(SmbNames):
 
     def do_parallel(self, ops):
         """Compounds of several clients that are under way at the same time."""
-        started = []
+        started, begin = [], time.monotonic()
         for op in ops:
             door = self.doors[op['client'] % len(self.doors)]
             session = door.session(op.get('who', 0))
@@ -368,7 +379,7 @@ class SmbSide(SmbNames):
         results = []
         for op, (door, session, mids) in zip(ops, started):
             replies = [door.connection.wait(mid, door.idle) for mid in mids]
-            if any(r.status == smb2.IO_TIMEOUT for r in replies):
+            if door.gave_up(replies, begin):
                 access, request = PARALLEL[op['op']]
                 replies = door.ask(session, self.create_request(op, access), request(op),
                                    smb2.close(smb2.ANY, True))

@@ -17,6 +17,7 @@ class Listing:
     def __init__(self, opened, op):
         self.opened, self.op = opened, op
         self.entries, self.eof, self.first = [], False, True
+        self.cut = False                # ended when it was taken up again
 
 
 def rename_data(to, replace):
@@ -69,7 +70,10 @@ class SmbNames:
             if not op.get('start'):
                 raise Missing(NO_LISTING)
             opened.enumerating = Listing(opened, op)
+        before = len(opened.enumerating.entries)
         self.more(opened.enumerating, op['pages'], out)
+        opened.enumerating.cut = opened.enumerating.eof and before == len(
+            opened.enumerating.entries)
 
     def more(self, listing, pages, out):
         opened, op = listing.opened, listing.op

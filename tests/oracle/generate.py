@@ -6,6 +6,7 @@ import random
 import stat
 
 import source
+import source_smb
 from generate_smb import SmbOperations
 from source import KIB, MIB
 
@@ -55,10 +56,21 @@ def version(case):
     return case['settings'].get('version', case['door'])
 
 
-def case(door, seed):
+def case(door, seed, source_kind=None):
+    """source_kind: what the old server speaks, if not any of nfs and file."""
     r = random.Random(f'case {door} {seed}')
-    return {'door': door, 'seed': seed, 'settings': settings(r, door),
-            'tree': source.make(seed, door in ('smb', 'mixed'))}
+    out = {'door': door, 'seed': seed, 'settings': settings(r, door)}
+    if source_kind:
+        out['settings']['source'] = source_kind
+    if source_kind == 'smb':
+        if 'smb' in out['settings']:
+            out['settings']['objects'] = 'streams_xattr acl_xattr'
+            out['settings']['smb'].update({'acl_xattr:ignore system acls': 'yes',
+                                           'store dos attributes': 'yes'})
+        out['tree'] = source_smb.make(seed)
+    else:
+        out['tree'] = source.make(seed, door in ('smb', 'mixed'))
+    return out
 
 
 class Generator(SmbOperations):

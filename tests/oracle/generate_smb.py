@@ -70,9 +70,9 @@ class SmbOperations:
     SMB_WEIGHTS = {
         'smb_open': 12, 'smb_close': 4, 'smb_create': 8, 'smb_read': 14, 'smb_readall': 5,
         'smb_write': 13, 'smb_flush': 2, 'smb_size': 7, 'smb_zero': 5, 'smb_sparse': 3,
-        'smb_ranges': 4, 'smb_copy': 4, 'smb_rename': 9, 'smb_rename_case': 2, 'smb_link': 2,
-        'smb_delete': 5, 'smb_list': 6, 'smb_pages': 3, 'smb_info': 12, 'smb_set': 8, 'smb_ea': 2,
-        'smb_stream': 4, 'smb_sd': 5, 'smb_lock': 4, 'smb_watch': 2, 'smb_durable': 1,
+        'smb_ranges': 4, 'smb_copy': 4, 'smb_rename': 9, 'smb_place': 1.2, 'smb_rename_case': 2,
+        'smb_link': 2, 'smb_delete': 5, 'smb_list': 6, 'smb_pages': 3, 'smb_info': 12, 'smb_set': 8,
+        'smb_ea': 2, 'smb_stream': 4, 'smb_sd': 5, 'smb_lock': 4, 'smb_watch': 2, 'smb_durable': 1,
         'smb_gone': 2, 'smb_fs': 0.5, 'smb_ioctl': 0.7, 'smb_unlinked': 1.5, 'smb_office': 1,
         'smb_parallel': 3, 'smb_hidden': 0.3}
 
@@ -155,6 +155,12 @@ class SmbOperations:
     def is_open_directory(self, op):
         opened = self.smb_side.slots.get(op.get('slot'))
         return opened and opened.path not in self.sizes
+
+    def has_data(self, op):
+        """Whether it is a file that is open for data.  Setting the size of anything else opens it
+        once more, whereafter Samba 4.17 closes it without its share mode, and dies now or then."""
+        opened = self.smb_side.slots.get(op['slot'])
+        return opened and opened.granted & smb2.DATA_ACCESS and not self.is_open_directory(op)
 
     # ---- opens ----------------------------------------------------------------------------------
 
@@ -259,7 +265,7 @@ class SmbOperations:
     def make_smb_size(self):
         op, size = self.smb_about()
         r = self.r
-        if not op or self.is_open_directory(op):    # how that fails depends on what errno was left
+        if not op or 'slot' in op and not self.has_data(op):
             return None
         sizes = [r.choice((0, size // 2, r.randrange(size + 1), size, size + 1,
                            size + r.randrange(100000), size // 2 & ~4095))]
@@ -302,12 +308,23 @@ class SmbOperations:
             op['make'] = {'disposition': smb2.OVERWRITE_IF}
             op['chunks'] = [(at, at, min(MIB, size - at)) for at in range(0, size, MIB)][:16]
         else:
-            op['chunks'] = [(min(size, self.offset(size)), self.offset(size), self.length())
-                            for _ in range(r.choice((1, 1, 3)))]
+            op['chunks'] = [self.a_chunk(size) for _ in range(r.choice((1, 1, 3)))]
         if r.random() < 0.15:
             op['extents'] = True
-            op['chunks'] = [(0, 0, size)]
+            op['chunks'] = [r.choice(((0, 0, size), (65536, 0, 65536), (0, 65536, size & ~65535)))]
+        elif r.random() < 0.3:          # with the same resume key
+            op['again'] = [self.a_chunk(size)]
+        if r.random() < 0.7:            # most may read or write nearly nothing
+            op.update(who=0, client=r.randrange(self.clients))
         return op if op['chunks'] else None
+
+    def a_chunk(self, size):
+        """(from, to, length), seldom behind the end."""
+        begin, length = min(size, self.offset(size)), self.length()
+        if self.r.random() < 0.9:
+            begin = min(begin, max(0, size - 1))
+            length = max(1, min(length, size - begin))
+        return begin, self.offset(size), length
 
     def make_smb_lock(self):
         r = self.r
@@ -340,6 +357,17 @@ class SmbOperations:
                 op['compound'] = True
             self.cased(op)
         return op
+
+    def make_smb_place(self):
+        """Into a directory that is made for it, and is whole until then."""
+        path, who, client = self.smb_any(), self.r.choice((0, 0, 1)), self.r.randrange(self.clients)
+        if not path:
+            return None
+        self.gone.append(self.split(path))
+        new = self.smb_path(self.smb_dir(), f'new{self.count}')
+        return [{'op': 'smb_create', 'at': new, 'disposition': smb2.NEW, 'access': MAXIMUM,
+                 'options': smb2.DIRECTORY_FILE, 'who': who, 'client': client},
+                {'op': 'smb_rename', 'at': path, 'to': new + '/in', 'who': who, 'client': client}]
 
     def make_smb_rename_case(self):
         """The same name in other letters."""
@@ -453,21 +481,36 @@ class SmbOperations:
                 new[key] = r.choice((a_time(r) // 100 * 100, a_time(r) // 100 * 100, -1, -2))
         path = self.smb_any()
         if r.random() < 0.5 or not new:
-            new['dos'] = r.choice((0x20, 1, 2, 4, 0x22, 0x1006, 0x10, 0x200, 0x400000))
-            # "normal" is no change of a file that shows it, and one of a file that is offline
-            if self.has_dosattrib(path):
+            new['dos'] = r.choice((0x20, 1, 2, 4, 0x22, 0x1006, 0x10, 0x2000, 0x400000))
+            if self.shown(path)[0]:
                 new['dos'] = r.choice((0x80, new['dos']))
+        op = {'at': path}
         if r.random() < 0.3 and new.get('dos') != 0x80:
-            return {'op': 'smb_set', 'slot': self.smb_slot(), 'new': new}
-        return self.cased({'op': 'smb_set', 'at': path, 'new': new,
-                           'compound': r.random() < 0.3})
+            op = {'slot': self.smb_slot()}
+            opened = self.smb_side.slots.get(op['slot'])
+            path = opened and opened.path
+        # What a file shows is no change of it, and one if it shows that it is offline beside that.
+        shown = self.shown(path)[1] if 'dos' in new and path is not None else ()
+        if 'dos' in new and new['dos'] & ~smb2.OFFLINE in shown:
+            new['dos'] = next(dos for dos in (0x22, 0x20, 2, 4, 6, 0x24, 0x26) if dos not in shown)
+        if 'slot' in op:
+            return {'op': 'smb_set', **op, 'new': new}
+        return self.cased({'op': 'smb_set', **op, 'new': new, 'compound': r.random() < 0.3})
 
-    def has_dosattrib(self, path):
+    def shown(self, path):
+        """Whether DOS attributes are stored, and what the plain side may show."""
+        path = os.path.join(self.plain, path.encode('latin-1'))
         try:
-            return bool(os.getxattr(os.path.join(self.plain, path.encode('latin-1')),
-                                    'user.DOSATTRIB', follow_symlinks=False))
+            stored = os.getxattr(path, 'user.DOSATTRIB', follow_symlinks=False)
         except OSError:
-            return False
+            stored = b''
+        found = {0}                             # of the mode
+        if os.path.lexists(path) and os.lstat(path).st_mode & 0o100:
+            found.add(smb2.A_ARCHIVE)
+        if len(stored) >= 16:
+            found.add(stored[12] & 0x27)
+        found |= {a | smb2.A_HIDDEN for a in found}     # if the name begins with a dot
+        return bool(stored), {a or smb2.A_NORMAL for a in found}
 
     def make_smb_ea(self):
         r = self.r

@@ -101,6 +101,7 @@ class NfsPair(Pair):
             self.servers.append(Ganesha('new-server', sequence.migrated, **more).start())
         self.servers.append(plain.start())
         self.comparer = compare.Comparer(sequence.disk, sequence.begin, self.ask_again)
+        self.comparer.smb_source = settings.get('source') == 'smb'
         self.comparer.smb_too = sequence.case['door'] == 'mixed'
         door = {'nfs3': Door3, 'nfs4': Door4}[version]
         for name, server in zip(NAMES, self.servers):
@@ -144,6 +145,9 @@ class SmbPair(Pair):
                 server, sequence.unblock, idle, breaks), settings.get('clients', 2)))
         self.comparer = compare_smb.SmbComparer(sequence.disk, sequence.begin, self.ask_again,
                                                 self.again, self.sides)
+        self.comparer.births = settings.get('source') == 'smb' and bool(sequence.migration)
+        self.comparer.short_hold = settings.get('hold') == 1
+        self.comparer.nfs_too = sequence.case['door'] == 'mixed'
 
     def again(self, op):
         result = self.sides[0].do(op)

@@ -132,19 +132,21 @@ DISK_LIES = {
 
 def run(world, play, tell):
     """Raises no alarm for the honest sequences, and one for each lie."""
-    for case, ops, lies in ((CASE, OPS, LIES), (selftest_smb.CASE, selftest_smb.OPS,
-                                                selftest_smb.LIES)):
-        run_case(case, ops, lies, world, play, tell)
+    smb = selftest_smb
+    run_case('nfs3', (CASE, OPS), (LIES, DISK_LIES), world, play, tell)
+    run_case('smb', (smb.CASE, smb.OPS), (smb.LIES, DISK_LIES), world, play, tell)
+    run_case('smb source', (smb.SOURCE_CASE, smb.SOURCE_OPS),
+             (smb.SOURCE_LIES, smb.SOURCE_DISK_LIES), world, play, tell)
 
 
-def run_case(case, ops, lies, world, play, tell):
+def run_case(what, sequence, lies, world, play, tell):
     bad = 0
-    honest = play(world, case, ops)
-    print(f'{case["door"]} honest:', honest.difference or 'no difference', flush=True)
+    honest = play(world, *sequence)
+    print(f'{what} honest:', honest.difference or 'no difference', flush=True)
     bad += honest.difference is not None
-    for some, keyword in ((lies, 'lie'), (DISK_LIES, 'last_lie')):
+    for some, keyword in zip(lies, ('lie', 'last_lie')):
         for name, lie in some.items():
-            verdict = play(world, case, ops, **{keyword: lie})
-            print(f'{case["door"]} {name}: {verdict.difference or "NOT FOUND"}', flush=True)
+            verdict = play(world, *sequence, **{keyword: lie})
+            print(f'{what} {name}: {verdict.difference or "NOT FOUND"}', flush=True)
             bad += verdict.difference is None
-    tell(1 + len(lies) + len(DISK_LIES), len(ops), bad)
+    tell(1 + sum(map(len, lies)), len(sequence[1]), bad)

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """selftest.py's sequence and lies over SMB."""
+import os
+
 import door_smb
 import smb2
+import source_smb
+from generate_smb import descriptor
 
 CASE = {
     'door': 'smb', 'seed': 0,
@@ -111,4 +115,57 @@ LIES = {
     'no break': side('smb_write', lambda s: s.breaks.clear()),
     'no notification': side('smb_create', lambda s: s.watches.clear()),
     'a notification too much': side('smb_create', lambda s: s.watches[1].events.append((1, 'x'))),
+}
+
+
+# ---- an old SMB server ---------------------------------------------------------------------------
+
+def dressed(entry, number):
+    """With what an old SMB server tells of it."""
+    if entry['type'] == 'h':
+        return entry
+    uid, gid = entry['owner']
+    sd = descriptor([(0, 0, 0x1f01ff, 'S-1-1-0')] * (1 + number % 2), f'S-1-22-1-{uid}',
+                    f'S-1-22-2-{gid}')
+    attributes = smb2.A_HIDDEN | smb2.A_DIRECTORY * (entry['type'] == 'd')
+    made = (126 * 10**15 + number).to_bytes(8, 'little')
+    return {**entry, 'mode': 0o777 if entry['type'] == 'd' else 0o666, 'xattrs': {
+        'security.NTACL': source_smb.ntacl(bytes.fromhex(sd)),
+        'user.DOSATTRIB': (bytes((0, 0, 5, 0, 5, 0, 0, 0, 0x11, 0, 0, 0, attributes, 0, 0, 0)) +
+                           made).decode('latin-1'),
+        'user.DosStream.s:$DATA': f'stream {number}\0'}}
+
+
+SOURCE_CASE = {
+    **CASE, 'settings': {**CASE['settings'], 'source': 'smb', 'objects': 'streams_xattr acl_xattr',
+                         'smb': {'posix locking': 'no', 'acl_xattr:ignore system acls': 'yes'}},
+    'tree': [dressed(entry, 2 * n + 2) for n, entry in enumerate(CASE['tree'])]}
+SOURCE_OPS = [
+    STILL,
+    {'op': 'smb_info', 'at': 'd/file', 'level': door_smb.STREAM},
+    {'op': 'smb_read', 'at': 'd/still', 'stream': 's', 'offset': 0, 'length': 100},
+    {'op': 'smb_sd', 'at': 'd/file', 'what': 7},
+]
+SOURCE_LIES = {
+    'a creation time by 100 ns': attribute('smb_info', btime=lambda t: t + 100),
+    'no stream': value('smb_info', 'streams', lambda s: s[:1]),
+    'data of a stream': value('smb_read', 'data', lambda d: d[:-1] + b'x'),
+    "a neighbour's descriptor": value('smb_sd', 'sd', lambda s: s.replace(b'\x64', b'\x65')),
+}
+
+
+def on_disk(name, change):
+    """An extended attribute of a file becomes that of another, or what change makes of it."""
+    def lie(sequence):
+        still, other = (f'{sequence.migrated}/d/{file}' for file in ('still', 'file'))
+        os.setxattr(still, name, change(os.getxattr(still, name), os.getxattr(other, name)))
+    return lie
+
+
+SOURCE_DISK_LIES = {
+    "a neighbour's descriptor on disk": on_disk('security.NTACL', lambda mine, other: other),
+    'an attribute on disk': on_disk('user.DOSATTRIB', lambda mine, _: mine[:12] + b'\1' +
+                                    mine[13:]),
+    'a creation time on disk': on_disk('user.DOSATTRIB', lambda mine, other: mine[:16] + other[16:]),
+    "a neighbour's stream on disk": on_disk('user.DosStream.s:$DATA', lambda mine, other: other),
 }

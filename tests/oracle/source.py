@@ -129,10 +129,10 @@ def make(seed, windows=False):
     return entries
 
 
-def dosattrib(r):
+def dosattrib(r, more=0):
     """Version 5 of it: attributes and the time when the file was made."""
     made = r.randrange(12 * 10**16, 13 * 10**16)
-    attributes = r.choice((0x20, 1, 2, 6, 0x21))
+    attributes = r.choice((0x20, 1, 2, 6, 0x21)) | more
     return struct.pack('<HHHHIIQ', 0, 5, 5, 0, 0x11, attributes, made).decode('latin-1')
 
 

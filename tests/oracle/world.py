@@ -9,10 +9,14 @@ import stat
 import time
 
 from samba.dcerpc import xattr
-from samba.ndr import ndr_unpack
+from samba.ndr import ndr_pack, ndr_unpack
 
 import compare
+import door_smb
+import smb2
+import smbd
 import source
+import source_smb
 import tree
 from compare import Difference
 from harness import expect
@@ -21,6 +25,7 @@ from sandbox import BASE, LOGS, Failure, Host, Process, sh, volume
 from servers import Ganesha, Migration
 
 SOURCES = BASE + '/sources'
+PASSWORD = BASE + '/old-password'
 FILE_SYSTEMS = ('ext4', 'xfs')
 
 
@@ -45,6 +50,17 @@ class World:
             sh('mount', '-o', 'remount,bind,noatime', path + '-quiet')
         self.plain_host = Host('plain')
         self.old = Ganesha('old-server', SOURCES, host=Host('old')).start()
+        self.old_smb = None
+
+    def old_smbd(self):
+        """The old server, where it speaks SMB: it tells atimes, and must not move them."""
+        if not self.old_smb:
+            with open(PASSWORD, 'w') as out:
+                os.fchmod(out.fileno(), 0o600)
+                out.write(smbd.PASSWORD)
+            self.old_smb = smbd.old_smbd(SOURCES + '-quiet', settings={
+                'acl_xattr:ignore system acls': 'yes', 'hide dot files': 'no'})
+        return self.old_smb
 
     def sequence(self, case):
         self.number += 1
@@ -63,6 +79,7 @@ class Sequence:
         self.crawler = None
         self.stalled = self.down = False
         self.pairs = []
+        self.old = None
         self.copied = set()                         # records that were copied to other files
         self.migration = None
 
@@ -80,9 +97,7 @@ class Sequence:
         for path in (self.source, self.plain, self.migrated):
             os.mkdir(path)
         settings = self.settings
-        carried = settings.get('source') == 'file'      # Ganesha tells no ACLs
-        settings = self.settings
-        carried = settings.get('source') == 'file'      # Ganesha tells no ACLs
+        carried = settings.get('source') in ('file', 'smb')     # Ganesha tells no ACLs
         for path in (self.source, self.plain) + (self.migrated,) * self.world.twice:
             source.build(self.case['tree'], path, carried)
         if not self.world.twice:
@@ -100,11 +115,18 @@ class Sequence:
             self.pairs[-1].start(self)
 
     def start_migration(self):
-        settings = self.settings
-        url = (f'file://{self.source}' if settings.get('source') == 'file' else
-               f'nfs://{self.world.old.address}{self.source}')
+        settings, more = self.settings, {}
+        kind = settings.get('source', 'nfs')
+        if kind == 'smb':
+            self.old = self.world.old_smbd()
+            url = f'smb://root@{self.old.address}/old/{os.path.basename(self.source)}'
+            more = {'smb_modes': 'open', 'smb_password_file': PASSWORD,
+                    'default_owner': '%d:%d' % source_smb.NOBODY}
+        else:
+            self.old = self.world.old
+            url = {'file': 'file://', 'nfs': f'nfs://{self.old.address}'}[kind] + self.source
         self.migration = Migration(
-            self.world.build, url, self.migrated, hold_ms=settings.get('hold_ms', 500),
+            self.world.build, url, self.migrated, hold_ms=settings.get('hold_ms', 500), **more,
             stub_attributes=settings.get('stub_attributes', 'eager'),
             crawler_order=settings.get('crawler_order', 'namespace-first'),
             bandwidth=settings.get('bandwidth', 0))
@@ -158,8 +180,14 @@ class Sequence:
 
     def resume(self):
         if self.stalled:
-            os.kill(self.world.old.process.pid, signal.SIGCONT)
+            self.signal_old(signal.SIGCONT)
             self.stalled = False
+
+    def signal_old(self, number):
+        if self.old is self.world.old:
+            os.kill(self.old.process.pid, number)
+        else:
+            self.old.kill(number)
 
     def unblock(self):
         """A call was answered "ask again": ends what may be the reason."""
@@ -202,11 +230,11 @@ class Sequence:
     def world_old(self, op):
         if op['action'] == 'stall':
             if not self.stalled:
-                os.kill(self.world.old.process.pid, signal.SIGSTOP)
+                self.signal_old(signal.SIGSTOP)
                 self.stalled = True
         else:
             self.resume()
-            self.world.old.restart(signal.SIGKILL)
+            self.old.restart(signal.SIGKILL)
 
     def world_record(self, op):
         """As a tool that copies extended attributes does it on the server; such a record is void."""
@@ -272,9 +300,14 @@ class Sequence:
         root = os.fsencode(self.quiet[1])
         for path in compare.paths(root):
             other = os.path.join(os.fsencode(self.quiet[0]), os.path.relpath(path, root))
-            pair = [extended(p) for p in (other, path)]
+            pair = [extended(p, self.settings.get('source') == 'smb' and self.begin)
+                    for p in (other, path)]
+            if self.settings.get('hold') == 1:
+                archive_lost(*pair)
             if pair[0] != pair[1]:
-                raise Difference('xattrs', f'on disk: {path}: {pair[0]}, not {pair[1]}')
+                m, p = ({k: v for k, v in side.items() if other.get(k) != v}
+                        for side, other in (pair, pair[::-1]))
+                raise Difference('xattrs', f'on disk: {path}: {m}, not {p}')
             if os.path.isfile(path) and not os.path.islink(path):
                 self.compare_holes(other, path)
 
@@ -292,16 +325,28 @@ class Sequence:
         self.exception('zeros_are_holes')
 
 
-def extended(path):
+def extended(path, until):
+    """until: times of creation before that are told, and are the same."""
     out = {name: os.getxattr(path, name, follow_symlinks=False)
            for name in os.listxattr(path, follow_symlinks=False)}
     if 'user.DOSATTRIB' in out:                 # with the time when the file was made
         dos = ndr_unpack(xattr.DOSATTRIB, out['user.DOSATTRIB'])
         out['user.DOSATTRIB'] = dos.version, dos.info.attrib & ~0x80, dos.info.valid_flags
+        if until:
+            out['user.DOSATTRIB'] += min(door_smb.ns(dos.info.create_time), until),
     if 'security.NTACL' in out:                 # ... and when the ACL was set
         acl = ndr_unpack(xattr.NTACL, out['security.NTACL'])
-        out['security.NTACL'] = acl.version
+        sd = acl.info if acl.version == 1 else acl.info.sd
+        out['security.NTACL'] = acl.version, ndr_pack(sd)
     return out
+
+
+def archive_lost(m, p):
+    """compare_smb.EXCEPTIONS, as it is on disk."""
+    if m.get('user.DOSATTRIB') != p.get('user.DOSATTRIB'):
+        for side in (m, p):
+            version, attributes, *rest = side.setdefault('user.DOSATTRIB', (5, 0, 17))
+            side['user.DOSATTRIB'] = version, attributes & ~smb2.A_ARCHIVE, *rest
 
 
 def allocated(path):

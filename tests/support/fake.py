@@ -8,6 +8,7 @@ answers later, with fake.reply().
 """
 import collections
 import ctypes
+import fcntl
 import os
 import socket
 import struct
@@ -76,6 +77,24 @@ def set_record(path, state, size=0, mtime=0, ctime=0, missing=None):
 
 def is_normal(path):
     return XATTR not in os.listxattr(path, follow_symlinks=False)
+
+
+def damage(path):
+    value = bytearray(os.getxattr(path, XATTR))
+    value[-1] ^= 1
+    os.setxattr(path, XATTR, bytes(value))
+
+
+def is_held(path, how):
+    """Whether somebody keeps others from this lock (fcntl.LOCK_*) of the directory."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
 
 
 # ---- the retriever ------------------------------------------------------------------------------
@@ -276,6 +295,14 @@ class Fake:
         os.utime(path, ns=(os.stat(path).st_atime_ns, stub.mtime))
         self.store(path, stub)
         return 0
+
+    def replace(self, path, content, missing=None):
+        """The old server's file is another one, and the administrator wants that."""
+        stub = self.files[os.stat(path).st_ino]
+        stub.content, stub.ctime = content, stub.ctime + 100
+        stub.missing = [(0, len(content))] if missing is None else missing
+        self.store(path, stub)
+        os.truncate(path, len(content))
 
     @staticmethod
     def where(request):

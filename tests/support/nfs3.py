@@ -25,6 +25,15 @@ class NfsError(Exception):
         self.status = status
 
 
+def status_of(call, *args, **kw):
+    """The status of a call that fails at last; 0 of one that does not."""
+    try:
+        call(*args, **kw)
+    except NfsError as error:
+        return error.status
+    return 0
+
+
 def read_time(r):
     return r.u32() * 10**9 + r.u32()
 

@@ -12,6 +12,7 @@ namespace; file systems are on unlinked files behind loop devices that detach th
 everything else (configuration, logs, sockets) is on a tmpfs over /run.  So there is nothing to
 clean up, and runs cannot meet.
 """
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -255,6 +256,24 @@ class Process(subprocess.Popen):
                 raise Failure(f'{self.name} did not end within {seconds} s of signal '
                               f'{int(number)}') from None
         return self.returncode
+
+
+@contextlib.contextmanager
+def stopped_after(pid, call, path, nth, start):
+    """While the process is stopped, at the end of the nth `call` that one of its threads makes with
+    path once start() was called: what that returned."""
+    trace = f'{BASE}/trace.{time.monotonic_ns()}'
+    tracer = Process(f'strace-{time.monotonic_ns()}', [
+        'strace', '-f', '-p', pid, '-o', trace, '-P', path, '-e', f'trace={call}', '-e',
+        f'inject={call}:signal=SIGSTOP:when={nth}'])
+    wait_for('strace attaches', lambda: 'attached' in open(tracer.log).read(), process=tracer)
+    result = start()
+    wait_for(f'{pid} stops', lambda: 'stopped by SIGSTOP' in open(trace).read(), process=tracer)
+    tracer.stop(signal.SIGINT)
+    try:
+        yield result
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 class Host:

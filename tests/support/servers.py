@@ -293,6 +293,11 @@ class Migration:
                     yield key, inner
         return dict(flat(json.loads(self.ctl('status', '--json'))))
 
+    def errors(self):
+        """Reasons by path below the volume's root."""
+        return {e['path'][len(self.root) + 1:]: e['reason']
+                for e in json.loads(self.ctl('errors', '--json'))}
+
     def attach(self):
         self.ctl('attach')
 
