@@ -8,7 +8,7 @@ import subprocess
 import smbd
 import tree
 from harness import expect, same
-from sandbox import BASE
+from sandbox import BASE, wait_for
 from servers import NEW, OLD, VOLUME
 
 SECRET = BASE + '/secret'
@@ -80,7 +80,7 @@ def refusal(migration, status=None):
 
 
 def workers(migration):
-    """{pid: user id} of the retriever's workers."""
+    """{pid: the fields of /proc/PID/status} of the retriever's workers."""
     found = {}
     for pid in filter(str.isdigit, os.listdir('/proc')):
         with contextlib.suppress(OSError), open(f'/proc/{pid}/status') as file:
@@ -88,4 +88,17 @@ def workers(migration):
                           if ':\t' in line)
             if int(fields['PPid']) == migration.retriever.pid and fields['State'][0] not in 'ZX':
                 found[int(pid)] = fields
+    return found
+
+
+def confined_workers(migration):
+    """The workers once each is confined: they are started as they are needed, and one that has just
+    been forked is the retriever still."""
+    found = {}
+
+    def confined():
+        found.clear()
+        found.update(workers(migration))
+        return found and all(fields['Seccomp'].strip() == '2' for fields in found.values())
+    wait_for('every worker has its system calls filtered', confined)
     return found
