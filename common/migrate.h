@@ -210,7 +210,8 @@ uint64_t migrate_fetch_name(struct migrate_volume *volume, int fd, const char *n
 
 /* Done when the directory fd is filled (or normal).  With MIGRATE_DATA: when the data of every
  * file in it is here too; then failures of single files do not fail the request, they are
- * listed.  MIGRATE_SMALL_DATA is a hint: an old server that has to be asked about each file anyhow
+ * listed.  Where the directory cannot be filled the data of those that are here has come all the
+ * same.  MIGRATE_SMALL_DATA is a hint: an old server that has to be asked about each file anyhow
  * (SMB, for the security descriptor) may be asked for its bytes in the same breath. */
 uint64_t migrate_fill_directory(struct migrate_volume *volume, int fd, unsigned flags,
 				migrate_done_fn done, void *arg);

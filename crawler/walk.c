@@ -7,6 +7,8 @@
  *   subdirectories done -> settled -> finish asked for, again after a while where it is not ready
  *   -> done
  *
+ * One whose fill failed is read all the same, for the names that it has, and not finished.
+ *
  * A node counts as one of its parent's `pending` until it is done, and keeps the parent in memory.
  */
 #include "walk.h"
@@ -288,10 +290,9 @@ static void take_up(struct node *node)
 		node->attempts = 0;
 		node->due = walk->now + SETTLE_MS;
 		read_on(node);
-	} else if (node->unfilled) {
-		node_failed(node, status);
 	} else {
-		/* Its own entries have a problem; what is below may have none. */
+		/* Some of its own entries have a problem; the others, and what is below, may have
+		 * none. */
 		note_error(node, status);
 		read_on(node);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * One pass over the new tree: every directory that is not normal is handed to the retriever, depth
- * first, several at a time; what is normal is not looked into (I5).
+ * first, several at a time; what is normal is not looked into (I5).  One that cannot be filled, for
+ * one name maybe, is looked into for the others.
  *
  * A directory has a descriptor only while a request for it is under way or while it is being read;
  * in between it is its kernel handle (directory.h).  What is remembered is the directories that are

@@ -20,6 +20,7 @@ struct bulk {
 	DIR *dir;
 	GMutex lock;
 	unsigned inflight;
+	int status;    /* of the fill */
 	bool scanning; /* a worker reads the directory */
 	bool end;
 };
@@ -62,7 +63,7 @@ static void file_done(void *arg, int status)
 		bulk->scanning = true;
 	g_mutex_unlock(&bulk->lock);
 	if (finished)
-		bulk_finish(bulk, 0);
+		bulk_finish(bulk, bulk->status);
 	else if (go_on)
 		retriever_run(bulk->directory->retriever, scan, bulk);
 }
@@ -126,7 +127,7 @@ static void scan(void *arg)
 	finished = bulk->inflight == 0;
 	g_mutex_unlock(&bulk->lock);
 	if (finished)
-		bulk_finish(bulk, 0);
+		bulk_finish(bulk, bulk->status);
 }
 
 static void filled(void *arg, int status)
@@ -134,14 +135,12 @@ static void filled(void *arg, int status)
 	struct bulk *bulk = arg;
 	int fd;
 
-	if (status) {
+	/* One name that cannot be made does not keep the others waiting. */
+	if (status == -EAGAIN || status == -ECANCELED || bulk->directory->normal) {
 		bulk_finish(bulk, status);
 		return;
 	}
-	if (bulk->directory->normal) {
-		bulk_finish(bulk, 0);
-		return;
-	}
+	bulk->status = status;
 	fd = openat(bulk->directory->fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
 	bulk->dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!bulk->dir) {

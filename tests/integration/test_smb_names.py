@@ -133,6 +133,7 @@ def a_server_that_opens_others(args):
 
 def odd(root):
     os.mkdir(root + '/odd')
+    put(root + '/odd/large', os.urandom(200_000))       # does not come with its name
     for name in RESERVED + HARMLESS:
         put(f'{root}/odd/{name}', name.encode() * 9)
         if len(name.encode()) < 250:
@@ -152,6 +153,19 @@ def contents(root):
     return sorted(found)
 
 
+def others_are_whole():
+    """What is beside the refused names, and below it, did not wait for them; their directory and
+    the root say that something is missing."""
+    made = [name for name in os.listdir(NEW + '/odd') if not name.startswith('d-')]
+    same(set(made), {'large', *HARMLESS}, 'files in the directory')
+    below = {f'd-{name}/in' for name in HARMLESS if len(name.encode()) < 250}
+    for path in below | set(made):
+        with open(f'{OLD}/odd/{path}', 'rb') as a, open(f'{NEW}/odd/{path}', 'rb') as b:
+            same(b.read(), a.read(), path)
+    same([os.fsdecode(path) for path in tree.records(NEW)], [NEW, NEW + '/odd'],
+         'objects with a record')
+
+
 @case()
 def names_that_are_listed_and_cannot_be_asked_for(args):
     _, migration = world(args, odd, {'mangled names': 'no'})
@@ -165,9 +179,16 @@ def names_that_are_listed_and_cannot_be_asked_for(args):
          'errors')
     for path in set(found) - {'odd'}:
         expect('no file can be asked for by SMB' in found[path], f'{path}: {found[path]}')
+    others_are_whole()
     lines = migration.ctl('errors').splitlines()
     same(len(lines), len(found), 'lines')
     expect(migration.ctl('finalize', may_fail=True) is None, 'finalize takes it for complete')
+    for i, name in enumerate(RESERVED):
+        for prefix in ('', 'd-'):
+            os.rename(f'{OLD}/odd/{prefix}{name}', f'{OLD}/odd/{prefix}better {i}')
+    migration.ctl('retry')
+    migration.crawl()
+    finish(migration)
 
 
 def shown_as_others(args, settings, right=HARMLESS):

@@ -89,6 +89,34 @@ START_TEST(i12_one_failure)
 }
 END_TEST
 
+/* One name that cannot be made: the data of the others comes, the directory stays as it is. */
+START_TEST(i12_one_name)
+{
+	int fd;
+
+	start(50);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_READDIR,
+							   .action = FAULT_REFUSE,
+							   .count = 1});
+	ck_assert_int_eq(data_of(fd), -EREMOTEIO);
+	for (unsigned i = 0; i < 50; i++) {
+		char name[32];
+		int file;
+
+		g_snprintf(name, sizeof(name), "f%u", i);
+		file = openat(fd, name, O_RDONLY | O_CLOEXEC);
+		core_expect(file, 0, 1 + i * 13, i);
+		close(file);
+	}
+	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
+	ck_assert_int_eq(core_finish(&core, fd), -EAGAIN);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 2); /* it and the directory */
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* I11: while the background is stuck a client reads another file of the same directory. */
 START_TEST(i11_demand_beside_a_stuck_bulk)
 {
@@ -129,6 +157,7 @@ int main(void)
 
 	tcase_add_test(tcase, names_and_data);
 	tcase_add_test(tcase, i12_one_failure);
+	tcase_add_test(tcase, i12_one_name);
 	tcase_add_test(tcase, i11_demand_beside_a_stuck_bulk);
 	return run_suite(suite);
 }
