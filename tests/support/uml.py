@@ -4,6 +4,7 @@ User-Mode Linux, a kernel that is a process.  The guest's root is this machine's
 tmpfs; what lasts are disk images and shared directories.  Runs inside a sandbox (sandbox.py)."""
 import fcntl
 import glob
+import hashlib
 import os
 import shlex
 import shutil
@@ -16,7 +17,8 @@ import time
 from sandbox import BASE, Failure, sh
 
 CACHE = os.environ.get('QUICKMIGRATE_CACHE', '/var/cache/quickmigrate-test')
-INIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'vm', 'init')
+VM = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'vm')
+INIT, XSTATE = VM + '/init', VM + '/xstate.c'
 NETWORK = '10.78.0.0/16'                # of all guests
 TIMEOUT, DIED, KILLED = 124, 126, 137       # exit statuses of our own
 
@@ -38,13 +40,26 @@ def unpacked(package):
     return where
 
 
+def compiled(source):
+    """The shared object of a source file that is to be preloaded."""
+    with open(source, 'rb') as file:
+        where = f'{CACHE}/{hashlib.sha256(file.read()).hexdigest()[:16]}.so'
+    if not os.path.exists(where):
+        with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
+            sh('cc', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-Werror', '-O2', '-shared', '-fPIC',
+               '-o', scratch + '/so', source)
+            os.rename(scratch + '/so', where)
+    return where
+
+
 def fetch():
-    """The kernel and its modules' directory, (path, path); see unpacked()."""
+    """The kernel, its modules' directory and what is to be preloaded into it, three paths; see
+    unpacked()."""
     where = unpacked('user-mode-linux')
     modules = glob.glob(where + '/usr/lib/uml/modules/*')
     if not modules:
         raise Failure(f'{where} holds no kernel modules: remove it')
-    return where + '/usr/bin/linux.uml', modules[0]
+    return where + '/usr/bin/linux.uml', modules[0], compiled(XSTATE)
 
 
 class Guest:
@@ -57,7 +72,7 @@ class Guest:
         """command: argv.  disks: image files, or open descriptors of some, /dev/ubda and on.
         shares: directories of this machine, writable at their own paths.
         output: the descriptor for its standard output."""
-        kernel, modules = fetch()
+        kernel, modules, self.preload = fetch()
         Guest.count += 1
         self.job = tempfile.mkdtemp(prefix='vm.', dir=BASE)
         self.address = None             # on the network
@@ -111,7 +126,7 @@ class Guest:
                 ['unshare', '--pid', '--fork', '--kill-child=KILL', '--mount-proc', '--', *argv],
                 stdin=subprocess.DEVNULL, stdout=console, stderr=console,
                 pass_fds=self.inherited + [write for _, write in pipes], start_new_session=True,
-                env={**os.environ, 'TMPDIR': self.job},
+                env={**os.environ, 'TMPDIR': self.job, 'LD_PRELOAD': self.preload},
                 preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
         self.pumps = []
         for (read, write), to in zip(pipes, (self.output, 2)):
