@@ -30,6 +30,8 @@ union kernel_handle {
 	char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
 };
 
+/* Ganesha drops requests of NFSv3 that end in ERR_FSAL_NOMEM or ERR_FSAL_NOT_OPENED (its
+ * nfs_RetryableError()), and the client waits: nothing here becomes one of them. */
 fsal_status_t mg_status(int result)
 {
 	switch (result) {
@@ -42,10 +44,12 @@ fsal_status_t mg_status(int result)
 	case -EMFILE:
 	case -ENFILE:
 	case -ENOMEM:
+	case -ENOLCK:
 		return mg_delay();
 	case -EREMOTEIO:
 	case -ESTALE: /* there, not here: the file handle is good */
 	case -EBADMSG:
+	case -EBADF:
 		return fsalstat(ERR_FSAL_IO, -result);
 	default:
 		return fsalstat(posix2fsal_error(-result), -result);
