@@ -76,7 +76,7 @@ class Pages(unittest.TestCase):
         for path in sorted((SOURCE / "man").glob("*.[1-9]")):
             with self.subTest(page=path.name):
                 result = subprocess.run(["man", "--warnings", "-l", path], capture_output=True,
-                                        text=True, timeout=60, check=False)
+                                        text=True, timeout=300, check=False)
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
 
 

@@ -59,7 +59,7 @@ class Volume(unittest.TestCase):
     def stop(self, sig=signal.SIGTERM):
         if self.retriever and self.retriever.poll() is None:
             self.retriever.send_signal(sig)
-            self.retriever.wait(timeout=60)
+            self.retriever.wait(timeout=300)
 
     def ctl(self, *args, status=0):
         result = run("migratectl", "--config", str(self.config), *args)
@@ -103,7 +103,7 @@ class Volume(unittest.TestCase):
         self.start(*apart)
         self.ctl("attach", "v")
         crawler = subprocess.run([*apart, PROGRAMS["migrate-crawler"], "--socket", self.socket,
-                                  "--once", "v"], capture_output=True, text=True, timeout=60,
+                                  "--once", "v"], capture_output=True, text=True, timeout=300,
                                  check=False)
         self.assertEqual(crawler.returncode, 0, crawler.stderr + self.ctl("errors", "v"))
         self.ctl("finalize", "v")
@@ -139,7 +139,7 @@ class Volume(unittest.TestCase):
             self.assertTrue(select.select([crawler.stdout], [], [], 60)[0])
             self.assertIn("paused", crawler.stdout.readline())
             crawler.terminate()
-            self.assertEqual(crawler.wait(timeout=60), 0)
+            self.assertEqual(crawler.wait(timeout=300), 0)
         self.assertTrue(self.status()["now"]["paused"])
         self.ctl("resume", "v")
         self.assertFalse(self.status()["now"]["paused"])

@@ -16,7 +16,7 @@ MOST_EXPOSED = {"migrate-retriever@": 3.8, "migrate-crawler@": 2.0}
 
 
 def analyze(*args):
-    return subprocess.run(["systemd-analyze", *args], capture_output=True, text=True, timeout=60,
+    return subprocess.run(["systemd-analyze", *args], capture_output=True, text=True, timeout=300,
                           check=False)
 
 

@@ -12,5 +12,5 @@ PROGRAMS = {pathlib.Path(p).name: p for p in os.environ["PROGRAMS"].split(":")}
 
 def run(program, *args, **kwargs):
     """Runs one of the programs to its end; never raises for its exit status."""
-    return subprocess.run([PROGRAMS[program], *args], capture_output=True, text=True, timeout=60,
+    return subprocess.run([PROGRAMS[program], *args], capture_output=True, text=True, timeout=300,
                           check=False, **kwargs)
