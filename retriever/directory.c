@@ -399,7 +399,7 @@ static uint32_t wanted_bytes(const struct question *q)
 	const struct run *run = q->run;
 
 	if (!run->small_data || !S_ISREG(attr->mode) || attr->size > SMALL || attr->elsewhere ||
-	    durability_crowded(run->object->retriever, true))
+	    !stub_has_room(run->object->fd) || durability_crowded(run->object->retriever, true))
 		return 0;
 	return (uint32_t)attr->size;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "dress.h"
@@ -19,6 +20,7 @@
 #define NAME_LEN	32
 #define LINKED_FILE	"linked"
 #define LINK_COUNTS_MAX 1000000 /* about 60 MB */
+#define ROOM_PART	20
 
 static gint staging_serial;
 
@@ -94,14 +96,37 @@ static int dress(struct making *m, int fd, bool inherits)
 	return ret ? ret : dress_report(m->retriever, &m->dress, m->parent->fd, m->entry->name);
 }
 
-/* What came with the answer, before anybody can see the file.  Where it cannot be written it is
- * fetched again like any other. */
+bool stub_has_room(int fd)
+{
+	struct statvfs st;
+
+	return fstatvfs(fd, &st) == 0 && st.f_bavail >= st.f_blocks / ROOM_PART;
+}
+
+/* What came with the answer, before anybody can see the file.  Where it cannot be written, or too
+ * many files with theirs are open until they are durable, it is fetched again like any other. */
 static void write_data(struct making *m, int fd)
 {
 	const struct source_xattrs *xattrs = m->xattrs;
 
 	m->brought = xattrs && xattrs->data && xattrs->data_len == m->entry->attr.size &&
+		     stub_has_room(fd) && !durability_crowded(m->retriever, false) &&
 		     sparse_pwrite(fd, xattrs->data, xattrs->data_len, 0) == 0;
+}
+
+/* A name goes before its data where there is no room for both. */
+static int dress_file(struct making *m, int fd)
+{
+	int ret = dress(m, fd, m->parent->inherits);
+
+	if (!m->brought || (ret != -ENOSPC && ret != -EDQUOT))
+		return ret;
+	m->brought = false;
+	dress_clear(&m->dress);
+	m->dress = (struct dress){0};
+	if (ftruncate(fd, 0) < 0 || ftruncate(fd, m->entry->attr.size) < 0)
+		return -errno;
+	return dress(m, fd, m->parent->inherits);
 }
 
 /* A regular file without a name, opened O_RDWR. */
@@ -121,7 +146,7 @@ static int make_file(struct making *m)
 			write_data(m, fd);
 	}
 	if (!ret)
-		ret = dress(m, fd, m->parent->inherits);
+		ret = dress_file(m, fd);
 	if (!ret)
 		return fd;
 	close(fd);

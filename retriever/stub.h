@@ -35,6 +35,10 @@ int stub_create(struct retriever *retriever, const struct stub_parent *parent,
 		const struct source_entry *entry, const char *target,
 		const struct source_xattrs *xattrs);
 
+/* Whether the file system has so much room that data may come with names: a twentieth, which names
+ * alone can have.  A file that lacks its data can be looked up, a name that is missing cannot. */
+bool stub_has_room(int fd);
+
 /* The path of a child below the source's root; NULL when it is too long for a record. g_free. */
 char *stub_child_path(const char *parent, const char *name);
 

@@ -40,11 +40,17 @@ static inline void core_hook_run(const char *call, int fd, bool after)
 		return ret_;                                                                       \
 	}
 
+static const char *core_fail_sync; /* one call, which fails with EIO */
+
 /* Making durable is passed to the hook alone: no test cuts the power, and the disk is shared. */
 #define CORE_HOOK_SYNC(name)                                                                       \
 	int name(int fd)                                                                           \
 	{                                                                                          \
 		core_hook_run(#name, fd, false);                                                   \
+		if (g_strcmp0(core_fail_sync, #name) == 0) {                                       \
+			errno = EIO;                                                               \
+			return -1;                                                                 \
+		}                                                                                  \
 		core_hook_run(#name, fd, true);                                                    \
 		return 0;                                                                          \
 	}
@@ -70,10 +76,15 @@ CORE_HOOK(unlinkat, fd, (int fd, const char *name, int flags), fd, name, flags)
  * systems. */
 static const char *core_fail_xattr;
 static int core_fail_errno;
+static bool core_fail_with_data; /* only where the file has some */
 
-static inline bool core_xattr_fails(const char *name)
+static inline bool core_xattr_fails(int fd, const char *name)
 {
+	struct stat st;
+
 	if (!core_fail_xattr || !g_str_has_prefix(name, core_fail_xattr))
+		return false;
+	if (core_fail_with_data && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_blocks))
 		return false;
 	errno = core_fail_errno;
 	return true;
@@ -84,7 +95,7 @@ int fremovexattr(int fd, const char *name)
 	int ret;
 
 	core_hook_run("fremovexattr", fd, false);
-	if (core_xattr_fails(name))
+	if (core_xattr_fails(fd, name))
 		return -1;
 	ret = syscall(SYS_fremovexattr, fd, name);
 	core_hook_run("fremovexattr", fd, true);
@@ -96,7 +107,7 @@ int fsetxattr(int fd, const char *name, const void *value, size_t size, int flag
 	int ret;
 
 	core_hook_run("fsetxattr", fd, false);
-	if (core_xattr_fails(name))
+	if (core_xattr_fails(fd, name))
 		return -1;
 	ret = syscall(SYS_fsetxattr, fd, name, value, size, flags);
 	core_hook_run("fsetxattr", fd, true);

@@ -27,6 +27,21 @@ struct call {
 	struct bringing *backend;
 };
 
+/* What the test said that it has beside. */
+static struct source_xattrs *others_of(const char *path)
+{
+	const struct source_xattrs *said =
+		core_xattrs ? g_hash_table_lookup(core_xattrs, path) : NULL;
+	struct source_xattrs *xattrs = source_xattrs_new();
+
+	for (guint i = 0; said && i < said->list->len; i++) {
+		const struct source_xattr *x = &g_array_index(said->list, struct source_xattr, i);
+
+		source_xattrs_add(xattrs, x->name, x->value, x->len);
+	}
+	return xattrs;
+}
+
 static void bring(struct backend_request *attr)
 {
 	struct call *call = attr->user;
@@ -39,7 +54,7 @@ static void bring(struct backend_request *attr)
 	ck_assert(g_file_get_contents(path, &data, &len, NULL));
 	ck_assert_uint_eq(len, req->count);
 	backend_prepare(req);
-	req->xattrs = source_xattrs_new();
+	req->xattrs = others_of(req->object.path);
 	req->xattrs->data = (uint8_t *)data;
 	req->xattrs->data_len = len - (brings == SHORT);
 	req->has_attr = true;
@@ -352,6 +367,57 @@ START_TEST(i12_no_room)
 }
 END_TEST
 
+/* Nor does it cost a name. */
+START_TEST(i12_no_room_for_what_else_it_has)
+{
+	int dir, fd;
+
+	make();
+	source_xattrs_add(core_xattrs_of("d/some"), "user.a", "1", 1);
+	core_start(&core);
+	dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	core_fail_xattr = "user.";
+	core_fail_errno = EDQUOT;
+	core_fail_with_data = true;
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	core_fail_xattr = NULL;
+	fd = open_in(dir, "some");
+	ck_assert_uint_eq(core_missing(fd), 5000);
+	ck_assert_int_eq(fgetxattr(fd, "user.a", NULL, 0), 1);
+	close(fd);
+	expect_all(dir);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* Each is open until it is durable: of those that are too many the data is fetched later. */
+START_TEST(no_more_are_open_than_may_be)
+{
+	const struct rlimit few = {400, 400};
+	int dir;
+
+	make();
+	for (unsigned i = 0; i < 500; i++) {
+		g_autofree char *name = g_strdup_printf("d/f%u", i);
+
+		core_source_file(&core, name, 100, 6);
+	}
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	core_start(&core);
+	dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	core_hold("fdatasync syncfs");
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	ck_assert_uint_gt(atomic_load(&wanted), 400);
+	core_release();
+	expect_all(dir);
+	expect_whole(dir, "f0", 100, 6);
+	expect_whole(dir, "f499", 100, 6);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
 /* Killed before every step: what is there is a stub or whole, and the rest comes again. */
 START_TEST(i4_killed_at_every_step)
 {
@@ -438,6 +504,8 @@ int main(void)
 	tcase_add_test(tcase, i4_what_does_not_fit_is_fetched);
 	tcase_add_test(tcase, i4_what_is_of_another_file);
 	tcase_add_test(tcase, i12_no_room);
+	tcase_add_test(tcase, i12_no_room_for_what_else_it_has);
+	tcase_add_test(tcase, no_more_are_open_than_may_be);
 	tcase_add_test(tcase, i4_killed_at_every_step);
 	tcase_add_test(tcase, many);
 	tcase_add_test(tcase, hard_links);
