@@ -32,6 +32,7 @@ struct durability {
 	uint64_t bytes;
 	gint64 since; /* when the first of the queue came */
 	bool kick, stop, stopped;
+	bool doubted; /* the sync thread's own: see sync_round() */
 };
 
 /* What an object has in the page cache and its record counts as missing, before a sync. */
@@ -291,6 +292,11 @@ static bool round_settle(struct snapshot *s)
 	return again;
 }
 
+/*
+ * What could not be written back is told once for the whole file system, and maybe to the round
+ * before the one that an object is in.  An object's own descriptor tells it too: from the first
+ * failure on that is asked for each.
+ */
 static void sync_round(struct durability *d, GPtrArray *objects)
 {
 	g_autofree struct snapshot *v = g_new0(struct snapshot, objects->len);
@@ -303,11 +309,12 @@ static void sync_round(struct durability *d, GPtrArray *objects)
 	}
 	if (!each && syncfs(d->retriever->root_fd) < 0)
 		failed = errno;
+	d->doubted = d->doubted || failed;
 	for (guint i = 0; i < objects->len; i++) {
 		struct snapshot *s = &v[i];
 		int err = failed;
 
-		if (each && s->ranges.n && fdatasync(s->object->fd) < 0)
+		if ((each || d->doubted) && s->ranges.n && fdatasync(s->object->fd) < 0)
 			err = errno;
 		if (err)
 			round_failed(s->object, err);

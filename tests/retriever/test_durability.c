@@ -316,6 +316,65 @@ START_TEST(a_slow_disk_holds_the_background_back)
 }
 END_TEST
 
+static void fetch_files(int first, int n)
+{
+	for (int i = first; i < first + n; i++) {
+		g_autofree char *name = g_strdup_printf("f%d", i);
+		int fd = core_find(&core, name, O_RDWR);
+
+		ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+		close(fd);
+	}
+}
+
+/* The round that they are in. */
+static void wait_round(void)
+{
+	atomic_int done = 0;
+
+	durability_after_round(core.retriever, note_done, &done);
+	while (!atomic_load(&done))
+		sched_yield();
+}
+
+static void expect_missing(int first, int n)
+{
+	for (int i = first; i < first + n; i++) {
+		g_autofree char *name = g_strdup_printf("f%d", i);
+		int fd = core_find(&core, name, O_RDWR);
+
+		ck_assert_uint_eq(core_missing(fd), 100);
+		close(fd);
+	}
+}
+
+/* A disk that lost bytes tells it once for all; then each file is asked about its own. */
+START_TEST(i3_a_disk_that_fails)
+{
+	core_make(&core);
+	for (int i = 0; i < 20; i++) {
+		g_autofree char *name = g_strdup_printf("f%d", i);
+
+		core_source_file(&core, name, 100, i);
+	}
+	core_start(&core);
+	core_fail_sync = "syncfs";
+	fetch_files(0, 10);
+	wait_round();
+	expect_missing(0, 10);
+	core_fail_sync = "fdatasync";
+	fetch_files(10, 10);
+	wait_round();
+	expect_missing(10, 10);
+	core_fail_sync = NULL;
+	fetch_files(0, 20);
+	wait_round();
+	wait_round();
+	core_expect_answer(&core, "status", "files-whole=20");
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(no_drop_under_a_bracket)
 {
 	uint64_t id;
@@ -347,6 +406,7 @@ int main(void)
 	tcase_add_test(tcase, i7_a_sync_of_a_normal_file_flushes);
 	tcase_add_test(tcase, i7_the_order_of_a_commit);
 	tcase_add_test(tcase, a_slow_disk_holds_the_background_back);
+	tcase_add_test(tcase, i3_a_disk_that_fails);
 	tcase_add_test(tcase, no_drop_under_a_bracket);
 	return run_suite(suite);
 }
