@@ -225,7 +225,7 @@ static void finish(struct chain *chain)
 	worker->chains--;
 	if (is_left_open(chain))
 		chain_leave(worker, &chain->fid);
-	if (is_refused(chain) && !worker->one_by_one) {
+	if (is_refused(chain)) {
 		worker->one_by_one = true; /* it reads only, and may be repeated */
 		chain_submit(chain);
 		return;
@@ -258,6 +258,7 @@ static void take_created(struct chain *chain, const struct step *step)
 		return;
 	chain->fid.persistent = BVAL(body, 64);
 	chain->fid.volatile_ = BVAL(body, 72);
+	chain->opened = (struct moment){BVAL(body, 48), BVAL(body, 24), BVAL(body, 32)};
 	take_volume(chain, step);
 }
 

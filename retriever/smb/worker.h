@@ -84,6 +84,11 @@ struct fid {
 	uint64_t persistent, volatile_;
 };
 
+/* What tells whether a file was changed (NTTIME). */
+struct moment {
+	uint64_t size, written, changed;
+};
+
 struct step {
 	uint16_t cmd;
 	uint8_t fixed[56];
@@ -102,7 +107,8 @@ struct chain {
 	unsigned n, left;
 	unsigned at; /* one by one: the step under way */
 	bool one_by_one, creates;
-	struct fid fid; /* of steps that come after a create, once that is done */
+	struct fid fid;	      /* of steps that come after a create, once that is done */
+	struct moment opened; /* likewise */
 	bool has_volume;
 	uint64_t volume; /* likewise, where it was asked for */
 	void (*done)(struct chain *chain);

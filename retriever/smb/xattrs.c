@@ -10,6 +10,7 @@
 #define SACL		 8u
 #define TAG_INFO_SIZE	 8
 #define STREAMS_INFO_MAX 65536u
+#define RESERVE		 65536u /* for names of streams */
 
 struct stream {
 	uint8_t *name; /* UTF-16, as listed */
@@ -55,16 +56,32 @@ static void put_stream(struct job *job, const struct stream *stream)
 	wire_put_bytes(&job->out, text, len < 0 ? 0 : (size_t)len);
 	wire_put_u64(&job->out, stream->size);
 	/* what does not fit any more is not carried, and said so by the size alone */
-	bool carried = stream->data && stream->len + 65536 < (size_t)(job->out.end - job->out.at);
+	bool carried = stream->data && stream->len + RESERVE < (size_t)(job->out.end - job->out.at);
 
 	wire_put_u32(&job->out, carried);
 	wire_put_bytes(&job->out, stream->data, carried ? stream->len : 0);
+}
+
+/* Data that do not fit beside all the streams are fetched later, which streams are not. */
+static void make_room(struct job *job)
+{
+	struct xattrs *x = job->private_data;
+	size_t need = x->sd_len + x->data_len + RESERVE;
+
+	for (size_t i = 0; i < x->n; i++)
+		need += 2 * x->streams[i].name_len + 32 +
+			(x->streams[i].data ? x->streams[i].len : 0);
+	if (need > (size_t)(job->out.end - job->out.at)) {
+		x->data = NULL;
+		x->data_len = 0;
+	}
 }
 
 static void finish(struct job *job)
 {
 	struct xattrs *x = job->private_data;
 
+	make_room(job);
 	wire_put_bytes(&job->out, x->sd, x->sd_len);
 	wire_put_u32(&job->out, x->data != NULL);
 	wire_put_bytes(&job->out, x->data, x->data_len);
@@ -214,8 +231,18 @@ static bool without_data(struct job *job, NTSTATUS status)
 	return true;
 }
 
-/* Only all of the bytes that the attributes count, which were asked for after them; and of a
- * reparse point these would be something else than its file's. */
+/* The record will say that the bytes are of these attributes, which were asked for after them: who
+ * writes in between changes what was told when the file was opened, before them. */
+static bool is_of_one_moment(const struct chain *chain, const struct wire_attr *attr)
+{
+	const struct moment *opened = &chain->opened;
+
+	return opened->size == attr->size && opened->written == attr->written &&
+	       opened->changed == attr->changed;
+}
+
+/* Only all of the bytes that the attributes count; and of a reparse point these would be something
+ * else than its file's. */
 static void take_data(struct job *job, struct chain *chain, unsigned step)
 {
 	struct xattrs *x = job->private_data;
@@ -224,6 +251,7 @@ static void take_data(struct job *job, struct chain *chain, unsigned step)
 	const uint8_t *data = chain_data(chain, step, &len);
 
 	if (!data || !NT_STATUS_IS_OK(chain->steps[step].status) || len != attr->size ||
+	    !is_of_one_moment(chain, attr) ||
 	    attr->attributes & (SMB_ATTR_ELSEWHERE | SMB_ATTR_REPARSE))
 		return;
 	x->data = talloc_memdup(x, data, MAX(len, 1));
