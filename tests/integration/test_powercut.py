@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Power cuts: a guest migrates onto a disk of its own and is killed at random points.  After each
 cut, whatever has no record is whole (I3), what a client was told is durable is there (I7), and the
-migration goes on to its end."""
+migration goes on to its end.  The old server is a tree that the guest sees, or an SMB server on the
+host, whose small files' bytes come with their names."""
 import os
 import re
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import smbd                                                             # noqa: E402
 import tree                                                             # noqa: E402
 import uml                                                              # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
@@ -20,7 +22,27 @@ FILES = 1200
 
 
 def fill(root, random):
-    tree.make(root, FILES, 3, 2 << 20)
+    """What an SMB server can show."""
+    for d in range(FILES // 100):
+        os.mkdir(f'{root}/dir{d}')
+        for n in range(100):
+            size = random.choice((random.randrange(1, 4096), random.randrange(65536), 65536))
+            with open(f'{root}/dir{d}/file{n}', 'wb') as file:
+                file.write(random.randbytes(size))
+    for size in (0, 65535, 65537, 2 << 20):
+        with open(f'{root}/size{size}', 'wb') as file:
+            file.write(random.randbytes(size))
+        os.link(f'{root}/size{size}', f'{root}/dir0/link{size}')
+
+
+def date(root):
+    """Times that the guest sees too: hostfs shows whole seconds."""
+    for n, (base, _, files) in enumerate(os.walk(root, topdown=False)):
+        for path in (*(f'{base}/{name}' for name in files), base):
+            os.utime(path, (10**9 + n, 10**9 + n))
+
+
+def fill_for_writing(root, random):
     os.mkdir(root + '/for writing')
     for n in range(20):
         with open(f'{root}/for writing/file{n}', 'wb') as file:
@@ -31,10 +53,11 @@ def fill(root, random):
 
 
 class Machine:
-    """A disk, and a guest that is run on it again and again."""
+    """A disk, and a guest that is run on it again and again.  kind: of the source."""
 
-    def __init__(self, args, fs):
-        self.args, self.fs, self.told, self.log = args, fs, -1, BASE + '/log/guest'
+    def __init__(self, args, kind, fs):
+        self.args, self.kind, self.fs = args, kind, fs
+        self.told, self.log = -1, BASE + '/log/guest'
         self.disk = os.open(SCRATCH, os.O_TMPFILE | os.O_RDWR, 0o600)
         os.truncate(self.disk, 2 << 30)
 
@@ -47,9 +70,9 @@ class Machine:
         with open(self.log, 'ab') as log:
             tee = subprocess.Popen(['tee', self.log + '.last'], stdin=reader, stdout=log)
             os.close(reader)
-            status = uml.run([SCRIPT, self.args.build, OLD, self.fs, verb, str(self.told)],
-                             timeout=300, disks=[self.disk], shares=[OLD], memory=1536,
-                             network=False, output=writer, **kw)
+            status = uml.run([SCRIPT, self.args.build, OLD, self.kind, self.fs, verb,
+                              str(self.told)], timeout=300, disks=[self.disk], shares=[OLD],
+                             memory=1536, network=self.kind == 'smb', output=writer, **kw)
             os.close(writer)
             tee.wait()
         with open(self.log + '.last', errors='replace') as said:
@@ -59,9 +82,9 @@ class Machine:
         return status
 
 
-def migrate(args, fs, times):
+def migrate(args, kind, fs, times):
     """To the end, with no more than so many cuts on the way; how many there were."""
-    machine = Machine(args, fs)
+    machine = Machine(args, kind, fs)
     verb, real, at = 'start', 0, 0
     for _ in range(times):
         target = at + args.random.randrange(1, max(20, (FILES - at) // 2))
@@ -86,22 +109,45 @@ def migrate(args, fs, times):
     return real
 
 
-def cuts(args, fs, times):
+def cuts(args, kind, fs):
     """As many, and as many migrations as that takes."""
     volume(OLD)
-    fill(OLD, args.random)
-    while times > 0:
-        times -= migrate(args, fs, times)
+    if kind == 'smb':
+        fill(OLD, args.random)
+        smbd.Smbd('old-smbd', {'old': OLD}).start()     # on all addresses
+    else:
+        tree.make(OLD, FILES, 3, 2 << 20)
+    fill_for_writing(OLD, args.random)
+    if kind == 'smb':
+        date(OLD)
+    left = args.cuts
+    while left > 0:
+        left -= migrate(args, kind, fs, left)
 
 
 @case(guest=True)
 def ext4(args):
-    cuts(args, 'ext4', args.cuts)
+    cuts(args, 'file', 'ext4')
 
 
 @case(guest=True, long=True)
 def xfs(args):
-    cuts(args, 'xfs', args.cuts)
+    cuts(args, 'file', 'xfs')
+
+
+@case(guest=True)
+def smb_ext4(args):
+    cuts(args, 'smb', 'ext4')
+
+
+@case(guest=True, long=True)
+def smb_xfs(args):
+    cuts(args, 'smb', 'xfs')
+
+
+@case(guest=True, long=True)
+def smb_btrfs(args):
+    cuts(args, 'smb', 'btrfs')
 
 
 def options(parser):

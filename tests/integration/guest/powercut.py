@@ -1,14 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""In a guest: a migration of a local tree onto the disk /dev/ubda, whose power the host cuts.
+"""In a guest: a migration onto the disk /dev/ubda, whose power the host cuts.
 
-    powercut.py BUILD OLD FS start|resume       migrates; prints "at N" as files become whole, and
-                                                "told N" for each change of attributes and write
-                                                that were acknowledged
-    powercut.py BUILD OLD FS check              what must be true right after the cut
-    powercut.py BUILD OLD FS finish             migrates to the end and compares
+    powercut.py BUILD OLD SOURCE FS start|resume TOLD   migrates; prints "at N" as files become
+                                                        whole, and "told N" for each change of
+                                                        attributes and write that were acknowledged
+    powercut.py BUILD OLD SOURCE FS check TOLD          what must be true right after the cut
+    powercut.py BUILD OLD SOURCE FS finish TOLD         migrates to the end and compares
+
+SOURCE is "file", the tree OLD itself, or "smb", the share of it that the host serves.
 """
-import json
 import os
 import random
 import select
@@ -19,6 +20,7 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'support'))
 import nfs3         # noqa: E402
 import sandbox      # noqa: E402
+import smbsource    # noqa: E402
 import tree         # noqa: E402
 from sandbox import LOGS, Failure, sh       # noqa: E402
 from servers import NEW, Migration          # noqa: E402
@@ -38,14 +40,23 @@ def record(path):
         raise
 
 
-def begin(build, old, fs, fresh):
+def source_of(old, kind):
+    """Its URL, and what is configured for it."""
+    if kind == 'file':
+        return f'file://{old}', {}
+    return (f'smb://root@{os.environ["VM_HOST"]}/old',
+            {'smb_password_file': smbsource.password(), 'smb_modes': 'open'})
+
+
+def begin(build, old, kind, fs, fresh):
     os.makedirs(LOGS)
     os.makedirs(NEW)
     if fresh:
         sh(*sandbox.MKFS[fs], '/dev/ubda')
     sh('mount', '-t', fs, '/dev/ubda', NEW)
     os.makedirs(NEW + '/volume', exist_ok=True)
-    return Migration(build, f'file://{old}', NEW + '/volume')
+    url, settings = source_of(old, kind)
+    return Migration(build, url, NEW + '/volume', **settings)
 
 
 def migrate(migration, fresh):
@@ -101,7 +112,7 @@ def lost_attributes(root, told, whole=False):
     return problems
 
 
-def check(root, old, told):
+def check(root, old, kind, told):
     """No object without a record is anything but whole, and what was told to a client is there."""
     problems, whole, left = [], 0, 0
     for base, dirs, files in os.walk(os.fsencode(root)):
@@ -120,7 +131,7 @@ def check(root, old, told):
                 whole += 1
                 if below == os.fsencode(WRITES) and name.startswith(b'attr'):
                     continue
-                problems += differences(path, source, st, below == os.fsencode(WRITES))
+                problems += differences(path, source, st, kind, below == os.fsencode(WRITES))
     problems += lost_attributes(root, told)
     for number in range(told + 1):
         name, offset = position(number)
@@ -133,9 +144,12 @@ def check(root, old, told):
     return problems
 
 
-def differences(path, source, st, written):
+def differences(path, source, st, kind, written):
+    """Modes and owners are not what an old SMB server's files have there."""
     wanted = os.lstat(source)
     problems = []
+    if kind == 'smb':
+        wanted = os.stat_result([st.st_mode, *wanted[1:4], st.st_uid, st.st_gid, *wanted[6:]])
     if (stat.S_IFMT(st.st_mode), st.st_uid, st.st_gid) != (
             stat.S_IFMT(wanted.st_mode), wanted.st_uid, wanted.st_gid):
         problems.append(f'{path}: whole, but another type or owner')
@@ -148,15 +162,25 @@ def differences(path, source, st, written):
     return problems
 
 
-def finish(migration, old, told):
+def compare(old, root, kind):
+    """Sentences."""
+    settings = {'any_mtime': lambda st: True, 'leave_out': {b'/' + os.fsencode(WRITES)}}
+    if kind == 'file':
+        return tree.compare(old, root, **settings).differences
+    comparison = smbsource.Same(**settings)
+    fds = [os.open(path, os.O_RDONLY | os.O_DIRECTORY) for path in (old, root)]
+    comparison.directory(*fds)
+    return comparison.differences
+
+
+def finish(migration, old, kind, told):
     migration.start_retriever()
     migration.crawl()
     migration.ctl('finalize')
     root = migration.root
     left = tree.records(root)
     problems = [f'{p}: still has a record' for p in left]
-    problems += tree.compare(old, root, any_mtime=lambda st: True,
-                             leave_out={b'/' + os.fsencode(WRITES)}).differences
+    problems += compare(old, root, kind)
     problems += lost_attributes(root, told, True)
     for n in range(ATTRIBUTES):
         with open(f'{old}/{WRITES}/attr{n}', 'rb') as a, open(f'{root}/{WRITES}/attr{n}', 'rb') as b:
@@ -180,23 +204,24 @@ def finish(migration, old, told):
 
 
 def main():
-    build, old, fs, verb, told = sys.argv[1:6]
+    build, old, kind, fs, verb, told = sys.argv[1:7]
     sh('ip', 'link', 'set', 'lo', 'up')
     for directory in ('/var/lib/nfs', '/run/ganesha', '/run/rpcbind'):
         os.makedirs(directory, exist_ok=True)
     os.makedirs('/var/lib/nfs/ganesha', exist_ok=True)
-    migration = begin(build, old, fs, verb == 'start')
+    migration = begin(build, old, kind, fs, verb == 'start')
     problems = []
     try:
         if verb in ('start', 'resume'):
             migrate(migration, verb == 'start')
         elif verb == 'check':
-            problems = check(migration.root, old, int(told))
+            problems = check(migration.root, old, kind, int(told))
         else:
-            problems = finish(migration, old, int(told))
+            problems = finish(migration, old, kind, int(told))
     except Failure as failure:
         problems = [str(failure)]
-        print(json.dumps(migration.status()) if migration.retriever else '')
+        if migration.retriever:
+            print(migration.ctl('status', '--json', may_fail=True))
     for problem in problems[:30]:
         print(problem)
     if problems:
