@@ -127,7 +127,7 @@ class View:
         before = self.seen.get(attr.fileid, clocks)
         self.seen[attr.fileid] = clocks
         moved = tuple((a > b) - (a < b) if a is not None else 0 for a, b in zip(clocks, before))
-        if any(moved) and self.became_whole(attr.fileid):
+        if any(moved) and self.became_whole(attr):
             moved = ONCE
         kind, atime = attr.type, self.when(attr.atime)
         # A read or a listing moves it, which the server's cache shows sooner or later; that fills
@@ -140,15 +140,19 @@ class View:
                 'mtime': self.when(attr.mtime), 'atime': atime, 'moved': moved,
                 'used': attr.used if kind != nfs3.DIR else None}
 
-    def became_whole(self, fileid):
-        """Whether it has no record any more; once for an object."""
-        if not self.migrating or fileid in self.whole:
+    def became_whole(self, attr):
+        """Whether it has no record any more; once for an object, but for what was seen before that
+        moved the time."""
+        if not self.migrating or attr.fileid in self.whole:
             return False
         for path in tree.every(f'{self.path}/{self.name}'):
-            if os.lstat(path).st_ino == fileid and 'security.migrate' in os.listxattr(
-                    path, follow_symlinks=False):
-                return False
-        self.whole.add(fileid)
+            found = os.lstat(path)
+            if found.st_ino == attr.fileid:
+                if 'security.migrate' in os.listxattr(path, follow_symlinks=False):
+                    return False
+                if found.st_ctime_ns != attr.ctime:
+                    return True
+        self.whole.add(attr.fileid)
         return True
 
     def at(self, name):
