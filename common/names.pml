@@ -6,9 +6,9 @@
  * that was created is never replaced, and none is missed before.
  *
  *   here              in C
- *   Fill              directory.c: make_page_entered(), finish()
+ *   Fill              directory_page.c: make_page_entered(), directory.c: finish()
  *   complete          directory.c: directory_complete(), complete(), mark_filled()
- *   Name              name.c: directory_name(), name_make_entered()
+ *   Name              directory_name.c: directory_name(), name_make_entered()
  *   FIXED             directory_names_fixed()
  *   Door              fsal_migrate: mg_gate_name(), mg_gate_filled(), mg_may_name()
  *   Commit            the kernel's journal, which keeps the order of metadata

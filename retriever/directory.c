@@ -1,75 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "directory.h"
+/*
+ * Listing the old directory, page by page, and deciding that every name is here (I12).
+ *
+ * A run is over when nothing is pending: its listing has come to the end, or failed, and every page
+ * was given back by directory_page.c.  The listing is pending until its last page is, and a page
+ * before anybody can make it.  So when a run is over each entry that was listed is here, or
+ * run->unmade says why not.  A directory that changes under its listing (-EBADMSG) is listed anew,
+ * and one of whose names some were not found is listed once more (unmade.h).
+ *
+ * A run that left nothing out makes the directory `complete`: nobody makes a name in it any more
+ * (directory_names_fixed()).  The record says FILLED when nobody is writing there and no bracket is
+ * open.  A crash before that leaves an unfilled directory, and the next fill finds its names there.
+ */
+#include "directory_private.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "acl.h"
-#include "dress.h"
 #include "dummy.h"
-#include "durability.h"
 #include "errors.h"
 #include "gate.h"
 #include "refind.h"
-#include "stub.h"
-#include "unmade.h"
 
 #define PAGES_AHEAD 2 /* listed and not made yet */
-/* A file of so many bytes costs the old server about what an empty one does. */
-#define SMALL ((uint64_t)64 << 10)
-
-/* One listing of one directory. */
-struct run {
-	struct object *object; /* referenced */
-	enum backend_priority priority;
-	struct backend_request req;
-	struct source_object source;
-	char *path;
-	GMutex lock;
-	unsigned pending; /* pages and entries not made yet, the listing itself */
-	unsigned pages;
-	bool listing_waits; /* for pages to be made */
-	bool stale;
-	bool names_only; /* makes dummies; answers `done`, not the object's waiters */
-	bool small_data;
-	bool named;
-	object_done_fn done;
-	void *arg;
-	int status;	     /* of the listing */
-	const char *refused; /* why */
-	struct unmade unmade;
-	uint64_t fileid; /* of the directory */
-	unsigned restarts;
-};
-
-struct page {
-	struct run *run;
-	struct backend_batch *batch;
-	unsigned left; /* entries not made yet, the page itself; run->lock */
-};
-
-/* One entry that needs more questions: its attributes, a link's text, its extended attributes. */
-struct question {
-	struct run *run;
-	struct page *page;
-	struct backend_request req;
-	struct source_entry entry;
-	char *name;
-	struct source_object source; /* of the entry */
-	char *target;
-	struct source_xattrs *xattrs;
-	uint32_t carried;      /* bytes, until gate_carried() */
-	bool looked_up, other; /* another object answered to its name */
-};
 
 static void list_next(struct run *run);
 static void list_anew(struct run *run);
-
-static void nothing(void *arg, int status)
-{
-}
 
 char *directory_source_path(struct object *object)
 {
@@ -90,6 +46,8 @@ static void run_free(struct run *run)
 	object_unref(run->object);
 	g_slice_free(struct run, run);
 }
+
+/* ---- a directory that is filled ---- */
 
 /* With the lock held: every name is here.  Times first, the record last. */
 static int mark_filled(struct object *object)
@@ -167,7 +125,9 @@ void directory_complete(struct object *object)
 	retriever_run_demand(object->retriever, complete, object_ref(object));
 }
 
-/* The end of directory_fill_names(). */
+/* ---- the end of a run ---- */
+
+/* Of directory_fill_names(). */
 static void names_entered(struct object *object, void *arg)
 {
 	struct run *run = arg;
@@ -183,6 +143,26 @@ static void names_entered(struct object *object, void *arg)
 	object_leave_write(object);
 	run->done(run->arg, run->status);
 	run_free(run);
+}
+
+static void nothing(void *arg, int status)
+{
+}
+
+/* Nobody else fills the directory.  moved: it was found elsewhere on the old server meanwhile. */
+static void give_up(struct run *run, bool moved)
+{
+	struct object *object = run->object;
+
+	if (run->stale && moved)
+		directory_fill(object, run->priority, run->small_data, nothing, NULL);
+	else if (run->stale)
+		refind_start(object); /* the waiters wait for that */
+	else
+		object_fail(object, run->status,
+			    run->refused ? run->refused
+					 : "the directory could not be filled: see the names "
+					   "listed below it");
 }
 
 static void finish(struct run *run)
@@ -213,15 +193,8 @@ static void finish(struct run *run)
 	if (run->stale)
 		moved = object_source_moved(object, &run->source);
 	g_mutex_unlock(&object->lock);
-	if (run->stale && !others && moved)
-		directory_fill(object, run->priority, run->small_data, nothing, NULL);
-	else if (run->stale && !others)
-		refind_start(object); /* the waiters wait for that */
-	else if (!others)
-		object_fail(object, run->status,
-			    run->refused ? run->refused
-					 : "the directory could not be filled: see the names "
-					   "listed below it");
+	if (!others)
+		give_up(run, moved);
 	run_free(run);
 }
 
@@ -236,253 +209,20 @@ static void run_done_one(struct run *run)
 		finish(run);
 }
 
-static bool reserved(struct run *run, const char *name)
-{
-	return run->path && !*run->path && !strcmp(name, MIGRATE_PRIVATE_DIR);
-}
+/* ---- the listing ---- */
 
-/* Worker thread.  FALSE: the old server has to be asked for its extended attributes first. */
-static bool make(struct run *run, const struct stub_parent *parent,
-		 const struct source_entry *entry, const char *target,
-		 const struct source_xattrs *xattrs)
+void directory_page_made(struct run *run)
 {
-	int ret = run->names_only
-			  ? dummy_create(parent, entry)
-			  : stub_create(run->object->retriever, parent, entry, target, xattrs);
-
-	if (ret == STUB_ASK)
-		return false;
-	if (ret == -ENOENT) /* of ours, not of the old server */
-		ret = -EIO;
-	if (ret < 0)
-		unmade_add(&run->unmade, entry->name, ret,
-			   ret == -ENOSPC || ret == -EDQUOT
-				   ? "no space (or no inode) on the new server's file system"
-				   : "the new server's file system cannot hold this name");
-	return true;
-}
-
-/* Whether it has a default ACL is looked up each time: a client may have set one. */
-static struct stub_parent parent_of(const struct run *run)
-{
-	return (struct stub_parent){run->object->fd, run->named, acl_is_inherited(run->object->fd),
-				    run->path};
-}
-
-static void page_done_one(struct page *page)
-{
-	struct run *run = page->run;
-	bool go_on = false, last;
+	bool go_on;
 
 	g_mutex_lock(&run->lock);
-	last = --page->left == 0;
-	if (last) {
-		run->pages--;
-		go_on = run->listing_waits;
-		run->listing_waits = false;
-	}
+	run->pages--;
+	go_on = run->listing_waits;
+	run->listing_waits = false;
 	g_mutex_unlock(&run->lock);
-	if (!last)
-		return;
-	backend_batch_free(page->batch);
-	g_slice_free(struct page, page);
 	if (go_on)
 		list_next(run);
 	run_done_one(run);
-}
-
-/* Before anything else is asked: the gate may be waiting for that. */
-static void question_forget_xattrs(struct question *q)
-{
-	g_clear_pointer(&q->xattrs, source_xattrs_free);
-	if (q->carried)
-		gate_carried(q->run->object->retriever->gate, q->carried);
-	q->carried = 0;
-}
-
-static void question_free(struct question *q)
-{
-	struct page *page = q->page;
-
-	source_object_clear(&q->source);
-	question_forget_xattrs(q);
-	g_free(q->target);
-	g_free(q->name);
-	g_slice_free(struct question, q);
-	page_done_one(page);
-}
-
-static void run_work(struct run *run, void (*fn)(void *arg), void *arg)
-{
-	if (run->priority == BACKEND_BACKGROUND)
-		retriever_run(run->object->retriever, fn, arg);
-	else
-		retriever_run_demand(run->object->retriever, fn, arg);
-}
-
-static void ask_lookup(struct question *q);
-static void ask_object(struct question *q, enum backend_op op);
-
-static void make_answered_entered(struct object *object, void *arg)
-{
-	struct question *q = arg;
-	struct stub_parent parent = parent_of(q->run);
-	bool made = directory_names_fixed(object) ||
-		    make(q->run, &parent, &q->entry, q->target, q->xattrs);
-
-	object_leave_write(object);
-	if (made)
-		question_free(q);
-	else
-		ask_object(q, BACKEND_XATTRS);
-}
-
-static void make_answered(void *arg)
-{
-	struct question *q = arg;
-
-	if (object_enter_write(q->run->object, make_answered_entered, q))
-		make_answered_entered(q->run->object, q);
-}
-
-static const char *refusal(const struct question *q, int status, enum backend_op op)
-{
-	if (status == -ENOENT)
-		return q->other ? UNMADE_OTHER : UNMADE_MISSING;
-	switch (op) {
-	case BACKEND_LOOKUP:
-		return "the old server refused to look up the name";
-	case BACKEND_READLINK:
-		return "the old server refused to read the symbolic link";
-	default:
-		return directory_xattrs_refused(q->run->object->retriever);
-	}
-}
-
-static void question_answered(struct backend_request *req)
-{
-	struct question *q = req->user;
-	int status = req->status;
-
-	if (!status && req->op == BACKEND_XATTRS &&
-	    !dress_take_answer(req, &q->entry, &q->xattrs)) {
-		status = q->looked_up ? -ENOTUNIQ : -ESTALE;
-		q->other = true;
-	}
-	if (status == -ESTALE && req->op != BACKEND_LOOKUP && !q->looked_up) {
-		ask_lookup(q); /* removed or replaced since it was listed */
-		return;
-	}
-	if (status) {
-		unmade_add(&q->run->unmade, q->name, status, refusal(q, status, req->op));
-		question_free(q);
-		return;
-	}
-	if (req->op == BACKEND_LOOKUP) {
-		q->entry.attr = req->attr;
-		q->entry.handle_len = req->handle_len;
-		memcpy(q->entry.handle, req->handle, req->handle_len);
-		if (S_ISLNK(q->entry.attr.mode)) {
-			ask_object(q, BACKEND_READLINK);
-			return;
-		}
-	}
-	if (req->op == BACKEND_READLINK)
-		q->target = g_steal_pointer(&req->text);
-	run_work(q->run, make_answered, q);
-}
-
-/* How many bytes may come with the answer. */
-static uint32_t wanted_bytes(const struct question *q)
-{
-	const struct source_attr *attr = &q->entry.attr;
-	const struct run *run = q->run;
-
-	if (!run->small_data || !S_ISREG(attr->mode) || attr->size > SMALL || attr->elsewhere ||
-	    !stub_has_room(run->object->fd) || durability_crowded(run->object->retriever, true))
-		return 0;
-	return (uint32_t)attr->size;
-}
-
-static void ask(struct question *q, enum backend_op op)
-{
-	question_forget_xattrs(q);
-	q->req.count = q->carried = op == BACKEND_XATTRS ? wanted_bytes(q) : 0;
-	q->req.op = op;
-	q->req.priority = q->run->priority;
-	q->req.done = question_answered;
-	q->req.user = q;
-	gate_submit(q->run->object->retriever->gate, &q->req);
-}
-
-static void ask_lookup(struct question *q)
-{
-	q->looked_up = true;
-	q->req.object = q->run->source;
-	q->req.name = q->name;
-	ask(q, BACKEND_LOOKUP);
-}
-
-static void ask_object(struct question *q, enum backend_op op)
-{
-	source_object_clear(&q->source);
-	q->source.handle_len = q->entry.handle_len;
-	memcpy(q->source.handle, q->entry.handle, q->entry.handle_len);
-	q->source.path = stub_child_path(q->run->path, q->name);
-	q->req.object = q->source;
-	ask(q, op);
-}
-
-static struct question *question_new(struct page *page, const struct source_entry *entry)
-{
-	struct question *q = g_slice_new0(struct question);
-
-	q->run = page->run;
-	q->page = page;
-	q->name = g_strdup(entry->name);
-	q->entry = *entry;
-	q->entry.name = q->name;
-	g_mutex_lock(&page->run->lock);
-	page->left++;
-	g_mutex_unlock(&page->run->lock);
-	return q;
-}
-
-static void make_listed(struct page *page, const struct stub_parent *parent,
-			const struct source_entry *entry)
-{
-	struct run *run = page->run;
-
-	if (reserved(run, entry->name))
-		unmade_add(&run->unmade, entry->name, -EEXIST,
-			   "this name is reserved at the volume's root: rename it on the old "
-			   "server");
-	else if (!run->names_only && !entry->has_attr)
-		ask_lookup(question_new(page, entry));
-	else if (!run->names_only && S_ISLNK(entry->attr.mode))
-		ask_object(question_new(page, entry), BACKEND_READLINK);
-	else if (!make(run, parent, entry, NULL, NULL))
-		ask_object(question_new(page, entry), BACKEND_XATTRS);
-}
-
-static void make_page_entered(struct object *object, void *arg)
-{
-	struct page *page = arg;
-	struct stub_parent parent = parent_of(page->run);
-	GArray *entries = page->batch->entries;
-
-	for (guint i = 0; i < entries->len && !directory_names_fixed(object); i++)
-		make_listed(page, &parent, &g_array_index(entries, struct source_entry, i));
-	object_leave_write(object);
-	page_done_one(page);
-}
-
-static void make_page(void *arg)
-{
-	struct page *page = arg;
-
-	if (object_enter_write(page->run->object, make_page_entered, page))
-		make_page_entered(page->run->object, page);
 }
 
 #define DFS_LINK                                                                                   \
@@ -515,7 +255,7 @@ static void listing_failed(struct run *run, int status)
 static void page_listed(struct backend_request *req)
 {
 	struct run *run = req->user;
-	struct page *page;
+	struct backend_batch *batch;
 	bool eof = req->eof, wait;
 
 	if (!req->status && req->has_attr && !run->source.handle_len &&
@@ -528,18 +268,16 @@ static void page_listed(struct backend_request *req)
 		return;
 	}
 	unmade_add_refused(&run->unmade, req->batch);
-	page = g_slice_new0(struct page);
-	page->run = run;
-	page->left = 1;
-	page->batch = g_steal_pointer(&req->batch);
+	batch = g_steal_pointer(&req->batch);
 	g_mutex_lock(&run->lock);
 	run->pending++;
 	run->pages++;
 	wait = !eof && run->pages > PAGES_AHEAD;
 	run->listing_waits = wait;
 	g_mutex_unlock(&run->lock);
-	run_work(run, make_page, page);
-	/* where the listing waits, whoever made the pages has gone on: req and run are theirs */
+	/* where the listing waits, whoever made a page goes on with it: from the unlock on req is
+	 * theirs, and run when this page is handed over */
+	directory_page_make(run, batch);
 	if (eof)
 		run_done_one(run);
 	else if (!wait)
@@ -561,6 +299,8 @@ static void list_anew(struct run *run)
 	run->req.cookie = run->req.verf = 0;
 	list_next(run);
 }
+
+/* ---- runs ---- */
 
 /* With the lock held: whether a fill of at least this priority is on its way. */
 static bool running(struct object *object, enum backend_priority priority)

@@ -36,9 +36,6 @@ bool directory_names_fixed(struct object *object);
  * the directory becomes filled (on a worker). */
 void directory_complete(struct object *object);
 
-/* Why an object's BACKEND_XATTRS failed, for the list. */
-const char *directory_xattrs_refused(const struct retriever *retriever);
-
 /* The directory's path below the source's root, NULL where it is not known.  g_free. */
 char *directory_source_path(struct object *object);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_directory.h"
 
-#include <sys/sysmacros.h>
-
 #define LOOKUPS (1u << BACKEND_LOOKUP)
 
 /* Fills it while a background fill, which has begun, is stuck in the rule that is returned. */
@@ -172,48 +170,6 @@ START_TEST(i7_a_fill_waits_for_the_bracket)
 }
 END_TEST
 
-/* Every kind of object, and names that are hard to hold. */
-START_TEST(every_kind)
-{
-	g_autofree char *dir = NULL;
-	char name[256], target[8];
-	struct stat st;
-	int source, fd;
-
-	core_make(&core);
-	make_files("d/sub", 1);
-	dir = g_strconcat(core.source, "/d", NULL);
-	source = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	memset(name, 'n', 255);
-	name[255] = '\0';
-	ck_assert_int_eq(mknodat(source, "fifo", S_IFIFO | 0604, 0), 0);
-	ck_assert_int_eq(mknodat(source, "null", S_IFCHR | 0666, makedev(1, 3)), 0);
-	ck_assert_int_eq(mknodat(source, name, S_IFREG | 04755, 0), 0);
-	ck_assert_int_eq(mknodat(source, "a\nb\xff", S_IFREG | 0600, 0), 0);
-	ck_assert_int_eq(symlinkat("target", source, "link"), 0);
-	ck_assert_int_eq(fchownat(source, "link", 5, 6, AT_SYMLINK_NOFOLLOW), 0);
-	close(source);
-	core_start(&core);
-	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
-	ck_assert_int_eq(fill(fd), 0);
-	ck_assert_uint_eq(count_names(fd), 6);
-	ck_assert_int_eq(fstatat(fd, "fifo", &st, 0), 0);
-	ck_assert_uint_eq(st.st_mode, S_IFIFO | 0604);
-	ck_assert_int_eq(fstatat(fd, "null", &st, 0), 0);
-	ck_assert_uint_eq(st.st_mode, S_IFCHR | 0666);
-	ck_assert_uint_eq(st.st_rdev, makedev(1, 3));
-	ck_assert_int_eq(fstatat(fd, name, &st, 0), 0);
-	ck_assert_uint_eq(st.st_mode, S_IFREG | 04755);
-	ck_assert_int_eq(fstatat(fd, "a\nb\xff", &st, 0), 0);
-	ck_assert_int_eq(fstatat(fd, "link", &st, AT_SYMLINK_NOFOLLOW), 0);
-	ck_assert_uint_eq(st.st_uid, 5);
-	ck_assert_int_eq(readlinkat(fd, "link", target, sizeof(target)), 6);
-	ck_assert(!memcmp(target, "target", 6));
-	close(fd);
-	core_free(&core);
-}
-END_TEST
-
 /* A fill that failed leaves the directory unfilled, and listed; the next may succeed (I12). */
 START_TEST(i12_a_failed_fill_is_listed)
 {
@@ -230,25 +186,6 @@ START_TEST(i12_a_failed_fill_is_listed)
 	ck_assert_int_eq(fill(fd), 0);
 	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
-	close(fd);
-	core_free(&core);
-}
-END_TEST
-
-/* An error of ours that looks like a vanished name must not leave names out. */
-START_TEST(i12_a_local_error_is_no_vanished_name)
-{
-	g_autofree char *path = NULL;
-	int fd;
-
-	core_make(&core);
-	make_files("d/sub", 1);
-	core_start(&core);
-	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
-	path = core_path(&core, ".migrate/staging");
-	ck_assert_int_eq(rmdir(path), 0);
-	ck_assert_int_lt(fill(fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
 	close(fd);
 	core_free(&core);
 }
@@ -349,28 +286,6 @@ START_TEST(a_deep_tree)
 }
 END_TEST
 
-/* Reserved at the root, a name like others below. */
-START_TEST(the_reserved_name)
-{
-	int root, fd;
-
-	core_make(&core);
-	core_source_file(&core, ".migrate/x", 10, 1);
-	core_source_file(&core, "d/.migrate/x", 10, 1);
-	core_start(&core);
-	root = core_root(&core);
-	ck_assert_int_eq(core_name_in(&core, root, MIGRATE_PRIVATE_DIR), 0); /* doors hide it */
-	ck_assert_int_lt(fill(root), 0);
-	ck_assert_int_eq(core_state(root), MIGRATE_UNFILLED);
-	fd = core_find(&core, "d/.migrate/x", O_RDONLY);
-	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	core_expect(fd, 0, 10, 1);
-	close(fd);
-	close(root);
-	core_free(&core);
-}
-END_TEST
-
 /* I12: names that nothing can have here are listed one by one, as far as there are few. */
 START_TEST(i12_names_that_cannot_be)
 {
@@ -437,14 +352,11 @@ int main(void)
 	tcase_add_test(tcase, i7_a_late_name_is_not_brought_back);
 	tcase_add_test(tcase, i7_a_late_page_does_not_bring_back_names);
 	tcase_add_test(tcase, i7_a_fill_waits_for_the_bracket);
-	tcase_add_test(tcase, every_kind);
 	tcase_add_test(tcase, i12_a_failed_fill_is_listed);
-	tcase_add_test(tcase, i12_a_local_error_is_no_vanished_name);
 	tcase_add_test(tcase, a_stale_directory_is_found_again);
 	tcase_add_test(tcase, a_directory_that_was_made_anew);
 	tcase_add_test(tcase, names_are_asked_for_one_by_one);
 	tcase_add_test(tcase, a_deep_tree);
-	tcase_add_test(tcase, the_reserved_name);
 	tcase_add_test(tcase, i12_names_that_cannot_be);
 	tcase_add_test(tcase, i12_a_path_that_leads_elsewhere);
 	return run_suite(suite);

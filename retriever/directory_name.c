@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One name of an unfilled directory: a LOOKUP on the old server, and that one object made here. */
-#include "directory.h"
+#include "directory_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "acl.h"
@@ -15,7 +14,6 @@
 #include "prefill.h"
 #include "refind.h"
 #include "stub.h"
-#include "unmade.h"
 
 struct name_request {
 	struct object *object; /* referenced */
@@ -34,15 +32,6 @@ struct name_request {
 static bool refused(int status)
 {
 	return status == -EACCES || status == -EPERM || status == -EREMOTEIO || status == -EBADMSG;
-}
-
-const char *directory_xattrs_refused(const struct retriever *retriever)
-{
-	return retriever->config->acl_source
-		       ? "the old server refused to tell the ACL or the extended attributes, or "
-			 "the "
-			 "acl-source has no such object"
-		       : "the old server refused to tell the ACL or the extended attributes";
 }
 
 static void look_up(struct name_request *n);
@@ -133,10 +122,7 @@ static void name_told(struct backend_request *req)
 
 static void ask(struct name_request *n, enum backend_op op)
 {
-	source_object_clear(&n->child);
-	n->child.handle_len = n->entry.handle_len;
-	memcpy(n->child.handle, n->entry.handle, n->entry.handle_len);
-	n->child.path = stub_child_path(n->path, n->name);
+	directory_entry_object(&n->entry, n->path, &n->child);
 	n->req.op = op;
 	n->req.object = n->child;
 	n->req.done = name_told;
@@ -173,10 +159,7 @@ static void name_looked_up(struct backend_request *req)
 		return;
 	}
 	n->entry.name = n->name;
-	n->entry.has_attr = true;
-	n->entry.attr = req->attr;
-	n->entry.handle_len = req->handle_len;
-	memcpy(n->entry.handle, req->handle, req->handle_len);
+	directory_entry_found(&n->entry, req);
 	if (S_ISLNK(req->attr.mode))
 		ask(n, BACKEND_READLINK);
 	else
@@ -225,7 +208,7 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 	ret = object_source(object, &n->source);
 	g_mutex_unlock(&object->lock);
 	COUNT_ADD(object->retriever, demand_waiting, 1);
-	if (ret || (n->path && !*n->path && !strcmp(name, MIGRATE_PRIVATE_DIR))) {
+	if (ret || directory_reserves(n->path, name)) {
 		name_answer(n, ret ? look_for_directory(n) : -ENOENT);
 		return;
 	}

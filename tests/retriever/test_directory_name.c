@@ -192,7 +192,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("name");
+	Suite *suite = suite_create("directory: one name");
 	TCase *tcase = CORE_TCASE(suite, "name", 60);
 
 	tcase_add_test(tcase, asked_for_by_many);
