@@ -15,6 +15,9 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nfs3                                                             # noqa: E402
+import operations_data                                                  # noqa: E402, F401
+import operations_attributes                                            # noqa: E402, F401
+import operations_names                                                 # noqa: E402, F401
 import tree                                                             # noqa: E402
 from doors import door, fs_facts                                        # noqa: E402
 from harness import Failure, case, expect, main, same, shorten          # noqa: E402
