@@ -11,7 +11,7 @@ import fake as f                            # noqa: E402
 import sandbox                              # noqa: E402
 import smb2                                 # noqa: E402
 import smbd                                 # noqa: E402
-from fake import FILLED, Fake               # noqa: E402
+from fake import FILL, FILLED, NAME, Fake   # noqa: E402
 from harness import same                    # noqa: E402
 from sandbox import BASE                    # noqa: E402
 
@@ -19,6 +19,8 @@ ROOT, SOCKET = BASE + '/new', '/run/quickmigrate/test.sock'
 MTIME, CTIME = 10**18 + 123456700, 10**18 + 987654300      # SMB counts in 100 ns
 TEXT = b'0123456789abcdef' * 4096
 SHARE = 'share'
+FILES = sorted(f'file{n}' for n in range(20))      # of unfilled()
+LIST = dict(access=smb2.READ_DATA, options=smb2.DIRECTORY_FILE)
 
 
 class World:
@@ -78,6 +80,24 @@ def subdirectory(world, path, entries=()):
     """For the entries of a directory: makes an unfilled one."""
     world.fake.directory(path, entries)
     os.chmod(path, 0o777)
+
+
+def nested(world, top='a'):
+    """a/b/c/file, all unfilled."""
+    def file(path):
+        world.fake.file(path, b'deep', mode=0o666)
+
+    def c(path):
+        subdirectory(world, path, [('file', file)])
+
+    def b(path):
+        subdirectory(world, path, [('c', c)])
+    subdirectory(world, world.path(top), [('b', b)])
+
+
+def asked(world, *ops):
+    """Names and fills, or what ops says, of the retriever."""
+    return [(r.op, r.text) for r in world.fake.requests() if r.op in (ops or (NAME, FILL))]
 
 
 # ---- one request each ---------------------------------------------------------------------------

@@ -1,150 +1,23 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Opening, looking up and listing what is not here yet."""
+"""Opens that wait for what is not here yet."""
 import os
 import struct
 import sys
 
-from door import (CTIME, MTIME, ROOT, SHARE, SOCKET, World, content, fid_of, listing, open_status,
-                  opened, status_is, subdirectory, unfilled)
+from door import (FILES, LIST, World, asked, content, fid_of, listing, nested, open_status, opened,
+                  status_is, unfilled)
 import fake as f
-import sandbox
 import smb2
-import smbd
-from fake import DUMMY, FILL, FILLED, HOLD, NAME
-from harness import case, expect, main, same
+from fake import FILL, HOLD, NAME
+from harness import case, main, same
 from sandbox import wait_for
 
 END_OF_FILE = 20
 DENIED, CANCELLED, REMOTEIO, EAGAIN = 0xC0000022, 0xC0000120, -121, -11
-LIST = dict(access=smb2.READ_DATA, options=smb2.DIRECTORY_FILE)
-FILES = sorted(f'file{n}' for n in range(20))
 
 
-def asked(world, *ops):
-    return [(r.op, r.text) for r in world.fake.requests() if r.op in (ops or (NAME, FILL))]
-
-
-def nested(world, top='a'):
-    """a/b/c/file, all unfilled."""
-    def file(path):
-        world.fake.file(path, b'deep', mode=0o666)
-
-    def c(path):
-        subdirectory(world, path, [('file', file)])
-
-    def b(path):
-        subdirectory(world, path, [('c', c)])
-    subdirectory(world, world.path(top), [('b', b)])
-
-
-# ---- what is found -------------------------------------------------------------------------------
-
-@case()
-def lists_an_unfilled_directory(args):
-    world = World(args, unfilled)
-    session = world.session()
-    same(listing(session, 'dir'), FILES, 'names')
-    same(asked(world), [(FILL, b'')], 'requests')
-    same(content(session, 'dir\\file7'), b'content of file7', 'content')
-    same(listing(session, 'dir'), FILES, 'names again')
-    same(asked(world), [(FILL, b'')], 'requests in the end')
-
-
-@case()
-def opens_a_file_by_one_name(args):
-    world = World(args, unfilled)
-    session = world.session()
-    same(content(session, 'dir\\file3'), b'content of file3', 'content')
-    same(asked(world), [(NAME, b'file3')], 'requests')
-    same(os.listdir(world.path('dir')), ['file3'], 'names on disk')
-    same(content(session, 'dir\\file3'), b'content of file3', 'content again')
-    same(asked(world), [(NAME, b'file3')], 'a name that is here is not asked for')
-
-
-@case()
-def every_level_is_asked_for_one_name(args):
-    world = World(args, nested)
-    same(content(world.session(), 'a\\b\\c\\file'), b'deep', 'content')
-    same(asked(world), [(NAME, b'b'), (NAME, b'c'), (NAME, b'file')], 'requests')
-
-
-@case()
-def one_handle_for_many_directories(args):
-    """smbd walks with two handles, so that what is known of one directory is not of the third."""
-    def fill(world):
-        os.makedirs(world.path('n/m'))
-        nested(world, 'n/m/a')
-    world = World(args, fill)
-    same(content(world.session(), 'n\\m\\a\\b\\c\\file'), b'deep', 'content')
-    same(asked(world), [(NAME, b'b'), (NAME, b'c'), (NAME, b'file')], 'requests')
-
-
-@case()
-def what_is_not_there(args):
-    """No name in any case: that takes all names."""
-    world = World(args, unfilled)
-    session = world.session()
-    same(open_status(session, 'dir\\none'), 'OBJECT_NAME_NOT_FOUND', 'open')
-    same(asked(world), [(NAME, b'none'), (FILL, b'')], 'requests')
-    world.fake.forget()
-    same(open_status(session, 'dir\\none'), 'OBJECT_NAME_NOT_FOUND', 'open again')
-    same(open_status(session, 'dir\\none\\none'), 'OBJECT_PATH_NOT_FOUND', 'open below')
-    same(asked(world), [], 'requests of a filled directory')
-
-
-@case()
-def another_case(args):
-    world = World(args, nested)
-    same(content(world.session(), 'A\\B\\C\\FILE'), b'deep', 'content')
-    same([op for op, _ in asked(world)].count(FILL), 3, 'fills')
-
-
-@case()
-def times_in_listings(args):
-    """The record's, while a fill changes the inode's (I8)."""
-    def fill(world):
-        for name in ('stub', 'dir'):
-            if name == 'stub':
-                world.file(name, mtime=MTIME, ctime=CTIME)
-            else:
-                world.fake.directory(world.path(name), mtime=MTIME, ctime=CTIME)
-            os.utime(world.path(name), ns=(MTIME, MTIME + 10**12))
-    # The host takes what readdir says beside the name only with this.
-    session = World(args, fill, settings={'smbd async dosmode': 'yes'}).session()
-    fid = opened(session, '', **LIST)
-    reply = session.ask(smb2.query_directory(fid, 37))      # FileIdBothDirectoryInformation
-    found = {}
-    for entry in smb2.entries(smb2.output(reply)):
-        written, = struct.unpack_from('<Q', entry, 24)
-        length, = struct.unpack_from('<I', entry, 60)
-        found[entry[104:104 + length].decode('utf-16-le')] = written
-    for name in ('stub', 'dir'):
-        same(found[name], MTIME // 100 + 116444736000000000, f'when {name} was written')
-
-
-@case()
-def times_are_not_rounded(args):
-    """To seconds, as the host does where it finds no parts of them in the times of the root."""
-    def fill(world):
-        world.file('stub', mtime=MTIME, ctime=CTIME)
-        f.set_record(ROOT, FILLED, 0, 10**18, 10**18)
-        os.utime(ROOT, ns=(10**18, 10**18))
-    session = World(args, fill).session()
-    fid = opened(session, 'stub')
-    reply = session.ask(smb2.query_info(fid, smb2.INFO_FILE, 4))    # FileBasicInformation
-    written, = struct.unpack_from('<Q', smb2.output(reply), 16)
-    same(written, MTIME // 100 + 116444736000000000, 'when it was written')
-
-
-@case()
-def case_sensitive(args):
-    world = World(args, unfilled, settings={'case sensitive': 'yes'})
-    session = world.session()
-    same(open_status(session, 'dir\\FILE3'), 'OBJECT_NAME_NOT_FOUND', 'open')
-    same(open_status(session, 'dir\\file3'), 'SUCCESS', 'open')
-    same(asked(world), [(NAME, b'FILE3'), (NAME, b'file3')], 'requests')
-
+# ---- who waits --------------------------------------------------------------------------------
 
 @case()
 def a_new_file_waits_for_all_names(args):
@@ -174,130 +47,6 @@ def attributes_do_not_fill(args):
     status_is(reply, smb2.SUCCESS, 'basic information')
     same(asked(world), [], 'requests')
 
-
-@case()
-def dummies_are_never_shown(args):
-    def fill(world):
-        unfilled(world)
-        for name in ('file3', 'file4'):
-            with open(world.path(f'dir/{name}'), 'wb'):
-                os.chmod(world.path(f'dir/{name}'), 0)
-            f.set_record(world.path(f'dir/{name}'), DUMMY)
-    world = World(args, fill)
-    session = world.session()
-    world.fake.on[NAME] = lambda request: HOLD if request.text == b'file4' else exchange(world,
-                                                                                        request)
-    same(content(session, 'dir\\file3'), b'content of file3', 'content')
-    same(asked(world), [(NAME, b'file3')], 'requests')
-    mid, = session.start(smb2.create('dir\\file4'))
-    held, = [r for r in world.fake.wait(NAME, 2) if r.text == b'file4']
-    exchange(world, held)
-    world.fake.reply(held)
-    reply = session.connection.wait(mid)
-    same(struct.unpack_from('<Q', reply.body, 48)[0], 16, 'size')
-
-
-def exchange(world, request):
-    name = request.text.decode()
-    path = world.path(f'dir/{name}')
-    if os.path.exists(path):
-        os.unlink(path)
-    world.fake.make_entries(world.path('dir'), [name])
-    return 0
-
-
-# ---- symbolic links ---------------------------------------------------------------------------
-
-@case()
-def links_lead_to_what_is_not_here(args):
-    def fill(world):
-        nested(world)
-        os.symlink('a/b/c/file', world.path('to-file'))
-        os.symlink('a/b', world.path('to-dir'))
-        os.symlink(ROOT + '/to-dir/c', world.path('absolute'))
-        os.symlink('loop', world.path('loop'))
-        os.symlink('/etc/passwd', world.path('out'))
-    world = World(args, fill)
-    session = world.session()
-    same(content(session, 'to-file'), b'deep', 'the file')
-    same(asked(world), [(NAME, b'b'), (NAME, b'c'), (NAME, b'file')], 'requests')
-    same(content(session, 'to-dir\\c\\file'), b'deep', 'below a directory')
-    same(content(session, 'absolute\\file'), b'deep', 'below another')
-    expect(open_status(session, 'loop') != 'SUCCESS', 'a loop is opened')
-    expect(open_status(session, 'out') != 'SUCCESS', 'what is outside is opened')
-
-
-@case()
-def links_are_listed(args):
-    """With what they lead to."""
-    def fill(world):
-        unfilled(world)
-        for n in range(20):
-            os.symlink(f'dir/file{n}', world.path(f'link{n}'))
-    world = World(args, fill, hold=2)
-    same(len(listing(world.session(), '', 'link*')), 20, 'links')
-
-
-@case()
-def links_of_a_stalled_server(args):
-    """Not each of them costs the hold time."""
-    def fill(world):
-        unfilled(world)
-        for n in range(100):
-            os.symlink(f'dir/file{n % 20}', world.path(f'link{n}'))
-    world = World(args, fill, hold=2)
-    session = world.session(timeout=30)         # 200 s, if each was waited for
-    world.fake.on[NAME] = lambda request: HOLD
-    listing(session)
-    world.fake.wait(NAME, 100)
-
-
-# ---- the private directory --------------------------------------------------------------------
-
-@case()
-def dummies_on_the_way(args):
-    """Each is a file, whatever it stands for."""
-    def fill(world):
-        nested(world)
-        with open(world.path('a/b'), 'wb'):
-            os.chmod(world.path('a/b'), 0)
-        f.set_record(world.path('a/b'), DUMMY)
-    world = World(args, fill)
-
-    def name(request):
-        if request.text == b'b':
-            os.unlink(world.path('a/b'))
-        return world.fake.do_name(request)
-    world.fake.on[NAME] = name
-    same(open_status(world.session(), 'a\\b\\none'), 'OBJECT_NAME_NOT_FOUND', 'what is not there')
-    same(asked(world)[0], (NAME, b'b'), 'the first request')
-
-
-@case()
-def private_directory_is_hidden(args):
-    def fill(world):
-        os.makedirs(world.path('.migrate/links'))
-        os.makedirs(world.path('dir/.migrate'))
-        os.chmod(world.path('.migrate'), 0o777)
-        os.symlink('.migrate', world.path('link'))
-    world = World(args, fill)
-    for user in ('root', 'alice'):
-        session = world.session(user=user)
-        same(listing(session), ['dir'], 'names in the root')
-        for name in ('.migrate', '.MIGRATE', '.migrate\\links', '.Migrate\\links', 'link',
-                     'link\\links'):
-            expect(open_status(session, name) in ('OBJECT_NAME_NOT_FOUND', 'OBJECT_PATH_NOT_FOUND'),
-                   f'{user} opens {name}: {open_status(session, name)}')
-        for options in (smb2.DIRECTORY_FILE, smb2.NON_DIRECTORY):
-            same(open_status(session, '.migrate', disposition=smb2.NEW, options=options),
-                 'ACCESS_DENIED', f'{user} makes it')
-            same(open_status(session, '.migrate', disposition=smb2.OPEN_IF, options=options),
-                 'ACCESS_DENIED', f'{user} opens or makes it')
-        same(listing(session, 'dir'), ['.migrate'], 'names elsewhere')
-        same(open_status(session, 'dir\\.migrate'), 'SUCCESS', 'open elsewhere')
-
-
-# ---- waiting ----------------------------------------------------------------------------------
 
 @case()
 def others_are_served_meanwhile(args):
@@ -359,7 +108,8 @@ def errors_are_not_absence(args):
     same(open_status(session, 'a\\b\\c'), 'ACCESS_DENIED', 'a directory on the way')
     # No name in this case: all of them decide.
     world.fake.on[NAME] = lambda request: -2
-    same(open_status(session, 'dir\\file1', disposition=smb2.OPEN_IF), 'IO_DEVICE_ERROR', 'a new one')
+    same(open_status(session, 'dir\\file1', disposition=smb2.OPEN_IF), 'IO_DEVICE_ERROR',
+         'a new one')
     same(open_status(session, 'a\\b\\c'), 'ACCESS_DENIED', 'a directory on the way')
     world.fake.on.clear()
     same(content(session, 'dir\\file1'), b'content of file1', 'content')
@@ -381,6 +131,8 @@ def not_yet_is_asked_again(args):
     same(listing(session, 'dir'), FILES, 'names')
     same([op for op, _ in asked(world)], [NAME] * 3 + [FILL] * 3, 'requests')
 
+
+# ---- what comes between -----------------------------------------------------------------------
 
 @case()
 def retriever_killed(args):
@@ -455,7 +207,7 @@ def disconnected_meanwhile(args):
     same(listing(world.session(), 'dir'), FILES, 'names')
 
 
-# ---- durable handles ----------------------------------------------------------------------------
+# ---- what is opened ---------------------------------------------------------------------------
 
 @case()
 def durable_handles_of_whole_files_only(args):
@@ -474,83 +226,6 @@ def durable_handles_of_whole_files_only(args):
         same(given, wanted, f'{name} is durable')
 
 
-# ---- shares -----------------------------------------------------------------------------------
-
-@case()
-def share_below_the_root(args):
-    def fill(world):
-        unfilled(world, 'below')
-        os.mkdir(world.path('below/.migrate'))
-    world = World(args, fill, path=ROOT + '/below')
-    session = world.session()
-    same(listing(session), sorted(FILES + ['.migrate']), 'names')
-    same(content(session, 'file3'), b'content of file3', 'content')
-
-
-@case()
-def share_that_is_not_here_yet(args):
-    """Its directory is one of the names of an unfilled one."""
-    world = World(args, nested, path=ROOT + '/a/b/c')
-    same(content(world.session(), 'file'), b'deep', 'content')
-    same(asked(world), [(NAME, b'b'), (NAME, b'c'), (NAME, b'file')], 'requests')
-
-
-@case()
-def share_above_the_root(args):
-    world = World(args, nested, path=os.path.dirname(ROOT))
-    session = world.session()
-    same(content(session, 'new\\a\\b\\c\\file'), b'deep', 'content')
-    same(listing(session, 'new'), ['a'], 'names')
-
-
-@case()
-def finished_volume(args):
-    """Without a record in the root nothing is looked at."""
-    def fill(world):
-        os.removexattr(ROOT, f.XATTR)
-        os.rmdir(ROOT + '/.migrate')
-        world.fake.finished = True
-        unfilled(world)
-    world = World(args, fill)
-    same(listing(world.session(), 'dir'), [], 'names')
-    same(asked(world), [], 'requests')
-    world.server.configure({SHARE: (ROOT, smbd.layer('test', SOCKET, 'io_uring migrate'))})
-    world.server.restart()
-    same(listing(world.session(), 'dir'), [], 'names, whatever the order of modules')
-
-
-@case()
-def retriever_away(args):
-    """No retriever at the time of the connection: normal files are served."""
-    def fill(world):
-        unfilled(world)
-        world.normal('normal')
-    world = World(args, fill, hold=1)
-    world.fake.stop()
-    session = world.session()
-    with open(f'{sandbox.LOGS}/server.log') as file:
-        expect('the retriever of volume test does not answer' in file.read(), 'nothing in the log')
-    same(content(session, 'normal'), b'normal', 'content')
-    same(open_status(session, 'dir\\file3'), 'IO_TIMEOUT', 'a name')
-    world.fake.start()
-    same(content(session, 'dir\\file3'), b'content of file3', 'content')
-
-
-def refused(world, stack, **settings):
-    """What the log says of a refusal."""
-    world.server.configure({SHARE: (ROOT, {**smbd.layer('test', SOCKET, stack), **settings})})
-    world.server.restart()
-    log = f'{sandbox.LOGS}/{world.server.name}.log'
-    with open(log) as file:
-        before = len(file.read())
-    out = world.server.smbclient('ls', may_fail=True)
-    expect('tree connect failed' in out, f'{stack} {settings}: not refused: {out}')
-    with open(log) as file:
-        lines = [line.strip() for line in file.read()[before:].splitlines() if 'migrate: [' in line]
-    same(len(lines), 1, f'lines in the log for {stack} {settings}: {lines}')
-    return lines[0]
-
-
 @case()
 def a_directory_without_a_descriptor(args):
     """Who may not list it but has it open sets its size.  That reopens it, in vain, after which the
@@ -565,43 +240,6 @@ def a_directory_without_a_descriptor(args):
         reply = session.ask(smb2.set_info(fid, smb2.INFO_FILE, END_OF_FILE,
                                           struct.pack('<Q', size)))
         status_is(reply, DENIED, f'size {size}')
-
-
-@case()
-def stacking(args):
-    world = World(args, unfilled)
-    for stack, wanted in (
-            ('io_uring migrate', 'put migrate before io_uring in `vfs objects`'),
-            ('streams_xattr btrfs migrate acl_xattr', 'put migrate before btrfs in'),
-            ('migrate catia', 'put catia before migrate in'),
-            ('migrate fruit streams_xattr', 'put fruit before migrate in'),
-            ('migrate recycle', 'put recycle before migrate in'),
-            ('migrate crossrename', 'remove crossrename from'),
-            ('migrate streams_depot', 'remove streams_depot from')):
-        line = refused(world, stack)
-        expect(wanted in line, f'{stack}: {line}')
-    for settings, wanted in (
-            ({'migrate:volume': ''}, '`migrate:volume` is missing'),
-            ({'migrate:hold': '0'}, '`migrate:hold` is a number of seconds from 1 to 3600'),
-            ({'wide links': 'yes', 'follow symlinks': 'yes'}, 'set `wide links = no`')):
-        if 'wide links' in settings:
-            world.server.configure(allow_insecure_wide_links='yes')
-        line = refused(world, 'migrate', **settings)
-        expect(wanted in line, f'{settings}: {line}')
-    for stack in ('migrate io_uring', 'fruit migrate streams_xattr', 'full_audit catia streams_xattr acl_xattr migrate'):
-        world.server.configure({SHARE: (ROOT, smbd.layer('test', SOCKET, stack))})
-        world.server.restart()
-        same(listing(world.session(), 'dir'), FILES, f'names with {stack}')
-
-
-@case()
-def damaged_root(args):
-    world = World(args, unfilled)
-    os.setxattr(ROOT, f.XATTR, b'nonsense')
-    out = world.server.smbclient('ls', may_fail=True)
-    expect('tree connect failed' in out, f'not refused: {out}')
-    with open(f'{sandbox.LOGS}/server.log') as file:
-        expect('is damaged: see migratectl verify test' in file.read(), 'nothing in the log')
 
 
 if __name__ == '__main__':

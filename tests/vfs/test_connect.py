@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Connecting to a share, and where that is refused."""
+import os
+import sys
+
+from door import (FILES, ROOT, SHARE, SOCKET, World, asked, content, listing, nested, open_status,
+                  unfilled)
+import fake as f
+import sandbox
+import smbd
+from fake import NAME
+from harness import case, expect, main, same
+from sandbox import wait_for
+
+
+@case()
+def share_below_the_root(args):
+    def fill(world):
+        unfilled(world, 'below')
+        os.mkdir(world.path('below/.migrate'))
+    world = World(args, fill, path=ROOT + '/below')
+    session = world.session()
+    same(listing(session), sorted(FILES + ['.migrate']), 'names')
+    same(content(session, 'file3'), b'content of file3', 'content')
+
+
+@case()
+def share_that_is_not_here_yet(args):
+    """Its directory is one of the names of an unfilled one."""
+    world = World(args, nested, path=ROOT + '/a/b/c')
+    same(content(world.session(), 'file'), b'deep', 'content')
+    same(asked(world), [(NAME, b'b'), (NAME, b'c'), (NAME, b'file')], 'requests')
+
+
+@case()
+def share_above_the_root(args):
+    world = World(args, nested, path=os.path.dirname(ROOT))
+    session = world.session()
+    same(content(session, 'new\\a\\b\\c\\file'), b'deep', 'content')
+    same(listing(session, 'new'), ['a'], 'names')
+
+
+@case()
+def finished_volume(args):
+    """Without a record in the root nothing is looked at."""
+    def fill(world):
+        os.removexattr(ROOT, f.XATTR)
+        os.rmdir(ROOT + '/.migrate')
+        world.fake.finished = True
+        unfilled(world)
+    world = World(args, fill)
+    same(listing(world.session(), 'dir'), [], 'names')
+    same(asked(world), [], 'requests')
+    world.server.configure({SHARE: (ROOT, smbd.layer('test', SOCKET, 'io_uring migrate'))})
+    world.server.restart()
+    same(listing(world.session(), 'dir'), [], 'names, whatever the order of modules')
+
+
+@case()
+def retriever_away(args):
+    """No retriever at the time of the connection: normal files are served."""
+    def fill(world):
+        unfilled(world)
+        world.normal('normal')
+    world = World(args, fill, hold=1)
+    world.fake.stop()
+    session = world.session()
+    with open(f'{sandbox.LOGS}/server.log') as file:
+        expect('the retriever of volume test does not answer' in file.read(), 'nothing in the log')
+    same(content(session, 'normal'), b'normal', 'content')
+    same(open_status(session, 'dir\\file3'), 'IO_TIMEOUT', 'a name')
+    world.fake.start()
+    wait_for('the retriever is found', lambda: open_status(session, 'dir\\file3') == 'SUCCESS')
+    same(content(session, 'dir\\file3'), b'content of file3', 'content')
+
+
+@case()
+def damaged_root(args):
+    world = World(args, unfilled)
+    os.setxattr(ROOT, f.XATTR, b'nonsense')
+    out = world.server.smbclient('ls', may_fail=True)
+    expect('tree connect failed' in out, f'not refused: {out}')
+    with open(f'{sandbox.LOGS}/server.log') as file:
+        expect('is damaged: see migratectl verify test' in file.read(), 'nothing in the log')
+
+
+def refused(world, stack, **settings):
+    """What the log says of a refusal."""
+    world.server.configure({SHARE: (ROOT, {**smbd.layer('test', SOCKET, stack), **settings})})
+    world.server.restart()
+    log = f'{sandbox.LOGS}/{world.server.name}.log'
+    with open(log) as file:
+        before = len(file.read())
+    out = world.server.smbclient('ls', may_fail=True)
+    expect('tree connect failed' in out, f'{stack} {settings}: not refused: {out}')
+    with open(log) as file:
+        lines = [line.strip() for line in file.read()[before:].splitlines() if 'migrate: [' in line]
+    same(len(lines), 1, f'lines in the log for {stack} {settings}: {lines}')
+    return lines[0]
+
+
+@case()
+def stacking(args):
+    world = World(args, unfilled)
+    for stack, wanted in (
+            ('io_uring migrate', 'put migrate before io_uring in `vfs objects`'),
+            ('streams_xattr btrfs migrate acl_xattr', 'put migrate before btrfs in'),
+            ('migrate catia', 'put catia before migrate in'),
+            ('migrate fruit streams_xattr', 'put fruit before migrate in'),
+            ('migrate recycle', 'put recycle before migrate in'),
+            ('migrate crossrename', 'remove crossrename from'),
+            ('migrate streams_depot', 'remove streams_depot from')):
+        line = refused(world, stack)
+        expect(wanted in line, f'{stack}: {line}')
+    for settings, wanted in (
+            ({'migrate:volume': ''}, '`migrate:volume` is missing'),
+            ({'migrate:hold': '0'}, '`migrate:hold` is a number of seconds from 1 to 3600'),
+            ({'wide links': 'yes', 'follow symlinks': 'yes'}, 'set `wide links = no`')):
+        if 'wide links' in settings:
+            world.server.configure(allow_insecure_wide_links='yes')
+        line = refused(world, 'migrate', **settings)
+        expect(wanted in line, f'{settings}: {line}')
+    for stack in ('migrate io_uring', 'fruit migrate streams_xattr',
+                  'full_audit catia streams_xattr acl_xattr migrate'):
+        world.server.configure({SHARE: (ROOT, smbd.layer('test', SOCKET, stack))})
+        world.server.restart()
+        same(listing(world.session(), 'dir'), FILES, f'names with {stack}')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
