@@ -291,6 +291,34 @@ unsigned backend_watch_away(struct backend_watch *watch)
 	return away > 0 ? (unsigned)(away / G_USEC_PER_SEC) : 0;
 }
 
+uint32_t backend_layer_max_read(struct backend *backend)
+{
+	struct backend *inner = ((struct backend_layer *)backend)->inner;
+
+	return inner->ops->max_read(inner);
+}
+
+unsigned backend_layer_away(struct backend *backend)
+{
+	struct backend *inner = ((struct backend_layer *)backend)->inner;
+
+	return inner->ops->away(inner);
+}
+
+unsigned backend_layer_carries(struct backend *backend)
+{
+	struct backend *inner = ((struct backend_layer *)backend)->inner;
+
+	return inner->ops->carries ? inner->ops->carries(inner) : 0;
+}
+
+char *backend_layer_not_carried(struct backend *backend)
+{
+	struct backend *inner = ((struct backend_layer *)backend)->inner;
+
+	return inner->ops->not_carried ? inner->ops->not_carried(inner) : NULL;
+}
+
 uint64_t backend_fileid(uint64_t fileid, uint64_t fs, uint64_t root_fs)
 {
 	uint64_t mix = fs - root_fs;

@@ -18,8 +18,7 @@ struct rule {
 };
 
 struct backend_fault {
-	struct backend base;
-	struct backend *inner;
+	struct backend_layer layer;
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards what follows; not held across done or submit */
 	pthread_cond_t changed;
@@ -165,7 +164,7 @@ static void fail(struct faulted *faulted, int status)
 
 static void pass_on(struct faulted *faulted)
 {
-	struct backend *inner = faulted->fault->inner;
+	struct backend *inner = faulted->fault->layer.inner;
 
 	if (faulted->status < 0) {
 		fail(faulted, faulted->status);
@@ -432,49 +431,21 @@ static void fault_close(struct backend *backend)
 		while (rule->held.head)
 			fail(g_queue_pop_head(&rule->held), -ECANCELED);
 	}
-	fault->inner->ops->close(fault->inner);
+	fault->layer.inner->ops->close(fault->layer.inner);
 	g_ptr_array_free(fault->rules, TRUE);
 	pthread_cond_destroy(&fault->changed);
 	pthread_mutex_destroy(&fault->lock);
 	g_free(fault);
 }
 
-static uint32_t fault_max_read(struct backend *backend)
-{
-	struct backend *inner = ((struct backend_fault *)backend)->inner;
-
-	return inner->ops->max_read(inner);
-}
-
-static unsigned fault_away(struct backend *backend)
-{
-	struct backend *inner = ((struct backend_fault *)backend)->inner;
-
-	return inner->ops->away(inner);
-}
-
-static unsigned fault_carries(struct backend *backend)
-{
-	struct backend *inner = ((struct backend_fault *)backend)->inner;
-
-	return inner->ops->carries ? inner->ops->carries(inner) : 0;
-}
-
-static char *fault_not_carried(struct backend *backend)
-{
-	struct backend *inner = ((struct backend_fault *)backend)->inner;
-
-	return inner->ops->not_carried ? inner->ops->not_carried(inner) : NULL;
-}
-
 static const struct backend_ops fault_ops = {
 	.scheme = "fault",
 	.close = fault_close,
 	.submit = fault_submit,
-	.max_read = fault_max_read,
-	.away = fault_away,
-	.carries = fault_carries,
-	.not_carried = fault_not_carried,
+	.max_read = backend_layer_max_read,
+	.away = backend_layer_away,
+	.carries = backend_layer_carries,
+	.not_carried = backend_layer_not_carried,
 };
 
 struct backend *backend_fault_new(struct backend *inner)
@@ -482,8 +453,8 @@ struct backend *backend_fault_new(struct backend *inner)
 	struct backend_fault *fault = g_new0(struct backend_fault, 1);
 	pthread_condattr_t attr;
 
-	fault->base.ops = &fault_ops;
-	fault->inner = inner;
+	fault->layer.base.ops = &fault_ops;
+	fault->layer.inner = inner;
 	fault->rules = g_ptr_array_new_with_free_func(rule_free);
 	fault->timed = g_sequence_new(NULL);
 	pthread_mutex_init(&fault->lock, NULL);
@@ -493,5 +464,5 @@ struct backend *backend_fault_new(struct backend *inner)
 	pthread_condattr_destroy(&attr);
 	if (pthread_create(&fault->thread, NULL, timer, fault) != 0)
 		g_error("no thread for the fault timer");
-	return &fault->base;
+	return &fault->layer.base;
 }

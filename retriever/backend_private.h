@@ -21,6 +21,16 @@ void backend_watch_end(struct backend_watch *watch);
 void backend_watch_answer(struct backend_watch *watch, gint64 now);
 unsigned backend_watch_away(struct backend_watch *watch);
 
+/* A backend in front of another one, which it asks about everything that is no request. */
+struct backend_layer {
+	struct backend base;
+	struct backend *inner;
+};
+uint32_t backend_layer_max_read(struct backend *backend);
+unsigned backend_layer_away(struct backend *backend);
+unsigned backend_layer_carries(struct backend *backend);
+char *backend_layer_not_carried(struct backend *backend);
+
 /* One line, code is an errno. */
 void backend_set_error(GError **error, int code, const char *format, ...) G_GNUC_PRINTF(3, 4);
 

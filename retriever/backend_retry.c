@@ -11,8 +11,7 @@
 #define PAUSE_MAX (5 * G_TIME_SPAN_SECOND)
 
 struct backend_retry {
-	struct backend base;
-	struct backend *inner;
+	struct backend_layer layer;
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards what follows; not held across done or submit */
 	pthread_cond_t changed;
@@ -111,7 +110,7 @@ static void *timer(void *arg)
 		pthread_mutex_unlock(&retry->lock);
 		retried->req->cookie = retried->cookie;
 		retried->req->verf = retried->verf;
-		retry->inner->ops->submit(retry->inner, retried->req);
+		retry->layer.inner->ops->submit(retry->layer.inner, retried->req);
 		pthread_mutex_lock(&retry->lock);
 	}
 	pthread_mutex_unlock(&retry->lock);
@@ -134,7 +133,7 @@ static void retry_submit(struct backend *backend, struct backend_request *req)
 	req->attempts = 0;
 	req->done = inner_done;
 	req->user = retried;
-	retry->inner->ops->submit(retry->inner, req);
+	retry->layer.inner->ops->submit(retry->layer.inner, req);
 }
 
 static void cancel(gpointer data, gpointer user)
@@ -154,48 +153,20 @@ static void retry_close(struct backend *backend)
 	/* Nothing is added any more. */
 	g_sequence_foreach(retry->pausing, cancel, NULL);
 	g_sequence_free(retry->pausing);
-	retry->inner->ops->close(retry->inner);
+	retry->layer.inner->ops->close(retry->layer.inner);
 	pthread_cond_destroy(&retry->changed);
 	pthread_mutex_destroy(&retry->lock);
 	g_free(retry);
-}
-
-static uint32_t retry_max_read(struct backend *backend)
-{
-	struct backend *inner = ((struct backend_retry *)backend)->inner;
-
-	return inner->ops->max_read(inner);
-}
-
-static unsigned retry_away(struct backend *backend)
-{
-	struct backend *inner = ((struct backend_retry *)backend)->inner;
-
-	return inner->ops->away(inner);
-}
-
-static unsigned retry_carries(struct backend *backend)
-{
-	struct backend *inner = ((struct backend_retry *)backend)->inner;
-
-	return inner->ops->carries ? inner->ops->carries(inner) : 0;
-}
-
-static char *retry_not_carried(struct backend *backend)
-{
-	struct backend *inner = ((struct backend_retry *)backend)->inner;
-
-	return inner->ops->not_carried ? inner->ops->not_carried(inner) : NULL;
 }
 
 static const struct backend_ops retry_ops = {
 	.scheme = "retry",
 	.close = retry_close,
 	.submit = retry_submit,
-	.max_read = retry_max_read,
-	.away = retry_away,
-	.carries = retry_carries,
-	.not_carried = retry_not_carried,
+	.max_read = backend_layer_max_read,
+	.away = backend_layer_away,
+	.carries = backend_layer_carries,
+	.not_carried = backend_layer_not_carried,
 };
 
 struct backend *backend_retry_new(struct backend *inner)
@@ -203,8 +174,8 @@ struct backend *backend_retry_new(struct backend *inner)
 	struct backend_retry *retry = g_new0(struct backend_retry, 1);
 	pthread_condattr_t attr;
 
-	retry->base.ops = &retry_ops;
-	retry->inner = inner;
+	retry->layer.base.ops = &retry_ops;
+	retry->layer.inner = inner;
 	retry->pausing = g_sequence_new(NULL);
 	pthread_mutex_init(&retry->lock, NULL);
 	pthread_condattr_init(&attr);
@@ -213,5 +184,5 @@ struct backend *backend_retry_new(struct backend *inner)
 	pthread_condattr_destroy(&attr);
 	if (pthread_create(&retry->thread, NULL, timer, retry) != 0)
 		g_error("no thread for the retry timer");
-	return &retry->base;
+	return &retry->layer.base;
 }

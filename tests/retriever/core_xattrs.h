@@ -13,11 +13,6 @@
 
 #define XATTRS (1u << BACKEND_XATTRS)
 
-struct core_carrying {
-	struct backend base;
-	struct backend *inner;
-};
-
 /* What the test says: set up before the retriever runs. */
 static GHashTable *core_xattrs; /* struct source_xattrs, by path */
 
@@ -80,7 +75,7 @@ static inline struct source_windows *core_windows_copy(const struct source_windo
 
 static inline void core_carry_submit(struct backend *backend, struct backend_request *req)
 {
-	struct backend *inner = ((struct core_carrying *)backend)->inner;
+	struct backend *inner = ((struct backend_layer *)backend)->inner;
 	struct source_xattrs *from;
 
 	if (req->op == BACKEND_READDIR && core_width) {
@@ -110,17 +105,10 @@ static inline void core_carry_submit(struct backend *backend, struct backend_req
 
 static inline void core_carry_close(struct backend *backend)
 {
-	struct backend *inner = ((struct core_carrying *)backend)->inner;
+	struct backend *inner = ((struct backend_layer *)backend)->inner;
 
 	inner->ops->close(inner);
 	g_free(backend);
-}
-
-static inline uint32_t core_carry_max_read(struct backend *backend)
-{
-	struct backend *inner = ((struct core_carrying *)backend)->inner;
-
-	return inner->ops->max_read(inner);
 }
 
 static inline unsigned core_carry_away(struct backend *backend)
@@ -137,14 +125,14 @@ static const struct backend_ops core_carry_ops = {
 	.scheme = "carrying",
 	.close = core_carry_close,
 	.submit = core_carry_submit,
-	.max_read = core_carry_max_read,
+	.max_read = backend_layer_max_read,
 	.away = core_carry_away,
 	.carries = core_carry_carries,
 };
 
 static inline struct backend *core_carry_wrap(struct core *core, struct backend *inner)
 {
-	struct core_carrying *carrying = g_new0(struct core_carrying, 1);
+	struct backend_layer *carrying = g_new0(struct backend_layer, 1);
 
 	carrying->base.ops = &core_carry_ops;
 	carrying->inner = inner;
