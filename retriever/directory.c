@@ -100,9 +100,7 @@ static void complete(void *arg)
 	object->complete = object->completing = false;
 	if (!ret) {
 		object->refinds = 0;
-		while (!g_queue_is_empty(&object->fill_waiters))
-			g_queue_push_tail_link(&waiters,
-					       g_queue_pop_head_link(&object->fill_waiters));
+		object_take_fill_waiters(object, &waiters);
 	}
 	g_mutex_unlock(&object->lock);
 	object_leave_write(object);
@@ -360,7 +358,6 @@ void directory_fill_names(struct object *object, object_done_fn done, void *arg)
 void directory_fill(struct object *object, enum backend_priority priority, bool small_data,
 		    object_done_fn done, void *arg)
 {
-	struct range_waiter *w;
 	struct run *run = NULL;
 	int ret = 0;
 
@@ -372,15 +369,8 @@ void directory_fill(struct object *object, enum backend_priority priority, bool 
 	}
 	if (!running(object, priority))
 		run = run_new(object, priority, small_data, &ret);
-	w = g_slice_new0(struct range_waiter);
-	w->background = priority == BACKEND_BACKGROUND;
-	w->done = done;
-	w->arg = arg;
-	g_queue_push_tail(&object->fill_waiters, w);
-	if (w->background)
-		COUNT_ADD(object->retriever, background_waiting, 1);
-	else
-		COUNT_ADD(object->retriever, demand_waiting, 1);
+	g_queue_push_tail(&object->fill_waiters,
+			  object_waiter_new(object, priority == BACKEND_BACKGROUND, done, arg));
 	g_mutex_unlock(&object->lock);
 	if (run && ret)
 		listing_failed(run, ret);

@@ -303,6 +303,27 @@ void object_take_waiters(struct object *object, bool failed, GQueue *out)
 	}
 }
 
+void object_take_fill_waiters(struct object *object, GQueue *out)
+{
+	while (!g_queue_is_empty(&object->fill_waiters))
+		g_queue_push_tail_link(out, g_queue_pop_head_link(&object->fill_waiters));
+}
+
+struct range_waiter *object_waiter_new(struct object *object, bool background, object_done_fn done,
+				       void *arg)
+{
+	struct range_waiter *w = g_slice_new0(struct range_waiter);
+
+	w->background = background;
+	w->done = done;
+	w->arg = arg;
+	if (background)
+		COUNT_ADD(object->retriever, background_waiting, 1);
+	else
+		COUNT_ADD(object->retriever, demand_waiting, 1);
+	return w;
+}
+
 void object_run_waiters(struct retriever *retriever, GQueue *waiters, int status)
 {
 	struct range_waiter *w;
@@ -481,8 +502,7 @@ void object_fail(struct object *object, int status, const char *reason)
 	g_mutex_lock(&object->lock);
 	mark_failed(object, status);
 	object_take_waiters(object, true, &waiters);
-	while (!g_queue_is_empty(&object->fill_waiters))
-		g_queue_push_tail_link(&waiters, g_queue_pop_head_link(&object->fill_waiters));
+	object_take_fill_waiters(object, &waiters);
 	/* under the lock, so that one that becomes whole leaves the list after it came */
 	if (status != -ECANCELED && !object->normal)
 		errors_add_fd(retriever->errors, object->fd, status, reason);

@@ -105,9 +105,15 @@ int object_lacks(struct object *object, uint64_t start, uint64_t end, struct mig
 /* With the lock held. */
 bool object_has(struct object *object, uint64_t start, uint64_t end);
 
+/* With the lock held: one to be put into `waiters` or `fill_waiters`.  It is counted as waiting
+ * until object_run_waiters(). */
+struct range_waiter *object_waiter_new(struct object *object, bool background, object_done_fn done,
+				       void *arg);
 /* With the lock held: takes the waiters that can be answered now off the object; run them with
  * object_run_waiters() after unlocking.  failed: all of them. */
 void object_take_waiters(struct object *object, bool failed, GQueue *out);
+/* Likewise those who wait for a directory to be filled, all of them. */
+void object_take_fill_waiters(struct object *object, GQueue *out);
 void object_run_waiters(struct retriever *retriever, GQueue *waiters, int status);
 
 /*

@@ -181,20 +181,15 @@ static void fetch(struct object *object, uint64_t start, uint64_t end, bool back
 		return;
 	}
 	object_ref(object); /* the waiter may be answered before this returns */
-	w = g_slice_new0(struct range_waiter);
+	w = object_waiter_new(object, background, done, arg);
 	w->start = start;
 	w->end = end;
-	w->background = background;
-	w->done = done;
-	w->arg = arg;
 	g_queue_push_tail(&object->waiters, w);
 	if (background) {
-		COUNT_ADD(object->retriever, background_waiting, 1);
 		ret = plan(object, start, end, BACKEND_BACKGROUND, &list);
 	} else {
 		struct transfer *ahead = NULL, **tail = &list;
 
-		COUNT_ADD(object->retriever, demand_waiting, 1);
 		to = window_end(object, &from, end);
 		ret = plan(object, start & ~(DEMAND_MIN - 1), align_up(end, DEMAND_MIN),
 			   BACKEND_DEMAND, &list);
