@@ -37,29 +37,23 @@ static int ask_all(struct vfs_handle_struct *handle, int dir_fd)
 	return vm_call_wait(handle, &ask, NULL);
 }
 
-/* 1: the open directory lacks names, 0: it does not, or -errno. */
-static int is_unfilled(int dir_fd)
-{
-	struct migrate_stub stub;
-	int result = vm_look_fd(dir_fd, &stub);
-
-	if (result <= 0)
-		return result;
-	result = stub.state == MIGRATE_UNFILLED;
-	migrate_stub_clear(&stub);
-	return result;
-}
-
-static bool is_dummy(int fd)
+/* 1: what is open is in that state, 0: it is not, or -errno. */
+static int has_state(int fd, enum migrate_state state)
 {
 	struct migrate_stub stub;
 	int result = vm_look_fd(fd, &stub);
 
 	if (result <= 0)
-		return false;
-	result = stub.state == MIGRATE_DUMMY;
+		return result;
+	result = stub.state == state;
 	migrate_stub_clear(&stub);
 	return result;
+}
+
+/* The open directory lacks names. */
+static int is_unfilled(int dir_fd)
+{
+	return has_state(dir_fd, MIGRATE_UNFILLED);
 }
 
 /*
@@ -96,7 +90,7 @@ static int open_component(struct vfs_handle_struct *handle, int dir_fd, const ch
 		return fd < 0 ? -errno : fd;
 	if (fd < 0 && errno != ENOENT)
 		return -errno;
-	if (fd >= 0 && !is_dummy(fd))
+	if (fd >= 0 && has_state(fd, MIGRATE_DUMMY) <= 0)
 		return fd;
 	result = fd < 0 ? missed(handle, dir_fd, name, false) : ask_name(handle, dir_fd, name);
 	if (fd >= 0)

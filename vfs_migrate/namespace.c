@@ -123,39 +123,46 @@ static void close_keeping_errno(int fd)
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static int vm_mkdirat(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
-		      const struct smb_filename *smb_fname, mode_t mode)
+/* 0: the name may be made, or -errno. */
+static int may_make(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
+		    const struct smb_filename *smb_fname)
 {
 	struct place place;
 	int result = may_name(handle, dirfsp, smb_fname, &place);
 
 	if (result < 0)
-		return vm_fail(result);
+		return result;
 	place_clear(&place);
+	return 0;
+}
+
+static int vm_mkdirat(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
+		      const struct smb_filename *smb_fname, mode_t mode)
+{
+	int result = may_make(handle, dirfsp, smb_fname);
+
+	if (result < 0)
+		return vm_fail(result);
 	return SMB_VFS_NEXT_MKDIRAT(handle, dirfsp, smb_fname, mode);
 }
 
 static int vm_mknodat(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
 		      const struct smb_filename *smb_fname, mode_t mode, SMB_DEV_T device)
 {
-	struct place place;
-	int result = may_name(handle, dirfsp, smb_fname, &place);
+	int result = may_make(handle, dirfsp, smb_fname);
 
 	if (result < 0)
 		return vm_fail(result);
-	place_clear(&place);
 	return SMB_VFS_NEXT_MKNODAT(handle, dirfsp, smb_fname, mode, device);
 }
 
 static int vm_symlinkat(struct vfs_handle_struct *handle, const struct smb_filename *target,
 			struct files_struct *dirfsp, const struct smb_filename *smb_fname)
 {
-	struct place place;
-	int result = may_name(handle, dirfsp, smb_fname, &place);
+	int result = may_make(handle, dirfsp, smb_fname);
 
 	if (result < 0)
 		return vm_fail(result);
-	place_clear(&place);
 	return SMB_VFS_NEXT_SYMLINKAT(handle, target, dirfsp, smb_fname);
 }
 
@@ -164,12 +171,10 @@ static NTSTATUS vm_create_dfs_pathat(struct vfs_handle_struct *handle, struct fi
 				     const struct smb_filename *smb_fname,
 				     const struct referral *referrals, size_t count)
 {
-	struct place place;
-	int result = may_name(handle, dirfsp, smb_fname, &place);
+	int result = may_make(handle, dirfsp, smb_fname);
 
 	if (result < 0)
 		return vm_status(result);
-	place_clear(&place);
 	return SMB_VFS_NEXT_CREATE_DFS_PATHAT(handle, dirfsp, smb_fname, referrals, count);
 }
 
