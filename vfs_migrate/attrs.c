@@ -12,6 +12,7 @@
 
 #define RECALL_ON_OPEN	      0x00040000
 #define RECALL_ON_DATA_ACCESS 0x00400000
+#define NOT_THE_CLIENTS	      (FILE_ATTRIBUTE_OFFLINE | RECALL_ON_OPEN | RECALL_ON_DATA_ACCESS)
 
 void vm_show(int looked, const struct migrate_stub *stub, bool stream, SMB_STRUCT_STAT *st)
 {
@@ -71,7 +72,7 @@ static bool is_offline(struct vfs_handle_struct *handle, struct files_struct *fs
 static NTSTATUS vm_fget_dos_attributes(struct vfs_handle_struct *handle, struct files_struct *fsp,
 				       uint32_t *attributes)
 {
-	bool offline = is_offline(handle, fsp);
+	bool offline = !vm_share(handle)->overwriting && is_offline(handle, fsp);
 	NTSTATUS status = SMB_VFS_NEXT_FGET_DOS_ATTRIBUTES(handle, fsp, attributes);
 
 	if (offline)
@@ -81,11 +82,27 @@ static NTSTATUS vm_fget_dos_attributes(struct vfs_handle_struct *handle, struct 
 	return status;
 }
 
+/*
+ * What a file shows the host does not set, whether the client may or not; but it compares with what
+ * it showed together with OFFLINE.  What the host does not keep is not told from nothing here.  A
+ * time of creation is set with the attributes that there are, in its bracket.
+ */
+static bool changes_nothing(struct vfs_handle_struct *handle, struct files_struct *fsp,
+			    uint32_t attributes)
+{
+	uint32_t kept = (SAMBA_ATTRIBUTES_MASK | FILE_ATTRIBUTE_SPARSE) & ~NOT_THE_CLIENTS;
+
+	return !vm_in_bracket(vm_fd(fsp)) && is_offline(handle, fsp) &&
+	       (fdos_mode(fsp) & kept) == attributes;
+}
+
 /* What the host read goes back with one bit changed where it sets or clears "sparse". */
 static NTSTATUS vm_fset_dos_attributes(struct vfs_handle_struct *handle, struct files_struct *fsp,
 				       uint32_t attributes)
 {
-	attributes &= ~(FILE_ATTRIBUTE_OFFLINE | RECALL_ON_OPEN | RECALL_ON_DATA_ACCESS);
+	attributes &= ~NOT_THE_CLIENTS;
+	if (changes_nothing(handle, fsp, attributes))
+		return NT_STATUS_OK;
 	return vm_set_dos_attributes(handle, fsp, attributes);
 }
 

@@ -23,6 +23,24 @@ static bool is_open(const struct opened *this)
 	return false;
 }
 
+static int identify(int fd, struct opened *this)
+{
+	struct stat st;
+
+	if (fstatat(fd, fd == AT_FDCWD ? "." : "", &st, AT_EMPTY_PATH) < 0)
+		return -1;
+	this->device = st.st_dev;
+	this->inode = st.st_ino;
+	return 0;
+}
+
+bool vm_in_bracket(int fd)
+{
+	struct opened this;
+
+	return innermost && identify(fd, &this) == 0 && is_open(&this);
+}
+
 static int begin(struct vfs_handle_struct *handle, int fd, const struct vm_change *change,
 		 uint64_t *begun)
 {
@@ -123,13 +141,10 @@ static int hold_and_make(struct vfs_handle_struct *handle, int fd, const struct 
 int vm_bracket(struct vfs_handle_struct *handle, int fd, const struct vm_change *change)
 {
 	struct opened this = {.outer = innermost};
-	struct stat st;
 	int result;
 
-	if (fstatat(fd, fd == AT_FDCWD ? "." : "", &st, AT_EMPTY_PATH) < 0)
+	if (identify(fd, &this) < 0)
 		return -1;
-	this.device = st.st_dev;
-	this.inode = st.st_ino;
 	if (is_open(&this))
 		return change->make(change->arg);
 	innermost = &this;

@@ -52,6 +52,7 @@ struct vm_share {
 	unsigned hold_ms; /* how long a request waits before it fails */
 	bool recall;	  /* FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS on what is not whole */
 	bool unattached;  /* when it was connected: a normal directory may become unfilled */
+	bool overwriting; /* in an open that overwrites what is there: OFFLINE is not said */
 };
 
 static inline struct vm_share *vm_share(const struct vfs_handle_struct *handle)
@@ -213,6 +214,8 @@ struct vm_change {
  * nothing was changed.  Within make a bracket of the same object is none: its make is called.
  */
 int vm_bracket(struct vfs_handle_struct *handle, int fd, const struct vm_change *change);
+/* Whether the object has one open, that is, whether a hook calls within another. */
+bool vm_in_bracket(int fd);
 /* Looks, and makes the change in a bracket if the object (the base file of a stream) is unfinished,
  * else just so. */
 int vm_change(struct vfs_handle_struct *handle, struct files_struct *fsp,

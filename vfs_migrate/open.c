@@ -162,6 +162,13 @@ static NTSTATUS prepare(struct vfs_handle_struct *handle, struct smb_request *re
 	return defer(handle, req, vm_fd(want.dir), started, want.dir->file_id);
 }
 
+/* For which the host compares the attributes with those wanted: by that it sets the mode anew, or
+ * leaves it.  What is overwritten is not offline afterwards. */
+static bool overwrites(uint32_t disposition)
+{
+	return disposition == FILE_OVERWRITE || disposition == FILE_OVERWRITE_IF;
+}
+
 static NTSTATUS vm_create_file(struct vfs_handle_struct *handle, struct smb_request *req,
 			       struct files_struct *dirfsp, struct smb_filename *smb_fname,
 			       uint32_t access_mask, uint32_t share_access,
@@ -175,13 +182,18 @@ static NTSTATUS vm_create_file(struct vfs_handle_struct *handle, struct smb_requ
 {
 	NTSTATUS status = prepare(handle, req, dirfsp, smb_fname, access_mask, create_disposition,
 				  create_options);
+	struct vm_share *share = vm_share(handle);
+	bool outer = share->overwriting; /* what a stream is of is opened within */
 
 	if (!NT_STATUS_IS_OK(status))
 		return status;
-	return SMB_VFS_NEXT_CREATE_FILE(
+	share->overwriting = overwrites(create_disposition);
+	status = SMB_VFS_NEXT_CREATE_FILE(
 		handle, req, dirfsp, smb_fname, access_mask, share_access, create_disposition,
 		create_options, file_attributes, oplock_request, lease, allocation_size,
 		private_flags, sd, ea_list, result, pinfo, in_context_blobs, out_context_blobs);
+	share->overwriting = outer;
+	return status;
 }
 
 /* The cookie holds the size, the space and the times of the file, which a fill changes.  A file

@@ -114,12 +114,19 @@ NTSTATUS vm_set_dos_attributes(struct vfs_handle_struct *handle, struct files_st
 	return set_status(&s);
 }
 
+/* As the host says it where only attributes are set. */
+static bool sets_no_time(const struct smb_file_time *times)
+{
+	return times && is_omit_timespec(&times->create_time) && is_omit_timespec(&times->atime) &&
+	       is_omit_timespec(&times->mtime);
+}
+
 static int vm_fntimes(struct vfs_handle_struct *handle, struct files_struct *fsp,
 		      struct smb_file_time *times)
 {
 	struct setter s = {handle, fsp, TIMES, .times = times};
 
-	return set(&s);
+	return sets_no_time(times) ? SMB_VFS_NEXT_FNTIMES(handle, fsp, times) : set(&s);
 }
 
 static int vm_fchmod(struct vfs_handle_struct *handle, struct files_struct *fsp, mode_t mode)

@@ -490,8 +490,10 @@ class SmbOperations:
             opened = self.smb_side.slots.get(op['slot'])
             path = opened and opened.path
         # What a file shows is no change of it, and one if it shows that it is offline beside that.
+        # The module cannot tell it from what smbd does not keep, nor keep smbd from telling of it.
         shown = self.shown(path)[1] if 'dos' in new and path is not None else ()
-        if 'dos' in new and new['dos'] & ~smb2.OFFLINE in shown:
+        kept = new.get('dos', 0) & 0x37 or smb2.A_NORMAL
+        if kept in shown and (new['dos'] != kept or self.smb_side.watches):
             new['dos'] = next(dos for dos in (0x22, 0x20, 2, 4, 6, 0x24, 0x26) if dos not in shown)
         if 'slot' in op:
             return {'op': 'smb_set', **op, 'new': new}

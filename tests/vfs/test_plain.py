@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What clients do to unfinished files, beside the same on a share without the module: the answers
+are the same, and so is what is there afterwards, but for OFFLINE."""
+import os
+import stat
+import struct
+import sys
+
+from data import stub
+from door import ROOT, SHARE, TEXT, World
+import sandbox
+import smb2
+import smbd
+import smbfiles
+from harness import case, expect, main, same
+from smbfiles import Files, Refused
+
+PLAIN = sandbox.BASE + '/plain'
+H, S, A, R = smb2.A_HIDDEN, smb2.A_SYSTEM, smb2.A_ARCHIVE, smb2.A_READONLY
+HERE = smb2.OFFLINE | smbfiles.RECALL
+CREATED = 131111111000000000
+
+
+def dosattrib(attributes):
+    return struct.pack('<HHHxxIIQ', 0, 5, 5, 0x11, attributes, CREATED)
+
+
+class Sides:
+    """The same files on a volume and on a plain share.  names: {name: DOS attributes, None: none
+    are stored}."""
+
+    def __init__(self, args, names, settings=None, mode=0o666, stack=smbd.STACK, **kw):
+        sandbox.volume(PLAIN, '100M')
+        os.chmod(PLAIN, 0o777)
+
+        def fill(world):
+            for name, attributes in names.items():
+                world.file(name)
+                with open(f'{PLAIN}/{name}', 'wb') as out:
+                    out.write(TEXT)
+                old = stub(world, name)
+                os.utime(f'{PLAIN}/{name}', ns=(old.mtime, old.mtime))
+                for root in (ROOT, PLAIN):
+                    path = f'{root}/{name}'
+                    if attributes is not None:
+                        os.setxattr(path, 'user.DOSATTRIB', dosattrib(attributes))
+                    os.chown(path, 1000, 1000)
+                    os.chmod(path, mode)
+        self.world = World(args, fill, start=False, settings=settings, stack=stack,
+                           **kw)
+        server = self.world.server
+        plain = {'vfs objects': stack.replace('migrate ', ''), **(settings or {})}
+        server.configure({**server.shares, 'plain': (PLAIN, plain)})
+        server.start()
+
+    def files(self, user='alice'):
+        return [Files(self.world.server.session(user, share)) for share in (SHARE, 'plain')]
+
+    def each(self, files, operation, what):
+        """operation(files) on both sides; both say the same, which is returned."""
+        said = [result(operation, side) for side in files]
+        same(said[0], said[1], f'{what}: on the volume, not as on a plain share')
+        return said[1]
+
+
+def result(operation, *args):
+    try:
+        return operation(*args)
+    except Refused as error:
+        return error.name
+
+
+def inode(root, name):
+    st = os.stat(f'{root}/{name}')
+    try:
+        stored = os.getxattr(f'{root}/{name}', 'user.DOSATTRIB')
+    except OSError:
+        stored = b''
+    return oct(stat.S_IMODE(st.st_mode)), st.st_uid, st.st_size, stored[12:16]
+
+
+@case()
+def overwriting_sets_the_same_mode(args):
+    """What smbd compares with what is there is not told that it is offline."""
+    shown = (None, 0, A, H, S, H | S | A)
+    wanted = (0, A, H, S, H | S, H | S | smb2.OFFLINE, smb2.OFFLINE, R | H)
+    dispositions = (smb2.OVERWRITE, smb2.OVERWRITE_IF, smb2.SUPERSEDE)
+    names = {f'f{n}-{new}-{how}-{what}': old for n, old in enumerate(shown) for new in wanted
+             for how in dispositions for what in ('file', 'stream')}
+    # acl_xattr lets nobody change a mode
+    sides = Sides(args, names, {'migrate:recall': 'yes'}, stack='migrate streams_xattr')
+    files, changed = sides.files(), set()
+    for name in names:
+        _, new, how, what = name.split('-')
+
+        def overwrite(side):
+            with side.open(name + ':stream' * (what == 'stream' and int(how) != smb2.OVERWRITE), access=smb2.GENERIC_WRITE, disposition=int(how),
+                           attributes=int(new)) as file:
+                return file.action, file.said.attributes & ~HERE
+        sides.each(files, overwrite, name)
+        modes = [inode(root, name) for root in (ROOT, PLAIN)]
+        same(modes[0], modes[1], f'{name}: mode, owner, size and attributes')
+        changed.add(modes[1][0])
+    expect(len(changed) > 1, f'no mode was changed: {changed}')
+
+
+@case()
+def attributes_that_a_file_shows_are_no_change(args):
+    """Not even for a user who may not change any."""
+    shown = {'none': None, 'nothing': 0, 'archive': A, 'hidden': H, '.dot': 0, 'system': H | S | A}
+    sides = Sides(args, shown)
+    others = sides.files('bob')
+    opened = {name: [side.open(name, access=smb2.WRITE_ATTRIBUTES | smb2.READ_ATTRIBUTES)
+                     for side in others] for name in shown}
+    for name in shown:
+        for root in (ROOT, PLAIN):
+            os.chmod(f'{root}/{name}', 0o600)
+
+    def set_basic(file, **values):
+        file.set(smbfiles.BASIC, smbfiles.basic(**values))
+        return 'SUCCESS'
+    for name, stored in shown.items():
+        shows = smbfiles.Times(opened[name][1].query(smbfiles.NETWORK_OPEN)).attributes
+        same(shows, (stored or 0) | (H if name == '.dot' else 0) or smb2.A_NORMAL, f'{name} shows')
+        before = inode(PLAIN, name)
+        sides.world.fake.forget()
+        same(sides.each(opened[name], lambda f: set_basic(f, attributes=shows), f'{name}: the same'),
+             'SUCCESS', name)
+        same(set_basic(opened[name][0], attributes=shows | smb2.OFFLINE), 'SUCCESS',
+             f'{name}: what it shows, with OFFLINE')
+        same([inode(root, name) for root in (ROOT, PLAIN)], [before] * 2, name)
+        same(sides.world.fake.requests(), [], f'{name}: requests')
+        for other in (smb2.A_NORMAL, A, H, A | H, R):
+            if other != shows:
+                same(sides.each(opened[name], lambda f: set_basic(f, attributes=other),
+                                f'{name}: {other}'), 'ACCESS_DENIED', f'{name}: {other}')
+        expect(smbfiles.Times(opened[name][0].query(smbfiles.NETWORK_OPEN)).offline,
+               f'{name} is not offline')
+
+
+@case()
+def a_creation_time_is_set_beside_attributes_that_are_shown(args):
+    shown = {'none': None, 'archive': A, 'hidden': H}
+    sides = Sides(args, shown)
+    files = sides.files()
+    for name, attributes in shown.items():
+        for side, root in zip(files, (ROOT, PLAIN)):
+            side.set_basic(name, created=CREATED + 10**7, attributes=attributes or smb2.A_NORMAL)
+            same(os.getxattr(f'{root}/{name}', 'user.DOSATTRIB')[12:],
+                 struct.pack('<IQ', attributes or 0, CREATED + 10**7), f'{name}: what is stored')
+        same(inode(ROOT, name), inode(PLAIN, name), name)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
