@@ -93,6 +93,7 @@ class Generator(SmbOperations):
         """plain: the directory of the plain side; side, smb_side: whose opens are like the
         other's; None: the protocol is not used."""
         self.side, self.smb_side = side, smb_side
+        self.down = False               # the retriever may be
         self.r = random.Random(f'operations {case["door"]} {case["seed"]}')
         self.v4 = version(case) == 'nfs4'
         self.case, self.plain = case, os.fsencode(plain)
@@ -529,7 +530,9 @@ class Generator(SmbOperations):
                 'metadata': self.r.random() < 0.3}
 
     def make_retriever(self):
-        return {'op': 'retriever', 'action': self.r.choice(('kill', 'kill', 'stop', 'down'))}
+        action = self.r.choice(('kill', 'kill', 'stop', 'down'))
+        self.down = action == 'down'
+        return {'op': 'retriever', 'action': action}
 
     def make_server(self):
         op = {'op': 'server', 'action': self.r.choice(('kill', 'kill', 'stop'))}

@@ -253,9 +253,11 @@ class SmbOperations:
                        'window': self.r.choice((1, 4, 16))}
 
     def make_smb_write(self):
+        """Of nothing only where smbd can mark the file as changed; it succeeds without."""
         op, size = self.smb_about()
+        lengths = self.length(), self.length(), int(self.down)
         return op and {'op': 'smb_write', **op, 'offset': self.offset(size),
-                       'length': self.r.choice((self.length(), self.length(), 0)),
+                       'length': self.r.choice(lengths),
                        'fill': self.r.randrange(1 << 30), 'through': self.r.choice((0, 0, 1))}
 
     def make_smb_flush(self):

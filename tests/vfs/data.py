@@ -20,11 +20,15 @@ def stub(world, name):
 def partial(world, name, content, *here):
     """A file with some ranges here: (start, end)."""
     world.file(name, content)
+    bring(world, name, *here)
+
+
+def bring(world, name, *here):
     old = stub(world, name)
     with open(world.path(name), 'r+b') as out:
         for start, end in here:
             out.seek(start)
-            out.write(content[start:end])
+            out.write(old.content[start:end])
             old.missing = f.without(old.missing, start, end)
     os.utime(world.path(name), ns=(old.mtime, old.mtime))
     world.fake.store(world.path(name), old)

@@ -7,7 +7,7 @@ import stat
 import struct
 import sys
 
-from data import stub
+from data import bring, stub
 from door import ROOT, SHARE, TEXT, World
 import sandbox
 import smb2
@@ -31,6 +31,7 @@ class Sides:
     are stored}."""
 
     def __init__(self, args, names, settings=None, mode=0o666, stack=smbd.STACK, **kw):
+        self.names = names
         sandbox.volume(PLAIN, '100M')
         os.chmod(PLAIN, 0o777)
 
@@ -150,6 +151,45 @@ def a_creation_time_is_set_beside_attributes_that_are_shown(args):
             same(os.getxattr(f'{root}/{name}', 'user.DOSATTRIB')[12:],
                  struct.pack('<IQ', attributes or 0, CREATED + 10**7), f'{name}: what is stored')
         same(inode(ROOT, name), inode(PLAIN, name), name)
+
+
+@case()
+def writes_of_nothing(args):
+    """smbd answers them, and then marks the file as changed.  That fails while the retriever is
+    away, of which clients are not told: no data can be lost."""
+    states = {'stub': 0, 'partial': 4096, 'normal': len(TEXT)}
+    sides = Sides(args, {f'{state}-{how}-{when}': H for state in states
+                         for how in ('alone', 'compound', 'through') for when in ('up', 'down')},
+                  hold=1)
+    files, fake = sides.files(), sides.world.fake
+    for name in sides.names:
+        bring(sides.world, name, (0, states[name.split('-')[0]]))
+    first = files[0].times(name).written
+
+    def write(side, name):
+        with side.open(name, access=smb2.GENERIC_WRITE) as file:
+            requests = [smb2.write(file.fid, 100, b'', name.split('-')[1] == 'through')]
+            if 'compound' in name:
+                requests.append(smb2.query_info(file.fid, smb2.INFO_FILE, smbfiles.INTERNAL))
+            return smb2.name_of(side.session.compound(*requests)[0].status)
+
+    def changed(side, name, before):
+        times = side.times(name)
+        return bool(times.attributes & A), times.written != before
+    away = [name for name in sides.names if name.endswith('down')]
+    for name in [name for name in sides.names if name not in away] + away:
+        if name == away[0]:
+            fake.stop()
+        before = files[1].times(name).written
+        same(sides.each(files, lambda side: write(side, name), name), 'SUCCESS', name)
+        same(changed(files[1], name, before), (True, True), f'{name}, plain')
+        lost = name in away and not name.startswith('normal')
+        same(changed(files[0], name, before), (not lost, not lost), name)
+    fake.start()
+    for name in sides.names:
+        same(write(files[0], name), 'SUCCESS', f'{name}, again')
+        same(changed(files[0], name, first), (True, True), f'{name}, again')
+        same(files[0].read(name), TEXT, f'{name}: data')
 
 
 if __name__ == '__main__':
