@@ -130,10 +130,11 @@ int migrate_stub_seek(const struct migrate_stub *stub, const struct migrate_seek
 int migrate_has_record(int fd);
 /* Likewise of any directory above it on the same file system. */
 int migrate_has_record_above(int fd);
-/* It has a MIGRATE_PRIVATE_DIR as the retriever makes it, which is there until the volume is
- * finalized. */
+/* It has the retriever's MIGRATE_PRIVATE_DIR, which is there until the volume is finalized; not a
+ * client's of that name, which there may be afterwards. */
 bool migrate_has_private(int fd);
-/* There is nothing in it but what mkfs makes (and MIGRATE_PRIVATE_DIR, if but_private). */
+/* There is nothing in it but what mkfs makes (and, if but_private, the retriever's
+ * MIGRATE_PRIVATE_DIR, or an empty one, which it was about to make). */
 bool migrate_is_vacant(int fd, bool but_private);
 
 /* ---- a volume ------------------------------------------------------------------------------ */

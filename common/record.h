@@ -84,6 +84,15 @@ bool migrate_binding_equal(const struct migrate_binding *a, const struct migrate
  * same holes, and no copy that somebody filled. */
 bool migrate_binding_snapshot(const struct migrate_binding *a, const struct migrate_binding *b);
 
+/*
+ * The mark of the private directory: its binding.  Nobody else can make one, and a client's
+ * directory of that name, which there may be after the end, has none.  fd: of the directory, O_PATH
+ * or not.  0 or -errno.
+ */
+#define MIGRATE_XATTR_PRIVATE "security.migrate.private"
+int migrate_private_mark(int fd);
+bool migrate_private_is_marked(int fd);
+
 struct migrate_record {
 	enum migrate_state state;
 	/* The owner sets CLIENT, RETURNED, SHOWN_* and HANDLE_DIFF; the others follow the fields

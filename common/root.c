@@ -2,11 +2,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "record_io.h"
+
+#define MARK_HEAD 2 /* type and length of the binding */
+#define MARK_MAX  (MARK_HEAD + MIGRATE_BINDING_MAX)
 
 int migrate_has_record(int fd)
 {
@@ -52,12 +57,65 @@ int migrate_has_record_above(int fd)
 	return ret || at == -ENOENT ? ret : -EIO;
 }
 
+/* What the mark of an open directory is to be: its length, or -errno. */
+static ssize_t mark_of(int fd, uint8_t *value)
+{
+	struct migrate_binding binding;
+	int ret = migrate_binding_get(fd, NULL, &binding);
+
+	if (ret < 0)
+		return ret;
+	value[0] = binding.type;
+	value[1] = binding.len;
+	memcpy(value + MARK_HEAD, binding.bytes, binding.len);
+	return MARK_HEAD + binding.len;
+}
+
+int migrate_private_mark(int fd)
+{
+	uint8_t value[MARK_MAX];
+	ssize_t len = mark_of(fd, value);
+
+	if (len < 0)
+		return len;
+	return fsetxattr(fd, MIGRATE_XATTR_PRIVATE, value, len, 0) < 0 ? -errno : 0;
+}
+
+bool migrate_private_is_marked(int fd)
+{
+	uint8_t value[MARK_MAX], found[MARK_MAX];
+	ssize_t len = mark_of(fd, value);
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd); /* it may be O_PATH */
+	return len >= 0 && getxattr(path, MIGRATE_XATTR_PRIVATE, found, sizeof(found)) == len &&
+	       !memcmp(value, found, len);
+}
+
 bool migrate_has_private(int fd)
 {
-	struct stat st;
+	int private =
+		openat(fd, MIGRATE_PRIVATE_DIR, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool marked = private >= 0 && migrate_private_is_marked(private);
 
-	return fstatat(fd, MIGRATE_PRIVATE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISDIR(st.st_mode) && st.st_uid == 0 && !(st.st_mode & 077);
+	if (private >= 0)
+		close(private);
+	return marked;
+}
+
+/* Or the retriever was killed before it had marked it. */
+static bool may_be_private(int fd)
+{
+	int private;
+	bool empty;
+
+	if (migrate_has_private(fd))
+		return true;
+	private = openat(fd, MIGRATE_PRIVATE_DIR, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	empty = private >= 0 && migrate_is_vacant(private, false);
+	if (private >= 0)
+		close(private);
+	return empty;
 }
 
 bool migrate_is_vacant(int fd, bool but_private)
@@ -75,7 +133,8 @@ bool migrate_is_vacant(int fd, bool but_private)
 	while (vacant && (entry = readdir(dir)))
 		vacant = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
 			 !strcmp(entry->d_name, "lost+found") ||
-			 (but_private && !strcmp(entry->d_name, MIGRATE_PRIVATE_DIR));
+			 (but_private && !strcmp(entry->d_name, MIGRATE_PRIVATE_DIR) &&
+			  may_be_private(fd));
 	closedir(dir);
 	return vacant;
 }

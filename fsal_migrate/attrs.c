@@ -22,24 +22,12 @@ static void set_change(struct fsal_attrlist *attrs)
 				: timespec_to_nsecs(&attrs->ctime);
 }
 
-static bool has_private(struct mg_object *root)
-{
-	int fd = mg_object_open(root);
-	bool has;
-
-	if (fd < 0)
-		return false;
-	has = migrate_has_private(fd);
-	close(fd);
-	return has;
-}
-
 /* MIGRATE_PRIVATE_DIR is hidden, and so is that it counts among the root's links. */
 static void hide_private(struct mg_object *object, struct fsal_attrlist *attrs,
 			 const struct migrate_stub *stub)
 {
 	if (mg_is_root(object) && !(stub && stub->nlink) && (attrs->valid_mask & ATTR_NUMLINKS) &&
-	    attrs->numlinks > 2 && has_private(object))
+	    attrs->numlinks > 2 && mg_has_private(object))
 		attrs->numlinks--;
 }
 

@@ -268,6 +268,8 @@ fsal_status_t mg_open2(struct mg_object *object, const struct mg_open *open);
 /* rename.c: whether name is the private directory in dir, the root of its volume. */
 bool mg_is_root(const struct mg_object *dir);
 bool mg_hidden(struct mg_object *dir, const char *name);
+/* Whether the private directory is in the root; true where it cannot be told. */
+bool mg_has_private(struct mg_object *root);
 /* Everything that must be true before a name is made in dir: ok, ERR_FSAL_ACCESS, DELAY, ... */
 fsal_status_t mg_may_name(struct mg_object *dir, const char *name);
 

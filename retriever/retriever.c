@@ -186,25 +186,41 @@ static int open_subdirectory(int dir, const char *name, mode_t mode)
 	return fd < 0 ? -errno : fd;
 }
 
-int retriever_open_private(struct retriever *retriever, bool create)
+/*
+ * .migrate/, locked, or -errno.  One without the mark is a client's, -ENOENT, unless it is to be
+ * made: then no client could make one.
+ */
+static int lock_private(const struct retriever *retriever, bool create)
 {
-	int fd, links, staging;
 	struct stat st;
+	int fd, ret = 0;
 
-	if (retriever->private_fd >= 0) /* an attach was cut short */
-		return 0;
+	if (!create && !migrate_has_private(retriever->root_fd))
+		return -ENOENT;
 	fd = open_subdirectory(retriever->root_fd, MIGRATE_PRIVATE_DIR,
 			       create ? VOLUME_ATTACHING : 0);
 	if (fd < 0)
 		return fd;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		ret = -EBUSY;
+	else if (fstat(fd, &st) < 0 || !st.st_nlink) /* who held it finalized the volume */
+		ret = -ENOENT;
+	else if (!migrate_private_is_marked(fd))
+		ret = create ? migrate_private_mark(fd) : -ENOENT;
+	if (ret)
 		close(fd);
-		return -EBUSY;
-	}
-	if (fstat(fd, &st) < 0 || !st.st_nlink) { /* the one that held it finalized the volume */
-		close(fd);
-		return -ENOENT;
-	}
+	return ret ? ret : fd;
+}
+
+int retriever_open_private(struct retriever *retriever, bool create)
+{
+	int fd, links, staging;
+
+	if (retriever->private_fd >= 0) /* an attach was cut short */
+		return 0;
+	fd = lock_private(retriever, create);
+	if (fd < 0)
+		return fd;
 	links = open_subdirectory(fd, "links", 0700);
 	staging = open_subdirectory(fd, "staging", 0700);
 	if (links < 0 || staging < 0) {

@@ -89,37 +89,62 @@ START_TEST(above)
 }
 END_TEST
 
+/* Only the mark of this very directory tells it from a client's. */
 START_TEST(private)
 {
+	uint8_t mark[128];
+	ssize_t len;
+	int fd, path;
+
 	ck_assert(!migrate_has_private(bottom));
-	close(make(bottom, MIGRATE_PRIVATE_DIR));
+	fd = make(bottom, MIGRATE_PRIVATE_DIR);
+	path = openat(bottom, MIGRATE_PRIVATE_DIR, O_PATH | O_CLOEXEC);
+	ck_assert(!migrate_has_private(bottom));
+	ck_assert(!migrate_private_is_marked(fd));
+	ck_assert_int_eq(migrate_private_mark(fd), 0);
+	ck_assert(migrate_private_is_marked(fd));
+	ck_assert(migrate_private_is_marked(path));
 	ck_assert(migrate_has_private(bottom));
-	ck_assert_int_eq(fchmodat(bottom, MIGRATE_PRIVATE_DIR, 01700, 0), 0);
-	ck_assert(migrate_has_private(bottom));
-	/* a client's */
-	ck_assert_int_eq(fchmodat(bottom, MIGRATE_PRIVATE_DIR, 0755, 0), 0);
+	len = fgetxattr(fd, MIGRATE_XATTR_PRIVATE, mark, sizeof(mark));
+	ck_assert_int_gt(len, 0);
+	close(fd);
+	fd = make(bottom, "other");
+	ck_assert_int_eq(unlinkat(bottom, MIGRATE_PRIVATE_DIR, AT_REMOVEDIR), 0);
+	close(path);
+	ck_assert_int_eq(renameat(bottom, "other", bottom, MIGRATE_PRIVATE_DIR), 0);
+	ck_assert_int_eq(fsetxattr(fd, MIGRATE_XATTR_PRIVATE, mark, len, 0), 0);
 	ck_assert(!migrate_has_private(bottom));
-	ck_assert_int_eq(fchmodat(bottom, MIGRATE_PRIVATE_DIR, 0700, 0), 0);
-	ck_assert_int_eq(fchownat(bottom, MIGRATE_PRIVATE_DIR, 1000, 0, 0), 0);
+	ck_assert_int_eq(fsetxattr(fd, MIGRATE_XATTR_PRIVATE, mark, 0, 0), 0);
 	ck_assert(!migrate_has_private(bottom));
+	close(fd);
 	ck_assert_int_eq(unlinkat(bottom, MIGRATE_PRIVATE_DIR, AT_REMOVEDIR), 0);
 	ck_assert_int_eq(symlinkat("/root", bottom, MIGRATE_PRIVATE_DIR), 0);
 	ck_assert(!migrate_has_private(bottom));
 	ck_assert_int_eq(unlinkat(bottom, MIGRATE_PRIVATE_DIR, 0), 0);
+	ck_assert_int_eq(migrate_private_mark(-1), -EBADF);
+	ck_assert(!migrate_private_is_marked(-1));
 }
 END_TEST
 
 START_TEST(vacant)
 {
+	int fd;
+
 	ck_assert(migrate_is_vacant(bottom, false));
 	close(make(bottom, "lost+found"));
 	ck_assert(migrate_is_vacant(bottom, false));
-	close(make(bottom, MIGRATE_PRIVATE_DIR));
+	fd = make(bottom, MIGRATE_PRIVATE_DIR);
+	ck_assert(migrate_is_vacant(bottom, true)); /* about to be marked */
+	close(make(fd, "staging"));
+	ck_assert(!migrate_is_vacant(bottom, true)); /* a client's */
+	ck_assert_int_eq(migrate_private_mark(fd), 0);
 	ck_assert(migrate_is_vacant(bottom, true));
 	ck_assert(!migrate_is_vacant(bottom, false));
 	close(make(bottom, ".x"));
 	ck_assert(!migrate_is_vacant(bottom, true));
 	ck_assert(!migrate_is_vacant(-1, true));
+	ck_assert_int_eq(unlinkat(fd, "staging", AT_REMOVEDIR), 0);
+	close(fd);
 	ck_assert_int_eq(unlinkat(bottom, "lost+found", AT_REMOVEDIR), 0);
 	ck_assert_int_eq(unlinkat(bottom, MIGRATE_PRIVATE_DIR, AT_REMOVEDIR), 0);
 	ck_assert_int_eq(unlinkat(bottom, ".x", AT_REMOVEDIR), 0);

@@ -12,6 +12,7 @@ import nfs3                                                             # noqa: 
 import nfs4                                                             # noqa: E402
 import tree                                                             # noqa: E402
 from harness import Failure, case, expect, main, same                   # noqa: E402
+from sandbox import wait_for                                            # noqa: E402
 from servers import NEW, OLD, stack                                     # noqa: E402
 
 TYPES = {stat.S_IFREG: nfs3.REG, stat.S_IFDIR: nfs3.DIR, stat.S_IFLNK: nfs3.LNK,
@@ -204,6 +205,26 @@ def listing_shows_no_private_directory(args):
             raise Failure('.migrate could be made')
     fh, _ = client.walk(b'odd names/.migrate')      # only the root's is ours
     same(client.read_all(fh), old_content(b'odd names/.migrate'), 'odd names/.migrate')
+
+
+@case()
+def the_private_directory_after_the_end(args):
+    """It is hidden until it goes, and the name anybody's from then on."""
+    _, migration, before = begin(args, 600)
+    client = migration.server.client()
+    migration.crawl()
+
+    def made():
+        """Its handle, or None where the name is taken by what is hidden."""
+        try:
+            return client.mkdir(client.root, b'.migrate', mode=0o700)
+        except nfs3.NfsError as error:
+            same(error.status, 13, 'status of making .migrate')
+    same(made(), None, 'a directory beside the retriever\'s')
+    migration.ctl('finalize')
+    wait_for('the name is free', made)
+    expect(b'.migrate' in {e[0] for e in client.listing(client.root)}, '.migrate is not listed')
+    client.lookup(client.root, b'.migrate')
 
 
 if __name__ == '__main__':

@@ -259,6 +259,84 @@ START_TEST(pause_and_resume)
 }
 END_TEST
 
+static void make_in_root(struct core *core, const char *name, mode_t mode)
+{
+	g_autofree char *path = core_path(core, name);
+
+	if (S_ISDIR(mode))
+		ck_assert_int_eq(mkdir(path, mode & 07777), 0);
+	else
+		ck_assert(g_file_set_contents(path, "a client's", -1, NULL));
+}
+
+/* Which looks like ours.  After the end it is somebody else's. */
+START_TEST(i7_a_clients_directory_of_that_name)
+{
+	g_autofree char *file = NULL;
+	int root;
+
+	core_make(&core);
+	core_source_file(&core, "f", 0, 1);
+	core_start(&core);
+	file = core_path(&core, MIGRATE_PRIVATE_DIR "/staging/file");
+	root = core_root(&core);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	ck_assert_int_eq(core_finish(&core, root), 0);
+	core_expect_answer(&core, "status", "state=whole");
+	core_restart(&core);
+	core_expect_answer(&core, "status", "state=whole");
+	core_expect_answer(&core, "finalize", "0 ");
+	make_in_root(&core, MIGRATE_PRIVATE_DIR, S_IFDIR | 0700);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR "/links", S_IFDIR | 0700);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR "/staging", S_IFDIR | 0700);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR "/staging/file", S_IFREG);
+	core_restart(&core);
+	core_expect_answer(&core, "status", "state=finished");
+	core_expect_answer(&core, "finalize", "0 ");
+	core_expect_answer(&core, "attach", "-39 ");
+	ck_assert_int_eq(access(file, F_OK), 0);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+/* In a directory that is to be a volume it is no place for ours. */
+START_TEST(attach_takes_no_clients_directory)
+{
+	core_make(&core);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR, S_IFDIR | 0700);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR "/staging", S_IFDIR | 0700);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR "/staging/file", S_IFREG);
+	core_open(&core);
+	core_run(&core);
+	core_connect(&core);
+	core_expect_answer(&core, "status", "state=finished");
+	core_expect_answer(&core, "attach", "-39 ");
+	core_free(&core);
+}
+END_TEST
+
+/* By a crash before it was marked, or by a release that did not mark it. */
+START_TEST(an_unmarked_private_directory)
+{
+	g_autofree char *private = NULL;
+
+	core_make(&core);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR, S_IFDIR | VOLUME_ATTACHING);
+	core_open(&core);
+	core_run(&core);
+	core_connect(&core);
+	core_expect_answer(&core, "status", "state=unattached");
+	core_expect_answer(&core, "attach", "0 ");
+	private = core_path(&core, MIGRATE_PRIVATE_DIR);
+	ck_assert_int_eq(removexattr(private, MIGRATE_XATTR_PRIVATE), 0);
+	core_restart(&core);
+	core_expect_answer(&core, "status", "state=migrating");
+	ck_assert_int_gt(getxattr(private, MIGRATE_XATTR_PRIVATE, NULL, 0), 0);
+	core_free(&core);
+}
+END_TEST
+
 /* Without a place for the report the volume does not end. */
 START_TEST(i12_the_report_is_kept)
 {
@@ -352,6 +430,9 @@ int main(void)
 	tcase_add_test(tcase, damaged_templates);
 	tcase_add_test(tcase, pause_and_resume);
 	tcase_add_test(tcase, i12_the_report_is_kept);
+	tcase_add_test(tcase, i7_a_clients_directory_of_that_name);
+	tcase_add_test(tcase, attach_takes_no_clients_directory);
+	tcase_add_test(tcase, an_unmarked_private_directory);
 	tcase_add_test(tcase, no_space);
 	return run_suite(suite);
 }

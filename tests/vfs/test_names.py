@@ -285,6 +285,32 @@ def the_private_directory(args):
 
 
 @case()
+def the_private_directory_after_the_end(args):
+    """It is hidden until it goes.  Then the name is anybody's, also in connections of before."""
+    migration, files = begin(args, ['a'])
+    root = Files(migration.smbd.session('root'))
+    migration.crawl()
+    same(tree.records(NEW), [], 'objects with a record')
+    refused('ACCESS_DENIED', root.mkdir, '.migrate')
+    expect('.migrate' not in root.list(), '.migrate is listed')
+    refused('OBJECT_NAME_NOT_FOUND', root.times, '.migrate')
+    migration.ctl('finalize')
+    root.mkdir('.migrate')
+    os.chmod(NEW + '/.migrate', 0o700)          # as the retriever's was
+    root.write('.migrate/file', b'mine')
+    for session in (root, Files(migration.smbd.session('root'))):
+        expect('.migrate' in session.list(), '.migrate is not listed')
+        same(session.read('.migrate/file'), b'mine', 'content')
+        refused('OBJECT_NAME_COLLISION', session.mkdir, '.migrate')
+    migration.retriever.stop()
+    migration.start_retriever()
+    migration.ctl('finalize')
+    same(root.read('.migrate/file'), b'mine', 'content, in the end')
+    root.unlink('.migrate/file')
+    root.rmdir('.migrate')
+
+
+@case()
 def streams(args):
     """They are attributes of the file: what is done to them survives its fill."""
     def fill(path, values):
