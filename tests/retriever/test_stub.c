@@ -82,6 +82,27 @@ static unsigned count_staged(void)
 	return n - 2;
 }
 
+/* Fills what make() makes in "d", killed before the nth step and begun again by the next retriever.
+ * check() is called all the while.  A descriptor of "d". */
+static int fill_killed(int nth, void (*make)(void), void (*check)(int dir))
+{
+	struct migrate_waiter *w;
+	int dir;
+
+	make();
+	core_supervise(&core, 0);
+	core_connect(&core);
+	dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	atomic_store(&core_shared->left, nth);
+	w = core_ask_fill(&core, dir, 0);
+	while (check && !core_killed() && core_state(dir) == MIGRATE_UNFILLED)
+		check(dir);
+	ck_assert_int_eq(core_wait(w), 0);
+	if (check)
+		check(dir);
+	return dir;
+}
+
 /* Killed before every step of making them: what is visible is whole, and the next fill brings the
  * rest; what the crash left in .migrate is removed. */
 START_TEST(i4_killed_at_every_step)
@@ -89,20 +110,9 @@ START_TEST(i4_killed_at_every_step)
 	bool killed = true;
 
 	for (int nth = 1; killed; nth++) {
-		struct migrate_waiter *w;
-		int dir;
+		int dir = fill_killed(nth, make_source, check_visible);
 
-		make_source();
-		core_supervise(&core, 0);
-		core_connect(&core);
-		dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
-		atomic_store(&core_shared->left, nth);
-		w = core_ask_fill(&core, dir, 0);
-		while (!core_killed() && core_state(dir) == MIGRATE_UNFILLED)
-			check_visible(dir);
-		ck_assert_int_eq(core_wait(w), 0); /* by the next retriever */
 		killed = core_killed();
-		check_visible(dir);
 		core_disconnect(&core);
 		core_end_supervision(&core);
 		core_start(&core);
@@ -328,20 +338,9 @@ START_TEST(i4_an_acl_is_there_before_the_name)
 	bool killed = true;
 
 	for (int nth = 1; killed; nth++) {
-		struct migrate_waiter *w;
-		int dir;
+		int dir = fill_killed(nth, make_source_with_acls, check_acls);
 
-		make_source_with_acls();
-		core_supervise(&core, 0);
-		core_connect(&core);
-		dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
-		atomic_store(&core_shared->left, nth);
-		w = core_ask_fill(&core, dir, 0);
-		while (!core_killed() && core_state(dir) == MIGRATE_UNFILLED)
-			check_acls(dir);
-		ck_assert_int_eq(core_wait(w), 0);
 		killed = core_killed();
-		check_acls(dir);
 		ck_assert_int_eq(faccessat(dir, "hard2", F_OK, 0), 0);
 		close(dir);
 		core_disconnect(&core);
@@ -358,18 +357,11 @@ START_TEST(i12_a_loss_is_reported_before_the_name)
 	bool killed = true;
 
 	for (int nth = 1; killed; nth++) {
-		struct migrate_waiter *w;
 		int dir;
 
-		make_source_with_acls();
 		core_fail_xattr = "system.posix_acl_access";
 		core_fail_errno = EOPNOTSUPP;
-		core_supervise(&core, 0);
-		core_connect(&core);
-		dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
-		atomic_store(&core_shared->left, nth);
-		w = core_ask_fill(&core, dir, 0);
-		ck_assert_int_eq(core_wait(w), 0);
+		dir = fill_killed(nth, make_source_with_acls, NULL);
 		killed = core_killed();
 		core_expect_report(&core, "/new/d/file\tthe ACL");
 		core_expect_report(&core, "/new/d/empty\tthe ACL");
