@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * Each thread waits on a condition of its own: where several wait on one, the C library up to 2.40
+ * can lose a signal (its bug 25847), and the request would stay parked until the next one.
+ */
 #include "pool.h"
 
 #include <errno.h>
@@ -9,26 +13,42 @@
 
 #define MAX_WORKERS 64
 
+struct worker {
+	pthread_t thread;
+	pthread_cond_t wake;	/* not idle any more, or stop */
+	struct glist_head idle; /* pool.lock */
+};
+
 static struct {
 	pthread_mutex_t users_lock; /* users and the threads' life; before lock */
 	unsigned users;
 
 	pthread_mutex_t lock; /* the rest */
-	pthread_cond_t work;  /* a job, or stop */
 	pthread_cond_t tick;  /* an earlier timer, or stop; CLOCK_MONOTONIC */
 	bool stop;
 	struct glist_head jobs;
+	struct glist_head idle;	  /* workers without a job */
 	struct glist_head timers; /* by time */
-	pthread_t workers[MAX_WORKERS];
+	struct worker workers[MAX_WORKERS];
 	unsigned n_workers;
 	pthread_t ticker;
 } pool = {
 	.users_lock = PTHREAD_MUTEX_INITIALIZER,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.work = PTHREAD_COND_INITIALIZER,
 	.jobs = GLIST_HEAD_INIT(pool.jobs),
+	.idle = GLIST_HEAD_INIT(pool.idle),
 	.timers = GLIST_HEAD_INIT(pool.timers),
 };
+
+/* pool.lock.  Until somebody has taken it out of the idle ones, or stop. */
+static void wait_for_job(struct worker *worker)
+{
+	glist_add(&pool.idle, &worker->idle);
+	while (!glist_null(&worker->idle) && !pool.stop)
+		pthread_cond_wait(&worker->wake, &pool.lock);
+	if (!glist_null(&worker->idle))
+		glist_del(&worker->idle);
+}
 
 static void *work(void *arg)
 {
@@ -46,7 +66,7 @@ static void *work(void *arg)
 		} else if (pool.stop) {
 			break;
 		} else {
-			pthread_cond_wait(&pool.work, &pool.lock);
+			wait_for_job(arg);
 		}
 	}
 	pthread_mutex_unlock(&pool.lock);
@@ -83,11 +103,14 @@ static void stop_threads(bool ticking)
 {
 	pthread_mutex_lock(&pool.lock);
 	pool.stop = true;
-	pthread_cond_broadcast(&pool.work);
+	for (unsigned i = 0; i < pool.n_workers; i++)
+		pthread_cond_signal(&pool.workers[i].wake);
 	pthread_cond_broadcast(&pool.tick);
 	pthread_mutex_unlock(&pool.lock);
-	for (unsigned i = 0; i < pool.n_workers; i++)
-		pthread_join(pool.workers[i], NULL);
+	for (unsigned i = 0; i < pool.n_workers; i++) {
+		pthread_join(pool.workers[i].thread, NULL);
+		pthread_cond_destroy(&pool.workers[i].wake);
+	}
 	if (ticking)
 		pthread_join(pool.ticker, NULL);
 	pool.n_workers = 0;
@@ -105,7 +128,10 @@ static int start_threads(unsigned workers)
 	pool.stop = false;
 	pool.n_workers = 0;
 	while (!error && pool.n_workers < workers && pool.n_workers < MAX_WORKERS) {
-		error = pthread_create(&pool.workers[pool.n_workers], NULL, work, NULL);
+		struct worker *worker = &pool.workers[pool.n_workers];
+
+		pthread_cond_init(&worker->wake, NULL);
+		error = pthread_create(&worker->thread, NULL, work, worker);
 		if (!error)
 			pool.n_workers++;
 	}
@@ -154,9 +180,15 @@ void mg_pool_kill(void)
 
 void mg_pool_submit(struct mg_job *job)
 {
+	struct worker *worker;
+
 	pthread_mutex_lock(&pool.lock);
 	glist_add_tail(&pool.jobs, &job->link);
-	pthread_cond_signal(&pool.work);
+	worker = glist_first_entry(&pool.idle, struct worker, idle);
+	if (worker) {
+		glist_del(&worker->idle);
+		pthread_cond_signal(&worker->wake);
+	}
 	pthread_mutex_unlock(&pool.lock);
 }
 

@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 
 #include "backend_private.h"
 
 struct crew {
 	struct backend_workers *workers;
-	pthread_cond_t more;
+	/* Counts what is in the queues, and at the end the threads.  No condition: the C library up
+	 * to 2.40 can lose a signal where several threads wait (its bug 25847). */
+	sem_t more;
 	GQueue queue[BACKEND_BACKGROUND + 1]; /* by priority */
 	unsigned n;
 	pthread_t *threads;
@@ -38,25 +41,23 @@ static void *worker(void *arg)
 	struct backend_workers *workers = crew->workers;
 	void *scratch = g_malloc0(workers->scratch_size);
 
-	pthread_mutex_lock(&workers->lock);
 	for (;;) {
-		GList *link = next_link(crew);
-		bool stop = workers->stop;
+		GList *link;
+		bool stop;
 
-		if (!link && stop)
-			break;
-		if (!link) {
-			pthread_cond_wait(&crew->more, &workers->lock);
-			continue;
-		}
+		if (sem_wait(&crew->more) < 0)
+			continue; /* a signal */
+		pthread_mutex_lock(&workers->lock);
+		link = next_link(crew);
+		stop = workers->stop;
 		pthread_mutex_unlock(&workers->lock);
+		if (!link)
+			break;
 		if (stop)
 			backend_complete(link->data, -ECANCELED);
 		else
 			workers->work(workers->user, link->data, scratch);
-		pthread_mutex_lock(&workers->lock);
 	}
-	pthread_mutex_unlock(&workers->lock);
 	workers->scratch_clear(scratch);
 	g_free(scratch);
 	return NULL;
@@ -65,7 +66,7 @@ static void *worker(void *arg)
 static bool crew_start(struct backend_workers *workers, struct crew *crew, unsigned n)
 {
 	crew->workers = workers;
-	pthread_cond_init(&crew->more, NULL);
+	sem_init(&crew->more, 0, 0);
 	crew->threads = g_new(pthread_t, n);
 	while (crew->n < n) {
 		int err = pthread_create(&crew->threads[crew->n], NULL, worker, crew);
@@ -82,9 +83,11 @@ static bool crew_start(struct backend_workers *workers, struct crew *crew, unsig
 static void crew_end(struct crew *crew)
 {
 	for (unsigned i = 0; i < crew->n; i++)
+		sem_post(&crew->more);
+	for (unsigned i = 0; i < crew->n; i++)
 		pthread_join(crew->threads[i], NULL);
 	g_free(crew->threads);
-	pthread_cond_destroy(&crew->more);
+	sem_destroy(&crew->more);
 }
 
 struct backend_workers *backend_workers_new(unsigned demand, unsigned background, backend_work work,
@@ -112,8 +115,6 @@ void backend_workers_free(struct backend_workers *workers)
 {
 	pthread_mutex_lock(&workers->lock);
 	workers->stop = true;
-	pthread_cond_broadcast(&workers->demand.more);
-	pthread_cond_broadcast(&workers->background.more);
 	pthread_mutex_unlock(&workers->lock);
 	crew_end(&workers->demand);
 	crew_end(&workers->background);
@@ -131,7 +132,7 @@ void backend_workers_submit(struct backend_workers *workers, struct backend_requ
 	stop = workers->stop;
 	if (!stop) {
 		g_queue_push_tail_link(&crew->queue[req->priority], &req->link);
-		pthread_cond_signal(&crew->more);
+		sem_post(&crew->more);
 	}
 	pthread_mutex_unlock(&workers->lock);
 	if (stop)
