@@ -3,7 +3,8 @@
  * What migrate-smb-worker may say, having been taken over by an old server (I10): whatever is
  * accepted keeps to what backend.h says of it.
  *
- * Input: a byte for the request, a struct wire_reply, what is in the slot.
+ * Input: a byte for the request, its highest bit for one that wants no bytes, a struct wire_reply,
+ * what is in the slot.
  */
 #include <errno.h>
 #include <string.h>
@@ -45,6 +46,17 @@ static void check_windows(const struct source_windows *windows)
 	}
 }
 
+/* All of the file that the attributes speak of, where it was wanted, or nothing. */
+static void check_data(const struct backend_request *req)
+{
+	const struct source_xattrs *xattrs = req->xattrs;
+
+	REQUIRE(xattrs->data ? xattrs->data_len > 0 : xattrs->data_len == 0);
+	REQUIRE(xattrs->data_len <= req->count);
+	if (xattrs->data)
+		REQUIRE(S_ISREG(req->attr.mode) && xattrs->data_len == req->attr.size);
+}
+
 static void check(const struct backend_request *req, const uint8_t *slot)
 {
 	if (req->has_attr)
@@ -63,6 +75,7 @@ static void check(const struct backend_request *req, const uint8_t *slot)
 	case BACKEND_XATTRS:
 		REQUIRE(req->has_attr && req->xattrs);
 		check_windows(req->xattrs->windows);
+		check_data(req);
 		break;
 	default:
 		REQUIRE(req->has_attr);
@@ -72,7 +85,7 @@ static void check(const struct backend_request *req, const uint8_t *slot)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static uint8_t slot[WIRE_SLOT_BYTES];
-	struct backend_request req = {.count = COUNT};
+	struct backend_request req = {.count = 0};
 	struct smb_url url = {"url", "", "user", "host", "share", "path", 445};
 	struct wire_reply reply;
 	char *text;
@@ -80,7 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 1 + sizeof(reply))
 		return 0;
-	req.op = *data % (BACKEND_XATTRS + 1);
+	req.op = (*data & 0x7f) % (BACKEND_XATTRS + 1);
+	req.count = *data & 0x80 ? 0 : COUNT;
 	memcpy(&reply, data + 1, sizeof(reply));
 	data += 1 + sizeof(reply);
 	size -= 1 + sizeof(reply);
