@@ -59,9 +59,20 @@ def begin(build, old, kind, fs, fresh):
     return Migration(build, url, NEW + '/volume', **settings)
 
 
+def start_retriever(migration):
+    """As an init system does: on a busy machine an old server may not answer in time."""
+    for left in reversed(range(5)):
+        try:
+            migration.start_retriever()
+            return
+        except Failure:
+            if not left:
+                raise
+
+
 def migrate(migration, fresh):
     """Crawls and writes until the power goes."""
-    migration.start_retriever()
+    start_retriever(migration)
     if fresh:
         migration.attach()
     server = migration.start_server()
@@ -174,7 +185,7 @@ def compare(old, root, kind):
 
 
 def finish(migration, old, kind, told):
-    migration.start_retriever()
+    start_retriever(migration)
     migration.crawl()
     migration.ctl('finalize')
     root = migration.root
