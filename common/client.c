@@ -126,6 +126,16 @@ bool migrate_volume_connected(const struct migrate_volume *volume)
 	return atomic_load(&volume->connected);
 }
 
+bool migrate_volume_reached(struct migrate_volume *volume)
+{
+	bool reached;
+
+	pthread_mutex_lock(&volume->lock);
+	reached = volume->sock >= 0;
+	pthread_mutex_unlock(&volume->lock);
+	return reached;
+}
+
 unsigned migrate_volume_hold_ms(const struct migrate_volume *volume)
 {
 	return atomic_load(&volume->hold_ms);

@@ -177,6 +177,8 @@ int migrate_volume_dispatch(struct migrate_volume *volume, int timeout_ms);
 void migrate_volume_wake(struct migrate_volume *volume);
 /* Whether the retriever is connected and has said hello. */
 bool migrate_volume_connected(const struct migrate_volume *volume);
+/* Whether somebody listens at the other end, who may not have said hello yet. */
+bool migrate_volume_reached(struct migrate_volume *volume);
 
 /* ---- requests ------------------------------------------------------------------------------ */
 

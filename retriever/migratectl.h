@@ -42,6 +42,8 @@ void ctl_link_close(struct ctl_link *link);
  * printed on stderr unless quiet.
  */
 enum ctl_exit ctl_ask(struct ctl_link *link, const char *command, bool quiet, GKeyFile **reply);
+/* After CTL_NO_RETRIEVER: there is one that does not answer. */
+bool ctl_link_is_silent(const struct ctl_link *link);
 
 /* ---- commands -------------------------------------------------------------------------------- */
 

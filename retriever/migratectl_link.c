@@ -9,8 +9,10 @@
 #include "config.h"
 #include "migrate.h"
 
-/* How long a retriever may be absent, which may be starting or restarting. */
+/* How long a retriever may be absent, which may be starting or restarting; and how long one that
+ * listens may take to say hello, which may have a busy machine. */
 #define ABSENT_MS 3000
+#define SILENT_MS 15000
 
 struct ctl_link {
 	char *name;
@@ -79,6 +81,11 @@ static void answered(void *arg, int status, const char *text)
 	link->text = g_strdup(text);
 }
 
+bool ctl_link_is_silent(const struct ctl_link *link)
+{
+	return link->status == -ETIME;
+}
+
 static enum ctl_exit wait_for_answer(struct ctl_link *link, uint64_t request)
 {
 	int64_t seen = g_get_monotonic_time();
@@ -86,17 +93,19 @@ static enum ctl_exit wait_for_answer(struct ctl_link *link, uint64_t request)
 	while (!link->done) {
 		int64_t now = g_get_monotonic_time();
 		int error = migrate_volume_dispatch(link->volume, 200);
+		bool listens = migrate_volume_reached(link->volume);
 
 		if (migrate_volume_connected(link->volume))
 			seen = now;
-		if (!link->done && (error == -EPROTO || now - seen > ABSENT_MS * 1000)) {
+		if (!link->done &&
+		    (error == -EPROTO || now - seen > (listens ? SILENT_MS : ABSENT_MS) * 1000)) {
 			migrate_cancel(link->volume, request);
 			while (!link->done)
 				migrate_volume_dispatch(link->volume, 200);
-			link->status = error == -EPROTO ? -EPROTO : -ENOTCONN;
+			link->status = error == -EPROTO ? -EPROTO : listens ? -ETIME : -ENOTCONN;
 		}
 	}
-	if (link->status == -ENOTCONN || link->status == -EPROTO)
+	if (link->status == -ENOTCONN || ctl_link_is_silent(link) || link->status == -EPROTO)
 		return CTL_NO_RETRIEVER;
 	return link->status ? CTL_REFUSED : CTL_OK;
 }
@@ -106,6 +115,10 @@ static void complain_of(const struct ctl_link *link)
 	if (link->status == -ENOTCONN)
 		ctl_complain("%s: the retriever is not running; start it with: "
 			     "systemctl start migrate-retriever@%s",
+			     link->name, link->name);
+	else if (ctl_link_is_silent(link))
+		ctl_complain("%s: the retriever is running and does not answer; see what it does: "
+			     "journalctl -u migrate-retriever@%s",
 			     link->name, link->name);
 	else if (link->status == -EPROTO)
 		ctl_complain("%s: the retriever is of another version; restart it with: "

@@ -193,12 +193,13 @@ static enum ctl_exit watch(const struct ctl *ctl, struct ctl_link *link)
 
 /* ---- all volumes ----------------------------------------------------------------------------- */
 
-static GKeyFile *absent(const char *volume)
+static GKeyFile *absent(const char *volume, bool silent)
 {
 	GKeyFile *status = g_key_file_new();
 
 	g_key_file_set_string(status, "volume", "name", volume);
-	g_key_file_set_string(status, "volume", "state", "no retriever");
+	g_key_file_set_string(status, "volume", "state",
+			      silent ? "no answer from the retriever" : "no retriever");
 	return status;
 }
 
@@ -235,9 +236,9 @@ static enum ctl_exit every_volume(const struct ctl *ctl)
 
 		if (link)
 			result = ctl_ask(link, "status", true, &status);
-		ctl_link_close(link);
 		if (result == CTL_NO_RETRIEVER || !status)
-			status = absent(names[i]);
+			status = absent(names[i], link && ctl_link_is_silent(link));
+		ctl_link_close(link);
 		worst = MAX(worst, result);
 		if (ctl->json)
 			json_array_add_element(list, ctl_json(status));

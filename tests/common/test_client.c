@@ -52,11 +52,13 @@ START_TEST(connects_when_the_retriever_comes)
 	dispatch();
 	dispatch();
 	ck_assert(!migrate_volume_connected(volume));
+	ck_assert(!migrate_volume_reached(volume));
 	ck_assert_uint_eq(migrate_volume_hold_ms(volume), 500);
 	ck_assert(!migrate_volume_finished(volume));
 	fake_listen(8);
 	fake_accept();
 	fake_expect(MIGRATE_OP_HELLO, 0);
+	ck_assert(migrate_volume_reached(volume) && !migrate_volume_connected(volume));
 	ck_assert_uint_eq(got.length, MIGRATE_ROLE_DOOR);
 	ck_assert_uint_eq(got.text_len, strlen("projects"));
 	ck_assert_mem_eq(got.text, "projects", got.text_len);

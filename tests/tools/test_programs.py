@@ -8,6 +8,7 @@ import os
 import pathlib
 import select
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -227,6 +228,15 @@ class Volume(unittest.TestCase):
                 self.assertIn("systemctl start migrate-retriever@v", result.stderr)
             else:
                 self.assertIn("no retriever", result.stdout)
+
+    def test_retriever_without_an_answer(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(str(self.socket))
+            listener.listen()
+            self.assertIn("is running and does not answer", self.ctl("status", "v", status=3))
+            result = run("migratectl", "--config", str(self.config), "status")
+            self.assertEqual(result.returncode, 3, result)
+            self.assertIn("no answer", result.stdout)
 
     def test_wrong_usage(self):
         for args, message in (
