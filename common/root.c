@@ -57,10 +57,10 @@ int migrate_has_record_above(int fd)
 	return ret || at == -ENOENT ? ret : -EIO;
 }
 
-/* What the mark of an open directory is to be: its length, or -errno. */
-static ssize_t mark_of(int fd, uint8_t *value)
+int migrate_private_mark(int fd)
 {
 	struct migrate_binding binding;
+	uint8_t value[MARK_MAX];
 	int ret = migrate_binding_get(fd, NULL, &binding);
 
 	if (ret < 0)
@@ -68,28 +68,27 @@ static ssize_t mark_of(int fd, uint8_t *value)
 	value[0] = binding.type;
 	value[1] = binding.len;
 	memcpy(value + MARK_HEAD, binding.bytes, binding.len);
-	return MARK_HEAD + binding.len;
+	return fsetxattr(fd, MIGRATE_XATTR_PRIVATE, value, MARK_HEAD + binding.len, 0) < 0 ? -errno
+											   : 0;
 }
 
-int migrate_private_mark(int fd)
-{
-	uint8_t value[MARK_MAX];
-	ssize_t len = mark_of(fd, value);
-
-	if (len < 0)
-		return len;
-	return fsetxattr(fd, MIGRATE_XATTR_PRIVATE, value, len, 0) < 0 ? -errno : 0;
-}
-
+/* Also in a snapshot. */
 bool migrate_private_is_marked(int fd)
 {
-	uint8_t value[MARK_MAX], found[MARK_MAX];
-	ssize_t len = mark_of(fd, value);
+	struct migrate_binding here, found = {0};
+	uint8_t value[MARK_MAX];
 	char path[32];
+	ssize_t len;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd); /* it may be O_PATH */
-	return len >= 0 && getxattr(path, MIGRATE_XATTR_PRIVATE, found, sizeof(found)) == len &&
-	       !memcmp(value, found, len);
+	len = getxattr(path, MIGRATE_XATTR_PRIVATE, value, sizeof(value));
+	if (len <= MARK_HEAD || len != MARK_HEAD + value[1] ||
+	    migrate_binding_get(fd, NULL, &here) < 0)
+		return false;
+	found.type = value[0];
+	found.len = value[1];
+	memcpy(found.bytes, value + MARK_HEAD, found.len);
+	return migrate_binding_equal(&here, &found) || migrate_binding_snapshot(&here, &found);
 }
 
 bool migrate_has_private(int fd)
