@@ -82,18 +82,30 @@ static NTSTATUS vm_fget_dos_attributes(struct vfs_handle_struct *handle, struct 
 	return status;
 }
 
+/* Without what is shown for the file's name. */
+static uint32_t stored(struct vfs_handle_struct *handle, struct files_struct *fsp)
+{
+	uint32_t attributes = 0;
+
+	(void)SMB_VFS_NEXT_FGET_DOS_ATTRIBUTES(handle, fsp, &attributes);
+	return attributes;
+}
+
 /*
  * What a file shows the host does not set, whether the client may or not; but it compares with what
- * it showed together with OFFLINE.  What the host does not keep is not told from nothing here.  A
- * time of creation is set with the attributes that there are, in its bracket.
+ * it showed together with OFFLINE.  What the host does not keep is not told from nothing here.  Not
+ * so after a rename: then the host sets what it shows, with ARCHIVE.  And a time of creation is set
+ * with the attributes that there are, in its bracket.
  */
 static bool changes_nothing(struct vfs_handle_struct *handle, struct files_struct *fsp,
 			    uint32_t attributes)
 {
-	uint32_t kept = (SAMBA_ATTRIBUTES_MASK | FILE_ATTRIBUTE_SPARSE) & ~NOT_THE_CLIENTS;
+	const uint32_t kept = (SAMBA_ATTRIBUTES_MASK | FILE_ATTRIBUTE_SPARSE) & ~NOT_THE_CLIENTS;
 
-	return !vm_in_bracket(vm_fd(fsp)) && is_offline(handle, fsp) &&
-	       (fdos_mode(fsp) & kept) == attributes;
+	if (vm_in_bracket(vm_fd(fsp)) || !is_offline(handle, fsp) ||
+	    (fdos_mode(fsp) & kept) != attributes)
+		return false;
+	return !(attributes & FILE_ATTRIBUTE_ARCHIVE) || (stored(handle, fsp) & kept) == attributes;
 }
 
 /* What the host read goes back with one bit changed where it sets or clears "sparse". */
