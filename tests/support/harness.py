@@ -16,6 +16,7 @@ import traceback
 import sandbox
 import servers
 import uml
+import xdr
 from sandbox import Failure
 
 CASES = {}
@@ -75,6 +76,8 @@ def run_case(name, function, args, reasons):
             sys.stderr.write(text)
             reasons.write(text)
             reasons.flush()
+            if isinstance(error, xdr.NoReply):
+                sandbox.show_threads()
             sandbox.show_logs()
             return 1
         finally:

@@ -5,7 +5,7 @@ import collections
 import select
 import time
 
-from xdr import Rpc, opaque, port_of, u32, u64
+from xdr import REPLY_TIME, Rpc, opaque, port_of, u32, u64
 
 NFS, MOUNT = 100003, 100005
 (NULL, GETATTR, SETATTR, LOOKUP, ACCESS, READLINK, READ, WRITE, CREATE, MKDIR, SYMLINK, MKNOD,
@@ -65,7 +65,7 @@ def sattr(mode=None, uid=None, gid=None, size=None, atime=None, mtime=None):
 class Client:
     """One mount.  Handles are bytes; names bytes or str."""
 
-    def __init__(self, host, path, port=None, mount_port=None, uid=0, gid=0, timeout=60,
+    def __init__(self, host, path, port=None, mount_port=None, uid=0, gid=0, timeout=REPLY_TIME,
                  patience=60):
         self.patience = patience            # seconds of asking again after JUKEBOX
         self.jukebox = 0

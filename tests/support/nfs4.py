@@ -7,7 +7,7 @@ import select
 import time
 
 from nfs3 import NfsError, name_bytes
-from xdr import Rpc, opaque, u32, u64
+from xdr import REPLY_TIME, Rpc, opaque, u32, u64
 
 NFS = 100003
 (ACCESS, CLOSE, COMMIT, CREATE, GETATTR, GETFH, LINK, LOOKUP, LOOKUPP, OPEN, OPEN_CONFIRM,
@@ -82,7 +82,7 @@ def settable(mode=None, uid=None, gid=None, size=None, atime=None, mtime=None):
 class Client:
     """Handles are bytes.  One call at a time."""
 
-    def __init__(self, host, minor, export='/export', port=2049, uid=0, gid=0, timeout=60,
+    def __init__(self, host, minor, export='/export', port=2049, uid=0, gid=0, timeout=REPLY_TIME,
                  patience=60, owner=None, reclaims=False):
         """owner: (name, verifier) of a client that was there before; reclaims: it will say itself
         when it has reclaimed what it had."""

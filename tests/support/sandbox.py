@@ -340,6 +340,30 @@ def show_logs(lines=40, out=sys.stderr):
     out.flush()
 
 
+def show_threads(out=sys.stderr):
+    """What the servers' threads do, for the reader of a failure to answer: whether they wait for
+    something, or for a processor."""
+    for process in Process.all:
+        if process.poll() is not None:
+            continue
+        print(f'---- threads of {process.name}', file=out)
+        for task in sorted(os.listdir(f'/proc/{process.pid}/task')):
+            def read(name, task=task):
+                with open(f'/proc/{process.pid}/task/{task}/{name}') as file:
+                    return file.read().strip()
+            with contextlib.suppress(OSError):          # it has ended
+                state = read('stat').rpartition(')')[2].split()[0]
+                ran, waited = (int(ns) / 1e9 for ns in read('schedstat').split()[:2])
+                print(f'{task} {read("comm")}: {state} {read("wchan")}, ran {ran:.2f} s, '
+                      f'waited for a processor {waited:.2f} s', file=out)
+        out.flush()
+        if shutil.which('gdb'):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                subprocess.run(['gdb', '-batch', '-nx', '-p', str(process.pid), '-ex',
+                                'thread apply all backtrace 16'], stdin=subprocess.DEVNULL,
+                               stdout=out, stderr=subprocess.DEVNULL, timeout=120)
+
+
 COMPLAINT = re.compile(rb'ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|: runtime error: |'
                        rb'PANIC \(pid |INTERNAL ERROR: Signal')
 

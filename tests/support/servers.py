@@ -43,6 +43,7 @@ NFS_CORE_PARAM {{
 	Enable_NLM = {nlm};
 	Enable_RQUOTA = false;
 	Enable_UDP = false;
+	RPC_Idle_Timeout_S = 3600;
 	{core}
 }}
 NFSv4 {{
