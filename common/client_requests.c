@@ -5,7 +5,7 @@
 
 #include "client.h"
 
-#define COMMAND_MAX 4096
+#define COMMAND_MAX 64512
 #define NAME_BYTES  255
 
 static uint64_t fail(int error)

@@ -102,7 +102,7 @@ struct source_refusal {
 	const char *why; /* and what to do; static */
 };
 
-#define BATCH_REFUSED_MAX 128
+#define BATCH_REFUSED_MAX 8192 /* more than a page of an honest server has */
 
 struct backend_batch {
 	GArray *entries; /* of struct source_entry */

@@ -15,6 +15,7 @@
 #include "retry.h"
 #include "version.h"
 #include "server.h"
+#include "skip.h"
 #include "volume.h"
 
 #define ERRORS_PAGE 100
@@ -50,6 +51,7 @@ static char *status_text(struct retriever *r)
 	g_key_file_set_int64(f, "counters", "acls-carried", COUNT_GET(r, acls_carried));
 	g_key_file_set_int64(f, "counters", "xattrs-carried", COUNT_GET(r, xattrs_carried));
 	g_key_file_set_uint64(f, "counters", "losses", report_count(r->report));
+	g_key_file_set_uint64(f, "counters", "names-skipped", report_names(r->report));
 	set_bool(f, "counters", "exact", COUNT_GET(r, exact));
 	g_key_file_set_int64(f, "now", "files-per-second", rates_files(r->rates));
 	g_key_file_set_int64(f, "now", "bytes-per-second", rates_bytes(r->rates));
@@ -77,14 +79,16 @@ static char *settings_text(struct retriever *r)
 	return to_text(f);
 }
 
-static bool is_normal(int fd)
+/* Whether what failed with the object, or with a name in that directory, is none any more. */
+static bool is_over(int fd, bool name)
 {
 	struct migrate_record rec;
 	int ret = migrate_record_load(fd, &rec);
+	bool filled = ret > 0 && rec.state == MIGRATE_FILLED;
 
 	if (ret > 0)
 		migrate_record_clear(&rec);
-	return ret == 0;
+	return ret == 0 || (name && filled);
 }
 
 /* Whether clients have removed the object (or the name's directory), and so what was wrong; or it
@@ -100,7 +104,7 @@ static bool is_gone(struct retriever *r, const struct error_entry *e)
 	fd = retriever_open_binding(r, &e->key, O_PATH);
 	if (fd < 0)
 		return errno == ESTALE;
-	gone = (fstat(fd, &st) == 0 && st.st_nlink == 0) || (!e->name && is_normal(fd));
+	gone = (fstat(fd, &st) == 0 && st.st_nlink == 0) || is_over(fd, e->name != NULL);
 	close(fd);
 	return gone;
 }
@@ -256,7 +260,7 @@ static const struct {
 	{"throttle", command_throttle, NULL}, {"pause", command_pause, NULL},
 	{"resume", command_resume, NULL},     {"retry", NULL, run_retry},
 	{"verify", NULL, run_verify},	      {"finalize", NULL, run_finalize},
-	{"report", command_report, NULL},
+	{"report", command_report, NULL},     {"skip", NULL, skip_command},
 };
 
 static void run_command(struct retriever *retriever, struct peer *peer, uint64_t id, size_t i,

@@ -9,6 +9,7 @@
  *                      [counters] directories-found directories-whole files-found files-whole
  *                        bytes-found bytes-whole bytes-fetched errors unfilled-directories
  *                        acls-carried xattrs-carried (objects) losses (lines of the report)
+ *                        names-skipped (of those lines)
  *                        exact=true|false
  *                      [now] files-per-second bytes-per-second demand-waiting background-waiting
  *                        source-away-seconds paused=true|false bandwidth crawlers
@@ -22,12 +23,15 @@
  *                        xattrs-carried while it is in .migrate/
  *   retry [same]       forgets all failures, so that the crawler and clients try again; same:
  *                      enum version_trust, VERSION_SAME
+ *   skip HOW PATH      gives up names (skip.h); HOW: names, or all (of directories); more paths in
+ *                      further lines: [skip] names directories
  *   throttle BYTES     background bytes per second, 0: no limit; until the retriever restarts
  *   pause, resume      background work; demand goes on
  *   verify             walks the whole new tree: [verify] objects unfinished first-unfinished;
  *                      sets the counters right
  *   finalize           verify; refuses while anything is unfinished; keeps the report elsewhere,
  *                      removes .migrate/ and what is left of ours: [finalize] losses report
+ *                      names-skipped
  *
  * All numbers are decimal, sizes in bytes.  state: unattached: no record at the root and no
  * .migrate/; whole: every object is normal, .migrate/ is still there; finished: like unattached,

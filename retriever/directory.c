@@ -147,13 +147,16 @@ static void nothing(void *arg, int status)
 {
 }
 
+static void fill(struct object *object, enum backend_priority priority, bool small_data,
+		 struct skip *skip, object_done_fn done, void *arg);
+
 /* Nobody else fills the directory.  moved: it was found elsewhere on the old server meanwhile. */
 static void give_up(struct run *run, bool moved)
 {
 	struct object *object = run->object;
 
 	if (run->stale && moved)
-		directory_fill(object, run->priority, run->small_data, nothing, NULL);
+		fill(object, run->priority, run->small_data, run->unmade.skip, nothing, NULL);
 	else if (run->stale)
 		refind_start(object); /* the waiters wait for that */
 	else
@@ -163,23 +166,24 @@ static void give_up(struct run *run, bool moved)
 					   "listed below it");
 }
 
-static void finish(struct run *run)
+/* What failed for this run fails no more if another one has filled the directory. */
+static void forget_names(struct object *object)
+{
+	bool filled;
+
+	g_mutex_lock(&object->lock);
+	filled = object->normal || object->record.state != MIGRATE_UNFILLED;
+	g_mutex_unlock(&object->lock);
+	if (filled)
+		errors_forget_names(object->retriever->errors, &object->key);
+}
+
+/* Every name is here, but those that are given up; or the run has failed. */
+static void conclude(struct run *run)
 {
 	struct object *object = run->object;
 	bool others, moved = false;
 
-	if (!run->status && unmade_listed(&run->unmade) && !directory_names_fixed(object)) {
-		run->pending = 1;
-		list_anew(run);
-		return;
-	}
-	if (!run->status)
-		run->status = run->unmade.status;
-	if (run->names_only) {
-		if (object_enter_write(object, names_entered, run))
-			names_entered(object, run);
-		return;
-	}
 	g_mutex_lock(&object->lock);
 	object->runs = g_slist_remove(object->runs, run);
 	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED) {
@@ -193,7 +197,41 @@ static void finish(struct run *run)
 	g_mutex_unlock(&object->lock);
 	if (!others)
 		give_up(run, moved);
+	if (run->status)
+		forget_names(object);
 	run_free(run);
+}
+
+/* Before the directory is called filled. */
+static void record_skipped(void *arg)
+{
+	struct run *run = arg;
+
+	run->status = skip_record(run->unmade.skip, run->object->retriever);
+	if (run->status)
+		run->refused = "the names that are given up could not be put into the report";
+	conclude(run);
+}
+
+static void finish(struct run *run)
+{
+	struct object *object = run->object;
+
+	if (!run->status && unmade_listed(&run->unmade) && !directory_names_fixed(object)) {
+		run->pending = 1;
+		list_anew(run);
+		return;
+	}
+	if (!run->status)
+		run->status = run->unmade.status;
+	if (run->names_only) {
+		if (object_enter_write(object, names_entered, run))
+			names_entered(object, run);
+	} else if (!run->status && skip_count(run->unmade.skip) && !directory_names_fixed(object)) {
+		retriever_run_flush(object->retriever, record_skipped, run);
+	} else {
+		conclude(run);
+	}
 }
 
 static void run_done_one(struct run *run)
@@ -355,8 +393,8 @@ void directory_fill_names(struct object *object, object_done_fn done, void *arg)
 		list_next(run);
 }
 
-void directory_fill(struct object *object, enum backend_priority priority, bool small_data,
-		    object_done_fn done, void *arg)
+static void fill(struct object *object, enum backend_priority priority, bool small_data,
+		 struct skip *skip, object_done_fn done, void *arg)
 {
 	struct run *run = NULL;
 	int ret = 0;
@@ -367,8 +405,10 @@ void directory_fill(struct object *object, enum backend_priority priority, bool 
 		done(arg, object->is_dir ? 0 : -ENOTDIR);
 		return;
 	}
-	if (!running(object, priority))
+	if (skip || !running(object, priority))
 		run = run_new(object, priority, small_data, &ret);
+	if (skip)
+		run->unmade.skip = skip_ref(skip);
 	g_queue_push_tail(&object->fill_waiters,
 			  object_waiter_new(object, priority == BACKEND_BACKGROUND, done, arg));
 	g_mutex_unlock(&object->lock);
@@ -376,4 +416,16 @@ void directory_fill(struct object *object, enum backend_priority priority, bool 
 		listing_failed(run, ret);
 	else if (run)
 		list_next(run);
+}
+
+void directory_fill(struct object *object, enum backend_priority priority, bool small_data,
+		    object_done_fn done, void *arg)
+{
+	fill(object, priority, small_data, NULL, done, arg);
+}
+
+void directory_fill_without(struct object *object, struct skip *skip, object_done_fn done,
+			    void *arg)
+{
+	fill(object, BACKEND_DEMAND, false, skip, done, arg);
 }

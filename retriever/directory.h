@@ -17,11 +17,16 @@
 #define DIRECTORY_H
 
 #include "object.h"
+#include "skip.h"
 
 /* done(0): the directory is filled.  May call done at once.  small_data: what brings the names may
  * bring the data of small files as well, where that costs little. */
 void directory_fill(struct object *object, enum backend_priority priority, bool small_data,
 		    object_done_fn done, void *arg);
+
+/* Likewise, where the administrator gives up names (skip.h): by a listing of its own. */
+void directory_fill_without(struct object *object, struct skip *skip, object_done_fn done,
+			    void *arg);
 
 /* done(0): every name is there, as a dummy at least (dummy.h). */
 void directory_fill_names(struct object *object, object_done_fn done, void *arg);

@@ -285,7 +285,7 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 	if (directory_reserves(run->path, entry->name))
 		unmade_add(&run->unmade, entry->name, -EEXIST,
 			   "this name is reserved at the volume's root: rename it on the old "
-			   "server");
+			   "server, then retry; or give it up: migratectl skip");
 	else if (!run->names_only && !entry->has_attr)
 		ask_lookup(question_new(page, entry));
 	else if (!run->names_only && S_ISLNK(entry->attr.mode))

@@ -108,14 +108,20 @@ void errors_add_name(struct errors *errors, int dir_fd, const char *name, int st
 	add(errors, dir_fd, name, printable(raw), status, reason);
 }
 
+/* Not as long as what is shown may be. */
+char *errors_refused_name(const char *shown)
+{
+	g_autofree char *sum = g_compute_checksum_for_string(G_CHECKSUM_SHA1, shown, -1);
+
+	return *shown ? g_strconcat("/", sum, NULL) : g_strdup(ERRORS_MORE);
+}
+
 void errors_add_refused(struct errors *errors, int dir_fd, const char *shown, int status,
 			const char *reason)
 {
 	g_autofree char *raw = retriever_fd_path(dir_fd);
 	g_autofree char *dir = printable(raw);
-	g_autofree char *sum = g_compute_checksum_for_string(G_CHECKSUM_SHA1, shown, -1);
-	/* what no other name is called, and not as long as this one may be */
-	g_autofree char *key = g_strconcat("/", *shown ? sum : "", NULL);
+	g_autofree char *key = errors_refused_name(shown);
 
 	add(errors, dir_fd, key, g_strconcat(dir, "/", shown, NULL), status, reason);
 }

@@ -27,9 +27,12 @@ void errors_add_fd(struct errors *errors, int fd, int status, const char *reason
 /* A name that could not be made in the directory dir_fd. */
 void errors_add_name(struct errors *errors, int dir_fd, const char *name, int status,
 		     const char *reason);
-/* One that nothing can have here, as it is shown (refused.h), or "": several. */
+/* One that nothing can have here, as it is shown (refused.h), or "": several.  Its entry's name is
+ * errors_refused_name(), which no name is. */
 void errors_add_refused(struct errors *errors, int dir_fd, const char *shown, int status,
 			const char *reason);
+char *errors_refused_name(const char *shown); /* g_free */
+#define ERRORS_MORE "/"			      /* of several */
 void errors_forget(struct errors *errors, const struct migrate_binding *key);
 bool errors_has(struct errors *errors, const struct migrate_binding *key);
 /* The name was made, or is none of the old server's any more. */

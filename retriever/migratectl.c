@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "migratectl.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,10 +45,10 @@ static enum ctl_exit throttle(const struct ctl *ctl)
 {
 	uint64_t bytes;
 
-	if (!config_parse_size(ctl->argument, &bytes)) {
+	if (!config_parse_size(ctl->arguments[0], &bytes)) {
 		ctl_complain("throttle: \"%s\" is no number of bytes per second; write for example "
 			     "50M, or 0 for no limit",
-			     ctl->argument);
+			     ctl->arguments[0]);
 		return CTL_USAGE;
 	}
 	g_autofree char *command = g_strdup_printf("throttle %" G_GUINT64_FORMAT, bytes);
@@ -115,12 +116,16 @@ static enum ctl_exit finalize(const struct ctl *ctl)
 		printf("%s: %" G_GUINT64_FORMAT " things could not be carried over; see migratectl "
 		       "report %s\n",
 		       ctl->volume, losses, ctl->volume);
+	uint64_t names = ctl_number(reply, "finalize", "names-skipped");
+	if (names)
+		printf("%s: among them are names that were given up: %" G_GUINT64_FORMAT "\n",
+		       ctl->volume, names);
 	return result;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-enum { TAKES_WATCH = 1 << 0, TAKES_JSON = 1 << 1, TAKES_SAME = 1 << 2 };
+enum { TAKES_WATCH = 1 << 0, TAKES_JSON = 1 << 1, TAKES_SAME = 1 << 2, TAKES_ALL = 1 << 3 };
 
 static const struct command {
 	const char *name;
@@ -137,6 +142,8 @@ static const struct command {
 	{"report", "NAME", 1, 1, TAKES_JSON, ctl_report, "list what could not be carried over"},
 	{"retry", "NAME", 1, 1, TAKES_SAME, retry,
 	 "forget the failures, so that all is tried again"},
+	{"skip", "NAME PATH...", 2, INT_MAX, TAKES_ALL, ctl_skip,
+	 "give up names that nothing can have here"},
 	{"throttle", "NAME BYTES", 2, 2, 0, throttle,
 	 "limit background reads per second; 0: no limit"},
 	{"pause", "NAME", 1, 1, 0, pause_background, "stop background work; clients are served"},
@@ -171,7 +178,7 @@ static char *describe_commands(void)
 
 static gboolean parse(int *argc, char ***argv, struct ctl *ctl, gboolean *version)
 {
-	gboolean watch = FALSE, json = FALSE, same = FALSE;
+	gboolean watch = FALSE, json = FALSE, same = FALSE, all = FALSE;
 	const GOptionEntry entries[] = {
 		{"config", 0, 0, G_OPTION_ARG_FILENAME, &ctl->config_file,
 		 "The configuration (default: " CONFIG_FILE ")", "FILE"},
@@ -183,6 +190,8 @@ static gboolean parse(int *argc, char ***argv, struct ctl *ctl, gboolean *versio
 		 NULL},
 		{"same", 0, 0, G_OPTION_ARG_NONE, &same,
 		 "retry: size and mtime are enough to know a file by", NULL},
+		{"all", 0, 0, G_OPTION_ARG_NONE, &all,
+		 "skip: all such names of the directories PATH...", NULL},
 		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
 		{NULL},
 	};
@@ -200,6 +209,7 @@ static gboolean parse(int *argc, char ***argv, struct ctl *ctl, gboolean *versio
 	ctl->watch = watch;
 	ctl->json = json;
 	ctl->same = same;
+	ctl->all = all;
 	return TRUE;
 }
 
@@ -210,6 +220,8 @@ static const char *needless_option(const struct command *command, const struct c
 		return "watch";
 	if (ctl->json && !(command->takes & TAKES_JSON))
 		return "json";
+	if (ctl->all && !(command->takes & TAKES_ALL))
+		return "all";
 	return ctl->same && !(command->takes & TAKES_SAME) ? "same" : NULL;
 }
 
@@ -258,6 +270,6 @@ int main(int argc, char **argv)
 		return CTL_USAGE;
 	}
 	ctl.volume = argc > 2 ? argv[2] : NULL;
-	ctl.argument = argc > 3 ? argv[3] : NULL;
+	ctl.arguments = argv + MIN(argc, 3);
 	return command->run(&ctl);
 }

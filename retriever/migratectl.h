@@ -21,9 +21,9 @@ enum ctl_exit {
 struct ctl {
 	const char *config_file; /* NULL: the usual one */
 	const char *socket;	 /* NULL: as the configuration says */
-	bool watch, json, same;
+	bool watch, json, same, all;
 	const char *volume; /* NULL only for commands that take none */
-	const char *argument;
+	char **arguments;   /* that follow it; NULL-terminated */
 };
 
 /* One line on stderr, with the program's name before it. */
@@ -50,6 +50,7 @@ bool ctl_link_is_silent(const struct ctl_link *link);
 enum ctl_exit ctl_status(const struct ctl *ctl);
 enum ctl_exit ctl_errors(const struct ctl *ctl);
 enum ctl_exit ctl_report(const struct ctl *ctl);
+enum ctl_exit ctl_skip(const struct ctl *ctl);
 
 /* ---- printing (migratectl_print.c) ----------------------------------------------------------- */
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "refused.h"
+
 uint64_t ctl_number(GKeyFile *reply, const char *group, const char *key)
 {
 	return g_key_file_get_uint64(reply, group, key, NULL);
@@ -28,14 +30,7 @@ char *ctl_bytes(uint64_t bytes)
 
 char *ctl_line(const char *text)
 {
-	GString *line = g_string_new(NULL);
-
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-		if (*p < ' ' || *p == 0x7f)
-			g_string_append_printf(line, "\\%03o", *p);
-		else
-			g_string_append_c(line, (char)*p);
-	return g_string_free(line, FALSE);
+	return refused_line(text);
 }
 
 int64_t ctl_remaining(GKeyFile *status)

@@ -85,6 +85,7 @@ static void print_table(const char *volume, GKeyFile *status)
 	g_autofree char *state = ctl_text(status, "volume", "state");
 	const uint64_t errors = ctl_number(status, "counters", "errors");
 	const uint64_t losses = ctl_number(status, "counters", "losses");
+	const uint64_t names = ctl_number(status, "counters", "names-skipped");
 
 	row("Volume", "%s", volume);
 	row("Root", "%s", root);
@@ -112,6 +113,9 @@ static void print_table(const char *volume, GKeyFile *status)
 		row("Errors", "%" G_GUINT64_FORMAT "; see migratectl errors %s", errors, volume);
 	else
 		row("Errors", "none");
+	if (names)
+		row("Given up", "%" G_GUINT64_FORMAT " names; see migratectl report %s", names,
+		    volume);
 	if (losses)
 		row("Not carried", "%" G_GUINT64_FORMAT "; see migratectl report %s", losses,
 		    volume);

@@ -23,14 +23,16 @@ static void put_char(GString *out, gunichar c)
 		put_bytes(out, utf8, (size_t)len);
 }
 
-/* Whether there is room for one character more. */
-static bool has_room(GString *out, bool more)
+/* Whether there is room for one character more of these bytes. */
+static bool has_room(GString *out, bool more, const void *bytes, size_t len)
 {
-	if (more && out->len > REFUSED_TEXT_MAX - 16) {
-		g_string_append(out, "...");
-		return false;
-	}
-	return more;
+	g_autofree char *sum = NULL;
+
+	if (!more || out->len <= REFUSED_TEXT_MAX - 64)
+		return more;
+	sum = g_compute_checksum_for_data(G_CHECKSUM_SHA1, bytes, len);
+	g_string_append_printf(out, "...(%s)", sum);
+	return false;
 }
 
 char *refused_text(const void *bytes, size_t len)
@@ -38,7 +40,7 @@ char *refused_text(const void *bytes, size_t len)
 	GString *out = g_string_new(len ? NULL : "\"\"");
 	const char *at = bytes, *end = at + len;
 
-	while (has_room(out, at < end)) {
+	while (has_room(out, at < end, bytes, len)) {
 		gunichar c = g_utf8_get_char_validated(at, end - at);
 		size_t n = 1;
 
@@ -63,7 +65,7 @@ char *refused_text_utf16(const uint8_t *bytes, size_t len)
 	GString *out = g_string_new(len ? NULL : "\"\"");
 	size_t i = 0;
 
-	while (has_room(out, i + 1 < len)) {
+	while (has_room(out, i + 1 < len, bytes, len)) {
 		gunichar c = unit_at(bytes + i);
 		gunichar low = i + 3 < len ? unit_at(bytes + i + 2) : 0;
 
@@ -78,4 +80,16 @@ char *refused_text_utf16(const uint8_t *bytes, size_t len)
 		}
 	}
 	return g_string_free(out, FALSE);
+}
+
+char *refused_line(const char *text)
+{
+	GString *line = g_string_new(NULL);
+
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+		if (*p < ' ' || *p == 0x7f)
+			g_string_append_printf(line, "\\%03o", *p);
+		else
+			g_string_append_c(line, (char)*p);
+	return g_string_free(line, FALSE);
 }

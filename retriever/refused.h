@@ -2,7 +2,8 @@
 /*
  * Names on the old server that nothing can have here, as they are shown: one line of printable
  * UTF-8, with backslashes and everything else as \ooo, halves of surrogate pairs as \u and four
- * digits.  It is cut after REFUSED_TEXT_MAX bytes; "" is two quotation marks.  g_free.
+ * digits.  It is cut after REFUSED_TEXT_MAX bytes, and ends in a checksum then, so that no two are
+ * shown alike; "" is two quotation marks.  g_free.
  */
 #ifndef REFUSED_H
 #define REFUSED_H
@@ -16,15 +17,21 @@
 char *refused_text(const void *bytes, size_t len);
 char *refused_text_utf16(const uint8_t *bytes, size_t len);
 
+/* A path or a reason for one line of output: control characters as \ooo.  g_free. */
+char *refused_line(const char *text);
+
 /* Why, and what to do. */
-#define REFUSED_NAME "no file here can have this name: rename it on the old server, then retry"
+#define REFUSED_GIVE_UP "; or give it up: migratectl skip"
+#define REFUSED_NAME                                                                               \
+	"no file here can have this name: rename it on the old server, then retry" REFUSED_GIVE_UP
 #define REFUSED_LONG                                                                               \
 	"a name can have 255 bytes here, and this one has more: make it shorter on the old "       \
-	"server, then retry"
+	"server, then retry" REFUSED_GIVE_UP
 #define REFUSED_CHARACTERS                                                                         \
 	"no file can be asked for by SMB whose name has one of \\ : * ? \" < > | or a control "    \
-	"character: rename it on the old server itself or over NFS, then retry"
+	"character: rename it on the old server itself or over NFS, then retry" REFUSED_GIVE_UP
 #define REFUSED_UNICODE                                                                            \
-	"the name is no text (half a pair of UTF-16): rename it on the old server, then retry"
+	"the name is no text (half a pair of UTF-16): rename it on the old server, then "          \
+	"retry" REFUSED_GIVE_UP
 
 #endif

@@ -14,12 +14,12 @@ struct report {
 	int fd;		   /* the file, or -1 */
 	int dir_fd;	   /* not owned; -1: there is no volume */
 	GHashTable *known; /* hashes of lines */
-	uint64_t lines;
+	uint64_t lines, names;
 	bool dirty;
 };
 
 static const char *const kind_names[REPORT_KINDS] = {"acl",  "xattr", "source", "owner",
-						     "mode", "time",  "volume"};
+						     "mode", "time",  "name",	"volume"};
 
 const char *report_kind_name(enum report_kind kind)
 {
@@ -60,6 +60,8 @@ static void count(struct report *report, const char *line)
 {
 	if (!g_str_has_prefix(line, "volume\t"))
 		report->lines++;
+	if (g_str_has_prefix(line, "name\t"))
+		report->names++;
 }
 
 /* Lock held.  A crash may have cut the last line. */
@@ -106,7 +108,7 @@ void report_set_directory(struct report *report, int private_fd)
 	}
 	report->fd = -1;
 	report->dir_fd = private_fd;
-	report->lines = 0;
+	report->lines = report->names = 0;
 	report->dirty = false;
 	g_hash_table_remove_all(report->known);
 	if (private_fd >= 0 && faccessat(private_fd, REPORT_FILE, F_OK, 0) == 0 &&
@@ -184,6 +186,16 @@ uint64_t report_count(struct report *report)
 	lines = report->lines;
 	g_mutex_unlock(&report->lock);
 	return lines;
+}
+
+uint64_t report_names(struct report *report)
+{
+	uint64_t names;
+
+	g_mutex_lock(&report->lock);
+	names = report->names;
+	g_mutex_unlock(&report->lock);
+	return names;
 }
 
 int report_sync(struct report *report)

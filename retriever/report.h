@@ -4,9 +4,10 @@
  * in .migrate/report: nothing is dropped silently.
  *
  * A line is appended before the object becomes visible, so that a kill cannot part them: at worst a
- * line stands there for an object that was made a moment later, or twice.  The file may grow to
- * millions of lines and is never held in memory; of the last few hundred thousand a hash is, so
- * that an object that is made again is not listed again.
+ * line stands there for an object that was made a moment later (or for a name that was given up,
+ * and its directory was not filled), or twice.  The file may grow to millions of lines and is never
+ * held in memory; of the last few hundred thousand a hash is, so that an object that is made again
+ * is not listed again.
  *
  * Line: KIND TAB PATH TAB TEXT, where control characters, backslashes and, in what is not UTF-8,
  * bytes beyond ASCII are escaped as in C.  The path is that on the new server when it was made.
@@ -29,6 +30,7 @@ enum report_kind {
 	REPORT_OWNER,  /* an owner or group that is not a usable id, or not its own */
 	REPORT_MODE,   /* the mode is not the one that was listed */
 	REPORT_TIME,   /* a time that the new file system cannot store */
+	REPORT_NAME,   /* a name that the administrator gave up (skip.h) */
 	REPORT_VOLUME, /* what no object comes with */
 	REPORT_KINDS
 };
@@ -46,6 +48,8 @@ void report_set_directory(struct report *report, int private_fd);
 int report_add(struct report *report, enum report_kind kind, const char *path, const char *text);
 /* Lines of objects there are. */
 uint64_t report_count(struct report *report);
+/* Those of them that are REPORT_NAME. */
+uint64_t report_names(struct report *report);
 /* What was added is durable after.  Blocks for the disk. */
 int report_sync(struct report *report);
 

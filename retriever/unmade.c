@@ -19,6 +19,7 @@ void unmade_init(struct unmade *unmade, struct errors *errors, int dir_fd)
 void unmade_clear(struct unmade *unmade)
 {
 	g_hash_table_destroy(unmade->gone);
+	skip_unref(unmade->skip);
 	g_mutex_clear(&unmade->lock);
 }
 
@@ -28,6 +29,7 @@ void unmade_reset(struct unmade *unmade)
 	unmade->refused = 0;
 	unmade->more = 0;
 	g_mutex_unlock(&unmade->lock);
+	skip_reset(unmade->skip);
 }
 
 static void fail(struct unmade *unmade, int status)
@@ -53,8 +55,28 @@ static bool is_gone_again(struct unmade *unmade, const char *name)
 	return known;
 }
 
+/* Of errors that are not the old server's of today, nor of a full or broken disk: those that the
+ * same name will meet again. */
+static bool is_lasting(int status)
+{
+	switch (status) {
+	case -ENOENT:	    /* listed twice, and not found twice */
+	case -ENOTUNIQ:	    /* another name leads to another object */
+	case -EEXIST:	    /* reserved */
+	case -ENAMETOOLONG: /* from here on the new file system's */
+	case -EINVAL:
+	case -EILSEQ:
+	case -EMLINK:
+		return true;
+	default:
+		return false;
+	}
+}
+
 void unmade_add(struct unmade *unmade, const char *name, int status, const char *reason)
 {
+	bool lasting = is_lasting(status);
+
 	if (status == -ENOENT) {
 		if (!is_gone_again(unmade, name))
 			return;
@@ -65,6 +87,8 @@ void unmade_add(struct unmade *unmade, const char *name, int status, const char 
 	} else if (status == -ECANCELED) {
 		reason = NULL;
 	}
+	if (lasting && skip_takes(unmade->skip, unmade->dir_fd, name, name, reason))
+		return;
 	if (reason)
 		errors_add_name(unmade->errors, unmade->dir_fd, name, status, reason);
 	fail(unmade, status);
@@ -74,28 +98,48 @@ static void say_how_many(struct unmade *unmade)
 {
 	g_autofree char *reason =
 		g_strdup_printf("%" G_GUINT64_FORMAT " more names that no file here can have: "
-				"rename them on the old server, then retry",
+				"rename them on the old server, then retry; or give up all that "
+				"the directory has: migratectl skip --all",
 				unmade->more);
 
 	errors_add_refused(unmade->errors, unmade->dir_fd, "", -EREMOTEIO, reason);
 }
 
-void unmade_add_refused(struct unmade *unmade, const struct backend_batch *batch)
+static bool is_given_up(struct unmade *unmade, const struct source_refusal *r)
 {
-	guint listed = 0;
+	g_autofree char *name = errors_refused_name(r->name);
 
-	if (!batch->rejected)
-		return;
-	for (guint i = 0; i < batch->refused->len && unmade->refused < UNMADE_LISTED; i++) {
-		const struct source_refusal *r =
-			&g_array_index(batch->refused, struct source_refusal, i);
+	return skip_takes(unmade->skip, unmade->dir_fd, name, r->name, r->why);
+}
 
+/* Whether it is no error. */
+static bool add_refused(struct unmade *unmade, const struct source_refusal *r)
+{
+	if (is_given_up(unmade, r))
+		return true;
+	if (unmade->refused < UNMADE_LISTED) {
 		errors_add_refused(unmade->errors, unmade->dir_fd, r->name, -EREMOTEIO, r->why);
 		unmade->refused++;
-		listed++;
+	} else {
+		unmade->more++;
 	}
-	unmade->more += batch->rejected - listed;
-	fail(unmade, -EREMOTEIO);
+	return false;
+}
+
+void unmade_add_refused(struct unmade *unmade, const struct backend_batch *batch)
+{
+	guint untold = batch->rejected - batch->refused->len;
+	bool fine = true;
+
+	for (guint i = 0; i < batch->refused->len; i++)
+		fine &= add_refused(unmade,
+				    &g_array_index(batch->refused, struct source_refusal, i));
+	if (untold && !skip_takes_untold(unmade->skip, unmade->dir_fd, untold)) {
+		unmade->more += untold;
+		fine = false;
+	}
+	if (!fine)
+		fail(unmade, -EREMOTEIO);
 }
 
 bool unmade_listed(struct unmade *unmade)

@@ -8,32 +8,37 @@
  * found again is an error.
  *
  * Of the names that nothing can have here a directory lists UNMADE_LISTED and then says how many
- * more there are: they may be as many as an old server makes up.  Any thread.
+ * more there are: they may be as many as an old server makes up.  What the administrator gives up
+ * of what cannot be here ever (skip.h) is no error.  Any thread.
  */
 #ifndef UNMADE_H
 #define UNMADE_H
 
 #include "backend.h"
 #include "retriever.h"
+#include "skip.h"
 
 #define UNMADE_LISTED 100
 
 /* -ENOENT for what was listed; -ENOTUNIQ, backend.h */
 #define UNMADE_MISSING                                                                             \
-	"the old server lists this name and does not find it: rename it there, then retry"
+	"the old server lists this name and does not find it: rename it there, then retry; or "    \
+	"give it up: migratectl skip"
 #define UNMADE_OTHER                                                                               \
 	"the old server opens another object by this name, most likely one whose name differs "    \
-	"in upper and lower case only: rename one of them there, then retry"
+	"in upper and lower case only: rename one of them there, then retry; or give it up: "      \
+	"migratectl skip"
 
 struct unmade {
 	struct errors *errors;
 	int dir_fd;
 	GMutex lock;
-	int status;	  /* of the first that counts, -errno; 0: none */
-	guint refused;	  /* that are listed */
-	guint64 more;	  /* that are not */
-	GHashTable *gone; /* names that were listed and not found */
-	bool again;	  /* it is the second listing */
+	int status;	   /* of the first that counts, -errno; 0: none */
+	guint refused;	   /* that are listed */
+	guint64 more;	   /* that are not */
+	GHashTable *gone;  /* names that were listed and not found */
+	bool again;	   /* it is the second listing */
+	struct skip *skip; /* referenced; NULL: nothing is given up */
 };
 
 void unmade_init(struct unmade *unmade, struct errors *errors, int dir_fd);

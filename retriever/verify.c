@@ -245,11 +245,12 @@ static int keep_report(struct retriever *retriever, char **message)
 	return ret;
 }
 
-static char *finalized(struct retriever *retriever, uint64_t losses)
+static char *finalized(struct retriever *retriever, uint64_t losses, uint64_t names)
 {
 	g_autoptr(GKeyFile) f = g_key_file_new();
 
 	g_key_file_set_uint64(f, "finalize", "losses", losses);
+	g_key_file_set_uint64(f, "finalize", "names-skipped", names);
 	g_key_file_set_string(f, "finalize", "report", retriever->config->report);
 	return g_key_file_to_data(f, NULL, NULL);
 }
@@ -258,7 +259,7 @@ int volume_finalize(struct retriever *retriever, char **message)
 {
 	struct volume_count count;
 	enum volume_state state = volume_state(retriever);
-	uint64_t losses = report_count(retriever->report);
+	uint64_t losses = report_count(retriever->report), names = report_names(retriever->report);
 	int ret;
 
 	if (state == VOLUME_FINISHED)
@@ -289,6 +290,6 @@ int volume_finalize(struct retriever *retriever, char **message)
 		return ret;
 	leave_private(retriever);
 	remove_private(retriever);
-	*message = finalized(retriever, losses);
+	*message = finalized(retriever, losses, names);
 	return 0;
 }

@@ -33,7 +33,7 @@
 #define WIRE_STREAMS_MAX   4096u
 #define WIRE_STREAM_BYTES  65535u /* of a stream that is read with the descriptor */
 #define WIRE_SD_MAX	   65536u
-#define WIRE_REFUSED_MAX   64u /* names in one reply, the rest is counted */
+#define WIRE_REFUSED_MAX   8192u /* names in one reply, more than that has; the rest is counted */
 #define WIRE_REFUSED_BYTES 600u
 #define WIRE_DATA_MAX	   65536u /* of a file that is read with the descriptor */
 

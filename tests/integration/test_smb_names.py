@@ -129,6 +129,22 @@ def a_server_that_opens_others(args):
     finish(migration)
 
 
+@case()
+def a_server_that_opens_others_for_good(args):
+    """What cannot be reached there is given up: with --all in both directories that lack a name."""
+    _, migration = world(args, cases, on_request=Confuses().on_request)
+    finds_others(migration)
+    migration.ctl('skip', '--all', argument=NEW)
+    same(migration.status()['names_skipped'], 3, 'names that are given up')
+    migration.crawl()
+    same(migration.status()['state'], 'whole', 'state after the crawl')
+    for name in ('FOO', 'DIR/SAME', 'DIR/OTHER'):
+        with open(f'{OLD}/{name}', 'rb') as a, open(f'{NEW}/{name}', 'rb') as b:
+            same(b.read(), a.read(), name)
+    migration.ctl('finalize')
+    same(set(os.listdir(NEW)), {'FOO', 'DIR'}, 'names at the end')
+
+
 # ---- names that SMB does not say -----------------------------------------------------------------
 
 def odd(root):

@@ -100,6 +100,22 @@ START_TEST(errors_of_what_is_gone)
 }
 END_TEST
 
+/* What failed with a name, when its directory has all. */
+START_TEST(errors_of_names_that_are_here)
+{
+	int root = core_root(&core);
+
+	errors_add_name(core.retriever->errors, root, "f", -EACCES, "a reason");
+	core_expect_answer(&core, "errors 0", "total=1\n");
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	errors_add_name(core.retriever->errors, root, "f", -EACCES, "a reason");
+	errors_add_fd(core.retriever->errors, root, -EACCES, "a reason");
+	core_expect_answer(&core, "errors 0", "total=1\n");
+	core_expect_answer(&core, "errors 0", "path=/");
+	close(root);
+}
+END_TEST
+
 START_TEST(what_is_no_command)
 {
 	core_expect_answer(&core, "reformat", "-22 the retriever does not know this command");
@@ -119,6 +135,7 @@ int main(void)
 	tcase_add_test(tcase, throttled_and_paused);
 	tcase_add_test(tcase, errors_come_in_pages);
 	tcase_add_test(tcase, errors_of_what_is_gone);
+	tcase_add_test(tcase, errors_of_names_that_are_here);
 	tcase_add_test(tcase, what_is_no_command);
 	return run_suite(suite);
 }

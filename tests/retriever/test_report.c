@@ -43,6 +43,7 @@ START_TEST(i12_kept_across_restarts)
 	ck_assert_int_eq(report_add(report, REPORT_XATTR, "/c", "x"), 0);
 	ck_assert_int_eq(report_sync(report), 0);
 	ck_assert_uint_eq(report_count(report), 3);
+	ck_assert_uint_eq(report_names(report), 0);
 	expect("acl\t/a\\tb\\n\twhy \\\"\\\\\n"
 	       "time\t/\303\244\t\\377\n"
 	       "xattr\t/c\tx\n");
@@ -113,6 +114,26 @@ START_TEST(kept)
 }
 END_TEST
 
+/* Names that were given up are losses, and counted by themselves too. */
+START_TEST(names)
+{
+	struct report *report = report_new(dir);
+
+	ck_assert_int_eq(report_add(report, REPORT_NAME, "/a/b", "x"), 0);
+	ck_assert_int_eq(report_add(report, REPORT_NAME, "/a/c", "x"), 0);
+	ck_assert_int_eq(report_add(report, REPORT_NAME, "/a/b", "x"), 0); /* known */
+	ck_assert_int_eq(report_add(report, REPORT_ACL, "name", "x"), 0);
+	ck_assert_uint_eq(report_names(report), 2);
+	report_free(report);
+	report = report_new(dir);
+	ck_assert_uint_eq(report_names(report), 2);
+	ck_assert_uint_eq(report_count(report), 3);
+	report_set_directory(report, -1);
+	ck_assert_uint_eq(report_names(report), 0);
+	report_free(report);
+}
+END_TEST
+
 /* Where nothing can be written the object must not be made. */
 START_TEST(no_directory)
 {
@@ -166,6 +187,7 @@ int main(void)
 	tcase_add_test(tcase, what_a_crash_cut);
 	tcase_add_test(tcase, lines);
 	tcase_add_test(tcase, kept);
+	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, no_directory);
 	tcase_add_test(tcase, many_threads);
 	return run_suite(suite);

@@ -8,7 +8,7 @@
 
 #define FIXED 104
 
-static uint8_t buffer[16384], room[16384];
+static uint8_t buffer[2 << 20], room[2 << 20];
 static size_t used;
 
 static void le(uint8_t *at, uint64_t value, unsigned bytes)

@@ -200,6 +200,29 @@ class Volume(unittest.TestCase):
         (PLACE / "kept" / "v.report").unlink()
         self.assertIn("v.report: No such file", self.ctl("report", "v", status=1))
 
+    def test_names_given_up(self):
+        (self.old / ".migrate").mkdir()
+        name = str(self.new / ".migrate")
+        self.start()
+        self.ctl("attach", "v")
+        self.assertIn("is no name of a directory that failed", self.ctl("skip", "v", name, status=1))
+        self.crawl(status=2)
+        self.assertIn("migratectl skip", self.ctl("errors", "v"))
+        for path in (name + "/", str(self.new / "d1"), str(self.new)):
+            self.assertIn("is no name", self.ctl("skip", "v", path, status=1))
+        self.assertIn("is no directory", self.ctl("skip", "--all", "v", name, status=1))
+        self.assertNotIn("Given up", self.ctl("status", "v"))
+        self.assertIn("v: 1 name given up, 1 directory filled; see migratectl report v",
+                      self.ctl("skip", "--all", "v", f"{self.new}/"))
+        self.crawl()
+        self.assertRegex(self.ctl("status", "v"), r"(?m)^Given up +1 names?; see migratectl report")
+        self.assertIn(f"{name}: name: this name is reserved", self.ctl("report", "v"))
+        self.assertIn("names that were given up: 1", self.ctl("finalize", "v"))
+        self.assertIn(f"{name}: name: this name is reserved", self.ctl("report", "v"))
+        expected = listing(self.old)
+        del expected[".migrate"]
+        self.assertEqual(expected, listing(self.new))
+
     def test_more_errors_than_a_reply_holds(self):
         deep = self.old.joinpath(*["n" * 250] * 4)
         deep.mkdir(parents=True)
@@ -244,6 +267,9 @@ class Volume(unittest.TestCase):
                 (("attach",), "usage: migratectl attach NAME"),
                 (("throttle", "v"), "usage: migratectl throttle NAME BYTES"),
                 (("throttle", "v", "fast"), "for example 50M"),
+                (("skip", "v"), "usage: migratectl skip NAME PATH..."),
+                (("skip", "v", *["x" * 1000] * 100), "too many for one command"),
+                (("retry", "--all", "v"), "takes no --all"),
                 (("attach", "--json", "v"), "takes no --json"),
                 (("errors", "--watch", "v"), "takes no --watch"),
                 (("status", "--watch"), "needs the NAME"),

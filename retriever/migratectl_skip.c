@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "migratectl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COMMAND_MAX 64000 /* what migrate_control() takes, and a bit */
+
+/* As the list of errors has it, whichever way it was copied from there. */
+static char *listed(const char *path, bool directory)
+{
+	char *line = ctl_line(path);
+	size_t len = strlen(line);
+
+	while (directory && len > 1 && line[len - 1] == '/')
+		line[--len] = '\0';
+	return line;
+}
+
+static char *command(const struct ctl *ctl)
+{
+	GString *text = g_string_new(ctl->all ? "skip all " : "skip names ");
+
+	for (char **path = ctl->arguments; *path; path++) {
+		g_autofree char *line = listed(*path, ctl->all);
+
+		if (path != ctl->arguments)
+			g_string_append_c(text, '\n');
+		g_string_append(text, line);
+	}
+	return g_string_free(text, FALSE);
+}
+
+static void print(const struct ctl *ctl, GKeyFile *reply)
+{
+	uint64_t names = ctl_number(reply, "skip", "names");
+	uint64_t directories = ctl_number(reply, "skip", "directories");
+
+	if (!names) {
+		printf("%s: nothing had to be given up: all names are here, or are gone there\n",
+		       ctl->volume);
+		return;
+	}
+	printf("%s: %" G_GUINT64_FORMAT " name%s given up, %" G_GUINT64_FORMAT
+	       " director%s filled; see migratectl report %s\n",
+	       ctl->volume, names, names == 1 ? "" : "s", directories,
+	       directories == 1 ? "y" : "ies", ctl->volume);
+}
+
+enum ctl_exit ctl_skip(const struct ctl *ctl)
+{
+	g_autofree char *text = command(ctl);
+	g_autoptr(GKeyFile) reply = NULL;
+	enum ctl_exit result;
+	struct ctl_link *link;
+
+	if (strlen(text) > COMMAND_MAX) {
+		ctl_complain("skip: these are too many for one command: name those of one "
+			     "directory, or give up all that it has with --all");
+		return CTL_USAGE;
+	}
+	link = ctl_link_open(ctl, ctl->volume, &result);
+	if (link)
+		result = ctl_ask(link, text, false, &reply);
+	ctl_link_close(link);
+	if (!result)
+		print(ctl, reply);
+	return result;
+}
