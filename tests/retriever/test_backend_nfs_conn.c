@@ -97,7 +97,7 @@ START_TEST(a_lost_reply_is_asked_for_again)
 	start(ignore_once, 1);
 	backend_nfs_set_stall(backend, 200);
 	check_data();
-	ck_assert_uint_eq(seen, 2);
+	ck_assert_uint_ge(seen, 2); /* more where 200 ms are not enough for an answer */
 }
 END_TEST
 

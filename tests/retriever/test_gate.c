@@ -93,9 +93,9 @@ START_TEST(bandwidth)
 
 	start();
 	fd = core_find(&core, "f", O_RDONLY);
+	began = g_get_monotonic_time(); /* tokens come from the next line on */
 	gate_throttle(core.retriever->gate, 1000000);
 	ck_assert_uint_eq(gate_bandwidth(core.retriever->gate), 1000000);
-	began = g_get_monotonic_time();
 	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 0, UINT64_MAX, MIGRATE_BACKGROUND)),
 			 0);
 	core_source_file(&core, "g", 300000, 2);

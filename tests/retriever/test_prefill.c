@@ -21,11 +21,11 @@ START_TEST(a_directory_that_was_looked_at_is_filled)
 	core_source_file(&core, "d/a", 10, 1);
 	core_source_file(&core, "d/b", 10, 2);
 	core_start(&core);
-	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
 	lists = backend_fault_add(core.fault,
 				  &(struct fault_rule){.ops = 1u << BACKEND_READDIR,
 						       .priorities = 1u << BACKEND_BACKGROUND,
 						       .action = FAULT_STALL});
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
 	ck_assert_int_eq(core_name_in(&core, fd, "a"), 0);
 	/* the root was looked at as well: one is filled at a time */
 	ck_assert(backend_fault_wait(core.fault, lists, 1));
