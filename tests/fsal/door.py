@@ -22,9 +22,10 @@ TEXT = b'0123456789abcdef' * 4096
 
 
 class World:
-    """A volume with a fake retriever and a server; fill(world) makes what is in it."""
+    """A volume with a fake retriever and a server; fill(world) makes what is in it.  hold_ms: so long
+    that only cases which want a DELAY, and say another, get one."""
 
-    def __init__(self, args, fill=None, hold_ms=500, path=ROOT, fs='ext4', fsal=LAYER, **kw):
+    def __init__(self, args, fill=None, hold_ms=20000, path=ROOT, fs='ext4', fsal=LAYER, **kw):
         sandbox.volume(ROOT, '400M', fs)
         self.fake = Fake(SOCKET, hold_ms)
         f.set_record(ROOT, FILLED, 0, MTIME, CTIME)

@@ -224,7 +224,7 @@ def a_hung_retriever_holds_no_name(args):
         world.file('linked')
         os.mkdir(world.path('dir'))
         os.link(world.path('linked'), world.path('dir/linked'))
-    world = World(args, fill)
+    world = World(args, fill, hold_ms=1500)
     client, fake = world.client, world.fake
     directory, stub = world.fh('dir'), world.fh('stub')
     ends = (nfs3.RENAME, opaque(client.root) + opaque(b'stub') + opaque(directory) +
@@ -329,7 +329,7 @@ def a_normal_directory_is_not_moved_while_it_is_marked(args):
     def fill(world):
         os.makedirs(world.path('a/b'))
         os.mkdir(world.path('to'))
-    world = World(args, fill)
+    world = World(args, fill, hold_ms=1500)
     client, target, above = world.client, world.fh('to'), world.fh('a')
     fd = os.open(world.path('a/b'), os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(fd, fcntl.LOCK_SH)

@@ -89,7 +89,7 @@ def getattr_never_waits_for_data(args):
 def getattr_never_says_delay(args):
     """Of a directory that is being filled.  MDCACHE lets nobody near it while a listing waits, but
     that is over after the hold time."""
-    world = World(args, unfilled, hold_ms=300)
+    world = World(args, unfilled, hold_ms=3000)
     client, fake = world.client, world.fake
     directory = world.fh('dir')
     world.held = 'dir'
@@ -98,9 +98,9 @@ def getattr_never_says_delay(args):
     pending = client.start(nfs3.READDIR, readdir)
     fake.wait(FILL)
     answers_at_once(world, directory)
-    same(pending.result(20).u32(), nfs3.JUKEBOX, 'status of the listing')
+    same(pending.result(120).u32(), nfs3.JUKEBOX, 'status of the listing')
     _, seconds = timed(lambda: client.once(nfs3.READDIR, readdir))
-    expect(seconds < 0.25, f'another listing was answered after {seconds:.3f} s')
+    expect(seconds < 2.5, f'another listing was answered after {seconds:.3f} s')
     answers_at_once(world, directory)
     same(len(fake.requests(FILL)), 1, 'fills')
 
@@ -135,7 +135,7 @@ def jukebox_at_the_hold_time(args):
         world.file('stub2')
         unfilled(world)
         unfilled(world, 'dir2')
-    world = World(args, fill, hold_ms=400)
+    world = World(args, fill, hold_ms=1500)
     client, fake = world.client, world.fake
     stub, directory, dir2 = world.fh('stub'), world.fh('dir'), world.fh('dir2')
     held = {}
@@ -153,7 +153,7 @@ def jukebox_at_the_hold_time(args):
     for op, proc, body in calls:
         (status, _), seconds = timed(lambda: client.once(proc, body))
         same(status, nfs3.JUKEBOX, f'status of {proc}')
-        expect(0.35 < seconds < 5, f'{proc} was answered after {seconds:.3f} s')
+        expect(1.4 < seconds < 6, f'{proc} was answered after {seconds:.3f} s')
     fake.wait(f.CANCEL)                         # the begin's
     fake.on.clear()
     for op, act in ((RANGE, fake.do_range), (NAME, fake.do_name), (FILL, fake.do_fill)):
@@ -188,17 +188,17 @@ def delay_over_v4(args):
 def waits_for_one_directory_do_not_add_up(args):
     """MDCACHE holds the directory's lock over a lookup: many that come at once are all answered
     about a hold time later."""
-    world = World(args, unfilled, hold_ms=500)
+    world = World(args, unfilled, hold_ms=2000)
     client, fake = world.client, world.fake
     directory = world.fh('dir')
     fake.on[NAME] = lambda r: HOLD
     start = time.monotonic()
     pending = [client.start(nfs3.LOOKUP, opaque(directory) + opaque(b'file%d' % n))
                for n in range(20)]
-    statuses = [p.result(30).u32() for p in pending]
+    statuses = [p.result(120).u32() for p in pending]
     seconds = time.monotonic() - start
     same(statuses, [nfs3.JUKEBOX] * 20, 'statuses')
-    expect(seconds < 20 * 0.5 / 2, f'20 lookups took {seconds:.1f} s')
+    expect(seconds < 20 * 2 / 2, f'20 lookups took {seconds:.1f} s')
     same(len(fake.wait(NAME, 20)), 20, 'names asked for')
     for held in fake.requests(NAME):
         fake.reply(held, fake.do_name(held))
@@ -215,7 +215,7 @@ def threads_that_wait_are_limited(args):
         for n in range(300):
             unfilled(world, f'dir{n}', 1)
         world.normal('normal')
-    world = World(args, fill, hold_ms=20000)
+    world = World(args, fill, hold_ms=60000)
     client, fake = world.client, world.fake
     handles = [world.fh(f'dir{n}') for n in range(300)]
     fake.on[FILL] = lambda r: HOLD
@@ -230,7 +230,7 @@ def threads_that_wait_are_limited(args):
     same({p.result().u32() for p in pending if p.done()}, {nfs3.JUKEBOX}, 'statuses')
     for held in fake.wait(FILL, 300):
         fake.reply(held, fake.do_fill(held))
-    same({p.result(30).u32() for p in waiting}, {0}, 'statuses of those that waited')
+    same({p.result(120).u32() for p in waiting}, {0}, 'statuses of those that waited')
 
 
 @case()
@@ -257,7 +257,7 @@ def parked_reads_disturb_nobody(args):
     for held in fake.requests(RANGE):
         fake.reply(held, fake.do_range(held))
     for n, p in enumerate(pending):
-        reply = p.result(60)
+        reply = p.result(120)
         same(reply.u32(), 0, 'status')
         same(client.read_reply(reply)[0], b'%5d' % n, 'content')
 
@@ -428,7 +428,7 @@ def descriptors_do_not_pile_up(args):
     before = descriptors()
     ask()
     ask()
-    wait_for('descriptors are closed', lambda: descriptors() <= before + 5, 10)
+    wait_for('descriptors are closed', lambda: descriptors() <= before + 5)
 
 
 if __name__ == '__main__':

@@ -146,7 +146,7 @@ def not_attached_yet(args):
     os.mkdir(ROOT + '/.migrate', 0o700)
     fake.directory(ROOT, [('stub', lambda path: fake.file(path, TEXT))])
     lookup = opaque(client.root) + opaque(b'stub')
-    wait_for('the server notices', lambda: client.once(nfs3.LOOKUP, lookup)[0] == 0, 10)
+    wait_for('the server notices', lambda: client.once(nfs3.LOOKUP, lookup)[0] == 0)
     same(client.read_all(world.fh('stub')), TEXT, 'content')
     same([(r.op, r.text) for r in fake.requests()][0], (NAME, b'stub'), 'request')
     same(client.once(nfs3.LOOKUP, opaque(client.root) + opaque(b'.migrate'))[0], nfs3.NOENT,

@@ -166,7 +166,7 @@ def unlinked_while_a_read_waits(args):
     held, = fake.wait(RANGE)
     world.server.client().remove(client.root, b'stub')
     fake.reply(held, 0)                 # of bytes that are holes: there is no file to put them in
-    reply = pending.result(20)
+    reply = pending.result(120)
     same(reply.u32(), 0, 'status')
     same(client.read_reply(reply)[0], bytes(100), 'content')
 

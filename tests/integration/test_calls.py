@@ -118,7 +118,9 @@ def nothing_is_asked_twice(args):
         for n in range(count):
             fh, _ = client.walk(f'file{n}')
             same(client.read_all(fh), b'%d' % n * 1000, f'file{n}')
-        wait_for('the retriever is idle', lambda: idle(migration))
+        # the directory whose names were asked for is filled when nobody waits
+        wait_for('the root is filled, and the retriever idle', lambda: idle(migration) and int(
+            migration.status()['unfilled_directories']) == 0)
         total = proxy.total()
         proxy.reset()
     same(total, 0, 'calls for a second reading')

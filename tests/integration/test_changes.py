@@ -60,7 +60,7 @@ def before_the_crawler(args):
 @case()
 def beside_the_crawler(args):
     """The crawler is slowed so that most changes meet it."""
-    migration, mutator = begin(args, 3000, bandwidth='4M')
+    migration, mutator = begin(args, 3000, bandwidth='1M')
     crawler = migration.start_crawler()
     operations = 0
     while crawler.poll() is None and operations < (20000 if args.long else 2500):

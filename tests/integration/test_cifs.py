@@ -17,7 +17,7 @@ NOT_BY_SMB = 'database', 'locks_of_ranges', 'replaced_while_open'
 @case(guest=True)
 def programs(args):
     pair = Pair(args.build, lambda root: fill(root, args.random), 'smb')
-    pair.run([HERE + '/guest/cifs.sh', *(name for name in names() if name not in NOT_BY_SMB)], 300)
+    pair.run([HERE + '/guest/cifs.sh', *(name for name in names() if name not in NOT_BY_SMB)], 900)
     pair.finish()
 
 

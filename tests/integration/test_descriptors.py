@@ -14,7 +14,7 @@ import smb2                                                             # noqa: 
 import smbd                                                             # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import LOGS, sh                                                  # noqa: E402
+from sandbox import LOGS, sh, wait_for                                  # noqa: E402
 from servers import BASE, NEW, OLD, Migration, volume                   # noqa: E402
 from smb2 import ANY                                                    # noqa: E402
 
@@ -314,7 +314,7 @@ def as_they_were(args):
     read_some(root, paths[::2])
     compare(look_at_all(root, [path for path in paths if path not in directories]),
             {path: old[path] for path in paths if path not in directories}, 'half of it')
-    migration.crawl(120)
+    migration.crawl()
     same([line for line in report() if line[0] != 'volume'], [], 'what was not carried over')
     migration.ctl('finalize')
     same(tree.records(NEW), [], 'objects with a record')
@@ -369,7 +369,7 @@ def what_does_not_fit(args):
     same(new['streams']['streams'], {'::$DATA': 4}, 'streams')
     changed = change(root, 'shared')            # I7
     expect(stub('shared'), 'shared was filled')
-    migration.crawl(120)
+    migration.crawl()
     compare({'shared': look(root, 'shared')}, {'shared': changed}, 'what a client changed')
     lines = [(kind, path, text.split('could')[0].strip()) for kind, path, text in report()
              if kind != 'volume']
@@ -380,8 +380,11 @@ def what_does_not_fit(args):
         ('xattr', 'streams', 'user.DosStream.full:$DATA (65536 bytes)'),
         ('xattr', 'streams', 'user.DosStream.half:$DATA (30001 bytes)')]), 'the report')
     migration.start_server()
-    with open(LOGS + '/retriever.log') as log:
-        expect('an NFS server exports' in log.read(), 'nobody is warned of the open modes')
+
+    def warned():
+        with open(LOGS + '/retriever.log') as log:
+            return 'an NFS server exports' in log.read()
+    wait_for('the retriever warns of the open modes', warned)
     told = migration.ctl('report')
     expect('not carried over: 4, acl 2, xattr 2' in told, told)
     migration.ctl('finalize')
@@ -471,13 +474,13 @@ def by_two_protocols(args):
         old_one = os.stat(f'{OLD}/{path}')
         same((modes[path].st_mode, modes[path].st_uid, modes[path].st_gid),
              (old_one.st_mode, old_one.st_uid, old_one.st_gid), f'mode and owner of {path}')
-    same(migration.start_crawler().wait(120), 2, 'status of the crawler')
+    same(migration.start_crawler().wait(300), 2, 'status of the crawler')
     listed = migration.ctl('errors')
     expect('vetoed' in listed and 'acl-source has no such object' in listed, listed)
     server.configure({'old': (OLD, SHARE)})
     server.restart()
     migration.ctl('retry')
-    migration.crawl(120)
+    migration.crawl()
     compare(look_at_all(root, paths), old, 'all')
     migration.ctl('finalize')
 

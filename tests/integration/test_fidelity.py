@@ -123,7 +123,7 @@ def migrate(args, source):
     client.read_all(client.walk('special cases/many')[0])
     client.listing(client.walk('special cases/inherited')[0])
     client.close()
-    migration.crawl(120)
+    migration.crawl()
     with open(NEW + '/.migrate/report') as report:
         lines = [line.rstrip('\n').split('\t') for line in report]
     migration.ctl('finalize')

@@ -57,13 +57,13 @@ def client(args, options, export, tag):
     migration.attach()
     migration.start_server()
     crawler = migration.start_crawler()
-    status = uml.run([HERE + '/guest/client.sh', options, export, OLD, listing, tag], timeout=400,
+    status = uml.run([HERE + '/guest/client.sh', options, export, OLD, listing, tag], timeout=550,
                      shares=[OLD, os.path.dirname(listing)], memory=1536)
     same(status, 0, 'exit status of the guest')
     still = crawler.poll() is None
     print('the crawler was', 'still running' if still else 'done before the programs')
     migration.ctl('throttle', argument='0')
-    same(crawler.wait(120), 0, 'exit status of the crawler')
+    same(crawler.wait(300), 0, 'exit status of the crawler')
     migration.ctl('finalize')
     same(tree.records(NEW), [], 'objects with a record')
     check = sqlite3.connect(f'file:{NEW}/work/data.sqlite?mode=ro', uri=True)

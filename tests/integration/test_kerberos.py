@@ -96,8 +96,8 @@ def whole(args):
 @case()
 def tickets_end_and_come_back(args):
     """Nothing is lost, each time it is said what is wrong, and it goes on."""
-    realm, _, migration = world(args, lambda root: fill(root, 390, 100000), bandwidth='500K')
-    get_ticket('3s')
+    realm, _, migration = world(args, lambda root: fill(root, 390, 100000), bandwidth='150K')
+    get_ticket()
     migration.start_retriever()
     migration.attach()
     crawler = migration.start_crawler()
@@ -107,15 +107,18 @@ def tickets_end_and_come_back(args):
         """Until connections are made anew nobody notices."""
         happen()
         lose_connections(migration)
-        wait_for(f'it is said that {words!r}', lambda: said(words), 30, crawler)
+        wait_for(f'it is said that {words!r}', lambda: said(words), process=crawler)
         mend()
         before = int(migration.status()['files_whole'])
-        wait_for('it goes on', lambda: int(migration.status()['files_whole']) > before, 30)
+        wait_for('it goes on', lambda: int(migration.status()['files_whole']) > before)
 
     # the server ends sessions with their tickets
-    wait_for('it is said that the tickets expired', lambda: said('tickets expired at'), 30, crawler)
+    get_ticket('5s')
+    lose_connections(migration)
+    wait_for('it is said that the tickets expired', lambda: said('tickets expired at'),
+             process=crawler)
     get_ticket()
-    wait_for('it goes on', lambda: said('connected again'), 30)
+    wait_for('it goes on', lambda: said('connected again'))
     # the new ones are used
     shutil.move(CCACHE, CCACHE + '.away')
     breaks('is not there: get a ticket', lambda: None,
@@ -128,7 +131,7 @@ def tickets_end_and_come_back(args):
     migration.configure(source=f'smb://root@{HOST}/old', **SETTINGS)    # the rest at once
     migration.retriever.stop()
     migration.start_retriever()
-    same(crawler.wait(120), 0, 'exit status of the crawler')
+    same(crawler.wait(300), 0, 'exit status of the crawler')
     finish(migration)
 
 

@@ -13,7 +13,7 @@ from programs import HERE, fill         # noqa: E402
 
 def cases(args, version, nlm=False):
     pair = Pair(args.build, lambda root: fill(root, args.random), version, nlm)
-    pair.run([HERE + '/guest/kernel.sh'], 300)
+    pair.run([HERE + '/guest/kernel.sh'], 550)
     pair.finish()
 
 

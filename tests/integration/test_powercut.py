@@ -71,7 +71,7 @@ class Machine:
             tee = subprocess.Popen(['tee', self.log + '.last'], stdin=reader, stdout=log)
             os.close(reader)
             status = uml.run([SCRIPT, self.args.build, OLD, self.kind, self.fs, verb,
-                              str(self.told)], timeout=300, disks=[self.disk], shares=[OLD],
+                              str(self.told)], timeout=600, disks=[self.disk], shares=[OLD],
                              memory=1536, network=self.kind == 'smb', output=writer, **kw)
             os.close(writer)
             tee.wait()

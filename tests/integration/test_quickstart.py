@@ -16,6 +16,7 @@ from smbd import PASSWORD, old_smbd                                     # noqa: 
 from servers import OLD, REPO, old_server                               # noqa: E402
 
 ROOT = BASE + '/srv/projects'
+os.environ['PATH'] += ':/usr/local/sbin:/usr/local/bin'     # which a cron job's lacks
 
 
 def demonstration(args, *more, **kw):
@@ -27,7 +28,7 @@ def demonstration(args, *more, **kw):
 @case()
 def shows_the_whole_way(args):
     show = demonstration(args)
-    output, _ = show.communicate(timeout=300)
+    output, _ = show.communicate(timeout=600)
     print(output)
     same(show.returncode, 0, 'exit status')
     for line in ('first byte', '100 %', 'are the same', 'still good', ', offline',
@@ -56,9 +57,9 @@ def ended_by(args, number, status):
         if line.startswith('5.'):
             break
     show.send_signal(number)
-    show.communicate(timeout=60)
+    show.communicate(timeout=120)
     same(show.returncode, status, 'exit status')
-    wait_for('nothing is left running', lambda: running() <= before, 20)
+    wait_for('nothing is left running', lambda: running() <= before)
     with open('/proc/self/mounts') as file:
         same(file.read(), mounts, 'mounts')
 
@@ -86,7 +87,7 @@ def layered(*directories):
 def set_up(args, source, root):
     return subprocess.run([REPO + '/demo/setup.py', '--build', args.build, source, root],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=120)
+                          stderr=subprocess.STDOUT, text=True, timeout=300)
 
 
 def status():
@@ -94,7 +95,7 @@ def status():
 
 
 def wait_until_whole():
-    wait_for('the migration is done', lambda: status()['volume']['state'] == 'whole', 120)
+    wait_for('the migration is done', lambda: status()['volume']['state'] == 'whole', 300)
 
 
 def fresh_machine():

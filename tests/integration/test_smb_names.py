@@ -92,7 +92,7 @@ def finds_others(migration):
     for name in ('FOO', 'DIR/SAME'):
         with open(f'{OLD}/{name}', 'rb') as file:
             same(client.read_all(client.walk(name)[0]), file.read(), name)
-    same(migration.start_crawler().wait(100), 2, 'exit status of the crawler')
+    same(migration.start_crawler().wait(300), 2, 'exit status of the crawler')
     found = migration.errors()
     same(set(found), {NEW[len(NEW) + 1:], 'foo', 'Foo', 'dir'}, 'errors')
     for name in ('foo', 'Foo', 'dir'):
@@ -188,7 +188,7 @@ def names_that_are_listed_and_cannot_be_asked_for(args):
     client = migration.server.client()
     for name in HARMLESS:
         same(client.read_all(client.walk('odd/' + name)[0]), name.encode() * 9, name)
-    same(migration.start_crawler().wait(100), 2, 'exit status of the crawler')
+    same(migration.start_crawler().wait(300), 2, 'exit status of the crawler')
     shown = {name.replace('\\', '\\134').replace('\x01', '\\001') for name in RESERVED}
     found = migration.errors()
     same(set(found), {'odd'} | {f'odd/{prefix}{name}' for name in shown for prefix in ('', 'd-')},
@@ -363,7 +363,7 @@ def reparse_points(root):
 def reparse_points_of_every_kind(args):
     server = Reparsing()
     _, migration = world(args, reparse_points, on_reply=server.on_reply)
-    same(migration.start_crawler().wait(100), 2, 'exit status of the crawler')
+    same(migration.start_crawler().wait(300), 2, 'exit status of the crawler')
     found = migration.errors()
     same(set(found), {'dfs'}, 'errors')
     expect('a DFS link' in found['dfs'], f'the reason: {found}')

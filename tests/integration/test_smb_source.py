@@ -109,7 +109,7 @@ def workers_have_no_rights(args):
     _, migration = world(args, lambda root: fill(root, 6, 100))
     begin(migration)
     migration.crawl()
-    found = confined_workers(migration)
+    found = confined_workers(migration, 4)
     same(len(found), 4, 'workers')
     for pid, fields in found.items():
         same(set(fields['Uid'].split() + fields['Gid'].split()), {'65534'}, 'ids')
@@ -331,7 +331,7 @@ def a_server_that_is_not_there(args):
     for source, words in (('smb://root@nowhere.invalid/old', '"nowhere.invalid" is not known'),
                           ('smb://root@127.0.0.1:999/old', 'no connection to port 999')):
         migration.configure(source=source, **base)
-        line = refusal(migration, status)
+        line = refusal(migration)
         expect(words in line, f'{words!r} is not in {line!r}')
 
 

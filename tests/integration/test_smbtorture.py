@@ -116,7 +116,7 @@ def stages_pass(args, names, fs='ext4', modules=smbd.STACK):
         failed.extend(all_pass(server, plain, names, stage))
 
     run('stubs')
-    migration.ctl('throttle', argument='20000')
+    migration.ctl('throttle', argument='10000')
     crawler = migration.start_crawler()
     run('half migrated')
     same(crawler.poll(), None, 'status of the crawler')

@@ -209,7 +209,7 @@ def files(args):
     check_readers(client, handles)
     check_listed(migration)
     crawler = migration.start_crawler()
-    same(crawler.wait(120), 2, 'exit status of the crawler')
+    same(crawler.wait(300), 2, 'exit status of the crawler')
     same(os.listxattr(f'{NEW}/good'), [], 'xattrs of an untouched file')
     check_listed(migration)
     migration.retriever.stop(9)
@@ -261,7 +261,7 @@ def directories(args):
     same(set(fine), {b'file%d' % n for n in range(5)}, 'names after it was listed')
     same(nfs3.status_of(lambda: client.read(fine[b'file1'], 0, 10)), nfs3.IO, 'a file that vanished')
     same(client.read_all(fine[b'file2']), content('fine/file2')[:PART], 'a file that is there')
-    same(migration.start_crawler().wait(120), 2, 'exit status of the crawler')
+    same(migration.start_crawler().wait(300), 2, 'exit status of the crawler')
     listed = migration.errors()
     for name, reason in (('gone', 'gone from'), ('file', 'gone from'),
                          ('locked', 'does not let this machine list it'),
@@ -279,7 +279,7 @@ def directories(args):
     client.remove(handles['anew'], 'file0')
     client.remove(handles['fine'], 'file1')
     # what is below can be asked about when its directory is there again: by then, or once more
-    if migration.start_crawler().wait(120):
+    if migration.start_crawler().wait(300):
         expect(set(migration.errors()) <= {'gone/file0', 'file/file0'}, 'what was made anew')
         migration.ctl('retry')
         migration.crawl()

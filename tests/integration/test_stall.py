@@ -47,7 +47,7 @@ def answered(call):
 @case()
 def jukebox(args):
     """NFSv3, at the hold time and not later; then the retry finds it done."""
-    old, migration, client, handles = begin(args, hold_ms=500)
+    old, migration, client, handles = begin(args, hold_ms=2000)
     calls = {
         'READ': (nfs3.READ, client.read_args(handles[b'file1'], 0, 100)),
         'LOOKUP': (nfs3.LOOKUP, opaque(handles[b'dir1']) + opaque(b'file')),
@@ -58,7 +58,7 @@ def jukebox(args):
         for name, (procedure, body) in calls.items():
             (status, _), seconds = answered(lambda: client.once(procedure, body))
             same(status, nfs3.JUKEBOX, f'status of {name}')
-            expect(0.4 <= seconds <= 2, f'{name} was answered after {seconds:.2f} s')
+            expect(1.9 <= seconds <= 6, f'{name} was answered after {seconds:.2f} s')
     for name, (procedure, body) in calls.items():
         client.call(procedure, body, name)
     expect(client.read(handles[b'file1'], 0, 6)[0] == b'     1', 'content after the stall')
@@ -67,7 +67,7 @@ def jukebox(args):
 @case()
 def delay(args):
     """NFSv4."""
-    old, migration, _, _ = begin(args, hold_ms=300)
+    old, migration, _, _ = begin(args, hold_ms=2000)
     client = nfs4.Client('127.0.0.1', 1)
     fh, _ = client.walk('file7')
     directory, _ = client.walk('dir7')
@@ -76,7 +76,7 @@ def delay(args):
                 u32(nfs4.PUTFH) + opaque(directory), u32(nfs4.LOOKUP) + opaque(b'file')):
             (status, _), seconds = answered(lambda: client.once(*op))
             same(status, nfs4.DELAY, f'status (operation {op[1][3]})')
-            expect(0.2 <= seconds <= 2, f'answered after {seconds:.2f} s')
+            expect(1.9 <= seconds <= 6, f'answered after {seconds:.2f} s')
     same(client.read(fh, 0, 6)[0], b'     7', 'content after the stall')
     same(client.read(client.walk('file', directory)[0], 0, 6)[0], b'x', 'content after the stall')
 
@@ -92,8 +92,8 @@ def slowest(client, fh, times=30):
 
 @case()
 def parked_reads_disturb_nobody(args):
-    """400 of them, on a server with 200 threads."""
-    old, migration, client, handles = begin(args, hold_ms=10000)
+    """400 of them, on a server with 200 threads: who had to wait for one would wait for a minute."""
+    old, migration, client, handles = begin(args, hold_ms=60000)
     normal = client.create(client.root, b'normal', mode=0o644)
     client.write(normal, 0, b'n' * 1000, nfs3.FILE_SYNC)
     other = migration.server.client()
@@ -109,10 +109,10 @@ def parked_reads_disturb_nobody(args):
     print(f'slowest call: {calm * 1000:.1f} ms, with {undone} parked {busy * 1000:.1f} ms; '
           f'v4 session, walk and read {v4_busy * 1000:.1f} ms')
     same(undone, FILES, 'reads that are parked')
-    expect(busy < 0.25, f'a call took {busy:.2f} s beside parked reads')
-    expect(v4_busy < 0.5, f'a v4 read took {v4_busy:.2f} s beside parked reads')
+    expect(busy < 5, f'a call took {busy:.2f} s beside parked reads')
+    expect(v4_busy < 5, f'a v4 read took {v4_busy:.2f} s beside parked reads')
     for n, future in enumerate(futures):
-        reply = future.result(60)
+        reply = future.result(120)
         same(reply.u32(), 0, f'status of the parked read of file{n}')
         same(client.read_reply(reply)[0][:6], b'%6d' % n, f'file{n}')
 
@@ -121,7 +121,7 @@ def parked_reads_disturb_nobody(args):
 def waiting_lookups_disturb_nobody(args):
     """Names in unfilled directories, more of them than the server has threads.  Ganesha's own lock
     on each directory holds the threads of all who wait for it, so one hold time may pass, once."""
-    old, migration, client, handles = begin(args, hold_ms=500)
+    old, migration, client, handles = begin(args, hold_ms=3000)
     normal = client.create(client.root, b'normal', mode=0o644)
     client.write(normal, 0, b'n' * 1000, nfs3.FILE_SYNC)
     other = migration.server.client()
@@ -130,9 +130,9 @@ def waiting_lookups_disturb_nobody(args):
         futures = [clients[n % 4].start(nfs3.LOOKUP, opaque(handles[b'dir%d' % (n % 40)]) +
                                         opaque(b'file')) for n in range(400)]
         busy = slowest(other, normal, 100)
-        expect(busy < 1, f'a call took {busy:.2f} s beside waiting lookups')
+        expect(busy < 5.5, f'a call took {busy:.2f} s beside waiting lookups')
         for future in futures:
-            same(future.result(60).u32(), nfs3.JUKEBOX, 'status of a lookup')
+            same(future.result(120).u32(), nfs3.JUKEBOX, 'status of a lookup')
     for n in range(40):
         client.walk(b'file', handles[b'dir%d' % n])
 
@@ -150,7 +150,7 @@ def old_server_restarts(args):
         old.start()
         same(client.read(handles[b'file%d' % (310 + n)], 0, 6)[0], b'%6d' % (310 + n), 'content')
     migration.ctl('throttle', argument='0')
-    same(crawler.wait(120), 0, 'exit status of the crawler')
+    same(crawler.wait(300), 0, 'exit status of the crawler')
     no_differences(tree.compare(OLD, NEW))
 
 
@@ -165,14 +165,14 @@ def connections_are_reset(args):
     crawler = migration.start_crawler()
     for n in range(8):
         old.proxy.reset()
-        try:
-            old.proxy.wait_calls('READ', args.random.randrange(5, 200), 10)
-        except AssertionError:
-            expect(crawler.poll() is not None, 'the crawler does not go on after a reset')
+        reads = args.random.randrange(5, 200)
+        wait_for('the crawler goes on after a reset', lambda: old.proxy.counted().get('READ', 0) >= reads
+                 or crawler.poll() is not None)
+        if crawler.poll() is not None:
             break
         old.proxy.drop()
     expect(n > 1, 'too few resets met the migration')
-    same(crawler.wait(120), 0, 'exit status of the crawler')
+    same(crawler.wait(300), 0, 'exit status of the crawler')
     no_differences(tree.compare(OLD, NEW))
 
 
@@ -193,13 +193,13 @@ def without_a_retriever(args):
 @case()
 def demand_before_background(args):
     """A client's read does not queue behind the crawler's, however slow that is made."""
-    old, migration, client, handles = begin(args, bandwidth='100K')
+    old, migration, client, handles = begin(args, bandwidth='20K')
     crawler = migration.start_crawler()
     worst = 0
     for n in range(100, 160):
         worst = max(worst, answered(lambda: client.read(handles[b'file%d' % n], 0, 10))[1])
     expect(crawler.poll() is None, 'the crawler was done too early: nothing was tested')
-    expect(worst < 1, f'a read took {worst:.2f} s beside a throttled crawler')
+    expect(worst < 5, f'a read took {worst:.2f} s beside a throttled crawler')
     crawler.stop()
 
 

@@ -13,6 +13,7 @@ import time
 DIR, REG = 2, 1
 NODES = 3, 4, 6, 7                      # devices, sockets, fifos
 STALE = 70
+SETTLE = 20                             # seconds for what comes when it comes
 PARTIAL, EXTENTS, DIRTY = 2, 1, 0x80    # of a record (common/record.h)
 EXACT = ('status', 'count', 'eof', 'committed', 'access', 'target', 'missing', 'denied', 'offset',
          'confirm', 'close', 'closed', 'delegation', 'fsinfo', 'pathconf')
@@ -270,7 +271,7 @@ class Comparer:
         """As much as on the plain side, but for what file systems round; up to the size where
         data is missing.  The module lets MDCACHE keep what a fill moves for a second."""
         slack = self.disk.slack
-        end = time.monotonic() + 3
+        end = time.monotonic() + SETTLE
         while abs(m.used - p.used) > slack:
             if m.used > max(m.size, p.used) + slack:
                 return False

@@ -223,7 +223,7 @@ class SmbComparer(Comparer):
     # ---- ranges, streams, the file system -------------------------------------------------------
 
     def ranges(self, op, m, p):
-        end = time.monotonic() + 3
+        end = time.monotonic() + compare.SETTLE
         fileid = p['fileid']
         while m['ranges'] != p['ranges']:
             extra, lacking = without(m['ranges'], p['ranges']), without(p['ranges'], m['ranges'])
@@ -288,7 +288,7 @@ class SmbComparer(Comparer):
         """Breaks and notifications come when they come: on both sides alike, after a while."""
         if not any(side.breaks or side.watches for side in self.sides):
             return
-        end = time.monotonic() + 3
+        end = time.monotonic() + compare.SETTLE
         while True:
             events = [side.events() for side in self.sides]
             breaks = [sorted(map(str, side.breaks)) for side in self.sides]

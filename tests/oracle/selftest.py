@@ -3,6 +3,7 @@
 and again with one lie of the migrating side in it, each of which must be found."""
 import os
 
+import compare
 import selftest_smb
 
 CASE = {
@@ -133,6 +134,7 @@ DISK_LIES = {
 def run(world, play, tell):
     """Raises no alarm for the honest sequences, and one for each lie."""
     smb = selftest_smb
+    compare.SETTLE = 3                  # each lie is waited for in vain
     run_case('nfs3', (CASE, OPS), (LIES, DISK_LIES), world, play, tell)
     run_case('smb', (smb.CASE, smb.OPS), (smb.LIES, DISK_LIES), world, play, tell)
     run_case('smb source', (smb.SOURCE_CASE, smb.SOURCE_OPS),

@@ -210,7 +210,7 @@ class Sequence:
         self.unblock()
         self.migration.ctl('throttle', argument='0')
         try:
-            self.migration.crawl(120)
+            self.migration.crawl()
         except Failure as failure:
             raise Difference('crawl', str(failure)) from None
 

@@ -225,7 +225,7 @@ class Fake:
         with self.changed:
             self.log.clear()
 
-    def wait(self, op, count=1, seconds=20):
+    def wait(self, op, count=1, seconds=120):
         """The first count requests of this kind; waits until they are here."""
         with self.changed:
             done = self.changed.wait_for(

@@ -13,7 +13,7 @@ CONFIG = f'''[libdefaults]
 	dns_lookup_realm = false
 	dns_canonicalize_hostname = false
 	rdns = false
-	clockskew = 2
+	clockskew = 10
 [realms]
 	{REALM} = {{
 		kdc = 127.0.0.1:88
@@ -69,7 +69,7 @@ class Kdc:
 
     def start(self):
         self.process = Process('kdc', ['krb5kdc', '-n', '-r', REALM], env=self.environment)
-        wait_for('the KDC answers', self.answers, 30, self.process)
+        wait_for('the KDC answers', self.answers, process=self.process)
         return self
 
     def answers(self):

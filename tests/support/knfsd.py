@@ -54,8 +54,8 @@ class KernelServer:
                                disks=[self.image], memory=512)
         self.address = self.guest.address
         try:
-            wait_for('the kernel answers NFS', lambda: nfs3.alive(self.address, 2049), 60)
-            wait_for('its mount service answers', self.mounts, 30)
+            wait_for('the kernel answers NFS', lambda: nfs3.alive(self.address, 2049))
+            wait_for('its mount service answers', self.mounts)
         except Failure as failure:
             raise Failure(f'{failure}\n{self.guest.console_tail().decode(errors="replace")}') \
                 from None

@@ -73,7 +73,7 @@ class Callbacks:
         self.granted = queue.Queue()        # (cookie, svid, offset, length)
         self.ready = queue.Queue()
         host.thread(self.serve)
-        self.ready.get(timeout=30)
+        self.ready.get(timeout=120)
 
     def serve(self):
         with socket.socket() as listener:

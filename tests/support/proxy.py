@@ -57,7 +57,7 @@ class Proxy:
         self.arrived = threading.Condition(self.lock)
         ready = queue.Queue()
         server.host.thread(lambda: self.listen(server, ready))
-        error = ready.get(timeout=10)
+        error = ready.get(timeout=120)
         if error:
             raise error
 
@@ -77,7 +77,7 @@ class Proxy:
         with self.lock:
             return sum(self.calls.values())
 
-    def wait_calls(self, procedure, n, seconds=30):
+    def wait_calls(self, procedure, n, seconds=120):
         """Until n calls of the procedure have come (since reset)."""
         with self.arrived:
             if not self.arrived.wait_for(lambda: self.calls[procedure] >= n, seconds):

@@ -170,7 +170,7 @@ def loop_device(fd):
         while True:
             number = fcntl.ioctl(control, LOOP_CTL_GET_FREE)
             path = f'/dev/loop{number}'
-            if not os.path.exists(path):
+            with contextlib.suppress(FileExistsError):
                 os.mknod(path, 0o660 | 0o060000, os.makedev(7, number))
             device = os.open(path, os.O_RDWR | os.O_CLOEXEC)
             info = bytearray(232)
@@ -214,7 +214,7 @@ def volume(where, size='16G', fs='ext4', mkfs=()):
 
 # ---- processes and hosts -------------------------------------------------------------------
 
-def wait_for(what, condition, seconds=30, process=None):
+def wait_for(what, condition, seconds=120, process=None):
     """Polls condition() until it is true; at once over when the process died."""
     end = time.monotonic() + seconds
     pidfd = os.pidfd_open(process.pid) if process and process.poll() is None else -1
@@ -244,7 +244,7 @@ class Process(subprocess.Popen):
             super().__init__(prefix + [str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=log,
                              stderr=subprocess.STDOUT, start_new_session=True, **kw)
 
-    def stop(self, number=signal.SIGTERM, seconds=30):
+    def stop(self, number=signal.SIGTERM, seconds=120):
         """Ends it and waits; its status."""
         if self.poll() is None:
             self.send_signal(number)
@@ -295,7 +295,7 @@ class Host:
              f'mount -t sysfs sysfs /sys; ip link set lo up; echo; exec cat >/dev/null'],
             stdin=subprocess.PIPE, stdout=done, start_new_session=True)
         os.close(done)
-        if not select.select([ready], [], [], 30)[0]:
+        if not select.select([ready], [], [], 120)[0]:
             raise Failure(f'host {name} does not come up')
         up = os.read(ready, 1)
         os.close(ready)

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 import nfs3
 import smbd
@@ -20,6 +21,7 @@ from xdr import Rpc, port_of, u32
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VOLUME = 'projects'
 STATD = 100024
+NO_RETRIEVER = 3                # exit status of migratectl
 MODULE = None                   # the build of the modules that the build under test lacks
 CACHE = 'default'               # of CACHES
 # Settings of MDCACHE.  It cannot be taken away: off is as little of it as there can be.
@@ -48,6 +50,7 @@ NFS_CORE_PARAM {{
 }}
 NFSv4 {{
 	{grace}
+	Lease_Lifetime = 120;
 	Only_Numeric_Owners = true;
 	RecoveryBackend = fs;
 	Minor_Versions = 0, 1, 2;
@@ -146,8 +149,7 @@ class Ganesha:
                 plugins=plugins or packaged_fsals(), port=self.port,
                 mount_port=self.mount_port, path=self.path, fsal=fsal, level=self.level,
                 export=self.export, core=core_settings() + self.core, blocks=self.blocks, nlm=str(self.nlm).lower(),
-                grace=f'Grace_Period = {self.grace}; Lease_Lifetime = 60;'
-                if self.grace else 'Graceless = true;'))
+                grace=f'Grace_Period = {self.grace};' if self.grace else 'Graceless = true;'))
 
     @property
     def address(self):
@@ -164,7 +166,7 @@ class Ganesha:
             self.start_statd()
         self.process = Process(self.name, ['ganesha.nfsd', '-F', '-L', 'STDERR', '-f', self.config,
                                            '-p', f'{BASE}/{self.name}.pid'], self.host)
-        wait_for(f'{self.name} answers NFS', self.answers, 60, self.process)
+        wait_for(f'{self.name} answers NFS', self.answers, process=self.process)
         if self.announced:
             wait_for(f'{self.name} is registered',
                      lambda: port_of(self.address, nfs3.NFS, 3) == self.port, process=self.process)
@@ -268,15 +270,21 @@ class Migration:
         """Returns when it answers."""
         self.retriever = Process('retriever', [*wrapper, self.program('migrate-retriever'),
                                                '--config', self.config, VOLUME])
-        wait_for('the retriever answers', lambda: self.ctl('status', may_fail=True) is not None, 60,
-                 self.retriever)
+        wait_for('the retriever answers', lambda: self.ctl('status', may_fail=True) is not None,
+                 process=self.retriever)
 
     def ctl(self, command, *options, argument=None, may_fail=False):
         """migratectl's output; None when it failed and that is allowed."""
         argv = [self.program('migratectl'), '--config', self.config, *options, command, VOLUME]
-        done = subprocess.run(argv + ([argument] if argument else []), stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              timeout=600)
+        end = time.monotonic() + 120
+        while True:
+            done = subprocess.run(argv + ([argument] if argument else []),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, timeout=600)
+            # it gives up after some seconds, which a retriever may need that gets no processor
+            alive = self.retriever and self.retriever.poll() is None
+            if done.returncode != NO_RETRIEVER or not alive or time.monotonic() > end:
+                break
         if done.returncode:
             if may_fail:
                 return None
@@ -308,7 +316,7 @@ class Migration:
         return Process('crawler', [self.program('migrate-crawler'), '--socket', self.socket,
                                    *options, VOLUME])
 
-    def crawl(self, seconds=600):
+    def crawl(self, seconds=300):
         """Everything, to the end."""
         crawler = self.start_crawler()
         try:

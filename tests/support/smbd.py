@@ -153,7 +153,7 @@ class Smbd:
         self.process = Process(self.name, ['smbd', '--foreground', '--no-process-group',
                                            '--debug-stdout', '-s', self.config], self.host,
                                env={**os.environ, **SANITIZED})
-        wait_for(f'{self.name} answers', self.answers, 60, self.process)
+        wait_for(f'{self.name} answers', self.answers, process=self.process)
         return self
 
     # ---- its processes: one for each client, and helpers ---------------------------------------
@@ -182,7 +182,7 @@ class Smbd:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, number)
 
-    def stop(self, number=signal.SIGTERM, seconds=30):
+    def stop(self, number=signal.SIGTERM, seconds=120):
         """Ends all of its processes and waits."""
         groups = self.groups()
         self.kill(number)

@@ -91,14 +91,14 @@ def workers(migration):
     return found
 
 
-def confined_workers(migration):
-    """The workers once each is confined: they are started as they are needed, and one that has just
-    been forked is the retriever still."""
+def confined_workers(migration, least=1):
+    """The workers once there are so many and each is confined: one that has just been forked is the
+    retriever still."""
     found = {}
 
     def confined():
         found.clear()
         found.update(workers(migration))
-        return found and all(fields['Seccomp'].strip() == '2' for fields in found.values())
+        return len(found) >= least and all(fields['Seccomp'].strip() == '2' for fields in found.values())
     wait_for('every worker has its system calls filtered', confined)
     return found

@@ -27,7 +27,7 @@ class World:
     """A volume with a fake retriever and a server; fill(world) makes what is in it.  settings: the
     share's; kw: of [global]."""
 
-    def __init__(self, args, fill=None, hold=15, path=ROOT, fs='ext4', stack=smbd.STACK,
+    def __init__(self, args, fill=None, hold=60, path=ROOT, fs='ext4', stack=smbd.STACK,
                  settings=None, start=True, **kw):
         sandbox.volume(ROOT, '400M', fs)
         os.chmod(ROOT, 0o777)

@@ -139,7 +139,7 @@ def lose_again(world):
 @case()
 def nothing_is_changed_without_a_bracket(args):
     """The retriever hangs: the request fails in time.  What it grants too late is ended."""
-    world, files = begin(args, hold=1)
+    world, files = begin(args, hold=3)
     names = sorted(os.listdir(world.path('from')))
     before = files.times('from/file').values()
     held = []
@@ -206,7 +206,7 @@ def holding(path):
 @case()
 def held_by_somebody_else(args):
     """The retriever finishes the directory, or another door moves it."""
-    world, files = begin(args, hold=1)
+    world, files = begin(args, hold=3)
     with holding(world.path('normal')):
         refused('IO_TIMEOUT', files.rename, 'from/file', 'normal/file')
         files.rename('from/plain', 'normal/plain')      # needs no hold
@@ -263,7 +263,7 @@ def i6_nothing_is_named_in_an_unfilled_directory(args):
 
 def unfilled_directory(args, **settings):
     """Its fill comes first, and when it cannot be had nothing is changed."""
-    world, files = begin(args, hold=1, settings=settings)
+    world, files = begin(args, hold=3, settings=settings)
     path = world.path('from/unfilled')
     world.fake.on[f.FILL] = lambda request: HOLD
     refused('IO_TIMEOUT', files.mkdir, 'from/unfilled/new')
@@ -283,7 +283,7 @@ def unfilled_directory(args, **settings):
 def i11_who_removes_waits_before_the_open(args):
     """The directory is filled before the file is open and locked; others are served meanwhile, and
     if it takes too long the open goes on without."""
-    world, files = begin(args, hold=2)
+    world, files = begin(args, hold=4)
     session, name = files.session, 'from\\unfilled\\inner'
     world.fake.on[f.FILL] = lambda request: HOLD
     mid, = session.start(smb2.create(name, access=smb2.DELETE))

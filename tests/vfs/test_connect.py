@@ -63,7 +63,7 @@ def retriever_away(args):
     def fill(world):
         unfilled(world)
         world.normal('normal')
-    world = World(args, fill, hold=1)
+    world = World(args, fill, hold=3)
     world.fake.stop()
     session = world.session()
     with open(f'{sandbox.LOGS}/server.log') as file:

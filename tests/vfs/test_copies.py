@@ -130,7 +130,7 @@ def other_requests_go_on(args):
         world.file('stub', LARGE)
         world.file('small')
         world.normal('normal')
-    world = World(args, fill, hold=1)
+    world = World(args, fill, hold=3)
     s, fake = world.session(), world.fake
     source, target = opened(s, 'stub'), fresh(s, 'copy', 1000)
     _, key = resume_key(s, source)

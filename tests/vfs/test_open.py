@@ -82,7 +82,7 @@ def hold_time(args):
     def fill(world):
         nested(world)
         unfilled(world)
-    world = World(args, fill, hold=1)
+    world = World(args, fill, hold=3)
     session = world.session()
     world.fake.on[FILL] = world.fake.on[NAME] = lambda request: HOLD
     status_is(session.ask(smb2.create('dir', **LIST)), smb2.IO_TIMEOUT, 'the directory')
@@ -191,7 +191,7 @@ def connection_dropped(args):
 @case()
 def disconnected_meanwhile(args):
     """The share goes while an open is deferred, and while one pauses before it asks again."""
-    world = World(args, unfilled, hold=2)
+    world = World(args, unfilled, hold=4)
     for answer in (HOLD, EAGAIN):
         session = world.session()
         world.fake.forget()

@@ -14,6 +14,7 @@ import smb2
 import smbd
 import smbfiles
 from harness import case, expect, main, same
+from sandbox import wait_for
 from smbfiles import Files, Refused
 
 PLAIN = sandbox.BASE + '/plain'
@@ -200,6 +201,7 @@ def writes_of_nothing(args):
             wanted = False, False
         same(changed(files[0], name, before), wanted, name)
     fake.start()
+    wait_for('the door connects', lambda: (write(files[0], away[0]), fake.connected())[1])
     for name in sides.names:
         same(write(files[0], name), 'SUCCESS', f'{name}, again')
         same(changed(files[0], name, first), changed(files[1], name, first), f'{name}, again')

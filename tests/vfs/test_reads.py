@@ -100,7 +100,7 @@ def a_late_fetch_fails_that_read(args):
     def fill(world):
         a_stub(world)
         world.normal('normal')
-    world = World(args, fill, hold=1)
+    world = World(args, fill, hold=3)
     s, fake = world.session(), world.fake
     fid = opened(s, 'stub')
     fake.on[RANGE] = lambda r: HOLD
@@ -134,7 +134,7 @@ def settings_that_ask_for_synchronous_reads(args):
     def fill(world):
         a_stub(world)
         world.normal('normal', TEXT)
-    world = World(args, fill, hold=1, settings={**SYNCHRONOUS, 'use sendfile': 'yes'},
+    world = World(args, fill, hold=3, settings={**SYNCHRONOUS, 'use sendfile': 'yes'},
                   server_signing='disabled')
     s, fake = world.session(), world.fake
     fid, normal = opened(s, 'stub'), opened(s, 'normal')
@@ -360,7 +360,7 @@ def a_snapshot_shows_no_holes(args):
 @case()
 def reads_do_not_pile_up(args):
     """Whoever asks again and again while nothing can be had costs nothing more each time."""
-    world = World(args, a_stub, hold=1)
+    world = World(args, a_stub, hold=3)
     s, fake = world.session(), world.fake
     before = set(world.server.processes())
     s = world.session()

@@ -42,7 +42,7 @@ def begin(args, hold):
 
 @case()
 def old_server_stalled(args):
-    old, migration, session = begin(args, 2)
+    old, migration, session = begin(args, 5)
     with Stalled(old):
         deferred, = session.start(smb2.create('wide', **LIST))
         for _ in range(20):
@@ -56,8 +56,11 @@ def old_server_stalled(args):
     # Nobody asks again.
     wait_for('the directory is filled behind', lambda: len(os.listdir(NEW + '/wide')) == WIDE)
     wait_for('the name is there', lambda: os.path.exists(NEW + '/other/file'))
+    wait_for('data is there', lambda: session.ask(smb2.read(fid, 0, 10)).status == smb2.SUCCESS)
     same(smb2.output(session.ask(smb2.read(fid, 0, 10))), b'there/file', 'data')
     same(len(listing(session, 'wide')), WIDE, 'names')
+    wait_for('names on the way are there', lambda: open_status(session, 'deep\\below\\file') ==
+             'SUCCESS')
     same(content(session, 'deep\\below\\file'), b'deep/below/file' * 1000, 'content')
 
 

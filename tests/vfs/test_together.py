@@ -192,7 +192,7 @@ def the_old_server_stands_still(args):
         with open(root + '/other', 'wb') as out:
             out.write(b'other' * 20000)
         os.chown(root + '/other', *smbd.USERS['alice'][:2])
-    old, migration = begin(args, hold=2, fill=some)
+    old, migration = begin(args, hold=5, fill=some)
     s = migration.smbd.session('alice')
     whole, large = 1, 3
     model, fid, here = content(large), opened(s, f'file{large}'), opened(s, f'file{whole}')
@@ -214,6 +214,8 @@ def the_old_server_stands_still(args):
         status_is(resume_key(s, other)[0], smb2.IO_TIMEOUT, 'REQUEST_RESUME_KEY')
         same(read(s, here, 0, MIB), content(whole), 'content of what is here')
     for at in range(0, len(model), MIB):
+        wait_for('it answers again', lambda at=at: s.ask(smb2.read(fid, at, MIB)).status !=
+                 smb2.IO_TIMEOUT)
         same(read(s, fid, at, MIB), model[at:at + MIB], f'content at {at}')
     migration.crawl()
     with open(f'{NEW}/file{large}', 'rb') as file:
@@ -227,7 +229,7 @@ def a_copied_file_system(args):
         with open(root + '/file', 'wb') as out:
             out.write(b'data' * 50000)
         os.chown(root + '/file', *smbd.USERS['alice'][:2])
-    _, migration = begin(args, hold=2, fill=some, size='64M')
+    _, migration = begin(args, hold=5, fill=some, size='64M')
     fid = opened(migration.smbd.session('alice'), 'file')       # so that its stub is there
     expect(fid, 'no file')
     sandbox.sh('sync', '-f', NEW)

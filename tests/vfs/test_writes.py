@@ -118,7 +118,7 @@ def the_retriever_is_killed_in_a_write(args):
 @case()
 def a_late_begin_fails_that_write(args):
     """Nothing was written, and the bracket is ended if it is opened after all."""
-    world = World(args, a_stub, hold=1)
+    world = World(args, a_stub, hold=3)
     s, fake = world.session(), world.fake
     fid = opened(s, 'stub')
     held = hold_begins(fake)
@@ -149,7 +149,7 @@ def a_truncation_does_not_wait_for_its_own_writes(args):
     same(truncation.change, TRUNCATE, 'the fourth')
     for request in held:
         fake.reply(request, fake.do_begin(request))
-    wait_for('the writes end', lambda: len(brackets(fake)) == 3, 10)
+    wait_for('the writes end', lambda: len(brackets(fake)) == 3)
     fake.reply(truncation, fake.do_begin(truncation))
     for number in (*mids, mid):
         ok(s.connection.wait(number), 'answer')
@@ -249,7 +249,7 @@ def the_client_leaves(args):
 @case()
 def flushes_reach_the_record(args):
     """And stable writes; a flush that cannot be had is an error."""
-    world = World(args, a_stub, hold=1)
+    world = World(args, a_stub, hold=3)
     s, fake = world.session(), world.fake
     fid = opened(s, 'stub')
     write(s, fid, 0, NEW)

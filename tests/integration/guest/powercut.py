@@ -76,8 +76,11 @@ def migrate(migration, fresh):
     if fresh:
         migration.attach()
     server = migration.start_server()
+    written = threading.Event()
+    threading.Thread(target=write, args=(server.client(), written), daemon=True).start()
+    if not written.wait(120):           # the first cut is to meet a write that was acknowledged
+        raise Failure('no write is acknowledged')
     crawler = migration.start_crawler()
-    threading.Thread(target=write, args=(server.client(),), daemon=True).start()
     while crawler.poll() is None:
         status = migration.status()
         print('at', status['files_whole'], flush=True)
@@ -99,7 +102,7 @@ def attributes(number):
     return {'mode': 0o600 | number & 0o77, 'uid': number + 1, 'mtime': 10**18 + number}
 
 
-def write(client):
+def write(client, written):
     """The stable write makes durable what was changed before it, in the file system's journal."""
     directory, _ = client.walk(WRITES)
     for number in range(2000):
@@ -110,6 +113,7 @@ def write(client):
         fh, _ = client.lookup(directory, name)
         client.write(fh, offset, block(number), nfs3.FILE_SYNC)
         print('told', number, flush=True)
+        written.set()
 
 
 def lost_attributes(root, told, whole=False):
