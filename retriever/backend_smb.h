@@ -89,5 +89,7 @@ void smb_conns_free(struct smb_pool *pool);
 void backend_smb_set_stall(unsigned ms);
 /* For tests: ms between log-ons of a server that refuses them. */
 void backend_smb_set_refused(unsigned ms);
+/* For tests: ms that a connection may try alone, after another was lost. */
+void backend_smb_set_turn(unsigned ms);
 
 #endif

@@ -45,6 +45,7 @@ struct smb_conn {
 	/* the thread's own */
 	struct smb_worker worker;
 	bool ready;
+	bool turn;		     /* to try: no other may meanwhile */
 	uint32_t generation, serial; /* of the worker, of requests */
 	struct under_way under_way[WIRE_SLOTS];
 	uint8_t free[WIRE_SLOTS];
@@ -57,7 +58,7 @@ struct smb_conn {
 
 #define MS G_TIME_SPAN_MILLISECOND
 
-static atomic_uint stall_ms = STALL_MS, refused_ms = REFUSED_MS;
+static atomic_uint stall_ms = STALL_MS, refused_ms = REFUSED_MS, turn_ms = TURN_MS;
 
 void backend_smb_set_stall(unsigned ms)
 {
@@ -67,6 +68,11 @@ void backend_smb_set_stall(unsigned ms)
 void backend_smb_set_refused(unsigned ms)
 {
 	atomic_store(&refused_ms, ms);
+}
+
+void backend_smb_set_turn(unsigned ms)
+{
+	atomic_store(&turn_ms, ms);
 }
 
 static void finish(struct smb_server *server, struct backend_request *req, int status)
@@ -118,6 +124,7 @@ static void connected(struct smb_conn *conn, const struct wire_reply *hello)
 	struct smb_server *server = conn->server;
 
 	conn->ready = true;
+	conn->turn = false;
 	conn->pause = PAUSE_MIN;
 	conn->hung_up = 0;
 	if (conn->said && conn->server->known)
@@ -142,16 +149,17 @@ static void connected(struct smb_conn *conn, const struct wire_reply *hello)
  * password may have been changed, and each that is wrong counts on the way to a locked account. One
  * that hangs does not hold up the others for long.
  */
-static bool may_connect(struct smb_server *server)
+static bool may_connect(struct smb_conn *conn)
 {
+	struct smb_server *server = conn->server;
 	gint64 now = g_get_monotonic_time();
 	bool may;
 
 	pthread_mutex_lock(&server->lock);
 	may = server->trusted || now >= server->next_try;
-	if (may && !server->trusted)
-		server->next_try =
-			now + (server->refuses ? atomic_load(&refused_ms) : TURN_MS) * MS;
+	conn->turn = may && !server->trusted;
+	if (conn->turn)
+		server->next_try = now + atomic_load(server->refuses ? &refused_ms : &turn_ms) * MS;
 	pthread_mutex_unlock(&server->lock);
 	return may;
 }
@@ -161,10 +169,12 @@ static void disconnected(struct smb_conn *conn)
 	struct smb_server *server = conn->server;
 
 	pthread_mutex_lock(&server->lock);
-	if (conn->ready)
+	if (conn->ready && server->trusted) {
 		server->trusted = false;
-	if (!server->refuses)
 		server->next_try = 0;
+	} else if (conn->turn && !server->refuses) {
+		server->next_try = 0;
+	}
 	pthread_mutex_unlock(&server->lock);
 	conn->ready = false;
 }
@@ -509,7 +519,7 @@ static void *conn_main(void *arg)
 
 	thread_background(conn->seat.pool->background);
 	while (!smb_pool_stopped(conn->seat.pool)) {
-		if (may_connect(conn->server)) {
+		if (may_connect(conn)) {
 			run_worker(conn);
 			disconnected(conn);
 			pause_for(conn, conn->pause);

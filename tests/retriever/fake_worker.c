@@ -172,6 +172,8 @@ int main(void)
 			hello.code = 0xc000006d;
 		}
 	}
+	if (!strcmp(start.share, "turns") && log_on() == 4)
+		nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
 	if (!strcmp(start.share, "file"))
 		hello.attr.attributes = 0;
 	say(&hello, sizeof(hello));

@@ -2,6 +2,7 @@
 /* The retriever's side of an SMB source, before workers that do what they like. */
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <sched.h>
 #include <stdio.h>
 
 #include "backend_smb.h"
@@ -206,32 +207,82 @@ START_TEST(all_come_through_though_workers_end)
 }
 END_TEST
 
+/* ---- whose turn it is ---- */
+
+#define CONNECTIONS 3 /* of open_share() */
+
+/* Waits for so many log-ons; their times. */
+static void log_ons(struct timespec *at, size_t n)
+{
+	g_autofree char *path = g_build_filename(dir, "log-ons", NULL);
+	int fd = -1;
+
+	while (fd < 0 || pread(fd, at, n * sizeof(*at), 0) < (ssize_t)(n * sizeof(*at))) {
+		if (fd < 0)
+			fd = open(path, O_RDONLY);
+		sched_yield();
+	}
+	close(fd);
+}
+
+static int64_t ms_between(const struct timespec *a, const struct timespec *b)
+{
+	return (b->tv_sec - a->tv_sec) * 1000 + (b->tv_nsec - a->tv_nsec) / 1000000;
+}
+
+static void open_with_log_ons(const char *share)
+{
+	struct timespec at[CONNECTIONS];
+
+	backend_smb_set_turn(60000); /* however long a worker takes to start */
+	backend->ops->close(backend);
+	backend = open_share(share, NULL);
+	ck_assert_ptr_nonnull(backend);
+	log_ons(at, CONNECTIONS); /* those that are under way when the first is lost do not wait */
+}
+
+/* One is lost while another, which was lost before, tries: it waits for that. */
+START_TEST(one_at_a_time_tries)
+{
+	struct backend_request demand = {.object = by_path("once-end")};
+	struct backend_request background = {.object = by_path("once-crash"),
+					     .priority = BACKEND_BACKGROUND};
+	struct timespec at[CONNECTIONS + 2];
+	struct waited waited[2] = {0};
+
+	open_with_log_ons("turns");
+	for (unsigned i = 0; i < 2; i++) {
+		struct backend_request *req = i ? &background : &demand;
+
+		gate_init(&waited[i].gate);
+		req->op = BACKEND_GETATTR;
+		req->done = waited_done;
+		req->user = &waited[i];
+		backend->ops->submit(backend, req);
+		log_ons(at, CONNECTIONS + 1 + i);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		gate_wait(&waited[i].gate, 1);
+	ck_assert_int_ge(ms_between(&at[CONNECTIONS], &at[CONNECTIONS + 1]), 490);
+}
+END_TEST
+
 /* Each log-on that is refused counts there: all connections together take their time. */
 START_TEST(a_password_that_is_changed)
 {
 	struct timespec at[6];
 	struct source_attr attr;
 	struct many *many;
-	g_autofree char *path = g_build_filename(dir, "log-ons", NULL);
-	int fd;
 
 	backend_smb_set_refused(400);
-	backend->ops->close(backend);
-	backend = open_share("changes", NULL);
-	ck_assert_ptr_nonnull(backend);
+	open_with_log_ons("changes");
 	many = submit_many("end-early", BACKEND_BACKGROUND);
 	ck_assert_int_eq(get_attr(backend, by_path("end-early"), &attr), 0);
 	gate_wait(&many->gate, MANY);
 	g_free(many);
-	fd = open(path, O_RDONLY);
-	ck_assert_int_eq(read(fd, at, sizeof(at)), sizeof(at));
-	close(fd);
-	for (unsigned i = 4; i < 6; i++) {
-		int64_t ms = (at[i].tv_sec - at[i - 1].tv_sec) * 1000 +
-			     (at[i].tv_nsec - at[i - 1].tv_nsec) / 1000000;
-
-		ck_assert_int_ge(ms, 390);
-	}
+	log_ons(at, G_N_ELEMENTS(at));
+	for (unsigned i = CONNECTIONS + 1; i < G_N_ELEMENTS(at); i++)
+		ck_assert_int_ge(ms_between(&at[i - 1], &at[i]), 390);
 }
 END_TEST
 
@@ -284,6 +335,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, listings_begin_again_with_a_new_worker);
 	tcase_add_test(tcase, demand_does_not_wait_for_others);
 	tcase_add_test(tcase, all_come_through_though_workers_end);
+	tcase_add_test(tcase, one_at_a_time_tries);
 	tcase_add_test(tcase, a_password_that_is_changed);
 	tcase_add_loop_test(tcase, what_is_wrong_is_said, 0, G_N_ELEMENTS(refusals));
 	suite_add_tcase(suite, tcase);
