@@ -109,6 +109,7 @@ class Comparer:
         self.used = {}                  # exceptions: how often
         self.smb_too = False            # there are clients of SMB
         self.smb_source = False         # the old server speaks SMB
+        self.unseen = False             # names were placed without this
 
     def exception(self, name):
         assert name in EXCEPTIONS, name
@@ -150,9 +151,18 @@ class Comparer:
             self.disk.renamed |= {op[key].encode('latin-1') for key in ('name', 'to_name')
                                   if key in op and op['op'] != 'lookup'}
         if op['op'] in ('rename', 'link'):
-            for seen in self.objects.values():      # a directory may be marked again: PLACE
-                if seen.last and seen.last[0].type == DIR:
-                    seen.whole = False
+            self.placed()
+
+    def placed(self):
+        """Something got a name in a directory, which may be marked again: PLACE."""
+        for seen in self.objects.values():
+            if seen.last and seen.last[0].type == DIR:
+                seen.whole = False
+
+    def placed_over_smb(self):
+        """Maybe in one that no client of NFS has seen yet."""
+        self.placed()
+        self.unseen = True
 
     @staticmethod
     def data(m, p):
@@ -230,7 +240,8 @@ class Comparer:
             self.back[m_fh] = p_fh
             seen.atime = self.disk.source.get(p.fileid, (None,))[0]
             # what was made by a client is whole from the start
-            seen.whole = p.ctime >= self.begin and not self.disk.of_source(p.fileid)
+            seen.whole = (p.ctime >= self.begin and not self.disk.of_source(p.fileid) and
+                          not (self.unseen and m.type == DIR))
         if seen is None or seen.migrated != m_fh:
             raise Difference('identity', f'{what}: handle {m_fh.hex()} is not the object that it '
                                          f'is on the plain side')

@@ -156,6 +156,8 @@ class Sequence:
         chaos = getattr(self, 'world_' + op['op'], None)
         if not chaos:
             self.pair(op).do(op, lie)
+            if op['op'] in ('smb_rename', 'smb_link') and len(self.pairs) > 1:
+                self.pairs[0].comparer.placed_over_smb()
         elif self.migration or op['op'] == 'server':
             chaos(op)
 
