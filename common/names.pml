@@ -6,7 +6,7 @@
  * that was created is never replaced, and none is missed before.
  *
  *   here              in C
- *   Fill              directory_page.c: make_page_entered(), directory.c: finish()
+ *   Fill              directory_page.c: make_page_entered(), directory.c: conclude()
  *   complete          directory.c: directory_complete(), complete(), mark_filled()
  *   Name              directory_name.c: directory_name(), name_make_entered()
  *   FIXED             directory_names_fixed()
