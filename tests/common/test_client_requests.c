@@ -186,10 +186,10 @@ END_TEST
 START_TEST(bad_arguments)
 {
 	struct outcome o = {0};
-	char long_text[4098];
+	char long_text[63 * 1024 + 2]; /* one more than fits */
 
 	memset(long_text, 'x', sizeof(long_text));
-	long_text[4097] = 0;
+	long_text[sizeof(long_text) - 1] = 0;
 	REFUSED(migrate_control(volume, long_text, text_done, &o));
 	REFUSED(migrate_control(volume, "", text_done, &o));
 	long_text[256] = 0;
