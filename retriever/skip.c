@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,7 +15,7 @@
 #define LEFT_OUT_MAX 100000 /* of one directory; about 30 MB */
 
 struct skip {
-	gatomicrefcount refs;
+	atomic_uint refs;
 	bool all;
 	GHashTable *names; /* not changed once it is in use */
 	GMutex lock;
@@ -27,7 +28,7 @@ struct skip *skip_new(bool all)
 {
 	struct skip *skip = g_new0(struct skip, 1);
 
-	g_atomic_ref_count_init(&skip->refs);
+	atomic_init(&skip->refs, 1);
 	skip->all = all;
 	skip->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	g_mutex_init(&skip->lock);
@@ -38,13 +39,13 @@ struct skip *skip_new(bool all)
 struct skip *skip_ref(struct skip *skip)
 {
 	if (skip)
-		g_atomic_ref_count_inc(&skip->refs);
+		atomic_fetch_add(&skip->refs, 1);
 	return skip;
 }
 
 void skip_unref(struct skip *skip)
 {
-	if (!skip || !g_atomic_ref_count_dec(&skip->refs))
+	if (!skip || atomic_fetch_sub(&skip->refs, 1) > 1)
 		return;
 	g_hash_table_destroy(skip->names);
 	g_hash_table_destroy(skip->left_out);

@@ -317,7 +317,6 @@ END_TEST
 /* What cannot be written down is not given up. */
 START_TEST(i12_no_report)
 {
-	g_autofree char *path = NULL;
 	int fd = begin_refused(1);
 
 	report_set_directory(core.retriever->report, -1);
