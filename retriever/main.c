@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "retriever.h"
+#include "volume/retriever.h"
 
 static gboolean on_signal(gpointer loop)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "retriever.h"
+#include "volume/retriever.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,20 +10,20 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "acl.h"
-#include "backend_beside.h"
-#include "durability.h"
-#include "errors.h"
-#include "gate.h"
-#include "object.h"
-#include "prefill.h"
-#include "rates.h"
-#include "report.h"
-#include "server.h"
-#include "stub.h"
-#include "templates.h"
-#include "thread.h"
-#include "volume.h"
+#include "source/posix_acl.h"
+#include "source/acl_source.h"
+#include "ways/durability.h"
+#include "volume/errors.h"
+#include "source/gate.h"
+#include "volume/object.h"
+#include "ways/prefill.h"
+#include "volume/rates.h"
+#include "volume/report.h"
+#include "door/server.h"
+#include "volume/stub.h"
+#include "volume/templates.h"
+#include "source/thread.h"
+#include "ways/volume.h"
 
 #define WORKERS	 4 /* of each kind */
 #define FLUSHERS 8

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "nt_mode.h"
-#include "windows.h"
+#include "volume/nt_mode.h"
+#include "volume/windows.h"
 
 static struct sid_map *map;
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "listing.h"
-#include "text.h"
+#include "source/smb/smb_listing.h"
+#include "source/smb/smb_text.h"
 
 #define ROOM 65536
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What an old server sends (I10): the byte stream cut into records, reply headers, and the results
- * of every call.  What is accepted keeps to what backend.h says of it.
+ * of every call.  What is accepted keeps to what source.h says of it.
  *
  * Input: a byte for the request, then the stream.
  */
 #include <string.h>
 
-#include "backend_nfs_proc.h"
+#include "source/nfs/nfs_proc.h"
 #include "fuzz.h"
 
 #define COUNT 4096

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "backend_nfs_v4.h"
+#include "source/nfs/nfs_v4.h"
 #include "fuzz.h"
 
 static void check_xattrs(const struct source_xattrs *xattrs)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What migrate-smb-worker may say, having been taken over by an old server (I10): whatever is
- * accepted keeps to what backend.h says of it.
+ * accepted keeps to what source.h says of it.
  *
  * Input: a byte for the request, its highest bit for one that wants no bytes, a struct wire_reply,
  * what is in the slot.
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "backend_smb.h"
+#include "source/smb/smb.h"
 #include "fuzz.h"
 
 #define COUNT 4096

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
+#include "source/source.h"
 #include "suite.h"
 
 /* GLib's own handler asks for the time zone in a way that the thread sanitizer dislikes. */

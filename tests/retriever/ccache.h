@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ticket caches for tests, as backend_smb_ccache.c has to take them. */
+/* Ticket caches for tests, as smb_ccache.c has to take them. */
 #ifndef CCACHE_H
 #define CCACHE_H
 

@@ -11,8 +11,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "acl.h"
-#include "backend_nfs.h"
+#include "source/posix_acl.h"
+#include "source/nfs/nfs.h"
 #include "backend_support.h"
 
 #define WIDE	    10000

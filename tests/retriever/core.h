@@ -28,13 +28,13 @@
 
 #include "core_tsan.h"
 
-#include "backend_fault.h"
-#include "gate.h"
-#include "object.h"
-#include "owners.h"
-#include "prefill.h"
-#include "retriever.h"
-#include "volume.h"
+#include "fault_backend.h"
+#include "source/gate.h"
+#include "volume/object.h"
+#include "config/owners.h"
+#include "ways/prefill.h"
+#include "volume/retriever.h"
+#include "ways/volume.h"
 #include "suite.h"
 
 #define KIB ((uint64_t)1 << 10)

@@ -7,8 +7,8 @@
 
 #include <dirent.h>
 
-#include "directory.h"
-#include "errors.h"
+#include "ways/directory.h"
+#include "volume/errors.h"
 
 #define LISTS (1u << BACKEND_READDIR)
 

@@ -8,8 +8,8 @@
 
 #include "core.h"
 
-#include "acl.h"
-#include "backend_private.h"
+#include "source/posix_acl.h"
+#include "source/backend.h"
 
 #define XATTRS (1u << BACKEND_XATTRS)
 

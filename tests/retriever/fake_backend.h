@@ -3,7 +3,7 @@
 #ifndef FAKE_BACKEND_H
 #define FAKE_BACKEND_H
 
-#include "backend_private.h"
+#include "source/backend.h"
 
 struct fake_backend {
 	struct backend base;

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "backend_nfs.h"
+#include "source/nfs/nfs.h"
 
 #define FAKE_CONNS  64
 #define FAKE_FSID   7

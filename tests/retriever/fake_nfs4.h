@@ -6,7 +6,7 @@
 #ifndef FAKE_NFS4_H
 #define FAKE_NFS4_H
 
-#include "backend_nfs_v4.h"
+#include "source/nfs/nfs_v4.h"
 #include "fake_nfs.h"
 
 #define FAKE_SLOTS 3

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "wire.h"
+#include "source/smb/wire.h"
 
 #define MEMORY ((size_t)WIRE_SLOTS * WIRE_SLOT_BYTES)
 

@@ -2,7 +2,7 @@
 /* Opening and closing, in any state. */
 #include "core_hook.h"
 
-#include "errors.h"
+#include "volume/errors.h"
 
 #define ALL FAULT_ANY_OP
 

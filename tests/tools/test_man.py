@@ -43,7 +43,7 @@ class Pages(unittest.TestCase):
         documented = set(re.findall(r'^\.TP\n\.BI ([a-z]+) "', section, re.M))
         self.assertEqual(shown, documented)
         # What the retriever takes, but for what only the crawler asks.
-        contract = (SOURCE / "retriever" / "control.h").read_text()
+        contract = (SOURCE / "retriever" / "door" / "control.h").read_text()
         taken = set()
         for line in re.findall(r"^ \*   ([a-z][a-z, ]*)", contract, re.M):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
@@ -63,7 +63,7 @@ class Pages(unittest.TestCase):
                     self.assertRegex(order, rf"(?m)^\.BR? {name}\b")
 
     def test_keys(self):
-        source = (SOURCE / "retriever" / "config.c").read_text()
+        source = (SOURCE / "retriever" / "config" / "config.c").read_text()
         table = source.split("} keys[] = {")[1].split("\n};")[0]
         keys = set(re.findall(r'\{"([a-z-]+)"', table))
         self.assertIn("root", keys)

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "migratectl.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "migrate.h"
+
+/* How long a retriever may be absent, which may be starting or restarting; and how long one that
+ * listens may take to say hello, which may have a busy machine. */
+#define ABSENT_MS 3000
+#define SILENT_MS 15000
+
+struct ctl_link {
+	char *name;
+	struct migrate_volume *volume;
+	bool done;
+	int status;
+	char *text;
+};
+
+void ctl_complain(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	g_autofree char *text = g_strdup_vprintf(format, args);
+	va_end(args);
+	fprintf(stderr, PROGRAM ": %s\n", text);
+}
+
+struct ctl_link *ctl_link_open(const struct ctl *ctl, const char *volume, enum ctl_exit *result)
+{
+	g_autofree char *socket = g_strdup(ctl->socket);
+	struct migrate_volume *handle;
+
+	*result = CTL_USAGE;
+	if (!socket) {
+		g_autoptr(GError) error = NULL;
+		struct volume_config *config = config_load(ctl->config_file, volume, &error);
+
+		if (!config) {
+			ctl_complain("%s", error->message);
+			return NULL;
+		}
+		socket = g_strdup(config->socket);
+		config_free(config);
+	}
+	int failed = migrate_volume_new(volume, socket, MIGRATE_ROLE_CONTROL, &handle);
+	if (failed) {
+		ctl_complain("%s: %s", volume, g_strerror(-failed));
+		return NULL;
+	}
+	struct ctl_link *link = g_new0(struct ctl_link, 1);
+	link->name = g_strdup(volume);
+	link->volume = handle;
+	*result = CTL_OK;
+	return link;
+}
+
+void ctl_link_close(struct ctl_link *link)
+{
+	if (!link)
+		return;
+	migrate_volume_free(link->volume);
+	g_free(link->text);
+	g_free(link->name);
+	g_free(link);
+}
+
+static void answered(void *arg, int status, const char *text)
+{
+	struct ctl_link *link = arg;
+
+	link->done = true;
+	link->status = status;
+	g_free(link->text);
+	link->text = g_strdup(text);
+}
+
+bool ctl_link_is_silent(const struct ctl_link *link)
+{
+	return link->status == -ETIME;
+}
+
+static enum ctl_exit wait_for_answer(struct ctl_link *link, uint64_t request)
+{
+	int64_t seen = g_get_monotonic_time();
+
+	while (!link->done) {
+		int64_t now = g_get_monotonic_time();
+		int error = migrate_volume_dispatch(link->volume, 200);
+		bool listens = migrate_volume_reached(link->volume);
+
+		if (migrate_volume_connected(link->volume))
+			seen = now;
+		if (!link->done &&
+		    (error == -EPROTO || now - seen > (listens ? SILENT_MS : ABSENT_MS) * 1000)) {
+			migrate_cancel(link->volume, request);
+			while (!link->done)
+				migrate_volume_dispatch(link->volume, 200);
+			link->status = error == -EPROTO ? -EPROTO : listens ? -ETIME : -ENOTCONN;
+		}
+	}
+	if (link->status == -ENOTCONN || ctl_link_is_silent(link) || link->status == -EPROTO)
+		return CTL_NO_RETRIEVER;
+	return link->status ? CTL_REFUSED : CTL_OK;
+}
+
+static void complain_of(const struct ctl_link *link)
+{
+	if (link->status == -ENOTCONN)
+		ctl_complain("%s: the retriever is not running; start it with: "
+			     "systemctl start migrate-retriever@%s",
+			     link->name, link->name);
+	else if (ctl_link_is_silent(link))
+		ctl_complain("%s: the retriever is running and does not answer; see what it does: "
+			     "journalctl -u migrate-retriever@%s",
+			     link->name, link->name);
+	else if (link->status == -EPROTO)
+		ctl_complain("%s: the retriever is of another version; restart it with: "
+			     "systemctl restart migrate-retriever@%s",
+			     link->name, link->name);
+	else
+		ctl_complain("%s: %s", link->name,
+			     link->text && *link->text ? link->text : g_strerror(-link->status));
+}
+
+enum ctl_exit ctl_ask(struct ctl_link *link, const char *command, bool quiet, GKeyFile **reply)
+{
+	g_autoptr(GKeyFile) file = g_key_file_new();
+
+	link->done = false;
+	g_clear_pointer(&link->text, g_free);
+	uint64_t request = migrate_control(link->volume, command, answered, link);
+	if (!request) {
+		ctl_complain("%s: %s", link->name, g_strerror(errno));
+		return CTL_REFUSED;
+	}
+	enum ctl_exit result = wait_for_answer(link, request);
+	if (result) {
+		if (!quiet)
+			complain_of(link);
+		return result;
+	}
+	if (!reply)
+		return CTL_OK;
+	/* What did not fit into a frame ends anywhere; whole lines are good. */
+	char *end = strrchr(link->text, '\n');
+	if (end)
+		end[1] = '\0';
+	if (!g_key_file_load_from_data(file, link->text, (gsize)-1, G_KEY_FILE_NONE, NULL)) {
+		ctl_complain("%s: the retriever's answer to \"%s\" makes no sense; restart it, so "
+			     "that both are of one version",
+			     link->name, command);
+		return CTL_REFUSED;
+	}
+	*reply = g_steal_pointer(&file);
+	return CTL_OK;
+}

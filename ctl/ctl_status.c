@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "migratectl.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/config.h"
+
+#define BAR_WIDTH 30
+
+static char *remaining(GKeyFile *status)
+{
+	int64_t s = ctl_remaining(status);
+
+	if (!ctl_yes(status, "namespace", "complete"))
+		return g_strdup("unknown until every directory is filled");
+	if (s < 0)
+		return g_strdup("unknown: nothing moves");
+	return g_strdup_printf("%d:%02d:%02d", (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60));
+}
+
+/* "12 of 34 whole (35.3 %)"; without the part while the total may still grow. */
+static char *portion(GKeyFile *status, const char *what, bool bytes)
+{
+	g_autofree char *whole_key = g_strconcat(what, "-whole", NULL);
+	g_autofree char *found_key = g_strconcat(what, "-found", NULL);
+	uint64_t whole = ctl_number(status, "counters", whole_key);
+	uint64_t found = ctl_number(status, "counters", found_key);
+	g_autofree char *w =
+		bytes ? ctl_bytes(whole) : g_strdup_printf("%" G_GUINT64_FORMAT, whole);
+	g_autofree char *f =
+		bytes ? ctl_bytes(found) : g_strdup_printf("%" G_GUINT64_FORMAT, found);
+
+	if (!ctl_yes(status, "namespace", "complete"))
+		return g_strdup_printf("%s of at least %s whole", w, f);
+	/* Rounded down: 100 % is all. */
+	double promille = found ? 1000.0 * (double)whole / (double)found : 1000;
+	return g_strdup_printf("%s of %s whole (%.1f %%)", w, f, (double)(int64_t)promille / 10);
+}
+
+static void row(const char *label, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void row(const char *label, const char *format, ...)
+{
+	va_list args;
+
+	printf("%-12s", label);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+}
+
+static void print_source(GKeyFile *status)
+{
+	uint64_t away = ctl_number(status, "now", "source-away-seconds");
+	g_autofree char *source = ctl_text(status, "volume", "source");
+
+	if (away)
+		row("Source", "%s (away for %" G_GUINT64_FORMAT " s)", source, away);
+	else
+		row("Source", "%s", source);
+}
+
+static void print_activity(GKeyFile *status)
+{
+	uint64_t limit = ctl_number(status, "now", "bandwidth");
+	uint64_t crawlers = ctl_number(status, "now", "crawlers");
+	g_autofree char *rate = ctl_bytes(ctl_number(status, "now", "bytes-per-second"));
+	g_autofree char *cap = ctl_bytes(limit);
+
+	row("Rate", "%.0f files/s, %s/s",
+	    g_key_file_get_double(status, "now", "files-per-second", NULL), rate);
+	row("Background", "%s%s%s, %" G_GUINT64_FORMAT " crawler%s",
+	    ctl_yes(status, "now", "paused") ? "paused, " : "", limit ? cap : "no bandwidth limit",
+	    limit ? "/s at most" : "", crawlers, crawlers == 1 ? "" : "s");
+	row("Waiting", "%" G_GUINT64_FORMAT " for clients, %" G_GUINT64_FORMAT " in the background",
+	    ctl_number(status, "now", "demand-waiting"),
+	    ctl_number(status, "now", "background-waiting"));
+}
+
+static void print_table(const char *volume, GKeyFile *status)
+{
+	g_autofree char *root = ctl_text(status, "volume", "root");
+	g_autofree char *state = ctl_text(status, "volume", "state");
+	const uint64_t errors = ctl_number(status, "counters", "errors");
+	const uint64_t losses = ctl_number(status, "counters", "losses");
+	const uint64_t names = ctl_number(status, "counters", "names-skipped");
+
+	row("Volume", "%s", volume);
+	row("Root", "%s", root);
+	print_source(status);
+	row("State", "%s", state);
+	if (!strcmp(state, "unattached") || !strcmp(state, "finished"))
+		return;
+	g_autofree char *directories = portion(status, "directories", false);
+	g_autofree char *files = portion(status, "files", false);
+	g_autofree char *bytes = portion(status, "bytes", true);
+	row("Directories", "%s, %" G_GUINT64_FORMAT " unfilled", directories,
+	    ctl_number(status, "counters", "unfilled-directories"));
+	row("Files", "%s", files);
+	row("Bytes", "%s", bytes);
+	if (!ctl_yes(status, "counters", "exact"))
+		row("", "(counted since the retriever started; migratectl verify %s sets it right)",
+		    volume);
+	print_activity(status);
+	if (!strcmp(state, "migrating")) {
+		g_autofree char *time = remaining(status);
+
+		row("Remaining", "%s", time);
+	}
+	if (errors)
+		row("Errors", "%" G_GUINT64_FORMAT "; see migratectl errors %s", errors, volume);
+	else
+		row("Errors", "none");
+	if (names)
+		row("Given up", "%" G_GUINT64_FORMAT " names; see migratectl report %s", names,
+		    volume);
+	if (losses)
+		row("Not carried", "%" G_GUINT64_FORMAT "; see migratectl report %s", losses,
+		    volume);
+}
+
+/* ---- watching -------------------------------------------------------------------------------- */
+
+static void bar(GKeyFile *status, const char *what, bool bytes)
+{
+	g_autofree char *whole_key = g_strconcat(what, "-whole", NULL);
+	g_autofree char *found_key = g_strconcat(what, "-found", NULL);
+	g_autofree char *text = portion(status, what, bytes);
+	uint64_t whole = ctl_number(status, "counters", whole_key);
+	uint64_t found = ctl_number(status, "counters", found_key);
+	int full = found ? (int)(BAR_WIDTH * ((double)whole / (double)found)) : BAR_WIDTH;
+
+	full = CLAMP(full, 0, BAR_WIDTH);
+	printf("\033[K%-6s[", what);
+	for (int i = 0; i < BAR_WIDTH; i++)
+		putchar(i < full ? '#' : '-');
+	printf("] %s\n", text);
+}
+
+/* Draws over what was drawn before; returns the number of lines. */
+static int draw(const char *volume, GKeyFile *status, int before)
+{
+	g_autofree char *state = ctl_text(status, "volume", "state");
+	g_autofree char *rate = ctl_bytes(ctl_number(status, "now", "bytes-per-second"));
+	g_autofree char *time = remaining(status);
+
+	if (before)
+		printf("\033[%dA", before);
+	printf("\r\033[K%s: %s%s\n", volume, state,
+	       ctl_yes(status, "now", "paused") ? ", background paused" : "");
+	bar(status, "files", false);
+	bar(status, "bytes", true);
+	printf("\033[K%.0f files/s, %s/s, remaining: %s\n",
+	       g_key_file_get_double(status, "now", "files-per-second", NULL), rate, time);
+	printf("\033[K%" G_GUINT64_FORMAT " waiting for clients, %" G_GUINT64_FORMAT " errors\n",
+	       ctl_number(status, "now", "demand-waiting"),
+	       ctl_number(status, "counters", "errors"));
+	fflush(stdout);
+	return 5;
+}
+
+static void print_line(const char *volume, GKeyFile *status)
+{
+	g_autofree char *state = ctl_text(status, "volume", "state");
+	g_autofree char *files = portion(status, "files", false);
+	g_autofree char *bytes = portion(status, "bytes", true);
+	g_autofree char *time = remaining(status);
+
+	printf("%s: %s, files %s, bytes %s, remaining: %s\n", volume, state, files, bytes, time);
+	fflush(stdout);
+}
+
+static enum ctl_exit watch(const struct ctl *ctl, struct ctl_link *link)
+{
+	int lines = 0;
+
+	for (;;) {
+		g_autoptr(GKeyFile) status = NULL;
+		enum ctl_exit result = ctl_ask(link, "status", false, &status);
+
+		if (result)
+			return result;
+		if (ctl->json)
+			ctl_print_json(ctl_json(status), false);
+		else if (isatty(STDOUT_FILENO))
+			lines = draw(ctl->volume, status, lines);
+		else
+			print_line(ctl->volume, status);
+		g_autofree char *state = ctl_text(status, "volume", "state");
+		if (!strcmp(state, "whole") || !strcmp(state, "finished"))
+			return CTL_OK;
+		g_usleep(G_USEC_PER_SEC);
+	}
+}
+
+/* ---- all volumes ----------------------------------------------------------------------------- */
+
+static GKeyFile *absent(const char *volume, bool silent)
+{
+	GKeyFile *status = g_key_file_new();
+
+	g_key_file_set_string(status, "volume", "name", volume);
+	g_key_file_set_string(status, "volume", "state",
+			      silent ? "no answer from the retriever" : "no retriever");
+	return status;
+}
+
+static void print_brief(const char *volume, GKeyFile *status)
+{
+	g_autofree char *state = ctl_text(status, "volume", "state");
+
+	if (g_key_file_has_group(status, "counters") && !strcmp(state, "migrating")) {
+		g_autofree char *files = portion(status, "files", false);
+		g_autofree char *bytes = portion(status, "bytes", true);
+
+		printf("%-16s %-13s files %s, bytes %s, %" G_GUINT64_FORMAT " errors\n", volume,
+		       state, files, bytes, ctl_number(status, "counters", "errors"));
+	} else {
+		printf("%-16s %s\n", volume, state);
+	}
+}
+
+static enum ctl_exit every_volume(const struct ctl *ctl)
+{
+	g_autoptr(GError) error = NULL;
+	g_auto(GStrv) names = config_volumes(ctl->config_file, &error);
+	g_autoptr(JsonArray) list = json_array_new();
+	enum ctl_exit worst = CTL_OK;
+
+	if (!names) {
+		ctl_complain("%s", error->message);
+		return CTL_USAGE;
+	}
+	for (unsigned i = 0; names[i]; i++) {
+		g_autoptr(GKeyFile) status = NULL;
+		enum ctl_exit result;
+		struct ctl_link *link = ctl_link_open(ctl, names[i], &result);
+
+		if (link)
+			result = ctl_ask(link, "status", true, &status);
+		if (result == CTL_NO_RETRIEVER || !status)
+			status = absent(names[i], link && ctl_link_is_silent(link));
+		ctl_link_close(link);
+		worst = MAX(worst, result);
+		if (ctl->json)
+			json_array_add_element(list, ctl_json(status));
+		else
+			print_brief(names[i], status);
+	}
+	if (ctl->json) {
+		JsonNode *node = json_node_alloc();
+
+		json_node_init_array(node, list);
+		ctl_print_json(node, true);
+	} else if (!names[0]) {
+		printf("no volumes in the configuration\n");
+	}
+	return worst;
+}
+
+enum ctl_exit ctl_status(const struct ctl *ctl)
+{
+	enum ctl_exit result;
+
+	if (!ctl->volume)
+		return every_volume(ctl);
+
+	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
+	if (!link)
+		return result;
+	if (ctl->watch) {
+		result = watch(ctl, link);
+	} else {
+		g_autoptr(GKeyFile) status = NULL;
+
+		result = ctl_ask(link, "status", false, &status);
+		if (!result && ctl->json)
+			ctl_print_json(ctl_json(status), true);
+		else if (!result)
+			print_table(ctl->volume, status);
+	}
+	ctl_link_close(link);
+	return result;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "migratectl.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/config.h"
+
+/* ---- commands that are one question ---------------------------------------------------------- */
+
+static enum ctl_exit ask_once(const struct ctl *ctl, const char *command, GKeyFile **reply)
+{
+	enum ctl_exit result;
+	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
+
+	if (link)
+		result = ctl_ask(link, command, false, reply);
+	ctl_link_close(link);
+	return result;
+}
+
+static enum ctl_exit attach(const struct ctl *ctl)
+{
+	enum ctl_exit result = ask_once(ctl, "attach", NULL);
+
+	if (!result)
+		printf("%s: attached; clients can be switched now\n", ctl->volume);
+	return result;
+}
+
+static enum ctl_exit retry(const struct ctl *ctl)
+{
+	enum ctl_exit result = ask_once(ctl, ctl->same ? "retry same" : "retry", NULL);
+
+	if (!result)
+		printf("%s: failures are forgotten; to try again at once: "
+		       "systemctl start migrate-crawler@%s\n",
+		       ctl->volume, ctl->volume);
+	return result;
+}
+
+static enum ctl_exit throttle(const struct ctl *ctl)
+{
+	uint64_t bytes;
+
+	if (!config_parse_size(ctl->arguments[0], &bytes)) {
+		ctl_complain("throttle: \"%s\" is no number of bytes per second; write for example "
+			     "50M, or 0 for no limit",
+			     ctl->arguments[0]);
+		return CTL_USAGE;
+	}
+	g_autofree char *command = g_strdup_printf("throttle %" G_GUINT64_FORMAT, bytes);
+	enum ctl_exit result = ask_once(ctl, command, NULL);
+	g_autofree char *shown = ctl_bytes(bytes);
+	if (!result && bytes)
+		printf("%s: %s/s at most in the background, until the retriever restarts\n",
+		       ctl->volume, shown);
+	else if (!result)
+		printf("%s: no bandwidth limit, until the retriever restarts\n", ctl->volume);
+	return result;
+}
+
+static enum ctl_exit pause_background(const struct ctl *ctl)
+{
+	enum ctl_exit result = ask_once(ctl, "pause", NULL);
+
+	if (!result)
+		printf("%s: background work pauses; clients are served as before\n", ctl->volume);
+	return result;
+}
+
+static enum ctl_exit resume_background(const struct ctl *ctl)
+{
+	enum ctl_exit result = ask_once(ctl, "resume", NULL);
+
+	if (!result)
+		printf("%s: background work goes on\n", ctl->volume);
+	return result;
+}
+
+static enum ctl_exit verify(const struct ctl *ctl)
+{
+	g_autoptr(GKeyFile) reply = NULL;
+	enum ctl_exit result = ask_once(ctl, "verify", &reply);
+
+	if (result)
+		return result;
+	uint64_t objects = ctl_number(reply, "verify", "objects");
+	uint64_t unfinished = ctl_number(reply, "verify", "unfinished");
+	if (!unfinished) {
+		printf("%s: %" G_GUINT64_FORMAT " objects, all whole\n", ctl->volume, objects);
+		return CTL_OK;
+	}
+	g_autofree char *first = ctl_text(reply, "verify", "first-unfinished");
+	g_autofree char *shown = ctl_line(first);
+	printf("%s: %" G_GUINT64_FORMAT " objects, %" G_GUINT64_FORMAT
+	       " of them unfinished; the first: %s\n",
+	       ctl->volume, objects, unfinished, shown);
+	return CTL_REFUSED;
+}
+
+static enum ctl_exit finalize(const struct ctl *ctl)
+{
+	g_autoptr(GKeyFile) reply = NULL;
+	enum ctl_exit result = ask_once(ctl, "finalize", &reply);
+
+	if (result)
+		return result;
+	printf("%s: finished; nothing of ours is on the volume, and the file server's "
+	       "configuration can do without it\n",
+	       ctl->volume);
+	uint64_t losses = ctl_number(reply, "finalize", "losses");
+	if (losses)
+		printf("%s: %" G_GUINT64_FORMAT " things could not be carried over; see migratectl "
+		       "report %s\n",
+		       ctl->volume, losses, ctl->volume);
+	uint64_t names = ctl_number(reply, "finalize", "names-skipped");
+	if (names)
+		printf("%s: among them are names that were given up: %" G_GUINT64_FORMAT "\n",
+		       ctl->volume, names);
+	return result;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+enum { TAKES_WATCH = 1 << 0, TAKES_JSON = 1 << 1, TAKES_SAME = 1 << 2, TAKES_ALL = 1 << 3 };
+
+static const struct command {
+	const char *name;
+	const char *arguments;
+	int min, max; /* arguments */
+	unsigned takes;
+	enum ctl_exit (*run)(const struct ctl *ctl);
+	const char *help;
+} commands[] = {
+	{"attach", "NAME", 1, 1, 0, attach, "bind the empty root to the old server"},
+	{"status", "[NAME]", 0, 1, TAKES_WATCH | TAKES_JSON, ctl_status,
+	 "show how far it is; all volumes without NAME"},
+	{"errors", "NAME", 1, 1, TAKES_JSON, ctl_errors, "list what failed, and why"},
+	{"report", "NAME", 1, 1, TAKES_JSON, ctl_report, "list what could not be carried over"},
+	{"retry", "NAME", 1, 1, TAKES_SAME, retry,
+	 "forget the failures, so that all is tried again"},
+	{"skip", "NAME PATH...", 2, INT_MAX, TAKES_ALL, ctl_skip,
+	 "give up names that nothing can have here"},
+	{"throttle", "NAME BYTES", 2, 2, 0, throttle,
+	 "limit background reads per second; 0: no limit"},
+	{"pause", "NAME", 1, 1, 0, pause_background, "stop background work; clients are served"},
+	{"resume", "NAME", 1, 1, 0, resume_background, "go on with background work"},
+	{"verify", "NAME", 1, 1, 0, verify, "walk the whole tree and count what is unfinished"},
+	{"finalize", "NAME", 1, 1, 0, finalize, "verify, and remove what is left of the migration"},
+};
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+static char *describe_commands(void)
+{
+	GString *text = g_string_new("Commands:\n");
+
+	for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
+		g_autofree char *call =
+			g_strdup_printf("%s %s", commands[i].name, commands[i].arguments);
+
+		g_string_append_printf(text, "  %-22s%s\n", call, commands[i].help);
+	}
+	g_string_append(text,
+			"\nExit status: 0 done, 1 refused or something is unfinished, 2 wrong "
+			"usage or\nconfiguration, 3 no retriever");
+	return g_string_free(text, FALSE);
+}
+
+static gboolean parse(int *argc, char ***argv, struct ctl *ctl, gboolean *version)
+{
+	gboolean watch = FALSE, json = FALSE, same = FALSE, all = FALSE;
+	const GOptionEntry entries[] = {
+		{"config", 0, 0, G_OPTION_ARG_FILENAME, &ctl->config_file,
+		 "The configuration (default: " CONFIG_FILE ")", "FILE"},
+		{"socket", 0, 0, G_OPTION_ARG_FILENAME, &ctl->socket,
+		 "The retriever's socket (default: as configured)", "PATH"},
+		{"watch", 0, 0, G_OPTION_ARG_NONE, &watch, "status: show it again every second",
+		 NULL},
+		{"json", 0, 0, G_OPTION_ARG_NONE, &json, "status, errors, report: print JSON",
+		 NULL},
+		{"same", 0, 0, G_OPTION_ARG_NONE, &same,
+		 "retry: size and mtime are enough to know a file by", NULL},
+		{"all", 0, 0, G_OPTION_ARG_NONE, &all,
+		 "skip: all such names of the directories PATH...", NULL},
+		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
+		{NULL},
+	};
+	g_autoptr(GOptionContext) context = g_option_context_new("COMMAND NAME [ARGUMENT]");
+	g_autofree char *description = describe_commands();
+	g_autoptr(GError) error = NULL;
+
+	g_option_context_set_summary(context, "Says what is to be done with a migrating volume.");
+	g_option_context_set_description(context, description);
+	g_option_context_add_main_entries(context, entries, NULL);
+	if (!g_option_context_parse(context, argc, argv, &error)) {
+		ctl_complain("%s; see " PROGRAM " --help", error->message);
+		return FALSE;
+	}
+	ctl->watch = watch;
+	ctl->json = json;
+	ctl->same = same;
+	ctl->all = all;
+	return TRUE;
+}
+
+/* The option that was given and that the command does not take, or NULL. */
+static const char *needless_option(const struct command *command, const struct ctl *ctl)
+{
+	if (ctl->watch && !(command->takes & TAKES_WATCH))
+		return "watch";
+	if (ctl->json && !(command->takes & TAKES_JSON))
+		return "json";
+	if (ctl->all && !(command->takes & TAKES_ALL))
+		return "all";
+	return ctl->same && !(command->takes & TAKES_SAME) ? "same" : NULL;
+}
+
+static gboolean check(const struct command *command, const struct ctl *ctl, int arguments)
+{
+	const char *refused = needless_option(command, ctl);
+
+	if (arguments < command->min || arguments > command->max) {
+		ctl_complain("usage: " PROGRAM " %s %s", command->name, command->arguments);
+		return FALSE;
+	}
+	if (refused) {
+		ctl_complain("%s takes no --%s; see " PROGRAM " --help", command->name, refused);
+		return FALSE;
+	}
+	if (!arguments && (ctl->watch || ctl->socket)) {
+		ctl_complain("%s: --%s needs the NAME of a volume", command->name,
+			     ctl->watch ? "watch" : "socket");
+		return FALSE;
+	}
+	return TRUE;
+}
+
+int main(int argc, char **argv)
+{
+	static struct ctl ctl;
+	gboolean version = FALSE;
+
+	if (!parse(&argc, &argv, &ctl, &version))
+		return CTL_USAGE;
+	if (version) {
+		printf(PROGRAM " %s\n", QUICKMIGRATE_VERSION);
+		return CTL_OK;
+	}
+	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
+	if (!command) {
+		ctl_complain("%s%s; see " PROGRAM " --help",
+			     argc > 1 ? "no such command: " : "give a command",
+			     argc > 1 ? argv[1] : "");
+		return CTL_USAGE;
+	}
+	if (!check(command, &ctl, argc - 2))
+		return CTL_USAGE;
+	if (geteuid() != 0) {
+		ctl_complain("must be run as root");
+		return CTL_USAGE;
+	}
+	ctl.volume = argc > 2 ? argv[2] : NULL;
+	ctl.arguments = argv + MIN(argc, 3);
+	return command->run(&ctl);
+}

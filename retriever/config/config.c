@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "config_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "migrate.h"
+#include "source/nfs/nfs.h"
+#include "owners.h"
+
+#define GROUP_PREFIX "volume "
+#define NAME_MAX_LEN 64
+
+void config_wrong(GError **error, const struct config_place *at, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	g_autofree char *what = g_strdup_vprintf(format, args);
+	va_end(args);
+	g_autofree char *shown = at->value ? g_strescape(at->value, NULL) : NULL;
+	if (shown)
+		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE,
+			    "%s: [%s] %s = %s: %s", at->file, at->group, at->key, shown, what);
+	else
+		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_KEY_NOT_FOUND,
+			    "%s: [%s] %s: %s", at->file, at->group, at->key, what);
+}
+
+gboolean config_parse_size(const char *text, uint64_t *bytes)
+{
+	uint64_t value = 0;
+	const char *p = text;
+
+	if (!g_ascii_isdigit(*p))
+		return FALSE;
+	for (; g_ascii_isdigit(*p); p++)
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+			return FALSE;
+	if (*p) {
+		const char *unit = strchr("KMG", g_ascii_toupper(*p));
+
+		if (!unit || p[1])
+			return FALSE;
+		unsigned shift = 10 * (unsigned)(strchr("_KMG", *unit) - "_KMG");
+		if (value > (uint64_t)INT64_MAX >> shift)
+			return FALSE;
+		value <<= shift;
+	}
+	if (value > INT64_MAX)
+		return FALSE;
+	*bytes = value;
+	return TRUE;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+static gboolean parse_root(struct volume_config *config, const struct config_place *at,
+			   GError **error)
+{
+	struct stat st;
+
+	if (at->value[0] != '/') {
+		config_wrong(error, at, "not an absolute path; give the directory from / on");
+		return FALSE;
+	}
+	config->root = g_canonicalize_filename(at->value, "/");
+	if (stat(config->root, &st)) {
+		config_wrong(error, at, "%s; create the directory or mount its file system first",
+			     g_strerror(errno));
+		return FALSE;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		config_wrong(error, at, "not a directory; name the directory that is to be filled");
+		return FALSE;
+	}
+	return TRUE;
+}
+
+gboolean config_take_url(char **text, const struct config_place *at, const GError *mistake,
+			 GError **error)
+{
+	const struct config_place hidden = {at->file, at->group, at->key, NULL};
+
+	if (mistake)
+		config_wrong(error, &hidden, "%s", mistake->message);
+	else
+		*text = g_strdup(at->value);
+	return !mistake;
+}
+
+static gboolean parse_nfs_url(char **text, const struct config_place *at, GError **error)
+{
+	g_autoptr(GError) mistake = NULL;
+	struct nfs_url url;
+
+	nfs_url_parse(at->value, &url, &mistake);
+	nfs_url_clear(&url);
+	return config_take_url(text, at, mistake, error);
+}
+
+static gboolean parse_source(struct volume_config *config, const struct config_place *at,
+			     GError **error)
+{
+	const char *mistake = NULL;
+
+	if (g_str_has_prefix(at->value, "smb://"))
+		return config_parse_smb_url(&config->source, at, error);
+	if (g_str_has_prefix(at->value, "nfs://"))
+		return parse_nfs_url(&config->source, at, error);
+	if (!g_str_has_prefix(at->value, "file://"))
+		mistake = "no known scheme; use nfs://host[:port]/path, "
+			  "smb://user@host[:port]/share or file:///path";
+	else if (at->value[strlen("file://")] != '/')
+		mistake = "no absolute path; write file:///path with three slashes";
+	if (mistake) {
+		config_wrong(error, at, "%s", mistake);
+		return FALSE;
+	}
+	config->source = g_strdup(at->value);
+	return TRUE;
+}
+
+static gboolean parse_socket(struct volume_config *config, const struct config_place *at,
+			     GError **error)
+{
+	const size_t room = sizeof(((struct sockaddr_un *)NULL)->sun_path);
+
+	if (at->value[0] != '/' || strlen(at->value) >= room) {
+		config_wrong(error, at,
+			     "not an absolute path of less than %zu bytes; remove the line for %s",
+			     room, MIGRATE_SOCKET_DIR "/NAME.sock");
+		return FALSE;
+	}
+	config->socket = g_strdup(at->value);
+	return TRUE;
+}
+
+static gboolean parse_report(struct volume_config *config, const struct config_place *at,
+			     GError **error)
+{
+	if (at->value[0] != '/' || g_str_has_suffix(at->value, "/")) {
+		config_wrong(error, at, "not a file's absolute path; remove the line for %s",
+			     REPORT_DIR "/NAME.report");
+		return FALSE;
+	}
+	config->report = g_strdup(at->value);
+	return TRUE;
+}
+
+static gboolean parse_bandwidth(struct volume_config *config, const struct config_place *at,
+				GError **error)
+{
+	if (config_parse_size(at->value, &config->bandwidth))
+		return TRUE;
+	config_wrong(error, at,
+		     "no number of bytes per second; write for example 50M, or 0 for no limit");
+	return FALSE;
+}
+
+static gboolean parse_stub_attributes(struct volume_config *config, const struct config_place *at,
+				      GError **error)
+{
+	if (!strcmp(at->value, "eager"))
+		config->stub_attributes = STUB_EAGER;
+	else if (!strcmp(at->value, "lazy"))
+		config->stub_attributes = STUB_LAZY;
+	else {
+		config_wrong(error, at, "unknown; use eager or lazy");
+		return FALSE;
+	}
+	return TRUE;
+}
+
+static gboolean parse_crawler_order(struct volume_config *config, const struct config_place *at,
+				    GError **error)
+{
+	if (!strcmp(at->value, "namespace-first"))
+		config->crawler_order = CRAWL_NAMESPACE_FIRST;
+	else if (!strcmp(at->value, "depth-first"))
+		config->crawler_order = CRAWL_DEPTH_FIRST;
+	else {
+		config_wrong(error, at, "unknown; use namespace-first or depth-first");
+		return FALSE;
+	}
+	return TRUE;
+}
+
+static gboolean parse_map(struct owners **map, const struct config_place *at, GError **error)
+{
+	g_autoptr(GError) inner = NULL;
+
+	*map = owners_parse(at->value, &inner);
+	if (!*map)
+		config_wrong(error, at, "%s", inner->message);
+	return *map != NULL;
+}
+
+static gboolean parse_map_users(struct volume_config *config, const struct config_place *at,
+				GError **error)
+{
+	return parse_map(&config->map_users, at, error);
+}
+
+static gboolean parse_map_groups(struct volume_config *config, const struct config_place *at,
+				 GError **error)
+{
+	return parse_map(&config->map_groups, at, error);
+}
+
+/* A key either has a parser of its own or is a number at an offset. */
+static const struct key {
+	const char *name;
+	bool required;
+	gboolean (*parse)(struct volume_config *config, const struct config_place *at,
+			  GError **error);
+	size_t offset;
+	unsigned min, max, fallback;
+} keys[] = {
+	{"root", true, parse_root},
+	{"source", true, parse_source},
+	{"connections", false, NULL, offsetof(struct volume_config, connections), 1, 16, 2},
+	{"demand-connections", false, NULL, offsetof(struct volume_config, demand_connections), 1,
+	 8, 2},
+	{"window", false, NULL, offsetof(struct volume_config, window), 0, 1024, 0},
+	{"hold-ms", false, NULL, offsetof(struct volume_config, hold_ms), 10, 60000, 500},
+	{"bandwidth", false, parse_bandwidth},
+	{"stub-attributes", false, parse_stub_attributes},
+	{"crawler-workers", false, NULL, offsetof(struct volume_config, crawler_workers), 1, 64, 4},
+	{"crawler-order", false, parse_crawler_order},
+	{"map-users", false, parse_map_users},
+	{"map-groups", false, parse_map_groups},
+	{"map-sids", false, config_parse_map_sids},
+	{"sid-users", false, config_parse_sid_users},
+	{"sid-groups", false, config_parse_sid_groups},
+	{"default-owner", false, config_parse_default_owner},
+	{"smb-modes", false, config_parse_smb_modes},
+	{"acl-source", false, config_parse_acl_source},
+	{"smb-password-file", false, config_parse_password_file},
+	{"smb-ccache", false, config_parse_ccache},
+	{"smb-domain", false, config_parse_domain},
+	{"smb-encryption", false, config_parse_encryption},
+	{"smb-signing", false, config_parse_signing},
+	{"report", false, parse_report},
+	{"socket", false, parse_socket},
+};
+
+static gboolean parse_number(struct volume_config *config, const struct key *key,
+			     const struct config_place *at, GError **error)
+{
+	unsigned *field = (unsigned *)((char *)config + key->offset);
+	guint64 value;
+
+	if (!g_ascii_string_to_unsigned(at->value, 10, key->min, key->max, &value, NULL)) {
+		config_wrong(error, at,
+			     "not a number from %u to %u; correct it, or remove the line for the "
+			     "default "
+			     "%u",
+			     key->min, key->max, key->fallback);
+		return FALSE;
+	}
+	*field = (unsigned)value;
+	return TRUE;
+}
+
+static const struct key *find_key(const char *name)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+		if (!strcmp(keys[i].name, name))
+			return &keys[i];
+	return NULL;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static gboolean name_is_good(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (!len || len > NAME_MAX_LEN || name[0] == '.' || name[0] == '-')
+		return FALSE;
+	return strspn(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "._-") == len;
+}
+
+/* GKeyFile merges groups and lets the last of two equal keys win; here both are mistakes, which a
+ * copied and half edited group would otherwise hide. */
+static gboolean check_repetitions(const char *file, const char *text, GError **error)
+{
+	g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+	g_autofree char *group = g_strdup("");
+
+	for (unsigned i = 0; lines[i]; i++) {
+		char *line = g_strstrip(lines[i]);
+		size_t len = strlen(line);
+		char *id, *equals = strchr(line, '=');
+
+		if (line[0] == '[' && line[len - 1] == ']') {
+			g_free(group);
+			group = g_strndup(line + 1, len - 2);
+			id = g_strdup_printf("[%s]", group);
+		} else if (equals && line[0] != '#') {
+			*equals = '\0';
+			id = g_strdup_printf("[%s] %s", group, g_strchomp(line));
+		} else {
+			continue;
+		}
+		if (g_hash_table_contains(seen, id)) {
+			g_set_error(
+				error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_PARSE,
+				"%s: %s: stands here twice (again in line %u); remove one of them",
+				file, id, i + 1);
+			g_free(id);
+			return FALSE;
+		}
+		g_hash_table_add(seen, id);
+	}
+	return TRUE;
+}
+
+static gboolean check_group(const char *file, GKeyFile *parsed, const char *group, GError **error)
+{
+	g_auto(GStrv) names = g_key_file_get_keys(parsed, group, NULL, NULL);
+
+	if (!g_str_has_prefix(group, GROUP_PREFIX)) {
+		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_GROUP_NOT_FOUND,
+			    "%s: [%s]: unknown group; every group is called [volume NAME]", file,
+			    group);
+		return FALSE;
+	}
+	if (!name_is_good(group + strlen(GROUP_PREFIX))) {
+		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE,
+			    "%s: [%s]: no good volume name; use 1 to %d of A-Z a-z 0-9 . _ -, "
+			    "not beginning with . or -",
+			    file, group, NAME_MAX_LEN);
+		return FALSE;
+	}
+	for (unsigned i = 0; names[i]; i++) {
+		if (find_key(names[i]))
+			continue;
+		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_KEY_NOT_FOUND,
+			    "%s: [%s] %s: unknown key; correct or remove it, the keys are in "
+			    "quickmigrate.conf(5)",
+			    file, group, names[i]);
+		return FALSE;
+	}
+	return TRUE;
+}
+
+static GKeyFile *parse_file(const char *file, GError **error)
+{
+	g_autoptr(GKeyFile) parsed = g_key_file_new();
+	g_autoptr(GError) inner = NULL;
+	g_autofree char *text = NULL;
+	gsize length;
+
+	if (!g_file_get_contents(file, &text, &length, &inner)) {
+		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_NOT_FOUND,
+			    "%s; write it, see quickmigrate.conf(5), or give another with --config",
+			    inner->message);
+		return NULL;
+	}
+	if (strlen(text) != length) {
+		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_PARSE,
+			    "%s: holds a NUL byte; it must be a text file", file);
+		return NULL;
+	}
+	if (!g_key_file_load_from_data(parsed, text, length, G_KEY_FILE_NONE, &inner)) {
+		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_PARSE,
+			    "%s: %s; correct that line, see quickmigrate.conf(5)", file,
+			    inner->message);
+		return NULL;
+	}
+	if (!check_repetitions(file, text, error))
+		return NULL;
+
+	g_auto(GStrv) groups = g_key_file_get_groups(parsed, NULL);
+	for (unsigned i = 0; groups[i]; i++)
+		if (!check_group(file, parsed, groups[i], error))
+			return NULL;
+	return g_steal_pointer(&parsed);
+}
+
+static char *value_of(GKeyFile *parsed, const char *group, const char *key)
+{
+	char *value = g_key_file_get_value(parsed, group, key, NULL);
+
+	return value ? g_strstrip(value) : NULL;
+}
+
+/* ---- what holds between settings ------------------------------------------------------------- */
+
+static gboolean is_below(const char *path, const char *top)
+{
+	size_t len = strlen(top);
+
+	if (len == 1)
+		return TRUE;
+	return !strncmp(path, top, len) && (path[len] == '/' || !path[len]);
+}
+
+static char *resolved(const char *path)
+{
+	g_autofree char *plain = g_canonicalize_filename(path, "/");
+	char *real = realpath(plain, NULL);
+
+	if (!real)
+		return g_steal_pointer(&plain);
+	char *copy = g_strdup(real);
+	free(real);
+	return copy;
+}
+
+static gboolean overlap(const char *a, const char *b)
+{
+	g_autofree char *x = resolved(a), *y = resolved(b);
+
+	return is_below(x, y) || is_below(y, x);
+}
+
+/* Two volumes in one tree would take each other's stubs for files, and so would a source that is
+ * part of what it fills. */
+static gboolean check_overlaps(const char *file, GKeyFile *parsed, const char *group,
+			       const struct volume_config *config, GError **error)
+{
+	struct config_place at = {file, group, "root", config->root};
+	g_auto(GStrv) groups = g_key_file_get_groups(parsed, NULL);
+
+	if (g_str_has_prefix(config->source, "file://") &&
+	    overlap(config->source + strlen("file://"), config->root)) {
+		at.key = "source";
+		at.value = config->source;
+		config_wrong(error, &at, "overlaps with root = %s; source and root must be apart",
+			     config->root);
+		return FALSE;
+	}
+	for (unsigned i = 0; groups[i]; i++) {
+		if (!strcmp(groups[i], group))
+			continue;
+		g_autofree char *root = value_of(parsed, groups[i], "root");
+		if (root && root[0] == '/' && overlap(root, config->root)) {
+			config_wrong(error, &at,
+				     "overlaps with the root of [%s]; give every volume a tree of "
+				     "its own",
+				     groups[i]);
+			return FALSE;
+		}
+	}
+	return TRUE;
+}
+
+static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *group,
+			     struct volume_config *config, GError **error)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
+		const struct key *key = &keys[i];
+		g_autofree char *value = value_of(parsed, group, key->name);
+		struct config_place at = {file, group, key->name, value};
+
+		if (!value && key->required) {
+			config_wrong(error, &at, "missing; add it, see quickmigrate.conf(5)");
+			return FALSE;
+		}
+		if (!value) {
+			if (!key->parse)
+				*(unsigned *)((char *)config + key->offset) = key->fallback;
+			continue;
+		}
+		if (!(key->parse ? key->parse(config, &at, error)
+				 : parse_number(config, key, &at, error)))
+			return FALSE;
+	}
+	if (!config->socket)
+		config->socket = g_strdup_printf("%s/%s.sock", MIGRATE_SOCKET_DIR, config->name);
+	if (!config->report)
+		config->report = g_strdup_printf(REPORT_DIR "/%s.report", config->name);
+	return config_check_smb(config, file, group, error) &&
+	       check_overlaps(file, parsed, group, config, error);
+}
+
+struct volume_config *config_load(const char *file, const char *volume, GError **error)
+{
+	if (!file)
+		file = CONFIG_FILE;
+
+	g_autoptr(GKeyFile) parsed = parse_file(file, error);
+	if (!parsed)
+		return NULL;
+
+	g_autofree char *group = g_strconcat(GROUP_PREFIX, volume, NULL);
+	if (!g_key_file_has_group(parsed, group)) {
+		g_auto(GStrv) names = config_volumes(file, NULL);
+		g_autofree char *list = names && names[0] ? g_strjoinv(", ", names) : NULL;
+
+		g_set_error(
+			error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_GROUP_NOT_FOUND,
+			"%s: [%s]: no such group; add it, or use one of the volumes there are: %s",
+			file, group, list ? list : "(none)");
+		return NULL;
+	}
+
+	struct volume_config *config = g_new0(struct volume_config, 1);
+	config->name = g_strdup(volume);
+	config->smb = g_new0(struct smb_config, 1);
+	config->stub_attributes = STUB_EAGER;
+	config->crawler_order = CRAWL_NAMESPACE_FIRST;
+	if (!parse_volume(file, parsed, group, config, error)) {
+		config_free(config);
+		return NULL;
+	}
+	return config;
+}
+
+char **config_volumes(const char *file, GError **error)
+{
+	g_autoptr(GKeyFile) parsed = parse_file(file ? file : CONFIG_FILE, error);
+
+	if (!parsed)
+		return NULL;
+	char **groups = g_key_file_get_groups(parsed, NULL);
+	for (unsigned i = 0; groups[i]; i++) {
+		char *name = g_strdup(groups[i] + strlen(GROUP_PREFIX));
+
+		g_free(groups[i]);
+		groups[i] = name;
+	}
+	return groups;
+}
+
+void config_free(struct volume_config *config)
+{
+	if (!config)
+		return;
+	g_free(config->name);
+	g_free(config->root);
+	g_free(config->source);
+	config_free_smb(config->smb);
+	owners_free(config->map_users);
+	owners_free(config->map_groups);
+	g_free(config->acl_source);
+	sid_map_free(config->map_sids);
+	sid_map_free(config->sid_users);
+	sid_map_free(config->sid_groups);
+	g_free(config->report);
+	g_free(config->socket);
+	g_free(config);
+}

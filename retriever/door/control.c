@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "volume/errors.h"
+#include "source/gate.h"
+#include "volume/rates.h"
+#include "volume/report.h"
+#include "ways/retry.h"
+#include "ways/version.h"
+#include "server.h"
+#include "ways/skip.h"
+#include "ways/volume.h"
+
+#define ERRORS_PAGE 100
+
+static char *to_text(GKeyFile *file)
+{
+	return g_key_file_to_data(file, NULL, NULL);
+}
+
+static void set_bool(GKeyFile *file, const char *group, const char *key, bool value)
+{
+	g_key_file_set_boolean(file, group, key, value);
+}
+
+static char *status_text(struct retriever *r)
+{
+	g_autoptr(GKeyFile) f = g_key_file_new();
+	gint64 unfilled = COUNT_GET(r, unfilled);
+
+	g_key_file_set_string(f, "volume", "name", r->config->name);
+	g_key_file_set_string(f, "volume", "root", r->config->root);
+	g_key_file_set_string(f, "volume", "source", r->config->source);
+	g_key_file_set_string(f, "volume", "state", volume_state_name(volume_state(r)));
+	g_key_file_set_int64(f, "counters", "directories-found", COUNT_GET(r, directories_found));
+	g_key_file_set_int64(f, "counters", "directories-whole", COUNT_GET(r, directories_whole));
+	g_key_file_set_int64(f, "counters", "unfilled-directories", unfilled);
+	g_key_file_set_int64(f, "counters", "files-found", COUNT_GET(r, files_found));
+	g_key_file_set_int64(f, "counters", "files-whole", COUNT_GET(r, files_whole));
+	g_key_file_set_int64(f, "counters", "bytes-found", COUNT_GET(r, bytes_found));
+	g_key_file_set_int64(f, "counters", "bytes-whole", COUNT_GET(r, bytes_whole));
+	g_key_file_set_int64(f, "counters", "bytes-fetched", COUNT_GET(r, bytes_fetched));
+	g_key_file_set_int64(f, "counters", "errors", errors_count(r->errors));
+	g_key_file_set_int64(f, "counters", "acls-carried", COUNT_GET(r, acls_carried));
+	g_key_file_set_int64(f, "counters", "xattrs-carried", COUNT_GET(r, xattrs_carried));
+	g_key_file_set_uint64(f, "counters", "losses", report_count(r->report));
+	g_key_file_set_uint64(f, "counters", "names-skipped", report_names(r->report));
+	set_bool(f, "counters", "exact", COUNT_GET(r, exact));
+	g_key_file_set_int64(f, "now", "files-per-second", rates_files(r->rates));
+	g_key_file_set_int64(f, "now", "bytes-per-second", rates_bytes(r->rates));
+	g_key_file_set_int64(f, "now", "demand-waiting", COUNT_GET(r, demand_waiting));
+	g_key_file_set_int64(f, "now", "background-waiting", COUNT_GET(r, background_waiting));
+	g_key_file_set_int64(f, "now", "source-away-seconds", r->backend->ops->away(r->backend));
+	set_bool(f, "now", "paused", gate_paused(r->gate));
+	g_key_file_set_uint64(f, "now", "bandwidth", gate_bandwidth(r->gate));
+	g_key_file_set_int64(f, "now", "crawlers", server_count(r->server, MIGRATE_ROLE_CRAWLER));
+	set_bool(f, "namespace", "complete", COUNT_GET(r, exact) && unfilled == 0);
+	return to_text(f);
+}
+
+static char *settings_text(struct retriever *r)
+{
+	g_autoptr(GKeyFile) f = g_key_file_new();
+
+	g_key_file_set_string(f, "settings", "root", r->config->root);
+	g_key_file_set_integer(f, "settings", "hold-ms", r->config->hold_ms);
+	g_key_file_set_integer(f, "settings", "crawler-workers", r->config->crawler_workers);
+	g_key_file_set_string(f, "settings", "crawler-order",
+			      r->config->crawler_order == CRAWL_DEPTH_FIRST ? "depth-first"
+									    : "namespace-first");
+	set_bool(f, "settings", "paused", gate_paused(r->gate));
+	return to_text(f);
+}
+
+/* Whether what failed with the object, or with a name in that directory, is none any more. */
+static bool is_over(int fd, bool name)
+{
+	struct migrate_record rec;
+	int ret = migrate_record_load(fd, &rec);
+	bool filled = ret > 0 && rec.state == MIGRATE_FILLED;
+
+	if (ret > 0)
+		migrate_record_clear(&rec);
+	return ret == 0 || (name && filled);
+}
+
+/* Whether clients have removed the object (or the name's directory), and so what was wrong; or it
+ * became whole while it was listed. */
+static bool is_gone(struct retriever *r, const struct error_entry *e)
+{
+	struct stat st;
+	bool gone;
+	int fd;
+
+	if (!e->key.len)
+		return false;
+	fd = retriever_open_binding(r, &e->key, O_PATH);
+	if (fd < 0)
+		return errno == ESTALE;
+	gone = (fstat(fd, &st) == 0 && st.st_nlink == 0) || is_over(fd, e->name != NULL);
+	close(fd);
+	return gone;
+}
+
+static char *errors_text(struct retriever *r, guint start)
+{
+	g_autoptr(GKeyFile) f = g_key_file_new();
+	struct error_entry e;
+	guint i = start;
+
+	while (i < start + ERRORS_PAGE && errors_get(r->errors, i, &e)) {
+		g_autofree char *group = g_strdup_printf("error %u", i);
+
+		if (is_gone(r, &e)) { /* another entry has its place now */
+			errors_forget_name(r->errors, &e.key, e.name);
+			error_entry_clear(&e);
+			continue;
+		}
+		i++;
+		g_key_file_set_string(f, group, "path", e.path);
+		g_key_file_set_string(f, group, "reason", e.reason);
+		g_key_file_set_integer(f, group, "errno", -e.status);
+		error_entry_clear(&e);
+	}
+	g_key_file_set_int64(f, "errors", "total", errors_count(r->errors));
+	g_key_file_set_int64(f, "errors", "next", i < errors_count(r->errors) ? (gint64)i : -1);
+	return to_text(f);
+}
+
+/* ---- commands that take their time ---- */
+
+struct slow_command {
+	struct retriever *retriever;
+	struct peer *peer;
+	uint64_t id;
+	int (*run)(struct retriever *retriever, const char *argument, char **text);
+	char *argument;
+};
+
+static int run_retry(struct retriever *retriever, const char *argument, char **text)
+{
+	if (argument && strcmp(argument, "same") != 0) {
+		*text = g_strdup("retry takes nothing, or `same`");
+		return -EINVAL;
+	}
+	return retry_all(retriever, argument ? VERSION_SAME : VERSION_NEW, text);
+}
+
+static int run_attach(struct retriever *retriever, const char *argument, char **text)
+{
+	return volume_attach(retriever, text);
+}
+
+static int run_finalize(struct retriever *retriever, const char *argument, char **text)
+{
+	return volume_finalize(retriever, text);
+}
+
+static int run_verify(struct retriever *retriever, const char *argument, char **text)
+{
+	g_autoptr(GKeyFile) f = g_key_file_new();
+	struct volume_count count;
+	int ret = volume_verify(retriever, &count, text);
+
+	if (ret)
+		return ret;
+	g_key_file_set_uint64(f, "verify", "objects", count.objects);
+	g_key_file_set_uint64(f, "verify", "unfinished", count.unfinished);
+	g_key_file_set_string(f, "verify", "first-unfinished", count.first ? count.first : "");
+	g_free(count.first);
+	*text = to_text(f);
+	return 0;
+}
+
+static void run_slow(void *arg)
+{
+	struct slow_command *command = arg;
+	char *text = NULL;
+	int ret = command->run(command->retriever, command->argument, &text);
+
+	peer_answer(command->peer, command->id, ret, text);
+	g_free(text);
+	g_free(command->argument);
+	g_free(command);
+}
+
+static int command_status(struct retriever *r, const char *argument, char **text)
+{
+	*text = status_text(r);
+	return 0;
+}
+
+static int command_settings(struct retriever *r, const char *argument, char **text)
+{
+	*text = settings_text(r);
+	return 0;
+}
+
+static int command_errors(struct retriever *r, const char *argument, char **text)
+{
+	*text = errors_text(r, argument ? strtoul(argument, NULL, 10) : 0);
+	return 0;
+}
+
+/* The file itself is read by who asks: it may be long. */
+static int command_report(struct retriever *r, const char *argument, char **text)
+{
+	g_autoptr(GKeyFile) f = g_key_file_new();
+	g_autofree char *here =
+		g_strconcat(r->config->root, "/" MIGRATE_PRIVATE_DIR "/" REPORT_FILE, NULL);
+	bool kept = r->private_fd < 0;
+
+	g_key_file_set_string(f, "report", "path", kept ? r->config->report : here);
+	if (!kept) {
+		g_key_file_set_int64(f, "report", "acls-carried", COUNT_GET(r, acls_carried));
+		g_key_file_set_int64(f, "report", "xattrs-carried", COUNT_GET(r, xattrs_carried));
+	}
+	*text = to_text(f);
+	return 0;
+}
+
+static int command_throttle(struct retriever *r, const char *argument, char **text)
+{
+	uint64_t bytes;
+
+	if (!argument || !config_parse_size(argument, &bytes)) {
+		*text = g_strdup("throttle needs bytes per second, such as 50M, or 0 for no limit");
+		return -EINVAL;
+	}
+	gate_throttle(r->gate, bytes);
+	return 0;
+}
+
+static int command_pause(struct retriever *r, const char *argument, char **text)
+{
+	gate_pause(r->gate, true);
+	return 0;
+}
+
+static int command_resume(struct retriever *r, const char *argument, char **text)
+{
+	gate_pause(r->gate, false);
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*now)(struct retriever *r, const char *argument, char **text);
+	int (*slow)(struct retriever *r, const char *argument, char **text);
+} commands[] = {
+	{"attach", NULL, run_attach},	      {"status", command_status, NULL},
+	{"settings", command_settings, NULL}, {"errors", command_errors, NULL},
+	{"throttle", command_throttle, NULL}, {"pause", command_pause, NULL},
+	{"resume", command_resume, NULL},     {"retry", NULL, run_retry},
+	{"verify", NULL, run_verify},	      {"finalize", NULL, run_finalize},
+	{"report", command_report, NULL},     {"skip", NULL, skip_command},
+};
+
+static void run_command(struct retriever *retriever, struct peer *peer, uint64_t id, size_t i,
+			const char *argument)
+{
+	struct slow_command *slow;
+	g_autofree char *text = NULL;
+	int ret;
+
+	if (commands[i].now) {
+		ret = commands[i].now(retriever, argument, &text);
+		peer_answer(peer, id, ret, text);
+		return;
+	}
+	slow = g_new0(struct slow_command, 1);
+	slow->retriever = retriever;
+	slow->peer = peer;
+	slow->id = id;
+	slow->run = commands[i].slow;
+	slow->argument = g_strdup(argument);
+	retriever_run_slow(retriever, run_slow, slow);
+}
+
+void control_command(struct retriever *retriever, struct peer *peer, uint64_t id,
+		     const char *command)
+{
+	g_auto(GStrv) words = g_strsplit(command, " ", 2);
+
+	for (size_t i = 0; words[0] && i < G_N_ELEMENTS(commands); i++) {
+		if (!strcmp(words[0], commands[i].name)) {
+			run_command(retriever, peer, id, i, words[1]);
+			return;
+		}
+	}
+	peer_answer(peer, id, -EINVAL,
+		    "the retriever does not know this command: is migratectl newer?");
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "acl_source.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "backend.h"
+
+struct backend_beside {
+	struct backend base;
+	struct backend *main, *windows;
+};
+
+/*
+ * One BACKEND_XATTRS out of two.  The second finds the object by its path, and must have found the
+ * same one: no object may get another one's descriptor.  The same number says that it has.  Where
+ * servers number objects differently, what the second is asked to look up by that exact name must
+ * be what it has told about.
+ */
+struct call {
+	struct backend_beside *beside;
+	struct backend_request *req; /* the submitter's */
+	struct backend_request first, second, look;
+	char *parent; /* its path */
+	struct source_xattrs *xattrs;
+};
+
+static void finish(struct call *call, int status)
+{
+	struct backend_request *req = call->req;
+
+	backend_prepare(req);
+	req->xattrs = g_steal_pointer(&call->xattrs);
+	req->has_attr = call->first.has_attr;
+	req->attr = call->first.attr;
+	g_free(call->parent);
+	g_free(call);
+	backend_complete(req, status);
+}
+
+static bool same_type(const struct call *call)
+{
+	return call->first.has_attr && call->second.has_attr &&
+	       S_ISDIR(call->first.attr.mode) == S_ISDIR(call->second.attr.mode);
+}
+
+/* Takes what the second one brought.  0 or -errno. */
+static int take_windows(struct call *call, struct source_xattrs *from)
+{
+	if (call->second.status == -ENOENT || call->second.status == -ENOTDIR ||
+	    call->second.status == -ESTALE)
+		return -EREMOTEIO;
+	if (call->second.status)
+		return call->second.status;
+	if (!from || !from->windows || !same_type(call))
+		return -EREMOTEIO;
+	call->xattrs->windows = g_steal_pointer(&from->windows);
+	call->xattrs->windows->short_name = false; /* it is called so by the first one too */
+	for (guint i = 0; i < from->lost->len; i++)
+		source_xattrs_lose(call->xattrs, "%s", (char *)from->lost->pdata[i]);
+	return 0;
+}
+
+static void end(struct call *call, int ret)
+{
+	if (ret)
+		g_clear_pointer(&call->xattrs, source_xattrs_free);
+	finish(call, ret);
+}
+
+static void looked_up(struct backend_request *look)
+{
+	struct call *call = look->user;
+	int ret = look->status;
+
+	if (ret == -ENOENT || (!ret && look->attr.fileid != call->second.attr.fileid))
+		ret = -ENOTUNIQ;
+	end(call, ret);
+}
+
+static void look_up(struct call *call)
+{
+	struct backend *windows = call->beside->windows;
+	const char *path = call->req->object.path, *slash = strrchr(path, '/');
+
+	call->parent = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
+	call->look.op = BACKEND_LOOKUP;
+	call->look.priority = call->req->priority;
+	call->look.object.path = call->parent;
+	call->look.name = slash ? slash + 1 : path;
+	call->look.done = looked_up;
+	call->look.user = call;
+	windows->ops->submit(windows, &call->look);
+}
+
+static void second_done(struct backend_request *second)
+{
+	struct call *call = second->user;
+	struct source_xattrs *from = g_steal_pointer(&second->xattrs);
+	int ret = take_windows(call, from);
+
+	source_xattrs_free(from);
+	if (ret || second->attr.fileid == call->first.attr.fileid || !*call->req->object.path)
+		end(call, ret);
+	else
+		look_up(call);
+}
+
+static void first_done(struct backend_request *first)
+{
+	struct call *call = first->user;
+	struct backend *windows = call->beside->windows;
+
+	if (first->status) {
+		finish(call, first->status);
+		return;
+	}
+	call->xattrs = first->xattrs ? g_steal_pointer(&first->xattrs) : source_xattrs_new();
+	call->second.op = BACKEND_XATTRS;
+	call->second.priority = call->req->priority;
+	call->second.object.path = call->req->object.path;
+	call->second.done = second_done;
+	call->second.user = call;
+	windows->ops->submit(windows, &call->second);
+}
+
+static unsigned carries(struct backend *backend)
+{
+	return backend->ops->carries ? backend->ops->carries(backend) : 0;
+}
+
+static void beside_submit(struct backend *backend, struct backend_request *req)
+{
+	struct backend_beside *beside = (struct backend_beside *)backend;
+	struct call *call;
+
+	if (req->op != BACKEND_XATTRS) {
+		beside->main->ops->submit(beside->main, req);
+		return;
+	}
+	if (!req->object.path) { /* too long for a record */
+		backend_prepare(req);
+		backend_complete(req, -ENAMETOOLONG);
+		return;
+	}
+	call = g_new0(struct call, 1);
+	call->beside = beside;
+	call->req = req;
+	/* the type must be known */
+	call->first.op = carries(beside->main) ? BACKEND_XATTRS : BACKEND_GETATTR;
+	call->first.priority = req->priority;
+	call->first.object = req->object;
+	call->first.done = first_done;
+	call->first.user = call;
+	beside->main->ops->submit(beside->main, &call->first);
+}
+
+/* What main is through with goes to the other, so main comes first. */
+static void beside_close(struct backend *backend)
+{
+	struct backend_beside *beside = (struct backend_beside *)backend;
+
+	beside->main->ops->close(beside->main);
+	beside->windows->ops->close(beside->windows);
+	g_free(beside);
+}
+
+static uint32_t beside_max_read(struct backend *backend)
+{
+	struct backend *main = ((struct backend_beside *)backend)->main;
+
+	return main->ops->max_read(main);
+}
+
+static unsigned beside_away(struct backend *backend)
+{
+	struct backend_beside *beside = (struct backend_beside *)backend;
+	unsigned a = beside->main->ops->away(beside->main);
+	unsigned b = beside->windows->ops->away(beside->windows);
+
+	return MAX(a, b);
+}
+
+static unsigned beside_carries(struct backend *backend)
+{
+	struct backend_beside *beside = (struct backend_beside *)backend;
+
+	return carries(beside->main) | carries(beside->windows);
+}
+
+static char *beside_not_carried(struct backend *backend)
+{
+	struct backend_beside *beside = (struct backend_beside *)backend;
+	const struct backend_ops *a = beside->main->ops, *b = beside->windows->ops;
+	g_autofree char *x = a->not_carried ? a->not_carried(beside->main) : NULL;
+	g_autofree char *y = b->not_carried ? b->not_carried(beside->windows) : NULL;
+
+	return g_strconcat(x ? x : "", "\n", y ? y : "", NULL);
+}
+
+static const struct backend_ops beside_ops = {
+	.scheme = "beside",
+	.close = beside_close,
+	.submit = beside_submit,
+	.max_read = beside_max_read,
+	.away = beside_away,
+	.carries = beside_carries,
+	.not_carried = beside_not_carried,
+};
+
+struct backend *backend_beside_new(struct backend *main, struct backend *windows)
+{
+	struct backend_beside *beside = g_new0(struct backend_beside, 1);
+
+	beside->base.ops = &beside_ops;
+	beside->main = main;
+	beside->windows = windows;
+	return &beside->base;
+}

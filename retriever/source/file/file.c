@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * file:///path: a local or mounted tree.  Objects are found by the kernel's file handles where the
+ * tree's file system has them and we may use them, by path below the root otherwise; in submounts
+ * always by path.  Nothing outside the tree is ever opened, no symbolic link followed, and nothing
+ * but regular files and directories opened for more than its attributes.
+ */
+#include "source/backend.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "file_xattr.h"
+#include "source/workers.h"
+
+#define FILE_READ_MAX	  (1024u * 1024)
+#define DIR_BYTES	  65536
+#define DIR_ENTRIES	  4096 /* of a batch, about */
+#define THREADS_PER_CONN  4
+#define HANDLE_TYPE_BYTES 4
+#define KERNEL_HANDLE_MAX (MIGRATE_HANDLE_MAX - HANDLE_TYPE_BYTES)
+#define TRIES		  8
+
+struct file_backend {
+	struct backend base;
+	int root_fd; /* O_DIRECTORY, not O_PATH: open_by_handle_at wants it so */
+	int root_mount;
+	dev_t root_dev;
+	bool handles;
+	bool nfs4_acls;
+	struct backend_workers *workers;
+	struct backend_watch watch;
+};
+
+struct scratch {
+	uint8_t *data;
+};
+
+union kernel_handle {
+	struct file_handle handle;
+	uint8_t bytes[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+};
+
+static int status_of(int err)
+{
+	switch (err) {
+	case 0:
+	case ENOENT:
+	case ESTALE:
+	case EACCES:
+	case EPERM:
+	case ENOTDIR:
+	case EISDIR:
+	case ENAMETOOLONG:
+		return -err;
+	case ELOOP:
+		return -ENOTDIR;
+	case EXDEV:
+		return -EACCES;
+	case EMFILE: /* our own limits, which pass */
+	case ENFILE:
+	case ENOMEM:
+	case EAGAIN:
+		return -EAGAIN;
+	default:
+		return -EREMOTEIO;
+	}
+}
+
+static int open_beneath(int dir, const char *path, int flags)
+{
+	const struct open_how how = {
+		.flags = (uint64_t)(unsigned)flags,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = -1;
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+		if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
+			break;
+	}
+	return (int)fd;
+}
+
+/* How much of path one call takes: whole components, fewer than PATH_MAX bytes. */
+static size_t piece_of(const char *path)
+{
+	size_t len = strlen(path);
+
+	if (len < PATH_MAX)
+		return len;
+	len = PATH_MAX - 1;
+	while (len > 0 && path[len] != '/')
+		len--;
+	return len;
+}
+
+/* Below the root, however long.  A descriptor with O_PATH, or -1 with errno. */
+static int open_path(const struct file_backend *file, const char *path)
+{
+	int fd = -1, dir = file->root_fd;
+	char piece[PATH_MAX];
+
+	path += strspn(path, "/");
+	if (!*path)
+		return open_beneath(dir, ".", O_PATH | O_CLOEXEC);
+	while (*path) {
+		size_t len = piece_of(path);
+
+		if (len == 0)
+			errno = ENAMETOOLONG;
+		memcpy(piece, path, len);
+		piece[len] = '\0';
+		path += len;
+		path += strspn(path, "/");
+		fd = len == 0 ? -1 : open_beneath(dir, piece, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		if (dir != file->root_fd)
+			close(dir);
+		if (fd < 0)
+			return -1;
+		dir = fd;
+	}
+	return fd;
+}
+
+static int open_handle(const struct file_backend *file, const struct source_object *object)
+{
+	union kernel_handle kernel;
+	int32_t type;
+
+	if (!file->handles || object->handle_len <= HANDLE_TYPE_BYTES ||
+	    object->handle_len > MIGRATE_HANDLE_MAX) {
+		errno = ESTALE;
+		return -1;
+	}
+	memcpy(&type, object->handle, HANDLE_TYPE_BYTES);
+	kernel.handle.handle_type = type;
+	kernel.handle.handle_bytes = object->handle_len - HANDLE_TYPE_BYTES;
+	memcpy(kernel.handle.f_handle, object->handle + HANDLE_TYPE_BYTES,
+	       kernel.handle.handle_bytes);
+	return open_by_handle_at(file->root_fd, &kernel.handle, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int open_object(const struct file_backend *file, const struct source_object *object)
+{
+	int fd = -1;
+
+	if (object->handle_len > 0)
+		fd = open_handle(file, object);
+	else if (!object->path)
+		errno = ESTALE;
+	else if (!backend_path_ok(object->path))
+		errno = ENOENT;
+	else
+		fd = open_path(file, object->path);
+	return fd;
+}
+
+/* Opens for reading what an O_PATH descriptor stands for, without touching its atime. */
+static int reopen(int fd, int flags)
+{
+	char path[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
+	int opened;
+
+	g_snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	opened = open(path, O_RDONLY | O_CLOEXEC | O_NOATIME | O_NONBLOCK | flags);
+	if (opened < 0 && errno == EPERM)
+		opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+	return opened;
+}
+
+static int64_t ns_of(struct timespec ts)
+{
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static int get_attr(const struct file_backend *file, int fd, struct source_attr *attr)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -1;
+	*attr = (struct source_attr){
+		.mode = st.st_mode,
+		.nlink = (uint32_t)MAX(st.st_nlink, 1),
+		.uid = st.st_uid,
+		.gid = st.st_gid,
+		.size = (uint64_t)MAX(st.st_size, 0),
+		.used = (uint64_t)st.st_blocks * 512,
+		.fileid = backend_fileid(st.st_ino, st.st_dev, file->root_dev),
+		.rdev = st.st_rdev,
+		.atime = ns_of(st.st_atim),
+		.mtime = ns_of(st.st_mtim),
+		.ctime = ns_of(st.st_ctim),
+	};
+	return 0;
+}
+
+/* The length of the handle, 0 when the object has none that we could open. */
+static uint8_t get_handle(const struct file_backend *file, int fd, uint8_t *out)
+{
+	union kernel_handle kernel;
+	int32_t type;
+	int mount;
+
+	if (!file->handles)
+		return 0;
+	kernel.handle.handle_bytes = MAX_HANDLE_SZ;
+	if (name_to_handle_at(fd, "", &kernel.handle, &mount, AT_EMPTY_PATH) < 0 ||
+	    mount != file->root_mount || kernel.handle.handle_bytes > KERNEL_HANDLE_MAX)
+		return 0;
+	type = kernel.handle.handle_type;
+	memcpy(out, &type, HANDLE_TYPE_BYTES);
+	memcpy(out + HANDLE_TYPE_BYTES, kernel.handle.f_handle, kernel.handle.handle_bytes);
+	return (uint8_t)(HANDLE_TYPE_BYTES + kernel.handle.handle_bytes);
+}
+
+static int describe(const struct file_backend *file, int fd, struct backend_request *req)
+{
+	if (get_attr(file, fd, &req->attr) < 0)
+		return status_of(errno);
+	req->has_attr = true;
+	req->handle_len = get_handle(file, fd, req->handle);
+	return 0;
+}
+
+static int do_lookup(const struct file_backend *file, int dir, struct backend_request *req)
+{
+	size_t len = strlen(req->name);
+	int fd, ret;
+
+	if (len > NAME_MAX)
+		return -ENAMETOOLONG;
+	if (!backend_name_ok(req->name, len))
+		return -ENOENT;
+	fd = open_beneath(dir, req->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return status_of(errno);
+	ret = describe(file, fd, req);
+	close(fd);
+	return ret;
+}
+
+static void add_entry(const struct file_backend *file, int dir, const struct dirent64 *found,
+		      struct backend_request *req)
+{
+	struct source_entry entry = {.attr.fileid = found->d_ino};
+	size_t len = strlen(found->d_name);
+	int fd = -1;
+
+	if (len <= 2 && memcmp(found->d_name, "..", len) == 0)
+		return;
+	if (!req->names_only && backend_name_ok(found->d_name, len)) {
+		fd = open_beneath(dir, found->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		/* Removed meanwhile. */
+		if (fd < 0 && errno == ENOENT)
+			return;
+	}
+	if (fd >= 0) {
+		entry.has_attr = get_attr(file, fd, &entry.attr) == 0;
+		entry.handle_len = get_handle(file, fd, entry.handle);
+		entry.has_handle = entry.handle_len > 0;
+		close(fd);
+	}
+	backend_batch_add(req->batch, found->d_name, len, &entry);
+}
+
+static int list(const struct file_backend *file, int dir, struct backend_request *req)
+{
+	g_autofree uint8_t *buf = g_malloc(DIR_BYTES);
+
+	if (lseek(dir, (off_t)req->cookie, SEEK_SET) < 0)
+		return errno == EINVAL ? -EBADMSG : status_of(errno);
+	req->batch = backend_batch_new();
+	while (req->batch->entries->len < DIR_ENTRIES) {
+		ssize_t n = getdents64(dir, buf, DIR_BYTES);
+
+		if (n < 0)
+			return errno == ENOENT ? -ESTALE : status_of(errno);
+		if (n == 0) {
+			req->eof = true;
+			return 0;
+		}
+		for (ssize_t at = 0; at < n;) {
+			const struct dirent64 *found = (const void *)(buf + at);
+
+			add_entry(file, dir, found, req);
+			req->cookie = (uint64_t)found->d_off;
+			at += found->d_reclen;
+		}
+	}
+	return 0;
+}
+
+static int do_readdir(const struct file_backend *file, int fd, struct backend_request *req)
+{
+	int dir, ret;
+
+	if (get_attr(file, fd, &req->attr) < 0)
+		return status_of(errno);
+	req->has_attr = true;
+	if (!S_ISDIR(req->attr.mode))
+		return -ENOTDIR;
+	dir = reopen(fd, O_DIRECTORY);
+	if (dir < 0)
+		return status_of(errno);
+	ret = list(file, dir, req);
+	close(dir);
+	return ret;
+}
+
+static ssize_t read_fully(int fd, uint8_t *data, size_t count, uint64_t offset)
+{
+	size_t done = 0;
+
+	while (done < count) {
+		ssize_t n = pread(fd, data + done, count - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && done == 0)
+			return -1;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+static uint8_t *memory_of(struct scratch *scratch)
+{
+	G_STATIC_ASSERT(FILE_READ_MAX >= FILE_XATTR_MEMORY);
+	if (!scratch->data)
+		scratch->data = g_malloc(FILE_READ_MAX);
+	return scratch->data;
+}
+
+static int do_read(const struct file_backend *file, int fd, struct backend_request *req,
+		   struct scratch *scratch)
+{
+	uint32_t count = MIN(req->count, FILE_READ_MAX);
+	int ret = 0, opened;
+	ssize_t n;
+
+	if (get_attr(file, fd, &req->attr) < 0)
+		return status_of(errno);
+	if (!S_ISREG(req->attr.mode))
+		return S_ISDIR(req->attr.mode) ? -EISDIR : -EREMOTEIO;
+	opened = reopen(fd, 0);
+	if (opened < 0)
+		return status_of(errno);
+	n = read_fully(opened, memory_of(scratch), count, req->offset);
+	if (n < 0 || get_attr(file, opened, &req->attr) < 0)
+		ret = status_of(errno);
+	close(opened);
+	if (ret < 0)
+		return ret;
+	req->has_attr = true;
+	req->data = scratch->data;
+	req->data_len = (uint32_t)n;
+	req->eof = req->offset + (uint64_t)n >= req->attr.size;
+	/* Short, and not the end as fstat has it: the file grows as we look. */
+	if (count > 0 && n == 0)
+		req->eof = true;
+	return 0;
+}
+
+static int do_readlink(const struct file_backend *file, int fd, struct backend_request *req)
+{
+	char target[PATH_MAX];
+	ssize_t n;
+
+	if (get_attr(file, fd, &req->attr) < 0)
+		return status_of(errno);
+	req->has_attr = true;
+	if (!S_ISLNK(req->attr.mode))
+		return -EREMOTEIO;
+	n = readlinkat(fd, "", target, sizeof(target));
+	if (n < 0)
+		return status_of(errno);
+	if (n == 0 || n >= (ssize_t)sizeof(target))
+		return -EBADMSG;
+	req->text = g_strndup(target, (gsize)n);
+	return 0;
+}
+
+static int do_xattrs(const struct file_backend *file, int fd, struct backend_request *req,
+		     struct scratch *scratch)
+{
+	int ret;
+
+	if (get_attr(file, fd, &req->attr) < 0)
+		return status_of(errno);
+	req->has_attr = true;
+	req->xattrs = source_xattrs_new();
+	if (!S_ISREG(req->attr.mode) && !S_ISDIR(req->attr.mode))
+		return 0;
+	ret = file_get_xattrs(fd, file->nfs4_acls, memory_of(scratch), req->xattrs);
+	return ret < 0 ? status_of(-ret) : 0;
+}
+
+static void work(void *user, struct backend_request *req, void *scratch)
+{
+	struct file_backend *file = user;
+	int fd = open_object(file, &req->object), ret;
+
+	if (fd < 0) {
+		ret = status_of(errno);
+	} else {
+		switch (req->op) {
+		case BACKEND_LOOKUP:
+			ret = do_lookup(file, fd, req);
+			break;
+		case BACKEND_READDIR:
+			ret = do_readdir(file, fd, req);
+			break;
+		case BACKEND_READ:
+			ret = do_read(file, fd, req, scratch);
+			break;
+		case BACKEND_READLINK:
+			ret = do_readlink(file, fd, req);
+			break;
+		case BACKEND_XATTRS:
+			ret = do_xattrs(file, fd, req, scratch);
+			break;
+		default:
+			ret = describe(file, fd, req);
+		}
+		close(fd);
+	}
+	backend_watch_answer(&file->watch, g_get_monotonic_time());
+	backend_watch_end(&file->watch);
+	backend_complete(req, ret);
+}
+
+static void scratch_clear(void *data)
+{
+	g_free(((struct scratch *)data)->data);
+}
+
+/* Do handles work here, in both directions? */
+static void try_handles(struct file_backend *file)
+{
+	union kernel_handle kernel;
+	int fd;
+
+	kernel.handle.handle_bytes = MAX_HANDLE_SZ;
+	if (name_to_handle_at(file->root_fd, "", &kernel.handle, &file->root_mount, AT_EMPTY_PATH) <
+		    0 ||
+	    kernel.handle.handle_bytes > KERNEL_HANDLE_MAX)
+		return;
+	fd = open_by_handle_at(file->root_fd, &kernel.handle, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	close(fd);
+	file->handles = true;
+}
+
+static void file_close(struct backend *backend)
+{
+	struct file_backend *file = (struct file_backend *)backend;
+
+	if (file->workers)
+		backend_workers_free(file->workers);
+	if (file->root_fd >= 0)
+		close(file->root_fd);
+	g_free(file);
+}
+
+static char *path_of(const char *url, GError **error)
+{
+	const char *path = url + strlen("file://");
+
+	if (*path != '/') {
+		backend_set_error(error, EINVAL,
+				  "%s: write an absolute path after three slashes: file:///path",
+				  url);
+		return NULL;
+	}
+	return backend_url_path(url, path, strlen(path), error);
+}
+
+static bool open_root(struct file_backend *file, const char *url, GError **error)
+{
+	g_autofree char *path = path_of(url, error);
+
+	if (!path)
+		return false;
+	file->root_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (file->root_fd >= 0)
+		return true;
+	backend_set_error(error, errno,
+			  "%s: %s cannot be opened (%s); mount or create that directory, or name "
+			  "another",
+			  url, path, g_strerror(errno));
+	return false;
+}
+
+static struct backend *file_open(const struct backend_config *config, struct source_object *root,
+				 struct source_attr *attr, GError **error)
+{
+	struct file_backend *file = g_new0(struct file_backend, 1);
+	unsigned per = CLAMP(config->window ? config->window : THREADS_PER_CONN, 1, 16);
+	g_autofree uint8_t *memory = NULL;
+	struct stat st;
+
+	file->base.ops = &backend_file_ops;
+	if (!open_root(file, config->url, error)) {
+		file_close(&file->base);
+		return NULL;
+	}
+	if (fstat(file->root_fd, &st) == 0)
+		file->root_dev = st.st_dev;
+	try_handles(file);
+	memory = g_malloc(FILE_XATTR_MEMORY);
+	file->nfs4_acls = file_has_nfs4_acls(file->root_fd, memory);
+	file->workers = backend_workers_new(CLAMP(config->demand_connections, 1, 8) * per,
+					    CLAMP(config->connections, 1, 16) * per, work,
+					    scratch_clear, sizeof(struct scratch), file);
+	if (!file->workers || get_attr(file, file->root_fd, attr) < 0) {
+		backend_set_error(error, errno,
+				  "%s: cannot be served (%s); raise the limit on processes",
+				  config->url, g_strerror(errno));
+		file_close(&file->base);
+		return NULL;
+	}
+	root->path = g_strdup("");
+	root->handle_len = get_handle(file, file->root_fd, root->handle);
+	return &file->base;
+}
+
+static void file_submit(struct backend *backend, struct backend_request *req)
+{
+	struct file_backend *file = (struct file_backend *)backend;
+
+	backend_prepare(req);
+	req->submitted = g_get_monotonic_time();
+	backend_watch_begin(&file->watch);
+	backend_workers_submit(file->workers, req);
+}
+
+static uint32_t file_max_read(struct backend *backend)
+{
+	return FILE_READ_MAX;
+}
+
+static unsigned file_away(struct backend *backend)
+{
+	return backend_watch_away(&((struct file_backend *)backend)->watch);
+}
+
+static unsigned file_carries(struct backend *backend)
+{
+	return BACKEND_CARRIES_ACL | BACKEND_CARRIES_XATTR;
+}
+
+static char *file_not_carried(struct backend *backend)
+{
+	const struct file_backend *file = (struct file_backend *)backend;
+
+	return g_strdup_printf("%sSELinux labels (security.selinux) and signatures (security.evm): "
+			       "they belong to the host that made them",
+			       file->nfs4_acls ? "ACLs: the source is mounted over NFS version 4, "
+						 "and its ACLs are not carried\n"
+					       : "");
+}
+
+const struct backend_ops backend_file_ops = {
+	.scheme = "file",
+	.open = file_open,
+	.close = file_close,
+	.submit = file_submit,
+	.max_read = file_max_read,
+	.away = file_away,
+	.carries = file_carries,
+	.not_carried = file_not_carried,
+};

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One connection: a thread, a queue, a window of calls under way.
+ *
+ * A request is always in exactly one place: the queue, `again` (to be sent anew), a slot (a call is
+ * under way), or with its submitter; only the thread moves it on from the queue, so that it can
+ * neither be lost nor completed twice.  When the connection fails, what is in slots goes back to
+ * `again` in its old order: everything we ask for can be asked for twice.
+ *
+ * Only `lock` is there, and it is never held across done or a system call that waits.
+ */
+#include "nfs.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "nfs_dialog.h"
+#include "nfs_slots.h"
+
+#define READ_BYTES	(16u << 20) /* of data asked for and not yet here */
+#define CONNECT_SECONDS 10
+#define BACKOFF_MIN	(50 * G_TIME_SPAN_MILLISECOND)
+#define BACKOFF_MAX	(5 * G_TIME_SPAN_SECOND)
+#define STALL_MAX	(600 * G_TIME_SPAN_SECOND)
+#define STABLE		(5 * G_TIME_SPAN_SECOND) /* a connection that lasted so long was good */
+#define STARTING	(60 * G_TIME_SPAN_SECOND)
+#define ASK_PORT_EVERY	4
+
+enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_PROBING, CONN_UP };
+enum { QUEUE_FIRST, QUEUE_LAST, QUEUES };
+
+struct nfs_conn {
+	struct nfs_server *server;
+	struct nfs_service *service;
+	struct nfs_dialog dialog;
+	pthread_t thread;
+	int wake_fd;
+	atomic_uint load;
+
+	pthread_mutex_t lock; /* guards the next four */
+	GQueue queue[QUEUES];
+	bool awake; /* the thread will look at the queue without being woken */
+	bool stop;
+	bool stopped;
+
+	/* The thread's own from here on. */
+	enum conn_state state;
+	int fd;
+	bool at_once;
+	GQueue again;
+	struct nfs_slots slots;
+	unsigned window;
+	struct rpc_stream stream;
+	uint8_t *tx;
+	size_t tx_start, tx_end, tx_size;
+	struct backend_request probe;
+	gint64 state_since, down_since, retry_at, backoff, stall, stall_checked;
+	unsigned failures;
+};
+
+static unsigned weight(const struct backend_request *req)
+{
+	return req->op == BACKEND_READ	    ? 1 + req->count / 16384
+	       : req->op == BACKEND_READDIR ? 16
+					    : 1;
+}
+
+static void complete(struct nfs_conn *conn, struct backend_request *req, int status)
+{
+	if (req == &conn->probe) {
+		backend_complete(req, status);
+		return;
+	}
+	nfs_dialog_end(&conn->dialog, req);
+	atomic_fetch_sub(&conn->load, weight(req));
+	backend_watch_end(&conn->server->watch);
+	backend_complete(req, status);
+}
+
+static void wake(struct nfs_conn *conn)
+{
+	const uint64_t one = 1;
+	ssize_t n;
+
+	do
+		n = write(conn->wake_fd, &one, sizeof(one));
+	while (n < 0 && errno == EINTR);
+}
+
+void nfs_conn_submit(struct nfs_conn *conn, struct backend_request *req)
+{
+	bool stopped, asleep = false;
+
+	backend_prepare(req);
+	req->backend_data = NULL;
+	req->submitted = g_get_monotonic_time();
+	backend_watch_begin(&conn->server->watch);
+	atomic_fetch_add(&conn->load, weight(req));
+	pthread_mutex_lock(&conn->lock);
+	stopped = conn->stopped;
+	if (!stopped) {
+		g_queue_push_tail_link(
+			&conn->queue[req->priority == BACKEND_BACKGROUND ? QUEUE_LAST
+									 : QUEUE_FIRST],
+			&req->link);
+		asleep = !conn->awake;
+		conn->awake = true;
+	}
+	pthread_mutex_unlock(&conn->lock);
+	if (stopped)
+		complete(conn, req, -ECANCELED);
+	else if (asleep)
+		wake(conn);
+}
+
+unsigned nfs_conn_load(struct nfs_conn *conn)
+{
+	return atomic_load_explicit(&conn->load, memory_order_relaxed);
+}
+
+/* ---- calls ---- */
+
+static void send_call(struct nfs_conn *conn, struct backend_request *req)
+{
+	unsigned index = nfs_slots_add(&conn->slots, req);
+	struct nfs_slot *slot = &conn->slots.slots[index];
+	struct xdr_out out;
+
+	if (conn->tx_size - conn->tx_end < RPC_CALL_MAX) {
+		memmove(conn->tx, conn->tx + conn->tx_start, conn->tx_end - conn->tx_start);
+		conn->tx_end -= conn->tx_start;
+		conn->tx_start = 0;
+	}
+	out = (struct xdr_out){.p = conn->tx + conn->tx_end, .end = conn->tx + conn->tx_size};
+	slot->procedure = nfs_dialog_encode(&conn->dialog, req, index, slot->xid, &out);
+	conn->tx_end = (size_t)(out.p - conn->tx);
+}
+
+static bool fits(const struct nfs_conn *conn, const struct backend_request *req)
+{
+	if (conn->tx_size - (conn->tx_end - conn->tx_start) < RPC_CALL_MAX)
+		return false;
+	if (conn->slots.in_flight == 0)
+		return true;
+	if (conn->slots.in_flight >= conn->window)
+		return false;
+	return req->op != BACKEND_READ || conn->slots.bytes + req->count <= READ_BYTES;
+}
+
+/* The queue whose first request is next, or NULL.  With the lock. */
+static GQueue *next_queue(struct nfs_conn *conn)
+{
+	for (unsigned i = 0; i < QUEUES; i++)
+		if (conn->queue[i].head)
+			return &conn->queue[i];
+	return NULL;
+}
+
+static void go_on(struct nfs_conn *conn, struct backend_request *req, int status)
+{
+	if (status < 0)
+		complete(conn, req, status);
+	else
+		send_call(conn, req);
+}
+
+static void fill_window(struct nfs_conn *conn)
+{
+	struct backend_request *req;
+	GQueue *queue;
+
+	while (conn->again.head && fits(conn, conn->again.head->data))
+		go_on(conn, g_queue_pop_head_link(&conn->again)->data,
+		      nfs_dialog_status(&conn->dialog));
+	while (!conn->again.head) {
+		pthread_mutex_lock(&conn->lock);
+		queue = next_queue(conn);
+		req = queue && fits(conn, queue->head->data) ? queue->head->data : NULL;
+		if (req)
+			g_queue_pop_head_link(queue);
+		pthread_mutex_unlock(&conn->lock);
+		if (!req)
+			return;
+		go_on(conn, req, nfs_dialog_begin(&conn->dialog, req));
+	}
+}
+
+/* ---- the connection's states ---- */
+
+static void enter(struct nfs_conn *conn, enum conn_state state)
+{
+	conn->state = state;
+	conn->state_since = g_get_monotonic_time();
+}
+
+/* The connection is of no use (any more). */
+static void drop(struct nfs_conn *conn)
+{
+	gint64 now = g_get_monotonic_time();
+
+	if (conn->fd >= 0)
+		close(conn->fd);
+	conn->fd = -1;
+	nfs_slots_reset(&conn->slots, &conn->again, &conn->probe);
+	conn->tx_start = conn->tx_end = 0;
+	rpc_stream_reset(&conn->stream);
+	if (conn->state == CONN_UP) {
+		conn->down_since = now;
+		if (now - conn->state_since >= STABLE)
+			conn->backoff = 0;
+	} else {
+		conn->failures++;
+	}
+	conn->backoff = CLAMP(conn->backoff * 2, BACKOFF_MIN, BACKOFF_MAX);
+	conn->retry_at = now + conn->backoff;
+	enter(conn, CONN_DOWN);
+}
+
+/* The server may have come back on other ports. */
+static void ask_port(struct nfs_conn *conn)
+{
+	struct nfs_service *service = conn->service;
+	unsigned port;
+
+	if (!service->fixed &&
+	    nfs_ask_port(conn->server, service->program, service->version,
+			 g_get_monotonic_time() + 2 * G_USEC_PER_SEC, conn->wake_fd, &port) == 0)
+		atomic_store(&service->port, port);
+}
+
+static void start_connecting(struct nfs_conn *conn)
+{
+	struct nfs_server *server = conn->server;
+	size_t address = (atomic_load(&server->address) + conn->failures) % server->n_addresses;
+
+	if (conn->failures > 0 && conn->failures % ASK_PORT_EVERY == 0)
+		ask_port(conn);
+	conn->at_once = false;
+	conn->fd = nfs_socket(&server->addresses[address], atomic_load(&conn->service->port));
+	if (conn->fd < 0) {
+		drop(conn);
+		return;
+	}
+	enter(conn, CONN_CONNECTING);
+}
+
+/*
+ * A server answers for the root before it gets anything else to do.  ESTALE for the root means that
+ * its exports are not there yet; after a minute it is believed.
+ */
+static void probe_done(struct backend_request *probe)
+{
+	struct nfs_conn *conn = probe->user;
+	gint64 now = g_get_monotonic_time();
+
+	if (!nfs_dialog_started(&conn->dialog, probe) ||
+	    (probe->status == -ESTALE && now - conn->down_since < STARTING)) {
+		drop(conn);
+		return;
+	}
+	conn->window = nfs_dialog_window(&conn->dialog, conn->window);
+	conn->failures = 0;
+	enter(conn, CONN_UP);
+}
+
+static void connected(struct nfs_conn *conn)
+{
+	struct nfs_server *server = conn->server;
+
+	if (nfs_socket_error(conn->fd) < 0) {
+		drop(conn);
+		return;
+	}
+	conn->window = MIN(nfs_window(conn->fd, server->window), NFS_SLOTS);
+	enter(conn, CONN_PROBING);
+	conn->probe = (struct backend_request){.done = probe_done, .user = conn};
+	nfs_dialog_start(&conn->dialog, &conn->probe);
+	send_call(conn, &conn->probe);
+}
+
+static void answer(struct nfs_conn *conn, unsigned index, int rpc, struct xdr_in *in)
+{
+	enum nfs_procedure procedure = conn->slots.slots[index].procedure;
+	struct backend_request *req = nfs_slots_take(&conn->slots, index);
+	int status = nfs_dialog_decode(&conn->dialog, req, index, procedure, rpc, in);
+
+	if (status == NFS_CALL_AGAIN && req == &conn->probe)
+		send_call(conn, req);
+	else if (status == NFS_CALL_AGAIN || status == NFS_CALL_RESET)
+		g_queue_push_head_link(&conn->again, &req->link);
+	else
+		complete(conn, req, status);
+	if (status == NFS_CALL_RESET)
+		drop(conn);
+}
+
+static void receive(struct nfs_conn *conn)
+{
+	struct xdr_in record;
+	size_t room;
+	uint8_t *at = rpc_stream_room(&conn->stream, &room);
+	ssize_t n = recv(conn->fd, at, room, 0);
+	uint32_t xid;
+	int ret;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		drop(conn);
+		return;
+	}
+	rpc_stream_received(&conn->stream, (size_t)n);
+	backend_watch_answer(&conn->server->watch, g_get_monotonic_time());
+	while (conn->fd >= 0 && (ret = rpc_stream_next(&conn->stream, &record)) != 0) {
+		int rpc = ret < 0 ? -EBADMSG : rpc_reply_begin(&record, &xid);
+		int index;
+
+		if (ret < 0)
+			xid = xdr_get_u32(&record);
+		index = nfs_slots_find(&conn->slots, xid);
+		if (index >= 0)
+			answer(conn, index, rpc, &record);
+		if (ret < 0 && conn->fd >= 0)
+			drop(conn);
+	}
+}
+
+static void transmit(struct nfs_conn *conn)
+{
+	ssize_t n;
+
+	while (conn->tx_start < conn->tx_end) {
+		n = send(conn->fd, conn->tx + conn->tx_start, conn->tx_end - conn->tx_start,
+			 MSG_NOSIGNAL);
+		if (n >= 0) {
+			conn->tx_start += (size_t)n;
+		} else if (errno == EAGAIN) {
+			return;
+		} else if (errno != EINTR) {
+			drop(conn);
+			return;
+		}
+	}
+	conn->tx_start = conn->tx_end = 0;
+}
+
+/* A server that holds a connection and does not answer: ask anew on another, ever more patiently.
+ */
+static void check_stall(struct nfs_conn *conn)
+{
+	gint64 now = g_get_monotonic_time(), limit = conn->stall;
+
+	if (conn->slots.in_flight == 0 || limit == 0)
+		limit = conn->stall = (gint64)atomic_load(&conn->server->stall_ms) * 1000;
+	if (now - conn->stall_checked < limit / 8)
+		return;
+	conn->stall_checked = now;
+	if (now - nfs_slots_oldest(&conn->slots, now) >= limit) {
+		conn->stall = MIN(limit * 2, STALL_MAX);
+		drop(conn);
+	}
+}
+
+/* ---- the thread ---- */
+
+enum prospect { PROSPECT_STOP, PROSPECT_READY, PROSPECT_BUSY, PROSPECT_IDLE };
+
+static enum prospect look_ahead(struct nfs_conn *conn)
+{
+	enum prospect prospect = PROSPECT_BUSY;
+	const GList *next = conn->again.head;
+	GQueue *queue;
+
+	pthread_mutex_lock(&conn->lock);
+	queue = next_queue(conn);
+	if (!next && queue)
+		next = queue->head;
+	/* With requests in the queue the thread waits for something else than more of them. */
+	conn->awake = queue;
+	if (conn->stop)
+		prospect = PROSPECT_STOP;
+	else if (next && conn->state == CONN_UP && fits(conn, next->data))
+		prospect = PROSPECT_READY;
+	else if (!next && conn->slots.in_flight == 0)
+		prospect = PROSPECT_IDLE;
+	pthread_mutex_unlock(&conn->lock);
+	return prospect;
+}
+
+static int sleep_ms(struct nfs_conn *conn, enum prospect prospect)
+{
+	gint64 left;
+
+	if (prospect == PROSPECT_READY)
+		return 0;
+	switch (conn->state) {
+	case CONN_DOWN:
+		if (prospect == PROSPECT_IDLE && !conn->at_once)
+			return -1;
+		left = conn->retry_at - g_get_monotonic_time();
+		return left <= 0 ? 0 : (int)(left / 1000 + 1);
+	case CONN_CONNECTING:
+		left = conn->state_since + CONNECT_SECONDS * G_USEC_PER_SEC -
+		       g_get_monotonic_time();
+		return left <= 0 ? 0 : (int)(left / 1000 + 1);
+	default:
+		return conn->slots.in_flight > 0 ? (int)CLAMP(conn->stall / 4000, 10, 1000) : -1;
+	}
+}
+
+static void handle_events(struct nfs_conn *conn, short events)
+{
+	if (events == 0)
+		return;
+	if (conn->state == CONN_CONNECTING)
+		connected(conn);
+	else if (events & (POLLIN | POLLERR | POLLHUP))
+		receive(conn);
+}
+
+static void handle_time(struct nfs_conn *conn, enum prospect prospect)
+{
+	gint64 now = g_get_monotonic_time();
+
+	switch (conn->state) {
+	case CONN_DOWN:
+		if ((prospect != PROSPECT_IDLE || conn->at_once) && now >= conn->retry_at)
+			start_connecting(conn);
+		break;
+	case CONN_CONNECTING:
+		if (now - conn->state_since >= CONNECT_SECONDS * G_USEC_PER_SEC)
+			drop(conn);
+		break;
+	default:
+		check_stall(conn);
+	}
+}
+
+static void poll_once(struct nfs_conn *conn, enum prospect prospect)
+{
+	struct pollfd polled[2] = {{.fd = conn->wake_fd, .events = POLLIN},
+				   {.fd = conn->fd, .events = POLLIN}};
+	uint64_t count;
+
+	if (conn->state == CONN_CONNECTING)
+		polled[1].events = POLLOUT;
+	else if (conn->tx_start < conn->tx_end)
+		polled[1].events |= POLLOUT;
+	if (poll(polled, 2, sleep_ms(conn, prospect)) < 0)
+		return;
+	if (polled[0].revents && read(conn->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		g_warning("eventfd: %s", g_strerror(errno));
+	if (conn->fd >= 0)
+		handle_events(conn, polled[1].revents);
+}
+
+static void cancel_all(struct nfs_conn *conn)
+{
+	struct backend_request *req;
+
+	if (conn->fd >= 0)
+		drop(conn);
+	while (conn->again.head)
+		complete(conn, g_queue_pop_head_link(&conn->again)->data, -ECANCELED);
+	for (;;) {
+		GList *link;
+
+		pthread_mutex_lock(&conn->lock);
+		link = g_queue_pop_head_link(&conn->queue[QUEUE_FIRST]);
+		if (!link)
+			link = g_queue_pop_head_link(&conn->queue[QUEUE_LAST]);
+		conn->stopped = !link;
+		pthread_mutex_unlock(&conn->lock);
+		if (!link)
+			return;
+		req = link->data;
+		complete(conn, req, -ECANCELED);
+	}
+}
+
+static void *conn_thread(void *user)
+{
+	struct nfs_conn *conn = user;
+	enum prospect prospect;
+
+	while ((prospect = look_ahead(conn)) != PROSPECT_STOP) {
+		poll_once(conn, prospect);
+		handle_time(conn, prospect);
+		if (conn->state == CONN_UP)
+			fill_window(conn);
+		if (conn->state >= CONN_PROBING)
+			transmit(conn);
+	}
+	cancel_all(conn);
+	return NULL;
+}
+
+void nfs_conn_free(struct nfs_conn *conn)
+{
+	if (conn->wake_fd >= 0)
+		close(conn->wake_fd);
+	pthread_mutex_destroy(&conn->lock);
+	rpc_stream_clear(&conn->stream);
+	g_free(conn->tx);
+	nfs_dialog_clear(&conn->dialog);
+	g_free(conn);
+}
+
+struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *service, bool at_once)
+{
+	struct nfs_conn *conn = g_new0(struct nfs_conn, 1);
+
+	conn->server = server;
+	conn->service = service;
+	nfs_dialog_init(&conn->dialog, &server->view, &server->auth, service->probe,
+			service->version == 4);
+	conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	conn->fd = -1;
+	conn->at_once = at_once;
+	conn->down_since = g_get_monotonic_time();
+	nfs_slots_init(&conn->slots, g_random_int());
+	rpc_stream_init(&conn->stream);
+	conn->tx_size = (size_t)(NFS_SLOTS + 1) * RPC_CALL_MAX;
+	conn->tx = g_malloc(conn->tx_size);
+	pthread_mutex_init(&conn->lock, NULL);
+	if (conn->wake_fd >= 0 && pthread_create(&conn->thread, NULL, conn_thread, conn) == 0)
+		return conn;
+	nfs_conn_free(conn);
+	return NULL;
+}
+
+void nfs_conn_stop(struct nfs_conn *conn)
+{
+	pthread_mutex_lock(&conn->lock);
+	conn->stop = true;
+	pthread_mutex_unlock(&conn->lock);
+	wake(conn);
+}
+
+void nfs_conn_join(struct nfs_conn *conn)
+{
+	pthread_join(conn->thread, NULL);
+}

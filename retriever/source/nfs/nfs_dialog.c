@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "nfs_dialog.h"
+
+#include <errno.h>
+
+void nfs_dialog_init(struct nfs_dialog *dialog, struct nfs_view *view, const struct rpc_auth *auth,
+		     enum backend_op probe, bool version4)
+{
+	*dialog = (struct nfs_dialog){.view = view, .auth = auth, .probe = probe};
+	if (version4)
+		dialog->session = g_new0(struct nfs4_session, 1);
+}
+
+void nfs_dialog_clear(struct nfs_dialog *dialog)
+{
+	g_clear_pointer(&dialog->session, g_free);
+}
+
+void nfs_dialog_start(struct nfs_dialog *dialog, struct backend_request *probe)
+{
+	dialog->set_up = false;
+	if (dialog->session)
+		nfs4_reset(dialog->session);
+	probe->op = dialog->probe;
+	backend_prepare(probe);
+	probe->backend_data = NULL;
+	probe->object.handle_len = dialog->view->root.len;
+	memcpy(probe->object.handle, dialog->view->root.bytes, dialog->view->root.len);
+}
+
+bool nfs_dialog_started(struct nfs_dialog *dialog, struct backend_request *probe)
+{
+	g_clear_pointer(&probe->xattrs, source_xattrs_free);
+	dialog->set_up = true;
+	return !dialog->session || dialog->session->state >= NFS4_READY;
+}
+
+unsigned nfs_dialog_window(const struct nfs_dialog *dialog, unsigned window)
+{
+	return dialog->session ? MIN(window, MAX(dialog->session->slots, 1u)) : window;
+}
+
+int nfs_dialog_status(const struct nfs_dialog *dialog)
+{
+	return dialog->session && dialog->session->state == NFS4_REFUSED ? -EREMOTEIO : 0;
+}
+
+int nfs_dialog_begin(const struct nfs_dialog *dialog, struct backend_request *req)
+{
+	return dialog->session ? nfs4_request_begin(dialog->session, req)
+			       : nfs_request_begin(dialog->view, req);
+}
+
+void nfs_dialog_end(const struct nfs_dialog *dialog, struct backend_request *req)
+{
+	if (dialog->session)
+		nfs4_request_end(req);
+	else
+		nfs_request_end(req);
+}
+
+enum nfs_procedure nfs_dialog_encode(const struct nfs_dialog *dialog,
+				     const struct backend_request *req, unsigned slot, uint32_t xid,
+				     struct xdr_out *out)
+{
+	uint8_t *start = out->p;
+	enum nfs_procedure procedure =
+		dialog->session ? NFSPROC4_COMPOUND : nfs_request_procedure(dialog->view, req);
+
+	rpc_call_begin(out, dialog->auth, xid, nfs_program_of(procedure), nfs_version_of(procedure),
+		       nfs_number_of(procedure));
+	if (!dialog->session)
+		nfs_request_encode(req, procedure, out);
+	else if (!dialog->set_up)
+		nfs4_encode_setup(dialog->session, out);
+	else
+		nfs4_request_encode(dialog->session, slot, req, out);
+	g_assert(!out->bad);
+	rpc_call_finish(out, start);
+	return procedure;
+}
+
+/* One more call, until there is a session or will be none. */
+static int decode_setup(struct nfs4_session *session, int rpc, struct xdr_in *in)
+{
+	int ret = nfs4_decode_setup(session, rpc, in);
+
+	return ret == 0 && session->state < NFS4_READY ? NFS_CALL_AGAIN : ret;
+}
+
+int nfs_dialog_decode(struct nfs_dialog *dialog, struct backend_request *req, unsigned slot,
+		      enum nfs_procedure procedure, int rpc, struct xdr_in *in)
+{
+	if (!dialog->session)
+		return nfs_request_decode(dialog->view, req, procedure, rpc, in);
+	if (!dialog->set_up)
+		return decode_setup(dialog->session, rpc, in);
+	return nfs4_request_decode(dialog->session, slot, req, rpc, in);
+}

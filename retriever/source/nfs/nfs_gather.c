@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "nfs_gather.h"
+
+#include <errno.h>
+
+enum { PART_ACLS, PART_ATTRS, PARTS };
+
+struct gather {
+	struct nfs_gather_ways ways;
+	void *user;
+	struct backend_request *req;
+	struct backend_request find, parts[PARTS];
+	atomic_uint left;
+};
+
+/* Moves what is in one to the other. */
+static void merge(struct source_xattrs *to, struct source_xattrs *from)
+{
+	g_array_append_vals(to->list, from->list->data, from->list->len);
+	g_array_set_clear_func(from->list, NULL);
+	while (from->lost->len > 0)
+		g_ptr_array_add(to->lost, g_ptr_array_steal_index(from->lost, 0));
+	to->acl_lost |= from->acl_lost;
+	source_xattrs_free(from);
+}
+
+static void finish(struct gather *gather, int status)
+{
+	struct backend_request *req = gather->req;
+
+	for (unsigned i = 0; i < PARTS; i++) {
+		struct backend_request *part = &gather->parts[i];
+
+		if (part->status < 0 && status == 0)
+			status = part->status;
+		if (part->has_attr) {
+			req->has_attr = true;
+			req->attr = part->attr;
+		}
+		if (!part->xattrs)
+			continue;
+		if (req->xattrs)
+			merge(req->xattrs, part->xattrs);
+		else
+			req->xattrs = part->xattrs;
+	}
+	g_free(gather);
+	backend_complete(req, status);
+}
+
+static void part_done(struct backend_request *part)
+{
+	struct gather *gather = part->user;
+
+	if (atomic_fetch_sub(&gather->left, 1) == 1)
+		finish(gather, 0);
+}
+
+static void submit_parts(struct gather *gather, const uint8_t *handle, uint8_t len)
+{
+	void (*const ways[PARTS])(void *user, struct backend_request *req) = {
+		[PART_ACLS] = gather->ways.acls, [PART_ATTRS] = gather->ways.attrs};
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < PARTS; i++) {
+		struct backend_request *part = &gather->parts[i];
+
+		part->op = BACKEND_XATTRS;
+		part->priority = gather->req->priority;
+		part->object.handle_len = len;
+		memcpy(part->object.handle, handle, len);
+		part->done = part_done;
+		part->user = gather;
+		n += ways[i] != NULL;
+	}
+	if (n == 0) {
+		finish(gather, -ENOTSUP);
+		return;
+	}
+	atomic_store(&gather->left, n);
+	/* Whoever comes last frees it: nothing of it is touched after its last part is gone. */
+	for (unsigned i = 0; n > 0; i++) {
+		if (!ways[i])
+			continue;
+		n--;
+		ways[i](gather->user, &gather->parts[i]);
+	}
+}
+
+static void found(struct backend_request *find)
+{
+	struct gather *gather = find->user;
+
+	if (find->status < 0)
+		finish(gather, find->status);
+	else
+		submit_parts(gather, find->handle, find->handle_len);
+}
+
+void nfs_gather(const struct nfs_gather_ways *ways, void *user, struct backend_request *req)
+{
+	struct gather *gather = g_new0(struct gather, 1);
+
+	backend_prepare(req);
+	gather->ways = *ways;
+	gather->user = user;
+	gather->req = req;
+	if (req->object.handle_len > 0) {
+		submit_parts(gather, req->object.handle, req->object.handle_len);
+		return;
+	}
+	gather->find = (struct backend_request){
+		.op = BACKEND_GETATTR,
+		.priority = req->priority,
+		.object = req->object,
+		.done = found,
+		.user = gather,
+	};
+	ways->find(user, &gather->find);
+}

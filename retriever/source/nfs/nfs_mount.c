@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * From a URL to the root's handle.  This alone may fail: a server that refuses says so at once, one
+ * that is away has half a minute.
+ */
+#include "nfs.h"
+
+#include <errno.h>
+#include <netdb.h>
+
+#include "nfs_acl.h"
+#include "nfs_v4.h"
+
+#define MOUNT_PROGRAM	100005
+#define MOUNT_VERSION	3
+#define MOUNTPROC3_MNT	1
+#define MNT_PATH_MAX	1024 /* MNTPATHLEN, RFC 1813 section 5.1.2 */
+#define NFS_PORT	2049
+#define OPEN_SECONDS	30
+#define CALL_SECONDS	10
+#define PAUSE_US	(250 * 1000)
+#define AUTH_SYS_FLAVOR 1
+#define MAX_FLAVORS	64
+
+/* What open works with. */
+struct mounting {
+	struct nfs_server *server;
+	gint64 deadline;
+	const char *last; /* what was tried last, for the message */
+};
+
+static int call_once(struct mounting *m, unsigned port, uint32_t program, uint32_t version,
+		     uint32_t procedure, const struct xdr_out *args, const uint8_t *start,
+		     struct xdr_in *in, uint8_t **memory)
+{
+	struct nfs_server *server = m->server;
+	size_t address = atomic_load(&server->address);
+	struct nfs_call call = {
+		.address = &server->addresses[address],
+		.auth = &server->auth,
+		.port = port,
+		.program = program,
+		.version = version,
+		.procedure = procedure,
+		.args = start,
+		.args_len = (size_t)(args->p - start),
+		.deadline =
+			MIN(m->deadline, g_get_monotonic_time() + CALL_SECONDS * G_USEC_PER_SEC),
+		.cancel_fd = -1,
+	};
+
+	return args->bad ? -ENAMETOOLONG : nfs_call(&call, in, memory);
+}
+
+/* Asks again while the server is away. */
+static int call_until(struct mounting *m, const char *what, unsigned port, uint32_t program,
+		      uint32_t procedure, const struct xdr_out *args, const uint8_t *start,
+		      struct xdr_in *in, uint8_t **memory)
+{
+	struct nfs_server *server = m->server;
+
+	m->last = what;
+	for (;;) {
+		int ret = call_once(m, port, program, 3, procedure, args, start, in, memory);
+
+		if (!nfs_is_away(ret) || g_get_monotonic_time() + PAUSE_US > m->deadline)
+			return ret;
+		atomic_store(&server->address,
+			     (atomic_load(&server->address) + 1) % server->n_addresses);
+		g_usleep(PAUSE_US);
+	}
+}
+
+static gboolean resolve(struct nfs_server *server, gint64 deadline, GError **error)
+{
+	const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+	size_t n = 0;
+	int ret;
+
+	for (;;) {
+		ret = getaddrinfo(server->url.host, NULL, &hints, &found);
+		if (ret != EAI_AGAIN || g_get_monotonic_time() + PAUSE_US > deadline)
+			break;
+		g_usleep(PAUSE_US);
+	}
+	if (ret != 0) {
+		backend_set_error(error, EHOSTUNREACH,
+				  "%s: the name %s cannot be resolved (%s); check the name or "
+				  "write an address",
+				  server->url.text, server->url.host, gai_strerror(ret));
+		return FALSE;
+	}
+	for (struct addrinfo *ai = found; ai; ai = ai->ai_next)
+		n++;
+	server->addresses = g_new0(struct nfs_address, n);
+	for (struct addrinfo *ai = found; ai; ai = ai->ai_next) {
+		struct nfs_address *address = &server->addresses[server->n_addresses];
+
+		if (ai->ai_addrlen > sizeof(address->addr) ||
+		    (ai->ai_family != AF_INET && ai->ai_family != AF_INET6))
+			continue;
+		memcpy(&address->addr, ai->ai_addr, ai->ai_addrlen);
+		address->len = ai->ai_addrlen;
+		server->n_addresses++;
+	}
+	freeaddrinfo(found);
+	if (server->n_addresses > 0)
+		return TRUE;
+	backend_set_error(error, EHOSTUNREACH, "%s: %s has no internet address", server->url.text,
+			  server->url.host);
+	return FALSE;
+}
+
+/* The port of a program: what the URL says, else what rpcbind says, else what is usual. */
+static int find_port(struct mounting *m, const char *what, uint32_t program, unsigned given,
+		     unsigned usual, unsigned *port)
+{
+	struct nfs_server *server = m->server;
+
+	*port = given;
+	if (given)
+		return 0;
+	m->last = what;
+	for (;;) {
+		gint64 now = g_get_monotonic_time();
+		int ret = nfs_ask_port(server, program, 3,
+				       MIN(m->deadline, now + CALL_SECONDS * G_USEC_PER_SEC), -1,
+				       port);
+
+		if (ret == 0)
+			return 0;
+		/* Not registered may mean: not yet. */
+		if ((!nfs_is_away(ret) && ret != -ENOENT) ||
+		    g_get_monotonic_time() + PAUSE_US > m->deadline) {
+			*port = usual;
+			return usual ? 0 : ret;
+		}
+		if (usual && ret == -ECONNREFUSED) {
+			*port = usual;
+			return 0;
+		}
+		atomic_store(&server->address,
+			     (atomic_load(&server->address) + 1) % server->n_addresses);
+		g_usleep(PAUSE_US);
+	}
+}
+
+/* MNT of one path: 0, -ENOTSUP without AUTH_SYS, else the -errno of its status. */
+static int mount_path(struct mounting *m, unsigned port, const char *path,
+		      struct nfs_handle *handle)
+{
+	uint8_t args[4 + MNT_PATH_MAX], *memory = NULL;
+	struct xdr_out out = {.p = args, .end = args + sizeof(args)};
+	struct xdr_in in;
+	uint32_t status, flavors;
+	bool sys = false;
+	int ret;
+
+	xdr_put_bytes(&out, path, (uint32_t)strlen(path));
+	ret = call_until(m, "its mount service", port, MOUNT_PROGRAM, MOUNTPROC3_MNT, &out, args,
+			 &in, &memory);
+	if (ret < 0)
+		return ret;
+	status = xdr_get_u32(&in);
+	if (status == 0 && nfs_get_handle(&in, handle)) {
+		flavors = xdr_get_u32(&in);
+		sys = flavors == 0;
+		for (uint32_t i = 0; i < MIN(flavors, MAX_FLAVORS) && !in.bad; i++)
+			sys |= xdr_get_u32(&in) == AUTH_SYS_FLAVOR;
+		ret = in.bad ? -EBADMSG : sys ? 0 : -ENOTSUP;
+	} else {
+		/* mountstat3 and nfsstat3 agree in what they share. */
+		ret = in.bad || status == 0 ? -EBADMSG : nfs_status(status);
+	}
+	g_free(memory);
+	return ret;
+}
+
+/* One NFS call on a handle (and a name). */
+static int nfs_on(struct mounting *m, enum nfs_procedure procedure, const struct nfs_handle *handle,
+		  const char *name, size_t name_len, struct xdr_in *in, uint8_t **memory)
+{
+	uint8_t args[4 + NFS3_FHSIZE + 4 + 256];
+	struct xdr_out out = {.p = args, .end = args + sizeof(args)};
+	int ret;
+
+	xdr_put_bytes(&out, handle->bytes, handle->len);
+	if (name)
+		xdr_put_bytes(&out, name, (uint32_t)name_len);
+	do {
+		ret = call_until(m, "its NFS service", atomic_load(&m->server->nfs.port),
+				 NFS_PROGRAM, procedure, &out, args, in, memory);
+		if (ret < 0)
+			return ret;
+		ret = nfs_status(xdr_get_u32(in));
+		if (in->bad)
+			ret = -EBADMSG;
+		if (ret < 0)
+			g_clear_pointer(memory, g_free);
+		if (ret == -EAGAIN)
+			g_usleep(PAUSE_US);
+	} while (ret == -EAGAIN && g_get_monotonic_time() < m->deadline);
+	return ret;
+}
+
+/* Down from a mounted parent. */
+static int walk_down(struct mounting *m, struct nfs_handle *handle, const char *rest)
+{
+	rest += strspn(rest, "/");
+	while (*rest) {
+		size_t len = strcspn(rest, "/");
+		uint8_t *memory = NULL;
+		struct xdr_in in;
+		int ret;
+
+		if (!backend_name_ok(rest, len))
+			return -ENAMETOOLONG;
+		ret = nfs_on(m, NFSPROC3_LOOKUP, handle, rest, len, &in, &memory);
+		if (ret == 0 && !nfs_get_handle(&in, handle))
+			ret = -EBADMSG;
+		g_free(memory);
+		if (ret < 0)
+			return ret;
+		rest += len;
+		rest += strspn(rest, "/");
+	}
+	return 0;
+}
+
+/*
+ * Servers differ in whether a directory below an export can be mounted.  The status of the first
+ * refusal counts, unless a parent was mounted.
+ */
+static int mount_or_walk(struct mounting *m, unsigned port, struct nfs_handle *handle)
+{
+	const char *path = m->server->url.path;
+	g_autofree char *parent = g_strdup(path);
+	int first = mount_path(m, port, parent, handle), ret = first;
+
+	while (ret < 0 && !nfs_is_away(ret) && parent[1] != '\0') {
+		char *slash = strrchr(parent, '/');
+
+		slash[slash == parent] = '\0';
+		ret = mount_path(m, port, parent, handle);
+		if (ret == 0)
+			return walk_down(m, handle, path + strlen(parent));
+	}
+	return ret == 0 ? 0 : first;
+}
+
+static gboolean explain(struct mounting *m, int status, GError **error)
+{
+	const struct nfs_url *url = &m->server->url;
+	g_autofree char *text = NULL;
+
+	switch (-status) {
+	case EACCES:
+	case EPERM:
+		text = g_strdup_printf("the old server does not let this host in; export %s to it, "
+				       "with AUTH_SYS and without squashing root",
+				       url->path);
+		break;
+	case ENOENT:
+		text = g_strdup_printf("the old server has no export or directory %s; see what it "
+				       "exports with: showmount -e %s",
+				       url->path, url->host);
+		break;
+	case ENOTDIR:
+		text = g_strdup_printf("%s is not a directory there; name a directory", url->path);
+		break;
+	case ENOTSUP:
+		text = g_strdup_printf("the old server does not take AUTH_SYS for %s; allow "
+				       "sec=sys in its export",
+				       url->path);
+		break;
+	case EAGAIN:
+		text = g_strdup("the old server does not run NFS version 3, or is still starting; "
+				"enable version 3 over TCP there");
+		break;
+	default:
+		if (nfs_is_away(status))
+			text = g_strdup_printf("%s does not answer (%s): %s; check that host, its "
+					       "rpcbind and firewall, or give nfsport= and "
+					       "mountport=",
+					       url->host, m->last, g_strerror(-status));
+		else
+			text = g_strdup_printf("the old server fails (%s): %s; see its log",
+					       m->last, g_strerror(-status));
+	}
+	backend_set_error(error, -status, "%s: %s", url->text, text);
+	return FALSE;
+}
+
+static int get_root_attr(struct mounting *m, struct source_attr *attr)
+{
+	struct nfs_view *view = &m->server->view;
+	uint8_t *memory = NULL;
+	struct xdr_in in;
+	int ret = nfs_on(m, NFSPROC3_GETATTR, &view->root, NULL, 0, &in, &memory);
+
+	if (ret == 0 && !nfs_get_attr(&in, &view->root_fs, attr))
+		ret = -EBADMSG;
+	g_free(memory);
+	if (ret == 0 && !S_ISDIR(attr->mode))
+		ret = -ENOTDIR;
+	return ret;
+}
+
+/* FSINFO3resok (RFC 1813 section 3.3.19): rtmax is its first number after the attributes. */
+static int get_max_read(struct mounting *m)
+{
+	struct nfs_server *server = m->server;
+	uint8_t *memory = NULL;
+	struct source_attr attr;
+	struct xdr_in in;
+	uint64_t fs;
+	uint32_t rtmax;
+	int ret = nfs_on(m, NFSPROC3_FSINFO, &server->view.root, NULL, 0, &in, &memory);
+
+	if (ret < 0)
+		return ret;
+	if (xdr_get_u32(&in))
+		nfs_get_attr(&in, &fs, &attr);
+	rtmax = xdr_get_u32(&in);
+	server->max_read = in.bad ? 32768 : CLAMP(rtmax, 4096, NFS_READ_MAX);
+	g_free(memory);
+	return 0;
+}
+
+/* GETACL of the root at that port; as long as the server is away, if it is patient. */
+static int ask_acl(struct mounting *m, unsigned port, bool patient)
+{
+	struct nfs_server *server = m->server;
+	uint8_t args[4 + NFS3_FHSIZE + 4], *memory = NULL;
+	struct xdr_out out = {.p = args, .end = args + sizeof(args)};
+	struct xdr_in in;
+	int ret;
+
+	xdr_put_bytes(&out, server->view.root.bytes, server->view.root.len);
+	nfsacl_encode(&out);
+	m->last = "its ACL service";
+	for (;;) {
+		bool again;
+
+		ret = call_once(m, port, NFSACL_PROGRAM, NFS_VERSION,
+				nfs_number_of(NFSACLPROC3_GETACL), &out, args, &in, &memory);
+		/* It answers NFS: what is not there now will not come. */
+		if (ret == -EAGAIN)
+			return -ENOTSUP;
+		again = nfs_is_away(ret) && patient;
+		if (ret == 0) {
+			ret = nfsacl_probe(&server->view, &in);
+			again = ret == -EAGAIN;
+			g_clear_pointer(&memory, g_free);
+		}
+		if (!again || g_get_monotonic_time() + PAUSE_US > m->deadline)
+			return ret;
+		g_usleep(PAUSE_US);
+	}
+}
+
+static void set_acl(struct nfs_server *server, unsigned port, bool fixed)
+{
+	atomic_store(&server->acl.port, port);
+	server->acl.fixed = fixed;
+	server->acl_apart = port != atomic_load(&server->nfs.port);
+}
+
+/* Where the URL names a port, ACLs are wanted; otherwise they are taken where they are. */
+static gboolean find_given_acl(struct mounting *m, GError **error)
+{
+	struct nfs_server *server = m->server;
+	int ret = ask_acl(m, server->url.acl_port, true);
+
+	if (ret == 0) {
+		set_acl(server, server->url.acl_port, true);
+		return TRUE;
+	}
+	backend_set_error(error, -ret,
+			  "%s: no ACLs can be had at aclport=%u (%s); correct that port, or write "
+			  "aclport=0 to go without ACLs",
+			  server->url.text, server->url.acl_port, g_strerror(-ret));
+	return FALSE;
+}
+
+static int find_acl(struct mounting *m)
+{
+	struct nfs_server *server = m->server;
+	const unsigned nfs_port = atomic_load(&server->nfs.port);
+	const gint64 until =
+		MIN(m->deadline, g_get_monotonic_time() + CALL_SECONDS * G_USEC_PER_SEC);
+	unsigned port;
+	int ret;
+
+	/* Who names the port of NFS may well be unable to reach rpcbind. */
+	if (!server->url.nfs_port &&
+	    nfs_ask_port(server, NFSACL_PROGRAM, NFS_VERSION, until, -1, &port) == 0 &&
+	    port != nfs_port && ask_acl(m, port, false) == 0) {
+		set_acl(server, port, false);
+		return 0;
+	}
+	ret = ask_acl(m, nfs_port, true);
+	if (ret == 0)
+		set_acl(server, nfs_port, server->url.nfs_port);
+	else if (!nfs_is_away(ret))
+		server->no_acl = ret == -ENOTSUP ? "the old server does not tell them (NFSACL)"
+						 : "the old server fails to tell them (NFSACL)";
+	return nfs_is_away(ret) ? ret : 0;
+}
+
+static gboolean open_acl(struct mounting *m, GError **error)
+{
+	struct nfs_server *server = m->server;
+	int ret;
+
+	if (server->url.no_acl) {
+		server->no_acl = "aclport=0 leaves them out";
+		return TRUE;
+	}
+	if (server->url.acl_port)
+		return find_given_acl(m, error);
+	ret = find_acl(m);
+	return ret == 0 || explain(m, ret, error);
+}
+
+static int call_v4(struct mounting *m, const struct xdr_out *args, const uint8_t *start,
+		   struct xdr_in *in, uint8_t **memory)
+{
+	return call_once(m, atomic_load(&m->server->nfs.port), NFS_PROGRAM, 4,
+			 nfs_number_of(NFSPROC4_COMPOUND), args, start, in, memory);
+}
+
+/* A session, and whether the root's handle of version 3 is the root's in version 4.2 too. */
+static int try_v4(struct mounting *m, uint64_t root_fileid)
+{
+	uint8_t args[512], *memory = NULL;
+	struct nfs4_session session = {.state = NFS4_NO_CLIENT};
+	struct xdr_out out;
+	struct xdr_in in = {0};
+	int ret = 0;
+
+	nfs4_reset(&session);
+	while (ret == 0 && session.state < NFS4_READY) {
+		out = (struct xdr_out){.p = args, .end = args + sizeof(args)};
+		nfs4_encode_setup(&session, &out);
+		ret = call_v4(m, &out, args, &in, &memory);
+		/* Not knowing version 4 is an answer, too. */
+		if (ret == -EAGAIN || !nfs_is_away(ret))
+			ret = nfs4_decode_setup(&session, ret, &in);
+		g_clear_pointer(&memory, g_free);
+	}
+	if (ret < 0)
+		return ret;
+	out = (struct xdr_out){.p = args, .end = args + sizeof(args)};
+	nfs4_encode_proof(&session, &m->server->view.root, &out);
+	ret = call_v4(m, &out, args, &in, &memory);
+	if (ret == 0)
+		ret = nfs4_decode_proof(&session, root_fileid, ret, &in);
+	g_free(memory);
+	return ret;
+}
+
+static gboolean open_xattrs(struct mounting *m, uint64_t root_fileid, GError **error)
+{
+	struct nfs_server *server = m->server;
+	int ret;
+
+	if (server->url.only_v3) {
+		server->no_xattrs = "NFS version 3 does not have them";
+		return TRUE;
+	}
+	m->last = "NFS version 4.2";
+	do {
+		ret = try_v4(m, root_fileid);
+		if (nfs_is_away(ret))
+			g_usleep(PAUSE_US);
+	} while (nfs_is_away(ret) && g_get_monotonic_time() < m->deadline);
+	if (nfs_is_away(ret))
+		return explain(m, ret, error);
+	if (ret == 0)
+		atomic_store(&server->v4.port, atomic_load(&server->nfs.port));
+	else
+		server->no_xattrs = ret == -ENOTSUP
+					    ? "the old server does not tell them (NFS version 4.2)"
+					    : "the old server fails to tell them (NFS version 4.2)";
+	return TRUE;
+}
+
+gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GError **error)
+{
+	struct mounting m = {.server = server,
+			     .deadline = g_get_monotonic_time() + OPEN_SECONDS * G_USEC_PER_SEC};
+	unsigned mount_port, nfs_port;
+	int ret;
+
+	rpc_auth_init(&server->auth, server->url.uid, server->url.gid);
+	atomic_init(&server->stall_ms, NFS_STALL_MS);
+	server->nfs.program = NFS_PROGRAM;
+	server->nfs.version = server->acl.version = NFS_VERSION;
+	server->v4 = (struct nfs_service){
+		.program = NFS_PROGRAM, .version = 4, .fixed = server->url.nfs_port};
+	server->nfs.fixed = server->url.nfs_port;
+	server->nfs.probe = BACKEND_GETATTR;
+	server->acl.program = NFSACL_PROGRAM;
+	server->acl.probe = BACKEND_XATTRS;
+	if (!resolve(server, m.deadline, error))
+		return FALSE;
+	ret = find_port(&m, "rpcbind, asked for the mount service", MOUNT_PROGRAM,
+			server->url.mount_port, 0, &mount_port);
+	if (ret == -ENOENT) {
+		backend_set_error(error, ENOENT,
+				  "%s: the old server's rpcbind knows no mount service; start it "
+				  "there, or give mountport=",
+				  server->url.text);
+		return FALSE;
+	}
+	if (ret == 0)
+		ret = find_port(&m, "rpcbind, asked for NFS", NFS_PROGRAM, server->url.nfs_port,
+				NFS_PORT, &nfs_port);
+	if (ret == 0) {
+		atomic_store(&server->nfs.port, nfs_port);
+		ret = mount_or_walk(&m, mount_port, &server->view.root);
+	}
+	if (ret == 0)
+		ret = get_root_attr(&m, root);
+	if (ret == 0)
+		ret = get_max_read(&m);
+	if (ret < 0)
+		return explain(&m, ret, error);
+	return open_acl(&m, error) && open_xattrs(&m, root->fileid, error);
+}
+
+void nfs_server_clear(struct nfs_server *server)
+{
+	nfs_url_clear(&server->url);
+	g_clear_pointer(&server->addresses, g_free);
+}

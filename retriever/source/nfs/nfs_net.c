@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "nfs.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <unistd.h>
+
+/* The reserved ports that Linux's own client takes; many servers answer no others. */
+#define PORT_MIN 665
+#define PORT_MAX 1023
+
+#define LAN_WINDOW 64
+#define WAN_WINDOW 256
+#define WAN_RTT_US 3000
+
+#define PMAP_PROGRAM 100000
+#define PMAP_VERSION 2
+#define PMAP_PORT    111
+#define PMAP_GETPORT 3
+
+static void set_port(struct sockaddr_storage *addr, unsigned port)
+{
+	if (addr->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)addr)->sin6_port = htons((uint16_t)port);
+	else
+		((struct sockaddr_in *)addr)->sin_port = htons((uint16_t)port);
+}
+
+static void set_options(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{IPPROTO_TCP, TCP_NODELAY, 1},	 {SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, 10}, {IPPROTO_TCP, TCP_KEEPINTVL, 5},
+		{IPPROTO_TCP, TCP_KEEPCNT, 4},	 {IPPROTO_TCP, TCP_USER_TIMEOUT, 30000},
+	};
+	/* Reserved ports are few: none is to stay behind in TIME_WAIT. */
+	struct linger linger = {.l_onoff = 1};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
+		setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+			   sizeof(options[i].value));
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+}
+
+/* FALSE: that port cannot be used. */
+static bool bind_reserved(int fd, int family, unsigned port, bool *permitted)
+{
+	struct sockaddr_storage local = {.ss_family = (sa_family_t)family};
+	socklen_t len =
+		family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+
+	set_port(&local, port);
+	if (bind(fd, (struct sockaddr *)&local, len) == 0)
+		return true;
+	*permitted = errno != EACCES;
+	return false;
+}
+
+int nfs_socket(const struct nfs_address *address, unsigned port)
+{
+	const unsigned ports = PORT_MAX - PORT_MIN + 1;
+	unsigned start = g_random_int_range(0, (gint32)ports);
+	struct sockaddr_storage to = address->addr;
+	bool permitted = true;
+
+	set_port(&to, port);
+	/* The last attempt, or one without the right to reserved ports, takes any port. */
+	for (unsigned i = 0; i <= ports; i++) {
+		int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
+
+		if (fd < 0)
+			return -errno;
+		set_options(fd);
+		if (permitted && i < ports &&
+		    !bind_reserved(fd, to.ss_family, PORT_MIN + (start + i) % ports, &permitted)) {
+			close(fd);
+			continue;
+		}
+		if (connect(fd, (struct sockaddr *)&to, address->len) == 0 || errno == EINPROGRESS)
+			return fd;
+		err = errno;
+		close(fd);
+		if (err != EADDRNOTAVAIL && err != EADDRINUSE)
+			return -err;
+	}
+	return -EADDRNOTAVAIL;
+}
+
+int nfs_socket_error(int fd)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
+		return -errno;
+	return -err;
+}
+
+unsigned nfs_window(int fd, unsigned configured)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	if (configured)
+		return configured;
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && info.tcpi_rtt > WAN_RTT_US)
+		return WAN_WINDOW;
+	return LAN_WINDOW;
+}
+
+static int wait_for(const struct nfs_call *call, int fd, short events)
+{
+	struct pollfd polled[2] = {{.fd = fd, .events = events},
+				   {.fd = call->cancel_fd, .events = POLLIN}};
+
+	for (;;) {
+		gint64 left = (call->deadline - g_get_monotonic_time() + 999) / 1000;
+		int ret;
+
+		if (left <= 0)
+			return -ETIMEDOUT;
+		ret = poll(polled, 2, (int)left);
+		if (ret < 0 && errno != EINTR)
+			return -errno;
+		if (ret > 0 && polled[1].revents)
+			return -ECANCELED;
+		if (ret > 0)
+			return 0;
+	}
+}
+
+static int send_all(const struct nfs_call *call, int fd, const uint8_t *bytes, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
+
+		if (n >= 0) {
+			bytes += n;
+			len -= (size_t)n;
+		} else if (errno == EAGAIN) {
+			int ret = wait_for(call, fd, POLLOUT);
+
+			if (ret < 0)
+				return ret;
+		} else if (errno != EINTR) {
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+static int receive_record(const struct nfs_call *call, int fd, struct rpc_stream *stream,
+			  struct xdr_in *record)
+{
+	for (;;) {
+		int ret = rpc_stream_next(stream, record);
+		uint8_t *at;
+		size_t room;
+		ssize_t n;
+
+		if (ret != 0)
+			return ret < 0 ? ret : 0;
+		at = rpc_stream_room(stream, &room);
+		n = recv(fd, at, room, 0);
+		if (n > 0)
+			rpc_stream_received(stream, (size_t)n);
+		else if (n == 0)
+			return -ECONNRESET;
+		else if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		else if ((ret = wait_for(call, fd, POLLIN)) < 0)
+			return ret;
+	}
+}
+
+static int exchange(const struct nfs_call *call, int fd, struct rpc_stream *stream,
+		    struct xdr_in *in)
+{
+	uint8_t bytes[2048];
+	struct xdr_out out = {.p = bytes, .end = bytes + sizeof(bytes)};
+	uint32_t xid = g_random_int(), got;
+	int ret = wait_for(call, fd, POLLOUT);
+
+	if (ret == 0)
+		ret = nfs_socket_error(fd);
+	if (ret < 0)
+		return ret;
+	rpc_call_begin(&out, call->auth, xid, call->program, call->version, call->procedure);
+	if (out.bad || (size_t)(out.end - out.p) < call->args_len)
+		return -EMSGSIZE;
+	if (call->args_len)
+		memcpy(out.p, call->args, call->args_len);
+	out.p += call->args_len;
+	rpc_call_finish(&out, bytes);
+	ret = send_all(call, fd, bytes, (size_t)(out.p - bytes));
+	while (ret == 0) {
+		ret = receive_record(call, fd, stream, in);
+		if (ret < 0)
+			return ret;
+		ret = rpc_reply_begin(in, &got);
+		if (got == xid)
+			return ret;
+		ret = 0;
+	}
+	return ret;
+}
+
+int nfs_call(const struct nfs_call *call, struct xdr_in *in, uint8_t **memory)
+{
+	struct rpc_stream stream;
+	int fd, ret;
+
+	*memory = NULL;
+	fd = nfs_socket(call->address, call->port);
+	if (fd < 0)
+		return fd;
+	rpc_stream_init(&stream);
+	ret = exchange(call, fd, &stream, in);
+	close(fd);
+	if (ret == 0)
+		*memory = g_steal_pointer(&stream.buf);
+	rpc_stream_clear(&stream);
+	return ret;
+}
+
+bool nfs_is_away(int status)
+{
+	switch (-status) {
+	case ECONNREFUSED:
+	case ECONNRESET:
+	case ECONNABORTED:
+	case EPIPE:
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case EHOSTDOWN:
+	case ENETUNREACH:
+	case ENETDOWN:
+	case EAGAIN:
+	case EADDRNOTAVAIL:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int nfs_ask_port(const struct nfs_server *server, uint32_t program, uint32_t version,
+		 gint64 deadline, int cancel_fd, unsigned *port)
+{
+	uint8_t args[16], *memory;
+	struct xdr_out out = {.p = args, .end = args + sizeof(args)};
+	struct nfs_call call = {
+		.address = &server->addresses[atomic_load(&server->address)],
+		.auth = &server->auth,
+		.port = PMAP_PORT,
+		.program = PMAP_PROGRAM,
+		.version = PMAP_VERSION,
+		.procedure = PMAP_GETPORT,
+		.args = args,
+		.args_len = sizeof(args),
+		.deadline = deadline,
+		.cancel_fd = cancel_fd,
+	};
+	struct xdr_in in;
+	int ret;
+
+	xdr_put_u32(&out, program);
+	xdr_put_u32(&out, version);
+	xdr_put_u32(&out, IPPROTO_TCP);
+	xdr_put_u32(&out, 0);
+	ret = nfs_call(&call, &in, &memory);
+	if (ret < 0)
+		return ret;
+	*port = xdr_get_u32(&in);
+	g_free(memory);
+	if (in.bad || *port > 65535)
+		return -EBADMSG;
+	return *port ? 0 : -ENOENT;
+}

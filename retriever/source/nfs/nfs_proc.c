@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "nfs_proc.h"
+
+#include <errno.h>
+#include <sys/sysmacros.h>
+
+#include "nfs_acl.h"
+
+#define LINK_MAX_BYTES 4095
+
+/* The steps before the call that was asked for, in req->backend_data. */
+struct nfs_steps {
+	struct nfs_handle at;
+	const char *rest; /* of the object's path, still to be walked; "" at its end */
+	bool walked;	  /* `at` stands for the request's object */
+	bool attr_only;	  /* LOOKUP is done but for the attributes; `at` is what was found */
+};
+
+enum { NF3REG = 1, NF3DIR, NF3BLK, NF3CHR, NF3LNK, NF3SOCK, NF3FIFO };
+
+int nfs_status(uint32_t status)
+{
+	switch (status) {
+	case 0:
+		return 0;
+	case 1:
+		return -EPERM;
+	case 2:
+		return -ENOENT;
+	case 13:
+		return -EACCES;
+	case 20:
+		return -ENOTDIR;
+	case 21:
+		return -EISDIR;
+	case 63:
+		return -ENAMETOOLONG;
+	case 70:    /* NFS3ERR_STALE */
+	case 10001: /* NFS3ERR_BADHANDLE */
+		return -ESTALE;
+	case 10003: /* NFS3ERR_BAD_COOKIE */
+		return -EBADMSG;
+	case 10004: /* NFS3ERR_NOTSUPP */
+		return -ENOTSUP;
+	case 10008: /* NFS3ERR_JUKEBOX */
+		return -EAGAIN;
+	default:
+		return -EREMOTEIO;
+	}
+}
+
+bool nfs_get_handle(struct xdr_in *in, struct nfs_handle *handle)
+{
+	uint32_t len;
+	const uint8_t *bytes = xdr_get_bytes(in, &len);
+
+	handle->len = 0;
+	if (!bytes || len == 0 || len > NFS3_FHSIZE)
+		return false;
+	memcpy(handle->bytes, bytes, len);
+	handle->len = (uint8_t)len;
+	return true;
+}
+
+static int64_t get_time(struct xdr_in *in)
+{
+	int64_t seconds = xdr_get_u32(in);
+	uint32_t ns = xdr_get_u32(in);
+
+	return seconds * 1000000000 + MIN(ns, 999999999u);
+}
+
+bool nfs_get_attr(struct xdr_in *in, uint64_t *fs, struct source_attr *attr)
+{
+	static const mode_t types[] = {
+		[NF3REG] = S_IFREG, [NF3DIR] = S_IFDIR,	  [NF3BLK] = S_IFBLK,  [NF3CHR] = S_IFCHR,
+		[NF3LNK] = S_IFLNK, [NF3SOCK] = S_IFSOCK, [NF3FIFO] = S_IFIFO,
+	};
+	uint32_t type = xdr_get_u32(in), major_number, minor_number;
+
+	*attr = (struct source_attr){0};
+	attr->mode = xdr_get_u32(in) & 07777;
+	attr->nlink = xdr_get_u32(in);
+	attr->uid = xdr_get_u32(in);
+	attr->gid = xdr_get_u32(in);
+	attr->size = xdr_get_u64(in);
+	attr->used = xdr_get_u64(in);
+	major_number = xdr_get_u32(in);
+	minor_number = xdr_get_u32(in);
+	*fs = xdr_get_u64(in);
+	attr->fileid = xdr_get_u64(in);
+	attr->atime = get_time(in);
+	attr->mtime = get_time(in);
+	attr->ctime = get_time(in);
+	if (in->bad || type < NF3REG || type > NF3FIFO || attr->size > INT64_MAX)
+		return false;
+	attr->mode |= types[type];
+	attr->nlink = MAX(attr->nlink, 1u);
+	attr->used = MIN(attr->used, (uint64_t)INT64_MAX);
+	attr->rdev = type == NF3BLK || type == NF3CHR ? makedev(major_number, minor_number) : 0;
+	return true;
+}
+
+bool nfs_get_post_attr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr)
+{
+	uint64_t fs;
+
+	if (!xdr_get_u32(in) || !nfs_get_attr(in, &fs, attr))
+		return false;
+	attr->fileid = backend_fileid(attr->fileid, fs, view->root_fs);
+	return true;
+}
+
+int nfs_request_begin(const struct nfs_view *view, struct backend_request *req)
+{
+	struct nfs_steps *steps;
+
+	req->backend_data = NULL;
+	if (req->op == BACKEND_LOOKUP) {
+		size_t len = strlen(req->name);
+
+		if (len > 255)
+			return -ENAMETOOLONG;
+		if (!backend_name_ok(req->name, len))
+			return -ENOENT;
+	}
+	if (req->object.handle_len > 0)
+		return req->object.handle_len <= NFS3_FHSIZE ? 0 : -ESTALE;
+	if (!req->object.path)
+		return -ESTALE;
+	if (!backend_path_ok(req->object.path))
+		return -ENOENT;
+	steps = g_new0(struct nfs_steps, 1);
+	steps->at = view->root;
+	steps->rest = req->object.path + strspn(req->object.path, "/");
+	steps->walked = true;
+	req->backend_data = steps;
+	return 0;
+}
+
+void nfs_request_end(struct backend_request *req)
+{
+	g_clear_pointer(&req->backend_data, g_free);
+}
+
+enum nfs_procedure nfs_request_procedure(const struct nfs_view *view,
+					 const struct backend_request *req)
+{
+	const struct nfs_steps *steps = req->backend_data;
+
+	if (steps && *steps->rest)
+		return NFSPROC3_LOOKUP;
+	if (steps && steps->attr_only)
+		return NFSPROC3_GETATTR;
+	switch (req->op) {
+	case BACKEND_LOOKUP:
+		return NFSPROC3_LOOKUP;
+	case BACKEND_READDIR:
+		return req->names_only || atomic_load(&view->no_plus) ? NFSPROC3_READDIR
+								      : NFSPROC3_READDIRPLUS;
+	case BACKEND_READ:
+		return NFSPROC3_READ;
+	case BACKEND_READLINK:
+		return NFSPROC3_READLINK;
+	case BACKEND_XATTRS:
+		return NFSACLPROC3_GETACL;
+	default:
+		return NFSPROC3_GETATTR;
+	}
+}
+
+void nfs_request_encode(const struct backend_request *req, enum nfs_procedure procedure,
+			struct xdr_out *out)
+{
+	const struct nfs_steps *steps = req->backend_data;
+
+	if (steps)
+		xdr_put_bytes(out, steps->at.bytes, steps->at.len);
+	else
+		xdr_put_bytes(out, req->object.handle, req->object.handle_len);
+	switch (procedure) {
+	case NFSPROC3_LOOKUP:
+		if (steps && *steps->rest)
+			xdr_put_bytes(out, steps->rest, (uint32_t)strcspn(steps->rest, "/"));
+		else
+			xdr_put_bytes(out, req->name, (uint32_t)strlen(req->name));
+		break;
+	case NFSPROC3_READ:
+		xdr_put_u64(out, req->offset);
+		xdr_put_u32(out, MIN(req->count, NFS_READ_MAX));
+		break;
+	case NFSPROC3_READDIR:
+		xdr_put_u64(out, req->cookie);
+		xdr_put_u64(out, req->verf);
+		xdr_put_u32(out, NFS_DIR_COUNT);
+		break;
+	case NFSPROC3_READDIRPLUS:
+		xdr_put_u64(out, req->cookie);
+		xdr_put_u64(out, req->verf);
+		xdr_put_u32(out, NFS_DIR_COUNT);
+		xdr_put_u32(out, NFS_DIR_MAX);
+		break;
+	case NFSACLPROC3_GETACL:
+		nfsacl_encode(out);
+		break;
+	default:
+		break;
+	}
+}
+
+static int decode_getattr(const struct nfs_view *view, struct backend_request *req,
+			  struct xdr_in *in)
+{
+	struct nfs_steps *steps = req->backend_data;
+	int status = nfs_status(xdr_get_u32(in));
+	uint64_t fs;
+
+	if (in->bad)
+		return -EBADMSG;
+	if (status < 0)
+		return status;
+	if (!nfs_get_attr(in, &fs, &req->attr))
+		return -EBADMSG;
+	req->attr.fileid = backend_fileid(req->attr.fileid, fs, view->root_fs);
+	req->has_attr = true;
+	if (steps) {
+		req->handle_len = steps->at.len;
+		memcpy(req->handle, steps->at.bytes, steps->at.len);
+	}
+	return 0;
+}
+
+/* A component of the object's path was found. */
+static int walked_one(struct backend_request *req, const struct nfs_handle *found)
+{
+	struct nfs_steps *steps = req->backend_data;
+
+	steps->at = *found;
+	steps->rest += strcspn(steps->rest, "/");
+	steps->rest += strspn(steps->rest, "/");
+	return NFS_CALL_AGAIN;
+}
+
+static int decode_lookup(const struct nfs_view *view, struct backend_request *req,
+			 struct xdr_in *in)
+{
+	struct nfs_steps *steps = req->backend_data;
+	int status = nfs_status(xdr_get_u32(in));
+	struct nfs_handle found;
+
+	if (in->bad)
+		return -EBADMSG;
+	if (status < 0)
+		return status;
+	if (!nfs_get_handle(in, &found))
+		return -EBADMSG;
+	if (steps && *steps->rest)
+		return walked_one(req, &found);
+	req->handle_len = found.len;
+	memcpy(req->handle, found.bytes, found.len);
+	req->has_attr = nfs_get_post_attr(view, in, &req->attr);
+	if (req->has_attr)
+		return 0;
+	if (!steps)
+		req->backend_data = steps = g_new0(struct nfs_steps, 1);
+	*steps = (struct nfs_steps){.at = found, .rest = "", .attr_only = true};
+	return NFS_CALL_AGAIN;
+}
+
+static int decode_read(const struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+{
+	int status = nfs_status(xdr_get_u32(in));
+	uint32_t count, asked = MIN(req->count, NFS_READ_MAX);
+
+	if (in->bad)
+		return -EBADMSG;
+	if (status < 0)
+		return status;
+	req->has_attr = nfs_get_post_attr(view, in, &req->attr);
+	count = xdr_get_u32(in);
+	req->eof = xdr_get_u32(in) != 0;
+	req->data = xdr_get_bytes(in, &req->data_len);
+	if (in->bad || req->data_len > asked || req->data_len != count)
+		return -EBADMSG;
+	/* Nothing, and not the end: asking again would never end. */
+	if (count == 0 && asked > 0 && !req->eof) {
+		if (!req->has_attr || req->offset < req->attr.size)
+			return -EBADMSG;
+		req->eof = true;
+	}
+	return 0;
+}
+
+static int decode_readlink(const struct nfs_view *view, struct backend_request *req,
+			   struct xdr_in *in)
+{
+	int status = nfs_status(xdr_get_u32(in));
+	const uint8_t *target;
+	uint32_t len;
+
+	if (in->bad)
+		return -EBADMSG;
+	if (status < 0)
+		return status;
+	req->has_attr = nfs_get_post_attr(view, in, &req->attr);
+	target = xdr_get_bytes(in, &len);
+	if (in->bad || len == 0 || len > LINK_MAX_BYTES || memchr(target, '\0', len))
+		return -EBADMSG;
+	req->text = g_strndup((const char *)target, len);
+	return 0;
+}
+
+static void add_entry(struct backend_request *req, const uint8_t *name, uint32_t len,
+		      const struct source_entry *entry)
+{
+	if (len > 0 && len <= 2 && memcmp(name, "..", len) == 0)
+		return;
+	backend_batch_add(req->batch, (const char *)name, len, entry);
+}
+
+/* One entry; returns its cookie. */
+static uint64_t decode_entry(const struct nfs_view *view, struct backend_request *req, bool plus,
+			     struct xdr_in *in)
+{
+	struct source_entry entry;
+	const uint8_t *name;
+	uint64_t fileid, cookie;
+	uint32_t len;
+
+	entry.has_attr = entry.has_handle = false;
+	entry.handle_len = 0;
+	fileid = xdr_get_u64(in);
+	name = xdr_get_bytes(in, &len);
+	cookie = xdr_get_u64(in);
+	if (plus) {
+		struct nfs_handle handle = {0};
+
+		entry.has_attr = nfs_get_post_attr(view, in, &entry.attr);
+		if (xdr_get_u32(in))
+			entry.has_handle = nfs_get_handle(in, &handle);
+		entry.handle_len = handle.len;
+		memcpy(entry.handle, handle.bytes, handle.len);
+	}
+	if (!entry.has_attr)
+		entry.attr = (struct source_attr){.fileid = fileid};
+	if (!in->bad)
+		add_entry(req, name, len, &entry);
+	return cookie;
+}
+
+static int decode_readdir(const struct nfs_view *view, struct backend_request *req, bool plus,
+			  struct xdr_in *in)
+{
+	int status = nfs_status(xdr_get_u32(in));
+	uint64_t verf, cookie = req->cookie;
+	struct source_attr attr;
+	unsigned n = 0;
+
+	if (in->bad)
+		return -EBADMSG;
+	if (status < 0)
+		return status;
+	if (nfs_get_post_attr(view, in, &attr)) {
+		req->attr = attr;
+		req->has_attr = true;
+	}
+	verf = xdr_get_u64(in);
+	req->batch = backend_batch_new();
+	while (xdr_get_u32(in) && !in->bad) {
+		cookie = decode_entry(view, req, plus, in);
+		n++;
+	}
+	req->eof = xdr_get_u32(in) != 0;
+	/* A listing that does not get on would never end. */
+	if (in->bad || (!req->eof && (n == 0 || cookie == 0 || cookie == req->cookie)))
+		return -EBADMSG;
+	req->cookie = cookie;
+	req->verf = verf;
+	return 0;
+}
+
+static int decode_readdirplus(struct nfs_view *view, struct backend_request *req, int rpc,
+			      struct xdr_in *in)
+{
+	int status = rpc < 0 ? rpc : decode_readdir(view, req, true, in);
+	bool garbled = status == -EBADMSG && (rpc < 0 || in->bad);
+
+	if (status != -ENOTSUP && !garbled)
+		return status;
+	g_clear_pointer(&req->batch, backend_batch_free);
+	req->has_attr = false;
+	atomic_store(&view->no_plus, true);
+	return NFS_CALL_AGAIN;
+}
+
+int nfs_request_decode(struct nfs_view *view, struct backend_request *req,
+		       enum nfs_procedure procedure, int rpc, struct xdr_in *in)
+{
+	if (procedure == NFSPROC3_READDIRPLUS)
+		return decode_readdirplus(view, req, rpc, in);
+	if (procedure == NFSACLPROC3_GETACL)
+		return nfsacl_decode(view, req, rpc, in);
+	if (rpc < 0)
+		return rpc;
+	switch (procedure) {
+	case NFSPROC3_LOOKUP:
+		return decode_lookup(view, req, in);
+	case NFSPROC3_READ:
+		return decode_read(view, req, in);
+	case NFSPROC3_READLINK:
+		return decode_readlink(view, req, in);
+	case NFSPROC3_READDIR:
+		return decode_readdir(view, req, false, in);
+	default:
+		return decode_getattr(view, req, in);
+	}
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * NFS version 3 (RFC 1813) and the side protocol for ACLs (nfs_acl.h): requests to call
+ * arguments, results to requests.  Memory only.  A request may take several calls: an object known
+ * by its path alone is walked to, a LOOKUP without attributes is followed by a GETATTR, READDIRPLUS
+ * that a server does not have by READDIR.
+ */
+#ifndef NFS_PROC_H
+#define NFS_PROC_H
+
+#include <stdatomic.h>
+
+#include "nfs_rpc.h"
+#include "source/backend.h"
+
+#define NFS_PROGRAM    100003
+#define NFSACL_PROGRAM 100227
+#define NFS_VERSION    3 /* of both */
+#define NFS3_FHSIZE    64
+#define NFS_READ_MAX   (1024u * 1024)
+#define NFS_DIR_COUNT  (256u * 1024)
+#define NFS_DIR_MAX    (1024u * 1024)
+
+enum nfs_procedure {
+	NFSPROC3_NULL = 0,
+	NFSPROC3_GETATTR = 1,
+	NFSPROC3_LOOKUP = 3,
+	NFSPROC3_READLINK = 5,
+	NFSPROC3_READ = 6,
+	NFSPROC3_READDIR = 16,
+	NFSPROC3_READDIRPLUS = 17,
+	NFSPROC3_FSINFO = 19,
+	NFSACL_BIT = 256, /* of the side protocol */
+	NFSACLPROC3_GETACL = NFSACL_BIT | 1,
+	NFS4_BIT = 512, /* of version 4 */
+	NFSPROC4_COMPOUND = NFS4_BIT | 1,
+};
+static inline uint32_t nfs_program_of(enum nfs_procedure procedure)
+{
+	return procedure & NFSACL_BIT ? NFSACL_PROGRAM : NFS_PROGRAM;
+}
+static inline uint32_t nfs_version_of(enum nfs_procedure procedure)
+{
+	return procedure & NFS4_BIT ? 4 : NFS_VERSION;
+}
+static inline uint32_t nfs_number_of(enum nfs_procedure procedure)
+{
+	return procedure & ~(uint32_t)(NFSACL_BIT | NFS4_BIT);
+}
+
+struct nfs_handle {
+	uint8_t len; /* 0: none */
+	uint8_t bytes[NFS3_FHSIZE];
+};
+
+/* What decoding needs to know of the server. */
+struct nfs_view {
+	struct nfs_handle root;
+	uint64_t root_fs;    /* its fsid */
+	atomic_bool no_plus; /* READDIRPLUS does not work here */
+};
+
+/* Makes req ready: 0, or the negative status it is to be completed with at once. */
+int nfs_request_begin(const struct nfs_view *view, struct backend_request *req);
+/* Frees what begin made.  Before done. */
+void nfs_request_end(struct backend_request *req);
+
+/* The call to make now, and its arguments. */
+enum nfs_procedure nfs_request_procedure(const struct nfs_view *view,
+					 const struct backend_request *req);
+void nfs_request_encode(const struct backend_request *req, enum nfs_procedure procedure,
+			struct xdr_out *out);
+
+#define NFS_CALL_AGAIN 1 /* the request needs another call */
+/*
+ * The result of that call, where rpc is what rpc_reply_begin said: the request's status, with its
+ * results filled in, or NFS_CALL_AGAIN.
+ */
+int nfs_request_decode(struct nfs_view *view, struct backend_request *req,
+		       enum nfs_procedure procedure, int rpc, struct xdr_in *in);
+
+/* 0 or the negative status for an nfsstat3. */
+int nfs_status(uint32_t status);
+/* Pieces for the calls made at open.  FALSE: not acceptable. */
+bool nfs_get_handle(struct xdr_in *in, struct nfs_handle *handle);
+bool nfs_get_attr(struct xdr_in *in, uint64_t *fs, struct source_attr *attr);
+/* Attributes that may be absent, or present and not acceptable: the same. */
+bool nfs_get_post_attr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "nfs.h"
+
+#include <errno.h>
+
+#define URL_FORM "nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=3&uid=N&gid=N]"
+
+static gboolean get_number(const struct nfs_url *url, const char *name, const char *text,
+			   guint64 min, guint64 max, guint64 *value, GError **error)
+{
+	if (g_ascii_string_to_unsigned(text, 10, min, max, value, NULL))
+		return TRUE;
+	backend_set_error(error, EINVAL,
+			  "%s: %s \"%s\" is not a number from %" G_GUINT64_FORMAT
+			  " to %" G_GUINT64_FORMAT,
+			  url->text, name, text, min, max);
+	return FALSE;
+}
+
+static gboolean set_argument(struct nfs_url *url, const char *name, const char *value,
+			     GError **error)
+{
+	guint64 number;
+
+	if (strcmp(name, "aclport") == 0) {
+		if (!get_number(url, name, value, 0, 65535, &number, error))
+			return FALSE;
+		url->acl_port = (uint16_t)number;
+		url->no_acl = number == 0;
+	} else if (strcmp(name, "nfsport") == 0 || strcmp(name, "mountport") == 0) {
+		if (!get_number(url, name, value, 1, 65535, &number, error))
+			return FALSE;
+		*(name[0] == 'n' ? &url->nfs_port : &url->mount_port) = (uint16_t)number;
+	} else if (strcmp(name, "uid") == 0 || strcmp(name, "gid") == 0) {
+		if (!get_number(url, name, value, 0, UINT32_MAX, &number, error))
+			return FALSE;
+		*(name[0] == 'u' ? &url->uid : &url->gid) = (uint32_t)number;
+	} else if (strcmp(name, "version") == 0) {
+		if (strcmp(value, "3") != 0) {
+			backend_set_error(error, EINVAL,
+					  "%s: only NFS version 3 is spoken to an old server; "
+					  "write version=3 or leave it out",
+					  url->text);
+			return FALSE;
+		}
+		url->only_v3 = true;
+	} else {
+		backend_set_error(error, EINVAL,
+				  "%s: unknown argument \"%s\"; there are mountport, nfsport, "
+				  "aclport, version, uid, gid",
+				  url->text, name);
+		return FALSE;
+	}
+	return TRUE;
+}
+
+static gboolean parse_arguments(struct nfs_url *url, const char *text, GError **error)
+{
+	g_auto(GStrv) args = g_strsplit(text, "&", -1);
+
+	for (char **arg = args; *arg; arg++) {
+		char *value = strchr(*arg, '=');
+
+		if (!**arg)
+			continue;
+		if (!value)
+			value = *arg + strlen(*arg);
+		else
+			*value++ = '\0';
+		if (!set_argument(url, *arg, value, error))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+gboolean nfs_url_parse(const char *text, struct nfs_url *url, GError **error)
+{
+	const char *host = text + strlen("nfs://"), *path, *args, *mistake;
+
+	*url = (struct nfs_url){.text = g_strdup(text)};
+	path = host + strcspn(host, "/?");
+	args = path + strcspn(path, "?");
+	mistake = backend_url_host(host, (gsize)(path - host), &url->host, &url->nfs_port);
+	if (!mistake && *path != '/')
+		mistake = "no path there";
+	if (mistake) {
+		backend_set_error(error, EINVAL, "%s: %s; write " URL_FORM, text, mistake);
+		return FALSE;
+	}
+	url->path = backend_url_path(text, path, (gsize)(args - path), error);
+	if (!url->path)
+		return FALSE;
+	return !*args || parse_arguments(url, args + 1, error);
+}
+
+void nfs_url_clear(struct nfs_url *url)
+{
+	g_clear_pointer(&url->text, g_free);
+	g_clear_pointer(&url->host, g_free);
+	g_clear_pointer(&url->path, g_free);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "smb.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "smb_text.h"
+
+#define AWAY_S	   30
+#define WINDOW	   32
+#define MAX_DEMAND 8
+#define MAX_OTHERS 16
+
+struct smb_backend {
+	struct backend base;
+	struct smb_server server;
+	struct smb_config config;
+	struct smb_pool demand, others;
+};
+
+static void smb_close(struct backend *backend)
+{
+	struct smb_backend *smb = (struct smb_backend *)backend;
+
+	/* what is cancelled in one may be submitted again to the other */
+	smb_conns_end(&smb->demand, &smb->server);
+	smb_conns_end(&smb->others, &smb->server);
+	smb_conns_free(&smb->demand);
+	smb_conns_free(&smb->others);
+	smb_url_clear(&smb->server.url);
+	g_free(smb->server.final);
+	g_free(smb->server.last);
+	g_free(smb->config.password_file);
+	g_free(smb->config.ccache);
+	g_free(smb->config.domain);
+	pthread_mutex_destroy(&smb->server.lock);
+	pthread_cond_destroy(&smb->server.changed);
+	g_free(smb);
+}
+
+static struct smb_backend *smb_new(const struct backend_config *config)
+{
+	struct smb_backend *smb = g_new0(struct smb_backend, 1);
+	const struct smb_config *from = config->smb;
+	unsigned window = CLAMP(config->window ? config->window : WINDOW, 1, WIRE_SLOTS);
+	pthread_condattr_t attr;
+
+	smb->base.ops = &backend_smb_ops;
+	if (from)
+		smb->config = (struct smb_config){
+			.password_file = g_strdup(from->password_file),
+			.ccache = g_strdup(from->ccache),
+			.domain = g_strdup(from->domain),
+			.encryption = from->encryption,
+			.signing = from->signing,
+		};
+	smb->server.config = &smb->config;
+	smb_pool_init(&smb->demand, false, window);
+	smb_pool_init(&smb->others, true, window);
+	pthread_mutex_init(&smb->server.lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&smb->server.changed, &attr);
+	pthread_condattr_destroy(&attr);
+	return smb;
+}
+
+/* Until the first connection has the root, or never will, or nobody answers. */
+static bool wait_for_root(struct smb_backend *smb, struct source_attr *attr, GError **error)
+{
+	struct smb_server *server = &smb->server;
+	struct timespec end;
+	bool known;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += AWAY_S;
+	pthread_mutex_lock(&server->lock);
+	while (!server->known && !server->final &&
+	       pthread_cond_timedwait(&server->changed, &server->lock, &end) != ETIMEDOUT)
+		;
+	known = server->known;
+	if (!known)
+		backend_set_error(error, server->locks ? EKEYREJECTED : EHOSTUNREACH, "%s%s%s",
+				  server->final	 ? server->final
+				  : server->last ? server->last
+						 : server->url.text,
+				  server->final || server->last ? "" : ": ",
+				  server->final || server->last
+					  ? ""
+					  : "the server does not answer: see that it runs");
+	pthread_mutex_unlock(&server->lock);
+	if (known && (!smb_attr_decode(&server->root, attr) || !S_ISDIR(attr->mode))) {
+		backend_set_error(error, EBADMSG,
+				  "%s: the server's answers make no sense: see that it is an SMB "
+				  "server",
+				  server->url.text);
+		return false;
+	}
+	return known;
+}
+
+static bool add(struct smb_pool *pool, struct smb_server *server, unsigned wanted, const char *url,
+		GError **error)
+{
+	while (pool->n < wanted)
+		if (!smb_conn_add(pool, server)) {
+			backend_set_error(error, EAGAIN,
+					  "%s: no threads for its connections; raise the limits on "
+					  "processes and open files",
+					  url);
+			return false;
+		}
+	return true;
+}
+
+static struct backend *smb_open(const struct backend_config *config, struct source_object *root,
+				struct source_attr *attr, GError **error)
+{
+	struct smb_backend *smb = smb_new(config);
+	struct smb_server *server = &smb->server;
+
+	if (smb_url_parse(config->url, &server->url, error) &&
+	    add(&smb->demand, server, 1, config->url, error) && wait_for_root(smb, attr, error) &&
+	    add(&smb->demand, server, CLAMP(config->demand_connections, 1, MAX_DEMAND), config->url,
+		error) &&
+	    add(&smb->others, server, CLAMP(config->connections, 1, MAX_OTHERS), config->url,
+		error)) {
+		root->path = g_strdup("");
+		root->handle_len = 0;
+		return &smb->base;
+	}
+	smb_close(&smb->base);
+	return NULL;
+}
+
+/* In a path "a:b" would be something else's stream, and "a\\b" two names. */
+static bool can_be_said(const char *path)
+{
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (!smb_name_ok(path, len))
+			return false;
+		path += len;
+		path += *path == '/';
+	}
+	return true;
+}
+
+/* What needs no answer of the server's: 1; else 0, or the status. */
+static int refuse(const struct backend_request *req)
+{
+	const char *path = req->object.path;
+
+	if (!path)
+		return -ESTALE;
+	if (!can_be_said(path))
+		return -ENOENT;
+	if (strlen(path) > WIRE_PATH_MAX)
+		return -ENAMETOOLONG;
+	if (req->op != BACKEND_LOOKUP)
+		return 0;
+	if (strlen(req->name) > 255)
+		return -ENAMETOOLONG;
+	return backend_name_ok(req->name, strlen(req->name)) ? 0 : -ENOENT;
+}
+
+static void smb_submit(struct backend *backend, struct backend_request *req)
+{
+	struct smb_backend *smb = (struct smb_backend *)backend;
+	struct smb_pool *pool = req->priority == BACKEND_DEMAND ? &smb->demand : &smb->others;
+	int refused;
+
+	backend_prepare(req);
+	req->backend_data = NULL;
+	req->submitted = g_get_monotonic_time();
+	refused = refuse(req);
+	if (refused) {
+		backend_complete(req, refused);
+		return;
+	}
+	if (smb_pool_lists(&smb->demand, req))
+		pool = &smb->demand;
+	else if (smb_pool_lists(&smb->others, req))
+		pool = &smb->others;
+	backend_watch_begin(&smb->server.watch);
+	if (!smb_pool_submit(pool, req)) {
+		backend_watch_end(&smb->server.watch);
+		backend_complete(req, -ECANCELED);
+	}
+}
+
+static uint32_t smb_max_read(struct backend *backend)
+{
+	return ((struct smb_backend *)backend)->server.max_read;
+}
+
+static unsigned smb_away(struct backend *backend)
+{
+	return backend_watch_away(&((struct smb_backend *)backend)->server.watch);
+}
+
+static unsigned smb_carries(struct backend *backend)
+{
+	return BACKEND_CARRIES_ACL | BACKEND_CARRIES_XATTR;
+}
+
+static char *smb_not_carried(struct backend *backend)
+{
+	return g_strdup("extended attributes of OS/2 (EAs), and what reparse points other than "
+			"symbolic links hold: named where an object has them");
+}
+
+const struct backend_ops backend_smb_ops = {
+	.scheme = "smb",
+	.open = smb_open,
+	.close = smb_close,
+	.submit = smb_submit,
+	.max_read = smb_max_read,
+	.away = smb_away,
+	.carries = smb_carries,
+	.not_carried = smb_not_carried,
+};

@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A connection is a thread that keeps a worker running, hands it requests of its pool, and
+ * completes what is answered.  A worker that ends, for whatever reason, is started again, and what
+ * was under way goes back to the head of the pool's queue.  Only a request under which several
+ * workers in a row have crashed is given up: a reply to it makes no sense to them.
+ */
+#include "smb.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "smb_secret.h"
+#include "source/thread.h"
+
+#define STALL_MS     30000
+#define HELLO_MS     90000
+#define PAUSE_MIN    100
+#define PAUSE_MAX    5000
+#define REFUSED_MS   60000 /* to the next log-on after one that was refused */
+#define TURN_MS	     2000
+#define TURN_POLL_MS 20
+#define HANG_UPS     3			/* are no accident: it does not speak SMB 2 */
+#define BYTES_MAX    (8u * 1024 * 1024) /* of READs under way */
+#define CRASHES	     3
+#define BUSY_TRIES   6 /* of a file that somebody there has to himself: 3 seconds */
+
+#define SHARING_VIOLATION  0xc0000043u
+#define FILE_LOCK_CONFLICT 0xc0000054u
+
+struct under_way {
+	struct backend_request *req;
+	uint32_t serial;
+};
+
+struct smb_conn {
+	struct smb_seat seat; /* first */
+	struct smb_server *server;
+	pthread_t thread;
+	/* the thread's own */
+	struct smb_worker worker;
+	bool ready;
+	bool turn;		     /* to try: no other may meanwhile */
+	uint32_t generation, serial; /* of the worker, of requests */
+	struct under_way under_way[WIRE_SLOTS];
+	uint8_t free[WIRE_SLOTS];
+	unsigned n, bytes; /* under way */
+	gint64 heard;
+	unsigned pause, stall_ms;
+	unsigned hung_up; /* in a row, when it was asked for its version */
+	char *said;	  /* the failure that was logged last */
+};
+
+#define MS G_TIME_SPAN_MILLISECOND
+
+static atomic_uint stall_ms = STALL_MS, refused_ms = REFUSED_MS, turn_ms = TURN_MS;
+
+void backend_smb_set_stall(unsigned ms)
+{
+	atomic_store(&stall_ms, ms);
+}
+
+void backend_smb_set_refused(unsigned ms)
+{
+	atomic_store(&refused_ms, ms);
+}
+
+void backend_smb_set_turn(unsigned ms)
+{
+	atomic_store(&turn_ms, ms);
+}
+
+static void finish(struct smb_server *server, struct backend_request *req, int status)
+{
+	backend_watch_end(&server->watch);
+	backend_complete(req, status);
+}
+
+/* ---- what is told to open() and to the log ---- */
+
+static void failed(struct smb_conn *conn, char *text, bool final)
+{
+	struct smb_server *server = conn->server;
+	bool known;
+
+	pthread_mutex_lock(&server->lock);
+	known = server->known;
+	g_free(server->last);
+	server->last = g_strdup(text);
+	if (final && !server->final)
+		server->final = g_strdup(text);
+	pthread_cond_broadcast(&server->changed);
+	pthread_mutex_unlock(&server->lock);
+	if (known && g_strcmp0(conn->said, text) != 0)
+		g_warning("%s", text);
+	g_free(conn->said);
+	conn->said = text;
+}
+
+static void refused(struct smb_conn *conn, const struct wire_reply *reply)
+{
+	struct smb_server *server = conn->server;
+	bool final = !conn->ready && smb_failure_is_final(reply);
+
+	if (reply->status == WIRE_F_NEGOTIATE)
+		final = ++conn->hung_up >= HANG_UPS;
+	pthread_mutex_lock(&server->lock);
+	server->refuses = reply->status == WIRE_F_LOGON || reply->status == WIRE_F_GUEST;
+	server->trusted &= !server->refuses;
+	if (server->refuses)
+		server->next_try = g_get_monotonic_time() + atomic_load(&refused_ms) * MS;
+	server->locks |= final && smb_failure_locks(reply);
+	pthread_mutex_unlock(&server->lock);
+	failed(conn, smb_failure_text(&server->url, reply), final);
+}
+
+static void connected(struct smb_conn *conn, const struct wire_reply *hello)
+{
+	struct smb_server *server = conn->server;
+
+	conn->ready = true;
+	conn->turn = false;
+	conn->pause = PAUSE_MIN;
+	conn->hung_up = 0;
+	if (conn->said && conn->server->known)
+		g_message("%s: connected again", server->url.text);
+	g_clear_pointer(&conn->said, g_free);
+	pthread_mutex_lock(&server->lock);
+	if (!server->known) {
+		server->root = hello->attr;
+		server->max_read = CLAMP(hello->len, 4096, WIRE_READ_MAX);
+		server->known = true;
+	}
+	server->trusted = true;
+	server->refuses = false;
+	pthread_cond_broadcast(&server->changed);
+	pthread_mutex_unlock(&server->lock);
+}
+
+/* ---- whose turn it is to connect ---- */
+
+/*
+ * After a connection was lost or a log-on refused one at a time tries, until one is through: the
+ * password may have been changed, and each that is wrong counts on the way to a locked account. One
+ * that hangs does not hold up the others for long.
+ */
+static bool may_connect(struct smb_conn *conn)
+{
+	struct smb_server *server = conn->server;
+	gint64 now = g_get_monotonic_time();
+	bool may;
+
+	pthread_mutex_lock(&server->lock);
+	may = server->trusted || now >= server->next_try;
+	conn->turn = may && !server->trusted;
+	if (conn->turn)
+		server->next_try = now + atomic_load(server->refuses ? &refused_ms : &turn_ms) * MS;
+	pthread_mutex_unlock(&server->lock);
+	return may;
+}
+
+static void disconnected(struct smb_conn *conn)
+{
+	struct smb_server *server = conn->server;
+
+	pthread_mutex_lock(&server->lock);
+	if (conn->ready && server->trusted) {
+		server->trusted = false;
+		server->next_try = 0;
+	} else if (conn->turn && !server->refuses) {
+		server->next_try = 0;
+	}
+	pthread_mutex_unlock(&server->lock);
+	conn->ready = false;
+}
+
+/* ---- taking requests ---- */
+
+static void note(struct smb_conn *conn, struct backend_request *req, unsigned slot)
+{
+	conn->under_way[slot] = (struct under_way){req, ++conn->serial};
+	conn->n++;
+	if (req->op == BACKEND_READ)
+		conn->bytes += MIN(req->count, WIRE_READ_MAX);
+}
+
+static struct backend_request *unnote(struct smb_conn *conn, unsigned slot)
+{
+	struct backend_request *req = conn->under_way[slot].req;
+
+	conn->under_way[slot].req = NULL;
+	conn->n--;
+	if (req->op == BACKEND_READ)
+		conn->bytes -= MIN(req->count, WIRE_READ_MAX);
+	return req;
+}
+
+static uint32_t wire_op(enum backend_op op)
+{
+	static const uint32_t ops[] = {
+		[BACKEND_GETATTR] = WIRE_GETATTR,   [BACKEND_LOOKUP] = WIRE_LOOKUP,
+		[BACKEND_READDIR] = WIRE_READDIR,   [BACKEND_READ] = WIRE_READ,
+		[BACKEND_READLINK] = WIRE_READLINK, [BACKEND_XATTRS] = WIRE_XATTRS,
+	};
+
+	return ops[op];
+}
+
+/* Path and name, one after the other without the slash; their lengths to out. */
+static void put_path(uint8_t *memory, const char *path, const char *name, struct wire_request *out)
+{
+	out->path_len = (uint32_t)strlen(path);
+	memcpy(memory, path, out->path_len);
+	out->name_len = name ? (uint32_t)strlen(name) : 0;
+	if (name)
+		memcpy(memory + out->path_len, name, out->name_len);
+}
+
+/* An object's attributes are those of what is called exactly so, which only LOOKUP sees to. */
+static void put_exactly(uint8_t *memory, const char *path, struct wire_request *out)
+{
+	const char *slash = strrchr(path, '/');
+	g_autofree char *parent = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
+
+	out->op = WIRE_LOOKUP;
+	put_path(memory, parent, slash ? slash + 1 : path, out);
+}
+
+/* Into a slot; FALSE: it cannot be asked for, *status says why. */
+static bool encode(struct smb_conn *conn, struct backend_request *req, struct wire_request *out,
+		   int *status)
+{
+	uint8_t slot = conn->free[conn->n], *memory;
+
+	*status = -EBADMSG; /* the listing was another worker's: it begins again */
+	if (req->op == BACKEND_READDIR && req->cookie &&
+	    req->verf != smb_pool_verf(&conn->seat, conn->generation))
+		return false;
+	memory = conn->worker.memory + (size_t)slot * WIRE_SLOT_BYTES;
+	note(conn, req, slot);
+	*out = (struct wire_request){
+		.slot = slot,
+		.serial = conn->serial,
+		.op = wire_op(req->op),
+		.count = MIN(req->count, WIRE_READ_MAX),
+		.offset = req->offset,
+		.cookie = req->cookie,
+	};
+	if (req->op == BACKEND_GETATTR && *req->object.path)
+		put_exactly(memory, req->object.path, out);
+	else
+		put_path(memory, req->object.path, req->op == BACKEND_LOOKUP ? req->name : NULL,
+			 out);
+	return true;
+}
+
+/* FALSE: some of them could not be asked for. */
+static bool encode_all(struct smb_conn *conn, GQueue *taken, struct wire_request *requests,
+		       unsigned *n)
+{
+	bool all = true;
+	GList *link;
+	int status;
+
+	while ((link = g_queue_pop_head_link(taken))) {
+		if (encode(conn, link->data, &requests[*n], &status)) {
+			++*n;
+			continue;
+		}
+		finish(conn->server, link->data, status);
+		all = false;
+	}
+	return all;
+}
+
+/* As many as there is room for.  FALSE: the worker is gone. */
+static bool send_requests(struct smb_conn *conn)
+{
+	struct wire_request requests[WIRE_SLOTS];
+	GQueue taken = G_QUEUE_INIT;
+	unsigned n = 0;
+
+	if (!conn->ready)
+		return true;
+	do
+		smb_pool_take(&conn->seat, conn->seat.pool->window - conn->n,
+			      BYTES_MAX - MIN(conn->bytes, BYTES_MAX), &taken);
+	while (!encode_all(conn, &taken, requests, &n));
+	if (!n)
+		return true;
+	if (conn->n == n)
+		conn->heard = g_get_monotonic_time();
+	return send(conn->worker.sock, requests, n * sizeof(requests[0]), MSG_NOSIGNAL) ==
+	       (ssize_t)(n * sizeof(requests[0]));
+}
+
+/* ---- answers ---- */
+
+static int by_age(const void *a, const void *b, void *user)
+{
+	const struct under_way *x = a, *y = b;
+
+	return x->serial > y->serial ? 1 : -1;
+}
+
+/* The pool's queue is as it was. */
+static void give_back(struct smb_conn *conn, bool crashed)
+{
+	struct under_way list[WIRE_SLOTS];
+	GQueue again = G_QUEUE_INIT, given_up = G_QUEUE_INIT;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < WIRE_SLOTS; i++) {
+		if (!conn->under_way[i].req)
+			continue;
+		list[n++] = conn->under_way[i];
+		unnote(conn, i);
+	}
+	g_qsort_with_data(list, (gint)n, sizeof(list[0]), by_age, NULL);
+	for (unsigned i = 0; i < n; i++) {
+		struct backend_request *req = list[i].req;
+		guint crashes = GPOINTER_TO_UINT(req->backend_data) + crashed;
+
+		req->backend_data = GUINT_TO_POINTER(crashes);
+		g_queue_push_tail_link(crashes >= CRASHES ? &given_up : &again, &req->link);
+	}
+	smb_pool_give_back(&conn->seat, &again);
+	while (given_up.head)
+		finish(conn->server, g_queue_pop_head_link(&given_up)->data, -EBADMSG);
+}
+
+/* Somebody there has the file to himself: soon it may be free, and the crawler must not wait for
+ * ever. */
+static int patience(const struct wire_reply *reply, const struct backend_request *req, int status)
+{
+	if (status == -EAGAIN && req->attempts >= BUSY_TRIES &&
+	    (reply->code == SHARING_VIOLATION || reply->code == FILE_LOCK_CONFLICT))
+		return req->op == BACKEND_READ ? -EBUSY : -EACCES;
+	return status;
+}
+
+static bool answered(struct smb_conn *conn, const struct wire_reply *reply)
+{
+	struct backend_request *req;
+	uint8_t *slot;
+	int status;
+
+	if (reply->slot >= WIRE_SLOTS || !conn->under_way[reply->slot].req ||
+	    conn->under_way[reply->slot].serial != reply->serial)
+		return false;
+	slot = conn->worker.memory + (size_t)reply->slot * WIRE_SLOT_BYTES;
+	req = conn->under_way[reply->slot].req;
+	status = smb_reply_decode(reply, slot, req);
+	if (!status && req->op == BACKEND_READDIR)
+		req->verf = smb_pool_verf(&conn->seat, conn->generation);
+	backend_watch_answer(&conn->server->watch, conn->heard);
+	unnote(conn, reply->slot);
+	finish(conn->server, req, patience(reply, req, status));
+	conn->free[conn->n] = (uint8_t)reply->slot;
+	return true;
+}
+
+/* FALSE: the worker is of no use any more. */
+static bool heard(struct smb_conn *conn, const struct wire_reply *reply)
+{
+	conn->heard = g_get_monotonic_time();
+	if (reply->version != WIRE_VERSION)
+		return false;
+	switch (reply->type) {
+	case WIRE_HELLO:
+		if (conn->ready || !(reply->flags & WIRE_HAS_ATTR))
+			return false;
+		connected(conn, reply);
+		return true;
+	case WIRE_FAILED:
+		refused(conn, reply);
+		return false;
+	case WIRE_ALIVE:
+		backend_watch_answer(&conn->server->watch, conn->heard);
+		return true;
+	case WIRE_REPLY:
+		return conn->ready && answered(conn, reply);
+	default:
+		return false;
+	}
+}
+
+static bool receive(struct smb_conn *conn)
+{
+	struct wire_reply reply;
+
+	for (unsigned i = 0; i < WIRE_SLOTS; i++) {
+		ssize_t n =
+			recv(conn->worker.sock, &reply, sizeof(reply), MSG_DONTWAIT | MSG_TRUNC);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return true;
+		if (n != sizeof(reply) || !heard(conn, &reply))
+			return false;
+	}
+	return true;
+}
+
+/* ---- the thread ---- */
+
+static void drain(struct smb_conn *conn)
+{
+	uint64_t count;
+
+	if (read(conn->seat.kick, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		g_warning("%s: eventfd: %s", conn->server->url.text, g_strerror(errno));
+}
+
+/* A worker that does not even say that it waits. */
+static bool is_hung(const struct smb_conn *conn)
+{
+	gint64 silent = (g_get_monotonic_time() - conn->heard) / 1000;
+
+	if (!conn->ready)
+		return silent > HELLO_MS;
+	return conn->n && silent > (gint64)conn->stall_ms * 2;
+}
+
+static void serve(struct smb_conn *conn)
+{
+	struct pollfd fds[] = {{conn->worker.sock, POLLIN}, {conn->seat.kick, POLLIN}};
+
+	conn->heard = g_get_monotonic_time();
+	while (!smb_pool_stopped(conn->seat.pool) && !is_hung(conn) && send_requests(conn)) {
+		int timeout = conn->n || !conn->ready ? (int)MIN(conn->stall_ms, 1000) : -1;
+
+		if (poll(fds, G_N_ELEMENTS(fds), timeout) < 0 && errno != EINTR)
+			return;
+		if (fds[1].revents)
+			drain(conn);
+		if (fds[0].revents && !receive(conn))
+			return;
+	}
+}
+
+static bool start_worker(struct smb_conn *conn)
+{
+	struct smb_server *server = conn->server;
+	struct wire_start start = {
+		.port = server->url.port,
+		.host = server->url.host,
+		.share = server->url.share,
+		.path = server->url.path,
+		.user = server->url.user,
+		.domain = *server->url.domain ? server->url.domain : server->config->domain,
+		.encryption = server->config->encryption,
+		.signing = server->config->signing,
+		.stall_ms = conn->stall_ms,
+	};
+	struct smb_secret secret;
+	g_autoptr(GError) error = NULL;
+	int ret;
+
+	if (!smb_secret_get(server->config, &server->url, &secret, &error)) {
+		failed(conn, g_strdup(error->message), true);
+		return false;
+	}
+	start.password = secret.password;
+	start.ccache = secret.ccache;
+	start.ccache_len = secret.ccache_len;
+	ret = smb_worker_start(&conn->worker, &start);
+	smb_secret_clear(&secret);
+	if (ret)
+		failed(conn,
+		       g_strdup_printf("%s: migrate-smb-worker cannot be started (%s): reinstall "
+				       "quickmigrate, or raise the limits on processes and memory",
+				       server->url.text, g_strerror(-ret)),
+		       ret == -ENOENT);
+	return !ret;
+}
+
+static void run_worker(struct smb_conn *conn)
+{
+	int status;
+
+	conn->stall_ms = atomic_load(&stall_ms);
+	conn->ready = false;
+	if (!start_worker(conn))
+		return;
+	conn->generation++;
+	for (unsigned i = 0; i < WIRE_SLOTS; i++)
+		conn->free[i] = (uint8_t)i;
+	serve(conn);
+	status = smb_worker_end(&conn->worker);
+	give_back(conn, WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL);
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		failed(conn,
+		       g_strdup_printf("%s: migrate-smb-worker was ended by signal %d (%s): it is "
+				       "started again",
+				       conn->server->url.text, WTERMSIG(status),
+				       strsignal(WTERMSIG(status))),
+		       false);
+}
+
+static void pause_for(struct smb_conn *conn, unsigned ms)
+{
+	struct pollfd kick = {conn->seat.kick, POLLIN};
+	gint64 until = g_get_monotonic_time() + ms * MS;
+
+	while (!smb_pool_stopped(conn->seat.pool) && g_get_monotonic_time() < until) {
+		poll(&kick, 1, (int)((until - g_get_monotonic_time()) / 1000) + 1);
+		drain(conn);
+	}
+}
+
+static void *conn_main(void *arg)
+{
+	struct smb_conn *conn = arg;
+
+	thread_background(conn->seat.pool->background);
+	while (!smb_pool_stopped(conn->seat.pool)) {
+		if (may_connect(conn)) {
+			run_worker(conn);
+			disconnected(conn);
+			pause_for(conn, conn->pause);
+			conn->pause = MIN(conn->pause * 2, PAUSE_MAX);
+		} else {
+			pause_for(conn, TURN_POLL_MS);
+		}
+	}
+	return NULL;
+}
+
+bool smb_conn_add(struct smb_pool *pool, struct smb_server *server)
+{
+	struct smb_conn *conn = g_new0(struct smb_conn, 1);
+
+	conn->server = server;
+	conn->pause = PAUSE_MIN;
+	if (smb_pool_join(pool, &conn->seat)) {
+		if (pthread_create(&conn->thread, NULL, conn_main, conn) == 0)
+			return true;
+		smb_pool_leave(&conn->seat);
+	}
+	g_free(conn);
+	return false;
+}
+
+void smb_conns_end(struct smb_pool *pool, struct smb_server *server)
+{
+	GQueue left = G_QUEUE_INIT;
+
+	smb_pool_stop(pool);
+	for (unsigned i = 0; i < pool->n; i++)
+		pthread_join(((struct smb_conn *)pool->seats[i])->thread, NULL);
+	/* nobody adds to them any more */
+	smb_pool_drain(pool, &left);
+	while (left.head)
+		finish(server, g_queue_pop_head_link(&left)->data, -ECANCELED);
+}
+
+void smb_conns_free(struct smb_pool *pool)
+{
+	while (pool->n) {
+		struct smb_conn *conn = (struct smb_conn *)pool->seats[pool->n - 1];
+
+		smb_pool_leave(&conn->seat);
+		g_free(conn->said);
+		g_free(conn);
+	}
+	smb_pool_clear(pool);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "smb_pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+void smb_pool_init(struct smb_pool *pool, bool background, unsigned window)
+{
+	pthread_mutex_init(&pool->lock, NULL);
+	pool->background = background;
+	pool->window = window;
+}
+
+void smb_pool_clear(struct smb_pool *pool)
+{
+	pthread_mutex_destroy(&pool->lock);
+}
+
+bool smb_pool_join(struct smb_pool *pool, struct smb_seat *seat)
+{
+	seat->pool = pool;
+	seat->index = pool->n;
+	seat->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (seat->kick < 0)
+		return false;
+	pthread_mutex_lock(&pool->lock);
+	pool->seats[pool->n++] = seat;
+	pthread_mutex_unlock(&pool->lock);
+	return true;
+}
+
+void smb_pool_leave(struct smb_seat *seat)
+{
+	struct smb_pool *pool = seat->pool;
+
+	pthread_mutex_lock(&pool->lock);
+	pool->n--;
+	pthread_mutex_unlock(&pool->lock);
+	close(seat->kick);
+}
+
+static void wake(struct smb_seat *seat)
+{
+	const uint64_t one = 1;
+
+	if (write(seat->kick, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		g_warning("eventfd: %s", g_strerror(errno));
+}
+
+/* ---- listings ---- */
+
+static unsigned mark(const struct smb_pool *pool)
+{
+	return pool->background ? 0x100 : 0;
+}
+
+uint64_t smb_pool_verf(const struct smb_seat *seat, uint32_t generation)
+{
+	return (uint64_t)(mark(seat->pool) | (seat->index + 1)) << 32 | generation;
+}
+
+static uint64_t seat_of(const struct smb_pool *pool, const struct backend_request *req)
+{
+	return (req->verf >> 32) - mark(pool) - 1;
+}
+
+bool smb_pool_lists(const struct smb_pool *pool, const struct backend_request *req)
+{
+	return req->op == BACKEND_READDIR && req->cookie && seat_of(pool, req) < pool->n;
+}
+
+/* ---- requests ---- */
+
+/* Lock held: one that sleeps and has room. */
+static struct smb_seat *sleeper(struct smb_pool *pool)
+{
+	for (unsigned i = 0; i < pool->n; i++)
+		if (pool->seats[i]->asleep)
+			return pool->seats[i];
+	return NULL;
+}
+
+bool smb_pool_submit(struct smb_pool *pool, struct backend_request *req)
+{
+	struct smb_seat *seat;
+	bool stop;
+
+	pthread_mutex_lock(&pool->lock);
+	stop = pool->stop;
+	if (!stop && smb_pool_lists(pool, req)) {
+		seat = pool->seats[seat_of(pool, req)];
+		g_queue_push_tail_link(&seat->bound, &req->link);
+	} else if (!stop) {
+		seat = sleeper(pool);
+		g_queue_push_tail_link(&pool->queue[req->priority], &req->link);
+	}
+	if (!stop && seat)
+		seat->asleep = false;
+	pthread_mutex_unlock(&pool->lock);
+	if (!stop && seat)
+		wake(seat);
+	return !stop;
+}
+
+/* Lock held. */
+static unsigned fair_share(const struct smb_pool *pool)
+{
+	unsigned waiting = 0;
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(pool->queue); i++)
+		waiting += pool->queue[i].length;
+	return (waiting + pool->n - 1) / pool->n;
+}
+
+/* Lock held. */
+static GList *pop(struct smb_seat *seat)
+{
+	struct smb_pool *pool = seat->pool;
+
+	if (seat->bound.head)
+		return g_queue_pop_head_link(&seat->bound);
+	for (unsigned i = 0; i < G_N_ELEMENTS(pool->queue); i++)
+		if (pool->queue[i].head)
+			return g_queue_pop_head_link(&pool->queue[i]);
+	return NULL;
+}
+
+void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue *out)
+{
+	uint64_t taken = 0;
+	unsigned share;
+	GList *link;
+
+	pthread_mutex_lock(&seat->pool->lock);
+	share = fair_share(seat->pool) + seat->bound.length;
+	while (out->length < MIN(share, room) && taken < bytes && (link = pop(seat))) {
+		const struct backend_request *req = link->data;
+
+		if (req->op == BACKEND_READ)
+			taken += req->count;
+		g_queue_push_tail_link(out, link);
+	}
+	seat->asleep = out->length < room && taken < bytes;
+	pthread_mutex_unlock(&seat->pool->lock);
+}
+
+void smb_pool_give_back(struct smb_seat *seat, GQueue *requests)
+{
+	struct smb_pool *pool = seat->pool;
+	GList *link;
+
+	pthread_mutex_lock(&pool->lock);
+	seat->asleep = false;
+	while ((link = g_queue_pop_tail_link(requests))) {
+		const struct backend_request *req = link->data;
+		bool bound = req->op == BACKEND_READDIR && req->cookie;
+
+		g_queue_push_head_link(bound ? &seat->bound : &pool->queue[req->priority], link);
+	}
+	pthread_mutex_unlock(&pool->lock);
+}
+
+/* ---- the end ---- */
+
+void smb_pool_stop(struct smb_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->stop = true;
+	pthread_mutex_unlock(&pool->lock);
+	for (unsigned i = 0; i < pool->n; i++)
+		wake(pool->seats[i]);
+}
+
+bool smb_pool_stopped(struct smb_pool *pool)
+{
+	bool stop;
+
+	pthread_mutex_lock(&pool->lock);
+	stop = pool->stop;
+	pthread_mutex_unlock(&pool->lock);
+	return stop;
+}
+
+static void move(GQueue *from, GQueue *to)
+{
+	while (from->head)
+		g_queue_push_tail_link(to, g_queue_pop_head_link(from));
+}
+
+void smb_pool_drain(struct smb_pool *pool, GQueue *out)
+{
+	for (unsigned i = 0; i < pool->n; i++)
+		move(&pool->seats[i]->bound, out);
+	for (unsigned i = 0; i < G_N_ELEMENTS(pool->queue); i++)
+		move(&pool->queue[i], out);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A backend reads one old server (I10: it never writes there).  One const table per URL scheme.
+ *
+ * All work goes through submit(): a request is filled in, submitted, and completed exactly once by
+ * req->done(req), called on a thread of the backend.  The submitter owns the request before submit
+ * and again from done on; requests may be submitted from any thread, and from within done.  Result
+ * memory other than `batch` and `text` (which pass to the submitter, g_free/backend_batch_free) is
+ * valid during done only.
+ *
+ * Names, sizes, handles and attributes that come back have been bounds-checked by the backend (a
+ * handle is 1..MIGRATE_HANDLE_MAX bytes, a name 1..255 bytes without '/' and NUL, not "." or "..",
+ * sizes and offsets <= INT64_MAX, data no longer than asked), and are otherwise untrusted.
+ *
+ * status: 0, or
+ *   -ENOENT      no such name          -ESTALE    the handle is not valid any more
+ *   -EAGAIN      busy (JUKEBOX): the retry decorator asks again
+ *   -EBUSY   READ only: somebody there has the file to himself, and not just for a moment
+ *   -EACCES, -EPERM                    -ENOTDIR, -EISDIR, -ENAMETOOLONG
+ *   -EBADMSG     a reply that makes no sense
+ *   -ENOTSUP     the server cannot do this
+ *   -ENOTUNIQ    LOOKUP, XATTRS: the name is there, and leads to another object, or to none
+ *   -EREMOTEIO   any other error of the old server (NFS3ERR_IO, NFS3ERR_SERVERFAULT, ...)
+ *   -ECANCELED   the backend is being closed
+ *
+ * A backend reconnects by itself, for ever, and submits again what was under way: a server that is
+ * away makes requests late, never failed.  Demand requests have connections of their own and never
+ * wait for background ones (I11).
+ */
+#ifndef SOURCE_H
+#define SOURCE_H
+
+#include <glib.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "record.h"
+#include "source_windows.h"
+
+/* What finds an object on the old server. */
+struct source_object {
+	uint8_t handle_len; /* 0: no handle, use path */
+	uint8_t handle[MIGRATE_HANDLE_MAX];
+	char *path; /* g_malloc'd, below the source's root, "" for the root; NULL: unknown */
+};
+
+struct source_attr {
+	mode_t mode; /* type and permissions */
+	uint32_t nlink, uid, gid;
+	uint64_t size, used, fileid; /* bytes */
+	/* Which of the source's file systems it is on, where fileid does not say that: 0 for the
+	 * root's.  Of an object with several names it is always said. */
+	uint64_t fs;
+	dev_t rdev;
+	int64_t atime, mtime, ctime; /* ns */
+	bool elsewhere; /* the old server itself has the data on tape, in a cloud ... */
+};
+
+struct source_entry {
+	char *name; /* in the batch's memory */
+	bool has_attr, has_handle;
+	struct source_attr attr; /* attr.fileid is always valid */
+	uint8_t handle_len;
+	uint8_t handle[MIGRATE_HANDLE_MAX];
+};
+
+/*
+ * What an object has beside its attributes, named and encoded as this host's extended attributes:
+ * "system.posix_acl_access", "system.posix_acl_default" (linux/posix_acl_xattr.h, version 2; an
+ * access ACL that says no more than the mode is left out), "user.NAME".
+ */
+struct source_xattr {
+	char *name; /* g_malloc'd, at most 255 bytes */
+	uint8_t *value;
+	uint32_t len; /* 0..65536 */
+};
+
+struct source_xattrs {
+	GArray *list; /* of struct source_xattr */
+	GPtrArray
+		*lost; /* char *: what the object has there that cannot be carried, one line each */
+	bool acl_lost; /* among them an access ACL: the mode may say more than it did */
+	/* Of an SMB server, else NULL.  Then the attributes' owner, group and permissions are void:
+	 * the descriptor says them. */
+	struct source_windows *windows;
+	/* Where a small file's bytes were wanted with it: all attr.size of them, of one moment with
+	 * attr.  NULL: not brought, which is no error. */
+	uint8_t *data;
+	uint32_t data_len;
+};
+struct source_xattrs *source_xattrs_new(void);
+void source_xattrs_free(struct source_xattrs *xattrs);
+/* Copies both. */
+void source_xattrs_add(struct source_xattrs *xattrs, const char *name, const void *value,
+		       uint32_t len);
+/* Adds a line to lost. */
+void source_xattrs_lose(struct source_xattrs *xattrs, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* A name that nothing can have here. */
+struct source_refusal {
+	char *name;	 /* as it is shown (refused.h), g_malloc'd */
+	const char *why; /* and what to do; static */
+};
+
+#define BATCH_REFUSED_MAX 8192 /* more than a page of an honest server has */
+
+struct backend_batch {
+	GArray *entries; /* of struct source_entry */
+	GStringChunk *names;
+	GArray *refused;   /* of struct source_refusal: the first BATCH_REFUSED_MAX of ... */
+	unsigned rejected; /* ... the entries left out because of their names */
+};
+struct backend_batch *backend_batch_new(void);
+void backend_batch_free(struct backend_batch *batch);
+/* Takes name. */
+void backend_batch_refuse(struct backend_batch *batch, char *name, const char *why);
+/* Appends; copies name; checks it (see above): a bad name is refused and FALSE returned. */
+gboolean backend_batch_add(struct backend_batch *batch, const char *name, size_t len,
+			   const struct source_entry *entry);
+
+enum backend_op {
+	BACKEND_GETATTR,  /* object -> attr */
+	BACKEND_LOOKUP,	  /* object (directory), name -> attr, handle */
+	BACKEND_READDIR,  /* object, cookie, verf -> batch, cookie, verf, eof; with names_only: no
+			   * attributes are asked for.  Entries without attr or handle are possible
+			   * always; "." and ".." never come. -EBADMSG with a stale cookie: restart.
+			   * has_attr: attr.fileid is the directory's
+			   */
+	BACKEND_READ,	  /* object, offset, count -> data, data_len, eof, attr (has_attr) */
+	BACKEND_READLINK, /* object -> text */
+	BACKEND_XATTRS,	  /* object (file or directory) -> xattrs; only what carries() says; attr
+			   * (has_attr).  count: the size of a file whose bytes are wanted with it,
+			   * where that costs the old server little; else 0 */
+};
+
+enum { BACKEND_CARRIES_ACL = 1 << 0, BACKEND_CARRIES_XATTR = 1 << 1 };
+
+enum backend_priority { BACKEND_DEMAND, BACKEND_READAHEAD, BACKEND_BACKGROUND };
+
+struct backend_request {
+	enum backend_op op;
+	enum backend_priority priority;
+	/* in */
+	struct source_object object; /* path not owned */
+	const char *name;
+	uint64_t offset;
+	uint32_t count;
+	bool names_only;
+	/* in and out, READDIR */
+	uint64_t cookie, verf; /* both 0 at the start */
+	/* out */
+	int status;
+	bool eof, has_attr;
+	struct source_attr attr;
+	uint8_t handle_len;
+	uint8_t handle[MIGRATE_HANDLE_MAX];
+	const uint8_t *data;
+	uint32_t data_len;
+	char *text;
+	struct backend_batch *batch;
+	struct source_xattrs *xattrs; /* passes to the submitter: source_xattrs_free */
+
+	void (*done)(struct backend_request *req);
+	void *user;
+	/* the backend's own, not touched by others between submit and done */
+	GList link;
+	gpointer backend_data;
+	gint64 submitted; /* g_get_monotonic_time() */
+	guint attempts;
+};
+
+struct backend;
+
+/* Of smb:// sources. */
+struct smb_config {
+	char *password_file, *ccache; /* one of them is NULL */
+	char *domain;		      /* NULL: the URL's, or the server's own */
+	unsigned encryption, signing; /* enum wire_choice, smb/wire.h */
+};
+
+/* From the configuration's [volume NAME] group. */
+struct backend_config {
+	const char *url; /* nfs://host[:port]/path, smb://user@host/share, file:///path */
+	const struct smb_config *smb; /* NULL: not configured */
+	unsigned connections;	      /* background connections, 1..16 */
+	unsigned demand_connections;  /* 1..8 */
+	unsigned window;	      /* requests in flight per connection, 0: by round-trip time */
+};
+
+struct backend_ops {
+	const char *scheme; /* "nfs" */
+	/*
+	 * Parses the URL and connects.  Blocks until the root is known or the server refuses; a
+	 * server that is away for more than 30 s is an error.  *root: the source's root (owned by
+	 * the caller: source_object_clear), *attr its attributes.  NULL with error set (one line
+	 * that names the URL and the remedy); its code is EKEYREJECTED where to try again without
+	 * a change may get an account there locked.
+	 */
+	struct backend *(*open)(const struct backend_config *config, struct source_object *root,
+				struct source_attr *attr, GError **error);
+	/* Completes everything with -ECANCELED, joins the threads, frees. */
+	void (*close)(struct backend *backend);
+	void (*submit)(struct backend *backend, struct backend_request *req);
+	/* Largest sensible READ count in bytes. */
+	uint32_t (*max_read)(struct backend *backend);
+	/* 0: the server answers; else seconds since it last did while requests wait. */
+	unsigned (*away)(struct backend *backend);
+	/* What BACKEND_XATTRS can bring from this server: BACKEND_CARRIES_*.  0 (or NULL): nothing,
+	 * and it is never submitted. */
+	unsigned (*carries)(struct backend *backend);
+	/* What no object of this server comes with, for the fidelity report: lines of text, or
+	 * NULL.  g_free. */
+	char *(*not_carried)(struct backend *backend);
+};
+
+/* First member of every backend's own structure. */
+struct backend {
+	const struct backend_ops *ops;
+};
+
+/*
+ * A fileid that tells objects of one source apart even where it spans several file systems: the
+ * fileid itself on the root's, mixed with the difference of the file systems' ids elsewhere.
+ */
+uint64_t backend_fileid(uint64_t fileid, uint64_t fs, uint64_t root_fs);
+
+void source_object_clear(struct source_object *object);
+void source_object_copy(struct source_object *to, const struct source_object *from);
+
+/* The table for a URL's scheme, or NULL with error set naming the schemes there are. */
+const struct backend_ops *backend_find(const char *url, GError **error);
+
+extern const struct backend_ops backend_nfs_ops;
+extern const struct backend_ops backend_smb_ops;
+extern const struct backend_ops backend_file_ops;
+
+/* Decorator: asks again after -EAGAIN with a pause that grows from 50 ms to 5 s.  Takes inner. */
+struct backend *backend_retry_new(struct backend *inner);
+/* Decorator for tests: see fault_backend.h */
+
+#define BACKEND_ERROR (backend_error_quark())
+GQuark backend_error_quark(void);
+
+#endif

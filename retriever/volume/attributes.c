@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "attributes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "migrate.h"
+#include "source/posix_acl.h"
+#include "nt_acl.h"
+#include "config/owners.h"
+#include "windows.h"
+
+#define NOBODY	    65534
+#define BLOCKS_FULL 64 /* the longest attribute needs no more */
+
+static void free_line(gpointer p)
+{
+	report_line_clear(p);
+	g_free(p);
+}
+
+G_GNUC_PRINTF(3, 4)
+static void lose(struct dress *dress, enum report_kind kind, const char *format, ...)
+{
+	struct report_line *line = g_new0(struct report_line, 1);
+	va_list args;
+
+	va_start(args, format);
+	line->kind = kind;
+	line->text = g_strdup_vprintf(format, args);
+	va_end(args);
+	if (!dress->lost)
+		dress->lost = g_ptr_array_new_with_free_func(free_line);
+	g_ptr_array_add(dress->lost, line);
+}
+
+int dress_report(struct retriever *retriever, const struct dress *dress, int dir_fd,
+		 const char *name)
+{
+	g_autofree char *path = NULL;
+	int ret = 0;
+
+	for (guint i = 0; dress->lost && i < dress->lost->len && !ret; i++) {
+		const struct report_line *line = dress->lost->pdata[i];
+
+		if (line->kind != REPORT_VOLUME && !path) {
+			g_autofree char *dir = retriever_fd_path(dir_fd);
+
+			path = g_strconcat(dir, "/", name, NULL);
+		}
+		ret = report_add(retriever->report, line->kind,
+				 line->kind == REPORT_VOLUME ? "" : path, line->text);
+	}
+	return ret;
+}
+
+void dress_clear(struct dress *dress)
+{
+	g_clear_pointer(&dress->lost, g_ptr_array_unref);
+}
+
+bool dress_take_answer(struct backend_request *req, struct source_entry *entry,
+		       struct source_xattrs **xattrs)
+{
+	if (req->has_attr && (req->attr.fileid != entry->attr.fileid ||
+			      (req->attr.mode & S_IFMT) != (entry->attr.mode & S_IFMT))) {
+		g_clear_pointer(&req->xattrs, source_xattrs_free);
+		return false;
+	}
+	*xattrs = req->xattrs ? g_steal_pointer(&req->xattrs) : source_xattrs_new();
+	if (req->has_attr) /* of one moment with the ACL */
+		entry->attr = req->attr;
+	else
+		g_clear_pointer(&(*xattrs)->data, g_free);
+	return true;
+}
+
+/* ---- owner ---- */
+
+static uint32_t new_id(const struct owners *owners, const char *what, uint32_t id,
+		       struct dress *dress)
+{
+	if (id == OWNER_NONE) {
+		lose(dress, REPORT_OWNER, "the old server's %s is %u, which is no id: %u now", what,
+		     id, NOBODY);
+		return NOBODY;
+	}
+	if (owners_is_shared(owners, id))
+		lose(dress, REPORT_OWNER,
+		     "%s %u is kept, but another id of the old server becomes the same", what, id);
+	return owners_map(owners, id);
+}
+
+static int change_owner(struct retriever *retriever, int fd, const char *name,
+			const struct source_attr *attr, const struct windows *windows,
+			struct dress *dress)
+{
+	const struct volume_config *config = retriever->config;
+	uint32_t uid, gid;
+	int ret;
+
+	if (windows) { /* of this host already */
+		uid = windows->uid;
+		gid = windows->gid;
+	} else {
+		uid = new_id(config->map_users, "owner", attr->uid, dress);
+		gid = new_id(config->map_groups, "group", attr->gid, dress);
+	}
+	ret = name ? fchownat(fd, name, uid, gid, AT_SYMLINK_NOFOLLOW) : fchown(fd, uid, gid);
+
+	return ret < 0 ? -errno : 0;
+}
+
+/* ---- times ---- */
+
+/* Every file system that we run on can store these. */
+static bool is_usual(int64_t ns)
+{
+	return ns >= 0 && ns / 1000000000 <= INT32_MAX;
+}
+
+static bool differs(struct timespec is, int64_t should)
+{
+	struct timespec t = migrate_timespec(should);
+
+	return is.tv_sec != t.tv_sec || is.tv_nsec != t.tv_nsec;
+}
+
+static int set_times(int fd, const char *name, const struct source_attr *attr, struct dress *dress)
+{
+	struct timespec times[2] = {migrate_timespec(attr->atime), migrate_timespec(attr->mtime)};
+	struct stat st;
+
+	if ((name ? utimensat(fd, name, times, AT_SYMLINK_NOFOLLOW) : futimens(fd, times)) < 0)
+		return -errno;
+	if (is_usual(attr->atime) && is_usual(attr->mtime))
+		return 0;
+	if ((name ? fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) : fstat(fd, &st)) < 0)
+		return -errno;
+	if (differs(st.st_mtim, attr->mtime))
+		lose(dress, REPORT_TIME,
+		     "the time of modification, %lld seconds from 1970, became %lld",
+		     (long long)times[1].tv_sec, (long long)st.st_mtim.tv_sec);
+	if (differs(st.st_atim, attr->atime))
+		lose(dress, REPORT_TIME, "the time of access, %lld seconds from 1970, became %lld",
+		     (long long)times[0].tv_sec, (long long)st.st_atim.tv_sec);
+	return 0;
+}
+
+/* ---- ACLs and extended attributes ---- */
+
+static bool is_full(int fd)
+{
+	struct statvfs st;
+
+	return fstatvfs(fd, &st) < 0 || st.f_bfree < BLOCKS_FULL;
+}
+
+/* 0: set.  1: it never can be, for the reason in *why.  -errno: not now. */
+static int put(int fd, const char *name, const void *value, uint32_t len, const char **why)
+{
+	if (fsetxattr(fd, name, value, len, 0) == 0)
+		return 0;
+	*why = g_strerror(errno);
+	switch (errno) {
+	case ENOSPC:
+		if (is_full(fd))
+			return -ENOSPC;
+		*why = "too big for this file system";
+		return 1;
+	case EDQUOT:
+	case EIO:
+	case ENOMEM:
+	case EROFS:
+		return -errno;
+	default:
+		return 1;
+	}
+}
+
+static uint32_t map_id(void *arg, bool group, uint32_t id)
+{
+	const struct volume_config *config = arg;
+
+	return owners_map(group ? config->map_groups : config->map_users, id);
+}
+
+static const char *acl_word(const char *name)
+{
+	return strcmp(name, XATTR_ACL_DEFAULT) ? "ACL" : "default ACL";
+}
+
+/* Sets the decoded ACL.  As put(). */
+static int put_acl(struct retriever *retriever, int fd, const char *name, struct acl *acl,
+		   const char **why)
+{
+	g_autofree uint8_t *value = NULL;
+	uint32_t len;
+
+	if (!acl_map(acl, map_id, retriever->config)) {
+		*why = "map-users or map-groups make two of its entries one";
+		return 1;
+	}
+	value = acl_encode(acl, &len);
+	return put(fd, name, value, len, why);
+}
+
+/* *perms: what the mode's permission bits must be with it, or without it. */
+static int set_acl(struct retriever *retriever, int fd, const struct source_xattr *xattr,
+		   mode_t *perms, struct dress *dress)
+{
+	const char *word = acl_word(xattr->name), *why = "the old server sent what is no ACL";
+	struct acl *acl = acl_decode(xattr->value, xattr->len);
+	bool access = !strcmp(xattr->name, XATTR_ACL_ACCESS);
+	mode_t mode = acl ? acl_mode_alone(acl) : *perms & 0700;
+	int ret = acl ? put_acl(retriever, fd, xattr->name, acl, &why) : 1;
+
+	if (ret == 0) {
+		dress->acl = true;
+		mode = acl_mode(acl);
+		if (access && mode != *perms)
+			lose(dress, REPORT_MODE,
+			     "the mode was listed as %04o, but the ACL says %04o, which it is now",
+			     *perms, mode);
+	}
+	acl_free(acl);
+	if (ret < 0)
+		return ret;
+	if (ret && access)
+		lose(dress, REPORT_ACL,
+		     "the ACL could not be set (%s): mode %04o instead, which grants nobody more",
+		     why, mode);
+	else if (ret)
+		lose(dress, REPORT_ACL, "the %s could not be set (%s)", word, why);
+	if (access)
+		*perms = mode;
+	return 0;
+}
+
+static int set_xattr(int fd, const struct source_xattr *xattr, struct dress *dress)
+{
+	const char *why = "not an attribute of users";
+	int ret = g_str_has_prefix(xattr->name, "user.")
+			  ? put(fd, xattr->name, xattr->value, xattr->len, &why)
+			  : 1;
+
+	if (ret == 0)
+		dress->xattrs = true;
+	if (ret > 0)
+		lose(dress, REPORT_XATTR, "%s (%u bytes) could not be set (%s)", xattr->name,
+		     xattr->len, why);
+	return MIN(ret, 0);
+}
+
+static bool is_acl(const struct source_xattr *xattr)
+{
+	return !strcmp(xattr->name, XATTR_ACL_ACCESS) || !strcmp(xattr->name, XATTR_ACL_DEFAULT);
+}
+
+/* ACLs first: where there is not room for all, they count more. */
+static int set_all(struct retriever *retriever, int fd, const struct source_xattrs *xattrs,
+		   mode_t *perms, struct dress *dress)
+{
+	int ret = 0;
+
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (guint i = 0; i < xattrs->list->len && !ret; i++) {
+			const struct source_xattr *xattr =
+				&g_array_index(xattrs->list, struct source_xattr, i);
+
+			if (is_acl(xattr) != (pass == 0))
+				continue;
+			ret = pass == 0 ? set_acl(retriever, fd, xattr, perms, dress)
+					: set_xattr(fd, xattr, dress);
+		}
+	}
+	if (xattrs->acl_lost)
+		*perms &= 0700;
+	for (guint i = 0; i < xattrs->lost->len; i++)
+		lose(dress, REPORT_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
+	return ret;
+}
+
+/* ---- what an SMB server said ---- */
+
+/* Where the modes come by NFS, they and the owner stand. */
+static bool rules(const struct retriever *retriever)
+{
+	return !retriever->config->acl_source;
+}
+
+/* An object that got no descriptor would be what its mode says. */
+static int set_descriptor(int fd, const struct windows *windows, bool ruling, mode_t *perms,
+			  struct dress *dress)
+{
+	const char *why = windows->why;
+	int ret = windows->acl ? put(fd, XATTR_NTACL, windows->acl, windows->acl_len, &why) : 1;
+
+	if (ret <= 0) {
+		dress->acl = ret == 0;
+		return ret;
+	}
+	lose(dress, REPORT_ACL,
+	     "the security descriptor (%u bytes) could not be set (%s): nobody but the owner and "
+	     "administrators may do anything instead",
+	     windows->acl_len, why);
+	if (ruling)
+		*perms = windows->closed_perms;
+	ret = put(fd, XATTR_NTACL, windows->closed, windows->closed_len, &why);
+	return ret > 0 ? -EOPNOTSUPP : ret;
+}
+
+/* Once for the volume. */
+static void lose_of_volume(struct dress *dress, const struct windows *windows, bool ruling)
+{
+	if (ruling && windows->lost_owner)
+		lose(dress, REPORT_VOLUME, "owners: %s is nobody here: its files are user %u's",
+		     windows->lost_owner, windows->uid);
+	if (ruling && windows->lost_group)
+		lose(dress, REPORT_VOLUME, "groups: %s is nobody here: its files are group %u's",
+		     windows->lost_group, windows->gid);
+	if (windows->no_sacl)
+		lose(dress, REPORT_VOLUME,
+		     "SACLs: the old server did not show them (it takes SeSecurityPrivilege)");
+	if (windows->no_streams)
+		lose(dress, REPORT_VOLUME, "streams: the old server cannot list them");
+}
+
+/*
+ * The attributes first, then the descriptor, then streams.  Attributes are short and differ from
+ * object to object; where they fill what is left of the inode, the descriptor goes to a block of
+ * its own, which ext4 shares among all objects that have the same.
+ */
+static int set_windows(struct retriever *retriever, int fd, const struct windows *windows,
+		       mode_t *perms, struct dress *dress)
+{
+	bool ruling = rules(retriever);
+	const struct source_xattrs *xattrs = windows->xattrs;
+	int ret = 0;
+
+	if (ruling)
+		*perms = windows->perms;
+	for (guint i = 0; i < xattrs->list->len && !ret; i++) {
+		ret = set_xattr(fd, &g_array_index(xattrs->list, struct source_xattr, i), dress);
+		if (i == 0 && !ret)
+			ret = set_descriptor(fd, windows, ruling, perms, dress);
+	}
+	for (guint i = 0; i < xattrs->lost->len; i++)
+		lose(dress, REPORT_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
+	for (guint i = 0; i < windows->lost_streams->len; i++)
+		lose(dress, REPORT_XATTR, "%s", (char *)windows->lost_streams->pdata[i]);
+	lose_of_volume(dress, windows, ruling);
+	return ret;
+}
+
+static struct windows *translate(struct retriever *retriever, const struct source_attr *attr,
+				 const struct source_xattrs *xattrs)
+{
+	const struct volume_config *config = retriever->config;
+	const struct windows_map map = {.sids = config->map_sids,
+					.users = config->sid_users,
+					.groups = config->sid_groups,
+					.uid = config->default_uid,
+					.gid = config->default_gid,
+					.modes = config->smb_modes};
+
+	if (!xattrs || !xattrs->windows)
+		return NULL;
+	return windows_new(xattrs->windows, S_ISDIR(attr->mode), &map);
+}
+
+/* ---- all of it ---- */
+
+static int dress_all(struct retriever *retriever, int fd, const struct source_attr *attr,
+		     const struct source_xattrs *xattrs, const struct windows *windows,
+		     bool inherits, struct dress *dress)
+{
+	mode_t perms = attr->mode & 0777;
+	int ret = change_owner(retriever, fd, NULL, attr, rules(retriever) ? windows : NULL, dress);
+
+	if (!ret && inherits && fremovexattr(fd, XATTR_ACL_ACCESS) < 0 && errno != ENODATA &&
+	    errno != EOPNOTSUPP)
+		ret = -errno;
+	if (!ret && windows)
+		ret = set_windows(retriever, fd, windows, &perms, dress);
+	if (!ret && xattrs)
+		ret = set_all(retriever, fd, xattrs, &perms, dress);
+	if (!ret && fchmod(fd, (attr->mode & 07000) | perms) < 0)
+		ret = -errno;
+	return ret ? ret : set_times(fd, NULL, attr, dress);
+}
+
+int dress_object(struct retriever *retriever, int fd, const struct source_attr *attr,
+		 const struct source_xattrs *xattrs, bool inherits, struct dress *dress)
+{
+	struct windows *windows = translate(retriever, attr, xattrs);
+	int ret = dress_all(retriever, fd, attr, xattrs, windows, inherits, dress);
+
+	windows_free(windows);
+	return ret;
+}
+
+int dress_node(struct retriever *retriever, int dir_fd, const char *name,
+	       const struct source_attr *attr, struct dress *dress)
+{
+	int ret = change_owner(retriever, dir_fd, name, attr, NULL, dress);
+
+	if (!ret && !S_ISLNK(attr->mode) && fchmodat(dir_fd, name, attr->mode & 07777, 0) < 0)
+		ret = -errno;
+	return ret ? ret : set_times(dir_fd, name, attr, dress);
+}

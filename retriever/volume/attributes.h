@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Giving a new object, which nobody can see yet, what the old one has: owner, ACL, extended
+ * attributes, mode, times.
+ *
+ * The order counts.  chown clears bits of the mode, so it comes first.  What the object inherited
+ * from its directory goes.  Setting an ACL sets the mode's permission bits, and a chmod after it
+ * sets the ACL's mask: so the ACL comes first, then the mode, with the ACL's own bits where there
+ * is one.  Times come last.
+ *
+ * An ACL that cannot be set must not be replaced by more rights than it gave: its mask stands where
+ * the group's bits are, and those whom it names fall among the group and the others.  The object
+ * gets the mode that grants nobody more (acl_mode_alone()), and the loss is reported.
+ */
+#ifndef ATTRIBUTES_H
+#define ATTRIBUTES_H
+
+#include "report.h"
+#include "retriever.h"
+
+/* Takes what BACKEND_XATTRS answered: *xattrs, and newer attributes of the entry where they came.
+ * FALSE: it is another object's than the entry's, and nothing is taken. */
+bool dress_take_answer(struct backend_request *req, struct source_entry *entry,
+		       struct source_xattrs **xattrs);
+
+struct dress {
+	GPtrArray *lost;  /* of struct report_line without paths; NULL: nothing */
+	bool acl, xattrs; /* what it got */
+};
+
+/*
+ * A file or directory.  xattrs: NULL where none are carried.  inherits: it was made in a directory
+ * with a default ACL.  0 or -errno; then the object must not be shown.
+ */
+int dress_object(struct retriever *retriever, int fd, const struct source_attr *attr,
+		 const struct source_xattrs *xattrs, bool inherits, struct dress *dress);
+/* Anything else, by its name. */
+int dress_node(struct retriever *retriever, int dir_fd, const char *name,
+	       const struct source_attr *attr, struct dress *dress);
+
+/* Puts the losses into the report: before the object is shown.  name: in dir_fd.  0 or -errno. */
+int dress_report(struct retriever *retriever, const struct dress *dress, int dir_fd,
+		 const char *name);
+void dress_clear(struct dress *dress);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dummy.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "source/posix_acl.h"
+
+int dummy_create(const struct stub_parent *parent, const struct source_entry *entry)
+{
+	struct migrate_record rec = {.state = MIGRATE_DUMMY, .fileid = entry->attr.fileid};
+	int fd, ret;
+
+	if (faccessat(parent->fd, entry->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return 1;
+	fd = openat(parent->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (parent->inherits)
+		fremovexattr(fd, XATTR_ACL_ACCESS);
+	rec.path = stub_child_path(parent->path, entry->name);
+	ret = migrate_binding_get(fd, "", &rec.binding);
+	if (!ret)
+		ret = migrate_record_store(fd, &rec);
+	if (!ret && linkat(fd, "", parent->fd, entry->name, AT_EMPTY_PATH) < 0)
+		ret = errno == EEXIST ? 1 : -errno;
+	migrate_record_clear(&rec);
+	close(fd);
+	return ret;
+}
+
+bool dummy_is(int dir_fd, const char *name)
+{
+	struct migrate_record rec;
+	struct stat st;
+	bool dummy = false;
+	int fd;
+
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_mode != S_IFREG ||
+	    st.st_size)
+		return false;
+	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (migrate_record_load(fd, &rec) > 0) {
+		dummy = rec.state == MIGRATE_DUMMY;
+		migrate_record_clear(&rec);
+	}
+	close(fd);
+	return dummy;
+}
+
+static void remove_dummy(struct retriever *retriever, int dir_fd, const char *name)
+{
+	/* looking and removing are one step: nobody makes the object in between */
+	g_mutex_lock(&retriever->dummy_lock);
+	if (dummy_is(dir_fd, name))
+		unlinkat(dir_fd, name, 0);
+	g_mutex_unlock(&retriever->dummy_lock);
+}
+
+void dummy_sweep(struct retriever *retriever, int dir_fd)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (e->d_type == DT_REG || e->d_type == DT_UNKNOWN)
+			remove_dummy(retriever, fd, e->d_name);
+	if (dir)
+		closedir(dir);
+}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "object.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ways/bracket.h"
+#include "ways/directory.h"
+#include "errors.h"
+#include "templates.h"
+
+#define RANGE_FAILURES_MAX 64 /* of one waiter: a file that cannot be read at all */
+
+struct object_table {
+	GMutex lock;
+	GHashTable *objects; /* struct object, by its key */
+};
+
+static guint key_hash(gconstpointer p)
+{
+	const struct migrate_binding *key = p;
+	guint h = 2166136261u;
+
+	for (unsigned i = 0; i < key->len; i++)
+		h = (h ^ key->bytes[i]) * 16777619u;
+	return h;
+}
+
+static gboolean key_equal(gconstpointer a, gconstpointer b)
+{
+	return migrate_binding_equal(a, b);
+}
+
+struct object_table *object_table_new(struct retriever *retriever)
+{
+	struct object_table *table = g_new0(struct object_table, 1);
+
+	g_mutex_init(&table->lock);
+	table->objects = g_hash_table_new(key_hash, key_equal);
+	return table;
+}
+
+void object_table_free(struct object_table *table)
+{
+	if (!table)
+		return;
+	if (g_hash_table_size(table->objects))
+		g_warning("%u objects are still in use", g_hash_table_size(table->objects));
+	g_hash_table_destroy(table->objects);
+	g_mutex_clear(&table->lock);
+	g_free(table);
+}
+
+static struct object *object_new(struct retriever *retriever, const struct migrate_binding *key)
+{
+	struct object *object = g_slice_new0(struct object);
+
+	object->retriever = retriever;
+	object->key = *key;
+	object->refs = 1;
+	object->fd = -1;
+	g_mutex_init(&object->lock);
+	g_cond_init(&object->loaded_cond);
+	g_queue_init(&object->waiters);
+	g_queue_init(&object->begins);
+	g_queue_init(&object->deferred);
+	g_queue_init(&object->fill_waiters);
+	return object;
+}
+
+static void object_free(struct object *object)
+{
+	if (object->fd >= 0)
+		close(object->fd);
+	migrate_record_clear(&object->record);
+	migrate_extents_clear(&object->filled);
+	migrate_extents_clear(&object->inflight[0]);
+	migrate_extents_clear(&object->inflight[1]);
+	g_mutex_clear(&object->lock);
+	g_cond_clear(&object->loaded_cond);
+	g_slice_free(struct object, object);
+}
+
+struct object *object_ref(struct object *object)
+{
+	struct object_table *table = object->retriever->objects;
+
+	g_mutex_lock(&table->lock);
+	object->refs++;
+	g_mutex_unlock(&table->lock);
+	return object;
+}
+
+void object_unref(struct object *object)
+{
+	struct object_table *table = object->retriever->objects;
+	bool last;
+
+	g_mutex_lock(&table->lock);
+	last = --object->refs == 0;
+	if (last)
+		g_hash_table_remove(table->objects, &object->key);
+	g_mutex_unlock(&table->lock);
+	if (last)
+		object_free(object);
+}
+
+/* Through /proc, which needs neither a path nor a name, but keeps the mount. */
+static int reopen_by_proc(int fd, int flags)
+{
+	char path[32];
+	int new;
+
+	g_snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	new = open(path, flags | O_CLOEXEC | O_NOATIME | O_NONBLOCK);
+	return new < 0 ? -errno : new;
+}
+
+/*
+ * The caller's descriptor may be read-only, and it is of the caller's mount: names can only be
+ * linked and renamed within one mount, so the object is opened on ours.  One without a name may be
+ * beyond that.
+ */
+static int reopen(struct object *object, int fd, int flags)
+{
+	struct stat a, b;
+	int new = retriever_open_binding(object->retriever, &object->key, flags | O_NONBLOCK);
+
+	if (new < 0)
+		return reopen_by_proc(fd, flags);
+	if (fstat(fd, &a) == 0 && fstat(new, &b) == 0 && a.st_dev == b.st_dev &&
+	    a.st_ino == b.st_ino)
+		return new;
+	close(new); /* of another file system that hands out the same handles */
+	return -EXDEV;
+}
+
+/*
+ * A crash cut version_take() short: the size is set at last.  Any other size is a client's, though
+ * it may not have an answer yet: to raise it again would show zeros to whoever looked before.
+ */
+static int object_mend_size(struct object *object)
+{
+	struct migrate_record *rec = &object->record;
+
+	if (!(rec->flags & MIGRATE_REC_RESIZE))
+		return 0;
+	if (ftruncate(object->fd, rec->size) < 0)
+		return -errno;
+	rec->flags &= ~MIGRATE_REC_RESIZE;
+	return object_store(object);
+}
+
+static void object_load(struct object *object, int fd, bool take)
+{
+	struct stat st;
+	int ret;
+
+	if (fstat(fd, &st) < 0) {
+		object->load_error = -errno;
+		return;
+	}
+	object->is_dir = S_ISDIR(st.st_mode);
+	if (!object->is_dir && !S_ISREG(st.st_mode)) {
+		object->normal = true;
+		return;
+	}
+	ret = migrate_record_load(fd, &object->record);
+	if (ret < 0) {
+		object->load_error = ret;
+		return;
+	}
+	if (ret == 0) {
+		object->normal = true;
+		return;
+	}
+	ret = take ? fd : reopen(object, fd, object->is_dir ? O_RDONLY | O_DIRECTORY : O_RDWR);
+	if (ret < 0) {
+		object->load_error = ret;
+		return;
+	}
+	object->fd = ret;
+	object->load_error = object_mend_size(object);
+}
+
+/* Finds or makes the table's entry; *new tells which. */
+static struct object *object_claim(struct retriever *retriever, const struct migrate_binding *key,
+				   bool *new)
+{
+	struct object_table *table = retriever->objects;
+	struct object *object;
+
+	g_mutex_lock(&table->lock);
+	object = g_hash_table_lookup(table->objects, key);
+	*new = object == NULL;
+	if (object) {
+		object->refs++;
+	} else {
+		object = object_new(retriever, key);
+		g_hash_table_insert(table->objects, &object->key, object);
+	}
+	g_mutex_unlock(&table->lock);
+	return object;
+}
+
+static void object_set_loaded(struct object *object)
+{
+	g_mutex_lock(&object->lock);
+	object->loaded = true;
+	g_cond_broadcast(&object->loaded_cond);
+	g_mutex_unlock(&object->lock);
+}
+
+static int get(struct retriever *retriever, int fd, bool take, struct object **out)
+{
+	struct migrate_binding key;
+	struct object *object;
+	bool new;
+	int ret;
+
+	ret = migrate_binding_get(fd, "", &key);
+	if (ret < 0)
+		return ret;
+	object = object_claim(retriever, &key, &new);
+	if (new) {
+		object_load(object, fd, take);
+		object_set_loaded(object);
+	} else {
+		g_mutex_lock(&object->lock);
+		while (!object->loaded)
+			g_cond_wait(&object->loaded_cond, &object->lock);
+		g_mutex_unlock(&object->lock);
+	}
+	if (object->load_error) {
+		ret = object->load_error;
+		if (new &&ret == -EBADMSG)
+			errors_add_fd(retriever->errors, fd, ret, "the stub record is damaged");
+		object_unref(object);
+		return ret;
+	}
+	*out = object;
+	return 0;
+}
+
+int object_get(struct retriever *retriever, int fd, struct object **object)
+{
+	return get(retriever, fd, false, object);
+}
+
+int object_get_taking(struct retriever *retriever, int fd, struct object **object)
+{
+	int ret = get(retriever, fd, true, object);
+
+	if (ret || (*object)->fd != fd)
+		close(fd);
+	return ret;
+}
+
+int object_lacks(struct object *object, uint64_t start, uint64_t end, struct migrate_extents *out)
+{
+	int ret;
+
+	if (object->normal) {
+		migrate_extents_clear(out);
+		return 0;
+	}
+	ret = migrate_extents_intersect(&object->record.missing, start, end, out);
+	if (!ret)
+		ret = migrate_extents_remove_all(out, &object->record.dirty);
+	if (!ret)
+		ret = migrate_extents_remove_all(out, &object->filled);
+	return ret;
+}
+
+bool object_has(struct object *object, uint64_t start, uint64_t end)
+{
+	struct migrate_extents lacks = MIGRATE_EXTENTS_INIT;
+	bool has;
+
+	if (object->normal || start >= end ||
+	    !migrate_extents_overlap(&object->record.missing, start, end))
+		return true;
+	has = object_lacks(object, start, end, &lacks) == 0 && migrate_extents_empty(&lacks);
+	migrate_extents_clear(&lacks);
+	return has;
+}
+
+void object_take_waiters(struct object *object, bool failed, GQueue *out)
+{
+	GList *next;
+
+	for (GList *l = object->waiters.head; l; l = next) {
+		struct range_waiter *w = l->data;
+
+		next = l->next;
+		if (failed || object_has(object, w->start, w->end)) {
+			g_queue_unlink(&object->waiters, l);
+			g_queue_push_tail_link(out, l);
+		}
+	}
+}
+
+void object_take_fill_waiters(struct object *object, GQueue *out)
+{
+	while (!g_queue_is_empty(&object->fill_waiters))
+		g_queue_push_tail_link(out, g_queue_pop_head_link(&object->fill_waiters));
+}
+
+struct range_waiter *object_waiter_new(struct object *object, bool background, object_done_fn done,
+				       void *arg)
+{
+	struct range_waiter *w = g_slice_new0(struct range_waiter);
+
+	w->background = background;
+	w->done = done;
+	w->arg = arg;
+	if (background)
+		COUNT_ADD(object->retriever, background_waiting, 1);
+	else
+		COUNT_ADD(object->retriever, demand_waiting, 1);
+	return w;
+}
+
+void object_run_waiters(struct retriever *retriever, GQueue *waiters, int status)
+{
+	struct range_waiter *w;
+
+	while ((w = g_queue_pop_head(waiters))) {
+		if (w->background)
+			COUNT_ADD(retriever, background_waiting, -1);
+		else
+			COUNT_ADD(retriever, demand_waiting, -1);
+		w->done(w->arg, status ? status : w->status);
+		g_slice_free(struct range_waiter, w);
+	}
+}
+
+/* Lock held.  Brackets that wait go first, or a busy file would never let them in. */
+static bool may_write(const struct object *object)
+{
+	return object->brackets == 0 && object->begins.length == 0;
+}
+
+bool object_try_write(struct object *object)
+{
+	bool entered;
+
+	g_mutex_lock(&object->lock);
+	entered = may_write(object);
+	if (entered)
+		object->writing++;
+	g_mutex_unlock(&object->lock);
+	return entered;
+}
+
+bool object_enter_write(struct object *object, void (*fn)(struct object *, void *), void *arg)
+{
+	bool entered;
+
+	g_mutex_lock(&object->lock);
+	entered = may_write(object);
+	if (entered) {
+		object->writing++;
+	} else {
+		struct deferred *d = g_slice_new(struct deferred);
+
+		d->fn = fn;
+		d->arg = arg;
+		g_queue_push_tail(&object->deferred, d);
+	}
+	g_mutex_unlock(&object->lock);
+	return entered;
+}
+
+void object_leave_write(struct object *object)
+{
+	g_mutex_lock(&object->lock);
+	object->writing--;
+	if (object->writing == 0) {
+		directory_complete(object);
+		bracket_written(object);
+	}
+	g_mutex_unlock(&object->lock);
+}
+
+int object_store(struct object *object)
+{
+	memcpy(object->record.boot, migrate_boot_id(), sizeof object->record.boot);
+	return migrate_record_store(object->fd, &object->record);
+}
+
+bool object_crowded(const struct object *object)
+{
+	return object->record.missing.n > OBJECT_EXTENTS_KEPT;
+}
+
+int object_keep_fd(struct object *object, int fd)
+{
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	if (object->fd < 0) {
+		ret = reopen(object, fd, O_RDONLY);
+		if (ret >= 0)
+			object->fd = ret;
+	}
+	g_mutex_unlock(&object->lock);
+	return MIN(ret, 0);
+}
+
+int object_source(struct object *object, struct source_object *source)
+{
+	const struct migrate_record *rec = &object->record;
+	int ret = 0;
+
+	memset(source, 0, sizeof *source);
+	if (rec->flags & MIGRATE_REC_HANDLE_DIFF) {
+		ret = templates_expand(object->retriever->templates, rec, source);
+	} else if (rec->flags & MIGRATE_REC_HANDLE) {
+		source->handle_len = rec->handle_len;
+		memcpy(source->handle, rec->handle, rec->handle_len);
+	}
+	if (rec->path)
+		source->path = g_strdup(rec->path);
+	if (!ret && !source->handle_len && !source->path)
+		ret = -ESTALE;
+	if (ret)
+		source_object_clear(source);
+	return ret;
+}
+
+bool object_source_moved(struct object *object, const struct source_object *source)
+{
+	struct source_object now;
+	bool moved;
+
+	if (object->normal || object_source(object, &now) < 0)
+		return false;
+	moved = now.handle_len != source->handle_len ||
+		memcmp(now.handle, source->handle, now.handle_len) != 0 ||
+		(!now.handle_len && g_strcmp0(now.path, source->path) != 0);
+	source_object_clear(&now);
+	return moved;
+}
+
+/* Lock held. */
+static void mark_failed(struct object *object, int status)
+{
+	object->failed = status;
+	if (!object->normal && status != -ECANCELED && object->record.error != -status) {
+		object->record.error = -status;
+		object_store(object);
+	}
+}
+
+/* Lock held: whether it can do without [start, end), which failed. */
+static bool go_on_behind(struct object *object, struct range_waiter *w, uint64_t end, int status)
+{
+	if (!w->background || w->end <= end || ++w->failures > RANGE_FAILURES_MAX)
+		return false;
+	w->start = end;
+	if (!w->status)
+		w->status = status;
+	return !object_has(object, w->start, w->end);
+}
+
+bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int status,
+		       const char *reason)
+{
+	GQueue waiters = G_QUEUE_INIT;
+	GList *next;
+	bool left;
+
+	g_mutex_lock(&object->lock);
+	mark_failed(object, status);
+	for (GList *l = object->waiters.head; l; l = next) {
+		struct range_waiter *w = l->data;
+
+		next = l->next;
+		if (w->start >= end || w->end <= start || go_on_behind(object, w, end, status))
+			continue;
+		w->status = status;
+		g_queue_unlink(&object->waiters, l);
+		g_queue_push_tail_link(&waiters, l);
+	}
+	left = !g_queue_is_empty(&object->waiters);
+	if (!object->normal)
+		errors_add_fd(object->retriever->errors, object->fd, status, reason);
+	g_mutex_unlock(&object->lock);
+	object_run_waiters(object->retriever, &waiters, 0);
+	return left;
+}
+
+void object_fail(struct object *object, int status, const char *reason)
+{
+	struct retriever *retriever = object->retriever;
+	GQueue waiters = G_QUEUE_INIT;
+
+	g_mutex_lock(&object->lock);
+	mark_failed(object, status);
+	object_take_waiters(object, true, &waiters);
+	object_take_fill_waiters(object, &waiters);
+	/* under the lock, so that one that becomes whole leaves the list after it came */
+	if (status != -ECANCELED && !object->normal)
+		errors_add_fd(retriever->errors, object->fd, status, reason);
+	g_mutex_unlock(&object->lock);
+	object_run_waiters(retriever, &waiters, status);
+}

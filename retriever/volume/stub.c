@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "stub.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "attributes.h"
+#include "dummy.h"
+#include "ways/durability.h"
+#include "object.h"
+#include "sparse.h"
+#include "templates.h"
+
+#define NAME_LEN	32
+#define LINKED_FILE	"linked"
+#define LINK_COUNTS_MAX 1000000 /* about 60 MB */
+#define ROOM_PART	20
+
+static gint staging_serial;
+
+/* One object on its way to its name. */
+struct making {
+	struct retriever *retriever;
+	const struct stub_parent *parent;
+	const struct source_entry *entry;
+	const char *target;
+	const struct source_xattrs *xattrs;
+	int dir_fd;	/* where it gets a name first, */
+	const char *as; /* and which */
+	struct dress dress;
+	bool linked;  /* to a provisional name */
+	bool brought; /* its data came too, and is in the page cache */
+};
+
+char *stub_child_path(const char *parent, const char *name)
+{
+	char *path;
+
+	if (!parent)
+		return NULL;
+	path = *parent ? g_strconcat(parent, "/", name, NULL) : g_strdup(name);
+	if (strlen(path) > MIGRATE_REC_MAX_PATH)
+		g_clear_pointer(&path, g_free);
+	return path;
+}
+
+static void make_record(const struct making *m, struct migrate_record *rec)
+{
+	const struct source_entry *entry = m->entry;
+	bool dir = S_ISDIR(entry->attr.mode);
+
+	memset(rec, 0, sizeof *rec);
+	rec->state = dir ? MIGRATE_UNFILLED : MIGRATE_PARTIAL;
+	rec->fileid = entry->attr.fileid;
+	rec->size = dir ? entry->attr.nlink : entry->attr.size;
+	rec->mtime = entry->attr.mtime;
+	rec->ctime = entry->attr.ctime;
+	if (entry->handle_len && dir) {
+		rec->flags |= MIGRATE_REC_HANDLE;
+		rec->handle_len = entry->handle_len;
+		memcpy(rec->handle, entry->handle, entry->handle_len);
+	} else if (entry->handle_len) {
+		templates_shrink(m->retriever->templates, entry->handle, entry->handle_len, rec);
+	}
+	/* a directory's record may be long; a file is found again through its parent's */
+	if (dir || !entry->handle_len)
+		rec->path = stub_child_path(m->parent->path, entry->name);
+	if (!dir)
+		migrate_extents_add(&rec->missing, 0, rec->size);
+}
+
+static int put_record(const struct making *m, int fd)
+{
+	struct migrate_record rec;
+	int ret;
+
+	make_record(m, &rec);
+	ret = migrate_binding_get(fd, "", &rec.binding);
+	if (!ret)
+		ret = migrate_record_store(fd, &rec);
+	migrate_record_clear(&rec);
+	return ret;
+}
+
+/* What is lost must be known before the object can be seen. */
+static int dress(struct making *m, int fd, bool inherits)
+{
+	int ret = dress_object(m->retriever, fd, &m->entry->attr, m->xattrs, inherits, &m->dress);
+
+	return ret ? ret : dress_report(m->retriever, &m->dress, m->parent->fd, m->entry->name);
+}
+
+bool stub_has_room(int fd)
+{
+	struct statvfs st;
+
+	return fstatvfs(fd, &st) == 0 && st.f_bavail >= st.f_blocks / ROOM_PART;
+}
+
+/* What came with the answer, before anybody can see the file.  Where it cannot be written, or too
+ * many files with theirs are open until they are durable, it is fetched again like any other. */
+static void write_data(struct making *m, int fd)
+{
+	const struct source_xattrs *xattrs = m->xattrs;
+
+	m->brought = xattrs && xattrs->data && xattrs->data_len == m->entry->attr.size &&
+		     stub_has_room(fd) && !durability_crowded(m->retriever, false) &&
+		     sparse_pwrite(fd, xattrs->data, xattrs->data_len, 0) == 0;
+}
+
+/* A name goes before its data where there is no room for both. */
+static int dress_file(struct making *m, int fd)
+{
+	int ret = dress(m, fd, m->parent->inherits);
+
+	if (!m->brought || (ret != -ENOSPC && ret != -EDQUOT))
+		return ret;
+	m->brought = false;
+	dress_clear(&m->dress);
+	m->dress = (struct dress){0};
+	if (ftruncate(fd, 0) < 0 || ftruncate(fd, m->entry->attr.size) < 0)
+		return -errno;
+	return dress(m, fd, m->parent->inherits);
+}
+
+/* A regular file without a name, opened O_RDWR. */
+static int make_file(struct making *m)
+{
+	uint64_t size = m->entry->attr.size;
+	int fd = openat(m->parent->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | O_NOATIME, 0600);
+	int ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (size) {
+		ret = put_record(m, fd);
+		if (!ret && ftruncate(fd, size) < 0)
+			ret = -errno;
+		if (!ret)
+			write_data(m, fd);
+	}
+	if (!ret)
+		ret = dress_file(m, fd);
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+static int link_fd(int fd, int dir_fd, const char *name)
+{
+	if (linkat(fd, "", dir_fd, name, AT_EMPTY_PATH) == 0)
+		return 0;
+	return errno == EEXIST ? STUB_THERE : -errno;
+}
+
+static void count_new(const struct making *m)
+{
+	struct retriever *retriever = m->retriever;
+	const struct source_entry *entry = m->entry;
+
+	if (m->dress.acl)
+		COUNT_ADD(retriever, acls_carried, 1);
+	if (m->dress.xattrs)
+		COUNT_ADD(retriever, xattrs_carried, 1);
+	if (S_ISDIR(entry->attr.mode)) {
+		COUNT_ADD(retriever, directories_found, 1);
+		COUNT_ADD(retriever, unfilled, 1);
+		return;
+	}
+	COUNT_ADD(retriever, files_found, 1);
+	if (S_ISREG(entry->attr.mode) && entry->attr.size)
+		COUNT_ADD(retriever, bytes_found, entry->attr.size);
+	else
+		COUNT_ADD(retriever, files_whole, 1);
+}
+
+/*
+ * With its data, which is not durable: the record says that all of it is missing, and goes like
+ * that of a file that was filled (durability.h).  The object is there before the name, so that
+ * whoever finds the name finds `filled` too.
+ */
+static int link_brought(struct making *m, int fd)
+{
+	uint64_t size = m->entry->attr.size;
+	struct object *object;
+	int ret = object_get_taking(m->retriever, fd, &object);
+
+	if (ret)
+		return ret;
+	g_mutex_lock(&object->lock);
+	ret = migrate_extents_add(&object->filled, 0, size);
+	g_mutex_unlock(&object->lock);
+	if (!ret)
+		ret = link_fd(object->fd, m->dir_fd, m->as);
+	if (!ret) {
+		COUNT_ADD(m->retriever, bytes_fetched, size);
+		durability_queue(object, size);
+	}
+	object_unref(object);
+	return ret;
+}
+
+static int link_stub(struct making *m, int fd)
+{
+	int ret = link_fd(fd, m->dir_fd, m->as);
+
+	close(fd);
+	return ret;
+}
+
+static int create_file(struct making *m)
+{
+	int fd = make_file(m);
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = m->brought ? link_brought(m, fd) : link_stub(m, fd);
+	if (ret == 0)
+		count_new(m);
+	return ret;
+}
+
+/* Everything else is made under a name of its own and renamed. */
+static int make_staged(const struct making *m, const char *name)
+{
+	const struct source_attr *attr = &m->entry->attr;
+	int dir = m->retriever->staging_fd;
+
+	switch (attr->mode & S_IFMT) {
+	case S_IFDIR:
+		return mkdirat(dir, name, 0700) < 0 ? -errno : 0;
+	case S_IFLNK:
+		return symlinkat(m->target, dir, name) < 0 ? -errno : 0;
+	case S_IFCHR:
+	case S_IFBLK:
+	case S_IFIFO:
+	case S_IFSOCK:
+		return mknodat(dir, name, (attr->mode & S_IFMT) | 0600, attr->rdev) < 0 ? -errno
+											: 0;
+	default:
+		return -EBADMSG;
+	}
+}
+
+static int dress_staged_node(struct making *m, const char *name)
+{
+	int ret = dress_node(m->retriever, m->retriever->staging_fd, name, &m->entry->attr,
+			     &m->dress);
+
+	return ret ? ret : dress_report(m->retriever, &m->dress, m->parent->fd, m->entry->name);
+}
+
+static int dress_staged_directory(struct making *m, const char *name)
+{
+	int fd = openat(m->retriever->staging_fd, name,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = put_record(m, fd);
+	if (!ret)
+		ret = dress(m, fd, false);
+	close(fd);
+	return ret;
+}
+
+static int create_staged(struct making *m)
+{
+	int staging = m->retriever->staging_fd, ret;
+	bool dir = S_ISDIR(m->entry->attr.mode);
+	char name[NAME_LEN];
+
+	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return STUB_THERE;
+	g_snprintf(name, sizeof name, "%d", g_atomic_int_add(&staging_serial, 1));
+	ret = make_staged(m, name);
+	if (ret)
+		return ret;
+	ret = dir ? dress_staged_directory(m, name) : dress_staged_node(m, name);
+	if (!ret && renameat2(staging, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
+		ret = errno == EEXIST ? STUB_THERE : -errno;
+	if (ret)
+		unlinkat(staging, name, dir ? AT_REMOVEDIR : 0);
+	else
+		count_new(m);
+	return ret;
+}
+
+/* Whether what it has beside its attributes must be known and is not. */
+static bool must_ask(const struct making *m)
+{
+	return m->retriever->carries && !m->xattrs &&
+	       (S_ISREG(m->entry->attr.mode) || S_ISDIR(m->entry->attr.mode));
+}
+
+static int create_one(struct making *m)
+{
+	if (must_ask(m))
+		return faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? STUB_THERE
+										   : STUB_ASK;
+	return S_ISREG(m->entry->attr.mode) ? create_file(m) : create_staged(m);
+}
+
+/* The first name makes .migrate/links/FILEID... */
+static int create_provisional(const struct making *m, const char *id)
+{
+	struct making provisional = *m;
+	int ret;
+
+	provisional.dir_fd = m->retriever->links_fd;
+	provisional.as = id;
+	ret = create_one(&provisional);
+	dress_clear(&provisional.dress);
+	return ret;
+}
+
+static void link_id(char id[NAME_LEN], uint64_t fileid)
+{
+	g_snprintf(id, NAME_LEN, "%016" G_GINT64_MODIFIER "x", fileid);
+}
+
+/* A number that names of other objects do not have. */
+static uint64_t linked_fileid(const struct source_attr *attr)
+{
+	return backend_fileid(attr->fileid, attr->fs, 0);
+}
+
+/* Lock held: one more than before. */
+static guint count_name(struct retriever *retriever, uint64_t fileid)
+{
+	GHashTable *counts = retriever->link_counts;
+	guint made = 1 + GPOINTER_TO_UINT(g_hash_table_lookup(counts, &fileid));
+
+	if (made > 1 || g_hash_table_size(counts) < LINK_COUNTS_MAX)
+		g_hash_table_insert(counts, g_memdup2(&fileid, sizeof fileid),
+				    GUINT_TO_POINTER(made));
+	return made;
+}
+
+/*
+ * One more name is made.  With the last the provisional one goes, so that the link count is right.
+ * It must not go before: the rest would become another file.  So a name is counted when it is
+ * there, in memory and then in .migrate/linked, a list of fileids; what a crash keeps from the list
+ * is counted too low, and then the provisional name stays until the end.
+ */
+static void count_link(struct retriever *retriever, const struct source_attr *attr)
+{
+	uint64_t fileid = linked_fileid(attr);
+	char id[NAME_LEN];
+	int fd;
+
+	g_mutex_lock(&retriever->links_lock);
+	if (count_name(retriever, fileid) >= attr->nlink) {
+		link_id(id, fileid);
+		g_hash_table_remove(retriever->link_counts, &fileid);
+		unlinkat(retriever->links_fd, id, 0);
+	} else {
+		fd = openat(retriever->private_fd, LINKED_FILE,
+			    O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+		if (fd >= 0 && write(fd, &fileid, sizeof fileid) < 0)
+			g_warning("%s: %s", LINKED_FILE, g_strerror(errno));
+		if (fd >= 0)
+			close(fd);
+	}
+	g_mutex_unlock(&retriever->links_lock);
+}
+
+void stub_load_links(struct retriever *retriever)
+{
+	int fd = openat(retriever->private_fd, LINKED_FILE, O_RDONLY | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	char id[NAME_LEN];
+	uint64_t fileid;
+
+	g_mutex_lock(&retriever->links_lock);
+	g_hash_table_remove_all(retriever->link_counts);
+	while (file && fread(&fileid, sizeof fileid, 1, file) == 1) {
+		link_id(id, fileid);
+		if (faccessat(retriever->links_fd, id, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			count_name(retriever, fileid);
+	}
+	g_mutex_unlock(&retriever->links_lock);
+	if (file)
+		fclose(file);
+}
+
+/* ... and every name links to it. */
+static int create_linked(struct making *m)
+{
+	int links = m->retriever->links_fd, ret;
+	char id[NAME_LEN];
+
+	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return STUB_THERE;
+	link_id(id, linked_fileid(&m->entry->attr));
+	for (;;) {
+		if (linkat(links, id, m->dir_fd, m->as, 0) == 0) {
+			m->linked = true;
+			return 0;
+		}
+		if (errno ==
+		    EMLINK) { /* as many as there can be: this name takes the provisional's */
+			ret = renameat2(links, id, m->dir_fd, m->as, RENAME_NOREPLACE);
+			return ret == 0 ? 0 : errno == EEXIST ? STUB_THERE : -errno;
+		}
+		if (errno != ENOENT)
+			return errno == EEXIST ? STUB_THERE : -errno;
+		ret = create_provisional(m, id);
+		if (ret < 0 || ret == STUB_ASK)
+			return ret;
+	}
+}
+
+static int create(struct making *m)
+{
+	int ret = !S_ISDIR(m->entry->attr.mode) && m->entry->attr.nlink > 1 ? create_linked(m)
+									    : create_one(m);
+
+	dress_clear(&m->dress);
+	return ret;
+}
+
+/*
+ * In one step: a name that was a dummy is never gone, or a lookup in a directory whose names are
+ * all here would be told so.  -EAGAIN: it is no dummy any more.
+ */
+static int replace_dummy(struct making *m)
+{
+	struct making staged = *m;
+	int staging = m->retriever->staging_fd, ret;
+	char name[NAME_LEN];
+
+	if (!dummy_is(m->dir_fd, m->as))
+		return -EAGAIN;
+	g_snprintf(name, sizeof name, "%d", g_atomic_int_add(&staging_serial, 1));
+	staged.dir_fd = staging;
+	staged.as = name;
+	ret = create(&staged);
+	if (ret)
+		return ret == STUB_THERE ? -EEXIST : ret;
+	if (renameat2(staging, name, m->dir_fd, m->as, RENAME_EXCHANGE) < 0)
+		ret = -errno;
+	else
+		m->linked = staged.linked;
+	unlinkat(staging, name, ret && S_ISDIR(m->entry->attr.mode) ? AT_REMOVEDIR : 0);
+	return ret;
+}
+
+int stub_create(struct retriever *retriever, const struct stub_parent *parent,
+		const struct source_entry *entry, const char *target,
+		const struct source_xattrs *xattrs)
+{
+	struct making m = {.retriever = retriever,
+			   .parent = parent,
+			   .entry = entry,
+			   .target = target,
+			   .xattrs = xattrs,
+			   .dir_fd = parent->fd,
+			   .as = entry->name};
+	int ret;
+
+	do {
+		ret = create(&m);
+		if (ret != STUB_THERE || !parent->named || !dummy_is(parent->fd, entry->name))
+			break;
+		g_mutex_lock(&retriever->dummy_lock);
+		ret = replace_dummy(&m);
+		g_mutex_unlock(&retriever->dummy_lock);
+	} while (ret == -EAGAIN);
+	if (ret == 0 && m.linked)
+		count_link(retriever, &entry->attr);
+	return ret;
+}
+
+void stub_clean_staging(struct retriever *retriever)
+{
+	int fd = openat(retriever->staging_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (unlinkat(retriever->staging_fd, e->d_name, 0) < 0)
+			unlinkat(retriever->staging_fd, e->d_name, AT_REMOVEDIR);
+	}
+	if (dir)
+		closedir(dir);
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Listing the old directory, page by page, and deciding that every name is here (I12).
+ *
+ * A run is over when nothing is pending: its listing has come to the end, or failed, and every page
+ * was given back by directory_page.c.  The listing is pending until its last page is, and a page
+ * before anybody can make it.  So when a run is over each entry that was listed is here, or
+ * run->unmade says why not.  A directory that changes under its listing (-EBADMSG) is listed anew,
+ * and one of whose names some were not found is listed once more (failed_names.h).
+ *
+ * A run that left nothing out makes the directory `complete`: nobody makes a name in it any more
+ * (directory_names_fixed()).  The record says FILLED when nobody is writing there and no bracket is
+ * open.  A crash before that leaves an unfilled directory, and the next fill finds its names there.
+ */
+#include "directory_private.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "volume/dummy.h"
+#include "volume/errors.h"
+#include "source/gate.h"
+#include "refind.h"
+
+#define PAGES_AHEAD 2 /* listed and not made yet */
+
+static void list_next(struct run *run);
+static void list_anew(struct run *run);
+
+char *directory_source_path(struct object *object)
+{
+	char *path;
+
+	g_mutex_lock(&object->lock);
+	path = g_strdup(object->record.path);
+	g_mutex_unlock(&object->lock);
+	return path;
+}
+
+static void run_free(struct run *run)
+{
+	source_object_clear(&run->source);
+	unmade_clear(&run->unmade);
+	g_free(run->path);
+	g_mutex_clear(&run->lock);
+	object_unref(run->object);
+	g_slice_free(struct run, run);
+}
+
+/* ---- a directory that is filled ---- */
+
+/* With the lock held: every name is here.  Times first, the record last. */
+static int mark_filled(struct object *object)
+{
+	struct migrate_record *rec = &object->record;
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+				    migrate_timespec(migrate_record_mtime(rec))};
+	int ret;
+
+	if (object->normal || rec->state != MIGRATE_UNFILLED)
+		return 0;
+	if (futimens(object->fd, times) < 0)
+		return -errno;
+	rec->state = MIGRATE_FILLED;
+	rec->error = 0;
+	/* from here on the inode's mtime tells whether a client changed names (migrate_stub) */
+	if (rec->flags & MIGRATE_REC_SHOWN_MTIME)
+		rec->mtime = rec->shown_mtime;
+	ret = object_store(object);
+	if (ret)
+		rec->state = MIGRATE_UNFILLED;
+	else
+		COUNT_ADD(object->retriever, unfilled, -1);
+	return ret;
+}
+
+bool directory_names_fixed(struct object *object)
+{
+	bool fixed;
+
+	g_mutex_lock(&object->lock);
+	fixed = object->normal || object->complete || object->record.state != MIGRATE_UNFILLED;
+	g_mutex_unlock(&object->lock);
+	return fixed;
+}
+
+/* On a worker, having entered: nobody makes a name any more. */
+static void complete(void *arg)
+{
+	struct object *object = arg;
+	struct retriever *retriever = object->retriever;
+	GQueue waiters = G_QUEUE_INIT;
+	int ret;
+
+	if ((object->record.flags & MIGRATE_REC_NAMED) ||
+	    retriever->config->stub_attributes == STUB_LAZY)
+		dummy_sweep(retriever, object->fd);
+	g_mutex_lock(&object->lock);
+	ret = mark_filled(object);
+	object->complete = object->completing = false;
+	if (!ret) {
+		object->refinds = 0;
+		object_take_fill_waiters(object, &waiters);
+	}
+	g_mutex_unlock(&object->lock);
+	object_leave_write(object);
+	if (ret)
+		object_fail(object, ret, "the directory's stub record could not be written");
+	else
+		errors_forget(retriever->errors, &object->key);
+	if (!ret)
+		errors_forget_names(retriever->errors, &object->key);
+	object_run_waiters(retriever, &waiters, 0);
+	object_unref(object);
+}
+
+void directory_complete(struct object *object)
+{
+	if (!object->complete || object->completing || object->writing || object->brackets)
+		return;
+	object->completing = true;
+	object->writing++;
+	retriever_run_demand(object->retriever, complete, object_ref(object));
+}
+
+/* ---- the end of a run ---- */
+
+/* Of directory_fill_names(). */
+static void names_entered(struct object *object, void *arg)
+{
+	struct run *run = arg;
+
+	g_mutex_lock(&object->lock);
+	if (!run->status && !object->normal && !object->complete &&
+	    object->record.state == MIGRATE_UNFILLED) {
+		object->record.flags |= MIGRATE_REC_NAMED;
+		run->status = object_store(object);
+	}
+	object->runs = g_slist_remove(object->runs, run);
+	g_mutex_unlock(&object->lock);
+	object_leave_write(object);
+	run->done(run->arg, run->status);
+	run_free(run);
+}
+
+static void nothing(void *arg, int status)
+{
+}
+
+static void fill(struct object *object, enum backend_priority priority, bool small_data,
+		 struct skip *skip, object_done_fn done, void *arg);
+
+/* Nobody else fills the directory.  moved: it was found elsewhere on the old server meanwhile. */
+static void give_up(struct run *run, bool moved)
+{
+	struct object *object = run->object;
+
+	if (run->stale && moved)
+		fill(object, run->priority, run->small_data, run->unmade.skip, nothing, NULL);
+	else if (run->stale)
+		refind_start(object); /* the waiters wait for that */
+	else
+		object_fail(object, run->status,
+			    run->refused ? run->refused
+					 : "the directory could not be filled: see the names "
+					   "listed below it");
+}
+
+/* What failed for this run fails no more if another one has filled the directory. */
+static void forget_names(struct object *object)
+{
+	bool filled;
+
+	g_mutex_lock(&object->lock);
+	filled = object->normal || object->record.state != MIGRATE_UNFILLED;
+	g_mutex_unlock(&object->lock);
+	if (filled)
+		errors_forget_names(object->retriever->errors, &object->key);
+}
+
+/* Every name is here, but those that are given up; or the run has failed. */
+static void conclude(struct run *run)
+{
+	struct object *object = run->object;
+	bool others, moved = false;
+
+	g_mutex_lock(&object->lock);
+	object->runs = g_slist_remove(object->runs, run);
+	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED) {
+		object->complete = true;
+		directory_complete(object);
+	}
+	others = object->runs || object->complete || object->normal ||
+		 object->record.state != MIGRATE_UNFILLED;
+	if (run->stale)
+		moved = object_source_moved(object, &run->source);
+	g_mutex_unlock(&object->lock);
+	if (!others)
+		give_up(run, moved);
+	if (run->status)
+		forget_names(object);
+	run_free(run);
+}
+
+/* Before the directory is called filled. */
+static void record_skipped(void *arg)
+{
+	struct run *run = arg;
+
+	run->status = skip_record(run->unmade.skip, run->object->retriever);
+	if (run->status)
+		run->refused = "the names that are given up could not be put into the report";
+	conclude(run);
+}
+
+static void finish(struct run *run)
+{
+	struct object *object = run->object;
+
+	if (!run->status && unmade_listed(&run->unmade) && !directory_names_fixed(object)) {
+		run->pending = 1;
+		list_anew(run);
+		return;
+	}
+	if (!run->status)
+		run->status = run->unmade.status;
+	if (run->names_only) {
+		if (object_enter_write(object, names_entered, run))
+			names_entered(object, run);
+	} else if (!run->status && skip_count(run->unmade.skip) && !directory_names_fixed(object)) {
+		retriever_run_flush(object->retriever, record_skipped, run);
+	} else {
+		conclude(run);
+	}
+}
+
+static void run_done_one(struct run *run)
+{
+	bool last;
+
+	g_mutex_lock(&run->lock);
+	last = --run->pending == 0;
+	g_mutex_unlock(&run->lock);
+	if (last)
+		finish(run);
+}
+
+/* ---- the listing ---- */
+
+void directory_page_made(struct run *run)
+{
+	bool go_on;
+
+	g_mutex_lock(&run->lock);
+	run->pages--;
+	go_on = run->listing_waits;
+	run->listing_waits = false;
+	g_mutex_unlock(&run->lock);
+	if (go_on)
+		list_next(run);
+	run_done_one(run);
+}
+
+#define DFS_LINK                                                                                   \
+	"it is on another server (a DFS link): put an empty directory in its place on the old "    \
+	"server, then retry; what it leads to may be a volume of its own"
+
+static void listing_failed(struct run *run, int status)
+{
+	if (status == -EBADMSG && run->restarts < 5) { /* the directory changed under the listing */
+		run->restarts++;
+		unmade_reset(&run->unmade);
+		list_anew(run);
+		return;
+	}
+	/* a path that leads nowhere any more, or to something else */
+	if (status == -ENOENT || status == -ENOTDIR)
+		status = -ESTALE;
+	g_mutex_lock(&run->lock);
+	run->status = status;
+	run->stale = status == -ESTALE;
+	run->refused = status == -ENOTSUP && !run->source.handle_len ? DFS_LINK
+		       : status == -EACCES || status == -EPERM
+			       ? "the old server does not let this machine list it: give it root's "
+				 "rights there (no_root_squash), or make the directory readable"
+			       : "the old server could not list the directory";
+	g_mutex_unlock(&run->lock);
+	run_done_one(run);
+}
+
+static void page_listed(struct backend_request *req)
+{
+	struct run *run = req->user;
+	struct backend_batch *batch;
+	bool eof = req->eof, wait;
+
+	if (!req->status && req->has_attr && !run->source.handle_len &&
+	    req->attr.fileid != run->fileid) {
+		g_clear_pointer(&req->batch, backend_batch_free);
+		req->status = -ESTALE; /* its path leads to another one now */
+	}
+	if (req->status) {
+		listing_failed(run, req->status);
+		return;
+	}
+	unmade_add_refused(&run->unmade, req->batch);
+	batch = g_steal_pointer(&req->batch);
+	g_mutex_lock(&run->lock);
+	run->pending++;
+	run->pages++;
+	wait = !eof && run->pages > PAGES_AHEAD;
+	run->listing_waits = wait;
+	g_mutex_unlock(&run->lock);
+	/* where the listing waits, whoever made a page goes on with it: from the unlock on req is
+	 * theirs, and run when this page is handed over */
+	directory_page_make(run, batch);
+	if (eof)
+		run_done_one(run);
+	else if (!wait)
+		list_next(run);
+}
+
+static void list_next(struct run *run)
+{
+	run->req.op = BACKEND_READDIR;
+	run->req.priority = run->priority;
+	run->req.names_only = run->names_only;
+	run->req.done = page_listed;
+	run->req.user = run;
+	gate_submit(run->object->retriever->gate, &run->req);
+}
+
+static void list_anew(struct run *run)
+{
+	run->req.cookie = run->req.verf = 0;
+	list_next(run);
+}
+
+/* ---- runs ---- */
+
+/* With the lock held: whether a fill of at least this priority is on its way. */
+static bool running(struct object *object, enum backend_priority priority)
+{
+	for (GSList *l = object->runs; l; l = l->next)
+		if (((struct run *)l->data)->priority <= priority &&
+		    !((struct run *)l->data)->names_only)
+			return true;
+	return false;
+}
+
+/* With the lock held. */
+static struct run *run_new(struct object *object, enum backend_priority priority, bool small_data,
+			   int *ret)
+{
+	struct run *run = g_slice_new0(struct run);
+
+	run->priority = priority;
+	run->small_data = small_data && priority == BACKEND_BACKGROUND;
+	run->pending = 1;
+	g_mutex_init(&run->lock);
+	run->object = object_ref(object);
+	run->path = g_strdup(object->record.path);
+	run->fileid = object->record.fileid;
+	unmade_init(&run->unmade, object->retriever->errors, object->fd);
+	/* dummies may be made while this fill is on its way: it always looks for them */
+	run->named = (object->record.flags & MIGRATE_REC_NAMED) ||
+		     object->retriever->config->stub_attributes == STUB_LAZY;
+	*ret = object_source(object, &run->source);
+	run->req.object = run->source;
+	object->runs = g_slist_prepend(object->runs, run);
+	return run;
+}
+
+void directory_fill_names(struct object *object, object_done_fn done, void *arg)
+{
+	struct run *run = NULL;
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	if (!object->normal && object->record.state == MIGRATE_UNFILLED && !object->runs &&
+	    !(object->record.flags & MIGRATE_REC_NAMED)) {
+		run = run_new(object, BACKEND_BACKGROUND, false, &ret);
+		run->names_only = true;
+		run->done = done;
+		run->arg = arg;
+	}
+	g_mutex_unlock(&object->lock);
+	if (!run)
+		done(arg, 0);
+	else if (ret)
+		listing_failed(run, ret);
+	else
+		list_next(run);
+}
+
+static void fill(struct object *object, enum backend_priority priority, bool small_data,
+		 struct skip *skip, object_done_fn done, void *arg)
+{
+	struct run *run = NULL;
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	if (object->normal || object->record.state != MIGRATE_UNFILLED) {
+		g_mutex_unlock(&object->lock);
+		done(arg, object->is_dir ? 0 : -ENOTDIR);
+		return;
+	}
+	if (skip || !running(object, priority))
+		run = run_new(object, priority, small_data, &ret);
+	if (skip)
+		run->unmade.skip = skip_ref(skip);
+	g_queue_push_tail(&object->fill_waiters,
+			  object_waiter_new(object, priority == BACKEND_BACKGROUND, done, arg));
+	g_mutex_unlock(&object->lock);
+	if (run && ret)
+		listing_failed(run, ret);
+	else if (run)
+		list_next(run);
+}
+
+void directory_fill(struct object *object, enum backend_priority priority, bool small_data,
+		    object_done_fn done, void *arg)
+{
+	fill(object, priority, small_data, NULL, done, arg);
+}
+
+void directory_fill_without(struct object *object, struct skip *skip, object_done_fn done,
+			    void *arg)
+{
+	fill(object, BACKEND_DEMAND, false, skip, done, arg);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One name of an unfilled directory: a LOOKUP on the old server, and that one object made here. */
+#include "directory_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "source/posix_acl.h"
+#include "volume/attributes.h"
+#include "volume/dummy.h"
+#include "volume/errors.h"
+#include "source/gate.h"
+#include "prefill.h"
+#include "refind.h"
+#include "volume/stub.h"
+
+struct name_request {
+	struct object *object; /* referenced */
+	struct backend_request req;
+	struct source_object source, child;
+	struct source_entry entry;
+	char *name, *path, *target;
+	struct source_xattrs *xattrs;
+	bool named; /* the directory may hold dummies */
+	bool again; /* it was looked up a second time */
+	object_done_fn done;
+	void *arg;
+};
+
+/* A refusal is one of the whole directory (which may be asked for any name). */
+static bool refused(int status)
+{
+	return status == -EACCES || status == -EPERM || status == -EREMOTEIO || status == -EBADMSG;
+}
+
+static void look_up(struct name_request *n);
+static void ask(struct name_request *n, enum backend_op op);
+
+static void name_answer(struct name_request *n, int status)
+{
+	COUNT_ADD(n->object->retriever, demand_waiting, -1);
+	n->done(n->arg, status);
+	source_xattrs_free(n->xattrs);
+	g_free(n->target);
+	g_free(n->name);
+	g_free(n->path);
+	source_object_clear(&n->source);
+	source_object_clear(&n->child);
+	object_unref(n->object);
+	g_slice_free(struct name_request, n);
+}
+
+static void name_make_entered(struct object *object, void *arg)
+{
+	struct name_request *n = arg;
+	struct stub_parent parent = {object->fd, n->named, acl_is_inherited(object->fd), n->path};
+	struct stat st;
+	int ret;
+
+	if (directory_names_fixed(object))
+		ret = fstatat(object->fd, n->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+	else
+		ret = stub_create(object->retriever, &parent, &n->entry, n->target, n->xattrs);
+	object_leave_write(object);
+	if (ret == STUB_ASK) {
+		ask(n, BACKEND_XATTRS);
+		return;
+	}
+	if (ret < 0 && ret != -ENOENT)
+		errors_add_name(object->retriever->errors, object->fd, n->name, ret,
+				"the name could not be made on the new server");
+	else if (ret >= 0)
+		errors_forget_name(object->retriever->errors, &object->key, n->name);
+	name_answer(n, ret < 0 ? ret : 0);
+}
+
+static void name_make(void *arg)
+{
+	struct name_request *n = arg;
+
+	if (object_enter_write(n->object, name_make_entered, n))
+		name_make_entered(n->object, n);
+}
+
+static void not_found_alone(struct name_request *n)
+{
+	errors_add_name(n->object->retriever->errors, n->object->fd, n->name, -EREMOTEIO,
+			UNMADE_OTHER);
+	name_answer(n, -EREMOTEIO);
+}
+
+static void name_told(struct backend_request *req)
+{
+	struct name_request *n = req->user;
+	int status = req->status;
+
+	if (!status && req->op == BACKEND_XATTRS && !dress_take_answer(req, &n->entry, &n->xattrs))
+		status = n->again ? -ENOTUNIQ : -ESTALE;
+	if (status == -ESTALE && !n->again) { /* removed or replaced since it was looked up */
+		n->again = true;
+		look_up(n);
+		return;
+	}
+	if (status == -ENOTUNIQ) {
+		not_found_alone(n);
+		return;
+	}
+	if (refused(status))
+		errors_add_name(n->object->retriever->errors, n->object->fd, n->name, status,
+				req->op == BACKEND_XATTRS
+					? directory_xattrs_refused(n->object->retriever)
+					: "the old server refused to read the symbolic link");
+	if (status) {
+		name_answer(n, status);
+		return;
+	}
+	if (req->op == BACKEND_READLINK)
+		n->target = g_steal_pointer(&req->text);
+	retriever_run_demand(n->object->retriever, name_make, n);
+}
+
+static void ask(struct name_request *n, enum backend_op op)
+{
+	directory_entry_object(&n->entry, n->path, &n->child);
+	n->req.op = op;
+	n->req.object = n->child;
+	n->req.done = name_told;
+	gate_submit(n->object->retriever->gate, &n->req);
+}
+
+/* The old server does not know the directory's handle (any more). */
+static int look_for_directory(struct name_request *n)
+{
+	bool moved;
+
+	g_mutex_lock(&n->object->lock);
+	moved = object_source_moved(n->object, &n->source);
+	g_mutex_unlock(&n->object->lock);
+	return moved || refind_start(n->object) ? -EAGAIN : -ESTALE;
+}
+
+static void name_looked_up(struct backend_request *req)
+{
+	struct name_request *n = req->user;
+	struct retriever *retriever = n->object->retriever;
+
+	if (req->status == -ENOTUNIQ) {
+		not_found_alone(n);
+		return;
+	}
+	if (refused(req->status))
+		errors_add_fd(retriever->errors, n->object->fd, req->status,
+			      "the old server refused to look up a name in the directory");
+	if (req->status) {
+		bool stale = req->status == -ESTALE || req->status == -ENOTDIR;
+
+		name_answer(n, stale ? look_for_directory(n) : req->status);
+		return;
+	}
+	n->entry.name = n->name;
+	directory_entry_found(&n->entry, req);
+	if (S_ISLNK(req->attr.mode))
+		ask(n, BACKEND_READLINK);
+	else
+		retriever_run_demand(retriever, name_make, n);
+}
+
+static void look_up(struct name_request *n)
+{
+	n->req.op = BACKEND_LOOKUP;
+	n->req.priority = BACKEND_DEMAND;
+	n->req.object = n->source;
+	n->req.name = n->name;
+	n->req.done = name_looked_up;
+	n->req.user = n;
+	gate_submit(n->object->retriever->gate, &n->req);
+}
+
+void directory_name(struct object *object, const char *name, object_done_fn done, void *arg)
+{
+	struct name_request *n;
+	struct stat st;
+	bool filled, complete, here;
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	filled = object->normal || object->record.state != MIGRATE_UNFILLED;
+	complete = object->record.flags & MIGRATE_REC_NAMED;
+	g_mutex_unlock(&object->lock);
+	here = filled || fstatat(object->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (filled || (here && !(st.st_mode == S_IFREG && dummy_is(object->fd, name)))) {
+		done(arg, 0);
+		return;
+	}
+	if (!here && complete) {
+		done(arg, -ENOENT);
+		return;
+	}
+	n = g_slice_new0(struct name_request);
+	n->object = object_ref(object);
+	n->name = g_strdup(name);
+	n->done = done;
+	n->arg = arg;
+	g_mutex_lock(&object->lock);
+	n->named = here || complete || object->retriever->config->stub_attributes == STUB_LAZY;
+	n->path = g_strdup(object->record.path);
+	ret = object_source(object, &n->source);
+	g_mutex_unlock(&object->lock);
+	COUNT_ADD(object->retriever, demand_waiting, 1);
+	if (ret || directory_reserves(n->path, name)) {
+		name_answer(n, ret ? look_for_directory(n) : -ENOENT);
+		return;
+	}
+	prefill_touch(object); /* before: the answer may free the caller's reference */
+	look_up(n);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Making the entries of one page of a listing.
+ *
+ * An entry is made at once where the listing says enough of it.  Otherwise the old server is asked:
+ * for its attributes, for a link's text, for its ACL and extended attributes.  The questions of a
+ * page are on their way together.  What answers must be what was listed, by its number; if not, the
+ * name is looked up, once, for it may have been removed or replaced since.
+ *
+ * A page is given back to the listing when the last of its entries is here or in run->unmade, so
+ * that no directory is called filled with one left out (I12).  Entries are made having entered the
+ * directory (object_enter_write()), and none any more when another fill has brought every name: a
+ * client may have removed it since (I6).
+ *
+ * A crash leaves some of the names in an unfilled directory, each of an object that was whole
+ * before it had the name (stub.h).  The next fill finds them there.
+ */
+#include "directory_private.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "source/posix_acl.h"
+#include "volume/attributes.h"
+#include "volume/dummy.h"
+#include "durability.h"
+#include "source/gate.h"
+#include "volume/stub.h"
+
+/* A file of so many bytes costs the old server about what an empty one does. */
+#define SMALL ((uint64_t)64 << 10)
+
+struct page {
+	struct run *run;
+	struct backend_batch *batch;
+	atomic_uint left; /* questions without an answer, and the page itself */
+};
+
+/* One entry that needs more than its listing. */
+struct question {
+	struct page *page;
+	struct run *run;
+	struct backend_request req;
+	struct source_entry entry;
+	char *name;
+	struct source_object source; /* of the entry */
+	char *target;
+	struct source_xattrs *xattrs;
+	uint32_t carried;      /* bytes, until gate_carried() */
+	bool looked_up, other; /* another object answered to its name */
+};
+
+static void ask_lookup(struct question *q);
+static void ask_object(struct question *q, enum backend_op op);
+
+static void run_work(struct run *run, void (*fn)(void *arg), void *arg)
+{
+	if (run->priority == BACKEND_BACKGROUND)
+		retriever_run(run->object->retriever, fn, arg);
+	else
+		retriever_run_demand(run->object->retriever, fn, arg);
+}
+
+static void page_done_one(struct page *page)
+{
+	struct run *run = page->run;
+
+	if (atomic_fetch_sub(&page->left, 1) > 1)
+		return;
+	backend_batch_free(page->batch);
+	g_slice_free(struct page, page);
+	directory_page_made(run);
+}
+
+/* ---- one entry ---- */
+
+bool directory_reserves(const char *path, const char *name)
+{
+	return path && !*path && !strcmp(name, MIGRATE_PRIVATE_DIR);
+}
+
+/* Whether it has a default ACL is looked up each time: a client may have set one. */
+static struct stub_parent parent_of(const struct run *run)
+{
+	return (struct stub_parent){run->object->fd, run->named, acl_is_inherited(run->object->fd),
+				    run->path};
+}
+
+/* FALSE: the old server has to be asked for its extended attributes first. */
+static bool make(struct run *run, const struct stub_parent *parent,
+		 const struct source_entry *entry, const char *target,
+		 const struct source_xattrs *xattrs)
+{
+	int ret = run->names_only
+			  ? dummy_create(parent, entry)
+			  : stub_create(run->object->retriever, parent, entry, target, xattrs);
+
+	if (ret == STUB_ASK)
+		return false;
+	if (ret == -ENOENT) /* of ours, not of the old server */
+		ret = -EIO;
+	if (ret < 0)
+		unmade_add(&run->unmade, entry->name, ret,
+			   ret == -ENOSPC || ret == -EDQUOT
+				   ? "no space (or no inode) on the new server's file system"
+				   : "the new server's file system cannot hold this name");
+	return true;
+}
+
+/* ---- questions ---- */
+
+void directory_entry_object(const struct source_entry *entry, const char *path,
+			    struct source_object *object)
+{
+	source_object_clear(object);
+	object->handle_len = entry->handle_len;
+	memcpy(object->handle, entry->handle, entry->handle_len);
+	object->path = stub_child_path(path, entry->name);
+}
+
+void directory_entry_found(struct source_entry *entry, const struct backend_request *req)
+{
+	entry->has_attr = true;
+	entry->attr = req->attr;
+	entry->handle_len = req->handle_len;
+	memcpy(entry->handle, req->handle, req->handle_len);
+}
+
+static struct question *question_new(struct page *page, const struct source_entry *entry)
+{
+	struct question *q = g_slice_new0(struct question);
+
+	q->page = page;
+	q->run = page->run;
+	q->name = g_strdup(entry->name);
+	q->entry = *entry;
+	q->entry.name = q->name;
+	atomic_fetch_add(&page->left, 1);
+	return q;
+}
+
+/* Before anything else is asked: the gate may be waiting for that. */
+static void question_forget_xattrs(struct question *q)
+{
+	g_clear_pointer(&q->xattrs, source_xattrs_free);
+	if (q->carried)
+		gate_carried(q->run->object->retriever->gate, q->carried);
+	q->carried = 0;
+}
+
+static void question_free(struct question *q)
+{
+	struct page *page = q->page;
+
+	source_object_clear(&q->source);
+	question_forget_xattrs(q);
+	g_free(q->target);
+	g_free(q->name);
+	g_slice_free(struct question, q);
+	page_done_one(page);
+}
+
+static void make_answered_entered(struct object *object, void *arg)
+{
+	struct question *q = arg;
+	struct stub_parent parent = parent_of(q->run);
+	bool made = directory_names_fixed(object) ||
+		    make(q->run, &parent, &q->entry, q->target, q->xattrs);
+
+	object_leave_write(object);
+	if (made)
+		question_free(q);
+	else
+		ask_object(q, BACKEND_XATTRS);
+}
+
+static void make_answered(void *arg)
+{
+	struct question *q = arg;
+
+	if (object_enter_write(q->run->object, make_answered_entered, q))
+		make_answered_entered(q->run->object, q);
+}
+
+const char *directory_xattrs_refused(const struct retriever *retriever)
+{
+	return retriever->config->acl_source
+		       ? "the old server refused to tell the ACL or the extended attributes, or "
+			 "the acl-source has no such object"
+		       : "the old server refused to tell the ACL or the extended attributes";
+}
+
+static const char *refusal(const struct question *q, int status, enum backend_op op)
+{
+	if (status == -ENOENT)
+		return q->other ? UNMADE_OTHER : UNMADE_MISSING;
+	switch (op) {
+	case BACKEND_LOOKUP:
+		return "the old server refused to look up the name";
+	case BACKEND_READLINK:
+		return "the old server refused to read the symbolic link";
+	default:
+		return directory_xattrs_refused(q->run->object->retriever);
+	}
+}
+
+static void question_answered(struct backend_request *req)
+{
+	struct question *q = req->user;
+	int status = req->status;
+
+	if (!status && req->op == BACKEND_XATTRS &&
+	    !dress_take_answer(req, &q->entry, &q->xattrs)) {
+		status = q->looked_up ? -ENOTUNIQ : -ESTALE;
+		q->other = true;
+	}
+	if (status == -ESTALE && req->op != BACKEND_LOOKUP && !q->looked_up) {
+		ask_lookup(q); /* removed or replaced since it was listed */
+		return;
+	}
+	if (status) {
+		unmade_add(&q->run->unmade, q->name, status, refusal(q, status, req->op));
+		question_free(q);
+		return;
+	}
+	if (req->op == BACKEND_LOOKUP) {
+		directory_entry_found(&q->entry, req);
+		if (S_ISLNK(q->entry.attr.mode)) {
+			ask_object(q, BACKEND_READLINK);
+			return;
+		}
+	}
+	if (req->op == BACKEND_READLINK)
+		q->target = g_steal_pointer(&req->text);
+	run_work(q->run, make_answered, q);
+}
+
+/* How many bytes may come with the answer. */
+static uint32_t wanted_bytes(const struct question *q)
+{
+	const struct source_attr *attr = &q->entry.attr;
+	const struct run *run = q->run;
+
+	if (!run->small_data || !S_ISREG(attr->mode) || attr->size > SMALL || attr->elsewhere ||
+	    !stub_has_room(run->object->fd) || durability_crowded(run->object->retriever, true))
+		return 0;
+	return (uint32_t)attr->size;
+}
+
+static void ask(struct question *q, enum backend_op op)
+{
+	question_forget_xattrs(q);
+	q->req.count = q->carried = op == BACKEND_XATTRS ? wanted_bytes(q) : 0;
+	q->req.op = op;
+	q->req.priority = q->run->priority;
+	q->req.done = question_answered;
+	q->req.user = q;
+	gate_submit(q->run->object->retriever->gate, &q->req);
+}
+
+static void ask_lookup(struct question *q)
+{
+	q->looked_up = true;
+	q->req.object = q->run->source;
+	q->req.name = q->name;
+	ask(q, BACKEND_LOOKUP);
+}
+
+static void ask_object(struct question *q, enum backend_op op)
+{
+	directory_entry_object(&q->entry, q->run->path, &q->source);
+	q->req.object = q->source;
+	ask(q, op);
+}
+
+/* ---- the page ---- */
+
+static void make_listed(struct page *page, const struct stub_parent *parent,
+			const struct source_entry *entry)
+{
+	struct run *run = page->run;
+
+	if (directory_reserves(run->path, entry->name))
+		unmade_add(&run->unmade, entry->name, -EEXIST,
+			   "this name is reserved at the volume's root: rename it on the old "
+			   "server, then retry; or give it up: migratectl skip");
+	else if (!run->names_only && !entry->has_attr)
+		ask_lookup(question_new(page, entry));
+	else if (!run->names_only && S_ISLNK(entry->attr.mode))
+		ask_object(question_new(page, entry), BACKEND_READLINK);
+	else if (!make(run, parent, entry, NULL, NULL))
+		ask_object(question_new(page, entry), BACKEND_XATTRS);
+}
+
+static void make_page_entered(struct object *object, void *arg)
+{
+	struct page *page = arg;
+	struct stub_parent parent = parent_of(page->run);
+	GArray *entries = page->batch->entries;
+
+	for (guint i = 0; i < entries->len && !directory_names_fixed(object); i++)
+		make_listed(page, &parent, &g_array_index(entries, struct source_entry, i));
+	object_leave_write(object);
+	page_done_one(page);
+}
+
+static void make_page(void *arg)
+{
+	struct page *page = arg;
+
+	if (object_enter_write(page->run->object, make_page_entered, page))
+		make_page_entered(page->run->object, page);
+}
+
+void directory_page_make(struct run *run, struct backend_batch *batch)
+{
+	struct page *page = g_slice_new0(struct page);
+
+	page->run = run;
+	page->batch = batch;
+	atomic_init(&page->left, 1);
+	run_work(run, make_page, page);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "durability.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "volume/errors.h"
+#include "transfer.h"
+
+#define ROUND_US      G_USEC_PER_SEC
+#define ROUND_OBJECTS 1000
+#define ROUND_BYTES   ((uint64_t)256 << 20)
+#define FEW	      4 /* so few objects are synced one by one */
+#define WAITING_MAX   4096
+
+struct after {
+	object_done_fn done;
+	void *arg;
+};
+
+struct durability {
+	struct retriever *retriever;
+	GThread *thread;
+	GMutex lock;
+	GCond cond;
+	GPtrArray *queue; /* of struct object, referenced */
+	GSList *afters;
+	guint syncing; /* objects of the round that is under way */
+	guint waiting_max;
+	uint64_t bytes;
+	gint64 since; /* when the first of the queue came */
+	bool kick, stop, stopped;
+	bool doubted; /* the sync thread's own: see sync_round() */
+};
+
+/* What an object has in the page cache and its record counts as missing, before a sync. */
+struct snapshot {
+	struct object *object; /* referenced */
+	struct migrate_extents ranges;
+	unsigned version;
+};
+
+static void snapshot_take(struct snapshot *s)
+{
+	struct object *object = s->object;
+	int ret;
+
+	g_mutex_lock(&object->lock);
+	s->version = object->version;
+	ret = migrate_extents_copy(&s->ranges, &object->filled);
+	if (!ret && !object->normal)
+		ret = migrate_extents_add_all(&s->ranges, &object->record.dirty);
+	if (ret)
+		migrate_extents_clear(&s->ranges);
+	g_mutex_unlock(&object->lock);
+}
+
+/* Lock held; the snapshot is durable.  Shrinks the sets in memory, unless what was synced is not
+ * the file's content any more (retry). */
+static void snapshot_apply(struct snapshot *s)
+{
+	struct object *object = s->object;
+
+	if (!object->normal && object->version == s->version) {
+		migrate_extents_remove_all(&object->record.missing, &s->ranges);
+		migrate_extents_remove_all(&object->record.dirty, &s->ranges);
+		migrate_extents_remove_all(&object->filled, &s->ranges);
+	}
+}
+
+static bool file_is_whole(const struct object *object)
+{
+	return !object->is_dir && migrate_extents_empty(&object->record.missing);
+}
+
+/* Lock held, no bracket open, nothing missing: the object becomes normal. */
+static int drop(struct object *object)
+{
+	struct retriever *retriever = object->retriever;
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+				    migrate_timespec(migrate_record_mtime(&object->record))};
+	int ret;
+
+	if (futimens(object->fd, times) < 0)
+		return -errno;
+	ret = migrate_record_drop(object->fd);
+	if (ret)
+		return ret;
+	object->normal = true;
+	COUNT_ADD(retriever, files_whole, 1);
+	COUNT_ADD(retriever, bytes_whole, object->record.size);
+	errors_forget(retriever->errors, &object->key);
+	return 0;
+}
+
+/* Lock held.  *again: a bracket is open or a fill writes, so the drop has to wait. */
+static int settle(struct object *object, bool *again)
+{
+	*again = false;
+	if (object->normal)
+		return 0;
+	if (!file_is_whole(object))
+		return object_store(object);
+	if (object->brackets == 0 && object->writing == 0)
+		return drop(object);
+	*again = true;
+	return object_store(object);
+}
+
+int durability_sync(struct object *object)
+{
+	struct snapshot s = {.object = object};
+	bool again;
+	int ret = 0;
+
+	/* one that is normal too: that its record is gone must be durable as well */
+	if (object->is_dir || object->normal)
+		return fsync(object->fd) < 0 ? -errno : 0;
+	snapshot_take(&s);
+	if (fdatasync(object->fd) < 0)
+		ret = -errno;
+	if (!ret) {
+		g_mutex_lock(&object->lock);
+		snapshot_apply(&s);
+		ret = settle(object, &again);
+		g_mutex_unlock(&object->lock);
+	}
+	migrate_extents_clear(&s.ranges);
+	if (!ret && fsync(object->fd) < 0)
+		ret = -errno;
+	return ret;
+}
+
+struct later {
+	struct object *object; /* referenced */
+	object_done_fn done;
+	void *arg;
+	bool closed; /* gaps were closed already */
+};
+
+static void later_finish(struct later *later, int status)
+{
+	if (later->done)
+		later->done(later->arg, status);
+	object_unref(later->object);
+	g_slice_free(struct later, later);
+}
+
+static void run_later(void *arg);
+
+static void gaps_closed(void *arg, int status)
+{
+	struct later *later = arg;
+
+	g_mutex_lock(&later->object->lock);
+	later->object->closing_gaps = false;
+	g_mutex_unlock(&later->object->lock);
+	if (status)
+		later_finish(later, status);
+	else
+		retriever_run_flush(later->object->retriever, run_later, later);
+}
+
+static void close_gaps(struct later *later)
+{
+	g_mutex_lock(&later->object->lock);
+	later->object->closing_gaps = true;
+	g_mutex_unlock(&later->object->lock);
+	later->closed = true;
+	transfer_close_gaps(later->object, gaps_closed, later);
+}
+
+static void run_later(void *arg)
+{
+	struct later *later = arg;
+	int ret = durability_sync(later->object);
+
+	if (ret == -ENOSPC && !later->closed) {
+		close_gaps(later);
+	} else {
+		later_finish(later, ret);
+	}
+}
+
+void durability_sync_later(struct object *object, object_done_fn done, void *arg)
+{
+	struct later *later = g_slice_new0(struct later);
+
+	later->object = object_ref(object);
+	later->done = done;
+	later->arg = arg;
+	retriever_run_flush(object->retriever, run_later, later);
+}
+
+void durability_queue(struct object *object, uint64_t bytes)
+{
+	struct durability *d = object->retriever->durability;
+	bool something;
+
+	g_mutex_lock(&object->lock);
+	something = !object->normal &&
+		    (!migrate_extents_empty(&object->filled) ||
+		     !migrate_extents_empty(&object->record.dirty) || file_is_whole(object));
+	g_mutex_unlock(&object->lock);
+	if (!something)
+		return;
+	g_mutex_lock(&d->lock);
+	if (d->stopped) { /* what is not in a record is fetched again */
+		g_mutex_unlock(&d->lock);
+		return;
+	}
+	d->bytes += bytes;
+	if (!object->sync_queued) {
+		object->sync_queued = true;
+		g_ptr_array_add(d->queue, object_ref(object));
+		if (d->queue->len == 1) {
+			d->since = g_get_monotonic_time();
+			g_cond_signal(&d->cond);
+		}
+	}
+	if (d->queue->len == ROUND_OBJECTS || d->bytes >= ROUND_BYTES)
+		g_cond_signal(&d->cond);
+	g_mutex_unlock(&d->lock);
+}
+
+bool durability_crowded(struct retriever *retriever, bool background)
+{
+	struct durability *d = retriever->durability;
+	guint waiting;
+
+	g_mutex_lock(&d->lock);
+	waiting = d->stopped ? 0 : d->queue->len + d->syncing;
+	g_mutex_unlock(&d->lock);
+	return waiting >= (background ? d->waiting_max : 2 * d->waiting_max);
+}
+
+void durability_after_round(struct retriever *retriever, object_done_fn done, void *arg)
+{
+	struct durability *d = retriever->durability;
+	struct after *after = g_new(struct after, 1);
+	bool stopped;
+
+	after->done = done;
+	after->arg = arg;
+	g_mutex_lock(&d->lock);
+	stopped = d->stopped;
+	if (!stopped) {
+		d->afters = g_slist_prepend(d->afters, after);
+		d->kick = true;
+		g_cond_signal(&d->cond);
+	}
+	g_mutex_unlock(&d->lock);
+	if (stopped) {
+		g_free(after);
+		done(arg, -ECANCELED);
+	}
+}
+
+/* The data could not be made durable: what was filled is fetched again, what a client wrote stays
+ * dirty (its COMMIT tells it). */
+static void round_failed(struct object *object, int err)
+{
+	g_mutex_lock(&object->lock);
+	migrate_extents_clear(&object->filled);
+	g_mutex_unlock(&object->lock);
+	object_fail(object, -err, "the new server's file system could not make data durable");
+}
+
+/* The snapshot is durable.  TRUE: the record is to be dropped in a later round. */
+static bool round_settle(struct snapshot *s)
+{
+	struct object *object = s->object;
+	bool again, crowded, closing;
+	int ret;
+
+	g_mutex_lock(&object->lock);
+	snapshot_apply(s);
+	ret = settle(object, &again);
+	crowded = ret == -ENOSPC && object_crowded(object);
+	closing = object->closing_gaps;
+	g_mutex_unlock(&object->lock);
+	if (crowded && !closing) {
+		struct later *later = g_slice_new0(struct later);
+
+		later->object = object_ref(object);
+		close_gaps(later);
+	} else if (ret && !crowded) {
+		object_fail(object, ret, "the stub record could not be written");
+	}
+	return again;
+}
+
+/*
+ * What could not be written back is told once for the whole file system, and maybe to the round
+ * before the one that an object is in.  An object's own descriptor tells it too: from the first
+ * failure on that is asked for each.
+ */
+static void sync_round(struct durability *d, GPtrArray *objects)
+{
+	g_autofree struct snapshot *v = g_new0(struct snapshot, objects->len);
+	bool each = objects->len <= FEW;
+	int failed = 0;
+
+	for (guint i = 0; i < objects->len; i++) {
+		v[i].object = objects->pdata[i];
+		snapshot_take(&v[i]);
+	}
+	if (!each && syncfs(d->retriever->root_fd) < 0)
+		failed = errno;
+	d->doubted = d->doubted || failed;
+	for (guint i = 0; i < objects->len; i++) {
+		struct snapshot *s = &v[i];
+		int err = failed;
+
+		if ((each || d->doubted) && s->ranges.n && fdatasync(s->object->fd) < 0)
+			err = errno;
+		if (err)
+			round_failed(s->object, err);
+		else if (round_settle(s))
+			durability_queue(s->object, 0);
+		migrate_extents_clear(&s->ranges);
+		object_unref(s->object);
+	}
+}
+
+static void run_afters(GSList *afters)
+{
+	for (GSList *l = afters; l; l = l->next) {
+		struct after *after = l->data;
+
+		after->done(after->arg, 0);
+		g_free(after);
+	}
+	g_slist_free(afters);
+}
+
+static gpointer sync_thread(gpointer arg)
+{
+	struct durability *d = arg;
+
+	g_mutex_lock(&d->lock);
+	for (;;) {
+		GPtrArray *objects;
+		GSList *afters;
+
+		while (!d->stop && !d->kick && d->queue->len < ROUND_OBJECTS &&
+		       d->bytes < ROUND_BYTES) {
+			if (d->queue->len == 0)
+				g_cond_wait(&d->cond, &d->lock);
+			else if (!g_cond_wait_until(&d->cond, &d->lock, d->since + ROUND_US))
+				break;
+		}
+		if (d->stop && d->queue->len == 0 && !d->afters)
+			break;
+		objects = d->queue;
+		d->queue = g_ptr_array_sized_new(ROUND_OBJECTS);
+		d->syncing = objects->len;
+		for (guint i = 0; i < objects->len; i++)
+			((struct object *)objects->pdata[i])->sync_queued = false;
+		afters = d->afters;
+		d->afters = NULL;
+		d->bytes = 0;
+		d->kick = false;
+		d->since = g_get_monotonic_time();
+		g_mutex_unlock(&d->lock);
+		if (objects->len)
+			sync_round(d, objects);
+		g_ptr_array_free(objects, TRUE);
+		run_afters(afters);
+		g_mutex_lock(&d->lock);
+		d->syncing = 0;
+	}
+	d->stopped = true;
+	g_mutex_unlock(&d->lock);
+	return NULL;
+}
+
+/* A part of the descriptors that the process may have. */
+static guint waiting_max(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return ROUND_OBJECTS;
+	return MIN(limit.rlim_cur / 4, WAITING_MAX);
+}
+
+struct durability *durability_new(struct retriever *retriever)
+{
+	struct durability *d = g_new0(struct durability, 1);
+
+	d->retriever = retriever;
+	d->waiting_max = waiting_max();
+	g_mutex_init(&d->lock);
+	g_cond_init(&d->cond);
+	d->queue = g_ptr_array_sized_new(ROUND_OBJECTS);
+	d->thread = g_thread_new("sync", sync_thread, d);
+	return d;
+}
+
+void durability_stop(struct durability *d)
+{
+	if (!d)
+		return;
+	g_mutex_lock(&d->lock);
+	d->stop = true;
+	g_cond_signal(&d->cond);
+	g_mutex_unlock(&d->lock);
+	g_thread_join(d->thread);
+}
+
+void durability_free(struct durability *d)
+{
+	if (!d)
+		return;
+	g_ptr_array_free(d->queue, TRUE);
+	g_mutex_clear(&d->lock);
+	g_cond_clear(&d->cond);
+	g_free(d);
+}

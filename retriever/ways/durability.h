@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Durable first, then out of the record (I3), in groups and off the hot path.
+ *
+ * Objects with bytes in the page cache are queued.  About every second, 1,000 objects or 256 MiB
+ * the sync thread notes what each object has now, makes the file system durable, and only then
+ * shrinks or drops the records: a record never says less than what a power cut leaves.  Without the
+ * sync, 200 of 200 files were whole by record and all zeros after one.
+ *
+ * Dropping the last record of a file first sets its mtime back, with no bracket open, under the
+ * object's lock.  A drop that is lost means that the bytes are fetched again.
+ */
+#ifndef DURABILITY_H
+#define DURABILITY_H
+
+#include "volume/object.h"
+
+struct durability;
+
+struct durability *durability_new(struct retriever *retriever);
+/* Syncs and drops what is queued, stops the thread.  No bracket may be open.  What is queued after
+ * that is not waited for: the record still lists it. */
+void durability_stop(struct durability *durability);
+void durability_free(struct durability *durability);
+
+/* Queues an object that got `bytes` more into the page cache (or has nothing missing any more). */
+void durability_queue(struct object *object, uint64_t bytes);
+
+/*
+ * Whether so many objects wait to become durable that no more should get bytes: each keeps a
+ * descriptor and memory, and a round takes as long as the disk does.  Demand has more room than
+ * background.
+ */
+bool durability_crowded(struct retriever *retriever, bool background);
+
+/* Calls done on the sync thread after a round that covers everything queued up to now; at once with
+ * -ECANCELED when the thread has stopped. */
+void durability_after_round(struct retriever *retriever, object_done_fn done, void *arg);
+
+/* This object now: data, record, the record's flush.  Blocks for the disk.  A normal object must
+ * have a descriptor (object_keep_fd).  0, -ENOSPC when the record doesn't fit, -errno. */
+int durability_sync(struct object *object);
+/* The same on another thread; a record that doesn't fit has its smallest gaps fetched first. */
+void durability_sync_later(struct object *object, object_done_fn done, void *arg);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "retry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "volume/errors.h"
+#include "volume/object.h"
+#include "refind.h"
+#include "version.h"
+
+/* Whether the file can be had, in its present version.  Else -errno with *reason. */
+static int renew(struct object *object, enum version_trust trust, const char **reason)
+{
+	struct backend_request req = {.op = BACKEND_GETATTR, .priority = BACKEND_READAHEAD};
+	struct source_object source;
+	bool whole;
+	int ret;
+
+	g_mutex_lock(&object->lock);
+	whole = object_has(object, 0, INT64_MAX);
+	ret = object_source(object, &source);
+	g_mutex_unlock(&object->lock);
+	if (whole) { /* clients need nothing of the old server's any more */
+		source_object_clear(&source);
+		return 0;
+	}
+	if (!ret) {
+		req.object = source;
+		ret = backend_call(object->retriever, &req);
+		source_object_clear(&source);
+	}
+	if (!ret && !req.attr.nlink) /* removed there, and still open */
+		ret = -ESTALE;
+	*reason = "the old server refuses to tell of it";
+	if (ret == -ESTALE || ret == -ENOENT || ret == -ENOTDIR)
+		return refind_anew(object, trust, reason);
+	return ret ? ret : version_take(object, NULL, &req.attr, trust, reason);
+}
+
+static void clear_mark(struct object *object)
+{
+	g_mutex_lock(&object->lock);
+	object->failed = 0;
+	object->refinds = 0;
+	if (!object->normal && object->record.error) {
+		object->record.error = 0;
+		object_store(object);
+	}
+	g_mutex_unlock(&object->lock);
+}
+
+static void retry_entry(struct retriever *retriever, const struct error_entry *entry,
+			enum version_trust trust)
+{
+	struct object *object;
+	int fd = entry->key.len && !entry->name
+			 ? retriever_open_binding(retriever, &entry->key, O_RDONLY | O_NONBLOCK)
+			 : -1;
+	const char *reason = NULL;
+	int ret = 0;
+
+	if (fd < 0 || object_get(retriever, fd, &object) < 0) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	if (!object->is_dir && !object->normal)
+		ret = renew(object, trust, &reason);
+	if (ret) {
+		object_fail(object, ret, reason);
+	} else { /* what failed meanwhile is of the old version */
+		clear_mark(object);
+		errors_forget(retriever->errors, &object->key);
+	}
+	object_unref(object);
+	close(fd);
+}
+
+int retry_all(struct retriever *retriever, enum version_trust trust, char **text)
+{
+	GPtrArray *list = errors_take(retriever->errors);
+
+	for (guint i = 0; i < list->len; i++)
+		retry_entry(retriever, list->pdata[i], trust);
+	*text = g_strdup_printf("[retry]\nforgotten=%u\n", list->len);
+	g_ptr_array_free(list, TRUE);
+	return 0;
+}

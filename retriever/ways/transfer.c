@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "transfer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "durability.h"
+#include "source/gate.h"
+#include "refind.h"
+#include "volume/sparse.h"
+
+#define DEMAND_MIN ((uint64_t)64 << 10) /* costs the old server no more than a byte */
+#define WINDOW_MIN ((uint32_t)256 << 10)
+#define WINDOW_MAX ((uint32_t)8 << 20)
+/* Planned at a time; the rest when half of it has come. */
+#define PLAN_MAX ((uint64_t)64 << 20)
+
+#define CHANGED                                                                                    \
+	"the file was changed on the old server since its stub was made: migratectl retry takes "  \
+	"the new version"
+
+/* One READ under way. */
+struct transfer {
+	struct backend_request req;
+	struct object *object; /* referenced */
+	uint64_t start, end;
+	bool background;
+	unsigned version;	     /* of the object when it was asked for */
+	struct source_object source; /* owns the path */
+	uint8_t *copy;		     /* the reply's data where it has to wait */
+	size_t copy_len;
+	struct transfer *next;
+};
+
+static void read_done(struct backend_request *req);
+
+static void transfer_free(struct transfer *t)
+{
+	source_object_clear(&t->source);
+	g_free(t->copy);
+	object_unref(t->object);
+	g_slice_free(struct transfer, t);
+}
+
+/* Cuts the set after its first PLAN_MAX bytes. */
+static void cut(struct migrate_extents *set)
+{
+	uint64_t left = PLAN_MAX;
+
+	for (size_t i = 0; i < set->n; i++) {
+		uint64_t len = set->v[i].end - set->v[i].start;
+
+		if (len > left) {
+			migrate_extents_clip(set, set->v[i].start + left);
+			return;
+		}
+		left -= len;
+	}
+}
+
+/* With the object's lock held: makes the requests for what of [start, end) nobody is fetching. */
+static int plan(struct object *object, uint64_t start, uint64_t end, enum backend_priority priority,
+		struct transfer **list)
+{
+	struct migrate_extents want = MIGRATE_EXTENTS_INIT;
+	bool background = priority == BACKEND_BACKGROUND;
+	uint32_t chunk = object->retriever->max_read;
+	struct source_object source = {0};
+	int ret = object_lacks(object, start, end, &want);
+
+	if (!ret && want.n)
+		ret = object_source(object, &source);
+	if (!ret)
+		ret = migrate_extents_remove_all(&want, &object->inflight[0]);
+	if (!ret && background)
+		ret = migrate_extents_remove_all(&want, &object->inflight[1]);
+	cut(&want);
+	for (size_t i = want.n; !ret && i-- > 0;) {
+		uint64_t at = want.v[i].end, low = want.v[i].start;
+
+		ret = migrate_extents_add(&object->inflight[background], low, at);
+		while (at > low && !ret) { /* from the end, so that the list is in order */
+			struct transfer *t = g_slice_new0(struct transfer);
+
+			t->end = at;
+			t->start = low + (at - low - 1) / chunk * chunk;
+			at = t->start;
+			t->background = background;
+			t->version = object->version;
+			t->object = object_ref(object);
+			t->req.op = BACKEND_READ;
+			t->req.priority = priority;
+			t->req.offset = t->start;
+			t->req.count = t->end - t->start;
+			t->req.done = read_done;
+			t->req.user = t;
+			t->next = *list;
+			*list = t;
+			source_object_copy(&t->source, &source);
+			t->req.object = t->source;
+		}
+	}
+	source_object_clear(&source);
+	migrate_extents_clear(&want);
+	return ret;
+}
+
+static void submit(struct retriever *retriever, struct transfer *list)
+{
+	while (list) {
+		struct transfer *next = list->next;
+
+		gate_submit(retriever->gate, &list->req);
+		list = next;
+	}
+}
+
+static void forget(struct transfer *list)
+{
+	while (list) {
+		struct transfer *next = list->next;
+		struct object *object = list->object;
+
+		g_mutex_lock(&object->lock);
+		migrate_extents_remove(&object->inflight[list->background], list->start, list->end);
+		g_mutex_unlock(&object->lock);
+		transfer_free(list);
+		list = next;
+	}
+}
+
+static void submit_or_fail(struct object *object, struct transfer *list, int ret)
+{
+	if (ret == 0) {
+		submit(object->retriever, list);
+		return;
+	}
+	forget(list);
+	if (ret == -ESTALE)
+		refind_start(object);
+	else
+		object_fail(object, ret, "out of memory");
+}
+
+/* offset, or the next multiple of a power of two. */
+static uint64_t align_up(uint64_t offset, uint64_t unit)
+{
+	return offset > INT64_MAX - unit ? INT64_MAX : (offset + unit - 1) & ~(unit - 1);
+}
+
+/* With the object's lock held: how far a demand fetches, beyond what is asked for. */
+static uint64_t window_end(struct object *object, uint64_t *start, uint64_t end)
+{
+	uint64_t limit;
+
+	if (*start == object->next_offset && object->window)
+		object->window = MIN(object->window * 2, WINDOW_MAX);
+	else
+		object->window = WINDOW_MIN;
+	object->next_offset = end;
+	*start &= ~(uint64_t)(WINDOW_MIN - 1);
+	limit = MAX(end, *start + object->window);
+	return align_up(limit, WINDOW_MIN);
+}
+
+static void fetch(struct object *object, uint64_t start, uint64_t end, bool background,
+		  object_done_fn done, void *arg)
+{
+	struct transfer *list = NULL;
+	struct range_waiter *w;
+	uint64_t from = start, to = end;
+	int ret;
+
+	g_mutex_lock(&object->lock);
+	if (object_has(object, start, end)) {
+		if (!background)
+			object->next_offset = end;
+		g_mutex_unlock(&object->lock);
+		done(arg, 0);
+		return;
+	}
+	object_ref(object); /* the waiter may be answered before this returns */
+	w = object_waiter_new(object, background, done, arg);
+	w->start = start;
+	w->end = end;
+	g_queue_push_tail(&object->waiters, w);
+	if (background) {
+		ret = plan(object, start, end, BACKEND_BACKGROUND, &list);
+	} else {
+		struct transfer *ahead = NULL, **tail = &list;
+
+		to = window_end(object, &from, end);
+		ret = plan(object, start & ~(DEMAND_MIN - 1), align_up(end, DEMAND_MIN),
+			   BACKEND_DEMAND, &list);
+		if (!ret)
+			ret = plan(object, from, to, BACKEND_READAHEAD, &ahead);
+		while (*tail)
+			tail = &(*tail)->next;
+		*tail = ahead;
+	}
+	g_mutex_unlock(&object->lock);
+	submit_or_fail(object, list, ret);
+	object_unref(object);
+}
+
+struct later {
+	struct object *object; /* referenced */
+	uint64_t start, end;
+	bool background;
+	object_done_fn done;
+	void *arg;
+};
+
+static void fetch_later(void *arg, int status)
+{
+	struct later *later = arg;
+
+	fetch(later->object, later->start, later->end, later->background, later->done, later->arg);
+	object_unref(later->object);
+	g_slice_free(struct later, later);
+}
+
+void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool background,
+		    object_done_fn done, void *arg)
+{
+	struct later *later;
+	bool here;
+
+	g_mutex_lock(&object->lock);
+	here = object_has(object, start, end);
+	g_mutex_unlock(&object->lock);
+	if (here || !durability_crowded(object->retriever, background)) {
+		fetch(object, start, end, background, done, arg);
+		return;
+	}
+	later = g_slice_new(struct later);
+	later->object = object_ref(object);
+	later->start = start;
+	later->end = end;
+	later->background = background;
+	later->done = done;
+	later->arg = arg;
+	durability_after_round(object->retriever, fetch_later, later);
+}
+
+void transfer_again(struct object *object)
+{
+	struct transfer *list = NULL;
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	for (GList *l = object->waiters.head; l && !ret; l = l->next) {
+		struct range_waiter *w = l->data;
+
+		ret = plan(object, w->start, w->end,
+			   w->background ? BACKEND_BACKGROUND : BACKEND_DEMAND, &list);
+	}
+	g_mutex_unlock(&object->lock);
+	submit_or_fail(object, list, ret);
+}
+
+/* Lock held: what was asked for is not the file's content any more, maybe. */
+static bool superseded(const struct transfer *t)
+{
+	return t->version != t->object->version;
+}
+
+/* The bytes go to where they are still missing.  None do if there is a new version: with the caller
+ * having entered, there will not be one before it leaves. */
+static int write_missing(struct transfer *t, const uint8_t *data, size_t len,
+			 struct migrate_extents *todo)
+{
+	struct object *object = t->object;
+	int ret = 0;
+
+	g_mutex_lock(&object->lock);
+	if (!superseded(t))
+		ret = object_lacks(object, t->start, t->start + len, todo);
+	g_mutex_unlock(&object->lock);
+	for (size_t i = 0; i < todo->n && !ret; i++)
+		ret = sparse_pwrite(object->fd, data + (todo->v[i].start - t->start),
+				    todo->v[i].end - todo->v[i].start, todo->v[i].start);
+	return ret;
+}
+
+/* Having entered (object_enter_write): writes, answers, queues for durability. */
+static void apply(struct transfer *t, const uint8_t *data, size_t len)
+{
+	struct object *object = t->object;
+	struct migrate_extents todo = MIGRATE_EXTENTS_INIT;
+	GQueue waiters = G_QUEUE_INIT;
+	int ret = write_missing(t, data, len, &todo);
+
+	g_mutex_lock(&object->lock);
+	if (!ret && !object->normal)
+		ret = migrate_extents_add_all(&object->filled, &todo);
+	if (!ret) {
+		object->refinds = 0;
+		object_take_waiters(object, false, &waiters);
+	}
+	g_mutex_unlock(&object->lock);
+	object_leave_write(object);
+	if (ret)
+		object_fail(object, ret,
+			    ret == -ENOSPC || ret == -EDQUOT
+				    ? "no space on the new server's file system"
+				    : "the new server's file system refused a write");
+	COUNT_ADD(object->retriever, bytes_fetched, len);
+	object_run_waiters(object->retriever, &waiters, 0);
+	durability_queue(object, len);
+	migrate_extents_clear(&todo);
+}
+
+/* Plans what waiters still want, where little enough is on its way. */
+static void plan_more(struct object *object, bool background)
+{
+	bool more;
+
+	g_mutex_lock(&object->lock);
+	more = !g_queue_is_empty(&object->waiters) &&
+	       migrate_extents_bytes(&object->inflight[background]) < PLAN_MAX / 2;
+	g_mutex_unlock(&object->lock);
+	if (more)
+		transfer_again(object);
+}
+
+/* Without it. */
+static void drop(struct transfer *t)
+{
+	struct object *object = object_ref(t->object);
+	bool background = t->background;
+
+	t->next = NULL;
+	forget(t);
+	plan_more(object, background);
+	object_unref(object);
+}
+
+/* Goes on with what a short reply left out, or ends. */
+static void next_part(struct transfer *t, size_t len)
+{
+	struct object *object = t->object;
+	bool rest = t->start + len < t->end, old;
+
+	g_mutex_lock(&object->lock);
+	old = superseded(t);
+	if (!old)
+		migrate_extents_remove(&object->inflight[t->background], t->start, t->start + len);
+	g_mutex_unlock(&object->lock);
+	if (old) {
+		drop(t);
+		return;
+	}
+	t->start += len;
+	if (!rest) {
+		plan_more(object, t->background);
+		transfer_free(t);
+		return;
+	}
+	g_clear_pointer(&t->copy, g_free);
+	t->req.op = BACKEND_READ;
+	t->req.done = read_done;
+	t->req.offset = t->start;
+	t->req.count = t->end - t->start;
+	gate_submit(object->retriever->gate, &t->req);
+}
+
+static void apply_deferred(struct object *object, void *arg)
+{
+	struct transfer *t = arg;
+
+	apply(t, t->copy, t->copy_len);
+	next_part(t, t->copy_len);
+}
+
+static void keep_copy(struct transfer *t, const uint8_t *data, size_t len)
+{
+	if (t->copy)
+		return;
+	t->copy = g_memdup2(data, len);
+	t->copy_len = len;
+}
+
+static void deliver(struct transfer *t, const uint8_t *data, size_t len)
+{
+	if (!object_try_write(t->object)) {
+		/* a bracket is open: the data has to outlive the reply */
+		keep_copy(t, data, len);
+		if (!object_enter_write(t->object, apply_deferred, t))
+			return;
+		data = t->copy;
+	}
+	apply(t, data, len);
+	next_part(t, len);
+}
+
+static bool same_as_recorded(struct transfer *t)
+{
+	const struct migrate_record *rec = &t->object->record;
+	const struct source_attr *attr = &t->req.attr;
+	bool same;
+
+	g_mutex_lock(&t->object->lock);
+	same = attr->fileid == rec->fileid && attr->size == rec->size &&
+	       attr->mtime == rec->mtime && attr->ctime == rec->ctime;
+	g_mutex_unlock(&t->object->lock);
+	return same;
+}
+
+static const char *reason_for(int status)
+{
+	switch (status) {
+	case -EACCES:
+	case -EPERM:
+		return "the old server does not let this machine read it: give it root's rights "
+		       "there (no_root_squash), or make the file readable";
+	case -EREMOTEIO:
+		return "the old server could not read a part of it (a bad disk there, maybe)";
+	default:
+		return "the old server answered READ with an error";
+	}
+}
+
+/* The old server says so of these bytes only. */
+static bool of_the_range(int status)
+{
+	return status == -EREMOTEIO || status == -EBADMSG;
+}
+
+static void transfer_failed(struct transfer *t, int status, const char *reason)
+{
+	struct object *object = t->object;
+	uint64_t start = t->start, end = t->end;
+	bool background = t->background, again;
+
+	/* a path that leads nowhere any more, or to something else */
+	if (status == -ENOENT || status == -ENOTDIR || status == -EISDIR)
+		status = -ESTALE;
+	if (status == -EBUSY) {
+		status = -EACCES;
+		reason = "somebody has it open on the old server and lets nobody else read it: "
+			 "have it closed there, and run migratectl retry";
+	}
+	g_mutex_lock(&object->lock);
+	/* found again, or something else, since this was sent; or clients wrote all of it */
+	again = superseded(t) || object_has(object, start, end) ||
+		(status == -ESTALE && !reason && object_source_moved(object, &t->source));
+	g_mutex_unlock(&object->lock);
+	if (again) {
+		drop(t);
+		return;
+	}
+	object_ref(object);
+	t->next = NULL;
+	forget(t);
+	if (status == -ESTALE && !reason)
+		refind_start(object);
+	else if (!of_the_range(status))
+		object_fail(object, status, reason ? reason : reason_for(status));
+	else if (object_fail_range(object, start, end, status,
+				   reason ? reason : reason_for(status)))
+		plan_more(object, background);
+	object_unref(object);
+}
+
+/* A READ reply without attributes: they are asked for before the bytes count. */
+static void attr_done(struct backend_request *req)
+{
+	struct transfer *t = req->user;
+
+	if (req->status)
+		transfer_failed(t, req->status, NULL);
+	else if (!same_as_recorded(t))
+		transfer_failed(t, -ESTALE, CHANGED);
+	else
+		deliver(t, t->copy, t->copy_len);
+}
+
+static void read_done(struct backend_request *req)
+{
+	struct transfer *t = req->user;
+
+	if (req->status) {
+		transfer_failed(t, req->status, NULL);
+		return;
+	}
+	if (req->has_attr && !same_as_recorded(t)) {
+		transfer_failed(t, -ESTALE, CHANGED);
+		return;
+	}
+	if (req->data_len == 0) { /* end of file, or no progress: neither can be */
+		transfer_failed(t, -EBADMSG, "the old server's file is shorter than it says");
+		return;
+	}
+	if (!req->has_attr) {
+		keep_copy(t, req->data, req->data_len);
+		req->op = BACKEND_GETATTR;
+		req->done = attr_done;
+		gate_submit(t->object->retriever->gate, req);
+		return;
+	}
+	deliver(t, req->data, req->data_len);
+}
+
+static int by_length(gconstpointer a, gconstpointer b)
+{
+	const struct migrate_extent *x = a, *y = b;
+	uint64_t lx = x->end - x->start, ly = y->end - y->start;
+
+	return lx < ly ? -1 : lx > ly;
+}
+
+struct gaps {
+	gint left;
+	gint status;
+	object_done_fn done;
+	void *arg;
+};
+
+static void gap_done(void *arg, int status)
+{
+	struct gaps *gaps = arg;
+
+	if (status)
+		g_atomic_int_set(&gaps->status, status);
+	if (g_atomic_int_dec_and_test(&gaps->left)) {
+		gaps->done(gaps->arg, g_atomic_int_get(&gaps->status));
+		g_free(gaps);
+	}
+}
+
+void transfer_close_gaps(struct object *object, object_done_fn done, void *arg)
+{
+	struct gaps *gaps = g_new0(struct gaps, 1);
+	GArray *sorted = g_array_new(FALSE, FALSE, sizeof(struct migrate_extent));
+	guint n;
+
+	gaps->done = done;
+	gaps->arg = arg;
+	g_mutex_lock(&object->lock);
+	g_array_append_vals(sorted, object->record.missing.v, object->record.missing.n);
+	g_mutex_unlock(&object->lock);
+	g_array_sort(sorted, by_length);
+	n = sorted->len > OBJECT_EXTENTS_KEPT ? sorted->len - OBJECT_EXTENTS_KEPT : 0;
+	gaps->left = n + 1;
+	for (guint i = 0; i < n; i++) {
+		struct migrate_extent *e = &g_array_index(sorted, struct migrate_extent, i);
+
+		fetch(object, e->start, e->end, false, gap_done, gaps);
+	}
+	gap_done(gaps, 0);
+	g_array_free(sorted, TRUE);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "volume.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "source/posix_acl.h"
+#include "volume/attributes.h"
+#include "volume/errors.h"
+#include "volume/templates.h"
+
+#define STATE_FILE "state"
+
+static const char *const state_names[] = {"unattached", "migrating", "whole", "finished"};
+
+const char *volume_state_name(enum volume_state state)
+{
+	return state_names[state];
+}
+
+void volume_attached(struct retriever *retriever)
+{
+	fchmod(retriever->private_fd, VOLUME_ATTACHING & 0777);
+}
+
+/* Whether .migrate/ is there, and an attach came to its end. */
+static bool is_attached(const struct retriever *retriever)
+{
+	struct stat st;
+
+	return retriever->private_fd >= 0 && fstat(retriever->private_fd, &st) == 0 &&
+	       !(st.st_mode & S_ISVTX);
+}
+
+enum volume_state volume_state(struct retriever *retriever)
+{
+	struct migrate_record rec;
+	int ret = migrate_record_load(retriever->root_fd, &rec);
+
+	if (ret > 0)
+		migrate_record_clear(&rec);
+	if (ret != 0)
+		return VOLUME_MIGRATING;
+	if (is_attached(retriever))
+		return VOLUME_WHOLE;
+	if (migrate_is_vacant(retriever->root_fd, true))
+		return VOLUME_UNATTACHED;
+	return retriever->private_fd >= 0 ? VOLUME_WHOLE : VOLUME_FINISHED;
+}
+
+/* What the source's root has beside its attributes.  NULL where nothing is carried. */
+static int ask_root_xattrs(struct retriever *retriever, struct source_xattrs **xattrs)
+{
+	struct backend_request req = {.op = BACKEND_XATTRS, .priority = BACKEND_DEMAND};
+	struct source_entry root = {.attr = retriever->source_root_attr};
+	int ret;
+
+	*xattrs = NULL;
+	if (!retriever->carries)
+		return 0;
+	req.object = retriever->source_root;
+	ret = backend_call(retriever, &req);
+	if (!ret && !dress_take_answer(&req, &root, xattrs))
+		ret = -ESTALE;
+	return ret;
+}
+
+/* "" where the new file system stores the time of a file as it is. */
+static char *time_loss(struct retriever *retriever)
+{
+	const struct timespec times[2] = {{1, 123456789}, {1, 123456789}};
+	int fd = openat(retriever->private_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct stat st;
+	char *text = NULL;
+
+	if (fd >= 0 && futimens(fd, times) == 0 && fstat(fd, &st) == 0 &&
+	    st.st_mtim.tv_nsec != times[1].tv_nsec)
+		text = g_strdup_printf("times: the new file system cuts 0.123456789 s to 0.%09ld s",
+				       st.st_mtim.tv_nsec);
+	if (fd >= 0)
+		close(fd);
+	return text ? text : g_strdup("");
+}
+
+int volume_report(struct retriever *retriever)
+{
+	const struct backend_ops *ops = retriever->backend->ops;
+	g_autofree char *text = ops->not_carried ? ops->not_carried(retriever->backend) : NULL;
+	g_autofree char *times = time_loss(retriever);
+	g_autofree char *all = g_strconcat(text ? text : "", "\n", times, NULL);
+	g_auto(GStrv) lines = g_strsplit(all, "\n", -1);
+	int ret = 0;
+
+	for (char **line = lines; *line && !ret; line++)
+		if (**line)
+			ret = report_add(retriever->report, REPORT_VOLUME, "", *line);
+	return ret;
+}
+
+static int dress_root(struct retriever *retriever, const struct source_xattrs *xattrs)
+{
+	const struct source_attr *attr = &retriever->source_root_attr;
+	struct dress dress = {0};
+	int ret;
+
+	fremovexattr(retriever->root_fd, XATTR_ACL_DEFAULT);
+	ret = dress_object(retriever, retriever->root_fd, attr, xattrs, true, &dress);
+	if (!ret)
+		ret = dress_report(retriever, &dress, retriever->root_fd, ".");
+	COUNT_SET(retriever, acls_carried, dress.acl);
+	COUNT_SET(retriever, xattrs_carried, dress.xattrs);
+	dress_clear(&dress);
+	return ret;
+}
+
+static int store_root_record(struct retriever *retriever, const struct source_xattrs *xattrs)
+{
+	const struct source_attr *attr = &retriever->source_root_attr;
+	struct migrate_record rec = {.state = MIGRATE_UNFILLED,
+				     .fileid = attr->fileid,
+				     .size = attr->nlink,
+				     .mtime = attr->mtime,
+				     .ctime = attr->ctime};
+	int fd = retriever->root_fd, ret = dress_root(retriever, xattrs);
+
+	if (!ret)
+		ret = migrate_binding_get(fd, "", &rec.binding);
+	if (ret)
+		return ret;
+	if (retriever->source_root.handle_len) {
+		rec.flags |= MIGRATE_REC_HANDLE;
+		rec.handle_len = retriever->source_root.handle_len;
+		memcpy(rec.handle, retriever->source_root.handle, rec.handle_len);
+	}
+	rec.path = g_strdup("");
+	ret = migrate_record_store(fd, &rec);
+	g_free(rec.path);
+	if (!ret && fsync(fd) < 0)
+		ret = -errno;
+	return ret;
+}
+
+static const struct {
+	const char *key;
+	size_t offset;
+} fields[] = {
+	{"directories-found", G_STRUCT_OFFSET(struct counters, directories_found)},
+	{"directories-whole", G_STRUCT_OFFSET(struct counters, directories_whole)},
+	{"unfilled-directories", G_STRUCT_OFFSET(struct counters, unfilled)},
+	{"files-found", G_STRUCT_OFFSET(struct counters, files_found)},
+	{"files-whole", G_STRUCT_OFFSET(struct counters, files_whole)},
+	{"bytes-found", G_STRUCT_OFFSET(struct counters, bytes_found)},
+	{"bytes-whole", G_STRUCT_OFFSET(struct counters, bytes_whole)},
+	{"bytes-fetched", G_STRUCT_OFFSET(struct counters, bytes_fetched)},
+	{"acls-carried", G_STRUCT_OFFSET(struct counters, acls_carried)},
+	{"xattrs-carried", G_STRUCT_OFFSET(struct counters, xattrs_carried)},
+};
+
+static gint64 *field(struct retriever *retriever, size_t i)
+{
+	return (gint64 *)((char *)&retriever->counters + fields[i].offset);
+}
+
+int volume_attach(struct retriever *retriever, char **message)
+{
+	enum volume_state state = volume_state(retriever);
+	struct source_xattrs *xattrs;
+	int ret;
+
+	if (state == VOLUME_MIGRATING || state == VOLUME_WHOLE) {
+		*message = g_strdup_printf("%s is attached already: see migratectl status %s",
+					   retriever->config->root, retriever->config->name);
+		return -EALREADY;
+	}
+	if (state != VOLUME_UNATTACHED) {
+		*message = g_strdup_printf("%s is not empty: attach needs an empty directory, so "
+					   "that nothing is covered",
+					   retriever->config->root);
+		return -ENOTEMPTY;
+	}
+	ret = ask_root_xattrs(retriever, &xattrs);
+	if (ret) {
+		*message = g_strdup_printf("%s: the old server refused to tell the ACL or the "
+					   "extended attributes of its root: %s",
+					   retriever->config->source, g_strerror(-ret));
+		return ret;
+	}
+	ret = retriever_open_private(retriever, true);
+	if (!ret) {
+		ret = templates_set_directory(retriever->templates, retriever->private_fd);
+	}
+	if (!ret) {
+		errors_set_directory(retriever->errors, retriever->private_fd);
+		report_set_directory(retriever->report, retriever->private_fd);
+		for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
+			__atomic_store_n(field(retriever, i), 0, __ATOMIC_RELAXED);
+		COUNT_SET(retriever, directories_found, 1);
+		COUNT_SET(retriever, unfilled, 1);
+		COUNT_SET(retriever, exact, 1);
+		volume_save_counters(retriever, false);
+		ret = volume_report(retriever);
+	}
+	if (!ret) {
+		ret = store_root_record(retriever, xattrs);
+	}
+	if (!ret)
+		volume_attached(retriever);
+	source_xattrs_free(xattrs);
+	if (ret)
+		*message = g_strdup_printf(
+			"%s: cannot be made a volume: %s (the file system must support security.* "
+			"extended attributes)",
+			retriever->config->root, g_strerror(-ret));
+	return ret;
+}
+
+/* ---- the counters' file ---- */
+
+void volume_load_counters(struct retriever *retriever)
+{
+	g_autoptr(GKeyFile) file = g_key_file_new();
+	g_autofree char *path = NULL;
+
+	if (retriever->private_fd < 0)
+		return;
+	path = g_strdup_printf("/proc/self/fd/%d/" STATE_FILE, retriever->private_fd);
+	if (!g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, NULL))
+		return;
+	for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
+		*field(retriever, i) = g_key_file_get_int64(file, "counters", fields[i].key, NULL);
+	COUNT_SET(retriever, exact,
+		  g_key_file_get_boolean(file, "counters", "clean", NULL) &&
+			  g_key_file_get_boolean(file, "counters", "exact", NULL));
+}
+
+void volume_save_counters(struct retriever *retriever, bool clean)
+{
+	g_autoptr(GKeyFile) file = g_key_file_new();
+	g_autofree char *text = NULL;
+	gsize len;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
+		g_key_file_set_int64(file, "counters", fields[i].key,
+				     __atomic_load_n(field(retriever, i), __ATOMIC_RELAXED));
+	g_key_file_set_boolean(file, "counters", "clean", clean);
+	g_key_file_set_boolean(file, "counters", "exact", COUNT_GET(retriever, exact));
+	text = g_key_file_to_data(file, &len, NULL);
+	g_mutex_lock(&retriever->save_lock);
+	if (retriever->private_fd >= 0 && g_strcmp0(text, retriever->saved_counters) != 0 &&
+	    retriever_save(retriever->private_fd, STATE_FILE, text, len) == 0) {
+		g_free(retriever->saved_counters);
+		retriever->saved_counters = g_steal_pointer(&text);
+	}
+	g_mutex_unlock(&retriever->save_lock);
+}

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "core_hook.h"
+
+#include "ways/bracket.h"
+
+#define READS (1u << BACKEND_READ)
+#define SIZE  (64 * KIB)
+
+static struct core core;
+
+static void start(void)
+{
+	core_make(&core);
+	core_source_file(&core, "f", SIZE, 1);
+	core_start(&core);
+}
+
+static int find(void)
+{
+	return core_find(&core, "f", O_RDWR);
+}
+
+/* A fill that arrives while a bracket is open waits for its end, and then brings only what the
+ * client did not write. */
+START_TEST(i7_a_fill_waits_for_the_bracket)
+{
+	g_autofree uint8_t *data = core_bytes(9, 0, SIZE);
+	struct migrate_waiter *w;
+	uint64_t id;
+	int fd;
+
+	start();
+	fd = find();
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_WRITE, 100, 200, &id), 0);
+	w = core_ask_range(&core, fd, 0, UINT64_MAX, 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "x"), -ENOTDIR); /* the request was seen */
+	ck_assert(backend_fault_wait_idle(core.fault));
+	core_expect_zeros(fd, 0, SIZE); /* fetched, and not written */
+	ck_assert_int_eq(pwrite(fd, data + 100, 200, 100), 200);
+	ck_assert_int_eq(core_end(&core, id, true, false, 100, 200), 0);
+	ck_assert_int_eq(core_wait(w), 0);
+	core_expect(fd, 0, 100, 1);
+	core_expect(fd, 100, 200, 9);
+	core_expect(fd, 300, SIZE - 300, 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(a_truncate_is_alone)
+{
+	struct migrate_waiter *w[3];
+	uint64_t write, truncate, another;
+	int fd;
+
+	start();
+	fd = find();
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_WRITE, 0, 1, &write), 0);
+	w[0] = core_ask_begin(&core, fd, -1, MIGRATE_TRUNCATE, 10, 0, &truncate);
+	w[1] = core_ask_begin(&core, fd, -1, MIGRATE_WRITE, 0, 1, &another);
+	ck_assert_int_eq(core_end(&core, write, false, false, 0, 0), 0);
+	ck_assert_int_eq(core_wait(w[0]), 0);
+	w[2] = CORE_WAIT(waiter, migrate_sync(core.volume, fd, migrate_waiter_done, waiter));
+	ck_assert_int_eq(core_wait(w[2]), 0);
+	ck_assert_int_eq(ftruncate(fd, 10), 0);
+	ck_assert_int_eq(core_end(&core, truncate, true, false, 10, 0), 0);
+	ck_assert_int_eq(core_wait(w[1]), 0);
+	ck_assert_int_eq(core_end(&core, another, false, false, 0, 0), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* Down, then up: what was cut off are zeros, not the old bytes. */
+START_TEST(i7_truncate_down_and_up)
+{
+	struct stat st;
+	int fd;
+
+	start();
+	fd = find();
+	ck_assert_int_eq(core_truncate(&core, fd, 1000), 0);
+	ck_assert_int_eq(core_truncate(&core, fd, SIZE), 0);
+	core_restart(&core);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 1000, 1);
+	core_expect_zeros(fd, 1000, SIZE - 1000);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(st.st_size, SIZE);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* What is cut off is not fetched any more: the size stays.  Also if the change failed after all,
+ * in another part. */
+START_TEST(i7_truncate_down_and_fill)
+{
+	bool changed = _i == 0;
+	struct object *object;
+	struct stat st;
+	uint64_t id;
+	int fd;
+
+	start();
+	fd = find();
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0); /* it stays in memory */
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_TRUNCATE, 1000, 0, &id), 0);
+	ck_assert_int_eq(ftruncate(fd, 1000), 0);
+	ck_assert_int_eq(core_end(&core, id, changed, false, 1000, 0), 0);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 1000, 1);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(st.st_size, 1000);
+	object_unref(object);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* While its bytes are on their way. */
+START_TEST(i7_truncate_during_a_read)
+{
+	unsigned rule;
+	struct migrate_waiter *w;
+	int fd;
+
+	start();
+	fd = find();
+	rule = backend_fault_add(core.fault,
+				 &(struct fault_rule){.ops = READS, .action = FAULT_STALL});
+	w = core_ask_range(&core, fd, 0, UINT64_MAX, 0);
+	ck_assert(backend_fault_wait(core.fault, rule, 1));
+	ck_assert_int_eq(core_truncate(&core, fd, 1000), 0);
+	ck_assert_int_eq(core_truncate(&core, fd, SIZE), 0);
+	backend_fault_release(core.fault, rule);
+	ck_assert_int_eq(core_wait(w), 0);
+	core_expect(fd, 0, 1000, 1);
+	core_expect_zeros(fd, 1000, SIZE - 1000);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(truncate_to_nothing_fetches_nothing)
+{
+	int fd;
+
+	start();
+	fd = find();
+	ck_assert_int_eq(core_truncate(&core, fd, 0), 0);
+	ck_assert_int_eq(core_write(&core, fd, 0, 500, 9, true), 0);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_expect(fd, 0, 500, 9);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(i7_a_punched_hole_stays)
+{
+	uint64_t id;
+	int fd;
+
+	start();
+	fd = find();
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_PUNCH, 4096, 8192, &id), 0);
+	ck_assert_int_eq(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, 8192), 0);
+	ck_assert_int_eq(core_end(&core, id, true, false, 4096, 8192), 0);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 4096, 1);
+	core_expect_zeros(fd, 4096, 8192);
+	core_expect(fd, 12288, SIZE - 12288, 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A client's mode and times are kept when the data comes and the record goes. */
+START_TEST(i7_attributes_survive_the_drop)
+{
+	const struct timespec times[2] = {{1200000001, 11}, {1200000002, 22}};
+	struct stat st;
+	uint64_t id;
+	int fd;
+
+	start();
+	fd = find();
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_ATTRIBUTES, 0, 0, &id), 0);
+	ck_assert_int_eq(fchmod(fd, 0640), 0);
+	ck_assert_int_eq(fchown(fd, 12, 34), 0);
+	ck_assert_int_eq(futimens(fd, times), 0);
+	ck_assert_int_eq(core_end(&core, id, true, false, 0, 0), 0);
+	core_restart(&core);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0640);
+	ck_assert_uint_eq(st.st_uid, 12);
+	ck_assert_uint_eq(st.st_gid, 34);
+	ck_assert_int_eq(st.st_mtim.tv_sec, 1200000002);
+	ck_assert_int_eq(st.st_mtim.tv_nsec, 22);
+	ck_assert_int_eq(st.st_atim.tv_sec, 1200000001);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* I8: until then the times to show are the old server's, whatever fills do to the inode. */
+START_TEST(i8_times_do_not_move)
+{
+	struct migrate_stub before, during;
+	struct stat st;
+	int fd;
+
+	start();
+	fd = find();
+	ck_assert_int_eq(migrate_stub_load(fd, &before), 0);
+	ck_assert_int_eq(core_range(&core, fd, 0, 10000), 0);
+	ck_assert_int_eq(migrate_stub_load(fd, &during), 0);
+	ck_assert(before.show_times && during.show_times);
+	ck_assert_int_eq(before.mtime.tv_sec, 1100000001);
+	ck_assert_int_eq(during.mtime.tv_sec, 1100000001);
+	ck_assert_int_eq(during.mtime.tv_nsec, 123456789);
+	ck_assert_int_eq(before.ctime.tv_sec, during.ctime.tv_sec);
+	ck_assert_int_eq(before.ctime.tv_nsec, during.ctime.tv_nsec);
+	migrate_stub_clear(&before);
+	migrate_stub_clear(&during);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(st.st_mtim.tv_sec, 1100000001);
+	ck_assert_int_eq(st.st_mtim.tv_nsec, 123456789);
+	ck_assert_int_eq(st.st_atim.tv_sec, 1000000001);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A client's write shows the client's time, also after the rest of the file has come. */
+START_TEST(i7_a_write_sets_the_time)
+{
+	struct migrate_stub stub;
+	struct stat st, now;
+	int fd;
+
+	start();
+	fd = find();
+	ck_assert_int_eq(core_write(&core, fd, 0, 100, 9, false), 0);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(core_range(&core, fd, 0, 20000), 0);
+	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
+	ck_assert_int_eq(stub.mtime.tv_sec, st.st_mtim.tv_sec);
+	ck_assert_int_eq(stub.mtime.tv_nsec, st.st_mtim.tv_nsec);
+	migrate_stub_clear(&stub);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_int_eq(fstat(fd, &now), 0);
+	ck_assert_int_eq(now.st_mtim.tv_sec, st.st_mtim.tv_sec);
+	ck_assert_int_eq(now.st_mtim.tv_nsec, st.st_mtim.tv_nsec);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A change that was not made, or whose door died, leaves the old bytes to be fetched. */
+START_TEST(what_was_not_ended_is_still_missing)
+{
+	uint64_t id;
+	int fd;
+
+	start();
+	fd = find();
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_WRITE, 0, 100, &id), 0);
+	ck_assert_int_eq(core_end(&core, id, false, false, 0, 100), 0);
+	ck_assert(!core_present(fd, 0, 100));
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_WRITE, 0, 100, &id), 0);
+	ck_assert_int_eq(pwrite(fd, "half", 4, 0), 4);
+	core_disconnect(&core);
+	core_connect(&core);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, SIZE, 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* I4: a size that a client cut is not raised again, whether or not it had an answer. */
+START_TEST(i4_a_truncation_that_was_not_ended)
+{
+	struct stat st;
+	uint64_t id;
+	int fd;
+
+	for (int kill = 0; kill < 2; kill++) {
+		start();
+		fd = find();
+		ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_TRUNCATE, 1000, 0, &id), 0);
+		ck_assert_int_eq(ftruncate(fd, 1000), 0);
+		core_disconnect(&core); /* the door dies */
+		core_connect(&core);
+		if (kill)
+			core_restart(&core);
+		ck_assert_int_eq(core_range(&core, fd, 0, 0), 0); /* it is loaded again */
+		ck_assert_int_eq(fstat(fd, &st), 0);
+		if (core_present(fd, 1000, SIZE - 1000)) /* also: beyond the end */
+			core_expect(fd, 1000, st.st_size - 1000, 1);
+		ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+		core_expect(fd, 0, st.st_size, 1);
+		close(fd);
+		core_free(&core);
+	}
+}
+END_TEST
+
+/* The door dies with a bracket open and others waiting: they go on. */
+START_TEST(a_dead_door_lets_the_others_in)
+{
+	struct core other;
+	struct migrate_waiter *begin, *range;
+	uint64_t id, mine;
+	int fd;
+
+	start();
+	fd = find();
+	other = core;
+	core_connect(&other);
+	ck_assert_int_eq(core_begin(&other, fd, -1, MIGRATE_TRUNCATE, 0, 0, &id), 0);
+	begin = core_ask_begin(&core, fd, -1, MIGRATE_WRITE, 0, 100, &mine);
+	range = core_ask_range(&core, fd, 0, UINT64_MAX, 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "x"), -ENOTDIR);
+	core_disconnect(&other);
+	ck_assert_int_eq(core_wait(begin), 0);
+	ck_assert_int_eq(core_end(&core, mine, false, false, 0, 0), 0);
+	ck_assert_int_eq(core_wait(range), 0);
+	core_expect(fd, 0, SIZE, 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(a_begin_that_waits_can_be_cancelled)
+{
+	struct migrate_waiter *w, *after;
+	uint64_t id, waiting, next;
+	int fd;
+
+	start();
+	fd = find();
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_WRITE, 0, 1, &id), 0);
+	w = core_ask_begin(&core, fd, -1, MIGRATE_TRUNCATE, 0, 0, &waiting);
+	after = core_ask_begin(&core, fd, -1, MIGRATE_WRITE, 0, 1, &next);
+	migrate_cancel(core.volume, waiting);
+	ck_assert_int_eq(core_wait(w), -ECANCELED);
+	ck_assert_int_eq(core_wait(after), 0); /* beside the first */
+	ck_assert_int_eq(core_end(&core, next, false, false, 0, 0), 0);
+	ck_assert_int_eq(core_end(&core, id, false, false, 0, 0), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* Fairness: fills that write one after the other, always at least one, do not keep a BEGIN out. */
+static void nothing(struct object *object, void *arg)
+{
+}
+
+static void begun(void *arg, int status)
+{
+	ck_assert_int_eq(status, 0);
+	sem_t *opened = arg;
+
+	sem_post(opened);
+}
+
+START_TEST(a_begin_is_let_in_between_fills)
+{
+	struct object *object;
+	struct bracket *bracket;
+	sem_t opened;
+	int fd;
+
+	start();
+	sem_init(&opened, 0, 0);
+	fd = find();
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
+	ck_assert(object_try_write(object));
+	bracket = bracket_begin(object, MIGRATE_WRITE, -1, begun, &opened);
+	ck_assert_ptr_nonnull(bracket);
+	ck_assert_int_eq(sem_trywait(&opened), -1);
+	ck_assert(!object_try_write(object));
+	ck_assert(!object_enter_write(object, nothing, NULL));
+	g_mutex_lock(&object->lock);
+	g_slice_free(struct deferred, g_queue_pop_head(&object->deferred));
+	g_mutex_unlock(&object->lock);
+	object_leave_write(object);
+	sem_wait(&opened);
+	bracket_abort(bracket);
+	ck_assert(object_try_write(object));
+	object_leave_write(object);
+	object_unref(object);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* The other way round: brackets that follow each other do not keep a fill out. */
+static void entered(struct object *object, void *arg)
+{
+	object_leave_write(object);
+	sem_post(arg);
+}
+
+START_TEST(a_fill_is_let_in_between_brackets)
+{
+	struct object *object;
+	struct bracket *first, *second;
+	sem_t opened, wrote;
+	int fd;
+
+	start();
+	sem_init(&opened, 0, 0);
+	sem_init(&wrote, 0, 0);
+	fd = find();
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
+	first = bracket_begin(object, MIGRATE_WRITE, -1, begun, &opened);
+	sem_wait(&opened);
+	ck_assert(!object_enter_write(object, entered, &wrote));
+	second = bracket_begin(object, MIGRATE_WRITE, -1, begun, &opened);
+	ck_assert_int_eq(sem_trywait(&opened), -1);
+	bracket_abort(first);
+	sem_wait(&wrote);
+	sem_wait(&opened);
+	bracket_abort(second);
+	object_unref(object);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* Brackets on what is normal, and their durable end. */
+START_TEST(brackets_of_normal_objects)
+{
+	uint64_t id;
+	int fd;
+
+	start();
+	fd = find();
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_WRITE, 0, 1, &id), 0);
+	ck_assert_int_eq(core_end(&core, id, false, false, 0, 0), 0);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	ck_assert_int_eq(core_write(&core, fd, 5, 10, 9, true), 0);
+	core_expect(fd, 5, 10, 9);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("bracket");
+	TCase *tcase = CORE_TCASE(suite, "bracket", 60);
+
+	tcase_add_test(tcase, i7_a_fill_waits_for_the_bracket);
+	tcase_add_test(tcase, a_truncate_is_alone);
+	tcase_add_test(tcase, i7_truncate_down_and_up);
+	tcase_add_loop_test(tcase, i7_truncate_down_and_fill, 0, 2);
+	tcase_add_test(tcase, i7_truncate_during_a_read);
+	tcase_add_test(tcase, truncate_to_nothing_fetches_nothing);
+	tcase_add_test(tcase, i7_a_punched_hole_stays);
+	tcase_add_test(tcase, i7_attributes_survive_the_drop);
+	tcase_add_test(tcase, i8_times_do_not_move);
+	tcase_add_test(tcase, i7_a_write_sets_the_time);
+	tcase_add_test(tcase, what_was_not_ended_is_still_missing);
+	tcase_add_test(tcase, i4_a_truncation_that_was_not_ended);
+	tcase_add_test(tcase, a_dead_door_lets_the_others_in);
+	tcase_add_test(tcase, a_begin_that_waits_can_be_cancelled);
+	tcase_add_test(tcase, a_begin_is_let_in_between_fills);
+	tcase_add_test(tcase, a_fill_is_let_in_between_brackets);
+	tcase_add_test(tcase, brackets_of_normal_objects);
+	return run_suite(suite);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "core_hook.h"
+#include "core_xattrs.h"
+
+#include "volume/errors.h"
+
+#define LOOKUPS (1u << BACKEND_LOOKUP)
+
+static struct core core;
+
+static int start(void)
+{
+	core_make(&core);
+	core_source_file(&core, "d/f", 10000, 1);
+	core_start(&core);
+	return core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+}
+
+static struct migrate_waiter *ask(int fd, const char *name)
+{
+	return CORE_WAIT(w, migrate_fetch_name(core.volume, fd, name, 0, migrate_waiter_done, w));
+}
+
+START_TEST(asked_for_by_many)
+{
+	struct migrate_waiter *w[20];
+	struct stat st;
+	int fd = start();
+
+	for (size_t i = 0; i < G_N_ELEMENTS(w); i++)
+		w[i] = ask(fd, i % 2 ? "f" : "g");
+	for (size_t i = 0; i < G_N_ELEMENTS(w); i++)
+		ck_assert_int_eq(core_wait(w[i]), i % 2 ? 0 : -ENOENT);
+	ck_assert_int_eq(fstatat(fd, "f", &st, 0), 0);
+	ck_assert_uint_eq(st.st_nlink, 1);
+	ck_assert_int_eq(st.st_size, 10000);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(errors_of_the_old_server)
+{
+	int fd = start();
+
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = LOOKUPS,
+							   .action = FAULT_ERROR,
+							   .status = -EACCES,
+							   .times = 1});
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), -EREMOTEIO);
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A directory that refuses is listed once, whatever names are asked for, until it is filled. */
+START_TEST(i12_a_directory_that_refuses)
+{
+	unsigned rule;
+	int fd = start();
+
+	rule = backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_LOOKUP |
+									 1u << BACKEND_READDIR,
+								  .action = FAULT_ERROR,
+								  .status = -EACCES});
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), -EREMOTEIO);
+	ck_assert_int_eq(core_name_in(&core, fd, "none"), -EREMOTEIO);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), -EREMOTEIO);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	backend_fault_remove(core.fault, rule);
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A name that failed leaves the list when it is made, alone or with all of its directory. */
+START_TEST(a_name_that_failed_and_was_made)
+{
+	g_autofree char *path = NULL;
+	const struct fault_rule rule = {.ops = 1u << BACKEND_READLINK,
+					.action = FAULT_ERROR,
+					.status = -EREMOTEIO,
+					.times = 1};
+	int fd = start();
+
+	path = g_strconcat(core.source, "/d/l", NULL);
+	ck_assert_int_eq(symlink("elsewhere", path), 0);
+	for (int whole = 0; whole < 2; whole++) {
+		backend_fault_add(core.fault, &rule);
+		ck_assert_int_eq(whole ? core_wait(core_ask_fill(&core, fd, 0))
+				       : core_name_in(&core, fd, "l"),
+				 -EREMOTEIO);
+		ck_assert_uint_ge(errors_count(core.retriever->errors), 1);
+		ck_assert_int_eq(whole ? core_wait(core_ask_fill(&core, fd, 0))
+				       : core_name_in(&core, fd, "l"),
+				 0);
+		ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+		ck_assert_int_eq(unlinkat(fd, "l", 0), 0);
+	}
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(symbolic_links)
+{
+	g_autofree char *path = NULL;
+	char target[16];
+	int fd = start();
+
+	path = g_strconcat(core.source, "/d/l", NULL);
+	ck_assert_int_eq(symlink("elsewhere", path), 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "l"), 0);
+	ck_assert_int_eq(readlinkat(fd, "l", target, sizeof(target)), 9);
+	ck_assert(!memcmp(target, "elsewhere", 9));
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* I11: a name does not wait for the fill of its directory, nor for its bracket's other side. */
+START_TEST(i11_beside_a_stuck_fill)
+{
+	struct migrate_waiter *w;
+	unsigned lists;
+	int fd = start();
+
+	lists = backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_READDIR,
+								   .action = FAULT_STALL});
+	w = core_ask_fill(&core, fd, 0);
+	ck_assert(backend_fault_wait(core.fault, lists, 1));
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
+	backend_fault_release(core.fault, lists);
+	ck_assert_int_eq(core_wait(w), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* Removed by a client as soon as the directory is filled: asked for again it is not there. */
+START_TEST(i7_in_a_filled_directory)
+{
+	int fd = start();
+
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
+	ck_assert_int_eq(unlinkat(fd, "f", 0), 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0); /* nothing to do: the door looks */
+	ck_assert_int_eq(faccessat(fd, "f", F_OK, 0), -1);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A name is made with its ACL, or not at all. */
+START_TEST(i12_acls)
+{
+	static const int status[] = {-EREMOTEIO, -ESTALE, -ENOENT};
+	static const int answer[] = {-EREMOTEIO, 0, -ENOENT};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(status); i++) {
+		int fd, file;
+
+		core_make(&core);
+		core_carry(&core);
+		core_source_file(&core, "d/f", 10000, 1);
+		core_source_acl("d/f", XATTR_ACL_ACCESS, "u::6 u:1000:6 g::4 m::6 o::4");
+		core_start(&core);
+		fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+		backend_fault_add(core.fault, &(struct fault_rule){.ops = XATTRS,
+								   .action = FAULT_ERROR,
+								   .status = status[i],
+								   .times = 1});
+		ck_assert_int_eq(core_name_in(&core, fd, "f"), answer[i]);
+		ck_assert_uint_eq(errors_count(core.retriever->errors), i == 0);
+		if (answer[i]) {
+			ck_assert_int_eq(faccessat(fd, "f", F_OK, 0), -1);
+			ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
+		}
+		file = openat(fd, "f", O_RDONLY | O_CLOEXEC);
+		core_expect_acl(file, XATTR_ACL_ACCESS, "u::6 u:1000:6 g::4 m::6 o::4");
+		close(file);
+		close(fd);
+		core_free(&core);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("directory: one name");
+	TCase *tcase = CORE_TCASE(suite, "name", 60);
+
+	tcase_add_test(tcase, asked_for_by_many);
+	tcase_add_test(tcase, errors_of_the_old_server);
+	tcase_add_test(tcase, i12_a_directory_that_refuses);
+	tcase_add_test(tcase, a_name_that_failed_and_was_made);
+	tcase_add_test(tcase, symbolic_links);
+	tcase_add_test(tcase, i11_beside_a_stuck_fill);
+	tcase_add_test(tcase, i7_in_a_filled_directory);
+	tcase_add_test(tcase, i12_acls);
+	return run_suite(suite);
+}

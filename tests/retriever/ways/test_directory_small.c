@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The data of small files, which come with the answer about their names. */
+#include "core_directory.h"
+#include "core_xattrs.h"
+
+#include <sys/resource.h>
+
+#include "source/gate.h"
+#include "volume/stub.h"
+
+#define READS (1u << BACKEND_READ)
+#define SMALL (64 * KIB)
+
+enum { WHOLE, SHORT, OTHER_FILE }; /* what is brought */
+static int brings;
+static atomic_uint wanted; /* answers that were to have data */
+/* The first so many of them are asked for together: when they are answered nothing has been written
+ * yet. */
+static unsigned together;
+static GPtrArray *asked;
+
+struct bringing {
+	struct backend base;
+	struct backend *carrying;
+	const char *source;
+};
+
+struct call {
+	struct backend_request attr;
+	struct backend_request *req; /* the retriever's */
+	struct bringing *backend;
+};
+
+/* What the test said that it has beside. */
+static struct source_xattrs *others_of(const char *path)
+{
+	const struct source_xattrs *said =
+		core_xattrs ? g_hash_table_lookup(core_xattrs, path) : NULL;
+	struct source_xattrs *xattrs = source_xattrs_new();
+
+	for (guint i = 0; said && i < said->list->len; i++) {
+		const struct source_xattr *x = &g_array_index(said->list, struct source_xattr, i);
+
+		source_xattrs_add(xattrs, x->name, x->value, x->len);
+	}
+	return xattrs;
+}
+
+static void bring(struct backend_request *attr)
+{
+	struct call *call = attr->user;
+	struct backend_request *req = call->req;
+	g_autofree char *path = g_strconcat(call->backend->source, "/", req->object.path, NULL);
+	gsize len;
+	char *data;
+
+	ck_assert_int_eq(attr->status, 0);
+	ck_assert(g_file_get_contents(path, &data, &len, NULL));
+	ck_assert_uint_eq(len, req->count);
+	backend_prepare(req);
+	req->xattrs = others_of(req->object.path);
+	req->xattrs->data = (uint8_t *)data;
+	req->xattrs->data_len = len - (brings == SHORT);
+	req->has_attr = true;
+	req->attr = attr->attr;
+	req->attr.fileid += brings == OTHER_FILE;
+	g_free(call);
+	backend_complete(req, 0);
+}
+
+/* Everything that is listed has its data on tape. */
+static bool on_tape;
+
+struct listing {
+	void (*done)(struct backend_request *req);
+	void *user;
+};
+
+static void listed(struct backend_request *req)
+{
+	struct listing *listing = req->user;
+
+	for (guint i = 0; req->batch && i < req->batch->entries->len; i++)
+		g_array_index(req->batch->entries, struct source_entry, i).attr.elsewhere = true;
+	req->done = listing->done;
+	req->user = listing->user;
+	g_free(listing);
+	req->done(req);
+}
+
+static void ask(gpointer data, gpointer user)
+{
+	struct call *call = data;
+
+	call->backend->carrying->ops->submit(call->backend->carrying, &call->attr);
+}
+
+/* Whether it is kept, or was asked for with others. */
+static bool ask_together(struct call *call)
+{
+	static GMutex lock;
+	GPtrArray *all = NULL;
+	bool kept;
+
+	g_mutex_lock(&lock);
+	kept = together > 0;
+	if (kept) {
+		if (!asked)
+			asked = g_ptr_array_new();
+		g_ptr_array_add(asked, call);
+		if (--together == 0)
+			all = g_steal_pointer(&asked);
+	}
+	g_mutex_unlock(&lock);
+	if (all) {
+		g_ptr_array_foreach(all, ask, NULL);
+		g_ptr_array_free(all, TRUE);
+	}
+	return kept;
+}
+
+static void bring_submit(struct backend *base, struct backend_request *req)
+{
+	struct bringing *backend = (struct bringing *)base;
+	struct call *call;
+
+	if (req->op == BACKEND_READDIR && on_tape) {
+		struct listing *listing = g_new(struct listing, 1);
+
+		*listing = (struct listing){req->done, req->user};
+		req->done = listed;
+		req->user = listing;
+	}
+
+	if (req->op != BACKEND_XATTRS || !req->count) {
+		backend->carrying->ops->submit(backend->carrying, req);
+		return;
+	}
+	atomic_fetch_add(&wanted, 1);
+	call = g_new0(struct call, 1);
+	call->req = req;
+	call->backend = backend;
+	call->attr.op = BACKEND_GETATTR;
+	call->attr.object = req->object;
+	call->attr.done = bring;
+	call->attr.user = call;
+	if (!ask_together(call))
+		ask(call, NULL);
+}
+
+static void bring_close(struct backend *base)
+{
+	struct bringing *backend = (struct bringing *)base;
+
+	backend->carrying->ops->close(backend->carrying);
+	g_free(backend);
+}
+
+static uint32_t bring_max_read(struct backend *base)
+{
+	return 1 << 20;
+}
+
+static struct backend_ops bring_ops;
+
+static struct backend *bring_wrap(struct core *c, struct backend *inner)
+{
+	struct bringing *backend = g_new0(struct bringing, 1);
+
+	bring_ops = core_carry_ops;
+	bring_ops.submit = bring_submit;
+	bring_ops.close = bring_close;
+	bring_ops.max_read = bring_max_read;
+	backend->base.ops = &bring_ops;
+	backend->carrying = core_carry_wrap(c, inner);
+	backend->source = c->source;
+	return &backend->base;
+}
+
+static void make(void)
+{
+	core_make(&core);
+	core_carry(&core);
+	core.wrap = bring_wrap;
+	brings = WHOLE;
+	atomic_store(&wanted, 0);
+	core_source_file(&core, "d/one", 1, 1);
+	core_source_file(&core, "d/some", 5000, 2);
+	core_source_file(&core, "d/most", SMALL, 3);
+	core_source_file(&core, "d/large", SMALL + 1, 4);
+	core_source_file(&core, "d/empty", 0, 5);
+}
+
+static int start(void)
+{
+	make();
+	core_start(&core);
+	return core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+}
+
+static int fill_with(int dir, unsigned flags)
+{
+	return core_wait(core_ask_fill(&core, dir, flags));
+}
+
+static int open_in(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDWR | O_CLOEXEC);
+
+	ck_assert_msg(fd >= 0, "%s", name);
+	return fd;
+}
+
+/* Whole and not to be told from one that was filled. */
+static void expect_whole(int dir, const char *name, uint64_t size, unsigned seed)
+{
+	int fd = open_in(dir, name);
+	struct stat st;
+
+	do { /* again if it was killed in between */
+		ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+		core_expect(fd, 0, size, seed);
+		ck_assert_int_eq(core_sync(&core, fd), 0);
+	} while (core_state(fd) != MIGRATE_NORMAL);
+	core_expect(fd, 0, size, seed);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(st.st_size, size);
+	ck_assert_int_eq(st.st_mtim.tv_sec, 1100000000 + seed);
+	ck_assert_int_eq(st.st_mtim.tv_nsec, 123456789);
+	close(fd);
+}
+
+static void expect_all(int dir)
+{
+	expect_whole(dir, "one", 1, 1);
+	expect_whole(dir, "some", 5000, 2);
+	expect_whole(dir, "most", SMALL, 3);
+	expect_whole(dir, "large", SMALL + 1, 4);
+	expect_whole(dir, "empty", 0, 5);
+}
+
+START_TEST(small_files_need_no_read)
+{
+	int dir = start(), large;
+
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	ck_assert_uint_eq(atomic_load(&wanted), 3);
+	expect_whole(dir, "one", 1, 1);
+	expect_whole(dir, "some", 5000, 2);
+	expect_whole(dir, "most", SMALL, 3);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 0);
+	large = open_in(dir, "large");
+	ck_assert_uint_eq(core_missing(large), SMALL + 1);
+	close(large);
+	expect_all(dir);
+	core_expect_answer(&core, "status", "files-whole=5");
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* Nobody who waits for names, or wants nothing but names, pays for data. */
+START_TEST(names_alone)
+{
+	int dir = start();
+
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND), 0);
+	ck_assert_uint_eq(atomic_load(&wanted), 0);
+	close(dir);
+	core_free(&core);
+	dir = start();
+	ck_assert_int_eq(fill_with(dir, MIGRATE_SMALL_DATA), 0);
+	ck_assert_uint_eq(atomic_load(&wanted), 0);
+	ck_assert_int_eq(core_name_in(&core, dir, "some"), 0);
+	ck_assert_uint_eq(atomic_load(&wanted), 0);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* Names do not wait for a tape. */
+START_TEST(data_that_is_elsewhere)
+{
+	int dir = start();
+
+	on_tape = true;
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	ck_assert_uint_eq(atomic_load(&wanted), 0);
+	on_tape = false;
+	expect_all(dir);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* With the data a whole bulk is served. */
+START_TEST(a_pass_that_moves_data)
+{
+	int dir = start();
+
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_DATA), 0);
+	ck_assert_uint_eq(atomic_load(&wanted), 3);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 1); /* the large one */
+	expect_all(dir);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* I3: it may be read at once, and is missing in the record until it is durable. */
+START_TEST(i3_the_record_waits_for_the_sync)
+{
+	int dir = start(), fd;
+
+	core_hold("fdatasync syncfs");
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	fd = open_in(dir, "some");
+	ck_assert_uint_eq(core_missing(fd), 5000);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 5000, 2);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 0);
+	core_release();
+	close(fd);
+	expect_all(dir);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* I7: what a client writes before all of it is durable stays. */
+START_TEST(i7_a_change_at_once)
+{
+	int dir = start(), fd, cut;
+
+	core_hold("fdatasync syncfs");
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	fd = open_in(dir, "some");
+	cut = open_in(dir, "most");
+	ck_assert_int_eq(core_write(&core, fd, 1000, 2000, 77, false), 0);
+	ck_assert_int_eq(core_truncate(&core, cut, 100), 0);
+	core_release();
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_int_eq(core_sync(&core, cut), 0);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 1000, 2);
+	core_expect(fd, 1000, 2000, 77);
+	core_expect(fd, 3000, 2000, 2);
+	ck_assert_int_eq(lseek(cut, 0, SEEK_END), 100);
+	core_expect(cut, 0, 100, 3);
+	close(fd);
+	close(cut);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* Bytes of another moment are none. */
+START_TEST(i4_what_does_not_fit_is_fetched)
+{
+	int dir = start();
+
+	brings = SHORT;
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	ck_assert_uint_eq(atomic_load(&wanted), 3);
+	expect_all(dir);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 4);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* Nor are those of another file, which answers to the name. */
+START_TEST(i4_what_is_of_another_file)
+{
+	int dir = start();
+
+	brings = OTHER_FILE;
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), -EREMOTEIO);
+	ck_assert_int_eq(faccessat(dir, "some", F_OK, 0), -1);
+	brings = WHOLE;
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	expect_all(dir);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* A full disk leaves a stub. */
+START_TEST(i12_no_room)
+{
+	int dir = start(), fd;
+
+	core_fail_pwrite = ENOSPC;
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	fd = open_in(dir, "some");
+	ck_assert_uint_eq(core_missing(fd), 5000);
+	close(fd);
+	core_fail_pwrite = 0;
+	expect_all(dir);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 4);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* Nor does it cost a name. */
+START_TEST(i12_no_room_for_what_else_it_has)
+{
+	int dir, fd;
+
+	make();
+	source_xattrs_add(core_xattrs_of("d/some"), "user.a", "1", 1);
+	core_start(&core);
+	dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	core_fail_xattr = "user.";
+	core_fail_errno = EDQUOT;
+	core_fail_with_data = true;
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	core_fail_xattr = NULL;
+	fd = open_in(dir, "some");
+	ck_assert_uint_eq(core_missing(fd), 5000);
+	ck_assert_int_eq(fgetxattr(fd, "user.a", NULL, 0), 1);
+	close(fd);
+	expect_all(dir);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* Each is open until it is durable: of those that are too many the data is fetched later. */
+START_TEST(no_more_are_open_than_may_be)
+{
+	const struct rlimit few = {400, 400};
+	int dir;
+
+	make();
+	for (unsigned i = 0; i < 500; i++) {
+		g_autofree char *name = g_strdup_printf("d/f%u", i);
+
+		core_source_file(&core, name, 100, 6);
+	}
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	core_start(&core);
+	dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	core_hold("fdatasync syncfs");
+	together = 450;
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	core_release();
+	expect_all(dir);
+	expect_whole(dir, "f0", 100, 6);
+	expect_whole(dir, "f499", 100, 6);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* Killed before every step: what is there is a stub or whole, and the rest comes again. */
+START_TEST(i4_killed_at_every_step)
+{
+	bool killed = true;
+
+	for (int nth = 1; killed; nth++) {
+		int dir;
+
+		make();
+		core_supervise(&core, 0);
+		core_connect(&core);
+		dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+		atomic_store(&core_shared->left, nth);
+		ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+		expect_all(dir);
+		killed = core_killed();
+		core_disconnect(&core);
+		core_end_supervision(&core);
+		close(dir);
+		core_free(&core);
+		ck_assert_int_lt(nth, 300);
+	}
+}
+END_TEST
+
+/* More than may be on its way at a time. */
+START_TEST(many)
+{
+	const unsigned n = 3 * GATE_CARRIED / SMALL / 2;
+	struct rlimit files;
+	int dir;
+
+	/* each is open until it is durable, and fewer come while there are many */
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+	files.rlim_cur = files.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+	make();
+	for (unsigned i = 0; i < n; i++) {
+		g_autofree char *name = g_strdup_printf("d/f%u", i);
+
+		core_source_file(&core, name, SMALL, 6);
+	}
+	core_start(&core);
+	dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	ck_assert_uint_gt(atomic_load(&wanted) * SMALL, GATE_CARRIED);
+	expect_whole(dir, "f0", SMALL, 6);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* One name for what has two, with its data. */
+START_TEST(hard_links)
+{
+	g_autofree char *from = NULL, *to = NULL;
+	int dir;
+
+	make();
+	from = g_strconcat(core.source, "/d/some", NULL);
+	to = g_strconcat(core.source, "/d/other", NULL);
+	ck_assert_int_eq(link(from, to), 0);
+	core_start(&core);
+	dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	expect_all(dir);
+	expect_whole(dir, "other", 5000, 2);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("directory: small files' data");
+	TCase *tcase = CORE_TCASE(suite, "small", 120);
+
+	tcase_add_test(tcase, small_files_need_no_read);
+	tcase_add_test(tcase, names_alone);
+	tcase_add_test(tcase, data_that_is_elsewhere);
+	tcase_add_test(tcase, a_pass_that_moves_data);
+	tcase_add_test(tcase, i3_the_record_waits_for_the_sync);
+	tcase_add_test(tcase, i7_a_change_at_once);
+	tcase_add_test(tcase, i4_what_does_not_fit_is_fetched);
+	tcase_add_test(tcase, i4_what_is_of_another_file);
+	tcase_add_test(tcase, i12_no_room);
+	tcase_add_test(tcase, i12_no_room_for_what_else_it_has);
+	tcase_add_test(tcase, no_more_are_open_than_may_be);
+	tcase_add_test(tcase, i4_killed_at_every_step);
+	tcase_add_test(tcase, many);
+	tcase_add_test(tcase, hard_links);
+	return run_suite(suite);
+}

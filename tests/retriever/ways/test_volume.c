@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From attach to the end. */
+#include "core_hook.h"
+
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "volume/errors.h"
+
+static struct core core;
+
+static int open_below(int fd, const char *name, int flags)
+{
+	int new = openat(fd, name, flags | O_CLOEXEC);
+
+	ck_assert_int_ge(new, 0);
+	return new;
+}
+
+/* As the crawler does, for a directory of files and one level below. */
+static void crawl(int fd, const char *const *below)
+{
+	int ret;
+
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, MIGRATE_BACKGROUND)), 0);
+	for (; *below; below++) {
+		int sub = open_below(fd, *below, O_RDONLY | O_DIRECTORY);
+
+		crawl(sub, (const char *const[]){NULL});
+		close(sub);
+	}
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, MIGRATE_BACKGROUND | MIGRATE_DATA)), 0);
+	do
+		ret = core_finish(&core, fd);
+	while (ret == -EAGAIN);
+	ck_assert_int_eq(ret, 0);
+}
+
+START_TEST(from_attach_to_the_end)
+{
+	g_autofree char *private = NULL;
+	struct stat before, after;
+	int root;
+
+	core_make(&core);
+	core_source_file(&core, "f", 10000, 1);
+	core_source_file(&core, "d/g", 20000, 2);
+	core_open(&core);
+	core_run(&core);
+	core_connect(&core);
+	core_expect_answer(&core, "status", "state=unattached");
+	core_expect_answer(&core, "finalize", "-22 ");
+	core_expect_answer(&core, "attach", "0 ");
+	core_expect_answer(&core, "attach", "-114 ");
+	core_expect_answer(&core, "status", "state=migrating");
+	core_expect_answer(&core, "verify", "unfinished=1\n");
+	core_expect_answer(&core, "finalize", "-16 ");
+	root = core_root(&core);
+	crawl(root, (const char *const[]){"d", NULL});
+	ck_assert_int_eq(core_state(root), MIGRATE_NORMAL);
+	core_expect_answer(&core, "status", "state=whole");
+	core_expect_answer(&core, "status", "files-found=2\n");
+	core_expect_answer(&core, "status", "files-whole=2\n");
+	core_expect_answer(&core, "status", "bytes-whole=30000\n");
+	core_expect_answer(&core, "verify", "unfinished=0\n");
+	ck_assert_int_eq(fstat(root, &before), 0);
+	core_expect_answer(&core, "finalize", "0 ");
+	ck_assert_int_eq(fstat(root, &after), 0);
+	ck_assert_int_eq(before.st_mtim.tv_sec, after.st_mtim.tv_sec);
+	ck_assert_int_eq(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+	private = core_path(&core, MIGRATE_PRIVATE_DIR);
+	ck_assert_int_eq(access(private, F_OK), -1);
+	core_expect_answer(&core, "status", "state=finished");
+	core_expect_answer(&core, "attach", "-39 ");
+	core_restart(&core);
+	core_expect_answer(&core, "status", "state=finished");
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+/* Which is not the same as one that is not attached. */
+START_TEST(an_empty_volume)
+{
+	g_autofree char *private = NULL;
+	int root;
+
+	core_make(&core);
+	core_open(&core);
+	core_run(&core);
+	core_connect(&core);
+	core_expect_answer(&core, "status", "state=unattached");
+	core_expect_answer(&core, "attach", "0 ");
+	core_expect_answer(&core, "status", "state=migrating");
+	core_restart(&core);
+	core_expect_answer(&core, "status", "state=migrating");
+	root = core_root(&core);
+	crawl(root, (const char *const[]){NULL});
+	ck_assert_int_eq(core_state(root), MIGRATE_NORMAL);
+	core_expect_answer(&core, "status", "state=whole");
+	core_expect_answer(&core, "attach", "-114 ");
+	core_restart(&core);
+	core_expect_answer(&core, "status", "state=whole");
+	core_expect_answer(&core, "finalize", "0 ");
+	private = core_path(&core, MIGRATE_PRIVATE_DIR);
+	ck_assert_int_eq(access(private, F_OK), -1);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+/* By a crash, and another before the retriever knows that it was not: the root has its record, and
+ * .migrate/ has the mark. */
+START_TEST(attached_but_for_the_mark)
+{
+	g_autofree char *private = NULL;
+	int root;
+
+	core_make(&core);
+	core_start(&core);
+	core_close(&core);
+	private = core_path(&core, MIGRATE_PRIVATE_DIR);
+	ck_assert_int_eq(chmod(private, VOLUME_ATTACHING), 0);
+	core_open(&core);
+	core_run(&core);
+	root = core_root(&core);
+	crawl(root, (const char *const[]){NULL});
+	core_expect_answer(&core, "status", "state=whole");
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(attach_needs_an_empty_directory)
+{
+	g_autofree char *path = NULL, *message = NULL;
+	struct stat st;
+
+	core_make(&core);
+	core_source_file(&core, "f", 10000, 1);
+	path = core_path(&core, "mine");
+	ck_assert_int_eq(mkdir(path, 0755), 0);
+	core_open(&core);
+	ck_assert_int_eq(volume_attach(core.retriever, &message), -ENOTEMPTY);
+	ck_assert_int_eq(stat(path, &st), 0);
+	core_free(&core);
+}
+END_TEST
+
+/* Killed before every step of attach: afterwards it is attached, or can be. */
+START_TEST(killed_while_attaching)
+{
+	bool killed = true;
+
+	for (int nth = 1; killed; nth++) {
+		int fd;
+
+		core_make(&core);
+		core_source_file(&core, "f", 10000, 1);
+		core_supervise(&core, nth);
+		core_connect(&core);
+		fd = core_find(&core, "f", O_RDONLY);
+		ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+		core_expect(fd, 0, 10000, 1);
+		killed = core_killed();
+		close(fd);
+		core_disconnect(&core);
+		core_end_supervision(&core);
+		core_free(&core);
+		ck_assert_int_lt(nth, 200);
+	}
+}
+END_TEST
+
+/* I12: a damaged record is an error, is never taken for whole, and is counted as unfinished. */
+START_TEST(i12_a_damaged_record)
+{
+	struct migrate_stub stub;
+	struct volume_count count;
+	g_autofree char *message = NULL;
+	int fd, root;
+
+	core_make(&core);
+	core_source_file(&core, "f", 10000, 1);
+	core_source_file(&core, "g", 10000, 2);
+	core_start(&core);
+	fd = core_find(&core, "f", O_RDWR);
+	root = core_root(&core);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	core_close(&core);
+	ck_assert_int_eq(fsetxattr(fd, MIGRATE_XATTR, "damaged", 7, 0), 0);
+	core_open(&core);
+	core_run(&core);
+	ck_assert_int_eq(migrate_stub_load(fd, &stub), -EBADMSG);
+	ck_assert_int_ne(stub.state, MIGRATE_NORMAL);
+	ck_assert_int_eq(core_range(&core, fd, 0, 1), -EBADMSG);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, MIGRATE_BACKGROUND | MIGRATE_DATA)),
+			 0);
+	ck_assert_int_eq(core_finish(&core, root), -EREMOTEIO);
+	ck_assert_int_eq(volume_verify(core.retriever, &count, &message), 0);
+	ck_assert_uint_ge(count.unfinished, 2);
+	g_free(count.first);
+	close(root);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(damaged_templates)
+{
+	g_autofree char *path = NULL, *error = NULL;
+	int fd;
+
+	fd = core_with_file(&core, 10000, O_RDONLY);
+	core_close(&core);
+	path = core_path(&core, ".migrate/handles");
+	ck_assert_int_eq(truncate(path, 3), 0);
+	error = core_try_open(&core);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_ptr_nonnull(strstr(error, "damaged"));
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* pause holds the background back, and nothing else; resume lets it go. */
+START_TEST(pause_and_resume)
+{
+	struct migrate_waiter *w;
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "f", 100000, 1);
+	core_source_file(&core, "g", 100000, 2);
+	core_start(&core);
+	fd = core_find(&core, "f", O_RDONLY);
+	core_expect_answer(&core, "pause", "0 ");
+	w = core_ask_range(&core, fd, 0, UINT64_MAX, MIGRATE_BACKGROUND);
+	core_expect_answer(&core, "status", "paused=true");
+	core_expect_answer(&core, "status", "background-waiting=1");
+	{
+		int other = core_find(&core, "g", O_RDONLY);
+
+		ck_assert_int_eq(core_range(&core, other, 0, UINT64_MAX), 0);
+		core_expect(other, 0, 100000, 2);
+		close(other);
+	}
+	ck_assert(!core_present(fd, 0, 1));
+	core_expect_answer(&core, "resume", "0 ");
+	ck_assert_int_eq(core_wait(w), 0);
+	core_expect_answer(&core, "throttle 1M", "0 ");
+	core_expect_answer(&core, "throttle much", "-22 ");
+	core_expect_answer(&core, "status", "bandwidth=1048576");
+	core_expect_answer(&core, "settings", "hold-ms=500");
+	core_expect_answer(&core, "errors 0", "total=0");
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+static void make_in_root(struct core *core, const char *name, mode_t mode)
+{
+	g_autofree char *path = core_path(core, name);
+
+	if (S_ISDIR(mode))
+		ck_assert_int_eq(mkdir(path, mode & 07777), 0);
+	else
+		ck_assert(g_file_set_contents(path, "a client's", -1, NULL));
+}
+
+/* Which looks like ours.  After the end it is somebody else's. */
+START_TEST(i7_a_clients_directory_of_that_name)
+{
+	g_autofree char *file = NULL;
+	int root;
+
+	core_make(&core);
+	core_source_file(&core, "f", 0, 1);
+	core_start(&core);
+	file = core_path(&core, MIGRATE_PRIVATE_DIR "/staging/file");
+	root = core_root(&core);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	ck_assert_int_eq(core_finish(&core, root), 0);
+	core_expect_answer(&core, "status", "state=whole");
+	core_restart(&core);
+	core_expect_answer(&core, "status", "state=whole");
+	core_expect_answer(&core, "finalize", "0 ");
+	make_in_root(&core, MIGRATE_PRIVATE_DIR, S_IFDIR | 0700);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR "/links", S_IFDIR | 0700);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR "/staging", S_IFDIR | 0700);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR "/staging/file", S_IFREG);
+	core_restart(&core);
+	core_expect_answer(&core, "status", "state=finished");
+	core_expect_answer(&core, "finalize", "0 ");
+	core_expect_answer(&core, "attach", "-39 ");
+	ck_assert_int_eq(access(file, F_OK), 0);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+/* In a directory that is to be a volume it is no place for ours. */
+START_TEST(attach_takes_no_clients_directory)
+{
+	core_make(&core);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR, S_IFDIR | 0700);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR "/staging", S_IFDIR | 0700);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR "/staging/file", S_IFREG);
+	core_open(&core);
+	core_run(&core);
+	core_connect(&core);
+	core_expect_answer(&core, "status", "state=finished");
+	core_expect_answer(&core, "attach", "-39 ");
+	core_free(&core);
+}
+END_TEST
+
+/* By a crash before it was marked, or by a release that did not mark it. */
+START_TEST(an_unmarked_private_directory)
+{
+	g_autofree char *private = NULL;
+
+	core_make(&core);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR, S_IFDIR | VOLUME_ATTACHING);
+	core_open(&core);
+	core_run(&core);
+	core_connect(&core);
+	core_expect_answer(&core, "status", "state=unattached");
+	core_expect_answer(&core, "attach", "0 ");
+	private = core_path(&core, MIGRATE_PRIVATE_DIR);
+	ck_assert_int_eq(removexattr(private, MIGRATE_XATTR_PRIVATE), 0);
+	core_restart(&core);
+	core_expect_answer(&core, "status", "state=migrating");
+	ck_assert_int_gt(getxattr(private, MIGRATE_XATTR_PRIVATE, NULL, 0), 0);
+	core_free(&core);
+}
+END_TEST
+
+/* Without a place for the report the volume does not end. */
+START_TEST(i12_the_report_is_kept)
+{
+	g_autofree char *report = NULL, *text = NULL;
+	int root;
+
+	core_make(&core);
+	core_source_file(&core, "f", 0, 1);
+	core.map_users = g_strdup("1:0"); /* and the owner is 0 */
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	ck_assert_int_eq(core_finish(&core, root), 0);
+	report = g_strconcat(core.dir, "/kept", NULL);
+	ck_assert(g_file_set_contents(report, "", 0, NULL)); /* where the directory is to be */
+	core_expect_answer(&core, "finalize", "set \"report\" in the configuration");
+	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR, F_OK, 0), 0);
+	ck_assert_int_eq(unlink(report), 0);
+	core_expect_answer(&core, "finalize", "losses=2");
+	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR, F_OK, 0), -1);
+	g_free(report);
+	report = g_strconcat(core.dir, "/kept/report", NULL);
+	ck_assert(g_file_get_contents(report, &text, NULL, NULL));
+	ck_assert_ptr_nonnull(strstr(text, "owner\t"));
+	ck_assert_ptr_nonnull(strstr(text, "carried\tacls\t0\n"));
+	ck_assert_ptr_nonnull(strstr(text, "volume\t\t"));
+	core_expect_answer(&core, "report", report);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+/* The new file system is full: the file says so, nothing of it is shown, and it comes when there is
+ * room. */
+START_TEST(no_space)
+{
+	g_autofree char *image = NULL, *command = NULL, *filler = NULL, *undo = NULL;
+	struct migrate_stub stub;
+	int fd, fill;
+
+	core_make(&core);
+	core_source_file(&core, "f", 3 * MIB, 1);
+	image = g_strconcat(core.dir, "/image", NULL);
+	command = g_strdup_printf("truncate -s 8M %s && mkfs.ext4 -q -O ^has_journal -m 0 %s && "
+				  "mount -o loop %s %s",
+				  image, image, image, core.root);
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	ck_assert_int_eq(system(command), 0);
+	core_start(&core);
+	fd = core_find(&core, "f", O_RDONLY);
+	filler = core_path(&core, "filler");
+	fill = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fill, 0);
+	for (off_t len = 8 * MIB; len >= 4096; len /= 2)
+		while (fallocate(fill, 0, lseek(fill, 0, SEEK_END), len) == 0)
+			continue;
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), -ENOSPC);
+	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
+	ck_assert_int_eq(stub.error, ENOSPC);
+	migrate_stub_clear(&stub);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	ck_assert(backend_fault_wait_idle(core.fault)); /* the other reads have failed too */
+	ck_assert_int_eq(ftruncate(fill, 0), 0);
+	close(fill);
+	ck_assert_int_eq(unlink(filler), 0);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 3 * MIB, 1);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_close(&core);
+	core_disconnect(&core);
+	undo = g_strconcat("umount ", core.root, NULL);
+	ck_assert_int_eq(system(undo), 0);
+	core_free(&core);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("volume");
+	TCase *tcase = CORE_TCASE(suite, "volume", 60);
+
+	tcase_add_test(tcase, from_attach_to_the_end);
+	tcase_add_test(tcase, an_empty_volume);
+	tcase_add_test(tcase, attached_but_for_the_mark);
+	tcase_add_test(tcase, attach_needs_an_empty_directory);
+	tcase_add_test(tcase, killed_while_attaching);
+	tcase_add_test(tcase, i12_a_damaged_record);
+	tcase_add_test(tcase, damaged_templates);
+	tcase_add_test(tcase, pause_and_resume);
+	tcase_add_test(tcase, i12_the_report_is_kept);
+	tcase_add_test(tcase, i7_a_clients_directory_of_that_name);
+	tcase_add_test(tcase, attach_takes_no_clients_directory);
+	tcase_add_test(tcase, an_unmarked_private_directory);
+	tcase_add_test(tcase, no_space);
+	return run_suite(suite);
+}
