@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Dependencies of the product's files go one way: no arrow runs up, from a folder to one that it must
+not know, and no files need each other in a circle.
+
+    test_layers.py BUILD       a C file and its header are one
+
+An arrow is an #include, or a symbol that one object file of BUILD uses and another defines: a header
+that declares everything for everybody hides nothing.
+"""
+import collections
+import glob
+import os
+import re
+import subprocess
+import sys
+
+TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# What the files of a folder may use, beside those of their own.
+FOLDERS = {
+    'common': [],
+    'fsal_migrate': ['common'],
+    'vfs_migrate': ['common'],
+    'crawler': ['common'],
+    'retriever/source/smb/worker': ['retriever/source/smb'],
+    'retriever/source/file': ['retriever/source', 'common'],
+    'retriever/source/nfs': ['retriever/source', 'common'],
+    'retriever/source/smb': ['retriever/source', 'common'],
+    'retriever/source': ['common'],
+    'retriever/config': ['retriever/source', 'retriever/source/nfs', 'retriever/source/smb', 'common'],
+    'retriever/volume': ['retriever/config', 'retriever/source', 'common'],
+    'retriever/ways': ['retriever/volume', 'retriever/config', 'retriever/source', 'common'],
+    'retriever/door': ['retriever/ways', 'retriever/volume', 'retriever/config', 'retriever/source',
+                       'common'],
+    # puts the floors together
+    'retriever': ['retriever/door', 'retriever/ways', 'retriever/volume', 'retriever/config',
+                  'retriever/source', 'retriever/source/nfs', 'retriever/source/smb',
+                  'retriever/source/file', 'common'],
+    # reads the configuration and the report's format
+    'ctl': ['retriever/config', 'retriever/volume', 'retriever/source', 'common'],
+}
+PUBLIC = {'fsal_migrate': 'migrate.h', 'vfs_migrate': 'migrate.h', 'crawler': 'migrate.h'}
+
+
+def unit(path):
+    return re.sub(r'\.[ch]$', '', path)
+
+
+def sources():
+    for folder in FOLDERS:
+        for path in glob.glob(f'{TREE}/{folder}/*.[ch]'):
+            yield os.path.relpath(path, TREE)
+
+
+def includes(files):
+    """(from, to, why) of each #include of a file of the product."""
+    roots = ['', 'retriever/', 'common/']
+    for path in sorted(files):
+        with open(f'{TREE}/{path}') as text:
+            for name in re.findall(r'^\s*#\s*include "([^"]+)"', text.read(), re.M):
+                for root in [os.path.dirname(path) + '/', *roots]:
+                    target = os.path.normpath(root + name)
+                    if target in files:
+                        yield path, target, f'includes {name}'
+                        break
+
+
+def object_files(build):
+    """The object files of the product, by their sources."""
+    found = {}
+    for path in glob.glob(f'{build}/**/*.c.o', recursive=True):
+        match = re.fullmatch(r'(.*/)?CMakeFiles/[^/]+\.dir/(.*)\.o', os.path.relpath(path, build))
+        source = os.path.normpath((match.group(1) or '') + match.group(2)) if match else ''
+        if os.path.dirname(source) in FOLDERS:
+            found[source] = path
+    return found
+
+
+def symbols(build, missing):
+    """(from, to, why) of each symbol that one file uses and another defines."""
+    objects = object_files(build)
+    missing.extend(sorted({f for f in sources() if f.endswith('.c')} - set(objects)))
+    by_object = {path: source for source, path in objects.items()}
+    definers, users = collections.defaultdict(set), collections.defaultdict(set)
+    listing = subprocess.run(['nm', '-A', *by_object], check=True, text=True, capture_output=True)
+    for line in listing.stdout.splitlines():
+        path, rest = line.split(':', 1)
+        kind, symbol = rest.split()[-2:]
+        if kind == 'U':
+            users[symbol].add(by_object[path])
+        elif kind.isupper():
+            definers[symbol].add(by_object[path])
+    for symbol, where in users.items():
+        for source in sorted(where):
+            # programs have symbols of the same names
+            near = [d for d in definers.get(symbol, ()) if may_use(source, d)]
+            for target in near or definers.get(symbol, ()):
+                yield source, target, f'uses {symbol}'
+
+
+def may_use(source, target):
+    a, b = os.path.dirname(source), os.path.dirname(target)
+    return a == b or b in FOLDERS[a]
+
+
+def circles(arrows):
+    """Strongly connected components of more than one unit (Tarjan)."""
+    graph = collections.defaultdict(set)
+    for a, b, _ in arrows:
+        if unit(a) != unit(b):
+            graph[unit(a)].add(unit(b))
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(u):
+        index[u] = low[u] = len(index)
+        stack.append(u)
+        for v in sorted(graph.get(u, ())):
+            if v not in index:
+                visit(v)
+                low[u] = min(low[u], low[v])
+            elif v in stack:
+                low[u] = min(low[u], index[v])
+        if low[u] == index[u]:
+            circle = []
+            while not circle or circle[-1] != u:
+                circle.append(stack.pop())
+            if len(circle) > 1:
+                found.append(sorted(circle))
+
+    sys.setrecursionlimit(10000)
+    for u in sorted(graph):
+        if u not in index:
+            visit(u)
+    return found
+
+
+def main():
+    files, missing = set(sources()), []
+    arrows = list(includes(files)) + list(symbols(sys.argv[1], missing))
+    faults = []
+    for a, b, why in arrows:
+        public = PUBLIC.get(os.path.dirname(a))
+        if not may_use(a, b):
+            faults.append(f'{a} {why} of {b}: an arrow that runs up')
+        elif public and why.startswith('includes') and os.path.dirname(b) == 'common' and \
+                os.path.basename(b) != public:
+            faults.append(f'{a} {why}: of common/ it may include {public} only')
+    for circle in circles(arrows):
+        faults.append('a circle: ' + ' '.join(circle))
+        members = set(circle)
+        for a, b, why in arrows:
+            if unit(a) != unit(b) and unit(a) in members and unit(b) in members:
+                faults.append(f'    {a} -> {b}: {why}')
+    print(*faults, sep='\n')
+    others = [f for f in missing if 'compat_' not in f and '-v' in sys.argv]
+    print(f'{len(files)} files, {len(arrows)} arrows', *others, file=sys.stderr)
+    if not arrows or len(files) < 200:
+        sys.exit('this is not the product')
+    sys.exit(bool(faults))
+
+
+if __name__ == '__main__':
+    main()
