@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "volume/retriever.h"
+#include "open.h"
 
 static gboolean on_signal(gpointer loop)
 {

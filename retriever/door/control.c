@@ -16,7 +16,11 @@
 #include "ways/version.h"
 #include "server.h"
 #include "ways/skip.h"
-#include "ways/volume.h"
+#include "ways/attach.h"
+#include "ways/finalize.h"
+#include "ways/verify.h"
+#include "volume/state.h"
+#include "volume/jobs.h"
 
 #define ERRORS_PAGE 100
 
@@ -155,19 +159,19 @@ static int run_retry(struct retriever *retriever, const char *argument, char **t
 
 static int run_attach(struct retriever *retriever, const char *argument, char **text)
 {
-	return volume_attach(retriever, text);
+	return attach_volume(retriever, text);
 }
 
 static int run_finalize(struct retriever *retriever, const char *argument, char **text)
 {
-	return volume_finalize(retriever, text);
+	return finalize_volume(retriever, text);
 }
 
 static int run_verify(struct retriever *retriever, const char *argument, char **text)
 {
 	g_autoptr(GKeyFile) f = g_key_file_new();
-	struct volume_count count;
-	int ret = volume_verify(retriever, &count, text);
+	struct verify_count count;
+	int ret = verify_volume(retriever, &count, text);
 
 	if (ret)
 		return ret;
@@ -281,7 +285,7 @@ static void run_command(struct retriever *retriever, struct peer *peer, uint64_t
 	slow->id = id;
 	slow->run = commands[i].slow;
 	slow->argument = g_strdup(argument);
-	retriever_run_slow(retriever, run_slow, slow);
+	jobs_run(retriever->jobs, JOB_SLOW, run_slow, slow);
 }
 
 void control_command(struct retriever *retriever, struct peer *peer, uint64_t id,

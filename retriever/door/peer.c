@@ -15,7 +15,7 @@
 #include "ways/durability.h"
 #include "ways/place.h"
 #include "ways/transfer.h"
-#include "ways/volume.h"
+#include "volume/state.h"
 
 #define FRAMES_AT_ONCE 64 /* of one peer before the others have their turn */
 

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include "private.h"
 
 #define FILE_NAME "errors"
 
@@ -273,7 +274,7 @@ void errors_save(struct errors *errors)
 		text = to_text(errors, &len);
 	errors->changed = false;
 	g_mutex_unlock(&errors->lock);
-	if (text && retriever_save(dir, FILE_NAME, text, len) < 0) {
+	if (text && private_save(dir, FILE_NAME, text, len) < 0) {
 		g_mutex_lock(&errors->lock);
 		errors->changed = true;
 		g_mutex_unlock(&errors->lock);

@@ -3,7 +3,8 @@
 
 #include "errors.h"
 #include "report.h"
-#include "ways/volume.h"
+#include "jobs.h"
+#include "saved_counters.h"
 
 #define SAMPLES 10
 
@@ -32,7 +33,7 @@ static void save(void *arg)
 {
 	struct rates *rates = arg;
 
-	volume_save_counters(rates->retriever, false);
+	counters_save(rates->retriever, false);
 	errors_save(rates->retriever->errors);
 	report_sync(rates->retriever->report);
 	g_atomic_int_set(&rates->saving, 0);
@@ -46,7 +47,7 @@ static gboolean tick(gpointer arg)
 	rates->next = (rates->next + 1) % SAMPLES;
 	rates->n = MIN(rates->n + 1, SAMPLES);
 	if (g_atomic_int_compare_and_exchange(&rates->saving, 0, 1))
-		retriever_run_flush(rates->retriever, save, rates);
+		jobs_run(rates->retriever->jobs, JOB_FLUSH, save, rates);
 	return G_SOURCE_CONTINUE;
 }
 

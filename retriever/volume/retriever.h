@@ -22,16 +22,7 @@
 
 #include "source/source.h"
 #include "config/config.h"
-
-struct counters {
-	/* all atomic; a cache that a walk can rebuild */
-	gint64 directories_found, directories_whole, unfilled;
-	gint64 files_found, files_whole;
-	gint64 bytes_found, bytes_whole, bytes_fetched;
-	gint64 acls_carried, xattrs_carried; /* objects */
-	gint demand_waiting, background_waiting;
-	gint exact;
-};
+#include "counters.h"
 
 struct retriever {
 	struct volume_config *config;
@@ -51,15 +42,8 @@ struct retriever {
 	struct source_object source_root;
 	struct source_attr source_root_attr;
 
-	GThreadPool *workers;  /* struct job, see retriever_run() */
-	GThreadPool *demand;   /* likewise, for what a client waits for */
-	GThreadPool *flushers; /* fsync for those who wait for it */
-	GThreadPool *finders;  /* finding stale objects again */
-	GThreadPool *slow;     /* one thread: walks of the whole tree, retry */
-	GMutex jobs_lock;      /* a leaf */
-	GCond jobs_done;
-	unsigned jobs; /* of all pools, queued or running */
-	gint closing;  /* atomic: long jobs give up */
+	struct jobs *jobs;
+	gint closing; /* atomic: long jobs give up */
 	struct object_table *objects;
 	struct templates *templates;
 	struct durability *durability;
@@ -81,39 +65,8 @@ struct retriever {
 	gint retry_epoch; /* atomic */
 };
 
-#define COUNT_ADD(r, field, n) __atomic_add_fetch(&(r)->counters.field, (n), __ATOMIC_RELAXED)
-#define COUNT_GET(r, field)    __atomic_load_n(&(r)->counters.field, __ATOMIC_RELAXED)
-#define COUNT_SET(r, field, n) __atomic_store_n(&(r)->counters.field, (n), __ATOMIC_RELAXED)
-
-/*
- * Opens the volume: takes its lock, opens the private directory where there is one, and the
- * backend.  Takes config.  NULL with error set: one line.  An old server that is away at start is
- * not an error for an attached volume's normal objects, but nothing can be fetched: this fails and
- * the unit's restart tries again.
- */
-struct retriever *retriever_open(struct volume_config *config, GError **error);
-void retriever_close(struct retriever *retriever);
-
-/* Opens .migrate/ and its subdirectories, making them where `create`.  0 or -errno. */
-int retriever_open_private(struct retriever *retriever, bool create);
-
-/* Runs fn(arg) on a worker thread. */
-void retriever_run(struct retriever *retriever, void (*fn)(void *arg), void *arg);
-/* Likewise on one that only does what a client waits for: a page of a listing keeps the others busy
- * for a while (I11). */
-void retriever_run_demand(struct retriever *retriever, void (*fn)(void *arg), void *arg);
-/* Likewise on a thread that may block for the disk. */
-void retriever_run_flush(struct retriever *retriever, void (*fn)(void *arg), void *arg);
-/* Likewise on a thread that may wait for the old server. */
-void retriever_run_find(struct retriever *retriever, void (*fn)(void *arg), void *arg);
-/* Likewise on the thread for long walks and waits. */
-void retriever_run_slow(struct retriever *retriever, void (*fn)(void *arg), void *arg);
-
 /* The present path of an open descriptor, for messages only.  g_free. */
 char *retriever_fd_path(int fd);
-
-/* Replaces a small file in a directory of ours as a whole.  Blocks for the disk.  0 or -errno. */
-int retriever_save(int dir_fd, const char *name, const char *text, size_t len);
 
 /* Opens an object of the volume's file system by its kernel handle, O_CLOEXEC | O_NOATIME added.
  * The descriptor, or -1 with errno (ESTALE: it was removed). */

@@ -8,6 +8,7 @@
 #include "directory.h"
 #include "durability.h"
 #include "place.h"
+#include "volume/jobs.h"
 
 struct bracket {
 	struct object *object;
@@ -135,7 +136,7 @@ static void start_deferred(struct object *object)
 		run->d = *d;
 		g_slice_free(struct deferred, d);
 		object->writing++;
-		retriever_run_demand(object->retriever, run_deferred, run);
+		jobs_run(object->retriever->jobs, JOB_DEMAND, run_deferred, run);
 	}
 }
 
@@ -153,7 +154,7 @@ static void open_waiting(struct object *object)
 		bracket->answered = true;
 		g->done = bracket->done;
 		g->arg = bracket->arg;
-		retriever_run_demand(object->retriever, run_granted, g);
+		jobs_run(object->retriever->jobs, JOB_DEMAND, run_granted, g);
 	}
 }
 

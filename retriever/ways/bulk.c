@@ -9,6 +9,7 @@
 
 #include "directory.h"
 #include "transfer.h"
+#include "volume/jobs.h"
 
 #define FILES_MAX      128 /* of one directory in flight */
 #define FILES_YIELDING 8   /* ... while a client waits for something */
@@ -65,7 +66,7 @@ static void file_done(void *arg, int status)
 	if (finished)
 		bulk_finish(bulk, bulk->status);
 	else if (go_on)
-		retriever_run(bulk->directory->retriever, scan, bulk);
+		jobs_run(bulk->directory->retriever->jobs, JOB_BACKGROUND, scan, bulk);
 }
 
 static void start_file(struct bulk *bulk, const char *name)
@@ -152,7 +153,7 @@ static void filled(void *arg, int status)
 		return;
 	}
 	bulk->scanning = true;
-	retriever_run(bulk->directory->retriever, scan, bulk);
+	jobs_run(bulk->directory->retriever->jobs, JOB_BACKGROUND, scan, bulk);
 }
 
 void bulk_start(struct object *directory, object_done_fn done, void *arg)

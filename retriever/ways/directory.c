@@ -21,6 +21,7 @@
 #include "volume/errors.h"
 #include "source/gate.h"
 #include "refind.h"
+#include "volume/jobs.h"
 
 #define PAGES_AHEAD 2 /* listed and not made yet */
 
@@ -120,7 +121,7 @@ void directory_complete(struct object *object)
 		return;
 	object->completing = true;
 	object->writing++;
-	retriever_run_demand(object->retriever, complete, object_ref(object));
+	jobs_run(object->retriever->jobs, JOB_DEMAND, complete, object_ref(object));
 }
 
 /* ---- the end of a run ---- */
@@ -228,7 +229,7 @@ static void finish(struct run *run)
 		if (object_enter_write(object, names_entered, run))
 			names_entered(object, run);
 	} else if (!run->status && skip_count(run->unmade.skip) && !directory_names_fixed(object)) {
-		retriever_run_flush(object->retriever, record_skipped, run);
+		jobs_run(object->retriever->jobs, JOB_FLUSH, record_skipped, run);
 	} else {
 		conclude(run);
 	}

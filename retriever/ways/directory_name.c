@@ -14,6 +14,7 @@
 #include "prefill.h"
 #include "refind.h"
 #include "volume/stub.h"
+#include "volume/jobs.h"
 
 struct name_request {
 	struct object *object; /* referenced */
@@ -117,7 +118,7 @@ static void name_told(struct backend_request *req)
 	}
 	if (req->op == BACKEND_READLINK)
 		n->target = g_steal_pointer(&req->text);
-	retriever_run_demand(n->object->retriever, name_make, n);
+	jobs_run(n->object->retriever->jobs, JOB_DEMAND, name_make, n);
 }
 
 static void ask(struct name_request *n, enum backend_op op)
@@ -163,7 +164,7 @@ static void name_looked_up(struct backend_request *req)
 	if (S_ISLNK(req->attr.mode))
 		ask(n, BACKEND_READLINK);
 	else
-		retriever_run_demand(retriever, name_make, n);
+		jobs_run(retriever->jobs, JOB_DEMAND, name_make, n);
 }
 
 static void look_up(struct name_request *n)

@@ -28,6 +28,7 @@
 #include "durability.h"
 #include "source/gate.h"
 #include "volume/stub.h"
+#include "volume/jobs.h"
 
 /* A file of so many bytes costs the old server about what an empty one does. */
 #define SMALL ((uint64_t)64 << 10)
@@ -58,9 +59,9 @@ static void ask_object(struct question *q, enum backend_op op);
 static void run_work(struct run *run, void (*fn)(void *arg), void *arg)
 {
 	if (run->priority == BACKEND_BACKGROUND)
-		retriever_run(run->object->retriever, fn, arg);
+		jobs_run(run->object->retriever->jobs, JOB_BACKGROUND, fn, arg);
 	else
-		retriever_run_demand(run->object->retriever, fn, arg);
+		jobs_run(run->object->retriever->jobs, JOB_DEMAND, fn, arg);
 }
 
 static void page_done_one(struct page *page)

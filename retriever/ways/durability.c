@@ -8,6 +8,7 @@
 
 #include "volume/errors.h"
 #include "transfer.h"
+#include "volume/jobs.h"
 
 #define ROUND_US      G_USEC_PER_SEC
 #define ROUND_OBJECTS 1000
@@ -160,7 +161,7 @@ static void gaps_closed(void *arg, int status)
 	if (status)
 		later_finish(later, status);
 	else
-		retriever_run_flush(later->object->retriever, run_later, later);
+		jobs_run(later->object->retriever->jobs, JOB_FLUSH, run_later, later);
 }
 
 static void close_gaps(struct later *later)
@@ -191,7 +192,7 @@ void durability_sync_later(struct object *object, object_done_fn done, void *arg
 	later->object = object_ref(object);
 	later->done = done;
 	later->arg = arg;
-	retriever_run_flush(object->retriever, run_later, later);
+	jobs_run(object->retriever->jobs, JOB_FLUSH, run_later, later);
 }
 
 void durability_queue(struct object *object, uint64_t bytes)

@@ -12,6 +12,7 @@
 #include "volume/errors.h"
 #include "refind.h"
 #include "door/server.h"
+#include "volume/jobs.h"
 
 #define ROUNDS_MAX 3
 
@@ -329,7 +330,7 @@ static void round_over(void *arg, int status)
 {
 	struct finish *finish = arg;
 
-	retriever_run(finish->directory->retriever, finish_again, finish);
+	jobs_run(finish->directory->retriever->jobs, JOB_BACKGROUND, finish_again, finish);
 }
 
 /*
@@ -385,5 +386,5 @@ void place_finish(struct object *directory, object_done_fn done, void *arg)
 	finish->directory = object_ref(directory);
 	finish->done = done;
 	finish->arg = arg;
-	retriever_run(directory->retriever, finish_again, finish);
+	jobs_run(directory->retriever->jobs, JOB_BACKGROUND, finish_again, finish);
 }

@@ -12,6 +12,7 @@
 #include "volume/templates.h"
 #include "transfer.h"
 #include "version.h"
+#include "volume/jobs.h"
 
 #define ATTEMPTS_MAX 3
 
@@ -297,6 +298,6 @@ bool refind_start(struct object *object)
 			    lost ? lost
 				 : "the old server's handle for it is stale again and again");
 	else if (start)
-		retriever_run_find(object->retriever, run_refind, object_ref(object));
+		jobs_run(object->retriever->jobs, JOB_FIND, run_refind, object_ref(object));
 	return !hopeless;
 }

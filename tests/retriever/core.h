@@ -34,8 +34,15 @@
 #include "config/owners.h"
 #include "ways/prefill.h"
 #include "volume/retriever.h"
-#include "ways/volume.h"
 #include "suite.h"
+#include "open.h"
+#include "volume/jobs.h"
+#include "volume/private.h"
+#include "volume/saved_counters.h"
+#include "volume/state.h"
+#include "ways/attach.h"
+#include "ways/finalize.h"
+#include "ways/verify.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
@@ -224,7 +231,7 @@ static inline void core_open(struct core *core)
 static inline void core_attach(struct core *core)
 {
 	g_autofree char *message = NULL;
-	int ret = volume_attach(core->retriever, &message);
+	int ret = attach_volume(core->retriever, &message);
 
 	ck_assert_msg(ret == 0, "%s", message);
 }

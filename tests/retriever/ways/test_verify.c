@@ -3,18 +3,18 @@
 
 static struct core core;
 
-static void verify(struct volume_count *count)
+static void verify(struct verify_count *count)
 {
 	g_autofree char *message = NULL;
 
-	ck_assert_int_eq(volume_verify(core.retriever, count, &message), 0);
+	ck_assert_int_eq(verify_volume(core.retriever, count, &message), 0);
 	g_clear_pointer(&count->first, g_free);
 }
 
 /* I12: the walk finds what is unfinished below directories that say they are normal, too. */
 START_TEST(i12_below_normal_directories)
 {
-	struct volume_count count;
+	struct verify_count count;
 	g_autofree char *message = NULL;
 	int d, file, root;
 
@@ -31,7 +31,7 @@ START_TEST(i12_below_normal_directories)
 	ck_assert_int_eq(migrate_record_drop(d), 0);
 	verify(&count);
 	ck_assert_uint_eq(count.unfinished, 2); /* e and f */
-	ck_assert_int_eq(volume_finalize(core.retriever, &message), -EBUSY);
+	ck_assert_int_eq(finalize_volume(core.retriever, &message), -EBUSY);
 	close(d);
 	close(file);
 	close(root);
@@ -42,7 +42,7 @@ END_TEST
 START_TEST(the_counters_are_set)
 {
 	g_autofree char *one = NULL, *two = NULL;
-	struct volume_count count;
+	struct verify_count count;
 	int root;
 
 	core_make(&core);
@@ -71,7 +71,7 @@ END_TEST
 
 START_TEST(gives_up_when_closing)
 {
-	struct volume_count count;
+	struct verify_count count;
 	g_autofree char *message = NULL;
 
 	core_make(&core);
@@ -79,7 +79,7 @@ START_TEST(gives_up_when_closing)
 	core_open(&core);
 	core_attach(&core);
 	g_atomic_int_set(&core.retriever->closing, 1);
-	ck_assert_int_eq(volume_verify(core.retriever, &count, &message), -ECANCELED);
+	ck_assert_int_eq(verify_volume(core.retriever, &count, &message), -ECANCELED);
 	g_free(count.first);
 	core_free(&core);
 }

@@ -218,10 +218,10 @@ START_TEST(counters_after_a_kill)
 	core_end_supervision(&core);
 	core_open(&core);
 	{
-		struct volume_count count;
+		struct verify_count count;
 		g_autofree char *message = NULL;
 
-		ck_assert_int_eq(volume_verify(core.retriever, &count, &message), 0);
+		ck_assert_int_eq(verify_volume(core.retriever, &count, &message), 0);
 		g_free(count.first);
 		ck_assert_int_eq(COUNT_GET(core.retriever, files_found), 1);
 		ck_assert_int_eq(COUNT_GET(core.retriever, directories_found), 2);
@@ -252,7 +252,7 @@ START_TEST(i11_demand_has_workers_of_its_own)
 	root = core_root(&core);
 	g_mutex_lock(&busy);
 	for (unsigned i = 0; i < 64; i++)
-		retriever_run(core.retriever, keep_busy, NULL);
+		jobs_run(core.retriever->jobs, JOB_BACKGROUND, keep_busy, NULL);
 	f = core_find(&core, "f", O_RDWR);
 	d = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
 	ck_assert_int_eq(core_wait(core_ask_fill(&core, d, 0)), 0);

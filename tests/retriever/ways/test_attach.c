@@ -120,7 +120,7 @@ START_TEST(attached_but_for_the_mark)
 	core_start(&core);
 	core_close(&core);
 	private = core_path(&core, MIGRATE_PRIVATE_DIR);
-	ck_assert_int_eq(chmod(private, VOLUME_ATTACHING), 0);
+	ck_assert_int_eq(chmod(private, PRIVATE_ATTACHING), 0);
 	core_open(&core);
 	core_run(&core);
 	root = core_root(&core);
@@ -141,7 +141,7 @@ START_TEST(attach_needs_an_empty_directory)
 	path = core_path(&core, "mine");
 	ck_assert_int_eq(mkdir(path, 0755), 0);
 	core_open(&core);
-	ck_assert_int_eq(volume_attach(core.retriever, &message), -ENOTEMPTY);
+	ck_assert_int_eq(attach_volume(core.retriever, &message), -ENOTEMPTY);
 	ck_assert_int_eq(stat(path, &st), 0);
 	core_free(&core);
 }
@@ -176,7 +176,7 @@ END_TEST
 START_TEST(i12_a_damaged_record)
 {
 	struct migrate_stub stub;
-	struct volume_count count;
+	struct verify_count count;
 	g_autofree char *message = NULL;
 	int fd, root;
 
@@ -198,7 +198,7 @@ START_TEST(i12_a_damaged_record)
 	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, MIGRATE_BACKGROUND | MIGRATE_DATA)),
 			 0);
 	ck_assert_int_eq(core_finish(&core, root), -EREMOTEIO);
-	ck_assert_int_eq(volume_verify(core.retriever, &count, &message), 0);
+	ck_assert_int_eq(verify_volume(core.retriever, &count, &message), 0);
 	ck_assert_uint_ge(count.unfinished, 2);
 	g_free(count.first);
 	close(root);
@@ -322,7 +322,7 @@ START_TEST(an_unmarked_private_directory)
 	g_autofree char *private = NULL;
 
 	core_make(&core);
-	make_in_root(&core, MIGRATE_PRIVATE_DIR, S_IFDIR | VOLUME_ATTACHING);
+	make_in_root(&core, MIGRATE_PRIVATE_DIR, S_IFDIR | PRIVATE_ATTACHING);
 	core_open(&core);
 	core_run(&core);
 	core_connect(&core);

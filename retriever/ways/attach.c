@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "volume.h"
+#include "attach.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,46 +11,10 @@
 #include "source/posix_acl.h"
 #include "volume/attributes.h"
 #include "volume/errors.h"
+#include "volume/private.h"
+#include "volume/saved_counters.h"
+#include "volume/state.h"
 #include "volume/templates.h"
-
-#define STATE_FILE "state"
-
-static const char *const state_names[] = {"unattached", "migrating", "whole", "finished"};
-
-const char *volume_state_name(enum volume_state state)
-{
-	return state_names[state];
-}
-
-void volume_attached(struct retriever *retriever)
-{
-	fchmod(retriever->private_fd, VOLUME_ATTACHING & 0777);
-}
-
-/* Whether .migrate/ is there, and an attach came to its end. */
-static bool is_attached(const struct retriever *retriever)
-{
-	struct stat st;
-
-	return retriever->private_fd >= 0 && fstat(retriever->private_fd, &st) == 0 &&
-	       !(st.st_mode & S_ISVTX);
-}
-
-enum volume_state volume_state(struct retriever *retriever)
-{
-	struct migrate_record rec;
-	int ret = migrate_record_load(retriever->root_fd, &rec);
-
-	if (ret > 0)
-		migrate_record_clear(&rec);
-	if (ret != 0)
-		return VOLUME_MIGRATING;
-	if (is_attached(retriever))
-		return VOLUME_WHOLE;
-	if (migrate_is_vacant(retriever->root_fd, true))
-		return VOLUME_UNATTACHED;
-	return retriever->private_fd >= 0 ? VOLUME_WHOLE : VOLUME_FINISHED;
-}
 
 /* What the source's root has beside its attributes.  NULL where nothing is carried. */
 static int ask_root_xattrs(struct retriever *retriever, struct source_xattrs **xattrs)
@@ -86,7 +50,7 @@ static char *time_loss(struct retriever *retriever)
 	return text ? text : g_strdup("");
 }
 
-int volume_report(struct retriever *retriever)
+int attach_report(struct retriever *retriever)
 {
 	const struct backend_ops *ops = retriever->backend->ops;
 	g_autofree char *text = ops->not_carried ? ops->not_carried(retriever->backend) : NULL;
@@ -144,28 +108,7 @@ static int store_root_record(struct retriever *retriever, const struct source_xa
 	return ret;
 }
 
-static const struct {
-	const char *key;
-	size_t offset;
-} fields[] = {
-	{"directories-found", G_STRUCT_OFFSET(struct counters, directories_found)},
-	{"directories-whole", G_STRUCT_OFFSET(struct counters, directories_whole)},
-	{"unfilled-directories", G_STRUCT_OFFSET(struct counters, unfilled)},
-	{"files-found", G_STRUCT_OFFSET(struct counters, files_found)},
-	{"files-whole", G_STRUCT_OFFSET(struct counters, files_whole)},
-	{"bytes-found", G_STRUCT_OFFSET(struct counters, bytes_found)},
-	{"bytes-whole", G_STRUCT_OFFSET(struct counters, bytes_whole)},
-	{"bytes-fetched", G_STRUCT_OFFSET(struct counters, bytes_fetched)},
-	{"acls-carried", G_STRUCT_OFFSET(struct counters, acls_carried)},
-	{"xattrs-carried", G_STRUCT_OFFSET(struct counters, xattrs_carried)},
-};
-
-static gint64 *field(struct retriever *retriever, size_t i)
-{
-	return (gint64 *)((char *)&retriever->counters + fields[i].offset);
-}
-
-int volume_attach(struct retriever *retriever, char **message)
+int attach_volume(struct retriever *retriever, char **message)
 {
 	enum volume_state state = volume_state(retriever);
 	struct source_xattrs *xattrs;
@@ -189,26 +132,25 @@ int volume_attach(struct retriever *retriever, char **message)
 					   retriever->config->source, g_strerror(-ret));
 		return ret;
 	}
-	ret = retriever_open_private(retriever, true);
+	ret = private_open(retriever, true);
 	if (!ret) {
 		ret = templates_set_directory(retriever->templates, retriever->private_fd);
 	}
 	if (!ret) {
 		errors_set_directory(retriever->errors, retriever->private_fd);
 		report_set_directory(retriever->report, retriever->private_fd);
-		for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
-			__atomic_store_n(field(retriever, i), 0, __ATOMIC_RELAXED);
+		counters_reset(retriever);
 		COUNT_SET(retriever, directories_found, 1);
 		COUNT_SET(retriever, unfilled, 1);
 		COUNT_SET(retriever, exact, 1);
-		volume_save_counters(retriever, false);
-		ret = volume_report(retriever);
+		counters_save(retriever, false);
+		ret = attach_report(retriever);
 	}
 	if (!ret) {
 		ret = store_root_record(retriever, xattrs);
 	}
 	if (!ret)
-		volume_attached(retriever);
+		private_set_attached(retriever);
 	source_xattrs_free(xattrs);
 	if (ret)
 		*message = g_strdup_printf(
@@ -216,44 +158,4 @@ int volume_attach(struct retriever *retriever, char **message)
 			"extended attributes)",
 			retriever->config->root, g_strerror(-ret));
 	return ret;
-}
-
-/* ---- the counters' file ---- */
-
-void volume_load_counters(struct retriever *retriever)
-{
-	g_autoptr(GKeyFile) file = g_key_file_new();
-	g_autofree char *path = NULL;
-
-	if (retriever->private_fd < 0)
-		return;
-	path = g_strdup_printf("/proc/self/fd/%d/" STATE_FILE, retriever->private_fd);
-	if (!g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, NULL))
-		return;
-	for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
-		*field(retriever, i) = g_key_file_get_int64(file, "counters", fields[i].key, NULL);
-	COUNT_SET(retriever, exact,
-		  g_key_file_get_boolean(file, "counters", "clean", NULL) &&
-			  g_key_file_get_boolean(file, "counters", "exact", NULL));
-}
-
-void volume_save_counters(struct retriever *retriever, bool clean)
-{
-	g_autoptr(GKeyFile) file = g_key_file_new();
-	g_autofree char *text = NULL;
-	gsize len;
-
-	for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
-		g_key_file_set_int64(file, "counters", fields[i].key,
-				     __atomic_load_n(field(retriever, i), __ATOMIC_RELAXED));
-	g_key_file_set_boolean(file, "counters", "clean", clean);
-	g_key_file_set_boolean(file, "counters", "exact", COUNT_GET(retriever, exact));
-	text = g_key_file_to_data(file, &len, NULL);
-	g_mutex_lock(&retriever->save_lock);
-	if (retriever->private_fd >= 0 && g_strcmp0(text, retriever->saved_counters) != 0 &&
-	    retriever_save(retriever->private_fd, STATE_FILE, text, len) == 0) {
-		g_free(retriever->saved_counters);
-		retriever->saved_counters = g_steal_pointer(&text);
-	}
-	g_mutex_unlock(&retriever->save_lock);
 }

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "open.h"
+
+#include "door/server.h"
+#include "source/acl_source.h"
+#include "source/gate.h"
+#include "volume/errors.h"
+#include "volume/jobs.h"
+#include "volume/object.h"
+#include "volume/private.h"
+#include "volume/rates.h"
+#include "volume/report.h"
+#include "volume/saved_counters.h"
+#include "volume/state.h"
+#include "volume/templates.h"
+#include "ways/attach.h"
+#include "ways/durability.h"
+#include "ways/prefill.h"
+#include "ways/verify.h"
+
+struct call {
+	GMutex lock;
+	GCond cond;
+	bool done;
+};
+
+static void call_done(struct backend_request *req)
+{
+	struct call *call = req->user;
+
+	g_mutex_lock(&call->lock);
+	call->done = true;
+	g_cond_signal(&call->cond);
+	g_mutex_unlock(&call->lock);
+}
+
+int backend_call(struct retriever *retriever, struct backend_request *req)
+{
+	struct call call = {.done = false};
+
+	g_mutex_init(&call.lock);
+	g_cond_init(&call.cond);
+	req->done = call_done;
+	req->user = &call;
+	gate_submit(retriever->gate, req);
+	g_mutex_lock(&call.lock);
+	while (!call.done)
+		g_cond_wait(&call.cond, &call.lock);
+	g_mutex_unlock(&call.lock);
+	g_mutex_clear(&call.lock);
+	g_cond_clear(&call.cond);
+	return req->status;
+}
+
+/* acl-source.  NULL with error set; then inner is closed. */
+static struct backend *open_beside(const struct volume_config *config, struct backend *inner,
+				   GError **error)
+{
+	struct backend_config backend = {
+		.url = config->acl_source,
+		.smb = config->smb,
+		.connections = config->connections,
+		.demand_connections = config->demand_connections,
+	};
+	const struct backend_ops *ops = backend_find(config->acl_source, error);
+	struct source_object root = {0};
+	struct source_attr attr;
+	struct backend *windows = ops ? ops->open(&backend, &root, &attr, error) : NULL;
+
+	source_object_clear(&root);
+	if (windows)
+		return backend_beside_new(inner, windows);
+	inner->ops->close(inner);
+	return NULL;
+}
+
+static bool open_backend(struct retriever *retriever, GError **error)
+{
+	const struct volume_config *config = retriever->config;
+	struct backend_config backend = {
+		.url = config->source,
+		.smb = config->smb,
+		.connections = config->connections,
+		.demand_connections = config->demand_connections,
+		.window = config->window,
+	};
+	const struct backend_ops *ops = backend_find(config->source, error);
+	struct backend *inner;
+
+	if (!ops)
+		return false;
+	inner = ops->open(&backend, &retriever->source_root, &retriever->source_root_attr, error);
+	if (inner && config->acl_source)
+		inner = open_beside(config, inner, error);
+	if (!inner)
+		return false;
+	retriever->backend = backend_retry_new(inner);
+	retriever->max_read = inner->ops->max_read(inner);
+	retriever->carries = inner->ops->carries ? inner->ops->carries(inner) : 0;
+	return true;
+}
+
+static void recount(void *arg)
+{
+	struct verify_count count;
+	g_autofree char *message = NULL;
+
+	if (verify_volume(arg, &count, &message))
+		g_warning("the counters could not be rebuilt: %s", message);
+	g_free(count.first);
+}
+
+struct retriever *retriever_open(struct volume_config *config, GError **error)
+{
+	struct retriever *retriever = g_new0(struct retriever, 1);
+
+	retriever->config = config;
+	retriever->root_fd = -1;
+	retriever->private_fd = -1;
+	retriever->root_hold = -1;
+	retriever->links_fd = retriever->staging_fd = -1;
+	g_mutex_init(&retriever->source_lock);
+	g_mutex_init(&retriever->save_lock);
+	g_mutex_init(&retriever->dummy_lock);
+	g_mutex_init(&retriever->links_lock);
+	retriever->link_counts = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	g_rw_lock_init(&retriever->tree_lock);
+	retriever->jobs = jobs_new();
+	retriever->objects = object_table_new(retriever);
+	retriever->loop = g_main_loop_new(NULL, FALSE);
+	if (!private_open_root(retriever, error) || !open_backend(retriever, error))
+		goto fail;
+	retriever->templates = templates_new(retriever->private_fd,
+					     volume_state(retriever) == VOLUME_MIGRATING, error);
+	if (!retriever->templates)
+		goto fail;
+	counters_load(retriever);
+	retriever->errors = errors_new(retriever->private_fd);
+	retriever->report = report_new(retriever->private_fd);
+	if (volume_state(retriever) == VOLUME_MIGRATING)
+		attach_report(retriever);
+	retriever->durability = durability_new(retriever);
+	retriever->gate = gate_new(retriever, config->bandwidth);
+	retriever->prefill = prefill_new(retriever);
+	retriever->rates = rates_new(retriever);
+	retriever->server = server_new(retriever, error);
+	if (!retriever->server)
+		goto fail;
+	if (retriever->private_fd >= 0 && !COUNT_GET(retriever, exact))
+		jobs_run(retriever->jobs, JOB_SLOW, recount, retriever);
+	return retriever;
+fail:
+	retriever_close(retriever);
+	return NULL;
+}
+
+/*
+ * From the outside in: no new requests, no new answers of the old server, then what is under way
+ * locally, then what is not durable yet.
+ */
+void retriever_close(struct retriever *retriever)
+{
+	server_free(retriever->server);
+	prefill_stop(retriever->prefill);
+	g_atomic_int_set(&retriever->closing, 1);
+	gate_close(retriever->gate);
+	if (retriever->backend)
+		retriever->backend->ops->close(retriever->backend);
+	jobs_wait(retriever->jobs);
+	durability_stop(retriever->durability);
+	jobs_wait(retriever->jobs);
+	jobs_free(retriever->jobs);
+	if (retriever->rates) { /* it was open */
+		errors_save(retriever->errors);
+		counters_save(retriever, true);
+	}
+	rates_free(retriever->rates);
+	prefill_free(retriever->prefill);
+	durability_free(retriever->durability);
+	object_table_free(retriever->objects);
+	gate_free(retriever->gate);
+	errors_free(retriever->errors);
+	report_free(retriever->report);
+	templates_free(retriever->templates);
+	source_object_clear(&retriever->source_root);
+	private_close(retriever);
+	g_mutex_clear(&retriever->source_lock);
+	g_mutex_clear(&retriever->save_lock);
+	g_mutex_clear(&retriever->dummy_lock);
+	g_mutex_clear(&retriever->links_lock);
+	g_hash_table_destroy(retriever->link_counts);
+	g_rw_lock_clear(&retriever->tree_lock);
+	g_main_loop_unref(retriever->loop);
+	g_free(retriever->saved_counters);
+	config_free(retriever->config);
+	g_free(retriever);
+}

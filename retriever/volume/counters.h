@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How much there is, and how much of it is here. */
+#ifndef COUNTERS_H
+#define COUNTERS_H
+
+#include <glib.h>
+
+struct counters {
+	/* all atomic; a cache that a walk can rebuild */
+	gint64 directories_found, directories_whole, unfilled;
+	gint64 files_found, files_whole;
+	gint64 bytes_found, bytes_whole, bytes_fetched;
+	gint64 acls_carried, xattrs_carried; /* objects */
+	gint demand_waiting, background_waiting;
+	gint exact;
+};
+
+#define COUNT_ADD(r, field, n) __atomic_add_fetch(&(r)->counters.field, (n), __ATOMIC_RELAXED)
+#define COUNT_GET(r, field)    __atomic_load_n(&(r)->counters.field, __ATOMIC_RELAXED)
+#define COUNT_SET(r, field, n) __atomic_store_n(&(r)->counters.field, (n), __ATOMIC_RELAXED)
+
+#endif

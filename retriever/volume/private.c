@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "source/posix_acl.h"
+#include "stub.h"
+
+#define ROOT_HOLD_S 1
+
+int private_save(int dir_fd, const char *name, const char *text, size_t len)
+{
+	g_autofree char *new = g_strconcat(name, ".new", NULL);
+	int fd = openat(dir_fd, new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int ret = fd < 0 ? -errno : 0;
+
+	if (!ret && write(fd, text, len) != (ssize_t)len)
+		ret = -EIO;
+	if (!ret && fdatasync(fd) < 0)
+		ret = -errno;
+	if (fd >= 0)
+		close(fd);
+	if (!ret && renameat(dir_fd, new, dir_fd, name) < 0)
+		ret = -errno;
+	return ret;
+}
+
+/* mode: to make it with, where it is not there; 0: not. */
+static int open_subdirectory(int dir, const char *name, mode_t mode)
+{
+	int fd;
+
+	if (mode && mkdirat(dir, name, mode) < 0 && errno != EEXIST)
+		return -errno;
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0) /* what is made in it must not inherit what it inherited */
+		fremovexattr(fd, XATTR_ACL_DEFAULT);
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * .migrate/, locked, or -errno.  One without the mark is a client's, -ENOENT, unless it is to be
+ * made: then no client could make one.
+ */
+static int lock_private(const struct retriever *retriever, bool create)
+{
+	struct stat st;
+	int fd, ret = 0;
+
+	if (!create && !migrate_has_private(retriever->root_fd))
+		return -ENOENT;
+	fd = open_subdirectory(retriever->root_fd, MIGRATE_PRIVATE_DIR,
+			       create ? PRIVATE_ATTACHING : 0);
+	if (fd < 0)
+		return fd;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		ret = -EBUSY;
+	else if (fstat(fd, &st) < 0 || !st.st_nlink) /* who held it finalized the volume */
+		ret = -ENOENT;
+	else if (!migrate_private_is_marked(fd))
+		ret = create ? migrate_private_mark(fd) : -ENOENT;
+	if (ret)
+		close(fd);
+	return ret ? ret : fd;
+}
+
+int private_open(struct retriever *retriever, bool create)
+{
+	int fd, links, staging;
+
+	if (retriever->private_fd >= 0) /* an attach was cut short */
+		return 0;
+	fd = lock_private(retriever, create);
+	if (fd < 0)
+		return fd;
+	links = open_subdirectory(fd, "links", 0700);
+	staging = open_subdirectory(fd, "staging", 0700);
+	if (links < 0 || staging < 0) {
+		close(fd);
+		return links < 0 ? links : staging;
+	}
+	retriever->private_fd = fd;
+	retriever->links_fd = links;
+	retriever->staging_fd = staging;
+	stub_clean_staging(retriever);
+	stub_load_links(retriever);
+	if (retriever->root_hold >= 0)
+		close(retriever->root_hold);
+	retriever->root_hold = -1;
+	return 0;
+}
+
+void private_set_attached(struct retriever *retriever)
+{
+	fchmod(retriever->private_fd, PRIVATE_ATTACHING & 0777);
+}
+
+bool private_is_attached(const struct retriever *retriever)
+{
+	struct stat st;
+
+	return retriever->private_fd >= 0 && fstat(retriever->private_fd, &st) == 0 &&
+	       !(st.st_mode & S_ISVTX);
+}
+
+static void set_busy(struct retriever *retriever, GError **error)
+{
+	g_set_error(error, RETRIEVER_ERROR, 0,
+		    "[volume %s] root: %s: another migrate-retriever serves this volume: stop it",
+		    retriever->config->name, retriever->config->root);
+}
+
+/*
+ * One retriever per volume.  It locks .migrate/, and the root itself as long as there is none.
+ * Doors hold the root too when something is placed there, and until the retriever answers.
+ */
+static int lock_root(struct retriever *retriever)
+{
+	struct timespec deadline;
+
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_sec += ROOT_HOLD_S;
+	retriever->root_hold = migrate_hold(retriever->root_fd, MIGRATE_HOLD_ALONE, &deadline);
+	return retriever->root_hold < 0 ? -EBUSY : private_open(retriever, false);
+}
+
+/* Without it there is no volume yet, or no more; with a record at the root it was lost: the handles
+ * are found again by path. */
+static bool open_or_remake(struct retriever *retriever, GError **error)
+{
+	struct migrate_record rec;
+	int ret = private_open(retriever, false), record;
+
+	if (ret == -ENOENT)
+		ret = lock_root(retriever);
+	record = migrate_record_load(retriever->root_fd, &rec);
+	if (record == 1)
+		migrate_record_clear(&rec);
+	if (ret == -ENOENT && record == 1)
+		ret = private_open(retriever, true);
+	else if (ret == -ENOENT) /* a damaged one: everything else of the volume is told so */
+		ret = record == -EBADMSG ? 0 : record;
+	if (!ret && record && retriever->private_fd >= 0)
+		private_set_attached(retriever);
+	if (ret == -EBUSY)
+		set_busy(retriever, error);
+	else if (ret < 0)
+		g_set_error(error, RETRIEVER_ERROR, 0, "[volume %s] root: %s/%s: %s",
+			    retriever->config->name, retriever->config->root, MIGRATE_PRIVATE_DIR,
+			    g_strerror(-ret));
+	return ret >= 0;
+}
+
+bool private_open_root(struct retriever *retriever, GError **error)
+{
+	const struct volume_config *config = retriever->config;
+
+	retriever->root_fd = open(config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (retriever->root_fd < 0) {
+		g_set_error(error, RETRIEVER_ERROR, 0, "[volume %s] root: %s: %s: mount or make it",
+			    config->name, config->root, g_strerror(errno));
+		return false;
+	}
+	if (migrate_binding_get(retriever->root_fd, "", &retriever->root_key) < 0) {
+		g_set_error(error, RETRIEVER_ERROR, 0,
+			    "[volume %s] root: %s: this file system has no file handles: use ext4, "
+			    "xfs or btrfs",
+			    config->name, config->root);
+		return false;
+	}
+	return open_or_remake(retriever, error);
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void private_leave(struct retriever *retriever)
+{
+	g_mutex_lock(&retriever->save_lock);
+	retriever->finished_fds[0] = atomic_exchange(&retriever->private_fd, -1);
+	retriever->finished_fds[1] = atomic_exchange(&retriever->links_fd, -1);
+	retriever->finished_fds[2] = atomic_exchange(&retriever->staging_fd, -1);
+	g_mutex_unlock(&retriever->save_lock);
+}
+
+void private_close(struct retriever *retriever)
+{
+	close_fd(retriever->staging_fd);
+	close_fd(retriever->links_fd);
+	close_fd(retriever->private_fd);
+	close_fd(retriever->root_hold);
+	for (size_t i = 0; i < G_N_ELEMENTS(retriever->finished_fds); i++)
+		if (retriever->finished_fds[i])
+			close_fd(retriever->finished_fds[i]);
+	close_fd(retriever->root_fd);
+}

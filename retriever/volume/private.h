@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * .migrate/, the private directory in the volume's root, and the root itself: one retriever per
+ * volume has them locked.
+ */
+#ifndef PRIVATE_H
+#define PRIVATE_H
+
+#include "retriever.h"
+
+/*
+ * Opens the root, and .migrate/ where there is one: root_fd, root_key, private_fd.  A volume whose
+ * .migrate/ was lost gets it anew: its handles are found again by path.  FALSE with error set: one
+ * line.
+ */
+bool private_open_root(struct retriever *retriever, GError **error);
+/* Opens .migrate/ and its subdirectories, making them where `create`.  0 or -errno. */
+int private_open(struct retriever *retriever, bool create);
+/*
+ * The mode with which .migrate/ is made.  The sticky bit stands there until the root has its
+ * record, so that an attach that was cut short is told from an empty volume that is whole.
+ */
+#define PRIVATE_ATTACHING 01700
+/* An attach has come to its end (private_is_attached()). */
+void private_set_attached(struct retriever *retriever);
+/* Whether .migrate/ is there, and an attach came to its end. */
+bool private_is_attached(const struct retriever *retriever);
+/* The volume is finished, and nobody writes there any more: who still looks at the descriptors
+ * finds removed directories. */
+void private_leave(struct retriever *retriever);
+/* Closes all of it and the root. */
+void private_close(struct retriever *retriever);
+
+/* Replaces a small file in a directory of ours as a whole.  Blocks for the disk.  0 or -errno. */
+int private_save(int dir_fd, const char *name, const char *text, size_t len);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "state.h"
+
+#include "private.h"
+
+static const char *const state_names[] = {"unattached", "migrating", "whole", "finished"};
+
+const char *volume_state_name(enum volume_state state)
+{
+	return state_names[state];
+}
+
+enum volume_state volume_state(struct retriever *retriever)
+{
+	struct migrate_record rec;
+	int ret = migrate_record_load(retriever->root_fd, &rec);
+
+	if (ret > 0)
+		migrate_record_clear(&rec);
+	if (ret != 0)
+		return VOLUME_MIGRATING;
+	if (private_is_attached(retriever))
+		return VOLUME_WHOLE;
+	if (migrate_is_vacant(retriever->root_fd, true))
+		return VOLUME_UNATTACHED;
+	return retriever->private_fd >= 0 ? VOLUME_WHOLE : VOLUME_FINISHED;
+}

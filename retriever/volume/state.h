@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How far the migration of the volume is, as the file system says it: no counter is believed. */
+#ifndef STATE_H
+#define STATE_H
+
+#include "retriever.h"
+
+enum volume_state { VOLUME_UNATTACHED, VOLUME_MIGRATING, VOLUME_WHOLE, VOLUME_FINISHED };
+
+/* Blocks for the disk. */
+enum volume_state volume_state(struct retriever *retriever);
+const char *volume_state_name(enum volume_state state);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "finalize.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "verify.h"
+#include "volume/errors.h"
+#include "volume/private.h"
+#include "volume/report.h"
+#include "volume/state.h"
+#include "volume/templates.h"
+
+/* Removes the names in a directory of ours, one level deep. */
+static void remove_all(int parent_fd, const char *name)
+{
+	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (unlinkat(fd, e->d_name, 0) < 0)
+			remove_all(fd, e->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	unlinkat(parent_fd, name, AT_REMOVEDIR);
+}
+
+/* The root's mtime is the clients': removing our directory must not move it. */
+static void remove_private(struct retriever *retriever)
+{
+	struct stat st;
+
+	fstat(retriever->root_fd, &st);
+	remove_all(retriever->root_fd, MIGRATE_PRIVATE_DIR);
+	futimens(retriever->root_fd, (struct timespec[2]){st.st_atim, st.st_mtim});
+	fsync(retriever->root_fd);
+}
+
+/* Nothing is written to .migrate/ from here on. */
+static void leave_private(struct retriever *retriever)
+{
+	private_leave(retriever);
+	errors_set_directory(retriever->errors, -1);
+	report_set_directory(retriever->report, -1);
+	templates_set_directory(retriever->templates, -1);
+}
+
+static int keep_report(struct retriever *retriever, char **message)
+{
+	const char *path = retriever->config->report;
+	g_autofree char *head = g_strdup_printf(
+		"carried\tacls\t%" G_GINT64_FORMAT "\ncarried\txattrs\t%" G_GINT64_FORMAT "\n",
+		COUNT_GET(retriever, acls_carried), COUNT_GET(retriever, xattrs_carried));
+	int ret = report_keep(retriever->report, path, head);
+
+	if (ret)
+		*message =
+			g_strdup_printf("%s: the report of what could not be carried over cannot "
+					"be kept there: %s: make room, or set \"report\" in the "
+					"configuration",
+					path, g_strerror(-ret));
+	return ret;
+}
+
+static char *finalized(struct retriever *retriever, uint64_t losses, uint64_t names)
+{
+	g_autoptr(GKeyFile) f = g_key_file_new();
+
+	g_key_file_set_uint64(f, "finalize", "losses", losses);
+	g_key_file_set_uint64(f, "finalize", "names-skipped", names);
+	g_key_file_set_string(f, "finalize", "report", retriever->config->report);
+	return g_key_file_to_data(f, NULL, NULL);
+}
+
+int finalize_volume(struct retriever *retriever, char **message)
+{
+	struct verify_count count;
+	enum volume_state state = volume_state(retriever);
+	uint64_t losses = report_count(retriever->report), names = report_names(retriever->report);
+	int ret;
+
+	if (state == VOLUME_FINISHED)
+		return 0;
+	if (state == VOLUME_UNATTACHED) {
+		*message = g_strdup_printf("%s is not attached: there is nothing to finalize",
+					   retriever->config->root);
+		return -EINVAL;
+	}
+	ret = verify_volume(retriever, &count, message);
+	if (!ret && count.unfinished) {
+		*message =
+			g_strdup_printf("%" G_GUINT64_FORMAT " objects are unfinished, the first "
+					"is %s: run migrate-crawler %s, see migratectl errors %s",
+					count.unfinished, count.first, retriever->config->name,
+					retriever->config->name);
+		ret = -EBUSY;
+	}
+	g_free(count.first);
+	if (ret)
+		return ret;
+	if (syncfs(retriever->root_fd) < 0) {
+		*message = g_strdup_printf("%s: %s", retriever->config->root, g_strerror(errno));
+		return -EIO;
+	}
+	ret = keep_report(retriever, message);
+	if (ret)
+		return ret;
+	leave_private(retriever);
+	remove_private(retriever);
+	*message = finalized(retriever, losses, names);
+	return 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The end: nothing of ours stays on the volume. */
+#ifndef FINALIZE_H
+#define FINALIZE_H
+
+#include "volume/retriever.h"
+
+/*
+ * Proves that nothing is unfinished (verify.h), keeps the report elsewhere, then removes what is
+ * ours.  Slow thread.  0, or -errno with *message, one line that says what to do (g_free).
+ */
+int finalize_volume(struct retriever *retriever, char **message);
+
+#endif

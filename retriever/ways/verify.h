@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The proof that all is done, by looking. */
+#ifndef VERIFY_H
+#define VERIFY_H
+
+#include "volume/retriever.h"
+
+struct verify_count {
+	uint64_t objects, unfinished;
+	int64_t directories, directories_whole, unfilled, files, files_whole, bytes, bytes_whole;
+	char *first; /* the path of an unfinished object, g_free */
+};
+
+/*
+ * Looks at every object of the new tree (not of .migrate/), also below normal directories, by
+ * descriptor: memory by the number of directories at one level, no path is used.  Sets the
+ * counters right.  Blocks for the disk: main thread at start, else the slow thread.  0, or -errno
+ * with *message, one line that says what to do (g_free).
+ */
+int verify_volume(struct retriever *retriever, struct verify_count *count, char **message);
+
+#endif
