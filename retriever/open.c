@@ -6,6 +6,7 @@
 #include "source/gate.h"
 #include "volume/errors.h"
 #include "volume/jobs.h"
+#include "volume/links.h"
 #include "volume/object.h"
 #include "volume/private.h"
 #include "volume/rates.h"
@@ -15,7 +16,9 @@
 #include "volume/templates.h"
 #include "ways/attach.h"
 #include "ways/durability.h"
+#include "ways/place.h"
 #include "ways/prefill.h"
+#include "ways/transfer.h"
 #include "ways/verify.h"
 
 struct call {
@@ -122,9 +125,8 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	g_mutex_init(&retriever->source_lock);
 	g_mutex_init(&retriever->save_lock);
 	g_mutex_init(&retriever->dummy_lock);
-	g_mutex_init(&retriever->links_lock);
-	retriever->link_counts = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-	g_rw_lock_init(&retriever->tree_lock);
+	retriever->places = places_new();
+	retriever->links = links_new();
 	retriever->jobs = jobs_new();
 	retriever->objects = object_table_new(retriever);
 	retriever->loop = g_main_loop_new(NULL, FALSE);
@@ -139,13 +141,14 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->report = report_new(retriever->private_fd);
 	if (volume_state(retriever) == VOLUME_MIGRATING)
 		attach_report(retriever);
-	retriever->durability = durability_new(retriever);
+	retriever->durability = durability_new(retriever, transfer_close_gaps);
 	retriever->gate = gate_new(retriever, config->bandwidth);
 	retriever->prefill = prefill_new(retriever);
 	retriever->rates = rates_new(retriever);
 	retriever->server = server_new(retriever, error);
 	if (!retriever->server)
 		goto fail;
+	places_set_teller(retriever->places, server_tell_placed, retriever->server);
 	if (retriever->private_fd >= 0 && !COUNT_GET(retriever, exact))
 		jobs_run(retriever->jobs, JOB_SLOW, recount, retriever);
 	return retriever;
@@ -187,9 +190,8 @@ void retriever_close(struct retriever *retriever)
 	g_mutex_clear(&retriever->source_lock);
 	g_mutex_clear(&retriever->save_lock);
 	g_mutex_clear(&retriever->dummy_lock);
-	g_mutex_clear(&retriever->links_lock);
-	g_hash_table_destroy(retriever->link_counts);
-	g_rw_lock_clear(&retriever->tree_lock);
+	places_free(retriever->places);
+	links_free(retriever->links);
 	g_main_loop_unref(retriever->loop);
 	g_free(retriever->saved_counters);
 	config_free(retriever->config);

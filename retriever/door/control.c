@@ -14,7 +14,6 @@
 #include "volume/report.h"
 #include "ways/retry.h"
 #include "ways/version.h"
-#include "server.h"
 #include "ways/skip.h"
 #include "ways/attach.h"
 #include "ways/finalize.h"
@@ -64,7 +63,7 @@ static char *status_text(struct retriever *r)
 	g_key_file_set_int64(f, "now", "source-away-seconds", r->backend->ops->away(r->backend));
 	set_bool(f, "now", "paused", gate_paused(r->gate));
 	g_key_file_set_uint64(f, "now", "bandwidth", gate_bandwidth(r->gate));
-	g_key_file_set_int64(f, "now", "crawlers", server_count(r->server, MIGRATE_ROLE_CRAWLER));
+	g_key_file_set_int64(f, "now", "crawlers", COUNT_GET(r, crawlers));
 	set_bool(f, "namespace", "complete", COUNT_GET(r, exact) && unfilled == 0);
 	return to_text(f);
 }
@@ -142,8 +141,8 @@ static char *errors_text(struct retriever *r, guint start)
 
 struct slow_command {
 	struct retriever *retriever;
-	struct peer *peer;
-	uint64_t id;
+	control_answer_fn answer;
+	void *arg;
 	int (*run)(struct retriever *retriever, const char *argument, char **text);
 	char *argument;
 };
@@ -189,7 +188,7 @@ static void run_slow(void *arg)
 	char *text = NULL;
 	int ret = command->run(command->retriever, command->argument, &text);
 
-	peer_answer(command->peer, command->id, ret, text);
+	command->answer(command->arg, ret, text);
 	g_free(text);
 	g_free(command->argument);
 	g_free(command);
@@ -267,8 +266,8 @@ static const struct {
 	{"report", command_report, NULL},     {"skip", NULL, skip_command},
 };
 
-static void run_command(struct retriever *retriever, struct peer *peer, uint64_t id, size_t i,
-			const char *argument)
+static void run_command(struct retriever *retriever, size_t i, const char *argument,
+			control_answer_fn answer, void *arg)
 {
 	struct slow_command *slow;
 	g_autofree char *text = NULL;
@@ -276,29 +275,28 @@ static void run_command(struct retriever *retriever, struct peer *peer, uint64_t
 
 	if (commands[i].now) {
 		ret = commands[i].now(retriever, argument, &text);
-		peer_answer(peer, id, ret, text);
+		answer(arg, ret, text);
 		return;
 	}
 	slow = g_new0(struct slow_command, 1);
 	slow->retriever = retriever;
-	slow->peer = peer;
-	slow->id = id;
+	slow->answer = answer;
+	slow->arg = arg;
 	slow->run = commands[i].slow;
 	slow->argument = g_strdup(argument);
 	jobs_run(retriever->jobs, JOB_SLOW, run_slow, slow);
 }
 
-void control_command(struct retriever *retriever, struct peer *peer, uint64_t id,
-		     const char *command)
+void control_command(struct retriever *retriever, const char *command, control_answer_fn answer,
+		     void *arg)
 {
 	g_auto(GStrv) words = g_strsplit(command, " ", 2);
 
 	for (size_t i = 0; words[0] && i < G_N_ELEMENTS(commands); i++) {
 		if (!strcmp(words[0], commands[i].name)) {
-			run_command(retriever, peer, id, i, words[1]);
+			run_command(retriever, i, words[1], answer, arg);
 			return;
 		}
 	}
-	peer_answer(peer, id, -EINVAL,
-		    "the retriever does not know this command: is migratectl newer?");
+	answer(arg, -EINVAL, "the retriever does not know this command: is migratectl newer?");
 }

@@ -40,13 +40,13 @@
 #ifndef CONTROL_H
 #define CONTROL_H
 
-#include <stdint.h>
-
 struct retriever;
-struct peer;
 
-/* Runs a command and answers it, now or later.  Main thread. */
-void control_command(struct retriever *retriever, struct peer *peer, uint64_t id,
-		     const char *command);
+/* text may be NULL. */
+typedef void (*control_answer_fn)(void *arg, int status, const char *text);
+
+/* Runs a command; its answer comes now or later, once, on any thread.  Main thread. */
+void control_command(struct retriever *retriever, const char *command, control_answer_fn answer,
+		     void *arg);
 
 #endif

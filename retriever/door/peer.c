@@ -13,7 +13,9 @@
 #include "control.h"
 #include "ways/directory.h"
 #include "ways/durability.h"
-#include "ways/place.h"
+#include "notice.h"
+#include "ways/directory_name.h"
+#include "ways/finish.h"
 #include "ways/transfer.h"
 #include "volume/state.h"
 
@@ -22,7 +24,8 @@
 struct peer {
 	gint refs;
 	struct retriever *retriever;
-	struct server *server;
+	void (*forget)(void *owner, struct peer *peer);
+	void *owner;
 	int sock;
 	guint source;
 	enum migrate_role role; /* 0 before HELLO */
@@ -127,12 +130,6 @@ static void answer(struct peer *peer, uint64_t id, int status, const char *text)
 	g_mutex_unlock(&peer->lock);
 }
 
-void peer_answer(struct peer *peer, uint64_t id, int status, const char *text)
-{
-	answer(peer, id, status, text);
-	peer_unref(peer);
-}
-
 /* What doors are told is of migrate.h's set. */
 static int for_doors(int status)
 {
@@ -149,7 +146,7 @@ static int for_doors(int status)
 	}
 }
 
-static void request_done(void *arg, int status)
+static void request_answer(void *arg, int status, const char *text)
 {
 	struct request *request = arg;
 
@@ -157,8 +154,14 @@ static void request_done(void *arg, int status)
 		g_atomic_int_set(&request->peer->failed_begins, 1);
 	if (request->object)
 		object_unref(request->object);
-	peer_answer(request->peer, request->id, for_doors(status), NULL);
+	answer(request->peer, request->id, status, text);
+	peer_unref(request->peer);
 	g_slice_free(struct request, request);
+}
+
+static void request_done(void *arg, int status)
+{
+	request_answer(arg, for_doors(status), NULL);
 }
 
 /* ---- requests ---- */
@@ -200,6 +203,8 @@ static void do_hello(struct peer *peer, const struct migrate_frame *frame)
 			  retriever->config->name);
 		reply.status = -EINVAL;
 	} else {
+		if (!peer->role && frame->length == MIGRATE_ROLE_CRAWLER)
+			COUNT_ADD(retriever, crawlers, 1);
 		peer->role = frame->length;
 		warn_of_open_modes(peer);
 		reply.length = retriever->config->hold_ms;
@@ -269,7 +274,7 @@ static void do_fill(const struct migrate_frame *frame, struct request *request)
 {
 	struct object *object = request->object;
 
-	if (!object->is_dir)
+	if (!is_directory(object))
 		request_done(request, -ENOTDIR);
 	else if (frame->flags & MIGRATE_DATA)
 		bulk_start(object, request_done, request);
@@ -287,7 +292,7 @@ static void do_name(const struct migrate_frame *frame, struct request *request)
 	if (!*name || strlen(name) != frame->text_len || strlen(name) > 255 || strchr(name, '/') ||
 	    !strcmp(name, ".") || !strcmp(name, ".."))
 		request_done(request, -ENOENT);
-	else if (!request->object->is_dir)
+	else if (!is_directory(request->object))
 		request_done(request, -ENOTDIR);
 	else
 		directory_name(request->object, name, request_done, request);
@@ -319,7 +324,7 @@ static void do_object(struct peer *peer, const struct migrate_frame *frame, cons
 		request_done(request, ret);
 		return;
 	}
-	if (request->object->is_dir && frame->op == MIGRATE_OP_RANGE) {
+	if (is_directory(request->object) && frame->op == MIGRATE_OP_RANGE) {
 		request_done(request, -EISDIR);
 		return;
 	}
@@ -334,8 +339,8 @@ static void do_object(struct peer *peer, const struct migrate_frame *frame, cons
 		do_fill(frame, request);
 		break;
 	case MIGRATE_OP_FINISH:
-		if (request->object->is_dir)
-			place_finish(request->object, request_done, request);
+		if (is_directory(request->object))
+			finish_directory(request->object, request_done, request);
 		else
 			request_done(request, -ENOTDIR);
 		break;
@@ -360,8 +365,8 @@ static void do_control(struct peer *peer, const struct migrate_frame *frame)
 {
 	g_autofree char *command = g_strndup(frame->text, frame->text_len);
 
-	g_atomic_int_inc(&peer->refs);
-	control_command(peer->retriever, peer, frame->id, command);
+	control_command(peer->retriever, command, request_answer,
+			request_new(peer, frame->id, NULL));
 }
 
 static void do_cancel(struct peer *peer, uint64_t id)
@@ -386,6 +391,7 @@ void peer_tell_placed(struct peer *peer, struct notice *notice)
 {
 	struct migrate_frame frame = {.op = MIGRATE_OP_PLACED, .id = ++peer->last_notice};
 
+	notice_add(notice);
 	g_hash_table_insert(peer->notices, g_memdup2(&frame.id, sizeof frame.id), notice);
 	g_mutex_lock(&peer->lock);
 	send_frame(peer, &frame);
@@ -472,13 +478,15 @@ static gboolean on_frame(gint sock, GIOCondition condition, gpointer arg)
 	return keep;
 }
 
-struct peer *peer_new(struct retriever *retriever, struct server *server, int sock)
+struct peer *peer_new(struct retriever *retriever, int sock,
+		      void (*forget)(void *owner, struct peer *peer), void *owner)
 {
 	struct peer *peer = g_new0(struct peer, 1);
 
 	peer->refs = 1;
 	peer->retriever = retriever;
-	peer->server = server;
+	peer->forget = forget;
+	peer->owner = owner;
 	peer->sock = sock;
 	g_mutex_init(&peer->lock);
 	g_queue_init(&peer->out);
@@ -494,7 +502,9 @@ void peer_disconnect(struct peer *peer)
 	GHashTableIter iter;
 	gpointer bracket, notice;
 
-	server_forget(peer->server, peer);
+	peer->forget(peer->owner, peer);
+	if (peer->role == MIGRATE_ROLE_CRAWLER)
+		COUNT_ADD(peer->retriever, crawlers, -1);
 	if (peer->source)
 		g_source_remove(peer->source);
 	g_mutex_lock(&peer->lock);

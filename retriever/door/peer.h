@@ -6,19 +6,20 @@
 #ifndef PEER_H
 #define PEER_H
 
-#include "server.h"
+#include "migrate.h"
+#include "volume/retriever.h"
 
-struct peer *peer_new(struct retriever *retriever, struct server *server, int sock);
+struct peer;
+struct notice;
+
+/* Takes sock.  forget: it is gone; the pointer is not to be used any more. */
+struct peer *peer_new(struct retriever *retriever, int sock,
+		      void (*forget)(void *owner, struct peer *peer), void *owner);
 /* Main thread. */
 void peer_disconnect(struct peer *peer);
 enum migrate_role peer_role(const struct peer *peer);
 
-/* Asks the peer to note a placing; notice_noted() when it has, or is gone.  Main thread. */
-struct notice;
+/* Asks the peer to note a placing: by the notice when it has, or is gone.  Main thread. */
 void peer_tell_placed(struct peer *peer, struct notice *notice);
-
-/* server.c */
-void notice_noted(struct notice *notice);
-void server_forget(struct server *server, struct peer *peer);
 
 #endif

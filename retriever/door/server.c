@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "notice.h"
 #include "peer.h"
 
 struct server {
@@ -18,6 +19,13 @@ struct server {
 	guint source;
 	GPtrArray *peers;
 };
+
+static void forget(void *arg, struct peer *peer)
+{
+	struct server *server = arg;
+
+	g_ptr_array_remove_fast(server->peers, peer);
+}
 
 static gboolean on_connect(gint sock, GIOCondition condition, gpointer arg)
 {
@@ -33,52 +41,19 @@ static gboolean on_connect(gint sock, GIOCondition condition, gpointer arg)
 		close(fd);
 		return G_SOURCE_CONTINUE;
 	}
-	g_ptr_array_add(server->peers, peer_new(server->retriever, server, fd));
+	g_ptr_array_add(server->peers, peer_new(server->retriever, fd, forget, server));
 	return G_SOURCE_CONTINUE;
 }
 
-void server_forget(struct server *server, struct peer *peer)
+void server_tell_placed(void *arg, void (*done)(void *arg), void *done_arg)
 {
-	g_ptr_array_remove_fast(server->peers, peer);
-}
-
-unsigned server_count(struct server *server, enum migrate_role role)
-{
-	unsigned n = 0;
+	struct server *server = arg;
+	struct notice *notice = notice_new(done, done_arg);
 
 	for (guint i = 0; i < server->peers->len; i++)
-		n += peer_role(server->peers->pdata[i]) == role;
-	return n;
-}
-
-struct notice {
-	unsigned waiting;
-	void (*done)(void *arg);
-	void *arg;
-};
-
-void notice_noted(struct notice *notice)
-{
-	if (--notice->waiting)
-		return;
-	notice->done(notice->arg);
-	g_free(notice);
-}
-
-void server_tell_placed(struct server *server, void (*done)(void *arg), void *arg)
-{
-	struct notice *notice = g_new(struct notice, 1);
-
-	notice->waiting = 1; /* this function */
-	notice->done = done;
-	notice->arg = arg;
-	for (guint i = 0; i < server->peers->len; i++) {
-		if (peer_role(server->peers->pdata[i]) == MIGRATE_ROLE_DOOR) {
-			notice->waiting++;
+		if (peer_role(server->peers->pdata[i]) == MIGRATE_ROLE_DOOR)
 			peer_tell_placed(server->peers->pdata[i], notice);
-		}
-	}
-	notice_noted(notice);
+	notice_noted(notice); /* by this function */
 }
 
 /* A socket file that nobody listens on is left over from a kill: the volume's lock is ours. */

@@ -12,6 +12,7 @@ struct counters {
 	gint64 bytes_found, bytes_whole, bytes_fetched;
 	gint64 acls_carried, xattrs_carried; /* objects */
 	gint demand_waiting, background_waiting;
+	gint crawlers; /* connected */
 	gint exact;
 };
 

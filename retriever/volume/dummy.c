@@ -10,25 +10,24 @@
 
 #include "source/posix_acl.h"
 
-int dummy_create(const struct stub_parent *parent, const struct source_entry *entry)
+int dummy_create(int dir_fd, bool inherits, const struct source_entry *entry, const char *path)
 {
-	struct migrate_record rec = {.state = MIGRATE_DUMMY, .fileid = entry->attr.fileid};
+	struct migrate_record rec = {
+		.state = MIGRATE_DUMMY, .fileid = entry->attr.fileid, .path = (char *)path};
 	int fd, ret;
 
-	if (faccessat(parent->fd, entry->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+	if (faccessat(dir_fd, entry->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return 1;
-	fd = openat(parent->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0);
+	fd = openat(dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (parent->inherits)
+	if (inherits)
 		fremovexattr(fd, XATTR_ACL_ACCESS);
-	rec.path = stub_child_path(parent->path, entry->name);
 	ret = migrate_binding_get(fd, "", &rec.binding);
 	if (!ret)
 		ret = migrate_record_store(fd, &rec);
-	if (!ret && linkat(fd, "", parent->fd, entry->name, AT_EMPTY_PATH) < 0)
+	if (!ret && linkat(fd, "", dir_fd, entry->name, AT_EMPTY_PATH) < 0)
 		ret = errno == EEXIST ? 1 : -errno;
-	migrate_record_clear(&rec);
 	close(fd);
 	return ret;
 }

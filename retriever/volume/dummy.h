@@ -11,10 +11,11 @@
 #ifndef DUMMY_H
 #define DUMMY_H
 
-#include "stub.h"
+#include "retriever.h"
 
-/* 0, 1 when the name is there already, or -errno. */
-int dummy_create(const struct stub_parent *parent, const struct source_entry *entry);
+/* inherits: the directory has a default ACL.  path: below the source's root, NULL: not known.  0, 1
+ * when the name is there already, or -errno. */
+int dummy_create(int dir_fd, bool inherits, const struct source_entry *entry, const char *path);
 bool dummy_is(int dir_fd, const char *name);
 /* Removes all that are left: names that the old server has no more. */
 void dummy_sweep(struct retriever *retriever, int dir_fd);

@@ -7,12 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ways/bracket.h"
-#include "ways/directory.h"
 #include "errors.h"
 #include "templates.h"
-
-#define RANGE_FAILURES_MAX 64 /* of one waiter: a file that cannot be read at all */
 
 struct object_table {
 	GMutex lock;
@@ -54,20 +50,27 @@ void object_table_free(struct object_table *table)
 	g_free(table);
 }
 
-static struct object *object_new(struct retriever *retriever, const struct migrate_binding *key)
+static const size_t sizes[] = {
+	[OBJECT_OTHER] = sizeof(struct object),
+	[OBJECT_FILE] = sizeof(struct file),
+	[OBJECT_DIRECTORY] = sizeof(struct directory),
+};
+
+static struct object *object_new(struct retriever *retriever, const struct migrate_binding *key,
+				 enum object_kind kind)
 {
-	struct object *object = g_slice_new0(struct object);
+	struct object *object = g_slice_alloc0(sizes[kind]);
 
 	object->retriever = retriever;
 	object->key = *key;
+	object->kind = kind;
 	object->refs = 1;
 	object->fd = -1;
 	g_mutex_init(&object->lock);
 	g_cond_init(&object->loaded_cond);
 	g_queue_init(&object->waiters);
-	g_queue_init(&object->begins);
-	g_queue_init(&object->deferred);
-	g_queue_init(&object->fill_waiters);
+	g_queue_init(&object->turns.begins);
+	g_queue_init(&object->turns.fills);
 	return object;
 }
 
@@ -76,12 +79,14 @@ static void object_free(struct object *object)
 	if (object->fd >= 0)
 		close(object->fd);
 	migrate_record_clear(&object->record);
-	migrate_extents_clear(&object->filled);
-	migrate_extents_clear(&object->inflight[0]);
-	migrate_extents_clear(&object->inflight[1]);
+	if (object->kind == OBJECT_FILE) {
+		migrate_extents_clear(&file_of(object)->filled);
+		migrate_extents_clear(&file_of(object)->inflight[0]);
+		migrate_extents_clear(&file_of(object)->inflight[1]);
+	}
 	g_mutex_clear(&object->lock);
 	g_cond_clear(&object->loaded_cond);
-	g_slice_free(struct object, object);
+	g_slice_free1(sizes[object->kind], object);
 }
 
 struct object *object_ref(struct object *object)
@@ -156,15 +161,9 @@ static int object_mend_size(struct object *object)
 
 static void object_load(struct object *object, int fd, bool take)
 {
-	struct stat st;
 	int ret;
 
-	if (fstat(fd, &st) < 0) {
-		object->load_error = -errno;
-		return;
-	}
-	object->is_dir = S_ISDIR(st.st_mode);
-	if (!object->is_dir && !S_ISREG(st.st_mode)) {
+	if (object->kind == OBJECT_OTHER) {
 		object->normal = true;
 		return;
 	}
@@ -177,18 +176,21 @@ static void object_load(struct object *object, int fd, bool take)
 		object->normal = true;
 		return;
 	}
-	ret = take ? fd : reopen(object, fd, object->is_dir ? O_RDONLY | O_DIRECTORY : O_RDWR);
+	ret = take ? fd
+		   : reopen(object, fd, is_directory(object) ? O_RDONLY | O_DIRECTORY : O_RDWR);
 	if (ret < 0) {
 		object->load_error = ret;
 		return;
 	}
 	object->fd = ret;
 	object->load_error = object_mend_size(object);
+	if (object->load_error && take)
+		object->fd = -1; /* it stays the caller's */
 }
 
 /* Finds or makes the table's entry; *new tells which. */
 static struct object *object_claim(struct retriever *retriever, const struct migrate_binding *key,
-				   bool *new)
+				   enum object_kind kind, bool *new)
 {
 	struct object_table *table = retriever->objects;
 	struct object *object;
@@ -199,7 +201,7 @@ static struct object *object_claim(struct retriever *retriever, const struct mig
 	if (object) {
 		object->refs++;
 	} else {
-		object = object_new(retriever, key);
+		object = object_new(retriever, key, kind);
 		g_hash_table_insert(table->objects, &object->key, object);
 	}
 	g_mutex_unlock(&table->lock);
@@ -214,17 +216,27 @@ static void object_set_loaded(struct object *object)
 	g_mutex_unlock(&object->lock);
 }
 
+static enum object_kind kind_of(const struct stat *st)
+{
+	return S_ISREG(st->st_mode)   ? OBJECT_FILE
+	       : S_ISDIR(st->st_mode) ? OBJECT_DIRECTORY
+				      : OBJECT_OTHER;
+}
+
 static int get(struct retriever *retriever, int fd, bool take, struct object **out)
 {
 	struct migrate_binding key;
 	struct object *object;
+	struct stat st;
 	bool new;
 	int ret;
 
 	ret = migrate_binding_get(fd, "", &key);
 	if (ret < 0)
 		return ret;
-	object = object_claim(retriever, &key, &new);
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	object = object_claim(retriever, &key, kind_of(&st), &new);
 	if (new) {
 		object_load(object, fd, take);
 		object_set_loaded(object);
@@ -271,7 +283,7 @@ int object_lacks(struct object *object, uint64_t start, uint64_t end, struct mig
 	if (!ret)
 		ret = migrate_extents_remove_all(out, &object->record.dirty);
 	if (!ret)
-		ret = migrate_extents_remove_all(out, &object->filled);
+		ret = migrate_extents_remove_all(out, &file_of(object)->filled);
 	return ret;
 }
 
@@ -286,104 +298,6 @@ bool object_has(struct object *object, uint64_t start, uint64_t end)
 	has = object_lacks(object, start, end, &lacks) == 0 && migrate_extents_empty(&lacks);
 	migrate_extents_clear(&lacks);
 	return has;
-}
-
-void object_take_waiters(struct object *object, bool failed, GQueue *out)
-{
-	GList *next;
-
-	for (GList *l = object->waiters.head; l; l = next) {
-		struct range_waiter *w = l->data;
-
-		next = l->next;
-		if (failed || object_has(object, w->start, w->end)) {
-			g_queue_unlink(&object->waiters, l);
-			g_queue_push_tail_link(out, l);
-		}
-	}
-}
-
-void object_take_fill_waiters(struct object *object, GQueue *out)
-{
-	while (!g_queue_is_empty(&object->fill_waiters))
-		g_queue_push_tail_link(out, g_queue_pop_head_link(&object->fill_waiters));
-}
-
-struct range_waiter *object_waiter_new(struct object *object, bool background, object_done_fn done,
-				       void *arg)
-{
-	struct range_waiter *w = g_slice_new0(struct range_waiter);
-
-	w->background = background;
-	w->done = done;
-	w->arg = arg;
-	if (background)
-		COUNT_ADD(object->retriever, background_waiting, 1);
-	else
-		COUNT_ADD(object->retriever, demand_waiting, 1);
-	return w;
-}
-
-void object_run_waiters(struct retriever *retriever, GQueue *waiters, int status)
-{
-	struct range_waiter *w;
-
-	while ((w = g_queue_pop_head(waiters))) {
-		if (w->background)
-			COUNT_ADD(retriever, background_waiting, -1);
-		else
-			COUNT_ADD(retriever, demand_waiting, -1);
-		w->done(w->arg, status ? status : w->status);
-		g_slice_free(struct range_waiter, w);
-	}
-}
-
-/* Lock held.  Brackets that wait go first, or a busy file would never let them in. */
-static bool may_write(const struct object *object)
-{
-	return object->brackets == 0 && object->begins.length == 0;
-}
-
-bool object_try_write(struct object *object)
-{
-	bool entered;
-
-	g_mutex_lock(&object->lock);
-	entered = may_write(object);
-	if (entered)
-		object->writing++;
-	g_mutex_unlock(&object->lock);
-	return entered;
-}
-
-bool object_enter_write(struct object *object, void (*fn)(struct object *, void *), void *arg)
-{
-	bool entered;
-
-	g_mutex_lock(&object->lock);
-	entered = may_write(object);
-	if (entered) {
-		object->writing++;
-	} else {
-		struct deferred *d = g_slice_new(struct deferred);
-
-		d->fn = fn;
-		d->arg = arg;
-		g_queue_push_tail(&object->deferred, d);
-	}
-	g_mutex_unlock(&object->lock);
-	return entered;
-}
-
-void object_leave_write(struct object *object)
-{
-	g_mutex_lock(&object->lock);
-	object->writing--;
-	if (object->writing == 0) {
-		directory_complete(object);
-		bracket_written(object);
-	}
-	g_mutex_unlock(&object->lock);
 }
 
 int object_store(struct object *object)
@@ -432,6 +346,16 @@ int object_source(struct object *object, struct source_object *source)
 	return ret;
 }
 
+char *object_source_path(struct object *object)
+{
+	char *path;
+
+	g_mutex_lock(&object->lock);
+	path = g_strdup(object->record.path);
+	g_mutex_unlock(&object->lock);
+	return path;
+}
+
 bool object_source_moved(struct object *object, const struct source_object *source)
 {
 	struct source_object now;
@@ -444,68 +368,4 @@ bool object_source_moved(struct object *object, const struct source_object *sour
 		(!now.handle_len && g_strcmp0(now.path, source->path) != 0);
 	source_object_clear(&now);
 	return moved;
-}
-
-/* Lock held. */
-static void mark_failed(struct object *object, int status)
-{
-	object->failed = status;
-	if (!object->normal && status != -ECANCELED && object->record.error != -status) {
-		object->record.error = -status;
-		object_store(object);
-	}
-}
-
-/* Lock held: whether it can do without [start, end), which failed. */
-static bool go_on_behind(struct object *object, struct range_waiter *w, uint64_t end, int status)
-{
-	if (!w->background || w->end <= end || ++w->failures > RANGE_FAILURES_MAX)
-		return false;
-	w->start = end;
-	if (!w->status)
-		w->status = status;
-	return !object_has(object, w->start, w->end);
-}
-
-bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int status,
-		       const char *reason)
-{
-	GQueue waiters = G_QUEUE_INIT;
-	GList *next;
-	bool left;
-
-	g_mutex_lock(&object->lock);
-	mark_failed(object, status);
-	for (GList *l = object->waiters.head; l; l = next) {
-		struct range_waiter *w = l->data;
-
-		next = l->next;
-		if (w->start >= end || w->end <= start || go_on_behind(object, w, end, status))
-			continue;
-		w->status = status;
-		g_queue_unlink(&object->waiters, l);
-		g_queue_push_tail_link(&waiters, l);
-	}
-	left = !g_queue_is_empty(&object->waiters);
-	if (!object->normal)
-		errors_add_fd(object->retriever->errors, object->fd, status, reason);
-	g_mutex_unlock(&object->lock);
-	object_run_waiters(object->retriever, &waiters, 0);
-	return left;
-}
-
-void object_fail(struct object *object, int status, const char *reason)
-{
-	struct retriever *retriever = object->retriever;
-	GQueue waiters = G_QUEUE_INIT;
-
-	g_mutex_lock(&object->lock);
-	mark_failed(object, status);
-	object_take_waiters(object, true, &waiters);
-	object_take_fill_waiters(object, &waiters);
-	/* under the lock, so that one that becomes whole leaves the list after it came */
-	if (status != -ECANCELED && !object->normal)
-		errors_add_fd(retriever->errors, object->fd, status, reason);
-	g_mutex_unlock(&object->lock);
-	object_run_waiters(retriever, &waiters, status);
 }

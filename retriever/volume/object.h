@@ -20,67 +20,86 @@
 
 #include "retriever.h"
 
-struct object;
-
 /* Called without locks. */
 typedef void (*object_done_fn)(void *arg, int status);
 
-struct range_waiter {
-	uint64_t start, end;
-	bool background;
-	unsigned failures; /* of parts of it, which it does without; background */
-	int status;	   /* the first of them */
-	object_done_fn done;
-	void *arg;
+enum object_kind { OBJECT_OTHER, OBJECT_FILE, OBJECT_DIRECTORY }; /* OTHER: always normal */
+
+/* Its handle went stale on the old server, and it is looked for there (ways/refind.h). */
+struct search {
+	bool under_way;
+	unsigned failures; /* since it was last of use */
+	const char *lost;  /* why it was not found, last time, or NULL */
 };
 
-struct deferred {
-	void (*fn)(struct object *object, void *arg);
-	void *arg;
+/* Fills that write and brackets exclude each other (turns.h). */
+struct turns {
+	unsigned writing;  /* fills that write now */
+	unsigned brackets; /* that are open */
+	bool alone;	   /* the open one excludes other brackets too */
+	GQueue begins;	   /* of struct turn, in the order of arrival */
+	GQueue fills;	   /* of struct waiting_fill */
 };
 
+/* What files and directories have in common. */
 struct object {
 	struct retriever *retriever;
 	struct migrate_binding key;
+	enum object_kind kind;
 	unsigned refs; /* the table's lock */
 
 	GMutex lock;
 	GCond loaded_cond;
 	bool loaded;
-	int load_error; /* -EBADMSG ...: then nothing else is valid */
-	int fd;		/* O_RDWR for files, O_RDONLY for directories */
-	bool is_dir;
+	int load_error;	    /* -EBADMSG ...: then nothing else is valid */
+	int fd;		    /* O_RDWR for files, O_RDONLY for directories */
 	atomic_bool normal; /* no record: nothing to do, for ever.  Set with the lock held */
 	struct migrate_record record;
+	int failed; /* -errno of the last failed attempt since loaded */
+	struct search search;
+	struct turns turns;
+	GQueue waiters; /* of struct waiter (waiters.h): for ranges of a file, for all names of a
+			 * directory */
+	/* Lock held: nobody writes and no bracket is open.  NULL: nobody wants to know. */
+	void (*when_idle)(struct object *object);
+};
+
+struct file {
+	struct object base;
 	struct migrate_extents filled;
 	struct migrate_extents inflight[2]; /* reads under way: demand, background */
-	GQueue waiters;			    /* of struct range_waiter */
-	int failed;			    /* -errno of the last failed attempt since loaded */
-	bool refinding;			    /* its handle went stale and is looked for */
-	unsigned refinds;		    /* how often it was, without success */
-	const char *lost;		    /* why it was not found, last time, or NULL */
 	unsigned version;		    /* counts the times that version.c took a new one */
 	bool closing_gaps;		    /* so that its record fits again */
-
-	/* brackets and fills exclude each other; see bracket.h */
-	unsigned writing;  /* fills that write now */
-	unsigned brackets; /* brackets that are open */
-	bool exclusive;	   /* the open one is a TRUNCATE */
-	GQueue begins;	   /* of struct bracket, in the order of arrival */
-	GQueue deferred;   /* of struct deferred: fills that wait for the brackets */
-
-	/* demand windows (transfer.c) */
-	uint64_t next_offset;
+	uint64_t next_offset;		    /* where a sequential reader goes on (transfer.c) */
 	uint32_t window;
-
-	/* directories (directory.c) */
-	GSList *runs;
-	bool complete;	     /* every name is here, the record does not say so yet */
-	bool completing;     /* that is being done */
-	GQueue fill_waiters; /* of struct range_waiter */
-
 	bool sync_queued; /* the durability queue's lock */
 };
+
+/* Whether every name is here, as far as memory knows; the record says FILLED last. */
+enum names_state { NAMES_OPEN, NAMES_COMPLETE, NAMES_COMPLETING };
+
+struct directory {
+	struct object base;
+	enum names_state names;
+	GSList *runs; /* fills under way (directory.c) */
+};
+
+static inline struct file *file_of(struct object *object)
+{
+	g_assert(object->kind == OBJECT_FILE);
+	return (struct file *)object;
+}
+
+static inline struct directory *directory_of(struct object *object)
+{
+	g_assert(object->kind == OBJECT_DIRECTORY);
+	return (struct directory *)object;
+}
+
+static inline bool is_directory(const struct object *object)
+{
+	return object->kind == OBJECT_DIRECTORY;
+}
 
 #define OBJECT_EXTENTS_KEPT 32 /* when gaps are closed so that a record fits */
 
@@ -105,26 +124,6 @@ int object_lacks(struct object *object, uint64_t start, uint64_t end, struct mig
 /* With the lock held. */
 bool object_has(struct object *object, uint64_t start, uint64_t end);
 
-/* With the lock held: one to be put into `waiters` or `fill_waiters`.  It is counted as waiting
- * until object_run_waiters(). */
-struct range_waiter *object_waiter_new(struct object *object, bool background, object_done_fn done,
-				       void *arg);
-/* With the lock held: takes the waiters that can be answered now off the object; run them with
- * object_run_waiters() after unlocking.  failed: all of them. */
-void object_take_waiters(struct object *object, bool failed, GQueue *out);
-/* Likewise those who wait for a directory to be filled, all of them. */
-void object_take_fill_waiters(struct object *object, GQueue *out);
-void object_run_waiters(struct retriever *retriever, GQueue *waiters, int status);
-
-/*
- * Fills ask before they write.  True: go on, and call object_leave_write() after.  False: brackets
- * are open; fn(object, arg) will be called on a worker when they are closed, having entered
- * already. The caller's reference must last until then.  Takes the lock.
- */
-bool object_try_write(struct object *object); /* false: brackets are open, nothing was done */
-bool object_enter_write(struct object *object, void (*fn)(struct object *, void *), void *arg);
-void object_leave_write(struct object *object);
-
 /* Writes the record; lock held.  0, -ENOSPC when it doesn't fit (see object_crowded), -errno. */
 int object_store(struct object *object);
 /* Lock held: whether the record has so many ranges that closing gaps makes it shorter. */
@@ -134,19 +133,10 @@ bool object_crowded(const struct object *object);
  */
 int object_keep_fd(struct object *object, int fd);
 
-/* Notes that an attempt failed: record, list of errors, waiters.  status: -errno.  Takes the lock.
- */
-void object_fail(struct object *object, int status, const char *reason);
-/*
- * Likewise where only [start, end) could not be had: who waits for other ranges is not told. Who
- * waits in the background goes on behind it, a limited number of times, and is told in the end.
- * Whether anybody waits on: what was planned for them has to be looked at again.
- */
-bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int status,
-		       const char *reason);
-
 /* What finds the object on the old server; lock held.  Clear *source after. 0, -ESTALE. */
 int object_source(struct object *object, struct source_object *source);
+/* Its path below the source's root, NULL where the record has none.  Takes the lock.  g_free. */
+char *object_source_path(struct object *object);
 /* Lock held: whether it has been found elsewhere since source was taken. */
 bool object_source_moved(struct object *object, const struct source_object *source);
 

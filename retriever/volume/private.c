@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "private.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "source/posix_acl.h"
-#include "stub.h"
+#include "links.h"
 
 #define ROOT_HOLD_S 1
 
@@ -70,6 +72,23 @@ static int lock_private(const struct retriever *retriever, bool create)
 	return ret ? ret : fd;
 }
 
+/* What a crash left there. */
+static void clean_staging(struct retriever *retriever)
+{
+	int fd = openat(retriever->staging_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (unlinkat(retriever->staging_fd, e->d_name, 0) < 0)
+			unlinkat(retriever->staging_fd, e->d_name, AT_REMOVEDIR);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 int private_open(struct retriever *retriever, bool create)
 {
 	int fd, links, staging;
@@ -88,8 +107,8 @@ int private_open(struct retriever *retriever, bool create)
 	retriever->private_fd = fd;
 	retriever->links_fd = links;
 	retriever->staging_fd = staging;
-	stub_clean_staging(retriever);
-	stub_load_links(retriever);
+	clean_staging(retriever);
+	links_load(retriever);
 	if (retriever->root_hold >= 0)
 		close(retriever->root_hold);
 	retriever->root_hold = -1;

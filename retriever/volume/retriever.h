@@ -7,7 +7,7 @@
  * data durable and drops records (durability.h).
  *
  * Locks, in the order in which they may be taken:
- *   tree_lock          the shape of "unfinished upwards" (I5): finishing and placing directories
+ *   places             the shape of "unfinished upwards" (I5): finishing and placing directories
  *   object.lock        one object's sets, waiters and brackets
  *   objects table, sync queue, gate, errors, report, peer locks: leaves, never held while another
  * is taken None is held across a network wait.
@@ -33,7 +33,6 @@ struct retriever {
 	atomic_int private_fd; /* .migrate/, or -1 while unattached or finished */
 	atomic_int links_fd, staging_fd;
 	int finished_fds[3]; /* they were, when the volume was finished; 0: not */
-	int lock_fd;
 
 	struct backend *backend; /* retry over the scheme's; NULL until it could be opened */
 	uint32_t max_read;	 /* its; it may be gone when replies are still worked on */
@@ -57,12 +56,10 @@ struct retriever {
 	GMutex save_lock;     /* writing .migrate/state; a leaf but for the file system */
 	char *saved_counters; /* what it holds; save_lock */
 
-	GMutex links_lock;	 /* a leaf but for the file system */
-	GHashTable *link_counts; /* names made, by the old server's fileid (stub.c) */
-	GMutex dummy_lock;	 /* replacing dummies (dummy.h); a leaf but for the file system */
-	GRWLock tree_lock;
-	gint places;	  /* open PLACE brackets, atomic */
-	gint retry_epoch; /* atomic */
+	struct links *links;
+	gint staging_serial; /* atomic: the last name in .migrate/staging/ */
+	GMutex dummy_lock;   /* replacing dummies (dummy.h); a leaf but for the file system */
+	struct places *places;
 };
 
 /* The present path of an open descriptor, for messages only.  g_free. */

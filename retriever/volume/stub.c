@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "stub.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,17 +11,12 @@
 
 #include "attributes.h"
 #include "dummy.h"
-#include "ways/durability.h"
-#include "object.h"
+#include "links.h"
 #include "sparse.h"
 #include "templates.h"
 
-#define NAME_LEN	32
-#define LINKED_FILE	"linked"
-#define LINK_COUNTS_MAX 1000000 /* about 60 MB */
-#define ROOM_PART	20
-
-static gint staging_serial;
+#define NAME_LEN  32
+#define ROOM_PART 20
 
 /* One object on its way to its name. */
 struct making {
@@ -110,7 +104,7 @@ static void write_data(struct making *m, int fd)
 	const struct source_xattrs *xattrs = m->xattrs;
 
 	m->brought = xattrs && xattrs->data && xattrs->data_len == m->entry->attr.size &&
-		     stub_has_room(fd) && !durability_crowded(m->retriever, false) &&
+		     stub_has_room(fd) && m->parent->brought &&
 		     sparse_pwrite(fd, xattrs->data, xattrs->data_len, 0) == 0;
 }
 
@@ -195,13 +189,13 @@ static int link_brought(struct making *m, int fd)
 	if (ret)
 		return ret;
 	g_mutex_lock(&object->lock);
-	ret = migrate_extents_add(&object->filled, 0, size);
+	ret = migrate_extents_add(&file_of(object)->filled, 0, size);
 	g_mutex_unlock(&object->lock);
 	if (!ret)
 		ret = link_fd(object->fd, m->dir_fd, m->as);
 	if (!ret) {
 		COUNT_ADD(m->retriever, bytes_fetched, size);
-		durability_queue(object, size);
+		m->parent->brought(object, size);
 	}
 	object_unref(object);
 	return ret;
@@ -281,7 +275,7 @@ static int create_staged(struct making *m)
 
 	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return STUB_THERE;
-	g_snprintf(name, sizeof name, "%d", g_atomic_int_add(&staging_serial, 1));
+	g_snprintf(name, sizeof name, "%d", g_atomic_int_add(&m->retriever->staging_serial, 1));
 	ret = make_staged(m, name);
 	if (ret)
 		return ret;
@@ -323,85 +317,15 @@ static int create_provisional(const struct making *m, const char *id)
 	return ret;
 }
 
-static void link_id(char id[NAME_LEN], uint64_t fileid)
-{
-	g_snprintf(id, NAME_LEN, "%016" G_GINT64_MODIFIER "x", fileid);
-}
-
-/* A number that names of other objects do not have. */
-static uint64_t linked_fileid(const struct source_attr *attr)
-{
-	return backend_fileid(attr->fileid, attr->fs, 0);
-}
-
-/* Lock held: one more than before. */
-static guint count_name(struct retriever *retriever, uint64_t fileid)
-{
-	GHashTable *counts = retriever->link_counts;
-	guint made = 1 + GPOINTER_TO_UINT(g_hash_table_lookup(counts, &fileid));
-
-	if (made > 1 || g_hash_table_size(counts) < LINK_COUNTS_MAX)
-		g_hash_table_insert(counts, g_memdup2(&fileid, sizeof fileid),
-				    GUINT_TO_POINTER(made));
-	return made;
-}
-
-/*
- * One more name is made.  With the last the provisional one goes, so that the link count is right.
- * It must not go before: the rest would become another file.  So a name is counted when it is
- * there, in memory and then in .migrate/linked, a list of fileids; what a crash keeps from the list
- * is counted too low, and then the provisional name stays until the end.
- */
-static void count_link(struct retriever *retriever, const struct source_attr *attr)
-{
-	uint64_t fileid = linked_fileid(attr);
-	char id[NAME_LEN];
-	int fd;
-
-	g_mutex_lock(&retriever->links_lock);
-	if (count_name(retriever, fileid) >= attr->nlink) {
-		link_id(id, fileid);
-		g_hash_table_remove(retriever->link_counts, &fileid);
-		unlinkat(retriever->links_fd, id, 0);
-	} else {
-		fd = openat(retriever->private_fd, LINKED_FILE,
-			    O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-		if (fd >= 0 && write(fd, &fileid, sizeof fileid) < 0)
-			g_warning("%s: %s", LINKED_FILE, g_strerror(errno));
-		if (fd >= 0)
-			close(fd);
-	}
-	g_mutex_unlock(&retriever->links_lock);
-}
-
-void stub_load_links(struct retriever *retriever)
-{
-	int fd = openat(retriever->private_fd, LINKED_FILE, O_RDONLY | O_CLOEXEC);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	char id[NAME_LEN];
-	uint64_t fileid;
-
-	g_mutex_lock(&retriever->links_lock);
-	g_hash_table_remove_all(retriever->link_counts);
-	while (file && fread(&fileid, sizeof fileid, 1, file) == 1) {
-		link_id(id, fileid);
-		if (faccessat(retriever->links_fd, id, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-			count_name(retriever, fileid);
-	}
-	g_mutex_unlock(&retriever->links_lock);
-	if (file)
-		fclose(file);
-}
-
 /* ... and every name links to it. */
 static int create_linked(struct making *m)
 {
 	int links = m->retriever->links_fd, ret;
-	char id[NAME_LEN];
+	char id[LINK_NAME_LEN];
 
 	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return STUB_THERE;
-	link_id(id, linked_fileid(&m->entry->attr));
+	links_name(id, links_fileid(&m->entry->attr));
 	for (;;) {
 		if (linkat(links, id, m->dir_fd, m->as, 0) == 0) {
 			m->linked = true;
@@ -441,7 +365,7 @@ static int replace_dummy(struct making *m)
 
 	if (!dummy_is(m->dir_fd, m->as))
 		return -EAGAIN;
-	g_snprintf(name, sizeof name, "%d", g_atomic_int_add(&staging_serial, 1));
+	g_snprintf(name, sizeof name, "%d", g_atomic_int_add(&m->retriever->staging_serial, 1));
 	staged.dir_fd = staging;
 	staged.as = name;
 	ret = create(&staged);
@@ -477,22 +401,6 @@ int stub_create(struct retriever *retriever, const struct stub_parent *parent,
 		g_mutex_unlock(&retriever->dummy_lock);
 	} while (ret == -EAGAIN);
 	if (ret == 0 && m.linked)
-		count_link(retriever, &entry->attr);
+		links_count(retriever, &entry->attr);
 	return ret;
-}
-
-void stub_clean_staging(struct retriever *retriever)
-{
-	int fd = openat(retriever->staging_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
-
-	while (dir && (e = readdir(dir))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (unlinkat(retriever->staging_fd, e->d_name, 0) < 0)
-			unlinkat(retriever->staging_fd, e->d_name, AT_REMOVEDIR);
-	}
-	if (dir)
-		closedir(dir);
 }

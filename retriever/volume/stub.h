@@ -8,19 +8,21 @@
  * inodes: 27 us of CPU against 22.5 for a file made in place under a marker mode; the 4.5 us buy
  * that no half-made name can be seen and that nothing has to be told apart after a crash.
  *
- * What has more than one link is made once, as .migrate/links/FILEID, and linked from there,
- * whichever name is seen first.
+ * What has more than one link is linked from .migrate/links/ (links.h).
  */
 #ifndef STUB_H
 #define STUB_H
 
-#include "retriever.h"
+#include "object.h"
 
 struct stub_parent {
 	int fd;		  /* the directory on the new server */
 	bool named;	  /* it holds dummies, which are replaced */
 	bool inherits;	  /* it has a default ACL; acl_is_inherited() */
 	const char *path; /* its path below the source's root, "" for the root; NULL: not known */
+	/* A file has got its `size` bytes with its name: they are in the page cache, and its record
+	 * says that they are missing.  NULL: no data comes with names now. */
+	void (*brought)(struct object *object, uint64_t size);
 };
 
 enum { STUB_THERE = 1, STUB_ASK = 2 };
@@ -41,11 +43,5 @@ bool stub_has_room(int fd);
 
 /* The path of a child below the source's root; NULL when it is too long for a record. g_free. */
 char *stub_child_path(const char *parent, const char *name);
-
-/* Which names of what has more than one link were made before: for count_link() (stub.c). */
-void stub_load_links(struct retriever *retriever);
-
-/* Removes what a crash left in .migrate/staging/. */
-void stub_clean_staging(struct retriever *retriever);
 
 #endif

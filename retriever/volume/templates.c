@@ -140,12 +140,15 @@ static bool best(const struct templates *t, const uint8_t *handle, uint8_t len,
 	return any;
 }
 
+/* Unless another thread was first. */
 static bool add(struct templates *t, const uint8_t *handle, uint8_t len)
 {
-	bool added = false;
+	struct difference d;
+	bool added;
 
 	g_rw_lock_writer_lock(&t->lock);
-	if (t->n < TEMPLATES_MAX && t->dir_fd >= 0) {
+	added = best(t, handle, len, &d) && d.len <= DIFF_MAX;
+	if (!added && t->n < TEMPLATES_MAX && t->dir_fd >= 0) {
 		t->v[t->n].len = len;
 		memcpy(t->v[t->n].bytes, handle, len);
 		t->n++;

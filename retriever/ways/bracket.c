@@ -5,63 +5,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "directory.h"
 #include "durability.h"
 #include "place.h"
-#include "volume/jobs.h"
+#include "volume/turns.h"
+#include "volume/waiters.h"
 
 struct bracket {
+	struct turn turn; /* the first member */
 	struct object *object;
 	enum migrate_change change;
-	bool open;
-	bool answered;
 	bool nothing; /* the object is normal: there is nothing to keep right */
 	bool placed;
-	bool telling;	/* doors are told of a placing; main thread */
-	bool cancelled; /* ... meanwhile; main thread */
-	object_done_fn done;
-	void *arg;
+	/* of a placing: doors are told, or it was cancelled meanwhile; main thread */
+	enum { TOLD, TELLING, TELLING_IN_VAIN } doors;
 };
-
-/* Waiting BEGINs are answered outside the lock, on a worker. */
-struct granted {
-	object_done_fn done;
-	void *arg;
-	int status;
-};
-
-static void run_granted(void *arg)
-{
-	struct granted *g = arg;
-
-	g->done(g->arg, g->status);
-	g_slice_free(struct granted, g);
-}
-
-struct deferred_run {
-	struct object *object;
-	struct deferred d;
-};
-
-static void run_deferred(void *arg)
-{
-	struct deferred_run *run = arg;
-
-	run->d.fn(run->object, run->d.arg);
-	g_slice_free(struct deferred_run, run);
-}
 
 /* Lock held.  Nothing is missing beyond the inode's size. */
 static int clip(struct object *object, uint64_t size)
 {
 	struct migrate_record *rec = &object->record;
 
-	if (object->is_dir || migrate_extents_empty(&rec->missing) ||
+	if (is_directory(object) || migrate_extents_empty(&rec->missing) ||
 	    rec->missing.v[rec->missing.n - 1].end <= size)
 		return 0;
 	migrate_extents_clip(&rec->missing, size);
 	migrate_extents_clip(&rec->dirty, size);
-	migrate_extents_clip(&object->filled, size);
+	migrate_extents_clip(&file_of(object)->filled, size);
 	return object_store(object);
 }
 
@@ -80,7 +49,7 @@ static void clip_after(const struct bracket *bracket)
  * Makes inode and record agree before a client's change: the inode's mtime is the one to show (so
  * that END can take the inode's), and nothing is missing beyond the size.
  */
-static int settle(struct object *object)
+static int make_agree(struct object *object)
 {
 	struct migrate_record *rec = &object->record;
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}};
@@ -98,82 +67,13 @@ static int settle(struct object *object)
 	return clip(object, st.st_size);
 }
 
-/* Lock held. */
-static bool may_open(const struct object *object, enum migrate_change change)
+static int open_bracket(struct turn *turn)
 {
-	if (object->writing || object->exclusive)
-		return false;
-	return change != MIGRATE_TRUNCATE || object->brackets == 0;
-}
-
-/* Lock held. */
-static int open_bracket(struct bracket *bracket)
-{
+	struct bracket *bracket = (struct bracket *)turn;
 	struct object *object = bracket->object;
-	int ret = 0;
 
-	if (object->normal)
-		bracket->nothing = true;
-	else if (object->brackets == 0)
-		ret = settle(object);
-	if (ret)
-		return ret;
-	bracket->open = true;
-	object->brackets++;
-	object->exclusive = bracket->change == MIGRATE_TRUNCATE;
-	return 0;
-}
-
-/* Lock held: the fills that waited for brackets. */
-static void start_deferred(struct object *object)
-{
-	struct deferred *d;
-
-	while ((d = g_queue_pop_head(&object->deferred))) {
-		struct deferred_run *run = g_slice_new(struct deferred_run);
-
-		run->object = object;
-		run->d = *d;
-		g_slice_free(struct deferred, d);
-		object->writing++;
-		jobs_run(object->retriever->jobs, JOB_DEMAND, run_deferred, run);
-	}
-}
-
-/* Lock held. */
-static void open_waiting(struct object *object)
-{
-	struct bracket *bracket;
-
-	while ((bracket = g_queue_peek_head(&object->begins)) &&
-	       may_open(object, bracket->change)) {
-		struct granted *g = g_slice_new(struct granted);
-
-		g_queue_pop_head(&object->begins);
-		g->status = open_bracket(bracket);
-		bracket->answered = true;
-		g->done = bracket->done;
-		g->arg = bracket->arg;
-		jobs_run(object->retriever->jobs, JOB_DEMAND, run_granted, g);
-	}
-}
-
-void bracket_written(struct object *object)
-{
-	open_waiting(object);
-	if (object->brackets == 0)
-		start_deferred(object);
-}
-
-/* Lock held: it is the fills' turn, where some wait. */
-static void closed(struct object *object)
-{
-	if (object->brackets == 0) {
-		directory_complete(object);
-		start_deferred(object);
-	}
-	if (object->deferred.length == 0)
-		open_waiting(object);
+	bracket->nothing = object->normal;
+	return bracket->nothing || object->turns.brackets ? 0 : make_agree(object);
 }
 
 static void bracket_free(struct bracket *bracket)
@@ -194,22 +94,14 @@ static void bracket_done_with(struct bracket *bracket)
 static int open_or_queue(struct bracket *bracket)
 {
 	struct object *object = bracket->object;
-	bool answer = true;
-	int ret = 0;
+	int ret;
 
 	g_mutex_lock(&object->lock);
-	if (!object->begins.length && !object->deferred.length &&
-	    may_open(object, bracket->change)) {
-		ret = open_bracket(bracket);
-	} else {
-		g_queue_push_tail(&object->begins, bracket);
-		answer = false;
-	}
-	bracket->answered = answer;
+	ret = turns_begin(object, &bracket->turn);
 	g_mutex_unlock(&object->lock);
-	if (answer)
-		bracket->done(bracket->arg, ret);
-	return ret;
+	if (ret <= 0)
+		bracket->turn.done(bracket->turn.arg, ret);
+	return MIN(ret, 0);
 }
 
 /* Every door knows of the placing. */
@@ -217,11 +109,12 @@ static void doors_told(void *arg)
 {
 	struct bracket *bracket = arg;
 
-	bracket->telling = false;
-	if (bracket->cancelled)
+	if (bracket->doors == TELLING_IN_VAIN) {
 		bracket_done_with(bracket);
-	else
-		open_or_queue(bracket); /* an error is found by bracket_failed() */
+		return;
+	}
+	bracket->doors = TOLD;
+	open_or_queue(bracket); /* an error is found by bracket_failed() */
 }
 
 struct bracket *bracket_begin(struct object *object, enum migrate_change change, int dir_fd,
@@ -232,15 +125,17 @@ struct bracket *bracket_begin(struct object *object, enum migrate_change change,
 
 	bracket->object = object_ref(object);
 	bracket->change = change;
-	bracket->done = done;
-	bracket->arg = arg;
+	bracket->turn.alone = change == MIGRATE_TRUNCATE;
+	bracket->turn.open = open_bracket;
+	bracket->turn.done = done;
+	bracket->turn.arg = arg;
 	if (change == MIGRATE_PLACE && !object->normal) {
-		bracket->telling = true;
+		bracket->doors = TELLING;
 		ret = place_begin(object, dir_fd, doors_told, bracket);
 		bracket->placed = ret >= 0;
 		if (ret > 0)
 			return bracket;
-		bracket->telling = false;
+		bracket->doors = TOLD;
 	}
 	if (ret < 0)
 		done(arg, ret);
@@ -274,7 +169,7 @@ static int note_change(struct bracket *bracket, uint64_t offset, uint64_t length
 	case MIGRATE_TRUNCATE:
 		migrate_extents_clip(&rec->missing, offset);
 		migrate_extents_clip(&rec->dirty, offset);
-		migrate_extents_clip(&object->filled, offset);
+		migrate_extents_clip(&file_of(object)->filled, offset);
 		break;
 	default:
 		break;
@@ -295,17 +190,6 @@ static int note_change(struct bracket *bracket, uint64_t offset, uint64_t length
 	return object_store(object);
 }
 
-/* Lock held. */
-static void close_bracket(struct bracket *bracket)
-{
-	struct object *object = bracket->object;
-
-	object->brackets--;
-	if (bracket->change == MIGRATE_TRUNCATE)
-		object->exclusive = false;
-	closed(object);
-}
-
 void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t offset,
 		 uint64_t length, object_done_fn done, void *arg)
 {
@@ -315,7 +199,7 @@ void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t o
 	int ret = 0;
 
 	g_mutex_lock(&object->lock);
-	if (!bracket->open) { /* it was not begun */
+	if (bracket->turn.state != TURN_OPEN) { /* it was not begun */
 		g_mutex_unlock(&object->lock);
 		bracket_abort(bracket);
 		done(arg, -EINVAL);
@@ -324,16 +208,16 @@ void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t o
 	if (changed && !bracket->nothing && !object->normal) {
 		ret = note_change(bracket, offset, length);
 		/* what a client wrote need not be waited for any more */
-		object_take_waiters(object, false, &waiters);
-		queue = !object->is_dir;
+		waiters_take(object, &waiters);
+		queue = !is_directory(object);
 	} else if (bracket->change == MIGRATE_TRUNCATE) {
 		clip_after(bracket);
 	}
-	close_bracket(bracket);
+	turns_end(object, &bracket->turn);
 	g_mutex_unlock(&object->lock);
 	if (bracket->placed)
 		place_end(object->retriever);
-	object_run_waiters(object->retriever, &waiters, 0);
+	waiters_run(object->retriever, &waiters, 0);
 	if (queue)
 		durability_queue(object, MIN(length, INT64_MAX));
 	/* a record with too many ranges fits once some of them are durable */
@@ -350,16 +234,14 @@ bool bracket_cancel(struct bracket *bracket)
 	bool waiting;
 
 	g_mutex_lock(&object->lock);
-	waiting = !bracket->answered;
-	if (waiting) {
-		g_queue_remove(&object->begins, bracket);
-		bracket_written(object); /* who came after it may be let in now */
-	}
+	waiting = bracket->turn.state == TURN_WAITING;
+	if (waiting)
+		turns_withdraw(object, &bracket->turn);
 	g_mutex_unlock(&object->lock);
 	if (waiting) {
-		bracket->done(bracket->arg, -ECANCELED);
-		if (bracket->telling)
-			bracket->cancelled = true; /* doors_told() frees it */
+		bracket->turn.done(bracket->turn.arg, -ECANCELED);
+		if (bracket->doors == TELLING)
+			bracket->doors = TELLING_IN_VAIN; /* doors_told() frees it */
 		else
 			bracket_done_with(bracket);
 	}
@@ -371,7 +253,7 @@ bool bracket_failed(struct bracket *bracket)
 	bool failed;
 
 	g_mutex_lock(&bracket->object->lock);
-	failed = bracket->answered && !bracket->open;
+	failed = bracket->turn.state == TURN_REFUSED;
 	g_mutex_unlock(&bracket->object->lock);
 	return failed;
 }
@@ -383,9 +265,9 @@ void bracket_abort(struct bracket *bracket)
 	if (bracket_cancel(bracket))
 		return;
 	g_mutex_lock(&object->lock);
-	if (bracket->open) {
+	if (bracket->turn.state == TURN_OPEN) {
 		clip_after(bracket);
-		close_bracket(bracket);
+		turns_end(object, &bracket->turn);
 	}
 	g_mutex_unlock(&object->lock);
 	bracket_done_with(bracket);

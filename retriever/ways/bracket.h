@@ -2,11 +2,8 @@
 /*
  * Brackets: a door changes an unfinished object between BEGIN and END (migrate.h).
  *
- * Brackets and fills that write exclude each other.  Brackets are shared among themselves, but
- * TRUNCATE is alone, so that a size is raised only after the record was clipped.  Fairness: they
- * take turns.  A fill that finds brackets open or waiting is deferred; a BEGIN that finds fills
- * writing or deferred waits.  When the last bracket is closed the deferred fills go on; when the
- * last fill has written the waiting BEGINs are let in.
+ * Brackets and fills that write exclude each other (volume/turns.h).  TRUNCATE is alone, so that a
+ * size is raised only after the record was clipped.
  *
  * What may crash where.  Between BEGIN and the change: nothing has happened, except that ranges
  * beyond the size have left the record, which says the same.  Between the change and END: the
@@ -45,9 +42,5 @@ bool bracket_cancel(struct bracket *bracket);
 
 /* Whether BEGIN was answered with an error after bracket_begin() had returned: to be aborted. */
 bool bracket_failed(struct bracket *bracket);
-
-/* With the object's lock held, no fill writes any more: opens what waits, else starts deferred
- * fills. */
-void bracket_written(struct object *object);
 
 #endif

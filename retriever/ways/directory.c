@@ -12,31 +12,25 @@
  * (directory_names_fixed()).  The record says FILLED when nobody is writing there and no bracket is
  * open.  A crash before that leaves an unfilled directory, and the next fill finds its names there.
  */
-#include "directory_private.h"
+#include "directory.h"
 
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "volume/dummy.h"
 #include "volume/errors.h"
 #include "source/gate.h"
 #include "refind.h"
+#include "directory_page.h"
+#include "directory_run.h"
+#include "directory_state.h"
 #include "volume/jobs.h"
+#include "volume/turns.h"
+#include "volume/waiters.h"
 
 #define PAGES_AHEAD 2 /* listed and not made yet */
 
 static void list_next(struct run *run);
 static void list_anew(struct run *run);
-
-char *directory_source_path(struct object *object)
-{
-	char *path;
-
-	g_mutex_lock(&object->lock);
-	path = g_strdup(object->record.path);
-	g_mutex_unlock(&object->lock);
-	return path;
-}
 
 static void run_free(struct run *run)
 {
@@ -48,82 +42,6 @@ static void run_free(struct run *run)
 	g_slice_free(struct run, run);
 }
 
-/* ---- a directory that is filled ---- */
-
-/* With the lock held: every name is here.  Times first, the record last. */
-static int mark_filled(struct object *object)
-{
-	struct migrate_record *rec = &object->record;
-	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
-				    migrate_timespec(migrate_record_mtime(rec))};
-	int ret;
-
-	if (object->normal || rec->state != MIGRATE_UNFILLED)
-		return 0;
-	if (futimens(object->fd, times) < 0)
-		return -errno;
-	rec->state = MIGRATE_FILLED;
-	rec->error = 0;
-	/* from here on the inode's mtime tells whether a client changed names (migrate_stub) */
-	if (rec->flags & MIGRATE_REC_SHOWN_MTIME)
-		rec->mtime = rec->shown_mtime;
-	ret = object_store(object);
-	if (ret)
-		rec->state = MIGRATE_UNFILLED;
-	else
-		COUNT_ADD(object->retriever, unfilled, -1);
-	return ret;
-}
-
-bool directory_names_fixed(struct object *object)
-{
-	bool fixed;
-
-	g_mutex_lock(&object->lock);
-	fixed = object->normal || object->complete || object->record.state != MIGRATE_UNFILLED;
-	g_mutex_unlock(&object->lock);
-	return fixed;
-}
-
-/* On a worker, having entered: nobody makes a name any more. */
-static void complete(void *arg)
-{
-	struct object *object = arg;
-	struct retriever *retriever = object->retriever;
-	GQueue waiters = G_QUEUE_INIT;
-	int ret;
-
-	if ((object->record.flags & MIGRATE_REC_NAMED) ||
-	    retriever->config->stub_attributes == STUB_LAZY)
-		dummy_sweep(retriever, object->fd);
-	g_mutex_lock(&object->lock);
-	ret = mark_filled(object);
-	object->complete = object->completing = false;
-	if (!ret) {
-		object->refinds = 0;
-		object_take_fill_waiters(object, &waiters);
-	}
-	g_mutex_unlock(&object->lock);
-	object_leave_write(object);
-	if (ret)
-		object_fail(object, ret, "the directory's stub record could not be written");
-	else
-		errors_forget(retriever->errors, &object->key);
-	if (!ret)
-		errors_forget_names(retriever->errors, &object->key);
-	object_run_waiters(retriever, &waiters, 0);
-	object_unref(object);
-}
-
-void directory_complete(struct object *object)
-{
-	if (!object->complete || object->completing || object->writing || object->brackets)
-		return;
-	object->completing = true;
-	object->writing++;
-	jobs_run(object->retriever->jobs, JOB_DEMAND, complete, object_ref(object));
-}
-
 /* ---- the end of a run ---- */
 
 /* Of directory_fill_names(). */
@@ -132,14 +50,14 @@ static void names_entered(struct object *object, void *arg)
 	struct run *run = arg;
 
 	g_mutex_lock(&object->lock);
-	if (!run->status && !object->normal && !object->complete &&
+	if (!run->status && !object->normal && !directory_of(object)->names &&
 	    object->record.state == MIGRATE_UNFILLED) {
 		object->record.flags |= MIGRATE_REC_NAMED;
 		run->status = object_store(object);
 	}
-	object->runs = g_slist_remove(object->runs, run);
+	directory_of(object)->runs = g_slist_remove(directory_of(object)->runs, run);
 	g_mutex_unlock(&object->lock);
-	object_leave_write(object);
+	fill_leave(object);
 	run->done(run->arg, run->status);
 	run_free(run);
 }
@@ -149,7 +67,7 @@ static void nothing(void *arg, int status)
 }
 
 static void fill(struct object *object, enum backend_priority priority, bool small_data,
-		 struct skip *skip, object_done_fn done, void *arg);
+		 struct given_up *given_up, object_done_fn done, void *arg);
 
 /* Nobody else fills the directory.  moved: it was found elsewhere on the old server meanwhile. */
 static void give_up(struct run *run, bool moved)
@@ -157,9 +75,9 @@ static void give_up(struct run *run, bool moved)
 	struct object *object = run->object;
 
 	if (run->stale && moved)
-		fill(object, run->priority, run->small_data, run->unmade.skip, nothing, NULL);
+		fill(object, run->priority, run->small_data, run->unmade.given_up, nothing, NULL);
 	else if (run->stale)
-		refind_start(object); /* the waiters wait for that */
+		refind_start(object, directory_fill_again); /* the waiters wait for that */
 	else
 		object_fail(object, run->status,
 			    run->refused ? run->refused
@@ -186,12 +104,11 @@ static void conclude(struct run *run)
 	bool others, moved = false;
 
 	g_mutex_lock(&object->lock);
-	object->runs = g_slist_remove(object->runs, run);
+	directory_of(object)->runs = g_slist_remove(directory_of(object)->runs, run);
 	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED) {
-		object->complete = true;
-		directory_complete(object);
+		directory_set_complete(object);
 	}
-	others = object->runs || object->complete || object->normal ||
+	others = directory_of(object)->runs || directory_of(object)->names || object->normal ||
 		 object->record.state != MIGRATE_UNFILLED;
 	if (run->stale)
 		moved = object_source_moved(object, &run->source);
@@ -208,7 +125,7 @@ static void record_skipped(void *arg)
 {
 	struct run *run = arg;
 
-	run->status = skip_record(run->unmade.skip, run->object->retriever);
+	run->status = given_up_record(run->unmade.given_up, run->object->retriever);
 	if (run->status)
 		run->refused = "the names that are given up could not be put into the report";
 	conclude(run);
@@ -226,9 +143,10 @@ static void finish(struct run *run)
 	if (!run->status)
 		run->status = run->unmade.status;
 	if (run->names_only) {
-		if (object_enter_write(object, names_entered, run))
+		if (fill_enter(object, names_entered, run))
 			names_entered(object, run);
-	} else if (!run->status && skip_count(run->unmade.skip) && !directory_names_fixed(object)) {
+	} else if (!run->status && given_up_count(run->unmade.given_up) &&
+		   !directory_names_fixed(object)) {
 		jobs_run(object->retriever->jobs, JOB_FLUSH, record_skipped, run);
 	} else {
 		conclude(run);
@@ -248,7 +166,7 @@ static void run_done_one(struct run *run)
 
 /* ---- the listing ---- */
 
-void directory_page_made(struct run *run)
+static void page_made(struct run *run)
 {
 	bool go_on;
 
@@ -342,7 +260,7 @@ static void list_anew(struct run *run)
 /* With the lock held: whether a fill of at least this priority is on its way. */
 static bool running(struct object *object, enum backend_priority priority)
 {
-	for (GSList *l = object->runs; l; l = l->next)
+	for (GSList *l = directory_of(object)->runs; l; l = l->next)
 		if (((struct run *)l->data)->priority <= priority &&
 		    !((struct run *)l->data)->names_only)
 			return true;
@@ -356,6 +274,7 @@ static struct run *run_new(struct object *object, enum backend_priority priority
 	struct run *run = g_slice_new0(struct run);
 
 	run->priority = priority;
+	run->page_made = page_made;
 	run->small_data = small_data && priority == BACKEND_BACKGROUND;
 	run->pending = 1;
 	g_mutex_init(&run->lock);
@@ -368,7 +287,7 @@ static struct run *run_new(struct object *object, enum backend_priority priority
 		     object->retriever->config->stub_attributes == STUB_LAZY;
 	*ret = object_source(object, &run->source);
 	run->req.object = run->source;
-	object->runs = g_slist_prepend(object->runs, run);
+	directory_of(object)->runs = g_slist_prepend(directory_of(object)->runs, run);
 	return run;
 }
 
@@ -378,8 +297,8 @@ void directory_fill_names(struct object *object, object_done_fn done, void *arg)
 	int ret = 0;
 
 	g_mutex_lock(&object->lock);
-	if (!object->normal && object->record.state == MIGRATE_UNFILLED && !object->runs &&
-	    !(object->record.flags & MIGRATE_REC_NAMED)) {
+	if (!object->normal && object->record.state == MIGRATE_UNFILLED &&
+	    !directory_of(object)->runs && !(object->record.flags & MIGRATE_REC_NAMED)) {
 		run = run_new(object, BACKEND_BACKGROUND, false, &ret);
 		run->names_only = true;
 		run->done = done;
@@ -395,7 +314,7 @@ void directory_fill_names(struct object *object, object_done_fn done, void *arg)
 }
 
 static void fill(struct object *object, enum backend_priority priority, bool small_data,
-		 struct skip *skip, object_done_fn done, void *arg)
+		 struct given_up *given_up, object_done_fn done, void *arg)
 {
 	struct run *run = NULL;
 	int ret = 0;
@@ -403,15 +322,14 @@ static void fill(struct object *object, enum backend_priority priority, bool sma
 	g_mutex_lock(&object->lock);
 	if (object->normal || object->record.state != MIGRATE_UNFILLED) {
 		g_mutex_unlock(&object->lock);
-		done(arg, object->is_dir ? 0 : -ENOTDIR);
+		done(arg, is_directory(object) ? 0 : -ENOTDIR);
 		return;
 	}
-	if (skip || !running(object, priority))
+	if (given_up || !running(object, priority))
 		run = run_new(object, priority, small_data, &ret);
-	if (skip)
-		run->unmade.skip = skip_ref(skip);
-	g_queue_push_tail(&object->fill_waiters,
-			  object_waiter_new(object, priority == BACKEND_BACKGROUND, done, arg));
+	if (given_up)
+		run->unmade.given_up = given_up_ref(given_up);
+	waiters_add(object, 0, 0, priority == BACKEND_BACKGROUND, done, arg);
 	g_mutex_unlock(&object->lock);
 	if (run && ret)
 		listing_failed(run, ret);
@@ -425,8 +343,19 @@ void directory_fill(struct object *object, enum backend_priority priority, bool 
 	fill(object, priority, small_data, NULL, done, arg);
 }
 
-void directory_fill_without(struct object *object, struct skip *skip, object_done_fn done,
+void directory_fill_without(struct object *object, struct given_up *given_up, object_done_fn done,
 			    void *arg)
 {
-	fill(object, BACKEND_DEMAND, false, skip, done, arg);
+	fill(object, BACKEND_DEMAND, false, given_up, done, arg);
+}
+
+void directory_fill_again(struct object *object)
+{
+	bool wanted;
+
+	g_mutex_lock(&object->lock);
+	wanted = !g_queue_is_empty(&object->waiters);
+	g_mutex_unlock(&object->lock);
+	if (wanted)
+		directory_fill(object, BACKEND_DEMAND, false, nothing, NULL);
 }

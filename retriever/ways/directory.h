@@ -16,32 +16,23 @@
 #ifndef DIRECTORY_H
 #define DIRECTORY_H
 
+#include "given_up.h"
+#include "source/source.h"
 #include "volume/object.h"
-#include "skip.h"
 
 /* done(0): the directory is filled.  May call done at once.  small_data: what brings the names may
  * bring the data of small files as well, where that costs little. */
 void directory_fill(struct object *object, enum backend_priority priority, bool small_data,
 		    object_done_fn done, void *arg);
 
-/* Likewise, where the administrator gives up names (skip.h): by a listing of its own. */
-void directory_fill_without(struct object *object, struct skip *skip, object_done_fn done,
+/* Likewise, where the administrator gives up names (given_up.h): by a listing of its own. */
+void directory_fill_without(struct object *object, struct given_up *given_up, object_done_fn done,
 			    void *arg);
 
 /* done(0): every name is there, as a dummy at least (dummy.h). */
 void directory_fill_names(struct object *object, object_done_fn done, void *arg);
 
-/* done(0): name is there; -ENOENT: the old server does not have it.  name is copied. */
-void directory_name(struct object *object, const char *name, object_done_fn done, void *arg);
-
-/* Whether names are not the retriever's to make any more (I6): one that a client removed since must
- * not come back. */
-bool directory_names_fixed(struct object *object);
-/* With the lock held: where a fill has brought every name, and nobody makes or changes anything,
- * the directory becomes filled (on a worker). */
-void directory_complete(struct object *object);
-
-/* The directory's path below the source's root, NULL where it is not known.  g_free. */
-char *directory_source_path(struct object *object);
+/* It was found elsewhere on the old server: a fill that was waited for is made again. */
+void directory_fill_again(struct object *object);
 
 #endif

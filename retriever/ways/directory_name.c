@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One name of an unfilled directory: a LOOKUP on the old server, and that one object made here. */
-#include "directory_private.h"
+#include "directory_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +13,10 @@
 #include "prefill.h"
 #include "refind.h"
 #include "volume/stub.h"
+#include "volume/turns.h"
+#include "directory.h"
+#include "directory_page.h"
+#include "directory_state.h"
 #include "volume/jobs.h"
 
 struct name_request {
@@ -55,7 +58,7 @@ static void name_answer(struct name_request *n, int status)
 static void name_make_entered(struct object *object, void *arg)
 {
 	struct name_request *n = arg;
-	struct stub_parent parent = {object->fd, n->named, acl_is_inherited(object->fd), n->path};
+	struct stub_parent parent = directory_parent(object, n->named, n->path);
 	struct stat st;
 	int ret;
 
@@ -63,7 +66,7 @@ static void name_make_entered(struct object *object, void *arg)
 		ret = fstatat(object->fd, n->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 	else
 		ret = stub_create(object->retriever, &parent, &n->entry, n->target, n->xattrs);
-	object_leave_write(object);
+	fill_leave(object);
 	if (ret == STUB_ASK) {
 		ask(n, BACKEND_XATTRS);
 		return;
@@ -80,7 +83,7 @@ static void name_make(void *arg)
 {
 	struct name_request *n = arg;
 
-	if (object_enter_write(n->object, name_make_entered, n))
+	if (fill_enter(n->object, name_make_entered, n))
 		name_make_entered(n->object, n);
 }
 
@@ -138,7 +141,7 @@ static int look_for_directory(struct name_request *n)
 	g_mutex_lock(&n->object->lock);
 	moved = object_source_moved(n->object, &n->source);
 	g_mutex_unlock(&n->object->lock);
-	return moved || refind_start(n->object) ? -EAGAIN : -ESTALE;
+	return moved || refind_start(n->object, directory_fill_again) ? -EAGAIN : -ESTALE;
 }
 
 static void name_looked_up(struct backend_request *req)

@@ -9,13 +9,13 @@
  *
  * A page is given back to the listing when the last of its entries is here or in run->unmade, so
  * that no directory is called filled with one left out (I12).  Entries are made having entered the
- * directory (object_enter_write()), and none any more when another fill has brought every name: a
+ * directory (fill_enter()), and none any more when another fill has brought every name: a
  * client may have removed it since (I6).
  *
  * A crash leaves some of the names in an unfilled directory, each of an object that was whole
  * before it had the name (stub.h).  The next fill finds them there.
  */
-#include "directory_private.h"
+#include "directory_page.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -24,7 +24,9 @@
 
 #include "source/posix_acl.h"
 #include "volume/attributes.h"
+#include "directory_state.h"
 #include "volume/dummy.h"
+#include "volume/turns.h"
 #include "durability.h"
 #include "source/gate.h"
 #include "volume/stub.h"
@@ -72,7 +74,7 @@ static void page_done_one(struct page *page)
 		return;
 	backend_batch_free(page->batch);
 	g_slice_free(struct page, page);
-	directory_page_made(run);
+	run->page_made(run);
 }
 
 /* ---- one entry ---- */
@@ -83,10 +85,27 @@ bool directory_reserves(const char *path, const char *name)
 }
 
 /* Whether it has a default ACL is looked up each time: a client may have set one. */
+struct stub_parent directory_parent(const struct object *object, bool named, const char *path)
+{
+	return (struct stub_parent){
+		.fd = object->fd,
+		.named = named,
+		.inherits = acl_is_inherited(object->fd),
+		.path = path,
+		.brought = durability_crowded(object->retriever, false) ? NULL : durability_queue,
+	};
+}
+
 static struct stub_parent parent_of(const struct run *run)
 {
-	return (struct stub_parent){run->object->fd, run->named, acl_is_inherited(run->object->fd),
-				    run->path};
+	return directory_parent(run->object, run->named, run->path);
+}
+
+static int make_dummy(const struct stub_parent *parent, const struct source_entry *entry)
+{
+	g_autofree char *path = stub_child_path(parent->path, entry->name);
+
+	return dummy_create(parent->fd, parent->inherits, entry, path);
 }
 
 /* FALSE: the old server has to be asked for its extended attributes first. */
@@ -95,7 +114,7 @@ static bool make(struct run *run, const struct stub_parent *parent,
 		 const struct source_xattrs *xattrs)
 {
 	int ret = run->names_only
-			  ? dummy_create(parent, entry)
+			  ? make_dummy(parent, entry)
 			  : stub_create(run->object->retriever, parent, entry, target, xattrs);
 
 	if (ret == STUB_ASK)
@@ -170,7 +189,7 @@ static void make_answered_entered(struct object *object, void *arg)
 	bool made = directory_names_fixed(object) ||
 		    make(q->run, &parent, &q->entry, q->target, q->xattrs);
 
-	object_leave_write(object);
+	fill_leave(object);
 	if (made)
 		question_free(q);
 	else
@@ -181,7 +200,7 @@ static void make_answered(void *arg)
 {
 	struct question *q = arg;
 
-	if (object_enter_write(q->run->object, make_answered_entered, q))
+	if (fill_enter(q->run->object, make_answered_entered, q))
 		make_answered_entered(q->run->object, q);
 }
 
@@ -303,7 +322,7 @@ static void make_page_entered(struct object *object, void *arg)
 
 	for (guint i = 0; i < entries->len && !directory_names_fixed(object); i++)
 		make_listed(page, &parent, &g_array_index(entries, struct source_entry, i));
-	object_leave_write(object);
+	fill_leave(object);
 	page_done_one(page);
 }
 
@@ -311,7 +330,7 @@ static void make_page(void *arg)
 {
 	struct page *page = arg;
 
-	if (object_enter_write(page->run->object, make_page_entered, page))
+	if (fill_enter(page->run->object, make_page_entered, page))
 		make_page_entered(page->run->object, page);
 }
 

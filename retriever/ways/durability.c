@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "volume/errors.h"
-#include "transfer.h"
+#include "volume/waiters.h"
 #include "volume/jobs.h"
 
 #define ROUND_US      G_USEC_PER_SEC
@@ -23,6 +23,7 @@ struct after {
 
 struct durability {
 	struct retriever *retriever;
+	close_gaps_fn close_gaps;
 	GThread *thread;
 	GMutex lock;
 	GCond cond;
@@ -49,8 +50,8 @@ static void snapshot_take(struct snapshot *s)
 	int ret;
 
 	g_mutex_lock(&object->lock);
-	s->version = object->version;
-	ret = migrate_extents_copy(&s->ranges, &object->filled);
+	s->version = file_of(object)->version;
+	ret = migrate_extents_copy(&s->ranges, &file_of(object)->filled);
 	if (!ret && !object->normal)
 		ret = migrate_extents_add_all(&s->ranges, &object->record.dirty);
 	if (ret)
@@ -64,20 +65,20 @@ static void snapshot_apply(struct snapshot *s)
 {
 	struct object *object = s->object;
 
-	if (!object->normal && object->version == s->version) {
+	if (!object->normal && file_of(object)->version == s->version) {
 		migrate_extents_remove_all(&object->record.missing, &s->ranges);
 		migrate_extents_remove_all(&object->record.dirty, &s->ranges);
-		migrate_extents_remove_all(&object->filled, &s->ranges);
+		migrate_extents_remove_all(&file_of(object)->filled, &s->ranges);
 	}
 }
 
-static bool file_is_whole(const struct object *object)
+static bool file_is_whole(struct object *object)
 {
-	return !object->is_dir && migrate_extents_empty(&object->record.missing);
+	return !is_directory(object) && migrate_extents_empty(&object->record.missing);
 }
 
 /* Lock held, no bracket open, nothing missing: the object becomes normal. */
-static int drop(struct object *object)
+static int drop_record(struct object *object)
 {
 	struct retriever *retriever = object->retriever;
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
@@ -97,15 +98,15 @@ static int drop(struct object *object)
 }
 
 /* Lock held.  *again: a bracket is open or a fill writes, so the drop has to wait. */
-static int settle(struct object *object, bool *again)
+static int store_or_drop(struct object *object, bool *again)
 {
 	*again = false;
 	if (object->normal)
 		return 0;
 	if (!file_is_whole(object))
 		return object_store(object);
-	if (object->brackets == 0 && object->writing == 0)
-		return drop(object);
+	if (object->turns.brackets == 0 && object->turns.writing == 0)
+		return drop_record(object);
 	*again = true;
 	return object_store(object);
 }
@@ -117,7 +118,7 @@ int durability_sync(struct object *object)
 	int ret = 0;
 
 	/* one that is normal too: that its record is gone must be durable as well */
-	if (object->is_dir || object->normal)
+	if (is_directory(object) || object->normal)
 		return fsync(object->fd) < 0 ? -errno : 0;
 	snapshot_take(&s);
 	if (fdatasync(object->fd) < 0)
@@ -125,7 +126,7 @@ int durability_sync(struct object *object)
 	if (!ret) {
 		g_mutex_lock(&object->lock);
 		snapshot_apply(&s);
-		ret = settle(object, &again);
+		ret = store_or_drop(object, &again);
 		g_mutex_unlock(&object->lock);
 	}
 	migrate_extents_clear(&s.ranges);
@@ -156,7 +157,7 @@ static void gaps_closed(void *arg, int status)
 	struct later *later = arg;
 
 	g_mutex_lock(&later->object->lock);
-	later->object->closing_gaps = false;
+	file_of(later->object)->closing_gaps = false;
 	g_mutex_unlock(&later->object->lock);
 	if (status)
 		later_finish(later, status);
@@ -167,10 +168,10 @@ static void gaps_closed(void *arg, int status)
 static void close_gaps(struct later *later)
 {
 	g_mutex_lock(&later->object->lock);
-	later->object->closing_gaps = true;
+	file_of(later->object)->closing_gaps = true;
 	g_mutex_unlock(&later->object->lock);
 	later->closed = true;
-	transfer_close_gaps(later->object, gaps_closed, later);
+	later->object->retriever->durability->close_gaps(later->object, gaps_closed, later);
 }
 
 static void run_later(void *arg)
@@ -202,7 +203,7 @@ void durability_queue(struct object *object, uint64_t bytes)
 
 	g_mutex_lock(&object->lock);
 	something = !object->normal &&
-		    (!migrate_extents_empty(&object->filled) ||
+		    (!migrate_extents_empty(&file_of(object)->filled) ||
 		     !migrate_extents_empty(&object->record.dirty) || file_is_whole(object));
 	g_mutex_unlock(&object->lock);
 	if (!something)
@@ -213,8 +214,8 @@ void durability_queue(struct object *object, uint64_t bytes)
 		return;
 	}
 	d->bytes += bytes;
-	if (!object->sync_queued) {
-		object->sync_queued = true;
+	if (!file_of(object)->sync_queued) {
+		file_of(object)->sync_queued = true;
 		g_ptr_array_add(d->queue, object_ref(object));
 		if (d->queue->len == 1) {
 			d->since = g_get_monotonic_time();
@@ -264,13 +265,13 @@ void durability_after_round(struct retriever *retriever, object_done_fn done, vo
 static void round_failed(struct object *object, int err)
 {
 	g_mutex_lock(&object->lock);
-	migrate_extents_clear(&object->filled);
+	migrate_extents_clear(&file_of(object)->filled);
 	g_mutex_unlock(&object->lock);
 	object_fail(object, -err, "the new server's file system could not make data durable");
 }
 
 /* The snapshot is durable.  TRUE: the record is to be dropped in a later round. */
-static bool round_settle(struct snapshot *s)
+static bool round_succeeded(struct snapshot *s)
 {
 	struct object *object = s->object;
 	bool again, crowded, closing;
@@ -278,9 +279,9 @@ static bool round_settle(struct snapshot *s)
 
 	g_mutex_lock(&object->lock);
 	snapshot_apply(s);
-	ret = settle(object, &again);
+	ret = store_or_drop(object, &again);
 	crowded = ret == -ENOSPC && object_crowded(object);
-	closing = object->closing_gaps;
+	closing = file_of(object)->closing_gaps;
 	g_mutex_unlock(&object->lock);
 	if (crowded && !closing) {
 		struct later *later = g_slice_new0(struct later);
@@ -319,7 +320,7 @@ static void sync_round(struct durability *d, GPtrArray *objects)
 			err = errno;
 		if (err)
 			round_failed(s->object, err);
-		else if (round_settle(s))
+		else if (round_succeeded(s))
 			durability_queue(s->object, 0);
 		migrate_extents_clear(&s->ranges);
 		object_unref(s->object);
@@ -359,7 +360,7 @@ static gpointer sync_thread(gpointer arg)
 		d->queue = g_ptr_array_sized_new(ROUND_OBJECTS);
 		d->syncing = objects->len;
 		for (guint i = 0; i < objects->len; i++)
-			((struct object *)objects->pdata[i])->sync_queued = false;
+			file_of(objects->pdata[i])->sync_queued = false;
 		afters = d->afters;
 		d->afters = NULL;
 		d->bytes = 0;
@@ -388,11 +389,12 @@ static guint waiting_max(void)
 	return MIN(limit.rlim_cur / 4, WAITING_MAX);
 }
 
-struct durability *durability_new(struct retriever *retriever)
+struct durability *durability_new(struct retriever *retriever, close_gaps_fn close_gaps)
 {
 	struct durability *d = g_new0(struct durability, 1);
 
 	d->retriever = retriever;
+	d->close_gaps = close_gaps;
 	d->waiting_max = waiting_max();
 	g_mutex_init(&d->lock);
 	g_cond_init(&d->cond);

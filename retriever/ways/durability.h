@@ -17,7 +17,10 @@
 
 struct durability;
 
-struct durability *durability_new(struct retriever *retriever);
+/* Fetches the smallest missing ranges so that the record fits again. */
+typedef void (*close_gaps_fn)(struct object *object, object_done_fn done, void *arg);
+
+struct durability *durability_new(struct retriever *retriever, close_gaps_fn close_gaps);
 /* Syncs and drops what is queued, stops the thread.  No bracket may be open.  What is queued after
  * that is not waited for: the record still lists it. */
 void durability_stop(struct durability *durability);

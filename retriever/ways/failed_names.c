@@ -19,7 +19,7 @@ void unmade_init(struct unmade *unmade, struct errors *errors, int dir_fd)
 void unmade_clear(struct unmade *unmade)
 {
 	g_hash_table_destroy(unmade->gone);
-	skip_unref(unmade->skip);
+	given_up_unref(unmade->given_up);
 	g_mutex_clear(&unmade->lock);
 }
 
@@ -29,7 +29,7 @@ void unmade_reset(struct unmade *unmade)
 	unmade->refused = 0;
 	unmade->more = 0;
 	g_mutex_unlock(&unmade->lock);
-	skip_reset(unmade->skip);
+	given_up_reset(unmade->given_up);
 }
 
 static void fail(struct unmade *unmade, int status)
@@ -87,7 +87,7 @@ void unmade_add(struct unmade *unmade, const char *name, int status, const char 
 	} else if (status == -ECANCELED) {
 		reason = NULL;
 	}
-	if (lasting && skip_takes(unmade->skip, unmade->dir_fd, name, name, reason))
+	if (lasting && given_up_takes(unmade->given_up, unmade->dir_fd, name, name, reason))
 		return;
 	if (reason)
 		errors_add_name(unmade->errors, unmade->dir_fd, name, status, reason);
@@ -109,7 +109,7 @@ static bool is_given_up(struct unmade *unmade, const struct source_refusal *r)
 {
 	g_autofree char *name = errors_refused_name(r->name);
 
-	return skip_takes(unmade->skip, unmade->dir_fd, name, r->name, r->why);
+	return given_up_takes(unmade->given_up, unmade->dir_fd, name, r->name, r->why);
 }
 
 /* Whether it is no error. */
@@ -134,7 +134,7 @@ void unmade_add_refused(struct unmade *unmade, const struct backend_batch *batch
 	for (guint i = 0; i < batch->refused->len; i++)
 		fine &= add_refused(unmade,
 				    &g_array_index(batch->refused, struct source_refusal, i));
-	if (untold && !skip_takes_untold(unmade->skip, unmade->dir_fd, untold)) {
+	if (untold && !given_up_takes_untold(unmade->given_up, unmade->dir_fd, untold)) {
 		unmade->more += untold;
 		fine = false;
 	}

@@ -9,14 +9,14 @@
  *
  * Of the names that nothing can have here a directory lists UNMADE_LISTED and then says how many
  * more there are: they may be as many as an old server makes up.  What the administrator gives up
- * of what cannot be here ever (skip.h) is no error.  Any thread.
+ * of what cannot be here ever (given_up.h) is no error.  Any thread.
  */
 #ifndef FAILED_NAMES_H
 #define FAILED_NAMES_H
 
 #include "source/source.h"
 #include "volume/retriever.h"
-#include "skip.h"
+#include "given_up.h"
 
 #define UNMADE_LISTED 100
 
@@ -33,12 +33,12 @@ struct unmade {
 	struct errors *errors;
 	int dir_fd;
 	GMutex lock;
-	int status;	   /* of the first that counts, -errno; 0: none */
-	guint refused;	   /* that are listed */
-	guint64 more;	   /* that are not */
-	GHashTable *gone;  /* names that were listed and not found */
-	bool again;	   /* it is the second listing */
-	struct skip *skip; /* referenced; NULL: nothing is given up */
+	int status;		   /* of the first that counts, -errno; 0: none */
+	guint refused;		   /* that are listed */
+	guint64 more;		   /* that are not */
+	GHashTable *gone;	   /* names that were listed and not found */
+	bool again;		   /* it is the second listing */
+	struct given_up *given_up; /* referenced; NULL: nothing is given up */
 };
 
 void unmade_init(struct unmade *unmade, struct errors *errors, int dir_fd);

@@ -8,15 +8,39 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "durability.h"
-#include "volume/errors.h"
-#include "refind.h"
-#include "door/server.h"
-#include "volume/jobs.h"
+#include "volume/source_path.h"
 
-#define ROUNDS_MAX 3
+struct places {
+	GRWLock lock;  /* the shape of "unfinished upwards" (I5): finishing and placing directories
+			*/
+	gint open;     /* PLACE brackets, atomic */
+	gint placings; /* so far; atomic */
+	guint telling; /* notices that not every door has confirmed; main thread */
+	place_tell_fn tell;
+	void *teller;
+};
 
-static gint placings;
+struct places *places_new(void)
+{
+	struct places *places = g_new0(struct places, 1);
+
+	g_rw_lock_init(&places->lock);
+	return places;
+}
+
+void places_free(struct places *places)
+{
+	if (!places)
+		return;
+	g_rw_lock_clear(&places->lock);
+	g_free(places);
+}
+
+void places_set_teller(struct places *places, place_tell_fn tell, void *teller)
+{
+	places->tell = tell;
+	places->teller = teller;
+}
 
 /* A normal directory becomes unfinished again. */
 static int mark_returned(struct retriever *retriever, int fd)
@@ -168,37 +192,37 @@ static int mark_ancestors(struct retriever *retriever, int dir_fd)
 }
 
 struct told {
+	struct places *places;
 	void (*fn)(void *arg);
 	void *arg;
 };
-
-static guint telling; /* notices that not every door has confirmed; main thread */
 
 static void all_told(void *arg)
 {
 	struct told told = *(struct told *)arg;
 
 	g_free(arg);
-	telling--;
+	told.places->telling--;
 	told.fn(told.arg);
 }
 
 int place_begin(struct object *object, int dir_fd, void (*told)(void *arg), void *arg)
 {
 	struct retriever *retriever = object->retriever;
+	struct places *places = retriever->places;
 	g_autofree char *path = NULL;
 	int ret;
 
 	if (dir_fd < 0)
 		return -EINVAL;
-	path = refind_source_path(object);
-	g_rw_lock_writer_lock(&retriever->tree_lock);
+	path = source_path_of(object);
+	g_rw_lock_writer_lock(&places->lock);
 	ret = mark_ancestors(retriever, dir_fd);
 	if (ret >= 0) {
-		g_atomic_int_inc(&retriever->places);
-		g_atomic_int_inc(&placings);
+		g_atomic_int_inc(&places->open);
+		g_atomic_int_inc(&places->placings);
 	}
-	g_rw_lock_writer_unlock(&retriever->tree_lock);
+	g_rw_lock_writer_unlock(&places->lock);
 	if (ret < 0)
 		return ret;
 	g_mutex_lock(&object->lock);
@@ -209,182 +233,35 @@ int place_begin(struct object *object, int dir_fd, void (*told)(void *arg), void
 	}
 	g_mutex_unlock(&object->lock);
 	/* what another bracket has marked, its doors may not know yet */
-	if (ret == 0 && !telling)
+	if (ret == 0 && !places->telling)
 		return 0;
-	telling++;
-	server_tell_placed(retriever->server, all_told,
-			   g_memdup2(&(struct told){told, arg}, sizeof(struct told)));
+	places->telling++;
+	places->tell(places->teller, all_told,
+		     g_memdup2(&(struct told){places, told, arg}, sizeof(struct told)));
 	return 1;
 }
 
 void place_end(struct retriever *retriever)
 {
-	g_atomic_int_add(&retriever->places, -1);
+	g_atomic_int_add(&retriever->places->open, -1);
 }
 
-/* ---- finishing ---- */
-
-struct finish {
-	struct object *directory; /* referenced */
-	object_done_fn done;
-	void *arg;
-	unsigned rounds;
-};
-
-enum left { NOTHING, SYNCING, FAILED, SOMETHING };
-
-/* What keeps this entry from being normal. */
-static enum left look_at(struct retriever *retriever, int dir_fd, const struct dirent *e)
+gint places_so_far(struct retriever *retriever)
 {
-	struct object *object;
-	enum left left = SOMETHING;
-	int ret, fd = openat(dir_fd, e->d_name,
-			     O_RDONLY | O_NOFOLLOW | O_NOATIME | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd < 0)
-		return errno == ENOENT || errno == ENXIO || errno == ELOOP ? NOTHING : SOMETHING;
-	if (migrate_has_record(fd) == 0) {
-		left = NOTHING;
-	} else if ((ret = object_get(retriever, fd, &object)) < 0) {
-		left = ret == -EBADMSG ? FAILED : SOMETHING;
-	} else {
-		g_mutex_lock(&object->lock);
-		if (object->normal)
-			left = NOTHING;
-		else if (!object->is_dir && object_has(object, 0, INT64_MAX))
-			left = SYNCING;
-		else if (object->record.error)
-			left = FAILED;
-		g_mutex_unlock(&object->lock);
-		if (left == SYNCING)
-			durability_queue(object, 0);
-		object_unref(object);
-	}
-	close(fd);
-	return left;
+	return g_atomic_int_get(&retriever->places->placings);
 }
 
-/* *syncing: whether some of it need only become durable. */
-static enum left scan(struct object *directory, bool *syncing)
+bool places_open(struct retriever *retriever)
 {
-	bool root = migrate_binding_equal(&directory->key, &directory->retriever->root_key);
-	int fd = openat(directory->fd, ".", OPEN_DIR);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	enum left left = NOTHING;
-	struct dirent *e;
-
-	if (!dir)
-		return SOMETHING;
-	while (left != SOMETHING && (errno = 0, e = readdir(dir))) {
-		enum left this;
-
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		    (root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)) ||
-		    (e->d_type != DT_REG && e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
-			continue;
-		this = look_at(directory->retriever, fd, e);
-		*syncing |= this == SYNCING;
-		if (this > left)
-			left = this;
-	}
-	if (!e && errno)
-		left = SOMETHING;
-	closedir(dir);
-	return left;
+	return g_atomic_int_get(&retriever->places->open) > 0;
 }
 
-/* Object lock and tree lock held.  A filled directory's times are the inode's, and removing the
- * record does not move its mtime. */
-static int drop(struct object *directory)
+void places_lock(struct retriever *retriever)
 {
-	struct retriever *retriever = directory->retriever;
-	int held, ret;
-
-	if (directory->normal)
-		return 0;
-	if (directory->record.state != MIGRATE_FILLED)
-		return -EAGAIN;
-	held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
-	if (held < 0)
-		return -EAGAIN;
-	ret = migrate_record_drop(directory->fd);
-	close(held);
-	if (ret)
-		return ret;
-	directory->normal = true;
-	COUNT_ADD(retriever, directories_whole, 1);
-	if (migrate_binding_equal(&directory->key, &retriever->root_key)) {
-		/* all is whole: what clients removed while it was a stub is not counted any more */
-		COUNT_SET(retriever, files_found, COUNT_GET(retriever, files_whole));
-		COUNT_SET(retriever, bytes_found, COUNT_GET(retriever, bytes_whole));
-		COUNT_SET(retriever, directories_found, COUNT_GET(retriever, directories_whole));
-		COUNT_SET(retriever, unfilled, 0);
-		g_ptr_array_unref(errors_take(retriever->errors));
-	}
-	return 0;
+	g_rw_lock_writer_lock(&retriever->places->lock);
 }
 
-static void finish_again(void *arg);
-
-static void round_over(void *arg, int status)
+void places_unlock(struct retriever *retriever)
 {
-	struct finish *finish = arg;
-
-	jobs_run(finish->directory->retriever->jobs, JOB_BACKGROUND, finish_again, finish);
-}
-
-/*
- * Whether a door that was let place something by a retriever that is dead may do so any time: it
- * may be through with that, and let go, before the entries are looked at.  Who comes later is
- * counted by `placings`.
- */
-static bool is_held(struct object *directory)
-{
-	int held;
-
-	g_mutex_lock(&directory->lock); /* reload() may be opening it */
-	held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
-	g_mutex_unlock(&directory->lock);
-	if (held >= 0)
-		close(held);
-	return held < 0;
-}
-
-static void finish_again(void *arg)
-{
-	struct finish *finish = arg;
-	struct object *directory = finish->directory;
-	struct retriever *retriever = directory->retriever;
-	gint before = g_atomic_int_get(&placings);
-	bool syncing = false;
-	enum left left = g_atomic_int_get(&retriever->places) || is_held(directory)
-				 ? SOMETHING
-				 : scan(directory, &syncing);
-	int ret = left == FAILED ? -EREMOTEIO : -EAGAIN;
-
-	if (left != SOMETHING && syncing && finish->rounds++ < ROUNDS_MAX) {
-		durability_after_round(retriever, round_over, finish);
-		return;
-	}
-	if (left == NOTHING) {
-		g_rw_lock_writer_lock(&retriever->tree_lock);
-		g_mutex_lock(&directory->lock);
-		if (g_atomic_int_get(&placings) == before && !g_atomic_int_get(&retriever->places))
-			ret = drop(directory);
-		g_mutex_unlock(&directory->lock);
-		g_rw_lock_writer_unlock(&retriever->tree_lock);
-	}
-	finish->done(finish->arg, ret);
-	object_unref(directory);
-	g_slice_free(struct finish, finish);
-}
-
-void place_finish(struct object *directory, object_done_fn done, void *arg)
-{
-	struct finish *finish = g_slice_new0(struct finish);
-
-	finish->directory = object_ref(directory);
-	finish->done = done;
-	finish->arg = arg;
-	jobs_run(directory->retriever->jobs, JOB_BACKGROUND, finish_again, finish);
+	g_rw_lock_writer_unlock(&retriever->places->lock);
 }

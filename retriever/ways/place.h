@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Unfinished upwards (I5): giving ancestors records when something unfinished moves under them,
- * and taking a directory's record away when everything below is normal.
- *
- * A finish looks at the entries without a lock, then takes the tree lock and drops the record only
- * if nothing was placed meanwhile: `placings` counts.
+ * Unfinished upwards (I5): giving ancestors records when something unfinished moves under them.
+ * Every door must know before the name is made: who is above tells them (places_set_teller()).
  */
 #ifndef PLACE_H
 #define PLACE_H
 
 #include "volume/object.h"
+
+struct places;
+
+/* Tells every door that something unfinished is about to come below a directory that was normal;
+ * done(arg), maybe at once, when all have noted it or are gone.  Main thread. */
+typedef void (*place_tell_fn)(void *teller, void (*done)(void *arg), void *arg);
+
+struct places *places_new(void);
+void places_free(struct places *places);
+void places_set_teller(struct places *places, place_tell_fn tell, void *teller);
 
 /*
  * The object, which is not normal, is about to get a name in dir_fd: that directory and its
@@ -21,8 +28,11 @@
 int place_begin(struct object *object, int dir_fd, void (*told)(void *arg), void *arg);
 void place_end(struct retriever *retriever);
 
-/* Drops a filled directory's record if all its entries are normal.  done: 0; -EAGAIN: something is
- * left.  Works on a worker; waits for a durability round when only that is missing. */
-void place_finish(struct object *directory, object_done_fn done, void *arg);
+/* For finish.h, which excludes placing while it drops a record: */
+void places_lock(struct retriever *retriever);
+void places_unlock(struct retriever *retriever);
+/* Whether a name may be made now, and how often that was begun. */
+bool places_open(struct retriever *retriever);
+gint places_so_far(struct retriever *retriever);
 
 #endif

@@ -7,12 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "directory.h"
 #include "source_root.h"
-#include "volume/templates.h"
-#include "transfer.h"
 #include "version.h"
 #include "volume/jobs.h"
+#include "volume/source_path.h"
+#include "volume/waiters.h"
 
 #define ATTEMPTS_MAX 3
 
@@ -21,62 +20,6 @@ struct found {
 	struct source_attr attr;
 	bool replaced; /* another file has its path */
 };
-
-/* The directory that holds an open file, as a descriptor; the file's name in *name. -errno. */
-static int open_parent(struct object *object, char **name)
-{
-	g_autofree char *path = retriever_fd_path(object->fd);
-	g_autofree char *dir = g_path_get_dirname(path);
-	struct stat a, b;
-	int fd;
-
-	if (*path != '/')
-		return -ESTALE;
-	*name = g_path_get_basename(path);
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return -errno;
-	/* the path may be of another mount, or of nothing at all */
-	if (fstat(object->fd, &a) < 0 || fstatat(fd, *name, &b, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    a.st_dev != b.st_dev || a.st_ino != b.st_ino) {
-		close(fd);
-		g_clear_pointer(name, g_free);
-		return -ESTALE;
-	}
-	return fd;
-}
-
-static char *parent_source_path(struct object *object, char **name)
-{
-	struct object *parent = NULL;
-	char *path = NULL;
-	int fd = open_parent(object, name);
-
-	if (fd < 0)
-		return NULL;
-	if (object_get(object->retriever, fd, &parent) == 0) {
-		path = directory_source_path(parent);
-		object_unref(parent);
-	}
-	close(fd);
-	return path;
-}
-
-char *refind_source_path(struct object *object)
-{
-	g_autofree char *name = NULL, *parent = NULL;
-	char *path;
-
-	g_mutex_lock(&object->lock);
-	path = g_strdup(object->record.path);
-	g_mutex_unlock(&object->lock);
-	if (path || object->is_dir)
-		return path;
-	parent = parent_source_path(object, &name);
-	if (!parent)
-		return NULL;
-	return *parent ? g_strconcat(parent, "/", name, NULL) : g_strdup(name);
-}
 
 /* One LOOKUP, waited for. */
 static int look(struct retriever *retriever, struct found *at, const char *name)
@@ -163,7 +106,7 @@ static bool is_like(struct object *object, const struct source_attr *attr)
 	const struct migrate_record *rec = &object->record;
 	bool same;
 
-	if (object->is_dir)
+	if (is_directory(object))
 		return S_ISDIR(attr->mode);
 	g_mutex_lock(&object->lock);
 	same = attr->size == rec->size && attr->mtime == rec->mtime;
@@ -173,18 +116,18 @@ static bool is_like(struct object *object, const struct source_attr *attr)
 
 static int find(struct object *object, struct found *found)
 {
-	g_autofree char *path = refind_source_path(object), *name = NULL, *parent = NULL;
+	g_autofree char *path = source_path_of(object), *name = NULL, *parent = NULL;
 	int ret = -ENOENT;
 
 	if (path)
 		ret = walk(object->retriever, path, found);
 	if (ret == 0 && is_like(object, &found->attr))
 		return 0;
-	if (object->is_dir || (ret && ret != -ENOENT))
+	if (is_directory(object) || (ret && ret != -ENOENT))
 		return ret ? ret : -ESTALE;
 	found->replaced = ret == 0 && S_ISREG(found->attr.mode);
 	source_object_clear(&found->source);
-	parent = parent_source_path(object, &name);
+	parent = source_path_of_parent(object, &name);
 	ret = parent ? walk(object->retriever, parent, found) : -ENOENT;
 	if (!ret)
 		ret = by_fileid(object->retriever, found, object->record.fileid);
@@ -216,8 +159,9 @@ static int adopt(struct object *object, const struct found *found, enum version_
 		 const char **reason)
 {
 	*reason = "the directory's stub record could not be written";
-	return object->is_dir ? adopt_directory(object, found)
-			      : version_take(object, &found->source, &found->attr, trust, reason);
+	return is_directory(object)
+		       ? adopt_directory(object, found)
+		       : version_take(object, &found->source, &found->attr, trust, reason);
 }
 
 /* Not found: why. */
@@ -239,7 +183,7 @@ int refind_anew(struct object *object, enum version_trust trust, const char **re
 
 	if (ret) {
 		source_object_clear(&found.source);
-		path = refind_source_path(object);
+		path = source_path_of(object);
 		ret = path ? walk(object->retriever, path, &found) : ret;
 	}
 	if (ret)
@@ -250,16 +194,17 @@ int refind_anew(struct object *object, enum version_trust trust, const char **re
 	return ret;
 }
 
-static void nothing(void *arg, int status)
-{
-}
+struct errand {
+	struct object *object; /* referenced */
+	void (*found)(struct object *object);
+};
 
 static void run_refind(void *arg)
 {
-	struct object *object = arg;
+	struct errand *errand = arg;
+	struct object *object = errand->object;
 	struct found found = {0};
 	const char *reason = NULL;
-	bool fills;
 	int ret = find(object, &found);
 
 	if (ret)
@@ -268,36 +213,38 @@ static void run_refind(void *arg)
 		ret = adopt(object, &found, VERSION_FOUND, &reason);
 	source_object_clear(&found.source);
 	g_mutex_lock(&object->lock);
-	object->refinding = false;
-	object->lost = ret ? reason : NULL;
-	fills = !g_queue_is_empty(&object->fill_waiters);
+	object->search.under_way = false;
+	object->search.lost = ret ? reason : NULL;
 	g_mutex_unlock(&object->lock);
 	if (ret)
 		object_fail(object, ret, reason);
-	else if (!object->is_dir)
-		transfer_again(object);
-	else if (fills)
-		directory_fill(object, BACKEND_DEMAND, false, nothing, NULL);
+	else
+		errand->found(object);
 	object_unref(object);
+	g_slice_free(struct errand, errand);
 }
 
-bool refind_start(struct object *object)
+bool refind_start(struct object *object, void (*found)(struct object *object))
 {
+	struct errand *errand;
 	bool start, hopeless;
 	const char *lost;
 
 	g_mutex_lock(&object->lock);
-	start = !object->refinding;
-	hopeless = start && ++object->refinds > ATTEMPTS_MAX;
-	lost = object->lost;
+	start = !object->search.under_way;
+	hopeless = start && ++object->search.failures > ATTEMPTS_MAX;
+	lost = object->search.lost;
 	if (start && !hopeless)
-		object->refinding = true;
+		object->search.under_way = true;
 	g_mutex_unlock(&object->lock);
 	if (hopeless)
 		object_fail(object, -ESTALE,
 			    lost ? lost
 				 : "the old server's handle for it is stale again and again");
-	else if (start)
-		jobs_run(object->retriever->jobs, JOB_FIND, run_refind, object_ref(object));
-	return !hopeless;
+	if (!start || hopeless)
+		return !hopeless;
+	errand = g_slice_new(struct errand);
+	*errand = (struct errand){object_ref(object), found};
+	jobs_run(object->retriever->jobs, JOB_FIND, run_refind, errand);
+	return true;
 }

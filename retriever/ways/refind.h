@@ -10,17 +10,15 @@
 
 #include "version.h"
 
-/* Looks in the background.  Found: the record has the new handle, and reads and fills that wait are
- * made again.  Not found: object_fail(-ESTALE).  Does nothing when it is being looked for.  False:
- * it was looked for in vain too often. */
-bool refind_start(struct object *object);
+/*
+ * Looks in the background.  Found: the record has the new handle, and found(object) makes the reads
+ * or the fill that wait again.  Not found: object_fail(-ESTALE).  Does nothing when it is being
+ * looked for.  False: it was looked for in vain too often.
+ */
+bool refind_start(struct object *object, void (*found)(struct object *object));
 
 /* A file, now, for the administrator (version.h): also another file in its place.  Waits for the
  * old server.  0, or -errno with *reason. */
 int refind_anew(struct object *object, enum version_trust trust, const char **reason);
-
-/* The path of an open file or directory below the source's root, NULL if it cannot be told.
- * g_free.  Blocks for the disk. */
-char *refind_source_path(struct object *object);
 
 #endif

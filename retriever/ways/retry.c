@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "volume/errors.h"
+#include "volume/waiters.h"
 #include "volume/object.h"
 #include "refind.h"
 #include "version.h"
@@ -43,7 +44,7 @@ static void clear_mark(struct object *object)
 {
 	g_mutex_lock(&object->lock);
 	object->failed = 0;
-	object->refinds = 0;
+	object->search.failures = 0;
 	if (!object->normal && object->record.error) {
 		object->record.error = 0;
 		object_store(object);
@@ -66,7 +67,7 @@ static void retry_entry(struct retriever *retriever, const struct error_entry *e
 			close(fd);
 		return;
 	}
-	if (!object->is_dir && !object->normal)
+	if (!is_directory(object) && !object->normal)
 		ret = renew(object, trust, &reason);
 	if (ret) {
 		object_fail(object, ret, reason);

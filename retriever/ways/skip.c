@@ -3,162 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "directory.h"
 #include "volume/errors.h"
 #include "source/refused.h"
-#include "volume/report.h"
-
-#define LEFT_OUT_MAX 100000 /* of one directory; about 30 MB */
-
-struct skip {
-	atomic_uint refs;
-	bool all;
-	GHashTable *names; /* not changed once it is in use */
-	GMutex lock;
-	GHashTable *left_out; /* path -> reason */
-	uint64_t untold;
-	char *directory; /* of those */
-};
-
-struct skip *skip_new(bool all)
-{
-	struct skip *skip = g_new0(struct skip, 1);
-
-	atomic_init(&skip->refs, 1);
-	skip->all = all;
-	skip->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	g_mutex_init(&skip->lock);
-	skip->left_out = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-	return skip;
-}
-
-struct skip *skip_ref(struct skip *skip)
-{
-	if (skip)
-		atomic_fetch_add(&skip->refs, 1);
-	return skip;
-}
-
-void skip_unref(struct skip *skip)
-{
-	if (!skip || atomic_fetch_sub(&skip->refs, 1) > 1)
-		return;
-	g_hash_table_destroy(skip->names);
-	g_hash_table_destroy(skip->left_out);
-	g_mutex_clear(&skip->lock);
-	g_free(skip->directory);
-	g_free(skip);
-}
-
-void skip_add(struct skip *skip, const char *name)
-{
-	g_hash_table_add(skip->names, g_strdup(name));
-}
-
-bool skip_takes(struct skip *skip, int dir_fd, const char *name, const char *shown,
-		const char *reason)
-{
-	g_autofree char *dir = NULL;
-	bool taken;
-
-	if (!skip || !(g_hash_table_contains(skip->names, name) || (skip->all && *name == '/')))
-		return false;
-	dir = retriever_fd_path(dir_fd);
-	g_mutex_lock(&skip->lock);
-	taken = g_hash_table_size(skip->left_out) < LEFT_OUT_MAX;
-	if (taken)
-		g_hash_table_replace(skip->left_out, g_strconcat(dir, "/", shown, NULL),
-				     g_strdup(reason));
-	g_mutex_unlock(&skip->lock);
-	return taken;
-}
-
-bool skip_takes_untold(struct skip *skip, int dir_fd, uint64_t n)
-{
-	if (!skip || !skip->all)
-		return false;
-	g_mutex_lock(&skip->lock);
-	skip->untold += n;
-	if (!skip->directory)
-		skip->directory = retriever_fd_path(dir_fd);
-	g_mutex_unlock(&skip->lock);
-	return true;
-}
-
-void skip_reset(struct skip *skip)
-{
-	if (!skip)
-		return;
-	g_mutex_lock(&skip->lock);
-	g_hash_table_remove_all(skip->left_out);
-	skip->untold = 0;
-	g_mutex_unlock(&skip->lock);
-}
-
-uint64_t skip_count(struct skip *skip)
-{
-	uint64_t n;
-
-	if (!skip)
-		return 0;
-	g_mutex_lock(&skip->lock);
-	n = g_hash_table_size(skip->left_out) + skip->untold;
-	g_mutex_unlock(&skip->lock);
-	return n;
-}
-
-/* Without what could be done about it. */
-static char *why(const char *reason)
-{
-	const char *end = strstr(reason, ": rename");
-
-	if (!end)
-		end = strstr(reason, ": make it");
-	return end ? g_strndup(reason, (gsize)(end - reason)) : g_strdup(reason);
-}
-
-static int record(struct retriever *retriever, const char *path, const char *reason)
-{
-	g_autofree char *text = why(reason);
-	g_autofree char *valid =
-		g_utf8_validate(path, -1, NULL) ? g_strdup(path) : g_strescape(path, NULL);
-	g_autofree char *line = refused_line(valid);
-
-	g_message("%s: given up by the administrator: %s", line, text);
-	return report_add(retriever->report, REPORT_NAME, path, text);
-}
-
-int skip_record(struct skip *skip, struct retriever *retriever)
-{
-	GHashTableIter iter;
-	gpointer path, reason;
-	int ret = 0;
-
-	g_mutex_lock(&skip->lock);
-	g_hash_table_iter_init(&iter, skip->left_out);
-	while (!ret && g_hash_table_iter_next(&iter, &path, &reason))
-		ret = record(retriever, path, reason);
-	if (!ret && skip->untold) {
-		g_autofree char *text = g_strdup_printf("%" G_GUINT64_FORMAT
-							" more names that no file here can have",
-							skip->untold);
-
-		ret = record(retriever, skip->directory, text);
-	}
-	g_mutex_unlock(&skip->lock);
-	return ret ? ret : report_sync(retriever->report);
-}
-
-/* ---- the command ---- */
+#include "volume/object.h"
 
 struct target {
 	struct migrate_binding key;
 	char *path; /* one of those that were given */
-	struct skip *skip;
+	struct given_up *given_up;
 };
 
 static void target_free(gpointer p)
@@ -166,7 +22,7 @@ static void target_free(gpointer p)
 	struct target *target = p;
 
 	g_free(target->path);
-	skip_unref(target->skip);
+	given_up_unref(target->given_up);
 	g_free(target);
 }
 
@@ -185,11 +41,11 @@ static void add_target(GPtrArray *targets, bool all, const struct error_entry *e
 		target = g_new0(struct target, 1);
 		target->key = entry->key;
 		target->path = g_strdup(path);
-		target->skip = skip_new(all);
+		target->given_up = given_up_new(all);
 		g_ptr_array_add(targets, target);
 	}
 	if (!all)
-		skip_add(target->skip, entry->name);
+		given_up_add(target->given_up, entry->name);
 }
 
 /* What else is listed of the directory. */
@@ -199,7 +55,7 @@ static void add_all_names(struct retriever *retriever, const struct target *targ
 
 	for (guint i = 0; errors_get(retriever->errors, i, &entry); i++) {
 		if (entry.name && migrate_binding_equal(&entry.key, &target->key))
-			skip_add(target->skip, entry.name);
+			given_up_add(target->given_up, entry.name);
 		error_entry_clear(&entry);
 	}
 }
@@ -261,13 +117,13 @@ static void told(void *arg, int status)
 	g_mutex_unlock(&wait->lock);
 }
 
-static int fill(struct object *object, struct skip *skip)
+static int fill(struct object *object, struct given_up *given_up)
 {
 	struct wait wait = {0};
 
 	g_mutex_init(&wait.lock);
 	g_cond_init(&wait.cond);
-	directory_fill_without(object, skip, told, &wait);
+	directory_fill_without(object, given_up, told, &wait);
 	g_mutex_lock(&wait.lock);
 	while (!wait.done)
 		g_cond_wait(&wait.cond, &wait.lock);
@@ -288,7 +144,7 @@ static int fill_target(struct retriever *retriever, struct target *target)
 	ret = object_get_taking(retriever, fd, &object);
 	if (ret)
 		return ret;
-	ret = fill(object, target->skip);
+	ret = fill(object, target->given_up);
 	object_unref(object);
 	return ret;
 }
@@ -325,7 +181,7 @@ static int fill_targets(struct retriever *retriever, GPtrArray *targets, char **
 		if (ret)
 			*text = failure(retriever, target, ret, names);
 		else
-			names += skip_count(target->skip);
+			names += given_up_count(target->given_up);
 	}
 	if (!ret)
 		*text = g_strdup_printf("[skip]\nnames=%" G_GUINT64_FORMAT "\ndirectories=%u\n",

@@ -17,32 +17,6 @@
 
 #include "volume/retriever.h"
 
-/* What is given up in one directory.  Any thread. */
-struct skip;
-
-/* all: whatever the listing says that nothing can have here, beside what is added. */
-struct skip *skip_new(bool all);
-struct skip *skip_ref(struct skip *skip);
-void skip_unref(struct skip *skip); /* or NULL */
-/* Before it is in use.  name: as in the list of errors (errors.h). */
-void skip_add(struct skip *skip, const char *name);
-
-/*
- * Whether a name that cannot be here is given up: then it is left out, and noted.  skip may be
- * NULL: none is.  shown: what it is called in the report.
- */
-bool skip_takes(struct skip *skip, int dir_fd, const char *name, const char *shown,
-		const char *reason);
-/* Likewise n names that the listing does not tell. */
-bool skip_takes_untold(struct skip *skip, int dir_fd, uint64_t n);
-/* The listing begins anew. */
-void skip_reset(struct skip *skip);
-/* How many were left out. */
-uint64_t skip_count(struct skip *skip);
-/* Puts what was left out into the report and the log; durable after.  Blocks for the disk.  0 or
- * -errno: then the directory must not be called filled. */
-int skip_record(struct skip *skip, struct retriever *retriever);
-
 /*
  * The command.  argument: "names PATH", or "all DIRECTORY", and more of them in further lines;
  * paths as they are listed (refused_line()).  Nothing is given up that is not in the list of

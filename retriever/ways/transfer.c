@@ -9,6 +9,8 @@
 #include "source/gate.h"
 #include "refind.h"
 #include "volume/sparse.h"
+#include "volume/turns.h"
+#include "volume/waiters.h"
 
 #define DEMAND_MIN ((uint64_t)64 << 10) /* costs the old server no more than a byte */
 #define WINDOW_MIN ((uint32_t)256 << 10)
@@ -72,14 +74,14 @@ static int plan(struct object *object, uint64_t start, uint64_t end, enum backen
 	if (!ret && want.n)
 		ret = object_source(object, &source);
 	if (!ret)
-		ret = migrate_extents_remove_all(&want, &object->inflight[0]);
+		ret = migrate_extents_remove_all(&want, &file_of(object)->inflight[0]);
 	if (!ret && background)
-		ret = migrate_extents_remove_all(&want, &object->inflight[1]);
+		ret = migrate_extents_remove_all(&want, &file_of(object)->inflight[1]);
 	cut(&want);
 	for (size_t i = want.n; !ret && i-- > 0;) {
 		uint64_t at = want.v[i].end, low = want.v[i].start;
 
-		ret = migrate_extents_add(&object->inflight[background], low, at);
+		ret = migrate_extents_add(&file_of(object)->inflight[background], low, at);
 		while (at > low && !ret) { /* from the end, so that the list is in order */
 			struct transfer *t = g_slice_new0(struct transfer);
 
@@ -87,7 +89,7 @@ static int plan(struct object *object, uint64_t start, uint64_t end, enum backen
 			t->start = low + (at - low - 1) / chunk * chunk;
 			at = t->start;
 			t->background = background;
-			t->version = object->version;
+			t->version = file_of(object)->version;
 			t->object = object_ref(object);
 			t->req.op = BACKEND_READ;
 			t->req.priority = priority;
@@ -123,7 +125,8 @@ static void forget(struct transfer *list)
 		struct object *object = list->object;
 
 		g_mutex_lock(&object->lock);
-		migrate_extents_remove(&object->inflight[list->background], list->start, list->end);
+		migrate_extents_remove(&file_of(object)->inflight[list->background], list->start,
+				       list->end);
 		g_mutex_unlock(&object->lock);
 		transfer_free(list);
 		list = next;
@@ -138,7 +141,7 @@ static void submit_or_fail(struct object *object, struct transfer *list, int ret
 	}
 	forget(list);
 	if (ret == -ESTALE)
-		refind_start(object);
+		refind_start(object, transfer_again);
 	else
 		object_fail(object, ret, "out of memory");
 }
@@ -154,13 +157,13 @@ static uint64_t window_end(struct object *object, uint64_t *start, uint64_t end)
 {
 	uint64_t limit;
 
-	if (*start == object->next_offset && object->window)
-		object->window = MIN(object->window * 2, WINDOW_MAX);
+	if (*start == file_of(object)->next_offset && file_of(object)->window)
+		file_of(object)->window = MIN(file_of(object)->window * 2, WINDOW_MAX);
 	else
-		object->window = WINDOW_MIN;
-	object->next_offset = end;
+		file_of(object)->window = WINDOW_MIN;
+	file_of(object)->next_offset = end;
 	*start &= ~(uint64_t)(WINDOW_MIN - 1);
-	limit = MAX(end, *start + object->window);
+	limit = MAX(end, *start + file_of(object)->window);
 	return align_up(limit, WINDOW_MIN);
 }
 
@@ -168,23 +171,19 @@ static void fetch(struct object *object, uint64_t start, uint64_t end, bool back
 		  object_done_fn done, void *arg)
 {
 	struct transfer *list = NULL;
-	struct range_waiter *w;
 	uint64_t from = start, to = end;
 	int ret;
 
 	g_mutex_lock(&object->lock);
 	if (object_has(object, start, end)) {
 		if (!background)
-			object->next_offset = end;
+			file_of(object)->next_offset = end;
 		g_mutex_unlock(&object->lock);
 		done(arg, 0);
 		return;
 	}
 	object_ref(object); /* the waiter may be answered before this returns */
-	w = object_waiter_new(object, background, done, arg);
-	w->start = start;
-	w->end = end;
-	g_queue_push_tail(&object->waiters, w);
+	waiters_add(object, start, end, background, done, arg);
 	if (background) {
 		ret = plan(object, start, end, BACKEND_BACKGROUND, &list);
 	} else {
@@ -227,6 +226,10 @@ void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool ba
 	struct later *later;
 	bool here;
 
+	if (object->normal) { /* whatever it is */
+		done(arg, 0);
+		return;
+	}
 	g_mutex_lock(&object->lock);
 	here = object_has(object, start, end);
 	g_mutex_unlock(&object->lock);
@@ -251,7 +254,7 @@ void transfer_again(struct object *object)
 
 	g_mutex_lock(&object->lock);
 	for (GList *l = object->waiters.head; l && !ret; l = l->next) {
-		struct range_waiter *w = l->data;
+		struct waiter *w = l->data;
 
 		ret = plan(object, w->start, w->end,
 			   w->background ? BACKEND_BACKGROUND : BACKEND_DEMAND, &list);
@@ -263,7 +266,7 @@ void transfer_again(struct object *object)
 /* Lock held: what was asked for is not the file's content any more, maybe. */
 static bool superseded(const struct transfer *t)
 {
-	return t->version != t->object->version;
+	return t->version != file_of(t->object)->version;
 }
 
 /* The bytes go to where they are still missing.  None do if there is a new version: with the caller
@@ -284,7 +287,7 @@ static int write_missing(struct transfer *t, const uint8_t *data, size_t len,
 	return ret;
 }
 
-/* Having entered (object_enter_write): writes, answers, queues for durability. */
+/* Having entered (fill_enter): writes, answers, queues for durability. */
 static void apply(struct transfer *t, const uint8_t *data, size_t len)
 {
 	struct object *object = t->object;
@@ -294,20 +297,20 @@ static void apply(struct transfer *t, const uint8_t *data, size_t len)
 
 	g_mutex_lock(&object->lock);
 	if (!ret && !object->normal)
-		ret = migrate_extents_add_all(&object->filled, &todo);
+		ret = migrate_extents_add_all(&file_of(object)->filled, &todo);
 	if (!ret) {
-		object->refinds = 0;
-		object_take_waiters(object, false, &waiters);
+		object->search.failures = 0;
+		waiters_take(object, &waiters);
 	}
 	g_mutex_unlock(&object->lock);
-	object_leave_write(object);
+	fill_leave(object);
 	if (ret)
 		object_fail(object, ret,
 			    ret == -ENOSPC || ret == -EDQUOT
 				    ? "no space on the new server's file system"
 				    : "the new server's file system refused a write");
 	COUNT_ADD(object->retriever, bytes_fetched, len);
-	object_run_waiters(object->retriever, &waiters, 0);
+	waiters_run(object->retriever, &waiters, 0);
 	durability_queue(object, len);
 	migrate_extents_clear(&todo);
 }
@@ -319,7 +322,7 @@ static void plan_more(struct object *object, bool background)
 
 	g_mutex_lock(&object->lock);
 	more = !g_queue_is_empty(&object->waiters) &&
-	       migrate_extents_bytes(&object->inflight[background]) < PLAN_MAX / 2;
+	       migrate_extents_bytes(&file_of(object)->inflight[background]) < PLAN_MAX / 2;
 	g_mutex_unlock(&object->lock);
 	if (more)
 		transfer_again(object);
@@ -346,7 +349,8 @@ static void next_part(struct transfer *t, size_t len)
 	g_mutex_lock(&object->lock);
 	old = superseded(t);
 	if (!old)
-		migrate_extents_remove(&object->inflight[t->background], t->start, t->start + len);
+		migrate_extents_remove(&file_of(object)->inflight[t->background], t->start,
+				       t->start + len);
 	g_mutex_unlock(&object->lock);
 	if (old) {
 		drop(t);
@@ -384,10 +388,10 @@ static void keep_copy(struct transfer *t, const uint8_t *data, size_t len)
 
 static void deliver(struct transfer *t, const uint8_t *data, size_t len)
 {
-	if (!object_try_write(t->object)) {
+	if (!fill_try_enter(t->object)) {
 		/* a bracket is open: the data has to outlive the reply */
 		keep_copy(t, data, len);
-		if (!object_enter_write(t->object, apply_deferred, t))
+		if (!fill_enter(t->object, apply_deferred, t))
 			return;
 		data = t->copy;
 	}
@@ -455,7 +459,7 @@ static void transfer_failed(struct transfer *t, int status, const char *reason)
 	t->next = NULL;
 	forget(t);
 	if (status == -ESTALE && !reason)
-		refind_start(object);
+		refind_start(object, transfer_again);
 	else if (!of_the_range(status))
 		object_fail(object, status, reason ? reason : reason_for(status));
 	else if (object_fail_range(object, start, end, status,

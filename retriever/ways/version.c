@@ -59,12 +59,12 @@ static enum likeness compare(const struct migrate_record *rec, const struct sour
 }
 
 /* Lock held: whether nothing of the file is here, of whatever origin. */
-static bool is_empty(const struct object *object)
+static bool is_empty(struct object *object)
 {
 	const struct migrate_record *rec = &object->record;
 
 	return !(rec->flags & MIGRATE_REC_CLIENT) && migrate_extents_empty(&rec->dirty) &&
-	       migrate_extents_empty(&object->filled) &&
+	       migrate_extents_empty(&file_of(object)->filled) &&
 	       migrate_extents_bytes(&rec->missing) == rec->size;
 }
 
@@ -114,7 +114,7 @@ static int take_content(struct object *object, const struct source_attr *attr)
 	take_identity(rec, attr);
 	migrate_extents_clear(&rec->missing);
 	migrate_extents_clear(&rec->dirty);
-	migrate_extents_clear(&object->filled);
+	migrate_extents_clear(&file_of(object)->filled);
 	ret = migrate_extents_add(&rec->missing, 0, attr->size);
 	rec->flags |= MIGRATE_REC_RESIZE;
 	if (!ret)
@@ -177,7 +177,7 @@ static int take(struct object *object, const struct source_object *source,
 		return ret;
 	*reason = "the stub record could not be written";
 	take_place(object, source);
-	object->version++;
+	file_of(object)->version++;
 	if (compare(rec, attr) == OTHER ||
 	    (!(rec->flags & MIGRATE_REC_CLIENT) && !is_empty(object)))
 		return take_content(object, attr);

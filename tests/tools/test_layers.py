@@ -72,7 +72,7 @@ def object_files(build):
     for path in glob.glob(f'{build}/**/*.c.o', recursive=True):
         match = re.fullmatch(r'(.*/)?CMakeFiles/[^/]+\.dir/(.*)\.o', os.path.relpath(path, build))
         source = os.path.normpath((match.group(1) or '') + match.group(2)) if match else ''
-        if os.path.dirname(source) in FOLDERS:
+        if os.path.dirname(source) in FOLDERS and os.path.exists(f'{TREE}/{source}'):
             found[source] = path
     return found
 

@@ -25,7 +25,7 @@ START_TEST(one_object_per_inode)
 	ck_assert_ptr_eq(a, b);
 	ck_assert_int_eq(object_get_taking(core.retriever, dup(fd), &c), 0);
 	ck_assert_ptr_eq(a, c);
-	ck_assert(!a->normal && !a->is_dir);
+	ck_assert(!a->normal && a->kind == OBJECT_FILE);
 	object_unref(b);
 	object_unref(c);
 	object_unref(a);
@@ -43,7 +43,7 @@ static void *get_and_put(void *arg)
 
 		if (object_get(core.retriever, GPOINTER_TO_INT(arg), &object) < 0)
 			abort();
-		if (object->is_dir)
+		if (is_directory(object))
 			abort();
 		object_unref(object);
 	}
@@ -139,7 +139,7 @@ START_TEST(what_an_object_has)
 
 	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
 	g_mutex_lock(&object->lock);
-	migrate_extents_add(&object->filled, 0, 1000);
+	migrate_extents_add(&file_of(object)->filled, 0, 1000);
 	migrate_extents_add(&object->record.dirty, 2000, 3000);
 	ck_assert(object_has(object, 0, 1000));
 	ck_assert(!object_has(object, 0, 1001));
@@ -153,7 +153,7 @@ START_TEST(what_an_object_has)
 	ck_assert_uint_eq(lacks.v[1].start, 3000);
 	ck_assert_uint_eq(lacks.v[1].end, 10000);
 	migrate_extents_clear(&lacks);
-	migrate_extents_clear(&object->filled);
+	migrate_extents_clear(&file_of(object)->filled);
 	migrate_extents_clear(&object->record.dirty);
 	g_mutex_unlock(&object->lock);
 	object_unref(object);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_hook.h"
 
+#include "volume/turns.h"
 #include "ways/bracket.h"
 
 #define READS (1u << BACKEND_READ)
@@ -365,8 +366,10 @@ START_TEST(a_begin_that_waits_can_be_cancelled)
 END_TEST
 
 /* Fairness: fills that write one after the other, always at least one, do not keep a BEGIN out. */
-static void nothing(struct object *object, void *arg)
+static void fill_entered(struct object *object, void *arg)
 {
+	fill_leave(object);
+	sem_post(arg);
 }
 
 static void begun(void *arg, int status)
@@ -381,27 +384,27 @@ START_TEST(a_begin_is_let_in_between_fills)
 {
 	struct object *object;
 	struct bracket *bracket;
-	sem_t opened;
+	sem_t opened, entered;
 	int fd;
 
 	start();
 	sem_init(&opened, 0, 0);
 	fd = find();
 	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
-	ck_assert(object_try_write(object));
+	ck_assert(fill_try_enter(object));
 	bracket = bracket_begin(object, MIGRATE_WRITE, -1, begun, &opened);
 	ck_assert_ptr_nonnull(bracket);
 	ck_assert_int_eq(sem_trywait(&opened), -1);
-	ck_assert(!object_try_write(object));
-	ck_assert(!object_enter_write(object, nothing, NULL));
-	g_mutex_lock(&object->lock);
-	g_slice_free(struct deferred, g_queue_pop_head(&object->deferred));
-	g_mutex_unlock(&object->lock);
-	object_leave_write(object);
+	ck_assert(!fill_try_enter(object));
+	sem_init(&entered, 0, 0);
+	ck_assert(!fill_enter(object, fill_entered, &entered));
+	fill_leave(object);
 	sem_wait(&opened);
+	ck_assert_int_eq(sem_trywait(&entered), -1);
 	bracket_abort(bracket);
-	ck_assert(object_try_write(object));
-	object_leave_write(object);
+	sem_wait(&entered);
+	ck_assert(fill_try_enter(object));
+	fill_leave(object);
 	object_unref(object);
 	close(fd);
 	core_free(&core);
@@ -411,7 +414,7 @@ END_TEST
 /* The other way round: brackets that follow each other do not keep a fill out. */
 static void entered(struct object *object, void *arg)
 {
-	object_leave_write(object);
+	fill_leave(object);
 	sem_post(arg);
 }
 
@@ -429,7 +432,7 @@ START_TEST(a_fill_is_let_in_between_brackets)
 	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
 	first = bracket_begin(object, MIGRATE_WRITE, -1, begun, &opened);
 	sem_wait(&opened);
-	ck_assert(!object_enter_write(object, entered, &wrote));
+	ck_assert(!fill_enter(object, entered, &wrote));
 	second = bracket_begin(object, MIGRATE_WRITE, -1, begun, &opened);
 	ck_assert_int_eq(sem_trywait(&opened), -1);
 	bracket_abort(first);

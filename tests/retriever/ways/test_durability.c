@@ -298,8 +298,8 @@ START_TEST(a_slow_disk_holds_the_background_back)
 	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
 	transfer_fetch(object, 0, INT64_MAX, true, note_done, &done);
 	g_mutex_lock(&object->lock);
-	ck_assert(migrate_extents_empty(&object->inflight[1]));
-	ck_assert(migrate_extents_empty(&object->filled));
+	ck_assert(migrate_extents_empty(&file_of(object)->inflight[1]));
+	ck_assert(migrate_extents_empty(&file_of(object)->filled));
 	g_mutex_unlock(&object->lock);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 100, 1);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "waiters.h"
+
+#include <errno.h>
+
+#include "errors.h"
+
+#define RANGE_FAILURES_MAX 64 /* of one waiter: a file that cannot be read at all */
+
+static void count(struct retriever *retriever, bool background, gint n)
+{
+	if (background)
+		COUNT_ADD(retriever, background_waiting, n);
+	else
+		COUNT_ADD(retriever, demand_waiting, n);
+}
+
+void waiters_add(struct object *object, uint64_t start, uint64_t end, bool background,
+		 object_done_fn done, void *arg)
+{
+	struct waiter *w = g_slice_new0(struct waiter);
+
+	w->start = start;
+	w->end = end;
+	w->background = background;
+	w->done = done;
+	w->arg = arg;
+	count(object->retriever, background, 1);
+	g_queue_push_tail(&object->waiters, w);
+}
+
+static void move_link(GQueue *from, GList *link, GQueue *to)
+{
+	g_queue_unlink(from, link);
+	g_queue_push_tail_link(to, link);
+}
+
+void waiters_take(struct object *object, GQueue *out)
+{
+	GList *next;
+
+	if (is_directory(object))
+		return;
+	for (GList *l = object->waiters.head; l; l = next) {
+		struct waiter *w = l->data;
+
+		next = l->next;
+		if (object_has(object, w->start, w->end))
+			move_link(&object->waiters, l, out);
+	}
+}
+
+void waiters_take_all(struct object *object, GQueue *out)
+{
+	while (object->waiters.head)
+		move_link(&object->waiters, object->waiters.head, out);
+}
+
+void waiters_run(struct retriever *retriever, GQueue *waiters, int status)
+{
+	struct waiter *w;
+
+	while ((w = g_queue_pop_head(waiters))) {
+		count(retriever, w->background, -1);
+		w->done(w->arg, status ? status : w->status);
+		g_slice_free(struct waiter, w);
+	}
+}
+
+bool waiters_cancel(struct object *object, void *arg)
+{
+	struct retriever *retriever = object->retriever;
+	GQueue found = G_QUEUE_INIT;
+
+	g_mutex_lock(&object->lock);
+	for (GList *l = object->waiters.head; l; l = l->next) {
+		if (((struct waiter *)l->data)->arg == arg) {
+			move_link(&object->waiters, l, &found);
+			break;
+		}
+	}
+	g_mutex_unlock(&object->lock);
+	if (g_queue_is_empty(&found))
+		return false;
+	waiters_run(retriever, &found, -ECANCELED);
+	return true;
+}
+
+/* Lock held. */
+static void mark_failed(struct object *object, int status)
+{
+	object->failed = status;
+	if (!object->normal && status != -ECANCELED && object->record.error != -status) {
+		object->record.error = -status;
+		object_store(object);
+	}
+}
+
+/* Lock held: whether it can do without [start, end), which failed. */
+static bool go_on_behind(struct object *object, struct waiter *w, uint64_t end, int status)
+{
+	if (!w->background || w->end <= end || ++w->failures > RANGE_FAILURES_MAX)
+		return false;
+	w->start = end;
+	if (!w->status)
+		w->status = status;
+	return !object_has(object, w->start, w->end);
+}
+
+bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int status,
+		       const char *reason)
+{
+	GQueue waiters = G_QUEUE_INIT;
+	GList *next;
+	bool left;
+
+	g_mutex_lock(&object->lock);
+	mark_failed(object, status);
+	for (GList *l = object->waiters.head; l; l = next) {
+		struct waiter *w = l->data;
+
+		next = l->next;
+		if (w->start >= end || w->end <= start || go_on_behind(object, w, end, status))
+			continue;
+		w->status = status;
+		g_queue_unlink(&object->waiters, l);
+		g_queue_push_tail_link(&waiters, l);
+	}
+	left = !g_queue_is_empty(&object->waiters);
+	if (!object->normal)
+		errors_add_fd(object->retriever->errors, object->fd, status, reason);
+	g_mutex_unlock(&object->lock);
+	waiters_run(object->retriever, &waiters, 0);
+	return left;
+}
+
+void object_fail(struct object *object, int status, const char *reason)
+{
+	struct retriever *retriever = object->retriever;
+	GQueue waiters = G_QUEUE_INIT;
+
+	g_mutex_lock(&object->lock);
+	mark_failed(object, status);
+	waiters_take_all(object, &waiters);
+	/* under the lock, so that one that becomes whole leaves the list after it came */
+	if (status != -ECANCELED && !object->normal)
+		errors_add_fd(retriever->errors, object->fd, status, reason);
+	g_mutex_unlock(&object->lock);
+	waiters_run(retriever, &waiters, status);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One name of an unfilled directory: a LOOKUP on the old server, and that one object made here. */
+#ifndef DIRECTORY_NAME_H
+#define DIRECTORY_NAME_H
+
+#include "volume/object.h"
+
+/* done(0): name is there; -ENOENT: the old server does not have it.  name is copied. */
+void directory_name(struct object *object, const char *name, object_done_fn done, void *arg);
+
+#endif

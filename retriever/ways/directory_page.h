@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Makes the entries of one page of a directory's listing. */
+#ifndef DIRECTORY_PAGE_H
+#define DIRECTORY_PAGE_H
+
+#include "directory_run.h"
+#include "volume/stub.h"
+
+/* Makes the entries of a page of the listing, on workers; takes batch.  Those that cannot be made
+ * go to run->unmade.  run->page_made() is called once for each page, when nothing of it is left to
+ * be made: on any thread, without locks; the run may be gone after it. */
+void directory_page_make(struct run *run, struct backend_batch *batch);
+/* The directory, for stub_create().  named: it may hold dummies. */
+struct stub_parent directory_parent(const struct object *object, bool named, const char *path);
+
+/* Whether that name in the directory at path is the retriever's own. */
+bool directory_reserves(const char *path, const char *name);
+
+/* What is asked about an entry of the directory at path, and what its LOOKUP said of it. */
+void directory_entry_object(const struct source_entry *entry, const char *path,
+			    struct source_object *object);
+void directory_entry_found(struct source_entry *entry, const struct backend_request *req);
+
+/* Why an object's BACKEND_XATTRS failed, for the list. */
+const char *directory_xattrs_refused(const struct retriever *retriever);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A fill of a directory, as those who list the old one and those who make its entries know it. */
+#ifndef DIRECTORY_RUN_H
+#define DIRECTORY_RUN_H
+
+#include "failed_names.h"
+#include "source/source.h"
+#include "volume/object.h"
+
+/* One fill of one directory: a listing, and a second one where names were not found. */
+struct run {
+	/* read by the pages too, which add to `unmade` */
+	struct object *object; /* referenced */
+	enum backend_priority priority;
+	struct source_object source;
+	char *path;	 /* object_source_path() */
+	bool names_only; /* makes dummies; answers `done`, not the object's waiters */
+	bool small_data;
+	bool named; /* the directory may hold dummies */
+	struct unmade unmade;
+
+	/* of the listing */
+	GMutex lock;
+	unsigned pending;   /* pages not made yet, the listing itself */
+	unsigned pages;	    /* not made yet */
+	bool listing_waits; /* for pages to be made; up to here with the lock */
+	struct backend_request req;
+	unsigned restarts;
+	uint64_t fileid;     /* of the directory */
+	int status;	     /* of the listing */
+	const char *refused; /* why */
+	bool stale;
+	object_done_fn done;
+	void *arg;
+	void (*page_made)(struct run *run);
+};
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "finish.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "durability.h"
+#include "place.h"
+#include "volume/errors.h"
+#include "volume/jobs.h"
+
+#define ROUNDS_MAX 3
+
+struct finish {
+	struct object *directory; /* referenced */
+	object_done_fn done;
+	void *arg;
+	unsigned rounds;
+};
+
+enum left { NOTHING, SYNCING, FAILED, SOMETHING };
+
+/* What keeps this entry from being normal. */
+static enum left look_at(struct retriever *retriever, int dir_fd, const struct dirent *e)
+{
+	struct object *object;
+	enum left left = SOMETHING;
+	int ret, fd = openat(dir_fd, e->d_name,
+			     O_RDONLY | O_NOFOLLOW | O_NOATIME | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT || errno == ENXIO || errno == ELOOP ? NOTHING : SOMETHING;
+	if (migrate_has_record(fd) == 0) {
+		left = NOTHING;
+	} else if ((ret = object_get(retriever, fd, &object)) < 0) {
+		left = ret == -EBADMSG ? FAILED : SOMETHING;
+	} else {
+		g_mutex_lock(&object->lock);
+		if (object->normal)
+			left = NOTHING;
+		else if (!is_directory(object) && object_has(object, 0, INT64_MAX))
+			left = SYNCING;
+		else if (object->record.error)
+			left = FAILED;
+		g_mutex_unlock(&object->lock);
+		if (left == SYNCING)
+			durability_queue(object, 0);
+		object_unref(object);
+	}
+	close(fd);
+	return left;
+}
+
+/* *syncing: whether some of it need only become durable. */
+static enum left scan(struct object *directory, bool *syncing)
+{
+	bool root = migrate_binding_equal(&directory->key, &directory->retriever->root_key);
+	int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	enum left left = NOTHING;
+	struct dirent *e;
+
+	if (!dir)
+		return SOMETHING;
+	while (left != SOMETHING && (errno = 0, e = readdir(dir))) {
+		enum left this;
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		    (root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)) ||
+		    (e->d_type != DT_REG && e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
+			continue;
+		this = look_at(directory->retriever, fd, e);
+		*syncing |= this == SYNCING;
+		if (this > left)
+			left = this;
+	}
+	if (!e && errno)
+		left = SOMETHING;
+	closedir(dir);
+	return left;
+}
+
+/* Object lock and tree lock held.  A filled directory's times are the inode's, and removing the
+ * record does not move its mtime. */
+static int drop(struct object *directory)
+{
+	struct retriever *retriever = directory->retriever;
+	int held, ret;
+
+	if (directory->normal)
+		return 0;
+	if (directory->record.state != MIGRATE_FILLED)
+		return -EAGAIN;
+	held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
+	if (held < 0)
+		return -EAGAIN;
+	ret = migrate_record_drop(directory->fd);
+	close(held);
+	if (ret)
+		return ret;
+	directory->normal = true;
+	COUNT_ADD(retriever, directories_whole, 1);
+	if (migrate_binding_equal(&directory->key, &retriever->root_key)) {
+		/* all is whole: what clients removed while it was a stub is not counted any more */
+		COUNT_SET(retriever, files_found, COUNT_GET(retriever, files_whole));
+		COUNT_SET(retriever, bytes_found, COUNT_GET(retriever, bytes_whole));
+		COUNT_SET(retriever, directories_found, COUNT_GET(retriever, directories_whole));
+		COUNT_SET(retriever, unfilled, 0);
+		g_ptr_array_unref(errors_take(retriever->errors));
+	}
+	return 0;
+}
+
+static void finish_again(void *arg);
+
+static void round_over(void *arg, int status)
+{
+	struct finish *finish = arg;
+
+	jobs_run(finish->directory->retriever->jobs, JOB_BACKGROUND, finish_again, finish);
+}
+
+/*
+ * Whether a door that was let place something by a retriever that is dead may do so any time: it
+ * may be through with that, and let go, before the entries are looked at.  Who comes later is
+ * counted by `placings`.
+ */
+static bool is_held(struct object *directory)
+{
+	int held;
+
+	g_mutex_lock(&directory->lock); /* reload() may be opening it */
+	held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
+	g_mutex_unlock(&directory->lock);
+	if (held >= 0)
+		close(held);
+	return held < 0;
+}
+
+static void finish_again(void *arg)
+{
+	struct finish *finish = arg;
+	struct object *directory = finish->directory;
+	struct retriever *retriever = directory->retriever;
+	gint before = places_so_far(retriever);
+	bool syncing = false;
+	enum left left = places_open(retriever) || is_held(directory) ? SOMETHING
+								      : scan(directory, &syncing);
+	int ret = left == FAILED ? -EREMOTEIO : -EAGAIN;
+
+	if (left != SOMETHING && syncing && finish->rounds++ < ROUNDS_MAX) {
+		durability_after_round(retriever, round_over, finish);
+		return;
+	}
+	if (left == NOTHING) {
+		places_lock(retriever);
+		g_mutex_lock(&directory->lock);
+		if (places_so_far(retriever) == before && !places_open(retriever))
+			ret = drop(directory);
+		g_mutex_unlock(&directory->lock);
+		places_unlock(retriever);
+	}
+	finish->done(finish->arg, ret);
+	object_unref(directory);
+	g_slice_free(struct finish, finish);
+}
+
+void finish_directory(struct object *directory, object_done_fn done, void *arg)
+{
+	struct finish *finish = g_slice_new0(struct finish);
+
+	finish->directory = object_ref(directory);
+	finish->done = done;
+	finish->arg = arg;
+	jobs_run(directory->retriever->jobs, JOB_BACKGROUND, finish_again, finish);
+}

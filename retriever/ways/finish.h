@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Taking a directory's record away when everything below is normal (I5).
+ *
+ * A finish looks at the entries without a lock, then takes the lock of places and drops the record
+ * only if nothing was placed meanwhile (place.h).
+ */
+#ifndef FINISH_H
+#define FINISH_H
+
+#include "volume/object.h"
+
+/* Drops a filled directory's record if all its entries are normal.  done: 0; -EAGAIN: something is
+ * left.  Works on a worker; waits for a durability round when only that is missing. */
+void finish_directory(struct object *directory, object_done_fn done, void *arg);
+
+#endif

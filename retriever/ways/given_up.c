@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "given_up.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "source/refused.h"
+#include "volume/report.h"
+
+#define LEFT_OUT_MAX 100000 /* of one directory; about 30 MB */
+
+struct given_up {
+	atomic_uint refs;
+	bool all;
+	GHashTable *names; /* not changed once it is in use */
+	GMutex lock;
+	GHashTable *left_out; /* path -> reason */
+	uint64_t untold;
+	char *directory; /* of those */
+};
+
+struct given_up *given_up_new(bool all)
+{
+	struct given_up *given_up = g_new0(struct given_up, 1);
+
+	atomic_init(&given_up->refs, 1);
+	given_up->all = all;
+	given_up->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	g_mutex_init(&given_up->lock);
+	given_up->left_out = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+	return given_up;
+}
+
+struct given_up *given_up_ref(struct given_up *given_up)
+{
+	if (given_up)
+		atomic_fetch_add(&given_up->refs, 1);
+	return given_up;
+}
+
+void given_up_unref(struct given_up *given_up)
+{
+	if (!given_up || atomic_fetch_sub(&given_up->refs, 1) > 1)
+		return;
+	g_hash_table_destroy(given_up->names);
+	g_hash_table_destroy(given_up->left_out);
+	g_mutex_clear(&given_up->lock);
+	g_free(given_up->directory);
+	g_free(given_up);
+}
+
+void given_up_add(struct given_up *given_up, const char *name)
+{
+	g_hash_table_add(given_up->names, g_strdup(name));
+}
+
+bool given_up_takes(struct given_up *given_up, int dir_fd, const char *name, const char *shown,
+		    const char *reason)
+{
+	g_autofree char *dir = NULL;
+	bool taken;
+
+	if (!given_up ||
+	    !(g_hash_table_contains(given_up->names, name) || (given_up->all && *name == '/')))
+		return false;
+	dir = retriever_fd_path(dir_fd);
+	g_mutex_lock(&given_up->lock);
+	taken = g_hash_table_size(given_up->left_out) < LEFT_OUT_MAX;
+	if (taken)
+		g_hash_table_replace(given_up->left_out, g_strconcat(dir, "/", shown, NULL),
+				     g_strdup(reason));
+	g_mutex_unlock(&given_up->lock);
+	return taken;
+}
+
+bool given_up_takes_untold(struct given_up *given_up, int dir_fd, uint64_t n)
+{
+	if (!given_up || !given_up->all)
+		return false;
+	g_mutex_lock(&given_up->lock);
+	given_up->untold += n;
+	if (!given_up->directory)
+		given_up->directory = retriever_fd_path(dir_fd);
+	g_mutex_unlock(&given_up->lock);
+	return true;
+}
+
+void given_up_reset(struct given_up *given_up)
+{
+	if (!given_up)
+		return;
+	g_mutex_lock(&given_up->lock);
+	g_hash_table_remove_all(given_up->left_out);
+	given_up->untold = 0;
+	g_mutex_unlock(&given_up->lock);
+}
+
+uint64_t given_up_count(struct given_up *given_up)
+{
+	uint64_t n;
+
+	if (!given_up)
+		return 0;
+	g_mutex_lock(&given_up->lock);
+	n = g_hash_table_size(given_up->left_out) + given_up->untold;
+	g_mutex_unlock(&given_up->lock);
+	return n;
+}
+
+/* Without what could be done about it. */
+static char *why(const char *reason)
+{
+	const char *end = strstr(reason, ": rename");
+
+	if (!end)
+		end = strstr(reason, ": make it");
+	return end ? g_strndup(reason, (gsize)(end - reason)) : g_strdup(reason);
+}
+
+static int record(struct retriever *retriever, const char *path, const char *reason)
+{
+	g_autofree char *text = why(reason);
+	g_autofree char *valid =
+		g_utf8_validate(path, -1, NULL) ? g_strdup(path) : g_strescape(path, NULL);
+	g_autofree char *line = refused_line(valid);
+
+	g_message("%s: given up by the administrator: %s", line, text);
+	return report_add(retriever->report, REPORT_NAME, path, text);
+}
+
+int given_up_record(struct given_up *given_up, struct retriever *retriever)
+{
+	GHashTableIter iter;
+	gpointer path, reason;
+	int ret = 0;
+
+	g_mutex_lock(&given_up->lock);
+	g_hash_table_iter_init(&iter, given_up->left_out);
+	while (!ret && g_hash_table_iter_next(&iter, &path, &reason))
+		ret = record(retriever, path, reason);
+	if (!ret && given_up->untold) {
+		g_autofree char *text = g_strdup_printf("%" G_GUINT64_FORMAT
+							" more names that no file here can have",
+							given_up->untold);
+
+		ret = record(retriever, given_up->directory, text);
+	}
+	g_mutex_unlock(&given_up->lock);
+	return ret ? ret : report_sync(retriever->report);
+}
