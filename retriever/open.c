@@ -21,40 +21,6 @@
 #include "ways/transfer.h"
 #include "ways/verify.h"
 
-struct call {
-	GMutex lock;
-	GCond cond;
-	bool done;
-};
-
-static void call_done(struct backend_request *req)
-{
-	struct call *call = req->user;
-
-	g_mutex_lock(&call->lock);
-	call->done = true;
-	g_cond_signal(&call->cond);
-	g_mutex_unlock(&call->lock);
-}
-
-int backend_call(struct retriever *retriever, struct backend_request *req)
-{
-	struct call call = {.done = false};
-
-	g_mutex_init(&call.lock);
-	g_cond_init(&call.cond);
-	req->done = call_done;
-	req->user = &call;
-	gate_submit(retriever->gate, req);
-	g_mutex_lock(&call.lock);
-	while (!call.done)
-		g_cond_wait(&call.cond, &call.lock);
-	g_mutex_unlock(&call.lock);
-	g_mutex_clear(&call.lock);
-	g_cond_clear(&call.cond);
-	return req->status;
-}
-
 /* acl-source.  NULL with error set; then inner is closed. */
 static struct backend *open_beside(const struct volume_config *config, struct backend *inner,
 				   GError **error)
@@ -142,7 +108,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	if (volume_state(retriever) == VOLUME_MIGRATING)
 		attach_report(retriever);
 	retriever->durability = durability_new(retriever, transfer_close_gaps);
-	retriever->gate = gate_new(retriever, config->bandwidth);
+	retriever->gate = gate_new(retriever->backend, config->bandwidth);
 	retriever->prefill = prefill_new(retriever);
 	retriever->rates = rates_new(retriever);
 	retriever->server = server_new(retriever, error);

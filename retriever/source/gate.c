@@ -6,7 +6,7 @@
 #define TICK_MS 20
 
 struct gate {
-	struct retriever *retriever;
+	struct backend *backend;
 	GMutex lock;
 	GQueue held; /* of struct backend_request, by their link */
 	uint64_t bandwidth;
@@ -56,11 +56,9 @@ static bool pass(struct gate *gate, const struct backend_request *req)
 /* Lock held, and given up meanwhile. */
 static void submit(struct gate *gate, struct backend_request *req)
 {
-	struct backend *backend = gate->retriever->backend;
-
 	gate->submitting++;
 	g_mutex_unlock(&gate->lock);
-	backend->ops->submit(backend, req);
+	gate->backend->ops->submit(gate->backend, req);
 	g_mutex_lock(&gate->lock);
 	if (--gate->submitting == 0)
 		g_cond_broadcast(&gate->idle);
@@ -108,6 +106,40 @@ void gate_submit(struct gate *gate, struct backend_request *req)
 		submit(gate, req);
 	}
 	g_mutex_unlock(&gate->lock);
+}
+
+struct call {
+	GMutex lock;
+	GCond cond;
+	bool done;
+};
+
+static void call_done(struct backend_request *req)
+{
+	struct call *call = req->user;
+
+	g_mutex_lock(&call->lock);
+	call->done = true;
+	g_cond_signal(&call->cond);
+	g_mutex_unlock(&call->lock);
+}
+
+int gate_call(struct gate *gate, struct backend_request *req)
+{
+	struct call call = {.done = false};
+
+	g_mutex_init(&call.lock);
+	g_cond_init(&call.cond);
+	req->done = call_done;
+	req->user = &call;
+	gate_submit(gate, req);
+	g_mutex_lock(&call.lock);
+	while (!call.done)
+		g_cond_wait(&call.cond, &call.lock);
+	g_mutex_unlock(&call.lock);
+	g_mutex_clear(&call.lock);
+	g_cond_clear(&call.cond);
+	return req->status;
 }
 
 void gate_carried(struct gate *gate, uint32_t count)
@@ -161,11 +193,11 @@ uint64_t gate_bandwidth(struct gate *gate)
 	return bandwidth;
 }
 
-struct gate *gate_new(struct retriever *retriever, uint64_t bytes_per_second)
+struct gate *gate_new(struct backend *backend, uint64_t bytes_per_second)
 {
 	struct gate *gate = g_new0(struct gate, 1);
 
-	gate->retriever = retriever;
+	gate->backend = backend;
 	g_mutex_init(&gate->lock);
 	g_cond_init(&gate->idle);
 	g_queue_init(&gate->held);

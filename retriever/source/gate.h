@@ -6,11 +6,12 @@
 #ifndef GATE_H
 #define GATE_H
 
-#include "volume/retriever.h"
+#include "source.h"
 
 struct gate;
 
-struct gate *gate_new(struct retriever *retriever, uint64_t bytes_per_second);
+/* In front of the backend, which stays the caller's and is closed after the gate. */
+struct gate *gate_new(struct backend *backend, uint64_t bytes_per_second);
 /* From now on everything is completed with -ECANCELED, what is held too, and nothing reaches the
  * backend any more. */
 void gate_close(struct gate *gate);
@@ -23,6 +24,9 @@ void gate_free(struct gate *gate);
  */
 #define GATE_CARRIED ((uint64_t)32 << 20)
 void gate_submit(struct gate *gate, struct backend_request *req);
+
+/* Submits and waits.  Never on the main thread or a thread of the backend.  Returns req->status. */
+int gate_call(struct gate *gate, struct backend_request *req);
 
 void gate_carried(struct gate *gate, uint32_t count);
 

@@ -70,9 +70,6 @@ char *retriever_fd_path(int fd);
 int retriever_open_binding(struct retriever *retriever, const struct migrate_binding *binding,
 			   int flags);
 
-/* Submits and waits.  Never on the main thread or a backend thread.  Returns req->status. */
-int backend_call(struct retriever *retriever, struct backend_request *req);
-
 #define RETRIEVER_ERROR (g_quark_from_static_string("quickmigrate-retriever"))
 
 #endif

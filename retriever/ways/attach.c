@@ -8,6 +8,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "source/gate.h"
+#include "source/gate.h"
 #include "source/posix_acl.h"
 #include "volume/attributes.h"
 #include "volume/errors.h"
@@ -27,7 +29,7 @@ static int ask_root_xattrs(struct retriever *retriever, struct source_xattrs **x
 	if (!retriever->carries)
 		return 0;
 	req.object = retriever->source_root;
-	ret = backend_call(retriever, &req);
+	ret = gate_call(retriever->gate, &req);
 	if (!ret && !dress_take_answer(&req, &root, xattrs))
 		ret = -ESTALE;
 	return ret;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "source/gate.h"
 #include "source_root.h"
 #include "version.h"
 #include "volume/jobs.h"
@@ -30,7 +31,7 @@ static int look(struct retriever *retriever, struct found *at, const char *name)
 
 	req.object = at->source;
 	req.name = name;
-	ret = backend_call(retriever, &req);
+	ret = gate_call(retriever->gate, &req);
 	if (ret) /* another one's name is not this one's */
 		return ret == -ENOTUNIQ ? -ENOENT : ret;
 	if (at->source.path)
@@ -54,7 +55,7 @@ static int begin(struct retriever *retriever, struct found *at)
 		source_object_clear(&at->source);
 		source_root_get(retriever, &at->source, &at->attr);
 		req.object = at->source;
-		ret = backend_call(retriever, &req);
+		ret = gate_call(retriever->gate, &req);
 		if (ret == -ESTALE && source_root_renew(retriever, &at->source) < 0)
 			ret = -ECANCELED;
 	}
@@ -82,7 +83,7 @@ static int by_fileid(struct retriever *retriever, struct found *at, uint64_t fil
 
 	req.object = at->source;
 	do {
-		ret = backend_call(retriever, &req);
+		ret = gate_call(retriever->gate, &req);
 		if (ret)
 			return ret;
 		for (guint i = 0; i < req.batch->entries->len && !name; i++) {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "source/gate.h"
 #include "volume/errors.h"
 #include "volume/waiters.h"
 #include "volume/object.h"
@@ -29,7 +30,7 @@ static int renew(struct object *object, enum version_trust trust, const char **r
 	}
 	if (!ret) {
 		req.object = source;
-		ret = backend_call(object->retriever, &req);
+		ret = gate_call(object->retriever->gate, &req);
 		source_object_clear(&source);
 	}
 	if (!ret && !req.attr.nlink) /* removed there, and still open */

@@ -197,8 +197,11 @@ static inline void core_put_fault(struct core *core)
 		retriever->carries = inner->ops->carries(inner);
 	}
 	core->fault = backend_fault_new(inner);
+	gate_close(retriever->gate);
+	gate_free(retriever->gate);
 	retriever->backend->ops->close(retriever->backend);
 	retriever->backend = backend_retry_new(core->fault);
+	retriever->gate = gate_new(retriever->backend, 0);
 }
 
 /* The error where it cannot be opened (g_free), NULL otherwise. */
