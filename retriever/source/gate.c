@@ -209,6 +209,7 @@ struct gate *gate_new(struct backend *backend, uint64_t bytes_per_second)
 
 void gate_close(struct gate *gate)
 {
+	GQueue held;
 	GList *link;
 
 	if (!gate)
@@ -216,10 +217,12 @@ void gate_close(struct gate *gate)
 	g_source_remove(gate->timer);
 	g_mutex_lock(&gate->lock);
 	gate->closed = true;
+	held = gate->held;
+	g_queue_init(&gate->held); /* who lets pass finds nothing more */
 	while (gate->submitting)
 		g_cond_wait(&gate->idle, &gate->lock);
 	g_mutex_unlock(&gate->lock);
-	while ((link = g_queue_pop_head_link(&gate->held)))
+	while ((link = g_queue_pop_head_link(&held)))
 		cancel(link->data);
 }
 

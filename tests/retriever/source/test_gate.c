@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_hook.h"
+#include "fake_backend.h"
 
 static struct core core;
 
@@ -85,6 +86,77 @@ START_TEST(a_closed_gate_answers)
 }
 END_TEST
 
+/* ---- closing while what was held is let pass ---- */
+
+static sem_t entered, leave;
+
+/* Holds its submitter up where the request says so. */
+static int hold_up(struct fake_backend *fake, struct backend_request *req)
+{
+	if (req->offset) {
+		sem_post(&entered);
+		sem_wait(&leave);
+	}
+	return 0;
+}
+
+static void fill_call(struct call *call, enum backend_priority priority, uint64_t offset)
+{
+	*call = (struct call){.req = {.priority = priority, .offset = offset}};
+	sem_init(&call->done, 0, 0);
+	call->req.done = call_done;
+	call->req.user = call;
+}
+
+static void *unpause(void *gate)
+{
+	gate_pause(gate, false);
+	return NULL;
+}
+
+static void *close_gate(void *gate)
+{
+	gate_close(gate);
+	return NULL;
+}
+
+/* Nothing reaches the backend once a request was told that the gate is closed. */
+START_TEST(closing_stops_what_is_let_pass)
+{
+	struct fake_backend fake = {.base.ops = &fake_backend_ops, .answer = hold_up};
+	struct gate *gate = gate_new(&fake.base, 0);
+	pthread_t passing, closing;
+	struct call held[20], late;
+
+	sem_init(&entered, 0, 0);
+	sem_init(&leave, 0, 0);
+	gate_pause(gate, true);
+	for (size_t i = 0; i < G_N_ELEMENTS(held); i++) {
+		fill_call(&held[i], BACKEND_BACKGROUND, i == 0);
+		gate_submit(gate, &held[i].req);
+	}
+	pthread_create(&passing, NULL, unpause, gate);
+	sem_wait(&entered);
+	pthread_create(&closing, NULL, close_gate, gate);
+	do {
+		fill_call(&late, BACKEND_DEMAND, 0);
+		gate_submit(gate, &late.req);
+		sem_wait(&late.done);
+		sched_yield();
+	} while (late.req.status != -ECANCELED);
+	atomic_store(&fake.submitted, 0);
+	sem_post(&leave);
+	pthread_join(passing, NULL);
+	pthread_join(closing, NULL);
+	ck_assert_uint_eq(atomic_load(&fake.submitted), 0);
+	for (size_t i = 0; i < G_N_ELEMENTS(held); i++) {
+		sem_wait(&held[i].done);
+		ck_assert_int_eq(held[i].req.status, i ? -ECANCELED : 0);
+	}
+	gate_free(gate);
+}
+END_TEST
+
 /* 300,000 bytes of background at 1,000,000 a second take their time; demand does not. */
 START_TEST(bandwidth)
 {
@@ -154,6 +226,7 @@ int main(void)
 
 	tcase_add_test(tcase, pause_holds_the_background);
 	tcase_add_test(tcase, a_closed_gate_answers);
+	tcase_add_test(tcase, closing_stops_what_is_let_pass);
 	tcase_add_test(tcase, bandwidth);
 	tcase_add_test(tcase, bytes_that_are_carried_are_bounded);
 	return run_suite(suite);
