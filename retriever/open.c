@@ -2,6 +2,7 @@
 #include "open.h"
 
 #include "door/server.h"
+#include "schemes.h"
 #include "source/acl_source.h"
 #include "source/gate.h"
 #include "volume/errors.h"
@@ -31,7 +32,7 @@ static struct backend *open_beside(const struct volume_config *config, struct ba
 		.connections = config->connections,
 		.demand_connections = config->demand_connections,
 	};
-	const struct backend_ops *ops = backend_find(config->acl_source, error);
+	const struct backend_ops *ops = scheme_find(config->acl_source, error);
 	struct source_object root = {0};
 	struct source_attr attr;
 	struct backend *windows = ops ? ops->open(&backend, &root, &attr, error) : NULL;
@@ -53,12 +54,13 @@ static bool open_backend(struct retriever *retriever, GError **error)
 		.demand_connections = config->demand_connections,
 		.window = config->window,
 	};
-	const struct backend_ops *ops = backend_find(config->source, error);
 	struct backend *inner;
 
-	if (!ops)
+	retriever->scheme = scheme_find(config->source, error);
+	if (!retriever->scheme)
 		return false;
-	inner = ops->open(&backend, &retriever->source_root, &retriever->source_root_attr, error);
+	inner = retriever->scheme->open(&backend, &retriever->source_root,
+					&retriever->source_root_attr, error);
 	if (inner && config->acl_source)
 		inner = open_beside(config, inner, error);
 	if (!inner)

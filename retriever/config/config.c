@@ -8,7 +8,7 @@
 #include <sys/un.h>
 
 #include "migrate.h"
-#include "source/nfs/nfs.h"
+#include "source/nfs/nfs_url.h"
 #include "owners.h"
 
 #define GROUP_PREFIX "volume "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
 
-#include "source/smb/smb.h"
+#include "source/smb/smb_url.h"
+#include "source/smb/wire.h"
 #include "config_private.h"
 
 gboolean config_parse_smb_url(char **text, const struct config_place *at, GError **error)

@@ -34,22 +34,6 @@ char *backend_layer_not_carried(struct backend *backend);
 /* One line, code is an errno. */
 void backend_set_error(GError **error, int code, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
-/*
- * The path part of a URL: percent-decoded, with single slashes, absolute, without one at the end.
- * NULL with error set.
- */
-char *backend_url_path(const char *url, const char *text, gsize len, GError **error);
-/*
- * Its host part: host, host:port, [v6] or [v6]:port.  *host is without brackets; *port is left
- * alone where text has none.  NULL, or what is wrong with it; then *host is NULL.
- */
-const char *backend_url_host(const char *text, gsize len, char **host, uint16_t *port);
-
-/* A name as source.h promises it: 1..255 bytes, no '/' or NUL, not "." or "..". */
-bool backend_name_ok(const char *name, size_t len);
-/* A path below a root that consists of such names. */
-bool backend_path_ok(const char *path);
-
 /* Clears what comes out of a request, at submit. */
 void backend_prepare(struct backend_request *req);
 /* Sets the status, frees half a result of a failed one, calls done. */

@@ -224,19 +224,16 @@ struct backend {
  */
 uint64_t backend_fileid(uint64_t fileid, uint64_t fs, uint64_t root_fs);
 
+/* A name as it is promised above: 1..255 bytes, no '/' or NUL, not "." or "..". */
+bool source_name_ok(const char *name, size_t len);
+/* A path below a root that consists of such names. */
+bool source_path_ok(const char *path);
+
 void source_object_clear(struct source_object *object);
 void source_object_copy(struct source_object *to, const struct source_object *from);
 
-/* The table for a URL's scheme, or NULL with error set naming the schemes there are. */
-const struct backend_ops *backend_find(const char *url, GError **error);
-
-extern const struct backend_ops backend_nfs_ops;
-extern const struct backend_ops backend_smb_ops;
-extern const struct backend_ops backend_file_ops;
-
 /* Decorator: asks again after -EAGAIN with a pause that grows from 50 ms to 5 s.  Takes inner. */
 struct backend *backend_retry_new(struct backend *inner);
-/* Decorator for tests: see fault_backend.h */
 
 #define BACKEND_ERROR (backend_error_quark())
 GQuark backend_error_quark(void);

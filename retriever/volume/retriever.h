@@ -35,9 +35,10 @@ struct retriever {
 	int finished_fds[3]; /* they were, when the volume was finished; 0: not */
 
 	struct backend *backend; /* retry over the scheme's; NULL until it could be opened */
-	uint32_t max_read;	 /* its; it may be gone when replies are still worked on */
-	unsigned carries;	 /* likewise */
-	GMutex source_lock;	 /* a leaf: the two that follow, once it runs (source_root.h) */
+	const struct backend_ops *scheme; /* of the source's URL */
+	uint32_t max_read;		  /* its; it may be gone when replies are still worked on */
+	unsigned carries;		  /* likewise */
+	GMutex source_lock; /* a leaf: the two that follow, once it runs (source_root.h) */
 	struct source_object source_root;
 	struct source_attr source_root_attr;
 

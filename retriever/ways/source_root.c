@@ -46,17 +46,16 @@ static bool ask(struct retriever *retriever, bool complain)
 					      .smb = retriever->config->smb,
 					      .connections = 1,
 					      .demand_connections = 1};
-	const struct backend_ops *ops = backend_find(config.url, NULL);
 	struct source_object root = {0}, old;
 	struct source_attr attr;
 	g_autoptr(GError) error = NULL;
-	struct backend *backend = ops ? ops->open(&config, &root, &attr, &error) : NULL;
+	struct backend *backend = retriever->scheme->open(&config, &root, &attr, &error);
 
 	if (!backend) {
 		if (complain)
 			g_warning("the source's root is not known to the old server any more: "
 				  "waiting until it is: %s",
-				  error ? error->message : config.url);
+				  error->message);
 		return false;
 	}
 	backend->ops->close(backend);

@@ -9,7 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "source/smb/smb.h"
+#include "source/backend.h"
+#include "source/smb/smb_reply.h"
 #include "fuzz.h"
 
 #define COUNT 4096
@@ -27,7 +28,7 @@ static void check_entries(const struct backend_batch *batch)
 		const struct source_entry *e =
 			&g_array_index(batch->entries, struct source_entry, i);
 
-		REQUIRE(backend_name_ok(e->name, strlen(e->name)));
+		REQUIRE(source_name_ok(e->name, strlen(e->name)));
 		REQUIRE(e->has_attr && !e->has_handle);
 		check_attr(&e->attr);
 	}

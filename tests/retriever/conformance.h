@@ -5,14 +5,17 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "schemes.h"
 #include "source/posix_acl.h"
 #include "source/nfs/nfs.h"
+#include "source/nfs/nfs_url.h"
 #include "backend_support.h"
 
 #define WIDE	    10000
@@ -295,7 +298,7 @@ static inline void open_backend(void)
 		.url = url, .smb = &smb, .connections = 2, .demand_connections = 2};
 	GError *error = NULL;
 
-	backend = backend_find(url, &error)->open(&config, &root, &root_attr, &error);
+	backend = scheme_find(url, &error)->open(&config, &root, &root_attr, &error);
 	if (!backend)
 		ck_abort_msg("%s", error->message);
 }

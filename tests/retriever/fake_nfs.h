@@ -16,6 +16,10 @@
 #include <unistd.h>
 
 #include "source/nfs/nfs.h"
+#include "source/nfs/nfs_mount.h"
+#include "source/nfs/nfs_net.h"
+#include "source/nfs/nfs_conn.h"
+#include "source/nfs/nfs_proc.h"
 
 #define FAKE_CONNS  64
 #define FAKE_FSID   7

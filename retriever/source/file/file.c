@@ -5,7 +5,7 @@
  * always by path.  Nothing outside the tree is ever opened, no symbolic link followed, and nothing
  * but regular files and directories opened for more than its attributes.
  */
-#include "source/backend.h"
+#include "file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "file_xattr.h"
+#include "source/backend.h"
+#include "source/url.h"
 #include "source/workers.h"
 
 #define FILE_READ_MAX	  (1024u * 1024)
@@ -154,7 +156,7 @@ static int open_object(const struct file_backend *file, const struct source_obje
 		fd = open_handle(file, object);
 	else if (!object->path)
 		errno = ESTALE;
-	else if (!backend_path_ok(object->path))
+	else if (!source_path_ok(object->path))
 		errno = ENOENT;
 	else
 		fd = open_path(file, object->path);
@@ -236,7 +238,7 @@ static int do_lookup(const struct file_backend *file, int dir, struct backend_re
 
 	if (len > NAME_MAX)
 		return -ENAMETOOLONG;
-	if (!backend_name_ok(req->name, len))
+	if (!source_name_ok(req->name, len))
 		return -ENOENT;
 	fd = open_beneath(dir, req->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
@@ -255,7 +257,7 @@ static void add_entry(const struct file_backend *file, int dir, const struct dir
 
 	if (len <= 2 && memcmp(found->d_name, "..", len) == 0)
 		return;
-	if (!req->names_only && backend_name_ok(found->d_name, len)) {
+	if (!req->names_only && source_name_ok(found->d_name, len)) {
 		fd = open_beneath(dir, found->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 		/* Removed meanwhile. */
 		if (fd < 0 && errno == ENOENT)
@@ -482,7 +484,7 @@ static char *path_of(const char *url, GError **error)
 				  url);
 		return NULL;
 	}
-	return backend_url_path(url, path, strlen(path), error);
+	return url_path(url, path, strlen(path), error);
 }
 
 static bool open_root(struct file_backend *file, const char *url, GError **error)

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 
+#include "nfs_conn.h"
 #include "nfs_gather.h"
+#include "nfs_mount.h"
+#include "nfs_net.h"
 
 #define MAX_DEMAND     8
 #define MAX_BACKGROUND 16

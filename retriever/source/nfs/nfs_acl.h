@@ -14,7 +14,7 @@
 #ifndef NFS_ACL_H
 #define NFS_ACL_H
 
-#include "nfs_proc.h"
+#include "nfs_attr.h"
 
 #define NFSACL_ENTRIES_MAX 1024 /* of one ACL, as Linux has it */
 

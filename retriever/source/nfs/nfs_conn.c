@@ -9,7 +9,7 @@
  *
  * Only `lock` is there, and it is never held across done or a system call that waits.
  */
-#include "nfs.h"
+#include "nfs_conn.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "nfs_dialog.h"
+#include "nfs_net.h"
 #include "nfs_slots.h"
 
 #define READ_BYTES	(16u << 20) /* of data asked for and not yet here */

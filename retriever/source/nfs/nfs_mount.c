@@ -3,12 +3,14 @@
  * From a URL to the root's handle.  This alone may fail: a server that refuses says so at once, one
  * that is away has half a minute.
  */
-#include "nfs.h"
+#include "nfs_mount.h"
 
 #include <errno.h>
 #include <netdb.h>
 
 #include "nfs_acl.h"
+#include "nfs_net.h"
+#include "nfs_proc.h"
 #include "nfs_v4.h"
 
 #define MOUNT_PROGRAM	100005
@@ -214,7 +216,7 @@ static int walk_down(struct mounting *m, struct nfs_handle *handle, const char *
 		struct xdr_in in;
 		int ret;
 
-		if (!backend_name_ok(rest, len))
+		if (!source_name_ok(rest, len))
 			return -ENAMETOOLONG;
 		ret = nfs_on(m, NFSPROC3_LOOKUP, handle, rest, len, &in, &memory);
 		if (ret == 0 && !nfs_get_handle(&in, handle))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "nfs.h"
+#include "nfs_net.h"
 
 #include <errno.h>
 #include <netinet/in.h>

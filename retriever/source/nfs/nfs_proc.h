@@ -8,15 +8,13 @@
 #ifndef NFS_PROC_H
 #define NFS_PROC_H
 
-#include <stdatomic.h>
-
+#include "nfs_attr.h"
 #include "nfs_rpc.h"
 #include "source/backend.h"
 
 #define NFS_PROGRAM    100003
 #define NFSACL_PROGRAM 100227
 #define NFS_VERSION    3 /* of both */
-#define NFS3_FHSIZE    64
 #define NFS_READ_MAX   (1024u * 1024)
 #define NFS_DIR_COUNT  (256u * 1024)
 #define NFS_DIR_MAX    (1024u * 1024)
@@ -48,18 +46,6 @@ static inline uint32_t nfs_number_of(enum nfs_procedure procedure)
 	return procedure & ~(uint32_t)(NFSACL_BIT | NFS4_BIT);
 }
 
-struct nfs_handle {
-	uint8_t len; /* 0: none */
-	uint8_t bytes[NFS3_FHSIZE];
-};
-
-/* What decoding needs to know of the server. */
-struct nfs_view {
-	struct nfs_handle root;
-	uint64_t root_fs;    /* its fsid */
-	atomic_bool no_plus; /* READDIRPLUS does not work here */
-};
-
 /* Makes req ready: 0, or the negative status it is to be completed with at once. */
 int nfs_request_begin(const struct nfs_view *view, struct backend_request *req);
 /* Frees what begin made.  Before done. */
@@ -78,13 +64,5 @@ void nfs_request_encode(const struct backend_request *req, enum nfs_procedure pr
  */
 int nfs_request_decode(struct nfs_view *view, struct backend_request *req,
 		       enum nfs_procedure procedure, int rpc, struct xdr_in *in);
-
-/* 0 or the negative status for an nfsstat3. */
-int nfs_status(uint32_t status);
-/* Pieces for the calls made at open.  FALSE: not acceptable. */
-bool nfs_get_handle(struct xdr_in *in, struct nfs_handle *handle);
-bool nfs_get_attr(struct xdr_in *in, uint64_t *fs, struct source_attr *attr);
-/* Attributes that may be absent, or present and not acceptable: the same. */
-bool nfs_get_post_attr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr);
 
 #endif

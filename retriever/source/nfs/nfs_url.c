@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "nfs.h"
+#include "nfs_url.h"
 
 #include <errno.h>
+
+#include "source/backend.h"
+#include "source/url.h"
 
 #define URL_FORM "nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=3&uid=N&gid=N]"
 
@@ -80,14 +83,14 @@ gboolean nfs_url_parse(const char *text, struct nfs_url *url, GError **error)
 	*url = (struct nfs_url){.text = g_strdup(text)};
 	path = host + strcspn(host, "/?");
 	args = path + strcspn(path, "?");
-	mistake = backend_url_host(host, (gsize)(path - host), &url->host, &url->nfs_port);
+	mistake = url_host(host, (gsize)(path - host), &url->host, &url->nfs_port);
 	if (!mistake && *path != '/')
 		mistake = "no path there";
 	if (mistake) {
 		backend_set_error(error, EINVAL, "%s: %s; write " URL_FORM, text, mistake);
 		return FALSE;
 	}
-	url->path = backend_url_path(text, path, (gsize)(args - path), error);
+	url->path = url_path(text, path, (gsize)(args - path), error);
 	if (!url->path)
 		return FALSE;
 	return !*args || parse_arguments(url, args + 1, error);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "smb_conn.h"
+#include "smb_reply.h"
 #include "smb_text.h"
 
 #define AWAY_S	   30
@@ -162,7 +164,7 @@ static int refuse(const struct backend_request *req)
 		return 0;
 	if (strlen(req->name) > 255)
 		return -ENAMETOOLONG;
-	return backend_name_ok(req->name, strlen(req->name)) ? 0 : -ENOENT;
+	return source_name_ok(req->name, strlen(req->name)) ? 0 : -ENOENT;
 }
 
 static void smb_submit(struct backend *backend, struct backend_request *req)

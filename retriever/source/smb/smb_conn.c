@@ -5,7 +5,7 @@
  * was under way goes back to the head of the pool's queue.  Only a request under which several
  * workers in a row have crashed is given up: a reply to it makes no sense to them.
  */
-#include "smb.h"
+#include "smb_conn.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,7 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "smb_reply.h"
 #include "smb_secret.h"
+#include "smb_worker.h"
 #include "source/thread.h"
 
 #define STALL_MS     30000

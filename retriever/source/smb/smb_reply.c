@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "smb.h"
+#include "smb_reply.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -63,7 +63,7 @@ static void refuse(struct backend_batch *batch, const uint8_t *name, size_t len)
 	n = smb_text_from_utf16(name, len, text);
 	if (n < 0)
 		why = REFUSED_UNICODE;
-	else if (backend_name_ok(text, (size_t)n))
+	else if (source_name_ok(text, (size_t)n))
 		why = REFUSED_CHARACTERS;
 	else if (n > 255)
 		why = REFUSED_LONG;

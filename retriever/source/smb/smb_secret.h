@@ -3,7 +3,8 @@
 #ifndef SMB_SECRET_H
 #define SMB_SECRET_H
 
-#include "smb.h"
+#include "smb_url.h"
+#include "source/source.h"
 
 struct smb_secret {
 	char *password;	 /* "" with a ccache */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "smb.h"
+#include "smb_url.h"
 
 #include <errno.h>
+
+#include "source/backend.h"
+#include "source/url.h"
 
 #define URL_FORM "smb://[DOMAIN;]USER@host[:port]/share[/path]"
 #define PORT	 445
@@ -39,7 +42,7 @@ static gboolean parse_user(struct smb_url *url, const char *text, size_t len, GE
 
 static gboolean parse_path(struct smb_url *url, const char *text, GError **error)
 {
-	g_autofree char *path = backend_url_path(url->text, text, strlen(text), error);
+	g_autofree char *path = url_path(url->text, text, strlen(text), error);
 	char *below;
 
 	if (!path)
@@ -66,7 +69,7 @@ gboolean smb_url_parse(const char *text, struct smb_url *url, GError **error)
 		return mistake(url, error, "no user there");
 	if (!parse_user(url, user, (size_t)(at - user), error))
 		return FALSE;
-	wrong = backend_url_host(at + 1, (gsize)(path - at - 1), &url->host, &url->port);
+	wrong = url_host(at + 1, (gsize)(path - at - 1), &url->host, &url->port);
 	if (wrong)
 		return mistake(url, error, wrong);
 	if (*path != '/')

@@ -80,72 +80,6 @@ static struct source_entry *entry(unsigned i)
 	return &g_array_index(req.batch->entries, struct source_entry, i);
 }
 
-START_TEST(statuses_are_mapped)
-{
-	static const struct {
-		uint32_t nfs;
-		int status;
-	} map[] = {
-		{0, 0},
-		{1, -EPERM},
-		{2, -ENOENT},
-		{5, -EREMOTEIO},
-		{13, -EACCES},
-		{20, -ENOTDIR},
-		{21, -EISDIR},
-		{63, -ENAMETOOLONG},
-		{70, -ESTALE},
-		{10001, -ESTALE},
-		{10003, -EBADMSG},
-		{10004, -ENOTSUP},
-		{10006, -EREMOTEIO},
-		{10008, -EAGAIN},
-		{0xffffffff, -EREMOTEIO},
-	};
-
-	for (size_t i = 0; i < G_N_ELEMENTS(map); i++)
-		ck_assert_int_eq(nfs_status(map[i].nfs), map[i].status);
-}
-END_TEST
-
-START_TEST(attributes_are_checked)
-{
-	static const struct {
-		uint32_t type;
-		uint64_t size;
-		int status;
-	} cases[] = {{1, 5, 0},
-		     {7, 0, 0},
-		     {0, 0, -EBADMSG},
-		     {8, 0, -EBADMSG},
-		     {0x80000001, 0, -EBADMSG},
-		     {1, INT64_MAX, 0},
-		     {1, (uint64_t)INT64_MAX + 1, -EBADMSG},
-		     {1, UINT64_MAX, -EBADMSG}};
-
-	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-		begin(BACKEND_GETATTR);
-		xdr_put_u32(&out, 0);
-		fake_attr(&out, cases[i].type, cases[i].size, 5);
-		ck_assert_int_eq(decode(), cases[i].status);
-		ck_assert_int_eq(req.has_attr, cases[i].status == 0);
-	}
-	begin(BACKEND_GETATTR);
-	xdr_put_u32(&out, 0);
-	fake_attr_as(&out, 4, 0, 5, FAKE_FSID + 1);
-	memset(bytes + 4 + 4 * 2, 0, 4);			  /* links */
-	memcpy(bytes + 4 + 4 * 5 + 8 * 2, "\0\0\0\3\0\0\0\5", 8); /* device */
-	memset(bytes + 4 + 84 - 4, 0xff, 4);			  /* ns of ctime */
-	ck_assert_int_eq(decode(), 0);
-	ck_assert_uint_eq(req.attr.mode, S_IFCHR | 0644);
-	ck_assert_uint_eq(req.attr.nlink, 1);
-	ck_assert_uint_eq(req.attr.rdev, 3 << 8 | 5);
-	ck_assert_int_eq(req.attr.ctime, INT64_C(1002999999999));
-	ck_assert_int_eq(req.attr.mtime, INT64_C(1001000000005));
-	ck_assert_uint_ne(req.attr.fileid, 5);
-}
-END_TEST
-
 START_TEST(reads_are_checked)
 {
 	static const struct {
@@ -502,8 +436,6 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, statuses_are_mapped);
-	tcase_add_test(tcase, attributes_are_checked);
 	tcase_add_test(tcase, reads_are_checked);
 	tcase_add_test(tcase, links_are_checked);
 	tcase_add_test(tcase, handles_are_checked);

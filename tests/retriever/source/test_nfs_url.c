@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "source/nfs/nfs.h"
+#include "source/nfs/nfs_url.h"
 #include "backend_support.h"
 
 static void check(const char *text, const char *host, const char *path, unsigned nfs,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "source/smb/smb.h"
+#include "source/smb/smb_conn.h"
 #include "backend_support.h"
 
 #define MANY 200

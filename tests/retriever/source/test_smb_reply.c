@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "source/smb/smb.h"
+#include "source/backend.h"
+#include "source/smb/smb_reply.h"
 #include "source/smb/smb_listing.h"
 #include "source/refused.h"
 #include "suite.h"

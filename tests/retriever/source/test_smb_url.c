@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "source/smb/smb.h"
+#include "source/smb/smb_url.h"
 #include "suite.h"
 
 START_TEST(good_ones)

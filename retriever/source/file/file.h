@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* file:///path: a local or mounted tree. */
+#ifndef SOURCE_FILE_H
+#define SOURCE_FILE_H
+
+#include "source/source.h"
+
+extern const struct backend_ops backend_file_ops;
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the calls of NFS version 3 (RFC 1813) have in common: statuses, handles, attributes. */
+#ifndef NFS_ATTR_H
+#define NFS_ATTR_H
+
+#include <stdatomic.h>
+
+#include "nfs_xdr.h"
+#include "source/source.h"
+
+#define NFS3_FHSIZE 64
+
+struct nfs_handle {
+	uint8_t len; /* 0: none */
+	uint8_t bytes[NFS3_FHSIZE];
+};
+
+/* What decoding needs to know of the server. */
+struct nfs_view {
+	struct nfs_handle root;
+	uint64_t root_fs;    /* its fsid */
+	atomic_bool no_plus; /* READDIRPLUS does not work here */
+};
+
+/* 0 or the negative status for an nfsstat3. */
+int nfs_status(uint32_t status);
+/* Pieces for the calls made at open.  FALSE: not acceptable. */
+bool nfs_get_handle(struct xdr_in *in, struct nfs_handle *handle);
+bool nfs_get_attr(struct xdr_in *in, uint64_t *fs, struct source_attr *attr);
+/* Attributes that may be absent, or present and not acceptable: the same. */
+bool nfs_get_post_attr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr);
+
+#endif

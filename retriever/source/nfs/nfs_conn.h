@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef NFS_CONN_H
+#define NFS_CONN_H
+
+#include "nfs_server.h"
+
+struct nfs_conn;
+/*
+ * Connects to that service, when there is something to do, or at once.  NULL with errno: no thread
+ * to be had.
+ */
+struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *service, bool at_once);
+/* Cancels all that it has; from then on everything submitted is cancelled. */
+void nfs_conn_stop(struct nfs_conn *conn);
+/* After stop: waits until all is cancelled.  Others may still submit to it until free. */
+void nfs_conn_join(struct nfs_conn *conn);
+void nfs_conn_free(struct nfs_conn *conn);
+void nfs_conn_submit(struct nfs_conn *conn, struct backend_request *req);
+/* How much there is under way, in no particular unit. */
+unsigned nfs_conn_load(struct nfs_conn *conn);
+
+#endif

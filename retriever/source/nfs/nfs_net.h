@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sockets, and calls that are waited for. */
+#ifndef NFS_NET_H
+#define NFS_NET_H
+
+#include "nfs_server.h"
+
+/*
+ * A TCP connection in the making to that address and port: from a reserved port where possible,
+ * non-blocking, without Nagle's delay, with keepalive.  The descriptor, or -errno.
+ */
+int nfs_socket(const struct nfs_address *address, unsigned port);
+/* Once it is writable: 0, or the -errno it failed with. */
+int nfs_socket_error(int fd);
+/* Calls under way that keep that connection busy, by its round-trip time unless configured. */
+unsigned nfs_window(int fd, unsigned configured);
+
+/*
+ * One call on a connection of its own, waited for until deadline (g_get_monotonic_time()) or until
+ * cancel_fd (-1: none) is readable.  args: the encoded arguments.  On 0 *in is the result, in
+ * memory that the caller frees; else -errno: of the connection, -ETIMEDOUT, -ECANCELED, or of
+ * rpc_reply_begin.
+ */
+struct nfs_call {
+	const struct nfs_address *address;
+	const struct rpc_auth *auth;
+	unsigned port;
+	uint32_t program, version, procedure;
+	const void *args;
+	size_t args_len;
+	gint64 deadline;
+	int cancel_fd;
+};
+int nfs_call(const struct nfs_call *call, struct xdr_in *in, uint8_t **memory);
+/* Is -errno of a call a sign of a server that is away (and may come back)? */
+bool nfs_is_away(int status);
+
+/*
+ * The port of a program over TCP as rpcbind on that address tells (RFC 1833 version 2).  0 and
+ * *port, -ENOENT (not registered), or as nfs_call.
+ */
+int nfs_ask_port(const struct nfs_server *server, uint32_t program, uint32_t version,
+		 gint64 deadline, int cancel_fd, unsigned *port);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* An old server, as the files of the backend know it. */
+#ifndef NFS_SERVER_H
+#define NFS_SERVER_H
+
+#include <sys/socket.h>
+
+#include "nfs_attr.h"
+#include "nfs_rpc.h"
+#include "nfs_url.h"
+#include "source/backend.h"
+
+struct nfs_address {
+	struct sockaddr_storage addr;
+	socklen_t len;
+};
+
+#define NFS_STALL_MS 60000
+
+/* Where one of the server's programs is. */
+struct nfs_service {
+	atomic_uint port;
+	uint32_t program, version;
+	bool fixed;	       /* the URL names the port */
+	enum backend_op probe; /* asked of the root on a new connection (version 3) */
+};
+
+struct nfs_server {
+	struct nfs_url url;
+	struct rpc_auth auth;
+	struct nfs_address *addresses; /* what the host's name resolved to at open */
+	size_t n_addresses;
+	atomic_size_t address; /* the one that answered last */
+	struct nfs_service nfs;
+	struct nfs_service acl;
+	bool acl_apart;	       /* ACLs are asked for on connections of their own */
+	const char *no_acl;    /* why ACLs are not asked for; NULL: they are */
+	struct nfs_service v4; /* for user extended attributes */
+	const char *no_xattrs; /* likewise */
+	struct nfs_view view;
+	uint32_t max_read;    /* bytes */
+	unsigned window;      /* configured, 0: automatic */
+	atomic_uint stall_ms; /* an answer that takes longer is asked for anew */
+	struct backend_watch watch;
+};
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef NFS_URL_H
+#define NFS_URL_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=3&uid=N&gid=N] */
+struct nfs_url {
+	char *text;				 /* as it was given, for messages */
+	char *host;				 /* IPv6 without brackets */
+	char *path;				 /* absolute */
+	uint16_t nfs_port, mount_port, acl_port; /* 0: ask rpcbind */
+	bool no_acl;				 /* aclport=0: ACLs are not wanted */
+	bool only_v3;				 /* version=3: nothing else is spoken */
+	uint32_t uid, gid;
+};
+gboolean nfs_url_parse(const char *text, struct nfs_url *url, GError **error);
+void nfs_url_clear(struct nfs_url *url);
+
+#endif

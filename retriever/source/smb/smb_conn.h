@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A connection: its thread, its worker, requests under way. */
+#ifndef SMB_CONN_H
+#define SMB_CONN_H
+
+#include <pthread.h>
+
+#include "smb_pool.h"
+#include "smb_url.h"
+#include "source/backend.h"
+#include "wire.h"
+
+struct smb_server {
+	struct smb_url url;
+	const struct smb_config *config; /* a copy */
+	struct backend_watch watch;
+	/* of the first connection, for open() */
+	pthread_mutex_t lock; /* after a pool's; guards what follows */
+	pthread_cond_t changed;
+	bool known;  /* root and max_read are */
+	char *final; /* why not, for ever */
+	char *last;  /* the last failure */
+	bool locks;  /* smb_failure_locks() of the final one */
+	struct wire_attr root;
+	uint32_t max_read;
+	bool trusted;	 /* to let us in: nothing went wrong since it last did */
+	bool refuses;	 /* the last log-on was refused */
+	gint64 next_try; /* to connect while it is not trusted; monotonic us */
+};
+
+/* A connection of the pool, which connects at once.  FALSE: no thread to be had. */
+bool smb_conn_add(struct smb_pool *pool, struct smb_server *server);
+/* All of the pool's: they stop, their workers end, what is under way or waits is completed with
+ * -ECANCELED.  Requests may still come, and are refused (smb_pool_submit()). */
+void smb_conns_end(struct smb_pool *pool, struct smb_server *server);
+void smb_conns_free(struct smb_pool *pool);
+
+/* For tests: ms of silence after which a server is given up, for workers that start from now on. */
+void backend_smb_set_stall(unsigned ms);
+/* For tests: ms between log-ons of a server that refuses them. */
+void backend_smb_set_refused(unsigned ms);
+/* For tests: ms that a connection may try alone, after another was lost. */
+void backend_smb_set_turn(unsigned ms);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parts of sources' URLs. */
+#ifndef SOURCE_URL_H
+#define SOURCE_URL_H
+
+#include <glib.h>
+#include <stdint.h>
+
+/*
+ * The path part of a URL: percent-decoded, with single slashes, absolute, without one at the end.
+ * NULL with error set.
+ */
+char *url_path(const char *url, const char *text, gsize len, GError **error);
+/*
+ * Its host part: host, host:port, [v6] or [v6]:port.  *host is without brackets; *port is left
+ * alone where text has none.  NULL, or what is wrong with it; then *host is NULL.
+ */
+const char *url_host(const char *text, gsize len, char **host, uint16_t *port);
+
+#endif
