@@ -68,6 +68,8 @@ static struct object *object_new(struct retriever *retriever, const struct migra
 	object->fd = -1;
 	g_mutex_init(&object->lock);
 	g_cond_init(&object->loaded_cond);
+	if (kind == OBJECT_FILE)
+		g_mutex_init(&file_of(object)->sync_lock);
 	g_queue_init(&object->waiters);
 	g_queue_init(&object->turns.begins);
 	g_queue_init(&object->turns.fills);
@@ -83,6 +85,7 @@ static void object_free(struct object *object)
 		migrate_extents_clear(&file_of(object)->filled);
 		migrate_extents_clear(&file_of(object)->inflight[0]);
 		migrate_extents_clear(&file_of(object)->inflight[1]);
+		g_mutex_clear(&file_of(object)->sync_lock);
 	}
 	g_mutex_clear(&object->lock);
 	g_cond_clear(&object->loaded_cond);
@@ -304,6 +307,16 @@ int object_store(struct object *object)
 {
 	memcpy(object->record.boot, migrate_boot_id(), sizeof object->record.boot);
 	return migrate_record_store(object->fd, &object->record);
+}
+
+/* Each range that was written or fetched may split a missing one. */
+bool object_has_room(struct object *object)
+{
+	const struct migrate_record *rec = &object->record;
+
+	return object->kind != OBJECT_FILE || object->normal ||
+	       rec->missing.n + rec->dirty.n + file_of(object)->filled.n + object->turns.brackets <
+		       MIGRATE_REC_MAX_EXTENTS * 3 / 4;
 }
 
 bool object_crowded(const struct object *object)

@@ -72,7 +72,9 @@ struct file {
 	bool closing_gaps;		    /* so that its record fits again */
 	uint64_t next_offset;		    /* where a sequential reader goes on (transfer.c) */
 	uint32_t window;
-	bool sync_queued; /* the durability queue's lock */
+	bool sync_queued;     /* the durability queue's lock */
+	GMutex sync_lock;     /* one flush at a time; taken before lock (durability.c) */
+	unsigned lost_writes; /* counts the write-backs that failed */
 };
 
 /* Whether every name is here, as far as memory knows; the record says FILLED last. */
@@ -126,6 +128,9 @@ bool object_has(struct object *object, uint64_t start, uint64_t end);
 
 /* Writes the record; lock held.  0, -ENOSPC when it doesn't fit (see object_crowded), -errno. */
 int object_store(struct object *object);
+/* Lock held: whether the record will fit whatever the brackets that are open, and one more, change.
+ */
+bool object_has_room(struct object *object);
 /* Lock held: whether the record has so many ranges that closing gaps makes it shorter. */
 bool object_crowded(const struct object *object);
 

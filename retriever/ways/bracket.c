@@ -16,8 +16,10 @@ struct bracket {
 	enum migrate_change change;
 	bool nothing; /* the object is normal: there is nothing to keep right */
 	bool placed;
-	/* of a placing: doors are told, or it was cancelled meanwhile; main thread */
-	enum { TOLD, TELLING, TELLING_IN_VAIN } doors;
+	unsigned lost_writes; /* of the file, when it was opened */
+	/* before its turn: doors are told of a placing, or room is made in the record; or that goes
+	 * on though it was cancelled meanwhile.  The object's lock */
+	enum { READY, PREPARING, PREPARING_IN_VAIN } before;
 };
 
 /* Lock held.  Nothing is missing beyond the inode's size. */
@@ -73,6 +75,8 @@ static int open_bracket(struct turn *turn)
 	struct object *object = bracket->object;
 
 	bracket->nothing = object->normal;
+	if (object->kind == OBJECT_FILE)
+		bracket->lost_writes = file_of(object)->lost_writes;
 	return bracket->nothing || object->turns.brackets ? 0 : make_agree(object);
 }
 
@@ -104,24 +108,68 @@ static int open_or_queue(struct bracket *bracket)
 	return MIN(ret, 0);
 }
 
-/* Every door knows of the placing. */
-static void doors_told(void *arg)
+/* Every door knows of the placing, or there is room in the record. */
+static void prepared(void *arg, int status)
 {
 	struct bracket *bracket = arg;
+	struct object *object = bracket->object;
+	bool in_vain;
 
-	if (bracket->doors == TELLING_IN_VAIN) {
+	g_mutex_lock(&object->lock);
+	in_vain = bracket->before == PREPARING_IN_VAIN;
+	bracket->before = READY;
+	if (!in_vain && status)
+		bracket->turn.state = TURN_REFUSED;
+	g_mutex_unlock(&object->lock);
+	if (in_vain)
 		bracket_done_with(bracket);
-		return;
+	else if (status)
+		bracket->turn.done(bracket->turn.arg, status);
+	else
+		open_or_queue(bracket); /* an error is found by bracket_failed() */
+}
+
+static void doors_told(void *bracket)
+{
+	prepared(bracket, 0);
+}
+
+/*
+ * 0: it is ready for its turn; 1: it will be; -errno.  A client's write waits for room in the
+ * record before it is made: after that it could not be taken back while the old server is away.
+ */
+static int prepare(struct bracket *bracket, int dir_fd)
+{
+	struct object *object = bracket->object;
+	bool room = true;
+	int ret;
+
+	if (object->normal)
+		return 0;
+	if (bracket->change == MIGRATE_WRITE || bracket->change == MIGRATE_PUNCH) {
+		g_mutex_lock(&object->lock);
+		room = object_has_room(object);
+		bracket->before = room ? READY : PREPARING;
+		g_mutex_unlock(&object->lock);
+		if (!room)
+			durability_make_room(object, prepared, bracket);
+		return !room;
 	}
-	bracket->doors = TOLD;
-	open_or_queue(bracket); /* an error is found by bracket_failed() */
+	if (bracket->change != MIGRATE_PLACE)
+		return 0;
+	bracket->before = PREPARING;
+	ret = place_begin(object, dir_fd, doors_told, bracket);
+	bracket->placed = ret >= 0;
+	if (ret <= 0)
+		bracket->before = READY;
+	return ret;
 }
 
 struct bracket *bracket_begin(struct object *object, enum migrate_change change, int dir_fd,
 			      object_done_fn done, void *arg)
 {
 	struct bracket *bracket = g_slice_new0(struct bracket);
-	int ret = 0;
+	int ret;
 
 	bracket->object = object_ref(object);
 	bracket->change = change;
@@ -129,19 +177,12 @@ struct bracket *bracket_begin(struct object *object, enum migrate_change change,
 	bracket->turn.open = open_bracket;
 	bracket->turn.done = done;
 	bracket->turn.arg = arg;
-	if (change == MIGRATE_PLACE && !object->normal) {
-		bracket->doors = TELLING;
-		ret = place_begin(object, dir_fd, doors_told, bracket);
-		bracket->placed = ret >= 0;
-		if (ret > 0)
-			return bracket;
-		bracket->doors = TOLD;
-	}
+	ret = prepare(bracket, dir_fd);
 	if (ret < 0)
 		done(arg, ret);
-	else
+	else if (ret == 0)
 		ret = open_or_queue(bracket);
-	if (ret == 0)
+	if (ret >= 0)
 		return bracket;
 	bracket_done_with(bracket);
 	return NULL;
@@ -155,6 +196,9 @@ static int note_change(struct bracket *bracket, uint64_t offset, uint64_t length
 	struct migrate_extents touched = MIGRATE_EXTENTS_INIT;
 	uint64_t end = length > INT64_MAX - offset ? INT64_MAX : offset + length;
 	struct stat st;
+	/* then the change may be lost, too (durability.h) */
+	bool lost =
+		object->kind == OBJECT_FILE && file_of(object)->lost_writes != bracket->lost_writes;
 	int ret = 0;
 
 	if (fstat(object->fd, &st) < 0)
@@ -162,7 +206,8 @@ static int note_change(struct bracket *bracket, uint64_t offset, uint64_t length
 	switch (bracket->change) {
 	case MIGRATE_WRITE:
 	case MIGRATE_PUNCH:
-		ret = migrate_extents_intersect(&rec->missing, offset, end, &touched);
+		if (!lost)
+			ret = migrate_extents_intersect(&rec->missing, offset, end, &touched);
 		if (!ret)
 			ret = migrate_extents_add_all(&rec->dirty, &touched);
 		break;
@@ -187,7 +232,8 @@ static int note_change(struct bracket *bracket, uint64_t offset, uint64_t length
 	if (bracket->change != MIGRATE_PLACE &&
 	    (bracket->change != MIGRATE_ATTRIBUTES || length || (uint64_t)st.st_size != rec->size))
 		rec->flags |= MIGRATE_REC_CLIENT;
-	return object_store(object);
+	ret = object_store(object);
+	return ret ? ret : lost ? -EIO : 0;
 }
 
 void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t offset,
@@ -231,20 +277,23 @@ void bracket_end(struct bracket *bracket, bool changed, bool durable, uint64_t o
 bool bracket_cancel(struct bracket *bracket)
 {
 	struct object *object = bracket->object;
-	bool waiting;
+	bool waiting, preparing = false;
+	object_done_fn done = bracket->turn.done;
+	void *arg = bracket->turn.arg;
 
 	g_mutex_lock(&object->lock);
 	waiting = bracket->turn.state == TURN_WAITING;
-	if (waiting)
+	if (waiting && bracket->before == PREPARING) {
+		preparing = true;
+		bracket->before = PREPARING_IN_VAIN; /* prepared() frees it */
+	} else if (waiting) {
 		turns_withdraw(object, &bracket->turn);
-	g_mutex_unlock(&object->lock);
-	if (waiting) {
-		bracket->turn.done(bracket->turn.arg, -ECANCELED);
-		if (bracket->doors == TELLING)
-			bracket->doors = TELLING_IN_VAIN; /* doors_told() frees it */
-		else
-			bracket_done_with(bracket);
 	}
+	g_mutex_unlock(&object->lock);
+	if (waiting)
+		done(arg, -ECANCELED);
+	if (waiting && !preparing)
+		bracket_done_with(bracket);
 	return waiting;
 }
 

@@ -34,14 +34,14 @@ struct durability {
 	uint64_t bytes;
 	gint64 since; /* when the first of the queue came */
 	bool kick, stop, stopped;
-	bool doubted; /* the sync thread's own: see sync_round() */
+	gint doubted; /* atomic: see durability_sync_all() */
 };
 
 /* What an object has in the page cache and its record counts as missing, before a sync. */
 struct snapshot {
 	struct object *object; /* referenced */
 	struct migrate_extents ranges;
-	unsigned version;
+	unsigned version, lost_writes;
 };
 
 static void snapshot_take(struct snapshot *s)
@@ -51,6 +51,7 @@ static void snapshot_take(struct snapshot *s)
 
 	g_mutex_lock(&object->lock);
 	s->version = file_of(object)->version;
+	s->lost_writes = file_of(object)->lost_writes;
 	ret = migrate_extents_copy(&s->ranges, &file_of(object)->filled);
 	if (!ret && !object->normal)
 		ret = migrate_extents_add_all(&s->ranges, &object->record.dirty);
@@ -60,12 +61,13 @@ static void snapshot_take(struct snapshot *s)
 }
 
 /* Lock held; the snapshot is durable.  Shrinks the sets in memory, unless what was synced is not
- * the file's content any more (retry). */
+ * the file's content any more (retry), or was lost. */
 static void snapshot_apply(struct snapshot *s)
 {
 	struct object *object = s->object;
 
-	if (!object->normal && file_of(object)->version == s->version) {
+	if (!object->normal && file_of(object)->version == s->version &&
+	    file_of(object)->lost_writes == s->lost_writes) {
 		migrate_extents_remove_all(&object->record.missing, &s->ranges);
 		migrate_extents_remove_all(&object->record.dirty, &s->ranges);
 		migrate_extents_remove_all(&file_of(object)->filled, &s->ranges);
@@ -111,28 +113,89 @@ static int store_or_drop(struct object *object, bool *again)
 	return object_store(object);
 }
 
-int durability_sync(struct object *object)
+/* Its bytes in the page cache may be gone. */
+static void write_back_failed(struct object *object, int err)
+{
+	struct file *file = file_of(object);
+
+	g_mutex_lock(&object->lock);
+	file->lost_writes++;
+	migrate_extents_clear(&file->filled);
+	if (!object->normal && (object->record.flags & MIGRATE_REC_CLIENT)) {
+		migrate_extents_clear(&object->record.dirty);
+		object->record.flags |= MIGRATE_REC_LOST;
+		object_store(object);
+	}
+	g_mutex_unlock(&object->lock);
+	object_fail(object, err, "the new server's file system could not make data durable");
+}
+
+/* The file's sync_lock held. */
+static int flush(struct object *object, int (*call)(int fd))
+{
+	int ret = call(object->fd) < 0 ? -errno : 0;
+
+	if (ret)
+		write_back_failed(object, ret);
+	return ret;
+}
+
+/* The file's sync_lock held. */
+static int sync_file(struct object *object)
 {
 	struct snapshot s = {.object = object};
 	bool again;
-	int ret = 0;
+	int ret;
 
-	/* one that is normal too: that its record is gone must be durable as well */
-	if (is_directory(object) || object->normal)
-		return fsync(object->fd) < 0 ? -errno : 0;
 	snapshot_take(&s);
-	if (fdatasync(object->fd) < 0)
-		ret = -errno;
+	ret = flush(object, fdatasync);
 	if (!ret) {
 		g_mutex_lock(&object->lock);
 		snapshot_apply(&s);
 		ret = store_or_drop(object, &again);
 		g_mutex_unlock(&object->lock);
+		if (!ret)
+			ret = flush(object, fsync);
 	}
 	migrate_extents_clear(&s.ranges);
-	if (!ret && fsync(object->fd) < 0)
-		ret = -errno;
 	return ret;
+}
+
+/* A client is told of what was lost before, once. */
+static int take_lost(struct object *object)
+{
+	bool lost;
+
+	g_mutex_lock(&object->lock);
+	lost = !object->normal && (object->record.flags & MIGRATE_REC_LOST);
+	if (lost) {
+		object->record.flags &= ~MIGRATE_REC_LOST;
+		object_store(object);
+	}
+	g_mutex_unlock(&object->lock);
+	return lost ? -EIO : 0;
+}
+
+static int sync_object(struct object *object, bool for_client)
+{
+	int ret, lost = 0;
+
+	/* one that is normal too: that its record is gone must be durable as well */
+	if (object->kind != OBJECT_FILE)
+		return fsync(object->fd) < 0 ? -errno : 0;
+	g_mutex_lock(&file_of(object)->sync_lock);
+	if (for_client)
+		lost = take_lost(object); /* before it may become normal */
+	ret = object->normal ? flush(object, fsync) : sync_file(object);
+	if (for_client && ret)
+		take_lost(object); /* told by this answer */
+	g_mutex_unlock(&file_of(object)->sync_lock);
+	return ret ? ret : lost;
+}
+
+int durability_sync(struct object *object)
+{
+	return sync_object(object, true);
 }
 
 struct later {
@@ -140,6 +203,7 @@ struct later {
 	object_done_fn done;
 	void *arg;
 	bool closed; /* gaps were closed already */
+	bool room;   /* is all that is wanted */
 };
 
 static void later_finish(struct later *later, int status)
@@ -174,26 +238,51 @@ static void close_gaps(struct later *later)
 	later->object->retriever->durability->close_gaps(later->object, gaps_closed, later);
 }
 
+static bool has_room(struct object *object)
+{
+	bool room;
+
+	g_mutex_lock(&object->lock);
+	room = object_has_room(object);
+	g_mutex_unlock(&object->lock);
+	return room;
+}
+
 static void run_later(void *arg)
 {
 	struct later *later = arg;
-	int ret = durability_sync(later->object);
+	struct object *object = later->object;
+	int ret = 0;
 
-	if (ret == -ENOSPC && !later->closed) {
+	if (!later->room || !has_room(object))
+		ret = sync_object(object, later->done && !later->room);
+	if (later->room && ret == 0 && !has_room(object))
+		ret = -ENOSPC;
+	if (ret == -ENOSPC && !later->closed)
 		close_gaps(later);
-	} else {
+	else
 		later_finish(later, ret);
-	}
 }
 
-void durability_sync_later(struct object *object, object_done_fn done, void *arg)
+static void start_later(struct object *object, bool room, object_done_fn done, void *arg)
 {
 	struct later *later = g_slice_new0(struct later);
 
 	later->object = object_ref(object);
+	later->room = room;
 	later->done = done;
 	later->arg = arg;
 	jobs_run(object->retriever->jobs, JOB_FLUSH, run_later, later);
+}
+
+void durability_sync_later(struct object *object, object_done_fn done, void *arg)
+{
+	start_later(object, false, done, arg);
+}
+
+void durability_make_room(struct object *object, object_done_fn done, void *arg)
+{
+	start_later(object, true, done, arg);
 }
 
 void durability_queue(struct object *object, uint64_t bytes)
@@ -260,16 +349,6 @@ void durability_after_round(struct retriever *retriever, object_done_fn done, vo
 	}
 }
 
-/* The data could not be made durable: what was filled is fetched again, what a client wrote stays
- * dirty (its COMMIT tells it). */
-static void round_failed(struct object *object, int err)
-{
-	g_mutex_lock(&object->lock);
-	migrate_extents_clear(&file_of(object)->filled);
-	g_mutex_unlock(&object->lock);
-	object_fail(object, -err, "the new server's file system could not make data durable");
-}
-
 /* The snapshot is durable.  TRUE: the record is to be dropped in a later round. */
 static bool round_succeeded(struct snapshot *s)
 {
@@ -299,28 +378,48 @@ static bool round_succeeded(struct snapshot *s)
  * before the one that an object is in.  An object's own descriptor tells it too: from the first
  * failure on that is asked for each.
  */
+int durability_sync_all(struct retriever *retriever)
+{
+	if (syncfs(retriever->root_fd) == 0)
+		return 0;
+	g_atomic_int_set(&retriever->durability->doubted, 1);
+	return -errno;
+}
+
+/* One of a round: whether its own bytes are durable now. */
+static bool round_sync(struct snapshot *s, bool each, int failed)
+{
+	struct object *object = s->object;
+	int ret = 0;
+
+	if (!s->ranges.n)
+		return true;
+	g_mutex_lock(&file_of(object)->sync_lock);
+	if (failed)
+		write_back_failed(object, failed);
+	else if (each)
+		ret = flush(object, fdatasync);
+	g_mutex_unlock(&file_of(object)->sync_lock);
+	return !failed && !ret;
+}
+
 static void sync_round(struct durability *d, GPtrArray *objects)
 {
 	g_autofree struct snapshot *v = g_new0(struct snapshot, objects->len);
-	bool each = objects->len <= FEW;
+	bool few = objects->len <= FEW;
 	int failed = 0;
 
 	for (guint i = 0; i < objects->len; i++) {
 		v[i].object = objects->pdata[i];
 		snapshot_take(&v[i]);
 	}
-	if (!each && syncfs(d->retriever->root_fd) < 0)
-		failed = errno;
-	d->doubted = d->doubted || failed;
+	if (!few)
+		failed = durability_sync_all(d->retriever);
 	for (guint i = 0; i < objects->len; i++) {
 		struct snapshot *s = &v[i];
-		int err = failed;
 
-		if ((each || d->doubted) && s->ranges.n && fdatasync(s->object->fd) < 0)
-			err = errno;
-		if (err)
-			round_failed(s->object, err);
-		else if (round_succeeded(s))
+		if (round_sync(s, few || g_atomic_int_get(&d->doubted), failed) &&
+		    round_succeeded(s))
 			durability_queue(s->object, 0);
 		migrate_extents_clear(&s->ranges);
 		object_unref(s->object);

@@ -7,6 +7,13 @@
  * shrinks or drops the records: a record never says less than what a power cut leaves.  Without the
  * sync, 200 of 200 files were whole by record and all zeros after one.
  *
+ * A write-back that fails is the file's own state, not the answer of whoever asked first: the
+ * kernel tells each descriptor once, and drops the bytes.  So flushes of a file come one after the
+ * other, and a failure is noted before another can succeed.  Then nothing that is in the page cache
+ * counts as here any more: what was fetched is fetched again; what a client wrote is missing again,
+ * so that the old bytes are shown and never a hole, and the next client that asks for durability is
+ * told, as are those whose changes were under way.
+ *
  * Dropping the last record of a file first sets its mtime back, with no bracket open, under the
  * object's lock.  A drop that is lost means that the bytes are fetched again.
  */
@@ -40,10 +47,16 @@ bool durability_crowded(struct retriever *retriever, bool background);
  * -ECANCELED when the thread has stopped. */
 void durability_after_round(struct retriever *retriever, object_done_fn done, void *arg);
 
-/* This object now: data, record, the record's flush.  Blocks for the disk.  A normal object must
- * have a descriptor (object_keep_fd).  0, -ENOSPC when the record doesn't fit, -errno. */
+/* This object now, for a client: data, record, the record's flush.  Blocks for the disk.  A normal
+ * object must have a descriptor (object_keep_fd).  0, -ENOSPC when the record doesn't fit, -errno:
+ * also for what was lost before. */
 int durability_sync(struct object *object);
+/* The whole file system.  0 or -errno. */
+int durability_sync_all(struct retriever *retriever);
 /* The same on another thread; a record that doesn't fit has its smallest gaps fetched first. */
 void durability_sync_later(struct object *object, object_done_fn done, void *arg);
+/* Makes room in the record for one more bracket (object_has_room()): by making durable what is
+ * here, else by fetching its smallest gaps, which waits for the old server. */
+void durability_make_room(struct object *object, object_done_fn done, void *arg);
 
 #endif

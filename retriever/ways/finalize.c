@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "durability.h"
 #include "verify.h"
 #include "volume/errors.h"
 #include "volume/private.h"
@@ -106,9 +107,10 @@ int finalize_volume(struct retriever *retriever, char **message)
 	g_free(count.first);
 	if (ret)
 		return ret;
-	if (syncfs(retriever->root_fd) < 0) {
-		*message = g_strdup_printf("%s: %s", retriever->config->root, g_strerror(errno));
-		return -EIO;
+	ret = durability_sync_all(retriever);
+	if (ret) {
+		*message = g_strdup_printf("%s: %s", retriever->config->root, g_strerror(-ret));
+		return ret;
 	}
 	ret = keep_report(retriever, message);
 	if (ret)

@@ -272,12 +272,13 @@ static bool superseded(const struct transfer *t)
 /* The bytes go to where they are still missing.  None do if there is a new version: with the caller
  * having entered, there will not be one before it leaves. */
 static int write_missing(struct transfer *t, const uint8_t *data, size_t len,
-			 struct migrate_extents *todo)
+			 struct migrate_extents *todo, unsigned *lost_writes)
 {
 	struct object *object = t->object;
 	int ret = 0;
 
 	g_mutex_lock(&object->lock);
+	*lost_writes = file_of(object)->lost_writes;
 	if (!superseded(t))
 		ret = object_lacks(object, t->start, t->start + len, todo);
 	g_mutex_unlock(&object->lock);
@@ -293,9 +294,12 @@ static void apply(struct transfer *t, const uint8_t *data, size_t len)
 	struct object *object = t->object;
 	struct migrate_extents todo = MIGRATE_EXTENTS_INIT;
 	GQueue waiters = G_QUEUE_INIT;
-	int ret = write_missing(t, data, len, &todo);
+	unsigned lost_writes;
+	int ret = write_missing(t, data, len, &todo, &lost_writes);
 
 	g_mutex_lock(&object->lock);
+	if (lost_writes != file_of(object)->lost_writes)
+		ret = -EIO; /* maybe these, too */
 	if (!ret && !object->normal)
 		ret = migrate_extents_add_all(&file_of(object)->filled, &todo);
 	if (!ret) {

@@ -465,6 +465,48 @@ START_TEST(brackets_of_normal_objects)
 }
 END_TEST
 
+static bool has_room(int fd)
+{
+	struct object *object;
+	bool room;
+
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
+	g_mutex_lock(&object->lock);
+	room = object_has_room(object);
+	g_mutex_unlock(&object->lock);
+	object_unref(object);
+	return room;
+}
+
+/* A record that is nearly full keeps a write waiting before it is made, where it can be given up, and
+ * not at its end. */
+START_TEST(i11_an_end_does_not_wait_for_the_old_server)
+{
+	const unsigned n = 200, stride = 256 * KIB;
+	struct fault_rule stall = {.ops = 1 << BACKEND_READ, .action = FAULT_STALL};
+	struct migrate_waiter *waiter;
+	uint64_t id;
+	unsigned rule, i;
+	int fd;
+
+	fd = core_with_file(&core, (uint64_t)n * stride, O_RDWR);
+	rule = backend_fault_add(core.fault, &stall);
+	for (i = 0; i < n && has_room(fd); i++)
+		ck_assert_int_eq(core_write(&core, fd, i * stride, 512, 9, true), 0);
+	ck_assert_uint_lt(i, n);
+	waiter = core_ask_begin(&core, fd, -1, MIGRATE_WRITE, i * stride, 512, &id);
+	ck_assert(backend_fault_wait(core.fault, rule, 1));
+	migrate_cancel(core.volume, id);
+	ck_assert_int_eq(core_wait(waiter), -ECANCELED);
+	waiter = core_ask_begin(&core, fd, -1, MIGRATE_WRITE, i * stride, 512, &id);
+	backend_fault_release(core.fault, rule);
+	ck_assert_int_eq(core_wait(waiter), 0);
+	ck_assert_int_eq(core_end(&core, id, true, true, i * stride, 512), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("bracket");
@@ -487,5 +529,6 @@ int main(void)
 	tcase_add_test(tcase, a_begin_is_let_in_between_fills);
 	tcase_add_test(tcase, a_fill_is_let_in_between_brackets);
 	tcase_add_test(tcase, brackets_of_normal_objects);
+	tcase_add_test(tcase, i11_an_end_does_not_wait_for_the_old_server);
 	return run_suite(suite);
 }

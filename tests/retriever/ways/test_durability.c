@@ -375,6 +375,67 @@ START_TEST(i3_a_disk_that_fails)
 }
 END_TEST
 
+/* What a client's COMMIT was told of is not taken for durable by a round, whose sync succeeds. */
+START_TEST(i3_a_commit_that_fails)
+{
+	int fd = start();
+
+	ck_assert_int_eq(core_range(&core, fd, 0, 1), 0);
+	core_fail_sync = "fdatasync";
+	ck_assert_int_eq(core_sync(&core, fd), -EIO);
+	core_fail_sync = NULL;
+	wait_round();
+	wait_round();
+	ck_assert_uint_eq(core_missing(fd), SIZE);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_expect(fd, 0, SIZE, 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A write that a round lost: its client is told by the next COMMIT, though the disk is well again,
+ * and the old bytes are served rather than what the disk may have. */
+START_TEST(i7_a_round_that_fails)
+{
+	int fd = start();
+
+	core_fail_sync = "fdatasync";
+	ck_assert_int_eq(core_write(&core, fd, 100, 10, 9, false), 0);
+	wait_round();
+	core_fail_sync = NULL;
+	ck_assert_uint_eq(core_missing(fd), SIZE);
+	ck_assert_int_eq(core_sync(&core, fd), -EIO);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	core_expect(fd, 0, SIZE, 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A change that was under way when a write-back failed may be lost with it: its client is told. */
+START_TEST(i7_a_write_while_a_commit_fails)
+{
+	uint64_t id;
+	int fd = start();
+
+	ck_assert_int_eq(core_range(&core, fd, 0, 1), 0);
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_WRITE, 0, 10, &id), 0);
+	ck_assert_int_eq(pwrite(fd, "0123456789", 10, 0), 10);
+	core_fail_sync = "fdatasync";
+	ck_assert_int_eq(core_sync(&core, fd), -EIO);
+	core_fail_sync = NULL;
+	ck_assert_int_eq(core_end(&core, id, true, false, 0, 10), -EIO);
+	ck_assert_uint_eq(core_missing(fd), SIZE);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(no_drop_under_a_bracket)
 {
 	uint64_t id;
@@ -407,6 +468,9 @@ int main(void)
 	tcase_add_test(tcase, i7_the_order_of_a_commit);
 	tcase_add_test(tcase, a_slow_disk_holds_the_background_back);
 	tcase_add_test(tcase, i3_a_disk_that_fails);
+	tcase_add_test(tcase, i3_a_commit_that_fails);
+	tcase_add_test(tcase, i7_a_round_that_fails);
+	tcase_add_test(tcase, i7_a_write_while_a_commit_fails);
 	tcase_add_test(tcase, no_drop_under_a_bracket);
 	return run_suite(suite);
 }
