@@ -3,7 +3,7 @@
  * The fidelity report, out of its file: twice, for the sums and for the lines, because it may be
  * longer than memory.
  */
-#include "migratectl.h"
+#include "ctl.h"
 
 #include <errno.h>
 #include <stdio.h>

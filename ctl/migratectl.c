@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "migratectl.h"
+#include "ctl.h"
 
 #include <limits.h>
 #include <stdio.h>

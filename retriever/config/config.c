@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "config_private.h"
+#include "config.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,28 +7,15 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "config_private.h"
 #include "migrate.h"
 #include "source/nfs/nfs_url.h"
+#include "source/source.h"
 #include "owners.h"
+#include "sids.h"
 
 #define GROUP_PREFIX "volume "
 #define NAME_MAX_LEN 64
-
-void config_wrong(GError **error, const struct config_place *at, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	g_autofree char *what = g_strdup_vprintf(format, args);
-	va_end(args);
-	g_autofree char *shown = at->value ? g_strescape(at->value, NULL) : NULL;
-	if (shown)
-		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE,
-			    "%s: [%s] %s = %s: %s", at->file, at->group, at->key, shown, what);
-	else
-		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_KEY_NOT_FOUND,
-			    "%s: [%s] %s: %s", at->file, at->group, at->key, what);
-}
 
 gboolean config_parse_size(const char *text, uint64_t *bytes)
 {
@@ -64,33 +51,18 @@ static gboolean parse_root(struct volume_config *config, const struct config_pla
 {
 	struct stat st;
 
-	if (at->value[0] != '/') {
-		config_wrong(error, at, "not an absolute path; give the directory from / on");
-		return FALSE;
-	}
+	if (at->value[0] != '/')
+		return config_wrong(error, at,
+				    "not an absolute path; give the directory from / on");
 	config->root = g_canonicalize_filename(at->value, "/");
-	if (stat(config->root, &st)) {
-		config_wrong(error, at, "%s; create the directory or mount its file system first",
-			     g_strerror(errno));
-		return FALSE;
-	}
-	if (!S_ISDIR(st.st_mode)) {
-		config_wrong(error, at, "not a directory; name the directory that is to be filled");
-		return FALSE;
-	}
+	if (stat(config->root, &st))
+		return config_wrong(error, at,
+				    "%s; create the directory or mount its file system first",
+				    g_strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return config_wrong(error, at,
+				    "not a directory; name the directory that is to be filled");
 	return TRUE;
-}
-
-gboolean config_take_url(char **text, const struct config_place *at, const GError *mistake,
-			 GError **error)
-{
-	const struct config_place hidden = {at->file, at->group, at->key, NULL};
-
-	if (mistake)
-		config_wrong(error, &hidden, "%s", mistake->message);
-	else
-		*text = g_strdup(at->value);
-	return !mistake;
 }
 
 static gboolean parse_nfs_url(char **text, const struct config_place *at, GError **error)
@@ -117,10 +89,8 @@ static gboolean parse_source(struct volume_config *config, const struct config_p
 			  "smb://user@host[:port]/share or file:///path";
 	else if (at->value[strlen("file://")] != '/')
 		mistake = "no absolute path; write file:///path with three slashes";
-	if (mistake) {
-		config_wrong(error, at, "%s", mistake);
-		return FALSE;
-	}
+	if (mistake)
+		return config_wrong(error, at, "%s", mistake);
 	config->source = g_strdup(at->value);
 	return TRUE;
 }
@@ -130,12 +100,11 @@ static gboolean parse_socket(struct volume_config *config, const struct config_p
 {
 	const size_t room = sizeof(((struct sockaddr_un *)NULL)->sun_path);
 
-	if (at->value[0] != '/' || strlen(at->value) >= room) {
-		config_wrong(error, at,
-			     "not an absolute path of less than %zu bytes; remove the line for %s",
-			     room, MIGRATE_SOCKET_DIR "/NAME.sock");
-		return FALSE;
-	}
+	if (at->value[0] != '/' || strlen(at->value) >= room)
+		return config_wrong(
+			error, at,
+			"not an absolute path of less than %zu bytes; remove the line for %s", room,
+			MIGRATE_SOCKET_DIR "/NAME.sock");
 	config->socket = g_strdup(at->value);
 	return TRUE;
 }
@@ -143,11 +112,9 @@ static gboolean parse_socket(struct volume_config *config, const struct config_p
 static gboolean parse_report(struct volume_config *config, const struct config_place *at,
 			     GError **error)
 {
-	if (at->value[0] != '/' || g_str_has_suffix(at->value, "/")) {
-		config_wrong(error, at, "not a file's absolute path; remove the line for %s",
-			     REPORT_DIR "/NAME.report");
-		return FALSE;
-	}
+	if (at->value[0] != '/' || g_str_has_suffix(at->value, "/"))
+		return config_wrong(error, at, "not a file's absolute path; remove the line for %s",
+				    REPORT_DIR "/NAME.report");
 	config->report = g_strdup(at->value);
 	return TRUE;
 }
@@ -157,37 +124,28 @@ static gboolean parse_bandwidth(struct volume_config *config, const struct confi
 {
 	if (config_parse_size(at->value, &config->bandwidth))
 		return TRUE;
-	config_wrong(error, at,
-		     "no number of bytes per second; write for example 50M, or 0 for no limit");
-	return FALSE;
+	return config_wrong(
+		error, at,
+		"no number of bytes per second; write for example 50M, or 0 for no limit");
 }
 
 static gboolean parse_stub_attributes(struct volume_config *config, const struct config_place *at,
 				      GError **error)
 {
-	if (!strcmp(at->value, "eager"))
-		config->stub_attributes = STUB_EAGER;
-	else if (!strcmp(at->value, "lazy"))
-		config->stub_attributes = STUB_LAZY;
-	else {
-		config_wrong(error, at, "unknown; use eager or lazy");
-		return FALSE;
-	}
-	return TRUE;
+	static const char *const words[] = {[STUB_EAGER] = "eager", [STUB_LAZY] = "lazy"};
+
+	return config_take_word((unsigned *)&config->stub_attributes, words, G_N_ELEMENTS(words),
+				at, error);
 }
 
 static gboolean parse_crawler_order(struct volume_config *config, const struct config_place *at,
 				    GError **error)
 {
-	if (!strcmp(at->value, "namespace-first"))
-		config->crawler_order = CRAWL_NAMESPACE_FIRST;
-	else if (!strcmp(at->value, "depth-first"))
-		config->crawler_order = CRAWL_DEPTH_FIRST;
-	else {
-		config_wrong(error, at, "unknown; use namespace-first or depth-first");
-		return FALSE;
-	}
-	return TRUE;
+	static const char *const words[] = {
+		[CRAWL_NAMESPACE_FIRST] = "namespace-first", [CRAWL_DEPTH_FIRST] = "depth-first"};
+
+	return config_take_word((unsigned *)&config->crawler_order, words, G_N_ELEMENTS(words), at,
+				error);
 }
 
 static gboolean parse_map(struct owners **map, const struct config_place *at, GError **error)
@@ -255,14 +213,13 @@ static gboolean parse_number(struct volume_config *config, const struct key *key
 	unsigned *field = (unsigned *)((char *)config + key->offset);
 	guint64 value;
 
-	if (!g_ascii_string_to_unsigned(at->value, 10, key->min, key->max, &value, NULL)) {
-		config_wrong(error, at,
-			     "not a number from %u to %u; correct it, or remove the line for the "
-			     "default "
-			     "%u",
-			     key->min, key->max, key->fallback);
-		return FALSE;
-	}
+	if (!g_ascii_string_to_unsigned(at->value, 10, key->min, key->max, &value, NULL))
+		return config_wrong(
+			error, at,
+			"not a number from %u to %u; correct it, or remove the line for the "
+			"default "
+			"%u",
+			key->min, key->max, key->fallback);
 	*field = (unsigned)value;
 	return TRUE;
 }
@@ -434,21 +391,20 @@ static gboolean check_overlaps(const char *file, GKeyFile *parsed, const char *g
 	    overlap(config->source + strlen("file://"), config->root)) {
 		at.key = "source";
 		at.value = config->source;
-		config_wrong(error, &at, "overlaps with root = %s; source and root must be apart",
-			     config->root);
-		return FALSE;
+		return config_wrong(error, &at,
+				    "overlaps with root = %s; source and root must be apart",
+				    config->root);
 	}
 	for (unsigned i = 0; groups[i]; i++) {
 		if (!strcmp(groups[i], group))
 			continue;
 		g_autofree char *root = value_of(parsed, groups[i], "root");
-		if (root && root[0] == '/' && overlap(root, config->root)) {
-			config_wrong(error, &at,
-				     "overlaps with the root of [%s]; give every volume a tree of "
-				     "its own",
-				     groups[i]);
-			return FALSE;
-		}
+		if (root && root[0] == '/' && overlap(root, config->root))
+			return config_wrong(
+				error, &at,
+				"overlaps with the root of [%s]; give every volume a tree of "
+				"its own",
+				groups[i]);
 	}
 	return TRUE;
 }
@@ -461,10 +417,9 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 		g_autofree char *value = value_of(parsed, group, key->name);
 		struct config_place at = {file, group, key->name, value};
 
-		if (!value && key->required) {
-			config_wrong(error, &at, "missing; add it, see quickmigrate.conf(5)");
-			return FALSE;
-		}
+		if (!value && key->required)
+			return config_wrong(error, &at,
+					    "missing; add it, see quickmigrate.conf(5)");
 		if (!value) {
 			if (!key->parse)
 				*(unsigned *)((char *)config + key->offset) = key->fallback;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "owners.h"
-#include "parse.h"
+#include "sids.h"
 
 static gboolean parse_sid_map(struct sid_map **map, bool ids, const struct config_place *at,
 			      GError **error)
@@ -44,31 +44,25 @@ gboolean config_parse_default_owner(struct volume_config *config, const struct c
 	if (g_strv_length(sides) == 2 && parse_id(sides[0], &config->default_uid) &&
 	    parse_id(sides[1], &config->default_gid))
 		return TRUE;
-	config_wrong(error, at, "write UID:GID, numbers from 0 to %u", OWNER_NONE - 1);
-	return FALSE;
+	return config_wrong(error, at, "write UID:GID, numbers from 0 to %u", OWNER_NONE - 1);
 }
 
 gboolean config_parse_smb_modes(struct volume_config *config, const struct config_place *at,
 				GError **error)
 {
-	if (!strcmp(at->value, "descriptor"))
-		config->smb_modes = SMB_MODES_DESCRIPTOR;
-	else if (!strcmp(at->value, "open"))
-		config->smb_modes = SMB_MODES_OPEN;
-	else {
-		config_wrong(error, at, "unknown; use open or descriptor");
-		return FALSE;
-	}
-	return TRUE;
+	static const char *const words[] = {
+		[SMB_MODES_OPEN] = "open", [SMB_MODES_DESCRIPTOR] = "descriptor"};
+
+	return config_take_word((unsigned *)&config->smb_modes, words, G_N_ELEMENTS(words), at,
+				error);
 }
 
 gboolean config_parse_acl_source(struct volume_config *config, const struct config_place *at,
 				 GError **error)
 {
-	if (!g_str_has_prefix(at->value, "smb://")) {
-		config_wrong(error, at, "no known scheme; use smb://user@host[:port]/share[/path]");
-		return FALSE;
-	}
+	if (!g_str_has_prefix(at->value, "smb://"))
+		return config_wrong(error, at,
+				    "no known scheme; use smb://user@host[:port]/share[/path]");
 	return config_parse_smb_url(&config->acl_source, at, error);
 }
 
@@ -80,17 +74,16 @@ static gboolean check_maps(const struct volume_config *config, struct config_pla
 
 	if (smb && (config->map_users || config->map_groups)) {
 		at.key = config->map_users ? "map-users" : "map-groups";
-		config_wrong(
+		return config_wrong(
 			error, &at,
 			"an SMB server has no numbers; use map-sids, sid-users and sid-groups");
-		return FALSE;
 	}
 	if (sids && !smb && !config->acl_source) {
 		at.key = config->map_sids    ? "map-sids"
 			 : config->sid_users ? "sid-users"
 					     : "sid-groups";
-		config_wrong(error, &at, "goes with a source = smb:// or an acl-source only");
-		return FALSE;
+		return config_wrong(error, &at,
+				    "goes with a source = smb:// or an acl-source only");
 	}
 	return TRUE;
 }
@@ -101,18 +94,16 @@ gboolean config_check_smb(const struct volume_config *config, const char *file, 
 	struct config_place at = {file, group, "smb-modes", NULL};
 	bool smb = g_str_has_prefix(config->source, "smb://");
 
-	if (smb && config->smb_modes == SMB_MODES_UNSET) {
-		config_wrong(error, &at,
-			     "missing; add smb-modes = open where all clients come through Samba, "
-			     "else smb-modes = descriptor, see quickmigrate.conf(5)");
-		return FALSE;
-	}
+	if (smb && config->smb_modes == SMB_MODES_UNSET)
+		return config_wrong(
+			error, &at,
+			"missing; add smb-modes = open where all clients come through Samba, "
+			"else smb-modes = descriptor, see quickmigrate.conf(5)");
 	at.key = "acl-source";
 	at.value = config->acl_source;
-	if (config->acl_source && !g_str_has_prefix(config->source, "nfs://")) {
-		config_wrong(error, &at, "goes with a source = nfs:// only; remove the line");
-		return FALSE;
-	}
+	if (config->acl_source && !g_str_has_prefix(config->source, "nfs://"))
+		return config_wrong(error, &at,
+				    "goes with a source = nfs:// only; remove the line");
 	at.value = NULL;
 	return check_maps(config, at, smb, error);
 }

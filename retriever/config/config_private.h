@@ -3,23 +3,8 @@
 #ifndef CONFIG_PRIVATE_H
 #define CONFIG_PRIVATE_H
 
-#include "config.h"
-
-/* Where a value stands, for the one line that says what is wrong with it. */
-struct config_place {
-	const char *file;
-	const char *group;
-	const char *key;
-	const char *value; /* NULL: the key is missing */
-};
-
-void config_wrong(GError **error, const struct config_place *at, const char *format, ...)
-	G_GNUC_PRINTF(3, 4);
-
-/* *text is the value, a URL; or FALSE where taking it apart failed.  The mistake names the URL: the
- * value itself may have a password in it. */
-gboolean config_take_url(char **text, const struct config_place *at, const GError *mistake,
-			 GError **error);
+#include "parse.h"
+#include "volume_config.h"
 
 /* Parsers of keys; config_ids.c has those of SIDs and their kin. */
 gboolean config_parse_map_sids(struct volume_config *config, const struct config_place *at,

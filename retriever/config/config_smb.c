@@ -4,6 +4,7 @@
 #include "source/smb/smb_url.h"
 #include "source/smb/wire.h"
 #include "config_private.h"
+#include "source/source.h"
 
 gboolean config_parse_smb_url(char **text, const struct config_place *at, GError **error)
 {
@@ -17,10 +18,8 @@ gboolean config_parse_smb_url(char **text, const struct config_place *at, GError
 
 static gboolean parse_secret(char **path, const struct config_place *at, GError **error)
 {
-	if (at->value[0] != '/') {
-		config_wrong(error, at, "not an absolute path; name the file from / on");
-		return FALSE;
-	}
+	if (at->value[0] != '/')
+		return config_wrong(error, at, "not an absolute path; name the file from / on");
 	*path = g_strdup(at->value);
 	return TRUE;
 }
@@ -36,8 +35,7 @@ gboolean config_parse_ccache(struct volume_config *config, const struct config_p
 {
 	if (!config->smb->password_file)
 		return parse_secret(&config->smb->ccache, at, error);
-	config_wrong(error, at, "smb-password-file is set too; remove one of them");
-	return FALSE;
+	return config_wrong(error, at, "smb-password-file is set too; remove one of them");
 }
 
 gboolean config_parse_domain(struct volume_config *config, const struct config_place *at,
@@ -53,25 +51,16 @@ gboolean config_parse_encryption(struct volume_config *config, const struct conf
 	static const char *const words[] = {
 		[WIRE_OFF] = "off", [WIRE_DESIRED] = "desired", [WIRE_REQUIRED] = "required"};
 
-	for (unsigned i = 0; i < G_N_ELEMENTS(words); i++)
-		if (!strcmp(at->value, words[i])) {
-			config->smb->encryption = i;
-			return TRUE;
-		}
-	config_wrong(error, at, "unknown; use off, desired or required");
-	return FALSE;
+	return config_take_word(&config->smb->encryption, words, G_N_ELEMENTS(words), at, error);
 }
 
 gboolean config_parse_signing(struct volume_config *config, const struct config_place *at,
 			      GError **error)
 {
-	bool required = !strcmp(at->value, "required");
+	static const char *const words[] = {
+		[WIRE_OFF] = "if-required", [WIRE_REQUIRED] = "required"};
 
-	config->smb->signing = required ? WIRE_REQUIRED : WIRE_OFF;
-	if (required || !strcmp(at->value, "if-required"))
-		return TRUE;
-	config_wrong(error, at, "unknown; use if-required or required");
-	return FALSE;
+	return config_take_word(&config->smb->signing, words, G_N_ELEMENTS(words), at, error);
 }
 
 void config_free_smb(struct smb_config *smb)

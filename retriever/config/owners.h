@@ -11,11 +11,7 @@
 #ifndef OWNERS_H
 #define OWNERS_H
 
-#include <glib.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-#define OWNER_NONE UINT32_MAX /* no id: to chown(2) it means "keep" */
+#include "parse.h"
 
 struct owners;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "parse.h"
 
-#include "owners.h"
+#include <string.h>
 
 bool parse_id(const char *text, uint32_t *id)
 {
@@ -23,4 +23,53 @@ bool parse_wrong(GError **error, const char *format, ...)
 					    format, args);
 	va_end(args);
 	return false;
+}
+
+gboolean config_wrong(GError **error, const struct config_place *at, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	g_autofree char *what = g_strdup_vprintf(format, args);
+	va_end(args);
+	g_autofree char *shown = at->value ? g_strescape(at->value, NULL) : NULL;
+	if (shown)
+		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE,
+			    "%s: [%s] %s = %s: %s", at->file, at->group, at->key, shown, what);
+	else
+		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_KEY_NOT_FOUND,
+			    "%s: [%s] %s: %s", at->file, at->group, at->key, what);
+	return FALSE;
+}
+
+gboolean config_take_word(unsigned *number, const char *const *words, unsigned n,
+			  const struct config_place *at, GError **error)
+{
+	g_autoptr(GString) known = g_string_new(NULL);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!words[i])
+			continue;
+		*number = i;
+		if (!strcmp(at->value, words[i]))
+			return TRUE;
+		g_string_append_printf(known, "%s%s",
+				       !known->len ? ""
+				       : i + 1 < n ? ", "
+						   : " or ",
+				       words[i]);
+	}
+	return config_wrong(error, at, "unknown; use %s", known->str);
+}
+
+gboolean config_take_url(char **text, const struct config_place *at, const GError *mistake,
+			 GError **error)
+{
+	const struct config_place hidden = {at->file, at->group, at->key, NULL};
+
+	if (mistake)
+		config_wrong(error, &hidden, "%s", mistake->message);
+	else
+		*text = g_strdup(at->value);
+	return !mistake;
 }

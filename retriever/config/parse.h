@@ -7,9 +7,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define OWNER_NONE UINT32_MAX /* no id: to chown(2) it means "keep" */
+
 /* All of text is a decimal number from 0 to OWNER_NONE - 1. */
 bool parse_id(const char *text, uint32_t *id);
 /* FALSE, with error set. */
 G_GNUC_PRINTF(2, 3) bool parse_wrong(GError **error, const char *format, ...);
+
+/* Where a value stands, for the one line that says what is wrong with it. */
+struct config_place {
+	const char *file;
+	const char *group;
+	const char *key;
+	const char *value; /* NULL: the key is missing */
+};
+
+/* FALSE, with error set. */
+gboolean config_wrong(GError **error, const struct config_place *at, const char *format, ...)
+	G_GNUC_PRINTF(3, 4);
+
+/* The value is one of the words, whose number it is; words end with NULL, and may have gaps. */
+gboolean config_take_word(unsigned *number, const char *const *words, unsigned n,
+			  const struct config_place *at, GError **error);
+
+/* *text is the value, a URL; or FALSE where taking it apart failed.  The mistake names the URL: the
+ * value itself may have a password in it. */
+gboolean config_take_url(char **text, const struct config_place *at, const GError *mistake,
+			 GError **error);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "owners.h"
 #include "parse.h"
 
 struct sid_map {

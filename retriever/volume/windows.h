@@ -24,12 +24,11 @@
 
 #include "source/source.h"
 #include "config/sids.h"
+#include "config/volume_config.h"
 
 #define XATTR_DOSATTRIB	    "user.DOSATTRIB"
 #define XATTR_STREAM_PREFIX "user.DosStream."
 #define XATTR_STREAM_SUFFIX ":$DATA"
-
-enum smb_modes { SMB_MODES_UNSET, SMB_MODES_DESCRIPTOR, SMB_MODES_OPEN };
 
 struct windows_map {
 	const struct sid_map *sids, *users, *groups; /* NULL: see sids.h */

@@ -55,11 +55,13 @@ def sources():
 
 def includes(files):
     """(from, to, why) of each #include of a file of the product."""
-    roots = ['', 'retriever/', 'common/']
     for path in sorted(files):
+        folder = os.path.dirname(path)
+        # Samba's headers are called like some of common/
+        roots = ['', 'retriever/'] + ['common/'] * ('common' in FOLDERS[folder])
         with open(f'{TREE}/{path}') as text:
             for name in re.findall(r'^\s*#\s*include "([^"]+)"', text.read(), re.M):
-                for root in [os.path.dirname(path) + '/', *roots]:
+                for root in [folder + '/', *roots]:
                     target = os.path.normpath(root + name)
                     if target in files:
                         yield path, target, f'includes {name}'

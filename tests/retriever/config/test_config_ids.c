@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "config/config_private.h"
+#include "config/sids.h"
 #include "suite.h"
 
 static struct volume_config config;

@@ -34,6 +34,21 @@ START_TEST(errors)
 }
 END_TEST
 
+START_TEST(words)
+{
+	static const char *const words[] = {[1] = "one", [2] = "two", [4] = "four"};
+	struct config_place at = {"file", "group", "key", "two"};
+	g_autoptr(GError) error = NULL;
+	unsigned number = 7;
+
+	ck_assert(config_take_word(&number, words, G_N_ELEMENTS(words), &at, &error));
+	ck_assert_uint_eq(number, 2);
+	at.value = "Two";
+	ck_assert(!config_take_word(&number, words, G_N_ELEMENTS(words), &at, &error));
+	ck_assert_str_eq(error->message, "file: [group] key = Two: unknown; use one, two or four");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("parse");
@@ -41,6 +56,7 @@ int main(void)
 
 	tcase_add_test(tcase, ids);
 	tcase_add_test(tcase, errors);
+	tcase_add_test(tcase, words);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -6,6 +6,7 @@
 #include "volume/errors.h"
 #include "nt_support.h"
 #include "volume/report.h"
+#include "volume/windows.h"
 
 static struct core core;
 

@@ -4,7 +4,10 @@
  * that gets the steps one after the other, for as long as the worker lives.  Neither is sent before
  * there are credits for it (MS-SMB2 3.2.4.1.2).
  */
-#include "worker.h"
+#include "chain.h"
+
+#include "source/smb/smb_listing.h"
+#include "source/smb/smb_text.h"
 
 #define HEADER	 64
 #define FID_SIZE 16

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "worker.h"
+#include "session.h"
 
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -7,7 +7,10 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include "info.h"
+#include "job.h"
 #include "kerberos.h"
+#include "source/smb/smb_text.h"
 
 #define CONNECT_MS   15000
 #define STEP_MS	     20000
@@ -176,7 +179,7 @@ static void root_seen(struct chain *chain)
 		worker_fail(worker, WIRE_F_NOT_A_DIRECTORY, NT_STATUS_V(status));
 	if (!NT_STATUS_IS_OK(status))
 		worker_fail(worker, WIRE_F_PATH, NT_STATUS_V(status));
-	if (!get_all_info(chain, 1, "", looking->root))
+	if (!info_get_all(chain, 1, "", looking->root))
 		worker_fail(worker, WIRE_F_PATH, NT_STATUS_V(NT_STATUS_INVALID_NETWORK_RESPONSE));
 	worker->has_volume = chain->has_volume;
 	worker->volume = chain->volume;

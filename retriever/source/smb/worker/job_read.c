@@ -5,7 +5,8 @@
  * server puts in its place meanwhile is found by the attributes, which come with each piece and are
  * asked for after its bytes.
  */
-#include "worker.h"
+#include "info.h"
+#include "job.h"
 
 #define FILES_MAX 32
 #define IDLE_S	  3
@@ -103,7 +104,7 @@ static bool answer(struct job *job, struct chain *chain, unsigned first)
 		job_failed(job, status);
 		return false;
 	}
-	if (!get_all_info(chain, first + 1, job->path, &job->reply.attr)) {
+	if (!info_get_all(chain, first + 1, job->path, &job->reply.attr)) {
 		job_failed(job, chain->steps[first + 1].status);
 		return false;
 	}

@@ -4,7 +4,10 @@
  * the data of a small file if it is wanted, in one compound; then the streams that are small enough
  * to be carried, each in one.
  */
-#include "worker.h"
+#include "info.h"
+#include "job.h"
+#include "source/smb/smb_listing.h"
+#include "source/smb/smb_text.h"
 
 #define OWNER_GROUP_DACL 7u
 #define SACL		 8u
@@ -274,7 +277,7 @@ static void asked(struct chain *chain)
 		return;
 	}
 	sd = chain_data(chain, 1, &x->sd_len);
-	if (!sd || !x->sd_len || !get_all_info(chain, all_info, job->path, &job->reply.attr)) {
+	if (!sd || !x->sd_len || !info_get_all(chain, all_info, job->path, &job->reply.attr)) {
 		job_failed(job, sd ? chain->steps[all_info].status : status);
 		return;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* migratectl's parts: the link to a retriever, the commands with much to print. */
-#ifndef MIGRATECTL_H
-#define MIGRATECTL_H
+/* What the files of migratectl have in common. */
+#ifndef CTL_H
+#define CTL_H
 
 #include <glib.h>
 #include <json-glib/json-glib.h>

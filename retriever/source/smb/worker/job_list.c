@@ -3,7 +3,9 @@
  * READDIR.  The directory stays open from one reply to the next; the cookie says which, and how far
  * its listing has come, so that one that is out of step is refused and begun again.
  */
-#include "worker.h"
+#include "info.h"
+#include "job.h"
+#include "source/smb/smb_listing.h"
 
 #define LISTINGS_MAX 64
 #define IDLE_S	     300
@@ -79,12 +81,12 @@ static void number(struct job *job, uint8_t *from)
 		if (!at || !name)
 			return;
 		memcpy(&attr, at, sizeof(attr));
-		if (refused || has_number(&attr))
+		if (refused || info_has_number(&attr))
 			continue;
 		char *path = talloc_asprintf(job, "%s%s%.*s", job->path, *job->path ? "/" : "",
 					     (int)len, name);
 
-		set_number(&attr, path);
+		info_make_number(&attr, path);
 		memcpy(at, &attr, sizeof(attr));
 		talloc_free(path);
 	}
@@ -138,7 +140,7 @@ static void listed(struct chain *chain)
 			return;
 		}
 		job->private_data = add(job->worker, job->path, &chain->fid);
-		if (get_all_info(chain, 1, job->path, &job->reply.attr))
+		if (info_get_all(chain, 1, job->path, &job->reply.attr))
 			job->reply.flags |= WIRE_HAS_ATTR;
 	}
 	ret = take(job, chain, first, &rejected);

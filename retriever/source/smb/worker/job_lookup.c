@@ -1,37 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "worker.h"
+#include "info.h"
+#include "job.h"
+#include "source/smb/smb_listing.h"
+#include "source/smb/smb_text.h"
 
 #define TAG_INFO_SIZE 8
 #define REPARSE_MAX   16384u /* MS-FSCC 2.1.2 */
 #define GET_REPARSE   0x900a8u
-
-bool has_number(const struct wire_attr *attr)
-{
-	return attr->fileid && attr->fileid != UINT64_MAX;
-}
-
-void set_number(struct wire_attr *attr, const char *path)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ attr->created;
-
-	for (; *path; path++)
-		hash = (hash ^ (uint8_t)*path) * UINT64_C(0x100000001b3);
-	attr->fileid = hash ? hash : 1;
-}
-
-bool get_all_info(struct chain *chain, unsigned step, const char *path, struct wire_attr *attr)
-{
-	size_t len;
-	const uint8_t *data = chain_data(chain, step, &len);
-
-	if (!data || smb_all_info(data, len, attr) < 0)
-		return false;
-	if (!has_number(attr))
-		set_number(attr, path);
-	if (chain->has_volume && chain->worker->has_volume)
-		attr->volume = chain->volume - chain->worker->volume;
-	return true;
-}
 
 /* The reparse tag, which all the other classes lack. */
 static void get_tag(struct chain *chain, unsigned step, struct wire_attr *attr)
@@ -51,7 +26,7 @@ static void getattr_done(struct chain *chain)
 
 	if (!NT_STATUS_IS_OK(chain->steps[0].status)) {
 		job_failed(job, chain->steps[0].status);
-	} else if (!get_all_info(chain, 1, job->path, &job->reply.attr)) {
+	} else if (!info_get_all(chain, 1, job->path, &job->reply.attr)) {
 		job_failed(job, chain->steps[1].status);
 	} else {
 		get_tag(chain, 2, &job->reply.attr);
@@ -115,8 +90,8 @@ static bool is_spelled_so(const struct job *job, const struct lookup *lookup,
 		if (refused || !name || len != strlen(job->name) || memcmp(name, job->name, len))
 			continue;
 		memcpy(attr, raw, sizeof(*attr));
-		if (!has_number(attr))
-			set_number(attr, lookup->path);
+		if (!info_has_number(attr))
+			info_make_number(attr, lookup->path);
 		return true;
 	}
 	return false;
@@ -168,7 +143,7 @@ static void lookup_object_done(struct chain *chain)
 
 	lookup->object = chain->steps[0].status;
 	if (NT_STATUS_IS_OK(lookup->object)) {
-		if (get_all_info(chain, 1, lookup->path, &lookup->attr))
+		if (info_get_all(chain, 1, lookup->path, &lookup->attr))
 			get_tag(chain, 2, &lookup->attr);
 		else
 			lookup->object = NT_STATUS_INVALID_NETWORK_RESPONSE;

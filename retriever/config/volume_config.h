@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a [volume NAME] group says. */
+#ifndef VOLUME_CONFIG_H
+#define VOLUME_CONFIG_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum stub_attributes { STUB_EAGER, STUB_LAZY };
+/* What the permission bits of what comes from an SMB server say: volume/windows.h. */
+enum smb_modes { SMB_MODES_UNSET, SMB_MODES_OPEN, SMB_MODES_DESCRIPTOR };
+enum crawl_order { CRAWL_NAMESPACE_FIRST, CRAWL_DEPTH_FIRST };
+
+struct volume_config {
+	char *name;   /* 1..64 of A-Z a-z 0-9 . _ -, not starting with '.' or '-' */
+	char *root;   /* root = absolute directory on the new server; must exist */
+	char *source; /* source = nfs://host[:port]/path, smb://user@host[:port]/share or
+		       * file:///path */
+	struct smb_config
+		*smb; /* smb-password-file, smb-ccache = absolute path; smb-domain; smb-encryption
+		       * = off | desired | required; smb-signing = if-required | required */
+	unsigned connections;	     /* connections = 1..16, background, default 2 */
+	unsigned demand_connections; /* demand-connections = 1..8, default 2 */
+	unsigned window;    /* window = 0..1024 requests per connection; 0: by round trip */
+	unsigned hold_ms;   /* hold-ms = 10..60000, default 500 */
+	uint64_t bandwidth; /* bandwidth = bytes per second of background reads, suffixes
+			     * K M G (1024), 0: no limit (default) */
+	enum stub_attributes stub_attributes; /* stub-attributes = eager | lazy */
+	unsigned crawler_workers;	      /* crawler-workers = 1..64, default 4 */
+	enum crawl_order
+		crawler_order; /* crawler-order = namespace-first (default) | depth-first */
+	/* acl-source = smb://host[:port]/share[/path]: where a source = nfs:// has its descriptors;
+	 * NULL: nowhere */
+	char *acl_source;
+	/* map-sids, sid-users, sid-groups: sids.h; NULL: none */
+	struct sid_map *map_sids, *sid_users, *sid_groups;
+	uint32_t default_uid, default_gid; /* default-owner = UID:GID, default 0:0 */
+	enum smb_modes smb_modes; /* smb-modes = descriptor | open, required for an smb:// source */
+	struct owners *map_users, *map_groups; /* map-users, map-groups: owners.h; NULL: all kept */
+	char *report; /* report = absolute path, default REPORT_DIR/NAME.report */
+	char *socket; /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
+};
+
+#endif
