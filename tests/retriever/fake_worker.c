@@ -24,6 +24,7 @@ static struct wire_start start;
 static struct wire_request held[WIRE_SLOTS];
 static unsigned n_held;
 static long log_ons;
+static bool poisoned;
 
 static void say(const void *bytes, size_t len)
 {
@@ -80,6 +81,14 @@ static void wrong(const struct wire_request *request, const char *how)
 	say(&reply, len);
 }
 
+static bool was_there(const char *what)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "/%s/%s", start.path, what);
+	return access(path, F_OK) == 0;
+}
+
 static bool is_first(const char *what)
 {
 	char path[512];
@@ -107,6 +116,22 @@ static long log_on(void)
 	return lseek(fd, 0, SEEK_CUR) / (long)sizeof(now);
 }
 
+/* "poison" kills each worker, the first one when three that are innocent are there too; from then
+ * on those are answered. */
+static void take_poisonous(const struct wire_request *request, bool poison)
+{
+	if (was_there("poison") && poison)
+		abort();
+	else if (was_there("poison"))
+		answer(request);
+	else if (poison)
+		poisoned = true;
+	else
+		held[n_held++] = *request;
+	if (poisoned && n_held == 3 && is_first("poison"))
+		abort();
+}
+
 static void take(const struct wire_request *request)
 {
 	char name[256] = "";
@@ -129,6 +154,8 @@ static void take(const struct wire_request *request)
 		raise(SIGSTOP);
 	else if (!strcmp(how, "hold"))
 		held[n_held++] = *request;
+	else if (!strcmp(how, "poison") || !strcmp(how, "innocent"))
+		take_poisonous(request, how[0] == 'p');
 	else if (!strncmp(how, "wrong-", 6))
 		wrong(request, how);
 	else

@@ -2,8 +2,9 @@
 /*
  * A connection is a thread that keeps a worker running, hands it requests of its pool, and
  * completes what is answered.  A worker that ends, for whatever reason, is started again, and what
- * was under way goes back to the head of the pool's queue.  Only a request under which several
- * workers in a row have crashed is given up: a reply to it makes no sense to them.
+ * was under way goes back to the head of the pool's queue; where it crashed, each is tried alone.
+ * Only a request under which several workers have crashed is given up: a reply to it makes no sense
+ * to them.
  */
 #include "smb_conn.h"
 

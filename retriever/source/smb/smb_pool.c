@@ -134,6 +134,14 @@ void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue 
 	GList *link;
 
 	pthread_mutex_lock(&seat->pool->lock);
+	if (room == seat->pool->window) {
+		link = g_queue_pop_head_link(&seat->pool->suspects);
+		seat->alone = link;
+		if (link)
+			g_queue_push_tail_link(out, link);
+	}
+	if (seat->alone)
+		room = 0;
 	share = fair_share(seat->pool) + seat->bound.length;
 	while (out->length < MIN(share, room) && taken < bytes && (link = pop(seat))) {
 		const struct backend_request *req = link->data;
@@ -155,9 +163,13 @@ void smb_pool_give_back(struct smb_seat *seat, GQueue *requests)
 	seat->asleep = false;
 	while ((link = g_queue_pop_tail_link(requests))) {
 		const struct backend_request *req = link->data;
-		bool bound = req->op == BACKEND_READDIR && req->cookie;
+		GQueue *queue = &pool->queue[req->priority];
 
-		g_queue_push_head_link(bound ? &seat->bound : &pool->queue[req->priority], link);
+		if (req->op == BACKEND_READDIR && req->cookie)
+			queue = &seat->bound;
+		else if (req->backend_data)
+			queue = &pool->suspects;
+		g_queue_push_head_link(queue, link);
 	}
 	pthread_mutex_unlock(&pool->lock);
 }
@@ -195,4 +207,5 @@ void smb_pool_drain(struct smb_pool *pool, GQueue *out)
 		move(&pool->seats[i]->bound, out);
 	for (unsigned i = 0; i < G_N_ELEMENTS(pool->queue); i++)
 		move(&pool->queue[i], out);
+	move(&pool->suspects, out);
 }

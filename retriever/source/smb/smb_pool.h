@@ -4,6 +4,9 @@
  * them, so that all have work, and sleeps where there is nothing to take.  The rest of a listing is
  * bound to the connection that began it.
  *
+ * What was under way when a worker crashed is suspect (backend_data: how often): each is tried
+ * alone on its connection, so that it is found out which of them makes workers crash.
+ *
  * Everything may be called from any thread, except as said.
  */
 #ifndef SMB_POOL_H
@@ -21,11 +24,12 @@ struct smb_seat {
 	/* the pool's lock */
 	GQueue bound;
 	bool asleep; /* with room for a request */
+	bool alone;  /* a suspect is under way, and nothing else may be */
 };
 
 struct smb_pool {
 	pthread_mutex_t lock; /* guards what follows, but for the constants */
-	GQueue queue[BACKEND_BACKGROUND + 1];
+	GQueue queue[BACKEND_BACKGROUND + 1], suspects;
 	bool stop;
 	bool background; /* constant; tells listings of one pool from those of another, too */
 	unsigned window; /* requests under way on one connection; constant */
@@ -45,8 +49,8 @@ void smb_pool_leave(struct smb_seat *seat);
 bool smb_pool_submit(struct smb_pool *pool, struct backend_request *req);
 /*
  * Moves to out what this connection is to do, by the requests' links: `room` requests at most, and
- * no more when their READs come to `bytes`.  Where it could take more it is woken when there is
- * more.
+ * no more when their READs come to `bytes`.  Nothing is under way where that is the whole window.
+ * Where it could take more it is woken when there is more.
  */
 void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue *out);
 /* What was taken and is not done: it comes first again, in this order.  Empties requests. */

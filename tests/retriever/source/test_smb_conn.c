@@ -208,6 +208,27 @@ START_TEST(all_come_through_though_workers_end)
 }
 END_TEST
 
+/* Only what kills workers is given up, not what was under way with it. */
+START_TEST(innocents_outlive_a_poisonous_one)
+{
+	struct waited waited[4] = {0};
+	struct backend_request reqs[4];
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(reqs); i++) {
+		gate_init(&waited[i].gate);
+		reqs[i] = (struct backend_request){.op = BACKEND_GETATTR,
+						   .object = by_path(i ? "innocent" : "poison"),
+						   .done = waited_done,
+						   .user = &waited[i]};
+		backend->ops->submit(backend, &reqs[i]);
+	}
+	for (unsigned i = 0; i < G_N_ELEMENTS(reqs); i++) {
+		gate_wait(&waited[i].gate, 1);
+		ck_assert_int_eq(reqs[i].status, i ? 0 : -EBADMSG);
+	}
+}
+END_TEST
+
 /* ---- whose turn it is ---- */
 
 #define CONNECTIONS 3 /* of open_share() */
@@ -336,6 +357,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, listings_begin_again_with_a_new_worker);
 	tcase_add_test(tcase, demand_does_not_wait_for_others);
 	tcase_add_test(tcase, all_come_through_though_workers_end);
+	tcase_add_test(tcase, innocents_outlive_a_poisonous_one);
 	tcase_add_test(tcase, one_at_a_time_tries);
 	tcase_add_test(tcase, a_password_that_is_changed);
 	tcase_add_loop_test(tcase, what_is_wrong_is_said, 0, G_N_ELEMENTS(refusals));

@@ -109,6 +109,31 @@ START_TEST(who_sleeps_is_woken)
 }
 END_TEST
 
+START_TEST(suspects_are_tried_alone)
+{
+	GQueue back = G_QUEUE_INIT;
+
+	submit(0, 4);
+	expect_taken(0, 32, PLENTY, "0 1");
+	for (unsigned i = 0; i < 2; i++) {
+		requests[i].backend_data = GUINT_TO_POINTER(1);
+		g_queue_push_tail_link(&back, &requests[i].link);
+	}
+	smb_pool_give_back(&seats[0], &back);
+	expect_taken(1, 31, PLENTY, "2"); /* something is under way there */
+	expect_taken(0, 32, PLENTY, "0");
+	expect_taken(0, 31, PLENTY, "");
+	ck_assert(!seats[0].asleep);
+	expect_taken(0, 32, PLENTY, "1");
+	expect_taken(0, 32, PLENTY, "3");
+	ck_assert(seats[0].asleep);
+	g_queue_push_tail_link(&back, &requests[0].link);
+	smb_pool_give_back(&seats[0], &back);
+	smb_pool_drain(&pool, &back);
+	ck_assert_uint_eq(back.length, 1);
+}
+END_TEST
+
 START_TEST(listings_stay_where_they_are)
 {
 	struct smb_pool other = {.background = false, .n = 2};
@@ -177,6 +202,7 @@ int main(void)
 	tcase_add_test(tcase, what_is_urgent_comes_first);
 	tcase_add_test(tcase, reads_are_counted_by_their_bytes);
 	tcase_add_test(tcase, who_sleeps_is_woken);
+	tcase_add_test(tcase, suspects_are_tried_alone);
 	tcase_add_test(tcase, listings_stay_where_they_are);
 	tcase_add_test(tcase, what_is_given_back_comes_first);
 	tcase_add_test(tcase, the_end);
