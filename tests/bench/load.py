@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What `alternate` sends: connections to servers of NFSv3, NFSv4.1 and SMB, and ready-made requests
 on them.  A connection's methods make lists of (request, least length of the reply)."""
+import functools
 import os
 import struct
 import subprocess
@@ -69,13 +70,16 @@ class Nfs4(Nfs3):
         self.client = nfs4.Client(server.address, 1, EXPORT, server.port)
         self.names = names
         self.directory, _ = self.client.walk(directory)
-        self.files = [self.client.open(self.directory, name, access=3) for name in names]
         self.sock = Rpc.connect(server.address, server.port)
         head = record(self.client, 4, 1, opaque(b'') + u32(1) + u32(0) + u32(nfs4.SEQUENCE))
         self.slot_at = len(head) + len(self.client.session) + 4
 
+    @functools.cached_property
+    def files(self):
+        return [self.client.open(self.directory, name, access=3) for name in self.names]
+
     def close(self):
-        for handle, stateid in self.files:
+        for handle, stateid in self.__dict__.get('files', ()):
             self.client.release(handle, stateid)
         super().close()
 
@@ -118,9 +122,14 @@ class Smb:
         new = set(server.processes()) - before
         self.pid = new.pop() if len(new) == 1 else 0        # smbd has a process for each client
         self.paths = [f'{directory}\\{name}' for name in names]
-        self.files = [self.opened(path) for path in self.paths]
         self.sock = self.session.connection.sock
         self.sock.setblocking(True)
+
+    @functools.cached_property
+    def files(self):
+        """Not open where they are only opened: one smbd looks whether others that have a file open
+        are alive."""
+        return [self.opened(path) for path in self.paths]
 
     def opened(self, path):
         reply = self.session.ask(smb2.create(path, READ | smb2.WRITE_DATA))

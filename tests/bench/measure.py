@@ -10,6 +10,7 @@ from servers import NEW, Migration
 
 MIB = 1 << 20
 TICK = os.sysconf('SC_CLK_TCK')
+FACTS = {'tables': {}}                   # what --output writes
 
 
 class Clock:
@@ -104,6 +105,7 @@ def median(values):
 
 def table(title, heads, rows):
     """Prints rows of strings under their heads, the first columns to the left."""
+    FACTS['tables'][title] = [heads, *rows]
     widths = [max(len(str(row[i])) for row in [heads, *rows]) for i in range(len(heads))]
     print(f'\n{title}')
     for row in [heads, ['-' * w for w in widths], *rows]:

@@ -6,7 +6,6 @@ reads and writes from 100:0 to 0:100; and getattr and open."""
 import collections
 import contextlib
 import errno
-import json
 import math
 import os
 import random
@@ -16,10 +15,9 @@ import time
 
 import smbd
 from load import Nfs3, Nfs4, Smb, alternate
-from measure import MIB, Running, crawl_all, median, table
+from measure import FACTS, Running, crawl_all, median, table
 from sandbox import Failure, volume, wait_for
 from servers import CACHES, NEW, OLD, VOLUME, Ganesha, old_server
-import servers
 
 KIB = 1 << 10
 FILES, SIZE = 32, 512 * KIB             # the normal ones
@@ -112,7 +110,6 @@ class World:
     def __init__(self, args, migration):
         self.migration = migration
         cache = CACHES[args.cache]
-        servers.CACHE = args.cache
         layer = migration.start_server()
         self.ganeshas = {'layer': layer}
         for n, name in enumerate(SERVERS[1:], 1):
@@ -337,17 +334,8 @@ def show_crawl(pairs):
 
 # ---- the whole ----------------------------------------------------------------------------------
 
-def write_facts(args, facts):
-    if args.output:
-        os.makedirs(args.output, exist_ok=True)
-        with open(f'{args.output}/overhead.json', 'w') as out:
-            json.dump(facts, out, indent=1)
-
-
 def run(args):
-    sizes = QUICK if args.quick else FULL
-    if args.runs:
-        sizes = sizes._replace(rounds=args.runs)
+    sizes = (QUICK if args.quick else FULL)._replace(rounds=args.runs)
     volume(OLD)
     make_old_tree(args, sizes)
     server = old_server()
@@ -371,11 +359,8 @@ def run(args):
     crawl = show_crawl(pairs)
     print(f'load at the beginning, after migrating, at the end: '
           f'{", ".join(f"{one:.1f}" for one in load)}; goals: 0.97, 0.99, 1.2')
-    write_facts(args, {
-        'load': load,
-        **{state: {cell_name(*key): cell.facts() for key, cell in cells_of.items()}
-           for state, cells_of in found.items()},
-        'crawl': {' '.join(key): value for key, value in crawl.items()}})
+    FACTS['cells'] = {state: {cell_name(*key): cell.facts() for key, cell in cells_of.items()}
+                      for state, cells_of in found.items()}
     worst = max(value for (_, name), value in crawl.items() if name == 'layer')
     print(f'overhead migrating_ratio={ratio["migrating"]:.3f} '
           f'finished_ratio={ratio["finished"]:.3f} crawl_p99_ratio={worst:.2f}')
