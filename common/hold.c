@@ -9,17 +9,6 @@
 
 #define PAUSE_NS 1000000
 
-static bool passed(const struct timespec *deadline)
-{
-	struct timespec now;
-
-	if (!deadline)
-		return true;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec != deadline->tv_sec ? now.tv_sec > deadline->tv_sec
-					      : now.tv_nsec >= deadline->tv_nsec;
-}
-
 int migrate_hold(int dir_fd, enum migrate_hold hold, const struct timespec *deadline)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -32,7 +21,7 @@ int migrate_hold(int dir_fd, enum migrate_hold hold, const struct timespec *dead
 		return -errno;
 	while (flock(fd, operation) < 0) {
 		err = errno;
-		if (err == EWOULDBLOCK && !passed(deadline)) {
+		if (err == EWOULDBLOCK && !migrate_passed(deadline)) {
 			nanosleep(&pause, NULL);
 		} else if (err != EINTR) {
 			close(fd);

@@ -290,6 +290,11 @@ uint64_t migrate_sync(struct migrate_volume *volume, int fd, migrate_done_fn don
  * itself may go on.  A bracket that is open is not cancelled: end it. */
 void migrate_cancel(struct migrate_volume *volume, uint64_t request);
 
+/* ---- deadlines: CLOCK_MONOTONIC -------------------------------------------------------------- */
+
+struct timespec migrate_in_ms(unsigned ms);	/* from now */
+bool migrate_passed(const struct timespec *at); /* NULL: it has */
+
 /* ---- waiting, for hosts that must answer in the calling thread ------------------------------- */
 
 /*

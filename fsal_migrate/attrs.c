@@ -13,6 +13,8 @@
 
 #include "bracket.h"
 #include "common_utils.h"
+#include "ops.h"
+#include "private.h"
 
 /* As posix2fsal_attributes() computes it. */
 static void set_change(struct fsal_attrlist *attrs)

@@ -3,7 +3,7 @@
 #ifndef ATTRS_H
 #define ATTRS_H
 
-#include "gate.h"
+#include "object.h"
 
 /*
  * Puts what the record says over attributes of the inode: mtime, ctime, the change attribute, an

@@ -88,7 +88,7 @@ static fsal_status_t bracket(struct mg_object *object, struct mg_look *look,
 			result = end(ending, change, begun, !FSAL_IS_ERROR(status));
 		}
 		mg_call_unref(ending);
-	} while (result == -ECONNRESET && mg_before(mg_now(), deadline));
+	} while (result == -ECONNRESET && !migrate_passed(&deadline));
 	/* A name that was made cannot be made again: the client must hear of it. */
 	if (made && (change->once || FSAL_IS_ERROR(status)))
 		return status;

@@ -3,7 +3,7 @@
 #ifndef BRACKET_H
 #define BRACKET_H
 
-#include "gate.h"
+#include "object.h"
 
 struct mg_change {
 	enum migrate_change kind;

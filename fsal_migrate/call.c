@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "up.h"
+
 static void close_fds(struct mg_call *call)
 {
 	if (call->fd >= 0)
@@ -141,12 +143,14 @@ void mg_call_end(struct mg_call *call, uint64_t begun, bool changed, bool durabl
 			       call_done, call));
 }
 
+static atomic_uint waiters;
+
 /* One of the threads that may wait, unless there are too many. */
 static bool waiter_begin(void)
 {
-	if (atomic_fetch_add(&mg_module.waiters, 1) < mg_module.max_waiters)
+	if (atomic_fetch_add(&waiters, 1) < mg_limits.max_waiters)
 		return true;
-	atomic_fetch_sub(&mg_module.waiters, 1);
+	atomic_fetch_sub(&waiters, 1);
 	return false;
 }
 
@@ -156,10 +160,10 @@ int mg_call_wait(struct mg_call *call, const struct timespec *deadline)
 	int result, late = 0;
 
 	pthread_mutex_lock(lock);
-	if (!call->done && mg_before(mg_now(), *deadline) && waiter_begin()) {
+	if (!call->done && !migrate_passed(deadline) && waiter_begin()) {
 		while (!call->done && !late)
 			late = pthread_cond_timedwait(&call->changed, lock, deadline);
-		atomic_fetch_sub(&mg_module.waiters, 1);
+		atomic_fetch_sub(&waiters, 1);
 	}
 	result = call->done ? call->status : -EAGAIN;
 	pthread_mutex_unlock(lock);

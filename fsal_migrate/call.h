@@ -6,7 +6,7 @@
 #ifndef CALL_H
 #define CALL_H
 
-#include "door.h"
+#include "volume.h"
 
 struct mg_call {
 	struct mg_volume *volume; /* counted */

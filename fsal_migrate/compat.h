@@ -9,6 +9,49 @@
 
 #include "door.h"
 
+struct mg_object;
+
+/* What an operation also returns about its directories from interface 13 on; NULL before. */
+struct mg_parents {
+	struct fsal_attrlist *pre, *post;
+	struct fsal_attrlist *new_pre, *new_post; /* rename's destination */
+};
+
+struct mg_open {
+	struct state_t *state;
+	fsal_openflags_t flags;
+	enum fsal_create_mode create;
+	const char *name; /* NULL: the object itself is opened */
+	struct fsal_attrlist *attrs_in;
+	char *verifier;
+	struct fsal_obj_handle **made;
+	struct fsal_attrlist *attrs_out;
+	bool *caller_perm_check;
+	const struct mg_parents *parents;
+};
+
+/* The operations that name things, whatever the interface; those who have them enter them. */
+struct mg_names {
+	fsal_status_t (*mkdir)(struct mg_object *dir, const char *name,
+			       struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
+			       struct fsal_attrlist *attrs_out, const struct mg_parents *parents);
+	fsal_status_t (*mknode)(struct mg_object *dir, const char *name, object_file_type_t type,
+				struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
+				struct fsal_attrlist *attrs_out, const struct mg_parents *parents);
+	fsal_status_t (*symlink)(struct mg_object *dir, const char *name, const char *target,
+				 struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
+				 struct fsal_attrlist *attrs_out, const struct mg_parents *parents);
+	fsal_status_t (*link)(struct mg_object *object, struct mg_object *dir, const char *name,
+			      const struct mg_parents *parents);
+	fsal_status_t (*rename)(struct mg_object *object, struct mg_object *olddir,
+				const char *old_name, struct mg_object *newdir,
+				const char *new_name, const struct mg_parents *parents);
+	fsal_status_t (*unlink)(struct mg_object *dir, struct mg_object *object, const char *name,
+				const struct mg_parents *parents);
+	fsal_status_t (*open2)(struct mg_object *object, const struct mg_open *open);
+};
+extern struct mg_names mg_names;
+
 void compat_handle_init(struct fsal_obj_handle *handle, struct fsal_export *export,
 			object_file_type_t type);
 void compat_handle_fini(struct fsal_obj_handle *handle);

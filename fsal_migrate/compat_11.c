@@ -2,6 +2,8 @@
 /* FSAL interface 11: Ganesha 4 */
 #include "compat.h"
 
+#include "volume.h"
+
 void compat_handle_init(struct fsal_obj_handle *handle, struct fsal_export *export,
 			object_file_type_t type)
 {

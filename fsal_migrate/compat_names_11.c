@@ -2,45 +2,49 @@
 /* Before interface 13: what names something returns nothing about its directories. */
 #include "compat.h"
 
+#include "object.h"
+
+struct mg_names mg_names;
+
 static fsal_status_t make_dir(struct fsal_obj_handle *dir, const char *name,
 			      struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
 			      struct fsal_attrlist *attrs_out)
 {
-	return mg_mkdir(mg_object(dir), name, attrs_in, made, attrs_out, NULL);
+	return mg_names.mkdir(mg_object(dir), name, attrs_in, made, attrs_out, NULL);
 }
 
 static fsal_status_t make_node(struct fsal_obj_handle *dir, const char *name,
 			       object_file_type_t type, struct fsal_attrlist *attrs_in,
 			       struct fsal_obj_handle **made, struct fsal_attrlist *attrs_out)
 {
-	return mg_mknode(mg_object(dir), name, type, attrs_in, made, attrs_out, NULL);
+	return mg_names.mknode(mg_object(dir), name, type, attrs_in, made, attrs_out, NULL);
 }
 
 static fsal_status_t make_symlink(struct fsal_obj_handle *dir, const char *name, const char *target,
 				  struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
 				  struct fsal_attrlist *attrs_out)
 {
-	return mg_symlink(mg_object(dir), name, target, attrs_in, made, attrs_out, NULL);
+	return mg_names.symlink(mg_object(dir), name, target, attrs_in, made, attrs_out, NULL);
 }
 
 static fsal_status_t make_link(struct fsal_obj_handle *object, struct fsal_obj_handle *dir,
 			       const char *name)
 {
-	return mg_link(mg_object(object), mg_object(dir), name, NULL);
+	return mg_names.link(mg_object(object), mg_object(dir), name, NULL);
 }
 
 static fsal_status_t move(struct fsal_obj_handle *object, struct fsal_obj_handle *olddir,
 			  const char *old_name, struct fsal_obj_handle *newdir,
 			  const char *new_name)
 {
-	return mg_rename(mg_object(object), mg_object(olddir), old_name, mg_object(newdir),
-			 new_name, NULL);
+	return mg_names.rename(mg_object(object), mg_object(olddir), old_name, mg_object(newdir),
+			       new_name, NULL);
 }
 
 static fsal_status_t unlink_name(struct fsal_obj_handle *dir, struct fsal_obj_handle *object,
 				 const char *name)
 {
-	return mg_unlink(mg_object(dir), mg_object(object), name, NULL);
+	return mg_names.unlink(mg_object(dir), mg_object(object), name, NULL);
 }
 
 static fsal_status_t open2(struct fsal_obj_handle *object, struct state_t *state,
@@ -53,7 +57,7 @@ static fsal_status_t open2(struct fsal_obj_handle *object, struct state_t *state
 		state, flags, create, name, attrs_in, verifier, made, attrs_out, caller_perm_check,
 		NULL};
 
-	return mg_open2(mg_object(object), &open);
+	return mg_names.open2(mg_object(object), &open);
 }
 
 void compat_names_ops_init(struct fsal_obj_ops *ops)

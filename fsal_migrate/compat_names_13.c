@@ -3,6 +3,10 @@
  * before and after.  FSAL VFS leaves them alone, so there is nothing to correct in them. */
 #include "compat.h"
 
+#include "object.h"
+
+struct mg_names mg_names;
+
 static fsal_status_t make_dir(struct fsal_obj_handle *dir, const char *name,
 			      struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
 			      struct fsal_attrlist *attrs_out, struct fsal_attrlist *pre,
@@ -10,7 +14,7 @@ static fsal_status_t make_dir(struct fsal_obj_handle *dir, const char *name,
 {
 	struct mg_parents parents = {.pre = pre, .post = post};
 
-	return mg_mkdir(mg_object(dir), name, attrs_in, made, attrs_out, &parents);
+	return mg_names.mkdir(mg_object(dir), name, attrs_in, made, attrs_out, &parents);
 }
 
 static fsal_status_t make_node(struct fsal_obj_handle *dir, const char *name,
@@ -20,7 +24,7 @@ static fsal_status_t make_node(struct fsal_obj_handle *dir, const char *name,
 {
 	struct mg_parents parents = {.pre = pre, .post = post};
 
-	return mg_mknode(mg_object(dir), name, type, attrs_in, made, attrs_out, &parents);
+	return mg_names.mknode(mg_object(dir), name, type, attrs_in, made, attrs_out, &parents);
 }
 
 static fsal_status_t make_symlink(struct fsal_obj_handle *dir, const char *name, const char *target,
@@ -30,7 +34,7 @@ static fsal_status_t make_symlink(struct fsal_obj_handle *dir, const char *name,
 {
 	struct mg_parents parents = {.pre = pre, .post = post};
 
-	return mg_symlink(mg_object(dir), name, target, attrs_in, made, attrs_out, &parents);
+	return mg_names.symlink(mg_object(dir), name, target, attrs_in, made, attrs_out, &parents);
 }
 
 static fsal_status_t make_link(struct fsal_obj_handle *object, struct fsal_obj_handle *dir,
@@ -39,7 +43,7 @@ static fsal_status_t make_link(struct fsal_obj_handle *object, struct fsal_obj_h
 {
 	struct mg_parents parents = {.pre = pre, .post = post};
 
-	return mg_link(mg_object(object), mg_object(dir), name, &parents);
+	return mg_names.link(mg_object(object), mg_object(dir), name, &parents);
 }
 
 static fsal_status_t move(struct fsal_obj_handle *object, struct fsal_obj_handle *olddir,
@@ -50,8 +54,8 @@ static fsal_status_t move(struct fsal_obj_handle *object, struct fsal_obj_handle
 {
 	struct mg_parents parents = {old_pre, old_post, new_pre, new_post};
 
-	return mg_rename(mg_object(object), mg_object(olddir), old_name, mg_object(newdir),
-			 new_name, &parents);
+	return mg_names.rename(mg_object(object), mg_object(olddir), old_name, mg_object(newdir),
+			       new_name, &parents);
 }
 
 static fsal_status_t unlink_name(struct fsal_obj_handle *dir, struct fsal_obj_handle *object,
@@ -60,7 +64,7 @@ static fsal_status_t unlink_name(struct fsal_obj_handle *dir, struct fsal_obj_ha
 {
 	struct mg_parents parents = {.pre = pre, .post = post};
 
-	return mg_unlink(mg_object(dir), mg_object(object), name, &parents);
+	return mg_names.unlink(mg_object(dir), mg_object(object), name, &parents);
 }
 
 static fsal_status_t open2(struct fsal_obj_handle *object, struct state_t *state,
@@ -76,7 +80,7 @@ static fsal_status_t open2(struct fsal_obj_handle *object, struct state_t *state
 			       made,	attrs_out, caller_perm_check,
 			       &parents};
 
-	return mg_open2(mg_object(object), &open);
+	return mg_names.open2(mg_object(object), &open);
 }
 
 void compat_names_ops_init(struct fsal_obj_ops *ops)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "door.h"
+#include "connection.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,8 +8,9 @@
 #include "config_parsing.h"
 #include "export_mgr.h"
 #include "FSAL/fsal_config.h"
-#include "io.h"
-#include "pool.h"
+#include "handle.h"
+#include "ops.h"
+#include "park.h"
 
 /* What an export block says. */
 struct settings {
@@ -70,7 +71,7 @@ static struct fsal_module *settings_load(void *node, struct settings *settings,
 static void export_drain(struct mg_export *export)
 {
 	struct mg_volume *volume = export->volume;
-	struct timespec until = mg_add_ms(mg_now(), 10000);
+	struct timespec until = migrate_in_ms(10000);
 	int late = 0;
 
 	mg_io_cancel(export);
@@ -254,7 +255,7 @@ static fsal_status_t create_export(struct fsal_module *module, struct fsal_modul
 	fsal_status_t status;
 
 	glist_init(&export->ios);
-	if (mg_pool_start(mg_module.workers) < 0) {
+	if (mg_pool_start(mg_limits.workers) < 0) {
 		LogMajor(COMPONENT_FSAL, "Volume %s: cannot start threads", settings->volume);
 		gsh_free(export);
 		return fsalstat(ERR_FSAL_NOMEM, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "door.h"
+#include "ops.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +9,9 @@
 #include "bracket.h"
 #include "call.h"
 #include "compat.h"
+#include "fill.h"
+#include "handle.h"
+#include "private.h"
 
 /* ---- open ----------------------------------------------------------------------------------- */
 
@@ -171,7 +174,7 @@ static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open
 	else if (mg_hidden(dir, open->name))
 		status = fsalstat(ERR_FSAL_NOENT, ENOENT);
 	else
-		status = mg_gate_name(dir, open->name);
+		status = mg_fill_name(dir, open->name);
 	if (FSAL_IS_ERROR(status))
 		return status;
 	/* From GUARDED on it is a new file, or there is an error. */
@@ -193,7 +196,7 @@ static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open
 	return opened_by_name(export, dir, before, sub, open, flags != open->flags, fresh);
 }
 
-fsal_status_t mg_open2(struct mg_object *object, const struct mg_open *open)
+static fsal_status_t open2(struct mg_object *object, const struct mg_open *open)
 {
 	return open->name ? open_name(object, open) : open_object(object, open);
 }
@@ -424,4 +427,5 @@ void mg_file_ops_init(struct fsal_obj_ops *ops)
 	ops->close2 = close2;
 	ops->close = close_handle;
 	ops->fallocate = allocate;
+	mg_names.open2 = open2;
 }

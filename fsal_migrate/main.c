@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "door.h"
+#include "ops.h"
 
 #include <limits.h>
 #include <stdio.h>
 
 #include "FSAL/fsal_init.h"
+#include "compat.h"
 #include "config_parsing.h"
+#include "handle.h"
 #include "pool.h"
+#include "read.h"
 
 /* The host looks for libfsal<name in small letters>.so. */
 static const char fsal_name[] = "MIGRATE";
 
-struct mg_module mg_module = {
-	.fsal.fs_info =
+static struct fsal_module module = {
+	.fs_info =
 		{
 			.maxfilesize = INT64_MAX,
 			.maxlink = _POSIX_LINK_MAX,
@@ -35,16 +38,11 @@ struct mg_module mg_module = {
 			.link_supports_permission_checks = true,
 			.expire_time_parent = -1,
 		},
-	/* The host's pool of threads has 200 (RPC_Ioq_ThrdMax). */
-	.max_waiters = 50,
-	.workers = 4,
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.volumes = GLIST_HEAD_INIT(mg_module.volumes),
 };
 
 static struct config_item module_params[] = {
-	CONF_ITEM_UI32("Max_Waiters", 1, 10000, 50, mg_module, max_waiters),
-	CONF_ITEM_UI32("Workers", 1, 64, 4, mg_module, workers), CONFIG_EOL};
+	CONF_ITEM_UI32("Max_Waiters", 1, 10000, 50, mg_limits, max_waiters),
+	CONF_ITEM_UI32("Workers", 1, 64, 4, mg_limits, workers), CONFIG_EOL};
 
 static struct config_block module_block = {
 	.dbus_interface_name = "org.ganesha.nfsd.config.fsal.migrate",
@@ -56,35 +54,41 @@ static struct config_block module_block = {
 	.blk_desc.u.blk.commit = noop_conf_commit,
 };
 
-static fsal_status_t init_config(struct fsal_module *module, config_file_t config,
+static fsal_status_t init_config(struct fsal_module *fsal, config_file_t config,
 				 struct config_error_type *err)
 {
-	(void)load_config_from_parse(config, &module_block, &mg_module, true, err);
+	(void)load_config_from_parse(config, &module_block, &mg_limits, true, err);
 	if (!config_error_is_harmless(err))
 		return fsalstat(ERR_FSAL_INVAL, 0);
-	display_fsinfo(module);
+	display_fsinfo(fsal);
 	return mg_ok();
 }
 
 static void __attribute__((constructor)) mg_load(void)
 {
-	struct fsal_module *fsal = &mg_module.fsal;
-
-	if (register_fsal(fsal, fsal_name, FSAL_MAJOR_VERSION, FSAL_MINOR_VERSION,
+	if (register_fsal(&module, fsal_name, FSAL_MAJOR_VERSION, FSAL_MINOR_VERSION,
 			  FSAL_ID_NO_PNFS) != 0) {
 		fprintf(stderr, "FSAL MIGRATE failed to register\n");
 		return;
 	}
-	fsal->m_ops.create_export = mg_create_export;
-	fsal->m_ops.update_export = mg_update_export;
-	fsal->m_ops.init_config = init_config;
-	mg_handle_ops_init(&mg_module.obj_ops);
+	module.m_ops.create_export = mg_create_export;
+	module.m_ops.update_export = mg_update_export;
+	module.m_ops.init_config = init_config;
+	mg_handle_ops_init(&mg_obj_ops);
+	mg_namespace_ops_init(&mg_obj_ops);
+	mg_rename_ops_init();
+	mg_file_ops_init(&mg_obj_ops);
+	mg_attrs_ops_init(&mg_obj_ops);
+	mg_xattrs_ops_init(&mg_obj_ops);
+	mg_write_ops_init(&mg_obj_ops);
+	mg_obj_ops.read2 = mg_read2;
+	compat_names_ops_init(&mg_obj_ops);
 }
 
 static void __attribute__((destructor)) mg_unload(void)
 {
 	/* What is still pending when the host goes down is not answered any more. */
 	mg_pool_kill();
-	if (unregister_fsal(&mg_module.fsal) != 0)
+	if (unregister_fsal(&module) != 0)
 		fprintf(stderr, "FSAL MIGRATE failed to unregister\n");
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include "door.h"
+#include "ops.h"
 
 #include <string.h>
 
 #include "attrs.h"
 #include "compat.h"
+#include "fill.h"
+#include "handle.h"
+#include "private.h"
 
 #define LIST_VAIN_MAX 1000 /* listings that end before they begin */
 
@@ -59,7 +62,7 @@ static fsal_status_t lookup(struct fsal_obj_handle *parent, const char *name,
 		return fsalstat(ERR_FSAL_NOENT, ENOENT);
 	if (is_dots(name))
 		return lookup_below(dir, name, handle, attrs);
-	status = mg_gate_name(dir, name);
+	status = mg_fill_name(dir, name);
 	if (FSAL_IS_ERROR(status))
 		return status;
 	status = lookup_below(dir, name, handle, attrs);
@@ -140,7 +143,7 @@ static fsal_status_t list(struct fsal_obj_handle *handle, fsal_cookie_t *whence,
 {
 	struct mg_object *dir = mg_object(handle);
 	struct listing listing = {.dir = dir, .callback = callback, .arg = arg};
-	fsal_status_t status = mg_gate_filled(dir);
+	fsal_status_t status = mg_fill_directory(dir);
 	struct mg_look look;
 
 	if (FSAL_IS_ERROR(status))
@@ -216,23 +219,24 @@ static fsal_status_t make(struct mg_object *dir, const char *name, object_file_t
 	return mg_object_made(export, sub, places, status, made);
 }
 
-fsal_status_t mg_mkdir(struct mg_object *dir, const char *name, struct fsal_attrlist *attrs_in,
-		       struct fsal_obj_handle **made, struct fsal_attrlist *attrs_out,
-		       const struct mg_parents *parents)
+static fsal_status_t make_directory(struct mg_object *dir, const char *name,
+				    struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
+				    struct fsal_attrlist *attrs_out,
+				    const struct mg_parents *parents)
 {
 	return make(dir, name, DIRECTORY, NULL, attrs_in, made, attrs_out, parents);
 }
 
-fsal_status_t mg_mknode(struct mg_object *dir, const char *name, object_file_type_t type,
-			struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
-			struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
+static fsal_status_t make_node(struct mg_object *dir, const char *name, object_file_type_t type,
+			       struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
+			       struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
 {
 	return make(dir, name, type, NULL, attrs_in, made, attrs_out, parents);
 }
 
-fsal_status_t mg_symlink(struct mg_object *dir, const char *name, const char *target,
-			 struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
-			 struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
+static fsal_status_t make_symlink(struct mg_object *dir, const char *name, const char *target,
+				  struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
+				  struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
 {
 	return make(dir, name, SYMBOLIC_LINK, target, attrs_in, made, attrs_out, parents);
 }
@@ -244,4 +248,7 @@ void mg_namespace_ops_init(struct fsal_obj_ops *ops)
 	ops->compute_readdir_cookie = compute_readdir_cookie;
 	ops->dirent_cmp = dirent_cmp;
 	ops->readlink = read_link;
+	mg_names.mkdir = make_directory;
+	mg_names.mknode = make_node;
+	mg_names.symlink = make_symlink;
 }

@@ -9,7 +9,10 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "call.h"
+#include "abstract_mem.h"
+#include "common_utils.h"
+#include "log.h"
+#include "migrate.h"
 
 #define MAX_WORKERS 64
 
@@ -83,7 +86,7 @@ static void *tick(void *arg)
 		timer = glist_first_entry(&pool.timers, struct mg_timer, link);
 		if (!timer) {
 			pthread_cond_wait(&pool.tick, &pool.lock);
-		} else if (mg_before(mg_now(), timer->at)) {
+		} else if (!migrate_passed(&timer->at)) {
 			struct timespec at = timer->at;
 
 			pthread_cond_timedwait(&pool.tick, &pool.lock, &at);
@@ -192,6 +195,11 @@ void mg_pool_submit(struct mg_job *job)
 	pthread_mutex_unlock(&pool.lock);
 }
 
+static bool is_before(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
+
 void mg_timer_arm(struct mg_timer *timer, struct timespec at)
 {
 	struct glist_head *place;
@@ -201,7 +209,7 @@ void mg_timer_arm(struct mg_timer *timer, struct timespec at)
 	timer->armed = true;
 	/* From the end: nearly all timers are as far away as the hold time. */
 	for (place = pool.timers.prev; place != &pool.timers; place = place->prev) {
-		if (!mg_before(at, glist_entry(place, struct mg_timer, link)->at))
+		if (!is_before(&at, &glist_entry(place, struct mg_timer, link)->at))
 			break;
 	}
 	glist_add(place, &timer->link);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* Reads of unfinished files; see io.c. */
-#include "park.h"
+/* Reads; those of unfinished files: see park.h. */
+#include "read.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "abstract_mem.h"
 #include "compat.h"
-#include "gate.h"
-#include "io.h"
+#include "park.h"
 
 #define MAX_FETCHES 64 /* for one file; more get DELAY */
 
@@ -125,7 +125,7 @@ static bool read_park(struct mg_object *object, struct mg_io *io, int fd)
 	return fetch;
 }
 
-void mg_io_release(struct mg_object *object)
+void mg_read_release(struct mg_object *object)
 {
 	struct glist_head *link, *next;
 
@@ -141,6 +141,59 @@ void mg_io_release(struct mg_object *object)
 	pthread_mutex_unlock(&object->volume->lock);
 }
 
+/* A read of what was unfinished at its look, while the FSAL below reads. */
+struct reading {
+	bool bypass;
+	fsal_async_cb done_cb;
+	void *caller_arg;
+	struct migrate_version found;
+};
+
+/* If what was found is not so any more, the read is made again. */
+static void read_below_done(struct fsal_obj_handle *handle, fsal_status_t status, void *arg,
+			    void *caller)
+{
+	struct reading *reading = caller;
+	int result = 1;
+
+	if (!FSAL_IS_ERROR(status))
+		result = mg_look_confirm(mg_object(handle), &reading->found);
+	if (result < 0)
+		status = mg_look_status(result);
+	if (result == 0)
+		mg_read2(handle, reading->bypass, reading->done_cb, arg, reading->caller_arg);
+	else
+		reading->done_cb(handle, status, arg, reading->caller_arg);
+	gsh_free(reading);
+}
+
+static void read_below(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb,
+		       struct fsal_io_arg *arg, void *caller_arg,
+		       const struct migrate_version *found)
+{
+	struct reading *reading = gsh_malloc(sizeof(*reading));
+
+	*reading = (struct reading){bypass, done_cb, caller_arg, *found};
+	mg_pass_down(handle, false, bypass, read_below_done, arg, reading);
+}
+
+/* It is here, or will not be in time. */
+static bool read_step(struct mg_io *io)
+{
+	struct fsal_obj_handle *handle = &io->object->handle;
+
+	if (io->result == 0)
+		read_below(handle, io->bypass, io->done_cb, io->arg, io->caller_arg, &io->version);
+	else
+		io->done_cb(handle, mg_status(io->result), io->arg, io->caller_arg);
+	return true;
+}
+
+/* The fetch goes on. */
+static void read_give_up(struct mg_io *io)
+{
+}
+
 void mg_read2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb,
 	      struct fsal_io_arg *arg, void *caller_arg)
 {
@@ -148,11 +201,10 @@ void mg_read2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb
 	struct migrate_version found;
 	struct mg_look look;
 	struct mg_io *io;
-	bool here;
 	int result;
 
 	if (mg_is_normal(object) || arg->info || compat_resumes(arg)) {
-		mg_io_pass_down(handle, false, bypass, done_cb, arg, caller_arg, NULL);
+		mg_pass_down(handle, false, bypass, done_cb, arg, caller_arg);
 		return;
 	}
 	result = mg_look(object, &look);
@@ -161,16 +213,20 @@ void mg_read2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb
 		return;
 	}
 	found = look.stub.version;
-	here = result == 0 || migrate_stub_present(&look.stub, arg->offset, mg_io_length(arg));
-	if (here) {
+	if (result == 0 || migrate_stub_present(&look.stub, arg->offset, mg_io_length(arg))) {
 		mg_look_done(&look);
-		mg_io_pass_down(handle, false, bypass, done_cb, arg, caller_arg,
-				result == 0 ? NULL : &found);
+		if (result == 0)
+			mg_pass_down(handle, false, bypass, done_cb, arg, caller_arg);
+		else
+			read_below(handle, bypass, done_cb, arg, caller_arg, &found);
 		return;
 	}
-	io = mg_io_new(object, false, bypass, done_cb, arg, caller_arg);
-	if (io)
+	io = mg_io_new(object, bypass, done_cb, arg, caller_arg);
+	if (io) {
+		io->step = read_step;
+		io->give_up = read_give_up;
 		io->version = found;
+	}
 	if (!io || !read_park(object, io, mg_look_steal_fd(&look))) {
 		if (io)
 			mg_io_drop(io);

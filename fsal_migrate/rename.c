@@ -4,7 +4,7 @@
  * object that is not normal gets a name in a bracket, so that the directory and those above have
  * records first (I5).
  */
-#include "door.h"
+#include "ops.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,37 +12,8 @@
 
 #include "bracket.h"
 #include "compat.h"
-
-bool mg_is_root(const struct mg_object *dir)
-{
-	const struct mg_export *export = mg_export(op_ctx->fsal_export);
-
-	return export->has_root && dir->handle.fileid == export->root_fileid && dir->on_volume;
-}
-
-bool mg_has_private(struct mg_object *root)
-{
-	int fd = mg_object_open(root);
-	bool has = fd < 0 || migrate_has_private(fd);
-
-	if (fd >= 0)
-		close(fd);
-	return has;
-}
-
-/* After the end it is gone, and the name anybody's. */
-bool mg_hidden(struct mg_object *dir, const char *name)
-{
-	return name[0] == '.' && !strcmp(name, MIGRATE_PRIVATE_DIR) && mg_is_root(dir) &&
-	       (!atomic_load(&dir->volume->finished) || mg_has_private(dir));
-}
-
-fsal_status_t mg_may_name(struct mg_object *dir, const char *name)
-{
-	if (mg_hidden(dir, name))
-		return fsalstat(ERR_FSAL_ACCESS, EACCES);
-	return mg_gate_filled(dir);
-}
+#include "fill.h"
+#include "handle.h"
 
 struct link {
 	struct mg_object *object, *dir;
@@ -61,8 +32,8 @@ static fsal_status_t make_link(void *arg)
 	return status;
 }
 
-fsal_status_t mg_link(struct mg_object *object, struct mg_object *dir, const char *name,
-		      const struct mg_parents *parents)
+static fsal_status_t link_object(struct mg_object *object, struct mg_object *dir, const char *name,
+				 const struct mg_parents *parents)
 {
 	struct link link = {object, dir, name, parents};
 	struct mg_change change = {
@@ -132,7 +103,7 @@ static fsal_status_t find_replaced(struct mg_object *newdir, const char *new_nam
 }
 
 /* A directory that is to be replaced must be filled: an unfilled one looks empty. */
-static fsal_status_t gate_replaced(struct replaced *replaced, bool by_directory)
+static fsal_status_t fill_replaced(struct replaced *replaced, bool by_directory)
 {
 	struct mg_object *object = replaced->object;
 	struct stat st;
@@ -141,7 +112,7 @@ static fsal_status_t gate_replaced(struct replaced *replaced, bool by_directory)
 	if (!object)
 		return mg_ok();
 	if (object->handle.type == DIRECTORY)
-		return by_directory ? mg_gate_filled(object) : mg_ok();
+		return by_directory ? mg_fill_directory(object) : mg_ok();
 	if (object->handle.type != REGULAR_FILE || mg_is_normal(object))
 		return mg_ok();
 	result = mg_look(object, &replaced->look);
@@ -176,9 +147,9 @@ static fsal_status_t rename_directory(struct mg_object *object, const struct mg_
 	return status;
 }
 
-fsal_status_t mg_rename(struct mg_object *object, struct mg_object *olddir, const char *old_name,
-			struct mg_object *newdir, const char *new_name,
-			const struct mg_parents *parents)
+static fsal_status_t rename_object(struct mg_object *object, struct mg_object *olddir,
+				   const char *old_name, struct mg_object *newdir,
+				   const char *new_name, const struct mg_parents *parents)
 {
 	struct rename move = {object, olddir, newdir, old_name, new_name, parents};
 	struct mg_change change = {.kind = MIGRATE_PLACE,
@@ -195,7 +166,7 @@ fsal_status_t mg_rename(struct mg_object *object, struct mg_object *olddir, cons
 	if (!FSAL_IS_ERROR(status))
 		status = find_replaced(newdir, new_name, &replaced);
 	if (!FSAL_IS_ERROR(status))
-		status = gate_replaced(&replaced, directory);
+		status = fill_replaced(&replaced, directory);
 	if (!FSAL_IS_ERROR(status))
 		status = directory ? rename_directory(object, &change) : mg_change(object, &change);
 	if (!FSAL_IS_ERROR(status))
@@ -250,16 +221,23 @@ static fsal_status_t unlink_file(struct unlink *gone)
 	return status;
 }
 
-fsal_status_t mg_unlink(struct mg_object *dir, struct mg_object *object, const char *name,
-			const struct mg_parents *parents)
+static fsal_status_t unlink_object(struct mg_object *dir, struct mg_object *object,
+				   const char *name, const struct mg_parents *parents)
 {
 	struct unlink gone = {dir, object, name, parents};
 	fsal_status_t status = mg_may_name(dir, name);
 
 	/* An unfilled directory looks empty. */
 	if (!FSAL_IS_ERROR(status) && object->handle.type == DIRECTORY)
-		status = mg_gate_filled(object);
+		status = mg_fill_directory(object);
 	if (FSAL_IS_ERROR(status))
 		return status;
 	return object->handle.type == REGULAR_FILE ? unlink_file(&gone) : make_unlink(&gone);
+}
+
+void mg_rename_ops_init(void)
+{
+	mg_names.link = link_object;
+	mg_names.rename = rename_object;
+	mg_names.unlink = unlink_object;
 }

@@ -4,7 +4,7 @@
  * among them, and would show them until they expire.  An upcall must not be made inside an
  * operation, and waits until the export is in service: so it is a job of the pool.
  */
-#include "door.h"
+#include "up.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* Writes of unfinished files; see io.c. */
-#include "park.h"
-
+/* Writes; those of unfinished files: see park.h. */
 #include <errno.h>
 
 #include "compat.h"
-#include "gate.h"
+#include "ops.h"
+#include "park.h"
+
+static void ignore_done(void *arg, int status)
+{
+}
 
 static void begin_done(void *arg, int status)
 {
 	struct mg_io *io = arg;
 
 	pthread_mutex_lock(&io->volume->lock);
-	if (io->step == WAITING)
+	if (io->stage == WAITING)
 		mg_io_ready(io, status);
 	else if (status == 0) /* it was answered already */
-		migrate_end(io->volume->client, io->begun, false, false, 0, 0, mg_io_ignore_done,
-			    NULL);
+		migrate_end(io->volume->client, io->begun, false, false, 0, 0, ignore_done, NULL);
 	pthread_mutex_unlock(&io->volume->lock);
 	mg_io_unref(io);
 }
@@ -50,7 +52,7 @@ static void written(struct fsal_obj_handle *sub, fsal_status_t status, void *arg
 
 	pthread_mutex_lock(&io->volume->lock);
 	io->status = status;
-	io->step = ENDING;
+	io->stage = ENDING;
 	if (migrate_end(io->volume->client, io->begun, changed,
 			io->stable && !FSAL_IS_ERROR(status), io->offset, io->arg->io_amount,
 			end_done, io))
@@ -60,7 +62,7 @@ static void written(struct fsal_obj_handle *sub, fsal_status_t status, void *arg
 	pthread_mutex_unlock(&io->volume->lock);
 }
 
-void mg_write_below(struct mg_io *io)
+static void write_below(struct mg_io *io)
 {
 	struct fsal_obj_handle *sub = io->object->sub;
 	struct mg_export *export = mg_enter();
@@ -71,8 +73,50 @@ void mg_write_below(struct mg_io *io)
 	mg_leave(export);
 }
 
-void mg_write2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb,
-	       struct fsal_io_arg *arg, void *caller_arg)
+/* Whether the bracket was lost and there is time to make it again; it is under way then. */
+static bool write_again(struct mg_io *io)
+{
+	bool again = false;
+
+	if (io->result != -ECONNRESET)
+		return false;
+	/* Under the lock: the timer has not looked yet then, and will. */
+	pthread_mutex_lock(&io->volume->lock);
+	if (!migrate_passed(&io->deadline))
+		again = begin_start(io) == 0;
+	if (again)
+		io->stage = WAITING;
+	pthread_mutex_unlock(&io->volume->lock);
+	return again;
+}
+
+static fsal_status_t write_status(const struct mg_io *io)
+{
+	if (io->ended && FSAL_IS_ERROR(io->status))
+		return io->status;
+	return mg_status(io->result);
+}
+
+/* It may be written, or was, or will not be in time. */
+static bool write_step(struct mg_io *io)
+{
+	if (io->result == 0 && !io->ended) {
+		write_below(io);
+		return false;
+	}
+	if (write_again(io))
+		return false;
+	io->done_cb(&io->object->handle, write_status(io), io->arg, io->caller_arg);
+	return true;
+}
+
+static void write_give_up(struct mg_io *io)
+{
+	migrate_cancel(io->volume->client, io->begun);
+}
+
+static void write2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb,
+		   struct fsal_io_arg *arg, void *caller_arg)
 {
 	struct mg_object *object = mg_object(handle);
 	struct mg_look look;
@@ -80,7 +124,7 @@ void mg_write2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_c
 	int result;
 
 	if (mg_is_normal(object) || arg->info || compat_resumes(arg)) {
-		mg_io_pass_down(handle, true, bypass, done_cb, arg, caller_arg, NULL);
+		mg_pass_down(handle, true, bypass, done_cb, arg, caller_arg);
 		return;
 	}
 	result = mg_look(object, &look);
@@ -90,11 +134,14 @@ void mg_write2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_c
 	}
 	if (result == 0) {
 		mg_look_done(&look);
-		mg_io_pass_down(handle, true, bypass, done_cb, arg, caller_arg, NULL);
+		mg_pass_down(handle, true, bypass, done_cb, arg, caller_arg);
 		return;
 	}
-	io = mg_io_new(object, true, bypass, done_cb, arg, caller_arg);
+	io = mg_io_new(object, bypass, done_cb, arg, caller_arg);
 	if (io) {
+		io->step = write_step;
+		io->give_up = write_give_up;
+		io->stable = arg->fsal_stable;
 		io->fd = mg_look_steal_fd(&look);
 		pthread_mutex_lock(&object->volume->lock);
 		result = begin_start(io);
@@ -110,25 +157,7 @@ void mg_write2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_c
 	done_cb(handle, mg_delay(), arg, caller_arg);
 }
 
-bool mg_write_again(struct mg_io *io)
+void mg_write_ops_init(struct fsal_obj_ops *ops)
 {
-	bool again = false;
-
-	if (io->result != -ECONNRESET)
-		return false;
-	/* Under the lock: the timer has not looked yet then, and will. */
-	pthread_mutex_lock(&io->volume->lock);
-	if (mg_before(mg_now(), io->deadline))
-		again = begin_start(io) == 0;
-	if (again)
-		io->step = WAITING;
-	pthread_mutex_unlock(&io->volume->lock);
-	return again;
-}
-
-fsal_status_t mg_write_status(const struct mg_io *io)
-{
-	if (io->ended && FSAL_IS_ERROR(io->status))
-		return io->status;
-	return mg_status(io->result);
+	ops->write2 = write2;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* Extended attributes: reading goes down; changing is a change of attributes. */
-#include "door.h"
+#include "ops.h"
 
 #include <errno.h>
 #include <string.h>

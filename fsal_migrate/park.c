@@ -1,54 +1,18 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/*
- * Reads and writes of unfinished files.
- *
- * A read of a missing range and every write are parked: no thread waits for them.
- *
- *   read    WAITING for its fetch -> READY: read below, look again, answer
- *   write   WAITING for begin -> READY: write below -> ENDING -> READY: answer, or begin again
- *
- * WAITING ends at the deadline with DELAY.  The fetch goes on, and the next read of its range joins
- * it; a begin is cancelled, and ended if it was too late for that.  ENDING has no deadline: bytes
- * are in the file that the record may not know of.
- *
- * READY is a job of the pool.  It runs in a context of its own, with the credentials of the
- * request, and with our export in place when it calls MDCACHE back.  The request holds the object
- * and its state until it is answered; after that nothing of it may be touched.
- */
-#include "io.h"
+#include "park.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "abstract_mem.h"
-#include "compat.h"
 #include "export_mgr.h"
-#include "gate.h"
-#include "park.h"
 
 /* What the FSAL below hands back. */
 struct relay {
 	struct fsal_obj_handle *handle;
 	fsal_async_cb done_cb;
 	void *caller_arg;
-	bool bypass, check;
-	struct migrate_version found;
 };
-
-/* What VFS has read: true if it is to be answered with *status, else it is being read again. */
-static bool is_answer(struct relay *relay, fsal_status_t *status, struct fsal_io_arg *arg)
-{
-	int result;
-
-	if (!relay->check || FSAL_IS_ERROR(*status))
-		return true;
-	result = mg_look_confirm(mg_object(relay->handle), &relay->found);
-	if (result < 0)
-		*status = mg_look_status(result);
-	if (result == 0)
-		mg_read2(relay->handle, relay->bypass, relay->done_cb, arg, relay->caller_arg);
-	return result != 0;
-}
 
 static void relay_done(struct fsal_obj_handle *sub, fsal_status_t status, void *arg, void *caller)
 {
@@ -56,26 +20,19 @@ static void relay_done(struct fsal_obj_handle *sub, fsal_status_t status, void *
 	struct relay *relay = caller;
 
 	op_ctx->fsal_export = below->super_export;
-	if (is_answer(relay, &status, arg))
-		relay->done_cb(relay->handle, status, arg, relay->caller_arg);
+	relay->done_cb(relay->handle, status, arg, relay->caller_arg);
 	op_ctx->fsal_export = below;
 	gsh_free(relay);
 }
 
-void mg_io_pass_down(struct fsal_obj_handle *handle, bool write, bool bypass, fsal_async_cb done_cb,
-		     struct fsal_io_arg *arg, void *caller_arg, const struct migrate_version *found)
+void mg_pass_down(struct fsal_obj_handle *handle, bool write, bool bypass, fsal_async_cb done_cb,
+		  struct fsal_io_arg *arg, void *caller_arg)
 {
 	struct fsal_obj_handle *sub = mg_object(handle)->sub;
 	struct relay *relay = gsh_malloc(sizeof(*relay));
 	struct mg_export *export = mg_enter();
 
-	*relay = (struct relay){.handle = handle,
-				.done_cb = done_cb,
-				.caller_arg = caller_arg,
-				.bypass = bypass,
-				.check = found};
-	if (found)
-		relay->found = *found;
+	*relay = (struct relay){handle, done_cb, caller_arg};
 	if (write)
 		sub->obj_ops->write2(sub, bypass, relay_done, arg, relay);
 	else
@@ -104,26 +61,21 @@ void mg_io_unref(struct mg_io *io)
 /* volume.lock */
 void mg_io_ready(struct mg_io *io, int result)
 {
-	if (io->step == WAITING && !glist_null(&io->wait))
+	if (io->stage == WAITING && !glist_null(&io->wait))
 		glist_del(&io->wait);
-	io->ended = io->step == ENDING;
-	io->step = READY;
+	io->ended = io->stage == ENDING;
+	io->stage = READY;
 	io->result = result;
 	mg_pool_submit(&io->job);
-}
-
-void mg_io_ignore_done(void *arg, int status)
-{
 }
 
 /* volume.lock */
 static void io_expire(struct mg_io *io)
 {
-	if (io->step != WAITING)
+	if (io->stage != WAITING)
 		return;
+	io->give_up(io);
 	mg_io_ready(io, -EAGAIN);
-	if (io->write)
-		migrate_cancel(io->volume->client, io->begun);
 }
 
 static void io_timeout(struct mg_timer *timer)
@@ -174,7 +126,7 @@ uint64_t mg_io_length(const struct fsal_io_arg *arg)
 static void io_job(struct mg_job *job);
 
 /* NULL: out of memory, or the export is going away. */
-struct mg_io *mg_io_new(struct mg_object *object, bool write, bool bypass, fsal_async_cb done_cb,
+struct mg_io *mg_io_new(struct mg_object *object, bool bypass, fsal_async_cb done_cb,
 			struct fsal_io_arg *arg, void *caller_arg)
 {
 	struct mg_export *export = mg_export(op_ctx->fsal_export);
@@ -197,8 +149,6 @@ struct mg_io *mg_io_new(struct mg_object *object, bool write, bool bypass, fsal_
 	io->done_cb = done_cb;
 	io->arg = arg;
 	io->caller_arg = caller_arg;
-	io->write = write;
-	io->stable = write && arg->fsal_stable;
 	io->fd = -1;
 	io->offset = arg->offset;
 	io->length = mg_io_length(arg);
@@ -209,7 +159,7 @@ struct mg_io *mg_io_new(struct mg_object *object, bool write, bool bypass, fsal_
 /* volume.lock */
 void mg_io_park(struct mg_io *io)
 {
-	io->step = WAITING;
+	io->stage = WAITING;
 	glist_add_tail(&io->export->ios, &io->link);
 	mg_timer_arm(&io->timer, io->deadline);
 }
@@ -227,27 +177,6 @@ void mg_io_drop(struct mg_io *io)
 
 /* ---- the pool's side ------------------------------------------------------------------------- */
 
-/* true: the request was answered, or handed over. */
-static bool io_step(struct mg_io *io)
-{
-	struct fsal_obj_handle *handle = &io->object->handle;
-
-	if (!io->write && io->result == 0) {
-		mg_io_pass_down(handle, false, io->bypass, io->done_cb, io->arg, io->caller_arg,
-				&io->version);
-		return true;
-	}
-	if (io->write && io->result == 0 && !io->ended) {
-		mg_write_below(io);
-		return false;
-	}
-	if (io->write && mg_write_again(io))
-		return false;
-	io->done_cb(handle, io->write ? mg_write_status(io) : mg_status(io->result), io->arg,
-		    io->caller_arg);
-	return true;
-}
-
 static void io_job(struct mg_job *job)
 {
 	struct mg_io *io = container_of(job, struct mg_io, job);
@@ -264,15 +193,9 @@ static void io_job(struct mg_job *job)
 	get_gsh_export_ref(gsh); /* the context's */
 	init_op_context_simple(&context, gsh, &export->fsal);
 	context.creds = io->creds;
-	answered = io_step(io);
+	answered = io->step(io);
 	release_op_context();
 	if (answered)
 		io_finish(io);
 	mg_pending_end(export);
-}
-
-void mg_io_ops_init(struct fsal_obj_ops *ops)
-{
-	ops->read2 = mg_read2;
-	ops->write2 = mg_write2;
 }

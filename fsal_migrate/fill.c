@@ -13,99 +13,26 @@
  * DELAY at once while any name of this directory is still under way.  So the lock is never held
  * much longer than the hold time in one go, whatever the number of lookups.
  */
-#include "gate.h"
+#include "fill.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "call.h"
+#include "private.h"
 
 #define MAX_NAMES 256 /* asked for in one directory; more get DELAY */
-#define QUICK	  10  /* a part of the hold time: an answer that leaves the window closed */
+#define QUICK	  10  /* a part of the hold time: an answer that closes the window */
 
 struct mg_name {
 	struct glist_head link; /* mg_object.names */
 	struct mg_call *call;	/* counted */
-	struct timespec asked;
+	struct timespec quick;
 	char name[];
 };
-
-bool mg_was_normal(struct mg_object *object)
-{
-	return atomic_load(&object->normal) || atomic_load(&object->volume->finished);
-}
-
-bool mg_is_normal(struct mg_object *object)
-{
-	uint64_t normal = atomic_load(&object->normal), places;
-
-	if (object->handle.type != DIRECTORY || normal == MG_ALWAYS)
-		return mg_was_normal(object);
-	places = migrate_volume_placings(object->volume->client);
-	return (places && normal == places + 1) || atomic_load(&object->volume->finished);
-}
-
-void mg_set_normal(struct mg_object *object, uint64_t places)
-{
-	/* A directory of a volume that is still to be attached is normal for now only, and one
-	 * above the volume's root says nothing of what is below it. */
-	if (object->handle.type == DIRECTORY &&
-	    (atomic_load(&object->volume->unattached) || atomic_load(&object->volume->unproven)))
-		return;
-	atomic_store(&object->normal, places + 1);
-}
-
-int mg_look(struct mg_object *object, struct mg_look *look)
-{
-	uint64_t places = migrate_volume_placings(object->volume->client);
-	int result;
-
-	look->fd = mg_object_open(object);
-	if (look->fd < 0)
-		return look->fd;
-	result = migrate_stub_load(look->fd, &look->stub);
-	if (result < 0) {
-		mg_look_done(look);
-		return result;
-	}
-	if (look->stub.state == MIGRATE_NORMAL) {
-		mg_set_normal(object, places);
-		return 0;
-	}
-	if (look->stub.state == MIGRATE_FILLED)
-		atomic_store(&object->filled, true);
-	atomic_store(&object->volume->unattached, false);
-	return 1;
-}
-
-void mg_look_done(struct mg_look *look)
-{
-	migrate_stub_clear(&look->stub);
-	if (look->fd >= 0)
-		close(look->fd);
-	look->fd = -1;
-}
-
-int mg_look_confirm(struct mg_object *object, const struct migrate_version *found)
-{
-	int fd = mg_object_open(object), result;
-
-	if (fd < 0)
-		return fd;
-	result = migrate_stub_confirm(fd, found);
-	close(fd);
-	return result;
-}
-
-int mg_look_steal_fd(struct mg_look *look)
-{
-	int fd = look->fd;
-
-	look->fd = -1;
-	return fd;
-}
 
 /* volume.lock */
 static struct mg_call *ongoing_fill(struct mg_object *dir)
@@ -142,7 +69,7 @@ static struct mg_call *start_fill(struct mg_object *dir, struct mg_look *look)
 	return other;
 }
 
-fsal_status_t mg_gate_filled(struct mg_object *dir)
+fsal_status_t mg_fill_directory(struct mg_object *dir)
 {
 	struct mg_volume *volume = dir->volume;
 	struct mg_call *call;
@@ -233,7 +160,6 @@ static struct mg_call *ask_name(struct mg_object *dir, const char *name, struct 
 	size_t len = strlen(name) + 1;
 	struct mg_name *entry, *fresh, *old = NULL;
 	struct mg_call *call = NULL;
-	struct timespec now = mg_now();
 	int fd = mg_object_open(dir);
 	unsigned others;
 
@@ -248,7 +174,7 @@ static struct mg_call *ask_name(struct mg_object *dir, const char *name, struct 
 		return NULL;
 	}
 	fresh->call = call;
-	fresh->asked = now;
+	fresh->quick = migrate_in_ms(migrate_volume_hold_ms(volume->client) / QUICK);
 	memcpy(fresh->name, name, len);
 
 	pthread_mutex_lock(&volume->lock);
@@ -267,7 +193,7 @@ static struct mg_call *ask_name(struct mg_object *dir, const char *name, struct 
 		glist_add_tail(&dir->names, &entry->link);
 		dir->n_names++;
 	}
-	if (!dir->window_open || (others == 0 && mg_before(dir->window_end, now))) {
+	if (!dir->window_open || (others == 0 && migrate_passed(&dir->window_end))) {
 		dir->window_open = true;
 		dir->window_end = mg_deadline(volume);
 	}
@@ -284,7 +210,7 @@ static struct mg_call *ask_name(struct mg_object *dir, const char *name, struct 
 fsal_status_t mg_fetch_name(struct mg_object *dir, const char *name)
 {
 	struct mg_volume *volume = dir->volume;
-	struct timespec until, now;
+	struct timespec until;
 	struct mg_name *entry;
 	struct mg_call *call = ask_name(dir, name, &until);
 	unsigned others;
@@ -293,14 +219,10 @@ fsal_status_t mg_fetch_name(struct mg_object *dir, const char *name)
 	if (!call)
 		return mg_delay();
 	result = mg_call_wait(call, &until);
-	now = mg_now();
 	pthread_mutex_lock(&volume->lock);
 	entry = find_name(dir, name, call, &others);
 	if (entry && entry->call == call && call->done) {
-		struct timespec quick =
-			mg_add_ms(entry->asked, migrate_volume_hold_ms(volume->client) / QUICK);
-
-		if (others == 0 && mg_before(now, quick))
+		if (others == 0 && !migrate_passed(&entry->quick))
 			dir->window_open = false;
 		glist_del(&entry->link);
 		dir->n_names--;
@@ -323,7 +245,7 @@ void mg_fetch_name_start(struct mg_object *dir, const char *name)
 		mg_call_unref(call);
 }
 
-fsal_status_t mg_gate_name(struct mg_object *dir, const char *name)
+fsal_status_t mg_fill_name(struct mg_object *dir, const char *name)
 {
 	struct mg_look look;
 	int result;
@@ -340,7 +262,7 @@ fsal_status_t mg_gate_name(struct mg_object *dir, const char *name)
 	return mg_fetch_name(dir, name);
 }
 
-void mg_gate_release(struct mg_object *object)
+void mg_fill_release(struct mg_object *object)
 {
 	struct mg_volume *volume = object->volume;
 	struct glist_head names, *link, *next;
@@ -358,4 +280,11 @@ void mg_gate_release(struct mg_object *object)
 	if (fill)
 		mg_call_unref(fill);
 	glist_for_each_safe(link, next, &names) name_free(glist_entry(link, struct mg_name, link));
+}
+
+fsal_status_t mg_may_name(struct mg_object *dir, const char *name)
+{
+	if (mg_hidden(dir, name))
+		return fsalstat(ERR_FSAL_ACCESS, EACCES);
+	return mg_fill_directory(dir);
 }

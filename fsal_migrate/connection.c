@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "abstract_mem.h"
+#include "up.h"
+
+#define DISPATCH_MS 1000
+
+static struct {
+	pthread_mutex_t lock;
+	struct glist_head list; /* of struct mg_volume */
+} volumes = {PTHREAD_MUTEX_INITIALIZER, GLIST_HEAD_INIT(volumes.list)};
+
+/*
+ * I5 proves it: were anything unfinished, the volume's root had a record, and the root is the
+ * exported directory or above it, as a record there showed.  Where there was none the export may
+ * also be above the root, and only the retriever knows.
+ */
+static void check_finished(struct mg_volume *volume)
+{
+	if (!atomic_load(&volume->inspected) || atomic_load(&volume->finished) ||
+	    atomic_load(&volume->unattached) ||
+	    (atomic_load(&volume->unproven) && !migrate_volume_finished(volume->client)) ||
+	    migrate_has_record(volume->mount_fd) != 0 ||
+	    migrate_has_record_above(volume->mount_fd) != 0)
+		return;
+	LogEvent(COMPONENT_FSAL, "Volume %s: everything is here", volume->name);
+	atomic_store(&volume->finished, true);
+}
+
+/* What MDCACHE knows of the root is from before it was attached. */
+static void check_attached(struct mg_volume *volume)
+{
+	bool waiting;
+
+	pthread_mutex_lock(&volume->lock);
+	waiting = volume->root_key;
+	pthread_mutex_unlock(&volume->lock);
+	if (!waiting || migrate_has_record(volume->mount_fd) <= 0)
+		return;
+	atomic_store(&volume->unattached, false);
+	/* Nobody else takes it. */
+	mg_up_invalidate(volume, volume->root_key, volume->root_key_len, true, NULL, NULL);
+	pthread_mutex_lock(&volume->lock);
+	free(volume->root_key);
+	volume->root_key = NULL;
+	pthread_mutex_unlock(&volume->lock);
+	LogEvent(COMPONENT_FSAL, "Volume %s: is attached now", volume->name);
+}
+
+static void *dispatch(void *arg)
+{
+	struct mg_volume *volume = arg;
+	struct timespec next = migrate_in_ms(0);
+	bool connected = false, refused = false;
+	int result;
+
+	SetNameFunction("migrate_client");
+	while (!atomic_load(&volume->stop)) {
+		result = migrate_volume_dispatch(volume->client, DISPATCH_MS);
+		if (result == -EPROTO && !refused)
+			LogMajor(COMPONENT_FSAL,
+				 "Volume %s: migrate-retriever is of another version: install the "
+				 "same release of both and restart them",
+				 volume->name);
+		refused = result == -EPROTO;
+		if (migrate_passed(&next)) {
+			check_attached(volume);
+			check_finished(volume);
+			next = migrate_in_ms(DISPATCH_MS);
+		}
+		if (connected == migrate_volume_connected(volume->client))
+			continue;
+		connected = !connected;
+		if (connected)
+			LogEvent(COMPONENT_FSAL, "Volume %s: connected to its retriever",
+				 volume->name);
+		else
+			LogWarn(COMPONENT_FSAL,
+				"Volume %s: the retriever is away; unfinished files are delayed",
+				volume->name);
+	}
+	return NULL;
+}
+
+static int volume_connect(struct mg_volume *volume)
+{
+	sigset_t all, old;
+	int result;
+
+	result = migrate_volume_new(volume->name, volume->socket, MIGRATE_ROLE_DOOR,
+				    &volume->client);
+	if (result < 0)
+		return result;
+	/* The host handles signals in a thread of its own. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	result = -pthread_create(&volume->dispatcher, NULL, dispatch, volume);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (result < 0) {
+		migrate_volume_free(volume->client);
+		volume->client = NULL;
+	}
+	return result;
+}
+
+static void volume_disconnect(struct mg_volume *volume)
+{
+	atomic_store(&volume->stop, true);
+	migrate_volume_wake(volume->client);
+	pthread_join(volume->dispatcher, NULL);
+	migrate_volume_free(volume->client);
+	volume->client = NULL;
+}
+
+static int open_directory(const char *path, dev_t *device)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		int error = errno;
+
+		if (fd >= 0)
+			close(fd);
+		return -error;
+	}
+	*device = st.st_dev;
+	return fd;
+}
+
+static bool same_socket(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* volumes.lock */
+static struct mg_volume *volume_find(const char *name, const char *socket)
+{
+	struct glist_head *link;
+
+	glist_for_each(link, &volumes.list)
+	{
+		struct mg_volume *volume = glist_entry(link, struct mg_volume, link);
+
+		if (!strcmp(volume->name, name) && same_socket(volume->socket, socket))
+			return volume;
+	}
+	return NULL;
+}
+
+/* volumes.lock; takes over fd */
+static int volume_add(const char *name, const char *socket, int fd, dev_t device,
+		      struct mg_volume **out)
+{
+	struct mg_volume *volume = mg_volume_new(name, socket, fd, device);
+	int result;
+
+	if (!volume)
+		return -ENOMEM;
+	result = volume_connect(volume);
+	if (result < 0) {
+		mg_volume_unref(volume);
+		return result;
+	}
+	volume->exports = 1;
+	glist_add_tail(&volumes.list, &volume->link);
+	*out = volume;
+	return 0;
+}
+
+int mg_volume_get(const char *name, const char *socket, const char *path, struct mg_volume **out)
+{
+	struct mg_volume *volume;
+	dev_t device;
+	int result = 0, fd;
+
+	fd = open_directory(path, &device);
+	if (fd < 0)
+		return fd;
+	pthread_mutex_lock(&volumes.lock);
+	volume = volume_find(name, socket);
+	if (!volume) {
+		result = volume_add(name, socket, fd, device, out);
+	} else {
+		close(fd);
+		if (volume->device == device) {
+			volume->exports++;
+			*out = mg_volume_ref(volume);
+		} else {
+			result = -EXDEV;
+		}
+	}
+	pthread_mutex_unlock(&volumes.lock);
+	return result;
+}
+
+void mg_volume_put(struct mg_volume *volume)
+{
+	bool last;
+
+	pthread_mutex_lock(&volumes.lock);
+	last = --volume->exports == 0;
+	if (last)
+		glist_del(&volume->link);
+	pthread_mutex_unlock(&volumes.lock);
+	if (last)
+		volume_disconnect(volume);
+	mg_volume_unref(volume);
+}
+
+int mg_volume_inspect(struct mg_volume *volume, const char *path, bool *is_root)
+{
+	dev_t device;
+	int fd, here, above;
+
+	fd = open_directory(path, &device);
+	if (fd < 0)
+		return fd;
+	here = migrate_has_record(fd);
+	above = here < 0 ? 0 : migrate_has_record_above(fd);
+	if (here == 0 && above == 0) {
+		/* Only a private directory tells that this is a root. */
+		*is_root = migrate_has_private(fd);
+		if (migrate_is_vacant(fd, false)) {
+			*is_root = true;
+			atomic_store(&volume->unattached, true);
+		} else {
+			atomic_store(&volume->unproven, true);
+		}
+	} else {
+		*is_root = above == 0;
+	}
+	close(fd);
+	if (here < 0 || above < 0)
+		return here < 0 ? here : above;
+	atomic_store(&volume->inspected, true);
+	return 0;
+}

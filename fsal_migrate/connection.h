@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/* A volume's connection to its retriever, and what is found out while it lasts. */
+#ifndef CONNECTION_H
+#define CONNECTION_H
+
+#include "volume.h"
+
+/*
+ * The volume for an export of the directory path; starts its connection with the first export.
+ * 0; -EXDEV: another export of this volume is on another file system; else -errno.
+ */
+int mg_volume_get(const char *name, const char *socket, const char *path,
+		  struct mg_volume **volume);
+/* For every successful get; with the last one the connection is closed, every request completes. */
+void mg_volume_put(struct mg_volume *volume);
+/*
+ * Whether anything can be unfinished at or below the directory path, and whether path is the
+ * volume's root (I5: the volume's root and everything down to path has a record, or nothing at
+ * path and below is unfinished).  0, or -errno: -EBADMSG for a damaged record.
+ */
+int mg_volume_inspect(struct mg_volume *volume, const char *path, bool *is_root);
+
+#endif

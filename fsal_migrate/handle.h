@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/* Handles: how the host gets objects, names them and gives them back. */
+#ifndef HANDLE_H
+#define HANDLE_H
+
+#include "object.h"
+
+/* The object that an operation made: normal from the start.  Returns status. */
+fsal_status_t mg_object_made(struct mg_export *export, struct fsal_obj_handle *sub, uint64_t places,
+			     fsal_status_t status, struct fsal_obj_handle **handle);
+/* In an operation, outside of enter and leave. */
+void mg_object_release(struct fsal_obj_handle *handle);
+void mg_handle_ops_init(struct fsal_obj_ops *ops);
+void mg_handle_export_ops_init(struct export_ops *ops);
+
+#endif

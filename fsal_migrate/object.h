@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/* Objects over those of FSAL VFS, and what is known of their state. */
+#ifndef OBJECT_H
+#define OBJECT_H
+
+#include "volume.h"
+
+struct mg_call;
+
+#define MG_ALWAYS UINT64_MAX /* mg_object.normal of what is no stub in any case */
+
+struct mg_object {
+	struct fsal_obj_handle handle;
+	struct fsal_obj_handle *sub;
+	struct mg_volume *volume; /* counted */
+	bool on_volume;		  /* on the volume's own file system */
+	/* 0: not known to be normal.  Else migrate_volume_placings() + 1 of when it was found
+	 * normal: for a file that is for ever (I1), for a directory's children as long as that is
+	 * the same. */
+	atomic_uint_fast64_t normal;
+	atomic_int_fast64_t removed; /* when the last name went, ns; 0 where nobody saw it */
+	atomic_bool filled;	     /* a directory that is filled or was; never unfilled again */
+
+	/* volume.lock from here on */
+	atomic_int kept;	 /* descriptor of a file that was unlinked unfinished, or -1 */
+	struct mg_call *fill;	 /* of an unfilled directory, counted */
+	struct glist_head names; /* single names asked for, struct mg_name */
+	unsigned n_names;
+	bool window_open; /* see fill.c */
+	struct timespec window_end;
+	struct glist_head fetches; /* of a file, struct mg_fetch */
+	unsigned n_fetches;
+};
+
+/* Filled in by main.c. */
+extern struct fsal_obj_ops mg_obj_ops;
+
+static inline struct mg_object *mg_object(struct fsal_obj_handle *handle)
+{
+	return container_of(handle, struct mg_object, handle);
+}
+
+/* A new object over sub, which it owns from now on. */
+struct mg_object *mg_object_new(struct mg_export *export, struct fsal_obj_handle *sub);
+/* Opens it read-only and without touching its atime.  -ESTALE: it is gone.  Else -errno. */
+int mg_object_open(struct mg_object *object);
+/* Keeps the file there, which is about to lose its last name, for the reads that are under way;
+ * takes over fd. */
+void mg_object_keep(struct mg_object *object, int fd);
+/* Whoever still has it open has a descriptor of his own. */
+void mg_object_let_go(struct mg_object *object);
+
+/*
+ * Whether the object is normal, and with a directory everything in it (I5).  Costs no system call.
+ * For a file the answer true is for ever; a directory becomes FILLED again when something
+ * unfinished is placed in it, so that what is found in it counts only if this is true afterwards.
+ */
+bool mg_is_normal(struct mg_object *object);
+/* Whether it was found normal once: a directory has all its names then, for ever. */
+bool mg_was_normal(struct mg_object *object);
+void mg_set_normal(struct mg_object *object, uint64_t places);
+
+/* An object that was opened and whose record was loaded. */
+struct mg_look {
+	int fd; /* valid unless mg_look() failed */
+	struct migrate_stub stub;
+};
+
+/*
+ * Opens the object and loads its record.  1: unfinished.  0: normal, and remembered.  Negative:
+ * -ESTALE when it is gone, -EBADMSG for a damaged record, or another -errno; nothing is to be
+ * cleaned up then.  Else mg_look_done() afterwards.
+ */
+int mg_look(struct mg_object *object, struct mg_look *look);
+void mg_look_done(struct mg_look *look);
+/* migrate_stub_confirm(), with -errno as of mg_look(). */
+int mg_look_confirm(struct mg_object *object, const struct migrate_version *found);
+/* The descriptor, which is the caller's then. */
+int mg_look_steal_fd(struct mg_look *look);
+
+#endif

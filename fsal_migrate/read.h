@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#ifndef READ_H
+#define READ_H
+
+#include "object.h"
+
+/* The operation. */
+void mg_read2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb,
+	      struct fsal_io_arg *arg, void *caller_arg);
+/* The object goes away: cancels what is still being fetched for it. */
+void mg_read_release(struct mg_object *object);
+
+#endif

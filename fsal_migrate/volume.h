@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/* A volume and its exports: what is known of them, and for how long they are there. */
+#ifndef VOLUME_H
+#define VOLUME_H
+
+#include "door.h"
+
+/* The configuration block MIGRATE. */
+struct mg_limits {
+	uint32_t max_waiters; /* threads of the protocol layer that may wait at a time */
+	uint32_t workers;     /* threads that complete parked requests */
+};
+extern struct mg_limits mg_limits;
+
+/* One volume, shared by all exports of it. */
+struct mg_volume {
+	struct glist_head link; /* connection.c's lock */
+	unsigned exports;	/* connection.c's lock */
+	atomic_uint refs;	/* exports, objects, calls; freed with the last */
+	/* constant */
+	char *name;
+	char *socket; /* NULL: the default */
+	int mount_fd; /* any directory on the volume's file system */
+	dev_t device;
+	/* Valid while there are exports, and so during every operation. */
+	struct migrate_volume *client;
+	pthread_t dispatcher;
+	atomic_bool stop;
+
+	atomic_bool finished;	/* everything is normal for ever: nothing is looked at any more */
+	atomic_bool unproven;	/* an export has no record at its root or above: it may be above the
+				 * volume's root, where no record proves nothing */
+	atomic_bool inspected;	/* the others are known: before, neither is to be concluded */
+	atomic_bool unattached; /* the root was empty and without a record when exported */
+	/* Of an unattached root; NULL: not looked up yet.  Set under volume.lock, taken by the
+	 * dispatcher. */
+	void *root_key;
+	size_t root_key_len;
+
+	pthread_mutex_t lock;
+	pthread_cond_t idle;	       /* an export's pending fell to 0 */
+	struct glist_head export_list; /* lock */
+};
+
+struct mg_export {
+	struct fsal_export fsal;
+	struct mg_volume *volume; /* counted */
+	/* The volume's root, if it is this export's root: the directory that hides .migrate. */
+	bool has_root;
+	uint64_t root_fileid;
+	struct glist_head link; /* volume.lock, in export_list */
+	bool closing;		/* volume.lock */
+	unsigned pending;	/* volume.lock: parked requests and upcalls */
+	struct glist_head ios;	/* volume.lock: parked requests */
+};
+
+static inline struct mg_export *mg_export(struct fsal_export *export)
+{
+	return container_of(export, struct mg_export, fsal);
+}
+
+/* Every call of the FSAL below is made between enter and leave. */
+static inline struct mg_export *mg_enter(void)
+{
+	struct mg_export *export = mg_export(op_ctx->fsal_export);
+
+	op_ctx->fsal_export = export->fsal.sub_export;
+	return export;
+}
+
+static inline void mg_leave(struct mg_export *export)
+{
+	op_ctx->fsal_export = &export->fsal;
+}
+
+/* Now and the volume's hold time. */
+static inline struct timespec mg_deadline(const struct mg_volume *volume)
+{
+	return migrate_in_ms(migrate_volume_hold_ms(volume->client));
+}
+
+/* With one reference; takes over mount_fd in any case.  NULL without memory. */
+struct mg_volume *mg_volume_new(const char *name, const char *socket, int mount_fd, dev_t device);
+struct mg_volume *mg_volume_ref(struct mg_volume *volume);
+void mg_volume_unref(struct mg_volume *volume);
+/* The key of the root of a volume that is not attached, which MDCACHE is to forget then. */
+void mg_volume_remember_root(struct mg_volume *volume, const void *key, size_t len);
+/* Adds to, takes from an export's number of pending things; begin is false when it is closing. */
+bool mg_pending_begin(struct mg_export *export);
+void mg_pending_end(struct mg_export *export);
+
+#endif
