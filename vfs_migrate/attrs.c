@@ -6,13 +6,14 @@
  * mtime back before it drops the record.  So the record is looked at before the inode: if there is
  * one it says what to show, if there is none the inode is right.
  */
-#include "door.h"
+#include "attrs.h"
+
+#include "object.h"
+#include "parts.h"
 
 #define BLOCK 512 /* the unit of st_ex_blocks */
 
-#define RECALL_ON_OPEN	      0x00040000
 #define RECALL_ON_DATA_ACCESS 0x00400000
-#define NOT_THE_CLIENTS	      (FILE_ATTRIBUTE_OFFLINE | RECALL_ON_OPEN | RECALL_ON_DATA_ACCESS)
 
 void vm_show(int looked, const struct migrate_stub *stub, bool stream, SMB_STRUCT_STAT *st)
 {
@@ -51,8 +52,7 @@ static int vm_fstat(struct vfs_handle_struct *handle, struct files_struct *fsp, 
 	return result;
 }
 
-/* Until the data is whole; a directory has none. */
-static bool is_offline(struct vfs_handle_struct *handle, struct files_struct *fsp)
+bool vm_is_offline(struct vfs_handle_struct *handle, struct files_struct *fsp)
 {
 	struct migrate_stub stub;
 	int looked;
@@ -72,7 +72,7 @@ static bool is_offline(struct vfs_handle_struct *handle, struct files_struct *fs
 static NTSTATUS vm_fget_dos_attributes(struct vfs_handle_struct *handle, struct files_struct *fsp,
 				       uint32_t *attributes)
 {
-	bool offline = !vm_share(handle)->overwriting && is_offline(handle, fsp);
+	bool offline = !vm_share(handle)->overwriting && vm_is_offline(handle, fsp);
 	NTSTATUS status = SMB_VFS_NEXT_FGET_DOS_ATTRIBUTES(handle, fsp, attributes);
 
 	if (offline)
@@ -80,42 +80,6 @@ static NTSTATUS vm_fget_dos_attributes(struct vfs_handle_struct *handle, struct 
 	if (offline && vm_share(handle)->recall)
 		*attributes |= RECALL_ON_DATA_ACCESS;
 	return status;
-}
-
-/* Without what is shown for the file's name. */
-static uint32_t stored(struct vfs_handle_struct *handle, struct files_struct *fsp)
-{
-	uint32_t attributes = 0;
-
-	(void)SMB_VFS_NEXT_FGET_DOS_ATTRIBUTES(handle, fsp, &attributes);
-	return attributes;
-}
-
-/*
- * What a file shows the host does not set, whether the client may or not; but it compares with what
- * it showed together with OFFLINE.  What the host does not keep is not told from nothing here.  Not
- * so after a rename: then the host sets what it shows, with ARCHIVE.  And a time of creation is set
- * with the attributes that there are, in its bracket.
- */
-static bool changes_nothing(struct vfs_handle_struct *handle, struct files_struct *fsp,
-			    uint32_t attributes)
-{
-	const uint32_t kept = (SAMBA_ATTRIBUTES_MASK | FILE_ATTRIBUTE_SPARSE) & ~NOT_THE_CLIENTS;
-
-	if (vm_in_bracket(vm_fd(fsp)) || !is_offline(handle, fsp) ||
-	    (fdos_mode(fsp) & kept) != attributes)
-		return false;
-	return !(attributes & FILE_ATTRIBUTE_ARCHIVE) || (stored(handle, fsp) & kept) == attributes;
-}
-
-/* What the host read goes back with one bit changed where it sets or clears "sparse". */
-static NTSTATUS vm_fset_dos_attributes(struct vfs_handle_struct *handle, struct files_struct *fsp,
-				       uint32_t attributes)
-{
-	attributes &= ~NOT_THE_CLIENTS;
-	if (changes_nothing(handle, fsp, attributes))
-		return NT_STATUS_OK;
-	return vm_set_dos_attributes(handle, fsp, attributes);
 }
 
 static uint32_t vm_fs_capabilities(struct vfs_handle_struct *handle,
@@ -180,7 +144,6 @@ void vm_attrs_fns(struct vfs_fn_pointers *fns)
 {
 	fns->fstat_fn = vm_fstat;
 	fns->fget_dos_attributes_fn = vm_fget_dos_attributes;
-	fns->fset_dos_attributes_fn = vm_fset_dos_attributes;
 	/* they read the attributes without asking for them: the host falls back to the above */
 	fns->get_dos_attributes_send_fn = vfs_not_implemented_get_dos_attributes_send;
 	fns->get_dos_attributes_recv_fn = vfs_not_implemented_get_dos_attributes_recv;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "door.h"
+#include "bracket.h"
+#include "call.h"
+#include "object.h"
 
 #define PAUSE_MS 5
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "door.h"
+#include "call.h"
 
 #define PAUSE_MS 50 /* before something is asked for again that is not possible yet */
 #define LATE_MS	 10 /* for what comes after a wait that was in vain */
@@ -168,7 +168,7 @@ static void give_up(struct vm_call *call)
 	call->begun = 0;
 }
 
-void vm_calls_end(struct vm_volume *volume)
+static void close_calls(struct vm_volume *volume)
 {
 	struct vm_call *call, *next;
 
@@ -260,6 +260,7 @@ static struct vm_call *call_new(TALLOC_CTX *mem_ctx, struct vfs_handle_struct *h
 		return NULL;
 	}
 	call->volume = volume;
+	volume->close_calls = close_calls;
 	DLIST_ADD(volume->calls, call);
 	talloc_set_destructor(call, call_destructor);
 	return call;
@@ -356,9 +357,4 @@ int vm_call_wait(struct vfs_handle_struct *handle, const struct vm_ask *ask, uin
 uint64_t vm_call_begun(const struct vm_call *call)
 {
 	return call->id;
-}
-
-bool vm_become_user(struct files_struct *fsp)
-{
-	return change_to_user_and_service_by_fsp(fsp);
 }

@@ -6,7 +6,7 @@
 #ifndef COMPAT_H
 #define COMPAT_H
 
-#include "door.h"
+#include "volume.h"
 
 /* A rename, with what the hook below needs besides. */
 struct vm_rename {

@@ -2,6 +2,8 @@
 /* Samba 4.22 */
 #include "compat.h"
 
+#include "lookup.h"
+
 static struct dirent *vm_readdir(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
 				 DIR *dirp)
 {

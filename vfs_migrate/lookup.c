@@ -11,7 +11,11 @@
  * cannot be had now is reported as EACCES: a client that is told that its files are not there may
  * act upon it.
  */
-#include "door.h"
+#include "lookup.h"
+#include "attrs.h"
+#include "call.h"
+#include "object.h"
+#include "parts.h"
 
 #define MAX_LINKS 40 /* as the kernel */
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "door.h"
-
 #include "compat.h"
+#include "lookup.h"
+#include "parts.h"
+#include "volume.h"
+
 #include "lib/util/samba_modules.h"
 
 static struct vfs_fn_pointers migrating_fns, finished_fns;
@@ -41,42 +43,6 @@ static const struct {
 	{"worm", ANYWHERE, NULL},
 	{"xattr_tdb", NOWHERE, "extended attributes are migrated to the file system"},
 };
-
-int vm_fail(int result)
-{
-	switch (result) {
-	case -EAGAIN:
-	case -ECANCELED:
-	case -ECONNRESET:
-		errno = ETIMEDOUT;
-		break;
-	case -EREMOTEIO:
-	case -ESTALE: /* there, not here */
-	case -EBADMSG:
-	case -EPROTO:
-	case -ENOLCK:
-	case -EXDEV: /* in a copy of the file system */
-		errno = EIO;
-		break;
-	default:
-		errno = -result;
-	}
-	return -1;
-}
-
-void vm_req_fail(struct tevent_req *req, int result)
-{
-	vm_fail(result);
-	tevent_req_error(req, errno);
-}
-
-NTSTATUS vm_status(int result)
-{
-	if (result == 0)
-		return NT_STATUS_OK;
-	vm_fail(result);
-	return map_nt_error_from_unix(errno);
-}
 
 /* The name of a module as in `vfs objects`, which may be NAME:PARAMETER, without the rest. */
 static bool is_module(const char *entry, const char *name)

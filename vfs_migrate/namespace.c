@@ -8,9 +8,12 @@
  * opens that file waits meanwhile.  Therefore open.c has the directory filled when something is
  * opened for that, and to wait here is the exception.
  */
-#include "door.h"
-
+#include "bracket.h"
+#include "call.h"
 #include "compat.h"
+#include "lookup.h"
+#include "object.h"
+#include "parts.h"
 
 /* Where a name is or will be: its directory, and the last component. */
 struct place {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "door.h"
+#include "object.h"
+#include "call.h"
 
 /* What is known of what a files_struct has open: our extension of it. */
 struct object {
@@ -12,21 +13,6 @@ static struct object *object(struct vfs_handle_struct *handle, struct files_stru
 {
 	return fsp == fsp->conn->cwd_fsp ? NULL
 					 : VFS_ADD_FSP_EXTENSION(handle, fsp, struct object, NULL);
-}
-
-int vm_dup(int fd)
-{
-	int copy = fd == AT_FDCWD ? open(".", O_PATH | O_DIRECTORY | O_CLOEXEC)
-				  : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-
-	return copy < 0 ? -errno : copy;
-}
-
-int vm_fd(const struct files_struct *fsp)
-{
-	if (fsp_is_alternate_stream(fsp))
-		fsp = fsp->base_fsp;
-	return fsp_get_pathref_fd(fsp);
 }
 
 int vm_look_fd(int fd, struct migrate_stub *stub)

@@ -10,7 +10,9 @@
  * the module does not find our key and refuses the copy.  So that this does not happen without
  * need, a small file is made whole before its key is given out.
  */
-#include "door.h"
+#include "call.h"
+#include "object.h"
+#include "parts.h"
 
 #include "modules/offload_token.h"
 
@@ -90,7 +92,7 @@ static void source_flushed(struct vm_call *call, int status, void *arg)
 	struct key *key = tevent_req_data(req, struct key);
 
 	TALLOC_FREE(call);
-	if (!vm_become_user(key->fsp))
+	if (!change_to_user_and_service_by_fsp(key->fsp))
 		tevent_req_nterror(req, NT_STATUS_ACCESS_DENIED);
 	else if (status < 0 || vm_is_unfinished(key->handle, key->fsp) != 0)
 		own_key(req);
@@ -190,7 +192,7 @@ static NTSTATUS may(struct copy *copy, struct files_struct *fsp, off_t offset, e
 {
 	struct lock_struct lock;
 
-	if (!vm_become_user(fsp))
+	if (!change_to_user_and_service_by_fsp(fsp))
 		return NT_STATUS_ACCESS_DENIED;
 	/* As the modules below: clones heed no locks. */
 	if (copy->fsctl == FSCTL_DUP_EXTENTS_TO_FILE)
@@ -272,7 +274,7 @@ static void copy_cleanup(struct tevent_req *req, enum tevent_req_state state)
 	struct copy *copy = tevent_req_data(req, struct copy);
 
 	if (copy->piece && (state == TEVENT_REQ_DONE || state == TEVENT_REQ_USER_ERROR))
-		vm_become_user(copy->to);
+		change_to_user_and_service_by_fsp(copy->to);
 }
 
 static NTSTATUS copy_here(struct copy *copy)
@@ -293,7 +295,7 @@ static NTSTATUS copy_here(struct copy *copy)
 	copy->piece = talloc_array(copy, uint8_t, MIN(copy->left, PIECE));
 	if (!copy->piece)
 		return NT_STATUS_NO_MEMORY;
-	if (!vm_become_user(copy->from))
+	if (!change_to_user_and_service_by_fsp(copy->from))
 		return NT_STATUS_ACCESS_DENIED;
 	status = vfs_stat_fsp(copy->from);
 	if (NT_STATUS_IS_OK(status) &&

@@ -12,7 +12,9 @@
  * compounds, smbd's own reads) waits here.  A read that is given up, at the deadline or because the
  * client is gone, leaves the fetch under way.
  */
-#include "door.h"
+#include "call.h"
+#include "object.h"
+#include "parts.h"
 
 /* What a read goes by. */
 struct found {
@@ -88,7 +90,7 @@ static void read_done(struct tevent_req *subreq)
 		tevent_req_done(req);
 	else if (result < 0)
 		vm_req_fail(req, result);
-	else if (!vm_become_user(read->fsp))
+	else if (!change_to_user_and_service_by_fsp(read->fsp))
 		tevent_req_error(req, EACCES);
 	else
 		look_and_read(req);
@@ -112,7 +114,7 @@ static void fetched(struct vm_call *call, int status, void *arg)
 	TALLOC_FREE(call);
 	if (status < 0)
 		vm_req_fail(req, status);
-	else if (!vm_become_user(read->fsp))
+	else if (!change_to_user_and_service_by_fsp(read->fsp))
 		tevent_req_error(req, EACCES);
 	else
 		read_below(req);

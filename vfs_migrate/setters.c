@@ -8,7 +8,14 @@
  * Not here: lchown, which the host calls for symbolic links, and they are whole from the start;
  * fchflags and set_compression, which no file system that a volume can be on has.
  */
-#include "door.h"
+#include "attrs.h"
+#include "bracket.h"
+#include "object.h"
+#include "parts.h"
+
+#define RECALL_ON_OPEN	      0x00040000
+#define RECALL_ON_DATA_ACCESS 0x00400000
+#define NOT_THE_CLIENTS	      (FILE_ATTRIBUTE_OFFLINE | RECALL_ON_OPEN | RECALL_ON_DATA_ACCESS)
 
 struct setter {
 	struct vfs_handle_struct *handle;
@@ -106,11 +113,41 @@ static bool is_record(const char *name)
 	return true;
 }
 
-NTSTATUS vm_set_dos_attributes(struct vfs_handle_struct *handle, struct files_struct *fsp,
-			       uint32_t attributes)
+/* Without what is shown for the file's name. */
+static uint32_t stored(struct vfs_handle_struct *handle, struct files_struct *fsp)
 {
-	struct setter s = {handle, fsp, DOS_ATTRIBUTES, .attributes = attributes};
+	uint32_t attributes = 0;
 
+	(void)SMB_VFS_NEXT_FGET_DOS_ATTRIBUTES(handle, fsp, &attributes);
+	return attributes;
+}
+
+/*
+ * What a file shows the host does not set, whether the client may or not; but it compares with what
+ * it showed together with OFFLINE.  What the host does not keep is not told from nothing here.  Not
+ * so after a rename: then the host sets what it shows, with ARCHIVE.  And a time of creation is set
+ * with the attributes that there are, in its bracket.
+ */
+static bool changes_nothing(struct vfs_handle_struct *handle, struct files_struct *fsp,
+			    uint32_t attributes)
+{
+	const uint32_t kept = (SAMBA_ATTRIBUTES_MASK | FILE_ATTRIBUTE_SPARSE) & ~NOT_THE_CLIENTS;
+
+	if (vm_in_bracket(vm_fd(fsp)) || !vm_is_offline(handle, fsp) ||
+	    (fdos_mode(fsp) & kept) != attributes)
+		return false;
+	return !(attributes & FILE_ATTRIBUTE_ARCHIVE) || (stored(handle, fsp) & kept) == attributes;
+}
+
+/* What the host read goes back with one bit changed where it sets or clears "sparse". */
+static NTSTATUS vm_fset_dos_attributes(struct vfs_handle_struct *handle, struct files_struct *fsp,
+				       uint32_t attributes)
+{
+	struct setter s = {handle, fsp, DOS_ATTRIBUTES,
+			   .attributes = attributes & ~NOT_THE_CLIENTS};
+
+	if (changes_nothing(handle, fsp, s.attributes))
+		return NT_STATUS_OK;
 	return set_status(&s);
 }
 
@@ -186,6 +223,7 @@ static int vm_fremovexattr(struct vfs_handle_struct *handle, struct files_struct
 
 void vm_setters_fns(struct vfs_fn_pointers *fns)
 {
+	fns->fset_dos_attributes_fn = vm_fset_dos_attributes;
 	fns->fntimes_fn = vm_fntimes;
 	fns->fchmod_fn = vm_fchmod;
 	fns->fchown_fn = vm_fchown;

@@ -3,7 +3,9 @@
  * Sizes, holes and space.  FSCTL_SET_ZERO_DATA and allocation sizes come as fallocate, a truncating
  * open as ftruncate, FSCTL_QUERY_ALLOCATED_RANGES as lseek.
  */
-#include "door.h"
+#include "bracket.h"
+#include "object.h"
+#include "parts.h"
 
 struct space {
 	struct vfs_handle_struct *handle;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "door.h"
+#include "volume.h"
 
 #define HELLO_MS 500 /* how long the first tree connect waits for the retriever */
 
@@ -104,7 +104,8 @@ void vm_volume_put(struct vm_volume *volume)
 	DLIST_REMOVE(volumes, volume);
 	TALLOC_FREE(volume->readable);
 	migrate_volume_free(volume->client);
-	vm_calls_end(volume);
+	if (volume->close_calls)
+		volume->close_calls(volume);
 	TALLOC_FREE(volume);
 }
 

@@ -17,7 +17,10 @@
  * What is durable: a stable write and a flush end in fsync, which is that of the data first and
  * then SYNC.
  */
-#include "door.h"
+#include "bracket.h"
+#include "call.h"
+#include "object.h"
+#include "parts.h"
 
 #include "lib/util/sys_rw.h"
 
@@ -40,7 +43,7 @@ static void begin(struct tevent_req *req);
 /* When the host has the answer it marks the file as changed.  Who is gone cannot be become. */
 static void become_writer(struct files_struct *fsp)
 {
-	(void)vm_become_user(fsp);
+	(void)change_to_user_and_service_by_fsp(fsp);
 }
 
 static void ended(struct vm_call *call, int status, void *arg)
