@@ -28,6 +28,28 @@ int migrate_binding_get(int fd, const char *name, struct migrate_binding *out)
 	return 0;
 }
 
+int migrate_open_handle(int mount_fd, int type, const void *bytes, size_t len, int flags)
+{
+	union {
+		struct file_handle handle;
+		char space[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+	} u = {.handle = {.handle_bytes = len, .handle_type = type}};
+	int fd;
+
+	if (len > MAX_HANDLE_SZ)
+		return -ESTALE;
+	memcpy(u.space + sizeof(struct file_handle), bytes, len);
+	fd = open_by_handle_at(mount_fd, &u.handle, flags);
+	if (fd < 0)
+		return errno == ENOENT ? -ESTALE : -errno;
+	return fd;
+}
+
+int migrate_binding_open(int mount_fd, const struct migrate_binding *binding, int flags)
+{
+	return migrate_open_handle(mount_fd, binding->type, binding->bytes, binding->len, flags);
+}
+
 bool migrate_binding_equal(const struct migrate_binding *a, const struct migrate_binding *b)
 {
 	return a->type == b->type && a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;

@@ -2,8 +2,8 @@
 /*
  * A set of byte ranges: sorted, disjoint, never touching, half-open [start, end).
  *
- * Used for missing sets (DESIGN section 2).  Offsets are bytes in 0..INT64_MAX, as off_t.  A set
- * grows on the heap; the functions that may grow it return 0 or -ENOMEM and leave the set as it
+ * Used for missing sets (docs/architecture.md).  Offsets are bytes in 0..INT64_MAX, as off_t.  A
+ * set grows on the heap; the functions that may grow it return 0 or -ENOMEM and leave the set as it
  * was when they fail.  Nothing here blocks or locks: the owner of a set serialises.
  */
 #ifndef MIGRATE_EXTENTS_H

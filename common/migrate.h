@@ -4,7 +4,8 @@
  *
  * A volume is one directory tree bound to an old server.  Unfinished objects carry a stub record;
  * a door looks at an object's state, asks the retriever to make what is missing present, and
- * brackets the changes that clients make to unfinished objects.  DESIGN words are used throughout.
+ * brackets the changes that clients make to unfinished objects.  docs/architecture.md has the
+ * words, and the rules I1 to I12.
  *
  * Units: offsets and lengths in bytes, times in nanoseconds since the epoch unless a struct
  * timespec. Errors: functions return 0 or -errno out of the set below.  Nothing here prints,
@@ -28,6 +29,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -128,14 +130,30 @@ int migrate_stub_seek(const struct migrate_stub *stub, const struct migrate_seek
 /* 1: it has a record.  0: it has none, or none of its own; errno is as it was.  -EBADMSG, -EIO,
  * -ENOMEM. */
 int migrate_has_record(int fd);
-/* Likewise of any directory above it on the same file system. */
-int migrate_has_record_above(int fd);
 /* It has the retriever's MIGRATE_PRIVATE_DIR, which is there until the volume is finalized; not a
  * client's of that name, which there may be afterwards. */
 bool migrate_has_private(int fd);
 /* There is nothing in it but what mkfs makes (and, if but_private, the retriever's
  * MIGRATE_PRIVATE_DIR, or an empty one, which it was about to make). */
 bool migrate_is_vacant(int fd, bool but_private);
+
+struct migrate_inspection {
+	bool unfinished; /* it has a record, or a directory above it on the same file system has */
+	bool root;	 /* it is the volume's root */
+	/* It has nothing in it, and nothing tells that it is in a volume: to be attached.  Neither
+	 * this nor unfinished: nothing here is unfinished, or the volume's root is further below,
+	 * which only the retriever knows. */
+	bool vacant;
+};
+/* All of the above for a directory that is to be served.  0, or -errno as of migrate_has_record().
+ */
+int migrate_inspect(int fd, struct migrate_inspection *inspection);
+
+/*
+ * Opens the inode that has this kernel handle (name_to_handle_at(2)).  mount_fd: anything on its
+ * file system, not O_PATH; flags: of open(2).  A descriptor; -ESTALE: it is gone; else -errno.
+ */
+int migrate_open_handle(int mount_fd, int type, const void *bytes, size_t len, int flags);
 
 /* ---- a volume ------------------------------------------------------------------------------ */
 
@@ -261,6 +279,47 @@ uint64_t migrate_begin(struct migrate_volume *volume, int fd, int dir_fd,
  */
 uint64_t migrate_end(struct migrate_volume *volume, uint64_t begun, bool changed, bool durable,
 		     uint64_t offset, uint64_t length, migrate_done_fn done, void *arg);
+
+/*
+ * The above as a loop: what is to be done next of a change, given the status of the step before.
+ * Zero it, set once and until, and do what step says until it is MIGRATE_STEP_ANSWER.
+ */
+enum migrate_step {
+	MIGRATE_STEP_BEGIN,  /* migrate_begin() */
+	MIGRATE_STEP_CHANGE, /* make the change; the status is 0, or negative if it failed */
+	MIGRATE_STEP_END,    /* migrate_end(), changed unless `failed` */
+	MIGRATE_STEP_ANSWER, /* status 0: what the change returned last; else that */
+};
+
+struct migrate_bracket {
+	/* The change fails where it was made already: it makes or takes away a name or an
+	 * attribute.  After a reset only the bracket is made again, and what was made is answered
+	 * as made, whatever becomes of the bracket: the client must hear of it.  The record may
+	 * then show the ctime from before; a fill undoes nothing of this kind. */
+	bool once;
+	struct timespec until; /* nothing is begun again after that */
+	enum migrate_step step;
+	bool tried, failed; /* the change, in this turn or an earlier one */
+	int status;
+};
+enum migrate_step migrate_bracket_next(struct migrate_bracket *bracket, int status);
+
+/*
+ * What a rename takes a name from.  fill: a directory that a directory is to replace: its names
+ * must be here first, because an unfilled one looks empty.  touch: an unfinished file with other
+ * names, which are to show a new ctime: afterwards an ATTRIBUTES bracket in which nothing is
+ * changed.
+ */
+struct migrate_replaced {
+	int fd; /* O_PATH; -1: there is nothing, or it is what is moved */
+	struct stat st;
+	bool fill, touch;
+};
+/* name: of the new place in the filled directory dir_fd.  0, and migrate_replaced_clear()
+ * afterwards; -EBADMSG, -EIO, -ENOMEM. */
+int migrate_replaced_find(int dir_fd, const char *name, const struct stat *moved,
+			  struct migrate_replaced *replaced);
+void migrate_replaced_clear(struct migrate_replaced *replaced);
 
 /*
  * Holds (I5).  While names change, the kernel keeps a lock on the directory (flock(2)): it outlives

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
  * The stub record: the value of the extended attribute security.migrate of an unfinished object
- * (DESIGN section 4).  Read by everybody, written by the retriever alone.
+ * (docs/architecture.md, "On disk").  Read by everybody, written by the retriever alone.
  *
  * Layout, little-endian, version 1; "varint" is unsigned LEB128 of at most 10 bytes:
  *
@@ -80,6 +80,8 @@ struct migrate_binding {
 /* The object's kernel handle; fd may be O_PATH.  With a non-empty name: that name below fd, not
  * followed.  0, or -errno of name_to_handle_at. */
 int migrate_binding_get(int fd, const char *name, struct migrate_binding *out);
+/* migrate_open_handle() of it. */
+int migrate_binding_open(int mount_fd, const struct migrate_binding *binding, int flags);
 bool migrate_binding_equal(const struct migrate_binding *a, const struct migrate_binding *b);
 /* Whether they are one inode in two subvolumes of a btrfs: one is the other's snapshot, with the
  * same holes, and no copy that somebody filled. */

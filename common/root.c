@@ -44,7 +44,8 @@ static int open_above(int fd)
 	return ret ? ret : up;
 }
 
-int migrate_has_record_above(int fd)
+/* Likewise of any directory above it on the same file system. */
+static int has_record_above(int fd)
 {
 	int at = open_above(fd), up, ret = 0;
 
@@ -136,4 +137,18 @@ bool migrate_is_vacant(int fd, bool but_private)
 			  may_be_private(fd));
 	closedir(dir);
 	return vacant;
+}
+
+int migrate_inspect(int fd, struct migrate_inspection *inspection)
+{
+	int here = migrate_has_record(fd), above = here < 0 ? 0 : has_record_above(fd);
+
+	*inspection = (struct migrate_inspection){.unfinished = here || above};
+	if (here < 0 || above < 0)
+		return here < 0 ? here : above;
+	/* The topmost directory with a record is the root.  When the last record is gone the
+	 * private directory is there for a moment still, and only it tells. */
+	inspection->vacant = !inspection->unfinished && migrate_is_vacant(fd, false);
+	inspection->root = inspection->unfinished ? !above : migrate_has_private(fd);
+	return 0;
 }

@@ -44,16 +44,13 @@ int directory_handle_get(int fd, struct directory_handle *handle)
 int directory_handle_open(int mount_fd, const struct directory_handle *handle)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	union handle_buffer buffer;
+	int fd = migrate_open_handle(mount_fd, handle->type, handle->bytes, handle->len,
+				     flags | O_NOATIME);
 
-	buffer.handle.handle_type = handle->type;
-	buffer.handle.handle_bytes = handle->len;
-	memcpy(buffer.handle.f_handle, handle->bytes, handle->len);
-	int fd = open_by_handle_at(mount_fd, &buffer.handle, flags | O_NOATIME);
 	/* Only the owner or CAP_FOWNER may leave the access time alone. */
-	if (fd < 0 && errno == EPERM)
-		fd = open_by_handle_at(mount_fd, &buffer.handle, flags);
-	return fd < 0 ? -errno : fd;
+	if (fd == -EPERM)
+		fd = migrate_open_handle(mount_fd, handle->type, handle->bytes, handle->len, flags);
+	return fd;
 }
 
 guint directory_handle_hash(gconstpointer p)

@@ -7,54 +7,34 @@
 
 #include "call.h"
 
-/* The object's descriptors for a request, in a new call; NULL when that is not possible now. */
-static struct mg_call *new_call(struct mg_object *object, struct mg_look *look,
-				const struct mg_change *change)
-{
-	int fd = fcntl(look->fd, F_DUPFD_CLOEXEC, 0), dir_fd = -1;
-
-	if (fd < 0)
-		return NULL;
-	if (change->dir) {
-		dir_fd = mg_object_open(change->dir);
-		if (dir_fd < 0) {
-			close(fd);
-			return NULL;
-		}
-	}
-	return mg_call_new(object->volume, fd, dir_fd);
-}
-
-/* 0 and the bracket's request: it is open and must be ended.  Else -errno. */
-static int begin(struct mg_object *object, struct mg_look *look, const struct mg_change *change,
+/* 0, and begun: the bracket is open and must be ended.  Else -errno. */
+static int begin(struct mg_volume *volume, int object_fd, const struct mg_change *change,
 		 const struct timespec *deadline, uint64_t *begun)
 {
-	struct mg_volume *volume = object->volume;
-	struct mg_call *call = new_call(object, look, change);
-	int result;
+	int fd = fcntl(object_fd, F_DUPFD_CLOEXEC, 0), dir_fd = -1, result;
+	struct mg_call *call = NULL;
 
+	if (fd >= 0 && change->dir)
+		dir_fd = mg_object_open(change->dir);
+	if (fd >= 0 && (dir_fd >= 0 || !change->dir))
+		call = mg_call_new(volume, fd, dir_fd);
+	else if (fd >= 0)
+		close(fd);
 	if (!call)
 		return -EAGAIN;
 	pthread_mutex_lock(&volume->lock);
 	mg_call_begin(call, change->kind, change->offset, change->length);
 	pthread_mutex_unlock(&volume->lock);
 	result = mg_call_wait(call, deadline);
-	if (result == -EAGAIN) {
-		pthread_mutex_lock(&volume->lock);
-		mg_call_give_up(call);
-		pthread_mutex_unlock(&volume->lock);
-	}
 	*begun = call->request;
 	mg_call_unref(call);
 	return result;
 }
 
 /*
- * The retriever answers without the old server.  If it takes too long all the same, it hangs: a
- * change that can be made again will be.  One that cannot is answered as it was made, though the
- * record does not know of it yet.  The end is on its way, and the bracket open, so that nothing is
- * filled, and no directory finished, before the retriever has heard of it; should it be killed
- * first, the record shows the ctime from before.
+ * The retriever answers without the old server.  If it takes too long all the same, it hangs.  The
+ * end is on its way, and the bracket open, so that nothing is filled, and no directory finished,
+ * before the retriever has heard of it.
  */
 static int end(struct mg_call *call, const struct mg_change *change, uint64_t begun, bool changed)
 {
@@ -66,33 +46,34 @@ static int end(struct mg_call *call, const struct mg_change *change, uint64_t be
 	return mg_call_wait(call, &deadline);
 }
 
-static fsal_status_t bracket(struct mg_object *object, struct mg_look *look,
-			     const struct mg_change *change, struct timespec deadline)
+static fsal_status_t bracket(struct mg_volume *volume, int fd, const struct mg_change *change,
+			     struct timespec deadline)
 {
+	struct migrate_bracket bracket = {.once = change->once, .until = deadline};
 	fsal_status_t status = mg_ok();
-	struct mg_call *ending;
-	bool made = false;
-	uint64_t begun;
+	struct mg_call *ending = NULL;
+	uint64_t begun = 0;
 	int result;
 
 	do {
-		/* Made first: an open bracket must be ended, whatever happens. */
-		ending = mg_call_new(object->volume, -1, -1);
-		if (!ending)
-			return made && change->once ? status : mg_delay();
-		result = begin(object, look, change, &deadline, &begun);
-		if (result == 0) {
-			if (!made || !change->once)
-				status = change->make(change->arg);
-			made = true;
-			result = end(ending, change, begun, !FSAL_IS_ERROR(status));
+		switch (bracket.step) {
+		case MIGRATE_STEP_BEGIN:
+			/* Made first: an open bracket must be ended, whatever happens. */
+			ending = mg_call_new(volume, -1, -1);
+			result = ending ? begin(volume, fd, change, &deadline, &begun) : -ENOMEM;
+			if (ending && result < 0)
+				mg_call_unref(ending);
+			break;
+		case MIGRATE_STEP_CHANGE:
+			status = change->make(change->arg);
+			result = FSAL_IS_ERROR(status) ? -EIO : 0;
+			break;
+		default:
+			result = end(ending, change, begun, !bracket.failed);
+			mg_call_unref(ending);
 		}
-		mg_call_unref(ending);
-	} while (result == -ECONNRESET && !migrate_passed(&deadline));
-	/* A name that was made cannot be made again: the client must hear of it. */
-	if (made && (change->once || FSAL_IS_ERROR(status)))
-		return status;
-	return mg_status(result);
+	} while (migrate_bracket_next(&bracket, result) != MIGRATE_STEP_ANSWER);
+	return bracket.status < 0 ? mg_status(bracket.status) : status;
 }
 
 int mg_hold(struct mg_object *dir, enum migrate_hold hold, struct timespec deadline)
@@ -106,10 +87,9 @@ int mg_hold(struct mg_object *dir, enum migrate_hold hold, struct timespec deadl
 	return held;
 }
 
-fsal_status_t mg_bracket(struct mg_object *object, struct mg_look *look,
-			 const struct mg_change *change)
+fsal_status_t mg_bracket(struct mg_volume *volume, int fd, const struct mg_change *change)
 {
-	struct timespec deadline = mg_deadline(object->volume);
+	struct timespec deadline = mg_deadline(volume);
 	fsal_status_t status;
 	int held = -1;
 
@@ -118,7 +98,7 @@ fsal_status_t mg_bracket(struct mg_object *object, struct mg_look *look,
 		if (held < 0)
 			return mg_look_status(held);
 	}
-	status = bracket(object, look, change, deadline);
+	status = bracket(volume, fd, change, deadline);
 	if (held >= 0)
 		close(held);
 	return status;
@@ -133,7 +113,7 @@ fsal_status_t mg_look_and_change(struct mg_object *object, const struct mg_chang
 	if (result < 0)
 		return mg_look_status(result);
 	if (result > 0)
-		status = mg_bracket(object, &look, change);
+		status = mg_bracket(object->volume, look.fd, change);
 	else
 		status = change->make(change->arg);
 	mg_look_done(&look);

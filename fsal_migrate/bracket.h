@@ -9,19 +9,16 @@ struct mg_change {
 	enum migrate_change kind;
 	uint64_t offset, length;
 	struct mg_object *dir; /* PLACE: the directory that gets the name */
-	/* Makes the change.  Called again when the retriever went away before it knew, unless once
-	 * is set: then only the bracket is made again. */
 	fsal_status_t (*make)(void *arg);
 	void *arg;
-	bool once;
+	bool once; /* of struct migrate_bracket */
 };
 
 /*
  * Waits no longer than the hold time for the retriever to allow the change; then DELAY, and
- * nothing was changed.  look: of the object.
+ * nothing was changed.  fd: any descriptor of the object.
  */
-fsal_status_t mg_bracket(struct mg_object *object, struct mg_look *look,
-			 const struct mg_change *change);
+fsal_status_t mg_bracket(struct mg_volume *volume, int fd, const struct mg_change *change);
 
 /*
  * The same for a change that needs no bracket when the object is normal: looks, and makes the

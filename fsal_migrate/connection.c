@@ -25,11 +25,12 @@ static struct {
  */
 static void check_finished(struct mg_volume *volume)
 {
+	struct migrate_inspection found;
+
 	if (!atomic_load(&volume->inspected) || atomic_load(&volume->finished) ||
 	    atomic_load(&volume->unattached) ||
 	    (atomic_load(&volume->unproven) && !migrate_volume_finished(volume->client)) ||
-	    migrate_has_record(volume->mount_fd) != 0 ||
-	    migrate_has_record_above(volume->mount_fd) != 0)
+	    migrate_inspect(volume->mount_fd, &found) < 0 || found.unfinished)
 		return;
 	LogEvent(COMPONENT_FSAL, "Volume %s: everything is here", volume->name);
 	atomic_store(&volume->finished, true);
@@ -218,29 +219,21 @@ void mg_volume_put(struct mg_volume *volume)
 
 int mg_volume_inspect(struct mg_volume *volume, const char *path, bool *is_root)
 {
+	struct migrate_inspection found;
 	dev_t device;
-	int fd, here, above;
+	int fd = open_directory(path, &device), result;
 
-	fd = open_directory(path, &device);
 	if (fd < 0)
 		return fd;
-	here = migrate_has_record(fd);
-	above = here < 0 ? 0 : migrate_has_record_above(fd);
-	if (here == 0 && above == 0) {
-		/* Only a private directory tells that this is a root. */
-		*is_root = migrate_has_private(fd);
-		if (migrate_is_vacant(fd, false)) {
-			*is_root = true;
-			atomic_store(&volume->unattached, true);
-		} else {
-			atomic_store(&volume->unproven, true);
-		}
-	} else {
-		*is_root = above == 0;
-	}
+	result = migrate_inspect(fd, &found);
 	close(fd);
-	if (here < 0 || above < 0)
-		return here < 0 ? here : above;
+	if (result < 0)
+		return result;
+	*is_root = found.root || found.vacant;
+	if (found.vacant)
+		atomic_store(&volume->unattached, true);
+	else if (!found.unfinished)
+		atomic_store(&volume->unproven, true);
 	atomic_store(&volume->inspected, true);
 	return 0;
 }

@@ -23,14 +23,15 @@
 #define KEY_TYPE_16   0x80
 #define KEY_TYPE_32   0xc0
 
-union kernel_handle {
-	struct file_handle handle;
-	char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+struct kernel_handle {
+	int type;
+	size_t len;
+	const uint8_t *bytes; /* in the key */
 };
 
 struct fsal_obj_ops mg_obj_ops;
 
-static int parse_key(const struct gsh_buffdesc *key, union kernel_handle *out)
+static int parse_key(const struct gsh_buffdesc *key, struct kernel_handle *out)
 {
 	const uint8_t *p = key->addr, *end = p + key->len;
 	int fsid, type_len;
@@ -43,8 +44,7 @@ static int parse_key(const struct gsh_buffdesc *key, union kernel_handle *out)
 	type_len = (*p & KEY_TYPE_MASK) == KEY_TYPE_32	 ? 4
 		   : (*p & KEY_TYPE_MASK) == KEY_TYPE_16 ? 2
 							 : 1;
-	if (fsid < 0 || !(*p & KEY_TYPE_MASK) || end - p <= 1 + fsid + type_len ||
-	    end - p > 1 + fsid + type_len + MAX_HANDLE_SZ)
+	if (fsid < 0 || !(*p & KEY_TYPE_MASK) || end - p <= 1 + fsid + type_len)
 		return -ESTALE;
 	p += 1 + fsid;
 	if (type_len == 4) {
@@ -56,9 +56,7 @@ static int parse_key(const struct gsh_buffdesc *key, union kernel_handle *out)
 		type = *p;
 	}
 	p += type_len;
-	out->handle.handle_type = type;
-	out->handle.handle_bytes = end - p;
-	memcpy(out->handle.f_handle, p, end - p);
+	*out = (struct kernel_handle){type, end - p, p};
 	return 0;
 }
 
@@ -79,22 +77,17 @@ static int open_kept(struct mg_object *object)
 int mg_object_open(struct mg_object *object)
 {
 	struct mg_export *export = mg_enter();
-	union kernel_handle kernel;
+	struct kernel_handle kernel;
 	struct gsh_buffdesc key;
-	int result, fd;
+	int result;
 
 	object->sub->obj_ops->handle_to_key(object->sub, &key);
 	mg_leave(export);
 	result = parse_key(&key, &kernel);
-	if (result < 0)
-		return result;
-	fd = open_by_handle_at(object->volume->mount_fd, &kernel.handle,
-			       O_RDONLY | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	result = -errno;
-	if (result == -ENOENT)
-		result = -ESTALE;
+	if (result == 0)
+		result = migrate_open_handle(object->volume->mount_fd, kernel.type, kernel.bytes,
+					     kernel.len,
+					     O_RDONLY | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
 	return result == -ESTALE ? open_kept(object) : result;
 }
 

@@ -63,7 +63,6 @@ void mg_io_ready(struct mg_io *io, int result)
 {
 	if (io->stage == WAITING && !glist_null(&io->wait))
 		glist_del(&io->wait);
-	io->ended = io->stage == ENDING;
 	io->stage = READY;
 	io->result = result;
 	mg_pool_submit(&io->job);

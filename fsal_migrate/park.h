@@ -47,6 +47,7 @@ struct mg_io {
 	bool stable;
 	int fd; /* -1: none */
 	fsal_status_t status;
+	struct migrate_bracket bracket;
 	/* a read */
 	struct migrate_version version; /* at its look */
 	/* volume.lock */
@@ -54,7 +55,6 @@ struct mg_io {
 	struct glist_head link; /* mg_export.ios */
 	struct glist_head wait; /* mg_fetch.parked; a read that is WAITING */
 	enum mg_stage stage;
-	bool ended; /* READY after ENDING */
 	int result;
 	uint64_t begun;
 };

@@ -7,10 +7,11 @@
 #include "ops.h"
 
 #include <errno.h>
-#include <string.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "bracket.h"
+#include "call.h"
 #include "compat.h"
 #include "fill.h"
 #include "handle.h"
@@ -65,70 +66,44 @@ static fsal_status_t make_nothing(void *arg)
 	return mg_ok();
 }
 
-/* What a rename takes a name from. */
-struct replaced {
-	struct mg_object *object; /* NULL: nothing, or it can be left alone */
-	struct mg_look look;	  /* of a file that is not normal and has other names */
-	bool looked;
-};
-
-static void replaced_clear(struct replaced *replaced)
+static fsal_status_t fill_replaced(struct mg_volume *volume,
+				   const struct migrate_replaced *replaced)
 {
-	if (replaced->looked)
-		mg_look_done(&replaced->look);
-	if (replaced->object)
-		mg_object_release(&replaced->object->handle);
-	memset(replaced, 0, sizeof(*replaced));
+	int fd = fcntl(replaced->fd, F_DUPFD_CLOEXEC, 0), result;
+	struct mg_call *call = fd >= 0 ? mg_call_new(volume, fd, -1) : NULL;
+
+	if (!call)
+		return mg_delay();
+	pthread_mutex_lock(&volume->lock);
+	mg_call_fill(call);
+	pthread_mutex_unlock(&volume->lock);
+	result = mg_call_wait(call, &call->deadline);
+	mg_call_unref(call);
+	return mg_status(result);
 }
 
-static fsal_status_t find_replaced(struct mg_object *newdir, const char *new_name,
-				   struct replaced *replaced)
+/* replaced is to be cleared, whatever is returned. */
+static fsal_status_t find_replaced(struct mg_object *object, struct mg_object *newdir,
+				   const char *new_name, struct migrate_replaced *replaced)
 {
-	struct fsal_obj_handle *sub = NULL;
-	struct mg_export *export;
-	fsal_status_t status;
+	const struct stat moved = {
+		.st_dev = object->volume->device,
+		.st_ino = object->handle.fileid,
+		.st_mode = object->handle.type == DIRECTORY ? S_IFDIR : S_IFREG,
+	};
+	int dir_fd, result;
 
+	replaced->fd = -1;
 	if (mg_is_normal(newdir))
 		return mg_ok();
-	export = mg_enter();
-	status = newdir->sub->obj_ops->lookup(newdir->sub, new_name, &sub, NULL);
-	mg_leave(export);
-	/* There is nothing; why else the rename fails is for the FSAL below to say. */
-	if (status.major == ERR_FSAL_NOENT || status.major == ERR_FSAL_NAMETOOLONG)
-		return mg_ok();
-	if (FSAL_IS_ERROR(status))
-		return status;
-	replaced->object = mg_object_new(export, sub);
-	return mg_ok();
-}
-
-/* A directory that is to be replaced must be filled: an unfilled one looks empty. */
-static fsal_status_t fill_replaced(struct replaced *replaced, bool by_directory)
-{
-	struct mg_object *object = replaced->object;
-	struct stat st;
-	int result;
-
-	if (!object)
-		return mg_ok();
-	if (object->handle.type == DIRECTORY)
-		return by_directory ? mg_fill_directory(object) : mg_ok();
-	if (object->handle.type != REGULAR_FILE || mg_is_normal(object))
-		return mg_ok();
-	result = mg_look(object, &replaced->look);
-	replaced->looked = result >= 0;
-	if (result <= 0 || fstat(replaced->look.fd, &st) < 0 || st.st_nlink < 2)
-		replaced_clear(replaced);
-	return mg_ok();
-}
-
-/* Its other names are to show a new ctime. */
-static void was_replaced(struct replaced *replaced, struct mg_object *object)
-{
-	struct mg_change change = {.kind = MIGRATE_ATTRIBUTES, .make = make_nothing};
-
-	if (replaced->looked && replaced->object->handle.fileid != object->handle.fileid)
-		(void)mg_bracket(replaced->object, &replaced->look, &change);
+	dir_fd = mg_object_open(newdir);
+	if (dir_fd < 0)
+		return mg_look_status(dir_fd);
+	result = migrate_replaced_find(dir_fd, new_name, &moved, replaced);
+	close(dir_fd);
+	if (result == 0 && replaced->fill)
+		return fill_replaced(object->volume, replaced);
+	return mg_status(result);
 }
 
 /* A directory that is normal and is moved as it is must not become unfinished meanwhile. */
@@ -157,21 +132,20 @@ static fsal_status_t rename_object(struct mg_object *object, struct mg_object *o
 				   .make = make_rename,
 				   .arg = &move,
 				   .once = true};
+	const struct mg_change touch = {.kind = MIGRATE_ATTRIBUTES, .make = make_nothing};
 	bool directory = object->handle.type == DIRECTORY;
-	struct replaced replaced = {0};
+	struct migrate_replaced replaced = {.fd = -1};
 	fsal_status_t status = mg_may_name(olddir, old_name);
 
 	if (!FSAL_IS_ERROR(status))
 		status = mg_may_name(newdir, new_name);
 	if (!FSAL_IS_ERROR(status))
-		status = find_replaced(newdir, new_name, &replaced);
-	if (!FSAL_IS_ERROR(status))
-		status = fill_replaced(&replaced, directory);
+		status = find_replaced(object, newdir, new_name, &replaced);
 	if (!FSAL_IS_ERROR(status))
 		status = directory ? rename_directory(object, &change) : mg_change(object, &change);
-	if (!FSAL_IS_ERROR(status))
-		was_replaced(&replaced, object);
-	replaced_clear(&replaced);
+	if (!FSAL_IS_ERROR(status) && replaced.touch)
+		(void)mg_bracket(object->volume, replaced.fd, &touch);
+	migrate_replaced_clear(&replaced);
 	return status;
 }
 
@@ -212,7 +186,7 @@ static fsal_status_t unlink_file(struct unlink *gone)
 	if (mg_is_normal(object))
 		status = make_unlink(gone);
 	else if (links)
-		status = mg_bracket(object, &look, &change);
+		status = mg_bracket(object->volume, look.fd, &change);
 	else
 		status = make_unlink(gone);
 	if (!FSAL_IS_ERROR(status) && !links && !mg_is_normal(object))

@@ -48,14 +48,14 @@ static void end_done(void *arg, int status)
 static void written(struct fsal_obj_handle *sub, fsal_status_t status, void *arg, void *caller)
 {
 	struct mg_io *io = caller;
-	bool changed = !FSAL_IS_ERROR(status) || io->arg->io_amount > 0;
+	bool failed = FSAL_IS_ERROR(status);
 
 	pthread_mutex_lock(&io->volume->lock);
 	io->status = status;
 	io->stage = ENDING;
-	if (migrate_end(io->volume->client, io->begun, changed,
-			io->stable && !FSAL_IS_ERROR(status), io->offset, io->arg->io_amount,
-			end_done, io))
+	migrate_bracket_next(&io->bracket, failed ? -EIO : 0);
+	if (migrate_end(io->volume->client, io->begun, !failed || io->arg->io_amount > 0,
+			io->stable && !failed, io->offset, io->arg->io_amount, end_done, io))
 		io->refs++;
 	else
 		mg_io_ready(io, -ECONNRESET);
@@ -73,40 +73,24 @@ static void write_below(struct mg_io *io)
 	mg_leave(export);
 }
 
-/* Whether the bracket was lost and there is time to make it again; it is under way then. */
-static bool write_again(struct mg_io *io)
-{
-	bool again = false;
-
-	if (io->result != -ECONNRESET)
-		return false;
-	/* Under the lock: the timer has not looked yet then, and will. */
-	pthread_mutex_lock(&io->volume->lock);
-	if (!migrate_passed(&io->deadline))
-		again = begin_start(io) == 0;
-	if (again)
-		io->stage = WAITING;
-	pthread_mutex_unlock(&io->volume->lock);
-	return again;
-}
-
-static fsal_status_t write_status(const struct mg_io *io)
-{
-	if (io->ended && FSAL_IS_ERROR(io->status))
-		return io->status;
-	return mg_status(io->result);
-}
-
-/* It may be written, or was, or will not be in time. */
 static bool write_step(struct mg_io *io)
 {
-	if (io->result == 0 && !io->ended) {
+	enum migrate_step step;
+	int result;
+
+	/* Under the lock: the timer has not looked yet if it is begun again, and will. */
+	pthread_mutex_lock(&io->volume->lock);
+	step = migrate_bracket_next(&io->bracket, io->result);
+	result = step == MIGRATE_STEP_BEGIN ? begin_start(io) : io->bracket.status;
+	if (step == MIGRATE_STEP_BEGIN && result == 0)
+		io->stage = WAITING;
+	pthread_mutex_unlock(&io->volume->lock);
+	if (step == MIGRATE_STEP_CHANGE)
 		write_below(io);
+	if (step == MIGRATE_STEP_CHANGE || (step == MIGRATE_STEP_BEGIN && result == 0))
 		return false;
-	}
-	if (write_again(io))
-		return false;
-	io->done_cb(&io->object->handle, write_status(io), io->arg, io->caller_arg);
+	io->done_cb(&io->object->handle, result < 0 ? mg_status(result) : io->status, io->arg,
+		    io->caller_arg);
 	return true;
 }
 
@@ -142,6 +126,7 @@ static void write2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb do
 		io->step = write_step;
 		io->give_up = write_give_up;
 		io->stable = arg->fsal_stable;
+		io->bracket.until = io->deadline;
 		io->fd = mg_look_steal_fd(&look);
 		pthread_mutex_lock(&object->volume->lock);
 		result = begin_start(io);

@@ -46,6 +46,7 @@ bool vm_in_bracket(int fd)
 static int begin(struct vfs_handle_struct *handle, int fd, const struct vm_change *change,
 		 uint64_t *begun)
 {
+	struct timeval until = timeval_current_ofs_msec(vm_share(handle)->hold_ms);
 	struct vm_ask ask = {
 		.what = VM_BEGIN,
 		.fd = fd,
@@ -55,8 +56,14 @@ static int begin(struct vfs_handle_struct *handle, int fd, const struct vm_chang
 		.offset = change->offset,
 		.length = change->length,
 	};
+	int result = vm_call_wait(handle, &ask, begun);
 
-	return vm_call_wait(handle, &ask, begun);
+	/* somebody holds the directory, or one above */
+	while (result == -EAGAIN && !timeval_expired(&until)) {
+		vm_volume_dispatch(vm_share(handle)->volume, PAUSE_MS);
+		result = vm_call_wait(handle, &ask, begun);
+	}
+	return result;
 }
 
 static int end(struct vfs_handle_struct *handle, const struct vm_change *change, uint64_t begun,
@@ -74,37 +81,32 @@ static int end(struct vfs_handle_struct *handle, const struct vm_change *change,
 	return vm_call_wait(handle, &ask, NULL);
 }
 
-/*
- * The retriever waits for nobody, so an end that takes too long means that it hangs.  What was made
- * is answered as made only if it cannot be made again; see the NFS door, which does the same.
- */
+/* The retriever waits for nobody, so an end that takes too long means that it hangs. */
 static int make_in_brackets(struct vfs_handle_struct *handle, int fd,
 			    const struct vm_change *change)
 {
-	struct timeval until = timeval_current_ofs_msec(vm_share(handle)->hold_ms);
+	struct migrate_bracket bracket = {.once = change->once,
+					  .until = migrate_in_ms(vm_share(handle)->hold_ms)};
 	int made = -1, error = 0, result;
-	bool tried = false;
-	uint64_t begun;
+	uint64_t begun = 0;
 
 	do {
-		result = begin(handle, fd, change, &begun);
-		/* somebody holds the directory, or one above */
-		if (result == -EAGAIN)
-			vm_volume_dispatch(vm_share(handle)->volume, PAUSE_MS);
-		if (result == 0) {
-			if (!tried || !change->once) {
-				made = change->make(change->arg);
-				error = errno;
-			}
-			tried = true;
-			result = end(handle, change, begun, made >= 0);
+		switch (bracket.step) {
+		case MIGRATE_STEP_BEGIN:
+			result = begin(handle, fd, change, &begun);
+			break;
+		case MIGRATE_STEP_CHANGE:
+			result = made = change->make(change->arg);
+			error = errno;
+			break;
+		default:
+			result = end(handle, change, begun, !bracket.failed);
 		}
-	} while ((result == -ECONNRESET || result == -EAGAIN) && !timeval_expired(&until));
-	if (tried && (change->once || made < 0)) {
-		errno = error;
-		return made;
-	}
-	return result < 0 ? vm_fail(result) : made;
+	} while (migrate_bracket_next(&bracket, result) != MIGRATE_STEP_ANSWER);
+	if (bracket.status < 0)
+		return vm_fail(bracket.status);
+	errno = error;
+	return made;
 }
 
 int vm_hold(struct vfs_handle_struct *handle, int dir_fd, enum migrate_hold hold)

@@ -13,11 +13,10 @@ struct vm_change {
 	bool place; /* PLACE: dir_fd is the directory that gets the name, and is held */
 	int dir_fd;
 	bool durable;
-	/* Makes the change, as a hook does: 0, or -1 with errno.  Called again when the retriever
-	 * went away before it knew, unless once is set: then only the bracket is made again. */
+	/* Makes the change, as a hook does: 0, or -1 with errno. */
 	int (*make)(void *arg);
 	void *arg;
-	bool once;
+	bool once; /* of struct migrate_bracket */
 };
 
 /*

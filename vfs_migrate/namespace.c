@@ -298,8 +298,7 @@ struct rename {
 	struct place from, to;
 	int fd; /* what is moved */
 	struct stat st;
-	int replaced_fd; /* what loses its name, or -1 */
-	struct stat replaced;
+	struct migrate_replaced replaced;
 };
 
 static int make_rename(void *arg)
@@ -321,33 +320,18 @@ static bool is_same(const struct stat *a, const struct stat *b)
 
 /*
  * What is in the way.  The host has looked whether there is something, but when the names were not
- * here yet, and its own rename replaces what it finds.  A directory that is to be replaced must be
- * filled: an unfilled one looks empty.
+ * here yet, and its own rename replaces what it finds.
  */
 static int check_replaced(struct rename *move)
 {
-	struct vfs_handle_struct *handle = move->args->handle;
 	bool was_filled;
 
-	if (move->replaced_fd < 0)
+	if (move->replaced.fd < 0)
 		return 0;
-	if (!move->to.was_filled && !VALID_STAT(move->args->to->st) &&
-	    !is_same(&move->st, &move->replaced))
+	if (!move->to.was_filled && !VALID_STAT(move->args->to->st))
 		return -EEXIST;
-	if (S_ISDIR(move->st.st_mode) && S_ISDIR(move->replaced.st_mode))
-		return fill_fd(handle, move->replaced_fd, &was_filled);
-	return 0;
-}
-
-/* Its other names are to show a new ctime. */
-static void was_replaced(struct rename *move)
-{
-	struct vm_change change = {.kind = MIGRATE_ATTRIBUTES, .make = make_nothing};
-
-	if (move->replaced_fd >= 0 && S_ISREG(move->replaced.st_mode) &&
-	    move->replaced.st_nlink > 1 && !is_same(&move->st, &move->replaced) &&
-	    look(move->replaced_fd) > 0)
-		(void)vm_bracket(move->args->handle, move->replaced_fd, &change);
+	return move->replaced.fill ? fill_fd(move->args->handle, move->replaced.fd, &was_filled)
+				   : 0;
 }
 
 /* Which the kernel refuses; whoever holds it alone would wait for himself. */
@@ -389,27 +373,30 @@ static int rename_held(struct rename *move)
 
 static int rename_found(struct rename *move)
 {
+	const struct vm_change touch = {.kind = MIGRATE_ATTRIBUTES, .make = make_nothing};
 	int result = check_replaced(move);
 
 	if (result < 0)
 		return vm_fail(result);
 	result = rename_held(move);
-	if (result == 0)
-		was_replaced(move);
+	if (result == 0 && move->replaced.touch)
+		(void)vm_bracket(move->args->handle, move->replaced.fd, &touch);
 	return result;
 }
 
 static int rename_placed(struct rename *move)
 {
-	int result;
+	int result, error;
 
 	move->fd = open_named(&move->from, &move->st);
 	if (move->fd < 0) /* why it fails is for the host to say */
 		return move->args->below(move->args);
-	move->replaced_fd = open_named(&move->to, &move->replaced);
-	result = rename_found(move);
-	close_keeping_errno(move->replaced_fd);
-	close_keeping_errno(move->fd);
+	result = migrate_replaced_find(move->to.dir_fd, move->to.name, &move->st, &move->replaced);
+	result = result < 0 ? vm_fail(result) : rename_found(move);
+	error = errno;
+	migrate_replaced_clear(&move->replaced);
+	close(move->fd);
+	errno = error;
 	return result;
 }
 

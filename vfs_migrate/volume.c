@@ -111,42 +111,26 @@ void vm_volume_put(struct vm_volume *volume)
 
 int vm_volume_inspect(struct vm_volume *volume, const char *path)
 {
+	struct migrate_inspection found;
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result;
 
 	if (fd < 0)
 		return -errno;
-	result = migrate_has_record(fd);
-	if (result == 0)
-		result = migrate_has_record_above(fd);
-	/*
-	 * No record here and above: the volume is finished (I5), or is to be attached, or is
-	 * further below.  The last two are told apart from the first by the retriever only.
-	 */
-	if (result == 0) {
-		result = VM_MIGRATING;
-		if (migrate_is_vacant(fd, false))
-			result = VM_NOT_ATTACHED;
-		else if (migrate_volume_connected(volume->client) &&
-			 migrate_volume_finished(volume->client) && !migrate_has_private(fd))
-			result = VM_FINISHED;
-	} else if (result > 0) {
-		result = VM_MIGRATING;
-	}
+	result = migrate_inspect(fd, &found);
 	close(fd);
-	return result;
-}
-
-/* The topmost directory with a record is the root.  When the last record is gone the private
- * directory is there for a moment still. */
-static bool is_root(int fd)
-{
-	int here = migrate_has_record(fd);
-
-	return here != 0 ? migrate_has_record_above(fd) == 0 : migrate_has_private(fd);
+	if (result < 0)
+		return result;
+	if (found.vacant)
+		return VM_NOT_ATTACHED;
+	return !found.unfinished && !found.root && migrate_volume_connected(volume->client) &&
+			       migrate_volume_finished(volume->client)
+		       ? VM_FINISHED
+		       : VM_MIGRATING;
 }
 
 bool vm_hidden(int dir_fd, const char *name)
 {
+	struct migrate_inspection found;
 	bool hidden;
 	int fd;
 
@@ -154,7 +138,7 @@ bool vm_hidden(int dir_fd, const char *name)
 		return false;
 	become_root();
 	fd = vm_dup(dir_fd);
-	hidden = fd < 0 || is_root(fd);
+	hidden = fd < 0 || migrate_inspect(fd, &found) < 0 || found.root;
 	unbecome_root();
 	if (fd >= 0)
 		close(fd);

@@ -33,12 +33,12 @@ struct write {
 	const void *data;
 	size_t n;
 	off_t offset;
-	struct timeval until; /* when it is not begun again any more */
+	struct migrate_bracket bracket;
 	ssize_t result;
 	struct vfs_aio_state aio;
 };
 
-static void begin(struct tevent_req *req);
+static void begin_write(struct tevent_req *req);
 
 /* When the host has the answer it marks the file as changed.  Who is gone cannot be become. */
 static void become_writer(struct files_struct *fsp)
@@ -46,21 +46,28 @@ static void become_writer(struct files_struct *fsp)
 	(void)change_to_user_and_service_by_fsp(fsp);
 }
 
-static void ended(struct vm_call *call, int status, void *arg)
+/* The bracket's next step is known: it begins again, or that was it. */
+static void go_on(struct tevent_req *req, int status)
 {
-	struct tevent_req *req = arg;
 	struct write *write = tevent_req_data(req, struct write);
+
+	if (migrate_bracket_next(&write->bracket, status) == MIGRATE_STEP_BEGIN)
+		begin_write(req);
+	else if (write->bracket.status < 0)
+		vm_req_fail(req, write->bracket.status);
+	else if (write->result < 0)
+		tevent_req_error(req, write->aio.error);
+	else
+		tevent_req_done(req);
+}
+
+static void write_ended(struct vm_call *call, int status, void *arg)
+{
+	struct write *write = tevent_req_data(arg, struct write);
 
 	TALLOC_FREE(call);
 	become_writer(write->fsp);
-	if (write->result < 0)
-		tevent_req_error(req, write->aio.error);
-	else if (status == -ECONNRESET && !timeval_expired(&write->until))
-		begin(req);
-	else if (status < 0)
-		vm_req_fail(req, status);
-	else
-		tevent_req_done(req);
+	go_on(arg, status);
 }
 
 /* In the middle of any hook, as root. */
@@ -78,7 +85,7 @@ static void write_now(struct write *write)
 }
 
 /* Likewise. */
-static void begun(struct vm_call *call, int status, void *arg)
+static void write_begun(struct vm_call *call, int status, void *arg)
 {
 	struct tevent_req *req = arg;
 	struct write *write = tevent_req_data(req, struct write);
@@ -86,22 +93,20 @@ static void begun(struct vm_call *call, int status, void *arg)
 
 	TALLOC_FREE(call);
 	tevent_req_defer_callback(req, write->ev);
-	if (status == -ECONNRESET && !timeval_expired(&write->until)) {
-		begin(req);
-		return;
-	}
 	if (status < 0) {
-		vm_req_fail(req, status);
+		go_on(req, status);
 		return;
 	}
+	migrate_bracket_next(&write->bracket, 0);
 	write_now(write);
+	migrate_bracket_next(&write->bracket, write->result < 0 ? -EIO : 0);
 	ask.changed = write->result > 0;
 	ask.length = ask.changed ? write->result : 0;
-	if (!vm_call_send(write, write->handle, write->ev, &ask, ended, req))
+	if (!vm_call_send(write, write->handle, write->ev, &ask, write_ended, req))
 		tevent_req_error(req, errno);
 }
 
-static void begin(struct tevent_req *req)
+static void begin_write(struct tevent_req *req)
 {
 	struct write *write = tevent_req_data(req, struct write);
 	struct vm_ask ask = {
@@ -113,7 +118,7 @@ static void begin(struct tevent_req *req)
 		.at_once = true,
 	};
 
-	if (!vm_call_send(write, write->handle, write->ev, &ask, begun, req))
+	if (!vm_call_send(write, write->handle, write->ev, &ask, write_begun, req))
 		tevent_req_error(req, errno);
 }
 
@@ -156,12 +161,12 @@ static struct tevent_req *vm_pwrite_send(struct vfs_handle_struct *handle, TALLO
 				.data = data,
 				.n = n,
 				.offset = offset,
-				.until = timeval_current_ofs_msec(vm_share(handle)->hold_ms)};
+				.bracket.until = migrate_in_ms(vm_share(handle)->hold_ms)};
 	result = vm_is_unfinished(handle, fsp);
 	if (result < 0)
 		vm_req_fail(req, result);
 	else if (result > 0)
-		begin(req);
+		begin_write(req);
 	else
 		pass_down(req);
 	return tevent_req_is_in_progress(req) ? req : tevent_req_post(req, ev);

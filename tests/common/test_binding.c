@@ -58,6 +58,27 @@ START_TEST(other_inodes_differ)
 }
 END_TEST
 
+START_TEST(opened)
+{
+	struct migrate_binding binding;
+	int fd = scratch_file("a", 7), dir = open(scratch, O_RDONLY | O_DIRECTORY), again;
+	struct stat st;
+
+	ck_assert_int_eq(migrate_binding_get(fd, NULL, &binding), 0);
+	again = migrate_binding_open(dir, &binding, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(again, 0);
+	ck_assert_int_eq(fstat(again, &st), 0);
+	ck_assert_int_eq(st.st_size, 7);
+	close(again);
+	close(fd);
+	ck_assert_int_eq(unlinkat(dir, "a", 0), 0);
+	ck_assert_int_eq(migrate_binding_open(dir, &binding, O_RDONLY | O_CLOEXEC), -ESTALE);
+	ck_assert_int_eq(migrate_open_handle(dir, 1, &binding, 1000, O_RDONLY), -ESTALE);
+	ck_assert_int_eq(migrate_binding_open(-1, &binding, O_RDONLY), -EBADF);
+	close(dir);
+}
+END_TEST
+
 /* The layout of the kernel's btrfs handles: a file, the same in a snapshot of its subvolume, and
  * its neighbour there. */
 START_TEST(snapshots_of_btrfs)
@@ -103,6 +124,7 @@ int main(void)
 	tcase_add_test(tcase, same_inode_same_binding);
 	tcase_add_test(tcase, names_are_not_followed);
 	tcase_add_test(tcase, other_inodes_differ);
+	tcase_add_test(tcase, opened);
 	tcase_add_test(tcase, snapshots_of_btrfs);
 	tcase_add_test(tcase, errors);
 	return run_case(tcase);

@@ -66,24 +66,35 @@ START_TEST(records)
 }
 END_TEST
 
+static struct migrate_inspection inspect(int fd)
+{
+	struct migrate_inspection found;
+
+	ck_assert_int_eq(migrate_inspect(fd, &found), 0);
+	return found;
+}
+
 /* Up to the top of the file system, whatever it is mounted on. */
-START_TEST(above)
+START_TEST(inspected)
 {
 	int path = open(scratch_path("middle/bottom"), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int slash = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct migrate_inspection found;
 
-	ck_assert_int_eq(migrate_has_record_above(bottom), 0);
+	ck_assert(inspect(bottom).vacant && !inspect(bottom).unfinished && !inspect(bottom).root);
+	ck_assert(!inspect(middle).vacant && !inspect(middle).unfinished && !inspect(middle).root);
+	ck_assert(!inspect(slash).unfinished && !inspect(slash).root);
 	mark(bottom);
-	ck_assert_int_eq(migrate_has_record_above(bottom), 0);
+	ck_assert(inspect(bottom).root && inspect(bottom).unfinished && !inspect(bottom).vacant);
 	mark(top);
-	ck_assert_int_eq(migrate_has_record_above(bottom), 1);
-	ck_assert_int_eq(migrate_has_record_above(path), 1);
-	ck_assert_int_eq(migrate_has_record_above(middle), 1);
-	ck_assert_int_eq(migrate_has_record_above(top), 0);
+	ck_assert(inspect(bottom).unfinished && !inspect(bottom).root);
+	ck_assert(inspect(path).unfinished && !inspect(path).root);
+	ck_assert(inspect(middle).unfinished && !inspect(middle).root);
+	ck_assert(inspect(top).root);
 	ck_assert_int_eq(fsetxattr(middle, "security.migrate", "rubbish", 7, 0), 0);
-	ck_assert_int_eq(migrate_has_record_above(bottom), -EBADMSG);
-	ck_assert_int_eq(migrate_has_record_above(slash), 0);
-	ck_assert_int_eq(migrate_has_record_above(-1), -EIO);
+	ck_assert_int_eq(migrate_inspect(bottom, &found), -EBADMSG);
+	ck_assert_int_eq(migrate_inspect(middle, &found), -EBADMSG);
+	ck_assert_int_eq(migrate_inspect(-1, &found), -EIO);
 	close(path);
 	close(slash);
 }
@@ -159,7 +170,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, records);
-	tcase_add_test(tcase, above);
+	tcase_add_test(tcase, inspected);
 	tcase_add_test(tcase, private);
 	tcase_add_test(tcase, vacant);
 	suite_add_tcase(suite, tcase);

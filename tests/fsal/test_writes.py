@@ -85,6 +85,34 @@ def brackets_are_made_again(args):
 
 
 @case()
+def attributes_are_made_and_removed_once(args):
+    """The retriever is killed between begin and the answer of end: what succeeded is not answered as
+    if it had been there, or gone, before; also where it then hangs."""
+    world = World(args, lambda w: w.file('stub'), hold_ms=2000)
+    fake, v4 = world.fake, nfs4.Client('127.0.0.1', 2)
+    stub = v4.walk('stub')[0]
+
+    def die(request):
+        del fake.on[END]
+        fake.stop()
+        fake.start()
+        return HOLD
+
+    def hang(request):
+        fake.do_end(request)
+        return HOLD
+    for ending, brackets in ((die, 2), (hang, 1)):
+        for change in (lambda: v4.setxattr(stub, 'one', b'1', CREATE),
+                       lambda: v4.removexattr(stub, 'one')):
+            fake.forget()
+            fake.on[END] = ending
+            change()
+            same(kinds(fake.requests(BEGIN)), [ATTRIBUTES] * brackets, 'brackets')
+    fake.on.clear()
+    same(v4.listxattrs(stub), [], 'attributes in the end')
+
+
+@case()
 def begin_that_comes_too_late_is_ended(args):
     """It was answered DELAY: the bracket is closed without a change."""
     world = World(args, lambda w: w.file('stub'), hold_ms=100)

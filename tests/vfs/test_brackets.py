@@ -129,6 +129,22 @@ def retriever_lost_in_a_bracket(args):
     same(len(places), 2, 'placings')
 
 
+@case()
+def attributes_are_made_and_removed_once(args):
+    """What succeeded is not answered as if a stream had been there, or gone, before."""
+    world, files = begin(args)
+    files.set_eas('from/file', [(b'ea', b'x')])
+    for change in (lambda: files.write('from/file:stream', b'x', smb2.CREATE),
+                   lambda: files.unlink('from/file:stream'),
+                   lambda: files.set_eas('from/file', [(b'ea', b'')])):
+        world.fake.forget()
+        world.fake.on[END] = lambda request: HOLD if lose_again(world) else 0
+        change()
+        begun = world.fake.requests(BEGIN)
+        expect(len(begun) >= 2, f'not begun again: {begun}')
+    same(files.eas('from/file'), {}, 'EAs in the end')
+
+
 def lose_again(world):
     del world.fake.on[END]
     world.fake.stop()
