@@ -204,6 +204,23 @@ int migrate_volume_dispatch(struct migrate_volume *volume, int timeout_ms)
 	return refused ? -EPROTO : 0;
 }
 
+void migrate_volume_limit(struct migrate_volume *volume, unsigned requests)
+{
+	pthread_mutex_lock(&volume->lock);
+	volume->limit = requests;
+	pthread_mutex_unlock(&volume->lock);
+}
+
+bool migrate_volume_crowded(struct migrate_volume *volume)
+{
+	bool crowded;
+
+	pthread_mutex_lock(&volume->lock);
+	crowded = volume->limit && volume->n_requests >= volume->limit / 4;
+	pthread_mutex_unlock(&volume->lock);
+	return crowded;
+}
+
 uint64_t migrate_volume_placings(const struct migrate_volume *volume)
 {
 	return atomic_load(&volume->placings);

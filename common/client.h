@@ -78,6 +78,7 @@ struct migrate_volume {
 	struct request **buckets; /* by id */
 	size_t n_buckets;	  /* a power of two */
 	size_t n_requests;
+	unsigned limit;		      /* of them; 0: none */
 	struct request_list queue[2]; /* to be sent: demand, background */
 	struct request_list sent;
 	struct request_list open; /* brackets */

@@ -28,14 +28,25 @@ static struct request *request_new(uint16_t op, int fd, migrate_done_fn done, vo
 	return req;
 }
 
+/* Whether the request is one that a budget is for, and that is spent. */
+static bool is_too_much(const struct migrate_volume *volume, const struct request *req)
+{
+	return volume->limit && volume->n_requests >= volume->limit &&
+	       (req->frame.op == MIGRATE_OP_RANGE || req->frame.op == MIGRATE_OP_NAME ||
+		req->frame.op == MIGRATE_OP_FILL || req->frame.op == MIGRATE_OP_BEGIN);
+}
+
 /* Takes the request; under the lock. */
 static uint64_t submit_locked(struct migrate_volume *volume, struct request *req)
 {
+	int error = volume->closing ? EINVAL : is_too_much(volume, req) ? EAGAIN : 0;
 	uint64_t id;
 
-	if (volume->closing || request_register(volume, req) < 0) {
+	if (!error && request_register(volume, req) < 0)
+		error = ENOMEM;
+	if (error) {
 		request_free(req);
-		return fail(volume->closing ? EINVAL : ENOMEM);
+		return fail(error);
 	}
 	id = req->frame.id;
 	if (volume->refused) {

@@ -193,6 +193,14 @@ int migrate_volume_fd(const struct migrate_volume *volume);
 int migrate_volume_dispatch(struct migrate_volume *volume, int timeout_ms);
 /* Makes a dispatch in another thread return. */
 void migrate_volume_wake(struct migrate_volume *volume);
+/*
+ * A budget: as long as so many requests are under way, further RANGE, NAME, FILL and BEGIN requests
+ * are refused with errno EAGAIN.  0, as at first: none.  Whoever asks for more than can be had,
+ * from an old server that is away say, then costs no more memory, descriptors and work each time.
+ */
+void migrate_volume_limit(struct migrate_volume *volume, unsigned requests);
+/* Whether a quarter of it is spent: what nobody waits for is better cancelled. */
+bool migrate_volume_crowded(struct migrate_volume *volume);
 /* Whether the retriever is connected and has said hello. */
 bool migrate_volume_connected(const struct migrate_volume *volume);
 /* Whether somebody listens at the other end, who may not have said hello yet. */
@@ -205,7 +213,7 @@ bool migrate_volume_reached(struct migrate_volume *volume);
  * from migrate_volume_free()), never from within the call that made the request.  status: 0 or
  * -errno as above.  A descriptor given to a request stays the caller's and must stay open until
  * done is called.  The return value names the request for migrate_cancel(); 0 with errno set
- * (ENOMEM, EINVAL) when nothing was started and done will not be called.
+ * (ENOMEM, EINVAL, EAGAIN) when nothing was started and done will not be called.
  *
  * Requests made while the retriever is away wait for it, and are sent again when the connection was
  * lost; only brackets complete with -ECONNRESET then.

@@ -70,14 +70,15 @@ static void ignore_done(void *arg, int status)
 {
 }
 
-static void finish(void *arg)
+static void call_finish(void *arg)
 {
 	struct mg_call *call = arg;
 	struct mg_volume *volume = call->volume;
 
 	pthread_mutex_lock(&volume->lock);
 	call->done = true;
-	if (call->bracket && call->given_up && call->status == 0)
+	/* a begin that came too late */
+	if (call->begin && call->given_up && call->status == 0)
 		migrate_end(volume->client, call->request, false, false, 0, 0, ignore_done, NULL);
 	pthread_cond_broadcast(&call->changed);
 	pthread_mutex_unlock(&volume->lock);
@@ -93,12 +94,12 @@ static void call_done(void *arg, int status)
 
 	call->status = status;
 	if (call->key && status == 0)
-		mg_up_invalidate(call->volume, call->key, call->key_len, false, finish, call);
+		mg_up_invalidate(call->volume, call->key, call->key_len, false, call_finish, call);
 	else
-		finish(call);
+		call_finish(call);
 }
 
-static void made(struct mg_call *call, uint64_t request)
+static void call_made(struct mg_call *call, uint64_t request)
 {
 	call->request = request;
 	if (request)
@@ -111,36 +112,40 @@ static void made(struct mg_call *call, uint64_t request)
 void mg_call_fill(struct mg_call *call)
 {
 	call->refs++;
-	made(call, migrate_fill_directory(call->volume->client, call->fd, 0, call_done, call));
+	call_made(call, migrate_fill_directory(call->volume->client, call->fd, 0, call_done, call));
 }
 
 void mg_call_name(struct mg_call *call, const char *name)
 {
 	call->refs++;
-	made(call, migrate_fetch_name(call->volume->client, call->fd, name, 0, call_done, call));
+	call_made(call,
+		  migrate_fetch_name(call->volume->client, call->fd, name, 0, call_done, call));
 }
 
 void mg_call_sync(struct mg_call *call)
 {
 	call->refs++;
-	made(call, migrate_sync(call->volume->client, call->fd, call_done, call));
+	call->kind = MG_CALL_DATA;
+	call_made(call, migrate_sync(call->volume->client, call->fd, call_done, call));
 }
 
 void mg_call_begin(struct mg_call *call, enum migrate_change change, uint64_t offset,
 		   uint64_t length)
 {
 	call->refs++;
-	call->bracket = true;
-	made(call, migrate_begin(call->volume->client, call->fd, call->dir_fd, change, offset,
-				 length, call_done, call));
+	call->kind = MG_CALL_DATA;
+	call->begin = true;
+	call_made(call, migrate_begin(call->volume->client, call->fd, call->dir_fd, change, offset,
+				      length, call_done, call));
 }
 
 void mg_call_end(struct mg_call *call, uint64_t begun, bool changed, bool durable, uint64_t offset,
 		 uint64_t length)
 {
 	call->refs++;
-	made(call, migrate_end(call->volume->client, begun, changed, durable, offset, length,
-			       call_done, call));
+	call->kind = MG_CALL_END;
+	call_made(call, migrate_end(call->volume->client, begun, changed, durable, offset, length,
+				    call_done, call));
 }
 
 static atomic_uint waiters;
@@ -154,18 +159,28 @@ static bool waiter_begin(void)
 	return false;
 }
 
+/* The answer is of use to nobody, or to few: that of a fill or of a name to who comes next. */
+static bool is_useless(const struct mg_call *call)
+{
+	return call->kind == MG_CALL_DATA ||
+	       (call->kind == MG_CALL_NAMES && migrate_volume_crowded(call->volume->client));
+}
+
 int mg_call_wait(struct mg_call *call, const struct timespec *deadline)
 {
 	pthread_mutex_t *lock = &call->volume->lock;
 	int result, late = 0;
 
 	pthread_mutex_lock(lock);
+	call->waiting++;
 	if (!call->done && !migrate_passed(deadline) && waiter_begin()) {
 		while (!call->done && !late)
 			late = pthread_cond_timedwait(&call->changed, lock, deadline);
 		atomic_fetch_sub(&waiters, 1);
 	}
 	result = call->done ? call->status : -EAGAIN;
+	if (--call->waiting == 0 && !call->done && is_useless(call))
+		mg_call_give_up(call);
 	pthread_mutex_unlock(lock);
 	return result;
 }
@@ -175,7 +190,4 @@ void mg_call_give_up(struct mg_call *call)
 	call->given_up = true;
 	if (!call->done)
 		migrate_cancel(call->volume->client, call->request);
-	else if (call->bracket && call->status == 0)
-		migrate_end(call->volume->client, call->request, false, false, 0, 0, ignore_done,
-			    NULL);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * A request to the retriever that threads may wait for, and that outlives them: when nobody waits
- * any more the work goes on, and the answer is kept for whoever comes next.
+ * A request to the retriever that threads may wait for.  When nobody waits any more it is
+ * cancelled, which gives back its descriptors here and what it holds in the retriever; what the old
+ * server is answering already may become part of the object all the same.  But a name or a fill
+ * outlives who waited, and is there for whoever comes next, as long as few requests are under way.
  */
 #ifndef CALL_H
 #define CALL_H
@@ -17,8 +19,10 @@ struct mg_call {
 	/* volume.lock from here on */
 	unsigned refs;
 	bool done;
-	bool bracket; /* a begin: to be ended if it is given up before it is done */
+	bool begin; /* to be ended if it is given up before it is done */
 	bool given_up;
+	unsigned waiting; /* threads */
+	enum { MG_CALL_NAMES, MG_CALL_DATA, MG_CALL_END } kind;
 	int status;	  /* when done */
 	uint64_t request; /* 0: not made */
 	pthread_cond_t changed;
@@ -44,7 +48,8 @@ void mg_call_end(struct mg_call *call, uint64_t begun, bool changed, bool durabl
  * takes longer, or at once when too many threads wait already.  Without volume.lock.
  */
 int mg_call_wait(struct mg_call *call, const struct timespec *deadline);
-/* A begin that nobody waits for any more: cancelled, or ended without a change.  volume.lock. */
+/* It is cancelled unless it is done; a begin that is granted all the same is ended.  volume.lock.
+ */
 void mg_call_give_up(struct mg_call *call);
 struct mg_call *mg_call_ref(struct mg_call *call); /* volume.lock */
 void mg_call_unref(struct mg_call *call);	   /* without volume.lock */

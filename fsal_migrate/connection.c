@@ -100,6 +100,7 @@ static int volume_connect(struct mg_volume *volume)
 				    &volume->client);
 	if (result < 0)
 		return result;
+	migrate_volume_limit(volume->client, mg_limits.max_requests);
 	/* The host handles signals in a thread of its own. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -68,19 +68,23 @@ static struct fsal_module *settings_load(void *node, struct settings *settings,
 	return below;
 }
 
+/* Nothing of it may be freed before. */
 static void export_drain(struct mg_export *export)
 {
 	struct mg_volume *volume = export->volume;
-	struct timespec until = migrate_in_ms(10000);
-	int late = 0;
+	unsigned seconds = 0;
 
-	mg_io_cancel(export);
 	pthread_mutex_lock(&volume->lock);
-	while (export->pending > 0 && !late)
-		late = pthread_cond_timedwait(&volume->idle, &volume->lock, &until);
-	if (export->pending > 0)
-		LogMajor(COMPONENT_FSAL, "Volume %s: %u requests are left behind", volume->name,
-			 export->pending);
+	while (export->pending > 0) {
+		struct timespec until = migrate_in_ms(1000);
+
+		/* every time: one may just have gone on to its next stage */
+		mg_io_cancel(export);
+		pthread_cond_timedwait(&volume->idle, &volume->lock, &until);
+		if (++seconds % 10 == 0)
+			LogMajor(COMPONENT_FSAL, "Volume %s: waiting for %u requests to end",
+				 volume->name, export->pending);
+	}
 	pthread_mutex_unlock(&volume->lock);
 }
 

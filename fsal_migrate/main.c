@@ -42,7 +42,8 @@ static struct fsal_module module = {
 
 static struct config_item module_params[] = {
 	CONF_ITEM_UI32("Max_Waiters", 1, 10000, 50, mg_limits, max_waiters),
-	CONF_ITEM_UI32("Workers", 1, 64, 4, mg_limits, workers), CONFIG_EOL};
+	CONF_ITEM_UI32("Workers", 1, 64, 4, mg_limits, workers),
+	CONF_ITEM_UI32("Max_Requests", 16, 65536, 1024, mg_limits, max_requests), CONFIG_EOL};
 
 static struct config_block module_block = {
 	.dbus_interface_name = "org.ganesha.nfsd.config.fsal.migrate",

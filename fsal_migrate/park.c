@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "park.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -91,10 +92,15 @@ void mg_io_cancel(struct mg_export *export)
 {
 	struct glist_head *link, *next;
 
-	pthread_mutex_lock(&export->volume->lock);
 	glist_for_each_safe(link, next, &export->ios)
-		io_expire(glist_entry(link, struct mg_io, link));
-	pthread_mutex_unlock(&export->volume->lock);
+	{
+		struct mg_io *io = glist_entry(link, struct mg_io, link);
+
+		if (io->stage == ENDING)
+			mg_io_ready(io, -EAGAIN);
+		else
+			io_expire(io);
+	}
 }
 
 /* The request is answered: nothing of it is touched any more. */

@@ -7,9 +7,10 @@
  *   read    WAITING for its fetch -> READY: read below, look again, answer
  *   write   WAITING for begin -> READY: write below -> ENDING -> READY: answer, or begin again
  *
- * WAITING ends at the deadline with DELAY.  The fetch goes on, and the next read of its range joins
- * it; a begin is cancelled, and ended if it was too late for that.  ENDING has no deadline: bytes
- * are in the file that the record may not know of.
+ * WAITING ends at the deadline with DELAY: a fetch is cancelled with the last read that waits for
+ * it, which costs nothing of what is on its way from the old server; a begin is cancelled, and
+ * ended if it was too late for that.  ENDING has no deadline: bytes are in the file that the record
+ * may not know of.  Only an export that is being removed answers DELAY then.
  *
  * READY is a job of the pool.  It runs in a context of its own, with the credentials of the
  * request, and with our export in place when it calls MDCACHE back.  The request holds the object
@@ -54,6 +55,7 @@ struct mg_io {
 	unsigned refs;		/* who will answer, the timer, a reply that is to come */
 	struct glist_head link; /* mg_export.ios */
 	struct glist_head wait; /* mg_fetch.parked; a read that is WAITING */
+	struct mg_fetch *fetch; /* likewise */
 	enum mg_stage stage;
 	int result;
 	uint64_t begun;
@@ -74,7 +76,7 @@ void mg_io_unref(struct mg_io *io);
 void mg_io_park(struct mg_io *io);
 /* volume.lock: its next step is a job of the pool. */
 void mg_io_ready(struct mg_io *io, int result);
-/* Answers every request of the export that is parked with DELAY, soon. */
+/* volume.lock: answers every request of the export that is parked with DELAY, soon. */
 void mg_io_cancel(struct mg_export *export);
 
 #endif

@@ -18,7 +18,7 @@ struct mg_fetch {
 	uint64_t offset, end;
 	/* volume.lock */
 	struct glist_head link;	  /* mg_object.fetches */
-	struct mg_object *object; /* NULL: released */
+	struct mg_object *object; /* NULL: released, or nobody waits */
 	uint64_t request;
 	struct glist_head parked; /* mg_io.wait */
 };
@@ -31,25 +31,25 @@ static void fetch_free(struct mg_fetch *fetch)
 	free(fetch);
 }
 
-/* volume.lock */
-static void fetch_answer(struct mg_fetch *fetch, int status)
+/* volume.lock: no read finds it any more. */
+static void fetch_detach(struct mg_fetch *fetch)
 {
-	struct glist_head *link, *next;
-
-	if (fetch->object) {
-		glist_del(&fetch->link);
-		fetch->object->n_fetches--;
-	}
-	glist_for_each_safe(link, next, &fetch->parked)
-		mg_io_ready(glist_entry(link, struct mg_io, wait), status);
+	if (!fetch->object)
+		return;
+	glist_del(&fetch->link);
+	fetch->object->n_fetches--;
+	fetch->object = NULL;
 }
 
 static void fetch_done(void *arg, int status)
 {
 	struct mg_fetch *fetch = arg;
+	struct glist_head *link, *next;
 
 	pthread_mutex_lock(&fetch->volume->lock);
-	fetch_answer(fetch, status);
+	fetch_detach(fetch);
+	glist_for_each_safe(link, next, &fetch->parked)
+		mg_io_ready(glist_entry(link, struct mg_io, wait), status);
 	pthread_mutex_unlock(&fetch->volume->lock);
 	fetch_free(fetch);
 }
@@ -117,6 +117,7 @@ static bool read_park(struct mg_object *object, struct mg_io *io, int fd)
 	}
 	if (fetch) {
 		mg_io_park(io);
+		io->fetch = fetch;
 		glist_add_tail(&fetch->parked, &io->wait);
 	}
 	pthread_mutex_unlock(&volume->lock);
@@ -125,19 +126,20 @@ static bool read_park(struct mg_object *object, struct mg_io *io, int fd)
 	return fetch;
 }
 
+/* volume.lock: nobody waits for it any more; fetch_done() frees it. */
+static void fetch_cancel(struct mg_fetch *fetch)
+{
+	fetch_detach(fetch);
+	migrate_cancel(fetch->volume->client, fetch->request);
+}
+
 void mg_read_release(struct mg_object *object)
 {
 	struct glist_head *link, *next;
 
 	pthread_mutex_lock(&object->volume->lock);
 	glist_for_each_safe(link, next, &object->fetches)
-	{
-		struct mg_fetch *fetch = glist_entry(link, struct mg_fetch, link);
-
-		glist_del(&fetch->link);
-		fetch->object = NULL;
-		migrate_cancel(object->volume->client, fetch->request);
-	}
+		fetch_cancel(glist_entry(link, struct mg_fetch, link));
 	pthread_mutex_unlock(&object->volume->lock);
 }
 
@@ -189,9 +191,13 @@ static bool read_step(struct mg_io *io)
 	return true;
 }
 
-/* The fetch goes on. */
 static void read_give_up(struct mg_io *io)
 {
+	struct mg_fetch *fetch = io->fetch;
+
+	glist_del(&io->wait);
+	if (glist_empty(&fetch->parked))
+		fetch_cancel(fetch);
 }
 
 void mg_read2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb,

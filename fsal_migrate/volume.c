@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 /* The host's pool of threads has 200 (RPC_Ioq_ThrdMax). */
-struct mg_limits mg_limits = {.max_waiters = 50, .workers = 4};
+struct mg_limits mg_limits = {.max_waiters = 50, .workers = 4, .max_requests = 1024};
 
 struct mg_volume *mg_volume_new(const char *name, const char *socket, int mount_fd, dev_t device)
 {

@@ -7,8 +7,9 @@
 
 /* The configuration block MIGRATE. */
 struct mg_limits {
-	uint32_t max_waiters; /* threads of the protocol layer that may wait at a time */
-	uint32_t workers;     /* threads that complete parked requests */
+	uint32_t max_waiters;  /* threads of the protocol layer that may wait at a time */
+	uint32_t workers;      /* threads that complete parked requests */
+	uint32_t max_requests; /* to the retriever under way, for each volume */
 };
 extern struct mg_limits mg_limits;
 

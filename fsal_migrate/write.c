@@ -29,7 +29,7 @@ static int begin_start(struct mg_io *io)
 	io->begun = migrate_begin(io->volume->client, io->fd, -1, MIGRATE_WRITE, io->offset,
 				  io->length, begin_done, io);
 	if (!io->begun)
-		return -ENOMEM;
+		return -EAGAIN;
 	io->refs++;
 	return 0;
 }
@@ -39,7 +39,8 @@ static void end_done(void *arg, int status)
 	struct mg_io *io = arg;
 
 	pthread_mutex_lock(&io->volume->lock);
-	mg_io_ready(io, status);
+	if (io->stage == ENDING) /* else its export is being removed, and it was answered */
+		mg_io_ready(io, status);
 	pthread_mutex_unlock(&io->volume->lock);
 	mg_io_unref(io);
 }

@@ -81,7 +81,13 @@ static fsal_status_t make_change(void *arg)
 
 static fsal_status_t change(struct fsal_obj_handle *handle, struct change *c)
 {
-	struct mg_change bracketed = {.kind = MIGRATE_ATTRIBUTES, .make = make_change, .arg = c};
+	struct mg_change bracketed = {
+		.kind = MIGRATE_ATTRIBUTES,
+		.make = make_change,
+		.arg = c,
+		.once = c->what == REMOVE_NAME || c->what == REMOVE_ID || c->what == REMOVE_NFS ||
+			c->create || c->option == SETXATTR4_CREATE,
+	};
 
 	if (c->name && migrate_is_record(c->name))
 		return fsalstat(ERR_FSAL_ACCESS, EACCES);

@@ -92,7 +92,12 @@ static int set_below(void *arg)
 
 static int set(struct setter *s)
 {
-	struct vm_change change = {.kind = MIGRATE_ATTRIBUTES, .make = set_below, .arg = s};
+	struct vm_change change = {
+		.kind = MIGRATE_ATTRIBUTES,
+		.make = set_below,
+		.arg = s,
+		.once = s->what == NO_XATTR || (s->what == XATTR && s->flags & XATTR_CREATE),
+	};
 
 	s->status = NT_STATUS_OK;
 	return vm_change(s->handle, s->fsp, &change);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "volume.h"
 
-#define HELLO_MS 500 /* how long the first tree connect waits for the retriever */
+#define MAX_REQUESTS 1024 /* under way; one client has fewer */
+#define HELLO_MS     500  /* how long the first tree connect waits for the retriever */
 
 static struct vm_volume *volumes;
 
@@ -56,6 +57,8 @@ static struct vm_volume *volume_new(struct tevent_context *ev, const char *name,
 	volume->socket = socket ? talloc_strdup(volume, socket) : NULL;
 	if (volume->name && (volume->socket || !socket))
 		result = migrate_volume_new(name, socket, MIGRATE_ROLE_PLAIN_DOOR, &volume->client);
+	if (result == 0)
+		migrate_volume_limit(volume->client, MAX_REQUESTS);
 	volume->turn = tevent_create_immediate(volume);
 	if (result == 0 && volume->turn)
 		volume->readable = tevent_add_fd(ev, volume, migrate_volume_fd(volume->client),

@@ -242,6 +242,43 @@ START_TEST(cancel_of_a_request)
 }
 END_TEST
 
+/* What may be asked for without end is refused; what ends something is not.  A cancel makes room.
+ */
+START_TEST(a_budget)
+{
+	struct outcome o[8] = {0};
+	uint64_t ids[3], begun;
+
+	migrate_volume_limit(volume, 4);
+	ck_assert(!migrate_volume_crowded(volume));
+	begun = migrate_begin(volume, fd, -1, MIGRATE_WRITE, 0, 9, done, &o[0]);
+	ck_assert(migrate_volume_crowded(volume));
+	fake_expect(MIGRATE_OP_BEGIN, begun);
+	fake_reply(MIGRATE_OP_BEGIN, begun, 0);
+	finish(&o[0]);
+	for (int i = 0; i < 3; i++) {
+		ids[i] = migrate_fetch_range(volume, fd, i, 1, 0, done, &o[i + 1]);
+		fake_expect(MIGRATE_OP_RANGE, ids[i]);
+	}
+	errno = 0;
+	ck_assert_uint_eq(migrate_fetch_range(volume, fd, 9, 1, 0, done, &o[7]), 0);
+	ck_assert_int_eq(errno, EAGAIN);
+	ck_assert_uint_eq(migrate_fetch_name(volume, dir, "name", 0, done, &o[7]), 0);
+	ck_assert_uint_eq(migrate_fill_directory(volume, dir, 0, done, &o[7]), 0);
+	ck_assert_uint_eq(migrate_begin(volume, fd, -1, MIGRATE_WRITE, 0, 9, done, &o[7]), 0);
+	ck_assert_uint_ne(migrate_sync(volume, fd, done, &o[5]), 0);
+	ck_assert_uint_ne(migrate_end(volume, begun, true, false, 0, 9, done, &o[6]), 0);
+	for (int i = 0; i < 3; i++) {
+		migrate_cancel(volume, ids[i]);
+		finish(&o[i + 1]);
+	}
+	ck_assert_uint_eq(volume->n_requests, 2);
+	ck_assert_uint_ne(migrate_fetch_range(volume, fd, 9, 1, 0, done, &o[4]), 0);
+	ck_assert_int_eq(o[7].calls, 0);
+	free_volume();
+}
+END_TEST
+
 START_TEST(cancel_before_it_was_sent)
 {
 	struct outcome o = {0}, kept = {0};
@@ -356,6 +393,7 @@ int main(void)
 	tcase_add_test(tcase, control);
 	tcase_add_test(tcase, bad_arguments);
 	tcase_add_test(tcase, cancel_of_a_request);
+	tcase_add_test(tcase, a_budget);
 	tcase_add_test(tcase, cancel_before_it_was_sent);
 	tcase_add_test(tcase, cancel_of_a_begin_too_late);
 	tcase_add_test(tcase, cancel_of_a_begin_in_time);

@@ -176,10 +176,10 @@ def delay_over_v4(args):
         status, _ = v4.once(u32(nfs4.PUTFH) + opaque(fh), read)
         same(status, nfs4.DELAY, f'status of minor version {minor}')
         v4.release(fh, stateid)
-    same(len(world.fake.requests(RANGE)), 1, 'requests: a read joins the one under way')
+    same(len(world.fake.requests(RANGE)), 3, 'requests')
+    cancelled = [r.ref for r in world.fake.wait(f.CANCEL, 3)]
+    same(cancelled, [r.id for r in world.fake.requests(RANGE)], 'requests that were cancelled')
     world.fake.on.clear()
-    held, = world.fake.requests(RANGE)
-    world.fake.reply(held, world.fake.do_range(held))
     v4 = nfs4.Client('127.0.0.1', 2)
     same(v4.read_all(v4.walk('stub')[0]), TEXT, 'content')
 
@@ -371,6 +371,48 @@ def errors_are_told(args):
     expect(client.getattr(damaged).used >= len(TEXT), 'it looks like a hole')
     write = opaque(damaged) + u64(0) + u32(1) + u32(0) + opaque(b'x')
     same(client.once(nfs3.WRITE, write)[0], nfs3.IO, 'status of WRITE')
+
+
+@case()
+def what_nobody_waits_for_costs_nothing(args):
+    """An old server that is away: each client's request is answered in time, and what it held is given
+    back; beyond the budget the answer comes at once.  Normal files notice nothing."""
+    def fill(world):
+        for n in range(100):
+            world.file(f'stub{n}')
+            unfilled(world, f'dir{n}', 1)
+        world.normal('normal')
+    world = World(args, fill, hold_ms=300, blocks='MIGRATE { Max_Requests = 64; }')
+    client, fake = world.client, world.fake
+    stubs = [world.fh(f'stub{n}') for n in range(100)]
+    dirs = [world.fh(f'dir{n}') for n in range(100)]
+    normal = world.fh('normal')
+    for op in (RANGE, NAME, FILL, BEGIN):
+        fake.on[op] = lambda r: HOLD
+
+    def descriptors():
+        return len(os.listdir(f'/proc/{world.server.process.pid}/fd'))
+
+    def ask(handles, proc, args_of):
+        pending = [client.start(proc, args_of(h)) for h in handles]
+        same({p.result(120).u32() for p in pending}, {nfs3.JUKEBOX}, 'statuses')
+    before = descriptors()
+    for _ in range(3):
+        for n in range(0, 100, 20):
+            ask(stubs[n:n + 20], nfs3.READ, lambda h: client.read_args(h, 0, 10))
+    wait_for('what reads held is given back', lambda: descriptors() <= before + 2)
+    same(len(fake.requests(RANGE)), 300, 'fetches')
+    for _ in range(2):
+        ask(dirs, nfs3.READDIR, lambda h: opaque(h) + u64(0) + bytes(8) + u32(4096))
+        ask(dirs, nfs3.LOOKUP, lambda h: opaque(h) + opaque(b'file0'))
+    wait_for('what listings held is given back', lambda: descriptors() <= before + 16 + 2)
+    with futures.ThreadPoolExecutor(1) as executor:
+        many = executor.submit(ask, stubs, nfs3.READ, lambda h: client.read_args(h, 0, 10))
+        fake.wait(RANGE, 340)
+        other = world.server.client()
+        same(other.read_all(normal), b'normal', 'content')
+        many.result()
+    expect(len(fake.requests(RANGE)) <= 300 + 64, 'more requests than the budget')
 
 
 @case()

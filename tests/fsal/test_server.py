@@ -5,14 +5,14 @@ import os
 import signal
 import sys
 
-from door import CTIME, LAYER, MTIME, ROOT, TEXT, World, unfilled
+from door import CTIME, LAYER, MTIME, ROOT, TEXT, World, timed, unfilled
 import fake as f
 import nfs3
 import nfs4
 import sandbox
 import servers
-from fake import BEGIN, FILL, HOLD, NAME, RANGE
-from harness import case, main, same
+from fake import BEGIN, END, FILL, HOLD, NAME, RANGE
+from harness import case, expect, main, same
 from sandbox import BASE, wait_for
 from xdr import opaque, u32, u64
 
@@ -244,6 +244,23 @@ def stops_with_requests_parked(args):
         client.start(nfs3.LOOKUP, opaque(directory) + opaque(b'file0'))
     fake.wait(RANGE, 20), fake.wait(BEGIN, 20), fake.wait(NAME, 20)
     same(world.server.process.stop(seconds=60), 0, 'exit status')
+
+
+@case()
+def stops_while_a_bracket_is_ending(args):
+    """The retriever hangs: what was written is answered with a delay, and the server ends at once,
+    without freeing what a request still uses."""
+    world = World(args, lambda w: w.file('stub'), hold_ms=3000)
+    client, fake = world.client, world.fake
+    fake.on[END] = lambda r: HOLD
+    client.start(nfs3.WRITE, opaque(world.fh('stub')) + u64(0) + u32(3) + u32(0) +
+                           opaque(b'abc'))
+    fake.wait(END)
+    status, seconds = timed(lambda: world.server.process.stop(seconds=60))
+    same(status, 0, 'exit status')
+    expect(seconds < 8, f'it took {seconds:.1f} s')
+    with open(world.server.process.log, encoding='utf-8', errors='replace') as log:
+        expect('left behind' not in log.read(), 'requests were left behind')
 
 
 @case()

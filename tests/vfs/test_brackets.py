@@ -134,7 +134,7 @@ def attributes_are_made_and_removed_once(args):
     """What succeeded is not answered as if a stream had been there, or gone, before."""
     world, files = begin(args)
     files.set_eas('from/file', [(b'ea', b'x')])
-    for change in (lambda: files.write('from/file:stream', b'x', smb2.CREATE),
+    for change in (lambda: files.write('from/file:stream', b'x', smb2.NEW),
                    lambda: files.unlink('from/file:stream'),
                    lambda: files.set_eas('from/file', [(b'ea', b'')])):
         world.fake.forget()
