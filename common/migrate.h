@@ -362,25 +362,6 @@ void migrate_cancel(struct migrate_volume *volume, uint64_t request);
 struct timespec migrate_in_ms(unsigned ms);	/* from now */
 bool migrate_passed(const struct timespec *at); /* NULL: it has */
 
-/* ---- waiting, for hosts that must answer in the calling thread ------------------------------- */
-
-/*
- * A place to wait for one request while another thread dispatches.  Pass migrate_waiter_done and
- * the waiter; then migrate_waiter_wait().  The waiter lives on the heap, because the reply may come
- * after the wait was given up: it frees itself when both sides are through.
- */
-struct migrate_waiter;
-struct migrate_waiter *migrate_waiter_new(void);
-void migrate_waiter_done(void *waiter, int status);
-/* For a request that could not be started. */
-void migrate_waiter_abandon(struct migrate_waiter *waiter);
-/*
- * Waits until CLOCK_MONOTONIC deadline (NULL: for ever) and gives the waiter up.  Returns the
- * request's status, or -EAGAIN when the deadline came first: then fd, if not negative, is closed
- * when the request is done at last (the request still needs it); otherwise it is closed at once.
- */
-int migrate_waiter_wait(struct migrate_waiter *waiter, const struct timespec *deadline, int fd);
-
 /* ---- control (migratectl) -------------------------------------------------------------------- */
 
 /* text: the retriever's answer, NUL-terminated, valid during the call only.  With an error from the

@@ -27,16 +27,17 @@
 
 enum migrate_op {
 	MIGRATE_OP_HELLO = 1,
-	MIGRATE_OP_RANGE = 2,	 /* fd; offset, length, flags */
-	MIGRATE_OP_NAME = 3,	 /* fd; text: name */
-	MIGRATE_OP_FILL = 4,	 /* fd; flags */
-	MIGRATE_OP_FINISH = 5,	 /* fd */
-	MIGRATE_OP_BEGIN = 6,	 /* fd, and for PLACE the directory; change, offset, length */
-	MIGRATE_OP_END = 7,	 /* ref: the id of BEGIN; flags CHANGED, DURABLE; offset, length */
-	MIGRATE_OP_SYNC = 8,	 /* fd */
-	/* ref: the request, which nobody waits for any more: what it held is to be given back.  What
-	 * is on its way from the old server may be filled in all the same.  Has no reply of its own;
-	 * the request is answered with -ECANCELED or as it would have been, and a BEGIN must be. */
+	MIGRATE_OP_RANGE = 2,  /* fd; offset, length, flags */
+	MIGRATE_OP_NAME = 3,   /* fd; text: name */
+	MIGRATE_OP_FILL = 4,   /* fd; flags */
+	MIGRATE_OP_FINISH = 5, /* fd */
+	MIGRATE_OP_BEGIN = 6,  /* fd, and for PLACE the directory; change, offset, length */
+	MIGRATE_OP_END = 7,    /* ref: the id of BEGIN; flags CHANGED, DURABLE; offset, length */
+	MIGRATE_OP_SYNC = 8,   /* fd */
+	/* ref: the request, which nobody waits for any more: what it held is to be given back. What
+	 * is on its way from the old server may be filled in all the same.  Has no reply of its
+	 * own; the request is answered with -ECANCELED or as it would have been, and a BEGIN must
+	 * be. */
 	MIGRATE_OP_CANCEL = 9,
 	MIGRATE_OP_CONTROL = 10, /* text: command; reply text */
 	/* retriever to doors, without an fd: something unfinished is about to come below a

@@ -30,17 +30,18 @@ struct mg_open {
 	const struct mg_parents *parents;
 };
 
+/* A directory, a symbolic link, or a special file that is to be made. */
+struct mg_make {
+	object_file_type_t type;
+	const char *name, *target; /* of a symbolic link */
+	struct fsal_attrlist *attrs_in, *attrs_out;
+	struct fsal_obj_handle **made;
+	const struct mg_parents *parents;
+};
+
 /* The operations that name things, whatever the interface; those who have them enter them. */
 struct mg_names {
-	fsal_status_t (*mkdir)(struct mg_object *dir, const char *name,
-			       struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
-			       struct fsal_attrlist *attrs_out, const struct mg_parents *parents);
-	fsal_status_t (*mknode)(struct mg_object *dir, const char *name, object_file_type_t type,
-				struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
-				struct fsal_attrlist *attrs_out, const struct mg_parents *parents);
-	fsal_status_t (*symlink)(struct mg_object *dir, const char *name, const char *target,
-				 struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
-				 struct fsal_attrlist *attrs_out, const struct mg_parents *parents);
+	fsal_status_t (*make)(struct mg_object *dir, const struct mg_make *make);
 	fsal_status_t (*link)(struct mg_object *object, struct mg_object *dir, const char *name,
 			      const struct mg_parents *parents);
 	fsal_status_t (*rename)(struct mg_object *object, struct mg_object *olddir,
@@ -63,15 +64,9 @@ bool compat_resumes(const struct fsal_io_arg *arg);
 void compat_names_ops_init(struct fsal_obj_ops *ops);
 
 /* The FSAL below; between mg_enter() and mg_leave(). */
-fsal_status_t compat_mkdir(struct fsal_obj_handle *dir, const char *name,
-			   struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
-			   struct fsal_attrlist *attrs_out, const struct mg_parents *parents);
-fsal_status_t compat_mknode(struct fsal_obj_handle *dir, const char *name, object_file_type_t type,
-			    struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
-			    struct fsal_attrlist *attrs_out, const struct mg_parents *parents);
-fsal_status_t compat_symlink(struct fsal_obj_handle *dir, const char *name, const char *target,
-			     struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
-			     struct fsal_attrlist *attrs_out, const struct mg_parents *parents);
+/* make->made is not used: the result is the object below. */
+fsal_status_t compat_make(struct fsal_obj_handle *dir, const struct mg_make *make,
+			  struct fsal_obj_handle **made);
 fsal_status_t compat_link(struct fsal_obj_handle *object, struct fsal_obj_handle *dir,
 			  const char *name, const struct mg_parents *parents);
 fsal_status_t compat_rename(struct fsal_obj_handle *object, struct fsal_obj_handle *olddir,

@@ -13,8 +13,9 @@ static fsal_status_t make_dir(struct fsal_obj_handle *dir, const char *name,
 			      struct fsal_attrlist *post)
 {
 	struct mg_parents parents = {.pre = pre, .post = post};
+	struct mg_make make = {DIRECTORY, name, NULL, attrs_in, attrs_out, made, &parents};
 
-	return mg_names.mkdir(mg_object(dir), name, attrs_in, made, attrs_out, &parents);
+	return mg_names.make(mg_object(dir), &make);
 }
 
 static fsal_status_t make_node(struct fsal_obj_handle *dir, const char *name,
@@ -23,8 +24,9 @@ static fsal_status_t make_node(struct fsal_obj_handle *dir, const char *name,
 			       struct fsal_attrlist *pre, struct fsal_attrlist *post)
 {
 	struct mg_parents parents = {.pre = pre, .post = post};
+	struct mg_make make = {type, name, NULL, attrs_in, attrs_out, made, &parents};
 
-	return mg_names.mknode(mg_object(dir), name, type, attrs_in, made, attrs_out, &parents);
+	return mg_names.make(mg_object(dir), &make);
 }
 
 static fsal_status_t make_symlink(struct fsal_obj_handle *dir, const char *name, const char *target,
@@ -33,8 +35,9 @@ static fsal_status_t make_symlink(struct fsal_obj_handle *dir, const char *name,
 				  struct fsal_attrlist *post)
 {
 	struct mg_parents parents = {.pre = pre, .post = post};
+	struct mg_make make = {SYMBOLIC_LINK, name, target, attrs_in, attrs_out, made, &parents};
 
-	return mg_names.symlink(mg_object(dir), name, target, attrs_in, made, attrs_out, &parents);
+	return mg_names.make(mg_object(dir), &make);
 }
 
 static fsal_status_t make_link(struct fsal_obj_handle *object, struct fsal_obj_handle *dir,
@@ -94,28 +97,19 @@ void compat_names_ops_init(struct fsal_obj_ops *ops)
 	ops->open2 = open2;
 }
 
-fsal_status_t compat_mkdir(struct fsal_obj_handle *dir, const char *name,
-			   struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
-			   struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
+fsal_status_t compat_make(struct fsal_obj_handle *dir, const struct mg_make *make,
+			  struct fsal_obj_handle **made)
 {
-	return dir->obj_ops->mkdir(dir, name, attrs_in, made, attrs_out, parents->pre,
-				   parents->post);
-}
+	struct fsal_obj_ops *ops = dir->obj_ops;
 
-fsal_status_t compat_mknode(struct fsal_obj_handle *dir, const char *name, object_file_type_t type,
-			    struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
-			    struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
-{
-	return dir->obj_ops->mknode(dir, name, type, attrs_in, made, attrs_out, parents->pre,
-				    parents->post);
-}
-
-fsal_status_t compat_symlink(struct fsal_obj_handle *dir, const char *name, const char *target,
-			     struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
-			     struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
-{
-	return dir->obj_ops->symlink(dir, name, target, attrs_in, made, attrs_out, parents->pre,
-				     parents->post);
+	if (make->type == DIRECTORY)
+		return ops->mkdir(dir, make->name, make->attrs_in, made, make->attrs_out,
+				  make->parents->pre, make->parents->post);
+	if (make->type == SYMBOLIC_LINK)
+		return ops->symlink(dir, make->name, make->target, make->attrs_in, made,
+				    make->attrs_out, make->parents->pre, make->parents->post);
+	return ops->mknode(dir, make->name, make->type, make->attrs_in, made, make->attrs_out,
+			   make->parents->pre, make->parents->post);
 }
 
 fsal_status_t compat_link(struct fsal_obj_handle *object, struct fsal_obj_handle *dir,

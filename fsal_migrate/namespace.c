@@ -194,51 +194,20 @@ static fsal_status_t read_link(struct fsal_obj_handle *handle, struct gsh_buffde
 	return status;
 }
 
-/* target: of a symlink. */
-static fsal_status_t make(struct mg_object *dir, const char *name, object_file_type_t type,
-			  const char *target, struct fsal_attrlist *attrs_in,
-			  struct fsal_obj_handle **made, struct fsal_attrlist *attrs_out,
-			  const struct mg_parents *parents)
+static fsal_status_t make_object(struct mg_object *dir, const struct mg_make *make)
 {
 	uint64_t places = migrate_volume_placings(dir->volume->client);
 	struct fsal_obj_handle *sub = NULL;
-	fsal_status_t status = mg_may_name(dir, name);
+	fsal_status_t status = mg_may_name(dir, make->name);
 	struct mg_export *export;
 
-	*made = NULL;
+	*make->made = NULL;
 	if (FSAL_IS_ERROR(status))
 		return status;
 	export = mg_enter();
-	if (type == DIRECTORY)
-		status = compat_mkdir(dir->sub, name, attrs_in, &sub, attrs_out, parents);
-	else if (type == SYMBOLIC_LINK)
-		status = compat_symlink(dir->sub, name, target, attrs_in, &sub, attrs_out, parents);
-	else
-		status = compat_mknode(dir->sub, name, type, attrs_in, &sub, attrs_out, parents);
+	status = compat_make(dir->sub, make, &sub);
 	mg_leave(export);
-	return mg_object_made(export, sub, places, status, made);
-}
-
-static fsal_status_t make_directory(struct mg_object *dir, const char *name,
-				    struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
-				    struct fsal_attrlist *attrs_out,
-				    const struct mg_parents *parents)
-{
-	return make(dir, name, DIRECTORY, NULL, attrs_in, made, attrs_out, parents);
-}
-
-static fsal_status_t make_node(struct mg_object *dir, const char *name, object_file_type_t type,
-			       struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
-			       struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
-{
-	return make(dir, name, type, NULL, attrs_in, made, attrs_out, parents);
-}
-
-static fsal_status_t make_symlink(struct mg_object *dir, const char *name, const char *target,
-				  struct fsal_attrlist *attrs_in, struct fsal_obj_handle **made,
-				  struct fsal_attrlist *attrs_out, const struct mg_parents *parents)
-{
-	return make(dir, name, SYMBOLIC_LINK, target, attrs_in, made, attrs_out, parents);
+	return mg_object_made(export, sub, places, status, make->made);
 }
 
 void mg_namespace_ops_init(struct fsal_obj_ops *ops)
@@ -248,7 +217,5 @@ void mg_namespace_ops_init(struct fsal_obj_ops *ops)
 	ops->compute_readdir_cookie = compute_readdir_cookie;
 	ops->dirent_cmp = dirent_cmp;
 	ops->readlink = read_link;
-	mg_names.mkdir = make_directory;
-	mg_names.mknode = make_node;
-	mg_names.symlink = make_symlink;
+	mg_names.make = make_object;
 }

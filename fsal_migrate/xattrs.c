@@ -37,7 +37,7 @@ DOWN(listxattrs,
       xattrlist4 *names),
      (sub, max, cookie, eof, names))
 
-struct change {
+struct xattr_change {
 	struct fsal_obj_handle *sub;
 	enum { SET_NAME, SET_ID, REMOVE_NAME, REMOVE_ID, SET_NFS, REMOVE_NFS } what;
 	const char *name;
@@ -50,7 +50,7 @@ struct change {
 	xattrvalue4 *value;
 };
 
-static fsal_status_t call_below(const struct change *c)
+static fsal_status_t call_below(const struct xattr_change *c)
 {
 	struct fsal_obj_ops *ops = c->sub->obj_ops;
 
@@ -79,67 +79,44 @@ static fsal_status_t make_change(void *arg)
 	return status;
 }
 
-static fsal_status_t change(struct fsal_obj_handle *handle, struct change *c)
+static fsal_status_t change_xattr(struct fsal_obj_handle *handle, struct xattr_change c)
 {
-	struct mg_change bracketed = {
+	struct mg_change change = {
 		.kind = MIGRATE_ATTRIBUTES,
 		.make = make_change,
-		.arg = c,
-		.once = c->what == REMOVE_NAME || c->what == REMOVE_ID || c->what == REMOVE_NFS ||
-			c->create || c->option == SETXATTR4_CREATE,
+		.arg = &c,
+		.once = c.what == REMOVE_NAME || c.what == REMOVE_ID || c.what == REMOVE_NFS ||
+			c.create || c.option == SETXATTR4_CREATE,
 	};
 
-	if (c->name && migrate_is_record(c->name))
+	if (c.name && migrate_is_record(c.name))
 		return fsalstat(ERR_FSAL_ACCESS, EACCES);
-	c->sub = mg_object(handle)->sub;
-	return mg_change(mg_object(handle), &bracketed);
+	c.sub = mg_object(handle)->sub;
+	return mg_change(mg_object(handle), &change);
 }
 
-static fsal_status_t setextattr_value(struct fsal_obj_handle *handle, const char *name, void *buf,
-				      size_t size, int create)
-{
-	struct change c = {
-		.what = SET_NAME, .name = name, .buf = buf, .size = size, .create = create};
+#define CHANGE(op, params, ...)                                                                    \
+	static fsal_status_t op params                                                             \
+	{                                                                                          \
+		return change_xattr(handle, (struct xattr_change){__VA_ARGS__});                   \
+	}
 
-	return change(handle, &c);
-}
-
-static fsal_status_t setextattr_value_by_id(struct fsal_obj_handle *handle, unsigned int id,
-					    void *buf, size_t size)
-{
-	struct change c = {.what = SET_ID, .id = id, .buf = buf, .size = size};
-
-	return change(handle, &c);
-}
-
-static fsal_status_t remove_extattr_by_name(struct fsal_obj_handle *handle, const char *name)
-{
-	struct change c = {.what = REMOVE_NAME, .name = name};
-
-	return change(handle, &c);
-}
-
-static fsal_status_t remove_extattr_by_id(struct fsal_obj_handle *handle, unsigned int id)
-{
-	struct change c = {.what = REMOVE_ID, .id = id};
-
-	return change(handle, &c);
-}
-
-static fsal_status_t setxattrs(struct fsal_obj_handle *handle, setxattr_option4 option,
-			       xattrkey4 *key, xattrvalue4 *value)
-{
-	struct change c = {.what = SET_NFS, .option = option, .key = key, .value = value};
-
-	return change(handle, &c);
-}
-
-static fsal_status_t removexattrs(struct fsal_obj_handle *handle, xattrkey4 *key)
-{
-	struct change c = {.what = REMOVE_NFS, .key = key};
-
-	return change(handle, &c);
-}
+CHANGE(setextattr_value,
+       (struct fsal_obj_handle * handle, const char *name, void *buf, size_t size, int create),
+       .what = SET_NAME, .name = name, .buf = buf, .size = size, .create = create)
+CHANGE(setextattr_value_by_id,
+       (struct fsal_obj_handle * handle, unsigned int id, void *buf, size_t size), .what = SET_ID,
+       .id = id, .buf = buf, .size = size)
+CHANGE(remove_extattr_by_name, (struct fsal_obj_handle * handle, const char *name),
+       .what = REMOVE_NAME, .name = name)
+CHANGE(remove_extattr_by_id, (struct fsal_obj_handle * handle, unsigned int id), .what = REMOVE_ID,
+       .id = id)
+CHANGE(setxattrs,
+       (struct fsal_obj_handle * handle, setxattr_option4 option, xattrkey4 *key,
+	xattrvalue4 *value),
+       .what = SET_NFS, .option = option, .key = key, .value = value)
+CHANGE(removexattrs, (struct fsal_obj_handle * handle, xattrkey4 *key), .what = REMOVE_NFS,
+       .key = key)
 
 void mg_xattrs_ops_init(struct fsal_obj_ops *ops)
 {

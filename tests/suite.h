@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* What every check program ends with. */
+/* What every check program ends with, and how it waits for libmigrate. */
 #ifndef SUITE_H
 #define SUITE_H
 
 #include <check.h>
 #include <stdlib.h>
+
+#include "waiter.h"
 
 /* Runs and frees the suite; the exit status of main(). */
 static inline int run_suite(Suite *suite)
