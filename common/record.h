@@ -23,9 +23,9 @@
  *   [ERROR]       u8 errno: why the last attempt failed
  *   [EXTENTS]     varint n (0..MIGRATE_REC_MAX_EXTENTS), n times varint gap, varint length:
  *                 the missing set; without this flag all of [0, size) is missing (PARTIAL, DUMMY)
- *   [DIRTY]       16 bytes boot id, then a set as above: ranges of the missing set that a client
- *                 has written and that are not known to be durable.  In the same boot they count
- *                 as present; in another one as missing.
+ *   [DIRTY]       16 bytes mount epoch, then a set as above: ranges of the missing set that a
+ *                 client has written and that are not known to be durable.  While the file system
+ *                 stays mounted they count as present; afterwards as missing.
  *   u32 crc32c of everything before it
  *
  * What may crash where: a kill loses nothing because ranges a client wrote are in DIRTY before
@@ -52,6 +52,7 @@
 #define MIGRATE_REC_MAX_PATH	3000
 #define MIGRATE_HANDLE_MAX	128 /* NFSv4 (RFC 7530 section 2.2.2): 128; NFSv3: 64 */
 #define MIGRATE_BINDING_MAX	64
+#define MIGRATE_EPOCH_LEN	16
 
 enum {
 	MIGRATE_REC_EXTENTS = 1 << 0,
@@ -113,7 +114,7 @@ struct migrate_record {
 	uint8_t error;				      /* errno, 0: none */
 	struct migrate_extents missing;		      /* always explicit here; in [0, size) */
 	struct migrate_extents dirty;		      /* subset of missing */
-	uint8_t boot[16];			      /* of dirty */
+	uint8_t epoch[MIGRATE_EPOCH_LEN];	      /* of dirty */
 };
 
 void migrate_record_clear(struct migrate_record *rec);
@@ -135,7 +136,7 @@ int migrate_record_decode(const uint8_t *buf, size_t len, struct migrate_record 
  * as above; else -errno.  fd may be O_PATH (then /proc/self/fd is used).  Checks the binding: a
  * record copied to another inode is void, and 0 is returned for it (I9); in a snapshot of a btrfs
  * subvolume it is -EBADMSG, because what is missing there cannot be had (I4).  Missing ranges
- * beyond the inode's size are dropped from *rec, except with RESIZE; dirty ranges of another boot
+ * beyond the inode's size are dropped from *rec, except with RESIZE; dirty ranges of another mount
  * are emptied (so count as missing).
  */
 int migrate_record_load(int fd, struct migrate_record *rec);
@@ -147,8 +148,16 @@ int migrate_record_drop(int fd);
 int64_t migrate_record_mtime(const struct migrate_record *rec);
 int64_t migrate_record_ctime(const struct migrate_record *rec);
 
-/* The kernel's boot id (/proc/sys/kernel/random/boot_id); read once per process. */
-const uint8_t *migrate_boot_id(void);
+/*
+ * What dirty ranges are bound to: this boot and this mount of fd's file system, in the sense of the
+ * superblock's life.  What was written and not synced is lost with either.  The same for all
+ * processes, mounts and remounts of a superblock.  fd may be O_PATH.
+ *
+ * false where it cannot be told (no sysfs; neither ext4, xfs, btrfs nor tmpfs): then it is one of
+ * this process alone.  Its own dirty ranges are believed, nobody else's: a door asks once too often
+ * (I2), and what clients had written and not synced when a retriever was killed is lost.
+ */
+bool migrate_mount_epoch(int fd, uint8_t *epoch);
 
 /* Times beyond 64 bits of nanoseconds (years 1677 and 2262) become the last one there is. */
 static inline int64_t migrate_ns(struct timespec ts)

@@ -212,7 +212,7 @@ ssize_t migrate_record_encode(const struct migrate_record *rec, uint8_t *buf, si
 	if (flags & MIGRATE_REC_EXTENTS)
 		put_extents(&w, &rec->missing);
 	if (flags & MIGRATE_REC_DIRTY) {
-		put_bytes(&w, rec->boot, sizeof(rec->boot));
+		put_bytes(&w, rec->epoch, sizeof(rec->epoch));
 		put_extents(&w, &rec->dirty);
 	}
 	if (!w.full)
@@ -364,7 +364,7 @@ static void get_sets(struct reader *r, struct migrate_record *rec)
 		 migrate_extents_add(&rec->missing, 0, rec->size) < 0)
 		r->bad = r->no_memory = true;
 	if (rec->flags & MIGRATE_REC_DIRTY) {
-		get_copy(r, rec->boot, sizeof(rec->boot));
+		get_copy(r, rec->epoch, sizeof(rec->epoch));
 		get_extents(r, &rec->dirty);
 	}
 }

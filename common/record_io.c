@@ -28,6 +28,7 @@ static ssize_t read_value(int fd, uint8_t *buf, size_t size)
 
 static int check_inode(int fd, struct migrate_record *rec, struct stat *st)
 {
+	uint8_t epoch[MIGRATE_EPOCH_LEN];
 	struct migrate_binding binding;
 	int ret = migrate_binding_get(fd, NULL, &binding);
 
@@ -42,8 +43,11 @@ static int check_inode(int fd, struct migrate_record *rec, struct stat *st)
 		migrate_extents_clip(&rec->missing, st->st_size);
 		migrate_extents_clip(&rec->dirty, st->st_size);
 	}
-	if (rec->dirty.n && memcmp(rec->boot, migrate_boot_id(), sizeof(rec->boot)) != 0)
-		rec->dirty.n = 0;
+	if (rec->dirty.n) {
+		migrate_mount_epoch(fd, epoch);
+		if (memcmp(rec->epoch, epoch, sizeof(epoch)) != 0)
+			rec->dirty.n = 0;
+	}
 	return 1;
 }
 

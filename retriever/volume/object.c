@@ -305,7 +305,8 @@ bool object_has(struct object *object, uint64_t start, uint64_t end)
 
 int object_store(struct object *object)
 {
-	memcpy(object->record.boot, migrate_boot_id(), sizeof object->record.boot);
+	if (!migrate_extents_empty(&object->record.dirty))
+		migrate_mount_epoch(object->fd, object->record.epoch);
 	return migrate_record_store(object->fd, &object->record);
 }
 

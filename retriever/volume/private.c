@@ -179,6 +179,7 @@ static bool open_or_remake(struct retriever *retriever, GError **error)
 bool private_open_root(struct retriever *retriever, GError **error)
 {
 	const struct volume_config *config = retriever->config;
+	uint8_t epoch[MIGRATE_EPOCH_LEN];
 
 	retriever->root_fd = open(config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (retriever->root_fd < 0) {
@@ -193,6 +194,11 @@ bool private_open_root(struct retriever *retriever, GError **error)
 			    config->name, config->root);
 		return false;
 	}
+	if (!migrate_mount_epoch(retriever->root_fd, epoch))
+		g_warning("%s: one mount of this file system cannot be told from the next (no "
+			  "/sys, or neither ext4, xfs nor btrfs): what clients have not committed "
+			  "when migrate-retriever is killed is lost",
+			  config->root);
 	return open_or_remake(retriever, error);
 }
 

@@ -10,7 +10,7 @@
  * ranges are still missing and the old bytes come back; the client has no answer.  A shorter size
  * voids the ranges beyond it when the record is loaded.  END stores the record with what the
  * client wrote as dirty before it is answered: a kill after that finds the bytes in the page cache
- * and the record; a power cut finds another boot id, so dirty counts as missing again; what had
+ * and the record; a power cut finds another epoch, so dirty counts as missing again; what had
  * been made durable (COMMIT) had left `missing` with its record's flush before its answer.
  */
 #ifndef BRACKET_H

@@ -111,7 +111,7 @@ START_TEST(clipped_to_the_size)
 	migrate_extents_remove(&rec.missing, 1000, 2000);
 	migrate_extents_add(&rec.dirty, 500, 50500);
 	migrate_extents_remove(&rec.dirty, 1000, 2000);
-	memcpy(rec.boot, migrate_boot_id(), sizeof(rec.boot));
+	ck_assert(migrate_mount_epoch(fd, rec.epoch));
 	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
 	ck_assert_int_eq(ftruncate(fd, 3000), 0);
 	ck_assert_int_eq(migrate_record_load_stat(fd, &loaded, &st), 1);
@@ -134,15 +134,15 @@ START_TEST(clipped_to_the_size)
 }
 END_TEST
 
-START_TEST(dirty_of_another_boot)
+START_TEST(dirty_of_another_mount)
 {
 	migrate_extents_add(&rec.dirty, 10, 20);
-	memcpy(rec.boot, migrate_boot_id(), sizeof(rec.boot));
+	ck_assert(migrate_mount_epoch(fd, rec.epoch));
 	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
 	ck_assert_int_eq(migrate_record_load(fd, &loaded), 1);
 	ck_assert_uint_eq(migrate_extents_bytes(&loaded.dirty), 10);
 	migrate_record_clear(&loaded);
-	rec.boot[0] ^= 1;
+	rec.epoch[0] ^= 1;
 	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
 	ck_assert_int_eq(migrate_record_load(fd, &loaded), 1);
 	ck_assert(migrate_extents_empty(&loaded.dirty));
@@ -174,7 +174,7 @@ int main(void)
 	tcase_add_test(tcase, copied_is_void);
 	tcase_add_test(tcase, damaged_is_an_error);
 	tcase_add_test(tcase, clipped_to_the_size);
-	tcase_add_test(tcase, dirty_of_another_boot);
+	tcase_add_test(tcase, dirty_of_another_mount);
 	tcase_add_test(tcase, system_errors);
 	return run_case(tcase);
 }

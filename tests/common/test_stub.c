@@ -65,7 +65,7 @@ START_TEST(partial)
 	make_stub(fd, MIGRATE_PARTIAL);
 	migrate_extents_remove(&rec.missing, 1000, 2000);
 	migrate_extents_add(&rec.dirty, 2000, 3000);
-	memcpy(rec.boot, migrate_boot_id(), sizeof(rec.boot));
+	ck_assert(migrate_mount_epoch(fd, rec.epoch));
 	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
 	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
 	ck_assert_int_eq(stub.state, MIGRATE_PARTIAL);
@@ -75,7 +75,7 @@ START_TEST(partial)
 	ck_assert(stub.mtime.tv_sec == 5 && stub.mtime.tv_nsec == 1);
 	ck_assert(stub.ctime.tv_sec == -1 && stub.ctime.tv_nsec == 999999999);
 	ck_assert_uint_eq(stub.missing_bytes, SIZE - 2000);
-	/* What a client wrote is here, in this boot. */
+	/* What a client wrote is here, in this mount. */
 	ck_assert(migrate_stub_present(&stub, 1000, 2000));
 	ck_assert(!migrate_stub_present(&stub, 999, 1));
 	ck_assert(!migrate_stub_present(&stub, 1000, 2001));

@@ -12,12 +12,13 @@
 
 static struct core core;
 
-/* Another boot: this overrides the library's. */
-static uint8_t boot_id[16] = "one";
+/* Another mount: this overrides the library's. */
+static uint8_t mount_epoch[MIGRATE_EPOCH_LEN] = "one";
 
-const uint8_t *migrate_boot_id(void)
+bool migrate_mount_epoch(int fd, uint8_t *epoch)
 {
-	return boot_id;
+	memcpy(epoch, mount_epoch, sizeof mount_epoch);
+	return true;
 }
 
 static int start(void)
@@ -88,7 +89,7 @@ START_TEST(rounds_end_by_themselves)
 }
 END_TEST
 
-/* I7: a client's bytes survive a kill once END was answered, in the same boot. */
+/* I7: a client's bytes survive a kill once END was answered, in the same mount. */
 START_TEST(i7_a_kill_after_end)
 {
 	int fd;
@@ -124,11 +125,11 @@ START_TEST(i7_a_power_cut)
 	core_hold("fdatasync syncfs");
 	ck_assert_int_eq(core_write(&core, fd, 5000, 1000, 9, false), 0);
 	ck_assert(core_present(fd, 5000, 1000));
-	boot_id[0] = 'x';
+	mount_epoch[0] = 'x';
 	ck_assert(core_present(fd, 1000, 1000));
 	ck_assert(core_present(fd, 3000, 1000));
 	ck_assert(!core_present(fd, 5000, 1000));
-	boot_id[0] = 'o';
+	mount_epoch[0] = 'o';
 	core_release();
 	close(fd);
 	core_free(&core);
