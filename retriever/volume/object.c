@@ -305,8 +305,7 @@ bool object_has(struct object *object, uint64_t start, uint64_t end)
 
 int object_store(struct object *object)
 {
-	if (!migrate_extents_empty(&object->record.dirty))
-		migrate_mount_epoch(object->fd, object->record.epoch);
+	memcpy(object->record.epoch, object->retriever->epoch, sizeof object->record.epoch);
 	return migrate_record_store(object->fd, &object->record);
 }
 

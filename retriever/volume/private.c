@@ -179,7 +179,6 @@ static bool open_or_remake(struct retriever *retriever, GError **error)
 bool private_open_root(struct retriever *retriever, GError **error)
 {
 	const struct volume_config *config = retriever->config;
-	uint8_t epoch[MIGRATE_EPOCH_LEN];
 
 	retriever->root_fd = open(config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (retriever->root_fd < 0) {
@@ -194,7 +193,7 @@ bool private_open_root(struct retriever *retriever, GError **error)
 			    config->name, config->root);
 		return false;
 	}
-	if (!migrate_mount_epoch(retriever->root_fd, epoch))
+	if (!migrate_mount_epoch(retriever->root_fd, retriever->epoch))
 		g_warning("%s: one mount of this file system cannot be told from the next (no "
 			  "/sys, or neither ext4, xfs nor btrfs): what clients have not committed "
 			  "when migrate-retriever is killed is lost",

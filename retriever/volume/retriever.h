@@ -30,7 +30,8 @@ struct retriever {
 	int root_fd;   /* the volume's root, O_RDONLY | O_DIRECTORY */
 	int root_hold; /* while there is no .migrate/ to be locked, else -1 */
 	struct migrate_binding root_key;
-	atomic_int private_fd; /* .migrate/, or -1 while unattached or finished */
+	uint8_t epoch[MIGRATE_EPOCH_LEN]; /* of its mount, which root_fd keeps */
+	atomic_int private_fd;		  /* .migrate/, or -1 while unattached or finished */
 	atomic_int links_fd, staging_fd;
 	int finished_fds[3]; /* they were, when the volume was finished; 0: not */
 
