@@ -1,0 +1,40 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Disks of the new server that fail under a migration, in a guest."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', 'support'))
+import uml                                      # noqa: E402
+from harness import case, main, same            # noqa: E402
+from sandbox import SCRATCH                     # noqa: E402
+
+
+def guest(script, args, *words, size=1 << 30):
+    """Runs a script of guest/ with an empty disk."""
+    disk = os.open(SCRATCH, os.O_TMPFILE | os.O_RDWR, 0o600)
+    os.truncate(disk, size)
+    status = uml.run([f'{HERE}/guest/{script}', args.build, *map(str, words)], timeout=600,
+                     disks=[disk], memory=1024, network=False)
+    os.close(disk)
+    same(status, 0, 'exit status of the guest')
+
+
+@case(guest=True)
+def storage_lost_ext4(args):
+    guest('storage_lost.py', args, 'ext4')
+
+
+@case(guest=True)
+def storage_lost_xfs(args):
+    guest('storage_lost.py', args, 'xfs')
+
+
+@case(guest=True)
+def storage_lost_btrfs(args):
+    guest('storage_lost.py', args, 'btrfs')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
