@@ -34,7 +34,6 @@ CHECKS = [
     ('record', 'COMMIT_LOOKS_LATE', 'DOORS=1 OPS=2', 'I7'),
     ('record', 'LOST_IS_DONE', 'DOORS=1', 'I7'),
     ('record', '', 'DOORS=1 OPS=2 CRASHES=0 CUTS=0 FAILS=1', ''),
-    ('record', '', 'DOORS=2 OPS=1 CRASHES=0 CUTS=0 FAILS=1', ''),
     ('record', 'CONSUMED_BY_COMMIT', 'DOORS=1 OPS=2 CRASHES=0 CUTS=0 FAILS=1', 'I3 I4'),
     ('record', 'CONSUMED_BY_ROUND', 'DOORS=1 CRASHES=0 CUTS=0 FAILS=1', 'I3 I4'),
     ('record', 'WRITER_NOT_DOUBTED', 'DOORS=1 CRASHES=0 CUTS=0 FAILS=1', 'I3 I4 I7'),
