@@ -162,7 +162,9 @@ ssize_t migrate_frame_recv(int sock, uint8_t *buf, size_t size, int *fds, size_t
 	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
 		while (*nfds)
 			close(fds[--*nfds]);
-		return -EMSGSIZE;
+		if (msg.msg_flags & MSG_TRUNC)
+			return -EMSGSIZE;
+		*nfds = MIGRATE_FDS_LOST;
 	}
 	return len;
 }

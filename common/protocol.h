@@ -71,8 +71,10 @@ int migrate_frame_decode(const uint8_t *buf, size_t len, struct migrate_frame *f
  * One message.  send: 0, -EAGAIN (non-blocking and full), else -errno; never raises SIGPIPE; the
  * descriptors stay the caller's.  recv: the length, 0 at the end of the connection, -EAGAIN, else
  * -errno; received descriptors are close-on-exec and the caller's; a truncated message is -EMSGSIZE
- * and its descriptors are closed.
+ * and its descriptors are closed.  Where some of a message's descriptors could not be taken over,
+ * as this process may have no more, there are none and *nfds is MIGRATE_FDS_LOST.
  */
+#define MIGRATE_FDS_LOST ((size_t)-1)
 int migrate_frame_send(int sock, const struct migrate_frame *frame, const int *fds, size_t nfds);
 ssize_t migrate_frame_recv(int sock, uint8_t *buf, size_t size, int *fds, size_t *nfds);
 

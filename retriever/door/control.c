@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "volume/errors.h"
+#include "volume/object.h"
 #include "source/gate.h"
 #include "volume/rates.h"
 #include "volume/report.h"
@@ -33,7 +34,7 @@ static void set_bool(GKeyFile *file, const char *group, const char *key, bool va
 	g_key_file_set_boolean(file, group, key, value);
 }
 
-static char *status_text(struct retriever *r)
+static char *status_text(struct retriever *r, bool verbose)
 {
 	g_autoptr(GKeyFile) f = g_key_file_new();
 	gint64 unfilled = COUNT_GET(r, unfilled);
@@ -64,7 +65,10 @@ static char *status_text(struct retriever *r)
 	set_bool(f, "now", "paused", gate_paused(r->gate));
 	g_key_file_set_uint64(f, "now", "bandwidth", gate_bandwidth(r->gate));
 	g_key_file_set_int64(f, "now", "crawlers", COUNT_GET(r, crawlers));
+	g_key_file_set_uint64(f, "now", "objects", object_table_size(r->objects));
 	set_bool(f, "namespace", "complete", COUNT_GET(r, exact) && unfilled == 0);
+	if (verbose)
+		r->describe(r->describer, f);
 	return to_text(f);
 }
 
@@ -196,7 +200,7 @@ static void run_slow(void *arg)
 
 static int command_status(struct retriever *r, const char *argument, char **text)
 {
-	*text = status_text(r);
+	*text = status_text(r, argument && !strcmp(argument, "verbose"));
 	return 0;
 }
 

@@ -12,9 +12,12 @@
  *                        names-skipped (of those lines)
  *                        exact=true|false
  *                      [now] files-per-second bytes-per-second demand-waiting background-waiting
- *                        source-away-seconds paused=true|false bandwidth crawlers
+ *                        source-away-seconds paused=true|false bandwidth crawlers objects (that
+ *                        something is being done to)
  *                      [namespace] complete=true|false  (every directory is filled: the totals are
  *                        final and a remaining time can be told)
+ *                      with `verbose` also, for each open request up to 500, [request N] peer id
+ *                        operation offset length milliseconds path waits-for
  *   settings           [settings] root hold-ms crawler-workers crawler-order=namespace-first|...
  *                        paused
  *   errors START       [errors] total next (-1: no more); [error N] path reason errno, N from START

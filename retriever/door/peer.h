@@ -22,4 +22,7 @@ enum migrate_role peer_role(const struct peer *peer);
 /* Asks the peer to note a placing: by the notice when it has, or is gone.  Main thread. */
 void peer_tell_placed(struct peer *peer, struct notice *notice);
 
+/* Adds what it waits for (requests_describe()).  Main thread. */
+void peer_describe(struct peer *peer, GKeyFile *file, unsigned *n);
+
 #endif

@@ -12,6 +12,8 @@
 #include "notice.h"
 #include "peer.h"
 
+#define PAUSE_MS 200
+
 struct server {
 	struct retriever *retriever;
 	char *path;
@@ -27,6 +29,24 @@ static void forget(void *arg, struct peer *peer)
 	g_ptr_array_remove_fast(server->peers, peer);
 }
 
+static gboolean on_connect(gint sock, GIOCondition condition, gpointer arg);
+
+static gboolean listen_again(gpointer arg)
+{
+	struct server *server = arg;
+
+	server->source = g_unix_fd_add(server->sock, G_IO_IN, on_connect, server);
+	return G_SOURCE_REMOVE;
+}
+
+/* Who waits there would wake us again at once. */
+static gboolean pause_listening(struct server *server)
+{
+	g_warning("no connection can be taken: %s", g_strerror(errno));
+	server->source = g_timeout_add(PAUSE_MS, listen_again, server);
+	return G_SOURCE_REMOVE;
+}
+
 static gboolean on_connect(gint sock, GIOCondition condition, gpointer arg)
 {
 	struct server *server = arg;
@@ -35,7 +55,9 @@ static gboolean on_connect(gint sock, GIOCondition condition, gpointer arg)
 	int fd = accept4(sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)
-		return G_SOURCE_CONTINUE;
+		return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM
+			       ? pause_listening(server)
+			       : G_SOURCE_CONTINUE;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 || cred.uid != 0) {
 		g_warning("a process that is not root was turned away (pid %d)", (int)cred.pid);
 		close(fd);
@@ -54,6 +76,15 @@ void server_tell_placed(void *arg, void (*done)(void *arg), void *done_arg)
 		if (peer_role(server->peers->pdata[i]) == MIGRATE_ROLE_DOOR)
 			peer_tell_placed(server->peers->pdata[i], notice);
 	notice_noted(notice); /* by this function */
+}
+
+static void describe(void *arg, GKeyFile *file)
+{
+	struct server *server = arg;
+	unsigned n = 0;
+
+	for (guint i = 0; i < server->peers->len; i++)
+		peer_describe(server->peers->pdata[i], file, &n);
 }
 
 /* A socket file that nobody listens on is left over from a kill: the volume's lock is ours. */
@@ -94,6 +125,8 @@ struct server *server_new(struct retriever *retriever, GError **error)
 		return NULL;
 	server = g_new0(struct server, 1);
 	server->retriever = retriever;
+	retriever->describe = describe;
+	retriever->describer = server;
 	server->path = g_strdup(retriever->config->socket);
 	server->sock = sock;
 	server->peers = g_ptr_array_new();

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "gate.h"
 
-#include <errno.h>
-
 #define TICK_MS 20
 
 struct gate {
 	struct backend *backend;
 	GMutex lock;
-	GQueue held; /* of struct backend_request, by their link */
+	/* of struct backend_request, by their link and their priority */
+	GQueue held[BACKEND_BACKGROUND + 1];
+	unsigned foreground; /* requests of other priorities that the backend has */
+	unsigned calls;	     /* of let_pass() under way */
 	uint64_t bandwidth;
 	int64_t tokens; /* bytes; may go below zero by one request */
 	gint64 refilled;
@@ -53,9 +54,30 @@ static bool pass(struct gate *gate, const struct backend_request *req)
 	return true;
 }
 
+static void let_pass(struct gate *gate);
+
+/* Something that is not the background's is done. */
+static void foreground_done(struct backend_request *req)
+{
+	struct gate *gate = req->gate;
+
+	req->done = req->passed;
+	g_mutex_lock(&gate->lock);
+	gate->foreground--;
+	g_mutex_unlock(&gate->lock);
+	req->done(req);
+	let_pass(gate);
+}
+
 /* Lock held, and given up meanwhile. */
 static void submit(struct gate *gate, struct backend_request *req)
 {
+	if (req->priority != BACKEND_BACKGROUND) {
+		gate->foreground++;
+		req->gate = gate;
+		req->passed = req->done;
+		req->done = foreground_done;
+	}
 	gate->submitting++;
 	g_mutex_unlock(&gate->lock);
 	gate->backend->ops->submit(gate->backend, req);
@@ -64,21 +86,44 @@ static void submit(struct gate *gate, struct backend_request *req)
 		g_cond_broadcast(&gate->idle);
 }
 
-static void cancel(struct backend_request *req)
+static void complete(struct backend_request *req, int status)
 {
-	req->status = -ECANCELED;
+	req->status = status;
 	req->done(req);
 }
 
+/* Lock held: the next that may pass, or NULL. */
+static struct backend_request *next(struct gate *gate)
+{
+	for (unsigned i = BACKEND_DEMAND; i <= BACKEND_BACKGROUND; i++) {
+		GList *link = g_queue_peek_head_link(&gate->held[i]);
+
+		if (!link || (i == BACKEND_BACKGROUND ? !pass(gate, link->data)
+						      : gate->foreground >= GATE_FOREGROUND))
+			continue;
+		g_queue_unlink(&gate->held[i], link);
+		return link->data;
+	}
+	return NULL;
+}
+
+/* What is completed while it is submitted lets others pass: those, too, are let in here. */
 static void let_pass(struct gate *gate)
 {
-	GList *link;
+	struct backend_request *req;
+	unsigned calls;
 
 	g_mutex_lock(&gate->lock);
-	while ((link = g_queue_peek_head_link(&gate->held)) && pass(gate, link->data)) {
-		g_queue_unlink(&gate->held, link);
-		submit(gate, link->data);
+	if (gate->calls++) {
+		g_mutex_unlock(&gate->lock);
+		return;
 	}
+	do {
+		calls = gate->calls;
+		while ((req = next(gate)))
+			submit(gate, req);
+		gate->calls -= calls;
+	} while (gate->calls);
 	g_mutex_unlock(&gate->lock);
 }
 
@@ -88,24 +133,60 @@ static gboolean tick(gpointer arg)
 	return G_SOURCE_CONTINUE;
 }
 
+/* Lock held. */
+static bool has_to_wait(struct gate *gate, const struct backend_request *req)
+{
+	if (!g_queue_is_empty(&gate->held[req->priority]))
+		return true;
+	return req->priority == BACKEND_BACKGROUND ? !pass(gate, req)
+						   : gate->foreground >= GATE_FOREGROUND;
+}
+
 void gate_submit(struct gate *gate, struct backend_request *req)
 {
-	bool background = req->priority == BACKEND_BACKGROUND;
-
 	g_mutex_lock(&gate->lock);
 	if (gate->closed) {
 		g_mutex_unlock(&gate->lock);
-		cancel(req);
+		complete(req, -ECANCELED);
 		return;
 	}
-	if (background && (!g_queue_is_empty(&gate->held) || !pass(gate, req))) {
+	if (has_to_wait(gate, req)) {
 		req->link.data = req;
 		req->link.next = req->link.prev = NULL;
-		g_queue_push_tail_link(&gate->held, &req->link);
+		g_queue_push_tail_link(&gate->held[req->priority], &req->link);
 	} else {
 		submit(gate, req);
 	}
 	g_mutex_unlock(&gate->lock);
+}
+
+static void take_back(struct gate *gate,
+		      bool (*match)(const struct backend_request *req, const void *arg),
+		      const void *arg, int status)
+{
+	GQueue found = G_QUEUE_INIT;
+	GList *link, *following;
+
+	g_mutex_lock(&gate->lock);
+	for (unsigned i = BACKEND_DEMAND; i <= BACKEND_BACKGROUND; i++) {
+		for (link = gate->held[i].head; link; link = following) {
+			following = link->next;
+			if (match(link->data, arg)) {
+				g_queue_unlink(&gate->held[i], link);
+				g_queue_push_tail_link(&found, link);
+			}
+		}
+	}
+	g_mutex_unlock(&gate->lock);
+	while ((link = g_queue_pop_head_link(&found)))
+		complete(link->data, status);
+}
+
+void gate_withdraw(struct gate *gate,
+		   bool (*match)(const struct backend_request *req, const void *arg),
+		   const void *arg)
+{
+	take_back(gate, match, arg, GATE_WITHDRAWN);
 }
 
 struct call {
@@ -200,30 +281,32 @@ struct gate *gate_new(struct backend *backend, uint64_t bytes_per_second)
 	gate->backend = backend;
 	g_mutex_init(&gate->lock);
 	g_cond_init(&gate->idle);
-	g_queue_init(&gate->held);
+	for (size_t i = 0; i < G_N_ELEMENTS(gate->held); i++)
+		g_queue_init(&gate->held[i]);
 	gate->bandwidth = bytes_per_second;
 	gate->refilled = g_get_monotonic_time();
 	gate->timer = g_timeout_add(TICK_MS, tick, gate);
 	return gate;
 }
 
+static bool any(const struct backend_request *req, const void *arg)
+{
+	return true;
+}
+
 void gate_close(struct gate *gate)
 {
-	GQueue held;
-	GList *link;
-
 	if (!gate)
 		return;
 	g_source_remove(gate->timer);
 	g_mutex_lock(&gate->lock);
 	gate->closed = true;
-	held = gate->held;
-	g_queue_init(&gate->held); /* who lets pass finds nothing more */
+	g_mutex_unlock(&gate->lock);
+	take_back(gate, any, NULL, -ECANCELED); /* who lets pass finds nothing more */
+	g_mutex_lock(&gate->lock);
 	while (gate->submitting)
 		g_cond_wait(&gate->idle, &gate->lock);
 	g_mutex_unlock(&gate->lock);
-	while ((link = g_queue_pop_head_link(&held)))
-		cancel(link->data);
 }
 
 void gate_free(struct gate *gate)

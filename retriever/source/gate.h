@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The gate that background requests pass on their way to the backend: pause, and a bandwidth cap (a
- * token bucket of one second).  Demand and read-ahead are never held.
+ * The gate that requests pass on their way to the backend.
+ *
+ * Background: pause, and a bandwidth cap (a token bucket of one second).  Demand and read-ahead are
+ * held only while GATE_FOREGROUND of them are under way, demand in front: more would make nothing
+ * faster, and what the backend has cannot be taken back while the old server does not answer.
  */
 #ifndef GATE_H
 #define GATE_H
+
+#include <errno.h>
+#include <stdbool.h>
 
 #include "source.h"
 
@@ -24,6 +30,16 @@ void gate_free(struct gate *gate);
  */
 #define GATE_CARRIED ((uint64_t)32 << 20)
 void gate_submit(struct gate *gate, struct backend_request *req);
+
+/* How many demand and read-ahead requests the backend has at most. */
+#define GATE_FOREGROUND 512
+
+/* Those of the held requests that match are completed with GATE_WITHDRAWN, before this returns.
+ * match is called with the gate's lock held.  Any thread, without locks. */
+#define GATE_WITHDRAWN (-EINTR)
+void gate_withdraw(struct gate *gate,
+		   bool (*match)(const struct backend_request *req, const void *arg),
+		   const void *arg);
 
 /* Submits and waits.  Never on the main thread or a thread of the backend.  Returns req->status. */
 int gate_call(struct gate *gate, struct backend_request *req);

@@ -167,6 +167,9 @@ struct backend_request {
 	gpointer backend_data;
 	gint64 submitted; /* g_get_monotonic_time() */
 	guint attempts;
+	/* the gate's own */
+	gpointer gate;
+	void (*passed)(struct backend_request *req);
 };
 
 struct backend;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 struct object_table {
 	GMutex lock;
 	GHashTable *objects; /* struct object, by its key */
+	guint max;
 };
 
 static guint key_hash(gconstpointer p)
@@ -33,9 +35,11 @@ static gboolean key_equal(gconstpointer a, gconstpointer b)
 struct object_table *object_table_new(struct retriever *retriever)
 {
 	struct object_table *table = g_new0(struct object_table, 1);
+	struct rlimit limit;
 
 	g_mutex_init(&table->lock);
 	table->objects = g_hash_table_new(key_hash, key_equal);
+	table->max = getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 768 : limit.rlim_cur / 4 * 3;
 	return table;
 }
 
@@ -55,6 +59,21 @@ static const size_t sizes[] = {
 	[OBJECT_FILE] = sizeof(struct file),
 	[OBJECT_DIRECTORY] = sizeof(struct directory),
 };
+
+guint object_table_size(struct object_table *table)
+{
+	guint size;
+
+	g_mutex_lock(&table->lock);
+	size = g_hash_table_size(table->objects);
+	g_mutex_unlock(&table->lock);
+	return size;
+}
+
+bool object_table_is_full(struct object_table *table)
+{
+	return object_table_size(table) >= table->max;
+}
 
 static struct object *object_new(struct retriever *retriever, const struct migrate_binding *key,
 				 enum object_kind kind)

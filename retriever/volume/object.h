@@ -108,6 +108,11 @@ static inline bool is_directory(const struct object *object)
 struct object_table;
 struct object_table *object_table_new(struct retriever *retriever);
 void object_table_free(struct object_table *table);
+/* Objects that something is being done to now.  Any thread. */
+guint object_table_size(struct object_table *table);
+/* Whether these are so many, each with a descriptor, that clients should not ask for more: three
+ * quarters of the descriptors that the process may have. */
+bool object_table_is_full(struct object_table *table);
 
 /*
  * The object of an open descriptor, with a reference for the caller; loads its record on first use.

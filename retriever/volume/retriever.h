@@ -52,6 +52,9 @@ struct retriever {
 	struct errors *errors;
 	struct report *report;
 	struct server *server;
+	/* what requests are open, for status: set by the server; main thread */
+	void (*describe)(void *describer, GKeyFile *file);
+	void *describer;
 	struct prefill *prefill;
 	struct rates *rates;
 	struct counters counters;

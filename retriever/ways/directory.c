@@ -195,6 +195,8 @@ static void listing_failed(struct run *run, int status)
 	/* a path that leads nowhere any more, or to something else */
 	if (status == -ENOENT || status == -ENOTDIR)
 		status = -ESTALE;
+	if (status == GATE_WITHDRAWN)
+		status = -ECANCELED;
 	g_mutex_lock(&run->lock);
 	run->status = status;
 	run->stale = status == -ESTALE;
@@ -358,4 +360,25 @@ void directory_fill_again(struct object *object)
 	g_mutex_unlock(&object->lock);
 	if (wanted)
 		directory_fill(object, BACKEND_DEMAND, false, nothing, NULL);
+}
+
+static bool is_of(const struct backend_request *req, const void *object)
+{
+	const struct run *run = req->done == page_listed ? req->user : directory_page_run(req);
+
+	return run && run->object == object && run->priority != BACKEND_BACKGROUND;
+}
+
+bool directory_fill_cancel(struct object *object, void *arg)
+{
+	bool waited_for;
+
+	if (!waiters_cancel(object, arg))
+		return false;
+	g_mutex_lock(&object->lock);
+	waited_for = !g_queue_is_empty(&object->waiters);
+	g_mutex_unlock(&object->lock);
+	if (!waited_for)
+		gate_withdraw(object->retriever->gate, is_of, object);
+	return true;
 }

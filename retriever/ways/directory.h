@@ -32,6 +32,10 @@ void directory_fill_without(struct object *object, struct given_up *given_up, ob
 /* done(0): every name is there, as a dummy at least (dummy.h). */
 void directory_fill_names(struct object *object, object_done_fn done, void *arg);
 
+/* Nobody waits for it any more, arg: of a directory_fill() that was not answered.  As
+ * transfer_cancel(); a fill for the background goes on. */
+bool directory_fill_cancel(struct object *object, void *arg);
+
 /* It was found elsewhere on the old server: a fill that was waited for is made again. */
 void directory_fill_again(struct object *object);
 

@@ -97,7 +97,7 @@ static void not_found_alone(struct name_request *n)
 static void name_told(struct backend_request *req)
 {
 	struct name_request *n = req->user;
-	int status = req->status;
+	int status = req->status == GATE_WITHDRAWN ? -ECANCELED : req->status;
 
 	if (!status && req->op == BACKEND_XATTRS && !dress_take_answer(req, &n->entry, &n->xattrs))
 		status = n->again ? -ENOTUNIQ : -ESTALE;
@@ -149,6 +149,8 @@ static void name_looked_up(struct backend_request *req)
 	struct name_request *n = req->user;
 	struct retriever *retriever = n->object->retriever;
 
+	if (req->status == GATE_WITHDRAWN)
+		req->status = -ECANCELED;
 	if (req->status == -ENOTUNIQ) {
 		not_found_alone(n);
 		return;
@@ -218,4 +220,15 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 	}
 	prefill_touch(object); /* before: the answer may free the caller's reference */
 	look_up(n);
+}
+
+static bool is_for(const struct backend_request *req, const void *arg)
+{
+	return (req->done == name_looked_up || req->done == name_told) &&
+	       ((const struct name_request *)req->user)->arg == arg;
+}
+
+void directory_name_cancel(struct object *object, void *arg)
+{
+	gate_withdraw(object->retriever->gate, is_for, arg);
 }

@@ -8,4 +8,8 @@
 /* done(0): name is there; -ENOENT: the old server does not have it.  name is copied. */
 void directory_name(struct object *object, const char *name, object_done_fn done, void *arg);
 
+/* Nobody waits for it any more, arg: of a directory_name() that was not answered.  Answers it with
+ * -ECANCELED, unless the old server was asked already: then what it says is still made. */
+void directory_name_cancel(struct object *object, void *arg);
+
 #endif

@@ -229,7 +229,7 @@ static const char *refusal(const struct question *q, int status, enum backend_op
 static void question_answered(struct backend_request *req)
 {
 	struct question *q = req->user;
-	int status = req->status;
+	int status = req->status == GATE_WITHDRAWN ? -ECANCELED : req->status;
 
 	if (!status && req->op == BACKEND_XATTRS &&
 	    !dress_take_answer(req, &q->entry, &q->xattrs)) {
@@ -255,6 +255,11 @@ static void question_answered(struct backend_request *req)
 	if (req->op == BACKEND_READLINK)
 		q->target = g_steal_pointer(&req->text);
 	run_work(q->run, make_answered, q);
+}
+
+const struct run *directory_page_run(const struct backend_request *req)
+{
+	return req->done == question_answered ? ((const struct question *)req->user)->run : NULL;
 }
 
 /* How many bytes may come with the answer. */

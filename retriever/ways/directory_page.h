@@ -24,4 +24,7 @@ void directory_entry_found(struct source_entry *entry, const struct backend_requ
 /* Why an object's BACKEND_XATTRS failed, for the list. */
 const char *directory_xattrs_refused(const struct retriever *retriever);
 
+/* The run that a question about an entry belongs to, or NULL: req is none. */
+const struct run *directory_page_run(const struct backend_request *req);
+
 #endif

@@ -442,6 +442,10 @@ static void transfer_failed(struct transfer *t, int status, const char *reason)
 	uint64_t start = t->start, end = t->end;
 	bool background = t->background, again;
 
+	if (status == GATE_WITHDRAWN) { /* somebody may wait for it by now */
+		drop(t);
+		return;
+	}
 	/* a path that leads nowhere any more, or to something else */
 	if (status == -ENOENT || status == -ENOTDIR || status == -EISDIR)
 		status = -ESTALE;
@@ -509,6 +513,26 @@ static void read_done(struct backend_request *req)
 		return;
 	}
 	deliver(t, req->data, req->data_len);
+}
+
+static bool is_of(const struct backend_request *req, const void *object)
+{
+	return (req->done == read_done || req->done == attr_done) &&
+	       ((const struct transfer *)req->user)->object == object;
+}
+
+bool transfer_cancel(struct object *object, void *arg)
+{
+	bool waited_for;
+
+	if (!waiters_cancel(object, arg))
+		return false;
+	g_mutex_lock(&object->lock);
+	waited_for = !g_queue_is_empty(&object->waiters);
+	g_mutex_unlock(&object->lock);
+	if (!waited_for)
+		gate_withdraw(object->retriever->gate, is_of, object);
+	return true;
 }
 
 static int by_length(gconstpointer a, gconstpointer b)

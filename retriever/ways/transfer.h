@@ -29,6 +29,11 @@ void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool ba
 /* Fetches the smallest missing ranges so that the record fits again. */
 void transfer_close_gaps(struct object *object, object_done_fn done, void *arg);
 
+/* Nobody waits for it any more, arg: of a transfer_fetch() that was not answered.  Answers it with
+ * -ECANCELED and takes back reads that nobody waits for and the old server was not asked for yet.
+ * False: it is answered, or is not waiting for the old server. */
+bool transfer_cancel(struct object *object, void *arg);
+
 /* The object has a new handle on the old server: reads that waited for it go on. */
 void transfer_again(struct object *object);
 

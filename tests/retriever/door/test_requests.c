@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Waits end: by a cancel, with their peer, or at a budget; and what they held is given back. */
+#include "core.h"
+
+#include <sys/resource.h>
+
+#define FILES 700 /* more than the old server is asked for at a time */
+
+static struct core core;
+
+static void start(void)
+{
+	core_make(&core);
+	for (unsigned i = 0; i < FILES; i++) {
+		g_autofree char *name = g_strdup_printf("f%u", i);
+
+		core_source_file(&core, name, 100, i);
+	}
+	core_start(&core);
+	close(core_find(&core, "f0", O_RDONLY));
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, core_root(&core), 0)), 0);
+}
+
+struct asked {
+	int fd;
+	uint64_t id;
+	struct migrate_waiter *waiter;
+};
+
+static void ask_all(struct asked *asked)
+{
+	for (unsigned i = 0; i < FILES; i++) {
+		g_autofree char *name = g_strdup_printf("f%u", i);
+
+		asked[i].fd = core_lookup(&core, name, O_RDWR);
+		ck_assert_int_ge(asked[i].fd, 0);
+		asked[i].waiter = CORE_WAIT(
+			w, asked[i].id = migrate_fetch_range(core.volume, asked[i].fd, 0, 100, 0,
+							     migrate_waiter_done, w));
+	}
+}
+
+static unsigned stall(void)
+{
+	return backend_fault_add(
+		core.fault, &(struct fault_rule){.ops = 1 << BACKEND_READ, .action = FAULT_STALL});
+}
+
+static void wait_for_objects(guint n)
+{
+	while (object_table_size(core.retriever->objects) > n)
+		g_thread_yield();
+}
+
+/* The old server does not answer, and nobody waits any more: what was not asked of it yet is taken
+ * back, and what was is bounded. */
+START_TEST(i11_cancelled_waits_hold_nothing)
+{
+	static struct asked asked[FILES];
+	unsigned rule;
+
+	start();
+	rule = stall();
+	ask_all(asked);
+	ck_assert(backend_fault_wait(core.fault, rule, GATE_FOREGROUND));
+	for (unsigned i = 0; i < FILES; i++)
+		migrate_cancel(core.volume, asked[i].id);
+	for (unsigned i = 0; i < FILES; i++)
+		ck_assert_int_eq(core_wait(asked[i].waiter), -ECANCELED);
+	wait_for_objects(GATE_FOREGROUND);
+	ck_assert_int_eq(COUNT_GET(core.retriever, demand_waiting), 0);
+	ck_assert_uint_eq(backend_fault_in_flight(core.fault), GATE_FOREGROUND);
+	backend_fault_remove(core.fault, rule);
+	for (unsigned i = 0; i < FILES; i++) {
+		ck_assert_int_eq(core_range(&core, asked[i].fd, 0, 100), 0);
+		core_expect(asked[i].fd, 0, 100, i);
+		close(asked[i].fd);
+	}
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(i11_a_peer_that_is_gone_holds_nothing)
+{
+	static struct asked asked[FILES];
+	unsigned rule;
+
+	start();
+	rule = stall();
+	ask_all(asked);
+	ck_assert(backend_fault_wait(core.fault, rule, GATE_FOREGROUND));
+	core_disconnect(&core);
+	wait_for_objects(GATE_FOREGROUND);
+	ck_assert_int_eq(COUNT_GET(core.retriever, demand_waiting), 0);
+	for (unsigned i = 0; i < FILES; i++)
+		close(asked[i].fd);
+	backend_fault_remove(core.fault, rule);
+	core_free(&core);
+}
+END_TEST
+
+/* Names that wait for the old server. */
+START_TEST(i11_a_cancelled_name)
+{
+	struct asked names[FILES];
+	int root;
+	unsigned rule;
+
+	core_make(&core);
+	core_source_file(&core, "f", 100, 1);
+	core_start(&core);
+	rule = backend_fault_add(core.fault, &(struct fault_rule){.ops = 1 << BACKEND_LOOKUP,
+								  .action = FAULT_STALL});
+	root = core_root(&core);
+	for (unsigned i = 0; i < FILES; i++)
+		names[i].waiter =
+			CORE_WAIT(w, names[i].id = migrate_fetch_name(core.volume, root, "f", 0,
+								      migrate_waiter_done, w));
+	ck_assert(backend_fault_wait(core.fault, rule, GATE_FOREGROUND));
+	for (unsigned i = 0; i < FILES; i++)
+		migrate_cancel(core.volume, names[i].id);
+	for (unsigned i = 0; i < FILES; i++)
+		ck_assert_int_eq(core_wait(names[i].waiter), -ECANCELED);
+	ck_assert_uint_eq(backend_fault_in_flight(core.fault), GATE_FOREGROUND);
+	backend_fault_remove(core.fault, rule);
+	ck_assert_int_eq(core_name_in(&core, root, "f"), 0);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+/* Where the process may have no more descriptors, a request is put off and its peer keeps its
+ * brackets. */
+START_TEST(no_descriptors)
+{
+	struct rlimit limit, low;
+	int fds[4096], n = 0, fd, null;
+	uint64_t id;
+
+	core_make(&core);
+	core_source_file(&core, "f", 100, 1);
+	core_start(&core);
+	fd = core_find(&core, "f", O_RDWR);
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_WRITE, 0, 10, &id), 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = 512;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+	while ((null = dup(fd)) >= 0)
+		fds[n++] = null;
+	ck_assert_int_eq(core_range(&core, fd, 0, 100), -EAGAIN);
+	while (n)
+		close(fds[--n]);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	ck_assert_int_eq(core_end(&core, id, true, false, 0, 10), 0);
+	ck_assert_int_eq(core_range(&core, fd, 0, 100), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* What is open is shown, with what it waits for. */
+START_TEST(open_requests_are_described)
+{
+	struct migrate_waiter *waiter;
+	unsigned rule;
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "f", 100, 1);
+	core_start(&core);
+	fd = core_find(&core, "f", O_RDWR);
+	rule = stall();
+	waiter = core_ask_range(&core, fd, 0, 100, 0);
+	ck_assert(backend_fault_wait(core.fault, rule, 1));
+	core_expect_answer(&core, "status verbose", "operation=range");
+	core_expect_answer(&core, "status verbose", "waits-for=the old server");
+	backend_fault_remove(core.fault, rule);
+	ck_assert_int_eq(core_wait(waiter), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("requests");
+	TCase *tcase = CORE_TCASE(suite, "requests", 60);
+
+	tcase_add_test(tcase, i11_cancelled_waits_hold_nothing);
+	tcase_add_test(tcase, i11_a_peer_that_is_gone_holds_nothing);
+	tcase_add_test(tcase, i11_a_cancelled_name);
+	tcase_add_test(tcase, no_descriptors);
+	tcase_add_test(tcase, open_requests_are_described);
+	return run_suite(suite);
+}
