@@ -19,7 +19,7 @@ static int set_address(struct sockaddr_un *addr, const char *name, const char *p
 	int len;
 
 	addr->sun_family = AF_UNIX;
-	if (path)
+	if (path && *path)
 		len = snprintf(addr->sun_path, sizeof(addr->sun_path), "%s", path);
 	else
 		len = snprintf(addr->sun_path, sizeof(addr->sun_path), "%s/%s.sock",
@@ -85,6 +85,11 @@ int migrate_volume_new(const char *name, const char *socket_path, enum migrate_r
 	volume->role = role;
 	volume->backoff_ms = CLIENT_BACKOFF_MIN_MS;
 	volume->next_id = 1;
+	TAILQ_INIT(&volume->queue[0]);
+	TAILQ_INIT(&volume->queue[1]);
+	TAILQ_INIT(&volume->sent);
+	TAILQ_INIT(&volume->open);
+	STAILQ_INIT(&volume->completed);
 	atomic_init(&volume->hold_ms, HOLD_MS);
 	volume->name = strdup(name);
 	volume->buf = malloc(MIGRATE_FRAME_MAX);
@@ -147,7 +152,7 @@ bool migrate_volume_finished(const struct migrate_volume *volume)
 }
 
 /* Resets an eventfd or timerfd. */
-static void drain(int fd)
+static void reset_counter(int fd)
 {
 	uint64_t count;
 
@@ -155,7 +160,7 @@ static void drain(int fd)
 		return;
 }
 
-static void flush(struct migrate_volume *volume)
+static void flush_queues(struct migrate_volume *volume)
 {
 	pthread_mutex_lock(&volume->lock);
 	connection_flush(volume);
@@ -166,20 +171,20 @@ static void handle_event(struct migrate_volume *volume, const struct epoll_event
 {
 	switch (event->data.u32) {
 	case EVENT_WAKE:
-		drain(volume->wake);
+		reset_counter(volume->wake);
 		break;
 	case EVENT_TIMER:
-		drain(volume->timer);
+		reset_counter(volume->timer);
 		if (volume->sock < 0)
 			connection_open(volume);
 		else
-			flush(volume);
+			flush_queues(volume);
 		break;
 	case EVENT_SOCK:
 		if (event->events & ~EPOLLOUT)
 			connection_receive(volume);
 		if (event->events & EPOLLOUT)
-			flush(volume);
+			flush_queues(volume);
 		break;
 	}
 }

@@ -19,6 +19,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 #include <sys/un.h>
 
 #include "migrate.h"
@@ -27,10 +28,10 @@
 enum request_state { REQUEST_QUEUED, REQUEST_SENT, REQUEST_OPEN, REQUEST_LOST };
 
 struct request {
-	struct request *prev, *next;
+	TAILQ_ENTRY(request) link;
 	struct request_list *list; /* that it is in, or NULL */
 	struct request *hash_next;
-	struct request *completed_next;
+	STAILQ_ENTRY(request) completed;
 	enum request_state state;
 	bool registered; /* found by its id */
 	bool completing; /* in the list of completed ones */
@@ -47,9 +48,8 @@ struct request {
 	char *reply; /* text for text_done */
 };
 
-struct request_list {
-	struct request *head, *tail;
-};
+TAILQ_HEAD(request_list, request);
+STAILQ_HEAD(completed_list, request);
 
 /* What an epoll event is about: data.u32. */
 enum { EVENT_SOCK, EVENT_TIMER, EVENT_WAKE };
@@ -82,7 +82,7 @@ struct migrate_volume {
 	struct request_list queue[2]; /* to be sent: demand, background */
 	struct request_list sent;
 	struct request_list open; /* brackets */
-	struct request *completed_head, *completed_tail;
+	struct completed_list completed;
 
 	uint64_t last_placings; /* the last value but 0 of the next */
 	atomic_ullong placings; /* 0 while AWAY */

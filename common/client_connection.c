@@ -125,8 +125,8 @@ void connection_flush(struct migrate_volume *volume)
 		return;
 	volume->blocked = false;
 	for (int i = 0; i < 2; i++) {
-		while (volume->queue[i].head) {
-			if (!send_request(volume, volume->queue[i].head))
+		while (!TAILQ_EMPTY(&volume->queue[i])) {
+			if (!send_request(volume, TAILQ_FIRST(&volume->queue[i])))
 				return;
 		}
 	}
@@ -188,9 +188,9 @@ void connection_open(struct migrate_volume *volume)
 /* Idempotent requests go back to the queue, in their order, before those never sent. */
 static void requeue_sent(struct migrate_volume *volume)
 {
-	while (volume->sent.tail) {
-		struct request *req = volume->sent.tail;
+	struct request *req;
 
+	while ((req = TAILQ_LAST(&volume->sent, request_list))) {
 		if (is_bracket(req)) {
 			request_finish(volume, req, -ECONNRESET);
 			continue;
@@ -207,8 +207,8 @@ static void drop_queued_of_connection(struct migrate_volume *volume)
 	struct request *next;
 
 	for (int i = 0; i < 2; i++) {
-		for (struct request *req = volume->queue[i].head; req; req = next) {
-			next = req->next;
+		for (struct request *req = TAILQ_FIRST(&volume->queue[i]); req; req = next) {
+			next = TAILQ_NEXT(req, link);
 			if (req->frame.op == MIGRATE_OP_END)
 				request_finish(volume, req, -ECONNRESET);
 			else if (needs_no_reply(req))
@@ -219,6 +219,8 @@ static void drop_queued_of_connection(struct migrate_volume *volume)
 
 static void close_socket(struct migrate_volume *volume)
 {
+	struct request *req;
+
 	if (volume->sock < 0)
 		return;
 	/* By hand: a forked child may hold the socket open, and epoll with it. */
@@ -231,17 +233,17 @@ static void close_socket(struct migrate_volume *volume)
 	atomic_store(&volume->placings, 0);
 	requeue_sent(volume);
 	drop_queued_of_connection(volume);
-	while (volume->open.head) {
-		volume->open.head->state = REQUEST_LOST;
-		request_unlink(volume->open.head);
+	while ((req = TAILQ_FIRST(&volume->open))) {
+		req->state = REQUEST_LOST;
+		request_unlink(req);
 	}
 }
 
 static void finish_queued(struct migrate_volume *volume, int status)
 {
 	for (int i = 0; i < 2; i++) {
-		while (volume->queue[i].head)
-			request_finish(volume, volume->queue[i].head, status);
+		while (!TAILQ_EMPTY(&volume->queue[i]))
+			request_finish(volume, TAILQ_FIRST(&volume->queue[i]), status);
 	}
 }
 
@@ -268,8 +270,8 @@ static void refuse(struct migrate_volume *volume)
 
 void connection_shut(struct migrate_volume *volume)
 {
-	while (volume->sent.head)
-		request_finish(volume, volume->sent.head, -ECANCELED);
+	while (!TAILQ_EMPTY(&volume->sent))
+		request_finish(volume, TAILQ_FIRST(&volume->sent), -ECANCELED);
 	finish_queued(volume, -ECANCELED);
 	close_socket(volume);
 }
@@ -376,7 +378,7 @@ static int take_frame(struct migrate_volume *volume, size_t len)
 	else
 		ret = take_reply(volume, &frame);
 	if (ret == 0)
-		ret = volume->sent.head != NULL;
+		ret = !TAILQ_EMPTY(&volume->sent);
 	pthread_mutex_unlock(&volume->lock);
 	return ret;
 }

@@ -8,7 +8,7 @@
 #define COMMAND_MAX 64512
 #define NAME_BYTES  255
 
-static uint64_t fail(int error)
+static uint64_t fail_with(int error)
 {
 	errno = error;
 	return 0;
@@ -22,6 +22,7 @@ static struct request *request_new(uint16_t op, int fd, migrate_done_fn done, vo
 		return NULL;
 	req->frame.op = op;
 	req->done = done;
+	req->answered = !done;
 	req->arg = arg;
 	if (fd >= 0)
 		req->fds[req->nfds++] = fd;
@@ -46,7 +47,7 @@ static uint64_t submit_locked(struct migrate_volume *volume, struct request *req
 		error = ENOMEM;
 	if (error) {
 		request_free(req);
-		return fail(error);
+		return fail_with(error);
 	}
 	id = req->frame.id;
 	if (volume->refused) {
@@ -58,12 +59,12 @@ static uint64_t submit_locked(struct migrate_volume *volume, struct request *req
 	return id;
 }
 
-static uint64_t submit(struct migrate_volume *volume, struct request *req)
+static uint64_t request_submit(struct migrate_volume *volume, struct request *req)
 {
 	uint64_t id;
 
 	if (!req)
-		return fail(ENOMEM);
+		return fail_with(ENOMEM);
 	pthread_mutex_lock(&volume->lock);
 	id = submit_locked(volume, req);
 	pthread_mutex_unlock(&volume->lock);
@@ -84,21 +85,30 @@ static struct request *with_text(struct request *req, const char *text, size_t l
 	return req;
 }
 
-uint64_t migrate_fetch_range(struct migrate_volume *volume, int fd, uint64_t offset,
-			     uint64_t length, unsigned flags, migrate_done_fn done, void *arg)
+/* What is asked about one object; flags: `allowed` ones of the caller's. */
+static uint64_t ask_about(struct migrate_volume *volume, uint16_t op, int fd, unsigned flags,
+			  unsigned allowed, uint64_t offset, uint64_t length, migrate_done_fn done,
+			  void *arg)
 {
 	struct request *req;
 
-	if (fd < 0 || (flags & ~MIGRATE_BACKGROUND))
-		return fail(EINVAL);
-	req = request_new(MIGRATE_OP_RANGE, fd, done, arg);
+	if (fd < 0 || (flags & ~allowed))
+		return fail_with(EINVAL);
+	req = request_new(op, fd, done, arg);
 	if (req) {
 		req->background = flags & MIGRATE_BACKGROUND;
 		req->frame.flags = flags;
 		req->frame.offset = offset;
 		req->frame.length = length;
 	}
-	return submit(volume, req);
+	return request_submit(volume, req);
+}
+
+uint64_t migrate_fetch_range(struct migrate_volume *volume, int fd, uint64_t offset,
+			     uint64_t length, unsigned flags, migrate_done_fn done, void *arg)
+{
+	return ask_about(volume, MIGRATE_OP_RANGE, fd, flags, MIGRATE_BACKGROUND, offset, length,
+			 done, arg);
 }
 
 uint64_t migrate_fetch_name(struct migrate_volume *volume, int fd, const char *name, unsigned flags,
@@ -109,28 +119,20 @@ uint64_t migrate_fetch_name(struct migrate_volume *volume, int fd, const char *n
 
 	if (fd < 0 || (flags & ~MIGRATE_BACKGROUND) || len < 1 || len > NAME_BYTES ||
 	    strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
-		return fail(EINVAL);
+		return fail_with(EINVAL);
 	req = with_text(request_new(MIGRATE_OP_NAME, fd, done, arg), name, len);
 	if (req) {
 		req->background = flags & MIGRATE_BACKGROUND;
 		req->frame.flags = flags;
 	}
-	return submit(volume, req);
+	return request_submit(volume, req);
 }
 
 uint64_t migrate_fill_directory(struct migrate_volume *volume, int fd, unsigned flags,
 				migrate_done_fn done, void *arg)
 {
-	struct request *req;
-
-	if (fd < 0 || (flags & ~(MIGRATE_BACKGROUND | MIGRATE_DATA | MIGRATE_SMALL_DATA)))
-		return fail(EINVAL);
-	req = request_new(MIGRATE_OP_FILL, fd, done, arg);
-	if (req) {
-		req->background = flags & MIGRATE_BACKGROUND;
-		req->frame.flags = flags;
-	}
-	return submit(volume, req);
+	return ask_about(volume, MIGRATE_OP_FILL, fd, flags,
+			 MIGRATE_BACKGROUND | MIGRATE_DATA | MIGRATE_SMALL_DATA, 0, 0, done, arg);
 }
 
 uint64_t migrate_finish_directory(struct migrate_volume *volume, int fd, migrate_done_fn done,
@@ -139,18 +141,16 @@ uint64_t migrate_finish_directory(struct migrate_volume *volume, int fd, migrate
 	struct request *req;
 
 	if (fd < 0)
-		return fail(EINVAL);
+		return fail_with(EINVAL);
 	req = request_new(MIGRATE_OP_FINISH, fd, done, arg);
 	if (req)
 		req->background = true;
-	return submit(volume, req);
+	return request_submit(volume, req);
 }
 
 uint64_t migrate_sync(struct migrate_volume *volume, int fd, migrate_done_fn done, void *arg)
 {
-	if (fd < 0)
-		return fail(EINVAL);
-	return submit(volume, request_new(MIGRATE_OP_SYNC, fd, done, arg));
+	return ask_about(volume, MIGRATE_OP_SYNC, fd, 0, 0, 0, 0, done, arg);
 }
 
 uint64_t migrate_control(struct migrate_volume *volume, const char *command, migrate_text_fn done,
@@ -160,11 +160,13 @@ uint64_t migrate_control(struct migrate_volume *volume, const char *command, mig
 	struct request *req;
 
 	if (len < 1 || len > COMMAND_MAX)
-		return fail(EINVAL);
+		return fail_with(EINVAL);
 	req = with_text(request_new(MIGRATE_OP_CONTROL, -1, NULL, arg), command, len);
-	if (req)
+	if (req) {
 		req->text_done = done;
-	return submit(volume, req);
+		req->answered = false;
+	}
+	return request_submit(volume, req);
 }
 
 uint64_t migrate_begin(struct migrate_volume *volume, int fd, int dir_fd,
@@ -175,7 +177,7 @@ uint64_t migrate_begin(struct migrate_volume *volume, int fd, int dir_fd,
 
 	if (fd < 0 || change < MIGRATE_WRITE || change > MIGRATE_PLACE ||
 	    (change == MIGRATE_PLACE) != (dir_fd >= 0))
-		return fail(EINVAL);
+		return fail_with(EINVAL);
 	req = request_new(MIGRATE_OP_BEGIN, fd, done, arg);
 	if (req) {
 		if (dir_fd >= 0)
@@ -184,7 +186,7 @@ uint64_t migrate_begin(struct migrate_volume *volume, int fd, int dir_fd,
 		req->frame.offset = offset;
 		req->frame.length = length;
 	}
-	return submit(volume, req);
+	return request_submit(volume, req);
 }
 
 /* Takes the END request. */
@@ -196,11 +198,11 @@ static uint64_t end_locked(struct migrate_volume *volume, uint64_t begun, struct
 	if (volume->closing || !bracket ||
 	    (bracket->state != REQUEST_OPEN && bracket->state != REQUEST_LOST)) {
 		request_free(req);
-		return fail(EINVAL);
+		return fail_with(EINVAL);
 	}
 	if (request_register(volume, req) < 0) {
 		request_free(req);
-		return fail(ENOMEM);
+		return fail_with(ENOMEM);
 	}
 	id = req->frame.id;
 	if (bracket->state == REQUEST_OPEN) {
@@ -220,7 +222,7 @@ uint64_t migrate_end(struct migrate_volume *volume, uint64_t begun, bool changed
 	uint64_t id;
 
 	if (!req)
-		return fail(ENOMEM);
+		return fail_with(ENOMEM);
 	req->frame.ref = begun;
 	req->frame.flags =
 		(changed ? MIGRATE_END_CHANGED : 0) | (durable ? MIGRATE_END_DURABLE : 0);
@@ -239,12 +241,11 @@ static void send_cancel(struct migrate_volume *volume, uint64_t id)
 
 	if (!cancel)
 		return;
-	cancel->answered = true;
 	cancel->frame.ref = id;
 	connection_submit(volume, cancel);
 }
 
-static void cancel(struct migrate_volume *volume, struct request *req)
+static void request_cancel(struct migrate_volume *volume, struct request *req)
 {
 	uint64_t id = req->frame.id;
 
@@ -270,6 +271,6 @@ void migrate_cancel(struct migrate_volume *volume, uint64_t id)
 	pthread_mutex_lock(&volume->lock);
 	req = request_find(volume, id);
 	if (req && !req->answered)
-		cancel(volume, req);
+		request_cancel(volume, req);
 	pthread_mutex_unlock(&volume->lock);
 }

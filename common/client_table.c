@@ -7,41 +7,20 @@
 void request_list_append(struct request_list *list, struct request *req)
 {
 	req->list = list;
-	req->next = NULL;
-	req->prev = list->tail;
-	if (list->tail)
-		list->tail->next = req;
-	else
-		list->head = req;
-	list->tail = req;
+	TAILQ_INSERT_TAIL(list, req, link);
 }
 
 void request_list_prepend(struct request_list *list, struct request *req)
 {
 	req->list = list;
-	req->prev = NULL;
-	req->next = list->head;
-	if (list->head)
-		list->head->prev = req;
-	else
-		list->tail = req;
-	list->head = req;
+	TAILQ_INSERT_HEAD(list, req, link);
 }
 
 void request_unlink(struct request *req)
 {
-	if (!req->list)
-		return;
-	if (req->prev)
-		req->prev->next = req->next;
-	else
-		req->list->head = req->next;
-	if (req->next)
-		req->next->prev = req->prev;
-	else
-		req->list->tail = req->prev;
+	if (req->list)
+		TAILQ_REMOVE(req->list, req, link);
 	req->list = NULL;
-	req->prev = req->next = NULL;
 }
 
 static struct request **bucket(const struct migrate_volume *volume, uint64_t id)
@@ -50,7 +29,7 @@ static struct request **bucket(const struct migrate_volume *volume, uint64_t id)
 	return &volume->buckets[id & (volume->n_buckets - 1)];
 }
 
-static int grow(struct migrate_volume *volume)
+static int table_grow(struct migrate_volume *volume)
 {
 	size_t n_old = volume->n_buckets, n = n_old ? n_old * 2 : 64;
 	struct request **old = volume->buckets;
@@ -74,7 +53,7 @@ static int grow(struct migrate_volume *volume)
 	return 0;
 }
 
-static void number(struct migrate_volume *volume, struct request *req)
+static void request_number(struct migrate_volume *volume, struct request *req)
 {
 	struct request **to;
 
@@ -89,12 +68,12 @@ static void number(struct migrate_volume *volume, struct request *req)
 int request_register(struct migrate_volume *volume, struct request *req)
 {
 	if (volume->n_requests >= volume->n_buckets) {
-		int ret = grow(volume);
+		int ret = table_grow(volume);
 
 		if (ret < 0)
 			return ret;
 	}
-	number(volume, req);
+	request_number(volume, req);
 	return 0;
 }
 
@@ -115,7 +94,7 @@ static void unregister(struct migrate_volume *volume, struct request *req)
 void request_renumber(struct migrate_volume *volume, struct request *req)
 {
 	unregister(volume, req);
-	number(volume, req);
+	request_number(volume, req);
 }
 
 struct request *request_find(const struct migrate_volume *volume, uint64_t id)
@@ -141,12 +120,7 @@ void request_complete(struct migrate_volume *volume, struct request *req, int st
 	req->answered = true;
 	req->completing = true;
 	req->status = status;
-	req->completed_next = NULL;
-	if (volume->completed_tail)
-		volume->completed_tail->completed_next = req;
-	else
-		volume->completed_head = req;
-	volume->completed_tail = req;
+	STAILQ_INSERT_TAIL(&volume->completed, req, completed);
 }
 
 void request_retire(struct migrate_volume *volume, struct request *req)
@@ -165,17 +139,17 @@ void request_finish(struct migrate_volume *volume, struct request *req, int stat
 
 void request_deliver(struct migrate_volume *volume)
 {
-	struct request *batch, *req;
+	struct completed_list batch = STAILQ_HEAD_INITIALIZER(batch);
+	struct request *req;
 
 	pthread_mutex_lock(&volume->lock);
-	batch = volume->completed_head;
-	volume->completed_head = volume->completed_tail = NULL;
+	STAILQ_CONCAT(&batch, &volume->completed);
 	pthread_mutex_unlock(&volume->lock);
-	while ((req = batch)) {
+	while ((req = STAILQ_FIRST(&batch))) {
 		const char *reply = req->reply ? req->reply : "";
 		bool unused;
 
-		batch = req->completed_next;
+		STAILQ_REMOVE_HEAD(&batch, completed);
 		if (req->text_done)
 			req->text_done(req->arg, req->status, reply);
 		else

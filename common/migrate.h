@@ -174,7 +174,7 @@ enum migrate_role {
 /*
  * Makes the client side of a volume; connects later, in migrate_volume_dispatch(), and again
  * whenever the connection is lost, so a retriever that is not there yet is no error.  name: the
- * [volume NAME] of the configuration.  socket_path: NULL for MIGRATE_SOCKET_DIR/NAME.sock.
+ * [volume NAME] of the configuration.  socket_path: NULL or "" for MIGRATE_SOCKET_DIR/NAME.sock.
  * The process must be root when it connects (the retriever checks SO_PEERCRED).
  */
 int migrate_volume_new(const char *name, const char *socket_path, enum migrate_role role,
@@ -260,18 +260,11 @@ enum migrate_change {
 };
 
 /*
- * Brackets.  A change to an object that is not normal is made between begin's done and end:
- *
- *     again:
- *     migrate_begin(..., &done)         done(0): no fill writes to the object now
- *     make the change
- *     migrate_end(..., changed, ...)    done(0): the record knows of it
- *     if (status == -ECONNRESET) goto again;
- *
- * From either call -ECONNRESET means that the retriever went away: make the change again, from
- * begin on; it may have been half undone by a fill meanwhile.  After any other error of begin there
- * is no bracket.  Only the end of a bracket may be followed by an answer to the client.  Never wait
- * for anything of this volume between begin and end.
+ * Brackets.  A change to an object that is not normal is made between begin's done and end's:
+ * migrate_bracket_next() has the steps.  After begin is done with 0 no fill writes to the object;
+ * after any error there is no bracket.  Only the end may be followed by an answer to the client.
+ * From either -ECONNRESET means that the retriever went away: the change may have been half undone
+ * by a fill meanwhile.  Never wait for anything of this volume between begin and end.
  *
  * MIGRATE_PLACE takes the destination directory in dir_fd (-1 otherwise); it makes that directory
  * and its ancestors unfinished first (I5).
@@ -283,13 +276,13 @@ uint64_t migrate_begin(struct migrate_volume *volume, int fd, int dir_fd,
  * begun: what migrate_begin() returned.  changed: whether the change was made (in part counts:
  * give what was changed in offset and length); false leaves the missing set as it was.  durable:
  * the change, and everything a client changed in this object before, is on stable storage together
- * with its record when done is called (for stable writes).
+ * with its record when done is called (for stable writes).  done: NULL where nobody wants to know.
  */
 uint64_t migrate_end(struct migrate_volume *volume, uint64_t begun, bool changed, bool durable,
 		     uint64_t offset, uint64_t length, migrate_done_fn done, void *arg);
 
 /*
- * The above as a loop: what is to be done next of a change, given the status of the step before.
+ * What is to be done next of a change in a bracket, given the status of the step before.
  * Zero it, set once and until, and do what step says until it is MIGRATE_STEP_ANSWER.
  */
 enum migrate_step {

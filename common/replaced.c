@@ -6,7 +6,7 @@
 #include "migrate.h"
 
 /* The state of what was found, as far as the rename cares. */
-static int look(struct migrate_replaced *replaced, bool by_directory)
+static int look_at_replaced(struct migrate_replaced *replaced, bool by_directory)
 {
 	bool directory = S_ISDIR(replaced->st.st_mode);
 	struct migrate_stub stub;
@@ -32,7 +32,7 @@ int migrate_replaced_find(int dir_fd, const char *name, const struct stat *moved
 		return 0;
 	if (fstat(replaced->fd, &replaced->st) == 0 &&
 	    (replaced->st.st_dev != moved->st_dev || replaced->st.st_ino != moved->st_ino)) {
-		ret = look(replaced, S_ISDIR(moved->st_mode));
+		ret = look_at_replaced(replaced, S_ISDIR(moved->st_mode));
 		if (ret == 0)
 			return 0;
 	} else {

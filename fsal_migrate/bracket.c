@@ -8,8 +8,8 @@
 #include "call.h"
 
 /* 0, and begun: the bracket is open and must be ended.  Else -errno. */
-static int begin(struct mg_volume *volume, int object_fd, const struct mg_change *change,
-		 const struct timespec *deadline, uint64_t *begun)
+static int bracket_begin(struct mg_volume *volume, int object_fd, const struct mg_change *change,
+			 const struct timespec *deadline, uint64_t *begun)
 {
 	int fd = fcntl(object_fd, F_DUPFD_CLOEXEC, 0), dir_fd = -1, result;
 	struct mg_call *call = NULL;
@@ -36,7 +36,8 @@ static int begin(struct mg_volume *volume, int object_fd, const struct mg_change
  * end is on its way, and the bracket open, so that nothing is filled, and no directory finished,
  * before the retriever has heard of it.
  */
-static int end(struct mg_call *call, const struct mg_change *change, uint64_t begun, bool changed)
+static int bracket_end(struct mg_call *call, const struct mg_change *change, uint64_t begun,
+		       bool changed)
 {
 	struct timespec deadline = mg_deadline(call->volume);
 
@@ -60,7 +61,8 @@ static fsal_status_t bracket(struct mg_volume *volume, int fd, const struct mg_c
 		case MIGRATE_STEP_BEGIN:
 			/* Made first: an open bracket must be ended, whatever happens. */
 			ending = mg_call_new(volume, -1, -1);
-			result = ending ? begin(volume, fd, change, &deadline, &begun) : -ENOMEM;
+			result = ending ? bracket_begin(volume, fd, change, &deadline, &begun)
+					: -ENOMEM;
 			if (ending && result < 0)
 				mg_call_unref(ending);
 			break;
@@ -69,7 +71,7 @@ static fsal_status_t bracket(struct mg_volume *volume, int fd, const struct mg_c
 			result = FSAL_IS_ERROR(status) ? -EIO : 0;
 			break;
 		default:
-			result = end(ending, change, begun, !bracket.failed);
+			result = bracket_end(ending, change, begun, !bracket.failed);
 			mg_call_unref(ending);
 		}
 	} while (migrate_bracket_next(&bracket, result) != MIGRATE_STEP_ANSWER);

@@ -46,6 +46,7 @@ static void call_free(struct mg_call *call)
 	pthread_cond_destroy(&call->changed);
 	mg_volume_unref(call->volume);
 	free(call->key);
+	free(call->name);
 	free(call);
 }
 
@@ -66,10 +67,6 @@ void mg_call_unref(struct mg_call *call)
 		call_free(call);
 }
 
-static void ignore_done(void *arg, int status)
-{
-}
-
 static void call_finish(void *arg)
 {
 	struct mg_call *call = arg;
@@ -79,7 +76,7 @@ static void call_finish(void *arg)
 	call->done = true;
 	/* a begin that came too late */
 	if (call->begin && call->given_up && call->status == 0)
-		migrate_end(volume->client, call->request, false, false, 0, 0, ignore_done, NULL);
+		migrate_end(volume->client, call->request, false, false, 0, 0, NULL, NULL);
 	pthread_cond_broadcast(&call->changed);
 	pthread_mutex_unlock(&volume->lock);
 	close_fds(call);
@@ -102,29 +99,27 @@ static void call_done(void *arg, int status)
 static void call_made(struct mg_call *call, uint64_t request)
 {
 	call->request = request;
-	if (request)
-		return;
-	call->done = true;
-	call->status = errno ? -errno : -ENOMEM;
-	call->refs--; /* the reply's; the caller has another one */
+	if (request) {
+		call->refs++; /* the reply's, which waits for volume.lock */
+	} else {
+		call->done = true;
+		call->status = errno ? -errno : -ENOMEM;
+	}
 }
 
 void mg_call_fill(struct mg_call *call)
 {
-	call->refs++;
 	call_made(call, migrate_fill_directory(call->volume->client, call->fd, 0, call_done, call));
 }
 
-void mg_call_name(struct mg_call *call, const char *name)
+void mg_call_name(struct mg_call *call)
 {
-	call->refs++;
-	call_made(call,
-		  migrate_fetch_name(call->volume->client, call->fd, name, 0, call_done, call));
+	call_made(call, migrate_fetch_name(call->volume->client, call->fd, call->name, 0, call_done,
+					   call));
 }
 
 void mg_call_sync(struct mg_call *call)
 {
-	call->refs++;
 	call->kind = MG_CALL_DATA;
 	call_made(call, migrate_sync(call->volume->client, call->fd, call_done, call));
 }
@@ -132,7 +127,6 @@ void mg_call_sync(struct mg_call *call)
 void mg_call_begin(struct mg_call *call, enum migrate_change change, uint64_t offset,
 		   uint64_t length)
 {
-	call->refs++;
 	call->kind = MG_CALL_DATA;
 	call->begin = true;
 	call_made(call, migrate_begin(call->volume->client, call->fd, call->dir_fd, change, offset,
@@ -142,7 +136,6 @@ void mg_call_begin(struct mg_call *call, enum migrate_change change, uint64_t of
 void mg_call_end(struct mg_call *call, uint64_t begun, bool changed, bool durable, uint64_t offset,
 		 uint64_t length)
 {
-	call->refs++;
 	call->kind = MG_CALL_END;
 	call_made(call, migrate_end(call->volume->client, begun, changed, durable, offset, length,
 				    call_done, call));

@@ -16,6 +16,8 @@ struct mg_call {
 	struct timespec deadline; /* of everybody who waits for it */
 	void *key;		  /* of the directory that is being filled, or NULL */
 	size_t key_len;
+	char *name;	       /* that is asked for, or NULL */
+	struct timespec quick; /* of a name: see fill.c */
 	/* volume.lock from here on */
 	unsigned refs;
 	bool done;
@@ -26,6 +28,7 @@ struct mg_call {
 	int status;	  /* when done */
 	uint64_t request; /* 0: not made */
 	pthread_cond_t changed;
+	struct glist_head link; /* of a name: mg_object.names */
 };
 
 /* Takes over the descriptors (-1: none), in any case.  NULL without memory. */
@@ -36,7 +39,7 @@ struct mg_call *mg_call_new(struct mg_volume *volume, int fd, int dir_fd);
  * it is here.  When the request cannot be made the call is done at once, with the reason.
  */
 void mg_call_fill(struct mg_call *call);
-void mg_call_name(struct mg_call *call, const char *name);
+void mg_call_name(struct mg_call *call);
 void mg_call_sync(struct mg_call *call);
 void mg_call_begin(struct mg_call *call, enum migrate_change change, uint64_t offset,
 		   uint64_t length);

@@ -138,11 +138,6 @@ static int open_directory(const char *path, dev_t *device)
 	return fd;
 }
 
-static bool same_socket(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
 /* volumes.lock */
 static struct mg_volume *volume_find(const char *name, const char *socket)
 {
@@ -152,7 +147,7 @@ static struct mg_volume *volume_find(const char *name, const char *socket)
 	{
 		struct mg_volume *volume = glist_entry(link, struct mg_volume, link);
 
-		if (!strcmp(volume->name, name) && same_socket(volume->socket, socket))
+		if (!strcmp(volume->name, name) && !strcmp(volume->socket, socket))
 			return volume;
 	}
 	return NULL;

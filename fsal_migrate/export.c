@@ -24,7 +24,7 @@ static struct config_item below_params[] = {CONF_ITEM_STR("Name", 1, 10, NULL, s
 
 static struct config_item export_params[] = {
 	CONF_ITEM_NOOP("Name"), CONF_MAND_STR("Volume", 1, 64, NULL, settings, volume),
-	CONF_ITEM_PATH("Socket", 1, 107, NULL, settings, socket),
+	CONF_ITEM_PATH("Socket", 1, 107, "", settings, socket),
 	CONF_RELAX_BLOCK("FSAL", below_params, noop_conf_init, subfsal_commit, settings, below),
 	CONFIG_EOL};
 
@@ -318,9 +318,7 @@ fsal_status_t mg_update_export(struct fsal_module *module, void *node,
 	below = settings_load(node, &settings, err);
 	status = fsalstat(ERR_FSAL_INVAL, 0);
 	if (below && (strcmp(settings.volume, export->volume->name) ||
-		      (settings.socket && !export->volume->socket) ||
-		      (!settings.socket && export->volume->socket) ||
-		      (settings.socket && strcmp(settings.socket, export->volume->socket))))
+		      strcmp(settings.socket, export->volume->socket)))
 		LogMajor(COMPONENT_FSAL, "Volume %s: Volume and Socket change with a restart only",
 			 export->volume->name);
 	else if (below)

@@ -54,16 +54,8 @@ static fsal_status_t make_truncation(void *arg)
 	return status;
 }
 
-static void close_state(struct mg_object *object, struct state_t *state)
-{
-	struct mg_export *export;
-
-	if (!state)
-		return;
-	export = mg_enter();
-	object->sub->obj_ops->close2(object->sub, state);
-	mg_leave(export);
-}
+MG_DOWN(fsal_status_t, close_state, close2,
+	(struct fsal_obj_handle * handle, struct state_t *state), sub, state)
 
 static fsal_status_t open_object(struct mg_object *object, const struct mg_open *open)
 {
@@ -79,8 +71,8 @@ static fsal_status_t open_object(struct mg_object *object, const struct mg_open 
 	status = t.flags & FSAL_O_TRUNC ? mg_change(object, &change) : make_truncation(&t);
 	if (!FSAL_IS_ERROR(status) && t.flags != open->flags)
 		status = mg_change(object, &change);
-	if (FSAL_IS_ERROR(status) && t.opened)
-		close_state(object, open->state);
+	if (FSAL_IS_ERROR(status) && t.opened && open->state)
+		close_state(&object->handle, open->state);
 	/* it may have become normal since they were read, while a fill moved them */
 	if (!FSAL_IS_ERROR(status) && open->attrs_out && !normal)
 		mg_attrs_adopt(object, open->attrs_out);
@@ -150,7 +142,8 @@ static fsal_status_t opened_by_name(struct mg_export *export, struct mg_object *
 	if (!FSAL_IS_ERROR(status) && truncate && !(fresh && is_empty(object)))
 		status = truncate_opened(object, open);
 	if (FSAL_IS_ERROR(status)) {
-		close_state(object, open->state);
+		if (open->state)
+			close_state(&object->handle, open->state);
 		mg_object_release(&object->handle);
 		return status;
 	}
@@ -213,62 +206,34 @@ static fsal_status_t reopen2(struct fsal_obj_handle *handle, struct state_t *sta
 
 /* ---- what goes down as it is ----------------------------------------------------------------- */
 
-#define DOWN(type, name, params, args)                                                             \
-	static type name params                                                                    \
-	{                                                                                          \
-		struct mg_export *export = mg_enter();                                             \
-		struct fsal_obj_handle *sub = mg_object(handle)->sub;                              \
-		type result = sub->obj_ops->name args;                                             \
-                                                                                                   \
-		mg_leave(export);                                                                  \
-		return result;                                                                     \
-	}
+MG_DOWN(bool, check_verifier, check_verifier,
+	(struct fsal_obj_handle * handle, fsal_verifier_t verifier), sub, verifier)
+MG_DOWN(fsal_openflags_t, status2, status2,
+	(struct fsal_obj_handle * handle, struct state_t *state), sub, state)
+MG_DOWN(fsal_status_t, io_advise2, io_advise2,
+	(struct fsal_obj_handle * handle, struct state_t *state, struct io_hints *hints), sub,
+	state, hints)
+MG_DOWN(fsal_status_t, lock_op2, lock_op2,
+	(struct fsal_obj_handle * handle, struct state_t *state, void *owner, fsal_lock_op_t op,
+	 fsal_lock_param_t *lock, fsal_lock_param_t *conflict),
+	sub, state, owner, op, lock, conflict)
 
-DOWN(bool, check_verifier, (struct fsal_obj_handle * handle, fsal_verifier_t verifier),
-     (sub, verifier))
-DOWN(fsal_openflags_t, status2, (struct fsal_obj_handle * handle, struct state_t *state),
-     (sub, state))
-DOWN(fsal_status_t, io_advise2,
-     (struct fsal_obj_handle * handle, struct state_t *state, struct io_hints *hints),
-     (sub, state, hints))
-DOWN(fsal_status_t, lock_op2,
-     (struct fsal_obj_handle * handle, struct state_t *state, void *owner, fsal_lock_op_t op,
-      fsal_lock_param_t *lock, fsal_lock_param_t *conflict),
-     (sub, state, owner, op, lock, conflict))
+MG_DOWN(fsal_status_t, close_handle, close, (struct fsal_obj_handle * handle), sub)
 
 static fsal_status_t close2(struct fsal_obj_handle *handle, struct state_t *state)
 {
-	struct mg_export *export = mg_enter();
-	struct fsal_obj_handle *sub = mg_object(handle)->sub;
-	fsal_status_t status = sub->obj_ops->close2(sub, state);
+	fsal_status_t status = close_state(handle, state);
 
-	mg_leave(export);
 	/* MDCACHE may hold the object for long after it was unlinked and closed. */
 	mg_object_let_go(mg_object(handle));
 	return status;
 }
 
-static fsal_status_t close_handle(struct fsal_obj_handle *handle)
-{
-	struct mg_export *export = mg_enter();
-	struct fsal_obj_handle *sub = mg_object(handle)->sub;
-	fsal_status_t status = sub->obj_ops->close(sub);
-
-	mg_leave(export);
-	return status;
-}
-
 /* ---- seek, allocate, commit ------------------------------------------------------------------ */
 
-static fsal_status_t seek_below(struct mg_object *object, struct state_t *state,
-				struct io_info *info)
-{
-	struct mg_export *export = mg_enter();
-	fsal_status_t status = object->sub->obj_ops->seek2(object->sub, state, info);
-
-	mg_leave(export);
-	return status;
-}
+MG_DOWN(fsal_status_t, seek_below, seek2,
+	(struct fsal_obj_handle * handle, struct state_t *state, struct io_info *info), sub, state,
+	info)
 
 struct seeking {
 	struct mg_object *object;
@@ -282,7 +247,7 @@ static int seek_file(void *arg, bool hole, uint64_t offset, uint64_t *at)
 	struct io_info info = {.io_content.what = hole ? NFS4_CONTENT_HOLE : NFS4_CONTENT_DATA};
 
 	info.io_content.hole.di_offset = offset;
-	seeking->status = seek_below(seeking->object, seeking->state, &info);
+	seeking->status = seek_below(&seeking->object->handle, seeking->state, &info);
 	if (FSAL_IS_ERROR(seeking->status))
 		return -EIO;
 	*at = info.io_content.hole.di_offset;
@@ -321,7 +286,7 @@ static fsal_status_t seek2(struct fsal_obj_handle *handle, struct state_t *state
 	int result;
 
 	if (mg_is_normal(object) || !known)
-		return seek_below(object, state, info);
+		return seek_below(handle, state, info);
 	result = mg_look(object, &look);
 	if (result < 0)
 		return mg_look_status(result);
@@ -332,7 +297,7 @@ static fsal_status_t seek2(struct fsal_obj_handle *handle, struct state_t *state
 		if (!FSAL_IS_ERROR(status) && result <= 0)
 			status = result < 0 ? mg_look_status(result) : mg_delay();
 	} else {
-		status = seek_below(object, state, info);
+		status = seek_below(handle, state, info);
 	}
 	mg_look_done(&look);
 	return status;
@@ -370,14 +335,8 @@ static fsal_status_t allocate(struct fsal_obj_handle *handle, struct state_t *st
 	return mg_change(a.object, &change);
 }
 
-static fsal_status_t commit_below(struct mg_object *object, off_t offset, size_t len)
-{
-	struct mg_export *export = mg_enter();
-	fsal_status_t status = object->sub->obj_ops->commit2(object->sub, offset, len);
-
-	mg_leave(export);
-	return status;
-}
+MG_DOWN(fsal_status_t, commit_below, commit2,
+	(struct fsal_obj_handle * handle, off_t offset, size_t len), sub, offset, len)
 
 /*
  * The data below first; then the record, which must not say less than what is on disk.  If it was
@@ -395,7 +354,7 @@ static fsal_status_t sync_record(struct mg_object *object, off_t offset, size_t 
 		call = mg_call_new(object->volume, mg_look_steal_fd(&look), -1);
 	mg_look_done(&look);
 	if (!call)
-		return result > 0 ? mg_delay() : commit_below(object, offset, len);
+		return result > 0 ? mg_delay() : commit_below(&object->handle, offset, len);
 	pthread_mutex_lock(&object->volume->lock);
 	mg_call_sync(call);
 	pthread_mutex_unlock(&object->volume->lock);
@@ -408,7 +367,7 @@ static fsal_status_t commit2(struct fsal_obj_handle *handle, off_t offset, size_
 {
 	struct mg_object *object = mg_object(handle);
 	bool normal = mg_is_normal(object);
-	fsal_status_t status = commit_below(object, offset, len);
+	fsal_status_t status = commit_below(handle, offset, len);
 
 	if (FSAL_IS_ERROR(status) || normal)
 		return status;

@@ -27,13 +27,6 @@
 #define MAX_NAMES 256 /* asked for in one directory; more get DELAY */
 #define QUICK	  10  /* a part of the hold time: an answer that closes the window */
 
-struct mg_name {
-	struct glist_head link; /* mg_object.names */
-	struct mg_call *call;	/* counted */
-	struct timespec quick;
-	char name[];
-};
-
 /* volume.lock */
 static struct mg_call *ongoing_fill(struct mg_object *dir)
 {
@@ -110,43 +103,59 @@ fsal_status_t mg_fill_directory(struct mg_object *dir)
 	return mg_status(result);
 }
 
-static void name_free(struct mg_name *entry)
-{
-	mg_call_unref(entry->call);
-	free(entry);
-}
-
 /* volume.lock.  others: the number of those that are not answered, without `except`. */
-static struct mg_name *find_name(struct mg_object *dir, const char *name,
+static struct mg_call *find_name(struct mg_object *dir, const char *name,
 				 const struct mg_call *except, unsigned *others)
 {
 	struct glist_head *link;
-	struct mg_name *entry, *found = NULL;
+	struct mg_call *call, *found = NULL;
 
 	*others = 0;
 	glist_for_each(link, &dir->names)
 	{
-		entry = glist_entry(link, struct mg_name, link);
-		if (!strcmp(entry->name, name))
-			found = entry;
-		if (!entry->call->done && entry->call != except)
+		call = glist_entry(link, struct mg_call, link);
+		if (!strcmp(call->name, name))
+			found = call;
+		if (!call->done && call != except)
 			(*others)++;
 	}
 	return found;
 }
 
 /* volume.lock.  Answers that nobody came back for give way to new ones. */
-static struct mg_name *oldest_answer(struct mg_object *dir)
+static struct mg_call *oldest_answer(struct mg_object *dir)
 {
 	struct glist_head *link;
 
 	glist_for_each(link, &dir->names)
 	{
-		struct mg_name *entry = glist_entry(link, struct mg_name, link);
+		struct mg_call *call = glist_entry(link, struct mg_call, link);
 
-		if (entry->call->done)
-			return entry;
+		if (call->done)
+			return call;
 	}
+	return NULL;
+}
+
+/* volume.lock.  The list's reference is the caller's then. */
+static void forget_name(struct mg_object *dir, struct mg_call *call)
+{
+	glist_del(&call->link);
+	dir->n_names--;
+}
+
+static struct mg_call *new_name(struct mg_object *dir, const char *name)
+{
+	int fd = mg_object_open(dir);
+	struct mg_call *call = fd >= 0 ? mg_call_new(dir->volume, fd, -1) : NULL;
+
+	if (!call)
+		return NULL;
+	call->quick = migrate_in_ms(migrate_volume_hold_ms(dir->volume->client) / QUICK);
+	call->name = strdup(name);
+	if (call->name)
+		return call;
+	mg_call_unref(call);
 	return NULL;
 }
 
@@ -157,40 +166,22 @@ static struct mg_name *oldest_answer(struct mg_object *dir)
 static struct mg_call *ask_name(struct mg_object *dir, const char *name, struct timespec *until)
 {
 	struct mg_volume *volume = dir->volume;
-	size_t len = strlen(name) + 1;
-	struct mg_name *entry, *fresh, *old = NULL;
-	struct mg_call *call = NULL;
-	int fd = mg_object_open(dir);
+	struct mg_call *fresh = new_name(dir, name), *call, *old = NULL;
 	unsigned others;
 
-	if (fd < 0)
+	if (!fresh)
 		return NULL;
-	fresh = malloc(sizeof(*fresh) + len);
-	call = mg_call_new(volume, fd, -1);
-	if (!fresh || !call) {
-		free(fresh);
-		if (call)
-			mg_call_unref(call);
-		return NULL;
-	}
-	fresh->call = call;
-	fresh->quick = migrate_in_ms(migrate_volume_hold_ms(volume->client) / QUICK);
-	memcpy(fresh->name, name, len);
-
 	pthread_mutex_lock(&volume->lock);
-	entry = find_name(dir, name, NULL, &others);
-	if (!entry && dir->n_names >= MAX_NAMES) {
+	call = find_name(dir, name, NULL, &others);
+	if (!call && dir->n_names >= MAX_NAMES) {
 		old = oldest_answer(dir);
-		if (old) {
-			glist_del(&old->link);
-			dir->n_names--;
-		}
+		if (old)
+			forget_name(dir, old);
 	}
-	if (!entry && dir->n_names < MAX_NAMES) {
-		entry = fresh;
-		fresh = NULL;
-		mg_call_name(call, name);
-		glist_add_tail(&dir->names, &entry->link);
+	if (!call && dir->n_names < MAX_NAMES) {
+		call = mg_call_ref(fresh);
+		mg_call_name(call);
+		glist_add_tail(&dir->names, &call->link);
 		dir->n_names++;
 	}
 	if (!dir->window_open || (others == 0 && migrate_passed(&dir->window_end))) {
@@ -198,12 +189,12 @@ static struct mg_call *ask_name(struct mg_object *dir, const char *name, struct 
 		dir->window_end = mg_deadline(volume);
 	}
 	*until = dir->window_end;
-	call = entry ? mg_call_ref(entry->call) : NULL;
+	if (call)
+		mg_call_ref(call);
 	pthread_mutex_unlock(&volume->lock);
-	if (fresh)
-		name_free(fresh);
+	mg_call_unref(fresh);
 	if (old)
-		name_free(old);
+		mg_call_unref(old);
 	return call;
 }
 
@@ -211,27 +202,24 @@ fsal_status_t mg_fetch_name(struct mg_object *dir, const char *name)
 {
 	struct mg_volume *volume = dir->volume;
 	struct timespec until;
-	struct mg_name *entry;
 	struct mg_call *call = ask_name(dir, name, &until);
 	unsigned others;
+	bool forget;
 	int result;
 
 	if (!call)
 		return mg_delay();
 	result = mg_call_wait(call, &until);
 	pthread_mutex_lock(&volume->lock);
-	entry = find_name(dir, name, call, &others);
-	if (entry && entry->call == call && call->done) {
-		if (others == 0 && !migrate_passed(&entry->quick))
+	forget = call->done && find_name(dir, name, call, &others) == call;
+	if (forget) {
+		if (others == 0 && !migrate_passed(&call->quick))
 			dir->window_open = false;
-		glist_del(&entry->link);
-		dir->n_names--;
-	} else {
-		entry = NULL;
+		forget_name(dir, call);
 	}
 	pthread_mutex_unlock(&volume->lock);
-	if (entry)
-		name_free(entry);
+	if (forget)
+		mg_call_unref(call);
 	mg_call_unref(call);
 	return mg_status(result);
 }
@@ -275,11 +263,12 @@ void mg_fill_release(struct mg_object *object)
 	glist_splice_tail(&names, &object->names);
 	if (fill)
 		mg_call_give_up(fill);
-	glist_for_each(link, &names) mg_call_give_up(glist_entry(link, struct mg_name, link)->call);
+	glist_for_each(link, &names) mg_call_give_up(glist_entry(link, struct mg_call, link));
 	pthread_mutex_unlock(&volume->lock);
 	if (fill)
 		mg_call_unref(fill);
-	glist_for_each_safe(link, next, &names) name_free(glist_entry(link, struct mg_name, link));
+	glist_for_each_safe(link, next, &names)
+		mg_call_unref(glist_entry(link, struct mg_call, link));
 }
 
 fsal_status_t mg_may_name(struct mg_object *dir, const char *name)

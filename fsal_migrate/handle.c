@@ -42,15 +42,12 @@ void mg_object_release(struct fsal_obj_handle *handle)
 	gsh_free(object);
 }
 
-static fsal_status_t merge(struct fsal_obj_handle *original, struct fsal_obj_handle *duplicate)
-{
-	struct mg_export *export = mg_enter();
-	struct fsal_obj_handle *sub = mg_object(original)->sub;
-	fsal_status_t status = sub->obj_ops->merge(sub, mg_object(duplicate)->sub);
-
-	mg_leave(export);
-	return status;
-}
+MG_DOWN(fsal_status_t, merge, merge,
+	(struct fsal_obj_handle * handle, struct fsal_obj_handle *duplicate), sub,
+	mg_object(duplicate)->sub)
+MG_DOWN(bool, handle_cmp, handle_cmp,
+	(struct fsal_obj_handle * handle, struct fsal_obj_handle *other), sub,
+	mg_object(other)->sub)
 
 static fsal_status_t handle_to_wire(const struct fsal_obj_handle *handle, fsal_digesttype_t type,
 				    struct gsh_buffdesc *fh)
@@ -72,16 +69,6 @@ static void handle_to_key(struct fsal_obj_handle *handle, struct gsh_buffdesc *k
 	mg_leave(export);
 }
 
-static bool handle_cmp(struct fsal_obj_handle *a, struct fsal_obj_handle *b)
-{
-	struct mg_export *export = mg_enter();
-	struct fsal_obj_handle *sub = mg_object(a)->sub;
-	bool same = sub->obj_ops->handle_cmp(sub, mg_object(b)->sub);
-
-	mg_leave(export);
-	return same;
-}
-
 void mg_handle_ops_init(struct fsal_obj_ops *ops)
 {
 	fsal_default_obj_ops_init(ops);
@@ -94,23 +81,19 @@ void mg_handle_ops_init(struct fsal_obj_ops *ops)
 	ops->is_referral = fsal_common_is_referral;
 }
 
-/* An object that was found otherwise than in its directory. */
-static fsal_status_t found(struct mg_export *export, struct fsal_obj_handle *sub,
-			   fsal_status_t status, struct fsal_attrlist *attrs,
-			   struct fsal_obj_handle **handle)
+fsal_status_t mg_object_adopt(struct mg_export *export, struct mg_object *dir, uint64_t before,
+			      struct fsal_obj_handle *sub, struct fsal_attrlist *attrs,
+			      struct fsal_obj_handle **handle)
 {
-	struct mg_object *object;
+	struct mg_object *object = mg_object_new(export, sub);
 
-	if (FSAL_IS_ERROR(status))
-		return status;
-	object = mg_object_new(export, sub);
-	if (!mg_attrs_adopt(object, attrs)) {
+	if (!mg_attrs_adopt_in(dir, before, object, attrs)) {
 		mg_object_release(&object->handle);
 		return mg_delay();
 	}
 	mg_attrs_keep(object, attrs);
 	*handle = &object->handle;
-	return status;
+	return mg_ok();
 }
 
 static fsal_status_t lookup_path(struct fsal_export *exp, const char *path,
@@ -127,7 +110,7 @@ static fsal_status_t lookup_path(struct fsal_export *exp, const char *path,
 	mg_leave(export);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	status = found(export, sub, status, attrs_out, handle);
+	status = mg_object_adopt(export, NULL, 0, sub, attrs_out, handle);
 	if (FSAL_IS_ERROR(status))
 		return status;
 	if (!mg_object(*handle)->on_volume) {
@@ -155,7 +138,9 @@ static fsal_status_t create_handle(struct fsal_export *exp, struct gsh_buffdesc 
 	*handle = NULL;
 	status = below->exp_ops.create_handle(below, fh, &sub, attrs_out);
 	mg_leave(export);
-	return found(export, sub, status, attrs_out, handle);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	return mg_object_adopt(export, NULL, 0, sub, attrs_out, handle);
 }
 
 void mg_handle_export_ops_init(struct export_ops *ops)

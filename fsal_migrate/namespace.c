@@ -16,26 +16,6 @@ static bool is_dots(const char *name)
 	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/*
- * The object that was found in dir, with its state and with the attributes to show; before: as for
- * mg_attrs_adopt_in(), 0 for one that was found elsewhere.  ok; DELAY: it has no attributes yet,
- * and *handle is not set.
- */
-static fsal_status_t adopt(struct mg_export *export, struct mg_object *dir, uint64_t before,
-			   struct fsal_obj_handle *sub, struct fsal_attrlist *attrs,
-			   struct fsal_obj_handle **handle)
-{
-	struct mg_object *object = mg_object_new(export, sub);
-
-	if (!mg_attrs_adopt_in(dir, before, object, attrs)) {
-		mg_object_release(&object->handle);
-		return mg_delay();
-	}
-	mg_attrs_keep(object, attrs);
-	*handle = &object->handle;
-	return mg_ok();
-}
-
 static fsal_status_t lookup_below(struct mg_object *dir, const char *name,
 				  struct fsal_obj_handle **handle, struct fsal_attrlist *attrs)
 {
@@ -48,7 +28,7 @@ static fsal_status_t lookup_below(struct mg_object *dir, const char *name,
 	mg_leave(export);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	return adopt(export, dir, before, sub, attrs, handle);
+	return mg_object_adopt(export, dir, before, sub, attrs, handle);
 }
 
 static fsal_status_t lookup(struct fsal_obj_handle *parent, const char *name,
@@ -98,8 +78,8 @@ static enum fsal_dir_result list_entry(const char *name, struct fsal_obj_handle 
 		sub->obj_ops->release(sub);
 		return DIR_CONTINUE;
 	}
-	if (FSAL_IS_ERROR(
-		    adopt(listing->export, listing->dir, listing->before, sub, attrs, &handle))) {
+	if (FSAL_IS_ERROR(mg_object_adopt(listing->export, listing->dir, listing->before, sub,
+					  attrs, &handle))) {
 		mg_fetch_name_start(listing->dir, name);
 		listing->stopped = true;
 		result = DIR_TERMINATE;
@@ -162,37 +142,15 @@ static fsal_status_t list(struct fsal_obj_handle *handle, fsal_cookie_t *whence,
 	return status;
 }
 
-static fsal_cookie_t compute_readdir_cookie(struct fsal_obj_handle *parent, const char *name)
-{
-	struct mg_export *export = mg_enter();
-	struct fsal_obj_handle *sub = mg_object(parent)->sub;
-	fsal_cookie_t cookie = sub->obj_ops->compute_readdir_cookie(sub, name);
-
-	mg_leave(export);
-	return cookie;
-}
-
-static int dirent_cmp(struct fsal_obj_handle *parent, const char *name1, fsal_cookie_t cookie1,
-		      const char *name2, fsal_cookie_t cookie2)
-{
-	struct mg_export *export = mg_enter();
-	struct fsal_obj_handle *sub = mg_object(parent)->sub;
-	int result = sub->obj_ops->dirent_cmp(sub, name1, cookie1, name2, cookie2);
-
-	mg_leave(export);
-	return result;
-}
-
-static fsal_status_t read_link(struct fsal_obj_handle *handle, struct gsh_buffdesc *content,
-			       bool refresh)
-{
-	struct mg_export *export = mg_enter();
-	struct fsal_obj_handle *sub = mg_object(handle)->sub;
-	fsal_status_t status = sub->obj_ops->readlink(sub, content, refresh);
-
-	mg_leave(export);
-	return status;
-}
+MG_DOWN(fsal_cookie_t, compute_readdir_cookie, compute_readdir_cookie,
+	(struct fsal_obj_handle * handle, const char *name), sub, name)
+MG_DOWN(int, dirent_cmp, dirent_cmp,
+	(struct fsal_obj_handle * handle, const char *name1, fsal_cookie_t cookie1,
+	 const char *name2, fsal_cookie_t cookie2),
+	sub, name1, cookie1, name2, cookie2)
+MG_DOWN(fsal_status_t, read_link, readlink,
+	(struct fsal_obj_handle * handle, struct gsh_buffdesc *content, bool refresh), sub, content,
+	refresh)
 
 static fsal_status_t make_object(struct mg_object *dir, const struct mg_make *make)
 {

@@ -23,19 +23,13 @@
 #define KEY_TYPE_16   0x80
 #define KEY_TYPE_32   0xc0
 
-struct kernel_handle {
-	int type;
-	size_t len;
-	const uint8_t *bytes; /* in the key */
-};
-
 struct fsal_obj_ops mg_obj_ops;
 
-static int parse_key(const struct gsh_buffdesc *key, struct kernel_handle *out)
+static int open_key(int mount_fd, const struct gsh_buffdesc *key)
 {
 	const uint8_t *p = key->addr, *end = p + key->len;
 	int fsid, type_len;
-	uint16_t type_16;
+	int16_t type_16;
 	int32_t type = 0;
 
 	if (p >= end || (*p & KEY_DUMMY))
@@ -47,17 +41,13 @@ static int parse_key(const struct gsh_buffdesc *key, struct kernel_handle *out)
 	if (fsid < 0 || !(*p & KEY_TYPE_MASK) || end - p <= 1 + fsid + type_len)
 		return -ESTALE;
 	p += 1 + fsid;
-	if (type_len == 4) {
-		memcpy(&type, p, 4);
-	} else if (type_len == 2) {
-		memcpy(&type_16, p, 2);
-		type = (int16_t)type_16;
-	} else {
-		type = *p;
-	}
+	memcpy(&type_16, p, 2);
+	memcpy(&type, p, type_len == 4 ? 4 : 0);
+	if (type_len < 4)
+		type = type_len == 2 ? type_16 : *p;
 	p += type_len;
-	*out = (struct kernel_handle){type, end - p, p};
-	return 0;
+	return migrate_open_handle(mount_fd, type, p, end - p,
+				   O_RDONLY | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
 }
 
 static int open_kept(struct mg_object *object)
@@ -77,17 +67,12 @@ static int open_kept(struct mg_object *object)
 int mg_object_open(struct mg_object *object)
 {
 	struct mg_export *export = mg_enter();
-	struct kernel_handle kernel;
 	struct gsh_buffdesc key;
 	int result;
 
 	object->sub->obj_ops->handle_to_key(object->sub, &key);
 	mg_leave(export);
-	result = parse_key(&key, &kernel);
-	if (result == 0)
-		result = migrate_open_handle(object->volume->mount_fd, kernel.type, kernel.bytes,
-					     kernel.len,
-					     O_RDONLY | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
+	result = open_key(object->volume->mount_fd, &key);
 	return result == -ESTALE ? open_kept(object) : result;
 }
 

@@ -24,7 +24,7 @@ struct mg_object {
 	/* volume.lock from here on */
 	atomic_int kept;	 /* descriptor of a file that was unlinked unfinished, or -1 */
 	struct mg_call *fill;	 /* of an unfilled directory, counted */
-	struct glist_head names; /* single names asked for, struct mg_name */
+	struct glist_head names; /* single names asked for, struct mg_call, counted */
 	unsigned n_names;
 	bool window_open; /* see fill.c */
 	struct timespec window_end;
@@ -39,6 +39,19 @@ static inline struct mg_object *mg_object(struct fsal_obj_handle *handle)
 {
 	return container_of(handle, struct mg_object, handle);
 }
+
+/* A function that calls an operation of the FSAL below: its parameter `handle` is ours, `sub` among
+ * the arguments is the one below. */
+#define MG_DOWN(type, name, op, params, ...)                                                       \
+	static type name params                                                                    \
+	{                                                                                          \
+		struct mg_export *export = mg_enter();                                             \
+		struct fsal_obj_handle *sub = mg_object(handle)->sub;                              \
+		type result = sub->obj_ops->op(__VA_ARGS__);                                       \
+                                                                                                   \
+		mg_leave(export);                                                                  \
+		return result;                                                                     \
+	}
 
 /* A new object over sub, which it owns from now on. */
 struct mg_object *mg_object_new(struct mg_export *export, struct fsal_obj_handle *sub);

@@ -72,10 +72,10 @@ void mg_io_ready(struct mg_io *io, int result)
 /* volume.lock */
 static void io_expire(struct mg_io *io)
 {
-	if (io->stage != WAITING)
-		return;
-	io->give_up(io);
-	mg_io_ready(io, -EAGAIN);
+	if (io->stage == WAITING)
+		io->give_up(io);
+	if (io->stage != READY)
+		mg_io_ready(io, -EAGAIN);
 }
 
 static void io_timeout(struct mg_timer *timer)
@@ -83,9 +83,18 @@ static void io_timeout(struct mg_timer *timer)
 	struct mg_io *io = container_of(timer, struct mg_io, timer);
 
 	pthread_mutex_lock(&io->volume->lock);
-	io_expire(io);
+	if (migrate_passed(&timer->at)) /* else it was armed again meanwhile */
+		io_expire(io);
 	pthread_mutex_unlock(&io->volume->lock);
 	mg_io_unref(io);
+}
+
+void mg_io_wait(struct mg_io *io, enum mg_stage stage, struct timespec until)
+{
+	io->stage = stage;
+	if (!mg_timer_disarm(&io->timer))
+		io->refs++;
+	mg_timer_arm(&io->timer, until);
 }
 
 void mg_io_cancel(struct mg_export *export)
@@ -93,14 +102,7 @@ void mg_io_cancel(struct mg_export *export)
 	struct glist_head *link, *next;
 
 	glist_for_each_safe(link, next, &export->ios)
-	{
-		struct mg_io *io = glist_entry(link, struct mg_io, link);
-
-		if (io->stage == ENDING)
-			mg_io_ready(io, -EAGAIN);
-		else
-			io_expire(io);
-	}
+		io_expire(glist_entry(link, struct mg_io, link));
 }
 
 /* The request is answered: nothing of it is touched any more. */
@@ -157,27 +159,25 @@ struct mg_io *mg_io_new(struct mg_object *object, bool bypass, fsal_async_cb don
 	io->fd = -1;
 	io->offset = arg->offset;
 	io->length = mg_io_length(arg);
-	io->refs = 2; /* whoever answers, the timer */
+	io->refs = 1; /* whoever answers */
 	return io;
 }
 
 /* volume.lock */
 void mg_io_park(struct mg_io *io)
 {
-	io->stage = WAITING;
 	glist_add_tail(&io->export->ios, &io->link);
-	mg_timer_arm(&io->timer, io->deadline);
+	mg_io_wait(io, WAITING, io->deadline);
 }
 
 /* It was not parked after all. */
 void mg_io_drop(struct mg_io *io)
 {
-	mg_volume_unref(io->volume);
+	struct mg_export *export = io->export;
+
 	put_gsh_export(io->gsh);
-	mg_pending_end(io->export);
-	if (io->fd >= 0)
-		close(io->fd);
-	free(io);
+	mg_io_unref(io);
+	mg_pending_end(export);
 }
 
 /* ---- the pool's side ------------------------------------------------------------------------- */

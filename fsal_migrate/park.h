@@ -9,8 +9,9 @@
  *
  * WAITING ends at the deadline with DELAY: a fetch is cancelled with the last read that waits for
  * it, which costs nothing of what is on its way from the old server; a begin is cancelled, and
- * ended if it was too late for that.  ENDING has no deadline: bytes are in the file that the record
- * may not know of.  Only an export that is being removed answers DELAY then.
+ * ended if it was too late for that.  ENDING may take as long as the disk takes for what is to be
+ * durable. After ten seconds the retriever hangs, and the write is answered DELAY too: the client
+ * makes it again, and the end is on its way all the same.
  *
  * READY is a job of the pool.  It runs in a context of its own, with the credentials of the
  * request, and with our export in place when it calls MDCACHE back.  The request holds the object
@@ -74,6 +75,8 @@ void mg_io_drop(struct mg_io *io);
 void mg_io_unref(struct mg_io *io);
 /* volume.lock: it is WAITING from now on. */
 void mg_io_park(struct mg_io *io);
+/* volume.lock: it is in this stage until then; DELAY is next. */
+void mg_io_wait(struct mg_io *io, enum mg_stage stage, struct timespec until);
 /* volume.lock: its next step is a job of the pool. */
 void mg_io_ready(struct mg_io *io, int result);
 /* volume.lock: answers every request of the export that is parked with DELAY, soon. */

@@ -16,15 +16,17 @@
 #include "fill.h"
 #include "handle.h"
 
-struct link {
+struct naming {
 	struct mg_object *object, *dir;
 	const char *name;
 	const struct mg_parents *parents;
+	struct mg_object *olddir; /* of a rename */
+	const char *old_name;
 };
 
 static fsal_status_t make_link(void *arg)
 {
-	struct link *link = arg;
+	struct naming *link = arg;
 	struct mg_export *export = mg_enter();
 	fsal_status_t status =
 		compat_link(link->object->sub, link->dir->sub, link->name, link->parents);
@@ -36,7 +38,7 @@ static fsal_status_t make_link(void *arg)
 static fsal_status_t link_object(struct mg_object *object, struct mg_object *dir, const char *name,
 				 const struct mg_parents *parents)
 {
-	struct link link = {object, dir, name, parents};
+	struct naming link = {object, dir, name, parents};
 	struct mg_change change = {
 		.kind = MIGRATE_PLACE, .dir = dir, .make = make_link, .arg = &link, .once = true};
 	fsal_status_t status = mg_may_name(dir, name);
@@ -44,18 +46,12 @@ static fsal_status_t link_object(struct mg_object *object, struct mg_object *dir
 	return FSAL_IS_ERROR(status) ? status : mg_change(object, &change);
 }
 
-struct rename {
-	struct mg_object *object, *olddir, *newdir;
-	const char *old_name, *new_name;
-	const struct mg_parents *parents;
-};
-
 static fsal_status_t make_rename(void *arg)
 {
-	struct rename *move = arg;
+	struct naming *move = arg;
 	struct mg_export *export = mg_enter();
 	fsal_status_t status = compat_rename(move->object->sub, move->olddir->sub, move->old_name,
-					     move->newdir->sub, move->new_name, move->parents);
+					     move->dir->sub, move->name, move->parents);
 
 	mg_leave(export);
 	return status;
@@ -126,7 +122,7 @@ static fsal_status_t rename_object(struct mg_object *object, struct mg_object *o
 				   const char *old_name, struct mg_object *newdir,
 				   const char *new_name, const struct mg_parents *parents)
 {
-	struct rename move = {object, olddir, newdir, old_name, new_name, parents};
+	struct naming move = {object, newdir, new_name, parents, olddir, old_name};
 	struct mg_change change = {.kind = MIGRATE_PLACE,
 				   .dir = newdir,
 				   .make = make_rename,
@@ -149,15 +145,9 @@ static fsal_status_t rename_object(struct mg_object *object, struct mg_object *o
 	return status;
 }
 
-struct unlink {
-	struct mg_object *dir, *object;
-	const char *name;
-	const struct mg_parents *parents;
-};
-
 static fsal_status_t make_unlink(void *arg)
 {
-	struct unlink *gone = arg;
+	struct naming *gone = arg;
 	struct mg_export *export = mg_enter();
 	fsal_status_t status =
 		compat_unlink(gone->dir->sub, gone->object->sub, gone->name, gone->parents);
@@ -170,7 +160,7 @@ static fsal_status_t make_unlink(void *arg)
  * A file's other names stay, with a new ctime, so that this is a change of attributes.  A read that
  * waits when its last name goes is to be answered: then nothing may be left that finds the file.
  */
-static fsal_status_t unlink_file(struct unlink *gone)
+static fsal_status_t unlink_file(struct naming *gone)
 {
 	struct mg_object *object = gone->object;
 	struct mg_change change = {
@@ -198,7 +188,7 @@ static fsal_status_t unlink_file(struct unlink *gone)
 static fsal_status_t unlink_object(struct mg_object *dir, struct mg_object *object,
 				   const char *name, const struct mg_parents *parents)
 {
-	struct unlink gone = {dir, object, name, parents};
+	struct naming gone = {object, dir, name, parents};
 	fsal_status_t status = mg_may_name(dir, name);
 
 	/* An unfilled directory looks empty. */

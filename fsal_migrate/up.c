@@ -37,7 +37,7 @@ static void invalidate(struct mg_job *job)
 }
 
 /* An export that can be told: any of the volume's, for the cache is one for the module. */
-static struct mg_export *begin(struct mg_volume *volume)
+static struct mg_export *notified_export(struct mg_volume *volume)
 {
 	struct mg_export *export;
 
@@ -55,7 +55,7 @@ void mg_up_invalidate(struct mg_volume *volume, const void *key, size_t len, boo
 		      void (*done)(void *arg), void *arg)
 {
 	struct invalidation *todo = calloc(1, sizeof(*todo) + len);
-	struct mg_export *export = todo ? begin(volume) : NULL;
+	struct mg_export *export = todo ? notified_export(volume) : NULL;
 
 	if (!export) { /* the attributes expire by themselves */
 		free(todo);

@@ -27,8 +27,8 @@ struct mg_volume *mg_volume_new(const char *name, const char *socket, int mount_
 	pthread_condattr_destroy(&attr);
 	glist_init(&volume->export_list);
 	volume->name = strdup(name);
-	volume->socket = socket ? strdup(socket) : NULL;
-	if (volume->name && (!socket || volume->socket))
+	volume->socket = strdup(socket);
+	if (volume->name && volume->socket)
 		return volume;
 	mg_volume_unref(volume);
 	return NULL;

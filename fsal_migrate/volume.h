@@ -20,7 +20,7 @@ struct mg_volume {
 	atomic_uint refs;	/* exports, objects, calls; freed with the last */
 	/* constant */
 	char *name;
-	char *socket; /* NULL: the default */
+	char *socket; /* "": the default */
 	int mount_fd; /* any directory on the volume's file system */
 	dev_t device;
 	/* Valid while there are exports, and so during every operation. */

@@ -6,9 +6,7 @@
 #include "ops.h"
 #include "park.h"
 
-static void ignore_done(void *arg, int status)
-{
-}
+#define ENDING_MS 10000
 
 static void begin_done(void *arg, int status)
 {
@@ -18,7 +16,7 @@ static void begin_done(void *arg, int status)
 	if (io->stage == WAITING)
 		mg_io_ready(io, status);
 	else if (status == 0) /* it was answered already */
-		migrate_end(io->volume->client, io->begun, false, false, 0, 0, ignore_done, NULL);
+		migrate_end(io->volume->client, io->begun, false, false, 0, 0, NULL, NULL);
 	pthread_mutex_unlock(&io->volume->lock);
 	mg_io_unref(io);
 }
@@ -39,7 +37,7 @@ static void end_done(void *arg, int status)
 	struct mg_io *io = arg;
 
 	pthread_mutex_lock(&io->volume->lock);
-	if (io->stage == ENDING) /* else its export is being removed, and it was answered */
+	if (io->stage == ENDING) /* else it was answered */
 		mg_io_ready(io, status);
 	pthread_mutex_unlock(&io->volume->lock);
 	mg_io_unref(io);
@@ -53,7 +51,7 @@ static void written(struct fsal_obj_handle *sub, fsal_status_t status, void *arg
 
 	pthread_mutex_lock(&io->volume->lock);
 	io->status = status;
-	io->stage = ENDING;
+	mg_io_wait(io, ENDING, migrate_in_ms(ENDING_MS));
 	migrate_bracket_next(&io->bracket, failed ? -EIO : 0);
 	if (migrate_end(io->volume->client, io->begun, !failed || io->arg->io_amount > 0,
 			io->stable && !failed, io->offset, io->arg->io_amount, end_done, io))
@@ -79,12 +77,11 @@ static bool write_step(struct mg_io *io)
 	enum migrate_step step;
 	int result;
 
-	/* Under the lock: the timer has not looked yet if it is begun again, and will. */
 	pthread_mutex_lock(&io->volume->lock);
 	step = migrate_bracket_next(&io->bracket, io->result);
 	result = step == MIGRATE_STEP_BEGIN ? begin_start(io) : io->bracket.status;
 	if (step == MIGRATE_STEP_BEGIN && result == 0)
-		io->stage = WAITING;
+		mg_io_wait(io, WAITING, io->deadline);
 	pthread_mutex_unlock(&io->volume->lock);
 	if (step == MIGRATE_STEP_CHANGE)
 		write_below(io);

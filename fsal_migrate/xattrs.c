@@ -7,35 +7,24 @@
 
 #include "bracket.h"
 
-#define DOWN(name, params, args)                                                                   \
-	static fsal_status_t name params                                                           \
-	{                                                                                          \
-		struct mg_export *export = mg_enter();                                             \
-		struct fsal_obj_handle *sub = mg_object(handle)->sub;                              \
-		fsal_status_t status = sub->obj_ops->name args;                                    \
-                                                                                                   \
-		mg_leave(export);                                                                  \
-		return status;                                                                     \
-	}
-
-DOWN(list_ext_attrs,
-     (struct fsal_obj_handle * handle, unsigned int cookie, fsal_xattrent_t *table,
-      unsigned int size, unsigned int *returned, int *end),
-     (sub, cookie, table, size, returned, end))
-DOWN(getextattr_id_by_name, (struct fsal_obj_handle * handle, const char *name, unsigned int *id),
-     (sub, name, id))
-DOWN(getextattr_value_by_name,
-     (struct fsal_obj_handle * handle, const char *name, void *buf, size_t size, size_t *len),
-     (sub, name, buf, size, len))
-DOWN(getextattr_value_by_id,
-     (struct fsal_obj_handle * handle, unsigned int id, void *buf, size_t size, size_t *len),
-     (sub, id, buf, size, len))
-DOWN(getxattrs, (struct fsal_obj_handle * handle, xattrkey4 *name, xattrvalue4 *value),
-     (sub, name, value))
-DOWN(listxattrs,
-     (struct fsal_obj_handle * handle, count4 max, nfs_cookie4 *cookie, bool_t *eof,
-      xattrlist4 *names),
-     (sub, max, cookie, eof, names))
+MG_DOWN(fsal_status_t, list_ext_attrs, list_ext_attrs,
+	(struct fsal_obj_handle * handle, unsigned int cookie, fsal_xattrent_t *table,
+	 unsigned int size, unsigned int *returned, int *end),
+	sub, cookie, table, size, returned, end)
+MG_DOWN(fsal_status_t, getextattr_id_by_name, getextattr_id_by_name,
+	(struct fsal_obj_handle * handle, const char *name, unsigned int *id), sub, name, id)
+MG_DOWN(fsal_status_t, getextattr_value_by_name, getextattr_value_by_name,
+	(struct fsal_obj_handle * handle, const char *name, void *buf, size_t size, size_t *len),
+	sub, name, buf, size, len)
+MG_DOWN(fsal_status_t, getextattr_value_by_id, getextattr_value_by_id,
+	(struct fsal_obj_handle * handle, unsigned int id, void *buf, size_t size, size_t *len),
+	sub, id, buf, size, len)
+MG_DOWN(fsal_status_t, getxattrs, getxattrs,
+	(struct fsal_obj_handle * handle, xattrkey4 *name, xattrvalue4 *value), sub, name, value)
+MG_DOWN(fsal_status_t, listxattrs, listxattrs,
+	(struct fsal_obj_handle * handle, count4 max, nfs_cookie4 *cookie, bool_t *eof,
+	 xattrlist4 *names),
+	sub, max, cookie, eof, names)
 
 struct xattr_change {
 	struct fsal_obj_handle *sub;

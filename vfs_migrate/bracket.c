@@ -43,8 +43,8 @@ bool vm_in_bracket(int fd)
 	return innermost && identify(fd, &this) == 0 && is_open(&this);
 }
 
-static int begin(struct vfs_handle_struct *handle, int fd, const struct vm_change *change,
-		 uint64_t *begun)
+static int bracket_begin(struct vfs_handle_struct *handle, int fd, const struct vm_change *change,
+			 uint64_t *begun)
 {
 	struct timeval until = timeval_current_ofs_msec(vm_share(handle)->hold_ms);
 	struct vm_ask ask = {
@@ -66,19 +66,19 @@ static int begin(struct vfs_handle_struct *handle, int fd, const struct vm_chang
 	return result;
 }
 
-static int end(struct vfs_handle_struct *handle, const struct vm_change *change, uint64_t begun,
-	       bool changed)
+static int bracket_end(struct vfs_handle_struct *handle, const struct vm_change *change,
+		       uint64_t begun, bool changed)
 {
-	struct vm_ask ask = {
-		.what = VM_END,
-		.begun = begun,
-		.changed = changed,
-		.durable = change->durable,
-		.offset = change->offset,
-		.length = change->length,
-	};
-
-	return vm_call_wait(handle, &ask, NULL);
+	return vm_call_wait(handle,
+			    &(struct vm_ask){
+				    .what = VM_END,
+				    .begun = begun,
+				    .changed = changed,
+				    .durable = change->durable,
+				    .offset = change->offset,
+				    .length = change->length,
+			    },
+			    NULL);
 }
 
 /* The retriever waits for nobody, so an end that takes too long means that it hangs. */
@@ -93,14 +93,14 @@ static int make_in_brackets(struct vfs_handle_struct *handle, int fd,
 	do {
 		switch (bracket.step) {
 		case MIGRATE_STEP_BEGIN:
-			result = begin(handle, fd, change, &begun);
+			result = bracket_begin(handle, fd, change, &begun);
 			break;
 		case MIGRATE_STEP_CHANGE:
 			result = made = change->make(change->arg);
 			error = errno;
 			break;
 		default:
-			result = end(handle, change, begun, !bracket.failed);
+			result = bracket_end(handle, change, begun, !bracket.failed);
 		}
 	} while (migrate_bracket_next(&bracket, result) != MIGRATE_STEP_ANSWER);
 	if (bracket.status < 0)

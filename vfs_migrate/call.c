@@ -30,13 +30,9 @@ struct vm_call {
 	struct timeval pause_end;
 };
 
-static void ignore(void *arg, int status)
-{
-}
-
 static void end_unwanted(struct migrate_volume *client, uint64_t begun)
 {
-	migrate_end(client, begun, false, false, 0, 0, ignore, NULL);
+	migrate_end(client, begun, false, false, 0, 0, NULL, NULL);
 }
 
 static void request_free(struct request *request)
@@ -49,7 +45,7 @@ static void request_free(struct request *request)
 	free(request);
 }
 
-static void finish(struct vm_call *call)
+static void call_finish(struct vm_call *call)
 {
 	call->begun = 0;
 	call->done(call, call->status, call->arg);
@@ -57,23 +53,23 @@ static void finish(struct vm_call *call)
 
 static void run_done(struct tevent_context *ev, struct tevent_immediate *im, void *arg)
 {
-	finish(arg);
+	call_finish(arg);
 }
 
-static void answer(struct vm_call *call, int status)
+static void call_answer(struct vm_call *call, int status)
 {
 	call->request = NULL;
 	call->answered = true;
 	call->status = status;
 	if (call->done && call->at_once)
-		finish(call);
+		call_finish(call);
 	else if (call->done)
 		tevent_schedule_immediate(call->soon, call->ev, run_done, call);
 }
 
 static void request_done(void *arg, int status);
 
-static uint64_t start(struct request *request)
+static uint64_t request_start(struct request *request)
 {
 	const struct vm_ask *ask = &request->ask;
 	struct migrate_volume *client = request->client;
@@ -103,10 +99,10 @@ static void start_again(struct vm_call *call)
 {
 	struct request *request = call->request;
 
-	request->id = call->id = start(request);
+	request->id = call->id = request_start(request);
 	if (request->id)
 		return;
-	answer(call, errno ? -errno : -ENOMEM);
+	call_answer(call, errno ? -errno : -ENOMEM);
 	request_free(request);
 }
 
@@ -120,7 +116,7 @@ static void on_pause_end(struct tevent_context *ev, struct tevent_timer *timer, 
 }
 
 /* Not yet: the old server knows the object by another handle now, say. */
-static bool pauses(struct request *request, int status)
+static bool request_pauses(struct request *request, int status)
 {
 	struct vm_call *call = request->call;
 
@@ -140,19 +136,19 @@ static void request_done(void *arg, int status)
 	struct request *request = arg;
 	bool granted = request->ask.what == VM_BEGIN && status == 0;
 
-	if (request->call && pauses(request, status))
+	if (request->call && request_pauses(request, status))
 		return;
 	if (request->call) {
 		if (granted)
 			request->call->begun = request->id;
-		answer(request->call, status);
+		call_answer(request->call, status);
 	} else if (granted) {
 		end_unwanted(request->client, request->id);
 	}
 	request_free(request);
 }
 
-static void give_up(struct vm_call *call)
+static void call_give_up(struct vm_call *call)
 {
 	struct request *request = call->request;
 
@@ -177,8 +173,8 @@ static void close_calls(struct vm_volume *volume)
 		next = call->next;
 		call->begun = 0;
 		if (call->request) {
-			give_up(call);
-			answer(call, -ECANCELED);
+			call_give_up(call);
+			call_answer(call, -ECANCELED);
 		}
 		DLIST_REMOVE(volume->calls, call);
 		call->volume = NULL;
@@ -187,7 +183,7 @@ static void close_calls(struct vm_volume *volume)
 
 static int call_destructor(struct vm_call *call)
 {
-	give_up(call);
+	call_give_up(call);
 	if (call->volume)
 		DLIST_REMOVE(call->volume->calls, call);
 	return 0;
@@ -200,8 +196,8 @@ static void on_timeout(struct tevent_context *ev, struct tevent_timer *timer, st
 
 	if (call->answered)
 		return;
-	give_up(call);
-	answer(call, -ETIMEDOUT);
+	call_give_up(call);
+	call_answer(call, -ETIMEDOUT);
 }
 
 static void on_readable(struct tevent_context *ev, struct tevent_fd *fde, uint16_t flags, void *arg)
@@ -250,7 +246,7 @@ static struct vm_call *call_new(TALLOC_CTX *mem_ctx, struct vfs_handle_struct *h
 		return NULL;
 	}
 	call->request->call = call;
-	call->id = call->request->id = start(call->request);
+	call->id = call->request->id = request_start(call->request);
 	if (!call->id) {
 		int error = errno ? errno : ENOMEM;
 

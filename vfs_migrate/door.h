@@ -46,10 +46,13 @@
 /* The errno of a hook for a negative result: sets errno, returns -1.  -EAGAIN, -ECANCELED and
  * -ECONNRESET become ETIMEDOUT, what the old server or a record makes impossible becomes EIO. */
 int vm_fail(int result);
-/* Likewise ends a request that takes an errno. */
-void vm_req_fail(struct tevent_req *req, int result);
 /* The same as a status; 0: NT_STATUS_OK. */
 NTSTATUS vm_status(int result);
+/* Likewise ends a request that takes an errno. */
+void vm_req_fail(struct tevent_req *req, int result);
+/* The end of one: whether the request succeeded; *aio: what the host is told, done if it did. */
+bool vm_io_recv(struct tevent_req *req, const struct vfs_aio_state *done,
+		struct vfs_aio_state *aio);
 
 /*
  * The descriptor of what fsp has open, of the base file for a stream; O_PATH or not.  That of the

@@ -51,3 +51,13 @@ int vm_fd(const struct files_struct *fsp)
 		fsp = fsp->base_fsp;
 	return fsp_get_pathref_fd(fsp);
 }
+
+bool vm_io_recv(struct tevent_req *req, const struct vfs_aio_state *done, struct vfs_aio_state *aio)
+{
+	bool failed = tevent_req_is_unix_error(req, &aio->error);
+
+	if (!failed)
+		*aio = *done;
+	tevent_req_received(req);
+	return !failed;
+}

@@ -25,20 +25,17 @@ static bool is_dot(const char *name)
 }
 
 /* Asks for one name: 0, -ENOENT, ... */
-static int ask_name(struct vfs_handle_struct *handle, int dir_fd, const char *name)
+static int bring_name(struct vfs_handle_struct *handle, int dir_fd, const char *name)
 {
-	struct vm_ask ask = {.what = VM_NAME, .fd = dir_fd, .name = name};
-
 	if (strlen(name) > NAME_MAX)
 		return -ENAMETOOLONG;
-	return vm_call_wait(handle, &ask, NULL);
+	return vm_call_wait(handle, &(struct vm_ask){.what = VM_NAME, .fd = dir_fd, .name = name},
+			    NULL);
 }
 
-static int ask_all(struct vfs_handle_struct *handle, int dir_fd)
+static int bring_names(struct vfs_handle_struct *handle, int dir_fd)
 {
-	struct vm_ask ask = {.what = VM_FILL, .fd = dir_fd};
-
-	return vm_call_wait(handle, &ask, NULL);
+	return vm_call_wait(handle, &(struct vm_ask){.what = VM_FILL, .fd = dir_fd}, NULL);
 }
 
 /* 1: what is open is in that state, 0: it is not, or -errno. */
@@ -71,9 +68,9 @@ static int missed(struct vfs_handle_struct *handle, int dir_fd, const char *name
 
 	if (result <= 0)
 		return result; /* filled perhaps since: look again */
-	result = ask_name(handle, dir_fd, name);
+	result = bring_name(handle, dir_fd, name);
 	if (result == -ENOENT && any_case) {
-		result = ask_all(handle, dir_fd);
+		result = bring_names(handle, dir_fd);
 		return result < 0 ? result : -ENOENT;
 	}
 	return result;
@@ -96,7 +93,7 @@ static int open_component(struct vfs_handle_struct *handle, int dir_fd, const ch
 		return -errno;
 	if (fd >= 0 && has_state(fd, MIGRATE_DUMMY) <= 0)
 		return fd;
-	result = fd < 0 ? missed(handle, dir_fd, name, false) : ask_name(handle, dir_fd, name);
+	result = fd < 0 ? missed(handle, dir_fd, name, false) : bring_name(handle, dir_fd, name);
 	if (fd >= 0)
 		close(fd);
 	if (result < 0)
@@ -126,8 +123,8 @@ static int start_of(int dir_fd, const char *path)
 }
 
 /* One step: replaces *at by what name is in it, or *path by what a link says.  0 or -errno. */
-static int step(struct vfs_handle_struct *handle, int *at, char **path, const char *name,
-		const char *rest, bool follow)
+static int walk_component(struct vfs_handle_struct *handle, int *at, char **path, const char *name,
+			  const char *rest, bool follow)
 {
 	int fd = open_component(handle, *at, name), result = 0;
 	char *next = NULL;
@@ -170,7 +167,7 @@ int vm_bring(struct vfs_handle_struct *handle, int dir_fd, const char *path, boo
 		}
 		rest += strlen(name);
 		rest += strspn(rest, "/");
-		result = step(handle, &at, &left, name, rest, follow);
+		result = walk_component(handle, &at, &left, name, rest, follow);
 		talloc_free(name);
 		if (result > 0) {
 			rest = left;
@@ -206,7 +203,7 @@ static int fail_lookup(const struct files_struct *fsp, const struct vfs_open_how
 }
 
 /* Looks at what was opened for the first time. */
-static int take(struct vfs_handle_struct *handle, struct files_struct *fsp, int fd)
+static int look_at_opened(struct vfs_handle_struct *handle, struct files_struct *fsp, int fd)
 {
 	struct migrate_stub stub;
 	int result = vm_look_fd(fd, &stub);
@@ -221,9 +218,9 @@ static int take(struct vfs_handle_struct *handle, struct files_struct *fsp, int 
 	return result;
 }
 
-static int open_name(struct vfs_handle_struct *handle, const struct files_struct *dirfsp,
-		     const struct smb_filename *smb_fname, struct files_struct *fsp,
-		     const struct vfs_open_how *how)
+static int open_in_directory(struct vfs_handle_struct *handle, const struct files_struct *dirfsp,
+			     const struct smb_filename *smb_fname, struct files_struct *fsp,
+			     const struct vfs_open_how *how)
 {
 	const char *name = smb_fname->base_name;
 	int dir_fd = fsp_get_pathref_fd(dirfsp), fd, error, result;
@@ -237,7 +234,7 @@ static int open_name(struct vfs_handle_struct *handle, const struct files_struct
 	if ((how->flags & O_CREAT) && !filled) {
 		result = is_unfilled(dir_fd);
 		if (result > 0)
-			result = ask_all(handle, dir_fd);
+			result = bring_names(handle, dir_fd);
 		if (result < 0)
 			return fail_lookup(fsp, how, result);
 	}
@@ -247,20 +244,20 @@ static int open_name(struct vfs_handle_struct *handle, const struct files_struct
 	 * told what is there either. */
 	if (is_dot(name) || (fd < 0 && (filled || (error != ENOENT && error != ENOTDIR))))
 		return fd;
-	result = fd >= 0 ? take(handle, fsp, fd) : 0;
+	result = fd >= 0 ? look_at_opened(handle, fsp, fd) : 0;
 	if (fd >= 0 && result == 0)
 		return fd;
 	if (fd >= 0)
 		close(fd);
 	if (result >= 0)
-		result = result > 0 ? ask_name(handle, dir_fd, name)
+		result = result > 0 ? bring_name(handle, dir_fd, name)
 				    : missed(handle, dir_fd, name, any_case);
 	if (result < 0)
 		return fail_lookup(fsp, how, result);
 	fd = SMB_VFS_NEXT_OPENAT(handle, dirfsp, smb_fname, fsp, how);
 	if (fd < 0)
 		return fd;
-	result = take(handle, fsp, fd);
+	result = look_at_opened(handle, fsp, fd);
 	if (result == 0)
 		return fd;
 	close(fd);
@@ -277,7 +274,7 @@ static int open_whole_path(struct vfs_handle_struct *handle, const struct files_
 	errno = ENOENT;
 	if (!names_private(smb_fname->base_name))
 		fd = SMB_VFS_NEXT_OPENAT(handle, dirfsp, smb_fname, fsp, how);
-	if (fd < 0 || take(handle, fsp, fd) == 0)
+	if (fd < 0 || look_at_opened(handle, fsp, fd) == 0)
 		return fd;
 	close(fd);
 	errno = ENOENT;
@@ -299,7 +296,7 @@ static int bring_for_open(struct vfs_handle_struct *handle, int dir_fd, const ch
 		fd = openat(dir_fd, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		result = fd < 0 ? -errno : is_unfilled(fd);
 		if (result > 0)
-			result = ask_all(handle, fd);
+			result = bring_names(handle, fd);
 		if (result == 0 && vm_hidden(fd, strrchr(path, '/') + 1))
 			result = -EACCES;
 		if (fd >= 0)
@@ -322,7 +319,7 @@ static int vm_openat(struct vfs_handle_struct *handle, const struct files_struct
 	/* The host takes one files_struct for one directory after the other. */
 	VFS_REMOVE_FSP_EXTENSION(handle, fsp);
 	if (!strchr(name, '/'))
-		return open_name(handle, dirfsp, smb_fname, fsp, how);
+		return open_in_directory(handle, dirfsp, smb_fname, fsp, how);
 	if (how->resolve)
 		return open_whole_path(handle, dirfsp, smb_fname, fsp, how);
 	result = bring_for_open(handle, fsp_get_pathref_fd(dirfsp), name, how);
@@ -406,30 +403,21 @@ static int stat_path(struct vfs_handle_struct *handle, const struct stat_call *c
 
 static int vm_stat(struct vfs_handle_struct *handle, struct smb_filename *smb_fname)
 {
-	struct stat_call call = {
-		.kind = STAT, .smb_fname = smb_fname, .out = smb_fname, .st = &smb_fname->st};
-
-	return stat_path(handle, &call);
+	return stat_path(handle,
+			 &(struct stat_call){STAT, NULL, smb_fname, smb_fname, &smb_fname->st, 0});
 }
 
 static int vm_lstat(struct vfs_handle_struct *handle, struct smb_filename *smb_fname)
 {
-	struct stat_call call = {
-		.kind = LSTAT, .smb_fname = smb_fname, .out = smb_fname, .st = &smb_fname->st};
-
-	return stat_path(handle, &call);
+	return stat_path(handle,
+			 &(struct stat_call){LSTAT, NULL, smb_fname, smb_fname, &smb_fname->st, 0});
 }
 
 static int vm_fstatat(struct vfs_handle_struct *handle, const struct files_struct *dirfsp,
 		      const struct smb_filename *smb_fname, SMB_STRUCT_STAT *sbuf, int flags)
 {
-	struct stat_call call = {.kind = FSTATAT,
-				 .dirfsp = dirfsp,
-				 .smb_fname = smb_fname,
-				 .st = sbuf,
-				 .flags = flags};
-
-	return stat_path(handle, &call);
+	return stat_path(handle,
+			 &(struct stat_call){FSTATAT, dirfsp, smb_fname, NULL, sbuf, flags});
 }
 
 void vm_stat_entry(struct vfs_handle_struct *handle, struct files_struct *dirfsp, char *name,

@@ -110,7 +110,7 @@ static struct vm_share *read_options(struct vfs_handle_struct *handle, const cha
 	struct vm_share *options;
 
 	*volume = lp_parm_const_string(snum, "migrate", "volume", NULL);
-	*socket = lp_parm_const_string(snum, "migrate", "socket", NULL);
+	*socket = lp_parm_const_string(snum, "migrate", "socket", "");
 	if (!*volume || !**volume) {
 		DEBUG(0, ("migrate: [%s]: `migrate:volume` is missing: name the volume of "
 			  "quickmigrate.conf\n",

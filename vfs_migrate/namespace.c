@@ -105,7 +105,7 @@ static int open_named(const struct place *place, struct stat *st)
 }
 
 /* 1: it is not normal; 0: it is; or -errno. */
-static int look(int fd)
+static int is_unfinished_fd(int fd)
 {
 	struct migrate_stub stub;
 	int result = vm_look_fd(fd, &stub);
@@ -126,7 +126,7 @@ static void close_keeping_errno(int fd)
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* 0: the name may be made, or -errno. */
+/* 0: the name may be made; -1 with errno. */
 static int may_make(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
 		    const struct smb_filename *smb_fname)
 {
@@ -134,7 +134,7 @@ static int may_make(struct vfs_handle_struct *handle, struct files_struct *dirfs
 	int result = may_name(handle, dirfsp, smb_fname, &place);
 
 	if (result < 0)
-		return result;
+		return vm_fail(result);
 	place_clear(&place);
 	return 0;
 }
@@ -142,31 +142,25 @@ static int may_make(struct vfs_handle_struct *handle, struct files_struct *dirfs
 static int vm_mkdirat(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
 		      const struct smb_filename *smb_fname, mode_t mode)
 {
-	int result = may_make(handle, dirfsp, smb_fname);
-
-	if (result < 0)
-		return vm_fail(result);
-	return SMB_VFS_NEXT_MKDIRAT(handle, dirfsp, smb_fname, mode);
+	return may_make(handle, dirfsp, smb_fname) < 0
+		       ? -1
+		       : SMB_VFS_NEXT_MKDIRAT(handle, dirfsp, smb_fname, mode);
 }
 
 static int vm_mknodat(struct vfs_handle_struct *handle, struct files_struct *dirfsp,
 		      const struct smb_filename *smb_fname, mode_t mode, SMB_DEV_T device)
 {
-	int result = may_make(handle, dirfsp, smb_fname);
-
-	if (result < 0)
-		return vm_fail(result);
-	return SMB_VFS_NEXT_MKNODAT(handle, dirfsp, smb_fname, mode, device);
+	return may_make(handle, dirfsp, smb_fname) < 0
+		       ? -1
+		       : SMB_VFS_NEXT_MKNODAT(handle, dirfsp, smb_fname, mode, device);
 }
 
 static int vm_symlinkat(struct vfs_handle_struct *handle, const struct smb_filename *target,
 			struct files_struct *dirfsp, const struct smb_filename *smb_fname)
 {
-	int result = may_make(handle, dirfsp, smb_fname);
-
-	if (result < 0)
-		return vm_fail(result);
-	return SMB_VFS_NEXT_SYMLINKAT(handle, target, dirfsp, smb_fname);
+	return may_make(handle, dirfsp, smb_fname) < 0
+		       ? -1
+		       : SMB_VFS_NEXT_SYMLINKAT(handle, target, dirfsp, smb_fname);
 }
 
 /* Links of DFS are symbolic links, for which the host has hooks of their own. */
@@ -174,10 +168,8 @@ static NTSTATUS vm_create_dfs_pathat(struct vfs_handle_struct *handle, struct fi
 				     const struct smb_filename *smb_fname,
 				     const struct referral *referrals, size_t count)
 {
-	int result = may_make(handle, dirfsp, smb_fname);
-
-	if (result < 0)
-		return vm_status(result);
+	if (may_make(handle, dirfsp, smb_fname) < 0)
+		return map_nt_error_from_unix(errno);
 	return SMB_VFS_NEXT_CREATE_DFS_PATHAT(handle, dirfsp, smb_fname, referrals, count);
 }
 
@@ -225,7 +217,7 @@ static int vm_linkat(struct vfs_handle_struct *handle, struct files_struct *from
 	change.dir_fd = place.dir_fd;
 	fd = openat(vm_fd(from_dir), from->base_name,
 		    O_PATH | O_CLOEXEC | (flags & AT_SYMLINK_FOLLOW ? 0 : O_NOFOLLOW));
-	result = fd >= 0 ? look(fd) : 0;
+	result = fd >= 0 ? is_unfinished_fd(fd) : 0;
 	if (result < 0)
 		result = vm_fail(result);
 	else
@@ -258,7 +250,7 @@ static int unlink_file(struct unlink *gone, int fd, const struct stat *st)
 		.kind = MIGRATE_ATTRIBUTES, .make = make_unlink, .arg = gone, .once = true};
 
 	/* What the record says is of no interest to who wants to be rid of the file. */
-	if (!S_ISREG(st->st_mode) || st->st_nlink < 2 || look(fd) <= 0)
+	if (!S_ISREG(st->st_mode) || st->st_nlink < 2 || is_unfinished_fd(fd) <= 0)
 		return make_unlink(gone);
 	return vm_bracket(gone->handle, fd, &change);
 }
@@ -360,7 +352,7 @@ static int rename_held(struct rename *move)
 		if (held < 0)
 			return vm_fail(held);
 	}
-	result = look(move->fd);
+	result = is_unfinished_fd(move->fd);
 	if (result < 0)
 		result = vm_fail(result);
 	else if (result > 0)

@@ -8,7 +8,7 @@
 /*
  * The state of what fsp has open, of the base file for a stream: 1 unfinished, 0 normal, or -errno
  * (-EBADMSG for a damaged record).  Looks at the record unless a file is known to be normal (I1).
- * migrate_stub_clear(stub) afterwards unless it returned 0.
+ * migrate_stub_clear(stub) afterwards if it returned 1; *stub may be anything otherwise.
  */
 int vm_look(struct vfs_handle_struct *handle, struct files_struct *fsp, struct migrate_stub *stub);
 /* The same for who does not need the stub, and takes a stream for whole. */

@@ -117,12 +117,15 @@ static void give_key(struct tevent_req *req)
 {
 	struct key *key = tevent_req_data(req, struct key);
 	struct vm_ask ask = {.what = VM_RANGE, .fd = vm_fd(key->fsp), .length = UINT64_MAX};
-	struct migrate_stub stub = {0};
+	struct migrate_stub stub;
+	uint64_t missing = 0;
 	int result =
 		vm_known_normal(key->handle, key->fsp) ? 0 : vm_look(key->handle, key->fsp, &stub);
-	uint64_t missing = stub.missing_bytes;
 
-	migrate_stub_clear(&stub);
+	if (result > 0) {
+		missing = stub.missing_bytes;
+		migrate_stub_clear(&stub);
+	}
 	if (result < 0)
 		tevent_req_nterror(req, vm_status(result));
 	else if (result == 0)
@@ -188,7 +191,8 @@ static void read_done(struct tevent_req *subreq);
 static void write_done(struct tevent_req *subreq);
 
 /* To act for the file's user, and to read or write there in spite of others' locks. */
-static NTSTATUS may(struct copy *copy, struct files_struct *fsp, off_t offset, enum brl_type type)
+static NTSTATUS may_copy(struct copy *copy, struct files_struct *fsp, off_t offset,
+			 enum brl_type type)
 {
 	struct lock_struct lock;
 
@@ -209,7 +213,7 @@ static void copy_piece(struct tevent_req *req)
 	struct tevent_req *subreq;
 
 	copy->size = MIN(copy->left, PIECE);
-	if (tevent_req_nterror(req, may(copy, copy->from, copy->from_offset, READ_LOCK)))
+	if (tevent_req_nterror(req, may_copy(copy, copy->from, copy->from_offset, READ_LOCK)))
 		return;
 	subreq = SMB_VFS_PREAD_SEND(copy, copy->ev, copy->from, copy->piece, copy->size,
 				    copy->from_offset);
@@ -240,7 +244,7 @@ static void read_done(struct tevent_req *subreq)
 
 	TALLOC_FREE(subreq);
 	if (!is_whole(req, done, &aio) ||
-	    tevent_req_nterror(req, may(copy, copy->to, copy->to_offset, WRITE_LOCK)))
+	    tevent_req_nterror(req, may_copy(copy, copy->to, copy->to_offset, WRITE_LOCK)))
 		return;
 	subreq = SMB_VFS_PWRITE_SEND(copy, copy->ev, copy->to, copy->piece, copy->size,
 				     copy->to_offset);
@@ -334,7 +338,7 @@ static struct files_struct *compare_token(struct files_struct *fsp, void *arg)
 }
 
 /* The source behind a token, whoever made it; NULL: none. */
-static struct files_struct *source(struct files_struct *to, const DATA_BLOB *token, bool *own)
+static struct files_struct *find_source(struct files_struct *to, const DATA_BLOB *token, bool *own)
 {
 	struct search search = {.token = token};
 
@@ -370,7 +374,7 @@ static void start_copy(struct tevent_req *req, DATA_BLOB *token)
 	bool own;
 	int result;
 
-	copy->from = source(copy->to, token, &own);
+	copy->from = find_source(copy->to, token, &own);
 	if (!copy->from) {
 		tevent_req_nterror(req, NT_STATUS_OBJECT_NAME_NOT_FOUND);
 		return;

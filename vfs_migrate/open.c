@@ -24,7 +24,7 @@ struct deferred {
 	struct vm_call *call;
 };
 
-static struct deferred *find(struct smb_request *req)
+static struct deferred *find_deferred(struct smb_request *req)
 {
 	struct deferred_open_record *record = NULL;
 
@@ -43,8 +43,8 @@ static void filled(struct vm_call *call, int status, void *arg)
 }
 
 /* NT_STATUS_SHARING_VIOLATION: deferred.  Anything else: it is not. */
-static NTSTATUS defer(struct vfs_handle_struct *handle, struct smb_request *req, int dir_fd,
-		      struct timeval started, struct file_id id)
+static NTSTATUS defer_open(struct vfs_handle_struct *handle, struct smb_request *req, int dir_fd,
+			   struct timeval started, struct file_id id)
 {
 	struct vm_share *share = vm_share(handle);
 	struct vm_ask ask = {.what = VM_FILL, .fd = dir_fd};
@@ -133,12 +133,12 @@ static const char *last_component(const char *path)
 }
 
 /* NT_STATUS_OK: go on; NT_STATUS_SHARING_VIOLATION: deferred; else it fails. */
-static NTSTATUS prepare(struct vfs_handle_struct *handle, struct smb_request *req,
-			struct files_struct *dirfsp, const struct smb_filename *smb_fname,
-			uint32_t access_mask, uint32_t disposition, uint32_t options)
+static NTSTATUS prepare_open(struct vfs_handle_struct *handle, struct smb_request *req,
+			     struct files_struct *dirfsp, const struct smb_filename *smb_fname,
+			     uint32_t access_mask, uint32_t disposition, uint32_t options)
 {
 	struct wanted want = wanted(handle, dirfsp, smb_fname, access_mask, disposition, options);
-	struct deferred *deferred = find(req);
+	struct deferred *deferred = find_deferred(req);
 	struct timeval started = timeval_current();
 	int result;
 
@@ -161,7 +161,7 @@ static NTSTATUS prepare(struct vfs_handle_struct *handle, struct smb_request *re
 		return want.must ? vm_status(-EAGAIN) : NT_STATUS_OK;
 	if (!req || !req->smb2req)
 		return want.must ? vm_status(vm_fill(handle, want.dir)) : NT_STATUS_OK;
-	return defer(handle, req, vm_fd(want.dir), started, want.dir->file_id);
+	return defer_open(handle, req, vm_fd(want.dir), started, want.dir->file_id);
 }
 
 /* For which the host compares the attributes with those wanted: by that it sets the mode anew, or
@@ -182,8 +182,8 @@ static NTSTATUS vm_create_file(struct vfs_handle_struct *handle, struct smb_requ
 			       const struct smb2_create_blobs *in_context_blobs,
 			       struct smb2_create_blobs *out_context_blobs)
 {
-	NTSTATUS status = prepare(handle, req, dirfsp, smb_fname, access_mask, create_disposition,
-				  create_options);
+	NTSTATUS status = prepare_open(handle, req, dirfsp, smb_fname, access_mask,
+				       create_disposition, create_options);
 	struct vm_share *share = vm_share(handle);
 	bool outer = share->overwriting; /* what a stream is of is opened within */
 
@@ -222,7 +222,8 @@ static int vm_linux_setlease(struct vfs_handle_struct *handle, struct files_stru
 
 	if (!looked)
 		return SMB_VFS_NEXT_LINUX_SETLEASE(handle, fsp, type);
-	migrate_stub_clear(&stub);
+	if (looked > 0)
+		migrate_stub_clear(&stub);
 	errno = looked < 0 ? -looked : EAGAIN;
 	return -1;
 }

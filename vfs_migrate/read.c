@@ -42,7 +42,7 @@ static int is_missing(struct vfs_handle_struct *handle, struct files_struct *fsp
 }
 
 /* Whether what was read is the answer: 1, 0 or -errno. */
-static int confirm(struct files_struct *fsp, const struct found *found)
+static int confirm_read(struct files_struct *fsp, const struct found *found)
 {
 	int error = errno, result = 1;
 
@@ -85,7 +85,7 @@ static void read_done(struct tevent_req *subreq)
 		tevent_req_error(req, read->aio.error);
 		return;
 	}
-	result = confirm(read->fsp, &read->found);
+	result = confirm_read(read->fsp, &read->found);
 	if (result > 0)
 		tevent_req_done(req);
 	else if (result < 0)
@@ -106,7 +106,7 @@ static void read_below(struct tevent_req *req)
 		tevent_req_set_callback(subreq, read_done, req);
 }
 
-static void fetched(struct vm_call *call, int status, void *arg)
+static void range_fetched(struct vm_call *call, int status, void *arg)
 {
 	struct tevent_req *req = arg;
 	struct read *read = tevent_req_data(req, struct read);
@@ -130,7 +130,7 @@ static void look_and_read(struct tevent_req *req)
 		vm_req_fail(req, result);
 	else if (result == 0)
 		read_below(req);
-	else if (!vm_call_send(read, read->handle, read->ev, &ask, fetched, req))
+	else if (!vm_call_send(read, read->handle, read->ev, &ask, range_fetched, req))
 		tevent_req_error(req, errno);
 }
 
@@ -154,12 +154,7 @@ static ssize_t vm_pread_recv(struct tevent_req *req, struct vfs_aio_state *aio)
 	struct read *read = tevent_req_data(req, struct read);
 	ssize_t result = read->result;
 
-	if (tevent_req_is_unix_error(req, &aio->error))
-		result = -1;
-	else
-		*aio = read->aio;
-	tevent_req_received(req);
-	return result;
+	return vm_io_recv(req, &read->aio, aio) ? result : -1;
 }
 
 static bool vm_aio_force(struct vfs_handle_struct *handle, struct files_struct *fsp)
@@ -186,7 +181,7 @@ static ssize_t vm_pread(struct vfs_handle_struct *handle, struct files_struct *f
 		done = SMB_VFS_NEXT_PREAD(handle, fsp, data, n, offset);
 		if (done < 0)
 			return done;
-		result = confirm(fsp, &found);
+		result = confirm_read(fsp, &found);
 	} while (result == 0);
 	return result < 0 ? vm_fail(result) : done;
 }

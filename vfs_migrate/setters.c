@@ -90,7 +90,7 @@ static int set_below(void *arg)
 	return -1;
 }
 
-static int set(struct setter *s)
+static int set_in_bracket(struct setter *s)
 {
 	struct vm_change change = {
 		.kind = MIGRATE_ATTRIBUTES,
@@ -105,7 +105,7 @@ static int set(struct setter *s)
 
 static NTSTATUS set_status(struct setter *s)
 {
-	if (set(s) == 0)
+	if (set_in_bracket(s) == 0)
 		return NT_STATUS_OK;
 	return NT_STATUS_IS_OK(s->status) ? map_nt_error_from_unix(errno) : s->status;
 }
@@ -166,64 +166,55 @@ static bool sets_no_time(const struct smb_file_time *times)
 static int vm_fntimes(struct vfs_handle_struct *handle, struct files_struct *fsp,
 		      struct smb_file_time *times)
 {
-	struct setter s = {handle, fsp, TIMES, .times = times};
-
-	return sets_no_time(times) ? SMB_VFS_NEXT_FNTIMES(handle, fsp, times) : set(&s);
+	return sets_no_time(times)
+		       ? SMB_VFS_NEXT_FNTIMES(handle, fsp, times)
+		       : set_in_bracket(&(struct setter){handle, fsp, TIMES, .times = times});
 }
 
 static int vm_fchmod(struct vfs_handle_struct *handle, struct files_struct *fsp, mode_t mode)
 {
-	struct setter s = {handle, fsp, MODE, .mode = mode};
-
-	return set(&s);
+	return set_in_bracket(&(struct setter){handle, fsp, MODE, .mode = mode});
 }
 
 static int vm_fchown(struct vfs_handle_struct *handle, struct files_struct *fsp, uid_t uid,
 		     gid_t gid)
 {
-	struct setter s = {handle, fsp, OWNER, .uid = uid, .gid = gid};
-
-	return set(&s);
+	return set_in_bracket(&(struct setter){handle, fsp, OWNER, .uid = uid, .gid = gid});
 }
 
 static NTSTATUS vm_fset_nt_acl(struct vfs_handle_struct *handle, struct files_struct *fsp,
 			       uint32_t info, const struct security_descriptor *descriptor)
 {
-	struct setter s = {handle, fsp, NT_ACL, .info = info, .descriptor = descriptor};
-
-	return set_status(&s);
+	return set_status(
+		&(struct setter){handle, fsp, NT_ACL, .info = info, .descriptor = descriptor});
 }
 
 static int vm_sys_acl_set_fd(struct vfs_handle_struct *handle, struct files_struct *fsp,
 			     SMB_ACL_TYPE_T type, SMB_ACL_T acl)
 {
-	struct setter s = {handle, fsp, POSIX_ACL, .type = type, .acl = acl};
-
-	return set(&s);
+	return set_in_bracket(&(struct setter){handle, fsp, POSIX_ACL, .type = type, .acl = acl});
 }
 
 static int vm_sys_acl_delete_def_fd(struct vfs_handle_struct *handle, struct files_struct *fsp)
 {
-	struct setter s = {handle, fsp, DEFAULT_ACL};
-
-	return set(&s);
+	return set_in_bracket(&(struct setter){handle, fsp, DEFAULT_ACL});
 }
 
 static int vm_fsetxattr(struct vfs_handle_struct *handle, struct files_struct *fsp,
 			const char *name, const void *value, size_t size, int flags)
 {
-	struct setter s = {handle,	   fsp,		 XATTR,		.name = name,
-			   .value = value, .size = size, .flags = flags};
-
-	return is_record(name) ? -1 : set(&s);
+	return is_record(name) ? -1
+			       : set_in_bracket(&(struct setter){handle, fsp, XATTR, .name = name,
+								 .value = value, .size = size,
+								 .flags = flags});
 }
 
 static int vm_fremovexattr(struct vfs_handle_struct *handle, struct files_struct *fsp,
 			   const char *name)
 {
-	struct setter s = {handle, fsp, NO_XATTR, .name = name};
-
-	return is_record(name) ? -1 : set(&s);
+	return is_record(name)
+		       ? -1
+		       : set_in_bracket(&(struct setter){handle, fsp, NO_XATTR, .name = name});
 }
 
 void vm_setters_fns(struct vfs_fn_pointers *fns)

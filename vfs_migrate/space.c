@@ -72,8 +72,8 @@ static int seek_below(void *arg, bool hole, uint64_t offset, uint64_t *at)
 	return 0;
 }
 
-static off_t seek(struct vfs_handle_struct *handle, struct files_struct *fsp,
-		  const struct migrate_stub *stub, off_t offset, bool hole)
+static off_t seek_stub(struct vfs_handle_struct *handle, struct files_struct *fsp,
+		       const struct migrate_stub *stub, off_t offset, bool hole)
 {
 	struct space space = {.handle = handle, .fsp = fsp};
 	struct migrate_seek how = {.below = seek_below, .arg = &space};
@@ -104,7 +104,7 @@ static off_t vm_lseek(struct vfs_handle_struct *handle, struct files_struct *fsp
 			return vm_fail(result);
 		if (result == 0)
 			return SMB_VFS_NEXT_LSEEK(handle, fsp, offset, whence);
-		at = seek(handle, fsp, &stub, offset, whence == SEEK_HOLE);
+		at = seek_stub(handle, fsp, &stub, offset, whence == SEEK_HOLE);
 		if (at >= 0)
 			result = migrate_stub_confirm(vm_fd(fsp), &stub.version);
 		migrate_stub_clear(&stub);

@@ -6,7 +6,7 @@
 
 static struct vm_volume *volumes;
 
-static void tell(struct vm_volume *volume, int result)
+static void log_connection(struct vm_volume *volume, int result)
 {
 	bool connected = migrate_volume_connected(volume->client);
 
@@ -33,17 +33,12 @@ void vm_volume_dispatch(struct vm_volume *volume, int timeout_ms)
 	become_root();
 	result = migrate_volume_dispatch(volume->client, timeout_ms);
 	unbecome_root();
-	tell(volume, result);
+	log_connection(volume, result);
 }
 
 static void on_readable(struct tevent_context *ev, struct tevent_fd *fde, uint16_t flags, void *arg)
 {
 	vm_volume_dispatch(arg, 0);
-}
-
-static bool same_socket(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
 }
 
 static struct vm_volume *volume_new(struct tevent_context *ev, const char *name, const char *socket)
@@ -54,8 +49,8 @@ static struct vm_volume *volume_new(struct tevent_context *ev, const char *name,
 	if (!volume)
 		return NULL;
 	volume->name = talloc_strdup(volume, name);
-	volume->socket = socket ? talloc_strdup(volume, socket) : NULL;
-	if (volume->name && (volume->socket || !socket))
+	volume->socket = talloc_strdup(volume, socket);
+	if (volume->name && volume->socket)
 		result = migrate_volume_new(name, socket, MIGRATE_ROLE_PLAIN_DOOR, &volume->client);
 	if (result == 0)
 		migrate_volume_limit(volume->client, MAX_REQUESTS);
@@ -87,7 +82,7 @@ struct vm_volume *vm_volume_get(struct tevent_context *ev, const char *name, con
 	struct vm_volume *volume;
 
 	for (volume = volumes; volume; volume = volume->next)
-		if (!strcmp(volume->name, name) && same_socket(volume->socket, socket))
+		if (!strcmp(volume->name, name) && !strcmp(volume->socket, socket))
 			break;
 	if (!volume) {
 		volume = volume_new(ev, name, socket);

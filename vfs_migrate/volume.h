@@ -9,7 +9,7 @@
 struct vm_volume {
 	struct vm_volume *prev, *next;
 	char *name;
-	char *socket; /* NULL: the default */
+	char *socket; /* "": the default */
 	unsigned shares;
 	struct migrate_volume *client;
 	struct tevent_fd *readable;

@@ -177,12 +177,7 @@ static ssize_t vm_pwrite_recv(struct tevent_req *req, struct vfs_aio_state *aio)
 	struct write *write = tevent_req_data(req, struct write);
 	ssize_t result = write->result;
 
-	if (tevent_req_is_unix_error(req, &aio->error))
-		result = -1;
-	else
-		*aio = write->aio;
-	tevent_req_received(req);
-	return result;
+	return vm_io_recv(req, &write->aio, aio) ? result : -1;
 }
 
 /* ---- synchronous ----------------------------------------------------------------------------- */
@@ -363,14 +358,8 @@ static struct tevent_req *vm_fsync_send(struct vfs_handle_struct *handle, TALLOC
 static int vm_fsync_recv(struct tevent_req *req, struct vfs_aio_state *aio)
 {
 	struct sync *sync = tevent_req_data(req, struct sync);
-	int result = 0;
 
-	if (tevent_req_is_unix_error(req, &aio->error))
-		result = -1;
-	else
-		*aio = sync->aio;
-	tevent_req_received(req);
-	return result;
+	return vm_io_recv(req, &sync->aio, aio) ? 0 : -1;
 }
 
 void vm_write_fns(struct vfs_fn_pointers *fns)

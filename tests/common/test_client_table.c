@@ -44,23 +44,23 @@ END_TEST
 
 START_TEST(lists)
 {
-	struct request_list list = {0};
+	struct request_list list = TAILQ_HEAD_INITIALIZER(list);
 	struct request a = {0}, b = {0}, c = {0};
 
 	request_list_append(&list, &b);
 	request_list_append(&list, &c);
 	request_list_prepend(&list, &a);
-	ck_assert(list.head == &a && a.next == &b && b.next == &c && !c.next);
-	ck_assert(list.tail == &c && c.prev == &b && b.prev == &a && !a.prev);
+	ck_assert(TAILQ_FIRST(&list) == &a && TAILQ_NEXT(&a, link) == &b);
+	ck_assert(TAILQ_NEXT(&b, link) == &c && TAILQ_LAST(&list, request_list) == &c);
 	request_unlink(&b);
 	request_unlink(&b);
-	ck_assert(a.next == &c && c.prev == &a && !b.list);
+	ck_assert(TAILQ_NEXT(&a, link) == &c && !b.list);
 	request_unlink(&a);
-	ck_assert(list.head == &c && list.tail == &c);
+	ck_assert(TAILQ_FIRST(&list) == &c && TAILQ_LAST(&list, request_list) == &c);
 	request_unlink(&c);
-	ck_assert(!list.head && !list.tail);
+	ck_assert(TAILQ_EMPTY(&list));
 	request_list_prepend(&list, &c);
-	ck_assert(list.head == &c && list.tail == &c);
+	ck_assert(TAILQ_FIRST(&list) == &c && TAILQ_LAST(&list, request_list) == &c);
 }
 END_TEST
 
