@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include <stddef.h>
 
 #include "migrate.h"
 

@@ -24,21 +24,17 @@ static int look_at_replaced(struct migrate_replaced *replaced, bool by_directory
 int migrate_replaced_find(int dir_fd, const char *name, const struct stat *moved,
 			  struct migrate_replaced *replaced)
 {
-	int ret;
+	struct stat *st = &replaced->st;
+	int ret = 0;
 
 	memset(replaced, 0, sizeof(*replaced));
 	replaced->fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (replaced->fd < 0)
 		return 0;
-	if (fstat(replaced->fd, &replaced->st) == 0 &&
-	    (replaced->st.st_dev != moved->st_dev || replaced->st.st_ino != moved->st_ino)) {
-		ret = look_at_replaced(replaced, S_ISDIR(moved->st_mode));
-		if (ret == 0)
-			return 0;
-	} else {
-		ret = 0;
-	}
-	migrate_replaced_clear(replaced);
+	if (fstat(replaced->fd, st) < 0 ||
+	    (st->st_dev == moved->st_dev && st->st_ino == moved->st_ino) ||
+	    (ret = look_at_replaced(replaced, S_ISDIR(moved->st_mode))) < 0)
+		migrate_replaced_clear(replaced);
 	return ret;
 }
 

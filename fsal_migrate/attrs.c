@@ -7,10 +7,6 @@
  */
 #include "attrs.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "bracket.h"
 #include "common_utils.h"
 #include "ops.h"

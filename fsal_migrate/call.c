@@ -184,3 +184,17 @@ void mg_call_give_up(struct mg_call *call)
 	if (!call->done)
 		migrate_cancel(call->volume->client, call->request);
 }
+
+int mg_call_run(struct mg_call *call, void (*make)(struct mg_call *call))
+{
+	int result;
+
+	if (!call)
+		return -EAGAIN;
+	pthread_mutex_lock(&call->volume->lock);
+	make(call);
+	pthread_mutex_unlock(&call->volume->lock);
+	result = mg_call_wait(call, &call->deadline);
+	mg_call_unref(call);
+	return result;
+}

@@ -51,6 +51,8 @@ void mg_call_end(struct mg_call *call, uint64_t begun, bool changed, bool durabl
  * takes longer, or at once when too many threads wait already.  Without volume.lock.
  */
 int mg_call_wait(struct mg_call *call, const struct timespec *deadline);
+/* Makes the request, waits until the call's deadline, and gives the call back.  NULL: -EAGAIN. */
+int mg_call_run(struct mg_call *call, void (*make)(struct mg_call *call));
 /* It is cancelled unless it is done; a begin that is granted all the same is ended.  volume.lock.
  */
 void mg_call_give_up(struct mg_call *call);

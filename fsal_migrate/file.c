@@ -2,7 +2,6 @@
 #include "ops.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "attrs.h"
@@ -344,22 +343,18 @@ MG_DOWN(fsal_status_t, commit_below, commit2,
  */
 static fsal_status_t sync_record(struct mg_object *object, off_t offset, size_t len)
 {
-	struct mg_call *call = NULL;
 	struct mg_look look;
 	int result = mg_look(object, &look);
 
 	if (result < 0)
 		return mg_look_status(result);
-	if (result > 0)
-		call = mg_call_new(object->volume, mg_look_steal_fd(&look), -1);
+	if (result == 0) {
+		mg_look_done(&look);
+		return commit_below(&object->handle, offset, len);
+	}
+	result =
+		mg_call_run(mg_call_new(object->volume, mg_look_steal_fd(&look), -1), mg_call_sync);
 	mg_look_done(&look);
-	if (!call)
-		return result > 0 ? mg_delay() : commit_below(&object->handle, offset, len);
-	pthread_mutex_lock(&object->volume->lock);
-	mg_call_sync(call);
-	pthread_mutex_unlock(&object->volume->lock);
-	result = mg_call_wait(call, &call->deadline);
-	mg_call_unref(call);
 	return mg_status(result);
 }
 

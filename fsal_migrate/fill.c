@@ -19,19 +19,12 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "call.h"
 #include "private.h"
 
 #define MAX_NAMES 256 /* asked for in one directory; more get DELAY */
 #define QUICK	  10  /* a part of the hold time: an answer that closes the window */
-
-/* volume.lock */
-static struct mg_call *ongoing_fill(struct mg_object *dir)
-{
-	return dir->fill ? mg_call_ref(dir->fill) : NULL;
-}
 
 static struct mg_call *start_fill(struct mg_object *dir, struct mg_look *look)
 {
@@ -50,7 +43,7 @@ static struct mg_call *start_fill(struct mg_object *dir, struct mg_look *look)
 		call->key_len = key.len;
 	}
 	pthread_mutex_lock(&volume->lock);
-	other = ongoing_fill(dir);
+	other = dir->fill ? mg_call_ref(dir->fill) : NULL;
 	if (!other) {
 		mg_call_fill(call);
 		dir->fill = mg_call_ref(call);
@@ -73,7 +66,7 @@ fsal_status_t mg_fill_directory(struct mg_object *dir)
 	if (mg_was_normal(dir) || atomic_load(&dir->filled))
 		return mg_ok();
 	pthread_mutex_lock(&volume->lock);
-	call = ongoing_fill(dir);
+	call = dir->fill ? mg_call_ref(dir->fill) : NULL;
 	pthread_mutex_unlock(&volume->lock);
 	if (!call) {
 		result = mg_look(dir, &look);

@@ -8,20 +8,6 @@
 #include "fill.h"
 #include "read.h"
 
-fsal_status_t mg_object_made(struct mg_export *export, struct fsal_obj_handle *sub, uint64_t places,
-			     fsal_status_t status, struct fsal_obj_handle **handle)
-{
-	struct mg_object *object;
-
-	*handle = NULL;
-	if (FSAL_IS_ERROR(status))
-		return status;
-	object = mg_object_new(export, sub);
-	mg_set_normal(object, places);
-	*handle = &object->handle;
-	return status;
-}
-
 void mg_object_release(struct fsal_obj_handle *handle)
 {
 	struct mg_object *object = mg_object(handle);

@@ -13,9 +13,6 @@
 fsal_status_t mg_object_adopt(struct mg_export *export, struct mg_object *dir, uint64_t before,
 			      struct fsal_obj_handle *sub, struct fsal_attrlist *attrs,
 			      struct fsal_obj_handle **handle);
-/* The object that an operation made: normal from the start.  Returns status. */
-fsal_status_t mg_object_made(struct mg_export *export, struct fsal_obj_handle *sub, uint64_t places,
-			     fsal_status_t status, struct fsal_obj_handle **handle);
 /* In an operation, outside of enter and leave. */
 void mg_object_release(struct fsal_obj_handle *handle);
 void mg_handle_ops_init(struct fsal_obj_ops *ops);

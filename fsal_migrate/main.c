@@ -11,9 +11,6 @@
 #include "pool.h"
 #include "read.h"
 
-/* The host looks for libfsal<name in small letters>.so. */
-static const char fsal_name[] = "MIGRATE";
-
 static struct fsal_module module = {
 	.fs_info =
 		{
@@ -67,7 +64,8 @@ static fsal_status_t init_config(struct fsal_module *fsal, config_file_t config,
 
 static void __attribute__((constructor)) mg_load(void)
 {
-	if (register_fsal(&module, fsal_name, FSAL_MAJOR_VERSION, FSAL_MINOR_VERSION,
+	/* The host looks for libfsal<name in small letters>.so. */
+	if (register_fsal(&module, "MIGRATE", FSAL_MAJOR_VERSION, FSAL_MINOR_VERSION,
 			  FSAL_ID_NO_PNFS) != 0) {
 		fprintf(stderr, "FSAL MIGRATE failed to register\n");
 		return;

@@ -158,6 +158,7 @@ static fsal_status_t make_object(struct mg_object *dir, const struct mg_make *ma
 	struct fsal_obj_handle *sub = NULL;
 	fsal_status_t status = mg_may_name(dir, make->name);
 	struct mg_export *export;
+	struct mg_object *object;
 
 	*make->made = NULL;
 	if (FSAL_IS_ERROR(status))
@@ -165,7 +166,12 @@ static fsal_status_t make_object(struct mg_object *dir, const struct mg_make *ma
 	export = mg_enter();
 	status = compat_make(dir->sub, make, &sub);
 	mg_leave(export);
-	return mg_object_made(export, sub, places, status, make->made);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	object = mg_object_new(export, sub);
+	mg_set_normal(object, places); /* from the start */
+	*make->made = &object->handle;
+	return status;
 }
 
 void mg_namespace_ops_init(struct fsal_obj_ops *ops)

@@ -5,7 +5,6 @@
  */
 #include "pool.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 

@@ -6,7 +6,6 @@
  */
 #include "ops.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -62,22 +61,6 @@ static fsal_status_t make_nothing(void *arg)
 	return mg_ok();
 }
 
-static fsal_status_t fill_replaced(struct mg_volume *volume,
-				   const struct migrate_replaced *replaced)
-{
-	int fd = fcntl(replaced->fd, F_DUPFD_CLOEXEC, 0), result;
-	struct mg_call *call = fd >= 0 ? mg_call_new(volume, fd, -1) : NULL;
-
-	if (!call)
-		return mg_delay();
-	pthread_mutex_lock(&volume->lock);
-	mg_call_fill(call);
-	pthread_mutex_unlock(&volume->lock);
-	result = mg_call_wait(call, &call->deadline);
-	mg_call_unref(call);
-	return mg_status(result);
-}
-
 /* replaced is to be cleared, whatever is returned. */
 static fsal_status_t find_replaced(struct mg_object *object, struct mg_object *newdir,
 				   const char *new_name, struct migrate_replaced *replaced)
@@ -87,7 +70,7 @@ static fsal_status_t find_replaced(struct mg_object *object, struct mg_object *n
 		.st_ino = object->handle.fileid,
 		.st_mode = object->handle.type == DIRECTORY ? S_IFDIR : S_IFREG,
 	};
-	int dir_fd, result;
+	int dir_fd, result, fd;
 
 	replaced->fd = -1;
 	if (mg_is_normal(newdir))
@@ -97,8 +80,11 @@ static fsal_status_t find_replaced(struct mg_object *object, struct mg_object *n
 		return mg_look_status(dir_fd);
 	result = migrate_replaced_find(dir_fd, new_name, &moved, replaced);
 	close(dir_fd);
-	if (result == 0 && replaced->fill)
-		return fill_replaced(object->volume, replaced);
+	if (result == 0 && replaced->fill) {
+		fd = fcntl(replaced->fd, F_DUPFD_CLOEXEC, 0);
+		result = mg_call_run(fd < 0 ? NULL : mg_call_new(object->volume, fd, -1),
+				     mg_call_fill);
+	}
 	return mg_status(result);
 }
 

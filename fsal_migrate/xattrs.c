@@ -3,7 +3,6 @@
 #include "ops.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "bracket.h"
 

@@ -217,14 +217,11 @@ static NTSTATUS vm_durable_cookie(struct vfs_handle_struct *handle, struct files
  * it reads with. */
 static int vm_linux_setlease(struct vfs_handle_struct *handle, struct files_struct *fsp, int type)
 {
-	struct migrate_stub stub;
-	int looked = type == F_UNLCK ? 0 : vm_look(handle, fsp, &stub);
+	int unfinished = type == F_UNLCK ? 0 : vm_is_unfinished(handle, fsp);
 
-	if (!looked)
+	if (!unfinished)
 		return SMB_VFS_NEXT_LINUX_SETLEASE(handle, fsp, type);
-	if (looked > 0)
-		migrate_stub_clear(&stub);
-	errno = looked < 0 ? -looked : EAGAIN;
+	errno = unfinished < 0 ? -unfinished : EAGAIN;
 	return -1;
 }
 

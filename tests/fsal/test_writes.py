@@ -4,7 +4,7 @@
 import os
 import sys
 
-from door import ROOT, TEXT, World, kinds
+from door import ROOT, TEXT, World, kinds, timed
 import nfs3
 import nfs4
 from fake import ATTRIBUTES, BEGIN, CHANGED, DURABLE, END, HOLD, PLACE, PUNCH, RANGE, SYNC, TRUNCATE, WRITE
@@ -120,6 +120,24 @@ def attributes_are_made_and_removed_once(args):
             same(kinds(fake.requests(BEGIN)), [ATTRIBUTES] * brackets, 'brackets')
     fake.on.clear()
     same(v4.listxattrs(stub), [], 'attributes in the end')
+
+
+@case()
+def a_write_whose_bracket_does_not_end(args):
+    """The retriever hangs: after ten seconds the client is told to come back, and the end is late."""
+    world = World(args, lambda w: w.file('stub'), hold_ms=300)
+    client, fake = world.client, world.fake
+    stub = world.fh('stub')
+    fake.on[END] = lambda r: HOLD
+    write = opaque(stub) + u64(5) + u32(3) + u32(0) + opaque(b'abc')
+    (status, _), seconds = timed(lambda: client.once(nfs3.WRITE, write))
+    same(status, nfs3.JUKEBOX, 'status')
+    expect(9 < seconds < 20, f'it took {seconds:.1f} s')
+    fake.on.clear()
+    late, = fake.requests(END)
+    fake.reply(late, fake.do_end(late))
+    client.write(stub, 5, b'abc', nfs3.FILE_SYNC)
+    same(client.read_all(stub), TEXT[:5] + b'abc' + TEXT[8:], 'content')
 
 
 @case()
