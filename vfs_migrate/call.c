@@ -248,7 +248,7 @@ static struct vm_call *call_new(TALLOC_CTX *mem_ctx, struct vfs_handle_struct *h
 	call->request->call = call;
 	call->id = call->request->id = request_start(call->request);
 	if (!call->id) {
-		int error = errno ? errno : ENOMEM;
+		int error = errno == EAGAIN ? ETIMEDOUT : errno ? errno : ENOMEM;
 
 		request_free(call->request);
 		TALLOC_FREE(call);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "volume.h"
 
-#define MAX_REQUESTS 1024 /* under way; one client has fewer */
+#define MAX_REQUESTS 8192 /* under way: the credits that a client has by default */
 #define HELLO_MS     500  /* how long the first tree connect waits for the retriever */
 
 static struct vm_volume *volumes;
