@@ -20,8 +20,8 @@ USER = 'root'                           # whose files they are
 
 def record(client, version, procedure, args):
     """A call on the wire; the transaction is put in when it is sent."""
-    message = (struct.pack('>6I', 0, 0, 2, nfs3.NFS, version, procedure) + client.rpc.cred + u32(0) +
-               u32(0) + args)
+    message = (struct.pack('>6I', 0, 0, 2, nfs3.NFS, version, procedure) + client.rpc.cred +
+               u32(0) + u32(0) + args)
     return u32(len(message) | 1 << 31) + message
 
 
@@ -47,7 +47,8 @@ class Nfs3:
         return record(self.client, 3, procedure, args), least
 
     def reads(self, file, offset, length):
-        return self.call(nfs3.READ, self.client.read_args(self.handles[file], offset, length), length)
+        return self.call(nfs3.READ, self.client.read_args(self.handles[file], offset, length),
+                         length)
 
     def writes(self, file, offset, data):
         return self.call(nfs3.WRITE, opaque(self.handles[file]) + u64(offset) + u32(len(data)) +
@@ -86,7 +87,8 @@ class Nfs4(Nfs3):
     def compound(self, fh, *ops, least=0):
         ops = [u32(nfs4.SEQUENCE) + self.client.session + u32(0) + u32(0) + u32(0) + u32(0),
                u32(nfs4.PUTFH) + opaque(fh), *ops]
-        return record(self.client, 4, 1, opaque(b'') + u32(1) + u32(len(ops)) + b''.join(ops)), least
+        args = opaque(b'') + u32(1) + u32(len(ops)) + b''.join(ops)
+        return record(self.client, 4, 1, args), least
 
     def reads(self, file, offset, length):
         handle, stateid = self.files[file]
@@ -174,7 +176,7 @@ class Measured:
 
 
 def alternate(args, loads, depth, slice_us, rounds, pause_us=0, processor=None):
-    """loads: (connection, requests) of each server; a Measured of each.  processor: for the client."""
+    """loads: (connection, requests) of each server; a Measured of each.  processor: the client's."""
     program = f'{args.build}/tests/bench/alternate'
     if not os.path.exists(program):
         raise Failure(f'{program} is not built')
@@ -189,8 +191,8 @@ def alternate(args, loads, depth, slice_us, rounds, pause_us=0, processor=None):
     prefix = [] if processor is None else ['taskset', '-c', str(processor)]
     done = subprocess.run(
         prefix + [program, path, str(depth), str(slice_us), str(rounds), str(pause_us)], text=True,
-        pass_fds=[connection.sock.fileno() for connection, _ in loads],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=REPLY_TIME)
+        pass_fds=[connection.sock.fileno() for connection, _ in loads], timeout=REPLY_TIME,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode:
         raise Failure(done.stderr.strip() or f'alternate: exit {done.returncode}')
     results = [Measured() for _ in loads]
