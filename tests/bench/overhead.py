@@ -13,11 +13,13 @@ import re
 import statistics
 import time
 
+import nfs3
 import smbd
 from load import Nfs3, Nfs4, Smb, alternate
 from measure import FACTS, Running, crawl_all, median, table
 from sandbox import Failure, Process, volume, wait_for
 from servers import CACHES, NEW, OLD, VOLUME, Ganesha, old_server
+from xdr import port_of
 
 KIB = 1 << 10
 FILES, SIZE = 32, 512 * KIB             # the normal ones
@@ -130,7 +132,9 @@ class World:
         self.ganeshas = {'layer': layer}
         for n, name in enumerate(SERVERS[1:], 1):
             server = Ganesha(f'{name}-server', NEW, port=2049 + n, mount_port=20048 + n, **cache)
-            server.rpcbind = layer.rpcbind      # one for all
+            server.rpcbind = layer.rpcbind      # one for all, and one after the other
+            wait_for('the server before is registered', lambda at=20047 + n: port_of(
+                server.address, nfs3.MOUNT, 3) == at)
             self.ganeshas[name] = server.start()
         smbd.install_module(migration.module('migrate.so'))
         shares = {name: (NEW, {'vfs objects': PLAIN_STACK}) for name in SERVERS}
