@@ -160,8 +160,8 @@ class World:
 
     @contextlib.contextmanager
     def before_others(self):
-        """All of the run comes before what else the machine does, which would decide who waits for a
-        processor; the old server, which is another machine elsewhere, comes last.  Sessions are
+        """All of the run comes before what else the machine does, which would decide who waits for
+        a processor; the old server, which is another machine elsewhere, comes last.  Sessions are
         weighed as a whole where the kernel groups them (sched(7))."""
         pids = [os.getpid(), *self.servers(), *(p.pid for p in Process.all if p.poll() is None)]
         set_nice(pids, FIRST)

@@ -13,22 +13,21 @@ CONFIGURE = ['cmake', '--preset', 'default', '-G', 'Ninja']
 BUILD = ['cmake', '--build', 'build']
 
 
-def parser(description, **defaults):
-    """Options that have a default: seed, jobs; help_...: what an option's help says here."""
+def parser(description, output, jobs=1, jobs_help='side by side (default: 1)'):
+    """Options of all.  output: what --output writes; jobs: the default."""
     options = argparse.ArgumentParser(description=description,
                                       formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument('--seed', type=int, default=1, metavar='N',
                          help='what chance decides is decided by this (default: 1)')
-    options.add_argument('--jobs', type=int, default=defaults.get('jobs', 1), metavar='N',
-                         help=defaults.get('help_jobs', 'side by side (default: 1)'))
+    options.add_argument('--jobs', type=int, default=jobs, metavar='N', help=jobs_help)
     options.add_argument('--quick', action='store_true',
                          help='small and once: only whether it works')
-    options.add_argument('--output', metavar='DIR', help=defaults['help_output'])
+    options.add_argument('--output', metavar='DIR', help=output)
     return options
 
 
 def add_build(options):
-    """Of what runs one build."""
+    """Options of what runs the programs of one build."""
     options.add_argument('--build', metavar='DIR',
                          help='a build to take as it is (default: build, brought up to date first)')
     options.add_argument('--module', metavar='DIR',
