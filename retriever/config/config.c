@@ -7,9 +7,11 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "config_private.h"
+#include "config_ids.h"
 #include "migrate.h"
 #include "source/nfs/nfs_url.h"
+#include "source/smb/smb_url.h"
+#include "source/smb/wire.h"
 #include "source/source.h"
 #include "owners.h"
 #include "sids.h"
@@ -46,16 +48,16 @@ gboolean config_parse_size(const char *text, uint64_t *bytes)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static gboolean parse_root(struct volume_config *config, const struct config_place *at,
-			   GError **error)
+static gboolean parse_root(void *field, const struct config_place *at, GError **error)
 {
+	char **root = field;
 	struct stat st;
 
 	if (at->value[0] != '/')
 		return config_wrong(error, at,
 				    "not an absolute path; give the directory from / on");
-	config->root = g_canonicalize_filename(at->value, "/");
-	if (stat(config->root, &st))
+	*root = g_canonicalize_filename(at->value, "/");
+	if (stat(*root, &st))
 		return config_wrong(error, at,
 				    "%s; create the directory or mount its file system first",
 				    g_strerror(errno));
@@ -65,38 +67,52 @@ static gboolean parse_root(struct volume_config *config, const struct config_pla
 	return TRUE;
 }
 
-static gboolean parse_nfs_url(char **text, const struct config_place *at, GError **error)
+static gboolean parse_nfs_url(void *field, const struct config_place *at, GError **error)
 {
 	g_autoptr(GError) mistake = NULL;
 	struct nfs_url url;
 
 	nfs_url_parse(at->value, &url, &mistake);
 	nfs_url_clear(&url);
-	return config_take_url(text, at, mistake, error);
+	return config_take_url(field, at, mistake, error);
 }
 
-static gboolean parse_source(struct volume_config *config, const struct config_place *at,
-			     GError **error)
+static gboolean parse_smb_url(void *field, const struct config_place *at, GError **error)
 {
-	const char *mistake = NULL;
+	g_autoptr(GError) mistake = NULL;
+	struct smb_url url;
 
+	smb_url_parse(at->value, &url, &mistake);
+	smb_url_clear(&url);
+	return config_take_url(field, at, mistake, error);
+}
+
+static gboolean parse_acl_source(void *field, const struct config_place *at, GError **error)
+{
+	if (!g_str_has_prefix(at->value, "smb://"))
+		return config_wrong(error, at,
+				    "no known scheme; use smb://user@host[:port]/share[/path]");
+	return parse_smb_url(field, at, error);
+}
+
+static gboolean parse_source(void *field, const struct config_place *at, GError **error)
+{
 	if (g_str_has_prefix(at->value, "smb://"))
-		return config_parse_smb_url(&config->source, at, error);
+		return parse_smb_url(field, at, error);
 	if (g_str_has_prefix(at->value, "nfs://"))
-		return parse_nfs_url(&config->source, at, error);
+		return parse_nfs_url(field, at, error);
 	if (!g_str_has_prefix(at->value, "file://"))
-		mistake = "no known scheme; use nfs://host[:port]/path, "
-			  "smb://user@host[:port]/share or file:///path";
-	else if (at->value[strlen("file://")] != '/')
-		mistake = "no absolute path; write file:///path with three slashes";
-	if (mistake)
-		return config_wrong(error, at, "%s", mistake);
-	config->source = g_strdup(at->value);
+		return config_wrong(error, at,
+				    "no known scheme; use nfs://host[:port]/path, "
+				    "smb://user@host[:port]/share or file:///path");
+	if (at->value[strlen("file://")] != '/')
+		return config_wrong(error, at,
+				    "no absolute path; write file:///path with three slashes");
+	*(char **)field = g_strdup(at->value);
 	return TRUE;
 }
 
-static gboolean parse_socket(struct volume_config *config, const struct config_place *at,
-			     GError **error)
+static gboolean parse_socket(void *field, const struct config_place *at, GError **error)
 {
 	const size_t room = sizeof(((struct sockaddr_un *)NULL)->sun_path);
 
@@ -105,121 +121,112 @@ static gboolean parse_socket(struct volume_config *config, const struct config_p
 			error, at,
 			"not an absolute path of less than %zu bytes; remove the line for %s", room,
 			MIGRATE_SOCKET_DIR "/NAME.sock");
-	config->socket = g_strdup(at->value);
+	*(char **)field = g_strdup(at->value);
 	return TRUE;
 }
 
-static gboolean parse_report(struct volume_config *config, const struct config_place *at,
-			     GError **error)
+static gboolean parse_report(void *field, const struct config_place *at, GError **error)
 {
 	if (at->value[0] != '/' || g_str_has_suffix(at->value, "/"))
 		return config_wrong(error, at, "not a file's absolute path; remove the line for %s",
 				    REPORT_DIR "/NAME.report");
-	config->report = g_strdup(at->value);
+	*(char **)field = g_strdup(at->value);
 	return TRUE;
 }
 
-static gboolean parse_bandwidth(struct volume_config *config, const struct config_place *at,
-				GError **error)
+static gboolean parse_secret(void *field, const struct config_place *at, GError **error)
 {
-	if (config_parse_size(at->value, &config->bandwidth))
+	if (at->value[0] != '/')
+		return config_wrong(error, at, "not an absolute path; name the file from / on");
+	*(char **)field = g_strdup(at->value);
+	return TRUE;
+}
+
+static gboolean parse_text(void *field, const struct config_place *at, GError **error)
+{
+	*(char **)field = g_strdup(at->value);
+	return TRUE;
+}
+
+static gboolean parse_bandwidth(void *field, const struct config_place *at, GError **error)
+{
+	if (config_parse_size(at->value, field))
 		return TRUE;
 	return config_wrong(
 		error, at,
 		"no number of bytes per second; write for example 50M, or 0 for no limit");
 }
 
-static gboolean parse_stub_attributes(struct volume_config *config, const struct config_place *at,
-				      GError **error)
-{
-	static const char *const words[] = {[STUB_EAGER] = "eager", [STUB_LAZY] = "lazy"};
-
-	return config_take_word((unsigned *)&config->stub_attributes, words, G_N_ELEMENTS(words),
-				at, error);
-}
-
-static gboolean parse_crawler_order(struct volume_config *config, const struct config_place *at,
-				    GError **error)
-{
-	static const char *const words[] = {
-		[CRAWL_NAMESPACE_FIRST] = "namespace-first", [CRAWL_DEPTH_FIRST] = "depth-first"};
-
-	return config_take_word((unsigned *)&config->crawler_order, words, G_N_ELEMENTS(words), at,
-				error);
-}
-
-static gboolean parse_map(struct owners **map, const struct config_place *at, GError **error)
+static gboolean parse_owners(void *field, const struct config_place *at, GError **error)
 {
 	g_autoptr(GError) inner = NULL;
+	struct owners **map = field;
 
 	*map = owners_parse(at->value, &inner);
-	if (!*map)
-		config_wrong(error, at, "%s", inner->message);
-	return *map != NULL;
+	return *map || config_wrong(error, at, "%s", inner->message);
 }
 
-static gboolean parse_map_users(struct volume_config *config, const struct config_place *at,
-				GError **error)
-{
-	return parse_map(&config->map_users, at, error);
-}
+static const char *const stub_attributes[] = {[STUB_EAGER] = "eager", [STUB_LAZY] = "lazy"};
+static const char *const orders[] = {
+	[CRAWL_NAMESPACE_FIRST] = "namespace-first", [CRAWL_DEPTH_FIRST] = "depth-first"};
+static const char *const smb_modes[] = {
+	[SMB_MODES_OPEN] = "open", [SMB_MODES_DESCRIPTOR] = "descriptor"};
+static const char *const encryption[] = {
+	[WIRE_OFF] = "off", [WIRE_DESIRED] = "desired", [WIRE_REQUIRED] = "required"};
+static const char *const signing[] = {[WIRE_OFF] = "if-required", [WIRE_REQUIRED] = "required"};
 
-static gboolean parse_map_groups(struct volume_config *config, const struct config_place *at,
-				 GError **error)
-{
-	return parse_map(&config->map_groups, at, error);
-}
+#define FIELD(field) .offset = offsetof(struct volume_config, field)
+#define SMB(field)   .offset = offsetof(struct smb_config, field), .smb = true
+#define WORDS(list)  .words = list, .n_words = G_N_ELEMENTS(list)
 
-/* A key either has a parser of its own or is a number at an offset. */
+#define REQUIRED 2 /* the first ones */
+
+/* A key has a parser of its own, or is one of some words, or a number. */
 static const struct key {
 	const char *name;
-	bool required;
-	gboolean (*parse)(struct volume_config *config, const struct config_place *at,
-			  GError **error);
+	gboolean (*parse)(void *field, const struct config_place *at, GError **error);
+	const char *const *words;
+	unsigned n_words, min, max, fallback;
 	size_t offset;
-	unsigned min, max, fallback;
+	bool smb; /* in what config->smb points to */
 } keys[] = {
-	{"root", true, parse_root},
-	{"source", true, parse_source},
-	{"connections", false, NULL, offsetof(struct volume_config, connections), 1, 16, 2},
-	{"demand-connections", false, NULL, offsetof(struct volume_config, demand_connections), 1,
-	 8, 2},
-	{"window", false, NULL, offsetof(struct volume_config, window), 0, 1024, 0},
-	{"hold-ms", false, NULL, offsetof(struct volume_config, hold_ms), 10, 60000, 500},
-	{"bandwidth", false, parse_bandwidth},
-	{"stub-attributes", false, parse_stub_attributes},
-	{"crawler-workers", false, NULL, offsetof(struct volume_config, crawler_workers), 1, 64, 4},
-	{"crawler-order", false, parse_crawler_order},
-	{"map-users", false, parse_map_users},
-	{"map-groups", false, parse_map_groups},
-	{"map-sids", false, config_parse_map_sids},
-	{"sid-users", false, config_parse_sid_users},
-	{"sid-groups", false, config_parse_sid_groups},
-	{"default-owner", false, config_parse_default_owner},
-	{"smb-modes", false, config_parse_smb_modes},
-	{"acl-source", false, config_parse_acl_source},
-	{"smb-password-file", false, config_parse_password_file},
-	{"smb-ccache", false, config_parse_ccache},
-	{"smb-domain", false, config_parse_domain},
-	{"smb-encryption", false, config_parse_encryption},
-	{"smb-signing", false, config_parse_signing},
-	{"report", false, parse_report},
-	{"socket", false, parse_socket},
+	{"root", parse_root, FIELD(root)},
+	{"source", parse_source, FIELD(source)},
+	{"connections", FIELD(connections), .min = 1, .max = 16, .fallback = 2},
+	{"demand-connections", FIELD(demand_connections), .min = 1, .max = 8, .fallback = 2},
+	{"window", FIELD(window), .max = 1024},
+	{"hold-ms", FIELD(hold_ms), .min = 10, .max = 60000, .fallback = 500},
+	{"bandwidth", parse_bandwidth, FIELD(bandwidth)},
+	{"stub-attributes", FIELD(stub_attributes), WORDS(stub_attributes)},
+	{"crawler-workers", FIELD(crawler_workers), .min = 1, .max = 64, .fallback = 4},
+	{"crawler-order", FIELD(crawler_order), WORDS(orders)},
+	{"map-users", parse_owners, FIELD(map_users)},
+	{"map-groups", parse_owners, FIELD(map_groups)},
+	{"map-sids", config_parse_sids, FIELD(map_sids)},
+	{"sid-users", config_parse_sid_ids, FIELD(sid_users)},
+	{"sid-groups", config_parse_sid_ids, FIELD(sid_groups)},
+	{"default-owner", config_parse_default_owner, FIELD(default_uid)},
+	{"smb-modes", FIELD(smb_modes), WORDS(smb_modes)},
+	{"acl-source", parse_acl_source, FIELD(acl_source)},
+	{"smb-password-file", parse_secret, SMB(password_file)},
+	{"smb-ccache", parse_secret, SMB(ccache)},
+	{"smb-domain", parse_text, SMB(domain)},
+	{"smb-encryption", SMB(encryption), WORDS(encryption)},
+	{"smb-signing", SMB(signing), WORDS(signing)},
+	{"report", parse_report, FIELD(report)},
+	{"socket", parse_socket, FIELD(socket)},
 };
 
-static gboolean parse_number(struct volume_config *config, const struct key *key,
-			     const struct config_place *at, GError **error)
+static gboolean parse_number(const struct key *key, unsigned *field, const struct config_place *at,
+			     GError **error)
 {
-	unsigned *field = (unsigned *)((char *)config + key->offset);
 	guint64 value;
 
 	if (!g_ascii_string_to_unsigned(at->value, 10, key->min, key->max, &value, NULL))
-		return config_wrong(
-			error, at,
-			"not a number from %u to %u; correct it, or remove the line for the "
-			"default "
-			"%u",
-			key->min, key->max, key->fallback);
+		return config_wrong(error, at,
+				    "not a number from %u to %u; correct it, or remove the line "
+				    "for the default %u",
+				    key->min, key->max, key->fallback);
 	*field = (unsigned)value;
 	return TRUE;
 }
@@ -414,20 +421,22 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 {
 	for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
 		const struct key *key = &keys[i];
+		void *field = (char *)(key->smb ? (void *)config->smb : config) + key->offset;
 		g_autofree char *value = value_of(parsed, group, key->name);
 		struct config_place at = {file, group, key->name, value};
 
-		if (!value && key->required)
-			return config_wrong(error, &at,
-					    "missing; add it, see quickmigrate.conf(5)");
 		if (!value) {
+			if (i < REQUIRED)
+				return config_wrong(error, &at,
+						    "missing; add it, see quickmigrate.conf(5)");
 			if (!key->parse)
-				*(unsigned *)((char *)config + key->offset) = key->fallback;
-			continue;
-		}
-		if (!(key->parse ? key->parse(config, &at, error)
-				 : parse_number(config, key, &at, error)))
+				*(unsigned *)field = key->fallback;
+		} else if (!(key->parse ? key->parse(field, &at, error)
+			     : key->words
+				     ? config_take_word(field, key->words, key->n_words, &at, error)
+				     : parse_number(key, field, &at, error))) {
 			return FALSE;
+		}
 	}
 	if (!config->socket)
 		config->socket = g_strdup_printf("%s/%s.sock", MIGRATE_SOCKET_DIR, config->name);
@@ -461,8 +470,6 @@ struct volume_config *config_load(const char *file, const char *volume, GError *
 	struct volume_config *config = g_new0(struct volume_config, 1);
 	config->name = g_strdup(volume);
 	config->smb = g_new0(struct smb_config, 1);
-	config->stub_attributes = STUB_EAGER;
-	config->crawler_order = CRAWL_NAMESPACE_FIRST;
 	if (!parse_volume(file, parsed, group, config, error)) {
 		config_free(config);
 		return NULL;
@@ -493,7 +500,12 @@ void config_free(struct volume_config *config)
 	g_free(config->name);
 	g_free(config->root);
 	g_free(config->source);
-	config_free_smb(config->smb);
+	if (config->smb) {
+		g_free(config->smb->password_file);
+		g_free(config->smb->ccache);
+		g_free(config->smb->domain);
+		g_free(config->smb);
+	}
 	owners_free(config->map_users);
 	owners_free(config->map_groups);
 	g_free(config->acl_source);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The keys that say who is who, and what becomes of descriptors. */
-#include "config_private.h"
+#include "config_ids.h"
 
 #include <string.h>
 
-#include "owners.h"
 #include "sids.h"
+#include "source/source.h"
 
 static gboolean parse_sid_map(struct sid_map **map, bool ids, const struct config_place *at,
 			      GError **error)
@@ -13,57 +12,30 @@ static gboolean parse_sid_map(struct sid_map **map, bool ids, const struct confi
 	g_autoptr(GError) inner = NULL;
 
 	*map = sid_map_parse(at->value, ids, &inner);
-	if (!*map)
-		config_wrong(error, at, "%s", inner->message);
-	return *map != NULL;
+	return *map || config_wrong(error, at, "%s", inner->message);
 }
 
-gboolean config_parse_map_sids(struct volume_config *config, const struct config_place *at,
-			       GError **error)
+gboolean config_parse_sids(void *field, const struct config_place *at, GError **error)
 {
-	return parse_sid_map(&config->map_sids, false, at, error);
+	return parse_sid_map(field, false, at, error);
 }
 
-gboolean config_parse_sid_users(struct volume_config *config, const struct config_place *at,
-				GError **error)
+gboolean config_parse_sid_ids(void *field, const struct config_place *at, GError **error)
 {
-	return parse_sid_map(&config->sid_users, true, at, error);
+	return parse_sid_map(field, true, at, error);
 }
 
-gboolean config_parse_sid_groups(struct volume_config *config, const struct config_place *at,
-				 GError **error)
-{
-	return parse_sid_map(&config->sid_groups, true, at, error);
-}
+G_STATIC_ASSERT(offsetof(struct volume_config, default_gid) ==
+		offsetof(struct volume_config, default_uid) + sizeof(uint32_t));
 
-gboolean config_parse_default_owner(struct volume_config *config, const struct config_place *at,
-				    GError **error)
+gboolean config_parse_default_owner(void *field, const struct config_place *at, GError **error)
 {
 	g_auto(GStrv) sides = g_strsplit(at->value, ":", 3);
+	uint32_t *ids = field;
 
-	if (g_strv_length(sides) == 2 && parse_id(sides[0], &config->default_uid) &&
-	    parse_id(sides[1], &config->default_gid))
+	if (g_strv_length(sides) == 2 && parse_id(sides[0], &ids[0]) && parse_id(sides[1], &ids[1]))
 		return TRUE;
 	return config_wrong(error, at, "write UID:GID, numbers from 0 to %u", OWNER_NONE - 1);
-}
-
-gboolean config_parse_smb_modes(struct volume_config *config, const struct config_place *at,
-				GError **error)
-{
-	static const char *const words[] = {
-		[SMB_MODES_OPEN] = "open", [SMB_MODES_DESCRIPTOR] = "descriptor"};
-
-	return config_take_word((unsigned *)&config->smb_modes, words, G_N_ELEMENTS(words), at,
-				error);
-}
-
-gboolean config_parse_acl_source(struct volume_config *config, const struct config_place *at,
-				 GError **error)
-{
-	if (!g_str_has_prefix(at->value, "smb://"))
-		return config_wrong(error, at,
-				    "no known scheme; use smb://user@host[:port]/share[/path]");
-	return config_parse_smb_url(&config->acl_source, at, error);
 }
 
 /* A key that would mean nothing is one that was meant otherwise. */
@@ -104,6 +76,10 @@ gboolean config_check_smb(const struct volume_config *config, const char *file, 
 	if (config->acl_source && !g_str_has_prefix(config->source, "nfs://"))
 		return config_wrong(error, &at,
 				    "goes with a source = nfs:// only; remove the line");
+	if (config->smb && config->smb->password_file && config->smb->ccache) {
+		at = (struct config_place){file, group, "smb-ccache", config->smb->ccache};
+		return config_wrong(error, &at, "smb-password-file is set too; remove one of them");
+	}
 	at.value = NULL;
 	return check_maps(config, at, smb, error);
 }

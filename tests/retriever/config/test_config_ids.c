@@ -2,68 +2,63 @@
 #include <check.h>
 #include <string.h>
 
-#include "config/config_private.h"
+#include "config/config_ids.h"
 #include "config/sids.h"
 #include "suite.h"
 
 static struct volume_config config;
 
-typedef gboolean (*parser)(struct volume_config *config, const struct config_place *at,
-			   GError **error);
+typedef gboolean (*parser)(void *field, const struct config_place *at, GError **error);
 
-static void taken(parser parse, const char *key, const char *value)
+static void taken(parser parse, void *field, const char *key, const char *value)
 {
 	const struct config_place at = {"file", "volume v", key, value};
 	g_autoptr(GError) error = NULL;
 
-	ck_assert_msg(parse(&config, &at, &error), "%s", error ? error->message : "");
+	ck_assert_msg(parse(field, &at, &error), "%s", error ? error->message : "");
 }
 
-static void refused(parser parse, const char *key, const char *value, const char *remedy)
+static void refused(parser parse, void *field, const char *key, const char *value,
+		    const char *remedy)
 {
 	const struct config_place at = {"file", "volume v", key, value};
 	g_autofree char *place = g_strdup_printf("file: [volume v] %s = %s: ", key, value);
 	g_autoptr(GError) error = NULL;
 
-	ck_assert(!parse(&config, &at, &error));
+	ck_assert(!parse(field, &at, &error));
 	ck_assert_msg(g_str_has_prefix(error->message, place), "%s", error->message);
 	ck_assert_msg(strstr(error->message, remedy) != NULL, "%s", error->message);
 }
 
 START_TEST(maps)
 {
-	taken(config_parse_map_sids, "map-sids", "S-1-5-21-1-*:S-1-5-21-2-*");
-	taken(config_parse_sid_users, "sid-users", "S-1-5-21-2-*:1000");
-	taken(config_parse_sid_groups, "sid-groups", "S-1-5-21-2-7:1000");
+	taken(config_parse_sids, &config.map_sids, "map-sids", "S-1-5-21-1-*:S-1-5-21-2-*");
+	taken(config_parse_sid_ids, &config.sid_users, "sid-users", "S-1-5-21-2-*:1000");
+	taken(config_parse_sid_ids, &config.sid_groups, "sid-groups", "S-1-5-21-2-7:1000");
 	ck_assert(config.map_sids && config.sid_users && config.sid_groups);
 	sid_map_free(config.map_sids);
 	sid_map_free(config.sid_users);
 	sid_map_free(config.sid_groups);
-	refused(config_parse_map_sids, "map-sids", "S-1-5-21-1-*:7", "7: not a SID");
-	refused(config_parse_sid_users, "sid-users", "S-1-5-21-2-*:S-1-1-0", "an id is a number");
-	refused(config_parse_sid_groups, "sid-groups", "x", "SID:ID");
+	refused(config_parse_sids, &config.map_sids, "map-sids", "S-1-5-21-1-*:7", "7: not a SID");
+	refused(config_parse_sid_ids, &config.sid_users, "sid-users", "S-1-5-21-2-*:S-1-1-0",
+		"an id is a number");
+	refused(config_parse_sid_ids, &config.sid_groups, "sid-groups", "x", "SID:ID");
 }
 END_TEST
 
 START_TEST(owner)
 {
-	taken(config_parse_default_owner, "default-owner", "1000:4294967294");
+	taken(config_parse_default_owner, &config.default_uid, "default-owner", "1000:4294967294");
 	ck_assert_uint_eq(config.default_uid, 1000);
 	ck_assert_uint_eq(config.default_gid, UINT32_MAX - 1);
-	refused(config_parse_default_owner, "default-owner", "1000", "UID:GID");
-	refused(config_parse_default_owner, "default-owner", "1000:", "UID:GID");
-	refused(config_parse_default_owner, "default-owner", "1:4294967295", "UID:GID");
-	refused(config_parse_default_owner, "default-owner", "1:2:3", "UID:GID");
-}
-END_TEST
-
-START_TEST(modes)
-{
-	taken(config_parse_smb_modes, "smb-modes", "open");
-	ck_assert_int_eq(config.smb_modes, SMB_MODES_OPEN);
-	taken(config_parse_smb_modes, "smb-modes", "descriptor");
-	ck_assert_int_eq(config.smb_modes, SMB_MODES_DESCRIPTOR);
-	refused(config_parse_smb_modes, "smb-modes", "Open", "use open or descriptor");
+	refused(config_parse_default_owner, &config.default_uid, "default-owner", "1000",
+		"UID:GID");
+	refused(config_parse_default_owner, &config.default_uid, "default-owner",
+		"1000:", "UID:GID");
+	refused(config_parse_default_owner, &config.default_uid, "default-owner", "1:4294967295",
+		"UID:GID");
+	refused(config_parse_default_owner, &config.default_uid, "default-owner", "1:2:3",
+		"UID:GID");
 }
 END_TEST
 
@@ -81,10 +76,6 @@ static void expect_check(const char *source, const char *acl_source, enum smb_mo
 
 START_TEST(together)
 {
-	taken(config_parse_acl_source, "acl-source", "smb://user@old/share");
-	ck_assert_str_eq(config.acl_source, "smb://user@old/share");
-	g_clear_pointer(&config.acl_source, g_free);
-	refused(config_parse_acl_source, "acl-source", "nfs://old/x", "smb://user@host");
 	expect_check("nfs://old/x", NULL, SMB_MODES_UNSET, NULL);
 	expect_check("nfs://old/x", "smb://user@old/x", SMB_MODES_UNSET, NULL);
 	expect_check("smb://user@old/x", NULL, SMB_MODES_OPEN, NULL);
@@ -132,7 +123,6 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, maps);
 	tcase_add_test(tcase, owner);
-	tcase_add_test(tcase, modes);
 	tcase_add_test(tcase, together);
 	tcase_add_test(tcase, maps_of_the_other_kind);
 	return run_suite(suite);

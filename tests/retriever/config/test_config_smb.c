@@ -15,7 +15,8 @@ static struct volume_config *load(const char *lines, GError **error)
 {
 	g_autofree char *file = g_build_filename(dir, "conf", NULL);
 	g_autofree char *text =
-		g_strdup_printf("[volume v]\nroot = %s\nsmb-modes = open\n%s", dir, lines);
+		g_strdup_printf("[volume v]\nroot = %s\n%s%s", dir,
+				strstr(lines, "modes") ? "" : "smb-modes = open\n", lines);
 
 	ck_assert(g_file_set_contents(file, text, -1, NULL));
 	return config_load(file, "v", error);
@@ -45,6 +46,15 @@ START_TEST(what_is_said)
 	ck_assert_uint_eq(config->smb->signing, WIRE_OFF);
 	config_free(config);
 
+	config = load("source = smb://u@h/s\nsmb-modes = descriptor\n", NULL);
+	ck_assert_int_eq(config->smb_modes, SMB_MODES_DESCRIPTOR);
+	config_free(config);
+
+	config = load("source = nfs://h/x\nacl-source = smb://u@h/s\n", NULL);
+	ck_assert_str_eq(config->acl_source, "smb://u@h/s");
+	ck_assert_int_eq(config->smb_modes, SMB_MODES_OPEN);
+	config_free(config);
+
 	config = load("source = smb://u@h/s\n", NULL);
 	ck_assert_uint_eq(config->smb->encryption, WIRE_OFF);
 	ck_assert_uint_eq(config->smb->signing, WIRE_OFF);
@@ -63,6 +73,8 @@ START_TEST(what_is_wrong)
 		{"source = smb://u@h/s\nsmb-password-file = /a\nsmb-ccache = /b\n", "remove one"},
 		{"source = smb://u@h/s\nsmb-encryption = yes\n", "off, desired or required"},
 		{"source = smb://u@h/s\nsmb-signing = off\n", "if-required or required"},
+		{"source = smb://u@h/s\nsmb-modes = Open\n", "use open or descriptor"},
+		{"source = nfs://h/x\nacl-source = nfs://h/x\n", "smb://user@host"},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The keys that say who is who, and what goes with which kind of source. */
+#ifndef CONFIG_IDS_H
+#define CONFIG_IDS_H
+
+#include "parse.h"
+#include "volume_config.h"
+
+/* Parsers of keys, of which each fills in its field of the configuration: map-sids; sid-users and
+ * sid-groups; default-owner, two ids of which field is the first. */
+gboolean config_parse_sids(void *field, const struct config_place *at, GError **error);
+gboolean config_parse_sid_ids(void *field, const struct config_place *at, GError **error);
+gboolean config_parse_default_owner(void *field, const struct config_place *at, GError **error);
+
+/* What holds between keys of SMB sources and others, once all are read. */
+gboolean config_check_smb(const struct volume_config *config, const char *file, const char *group,
+			  GError **error);
+
+#endif
