@@ -26,8 +26,8 @@ struct ctl {
 	char **arguments;   /* that follow it; NULL-terminated */
 };
 
-/* One line on stderr, with the program's name before it. */
-void ctl_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
+/* One line on stderr, with the program's name before it.  FALSE. */
+gboolean ctl_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 /* ---- asking (ctl_link.c) -------------------------------------------------------------- */
 
@@ -42,6 +42,8 @@ void ctl_link_close(struct ctl_link *link);
  * printed on stderr unless quiet.
  */
 enum ctl_exit ctl_ask(struct ctl_link *link, const char *command, bool quiet, GKeyFile **reply);
+/* The same with a link of its own. */
+enum ctl_exit ctl_ask_once(const struct ctl *ctl, const char *command, GKeyFile **reply);
 /* After CTL_NO_RETRIEVER: there is one that does not answer. */
 bool ctl_link_is_silent(const struct ctl_link *link);
 
@@ -60,8 +62,6 @@ bool ctl_yes(GKeyFile *reply, const char *group, const char *key);
 char *ctl_text(GKeyFile *reply, const char *group, const char *key);
 /* "1.2 GiB" */
 char *ctl_bytes(uint64_t bytes);
-/* A path or reason for one line of output: control characters as \ooo. */
-char *ctl_line(const char *text);
 /* Seconds until all is whole, or -1 where that cannot be told. */
 int64_t ctl_remaining(GKeyFile *status);
 /* The groups as objects, '-' in keys as '_'; numbers and truth values as such but in [volume]. */

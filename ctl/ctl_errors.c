@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "source/refused.h"
+
 struct listing {
 	bool json;
 	JsonBuilder *builder;
@@ -14,8 +16,8 @@ static void list_one(struct listing *listing, GKeyFile *reply, const char *group
 	g_autofree char *reason = ctl_text(reply, group, "reason");
 
 	if (!listing->json) {
-		g_autofree char *shown_path = ctl_line(path);
-		g_autofree char *shown_reason = ctl_line(reason);
+		g_autofree char *shown_path = refused_line(path);
+		g_autofree char *shown_reason = refused_line(reason);
 
 		printf("%s: %s\n", shown_path, shown_reason);
 		return;

@@ -22,7 +22,7 @@ struct ctl_link {
 	char *text;
 };
 
-void ctl_complain(const char *format, ...)
+gboolean ctl_complain(const char *format, ...)
 {
 	va_list args;
 
@@ -30,6 +30,7 @@ void ctl_complain(const char *format, ...)
 	g_autofree char *text = g_strdup_vprintf(format, args);
 	va_end(args);
 	fprintf(stderr, PROGRAM ": %s\n", text);
+	return FALSE;
 }
 
 struct ctl_link *ctl_link_open(const struct ctl *ctl, const char *volume, enum ctl_exit *result)
@@ -160,4 +161,15 @@ enum ctl_exit ctl_ask(struct ctl_link *link, const char *command, bool quiet, GK
 	}
 	*reply = g_steal_pointer(&file);
 	return CTL_OK;
+}
+
+enum ctl_exit ctl_ask_once(const struct ctl *ctl, const char *command, GKeyFile **reply)
+{
+	enum ctl_exit result;
+	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
+
+	if (link)
+		result = ctl_ask(link, command, false, reply);
+	ctl_link_close(link);
+	return result;
 }

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "source/refused.h"
-
 uint64_t ctl_number(GKeyFile *reply, const char *group, const char *key)
 {
 	return g_key_file_get_uint64(reply, group, key, NULL);
@@ -26,11 +24,6 @@ char *ctl_text(GKeyFile *reply, const char *group, const char *key)
 char *ctl_bytes(uint64_t bytes)
 {
 	return g_format_size_full(bytes, G_FORMAT_SIZE_IEC_UNITS);
-}
-
-char *ctl_line(const char *text)
-{
-	return refused_line(text);
 }
 
 int64_t ctl_remaining(GKeyFile *status)

@@ -12,6 +12,7 @@
 
 #include "migrate.h"
 #include "config/config.h"
+#include "source/refused.h"
 #include "volume/report.h"
 
 struct tally {
@@ -66,7 +67,7 @@ static char *shown(const char *text)
 {
 	g_autofree char *valid = utf8(text);
 
-	return ctl_line(valid);
+	return refused_line(valid);
 }
 
 static void print_volume(struct tally *tally, const struct report_line *line)

@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "source/refused.h"
+
 #define COMMAND_MAX 64000 /* what migrate_control() takes, and a bit */
 
 /* As the list of errors has it, whichever way it was copied from there. */
 static char *listed(const char *path, bool directory)
 {
-	char *line = ctl_line(path);
+	char *line = refused_line(path);
 	size_t len = strlen(line);
 
 	while (directory && len > 1 && line[len - 1] == '/')
@@ -52,17 +54,13 @@ enum ctl_exit ctl_skip(const struct ctl *ctl)
 	g_autofree char *text = command(ctl);
 	g_autoptr(GKeyFile) reply = NULL;
 	enum ctl_exit result;
-	struct ctl_link *link;
 
 	if (strlen(text) > COMMAND_MAX) {
 		ctl_complain("skip: these are too many for one command: name those of one "
 			     "directory, or give up all that it has with --all");
 		return CTL_USAGE;
 	}
-	link = ctl_link_open(ctl, ctl->volume, &result);
-	if (link)
-		result = ctl_ask(link, text, false, &reply);
-	ctl_link_close(link);
+	result = ctl_ask_once(ctl, text, &reply);
 	if (!result)
 		print(ctl, reply);
 	return result;

@@ -7,38 +7,43 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "source/refused.h"
 
 /* ---- commands that are one question ---------------------------------------------------------- */
 
-static enum ctl_exit ask_once(const struct ctl *ctl, const char *command, GKeyFile **reply)
+/* Asks, and says so when it is done: NAME in text is the volume's. */
+static enum ctl_exit ask_and_say(const struct ctl *ctl, const char *command, const char *text)
 {
-	enum ctl_exit result;
-	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
+	enum ctl_exit result = ctl_ask_once(ctl, command, NULL);
+	g_auto(GStrv) parts = g_strsplit(text, "NAME", -1);
+	g_autofree char *line = g_strjoinv(ctl->volume, parts);
 
-	if (link)
-		result = ctl_ask(link, command, false, reply);
-	ctl_link_close(link);
+	if (!result)
+		puts(line);
 	return result;
 }
 
 static enum ctl_exit attach(const struct ctl *ctl)
 {
-	enum ctl_exit result = ask_once(ctl, "attach", NULL);
-
-	if (!result)
-		printf("%s: attached; clients can be switched now\n", ctl->volume);
-	return result;
+	return ask_and_say(ctl, "attach", "NAME: attached; clients can be switched now");
 }
 
 static enum ctl_exit retry(const struct ctl *ctl)
 {
-	enum ctl_exit result = ask_once(ctl, ctl->same ? "retry same" : "retry", NULL);
+	return ask_and_say(ctl, ctl->same ? "retry same" : "retry",
+			   "NAME: failures are forgotten; to try again at once: "
+			   "systemctl start migrate-crawler@NAME");
+}
 
-	if (!result)
-		printf("%s: failures are forgotten; to try again at once: "
-		       "systemctl start migrate-crawler@%s\n",
-		       ctl->volume, ctl->volume);
-	return result;
+static enum ctl_exit pause_background(const struct ctl *ctl)
+{
+	return ask_and_say(ctl, "pause",
+			   "NAME: background work pauses; clients are served as before");
+}
+
+static enum ctl_exit resume_background(const struct ctl *ctl)
+{
+	return ask_and_say(ctl, "resume", "NAME: background work goes on");
 }
 
 static enum ctl_exit throttle(const struct ctl *ctl)
@@ -52,7 +57,7 @@ static enum ctl_exit throttle(const struct ctl *ctl)
 		return CTL_USAGE;
 	}
 	g_autofree char *command = g_strdup_printf("throttle %" G_GUINT64_FORMAT, bytes);
-	enum ctl_exit result = ask_once(ctl, command, NULL);
+	enum ctl_exit result = ctl_ask_once(ctl, command, NULL);
 	g_autofree char *shown = ctl_bytes(bytes);
 	if (!result && bytes)
 		printf("%s: %s/s at most in the background, until the retriever restarts\n",
@@ -62,28 +67,10 @@ static enum ctl_exit throttle(const struct ctl *ctl)
 	return result;
 }
 
-static enum ctl_exit pause_background(const struct ctl *ctl)
-{
-	enum ctl_exit result = ask_once(ctl, "pause", NULL);
-
-	if (!result)
-		printf("%s: background work pauses; clients are served as before\n", ctl->volume);
-	return result;
-}
-
-static enum ctl_exit resume_background(const struct ctl *ctl)
-{
-	enum ctl_exit result = ask_once(ctl, "resume", NULL);
-
-	if (!result)
-		printf("%s: background work goes on\n", ctl->volume);
-	return result;
-}
-
 static enum ctl_exit verify(const struct ctl *ctl)
 {
 	g_autoptr(GKeyFile) reply = NULL;
-	enum ctl_exit result = ask_once(ctl, "verify", &reply);
+	enum ctl_exit result = ctl_ask_once(ctl, "verify", &reply);
 
 	if (result)
 		return result;
@@ -94,7 +81,7 @@ static enum ctl_exit verify(const struct ctl *ctl)
 		return CTL_OK;
 	}
 	g_autofree char *first = ctl_text(reply, "verify", "first-unfinished");
-	g_autofree char *shown = ctl_line(first);
+	g_autofree char *shown = refused_line(first);
 	printf("%s: %" G_GUINT64_FORMAT " objects, %" G_GUINT64_FORMAT
 	       " of them unfinished; the first: %s\n",
 	       ctl->volume, objects, unfinished, shown);
@@ -104,7 +91,7 @@ static enum ctl_exit verify(const struct ctl *ctl)
 static enum ctl_exit finalize(const struct ctl *ctl)
 {
 	g_autoptr(GKeyFile) reply = NULL;
-	enum ctl_exit result = ask_once(ctl, "finalize", &reply);
+	enum ctl_exit result = ctl_ask_once(ctl, "finalize", &reply);
 
 	if (result)
 		return result;
@@ -202,10 +189,8 @@ static gboolean parse(int *argc, char ***argv, struct ctl *ctl, gboolean *versio
 	g_option_context_set_summary(context, "Says what is to be done with a migrating volume.");
 	g_option_context_set_description(context, description);
 	g_option_context_add_main_entries(context, entries, NULL);
-	if (!g_option_context_parse(context, argc, argv, &error)) {
-		ctl_complain("%s; see " PROGRAM " --help", error->message);
-		return FALSE;
-	}
+	if (!g_option_context_parse(context, argc, argv, &error))
+		return ctl_complain("%s; see " PROGRAM " --help", error->message);
 	ctl->watch = watch;
 	ctl->json = json;
 	ctl->same = same;
@@ -229,19 +214,14 @@ static gboolean check(const struct command *command, const struct ctl *ctl, int 
 {
 	const char *refused = needless_option(command, ctl);
 
-	if (arguments < command->min || arguments > command->max) {
-		ctl_complain("usage: " PROGRAM " %s %s", command->name, command->arguments);
-		return FALSE;
-	}
-	if (refused) {
-		ctl_complain("%s takes no --%s; see " PROGRAM " --help", command->name, refused);
-		return FALSE;
-	}
-	if (!arguments && (ctl->watch || ctl->socket)) {
-		ctl_complain("%s: --%s needs the NAME of a volume", command->name,
-			     ctl->watch ? "watch" : "socket");
-		return FALSE;
-	}
+	if (arguments < command->min || arguments > command->max)
+		return ctl_complain("usage: " PROGRAM " %s %s", command->name, command->arguments);
+	if (refused)
+		return ctl_complain("%s takes no --%s; see " PROGRAM " --help", command->name,
+				    refused);
+	if (!arguments && (ctl->watch || ctl->socket))
+		return ctl_complain("%s: --%s needs the NAME of a volume", command->name,
+				    ctl->watch ? "watch" : "socket");
 	return TRUE;
 }
 

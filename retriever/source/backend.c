@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "backend.h"
 
-void backend_set_error(GError **error, int code, const char *format, ...)
+gboolean backend_set_error(GError **error, int code, const char *format, ...)
 {
 	va_list args;
 
@@ -9,6 +9,7 @@ void backend_set_error(GError **error, int code, const char *format, ...)
 	if (error)
 		*error = g_error_new_valist(BACKEND_ERROR, code, format, args);
 	va_end(args);
+	return FALSE;
 }
 
 void backend_prepare(struct backend_request *req)

@@ -31,8 +31,8 @@ unsigned backend_layer_away(struct backend *backend);
 unsigned backend_layer_carries(struct backend *backend);
 char *backend_layer_not_carried(struct backend *backend);
 
-/* One line, code is an errno. */
-void backend_set_error(GError **error, int code, const char *format, ...) G_GNUC_PRINTF(3, 4);
+/* One line, code is an errno.  FALSE. */
+gboolean backend_set_error(GError **error, int code, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
 /* Clears what comes out of a request, at submit. */
 void backend_prepare(struct backend_request *req);

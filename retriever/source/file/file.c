@@ -496,11 +496,11 @@ static bool open_root(struct file_backend *file, const char *url, GError **error
 	file->root_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (file->root_fd >= 0)
 		return true;
-	backend_set_error(error, errno,
-			  "%s: %s cannot be opened (%s); mount or create that directory, or name "
-			  "another",
-			  url, path, g_strerror(errno));
-	return false;
+	return backend_set_error(
+		error, errno,
+		"%s: %s cannot be opened (%s); mount or create that directory, or name "
+		"another",
+		url, path, g_strerror(errno));
 }
 
 static struct backend *file_open(const struct backend_config *config, struct source_object *root,

@@ -86,13 +86,12 @@ static gboolean resolve(struct nfs_server *server, gint64 deadline, GError **err
 			break;
 		g_usleep(PAUSE_US);
 	}
-	if (ret != 0) {
-		backend_set_error(error, EHOSTUNREACH,
-				  "%s: the name %s cannot be resolved (%s); check the name or "
-				  "write an address",
-				  server->url.text, server->url.host, gai_strerror(ret));
-		return FALSE;
-	}
+	if (ret != 0)
+		return backend_set_error(
+			error, EHOSTUNREACH,
+			"%s: the name %s cannot be resolved (%s); check the name or "
+			"write an address",
+			server->url.text, server->url.host, gai_strerror(ret));
 	for (struct addrinfo *ai = found; ai; ai = ai->ai_next)
 		n++;
 	server->addresses = g_new0(struct nfs_address, n);
@@ -109,9 +108,8 @@ static gboolean resolve(struct nfs_server *server, gint64 deadline, GError **err
 	freeaddrinfo(found);
 	if (server->n_addresses > 0)
 		return TRUE;
-	backend_set_error(error, EHOSTUNREACH, "%s: %s has no internet address", server->url.text,
-			  server->url.host);
-	return FALSE;
+	return backend_set_error(error, EHOSTUNREACH, "%s: %s has no internet address",
+				 server->url.text, server->url.host);
 }
 
 /* The port of a program: what the URL says, else what rpcbind says, else what is usual. */
@@ -290,8 +288,7 @@ static gboolean explain(struct mounting *m, int status, GError **error)
 			text = g_strdup_printf("the old server fails (%s): %s; see its log",
 					       m->last, g_strerror(-status));
 	}
-	backend_set_error(error, -status, "%s: %s", url->text, text);
-	return FALSE;
+	return backend_set_error(error, -status, "%s: %s", url->text, text);
 }
 
 static int get_root_attr(struct mounting *m, struct source_attr *attr)
@@ -379,11 +376,11 @@ static gboolean find_given_acl(struct mounting *m, GError **error)
 		set_acl(server, server->url.acl_port, true);
 		return TRUE;
 	}
-	backend_set_error(error, -ret,
-			  "%s: no ACLs can be had at aclport=%u (%s); correct that port, or write "
-			  "aclport=0 to go without ACLs",
-			  server->url.text, server->url.acl_port, g_strerror(-ret));
-	return FALSE;
+	return backend_set_error(
+		error, -ret,
+		"%s: no ACLs can be had at aclport=%u (%s); correct that port, or write "
+		"aclport=0 to go without ACLs",
+		server->url.text, server->url.acl_port, g_strerror(-ret));
 }
 
 static int find_acl(struct mounting *m)
@@ -510,13 +507,12 @@ gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GE
 		return FALSE;
 	ret = find_port(&m, "rpcbind, asked for the mount service", MOUNT_PROGRAM,
 			server->url.mount_port, 0, &mount_port);
-	if (ret == -ENOENT) {
-		backend_set_error(error, ENOENT,
-				  "%s: the old server's rpcbind knows no mount service; start it "
-				  "there, or give mountport=",
-				  server->url.text);
-		return FALSE;
-	}
+	if (ret == -ENOENT)
+		return backend_set_error(
+			error, ENOENT,
+			"%s: the old server's rpcbind knows no mount service; start it "
+			"there, or give mountport=",
+			server->url.text);
 	if (ret == 0)
 		ret = find_port(&m, "rpcbind, asked for NFS", NFS_PROGRAM, server->url.nfs_port,
 				NFS_PORT, &nfs_port);

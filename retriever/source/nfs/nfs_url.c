@@ -13,11 +13,10 @@ static gboolean get_number(const struct nfs_url *url, const char *name, const ch
 {
 	if (g_ascii_string_to_unsigned(text, 10, min, max, value, NULL))
 		return TRUE;
-	backend_set_error(error, EINVAL,
-			  "%s: %s \"%s\" is not a number from %" G_GUINT64_FORMAT
-			  " to %" G_GUINT64_FORMAT,
-			  url->text, name, text, min, max);
-	return FALSE;
+	return backend_set_error(error, EINVAL,
+				 "%s: %s \"%s\" is not a number from %" G_GUINT64_FORMAT
+				 " to %" G_GUINT64_FORMAT,
+				 url->text, name, text, min, max);
 }
 
 static gboolean set_argument(struct nfs_url *url, const char *name, const char *value,
@@ -39,20 +38,19 @@ static gboolean set_argument(struct nfs_url *url, const char *name, const char *
 			return FALSE;
 		*(name[0] == 'u' ? &url->uid : &url->gid) = (uint32_t)number;
 	} else if (strcmp(name, "version") == 0) {
-		if (strcmp(value, "3") != 0) {
-			backend_set_error(error, EINVAL,
-					  "%s: only NFS version 3 is spoken to an old server; "
-					  "write version=3 or leave it out",
-					  url->text);
-			return FALSE;
-		}
+		if (strcmp(value, "3") != 0)
+			return backend_set_error(
+				error, EINVAL,
+				"%s: only NFS version 3 is spoken to an old server; "
+				"write version=3 or leave it out",
+				url->text);
 		url->only_v3 = true;
 	} else {
-		backend_set_error(error, EINVAL,
-				  "%s: unknown argument \"%s\"; there are mountport, nfsport, "
-				  "aclport, version, uid, gid",
-				  url->text, name);
-		return FALSE;
+		return backend_set_error(
+			error, EINVAL,
+			"%s: unknown argument \"%s\"; there are mountport, nfsport, "
+			"aclport, version, uid, gid",
+			url->text, name);
 	}
 	return TRUE;
 }
@@ -86,10 +84,8 @@ gboolean nfs_url_parse(const char *text, struct nfs_url *url, GError **error)
 	mistake = url_host(host, (gsize)(path - host), &url->host, &url->nfs_port);
 	if (!mistake && *path != '/')
 		mistake = "no path there";
-	if (mistake) {
-		backend_set_error(error, EINVAL, "%s: %s; write " URL_FORM, text, mistake);
-		return FALSE;
-	}
+	if (mistake)
+		return backend_set_error(error, EINVAL, "%s: %s; write " URL_FORM, text, mistake);
 	url->path = url_path(text, path, (gsize)(args - path), error);
 	if (!url->path)
 		return FALSE;

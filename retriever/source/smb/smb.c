@@ -91,13 +91,12 @@ static bool wait_for_root(struct smb_backend *smb, struct source_attr *attr, GEr
 					  ? ""
 					  : "the server does not answer: see that it runs");
 	pthread_mutex_unlock(&server->lock);
-	if (known && (!smb_attr_decode(&server->root, attr) || !S_ISDIR(attr->mode))) {
-		backend_set_error(error, EBADMSG,
-				  "%s: the server's answers make no sense: see that it is an SMB "
-				  "server",
-				  server->url.text);
-		return false;
-	}
+	if (known && (!smb_attr_decode(&server->root, attr) || !S_ISDIR(attr->mode)))
+		return backend_set_error(
+			error, EBADMSG,
+			"%s: the server's answers make no sense: see that it is an SMB "
+			"server",
+			server->url.text);
 	return known;
 }
 
@@ -105,13 +104,12 @@ static bool add(struct smb_pool *pool, struct smb_server *server, unsigned wante
 		GError **error)
 {
 	while (pool->n < wanted)
-		if (!smb_conn_add(pool, server)) {
-			backend_set_error(error, EAGAIN,
-					  "%s: no threads for its connections; raise the limits on "
-					  "processes and open files",
-					  url);
-			return false;
-		}
+		if (!smb_conn_add(pool, server))
+			return backend_set_error(
+				error, EAGAIN,
+				"%s: no threads for its connections; raise the limits on "
+				"processes and open files",
+				url);
 	return true;
 }
 

@@ -11,8 +11,7 @@
 
 static gboolean mistake(const struct smb_url *url, GError **error, const char *what)
 {
-	backend_set_error(error, EINVAL, "%s: %s; write " URL_FORM, url->text, what);
-	return FALSE;
+	return backend_set_error(error, EINVAL, "%s: %s; write " URL_FORM, url->text, what);
 }
 
 static gboolean parse_user(struct smb_url *url, const char *text, size_t len, GError **error)
