@@ -292,154 +292,126 @@ bool smb_failure_locks(const struct wire_reply *reply)
 		reply->code == 0xc0000234);
 }
 
-/* The statuses that administrators meet, MS-ERREF 2.3.1. */
-static const char *logon_reason(uint32_t status)
-{
-	static const struct {
-		uint32_t status;
-		const char *text;
-	} known[] = {
-		{0xc000006d, "wrong user name or password: correct the user in the URL or the file "
-			     "of smb-password-file"},
-		{0xc000006a, "wrong password: correct the file of smb-password-file"},
-		{0xc0000064, "no such user: correct the user in the URL"},
-		{0xc0000071, "the password has expired: set a new one there"},
-		{0xc0000224, "the password must be changed first: set a new one there"},
-		{0xc0000072, "the account is disabled: enable it there"},
-		{0xc0000234, "the account is locked: unlock it there"},
-		{0xc000015b, "the user may not log on there over the network: grant that right"},
-		{0xc000006e, "the account is restricted there: allow it to log on"},
-		{0xc0000022, "access denied: correct the user or the password, or smb-signing"},
-		{0xc000018b, "the server's domain does not know it: see to its domain membership"},
-		{0xc000005e, "the server finds no domain controller: see to its domain"},
-	};
+#define LOGON	     "the server refused the log-on of $LOGIN"
+#define TICKET	     "no ticket for cifs/$HOST with that of $USER"
+#define NO_DIRECTORY "there is no directory \"$PATH\" in the share: correct the URL"
 
-	for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
-		if (known[i].status == status)
-			return known[i].text;
-	return NULL;
-}
+#define ACCESS_DENIED	 0xc0000022
+#define BAD_NETWORK_NAME 0xc00000cc
+#define SESSION_EXPIRED	 0xc000035c /* NETWORK_SESSION_EXPIRED */
 
-static char *logon_text(const struct smb_url *url, uint32_t code)
-{
-	const char *reason = logon_reason(code);
-
-	if (reason)
-		return g_strdup_printf("%s: the server refused the log-on of %s%s%s: %s", url->text,
-				       url->domain, *url->domain ? "\\" : "", url->user, reason);
-	return g_strdup_printf("%s: the server refused the log-on of %s%s%s (status 0x%08x): see "
-			       "its log",
-			       url->text, url->domain, *url->domain ? "\\" : "", url->user, code);
-}
-
-/* RFC 4120 7.5.9, and the library's own. */
-static char *ticket_text(const struct smb_url *url, uint32_t code)
-{
-	static const struct {
-		int32_t code;
-		const char *text;
-	} known[] = {
-		{KRB5_BASE + 6,
-		 "the realm does not know the user (any more): get a new one (kinit)"},
-		{KRB5_BASE + 7, "the realm knows no server of that name: write the host into the "
-				"URL as its tickets have it"},
-		{KRB5_BASE + 18, "the account is disabled or locked: enable it there"},
-		{KRB5_BASE + 31, "the realm has other keys meanwhile: get a new one (kinit)"},
-		{KRB5_BASE + 32, "it has expired: renew it (kinit), and see why nothing does"},
-		{KRB5_BASE + 37, "the clocks here and there differ: set them"},
-		{KRB5_UNREACHABLE, "no KDC of the realm answers: see to /etc/krb5.conf, the name "
-				   "service and the network"},
-		{KRB5_NO_REALM, "the realm is not known here: see to /etc/krb5.conf"},
-	};
-
-	for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
-		if (known[i].code == (int32_t)code)
-			return g_strdup_printf("%s: no ticket for cifs/%s with that of %s: %s",
-					       url->text, url->host, url->user, known[i].text);
-	return g_strdup_printf("%s: no ticket for cifs/%s with that of %s (Kerberos error %d): try "
-			       "kvno cifs/%s",
-			       url->text, url->host, url->user, (int32_t)code, url->host);
-}
-
-static char *share_text(const struct smb_url *url, uint32_t code)
-{
-	if (code == 0xc00000cc) /* BAD_NETWORK_NAME */
-		return g_strdup_printf("%s: the server has no share \"%s\": correct the URL",
-				       url->text, url->share);
-	if (code == 0xc0000022)
-		return g_strdup_printf("%s: %s may not use the share \"%s\": permit it there",
-				       url->text, url->user, url->share);
-	return g_strdup_printf("%s: the server refused the share \"%s\" (status 0x%08x): see its "
-			       "log",
-			       url->text, url->share, code);
-}
-
-static char *path_text(const struct smb_url *url, uint32_t code)
-{
-	if (code == 0xc0000022)
-		return g_strdup_printf("%s: %s may not read \"%s\" there: permit it, best as a "
-				       "member of the server's backup operators",
-				       url->text, url->user, url->path);
-	if (code == 0xc0000034 || code == 0xc000003a || code == 0xc0000033)
-		return g_strdup_printf("%s: there is no directory \"%s\" in the share: correct "
-				       "the URL",
-				       url->text, url->path);
-	return g_strdup_printf("%s: \"%s\" cannot be opened (status 0x%08x): correct the URL or "
-			       "see the server's log",
-			       url->text, url->path, code);
-}
+/* By the failure and its code, 0 for any other: the statuses that administrators meet (MS-ERREF
+ * 2.3.1), and for tickets RFC 4120 7.5.9 and the library's own. */
+static const struct {
+	int32_t failure;
+	uint32_t code;
+	const char *text;
+} failures[] = {
+	{WIRE_F_RESOLVE, 0,
+	 "the host \"$HOST\" is not known ($RESOLVER): correct the URL or the name service"},
+	{WIRE_F_CONNECT, 0,
+	 "no connection to port $PORT ($ERRNO): see that the server runs and no firewall is "
+	 "between"},
+	{WIRE_F_NEGOTIATE, 0,
+	 "the server does not speak SMB 2 or 3 (status $CODE); SMB 1 is not spoken here: turn on "
+	 "SMB 2 there"},
+	{WIRE_F_LOGON, 0xc000006d,
+	 LOGON ": wrong user name or password: correct the user in the URL or the file of "
+	       "smb-password-file"},
+	{WIRE_F_LOGON, 0xc000006a, LOGON ": wrong password: correct the file of smb-password-file"},
+	{WIRE_F_LOGON, 0xc0000064, LOGON ": no such user: correct the user in the URL"},
+	{WIRE_F_LOGON, 0xc0000071, LOGON ": the password has expired: set a new one there"},
+	{WIRE_F_LOGON, 0xc0000224,
+	 LOGON ": the password must be changed first: set a new one there"},
+	{WIRE_F_LOGON, 0xc0000072, LOGON ": the account is disabled: enable it there"},
+	{WIRE_F_LOGON, 0xc0000234, LOGON ": the account is locked: unlock it there"},
+	{WIRE_F_LOGON, 0xc000015b,
+	 LOGON ": the user may not log on there over the network: grant that right"},
+	{WIRE_F_LOGON, 0xc000006e, LOGON ": the account is restricted there: allow it to log on"},
+	{WIRE_F_LOGON, 0xc0000022,
+	 LOGON ": access denied: correct the user or the password, or smb-signing"},
+	{WIRE_F_LOGON, 0xc000018b,
+	 LOGON ": the server's domain does not know it: see to its domain membership"},
+	{WIRE_F_LOGON, 0xc000005e,
+	 LOGON ": the server finds no domain controller: see to its domain"},
+	{WIRE_F_LOGON, 0, LOGON " (status $CODE): see its log"},
+	{WIRE_F_GUEST, 0,
+	 "the server took $USER for a guest: name a user that it knows, with the right password"},
+	{WIRE_F_TICKET, (uint32_t)KRB5_BASE + 6,
+	 TICKET ": the realm does not know the user (any more): get a new one (kinit)"},
+	{WIRE_F_TICKET, (uint32_t)KRB5_BASE + 7,
+	 TICKET ": the realm knows no server of that name: write the host into the URL as its "
+		"tickets have it"},
+	{WIRE_F_TICKET, (uint32_t)KRB5_BASE + 18,
+	 TICKET ": the account is disabled or locked: enable it there"},
+	{WIRE_F_TICKET, (uint32_t)KRB5_BASE + 31,
+	 TICKET ": the realm has other keys meanwhile: get a new one (kinit)"},
+	{WIRE_F_TICKET, (uint32_t)KRB5_BASE + 32,
+	 TICKET ": it has expired: renew it (kinit), and see why nothing does"},
+	{WIRE_F_TICKET, (uint32_t)KRB5_BASE + 37,
+	 TICKET ": the clocks here and there differ: set them"},
+	{WIRE_F_TICKET, (uint32_t)KRB5_UNREACHABLE,
+	 TICKET ": no KDC of the realm answers: see to /etc/krb5.conf, the name service and the "
+		"network"},
+	{WIRE_F_TICKET, (uint32_t)KRB5_NO_REALM,
+	 TICKET ": the realm is not known here: see to /etc/krb5.conf"},
+	{WIRE_F_TICKET, 0, TICKET " (Kerberos error $NUMBER): try kvno cifs/$HOST"},
+	{WIRE_F_KERBEROS, 0,
+	 "the server did not accept the ticket of $USER (status $CODE): see that the keytab there "
+	 "has the newest keys of cifs/$HOST, that the server knows the user, and that the clocks "
+	 "agree"},
+	{WIRE_F_ENCRYPTION, 0,
+	 "the server cannot encrypt (status $CODE): turn that on there (SMB 3), or set "
+	 "smb-encryption = off"},
+	{WIRE_F_SHARE, BAD_NETWORK_NAME, "the server has no share \"$SHARE\": correct the URL"},
+	{WIRE_F_SHARE, ACCESS_DENIED, "$USER may not use the share \"$SHARE\": permit it there"},
+	{WIRE_F_SHARE, 0, "the server refused the share \"$SHARE\" (status $CODE): see its log"},
+	{WIRE_F_PATH, ACCESS_DENIED,
+	 "$USER may not read \"$PATH\" there: permit it, best as a member of the server's backup "
+	 "operators"},
+	{WIRE_F_PATH, 0xc0000034, NO_DIRECTORY},
+	{WIRE_F_PATH, 0xc000003a, NO_DIRECTORY},
+	{WIRE_F_PATH, 0xc0000033, NO_DIRECTORY},
+	{WIRE_F_PATH, 0,
+	 "\"$PATH\" cannot be opened (status $CODE): correct the URL or see the server's log"},
+	{WIRE_F_NOT_A_DIRECTORY, 0, "\"$PATH\" is not a directory there: correct the URL"},
+	{WIRE_F_LOST, SESSION_EXPIRED,
+	 "the ticket that a connection was made with has expired: it is made again with a new "
+	 "one"},
+	{WIRE_F_LOST, 0, "the connection was lost (status $CODE): it is made again"},
+	{0, 0, "migrate-smb-worker failed ($CODE): see its messages"},
+};
 
 char *smb_failure_text(const struct smb_url *url, const struct wire_reply *reply)
 {
-	switch (reply->status) {
-	case WIRE_F_RESOLVE:
-		return g_strdup_printf("%s: the host \"%s\" is not known (%s): correct the URL or "
-				       "the name service",
-				       url->text, url->host, gai_strerror((int)reply->code));
-	case WIRE_F_CONNECT:
-		return g_strdup_printf("%s: no connection to port %u (%s): see that the server "
-				       "runs and no firewall is between",
-				       url->text, url->port,
-				       g_strerror((int)(reply->code & 0xfff)));
-	case WIRE_F_NEGOTIATE:
-		return g_strdup_printf("%s: the server does not speak SMB 2 or 3 (status 0x%08x); "
-				       "SMB 1 is not spoken here: turn on SMB 2 there",
-				       url->text, reply->code);
-	case WIRE_F_LOGON:
-		return logon_text(url, reply->code);
-	case WIRE_F_GUEST:
-		return g_strdup_printf("%s: the server took %s for a guest: name a user that it "
-				       "knows, with the right password",
-				       url->text, url->user);
-	case WIRE_F_TICKET:
-		return ticket_text(url, reply->code);
-	case WIRE_F_KERBEROS:
-		return g_strdup_printf("%s: the server did not accept the ticket of %s (status "
-				       "0x%08x): see that the keytab there has the newest keys of "
-				       "cifs/%s, that the server knows the user, and that the "
-				       "clocks agree",
-				       url->text, url->user, reply->code, url->host);
-	case WIRE_F_ENCRYPTION:
-		return g_strdup_printf("%s: the server cannot encrypt (status 0x%08x): turn that "
-				       "on there (SMB 3), or set smb-encryption = off",
-				       url->text, reply->code);
-	case WIRE_F_SHARE:
-		return share_text(url, reply->code);
-	case WIRE_F_PATH:
-		return path_text(url, reply->code);
-	case WIRE_F_NOT_A_DIRECTORY:
-		return g_strdup_printf("%s: \"%s\" is not a directory there: correct the URL",
-				       url->text, url->path);
-	case WIRE_F_LOST:
-		if (reply->code == 0xc000035c) /* NETWORK_SESSION_EXPIRED */
-			return g_strdup_printf("%s: the ticket that a connection was made with has "
-					       "expired: it is made again with a new one",
-					       url->text);
-		return g_strdup_printf("%s: the connection was lost (status 0x%08x): it is made "
-				       "again",
-				       url->text, reply->code);
-	default:
-		return g_strdup_printf("%s: migrate-smb-worker failed (0x%08x): see its messages",
-				       url->text, reply->code);
-	}
+	g_autofree char *code = g_strdup_printf("0x%08x", reply->code);
+	g_autofree char *number = g_strdup_printf("%d", (int32_t)reply->code);
+	g_autofree char *port = g_strdup_printf("%u", url->port);
+	g_autofree char *login =
+		g_strconcat(url->domain ? url->domain : "", url->domain && *url->domain ? "\\" : "",
+			    url->user, NULL);
+	const char *const values[][2] = {
+		{"$CODE", code},
+		{"$NUMBER", number},
+		{"$RESOLVER", gai_strerror((int)reply->code)},
+		{"$ERRNO", g_strerror((int)(reply->code & 0xfff))},
+		{"$PORT", port},
+		{"$LOGIN", login},
+		{"$USER", url->user},
+		{"$HOST", url->host},
+		{"$SHARE", url->share},
+		{"$PATH", url->path},
+	};
+	GString *text;
+	size_t i = 0;
+
+	while (failures[i].failure && (failures[i].failure != reply->status ||
+				       (failures[i].code && failures[i].code != reply->code)))
+		i++;
+	text = g_string_new(failures[i].text);
+	for (size_t v = 0; v < G_N_ELEMENTS(values); v++)
+		g_string_replace(text, values[v][0], values[v][1] ? values[v][1] : "", 0);
+	g_string_prepend(text, ": ");
+	g_string_prepend(text, url->text);
+	return g_string_free(text, FALSE);
 }
