@@ -23,8 +23,8 @@
 #include "ways/verify.h"
 
 /* acl-source.  NULL with error set; then inner is closed. */
-static struct backend *open_beside(const struct volume_config *config, struct backend *inner,
-				   GError **error)
+static struct backend *open_acl_source(const struct volume_config *config, struct backend *inner,
+				       GError **error)
 {
 	struct backend_config backend = {
 		.url = config->acl_source,
@@ -39,7 +39,7 @@ static struct backend *open_beside(const struct volume_config *config, struct ba
 
 	source_object_clear(&root);
 	if (windows)
-		return backend_beside_new(inner, windows);
+		return backend_acl_source_new(inner, windows);
 	inner->ops->close(inner);
 	return NULL;
 }
@@ -62,7 +62,7 @@ static bool open_backend(struct retriever *retriever, GError **error)
 	inner = retriever->scheme->open(&backend, &retriever->source_root,
 					&retriever->source_root_attr, error);
 	if (inner && config->acl_source)
-		inner = open_beside(config, inner, error);
+		inner = open_acl_source(config, inner, error);
 	if (!inner)
 		return false;
 	retriever->backend = backend_retry_new(inner);

@@ -6,9 +6,9 @@
 
 #include "backend.h"
 
-struct backend_beside {
-	struct backend base;
-	struct backend *main, *windows;
+struct acl_source {
+	struct backend_layer layer; /* over main */
+	struct backend *windows;
 };
 
 /*
@@ -18,7 +18,7 @@ struct backend_beside {
  * be what it has told about.
  */
 struct call {
-	struct backend_beside *beside;
+	struct acl_source *source;
 	struct backend_request *req; /* the submitter's */
 	struct backend_request first, second, look;
 	char *parent; /* its path */
@@ -80,7 +80,7 @@ static void looked_up(struct backend_request *look)
 
 static void look_up(struct call *call)
 {
-	struct backend *windows = call->beside->windows;
+	struct backend *windows = call->source->windows;
 	const char *path = call->req->object.path, *slash = strrchr(path, '/');
 
 	call->parent = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
@@ -109,7 +109,7 @@ static void second_done(struct backend_request *second)
 static void first_done(struct backend_request *first)
 {
 	struct call *call = first->user;
-	struct backend *windows = call->beside->windows;
+	struct backend *windows = call->source->windows;
 
 	if (first->status) {
 		finish(call, first->status);
@@ -124,18 +124,13 @@ static void first_done(struct backend_request *first)
 	windows->ops->submit(windows, &call->second);
 }
 
-static unsigned carries(struct backend *backend)
+static void acl_source_submit(struct backend *backend, struct backend_request *req)
 {
-	return backend->ops->carries ? backend->ops->carries(backend) : 0;
-}
-
-static void beside_submit(struct backend *backend, struct backend_request *req)
-{
-	struct backend_beside *beside = (struct backend_beside *)backend;
+	struct acl_source *source = (struct acl_source *)backend;
 	struct call *call;
 
 	if (req->op != BACKEND_XATTRS) {
-		beside->main->ops->submit(beside->main, req);
+		source->layer.inner->ops->submit(source->layer.inner, req);
 		return;
 	}
 	if (!req->object.path) { /* too long for a record */
@@ -144,76 +139,66 @@ static void beside_submit(struct backend *backend, struct backend_request *req)
 		return;
 	}
 	call = g_new0(struct call, 1);
-	call->beside = beside;
+	call->source = source;
 	call->req = req;
 	/* the type must be known */
-	call->first.op = carries(beside->main) ? BACKEND_XATTRS : BACKEND_GETATTR;
+	call->first.op = backend_layer_carries(backend) ? BACKEND_XATTRS : BACKEND_GETATTR;
 	call->first.priority = req->priority;
 	call->first.object = req->object;
 	call->first.done = first_done;
 	call->first.user = call;
-	beside->main->ops->submit(beside->main, &call->first);
+	source->layer.inner->ops->submit(source->layer.inner, &call->first);
 }
 
 /* What main is through with goes to the other, so main comes first. */
-static void beside_close(struct backend *backend)
+static void acl_source_close(struct backend *backend)
 {
-	struct backend_beside *beside = (struct backend_beside *)backend;
+	struct acl_source *source = (struct acl_source *)backend;
 
-	beside->main->ops->close(beside->main);
-	beside->windows->ops->close(beside->windows);
-	g_free(beside);
+	source->layer.inner->ops->close(source->layer.inner);
+	source->windows->ops->close(source->windows);
+	g_free(source);
 }
 
-static uint32_t beside_max_read(struct backend *backend)
+static unsigned acl_source_away(struct backend *backend)
 {
-	struct backend *main = ((struct backend_beside *)backend)->main;
+	struct backend *windows = ((struct acl_source *)backend)->windows;
 
-	return main->ops->max_read(main);
+	return MAX(backend_layer_away(backend), windows->ops->away(windows));
 }
 
-static unsigned beside_away(struct backend *backend)
+static unsigned acl_source_carries(struct backend *backend)
 {
-	struct backend_beside *beside = (struct backend_beside *)backend;
-	unsigned a = beside->main->ops->away(beside->main);
-	unsigned b = beside->windows->ops->away(beside->windows);
+	struct backend *windows = ((struct acl_source *)backend)->windows;
 
-	return MAX(a, b);
+	return backend_layer_carries(backend) | windows->ops->carries(windows);
 }
 
-static unsigned beside_carries(struct backend *backend)
+static char *acl_source_not_carried(struct backend *backend)
 {
-	struct backend_beside *beside = (struct backend_beside *)backend;
+	struct backend *windows = ((struct acl_source *)backend)->windows;
+	g_autofree char *x = backend_layer_not_carried(backend);
+	g_autofree char *y = windows->ops->not_carried(windows);
 
-	return carries(beside->main) | carries(beside->windows);
+	return g_strconcat(x ? x : "", "\n", y, NULL);
 }
 
-static char *beside_not_carried(struct backend *backend)
-{
-	struct backend_beside *beside = (struct backend_beside *)backend;
-	const struct backend_ops *a = beside->main->ops, *b = beside->windows->ops;
-	g_autofree char *x = a->not_carried ? a->not_carried(beside->main) : NULL;
-	g_autofree char *y = b->not_carried ? b->not_carried(beside->windows) : NULL;
-
-	return g_strconcat(x ? x : "", "\n", y ? y : "", NULL);
-}
-
-static const struct backend_ops beside_ops = {
-	.scheme = "beside",
-	.close = beside_close,
-	.submit = beside_submit,
-	.max_read = beside_max_read,
-	.away = beside_away,
-	.carries = beside_carries,
-	.not_carried = beside_not_carried,
+static const struct backend_ops acl_source_ops = {
+	.scheme = "acl-source",
+	.close = acl_source_close,
+	.submit = acl_source_submit,
+	.max_read = backend_layer_max_read,
+	.away = acl_source_away,
+	.carries = acl_source_carries,
+	.not_carried = acl_source_not_carried,
 };
 
-struct backend *backend_beside_new(struct backend *main, struct backend *windows)
+struct backend *backend_acl_source_new(struct backend *main, struct backend *windows)
 {
-	struct backend_beside *beside = g_new0(struct backend_beside, 1);
+	struct acl_source *source = g_new0(struct acl_source, 1);
 
-	beside->base.ops = &beside_ops;
-	beside->main = main;
-	beside->windows = windows;
-	return &beside->base;
+	source->layer.base.ops = &acl_source_ops;
+	source->layer.inner = main;
+	source->windows = windows;
+	return &source->layer.base;
 }

@@ -13,6 +13,6 @@
 #include "source.h"
 
 /* Takes both. */
-struct backend *backend_beside_new(struct backend *main, struct backend *windows);
+struct backend *backend_acl_source_new(struct backend *main, struct backend *windows);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "gate.h"
 
+#include <stdatomic.h>
+
 #define TICK_MS 20
 
 struct gate {
@@ -8,16 +10,16 @@ struct gate {
 	GMutex lock;
 	/* of struct backend_request, by their link and their priority */
 	GQueue held[BACKEND_BACKGROUND + 1];
-	unsigned foreground; /* requests of other priorities that the backend has */
-	unsigned calls;	     /* of let_pass() under way */
-	uint64_t bandwidth;
-	int64_t tokens; /* bytes; may go below zero by one request */
+	unsigned foreground;	    /* requests of other priorities that the backend has */
+	unsigned calls;		    /* of let_pass() under way */
+	_Atomic uint64_t bandwidth; /* written with the lock, as paused */
+	int64_t tokens;		    /* bytes; may go below zero by one request */
 	gint64 refilled;
 	uint64_t carried; /* bytes; see gate_submit() */
-	bool paused;
+	atomic_bool paused;
 	bool closed;
 	unsigned submitting; /* calls of the backend's submit under way */
-	GCond idle;
+	GCond changed;	     /* none of them is, or a request that is waited for is done */
 	guint timer;
 };
 
@@ -83,7 +85,7 @@ static void submit(struct gate *gate, struct backend_request *req)
 	gate->backend->ops->submit(gate->backend, req);
 	g_mutex_lock(&gate->lock);
 	if (--gate->submitting == 0)
-		g_cond_broadcast(&gate->idle);
+		g_cond_broadcast(&gate->changed);
 }
 
 static void complete(struct backend_request *req, int status)
@@ -189,37 +191,34 @@ void gate_withdraw(struct gate *gate,
 	take_back(gate, match, arg, GATE_WITHDRAWN);
 }
 
-struct call {
-	GMutex lock;
-	GCond cond;
+/* A request that is waited for. */
+struct waiting {
+	struct gate *gate;
 	bool done;
 };
 
-static void call_done(struct backend_request *req)
+static void wake(struct backend_request *req)
 {
-	struct call *call = req->user;
+	struct waiting *waiting = req->user;
+	struct gate *gate = waiting->gate;
 
-	g_mutex_lock(&call->lock);
-	call->done = true;
-	g_cond_signal(&call->cond);
-	g_mutex_unlock(&call->lock);
+	g_mutex_lock(&gate->lock);
+	waiting->done = true;
+	g_cond_broadcast(&gate->changed);
+	g_mutex_unlock(&gate->lock);
 }
 
 int gate_call(struct gate *gate, struct backend_request *req)
 {
-	struct call call = {.done = false};
+	struct waiting waiting = {.gate = gate};
 
-	g_mutex_init(&call.lock);
-	g_cond_init(&call.cond);
-	req->done = call_done;
-	req->user = &call;
+	req->done = wake;
+	req->user = &waiting;
 	gate_submit(gate, req);
-	g_mutex_lock(&call.lock);
-	while (!call.done)
-		g_cond_wait(&call.cond, &call.lock);
-	g_mutex_unlock(&call.lock);
-	g_mutex_clear(&call.lock);
-	g_cond_clear(&call.cond);
+	g_mutex_lock(&gate->lock);
+	while (!waiting.done)
+		g_cond_wait(&gate->changed, &gate->lock);
+	g_mutex_unlock(&gate->lock);
 	return req->status;
 }
 
@@ -246,12 +245,7 @@ void gate_pause(struct gate *gate, bool pause)
 
 bool gate_paused(struct gate *gate)
 {
-	bool paused;
-
-	g_mutex_lock(&gate->lock);
-	paused = gate->paused;
-	g_mutex_unlock(&gate->lock);
-	return paused;
+	return atomic_load(&gate->paused);
 }
 
 void gate_throttle(struct gate *gate, uint64_t bytes_per_second)
@@ -266,12 +260,7 @@ void gate_throttle(struct gate *gate, uint64_t bytes_per_second)
 
 uint64_t gate_bandwidth(struct gate *gate)
 {
-	uint64_t bandwidth;
-
-	g_mutex_lock(&gate->lock);
-	bandwidth = gate->bandwidth;
-	g_mutex_unlock(&gate->lock);
-	return bandwidth;
+	return atomic_load(&gate->bandwidth);
 }
 
 struct gate *gate_new(struct backend *backend, uint64_t bytes_per_second)
@@ -280,7 +269,7 @@ struct gate *gate_new(struct backend *backend, uint64_t bytes_per_second)
 
 	gate->backend = backend;
 	g_mutex_init(&gate->lock);
-	g_cond_init(&gate->idle);
+	g_cond_init(&gate->changed);
 	for (size_t i = 0; i < G_N_ELEMENTS(gate->held); i++)
 		g_queue_init(&gate->held[i]);
 	gate->bandwidth = bytes_per_second;
@@ -305,7 +294,7 @@ void gate_close(struct gate *gate)
 	take_back(gate, any, NULL, -ECANCELED); /* who lets pass finds nothing more */
 	g_mutex_lock(&gate->lock);
 	while (gate->submitting)
-		g_cond_wait(&gate->idle, &gate->lock);
+		g_cond_wait(&gate->changed, &gate->lock);
 	g_mutex_unlock(&gate->lock);
 }
 
@@ -314,6 +303,6 @@ void gate_free(struct gate *gate)
 	if (!gate)
 		return;
 	g_mutex_clear(&gate->lock);
-	g_cond_clear(&gate->idle);
+	g_cond_clear(&gate->changed);
 	g_free(gate);
 }

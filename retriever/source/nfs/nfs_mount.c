@@ -252,43 +252,41 @@ static int mount_or_walk(struct mounting *m, unsigned port, struct nfs_handle *h
 static gboolean explain(struct mounting *m, int status, GError **error)
 {
 	const struct nfs_url *url = &m->server->url;
-	g_autofree char *text = NULL;
 
 	switch (-status) {
 	case EACCES:
 	case EPERM:
-		text = g_strdup_printf("the old server does not let this host in; export %s to it, "
-				       "with AUTH_SYS and without squashing root",
-				       url->path);
-		break;
+		return backend_set_error(error, -status,
+					 "%s: the old server does not let this host in; export %s "
+					 "to it, with AUTH_SYS and without squashing root",
+					 url->text, url->path);
 	case ENOENT:
-		text = g_strdup_printf("the old server has no export or directory %s; see what it "
-				       "exports with: showmount -e %s",
-				       url->path, url->host);
-		break;
+		return backend_set_error(error, -status,
+					 "%s: the old server has no export or directory %s; see "
+					 "what it exports with: showmount -e %s",
+					 url->text, url->path, url->host);
 	case ENOTDIR:
-		text = g_strdup_printf("%s is not a directory there; name a directory", url->path);
-		break;
+		return backend_set_error(error, -status,
+					 "%s: %s is not a directory there; name a directory",
+					 url->text, url->path);
 	case ENOTSUP:
-		text = g_strdup_printf("the old server does not take AUTH_SYS for %s; allow "
-				       "sec=sys in its export",
-				       url->path);
-		break;
+		return backend_set_error(error, -status,
+					 "%s: the old server does not take AUTH_SYS for %s; allow "
+					 "sec=sys in its export",
+					 url->text, url->path);
 	case EAGAIN:
-		text = g_strdup("the old server does not run NFS version 3, or is still starting; "
-				"enable version 3 over TCP there");
-		break;
-	default:
-		if (nfs_is_away(status))
-			text = g_strdup_printf("%s does not answer (%s): %s; check that host, its "
-					       "rpcbind and firewall, or give nfsport= and "
-					       "mountport=",
-					       url->host, m->last, g_strerror(-status));
-		else
-			text = g_strdup_printf("the old server fails (%s): %s; see its log",
-					       m->last, g_strerror(-status));
+		return backend_set_error(error, -status,
+					 "%s: the old server does not run NFS version 3, or is "
+					 "still starting; enable version 3 over TCP there",
+					 url->text);
 	}
-	return backend_set_error(error, -status, "%s: %s", url->text, text);
+	if (nfs_is_away(status))
+		return backend_set_error(error, -status,
+					 "%s: %s does not answer (%s): %s; check that host, its "
+					 "rpcbind and firewall, or give nfsport= and mountport=",
+					 url->text, url->host, m->last, g_strerror(-status));
+	return backend_set_error(error, -status, "%s: the old server fails (%s): %s; see its log",
+				 url->text, m->last, g_strerror(-status));
 }
 
 static int get_root_attr(struct mounting *m, struct source_attr *attr)

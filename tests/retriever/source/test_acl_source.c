@@ -55,7 +55,7 @@ static void setup(void)
 	smb_fileid = 5;
 	looked_up_fileid = 0;
 	nfs_type = smb_type = S_IFREG;
-	beside = backend_beside_new(&nfs.base, &smb.base);
+	beside = backend_acl_source_new(&nfs.base, &smb.base);
 }
 
 static void teardown(void)
@@ -177,8 +177,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_beside");
-	TCase *tcase = tcase_create("backend_beside");
+	Suite *suite = suite_create("acl_source");
+	TCase *tcase = tcase_create("acl_source");
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, teardown);
