@@ -289,28 +289,22 @@ static gboolean check_repetitions(const char *file, const char *text, GError **e
 static gboolean check_group(const char *file, GKeyFile *parsed, const char *group, GError **error)
 {
 	g_auto(GStrv) names = g_key_file_get_keys(parsed, group, NULL, NULL);
+	struct config_place at = {file, group, NULL, NULL};
 
-	if (!g_str_has_prefix(group, GROUP_PREFIX)) {
-		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_GROUP_NOT_FOUND,
-			    "%s: [%s]: unknown group; every group is called [volume NAME]", file,
-			    group);
-		return FALSE;
-	}
-	if (!name_is_good(group + strlen(GROUP_PREFIX))) {
-		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE,
-			    "%s: [%s]: no good volume name; use 1 to %d of A-Z a-z 0-9 . _ -, "
-			    "not beginning with . or -",
-			    file, group, NAME_MAX_LEN);
-		return FALSE;
-	}
+	if (!g_str_has_prefix(group, GROUP_PREFIX))
+		return config_wrong(error, &at,
+				    "unknown group; every group is called [volume NAME]");
+	if (!name_is_good(group + strlen(GROUP_PREFIX)))
+		return config_wrong(error, &at,
+				    "no good volume name; use 1 to %d of A-Z a-z 0-9 . _ -, not "
+				    "beginning with . or -",
+				    NAME_MAX_LEN);
 	for (unsigned i = 0; names[i]; i++) {
-		if (find_key(names[i]))
-			continue;
-		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_KEY_NOT_FOUND,
-			    "%s: [%s] %s: unknown key; correct or remove it, the keys are in "
-			    "quickmigrate.conf(5)",
-			    file, group, names[i]);
-		return FALSE;
+		at.key = names[i];
+		if (!find_key(names[i]))
+			return config_wrong(error, &at,
+					    "unknown key; correct or remove it, the keys are in "
+					    "quickmigrate.conf(5)");
 	}
 	return TRUE;
 }
@@ -459,11 +453,11 @@ struct volume_config *config_load(const char *file, const char *volume, GError *
 	if (!g_key_file_has_group(parsed, group)) {
 		g_auto(GStrv) names = config_volumes(file, NULL);
 		g_autofree char *list = names && names[0] ? g_strjoinv(", ", names) : NULL;
+		const struct config_place at = {file, group, NULL, NULL};
 
-		g_set_error(
-			error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_GROUP_NOT_FOUND,
-			"%s: [%s]: no such group; add it, or use one of the volumes there are: %s",
-			file, group, list ? list : "(none)");
+		config_wrong(error, &at,
+			     "no such group; add it, or use one of the volumes there are: %s",
+			     list ? list : "(none)");
 		return NULL;
 	}
 

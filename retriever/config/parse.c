@@ -33,7 +33,10 @@ gboolean config_wrong(GError **error, const struct config_place *at, const char 
 	g_autofree char *what = g_strdup_vprintf(format, args);
 	va_end(args);
 	g_autofree char *shown = at->value ? g_strescape(at->value, NULL) : NULL;
-	if (shown)
+	if (!at->key)
+		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_GROUP_NOT_FOUND,
+			    "%s: [%s]: %s", at->file, at->group, what);
+	else if (shown)
 		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE,
 			    "%s: [%s] %s = %s: %s", at->file, at->group, at->key, shown, what);
 	else

@@ -18,7 +18,7 @@ G_GNUC_PRINTF(2, 3) bool parse_wrong(GError **error, const char *format, ...);
 struct config_place {
 	const char *file;
 	const char *group;
-	const char *key;
+	const char *key;   /* NULL: the group is wrong */
 	const char *value; /* NULL: the key is missing */
 };
 

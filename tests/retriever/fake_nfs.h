@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "source/nfs/nfs.h"
-#include "source/nfs/nfs_mount.h"
+#include "source/nfs/nfs_server.h"
 #include "source/nfs/nfs_net.h"
 #include "source/nfs/nfs_conn.h"
 #include "source/nfs/nfs_proc.h"

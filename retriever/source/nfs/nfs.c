@@ -5,7 +5,6 @@
 
 #include "nfs_conn.h"
 #include "nfs_gather.h"
-#include "nfs_mount.h"
 #include "nfs_net.h"
 
 #define MAX_DEMAND     8

@@ -3,8 +3,6 @@
  * From a URL to the root's handle.  This alone may fail: a server that refuses says so at once, one
  * that is away has half a minute.
  */
-#include "nfs_mount.h"
-
 #include <errno.h>
 #include <netdb.h>
 
@@ -54,22 +52,29 @@ static int call_once(struct mounting *m, unsigned port, uint32_t program, uint32
 	return args->bad ? -ENAMETOOLONG : nfs_call(&call, in, memory);
 }
 
+/* Before the next address is asked.  FALSE: there is no time left. */
+static bool pause_for_next(struct mounting *m)
+{
+	struct nfs_server *server = m->server;
+
+	if (g_get_monotonic_time() + PAUSE_US > m->deadline)
+		return false;
+	atomic_store(&server->address, (atomic_load(&server->address) + 1) % server->n_addresses);
+	g_usleep(PAUSE_US);
+	return true;
+}
+
 /* Asks again while the server is away. */
 static int call_until(struct mounting *m, const char *what, unsigned port, uint32_t program,
 		      uint32_t procedure, const struct xdr_out *args, const uint8_t *start,
 		      struct xdr_in *in, uint8_t **memory)
 {
-	struct nfs_server *server = m->server;
-
 	m->last = what;
 	for (;;) {
 		int ret = call_once(m, port, program, 3, procedure, args, start, in, memory);
 
-		if (!nfs_is_away(ret) || g_get_monotonic_time() + PAUSE_US > m->deadline)
+		if (!nfs_is_away(ret) || !pause_for_next(m))
 			return ret;
-		atomic_store(&server->address,
-			     (atomic_load(&server->address) + 1) % server->n_addresses);
-		g_usleep(PAUSE_US);
 	}
 }
 
@@ -131,18 +136,11 @@ static int find_port(struct mounting *m, const char *what, uint32_t program, uns
 		if (ret == 0)
 			return 0;
 		/* Not registered may mean: not yet. */
-		if ((!nfs_is_away(ret) && ret != -ENOENT) ||
-		    g_get_monotonic_time() + PAUSE_US > m->deadline) {
+		if ((!nfs_is_away(ret) && ret != -ENOENT) || (usual && ret == -ECONNREFUSED) ||
+		    !pause_for_next(m)) {
 			*port = usual;
 			return usual ? 0 : ret;
 		}
-		if (usual && ret == -ECONNREFUSED) {
-			*port = usual;
-			return 0;
-		}
-		atomic_store(&server->address,
-			     (atomic_load(&server->address) + 1) % server->n_addresses);
-		g_usleep(PAUSE_US);
 	}
 }
 

@@ -44,4 +44,13 @@ struct nfs_server {
 	struct backend_watch watch;
 };
 
+/* nfs_mount.c: what happens at open. */
+
+/*
+ * Resolves, finds the ports, mounts, and fills in the server's root, its attributes, max_read, and
+ * whether it has ACLs and extended attributes. Blocks up to 30 s.
+ */
+gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GError **error);
+void nfs_server_clear(struct nfs_server *server);
+
 #endif

@@ -61,21 +61,12 @@ struct smb_conn {
 
 #define MS G_TIME_SPAN_MILLISECOND
 
-static atomic_uint stall_ms = STALL_MS, refused_ms = REFUSED_MS, turn_ms = TURN_MS;
+static atomic_uint times[] = {
+	[SMB_STALL] = STALL_MS, [SMB_REFUSED] = REFUSED_MS, [SMB_TURN] = TURN_MS};
 
-void backend_smb_set_stall(unsigned ms)
+void smb_set_time(enum smb_time time, unsigned ms)
 {
-	atomic_store(&stall_ms, ms);
-}
-
-void backend_smb_set_refused(unsigned ms)
-{
-	atomic_store(&refused_ms, ms);
-}
-
-void backend_smb_set_turn(unsigned ms)
-{
-	atomic_store(&turn_ms, ms);
+	atomic_store(&times[time], ms);
 }
 
 static void finish(struct smb_server *server, struct backend_request *req, int status)
@@ -116,7 +107,7 @@ static void refused(struct smb_conn *conn, const struct wire_reply *reply)
 	server->refuses = reply->status == WIRE_F_LOGON || reply->status == WIRE_F_GUEST;
 	server->trusted &= !server->refuses;
 	if (server->refuses)
-		server->next_try = g_get_monotonic_time() + atomic_load(&refused_ms) * MS;
+		server->next_try = g_get_monotonic_time() + atomic_load(&times[SMB_REFUSED]) * MS;
 	server->locks |= final && smb_failure_locks(reply);
 	pthread_mutex_unlock(&server->lock);
 	failed(conn, smb_failure_text(&server->url, reply), final);
@@ -162,7 +153,8 @@ static bool may_connect(struct smb_conn *conn)
 	may = server->trusted || now >= server->next_try;
 	conn->turn = may && !server->trusted;
 	if (conn->turn)
-		server->next_try = now + atomic_load(server->refuses ? &refused_ms : &turn_ms) * MS;
+		server->next_try =
+			now + atomic_load(&times[server->refuses ? SMB_REFUSED : SMB_TURN]) * MS;
 	pthread_mutex_unlock(&server->lock);
 	return may;
 }
@@ -486,7 +478,7 @@ static void run_worker(struct smb_conn *conn)
 {
 	int status;
 
-	conn->stall_ms = atomic_load(&stall_ms);
+	conn->stall_ms = atomic_load(&times[SMB_STALL]);
 	conn->ready = false;
 	if (!start_worker(conn))
 		return;

@@ -35,11 +35,10 @@ bool smb_conn_add(struct smb_pool *pool, struct smb_server *server);
 void smb_conns_end(struct smb_pool *pool, struct smb_server *server);
 void smb_conns_free(struct smb_pool *pool);
 
-/* For tests: ms of silence after which a server is given up, for workers that start from now on. */
-void backend_smb_set_stall(unsigned ms);
-/* For tests: ms between log-ons of a server that refuses them. */
-void backend_smb_set_refused(unsigned ms);
-/* For tests: ms that a connection may try alone, after another was lost. */
-void backend_smb_set_turn(unsigned ms);
+/* For tests, in ms: silence after which a server is given up, for workers that start from now on;
+ * between log-ons of a server that refuses them; how long a connection may try alone, after another
+ * was lost. */
+enum smb_time { SMB_STALL, SMB_REFUSED, SMB_TURN };
+void smb_set_time(enum smb_time time, unsigned ms);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "wire.h"
 
-#define SMB_ATTR_READONLY  0x1u
 #define SMB_ATTR_DIRECTORY 0x10u
 #define SMB_ATTR_REPARSE   0x400u
 /* OFFLINE, RECALL_ON_OPEN, RECALL_ON_DATA_ACCESS */

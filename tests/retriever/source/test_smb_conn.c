@@ -105,7 +105,7 @@ START_TEST(workers_are_started_again)
 	struct source_attr attr;
 
 	/* only here: one that gets no processor for so long is taken for one that hangs */
-	backend_smb_set_stall(200);
+	smb_set_time(SMB_STALL, 200);
 	backend->ops->close(backend);
 	backend = open_share("good", NULL);
 	ck_assert_int_eq(get_attr(backend, by_path(troubles[_i]), &attr), 0);
@@ -256,7 +256,7 @@ static void open_with_log_ons(const char *share)
 {
 	struct timespec at[CONNECTIONS];
 
-	backend_smb_set_turn(60000); /* however long a worker takes to start */
+	smb_set_time(SMB_TURN, 60000); /* however long a worker takes to start */
 	backend->ops->close(backend);
 	backend = open_share(share, NULL);
 	ck_assert_ptr_nonnull(backend);
@@ -296,7 +296,7 @@ START_TEST(a_password_that_is_changed)
 	struct source_attr attr;
 	struct many *many;
 
-	backend_smb_set_refused(400);
+	smb_set_time(SMB_REFUSED, 400);
 	open_with_log_ons("changes");
 	many = submit_many("end-early", BACKEND_BACKGROUND);
 	ck_assert_int_eq(get_attr(backend, by_path("end-early"), &attr), 0);

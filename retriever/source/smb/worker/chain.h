@@ -6,7 +6,6 @@
 #include "worker.h"
 
 #define ACCESS_READ	  0x1u
-#define ACCESS_READ_EA	  0x8u
 #define ACCESS_ATTRIBUTES 0x80u
 #define ACCESS_CONTROL	  0x20000u
 #define ACCESS_SYSTEM	  0x1000000u

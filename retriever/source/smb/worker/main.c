@@ -9,31 +9,10 @@
 #include "sandbox.h"
 #include "session.h"
 
-static void dispatch(struct job *job)
-{
-	switch (job->request.op) {
-	case WIRE_GETATTR:
-		do_getattr(job);
-		break;
-	case WIRE_LOOKUP:
-		do_lookup(job);
-		break;
-	case WIRE_READDIR:
-		do_readdir(job);
-		break;
-	case WIRE_READ:
-		do_read(job);
-		break;
-	case WIRE_READLINK:
-		do_readlink(job);
-		break;
-	case WIRE_XATTRS:
-		do_xattrs(job);
-		break;
-	default:
-		job_done(job, -ENOTSUP);
-	}
-}
+static void (*const operations[])(struct job *job) = {
+	[WIRE_GETATTR] = do_getattr, [WIRE_LOOKUP] = do_lookup,	    [WIRE_READDIR] = do_readdir,
+	[WIRE_READ] = do_read,	     [WIRE_READLINK] = do_readlink, [WIRE_XATTRS] = do_xattrs,
+};
 
 static void take(struct worker *worker, const struct wire_request *request)
 {
@@ -50,7 +29,10 @@ static void take(struct worker *worker, const struct wire_request *request)
 	job->name = talloc_strndup(job, (char *)slot + request->path_len, request->name_len);
 	job->out.at = slot;
 	job->out.end = slot + WIRE_SLOT_BYTES;
-	dispatch(job);
+	if (request->op < ARRAY_SIZE(operations) && operations[request->op])
+		operations[request->op](job);
+	else
+		job_done(job, -ENOTSUP);
 }
 
 static void readable(struct tevent_context *ev, struct tevent_fd *fde, uint16_t flags, void *data)
