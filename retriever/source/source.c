@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "posix_acl.h"
 #include "refused.h"
+
+#define EMPTY_LEN 4 /* of the format's header */
 
 G_DEFINE_QUARK(backend - error - quark, backend_error)
 
@@ -112,6 +115,30 @@ void source_xattrs_lose(struct source_xattrs *xattrs, const char *format, ...)
 	va_start(args, format);
 	g_ptr_array_add(xattrs->lost, g_strdup_vprintf(format, args));
 	va_end(args);
+}
+
+void source_xattrs_lose_acl(struct source_xattrs *xattrs, bool is_default, const char *why)
+{
+	source_xattrs_lose(xattrs, "%s: %s", is_default ? "default ACL" : "ACL", why);
+	xattrs->acl_lost |= !is_default;
+}
+
+void source_xattrs_add_acl(struct source_xattrs *xattrs, bool is_default, const uint8_t *value,
+			   uint32_t len)
+{
+	const char *name = is_default ? XATTR_ACL_DEFAULT : XATTR_ACL_ACCESS;
+	struct acl *acl = acl_decode(value, len);
+	g_autofree uint8_t *ordered = NULL;
+
+	if (!acl && len != EMPTY_LEN)
+		source_xattrs_lose_acl(xattrs, is_default,
+				       "the old server's is none that acl(5) allows");
+	/* Three entries are the mode's. */
+	if (acl && (is_default || acl->entries->len > 3)) {
+		ordered = acl_encode(acl, &len);
+		source_xattrs_add(xattrs, name, ordered, len);
+	}
+	acl_free(acl);
 }
 
 void backend_batch_refuse(struct backend_batch *batch, char *name, const char *why)

@@ -96,6 +96,16 @@ void source_xattrs_add(struct source_xattrs *xattrs, const char *name, const voi
 /* Adds a line to lost. */
 void source_xattrs_lose(struct source_xattrs *xattrs, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
+/*
+ * Adds an ACL in the kernel's format, whose entries are put in order.  Nothing is added for one
+ * that says nothing: an empty one, or an access ACL that says no more than a mode.  One that acl(5)
+ * does not allow is lost.
+ */
+void source_xattrs_add_acl(struct source_xattrs *xattrs, bool is_default, const uint8_t *value,
+			   uint32_t len);
+/* There is one that cannot be carried. */
+void source_xattrs_lose_acl(struct source_xattrs *xattrs, bool is_default, const char *why);
+
 /* A name that nothing can have here. */
 struct source_refusal {
 	char *name;	 /* as it is shown (refused.h), g_malloc'd */

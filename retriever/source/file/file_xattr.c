@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/xattr.h>
 
-#include "source/source_acl.h"
+#include "source/posix_acl.h"
 
 #define LIST_BYTES  65536u /* the kernel's limits */
 #define VALUE_BYTES 65536u
@@ -56,7 +56,8 @@ static void carry(const char *path, const char *name, uint8_t *value, struct sou
 		source_xattrs_lose(xattrs, "%s: cannot be read: %s", name, g_strerror(errno));
 		xattrs->acl_lost |= strcmp(name, XATTR_ACL_ACCESS) == 0;
 	} else if (is_acl(name))
-		backend_acl_add(xattrs, strcmp(name, XATTR_ACL_DEFAULT) == 0, value, (uint32_t)len);
+		source_xattrs_add_acl(xattrs, strcmp(name, XATTR_ACL_DEFAULT) == 0, value,
+				      (uint32_t)len);
 	else
 		source_xattrs_add(xattrs, name, value, (uint32_t)len);
 }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <linux/posix_acl.h>
 
-#include "source/source_acl.h"
+#include "source/posix_acl.h"
 
 #define WANT_ACCESS	   1u
 #define WANT_ACCESS_COUNT  2u
@@ -71,7 +71,7 @@ static int get_acl(struct source_xattrs *xattrs, bool is_default, bool wanted, s
 	if (wanted && n > 0) {
 		g_autofree uint8_t *value = acl_encode(&acl, &len);
 
-		backend_acl_add(xattrs, is_default, value, len);
+		source_xattrs_add_acl(xattrs, is_default, value, len);
 	}
 	g_array_unref(acl.entries);
 	return 0;
@@ -100,7 +100,8 @@ static int unknown(struct backend_request *req)
 {
 	g_clear_pointer(&req->xattrs, source_xattrs_free);
 	req->xattrs = source_xattrs_new();
-	backend_acl_lose(req->xattrs, false, "the old server fails to tell it (too many entries?)");
+	source_xattrs_lose_acl(req->xattrs, false,
+			       "the old server fails to tell it (too many entries?)");
 	return 0;
 }
 
