@@ -72,7 +72,7 @@ void ctl_link_close(struct ctl_link *link)
 	g_free(link);
 }
 
-static void answered(void *arg, int status, const char *text)
+static void take_answer(void *arg, int status, const char *text)
 {
 	struct ctl_link *link = arg;
 
@@ -136,7 +136,7 @@ enum ctl_exit ctl_ask(struct ctl_link *link, const char *command, bool quiet, GK
 
 	link->done = false;
 	g_clear_pointer(&link->text, g_free);
-	uint64_t request = migrate_control(link->volume, command, answered, link);
+	uint64_t request = migrate_control(link->volume, command, take_answer, link);
 	if (!request) {
 		ctl_complain("%s: %s", link->name, g_strerror(errno));
 		return CTL_REFUSED;

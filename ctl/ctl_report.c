@@ -58,21 +58,21 @@ static void add_up(struct tally *tally, const struct report_line *line)
 }
 
 /* What is not UTF-8 is escaped as in the file. */
-static char *utf8(const char *text)
+static char *valid_utf8(const char *text)
 {
 	return g_utf8_validate(text, -1, NULL) ? g_strdup(text) : g_strescape(text, NULL);
 }
 
-static char *shown(const char *text)
+static char *printable(const char *text)
 {
-	g_autofree char *valid = utf8(text);
+	g_autofree char *valid = valid_utf8(text);
 
 	return refused_line(valid);
 }
 
 static void print_volume(struct tally *tally, const struct report_line *line)
 {
-	g_autofree char *text = shown(line->text);
+	g_autofree char *text = printable(line->text);
 
 	if (line->kind == REPORT_VOLUME)
 		printf("no object has its %s\n", text);
@@ -80,7 +80,7 @@ static void print_volume(struct tally *tally, const struct report_line *line)
 
 static void print_object(struct tally *tally, const struct report_line *line)
 {
-	g_autofree char *path = shown(line->path), *text = shown(line->text);
+	g_autofree char *path = printable(line->path), *text = printable(line->text);
 
 	if (line->kind != REPORT_VOLUME)
 		printf("%s: %s: %s\n", path, report_kind_name(line->kind), text);
@@ -109,7 +109,7 @@ static void print_text(const struct ctl *ctl, FILE *file, struct tally *tally)
 static JsonNode *line_node(const struct report_line *line)
 {
 	g_autoptr(JsonBuilder) builder = json_builder_new();
-	g_autofree char *path = utf8(line->path), *text = utf8(line->text);
+	g_autofree char *path = valid_utf8(line->path), *text = valid_utf8(line->text);
 
 	json_builder_begin_object(builder);
 	json_builder_set_member_name(builder, "kind");
@@ -172,7 +172,7 @@ static char *path_by_config(const struct ctl *ctl)
 	return path;
 }
 
-static enum ctl_exit find(const struct ctl *ctl, char **path, struct tally *tally)
+static enum ctl_exit find_report(const struct ctl *ctl, char **path, struct tally *tally)
 {
 	g_autoptr(GKeyFile) reply = NULL;
 	enum ctl_exit result;
@@ -199,7 +199,7 @@ enum ctl_exit ctl_report(const struct ctl *ctl)
 {
 	g_autofree char *path = NULL;
 	struct tally tally = {0};
-	enum ctl_exit result = find(ctl, &path, &tally);
+	enum ctl_exit result = find_report(ctl, &path, &tally);
 	FILE *file;
 
 	if (result)

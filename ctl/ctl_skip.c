@@ -9,7 +9,7 @@
 #define COMMAND_MAX 64000 /* what migrate_control() takes, and a bit */
 
 /* As the list of errors has it, whichever way it was copied from there. */
-static char *listed(const char *path, bool directory)
+static char *line_of_path(const char *path, bool directory)
 {
 	char *line = refused_line(path);
 	size_t len = strlen(line);
@@ -19,12 +19,12 @@ static char *listed(const char *path, bool directory)
 	return line;
 }
 
-static char *command(const struct ctl *ctl)
+static char *skip_command(const struct ctl *ctl)
 {
 	GString *text = g_string_new(ctl->all ? "skip all " : "skip names ");
 
 	for (char **path = ctl->arguments; *path; path++) {
-		g_autofree char *line = listed(*path, ctl->all);
+		g_autofree char *line = line_of_path(*path, ctl->all);
 
 		if (path != ctl->arguments)
 			g_string_append_c(text, '\n');
@@ -33,7 +33,7 @@ static char *command(const struct ctl *ctl)
 	return g_string_free(text, FALSE);
 }
 
-static void print(const struct ctl *ctl, GKeyFile *reply)
+static void print_skipped(const struct ctl *ctl, GKeyFile *reply)
 {
 	uint64_t names = ctl_number(reply, "skip", "names");
 	uint64_t directories = ctl_number(reply, "skip", "directories");
@@ -51,7 +51,7 @@ static void print(const struct ctl *ctl, GKeyFile *reply)
 
 enum ctl_exit ctl_skip(const struct ctl *ctl)
 {
-	g_autofree char *text = command(ctl);
+	g_autofree char *text = skip_command(ctl);
 	g_autoptr(GKeyFile) reply = NULL;
 	enum ctl_exit result;
 
@@ -62,6 +62,6 @@ enum ctl_exit ctl_skip(const struct ctl *ctl)
 	}
 	result = ctl_ask_once(ctl, text, &reply);
 	if (!result)
-		print(ctl, reply);
+		print_skipped(ctl, reply);
 	return result;
 }

@@ -9,7 +9,7 @@
 
 #define BAR_WIDTH 30
 
-static char *remaining(GKeyFile *status)
+static char *remaining_text(GKeyFile *status)
 {
 	int64_t s = ctl_remaining(status);
 
@@ -21,7 +21,7 @@ static char *remaining(GKeyFile *status)
 }
 
 /* "12 of 34 whole (35.3 %)"; without the part while the total may still grow. */
-static char *portion(GKeyFile *status, const char *what, bool bytes)
+static char *portion_text(GKeyFile *status, const char *what, bool bytes)
 {
 	g_autofree char *whole_key = g_strconcat(what, "-whole", NULL);
 	g_autofree char *found_key = g_strconcat(what, "-found", NULL);
@@ -39,8 +39,8 @@ static char *portion(GKeyFile *status, const char *what, bool bytes)
 	return g_strdup_printf("%s of %s whole (%.1f %%)", w, f, (double)(int64_t)promille / 10);
 }
 
-static void row(const char *label, const char *format, ...) G_GNUC_PRINTF(2, 3);
-static void row(const char *label, const char *format, ...)
+static void print_row(const char *label, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void print_row(const char *label, const char *format, ...)
 {
 	va_list args;
 
@@ -57,9 +57,9 @@ static void print_source(GKeyFile *status)
 	g_autofree char *source = ctl_text(status, "volume", "source");
 
 	if (away)
-		row("Source", "%s (away for %" G_GUINT64_FORMAT " s)", source, away);
+		print_row("Source", "%s (away for %" G_GUINT64_FORMAT " s)", source, away);
 	else
-		row("Source", "%s", source);
+		print_row("Source", "%s", source);
 }
 
 static void print_activity(GKeyFile *status)
@@ -69,14 +69,16 @@ static void print_activity(GKeyFile *status)
 	g_autofree char *rate = ctl_bytes(ctl_number(status, "now", "bytes-per-second"));
 	g_autofree char *cap = ctl_bytes(limit);
 
-	row("Rate", "%.0f files/s, %s/s",
-	    g_key_file_get_double(status, "now", "files-per-second", NULL), rate);
-	row("Background", "%s%s%s, %" G_GUINT64_FORMAT " crawler%s",
-	    ctl_yes(status, "now", "paused") ? "paused, " : "", limit ? cap : "no bandwidth limit",
-	    limit ? "/s at most" : "", crawlers, crawlers == 1 ? "" : "s");
-	row("Waiting", "%" G_GUINT64_FORMAT " for clients, %" G_GUINT64_FORMAT " in the background",
-	    ctl_number(status, "now", "demand-waiting"),
-	    ctl_number(status, "now", "background-waiting"));
+	print_row("Rate", "%.0f files/s, %s/s",
+		  g_key_file_get_double(status, "now", "files-per-second", NULL), rate);
+	print_row("Background", "%s%s%s, %" G_GUINT64_FORMAT " crawler%s",
+		  ctl_yes(status, "now", "paused") ? "paused, " : "",
+		  limit ? cap : "no bandwidth limit", limit ? "/s at most" : "", crawlers,
+		  crawlers == 1 ? "" : "s");
+	print_row("Waiting",
+		  "%" G_GUINT64_FORMAT " for clients, %" G_GUINT64_FORMAT " in the background",
+		  ctl_number(status, "now", "demand-waiting"),
+		  ctl_number(status, "now", "background-waiting"));
 }
 
 static void print_table(const char *volume, GKeyFile *status)
@@ -87,47 +89,50 @@ static void print_table(const char *volume, GKeyFile *status)
 	const uint64_t losses = ctl_number(status, "counters", "losses");
 	const uint64_t names = ctl_number(status, "counters", "names-skipped");
 
-	row("Volume", "%s", volume);
-	row("Root", "%s", root);
+	print_row("Volume", "%s", volume);
+	print_row("Root", "%s", root);
 	print_source(status);
-	row("State", "%s", state);
+	print_row("State", "%s", state);
 	if (!strcmp(state, "unattached") || !strcmp(state, "finished"))
 		return;
-	g_autofree char *directories = portion(status, "directories", false);
-	g_autofree char *files = portion(status, "files", false);
-	g_autofree char *bytes = portion(status, "bytes", true);
-	row("Directories", "%s, %" G_GUINT64_FORMAT " unfilled", directories,
-	    ctl_number(status, "counters", "unfilled-directories"));
-	row("Files", "%s", files);
-	row("Bytes", "%s", bytes);
+	g_autofree char *directories = portion_text(status, "directories", false);
+	g_autofree char *files = portion_text(status, "files", false);
+	g_autofree char *bytes = portion_text(status, "bytes", true);
+	print_row("Directories", "%s, %" G_GUINT64_FORMAT " unfilled", directories,
+		  ctl_number(status, "counters", "unfilled-directories"));
+	print_row("Files", "%s", files);
+	print_row("Bytes", "%s", bytes);
 	if (!ctl_yes(status, "counters", "exact"))
-		row("", "(counted since the retriever started; migratectl verify %s sets it right)",
-		    volume);
+		print_row(
+			"",
+			"(counted since the retriever started; migratectl verify %s sets it right)",
+			volume);
 	print_activity(status);
 	if (!strcmp(state, "migrating")) {
-		g_autofree char *time = remaining(status);
+		g_autofree char *time = remaining_text(status);
 
-		row("Remaining", "%s", time);
+		print_row("Remaining", "%s", time);
 	}
 	if (errors)
-		row("Errors", "%" G_GUINT64_FORMAT "; see migratectl errors %s", errors, volume);
+		print_row("Errors", "%" G_GUINT64_FORMAT "; see migratectl errors %s", errors,
+			  volume);
 	else
-		row("Errors", "none");
+		print_row("Errors", "none");
 	if (names)
-		row("Given up", "%" G_GUINT64_FORMAT " names; see migratectl report %s", names,
-		    volume);
+		print_row("Given up", "%" G_GUINT64_FORMAT " names; see migratectl report %s",
+			  names, volume);
 	if (losses)
-		row("Not carried", "%" G_GUINT64_FORMAT "; see migratectl report %s", losses,
-		    volume);
+		print_row("Not carried", "%" G_GUINT64_FORMAT "; see migratectl report %s", losses,
+			  volume);
 }
 
 /* ---- watching -------------------------------------------------------------------------------- */
 
-static void bar(GKeyFile *status, const char *what, bool bytes)
+static void draw_bar(GKeyFile *status, const char *what, bool bytes)
 {
 	g_autofree char *whole_key = g_strconcat(what, "-whole", NULL);
 	g_autofree char *found_key = g_strconcat(what, "-found", NULL);
-	g_autofree char *text = portion(status, what, bytes);
+	g_autofree char *text = portion_text(status, what, bytes);
 	uint64_t whole = ctl_number(status, "counters", whole_key);
 	uint64_t found = ctl_number(status, "counters", found_key);
 	int full = found ? (int)(BAR_WIDTH * ((double)whole / (double)found)) : BAR_WIDTH;
@@ -140,18 +145,18 @@ static void bar(GKeyFile *status, const char *what, bool bytes)
 }
 
 /* Draws over what was drawn before; returns the number of lines. */
-static int draw(const char *volume, GKeyFile *status, int before)
+static int draw_status(const char *volume, GKeyFile *status, int before)
 {
 	g_autofree char *state = ctl_text(status, "volume", "state");
 	g_autofree char *rate = ctl_bytes(ctl_number(status, "now", "bytes-per-second"));
-	g_autofree char *time = remaining(status);
+	g_autofree char *time = remaining_text(status);
 
 	if (before)
 		printf("\033[%dA", before);
 	printf("\r\033[K%s: %s%s\n", volume, state,
 	       ctl_yes(status, "now", "paused") ? ", background paused" : "");
-	bar(status, "files", false);
-	bar(status, "bytes", true);
+	draw_bar(status, "files", false);
+	draw_bar(status, "bytes", true);
 	printf("\033[K%.0f files/s, %s/s, remaining: %s\n",
 	       g_key_file_get_double(status, "now", "files-per-second", NULL), rate, time);
 	printf("\033[K%" G_GUINT64_FORMAT " waiting for clients, %" G_GUINT64_FORMAT " errors\n",
@@ -164,15 +169,15 @@ static int draw(const char *volume, GKeyFile *status, int before)
 static void print_line(const char *volume, GKeyFile *status)
 {
 	g_autofree char *state = ctl_text(status, "volume", "state");
-	g_autofree char *files = portion(status, "files", false);
-	g_autofree char *bytes = portion(status, "bytes", true);
-	g_autofree char *time = remaining(status);
+	g_autofree char *files = portion_text(status, "files", false);
+	g_autofree char *bytes = portion_text(status, "bytes", true);
+	g_autofree char *time = remaining_text(status);
 
 	printf("%s: %s, files %s, bytes %s, remaining: %s\n", volume, state, files, bytes, time);
 	fflush(stdout);
 }
 
-static enum ctl_exit watch(const struct ctl *ctl, struct ctl_link *link)
+static enum ctl_exit watch_volume(const struct ctl *ctl, struct ctl_link *link)
 {
 	int lines = 0;
 
@@ -185,7 +190,7 @@ static enum ctl_exit watch(const struct ctl *ctl, struct ctl_link *link)
 		if (ctl->json)
 			ctl_print_json(ctl_json(status), false);
 		else if (isatty(STDOUT_FILENO))
-			lines = draw(ctl->volume, status, lines);
+			lines = draw_status(ctl->volume, status, lines);
 		else
 			print_line(ctl->volume, status);
 		g_autofree char *state = ctl_text(status, "volume", "state");
@@ -197,7 +202,7 @@ static enum ctl_exit watch(const struct ctl *ctl, struct ctl_link *link)
 
 /* ---- all volumes ----------------------------------------------------------------------------- */
 
-static GKeyFile *absent(const char *volume, bool silent)
+static GKeyFile *absent_status(const char *volume, bool silent)
 {
 	GKeyFile *status = g_key_file_new();
 
@@ -212,8 +217,8 @@ static void print_brief(const char *volume, GKeyFile *status)
 	g_autofree char *state = ctl_text(status, "volume", "state");
 
 	if (g_key_file_has_group(status, "counters") && !strcmp(state, "migrating")) {
-		g_autofree char *files = portion(status, "files", false);
-		g_autofree char *bytes = portion(status, "bytes", true);
+		g_autofree char *files = portion_text(status, "files", false);
+		g_autofree char *bytes = portion_text(status, "bytes", true);
 
 		printf("%-16s %-13s files %s, bytes %s, %" G_GUINT64_FORMAT " errors\n", volume,
 		       state, files, bytes, ctl_number(status, "counters", "errors"));
@@ -241,7 +246,7 @@ static enum ctl_exit every_volume(const struct ctl *ctl)
 		if (link)
 			result = ctl_ask(link, "status", true, &status);
 		if (result == CTL_NO_RETRIEVER || !status)
-			status = absent(names[i], link && ctl_link_is_silent(link));
+			status = absent_status(names[i], link && ctl_link_is_silent(link));
 		ctl_link_close(link);
 		worst = MAX(worst, result);
 		if (ctl->json)
@@ -271,7 +276,7 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
 	if (!link)
 		return result;
 	if (ctl->watch) {
-		result = watch(ctl, link);
+		result = watch_volume(ctl, link);
 	} else {
 		g_autoptr(GKeyFile) status = NULL;
 

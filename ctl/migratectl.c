@@ -23,12 +23,12 @@ static enum ctl_exit ask_and_say(const struct ctl *ctl, const char *command, con
 	return result;
 }
 
-static enum ctl_exit attach(const struct ctl *ctl)
+static enum ctl_exit attach_volume(const struct ctl *ctl)
 {
 	return ask_and_say(ctl, "attach", "NAME: attached; clients can be switched now");
 }
 
-static enum ctl_exit retry(const struct ctl *ctl)
+static enum ctl_exit retry_failures(const struct ctl *ctl)
 {
 	return ask_and_say(ctl, ctl->same ? "retry same" : "retry",
 			   "NAME: failures are forgotten; to try again at once: "
@@ -46,7 +46,7 @@ static enum ctl_exit resume_background(const struct ctl *ctl)
 	return ask_and_say(ctl, "resume", "NAME: background work goes on");
 }
 
-static enum ctl_exit throttle(const struct ctl *ctl)
+static enum ctl_exit throttle_background(const struct ctl *ctl)
 {
 	uint64_t bytes;
 
@@ -67,7 +67,7 @@ static enum ctl_exit throttle(const struct ctl *ctl)
 	return result;
 }
 
-static enum ctl_exit verify(const struct ctl *ctl)
+static enum ctl_exit verify_volume(const struct ctl *ctl)
 {
 	g_autoptr(GKeyFile) reply = NULL;
 	enum ctl_exit result = ctl_ask_once(ctl, "verify", &reply);
@@ -88,7 +88,7 @@ static enum ctl_exit verify(const struct ctl *ctl)
 	return CTL_REFUSED;
 }
 
-static enum ctl_exit finalize(const struct ctl *ctl)
+static enum ctl_exit finalize_volume(const struct ctl *ctl)
 {
 	g_autoptr(GKeyFile) reply = NULL;
 	enum ctl_exit result = ctl_ask_once(ctl, "finalize", &reply);
@@ -122,21 +122,23 @@ static const struct command {
 	enum ctl_exit (*run)(const struct ctl *ctl);
 	const char *help;
 } commands[] = {
-	{"attach", "NAME", 1, 1, 0, attach, "bind the empty root to the old server"},
+	{"attach", "NAME", 1, 1, 0, attach_volume, "bind the empty root to the old server"},
 	{"status", "[NAME]", 0, 1, TAKES_WATCH | TAKES_JSON, ctl_status,
 	 "show how far it is; all volumes without NAME"},
 	{"errors", "NAME", 1, 1, TAKES_JSON, ctl_errors, "list what failed, and why"},
 	{"report", "NAME", 1, 1, TAKES_JSON, ctl_report, "list what could not be carried over"},
-	{"retry", "NAME", 1, 1, TAKES_SAME, retry,
+	{"retry", "NAME", 1, 1, TAKES_SAME, retry_failures,
 	 "forget the failures, so that all is tried again"},
 	{"skip", "NAME PATH...", 2, INT_MAX, TAKES_ALL, ctl_skip,
 	 "give up names that nothing can have here"},
-	{"throttle", "NAME BYTES", 2, 2, 0, throttle,
+	{"throttle", "NAME BYTES", 2, 2, 0, throttle_background,
 	 "limit background reads per second; 0: no limit"},
 	{"pause", "NAME", 1, 1, 0, pause_background, "stop background work; clients are served"},
 	{"resume", "NAME", 1, 1, 0, resume_background, "go on with background work"},
-	{"verify", "NAME", 1, 1, 0, verify, "walk the whole tree and count what is unfinished"},
-	{"finalize", "NAME", 1, 1, 0, finalize, "verify, and remove what is left of the migration"},
+	{"verify", "NAME", 1, 1, 0, verify_volume,
+	 "walk the whole tree and count what is unfinished"},
+	{"finalize", "NAME", 1, 1, 0, finalize_volume,
+	 "verify, and remove what is left of the migration"},
 };
 
 static const struct command *find_command(const char *name)
@@ -163,7 +165,7 @@ static char *describe_commands(void)
 	return g_string_free(text, FALSE);
 }
 
-static gboolean parse(int *argc, char ***argv, struct ctl *ctl, gboolean *version)
+static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean *version)
 {
 	gboolean watch = FALSE, json = FALSE, same = FALSE, all = FALSE;
 	const GOptionEntry entries[] = {
@@ -210,7 +212,7 @@ static const char *needless_option(const struct command *command, const struct c
 	return ctl->same && !(command->takes & TAKES_SAME) ? "same" : NULL;
 }
 
-static gboolean check(const struct command *command, const struct ctl *ctl, int arguments)
+static gboolean check_usage(const struct command *command, const struct ctl *ctl, int arguments)
 {
 	const char *refused = needless_option(command, ctl);
 
@@ -230,7 +232,7 @@ int main(int argc, char **argv)
 	static struct ctl ctl;
 	gboolean version = FALSE;
 
-	if (!parse(&argc, &argv, &ctl, &version))
+	if (!parse_options(&argc, &argv, &ctl, &version))
 		return CTL_USAGE;
 	if (version) {
 		printf(PROGRAM " %s\n", QUICKMIGRATE_VERSION);
@@ -243,7 +245,7 @@ int main(int argc, char **argv)
 			     argc > 1 ? argv[1] : "");
 		return CTL_USAGE;
 	}
-	if (!check(command, &ctl, argc - 2))
+	if (!check_usage(command, &ctl, argc - 2))
 		return CTL_USAGE;
 	if (geteuid() != 0) {
 		ctl_complain("must be run as root");

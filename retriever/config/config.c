@@ -361,7 +361,7 @@ static gboolean is_below(const char *path, const char *top)
 	return !strncmp(path, top, len) && (path[len] == '/' || !path[len]);
 }
 
-static char *resolved(const char *path)
+static char *resolved_path(const char *path)
 {
 	g_autofree char *plain = g_canonicalize_filename(path, "/");
 	char *real = realpath(plain, NULL);
@@ -373,9 +373,9 @@ static char *resolved(const char *path)
 	return copy;
 }
 
-static gboolean overlap(const char *a, const char *b)
+static gboolean trees_overlap(const char *a, const char *b)
 {
-	g_autofree char *x = resolved(a), *y = resolved(b);
+	g_autofree char *x = resolved_path(a), *y = resolved_path(b);
 
 	return is_below(x, y) || is_below(y, x);
 }
@@ -389,7 +389,7 @@ static gboolean check_overlaps(const char *file, GKeyFile *parsed, const char *g
 	g_auto(GStrv) groups = g_key_file_get_groups(parsed, NULL);
 
 	if (g_str_has_prefix(config->source, "file://") &&
-	    overlap(config->source + strlen("file://"), config->root)) {
+	    trees_overlap(config->source + strlen("file://"), config->root)) {
 		at.key = "source";
 		at.value = config->source;
 		return config_wrong(error, &at,
@@ -400,7 +400,7 @@ static gboolean check_overlaps(const char *file, GKeyFile *parsed, const char *g
 		if (!strcmp(groups[i], group))
 			continue;
 		g_autofree char *root = value_of(parsed, groups[i], "root");
-		if (root && root[0] == '/' && overlap(root, config->root))
+		if (root && root[0] == '/' && trees_overlap(root, config->root))
 			return config_wrong(
 				error, &at,
 				"overlaps with the root of [%s]; give every volume a tree of "

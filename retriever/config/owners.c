@@ -13,7 +13,7 @@ struct owners {
 	GArray *ranges; /* of struct range, by first */
 };
 
-static bool contains(const struct range *range, uint32_t id)
+static bool range_contains(const struct range *range, uint32_t id)
 {
 	return id >= range->first && id <= range->last;
 }
@@ -23,7 +23,7 @@ static uint32_t to_last(const struct range *range)
 	return range->to + (range->last - range->first);
 }
 
-static const struct range *at(const struct owners *owners, guint i)
+static const struct range *range_at(const struct owners *owners, guint i)
 {
 	return &g_array_index(owners->ranges, struct range, i);
 }
@@ -68,19 +68,19 @@ static bool check_overlaps(struct owners *owners, GError **error)
 {
 	g_array_sort(owners->ranges, by_to);
 	for (guint i = 1; i < owners->ranges->len; i++)
-		if (at(owners, i)->to <= to_last(at(owners, i - 1)))
+		if (range_at(owners, i)->to <= to_last(range_at(owners, i - 1)))
 			return parse_wrong(
 				error,
 				"%u and %u of the old server would both be %u: give each an "
 				"id of its own",
-				at(owners, i - 1)->first +
-					(at(owners, i)->to - at(owners, i - 1)->to),
-				at(owners, i)->first, at(owners, i)->to);
+				range_at(owners, i - 1)->first +
+					(range_at(owners, i)->to - range_at(owners, i - 1)->to),
+				range_at(owners, i)->first, range_at(owners, i)->to);
 	g_array_sort(owners->ranges, by_first);
 	for (guint i = 1; i < owners->ranges->len; i++)
-		if (at(owners, i)->first <= at(owners, i - 1)->last)
+		if (range_at(owners, i)->first <= range_at(owners, i - 1)->last)
 			return parse_wrong(error, "%u is mapped twice: leave one",
-					   at(owners, i)->first);
+					   range_at(owners, i)->first);
 	return true;
 }
 
@@ -121,16 +121,16 @@ void owners_free(struct owners *owners)
 	g_free(owners);
 }
 
-static const struct range *find(const struct owners *owners, uint32_t id)
+static const struct range *find_range(const struct owners *owners, uint32_t id)
 {
 	guint low = 0, high = owners ? owners->ranges->len : 0;
 
 	while (low < high) {
 		guint middle = (low + high) / 2;
 
-		if (contains(at(owners, middle), id))
-			return at(owners, middle);
-		if (id < at(owners, middle)->first)
+		if (range_contains(range_at(owners, middle), id))
+			return range_at(owners, middle);
+		if (id < range_at(owners, middle)->first)
 			high = middle;
 		else
 			low = middle + 1;
@@ -140,17 +140,17 @@ static const struct range *find(const struct owners *owners, uint32_t id)
 
 uint32_t owners_map(const struct owners *owners, uint32_t id)
 {
-	const struct range *range = find(owners, id);
+	const struct range *range = find_range(owners, id);
 
 	return range ? range->to + (id - range->first) : id;
 }
 
 bool owners_is_shared(const struct owners *owners, uint32_t id)
 {
-	if (!owners || find(owners, id))
+	if (!owners || find_range(owners, id))
 		return false;
 	for (guint i = 0; i < owners->ranges->len; i++)
-		if (id >= at(owners, i)->to && id <= to_last(at(owners, i)))
+		if (id >= range_at(owners, i)->to && id <= to_last(range_at(owners, i)))
 			return true;
 	return false;
 }

@@ -117,7 +117,7 @@ bool sid_equal(const struct sid *a, const struct sid *b)
 	return a->len == b->len && !memcmp(a->bytes, b->bytes, a->len);
 }
 
-static bool begins(const struct sid *sid, unsigned parts, uint8_t authority, uint32_t first)
+static bool sid_begins(const struct sid *sid, unsigned parts, uint8_t authority, uint32_t first)
 {
 	static const uint8_t zeros[5];
 
@@ -127,17 +127,17 @@ static bool begins(const struct sid *sid, unsigned parts, uint8_t authority, uin
 
 bool sid_is(const struct sid *sid, uint8_t authority, uint32_t first)
 {
-	return begins(sid, 1, authority, first);
+	return sid_begins(sid, 1, authority, first);
 }
 
 bool sid_is_two(const struct sid *sid, uint8_t authority, uint32_t first, uint32_t second)
 {
-	return begins(sid, 2, authority, first) && part(sid, 1) == second;
+	return sid_begins(sid, 2, authority, first) && part(sid, 1) == second;
 }
 
 /* ---- maps ---- */
 
-static guint hash(gconstpointer key)
+static guint sid_hash(gconstpointer key)
 {
 	const struct sid *sid = key;
 	guint h = 2166136261u;
@@ -147,7 +147,7 @@ static guint hash(gconstpointer key)
 	return h;
 }
 
-static gboolean equal(gconstpointer a, gconstpointer b)
+static gboolean sids_are_equal(gconstpointer a, gconstpointer b)
 {
 	return sid_equal(a, b);
 }
@@ -237,8 +237,8 @@ struct sid_map *sid_map_parse(const char *text, bool ids, GError **error)
 	struct sid_map *map = g_new0(struct sid_map, 1);
 
 	map->ids = ids;
-	map->one = g_hash_table_new_full(hash, equal, g_free, g_free);
-	map->below = g_hash_table_new_full(hash, equal, g_free, g_free);
+	map->one = g_hash_table_new_full(sid_hash, sids_are_equal, g_free, g_free);
+	map->below = g_hash_table_new_full(sid_hash, sids_are_equal, g_free, g_free);
 	if (text[0] == '/' ? parse_file(map, text, error) : parse_all(map, text, error))
 		return map;
 	sid_map_free(map);
@@ -255,8 +255,8 @@ void sid_map_free(struct sid_map *map)
 }
 
 /* *last: to be added to the target; 0 for one SID. */
-static const struct target *find(const struct sid_map *map, const struct sid *sid, bool *below,
-				 uint32_t *last)
+static const struct target *find_target(const struct sid_map *map, const struct sid *sid,
+					bool *below, uint32_t *last)
 {
 	const struct target *target;
 	struct sid domain;
@@ -276,7 +276,7 @@ bool sid_map_find(const struct sid_map *map, const struct sid *sid, struct sid *
 {
 	uint32_t last;
 	bool below;
-	const struct target *target = find(map, sid, &below, &last);
+	const struct target *target = find_target(map, sid, &below, &last);
 
 	if (!target)
 		return false;
@@ -288,7 +288,7 @@ bool sid_id(const struct sid_map *map, const struct sid *sid, bool group, uint32
 {
 	uint32_t last;
 	bool below;
-	const struct target *target = find(map, sid, &below, &last);
+	const struct target *target = find_target(map, sid, &below, &last);
 
 	if (target) {
 		if (last >= OWNER_NONE - target->id)
@@ -296,7 +296,7 @@ bool sid_id(const struct sid_map *map, const struct sid *sid, bool group, uint32
 		*id = target->id + last;
 		return true;
 	}
-	if (!begins(sid, 2, 22, group ? 2 : 1) || part(sid, 1) == OWNER_NONE)
+	if (!sid_begins(sid, 2, 22, group ? 2 : 1) || part(sid, 1) == OWNER_NONE)
 		return false;
 	*id = part(sid, 1);
 	return true;

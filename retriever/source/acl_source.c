@@ -25,7 +25,7 @@ struct call {
 	struct source_xattrs *xattrs;
 };
 
-static void finish(struct call *call, int status)
+static void complete_call(struct call *call, int status)
 {
 	struct backend_request *req = call->req;
 
@@ -61,11 +61,11 @@ static int take_windows(struct call *call, struct source_xattrs *from)
 	return 0;
 }
 
-static void end(struct call *call, int ret)
+static void complete_with_windows(struct call *call, int ret)
 {
 	if (ret)
 		g_clear_pointer(&call->xattrs, source_xattrs_free);
-	finish(call, ret);
+	complete_call(call, ret);
 }
 
 static void looked_up(struct backend_request *look)
@@ -75,7 +75,7 @@ static void looked_up(struct backend_request *look)
 
 	if (ret == -ENOENT || (!ret && look->attr.fileid != call->second.attr.fileid))
 		ret = -ENOTUNIQ;
-	end(call, ret);
+	complete_with_windows(call, ret);
 }
 
 static void look_up(struct call *call)
@@ -101,7 +101,7 @@ static void second_done(struct backend_request *second)
 
 	source_xattrs_free(from);
 	if (ret || second->attr.fileid == call->first.attr.fileid || !*call->req->object.path)
-		end(call, ret);
+		complete_with_windows(call, ret);
 	else
 		look_up(call);
 }
@@ -112,7 +112,7 @@ static void first_done(struct backend_request *first)
 	struct backend *windows = call->source->windows;
 
 	if (first->status) {
-		finish(call, first->status);
+		complete_call(call, first->status);
 		return;
 	}
 	call->xattrs = first->xattrs ? g_steal_pointer(&first->xattrs) : source_xattrs_new();

@@ -24,7 +24,7 @@ struct gate {
 };
 
 /* Lock held. */
-static void refill(struct gate *gate)
+static void refill_tokens(struct gate *gate)
 {
 	gint64 now = g_get_monotonic_time();
 	int64_t more = (double)gate->bandwidth * (now - gate->refilled) / G_USEC_PER_SEC;
@@ -39,12 +39,12 @@ static void refill(struct gate *gate)
 static bool has_tokens(struct gate *gate)
 {
 	if (gate->bandwidth)
-		refill(gate);
+		refill_tokens(gate);
 	return !gate->bandwidth || gate->tokens > 0;
 }
 
 /* Lock held: whether req may pass; takes its tokens. */
-static bool pass(struct gate *gate, const struct backend_request *req)
+static bool take_tokens(struct gate *gate, const struct backend_request *req)
 {
 	uint32_t carried = req->op == BACKEND_XATTRS ? req->count : 0;
 
@@ -72,7 +72,7 @@ static void foreground_done(struct backend_request *req)
 }
 
 /* Lock held, and given up meanwhile. */
-static void submit(struct gate *gate, struct backend_request *req)
+static void submit_unlocked(struct gate *gate, struct backend_request *req)
 {
 	if (req->priority != BACKEND_BACKGROUND) {
 		gate->foreground++;
@@ -88,19 +88,19 @@ static void submit(struct gate *gate, struct backend_request *req)
 		g_cond_broadcast(&gate->changed);
 }
 
-static void complete(struct backend_request *req, int status)
+static void complete_request(struct backend_request *req, int status)
 {
 	req->status = status;
 	req->done(req);
 }
 
 /* Lock held: the next that may pass, or NULL. */
-static struct backend_request *next(struct gate *gate)
+static struct backend_request *take_next(struct gate *gate)
 {
 	for (unsigned i = BACKEND_DEMAND; i <= BACKEND_BACKGROUND; i++) {
 		GList *link = g_queue_peek_head_link(&gate->held[i]);
 
-		if (!link || (i == BACKEND_BACKGROUND ? !pass(gate, link->data)
+		if (!link || (i == BACKEND_BACKGROUND ? !take_tokens(gate, link->data)
 						      : gate->foreground >= GATE_FOREGROUND))
 			continue;
 		g_queue_unlink(&gate->held[i], link);
@@ -122,14 +122,14 @@ static void let_pass(struct gate *gate)
 	}
 	do {
 		calls = gate->calls;
-		while ((req = next(gate)))
-			submit(gate, req);
+		while ((req = take_next(gate)))
+			submit_unlocked(gate, req);
 		gate->calls -= calls;
 	} while (gate->calls);
 	g_mutex_unlock(&gate->lock);
 }
 
-static gboolean tick(gpointer arg)
+static gboolean let_pass_now_and_then(gpointer arg)
 {
 	let_pass(arg);
 	return G_SOURCE_CONTINUE;
@@ -140,7 +140,7 @@ static bool has_to_wait(struct gate *gate, const struct backend_request *req)
 {
 	if (!g_queue_is_empty(&gate->held[req->priority]))
 		return true;
-	return req->priority == BACKEND_BACKGROUND ? !pass(gate, req)
+	return req->priority == BACKEND_BACKGROUND ? !take_tokens(gate, req)
 						   : gate->foreground >= GATE_FOREGROUND;
 }
 
@@ -149,7 +149,7 @@ void gate_submit(struct gate *gate, struct backend_request *req)
 	g_mutex_lock(&gate->lock);
 	if (gate->closed) {
 		g_mutex_unlock(&gate->lock);
-		complete(req, -ECANCELED);
+		complete_request(req, -ECANCELED);
 		return;
 	}
 	if (has_to_wait(gate, req)) {
@@ -157,7 +157,7 @@ void gate_submit(struct gate *gate, struct backend_request *req)
 		req->link.next = req->link.prev = NULL;
 		g_queue_push_tail_link(&gate->held[req->priority], &req->link);
 	} else {
-		submit(gate, req);
+		submit_unlocked(gate, req);
 	}
 	g_mutex_unlock(&gate->lock);
 }
@@ -181,7 +181,7 @@ static void take_back(struct gate *gate,
 	}
 	g_mutex_unlock(&gate->lock);
 	while ((link = g_queue_pop_head_link(&found)))
-		complete(link->data, status);
+		complete_request(link->data, status);
 }
 
 void gate_withdraw(struct gate *gate,
@@ -197,7 +197,7 @@ struct waiting {
 	bool done;
 };
 
-static void wake(struct backend_request *req)
+static void wake_caller(struct backend_request *req)
 {
 	struct waiting *waiting = req->user;
 	struct gate *gate = waiting->gate;
@@ -212,7 +212,7 @@ int gate_call(struct gate *gate, struct backend_request *req)
 {
 	struct waiting waiting = {.gate = gate};
 
-	req->done = wake;
+	req->done = wake_caller;
 	req->user = &waiting;
 	gate_submit(gate, req);
 	g_mutex_lock(&gate->lock);
@@ -274,7 +274,7 @@ struct gate *gate_new(struct backend *backend, uint64_t bytes_per_second)
 		g_queue_init(&gate->held[i]);
 	gate->bandwidth = bytes_per_second;
 	gate->refilled = g_get_monotonic_time();
-	gate->timer = g_timeout_add(TICK_MS, tick, gate);
+	gate->timer = g_timeout_add(TICK_MS, let_pass_now_and_then, gate);
 	return gate;
 }
 

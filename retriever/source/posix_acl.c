@@ -42,7 +42,7 @@ static gint by_tag_and_id(gconstpointer a, gconstpointer b)
 }
 
 /* Puts them into order.  FALSE: one is there twice. */
-static bool sort(struct acl *acl)
+static bool sort_entries(struct acl *acl)
 {
 	g_array_sort(acl->entries, by_tag_and_id);
 	for (guint i = 1; i < acl->entries->len; i++)
@@ -51,7 +51,7 @@ static bool sort(struct acl *acl)
 	return true;
 }
 
-static const struct acl_entry *find(const struct acl *acl, uint16_t tag)
+static const struct acl_entry *find_entry(const struct acl *acl, uint16_t tag)
 {
 	for (guint i = 0; i < acl->entries->len; i++)
 		if (entry_at(acl, i)->tag == tag)
@@ -61,10 +61,10 @@ static const struct acl_entry *find(const struct acl *acl, uint16_t tag)
 
 static bool is_whole(const struct acl *acl)
 {
-	bool named = find(acl, ACL_USER) || find(acl, ACL_GROUP);
+	bool named = find_entry(acl, ACL_USER) || find_entry(acl, ACL_GROUP);
 
-	return find(acl, ACL_USER_OBJ) && find(acl, ACL_GROUP_OBJ) && find(acl, ACL_OTHER) &&
-	       (!named || find(acl, ACL_MASK));
+	return find_entry(acl, ACL_USER_OBJ) && find_entry(acl, ACL_GROUP_OBJ) &&
+	       find_entry(acl, ACL_OTHER) && (!named || find_entry(acl, ACL_MASK));
 }
 
 static bool entry_ok(const struct acl_entry *entry)
@@ -94,7 +94,7 @@ static bool read_entries(struct acl *acl, const uint8_t *value, uint32_t len)
 			entry.id = ACL_UNDEFINED_ID;
 		g_array_append_val(acl->entries, entry);
 	}
-	return sort(acl) && is_whole(acl);
+	return sort_entries(acl) && is_whole(acl);
 }
 
 struct acl *acl_decode(const uint8_t *value, uint32_t len)
@@ -128,7 +128,7 @@ bool acl_map(struct acl *acl, uint32_t (*map)(void *arg, bool group, uint32_t id
 		if (is_named(entry))
 			entry->id = map(arg, entry->tag == ACL_GROUP, entry->id);
 	}
-	return sort(acl);
+	return sort_entries(acl);
 }
 
 uint8_t *acl_encode(const struct acl *acl, uint32_t *len)
@@ -153,23 +153,23 @@ uint8_t *acl_encode(const struct acl *acl, uint32_t *len)
 
 static mode_t mode_of(const struct acl *acl, mode_t group, mode_t other)
 {
-	return find(acl, ACL_USER_OBJ)->perm << 6 | group << 3 | other;
+	return find_entry(acl, ACL_USER_OBJ)->perm << 6 | group << 3 | other;
 }
 
 mode_t acl_mode(const struct acl *acl)
 {
-	const struct acl_entry *mask = find(acl, ACL_MASK);
+	const struct acl_entry *mask = find_entry(acl, ACL_MASK);
 
-	return mode_of(acl, mask ? mask->perm : find(acl, ACL_GROUP_OBJ)->perm,
-		       find(acl, ACL_OTHER)->perm);
+	return mode_of(acl, mask ? mask->perm : find_entry(acl, ACL_GROUP_OBJ)->perm,
+		       find_entry(acl, ACL_OTHER)->perm);
 }
 
 mode_t acl_mode_alone(const struct acl *acl)
 {
-	const struct acl_entry *mask = find(acl, ACL_MASK);
+	const struct acl_entry *mask = find_entry(acl, ACL_MASK);
 	mode_t allowed = mask ? mask->perm : RWX;
-	mode_t group = find(acl, ACL_GROUP_OBJ)->perm & allowed;
-	mode_t other = find(acl, ACL_OTHER)->perm;
+	mode_t group = find_entry(acl, ACL_GROUP_OBJ)->perm & allowed;
+	mode_t other = find_entry(acl, ACL_OTHER)->perm;
 
 	for (guint i = 0; i < acl->entries->len; i++) {
 		const struct acl_entry *entry = entry_at(acl, i);

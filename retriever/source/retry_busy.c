@@ -36,7 +36,7 @@ static gint by_due(gconstpointer a, gconstpointer b, gpointer user)
 	return x < y ? -1 : x > y;
 }
 
-static void finish(struct retried *retried, int status)
+static void complete_retried(struct retried *retried, int status)
 {
 	struct backend_request *req = retried->req;
 
@@ -71,9 +71,9 @@ static void inner_done(struct backend_request *req)
 	struct retried *retried = req->user;
 
 	if (req->status != -EAGAIN)
-		finish(retried, req->status);
+		complete_retried(retried, req->status);
 	else if (!pause_request(retried))
-		finish(retried, -ECANCELED);
+		complete_retried(retried, -ECANCELED);
 }
 
 /* The next one whose pause is over; NULL: stop. With the lock. */
@@ -100,7 +100,7 @@ static struct retried *next_due(struct backend_retry *retry)
 	return NULL;
 }
 
-static void *timer(void *arg)
+static void *submit_when_due(void *arg)
 {
 	struct backend_retry *retry = arg;
 	struct retried *retried;
@@ -136,9 +136,9 @@ static void retry_submit(struct backend *backend, struct backend_request *req)
 	retry->layer.inner->ops->submit(retry->layer.inner, req);
 }
 
-static void cancel(gpointer data, gpointer user)
+static void cancel_retried(gpointer data, gpointer user)
 {
-	finish(data, -ECANCELED);
+	complete_retried(data, -ECANCELED);
 }
 
 static void retry_close(struct backend *backend)
@@ -151,7 +151,7 @@ static void retry_close(struct backend *backend)
 	pthread_mutex_unlock(&retry->lock);
 	pthread_join(retry->thread, NULL);
 	/* Nothing is added any more. */
-	g_sequence_foreach(retry->pausing, cancel, NULL);
+	g_sequence_foreach(retry->pausing, cancel_retried, NULL);
 	g_sequence_free(retry->pausing);
 	retry->layer.inner->ops->close(retry->layer.inner);
 	pthread_cond_destroy(&retry->changed);
@@ -182,7 +182,7 @@ struct backend *backend_retry_new(struct backend *inner)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&retry->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	if (pthread_create(&retry->thread, NULL, timer, retry) != 0)
+	if (pthread_create(&retry->thread, NULL, submit_when_due, retry) != 0)
 		g_error("no thread for the retry timer");
 	return &retry->layer.base;
 }

@@ -35,7 +35,7 @@ static GList *next_link(struct crew *crew)
 	return NULL;
 }
 
-static void *worker(void *arg)
+static void *do_requests(void *arg)
 {
 	struct crew *crew = arg;
 	struct backend_workers *workers = crew->workers;
@@ -69,7 +69,7 @@ static bool crew_start(struct backend_workers *workers, struct crew *crew, unsig
 	sem_init(&crew->more, 0, 0);
 	crew->threads = g_new(pthread_t, n);
 	while (crew->n < n) {
-		int err = pthread_create(&crew->threads[crew->n], NULL, worker, crew);
+		int err = pthread_create(&crew->threads[crew->n], NULL, do_requests, crew);
 
 		if (err != 0) {
 			errno = err;

@@ -164,7 +164,7 @@ static int open_object(const struct file_backend *file, const struct source_obje
 }
 
 /* Opens for reading what an O_PATH descriptor stands for, without touching its atime. */
-static int reopen(int fd, int flags)
+static int reopen_to_read(int fd, int flags)
 {
 	char path[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
 	int opened;
@@ -222,7 +222,7 @@ static uint8_t get_handle(const struct file_backend *file, int fd, uint8_t *out)
 	return (uint8_t)(HANDLE_TYPE_BYTES + kernel.handle.handle_bytes);
 }
 
-static int describe(const struct file_backend *file, int fd, struct backend_request *req)
+static int get_attr_and_handle(const struct file_backend *file, int fd, struct backend_request *req)
 {
 	if (get_attr(file, fd, &req->attr) < 0)
 		return status_of(errno);
@@ -243,7 +243,7 @@ static int do_lookup(const struct file_backend *file, int dir, struct backend_re
 	fd = open_beneath(dir, req->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return status_of(errno);
-	ret = describe(file, fd, req);
+	ret = get_attr_and_handle(file, fd, req);
 	close(fd);
 	return ret;
 }
@@ -272,7 +272,7 @@ static void add_entry(const struct file_backend *file, int dir, const struct dir
 	backend_batch_add(req->batch, found->d_name, len, &entry);
 }
 
-static int list(const struct file_backend *file, int dir, struct backend_request *req)
+static int list_entries(const struct file_backend *file, int dir, struct backend_request *req)
 {
 	g_autofree uint8_t *buf = g_malloc(DIR_BYTES);
 
@@ -308,10 +308,10 @@ static int do_readdir(const struct file_backend *file, int fd, struct backend_re
 	req->has_attr = true;
 	if (!S_ISDIR(req->attr.mode))
 		return -ENOTDIR;
-	dir = reopen(fd, O_DIRECTORY);
+	dir = reopen_to_read(fd, O_DIRECTORY);
 	if (dir < 0)
 		return status_of(errno);
-	ret = list(file, dir, req);
+	ret = list_entries(file, dir, req);
 	close(dir);
 	return ret;
 }
@@ -353,7 +353,7 @@ static int do_read(const struct file_backend *file, int fd, struct backend_reque
 		return status_of(errno);
 	if (!S_ISREG(req->attr.mode))
 		return S_ISDIR(req->attr.mode) ? -EISDIR : -EREMOTEIO;
-	opened = reopen(fd, 0);
+	opened = reopen_to_read(fd, 0);
 	if (opened < 0)
 		return status_of(errno);
 	n = read_fully(opened, memory_of(scratch), count, req->offset);
@@ -406,7 +406,7 @@ static int do_xattrs(const struct file_backend *file, int fd, struct backend_req
 	return ret < 0 ? status_of(-ret) : 0;
 }
 
-static void work(void *user, struct backend_request *req, void *scratch)
+static void do_request(void *user, struct backend_request *req, void *scratch)
 {
 	struct file_backend *file = user;
 	int fd = open_object(file, &req->object), ret;
@@ -431,7 +431,7 @@ static void work(void *user, struct backend_request *req, void *scratch)
 			ret = do_xattrs(file, fd, req, scratch);
 			break;
 		default:
-			ret = describe(file, fd, req);
+			ret = get_attr_and_handle(file, fd, req);
 		}
 		close(fd);
 	}
@@ -522,7 +522,7 @@ static struct backend *file_open(const struct backend_config *config, struct sou
 	memory = g_malloc(FILE_XATTR_MEMORY);
 	file->nfs4_acls = file_has_nfs4_acls(file->root_fd, memory);
 	file->workers = backend_workers_new(CLAMP(config->demand_connections, 1, 8) * per,
-					    CLAMP(config->connections, 1, 16) * per, work,
+					    CLAMP(config->connections, 1, 16) * per, do_request,
 					    scratch_clear, sizeof(struct scratch), file);
 	if (!file->workers || get_attr(file, file->root_fd, attr) < 0) {
 		backend_set_error(error, errno,

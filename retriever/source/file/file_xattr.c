@@ -19,7 +19,7 @@ static void path_of_fd(int fd, char *path)
 	g_snprintf(path, PATH_BYTES, "/proc/self/fd/%d", fd);
 }
 
-static ssize_t list(const char *path, uint8_t *names)
+static ssize_t list_names(const char *path, uint8_t *names)
 {
 	ssize_t len = listxattr(path, (char *)names, LIST_BYTES);
 
@@ -27,7 +27,7 @@ static ssize_t list(const char *path, uint8_t *names)
 }
 
 /* Its length, 0 for one that vanished meanwhile too, or -1 with errno. */
-static ssize_t get(const char *path, const char *name, uint8_t *value, bool *gone)
+static ssize_t get_value(const char *path, const char *name, uint8_t *value, bool *gone)
 {
 	ssize_t len = -1;
 
@@ -45,10 +45,11 @@ static bool is_acl(const char *name)
 	return strcmp(name, XATTR_ACL_ACCESS) == 0 || strcmp(name, XATTR_ACL_DEFAULT) == 0;
 }
 
-static void carry(const char *path, const char *name, uint8_t *value, struct source_xattrs *xattrs)
+static void carry_xattr(const char *path, const char *name, uint8_t *value,
+			struct source_xattrs *xattrs)
 {
 	bool gone;
-	ssize_t len = get(path, name, value, &gone);
+	ssize_t len = get_value(path, name, value, &gone);
 
 	if (gone)
 		return;
@@ -63,7 +64,7 @@ static void carry(const char *path, const char *name, uint8_t *value, struct sou
 }
 
 /* One that stays behind. */
-static void lose(const char *name, struct source_xattrs *xattrs)
+static void lose_xattr(const char *name, struct source_xattrs *xattrs)
 {
 	if (strcmp(name, "security.capability") == 0)
 		source_xattrs_lose(xattrs,
@@ -88,7 +89,7 @@ int file_get_xattrs(int fd, bool nfs4, uint8_t *memory, struct source_xattrs *xa
 	ssize_t len;
 
 	path_of_fd(fd, path);
-	len = list(path, memory);
+	len = list_names(path, memory);
 	if (len < 0 && errno == E2BIG) {
 		source_xattrs_lose(xattrs,
 				   "extended attributes: there are more than can be listed");
@@ -99,9 +100,9 @@ int file_get_xattrs(int fd, bool nfs4, uint8_t *memory, struct source_xattrs *xa
 	for (const char *name = (char *)memory; name < (char *)memory + len;
 	     name += strlen(name) + 1) {
 		if (g_str_has_prefix(name, "user.") || is_acl(name))
-			carry(path, name, memory + LIST_BYTES, xattrs);
+			carry_xattr(path, name, memory + LIST_BYTES, xattrs);
 		else if (!is_noise(name) && !(nfs4 && strcmp(name, NFS4_ACL) == 0))
-			lose(name, xattrs);
+			lose_xattr(name, xattrs);
 	}
 	return 0;
 }
@@ -112,5 +113,5 @@ bool file_has_nfs4_acls(int fd, uint8_t *memory)
 	bool gone;
 
 	path_of_fd(fd, path);
-	return get(path, NFS4_ACL, memory, &gone) >= 0 && !gone;
+	return get_value(path, NFS4_ACL, memory, &gone) >= 0 && !gone;
 }

@@ -96,7 +96,7 @@ static int get_start(const struct nfs_view *view, struct xdr_in *in, bool *has_a
  * A server that fails to put an object's ACL into a reply: Linux's does for more than some 325
  * entries, and either ends the call with an error of RPC or sends garbage.
  */
-static int unknown(struct backend_request *req)
+static int lose_acl(struct backend_request *req)
 {
 	g_clear_pointer(&req->xattrs, source_xattrs_free);
 	req->xattrs = source_xattrs_new();
@@ -113,7 +113,7 @@ int nfsacl_decode(const struct nfs_view *view, struct backend_request *req, int 
 	int status = rpc < 0 ? rpc : get_start(view, in, &req->has_attr, &req->attr, &mask);
 
 	if (status == -EBADMSG || rpc == -EREMOTEIO)
-		return unknown(req);
+		return lose_acl(req);
 	/* The program is gone; it was there at open. */
 	if (rpc == -EAGAIN || rpc == -ENOTSUP)
 		return -EREMOTEIO;
@@ -128,7 +128,7 @@ int nfsacl_decode(const struct nfs_view *view, struct backend_request *req, int 
 	status = get_acl(req->xattrs, false, mask & WANT_ACCESS, in);
 	if (status == 0)
 		status = get_acl(req->xattrs, true, mask & WANT_DEFAULT && may_have_default, in);
-	return status < 0 ? unknown(req) : 0;
+	return status < 0 ? lose_acl(req) : 0;
 }
 
 int nfsacl_probe(const struct nfs_view *view, struct xdr_in *in)

@@ -61,26 +61,26 @@ struct nfs_conn {
 	unsigned failures;
 };
 
-static unsigned weight(const struct backend_request *req)
+static unsigned request_weight(const struct backend_request *req)
 {
 	return req->op == BACKEND_READ	    ? 1 + req->count / 16384
 	       : req->op == BACKEND_READDIR ? 16
 					    : 1;
 }
 
-static void complete(struct nfs_conn *conn, struct backend_request *req, int status)
+static void complete_request(struct nfs_conn *conn, struct backend_request *req, int status)
 {
 	if (req == &conn->probe) {
 		backend_complete(req, status);
 		return;
 	}
 	nfs_dialog_end(&conn->dialog, req);
-	atomic_fetch_sub(&conn->load, weight(req));
+	atomic_fetch_sub(&conn->load, request_weight(req));
 	backend_watch_end(&conn->server->watch);
 	backend_complete(req, status);
 }
 
-static void wake(struct nfs_conn *conn)
+static void wake_thread(struct nfs_conn *conn)
 {
 	const uint64_t one = 1;
 	ssize_t n;
@@ -98,7 +98,7 @@ void nfs_conn_submit(struct nfs_conn *conn, struct backend_request *req)
 	req->backend_data = NULL;
 	req->submitted = g_get_monotonic_time();
 	backend_watch_begin(&conn->server->watch);
-	atomic_fetch_add(&conn->load, weight(req));
+	atomic_fetch_add(&conn->load, request_weight(req));
 	pthread_mutex_lock(&conn->lock);
 	stopped = conn->stopped;
 	if (!stopped) {
@@ -111,9 +111,9 @@ void nfs_conn_submit(struct nfs_conn *conn, struct backend_request *req)
 	}
 	pthread_mutex_unlock(&conn->lock);
 	if (stopped)
-		complete(conn, req, -ECANCELED);
+		complete_request(conn, req, -ECANCELED);
 	else if (asleep)
-		wake(conn);
+		wake_thread(conn);
 }
 
 unsigned nfs_conn_load(struct nfs_conn *conn)
@@ -139,7 +139,7 @@ static void send_call(struct nfs_conn *conn, struct backend_request *req)
 	conn->tx_end = (size_t)(out.p - conn->tx);
 }
 
-static bool fits(const struct nfs_conn *conn, const struct backend_request *req)
+static bool fits_window(const struct nfs_conn *conn, const struct backend_request *req)
 {
 	if (conn->tx_size - (conn->tx_end - conn->tx_start) < RPC_CALL_MAX)
 		return false;
@@ -162,7 +162,7 @@ static GQueue *next_queue(struct nfs_conn *conn)
 static void go_on(struct nfs_conn *conn, struct backend_request *req, int status)
 {
 	if (status < 0)
-		complete(conn, req, status);
+		complete_request(conn, req, status);
 	else
 		send_call(conn, req);
 }
@@ -172,13 +172,13 @@ static void fill_window(struct nfs_conn *conn)
 	struct backend_request *req;
 	GQueue *queue;
 
-	while (conn->again.head && fits(conn, conn->again.head->data))
+	while (conn->again.head && fits_window(conn, conn->again.head->data))
 		go_on(conn, g_queue_pop_head_link(&conn->again)->data,
 		      nfs_dialog_status(&conn->dialog));
 	while (!conn->again.head) {
 		pthread_mutex_lock(&conn->lock);
 		queue = next_queue(conn);
-		req = queue && fits(conn, queue->head->data) ? queue->head->data : NULL;
+		req = queue && fits_window(conn, queue->head->data) ? queue->head->data : NULL;
 		if (req)
 			g_queue_pop_head_link(queue);
 		pthread_mutex_unlock(&conn->lock);
@@ -190,14 +190,14 @@ static void fill_window(struct nfs_conn *conn)
 
 /* ---- the connection's states ---- */
 
-static void enter(struct nfs_conn *conn, enum conn_state state)
+static void enter_state(struct nfs_conn *conn, enum conn_state state)
 {
 	conn->state = state;
 	conn->state_since = g_get_monotonic_time();
 }
 
 /* The connection is of no use (any more). */
-static void drop(struct nfs_conn *conn)
+static void drop_connection(struct nfs_conn *conn)
 {
 	gint64 now = g_get_monotonic_time();
 
@@ -216,7 +216,7 @@ static void drop(struct nfs_conn *conn)
 	}
 	conn->backoff = CLAMP(conn->backoff * 2, BACKOFF_MIN, BACKOFF_MAX);
 	conn->retry_at = now + conn->backoff;
-	enter(conn, CONN_DOWN);
+	enter_state(conn, CONN_DOWN);
 }
 
 /* The server may have come back on other ports. */
@@ -241,10 +241,10 @@ static void start_connecting(struct nfs_conn *conn)
 	conn->at_once = false;
 	conn->fd = nfs_socket(&server->addresses[address], atomic_load(&conn->service->port));
 	if (conn->fd < 0) {
-		drop(conn);
+		drop_connection(conn);
 		return;
 	}
-	enter(conn, CONN_CONNECTING);
+	enter_state(conn, CONN_CONNECTING);
 }
 
 /*
@@ -258,30 +258,30 @@ static void probe_done(struct backend_request *probe)
 
 	if (!nfs_dialog_started(&conn->dialog, probe) ||
 	    (probe->status == -ESTALE && now - conn->down_since < STARTING)) {
-		drop(conn);
+		drop_connection(conn);
 		return;
 	}
 	conn->window = nfs_dialog_window(&conn->dialog, conn->window);
 	conn->failures = 0;
-	enter(conn, CONN_UP);
+	enter_state(conn, CONN_UP);
 }
 
-static void connected(struct nfs_conn *conn)
+static void probe_server(struct nfs_conn *conn)
 {
 	struct nfs_server *server = conn->server;
 
 	if (nfs_socket_error(conn->fd) < 0) {
-		drop(conn);
+		drop_connection(conn);
 		return;
 	}
 	conn->window = MIN(nfs_window(conn->fd, server->window), NFS_SLOTS);
-	enter(conn, CONN_PROBING);
+	enter_state(conn, CONN_PROBING);
 	conn->probe = (struct backend_request){.done = probe_done, .user = conn};
 	nfs_dialog_start(&conn->dialog, &conn->probe);
 	send_call(conn, &conn->probe);
 }
 
-static void answer(struct nfs_conn *conn, unsigned index, int rpc, struct xdr_in *in)
+static void take_reply(struct nfs_conn *conn, unsigned index, int rpc, struct xdr_in *in)
 {
 	enum nfs_procedure procedure = conn->slots.slots[index].procedure;
 	struct backend_request *req = nfs_slots_take(&conn->slots, index);
@@ -292,12 +292,12 @@ static void answer(struct nfs_conn *conn, unsigned index, int rpc, struct xdr_in
 	else if (status == NFS_CALL_AGAIN || status == NFS_CALL_RESET)
 		g_queue_push_head_link(&conn->again, &req->link);
 	else
-		complete(conn, req, status);
+		complete_request(conn, req, status);
 	if (status == NFS_CALL_RESET)
-		drop(conn);
+		drop_connection(conn);
 }
 
-static void receive(struct nfs_conn *conn)
+static void receive_replies(struct nfs_conn *conn)
 {
 	struct xdr_in record;
 	size_t room;
@@ -309,7 +309,7 @@ static void receive(struct nfs_conn *conn)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		drop(conn);
+		drop_connection(conn);
 		return;
 	}
 	rpc_stream_received(&conn->stream, (size_t)n);
@@ -322,13 +322,13 @@ static void receive(struct nfs_conn *conn)
 			xid = xdr_get_u32(&record);
 		index = nfs_slots_find(&conn->slots, xid);
 		if (index >= 0)
-			answer(conn, index, rpc, &record);
+			take_reply(conn, index, rpc, &record);
 		if (ret < 0 && conn->fd >= 0)
-			drop(conn);
+			drop_connection(conn);
 	}
 }
 
-static void transmit(struct nfs_conn *conn)
+static void send_calls(struct nfs_conn *conn)
 {
 	ssize_t n;
 
@@ -340,7 +340,7 @@ static void transmit(struct nfs_conn *conn)
 		} else if (errno == EAGAIN) {
 			return;
 		} else if (errno != EINTR) {
-			drop(conn);
+			drop_connection(conn);
 			return;
 		}
 	}
@@ -360,7 +360,7 @@ static void check_stall(struct nfs_conn *conn)
 	conn->stall_checked = now;
 	if (now - nfs_slots_oldest(&conn->slots, now) >= limit) {
 		conn->stall = MIN(limit * 2, STALL_MAX);
-		drop(conn);
+		drop_connection(conn);
 	}
 }
 
@@ -382,7 +382,7 @@ static enum prospect look_ahead(struct nfs_conn *conn)
 	conn->awake = queue;
 	if (conn->stop)
 		prospect = PROSPECT_STOP;
-	else if (next && conn->state == CONN_UP && fits(conn, next->data))
+	else if (next && conn->state == CONN_UP && fits_window(conn, next->data))
 		prospect = PROSPECT_READY;
 	else if (!next && conn->slots.in_flight == 0)
 		prospect = PROSPECT_IDLE;
@@ -416,9 +416,9 @@ static void handle_events(struct nfs_conn *conn, short events)
 	if (events == 0)
 		return;
 	if (conn->state == CONN_CONNECTING)
-		connected(conn);
+		probe_server(conn);
 	else if (events & (POLLIN | POLLERR | POLLHUP))
-		receive(conn);
+		receive_replies(conn);
 }
 
 static void handle_time(struct nfs_conn *conn, enum prospect prospect)
@@ -432,7 +432,7 @@ static void handle_time(struct nfs_conn *conn, enum prospect prospect)
 		break;
 	case CONN_CONNECTING:
 		if (now - conn->state_since >= CONNECT_SECONDS * G_USEC_PER_SEC)
-			drop(conn);
+			drop_connection(conn);
 		break;
 	default:
 		check_stall(conn);
@@ -462,9 +462,9 @@ static void cancel_all(struct nfs_conn *conn)
 	struct backend_request *req;
 
 	if (conn->fd >= 0)
-		drop(conn);
+		drop_connection(conn);
 	while (conn->again.head)
-		complete(conn, g_queue_pop_head_link(&conn->again)->data, -ECANCELED);
+		complete_request(conn, g_queue_pop_head_link(&conn->again)->data, -ECANCELED);
 	for (;;) {
 		GList *link;
 
@@ -477,7 +477,7 @@ static void cancel_all(struct nfs_conn *conn)
 		if (!link)
 			return;
 		req = link->data;
-		complete(conn, req, -ECANCELED);
+		complete_request(conn, req, -ECANCELED);
 	}
 }
 
@@ -492,7 +492,7 @@ static void *conn_thread(void *user)
 		if (conn->state == CONN_UP)
 			fill_window(conn);
 		if (conn->state >= CONN_PROBING)
-			transmit(conn);
+			send_calls(conn);
 	}
 	cancel_all(conn);
 	return NULL;
@@ -537,7 +537,7 @@ void nfs_conn_stop(struct nfs_conn *conn)
 	pthread_mutex_lock(&conn->lock);
 	conn->stop = true;
 	pthread_mutex_unlock(&conn->lock);
-	wake(conn);
+	wake_thread(conn);
 }
 
 void nfs_conn_join(struct nfs_conn *conn)

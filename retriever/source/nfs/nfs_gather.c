@@ -14,7 +14,7 @@ struct gather {
 };
 
 /* Moves what is in one to the other. */
-static void merge(struct source_xattrs *to, struct source_xattrs *from)
+static void merge_xattrs(struct source_xattrs *to, struct source_xattrs *from)
 {
 	g_array_append_vals(to->list, from->list->data, from->list->len);
 	g_array_set_clear_func(from->list, NULL);
@@ -24,7 +24,7 @@ static void merge(struct source_xattrs *to, struct source_xattrs *from)
 	source_xattrs_free(from);
 }
 
-static void finish(struct gather *gather, int status)
+static void complete_gathered(struct gather *gather, int status)
 {
 	struct backend_request *req = gather->req;
 
@@ -40,7 +40,7 @@ static void finish(struct gather *gather, int status)
 		if (!part->xattrs)
 			continue;
 		if (req->xattrs)
-			merge(req->xattrs, part->xattrs);
+			merge_xattrs(req->xattrs, part->xattrs);
 		else
 			req->xattrs = part->xattrs;
 	}
@@ -53,7 +53,7 @@ static void part_done(struct backend_request *part)
 	struct gather *gather = part->user;
 
 	if (atomic_fetch_sub(&gather->left, 1) == 1)
-		finish(gather, 0);
+		complete_gathered(gather, 0);
 }
 
 static void submit_parts(struct gather *gather, const uint8_t *handle, uint8_t len)
@@ -74,7 +74,7 @@ static void submit_parts(struct gather *gather, const uint8_t *handle, uint8_t l
 		n += ways[i] != NULL;
 	}
 	if (n == 0) {
-		finish(gather, -ENOTSUP);
+		complete_gathered(gather, -ENOTSUP);
 		return;
 	}
 	atomic_store(&gather->left, n);
@@ -87,12 +87,12 @@ static void submit_parts(struct gather *gather, const uint8_t *handle, uint8_t l
 	}
 }
 
-static void found(struct backend_request *find)
+static void handle_found(struct backend_request *find)
 {
 	struct gather *gather = find->user;
 
 	if (find->status < 0)
-		finish(gather, find->status);
+		complete_gathered(gather, find->status);
 	else
 		submit_parts(gather, find->handle, find->handle_len);
 }
@@ -113,7 +113,7 @@ void nfs_gather(const struct nfs_gather_ways *ways, void *user, struct backend_r
 		.op = BACKEND_GETATTR,
 		.priority = req->priority,
 		.object = req->object,
-		.done = found,
+		.done = handle_found,
 		.user = gather,
 	};
 	ways->find(user, &gather->find);

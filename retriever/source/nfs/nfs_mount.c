@@ -78,7 +78,7 @@ static int call_until(struct mounting *m, const char *what, unsigned port, uint3
 	}
 }
 
-static gboolean resolve(struct nfs_server *server, gint64 deadline, GError **error)
+static gboolean resolve_host(struct nfs_server *server, gint64 deadline, GError **error)
 {
 	const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *found = NULL;
@@ -247,7 +247,7 @@ static int mount_or_walk(struct mounting *m, unsigned port, struct nfs_handle *h
 	return ret == 0 ? 0 : first;
 }
 
-static gboolean explain(struct mounting *m, int status, GError **error)
+static gboolean explain_status(struct mounting *m, int status, GError **error)
 {
 	const struct nfs_url *url = &m->server->url;
 
@@ -416,7 +416,7 @@ static gboolean open_acl(struct mounting *m, GError **error)
 	if (server->url.acl_port)
 		return find_given_acl(m, error);
 	ret = find_acl(m);
-	return ret == 0 || explain(m, ret, error);
+	return ret == 0 || explain_status(m, ret, error);
 }
 
 static int call_v4(struct mounting *m, const struct xdr_out *args, const uint8_t *start,
@@ -472,7 +472,7 @@ static gboolean open_xattrs(struct mounting *m, uint64_t root_fileid, GError **e
 			g_usleep(PAUSE_US);
 	} while (nfs_is_away(ret) && g_get_monotonic_time() < m->deadline);
 	if (nfs_is_away(ret))
-		return explain(m, ret, error);
+		return explain_status(m, ret, error);
 	if (ret == 0)
 		atomic_store(&server->v4.port, atomic_load(&server->nfs.port));
 	else
@@ -499,7 +499,7 @@ gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GE
 	server->nfs.probe = BACKEND_GETATTR;
 	server->acl.program = NFSACL_PROGRAM;
 	server->acl.probe = BACKEND_XATTRS;
-	if (!resolve(server, m.deadline, error))
+	if (!resolve_host(server, m.deadline, error))
 		return FALSE;
 	ret = find_port(&m, "rpcbind, asked for the mount service", MOUNT_PROGRAM,
 			server->url.mount_port, 0, &mount_port);
@@ -521,7 +521,7 @@ gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GE
 	if (ret == 0)
 		ret = get_max_read(&m);
 	if (ret < 0)
-		return explain(&m, ret, error);
+		return explain_status(&m, ret, error);
 	return open_acl(&m, error) && open_xattrs(&m, root->fileid, error);
 }
 

@@ -177,8 +177,8 @@ static int receive_record(const struct nfs_call *call, int fd, struct rpc_stream
 	}
 }
 
-static int exchange(const struct nfs_call *call, int fd, struct rpc_stream *stream,
-		    struct xdr_in *in)
+static int send_and_receive(const struct nfs_call *call, int fd, struct rpc_stream *stream,
+			    struct xdr_in *in)
 {
 	uint8_t bytes[2048];
 	struct xdr_out out = {.p = bytes, .end = bytes + sizeof(bytes)};
@@ -219,7 +219,7 @@ int nfs_call(const struct nfs_call *call, struct xdr_in *in, uint8_t **memory)
 	if (fd < 0)
 		return fd;
 	rpc_stream_init(&stream);
-	ret = exchange(call, fd, &stream, in);
+	ret = send_and_receive(call, fd, &stream, in);
 	close(fd);
 	if (ret == 0)
 		*memory = g_steal_pointer(&stream.buf);

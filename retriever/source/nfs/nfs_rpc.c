@@ -59,7 +59,7 @@ void rpc_call_finish(struct xdr_out *out, uint8_t *start)
 	memcpy(start, &mark, 4);
 }
 
-static int denied(struct xdr_in *in)
+static int denial_status(struct xdr_in *in)
 {
 	uint32_t why = xdr_get_u32(in);
 
@@ -78,7 +78,7 @@ int rpc_reply_begin(struct xdr_in *in, uint32_t *xid)
 	if (in->bad || direction != RPC_REPLY || stat > MSG_DENIED)
 		return -EBADMSG;
 	if (stat == MSG_DENIED)
-		return denied(in);
+		return denial_status(in);
 	xdr_get_u32(in);
 	xdr_get_bytes(in, &len);
 	stat = xdr_get_u32(in);

@@ -72,6 +72,7 @@ static bool wait_for_root(struct smb_backend *smb, struct source_attr *attr, GEr
 {
 	struct smb_server *server = &smb->server;
 	struct timespec end;
+	const char *why;
 	bool known;
 
 	clock_gettime(CLOCK_MONOTONIC, &end);
@@ -81,15 +82,11 @@ static bool wait_for_root(struct smb_backend *smb, struct source_attr *attr, GEr
 	       pthread_cond_timedwait(&server->changed, &server->lock, &end) != ETIMEDOUT)
 		;
 	known = server->known;
+	why = server->final ? server->final : server->last;
 	if (!known)
-		backend_set_error(error, server->locks ? EKEYREJECTED : EHOSTUNREACH, "%s%s%s",
-				  server->final	 ? server->final
-				  : server->last ? server->last
-						 : server->url.text,
-				  server->final || server->last ? "" : ": ",
-				  server->final || server->last
-					  ? ""
-					  : "the server does not answer: see that it runs");
+		backend_set_error(error, server->locks ? EKEYREJECTED : EHOSTUNREACH, "%s%s",
+				  why ? why : server->url.text,
+				  why ? "" : ": the server does not answer: see that it runs");
 	pthread_mutex_unlock(&server->lock);
 	if (known && (!smb_attr_decode(&server->root, attr) || !S_ISDIR(attr->mode)))
 		return backend_set_error(
@@ -100,8 +97,8 @@ static bool wait_for_root(struct smb_backend *smb, struct source_attr *attr, GEr
 	return known;
 }
 
-static bool add(struct smb_pool *pool, struct smb_server *server, unsigned wanted, const char *url,
-		GError **error)
+static bool add_connections(struct smb_pool *pool, struct smb_server *server, unsigned wanted,
+			    const char *url, GError **error)
 {
 	while (pool->n < wanted)
 		if (!smb_conn_add(pool, server))
@@ -120,11 +117,12 @@ static struct backend *smb_open(const struct backend_config *config, struct sour
 	struct smb_server *server = &smb->server;
 
 	if (smb_url_parse(config->url, &server->url, error) &&
-	    add(&smb->demand, server, 1, config->url, error) && wait_for_root(smb, attr, error) &&
-	    add(&smb->demand, server, CLAMP(config->demand_connections, 1, MAX_DEMAND), config->url,
-		error) &&
-	    add(&smb->others, server, CLAMP(config->connections, 1, MAX_OTHERS), config->url,
-		error)) {
+	    add_connections(&smb->demand, server, 1, config->url, error) &&
+	    wait_for_root(smb, attr, error) &&
+	    add_connections(&smb->demand, server, CLAMP(config->demand_connections, 1, MAX_DEMAND),
+			    config->url, error) &&
+	    add_connections(&smb->others, server, CLAMP(config->connections, 1, MAX_OTHERS),
+			    config->url, error)) {
 		root->path = g_strdup("");
 		root->handle_len = 0;
 		return &smb->base;
@@ -148,7 +146,7 @@ static bool can_be_said(const char *path)
 }
 
 /* What needs no answer of the server's: 1; else 0, or the status. */
-static int refuse(const struct backend_request *req)
+static int refusal_of(const struct backend_request *req)
 {
 	const char *path = req->object.path;
 
@@ -174,7 +172,7 @@ static void smb_submit(struct backend *backend, struct backend_request *req)
 	backend_prepare(req);
 	req->backend_data = NULL;
 	req->submitted = g_get_monotonic_time();
-	refused = refuse(req);
+	refused = refusal_of(req);
 	if (refused) {
 		backend_complete(req, refused);
 		return;

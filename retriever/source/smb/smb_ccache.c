@@ -10,7 +10,7 @@
 #define OPTIONS "X-CACHECONF:" /* the realm of what is no ticket */
 
 /* Most significant byte first. */
-static uint32_t number(struct wire_unpack *in, unsigned bytes)
+static uint32_t get_number(struct wire_unpack *in, unsigned bytes)
 {
 	const uint8_t *at = wire_get(in, bytes);
 	uint32_t value = 0;
@@ -20,30 +20,30 @@ static uint32_t number(struct wire_unpack *in, unsigned bytes)
 	return value;
 }
 
-static char *text(struct wire_unpack *in)
+static char *get_text(struct wire_unpack *in)
 {
-	uint32_t len = number(in, 4);
+	uint32_t len = get_number(in, 4);
 	const uint8_t *at = wire_get(in, len);
 
 	return at ? g_strndup((const char *)at, len) : NULL;
 }
 
-static void skip(struct wire_unpack *in)
+static void skip_bytes(struct wire_unpack *in)
 {
-	wire_get(in, number(in, 4));
+	wire_get(in, get_number(in, 4));
 }
 
 /* "name/instance", and its realm; NULL: it ended too early. */
-static char *principal(struct wire_unpack *in, char **realm)
+static char *get_principal(struct wire_unpack *in, char **realm)
 {
 	uint32_t parts;
 	GString *name = g_string_new(NULL);
 
-	number(in, 4); /* type */
-	parts = number(in, 4);
-	*realm = text(in);
+	get_number(in, 4); /* type */
+	parts = get_number(in, 4);
+	*realm = get_text(in);
 	for (uint32_t i = 0; i < parts && !in->bad; i++) {
-		g_autofree char *part = text(in);
+		g_autofree char *part = get_text(in);
 
 		g_string_append_printf(name, "%s%s", i ? "/" : "", part ? part : "");
 	}
@@ -53,36 +53,36 @@ static char *principal(struct wire_unpack *in, char **realm)
 /* Addresses, or authorization data. */
 static void skip_list(struct wire_unpack *in)
 {
-	for (uint32_t n = number(in, 4); n > 0 && !in->bad; n--) {
-		number(in, 2);
-		skip(in);
+	for (uint32_t n = get_number(in, 4); n > 0 && !in->bad; n--) {
+		get_number(in, 2);
+		skip_bytes(in);
 	}
 }
 
 /* When it ends; 0: it is none. */
-static uint32_t ticket(struct wire_unpack *in)
+static uint32_t ticket_end(struct wire_unpack *in)
 {
 	g_autofree char *client_realm = NULL, *server_realm = NULL;
 	uint32_t end;
 
-	g_free(principal(in, &client_realm));
-	g_free(principal(in, &server_realm));
-	number(in, 2); /* the key */
-	skip(in);
-	number(in, 4); /* from when on */
-	number(in, 4);
-	end = number(in, 4);
-	number(in, 4);
-	number(in, 1);
-	number(in, 4);
+	g_free(get_principal(in, &client_realm));
+	g_free(get_principal(in, &server_realm));
+	get_number(in, 2); /* the key */
+	skip_bytes(in);
+	get_number(in, 4); /* from when on */
+	get_number(in, 4);
+	end = get_number(in, 4);
+	get_number(in, 4);
+	get_number(in, 1);
+	get_number(in, 4);
 	skip_list(in);
 	skip_list(in);
-	skip(in);
-	skip(in);
+	skip_bytes(in);
+	skip_bytes(in);
 	return in->bad || !strcmp(server_realm, OPTIONS) ? 0 : end;
 }
 
-static char *expired(uint32_t end)
+static char *expiry_text(uint32_t end)
 {
 	g_autoptr(GDateTime) utc = g_date_time_new_from_unix_utc(end);
 	g_autoptr(GDateTime) local = g_date_time_to_local(utc);
@@ -99,10 +99,10 @@ char *smb_ccache_objection(const uint8_t *data, size_t len, const char *user, gi
 	g_autofree char *name = NULL, *realm = NULL;
 	uint32_t end = 0;
 
-	if (number(&in, 2) != VERSION)
+	if (get_number(&in, 2) != VERSION)
 		in.bad = true;
-	wire_get(&in, number(&in, 2));
-	name = principal(&in, &realm);
+	wire_get(&in, get_number(&in, 2));
+	name = get_principal(&in, &realm);
 	if (in.bad)
 		return g_strdup("is no ticket cache of the type FILE: make one (kinit -c FILE)");
 	if (g_ascii_strcasecmp(name, user) != 0)
@@ -110,11 +110,11 @@ char *smb_ccache_objection(const uint8_t *data, size_t len, const char *user, gi
 				       "URL, or get that user's (kinit)",
 				       name, realm, user);
 	while (!in.bad && in.at < in.end) {
-		uint32_t one = ticket(&in);
+		uint32_t one = ticket_end(&in);
 
 		end = MAX(end, one);
 	}
 	if (!end)
 		return g_strdup("holds no ticket: get one (kinit)");
-	return end > now ? NULL : expired(end);
+	return end > now ? NULL : expiry_text(end);
 }

@@ -69,7 +69,7 @@ void smb_set_time(enum smb_time time, unsigned ms)
 	atomic_store(&times[time], ms);
 }
 
-static void finish(struct smb_server *server, struct backend_request *req, int status)
+static void complete_request(struct smb_server *server, struct backend_request *req, int status)
 {
 	backend_watch_end(&server->watch);
 	backend_complete(req, status);
@@ -77,7 +77,7 @@ static void finish(struct smb_server *server, struct backend_request *req, int s
 
 /* ---- what is told to open() and to the log ---- */
 
-static void failed(struct smb_conn *conn, char *text, bool final)
+static void tell_failure(struct smb_conn *conn, char *text, bool final)
 {
 	struct smb_server *server = conn->server;
 	bool known;
@@ -96,7 +96,7 @@ static void failed(struct smb_conn *conn, char *text, bool final)
 	conn->said = text;
 }
 
-static void refused(struct smb_conn *conn, const struct wire_reply *reply)
+static void take_failure(struct smb_conn *conn, const struct wire_reply *reply)
 {
 	struct smb_server *server = conn->server;
 	bool final = !conn->ready && smb_failure_is_final(reply);
@@ -110,10 +110,10 @@ static void refused(struct smb_conn *conn, const struct wire_reply *reply)
 		server->next_try = g_get_monotonic_time() + atomic_load(&times[SMB_REFUSED]) * MS;
 	server->locks |= final && smb_failure_locks(reply);
 	pthread_mutex_unlock(&server->lock);
-	failed(conn, smb_failure_text(&server->url, reply), final);
+	tell_failure(conn, smb_failure_text(&server->url, reply), final);
 }
 
-static void connected(struct smb_conn *conn, const struct wire_reply *hello)
+static void worker_connected(struct smb_conn *conn, const struct wire_reply *hello)
 {
 	struct smb_server *server = conn->server;
 
@@ -159,7 +159,7 @@ static bool may_connect(struct smb_conn *conn)
 	return may;
 }
 
-static void disconnected(struct smb_conn *conn)
+static void worker_ended(struct smb_conn *conn)
 {
 	struct smb_server *server = conn->server;
 
@@ -176,7 +176,7 @@ static void disconnected(struct smb_conn *conn)
 
 /* ---- taking requests ---- */
 
-static void note(struct smb_conn *conn, struct backend_request *req, unsigned slot)
+static void note_request(struct smb_conn *conn, struct backend_request *req, unsigned slot)
 {
 	conn->under_way[slot] = (struct under_way){req, ++conn->serial};
 	conn->n++;
@@ -184,7 +184,7 @@ static void note(struct smb_conn *conn, struct backend_request *req, unsigned sl
 		conn->bytes += MIN(req->count, WIRE_READ_MAX);
 }
 
-static struct backend_request *unnote(struct smb_conn *conn, unsigned slot)
+static struct backend_request *forget_request(struct smb_conn *conn, unsigned slot)
 {
 	struct backend_request *req = conn->under_way[slot].req;
 
@@ -227,8 +227,8 @@ static void put_exactly(uint8_t *memory, const char *path, struct wire_request *
 }
 
 /* Into a slot; FALSE: it cannot be asked for, *status says why. */
-static bool encode(struct smb_conn *conn, struct backend_request *req, struct wire_request *out,
-		   int *status)
+static bool encode_request(struct smb_conn *conn, struct backend_request *req,
+			   struct wire_request *out, int *status)
 {
 	uint8_t slot = conn->free[conn->n], *memory;
 
@@ -237,7 +237,7 @@ static bool encode(struct smb_conn *conn, struct backend_request *req, struct wi
 	    req->verf != smb_pool_verf(&conn->seat, conn->generation))
 		return false;
 	memory = conn->worker.memory + (size_t)slot * WIRE_SLOT_BYTES;
-	note(conn, req, slot);
+	note_request(conn, req, slot);
 	*out = (struct wire_request){
 		.slot = slot,
 		.serial = conn->serial,
@@ -263,11 +263,11 @@ static bool encode_all(struct smb_conn *conn, GQueue *taken, struct wire_request
 	int status;
 
 	while ((link = g_queue_pop_head_link(taken))) {
-		if (encode(conn, link->data, &requests[*n], &status)) {
+		if (encode_request(conn, link->data, &requests[*n], &status)) {
 			++*n;
 			continue;
 		}
-		finish(conn->server, link->data, status);
+		complete_request(conn->server, link->data, status);
 		all = false;
 	}
 	return all;
@@ -314,7 +314,7 @@ static void give_back(struct smb_conn *conn, bool crashed)
 		if (!conn->under_way[i].req)
 			continue;
 		list[n++] = conn->under_way[i];
-		unnote(conn, i);
+		forget_request(conn, i);
 	}
 	g_qsort_with_data(list, (gint)n, sizeof(list[0]), by_age, NULL);
 	for (unsigned i = 0; i < n; i++) {
@@ -326,12 +326,13 @@ static void give_back(struct smb_conn *conn, bool crashed)
 	}
 	smb_pool_give_back(&conn->seat, &again);
 	while (given_up.head)
-		finish(conn->server, g_queue_pop_head_link(&given_up)->data, -EBADMSG);
+		complete_request(conn->server, g_queue_pop_head_link(&given_up)->data, -EBADMSG);
 }
 
 /* Somebody there has the file to himself: soon it may be free, and the crawler must not wait for
  * ever. */
-static int patience(const struct wire_reply *reply, const struct backend_request *req, int status)
+static int limit_patience(const struct wire_reply *reply, const struct backend_request *req,
+			  int status)
 {
 	if (status == -EAGAIN && req->attempts >= BUSY_TRIES &&
 	    (reply->code == SHARING_VIOLATION || reply->code == FILE_LOCK_CONFLICT))
@@ -339,7 +340,7 @@ static int patience(const struct wire_reply *reply, const struct backend_request
 	return status;
 }
 
-static bool answered(struct smb_conn *conn, const struct wire_reply *reply)
+static bool take_reply(struct smb_conn *conn, const struct wire_reply *reply)
 {
 	struct backend_request *req;
 	uint8_t *slot;
@@ -354,14 +355,14 @@ static bool answered(struct smb_conn *conn, const struct wire_reply *reply)
 	if (!status && req->op == BACKEND_READDIR)
 		req->verf = smb_pool_verf(&conn->seat, conn->generation);
 	backend_watch_answer(&conn->server->watch, conn->heard);
-	unnote(conn, reply->slot);
-	finish(conn->server, req, patience(reply, req, status));
+	forget_request(conn, reply->slot);
+	complete_request(conn->server, req, limit_patience(reply, req, status));
 	conn->free[conn->n] = (uint8_t)reply->slot;
 	return true;
 }
 
 /* FALSE: the worker is of no use any more. */
-static bool heard(struct smb_conn *conn, const struct wire_reply *reply)
+static bool take_message(struct smb_conn *conn, const struct wire_reply *reply)
 {
 	conn->heard = g_get_monotonic_time();
 	if (reply->version != WIRE_VERSION)
@@ -370,22 +371,22 @@ static bool heard(struct smb_conn *conn, const struct wire_reply *reply)
 	case WIRE_HELLO:
 		if (conn->ready || !(reply->flags & WIRE_HAS_ATTR))
 			return false;
-		connected(conn, reply);
+		worker_connected(conn, reply);
 		return true;
 	case WIRE_FAILED:
-		refused(conn, reply);
+		take_failure(conn, reply);
 		return false;
 	case WIRE_ALIVE:
 		backend_watch_answer(&conn->server->watch, conn->heard);
 		return true;
 	case WIRE_REPLY:
-		return conn->ready && answered(conn, reply);
+		return conn->ready && take_reply(conn, reply);
 	default:
 		return false;
 	}
 }
 
-static bool receive(struct smb_conn *conn)
+static bool receive_messages(struct smb_conn *conn)
 {
 	struct wire_reply reply;
 
@@ -395,7 +396,7 @@ static bool receive(struct smb_conn *conn)
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return true;
-		if (n != sizeof(reply) || !heard(conn, &reply))
+		if (n != sizeof(reply) || !take_message(conn, &reply))
 			return false;
 	}
 	return true;
@@ -403,7 +404,7 @@ static bool receive(struct smb_conn *conn)
 
 /* ---- the thread ---- */
 
-static void drain(struct smb_conn *conn)
+static void clear_kick(struct smb_conn *conn)
 {
 	uint64_t count;
 
@@ -421,7 +422,7 @@ static bool is_hung(const struct smb_conn *conn)
 	return conn->n && silent > (gint64)conn->stall_ms * 2;
 }
 
-static void serve(struct smb_conn *conn)
+static void serve_worker(struct smb_conn *conn)
 {
 	struct pollfd fds[] = {{conn->worker.sock, POLLIN}, {conn->seat.kick, POLLIN}};
 
@@ -432,8 +433,8 @@ static void serve(struct smb_conn *conn)
 		if (poll(fds, G_N_ELEMENTS(fds), timeout) < 0 && errno != EINTR)
 			return;
 		if (fds[1].revents)
-			drain(conn);
-		if (fds[0].revents && !receive(conn))
+			clear_kick(conn);
+		if (fds[0].revents && !receive_messages(conn))
 			return;
 	}
 }
@@ -457,7 +458,7 @@ static bool start_worker(struct smb_conn *conn)
 	int ret;
 
 	if (!smb_secret_get(server->config, &server->url, &secret, &error)) {
-		failed(conn, g_strdup(error->message), true);
+		tell_failure(conn, g_strdup(error->message), true);
 		return false;
 	}
 	start.password = secret.password;
@@ -466,16 +467,18 @@ static bool start_worker(struct smb_conn *conn)
 	ret = smb_worker_start(&conn->worker, &start);
 	smb_secret_clear(&secret);
 	if (ret)
-		failed(conn,
-		       g_strdup_printf("%s: migrate-smb-worker cannot be started (%s): reinstall "
-				       "quickmigrate, or raise the limits on processes and memory",
-				       server->url.text, g_strerror(-ret)),
-		       ret == -ENOENT);
+		tell_failure(
+			conn,
+			g_strdup_printf("%s: migrate-smb-worker cannot be started (%s): reinstall "
+					"quickmigrate, or raise the limits on processes and memory",
+					server->url.text, g_strerror(-ret)),
+			ret == -ENOENT);
 	return !ret;
 }
 
 static void run_worker(struct smb_conn *conn)
 {
+	bool crashed;
 	int status;
 
 	conn->stall_ms = atomic_load(&times[SMB_STALL]);
@@ -485,16 +488,18 @@ static void run_worker(struct smb_conn *conn)
 	conn->generation++;
 	for (unsigned i = 0; i < WIRE_SLOTS; i++)
 		conn->free[i] = (uint8_t)i;
-	serve(conn);
+	serve_worker(conn);
 	status = smb_worker_end(&conn->worker);
-	give_back(conn, WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL);
-	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-		failed(conn,
-		       g_strdup_printf("%s: migrate-smb-worker was ended by signal %d (%s): it is "
-				       "started again",
-				       conn->server->url.text, WTERMSIG(status),
-				       strsignal(WTERMSIG(status))),
-		       false);
+	crashed = WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL;
+	give_back(conn, crashed);
+	if (crashed)
+		tell_failure(
+			conn,
+			g_strdup_printf("%s: migrate-smb-worker was ended by signal %d (%s): it is "
+					"started again",
+					conn->server->url.text, WTERMSIG(status),
+					strsignal(WTERMSIG(status))),
+			false);
 }
 
 static void pause_for(struct smb_conn *conn, unsigned ms)
@@ -504,7 +509,7 @@ static void pause_for(struct smb_conn *conn, unsigned ms)
 
 	while (!smb_pool_stopped(conn->seat.pool) && g_get_monotonic_time() < until) {
 		poll(&kick, 1, (int)((until - g_get_monotonic_time()) / 1000) + 1);
-		drain(conn);
+		clear_kick(conn);
 	}
 }
 
@@ -516,7 +521,7 @@ static void *conn_main(void *arg)
 	while (!smb_pool_stopped(conn->seat.pool)) {
 		if (may_connect(conn)) {
 			run_worker(conn);
-			disconnected(conn);
+			worker_ended(conn);
 			pause_for(conn, conn->pause);
 			conn->pause = MIN(conn->pause * 2, PAUSE_MAX);
 		} else {
@@ -551,7 +556,7 @@ void smb_conns_end(struct smb_pool *pool, struct smb_server *server)
 	/* nobody adds to them any more */
 	smb_pool_drain(pool, &left);
 	while (left.head)
-		finish(server, g_queue_pop_head_link(&left)->data, -ECANCELED);
+		complete_request(server, g_queue_pop_head_link(&left)->data, -ECANCELED);
 }
 
 void smb_conns_free(struct smb_pool *pool)

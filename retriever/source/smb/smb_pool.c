@@ -41,7 +41,7 @@ void smb_pool_leave(struct smb_seat *seat)
 	close(seat->kick);
 }
 
-static void wake(struct smb_seat *seat)
+static void wake_seat(struct smb_seat *seat)
 {
 	const uint64_t one = 1;
 
@@ -51,19 +51,19 @@ static void wake(struct smb_seat *seat)
 
 /* ---- listings ---- */
 
-static unsigned mark(const struct smb_pool *pool)
+static unsigned pool_mark(const struct smb_pool *pool)
 {
 	return pool->background ? 0x100 : 0;
 }
 
 uint64_t smb_pool_verf(const struct smb_seat *seat, uint32_t generation)
 {
-	return (uint64_t)(mark(seat->pool) | (seat->index + 1)) << 32 | generation;
+	return (uint64_t)(pool_mark(seat->pool) | (seat->index + 1)) << 32 | generation;
 }
 
 static uint64_t seat_of(const struct smb_pool *pool, const struct backend_request *req)
 {
-	return (req->verf >> 32) - mark(pool) - 1;
+	return (req->verf >> 32) - pool_mark(pool) - 1;
 }
 
 bool smb_pool_lists(const struct smb_pool *pool, const struct backend_request *req)
@@ -74,7 +74,7 @@ bool smb_pool_lists(const struct smb_pool *pool, const struct backend_request *r
 /* ---- requests ---- */
 
 /* Lock held: one that sleeps and has room. */
-static struct smb_seat *sleeper(struct smb_pool *pool)
+static struct smb_seat *sleeping_seat(struct smb_pool *pool)
 {
 	for (unsigned i = 0; i < pool->n; i++)
 		if (pool->seats[i]->asleep)
@@ -93,14 +93,14 @@ bool smb_pool_submit(struct smb_pool *pool, struct backend_request *req)
 		seat = pool->seats[seat_of(pool, req)];
 		g_queue_push_tail_link(&seat->bound, &req->link);
 	} else if (!stop) {
-		seat = sleeper(pool);
+		seat = sleeping_seat(pool);
 		g_queue_push_tail_link(&pool->queue[req->priority], &req->link);
 	}
 	if (!stop && seat)
 		seat->asleep = false;
 	pthread_mutex_unlock(&pool->lock);
 	if (!stop && seat)
-		wake(seat);
+		wake_seat(seat);
 	return !stop;
 }
 
@@ -115,7 +115,7 @@ static unsigned fair_share(const struct smb_pool *pool)
 }
 
 /* Lock held. */
-static GList *pop(struct smb_seat *seat)
+static GList *next_request(struct smb_seat *seat)
 {
 	struct smb_pool *pool = seat->pool;
 
@@ -143,7 +143,7 @@ void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue 
 	if (seat->alone)
 		room = 0;
 	share = fair_share(seat->pool) + seat->bound.length;
-	while (out->length < MIN(share, room) && taken < bytes && (link = pop(seat))) {
+	while (out->length < MIN(share, room) && taken < bytes && (link = next_request(seat))) {
 		const struct backend_request *req = link->data;
 
 		if (req->op == BACKEND_READ)
@@ -182,7 +182,7 @@ void smb_pool_stop(struct smb_pool *pool)
 	pool->stop = true;
 	pthread_mutex_unlock(&pool->lock);
 	for (unsigned i = 0; i < pool->n; i++)
-		wake(pool->seats[i]);
+		wake_seat(pool->seats[i]);
 }
 
 bool smb_pool_stopped(struct smb_pool *pool)
@@ -195,7 +195,7 @@ bool smb_pool_stopped(struct smb_pool *pool)
 	return stop;
 }
 
-static void move(GQueue *from, GQueue *to)
+static void move_requests(GQueue *from, GQueue *to)
 {
 	while (from->head)
 		g_queue_push_tail_link(to, g_queue_pop_head_link(from));
@@ -204,8 +204,8 @@ static void move(GQueue *from, GQueue *to)
 void smb_pool_drain(struct smb_pool *pool, GQueue *out)
 {
 	for (unsigned i = 0; i < pool->n; i++)
-		move(&pool->seats[i]->bound, out);
+		move_requests(&pool->seats[i]->bound, out);
 	for (unsigned i = 0; i < G_N_ELEMENTS(pool->queue); i++)
-		move(&pool->queue[i], out);
-	move(&pool->suspects, out);
+		move_requests(&pool->queue[i], out);
+	move_requests(&pool->suspects, out);
 }

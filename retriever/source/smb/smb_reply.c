@@ -54,7 +54,7 @@ bool smb_attr_decode(const struct wire_attr *from, struct source_attr *to)
 /* ---- payloads; they have been copied out of the worker's reach ---- */
 
 /* In UTF-16, as it was listed. */
-static void refuse(struct backend_batch *batch, const uint8_t *name, size_t len)
+static void refuse_name(struct backend_batch *batch, const uint8_t *name, size_t len)
 {
 	char text[WIRE_REFUSED_BYTES * 3 / 2];
 	const char *why = REFUSED_NAME;
@@ -83,7 +83,7 @@ static int decode_listing(struct wire_unpack *in, struct backend_request *req)
 			name = wire_get_bytes(in, WIRE_REFUSED_BYTES, &len);
 			if (!name)
 				return -EBADMSG;
-			refuse(req->batch, name, len);
+			refuse_name(req->batch, name, len);
 			continue;
 		}
 		name = wire_get_bytes(in, 255, &len);
@@ -214,7 +214,8 @@ static int decode_readdir(const struct wire_reply *reply, struct wire_unpack *in
 	return ret;
 }
 
-static int decode(const struct wire_reply *reply, const uint8_t *slot, struct backend_request *req)
+static int decode_payload(const struct wire_reply *reply, const uint8_t *slot,
+			  struct backend_request *req)
 {
 	g_autofree uint8_t *copy = NULL;
 	struct wire_unpack in;
@@ -262,7 +263,7 @@ int smb_reply_decode(const struct wire_reply *reply, const uint8_t *slot,
 			return -EBADMSG;
 		req->has_attr = true;
 	}
-	return decode(reply, slot, req);
+	return decode_payload(reply, slot, req);
 }
 
 /* ---- failures ---- */

@@ -14,7 +14,7 @@
 #define CCACHE_MAX   (512u * 1024)
 
 /* What is wrong with who may come at it, or NULL. */
-static const char *objection(const struct stat *st)
+static const char *access_objection(const struct stat *st)
 {
 	if (!S_ISREG(st->st_mode))
 		return "is not a file";
@@ -41,7 +41,7 @@ static uint8_t *get_file(const char *url, const char *key, const char *path, con
 	else if (fd < 0 || fstat(fd, &st) < 0)
 		why = g_strerror(errno);
 	else
-		why = objection(&st);
+		why = access_objection(&st);
 	if (!why) {
 		data = g_malloc0(max + 2);
 		n = read(fd, data, max + 1);

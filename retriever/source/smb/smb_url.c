@@ -9,7 +9,7 @@
 #define URL_FORM "smb://[DOMAIN;]USER@host[:port]/share[/path]"
 #define PORT	 445
 
-static gboolean mistake(const struct smb_url *url, GError **error, const char *what)
+static gboolean wrong_url(const struct smb_url *url, GError **error, const char *what)
 {
 	return backend_set_error(error, EINVAL, "%s: %s; write " URL_FORM, url->text, what);
 }
@@ -23,9 +23,10 @@ static gboolean parse_user(struct smb_url *url, const char *text, size_t len, GE
 		/* it is in the text: say nothing of it */
 		g_free(url->text);
 		url->text = g_strdup("smb://...");
-		return mistake(url, error,
-			       "a password does not belong into a URL: put it into a file and name "
-			       "that with smb-password-file");
+		return wrong_url(
+			url, error,
+			"a password does not belong into a URL: put it into a file and name "
+			"that with smb-password-file");
 	}
 	g_autofree char *raw = g_strndup(user, (gsize)(text + len - user));
 	g_autofree char *domain = g_strndup(text, semicolon ? (gsize)(semicolon - text) : 0);
@@ -33,9 +34,9 @@ static gboolean parse_user(struct smb_url *url, const char *text, size_t len, GE
 	url->user = g_uri_unescape_string(raw, NULL);
 	url->domain = g_uri_unescape_string(domain, NULL);
 	if (!url->user || !url->domain)
-		return mistake(url, error, "a percent sign in the user's name is written %25");
+		return wrong_url(url, error, "a percent sign in the user's name is written %25");
 	if (!*url->user)
-		return mistake(url, error, "the user has no name");
+		return wrong_url(url, error, "the user has no name");
 	return TRUE;
 }
 
@@ -47,10 +48,10 @@ static gboolean parse_path(struct smb_url *url, const char *text, GError **error
 	if (!path)
 		return FALSE;
 	if (!path[1])
-		return mistake(url, error, "no share there");
+		return wrong_url(url, error, "no share there");
 	if (strpbrk(path, "\\:*?\"<>|"))
-		return mistake(url, error,
-			       "a share or directory with one of \\ : * ? \" < > | in its name");
+		return wrong_url(url, error,
+				 "a share or directory with one of \\ : * ? \" < > | in its name");
 	below = strchr(path + 1, '/');
 	url->share = below ? g_strndup(path + 1, (gsize)(below - path - 1)) : g_strdup(path + 1);
 	url->path = g_strdup(below ? below + 1 : "");
@@ -65,16 +66,16 @@ gboolean smb_url_parse(const char *text, struct smb_url *url, GError **error)
 	*url = (struct smb_url){.text = g_strdup(text), .port = PORT};
 	at = g_strrstr_len(user, path - user, "@");
 	if (!at)
-		return mistake(url, error, "no user there");
+		return wrong_url(url, error, "no user there");
 	if (!parse_user(url, user, (size_t)(at - user), error))
 		return FALSE;
 	wrong = url_host(at + 1, (gsize)(path - at - 1), &url->host, &url->port);
 	if (wrong)
-		return mistake(url, error, wrong);
+		return wrong_url(url, error, wrong);
 	if (*path != '/')
-		return mistake(url, error, "no share there");
+		return wrong_url(url, error, "no share there");
 	if (strpbrk(path, "?#"))
-		return mistake(url, error, "arguments after ? or # are not known here");
+		return wrong_url(url, error, "arguments after ? or # are not known here");
 	return parse_path(url, path, error);
 }
 

@@ -59,7 +59,7 @@ static int make_memory(uint8_t **memory)
 	return -1;
 }
 
-static int spawn(pid_t *pid, const char *program, int sock, int memory)
+static int spawn_worker(pid_t *pid, const char *program, int sock, int memory)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -103,7 +103,7 @@ int smb_worker_start(struct smb_worker *worker, const struct wire_start *start)
 		ret = -errno;
 	if (!ret) {
 		socks[1] = move_up(socks[1]);
-		ret = spawn(&worker->pid, program, socks[1], memory);
+		ret = spawn_worker(&worker->pid, program, socks[1], memory);
 		close(socks[1]);
 		worker->sock = socks[0];
 		if (ret)

@@ -27,7 +27,7 @@ struct chain *chain_new(TALLOC_CTX *mem, struct worker *worker, void (*done)(str
 	return chain;
 }
 
-static struct step *add(struct chain *chain, uint16_t cmd, uint16_t size, uint16_t fixed_len)
+static struct step *add_step(struct chain *chain, uint16_t cmd, uint16_t size, uint16_t fixed_len)
 {
 	struct step *step = &chain->steps[chain->n++];
 
@@ -80,7 +80,7 @@ static uint8_t *whole_path(struct chain *chain, const char *path, size_t extra, 
 int chain_create(struct chain *chain, const char *path, const uint8_t *stream, size_t stream_len,
 		 uint32_t access, uint32_t options)
 {
-	struct step *step = add(chain, SMB2_OP_CREATE, 57, 56);
+	struct step *step = add_step(chain, SMB2_OP_CREATE, 57, 56);
 	long len;
 
 	step->dyn = whole_path(chain, path, stream_len, &len);
@@ -128,7 +128,7 @@ void chain_use(struct chain *chain, const struct fid *fid)
 
 void chain_read(struct chain *chain, uint64_t offset, uint32_t count)
 {
-	struct step *step = add(chain, SMB2_OP_READ, 49, 48);
+	struct step *step = add_step(chain, SMB2_OP_READ, 49, 48);
 	static uint8_t nothing[1];
 
 	SCVAL(step->fixed, 2, HEADER + 16);
@@ -142,7 +142,7 @@ void chain_read(struct chain *chain, uint64_t offset, uint32_t count)
 void chain_query(struct chain *chain, uint8_t type, uint8_t class, uint32_t additional,
 		 uint32_t max)
 {
-	struct step *step = add(chain, SMB2_OP_GETINFO, 41, 40);
+	struct step *step = add_step(chain, SMB2_OP_GETINFO, 41, 40);
 
 	SCVAL(step->fixed, 2, type);
 	SCVAL(step->fixed, 3, class);
@@ -153,7 +153,7 @@ void chain_query(struct chain *chain, uint8_t type, uint8_t class, uint32_t addi
 
 int chain_list(struct chain *chain, const char *pattern, bool restart, uint32_t max)
 {
-	struct step *step = add(chain, SMB2_OP_QUERY_DIRECTORY, 33, 32);
+	struct step *step = add_step(chain, SMB2_OP_QUERY_DIRECTORY, 33, 32);
 	size_t n = strlen(pattern);
 	long len;
 
@@ -173,7 +173,7 @@ int chain_list(struct chain *chain, const char *pattern, bool restart, uint32_t 
 
 void chain_ioctl(struct chain *chain, uint32_t code, uint32_t max)
 {
-	struct step *step = add(chain, SMB2_OP_IOCTL, 57, 56);
+	struct step *step = add_step(chain, SMB2_OP_IOCTL, 57, 56);
 
 	SIVAL(step->fixed, 4, code);
 	SIVAL(step->fixed, 44, max);
@@ -183,12 +183,12 @@ void chain_ioctl(struct chain *chain, uint32_t code, uint32_t max)
 
 void chain_close(struct chain *chain)
 {
-	add(chain, SMB2_OP_CLOSE, 24, 24);
+	add_step(chain, SMB2_OP_CLOSE, 24, 24);
 }
 
 /* ---- sending ---- */
 
-static unsigned charge(const struct step *step)
+static unsigned credits_for(const struct step *step)
 {
 	uint32_t bytes = MAX(step->dyn_len, step->max_dyn);
 
@@ -221,7 +221,7 @@ static bool is_left_open(const struct chain *chain)
 	       last->cmd == SMB2_OP_CLOSE && !NT_STATUS_IS_OK(last->status);
 }
 
-static void finish(struct chain *chain)
+static void complete_chain(struct chain *chain)
 {
 	struct worker *worker = chain->worker;
 
@@ -295,7 +295,7 @@ static void step_done(struct tevent_req *req)
 		}
 	}
 	if (chain->one_by_one || --chain->left == 0)
-		finish(chain);
+		complete_chain(chain);
 }
 
 static struct tevent_req *request_of(struct chain *chain, struct step *step, bool related)
@@ -320,7 +320,7 @@ static struct tevent_req *request_of(struct chain *chain, struct step *step, boo
 	return req;
 }
 
-static void submit(struct worker *worker, struct tevent_req **reqs, unsigned n)
+static void submit_steps(struct worker *worker, struct tevent_req **reqs, unsigned n)
 {
 	NTSTATUS status = smb2cli_req_compound_submit(reqs, (int)n);
 
@@ -332,7 +332,7 @@ static void send_step(struct chain *chain)
 {
 	struct tevent_req *req = request_of(chain, &chain->steps[chain->at], false);
 
-	submit(chain->worker, &req, 1);
+	submit_steps(chain->worker, &req, 1);
 }
 
 static void send_all(struct chain *chain)
@@ -342,7 +342,7 @@ static void send_all(struct chain *chain)
 	chain->left = chain->n;
 	for (unsigned i = 0; i < chain->n; i++)
 		reqs[i] = request_of(chain, &chain->steps[i], i > 0);
-	submit(chain->worker, reqs, chain->n);
+	submit_steps(chain->worker, reqs, chain->n);
 }
 
 /* 0: there are no credits for it now. */
@@ -352,8 +352,8 @@ static bool try_send(struct chain *chain)
 	unsigned credits = smb2cli_conn_get_cur_credits(worker->conn), all = 0, most = 0;
 
 	for (unsigned i = 0; i < chain->n; i++) {
-		all += charge(&chain->steps[i]);
-		most = MAX(most, charge(&chain->steps[i]));
+		all += credits_for(&chain->steps[i]);
+		most = MAX(most, credits_for(&chain->steps[i]));
 	}
 	chain->one_by_one = worker->one_by_one || (all > credits && !worker->chains);
 	if (chain->one_by_one ? most > credits && worker->chains : all > credits)
@@ -436,14 +436,14 @@ const uint8_t *chain_data(struct chain *chain, unsigned i, size_t *len)
 	return (const uint8_t *)step->iov[2].iov_base + offset;
 }
 
-static void left(struct chain *chain)
+static void free_chain(struct chain *chain)
 {
 	talloc_free(chain);
 }
 
 void chain_leave(struct worker *worker, const struct fid *fid)
 {
-	struct chain *chain = chain_new(worker, worker, left, NULL);
+	struct chain *chain = chain_new(worker, worker, free_chain, NULL);
 
 	chain_use(chain, fid);
 	chain_close(chain);

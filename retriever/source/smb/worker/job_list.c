@@ -21,7 +21,7 @@ struct listing {
 	struct timeval used;
 };
 
-static void forget(struct listing *listing)
+static void close_listing(struct listing *listing)
 {
 	struct worker *worker = listing->worker;
 
@@ -36,11 +36,11 @@ void list_expire(struct worker *worker, struct timeval now)
 	for (struct listing *l = worker->listings, *next; l; l = next) {
 		next = l->next;
 		if (!l->busy && usec_time_diff(&now, &l->used) > IDLE_S * INT64_C(1000000))
-			forget(l);
+			close_listing(l);
 	}
 }
 
-static void make_room(struct worker *worker)
+static void close_oldest_listing(struct worker *worker)
 {
 	struct listing *oldest = NULL;
 
@@ -48,15 +48,15 @@ static void make_room(struct worker *worker)
 		if (!l->busy && (!oldest || timeval_compare(&l->used, &oldest->used) < 0))
 			oldest = l;
 	if (oldest)
-		forget(oldest);
+		close_listing(oldest);
 }
 
-static struct listing *add(struct worker *worker, const char *path, const struct fid *fid)
+static struct listing *add_listing(struct worker *worker, const char *path, const struct fid *fid)
 {
 	struct listing *listing = talloc_zero(worker, struct listing);
 
 	if (worker->n_listings >= LISTINGS_MAX)
-		make_room(worker);
+		close_oldest_listing(worker);
 	listing->worker = worker;
 	listing->path = talloc_strdup(listing, path);
 	listing->fid = *fid;
@@ -67,7 +67,7 @@ static struct listing *add(struct worker *worker, const char *path, const struct
 }
 
 /* Without numbers of the server's own. */
-static void number(struct job *job, uint8_t *from)
+static void number_entries(struct job *job, uint8_t *from)
 {
 	struct wire_unpack in = {from, job->out.at};
 
@@ -93,7 +93,7 @@ static void number(struct job *job, uint8_t *from)
 }
 
 /* 0: there may be more; 1: that was all; or -errno. */
-static int take(struct job *job, struct chain *chain, unsigned step, uint32_t *rejected)
+static int take_entries(struct job *job, struct chain *chain, unsigned step, uint32_t *rejected)
 {
 	NTSTATUS status = chain->steps[step].status;
 	uint8_t *from = job->out.at;
@@ -110,14 +110,14 @@ static int take(struct job *job, struct chain *chain, unsigned step, uint32_t *r
 	}
 	ret = smb_listing(data, len, &job->out, rejected);
 	if (!ret)
-		number(job, from);
+		number_entries(job, from);
 	return ret;
 }
 
-static void reply(struct job *job, struct listing *listing, int ret)
+static void answer_listing(struct job *job, struct listing *listing, int ret)
 {
 	if (ret) {
-		forget(listing);
+		close_listing(listing);
 		job->reply.flags |= ret > 0 ? WIRE_EOF : 0;
 	} else {
 		listing->busy = false;
@@ -127,7 +127,7 @@ static void reply(struct job *job, struct listing *listing, int ret)
 	job_done(job, MIN(ret, 0));
 }
 
-static void listed(struct chain *chain)
+static void listing_done(struct chain *chain)
 {
 	struct job *job = chain->user;
 	unsigned first = chain->creates ? 2 : 0;
@@ -139,19 +139,19 @@ static void listed(struct chain *chain)
 			job_failed(job, chain->steps[0].status);
 			return;
 		}
-		job->private_data = add(job->worker, job->path, &chain->fid);
+		job->private_data = add_listing(job->worker, job->path, &chain->fid);
 		if (info_get_all(chain, 1, job->path, &job->reply.attr))
 			job->reply.flags |= WIRE_HAS_ATTR;
 	}
-	ret = take(job, chain, first, &rejected);
+	ret = take_entries(job, chain, first, &rejected);
 	if (!ret)
-		ret = take(job, chain, first + 1, &rejected);
+		ret = take_entries(job, chain, first + 1, &rejected);
 	if (rejected > WIRE_REFUSED_MAX)
 		job->reply.rejected = rejected - WIRE_REFUSED_MAX;
-	reply(job, job->private_data, ret);
+	answer_listing(job, job->private_data, ret);
 }
 
-static struct listing *find(struct job *job)
+static struct listing *find_listing(struct job *job)
 {
 	for (struct listing *l = job->worker->listings; l; l = l->next)
 		if (l->cookie == job->request.cookie && !l->busy && !strcmp(l->path, job->path))
@@ -161,7 +161,7 @@ static struct listing *find(struct job *job)
 
 void do_readdir(struct job *job)
 {
-	struct chain *chain = chain_new(job, job->worker, listed, job);
+	struct chain *chain = chain_new(job, job->worker, listing_done, job);
 	struct listing *listing;
 
 	if (!job->request.cookie) {
@@ -172,7 +172,7 @@ void do_readdir(struct job *job)
 		}
 		chain_query(chain, INFO_FILE, CLASS_ALL, 0, ALL_INFO_MAX);
 	} else {
-		listing = find(job);
+		listing = find_listing(job);
 		if (!listing) {
 			job_done(job, -EBADMSG);
 			return;

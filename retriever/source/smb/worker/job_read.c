@@ -25,7 +25,7 @@ struct handle {
 
 static void read_with(struct job *job, struct handle *handle);
 
-static struct handle *find(struct worker *worker, const char *path)
+static struct handle *find_handle(struct worker *worker, const char *path)
 {
 	for (struct handle *h = worker->handles; h; h = h->next)
 		if (strcmp(h->path, path) == 0)
@@ -33,7 +33,7 @@ static struct handle *find(struct worker *worker, const char *path)
 	return NULL;
 }
 
-static void forget(struct handle *handle)
+static void close_handle(struct handle *handle)
 {
 	struct worker *worker = handle->worker;
 
@@ -50,7 +50,7 @@ static void forget(struct handle *handle)
 }
 
 /* The one that was not used for longest; the list is in the order of their opening. */
-static void make_room(struct worker *worker)
+static void close_oldest_handle(struct worker *worker)
 {
 	struct handle *oldest = NULL;
 
@@ -58,15 +58,15 @@ static void make_room(struct worker *worker)
 		if (!h->users && (!oldest || timeval_compare(&h->used, &oldest->used) < 0))
 			oldest = h;
 	if (oldest)
-		forget(oldest);
+		close_handle(oldest);
 }
 
-static struct handle *add(struct worker *worker, const char *path)
+static struct handle *add_handle(struct worker *worker, const char *path)
 {
 	struct handle *handle = talloc_zero(worker, struct handle);
 
 	if (worker->n_handles >= FILES_MAX)
-		make_room(worker);
+		close_oldest_handle(worker);
 	handle->worker = worker;
 	handle->path = talloc_strdup(handle, path);
 	DLIST_ADD_END(worker->handles, handle);
@@ -79,21 +79,21 @@ void read_expire(struct worker *worker, struct timeval now)
 	for (struct handle *h = worker->handles, *next; h; h = next) {
 		next = h->next;
 		if (!h->users && usec_time_diff(&now, &h->used) > IDLE_S * 1000000)
-			forget(h);
+			close_handle(h);
 	}
 }
 
-static void release(struct handle *handle, bool finished)
+static void release_handle(struct handle *handle, bool finished)
 {
 	handle->users--;
 	handle->used = timeval_current();
 	if (!handle->users && (finished || handle->dead))
-		forget(handle);
+		close_handle(handle);
 }
 
 /* Bytes and attributes out of the two steps from `first` on; FALSE: it was answered with an error.
  */
-static bool answer(struct job *job, struct chain *chain, unsigned first)
+static bool put_read(struct job *job, struct chain *chain, unsigned first)
 {
 	NTSTATUS status = chain->steps[first].status;
 	bool end = NT_STATUS_EQUAL(status, NT_STATUS_END_OF_FILE);
@@ -121,7 +121,7 @@ static void whole_done(struct chain *chain)
 
 	if (!NT_STATUS_IS_OK(chain->steps[0].status))
 		job_failed(job, chain->steps[0].status);
-	else if (answer(job, chain, 1))
+	else if (put_read(job, chain, 1))
 		job_done(job, 0);
 }
 
@@ -160,19 +160,19 @@ static void piece_done(struct chain *chain)
 		handle->open = false;
 		if (!handle->dead) {
 			handle->users++;
-			forget(handle);
+			close_handle(handle);
 			handle->users--;
 		}
-		release(handle, true);
+		release_handle(handle, true);
 		talloc_free(chain);
 		do_read(job);
 		return;
 	}
-	bool answered = answer(job, chain, 0), end = answered && job->reply.flags & WIRE_EOF;
+	bool answered = put_read(job, chain, 0), end = answered && job->reply.flags & WIRE_EOF;
 
 	if (answered)
 		job_done(job, 0);
-	release(handle, end);
+	release_handle(handle, end);
 }
 
 static void read_with(struct job *job, struct handle *handle)
@@ -208,11 +208,11 @@ static void first_done(struct chain *chain)
 	}
 	if (!handle->open) {
 		job_failed(job, status);
-		release(handle, true);
+		release_handle(handle, true);
 	} else {
-		if (answer(job, chain, 1))
+		if (put_read(job, chain, 1))
 			job_done(job, 0);
-		release(handle, false);
+		release_handle(handle, false);
 	}
 }
 
@@ -224,7 +224,7 @@ static void open_and_read(struct job *job)
 		job_done(job, -ENOENT);
 		return;
 	}
-	struct handle *handle = add(job->worker, job->path);
+	struct handle *handle = add_handle(job->worker, job->path);
 
 	handle->users = 1;
 	job->private_data = handle;
@@ -242,7 +242,7 @@ static void wait_for(struct job *job, struct handle *handle)
 void do_read(struct job *job)
 {
 	struct worker *worker = job->worker;
-	struct handle *handle = find(worker, job->path);
+	struct handle *handle = find_handle(worker, job->path);
 
 	job->request.count = MIN(job->request.count, worker->max_read);
 	if (handle) {

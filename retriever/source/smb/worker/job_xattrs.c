@@ -34,7 +34,7 @@ struct xattrs {
 	size_t n, at;
 };
 
-static void ask(struct job *job);
+static void ask_descriptor(struct job *job);
 static void next_stream(struct job *job);
 
 static void each_stream(void *user, const uint8_t *name, size_t name_len, uint64_t size)
@@ -66,7 +66,7 @@ static void put_stream(struct job *job, const struct stream *stream)
 }
 
 /* Data that do not fit beside all the streams are fetched later, which streams are not. */
-static void make_room(struct job *job)
+static void make_data_fit(struct job *job)
 {
 	struct xattrs *x = job->private_data;
 	size_t need = x->sd_len + x->data_len + RESERVE;
@@ -80,11 +80,11 @@ static void make_room(struct job *job)
 	}
 }
 
-static void finish(struct job *job)
+static void put_xattrs(struct job *job)
 {
 	struct xattrs *x = job->private_data;
 
-	make_room(job);
+	make_data_fit(job);
 	wire_put_bytes(&job->out, x->sd, x->sd_len);
 	wire_put_u32(&job->out, x->data != NULL);
 	wire_put_bytes(&job->out, x->data, x->data_len);
@@ -160,7 +160,7 @@ static void next_stream(struct job *job)
 		chain_submit(chain);
 		return;
 	}
-	finish(job);
+	put_xattrs(job);
 }
 
 /* The privilege to see SACLs is one that few have. */
@@ -174,7 +174,7 @@ static bool without_sacl(struct job *job, NTSTATUS status)
 	if (NT_STATUS_EQUAL(status, NT_STATUS_PRIVILEGE_NOT_HELD))
 		job->worker->no_privilege = true;
 	x->sacl = false;
-	ask(job);
+	ask_descriptor(job);
 	return true;
 }
 
@@ -230,7 +230,7 @@ static bool without_data(struct job *job, NTSTATUS status)
 	    NT_STATUS_EQUAL(status, NT_STATUS_PRIVILEGE_NOT_HELD))
 		return false;
 	x->wanted = false;
-	ask(job);
+	ask_descriptor(job);
 	return true;
 }
 
@@ -261,7 +261,7 @@ static void take_data(struct job *job, struct chain *chain, unsigned step)
 	x->data_len = len;
 }
 
-static void asked(struct chain *chain)
+static void descriptor_done(struct chain *chain)
 {
 	struct job *job = chain->user;
 	struct xattrs *x = job->private_data;
@@ -292,10 +292,10 @@ static void asked(struct chain *chain)
 		next_stream(job);
 }
 
-static void ask(struct job *job)
+static void ask_descriptor(struct job *job)
 {
 	struct xattrs *x = job->private_data;
-	struct chain *chain = chain_new(job, job->worker, asked, job);
+	struct chain *chain = chain_new(job, job->worker, descriptor_done, job);
 	uint32_t access = ACCESS_CONTROL | ACCESS_ATTRIBUTES | (x->sacl ? ACCESS_SYSTEM : 0) |
 			  (x->wanted ? ACCESS_READ : 0);
 
@@ -321,5 +321,5 @@ void do_xattrs(struct job *job)
 	x->sacl = !job->worker->no_privilege;
 	job->request.count = MIN(job->request.count, MIN(WIRE_DATA_MAX, job->worker->max_read));
 	x->wanted = job->request.count > 0;
-	ask(job);
+	ask_descriptor(job);
 }

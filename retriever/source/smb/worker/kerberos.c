@@ -40,19 +40,19 @@ static void must(struct worker *worker, int ret)
 }
 
 /* What comes before the principal: a version, and a header with its length. */
-static size_t header(const struct wire_start *start)
+static size_t header_length(const struct wire_start *start)
 {
 	return start->ccache_len < 4 ? start->ccache_len
 				     : MIN(start->ccache_len, 4u + RSVAL(start->ccache, 2));
 }
 
-static principal_t fill(struct worker *worker, const struct wire_start *start, context_t context,
-			ccache_t ccache)
+static principal_t fill_ccache(struct worker *worker, const struct wire_start *start,
+			       context_t context, ccache_t ccache)
 {
 	/* a struct krb5_creds has less than 200 bytes */
 	_Alignas(max_align_t) char room[2048];
 	struct krb5_creds *creds = (struct krb5_creds *)room;
-	size_t begin = header(start);
+	size_t begin = header_length(start);
 	storage_t storage =
 		krb5_storage_from_readonly_mem(start->ccache + begin, start->ccache_len - begin);
 	principal_t user;
@@ -79,7 +79,7 @@ struct cli_credentials *kerberos_credentials(struct worker *worker, const struct
 
 	must(worker, krb5_init_context(&context));
 	must(worker, krb5_cc_resolve(context, CCACHE, &ccache));
-	user = fill(worker, start, context, ccache);
+	user = fill_ccache(worker, start, context, ccache);
 	must(worker, krb5_unparse_name(context, user, &name));
 	realm = krb5_principal_get_realm(context, user);
 	server_realm = smb_krb5_get_realm_from_hostname(worker, start->host, realm);

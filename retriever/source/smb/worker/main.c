@@ -14,7 +14,7 @@ static void (*const operations[])(struct job *job) = {
 	[WIRE_READ] = do_read,	     [WIRE_READLINK] = do_readlink, [WIRE_XATTRS] = do_xattrs,
 };
 
-static void take(struct worker *worker, const struct wire_request *request)
+static void take_request(struct worker *worker, const struct wire_request *request)
 {
 	struct job *job = talloc_zero(worker, struct job);
 	uint8_t *slot;
@@ -35,7 +35,8 @@ static void take(struct worker *worker, const struct wire_request *request)
 		job_done(job, -ENOTSUP);
 }
 
-static void readable(struct tevent_context *ev, struct tevent_fd *fde, uint16_t flags, void *data)
+static void take_requests(struct tevent_context *ev, struct tevent_fd *fde, uint16_t flags,
+			  void *data)
 {
 	struct worker *worker = data;
 	struct wire_request requests[WIRE_SLOTS];
@@ -46,7 +47,7 @@ static void readable(struct tevent_context *ev, struct tevent_fd *fde, uint16_t 
 	if (n <= 0 || n % sizeof(requests[0]))
 		_exit(0);
 	for (size_t i = 0; i < (size_t)n / sizeof(requests[0]); i++)
-		take(worker, &requests[i]);
+		take_request(worker, &requests[i]);
 }
 
 static bool start_from(struct worker *worker, struct wire_start *start)
@@ -89,7 +90,7 @@ int main(int argc, char **argv)
 	hello.len = worker->max_read;
 	hello.flags = WIRE_HAS_ATTR;
 	worker_say(worker, &hello);
-	if (!tevent_add_fd(worker->ev, worker, worker->sock, TEVENT_FD_READ, readable, worker))
+	if (!tevent_add_fd(worker->ev, worker, worker->sock, TEVENT_FD_READ, take_requests, worker))
 		return 5;
 	session_watch(worker);
 	return 0;

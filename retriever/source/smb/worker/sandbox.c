@@ -19,7 +19,7 @@
 #define NOBODY	    65534
 #define FIRST_OTHER 5 /* descriptors that are not of wire.h */
 
-static void must(int ret)
+static void end_unless_done(int ret)
 {
 	if (ret)
 		_exit(3);
@@ -41,18 +41,18 @@ void sandbox_drop(void)
 	const struct rlimit none = {0, 0}, files = {32, 32};
 
 	be_expendable();
-	must(prctl(PR_SET_PDEATHSIG, SIGKILL));
+	end_unless_done(prctl(PR_SET_PDEATHSIG, SIGKILL));
 	if (geteuid() == 0) {
-		must(setgroups(0, NULL));
-		must(setresgid(NOBODY, NOBODY, NOBODY));
-		must(setresuid(NOBODY, NOBODY, NOBODY));
-		must(prctl(PR_SET_PDEATHSIG, SIGKILL)); /* setresuid takes it away */
+		end_unless_done(setgroups(0, NULL));
+		end_unless_done(setresgid(NOBODY, NOBODY, NOBODY));
+		end_unless_done(setresuid(NOBODY, NOBODY, NOBODY));
+		end_unless_done(prctl(PR_SET_PDEATHSIG, SIGKILL)); /* setresuid takes it away */
 	}
-	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
-	must(setrlimit(RLIMIT_CORE, &none));
-	must(setrlimit(RLIMIT_NOFILE, &files));
-	must(chdir("/"));
+	end_unless_done(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	end_unless_done(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
+	end_unless_done(setrlimit(RLIMIT_CORE, &none));
+	end_unless_done(setrlimit(RLIMIT_NOFILE, &files));
+	end_unless_done(chdir("/"));
 	close_range(FIRST_OTHER, ~0u, 0);
 }
 
@@ -149,5 +149,5 @@ void sandbox_close(void)
 	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
 						   SECCOMP_RET_ERRNO | (EPERM & SECCOMP_RET_DATA));
 	program.len = (unsigned short)n;
-	must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+	end_unless_done(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
 }

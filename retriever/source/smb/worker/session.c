@@ -77,7 +77,7 @@ static bool private_file(char name[64], const void *data, size_t len)
 }
 
 /* No file of this host's: what counts comes from the retriever. */
-static void settings(struct worker *worker)
+static void load_settings(struct worker *worker)
 {
 	static const char text[] = "[global]\n"
 				   "log level = 0\n"
@@ -211,7 +211,7 @@ void session_open(struct worker *worker, const struct wire_start *start, struct 
 	bool required = start->signing == WIRE_REQUIRED || start->encryption != WIRE_OFF;
 	NTSTATUS status;
 
-	settings(worker);
+	load_settings(worker);
 	worker->cli =
 		cli_state_create(worker, fd, start->host,
 				 required ? SMB_SIGNING_REQUIRED : SMB_SIGNING_IF_REQUIRED, 0);
@@ -236,7 +236,7 @@ void session_open(struct worker *worker, const struct wire_start *start, struct 
 
 /* ---- a server that is silent ---- */
 
-static void echoed(struct tevent_req *req)
+static void echo_done(struct tevent_req *req)
 {
 	struct worker *worker = tevent_req_callback_data_void(req);
 	NTSTATUS status = smb2cli_echo_recv(req);
@@ -256,11 +256,11 @@ static void send_echo(struct worker *worker)
 	if (!req)
 		worker_fail(worker, WIRE_F_INTERNAL, NT_STATUS_V(NT_STATUS_NO_MEMORY));
 	worker->echo = true;
-	tevent_req_set_callback(req, echoed, worker);
+	tevent_req_set_callback(req, echo_done, worker);
 }
 
-static void tick(struct tevent_context *ev, struct tevent_timer *timer, struct timeval now,
-		 void *data)
+static void watch_server(struct tevent_context *ev, struct tevent_timer *timer, struct timeval now,
+			 void *data)
 {
 	struct worker *worker = data;
 	int64_t silent = usec_time_diff(&now, &worker->heard) / 1000;
@@ -276,13 +276,13 @@ static void tick(struct tevent_context *ev, struct tevent_timer *timer, struct t
 	read_expire(worker, now);
 	list_expire(worker, now);
 	tevent_add_timer(ev, worker,
-			 timeval_current_ofs_msec(MIN(MAX(worker->stall_ms / 8, 20), 1000)), tick,
-			 worker);
+			 timeval_current_ofs_msec(MIN(MAX(worker->stall_ms / 8, 20), 1000)),
+			 watch_server, worker);
 }
 
 void session_watch(struct worker *worker)
 {
-	tick(worker->ev, NULL, timeval_current(), worker);
+	watch_server(worker->ev, NULL, timeval_current(), worker);
 	while (tevent_loop_once(worker->ev) == 0)
 		;
 	worker_fail(worker, WIRE_F_INTERNAL, NT_STATUS_V(NT_STATUS_INTERNAL_ERROR));
