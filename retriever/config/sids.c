@@ -64,16 +64,9 @@ bool sid_read(const uint8_t *bytes, uint32_t len, struct sid *sid)
 
 static bool parse_number(const char *text, uint64_t max, uint64_t *value)
 {
-	guint64 n;
+	bool hex = g_str_has_prefix(text, "0x") || g_str_has_prefix(text, "0X");
 
-	if (g_str_has_prefix(text, "0x") || g_str_has_prefix(text, "0X")) {
-		if (!g_ascii_string_to_unsigned(text + 2, 16, 0, max, &n, NULL))
-			return false;
-	} else if (!g_ascii_string_to_unsigned(text, 10, 0, max, &n, NULL)) {
-		return false;
-	}
-	*value = n;
-	return true;
+	return g_ascii_string_to_unsigned(text + 2 * hex, hex ? 16 : 10, 0, max, value, NULL);
 }
 
 bool sid_parse(const char *text, struct sid *sid)

@@ -222,16 +222,8 @@ static uint8_t get_handle(const struct file_backend *file, int fd, uint8_t *out)
 	return (uint8_t)(HANDLE_TYPE_BYTES + kernel.handle.handle_bytes);
 }
 
-static int get_attr_and_handle(const struct file_backend *file, int fd, struct backend_request *req)
-{
-	if (get_attr(file, fd, &req->attr) < 0)
-		return status_of(errno);
-	req->has_attr = true;
-	req->handle_len = get_handle(file, fd, req->handle);
-	return 0;
-}
-
-static int do_lookup(const struct file_backend *file, int dir, struct backend_request *req)
+static int do_lookup(const struct file_backend *file, int dir, struct backend_request *req,
+		     struct scratch *scratch)
 {
 	size_t len = strlen(req->name);
 	int fd, ret;
@@ -243,7 +235,8 @@ static int do_lookup(const struct file_backend *file, int dir, struct backend_re
 	fd = open_beneath(dir, req->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return status_of(errno);
-	ret = get_attr_and_handle(file, fd, req);
+	ret = get_attr(file, fd, &req->attr) < 0 ? status_of(errno) : 0;
+	req->handle_len = get_handle(file, fd, req->handle);
 	close(fd);
 	return ret;
 }
@@ -299,13 +292,11 @@ static int list_entries(const struct file_backend *file, int dir, struct backend
 	return 0;
 }
 
-static int do_readdir(const struct file_backend *file, int fd, struct backend_request *req)
+static int do_readdir(const struct file_backend *file, int fd, struct backend_request *req,
+		      struct scratch *scratch)
 {
 	int dir, ret;
 
-	if (get_attr(file, fd, &req->attr) < 0)
-		return status_of(errno);
-	req->has_attr = true;
 	if (!S_ISDIR(req->attr.mode))
 		return -ENOTDIR;
 	dir = reopen_to_read(fd, O_DIRECTORY);
@@ -349,8 +340,6 @@ static int do_read(const struct file_backend *file, int fd, struct backend_reque
 	int ret = 0, opened;
 	ssize_t n;
 
-	if (get_attr(file, fd, &req->attr) < 0)
-		return status_of(errno);
 	if (!S_ISREG(req->attr.mode))
 		return S_ISDIR(req->attr.mode) ? -EISDIR : -EREMOTEIO;
 	opened = reopen_to_read(fd, 0);
@@ -362,7 +351,6 @@ static int do_read(const struct file_backend *file, int fd, struct backend_reque
 	close(opened);
 	if (ret < 0)
 		return ret;
-	req->has_attr = true;
 	req->data = scratch->data;
 	req->data_len = (uint32_t)n;
 	req->eof = req->offset + (uint64_t)n >= req->attr.size;
@@ -372,14 +360,12 @@ static int do_read(const struct file_backend *file, int fd, struct backend_reque
 	return 0;
 }
 
-static int do_readlink(const struct file_backend *file, int fd, struct backend_request *req)
+static int do_readlink(const struct file_backend *file, int fd, struct backend_request *req,
+		       struct scratch *scratch)
 {
 	char target[PATH_MAX];
 	ssize_t n;
 
-	if (get_attr(file, fd, &req->attr) < 0)
-		return status_of(errno);
-	req->has_attr = true;
 	if (!S_ISLNK(req->attr.mode))
 		return -EREMOTEIO;
 	n = readlinkat(fd, "", target, sizeof(target));
@@ -396,9 +382,6 @@ static int do_xattrs(const struct file_backend *file, int fd, struct backend_req
 {
 	int ret;
 
-	if (get_attr(file, fd, &req->attr) < 0)
-		return status_of(errno);
-	req->has_attr = true;
 	req->xattrs = source_xattrs_new();
 	if (!S_ISREG(req->attr.mode) && !S_ISDIR(req->attr.mode))
 		return 0;
@@ -406,35 +389,33 @@ static int do_xattrs(const struct file_backend *file, int fd, struct backend_req
 	return ret < 0 ? status_of(-ret) : 0;
 }
 
+static int do_getattr(const struct file_backend *file, int fd, struct backend_request *req,
+		      struct scratch *scratch)
+{
+	req->handle_len = get_handle(file, fd, req->handle);
+	return 0;
+}
+
+/* Each with the object's attributes in req, but for LOOKUP, whose are those of what it finds. */
+static int (*const operations[])(const struct file_backend *file, int fd,
+				 struct backend_request *req, struct scratch *scratch) = {
+	[BACKEND_GETATTR] = do_getattr,	  [BACKEND_LOOKUP] = do_lookup,
+	[BACKEND_READDIR] = do_readdir,	  [BACKEND_READ] = do_read,
+	[BACKEND_READLINK] = do_readlink, [BACKEND_XATTRS] = do_xattrs,
+};
+
 static void do_request(void *user, struct backend_request *req, void *scratch)
 {
 	struct file_backend *file = user;
 	int fd = open_object(file, &req->object), ret;
 
-	if (fd < 0) {
+	req->has_attr = true; /* void where it fails */
+	if (fd < 0 || (req->op != BACKEND_LOOKUP && get_attr(file, fd, &req->attr) < 0))
 		ret = status_of(errno);
-	} else {
-		switch (req->op) {
-		case BACKEND_LOOKUP:
-			ret = do_lookup(file, fd, req);
-			break;
-		case BACKEND_READDIR:
-			ret = do_readdir(file, fd, req);
-			break;
-		case BACKEND_READ:
-			ret = do_read(file, fd, req, scratch);
-			break;
-		case BACKEND_READLINK:
-			ret = do_readlink(file, fd, req);
-			break;
-		case BACKEND_XATTRS:
-			ret = do_xattrs(file, fd, req, scratch);
-			break;
-		default:
-			ret = get_attr_and_handle(file, fd, req);
-		}
+	else
+		ret = operations[req->op](file, fd, req, scratch);
+	if (fd >= 0)
 		close(fd);
-	}
 	backend_watch_answer(&file->watch, g_get_monotonic_time());
 	backend_watch_end(&file->watch);
 	backend_complete(req, ret);
