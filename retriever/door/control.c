@@ -116,29 +116,59 @@ static bool is_gone(struct retriever *r, const struct error_entry *e)
 	return gone;
 }
 
-static char *errors_text(struct retriever *r, guint start)
+static void set_error(GKeyFile *f, const char *kind, guint place, const char *reason, int status)
 {
-	g_autoptr(GKeyFile) f = g_key_file_new();
+	g_autofree char *group = g_strdup_printf("%s %u", kind, place);
+
+	g_key_file_set_string(f, group, "reason", reason);
+	g_key_file_set_integer(f, group, "errno", -status);
+}
+
+static void list_errors(struct retriever *r, guint place, const struct errors_filter *filter,
+			GKeyFile *f)
+{
 	struct error_entry e;
-	guint i = start;
+	guint n = 0;
+	bool more;
 
-	while (i < start + ERRORS_PAGE && errors_get(r->errors, i, &e)) {
-		g_autofree char *group = g_strdup_printf("error %u", i);
-
-		if (is_gone(r, &e)) { /* another entry has its place now */
+	while ((more = errors_get(r->errors, &place, filter, &e)) && n < ERRORS_PAGE) {
+		if (is_gone(r, &e)) {
 			errors_forget_name(r->errors, &e.key, e.name);
-			error_entry_clear(&e);
-			continue;
+		} else {
+			g_autofree char *group = g_strdup_printf("error %u", place);
+
+			set_error(f, "error", place, e.reason, e.status);
+			g_key_file_set_string(f, group, "path", e.path);
+			n++;
 		}
-		i++;
-		g_key_file_set_string(f, group, "path", e.path);
-		g_key_file_set_string(f, group, "reason", e.reason);
-		g_key_file_set_integer(f, group, "errno", -e.status);
 		error_entry_clear(&e);
+		place++;
 	}
+	if (more)
+		error_entry_clear(&e);
 	g_key_file_set_int64(f, "errors", "total", errors_count(r->errors));
-	g_key_file_set_int64(f, "errors", "next", i < errors_count(r->errors) ? (gint64)i : -1);
-	return to_text(f);
+	g_key_file_set_int64(f, "errors", "next", more ? (gint64)place : -1);
+}
+
+static void list_reasons(struct retriever *r, guint place, GKeyFile *f)
+{
+	struct error_reason reason;
+	guint n = 0;
+	bool more;
+
+	while ((more = errors_get_reason(r->errors, &place, &reason)) && n++ < ERRORS_PAGE) {
+		g_autofree char *group = g_strdup_printf("reason %u", place);
+
+		set_error(f, "reason", place, reason.text ? reason.text : "other reasons",
+			  reason.status);
+		g_key_file_set_int64(f, group, "count", reason.count);
+		g_free(reason.text);
+		place++;
+	}
+	if (more)
+		g_free(reason.text);
+	g_key_file_set_int64(f, "errors", "total", errors_count(r->errors));
+	g_key_file_set_int64(f, "errors", "next", more ? (gint64)place : -1);
 }
 
 /* ---- commands that take their time ---- */
@@ -186,6 +216,27 @@ static int run_verify(struct retriever *retriever, const char *argument, char **
 	return 0;
 }
 
+static int run_errors(struct retriever *r, const char *argument, char **text)
+{
+	g_autoptr(GKeyFile) f = g_key_file_new();
+	g_auto(GStrv) lines = g_strsplit(argument ? argument : "0", "\n", -1);
+	struct errors_filter filter = {NULL};
+	bool summary = lines[0] && g_str_has_prefix(lines[0], "summary ");
+
+	for (char **line = lines; *line; line++) {
+		if (g_str_has_prefix(*line, "reason "))
+			filter.reason = *line + strlen("reason ");
+		else if (g_str_has_prefix(*line, "below "))
+			filter.below = *line + strlen("below ");
+	}
+	if (summary)
+		list_reasons(r, strtoul(lines[0] + strlen("summary "), NULL, 10), f);
+	else
+		list_errors(r, lines[0] ? strtoul(lines[0], NULL, 10) : 0, &filter, f);
+	*text = to_text(f);
+	return 0;
+}
+
 static void run_slow(void *arg)
 {
 	struct slow_command *command = arg;
@@ -207,12 +258,6 @@ static int command_status(struct retriever *r, const char *argument, char **text
 static int command_settings(struct retriever *r, const char *argument, char **text)
 {
 	*text = settings_text(r);
-	return 0;
-}
-
-static int command_errors(struct retriever *r, const char *argument, char **text)
-{
-	*text = errors_text(r, argument ? strtoul(argument, NULL, 10) : 0);
 	return 0;
 }
 
@@ -261,13 +306,20 @@ static const struct {
 	const char *name;
 	int (*now)(struct retriever *r, const char *argument, char **text);
 	int (*slow)(struct retriever *r, const char *argument, char **text);
+	enum job_kind job; /* of slow */
 } commands[] = {
-	{"attach", NULL, run_attach},	      {"status", command_status, NULL},
-	{"settings", command_settings, NULL}, {"errors", command_errors, NULL},
-	{"throttle", command_throttle, NULL}, {"pause", command_pause, NULL},
-	{"resume", command_resume, NULL},     {"retry", NULL, run_retry},
-	{"verify", NULL, run_verify},	      {"finalize", NULL, run_finalize},
-	{"report", command_report, NULL},     {"skip", NULL, skip_command},
+	{"attach", NULL, run_attach, JOB_SLOW},
+	{"status", command_status},
+	{"settings", command_settings},
+	{"errors", NULL, run_errors, JOB_FLUSH},
+	{"throttle", command_throttle},
+	{"pause", command_pause},
+	{"resume", command_resume},
+	{"retry", NULL, run_retry, JOB_SLOW},
+	{"verify", NULL, run_verify, JOB_SLOW},
+	{"finalize", NULL, run_finalize, JOB_SLOW},
+	{"report", command_report},
+	{"skip", NULL, skip_command, JOB_SLOW},
 };
 
 static void run_command(struct retriever *retriever, size_t i, const char *argument,
@@ -288,7 +340,7 @@ static void run_command(struct retriever *retriever, size_t i, const char *argum
 	slow->arg = arg;
 	slow->run = commands[i].slow;
 	slow->argument = g_strdup(argument);
-	jobs_run(retriever->jobs, JOB_SLOW, run_slow, slow);
+	jobs_run(retriever->jobs, commands[i].job, run_slow, slow);
 }
 
 void control_command(struct retriever *retriever, const char *command, control_answer_fn answer,

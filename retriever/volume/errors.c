@@ -1,91 +1,184 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "errors.h"
 
-#include <limits.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
-#include "private.h"
+#include <unistd.h>
 
-#define FILE_NAME "errors"
+#include "errors_file.h"
+#include "errors_index.h"
+#include "errors_old.h"
+
+#define PENDING_WRITE  (1 << 20) /* bytes: who adds more writes them */
+#define PENDING_MAX    (4 << 20) /* and if that fails, no more are added than these */
+#define DEAD_LINES_MIN 10000
 
 struct errors {
-	GMutex lock;
-	GMutex saving; /* one writer of the file at a time; taken before lock */
-	int dir_fd;
-	GPtrArray *list;   /* of struct error_entry, in no order */
-	GHashTable *index; /* position in the list + 1, by entry_name() */
-	guint names;	   /* entries that are names */
-	bool changed;
+	GMutex file_lock; /* the file, and where lines are in it; taken before lock */
+	GMutex lock; /* what follows `unsynced`; a leaf, not held while the disk is waited for */
+	struct errors_file file;
+	bool unsynced;
+	struct errors_index index;
+	uint64_t secret;
+	GString *pending; /* lines that are not in the file yet */
+	uint64_t next;	  /* offset of the line that comes next, behind these */
+	uint64_t lines;	  /* in the file and pending */
+	guint left_out;	  /* entries, since the last warning */
+	struct errors_reasons reasons;
 };
 
-void error_entry_clear(struct error_entry *entry)
+/* ---- entries ---- */
+
+struct hashes {
+	uint64_t object, entry;
+	uint32_t path;
+};
+
+static struct hashes hashes_of(struct errors *errors, const struct error_entry *e)
 {
-	g_clear_pointer(&entry->name, g_free);
-	g_clear_pointer(&entry->path, g_free);
-	g_clear_pointer(&entry->reason, g_free);
+	struct hashes h;
+
+	h.object = errors_hash(errors->secret, &e->key, offsetof(struct migrate_binding, bytes));
+	h.object = h.entry = errors_hash(h.object, e->key.bytes, e->key.len);
+	if (e->name)
+		h.entry = errors_hash(h.object, e->name, strlen(e->name));
+	h.path = e->path ? (uint32_t)errors_hash(errors->secret, e->path, strlen(e->path)) | 1 : 0;
+	return h;
 }
 
-static void entry_free(gpointer p)
+enum news { NEWS_NONE, NEWS_LINE, NEWS_REASON };
+
+/* Lock held.  Its line will be at that offset, if there is any news. */
+static enum news put(struct errors *errors, const struct error_entry *e, struct hashes h,
+		     uint64_t offset)
 {
-	error_entry_clear(p);
-	g_free(p);
-}
+	guint reason = errors_reasons_use(&errors->reasons, e->reason, e->status);
+	uint32_t place = errors_index_find(&errors->index, h.entry);
+	struct errors_slot *slot = errors_index_at(&errors->index, place);
+	enum news news = NEWS_REASON;
 
-static char *hex(const void *bytes, size_t len)
-{
-	GString *s = g_string_new(NULL);
-
-	for (size_t i = 0; i < len; i++)
-		g_string_append_printf(s, "%02x", ((const uint8_t *)bytes)[i]);
-	return g_string_free(s, FALSE);
-}
-
-/* What makes an entry one. */
-static char *entry_name(const struct migrate_binding *key, const char *name)
-{
-	g_autofree char *object = hex(key->bytes, key->len);
-
-	return name ? g_strconcat(object, "/", name, NULL) : g_steal_pointer(&object);
-}
-
-/* Lock held.  Takes the entry; replaces one of the same object.  Whether it says something new. */
-static bool put(struct errors *errors, struct error_entry *entry)
-{
-	char *name = entry_name(&entry->key, entry->name);
-	guint at = GPOINTER_TO_UINT(g_hash_table_lookup(errors->index, name));
-
-	errors->changed = true;
-	if (at) {
-		struct error_entry *old = errors->list->pdata[at - 1];
-		bool news = old->status != entry->status || strcmp(old->reason, entry->reason);
-
-		entry_free(old);
-		errors->list->pdata[at - 1] = entry;
-		g_free(name);
-		return news;
+	if (slot) {
+		errors_reasons_leave(&errors->reasons, slot->reason);
+		if (slot->reason == reason && reason != ERRORS_REASON_OTHER)
+			news = slot->path == h.path ? NEWS_NONE : NEWS_LINE;
+	} else {
+		slot = errors_index_add(&errors->index, h.object, h.entry);
 	}
-	g_ptr_array_add(errors->list, entry);
-	errors->names += entry->name != NULL;
-	g_hash_table_insert(errors->index, name, GUINT_TO_POINTER(errors->list->len));
-	return true;
+	slot->reason = reason;
+	slot->path = h.path;
+	if (news)
+		slot->offset = offset;
+	return news;
+}
+
+/* Lock held. */
+static void append_line(struct errors *errors, const char *line, size_t len)
+{
+	g_string_append_len(errors->pending, line, (gssize)len);
+	errors->next += len;
+	errors->lines++;
+}
+
+/* Lock held. */
+static void append_change(struct errors *errors, enum error_change change,
+			  const struct error_entry *e)
+{
+	g_autofree char *line = error_entry_line(change, e);
+	size_t len = strlen(line);
+
+	/* without it something is listed that is over, until somebody looks at it (control.c) */
+	if (errors->pending->len + len <= PENDING_MAX)
+		append_line(errors, line, len);
+}
+
+static void take_out(struct errors *errors, uint32_t place)
+{
+	errors_reasons_leave(&errors->reasons, errors_index_at(&errors->index, place)->reason);
+	errors_index_remove(&errors->index, place);
+}
+
+static bool take_names(struct errors *errors, uint64_t directory)
+{
+	uint32_t place, before = errors->index.names;
+
+	while ((place = errors_index_name(&errors->index, directory, 0)))
+		take_out(errors, place);
+	return errors->index.names != before;
+}
+
+static void take_all(struct errors *errors)
+{
+	errors_index_clear(&errors->index);
+	errors_reasons_clear(&errors->reasons);
+	errors_reasons_init(&errors->reasons);
+}
+
+/* File lock held. */
+static int write_pending(struct errors *errors)
+{
+	GString *lines;
+	int ret = 0;
+
+	g_mutex_lock(&errors->lock);
+	lines = errors->pending;
+	errors->pending = g_string_new(NULL);
+	g_mutex_unlock(&errors->lock);
+	if (lines->len)
+		ret = errors_file_append(&errors->file, lines->str, lines->len);
+	errors->unsynced |= lines->len && !ret;
+	if (ret) {
+		g_mutex_lock(&errors->lock);
+		g_string_prepend_len(errors->pending, lines->str, (gssize)lines->len);
+		g_mutex_unlock(&errors->lock);
+	}
+	g_string_free(lines, TRUE);
+	return ret;
+}
+
+/* ---- adding ---- */
+
+/* Lock held. */
+static bool add_locked(struct errors *errors, const struct error_entry *e, const char *line)
+{
+	struct hashes h = hashes_of(errors, e);
+	size_t len = strlen(line);
+	enum news news;
+
+	if (errors->pending->len + len > PENDING_MAX) {
+		bool known = errors_index_find(&errors->index, h.entry) != 0;
+
+		errors->left_out += !known;
+		return !known;
+	}
+	news = put(errors, e, h, errors->next);
+	if (news)
+		append_line(errors, line, len);
+	return news == NEWS_REASON;
 }
 
 static void add(struct errors *errors, int fd, const char *name, char *path, int status,
 		const char *reason)
 {
-	struct error_entry *e = g_new0(struct error_entry, 1);
-	g_autofree char *line = g_strdup_printf("%s: %s (%s)", path, reason, g_strerror(-status));
-	bool news;
+	struct error_entry e = {
+		.name = (char *)name, .path = path, .reason = (char *)reason, .status = status};
+	g_autofree char *line = NULL;
+	bool news, many;
 
-	migrate_binding_get(fd, "", &e->key);
-	e->name = g_strdup(name);
-	e->path = path;
-	e->reason = g_strdup(reason);
-	e->status = status;
+	migrate_binding_get(fd, "", &e.key);
+	line = error_entry_line(ERROR_ADD, &e);
 	g_mutex_lock(&errors->lock);
-	news = put(errors, e);
+	news = add_locked(errors, &e, line);
+	many = errors->pending->len > PENDING_WRITE;
 	g_mutex_unlock(&errors->lock);
+	if (many) {
+		g_mutex_lock(&errors->file_lock);
+		write_pending(errors);
+		g_mutex_unlock(&errors->file_lock);
+	}
 	if (news) /* not once for each attempt */
-		g_warning("%s", line);
+		g_warning("%s: %s (%s)", path, reason, g_strerror(-status));
+	g_free(path);
 }
 
 static char *printable(const char *path)
@@ -127,46 +220,22 @@ void errors_add_refused(struct errors *errors, int dir_fd, const char *shown, in
 	add(errors, dir_fd, key, g_strconcat(dir, "/", shown, NULL), status, reason);
 }
 
-/* Lock held; i is in the list. */
-static void take_out(struct errors *errors, guint i)
-{
-	struct error_entry *entry = errors->list->pdata[i];
-	struct error_entry *last = errors->list->pdata[errors->list->len - 1];
-	g_autofree char *name = entry_name(&entry->key, entry->name);
-
-	g_hash_table_remove(errors->index, name);
-	if (entry != last) /* which takes its place */
-		g_hash_table_insert(errors->index, entry_name(&last->key, last->name),
-				    GUINT_TO_POINTER(i + 1));
-	errors->names -= entry->name != NULL;
-	g_ptr_array_remove_index_fast(errors->list, i);
-	errors->changed = true;
-}
+/* ---- forgetting ---- */
 
 void errors_forget_name(struct errors *errors, const struct migrate_binding *key, const char *name)
 {
-	g_autofree char *entry = NULL;
-	guint at;
+	struct error_entry e = {.key = *key, .name = (char *)name};
+	uint32_t place;
 
 	g_mutex_lock(&errors->lock);
-	if (name ? errors->names : errors->list->len) {
-		entry = entry_name(key, name);
-		at = GPOINTER_TO_UINT(g_hash_table_lookup(errors->index, entry));
-		if (at)
-			take_out(errors, at - 1);
+	if (name ? errors->index.names : errors->index.count) {
+		place = errors_index_find(&errors->index, hashes_of(errors, &e).entry);
+		if (place) {
+			take_out(errors, place);
+			append_change(errors, ERROR_FORGET, &e);
+		}
 	}
 	g_mutex_unlock(&errors->lock);
-}
-
-bool errors_has(struct errors *errors, const struct migrate_binding *key)
-{
-	g_autofree char *name = entry_name(key, NULL);
-	bool has;
-
-	g_mutex_lock(&errors->lock);
-	has = g_hash_table_contains(errors->index, name);
-	g_mutex_unlock(&errors->lock);
-	return has;
 }
 
 void errors_forget(struct errors *errors, const struct migrate_binding *key)
@@ -176,14 +245,32 @@ void errors_forget(struct errors *errors, const struct migrate_binding *key)
 
 void errors_forget_names(struct errors *errors, const struct migrate_binding *dir)
 {
-	g_mutex_lock(&errors->lock);
-	for (guint i = errors->list->len; i-- > 0 && errors->names;) {
-		struct error_entry *entry = errors->list->pdata[i];
+	struct error_entry e = {.key = *dir};
 
-		if (entry->name && migrate_binding_equal(&entry->key, dir))
-			take_out(errors, i);
-	}
+	g_mutex_lock(&errors->lock);
+	if (take_names(errors, hashes_of(errors, &e).object))
+		append_change(errors, ERROR_NAMES, &e);
 	g_mutex_unlock(&errors->lock);
+}
+
+void errors_forget_all(struct errors *errors)
+{
+	g_mutex_lock(&errors->lock);
+	if (errors->index.count)
+		append_change(errors, ERROR_ALL, NULL);
+	take_all(errors);
+	g_mutex_unlock(&errors->lock);
+}
+
+bool errors_has(struct errors *errors, const struct migrate_binding *key)
+{
+	struct error_entry e = {.key = *key};
+	bool has;
+
+	g_mutex_lock(&errors->lock);
+	has = errors_index_find(&errors->index, hashes_of(errors, &e).entry) != 0;
+	g_mutex_unlock(&errors->lock);
+	return has;
 }
 
 guint errors_count(struct errors *errors)
@@ -191,161 +278,359 @@ guint errors_count(struct errors *errors)
 	guint n;
 
 	g_mutex_lock(&errors->lock);
-	n = errors->list->len;
+	n = errors->index.count;
 	g_mutex_unlock(&errors->lock);
 	return n;
 }
 
-gboolean errors_get(struct errors *errors, guint i, struct error_entry *entry)
+guint errors_places(struct errors *errors)
 {
-	gboolean found;
+	guint n;
 
 	g_mutex_lock(&errors->lock);
-	found = i < errors->list->len;
-	if (found) {
-		*entry = *(struct error_entry *)errors->list->pdata[i];
-		entry->name = g_strdup(entry->name);
-		entry->path = g_strdup(entry->path);
-		entry->reason = g_strdup(entry->reason);
+	n = errors->index.used;
+	g_mutex_unlock(&errors->lock);
+	return n;
+}
+
+/* ---- listing ---- */
+
+/* File lock held. */
+static char *line_at(struct errors *errors, uint64_t offset)
+{
+	char *line = NULL;
+
+	if (offset < errors->file.end)
+		return errors_file_line(&errors->file, offset);
+	offset -= errors->file.end;
+	g_mutex_lock(&errors->lock);
+	if (offset < errors->pending->len) {
+		const char *at = errors->pending->str + offset;
+
+		line = g_strndup(at, strcspn(at, "\n") + 1);
+	}
+	g_mutex_unlock(&errors->lock);
+	return line;
+}
+
+/* Whether the reason of a slot may match, as far as that is known without its line.  Lock held. */
+static bool may_match(struct errors *errors, const struct errors_slot *slot,
+		      const struct errors_filter *filter)
+{
+	return !filter || !filter->reason || slot->reason == ERRORS_REASON_OTHER ||
+	       strstr(errors_reasons_at(&errors->reasons, slot->reason)->text, filter->reason);
+}
+
+/* The first slot from *place on that may match: the offset of its line. */
+static bool next_slot(struct errors *errors, guint *place, const struct errors_filter *filter,
+		      uint64_t *offset)
+{
+	struct errors_slot *slot;
+	bool found = false;
+
+	g_mutex_lock(&errors->lock);
+	for (; !found && *place < errors->index.used; *place += !found) {
+		slot = errors_index_at(&errors->index, *place + 1);
+		found = slot && may_match(errors, slot, filter);
+		if (found)
+			*offset = slot->offset;
 	}
 	g_mutex_unlock(&errors->lock);
 	return found;
 }
 
-GPtrArray *errors_take(struct errors *errors)
+/* File lock held.  What cannot be read is listed all the same. */
+static void read_entry(struct errors *errors, uint64_t offset, struct error_entry *entry)
 {
-	GPtrArray *list;
+	g_autofree char *line = line_at(errors, offset);
+
+	if (line && error_entry_parse(line, entry) == ERROR_ADD)
+		return;
+	error_entry_clear(entry);
+	*entry = (struct error_entry){.path = g_strdup("?"),
+				      .reason = g_strdup("the list of errors cannot be read"),
+				      .status = -EIO};
+}
+
+bool errors_get(struct errors *errors, guint *place, const struct errors_filter *filter,
+		struct error_entry *entry)
+{
+	uint64_t offset;
+	bool found;
+
+	for (;; (*place)++) {
+		g_mutex_lock(&errors->file_lock);
+		found = next_slot(errors, place, filter, &offset);
+		if (found)
+			read_entry(errors, offset, entry);
+		g_mutex_unlock(&errors->file_lock);
+		if (!found || !filter || error_entry_matches(entry, filter))
+			return found;
+		error_entry_clear(entry);
+	}
+}
+
+GPtrArray *errors_names(struct errors *errors, const struct migrate_binding *dir)
+{
+	GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+	g_autoptr(GArray) offsets = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+	struct error_entry e = {.key = *dir};
+	uint64_t directory = hashes_of(errors, &e).object;
+
+	g_mutex_lock(&errors->file_lock);
+	g_mutex_lock(&errors->lock);
+	for (uint32_t place = 0; (place = errors_index_name(&errors->index, directory, place));) {
+		uint64_t offset = errors_index_at(&errors->index, place)->offset;
+
+		g_array_append_val(offsets, offset);
+	}
+	g_mutex_unlock(&errors->lock);
+	for (guint i = 0; i < offsets->len; i++) {
+		read_entry(errors, g_array_index(offsets, uint64_t, i), &e);
+		if (e.name)
+			g_ptr_array_add(names, g_steal_pointer(&e.name));
+		error_entry_clear(&e);
+	}
+	g_mutex_unlock(&errors->file_lock);
+	return names;
+}
+
+bool errors_get_reason(struct errors *errors, guint *place, struct error_reason *reason)
+{
+	struct error_reason *at;
 
 	g_mutex_lock(&errors->lock);
-	list = errors->list;
-	errors->list = g_ptr_array_new_with_free_func(entry_free);
-	g_hash_table_remove_all(errors->index);
-	errors->names = 0;
-	errors->changed = true;
-	g_mutex_unlock(&errors->lock);
-	return list;
-}
-
-/* The number of bytes; 0 when there are more than max. */
-static size_t unhex(const char *text, void *bytes, size_t max)
-{
-	size_t len = strlen(text) / 2;
-
-	if (len > max)
-		return 0;
-	for (size_t i = 0; i < len; i++)
-		((uint8_t *)bytes)[i] = g_ascii_xdigit_value(text[2 * i]) << 4 |
-					g_ascii_xdigit_value(text[2 * i + 1]);
-	return len;
-}
-
-/* Lock held. */
-static char *to_text(struct errors *errors, gsize *len)
-{
-	g_autoptr(GKeyFile) file = g_key_file_new();
-
-	for (guint i = 0; i < errors->list->len; i++) {
-		const struct error_entry *e = errors->list->pdata[i];
-		g_autofree char *group = g_strdup_printf("%u", i);
-		g_autofree char *key = hex(e->key.bytes, e->key.len);
-		g_autofree char *name = e->name ? hex(e->name, strlen(e->name)) : NULL;
-
-		g_key_file_set_string(file, group, "handle", key);
-		g_key_file_set_integer(file, group, "type", e->key.type);
-		if (name) /* any bytes */
-			g_key_file_set_string(file, group, "name", name);
-		g_key_file_set_string(file, group, "path", e->path);
-		g_key_file_set_string(file, group, "reason", e->reason);
-		g_key_file_set_integer(file, group, "errno", -e->status);
+	while ((at = errors_reasons_at(&errors->reasons, *place)) && !at->count)
+		(*place)++;
+	if (at) {
+		*reason = *at;
+		reason->text = g_strdup(at->text);
 	}
-	return g_key_file_to_data(file, len, NULL);
+	g_mutex_unlock(&errors->lock);
+	return at != NULL;
+}
+
+/* ---- the file ---- */
+
+/* File lock held.  The lines of what is listed into new; where they are there, by place. */
+static int copy_lines(struct errors *errors, struct errors_file *new, uint64_t *offsets, guint n)
+{
+	g_autoptr(GString) part = g_string_new(NULL);
+	int ret = 0;
+
+	for (guint place = 0; !ret; place++) {
+		g_autofree char *line = NULL;
+		uint64_t offset;
+		bool more = next_slot(errors, &place, NULL, &offset) && place < n;
+
+		if (more && offset < errors->file.end) {
+			line = errors_file_line(&errors->file, offset);
+			ret = line ? 0 : -EIO;
+		}
+		if (line) {
+			offsets[place] = new->end + part->len;
+			g_string_append(part, line);
+		}
+		if (!ret && (!more || part->len > PENDING_WRITE)) {
+			ret = errors_file_append(new, part->str, part->len);
+			g_string_truncate(part, 0);
+		}
+		if (!more)
+			break;
+	}
+	return ret;
+}
+
+/* Both locks held: the lines have moved; those that are not in the file follow those that are. */
+static void move_offsets(struct errors *errors, const uint64_t *offsets, uint64_t old_end)
+{
+	uint64_t lines = 0, end = errors->file.end;
+
+	for (uint32_t place = 1; place <= errors->index.used; place++) {
+		struct errors_slot *slot = errors_index_at(&errors->index, place);
+
+		if (slot && slot->offset < old_end)
+			slot->offset = offsets[place - 1];
+		else if (slot)
+			slot->offset = slot->offset - old_end + end;
+		lines += slot != NULL;
+	}
+	errors->next = errors->next - old_end + end;
+	errors->lines = lines;
+}
+
+/* File lock held.  Writes the file anew, without what is void. */
+static int rewrite(struct errors *errors)
+{
+	g_autofree uint64_t *offsets = NULL;
+	uint64_t old_end = errors->file.end;
+	struct errors_file new;
+	guint n;
+	int ret = errors_file_begin(&errors->file, &new);
+
+	g_mutex_lock(&errors->lock);
+	n = errors->index.used;
+	g_mutex_unlock(&errors->lock);
+	offsets = g_new0(uint64_t, n + 1);
+	if (!ret)
+		ret = copy_lines(errors, &new, offsets, n);
+	if (!ret)
+		ret = errors_file_replace(&errors->file, &new);
+	if (!ret) {
+		g_mutex_lock(&errors->lock);
+		move_offsets(errors, offsets, old_end);
+		g_mutex_unlock(&errors->lock);
+	}
+	errors_file_clear(&new);
+	return ret;
+}
+
+/* File lock held. */
+static bool is_mostly_void(struct errors *errors)
+{
+	bool is;
+
+	g_mutex_lock(&errors->lock);
+	is = errors->lines > 2 * (uint64_t)errors->index.count + DEAD_LINES_MIN;
+	g_mutex_unlock(&errors->lock);
+	return is;
+}
+
+static void warn_of(struct errors *errors, int status)
+{
+	guint n;
+
+	g_mutex_lock(&errors->lock);
+	n = errors->left_out;
+	errors->left_out = 0;
+	g_mutex_unlock(&errors->lock);
+	if (n)
+		g_warning("%u failures are not listed, because .migrate/" ERRORS_FILE
+			  " could not be written (%s): migratectl verify finds them",
+			  n, g_strerror(-status));
 }
 
 void errors_save(struct errors *errors)
 {
-	g_autofree char *text = NULL;
-	gsize len = 0;
-	int dir;
+	int ret, fd = -1;
 
-	g_mutex_lock(&errors->saving);
-	g_mutex_lock(&errors->lock);
-	dir = errors->dir_fd;
-	if (errors->changed && dir >= 0)
-		text = to_text(errors, &len);
-	errors->changed = false;
-	g_mutex_unlock(&errors->lock);
-	if (text && private_save(dir, FILE_NAME, text, len) < 0) {
-		g_mutex_lock(&errors->lock);
-		errors->changed = true;
-		g_mutex_unlock(&errors->lock);
+	g_mutex_lock(&errors->file_lock);
+	ret = write_pending(errors);
+	if (!ret && is_mostly_void(errors))
+		ret = rewrite(errors);
+	if (errors->unsynced)
+		fd = fcntl(errors->file.fd, F_DUPFD_CLOEXEC, 3);
+	errors->unsynced = false;
+	g_mutex_unlock(&errors->file_lock);
+	if (fd >= 0) {
+		if (fdatasync(fd) < 0)
+			ret = -errno;
+		close(fd);
 	}
-	g_mutex_unlock(&errors->saving);
+	warn_of(errors, ret);
 }
 
-static void load(struct errors *errors)
+static void load_line(void *arg, const char *line, size_t len, uint64_t offset)
 {
-	g_autoptr(GKeyFile) file = g_key_file_new();
-	g_autofree char *path = NULL;
-	g_auto(GStrv) groups = NULL;
+	struct errors *errors = arg;
+	struct error_entry e;
+	uint32_t place;
 
-	if (errors->dir_fd < 0)
-		return;
-	path = g_strdup_printf("/proc/self/fd/%d/" FILE_NAME, errors->dir_fd);
-	if (!g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, NULL))
-		return;
-	groups = g_key_file_get_groups(file, NULL);
-	for (char **g = groups; *g; g++) {
-		struct error_entry *e = g_new0(struct error_entry, 1);
-		g_autofree char *key = g_key_file_get_string(file, *g, "handle", NULL);
-		g_autofree char *name = g_key_file_get_string(file, *g, "name", NULL);
-
-		e->path = g_key_file_get_string(file, *g, "path", NULL);
-		e->reason = g_key_file_get_string(file, *g, "reason", NULL);
-		e->status = -g_key_file_get_integer(file, *g, "errno", NULL);
-		e->key.type = g_key_file_get_integer(file, *g, "type", NULL);
-		if (key)
-			e->key.len = unhex(key, e->key.bytes, sizeof e->key.bytes);
-		if (name) {
-			e->name = g_malloc0(NAME_MAX + 1);
-			unhex(name, e->name, NAME_MAX);
-		}
-		if (e->path && e->reason)
-			put(errors, e);
-		else
-			entry_free(e);
+	errors->lines++;
+	errors->next = offset + len;
+	switch (error_entry_parse(line, &e)) {
+	case ERROR_ADD:
+		put(errors, &e, hashes_of(errors, &e), offset);
+		break;
+	case ERROR_FORGET:
+		place = errors_index_find(&errors->index, hashes_of(errors, &e).entry);
+		if (place)
+			take_out(errors, place);
+		break;
+	case ERROR_NAMES:
+		take_names(errors, hashes_of(errors, &e).object);
+		break;
+	case ERROR_ALL:
+		take_all(errors);
+		break;
 	}
-	errors->changed = false;
+	error_entry_clear(&e);
+}
+
+static void take_old(void *arg, const struct error_entry *e)
+{
+	g_autofree char *line = error_entry_line(ERROR_ADD, e);
+
+	add_locked(arg, e, line);
+	if (((struct errors *)arg)->pending->len > PENDING_WRITE)
+		write_pending(arg);
+}
+
+/* An old file is replaced once. */
+static int convert(struct errors *errors, int dir_fd)
+{
+	struct errors_file file;
+	int ret;
+
+	errors_file_init(&file, dir_fd);
+	ret = errors_file_begin(&file, &errors->file);
+	if (ret)
+		return ret;
+	errors_old_load(dir_fd, take_old, errors);
+	ret = write_pending(errors);
+	if (!ret)
+		ret = errors_file_replace(&file, &errors->file);
+	if (!ret)
+		errors->file = file;
+	return ret;
+}
+
+static void load(struct errors *errors, int dir_fd)
+{
+	errors_file_init(&errors->file, dir_fd);
+	if (errors_old_is(dir_fd))
+		warn_of(errors, convert(errors, dir_fd));
+	else
+		errors_file_load(&errors->file, load_line, errors);
 }
 
 struct errors *errors_new(int private_fd)
 {
 	struct errors *errors = g_new0(struct errors, 1);
 
+	g_mutex_init(&errors->file_lock);
 	g_mutex_init(&errors->lock);
-	g_mutex_init(&errors->saving);
-	errors->index = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	errors->dir_fd = private_fd;
-	errors->list = g_ptr_array_new_with_free_func(entry_free);
-	load(errors);
+	errors->secret = (uint64_t)g_random_int() << 32 | g_random_int();
+	errors->pending = g_string_new(NULL);
+	errors_reasons_init(&errors->reasons);
+	load(errors, private_fd);
 	return errors;
 }
 
 void errors_set_directory(struct errors *errors, int private_fd)
 {
-	g_mutex_lock(&errors->saving);
+	struct errors *new = errors_new(private_fd), old;
+	const size_t start = offsetof(struct errors, file), len = sizeof old - start;
+
+	g_mutex_lock(&errors->file_lock);
 	g_mutex_lock(&errors->lock);
-	errors->dir_fd = private_fd;
+	memcpy((char *)&old + start, (char *)errors + start, len);
+	memcpy((char *)errors + start, (char *)new + start, len);
+	memcpy((char *)new + start, (char *)&old + start, len);
 	g_mutex_unlock(&errors->lock);
-	g_mutex_unlock(&errors->saving);
+	g_mutex_unlock(&errors->file_lock);
+	errors_free(new);
 }
 
 void errors_free(struct errors *errors)
 {
 	if (!errors)
 		return;
-	g_ptr_array_free(errors->list, TRUE);
-	g_hash_table_destroy(errors->index);
+	errors_index_clear(&errors->index);
+	errors_reasons_clear(&errors->reasons);
+	errors_file_clear(&errors->file);
+	g_string_free(errors->pending, TRUE);
+	g_mutex_clear(&errors->file_lock);
 	g_mutex_clear(&errors->lock);
-	g_mutex_clear(&errors->saving);
 	g_free(errors);
 }

@@ -3,24 +3,27 @@
  * The list of objects whose last attempt failed, and of names that could not be made (I12), kept in
  * .migrate/errors across restarts.  Each is in it at most once.  An object leaves it when it
  * becomes whole, a name when it is made or its directory is filled.  Any thread.
+ *
+ * A million entries take less than 64 MiB (errors_index.h): what is said of one is in the file
+ * alone, to which each change is appended (errors_entry.h), and which is written anew when most of
+ * it is void.  Who adds or forgets does not wait for the disk: lines gather in memory until the
+ * next errors_save(), and are written earlier when they are many.  If they cannot be written, more
+ * entries than there is room for are left out, with a warning; so are those that a kill or a power
+ * cut takes.  An object's record still says that it failed, and a walk of the tree (verify.h) lists
+ * it again; a name's directory is unfilled, and the next attempt to fill it does.
  */
 #ifndef ERRORS_H
 #define ERRORS_H
 
+#include "errors_entry.h"
+#include "errors_reasons.h"
 #include "retriever.h"
 
 struct errors;
 
-struct error_entry {
-	struct migrate_binding key; /* the object, or for a name its directory */
-	char *name;		    /* NULL: the object itself */
-	char *path;		    /* when it failed; printable */
-	char *reason;
-	int status; /* -errno */
-};
-
 struct errors *errors_new(int private_fd);
 void errors_free(struct errors *errors);
+/* Takes the list that is there; -1: an empty one that is not kept. */
 void errors_set_directory(struct errors *errors, int private_fd);
 
 void errors_add_fd(struct errors *errors, int fd, int status, const char *reason);
@@ -39,15 +42,27 @@ bool errors_has(struct errors *errors, const struct migrate_binding *key);
 void errors_forget_name(struct errors *errors, const struct migrate_binding *dir, const char *name);
 /* All names of that directory. */
 void errors_forget_names(struct errors *errors, const struct migrate_binding *dir);
+void errors_forget_all(struct errors *errors);
 
 guint errors_count(struct errors *errors);
-/* A copy of entry i; FALSE beyond the end.  Clear with error_entry_clear. */
-gboolean errors_get(struct errors *errors, guint i, struct error_entry *entry);
-void error_entry_clear(struct error_entry *entry);
-/* Takes everything out of the list: a GPtrArray of struct error_entry. */
-GPtrArray *errors_take(struct errors *errors);
 
-/* Writes the list if it has changed since it was written.  Blocks for the disk. */
+/* ---- listing: these block for the disk ---- */
+
+/*
+ * The first entry at *place or behind it that the filter (or NULL: any) lets through, and its
+ * place. False: there is none.  Places begin with 0 and have gaps.
+ */
+bool errors_get(struct errors *errors, guint *place, const struct errors_filter *filter,
+		struct error_entry *entry);
+/* All places are below it. */
+guint errors_places(struct errors *errors);
+/* The names listed of a directory: char *. */
+GPtrArray *errors_names(struct errors *errors, const struct migrate_binding *dir);
+
+/* Likewise the reasons, each once; text is NULL for ERRORS_REASON_OTHER, else g_free. */
+bool errors_get_reason(struct errors *errors, guint *place, struct error_reason *reason);
+
+/* Makes durable what has changed since the last time.  Blocks for the disk. */
 void errors_save(struct errors *errors);
 
 #endif

@@ -26,7 +26,7 @@ const char *report_kind_name(enum report_kind kind)
 	return kind_names[kind];
 }
 
-static char *escape(const char *text)
+char *report_escape(const char *text)
 {
 	char high[129] = ""; /* bytes beyond ASCII, which are left alone */
 
@@ -159,7 +159,7 @@ static int append(struct report *report, const char *line, size_t len)
 
 int report_add(struct report *report, enum report_kind kind, const char *path, const char *text)
 {
-	g_autofree char *p = escape(path), *t = escape(text);
+	g_autofree char *p = report_escape(path), *t = report_escape(text);
 	g_autofree char *line = g_strdup_printf("%s\t%s\t%s\n", kind_names[kind], p, t);
 	size_t len = strlen(line);
 	int ret = 0;

@@ -59,6 +59,9 @@ int report_sync(struct report *report);
  */
 int report_keep(struct report *report, const char *path, const char *head);
 
+/* A path or a text as a field of a line; g_strcompress() undoes it.  g_free. */
+char *report_escape(const char *text);
+
 struct report_line {
 	enum report_kind kind;
 	char *path, *text; /* g_free */

@@ -109,7 +109,7 @@ static int drop(struct object *directory)
 		COUNT_SET(retriever, bytes_found, COUNT_GET(retriever, bytes_whole));
 		COUNT_SET(retriever, directories_found, COUNT_GET(retriever, directories_whole));
 		COUNT_SET(retriever, unfilled, 0);
-		g_ptr_array_unref(errors_take(retriever->errors));
+		errors_forget_all(retriever->errors);
 	}
 	return 0;
 }

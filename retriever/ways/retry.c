@@ -80,13 +80,18 @@ static void retry_entry(struct retriever *retriever, const struct error_entry *e
 	close(fd);
 }
 
+/* What fails again is listed anew, maybe at a place behind: it is tried twice then. */
 int retry_all(struct retriever *retriever, enum version_trust trust, char **text)
 {
-	GPtrArray *list = errors_take(retriever->errors);
+	struct error_entry entry;
+	guint place = 0, forgotten = 0, last = errors_places(retriever->errors);
 
-	for (guint i = 0; i < list->len; i++)
-		retry_entry(retriever, list->pdata[i], trust);
-	*text = g_strdup_printf("[retry]\nforgotten=%u\n", list->len);
-	g_ptr_array_free(list, TRUE);
+	for (; place < last && errors_get(retriever->errors, &place, NULL, &entry); place++) {
+		errors_forget_name(retriever->errors, &entry.key, entry.name);
+		retry_entry(retriever, &entry, trust);
+		error_entry_clear(&entry);
+		forgotten++;
+	}
+	*text = g_strdup_printf("[retry]\nforgotten=%u\n", forgotten);
 	return 0;
 }

@@ -26,77 +26,103 @@ static void target_free(gpointer p)
 	g_free(target);
 }
 
-static void add_target(GPtrArray *targets, bool all, const struct error_entry *entry,
-		       const char *path)
+/* A path that was given, and the entry that it is. */
+struct meant {
+	struct migrate_binding key;
+	char *name;
+	unsigned found;
+};
+
+static void meant_free(gpointer p)
+{
+	struct meant *meant = p;
+
+	g_free(meant->name);
+	g_free(meant);
+}
+
+static void add_target(struct retriever *retriever, GPtrArray *targets, bool all,
+		       const struct meant *meant, const char *path)
 {
 	struct target *target = NULL;
 
 	for (guint i = 0; i < targets->len && !target; i++) {
 		struct target *other = targets->pdata[i];
 
-		if (migrate_binding_equal(&other->key, &entry->key))
+		if (migrate_binding_equal(&other->key, &meant->key))
 			target = other;
 	}
 	if (!target) {
 		target = g_new0(struct target, 1);
-		target->key = entry->key;
+		target->key = meant->key;
 		target->path = g_strdup(path);
 		target->given_up = given_up_new(all);
 		g_ptr_array_add(targets, target);
 	}
-	if (!all)
-		given_up_add(target->given_up, entry->name);
-}
+	if (all) {
+		g_autoptr(GPtrArray) names = errors_names(retriever->errors, &meant->key);
 
-/* What else is listed of the directory. */
-static void add_all_names(struct retriever *retriever, const struct target *target)
-{
-	struct error_entry entry;
-
-	for (guint i = 0; errors_get(retriever->errors, i, &entry); i++) {
-		if (entry.name && migrate_binding_equal(&entry.key, &target->key))
-			given_up_add(target->given_up, entry.name);
-		error_entry_clear(&entry);
+		for (guint i = 0; i < names->len; i++)
+			given_up_add(target->given_up, names->pdata[i]);
+	} else {
+		given_up_add(target->given_up, meant->name);
 	}
 }
 
 /* Whether the entry is what can be meant by a path: a name, or with all a directory. */
-static bool is_meant(const struct error_entry *entry, bool all, const char *path)
+static bool can_be_meant(const struct error_entry *entry, bool all)
 {
-	g_autofree char *line = NULL;
-
-	if (!entry->key.len || (entry->name == NULL) != all ||
-	    (entry->name && !strcmp(entry->name, ERRORS_MORE)))
-		return false;
-	line = refused_line(entry->path);
-	return !strcmp(line, path);
+	return entry->key.len && (entry->name == NULL) == all &&
+	       !(entry->name && !strcmp(entry->name, ERRORS_MORE));
 }
 
-static int resolve(struct retriever *retriever, bool all, const char *path, GPtrArray *targets,
-		   char **text)
+/* Looks for all paths in one pass over the list. */
+static GHashTable *find_meant(struct retriever *retriever, bool all, char **paths)
 {
+	GHashTable *by_path = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, meant_free);
 	struct error_entry entry;
-	unsigned found = 0;
 
-	for (guint i = 0; errors_get(retriever->errors, i, &entry); i++) {
-		if (is_meant(&entry, all, path) && ++found == 1)
-			add_target(targets, all, &entry, path);
+	for (char **path = paths; *path; path++)
+		g_hash_table_replace(by_path, *path, g_new0(struct meant, 1));
+	for (guint i = 0; errors_get(retriever->errors, &i, NULL, &entry); i++) {
+		g_autofree char *line = refused_line(entry.path);
+		struct meant *meant = g_hash_table_lookup(by_path, line);
+
+		if (meant && can_be_meant(&entry, all) && ++meant->found == 1) {
+			meant->key = entry.key;
+			meant->name = g_steal_pointer(&entry.name);
+		}
 		error_entry_clear(&entry);
 	}
-	if (found == 1 && all)
-		add_all_names(retriever, targets->pdata[targets->len - 1]);
-	if (found == 1)
-		return 0;
-	if (found)
-		*text = g_strdup_printf("%s: stands for several names: rename them on the old "
-					"server, or give up all of the directory (--all)",
-					path);
-	else
-		*text = g_strdup_printf(
-			"%s: is no %s that failed; see migratectl errors %s, and run "
-			"migrate-crawler where that lacks it",
-			path, all ? "directory" : "name of a directory", retriever->config->name);
-	return found ? -ENOTUNIQ : -ENOENT;
+	return by_path;
+}
+
+static int resolve(struct retriever *retriever, bool all, char **paths, GPtrArray *targets,
+		   char **text)
+{
+	g_autoptr(GHashTable) by_path = find_meant(retriever, all, paths);
+
+	for (char **path = paths; *path; path++) {
+		const struct meant *meant = g_hash_table_lookup(by_path, *path);
+
+		if (meant->found > 1) {
+			*text = g_strdup_printf("%s: stands for several names: rename them on the "
+						"old server, or give up all of the directory "
+						"(--all)",
+						*path);
+			return -ENOTUNIQ;
+		}
+		if (!meant->found) {
+			*text = g_strdup_printf(
+				"%s: is no %s that failed; see migratectl errors %s, and run "
+				"migrate-crawler where that lacks it",
+				*path, all ? "directory" : "name of a directory",
+				retriever->config->name);
+			return -ENOENT;
+		}
+		add_target(retriever, targets, all, meant, *path);
+	}
+	return 0;
 }
 
 struct wait {
@@ -194,7 +220,7 @@ int skip_command(struct retriever *retriever, const char *argument, char **text)
 	g_autoptr(GPtrArray) targets = g_ptr_array_new_with_free_func(target_free);
 	bool all = argument && g_str_has_prefix(argument, "all ");
 	g_auto(GStrv) paths = NULL;
-	int ret = 0;
+	int ret;
 
 	if (all || (argument && g_str_has_prefix(argument, "names ")))
 		paths = g_strsplit(strchr(argument, ' ') + 1, "\n", -1);
@@ -202,7 +228,6 @@ int skip_command(struct retriever *retriever, const char *argument, char **text)
 		*text = g_strdup("skip takes `names` or `all`, and paths");
 		return -EINVAL;
 	}
-	for (char **path = paths; *path && !ret; path++)
-		ret = resolve(retriever, all, *path, targets, text);
+	ret = resolve(retriever, all, paths, targets, text);
 	return ret ? ret : fill_targets(retriever, targets, text);
 }

@@ -78,7 +78,7 @@ START_TEST(names_without_end)
 	ck_assert_int_eq(unmade.status, -EREMOTEIO);
 	ck_assert(!unmade_listed(&unmade));
 	ck_assert_uint_eq(errors_count(errors), UNMADE_LISTED + 1);
-	ck_assert(errors_get(errors, UNMADE_LISTED, &e));
+	ck_assert(errors_get(errors, &(guint){UNMADE_LISTED}, NULL, &e));
 	ck_assert_ptr_nonnull(strstr(e.reason, "9900 more names"));
 	error_entry_clear(&e);
 	for (unsigned i = 0; i < 100000; i++) {

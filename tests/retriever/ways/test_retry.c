@@ -36,7 +36,7 @@ START_TEST(i12_failures_are_forgotten)
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
 	core_restart(&core); /* it is listed and marked across restarts */
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
-	g_ptr_array_unref(errors_take(core.retriever->errors)); /* lost, as in a kill */
+	errors_forget_all(core.retriever->errors); /* lost, as in a kill */
 	core_expect_answer(&core, "verify", "unfinished=2\n");
 	core_expect_answer(&core, "errors 0", "it failed before");
 	retry();

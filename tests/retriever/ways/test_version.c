@@ -64,7 +64,7 @@ static void expect_reason(const char *part)
 	struct error_entry e;
 
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
-	ck_assert(errors_get(core.retriever->errors, 0, &e));
+	ck_assert(errors_get(core.retriever->errors, &(guint){0}, NULL, &e));
 	ck_assert_msg(strstr(e.reason, part), "%s", e.reason);
 	error_entry_clear(&e);
 }
