@@ -21,9 +21,10 @@ enum ctl_exit {
 struct ctl {
 	const char *config_file; /* NULL: the usual one */
 	const char *socket;	 /* NULL: as the configuration says */
-	bool watch, json, same, all;
-	const char *volume; /* NULL only for commands that take none */
-	char **arguments;   /* that follow it; NULL-terminated */
+	bool watch, json, same, all, summary;
+	const char *reason, *below; /* of errors; NULL: any */
+	const char *volume;	    /* NULL only for commands that take none */
+	char **arguments;	    /* that follow it; NULL-terminated */
 };
 
 /* One line on stderr, with the program's name before it.  FALSE. */

@@ -2,34 +2,63 @@
 #include "ctl.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "source/refused.h"
 
 struct listing {
-	bool json;
-	JsonBuilder *builder;
+	const struct ctl *ctl;
+	const char *kind; /* what the groups of a reply are called, with a space behind it */
+	bool begun;	  /* an array of JSON */
 };
 
-static void list_one(struct listing *listing, GKeyFile *reply, const char *group)
+static void add_text(JsonBuilder *builder, GKeyFile *reply, const char *group, const char *key)
+{
+	g_autofree char *text = ctl_text(reply, group, key);
+
+	json_builder_set_member_name(builder, key);
+	json_builder_add_string_value(builder, text);
+}
+
+static void add_number(JsonBuilder *builder, GKeyFile *reply, const char *group, const char *key)
+{
+	json_builder_set_member_name(builder, key);
+	json_builder_add_int_value(builder, (gint64)ctl_number(reply, group, key));
+}
+
+/* One by one: there may be a million. */
+static void print_json(struct listing *listing, GKeyFile *reply, const char *group)
+{
+	g_autoptr(JsonBuilder) builder = json_builder_new();
+
+	json_builder_begin_object(builder);
+	if (!listing->ctl->summary)
+		add_text(builder, reply, group, "path");
+	add_text(builder, reply, group, "reason");
+	add_number(builder, reply, group, "errno");
+	if (listing->ctl->summary)
+		add_number(builder, reply, group, "count");
+	json_builder_end_object(builder);
+	fputs(listing->begun ? ",\n" : "[\n", stdout);
+	listing->begun = true;
+	ctl_print_json(json_builder_get_root(builder), false);
+}
+
+static void print_one(struct listing *listing, GKeyFile *reply, const char *group)
 {
 	g_autofree char *path = ctl_text(reply, group, "path");
 	g_autofree char *reason = ctl_text(reply, group, "reason");
+	g_autofree char *shown_path = refused_line(path);
+	g_autofree char *shown_reason = refused_line(reason);
 
-	if (!listing->json) {
-		g_autofree char *shown_path = refused_line(path);
-		g_autofree char *shown_reason = refused_line(reason);
-
+	if (listing->ctl->json)
+		print_json(listing, reply, group);
+	else if (listing->ctl->summary)
+		printf("%8" G_GUINT64_FORMAT "  %s (%s)\n", ctl_number(reply, group, "count"),
+		       shown_reason, g_strerror((int)ctl_number(reply, group, "errno")));
+	else
 		printf("%s: %s\n", shown_path, shown_reason);
-		return;
-	}
-	json_builder_begin_object(listing->builder);
-	json_builder_set_member_name(listing->builder, "path");
-	json_builder_add_string_value(listing->builder, path);
-	json_builder_set_member_name(listing->builder, "reason");
-	json_builder_add_string_value(listing->builder, reason);
-	json_builder_set_member_name(listing->builder, "errno");
-	json_builder_add_int_value(listing->builder, (gint64)ctl_number(reply, group, "errno"));
-	json_builder_end_object(listing->builder);
 }
 
 /* Lists the part that begins at start.  Returns where the next one does; -1: at the end. */
@@ -38,17 +67,32 @@ static gint64 list_part(struct listing *listing, GKeyFile *reply, gint64 start)
 	g_auto(GStrv) groups = g_key_file_get_groups(reply, NULL);
 	unsigned count = 0;
 
-	while (groups[count] && g_str_has_prefix(groups[count], "error "))
+	while (groups[count] && g_str_has_prefix(groups[count], listing->kind))
 		count++;
 	/* Long paths: the reply was cut to what a frame holds, somewhere in the last entry. */
 	bool cut = !g_key_file_has_key(reply, "errors", "next", NULL);
 	if (cut && count)
 		count--;
 	for (unsigned i = 0; i < count; i++)
-		list_one(listing, reply, groups[i]);
-	if (cut)
-		return start + count;
-	return g_key_file_get_int64(reply, "errors", "next", NULL);
+		print_one(listing, reply, groups[i]);
+	if (cut && count)
+		return g_ascii_strtoll(groups[count - 1] + strlen(listing->kind), NULL, 10) + 1;
+	return cut ? start : g_key_file_get_int64(reply, "errors", "next", NULL);
+}
+
+static char *command(const struct ctl *ctl, gint64 start)
+{
+	GString *text = g_string_new(ctl->summary ? "errors summary " : "errors ");
+
+	g_string_append_printf(text, "%" G_GINT64_FORMAT, start);
+	if (ctl->reason)
+		g_string_append_printf(text, "\nreason %s", ctl->reason);
+	if (ctl->below) {
+		g_autofree char *line = ctl_line(ctl->below);
+
+		g_string_append_printf(text, "\nbelow %s", line);
+	}
+	return g_string_free(text, FALSE);
 }
 
 static enum ctl_exit list_all(struct listing *listing, struct ctl_link *link)
@@ -56,9 +100,9 @@ static enum ctl_exit list_all(struct listing *listing, struct ctl_link *link)
 	gint64 start = 0;
 
 	while (start >= 0) {
-		g_autofree char *command = g_strdup_printf("errors %" G_GINT64_FORMAT, start);
+		g_autofree char *question = command(listing->ctl, start);
 		g_autoptr(GKeyFile) reply = NULL;
-		enum ctl_exit result = ctl_ask(link, command, false, &reply);
+		enum ctl_exit result = ctl_ask(link, question, false, &reply);
 
 		if (result)
 			return result;
@@ -74,18 +118,24 @@ static enum ctl_exit list_all(struct listing *listing, struct ctl_link *link)
 
 enum ctl_exit ctl_errors(const struct ctl *ctl)
 {
-	g_autoptr(JsonBuilder) builder = json_builder_new();
-	struct listing listing = {ctl->json, builder};
+	struct listing listing = {ctl, ctl->summary ? "reason " : "error ", false};
 	enum ctl_exit result;
-	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
+	struct ctl_link *link;
 
+	if (ctl->summary && (ctl->reason || ctl->below)) {
+		ctl_complain("errors: --summary counts all: without --reason and --below");
+		return CTL_USAGE;
+	}
+	if (ctl->reason && strchr(ctl->reason, '\n')) {
+		ctl_complain("errors: --reason: no reason has more than one line");
+		return CTL_USAGE;
+	}
+	link = ctl_link_open(ctl, ctl->volume, &result);
 	if (!link)
 		return result;
-	json_builder_begin_array(builder);
 	result = list_all(&listing, link);
-	json_builder_end_array(builder);
 	if (!result && ctl->json)
-		ctl_print_json(json_builder_get_root(builder), true);
+		puts(listing.begun ? "]" : "[]");
 	ctl_link_close(link);
 	return result;
 }

@@ -112,7 +112,13 @@ static enum ctl_exit finalize_volume(const struct ctl *ctl)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-enum { TAKES_WATCH = 1 << 0, TAKES_JSON = 1 << 1, TAKES_SAME = 1 << 2, TAKES_ALL = 1 << 3 };
+enum {
+	TAKES_WATCH = 1 << 0,
+	TAKES_JSON = 1 << 1,
+	TAKES_SAME = 1 << 2,
+	TAKES_ALL = 1 << 3,
+	TAKES_FILTER = 1 << 4,
+};
 
 static const struct command {
 	const char *name;
@@ -125,7 +131,8 @@ static const struct command {
 	{"attach", "NAME", 1, 1, 0, attach_volume, "bind the empty root to the old server"},
 	{"status", "[NAME]", 0, 1, TAKES_WATCH | TAKES_JSON, ctl_status,
 	 "show how far it is; all volumes without NAME"},
-	{"errors", "NAME", 1, 1, TAKES_JSON, ctl_errors, "list what failed, and why"},
+	{"errors", "NAME", 1, 1, TAKES_JSON | TAKES_FILTER, ctl_errors,
+	 "list what failed, and why"},
 	{"report", "NAME", 1, 1, TAKES_JSON, ctl_report, "list what could not be carried over"},
 	{"retry", "NAME", 1, 1, TAKES_SAME, retry_failures,
 	 "forget the failures, so that all is tried again"},
@@ -167,7 +174,7 @@ static char *describe_commands(void)
 
 static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean *version)
 {
-	gboolean watch = FALSE, json = FALSE, same = FALSE, all = FALSE;
+	gboolean watch = FALSE, json = FALSE, same = FALSE, all = FALSE, summary = FALSE;
 	const GOptionEntry entries[] = {
 		{"config", 0, 0, G_OPTION_ARG_FILENAME, &ctl->config_file,
 		 "The configuration (default: " CONFIG_FILE ")", "FILE"},
@@ -181,6 +188,12 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		 "retry: size and mtime are enough to know a file by", NULL},
 		{"all", 0, 0, G_OPTION_ARG_NONE, &all,
 		 "skip: all such names of the directories PATH...", NULL},
+		{"summary", 0, 0, G_OPTION_ARG_NONE, &summary,
+		 "errors: how many there are for each reason", NULL},
+		{"reason", 0, 0, G_OPTION_ARG_STRING, &ctl->reason,
+		 "errors: those whose reason contains TEXT", "TEXT"},
+		{"below", 0, 0, G_OPTION_ARG_FILENAME, &ctl->below,
+		 "errors: those of DIRECTORY and what is below it", "DIRECTORY"},
 		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
 		{NULL},
 	};
@@ -197,6 +210,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 	ctl->json = json;
 	ctl->same = same;
 	ctl->all = all;
+	ctl->summary = summary;
 	return TRUE;
 }
 
@@ -209,6 +223,8 @@ static const char *needless_option(const struct command *command, const struct c
 		return "json";
 	if (ctl->all && !(command->takes & TAKES_ALL))
 		return "all";
+	if (!(command->takes & TAKES_FILTER) && (ctl->summary || ctl->reason || ctl->below))
+		return ctl->summary ? "summary" : ctl->reason ? "reason" : "below";
 	return ctl->same && !(command->takes & TAKES_SAME) ? "same" : NULL;
 }
 

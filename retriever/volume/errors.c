@@ -527,6 +527,11 @@ void errors_save(struct errors *errors)
 			ret = -errno;
 		close(fd);
 	}
+	if (ret && fd >= 0) {
+		g_mutex_lock(&errors->file_lock);
+		errors->unsynced = true;
+		g_mutex_unlock(&errors->file_lock);
+	}
 	warn_of(errors, ret);
 }
 

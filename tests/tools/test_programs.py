@@ -156,6 +156,14 @@ class Volume(unittest.TestCase):
         self.assertEqual([e["path"] for e in listed], [str(self.new / "d1" / "s1" / "f0")])
         self.assertRegex(self.ctl("errors", "v"), r"^/mnt/\S+/d1/s1/f0: .+\n$")
         self.assertIn("errors v", self.ctl("status", "v"))
+        self.assertEqual(self.ctl("errors", "--below", str(self.new / "d1" / "s"), "v"), "")
+        self.assertEqual(self.ctl("errors", "--reason", "no such reason", "v"), "")
+        for words in (["--below", str(self.new / "d1")], ["--reason", listed[0]["reason"][3:9]]):
+            self.assertEqual(json.loads(self.ctl("errors", "--json", *words, "v")), listed)
+        counted = json.loads(self.ctl("errors", "--summary", "--json", "v"))
+        self.assertEqual(counted, [{"reason": listed[0]["reason"], "errno": listed[0]["errno"],
+                                    "count": 1}])
+        self.assertRegex(self.ctl("errors", "--summary", "v"), r"^ +1  .+\n$")
         self.ctl("retry", "v")
         self.assertEqual(self.status()["counters"]["errors"], 0)
 
@@ -238,6 +246,8 @@ class Volume(unittest.TestCase):
         self.assertEqual({os.path.basename(e["path"]) for e in listed},
                          {f"f{i}" for i in range(150)})
         self.assertEqual(len(listed), 150)
+        below = json.loads(self.ctl("errors", "--json", "--below", str(self.new), "v"))
+        self.assertEqual(below, listed)
 
     def test_no_retriever(self):
         # At the same time: each waits for one.
@@ -272,6 +282,8 @@ class Volume(unittest.TestCase):
                 (("retry", "--all", "v"), "takes no --all"),
                 (("attach", "--json", "v"), "takes no --json"),
                 (("errors", "--watch", "v"), "takes no --watch"),
+                (("status", "--reason", "x", "v"), "takes no --reason"),
+                (("errors", "--summary", "--below", "/x", "v"), "without --reason and --below"),
                 (("status", "--watch"), "needs the NAME"),
                 (("status", "w"), "[volume w]"), (("--frob",), "--help")):
             with self.subTest(args=args):

@@ -70,6 +70,13 @@ START_TEST(errors_come_in_pages)
 	core_expect_answer(&core, "errors 100", "reason=a reason\n");
 	core_expect_answer(&core, "errors 100", "next=-1\n");
 	core_expect_answer(&core, "errors 1000", "next=-1\n");
+	errors_add_name(core.retriever->errors, root, "other", -EIO, "another");
+	core_expect_answer(&core, "errors 0\nreason other", "[error 101]");
+	core_expect_answer(&core, "errors 0\nreason other", "next=-1\n");
+	core_expect_answer(&core, "errors 0\nbelow /nowhere", "0 [errors]\n");
+	core_expect_answer(&core, "errors summary 0", "count=101\n");
+	core_expect_answer(&core, "errors summary 0", "count=1\n");
+	core_expect_answer(&core, "errors summary 0", "next=-1\n");
 	close(root);
 }
 END_TEST
