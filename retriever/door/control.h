@@ -21,9 +21,9 @@
  *   settings           [settings] root hold-ms crawler-workers crawler-order=namespace-first|...
  *                        paused
  *   errors START       [errors] total next (-1: no more); [error N] path reason errno, N from START
- *                      on, with gaps; in further lines: reason TEXT (which it contains), below
- *                      DIRECTORY (a path as it is listed)
- *   errors summary START  [errors] as above; [reason N] reason errno count
+ *                        on, with gaps; in further lines: reason TEXT (which it contains), below
+ *                        DIRECTORY (a path as it is listed).  `summary START` for START: [errors]
+ *                        likewise; [reason N] reason errno count
  *   report             [report] path: the file with what could not be carried over (report.h), in
  *                        .migrate/ or, once finished, where it was kept; acls-carried
  *                        xattrs-carried while it is in .migrate/
