@@ -17,6 +17,7 @@
 #include "volume/templates.h"
 #include "ways/attach.h"
 #include "ways/durability.h"
+#include "ways/listing.h"
 #include "ways/place.h"
 #include "ways/prefill.h"
 #include "ways/transfer.h"
@@ -94,6 +95,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	g_mutex_init(&retriever->save_lock);
 	g_mutex_init(&retriever->dummy_lock);
 	retriever->places = places_new();
+	retriever->listings = listings_new();
 	retriever->links = links_new();
 	retriever->jobs = jobs_new();
 	retriever->objects = object_table_new(retriever);
@@ -159,6 +161,7 @@ void retriever_close(struct retriever *retriever)
 	g_mutex_clear(&retriever->save_lock);
 	g_mutex_clear(&retriever->dummy_lock);
 	places_free(retriever->places);
+	listings_free(retriever->listings);
 	links_free(retriever->links);
 	g_main_loop_unref(retriever->loop);
 	g_free(retriever->saved_counters);

@@ -6,11 +6,12 @@
 #include <glib.h>
 
 enum job_kind {
-	JOB_BACKGROUND, /* a page of a listing keeps these busy for a while */
-	JOB_DEMAND,	/* only what a client waits for (I11) */
-	JOB_FLUSH,	/* may block for the disk */
-	JOB_FIND,	/* may wait for the old server */
-	JOB_SLOW,	/* one thread: walks of the whole tree, waits of minutes */
+	JOB_BACKGROUND,	 /* a page of a listing keeps these busy for a while */
+	JOB_DEMAND,	 /* only what a client waits for (I11) */
+	JOB_FLUSH,	 /* may block for the disk */
+	JOB_FIND,	 /* may wait for the old server */
+	JOB_FIND_DEMAND, /* likewise, and a client waits for it (I11) */
+	JOB_SLOW,	 /* one thread: walks of the whole tree, waits of minutes */
 	JOB_KINDS
 };
 

@@ -27,7 +27,8 @@ enum object_kind { OBJECT_OTHER, OBJECT_FILE, OBJECT_DIRECTORY }; /* OTHER: alwa
 
 /* Its handle went stale on the old server, and it is looked for there (ways/refind.h). */
 struct search {
-	bool under_way;
+	bool under_way[2]; /* in the background; for clients */
+	unsigned found;	   /* times */
 	unsigned failures; /* since it was last of use */
 	const char *lost;  /* why it was not found, last time, or NULL */
 };

@@ -65,6 +65,7 @@ struct retriever {
 	gint staging_serial; /* atomic: the last name in .migrate/staging/ */
 	GMutex dummy_lock;   /* replacing dummies (dummy.h); a leaf but for the file system */
 	struct places *places;
+	struct listings *listings;
 };
 
 /* The present path of an open descriptor, for messages only.  g_free. */

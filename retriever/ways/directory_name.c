@@ -141,7 +141,7 @@ static int look_for_directory(struct name_request *n)
 	g_mutex_lock(&n->object->lock);
 	moved = object_source_moved(n->object, &n->source);
 	g_mutex_unlock(&n->object->lock);
-	return moved || refind_start(n->object, directory_fill_again) ? -EAGAIN : -ESTALE;
+	return moved || refind_for_client(n->object, directory_fill_again) ? -EAGAIN : -ESTALE;
 }
 
 static void name_looked_up(struct backend_request *req)

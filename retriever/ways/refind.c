@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "listing.h"
 #include "source/gate.h"
 #include "source_root.h"
 #include "version.h"
@@ -16,16 +17,24 @@
 
 #define ATTEMPTS_MAX 3
 
+#define LISTED 1 /* its directory has to be listed */
+
 struct found {
-	struct source_object source;
+	struct source_object source; /* LISTED: the directory's */
 	struct source_attr attr;
 	bool replaced; /* another file has its path */
+	bool demand;   /* a client waits */
 };
+
+static enum backend_priority priority_of(const struct found *found)
+{
+	return found->demand ? BACKEND_DEMAND : BACKEND_READAHEAD;
+}
 
 /* One LOOKUP, waited for. */
 static int look(struct retriever *retriever, struct found *at, const char *name)
 {
-	struct backend_request req = {.op = BACKEND_LOOKUP, .priority = BACKEND_READAHEAD};
+	struct backend_request req = {.op = BACKEND_LOOKUP, .priority = priority_of(at)};
 	g_autofree char *path = NULL;
 	int ret;
 
@@ -48,7 +57,7 @@ static int look(struct retriever *retriever, struct found *at, const char *name)
 /* The root, of which the old server knows.  -ESTALE: it does and does not, again and again. */
 static int begin(struct retriever *retriever, struct found *at)
 {
-	struct backend_request req = {.op = BACKEND_GETATTR, .priority = BACKEND_READAHEAD};
+	struct backend_request req = {.op = BACKEND_GETATTR, .priority = priority_of(at)};
 	int ret = -ESTALE;
 
 	for (unsigned i = 0; ret == -ESTALE && i < ATTEMPTS_MAX; i++) {
@@ -73,31 +82,6 @@ static int walk(struct retriever *retriever, const char *path, struct found *at)
 	return ret;
 }
 
-/* Lists the directory `at` for an entry with that fileid, and looks it up. */
-static int by_fileid(struct retriever *retriever, struct found *at, uint64_t fileid)
-{
-	struct backend_request req = {
-		.op = BACKEND_READDIR, .priority = BACKEND_READAHEAD, .names_only = true};
-	g_autofree char *name = NULL;
-	int ret;
-
-	req.object = at->source;
-	do {
-		ret = gate_call(retriever->gate, &req);
-		if (ret)
-			return ret;
-		for (guint i = 0; i < req.batch->entries->len && !name; i++) {
-			struct source_entry *e =
-				&g_array_index(req.batch->entries, struct source_entry, i);
-
-			if (e->attr.fileid == fileid)
-				name = g_strdup(e->name);
-		}
-		g_clear_pointer(&req.batch, backend_batch_free);
-	} while (!name && !req.eof);
-	return name ? look(retriever, at, name) : -ENOENT;
-}
-
 /*
  * Whether it may be the file (version.h).  The number alone says nothing: file systems give the
  * numbers of removed files to new ones.
@@ -115,6 +99,7 @@ static bool is_like(struct object *object, const struct source_attr *attr)
 	return S_ISREG(attr->mode) && same;
 }
 
+/* 0, LISTED or -errno. */
 static int find(struct object *object, struct found *found)
 {
 	g_autofree char *path = source_path_of(object), *name = NULL, *parent = NULL;
@@ -130,11 +115,15 @@ static int find(struct object *object, struct found *found)
 	source_object_clear(&found->source);
 	parent = source_path_of_parent(object, &name);
 	ret = parent ? walk(object->retriever, parent, found) : -ENOENT;
-	if (!ret)
-		ret = by_fileid(object->retriever, found, object->record.fileid);
-	if (!ret && !is_like(object, &found->attr))
-		ret = -ESTALE;
-	return ret;
+	return ret ? ret : LISTED;
+}
+
+/* What the listing of its directory said. */
+static int find_listed(struct object *object, struct found *found, int status, const char *name)
+{
+	int ret = status ? status : look(object->retriever, found, name);
+
+	return !ret && !is_like(object, &found->attr) ? -ESTALE : ret;
 }
 
 static int adopt_directory(struct object *object, const struct found *found)
@@ -168,6 +157,10 @@ static int adopt(struct object *object, const struct found *found, enum version_
 /* Not found: why. */
 static int look_status(int ret, const struct found *found, const char **reason)
 {
+	if (ret == -ELOOP) {
+		*reason = "the old server's listing of the directory does not end";
+		return -EREMOTEIO;
+	}
 	if (ret != -ESTALE && ret != -ENOENT && ret != -ENOTDIR) {
 		*reason = "the object could not be looked for on the old server";
 		return ret;
@@ -176,11 +169,53 @@ static int look_status(int ret, const struct found *found, const char **reason)
 	return -ESTALE;
 }
 
+struct answer {
+	GMutex lock;
+	GCond cond;
+	bool done;
+	int status;
+	char *name;
+};
+
+static void answered(void *arg, int status, const char *name)
+{
+	struct answer *answer = arg;
+
+	g_mutex_lock(&answer->lock);
+	answer->done = true;
+	answer->status = status;
+	answer->name = g_strdup(name);
+	g_cond_signal(&answer->cond);
+	g_mutex_unlock(&answer->lock);
+}
+
+static int find_and_wait(struct object *object, struct found *found)
+{
+	struct answer answer = {.name = NULL};
+	int ret = find(object, found);
+
+	if (ret != LISTED)
+		return ret;
+	g_mutex_init(&answer.lock);
+	g_cond_init(&answer.cond);
+	listing_find(object->retriever, &found->source, object->record.fileid, found->demand,
+		     answered, &answer);
+	g_mutex_lock(&answer.lock);
+	while (!answer.done)
+		g_cond_wait(&answer.cond, &answer.lock);
+	g_mutex_unlock(&answer.lock);
+	g_cond_clear(&answer.cond);
+	g_mutex_clear(&answer.lock);
+	ret = find_listed(object, found, answer.status, answer.name);
+	g_free(answer.name);
+	return ret;
+}
+
 int refind_anew(struct object *object, enum version_trust trust, const char **reason)
 {
-	struct found found = {0};
+	struct found found = {.demand = true};
 	g_autofree char *path = NULL;
-	int ret = find(object, &found);
+	int ret = find_and_wait(object, &found);
 
 	if (ret) {
 		source_object_clear(&found.source);
@@ -197,55 +232,125 @@ int refind_anew(struct object *object, enum version_trust trust, const char **re
 
 struct errand {
 	struct object *object; /* referenced */
-	void (*found)(struct object *object);
+	void (*then)(struct object *object);
+	struct found found;
+	unsigned before; /* how often it had been found */
+	int status;	 /* of the listing, and what it found */
+	char *name;
 };
+
+static enum job_kind job_of(const struct errand *errand)
+{
+	return errand->found.demand ? JOB_FIND_DEMAND : JOB_FIND;
+}
+
+static void conclude(struct errand *errand, int ret)
+{
+	struct object *object = errand->object;
+	struct search *search = &object->search;
+	const char *reason = NULL;
+	bool found;
+
+	if (ret)
+		ret = look_status(ret, &errand->found, &reason);
+	else
+		ret = adopt(object, &errand->found, VERSION_FOUND, &reason);
+	g_mutex_lock(&object->lock);
+	search->under_way[errand->found.demand] = false;
+	search->found += !ret;
+	found = search->found != errand->before; /* or by the other search */
+	search->lost = found ? NULL : reason;
+	g_mutex_unlock(&object->lock);
+	if (found)
+		errand->then(object);
+	else
+		object_fail(object, ret, reason);
+	source_object_clear(&errand->found.source);
+	object_unref(object);
+	g_free(errand->name);
+	g_slice_free(struct errand, errand);
+}
+
+static void run_listed(void *arg)
+{
+	struct errand *errand = arg;
+
+	conclude(errand, find_listed(errand->object, &errand->found, errand->status, errand->name));
+}
+
+/* The listing goes on meanwhile. */
+static void listed(void *arg, int status, const char *name)
+{
+	struct errand *errand = arg;
+
+	errand->status = status;
+	errand->name = g_strdup(name);
+	jobs_run(errand->object->retriever->jobs, job_of(errand), run_listed, errand);
+}
 
 static void run_refind(void *arg)
 {
 	struct errand *errand = arg;
 	struct object *object = errand->object;
-	struct found found = {0};
-	const char *reason = NULL;
-	int ret = find(object, &found);
+	int ret = find(object, &errand->found);
 
-	if (ret)
-		ret = look_status(ret, &found, &reason);
+	if (ret == LISTED)
+		listing_find(object->retriever, &errand->found.source, object->record.fileid,
+			     errand->found.demand, listed, errand);
 	else
-		ret = adopt(object, &found, VERSION_FOUND, &reason);
-	source_object_clear(&found.source);
-	g_mutex_lock(&object->lock);
-	object->search.under_way = false;
-	object->search.lost = ret ? reason : NULL;
-	g_mutex_unlock(&object->lock);
-	if (ret)
-		object_fail(object, ret, reason);
-	else
-		errand->found(object);
-	object_unref(object);
-	g_slice_free(struct errand, errand);
+		conclude(errand, ret);
 }
 
-bool refind_start(struct object *object, void (*found)(struct object *object))
+/* Lock held. */
+static bool is_waited_for(struct object *object)
 {
+	bool is = false;
+
+	for (GList *l = object->waiters.head; l && !is; l = l->next)
+		is = !((struct waiter *)l->data)->background;
+	return is;
+}
+
+static bool start(struct object *object, bool demand, void (*then)(struct object *object))
+{
+	struct search *search = &object->search;
 	struct errand *errand;
-	bool start, hopeless;
+	bool first, begin, hopeless;
+	unsigned before;
 	const char *lost;
 
 	g_mutex_lock(&object->lock);
-	start = !object->search.under_way;
-	hopeless = start && ++object->search.failures > ATTEMPTS_MAX;
-	lost = object->search.lost;
-	if (start && !hopeless)
-		object->search.under_way = true;
+	demand = demand || is_waited_for(object);
+	first = !search->under_way[0] && !search->under_way[1];
+	/* one for clients does not wait for one of the background */
+	begin = first || (demand && !search->under_way[true]);
+	hopeless = first && ++search->failures > ATTEMPTS_MAX;
+	lost = search->lost;
+	before = search->found;
+	if (begin && !hopeless)
+		search->under_way[demand] = true;
 	g_mutex_unlock(&object->lock);
 	if (hopeless)
 		object_fail(object, -ESTALE,
 			    lost ? lost
 				 : "the old server's handle for it is stale again and again");
-	if (!start || hopeless)
+	if (!begin || hopeless)
 		return !hopeless;
-	errand = g_slice_new(struct errand);
-	*errand = (struct errand){object_ref(object), found};
-	jobs_run(object->retriever->jobs, JOB_FIND, run_refind, errand);
+	errand = g_slice_new0(struct errand);
+	*errand = (struct errand){.object = object_ref(object),
+				  .then = then,
+				  .found.demand = demand,
+				  .before = before};
+	jobs_run(object->retriever->jobs, job_of(errand), run_refind, errand);
 	return true;
+}
+
+bool refind_start(struct object *object, void (*found)(struct object *object))
+{
+	return start(object, false, found);
+}
+
+bool refind_for_client(struct object *object, void (*found)(struct object *object))
+{
+	return start(object, true, found);
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Names on the old server by fileid: one pass over a directory serves all who look for something in
+ * it at the time.  Who comes while it is under way takes part in the rest of it, and in the next
+ * one if that was too late.  Demand and background have passes of their own (I11).
+ *
+ * A pass ends when all is found.  It fails when the old server goes round in circles (Brent's
+ * algorithm over the cookies) or lists more than LISTING_MAX entries.
+ */
+#ifndef LISTING_H
+#define LISTING_H
+
+#include "volume/retriever.h"
+
+#define LISTING_MAX 10000000
+
+/* Never blocks.  0: the entry's name, or -ENOENT; -ELOOP: the listing does not end; else the old
+ * server's error. */
+typedef void (*listing_found_fn)(void *arg, int status, const char *name);
+
+void listing_find(struct retriever *retriever, const struct source_object *directory,
+		  uint64_t fileid, bool demand, listing_found_fn found, void *arg);
+
+struct listings;
+struct listings *listings_new(void);
+void listings_free(struct listings *listings);
+
+#endif
