@@ -88,7 +88,7 @@ static char *command(const struct ctl *ctl, gint64 start)
 	if (ctl->reason)
 		g_string_append_printf(text, "\nreason %s", ctl->reason);
 	if (ctl->below) {
-		g_autofree char *line = ctl_line(ctl->below);
+		g_autofree char *line = refused_line(ctl->below);
 
 		g_string_append_printf(text, "\nbelow %s", line);
 	}

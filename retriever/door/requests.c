@@ -469,7 +469,7 @@ static const char *waits_for(const struct request *request)
 		return "commands before it, or its own work";
 	default:
 		g_mutex_lock(&object->lock);
-		searched = object->search.under_way;
+		searched = object->search.under_way[0] || object->search.under_way[1];
 		g_mutex_unlock(&object->lock);
 		return searched ? "it to be found again on the old server" : "the old server";
 	}

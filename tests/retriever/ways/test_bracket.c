@@ -478,8 +478,8 @@ static bool has_room(int fd)
 	return room;
 }
 
-/* A record that is nearly full keeps a write waiting before it is made, where it can be given up, and
- * not at its end. */
+/* A record that is nearly full keeps a write waiting before it is made, where it can be given up,
+ * and not at its end. */
 START_TEST(i11_an_end_does_not_wait_for_the_old_server)
 {
 	const unsigned n = 200, stride = 256 * KIB;
