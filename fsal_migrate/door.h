@@ -18,13 +18,15 @@
  *
  * Each file uses only what stands below it here; main.c hands the operations to the host.
  *
- *   main  export
- *   file  namespace  rename  xattrs  handle
- *   attrs  read  write
- *   bracket  fill  park  private
- *   object  call
- *   connection  up
- *   volume  pool  compat  status
+ *   main
+ *   export  file  namespace  rename  xattrs
+ *   handle
+ *   attrs  read  write  compat_names
+ *   bracket  fill  park
+ *   private
+ *   object  call  connection
+ *   up  compat
+ *   volume  pool  status
  *
  * Locks, in the order in which they are taken:
  *   connection.c's    the list of volumes, their numbers of exports

@@ -112,12 +112,15 @@ static object_file_type_t type_of_name(struct mg_object *dir, const char *name)
 	return type;
 }
 
-static bool is_empty(struct mg_object *object)
+/* attrs: what the FSAL below said when it opened it, or NULL. */
+static bool is_empty(struct mg_object *object, const struct fsal_attrlist *attrs)
 {
 	struct mg_look look;
 	struct stat st;
 	bool empty;
 
+	if (mg_is_normal(object) && attrs && (attrs->valid_mask & ATTR_SIZE))
+		return attrs->filesize == 0;
 	if (mg_look(object, &look) < 0)
 		return false;
 	empty = look.stub.state == MIGRATE_NORMAL && fstat(look.fd, &st) == 0 && st.st_size == 0;
@@ -138,7 +141,7 @@ static fsal_status_t opened_by_name(struct mg_export *export, struct mg_object *
 		mg_fetch_name_start(dir, open->name);
 		status = mg_delay();
 	}
-	if (!FSAL_IS_ERROR(status) && truncate && !(fresh && is_empty(object)))
+	if (!FSAL_IS_ERROR(status) && truncate && !(fresh && is_empty(object, open->attrs_out)))
 		status = truncate_opened(object, open);
 	if (FSAL_IS_ERROR(status)) {
 		if (open->state)

@@ -22,7 +22,8 @@
  *
  * Each file uses only what stands below it here; main.c hands the hooks to the host.
  *
- *   main  compat
+ *   main
+ *   compat
  *   namespace  open  offload
  *   lookup  read  setters  space  write
  *   attrs  bracket

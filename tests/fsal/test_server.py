@@ -103,7 +103,8 @@ def normal_objects_cost_no_system_call(args):
     list(client.listing(directory))
 
     def work():
-        for _ in range(5):
+        for made in range(5):
+            client.create(directory, f'made{made}', size=0)
             client.read_all(file)
             client.getattr(file)
             client.write(file, 0, b'x')
