@@ -10,7 +10,7 @@
  *   complete          directory.c: directory_complete(), complete(), mark_filled()
  *   Name              directory_name.c: directory_name(), name_make_entered()
  *   FIXED             directory_names_fixed()
- *   Door              fsal_migrate: mg_gate_name(), mg_gate_filled(), mg_may_name()
+ *   Door              fsal_migrate: mg_fill_name(), mg_fill_directory(), mg_may_name()
  *   Commit            the kernel's journal, which keeps the order of metadata
  *
  * tests/model runs it, and with each of the FAULTs, which must be found.  Left out: dummies.

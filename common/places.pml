@@ -11,7 +11,7 @@
  *   finish            place.c: finish_again(): scan() without a lock, then drop()
  *   held, moving      common/hold.c: migrate_hold()
  *   Mover             fsal_migrate: rename.c, bracket.c
- *   Looker            fsal_migrate: mg_is_normal(), adopt(), gate.c: mg_look(): what a door takes for
+ *   Looker            fsal_migrate: mg_is_normal(), mg_object_adopt(), mg_look(): what a door takes for
  *                     normal because it was found below something normal
  *
  * tests/model runs it, and with each of the FAULTs, which must be found.

@@ -14,11 +14,11 @@
  *   fill              transfer.c: apply(), write_missing(); object_enter_write()
  *   round             durability.c: sync_round(): snapshot, syncfs, round_settle()
  *   SyncObject        durability.c: durability_sync()
- *   Begin, End        bracket.c: open_bracket() with settle(), bracket_end() with note_change()
+ *   Begin, End        bracket.c: open_bracket() with make_agree(), bracket_end() with note_change()
  *   abort             bracket.c: bracket_abort()
- *   Door              fsal_migrate: io.c (write2), bracket.c, attrs.c, file.c (commit2)
- *   Reader            fsal_migrate: io.c (read2), mg_look(); migrate_stub_load()
- *   Doubt             durability.c: what a failed sync leaves of an object
+ *   Door              fsal_migrate: write.c, bracket.c, attrs.c, file.c (commit2)
+ *   Reader            fsal_migrate: read.c, mg_look(); migrate_stub_load()
+ *   Doubt             durability.c: write_back_failed(), what a failed sync leaves of an object
  *   Commit            the kernel's journal, which keeps the order of metadata
  *   values            the kernel's page cache, which keeps none
  *   Fail              a page that could not be written: the kernel takes it for written, tells each
