@@ -116,10 +116,8 @@ static bool is_gone(struct retriever *r, const struct error_entry *e)
 	return gone;
 }
 
-static void set_error(GKeyFile *f, const char *kind, guint place, const char *reason, int status)
+static void set_reason(GKeyFile *f, const char *group, const char *reason, int status)
 {
-	g_autofree char *group = g_strdup_printf("%s %u", kind, place);
-
 	g_key_file_set_string(f, group, "reason", reason);
 	g_key_file_set_integer(f, group, "errno", -status);
 }
@@ -137,8 +135,8 @@ static void list_errors(struct retriever *r, guint place, const struct errors_fi
 		} else {
 			g_autofree char *group = g_strdup_printf("error %u", place);
 
-			set_error(f, "error", place, e.reason, e.status);
 			g_key_file_set_string(f, group, "path", e.path);
+			set_reason(f, group, e.reason, e.status);
 			n++;
 		}
 		error_entry_clear(&e);
@@ -159,8 +157,7 @@ static void list_reasons(struct retriever *r, guint place, GKeyFile *f)
 	while ((more = errors_get_reason(r->errors, &place, &reason)) && n++ < ERRORS_PAGE) {
 		g_autofree char *group = g_strdup_printf("reason %u", place);
 
-		set_error(f, "reason", place, reason.text ? reason.text : "other reasons",
-			  reason.status);
+		set_reason(f, group, reason.text ? reason.text : "other reasons", reason.status);
 		g_key_file_set_int64(f, group, "count", reason.count);
 		g_free(reason.text);
 		place++;
