@@ -97,7 +97,7 @@ static void complete_request(struct backend_request *req, int status)
 /* Lock held: the next that may pass, or NULL. */
 static struct backend_request *take_next(struct gate *gate)
 {
-	for (unsigned i = BACKEND_DEMAND; i <= BACKEND_BACKGROUND; i++) {
+	for (unsigned i = BACKEND_DEMAND; i <= BACKEND_BACKGROUND && !gate->closed; i++) {
 		GList *link = g_queue_peek_head_link(&gate->held[i]);
 
 		if (!link || (i == BACKEND_BACKGROUND ? !take_tokens(gate, link->data)
