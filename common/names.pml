@@ -7,7 +7,7 @@
  *
  *   here              in C
  *   Fill              directory_page.c: make_page_entered(), directory.c: conclude()
- *   complete          directory.c: directory_complete(), complete(), mark_filled()
+ *   complete          directory_state.c: directory_set_complete(), complete(), mark_filled()
  *   Name              directory_name.c: directory_name(), name_make_entered()
  *   FIXED             directory_names_fixed()
  *   Door              fsal_migrate: mg_fill_name(), mg_fill_directory(), mg_may_name()

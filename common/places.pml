@@ -8,7 +8,7 @@
  *   here              in C
  *   Begin             place.c: place_begin(), mark_ancestors(), peer_tell_placed()
  *   End               place.c: place_end(); bracket_abort() for a door that died
- *   finish            place.c: finish_again(): scan() without a lock, then drop()
+ *   finish            finish.c: finish_again(): scan() without a lock, then drop()
  *   held, moving      common/hold.c: migrate_hold()
  *   Mover             fsal_migrate: rename.c, bracket.c
  *   Looker            fsal_migrate: mg_is_normal(), mg_object_adopt(), mg_look(): what a door takes for

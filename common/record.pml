@@ -10,10 +10,10 @@
  *
  *   here              in C
  *   Load              object.c: object_load(), object_mend_size(); migrate_record_load()
- *   Store, Drop       object_store(); durability.c: drop()
- *   fill              transfer.c: apply(), write_missing(); object_enter_write()
- *   round             durability.c: sync_round(): snapshot, syncfs, round_settle()
- *   SyncObject        durability.c: durability_sync()
+ *   Store, Drop       object_store(); durability.c: drop_record()
+ *   fill              transfer.c: apply(), write_missing(); turns.c: fill_enter()
+ *   round             durability.c: sync_round(): snapshot, syncfs, round_succeeded()
+ *   SyncObject        durability.c: sync_object(), sync_file()
  *   Begin, End        bracket.c: open_bracket() with make_agree(), bracket_end() with note_change()
  *   abort             bracket.c: bracket_abort()
  *   Door              fsal_migrate: write.c, bracket.c, attrs.c, file.c (commit2)
