@@ -4,7 +4,7 @@
  *
  *   handle in the parent's list -> opened -> normal: pruned
  *                                         -> fill asked for -> read, part by part -> all its
- *   subdirectories done -> settled -> finish asked for, again after a while where it is not ready
+ *   subdirectories done -> finish asked for, again after a while where it is not ready
  *   -> done
  *
  * One whose fill failed is read all the same, for the names that it has, and not finished.
@@ -65,7 +65,7 @@ struct walk {
 	GPtrArray *open;	       /* nodes with subdirectories to begin; a stack */
 	GHashTable *active;	       /* nodes by handle */
 	GQueue answered;	       /* nodes whose request is done */
-	GQueue to_finish;	       /* nodes whose subdirectories are done, settled */
+	GQueue to_finish;	       /* nodes whose subdirectories are done */
 	GQueue settling;	       /* likewise, to be finished when `due` */
 	GQueue again[POLICY_ATTEMPTS]; /* waiting nodes by attempt, so in order of `due` */
 	int64_t now;
@@ -240,7 +240,7 @@ static void ask_again(struct node *node)
 /* ---- directories ----------------------------------------------------------------------------- */
 
 /* Where a directory goes that was read, in part or to its end. */
-static void settle(struct node *node)
+static void queue_next_step(struct node *node)
 {
 	struct walk *walk = node->walk;
 
@@ -268,7 +268,7 @@ static void read_on(struct node *node)
 	/* What a client removed leaves nothing to do. */
 	if (error && error != -ESTALE)
 		note_error(node, error);
-	settle(node);
+	queue_next_step(node);
 }
 
 static void take_up(struct node *node)
@@ -353,7 +353,7 @@ static bool descend(struct walk *walk)
 	if (!node->list.packed && !node->read)
 		read_on(node);
 	else if (!has_more(node))
-		settle(node);
+		queue_next_step(node);
 	return true;
 }
 

@@ -25,7 +25,7 @@ static void free_line(gpointer p)
 }
 
 G_GNUC_PRINTF(3, 4)
-static void lose(struct dress *dress, enum report_kind kind, const char *format, ...)
+static void lose(struct carried *carried, enum report_kind kind, const char *format, ...)
 {
 	struct report_line *line = g_new0(struct report_line, 1);
 	va_list args;
@@ -34,19 +34,19 @@ static void lose(struct dress *dress, enum report_kind kind, const char *format,
 	line->kind = kind;
 	line->text = g_strdup_vprintf(format, args);
 	va_end(args);
-	if (!dress->lost)
-		dress->lost = g_ptr_array_new_with_free_func(free_line);
-	g_ptr_array_add(dress->lost, line);
+	if (!carried->lost)
+		carried->lost = g_ptr_array_new_with_free_func(free_line);
+	g_ptr_array_add(carried->lost, line);
 }
 
-int dress_report(struct retriever *retriever, const struct dress *dress, int dir_fd,
-		 const char *name)
+int attributes_report(struct retriever *retriever, const struct carried *carried, int dir_fd,
+		      const char *name)
 {
 	g_autofree char *path = NULL;
 	int ret = 0;
 
-	for (guint i = 0; dress->lost && i < dress->lost->len && !ret; i++) {
-		const struct report_line *line = dress->lost->pdata[i];
+	for (guint i = 0; carried->lost && i < carried->lost->len && !ret; i++) {
+		const struct report_line *line = carried->lost->pdata[i];
 
 		if (line->kind != REPORT_VOLUME && !path) {
 			g_autofree char *dir = retriever_fd_path(dir_fd);
@@ -59,13 +59,13 @@ int dress_report(struct retriever *retriever, const struct dress *dress, int dir
 	return ret;
 }
 
-void dress_clear(struct dress *dress)
+void attributes_clear(struct carried *carried)
 {
-	g_clear_pointer(&dress->lost, g_ptr_array_unref);
+	g_clear_pointer(&carried->lost, g_ptr_array_unref);
 }
 
-bool dress_take_answer(struct backend_request *req, struct source_entry *entry,
-		       struct source_xattrs **xattrs)
+bool attributes_take_answer(struct backend_request *req, struct source_entry *entry,
+			    struct source_xattrs **xattrs)
 {
 	if (req->has_attr && (req->attr.fileid != entry->attr.fileid ||
 			      (req->attr.mode & S_IFMT) != (entry->attr.mode & S_IFMT))) {
@@ -83,22 +83,22 @@ bool dress_take_answer(struct backend_request *req, struct source_entry *entry,
 /* ---- owner ---- */
 
 static uint32_t new_id(const struct owners *owners, const char *what, uint32_t id,
-		       struct dress *dress)
+		       struct carried *carried)
 {
 	if (id == OWNER_NONE) {
-		lose(dress, REPORT_OWNER, "the old server's %s is %u, which is no id: %u now", what,
-		     id, NOBODY);
+		lose(carried, REPORT_OWNER, "the old server's %s is %u, which is no id: %u now",
+		     what, id, NOBODY);
 		return NOBODY;
 	}
 	if (owners_is_shared(owners, id))
-		lose(dress, REPORT_OWNER,
+		lose(carried, REPORT_OWNER,
 		     "%s %u is kept, but another id of the old server becomes the same", what, id);
 	return owners_map(owners, id);
 }
 
 static int change_owner(struct retriever *retriever, int fd, const char *name,
 			const struct source_attr *attr, const struct windows *windows,
-			struct dress *dress)
+			struct carried *carried)
 {
 	const struct volume_config *config = retriever->config;
 	uint32_t uid, gid;
@@ -108,8 +108,8 @@ static int change_owner(struct retriever *retriever, int fd, const char *name,
 		uid = windows->uid;
 		gid = windows->gid;
 	} else {
-		uid = new_id(config->map_users, "owner", attr->uid, dress);
-		gid = new_id(config->map_groups, "group", attr->gid, dress);
+		uid = new_id(config->map_users, "owner", attr->uid, carried);
+		gid = new_id(config->map_groups, "group", attr->gid, carried);
 	}
 	ret = name ? fchownat(fd, name, uid, gid, AT_SYMLINK_NOFOLLOW) : fchown(fd, uid, gid);
 
@@ -131,7 +131,8 @@ static bool differs(struct timespec is, int64_t should)
 	return is.tv_sec != t.tv_sec || is.tv_nsec != t.tv_nsec;
 }
 
-static int set_times(int fd, const char *name, const struct source_attr *attr, struct dress *dress)
+static int set_times(int fd, const char *name, const struct source_attr *attr,
+		     struct carried *carried)
 {
 	struct timespec times[2] = {migrate_timespec(attr->atime), migrate_timespec(attr->mtime)};
 	struct stat st;
@@ -143,11 +144,12 @@ static int set_times(int fd, const char *name, const struct source_attr *attr, s
 	if ((name ? fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) : fstat(fd, &st)) < 0)
 		return -errno;
 	if (differs(st.st_mtim, attr->mtime))
-		lose(dress, REPORT_TIME,
+		lose(carried, REPORT_TIME,
 		     "the time of modification, %lld seconds from 1970, became %lld",
 		     (long long)times[1].tv_sec, (long long)st.st_mtim.tv_sec);
 	if (differs(st.st_atim, attr->atime))
-		lose(dress, REPORT_TIME, "the time of access, %lld seconds from 1970, became %lld",
+		lose(carried, REPORT_TIME,
+		     "the time of access, %lld seconds from 1970, became %lld",
 		     (long long)times[0].tv_sec, (long long)st.st_atim.tv_sec);
 	return 0;
 }
@@ -212,7 +214,7 @@ static int put_acl(struct retriever *retriever, int fd, const char *name, struct
 
 /* *perms: what the mode's permission bits must be with it, or without it. */
 static int set_acl(struct retriever *retriever, int fd, const struct source_xattr *xattr,
-		   mode_t *perms, struct dress *dress)
+		   mode_t *perms, struct carried *carried)
 {
 	const char *word = acl_word(xattr->name), *why = "the old server sent what is no ACL";
 	struct acl *acl = acl_decode(xattr->value, xattr->len);
@@ -221,10 +223,10 @@ static int set_acl(struct retriever *retriever, int fd, const struct source_xatt
 	int ret = acl ? put_acl(retriever, fd, xattr->name, acl, &why) : 1;
 
 	if (ret == 0) {
-		dress->acl = true;
+		carried->acl = true;
 		mode = acl_mode(acl);
 		if (access && mode != *perms)
-			lose(dress, REPORT_MODE,
+			lose(carried, REPORT_MODE,
 			     "the mode was listed as %04o, but the ACL says %04o, which it is now",
 			     *perms, mode);
 	}
@@ -232,17 +234,17 @@ static int set_acl(struct retriever *retriever, int fd, const struct source_xatt
 	if (ret < 0)
 		return ret;
 	if (ret && access)
-		lose(dress, REPORT_ACL,
+		lose(carried, REPORT_ACL,
 		     "the ACL could not be set (%s): mode %04o instead, which grants nobody more",
 		     why, mode);
 	else if (ret)
-		lose(dress, REPORT_ACL, "the %s could not be set (%s)", word, why);
+		lose(carried, REPORT_ACL, "the %s could not be set (%s)", word, why);
 	if (access)
 		*perms = mode;
 	return 0;
 }
 
-static int set_xattr(int fd, const struct source_xattr *xattr, struct dress *dress)
+static int set_xattr(int fd, const struct source_xattr *xattr, struct carried *carried)
 {
 	const char *why = "not an attribute of users";
 	int ret = g_str_has_prefix(xattr->name, "user.")
@@ -250,9 +252,9 @@ static int set_xattr(int fd, const struct source_xattr *xattr, struct dress *dre
 			  : 1;
 
 	if (ret == 0)
-		dress->xattrs = true;
+		carried->xattrs = true;
 	if (ret > 0)
-		lose(dress, REPORT_XATTR, "%s (%u bytes) could not be set (%s)", xattr->name,
+		lose(carried, REPORT_XATTR, "%s (%u bytes) could not be set (%s)", xattr->name,
 		     xattr->len, why);
 	return MIN(ret, 0);
 }
@@ -264,7 +266,7 @@ static bool is_acl(const struct source_xattr *xattr)
 
 /* ACLs first: where there is not room for all, they count more. */
 static int set_all(struct retriever *retriever, int fd, const struct source_xattrs *xattrs,
-		   mode_t *perms, struct dress *dress)
+		   mode_t *perms, struct carried *carried)
 {
 	int ret = 0;
 
@@ -275,14 +277,14 @@ static int set_all(struct retriever *retriever, int fd, const struct source_xatt
 
 			if (is_acl(xattr) != (pass == 0))
 				continue;
-			ret = pass == 0 ? set_acl(retriever, fd, xattr, perms, dress)
-					: set_xattr(fd, xattr, dress);
+			ret = pass == 0 ? set_acl(retriever, fd, xattr, perms, carried)
+					: set_xattr(fd, xattr, carried);
 		}
 	}
 	if (xattrs->acl_lost)
 		*perms &= 0700;
 	for (guint i = 0; i < xattrs->lost->len; i++)
-		lose(dress, REPORT_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
+		lose(carried, REPORT_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
 	return ret;
 }
 
@@ -296,16 +298,16 @@ static bool rules(const struct retriever *retriever)
 
 /* An object that got no descriptor would be what its mode says. */
 static int set_descriptor(int fd, const struct windows *windows, bool ruling, mode_t *perms,
-			  struct dress *dress)
+			  struct carried *carried)
 {
 	const char *why = windows->why;
 	int ret = windows->acl ? put(fd, XATTR_NTACL, windows->acl, windows->acl_len, &why) : 1;
 
 	if (ret <= 0) {
-		dress->acl = ret == 0;
+		carried->acl = ret == 0;
 		return ret;
 	}
-	lose(dress, REPORT_ACL,
+	lose(carried, REPORT_ACL,
 	     "the security descriptor (%u bytes) could not be set (%s): nobody but the owner and "
 	     "administrators may do anything instead",
 	     windows->acl_len, why);
@@ -316,19 +318,19 @@ static int set_descriptor(int fd, const struct windows *windows, bool ruling, mo
 }
 
 /* Once for the volume. */
-static void lose_of_volume(struct dress *dress, const struct windows *windows, bool ruling)
+static void lose_of_volume(struct carried *carried, const struct windows *windows, bool ruling)
 {
 	if (ruling && windows->lost_owner)
-		lose(dress, REPORT_VOLUME, "owners: %s is nobody here: its files are user %u's",
+		lose(carried, REPORT_VOLUME, "owners: %s is nobody here: its files are user %u's",
 		     windows->lost_owner, windows->uid);
 	if (ruling && windows->lost_group)
-		lose(dress, REPORT_VOLUME, "groups: %s is nobody here: its files are group %u's",
+		lose(carried, REPORT_VOLUME, "groups: %s is nobody here: its files are group %u's",
 		     windows->lost_group, windows->gid);
 	if (windows->no_sacl)
-		lose(dress, REPORT_VOLUME,
+		lose(carried, REPORT_VOLUME,
 		     "SACLs: the old server did not show them (it takes SeSecurityPrivilege)");
 	if (windows->no_streams)
-		lose(dress, REPORT_VOLUME, "streams: the old server cannot list them");
+		lose(carried, REPORT_VOLUME, "streams: the old server cannot list them");
 }
 
 /*
@@ -337,7 +339,7 @@ static void lose_of_volume(struct dress *dress, const struct windows *windows, b
  * its own, which ext4 shares among all objects that have the same.
  */
 static int set_windows(struct retriever *retriever, int fd, const struct windows *windows,
-		       mode_t *perms, struct dress *dress)
+		       mode_t *perms, struct carried *carried)
 {
 	bool ruling = rules(retriever);
 	const struct source_xattrs *xattrs = windows->xattrs;
@@ -346,15 +348,15 @@ static int set_windows(struct retriever *retriever, int fd, const struct windows
 	if (ruling)
 		*perms = windows->perms;
 	for (guint i = 0; i < xattrs->list->len && !ret; i++) {
-		ret = set_xattr(fd, &g_array_index(xattrs->list, struct source_xattr, i), dress);
+		ret = set_xattr(fd, &g_array_index(xattrs->list, struct source_xattr, i), carried);
 		if (i == 0 && !ret)
-			ret = set_descriptor(fd, windows, ruling, perms, dress);
+			ret = set_descriptor(fd, windows, ruling, perms, carried);
 	}
 	for (guint i = 0; i < xattrs->lost->len; i++)
-		lose(dress, REPORT_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
+		lose(carried, REPORT_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
 	for (guint i = 0; i < windows->lost_streams->len; i++)
-		lose(dress, REPORT_XATTR, "%s", (char *)windows->lost_streams->pdata[i]);
-	lose_of_volume(dress, windows, ruling);
+		lose(carried, REPORT_XATTR, "%s", (char *)windows->lost_streams->pdata[i]);
+	lose_of_volume(carried, windows, ruling);
 	return ret;
 }
 
@@ -378,39 +380,40 @@ static struct windows *translate(struct retriever *retriever, const struct sourc
 
 static int dress_all(struct retriever *retriever, int fd, const struct source_attr *attr,
 		     const struct source_xattrs *xattrs, const struct windows *windows,
-		     bool inherits, struct dress *dress)
+		     bool inherits, struct carried *carried)
 {
 	mode_t perms = attr->mode & 0777;
-	int ret = change_owner(retriever, fd, NULL, attr, rules(retriever) ? windows : NULL, dress);
+	int ret =
+		change_owner(retriever, fd, NULL, attr, rules(retriever) ? windows : NULL, carried);
 
 	if (!ret && inherits && fremovexattr(fd, XATTR_ACL_ACCESS) < 0 && errno != ENODATA &&
 	    errno != EOPNOTSUPP)
 		ret = -errno;
 	if (!ret && windows)
-		ret = set_windows(retriever, fd, windows, &perms, dress);
+		ret = set_windows(retriever, fd, windows, &perms, carried);
 	if (!ret && xattrs)
-		ret = set_all(retriever, fd, xattrs, &perms, dress);
+		ret = set_all(retriever, fd, xattrs, &perms, carried);
 	if (!ret && fchmod(fd, (attr->mode & 07000) | perms) < 0)
 		ret = -errno;
-	return ret ? ret : set_times(fd, NULL, attr, dress);
+	return ret ? ret : set_times(fd, NULL, attr, carried);
 }
 
-int dress_object(struct retriever *retriever, int fd, const struct source_attr *attr,
-		 const struct source_xattrs *xattrs, bool inherits, struct dress *dress)
+int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,
+		   const struct source_xattrs *xattrs, bool inherits, struct carried *carried)
 {
 	struct windows *windows = translate(retriever, attr, xattrs);
-	int ret = dress_all(retriever, fd, attr, xattrs, windows, inherits, dress);
+	int ret = dress_all(retriever, fd, attr, xattrs, windows, inherits, carried);
 
 	windows_free(windows);
 	return ret;
 }
 
-int dress_node(struct retriever *retriever, int dir_fd, const char *name,
-	       const struct source_attr *attr, struct dress *dress)
+int attributes_set_node(struct retriever *retriever, int dir_fd, const char *name,
+			const struct source_attr *attr, struct carried *carried)
 {
-	int ret = change_owner(retriever, dir_fd, name, attr, NULL, dress);
+	int ret = change_owner(retriever, dir_fd, name, attr, NULL, carried);
 
 	if (!ret && !S_ISLNK(attr->mode) && fchmodat(dir_fd, name, attr->mode & 07777, 0) < 0)
 		ret = -errno;
-	return ret ? ret : set_times(dir_fd, name, attr, dress);
+	return ret ? ret : set_times(dir_fd, name, attr, carried);
 }

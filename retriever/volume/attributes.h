@@ -20,10 +20,10 @@
 
 /* Takes what BACKEND_XATTRS answered: *xattrs, and newer attributes of the entry where they came.
  * FALSE: it is another object's than the entry's, and nothing is taken. */
-bool dress_take_answer(struct backend_request *req, struct source_entry *entry,
-		       struct source_xattrs **xattrs);
+bool attributes_take_answer(struct backend_request *req, struct source_entry *entry,
+			    struct source_xattrs **xattrs);
 
-struct dress {
+struct carried {
 	GPtrArray *lost;  /* of struct report_line without paths; NULL: nothing */
 	bool acl, xattrs; /* what it got */
 };
@@ -32,15 +32,15 @@ struct dress {
  * A file or directory.  xattrs: NULL where none are carried.  inherits: it was made in a directory
  * with a default ACL.  0 or -errno; then the object must not be shown.
  */
-int dress_object(struct retriever *retriever, int fd, const struct source_attr *attr,
-		 const struct source_xattrs *xattrs, bool inherits, struct dress *dress);
+int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,
+		   const struct source_xattrs *xattrs, bool inherits, struct carried *carried);
 /* Anything else, by its name. */
-int dress_node(struct retriever *retriever, int dir_fd, const char *name,
-	       const struct source_attr *attr, struct dress *dress);
+int attributes_set_node(struct retriever *retriever, int dir_fd, const char *name,
+			const struct source_attr *attr, struct carried *carried);
 
 /* Puts the losses into the report: before the object is shown.  name: in dir_fd.  0 or -errno. */
-int dress_report(struct retriever *retriever, const struct dress *dress, int dir_fd,
-		 const char *name);
-void dress_clear(struct dress *dress);
+int attributes_report(struct retriever *retriever, const struct carried *carried, int dir_fd,
+		      const char *name);
+void attributes_clear(struct carried *carried);
 
 #endif

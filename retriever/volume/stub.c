@@ -27,7 +27,7 @@ struct making {
 	const struct source_xattrs *xattrs;
 	int dir_fd;	/* where it gets a name first, */
 	const char *as; /* and which */
-	struct dress dress;
+	struct carried carried;
 	bool linked;  /* to a provisional name */
 	bool brought; /* its data came too, and is in the page cache */
 };
@@ -83,11 +83,13 @@ static int put_record(const struct making *m, int fd)
 }
 
 /* What is lost must be known before the object can be seen. */
-static int dress(struct making *m, int fd, bool inherits)
+static int set_attributes(struct making *m, int fd, bool inherits)
 {
-	int ret = dress_object(m->retriever, fd, &m->entry->attr, m->xattrs, inherits, &m->dress);
+	int ret =
+		attributes_set(m->retriever, fd, &m->entry->attr, m->xattrs, inherits, &m->carried);
 
-	return ret ? ret : dress_report(m->retriever, &m->dress, m->parent->fd, m->entry->name);
+	return ret ? ret
+		   : attributes_report(m->retriever, &m->carried, m->parent->fd, m->entry->name);
 }
 
 bool stub_has_room(int fd)
@@ -109,18 +111,18 @@ static void write_data(struct making *m, int fd)
 }
 
 /* A name goes before its data where there is no room for both. */
-static int dress_file(struct making *m, int fd)
+static int set_file_attributes(struct making *m, int fd)
 {
-	int ret = dress(m, fd, m->parent->inherits);
+	int ret = set_attributes(m, fd, m->parent->inherits);
 
 	if (!m->brought || (ret != -ENOSPC && ret != -EDQUOT))
 		return ret;
 	m->brought = false;
-	dress_clear(&m->dress);
-	m->dress = (struct dress){0};
+	attributes_clear(&m->carried);
+	m->carried = (struct carried){0};
 	if (ftruncate(fd, 0) < 0 || ftruncate(fd, m->entry->attr.size) < 0)
 		return -errno;
-	return dress(m, fd, m->parent->inherits);
+	return set_attributes(m, fd, m->parent->inherits);
 }
 
 /* A regular file without a name, opened O_RDWR. */
@@ -140,7 +142,7 @@ static int make_file(struct making *m)
 			write_data(m, fd);
 	}
 	if (!ret)
-		ret = dress_file(m, fd);
+		ret = set_file_attributes(m, fd);
 	if (!ret)
 		return fd;
 	close(fd);
@@ -159,9 +161,9 @@ static void count_new(const struct making *m)
 	struct retriever *retriever = m->retriever;
 	const struct source_entry *entry = m->entry;
 
-	if (m->dress.acl)
+	if (m->carried.acl)
 		COUNT_ADD(retriever, acls_carried, 1);
-	if (m->dress.xattrs)
+	if (m->carried.xattrs)
 		COUNT_ADD(retriever, xattrs_carried, 1);
 	if (S_ISDIR(entry->attr.mode)) {
 		COUNT_ADD(retriever, directories_found, 1);
@@ -244,15 +246,16 @@ static int make_staged(const struct making *m, const char *name)
 	}
 }
 
-static int dress_staged_node(struct making *m, const char *name)
+static int set_staged_node(struct making *m, const char *name)
 {
-	int ret = dress_node(m->retriever, m->retriever->staging_fd, name, &m->entry->attr,
-			     &m->dress);
+	int ret = attributes_set_node(m->retriever, m->retriever->staging_fd, name, &m->entry->attr,
+				      &m->carried);
 
-	return ret ? ret : dress_report(m->retriever, &m->dress, m->parent->fd, m->entry->name);
+	return ret ? ret
+		   : attributes_report(m->retriever, &m->carried, m->parent->fd, m->entry->name);
 }
 
-static int dress_staged_directory(struct making *m, const char *name)
+static int set_staged_directory(struct making *m, const char *name)
 {
 	int fd = openat(m->retriever->staging_fd, name,
 			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -262,7 +265,7 @@ static int dress_staged_directory(struct making *m, const char *name)
 		return -errno;
 	ret = put_record(m, fd);
 	if (!ret)
-		ret = dress(m, fd, false);
+		ret = set_attributes(m, fd, false);
 	close(fd);
 	return ret;
 }
@@ -279,7 +282,7 @@ static int create_staged(struct making *m)
 	ret = make_staged(m, name);
 	if (ret)
 		return ret;
-	ret = dir ? dress_staged_directory(m, name) : dress_staged_node(m, name);
+	ret = dir ? set_staged_directory(m, name) : set_staged_node(m, name);
 	if (!ret && renameat2(staging, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
 		ret = errno == EEXIST ? STUB_THERE : -errno;
 	if (ret)
@@ -313,7 +316,7 @@ static int create_provisional(const struct making *m, const char *id)
 	provisional.dir_fd = m->retriever->links_fd;
 	provisional.as = id;
 	ret = create_one(&provisional);
-	dress_clear(&provisional.dress);
+	attributes_clear(&provisional.carried);
 	return ret;
 }
 
@@ -349,7 +352,7 @@ static int create(struct making *m)
 	int ret = !S_ISDIR(m->entry->attr.mode) && m->entry->attr.nlink > 1 ? create_linked(m)
 									    : create_one(m);
 
-	dress_clear(&m->dress);
+	attributes_clear(&m->carried);
 	return ret;
 }
 

@@ -30,7 +30,7 @@ static int ask_root_xattrs(struct retriever *retriever, struct source_xattrs **x
 		return 0;
 	req.object = retriever->source_root;
 	ret = gate_call(retriever->gate, &req);
-	if (!ret && !dress_take_answer(&req, &root, xattrs))
+	if (!ret && !attributes_take_answer(&req, &root, xattrs))
 		ret = -ESTALE;
 	return ret;
 }
@@ -67,19 +67,19 @@ int attach_report(struct retriever *retriever)
 	return ret;
 }
 
-static int dress_root(struct retriever *retriever, const struct source_xattrs *xattrs)
+static int set_root_attributes(struct retriever *retriever, const struct source_xattrs *xattrs)
 {
 	const struct source_attr *attr = &retriever->source_root_attr;
-	struct dress dress = {0};
+	struct carried carried = {0};
 	int ret;
 
 	fremovexattr(retriever->root_fd, XATTR_ACL_DEFAULT);
-	ret = dress_object(retriever, retriever->root_fd, attr, xattrs, true, &dress);
+	ret = attributes_set(retriever, retriever->root_fd, attr, xattrs, true, &carried);
 	if (!ret)
-		ret = dress_report(retriever, &dress, retriever->root_fd, ".");
-	COUNT_SET(retriever, acls_carried, dress.acl);
-	COUNT_SET(retriever, xattrs_carried, dress.xattrs);
-	dress_clear(&dress);
+		ret = attributes_report(retriever, &carried, retriever->root_fd, ".");
+	COUNT_SET(retriever, acls_carried, carried.acl);
+	COUNT_SET(retriever, xattrs_carried, carried.xattrs);
+	attributes_clear(&carried);
 	return ret;
 }
 
@@ -91,7 +91,7 @@ static int store_root_record(struct retriever *retriever, const struct source_xa
 				     .size = attr->nlink,
 				     .mtime = attr->mtime,
 				     .ctime = attr->ctime};
-	int fd = retriever->root_fd, ret = dress_root(retriever, xattrs);
+	int fd = retriever->root_fd, ret = set_root_attributes(retriever, xattrs);
 
 	if (!ret)
 		ret = migrate_binding_get(fd, "", &rec.binding);

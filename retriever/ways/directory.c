@@ -5,8 +5,8 @@
  * A run is over when nothing is pending: its listing has come to the end, or failed, and every page
  * was given back by directory_page.c.  The listing is pending until its last page is, and a page
  * before anybody can make it.  So when a run is over each entry that was listed is here, or
- * run->unmade says why not.  A directory that changes under its listing (-EBADMSG) is listed anew,
- * and one of whose names some were not found is listed once more (failed_names.h).
+ * run->failed_names says why not.  A directory that changes under its listing (-EBADMSG) is listed
+ * anew, and one of whose names some were not found is listed once more (failed_names.h).
  *
  * A run that left nothing out makes the directory `complete`: nobody makes a name in it any more
  * (directory_names_fixed()).  The record says FILLED when nobody is writing there and no bracket is
@@ -35,7 +35,7 @@ static void list_anew(struct run *run);
 static void run_free(struct run *run)
 {
 	source_object_clear(&run->source);
-	unmade_clear(&run->unmade);
+	failed_names_clear(&run->failed_names);
 	g_free(run->path);
 	g_mutex_clear(&run->lock);
 	object_unref(run->object);
@@ -75,7 +75,8 @@ static void give_up(struct run *run, bool moved)
 	struct object *object = run->object;
 
 	if (run->stale && moved)
-		fill(object, run->priority, run->small_data, run->unmade.given_up, nothing, NULL);
+		fill(object, run->priority, run->small_data, run->failed_names.given_up, nothing,
+		     NULL);
 	else if (run->stale)
 		refind_start(object, directory_fill_again); /* the waiters wait for that */
 	else
@@ -125,7 +126,7 @@ static void record_skipped(void *arg)
 {
 	struct run *run = arg;
 
-	run->status = given_up_record(run->unmade.given_up, run->object->retriever);
+	run->status = given_up_record(run->failed_names.given_up, run->object->retriever);
 	if (run->status)
 		run->refused = "the names that are given up could not be put into the report";
 	conclude(run);
@@ -135,17 +136,18 @@ static void finish(struct run *run)
 {
 	struct object *object = run->object;
 
-	if (!run->status && unmade_listed(&run->unmade) && !directory_names_fixed(object)) {
+	if (!run->status && failed_names_listed(&run->failed_names) &&
+	    !directory_names_fixed(object)) {
 		run->pending = 1;
 		list_anew(run);
 		return;
 	}
 	if (!run->status)
-		run->status = run->unmade.status;
+		run->status = run->failed_names.status;
 	if (run->names_only) {
 		if (fill_enter(object, names_entered, run))
 			names_entered(object, run);
-	} else if (!run->status && given_up_count(run->unmade.given_up) &&
+	} else if (!run->status && given_up_count(run->failed_names.given_up) &&
 		   !directory_names_fixed(object)) {
 		jobs_run(object->retriever->jobs, JOB_FLUSH, record_skipped, run);
 	} else {
@@ -188,7 +190,7 @@ static void listing_failed(struct run *run, int status)
 {
 	if (status == -EBADMSG && run->restarts < 5) { /* the directory changed under the listing */
 		run->restarts++;
-		unmade_reset(&run->unmade);
+		failed_names_reset(&run->failed_names);
 		list_anew(run);
 		return;
 	}
@@ -224,7 +226,7 @@ static void page_listed(struct backend_request *req)
 		listing_failed(run, req->status);
 		return;
 	}
-	unmade_add_refused(&run->unmade, req->batch);
+	failed_names_add_refused(&run->failed_names, req->batch);
 	batch = g_steal_pointer(&req->batch);
 	g_mutex_lock(&run->lock);
 	run->pending++;
@@ -283,7 +285,7 @@ static struct run *run_new(struct object *object, enum backend_priority priority
 	run->object = object_ref(object);
 	run->path = g_strdup(object->record.path);
 	run->fileid = object->record.fileid;
-	unmade_init(&run->unmade, object->retriever->errors, object->fd);
+	failed_names_init(&run->failed_names, object->retriever->errors, object->fd);
 	/* dummies may be made while this fill is on its way: it always looks for them */
 	run->named = (object->record.flags & MIGRATE_REC_NAMED) ||
 		     object->retriever->config->stub_attributes == STUB_LAZY;
@@ -330,7 +332,7 @@ static void fill(struct object *object, enum backend_priority priority, bool sma
 	if (given_up || !running(object, priority))
 		run = run_new(object, priority, small_data, &ret);
 	if (given_up)
-		run->unmade.given_up = given_up_ref(given_up);
+		run->failed_names.given_up = given_up_ref(given_up);
 	waiters_add(object, 0, 0, priority == BACKEND_BACKGROUND, done, arg);
 	g_mutex_unlock(&object->lock);
 	if (run && ret)

@@ -90,7 +90,7 @@ static void name_make(void *arg)
 static void not_found_alone(struct name_request *n)
 {
 	errors_add_name(n->object->retriever->errors, n->object->fd, n->name, -EREMOTEIO,
-			UNMADE_OTHER);
+			NAME_OF_ANOTHER);
 	name_answer(n, -EREMOTEIO);
 }
 
@@ -99,7 +99,8 @@ static void name_told(struct backend_request *req)
 	struct name_request *n = req->user;
 	int status = req->status == GATE_WITHDRAWN ? -ECANCELED : req->status;
 
-	if (!status && req->op == BACKEND_XATTRS && !dress_take_answer(req, &n->entry, &n->xattrs))
+	if (!status && req->op == BACKEND_XATTRS &&
+	    !attributes_take_answer(req, &n->entry, &n->xattrs))
 		status = n->again ? -ENOTUNIQ : -ESTALE;
 	if (status == -ESTALE && !n->again) { /* removed or replaced since it was looked up */
 		n->again = true;

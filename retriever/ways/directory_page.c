@@ -7,9 +7,9 @@
  * page are on their way together.  What answers must be what was listed, by its number; if not, the
  * name is looked up, once, for it may have been removed or replaced since.
  *
- * A page is given back to the listing when the last of its entries is here or in run->unmade, so
- * that no directory is called filled with one left out (I12).  Entries are made having entered the
- * directory (fill_enter()), and none any more when another fill has brought every name: a
+ * A page is given back to the listing when the last of its entries is here or in run->failed_names,
+ * so that no directory is called filled with one left out (I12).  Entries are made having entered
+ * the directory (fill_enter()), and none any more when another fill has brought every name: a
  * client may have removed it since (I6).
  *
  * A crash leaves some of the names in an unfilled directory, each of an object that was whole
@@ -122,10 +122,10 @@ static bool make(struct run *run, const struct stub_parent *parent,
 	if (ret == -ENOENT) /* of ours, not of the old server */
 		ret = -EIO;
 	if (ret < 0)
-		unmade_add(&run->unmade, entry->name, ret,
-			   ret == -ENOSPC || ret == -EDQUOT
-				   ? "no space (or no inode) on the new server's file system"
-				   : "the new server's file system cannot hold this name");
+		failed_names_add(&run->failed_names, entry->name, ret,
+				 ret == -ENOSPC || ret == -EDQUOT
+					 ? "no space (or no inode) on the new server's file system"
+					 : "the new server's file system cannot hold this name");
 	return true;
 }
 
@@ -215,7 +215,7 @@ const char *directory_xattrs_refused(const struct retriever *retriever)
 static const char *refusal(const struct question *q, int status, enum backend_op op)
 {
 	if (status == -ENOENT)
-		return q->other ? UNMADE_OTHER : UNMADE_MISSING;
+		return q->other ? NAME_OF_ANOTHER : NAME_MISSING;
 	switch (op) {
 	case BACKEND_LOOKUP:
 		return "the old server refused to look up the name";
@@ -232,7 +232,7 @@ static void question_answered(struct backend_request *req)
 	int status = req->status == GATE_WITHDRAWN ? -ECANCELED : req->status;
 
 	if (!status && req->op == BACKEND_XATTRS &&
-	    !dress_take_answer(req, &q->entry, &q->xattrs)) {
+	    !attributes_take_answer(req, &q->entry, &q->xattrs)) {
 		status = q->looked_up ? -ENOTUNIQ : -ESTALE;
 		q->other = true;
 	}
@@ -241,7 +241,8 @@ static void question_answered(struct backend_request *req)
 		return;
 	}
 	if (status) {
-		unmade_add(&q->run->unmade, q->name, status, refusal(q, status, req->op));
+		failed_names_add(&q->run->failed_names, q->name, status,
+				 refusal(q, status, req->op));
 		question_free(q);
 		return;
 	}
@@ -308,9 +309,9 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 	struct run *run = page->run;
 
 	if (directory_reserves(run->path, entry->name))
-		unmade_add(&run->unmade, entry->name, -EEXIST,
-			   "this name is reserved at the volume's root: rename it on the old "
-			   "server, then retry; or give it up: migratectl skip");
+		failed_names_add(&run->failed_names, entry->name, -EEXIST,
+				 "this name is reserved at the volume's root: rename it on the old "
+				 "server, then retry; or give it up: migratectl skip");
 	else if (!run->names_only && !entry->has_attr)
 		ask_lookup(question_new(page, entry));
 	else if (!run->names_only && S_ISLNK(entry->attr.mode))

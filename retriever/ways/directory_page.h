@@ -7,8 +7,8 @@
 #include "volume/stub.h"
 
 /* Makes the entries of a page of the listing, on workers; takes batch.  Those that cannot be made
- * go to run->unmade.  run->page_made() is called once for each page, when nothing of it is left to
- * be made: on any thread, without locks; the run may be gone after it. */
+ * go to run->failed_names.  run->page_made() is called once for each page, when nothing of it is
+ * left to be made: on any thread, without locks; the run may be gone after it. */
 void directory_page_make(struct run *run, struct backend_batch *batch);
 /* The directory, for stub_create().  named: it may hold dummies. */
 struct stub_parent directory_parent(const struct object *object, bool named, const char *path);

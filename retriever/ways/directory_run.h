@@ -9,7 +9,7 @@
 
 /* One fill of one directory: a listing, and a second one where names were not found. */
 struct run {
-	/* read by the pages too, which add to `unmade` */
+	/* read by the pages too, which add to `failed_names` */
 	struct object *object; /* referenced */
 	enum backend_priority priority;
 	struct source_object source;
@@ -17,7 +17,7 @@ struct run {
 	bool names_only; /* makes dummies; answers `done`, not the object's waiters */
 	bool small_data;
 	bool named; /* the directory may hold dummies */
-	struct unmade unmade;
+	struct failed_names failed_names;
 
 	/* of the listing */
 	GMutex lock;

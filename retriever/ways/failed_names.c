@@ -8,50 +8,50 @@
 
 #define GONE_MAX 10000
 
-void unmade_init(struct unmade *unmade, struct errors *errors, int dir_fd)
+void failed_names_init(struct failed_names *failed, struct errors *errors, int dir_fd)
 {
-	unmade->errors = errors;
-	unmade->dir_fd = dir_fd;
-	unmade->gone = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	g_mutex_init(&unmade->lock);
+	failed->errors = errors;
+	failed->dir_fd = dir_fd;
+	failed->gone = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	g_mutex_init(&failed->lock);
 }
 
-void unmade_clear(struct unmade *unmade)
+void failed_names_clear(struct failed_names *failed)
 {
-	g_hash_table_destroy(unmade->gone);
-	given_up_unref(unmade->given_up);
-	g_mutex_clear(&unmade->lock);
+	g_hash_table_destroy(failed->gone);
+	given_up_unref(failed->given_up);
+	g_mutex_clear(&failed->lock);
 }
 
-void unmade_reset(struct unmade *unmade)
+void failed_names_reset(struct failed_names *failed)
 {
-	g_mutex_lock(&unmade->lock);
-	unmade->refused = 0;
-	unmade->more = 0;
-	g_mutex_unlock(&unmade->lock);
-	given_up_reset(unmade->given_up);
+	g_mutex_lock(&failed->lock);
+	failed->refused = 0;
+	failed->more = 0;
+	g_mutex_unlock(&failed->lock);
+	given_up_reset(failed->given_up);
 }
 
-static void fail(struct unmade *unmade, int status)
+static void fail(struct failed_names *failed, int status)
 {
-	g_mutex_lock(&unmade->lock);
-	if (!unmade->status)
-		unmade->status = status;
-	g_mutex_unlock(&unmade->lock);
+	g_mutex_lock(&failed->lock);
+	if (!failed->status)
+		failed->status = status;
+	g_mutex_unlock(&failed->lock);
 }
 
 /* Whether it was not found in the first listing either. */
-static bool is_gone_again(struct unmade *unmade, const char *name)
+static bool is_gone_again(struct failed_names *failed, const char *name)
 {
 	bool known;
 
-	g_mutex_lock(&unmade->lock);
-	known = unmade->again && g_hash_table_contains(unmade->gone, name);
-	if (!unmade->again && g_hash_table_size(unmade->gone) < GONE_MAX)
-		g_hash_table_add(unmade->gone, g_strdup(name));
-	else if (!unmade->again && !unmade->status) /* nobody's directory is like that */
-		unmade->status = -EREMOTEIO;
-	g_mutex_unlock(&unmade->lock);
+	g_mutex_lock(&failed->lock);
+	known = failed->again && g_hash_table_contains(failed->gone, name);
+	if (!failed->again && g_hash_table_size(failed->gone) < GONE_MAX)
+		g_hash_table_add(failed->gone, g_strdup(name));
+	else if (!failed->again && !failed->status) /* nobody's directory is like that */
+		failed->status = -EREMOTEIO;
+	g_mutex_unlock(&failed->lock);
 	return known;
 }
 
@@ -73,87 +73,87 @@ static bool is_lasting(int status)
 	}
 }
 
-void unmade_add(struct unmade *unmade, const char *name, int status, const char *reason)
+void failed_names_add(struct failed_names *failed, const char *name, int status, const char *reason)
 {
 	bool lasting = is_lasting(status);
 
 	if (status == -ENOENT) {
-		if (!is_gone_again(unmade, name))
+		if (!is_gone_again(failed, name))
 			return;
 		status = -EREMOTEIO;
 	} else if (status == -ENOTUNIQ) {
-		reason = UNMADE_OTHER;
+		reason = NAME_OF_ANOTHER;
 		status = -EREMOTEIO;
 	} else if (status == -ECANCELED) {
 		reason = NULL;
 	}
-	if (lasting && given_up_takes(unmade->given_up, unmade->dir_fd, name, name, reason))
+	if (lasting && given_up_takes(failed->given_up, failed->dir_fd, name, name, reason))
 		return;
 	if (reason)
-		errors_add_name(unmade->errors, unmade->dir_fd, name, status, reason);
-	fail(unmade, status);
+		errors_add_name(failed->errors, failed->dir_fd, name, status, reason);
+	fail(failed, status);
 }
 
-static void say_how_many(struct unmade *unmade)
+static void say_how_many(struct failed_names *failed)
 {
 	g_autofree char *reason =
 		g_strdup_printf("%" G_GUINT64_FORMAT " more names that no file here can have: "
 				"rename them on the old server, then retry; or give up all that "
 				"the directory has: migratectl skip --all",
-				unmade->more);
+				failed->more);
 
-	errors_add_refused(unmade->errors, unmade->dir_fd, "", -EREMOTEIO, reason);
+	errors_add_refused(failed->errors, failed->dir_fd, "", -EREMOTEIO, reason);
 }
 
-static bool is_given_up(struct unmade *unmade, const struct source_refusal *r)
+static bool is_given_up(struct failed_names *failed, const struct source_refusal *r)
 {
 	g_autofree char *name = errors_refused_name(r->name);
 
-	return given_up_takes(unmade->given_up, unmade->dir_fd, name, r->name, r->why);
+	return given_up_takes(failed->given_up, failed->dir_fd, name, r->name, r->why);
 }
 
 /* Whether it is no error. */
-static bool add_refused(struct unmade *unmade, const struct source_refusal *r)
+static bool add_refused(struct failed_names *failed, const struct source_refusal *r)
 {
-	if (is_given_up(unmade, r))
+	if (is_given_up(failed, r))
 		return true;
-	if (unmade->refused < UNMADE_LISTED) {
-		errors_add_refused(unmade->errors, unmade->dir_fd, r->name, -EREMOTEIO, r->why);
-		unmade->refused++;
+	if (failed->refused < FAILED_NAMES_LISTED) {
+		errors_add_refused(failed->errors, failed->dir_fd, r->name, -EREMOTEIO, r->why);
+		failed->refused++;
 	} else {
-		unmade->more++;
+		failed->more++;
 	}
 	return false;
 }
 
-void unmade_add_refused(struct unmade *unmade, const struct backend_batch *batch)
+void failed_names_add_refused(struct failed_names *failed, const struct backend_batch *batch)
 {
 	guint untold = batch->rejected - batch->refused->len;
 	bool fine = true;
 
 	for (guint i = 0; i < batch->refused->len; i++)
-		fine &= add_refused(unmade,
+		fine &= add_refused(failed,
 				    &g_array_index(batch->refused, struct source_refusal, i));
-	if (untold && !given_up_takes_untold(unmade->given_up, unmade->dir_fd, untold)) {
-		unmade->more += untold;
+	if (untold && !given_up_takes_untold(failed->given_up, failed->dir_fd, untold)) {
+		failed->more += untold;
 		fine = false;
 	}
 	if (!fine)
-		fail(unmade, -EREMOTEIO);
+		fail(failed, -EREMOTEIO);
 }
 
-bool unmade_listed(struct unmade *unmade)
+bool failed_names_listed(struct failed_names *failed)
 {
 	bool again;
 
-	if (unmade->more)
-		say_how_many(unmade);
-	g_mutex_lock(&unmade->lock);
-	again = !unmade->again && g_hash_table_size(unmade->gone) > 0 &&
-		unmade->status != -ECANCELED;
-	unmade->again = unmade->again || again;
-	g_mutex_unlock(&unmade->lock);
+	if (failed->more)
+		say_how_many(failed);
+	g_mutex_lock(&failed->lock);
+	again = !failed->again && g_hash_table_size(failed->gone) > 0 &&
+		failed->status != -ECANCELED;
+	failed->again = failed->again || again;
+	g_mutex_unlock(&failed->lock);
 	if (again)
-		unmade_reset(unmade);
+		failed_names_reset(failed);
 	return again;
 }

@@ -7,9 +7,9 @@
  * characters than it takes).  So the directory is listed once more: what is listed again and not
  * found again is an error.
  *
- * Of the names that nothing can have here a directory lists UNMADE_LISTED and then says how many
- * more there are: they may be as many as an old server makes up.  What the administrator gives up
- * of what cannot be here ever (given_up.h) is no error.  Any thread.
+ * Of the names that nothing can have here a directory lists FAILED_NAMES_LISTED and then says how
+ * many more there are: they may be as many as an old server makes up.  What the administrator gives
+ * up of what cannot be here ever (given_up.h) is no error.  Any thread.
  */
 #ifndef FAILED_NAMES_H
 #define FAILED_NAMES_H
@@ -18,18 +18,18 @@
 #include "volume/retriever.h"
 #include "given_up.h"
 
-#define UNMADE_LISTED 100
+#define FAILED_NAMES_LISTED 100
 
 /* -ENOENT for what was listed; -ENOTUNIQ, source.h */
-#define UNMADE_MISSING                                                                             \
+#define NAME_MISSING                                                                               \
 	"the old server lists this name and does not find it: rename it there, then retry; or "    \
 	"give it up: migratectl skip"
-#define UNMADE_OTHER                                                                               \
+#define NAME_OF_ANOTHER                                                                            \
 	"the old server opens another object by this name, most likely one whose name differs "    \
 	"in upper and lower case only: rename one of them there, then retry; or give it up: "      \
 	"migratectl skip"
 
-struct unmade {
+struct failed_names {
 	struct errors *errors;
 	int dir_fd;
 	GMutex lock;
@@ -41,16 +41,17 @@ struct unmade {
 	struct given_up *given_up; /* referenced; NULL: nothing is given up */
 };
 
-void unmade_init(struct unmade *unmade, struct errors *errors, int dir_fd);
-void unmade_clear(struct unmade *unmade);
+void failed_names_init(struct failed_names *failed, struct errors *errors, int dir_fd);
+void failed_names_clear(struct failed_names *failed);
 /* The listing begins anew. */
-void unmade_reset(struct unmade *unmade);
+void failed_names_reset(struct failed_names *failed);
 
 /* reason NULL: it is nobody's fault (-ECANCELED). */
-void unmade_add(struct unmade *unmade, const char *name, int status, const char *reason);
+void failed_names_add(struct failed_names *failed, const char *name, int status,
+		      const char *reason);
 /* Those of a page. */
-void unmade_add_refused(struct unmade *unmade, const struct backend_batch *batch);
+void failed_names_add_refused(struct failed_names *failed, const struct backend_batch *batch);
 /* At the end of a listing: whether there has to be a second. */
-bool unmade_listed(struct unmade *unmade);
+bool failed_names_listed(struct failed_names *failed);
 
 #endif

@@ -298,22 +298,23 @@ END_TEST
 START_TEST(an_owner_that_is_no_id)
 {
 	const struct source_attr attr = {.mode = S_IFREG | 04755, .uid = UINT32_MAX, .gid = 5};
-	struct dress dress = {0};
+	struct carried carried = {0};
 	struct stat st;
 	int fd;
 
 	make();
 	core_start(&core);
 	fd = open(core.dir, O_TMPFILE | O_RDWR, 0600);
-	ck_assert_int_eq(dress_object(core.retriever, fd, &attr, NULL, false, &dress), 0);
+	ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, NULL, false, &carried), 0);
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	ck_assert_uint_eq(st.st_uid, 65534); /* and not root, with the set-user-id bit */
 	ck_assert_uint_eq(st.st_gid, 5);
-	ck_assert_uint_eq(dress.lost->len, 1);
-	ck_assert_int_eq(dress_report(core.retriever, &dress, core.retriever->root_fd, "x"), 0);
+	ck_assert_uint_eq(carried.lost->len, 1);
+	ck_assert_int_eq(attributes_report(core.retriever, &carried, core.retriever->root_fd, "x"),
+			 0);
 	core_expect_report(&core, "owner\t");
 	core_expect_report(&core, "/new/x\tthe old server's owner is 4294967295");
-	dress_clear(&dress);
+	attributes_clear(&carried);
 	close(fd);
 	core_free(&core);
 }
@@ -323,20 +324,20 @@ START_TEST(times_that_cannot_be_stored)
 {
 	const struct source_attr attr = {
 		.mode = S_IFREG | 0644, .atime = INT64_MIN, .mtime = INT64_MIN};
-	struct dress dress = {0};
+	struct carried carried = {0};
 	struct stat st;
 	int fd;
 
 	make();
 	core_start(&core);
 	fd = open(core.dir, O_TMPFILE | O_RDWR, 0600);
-	ck_assert_int_eq(dress_object(core.retriever, fd, &attr, NULL, false, &dress), 0);
+	ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, NULL, false, &carried), 0);
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	if (st.st_mtim.tv_sec == INT64_MIN / 1000000000 - 1) /* btrfs can */
-		ck_assert_ptr_null(dress.lost);
+		ck_assert_ptr_null(carried.lost);
 	else
-		ck_assert_uint_eq(dress.lost->len, 2);
-	dress_clear(&dress);
+		ck_assert_uint_eq(carried.lost->len, 2);
+	attributes_clear(&carried);
 	close(fd);
 	core_free(&core);
 }
@@ -527,8 +528,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("dress");
-	TCase *tcase = CORE_TCASE(suite, "dress", 60);
+	Suite *suite = suite_create("carried");
+	TCase *tcase = CORE_TCASE(suite, "carried", 60);
 
 	tcase_add_test(tcase, everything);
 	tcase_add_test(tcase, a_directory);

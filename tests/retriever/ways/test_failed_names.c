@@ -5,7 +5,7 @@
 #include "ways/failed_names.h"
 
 static struct errors *errors;
-static struct unmade unmade;
+static struct failed_names failed_names;
 static int dir;
 
 static void setup(void)
@@ -15,13 +15,13 @@ static void setup(void)
 	dir = open(core_base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(dir, 0);
 	errors = errors_new(-1);
-	unmade = (struct unmade){0};
-	unmade_init(&unmade, errors, dir);
+	failed_names = (struct failed_names){0};
+	failed_names_init(&failed_names, errors, dir);
 }
 
 static void teardown(void)
 {
-	unmade_clear(&unmade);
+	failed_names_clear(&failed_names);
 	errors_free(errors);
 	close(dir);
 	core_fixture_teardown();
@@ -29,30 +29,30 @@ static void teardown(void)
 
 START_TEST(what_fails)
 {
-	unmade_add(&unmade, "a", -ECANCELED, "a reason");
+	failed_names_add(&failed_names, "a", -ECANCELED, "a reason");
 	ck_assert_uint_eq(errors_count(errors), 0);
-	unmade_add(&unmade, "b", -ENOSPC, "a reason");
-	unmade_add(&unmade, "c", -EACCES, "a reason");
-	unmade_add(&unmade, "d", -ENOTUNIQ, "a reason");
+	failed_names_add(&failed_names, "b", -ENOSPC, "a reason");
+	failed_names_add(&failed_names, "c", -EACCES, "a reason");
+	failed_names_add(&failed_names, "d", -ENOTUNIQ, "a reason");
 	ck_assert_uint_eq(errors_count(errors), 3);
-	ck_assert_int_eq(unmade.status, -ECANCELED);
-	ck_assert(!unmade_listed(&unmade));
+	ck_assert_int_eq(failed_names.status, -ECANCELED);
+	ck_assert(!failed_names_listed(&failed_names));
 }
 END_TEST
 
 START_TEST(what_vanishes)
 {
-	ck_assert(!unmade_listed(&unmade));
-	unmade_add(&unmade, "a", -ENOENT, "a reason");
-	unmade_add(&unmade, "b", -ENOENT, "a reason");
-	ck_assert_int_eq(unmade.status, 0);
-	ck_assert(unmade_listed(&unmade));
-	unmade_add(&unmade, "c", -ENOENT, "a reason"); /* came and went */
-	ck_assert_int_eq(unmade.status, 0);
-	unmade_add(&unmade, "b", -ENOENT, "a reason");
-	ck_assert_int_eq(unmade.status, -EREMOTEIO);
+	ck_assert(!failed_names_listed(&failed_names));
+	failed_names_add(&failed_names, "a", -ENOENT, "a reason");
+	failed_names_add(&failed_names, "b", -ENOENT, "a reason");
+	ck_assert_int_eq(failed_names.status, 0);
+	ck_assert(failed_names_listed(&failed_names));
+	failed_names_add(&failed_names, "c", -ENOENT, "a reason"); /* came and went */
+	ck_assert_int_eq(failed_names.status, 0);
+	failed_names_add(&failed_names, "b", -ENOENT, "a reason");
+	ck_assert_int_eq(failed_names.status, -EREMOTEIO);
 	ck_assert_uint_eq(errors_count(errors), 1);
-	ck_assert(!unmade_listed(&unmade));
+	ck_assert(!failed_names_listed(&failed_names));
 }
 END_TEST
 
@@ -62,7 +62,7 @@ static void refuse(unsigned n)
 
 	for (unsigned i = 0; i < n; i++)
 		backend_batch_refuse(batch, g_strdup_printf("/%u", i), "a reason");
-	unmade_add_refused(&unmade, batch);
+	failed_names_add_refused(&failed_names, batch);
 	backend_batch_free(batch);
 }
 
@@ -72,39 +72,39 @@ START_TEST(names_without_end)
 	struct error_entry e;
 
 	refuse(0);
-	ck_assert_int_eq(unmade.status, 0);
+	ck_assert_int_eq(failed_names.status, 0);
 	for (unsigned i = 0; i < 10; i++)
 		refuse(1000);
-	ck_assert_int_eq(unmade.status, -EREMOTEIO);
-	ck_assert(!unmade_listed(&unmade));
-	ck_assert_uint_eq(errors_count(errors), UNMADE_LISTED + 1);
-	ck_assert(errors_get(errors, &(guint){UNMADE_LISTED}, NULL, &e));
+	ck_assert_int_eq(failed_names.status, -EREMOTEIO);
+	ck_assert(!failed_names_listed(&failed_names));
+	ck_assert_uint_eq(errors_count(errors), FAILED_NAMES_LISTED + 1);
+	ck_assert(errors_get(errors, &(guint){FAILED_NAMES_LISTED}, NULL, &e));
 	ck_assert_ptr_nonnull(strstr(e.reason, "9900 more names"));
 	error_entry_clear(&e);
 	for (unsigned i = 0; i < 100000; i++) {
 		g_autofree char *name = g_strdup_printf("%u", i);
 
-		unmade_add(&unmade, name, -ENOENT, NULL);
+		failed_names_add(&failed_names, name, -ENOENT, NULL);
 	}
-	ck_assert_uint_le(g_hash_table_size(unmade.gone), 10000);
-	ck_assert_uint_eq(errors_count(errors), UNMADE_LISTED + 1);
+	ck_assert_uint_le(g_hash_table_size(failed_names.gone), 10000);
+	ck_assert_uint_eq(errors_count(errors), FAILED_NAMES_LISTED + 1);
 }
 END_TEST
 
 START_TEST(a_listing_that_begins_anew)
 {
 	refuse(150);
-	unmade_reset(&unmade);
-	refuse(UNMADE_LISTED);
-	ck_assert(!unmade_listed(&unmade));
-	ck_assert_uint_eq(errors_count(errors), UNMADE_LISTED);
+	failed_names_reset(&failed_names);
+	refuse(FAILED_NAMES_LISTED);
+	ck_assert(!failed_names_listed(&failed_names));
+	ck_assert_uint_eq(errors_count(errors), FAILED_NAMES_LISTED);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("unmade");
-	TCase *tcase = tcase_create("unmade");
+	Suite *suite = suite_create("failed_names");
+	TCase *tcase = tcase_create("failed_names");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);

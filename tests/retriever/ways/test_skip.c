@@ -146,7 +146,7 @@ START_TEST(all_of_a_directory)
 	skips("names", "/", "-2 "); /* what stands for several */
 	skips("names", "", "-2 ");
 	skips("all", "/bad/0", "-2 ");
-	expect_unfilled(fd, UNMADE_LISTED + 2);
+	expect_unfilled(fd, FAILED_NAMES_LISTED + 2);
 	skips("all", "", answer);
 	expect_filled(fd, 1);
 	ck_assert_uint_eq(reported("/bad/0") + reported(last), 2);
