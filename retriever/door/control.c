@@ -110,7 +110,7 @@ static bool is_gone(struct retriever *r, const struct error_entry *e)
 		return false;
 	fd = retriever_open_binding(r, &e->key, O_PATH);
 	if (fd < 0)
-		return errno == ESTALE;
+		return fd == -ESTALE;
 	gone = (fstat(fd, &st) == 0 && st.st_nlink == 0) || is_over(fd, e->name != NULL);
 	close(fd);
 	return gone;

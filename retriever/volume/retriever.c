@@ -2,7 +2,6 @@
 #include "retriever.h"
 
 #include <fcntl.h>
-#include <string.h>
 
 char *retriever_fd_path(int fd)
 {
@@ -15,13 +14,5 @@ char *retriever_fd_path(int fd)
 int retriever_open_binding(struct retriever *retriever, const struct migrate_binding *binding,
 			   int flags)
 {
-	union {
-		struct file_handle handle;
-		char room[sizeof(struct file_handle) + MIGRATE_BINDING_MAX];
-	} u;
-
-	u.handle.handle_bytes = binding->len;
-	u.handle.handle_type = binding->type;
-	memcpy(u.handle.f_handle, binding->bytes, binding->len);
-	return open_by_handle_at(retriever->root_fd, &u.handle, flags | O_CLOEXEC | O_NOATIME);
+	return migrate_binding_open(retriever->root_fd, binding, flags | O_CLOEXEC | O_NOATIME);
 }

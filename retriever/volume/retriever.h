@@ -72,7 +72,7 @@ struct retriever {
 char *retriever_fd_path(int fd);
 
 /* Opens an object of the volume's file system by its kernel handle, O_CLOEXEC | O_NOATIME added.
- * The descriptor, or -1 with errno (ESTALE: it was removed). */
+ * The descriptor, or -errno (-ESTALE: it was removed). */
 int retriever_open_binding(struct retriever *retriever, const struct migrate_binding *binding,
 			   int flags);
 

@@ -133,7 +133,7 @@ static int hold_chain(struct retriever *retriever, const GArray *chain, GArray *
 		int hold;
 
 		if (fd < 0)
-			return errno == ESTALE ? -EAGAIN : -errno;
+			return fd == -ESTALE ? -EAGAIN : fd;
 		hold = migrate_hold(fd, MIGRATE_HOLD_SHARED, NULL);
 		close(fd);
 		if (hold < 0)

@@ -166,7 +166,7 @@ static int fill_target(struct retriever *retriever, struct target *target)
 	int ret;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	ret = object_get_taking(retriever, fd, &object);
 	if (ret)
 		return ret;

@@ -169,7 +169,7 @@ int verify_volume(struct retriever *retriever, struct verify_count *count, char 
 
 		g_array_set_size(walk.pending, walk.pending->len - 1);
 		if (fd < 0)
-			ret = errno == ESTALE ? 0 : -errno; /* removed meanwhile */
+			ret = fd == -ESTALE ? 0 : fd; /* removed meanwhile */
 		else
 			ret = list(&walk, fd, is_root);
 		is_root = false;

@@ -132,8 +132,8 @@ static int open_path(const struct file_backend *file, const char *path)
 
 static int open_handle(const struct file_backend *file, const struct source_object *object)
 {
-	union kernel_handle kernel;
 	int32_t type;
+	int fd;
 
 	if (!file->handles || object->handle_len <= HANDLE_TYPE_BYTES ||
 	    object->handle_len > MIGRATE_HANDLE_MAX) {
@@ -141,11 +141,12 @@ static int open_handle(const struct file_backend *file, const struct source_obje
 		return -1;
 	}
 	memcpy(&type, object->handle, HANDLE_TYPE_BYTES);
-	kernel.handle.handle_type = type;
-	kernel.handle.handle_bytes = object->handle_len - HANDLE_TYPE_BYTES;
-	memcpy(kernel.handle.f_handle, object->handle + HANDLE_TYPE_BYTES,
-	       kernel.handle.handle_bytes);
-	return open_by_handle_at(file->root_fd, &kernel.handle, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	fd = migrate_open_handle(file->root_fd, type, object->handle + HANDLE_TYPE_BYTES,
+				 object->handle_len - HANDLE_TYPE_BYTES,
+				 O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		errno = -fd;
+	return fd < 0 ? -1 : fd;
 }
 
 static int open_object(const struct file_backend *file, const struct source_object *object)
