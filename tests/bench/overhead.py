@@ -156,7 +156,8 @@ class World:
     def place(self, processors):
         """Where the servers may run, and what they start."""
         for task in tasks(self.servers()):
-            os.sched_setaffinity(task, processors)
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(task, processors)
 
     @contextlib.contextmanager
     def before_others(self):
