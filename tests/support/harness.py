@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What an integration test is: a script with cases, each run in a sandbox of its own.
 
-    test_x.py --build DIR [--module DIR] [--cache KIND] [--long] [--seed N] [--keep-logs DIR] [CASE...]
+    test_x.py --build DIR [--module DIR] [--cache KIND] [--long] [--broken] [--seed N]
+              [--keep-logs DIR] [CASE...]
 """
 import argparse
 import inspect
@@ -22,11 +23,12 @@ from sandbox import Failure
 CASES = {}
 
 
-def case(guest=False, long=False):
-    """Marks a function as a case.  guest: it needs the guest's kernel; long: run with --long only.
-    It is called with the arguments of the command line (.build, .long, .seed, .random)."""
+def case(guest=False, long=False, broken=None):
+    """Marks a function as a case.  guest: it needs the guest's kernel; long: run with --long only;
+    broken: what is known to be wrong, run with --broken or by its name only.  It is called with the
+    arguments of the command line (.build, .long, .seed, .random)."""
     def mark(function):
-        CASES[function.__name__] = (function, guest, long)
+        CASES[function.__name__] = (function, guest, long, broken)
         return function
     return mark
 
@@ -106,6 +108,7 @@ def main(extra=None):
     parser.add_argument('--cache', choices=servers.CACHES, default='default',
                         help="the new server's settings of MDCACHE")
     parser.add_argument('--long', action='store_true', help='the sizes and repetitions of a night')
+    parser.add_argument('--broken', action='store_true', help='also what is known to fail')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--keep-logs', metavar='DIR')
     parser.add_argument('cases', nargs='*', metavar='CASE')
@@ -119,7 +122,8 @@ def main(extra=None):
     unknown = set(args.cases) - set(CASES)
     if unknown:
         parser.error(f'no such case: {" ".join(unknown)}; there are: {" ".join(CASES)}')
-    wanted = args.cases or [n for n, (_, _, long) in CASES.items() if args.long or not long]
+    wanted = args.cases or [n for n, (_, _, long, broken) in CASES.items()
+                            if (args.long or not long) and (args.broken or not broken)]
     if any(CASES[name][1] for name in wanted):
         uml.fetch()
     failed = []
