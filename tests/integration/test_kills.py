@@ -1,38 +1,54 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Any process may be killed at any time: the crawler, the retriever, the new server, the old one,
-again and again, while clients work; in the end every byte is right."""
+"""Any process may be killed at any time: the crawler, the retriever and its workers, the new servers,
+the old one, again and again, while clients work; in the end every byte is right.
+
+    test_kills.py --build DIR --kills 1000 everything smb_source
+
+With --seconds no kill comes later than that; the closing line says how many there were."""
+import contextlib
 import os
 import random
 import select
 import signal
+import stat
 import sys
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import smb2                                                             # noqa: E402
+import smbd                                                             # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from mutator import Mutator                                             # noqa: E402
-from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
-from servers import NEW, OLD, stack                                     # noqa: E402
+from sandbox import BASE, Failure, sh, volume, wait_for                 # noqa: E402
+from servers import NEW, OLD, Migration, stack                          # noqa: E402
+from smbfiles import Files, Refused                                     # noqa: E402
+from smbsource import password, workers                                 # noqa: E402
 
 MODEL = BASE + '/model'
 
 
 class Victims:
-    def __init__(self, old, migration, crawler_options=()):
-        self.old, self.migration, self.options = old, migration, crawler_options
+    def __init__(self, old, migration, source):
+        self.old, self.migration, self.random = old, migration, source
         self.crawler = migration.start_crawler()
-        self.count = {'crawler': 0, 'retriever': 0, 'server': 0, 'old': 0}
+        self.count = {}
 
     def kill(self, name):
         """SIGKILL, and a new one in its place."""
-        self.count[name] += 1
+        self.count[name] = self.count.get(name, 0) + 1
         migration = self.migration
         if name == 'old':
             self.old.restart(signal.SIGKILL)
         elif name == 'server':
             migration.server.restart(signal.SIGKILL)
+        elif name == 'smbd':
+            migration.smbd.restart(signal.SIGKILL)
+        elif name == 'worker':          # the retriever starts another
+            with contextlib.suppress(ProcessLookupError, IndexError):
+                os.kill(self.random.choice(sorted(workers(migration))), signal.SIGKILL)
         elif name == 'retriever':
             migration.retriever.stop(signal.SIGKILL)
             migration.start_retriever()
@@ -42,53 +58,198 @@ class Victims:
             self.crawler = migration.start_crawler()
 
 
-def torture(args, names, files=3000):
-    volume(MODEL)
+class SmbClient:
+    """Reads, writes and truncates what is in one directory of the share, in a thread; whatever fails
+    is done again, with another connection."""
 
-    def fill(root):
-        tree.make(root, files, args.seed, 4 << 20)
-        sh('cp', '-a', root + '/.', MODEL)
+    def __init__(self, server, model, directory, source):
+        self.server, self.model, self.directory, self.random = server, model, directory, source
+        self.names = sorted(os.listdir(f'{model}/{directory}'))
+        self.done, self.repeats, self.failure = 0, 0, None
+        self.touched = set()
+        self.files = None
 
+    def thread(self, until):
+        def body():
+            try:
+                while not until.is_set():
+                    self.step()
+            except BaseException as error:      # handed to finish()
+                self.failure = error
+        self.worker = threading.Thread(target=body, daemon=True)
+        self.worker.start()
+
+    def finish(self):
+        self.worker.join()
+        if self.failure:
+            raise self.failure
+
+    def ask(self, call, patience=120):
+        end = time.monotonic() + patience
+        while True:
+            try:
+                if not self.files:
+                    self.files = Files(self.server.session())
+                return call(self.files)
+            except (smb2.Smb2Error, OSError, Refused, Failure):
+                self.files = None
+                self.repeats += 1
+                if time.monotonic() > end:
+                    raise
+                select.select([], [], [], 0.1)
+
+    def step(self):
+        name = self.random.choice(self.names)
+        path, model = f'{self.directory}/{name}', f'{self.model}/{self.directory}/{name}'
+        size = os.path.getsize(model)
+        if self.random.random() < 0.5:
+            got = self.ask(lambda files: files.read(path))
+            with open(model, 'rb') as file:
+                wanted = file.read()
+            expect(got == wanted, f'{path} over SMB: {len(got)} bytes, {len(wanted)} wanted, the first '
+                   f'other one at {sum(1 for _ in iter_same(got, wanted))}')
+        else:
+            offset, data = self.random.randrange(size + 1), self.random.randbytes(3000)
+
+            def write(files):
+                with files.open(path, access=smb2.GENERIC_WRITE) as file:
+                    file.write(offset, data)
+            self.ask(write)
+            with open(model, 'r+b') as file:
+                file.seek(offset)
+                file.write(data)
+            self.touched.add(os.stat(model).st_ino)
+        self.done += 1
+
+
+def iter_same(a, b):
+    for x, y in zip(a, b):
+        if x != y:
+            return
+        yield x
+
+
+def smb_directory(root):
+    """For the SMB client alone."""
+    os.mkdir(root + '/smb')
+    os.chmod(root + '/smb', 0o777)
+    for n in range(60):
+        path = f'{root}/smb/file{n}'
+        with open(path, 'wb') as file:
+            file.write(random.Random(n).randbytes(1 + n * 3000))
+        os.chown(path, *smbd.USERS['alice'][:2])
+
+
+def torture(args, names, old, migration, clients, compare):
+    """Kills the names' processes while the clients (of MODEL) work; compare(model, new) in the end."""
     kills = args.kills
-    # so slow that it lasts until the last of them, however long servers take to start
-    old, migration = stack(args.build, fill, bandwidth=f'{6 * 1024 // kills}K')
-    migration.attach()
-    migration.start_server()
-    mutator = Mutator(migration.server.client, MODEL, random.Random(args.seed))
-    victims = Victims(old, migration)
+    victims = Victims(old, migration, args.random)
     stop = threading.Event()
-    mutator.thread(stop)
-    early = 0                               # kills before everything is whole
-    for n in range(kills):
+    begun = time.monotonic()
+    for client in clients:
+        client.thread(stop)
+    early = done = 0                        # before everything is whole
+    while done < kills and (not args.seconds or time.monotonic() < begun + args.seconds):
         select.select([], [], [], args.random.uniform(0, 0.7))      # the random point, not a wait
-        victims.kill(names[n % len(names)] if n < len(names) else args.random.choice(names))
+        victims.kill(names[done] if done < len(names) else args.random.choice(names))
+        done += 1
         early += migration.status()['state'] != 'whole'
-        if mutator.failure:
+        if any(client.failure for client in clients):
             break
-    wait_for('clients have changed something', lambda: mutator.done > 20 or mutator.failure)
+    wait_for('clients have changed something', lambda: all(c.done > 20 or c.failure for c in clients))
+    took = time.monotonic() - begun
     migration.ctl('throttle', argument='0')
     stop.set()
-    mutator.finish()
-    print(f'{victims.count}, {early} of them before all was whole; {mutator.done} changes, '
-          f'{mutator.repeats} calls repeated')
+    for client in clients:
+        client.finish()
+    print(f'faults kills case={"+".join(names)} seed={args.seed} kills={done} '
+          f'{" ".join(f"{name}={n}" for name, n in sorted(victims.count.items()))} early={early} '
+          f'changes={sum(c.done for c in clients)} repeats={sum(c.repeats for c in clients)} '
+          f'seconds={took:.0f}')
     if victims.crawler.wait(300):
         migration.crawl()
     same(migration.status()['state'], 'whole', 'state')
-    expect(early > kills * 0.9, f'{early} of {kills} kills met the migration')
+    expect(early > done * 0.9, f'{early} of {done} kills met the migration')
     migration.ctl('verify')
     same(tree.records(NEW), [], 'objects with a record')
-    no_differences(tree.compare(MODEL, NEW, any_mtime=mutator.any_mtime, slack=256 << 10))
+    touched = set().union(*(client.touched for client in clients))
+    compare(touched)
     migration.ctl('finalize')
+
+
+def nfs_source(args, names, smb=False):
+    volume(MODEL)
+
+    def fill(root):
+        tree.make(root, 3000 + 10 * (args.kills - 12), args.seed, 4 << 20)
+        smb_directory(root)
+        os.chmod(root, 0o755)
+        sh('cp', '-a', root + '/.', MODEL)
+
+    # so slow that it lasts until the last of them, however long servers take to start
+    old, migration = stack(args.build, fill, bandwidth=f'{max(1, 6 * 1024 // args.kills)}K')
+    migration.attach()
+    migration.start_server()
+    clients = [Mutator(migration.server.client, MODEL, random.Random(args.seed), leave_out=(b'smb',))]
+    if smb:
+        migration.start_smbd(settings={'migrate:hold': '5'})
+        clients.append(SmbClient(migration.smbd, MODEL, 'smb', random.Random(args.seed + 1)))
+    torture(args, names, old, migration, clients, lambda touched: no_differences(tree.compare(
+        MODEL, NEW, any_mtime=lambda st: st.st_ino in touched, slack=256 << 10)))
+
+
+class Contents(tree.Comparison):
+    """Not what SMB says otherwise: owners, modes and times are another test's."""
+
+    def attributes(self, a, b, path):
+        if not stat.S_ISDIR(a.st_mode) and a.st_size != b.st_size:
+            self.say(path, f'size {b.st_size}, not {a.st_size}')
 
 
 @case()
 def crawler_and_retriever(args):
-    torture(args, ['crawler', 'retriever'])
+    nfs_source(args, ['crawler', 'retriever'])
 
 
 @case()
 def everything(args):
-    torture(args, ['server', 'old', 'retriever', 'crawler'])
+    nfs_source(args, ['server', 'old', 'smbd', 'retriever', 'crawler'], smb=True)
+
+
+class Plain(Mutator):
+    """Without what an old SMB server's objects have otherwise than the model."""
+
+    OPERATIONS = [name for name in Mutator.OPERATIONS if name not in (
+        'stat', 'mode', 'owner', 'times', 'symlink', 'link')]
+
+
+@case()
+def smb_source(args):
+    """An old SMB server, and the workers that speak with it."""
+    volume(OLD)
+    volume(NEW)
+    volume(MODEL)
+    for d in range(10 + args.kills // 2):
+        os.mkdir(f'{OLD}/dir{d}')
+        for n in range(30):
+            with open(f'{OLD}/dir{d}/file{n}', 'wb') as file:
+                file.write(random.Random(d * 100 + n).randbytes(1 + n * n * 50))
+    sh('cp', '-a', OLD + '/.', MODEL)
+    old = smbd.old_smbd(OLD)
+    migration = Migration(args.build, f'smb://root@{old.address}/old', smb_password_file=password(),
+                          smb_modes='open', bandwidth=f'{max(1, 4 * 1024 // args.kills)}K')
+    migration.start_retriever()
+    migration.attach()
+    migration.start_server()
+
+    def compare(touched):
+        comparison = Contents()
+        fds = [os.open(path, os.O_RDONLY | os.O_DIRECTORY) for path in (MODEL, NEW)]
+        comparison.directory(*fds)
+        no_differences(comparison)
+
+    torture(args, ['worker', 'old', 'retriever', 'server', 'crawler', 'worker'], old, migration,
+            [Plain(migration.server.client, MODEL, random.Random(args.seed))], compare)
 
 
 @case()
@@ -121,6 +282,7 @@ def nothing_is_done_again(args):
 
 def options(parser):
     parser.add_argument('--kills', type=int, default=12, help='how often (default %(default)s)')
+    parser.add_argument('--seconds', type=float, help='none later than that')
 
 
 if __name__ == '__main__':

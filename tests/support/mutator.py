@@ -16,10 +16,12 @@ KIB = 1 << 10
 
 
 class Mutator:
-    """connect: makes a client; model: the directory of the copy.  Survives servers that die in
-    mid-call: it connects again and repeats the call, knowing that it may have been done."""
+    """connect: makes a client; model: the directory of the copy; leave_out: names in its root that
+    are somebody else's.  Survives servers that die in mid-call: it connects again and repeats the
+    call, knowing that it may have been done."""
 
-    def __init__(self, connect, model, random, patience=60):
+    def __init__(self, connect, model, random, patience=60, leave_out=()):
+        self.leave_out = set(leave_out)
         self.connect, self.model, self.random = connect, os.fsencode(model), random
         self.patience = patience
         self.client = connect()
@@ -37,6 +39,8 @@ class Mutator:
         for base, dirs, files in os.walk(self.model):
             below = os.path.relpath(base, self.model)
             prefix = b'' if below == b'.' else below + b'/'
+            if not prefix:
+                dirs[:] = [name for name in dirs if name not in self.leave_out]
             for name in dirs + files:
                 path = prefix + name
                 st = os.lstat(self.at(path))
