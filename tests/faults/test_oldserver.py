@@ -27,7 +27,6 @@ WAITED = 5              # seconds: a normal read that takes as long has waited f
 # Ganesha alone keeps files open that were read: what is left is the door's.
 NO_CACHE = ('MDCACHE { FD_LWMark_Percent = 0; FD_HWMark_Percent = 1; LRU_Run_Interval = 1; '
             'Reaper_Work_Per_Lane = 5000; }')
-KEPT = 'waiters never leave: each that gave up keeps a descriptor here and one in the door'
 FEW = 200               # descriptors
 DESCRIPTORS, MEMORY = 1024, 64 * MIB    # above what a process has when nothing is asked of it
 
@@ -74,8 +73,9 @@ class World:
         return Usage(retriever=self.migration.retriever.pid, ganesha=self.migration.server.process.pid,
                      **more)
 
-    def finish(self, what, crowd, usage, extra=''):
-        """After the old server is as it should be again."""
+    def finish(self, what, crowd, usage, extra='', slack=256):
+        """After the old server is as it should be again.  slack: of descriptors; Ganesha closes what
+        it has served once a second."""
         crowd.done.wait()
         served = crowd.all_served()
         self.witness.finish()
@@ -86,7 +86,7 @@ class World:
         slowest = self.witness.calls['fault'][-1]
         expect(slowest < WAITED, f'a normal file took {slowest:.1f} s')
         same(crowd.errors, {}, 'errors that clients got')
-        usage.bounded(DESCRIPTORS, MEMORY)
+        usage.bounded(DESCRIPTORS, MEMORY, slack)
         self.migration.ctl('retry')
         self.migration.crawl()
         same(self.migration.errors(), {}, 'errors at the end')
@@ -110,7 +110,7 @@ def quiet(world):
     world.witness.phase('fault')
 
 
-@case(broken=KEPT)
+@case()
 def stalled(args):
     """A day: thousands of hold times with time compressed, or with --seconds and --hold as long as
     wanted.  One client has 64 reads under way, gives each up and asks for another."""
@@ -124,11 +124,11 @@ def stalled(args):
             running.join(1)
             waiting.append(int(world.migration.status()['demand_waiting']))
     expect(crowd.given_up > 32, f'only {crowd.given_up} reads were given up')
-    world.finish('stalled', crowd, usage, f'waiting_max={max(waiting)}')
-    expect(max(waiting) <= DESCRIPTORS, f'{max(waiting)} requests waited')
+    world.finish('stalled', crowd, usage, f'waiting_max={max(waiting)}', 64)
+    expect(max(waiting) <= 2 * crowd.streams, f'{max(waiting)} requests waited')
 
 
-@case(broken='at the limit of descriptors peers lose their connections and accept() is tried for ever')
+@case()
 def few_descriptors(args):
     """The old server stands still, and the retriever has no more descriptors than a tenth of the
     reads that clients give up: other peers are heard, new ones too, and it does not spin."""
@@ -156,7 +156,7 @@ def few_descriptors(args):
     world.finish('few_descriptors', crowd, usage, f'command_ms={slowest * 1000:.0f} cpu={ran:.2f}')
 
 
-@case(broken=KEPT)
+@case()
 def slow(args):
     """Each call takes a second."""
     world = World(args, 300, proxied=True)
@@ -220,7 +220,7 @@ def anew(old):
         file.write(text.replace('Export_Id = 77;', 'Export_Id = 78;'))
 
 
-@case(broken=KEPT)
+@case()
 def no_time(args):
     """NFS3ERR_JUKEBOX for everything."""
     world = World(args, 300, proxied=True)
@@ -238,7 +238,7 @@ def no_time(args):
     world.finish('no_time', crowd, usage)
 
 
-@case(broken=KEPT)
+@case(long=True)
 def stalled_smb(args):
     """The same through smbd, whose door answers each read with a time-out after a second."""
     world = World(args, 64)
@@ -276,7 +276,7 @@ def stalled_smb(args):
     print(f'faults oldserver case=stalled_smb seed={args.seed} seconds={args.seconds} '
           f'asked={len(asked)} given_up={failed} {usage.figures()} '
           f'{world.witness.figures("fault")}')
-    usage.bounded(DESCRIPTORS, MEMORY)
+    usage.bounded(DESCRIPTORS, MEMORY, 64)
 
 
 def smb2_fid(reply):
