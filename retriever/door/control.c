@@ -252,6 +252,37 @@ static int command_status(struct retriever *r, const char *argument, char **text
 	return 0;
 }
 
+#define TRACE_PAGE 300
+
+/* Who passes nothing begins with the oldest. */
+static int command_trace(struct retriever *r, const char *argument, char **text)
+{
+	g_autoptr(GKeyFile) f = g_key_file_new();
+	g_autofree struct trace_event *events = g_new(struct trace_event, TRACE_PAGE);
+	uint64_t start = argument ? g_ascii_strtoull(argument, NULL, 10) : 0;
+	unsigned n;
+	uint64_t first = trace_read(start, events, TRACE_PAGE, &n);
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct trace_event *e = &events[i];
+		g_autofree char *peer = trace_peer(&e->id);
+		g_autofree char *key = g_strdup_printf("%u", i);
+		g_autofree char *line = g_strdup_printf(
+			"%" G_GINT64_FORMAT " %" G_GUINT64_FORMAT " %s %s %" G_GUINT64_FORMAT
+			" %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %d %s",
+			e->time, e->id.request, trace_step_name(e->step), e->what, e->offset,
+			e->length, e->number, e->result, peer);
+
+		g_key_file_set_string(f, "events", key, line);
+	}
+	g_key_file_set_uint64(f, "trace", "next", first + n);
+	g_key_file_set_uint64(f, "trace", "overwritten",
+			      start && first > start ? first - start : 0);
+	set_bool(f, "trace", "more", n == TRACE_PAGE);
+	*text = to_text(f);
+	return 0;
+}
+
 static int command_settings(struct retriever *r, const char *argument, char **text)
 {
 	*text = settings_text(r);
@@ -307,6 +338,7 @@ static const struct {
 } commands[] = {
 	{"attach", NULL, run_attach, JOB_SLOW},
 	{"status", command_status},
+	{"trace", command_trace},
 	{"settings", command_settings},
 	{"errors", NULL, run_errors, JOB_FLUSH},
 	{"throttle", command_throttle},

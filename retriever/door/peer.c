@@ -172,12 +172,15 @@ static void take_role(struct peer *peer, enum migrate_role role)
 {
 	struct ucred cred = {0};
 	socklen_t len = sizeof cred;
-	g_autofree char *name = NULL;
+	struct trace_id id = {
+		.peer = role_names[role],
+		.background = role == MIGRATE_ROLE_CRAWLER || role == MIGRATE_ROLE_CONTROL,
+	};
 
 	getsockopt(peer->sock, SOL_SOCKET, SO_PEERCRED, &cred, &len);
-	name = g_strdup_printf("%s %d", role_names[role], (int)cred.pid);
+	id.pid = (uint32_t)cred.pid;
 	peer->role = role;
-	peer->requests = requests_new(peer->retriever, name, send_frame, peer);
+	peer->requests = requests_new(peer->retriever, &id, send_frame, peer);
 	if (role == MIGRATE_ROLE_CRAWLER)
 		COUNT_ADD(peer->retriever, crawlers, 1);
 	warn_of_open_modes(peer);

@@ -17,7 +17,7 @@
 struct requests {
 	gint refs;
 	struct retriever *retriever;
-	char *name;
+	struct trace_id id;
 	reply_fn reply;
 	void *peer;
 	GHashTable *brackets; /* of struct bracket by the id of BEGIN; main thread */
@@ -32,6 +32,7 @@ struct requests {
 struct request {
 	gint refs;
 	struct requests *requests; /* referenced */
+	struct trace_id trace;
 	uint64_t id, offset, length;
 	uint16_t op;
 	uint32_t change;
@@ -46,14 +47,14 @@ static const char *const op_names[] = {
 	[MIGRATE_OP_SYNC] = "sync",   [MIGRATE_OP_CONTROL] = "control",
 };
 
-struct requests *requests_new(struct retriever *retriever, const char *name, reply_fn reply,
-			      void *peer)
+struct requests *requests_new(struct retriever *retriever, const struct trace_id *id,
+			      reply_fn reply, void *peer)
 {
 	struct requests *requests = g_new0(struct requests, 1);
 
 	requests->refs = 1;
 	requests->retriever = retriever;
-	requests->name = g_strdup(name);
+	requests->id = *id;
 	requests->reply = reply;
 	requests->peer = peer;
 	g_mutex_init(&requests->lock);
@@ -68,7 +69,6 @@ static void requests_unref(struct requests *requests)
 		return;
 	g_hash_table_destroy(requests->open);
 	g_mutex_clear(&requests->lock);
-	g_free(requests->name);
 	g_free(requests);
 }
 
@@ -93,12 +93,23 @@ static struct request *request_new(struct requests *requests, const struct migra
 	request->length = frame->length;
 	request->change = frame->change;
 	request->since = g_get_monotonic_time();
+	request->trace = requests->id;
+	request->trace.request = frame->id;
+	request->trace.background |= !!(frame->flags & MIGRATE_BACKGROUND);
 	g_atomic_int_inc(&requests->refs);
 	request->requests = requests;
 	g_mutex_lock(&requests->lock);
 	g_hash_table_insert(requests->open, &request->id, request);
 	g_mutex_unlock(&requests->lock);
 	return request;
+}
+
+static void trace(const struct request *request, enum trace_step step, int status)
+{
+	/* who reads the events is not to be seen in them */
+	if (request->op != MIGRATE_OP_CONTROL)
+		trace_event(step, &request->trace, op_names[request->op], request->offset,
+			    request->length, 0, status);
 }
 
 /* ---- answers ---- */
@@ -118,8 +129,7 @@ static void answer(struct request *request, int status, const char *text)
 	g_mutex_lock(&requests->lock);
 	if (g_hash_table_lookup(requests->open, &request->id) == request) {
 		g_hash_table_remove(requests->open, &request->id);
-		g_debug("request %s:%" G_GUINT64_FORMAT " %s: %d", requests->name, request->id,
-			op_names[request->op], status);
+		trace(request, TRACE_REPLIED, status);
 		if (!requests->ended)
 			requests->reply(requests->peer, &frame);
 	}
@@ -307,6 +317,13 @@ static void do_object(struct request *request, const struct migrate_frame *frame
 	}
 }
 
+static void do_control(struct request *request, const struct migrate_frame *frame)
+{
+	g_autofree char *command = g_strndup(frame->text, frame->text_len);
+
+	control_command(request->requests->retriever, command, control_done, request);
+}
+
 /* ---- cancels ---- */
 
 /* The caller has a reference. */
@@ -425,7 +442,7 @@ static bool is_open(struct requests *requests, uint64_t id)
 bool requests_handle(struct requests *requests, const struct migrate_frame *frame, const int *fds,
 		     size_t nfds)
 {
-	g_autofree char *command = NULL;
+	struct trace_id before;
 	struct request *request;
 
 	if (frame->op < MIGRATE_OP_RANGE || frame->op > MIGRATE_OP_CONTROL)
@@ -437,16 +454,17 @@ bool requests_handle(struct requests *requests, const struct migrate_frame *fram
 	if (is_open(requests, frame->id))
 		return false;
 	request = request_new(requests, frame);
-	if (is_bounded(frame) && !has_room(requests)) {
+	trace(request, TRACE_RECEIVED, 0);
+	before = trace_enter(request->trace);
+	if (is_bounded(frame) && !has_room(requests))
 		request_done(request, -EAGAIN);
-	} else if (frame->op == MIGRATE_OP_END) {
+	else if (frame->op == MIGRATE_OP_END)
 		do_end(request, frame);
-	} else if (frame->op == MIGRATE_OP_CONTROL) {
-		command = g_strndup(frame->text, frame->text_len);
-		control_command(requests->retriever, command, control_done, request);
-	} else {
+	else if (frame->op == MIGRATE_OP_CONTROL)
+		do_control(request, frame);
+	else
 		do_object(request, frame, fds, nfds);
-	}
+	trace_enter(before);
 	return true;
 }
 
@@ -483,12 +501,13 @@ void requests_describe(struct requests *requests, GKeyFile *file, unsigned *n)
 	for (guint i = 0; i < open->len && *n < REQUESTS_DESCRIBED; i++) {
 		const struct request *request = open->pdata[i];
 		g_autofree char *group = g_strdup_printf("request %u", (*n)++);
+		g_autofree char *peer = trace_peer(&request->trace);
 		g_autofree char *path = request->object && request->object->fd >= 0
 						? retriever_fd_path(request->object->fd)
 						: g_strdup("");
 		g_autofree char *line = refused_line(path);
 
-		g_key_file_set_string(file, group, "peer", requests->name);
+		g_key_file_set_string(file, group, "peer", peer);
 		g_key_file_set_uint64(file, group, "id", request->id);
 		g_key_file_set_string(file, group, "operation", op_names[request->op]);
 		g_key_file_set_uint64(file, group, "offset", request->offset);

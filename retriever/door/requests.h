@@ -22,9 +22,9 @@ struct requests;
 /* Sends a reply of the peer's.  Any thread. */
 typedef void (*reply_fn)(void *peer, const struct migrate_frame *frame);
 
-/* All that follow are called on the main thread.  name: of the peer, for status; copied. */
-struct requests *requests_new(struct retriever *retriever, const char *name, reply_fn reply,
-			      void *peer);
+/* All that follow are called on the main thread.  id: the peer's, for traces and status. */
+struct requests *requests_new(struct retriever *retriever, const struct trace_id *id,
+			      reply_fn reply, void *peer);
 /* FALSE: the peer does not keep to the protocol.  fds are used before this returns; nfds is
  * MIGRATE_FDS_LOST where they could not be taken over. */
 bool requests_handle(struct requests *requests, const struct migrate_frame *frame, const int *fds,

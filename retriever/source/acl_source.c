@@ -86,6 +86,7 @@ static void look_up(struct call *call)
 	call->parent = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
 	call->look.op = BACKEND_LOOKUP;
 	call->look.priority = call->req->priority;
+	call->look.trace = call->req->trace;
 	call->look.object.path = call->parent;
 	call->look.name = slash ? slash + 1 : path;
 	call->look.done = looked_up;
@@ -118,6 +119,7 @@ static void first_done(struct backend_request *first)
 	call->xattrs = first->xattrs ? g_steal_pointer(&first->xattrs) : source_xattrs_new();
 	call->second.op = BACKEND_XATTRS;
 	call->second.priority = call->req->priority;
+	call->second.trace = call->req->trace;
 	call->second.object.path = call->req->object.path;
 	call->second.done = second_done;
 	call->second.user = call;
@@ -144,6 +146,7 @@ static void acl_source_submit(struct backend *backend, struct backend_request *r
 	/* the type must be known */
 	call->first.op = backend_layer_carries(backend) ? BACKEND_XATTRS : BACKEND_GETATTR;
 	call->first.priority = req->priority;
+	call->first.trace = req->trace;
 	call->first.object = req->object;
 	call->first.done = first_done;
 	call->first.user = call;

@@ -28,6 +28,8 @@ void backend_prepare(struct backend_request *req)
 
 void backend_complete(struct backend_request *req, int status)
 {
+	struct trace_id before;
+
 	req->status = status;
 	if (status < 0) {
 		g_clear_pointer(&req->text, g_free);
@@ -38,7 +40,11 @@ void backend_complete(struct backend_request *req, int status)
 		req->handle_len = 0;
 		req->eof = false;
 	}
+	trace_request(TRACE_ANSWERED, req, req->batch ? req->batch->entries->len : req->data_len,
+		      status);
+	before = trace_enter(req->trace);
 	req->done(req);
+	trace_enter(before);
 }
 
 void backend_watch_begin(struct backend_watch *watch)

@@ -82,6 +82,7 @@ static void submit_unlocked(struct gate *gate, struct backend_request *req)
 	}
 	gate->submitting++;
 	g_mutex_unlock(&gate->lock);
+	trace_request(TRACE_SUBMITTED, req, 0, 0);
 	gate->backend->ops->submit(gate->backend, req);
 	g_mutex_lock(&gate->lock);
 	if (--gate->submitting == 0)
@@ -152,7 +153,10 @@ void gate_submit(struct gate *gate, struct backend_request *req)
 		complete_request(req, -ECANCELED);
 		return;
 	}
+	if (!req->trace.peer)
+		req->trace = trace_current();
 	if (has_to_wait(gate, req)) {
+		trace_request(TRACE_HELD, req, 0, 0);
 		req->link.data = req;
 		req->link.next = req->link.prev = NULL;
 		g_queue_push_tail_link(&gate->held[req->priority], &req->link);
@@ -180,8 +184,10 @@ static void take_back(struct gate *gate,
 		}
 	}
 	g_mutex_unlock(&gate->lock);
-	while ((link = g_queue_pop_head_link(&found)))
+	while ((link = g_queue_pop_head_link(&found))) {
+		trace_request(TRACE_WITHDRAWN, link->data, 0, status);
 		complete_request(link->data, status);
+	}
 }
 
 void gate_withdraw(struct gate *gate,

@@ -168,6 +168,20 @@ gboolean backend_batch_add(struct backend_batch *batch, const char *name, size_t
 	return TRUE;
 }
 
+void trace_request(enum trace_step step, const struct backend_request *req, uint64_t number,
+		   int result)
+{
+	static const char *const names[] = {
+		[BACKEND_GETATTR] = "getattr",	 [BACKEND_LOOKUP] = "lookup",
+		[BACKEND_READDIR] = "readdir",	 [BACKEND_READ] = "read",
+		[BACKEND_READLINK] = "readlink", [BACKEND_XATTRS] = "xattrs",
+	};
+	bool ahead = req->op == BACKEND_READ && req->priority == BACKEND_READAHEAD;
+
+	trace_event(step, &req->trace, ahead ? "read-ahead" : names[req->op], req->offset,
+		    req->count, number, result);
+}
+
 uint64_t backend_fileid(uint64_t fileid, uint64_t fs, uint64_t root_fs)
 {
 	uint64_t mix = fs - root_fs;

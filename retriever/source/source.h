@@ -36,6 +36,7 @@
 
 #include "record.h"
 #include "source_windows.h"
+#include "trace.h"
 
 /* What finds an object on the old server. */
 struct source_object {
@@ -150,6 +151,7 @@ enum backend_priority { BACKEND_DEMAND, BACKEND_READAHEAD, BACKEND_BACKGROUND };
 struct backend_request {
 	enum backend_op op;
 	enum backend_priority priority;
+	struct trace_id trace; /* whom it is for; the gate sets it if nobody did */
 	/* in */
 	struct source_object object; /* path not owned */
 	const char *name;
@@ -244,6 +246,10 @@ bool source_path_ok(const char *path);
 
 void source_object_clear(struct source_object *object);
 void source_object_copy(struct source_object *to, const struct source_object *from);
+
+/* An event of a request (trace.h). */
+void trace_request(enum trace_step step, const struct backend_request *req, uint64_t number,
+		   int result);
 
 /* Decorator: asks again after -EAGAIN with a pause that grows from 50 ms to 5 s.  Takes inner. */
 struct backend *backend_retry_new(struct backend *inner);

@@ -53,10 +53,12 @@ static void *do_requests(void *arg)
 		pthread_mutex_unlock(&workers->lock);
 		if (!link)
 			break;
-		if (stop)
+		if (stop) {
 			backend_complete(link->data, -ECANCELED);
-		else
+		} else {
+			trace_request(TRACE_SENT, link->data, 0, 0);
 			workers->work(workers->user, link->data, scratch);
+		}
 	}
 	workers->scratch_clear(scratch);
 	g_free(scratch);

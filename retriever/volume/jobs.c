@@ -2,6 +2,7 @@
 #include "jobs.h"
 
 #include "source/thread.h"
+#include "source/trace.h"
 
 static const int threads[JOB_KINDS] = {
 	[JOB_BACKGROUND] = 4, [JOB_DEMAND] = 4,	     [JOB_FLUSH] = 8,
@@ -20,6 +21,7 @@ struct job {
 	enum job_kind kind;
 	void (*fn)(void *arg);
 	void *arg;
+	struct trace_id trace; /* who started it */
 };
 
 static void run_job(gpointer data, gpointer user)
@@ -29,6 +31,7 @@ static void run_job(gpointer data, gpointer user)
 
 	/* the pools share their threads */
 	thread_background(job->kind == JOB_BACKGROUND || job->kind == JOB_SLOW);
+	trace_enter(job->trace);
 	job->fn(job->arg);
 	g_slice_free(struct job, job);
 	g_mutex_lock(&jobs->lock);
@@ -41,7 +44,7 @@ void jobs_run(struct jobs *jobs, enum job_kind kind, void (*fn)(void *arg), void
 {
 	struct job *job = g_slice_new(struct job);
 
-	*job = (struct job){jobs, kind, fn, arg};
+	*job = (struct job){jobs, kind, fn, arg, trace_current()};
 	g_mutex_lock(&jobs->lock);
 	jobs->n++;
 	g_mutex_unlock(&jobs->lock);

@@ -23,6 +23,7 @@ void waiters_add(struct object *object, uint64_t start, uint64_t end, bool backg
 	w->start = start;
 	w->end = end;
 	w->background = background;
+	w->trace = trace_current();
 	w->done = done;
 	w->arg = arg;
 	count(object->retriever, background, 1);

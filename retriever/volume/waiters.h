@@ -11,6 +11,7 @@
 struct waiter {
 	uint64_t start, end; /* of a file */
 	bool background;
+	struct trace_id trace;
 	unsigned failures; /* of parts of it, which it does without; background */
 	int status;	   /* the first of them */
 	object_done_fn done;

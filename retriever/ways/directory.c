@@ -247,6 +247,7 @@ static void list_next(struct run *run)
 {
 	run->req.op = BACKEND_READDIR;
 	run->req.priority = run->priority;
+	run->req.trace = run->trace;
 	run->req.names_only = run->names_only;
 	run->req.done = page_listed;
 	run->req.user = run;
@@ -278,6 +279,7 @@ static struct run *run_new(struct object *object, enum backend_priority priority
 	struct run *run = g_slice_new0(struct run);
 
 	run->priority = priority;
+	run->trace = trace_current();
 	run->page_made = page_made;
 	run->small_data = small_data && priority == BACKEND_BACKGROUND;
 	run->pending = 1;
@@ -320,6 +322,7 @@ void directory_fill_names(struct object *object, object_done_fn done, void *arg)
 static void fill(struct object *object, enum backend_priority priority, bool small_data,
 		 struct given_up *given_up, object_done_fn done, void *arg)
 {
+	struct trace_id id = trace_current();
 	struct run *run = NULL;
 	int ret = 0;
 
@@ -339,6 +342,8 @@ static void fill(struct object *object, enum backend_priority priority, bool sma
 		listing_failed(run, ret);
 	else if (run)
 		list_next(run);
+	else
+		trace_event(TRACE_SHARED, &id, "directory", 0, 0, 0, 0);
 }
 
 void directory_fill(struct object *object, enum backend_priority priority, bool small_data,

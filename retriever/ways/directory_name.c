@@ -66,6 +66,7 @@ static void name_make_entered(struct object *object, void *arg)
 		ret = fstatat(object->fd, n->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 	else
 		ret = stub_create(object->retriever, &parent, &n->entry, n->target, n->xattrs);
+	trace_event(TRACE_MADE, &n->req.trace, "name", 0, 0, 1, MIN(ret, 0));
 	fill_leave(object);
 	if (ret == STUB_ASK) {
 		ask(n, BACKEND_XATTRS);

@@ -281,6 +281,7 @@ static void ask(struct question *q, enum backend_op op)
 	q->req.count = q->carried = op == BACKEND_XATTRS ? wanted_bytes(q) : 0;
 	q->req.op = op;
 	q->req.priority = q->run->priority;
+	q->req.trace = q->run->trace;
 	q->req.done = question_answered;
 	q->req.user = q;
 	gate_submit(q->run->object->retriever->gate, &q->req);
@@ -328,6 +329,7 @@ static void make_page_entered(struct object *object, void *arg)
 
 	for (guint i = 0; i < entries->len && !directory_names_fixed(object); i++)
 		make_listed(page, &parent, &g_array_index(entries, struct source_entry, i));
+	trace_event(TRACE_MADE, &page->run->trace, "page", 0, 0, entries->len, 0);
 	fill_leave(object);
 	page_done_one(page);
 }

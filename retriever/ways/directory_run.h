@@ -12,6 +12,7 @@ struct run {
 	/* read by the pages too, which add to `failed_names` */
 	struct object *object; /* referenced */
 	enum backend_priority priority;
+	struct trace_id trace;
 	struct source_object source;
 	char *path;	 /* object_source_path() */
 	bool names_only; /* makes dummies; answers `done`, not the object's waiters */

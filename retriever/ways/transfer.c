@@ -93,6 +93,7 @@ static int plan(struct object *object, uint64_t start, uint64_t end, enum backen
 			t->object = object_ref(object);
 			t->req.op = BACKEND_READ;
 			t->req.priority = priority;
+			t->req.trace = trace_current();
 			t->req.offset = t->start;
 			t->req.count = t->end - t->start;
 			t->req.done = read_done;
@@ -199,6 +200,11 @@ static void fetch(struct object *object, uint64_t start, uint64_t end, bool back
 		*tail = ahead;
 	}
 	g_mutex_unlock(&object->lock);
+	if (!list && !ret) {
+		struct trace_id id = trace_current();
+
+		trace_event(TRACE_SHARED, &id, "range", start, end - start, 0, 0);
+	}
 	submit_or_fail(object, list, ret);
 	object_unref(object);
 }
@@ -207,6 +213,7 @@ struct later {
 	struct object *object; /* referenced */
 	uint64_t start, end;
 	bool background;
+	struct trace_id trace;
 	object_done_fn done;
 	void *arg;
 };
@@ -214,8 +221,10 @@ struct later {
 static void fetch_later(void *arg, int status)
 {
 	struct later *later = arg;
+	struct trace_id before = trace_enter(later->trace);
 
 	fetch(later->object, later->start, later->end, later->background, later->done, later->arg);
+	trace_enter(before);
 	object_unref(later->object);
 	g_slice_free(struct later, later);
 }
@@ -242,6 +251,7 @@ void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool ba
 	later->start = start;
 	later->end = end;
 	later->background = background;
+	later->trace = trace_current();
 	later->done = done;
 	later->arg = arg;
 	durability_after_round(object->retriever, fetch_later, later);
@@ -255,9 +265,11 @@ void transfer_again(struct object *object)
 	g_mutex_lock(&object->lock);
 	for (GList *l = object->waiters.head; l && !ret; l = l->next) {
 		struct waiter *w = l->data;
+		struct trace_id before = trace_enter(w->trace);
 
 		ret = plan(object, w->start, w->end,
 			   w->background ? BACKEND_BACKGROUND : BACKEND_DEMAND, &list);
+		trace_enter(before);
 	}
 	g_mutex_unlock(&object->lock);
 	submit_or_fail(object, list, ret);
@@ -307,6 +319,7 @@ static void apply(struct transfer *t, const uint8_t *data, size_t len)
 		waiters_take(object, &waiters);
 	}
 	g_mutex_unlock(&object->lock);
+	trace_event(TRACE_WRITTEN, &t->req.trace, "range", t->start, len, 0, ret);
 	fill_leave(object);
 	if (ret)
 		object_fail(object, ret,

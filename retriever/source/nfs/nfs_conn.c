@@ -137,6 +137,7 @@ static void send_call(struct nfs_conn *conn, struct backend_request *req)
 	out = (struct xdr_out){.p = conn->tx + conn->tx_end, .end = conn->tx + conn->tx_size};
 	slot->procedure = nfs_dialog_encode(&conn->dialog, req, index, slot->xid, &out);
 	conn->tx_end = (size_t)(out.p - conn->tx);
+	trace_request(TRACE_SENT, req, slot->xid, 0);
 }
 
 static bool fits_window(const struct nfs_conn *conn, const struct backend_request *req)
@@ -284,9 +285,11 @@ static void probe_server(struct nfs_conn *conn)
 static void take_reply(struct nfs_conn *conn, unsigned index, int rpc, struct xdr_in *in)
 {
 	enum nfs_procedure procedure = conn->slots.slots[index].procedure;
+	uint32_t xid = conn->slots.slots[index].xid;
 	struct backend_request *req = nfs_slots_take(&conn->slots, index);
 	int status = nfs_dialog_decode(&conn->dialog, req, index, procedure, rpc, in);
 
+	trace_request(TRACE_REPLY, req, xid, MIN(status, 0));
 	if (status == NFS_CALL_AGAIN && req == &conn->probe)
 		send_call(conn, req);
 	else if (status == NFS_CALL_AGAIN || status == NFS_CALL_RESET)

@@ -67,6 +67,7 @@ static void submit_parts(struct gather *gather, const uint8_t *handle, uint8_t l
 
 		part->op = BACKEND_XATTRS;
 		part->priority = gather->req->priority;
+		part->trace = gather->req->trace;
 		part->object.handle_len = len;
 		memcpy(part->object.handle, handle, len);
 		part->done = part_done;
@@ -112,6 +113,7 @@ void nfs_gather(const struct nfs_gather_ways *ways, void *user, struct backend_r
 	gather->find = (struct backend_request){
 		.op = BACKEND_GETATTR,
 		.priority = req->priority,
+		.trace = req->trace,
 		.object = req->object,
 		.done = handle_found,
 		.user = gather,
