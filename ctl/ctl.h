@@ -21,8 +21,9 @@ enum ctl_exit {
 struct ctl {
 	const char *config_file; /* NULL: the usual one */
 	const char *socket;	 /* NULL: as the configuration says */
-	bool watch, json, same, all, summary;
+	bool watch, json, same, all, summary, verbose, follow;
 	const char *reason, *below; /* of errors; NULL: any */
+	const char *id;		    /* of trace: PEER:ID; NULL: any */
 	const char *volume;	    /* NULL only for commands that take none */
 	char **arguments;	    /* that follow it; NULL-terminated */
 };
@@ -54,6 +55,7 @@ enum ctl_exit ctl_status(const struct ctl *ctl);
 enum ctl_exit ctl_errors(const struct ctl *ctl);
 enum ctl_exit ctl_report(const struct ctl *ctl);
 enum ctl_exit ctl_skip(const struct ctl *ctl);
+enum ctl_exit ctl_trace(const struct ctl *ctl);
 
 /* ---- printing (ctl_print.c) ----------------------------------------------------------- */
 
@@ -65,8 +67,11 @@ char *ctl_text(GKeyFile *reply, const char *group, const char *key);
 char *ctl_bytes(uint64_t bytes);
 /* Seconds until all is whole, or -1 where that cannot be told. */
 int64_t ctl_remaining(GKeyFile *status);
-/* The groups as objects, '-' in keys as '_'; numbers and truth values as such but in [volume]. */
-JsonNode *ctl_json(GKeyFile *reply);
+/* "request N" of a status, which stand at its end. */
+bool ctl_is_request(const char *group);
+/* The groups as objects, '-' in keys as '_'; numbers and truth values as such but in [volume].
+ * requests: those as an array. */
+JsonNode *ctl_json(GKeyFile *reply, bool requests);
 /* Prints and frees. */
 void ctl_print_json(JsonNode *node, bool pretty);
 

@@ -50,6 +50,11 @@ int64_t ctl_remaining(GKeyFile *status)
 	return worst < 1e9 ? (int64_t)(worst + 0.5) : -1;
 }
 
+bool ctl_is_request(const char *group)
+{
+	return g_str_has_prefix(group, "request ");
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void add_value(JsonBuilder *builder, const char *text, bool plain)
@@ -72,25 +77,38 @@ static void add_value(JsonBuilder *builder, const char *text, bool plain)
 		json_builder_add_string_value(builder, text);
 }
 
-JsonNode *ctl_json(GKeyFile *reply)
+static void add_group(JsonBuilder *builder, GKeyFile *reply, const char *group)
+{
+	g_auto(GStrv) keys = g_key_file_get_keys(reply, group, NULL, NULL);
+
+	json_builder_begin_object(builder);
+	for (unsigned i = 0; keys[i]; i++) {
+		g_autofree char *value = ctl_text(reply, group, keys[i]);
+
+		g_strdelimit(keys[i], "-", '_');
+		json_builder_set_member_name(builder, keys[i]);
+		add_value(builder, value, !strcmp(group, "volume"));
+	}
+	json_builder_end_object(builder);
+}
+
+JsonNode *ctl_json(GKeyFile *reply, bool requests)
 {
 	g_autoptr(JsonBuilder) builder = json_builder_new();
 	g_auto(GStrv) groups = g_key_file_get_groups(reply, NULL);
+	unsigned i;
 
 	json_builder_begin_object(builder);
-	for (unsigned i = 0; groups[i]; i++) {
-		g_auto(GStrv) keys = g_key_file_get_keys(reply, groups[i], NULL, NULL);
-
+	for (i = 0; groups[i] && !ctl_is_request(groups[i]); i++) {
 		json_builder_set_member_name(builder, groups[i]);
-		json_builder_begin_object(builder);
-		for (unsigned j = 0; keys[j]; j++) {
-			g_autofree char *value = ctl_text(reply, groups[i], keys[j]);
-
-			g_strdelimit(keys[j], "-", '_');
-			json_builder_set_member_name(builder, keys[j]);
-			add_value(builder, value, !strcmp(groups[i], "volume"));
-		}
-		json_builder_end_object(builder);
+		add_group(builder, reply, groups[i]);
+	}
+	if (requests) {
+		json_builder_set_member_name(builder, "requests");
+		json_builder_begin_array(builder);
+		for (; groups[i]; i++)
+			add_group(builder, reply, groups[i]);
+		json_builder_end_array(builder);
 	}
 	json_builder_end_object(builder);
 	return json_builder_get_root(builder);

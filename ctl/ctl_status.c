@@ -126,6 +126,35 @@ static void print_table(const char *volume, GKeyFile *status)
 			  volume);
 }
 
+static void print_requests(GKeyFile *status)
+{
+	g_auto(GStrv) groups = g_key_file_get_groups(status, NULL);
+	unsigned n = 0;
+
+	for (unsigned i = 0; groups[i]; i++) {
+		g_autofree char *peer = ctl_text(status, groups[i], "peer");
+		g_autofree char *operation = ctl_text(status, groups[i], "operation");
+		g_autofree char *path = ctl_text(status, groups[i], "path");
+		g_autofree char *reason = ctl_text(status, groups[i], "waits-for");
+		uint64_t length = ctl_number(status, groups[i], "length");
+
+		/* a long list is cut at the end of what a reply holds */
+		if (!ctl_is_request(groups[i]) || !*reason)
+			continue;
+		if (n++ == 0)
+			printf("\nRequests without an answer, the oldest first:\n");
+		printf("%10.3f s  %s:%" G_GUINT64_FORMAT "  %s",
+		       (double)ctl_number(status, groups[i], "milliseconds") / 1000, peer,
+		       ctl_number(status, groups[i], "id"), operation);
+		if (length)
+			printf(" %" G_GUINT64_FORMAT "+%" G_GUINT64_FORMAT,
+			       ctl_number(status, groups[i], "offset"), length);
+		printf("%s%s, waits for %s\n", *path ? " of " : "", path, reason);
+	}
+	if (!n)
+		printf("\nNo request is without an answer.\n");
+}
+
 /* ---- watching -------------------------------------------------------------------------------- */
 
 static void draw_bar(GKeyFile *status, const char *what, bool bytes)
@@ -188,7 +217,7 @@ static enum ctl_exit watch_volume(const struct ctl *ctl, struct ctl_link *link)
 		if (result)
 			return result;
 		if (ctl->json)
-			ctl_print_json(ctl_json(status), false);
+			ctl_print_json(ctl_json(status, false), false);
 		else if (isatty(STDOUT_FILENO))
 			lines = draw_status(ctl->volume, status, lines);
 		else
@@ -250,7 +279,7 @@ static enum ctl_exit every_volume(const struct ctl *ctl)
 		ctl_link_close(link);
 		worst = MAX(worst, result);
 		if (ctl->json)
-			json_array_add_element(list, ctl_json(status));
+			json_array_add_element(list, ctl_json(status, false));
 		else
 			print_brief(names[i], status);
 	}
@@ -280,11 +309,13 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
 	} else {
 		g_autoptr(GKeyFile) status = NULL;
 
-		result = ctl_ask(link, "status", false, &status);
+		result = ctl_ask(link, ctl->verbose ? "status verbose" : "status", false, &status);
 		if (!result && ctl->json)
-			ctl_print_json(ctl_json(status), true);
+			ctl_print_json(ctl_json(status, ctl->verbose), true);
 		else if (!result)
 			print_table(ctl->volume, status);
+		if (!result && !ctl->json && ctl->verbose)
+			print_requests(status);
 	}
 	ctl_link_close(link);
 	return result;

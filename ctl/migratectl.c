@@ -118,6 +118,8 @@ enum {
 	TAKES_SAME = 1 << 2,
 	TAKES_ALL = 1 << 3,
 	TAKES_FILTER = 1 << 4,
+	TAKES_VERBOSE = 1 << 5,
+	TAKES_TRACE = 1 << 6,
 };
 
 static const struct command {
@@ -129,10 +131,12 @@ static const struct command {
 	const char *help;
 } commands[] = {
 	{"attach", "NAME", 1, 1, 0, attach_volume, "bind the empty root to the old server"},
-	{"status", "[NAME]", 0, 1, TAKES_WATCH | TAKES_JSON, ctl_status,
+	{"status", "[NAME]", 0, 1, TAKES_WATCH | TAKES_JSON | TAKES_VERBOSE, ctl_status,
 	 "show how far it is; all volumes without NAME"},
 	{"errors", "NAME", 1, 1, TAKES_JSON | TAKES_FILTER, ctl_errors,
 	 "list what failed, and why"},
+	{"trace", "NAME", 1, 1, TAKES_JSON | TAKES_TRACE, ctl_trace,
+	 "show what was done for requests, step by step"},
 	{"report", "NAME", 1, 1, TAKES_JSON, ctl_report, "list what could not be carried over"},
 	{"retry", "NAME", 1, 1, TAKES_SAME, retry_failures,
 	 "forget the failures, so that all is tried again"},
@@ -175,6 +179,7 @@ static char *describe_commands(void)
 static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean *version)
 {
 	gboolean watch = FALSE, json = FALSE, same = FALSE, all = FALSE, summary = FALSE;
+	gboolean verbose = FALSE, follow = FALSE;
 	const GOptionEntry entries[] = {
 		{"config", 0, 0, G_OPTION_ARG_FILENAME, &ctl->config_file,
 		 "The configuration (default: " CONFIG_FILE ")", "FILE"},
@@ -182,8 +187,8 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		 "The retriever's socket (default: as configured)", "PATH"},
 		{"watch", 0, 0, G_OPTION_ARG_NONE, &watch, "status: show it again every second",
 		 NULL},
-		{"json", 0, 0, G_OPTION_ARG_NONE, &json, "status, errors, report: print JSON",
-		 NULL},
+		{"json", 0, 0, G_OPTION_ARG_NONE, &json,
+		 "status, errors, report, trace: print JSON", NULL},
 		{"same", 0, 0, G_OPTION_ARG_NONE, &same,
 		 "retry: size and mtime are enough to know a file by", NULL},
 		{"all", 0, 0, G_OPTION_ARG_NONE, &all,
@@ -194,6 +199,12 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		 "errors: those whose reason contains TEXT", "TEXT"},
 		{"below", 0, 0, G_OPTION_ARG_FILENAME, &ctl->below,
 		 "errors: those of DIRECTORY and what is below it", "DIRECTORY"},
+		{"verbose", 0, 0, G_OPTION_ARG_NONE, &verbose,
+		 "status: with the requests that have no answer yet", NULL},
+		{"id", 0, 0, G_OPTION_ARG_STRING, &ctl->id,
+		 "trace: of one request, as status --verbose shows it", "PEER:ID"},
+		{"follow", 0, 0, G_OPTION_ARG_NONE, &follow, "trace: go on until interrupted",
+		 NULL},
 		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
 		{NULL},
 	};
@@ -211,6 +222,8 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 	ctl->same = same;
 	ctl->all = all;
 	ctl->summary = summary;
+	ctl->verbose = verbose;
+	ctl->follow = follow;
 	return TRUE;
 }
 
@@ -225,6 +238,10 @@ static const char *needless_option(const struct command *command, const struct c
 		return "all";
 	if (!(command->takes & TAKES_FILTER) && (ctl->summary || ctl->reason || ctl->below))
 		return ctl->summary ? "summary" : ctl->reason ? "reason" : "below";
+	if (ctl->verbose && (!(command->takes & TAKES_VERBOSE) || ctl->watch))
+		return "verbose";
+	if (!(command->takes & TAKES_TRACE) && (ctl->id || ctl->follow))
+		return ctl->id ? "id" : "follow";
 	return ctl->same && !(command->takes & TAKES_SAME) ? "same" : NULL;
 }
 
@@ -237,9 +254,11 @@ static gboolean check_usage(const struct command *command, const struct ctl *ctl
 	if (refused)
 		return ctl_complain("%s takes no --%s; see " PROGRAM " --help", command->name,
 				    refused);
-	if (!arguments && (ctl->watch || ctl->socket))
+	if (!arguments && (ctl->watch || ctl->verbose || ctl->socket))
 		return ctl_complain("%s: --%s needs the NAME of a volume", command->name,
-				    ctl->watch ? "watch" : "socket");
+				    ctl->watch	   ? "watch"
+				    : ctl->verbose ? "verbose"
+						   : "socket");
 	return TRUE;
 }
 

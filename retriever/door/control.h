@@ -16,8 +16,8 @@
  *                        something is being done to)
  *                      [namespace] complete=true|false  (every directory is filled: the totals are
  *                        final and a remaining time can be told)
- *                      with `verbose` also, for each open request up to 500, [request N] peer id
- *                        operation offset length milliseconds path waits-for
+ *                      with `verbose` also, for each open request, the longest first, up to 200,
+ *                        [request N] peer id operation offset length milliseconds path waits-for
  *   settings           [settings] root hold-ms crawler-workers crawler-order=namespace-first|...
  *                        paused
  *   errors START       [errors] total next (-1: no more); [error N] path reason errno, N from START

@@ -46,10 +46,10 @@ enum migrate_role peer_role(const struct peer *peer)
 	return peer->role;
 }
 
-void peer_describe(struct peer *peer, GKeyFile *file, unsigned *n)
+void peer_add_open(struct peer *peer, GPtrArray *list)
 {
 	if (peer->requests)
-		requests_describe(peer->requests, file, n);
+		requests_add_open(peer->requests, list);
 }
 
 /* ---- what is sent ---- */

@@ -23,6 +23,6 @@ enum migrate_role peer_role(const struct peer *peer);
 void peer_tell_placed(struct peer *peer, struct notice *notice);
 
 /* Adds what it waits for (requests_describe()).  Main thread. */
-void peer_describe(struct peer *peer, GKeyFile *file, unsigned *n);
+void peer_add_open(struct peer *peer, GPtrArray *list);
 
 #endif

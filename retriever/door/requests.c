@@ -373,10 +373,13 @@ static void unref_request(gpointer request)
 	request_unref(request);
 }
 
-/* Those that are open now, referenced. */
-static GPtrArray *list_open(struct requests *requests)
+GPtrArray *requests_list_new(void)
 {
-	GPtrArray *list = g_ptr_array_new_with_free_func(unref_request);
+	return g_ptr_array_new_with_free_func(unref_request);
+}
+
+void requests_add_open(struct requests *requests, GPtrArray *list)
+{
 	GHashTableIter iter;
 	gpointer value;
 
@@ -389,15 +392,15 @@ static GPtrArray *list_open(struct requests *requests)
 		g_ptr_array_add(list, request);
 	}
 	g_mutex_unlock(&requests->lock);
-	return list;
 }
 
 void requests_end(struct requests *requests)
 {
-	g_autoptr(GPtrArray) open = list_open(requests);
+	g_autoptr(GPtrArray) open = requests_list_new();
 	GHashTableIter iter;
 	gpointer bracket;
 
+	requests_add_open(requests, open);
 	g_mutex_lock(&requests->lock);
 	requests->ended = true;
 	g_mutex_unlock(&requests->lock);
@@ -493,14 +496,25 @@ static const char *waits_for(const struct request *request)
 	}
 }
 
-void requests_describe(struct requests *requests, GKeyFile *file, unsigned *n)
+static int by_age(gconstpointer a, gconstpointer b)
 {
-	g_autoptr(GPtrArray) open = list_open(requests);
-	gint64 now = g_get_monotonic_time();
+	gint64 x = (*(struct request *const *)a)->since, y = (*(struct request *const *)b)->since;
 
-	for (guint i = 0; i < open->len && *n < REQUESTS_DESCRIBED; i++) {
-		const struct request *request = open->pdata[i];
-		g_autofree char *group = g_strdup_printf("request %u", (*n)++);
+	return x < y ? -1 : x > y;
+}
+
+void requests_describe(GPtrArray *list, GKeyFile *file)
+{
+	gint64 now = g_get_monotonic_time();
+	struct trace_id asking = trace_current();
+	unsigned n = 0;
+
+	g_ptr_array_sort(list, by_age);
+	for (guint i = 0; i < list->len && n < REQUESTS_DESCRIBED; i++) {
+		const struct request *request = list->pdata[i];
+		if (request->id == asking.request && request->trace.pid == asking.pid)
+			continue;
+		g_autofree char *group = g_strdup_printf("request %u", n++);
 		g_autofree char *peer = trace_peer(&request->trace);
 		g_autofree char *path = request->object && request->object->fd >= 0
 						? retriever_fd_path(request->object->fd)

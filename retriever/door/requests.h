@@ -15,7 +15,7 @@
 #include "volume/retriever.h"
 
 #define REQUESTS_MAX	   4096
-#define REQUESTS_DESCRIBED 500
+#define REQUESTS_DESCRIBED 200 /* a frame has room for */
 
 struct requests;
 
@@ -32,7 +32,11 @@ bool requests_handle(struct requests *requests, const struct migrate_frame *fram
 /* The peer is gone: its brackets are aborted, nobody waits any more.  reply is not called again. */
 void requests_end(struct requests *requests);
 
-/* Adds a group "request N" for each that is open, N from *n on and below REQUESTS_DESCRIBED. */
-void requests_describe(struct requests *requests, GKeyFile *file, unsigned *n);
+/* A list for requests_add_open(), which adds those that are open now; g_ptr_array_unref. */
+GPtrArray *requests_list_new(void);
+void requests_add_open(struct requests *requests, GPtrArray *list);
+/* Adds a group "request N" for each of the REQUESTS_DESCRIBED that wait longest, but for the one
+ * that asks. */
+void requests_describe(GPtrArray *list, GKeyFile *file);
 
 #endif

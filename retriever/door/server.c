@@ -11,6 +11,7 @@
 
 #include "notice.h"
 #include "peer.h"
+#include "requests.h"
 
 #define PAUSE_MS 200
 
@@ -80,11 +81,12 @@ void server_tell_placed(void *arg, void (*done)(void *arg), void *done_arg)
 
 static void describe(void *arg, GKeyFile *file)
 {
+	g_autoptr(GPtrArray) list = requests_list_new();
 	struct server *server = arg;
-	unsigned n = 0;
 
 	for (guint i = 0; i < server->peers->len; i++)
-		peer_describe(server->peers->pdata[i], file, &n);
+		peer_add_open(server->peers->pdata[i], list);
+	requests_describe(list, file);
 }
 
 /* A socket file that nobody listens on is left over from a kill: the volume's lock is ours. */

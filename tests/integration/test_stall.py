@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The old server is slow, silent, gone or back: clients are told JUKEBOX or DELAY, find the work
 done when they ask again, and what is here already is as fast as ever (I11)."""
+import json
 import os
+import re
 import signal
 import sys
 import time
@@ -88,6 +90,49 @@ def slowest(client, fh, times=30):
         worst = max(worst, answered(lambda: client.read(fh, 0, 1000))[1],
                     answered(lambda: client.getattr(fh))[1])
     return worst
+
+
+def steps(migration, name):
+    """What was done for a request so far."""
+    lines = migration.ctl('trace', '--json', '--id', name).splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@case()
+def a_read_is_followed(args):
+    """One that hangs is in the status, with what it waits for; by its id the call to the old server
+    is found that it waits for, and what became of it."""
+    old, migration, client, handles = begin(args, hold_ms=60000)
+
+    def hanging():
+        status = json.loads(migration.ctl('status', '--json', '--verbose'))
+        return [r for r in status['requests'] if r['operation'] == 'range']
+
+    with Stalled(old):
+        future = client.start(nfs3.READ, client.read_args(handles[b'file1'], 0, 100))
+        wait_for('the read hangs', lambda: hanging() and hanging()[0]['milliseconds'] >= 100)
+        request, = hanging()
+        same((request['offset'], request['length'], request['waits_for'], request['path']),
+             (0, 100, 'the old server', NEW + '/file1'), 'the request')
+        expect(request['peer'].startswith('door '), request['peer'])
+        name = f"{request['peer']}:{request['id']}"
+        text = migration.ctl('status', '--verbose')
+        expect(re.search(rf'\d s +{name}  range 0\+100 of {NEW}/file1, waits for the old server\n',
+                         text), text)
+        before = steps(migration, name)
+        same([s['step'] for s in before if s['operation'] in ('range', 'read')],
+             ['received', 'submitted', 'sent'], 'steps before the answer')
+        calls = [s['number'] for s in before if s['step'] == 'sent']
+    same(future.result(120).u32(), 0, 'status')
+    after = steps(migration, name)
+    same(after[:len(before)], before, 'what was there is still there')
+    same([s['step'] for s in after if s['operation'] in ('range', 'read')],
+         ['received', 'submitted', 'sent', 'reply', 'answered', 'written', 'replied'], 'steps')
+    same({s['number'] for s in after if s['step'] == 'reply'}, set(calls), 'xids of the replies')
+    same({s['result'] for s in after}, {0}, 'results')
+    text = migration.ctl('trace', '--id', name)
+    expect(re.search(rf'(?m)^\d+-\S+ \S+ \+0\.000000  {name}  received range 0\+100$', text), text)
+    expect(re.search(rf'(?m)  {name}  reply read \d+\+\d+ \(call {calls[0]}\)$', text), text)
 
 
 @case()
