@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "source/backend.h"
-#include "source/file/file.h"
+#include "source/file/file_source.h"
 #include "source/nfs/nfs.h"
 #include "source/smb/smb.h"
 

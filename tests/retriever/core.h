@@ -29,7 +29,7 @@
 #include "core_tsan.h"
 
 #include "fault_backend.h"
-#include "source/file/file.h"
+#include "source/file/file_source.h"
 #include "source/gate.h"
 #include "volume/object.h"
 #include "config/owners.h"

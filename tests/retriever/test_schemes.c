@@ -2,7 +2,7 @@
 #include "schemes.h"
 
 #include "backend_support.h"
-#include "source/file/file.h"
+#include "source/file/file_source.h"
 #include "source/nfs/nfs.h"
 #include "source/smb/smb.h"
 

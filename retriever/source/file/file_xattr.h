@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Extended attributes and ACLs of a local or mounted tree (file.c). */
+/* Extended attributes and ACLs of a local or mounted tree (file_source.c). */
 #ifndef FILE_XATTR_H
 #define FILE_XATTR_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* file:///path: a local or mounted tree. */
-#ifndef SOURCE_FILE_H
-#define SOURCE_FILE_H
+#ifndef FILE_SOURCE_H
+#define FILE_SOURCE_H
 
 #include "source/source.h"
 

@@ -5,7 +5,7 @@
  * always by path.  Nothing outside the tree is ever opened, no symbolic link followed, and nothing
  * but regular files and directories opened for more than its attributes.
  */
-#include "file.h"
+#include "file_source.h"
 
 #include <dirent.h>
 #include <errno.h>

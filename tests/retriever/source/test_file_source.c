@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "source/file/file.h"
+#include "source/file/file_source.h"
 #include "backend_support.h"
 
 static struct backend *backend;
