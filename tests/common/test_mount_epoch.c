@@ -127,8 +127,8 @@ START_TEST(where_nothing_can_be_told)
 {
 	static const char *const commands[] = {
 		"umount -l /sys", "mount -t tmpfs tmpfs /sys/fs", "mount -t ramfs ramfs .",
-		"device=$(findmnt -no SOURCE -T .); type=$(findmnt -no FSTYPE -T .);"
-		"mount -t tmpfs tmpfs /sys/fs && mkdir -p /sys/fs/$type/${device#/dev/}"};
+		("device=$(findmnt -no SOURCE -T .); type=$(findmnt -no FSTYPE -T .);"
+		 "mount -t tmpfs tmpfs /sys/fs && mkdir -p /sys/fs/$type/${device#/dev/}")};
 	uint8_t one[LEN], two[LEN];
 
 	run(commands[_i]);
