@@ -74,7 +74,7 @@ struct server {
 static struct server servers[MAX_SERVERS];
 static uint32_t n_servers, depth;
 
-static _Noreturn void die(const char *format, ...)
+static _Noreturn __attribute__((format(printf, 1, 2))) void die(const char *format, ...)
 {
 	va_list args;
 
