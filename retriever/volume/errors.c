@@ -24,6 +24,7 @@ struct errors {
 	GString *pending; /* lines that are not in the file yet */
 	uint64_t next;	  /* offset of the line that comes next, behind these */
 	uint64_t lines;	  /* in the file and pending */
+	bool stuck;	  /* they could not be written: errors_save() tries again */
 	guint left_out;	  /* entries, since the last warning */
 	struct errors_reasons reasons;
 };
@@ -127,12 +128,16 @@ static int write_pending(struct errors *errors)
 	if (lines->len)
 		ret = errors_file_append(&errors->file, lines->str, lines->len);
 	errors->unsynced |= lines->len && !ret;
-	if (ret) {
-		g_mutex_lock(&errors->lock);
-		g_string_prepend_len(errors->pending, lines->str, (gssize)lines->len);
-		g_mutex_unlock(&errors->lock);
+	g_mutex_lock(&errors->lock);
+	errors->stuck = ret != 0;
+	if (ret) { /* in front of what came meanwhile */
+		g_string_append_len(lines, errors->pending->str, (gssize)errors->pending->len);
+		g_string_free(errors->pending, TRUE);
+		errors->pending = g_steal_pointer(&lines);
 	}
-	g_string_free(lines, TRUE);
+	g_mutex_unlock(&errors->lock);
+	if (lines)
+		g_string_free(lines, TRUE);
 	return ret;
 }
 
@@ -169,7 +174,7 @@ static void add(struct errors *errors, int fd, const char *name, char *path, int
 	line = error_entry_line(ERROR_ADD, &e);
 	g_mutex_lock(&errors->lock);
 	news = add_locked(errors, &e, line);
-	many = errors->pending->len > PENDING_WRITE;
+	many = errors->pending->len > PENDING_WRITE && !errors->stuck;
 	g_mutex_unlock(&errors->lock);
 	if (many) {
 		g_mutex_lock(&errors->file_lock);

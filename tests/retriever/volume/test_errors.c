@@ -245,8 +245,20 @@ START_TEST(by_reason_and_by_directory)
 }
 END_TEST
 
+static void forget_from(struct errors *errors, unsigned from)
+{
+	struct migrate_binding key;
+	char name[32];
+
+	ck_assert_int_eq(migrate_binding_get(dir, "", &key), 0);
+	for (unsigned i = from; i < from + 1000; i++) {
+		g_snprintf(name, sizeof name, "name-%u", i);
+		errors_forget_name(errors, &key, name);
+	}
+}
+
 /* What fails again and again for one reason does not make the file longer; else it is written anew
- * when most of it is void, while lines wait to be written. */
+ * when most of it is void. */
 START_TEST(the_file_is_bounded)
 {
 	struct errors *errors = errors_new(dir);
@@ -259,24 +271,59 @@ START_TEST(the_file_is_bounded)
 		add_names(errors, dir, 0, 1000);
 	errors_save(errors);
 	ck_assert_int_eq(file_size(), size);
-	for (unsigned i = 0; i < 6; i++) {
-		add_names(errors, dir, 1, 1001); /* other reasons for the same names */
-		add_names(errors, dir, 1000, 1010);
-		for (unsigned j = 0; j < 1000; j++) {
-			struct migrate_binding key;
-			char name[32];
-
-			migrate_binding_get(dir, "", &key);
-			g_snprintf(name, sizeof name, "name-%u", j);
-			errors_forget_name(errors, &key, name);
-		}
+	for (unsigned i = 0; i < 10; i++) {
+		forget_from(errors, 0);
 		add_names(errors, dir, 0, 1000);
 		errors_save(errors);
 	}
-	expect_listed(errors, 1010, NULL);
-	ck_assert_int_lt(file_size(), 15 * size);
+	expect_listed(errors, 1000, NULL);
+	ck_assert_int_lt(file_size(), 9 * size);
 	errors = reopened(errors);
-	expect_listed(errors, 1010, NULL);
+	expect_listed(errors, 1000, NULL);
+	errors_free(errors);
+	ck_assert_int_eq(unlinkat(dir, "errors", 0), 0);
+}
+END_TEST
+
+static gint adding;
+
+static void *add_again_and_again(void *arg)
+{
+	while (g_atomic_int_get(&adding)) {
+		forget_from(arg, 2000);
+		add_names(arg, dir, 2000, 3000);
+	}
+	return NULL;
+}
+
+static void expect_own_lines(struct errors *errors)
+{
+	struct error_entry e;
+
+	for (guint place = 0; errors_get(errors, &place, NULL, &e); place++) {
+		if (!e.name || !g_str_has_suffix(e.path, e.name))
+			ck_abort_msg("%s is not that of %s", e.path, e.name ? e.name : "?");
+		error_entry_clear(&e);
+	}
+}
+
+/* Each entry's line is its own, whatever was added while the file was written anew. */
+START_TEST(written_anew_meanwhile)
+{
+	struct errors *errors = errors_new(dir);
+	pthread_t thread;
+
+	g_atomic_int_set(&adding, 1);
+	pthread_create(&thread, NULL, add_again_and_again, errors);
+	for (unsigned i = 0; i < 40; i++) {
+		forget_from(errors, 0);
+		add_names(errors, dir, 0, 1000);
+		errors_save(errors);
+		expect_own_lines(errors);
+	}
+	g_atomic_int_set(&adding, 0);
+	pthread_join(thread, NULL);
+	expect_listed(errors, 2000, NULL);
 	errors_free(errors);
 	ck_assert_int_eq(unlinkat(dir, "errors", 0), 0);
 }
@@ -406,6 +453,7 @@ int main(void)
 	tcase_add_test(tcase, forgotten_for_good);
 	tcase_add_test(tcase, by_reason_and_by_directory);
 	tcase_add_test(tcase, the_file_is_bounded);
+	tcase_add_test(tcase, written_anew_meanwhile);
 	tcase_add_test(tcase, an_old_list);
 	tcase_add_test(tcase, a_full_disk);
 	tcase_add_test(tcase, little_memory);

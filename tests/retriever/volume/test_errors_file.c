@@ -66,12 +66,15 @@ END_TEST
 START_TEST(a_torn_end_is_cut)
 {
 	struct errors_file file;
+	struct stat st;
 	int fd = openat(dir, ERRORS_FILE, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	ck_assert_int_eq(write(fd, "one\ntwo\nthr", 11), 11);
-	close(fd);
 	errors_file_init(&file, dir);
 	ck_assert(errors_file_load(&file, take, NULL));
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(st.st_size, 8);
+	close(fd);
 	ck_assert_int_eq(errors_file_append(&file, "four\n", 5), 0);
 	expect_lines("0:one\n4:two\n8:four\n");
 	errors_file_clear(&file);
