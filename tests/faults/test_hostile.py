@@ -427,7 +427,7 @@ def repeats(args):
 def endless(args):
     """More names than there can be: nothing tells this from a large directory until the new file
     system is full."""
-    begin(args, 'endless', {'endless': Endless(**inner())}, '40M').run(10, ends=False)
+    begin(args, 'endless', {'endless': Endless(**inner())}, '40M').run(60 if args.long else 10, ends=False)
 
 
 @case(broken='a directory that is its own ancestor is gone into for ever')
