@@ -89,8 +89,8 @@ static void write_log(const struct trace_event *event)
 
 static void keep_event(struct trace_event *event)
 {
+	event->time = g_get_real_time();
 	pthread_mutex_lock(&ring.lock);
-	event->time = g_get_real_time(); /* under the lock: they are in order */
 	if (event->time - ring.asked > WATCHED)
 		atomic_store_explicit(&watched, false, memory_order_relaxed);
 	ring.events[ring.next++ % TRACE_EVENTS] = *event;
