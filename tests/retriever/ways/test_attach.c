@@ -369,6 +369,29 @@ START_TEST(i12_the_report_is_kept)
 }
 END_TEST
 
+/* Nothing is promised that was not tried, and nothing is left behind. */
+START_TEST(attach_refuses_what_lacks_something)
+{
+	g_autofree char *message = NULL;
+	int root;
+
+	core_make(&core);
+	core_open(&core);
+	core_fail_xattr = MIGRATE_XATTR;
+	core_fail_errno = EOPNOTSUPP;
+	ck_assert_int_eq(volume_attach(core.retriever, &message), -EOPNOTSUPP);
+	ck_assert_ptr_nonnull(strstr(message, "cannot be made a volume: the file system lacks"));
+	root = core_root(&core);
+	ck_assert(migrate_is_vacant(root, false));
+	close(root);
+	ck_assert_int_eq(volume_state(core.retriever), VOLUME_UNATTACHED);
+	core_fail_xattr = NULL;
+	core_attach(&core);
+	core_close(&core);
+	core_free(&core);
+}
+END_TEST
+
 /* The new file system is full: the file says so, nothing of it is shown, and it comes when there is
  * room. */
 START_TEST(no_space)
@@ -380,9 +403,10 @@ START_TEST(no_space)
 	core_make(&core);
 	core_source_file(&core, "f", 3 * MIB, 1);
 	image = g_strconcat(core.dir, "/image", NULL);
-	command = g_strdup_printf("truncate -s 8M %s && mkfs.ext4 -q -O ^has_journal -m 0 %s && "
-				  "mount -o loop %s %s",
-				  image, image, image, core.root);
+	command = g_strdup_printf(
+		"truncate -s 8M %s && mkfs.ext4 -q -b 4096 -O ^has_journal -m 0 %s && "
+		"mount -o loop %s %s",
+		image, image, image, core.root);
 	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
 	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
 	ck_assert_int_eq(system(command), 0);
@@ -433,6 +457,7 @@ int main(void)
 	tcase_add_test(tcase, i7_a_clients_directory_of_that_name);
 	tcase_add_test(tcase, attach_takes_no_clients_directory);
 	tcase_add_test(tcase, an_unmarked_private_directory);
+	tcase_add_test(tcase, attach_refuses_what_lacks_something);
 	tcase_add_test(tcase, no_space);
 	return run_suite(suite);
 }
