@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "source/gate.h"
-#include "source/gate.h"
 #include "source/posix_acl.h"
 #include "volume/attributes.h"
 #include "volume/errors.h"
 #include "volume/private.h"
+#include "volume/probe.h"
 #include "volume/saved_counters.h"
 #include "volume/state.h"
 #include "volume/templates.h"
@@ -113,6 +113,7 @@ static int store_root_record(struct retriever *retriever, const struct source_xa
 int attach_volume(struct retriever *retriever, char **message)
 {
 	enum volume_state state = volume_state(retriever);
+	g_autofree char *missing = NULL;
 	struct source_xattrs *xattrs;
 	int ret;
 
@@ -126,6 +127,12 @@ int attach_volume(struct retriever *retriever, char **message)
 					   "that nothing is covered",
 					   retriever->config->root);
 		return -ENOTEMPTY;
+	}
+	ret = probe_file_system(retriever->root_fd, &missing);
+	if (ret) {
+		*message = g_strdup_printf("%s: cannot be made a volume: %s",
+					   retriever->config->root, missing);
+		return ret;
 	}
 	ret = ask_root_xattrs(retriever, &xattrs);
 	if (ret) {
@@ -155,9 +162,7 @@ int attach_volume(struct retriever *retriever, char **message)
 		private_set_attached(retriever);
 	source_xattrs_free(xattrs);
 	if (ret)
-		*message = g_strdup_printf(
-			"%s: cannot be made a volume: %s (the file system must support security.* "
-			"extended attributes)",
-			retriever->config->root, g_strerror(-ret));
+		*message = g_strdup_printf("%s: cannot be made a volume: %s",
+					   retriever->config->root, g_strerror(-ret));
 	return ret;
 }

@@ -379,7 +379,7 @@ START_TEST(attach_refuses_what_lacks_something)
 	core_open(&core);
 	core_fail_xattr = MIGRATE_XATTR;
 	core_fail_errno = EOPNOTSUPP;
-	ck_assert_int_eq(volume_attach(core.retriever, &message), -EOPNOTSUPP);
+	ck_assert_int_eq(attach_volume(core.retriever, &message), -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(message, "cannot be made a volume: the file system lacks"));
 	root = core_root(&core);
 	ck_assert(migrate_is_vacant(root, false));
