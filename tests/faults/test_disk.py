@@ -36,5 +36,43 @@ def storage_lost_btrfs(args):
     guest('storage_lost.py', args, 'btrfs')
 
 
+def fails(args, fs, fault):
+    guest('disk.py', args, fs, fault, args.seed, args.rounds, size=512 << 20)
+
+
+@case(guest=True)
+def data_ext4(args):
+    fails(args, 'ext4', 'data')
+
+
+@case(guest=True)
+def gone_xfs(args):
+    fails(args, 'xfs', 'gone')
+
+
+@case(guest=True)
+def full_ext4(args):
+    fails(args, 'ext4', 'full')
+
+
+def others():
+    """The other pairs, which take longer."""
+    faults = {'data': ('xfs',), 'writes': ('ext4', 'xfs', 'btrfs'), 'gone': ('ext4', 'btrfs'),
+              'full': ('xfs', 'btrfs'), 'inodes': ('ext4',), 'quota': ('xfs',),
+              'readonly': ('ext4', 'xfs', 'btrfs')}
+    for fault, systems in faults.items():
+        for fs in systems:
+            def run(args, fs=fs, fault=fault):
+                fails(args, fs, fault)
+            run.__name__ = f'{fault}_{fs}'
+            case(guest=True, long=True)(run)
+
+
+def options(parser):
+    parser.add_argument('--rounds', type=int, default=3,
+                        help='faults of each kind (default %(default)s)')
+
+
+others()
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(main(options))

@@ -52,8 +52,8 @@ class Device:
         finally:
             sh('dmsetup', 'resume', '--noudevsync', NAME)
 
-    def make(self):
-        sh(*MKFS[self.fs], self.path)
+    def make(self, *options):
+        sh(*MKFS[self.fs], *options, self.path)
 
     def mount(self, *options):
         os.makedirs(self.where, exist_ok=True)
