@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Power cuts: a guest migrates onto a disk of its own and is killed at random points.  After each
-cut, whatever has no record is whole (I3), what a client was told is durable is there (I7), and the
+"""Power cuts: a guest migrates onto a disk of its own and is killed at random points; the disk loses
+and reorders what it was not told to flush (volatile.py).  After each cut, whatever has no record is whole (I3), what a client was told is durable is there (I7), and the
 migration goes on to its end.  The old server is a tree that the guest sees, or an SMB server on the
 host, whose small files' bytes come with their names."""
 import os
@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import smbd                                                             # noqa: E402
 import tree                                                             # noqa: E402
 import uml                                                              # noqa: E402
+import volatile                                                         # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, SCRATCH                                       # noqa: E402
 from servers import OLD, volume                                         # noqa: E402
@@ -58,11 +59,10 @@ class Machine:
     def __init__(self, args, kind, fs):
         self.args, self.kind, self.fs = args, kind, fs
         self.told, self.log = -1, BASE + '/log/guest'
-        self.disk = os.open(SCRATCH, os.O_TMPFILE | os.O_RDWR, 0o600)
-        os.truncate(self.disk, 2 << 30)
+        self.disk = volatile.Disk(SCRATCH, 2 << 30, args.random)
 
     def close(self):
-        os.close(self.disk)
+        self.disk.close()
 
     def run(self, verb, **kw):
         """The guest's exit status; what it printed goes to a log and to .said."""
@@ -71,8 +71,10 @@ class Machine:
             tee = subprocess.Popen(['tee', self.log + '.last'], stdin=reader, stdout=log)
             os.close(reader)
             status = uml.run([SCRIPT, self.args.build, OLD, self.kind, self.fs, verb,
-                              str(self.told)], timeout=600, disks=[self.disk], shares=[OLD],
-                             memory=1536, network=self.kind == 'smb', output=writer, **kw)
+                              str(self.told)], timeout=600, shares=[OLD], memory=1536,
+                             env={'DISK': f'{self.disk.port} {self.disk.size}'}, output=writer,
+                             **kw)
+            self.disk.cut()
             os.close(writer)
             tee.wait()
         with open(self.log + '.last', errors='replace') as said:
@@ -105,6 +107,8 @@ def migrate(args, kind, fs, times):
     expect(machine.told >= 0, 'no write was acknowledged before a cut')
     status = machine.run('finish')
     expect(status == 0, f'the migration does not end well: {machine.said[-3000:]}')
+    print(f'the disk lost {machine.disk.lost} blocks, kept {machine.disk.kept} and was told to '
+          f'flush {machine.disk.flushes} times')
     machine.close()
     return real
 
@@ -133,6 +137,11 @@ def ext4(args):
 @case(guest=True, long=True)
 def xfs(args):
     cuts(args, 'file', 'xfs')
+
+
+@case(guest=True, long=True)
+def btrfs(args):
+    cuts(args, 'file', 'btrfs')
 
 
 @case(guest=True)

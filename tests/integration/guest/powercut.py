@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""In a guest: a migration onto the disk /dev/ubda, whose power the host cuts.
+"""In a guest: a migration onto the disk of the host (volatile.py), whose power the host cuts.
 
     powercut.py BUILD OLD SOURCE FS start|resume TOLD   migrates; prints "at N" as files become
                                                         whole, and "told N" for each change of
@@ -22,6 +22,7 @@ import nfs3         # noqa: E402
 import sandbox      # noqa: E402
 import smbsource    # noqa: E402
 import tree         # noqa: E402
+import volatile     # noqa: E402
 from sandbox import LOGS, Failure, sh       # noqa: E402
 from servers import NEW, Migration          # noqa: E402
 
@@ -51,9 +52,10 @@ def source_of(old, kind):
 def begin(build, old, kind, fs, fresh):
     os.makedirs(LOGS)
     os.makedirs(NEW)
+    disk = volatile.attach(os.environ['VM_HOST'], *map(int, os.environ['DISK'].split()))
     if fresh:
-        sh(*sandbox.MKFS[fs], '/dev/ubda')
-    sh('mount', '-t', fs, '/dev/ubda', NEW)
+        sh(*sandbox.MKFS[fs], disk)
+    sh('mount', '-t', fs, disk, NEW)
     os.makedirs(NEW + '/volume', exist_ok=True)
     url, settings = source_of(old, kind)
     return Migration(build, url, NEW + '/volume', **settings)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A disk with a volatile cache, for guests (the protocol of NBD, after its handshake).  When its
+power is cut, what was written since the last flush is there or not, each block by itself, in any of
+the versions that were written: in any order, that is."""
+import contextlib
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+BLOCK = 4096
+READ, WRITE, CLOSE, FLUSH = range(4)
+FUA = 1 << 16
+FLAGS = 1 | 4 | 8                       # there are flags: flushes, FUA
+REQUEST, REPLY = 0x25609513, 0x67446698
+SET_SOCK, SET_BLKSIZE, DO_IT, SET_SIZE_BLOCKS, SET_FLAGS = 0xab00, 0xab01, 0xab03, 0xab07, 0xab0a
+
+
+class Disk:
+    """On the host; one guest after the other."""
+
+    def __init__(self, directory, size, random):
+        self.random, self.size = random, size
+        self.now, self.safe = (os.open(directory, os.O_TMPFILE | os.O_RDWR, 0o600)
+                               for _ in range(2))
+        for fd in (self.now, self.safe):
+            os.truncate(fd, size)
+        self.cache = {}                 # block: its versions since the last flush
+        self.lost = self.kept = self.flushes = 0
+        self.listener = socket.create_server(('', 0))
+        self.port = self.listener.getsockname()[1]
+        self.idle = threading.Event()
+        self.idle.set()
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def close(self):
+        self.listener.close()
+        os.close(self.now)
+        os.close(self.safe)
+
+    def listen(self):
+        while True:
+            try:
+                sock, _ = self.listener.accept()
+            except OSError:
+                return
+            self.idle.clear()
+            self.sock = sock
+            with sock, sock.makefile('rb', 1 << 20) as stream:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                try:
+                    self.serve(sock, stream)
+                except OSError:
+                    pass
+            self.idle.set()
+
+    def serve(self, sock, stream):
+        while True:
+            head = stream.read(28)
+            if len(head) < 28:
+                return
+            magic, kind, cookie, at, length = struct.unpack('>II8sQI', head)
+            if magic != REQUEST or kind & 0xffff == CLOSE:
+                return
+            data, force = b'', bool(kind & FUA)
+            kind &= 0xffff
+            if kind == READ:
+                data = os.pread(self.now, length, at)
+            elif kind == WRITE:
+                written = stream.read(length)
+                if len(written) < length:
+                    return
+                self.write(at, written, force)
+            elif kind == FLUSH:
+                self.flush()
+            sock.sendall(struct.pack('>II8s', REPLY, 0, cookie) + data)
+
+    def write(self, at, data, force):
+        os.pwrite(self.now, data, at)
+        if force:
+            os.pwrite(self.safe, data, at)
+        for i in range(0, len(data), BLOCK):
+            if force:
+                self.cache.pop((at + i) // BLOCK, None)
+            else:
+                self.cache.setdefault((at + i) // BLOCK, []).append(data[i:i + BLOCK])
+
+    def flush(self):
+        self.flushes += 1
+        for block, versions in self.cache.items():
+            os.pwrite(self.safe, versions[-1], block * BLOCK)
+        self.cache.clear()
+
+    def cut(self):
+        """The power, when the guest has gone, which closes no connection."""
+        if not self.idle.is_set():
+            with contextlib.suppress(OSError):
+                self.sock.shutdown(socket.SHUT_RDWR)
+        self.idle.wait()
+        share = self.random.choice((0, 0.1, 0.5, 0.9))
+        for block, versions in self.cache.items():
+            if self.random.random() < share:
+                os.pwrite(self.safe, self.random.choice(versions), block * BLOCK)
+                self.kept += 1
+            else:
+                self.lost += 1
+            os.pwrite(self.now, os.pread(self.safe, BLOCK, block * BLOCK), block * BLOCK)
+        self.cache.clear()
+
+
+def attach(host, port, size):
+    """In the guest: the path of the device."""
+    path = '/dev/nbd0'
+    subprocess.run(['modprobe', 'nbd', 'max_part=0'], check=True)
+    sock = socket.create_connection((host, port))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    device = os.open(path, os.O_RDWR)
+    fcntl.ioctl(device, SET_BLKSIZE, BLOCK)
+    fcntl.ioctl(device, SET_SIZE_BLOCKS, size // BLOCK)
+    fcntl.ioctl(device, SET_FLAGS, FLAGS)
+    fcntl.ioctl(device, SET_SOCK, sock.fileno())
+    if os.fork() == 0:
+        os.setsid()
+        try:
+            fcntl.ioctl(device, DO_IT)
+        finally:
+            os._exit(0)
+    os.close(device)
+    sock.close()
+    while True:                         # until it is connected
+        with open('/sys/block/nbd0/size') as blocks:
+            if int(blocks.read()) == size // 512 and os.path.exists('/sys/block/nbd0/pid'):
+                return path
+        time.sleep(0.01)
+
