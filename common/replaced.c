@@ -15,7 +15,7 @@ static int look_at_replaced(struct migrate_replaced *replaced, bool by_directory
 	if (directory ? !by_directory : !S_ISREG(replaced->st.st_mode) || replaced->st.st_nlink < 2)
 		return 0;
 	ret = migrate_stub_load(replaced->fd, &stub);
-	replaced->fill = directory && stub.state == MIGRATE_UNFILLED;
+	replaced->fill = directory && stub.state != MIGRATE_NORMAL && stub.state != MIGRATE_FILLED;
 	replaced->touch = !directory && stub.state != MIGRATE_NORMAL;
 	migrate_stub_clear(&stub);
 	return directory ? ret : 0;

@@ -102,6 +102,10 @@ START_TEST(directories_are_filled)
 	replaced = find("filled", &other);
 	ck_assert(!replaced.fill);
 	migrate_replaced_clear(&replaced);
+	mark(unfilled, MIGRATE_DUMMY);
+	replaced = find("unfilled", &other);
+	ck_assert(replaced.fill);
+	migrate_replaced_clear(&replaced);
 	ck_assert_int_eq(fsetxattr(unfilled, "security.migrate", "rubbish", 7, 0), 0);
 	ck_assert_int_eq(migrate_replaced_find(dir, "unfilled", &other, &replaced), -EBADMSG);
 	ck_assert_int_eq(replaced.fd, -1);
