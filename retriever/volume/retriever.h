@@ -3,14 +3,15 @@
  * One volume's retriever: what its parts share.
  *
  * Threads: the main thread runs the GMainLoop and handles frames; backend threads complete reads
- * and listings; `workers` make stubs and do other work on the local tree; one sync thread makes
+ * and listings; jobs (jobs.h) make stubs and do other work on the local tree; one sync thread makes
  * data durable and drops records (durability.h).
  *
- * Locks, in the order in which they may be taken:
+ * Locks, in the order in which they may be taken; none is held across a network wait:
  *   places             the shape of "unfinished upwards" (I5): finishing and placing directories
+ *   file.sync_lock     one flush of a file at a time; held while the disk is waited for
  *   object.lock        one object's sets, waiters and brackets
- *   objects table, sync queue, gate, errors, report, peer locks: leaves, never held while another
- * is taken None is held across a network wait.
+ *   requests, peer     what a peer has open, what it did not read
+ *   objects table, sync queue, gate, errors, report: leaves, never held while another is taken
  */
 #ifndef RETRIEVER_H
 #define RETRIEVER_H
@@ -35,11 +36,11 @@ struct retriever {
 	atomic_int links_fd, staging_fd;
 	int finished_fds[3]; /* they were, when the volume was finished; 0: not */
 
-	struct backend *backend; /* retry over the scheme's; NULL until it could be opened */
 	const struct backend_ops *scheme; /* of the source's URL */
-	uint32_t max_read;		  /* its; it may be gone when replies are still worked on */
-	unsigned carries;		  /* likewise */
-	GMutex source_lock; /* a leaf: the two that follow, once it runs (source_root.h) */
+	struct backend *backend; /* retry over the scheme's; NULL until it could be opened */
+	uint32_t max_read;	 /* its; it may be gone when replies are still worked on */
+	unsigned carries;	 /* likewise */
+	GMutex source_lock;	 /* a leaf: the two that follow, once it runs (source_root.h) */
 	struct source_object source_root;
 	struct source_attr source_root_attr;
 
