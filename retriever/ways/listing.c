@@ -194,14 +194,14 @@ static void run_listing(void *arg)
 	} while (more);
 }
 
-/* Lock held. */
+/* Lock held.  Takes key. */
 static struct listing *add_listing(struct retriever *retriever, GBytes *key,
 				   const struct source_object *directory, bool demand)
 {
 	struct listing *listing = g_slice_new0(struct listing);
 
 	listing->retriever = retriever;
-	listing->key = g_bytes_ref(key);
+	listing->key = key;
 	listing->demand = demand;
 	source_object_copy(&listing->directory, directory);
 	listing->seekers = g_hash_table_new(g_int64_hash, g_int64_equal);
@@ -225,7 +225,7 @@ void listing_find(struct retriever *retriever, const struct source_object *direc
 	listing = g_hash_table_lookup(listings->by_directory, key);
 	start = !listing;
 	if (start)
-		listing = add_listing(retriever, key, directory, demand);
+		listing = add_listing(retriever, g_steal_pointer(&key), directory, demand);
 	g_queue_push_tail(&listing->joining, seeker);
 	g_mutex_unlock(&listings->lock);
 	if (start)

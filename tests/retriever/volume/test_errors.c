@@ -444,7 +444,7 @@ int main(void)
 	TCase *tcase = tcase_create("errors");
 
 	tcase_add_checked_fixture(tcase, setup, core_fixture_teardown);
-	tcase_set_timeout(tcase, 60);
+	tcase_set_timeout(tcase, 300);
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, i12_kept_across_restarts);
 	tcase_add_test(tcase, names);
