@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* .migrate/errors as it was up to version 0.1: a key file, a group for each entry. */
+/* .migrate/errors as it was before lines were appended to it: a key file, a group for each entry.
+ */
 #ifndef ERRORS_OLD_H
 #define ERRORS_OLD_H
 
