@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import nfs3                                                             # noqa: E402
 import smb2                                                             # noqa: E402
 import tree                                                             # noqa: E402
-from crowd import Impatient, Witness                                    # noqa: E402
+from crowd import NO_CACHE, Impatient, Witness                          # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from peer import CONTROL, CONTROLLER, Peer                               # noqa: E402
 from proxy import PROCEDURES                                            # noqa: E402
@@ -24,9 +24,6 @@ from servers import NEW, OLD, Stalled, stack                            # noqa: 
 from usage import MIB, Usage                                            # noqa: E402
 
 WAITED = 5              # seconds: a normal read that takes as long has waited for something
-# Ganesha alone keeps files open that were read: what is left is the door's.
-NO_CACHE = ('MDCACHE { FD_LWMark_Percent = 0; FD_HWMark_Percent = 1; LRU_Run_Interval = 1; '
-            'Reaper_Work_Per_Lane = 5000; }')
 FEW = 200               # descriptors
 DESCRIPTORS, MEMORY = 1024, 64 * MIB    # above what a process has when nothing is asked of it
 

@@ -10,6 +10,10 @@ import nfs3
 from harness import expect
 from xdr import RpcError
 
+# Ganesha alone keeps files open that were read: what is left is the door's.
+NO_CACHE = ('MDCACHE { FD_LWMark_Percent = 0; FD_HWMark_Percent = 1; LRU_Run_Interval = 1; '
+            'Reaper_Work_Per_Lane = 5000; }')
+
 
 class Impatient:
     """Reads files, many at once: who is told to ask again asks for another file, and for that one
