@@ -4,6 +4,7 @@
 ends or grows without a bound, what is served is what it has said once, each failure is listed with
 a reason, and what is honest beside it is whole (I10, I12)."""
 import os
+import random
 import socket
 import struct
 import subprocess
@@ -272,6 +273,22 @@ class Denied(Sometimes):
         connection.sendall(u32(20 | 1 << 31) + struct.pack('>5I', xid, 1, 1, 1, 1))
 
 
+class Chance(Node):
+    """Any of these, now and then, whatever was asked."""
+
+    random = random.Random()
+    kinds = (Twice, Early, Truncated, Half, Mark, Fragments, Garbage, Denied)
+
+    def send(self, connection, xid, procedure, reply):
+        kind = self.random.choice(self.kinds)
+        if self.random.random() > 0.1:
+            connection.sendall(reply)
+        elif issubclass(kind, Sometimes):
+            kind.wrong(self, connection, xid, reply)
+        else:
+            kind.send(self, connection, xid, nfs3.READ, reply)
+
+
 # ---- the cases --------------------------------------------------------------------------------
 
 def inner():
@@ -285,7 +302,7 @@ class World:
         self.args, self.lies = args, lies
         self.honest = {f'file{n}': Node(SIZE) for n in range(20)}
         self.liar = Liar(Node(honest=Node(**self.honest), **lies))
-        volume(NEW, size)
+        volume(NEW, size, mkfs=('-b', '4096'))      # attach refuses smaller blocks
         self.migration = Migration(args.build, self.liar.url, hold_ms=300)
         self.migration.start_retriever()
         self.migration.attach()
@@ -360,7 +377,7 @@ class World:
             expect(len(reason) > 3, f'{path} has no reason')
         if self.args.long:
             print(*sorted(self.refused), sep='\n    ')
-        usage.bounded(DESCRIPTORS, MEMORY)
+        usage.bounded(DESCRIPTORS, MEMORY, DESCRIPTORS)
         expect(ended or not ends, f'the crawler is not done after {crawl} s')
         for name, node in self.honest.items():
             expect(whole(f'honest/{name}') or not ends, f'honest/{name} is not whole')
@@ -427,7 +444,8 @@ def repeats(args):
 def endless(args):
     """More names than there can be: nothing tells this from a large directory until the new file
     system is full."""
-    begin(args, 'endless', {'endless': Endless(**inner())}, '40M').run(60 if args.long else 10, ends=False)
+    begin(args, 'endless', {'endless': Endless(**inner())}, '40M').run(60 if args.long else 10,
+                                                                        ends=False)
 
 
 @case(broken='a directory that is its own ancestor is gone into for ever')
@@ -445,6 +463,14 @@ def files(args):
 def replies(args):
     begin(args, 'replies', {f'{kind.__name__.lower()}{n}': kind(SIZE) for n in range(3) for kind in (
         Twice, Early, Late, Truncated, Half, Mark, Fragments, Garbage, Denied)}).run()
+
+
+@case()
+def chance(args):
+    """In every tenth reply about some files and directories something is wrong."""
+    Chance.random = args.random
+    begin(args, 'chance', {f'dir{d}': Chance(**{f'file{n}': Chance(SIZE) for n in range(8)})
+                           for d in range(40 if args.long else 4)}).run(600)
 
 
 if __name__ == '__main__':

@@ -243,7 +243,7 @@ class Run:
     def __init__(self, args, old, inject):
         self.args, self.old, self.inject = args, old, inject
         self.restarts = 0
-        volume(NEW, '300M')
+        volume(NEW, '300M', mkfs=('-b', '4096'))
         self.migration = Migration(args.build, f'nfs://{old.address}{OLD}', hold_ms=300)
         self.migration.start_retriever()
         self.model = Model(OLD)
