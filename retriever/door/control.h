@@ -16,7 +16,7 @@
  *                        something is being done to)
  *                      [namespace] complete=true|false  (every directory is filled: the totals are
  *                        final and a remaining time can be told)
- *                      with `verbose` also, for each open request, the longest first, up to 200,
+ *                      with `verbose` also, for each open request, the oldest first, up to 200:
  *                        [request N] peer id operation offset length milliseconds path waits-for
  *   settings           [settings] root hold-ms crawler-workers crawler-order=namespace-first|...
  *                        paused
@@ -25,18 +25,23 @@
  *                        DIRECTORY (a path as it is listed).  `summary START` for START: [errors]
  *                        likewise; [reason N] reason errno count
  *   trace START        what was done for requests (source/trace.h), from event START on, by page:
- *                      [trace] next overwritten (since START) more=true|false; [events]
- * N=microseconds since 1970, id, step, operation, offset, length, number, result, peer, with blanks
- * between them report             [report] path: the file with what could not be carried over
- * (report.h), in .migrate/ or, once finished, where it was kept; acls-carried xattrs-carried while
- * it is in .migrate/ retry [same]       forgets all failures, so that the crawler and clients try
- * again; same: enum version_trust, VERSION_SAME skip HOW PATH      gives up names (skip.h); HOW:
- * names, or all (of directories); more paths in further lines: [skip] names directories throttle
- * BYTES     background bytes per second, 0: no limit; until the retriever restarts pause, resume
- * background work; demand goes on verify             walks the whole new tree: [verify] objects
- * unfinished first-unfinished; sets the counters right finalize           verify; refuses while
- * anything is unfinished; keeps the report elsewhere, removes .migrate/ and what is left of ours:
- * [finalize] losses report names-skipped
+ *                      [trace] next overwritten (since START) more=true|false; [events] N=time in
+ *                      microseconds since 1970, id, step, operation, offset, length, number,
+ *                      result and peer, with blanks between them
+ *   report             [report] path: the file with what could not be carried over (report.h), in
+ *                        .migrate/ or, once finished, where it was kept; acls-carried
+ *                        xattrs-carried while it is in .migrate/
+ *   retry [same]       forgets all failures, so that the crawler and clients try again; same:
+ *                      enum version_trust, VERSION_SAME
+ *   skip HOW PATH      gives up names (skip.h); HOW: names, or all (of directories); more paths in
+ *                      further lines: [skip] names directories
+ *   throttle BYTES     background bytes per second, 0: no limit; until the retriever restarts
+ *   pause, resume      background work; demand goes on
+ *   verify             walks the whole new tree: [verify] objects unfinished first-unfinished;
+ *                      sets the counters right
+ *   finalize           verify; refuses while anything is unfinished; keeps the report elsewhere,
+ *                      removes .migrate/ and what is left of ours: [finalize] losses report
+ *                      names-skipped
  *
  * All numbers are decimal, sizes in bytes.  state: unattached: no record at the root and no
  * .migrate/; whole: every object is normal, .migrate/ is still there; finished: like unattached,

@@ -15,7 +15,7 @@
 #include "volume/retriever.h"
 
 #define REQUESTS_MAX	   4096
-#define REQUESTS_DESCRIBED 200 /* a frame has room for */
+#define REQUESTS_DESCRIBED 200 /* a reply has room for them */
 
 struct requests;
 

@@ -159,24 +159,114 @@ START_TEST(no_descriptors)
 }
 END_TEST
 
-/* What is open is shown, with what it waits for. */
+static GKeyFile *ask_control(const char *command)
+{
+	g_autofree char *text = core_control(&core, command);
+	GKeyFile *answer = g_key_file_new();
+
+	ck_assert(g_str_has_prefix(text, "0 "));
+	ck_assert(g_key_file_load_from_data(answer, text + 2, -1, G_KEY_FILE_NONE, NULL));
+	return answer;
+}
+
+static void expect_key(GKeyFile *answer, const char *group, const char *key, const char *value)
+{
+	g_autofree char *text = g_key_file_get_string(answer, group, key, NULL);
+
+	ck_assert_str_eq(text, value);
+}
+
+/* What is open is shown, the oldest first, with what it waits for. */
 START_TEST(open_requests_are_described)
 {
-	struct migrate_waiter *waiter;
+	static struct asked asked[FILES];
+	g_autoptr(GKeyFile) status = NULL;
 	unsigned rule;
+
+	start();
+	rule = stall();
+	ask_all(asked);
+	ck_assert(backend_fault_wait(core.fault, rule, GATE_FOREGROUND));
+	status = ask_control("status verbose");
+	ck_assert(g_key_file_has_group(status, "request 199"));
+	ck_assert(!g_key_file_has_group(status, "request 200"));
+	for (unsigned i = 0; i < 200; i++) {
+		g_autofree char *group = g_strdup_printf("request %u", i);
+		g_autofree char *name = g_strdup_printf("/f%u", i);
+		g_autofree char *path = g_key_file_get_string(status, group, "path", NULL);
+
+		ck_assert_str_eq(strrchr(path, '/'), name);
+		expect_key(status, group, "operation", "range"); /* not this command */
+		expect_key(status, group, "waits-for", "the old server");
+	}
+	backend_fault_remove(core.fault, rule);
+	for (unsigned i = 0; i < FILES; i++) {
+		ck_assert_int_eq(core_wait(asked[i].waiter), 0);
+		close(asked[i].fd);
+	}
+	core_free(&core);
+}
+END_TEST
+
+static bool is_step(GKeyFile *events, char **key, const char *step)
+{
+	g_autofree char *line = g_key_file_get_string(events, "events", *key, NULL);
+	g_autofree char *part = g_strdup_printf(" %s ", step);
+
+	return strstr(line, part) != NULL;
+}
+
+static uint64_t next_event(void)
+{
+	uint64_t next = 0;
+	bool more = true;
+
+	while (more) {
+		g_autofree char *command = g_strdup_printf("trace %" G_GUINT64_FORMAT, next);
+		g_autoptr(GKeyFile) page = ask_control(command);
+
+		next = g_key_file_get_uint64(page, "trace", "next", NULL);
+		more = g_key_file_get_boolean(page, "trace", "more", NULL);
+	}
+	return next;
+}
+
+/* Of one request, in order, among others; and the ids of those that share a fetch. */
+START_TEST(a_request_is_followed)
+{
+	static const char *const steps[] = {"received range 0 100", "submitted read 0 100",
+					    "answered read 0 100", "written range 0 100",
+					    "replied range 0 100"};
+	g_autoptr(GKeyFile) events = NULL;
+	g_auto(GStrv) keys = NULL;
+	g_autofree char *command = NULL;
+	struct migrate_waiter *waiters[2];
+	unsigned rule, n = 0, shared = 0;
+	uint64_t next;
 	int fd;
 
-	core_make(&core);
-	core_source_file(&core, "f", 100, 1);
-	core_start(&core);
-	fd = core_find(&core, "f", O_RDWR);
+	start();
+	fd = core_lookup(&core, "f5", O_RDWR);
+	next = next_event();
 	rule = stall();
-	waiter = core_ask_range(&core, fd, 0, 100, 0);
+	waiters[0] = core_ask_range(&core, fd, 0, 100, 0);
+	waiters[1] = core_ask_range(&core, fd, 0, 50, 0);
 	ck_assert(backend_fault_wait(core.fault, rule, 1));
-	core_expect_answer(&core, "status verbose", "operation=range");
-	core_expect_answer(&core, "status verbose", "waits-for=the old server");
+	while (COUNT_GET(core.retriever, demand_waiting) < 2)
+		g_thread_yield();
 	backend_fault_remove(core.fault, rule);
-	ck_assert_int_eq(core_wait(waiter), 0);
+	ck_assert_int_eq(core_wait(waiters[0]), 0);
+	ck_assert_int_eq(core_wait(waiters[1]), 0);
+	command = g_strdup_printf("trace %" G_GUINT64_FORMAT, next);
+	events = ask_control(command);
+	expect_key(events, "trace", "overwritten", "0");
+	keys = g_key_file_get_keys(events, "events", NULL, NULL);
+	for (char **key = keys; key && *key; key++) {
+		n += n < G_N_ELEMENTS(steps) && is_step(events, key, steps[n]);
+		shared += is_step(events, key, "shared range 0 50");
+	}
+	ck_assert_msg(n == G_N_ELEMENTS(steps), "no %s", steps[n % G_N_ELEMENTS(steps)]);
+	ck_assert_uint_eq(shared, 1);
 	close(fd);
 	core_free(&core);
 }
@@ -192,5 +282,6 @@ int main(void)
 	tcase_add_test(tcase, i11_a_cancelled_name);
 	tcase_add_test(tcase, no_descriptors);
 	tcase_add_test(tcase, open_requests_are_described);
+	tcase_add_test(tcase, a_request_is_followed);
 	return run_suite(suite);
 }
