@@ -101,6 +101,8 @@ static void call_made(struct mg_call *call, uint64_t request)
 	call->request = request;
 	if (request) {
 		call->refs++; /* the reply's, which waits for volume.lock */
+		LogFullDebug(COMPONENT_FSAL, "Volume %s: request %" PRIu64, call->volume->name,
+			     request);
 	} else {
 		call->done = true;
 		call->status = errno ? -errno : -ENOMEM;

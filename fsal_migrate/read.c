@@ -96,6 +96,9 @@ static bool fetch_start(struct mg_object *object, struct mg_fetch *fetch)
 					     fetch->end - fetch->offset, 0, fetch_done, fetch);
 	if (!fetch->request)
 		return false;
+	LogFullDebug(COMPONENT_FSAL, "Volume %s: request %" PRIu64 ", range %" PRIu64 "+%" PRIu64,
+		     fetch->volume->name, fetch->request, fetch->offset,
+		     fetch->end - fetch->offset);
 	glist_add_tail(&object->fetches, &fetch->link);
 	object->n_fetches++;
 	return true;

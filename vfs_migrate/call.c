@@ -255,6 +255,7 @@ static struct vm_call *call_new(TALLOC_CTX *mem_ctx, struct vfs_handle_struct *h
 		errno = error;
 		return NULL;
 	}
+	DBG_DEBUG("request %" PRIu64 ", kind %d\n", call->id, (int)ask->what);
 	call->volume = volume;
 	volume->close_calls = close_calls;
 	DLIST_ADD(volume->calls, call);
