@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "control.h"
+#include "source/gate.h"
 #include "source/refused.h"
 #include "ways/bracket.h"
 #include "ways/bulk.h"
@@ -489,6 +490,8 @@ static const char *waits_for(const struct request *request)
 	case MIGRATE_OP_CONTROL:
 		return "commands before it, or its own work";
 	default:
+		if (request->trace.background && gate_paused(object->retriever->gate))
+			return "background work to be resumed: migratectl resume";
 		g_mutex_lock(&object->lock);
 		searched = object->search.under_way[0] || object->search.under_way[1];
 		g_mutex_unlock(&object->lock);

@@ -6,6 +6,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import select
 import signal
 import socket
@@ -13,7 +14,7 @@ import subprocess
 import tempfile
 import unittest
 
-from tools import PROGRAMS, run
+from tools import PROGRAMS, SOURCE, run
 
 PLACE = pathlib.Path("/mnt/programs")
 DIRS, FILES, SIZE = 20, 30, 4096
@@ -207,6 +208,47 @@ class Volume(unittest.TestCase):
         check(1, 0)
         (PLACE / "kept" / "v.report").unlink()
         self.assertIn("v.report: No such file", self.ctl("report", "v", status=1))
+
+    def test_trace(self):
+        """What hangs, and why; and the crawler's requests while somebody looks."""
+        self.start()
+        self.ctl("attach", "v")
+        self.assertIn("No request is without an answer", self.ctl("status", "--verbose", "v"))
+        self.ctl("pause", "v")
+        crawler = subprocess.Popen([PROGRAMS["migrate-crawler"], "--socket", self.socket, "--quiet",
+                                    "--once", "v"])
+        follower = subprocess.Popen([PROGRAMS["migratectl"], "--config", self.config, "trace",
+                                     "--follow", "--json", "v"], stdout=subprocess.PIPE, text=True)
+        with crawler, follower:
+            try:
+                waiting = f"crawler {crawler.pid}:"
+                while waiting not in (text := self.ctl("status", "--verbose", "v")):
+                    self.assertIsNone(crawler.poll())
+                self.assertRegex(text, rf"(?m)^ +\d+\.\d+ s  {waiting}\d+  fill of {self.new}, "
+                                 "waits for background work to be resumed: migratectl resume$")
+                self.ctl("resume", "v")
+                steps = set()
+                while not {"sent", "answered", "made", "replied"} <= steps:
+                    self.assertTrue(select.select([follower.stdout], [], [], 60)[0])
+                    step = json.loads(follower.stdout.readline())
+                    if step["peer"] == f"crawler {crawler.pid}":
+                        steps.add(step["step"])
+                self.assertEqual(crawler.wait(timeout=300), 0)
+            finally:
+                follower.terminate()
+                crawler.kill()
+        self.assertIn("status --verbose", self.ctl("trace", "--id", "57", "v", status=2))
+        self.assertIn("takes no --follow", self.ctl("status", "--follow", "v", status=2))
+        self.assertIn("--verbose needs the NAME", self.ctl("status", "--verbose", status=2))
+
+    def test_probes(self):
+        """Each step of a request is a static probe."""
+        notes = subprocess.run(["readelf", "-n", PROGRAMS["migrate-retriever"]], check=True,
+                               capture_output=True, text=True).stdout
+        header = (SOURCE / "retriever" / "source" / "trace.h").read_text()
+        steps = set(re.findall(r"STEP\([A-Z]+, ([a-z]+)\)", header))
+        self.assertIn("sent", steps)
+        self.assertEqual(set(re.findall(r"Provider: quickmigrate\s+Name: ([a-z]+)", notes)), steps)
 
     def test_names_given_up(self):
         (self.old / ".migrate").mkdir()
