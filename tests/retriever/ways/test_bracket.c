@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_hook.h"
 
-#include "volume/turns.h"
 #include "ways/bracket.h"
 
 #define READS (1u << BACKEND_READ)
@@ -365,86 +364,6 @@ START_TEST(a_begin_that_waits_can_be_cancelled)
 }
 END_TEST
 
-/* Fairness: fills that write one after the other, always at least one, do not keep a BEGIN out. */
-static void fill_entered(struct object *object, void *arg)
-{
-	fill_leave(object);
-	sem_post(arg);
-}
-
-static void begun(void *arg, int status)
-{
-	ck_assert_int_eq(status, 0);
-	sem_t *opened = arg;
-
-	sem_post(opened);
-}
-
-START_TEST(a_begin_is_let_in_between_fills)
-{
-	struct object *object;
-	struct bracket *bracket;
-	sem_t opened, entered;
-	int fd;
-
-	start();
-	sem_init(&opened, 0, 0);
-	fd = find();
-	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
-	ck_assert(fill_try_enter(object));
-	bracket = bracket_begin(object, MIGRATE_WRITE, -1, begun, &opened);
-	ck_assert_ptr_nonnull(bracket);
-	ck_assert_int_eq(sem_trywait(&opened), -1);
-	ck_assert(!fill_try_enter(object));
-	sem_init(&entered, 0, 0);
-	ck_assert(!fill_enter(object, fill_entered, &entered));
-	fill_leave(object);
-	sem_wait(&opened);
-	ck_assert_int_eq(sem_trywait(&entered), -1);
-	bracket_abort(bracket);
-	sem_wait(&entered);
-	ck_assert(fill_try_enter(object));
-	fill_leave(object);
-	object_unref(object);
-	close(fd);
-	core_free(&core);
-}
-END_TEST
-
-/* The other way round: brackets that follow each other do not keep a fill out. */
-static void entered(struct object *object, void *arg)
-{
-	fill_leave(object);
-	sem_post(arg);
-}
-
-START_TEST(a_fill_is_let_in_between_brackets)
-{
-	struct object *object;
-	struct bracket *first, *second;
-	sem_t opened, wrote;
-	int fd;
-
-	start();
-	sem_init(&opened, 0, 0);
-	sem_init(&wrote, 0, 0);
-	fd = find();
-	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
-	first = bracket_begin(object, MIGRATE_WRITE, -1, begun, &opened);
-	sem_wait(&opened);
-	ck_assert(!fill_enter(object, entered, &wrote));
-	second = bracket_begin(object, MIGRATE_WRITE, -1, begun, &opened);
-	ck_assert_int_eq(sem_trywait(&opened), -1);
-	bracket_abort(first);
-	sem_wait(&wrote);
-	sem_wait(&opened);
-	bracket_abort(second);
-	object_unref(object);
-	close(fd);
-	core_free(&core);
-}
-END_TEST
-
 /* Brackets on what is normal, and their durable end. */
 START_TEST(brackets_of_normal_objects)
 {
@@ -526,8 +445,6 @@ int main(void)
 	tcase_add_test(tcase, i4_a_truncation_that_was_not_ended);
 	tcase_add_test(tcase, a_dead_door_lets_the_others_in);
 	tcase_add_test(tcase, a_begin_that_waits_can_be_cancelled);
-	tcase_add_test(tcase, a_begin_is_let_in_between_fills);
-	tcase_add_test(tcase, a_fill_is_let_in_between_brackets);
 	tcase_add_test(tcase, brackets_of_normal_objects);
 	tcase_add_test(tcase, i11_an_end_does_not_wait_for_the_old_server);
 	return run_suite(suite);
