@@ -50,4 +50,35 @@ static inline int fill(int fd)
 	return core_wait(core_ask_fill(&core, fd, 0));
 }
 
+static inline int open_below(int fd, const char *name, int flags)
+{
+	int new = openat(fd, name, flags | O_CLOEXEC);
+
+	ck_assert_int_ge(new, 0);
+	return new;
+}
+
+/* Everything of a directory, and its record's end. */
+static inline int make_whole(int fd)
+{
+	int ret = core_wait(core_ask_fill(&core, fd, MIGRATE_DATA | MIGRATE_BACKGROUND));
+
+	ck_assert_int_eq(ret, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		ret = core_finish(&core, fd);
+		if (ret != -EAGAIN)
+			break;
+	}
+	return ret;
+}
+
+/* Another name of a file on the old server. */
+static inline void source_link(const char *name, const char *as)
+{
+	g_autofree char *from = g_strconcat(core.source, "/", name, NULL);
+	g_autofree char *to = g_strconcat(core.source, "/", as, NULL);
+
+	ck_assert_int_eq(link(from, to), 0);
+}
+
 #endif

@@ -149,41 +149,6 @@ START_TEST(closes_at_any_moment)
 }
 END_TEST
 
-START_TEST(one_retriever_per_volume)
-{
-	struct core second;
-	g_autofree char *error = NULL;
-
-	make_source();
-	core_start(&core);
-	second = core;
-	second.socket = g_strconcat(core.dir, "/sock2", NULL);
-	error = core_try_open(&second);
-	ck_assert_ptr_nonnull(strstr(error, "another migrate-retriever"));
-	g_free(second.socket);
-	core_free(&core);
-}
-END_TEST
-
-/* What a door wants to place there waits for the retriever. */
-START_TEST(starts_while_a_door_holds_the_root)
-{
-	int root, held;
-
-	make_source();
-	core_start(&core);
-	root = core_root(&core);
-	core_close(&core);
-	held = migrate_hold(root, MIGRATE_HOLD_SHARED, NULL);
-	ck_assert_int_ge(held, 0);
-	core_open(&core);
-	core_run(&core);
-	close(held);
-	close(root);
-	core_free(&core);
-}
-END_TEST
-
 START_TEST(what_cannot_be_opened)
 {
 	g_autofree char *error = NULL;
@@ -202,84 +167,14 @@ START_TEST(what_cannot_be_opened)
 }
 END_TEST
 
-/* The counters are the walk's, also after a kill. */
-START_TEST(counters_after_a_kill)
-{
-	struct migrate_waiter *w;
-	int d;
-
-	make_source();
-	core_supervise(&core, 0);
-	core_connect(&core);
-	d = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
-	w = core_ask_fill(&core, d, 0);
-	ck_assert_int_eq(core_wait(w), 0);
-	core_disconnect(&core);
-	core_end_supervision(&core);
-	core_open(&core);
-	{
-		struct verify_count count;
-		g_autofree char *message = NULL;
-
-		ck_assert_int_eq(verify_volume(core.retriever, &count, &message), 0);
-		g_free(count.first);
-		ck_assert_int_eq(COUNT_GET(core.retriever, files_found), 1);
-		ck_assert_int_eq(COUNT_GET(core.retriever, directories_found), 2);
-		ck_assert_int_eq(COUNT_GET(core.retriever, unfilled), 1);
-	}
-	close(d);
-	core_free(&core);
-}
-END_TEST
-
-static GMutex busy;
-
-static void keep_busy(void *arg)
-{
-	g_mutex_lock(&busy);
-	g_mutex_unlock(&busy);
-}
-
-/* I11: names, listings, reads and changes of clients while every worker has long work of the
- * crawler's to do. */
-START_TEST(i11_demand_has_workers_of_its_own)
-{
-	uint64_t id;
-	int f, d, root;
-
-	make_source();
-	core_start(&core);
-	root = core_root(&core);
-	g_mutex_lock(&busy);
-	for (unsigned i = 0; i < 64; i++)
-		jobs_run(core.retriever->jobs, JOB_BACKGROUND, keep_busy, NULL);
-	f = core_find(&core, "f", O_RDWR);
-	d = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
-	ck_assert_int_eq(core_wait(core_ask_fill(&core, d, 0)), 0);
-	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
-	ck_assert_int_eq(core_range(&core, f, 0, UINT64_MAX), 0);
-	ck_assert_int_eq(core_begin(&core, f, -1, MIGRATE_WRITE, 0, 10, &id), 0);
-	ck_assert_int_eq(core_end(&core, id, true, true, 0, 10), 0);
-	g_mutex_unlock(&busy);
-	close(f);
-	close(d);
-	close(root);
-	core_free(&core);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("retriever");
 	TCase *tcase = CORE_TCASE(suite, "retriever", 100);
 
-	tcase_add_test(tcase, i11_demand_has_workers_of_its_own);
 	tcase_add_test(tcase, closes_with_requests_in_flight);
 	tcase_add_test(tcase, closes_with_deferred_fills_and_searches);
 	tcase_add_test(tcase, closes_at_any_moment);
-	tcase_add_test(tcase, one_retriever_per_volume);
-	tcase_add_test(tcase, starts_while_a_door_holds_the_root);
 	tcase_add_test(tcase, what_cannot_be_opened);
-	tcase_add_test(tcase, counters_after_a_kill);
 	return run_suite(suite);
 }

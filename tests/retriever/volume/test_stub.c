@@ -1,26 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "core_hook.h"
+#include "core_directory.h"
 #include "core_xattrs.h"
-
-#include <dirent.h>
 
 #include "volume/report.h"
 #include "volume/stub.h"
-
-static struct core core;
-
-static int fill(int fd)
-{
-	return core_wait(core_ask_fill(&core, fd, 0));
-}
-
-static void source_link(const char *name, const char *as)
-{
-	g_autofree char *from = g_strconcat(core.source, "/", name, NULL);
-	g_autofree char *to = g_strconcat(core.source, "/", as, NULL);
-
-	ck_assert_int_eq(link(from, to), 0);
-}
 
 static void make_source(void)
 {
@@ -128,114 +111,6 @@ START_TEST(i4_killed_at_every_step)
 		core_free(&core);
 		ck_assert_int_lt(nth, 300);
 	}
-}
-END_TEST
-
-/* Whichever name is seen first, they are one file. */
-START_TEST(hard_links)
-{
-	struct stat a, b;
-	int root, one, two;
-
-	core_make(&core);
-	core_source_file(&core, "x/a", 3000, 4);
-	core_source_file(&core, "y/other", 10, 1);
-	source_link("x/a", "y/b");
-	source_link("x/a", "c");
-	core_start(&core);
-	root = core_root(&core);
-	two = core_find(&core, "y/b", O_RDWR);
-	ck_assert_int_eq(core_write(&core, two, 100, 50, 9, false), 0);
-	one = core_find(&core, "x/a", O_RDONLY);
-	ck_assert_int_eq(fstat(one, &a), 0);
-	ck_assert_int_eq(fstat(two, &b), 0);
-	ck_assert_uint_eq(a.st_ino, b.st_ino);
-	ck_assert_int_eq(core_range(&core, one, 0, UINT64_MAX), 0);
-	core_expect(one, 0, 100, 4);
-	core_expect(one, 100, 50, 9);
-	core_expect(one, 150, 2850, 4);
-	ck_assert_int_eq(fill(root), 0);
-	ck_assert_int_eq(fstatat(root, "c", &b, 0), 0);
-	ck_assert_uint_eq(a.st_ino, b.st_ino);
-	ck_assert_uint_eq(b.st_nlink, 3); /* the provisional name has gone with the last */
-	close(one);
-	close(two);
-	close(root);
-	core_free(&core);
-}
-END_TEST
-
-/* What was made before a restart is counted, and what a client links or removes is not. */
-START_TEST(hard_links_and_a_restart)
-{
-	struct stat st;
-	int root, one;
-
-	core_make(&core);
-	core_source_file(&core, "x/a", 3000, 4);
-	source_link("x/a", "y");
-	source_link("x/a", "z");
-	core_source_file(&core, "x/b", 10, 1);
-	core_start(&core);
-	one = core_find(&core, "x/a", O_RDONLY);
-	root = core_root(&core);
-	ck_assert_int_eq(linkat(one, "", root, ".migrate/client", AT_EMPTY_PATH), 0);
-	core_restart(&core);
-	ck_assert_int_eq(core_name_in(&core, root, "y"), 0);
-	ck_assert_int_eq(fstat(one, &st), 0);
-	ck_assert_uint_eq(st.st_nlink, 4); /* and the provisional name and the client's */
-	ck_assert_int_eq(unlinkat(root, ".migrate/client", 0), 0);
-	core_restart(&core);
-	ck_assert_int_eq(fill(root), 0);
-	ck_assert_int_eq(fstat(one, &st), 0);
-	ck_assert_uint_eq(st.st_nlink, 3);
-	close(one);
-	one = core_find(&core, "z", O_RDONLY);
-	ck_assert_int_eq(core_range(&core, one, 0, UINT64_MAX), 0);
-	core_expect(one, 0, 3000, 4);
-	ck_assert_int_eq(fstat(one, &st), 0);
-	ck_assert_uint_eq(st.st_nlink, 3);
-	close(one);
-	close(root);
-	core_free(&core);
-}
-END_TEST
-
-/* All names of one file asked for at the same time. */
-START_TEST(hard_links_at_once)
-{
-	struct migrate_waiter *w[10];
-	struct stat first, st;
-	int dir;
-
-	core_make(&core);
-	core_source_file(&core, "d/0", 3000, 4);
-	for (unsigned i = 1; i < G_N_ELEMENTS(w); i++) {
-		g_autofree char *name = g_strdup_printf("d/%u", i);
-
-		source_link("d/0", name);
-	}
-	core_start(&core);
-	dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
-	for (unsigned i = 0; i < G_N_ELEMENTS(w); i++) {
-		char name[16];
-
-		g_snprintf(name, sizeof(name), "%u", i);
-		w[i] = CORE_WAIT(waiter, migrate_fetch_name(core.volume, dir, name, 0,
-							    migrate_waiter_done, waiter));
-	}
-	for (unsigned i = 0; i < G_N_ELEMENTS(w); i++)
-		ck_assert_int_eq(core_wait(w[i]), 0);
-	ck_assert_int_eq(fstatat(dir, "0", &first, 0), 0);
-	for (unsigned i = 0; i < G_N_ELEMENTS(w); i++) {
-		char name[16];
-
-		g_snprintf(name, sizeof(name), "%u", i);
-		ck_assert_int_eq(fstatat(dir, name, &st, 0), 0);
-		ck_assert_uint_eq(st.st_ino, first.st_ino);
-	}
-	close(dir);
-	core_free(&core);
 }
 END_TEST
 
@@ -414,46 +289,16 @@ START_TEST(i7_nothing_is_inherited)
 }
 END_TEST
 
-/* .migrate/staging/ made anew where ACLs are inherited. */
-START_TEST(i7_ours_inherits_nothing)
-{
-	uint32_t len;
-	g_autofree uint8_t *value = core_acl("u::7 u:1000:7 g::7 m::7 o::7", &len);
-	g_autofree char *path = NULL;
-	int fd;
-
-	make_source();
-	core_start(&core);
-	core_disconnect(&core);
-	core_close(&core);
-	path = core_path(&core, MIGRATE_PRIVATE_DIR "/staging");
-	ck_assert_int_eq(rmdir(path), 0);
-	g_free(path);
-	path = core_path(&core, MIGRATE_PRIVATE_DIR);
-	ck_assert_int_eq(setxattr(path, XATTR_ACL_DEFAULT, value, len, 0), 0);
-	core_start(&core);
-	fd = core_find(&core, "d/sub", O_RDONLY | O_DIRECTORY);
-	core_expect_acl(fd, XATTR_ACL_ACCESS, NULL);
-	core_expect_acl(fd, XATTR_ACL_DEFAULT, NULL);
-	close(fd);
-	core_free(&core);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("stub");
 	TCase *tcase = CORE_TCASE(suite, "stub", 100);
 
 	tcase_add_test(tcase, i4_killed_at_every_step);
-	tcase_add_test(tcase, hard_links);
-	tcase_add_test(tcase, hard_links_and_a_restart);
-	tcase_add_test(tcase, hard_links_at_once);
 	tcase_add_test(tcase, i9_a_copied_record_is_void);
 	tcase_add_test(tcase, i8_owner_and_mode);
 	tcase_add_test(tcase, i4_an_acl_is_there_before_the_name);
 	tcase_add_test(tcase, i12_a_loss_is_reported_before_the_name);
 	tcase_add_test(tcase, i7_nothing_is_inherited);
-	tcase_add_test(tcase, i7_ours_inherits_nothing);
 	return run_suite(suite);
 }

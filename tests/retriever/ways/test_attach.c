@@ -1,135 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From attach to the end. */
-#include "core_hook.h"
+#include "core_directory.h"
 
 #include <sched.h>
 #include <sys/mount.h>
-
-#include "volume/errors.h"
-
-static struct core core;
-
-static int open_below(int fd, const char *name, int flags)
-{
-	int new = openat(fd, name, flags | O_CLOEXEC);
-
-	ck_assert_int_ge(new, 0);
-	return new;
-}
-
-/* As the crawler does, for a directory of files and one level below. */
-static void crawl(int fd, const char *const *below)
-{
-	int ret;
-
-	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, MIGRATE_BACKGROUND)), 0);
-	for (; *below; below++) {
-		int sub = open_below(fd, *below, O_RDONLY | O_DIRECTORY);
-
-		crawl(sub, (const char *const[]){NULL});
-		close(sub);
-	}
-	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, MIGRATE_BACKGROUND | MIGRATE_DATA)), 0);
-	do
-		ret = core_finish(&core, fd);
-	while (ret == -EAGAIN);
-	ck_assert_int_eq(ret, 0);
-}
-
-START_TEST(from_attach_to_the_end)
-{
-	g_autofree char *private = NULL;
-	struct stat before, after;
-	int root;
-
-	core_make(&core);
-	core_source_file(&core, "f", 10000, 1);
-	core_source_file(&core, "d/g", 20000, 2);
-	core_open(&core);
-	core_run(&core);
-	core_connect(&core);
-	core_expect_answer(&core, "status", "state=unattached");
-	core_expect_answer(&core, "finalize", "-22 ");
-	core_expect_answer(&core, "attach", "0 ");
-	core_expect_answer(&core, "attach", "-114 ");
-	core_expect_answer(&core, "status", "state=migrating");
-	core_expect_answer(&core, "verify", "unfinished=1\n");
-	core_expect_answer(&core, "finalize", "-16 ");
-	root = core_root(&core);
-	crawl(root, (const char *const[]){"d", NULL});
-	ck_assert_int_eq(core_state(root), MIGRATE_NORMAL);
-	core_expect_answer(&core, "status", "state=whole");
-	core_expect_answer(&core, "status", "files-found=2\n");
-	core_expect_answer(&core, "status", "files-whole=2\n");
-	core_expect_answer(&core, "status", "bytes-whole=30000\n");
-	core_expect_answer(&core, "verify", "unfinished=0\n");
-	ck_assert_int_eq(fstat(root, &before), 0);
-	core_expect_answer(&core, "finalize", "0 ");
-	ck_assert_int_eq(fstat(root, &after), 0);
-	ck_assert_int_eq(before.st_mtim.tv_sec, after.st_mtim.tv_sec);
-	ck_assert_int_eq(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
-	private = core_path(&core, MIGRATE_PRIVATE_DIR);
-	ck_assert_int_eq(access(private, F_OK), -1);
-	core_expect_answer(&core, "status", "state=finished");
-	core_expect_answer(&core, "attach", "-39 ");
-	core_restart(&core);
-	core_expect_answer(&core, "status", "state=finished");
-	close(root);
-	core_free(&core);
-}
-END_TEST
-
-/* Which is not the same as one that is not attached. */
-START_TEST(an_empty_volume)
-{
-	g_autofree char *private = NULL;
-	int root;
-
-	core_make(&core);
-	core_open(&core);
-	core_run(&core);
-	core_connect(&core);
-	core_expect_answer(&core, "status", "state=unattached");
-	core_expect_answer(&core, "attach", "0 ");
-	core_expect_answer(&core, "status", "state=migrating");
-	core_restart(&core);
-	core_expect_answer(&core, "status", "state=migrating");
-	root = core_root(&core);
-	crawl(root, (const char *const[]){NULL});
-	ck_assert_int_eq(core_state(root), MIGRATE_NORMAL);
-	core_expect_answer(&core, "status", "state=whole");
-	core_expect_answer(&core, "attach", "-114 ");
-	core_restart(&core);
-	core_expect_answer(&core, "status", "state=whole");
-	core_expect_answer(&core, "finalize", "0 ");
-	private = core_path(&core, MIGRATE_PRIVATE_DIR);
-	ck_assert_int_eq(access(private, F_OK), -1);
-	close(root);
-	core_free(&core);
-}
-END_TEST
-
-/* By a crash, and another before the retriever knows that it was not: the root has its record, and
- * .migrate/ has the mark. */
-START_TEST(attached_but_for_the_mark)
-{
-	g_autofree char *private = NULL;
-	int root;
-
-	core_make(&core);
-	core_start(&core);
-	core_close(&core);
-	private = core_path(&core, MIGRATE_PRIVATE_DIR);
-	ck_assert_int_eq(chmod(private, PRIVATE_ATTACHING), 0);
-	core_open(&core);
-	core_run(&core);
-	root = core_root(&core);
-	crawl(root, (const char *const[]){NULL});
-	core_expect_answer(&core, "status", "state=whole");
-	close(root);
-	core_free(&core);
-}
-END_TEST
 
 START_TEST(attach_needs_an_empty_directory)
 {
@@ -162,6 +36,7 @@ START_TEST(killed_while_attaching)
 		fd = core_find(&core, "f", O_RDONLY);
 		ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 		core_expect(fd, 0, 10000, 1);
+		core_expect_answer(&core, "attach", "-114 ");
 		killed = core_killed();
 		close(fd);
 		core_disconnect(&core);
@@ -259,116 +134,6 @@ START_TEST(pause_and_resume)
 }
 END_TEST
 
-static void make_in_root(struct core *core, const char *name, mode_t mode)
-{
-	g_autofree char *path = core_path(core, name);
-
-	if (S_ISDIR(mode))
-		ck_assert_int_eq(mkdir(path, mode & 07777), 0);
-	else
-		ck_assert(g_file_set_contents(path, "a client's", -1, NULL));
-}
-
-/* Which looks like ours.  After the end it is somebody else's. */
-START_TEST(i7_a_clients_directory_of_that_name)
-{
-	g_autofree char *file = NULL;
-	int root;
-
-	core_make(&core);
-	core_source_file(&core, "f", 0, 1);
-	core_start(&core);
-	file = core_path(&core, MIGRATE_PRIVATE_DIR "/staging/file");
-	root = core_root(&core);
-	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
-	ck_assert_int_eq(core_finish(&core, root), 0);
-	core_expect_answer(&core, "status", "state=whole");
-	core_restart(&core);
-	core_expect_answer(&core, "status", "state=whole");
-	core_expect_answer(&core, "finalize", "0 ");
-	make_in_root(&core, MIGRATE_PRIVATE_DIR, S_IFDIR | 0700);
-	make_in_root(&core, MIGRATE_PRIVATE_DIR "/links", S_IFDIR | 0700);
-	make_in_root(&core, MIGRATE_PRIVATE_DIR "/staging", S_IFDIR | 0700);
-	make_in_root(&core, MIGRATE_PRIVATE_DIR "/staging/file", S_IFREG);
-	core_restart(&core);
-	core_expect_answer(&core, "status", "state=finished");
-	core_expect_answer(&core, "finalize", "0 ");
-	core_expect_answer(&core, "attach", "-39 ");
-	ck_assert_int_eq(access(file, F_OK), 0);
-	close(root);
-	core_free(&core);
-}
-END_TEST
-
-/* In a directory that is to be a volume it is no place for ours. */
-START_TEST(attach_takes_no_clients_directory)
-{
-	core_make(&core);
-	make_in_root(&core, MIGRATE_PRIVATE_DIR, S_IFDIR | 0700);
-	make_in_root(&core, MIGRATE_PRIVATE_DIR "/staging", S_IFDIR | 0700);
-	make_in_root(&core, MIGRATE_PRIVATE_DIR "/staging/file", S_IFREG);
-	core_open(&core);
-	core_run(&core);
-	core_connect(&core);
-	core_expect_answer(&core, "status", "state=finished");
-	core_expect_answer(&core, "attach", "-39 ");
-	core_free(&core);
-}
-END_TEST
-
-/* By a crash before it was marked, or by a release that did not mark it. */
-START_TEST(an_unmarked_private_directory)
-{
-	g_autofree char *private = NULL;
-
-	core_make(&core);
-	make_in_root(&core, MIGRATE_PRIVATE_DIR, S_IFDIR | PRIVATE_ATTACHING);
-	core_open(&core);
-	core_run(&core);
-	core_connect(&core);
-	core_expect_answer(&core, "status", "state=unattached");
-	core_expect_answer(&core, "attach", "0 ");
-	private = core_path(&core, MIGRATE_PRIVATE_DIR);
-	ck_assert_int_eq(removexattr(private, MIGRATE_XATTR_PRIVATE), 0);
-	core_restart(&core);
-	core_expect_answer(&core, "status", "state=migrating");
-	ck_assert_int_gt(getxattr(private, MIGRATE_XATTR_PRIVATE, NULL, 0), 0);
-	core_free(&core);
-}
-END_TEST
-
-/* Without a place for the report the volume does not end. */
-START_TEST(i12_the_report_is_kept)
-{
-	g_autofree char *report = NULL, *text = NULL;
-	int root;
-
-	core_make(&core);
-	core_source_file(&core, "f", 0, 1);
-	core.map_users = g_strdup("1:0"); /* and the owner is 0 */
-	core_start(&core);
-	root = core_root(&core);
-	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
-	ck_assert_int_eq(core_finish(&core, root), 0);
-	report = g_strconcat(core.dir, "/kept", NULL);
-	ck_assert(g_file_set_contents(report, "", 0, NULL)); /* where the directory is to be */
-	core_expect_answer(&core, "finalize", "set \"report\" in the configuration");
-	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR, F_OK, 0), 0);
-	ck_assert_int_eq(unlink(report), 0);
-	core_expect_answer(&core, "finalize", "losses=2");
-	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR, F_OK, 0), -1);
-	g_free(report);
-	report = g_strconcat(core.dir, "/kept/report", NULL);
-	ck_assert(g_file_get_contents(report, &text, NULL, NULL));
-	ck_assert_ptr_nonnull(strstr(text, "owner\t"));
-	ck_assert_ptr_nonnull(strstr(text, "carried\tacls\t0\n"));
-	ck_assert_ptr_nonnull(strstr(text, "volume\t\t"));
-	core_expect_answer(&core, "report", report);
-	close(root);
-	core_free(&core);
-}
-END_TEST
-
 /* Nothing is promised that was not tried, and nothing is left behind. */
 START_TEST(attach_refuses_what_lacks_something)
 {
@@ -445,18 +210,11 @@ int main(void)
 	Suite *suite = suite_create("volume");
 	TCase *tcase = CORE_TCASE(suite, "volume", 60);
 
-	tcase_add_test(tcase, from_attach_to_the_end);
-	tcase_add_test(tcase, an_empty_volume);
-	tcase_add_test(tcase, attached_but_for_the_mark);
 	tcase_add_test(tcase, attach_needs_an_empty_directory);
 	tcase_add_test(tcase, killed_while_attaching);
 	tcase_add_test(tcase, i12_a_damaged_record);
 	tcase_add_test(tcase, damaged_templates);
 	tcase_add_test(tcase, pause_and_resume);
-	tcase_add_test(tcase, i12_the_report_is_kept);
-	tcase_add_test(tcase, i7_a_clients_directory_of_that_name);
-	tcase_add_test(tcase, attach_takes_no_clients_directory);
-	tcase_add_test(tcase, an_unmarked_private_directory);
 	tcase_add_test(tcase, attach_refuses_what_lacks_something);
 	tcase_add_test(tcase, no_space);
 	return run_suite(suite);

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "core_directory.h"
+
+#include <sys/inotify.h>
+
+START_TEST(i5_a_directory_is_finished_after_what_is_below)
+{
+	int root, d, file;
+
+	core_make(&core);
+	core_source_file(&core, "d/file", 10000, 1);
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(fill(root), 0);
+	d = open_below(root, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_finish(&core, root), -EAGAIN);
+	ck_assert_int_eq(core_finish(&core, d), -EAGAIN); /* it is not even filled */
+	ck_assert_int_eq(fill(d), 0);
+	ck_assert_int_eq(core_finish(&core, d), -EAGAIN);
+	file = open_below(d, "file", O_RDONLY);
+	ck_assert_int_eq(core_range(&core, file, 0, 9999), 0);
+	ck_assert_int_eq(core_finish(&core, root), -EAGAIN);
+	ck_assert_int_eq(make_whole(d), 0);
+	ck_assert_int_eq(core_state(file), MIGRATE_NORMAL);
+	ck_assert_int_eq(make_whole(root), 0);
+	ck_assert_int_eq(core_state(root), MIGRATE_NORMAL);
+	close(file);
+	close(d);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+/* Nobody need wait for what failed: not asked again until somebody reads it or retries. */
+START_TEST(i12_what_failed_keeps_it_unfinished)
+{
+	int root, bad, other;
+
+	core_make(&core);
+	core_source_file(&core, "bad", 10000, 1);
+	core_source_file(&core, "other", 10000, 2);
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(fill(root), 0);
+	bad = open_below(root, "bad", O_RDWR);
+	other = open_below(root, "other", O_RDONLY);
+	core_source_file(&core, "bad", 10000, 3);
+	ck_assert_int_eq(core_range(&core, bad, 0, 1), -ESTALE);
+	ck_assert_int_eq(core_finish(&core, root), -EAGAIN); /* the other may still come */
+	ck_assert_int_eq(core_range(&core, other, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(core_finish(&core, root), -EREMOTEIO);
+	ck_assert_int_eq(core_state(other), MIGRATE_NORMAL);
+	ck_assert_int_eq(core_state(root), MIGRATE_FILLED);
+	ck_assert_int_eq(core_truncate(&core, bad, 0), 0);
+	ck_assert_int_eq(make_whole(root), 0);
+	close(bad);
+	close(other);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+/* A finish has read the names, and something is placed there and ended before it drops the record:
+ * the last entry that it knows becomes normal only then. */
+static struct {
+	pthread_t thread;
+	int status;
+} finishing;
+
+static void *finish(void *fd)
+{
+	finishing.status = core_finish(&core, GPOINTER_TO_INT(fd));
+	return NULL;
+}
+
+static void finish_until_it_opens(int dir, const char *name)
+{
+	g_autofree char *path = core_path(&core, name);
+	char event[sizeof(struct inotify_event) + 256];
+	int in = inotify_init1(IN_CLOEXEC);
+
+	ck_assert_int_ge(inotify_add_watch(in, path, IN_OPEN), 0);
+	pthread_create(&finishing.thread, NULL, finish, GINT_TO_POINTER(dir));
+	ck_assert_int_gt(read(in, event, sizeof(event)), 0);
+	close(in);
+}
+
+START_TEST(i5_a_placing_during_a_finish)
+{
+	struct object *last;
+	uint64_t id;
+	int a, b, file, known;
+
+	core_make(&core);
+	core_source_file(&core, "a/file", 10000, 1);
+	core_source_file(&core, "b/known", 10000, 2);
+	core_start(&core);
+	a = core_find(&core, "a", O_RDONLY | O_DIRECTORY);
+	b = core_find(&core, "b", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(fill(a), 0);
+	ck_assert_int_eq(fill(b), 0);
+	file = open_below(a, "file", O_RDONLY);
+	known = open_below(b, "known", O_RDWR);
+	ck_assert_int_eq(object_get(core.retriever, known, &last), 0);
+	g_mutex_lock(&last->lock);
+	finish_until_it_opens(b, "b/known"); /* and waits for the lock */
+	ck_assert_int_eq(core_begin(&core, file, b, MIGRATE_PLACE, 0, 0, &id), 0);
+	ck_assert_int_eq(renameat(a, "file", b, "file"), 0);
+	ck_assert_int_eq(core_end(&core, id, true, false, 0, 0), 0);
+	ck_assert_int_eq(migrate_record_drop(known), 0);
+	last->normal = true;
+	g_mutex_unlock(&last->lock);
+	pthread_join(finishing.thread, NULL);
+	ck_assert_int_eq(finishing.status, -EAGAIN);
+	ck_assert_int_eq(core_state(b), MIGRATE_FILLED);
+	object_unref(last);
+	close(known);
+	close(file);
+	close(a);
+	close(b);
+	core_free(&core);
+}
+END_TEST
+
+/* What is found in a directory that a door holds may not be all when it lets go. */
+START_TEST(i5_a_held_directory_is_not_looked_at)
+{
+	g_autofree char *path = NULL;
+	struct inotify_event event[16];
+	int a, held, in = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+
+	core_make(&core);
+	core_source_file(&core, "a/file", 10000, 1);
+	core_start(&core);
+	a = core_find(&core, "a", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(fill(a), 0);
+	path = g_strconcat(core.root, "/a/file", NULL);
+	held = migrate_hold(a, MIGRATE_HOLD_SHARED, NULL);
+	ck_assert_int_ge(held, 0);
+	ck_assert_int_ge(inotify_add_watch(in, path, IN_OPEN), 0);
+	ck_assert_int_eq(core_finish(&core, a), -EAGAIN);
+	ck_assert_int_eq(read(in, event, sizeof(event)), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+	close(held);
+	ck_assert_int_eq(core_finish(&core, a), -EAGAIN);
+	ck_assert_int_gt(read(in, event, sizeof(event)), 0);
+	close(in);
+	close(a);
+	core_free(&core);
+}
+END_TEST
+
+/* A directory of that name below the root is anybody's. */
+START_TEST(i5_a_directory_called_migrate)
+{
+	int d, sub;
+
+	core_make(&core);
+	core_source_file(&core, "d/.migrate/file", 10000, 1);
+	core_start(&core);
+	d = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(fill(d), 0);
+	sub = open_below(d, ".migrate", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_state(sub), MIGRATE_UNFILLED);
+	ck_assert_int_eq(core_finish(&core, d), -EAGAIN);
+	ck_assert_int_eq(core_state(d), MIGRATE_FILLED);
+	close(sub);
+	close(d);
+	core_free(&core);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("finish");
+	TCase *tcase = CORE_TCASE(suite, "finish", 60);
+
+	tcase_add_test(tcase, i5_a_directory_is_finished_after_what_is_below);
+	tcase_add_test(tcase, i12_what_failed_keeps_it_unfinished);
+	tcase_add_test(tcase, i5_a_placing_during_a_finish);
+	tcase_add_test(tcase, i5_a_held_directory_is_not_looked_at);
+	tcase_add_test(tcase, i5_a_directory_called_migrate);
+	return run_suite(suite);
+}
