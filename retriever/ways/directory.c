@@ -14,8 +14,11 @@
  */
 #include "directory.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "volume/errors.h"
 #include "source/gate.h"
@@ -27,7 +30,8 @@
 #include "volume/turns.h"
 #include "volume/waiters.h"
 
-#define PAGES_AHEAD 2 /* listed and not made yet */
+#define PAGES_AHEAD 2	  /* listed and not made yet */
+#define THERE_SPARE 10000 /* names of pages of the listing before, that are still made */
 
 static void list_next(struct run *run);
 static void list_anew(struct run *run);
@@ -186,6 +190,24 @@ static void page_made(struct run *run)
 	"it is on another server (a DFS link): put an empty directory in its place on the old "    \
 	"server, then retry; what it leads to may be a volume of its own"
 
+static const char *why_not_listed(const struct run *run, int status)
+{
+	switch (status) {
+	case -EACCES:
+	case -EPERM:
+		return "the old server does not let this machine list it: give it root's rights "
+		       "there (no_root_squash), or make the directory readable";
+	case -ELOOP:
+		return "the old server's listing of it does not end: repair the directory there";
+	case -ENOSPC:
+		return "no space (or no inode) on the new server's file system for its names";
+	default:
+		return status == -ENOTSUP && !run->source.handle_len
+			       ? DFS_LINK
+			       : "the old server could not list the directory";
+	}
+}
+
 static void listing_failed(struct run *run, int status)
 {
 	if (status == -EBADMSG && run->restarts < 5) { /* the directory changed under the listing */
@@ -202,11 +224,7 @@ static void listing_failed(struct run *run, int status)
 	g_mutex_lock(&run->lock);
 	run->status = status;
 	run->stale = status == -ESTALE;
-	run->refused = status == -ENOTSUP && !run->source.handle_len ? DFS_LINK
-		       : status == -EACCES || status == -EPERM
-			       ? "the old server does not let this machine list it: give it root's "
-				 "rights there (no_root_squash), or make the directory readable"
-			       : "the old server could not list the directory";
+	run->refused = why_not_listed(run, status);
 	g_mutex_unlock(&run->lock);
 	run_done_one(run);
 }
@@ -243,8 +261,52 @@ static void page_listed(struct backend_request *req)
 		list_next(run);
 }
 
+/* -1: it cannot be read. */
+static gint count_names(int dir_fd)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	gint n = dir ? 0 : -1;
+
+	while (dir && n < G_MAXINT && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	return n;
+}
+
+/* Whether more names were found here than there are: some were listed twice. */
+static bool repeats_itself(struct run *run)
+{
+	gint there = g_atomic_int_get(&run->there), names;
+
+	if (there <= run->there_max)
+		return false;
+	run->there_max = there > G_MAXINT / 2 ? G_MAXINT : 2 * there;
+	names = count_names(run->object->fd);
+	return names >= 0 && there - THERE_SPARE > names;
+}
+
+/* 0, or why the listing need not go on. */
+static int no_use(struct run *run)
+{
+	if (g_atomic_int_get(&run->full) > DIRECTORY_FULL_MAX)
+		return -ENOSPC;
+	if (run->req.cookie && listing_is_endless(&run->progress, run->req.cookie, 0))
+		return -ELOOP;
+	return repeats_itself(run) ? -ELOOP : 0;
+}
+
 static void list_next(struct run *run)
 {
+	int status = no_use(run);
+
+	if (status) {
+		listing_failed(run, status);
+		return;
+	}
 	run->req.op = BACKEND_READDIR;
 	run->req.priority = run->priority;
 	run->req.trace = run->trace;
@@ -257,6 +319,9 @@ static void list_next(struct run *run)
 static void list_anew(struct run *run)
 {
 	run->req.cookie = run->req.verf = 0;
+	run->progress = (struct listing_progress){0};
+	g_atomic_int_set(&run->there, 0);
+	run->there_max = THERE_SPARE;
 	list_next(run);
 }
 
@@ -281,6 +346,7 @@ static struct run *run_new(struct object *object, enum backend_priority priority
 	run->priority = priority;
 	run->trace = trace_current();
 	run->page_made = page_made;
+	run->there_max = THERE_SPARE;
 	run->small_data = small_data && priority == BACKEND_BACKGROUND;
 	run->pending = 1;
 	g_mutex_init(&run->lock);

@@ -121,6 +121,10 @@ static bool make(struct run *run, const struct stub_parent *parent,
 		return false;
 	if (ret == -ENOENT) /* of ours, not of the old server */
 		ret = -EIO;
+	if (ret == STUB_THERE)
+		g_atomic_int_inc(&run->there);
+	if (ret == -ENOSPC || ret == -EDQUOT)
+		g_atomic_int_inc(&run->full);
 	if (ret < 0)
 		failed_names_add(&run->failed_names, entry->name, ret,
 				 ret == -ENOSPC || ret == -EDQUOT
@@ -327,7 +331,9 @@ static void make_page_entered(struct object *object, void *arg)
 	struct stub_parent parent = parent_of(page->run);
 	GArray *entries = page->batch->entries;
 
-	for (guint i = 0; i < entries->len && !directory_names_fixed(object); i++)
+	for (guint i = 0; i < entries->len && !directory_names_fixed(object) &&
+			  g_atomic_int_get(&page->run->full) <= DIRECTORY_FULL_MAX;
+	     i++)
 		make_listed(page, &parent, &g_array_index(entries, struct source_entry, i));
 	trace_event(TRACE_MADE, &page->run->trace, "page", 0, 0, entries->len, 0);
 	fill_leave(object);

@@ -3,7 +3,10 @@
 #ifndef DIRECTORY_RUN_H
 #define DIRECTORY_RUN_H
 
+#define DIRECTORY_FULL_MAX 100 /* names that fail for want of space, before a fill gives up */
+
 #include "failed_names.h"
+#include "listing.h"
 #include "source/source.h"
 #include "volume/object.h"
 
@@ -19,6 +22,8 @@ struct run {
 	bool small_data;
 	bool named; /* the directory may hold dummies */
 	struct failed_names failed_names;
+	gint there; /* names that were here when they were listed; atomic */
+	gint full;  /* names for which there was no space; atomic */
 
 	/* of the listing */
 	GMutex lock;
@@ -26,6 +31,8 @@ struct run {
 	unsigned pages;	    /* not made yet */
 	bool listing_waits; /* for pages to be made; up to here with the lock */
 	struct backend_request req;
+	struct listing_progress progress;
+	gint there_max; /* where the names that are here are counted (again) */
 	unsigned restarts;
 	uint64_t fileid;     /* of the directory */
 	int status;	     /* of the listing */

@@ -31,13 +31,7 @@ struct listing {
 	GHashTable *seekers; /* those of the pass, by fileid */
 };
 
-/* Where a pass is, and whether it gets on. */
-struct progress {
-	uint64_t seen, entries;
-	unsigned steps, power;
-};
-
-static bool is_endless(struct progress *progress, uint64_t cookie, guint entries)
+bool listing_is_endless(struct listing_progress *progress, uint64_t cookie, guint entries)
 {
 	progress->entries += entries + 1;
 	if (cookie == progress->seen || progress->entries > LISTING_MAX)
@@ -145,7 +139,7 @@ static int pass(struct listing *listing)
 					      listing->demand ? BACKEND_DEMAND : BACKEND_READAHEAD,
 				      .object = listing->directory,
 				      .names_only = true};
-	struct progress progress = {0};
+	struct listing_progress progress = {0};
 	unsigned restarts = 0;
 	int ret = 0;
 
@@ -153,13 +147,14 @@ static int pass(struct listing *listing)
 		ret = gate_call(listing->retriever->gate, &req);
 		if (ret == -EBADMSG && restarts++ < RESTARTS_MAX) { /* it changed meanwhile */
 			req.cookie = req.verf = 0;
-			progress = (struct progress){0};
+			progress = (struct listing_progress){0};
 			req.eof = false;
 			ret = 0;
 		} else if (!ret) {
 			take_joining(listing, true);
 			look_through(listing, req.batch);
-			if (!req.eof && is_endless(&progress, req.cookie, req.batch->entries->len))
+			if (!req.eof &&
+			    listing_is_endless(&progress, req.cookie, req.batch->entries->len))
 				ret = -ELOOP;
 			g_clear_pointer(&req.batch, backend_batch_free);
 		}

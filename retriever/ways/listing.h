@@ -14,6 +14,14 @@
 
 #define LISTING_MAX 10000000
 
+/* Where a listing is, zeroed at its beginning; and whether it does not get on: asked with each page
+ * that is not the last, and the cookie behind it. */
+struct listing_progress {
+	uint64_t seen, entries;
+	unsigned steps, power;
+};
+bool listing_is_endless(struct listing_progress *progress, uint64_t cookie, guint entries);
+
 /* Never blocks.  0: the entry's name, or -ENOENT; -ELOOP: the listing does not end; else the old
  * server's error. */
 typedef void (*listing_found_fn)(void *arg, int status, const char *name);
