@@ -21,7 +21,7 @@ from usage import MIB, Usage                                            # noqa: 
 from xdr import u32                                                     # noqa: E402
 
 SIZE = 3 * BLOCK + 1000
-DESCRIPTORS, MEMORY = 256, 64 * MIB
+DESCRIPTORS, MEMORY = 640, 64 * MIB
 
 
 # ---- names and listings -----------------------------------------------------------------------
