@@ -208,12 +208,16 @@ START_TEST(open_requests_are_described)
 }
 END_TEST
 
-static bool is_step(GKeyFile *events, char **key, const char *step)
+/* *id: whose, or NULL for anybody's, which is then set. */
+static bool is_step(const char *event, const char *step, char **id)
 {
-	g_autofree char *line = g_key_file_get_string(events, "events", *key, NULL);
-	g_autofree char *part = g_strdup_printf(" %s ", step);
+	g_auto(GStrv) words = g_strsplit(event, " ", 3); /* time, id, step ... */
 
-	return strstr(line, part) != NULL;
+	if (!g_str_has_prefix(words[2], step) || (*id && strcmp(*id, words[1]) != 0))
+		return false;
+	if (!*id)
+		*id = g_strdup(words[1]);
+	return true;
 }
 
 static uint64_t next_event(void)
@@ -234,12 +238,12 @@ static uint64_t next_event(void)
 /* Of one request, in order, among others; and the ids of those that share a fetch. */
 START_TEST(a_request_is_followed)
 {
-	static const char *const steps[] = {"received range 0 100", "submitted read 0 100",
+	static const char *const steps[] = {"received range 0 100 ", "submitted read 0 100 ",
 					    "answered read 0 100", "written range 0 100",
 					    "replied range 0 100"};
 	g_autoptr(GKeyFile) events = NULL;
 	g_auto(GStrv) keys = NULL;
-	g_autofree char *command = NULL;
+	g_autofree char *command = NULL, *id = NULL, *other = NULL;
 	struct migrate_waiter *waiters[2];
 	unsigned rule, n = 0, shared = 0;
 	uint64_t next;
@@ -262,11 +266,14 @@ START_TEST(a_request_is_followed)
 	expect_key(events, "trace", "overwritten", "0");
 	keys = g_key_file_get_keys(events, "events", NULL, NULL);
 	for (char **key = keys; key && *key; key++) {
-		n += n < G_N_ELEMENTS(steps) && is_step(events, key, steps[n]);
-		shared += is_step(events, key, "shared range 0 50");
+		g_autofree char *event = g_key_file_get_string(events, "events", *key, NULL);
+
+		n += n < G_N_ELEMENTS(steps) && is_step(event, steps[n], &id);
+		shared += is_step(event, "shared range 0 50 ", &other);
 	}
 	ck_assert_msg(n == G_N_ELEMENTS(steps), "no %s", steps[n % G_N_ELEMENTS(steps)]);
 	ck_assert_uint_eq(shared, 1);
+	ck_assert_str_ne(id, other);
 	close(fd);
 	core_free(&core);
 }
