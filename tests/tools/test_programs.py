@@ -242,7 +242,10 @@ class Volume(unittest.TestCase):
         self.assertIn("--verbose needs the NAME", self.ctl("status", "--verbose", status=2))
 
     def test_probes(self):
-        """Each step of a request is a static probe."""
+        """Each step of a request is a static probe, where the header for that is installed."""
+        if subprocess.run(["cc", "-E", "-include", "sys/sdt.h", "-xc", "/dev/null"], check=False,
+                          capture_output=True).returncode:
+            self.skipTest("no sys/sdt.h")
         notes = subprocess.run(["readelf", "-n", PROGRAMS["migrate-retriever"]], check=True,
                                capture_output=True, text=True).stdout
         header = (SOURCE / "retriever" / "source" / "trace.h").read_text()

@@ -238,6 +238,7 @@ static bool encode_request(struct smb_conn *conn, struct backend_request *req,
 		return false;
 	memory = conn->worker.memory + (size_t)slot * WIRE_SLOT_BYTES;
 	note_request(conn, req, slot);
+	trace_request(TRACE_SENT, req, slot, 0);
 	*out = (struct wire_request){
 		.slot = slot,
 		.serial = conn->serial,
@@ -352,6 +353,7 @@ static bool take_reply(struct smb_conn *conn, const struct wire_reply *reply)
 	slot = conn->worker.memory + (size_t)reply->slot * WIRE_SLOT_BYTES;
 	req = conn->under_way[reply->slot].req;
 	status = smb_reply_decode(reply, slot, req);
+	trace_request(TRACE_REPLY, req, reply->slot, MIN(status, 0));
 	if (!status && req->op == BACKEND_READDIR)
 		req->verf = smb_pool_verf(&conn->seat, conn->generation);
 	backend_watch_answer(&conn->server->watch, conn->heard);
