@@ -48,15 +48,19 @@ class Volume(unittest.TestCase):
         self.config.write_text(f"[volume v]\nroot = {self.new}\nsource = file://{self.old}\n"
                                f"socket = {self.socket}\ncrawler-workers = 2\n"
                                f"report = {PLACE}/kept/v.report\nmap-users = 1000:2000\n")
-        self.retriever = None
+        self.retriever = self.log = None
 
     def start(self, *before):
         # pylint: disable=consider-using-with
-        log = tempfile.TemporaryFile()
+        log = self.log = tempfile.TemporaryFile()
         self.addCleanup(log.close)
         self.retriever = subprocess.Popen(
             [*before, PROGRAMS["migrate-retriever"], "--config", self.config, "v"], stderr=log)
         self.addCleanup(self.stop)
+
+    def logged(self):
+        self.log.seek(0)
+        return self.log.read().decode(errors="replace")
 
     def stop(self, sig=signal.SIGTERM):
         if self.retriever and self.retriever.poll() is None:
@@ -97,6 +101,7 @@ class Volume(unittest.TestCase):
         self.assertEqual(listing(self.old), listing(self.new))
         self.assertEqual(self.ctl("errors", "v"), "")
         self.crawl()
+        self.assertNotIn(" replied ", self.logged())
 
     def test_mounts_of_their_own(self):
         """As the units have it: descriptors that come from another mount of the file system."""
@@ -210,8 +215,8 @@ class Volume(unittest.TestCase):
         self.assertIn("v.report: No such file", self.ctl("report", "v", status=1))
 
     def test_trace(self):
-        """What hangs, and why; and the crawler's requests while somebody looks."""
-        self.start()
+        """What hangs, and why; and the crawler's requests while somebody looks, and in the log."""
+        self.start("env", "G_MESSAGES_DEBUG=all")
         self.ctl("attach", "v")
         self.assertIn("No request is without an answer", self.ctl("status", "--verbose", "v"))
         self.ctl("pause", "v")
@@ -237,6 +242,7 @@ class Volume(unittest.TestCase):
             finally:
                 follower.terminate()
                 crawler.kill()
+        self.assertRegex(self.logged(), rf"crawler {crawler.pid}:\d+ replied fill ")
         self.assertIn("status --verbose", self.ctl("trace", "--id", "57", "v", status=2))
         self.assertIn("takes no --follow", self.ctl("status", "--follow", "v", status=2))
         self.assertIn("--verbose needs the NAME", self.ctl("status", "--verbose", status=2))
