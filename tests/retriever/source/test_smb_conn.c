@@ -89,6 +89,29 @@ START_TEST(innocents_outlive_a_poisonous_one)
 }
 END_TEST
 
+/* A call that has to be made again is seen twice. */
+START_TEST(steps_of_a_request)
+{
+	static const enum trace_step steps[] = {TRACE_SENT, TRACE_SENT, TRACE_REPLY,
+						TRACE_ANSWERED};
+	struct backend_request req = {.op = BACKEND_GETATTR,
+				      .object = by_path("once-end"),
+				      .trace = {.peer = "door", .request = 57}};
+	struct trace_event events[10];
+	unsigned n;
+
+	ck_assert_int_eq(run(backend, &req), 0);
+	trace_read(0, events, G_N_ELEMENTS(events), &n);
+	ck_assert_uint_eq(n, G_N_ELEMENTS(steps));
+	for (unsigned i = 0; i < n; i++) {
+		ck_assert_int_eq(events[i].step, steps[i]);
+		ck_assert_uint_eq(events[i].id.request, 57);
+		ck_assert_int_eq(events[i].result, 0);
+	}
+	ck_assert_uint_eq(events[1].number, events[2].number);
+}
+END_TEST
+
 /* ---- whose turn it is ---- */
 
 #define CONNECTIONS 3 /* of open_share() */
@@ -179,6 +202,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, listings_begin_again_with_a_new_worker);
 	tcase_add_test(tcase, all_come_through_though_workers_end);
 	tcase_add_test(tcase, innocents_outlive_a_poisonous_one);
+	tcase_add_test(tcase, steps_of_a_request);
 	tcase_add_test(tcase, one_at_a_time_tries);
 	tcase_add_test(tcase, a_password_that_is_changed);
 	return run_suite(suite);
