@@ -11,6 +11,7 @@ START_TEST(a_clean_end)
 		core_open(&core);
 		core_attach(&core);
 		COUNT_SET(core.retriever, files_found, 7);
+		COUNT_SET(core.retriever, acls_carried, 5);
 		COUNT_SET(core.retriever, xattrs_carried, (gint64)1 << 40);
 		COUNT_SET(core.retriever, exact, exact);
 		counters_save(core.retriever, true);
@@ -19,6 +20,7 @@ START_TEST(a_clean_end)
 		ck_assert_int_eq(COUNT_GET(core.retriever, xattrs_carried), 0);
 		counters_load(core.retriever);
 		ck_assert_int_eq(COUNT_GET(core.retriever, files_found), 7);
+		ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 5);
 		ck_assert_int_eq(COUNT_GET(core.retriever, xattrs_carried), (gint64)1 << 40);
 		ck_assert_int_eq(COUNT_GET(core.retriever, exact), exact);
 		core_free(&core);
