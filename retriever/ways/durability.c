@@ -130,14 +130,13 @@ static void write_back_failed(struct object *object, int err)
 	object_fail(object, err, "the new server's file system could not make data durable");
 }
 
-/* The file's sync_lock held. */
+/* The file's sync_lock held.  -EIO for whatever reason: -ENOSPC is a record that does not fit. */
 static int flush(struct object *object, int (*call)(int fd))
 {
-	int ret = call(object->fd) < 0 ? -errno : 0;
-
-	if (ret)
-		write_back_failed(object, ret);
-	return ret;
+	if (call(object->fd) == 0)
+		return 0;
+	write_back_failed(object, -errno);
+	return -EIO;
 }
 
 /* The file's sync_lock held. */
@@ -187,10 +186,10 @@ static int sync_object(struct object *object, bool for_client)
 	if (for_client)
 		lost = take_lost(object); /* before it may become normal */
 	ret = object->normal ? flush(object, fsync) : sync_file(object);
-	if (for_client && ret)
+	if (for_client && ret == -EIO)
 		take_lost(object); /* told by this answer */
 	g_mutex_unlock(&file_of(object)->sync_lock);
-	return ret ? ret : lost;
+	return lost ? lost : ret;
 }
 
 int durability_sync(struct object *object)

@@ -358,7 +358,7 @@ class Run:
 # What is known to go wrong.  A write-back that fails for want of room is taken for a record that does
 # not fit: it is tried again, succeeds, and a client is told that what it wrote is durable, which has
 # been given up.
-BROKEN = {('fdatasync', 'ENOSPC'), ('fsync', 'ENOSPC')}
+BROKEN = set()
 
 
 def all_faults(counts, cap, broken):

@@ -40,7 +40,8 @@ static inline void core_hook_run(const char *call, int fd, bool after)
 		return ret_;                                                                       \
 	}
 
-static const char *core_fail_sync; /* one call, which fails with EIO */
+static const char *core_fail_sync; /* one call, which fails */
+static int core_fail_sync_errno = EIO;
 
 /* Making durable is passed to the hook alone: no test cuts the power, and the disk is shared. */
 #define CORE_HOOK_SYNC(name)                                                                       \
@@ -48,7 +49,7 @@ static const char *core_fail_sync; /* one call, which fails with EIO */
 	{                                                                                          \
 		core_hook_run(#name, fd, false);                                                   \
 		if (g_strcmp0(core_fail_sync, #name) == 0) {                                       \
-			errno = EIO;                                                               \
+			errno = core_fail_sync_errno;                                              \
 			return -1;                                                                 \
 		}                                                                                  \
 		core_hook_run(#name, fd, true);                                                    \

@@ -423,6 +423,25 @@ START_TEST(i3_a_commit_that_fails)
 }
 END_TEST
 
+/* A disk that finds no space for what was accepted is no record that does not fit: the client is
+ * told. */
+START_TEST(i7_a_commit_without_space)
+{
+	int fd = start();
+
+	ck_assert_int_eq(core_write(&core, fd, 100, 10, 9, false), 0);
+	core_fail_sync_errno = ENOSPC;
+	core_fail_sync = "fdatasync";
+	ck_assert_int_eq(core_sync(&core, fd), -EIO);
+	core_fail_sync = NULL;
+	core_fail_sync_errno = EIO;
+	ck_assert_uint_eq(core_missing(fd), SIZE);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* A write that a round lost: its client is told by the next COMMIT, though the disk is well again,
  * and the old bytes are served rather than what the disk may have. */
 START_TEST(i7_a_round_that_fails)
@@ -497,6 +516,7 @@ int main(void)
 	tcase_add_test(tcase, a_slow_disk_holds_the_background_back);
 	tcase_add_test(tcase, i3_a_disk_that_fails);
 	tcase_add_test(tcase, i3_a_commit_that_fails);
+	tcase_add_test(tcase, i7_a_commit_without_space);
 	tcase_add_test(tcase, i7_a_round_that_fails);
 	tcase_add_test(tcase, i7_a_write_while_a_commit_fails);
 	tcase_add_test(tcase, no_drop_under_a_bracket);
