@@ -355,19 +355,12 @@ class Run:
         wait_for('the new file system is free', lambda: os.system(f'umount {NEW} 2>/dev/null') == 0)
 
 
-# What is known to go wrong.  A write-back that fails for want of room is taken for a record that does
-# not fit: it is tried again, succeeds, and a client is told that what it wrote is durable, which has
-# been given up.
-BROKEN = set()
-
-
-def all_faults(counts, cap, broken):
-    """Every call, each time that one thread makes it, each kind.  broken: also of BROKEN."""
+def all_faults(counts, cap):
+    """Every call, each time that one thread makes it, each kind."""
     for call in CALLS:
         for when in range(1, min(cap, counts[call]) + 1):
             for what in ('EIO', SHORT.get(call), 'KILL'):
-                if what and (call, what) != ('sendto', 'EIO') and (      # a socket has none
-                        broken or (call, what) not in BROKEN):
+                if what and (call, what) != ('sendto', 'EIO'):      # a socket has none
                     yield call, what, when
 
 
@@ -384,7 +377,7 @@ def each_call(args):
     calm = Run(args, old, None)
     took = time.monotonic() - begun
     same(calm.failed, 0, 'what failed without a fault')
-    faults = list(all_faults(calm.counts, args.cap, args.broken))
+    faults = list(all_faults(calm.counts, args.cap))
     print(dict(calm.counts))
     if args.fault:
         faults = [(call, what, int(when)) for call, what, when in

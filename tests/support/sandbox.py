@@ -186,7 +186,8 @@ def loop_device(fd):
 
 
 MKFS = {
-    'ext4': ['mkfs.ext4', '-q', '-F', '-E', 'nodiscard,lazy_itable_init=1,lazy_journal_init=1'],
+    # small ones would get blocks of 1 KiB, into which no long record fits
+    'ext4': ['mkfs.ext4', '-q', '-F', '-b', '4096', '-E', 'nodiscard,lazy_itable_init=1,lazy_journal_init=1'],
     'xfs': ['mkfs.xfs', '-q', '-f', '-K'],
     'btrfs': ['mkfs.btrfs', '-q', '-f', '-K'],
 }
