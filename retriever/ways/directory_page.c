@@ -18,9 +18,11 @@
 #include "directory_page.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "source/posix_acl.h"
 #include "volume/attributes.h"
@@ -33,7 +35,8 @@
 #include "volume/jobs.h"
 
 /* A file of so many bytes costs the old server about what an empty one does. */
-#define SMALL ((uint64_t)64 << 10)
+#define DEPTH_MIN 64 /* directories above it: from here on it may be in itself */
+#define SMALL	  ((uint64_t)64 << 10)
 
 struct page {
 	struct run *run;
@@ -308,6 +311,50 @@ static void ask_object(struct question *q, enum backend_op op)
 
 /* ---- the page ---- */
 
+static bool is_of(const struct migrate_record *rec, const struct source_entry *entry)
+{
+	return rec->fileid == entry->attr.fileid &&
+	       (!(rec->flags & MIGRATE_REC_HANDLE) ||
+		(rec->handle_len == entry->handle_len &&
+		 memcmp(rec->handle, entry->handle, rec->handle_len) == 0));
+}
+
+/* Whether the old server's directory is this one, or one above it. */
+static bool is_above(const struct object *directory, const struct source_entry *entry)
+{
+	int fd = openat(directory->fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool above = false, root = false;
+
+	while (fd >= 0 && !above && !root) {
+		struct migrate_record rec;
+		int up;
+
+		if (migrate_record_load(fd, &rec) <= 0) /* not of this volume any more */
+			break;
+		above = is_of(&rec, entry);
+		root = migrate_binding_equal(&rec.binding, &directory->retriever->root_key);
+		migrate_record_clear(&rec);
+		up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		close(fd);
+		fd = up;
+	}
+	if (fd >= 0)
+		close(fd);
+	return above;
+}
+
+/* Whether it would be gone into for ever.  Nobody's tree is so deep without a reason. */
+static bool is_in_itself(const struct run *run, const struct source_entry *entry)
+{
+	unsigned depth = 0;
+
+	if (!entry->has_attr || !S_ISDIR(entry->attr.mode))
+		return false;
+	for (const char *p = run->path; p && *p; p++)
+		depth += *p == '/';
+	return (!run->path || depth >= DEPTH_MIN) && is_above(run->object, entry);
+}
+
 static void make_listed(struct page *page, const struct stub_parent *parent,
 			const struct source_entry *entry)
 {
@@ -317,6 +364,10 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 		failed_names_add(&run->failed_names, entry->name, -EEXIST,
 				 "this name is reserved at the volume's root: rename it on the old "
 				 "server, then retry; or give it up: migratectl skip");
+	else if (is_in_itself(run, entry))
+		failed_names_add(&run->failed_names, entry->name, -ELOOP,
+				 "it is one of the directories that it is in: repair that on the "
+				 "old server, then retry; or give it up: migratectl skip");
 	else if (!run->names_only && !entry->has_attr)
 		ask_lookup(question_new(page, entry));
 	else if (!run->names_only && S_ISLNK(entry->attr.mode))

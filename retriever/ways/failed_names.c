@@ -67,6 +67,7 @@ static bool is_lasting(int status)
 	case -EINVAL:
 	case -EILSEQ:
 	case -EMLINK:
+	case -ELOOP: /* a directory in itself */
 		return true;
 	default:
 		return false;
