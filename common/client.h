@@ -45,7 +45,8 @@ struct request {
 	migrate_text_fn text_done; /* instead of done */
 	void *arg;
 	int status;
-	char *reply; /* text for text_done */
+	char *reply;	     /* text for text_done */
+	struct request *end; /* of a BEGIN: to end it takes no memory */
 };
 
 TAILQ_HEAD(request_list, request);

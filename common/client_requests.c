@@ -179,31 +179,28 @@ uint64_t migrate_begin(struct migrate_volume *volume, int fd, int dir_fd,
 	    (change == MIGRATE_PLACE) != (dir_fd >= 0))
 		return fail_with(EINVAL);
 	req = request_new(MIGRATE_OP_BEGIN, fd, done, arg);
-	if (req) {
-		if (dir_fd >= 0)
-			req->fds[req->nfds++] = dir_fd;
-		req->frame.change = change;
-		req->frame.offset = offset;
-		req->frame.length = length;
-	}
-	return request_submit(volume, req);
-}
-
-/* Takes the END request. */
-static uint64_t end_locked(struct migrate_volume *volume, uint64_t begun, struct request *req)
-{
-	struct request *bracket = request_find(volume, begun);
-	uint64_t id;
-
-	if (volume->closing || !bracket ||
-	    (bracket->state != REQUEST_OPEN && bracket->state != REQUEST_LOST)) {
-		request_free(req);
-		return fail_with(EINVAL);
-	}
-	if (request_register(volume, req) < 0) {
+	if (!req)
+		return fail_with(ENOMEM);
+	req->end = request_new(MIGRATE_OP_END, -1, NULL, NULL);
+	if (!req->end) {
 		request_free(req);
 		return fail_with(ENOMEM);
 	}
+	if (dir_fd >= 0)
+		req->fds[req->nfds++] = dir_fd;
+	req->frame.change = change;
+	req->frame.offset = offset;
+	req->frame.length = length;
+	return request_submit(volume, req);
+}
+
+/* Under the lock. */
+static uint64_t end_locked(struct migrate_volume *volume, struct request *bracket,
+			   struct request *req)
+{
+	uint64_t id;
+
+	request_register(volume, req); /* there is a table: BEGIN is in it */
 	id = req->frame.id;
 	if (bracket->state == REQUEST_OPEN) {
 		connection_submit(volume, req);
@@ -218,20 +215,27 @@ static uint64_t end_locked(struct migrate_volume *volume, uint64_t begun, struct
 uint64_t migrate_end(struct migrate_volume *volume, uint64_t begun, bool changed, bool durable,
 		     uint64_t offset, uint64_t length, migrate_done_fn done, void *arg)
 {
-	struct request *req = request_new(MIGRATE_OP_END, -1, done, arg);
-	uint64_t id;
+	struct request *bracket, *req;
+	uint64_t id = 0;
 
-	if (!req)
-		return fail_with(ENOMEM);
-	req->frame.ref = begun;
-	req->frame.flags =
-		(changed ? MIGRATE_END_CHANGED : 0) | (durable ? MIGRATE_END_DURABLE : 0);
-	req->frame.offset = offset;
-	req->frame.length = length;
 	pthread_mutex_lock(&volume->lock);
-	id = end_locked(volume, begun, req);
+	bracket = request_find(volume, begun);
+	if (!volume->closing && bracket && bracket->end &&
+	    (bracket->state == REQUEST_OPEN || bracket->state == REQUEST_LOST)) {
+		req = bracket->end;
+		bracket->end = NULL;
+		req->done = done;
+		req->answered = !done;
+		req->arg = arg;
+		req->frame.ref = begun;
+		req->frame.flags =
+			(changed ? MIGRATE_END_CHANGED : 0) | (durable ? MIGRATE_END_DURABLE : 0);
+		req->frame.offset = offset;
+		req->frame.length = length;
+		id = end_locked(volume, bracket, req);
+	}
 	pthread_mutex_unlock(&volume->lock);
-	return id;
+	return id ? id : fail_with(EINVAL);
 }
 
 /* Tells the retriever; without memory it just works in vain. */

@@ -70,7 +70,7 @@ int request_register(struct migrate_volume *volume, struct request *req)
 	if (volume->n_requests >= volume->n_buckets) {
 		int ret = table_grow(volume);
 
-		if (ret < 0)
+		if (ret < 0 && !volume->n_buckets) /* else the lists get longer */
 			return ret;
 	}
 	request_number(volume, req);
@@ -108,6 +108,7 @@ struct request *request_find(const struct migrate_volume *volume, uint64_t id)
 
 void request_free(struct request *req)
 {
+	free(req->end);
 	free(req->text);
 	free(req->reply);
 	free(req);

@@ -128,6 +128,39 @@ START_TEST(bracket)
 }
 END_TEST
 
+/* The linker leads calls of calloc() here. */
+static bool no_memory;
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	if (!no_memory)
+		return __real_calloc(n, size);
+	errno = ENOMEM;
+	return NULL;
+}
+
+/* A bracket that is open can be ended: else nothing could write to that file for ever. */
+START_TEST(a_bracket_ends_without_memory)
+{
+	struct outcome o = {0};
+	uint64_t begun = migrate_begin(volume, fd, -1, MIGRATE_WRITE, 0, 1, done, &o), ended;
+
+	fake_expect(MIGRATE_OP_BEGIN, begun);
+	fake_reply(MIGRATE_OP_BEGIN, begun, 0);
+	finish(&o);
+	no_memory = true;
+	ck_assert_uint_eq(migrate_begin(volume, fd, -1, MIGRATE_WRITE, 0, 1, done, &o), 0);
+	ck_assert_int_eq(errno, ENOMEM);
+	ended = migrate_end(volume, begun, true, false, 0, 1, done, &o);
+	no_memory = false;
+	ck_assert_uint_ne(ended, 0);
+	fake_expect(MIGRATE_OP_END, ended);
+	ck_assert_uint_eq(got.ref, begun);
+}
+END_TEST
+
 START_TEST(place)
 {
 	struct outcome o = {0};
@@ -389,6 +422,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, frames);
 	tcase_add_test(tcase, bracket);
+	tcase_add_test(tcase, a_bracket_ends_without_memory);
 	tcase_add_test(tcase, place);
 	tcase_add_test(tcase, control);
 	tcase_add_test(tcase, bad_arguments);
