@@ -194,12 +194,9 @@ static void do_begin(struct request *request, const struct migrate_frame *frame,
 {
 	struct requests *requests = request->requests;
 	struct bracket *bracket;
-	bool content = frame->change == MIGRATE_WRITE || frame->change == MIGRATE_TRUNCATE ||
-		       frame->change == MIGRATE_PUNCH;
 
 	if (frame->change < MIGRATE_WRITE || frame->change > MIGRATE_PLACE ||
-	    g_hash_table_contains(requests->brackets, &frame->id) ||
-	    (content && is_directory(request->object))) {
+	    g_hash_table_contains(requests->brackets, &frame->id)) {
 		request_done(request, -EINVAL);
 		return;
 	}

@@ -212,6 +212,8 @@ static int note_change(struct bracket *bracket, uint64_t offset, uint64_t length
 			ret = migrate_extents_add_all(&rec->dirty, &touched);
 		break;
 	case MIGRATE_TRUNCATE:
+		if (object->kind != OBJECT_FILE) /* it did not succeed */
+			break;
 		migrate_extents_clip(&rec->missing, offset);
 		migrate_extents_clip(&rec->dirty, offset);
 		migrate_extents_clip(&file_of(object)->filled, offset);
