@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Templates of the old server's file handles, in .migrate/handles: handles of one export differ in
- * few bytes, so records keep the difference only (DESIGN section 4).  At most 16; appended to and
+ * few bytes, so records keep the difference only.  At most 16; appended to and
  * never changed, durable before the first record that needs it is written.
  */
 #ifndef TEMPLATES_H
