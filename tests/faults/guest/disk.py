@@ -219,11 +219,15 @@ class Run:
             except (RpcError, OSError):     # the server is gone
                 self.connect()
 
+    @staticmethod
+    def path_of(n):
+        return (f'dir{n % 8}/file{n}' if n < FILES else f'large{n - FILES}'
+                if n < FILES + LARGE else f'{WRITES}/file{n - FILES - LARGE}')
+
     def read(self, n=None):
         if n is None:
             n = self.random.randrange(FILES + LARGE + WRITTEN)
-        path = (f'dir{n % 8}/file{n}' if n < FILES else f'large{n - FILES}'
-                if n < FILES + LARGE else f'{WRITES}/file{n - FILES - LARGE}')
+        path = self.path_of(n)
         try:
             fh, _ = self.client.walk(path)
             data = self.client.read_all(fh)
@@ -307,13 +311,11 @@ class Run:
         self.check()
 
     def settle(self):
-        """What the kernel could not write is known to nobody before the next sync.  Until then a
-        client that has not committed may find anything in the place of his own bytes."""
-        self.failing = False
-        for n in range(WRITTEN):
+        """What the kernel could not write is known to nobody before the next sync, of each file."""
+        for n in range(FILES + LARGE + WRITTEN):
             with contextlib.suppress(nfs3.NfsError, RpcError, OSError):
-                fh, _ = self.client.walk(f'{WRITES}/file{n}')
-                self.client.commit(fh)
+                self.client.commit(self.client.walk(self.path_of(n))[0])
+        self.failing = False
         drop_caches()
         for n in range(WRITTEN):
             with contextlib.suppress(nfs3.NfsError, RpcError, OSError):
