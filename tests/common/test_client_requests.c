@@ -158,6 +158,9 @@ START_TEST(a_bracket_ends_without_memory)
 	ck_assert_uint_ne(ended, 0);
 	fake_expect(MIGRATE_OP_END, ended);
 	ck_assert_uint_eq(got.ref, begun);
+	o.calls = 0;
+	fake_reply(MIGRATE_OP_END, ended, 0);
+	finish(&o);
 }
 END_TEST
 
