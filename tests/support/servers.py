@@ -156,10 +156,12 @@ class Ganesha:
         return self.host.address if self.host else '127.0.0.1'
 
     def answers(self):
-        return nfs3.alive(self.address, self.port)
+        """NFS and MOUNT: Ganesha makes their sockets one after the other."""
+        return (nfs3.alive(self.address, self.port) and
+                nfs3.alive(self.address, self.mount_port, nfs3.MOUNT))
 
     def start(self):
-        """Starts the portmapper and the server; returns when NFS is answered."""
+        """Starts the portmapper and the server; returns when NFS and MOUNT are answered."""
         if not self.rpcbind or self.rpcbind.poll() is not None:
             self.rpcbind = start_rpcbind(f'{self.name}-rpcbind', self.host)
         if self.nlm and not self.statd:
