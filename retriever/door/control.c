@@ -203,14 +203,15 @@ static int run_verify(struct retriever *retriever, const char *argument, char **
 	struct verify_count count;
 	int ret = verify_volume(retriever, &count, text);
 
-	if (ret)
-		return ret;
-	g_key_file_set_uint64(f, "verify", "objects", count.objects);
-	g_key_file_set_uint64(f, "verify", "unfinished", count.unfinished);
-	g_key_file_set_string(f, "verify", "first-unfinished", count.first ? count.first : "");
+	if (!ret) {
+		g_key_file_set_uint64(f, "verify", "objects", count.objects);
+		g_key_file_set_uint64(f, "verify", "unfinished", count.unfinished);
+		g_key_file_set_string(f, "verify", "first-unfinished",
+				      count.first ? count.first : "");
+		*text = to_text(f);
+	}
 	g_free(count.first);
-	*text = to_text(f);
-	return 0;
+	return ret;
 }
 
 static int run_errors(struct retriever *r, const char *argument, char **text)

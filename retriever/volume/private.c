@@ -72,6 +72,12 @@ static int lock_private(const struct retriever *retriever, bool create)
 	return ret ? ret : fd;
 }
 
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
 /* What a crash left there. */
 static void clean_staging(struct retriever *retriever)
 {
@@ -101,16 +107,17 @@ int private_open(struct retriever *retriever, bool create)
 	links = open_subdirectory(fd, "links", 0700);
 	staging = open_subdirectory(fd, "staging", 0700);
 	if (links < 0 || staging < 0) {
+		close_fd(staging);
+		close_fd(links);
 		close(fd);
-		return links < 0 ? links : staging;
+		return MIN(links, staging);
 	}
 	retriever->private_fd = fd;
 	retriever->links_fd = links;
 	retriever->staging_fd = staging;
 	clean_staging(retriever);
 	links_load(retriever);
-	if (retriever->root_hold >= 0)
-		close(retriever->root_hold);
+	close_fd(retriever->root_hold);
 	retriever->root_hold = -1;
 	return 0;
 }
@@ -199,12 +206,6 @@ bool private_open_root(struct retriever *retriever, GError **error)
 			  "when migrate-retriever is killed is lost",
 			  config->root);
 	return open_or_remake(retriever, error);
-}
-
-static void close_fd(int fd)
-{
-	if (fd >= 0)
-		close(fd);
 }
 
 void private_leave(struct retriever *retriever)

@@ -14,8 +14,8 @@ struct verify_count {
 /*
  * Looks at every object of the new tree (not of .migrate/), also below normal directories, by
  * descriptor: memory by the number of directories at one level, no path is used.  Sets the
- * counters right.  Blocks for the disk: main thread at start, else the slow thread.  0, or -errno
- * with *message, one line that says what to do (g_free).
+ * counters right.  count->first is the caller's, g_free, whatever is returned.  Blocks for the
+ * disk: slow thread.  0, or -errno with *message, one line that says what to do (g_free).
  */
 int verify_volume(struct retriever *retriever, struct verify_count *count, char **message);
 
