@@ -5,8 +5,8 @@
  * Every wait ends: by its answer, by a cancel, or with its peer.  A cancel answers at once and
  * gives back what the request held; what is on its way from the old server by then is still taken,
  * so that it is here when somebody asks again.  A peer may have REQUESTS_MAX requests open, and all
- * peers together as many unfinished objects as half of the process's descriptors: what is more is
- * answered -EAGAIN at once, and objects that are normal notice nothing (I11).
+ * peers together as many unfinished objects as three quarters of the process's descriptors: what is
+ * more is answered -EAGAIN at once, and objects that are normal notice nothing (I11).
  */
 #ifndef REQUESTS_H
 #define REQUESTS_H

@@ -56,7 +56,6 @@ struct object {
 	int fd;		    /* O_RDWR for files, O_RDONLY for directories */
 	atomic_bool normal; /* no record: nothing to do, for ever.  Set with the lock held */
 	struct migrate_record record;
-	int failed; /* -errno of the last failed attempt since loaded */
 	struct search search;
 	struct turns turns;
 	GQueue waiters; /* of struct waiter (waiters.h): for ranges of a file, for all names of a

@@ -90,7 +90,6 @@ bool waiters_cancel(struct object *object, void *arg)
 /* Lock held. */
 static void mark_failed(struct object *object, int status)
 {
-	object->failed = status;
 	if (!object->normal && status != -ECANCELED && object->record.error != -status) {
 		object->record.error = -status;
 		object_store(object);

@@ -47,7 +47,6 @@ struct windows {
 	/* list: user.DOSATTRIB first; lost: what of the object cannot be carried */
 	struct source_xattrs *xattrs;
 	char *lost_owner, *lost_group; /* the SID that is nobody here, or NULL */
-	GPtrArray *lost;	       /* char *: what of the object cannot be carried */
 	GPtrArray *lost_streams;       /* char * */
 	bool no_sacl, no_streams;      /* the server did not show them */
 };

@@ -7,8 +7,7 @@
 
 /*
  * Binds the empty root to the source: its record and .migrate/.  Blocks for the disk and for one
- * round trip: main thread at start, else the slow thread.  0, or -errno with *message, one line
- * that says what to do (g_free).
+ * round trip: slow thread.  0, or -errno with *message, one line that says what to do (g_free).
  */
 int attach_volume(struct retriever *retriever, char **message);
 

@@ -110,9 +110,8 @@ static void conclude(struct run *run)
 
 	g_mutex_lock(&object->lock);
 	directory_of(object)->runs = g_slist_remove(directory_of(object)->runs, run);
-	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED) {
+	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED)
 		directory_set_complete(object);
-	}
 	others = directory_of(object)->runs || directory_of(object)->names || object->normal ||
 		 object->record.state != MIGRATE_UNFILLED;
 	if (run->stale)

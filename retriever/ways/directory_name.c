@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "source/posix_acl.h"
 #include "volume/attributes.h"
 #include "volume/dummy.h"
 #include "volume/errors.h"

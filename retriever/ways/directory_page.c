@@ -34,9 +34,9 @@
 #include "volume/stub.h"
 #include "volume/jobs.h"
 
-/* A file of so many bytes costs the old server about what an empty one does. */
 #define DEPTH_MIN 64 /* directories above it: from here on it may be in itself */
-#define SMALL	  ((uint64_t)64 << 10)
+/* A file of so many bytes costs the old server about what an empty one does. */
+#define SMALL ((uint64_t)64 << 10)
 
 struct page {
 	struct run *run;

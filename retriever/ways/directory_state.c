@@ -67,12 +67,12 @@ static void complete(void *arg)
 	}
 	g_mutex_unlock(&object->lock);
 	fill_leave(object);
-	if (ret)
+	if (ret) {
 		object_fail(object, ret, "the directory's stub record could not be written");
-	else
+	} else {
 		errors_forget(retriever->errors, &object->key);
-	if (!ret)
 		errors_forget_names(retriever->errors, &object->key);
+	}
 	waiters_run(retriever, &waiters, 0);
 	object_unref(object);
 }

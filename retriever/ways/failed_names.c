@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "volume/errors.h"
-#include "source/refused.h"
 
 #define GONE_MAX 10000
 

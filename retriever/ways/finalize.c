@@ -16,7 +16,7 @@
 #include "volume/state.h"
 #include "volume/templates.h"
 
-/* Removes the names in a directory of ours, one level deep. */
+/* Removes a directory of ours with all that is in it. */
 static void remove_all(int parent_fd, const char *name)
 {
 	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

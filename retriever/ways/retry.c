@@ -44,7 +44,6 @@ static int renew(struct object *object, enum version_trust trust, const char **r
 static void clear_mark(struct object *object)
 {
 	g_mutex_lock(&object->lock);
-	object->failed = 0;
 	object->search.failures = 0;
 	if (!object->normal && object->record.error) {
 		object->record.error = 0;

@@ -9,8 +9,6 @@
 #include <unistd.h>
 
 #include "volume/errors.h"
-#include "volume/report.h"
-#include "volume/templates.h"
 
 /* Directories still to be looked at, by kernel handle: no path, no open descriptor. */
 struct walk {
