@@ -247,22 +247,19 @@ void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool ba
 		return;
 	}
 	later = g_slice_new(struct later);
-	later->object = object_ref(object);
-	later->start = start;
-	later->end = end;
-	later->background = background;
-	later->trace = trace_current();
-	later->done = done;
-	later->arg = arg;
+	*later = (struct later){object_ref(object), start, end, background,
+				trace_current(),    done,  arg};
 	durability_after_round(object->retriever, fetch_later, later);
 }
 
 void transfer_again(struct object *object)
 {
 	struct transfer *list = NULL;
+	GQueue waiters = G_QUEUE_INIT;
 	int ret = 0;
 
 	g_mutex_lock(&object->lock);
+	waiters_take(object, &waiters); /* a size was cut: no reply answers them */
 	for (GList *l = object->waiters.head; l && !ret; l = l->next) {
 		struct waiter *w = l->data;
 		struct trace_id before = trace_enter(w->trace);
@@ -272,6 +269,7 @@ void transfer_again(struct object *object)
 		trace_enter(before);
 	}
 	g_mutex_unlock(&object->lock);
+	waiters_run(object->retriever, &waiters, 0);
 	submit_or_fail(object, list, ret);
 }
 

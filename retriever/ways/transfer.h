@@ -34,7 +34,8 @@ void transfer_close_gaps(struct object *object, object_done_fn done, void *arg);
  * False: it is answered, or is not waiting for the old server. */
 bool transfer_cancel(struct object *object, void *arg);
 
-/* The object has a new handle on the old server: reads that waited for it go on. */
+/* The object has a new handle on the old server, or what was asked of it is of no use: who waits
+ * for what is here is answered, for what is not it is read. */
 void transfer_again(struct object *object);
 
 #endif

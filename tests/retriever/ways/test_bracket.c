@@ -317,6 +317,34 @@ START_TEST(i4_a_truncation_that_was_not_ended)
 }
 END_TEST
 
+/* A change that failed has left nothing to be fetched: who waits for bytes beyond the new size is
+ * answered, though the old server's answer is an error. */
+START_TEST(a_truncation_that_failed_answers_who_waits)
+{
+	g_autofree char *path = NULL;
+	struct migrate_waiter *range;
+	unsigned rule;
+	uint64_t id;
+	int fd;
+
+	start();
+	fd = find();
+	rule = backend_fault_add(core.fault,
+				 &(struct fault_rule){.ops = READS, .action = FAULT_STALL});
+	range = core_ask_range(&core, fd, 0, UINT64_MAX, 0);
+	ck_assert(backend_fault_wait(core.fault, rule, 1));
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_TRUNCATE, 0, 0, &id), 0);
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	ck_assert_int_eq(core_end(&core, id, false, false, 0, 0), 0);
+	path = g_strconcat(core.source, "/f", NULL);
+	ck_assert_int_eq(truncate(path, 1), 0); /* changed there: what comes is of no use */
+	backend_fault_release(core.fault, rule);
+	ck_assert_int_eq(core_wait(range), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* The door dies with a bracket open and others waiting: they go on. */
 START_TEST(a_dead_door_lets_the_others_in)
 {
@@ -443,6 +471,7 @@ int main(void)
 	tcase_add_test(tcase, i7_a_write_sets_the_time);
 	tcase_add_test(tcase, what_was_not_ended_is_still_missing);
 	tcase_add_test(tcase, i4_a_truncation_that_was_not_ended);
+	tcase_add_test(tcase, a_truncation_that_failed_answers_who_waits);
 	tcase_add_test(tcase, a_dead_door_lets_the_others_in);
 	tcase_add_test(tcase, a_begin_that_waits_can_be_cancelled);
 	tcase_add_test(tcase, brackets_of_normal_objects);
