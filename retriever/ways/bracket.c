@@ -108,11 +108,14 @@ static int open_or_queue(struct bracket *bracket)
 	return MIN(ret, 0);
 }
 
-/* Every door knows of the placing, or there is room in the record. */
-static void prepared(void *arg, int status)
+/* Every door knows of the placing, or there is room in the record.  An error is found by
+ * bracket_failed(). */
+static void prepared(void *waiting, int status)
 {
-	struct bracket *bracket = arg;
+	struct bracket *bracket = waiting;
 	struct object *object = bracket->object;
+	object_done_fn done = bracket->turn.done;
+	void *arg = bracket->turn.arg;
 	bool in_vain;
 
 	g_mutex_lock(&object->lock);
@@ -120,13 +123,14 @@ static void prepared(void *arg, int status)
 	bracket->before = READY;
 	if (!in_vain && status)
 		bracket->turn.state = TURN_REFUSED;
+	else if (!in_vain)
+		status = turns_begin(object, &bracket->turn);
 	g_mutex_unlock(&object->lock);
+	/* from here on a cancel, or its door's death, frees it */
 	if (in_vain)
 		bracket_done_with(bracket);
-	else if (status)
-		bracket->turn.done(bracket->turn.arg, status);
-	else
-		open_or_queue(bracket); /* an error is found by bracket_failed() */
+	else if (status <= 0)
+		done(arg, status);
 }
 
 static void doors_told(void *bracket)
