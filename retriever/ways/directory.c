@@ -46,6 +46,16 @@ static void run_free(struct run *run)
 	g_slice_free(struct run, run);
 }
 
+/* With the lock held: whether a fill of at least this priority is on its way. */
+static bool running(struct object *object, enum backend_priority priority)
+{
+	for (GSList *l = directory_of(object)->runs; l; l = l->next)
+		if (((struct run *)l->data)->priority <= priority &&
+		    !((struct run *)l->data)->names_only)
+			return true;
+	return false;
+}
+
 /* ---- the end of a run ---- */
 
 /* Of directory_fill_names(). */
@@ -112,8 +122,8 @@ static void conclude(struct run *run)
 	directory_of(object)->runs = g_slist_remove(directory_of(object)->runs, run);
 	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED)
 		directory_set_complete(object);
-	others = directory_of(object)->runs || directory_of(object)->names || object->normal ||
-		 object->record.state != MIGRATE_UNFILLED;
+	others = running(object, BACKEND_BACKGROUND) || directory_of(object)->names ||
+		 object->normal || object->record.state != MIGRATE_UNFILLED;
 	if (run->stale)
 		moved = object_source_moved(object, &run->source);
 	g_mutex_unlock(&object->lock);
@@ -325,16 +335,6 @@ static void list_anew(struct run *run)
 }
 
 /* ---- runs ---- */
-
-/* With the lock held: whether a fill of at least this priority is on its way. */
-static bool running(struct object *object, enum backend_priority priority)
-{
-	for (GSList *l = directory_of(object)->runs; l; l = l->next)
-		if (((struct run *)l->data)->priority <= priority &&
-		    !((struct run *)l->data)->names_only)
-			return true;
-	return false;
-}
 
 /* With the lock held. */
 static struct run *run_new(struct object *object, enum backend_priority priority, bool small_data,

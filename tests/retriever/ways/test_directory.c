@@ -103,6 +103,34 @@ START_TEST(i12_a_failed_fill_is_listed)
 }
 END_TEST
 
+/* It fails while dummies are made, which answers nobody who waits for the names themselves. */
+START_TEST(i12_a_fill_that_fails_beside_one_of_dummies)
+{
+	struct migrate_waiter *dummies = migrate_waiter_new();
+	struct object *object;
+	unsigned rule;
+	int fd = begin(3);
+
+	rule = backend_fault_add(core.fault,
+				 &(struct fault_rule){.ops = LISTS,
+						      .priorities = 1u << BACKEND_BACKGROUND,
+						      .action = FAULT_STALL});
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = LISTS,
+							   .priorities = 1u << BACKEND_DEMAND,
+							   .action = FAULT_ERROR,
+							   .status = -EREMOTEIO});
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
+	directory_fill_names(object, migrate_waiter_done, dummies);
+	ck_assert(backend_fault_wait(core.fault, rule, 1));
+	ck_assert_int_eq(fill(fd), -EREMOTEIO);
+	backend_fault_release(core.fault, rule);
+	ck_assert_int_eq(core_wait(dummies), 0);
+	object_unref(object);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* The old server's handle of the directory has gone stale: found again by its path. */
 START_TEST(a_stale_directory_is_found_again)
 {
@@ -262,6 +290,7 @@ int main(void)
 	tcase_add_test(tcase, i11_a_demand_starts_a_fill_of_its_own);
 	tcase_add_test(tcase, i7_a_late_fill_does_not_bring_back_names);
 	tcase_add_test(tcase, i12_a_failed_fill_is_listed);
+	tcase_add_test(tcase, i12_a_fill_that_fails_beside_one_of_dummies);
 	tcase_add_test(tcase, a_stale_directory_is_found_again);
 	tcase_add_test(tcase, a_directory_that_was_made_anew);
 	tcase_add_test(tcase, names_are_asked_for_one_by_one);
