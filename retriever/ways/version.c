@@ -75,11 +75,13 @@ static void take_place(struct object *object, const struct source_object *source
 
 	if (!source)
 		return;
-	if (source->handle_len)
+	if (source->handle_len) {
 		templates_shrink(object->retriever->templates, source->handle, source->handle_len,
 				 rec);
-	else if (source->path)
-		rec->flags &= ~MIGRATE_REC_HANDLE_DIFF, rec->handle_len = 0;
+	} else if (source->path) {
+		rec->flags &= ~MIGRATE_REC_HANDLE_DIFF;
+		rec->handle_len = 0;
+	}
 	if (source->path && (rec->path || !source->handle_len) &&
 	    strlen(source->path) <= MIGRATE_REC_MAX_PATH) {
 		g_free(rec->path);
@@ -101,10 +103,9 @@ static void take_identity(struct migrate_record *rec, const struct source_attr *
  */
 static int take_content(struct object *object, const struct source_attr *attr)
 {
-	struct migrate_record *rec = &object->record;
+	struct migrate_record *rec = &object->record, old = *rec;
 	int ret;
 
-	COUNT_ADD(object->retriever, bytes_found, (gint64)attr->size - (gint64)rec->size);
 	if ((rec->flags & MIGRATE_REC_SHOWN_MTIME) && rec->shown_mtime == rec->mtime)
 		rec->flags &= ~MIGRATE_REC_SHOWN_MTIME;
 	if (rec->flags & MIGRATE_REC_SHOWN_CTIME)
@@ -112,17 +113,23 @@ static int take_content(struct object *object, const struct source_attr *attr)
 	rec->size = attr->size;
 	rec->mtime = attr->mtime;
 	take_identity(rec, attr);
-	migrate_extents_clear(&rec->missing);
-	migrate_extents_clear(&rec->dirty);
-	migrate_extents_clear(&file_of(object)->filled);
+	rec->missing = rec->dirty = (struct migrate_extents)MIGRATE_EXTENTS_INIT;
 	ret = migrate_extents_add(&rec->missing, 0, attr->size);
 	rec->flags |= MIGRATE_REC_RESIZE;
 	if (!ret)
 		ret = object_store(object);
 	if (!ret && ftruncate(object->fd, attr->size) < 0)
 		ret = -errno;
-	if (ret)
+	if (ret) { /* it is of the old version still */
+		migrate_extents_clear(&rec->missing);
+		*rec = old;
+		object_store(object);
 		return ret;
+	}
+	migrate_extents_clear(&old.missing);
+	migrate_extents_clear(&old.dirty);
+	migrate_extents_clear(&file_of(object)->filled);
+	COUNT_ADD(object->retriever, bytes_found, (gint64)rec->size - (gint64)old.size);
 	rec->flags &= ~MIGRATE_REC_RESIZE;
 	return object_store(object);
 }
@@ -177,12 +184,15 @@ static int take(struct object *object, const struct source_object *source,
 		return ret;
 	*reason = "the stub record could not be written";
 	take_place(object, source);
-	file_of(object)->version++;
 	if (compare(rec, attr) == OTHER ||
-	    (!(rec->flags & MIGRATE_REC_CLIENT) && !is_empty(object)))
-		return take_content(object, attr);
-	take_identity(rec, attr);
-	return object_store(object);
+	    (!(rec->flags & MIGRATE_REC_CLIENT) && !is_empty(object))) {
+		ret = take_content(object, attr);
+	} else {
+		take_identity(rec, attr);
+		ret = object_store(object);
+	}
+	file_of(object)->version += !ret;
+	return ret;
 }
 
 int version_take(struct object *object, const struct source_object *source,

@@ -23,6 +23,13 @@ static void retry(void)
 	ck_assert_int_eq(retry_all(core.retriever, VERSION_NEW, &text), 0);
 }
 
+/* Retries it as one that failed. */
+static void retry_listed(int fd)
+{
+	errors_add_fd(core.retriever->errors, fd, -EREMOTEIO, "failed");
+	retry();
+}
+
 START_TEST(i12_failures_are_forgotten)
 {
 	struct migrate_stub stub;
@@ -85,6 +92,33 @@ START_TEST(i4_a_new_version)
 	changes_to(SIZE);
 	changes_to(SIZE / 2);
 	changes_to(SIZE * 2);
+}
+END_TEST
+
+/* Its record cannot be written: it stays one of the old version, of which a part is here, and
+ * nothing of the new one comes beside that. */
+START_TEST(i4_a_new_version_that_cannot_be_taken)
+{
+	int fd = core_with_file(&core, 3 * MIB, O_RDWR);
+
+	ck_assert_int_eq(core_range(&core, fd, 0, 1000), 0);
+	ck_assert(backend_fault_wait_idle(core.fault));
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert(core_present(fd, 0, 1000));
+	core_source_file(&core, "f", 3 * MIB, 7);
+	core_fail_errno = EIO;
+	core_fail_xattr = "security.migrate";
+	retry_listed(fd);
+	core_fail_xattr = NULL;
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	ck_assert(core_present(fd, 0, 1000));
+	core_expect(fd, 0, 1000, 1);
+	ck_assert_int_eq(core_range(&core, fd, 3 * MIB - 1, 1), -ESTALE);
+	retry();
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 3 * MIB, 7);
+	close(fd);
+	core_free(&core);
 }
 END_TEST
 
@@ -175,6 +209,7 @@ int main(void)
 
 	tcase_add_test(tcase, i12_failures_are_forgotten);
 	tcase_add_test(tcase, i4_a_new_version);
+	tcase_add_test(tcase, i4_a_new_version_that_cannot_be_taken);
 	tcase_add_test(tcase, i7_changed_on_both_sides);
 	tcase_add_test(tcase, i4_killed_while_taking_a_new_version);
 	tcase_add_test(tcase, i3_a_new_version_during_a_sync);
