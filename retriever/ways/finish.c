@@ -147,8 +147,9 @@ static void finish_again(void *arg)
 	struct retriever *retriever = directory->retriever;
 	gint before = places_so_far(retriever);
 	bool syncing = false;
-	enum left left = places_open(retriever) || is_held(directory) ? SOMETHING
-								      : scan(directory, &syncing);
+	enum left left = directory->normal				? NOTHING
+			 : places_open(retriever) || is_held(directory) ? SOMETHING
+									: scan(directory, &syncing);
 	int ret = left == FAILED ? -EREMOTEIO : -EAGAIN;
 
 	if (left != SOMETHING && syncing && finish->rounds++ < ROUNDS_MAX) {

@@ -10,8 +10,9 @@
 
 #include "volume/object.h"
 
-/* Drops a filled directory's record if all its entries are normal.  done: 0; -EAGAIN: something is
- * left.  Works on a worker; waits for a durability round when only that is missing. */
+/* Drops a filled directory's record if all its entries are normal.  done: 0, also where it had
+ * none; -EAGAIN: something is left.  Works on a worker; waits for a durability round when only that
+ * is missing. */
 void finish_directory(struct object *directory, object_done_fn done, void *arg);
 
 #endif

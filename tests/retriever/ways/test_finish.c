@@ -24,6 +24,7 @@ START_TEST(i5_a_directory_is_finished_after_what_is_below)
 	ck_assert_int_eq(core_state(file), MIGRATE_NORMAL);
 	ck_assert_int_eq(make_whole(root), 0);
 	ck_assert_int_eq(core_state(root), MIGRATE_NORMAL);
+	ck_assert_int_eq(core_finish(&core, d), 0); /* it was before */
 	close(file);
 	close(d);
 	close(root);
