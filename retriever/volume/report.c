@@ -203,15 +203,16 @@ int report_sync(struct report *report)
 	int fd = -1, ret = 0;
 
 	g_mutex_lock(&report->lock);
-	if (report->dirty)
+	if (report->dirty) {
 		fd = fcntl(report->fd, F_DUPFD_CLOEXEC, 3);
+		ret = fd < 0 ? -errno : 0;
+	}
 	report->dirty = false;
 	g_mutex_unlock(&report->lock);
-	if (fd < 0)
-		return 0;
-	if (fdatasync(fd) < 0)
-		ret = -errno;
-	close(fd);
+	if (fd >= 0) {
+		ret = fdatasync(fd) < 0 ? -errno : 0;
+		close(fd);
+	}
 	if (ret) {
 		g_mutex_lock(&report->lock);
 		report->dirty = true;

@@ -50,7 +50,7 @@ int report_add(struct report *report, enum report_kind kind, const char *path, c
 uint64_t report_count(struct report *report);
 /* Those of them that are REPORT_NAME. */
 uint64_t report_names(struct report *report);
-/* What was added is durable after.  Blocks for the disk. */
+/* What was added is durable after.  Blocks for the disk.  0 or -errno: then it may not be. */
 int report_sync(struct report *report);
 
 /*

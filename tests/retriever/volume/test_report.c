@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core.h"
 
+#include <sys/resource.h>
+
 #include "volume/report.h"
 
 static int dir;
@@ -47,6 +49,24 @@ START_TEST(i12_kept_across_restarts)
 	expect("acl\t/a\\tb\\n\twhy \\\"\\\\\n"
 	       "time\t/\303\244\t\\377\n"
 	       "xattr\t/c\tx\n");
+	report_free(report);
+}
+END_TEST
+
+START_TEST(a_sync_without_descriptors)
+{
+	struct report *report = report_new(dir);
+	struct rlimit limit, none;
+
+	ck_assert_int_eq(report_add(report, REPORT_ACL, "/a", "x"), 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 3;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_int_lt(report_sync(report), 0);
+	ck_assert_int_lt(report_sync(report), 0); /* nor afterwards */
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(report_sync(report), 0);
 	report_free(report);
 }
 END_TEST
@@ -184,6 +204,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, i12_kept_across_restarts);
+	tcase_add_test(tcase, a_sync_without_descriptors);
 	tcase_add_test(tcase, what_a_crash_cut);
 	tcase_add_test(tcase, lines);
 	tcase_add_test(tcase, kept);
