@@ -61,10 +61,13 @@ static void name_make_entered(struct object *object, void *arg)
 	struct stat st;
 	int ret;
 
-	if (directory_names_fixed(object))
+	if (directory_names_fixed(object)) {
 		ret = fstatat(object->fd, n->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
-	else
+	} else {
 		ret = stub_create(object->retriever, &parent, &n->entry, n->target, n->xattrs);
+		if (ret == -ENOENT) /* of ours, not of the old server */
+			ret = -EIO;
+	}
 	trace_event(TRACE_MADE, &n->req.trace, "name", 0, 0, 1, MIN(ret, 0));
 	fill_leave(object);
 	if (ret == STUB_ASK) {

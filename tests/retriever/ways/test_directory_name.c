@@ -106,6 +106,23 @@ START_TEST(a_name_that_failed_and_was_made)
 }
 END_TEST
 
+/* What is missing here is no answer of the old server's: the name is there. */
+START_TEST(i12_what_is_missing_here)
+{
+	g_autofree char *link = NULL, *staging = NULL;
+	int fd = start();
+
+	link = g_strconcat(core.source, "/d/l", NULL);
+	staging = core_path(&core, ".migrate/staging");
+	ck_assert_int_eq(symlink("elsewhere", link), 0);
+	ck_assert_int_eq(rmdir(staging), 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "l"), -EIO);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(symbolic_links)
 {
 	g_autofree char *path = NULL;
@@ -199,6 +216,7 @@ int main(void)
 	tcase_add_test(tcase, errors_of_the_old_server);
 	tcase_add_test(tcase, i12_a_directory_that_refuses);
 	tcase_add_test(tcase, a_name_that_failed_and_was_made);
+	tcase_add_test(tcase, i12_what_is_missing_here);
 	tcase_add_test(tcase, symbolic_links);
 	tcase_add_test(tcase, i11_beside_a_stuck_fill);
 	tcase_add_test(tcase, i7_in_a_filled_directory);
