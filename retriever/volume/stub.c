@@ -320,6 +320,14 @@ static int create_provisional(const struct making *m, const char *id)
 	return ret;
 }
 
+/* Then nothing gets a name there any more. */
+static bool is_removed(int dir_fd)
+{
+	struct stat st;
+
+	return fstat(dir_fd, &st) == 0 && st.st_nlink == 0;
+}
+
 /* ... and every name links to it. */
 static int create_linked(struct making *m)
 {
@@ -334,13 +342,14 @@ static int create_linked(struct making *m)
 			m->linked = true;
 			return 0;
 		}
-		if (errno ==
-		    EMLINK) { /* as many as there can be: this name takes the provisional's */
-			ret = renameat2(links, id, m->dir_fd, m->as, RENAME_NOREPLACE);
-			return ret == 0 ? 0 : errno == EEXIST ? STUB_THERE : -errno;
-		}
+		/* as many as there can be: this name takes the provisional's */
+		if (errno == EMLINK &&
+		    renameat2(links, id, m->dir_fd, m->as, RENAME_NOREPLACE) == 0)
+			return 0;
 		if (errno != ENOENT)
 			return errno == EEXIST ? STUB_THERE : -errno;
+		if (is_removed(m->dir_fd))
+			return -ENOENT;
 		ret = create_provisional(m, id);
 		if (ret < 0 || ret == STUB_ASK)
 			return ret;

@@ -71,6 +71,27 @@ START_TEST(hard_links_and_a_restart)
 }
 END_TEST
 
+/* Somebody has removed the directory here: its names cannot be made, and that is said. */
+START_TEST(hard_links_in_a_removed_directory)
+{
+	g_autofree char *old = NULL, *path = NULL;
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "d/file", 10, 4);
+	old = g_strconcat(core.source, "/d/a", NULL);
+	ck_assert_int_eq(mkfifo(old, 0600), 0);
+	source_link("d/a", "d/b");
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	path = core_path(&core, "d");
+	ck_assert_int_eq(rmdir(path), 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "a"), -EIO);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* All names of one file asked for at the same time. */
 START_TEST(hard_links_at_once)
 {
@@ -116,6 +137,7 @@ int main(void)
 
 	tcase_add_test(tcase, hard_links);
 	tcase_add_test(tcase, hard_links_and_a_restart);
+	tcase_add_test(tcase, hard_links_in_a_removed_directory);
 	tcase_add_test(tcase, hard_links_at_once);
 	return run_suite(suite);
 }
