@@ -52,44 +52,42 @@ static void clear_mark(struct object *object)
 	g_mutex_unlock(&object->lock);
 }
 
-static void retry_entry(struct retriever *retriever, const struct error_entry *entry,
+/* 0: what failed meanwhile is of the old version, too; or nothing is there any more. */
+static int retry_object(struct retriever *retriever, const struct error_entry *entry,
 			enum version_trust trust)
 {
-	struct object *object;
-	int fd = entry->key.len && !entry->name
-			 ? retriever_open_binding(retriever, &entry->key, O_RDONLY | O_NONBLOCK)
-			 : -1;
+	int fd = retriever_open_binding(retriever, &entry->key, O_RDONLY | O_NONBLOCK), ret;
 	const char *reason = NULL;
-	int ret = 0;
+	struct object *object;
 
-	if (fd < 0 || object_get(retriever, fd, &object) < 0) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
+	if (fd < 0)
+		return fd == -ESTALE ? 0 : fd;
+	ret = object_get(retriever, fd, &object);
+	close(fd);
+	if (ret)
+		return ret;
 	if (!is_directory(object) && !object->normal)
 		ret = renew(object, trust, &reason);
-	if (ret) {
+	if (ret)
 		object_fail(object, ret, reason);
-	} else { /* what failed meanwhile is of the old version */
+	else
 		clear_mark(object);
-		errors_forget(retriever->errors, &object->key);
-	}
 	object_unref(object);
-	close(fd);
+	return ret;
 }
 
-/* What fails again is listed anew, maybe at a place behind: it is tried twice then. */
+/* What fails again, or could not be tried, stays listed where it is. */
 int retry_all(struct retriever *retriever, enum version_trust trust, char **text)
 {
 	struct error_entry entry;
 	guint place = 0, forgotten = 0, last = errors_places(retriever->errors);
 
-	for (; place < last && errors_get(retriever->errors, &place, NULL, &entry); place++) {
-		errors_forget_name(retriever->errors, &entry.key, entry.name);
-		retry_entry(retriever, &entry, trust);
+	for (; place < last && !g_atomic_int_get(&retriever->closing) &&
+	       errors_get(retriever->errors, &place, NULL, &entry);
+	     place++, forgotten++) {
+		if (!entry.key.len || entry.name || !retry_object(retriever, &entry, trust))
+			errors_forget_name(retriever->errors, &entry.key, entry.name);
 		error_entry_clear(&entry);
-		forgotten++;
 	}
 	*text = g_strdup_printf("[retry]\nforgotten=%u\n", forgotten);
 	return 0;

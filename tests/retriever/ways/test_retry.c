@@ -58,6 +58,22 @@ START_TEST(i12_failures_are_forgotten)
 }
 END_TEST
 
+/* The retriever is stopped meanwhile: what was not tried is not forgotten. */
+START_TEST(i12_a_retry_that_is_cut_short)
+{
+	int fd = start();
+
+	errors_add_fd(core.retriever->errors, fd, -EREMOTEIO, "failed");
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_GETATTR,
+							   .action = FAULT_ERROR,
+							   .status = -ECANCELED});
+	retry();
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* A file that was changed on the old server is taken in its new version, all of it. */
 static void changes_to(uint64_t size)
 {
@@ -208,6 +224,7 @@ int main(void)
 	TCase *tcase = CORE_TCASE(suite, "retry", 60);
 
 	tcase_add_test(tcase, i12_failures_are_forgotten);
+	tcase_add_test(tcase, i12_a_retry_that_is_cut_short);
 	tcase_add_test(tcase, i4_a_new_version);
 	tcase_add_test(tcase, i4_a_new_version_that_cannot_be_taken);
 	tcase_add_test(tcase, i7_changed_on_both_sides);
