@@ -123,8 +123,7 @@ bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int 
 		if (w->start >= end || w->end <= start || go_on_behind(object, w, end, status))
 			continue;
 		w->status = status;
-		g_queue_unlink(&object->waiters, l);
-		g_queue_push_tail_link(&waiters, l);
+		move_link(&object->waiters, l, &waiters);
 	}
 	left = !g_queue_is_empty(&object->waiters);
 	if (!object->normal)

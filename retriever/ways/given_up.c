@@ -110,10 +110,11 @@ uint64_t given_up_count(struct given_up *given_up)
 /* Without what could be done about it. */
 static char *why(const char *reason)
 {
-	const char *end = strstr(reason, ": rename");
+	static const char *const cures[] = {": rename", ": make it", ": repair"};
+	const char *end = NULL;
 
-	if (!end)
-		end = strstr(reason, ": make it");
+	for (size_t i = 0; !end && i < G_N_ELEMENTS(cures); i++)
+		end = strstr(reason, cures[i]);
 	return end ? g_strndup(reason, (gsize)(end - reason)) : g_strdup(reason);
 }
 

@@ -55,6 +55,7 @@ START_TEST(i12_written_down)
 	ck_assert_int_eq(given_up_record(given_up, core.retriever), 0);
 	ck_assert_uint_eq(report_names(core.retriever->report), 0);
 	ck_assert(takes(given_up, fd, "/bad") && given_up_takes_untold(given_up, fd, 5));
+	ck_assert(given_up_takes(given_up, fd, "/self", "self", "in itself: repair that there"));
 	report_set_directory(core.retriever->report, -1);
 	ck_assert_int_lt(given_up_record(given_up, core.retriever), 0);
 	report_set_directory(core.retriever->report, core.retriever->private_fd);
@@ -64,6 +65,7 @@ START_TEST(i12_written_down)
 	line = g_strconcat("name\t", core.root, "/bad\tno such name\n", NULL);
 	more = g_strconcat("name\t", core.root, "\t5 more names", NULL);
 	ck_assert_ptr_nonnull(strstr(text, line));
+	ck_assert_ptr_nonnull(strstr(text, "/self\tin itself\n"));
 	ck_assert_ptr_nonnull(strstr(text, more));
 	given_up_unref(given_up);
 	close(fd);
