@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dummy.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -64,13 +63,12 @@ static void remove_dummy(struct retriever *retriever, int dir_fd, const char *na
 
 void dummy_sweep(struct retriever *retriever, int dir_fd)
 {
-	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = retriever_list(dir_fd, ".");
 	struct dirent *e;
 
 	while (dir && (e = readdir(dir)))
 		if (e->d_type == DT_REG || e->d_type == DT_UNKNOWN)
-			remove_dummy(retriever, fd, e->d_name);
+			remove_dummy(retriever, dir_fd, e->d_name);
 	if (dir)
 		closedir(dir);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "private.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -81,8 +80,7 @@ static void close_fd(int fd)
 /* What a crash left there. */
 static void clean_staging(struct retriever *retriever)
 {
-	int fd = openat(retriever->staging_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = retriever_list(retriever->staging_fd, ".");
 	struct dirent *e;
 
 	while (dir && (e = readdir(dir))) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "retriever.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 char *retriever_fd_path(int fd)
 {
@@ -9,6 +11,18 @@ char *retriever_fd_path(int fd)
 	char *path = g_file_read_link(link, NULL);
 
 	return path ? path : g_strdup("?");
+}
+
+DIR *retriever_list(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int err = errno;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	errno = err;
+	return dir;
 }
 
 int retriever_open_binding(struct retriever *retriever, const struct migrate_binding *binding,

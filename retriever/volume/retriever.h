@@ -16,6 +16,7 @@
 #ifndef RETRIEVER_H
 #define RETRIEVER_H
 
+#include <dirent.h>
 #include <glib.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -76,6 +77,9 @@ char *retriever_fd_path(int fd);
  * The descriptor, or -errno (-ESTALE: it was removed). */
 int retriever_open_binding(struct retriever *retriever, const struct migrate_binding *binding,
 			   int flags);
+
+/* The names in a directory in dir_fd ("."), from the first on: closedir().  NULL with errno. */
+DIR *retriever_list(int dir_fd, const char *name);
 
 #define RETRIEVER_ERROR (g_quark_from_static_string("quickmigrate-retriever"))
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bulk.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -134,7 +133,6 @@ static void scan(void *arg)
 static void filled(void *arg, int status)
 {
 	struct bulk *bulk = arg;
-	int fd;
 
 	/* One name that cannot be made does not keep the others waiting. */
 	if (status == -EAGAIN || status == -ECANCELED || bulk->directory->normal) {
@@ -142,14 +140,9 @@ static void filled(void *arg, int status)
 		return;
 	}
 	bulk->status = status;
-	fd = openat(bulk->directory->fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
-	bulk->dir = fd < 0 ? NULL : fdopendir(fd);
+	bulk->dir = retriever_list(bulk->directory->fd, ".");
 	if (!bulk->dir) {
-		int err = errno;
-
-		if (fd >= 0)
-			close(fd);
-		bulk_finish(bulk, -err);
+		bulk_finish(bulk, -errno);
 		return;
 	}
 	bulk->scanning = true;

@@ -14,11 +14,7 @@
  */
 #include "directory.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "volume/errors.h"
 #include "source/gate.h"
@@ -273,16 +269,13 @@ static void page_listed(struct backend_request *req)
 /* -1: it cannot be read. */
 static gint count_names(int dir_fd)
 {
-	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = retriever_list(dir_fd, ".");
 	gint n = dir ? 0 : -1;
 
 	while (dir && n < G_MAXINT && readdir(dir))
 		n++;
 	if (dir)
 		closedir(dir);
-	else if (fd >= 0)
-		close(fd);
 	return n;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "finalize.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -19,15 +18,14 @@
 /* Removes a directory of ours with all that is in it. */
 static void remove_all(int parent_fd, const char *name)
 {
-	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = retriever_list(parent_fd, name);
 	struct dirent *e;
 
 	while (dir && (e = readdir(dir))) {
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
-		if (unlinkat(fd, e->d_name, 0) < 0)
-			remove_all(fd, e->d_name);
+		if (unlinkat(dirfd(dir), e->d_name, 0) < 0)
+			remove_all(dirfd(dir), e->d_name);
 	}
 	if (dir)
 		closedir(dir);

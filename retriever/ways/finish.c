@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "finish.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -58,8 +57,7 @@ static enum left look_at(struct retriever *retriever, int dir_fd, const struct d
 static enum left scan(struct object *directory, bool *syncing)
 {
 	bool root = migrate_binding_equal(&directory->key, &directory->retriever->root_key);
-	int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = retriever_list(directory->fd, ".");
 	enum left left = NOTHING;
 	struct dirent *e;
 
@@ -72,7 +70,7 @@ static enum left scan(struct object *directory, bool *syncing)
 		    (root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)) ||
 		    (e->d_type != DT_REG && e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
 			continue;
-		this = look_at(directory->retriever, fd, e);
+		this = look_at(directory->retriever, directory->fd, e);
 		*syncing |= this == SYNCING;
 		if (this > left)
 			left = this;

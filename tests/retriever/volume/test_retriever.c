@@ -40,6 +40,29 @@ START_TEST(opened_by_its_handle)
 }
 END_TEST
 
+/* From the first name on, each time. */
+START_TEST(directories_are_listed)
+{
+	int fd = core_with_file(&core, 1000, O_RDONLY), root = core_root(&core);
+
+	for (unsigned i = 0; i < 2; i++) {
+		DIR *dir = retriever_list(root, ".");
+		unsigned n = 0;
+
+		ck_assert_ptr_nonnull(dir);
+		while (readdir(dir))
+			n++;
+		ck_assert_uint_eq(n, 4); /* . .. .migrate f */
+		closedir(dir);
+	}
+	ck_assert_ptr_null(retriever_list(root, "f"));
+	ck_assert_int_eq(errno, ENOTDIR);
+	close(fd);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("retriever");
@@ -47,5 +70,6 @@ int main(void)
 
 	tcase_add_test(tcase, paths_of_descriptors);
 	tcase_add_test(tcase, opened_by_its_handle);
+	tcase_add_test(tcase, directories_are_listed);
 	return run_suite(suite);
 }
