@@ -111,15 +111,77 @@ static int make_dummy(const struct stub_parent *parent, const struct source_entr
 	return dummy_create(parent->fd, parent->inherits, entry, path);
 }
 
+static bool is_of(const struct migrate_record *rec, const struct source_entry *entry)
+{
+	return rec->fileid == entry->attr.fileid &&
+	       (!(rec->flags & MIGRATE_REC_HANDLE) ||
+		(rec->handle_len == entry->handle_len &&
+		 memcmp(rec->handle, entry->handle, rec->handle_len) == 0));
+}
+
+/* Whether the old server's directory is this one, or one above it. */
+static bool is_above(const struct object *directory, const struct source_entry *entry)
+{
+	int fd = openat(directory->fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool above = false, root = false;
+
+	while (fd >= 0 && !above && !root) {
+		struct migrate_record rec;
+		int up;
+
+		if (migrate_record_load(fd, &rec) <= 0) /* not of this volume any more */
+			break;
+		above = is_of(&rec, entry);
+		root = migrate_binding_equal(&rec.binding, &directory->retriever->root_key);
+		migrate_record_clear(&rec);
+		up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		close(fd);
+		fd = up;
+	}
+	if (fd >= 0)
+		close(fd);
+	return above;
+}
+
+/* Whether it would be gone into for ever.  Nobody's tree is so deep without a reason. */
+static bool is_in_itself(const struct run *run, const struct source_entry *entry)
+{
+	unsigned depth = 0;
+
+	if (!S_ISDIR(entry->attr.mode))
+		return false;
+	for (const char *p = run->path; p && *p; p++)
+		depth += *p == '/';
+	return (!run->path || depth >= DEPTH_MIN) && is_above(run->object, entry);
+}
+
+static const char *why_not_made(int status)
+{
+	switch (status) {
+	case -ENOSPC:
+	case -EDQUOT:
+		return "no space (or no inode) on the new server's file system";
+	case -ELOOP:
+		return "it is one of the directories that it is in: repair that on the old server, "
+		       "then retry; or give it up: migratectl skip";
+	default:
+		return "the new server's file system cannot hold this name";
+	}
+}
+
 /* FALSE: the old server has to be asked for its extended attributes first. */
 static bool make(struct run *run, const struct stub_parent *parent,
 		 const struct source_entry *entry, const char *target,
 		 const struct source_xattrs *xattrs)
 {
-	int ret = run->names_only
-			  ? make_dummy(parent, entry)
-			  : stub_create(run->object->retriever, parent, entry, target, xattrs);
+	int ret;
 
+	if (run->names_only)
+		ret = make_dummy(parent, entry);
+	else if (is_in_itself(run, entry))
+		ret = -ELOOP;
+	else
+		ret = stub_create(run->object->retriever, parent, entry, target, xattrs);
 	if (ret == STUB_ASK)
 		return false;
 	if (ret == -ENOENT) /* of ours, not of the old server */
@@ -129,10 +191,7 @@ static bool make(struct run *run, const struct stub_parent *parent,
 	if (ret == -ENOSPC || ret == -EDQUOT)
 		g_atomic_int_inc(&run->full);
 	if (ret < 0)
-		failed_names_add(&run->failed_names, entry->name, ret,
-				 ret == -ENOSPC || ret == -EDQUOT
-					 ? "no space (or no inode) on the new server's file system"
-					 : "the new server's file system cannot hold this name");
+		failed_names_add(&run->failed_names, entry->name, ret, why_not_made(ret));
 	return true;
 }
 
@@ -311,50 +370,6 @@ static void ask_object(struct question *q, enum backend_op op)
 
 /* ---- the page ---- */
 
-static bool is_of(const struct migrate_record *rec, const struct source_entry *entry)
-{
-	return rec->fileid == entry->attr.fileid &&
-	       (!(rec->flags & MIGRATE_REC_HANDLE) ||
-		(rec->handle_len == entry->handle_len &&
-		 memcmp(rec->handle, entry->handle, rec->handle_len) == 0));
-}
-
-/* Whether the old server's directory is this one, or one above it. */
-static bool is_above(const struct object *directory, const struct source_entry *entry)
-{
-	int fd = openat(directory->fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	bool above = false, root = false;
-
-	while (fd >= 0 && !above && !root) {
-		struct migrate_record rec;
-		int up;
-
-		if (migrate_record_load(fd, &rec) <= 0) /* not of this volume any more */
-			break;
-		above = is_of(&rec, entry);
-		root = migrate_binding_equal(&rec.binding, &directory->retriever->root_key);
-		migrate_record_clear(&rec);
-		up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		close(fd);
-		fd = up;
-	}
-	if (fd >= 0)
-		close(fd);
-	return above;
-}
-
-/* Whether it would be gone into for ever.  Nobody's tree is so deep without a reason. */
-static bool is_in_itself(const struct run *run, const struct source_entry *entry)
-{
-	unsigned depth = 0;
-
-	if (!entry->has_attr || !S_ISDIR(entry->attr.mode))
-		return false;
-	for (const char *p = run->path; p && *p; p++)
-		depth += *p == '/';
-	return (!run->path || depth >= DEPTH_MIN) && is_above(run->object, entry);
-}
-
 static void make_listed(struct page *page, const struct stub_parent *parent,
 			const struct source_entry *entry)
 {
@@ -364,10 +379,6 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 		failed_names_add(&run->failed_names, entry->name, -EEXIST,
 				 "this name is reserved at the volume's root: rename it on the old "
 				 "server, then retry; or give it up: migratectl skip");
-	else if (is_in_itself(run, entry))
-		failed_names_add(&run->failed_names, entry->name, -ELOOP,
-				 "it is one of the directories that it is in: repair that on the "
-				 "old server, then retry; or give it up: migratectl skip");
 	else if (!run->names_only && !entry->has_attr)
 		ask_lookup(question_new(page, entry));
 	else if (!run->names_only && S_ISLNK(entry->attr.mode))

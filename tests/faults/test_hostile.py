@@ -94,6 +94,11 @@ class Inside(Node):
         self.children[b'self'] = self
 
 
+class InsideBare(Inside):
+    """Likewise, and what is in it has to be looked up."""
+    bare = True
+
+
 # ---- files ------------------------------------------------------------------------------------
 
 class Short(Node):
@@ -453,7 +458,8 @@ def endless(args):
 
 @case()
 def inside(args):
-    begin(args, 'inside', {'inside': Inside(**inner())}).run(20)
+    begin(args, 'inside', {'inside': Inside(**inner()),
+                           'bare': InsideBare(**inner())}).run(20)
 
 
 @case()

@@ -23,6 +23,7 @@ def content(number, size):
 
 class Node:
     numbers = itertools.count(2)
+    bare = False  # of a directory: it is listed without attributes and handles
 
     def __init__(self, size=None, **children):
         """size: of a file; a directory has children."""
@@ -137,7 +138,8 @@ class Liar:
             for name, child, cookie in entries:
                 out += u32(1) + u64(child.number) + opaque(name) + u64(cookie)
                 if procedure == nfs3.READDIRPLUS:
-                    out += u32(1) + child.attributes() + u32(1) + opaque(child.handle)
+                    out += bytes(8) if node.bare else (
+                        u32(1) + child.attributes() + u32(1) + opaque(child.handle))
             return out + u32(0) + u32(eof)
         if procedure == nfs3.FSINFO:
             return (u32(0) + attributes + (u32(BLOCK) * 2 + u32(8)) * 2 + u32(BLOCK) + u64(1 << 60) +
