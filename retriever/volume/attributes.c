@@ -112,7 +112,6 @@ static int change_owner(struct retriever *retriever, int fd, const char *name,
 		gid = new_id(config->map_groups, "group", attr->gid, carried);
 	}
 	ret = name ? fchownat(fd, name, uid, gid, AT_SYMLINK_NOFOLLOW) : fchown(fd, uid, gid);
-
 	return ret < 0 ? -errno : 0;
 }
 
@@ -378,10 +377,10 @@ static struct windows *translate(struct retriever *retriever, const struct sourc
 
 /* ---- all of it ---- */
 
-static int dress_all(struct retriever *retriever, int fd, const struct source_attr *attr,
-		     const struct source_xattrs *xattrs, const struct windows *windows,
-		     bool inherits, struct carried *carried)
+int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,
+		   const struct source_xattrs *xattrs, bool inherits, struct carried *carried)
 {
+	struct windows *windows = translate(retriever, attr, xattrs);
 	mode_t perms = attr->mode & 0777;
 	int ret =
 		change_owner(retriever, fd, NULL, attr, rules(retriever) ? windows : NULL, carried);
@@ -395,15 +394,8 @@ static int dress_all(struct retriever *retriever, int fd, const struct source_at
 		ret = set_all(retriever, fd, xattrs, &perms, carried);
 	if (!ret && fchmod(fd, (attr->mode & 07000) | perms) < 0)
 		ret = -errno;
-	return ret ? ret : set_times(fd, NULL, attr, carried);
-}
-
-int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,
-		   const struct source_xattrs *xattrs, bool inherits, struct carried *carried)
-{
-	struct windows *windows = translate(retriever, attr, xattrs);
-	int ret = dress_all(retriever, fd, attr, xattrs, windows, inherits, carried);
-
+	if (!ret)
+		ret = set_times(fd, NULL, attr, carried);
 	windows_free(windows);
 	return ret;
 }

@@ -110,6 +110,26 @@ static int store_root_record(struct retriever *retriever, const struct source_xa
 	return ret;
 }
 
+/* The record comes last. */
+static int make_private(struct retriever *retriever, const struct source_xattrs *xattrs)
+{
+	int ret = private_open(retriever, true);
+
+	if (!ret)
+		ret = templates_set_directory(retriever->templates, retriever->private_fd);
+	if (ret)
+		return ret;
+	errors_set_directory(retriever->errors, retriever->private_fd);
+	report_set_directory(retriever->report, retriever->private_fd);
+	counters_reset(retriever);
+	COUNT_SET(retriever, directories_found, 1);
+	COUNT_SET(retriever, unfilled, 1);
+	COUNT_SET(retriever, exact, 1);
+	counters_save(retriever, false);
+	ret = attach_report(retriever);
+	return ret ? ret : store_root_record(retriever, xattrs);
+}
+
 int attach_volume(struct retriever *retriever, char **message)
 {
 	enum volume_state state = volume_state(retriever);
@@ -141,23 +161,7 @@ int attach_volume(struct retriever *retriever, char **message)
 					   retriever->config->source, g_strerror(-ret));
 		return ret;
 	}
-	ret = private_open(retriever, true);
-	if (!ret) {
-		ret = templates_set_directory(retriever->templates, retriever->private_fd);
-	}
-	if (!ret) {
-		errors_set_directory(retriever->errors, retriever->private_fd);
-		report_set_directory(retriever->report, retriever->private_fd);
-		counters_reset(retriever);
-		COUNT_SET(retriever, directories_found, 1);
-		COUNT_SET(retriever, unfilled, 1);
-		COUNT_SET(retriever, exact, 1);
-		counters_save(retriever, false);
-		ret = attach_report(retriever);
-	}
-	if (!ret) {
-		ret = store_root_record(retriever, xattrs);
-	}
+	ret = make_private(retriever, xattrs);
 	if (!ret)
 		private_set_attached(retriever);
 	source_xattrs_free(xattrs);
