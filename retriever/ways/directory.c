@@ -89,6 +89,8 @@ static void give_up(struct run *run, bool moved)
 		     NULL);
 	else if (run->stale)
 		refind_start(object, directory_fill_again); /* the waiters wait for that */
+	else if (run->status == -ECANCELED && !g_atomic_int_get(&object->retriever->closing))
+		directory_fill_again(object); /* withdrawn: somebody may wait for it by now */
 	else
 		object_fail(object, run->status,
 			    run->refused ? run->refused

@@ -103,6 +103,22 @@ START_TEST(i12_a_failed_fill_is_listed)
 }
 END_TEST
 
+/* Its listing was taken back when nobody waited, and then somebody did. */
+START_TEST(withdrawn_and_wanted)
+{
+	int fd = begin(3);
+
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = LISTS,
+							   .action = FAULT_ERROR,
+							   .status = GATE_WITHDRAWN,
+							   .times = 1});
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_uint_eq(count_names(fd), 3);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* It fails while dummies are made, which answers nobody who waits for the names themselves. */
 START_TEST(i12_a_fill_that_fails_beside_one_of_dummies)
 {
@@ -290,6 +306,7 @@ int main(void)
 	tcase_add_test(tcase, i11_a_demand_starts_a_fill_of_its_own);
 	tcase_add_test(tcase, i7_a_late_fill_does_not_bring_back_names);
 	tcase_add_test(tcase, i12_a_failed_fill_is_listed);
+	tcase_add_test(tcase, withdrawn_and_wanted);
 	tcase_add_test(tcase, i12_a_fill_that_fails_beside_one_of_dummies);
 	tcase_add_test(tcase, a_stale_directory_is_found_again);
 	tcase_add_test(tcase, a_directory_that_was_made_anew);
