@@ -44,7 +44,8 @@ char *stub_child_path(const char *parent, const char *name)
 	return path;
 }
 
-static void make_record(const struct making *m, struct migrate_record *rec)
+/* 0 or -errno; to be cleared in any case. */
+static int make_record(const struct making *m, struct migrate_record *rec)
 {
 	const struct source_entry *entry = m->entry;
 	bool dir = S_ISDIR(entry->attr.mode);
@@ -65,17 +66,16 @@ static void make_record(const struct making *m, struct migrate_record *rec)
 	/* a directory's record may be long; a file is found again through its parent's */
 	if (dir || !entry->handle_len)
 		rec->path = stub_child_path(m->parent->path, entry->name);
-	if (!dir)
-		migrate_extents_add(&rec->missing, 0, rec->size);
+	return dir ? 0 : migrate_extents_add(&rec->missing, 0, rec->size);
 }
 
 static int put_record(const struct making *m, int fd)
 {
 	struct migrate_record rec;
-	int ret;
+	int ret = make_record(m, &rec);
 
-	make_record(m, &rec);
-	ret = migrate_binding_get(fd, "", &rec.binding);
+	if (!ret)
+		ret = migrate_binding_get(fd, "", &rec.binding);
 	if (!ret)
 		ret = migrate_record_store(fd, &rec);
 	migrate_record_clear(&rec);
