@@ -126,9 +126,10 @@ int object_get_taking(struct retriever *retriever, int fd, struct object **objec
 struct object *object_ref(struct object *object);
 void object_unref(struct object *object);
 
-/* With the lock held: out = what must be fetched of [start, end). */
+/* With the lock held: out, an initialised set, = what must be fetched of the bytes [start, end) of
+ * a file.  0 or -ENOMEM. */
 int object_lacks(struct object *object, uint64_t start, uint64_t end, struct migrate_extents *out);
-/* With the lock held. */
+/* With the lock held: whether nothing must be; where that cannot be told it is not. */
 bool object_has(struct object *object, uint64_t start, uint64_t end);
 
 /* Writes the record; lock held.  0, -ENOSPC when it doesn't fit (see object_crowded), -errno. */

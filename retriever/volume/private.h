@@ -14,7 +14,8 @@
  * line.
  */
 bool private_open_root(struct retriever *retriever, GError **error);
-/* Opens .migrate/ and its subdirectories, making them where `create`.  0 or -errno. */
+/* Opens .migrate/ and its subdirectories, making them where `create`.  Blocks for the disk.  0;
+ * -ENOENT: there is none; -EBUSY: another retriever has it; else -errno. */
 int private_open(struct retriever *retriever, bool create);
 /*
  * The mode with which .migrate/ is made.  The sticky bit stands there until the root has its

@@ -33,9 +33,9 @@ static gboolean tick(gpointer arg)
 	struct prefill *prefill = arg;
 	struct object *object = NULL;
 
+	g_mutex_lock(&prefill->lock);
 	if (COUNT_GET(prefill->retriever, demand_waiting) || gate_paused(prefill->retriever->gate))
 		prefill->idle = 0;
-	g_mutex_lock(&prefill->lock);
 	if (++prefill->idle > IDLE_TICKS && !prefill->busy)
 		object = g_queue_pop_head(&prefill->queue);
 	prefill->busy = prefill->busy || object;
