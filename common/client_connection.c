@@ -385,18 +385,14 @@ static int take_frame(struct migrate_volume *volume, size_t len)
 
 void connection_receive(struct migrate_volume *volume)
 {
-	int fds[MIGRATE_FRAME_MAX_FDS];
-	size_t nfds;
 	int more = 1;
 
 	for (int i = 0; i < FRAMES_PER_ROUND && more > 0; i++) {
-		ssize_t len = migrate_frame_recv(volume->sock, volume->buf, MIGRATE_FRAME_MAX, fds,
-						 &nfds);
+		ssize_t len = migrate_frame_recv(volume->sock, volume->buf, MIGRATE_FRAME_MAX, NULL,
+						 NULL);
 
 		if (len == -EAGAIN)
 			return;
-		while (nfds)
-			close(fds[--nfds]);
 		more = len > 0 ? take_frame(volume, len) : -ECONNRESET;
 	}
 	if (more == -EPROTO)

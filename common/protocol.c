@@ -148,16 +148,19 @@ ssize_t migrate_frame_recv(int sock, uint8_t *buf, size_t size, int *fds, size_t
 	struct iovec iov = {.iov_base = buf, .iov_len = size};
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
+			     .msg_control = fds ? &control : NULL,
+			     .msg_controllen = fds ? sizeof(control) : 0};
 	ssize_t len;
 
-	*nfds = 0;
+	if (fds)
+		*nfds = 0;
 	do
 		len = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 	while (len < 0 && errno == EINTR);
 	if (len < 0)
 		return -errno;
+	if (!fds)
+		return msg.msg_flags & MSG_TRUNC ? -EMSGSIZE : len;
 	*nfds = take_fds(&msg, fds);
 	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
 		while (*nfds)

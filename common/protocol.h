@@ -72,7 +72,8 @@ int migrate_frame_decode(const uint8_t *buf, size_t len, struct migrate_frame *f
  * descriptors stay the caller's.  recv: the length, 0 at the end of the connection, -EAGAIN, else
  * -errno; received descriptors are close-on-exec and the caller's; a truncated message is -EMSGSIZE
  * and its descriptors are closed.  Where some of a message's descriptors could not be taken over,
- * as this process may have no more, there are none and *nfds is MIGRATE_FDS_LOST.
+ * as this process may have no more, there are none and *nfds is MIGRATE_FDS_LOST.  fds and nfds may
+ * be NULL: what comes is left to the kernel then, which closes it.
  */
 #define MIGRATE_FDS_LOST ((size_t)-1)
 int migrate_frame_send(int sock, const struct migrate_frame *frame, const int *fds, size_t nfds);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "fake.h"
@@ -296,6 +297,26 @@ START_TEST(unwanted_descriptors_are_closed)
 }
 END_TEST
 
+/* Not even for want of room for them. */
+START_TEST(unwanted_descriptors_need_no_room)
+{
+	struct outcome o = {0};
+	struct migrate_frame reply = {.op = MIGRATE_OP_RANGE | MIGRATE_OP_REPLY};
+	int fds[2] = {0, 1}, next = dup(0);
+	struct rlimit limit, none;
+
+	close(next);
+	reply.id = range(&o);
+	ck_assert_int_eq(migrate_frame_send(peer, &reply, fds, 2), 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){next, limit.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	finish(&o);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert(migrate_volume_connected(volume));
+}
+END_TEST
+
 /* ---- room ---------------------------------------------------------------------------------- */
 
 #define MANY 3000
@@ -487,6 +508,7 @@ int main(void)
 	tcase_add_loop_test(tcase, nonsense_ends_the_connection, 0, 11);
 	tcase_add_test(tcase, nonsense_for_a_hello);
 	tcase_add_test(tcase, unwanted_descriptors_are_closed);
+	tcase_add_test(tcase, unwanted_descriptors_need_no_room);
 	tcase_add_test(tcase, full_socket);
 	tcase_add_test(tcase, full_socket_is_lost);
 	tcase_add_loop_test(tcase, full_socket_with_a_bracket, 0, 2);
