@@ -317,7 +317,9 @@ struct migrate_replaced {
 	bool fill, touch;
 };
 /* name: of the new place in the filled directory dir_fd.  0, and migrate_replaced_clear()
- * afterwards; -EBADMSG, -EIO, -ENOMEM. */
+ * afterwards; -EBADMSG, -EIO, -ENOMEM, or another -errno of openat(2): it is not known what is
+ * there.
+ */
 int migrate_replaced_find(int dir_fd, const char *name, const struct stat *moved,
 			  struct migrate_replaced *replaced);
 void migrate_replaced_clear(struct migrate_replaced *replaced);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,10 +31,14 @@ int migrate_replaced_find(int dir_fd, const char *name, const struct stat *moved
 	memset(replaced, 0, sizeof(*replaced));
 	replaced->fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (replaced->fd < 0)
-		return 0;
-	if (fstat(replaced->fd, st) < 0 ||
-	    (st->st_dev == moved->st_dev && st->st_ino == moved->st_ino) ||
-	    (ret = look_at_replaced(replaced, S_ISDIR(moved->st_mode))) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (fstat(replaced->fd, st) < 0)
+		ret = -errno;
+	else if (st->st_dev == moved->st_dev && st->st_ino == moved->st_ino)
+		migrate_replaced_clear(replaced);
+	else
+		ret = look_at_replaced(replaced, S_ISDIR(moved->st_mode));
+	if (ret < 0)
 		migrate_replaced_clear(replaced);
 	return ret;
 }

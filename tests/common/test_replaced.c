@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/xattr.h>
 
 #include "record.h"
@@ -114,6 +115,28 @@ START_TEST(directories_are_filled)
 }
 END_TEST
 
+/* What cannot be looked at is not taken for nothing: an unfilled directory looks empty. */
+START_TEST(what_is_there_must_be_known)
+{
+	int unfilled = make_dir("unfilled"), next;
+	const struct stat moved = {.st_mode = S_IFDIR};
+	struct migrate_replaced replaced;
+	struct rlimit limit, none;
+
+	mark(unfilled, MIGRATE_UNFILLED);
+	next = dup(unfilled);
+	close(next);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){next, limit.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_int_eq(migrate_replaced_find(dir, "unfilled", &moved, &replaced), -EMFILE);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(replaced.fd, -1);
+	ck_assert_int_eq(migrate_replaced_find(unfilled, "other", &moved, &replaced), 0);
+	close(unfilled);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("replaced");
@@ -123,6 +146,7 @@ int main(void)
 	tcase_add_test(tcase, nothing_is_in_the_way);
 	tcase_add_test(tcase, other_names_are_touched);
 	tcase_add_test(tcase, directories_are_filled);
+	tcase_add_test(tcase, what_is_there_must_be_known);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
