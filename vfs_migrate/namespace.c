@@ -92,13 +92,23 @@ static int may_name(struct vfs_handle_struct *handle, struct files_struct *dirfs
 	return result;
 }
 
-/* What has the name: a descriptor, or -1. */
+static void close_keeping_errno(int fd)
+{
+	int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	errno = error;
+}
+
+/* What has the name: a descriptor, or -1 with errno: nothing is done to what cannot be looked at.
+ */
 static int open_named(const struct place *place, struct stat *st)
 {
 	int fd = openat(place->dir_fd, place->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd >= 0 && fstat(fd, st) < 0) {
-		close(fd);
+		close_keeping_errno(fd);
 		fd = -1;
 	}
 	return fd;
@@ -113,15 +123,6 @@ static int is_unfinished_fd(int fd)
 	if (result > 0)
 		migrate_stub_clear(&stub);
 	return result;
-}
-
-static void close_keeping_errno(int fd)
-{
-	int error = errno;
-
-	if (fd >= 0)
-		close(fd);
-	errno = error;
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -217,7 +218,7 @@ static int vm_linkat(struct vfs_handle_struct *handle, struct files_struct *from
 	change.dir_fd = place.dir_fd;
 	fd = openat(vm_fd(from_dir), from->base_name,
 		    O_PATH | O_CLOEXEC | (flags & AT_SYMLINK_FOLLOW ? 0 : O_NOFOLLOW));
-	result = fd >= 0 ? is_unfinished_fd(fd) : 0;
+	result = fd >= 0 ? is_unfinished_fd(fd) : -errno;
 	if (result < 0)
 		result = vm_fail(result);
 	else
@@ -272,7 +273,7 @@ static int vm_unlinkat(struct vfs_handle_struct *handle, struct files_struct *di
 	fd = open_named(&place, &st);
 	place_clear(&place);
 	if (fd < 0)
-		return make_unlink(&gone);
+		return -1;
 	/* An unfilled directory looks empty. */
 	result = S_ISDIR(st.st_mode) ? fill_fd(handle, fd, &was_filled) : 0;
 	if (result < 0)
@@ -381,8 +382,8 @@ static int rename_placed(struct rename *move)
 	int result, error;
 
 	move->fd = open_named(&move->from, &move->st);
-	if (move->fd < 0) /* why it fails is for the host to say */
-		return move->args->below(move->args);
+	if (move->fd < 0)
+		return -1;
 	result = migrate_replaced_find(move->to.dir_fd, move->to.name, &move->st, &move->replaced);
 	result = result < 0 ? vm_fail(result) : rename_found(move);
 	error = errno;

@@ -3,6 +3,7 @@
 """SMB clients make, move, link and remove names while the volume is migrated (I5, I6, I7)."""
 import itertools
 import os
+import resource
 import signal
 import struct
 import sys
@@ -452,6 +453,37 @@ def i11_a_stopped_client_delays_nobody(args):
     finally:
         os.kill(pid, signal.SIGCONT)
     i5('normal')
+    check_end(migration, files)
+
+
+@case()
+def i5_nothing_is_placed_unseen(args):
+    """A process of smbd that has ever more descriptors to spare: either nothing is moved or linked, or
+    what gets the name is unfinished before."""
+    migration, files = begin(args, ['a'])
+    for name, level in (('file', smbfiles.RENAME), ('other', smbfiles.LINK)):
+        client_makes(files, f'normal-{name}')
+        before = set(migration.smbd.processes())
+        own = Files(migration.smbd.session('root'))     # whose limits root may set
+        own.list()
+        pid, = set(migration.smbd.processes()) - before
+        with own.open(f'a/{name}', access=smb2.DELETE | smb2.READ_ATTRIBUTES) as handle:
+            used = {int(fd) for fd in os.listdir(f'/proc/{pid}/fd')}
+            least = min(set(range(max(used) + 2)) - used)
+            limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            for spare in range(64):
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, (least + spare, limits[1]))
+                try:
+                    handle.set(level, smbfiles.naming(f'normal-{name}/new', False))
+                    break
+                except Refused:
+                    expect(not os.path.lexists(f'{NEW}/normal-{name}/new'), 'refused, and done')
+            expect(spare, 'there was no limit')
+            i5(f'normal-{name}')
+            same(has_record(f'normal-{name}'), True, f'a record, with {spare} descriptors')
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+    os.rename(f'{MODEL}/a/file', f'{MODEL}/normal-file/new')
+    os.link(f'{MODEL}/a/other', f'{MODEL}/normal-other/new')
     check_end(migration, files)
 
 
