@@ -164,6 +164,10 @@ static int receive_record(const struct nfs_call *call, int fd, struct rpc_stream
 
 		if (ret != 0)
 			return ret < 0 ? ret : 0;
+		/* each time: there may be no end of what comes */
+		ret = wait_for(call, fd, POLLIN);
+		if (ret < 0)
+			return ret;
 		at = rpc_stream_room(stream, &room);
 		n = recv(fd, at, room, 0);
 		if (n > 0)
@@ -172,8 +176,6 @@ static int receive_record(const struct nfs_call *call, int fd, struct rpc_stream
 			return -ECONNRESET;
 		else if (errno != EAGAIN && errno != EINTR)
 			return -errno;
-		else if ((ret = wait_for(call, fd, POLLIN)) < 0)
-			return ret;
 	}
 }
 

@@ -85,6 +85,25 @@ START_TEST(calls_end_in_time)
 }
 END_TEST
 
+/* A record of empty fragments that never ends, for as long as somebody takes it. */
+static enum fake_action flood(struct fake_call *call)
+{
+	static const uint8_t one[5] = {0, 0, 0, 1, 'x'}, empty[1 << 20];
+	int fd = call->fake->conns[call->connection].fd;
+	ssize_t n = send(fd, one, sizeof(one), MSG_NOSIGNAL);
+
+	while (n > 0)
+		n = send(fd, empty, sizeof(empty), MSG_NOSIGNAL);
+	return FAKE_RESET;
+}
+
+START_TEST(floods_end_in_time)
+{
+	start(flood);
+	ck_assert_int_eq(call(fake->port, 50, -1), -ETIMEDOUT);
+}
+END_TEST
+
 START_TEST(nobody_there_is_away)
 {
 	unsigned port;
@@ -137,6 +156,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, NULL, end);
 	tcase_add_test(tcase, calls_are_answered);
 	tcase_add_test(tcase, calls_end_in_time);
+	tcase_add_test(tcase, floods_end_in_time);
 	tcase_add_test(tcase, nobody_there_is_away);
 	tcase_add_test(tcase, sockets_are_reserved_and_undelayed);
 	suite_add_tcase(suite, tcase);
