@@ -39,7 +39,7 @@ enum {
 /* What a request has come to, in req->backend_data. */
 struct nfs4_steps {
 	GPtrArray *names; /* char *, with the prefix */
-	size_t bytes;	  /* of them */
+	size_t bytes;	  /* of all that were listed */
 	uint64_t cookie;
 	bool listed;
 	guint next; /* the name to ask for, then */
@@ -314,14 +314,16 @@ static int add_name(struct backend_request *req, const uint8_t *name, uint32_t l
 {
 	struct nfs4_steps *steps = req->backend_data;
 
+	/* As the kernel counts them; those that cannot be here too, of which there may be no end.
+	 */
+	steps->bytes += sizeof(PREFIX) + len;
+	if (steps->bytes > LIST_BYTES)
+		return -E2BIG;
 	if (len == 0 || len > 255 - strlen(PREFIX) || memchr(name, '\0', len)) {
 		source_xattrs_lose(req->xattrs, "a user extended attribute: its name is not "
 						"possible here");
 		return 0;
 	}
-	steps->bytes += len;
-	if (steps->bytes > LIST_BYTES)
-		return -E2BIG;
 	g_ptr_array_add(steps->names, g_strdup_printf("%s%.*s", PREFIX, (int)len, name));
 	return 0;
 }

@@ -301,6 +301,24 @@ START_TEST(listings_must_get_on)
 }
 END_TEST
 
+START_TEST(listings_end)
+{
+	uint64_t cookie = 0;
+	int ret;
+
+	/* of names that cannot be here */
+	begin();
+	do {
+		put_names(++cookie, 1000, "", 0, false);
+		ret = decode();
+	} while (ret == NFS_CALL_AGAIN && cookie < 100);
+	ck_assert_int_eq(ret, 0);
+	ck_assert_uint_lt(cookie, 100);
+	ck_assert_uint_le(req.xattrs->lost->len, 65536);
+	drop_results();
+}
+END_TEST
+
 START_TEST(names_are_checked)
 {
 	char name[256];
@@ -412,6 +430,7 @@ int main(void)
 	tcase_add_loop_test(tcase, servers_that_do_not_have_them_say_so, 0, 5);
 	tcase_add_test(tcase, statuses_count);
 	tcase_add_test(tcase, listings_must_get_on);
+	tcase_add_test(tcase, listings_end);
 	tcase_add_test(tcase, names_are_checked);
 	tcase_add_test(tcase, values_have_a_limit);
 	tcase_add_test(tcase, damage_stays_harmless);
