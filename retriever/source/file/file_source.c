@@ -177,11 +177,6 @@ static int reopen_to_read(int fd, int flags)
 	return opened;
 }
 
-static int64_t ns_of(struct timespec ts)
-{
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static int get_attr(const struct file_backend *file, int fd, struct source_attr *attr)
 {
 	struct stat st;
@@ -197,9 +192,9 @@ static int get_attr(const struct file_backend *file, int fd, struct source_attr 
 		.used = (uint64_t)st.st_blocks * 512,
 		.fileid = backend_fileid(st.st_ino, st.st_dev, file->root_dev),
 		.rdev = st.st_rdev,
-		.atime = ns_of(st.st_atim),
-		.mtime = ns_of(st.st_mtim),
-		.ctime = ns_of(st.st_ctim),
+		.atime = migrate_ns(st.st_atim),
+		.mtime = migrate_ns(st.st_mtim),
+		.ctime = migrate_ns(st.st_ctim),
 	};
 	return 0;
 }

@@ -116,6 +116,21 @@ START_TEST(access_times_stay)
 }
 END_TEST
 
+/* Beyond the years 1677 and 2262: the last that there are. */
+START_TEST(times_are_bounded)
+{
+	const struct timespec far[2] = {{.tv_sec = -100000000000}, {.tv_sec = 100000000000}};
+	struct backend_request req = {.op = BACKEND_GETATTR};
+
+	ck_assert_int_eq(utimensat(AT_FDCWD, "/mnt/tree/file", far, 0), 0);
+	open_source();
+	req.object = by_path("file");
+	ck_assert_int_eq(run(backend, &req), 0);
+	ck_assert_int_eq(req.attr.atime, INT64_MIN);
+	ck_assert_int_eq(req.attr.mtime, INT64_MAX);
+}
+END_TEST
+
 static void check_mixed(const struct source_entry *entry, void *user)
 {
 	bool inside = strcmp(entry->name, "below") == 0;
@@ -190,6 +205,7 @@ int main(void)
 	tcase_add_test(tcase, nothing_outside_is_reached);
 	tcase_add_test(tcase, special_files_are_not_opened);
 	tcase_add_test(tcase, access_times_stay);
+	tcase_add_test(tcase, times_are_bounded);
 	tcase_add_test(tcase, submounts_are_found_by_path);
 	tcase_add_test(tcase, handles_survive_renames);
 	tcase_add_test(tcase, mistakes_get_one_line);
