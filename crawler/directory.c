@@ -117,7 +117,7 @@ int directory_scope_get(int root_fd, struct directory_scope *scope)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 struct found {
-	int64_t mtime;
+	struct timespec mtime;
 	struct directory_handle handle;
 };
 
@@ -125,7 +125,9 @@ static gint newest_first(gconstpointer p, gconstpointer q)
 {
 	const struct found *a = *(struct found *const *)p, *b = *(struct found *const *)q;
 
-	return a->mtime < b->mtime ? 1 : a->mtime > b->mtime ? -1 : 0;
+	if (a->mtime.tv_sec != b->mtime.tv_sec)
+		return a->mtime.tv_sec < b->mtime.tv_sec ? 1 : -1;
+	return (a->mtime.tv_nsec < b->mtime.tv_nsec) - (a->mtime.tv_nsec > b->mtime.tv_nsec);
 }
 
 struct part {
@@ -153,7 +155,7 @@ static void consider(struct part *part, const struct dirent64 *entry)
 		return;
 
 	struct found *found = g_new(struct found, 1);
-	found->mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	found->mtime = st.st_mtim;
 	if (get_handle(part->fd, name, 0, &found->handle, &mount_id) ||
 	    mount_id != part->scope->mount_id)
 		g_free(found);
