@@ -57,15 +57,9 @@ static void add_up(struct tally *tally, const struct report_line *line)
 	tally->lost[line->kind]++;
 }
 
-/* What is not UTF-8 is escaped as in the file. */
-static char *valid_utf8(const char *text)
-{
-	return g_utf8_validate(text, -1, NULL) ? g_strdup(text) : g_strescape(text, NULL);
-}
-
 static char *printable(const char *text)
 {
-	g_autofree char *valid = valid_utf8(text);
+	g_autofree char *valid = refused_utf8(text);
 
 	return refused_line(valid);
 }
@@ -109,7 +103,7 @@ static void print_text(const struct ctl *ctl, FILE *file, struct tally *tally)
 static JsonNode *line_node(const struct report_line *line)
 {
 	g_autoptr(JsonBuilder) builder = json_builder_new();
-	g_autofree char *path = valid_utf8(line->path), *text = valid_utf8(line->text);
+	g_autofree char *path = refused_utf8(line->path), *text = refused_utf8(line->text);
 
 	json_builder_begin_object(builder);
 	json_builder_set_member_name(builder, "kind");

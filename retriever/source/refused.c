@@ -82,6 +82,11 @@ char *refused_text_utf16(const uint8_t *bytes, size_t len)
 	return g_string_free(out, FALSE);
 }
 
+char *refused_utf8(const char *text)
+{
+	return g_utf8_validate(text, -1, NULL) ? g_strdup(text) : g_strescape(text, NULL);
+}
+
 char *refused_line(const char *text)
 {
 	GString *line = g_string_new(NULL);

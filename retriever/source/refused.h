@@ -34,4 +34,7 @@ char *refused_line(const char *text);
 	"the name is no text (half a pair of UTF-16): rename it on the old server, then "          \
 	"retry" REFUSED_GIVE_UP
 
+/* Not of a name alone: as it is; with bytes as \ooo where it is not UTF-8.  g_free. */
+char *refused_utf8(const char *text);
+
 #endif

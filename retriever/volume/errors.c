@@ -9,6 +9,7 @@
 #include "errors_file.h"
 #include "errors_index.h"
 #include "errors_old.h"
+#include "source/refused.h"
 
 #define PENDING_WRITE  (1 << 20) /* bytes: who adds more writes them */
 #define PENDING_MAX    (4 << 20) /* and if that fails, no more are added than these */
@@ -186,16 +187,11 @@ static void add(struct errors *errors, int fd, const char *name, char *path, int
 	g_free(path);
 }
 
-static char *printable(const char *path)
-{
-	return g_utf8_validate(path, -1, NULL) ? g_strdup(path) : g_strescape(path, NULL);
-}
-
 void errors_add_fd(struct errors *errors, int fd, int status, const char *reason)
 {
 	g_autofree char *raw = retriever_fd_path(fd);
 
-	add(errors, fd, NULL, printable(raw), status, reason);
+	add(errors, fd, NULL, refused_utf8(raw), status, reason);
 }
 
 void errors_add_name(struct errors *errors, int dir_fd, const char *name, int status,
@@ -204,7 +200,7 @@ void errors_add_name(struct errors *errors, int dir_fd, const char *name, int st
 	g_autofree char *dir = retriever_fd_path(dir_fd);
 	g_autofree char *raw = g_strconcat(dir, "/", name, NULL);
 
-	add(errors, dir_fd, name, printable(raw), status, reason);
+	add(errors, dir_fd, name, refused_utf8(raw), status, reason);
 }
 
 /* Not as long as what is shown may be. */
@@ -219,7 +215,7 @@ void errors_add_refused(struct errors *errors, int dir_fd, const char *shown, in
 			const char *reason)
 {
 	g_autofree char *raw = retriever_fd_path(dir_fd);
-	g_autofree char *dir = printable(raw);
+	g_autofree char *dir = refused_utf8(raw);
 	g_autofree char *key = errors_refused_name(shown);
 
 	add(errors, dir_fd, key, g_strconcat(dir, "/", shown, NULL), status, reason);

@@ -184,15 +184,17 @@ START_TEST(open_requests_are_described)
 	unsigned rule;
 
 	start();
+	g_autofree char *old = core_path(&core, "f1"), *new = core_path(&core, "\3741");
 	rule = stall();
 	ask_all(asked);
 	ck_assert(backend_fault_wait(core.fault, rule, GATE_FOREGROUND));
+	ck_assert_int_eq(rename(old, new), 0);
 	status = ask_control("status verbose");
 	ck_assert(g_key_file_has_group(status, "request 199"));
 	ck_assert(!g_key_file_has_group(status, "request 200"));
 	for (unsigned i = 0; i < 200; i++) {
 		g_autofree char *group = g_strdup_printf("request %u", i);
-		g_autofree char *name = g_strdup_printf("/f%u", i);
+		g_autofree char *name = g_strdup_printf(i == 1 ? "/\\374%u" : "/f%u", i);
 		g_autofree char *path = g_key_file_get_string(status, group, "path", NULL);
 
 		ck_assert_str_eq(strrchr(path, '/'), name);

@@ -80,6 +80,15 @@ START_TEST(lines)
 }
 END_TEST
 
+START_TEST(utf8)
+{
+	g_autofree char *good = refused_utf8("a\n\\ \xc3\xbc"), *bad = refused_utf8("a\\ \xfc");
+
+	ck_assert_str_eq(good, "a\n\\ \xc3\xbc");
+	ck_assert_str_eq(bad, "a\\\\ \\374");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("refused");
@@ -87,6 +96,7 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, bytes);
+	tcase_add_test(tcase, utf8);
 	tcase_add_test(tcase, utf16);
 	tcase_add_test(tcase, long_ones_are_cut);
 	tcase_add_test(tcase, lines);
