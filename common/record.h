@@ -63,11 +63,11 @@ enum {
 	MIGRATE_REC_PATH = 1 << 5,
 	MIGRATE_REC_ERROR = 1 << 6,
 	MIGRATE_REC_DIRTY = 1 << 7,
-	MIGRATE_REC_CLIENT = 1 << 8, /* a client has changed bytes or the size */
+	MIGRATE_REC_CLIENT = 1 << 8,   /* a client has changed bytes or the size */
+	MIGRATE_REC_RETURNED = 1 << 9, /* directory: was normal, unfinished things were moved in */
 	MIGRATE_REC_NAMED =
 		1 << 10, /* unfilled directory: every name is here, as a dummy at least */
-	MIGRATE_REC_RETURNED = 1 << 9, /* directory: was normal, unfinished things were moved in */
-	MIGRATE_REC_RESIZE = 1 << 11,  /* file: the retriever is about to give it the size `size` */
+	MIGRATE_REC_RESIZE = 1 << 11, /* file: the retriever is about to give it the size `size` */
 	MIGRATE_REC_LOST = 1 << 12, /* file: what a client wrote may be lost, and it was not told */
 };
 
@@ -99,8 +99,8 @@ bool migrate_private_is_marked(int fd);
 
 struct migrate_record {
 	enum migrate_state state;
-	/* The owner sets CLIENT, RETURNED, SHOWN_* and HANDLE_DIFF; the others follow the fields
-	 * when a record is encoded, and handle_len > 0 overrules HANDLE_DIFF. */
+	/* HANDLE, PATH, ERROR, EXTENTS and DIRTY follow the fields when a record is encoded, and
+	 * handle_len > 0 overrules HANDLE_DIFF; the owner sets the others. */
 	uint16_t flags;
 	struct migrate_binding binding;
 	uint64_t fileid;

@@ -25,14 +25,12 @@ bool progress_report(struct progress *progress, const char *text, int64_t now_ms
 		return false;
 	g_strlcpy(progress->state, state, sizeof(progress->state));
 	progress->names_complete = yes(file, "namespace", "complete");
-	progress->exact = yes(file, "counters", "exact");
 	progress->paused = yes(file, "now", "paused");
 	progress->files_found = number(file, "counters", "files-found");
 	progress->files_whole = number(file, "counters", "files-whole");
 	progress->bytes_found = number(file, "counters", "bytes-found");
 	progress->bytes_whole = number(file, "counters", "bytes-whole");
 	progress->errors = number(file, "counters", "errors");
-	progress->unfilled = number(file, "counters", "unfilled-directories");
 	progress->demand_waiting = number(file, "now", "demand-waiting");
 	progress->away_seconds = number(file, "now", "source-away-seconds");
 

@@ -6,7 +6,7 @@
 
 #include "source/refused.h"
 
-#define COMMAND_MAX 64000 /* what migrate_control() takes, and a bit */
+#define COMMAND_MAX 64000 /* a bit less than migrate_control() takes */
 
 /* As the list of errors has it, whichever way it was copied from there. */
 static char *line_of_path(const char *path, bool directory)

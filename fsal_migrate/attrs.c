@@ -39,8 +39,13 @@ static void show_removal(const struct mg_object *object, struct fsal_attrlist *a
 		attrs->ctime = removed;
 }
 
-void mg_attrs_show(const struct mg_object *object, struct fsal_attrlist *attrs,
-		   const struct migrate_stub *stub, const struct stat *st)
+/*
+ * Puts what the record says over attributes of the inode: mtime, ctime, the change attribute, an
+ * unfilled directory's number of links, and the space used, to which the missing bytes belong.
+ * st: what was read after the record was loaded, or NULL when attrs were.
+ */
+static void show_stub(const struct mg_object *object, struct fsal_attrlist *attrs,
+		      const struct migrate_stub *stub, const struct stat *st)
 {
 	if (!(attrs->valid_mask & ATTR_MTIME) || (attrs->valid_mask & ATTR_RDATTR_ERR))
 		return;
@@ -104,7 +109,7 @@ bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs)
 	if (result > 0 && look.stub.state == MIGRATE_DUMMY)
 		show = false;
 	else if (inode && result > 0)
-		mg_attrs_show(object, attrs, &look.stub, &st);
+		show_stub(object, attrs, &look.stub, &st);
 	else if (inode)
 		show_inode(attrs, &st);
 	if (attrs)
@@ -168,7 +173,7 @@ static fsal_status_t getattrs(struct fsal_obj_handle *handle, struct fsal_attrli
 	status = object->sub->obj_ops->getattrs(object->sub, attrs);
 	mg_leave(export);
 	if (!FSAL_IS_ERROR(status) && result > 0)
-		mg_attrs_show(object, attrs, &look.stub, NULL);
+		show_stub(object, attrs, &look.stub, NULL);
 	else if (!FSAL_IS_ERROR(status) && result < 0)
 		show_damaged(attrs);
 	if (!FSAL_IS_ERROR(status)) {

@@ -6,14 +6,6 @@
 #include "object.h"
 
 /*
- * Puts what the record says over attributes of the inode: mtime, ctime, the change attribute, an
- * unfilled directory's number of links, and the space used, to which the missing bytes belong.
- * st: what was read after the record was loaded, or NULL when attrs were.
- */
-void mg_attrs_show(const struct mg_object *object, struct fsal_attrlist *attrs,
-		   const struct migrate_stub *stub, const struct stat *st);
-
-/*
  * For an object whose state is not known yet and whose attributes were read just before: finds out
  * the state and corrects attrs (NULL: none) accordingly.  false: the object must not be shown, it
  * has no attributes yet.

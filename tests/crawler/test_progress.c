@@ -13,7 +13,7 @@ static void report(int64_t ms, unsigned files, unsigned long bytes, const char *
 	g_autofree char *text = g_strdup_printf(
 		"[volume]\nstate=migrating\n"
 		"[counters]\nfiles-found=1000\nfiles-whole=%u\nbytes-found=1000000\n"
-		"bytes-whole=%lu\nerrors=3\nunfilled-directories=7\nexact=true\n"
+		"bytes-whole=%lu\nerrors=3\n"
 		"[now]\ndemand-waiting=2\nsource-away-seconds=0\npaused=false\n"
 		"[namespace]\ncomplete=%s\n",
 		files, bytes, complete);
@@ -30,11 +30,10 @@ START_TEST(takes_up)
 {
 	report(0, 5, 6, "true");
 	ck_assert_str_eq(progress.state, "migrating");
-	ck_assert(progress.names_complete && progress.exact && !progress.paused);
+	ck_assert(progress.names_complete && !progress.paused);
 	ck_assert_uint_eq(progress.files_whole, 5);
 	ck_assert_uint_eq(progress.bytes_found, 1000000);
 	ck_assert_uint_eq(progress.errors, 3);
-	ck_assert_uint_eq(progress.unfilled, 7);
 	ck_assert_uint_eq(progress.demand_waiting, 2);
 	ck_assert(!progress_report(&progress, "nonsense", 0));
 	ck_assert(!progress_report(&progress, "", 0));

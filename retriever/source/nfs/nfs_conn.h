@@ -6,8 +6,7 @@
 
 struct nfs_conn;
 /*
- * Connects to that service, when there is something to do, or at once.  NULL with errno: no thread
- * to be had.
+ * Connects to that service, when there is something to do, or at once.  NULL: no thread to be had.
  */
 struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *service, bool at_once);
 /* Cancels all that it has; from then on everything submitted is cancelled. */

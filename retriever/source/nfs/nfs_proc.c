@@ -11,7 +11,6 @@
 struct nfs_steps {
 	struct nfs_handle at;
 	const char *rest; /* of the object's path, still to be walked; "" at its end */
-	bool walked;	  /* `at` stands for the request's object */
 	bool attr_only;	  /* LOOKUP is done but for the attributes; `at` is what was found */
 };
 
@@ -37,7 +36,6 @@ int nfs_request_begin(const struct nfs_view *view, struct backend_request *req)
 	steps = g_new0(struct nfs_steps, 1);
 	steps->at = view->root;
 	steps->rest = req->object.path + strspn(req->object.path, "/");
-	steps->walked = true;
 	req->backend_data = steps;
 	return 0;
 }

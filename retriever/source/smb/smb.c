@@ -145,7 +145,7 @@ static bool can_be_said(const char *path)
 	return true;
 }
 
-/* What needs no answer of the server's: 1; else 0, or the status. */
+/* 0, or the status of what needs no answer of the server's. */
 static int refusal_of(const struct backend_request *req)
 {
 	const char *path = req->object.path;

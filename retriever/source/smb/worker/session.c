@@ -100,7 +100,7 @@ _Noreturn static void give_up(struct worker *worker, enum wire_failure failure, 
 	worker_fail(worker, failure, NT_STATUS_V(status));
 }
 
-static bool log_on(struct worker *worker, const struct wire_start *start,
+static void log_on(struct worker *worker, const struct wire_start *start,
 		   struct cli_credentials *creds)
 {
 	NTSTATUS status = cli_session_setup_creds(worker->cli, creds);
@@ -111,13 +111,10 @@ static bool log_on(struct worker *worker, const struct wire_start *start,
 	if (smbXcli_session_is_guest(worker->session))
 		worker_fail(worker, WIRE_F_GUEST, 0);
 	if (start->encryption == WIRE_OFF)
-		return true;
+		return;
 	status = smb2cli_session_encryption_on(worker->session);
-	if (NT_STATUS_IS_OK(status))
-		return true;
-	if (start->encryption == WIRE_REQUIRED)
+	if (!NT_STATUS_IS_OK(status) && start->encryption == WIRE_REQUIRED)
 		worker_fail(worker, WIRE_F_ENCRYPTION, NT_STATUS_V(status));
-	return false;
 }
 
 static struct cli_credentials *password_credentials(struct worker *worker,
