@@ -34,12 +34,14 @@ enum {
 #define MAX_OPS		 8u
 #define LIST_BYTES	 65536u /* of names in one reply, and in all */
 #define VALUE_BYTES	 65536u
+#define VALUES_BYTES	 (1u << 20) /* of all together */
 #define PREFIX		 "user."
 
 /* What a request has come to, in req->backend_data. */
 struct nfs4_steps {
 	GPtrArray *names; /* char *, with the prefix */
 	size_t bytes;	  /* of all that were listed */
+	size_t kept;	  /* bytes of values */
 	uint64_t cookie;
 	bool listed;
 	guint next; /* the name to ask for, then */
@@ -377,10 +379,12 @@ static int decode_value(struct backend_request *req, struct xdr_in *in)
 		value = xdr_get_bytes(in, &len);
 		if (in->bad)
 			return -EBADMSG;
-		if (len <= VALUE_BYTES)
+		if (len <= VALUE_BYTES && len <= VALUES_BYTES - steps->kept) {
 			source_xattrs_add(req->xattrs, name, value, len);
-		else
+			steps->kept += len;
+		} else {
 			status = NFS4ERR_XATTR2BIG;
+		}
 	}
 	if (status == NFS4ERR_XATTR2BIG || status == NFS4ERR_REP_TOO_BIG)
 		source_xattrs_lose(req->xattrs, "%s: too large", name);

@@ -370,6 +370,24 @@ START_TEST(values_have_a_limit)
 }
 END_TEST
 
+START_TEST(values_have_a_limit_together)
+{
+	static const uint8_t value[65536];
+
+	begin();
+	put_names(5, 40, "x", 1, true);
+	ck_assert_int_eq(decode(), NFS_CALL_AGAIN);
+	for (unsigned i = 1; i <= 40; i++) {
+		put_head(72, 0);
+		xdr_put_bytes(&out, value, sizeof(value));
+		ck_assert_int_eq(decode(), i < 40 ? NFS_CALL_AGAIN : 0);
+	}
+	ck_assert_uint_eq(req.xattrs->list->len, 16);
+	ck_assert_uint_eq(req.xattrs->lost->len, 24);
+	drop_results();
+}
+END_TEST
+
 START_TEST(damage_stays_harmless)
 {
 	size_t len;
@@ -433,6 +451,7 @@ int main(void)
 	tcase_add_test(tcase, listings_end);
 	tcase_add_test(tcase, names_are_checked);
 	tcase_add_test(tcase, values_have_a_limit);
+	tcase_add_test(tcase, values_have_a_limit_together);
 	tcase_add_test(tcase, damage_stays_harmless);
 	tcase_add_test(tcase, sessions_are_checked);
 	suite_add_tcase(suite, tcase);
