@@ -49,6 +49,7 @@ struct nfs_conn {
 	/* The thread's own from here on. */
 	enum conn_state state;
 	int fd;
+	size_t address; /* of the server's, that is tried */
 	bool at_once;
 	GQueue again;
 	struct nfs_slots slots;
@@ -235,12 +236,12 @@ static void ask_port(struct nfs_conn *conn)
 static void start_connecting(struct nfs_conn *conn)
 {
 	struct nfs_server *server = conn->server;
-	size_t address = (atomic_load(&server->address) + conn->failures) % server->n_addresses;
 
 	if (conn->failures > 0 && conn->failures % ASK_PORT_EVERY == 0)
 		ask_port(conn);
 	conn->at_once = false;
-	conn->fd = nfs_socket(&server->addresses[address], atomic_load(&conn->service->port));
+	conn->address = (atomic_load(&server->address) + conn->failures) % server->n_addresses;
+	conn->fd = nfs_socket(&server->addresses[conn->address], atomic_load(&conn->service->port));
 	if (conn->fd < 0) {
 		drop_connection(conn);
 		return;
@@ -264,6 +265,7 @@ static void probe_done(struct backend_request *probe)
 	}
 	conn->window = nfs_dialog_window(&conn->dialog, conn->window);
 	conn->failures = 0;
+	atomic_store(&conn->server->address, conn->address);
 	enter_state(conn, CONN_UP);
 }
 

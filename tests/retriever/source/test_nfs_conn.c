@@ -187,6 +187,54 @@ START_TEST(exports_may_come_late)
 }
 END_TEST
 
+static void pass(struct backend_request *req)
+{
+	ck_assert_int_eq(req->status, 0);
+	gate_pass(req->user);
+}
+
+static struct nfs_address address_of(const char *text)
+{
+	struct nfs_address address = {.len = sizeof(struct sockaddr_in)};
+	struct sockaddr_in *in = (struct sockaddr_in *)&address.addr;
+
+	in->sin_family = AF_INET;
+	ck_assert_int_eq(inet_pton(AF_INET, text, &in->sin_addr), 1);
+	return address;
+}
+
+START_TEST(the_address_that_answers_is_asked_first)
+{
+	/* nobody is at the first */
+	struct nfs_address addresses[] = {address_of("127.0.0.2"), address_of("127.0.0.1")};
+	static struct nfs_server server;
+	struct backend_request req = {.op = BACKEND_GETATTR, .done = pass};
+	struct nfs_conn *conn;
+	struct gate gate;
+
+	start(NULL, 1);
+	server.addresses = addresses;
+	server.n_addresses = G_N_ELEMENTS(addresses);
+	server.nfs = (struct nfs_service){
+		.port = fake->port, .program = NFS_PROGRAM, .version = NFS_VERSION, .fixed = true};
+	server.stall_ms = NFS_STALL_MS;
+	server.view.root.len = (uint8_t)strlen(FAKE_ROOT);
+	memcpy(server.view.root.bytes, FAKE_ROOT, strlen(FAKE_ROOT));
+	rpc_auth_init(&server.auth, 0, 0);
+	conn = nfs_conn_new(&server, &server.nfs, false);
+	ck_assert_ptr_nonnull(conn);
+	gate_init(&gate);
+	req.object = by_handle((const uint8_t *)FAKE_ROOT, (uint8_t)strlen(FAKE_ROOT));
+	req.user = &gate;
+	nfs_conn_submit(conn, &req);
+	gate_wait(&gate, 1);
+	ck_assert_uint_eq(server.address, 1);
+	nfs_conn_stop(conn);
+	nfs_conn_join(conn);
+	nfs_conn_free(conn);
+}
+END_TEST
+
 /* ---- priorities ---- */
 
 static pthread_mutex_t valve_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -224,12 +272,6 @@ static enum fake_action hold_first(struct fake_call *call)
 	}
 	pthread_mutex_unlock(&valve_lock);
 	return FAKE_DEFAULT;
-}
-
-static void pass(struct backend_request *req)
-{
-	ck_assert_int_eq(req->status, 0);
-	gate_pass(req->user);
 }
 
 static void submit_read(struct backend_request *req, enum backend_priority priority,
@@ -287,6 +329,7 @@ int main(void)
 	tcase_add_test(tcase, a_garbled_reply_fails_its_request);
 	tcase_add_test(tcase, a_record_without_measure_fails_its_request);
 	tcase_add_test(tcase, exports_may_come_late);
+	tcase_add_test(tcase, the_address_that_answers_is_asked_first);
 	tcase_add_test(tcase, demand_passes_all_and_readahead_background);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
