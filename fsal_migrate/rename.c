@@ -6,6 +6,7 @@
  */
 #include "ops.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "compat.h"
 #include "fill.h"
 #include "handle.h"
+#include "up.h"
 
 struct naming {
 	struct mg_object *object, *dir;
@@ -22,6 +24,45 @@ struct naming {
 	struct mg_object *olddir; /* of a rename */
 	const char *old_name;
 };
+
+/* Whether the name is still the object's: 1, 0 or -errno. */
+static int has_name(struct mg_object *object, struct mg_object *dir, const char *name)
+{
+	int dir_fd = mg_object_open(dir), result;
+	struct stat st;
+
+	if (dir_fd < 0)
+		return dir_fd;
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		result = st.st_ino == object->handle.fileid;
+	else
+		result = errno == ENOENT ? 1 : -errno; /* what that means the FSAL below says */
+	close(dir_fd);
+	return result;
+}
+
+/*
+ * The FSAL below goes by names.  For a second MDCACHE may know another object by one than who has
+ * it now, because a server beside this one gave it away.  What would be done for the one would be
+ * done to the other, which may be unfinished: MDCACHE looks again first.
+ */
+static fsal_status_t check_name(struct mg_object *object, struct mg_object *dir, const char *name)
+{
+	struct mg_export *export;
+	struct gsh_buffdesc key;
+	int result;
+
+	if (mg_is_normal(dir)) /* and so is all in it */
+		return mg_ok();
+	result = has_name(object, dir, name);
+	if (result != 0)
+		return result < 0 ? mg_look_status(result) : mg_ok();
+	export = mg_enter();
+	dir->sub->obj_ops->handle_to_key(dir->sub, &key);
+	mg_leave(export);
+	mg_up_invalidate(dir->volume, key.addr, key.len, true, NULL, NULL);
+	return mg_delay();
+}
 
 static fsal_status_t make_link(void *arg)
 {
@@ -122,6 +163,8 @@ static fsal_status_t rename_object(struct mg_object *object, struct mg_object *o
 	if (!FSAL_IS_ERROR(status))
 		status = mg_may_name(newdir, new_name);
 	if (!FSAL_IS_ERROR(status))
+		status = check_name(object, olddir, old_name);
+	if (!FSAL_IS_ERROR(status))
 		status = find_replaced(object, newdir, new_name, &replaced);
 	if (!FSAL_IS_ERROR(status))
 		status = directory ? rename_directory(object, &change) : mg_change(object, &change);
@@ -177,6 +220,8 @@ static fsal_status_t unlink_object(struct mg_object *dir, struct mg_object *obje
 	struct naming gone = {object, dir, name, parents};
 	fsal_status_t status = mg_may_name(dir, name);
 
+	if (!FSAL_IS_ERROR(status))
+		status = check_name(object, dir, name);
 	/* An unfilled directory looks empty. */
 	if (!FSAL_IS_ERROR(status) && object->handle.type == DIRECTORY)
 		status = mg_fill_directory(object);

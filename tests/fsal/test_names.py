@@ -341,5 +341,29 @@ def a_normal_directory_is_not_moved_while_it_is_marked(args):
     same(os.listdir(world.path('to')), ['b'], 'names')
 
 
+@case()
+def names_that_others_gave_away(args):
+    """What another server has just put behind a name counts, not what MDCACHE has by it for a second."""
+    def fill(world):
+        world.normal('name')
+        world.file('stub')
+        os.mkdir(world.path('to'))
+        os.mkdir(world.path('empty'))
+        unfilled(world, 'full', 2)
+    world = World(args, fill)
+    client = world.client
+    to = world.fh('to')
+    world.fh('name')
+    os.rename(world.path('stub'), world.path('name'))
+    client.rename(client.root, b'name', to, b'moved')
+    same([(r.change, r.dir) for r in world.fake.requests(BEGIN)], [(PLACE, world.path('to'))],
+         'brackets')
+    list(client.listing(world.fh('empty')))
+    os.rmdir(world.path('empty'))
+    os.rename(world.path('full'), world.path('empty'))
+    same(nfs3.status_of(client.rmdir, client.root, b'empty'), nfs3.NOTEMPTY, 'RMDIR')
+    same(sorted(os.listdir(world.path('empty'))), ['file0', 'file1'], 'names')
+
+
 if __name__ == '__main__':
     sys.exit(main())
