@@ -12,7 +12,6 @@
 #include "nfs_v4.h"
 
 #define MOUNT_PROGRAM	100005
-#define MOUNT_VERSION	3
 #define MOUNTPROC3_MNT	1
 #define MNT_PATH_MAX	1024 /* MNTPATHLEN, RFC 1813 section 5.1.2 */
 #define NFS_PORT	2049
@@ -71,7 +70,8 @@ static int call_until(struct mounting *m, const char *what, unsigned port, uint3
 {
 	m->last = what;
 	for (;;) {
-		int ret = call_once(m, port, program, 3, procedure, args, start, in, memory);
+		int ret = call_once(m, port, program, NFS_VERSION, procedure, args, start, in,
+				    memory);
 
 		if (!nfs_is_away(ret) || !pause_for_next(m))
 			return ret;
@@ -129,7 +129,7 @@ static int find_port(struct mounting *m, const char *what, uint32_t program, uns
 	m->last = what;
 	for (;;) {
 		gint64 now = g_get_monotonic_time();
-		int ret = nfs_ask_port(server, program, 3,
+		int ret = nfs_ask_port(server, program, NFS_VERSION,
 				       MIN(m->deadline, now + CALL_SECONDS * G_USEC_PER_SEC), -1,
 				       port);
 
@@ -465,7 +465,7 @@ static gboolean open_xattrs(struct mounting *m, uint64_t root_fileid, GError **e
 		server->no_xattrs = "NFS version 3 does not have them";
 		return TRUE;
 	}
-	m->last = "NFS version 4.2";
+	m->last = "NFS version 4.2, which version=3 leaves out";
 	do {
 		ret = try_v4(m, root_fileid);
 		if (nfs_is_away(ret))

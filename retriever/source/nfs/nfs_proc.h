@@ -14,13 +14,12 @@
 
 #define NFS_PROGRAM    100003
 #define NFSACL_PROGRAM 100227
-#define NFS_VERSION    3 /* of both */
+#define NFS_VERSION    3 /* of both, and of MOUNT */
 #define NFS_READ_MAX   (1024u * 1024)
 #define NFS_DIR_COUNT  (256u * 1024)
 #define NFS_DIR_MAX    (1024u * 1024)
 
 enum nfs_procedure {
-	NFSPROC3_NULL = 0,
 	NFSPROC3_GETATTR = 1,
 	NFSPROC3_LOOKUP = 3,
 	NFSPROC3_READLINK = 5,
