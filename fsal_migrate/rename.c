@@ -89,10 +89,14 @@ static fsal_status_t link_object(struct mg_object *object, struct mg_object *dir
 static fsal_status_t make_rename(void *arg)
 {
 	struct naming *move = arg;
-	struct mg_export *export = mg_enter();
-	fsal_status_t status = compat_rename(move->object->sub, move->olddir->sub, move->old_name,
-					     move->dir->sub, move->name, move->parents);
+	fsal_status_t status = check_name(move->object, move->olddir, move->old_name);
+	struct mg_export *export;
 
+	if (FSAL_IS_ERROR(status))
+		return status;
+	export = mg_enter();
+	status = compat_rename(move->object->sub, move->olddir->sub, move->old_name, move->dir->sub,
+			       move->name, move->parents);
 	mg_leave(export);
 	return status;
 }
@@ -163,8 +167,6 @@ static fsal_status_t rename_object(struct mg_object *object, struct mg_object *o
 	if (!FSAL_IS_ERROR(status))
 		status = mg_may_name(newdir, new_name);
 	if (!FSAL_IS_ERROR(status))
-		status = check_name(object, olddir, old_name);
-	if (!FSAL_IS_ERROR(status))
 		status = find_replaced(object, newdir, new_name, &replaced);
 	if (!FSAL_IS_ERROR(status))
 		status = directory ? rename_directory(object, &change) : mg_change(object, &change);
@@ -177,10 +179,13 @@ static fsal_status_t rename_object(struct mg_object *object, struct mg_object *o
 static fsal_status_t make_unlink(void *arg)
 {
 	struct naming *gone = arg;
-	struct mg_export *export = mg_enter();
-	fsal_status_t status =
-		compat_unlink(gone->dir->sub, gone->object->sub, gone->name, gone->parents);
+	fsal_status_t status = check_name(gone->object, gone->dir, gone->name);
+	struct mg_export *export;
 
+	if (FSAL_IS_ERROR(status))
+		return status;
+	export = mg_enter();
+	status = compat_unlink(gone->dir->sub, gone->object->sub, gone->name, gone->parents);
 	mg_leave(export);
 	return status;
 }
@@ -220,8 +225,6 @@ static fsal_status_t unlink_object(struct mg_object *dir, struct mg_object *obje
 	struct naming gone = {object, dir, name, parents};
 	fsal_status_t status = mg_may_name(dir, name);
 
-	if (!FSAL_IS_ERROR(status))
-		status = check_name(object, dir, name);
 	/* An unfilled directory looks empty. */
 	if (!FSAL_IS_ERROR(status) && object->handle.type == DIRECTORY)
 		status = mg_fill_directory(object);

@@ -294,21 +294,27 @@ struct rename {
 	struct migrate_replaced replaced;
 };
 
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* The host goes by the name, which another server may have given away since it was looked at. */
 static int make_rename(void *arg)
 {
-	const struct vm_rename *args = arg;
+	const struct rename *move = arg;
+	struct stat st;
 
-	return args->below(args);
+	if (fstatat(move->from.dir_fd, move->from.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if (!is_same(&st, &move->st))
+		return vm_fail(-EAGAIN);
+	return move->args->below(move->args);
 }
 
 static int make_nothing(void *arg)
 {
 	return 0;
-}
-
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 /*
@@ -342,7 +348,7 @@ static int rename_held(struct rename *move)
 				   .place = true,
 				   .dir_fd = move->to.dir_fd,
 				   .make = make_rename,
-				   .arg = discard_const(move->args),
+				   .arg = move,
 				   .once = true};
 	int held = -1, result;
 

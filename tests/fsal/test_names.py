@@ -365,5 +365,26 @@ def names_that_others_gave_away(args):
     same(sorted(os.listdir(world.path('empty'))), ['file0', 'file1'], 'names')
 
 
+@case()
+def a_name_that_is_given_away_meanwhile(args):
+    """While the bracket of what had the name is opened: what has it then is moved in one of its own."""
+    def fill(world):
+        world.file('one')
+        world.file('other', b'other')
+        os.mkdir(world.path('to'))
+    world = World(args, fill)
+    fake = world.fake
+    other = os.stat(world.path('other')).st_ino
+
+    def give_away(request):
+        if os.path.exists(world.path('other')):
+            os.rename(world.path('other'), world.path('one'))
+        return 0
+    fake.on[BEGIN] = give_away
+    world.client.rename(world.client.root, b'one', world.fh('to'), b'moved')
+    same([bool(r.flags & CHANGED) for r in fake.requests(END)], [False, True], 'changed')
+    same([r.inode == other for r in fake.requests(BEGIN)], [False, True], 'what was moved')
+
+
 if __name__ == '__main__':
     sys.exit(main())

@@ -344,5 +344,20 @@ def settings_that_show_fills(args):
         sandbox.sh('umount', ROOT)
 
 
+@case()
+def a_name_that_is_given_away_meanwhile(args):
+    """While the bracket of what had the name is opened: what has it then is not moved."""
+    world, files = begin(args)
+
+    def give_away(request):
+        os.rename(world.path('from/victim'), world.path('from/file'))
+        return 0
+    world.fake.on[BEGIN] = give_away
+    refused('IO_TIMEOUT', files.rename, 'from/file', 'normal/moved')
+    same(brackets(world)[0][0], PLACE, 'bracket')
+    same([bool(r.flags & CHANGED) for r in world.fake.requests(END)], [False], 'changed')
+    same(os.listdir(world.path('normal')), [], 'names')
+
+
 if __name__ == '__main__':
     sys.exit(main())
