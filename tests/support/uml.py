@@ -76,6 +76,7 @@ class Guest:
         Guest.count += 1
         self.job = tempfile.mkdtemp(prefix='vm.', dir=BASE)
         self.address = None             # on the network
+        self.interface = None           # ours of it
         settings = {'modules': modules, 'shares': ' '.join(shares),
                     'directory_of_work': os.getcwd(), 'VM_IP': '', 'VM_HOST': ''}
         argv = [kernel, f'mem={memory}M', 'umid=guest', f'uml_dir={self.job}', 'rootfstype=hostfs',
@@ -86,6 +87,7 @@ class Guest:
                  else f'ubd{i}={os.path.abspath(disk)}' for i, disk in enumerate(disks)]
         if network:
             tap, net = self.tap()
+            self.interface = tap
             self.address = net + '2'
             settings.update(VM_HOST=net + '1', VM_IP=self.address)
             argv.append(f'vec0:transport=tap,ifname={tap},depth=128,gro=1')
@@ -183,6 +185,8 @@ class Guest:
                 self.status = DIED
         if self.status == DIED:
             sys.stderr.write(self.console_tail().decode(errors='replace'))
+        if self.interface:
+            sh('ip', 'tuntap', 'del', self.interface, 'mode', 'tap')
         shutil.rmtree(self.job, ignore_errors=True)
         return self.status
 
