@@ -293,10 +293,11 @@ enum migrate_step {
 };
 
 struct migrate_bracket {
-	/* The change fails where it was made already: it makes or takes away a name or an
-	 * attribute.  After a reset only the bracket is made again, and what was made is answered
-	 * as made, whatever becomes of the bracket: the client must hear of it.  The record may
-	 * then show the ctime from before; a fill undoes nothing of this kind. */
+	/* The change fails where it was made already, or is made twice: it makes or takes away a
+	 * name or an attribute, or appends.  After a reset only the bracket is made again, and what
+	 * was made is answered as made, whatever becomes of the bracket: the client must hear of
+	 * it.  The record may then show the times from before; a fill undoes nothing of this kind.
+	 */
 	bool once;
 	struct timespec until; /* nothing is begun again after that */
 	enum migrate_step step;

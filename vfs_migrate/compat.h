@@ -19,6 +19,11 @@ struct vm_rename {
 /* namespace.c */
 int vm_rename(const struct vm_rename *args);
 
+/* Whether all that is written through it is appended, wherever the end is by then.  The only offset
+ * that the hooks below take is VM_APPEND then. */
+#define VM_APPEND (-1)
+bool vm_compat_appends(const struct files_struct *fsp);
+
 /* Whether clients may keep what they were told of a directory. */
 bool vm_compat_directory_leases(void);
 

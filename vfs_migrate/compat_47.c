@@ -32,6 +32,11 @@ static int vm_renameat(struct vfs_handle_struct *handle, struct files_struct *fr
 	return vm_rename(&args);
 }
 
+bool vm_compat_appends(const struct files_struct *fsp)
+{
+	return false; /* what a client wants appended has an offset */
+}
+
 bool vm_compat_directory_leases(void)
 {
 	return false; /* there are none */

@@ -30,6 +30,13 @@ static int vm_renameat(struct vfs_handle_struct *handle, struct files_struct *fr
 	return vm_rename(&args);
 }
 
+static_assert(VM_APPEND == VFS_PWRITE_APPEND_OFFSET, "what vfs_default takes");
+
+bool vm_compat_appends(const struct files_struct *fsp)
+{
+	return fsp->fsp_flags.posix_append;
+}
+
 bool vm_compat_directory_leases(void)
 {
 	return lp_smb3_directory_leases();

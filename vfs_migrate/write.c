@@ -14,15 +14,31 @@
  * A request whose client is gone is freed: a BEGIN that is granted then is ended without a change,
  * an END is on its way.
  *
+ * What is appended (SMB3's POSIX extensions) goes to the file's end, wherever that is when it is
+ * written.  Nothing is missing from there on, so that nothing of it can be lost with a bracket: it
+ * is written once.  Others may move the end just then; the range that END is told is good enough,
+ * because nothing is missing there either way.
+ *
  * What is durable: a stable write and a flush end in fsync, which is that of the data first and
  * then SYNC.
  */
 #include "bracket.h"
 #include "call.h"
+#include "compat.h"
 #include "object.h"
 #include "parts.h"
 
 #include "lib/util/sys_rw.h"
+
+/* Where what is written there goes. */
+static uint64_t start_of(struct files_struct *fsp, off_t offset)
+{
+	struct stat st;
+
+	if (!vm_compat_appends(fsp))
+		return offset;
+	return fstat(vm_fd(fsp), &st) < 0 ? INT64_MAX : st.st_size;
+}
 
 /* ---- asynchronous ---------------------------------------------------------------------------- */
 
@@ -33,6 +49,7 @@ struct write {
 	const void *data;
 	size_t n;
 	off_t offset;
+	uint64_t start; /* of what is changed */
 	struct migrate_bracket bracket;
 	ssize_t result;
 	struct vfs_aio_state aio;
@@ -78,6 +95,7 @@ static void write_now(struct write *write)
 		write->aio.error = EACCES;
 		return;
 	}
+	write->start = start_of(write->fsp, write->offset);
 	write->result = SMB_VFS_NEXT_PWRITE(write->handle, write->fsp, write->data, write->n,
 					    write->offset);
 	write->aio.error = write->result < 0 ? errno : 0;
@@ -89,7 +107,7 @@ static void write_begun(struct vm_call *call, int status, void *arg)
 {
 	struct tevent_req *req = arg;
 	struct write *write = tevent_req_data(req, struct write);
-	struct vm_ask ask = {.what = VM_END, .begun = vm_call_begun(call), .offset = write->offset};
+	struct vm_ask ask = {.what = VM_END, .begun = vm_call_begun(call)};
 
 	TALLOC_FREE(call);
 	tevent_req_defer_callback(req, write->ev);
@@ -97,9 +115,11 @@ static void write_begun(struct vm_call *call, int status, void *arg)
 		go_on(req, status);
 		return;
 	}
-	migrate_bracket_next(&write->bracket, 0);
-	write_now(write);
-	migrate_bracket_next(&write->bracket, write->result < 0 ? -EIO : 0);
+	if (migrate_bracket_next(&write->bracket, 0) == MIGRATE_STEP_CHANGE) {
+		write_now(write);
+		migrate_bracket_next(&write->bracket, write->result < 0 ? -EIO : 0);
+	}
+	ask.offset = write->start;
 	ask.changed = write->result > 0;
 	ask.length = ask.changed ? write->result : 0;
 	if (!vm_call_send(write, write->handle, write->ev, &ask, write_ended, req))
@@ -113,7 +133,7 @@ static void begin_write(struct tevent_req *req)
 		.what = VM_BEGIN,
 		.fd = vm_fd(write->fsp),
 		.change = MIGRATE_WRITE,
-		.offset = write->offset,
+		.offset = start_of(write->fsp, write->offset),
 		.length = write->n,
 		.at_once = true,
 	};
@@ -161,6 +181,7 @@ static struct tevent_req *vm_pwrite_send(struct vfs_handle_struct *handle, TALLO
 				.data = data,
 				.n = n,
 				.offset = offset,
+				.bracket.once = vm_compat_appends(fsp),
 				.bracket.until = migrate_in_ms(vm_share(handle)->hold_ms)};
 	result = vm_is_unfinished(handle, fsp);
 	if (result < 0)
@@ -187,6 +208,7 @@ struct sync_write {
 	struct vfs_handle_struct *handle;
 	struct files_struct *fsp;
 	const void *data;
+	off_t offset;
 	ssize_t result;
 };
 
@@ -194,8 +216,9 @@ static int make_write(void *arg)
 {
 	struct sync_write *write = arg;
 
+	write->change.offset = start_of(write->fsp, write->offset);
 	write->result = SMB_VFS_NEXT_PWRITE(write->handle, write->fsp, write->data,
-					    write->change.length, write->change.offset);
+					    write->change.length, write->offset);
 	if (write->result < 0)
 		return -1;
 	write->change.length = write->result; /* what END is to be told */
@@ -207,14 +230,16 @@ static ssize_t vm_pwrite(struct vfs_handle_struct *handle, struct files_struct *
 {
 	struct sync_write write = {
 		.change = {.kind = MIGRATE_WRITE,
-			   .offset = offset,
 			   .length = n,
+			   .once = vm_compat_appends(fsp),
 			   .make = make_write},
 		.handle = handle,
 		.fsp = fsp,
 		.data = data,
+		.offset = offset,
 	};
 
+	write.change.offset = start_of(fsp, offset);
 	if (vm_known_normal(handle, fsp))
 		return SMB_VFS_NEXT_PWRITE(handle, fsp, data, n, offset);
 	write.change.arg = &write;
@@ -230,6 +255,7 @@ static ssize_t receive(struct vfs_handle_struct *handle, int from, struct files_
 
 	while (done < n) {
 		ssize_t got = sys_read(from, buffer, MIN(n - done, size));
+		off_t at = vm_compat_appends(fsp) ? VM_APPEND : offset + (off_t)done;
 
 		if (got < 0 && done && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return done;
@@ -237,7 +263,7 @@ static ssize_t receive(struct vfs_handle_struct *handle, int from, struct files_
 			errno = ECONNRESET;
 		if (got <= 0)
 			return -1;
-		if (vm_pwrite(handle, fsp, buffer, got, offset + done) != got) {
+		if (vm_pwrite(handle, fsp, buffer, got, at) != got) {
 			int error = errno;
 
 			drain_socket(from, n - done - got);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SMB 2.1 and 3.0 over TCP (MS-SMB2, MS-FSCC): as much as tests need to be a client that may do
-what other clients don't.  Nothing is signed or encrypted.
+"""SMB 2.1, 3.0 and 3.1.1 over TCP (MS-SMB2, MS-FSCC): as much as tests need to be a client that may do
+what other clients don't.  Nothing is signed or encrypted, so that only guests can use 3.1.1, which
+has the POSIX extensions.
 
 Connection: one TCP connection.  Session: one user on it, with one share.  A Session's methods make
 requests: bytes, as Session.ask() and Session.compound() take them.  What servers say is given as it
@@ -44,6 +45,8 @@ FSCTL_DUP_EXTENTS, FSCTL_GET_COMPRESSION, FSCTL_REPARSE_POINT = 0x98344, 0x9003C
 FSCTL_OBJECT_ID, FSCTL_FILE_LEVEL_TRIM = 0x900C0, 0x98208
 
 INFO_FILE, INFO_FS, INFO_SECURITY = 1, 2, 3
+SMB311 = 0x311
+POSIX = bytes.fromhex('93ad25509cb411e7b42383de968bcd7c')       # contexts of the extensions
 ANY = b'\xff' * 16                      # the file that a compound's CREATE opened
 WATCH_TREE = 1
 LOCK_SHARED, LOCK_EXCLUSIVE, UNLOCK, LOCK_NOW = 1, 2, 4, 16
@@ -60,8 +63,10 @@ def name_of(status):
 
 def context(name, data):
     """A create context, without the link to the next."""
-    body = struct.pack('<IHHHHI', 0, 16, len(name), 0, 24 if data else 0, len(data))
-    return body + name + bytes(-len(name) % 8) + data
+    name_at, padded = 16, name + bytes(-len(name) % 8)
+    body = struct.pack('<IHHHHI', 0, name_at, len(name), 0, name_at + len(padded) if data else 0,
+                       len(data))
+    return body + padded + data
 
 
 def contexts(blobs):
@@ -119,7 +124,13 @@ class Connection:
             raise Smb2Error(f'connect: {error}') from error
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # leasing and large reads
-        body = struct.pack('<HHHHI16sQH', 36, 1, 1, 0, 0x26, self.guid, 0, dialect)
+        body = struct.pack('<HHHHI16sIHHH', 36, 1, 1, 0, 0x26, self.guid, *(
+            (104, 2, 0) if dialect == SMB311 else (0, 0, 0)), dialect)
+        if dialect == SMB311:           # SHA-512 with a salt, and the POSIX extensions
+            hashes = struct.pack('<HHH', 1, 32, 1) + os.urandom(32)
+            body += bytes(2) + b''.join(
+                struct.pack('<HHI', kind, len(data), 0) + data + bytes(-len(data) % 8)
+                for kind, data in ((1, hashes), (0x100, POSIX)))
         reply = self.wait(self.send([(NEGOTIATE, body, 1)])[0])
         if reply.failed:
             raise Smb2Error(f'negotiate: {name_of(reply.status)}')

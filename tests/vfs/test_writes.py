@@ -8,6 +8,7 @@ import sys
 from data import (ALLOCATION_INFORMATION, begins, brackets, close, filled, hold_begins, ok, partial,
                   patched, read, set_size, write, zero)
 from door import SHARE, TEXT, World, opened, status_is
+import sandbox
 import smb2
 import smbd
 from fake import (ATTRIBUTES, BEGIN, CANCEL, CHANGED, END, HOLD, PUNCH, RANGE, SYNC, TRUNCATE,
@@ -69,6 +70,51 @@ def settings_that_ask_for_synchronous_writes(args):
 @case()
 def writes_by_receivefile(args):
     synchronous_writes(args, min_receivefile_size='4096')
+
+
+def appends(args, **settings):
+    """By SMB3's POSIX extensions, which releases have from 4.22 on: what is written goes to the end,
+    once, whatever becomes of the retriever."""
+    world = World(args, a_stub, settings={'guest ok': 'yes'}, map_to_guest='bad user',
+                  smb3_unix_extensions='yes', **settings)
+    s, fake, end = world.session(user='stranger', dialect=smb2.SMB311), world.fake, 2**64 - 1
+    fid = opened(s, 'stub', access=smb2.APPEND | smb2.READ_ATTRIBUTES, disposition=smb2.OPEN_IF,
+                 blobs=[smb2.context(smb2.POSIX, struct.pack('<I', 0o666))])
+    if sandbox.sh('smbd', '--version').split()[1] < '4.22':
+        status_is(s.ask(smb2.write(fid, end, NEW)), 0xC000000D, 'status')
+        same(brackets(fake), [], 'brackets')
+        return
+    write(s, fid, end, NEW)
+
+    def changed():                      # of its data
+        return [(r.offset, r.length) for r in fake.requests(END) if r.length]
+    same(changed(), [(SIZE, len(NEW))], 'what was changed')
+    same(brackets(fake), [(WRITE, SIZE, len(NEW))], 'brackets')
+    fake.on[END] = lambda r: HOLD
+    mid, = s.start(smb2.write(fid, end, NEW))
+    wait_for('it is to end', lambda: len(changed()) == 2)
+    fake.stop()
+    fake.on.clear()
+    fake.start()
+    ok(s.connection.wait(mid), 'WRITE')
+    same(changed(), [(SIZE, len(NEW))] + [(SIZE + len(NEW), len(NEW))] * 2, 'what was changed')
+    same(fake.requests(RANGE), [], 'fetches')
+    same(filled(world, 'stub'), TEXT + NEW * 2, 'what it will be')
+
+
+@case()
+def appends_to_a_stub(args):
+    appends(args)
+
+
+@case()
+def synchronous_appends_to_a_stub(args):
+    appends(args, aio_write_size='0')
+
+
+@case()
+def appends_by_receivefile(args):
+    appends(args, aio_write_size='0', server_signing='disabled', min_receivefile_size='4096')
 
 
 @case()
