@@ -204,28 +204,40 @@ static struct listing *add_listing(struct retriever *retriever, GBytes *key,
 	return listing;
 }
 
-void listing_find(struct retriever *retriever, const struct source_object *directory,
-		  uint64_t fileid, bool demand, listing_found_fn found, void *arg)
+/* Lock held.  NULL: the directory is being listed; else run_listing() is to be called. */
+static struct listing *join(struct retriever *retriever, const struct listing_wanted *wanted,
+			    bool demand)
 {
-	struct listings *listings = retriever->listings;
-	g_autoptr(GBytes) key = key_of(directory, demand);
+	g_autoptr(GBytes) key = key_of(wanted->directory, demand);
+	struct listing *listing = g_hash_table_lookup(retriever->listings->by_directory, key);
 	struct seeker *seeker = g_slice_new0(struct seeker);
-	struct listing *listing;
-	bool start;
+	bool start = !listing;
 
-	seeker->fileid = fileid;
-	seeker->found = found;
-	seeker->arg = arg;
-	g_mutex_lock(&listings->lock);
-	listing = g_hash_table_lookup(listings->by_directory, key);
-	start = !listing;
+	seeker->fileid = wanted->fileid;
+	seeker->found = wanted->found;
+	seeker->arg = wanted->arg;
 	if (start)
-		listing = add_listing(retriever, g_steal_pointer(&key), directory, demand);
+		listing = add_listing(retriever, g_steal_pointer(&key), wanted->directory, demand);
 	g_queue_push_tail(&listing->joining, seeker);
-	g_mutex_unlock(&listings->lock);
-	if (start)
+	return start ? listing : NULL;
+}
+
+void listing_find(struct retriever *retriever, const struct listing_wanted *wanted, guint n,
+		  bool demand)
+{
+	g_autoptr(GPtrArray) begun = g_ptr_array_new();
+
+	g_mutex_lock(&retriever->listings->lock);
+	for (guint i = 0; i < n; i++) {
+		struct listing *listing = join(retriever, &wanted[i], demand);
+
+		if (listing)
+			g_ptr_array_add(begun, listing);
+	}
+	g_mutex_unlock(&retriever->listings->lock);
+	for (guint i = 0; i < begun->len; i++)
 		jobs_run(retriever->jobs, demand ? JOB_FIND_DEMAND : JOB_FIND, run_listing,
-			 listing);
+			 begun->pdata[i]);
 }
 
 struct listings *listings_new(void)

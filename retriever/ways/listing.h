@@ -26,8 +26,15 @@ bool listing_is_endless(struct listing_progress *progress, uint64_t cookie, guin
  * server's error. */
 typedef void (*listing_found_fn)(void *arg, int status, const char *name);
 
-void listing_find(struct retriever *retriever, const struct source_object *directory,
-		  uint64_t fileid, bool demand, listing_found_fn found, void *arg);
+struct listing_wanted {
+	const struct source_object *directory;
+	uint64_t fileid;
+	listing_found_fn found;
+	void *arg;
+};
+/* For all of them, each directory is listed once, or once more if it is being listed already. */
+void listing_find(struct retriever *retriever, const struct listing_wanted *wanted, guint n,
+		  bool demand);
 
 struct listings;
 struct listings *listings_new(void);

@@ -169,66 +169,108 @@ static int look_status(int ret, const struct found *found, const char **reason)
 	return -ESTALE;
 }
 
-struct answer {
+/* ---- for the administrator ---- */
+
+struct answers {
 	GMutex lock;
 	GCond cond;
-	bool done;
-	int status;
-	char *name;
+	guint left;
+};
+
+struct answer {
+	struct answers *all;
+	struct refind_place *place;
 };
 
 static void answered(void *arg, int status, const char *name)
 {
 	struct answer *answer = arg;
+	struct answers *all = answer->all;
 
-	g_mutex_lock(&answer->lock);
-	answer->done = true;
-	answer->status = status;
-	answer->name = g_strdup(name);
-	g_cond_signal(&answer->cond);
-	g_mutex_unlock(&answer->lock);
+	answer->place->status = status;
+	answer->place->name = g_strdup(name);
+	g_mutex_lock(&all->lock);
+	if (--all->left == 0)
+		g_cond_signal(&all->cond);
+	g_mutex_unlock(&all->lock);
 }
 
-static int find_and_wait(struct object *object, struct found *found)
+void refind_list(struct retriever *retriever, struct refind_place *const *places, guint n)
 {
-	struct answer answer = {.name = NULL};
-	int ret = find(object, found);
+	g_autofree struct listing_wanted *wanted = g_new(struct listing_wanted, n);
+	g_autofree struct answer *answers = g_new(struct answer, n);
+	struct answers all = {.left = n};
 
-	if (ret != LISTED)
-		return ret;
-	g_mutex_init(&answer.lock);
-	g_cond_init(&answer.cond);
-	listing_find(object->retriever, &found->source, object->record.fileid, found->demand,
-		     answered, &answer);
-	g_mutex_lock(&answer.lock);
-	while (!answer.done)
-		g_cond_wait(&answer.cond, &answer.lock);
-	g_mutex_unlock(&answer.lock);
-	g_cond_clear(&answer.cond);
-	g_mutex_clear(&answer.lock);
-	ret = find_listed(object, found, answer.status, answer.name);
-	g_free(answer.name);
-	return ret;
+	g_mutex_init(&all.lock);
+	g_cond_init(&all.cond);
+	for (guint i = 0; i < n; i++) {
+		answers[i] = (struct answer){.all = &all, .place = places[i]};
+		wanted[i] = (struct listing_wanted){.directory = &places[i]->directory,
+						    .fileid = places[i]->fileid,
+						    .found = answered,
+						    .arg = &answers[i]};
+	}
+	listing_find(retriever, wanted, n, true);
+	g_mutex_lock(&all.lock);
+	while (all.left)
+		g_cond_wait(&all.cond, &all.lock);
+	g_mutex_unlock(&all.lock);
+	g_cond_clear(&all.cond);
+	g_mutex_clear(&all.lock);
 }
 
-int refind_anew(struct object *object, enum version_trust trust, const char **reason)
+void refind_place_clear(struct refind_place *place)
 {
-	struct found found = {.demand = true};
+	source_object_clear(&place->directory);
+	g_clear_pointer(&place->name, g_free);
+}
+
+/* ret: of having looked for it.  What has its path is asked for if it was not found. */
+static int adopt_anew(struct object *object, struct found *found, int ret, enum version_trust trust,
+		      const char **reason)
+{
 	g_autofree char *path = NULL;
-	int ret = find_and_wait(object, &found);
 
 	if (ret) {
-		source_object_clear(&found.source);
+		source_object_clear(&found->source);
 		path = source_path_of(object);
-		ret = path ? walk(object->retriever, path, &found) : ret;
+		ret = path ? walk(object->retriever, path, found) : ret;
 	}
 	if (ret)
-		ret = look_status(ret, &found, reason);
+		ret = look_status(ret, found, reason);
 	else
-		ret = adopt(object, &found, trust, reason);
-	source_object_clear(&found.source);
+		ret = adopt(object, found, trust, reason);
+	source_object_clear(&found->source);
 	return ret;
 }
+
+int refind_anew(struct object *object, enum version_trust trust, struct refind_place *place,
+		const char **reason)
+{
+	struct found found = {.demand = true};
+	int ret = find(object, &found);
+
+	if (ret != LISTED)
+		return adopt_anew(object, &found, ret, trust, reason);
+	place->directory = found.source;
+	place->fileid = object->record.fileid;
+	place->replaced = found.replaced;
+	return REFIND_LIST;
+}
+
+int refind_listed(struct object *object, enum version_trust trust, struct refind_place *place,
+		  const char **reason)
+{
+	struct found found = {
+		.source = place->directory, .replaced = place->replaced, .demand = true};
+	int ret;
+
+	place->directory = (struct source_object){.path = NULL};
+	ret = find_listed(object, &found, place->status, place->name);
+	return adopt_anew(object, &found, ret, trust, reason);
+}
+
+/* ---- for reads and fills ---- */
 
 struct errand {
 	struct object *object; /* referenced */
@@ -295,8 +337,12 @@ static void run_refind(void *arg)
 	int ret = find(object, &errand->found);
 
 	if (ret == LISTED)
-		listing_find(object->retriever, &errand->found.source, object->record.fileid,
-			     errand->found.demand, listed, errand);
+		listing_find(object->retriever,
+			     &(struct listing_wanted){.directory = &errand->found.source,
+						      .fileid = object->record.fileid,
+						      .found = listed,
+						      .arg = errand},
+			     1, errand->found.demand);
 	else
 		conclude(errand, ret);
 }

@@ -20,8 +20,29 @@ bool refind_start(struct object *object, void (*found)(struct object *object));
 /* For a client who waits for something else of it than its ranges or all its names. */
 bool refind_for_client(struct object *object, void (*found)(struct object *object));
 
-/* A file, now, for the administrator (version.h): also another file in its place.  Waits for the
- * old server.  0, or -errno with *reason. */
-int refind_anew(struct object *object, enum version_trust trust, const char **reason);
+/*
+ * Files, now, for the administrator (version.h): also another file in its place.  These wait for
+ * the old server.
+ *
+ * refind_anew(): 0, or -errno with *reason; or REFIND_LIST and *place, zeroed before: the directory
+ * where the file was has to be listed, by refind_list() with as many others as there are, so that
+ * it need not be listed for each.  refind_listed() then: 0, or -errno with *reason.
+ */
+#define REFIND_LIST 1
+
+struct refind_place {
+	struct source_object directory;
+	uint64_t fileid;
+	bool replaced; /* another file has its path */
+	int status;    /* of refind_list() */
+	char *name;
+};
+
+int refind_anew(struct object *object, enum version_trust trust, struct refind_place *place,
+		const char **reason);
+void refind_list(struct retriever *retriever, struct refind_place *const *places, guint n);
+int refind_listed(struct object *object, enum version_trust trust, struct refind_place *place,
+		  const char **reason);
+void refind_place_clear(struct refind_place *place);
 
 #endif

@@ -12,8 +12,27 @@
 #include "refind.h"
 #include "version.h"
 
-/* Whether the file can be had, in its present version.  Else -errno with *reason. */
-static int renew(struct object *object, enum version_trust trust, const char **reason)
+#define LOT_MAX 10000
+
+/* One whose directory has to be listed, because it has moved there. */
+struct moved {
+	struct error_entry entry;
+	struct refind_place place;
+};
+
+static void moved_free(gpointer p)
+{
+	struct moved *moved = p;
+
+	error_entry_clear(&moved->entry);
+	refind_place_clear(&moved->place);
+	g_slice_free(struct moved, moved);
+}
+
+/* Whether the file can be had, in its present version.  Else -errno with *reason, or REFIND_LIST.
+ * listed: after that. */
+static int renew(struct object *object, enum version_trust trust, struct refind_place *place,
+		 bool listed, const char **reason)
 {
 	struct backend_request req = {.op = BACKEND_GETATTR, .priority = BACKEND_READAHEAD};
 	struct source_object source;
@@ -28,6 +47,10 @@ static int renew(struct object *object, enum version_trust trust, const char **r
 		source_object_clear(&source);
 		return 0;
 	}
+	if (listed) {
+		source_object_clear(&source);
+		return refind_listed(object, trust, place, reason);
+	}
 	if (!ret) {
 		req.object = source;
 		ret = gate_call(object->retriever->gate, &req);
@@ -37,7 +60,7 @@ static int renew(struct object *object, enum version_trust trust, const char **r
 		ret = -ESTALE;
 	*reason = "the old server refuses to tell of it";
 	if (ret == -ESTALE || ret == -ENOENT || ret == -ENOTDIR)
-		return refind_anew(object, trust, reason);
+		return refind_anew(object, trust, place, reason);
 	return ret ? ret : version_take(object, NULL, &req.attr, trust, reason);
 }
 
@@ -52,11 +75,12 @@ static void clear_mark(struct object *object)
 	g_mutex_unlock(&object->lock);
 }
 
-/* 0: what failed meanwhile is of the old version, too; or nothing is there any more. */
-static int retry_object(struct retriever *retriever, const struct error_entry *entry,
+/* 0: what failed meanwhile is of the old version, too; or nothing is there any more.  REFIND_LIST
+ * or -errno. */
+static int retry_object(struct retriever *retriever, struct moved *moved, bool listed,
 			enum version_trust trust)
 {
-	int fd = retriever_open_binding(retriever, &entry->key, O_RDONLY | O_NONBLOCK), ret;
+	int fd = retriever_open_binding(retriever, &moved->entry.key, O_RDONLY | O_NONBLOCK), ret;
 	const char *reason = NULL;
 	struct object *object;
 
@@ -67,28 +91,62 @@ static int retry_object(struct retriever *retriever, const struct error_entry *e
 	if (ret)
 		return ret;
 	if (!is_directory(object) && !object->normal)
-		ret = renew(object, trust, &reason);
-	if (ret)
+		ret = renew(object, trust, &moved->place, listed, &reason);
+	if (ret < 0)
 		object_fail(object, ret, reason);
-	else
+	else if (!ret)
 		clear_mark(object);
 	object_unref(object);
 	return ret;
 }
 
+static int retry_entry(struct retriever *retriever, struct moved *moved, bool listed,
+		       enum version_trust trust)
+{
+	const struct error_entry *entry = &moved->entry;
+	int ret = 0;
+
+	if (entry->key.len && !entry->name)
+		ret = retry_object(retriever, moved, listed, trust);
+	if (!ret)
+		errors_forget_name(retriever->errors, &entry->key, entry->name);
+	return ret;
+}
+
+static void retry_moved(struct retriever *retriever, GPtrArray *lot, enum version_trust trust)
+{
+	g_autoptr(GPtrArray) places = g_ptr_array_new();
+
+	for (guint i = 0; i < lot->len; i++)
+		g_ptr_array_add(places, &((struct moved *)lot->pdata[i])->place);
+	refind_list(retriever, (struct refind_place *const *)places->pdata, places->len);
+	for (guint i = 0; i < lot->len; i++)
+		retry_entry(retriever, lot->pdata[i], true, trust);
+	g_ptr_array_set_size(lot, 0);
+}
+
 /* What fails again, or could not be tried, stays listed where it is. */
 int retry_all(struct retriever *retriever, enum version_trust trust, char **text)
 {
+	g_autoptr(GPtrArray) lot = g_ptr_array_new_with_free_func(moved_free);
 	struct error_entry entry;
 	guint place = 0, forgotten = 0, last = errors_places(retriever->errors);
 
 	for (; place < last && !g_atomic_int_get(&retriever->closing) &&
 	       errors_get(retriever->errors, &place, NULL, &entry);
 	     place++, forgotten++) {
-		if (!entry.key.len || entry.name || !retry_object(retriever, &entry, trust))
-			errors_forget_name(retriever->errors, &entry.key, entry.name);
-		error_entry_clear(&entry);
+		struct moved *moved = g_slice_new0(struct moved);
+
+		moved->entry = entry;
+		if (retry_entry(retriever, moved, false, trust) == REFIND_LIST)
+			g_ptr_array_add(lot, moved);
+		else
+			moved_free(moved);
+		if (lot->len == LOT_MAX)
+			retry_moved(retriever, lot, trust);
 	}
+	if (lot->len)
+		retry_moved(retriever, lot, trust);
 	*text = g_strdup_printf("[retry]\nforgotten=%u\n", forgotten);
 	return 0;
 }

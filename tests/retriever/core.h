@@ -130,6 +130,14 @@ static inline void core_source_file(struct core *core, const char *name, uint64_
 	close(fd);
 }
 
+static inline void core_source_rename(struct core *core, const char *from, const char *to)
+{
+	g_autofree char *a = g_strconcat(core->source, "/", from, NULL);
+	g_autofree char *b = g_strconcat(core->source, "/", to, NULL);
+
+	ck_assert_int_eq(rename(a, b), 0);
+}
+
 static inline void core_make(struct core *core)
 {
 	static unsigned serial;

@@ -94,7 +94,10 @@ static struct asked *ask(const char *directory, uint64_t fileid, bool demand)
 	struct asked *asked = g_new0(struct asked, 1);
 
 	sem_init(&asked->done, 0, 0);
-	listing_find(core.retriever, &source, fileid, demand, told, asked);
+	listing_find(core.retriever,
+		     &(struct listing_wanted){
+			     .directory = &source, .fileid = fileid, .found = told, .arg = asked},
+		     1, demand);
 	return asked;
 }
 

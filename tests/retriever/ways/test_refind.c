@@ -35,20 +35,12 @@ START_TEST(found_in_its_place)
 }
 END_TEST
 
-static void rename_in_source(const char *from, const char *to)
-{
-	g_autofree char *a = g_strconcat(core.source, "/", from, NULL);
-	g_autofree char *b = g_strconcat(core.source, "/", to, NULL);
-
-	ck_assert_int_eq(rename(a, b), 0);
-}
-
 /* Renamed on the old server within its directory: found by its fileid. */
 START_TEST(found_by_its_fileid)
 {
 	int fd = start();
 
-	rename_in_source("d/f", "d/g");
+	core_source_rename(&core, "d/f", "d/g");
 	stale_reads(1);
 	/* a rename changes the ctime, which is the price of looking at it on every READ: taken over
 	 * when the object is found again */
@@ -88,7 +80,7 @@ START_TEST(i4_another_file_of_that_name)
 {
 	int fd = start();
 
-	rename_in_source("d/f", "elsewhere");
+	core_source_rename(&core, "d/f", "elsewhere");
 	core_source_file(&core, "d/f", 10000, 7);
 	stale_reads(1);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), -ESTALE);
@@ -177,7 +169,7 @@ static void start_renamed(unsigned n)
 		g_autofree char *new = g_strdup_printf("d/g%u", i);
 
 		many_fds[i] = core_find(&core, name, O_RDWR);
-		rename_in_source(name, new);
+		core_source_rename(&core, name, new);
 	}
 }
 
@@ -353,7 +345,7 @@ START_TEST(a_listing_without_an_end)
 	core_source_file(&core, "d/f", 10000, 1);
 	core_start(&core);
 	fd = core_find(&core, "d/f", O_RDWR);
-	rename_in_source("d/f", "d/g");
+	core_source_rename(&core, "d/f", "d/g");
 	stale_reads(1);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), -EREMOTEIO);
 	ck_assert_uint_le(atomic_load(&endless->pages), period ? 4 * period + 4 : 1300);

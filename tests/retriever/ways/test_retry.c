@@ -74,6 +74,52 @@ START_TEST(i12_a_retry_that_is_cut_short)
 }
 END_TEST
 
+#define MOVED 20
+
+/* Each file is looked for by its number, all of them in one listing of each directory. */
+START_TEST(a_directory_is_listed_once)
+{
+	const unsigned lists = 1u << BACKEND_READDIR;
+	unsigned listings, reads;
+	char name[16], new[16];
+	int fds[MOVED];
+
+	core_make(&core);
+	for (unsigned i = 0; i < MOVED; i++) {
+		g_snprintf(name, sizeof name, "%s/f%u", i % 2 ? "b" : "a", i);
+		core_source_file(&core, name, SIZE, i);
+	}
+	core_start(&core);
+	reads = backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_READ,
+								   .action = FAULT_ERROR,
+								   .status = -EREMOTEIO});
+	backend_fault_add(core.fault,
+			  &(struct fault_rule){.ops = 1u << BACKEND_GETATTR, /* by handle */
+					       .priorities = 1u << BACKEND_READAHEAD,
+					       .action = FAULT_ERROR,
+					       .status = -ESTALE});
+	for (unsigned i = 0; i < MOVED; i++) {
+		g_snprintf(name, sizeof name, "%s/f%u", i % 2 ? "b" : "a", i);
+		g_snprintf(new, sizeof new, "%s/g%u", i % 2 ? "b" : "a", i);
+		fds[i] = core_find(&core, name, O_RDWR);
+		ck_assert_int_eq(core_range(&core, fds[i], 0, 1), -EREMOTEIO);
+		core_source_rename(&core, name, new);
+	}
+	ck_assert_uint_eq(errors_count(core.retriever->errors), MOVED);
+	backend_fault_remove(core.fault, reads);
+	listings = backend_fault_submitted(core.fault, lists);
+	retry();
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, lists) - listings, 2);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	for (unsigned i = 0; i < MOVED; i++) {
+		ck_assert_int_eq(core_range(&core, fds[i], 0, UINT64_MAX), 0);
+		core_expect(fds[i], 0, SIZE, i);
+		close(fds[i]);
+	}
+	core_free(&core);
+}
+END_TEST
+
 /* A file that was changed on the old server is taken in its new version, all of it. */
 static void changes_to(uint64_t size)
 {
@@ -225,6 +271,7 @@ int main(void)
 
 	tcase_add_test(tcase, i12_failures_are_forgotten);
 	tcase_add_test(tcase, i12_a_retry_that_is_cut_short);
+	tcase_add_test(tcase, a_directory_is_listed_once);
 	tcase_add_test(tcase, i4_a_new_version);
 	tcase_add_test(tcase, i4_a_new_version_that_cannot_be_taken);
 	tcase_add_test(tcase, i7_changed_on_both_sides);
