@@ -153,6 +153,7 @@ static int for_doors(int status)
 	case -ENAMETOOLONG:
 	case -EEXIST:
 	case -EMLINK:
+	case -EFBIG:
 	case -ELOOP:
 		return -EREMOTEIO;
 	default:

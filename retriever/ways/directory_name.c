@@ -16,6 +16,7 @@
 #include "directory.h"
 #include "directory_page.h"
 #include "directory_state.h"
+#include "failed_names.h"
 #include "volume/jobs.h"
 
 struct name_request {
@@ -76,7 +77,7 @@ static void name_make_entered(struct object *object, void *arg)
 	}
 	if (ret < 0 && ret != -ENOENT)
 		errors_add_name(object->retriever->errors, object->fd, n->name, ret,
-				"the name could not be made on the new server");
+				name_not_made(ret));
 	else if (ret >= 0)
 		errors_forget_name(object->retriever->errors, &object->key, n->name);
 	name_answer(n, ret < 0 ? ret : 0);

@@ -155,20 +155,6 @@ static bool is_in_itself(const struct run *run, const struct source_entry *entry
 	return (!run->path || depth >= DEPTH_MIN) && is_above(run->object, entry);
 }
 
-static const char *why_not_made(int status)
-{
-	switch (status) {
-	case -ENOSPC:
-	case -EDQUOT:
-		return "no space (or no inode) on the new server's file system";
-	case -ELOOP:
-		return "it is one of the directories that it is in: repair that on the old server, "
-		       "then retry; or give it up: migratectl skip";
-	default:
-		return "the new server's file system cannot hold this name";
-	}
-}
-
 /* FALSE: the old server has to be asked for its extended attributes first. */
 static bool make(struct run *run, const struct stub_parent *parent,
 		 const struct source_entry *entry, const char *target,
@@ -191,7 +177,7 @@ static bool make(struct run *run, const struct stub_parent *parent,
 	if (ret == -ENOSPC || ret == -EDQUOT)
 		g_atomic_int_inc(&run->full);
 	if (ret < 0)
-		failed_names_add(&run->failed_names, entry->name, ret, why_not_made(ret));
+		failed_names_add(&run->failed_names, entry->name, ret, name_not_made(ret));
 	return true;
 }
 

@@ -66,10 +66,28 @@ static bool is_lasting(int status)
 	case -EINVAL:
 	case -EILSEQ:
 	case -EMLINK:
+	case -EFBIG: /* too large for it */
 	case -ELOOP: /* a directory in itself */
 		return true;
 	default:
 		return false;
+	}
+}
+
+const char *name_not_made(int status)
+{
+	switch (status) {
+	case -ENOSPC:
+	case -EDQUOT:
+		return "no space (or no inode) on the new server's file system";
+	case -EFBIG:
+		return "the file is larger than the new server's file system can hold";
+	case -ELOOP:
+		return "it is one of the directories that it is in: repair that on the old server, "
+		       "then retry; or give it up: migratectl skip";
+	default:
+		return is_lasting(status) ? "the new server's file system cannot hold this name"
+					  : "the name could not be made on the new server";
 	}
 }
 

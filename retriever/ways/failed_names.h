@@ -46,6 +46,8 @@ void failed_names_clear(struct failed_names *failed);
 /* The listing begins anew. */
 void failed_names_reset(struct failed_names *failed);
 
+/* Why an object could not be made here. */
+const char *name_not_made(int status);
 /* reason NULL: it is nobody's fault (-ECANCELED). */
 void failed_names_add(struct failed_names *failed, const char *name, int status,
 		      const char *reason);

@@ -2,6 +2,8 @@
 #include "core_hook.h"
 #include "core_xattrs.h"
 
+#include <sys/resource.h>
+
 #include "volume/errors.h"
 
 #define LOOKUPS (1u << BACKEND_LOOKUP)
@@ -55,6 +57,25 @@ START_TEST(errors_of_the_old_server)
 END_TEST
 
 /* A directory that refuses is listed once, whatever names are asked for, until it is filled. */
+/* As where the file system has a limit. */
+START_TEST(i12_a_file_too_large)
+{
+	const struct rlimit limit = {1 << 20, 1 << 20};
+	int fd = start();
+
+	core_source_file(&core, "d/f", 2 << 20, 1);
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), -EREMOTEIO);
+	core_expect_answer(&core, "errors 0", "larger than the new server's file system can hold");
+	errors_forget_all(core.retriever->errors);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), -EREMOTEIO);
+	core_expect_answer(&core, "errors 0", "larger than the new server's file system can hold");
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(i12_a_directory_that_refuses)
 {
 	unsigned rule;
@@ -214,6 +235,7 @@ int main(void)
 
 	tcase_add_test(tcase, asked_for_by_many);
 	tcase_add_test(tcase, errors_of_the_old_server);
+	tcase_add_test(tcase, i12_a_file_too_large);
 	tcase_add_test(tcase, i12_a_directory_that_refuses);
 	tcase_add_test(tcase, a_name_that_failed_and_was_made);
 	tcase_add_test(tcase, i12_what_is_missing_here);
