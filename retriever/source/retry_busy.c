@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Asks again after -EAGAIN.  What pauses is kept here and holds no place in the inner backend.
+ *
+ * Also after -EBADMSG, a few times: what made no sense once may have been damaged on its way, or by
+ * a server that is about to end, and is no reason to fail a client.  Not of listings: who lists
+ * begins anew, because it may also mean that the directory has changed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -9,6 +13,8 @@
 
 #define PAUSE_MIN (50 * G_TIME_SPAN_MILLISECOND)
 #define PAUSE_MAX (5 * G_TIME_SPAN_SECOND)
+
+#define SENSELESS_MAX 2
 
 struct backend_retry {
 	struct backend_layer layer;
@@ -26,6 +32,7 @@ struct retried {
 	void (*done)(struct backend_request *req);
 	void *user;
 	uint64_t cookie, verf;
+	unsigned senseless; /* replies */
 	gint64 due;
 };
 
@@ -48,13 +55,12 @@ static void complete_retried(struct retried *retried, int status)
 }
 
 /* FALSE: the backend is being closed. */
-static bool pause_request(struct retried *retried)
+static bool pause_request(struct retried *retried, guint before)
 {
 	struct backend_retry *retry = retried->retry;
-	guint shift = MIN(retried->req->attempts, 16);
+	guint shift = MIN(before, 16);
 	bool stop;
 
-	retried->req->attempts++;
 	retried->due = g_get_monotonic_time() + MIN(PAUSE_MIN << shift, PAUSE_MAX);
 	pthread_mutex_lock(&retry->lock);
 	stop = retry->stop;
@@ -69,10 +75,13 @@ static bool pause_request(struct retried *retried)
 static void inner_done(struct backend_request *req)
 {
 	struct retried *retried = req->user;
+	bool busy = req->status == -EAGAIN;
+	bool senseless = req->status == -EBADMSG && req->op != BACKEND_READDIR &&
+			 retried->senseless < SENSELESS_MAX;
 
-	if (req->status != -EAGAIN)
+	if (!busy && !senseless)
 		complete_retried(retried, req->status);
-	else if (!pause_request(retried))
+	else if (!pause_request(retried, busy ? req->attempts++ : retried->senseless++))
 		complete_retried(retried, -ECANCELED);
 }
 

@@ -251,7 +251,8 @@ void source_object_copy(struct source_object *to, const struct source_object *fr
 void trace_request(enum trace_step step, const struct backend_request *req, uint64_t number,
 		   int result);
 
-/* Decorator: asks again after -EAGAIN with a pause that grows from 50 ms to 5 s.  Takes inner. */
+/* Decorator: asks again after -EAGAIN with a pause that grows from 50 ms to 5 s, and twice after
+ * -EBADMSG.  Takes inner. */
 struct backend *backend_retry_new(struct backend *inner);
 
 #define BACKEND_ERROR (backend_error_quark())

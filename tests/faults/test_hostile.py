@@ -475,6 +475,19 @@ def replies(args):
 
 
 @case()
+def once(args):
+    """No client is told of a reply that makes no sense, if the next one does."""
+    lies = {kind.__name__.lower(): kind(SIZE) for kind in (Truncated, Half, Mark, Fragments, Garbage)}
+    for node in lies.values():
+        node.times = 1
+    world = begin(args, 'once', lies)
+    world.run()
+    same(world.counts['refused'], 0, 'reads refused')
+    same(world.refused, set(), 'refused')
+    same([name for name in lies if not whole(name)], [], 'not whole')
+
+
+@case()
 def chance(args):
     """In every tenth reply about some files and directories something is wrong."""
     Chance.random = args.random

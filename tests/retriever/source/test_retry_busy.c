@@ -46,6 +46,35 @@ START_TEST(pauses_grow)
 }
 END_TEST
 
+static int make_no_sense(struct fake_backend *backend, struct backend_request *req)
+{
+	return backend->submitted <= refusals ? -EBADMSG : 0;
+}
+
+/* Replies that make no sense, of which so many come first. */
+START_TEST(senseless_replies)
+{
+	struct backend_request req = {.op = BACKEND_READ};
+
+	refusals = _i;
+	fake.answer = make_no_sense;
+	ck_assert_int_eq(run(retry, &req), _i > 2 ? -EBADMSG : 0);
+	ck_assert_uint_eq(fake.submitted, MIN(_i, 2) + 1);
+}
+END_TEST
+
+/* They may mean that the directory has changed. */
+START_TEST(senseless_listings)
+{
+	struct backend_request req = {.op = BACKEND_READDIR};
+
+	refusals = 1;
+	fake.answer = make_no_sense;
+	ck_assert_int_eq(run(retry, &req), -EBADMSG);
+	ck_assert_uint_eq(fake.submitted, 1);
+}
+END_TEST
+
 START_TEST(results_pass)
 {
 	struct backend_request req = {.op = BACKEND_GETATTR};
@@ -113,6 +142,8 @@ int main(void)
 	tcase_set_timeout(tcase, 30);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, pauses_grow);
+	tcase_add_loop_test(tcase, senseless_replies, 1, 5);
+	tcase_add_test(tcase, senseless_listings);
 	tcase_add_test(tcase, results_pass);
 	tcase_add_test(tcase, many_pause_at_once);
 	tcase_add_test(tcase, closing_cancels_what_pauses);
