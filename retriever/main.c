@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "open.h"
+#include "source/refused.h"
 
 static gboolean on_signal(gpointer loop)
 {
@@ -15,10 +16,18 @@ static gboolean on_signal(gpointer loop)
 	return G_SOURCE_REMOVE;
 }
 
-/* One line per message on standard error; the journal adds the rest. */
+/* One line per message on standard error; the journal adds the rest.  Peers and the old server have
+ * a part in what is said. */
+static void say(const char *message)
+{
+	g_autofree char *line = refused_line(message);
+
+	fprintf(stderr, "migrate-retriever: %s\n", line);
+}
+
 static void log_line(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer user)
 {
-	fprintf(stderr, "migrate-retriever: %s\n", message);
+	say(message);
 }
 
 static void raise_limits(void)
@@ -42,12 +51,12 @@ static int serve(const char *file, const char *socket, const char *name)
 		config->socket = g_strdup(socket);
 	}
 	if (!config) {
-		fprintf(stderr, "migrate-retriever: %s\n", error->message);
+		say(error->message);
 		return 2;
 	}
 	retriever = retriever_open(config, &error);
 	if (!retriever) {
-		fprintf(stderr, "migrate-retriever: %s\n", error->message);
+		say(error->message);
 		return g_error_matches(error, BACKEND_ERROR, EKEYREJECTED) ? 2 : 1;
 	}
 	g_unix_signal_add(SIGTERM, on_signal, retriever->loop);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "refused.h"
 
+#include <string.h>
+
 static bool is_shown(gunichar c)
 {
 	return c == ' ' || (g_unichar_isgraph(c) && !g_unichar_isspace(c) && c != '\\');
@@ -23,6 +25,19 @@ static void put_char(GString *out, gunichar c)
 		put_bytes(out, utf8, (size_t)len);
 }
 
+/* The character there, or the byte that is none; how long it is. */
+static size_t put_next(GString *out, const char *at, const char *end)
+{
+	gunichar c = g_utf8_get_char_validated(at, end - at);
+
+	if (c >= 0x110000 || !*at) {
+		put_bytes(out, at, 1);
+		return 1;
+	}
+	put_char(out, c);
+	return (size_t)(g_utf8_next_char(at) - at);
+}
+
 /* Whether there is room for one character more of these bytes. */
 static bool has_room(GString *out, bool more, const void *bytes, size_t len)
 {
@@ -40,18 +55,8 @@ char *refused_text(const void *bytes, size_t len)
 	GString *out = g_string_new(len ? NULL : "\"\"");
 	const char *at = bytes, *end = at + len;
 
-	while (has_room(out, at < end, bytes, len)) {
-		gunichar c = g_utf8_get_char_validated(at, end - at);
-		size_t n = 1;
-
-		if (c < 0x110000 && *at) {
-			n = (size_t)(g_utf8_next_char(at) - at);
-			put_char(out, c);
-		} else {
-			put_bytes(out, at, 1);
-		}
-		at += n;
-	}
+	while (has_room(out, at < end, bytes, len))
+		at += put_next(out, at, end);
 	return g_string_free(out, FALSE);
 }
 
@@ -90,11 +95,13 @@ char *refused_utf8(const char *text)
 char *refused_line(const char *text)
 {
 	GString *line = g_string_new(NULL);
+	const char *end = text + strlen(text);
 
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-		if (*p < ' ' || *p == 0x7f)
-			g_string_append_printf(line, "\\%03o", *p);
+	while (text < end) {
+		if (*text == '\\')
+			g_string_append_c(line, *text++);
 		else
-			g_string_append_c(line, (char)*p);
+			text += put_next(line, text, end);
+	}
 	return g_string_free(line, FALSE);
 }

@@ -17,7 +17,8 @@
 char *refused_text(const void *bytes, size_t len);
 char *refused_text_utf16(const uint8_t *bytes, size_t len);
 
-/* A path or a reason for one line of output: control characters as \ooo.  g_free. */
+/* Anything, as one line of output: what is not printable as \ooo, backslashes as they are.  g_free.
+ */
 char *refused_line(const char *text);
 
 /* Why, and what to do. */

@@ -121,11 +121,8 @@ static char *why(const char *reason)
 static int record(struct retriever *retriever, const char *path, const char *reason)
 {
 	g_autofree char *text = why(reason);
-	g_autofree char *valid =
-		g_utf8_validate(path, -1, NULL) ? g_strdup(path) : g_strescape(path, NULL);
-	g_autofree char *line = refused_line(valid);
 
-	g_message("%s: given up by the administrator: %s", line, text);
+	g_message("%s: given up by the administrator: %s", path, text);
 	return report_add(retriever->report, REPORT_NAME, path, text);
 }
 

@@ -5,6 +5,7 @@ that never read, peers that send anything but frames.  What the retriever holds 
 others are served."""
 import asyncio
 import collections
+import errno
 import multiprocessing
 import os
 import random
@@ -23,7 +24,7 @@ from harness import case, expect, main, no_differences, same            # noqa: 
 from peer import (BEGIN, CANCEL, CONTROL, CONTROLLER, CRAWLER, DOOR, END, FILL, HELLO,  # noqa: E402
                   NAME, Peer, RANGE, SYNC)
 from sandbox import wait_for                                            # noqa: E402
-from servers import NEW, OLD, Stalled, stack                            # noqa: E402
+from servers import NEW, OLD, VOLUME, Stalled, stack                    # noqa: E402
 from usage import MIB, Usage                                            # noqa: E402
 from xdr import Reader, auth_sys, opaque, u32, u64                      # noqa: E402
 
@@ -375,6 +376,19 @@ def garbage(args):
             other.close()
             slowest = max(slowest, world.serve(peer))
     world.finish('garbage', usage, slowest, f'sent={sent}')
+
+
+@case()
+def unprintable(args):
+    """What is said of a peer is one line of text, whatever it says."""
+    world = World(args)
+    other = world.peer(hello=False)
+    status, _ = other.ask(HELLO, length=1, text=b'a\x1b[2J\nb\xff\xc3\xbc')
+    same(status, -errno.EINVAL, 'status')
+    with open(world.migration.retriever.log, 'rb') as log:
+        said = [line for line in log.read().splitlines() if b'asked for volume' in line]
+    same(said, ['migrate-retriever: a peer asked for volume `a\\033[2J\\012b\\377ü`; '
+                f'this is `{VOLUME}`'.encode()], 'what is logged')
 
 
 def options(parser):

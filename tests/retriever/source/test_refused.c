@@ -74,9 +74,9 @@ END_TEST
 
 START_TEST(lines)
 {
-	g_autofree char *line = refused_line("a\n\x7f\\b \xc3\xbc");
+	g_autofree char *line = refused_line("a\n\x7f\\b \xc3\xbc\xff\xc2\x9b[2J\xc3");
 
-	ck_assert_str_eq(line, "a\\012\\177\\b \xc3\xbc");
+	ck_assert_str_eq(line, "a\\012\\177\\b \xc3\xbc\\377\\302\\233[2J\\303");
 }
 END_TEST
 
