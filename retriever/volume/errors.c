@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include "errors_file.h"
-#include "errors_index.h"
+#include "errors_list.h"
 #include "errors_old.h"
 #include "source/refused.h"
 
 #define PENDING_WRITE  (1 << 20) /* bytes: who adds more writes them */
-#define PENDING_MAX    (4 << 20) /* and if that fails, no more are added than these */
 #define DEAD_LINES_MIN 10000
 
 struct errors {
@@ -20,101 +19,10 @@ struct errors {
 	GMutex lock; /* what follows `unsynced`; a leaf, not held while the disk is waited for */
 	struct errors_file file;
 	bool unsynced;
-	struct errors_index index;
-	uint64_t secret;
-	GString *pending; /* lines that are not in the file yet */
-	uint64_t next;	  /* offset of the line that comes next, behind these */
-	uint64_t lines;	  /* in the file and pending */
-	bool stuck;	  /* they could not be written: errors_save() tries again */
-	guint left_out;	  /* entries, since the last warning */
-	struct errors_reasons reasons;
+	struct errors_list list;
+	bool stuck;	/* pending lines could not be written: errors_save() tries again */
+	guint left_out; /* entries, since the last warning */
 };
-
-/* ---- entries ---- */
-
-struct hashes {
-	uint64_t object, entry;
-	uint32_t path;
-};
-
-static struct hashes hashes_of(struct errors *errors, const struct error_entry *e)
-{
-	struct hashes h;
-
-	h.object = errors_hash(errors->secret, &e->key, offsetof(struct migrate_binding, bytes));
-	h.object = h.entry = errors_hash(h.object, e->key.bytes, e->key.len);
-	if (e->name)
-		h.entry = errors_hash(h.object, e->name, strlen(e->name));
-	h.path = e->path ? (uint32_t)errors_hash(errors->secret, e->path, strlen(e->path)) | 1 : 0;
-	return h;
-}
-
-enum news { NEWS_NONE, NEWS_LINE, NEWS_REASON };
-
-/* Lock held.  Its line will be at that offset, if there is any news. */
-static enum news put(struct errors *errors, const struct error_entry *e, struct hashes h,
-		     uint64_t offset)
-{
-	guint reason = errors_reasons_use(&errors->reasons, e->reason, e->status);
-	uint32_t place = errors_index_find(&errors->index, h.entry);
-	struct errors_slot *slot = errors_index_at(&errors->index, place);
-	enum news news = NEWS_REASON;
-
-	if (slot) {
-		errors_reasons_leave(&errors->reasons, slot->reason);
-		if (slot->reason == reason && reason != ERRORS_REASON_OTHER)
-			news = slot->path == h.path ? NEWS_NONE : NEWS_LINE;
-	} else {
-		slot = errors_index_add(&errors->index, h.object, h.entry);
-	}
-	slot->reason = reason;
-	slot->path = h.path;
-	if (news)
-		slot->offset = offset;
-	return news;
-}
-
-/* Lock held. */
-static void append_line(struct errors *errors, const char *line, size_t len)
-{
-	g_string_append_len(errors->pending, line, (gssize)len);
-	errors->next += len;
-	errors->lines++;
-}
-
-/* Lock held. */
-static void append_change(struct errors *errors, enum error_change change,
-			  const struct error_entry *e)
-{
-	g_autofree char *line = error_entry_line(change, e);
-	size_t len = strlen(line);
-
-	/* without it something is listed that is over, until somebody looks at it (control.c) */
-	if (errors->pending->len + len <= PENDING_MAX)
-		append_line(errors, line, len);
-}
-
-static void take_out(struct errors *errors, uint32_t place)
-{
-	errors_reasons_leave(&errors->reasons, errors_index_at(&errors->index, place)->reason);
-	errors_index_remove(&errors->index, place);
-}
-
-static bool take_names(struct errors *errors, uint64_t directory)
-{
-	uint32_t place, before = errors->index.names;
-
-	while ((place = errors_index_name(&errors->index, directory, 0)))
-		take_out(errors, place);
-	return errors->index.names != before;
-}
-
-static void take_all(struct errors *errors)
-{
-	errors_index_clear(&errors->index);
-	errors_reasons_clear(&errors->reasons);
-	errors_reasons_init(&errors->reasons);
-}
 
 /* File lock held. */
 static int write_pending(struct errors *errors)
@@ -123,8 +31,8 @@ static int write_pending(struct errors *errors)
 	int ret = 0;
 
 	g_mutex_lock(&errors->lock);
-	lines = errors->pending;
-	errors->pending = g_string_new(NULL);
+	lines = errors->list.pending;
+	errors->list.pending = g_string_new(NULL);
 	g_mutex_unlock(&errors->lock);
 	if (lines->len)
 		ret = errors_file_append(&errors->file, lines->str, lines->len);
@@ -132,9 +40,10 @@ static int write_pending(struct errors *errors)
 	g_mutex_lock(&errors->lock);
 	errors->stuck = ret != 0;
 	if (ret) { /* in front of what came meanwhile */
-		g_string_append_len(lines, errors->pending->str, (gssize)errors->pending->len);
-		g_string_free(errors->pending, TRUE);
-		errors->pending = g_steal_pointer(&lines);
+		g_string_append_len(lines, errors->list.pending->str,
+				    (gssize)errors->list.pending->len);
+		g_string_free(errors->list.pending, TRUE);
+		errors->list.pending = g_steal_pointer(&lines);
 	}
 	g_mutex_unlock(&errors->lock);
 	if (lines)
@@ -147,20 +56,20 @@ static int write_pending(struct errors *errors)
 /* Lock held. */
 static bool add_locked(struct errors *errors, const struct error_entry *e, const char *line)
 {
-	struct hashes h = hashes_of(errors, e);
+	struct errors_hashes h = errors_list_hashes(&errors->list, e);
 	size_t len = strlen(line);
-	enum news news;
+	enum errors_news news;
 
-	if (errors->pending->len + len > PENDING_MAX) {
-		bool known = errors_index_find(&errors->index, h.entry) != 0;
+	if (errors->list.pending->len + len > ERRORS_PENDING_MAX) {
+		bool known = errors_index_find(&errors->list.index, h.entry) != 0;
 
 		errors->left_out += !known;
 		return !known;
 	}
-	news = put(errors, e, h, errors->next);
+	news = errors_list_put(&errors->list, e, h, errors->list.next);
 	if (news)
-		append_line(errors, line, len);
-	return news == NEWS_REASON;
+		errors_list_append(&errors->list, line, len);
+	return news == ERRORS_NEWS_REASON;
 }
 
 static void add(struct errors *errors, int fd, const char *name, char *path, int status,
@@ -175,7 +84,7 @@ static void add(struct errors *errors, int fd, const char *name, char *path, int
 	line = error_entry_line(ERROR_ADD, &e);
 	g_mutex_lock(&errors->lock);
 	news = add_locked(errors, &e, line);
-	many = errors->pending->len > PENDING_WRITE && !errors->stuck;
+	many = errors->list.pending->len > PENDING_WRITE && !errors->stuck;
 	g_mutex_unlock(&errors->lock);
 	if (many) {
 		g_mutex_lock(&errors->file_lock);
@@ -229,11 +138,12 @@ void errors_forget_name(struct errors *errors, const struct migrate_binding *key
 	uint32_t place;
 
 	g_mutex_lock(&errors->lock);
-	if (name ? errors->index.names : errors->index.count) {
-		place = errors_index_find(&errors->index, hashes_of(errors, &e).entry);
+	if (name ? errors->list.index.names : errors->list.index.count) {
+		place = errors_index_find(&errors->list.index,
+					  errors_list_hashes(&errors->list, &e).entry);
 		if (place) {
-			take_out(errors, place);
-			append_change(errors, ERROR_FORGET, &e);
+			errors_list_remove(&errors->list, place);
+			errors_list_change(&errors->list, ERROR_FORGET, &e);
 		}
 	}
 	g_mutex_unlock(&errors->lock);
@@ -249,17 +159,17 @@ void errors_forget_names(struct errors *errors, const struct migrate_binding *di
 	struct error_entry e = {.key = *dir};
 
 	g_mutex_lock(&errors->lock);
-	if (take_names(errors, hashes_of(errors, &e).object))
-		append_change(errors, ERROR_NAMES, &e);
+	if (errors_list_remove_names(&errors->list, errors_list_hashes(&errors->list, &e).object))
+		errors_list_change(&errors->list, ERROR_NAMES, &e);
 	g_mutex_unlock(&errors->lock);
 }
 
 void errors_forget_all(struct errors *errors)
 {
 	g_mutex_lock(&errors->lock);
-	if (errors->index.count)
-		append_change(errors, ERROR_ALL, NULL);
-	take_all(errors);
+	if (errors->list.index.count)
+		errors_list_change(&errors->list, ERROR_ALL, NULL);
+	errors_list_clear(&errors->list);
 	g_mutex_unlock(&errors->lock);
 }
 
@@ -269,7 +179,8 @@ bool errors_has(struct errors *errors, const struct migrate_binding *key)
 	bool has;
 
 	g_mutex_lock(&errors->lock);
-	has = errors_index_find(&errors->index, hashes_of(errors, &e).entry) != 0;
+	has = errors_index_find(&errors->list.index, errors_list_hashes(&errors->list, &e).entry) !=
+	      0;
 	g_mutex_unlock(&errors->lock);
 	return has;
 }
@@ -279,7 +190,7 @@ guint errors_count(struct errors *errors)
 	guint n;
 
 	g_mutex_lock(&errors->lock);
-	n = errors->index.count;
+	n = errors->list.index.count;
 	g_mutex_unlock(&errors->lock);
 	return n;
 }
@@ -289,7 +200,7 @@ guint errors_places(struct errors *errors)
 	guint n;
 
 	g_mutex_lock(&errors->lock);
-	n = errors->index.used;
+	n = errors->list.index.used;
 	g_mutex_unlock(&errors->lock);
 	return n;
 }
@@ -305,8 +216,8 @@ static char *line_at(struct errors *errors, uint64_t offset)
 		return errors_file_line(&errors->file, offset);
 	offset -= errors->file.end;
 	g_mutex_lock(&errors->lock);
-	if (offset < errors->pending->len) {
-		const char *at = errors->pending->str + offset;
+	if (offset < errors->list.pending->len) {
+		const char *at = errors->list.pending->str + offset;
 
 		line = g_strndup(at, strcspn(at, "\n") + 1);
 	}
@@ -314,28 +225,14 @@ static char *line_at(struct errors *errors, uint64_t offset)
 	return line;
 }
 
-/* Whether the reason of a slot may match, as far as that is known without its line.  Lock held. */
-static bool may_match(struct errors *errors, const struct errors_slot *slot,
-		      const struct errors_filter *filter)
-{
-	return !filter || !filter->reason || slot->reason == ERRORS_REASON_OTHER ||
-	       strstr(errors_reasons_at(&errors->reasons, slot->reason)->text, filter->reason);
-}
-
 /* The first slot from *place on that may match: the offset of its line. */
 static bool next_slot(struct errors *errors, guint *place, const struct errors_filter *filter,
 		      uint64_t *offset)
 {
-	struct errors_slot *slot;
-	bool found = false;
+	bool found;
 
 	g_mutex_lock(&errors->lock);
-	for (; !found && *place < errors->index.used; *place += !found) {
-		slot = errors_index_at(&errors->index, *place + 1);
-		found = slot && may_match(errors, slot, filter);
-		if (found)
-			*offset = slot->offset;
-	}
+	found = errors_list_next(&errors->list, place, filter, offset);
 	g_mutex_unlock(&errors->lock);
 	return found;
 }
@@ -376,12 +273,13 @@ GPtrArray *errors_names(struct errors *errors, const struct migrate_binding *dir
 	GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
 	g_autoptr(GArray) offsets = g_array_new(FALSE, FALSE, sizeof(uint64_t));
 	struct error_entry e = {.key = *dir};
-	uint64_t directory = hashes_of(errors, &e).object;
+	uint64_t directory = errors_list_hashes(&errors->list, &e).object;
 
 	g_mutex_lock(&errors->file_lock);
 	g_mutex_lock(&errors->lock);
-	for (uint32_t place = 0; (place = errors_index_name(&errors->index, directory, place));) {
-		uint64_t offset = errors_index_at(&errors->index, place)->offset;
+	for (uint32_t place = 0;
+	     (place = errors_index_name(&errors->list.index, directory, place));) {
+		uint64_t offset = errors_index_at(&errors->list.index, place)->offset;
 
 		g_array_append_val(offsets, offset);
 	}
@@ -401,7 +299,7 @@ bool errors_get_reason(struct errors *errors, guint *place, struct error_reason 
 	struct error_reason *at;
 
 	g_mutex_lock(&errors->lock);
-	while ((at = errors_reasons_at(&errors->reasons, *place)) && !at->count)
+	while ((at = errors_reasons_at(&errors->list.reasons, *place)) && !at->count)
 		(*place)++;
 	if (at) {
 		*reason = *at;
@@ -447,8 +345,8 @@ static void move_offsets(struct errors *errors, const uint64_t *offsets, uint64_
 {
 	uint64_t lines = 0, end = errors->file.end;
 
-	for (uint32_t place = 1; place <= errors->index.used; place++) {
-		struct errors_slot *slot = errors_index_at(&errors->index, place);
+	for (uint32_t place = 1; place <= errors->list.index.used; place++) {
+		struct errors_slot *slot = errors_index_at(&errors->list.index, place);
 
 		if (slot && slot->offset < old_end)
 			slot->offset = offsets[place - 1];
@@ -456,8 +354,8 @@ static void move_offsets(struct errors *errors, const uint64_t *offsets, uint64_
 			slot->offset = slot->offset - old_end + end;
 		lines += slot != NULL;
 	}
-	errors->next = errors->next - old_end + end;
-	errors->lines = lines;
+	errors->list.next = errors->list.next - old_end + end;
+	errors->list.lines = lines;
 }
 
 /* File lock held.  Writes the file anew, without what is void. */
@@ -470,7 +368,7 @@ static int rewrite(struct errors *errors)
 	int ret = errors_file_begin(&errors->file, &new);
 
 	g_mutex_lock(&errors->lock);
-	n = errors->index.used;
+	n = errors->list.index.used;
 	g_mutex_unlock(&errors->lock);
 	offsets = g_new0(uint64_t, n + 1);
 	if (!ret)
@@ -492,7 +390,7 @@ static bool is_mostly_void(struct errors *errors)
 	bool is;
 
 	g_mutex_lock(&errors->lock);
-	is = errors->lines > 2 * (uint64_t)errors->index.count + DEAD_LINES_MIN;
+	is = errors->list.lines > 2 * (uint64_t)errors->list.index.count + DEAD_LINES_MIN;
 	g_mutex_unlock(&errors->lock);
 	return is;
 }
@@ -542,22 +440,24 @@ static void load_line(void *arg, const char *line, size_t len, uint64_t offset)
 	struct error_entry e;
 	uint32_t place;
 
-	errors->lines++;
-	errors->next = offset + len;
+	errors->list.lines++;
+	errors->list.next = offset + len;
 	switch (error_entry_parse(line, &e)) {
 	case ERROR_ADD:
-		put(errors, &e, hashes_of(errors, &e), offset);
+		errors_list_put(&errors->list, &e, errors_list_hashes(&errors->list, &e), offset);
 		break;
 	case ERROR_FORGET:
-		place = errors_index_find(&errors->index, hashes_of(errors, &e).entry);
+		place = errors_index_find(&errors->list.index,
+					  errors_list_hashes(&errors->list, &e).entry);
 		if (place)
-			take_out(errors, place);
+			errors_list_remove(&errors->list, place);
 		break;
 	case ERROR_NAMES:
-		take_names(errors, hashes_of(errors, &e).object);
+		errors_list_remove_names(&errors->list,
+					 errors_list_hashes(&errors->list, &e).object);
 		break;
 	case ERROR_ALL:
-		take_all(errors);
+		errors_list_clear(&errors->list);
 		break;
 	}
 	error_entry_clear(&e);
@@ -568,7 +468,7 @@ static void take_old(void *arg, const struct error_entry *e)
 	g_autofree char *line = error_entry_line(ERROR_ADD, e);
 
 	add_locked(arg, e, line);
-	if (((struct errors *)arg)->pending->len > PENDING_WRITE)
+	if (((struct errors *)arg)->list.pending->len > PENDING_WRITE)
 		write_pending(arg);
 }
 
@@ -606,9 +506,7 @@ struct errors *errors_new(int private_fd)
 
 	g_mutex_init(&errors->file_lock);
 	g_mutex_init(&errors->lock);
-	errors->secret = (uint64_t)g_random_int() << 32 | g_random_int();
-	errors->pending = g_string_new(NULL);
-	errors_reasons_init(&errors->reasons);
+	errors_list_init(&errors->list);
 	load(errors, private_fd);
 	return errors;
 }
@@ -632,10 +530,8 @@ void errors_free(struct errors *errors)
 {
 	if (!errors)
 		return;
-	errors_index_clear(&errors->index);
-	errors_reasons_clear(&errors->reasons);
+	errors_list_free(&errors->list);
 	errors_file_clear(&errors->file);
-	g_string_free(errors->pending, TRUE);
 	g_mutex_clear(&errors->file_lock);
 	g_mutex_clear(&errors->lock);
 	g_free(errors);
