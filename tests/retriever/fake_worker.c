@@ -146,7 +146,7 @@ static void take(const struct wire_request *request)
 		}
 		how += 5;
 	}
-	if (!strcmp(how, "crash"))
+	if (!strcmp(how, "crash") || (!strcmp(how, "crash-later") && request->cookie))
 		abort();
 	else if (!strcmp(how, "end") || (!strcmp(how, "end-early") && log_ons <= 3))
 		_exit(0);

@@ -326,8 +326,12 @@ static void give_back(struct smb_conn *conn, bool crashed)
 		g_queue_push_tail_link(crashes >= CRASHES ? &given_up : &again, &req->link);
 	}
 	smb_pool_give_back(&conn->seat, &again);
-	while (given_up.head)
-		complete_request(conn->server, g_queue_pop_head_link(&given_up)->data, -EBADMSG);
+	while (given_up.head) {
+		struct backend_request *req = g_queue_pop_head_link(&given_up)->data;
+
+		smb_pool_listed(conn->seat.pool, req);
+		complete_request(conn->server, req, -EREMOTEIO);
+	}
 }
 
 /* Somebody there has the file to himself: soon it may be free, and the crawler must not wait for
@@ -357,6 +361,8 @@ static bool take_reply(struct smb_conn *conn, const struct wire_reply *reply)
 	if (!status && req->op == BACKEND_READDIR)
 		req->verf = smb_pool_verf(&conn->seat, conn->generation);
 	backend_watch_answer(&conn->server->watch, conn->heard);
+	if (!status && req->eof)
+		smb_pool_listed(conn->seat.pool, req);
 	forget_request(conn, reply->slot);
 	complete_request(conn->server, req, limit_patience(reply, req, status));
 	conn->free[conn->n] = (uint8_t)reply->slot;

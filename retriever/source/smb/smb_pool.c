@@ -6,15 +6,19 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define LISTINGS_MAX 100 /* that are suspect */
+
 void smb_pool_init(struct smb_pool *pool, bool background, unsigned window)
 {
 	pthread_mutex_init(&pool->lock, NULL);
 	pool->background = background;
 	pool->window = window;
+	pool->crashes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 }
 
 void smb_pool_clear(struct smb_pool *pool)
 {
+	g_hash_table_destroy(pool->crashes);
 	pthread_mutex_destroy(&pool->lock);
 }
 
@@ -71,7 +75,29 @@ bool smb_pool_lists(const struct smb_pool *pool, const struct backend_request *r
 	return req->op == BACKEND_READDIR && req->cookie && seat_of(pool, req) < pool->n;
 }
 
+/* Lock held. */
+static void note_crash(struct smb_pool *pool, const struct backend_request *req)
+{
+	if (g_hash_table_size(pool->crashes) < LISTINGS_MAX ||
+	    g_hash_table_contains(pool->crashes, req->object.path))
+		g_hash_table_replace(pool->crashes, g_strdup(req->object.path), req->backend_data);
+}
+
+void smb_pool_listed(struct smb_pool *pool, const struct backend_request *req)
+{
+	if (!req->backend_data)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	g_hash_table_remove(pool->crashes, req->object.path);
+	pthread_mutex_unlock(&pool->lock);
+}
+
 /* ---- requests ---- */
+
+static bool is_suspect(const GList *link)
+{
+	return link && ((const struct backend_request *)link->data)->backend_data;
+}
 
 /* Lock held: one that sleeps and has room. */
 static struct smb_seat *sleeping_seat(struct smb_pool *pool)
@@ -89,12 +115,16 @@ bool smb_pool_submit(struct smb_pool *pool, struct backend_request *req)
 
 	pthread_mutex_lock(&pool->lock);
 	stop = pool->stop;
+	if (req->op == BACKEND_READDIR)
+		req->backend_data = g_hash_table_lookup(pool->crashes, req->object.path);
 	if (!stop && smb_pool_lists(pool, req)) {
 		seat = pool->seats[seat_of(pool, req)];
 		g_queue_push_tail_link(&seat->bound, &req->link);
 	} else if (!stop) {
 		seat = sleeping_seat(pool);
-		g_queue_push_tail_link(&pool->queue[req->priority], &req->link);
+		g_queue_push_tail_link(req->backend_data ? &pool->suspects
+							 : &pool->queue[req->priority],
+				       &req->link);
 	}
 	if (!stop && seat)
 		seat->asleep = false;
@@ -114,13 +144,13 @@ static unsigned fair_share(const struct smb_pool *pool)
 	return (waiting + pool->n - 1) / pool->n;
 }
 
-/* Lock held. */
+/* Lock held.  NULL: there is none, or the next one is to be alone. */
 static GList *next_request(struct smb_seat *seat)
 {
 	struct smb_pool *pool = seat->pool;
 
 	if (seat->bound.head)
-		return g_queue_pop_head_link(&seat->bound);
+		return is_suspect(seat->bound.head) ? NULL : g_queue_pop_head_link(&seat->bound);
 	for (unsigned i = 0; i < G_N_ELEMENTS(pool->queue); i++)
 		if (pool->queue[i].head)
 			return g_queue_pop_head_link(&pool->queue[i]);
@@ -131,16 +161,18 @@ void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue 
 {
 	uint64_t taken = 0;
 	unsigned share;
+	bool waits;
 	GList *link;
 
 	pthread_mutex_lock(&seat->pool->lock);
+	waits = is_suspect(seat->bound.head);
 	if (room == seat->pool->window) {
-		link = g_queue_pop_head_link(&seat->pool->suspects);
+		link = g_queue_pop_head_link(waits ? &seat->bound : &seat->pool->suspects);
 		seat->alone = link;
 		if (link)
 			g_queue_push_tail_link(out, link);
 	}
-	if (seat->alone)
+	if (seat->alone || waits)
 		room = 0;
 	share = fair_share(seat->pool) + seat->bound.length;
 	while (out->length < MIN(share, room) && taken < bytes && (link = next_request(seat))) {
@@ -165,6 +197,8 @@ void smb_pool_give_back(struct smb_seat *seat, GQueue *requests)
 		const struct backend_request *req = link->data;
 		GQueue *queue = &pool->queue[req->priority];
 
+		if (req->op == BACKEND_READDIR && req->backend_data)
+			note_crash(pool, req);
 		if (req->op == BACKEND_READDIR && req->cookie)
 			queue = &seat->bound;
 		else if (req->backend_data)

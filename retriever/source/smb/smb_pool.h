@@ -5,7 +5,9 @@
  * bound to the connection that began it.
  *
  * What was under way when a worker crashed is suspect (backend_data: how often): each is tried
- * alone on its connection, so that it is found out which of them makes workers crash.
+ * alone on its connection, so that it is found out which of them makes workers crash.  A listing
+ * that is interrupted begins anew, as requests that know nothing of that: how often is kept here,
+ * by its path.
  *
  * Everything may be called from any thread, except as said.
  */
@@ -30,6 +32,7 @@ struct smb_seat {
 struct smb_pool {
 	pthread_mutex_t lock; /* guards what follows, but for the constants */
 	GQueue queue[BACKEND_BACKGROUND + 1], suspects;
+	GHashTable *crashes; /* of listings */
 	bool stop;
 	bool background; /* constant; tells listings of one pool from those of another, too */
 	unsigned window; /* requests under way on one connection; constant */
@@ -53,6 +56,8 @@ bool smb_pool_submit(struct smb_pool *pool, struct backend_request *req);
  * Where it could take more it is woken when there is more.
  */
 void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue *out);
+/* A listing is at its end, or is given up. */
+void smb_pool_listed(struct smb_pool *pool, const struct backend_request *req);
 /* What was taken and is not done: it comes first again, in this order.  Empties requests. */
 void smb_pool_give_back(struct smb_seat *seat, GQueue *requests);
 

@@ -28,7 +28,29 @@ START_TEST(what_makes_workers_crash_is_given_up)
 {
 	struct source_attr attr;
 
-	ck_assert_int_eq(get_attr(backend, by_path("crash"), &attr), -EBADMSG);
+	ck_assert_int_eq(get_attr(backend, by_path("crash"), &attr), -EREMOTEIO);
+	ck_assert_int_eq(get_attr(backend, by_path("file"), &attr), 0);
+}
+END_TEST
+
+/* Though each time the listing begins anew, and its beginning is fine. */
+START_TEST(what_makes_them_crash_later_is_given_up)
+{
+	struct backend_request req = {.op = BACKEND_READDIR, .object = by_path("crash-later")};
+	struct source_attr attr;
+	unsigned restarts = 0;
+	int ret = 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		do {
+			req.cookie = req.verf = 0;
+			ck_assert_int_eq(run(backend, &req), 0);
+			backend_batch_free(req.batch);
+			ret = run(backend, &req);
+		} while (ret == -EBADMSG && ++restarts < 10);
+		ck_assert_int_eq(ret, -EREMOTEIO);
+	}
+	ck_assert_uint_eq(restarts, 4);
 	ck_assert_int_eq(get_attr(backend, by_path("file"), &attr), 0);
 }
 END_TEST
@@ -84,7 +106,7 @@ START_TEST(innocents_outlive_a_poisonous_one)
 	}
 	for (unsigned i = 0; i < G_N_ELEMENTS(reqs); i++) {
 		gate_wait(&waited[i].gate, 1);
-		ck_assert_int_eq(reqs[i].status, i ? 0 : -EBADMSG);
+		ck_assert_int_eq(reqs[i].status, i ? 0 : -EREMOTEIO);
 	}
 }
 END_TEST
@@ -199,6 +221,7 @@ int main(int argc, char **argv)
 	tcase_add_checked_fixture(tcase, open_it, close_it);
 	tcase_add_loop_test(tcase, workers_are_started_again, 0, G_N_ELEMENTS(troubles));
 	tcase_add_test(tcase, what_makes_workers_crash_is_given_up);
+	tcase_add_test(tcase, what_makes_them_crash_later_is_given_up);
 	tcase_add_test(tcase, listings_begin_again_with_a_new_worker);
 	tcase_add_test(tcase, all_come_through_though_workers_end);
 	tcase_add_test(tcase, innocents_outlive_a_poisonous_one);

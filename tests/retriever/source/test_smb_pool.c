@@ -23,6 +23,7 @@ static void join_two(void)
 		requests[i].op = BACKEND_GETATTR;
 		requests[i].priority = BACKEND_BACKGROUND;
 		requests[i].link.data = &requests[i];
+		requests[i].object.path = (char *)"dir";
 	}
 }
 
@@ -134,6 +135,39 @@ START_TEST(suspects_are_tried_alone)
 }
 END_TEST
 
+/* Each page of the listing that begins anew, until it is at its end. */
+START_TEST(suspect_listings)
+{
+	GQueue back = G_QUEUE_INIT;
+
+	for (unsigned i = 0; i < 4; i++) {
+		requests[i].op = BACKEND_READDIR;
+		requests[i].cookie = i % 2;
+		requests[i].verf = i % 2 ? smb_pool_verf(&seats[0], 7) : 0;
+	}
+	submit(1, 2);
+	expect_taken(0, 32, PLENTY, "1");
+	requests[1].backend_data = GUINT_TO_POINTER(1);
+	g_queue_push_tail_link(&back, &requests[1].link);
+	smb_pool_give_back(&seats[0], &back);
+	expect_taken(0, 32, PLENTY, "1"); /* to be told that its worker is gone */
+	submit(4, 6);
+	submit(2, 3);
+	expect_taken(0, 32, PLENTY, "2");
+	expect_taken(0, 31, PLENTY, "");
+	expect_taken(0, 32, PLENTY, "4");
+	submit(3, 4);
+	expect_taken(0, 31, PLENTY, "");
+	expect_taken(0, 32, PLENTY, "3");
+	expect_taken(0, 31, PLENTY, "");
+	smb_pool_listed(&pool, &requests[3]);
+	submit(0, 1);
+	ck_assert_ptr_null(requests[0].backend_data);
+	expect_taken(0, 32, PLENTY, "5");
+	expect_taken(0, 31, PLENTY, "0");
+}
+END_TEST
+
 START_TEST(listings_stay_where_they_are)
 {
 	struct smb_pool other = {.background = false, .n = 2};
@@ -203,6 +237,7 @@ int main(void)
 	tcase_add_test(tcase, reads_are_counted_by_their_bytes);
 	tcase_add_test(tcase, who_sleeps_is_woken);
 	tcase_add_test(tcase, suspects_are_tried_alone);
+	tcase_add_test(tcase, suspect_listings);
 	tcase_add_test(tcase, listings_stay_where_they_are);
 	tcase_add_test(tcase, what_is_given_back_comes_first);
 	tcase_add_test(tcase, the_end);
