@@ -93,6 +93,9 @@ int finalize_volume(struct retriever *retriever, char **message)
 					   retriever->config->root);
 		return -EINVAL;
 	}
+	/* What failed some time ago is told to whoever asks first, and was not taken for durable.
+	 */
+	durability_sync_all(retriever);
 	ret = verify_volume(retriever, &count, message);
 	if (!ret && count.unfinished) {
 		*message =

@@ -46,6 +46,33 @@ START_TEST(from_attach_to_the_end)
 }
 END_TEST
 
+static unsigned failures; /* of syncfs, that come next */
+
+static void fail_syncfs(const char *call, int fd, bool after)
+{
+	if (!after && !strcmp(call, "syncfs"))
+		core_fail_sync = failures && failures-- ? "syncfs" : NULL;
+}
+
+/* An old failure is no reason not to end; one that comes now is. */
+START_TEST(what_could_not_be_written)
+{
+	int root;
+
+	core_make(&core);
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(make_whole(root), 0);
+	failures = 2;
+	atomic_store(&core_hook, fail_syncfs);
+	core_expect_answer(&core, "finalize", "-5 ");
+	failures = 1;
+	core_expect_answer(&core, "finalize", "0 ");
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 /* Without a place for the report the volume does not end. */
 START_TEST(i12_the_report_is_kept)
 {
@@ -84,6 +111,7 @@ int main(void)
 	TCase *tcase = CORE_TCASE(suite, "finalize", 60);
 
 	tcase_add_test(tcase, from_attach_to_the_end);
+	tcase_add_test(tcase, what_could_not_be_written);
 	tcase_add_test(tcase, i12_the_report_is_kept);
 	return run_suite(suite);
 }
