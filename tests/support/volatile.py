@@ -9,7 +9,8 @@ import socket
 import struct
 import subprocess
 import threading
-import time
+
+from sandbox import Failure, wait_for
 
 BLOCK = 4096
 READ, WRITE, CLOSE, FLUSH = range(4)
@@ -99,7 +100,8 @@ class Disk:
         if not self.idle.is_set():
             with contextlib.suppress(OSError):
                 self.sock.shutdown(socket.SHUT_RDWR)
-        self.idle.wait()
+        if not self.idle.wait(120):
+            raise Failure('the guest has gone, and its disk is busy')
         share = self.random.choice((0, 0.1, 0.5, 0.9))
         for block, versions in self.cache.items():
             if self.random.random() < share:
@@ -130,9 +132,10 @@ def attach(host, port, size):
             os._exit(0)
     os.close(device)
     sock.close()
-    while True:                         # until it is connected
+
+    def connected():
         with open('/sys/block/nbd0/size') as blocks:
-            if int(blocks.read()) == size // 512 and os.path.exists('/sys/block/nbd0/pid'):
-                return path
-        time.sleep(0.01)
+            return int(blocks.read()) == size // 512 and os.path.exists('/sys/block/nbd0/pid')
+    wait_for('the disk is connected', connected)
+    return path
 
