@@ -245,7 +245,7 @@ def stalled_smb(args):
     session = server.session()
     quiet(world)
     failed, end, asked, at = 0, time.monotonic() + args.seconds, [], 0
-    pid = max(server.processes())
+    pid = server.serving(session)
     with Stalled(world.old), Usage(retriever=world.migration.retriever.pid, smbd=pid) as usage:
         while time.monotonic() < end and at < len(paths):
             some, at = paths[at:at + 64], at + 64

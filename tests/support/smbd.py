@@ -176,6 +176,29 @@ class Smbd:
                     found[int(pid)] = state
         return found
 
+    def serving(self, session):
+        """The process that serves it; others, smbd's helpers, come when they like."""
+        sockets, port = set(), session.connection.sock.getsockname()[1]
+        for table in ('tcp', 'tcp6'):
+            with open(f'/proc/{self.process.pid}/net/{table}') as lines:
+                for line in lines.read().splitlines()[1:]:
+                    fields = line.split()
+                    if int(fields[2].rpartition(':')[2], 16) == port:
+                        sockets.add(f'socket:[{fields[9]}]')
+        found = [pid for pid in self.processes() if pid != self.process.pid and
+                 sockets & set(self.descriptors(pid))]
+        if len(found) != 1:
+            raise Failure(f'the connection is served by {found}')
+        return found[0]
+
+    @staticmethod
+    def descriptors(pid):
+        """What they are."""
+        with contextlib.suppress(OSError):
+            for fd in os.listdir(f'/proc/{pid}/fd'):
+                with contextlib.suppress(OSError):
+                    yield os.readlink(f'/proc/{pid}/fd/{fd}')
+
     def kill(self, number):
         """To all of its processes."""
         for group in self.groups():

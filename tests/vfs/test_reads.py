@@ -176,7 +176,6 @@ def a_file_that_is_replaced_under_a_read(args):
         partial(world, 'partial', TEXT, (0, 8192))
         partial(world, 'sparse', TEXT, (0, 8192))
     world = World(args, fill)
-    before = set(world.server.processes())
     s, fake, new = world.session(), world.fake, TEXT[::-1]
     fids = {name: opened(s, name) for name in ('stub', 'partial', 'sparse')}
     ok(s.ask(smb2.ioctl(fids['sparse'], smb2.FSCTL_SET_SPARSE)), 'SET_SPARSE')
@@ -195,8 +194,7 @@ def a_file_that_is_replaced_under_a_read(args):
 
     def meanwhile(name, request, nth=1):
         """The reply to a request after whose nth look the file is replaced."""
-        child = (set(world.server.processes()) - before).pop()
-        with sandbox.stopped_after(child, 'name_to_handle_at', world.path(name), nth,
+        with sandbox.stopped_after(world.server.serving(s), 'name_to_handle_at', world.path(name), nth,
                                    lambda: s.start(request)) as mids:
             replace(name)
         return s.connection.wait(mids[0])
@@ -362,9 +360,7 @@ def reads_do_not_pile_up(args):
     """Whoever asks again and again while nothing can be had costs nothing more each time."""
     world = World(args, a_stub, hold=3)
     s, fake = world.session(), world.fake
-    before = set(world.server.processes())
-    s = world.session()
-    child, = set(world.server.processes()) - before
+    child = world.server.serving(s)
     fid = opened(s, 'stub')
     fake.on[RANGE] = lambda r: HOLD
 
