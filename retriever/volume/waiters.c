@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "errors.h"
+#include "source/gate.h"
 
 #define RANGE_FAILURES_MAX 64 /* of one waiter: a file that cannot be read at all */
 
@@ -68,10 +69,12 @@ void waiters_run(struct retriever *retriever, GQueue *waiters, int status)
 	}
 }
 
-bool waiters_cancel(struct object *object, void *arg)
+bool waiters_cancel(struct object *object, void *arg,
+		    bool (*is_of)(const struct backend_request *req, const void *object))
 {
 	struct retriever *retriever = object->retriever;
 	GQueue found = G_QUEUE_INIT;
+	bool waited_for;
 
 	g_mutex_lock(&object->lock);
 	for (GList *l = object->waiters.head; l; l = l->next) {
@@ -84,6 +87,11 @@ bool waiters_cancel(struct object *object, void *arg)
 	if (g_queue_is_empty(&found))
 		return false;
 	waiters_run(retriever, &found, -ECANCELED);
+	g_mutex_lock(&object->lock);
+	waited_for = !g_queue_is_empty(&object->waiters);
+	g_mutex_unlock(&object->lock);
+	if (!waited_for)
+		gate_withdraw(retriever->gate, is_of, object);
 	return true;
 }
 

@@ -27,9 +27,11 @@ void waiters_take(struct object *object, GQueue *out);
 /* Likewise all. */
 void waiters_take_all(struct object *object, GQueue *out);
 void waiters_run(struct retriever *retriever, GQueue *waiters, int status);
-/* Takes the lock.  The waiter with that arg is answered with -ECANCELED, before this returns.
- * False: there is none (any more). */
-bool waiters_cancel(struct object *object, void *arg);
+/* Takes the lock.  The waiter with that arg is answered with -ECANCELED, before this returns; if
+ * nobody waits any more the object's requests, by is_of, are taken back from the gate.  False:
+ * there is none (any more). */
+bool waiters_cancel(struct object *object, void *arg,
+		    bool (*is_of)(const struct backend_request *req, const void *object));
 
 /* Notes that an attempt failed: record, list of errors, all waiters.  status: -errno.  Takes the
  * lock. */

@@ -438,14 +438,5 @@ static bool is_of(const struct backend_request *req, const void *object)
 
 bool directory_fill_cancel(struct object *object, void *arg)
 {
-	bool waited_for;
-
-	if (!waiters_cancel(object, arg))
-		return false;
-	g_mutex_lock(&object->lock);
-	waited_for = !g_queue_is_empty(&object->waiters);
-	g_mutex_unlock(&object->lock);
-	if (!waited_for)
-		gate_withdraw(object->retriever->gate, is_of, object);
-	return true;
+	return waiters_cancel(object, arg, is_of);
 }

@@ -116,6 +116,11 @@ START_TEST(what_is_given_up_is_not_listed)
 }
 END_TEST
 
+static bool is_none(const struct backend_request *req, const void *of)
+{
+	return false;
+}
+
 START_TEST(cancelled)
 {
 	struct answer one, other;
@@ -123,9 +128,9 @@ START_TEST(cancelled)
 	start();
 	add(0, 100, false, &one);
 	add(0, 100, true, &other);
-	ck_assert(waiters_cancel(object, &one));
+	ck_assert(waiters_cancel(object, &one, is_none));
 	expect(&one, -ECANCELED);
-	ck_assert(!waiters_cancel(object, &one));
+	ck_assert(!waiters_cancel(object, &one, is_none));
 	ck_assert_uint_eq(other.n, 0);
 	bring(0, 100);
 	expect(&other, 0);
