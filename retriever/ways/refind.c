@@ -11,6 +11,7 @@
 #include "source/gate.h"
 #include "source_root.h"
 #include "version.h"
+#include "volume/answers.h"
 #include "volume/jobs.h"
 #include "volume/source_path.h"
 #include "volume/waiters.h"
@@ -171,12 +172,6 @@ static int look_status(int ret, const struct found *found, const char **reason)
 
 /* ---- for the administrator ---- */
 
-struct answers {
-	GMutex lock;
-	GCond cond;
-	guint left;
-};
-
 struct answer {
 	struct answers *all;
 	struct refind_place *place;
@@ -185,24 +180,19 @@ struct answer {
 static void answered(void *arg, int status, const char *name)
 {
 	struct answer *answer = arg;
-	struct answers *all = answer->all;
 
 	answer->place->status = status;
 	answer->place->name = g_strdup(name);
-	g_mutex_lock(&all->lock);
-	if (--all->left == 0)
-		g_cond_signal(&all->cond);
-	g_mutex_unlock(&all->lock);
+	answers_take(answer->all, 0);
 }
 
 void refind_list(struct retriever *retriever, struct refind_place *const *places, guint n)
 {
 	g_autofree struct listing_wanted *wanted = g_new(struct listing_wanted, n);
 	g_autofree struct answer *answers = g_new(struct answer, n);
-	struct answers all = {.left = n};
+	struct answers all;
 
-	g_mutex_init(&all.lock);
-	g_cond_init(&all.cond);
+	answers_init(&all, n);
 	for (guint i = 0; i < n; i++) {
 		answers[i] = (struct answer){.all = &all, .place = places[i]};
 		wanted[i] = (struct listing_wanted){.directory = &places[i]->directory,
@@ -211,12 +201,7 @@ void refind_list(struct retriever *retriever, struct refind_place *const *places
 						    .arg = &answers[i]};
 	}
 	listing_find(retriever, wanted, n, true);
-	g_mutex_lock(&all.lock);
-	while (all.left)
-		g_cond_wait(&all.cond, &all.lock);
-	g_mutex_unlock(&all.lock);
-	g_cond_clear(&all.cond);
-	g_mutex_clear(&all.lock);
+	answers_wait(&all);
 }
 
 void refind_place_clear(struct refind_place *place)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "directory.h"
+#include "volume/answers.h"
 #include "volume/errors.h"
 #include "source/refused.h"
 #include "volume/object.h"
@@ -125,38 +126,13 @@ static int resolve(struct retriever *retriever, bool all, char **paths, GPtrArra
 	return 0;
 }
 
-struct wait {
-	GMutex lock;
-	GCond cond;
-	bool done;
-	int status;
-};
-
-static void told(void *arg, int status)
-{
-	struct wait *wait = arg;
-
-	g_mutex_lock(&wait->lock);
-	wait->done = true;
-	wait->status = status;
-	g_cond_signal(&wait->cond);
-	g_mutex_unlock(&wait->lock);
-}
-
 static int fill(struct object *object, struct given_up *given_up)
 {
-	struct wait wait = {0};
+	struct answers answers;
 
-	g_mutex_init(&wait.lock);
-	g_cond_init(&wait.cond);
-	directory_fill_without(object, given_up, told, &wait);
-	g_mutex_lock(&wait.lock);
-	while (!wait.done)
-		g_cond_wait(&wait.cond, &wait.lock);
-	g_mutex_unlock(&wait.lock);
-	g_cond_clear(&wait.cond);
-	g_mutex_clear(&wait.lock);
-	return wait.status;
+	answers_init(&answers, 1);
+	directory_fill_without(object, given_up, answers_take, &answers);
+	return answers_wait(&answers);
 }
 
 static int fill_target(struct retriever *retriever, struct target *target)

@@ -8,39 +8,18 @@
 
 #include "bracket.h"
 #include "durability.h"
+#include "volume/answers.h"
 #include "volume/templates.h"
-
-struct opening {
-	GMutex lock;
-	GCond cond;
-	bool done;
-};
-
-static void opened(void *arg, int status)
-{
-	struct opening *opening = arg;
-
-	g_mutex_lock(&opening->lock);
-	opening->done = true;
-	g_cond_signal(&opening->cond);
-	g_mutex_unlock(&opening->lock);
-}
 
 /* A bracket of our own keeps fills and clients out.  NULL: it could not be opened. */
 static struct bracket *bracket_now(struct object *object)
 {
-	struct opening opening = {.done = false};
+	struct answers answers;
 	struct bracket *bracket;
 
-	g_mutex_init(&opening.lock);
-	g_cond_init(&opening.cond);
-	bracket = bracket_begin(object, MIGRATE_TRUNCATE, -1, opened, &opening);
-	g_mutex_lock(&opening.lock);
-	while (!opening.done)
-		g_cond_wait(&opening.cond, &opening.lock);
-	g_mutex_unlock(&opening.lock);
-	g_mutex_clear(&opening.lock);
-	g_cond_clear(&opening.cond);
+	answers_init(&answers, 1);
+	bracket = bracket_begin(object, MIGRATE_TRUNCATE, -1, answers_take, &answers);
+	answers_wait(&answers);
 	if (bracket && bracket_failed(bracket)) {
 		bracket_abort(bracket);
 		bracket = NULL;
