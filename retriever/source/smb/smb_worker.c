@@ -122,8 +122,8 @@ int smb_worker_end(struct smb_worker *worker)
 	int status = 0;
 	pid_t pid;
 
+	kill(worker->pid, SIGKILL); /* first, or it may end by itself */
 	close(worker->sock);
-	kill(worker->pid, SIGKILL);
 	do
 		pid = waitpid(worker->pid, &status, 0);
 	while (pid < 0 && errno == EINTR);
