@@ -107,8 +107,8 @@ static uint64_t ask_about(struct migrate_volume *volume, uint16_t op, int fd, un
 uint64_t migrate_fetch_range(struct migrate_volume *volume, int fd, uint64_t offset,
 			     uint64_t length, unsigned flags, migrate_done_fn done, void *arg)
 {
-	return ask_about(volume, MIGRATE_OP_RANGE, fd, flags, MIGRATE_BACKGROUND, offset, length,
-			 done, arg);
+	return ask_about(volume, MIGRATE_OP_RANGE, fd, flags, MIGRATE_BACKGROUND | MIGRATE_DURABLE,
+			 offset, length, done, arg);
 }
 
 uint64_t migrate_fetch_name(struct migrate_volume *volume, int fd, const char *name, unsigned flags,

@@ -31,6 +31,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #ifdef __cplusplus
@@ -67,8 +68,9 @@ struct migrate_stub {
 	bool show_times;	/* false for a filled directory that a client has changed since */
 	uint64_t missing_bytes; /* to be added to the space the inode uses */
 	struct migrate_version version;
-	struct migrate_extents
-		*ranges; /* private: ask migrate_stub_present() and _next_missing() */
+	/* private: ask migrate_stub_present(), _next_missing() and _found() */
+	struct migrate_extents *ranges, *dirty;
+	uint64_t end;
 };
 
 /*
@@ -102,6 +104,26 @@ bool migrate_is_record(const char *xattr);
  */
 int migrate_stub_confirm(int fd, const struct migrate_version *found);
 
+/* What a read of an unfinished file goes by: private, of migrate_stub_found(). */
+struct migrate_found {
+	struct migrate_version version;
+	uint32_t unit; /* bytes that may have been lost together; 0: none may have been */
+};
+
+/* Of a read of this range, before it is made or the range is asked for. */
+struct migrate_found migrate_stub_found(const struct migrate_stub *stub, uint64_t offset,
+					uint64_t length);
+
+/*
+ * migrate_stub_confirm() of bytes that were read; and whether they may be a hole in place of what a
+ * failing disk did not take: the kernel drops such pages, and tells who syncs.  read, count: what
+ * was read from offset on, `length` bytes of it.  MIGRATE_DOUBTFUL: there are zeros of which
+ * nobody knows yet: after migrate_fetch_range() with MIGRATE_DURABLE, look and read again.
+ */
+#define MIGRATE_DOUBTFUL 2
+int migrate_read_confirm(int fd, const struct migrate_found *found, uint64_t offset,
+			 const struct iovec *read, int count, uint64_t length);
+
 /* How the file itself answers: lseek(2) with SEEK_HOLE or SEEK_DATA.  0 and *at; -ENXIO: there is
  * none at offset or beyond; another -errno. */
 typedef int (*migrate_seek_fn)(void *arg, bool hole, uint64_t offset, uint64_t *at);
@@ -111,6 +133,10 @@ struct migrate_seek {
 	migrate_seek_fn below;
 	void *arg;
 };
+
+/* Whether clients wrote what is not known to be durable: it may be lost, and look like a hole.
+ * Before migrate_stub_seek(): migrate_fetch_range() with MIGRATE_DURABLE, and look again. */
+bool migrate_stub_dirty(const struct migrate_stub *stub);
 
 /*
  * The same for a client: a missing range is data, as it will be, and a block that is missing in
@@ -224,6 +250,9 @@ enum {
 	MIGRATE_BACKGROUND = 1 << 0, /* behind every demand; for crawlers */
 	MIGRATE_DATA = 1 << 1,	     /* migrate_fill_directory: the files' data as well */
 	MIGRATE_SMALL_DATA = 1 << 2, /* ... of small files, where it comes with their names */
+	/* migrate_fetch_range: nothing is fetched.  Done when what is here of the file is on stable
+	 * storage, or is known to be lost and counts as missing; -EIO if it was lost just now. */
+	MIGRATE_DURABLE = 1 << 3,
 };
 
 /* Done when no byte of [offset, offset + length) is missing any more.  length 0 and

@@ -126,6 +126,13 @@ void mg_call_sync(struct mg_call *call)
 	call_made(call, migrate_sync(call->volume->client, call->fd, call_done, call));
 }
 
+void mg_call_settle(struct mg_call *call)
+{
+	call->kind = MG_CALL_DATA;
+	call_made(call, migrate_fetch_range(call->volume->client, call->fd, 0, UINT64_MAX,
+					    MIGRATE_DURABLE, call_done, call));
+}
+
 void mg_call_begin(struct mg_call *call, enum migrate_change change, uint64_t offset,
 		   uint64_t length)
 {

@@ -41,6 +41,7 @@ struct mg_call *mg_call_new(struct mg_volume *volume, int fd, int dir_fd);
 void mg_call_fill(struct mg_call *call);
 void mg_call_name(struct mg_call *call);
 void mg_call_sync(struct mg_call *call);
+void mg_call_settle(struct mg_call *call); /* MIGRATE_DURABLE, of all of the file */
 void mg_call_begin(struct mg_call *call, enum migrate_change change, uint64_t offset,
 		   uint64_t length);
 void mg_call_end(struct mg_call *call, uint64_t begun, bool changed, bool durable, uint64_t offset,

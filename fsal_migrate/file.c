@@ -277,6 +277,19 @@ static fsal_status_t seek_stub(struct mg_object *object, struct state_t *state,
 	return mg_ok();
 }
 
+/* mg_look(), where a hole is one. */
+static int look_to_seek(struct mg_object *object, struct mg_look *look)
+{
+	int result = mg_look(object, look);
+
+	if (result <= 0 || !migrate_stub_dirty(&look->stub))
+		return result;
+	result = mg_call_run(mg_call_new(object->volume, mg_look_steal_fd(look), -1),
+			     mg_call_settle);
+	mg_look_done(look);
+	return result < 0 ? result : mg_look(object, look);
+}
+
 static fsal_status_t seek2(struct fsal_obj_handle *handle, struct state_t *state,
 			   struct io_info *info)
 {
@@ -289,7 +302,7 @@ static fsal_status_t seek2(struct fsal_obj_handle *handle, struct state_t *state
 
 	if (mg_is_normal(object) || !known)
 		return seek_below(handle, state, info);
-	result = mg_look(object, &look);
+	result = look_to_seek(object, &look);
 	if (result < 0)
 		return mg_look_status(result);
 	if (result > 0) {

@@ -192,13 +192,15 @@ void mg_look_done(struct mg_look *look)
 	look->fd = -1;
 }
 
-int mg_look_confirm(struct mg_object *object, const struct migrate_version *found)
+int mg_look_confirm(struct mg_object *object, const struct migrate_found *found,
+		    const struct fsal_io_arg *arg)
 {
 	int fd = mg_object_open(object), result;
 
 	if (fd < 0)
 		return fd;
-	result = migrate_stub_confirm(fd, found);
+	result = migrate_read_confirm(fd, found, arg->offset, arg->iov, arg->iov_count,
+				      arg->io_amount);
 	close(fd);
 	return result;
 }

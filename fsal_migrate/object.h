@@ -86,8 +86,9 @@ struct mg_look {
  */
 int mg_look(struct mg_object *object, struct mg_look *look);
 void mg_look_done(struct mg_look *look);
-/* migrate_stub_confirm(), with -errno as of mg_look(). */
-int mg_look_confirm(struct mg_object *object, const struct migrate_version *found);
+/* migrate_read_confirm(), with -errno as of mg_look(). */
+int mg_look_confirm(struct mg_object *object, const struct migrate_found *found,
+		    const struct fsal_io_arg *arg);
 /* The descriptor, which is the caller's then. */
 int mg_look_steal_fd(struct mg_look *look);
 

@@ -51,7 +51,7 @@ struct mg_io {
 	fsal_status_t status;
 	struct migrate_bracket bracket;
 	/* a read */
-	struct migrate_version version; /* at its look */
+	struct migrate_found found; /* at its look */
 	/* volume.lock */
 	unsigned refs;		/* who will answer, the timer, a reply that is to come */
 	struct glist_head link; /* mg_export.ios */

@@ -16,6 +16,7 @@ struct mg_fetch {
 	struct mg_volume *volume; /* counted */
 	int fd;
 	uint64_t offset, end;
+	unsigned flags; /* of migrate_fetch_range() */
 	/* volume.lock */
 	struct glist_head link;	  /* mg_object.fetches */
 	struct mg_object *object; /* NULL: released, or nobody waits */
@@ -55,7 +56,8 @@ static void fetch_done(void *arg, int status)
 }
 
 /* Takes over fd. */
-static struct mg_fetch *fetch_new(struct mg_object *object, int fd, uint64_t offset, uint64_t end)
+static struct mg_fetch *fetch_new(struct mg_object *object, int fd, const struct mg_io *io,
+				  unsigned flags)
 {
 	struct mg_fetch *fetch = calloc(1, sizeof(*fetch));
 
@@ -66,14 +68,15 @@ static struct mg_fetch *fetch_new(struct mg_object *object, int fd, uint64_t off
 	fetch->volume = mg_volume_ref(object->volume);
 	fetch->object = object;
 	fetch->fd = fd;
-	fetch->offset = offset;
-	fetch->end = end;
+	fetch->offset = io->offset;
+	fetch->end = io->offset + io->length;
+	fetch->flags = flags;
 	glist_init(&fetch->parked);
 	return fetch;
 }
 
 /* volume.lock */
-static struct mg_fetch *fetch_find(struct mg_object *object, uint64_t offset, uint64_t end)
+static struct mg_fetch *fetch_find(struct mg_object *object, const struct mg_fetch *like)
 {
 	struct glist_head *link;
 
@@ -81,7 +84,8 @@ static struct mg_fetch *fetch_find(struct mg_object *object, uint64_t offset, ui
 	{
 		struct mg_fetch *fetch = glist_entry(link, struct mg_fetch, link);
 
-		if (fetch->offset <= offset && end <= fetch->end)
+		if (fetch->offset <= like->offset && like->end <= fetch->end &&
+		    fetch->flags == like->flags)
 			return fetch;
 	}
 	return NULL;
@@ -92,8 +96,9 @@ static bool fetch_start(struct mg_object *object, struct mg_fetch *fetch)
 {
 	if (object->n_fetches >= MAX_FETCHES)
 		return false;
-	fetch->request = migrate_fetch_range(fetch->volume->client, fetch->fd, fetch->offset,
-					     fetch->end - fetch->offset, 0, fetch_done, fetch);
+	fetch->request =
+		migrate_fetch_range(fetch->volume->client, fetch->fd, fetch->offset,
+				    fetch->end - fetch->offset, fetch->flags, fetch_done, fetch);
 	if (!fetch->request)
 		return false;
 	LogFullDebug(COMPONENT_FSAL, "Volume %s: request %" PRIu64 ", range %" PRIu64 "+%" PRIu64,
@@ -104,16 +109,16 @@ static bool fetch_start(struct mg_object *object, struct mg_fetch *fetch)
 	return true;
 }
 
-/* false: it cannot be parked. */
-static bool read_park(struct mg_object *object, struct mg_io *io, int fd)
+/* Takes over fd.  false: it cannot be parked. */
+static bool read_park(struct mg_object *object, struct mg_io *io, int fd, unsigned flags)
 {
 	struct mg_volume *volume = object->volume;
-	struct mg_fetch *fresh = fetch_new(object, fd, io->offset, io->offset + io->length), *fetch;
+	struct mg_fetch *fresh = fetch_new(object, fd, io, flags), *fetch;
 
 	if (!fresh)
 		return false;
 	pthread_mutex_lock(&volume->lock);
-	fetch = fetch_find(object, io->offset, io->offset + io->length);
+	fetch = fetch_find(object, fresh);
 	if (!fetch && fetch_start(object, fresh)) {
 		fetch = fresh;
 		fresh = NULL;
@@ -151,8 +156,48 @@ struct reading {
 	bool bypass;
 	fsal_async_cb done_cb;
 	void *caller_arg;
-	struct migrate_version found;
+	struct migrate_found found;
 };
+
+static void read_give_up(struct mg_io *io)
+{
+	struct mg_fetch *fetch = io->fetch;
+
+	glist_del(&io->wait);
+	if (glist_empty(&fetch->parked))
+		fetch_cancel(fetch);
+}
+
+/* Everything is durable that was here, or has failed. */
+static bool sure_step(struct mg_io *io)
+{
+	struct fsal_obj_handle *handle = &io->object->handle;
+
+	if (io->result == 0)
+		mg_read2(handle, io->bypass, io->done_cb, io->arg, io->caller_arg);
+	else
+		io->done_cb(handle, mg_status(io->result), io->arg, io->caller_arg);
+	return true;
+}
+
+/* What was read is doubtful: it is made durable, and read again. */
+static void make_sure(struct mg_object *object, const struct reading *reading,
+		      struct fsal_io_arg *arg)
+{
+	struct mg_io *io =
+		mg_io_new(object, reading->bypass, reading->done_cb, arg, reading->caller_arg);
+	int fd = io ? mg_object_open(object) : -1;
+
+	if (io) {
+		io->step = sure_step;
+		io->give_up = read_give_up;
+	}
+	if (fd >= 0 && read_park(object, io, fd, MIGRATE_DURABLE))
+		return;
+	if (io)
+		mg_io_drop(io);
+	reading->done_cb(&object->handle, mg_delay(), arg, reading->caller_arg);
+}
 
 /* If what was found is not so any more, the read is made again. */
 static void read_below_done(struct fsal_obj_handle *handle, fsal_status_t status, void *arg,
@@ -162,10 +207,12 @@ static void read_below_done(struct fsal_obj_handle *handle, fsal_status_t status
 	int result = 1;
 
 	if (!FSAL_IS_ERROR(status))
-		result = mg_look_confirm(mg_object(handle), &reading->found);
+		result = mg_look_confirm(mg_object(handle), &reading->found, arg);
 	if (result < 0)
 		status = mg_look_status(result);
-	if (result == 0)
+	if (result == MIGRATE_DOUBTFUL)
+		make_sure(mg_object(handle), reading, arg);
+	else if (result == 0)
 		mg_read2(handle, reading->bypass, reading->done_cb, arg, reading->caller_arg);
 	else
 		reading->done_cb(handle, status, arg, reading->caller_arg);
@@ -173,8 +220,7 @@ static void read_below_done(struct fsal_obj_handle *handle, fsal_status_t status
 }
 
 static void read_below(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb,
-		       struct fsal_io_arg *arg, void *caller_arg,
-		       const struct migrate_version *found)
+		       struct fsal_io_arg *arg, void *caller_arg, const struct migrate_found *found)
 {
 	struct reading *reading = gsh_malloc(sizeof(*reading));
 
@@ -188,26 +234,17 @@ static bool read_step(struct mg_io *io)
 	struct fsal_obj_handle *handle = &io->object->handle;
 
 	if (io->result == 0)
-		read_below(handle, io->bypass, io->done_cb, io->arg, io->caller_arg, &io->version);
+		read_below(handle, io->bypass, io->done_cb, io->arg, io->caller_arg, &io->found);
 	else
 		io->done_cb(handle, mg_status(io->result), io->arg, io->caller_arg);
 	return true;
-}
-
-static void read_give_up(struct mg_io *io)
-{
-	struct mg_fetch *fetch = io->fetch;
-
-	glist_del(&io->wait);
-	if (glist_empty(&fetch->parked))
-		fetch_cancel(fetch);
 }
 
 void mg_read2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb,
 	      struct fsal_io_arg *arg, void *caller_arg)
 {
 	struct mg_object *object = mg_object(handle);
-	struct migrate_version found;
+	struct migrate_found found;
 	struct mg_look look;
 	struct mg_io *io;
 	int result;
@@ -221,7 +258,7 @@ void mg_read2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb
 		done_cb(handle, mg_look_status(result), arg, caller_arg);
 		return;
 	}
-	found = look.stub.version;
+	found = migrate_stub_found(&look.stub, arg->offset, mg_io_length(arg));
 	if (result == 0 || migrate_stub_present(&look.stub, arg->offset, mg_io_length(arg))) {
 		mg_look_done(&look);
 		if (result == 0)
@@ -234,9 +271,9 @@ void mg_read2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb
 	if (io) {
 		io->step = read_step;
 		io->give_up = read_give_up;
-		io->version = found;
+		io->found = found;
 	}
-	if (!io || !read_park(object, io, mg_look_steal_fd(&look))) {
+	if (!io || !read_park(object, io, mg_look_steal_fd(&look), 0)) {
 		if (io)
 			mg_io_drop(io);
 		done_cb(handle, mg_delay(), arg, caller_arg);

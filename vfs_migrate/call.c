@@ -80,8 +80,9 @@ static uint64_t request_start(struct request *request)
 	case VM_NAME:
 		return migrate_fetch_name(client, ask->fd, ask->name, 0, request_done, request);
 	case VM_RANGE:
-		return migrate_fetch_range(client, ask->fd, ask->offset, ask->length, 0,
-					   request_done, request);
+		return migrate_fetch_range(client, ask->fd, ask->offset, ask->length,
+					   ask->make_durable ? MIGRATE_DURABLE : 0, request_done,
+					   request);
 	case VM_SYNC:
 		return migrate_sync(client, ask->fd, request_done, request);
 	case VM_BEGIN:

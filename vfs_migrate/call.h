@@ -16,6 +16,7 @@ struct vm_ask {
 	uint64_t begun;		    /* END */
 	bool changed, durable;	    /* END */
 	uint64_t offset, length;    /* RANGE, BEGIN, END */
+	bool make_durable;	    /* RANGE: MIGRATE_DURABLE */
 	/* BEGIN: done is called as soon as the reply is here, in the middle of any hook, as root.
 	 */
 	bool at_once;

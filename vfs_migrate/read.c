@@ -4,7 +4,7 @@
  *
  *   look: missing -> RANGE -> read below -> look again -> answer
  *         present ----------> read below                  or from the start
- *         normal -----------> read below -> answer
+ *         normal -----------> read below -> answer          or RANGE, durable -> from the start
  *
  * All reads of what is not known to be whole are asynchronous, whatever `aio read size` says
  * (aio_force): other requests of the client go on, and sendfile, which sends the header of a reply
@@ -19,7 +19,7 @@
 /* What a read goes by. */
 struct found {
 	bool unfinished;
-	struct migrate_version version;
+	struct migrate_found stub;
 };
 
 /* Whether the range is missing: 1, 0 or -errno. */
@@ -35,19 +35,21 @@ static int is_missing(struct vfs_handle_struct *handle, struct files_struct *fsp
 	result = vm_look(handle, fsp, &stub);
 	if (result <= 0)
 		return result;
-	*found = (struct found){true, stub.version};
+	*found = (struct found){true, migrate_stub_found(&stub, offset, n)};
 	result = !migrate_stub_present(&stub, offset, n);
 	migrate_stub_clear(&stub);
 	return result;
 }
 
-/* Whether what was read is the answer: 1, 0 or -errno. */
-static int confirm_read(struct files_struct *fsp, const struct found *found)
+/* Whether what was read is the answer: 1, 0, MIGRATE_DOUBTFUL or -errno. */
+static int confirm_read(struct files_struct *fsp, const struct found *found, off_t offset,
+			void *data, size_t n)
 {
+	struct iovec read = {data, n};
 	int error = errno, result = 1;
 
 	if (found->unfinished)
-		result = migrate_stub_confirm(vm_fd(fsp), &found->version);
+		result = migrate_read_confirm(vm_fd(fsp), &found->stub, offset, &read, 1, n);
 	errno = error;
 	return result;
 }
@@ -73,6 +75,36 @@ struct read {
 
 static void look_and_read(struct tevent_req *req);
 
+/* For its user. */
+static void start_over(struct tevent_req *req)
+{
+	struct read *read = tevent_req_data(req, struct read);
+
+	if (!change_to_user_and_service_by_fsp(read->fsp))
+		tevent_req_error(req, EACCES);
+	else
+		look_and_read(req);
+}
+
+static void range_durable(struct vm_call *call, int status, void *arg)
+{
+	TALLOC_FREE(call);
+	if (status < 0)
+		vm_req_fail(arg, status);
+	else
+		start_over(arg);
+}
+
+static void make_durable(struct tevent_req *req)
+{
+	struct read *read = tevent_req_data(req, struct read);
+	struct vm_ask ask = ask_range(read->fsp, read->offset, read->n);
+
+	ask.make_durable = true;
+	if (!vm_call_send(read, read->handle, read->ev, &ask, range_durable, req))
+		tevent_req_error(req, errno);
+}
+
 static void read_done(struct tevent_req *subreq)
 {
 	struct tevent_req *req = tevent_req_callback_data(subreq, struct tevent_req);
@@ -85,15 +117,15 @@ static void read_done(struct tevent_req *subreq)
 		tevent_req_error(req, read->aio.error);
 		return;
 	}
-	result = confirm_read(read->fsp, &read->found);
-	if (result > 0)
-		tevent_req_done(req);
-	else if (result < 0)
+	result = confirm_read(read->fsp, &read->found, read->offset, read->data, read->result);
+	if (result < 0)
 		vm_req_fail(req, result);
-	else if (!change_to_user_and_service_by_fsp(read->fsp))
-		tevent_req_error(req, EACCES);
+	else if (result == MIGRATE_DOUBTFUL)
+		make_durable(req);
+	else if (result == 0)
+		start_over(req);
 	else
-		look_and_read(req);
+		tevent_req_done(req);
 }
 
 static void read_below(struct tevent_req *req)
@@ -181,7 +213,11 @@ static ssize_t vm_pread(struct vfs_handle_struct *handle, struct files_struct *f
 		done = SMB_VFS_NEXT_PREAD(handle, fsp, data, n, offset);
 		if (done < 0)
 			return done;
-		result = confirm_read(fsp, &found);
+		result = confirm_read(fsp, &found, offset, data, done);
+		ask.make_durable = result == MIGRATE_DOUBTFUL;
+		if (ask.make_durable)
+			result = MIN(vm_call_wait(handle, &ask, NULL), 0);
+		ask.make_durable = false;
 	} while (result == 0);
 	return result < 0 ? vm_fail(result) : done;
 }

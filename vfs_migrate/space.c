@@ -4,6 +4,7 @@
  * open as ftruncate, FSCTL_QUERY_ALLOCATED_RANGES as lseek.
  */
 #include "bracket.h"
+#include "call.h"
 #include "object.h"
 #include "parts.h"
 
@@ -89,6 +90,21 @@ static off_t seek_stub(struct vfs_handle_struct *handle, struct files_struct *fs
 	return result < 0 ? vm_fail(result) : (off_t)at;
 }
 
+/* vm_look(), where a hole is one. */
+static int look_to_seek(struct vfs_handle_struct *handle, struct files_struct *fsp,
+			struct migrate_stub *stub)
+{
+	struct vm_ask ask = {
+		.what = VM_RANGE, .fd = vm_fd(fsp), .length = UINT64_MAX, .make_durable = true};
+	int result = vm_look(handle, fsp, stub);
+
+	if (result <= 0 || !migrate_stub_dirty(stub))
+		return result;
+	migrate_stub_clear(stub);
+	result = vm_call_wait(handle, &ask, NULL);
+	return result < 0 ? result : vm_look(handle, fsp, stub);
+}
+
 static off_t vm_lseek(struct vfs_handle_struct *handle, struct files_struct *fsp, off_t offset,
 		      int whence)
 {
@@ -99,7 +115,7 @@ static off_t vm_lseek(struct vfs_handle_struct *handle, struct files_struct *fsp
 	if ((whence != SEEK_DATA && whence != SEEK_HOLE) || vm_known_normal(handle, fsp))
 		return SMB_VFS_NEXT_LSEEK(handle, fsp, offset, whence);
 	do {
-		result = vm_look(handle, fsp, &stub);
+		result = look_to_seek(handle, fsp, &stub);
 		if (result < 0)
 			return vm_fail(result);
 		if (result == 0)

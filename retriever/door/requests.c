@@ -259,6 +259,8 @@ static void do_range(struct request *request, const struct migrate_frame *frame)
 
 	if (is_directory(request->object))
 		request_done(request, -EISDIR);
+	else if (frame->flags & MIGRATE_DURABLE && !request->object->normal)
+		durability_settle_later(request->object, request_done, request);
 	else
 		transfer_fetch(request->object, start, end, frame->flags & MIGRATE_BACKGROUND,
 			       request_done, request);

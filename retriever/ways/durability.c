@@ -139,8 +139,8 @@ static int flush(struct object *object, int (*call)(int fd))
 	return -EIO;
 }
 
-/* The file's sync_lock held. */
-static int sync_file(struct object *object)
+/* The file's sync_lock held.  The record's flush is for clients who ask for durability. */
+static int sync_file(struct object *object, bool for_client)
 {
 	struct snapshot s = {.object = object};
 	bool again;
@@ -153,7 +153,7 @@ static int sync_file(struct object *object)
 		snapshot_apply(&s);
 		ret = store_or_drop(object, &again);
 		g_mutex_unlock(&object->lock);
-		if (!ret)
+		if (!ret && for_client)
 			ret = flush(object, fsync);
 	}
 	migrate_extents_clear(&s.ranges);
@@ -185,7 +185,10 @@ static int sync_object(struct object *object, bool for_client)
 	g_mutex_lock(&file_of(object)->sync_lock);
 	if (for_client)
 		lost = take_lost(object); /* before it may become normal */
-	ret = object->normal ? flush(object, fsync) : sync_file(object);
+	if (!object->normal)
+		ret = sync_file(object, for_client);
+	else
+		ret = for_client ? flush(object, fsync) : 0;
 	if (for_client && ret == -EIO)
 		take_lost(object); /* told by this answer */
 	g_mutex_unlock(&file_of(object)->sync_lock);
@@ -201,8 +204,9 @@ struct later {
 	struct object *object; /* referenced */
 	object_done_fn done;
 	void *arg;
-	bool closed; /* gaps were closed already */
-	bool room;   /* is all that is wanted */
+	bool closed;	 /* gaps were closed already */
+	bool room;	 /* is all that is wanted */
+	bool for_client; /* who asks for durability */
 };
 
 static void later_finish(struct later *later, int status)
@@ -254,7 +258,7 @@ static void run_later(void *arg)
 	int ret = 0;
 
 	if (!later->room || !has_room(object))
-		ret = sync_object(object, later->done && !later->room);
+		ret = sync_object(object, later->for_client);
 	if (later->room && ret == 0 && !has_room(object))
 		ret = -ENOSPC;
 	if (ret == -ENOSPC && !later->closed)
@@ -263,12 +267,14 @@ static void run_later(void *arg)
 		later_finish(later, ret);
 }
 
-static void start_later(struct object *object, bool room, object_done_fn done, void *arg)
+static void start_later(struct object *object, bool room, bool for_client, object_done_fn done,
+			void *arg)
 {
 	struct later *later = g_slice_new0(struct later);
 
 	later->object = object_ref(object);
 	later->room = room;
+	later->for_client = for_client;
 	later->done = done;
 	later->arg = arg;
 	jobs_run(object->retriever->jobs, JOB_FLUSH, run_later, later);
@@ -276,12 +282,17 @@ static void start_later(struct object *object, bool room, object_done_fn done, v
 
 void durability_sync_later(struct object *object, object_done_fn done, void *arg)
 {
-	start_later(object, false, done, arg);
+	start_later(object, false, true, done, arg);
+}
+
+void durability_settle_later(struct object *object, object_done_fn done, void *arg)
+{
+	start_later(object, false, false, done, arg);
 }
 
 void durability_make_room(struct object *object, object_done_fn done, void *arg)
 {
-	start_later(object, true, done, arg);
+	start_later(object, true, false, done, arg);
 }
 
 void durability_queue(struct object *object, uint64_t bytes)

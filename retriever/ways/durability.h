@@ -55,6 +55,9 @@ int durability_sync(struct object *object);
 int durability_sync_all(struct retriever *retriever);
 /* The same on another thread; a record that doesn't fit has its smallest gaps fetched first. */
 void durability_sync_later(struct object *object, object_done_fn done, void *arg);
+/* The same for a reader: he is not told of what was lost before, nor waits for the record's flush.
+ */
+void durability_settle_later(struct object *object, object_done_fn done, void *arg);
 /* Makes room in the record for one more bracket (object_has_room()): by making durable what is
  * here, else by fetching its smallest gaps, which waits for the old server. */
 void durability_make_room(struct object *object, object_done_fn done, void *arg);

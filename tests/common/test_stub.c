@@ -187,6 +187,79 @@ START_TEST(confirmed)
 }
 END_TEST
 
+static int confirm_bytes(int fd, const struct migrate_found *found, uint64_t offset,
+			 const char *bytes, size_t length)
+{
+	/* in pieces that are none of the file system's */
+	struct iovec read[3] = {{(void *)bytes, length / 3},
+				{(void *)(bytes + length / 3), length / 2 - length / 3},
+				{(void *)(bytes + length / 2), SIZE}};
+
+	return migrate_read_confirm(fd, found, offset, read, 3, length);
+}
+
+/* Zeros where something is not durable may be a hole. */
+START_TEST(i4_zeros_are_doubtful)
+{
+	static char bytes[SIZE];
+	int fd = scratch_file("file", SIZE);
+	struct migrate_found found;
+
+	memset(bytes, 'x', SIZE);
+	make_stub(fd, MIGRATE_PARTIAL);
+	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
+	ck_assert(!migrate_stub_dirty(&stub));
+	found = migrate_stub_found(&stub, 0, SIZE);
+	ck_assert_int_eq(confirm_bytes(fd, &found, 0, bytes, SIZE), 1);
+	ck_assert_int_eq(confirm_bytes(fd, &found, 0, bytes, 0), 1);
+	memset(bytes + 5130, 0, 1970); /* no block of them */
+	ck_assert_int_eq(confirm_bytes(fd, &found, 0, bytes, SIZE), 1);
+	memset(bytes + 5000, 0, 2500);
+	ck_assert_int_eq(confirm_bytes(fd, &found, 0, bytes, SIZE), MIGRATE_DOUBTFUL);
+	ck_assert_int_eq(confirm_bytes(fd, &found, 0, bytes, 5121), MIGRATE_DOUBTFUL);
+	ck_assert_int_eq(confirm_bytes(fd, &found, 0, bytes, 5120), 1);
+	ck_assert_int_eq(confirm_bytes(fd, &found, 5500, bytes + 5500, 10), MIGRATE_DOUBTFUL);
+	memset(bytes, 'x', SIZE);
+	bytes[SIZE - 1] = 0;
+	ck_assert_int_eq(confirm_bytes(fd, &found, 0, bytes, SIZE), 1);
+	ck_assert_int_eq(confirm_bytes(fd, &found, SIZE - 1, bytes + SIZE - 1, 1),
+			 MIGRATE_DOUBTFUL);
+	ck_assert_int_eq(migrate_record_drop(fd), 0);
+	ck_assert_int_eq(confirm_bytes(fd, &found, SIZE - 1, bytes + SIZE - 1, 1), 0);
+	close(fd);
+}
+END_TEST
+
+/* What is durable is not; a part of a block, that a client wrote, may be a hole by itself. */
+START_TEST(i4_zeros_of_a_client)
+{
+	static char bytes[SIZE];
+	int fd = scratch_file("file", SIZE);
+	struct migrate_found found;
+
+	make_stub(fd, MIGRATE_PARTIAL);
+	migrate_mount_epoch(fd, rec.epoch);
+	ck_assert_int_eq(migrate_extents_remove(&rec.missing, 0, 8192), 0);
+	ck_assert_int_eq(migrate_extents_add(&rec.dirty, 20000, 20100), 0);
+	ck_assert_int_eq(migrate_extents_add(&rec.dirty, SIZE - 1024 - SIZE % 1024, SIZE), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
+	ck_assert(migrate_stub_dirty(&stub));
+	found = migrate_stub_found(&stub, 0, 8192);
+	ck_assert_int_eq(confirm_bytes(fd, &found, 0, bytes, 8192), 1);
+	memset(bytes, 'x', SIZE);
+	bytes[20050] = 0;
+	bytes[SIZE - 2] = 0;
+	found = migrate_stub_found(&stub, 20050, 2);
+	ck_assert_int_eq(confirm_bytes(fd, &found, 20050, bytes + 20050, 2), MIGRATE_DOUBTFUL);
+	found = migrate_stub_found(&stub, 8192, 20000);
+	ck_assert_int_eq(confirm_bytes(fd, &found, 8192, bytes + 8192, 20000), MIGRATE_DOUBTFUL);
+	found = migrate_stub_found(&stub, SIZE - 500, 1000);
+	ck_assert_int_eq(confirm_bytes(fd, &found, SIZE - 500, bytes + SIZE - 500, 500), 1);
+	close(fd);
+}
+END_TEST
+
 /* Of what is beyond its present size nothing is here either. */
 START_TEST(about_to_be_resized)
 {
@@ -270,6 +343,8 @@ int main(void)
 	tcase_add_test(tcase, the_record_s_name);
 	tcase_add_test(tcase, shown_times);
 	tcase_add_test(tcase, confirmed);
+	tcase_add_test(tcase, i4_zeros_are_doubtful);
+	tcase_add_test(tcase, i4_zeros_of_a_client);
 	tcase_add_test(tcase, about_to_be_resized);
 	tcase_add_test(tcase, dummy_is_never_present);
 	tcase_add_test(tcase, filled_directory_until_a_client_changes_it);

@@ -463,6 +463,33 @@ START_TEST(i7_a_round_that_fails)
 }
 END_TEST
 
+/* A reader who saw zeros waits until what is here is durable or known to be lost; a client's notice
+ * is not his. */
+START_TEST(i4_made_durable_for_a_reader)
+{
+	const unsigned flags = MIGRATE_DURABLE;
+	int fd = start();
+
+	ck_assert_int_eq(core_write(&core, fd, 0, 10, 9, false), 0);
+	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 0, 1, flags)), 0);
+	ck_assert_uint_eq(core_missing(fd), SIZE - 10);
+	ck_assert_int_eq(core_write(&core, fd, 60000, 10, 9, false), 0);
+	core_fail_sync = "fdatasync";
+	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 60000, 10, flags)), -EIO);
+	core_fail_sync = NULL;
+	ck_assert(!core_present(fd, 60000, 10));
+	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 60000, 10, flags)), 0);
+	ck_assert_int_eq(core_sync(&core, fd), -EIO);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 0, 1, flags)), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 0, 1, flags)), 0);
+	core_expect(fd, 10, SIZE - 10, 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* A change that was under way when a write-back failed may be lost with it: its client is told. */
 START_TEST(i7_a_write_while_a_commit_fails)
 {
@@ -518,6 +545,7 @@ int main(void)
 	tcase_add_test(tcase, i3_a_commit_that_fails);
 	tcase_add_test(tcase, i7_a_commit_without_space);
 	tcase_add_test(tcase, i7_a_round_that_fails);
+	tcase_add_test(tcase, i4_made_durable_for_a_reader);
 	tcase_add_test(tcase, i7_a_write_while_a_commit_fails);
 	tcase_add_test(tcase, no_drop_under_a_bracket);
 	return run_suite(suite);
