@@ -71,6 +71,18 @@ def answers_at_once(world, fh):
 
 
 @case()
+def i4_zeros_are_read_again(args):
+    """When what is here is durable: they may be a hole in place of what the disk did not take."""
+    world = World(args, lambda w: w.file('stub'))
+    client, fake = world.client, world.fake
+    answers = [-5, 0]
+    fake.on[RANGE] = lambda r: 0 if not r.flags else answers.pop(0) or fake.do_range(r)
+    same(read_status(client, world.fh('stub')), nfs3.IO, 'status')
+    same(client.read(world.fh('stub'), 0, 4096)[0], TEXT[:4096], 'content')
+    same([r.flags for r in fake.requests(RANGE)], 2 * [0, f.MAKE_DURABLE], 'requests')
+
+
+@case()
 def getattr_never_waits_for_data(args):
     """Nor does a lookup of the file."""
     world = World(args, lambda w: w.file('stub'), hold_ms=20000)

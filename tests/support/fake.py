@@ -20,6 +20,7 @@ from sandbox import Failure, wait_for
 REPLY = 0x8000
 WRITE, TRUNCATE, PUNCH, ATTRIBUTES, PLACE = range(1, 6)
 CHANGED, DURABLE = 1, 2
+MAKE_DURABLE = 8                # of RANGE
 DUMMY, PARTIAL, UNFILLED, FILLED = range(1, 5)
 HOLD = object()
 

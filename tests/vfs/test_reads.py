@@ -52,6 +52,19 @@ def missing_ranges_are_fetched(args):
 
 
 @case()
+def i4_zeros_are_read_again(args):
+    """When what is here is durable: they may be a hole in place of what the disk did not take."""
+    world = World(args, a_stub)
+    s, fake = world.session(), world.fake
+    answers = [-5, 0]
+    fake.on[RANGE] = lambda r: 0 if not r.flags else answers.pop(0) or fake.do_range(r)
+    fid = opened(s, 'stub')
+    status_is(s.ask(smb2.read(fid, 0, 4096)), 0xC0000185, 'status')     # IO_DEVICE_ERROR
+    same(read(s, fid, 0, len(TEXT)), TEXT, 'content')
+    same([r.flags for r in fake.requests(RANGE)], 2 * [0, f.MAKE_DURABLE], 'requests')
+
+
+@case()
 def a_normal_file_is_looked_at_once(args):
     """And nothing is asked for."""
     def fill(world):
