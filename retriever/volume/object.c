@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dirty.h"
 #include "errors.h"
 #include "templates.h"
 
@@ -181,6 +182,24 @@ static int object_mend_size(struct object *object)
 	return object_store(object);
 }
 
+/* What clients wrote and no descriptor of ours can speak for. */
+static int object_mend_dirty(struct object *object)
+{
+	struct migrate_record *rec = &object->record;
+	struct migrate_extents lost = MIGRATE_EXTENTS_INIT;
+	int ret = dirty_write_again(object->fd, &rec->dirty, &lost);
+
+	if (!ret && lost.n && !(rec->flags & MIGRATE_REC_HOLES)) {
+		ret = migrate_extents_remove_all(&rec->dirty, &lost);
+		rec->flags |= MIGRATE_REC_LOST;
+		errors_add_fd(object->retriever->errors, object->fd, -EIO, OBJECT_NOT_DURABLE);
+		/* if it cannot be stored, the next one who loads it finds the same */
+		object_store(object);
+	}
+	migrate_extents_clear(&lost);
+	return ret;
+}
+
 static void object_load(struct object *object, int fd, bool take)
 {
 	int ret;
@@ -206,6 +225,8 @@ static void object_load(struct object *object, int fd, bool take)
 	}
 	object->fd = ret;
 	object->load_error = object_mend_size(object);
+	if (!object->load_error && object->record.dirty.n)
+		object->load_error = object_mend_dirty(object);
 	if (object->load_error && take)
 		object->fd = -1; /* it stays the caller's */
 }
@@ -324,8 +345,13 @@ bool object_has(struct object *object, uint64_t start, uint64_t end)
 
 int object_store(struct object *object)
 {
+	int ret;
+
 	memcpy(object->record.epoch, object->retriever->epoch, sizeof object->record.epoch);
-	return migrate_record_store(object->fd, &object->record);
+	ret = migrate_record_store(object->fd, &object->record);
+	if (!ret && object->kind == OBJECT_FILE)
+		file_of(object)->unstored = false;
+	return ret;
 }
 
 /* Each range that was written or fetched may split a missing one. */

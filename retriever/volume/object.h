@@ -75,6 +75,7 @@ struct file {
 	bool sync_queued;     /* the durability queue's lock */
 	GMutex sync_lock;     /* one flush at a time; taken before lock (durability.c) */
 	unsigned lost_writes; /* counts the write-backs that failed */
+	bool unstored;	      /* the record on disk calls present what was lost (durability.c) */
 };
 
 /* Whether every name is here, as far as memory knows; the record says FILLED last. */
@@ -104,6 +105,8 @@ static inline bool is_directory(const struct object *object)
 }
 
 #define OBJECT_EXTENTS_KEPT 32 /* when gaps are closed so that a record fits */
+
+#define OBJECT_NOT_DURABLE "the new server's file system could not make data durable"
 
 struct object_table;
 struct object_table *object_table_new(struct retriever *retriever);

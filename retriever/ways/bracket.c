@@ -69,15 +69,29 @@ static int make_agree(struct object *object)
 	return clip(object, st.st_size);
 }
 
+/* From now on a hole in what clients wrote need not be a loss (dirty.h): the record says so first.
+ */
+static int expect_holes(struct object *object)
+{
+	if (object->record.flags & MIGRATE_REC_HOLES)
+		return 0;
+	object->record.flags |= MIGRATE_REC_HOLES;
+	return object_store(object);
+}
+
 static int open_bracket(struct turn *turn)
 {
 	struct bracket *bracket = (struct bracket *)turn;
 	struct object *object = bracket->object;
+	int ret;
 
 	bracket->nothing = object->normal;
 	if (object->kind == OBJECT_FILE)
 		bracket->lost_writes = file_of(object)->lost_writes;
-	return bracket->nothing || object->turns.brackets ? 0 : make_agree(object);
+	if (bracket->nothing)
+		return 0;
+	ret = object->turns.brackets ? 0 : make_agree(object);
+	return ret || bracket->change != MIGRATE_PUNCH ? ret : expect_holes(object);
 }
 
 static void bracket_free(struct bracket *bracket)

@@ -124,10 +124,11 @@ static void write_back_failed(struct object *object, int err)
 	if (!object->normal && (object->record.flags & MIGRATE_REC_CLIENT)) {
 		migrate_extents_clear(&object->record.dirty);
 		object->record.flags |= MIGRATE_REC_LOST;
-		object_store(object);
+		file->unstored = object_store(object) < 0;
 	}
 	g_mutex_unlock(&object->lock);
-	object_fail(object, err, "the new server's file system could not make data durable");
+	object_fail(object, err, OBJECT_NOT_DURABLE);
+	durability_queue(object, 0);
 }
 
 /* The file's sync_lock held.  -EIO for whatever reason: -ENOSPC is a record that does not fit. */
@@ -301,9 +302,10 @@ void durability_queue(struct object *object, uint64_t bytes)
 	bool something;
 
 	g_mutex_lock(&object->lock);
-	something = !object->normal &&
-		    (!migrate_extents_empty(&file_of(object)->filled) ||
-		     !migrate_extents_empty(&object->record.dirty) || file_is_whole(object));
+	something =
+		!object->normal &&
+		(file_of(object)->unstored || !migrate_extents_empty(&file_of(object)->filled) ||
+		 !migrate_extents_empty(&object->record.dirty) || file_is_whole(object));
 	g_mutex_unlock(&object->lock);
 	if (!something)
 		return;
@@ -359,11 +361,11 @@ void durability_after_round(struct retriever *retriever, object_done_fn done, vo
 	}
 }
 
-/* The snapshot is durable.  TRUE: the record is to be dropped in a later round. */
+/* The snapshot is durable.  TRUE: the record is to be dropped, or stored, in a later round. */
 static bool round_succeeded(struct snapshot *s)
 {
 	struct object *object = s->object;
-	bool again, crowded, closing;
+	bool again, crowded, closing, unstored;
 	int ret;
 
 	g_mutex_lock(&object->lock);
@@ -371,16 +373,17 @@ static bool round_succeeded(struct snapshot *s)
 	ret = store_or_drop(object, &again);
 	crowded = ret == -ENOSPC && object_crowded(object);
 	closing = file_of(object)->closing_gaps;
+	unstored = file_of(object)->unstored;
 	g_mutex_unlock(&object->lock);
 	if (crowded && !closing) {
 		struct later *later = g_slice_new0(struct later);
 
 		later->object = object_ref(object);
 		close_gaps(later);
-	} else if (ret && !crowded) {
+	} else if (ret && !crowded && !unstored) {
 		object_fail(object, ret, "the stub record could not be written");
 	}
-	return again;
+	return again || unstored;
 }
 
 /*

@@ -12,7 +12,8 @@
  * other, and a failure is noted before another can succeed.  Then nothing that is in the page cache
  * counts as here any more: what was fetched is fetched again; what a client wrote is missing again,
  * so that the old bytes are shown and never a hole, and the next client that asks for durability is
- * told, as are those whose changes were under way.
+ * told, as are those whose changes were under way.  If the record cannot say so, on that disk, the
+ * object is kept in memory, which does, until it can: doors go by the record, but ask about zeros.
  *
  * Dropping the last record of a file first sets its mtime back, with no bracket open, under the
  * object's lock.  A drop that is lost means that the bytes are fetched again.

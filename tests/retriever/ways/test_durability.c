@@ -490,6 +490,101 @@ START_TEST(i4_made_durable_for_a_reader)
 }
 END_TEST
 
+/* The record that a retriever leaves that is killed after clients wrote. */
+static void leave_dirty(int fd, uint16_t flags)
+{
+	g_autofree uint8_t *data = core_bytes(9, 20000, 100);
+	struct migrate_record rec;
+
+	ck_assert_int_eq(migrate_record_load(fd, &rec), 1);
+	migrate_extents_add(&rec.dirty, 100, 8192);
+	migrate_extents_add(&rec.dirty, 20000, 20100);
+	memcpy(rec.epoch, mount_epoch, sizeof(rec.epoch));
+	rec.flags |= flags | MIGRATE_REC_CLIENT;
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	migrate_record_clear(&rec);
+	ck_assert_int_eq(pwrite(fd, data, 100, 20000), 100);
+}
+
+/* A retriever's descriptor is not told of a write-back that failed before it was opened, if another
+ * one was.  What the kernel dropped since is lost, and no hole: the old bytes come back, and the
+ * client is told.  Unless clients make holes. */
+START_TEST(i3_lost_before_the_retriever_came)
+{
+	int fd = start();
+
+	core_close(&core);
+	leave_dirty(fd, _i ? MIGRATE_REC_HOLES : 0);
+	core_open(&core);
+	core_run(&core);
+	ck_assert_int_eq(core_sync(&core, fd), _i ? 0 : -EIO);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_uint_eq(core_missing(fd), SIZE - 100 - (_i ? 8092 : 0));
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, 100, 1);
+	if (_i)
+		core_expect_zeros(fd, 100, 8092);
+	else
+		core_expect(fd, 100, 20000 - 100, 1);
+	core_expect(fd, 20000, 100, 9);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* I7: a client's hole survives a kill. */
+START_TEST(i7_a_kill_after_a_hole)
+{
+	uint64_t id;
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "f", SIZE, 1);
+	core_supervise(&core, 0);
+	core_connect(&core);
+	fd = core_find(&core, "f", O_RDWR);
+	ck_assert_int_eq(core_write(&core, fd, 0, 8192, 9, false), 0);
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_PUNCH, 0, 8192, &id), 0);
+	ck_assert_int_eq(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 8192), 0);
+	if (_i)
+		ck_assert_int_eq(core_end(&core, id, true, false, 0, 8192), 0);
+	core_kill(&core);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect_zeros(fd, 0, 8192);
+	core_disconnect(&core);
+	core_end_supervision(&core);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A disk that does not take the record either: memory knows that the bytes are lost, until it does.
+ */
+START_TEST(i4_a_loss_that_cannot_be_recorded)
+{
+	int fd = start();
+
+	ck_assert_int_eq(core_write(&core, fd, 100, 10, 9, false), 0);
+	core_fail_xattr = "security.migrate";
+	core_fail_errno = EIO;
+	core_fail_sync = "fdatasync";
+	ck_assert_int_eq(core_sync(&core, fd), -EIO);
+	core_fail_sync = NULL;
+	ck_assert(core_present(fd, 100, 10));
+	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 100, 10, MIGRATE_DURABLE)), -EIO);
+	wait_round();
+	wait_round();
+	ck_assert(core_present(fd, 100, 10));
+	core_fail_xattr = NULL;
+	wait_round();
+	ck_assert(!core_present(fd, 100, 10));
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	core_expect(fd, 0, SIZE, 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* A change that was under way when a write-back failed may be lost with it: its client is told. */
 START_TEST(i7_a_write_while_a_commit_fails)
 {
@@ -546,6 +641,9 @@ int main(void)
 	tcase_add_test(tcase, i7_a_commit_without_space);
 	tcase_add_test(tcase, i7_a_round_that_fails);
 	tcase_add_test(tcase, i4_made_durable_for_a_reader);
+	tcase_add_loop_test(tcase, i3_lost_before_the_retriever_came, 0, 2);
+	tcase_add_loop_test(tcase, i7_a_kill_after_a_hole, 0, 2);
+	tcase_add_test(tcase, i4_a_loss_that_cannot_be_recorded);
 	tcase_add_test(tcase, i7_a_write_while_a_commit_fails);
 	tcase_add_test(tcase, no_drop_under_a_bracket);
 	return run_suite(suite);
