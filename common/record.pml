@@ -9,7 +9,7 @@
  * process does under object.lock is one step here, everything else is apart.
  *
  *   here              in C
- *   Load              object.c: object_load(), object_mend_size(); migrate_record_load()
+ *   Load              object.c: object_load(), object_mend_size(); dirty.c; migrate_record_load()
  *   Store, Drop       object_store(); durability.c: drop_record()
  *   fill              transfer.c: apply(), write_missing(); turns.c: fill_enter()
  *   round             durability.c: sync_round(): snapshot, syncfs, round_succeeded()
@@ -17,7 +17,7 @@
  *   Begin, End        bracket.c: open_bracket() with make_agree(), bracket_end() with note_change()
  *   abort             bracket.c: bracket_abort()
  *   Door              fsal_migrate: write.c, bracket.c, attrs.c, file.c (commit2)
- *   Reader            fsal_migrate: read.c, mg_look(); migrate_stub_load()
+ *   Reader            fsal_migrate: read.c, mg_look(); migrate_stub_load(), migrate_read_confirm()
  *   Doubt             durability.c: write_back_failed(), what a failed sync leaves of an object
  *   Commit            the kernel's journal, which keeps the order of metadata
  *   values            the kernel's page cache, which keeps none
@@ -31,10 +31,8 @@
  * tests/model runs it with several limits, each in full, and with each of the FAULTs, which break
  * the protocol in one place: they must be found.
  *
- * Left out: old bytes that are zeros, `migratectl retry`, records that do not fit.  With FAILS: sizes
- * that change; doors that open the file after a failure; a page that is read again before a sync told
- * that it was not written, or under a reader who had his answer before that;
- * a kill of the retriever besides, whose next one has a new descriptor.
+ * Left out: old bytes that are zeros, `migratectl retry`, records that do not fit or cannot be
+ * stored.  With FAILS: sizes that change, clients' holes, doors that open the file after a failure.
  */
 #ifndef OPS
 #define OPS 1		/* of each door */
@@ -70,6 +68,8 @@
 #define CONSUMED_BY_ROUND   14
 #define WRITER_NOT_DOUBTED  15
 #define DOORS_NOT_TOLD	    16
+#define NOT_REWRITTEN	    17
+#define ZEROS_BELIEVED	    18
 
 /* What a block can be, one bit each. */
 #define HOLE 1		/* of a missing range: never to be shown */
@@ -96,6 +96,7 @@ bool shortened;			/* f was, since the last commit */
 bool clean[2];			/* not written, and no sync will */
 bool failure, door_failure[2];	/* to be told by a sync: the retriever's descriptor, a door's */
 bool untold;			/* no descriptor told it yet */
+bool holes;			/* the record says that clients make some */
 #define DISK (cuts || FAILS)	/* what it holds matters */
 
 /* The retriever's memory (struct object), and its threads. */
@@ -107,7 +108,7 @@ bool dead[2];			/* the door of a bracket */
 byte round, snapshot, old_missing;
 byte syncing[2], synced[2];	/* for a door: the stage and the snapshot */
 bool doubted[2], writing_doubted; /* a bracket, a fill began before a sync failed */
-bool tell[2];			/* a door, when it syncs, that what it changed may be lost */
+bool tell[2];			/* a door, when it syncs, that what it changed may be lost: the record's */
 #define SHARED 1
 #define ALONE  2
 #define LACKS  (missing & ~dirty & ~filled)
@@ -124,7 +125,6 @@ bool revert;			/* a write-back failed: back to `safe`, until a client has synced
 #define EVERYTHING 3
 
 byte crashes = CRASHES, cuts = CUTS, fails = FAILS;
-bool looking;			/* the reader, with FAILS */
 bool fall[2], fall_reader;	/* a process is to end here, and begin anew */
 
 hidden byte I2, I3, I4, I7;	/* 0: they name assertions */
@@ -247,7 +247,7 @@ inline Acknowledge(i, stable)
 		:: stable && DISK && touched[i] == 2 -> safe[1] = now[1]
 		:: else
 		fi;
-		revert = revert && (safe[0] != now[0] || safe[1] != now[1]);
+		revert = revert && (safe[0] != now[0] || safe[1] != now[1] || touched[1 - i]);
 		Forget(i)
 	}
 }
@@ -258,7 +258,7 @@ inline Told(i)
 	d_step {
 		now[0] = now[0] | safe[0] | beside0[i];
 		now[1] = now[1] | safe[1] | beside1[i];
-		revert = revert && (safe[0] != now[0] || safe[1] != now[1]);
+		revert = revert && (safe[0] != now[0] || safe[1] != now[1] || touched[1 - i]);
 		Forget(i)
 	}
 }
@@ -301,6 +301,23 @@ inline Load()
 	normal = !f.record;
 	missing = f.missing & (FAULT == NO_SIZE_VOID -> ALL : IN(f.size));
 	dirty = (f.other_mount && FAULT != NO_EPOCH -> 0 : f.dirty & IN(f.size));
+	if	/* its descriptor may not be told: what is there is written again, a hole is a loss */
+	:: dirty && FAULT != NOT_REWRITTEN ->
+		clean[0] = clean[0] && !(dirty & B(0));
+		clean[1] = clean[1] && !(dirty & B(1));
+		snapshot = ((dirty & B(0)) && (f.data[0] & (HOLE | ZERO)) && !holes -> B(0) : 0) |
+			   ((dirty & B(1)) && (f.data[1] & (HOLE | ZERO)) && !holes -> B(1) : 0);
+		if
+		:: snapshot ->
+			dirty = dirty & ~snapshot;
+			snapshot = 0;
+			revert = revert || FAILS;
+			tell[0] = true; tell[1] = true;
+			Store()
+		:: else
+		fi
+	:: else
+	fi;
 	if	/* not even one that nobody knows to be a client's may be raised */
 	:: FAULT == SIZE_MENDED && f.record && f.size == 1 ->
 		f.size = 2;
@@ -371,7 +388,6 @@ inline ForgetRetriever()
 {
 	failure = false;
 	doubted[0] = false; doubted[1] = false;
-	tell[0] = false; tell[1] = false;
 	writing_doubted = false;
 	loaded = false; normal = false;
 	missing = 0; dirty = 0; filled = 0; writing = 0;
@@ -504,6 +520,7 @@ inline Begin(i, how)
 			Store()
 		:: else
 		fi;
+		holes = holes || (touched[i] == 1 && value[i] == ZERO);
 		bracket[i] = how
 	}
 }
@@ -637,7 +654,7 @@ proctype Door(byte i)
 proctype Reader()
 {
 	byte view, block, got;
-	bool whole;
+	bool whole, sure, doubtful, failed;
 
 	do
 	:: {
@@ -647,7 +664,7 @@ proctype Reader()
 			:: block = 0
 			:: block = 1
 			fi;
-			looking = FAILS;
+			sure = !FAILS || whole || !(f.missing & B(block));
 			view = (whole -> 0 : f.missing & B(block) &
 					     ~(f.other_mount && FAULT != NO_EPOCH -> 0 : f.dirty));
 			whole = whole || !f.record };
@@ -655,13 +672,27 @@ proctype Reader()
 			atomic { !view || (loaded && (normal || !(LACKS & B(block)))) -> view = 0 };
 			atomic {
 				got = (block < f.size -> f.data[block] : GONE);
-				assert(I4 || got != HOLE);
-				assert(I7 || (got & (now[block] | (revert -> safe[block] : 0))));
-				got = 0; block = 0; looking = false
-			}
+				doubtful = !sure && (got & (HOLE | ZERO)) && FAULT != ZEROS_BELIEVED;
+				assert(I4 || doubtful || got != HOLE);
+				assert(I7 || doubtful || (got & (now[block] | (revert -> safe[block] : 0))));
+				got = 0; block = 0; sure = false
+			};
+			/* made sure of, and read again */
+			atomic { !doubtful || (loaded && round != 1 && !syncing[0] && !syncing[1]) ->
+				if
+				:: doubtful -> SyncRetriever(failed)
+				:: else
+				fi;
+				if
+				:: doubtful && failed -> Doubt()
+				:: doubtful && !failed && !normal -> Settle(filled | dirty)
+				:: else
+				fi;
+				doubtful = false; failed = false }
 		od
 	    } unless {
-		atomic { fall_reader -> fall_reader = false; view = 0; block = 0; whole = false; looking = false }
+		atomic { fall_reader -> fall_reader = false; view = 0; block = 0; got = 0;
+			whole = false; sure = false; doubtful = false; failed = false }
 	    }
 	od
 }
@@ -710,8 +741,8 @@ init
 	:: atomic { crashes -> Crash(); fall[0] = true; dead[0] = bracket[0]; ForgetDisk() }
 	:: atomic { fails && DIRTY_PAGE(0) -> Fail(0) }
 	:: atomic { fails && DIRTY_PAGE(1) -> Fail(1) }
-	:: atomic { clean[0] && !failure && !untold && !looking -> Evict(0) }
-	:: atomic { clean[1] && !failure && !untold && !looking -> Evict(1) }
+	:: atomic { clean[0] -> Evict(0) }
+	:: atomic { clean[1] -> Evict(1) }
 	/* a power cut, or the storage is lost, which is mounted anew when it is back */
 	:: atomic { cuts ->
 			cuts--; Crash();
@@ -726,6 +757,7 @@ init
 				f.other_mount = (FAULT != EPOCH_OF_BOOT);
 				shortened = false;
 				clean[0] = false; clean[1] = false;
+				tell[0] = false; tell[1] = false;
 				untold = false; door_failure[0] = false; door_failure[1] = false; revert = false;
 				now[0] = safe[0]; now[1] = safe[1];
 				ForgetRetriever();

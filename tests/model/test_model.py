@@ -38,6 +38,9 @@ CHECKS = [
     ('record', 'CONSUMED_BY_ROUND', 'DOORS=1 CRASHES=0 CUTS=0 FAILS=1', 'I3 I4'),
     ('record', 'WRITER_NOT_DOUBTED', 'DOORS=1 CRASHES=0 CUTS=0 FAILS=1', 'I3 I4 I7'),
     ('record', 'DOORS_NOT_TOLD', 'DOORS=1 OPS=2 CRASHES=0 CUTS=0 FAILS=1', 'I7'),
+    ('record', '', 'DOORS=1 OPS=1 CRASHES=1 CUTS=0 FAILS=1', ''),
+    ('record', 'NOT_REWRITTEN', 'DOORS=1 CRASHES=1 CUTS=0 FAILS=1', 'I3 I4'),
+    ('record', 'ZEROS_BELIEVED', 'DOORS=1 CRASHES=0 CUTS=0 FAILS=1', 'I4'),
     ('names', '', 'OPS=1', ''),
     ('names', 'NAMES_NOT_FIXED', '', 'I6'),
     ('names', 'FILLED_TOO_EARLY', '', 'I6'),
@@ -55,6 +58,7 @@ CHECKS = [
 ]
 LONG = [
     ('record', '', 'DOORS=2 OPS=1 CRASHES=1 CUTS=1', ''),
+    ('record', '', 'DOORS=2 OPS=1 CRASHES=0 CUTS=0 FAILS=1', ''),
     ('names', '', 'OPS=2', ''),
     ('names', '', 'OPS=1 FILLS=2', ''),
     ('places', '', 'OPS=2', ''),
