@@ -7,6 +7,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'support'))
 import uml                                      # noqa: E402
+import volatile                                 # noqa: E402
 from harness import case, main, same            # noqa: E402
 from sandbox import SCRATCH                     # noqa: E402
 
@@ -40,6 +41,27 @@ def fails(args, fs, fault):
     guest('disk.py', args, fs, fault, args.seed, args.rounds, size=512 << 20)
 
 
+def fails_by_request(args, fs, fault):
+    """A disk of the host's, which fails one kind of request."""
+    disk = volatile.Disk(SCRATCH, 512 << 20, args.random)
+    status = uml.run([f'{HERE}/guest/disk.py', args.build, fs, fault, str(args.seed),
+                      str(args.rounds)], timeout=600, memory=1024,
+                     env={'DISK': f'{disk.port} {disk.size}', 'CONTROL': str(disk.control_port)})
+    disk.close()
+    same(status, 0, 'exit status of the guest')
+
+
+@case(guest=True, broken='ext4 drops data for which it cannot allocate blocks, as when it cannot read '
+                         'its bitmaps, and syncfs() says nothing of it')
+def reads_ext4(args):
+    fails_by_request(args, 'ext4', 'reads')
+
+
+@case(guest=True)
+def flushes_ext4(args):
+    fails_by_request(args, 'ext4', 'flushes')
+
+
 @case(guest=True)
 def data_ext4(args):
     fails(args, 'ext4', 'data')
@@ -60,10 +82,11 @@ def others():
     faults = {'data': ('xfs',), 'writes': ('ext4', 'xfs', 'btrfs'), 'gone': ('ext4', 'btrfs'),
               'full': ('xfs', 'btrfs'), 'inodes': ('ext4',), 'quota': ('xfs',),
               'readonly': ('ext4', 'xfs', 'btrfs')}
-    for fault, systems in faults.items():
+    requests = {'reads': ('xfs', 'btrfs'), 'flushes': ('xfs', 'btrfs')}
+    for fault, systems in (faults | requests).items():
         for fs in systems:
             def run(args, fs=fs, fault=fault):
-                fails(args, fs, fault)
+                (fails_by_request if fault in requests else fails)(args, fs, fault)
             run.__name__ = f'{fault}_{fs}'
             case(guest=True, long=True)(run)
 

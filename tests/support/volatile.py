@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A disk with a volatile cache, for guests (the protocol of NBD, after its handshake).  When its
 power is cut, what was written since the last flush is there or not, each block by itself, in any of
-the versions that were written: in any order, that is."""
+the versions that were written: in any order, that is.  The guest can have it fail requests of a
+kind."""
 import contextlib
 import fcntl
 import os
@@ -14,6 +15,7 @@ from sandbox import Failure, wait_for
 
 BLOCK = 4096
 READ, WRITE, CLOSE, FLUSH = range(4)
+NOTHING, EIO = 255, 5
 FUA = 1 << 16
 FLAGS = 1 | 4 | 8                       # there are flags: flushes, FUA
 REQUEST, REPLY = 0x25609513, 0x67446698
@@ -31,16 +33,30 @@ class Disk:
             os.truncate(fd, size)
         self.cache = {}                 # block: its versions since the last flush
         self.lost = self.kept = self.flushes = 0
-        self.listener = socket.create_server(('', 0))
-        self.port = self.listener.getsockname()[1]
+        self.failing = NOTHING
+        self.listener, self.control = (socket.create_server(('', 0)) for _ in range(2))
+        self.port, self.control_port = (s.getsockname()[1] for s in (self.listener, self.control))
         self.idle = threading.Event()
         self.idle.set()
         threading.Thread(target=self.listen, daemon=True).start()
+        threading.Thread(target=self.be_told, daemon=True).start()
 
     def close(self):
         self.listener.close()
+        self.control.close()
         os.close(self.now)
         os.close(self.safe)
+
+    def be_told(self):
+        """What fails from now on."""
+        while True:
+            try:
+                sock, _ = self.control.accept()
+            except OSError:
+                return
+            with sock:
+                self.failing, = sock.recv(1)
+                sock.send(b'.')
 
     def listen(self):
         while True:
@@ -68,7 +84,10 @@ class Disk:
                 return
             data, force = b'', bool(kind & FUA)
             kind &= 0xffff
-            if kind == READ:
+            error = EIO if kind == self.failing else 0
+            if error:
+                stream.read(length if kind == WRITE else 0)
+            elif kind == READ:
                 data = os.pread(self.now, length, at)
             elif kind == WRITE:
                 written = stream.read(length)
@@ -77,7 +96,7 @@ class Disk:
                 self.write(at, written, force)
             elif kind == FLUSH:
                 self.flush()
-            sock.sendall(struct.pack('>II8s', REPLY, 0, cookie) + data)
+            sock.sendall(struct.pack('>II8s', REPLY, error, cookie) + data)
 
     def write(self, at, data, force):
         os.pwrite(self.now, data, at)
@@ -111,6 +130,13 @@ class Disk:
                 self.lost += 1
             os.pwrite(self.now, os.pread(self.safe, BLOCK, block * BLOCK), block * BLOCK)
         self.cache.clear()
+
+
+def let_fail(host, port, kind):
+    """In the guest: what fails from now on."""
+    with socket.create_connection((host, port)) as sock:
+        sock.send(bytes([kind]))
+        sock.recv(1)
 
 
 def attach(host, port, size):

@@ -8,6 +8,8 @@ FAULT, at a random moment of each round and for a random time:
     data      writes fail where mostly data is; reads are answered
     writes    all writes fail; the file system gives up, and is mounted anew when the disk is back
     gone      everything fails, likewise
+    reads     reads fail, of a disk of the host's; writes are taken
+    flushes   flushes fail, likewise
     full      there is no room
     inodes    there is no inode
     quota     the owner of some files has no room
@@ -26,6 +28,7 @@ sys.path.insert(0, HERE)
 import nfs3                                                 # noqa: E402
 import sandbox                                              # noqa: E402
 import tree                                                 # noqa: E402
+import volatile                                             # noqa: E402
 from device import Device, drop_caches                      # noqa: E402
 from sandbox import LOGS, Failure, sh, wait_for             # noqa: E402
 from servers import NEW, OLD, Migration                     # noqa: E402
@@ -36,6 +39,7 @@ WRITES = 'for writing'
 SIZE, BLOCK, STRIDE = 300000, 1000, 3000
 RECORD = 'security.migrate'
 OWNER = 1234                    # who has a quota
+REQUESTS = {'reads': volatile.READ, 'flushes': volatile.FLUSH}
 # of equal parts of the disk, while it fails
 PARTS = {('data', 'ext4'): ('linear',) + 7 * ('writes',),
          ('data', 'xfs'): ('linear', 'writes', 'linear', 'writes'),
@@ -154,7 +158,10 @@ class Run:
         sh('mount', '-t', 'tmpfs', 'tmpfs', OLD)
         fill(OLD, self.random)
         self.writer = Writer(OLD)
-        self.device = Device('/dev/ubda', fs, NEW)
+        disk = '/dev/ubda'
+        if fault in REQUESTS:
+            disk = volatile.attach(os.environ['VM_HOST'], *map(int, os.environ['DISK'].split()))
+        self.device = Device(disk, fs, NEW)
         self.options = ['-o', 'uquota'] if fault == 'quota' else []
         self.device.make(*(['-N', '250'] if fault == 'inodes' else []))
         self.device.mount(*self.options)
@@ -259,6 +266,11 @@ class Run:
             self.device.become(*parts)
             yield
             self.device.become('linear')
+        elif self.fault in REQUESTS:
+            self.let_fail(REQUESTS[self.fault])
+            drop_caches()
+            yield
+            self.let_fail(volatile.NOTHING)
         elif self.fault == 'readonly':
             with contextlib.suppress(Failure):      # a file that is open for writing keeps it so
                 sh('mount', '-o', 'remount,ro', NEW)
@@ -272,6 +284,10 @@ class Run:
             self.take()
             yield
             sh('rm', '-rf', NEW + '/taken')
+
+    @staticmethod
+    def let_fail(kind):
+        volatile.let_fail(os.environ['VM_HOST'], int(os.environ['CONTROL']), kind)
 
     def quota(self, limit):
         sh('xfs_quota', '-x', '-c', f'limit -u bhard={limit} {OWNER}', NEW)
