@@ -206,11 +206,10 @@ static int fail_lookup(const struct files_struct *fsp, const struct vfs_open_how
 static int look_at_opened(struct vfs_handle_struct *handle, struct files_struct *fsp, int fd)
 {
 	struct migrate_stub stub;
-	int result = vm_look_fd(fd, &stub);
+	int result = vm_look_opened(handle, fsp, fd, &stub);
 
 	if (result < 0)
 		return result == -ENOMEM ? result : 0; /* damaged: whoever uses it will see */
-	vm_remember(handle, fsp, fd, result > 0 ? stub.state : MIGRATE_NORMAL);
 	if (result == 0)
 		return 0;
 	result = stub.state == MIGRATE_DUMMY;
@@ -352,11 +351,19 @@ static int next_stat(struct vfs_handle_struct *handle, const struct stat_call *c
 	}
 }
 
+/* The host looks at the share's directory whenever it goes there, and once at each of many entries.
+ */
+static int look_at_found(int fd, const struct stat_call *call, struct migrate_stub *stub)
+{
+	return call->kind == FSTATAT ? vm_look_fd(fd, stub) : vm_look_again(fd, stub);
+}
+
 /* 1: unfinished, 0: normal or not there, or -errno; once more after the name was asked for. */
-static int look_at_path(struct vfs_handle_struct *handle, int dir_fd, const char *path, bool follow,
-			struct migrate_stub *stub)
+static int look_at_path(struct vfs_handle_struct *handle, const struct stat_call *call, int dir_fd,
+			bool follow, struct migrate_stub *stub)
 {
 	int flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW), fd, result;
+	const char *path = call->smb_fname->base_name;
 	bool asked = false;
 
 	if (names_private(path)) {
@@ -366,7 +373,7 @@ static int look_at_path(struct vfs_handle_struct *handle, int dir_fd, const char
 	}
 	for (;;) {
 		fd = openat(dir_fd, path, flags);
-		result = fd >= 0 ? vm_look_fd(fd, stub) : 0;
+		result = fd >= 0 ? look_at_found(fd, call, stub) : 0;
 		if (fd >= 0)
 			close(fd);
 		if (fd >= 0 && !(result > 0 && stub->state == MIGRATE_DUMMY))
@@ -388,7 +395,7 @@ static int stat_path(struct vfs_handle_struct *handle, const struct stat_call *c
 		      (call->kind == FSTATAT && !(call->flags & AT_SYMLINK_NOFOLLOW));
 	int dir_fd = call->kind == FSTATAT ? fsp_get_pathref_fd(call->dirfsp) : AT_FDCWD;
 	struct migrate_stub stub;
-	int looked = look_at_path(handle, dir_fd, call->smb_fname->base_name, follow, &stub);
+	int looked = look_at_path(handle, call, dir_fd, follow, &stub);
 	int result;
 
 	if (looked < 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "object.h"
 #include "call.h"
+#include "seen.h"
 
 /* What is known of what a files_struct has open: our extension of it. */
 struct object {
@@ -48,25 +49,52 @@ bool vm_known_filled(struct vfs_handle_struct *handle, const struct files_struct
 	return known && known->filled;
 }
 
-void vm_remember(struct vfs_handle_struct *handle, struct files_struct *fsp, int fd,
-		 enum migrate_state state)
+static void remember(struct vfs_handle_struct *handle, struct files_struct *fsp,
+		     enum migrate_state state, bool directory)
 {
 	struct object *known = object(handle, fsp);
-	struct stat st;
 
 	if (!known)
 		return;
 	if (state == MIGRATE_FILLED) {
 		known->filled = true;
-	} else if (state == MIGRATE_NORMAL && fstat(fd, &st) == 0) {
-		known->filled = S_ISDIR(st.st_mode) && !vm_share(handle)->unattached;
-		known->normal = !S_ISDIR(st.st_mode);
+	} else if (state == MIGRATE_NORMAL) {
+		known->filled = directory && !vm_share(handle)->unattached;
+		known->normal = !directory;
 	}
+}
+
+static int look_again(int fd, struct migrate_stub *stub, bool *directory)
+{
+	int error = errno, result = vm_seen_load(fd, stub, directory);
+
+	if (result >= 0)
+		errno = error;
+	return result;
+}
+
+int vm_look_again(int fd, struct migrate_stub *stub)
+{
+	bool directory;
+
+	return look_again(fd, stub, &directory);
+}
+
+int vm_look_opened(struct vfs_handle_struct *handle, struct files_struct *fsp, int fd,
+		   struct migrate_stub *stub)
+{
+	bool directory;
+	int result = look_again(fd, stub, &directory);
+
+	if (result >= 0)
+		remember(handle, fsp, result > 0 ? stub->state : MIGRATE_NORMAL, directory);
+	return result;
 }
 
 int vm_look(struct vfs_handle_struct *handle, struct files_struct *fsp, struct migrate_stub *stub)
 {
 	struct files_struct *base = metadata_fsp(fsp);
+	struct stat st;
 	int fd, result;
 
 	if (vm_known_normal(handle, base))
@@ -74,9 +102,13 @@ int vm_look(struct vfs_handle_struct *handle, struct files_struct *fsp, struct m
 	fd = fsp_get_pathref_fd(base);
 	if (fd < 0 && fd != AT_FDCWD)
 		return -EBADF;
+	if (vm_known_filled(handle, base)) /* and has seldom changed since */
+		return vm_look_opened(handle, base, fd, stub);
 	result = vm_look_fd(fd, stub);
-	if (result >= 0)
-		vm_remember(handle, base, fd, result > 0 ? stub->state : MIGRATE_NORMAL);
+	if (result > 0)
+		remember(handle, base, stub->state, false);
+	else if (result == 0 && fstat(fd, &st) == 0)
+		remember(handle, base, MIGRATE_NORMAL, S_ISDIR(st.st_mode));
 	return result;
 }
 

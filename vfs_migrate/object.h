@@ -17,9 +17,11 @@ int vm_is_unfinished(struct vfs_handle_struct *handle, struct files_struct *fsp)
 int vm_look_fd(int fd, struct migrate_stub *stub);
 /* Whether the data behind fsp is known to be whole.  Costs nothing.  A stream's always is. */
 bool vm_known_normal(struct vfs_handle_struct *handle, struct files_struct *fsp);
-/* Notes the state of what was opened as fd, for fsp. */
-void vm_remember(struct vfs_handle_struct *handle, struct files_struct *fsp, int fd,
-		 enum migrate_state state);
+/* The same, at little cost for what is whole or filled and was seen before (seen.h). */
+int vm_look_again(int fd, struct migrate_stub *stub);
+/* The same for what was opened just now as fd, for fsp. */
+int vm_look_opened(struct vfs_handle_struct *handle, struct files_struct *fsp, int fd,
+		   struct migrate_stub *stub);
 /* Whether all names are known to be in the directory.  Costs nothing. */
 bool vm_known_filled(struct vfs_handle_struct *handle, const struct files_struct *dirfsp);
 /* 1: all names are in the open directory, for ever.  0: not all.  Or -errno. */

@@ -139,7 +139,7 @@ static NTSTATUS prepare_open(struct vfs_handle_struct *handle, struct smb_reques
 {
 	struct wanted want = wanted(handle, dirfsp, smb_fname, access_mask, disposition, options);
 	struct deferred *deferred = find_deferred(req);
-	struct timeval started = timeval_current();
+	struct timeval started = {0};
 	int result;
 
 	if (dirfsp && !smb_fname->fsp && makes_names(disposition) &&
@@ -161,6 +161,8 @@ static NTSTATUS prepare_open(struct vfs_handle_struct *handle, struct smb_reques
 		return want.must ? vm_status(-EAGAIN) : NT_STATUS_OK;
 	if (!req || !req->smb2req)
 		return want.must ? vm_status(vm_fill(handle, want.dir)) : NT_STATUS_OK;
+	if (!timerisset(&started))
+		started = timeval_current();
 	return defer_open(handle, req, vm_fd(want.dir), started, want.dir->file_id);
 }
 

@@ -132,7 +132,7 @@ bool vm_hidden(int dir_fd, const char *name)
 	bool hidden;
 	int fd;
 
-	if (strcasecmp_m(name, MIGRATE_PRIVATE_DIR))
+	if (name[0] != MIGRATE_PRIVATE_DIR[0] || strcasecmp_m(name, MIGRATE_PRIVATE_DIR))
 		return false;
 	become_root();
 	fd = vm_dup(dir_fd);
