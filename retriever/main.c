@@ -9,6 +9,7 @@
 
 #include "open.h"
 #include "source/refused.h"
+#include "source/thread.h"
 
 static gboolean on_signal(gpointer loop)
 {
@@ -101,5 +102,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	raise_limits();
 	g_log_set_default_handler(log_line, NULL);
+	if (!thread_prepare())
+		g_message("RLIMIT_NICE cannot be raised: set LimitNICE=+0, or clients compete for "
+			  "processors with the crawler's work");
 	return serve(file, socket, argv[1]);
 }

@@ -15,4 +15,19 @@
  */
 void thread_background(bool background);
 
+/*
+ * Likewise: nobody waits for this work.  It has a ninth of the weight, and the I/O priority that
+ * goes with it, where thread_prepare() could see to it.  No less, and not SCHED_IDLE: who has a
+ * lock, or writes to a file that a client is to change next, must come to its end within tens of
+ * milliseconds on a machine that is busy with other things, too.
+ */
+void thread_unhurried(bool unhurried);
+
+/*
+ * Before the process has other threads: whether work can have less weight.  Threads do all kinds of
+ * work, so they must be able to return: by RLIMIT_NICE, which is raised if need be
+ * (CAP_SYS_RESOURCE), or by CAP_SYS_NICE.
+ */
+bool thread_prepare(void);
+
 #endif

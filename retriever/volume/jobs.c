@@ -28,9 +28,11 @@ static void run_job(gpointer data, gpointer user)
 {
 	struct job *job = data;
 	struct jobs *jobs = job->jobs;
+	bool background = job->kind == JOB_BACKGROUND || job->kind == JOB_SLOW;
 
 	/* the pools share their threads */
-	thread_background(job->kind == JOB_BACKGROUND || job->kind == JOB_SLOW);
+	thread_background(background);
+	thread_unhurried(background);
 	trace_enter(job->trace);
 	job->fn(job->arg);
 	g_slice_free(struct job, job);

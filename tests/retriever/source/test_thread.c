@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <check.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "suite.h"
 #include "source/thread.h"
@@ -48,6 +52,73 @@ START_TEST(of_another_policy)
 }
 END_TEST
 
+struct values {
+	bool raised, prepared;
+	int before, unhurried, after;
+};
+
+static void *nice_of_mine(void *arg)
+{
+	struct values *values = arg;
+
+	values->prepared = thread_prepare();
+	values->before = getpriority(PRIO_PROCESS, 0);
+	thread_unhurried(false);
+	thread_unhurried(true);
+	values->unhurried = getpriority(PRIO_PROCESS, 0);
+	thread_unhurried(false);
+	values->after = getpriority(PRIO_PROCESS, 0);
+	return NULL;
+}
+
+/* As under systemd.  Only this thread is without it. */
+static void *without_sys_nice(void *arg)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct sets[2];
+	const struct rlimit enough = {40, 40}, none = {0, 40};
+	struct values *values = arg;
+
+	if (syscall(SYS_capget, &header, sets) < 0)
+		return NULL;
+	sets[0].effective &= ~(1u << CAP_SYS_NICE);
+	if (syscall(SYS_capset, &header, sets) < 0)
+		return NULL;
+	values->raised = setrlimit(RLIMIT_NICE, &enough) == 0 && setrlimit(RLIMIT_NICE, &none) == 0;
+	return nice_of_mine(values);
+}
+
+static struct values run(void *(*body)(void *))
+{
+	struct values values = {.before = 1000};
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, body, &values), 0);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(values.before, getpriority(PRIO_PROCESS, 0));
+	ck_assert_int_eq(values.after, values.before);
+	return values;
+}
+
+START_TEST(has_less_weight_and_returns)
+{
+	struct values values = run(nice_of_mine);
+
+	ck_assert(values.prepared);
+	ck_assert_int_gt(values.unhurried, values.before);
+}
+END_TEST
+
+/* Who could not return does not go. */
+START_TEST(has_less_weight_only_if_it_can_return)
+{
+	struct values values = run(without_sys_nice);
+
+	ck_assert_int_eq(values.prepared, values.raised);
+	ck_assert_int_eq(values.unhurried > values.before, values.raised);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("thread");
@@ -55,6 +126,8 @@ int main(void)
 
 	tcase_add_test(tcase, of_a_thread_only);
 	tcase_add_test(tcase, of_another_policy);
+	tcase_add_test(tcase, has_less_weight_and_returns);
+	tcase_add_test(tcase, has_less_weight_only_if_it_can_return);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

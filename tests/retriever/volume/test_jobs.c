@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core.h"
 
+#include <sys/resource.h>
+
+#include "source/thread.h"
+
 static struct core core;
 
 #define GENERATIONS 1000
@@ -70,6 +74,36 @@ START_TEST(i11_demand_has_workers_of_its_own)
 }
 END_TEST
 
+static void note_nice(void *nice)
+{
+	*(int *)nice = getpriority(PRIO_PROCESS, 0);
+}
+
+static int nice_in(enum job_kind kind)
+{
+	int nice;
+
+	jobs = jobs_new();
+	jobs_run(jobs, kind, note_nice, &nice);
+	jobs_wait(jobs);
+	jobs_free(jobs); /* its threads are those of the next */
+	return nice;
+}
+
+START_TEST(background_has_less_weight)
+{
+	int nice = getpriority(PRIO_PROCESS, 0);
+
+	ck_assert(thread_prepare());
+	for (unsigned round = 0; round < 20; round++) {
+		ck_assert_int_gt(nice_in(JOB_BACKGROUND), nice);
+		ck_assert_int_eq(nice_in(JOB_DEMAND), nice);
+		ck_assert_int_gt(nice_in(JOB_SLOW), nice);
+		ck_assert_int_eq(nice_in(JOB_FIND_DEMAND), nice);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("jobs");
@@ -77,5 +111,6 @@ int main(void)
 
 	tcase_add_test(tcase, jobs_that_start_jobs);
 	tcase_add_test(tcase, i11_demand_has_workers_of_its_own);
+	tcase_add_test(tcase, background_has_less_weight);
 	return run_suite(suite);
 }
