@@ -127,10 +127,17 @@ uint64_t mg_normal_since(struct mg_object *dir)
 	return normal ? normal : MG_ALWAYS;
 }
 
+uint64_t mg_finished_since(const struct mg_volume *volume)
+{
+	return atomic_load(&volume->finished) ? MG_ALWAYS : 0;
+}
+
 bool mg_attrs_adopt_in(struct mg_object *dir, uint64_t before, struct mg_object *object,
 		       struct fsal_attrlist *attrs)
 {
-	if (!before || mg_normal_since(dir) != before)
+	if (!dir && before)
+		atomic_store(&object->normal, before);
+	if (!dir || !before || mg_normal_since(dir) != before)
 		return mg_attrs_adopt(object, attrs);
 	if (!mg_is_normal(object))
 		atomic_store(&object->normal, before);

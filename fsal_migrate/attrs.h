@@ -18,6 +18,8 @@ bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs);
  * normal since says nothing of attributes that were read while a fill moved them.
  */
 uint64_t mg_normal_since(struct mg_object *dir); /* 0: it is not known to be normal */
+/* Likewise for what was found by its handle or a path (dir NULL); 0: something may be left. */
+uint64_t mg_finished_since(const struct mg_volume *volume);
 bool mg_attrs_adopt_in(struct mg_object *dir, uint64_t before, struct mg_object *object,
 		       struct fsal_attrlist *attrs);
 

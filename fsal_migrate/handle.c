@@ -88,6 +88,7 @@ static fsal_status_t lookup_path(struct fsal_export *exp, const char *path,
 	struct mg_export *export = mg_enter();
 	struct fsal_export *below = export->fsal.sub_export;
 	struct fsal_obj_handle *sub = NULL;
+	uint64_t before = mg_finished_since(export->volume);
 	struct gsh_buffdesc key;
 	fsal_status_t status;
 
@@ -96,7 +97,7 @@ static fsal_status_t lookup_path(struct fsal_export *exp, const char *path,
 	mg_leave(export);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	status = mg_object_adopt(export, NULL, 0, sub, attrs_out, handle);
+	status = mg_object_adopt(export, NULL, before, sub, attrs_out, handle);
 	if (FSAL_IS_ERROR(status))
 		return status;
 	if (!mg_object(*handle)->on_volume) {
@@ -118,6 +119,7 @@ static fsal_status_t create_handle(struct fsal_export *exp, struct gsh_buffdesc 
 {
 	struct mg_export *export = mg_enter();
 	struct fsal_export *below = export->fsal.sub_export;
+	uint64_t before = mg_finished_since(export->volume);
 	struct fsal_obj_handle *sub = NULL;
 	fsal_status_t status;
 
@@ -126,7 +128,7 @@ static fsal_status_t create_handle(struct fsal_export *exp, struct gsh_buffdesc 
 	mg_leave(export);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	return mg_object_adopt(export, NULL, 0, sub, attrs_out, handle);
+	return mg_object_adopt(export, NULL, before, sub, attrs_out, handle);
 }
 
 void mg_handle_export_ops_init(struct export_ops *ops)

@@ -7,8 +7,8 @@
 
 /*
  * The object that was found in dir, with its state and with the attributes to show; before: as for
- * mg_attrs_adopt_in(), 0 for one that was found elsewhere.  ok; DELAY: it has no attributes yet,
- * and *handle is not set.
+ * mg_attrs_adopt_in(); dir is NULL for one that was found elsewhere.  ok; DELAY: it has no
+ * attributes yet, and *handle is not set.
  */
 fsal_status_t mg_object_adopt(struct mg_export *export, struct mg_object *dir, uint64_t before,
 			      struct fsal_obj_handle *sub, struct fsal_attrlist *attrs,

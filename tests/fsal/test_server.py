@@ -113,6 +113,11 @@ def normal_objects_cost_no_system_call(args):
     same(calls_of_the_layer(world, work, 255), [], 'system calls')
 
 
+def log_of(world):
+    with open(world.server.process.log) as log:
+        return log.read()
+
+
 @case()
 def the_end_is_noticed(args):
     """When the root is normal, and the retriever gone for good: then nothing is looked at, not even
@@ -126,11 +131,33 @@ def the_end_is_noticed(args):
     os.removexattr(ROOT, f.XATTR)
     os.rmdir(ROOT + '/.migrate')
     world.fake.stop()
-    wait_for('the server notices', lambda: 'everything is here' in open(world.server.process.log).read())
+    wait_for('the server notices', lambda: 'everything is here' in log_of(world))
 
     def work():
         for n in range(50):
             client.read_all(world.fh(f'dir/file{n}'))
+    same(calls_of_the_layer(world, work, 50), [], 'system calls')
+
+
+@case()
+def nothing_is_looked_at_after_the_end(args):
+    """Neither what comes by its handle after a restart."""
+    def fill(world):
+        normal_tree(world)
+        os.removexattr(ROOT, f.XATTR)
+        os.rmdir(ROOT + '/.migrate')
+        world.fake.finished = True
+    world = World(args, fill)
+    handles = [world.fh(f'dir/file{n}') for n in range(50)]
+    world.server.stop()
+    said = log_of(world).count('everything is here')
+    world.server.start()
+    wait_for('the server notices', lambda: log_of(world).count('everything is here') > said)
+    client = world.client = world.server.client()
+
+    def work():
+        for n, handle in enumerate(handles):
+            same(client.read_all(handle), b'%d' % n * 100, 'content')
     same(calls_of_the_layer(world, work, 50), [], 'system calls')
 
 
