@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "source/thread.h"
 #include "volume/errors.h"
 #include "volume/waiters.h"
 #include "volume/jobs.h"
@@ -479,6 +480,7 @@ static gpointer sync_thread(gpointer arg)
 		d->kick = false;
 		d->since = g_get_monotonic_time();
 		g_mutex_unlock(&d->lock);
+		thread_unhurried(!afters);
 		if (objects->len)
 			sync_round(d, objects);
 		g_ptr_array_free(objects, TRUE);

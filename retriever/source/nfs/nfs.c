@@ -85,10 +85,11 @@ static void nfs_submit(struct backend *backend, struct backend_request *req)
 }
 
 static bool add_connections(struct nfs_conn **conns, unsigned *n, struct nfs_server *server,
-			    struct nfs_service *service, unsigned wanted, bool at_once)
+			    struct nfs_service *service, unsigned wanted, bool at_once,
+			    bool unhurried)
 {
 	while (*n < wanted) {
-		conns[*n] = nfs_conn_new(server, service, at_once);
+		conns[*n] = nfs_conn_new(server, service, at_once, unhurried);
 		if (!conns[*n])
 			return false;
 		(*n)++;
@@ -118,13 +119,13 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 	root->handle_len = server->view.root.len;
 	memcpy(root->handle, server->view.root.bytes, root->handle_len);
 	if (add_connections(nfs->demand, &nfs->n_demand, server, &server->nfs,
-			    CLAMP(config->demand_connections, 1, MAX_DEMAND), true) &&
+			    CLAMP(config->demand_connections, 1, MAX_DEMAND), true, false) &&
 	    add_connections(nfs->background, &nfs->n_background, server, &server->nfs,
-			    CLAMP(config->connections, 1, MAX_BACKGROUND), false) &&
+			    CLAMP(config->connections, 1, MAX_BACKGROUND), false, true) &&
 	    add_connections(nfs->acl, &nfs->n_acl, server, &server->acl,
-			    server->acl_apart ? G_N_ELEMENTS(nfs->acl) : 0, false) &&
+			    server->acl_apart ? G_N_ELEMENTS(nfs->acl) : 0, false, false) &&
 	    add_connections(nfs->v4, &nfs->n_v4, server, &server->v4,
-			    server->no_xattrs ? 0 : G_N_ELEMENTS(nfs->v4), false))
+			    server->no_xattrs ? 0 : G_N_ELEMENTS(nfs->v4), false, false))
 		return &nfs->base;
 	backend_set_error(error, EAGAIN,
 			  "%s: no threads for its connections; raise the limits on processes and "

@@ -19,6 +19,7 @@
 #include "nfs_dialog.h"
 #include "nfs_net.h"
 #include "nfs_slots.h"
+#include "source/thread.h"
 
 #define READ_BYTES	(16u << 20) /* of data asked for and not yet here */
 #define CONNECT_SECONDS 10
@@ -39,6 +40,7 @@ struct nfs_conn {
 	pthread_t thread;
 	int wake_fd;
 	atomic_uint load;
+	atomic_uint waited_for; /* requests that are not background, in the queue or under way */
 
 	pthread_mutex_t lock; /* guards the next four */
 	GQueue queue[QUEUES];
@@ -51,6 +53,7 @@ struct nfs_conn {
 	int fd;
 	size_t address; /* of the server's, that is tried */
 	bool at_once;
+	bool unhurried; /* constant */
 	GQueue again;
 	struct nfs_slots slots;
 	unsigned window;
@@ -77,6 +80,7 @@ static void complete_request(struct nfs_conn *conn, struct backend_request *req,
 	}
 	nfs_dialog_end(&conn->dialog, req);
 	atomic_fetch_sub(&conn->load, request_weight(req));
+	atomic_fetch_sub(&conn->waited_for, req->priority != BACKEND_BACKGROUND);
 	backend_watch_end(&conn->server->watch);
 	backend_complete(req, status);
 }
@@ -100,6 +104,7 @@ void nfs_conn_submit(struct nfs_conn *conn, struct backend_request *req)
 	req->submitted = g_get_monotonic_time();
 	backend_watch_begin(&conn->server->watch);
 	atomic_fetch_add(&conn->load, request_weight(req));
+	atomic_fetch_add(&conn->waited_for, req->priority != BACKEND_BACKGROUND);
 	pthread_mutex_lock(&conn->lock);
 	stopped = conn->stopped;
 	if (!stopped) {
@@ -492,6 +497,8 @@ static void *conn_thread(void *user)
 	enum prospect prospect;
 
 	while ((prospect = look_ahead(conn)) != PROSPECT_STOP) {
+		if (conn->unhurried)
+			thread_unhurried(!atomic_load(&conn->waited_for));
 		poll_once(conn, prospect);
 		handle_time(conn, prospect);
 		if (conn->state == CONN_UP)
@@ -514,7 +521,8 @@ void nfs_conn_free(struct nfs_conn *conn)
 	g_free(conn);
 }
 
-struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *service, bool at_once)
+struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *service, bool at_once,
+			      bool unhurried)
 {
 	struct nfs_conn *conn = g_new0(struct nfs_conn, 1);
 
@@ -525,6 +533,7 @@ struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *ser
 	conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	conn->fd = -1;
 	conn->at_once = at_once;
+	conn->unhurried = unhurried;
 	conn->down_since = g_get_monotonic_time();
 	nfs_slots_init(&conn->slots, g_random_int());
 	rpc_stream_init(&conn->stream);

@@ -7,8 +7,10 @@
 struct nfs_conn;
 /*
  * Connects to that service, when there is something to do, or at once.  NULL: no thread to be had.
+ * unhurried: its thread has less weight (thread.h) while it has background requests only.
  */
-struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *service, bool at_once);
+struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *service, bool at_once,
+			      bool unhurried);
 /* Cancels all that it has; from then on everything submitted is cancelled. */
 void nfs_conn_stop(struct nfs_conn *conn);
 /* After stop: waits until all is cancelled.  Others may still submit to it until free. */

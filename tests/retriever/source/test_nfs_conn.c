@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Connections that break, stall and get nonsense. */
+#include <sys/resource.h>
+
 #include "backend_support.h"
 #include "fake_nfs.h"
+#include "source/thread.h"
 
 static struct fake *fake;
 static struct backend *backend;
@@ -315,6 +318,40 @@ START_TEST(demand_passes_all_and_readahead_background)
 }
 END_TEST
 
+static void note_nice(struct backend_request *req)
+{
+	req->offset = getpriority(PRIO_PROCESS, 0);
+	gate_pass(req->user);
+}
+
+static int nice_of(enum backend_priority priority)
+{
+	struct backend_request req = {
+		.op = BACKEND_GETATTR, .priority = priority, .object = root, .done = note_nice};
+	static struct gate gate;
+
+	gate_init(&gate);
+	req.user = &gate;
+	backend->ops->submit(backend, &req);
+	gate_wait(&gate, 1);
+	return (int)req.offset;
+}
+
+/* Read-ahead, which clients wait for, comes on the same connection. */
+START_TEST(background_has_less_weight)
+{
+	int nice = getpriority(PRIO_PROCESS, 0);
+
+	ck_assert(thread_prepare());
+	start(NULL, 1);
+	for (unsigned round = 0; round < 3; round++) {
+		ck_assert_int_gt(nice_of(BACKEND_BACKGROUND), nice);
+		ck_assert_int_eq(nice_of(BACKEND_READAHEAD), nice);
+		ck_assert_int_eq(nice_of(BACKEND_DEMAND), nice);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("backend_nfs_conn");
@@ -331,6 +368,7 @@ int main(void)
 	tcase_add_test(tcase, exports_may_come_late);
 	tcase_add_test(tcase, the_address_that_answers_is_asked_first);
 	tcase_add_test(tcase, demand_passes_all_and_readahead_background);
+	tcase_add_test(tcase, background_has_less_weight);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
