@@ -224,7 +224,7 @@ START_TEST(the_address_that_answers_is_asked_first)
 	server.view.root.len = (uint8_t)strlen(FAKE_ROOT);
 	memcpy(server.view.root.bytes, FAKE_ROOT, strlen(FAKE_ROOT));
 	rpc_auth_init(&server.auth, 0, 0);
-	conn = nfs_conn_new(&server, &server.nfs, false);
+	conn = nfs_conn_new(&server, &server.nfs, false, false);
 	ck_assert_ptr_nonnull(conn);
 	gate_init(&gate);
 	req.object = by_handle((const uint8_t *)FAKE_ROOT, (uint8_t)strlen(FAKE_ROOT));
