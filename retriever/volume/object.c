@@ -103,6 +103,7 @@ static void object_free(struct object *object)
 	migrate_record_clear(&object->record);
 	if (object->kind == OBJECT_FILE) {
 		migrate_extents_clear(&file_of(object)->filled);
+		migrate_extents_clear(&file_of(object)->zeros);
 		migrate_extents_clear(&file_of(object)->inflight[0]);
 		migrate_extents_clear(&file_of(object)->inflight[1]);
 		g_mutex_clear(&file_of(object)->sync_lock);

@@ -6,6 +6,7 @@
  *   record.missing            not durable here, as the xattr says
  *   record.dirty              part of it: a client wrote it, also in the xattr
  *   filled                    part of it: fetched and in the page cache, in memory only
+ *   zeros                     what of filled needs no blocks (sparse.h), likewise
  *   missing - dirty - filled  what must still be fetched: object_lacks()
  *
  * A kill forgets `filled`, and the range is fetched again: the same bytes over the same bytes,
@@ -67,6 +68,7 @@ struct object {
 struct file {
 	struct object base;
 	struct migrate_extents filled;
+	struct migrate_extents zeros;
 	struct migrate_extents inflight[2]; /* reads under way: demand, background */
 	unsigned version;		    /* counts the times that version.c took a new one */
 	bool closing_gaps;		    /* so that its record fits again */

@@ -2,8 +2,8 @@
 #include "sparse.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BLOCK 4096
@@ -81,14 +81,18 @@ static size_t run_length(const uint8_t *data, size_t len, uint64_t offset, bool 
 	return n;
 }
 
-int sparse_pwrite(int fd, const uint8_t *data, size_t len, uint64_t offset)
+int sparse_pwrite(int fd, const uint8_t *data, size_t len, uint64_t offset,
+		  struct migrate_extents *zeros)
 {
 	while (len) {
 		bool zero = false;
 		size_t n = run_length(data, len, offset, &zero);
 
-		int ret = zero ? clear_data(fd, data, n, offset) : write_all(fd, data, n, offset);
+		bool leave = zero && zeros;
+		int ret = leave ? clear_data(fd, data, n, offset) : write_all(fd, data, n, offset);
 
+		if (!ret && leave)
+			ret = migrate_extents_add(zeros, offset, offset + n);
 		if (ret)
 			return ret;
 		data += n;
@@ -96,4 +100,13 @@ int sparse_pwrite(int fd, const uint8_t *data, size_t len, uint64_t offset)
 		offset += n;
 	}
 	return 0;
+}
+
+/* A file always ends with a hole; it may have become shorter just now. */
+bool sparse_has_hole(int fd, uint64_t start, uint64_t end)
+{
+	off_t hole = lseek(fd, start, SEEK_HOLE);
+	struct stat st;
+
+	return hole >= 0 && (uint64_t)hole < end && fstat(fd, &st) == 0 && hole < st.st_size;
 }

@@ -28,8 +28,9 @@ struct making {
 	int dir_fd;	/* where it gets a name first, */
 	const char *as; /* and which */
 	struct carried carried;
-	bool linked;  /* to a provisional name */
-	bool brought; /* its data came too, and is in the page cache */
+	bool linked;		      /* to a provisional name */
+	bool brought;		      /* its data came too, and is in the page cache */
+	struct migrate_extents zeros; /* of its data */
 };
 
 char *stub_child_path(const char *parent, const char *name)
@@ -107,7 +108,7 @@ static void write_data(struct making *m, int fd)
 
 	m->brought = xattrs && xattrs->data && xattrs->data_len == m->entry->attr.size &&
 		     stub_has_room(fd) && m->parent->brought &&
-		     sparse_pwrite(fd, xattrs->data, xattrs->data_len, 0) == 0;
+		     sparse_pwrite(fd, xattrs->data, xattrs->data_len, 0, &m->zeros) == 0;
 }
 
 /* A name goes before its data where there is no room for both. */
@@ -192,6 +193,8 @@ static int link_brought(struct making *m, int fd)
 		return ret;
 	g_mutex_lock(&object->lock);
 	ret = migrate_extents_add(&file_of(object)->filled, 0, size);
+	if (!ret)
+		ret = migrate_extents_add_all(&file_of(object)->zeros, &m->zeros);
 	g_mutex_unlock(&object->lock);
 	if (!ret)
 		ret = link_fd(object->fd, m->dir_fd, m->as);
@@ -214,11 +217,11 @@ static int link_stub(struct making *m, int fd)
 static int create_file(struct making *m)
 {
 	int fd = make_file(m);
-	int ret;
+	int ret = fd;
 
-	if (fd < 0)
-		return fd;
-	ret = m->brought ? link_brought(m, fd) : link_stub(m, fd);
+	if (fd >= 0)
+		ret = m->brought ? link_brought(m, fd) : link_stub(m, fd);
+	migrate_extents_clear(&m->zeros);
 	if (ret == 0)
 		count_new(m);
 	return ret;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "snapshot.h"
 #include "source/thread.h"
 #include "volume/errors.h"
 #include "volume/waiters.h"
@@ -37,43 +38,6 @@ struct durability {
 	bool kick, stop, stopped;
 	gint doubted; /* atomic: see durability_sync_all() */
 };
-
-/* What an object has in the page cache and its record counts as missing, before a sync. */
-struct snapshot {
-	struct object *object; /* referenced */
-	struct migrate_extents ranges;
-	unsigned version, lost_writes;
-};
-
-static void snapshot_take(struct snapshot *s)
-{
-	struct object *object = s->object;
-	int ret;
-
-	g_mutex_lock(&object->lock);
-	s->version = file_of(object)->version;
-	s->lost_writes = file_of(object)->lost_writes;
-	ret = migrate_extents_copy(&s->ranges, &file_of(object)->filled);
-	if (!ret && !object->normal)
-		ret = migrate_extents_add_all(&s->ranges, &object->record.dirty);
-	if (ret)
-		migrate_extents_clear(&s->ranges);
-	g_mutex_unlock(&object->lock);
-}
-
-/* Lock held; the snapshot is durable.  Shrinks the sets in memory, unless what was synced is not
- * the file's content any more (retry), or was lost. */
-static void snapshot_apply(struct snapshot *s)
-{
-	struct object *object = s->object;
-
-	if (!object->normal && file_of(object)->version == s->version &&
-	    file_of(object)->lost_writes == s->lost_writes) {
-		migrate_extents_remove_all(&object->record.missing, &s->ranges);
-		migrate_extents_remove_all(&object->record.dirty, &s->ranges);
-		migrate_extents_remove_all(&file_of(object)->filled, &s->ranges);
-	}
-}
 
 static bool file_is_whole(struct object *object)
 {
@@ -122,6 +86,7 @@ static void write_back_failed(struct object *object, int err)
 	g_mutex_lock(&object->lock);
 	file->lost_writes++;
 	migrate_extents_clear(&file->filled);
+	migrate_extents_clear(&file->zeros);
 	if (!object->normal && (object->record.flags & MIGRATE_REC_CLIENT)) {
 		migrate_extents_clear(&object->record.dirty);
 		object->record.flags |= MIGRATE_REC_LOST;
@@ -141,15 +106,28 @@ static int flush(struct object *object, int (*call)(int fd))
 	return -EIO;
 }
 
+/* The file's sync_lock held: flushes, unless that is done already. */
+static int sync_snapshot(struct snapshot *s, bool flushed)
+{
+	int ret = flushed ? 0 : flush(s->object, fdatasync);
+
+	if (!ret) {
+		ret = snapshot_check(s);
+		if (ret)
+			write_back_failed(s->object, ret);
+	}
+	return ret;
+}
+
 /* The file's sync_lock held.  The record's flush is for clients who ask for durability. */
 static int sync_file(struct object *object, bool for_client)
 {
-	struct snapshot s = {.object = object};
+	struct snapshot s;
 	bool again;
 	int ret;
 
-	snapshot_take(&s);
-	ret = flush(object, fdatasync);
+	snapshot_take(&s, object);
+	ret = sync_snapshot(&s, false);
 	if (!ret) {
 		g_mutex_lock(&object->lock);
 		snapshot_apply(&s);
@@ -158,7 +136,7 @@ static int sync_file(struct object *object, bool for_client)
 		if (!ret && for_client)
 			ret = flush(object, fsync);
 	}
-	migrate_extents_clear(&s.ranges);
+	snapshot_clear(&s);
 	return ret;
 }
 
@@ -411,8 +389,8 @@ static bool round_sync(struct snapshot *s, bool each, int failed)
 	g_mutex_lock(&file_of(object)->sync_lock);
 	if (failed)
 		write_back_failed(object, failed);
-	else if (each)
-		ret = flush(object, fdatasync);
+	else
+		ret = sync_snapshot(s, !each);
 	g_mutex_unlock(&file_of(object)->sync_lock);
 	return !failed && !ret;
 }
@@ -423,10 +401,8 @@ static void sync_round(struct durability *d, GPtrArray *objects)
 	bool few = objects->len <= FEW;
 	int failed = 0;
 
-	for (guint i = 0; i < objects->len; i++) {
-		v[i].object = objects->pdata[i];
-		snapshot_take(&v[i]);
-	}
+	for (guint i = 0; i < objects->len; i++)
+		snapshot_take(&v[i], objects->pdata[i]);
 	if (!few)
 		failed = durability_sync_all(d->retriever);
 	for (guint i = 0; i < objects->len; i++) {
@@ -435,8 +411,8 @@ static void sync_round(struct durability *d, GPtrArray *objects)
 		if (round_sync(s, few || g_atomic_int_get(&d->doubted), failed) &&
 		    round_succeeded(s))
 			durability_queue(s->object, 0);
-		migrate_extents_clear(&s->ranges);
-		object_unref(s->object);
+		snapshot_clear(s);
+		object_unref(objects->pdata[i]);
 	}
 }
 

@@ -17,6 +17,8 @@
 #define WINDOW_MAX ((uint32_t)8 << 20)
 /* Planned at a time; the rest when half of it has come. */
 #define PLAN_MAX ((uint64_t)64 << 20)
+/* So many holes of a file are remembered until it is durable; past that zeros are written. */
+#define ZEROS_MAX 4096
 
 #define CHANGED                                                                                    \
 	"the file was changed on the old server since its stub was made: migratectl retry takes "  \
@@ -282,19 +284,22 @@ static bool superseded(const struct transfer *t)
 /* The bytes go to where they are still missing.  None do if there is a new version: with the caller
  * having entered, there will not be one before it leaves. */
 static int write_missing(struct transfer *t, const uint8_t *data, size_t len,
-			 struct migrate_extents *todo, unsigned *lost_writes)
+			 struct migrate_extents *todo, struct migrate_extents *zeros,
+			 unsigned *lost_writes)
 {
 	struct object *object = t->object;
 	int ret = 0;
 
 	g_mutex_lock(&object->lock);
 	*lost_writes = file_of(object)->lost_writes;
+	if (file_of(object)->zeros.n >= ZEROS_MAX)
+		zeros = NULL;
 	if (!superseded(t))
 		ret = object_lacks(object, t->start, t->start + len, todo);
 	g_mutex_unlock(&object->lock);
 	for (size_t i = 0; i < todo->n && !ret; i++)
 		ret = sparse_pwrite(object->fd, data + (todo->v[i].start - t->start),
-				    todo->v[i].end - todo->v[i].start, todo->v[i].start);
+				    todo->v[i].end - todo->v[i].start, todo->v[i].start, zeros);
 	return ret;
 }
 
@@ -302,16 +307,19 @@ static int write_missing(struct transfer *t, const uint8_t *data, size_t len,
 static void apply(struct transfer *t, const uint8_t *data, size_t len)
 {
 	struct object *object = t->object;
-	struct migrate_extents todo = MIGRATE_EXTENTS_INIT;
+	struct migrate_extents todo = MIGRATE_EXTENTS_INIT, zeros = MIGRATE_EXTENTS_INIT;
 	GQueue waiters = G_QUEUE_INIT;
 	unsigned lost_writes;
-	int ret = write_missing(t, data, len, &todo, &lost_writes);
+	int ret = write_missing(t, data, len, &todo, &zeros, &lost_writes);
 
 	g_mutex_lock(&object->lock);
 	if (lost_writes != file_of(object)->lost_writes)
 		ret = -EIO; /* maybe these, too */
-	if (!ret && !object->normal)
-		ret = migrate_extents_add_all(&file_of(object)->filled, &todo);
+	if (!ret && !object->normal) {
+		ret = migrate_extents_add_all(&file_of(object)->zeros, &zeros);
+		if (!ret)
+			ret = migrate_extents_add_all(&file_of(object)->filled, &todo);
+	}
 	if (!ret) {
 		object->search.failures = 0;
 		waiters_take(object, &waiters);
@@ -328,6 +336,7 @@ static void apply(struct transfer *t, const uint8_t *data, size_t len)
 	waiters_run(object->retriever, &waiters, 0);
 	durability_queue(object, len);
 	migrate_extents_clear(&todo);
+	migrate_extents_clear(&zeros);
 }
 
 /* Plans what waiters still want, where little enough is on its way. */

@@ -108,6 +108,7 @@ static int take_content(struct object *object, const struct source_attr *attr)
 	migrate_extents_clear(&old.missing);
 	migrate_extents_clear(&old.dirty);
 	migrate_extents_clear(&file_of(object)->filled);
+	migrate_extents_clear(&file_of(object)->zeros);
 	COUNT_ADD(object->retriever, bytes_found, (gint64)rec->size - (gint64)old.size);
 	rec->flags &= ~MIGRATE_REC_RESIZE;
 	return object_store(object);

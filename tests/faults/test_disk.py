@@ -51,8 +51,7 @@ def fails_by_request(args, fs, fault):
     same(status, 0, 'exit status of the guest')
 
 
-@case(guest=True, broken='ext4 drops data for which it cannot allocate blocks, as when it cannot read '
-                         'its bitmaps, and syncfs() says nothing of it')
+@case(guest=True)
 def reads_ext4(args):
     fails_by_request(args, 'ext4', 'reads')
 

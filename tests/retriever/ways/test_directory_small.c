@@ -327,6 +327,38 @@ START_TEST(i3_the_record_waits_for_the_sync)
 }
 END_TEST
 
+/* I3: what came with the names has blocks when it leaves the record, but for its zeros. */
+START_TEST(i3_blocks_that_were_never_allocated)
+{
+	g_autofree uint8_t *zeros = g_malloc0(4096);
+	g_autofree char *path = NULL;
+	int dir, fd, source;
+
+	make();
+	path = g_strconcat(core.source, "/d/most", NULL);
+	source = open(path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_eq(pwrite(source, zeros, 4096, 8192), 4096);
+	close(source);
+	core_start(&core);
+	dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	core_hold("fdatasync syncfs");
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	fd = open_in(dir, "some");
+	ck_assert_int_eq(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 5000), 0);
+	close(fd);
+	core_release();
+	core_restart(&core); /* the round is over */
+	expect_whole(dir, "some", 5000, 2);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 1);
+	fd = open_in(dir, "most");
+	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	core_expect_zeros(fd, 8192, 4096);
+	close(fd);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
 /* I7: what a client writes before all of it is durable stays. */
 START_TEST(i7_a_change_at_once)
 {
@@ -536,6 +568,7 @@ int main(void)
 	tcase_add_test(tcase, data_that_is_elsewhere);
 	tcase_add_test(tcase, a_pass_that_moves_data);
 	tcase_add_test(tcase, i3_the_record_waits_for_the_sync);
+	tcase_add_test(tcase, i3_blocks_that_were_never_allocated);
 	tcase_add_test(tcase, i7_a_change_at_once);
 	tcase_add_test(tcase, i4_what_does_not_fit_is_fetched);
 	tcase_add_test(tcase, i4_what_is_of_another_file);

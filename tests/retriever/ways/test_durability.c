@@ -64,32 +64,6 @@ START_TEST(i3_a_record_is_dropped_after_the_sync)
 }
 END_TEST
 
-/* The kernel tells once that data could not be written, and takes it for written then: whoever was
- * told, nothing that was here before is durable after a later sync that succeeds. */
-START_TEST(i3_a_failed_sync_counts_for_all)
-{
-	int fd = start();
-
-	ck_assert_int_eq(core_range(&core, fd, 0, 10000), 0);
-	if (_i) /* a client's bytes too */
-		ck_assert_int_eq(core_write(&core, fd, 20000, 5000, 9, false), 0);
-	core_fail_sync = "fdatasync";
-	ck_assert_int_eq(core_sync(&core, fd), -EIO);
-	core_fail_sync = NULL;
-	ck_assert_uint_eq(core_missing(fd), SIZE);
-	core_sync(&core, fd); /* may tell another client, or not */
-	ck_assert_uint_eq(core_missing(fd), SIZE);
-	if (_i)
-		ck_assert(!core_present(fd, 20000, 5000));
-	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	core_expect(fd, 0, SIZE, 1);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
-	close(fd);
-	core_free(&core);
-}
-END_TEST
-
 /* By itself, within a round; many at once with one call. */
 START_TEST(rounds_end_by_themselves)
 {
@@ -343,195 +317,6 @@ START_TEST(a_slow_disk_holds_the_background_back)
 }
 END_TEST
 
-static void fetch_files(int first, int n)
-{
-	for (int i = first; i < first + n; i++) {
-		g_autofree char *name = g_strdup_printf("f%d", i);
-		int fd = core_find(&core, name, O_RDWR);
-
-		ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-		close(fd);
-	}
-}
-
-/* The round that they are in. */
-static void wait_round(void)
-{
-	atomic_int done = 0;
-
-	durability_after_round(core.retriever, note_done, &done);
-	while (!atomic_load(&done))
-		sched_yield();
-}
-
-static void expect_missing(int first, int n)
-{
-	for (int i = first; i < first + n; i++) {
-		g_autofree char *name = g_strdup_printf("f%d", i);
-		int fd = core_find(&core, name, O_RDWR);
-
-		ck_assert_uint_eq(core_missing(fd), 100);
-		close(fd);
-	}
-}
-
-/* A disk that lost bytes tells it once for all; then each file is asked about its own. */
-START_TEST(i3_a_disk_that_fails)
-{
-	core_make(&core);
-	for (int i = 0; i < 20; i++) {
-		g_autofree char *name = g_strdup_printf("f%d", i);
-
-		core_source_file(&core, name, 100, i);
-	}
-	core_start(&core);
-	core_fail_sync = "syncfs";
-	fetch_files(0, 10);
-	wait_round();
-	expect_missing(0, 10);
-	core_fail_sync = "fdatasync";
-	fetch_files(10, 10);
-	wait_round();
-	expect_missing(10, 10);
-	core_fail_sync = NULL;
-	fetch_files(0, 20);
-	wait_round();
-	wait_round();
-	core_expect_answer(&core, "status", "files-whole=20");
-	core_free(&core);
-}
-END_TEST
-
-/* What a client's COMMIT was told of is not taken for durable by a round, whose sync succeeds. */
-START_TEST(i3_a_commit_that_fails)
-{
-	int fd = start();
-
-	ck_assert_int_eq(core_range(&core, fd, 0, 1), 0);
-	core_fail_sync = "fdatasync";
-	ck_assert_int_eq(core_sync(&core, fd), -EIO);
-	core_fail_sync = NULL;
-	wait_round();
-	wait_round();
-	ck_assert_uint_eq(core_missing(fd), SIZE);
-	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
-	core_expect(fd, 0, SIZE, 1);
-	close(fd);
-	core_free(&core);
-}
-END_TEST
-
-/* A disk that finds no space for what was accepted is no record that does not fit: the client is
- * told. */
-START_TEST(i7_a_commit_without_space)
-{
-	int fd = start();
-
-	ck_assert_int_eq(core_write(&core, fd, 100, 10, 9, false), 0);
-	core_fail_sync_errno = ENOSPC;
-	core_fail_sync = "fdatasync";
-	ck_assert_int_eq(core_sync(&core, fd), -EIO);
-	core_fail_sync = NULL;
-	core_fail_sync_errno = EIO;
-	ck_assert_uint_eq(core_missing(fd), SIZE);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	close(fd);
-	core_free(&core);
-}
-END_TEST
-
-/* A write that a round lost: its client is told by the next COMMIT, though the disk is well again,
- * and the old bytes are served rather than what the disk may have. */
-START_TEST(i7_a_round_that_fails)
-{
-	int fd = start();
-
-	core_fail_sync = "fdatasync";
-	ck_assert_int_eq(core_write(&core, fd, 100, 10, 9, false), 0);
-	wait_round();
-	core_fail_sync = NULL;
-	ck_assert_uint_eq(core_missing(fd), SIZE);
-	ck_assert_int_eq(core_sync(&core, fd), -EIO);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	core_expect(fd, 0, SIZE, 1);
-	close(fd);
-	core_free(&core);
-}
-END_TEST
-
-/* A reader who saw zeros waits until what is here is durable or known to be lost; a client's notice
- * is not his. */
-START_TEST(i4_made_durable_for_a_reader)
-{
-	const unsigned flags = MIGRATE_DURABLE;
-	int fd = start();
-
-	ck_assert_int_eq(core_write(&core, fd, 0, 10, 9, false), 0);
-	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 0, 1, flags)), 0);
-	ck_assert_uint_eq(core_missing(fd), SIZE - 10);
-	ck_assert_int_eq(core_write(&core, fd, 60000, 10, 9, false), 0);
-	core_fail_sync = "fdatasync";
-	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 60000, 10, flags)), -EIO);
-	core_fail_sync = NULL;
-	ck_assert(!core_present(fd, 60000, 10));
-	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 60000, 10, flags)), 0);
-	ck_assert_int_eq(core_sync(&core, fd), -EIO);
-	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 0, 1, flags)), 0);
-	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
-	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 0, 1, flags)), 0);
-	core_expect(fd, 10, SIZE - 10, 1);
-	close(fd);
-	core_free(&core);
-}
-END_TEST
-
-/* The record that a retriever leaves that is killed after clients wrote. */
-static void leave_dirty(int fd, uint16_t flags)
-{
-	g_autofree uint8_t *data = core_bytes(9, 20000, 100);
-	struct migrate_record rec;
-
-	ck_assert_int_eq(migrate_record_load(fd, &rec), 1);
-	migrate_extents_add(&rec.dirty, 100, 8192);
-	migrate_extents_add(&rec.dirty, 20000, 20100);
-	memcpy(rec.epoch, mount_epoch, sizeof(rec.epoch));
-	rec.flags |= flags | MIGRATE_REC_CLIENT;
-	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
-	migrate_record_clear(&rec);
-	ck_assert_int_eq(pwrite(fd, data, 100, 20000), 100);
-}
-
-/* A retriever's descriptor is not told of a write-back that failed before it was opened, if another
- * one was.  What the kernel dropped since is lost, and no hole: the old bytes come back, and the
- * client is told.  Unless clients make holes. */
-START_TEST(i3_lost_before_the_retriever_came)
-{
-	int fd = start();
-
-	core_close(&core);
-	leave_dirty(fd, _i ? MIGRATE_REC_HOLES : 0);
-	core_open(&core);
-	core_run(&core);
-	ck_assert_int_eq(core_sync(&core, fd), _i ? 0 : -EIO);
-	ck_assert_int_eq(core_sync(&core, fd), 0);
-	ck_assert_uint_eq(core_missing(fd), SIZE - 100 - (_i ? 8092 : 0));
-	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	core_expect(fd, 0, 100, 1);
-	if (_i)
-		core_expect_zeros(fd, 100, 8092);
-	else
-		core_expect(fd, 100, 20000 - 100, 1);
-	core_expect(fd, 20000, 100, 9);
-	close(fd);
-	core_free(&core);
-}
-END_TEST
-
 /* I7: a client's hole survives a kill. */
 START_TEST(i7_a_kill_after_a_hole)
 {
@@ -558,59 +343,12 @@ START_TEST(i7_a_kill_after_a_hole)
 }
 END_TEST
 
-/* A disk that does not take the record either: memory knows that the bytes are lost, until it does.
- */
-START_TEST(i4_a_loss_that_cannot_be_recorded)
-{
-	int fd = start();
-
-	ck_assert_int_eq(core_write(&core, fd, 100, 10, 9, false), 0);
-	core_fail_xattr = "security.migrate";
-	core_fail_errno = EIO;
-	core_fail_sync = "fdatasync";
-	ck_assert_int_eq(core_sync(&core, fd), -EIO);
-	core_fail_sync = NULL;
-	ck_assert(core_present(fd, 100, 10));
-	ck_assert_int_eq(core_wait(core_ask_range(&core, fd, 100, 10, MIGRATE_DURABLE)), -EIO);
-	wait_round();
-	wait_round();
-	ck_assert(core_present(fd, 100, 10));
-	core_fail_xattr = NULL;
-	wait_round();
-	ck_assert(!core_present(fd, 100, 10));
-	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
-	core_expect(fd, 0, SIZE, 1);
-	close(fd);
-	core_free(&core);
-}
-END_TEST
-
-/* A change that was under way when a write-back failed may be lost with it: its client is told. */
-START_TEST(i7_a_write_while_a_commit_fails)
-{
-	uint64_t id;
-	int fd = start();
-
-	ck_assert_int_eq(core_range(&core, fd, 0, 1), 0);
-	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_WRITE, 0, 10, &id), 0);
-	ck_assert_int_eq(pwrite(fd, "0123456789", 10, 0), 10);
-	core_fail_sync = "fdatasync";
-	ck_assert_int_eq(core_sync(&core, fd), -EIO);
-	core_fail_sync = NULL;
-	ck_assert_int_eq(core_end(&core, id, true, false, 0, 10), -EIO);
-	ck_assert_uint_eq(core_missing(fd), SIZE);
-	close(fd);
-	core_free(&core);
-}
-END_TEST
-
 START_TEST(no_drop_under_a_bracket)
 {
 	uint64_t id;
 	int fd = start();
 
-	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_WRITE, 0, SIZE, &id), 0);
-	ck_assert_int_eq(core_end(&core, id, true, false, 0, SIZE), 0);
+	ck_assert_int_eq(core_write(&core, fd, 0, SIZE, 9, false), 0);
 	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_ATTRIBUTES, 0, 0, &id), 0);
 	ck_assert_int_eq(core_sync(&core, fd), 0);
 	ck_assert_int_eq(core_state(fd), MIGRATE_PARTIAL);
@@ -628,7 +366,6 @@ int main(void)
 
 	tcase_add_test(tcase, i3_a_range_leaves_the_record_after_the_sync);
 	tcase_add_test(tcase, i3_a_record_is_dropped_after_the_sync);
-	tcase_add_loop_test(tcase, i3_a_failed_sync_counts_for_all, 0, 2);
 	tcase_add_test(tcase, rounds_end_by_themselves);
 	tcase_add_test(tcase, i7_a_kill_after_end);
 	tcase_add_test(tcase, i7_a_power_cut);
@@ -636,15 +373,7 @@ int main(void)
 	tcase_add_test(tcase, i7_a_sync_of_a_normal_file_flushes);
 	tcase_add_test(tcase, i7_the_order_of_a_commit);
 	tcase_add_test(tcase, a_slow_disk_holds_the_background_back);
-	tcase_add_test(tcase, i3_a_disk_that_fails);
-	tcase_add_test(tcase, i3_a_commit_that_fails);
-	tcase_add_test(tcase, i7_a_commit_without_space);
-	tcase_add_test(tcase, i7_a_round_that_fails);
-	tcase_add_test(tcase, i4_made_durable_for_a_reader);
-	tcase_add_loop_test(tcase, i3_lost_before_the_retriever_came, 0, 2);
 	tcase_add_loop_test(tcase, i7_a_kill_after_a_hole, 0, 2);
-	tcase_add_test(tcase, i4_a_loss_that_cannot_be_recorded);
-	tcase_add_test(tcase, i7_a_write_while_a_commit_fails);
 	tcase_add_test(tcase, no_drop_under_a_bracket);
 	return run_suite(suite);
 }
