@@ -242,6 +242,7 @@ static void read_entry(struct errors *errors, uint64_t offset, struct error_entr
 {
 	g_autofree char *line = line_at(errors, offset);
 
+	*entry = (struct error_entry){.name = NULL};
 	if (line && error_entry_parse(line, entry) == ERROR_ADD)
 		return;
 	error_entry_clear(entry);

@@ -344,11 +344,13 @@ class Run:
         self.found += len(whole)
 
     def finish(self):
-        self.migration.ctl('throttle', argument='0')
         for _ in range(3):              # what failed is tried again
+            self.migration.ctl('throttle', argument='0')
             self.crawl()
             if self.crawler.wait(300) == 0:
                 break
+            if self.fault == 'reads':   # ext4 takes bitmaps that it could not read for damaged,
+                self.remount()          # until it is mounted anew
         else:
             raise Failure('the crawler does not come to an end: ' + self.migration.ctl('errors'))
         if self.migration.ctl('finalize', may_fail=True) is None:

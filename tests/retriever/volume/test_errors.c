@@ -30,6 +30,30 @@ static int make_file(unsigned i)
 	return openat(dir, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 }
 
+/* A disk that lost the list: what is counted is listed, whatever the caller's memory held. */
+START_TEST(i12_a_list_that_is_lost)
+{
+	struct errors *errors = errors_new(dir);
+	struct error_entry e;
+	int fd = make_file(1);
+
+	errors_add_fd(errors, fd, -ESTALE, "a reason");
+	errors_save(errors);
+	errors_free(errors);
+	errors = errors_new(dir);
+	close(fd);
+	fd = openat(dir, "errors", O_WRONLY | O_TRUNC | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	memset(&e, 'x', sizeof(e));
+	ck_assert(get(errors, 0, &e));
+	ck_assert_str_eq(e.path, "?");
+	ck_assert_int_eq(e.status, -EIO);
+	error_entry_clear(&e);
+	errors_free(errors);
+	close(fd);
+}
+END_TEST
+
 START_TEST(i12_kept_across_restarts)
 {
 	struct errors *errors = errors_new(dir);
@@ -447,6 +471,7 @@ int main(void)
 	tcase_set_timeout(tcase, 300);
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, i12_kept_across_restarts);
+	tcase_add_test(tcase, i12_a_list_that_is_lost);
 	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, many);
 	tcase_add_test(tcase, a_damaged_list);

@@ -448,7 +448,8 @@ START_TEST(i11_an_end_does_not_wait_for_the_old_server)
 	waiter = core_ask_begin(&core, fd, -1, MIGRATE_WRITE, i * stride, 512, &id);
 	backend_fault_release(core.fault, rule);
 	ck_assert_int_eq(core_wait(waiter), 0);
-	ck_assert_int_eq(core_end(&core, id, true, true, i * stride, 512), 0);
+	ck_assert_int_eq(pwrite(fd, "new", 3, i * stride), 3);
+	ck_assert_int_eq(core_end(&core, id, true, true, i * stride, 3), 0);
 	close(fd);
 	core_free(&core);
 }
