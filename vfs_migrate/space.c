@@ -53,7 +53,8 @@ static int vm_fallocate(struct vfs_handle_struct *handle, struct files_struct *f
 		.arg = &space,
 	};
 
-	if (vm_known_normal(handle, fsp))
+	/* of a directory the file system refuses it */
+	if (vm_known_normal(handle, fsp) || fsp->fsp_flags.is_directory)
 		return make_allocation(&space);
 	/* What would move data, which a record cannot follow. */
 	if (mode & ~known)

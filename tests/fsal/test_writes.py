@@ -217,14 +217,24 @@ def unlinked_while_a_read_waits(args):
     world = World(args, lambda w: w.file('stub'), hold_ms=20000)
     client, fake = world.client, world.fake
     stub = world.fh('stub')
-    fake.on[RANGE] = lambda r: HOLD
+    files = []
+
+    def hold(request):
+        files.append(os.dup(request.fd))
+        return HOLD
+
+    fake.on[RANGE] = hold
     pending = client.start(nfs3.READ, client.read_args(stub, 0, 100))
     held, = fake.wait(RANGE)
     world.server.client().remove(client.root, b'stub')
-    fake.reply(held, 0)                 # of bytes that are holes: there is no file to put them in
+    with open(f'/proc/self/fd/{files[0]}', 'r+b') as file:
+        file.write(TEXT)
+    os.removexattr(files[0], 'security.migrate')
+    os.close(files[0])
+    fake.reply(held, 0)
     reply = pending.result(120)
     same(reply.u32(), 0, 'status')
-    same(client.read_reply(reply)[0], bytes(100), 'content')
+    same(client.read_reply(reply)[0], TEXT[:100], 'content')
 
 
 @case()
