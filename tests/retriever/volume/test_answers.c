@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <check.h>
 
+#include "core_tsan.h"
 #include "suite.h"
 #include "volume/answers.h"
 
