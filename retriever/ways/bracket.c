@@ -73,10 +73,15 @@ static int make_agree(struct object *object)
  */
 static int expect_holes(struct object *object)
 {
+	int ret;
+
 	if (object->record.flags & MIGRATE_REC_HOLES)
 		return 0;
 	object->record.flags |= MIGRATE_REC_HOLES;
-	return object_store(object);
+	ret = object_store(object);
+	if (ret) /* the next one has to say it */
+		object->record.flags &= ~MIGRATE_REC_HOLES;
+	return ret;
 }
 
 static int open_bracket(struct turn *turn)
