@@ -153,12 +153,17 @@ bool fill_enter(struct object *object, void (*fn)(struct object *object, void *a
 	return entered;
 }
 
-void fill_leave(struct object *object)
+void turns_leave(struct object *object)
 {
-	g_mutex_lock(&object->lock);
 	if (--object->turns.writing == 0) {
 		tell_idle(object);
 		let_others_in(object);
 	}
+}
+
+void fill_leave(struct object *object)
+{
+	g_mutex_lock(&object->lock);
+	turns_leave(object);
 	g_mutex_unlock(&object->lock);
 }

@@ -25,6 +25,9 @@ struct turn {
 
 /* All of these with the lock held. */
 
+/* A fill has written.  fill_leave() is this for who does not hold the lock. */
+void turns_leave(struct object *object);
+
 /* 0 or -errno: it is open, or refused, and nobody is told.  1: it waits. */
 int turns_begin(struct object *object, struct turn *turn);
 /* The open bracket is closed. */

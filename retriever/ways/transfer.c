@@ -324,9 +324,9 @@ static void apply(struct transfer *t, const uint8_t *data, size_t len)
 		object->search.failures = 0;
 		waiters_take(object, &waiters);
 	}
+	turns_leave(object); /* who is answered by another reply may ask for a sync at once */
 	g_mutex_unlock(&object->lock);
 	trace_event(TRACE_WRITTEN, &t->req.trace, "range", t->start, len, 0, ret);
-	fill_leave(object);
 	if (ret)
 		object_fail(object, ret,
 			    ret == -ENOSPC || ret == -EDQUOT

@@ -14,12 +14,11 @@ static atomic_uint left;
 
 static void start_another(void *arg)
 {
-	unsigned n = atomic_load(&left);
+	unsigned n = atomic_fetch_sub(&left, 1) - 1;
 
 	if (n) {
 		sched_yield();
 		jobs_run(jobs, n % JOB_KINDS, start_another, NULL);
-		atomic_fetch_sub(&left, 1);
 	}
 }
 
