@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 /* before the call, and after it; may block */
@@ -232,6 +233,30 @@ static inline void core_serve(struct core *core)
 	_exit(1);
 }
 
+static inline bool core_is_alone(void)
+{
+#if defined(__SANITIZE_THREAD__)
+	return g_thread_pool_get_num_unused_threads() ==
+	       0; /* the sanitizer has threads of its own */
+#else
+	struct stat st;
+
+	ck_assert_int_eq(stat("/proc/self/task", &st), 0);
+	return st.st_nlink == 3; /* two, and one for each thread */
+#endif
+}
+
+/*
+ * Waits until this is the process's only thread.  GLib of a child would hand its jobs to threads
+ * that only the parent has, and what a thread on its way out has locked would stay locked there.
+ */
+static inline void core_be_alone(void)
+{
+	g_thread_pool_set_max_unused_threads(0);
+	while (!core_is_alone())
+		sched_yield();
+}
+
 /*
  * Starts a retriever in a process of its own, and again when it was killed, as an init system does;
  * call it before there are other threads.  nth: it kills itself before the nth call that passes the
@@ -249,10 +274,7 @@ static inline void core_supervise(struct core *core, int nth)
 	atomic_store(&core_shared->deaths, 0);
 	atomic_store(&core_shared->pid, 0);
 	atomic_store(&core_shared->left, nth);
-	/* GLib of the child would hand its jobs to threads that only the parent has */
-	g_thread_pool_set_max_unused_threads(0);
-	while (g_thread_pool_get_num_unused_threads())
-		sched_yield();
+	core_be_alone();
 	fflush(NULL);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	core->child = fork();
