@@ -144,7 +144,10 @@ static void acl_source_submit(struct backend *backend, struct backend_request *r
 	call->source = source;
 	call->req = req;
 	/* the type must be known */
-	call->first.op = backend_layer_carries(backend) ? BACKEND_XATTRS : BACKEND_GETATTR;
+	call->first.op =
+		backend_layer_carries(backend) || req->count ? BACKEND_XATTRS : BACKEND_GETATTR;
+	call->first.count = req->count;
+	call->first.listed = req->listed;
 	call->first.priority = req->priority;
 	call->first.trace = req->trace;
 	call->first.object = req->object;

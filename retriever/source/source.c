@@ -100,6 +100,21 @@ void source_xattrs_free(struct source_xattrs *xattrs)
 	g_free(xattrs);
 }
 
+bool source_attr_same(const struct source_attr *a, const struct source_attr *b)
+{
+	return a->fileid == b->fileid && a->size == b->size && a->mtime == b->mtime &&
+	       a->ctime == b->ctime;
+}
+
+void source_xattrs_bring(struct source_xattrs *xattrs, const struct source_attr *before,
+			 const struct source_attr *after, const uint8_t *data, uint32_t len)
+{
+	if (len != after->size || !source_attr_same(before, after))
+		return;
+	xattrs->data = g_memdup2(data, len);
+	xattrs->data_len = len;
+}
+
 void source_xattrs_add(struct source_xattrs *xattrs, const char *name, const void *value,
 		       uint32_t len)
 {

@@ -85,12 +85,17 @@ struct source_xattrs {
 	 * the descriptor says them. */
 	struct source_windows *windows;
 	/* Where a small file's bytes were wanted with it: all attr.size of them, of one moment with
-	 * attr.  NULL: not brought, which is no error. */
+	 * attr: who changes the file while it is read is seen by its size and times.  NULL: not
+	 * brought, which is no error, whatever kept them. */
 	uint8_t *data;
 	uint32_t data_len;
 };
 struct source_xattrs *source_xattrs_new(void);
 void source_xattrs_free(struct source_xattrs *xattrs);
+/* Copies the bytes of a file that is the same before and after they were read; others are not
+ * brought. */
+void source_xattrs_bring(struct source_xattrs *xattrs, const struct source_attr *before,
+			 const struct source_attr *after, const uint8_t *data, uint32_t len);
 /* Copies both. */
 void source_xattrs_add(struct source_xattrs *xattrs, const char *name, const void *value,
 		       uint32_t len);
@@ -140,8 +145,8 @@ enum backend_op {
 	BACKEND_READ,	  /* object, offset, count -> data, data_len, eof, attr (has_attr) */
 	BACKEND_READLINK, /* object -> text */
 	BACKEND_XATTRS,	  /* object (file or directory) -> xattrs; only what carries() says; attr
-			   * (has_attr).  count: the size of a file whose bytes are wanted with it,
-			   * where that costs the old server little; else 0 */
+			   * (has_attr).  count: the size of a file whose bytes are wanted with it, at
+			   * most max_read(), and `listed`; else 0 */
 };
 
 enum { BACKEND_CARRIES_ACL = 1 << 0, BACKEND_CARRIES_XATTR = 1 << 1 };
@@ -157,6 +162,7 @@ struct backend_request {
 	const char *name;
 	uint64_t offset;
 	uint32_t count;
+	const struct source_attr *listed; /* the file as it was seen before */
 	bool names_only;
 	/* in and out, READDIR */
 	uint64_t cookie, verf; /* both 0 at the start */
@@ -220,8 +226,8 @@ struct backend_ops {
 	uint32_t (*max_read)(struct backend *backend);
 	/* 0: the server answers; else seconds since it last did while requests wait. */
 	unsigned (*away)(struct backend *backend);
-	/* What BACKEND_XATTRS can bring from this server: BACKEND_CARRIES_*.  0 (or NULL): nothing,
-	 * and it is never submitted. */
+	/* What BACKEND_XATTRS can bring from this server: BACKEND_CARRIES_*.  0 (or NULL): nothing
+	 * but files' bytes, and without count it is never submitted. */
 	unsigned (*carries)(struct backend *backend);
 	/* What no object of this server comes with, for the fidelity report: lines of text, or
 	 * NULL.  g_free. */
@@ -238,6 +244,9 @@ struct backend {
  * fileid itself on the root's, mixed with the difference of the file systems' ids elsewhere.
  */
 uint64_t backend_fileid(uint64_t fileid, uint64_t fs, uint64_t root_fs);
+
+/* Whether nobody has changed the file between the two. */
+bool source_attr_same(const struct source_attr *a, const struct source_attr *b);
 
 /* A name as it is promised above: 1..255 bytes, no '/' or NUL, not "." or "..". */
 bool source_name_ok(const char *name, size_t len);

@@ -295,11 +295,19 @@ static int create_staged(struct making *m)
 	return ret;
 }
 
+bool stub_wants_data(const struct stub_parent *parent, const struct source_attr *attr)
+{
+	return S_ISREG(attr->mode) && attr->size && attr->size <= parent->small && !attr->elsewhere;
+}
+
 /* Whether what it has beside its attributes must be known and is not. */
 static bool must_ask(const struct making *m)
 {
-	return m->retriever->carries && !m->xattrs &&
-	       (S_ISREG(m->entry->attr.mode) || S_ISDIR(m->entry->attr.mode));
+	const struct source_attr *attr = &m->entry->attr;
+
+	return !m->xattrs &&
+	       (stub_wants_data(m->parent, attr) ||
+		(m->retriever->carries && (S_ISREG(attr->mode) || S_ISDIR(attr->mode))));
 }
 
 static int create_one(struct making *m)

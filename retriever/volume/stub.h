@@ -20,6 +20,7 @@ struct stub_parent {
 	bool named;	  /* it holds dummies, which are replaced */
 	bool inherits;	  /* it has a default ACL; acl_is_inherited() */
 	const char *path; /* its path below the source's root, "" for the root; NULL: not known */
+	uint32_t small; /* a file of at most so many bytes is to be asked for with them; 0: none */
 	/* A file has got its `size` bytes with its name: they are in the page cache, and its record
 	 * says that they are missing.  NULL: no data comes with names now. */
 	void (*brought)(struct object *object, uint64_t size);
@@ -36,6 +37,9 @@ enum { STUB_THERE = 1, STUB_ASK = 2 };
 int stub_create(struct retriever *retriever, const struct stub_parent *parent,
 		const struct source_entry *entry, const char *target,
 		const struct source_xattrs *xattrs);
+
+/* Whether the bytes of such a file are to come with its name. */
+bool stub_wants_data(const struct stub_parent *parent, const struct source_attr *attr);
 
 /* Whether the file system has so much room that data may come with names: a twentieth, which names
  * alone can have.  A file that lacks its data can be looked up, a name that is missing cannot. */

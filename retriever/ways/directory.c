@@ -38,6 +38,7 @@ static void run_free(struct run *run)
 	failed_names_clear(&run->failed_names);
 	g_free(run->path);
 	g_mutex_clear(&run->lock);
+	g_mutex_clear(&run->answers_lock);
 	object_unref(run->object);
 	g_slice_free(struct run, run);
 }
@@ -344,6 +345,8 @@ static struct run *run_new(struct object *object, enum backend_priority priority
 	run->small_data = small_data && priority == BACKEND_BACKGROUND;
 	run->pending = 1;
 	g_mutex_init(&run->lock);
+	g_mutex_init(&run->answers_lock);
+	g_queue_init(&run->answers);
 	run->object = object_ref(object);
 	run->path = g_strdup(object->record.path);
 	run->fileid = object->record.fileid;

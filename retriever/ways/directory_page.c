@@ -35,13 +35,13 @@
 #include "volume/jobs.h"
 
 #define DEPTH_MIN 64 /* directories above it: from here on it may be in itself */
-/* A file of so many bytes costs the old server about what an empty one does. */
-#define SMALL ((uint64_t)64 << 10)
+#define SMALL	  ((uint32_t)64 << 10)
 
 struct page {
 	struct run *run;
 	struct backend_batch *batch;
 	atomic_uint left; /* questions without an answer, and the page itself */
+	uint32_t small;	  /* of how many bytes a file may be brought with its name */
 };
 
 /* One entry that needs more than its listing. */
@@ -55,6 +55,7 @@ struct question {
 	char *target;
 	struct source_xattrs *xattrs;
 	uint32_t carried;      /* bytes, until gate_carried() */
+	GList link;	       /* in run->answers */
 	bool looked_up, other; /* another object answered to its name */
 };
 
@@ -87,6 +88,12 @@ bool directory_reserves(const char *path, const char *name)
 	return path && !*path && !strcmp(name, MIGRATE_PRIVATE_DIR);
 }
 
+/* NULL while too many files with theirs wait to be durable. */
+static void (*taker_of_data(struct retriever *retriever))(struct object *object, uint64_t size)
+{
+	return durability_crowded(retriever, false) ? NULL : durability_queue;
+}
+
 /* Whether it has a default ACL is looked up each time: a client may have set one. */
 struct stub_parent directory_parent(const struct object *object, bool named, const char *path)
 {
@@ -95,8 +102,19 @@ struct stub_parent directory_parent(const struct object *object, bool named, con
 		.named = named,
 		.inherits = acl_is_inherited(object->fd),
 		.path = path,
-		.brought = durability_crowded(object->retriever, false) ? NULL : durability_queue,
+		.brought = taker_of_data(object->retriever),
 	};
+}
+
+/* Of how many bytes a file may have to be brought with its name, now. */
+static uint32_t small_now(const struct run *run)
+{
+	struct retriever *retriever = run->object->retriever;
+
+	return run->small_data && !durability_crowded(retriever, true) &&
+			       stub_has_room(run->object->fd)
+		       ? MIN(SMALL, retriever->max_read)
+		       : 0;
 }
 
 static struct stub_parent parent_of(const struct run *run)
@@ -234,26 +252,69 @@ static void question_free(struct question *q)
 	page_done_one(page);
 }
 
-static void make_answered_entered(struct object *object, void *arg)
+/* NULL: nobody makes answered ones any more. */
+static struct question *next_answered(struct run *run)
 {
-	struct question *q = arg;
-	struct stub_parent parent = parent_of(q->run);
-	bool made = directory_names_fixed(object) ||
-		    make(q->run, &parent, &q->entry, q->target, q->xattrs);
+	GList *link;
 
-	fill_leave(object);
+	g_mutex_lock(&run->answers_lock);
+	link = g_queue_pop_head_link(&run->answers);
+	run->making = link != NULL;
+	g_mutex_unlock(&run->answers_lock);
+	return link ? link->data : NULL;
+}
+
+static void question_made(struct question *q, bool made)
+{
 	if (made)
 		question_free(q);
 	else
 		ask_object(q, BACKEND_XATTRS);
 }
 
+/* One after the other: several at a time in one directory would wait for its lock in the kernel.
+ * The last one is given back when nothing of the run is needed any more. */
+static void make_answered_entered(struct object *object, void *arg)
+{
+	struct run *run = arg;
+	struct stub_parent parent = parent_of(run);
+	struct question *q = next_answered(run), *next;
+	bool made;
+
+	for (;; q = next) {
+		parent.brought = taker_of_data(object->retriever);
+		made = directory_names_fixed(object) ||
+		       make(run, &parent, &q->entry, q->target, q->xattrs);
+		next = next_answered(run);
+		if (!next)
+			break;
+		question_made(q, made);
+	}
+	fill_leave(object);
+	question_made(q, made);
+}
+
 static void make_answered(void *arg)
 {
-	struct question *q = arg;
+	struct run *run = arg;
 
-	if (fill_enter(q->run->object, make_answered_entered, q))
-		make_answered_entered(q->run->object, q);
+	if (fill_enter(run->object, make_answered_entered, run))
+		make_answered_entered(run->object, run);
+}
+
+static void question_ready(struct question *q)
+{
+	struct run *run = q->run;
+	bool begin;
+
+	q->link = (GList){.data = q};
+	g_mutex_lock(&run->answers_lock);
+	g_queue_push_tail_link(&run->answers, &q->link);
+	begin = !run->making;
+	run->making = true;
+	g_mutex_unlock(&run->answers_lock);
+	if (begin)
+		run_work(run, make_answered, run);
 }
 
 const char *directory_xattrs_refused(const struct retriever *retriever)
@@ -307,7 +368,7 @@ static void question_answered(struct backend_request *req)
 	}
 	if (req->op == BACKEND_READLINK)
 		q->target = g_steal_pointer(&req->text);
-	run_work(q->run, make_answered, q);
+	question_ready(q);
 }
 
 const struct run *directory_page_run(const struct backend_request *req)
@@ -318,19 +379,23 @@ const struct run *directory_page_run(const struct backend_request *req)
 /* How many bytes may come with the answer. */
 static uint32_t wanted_bytes(const struct question *q)
 {
-	const struct source_attr *attr = &q->entry.attr;
-	const struct run *run = q->run;
+	const struct stub_parent parent = {.small = q->page->small};
 
-	if (!run->small_data || !S_ISREG(attr->mode) || attr->size > SMALL || attr->elsewhere ||
-	    !stub_has_room(run->object->fd) || durability_crowded(run->object->retriever, true))
+	if (durability_crowded(q->run->object->retriever, true))
 		return 0;
-	return (uint32_t)attr->size;
+	return stub_wants_data(&parent, &q->entry.attr) ? (uint32_t)q->entry.attr.size : 0;
 }
 
 static void ask(struct question *q, enum backend_op op)
 {
 	question_forget_xattrs(q);
 	q->req.count = q->carried = op == BACKEND_XATTRS ? wanted_bytes(q) : 0;
+	q->req.listed = &q->entry.attr;
+	if (op == BACKEND_XATTRS && !q->req.count && !q->run->object->retriever->carries) {
+		q->xattrs = source_xattrs_new(); /* nothing is left to be asked */
+		question_ready(q);
+		return;
+	}
 	q->req.op = op;
 	q->req.priority = q->run->priority;
 	q->req.trace = q->run->trace;
@@ -379,6 +444,7 @@ static void make_page_entered(struct object *object, void *arg)
 	struct stub_parent parent = parent_of(page->run);
 	GArray *entries = page->batch->entries;
 
+	parent.small = page->small = small_now(page->run);
 	for (guint i = 0; i < entries->len && !directory_names_fixed(object) &&
 			  g_atomic_int_get(&page->run->full) <= DIRECTORY_FULL_MAX;
 	     i++)

@@ -373,6 +373,22 @@ static int do_readlink(const struct file_backend *file, int fd, struct backend_r
 	return 0;
 }
 
+/* The attributes are those of after. */
+static void bring_data(const struct file_backend *file, int fd, struct backend_request *req,
+		       struct scratch *scratch)
+{
+	struct source_attr before = req->attr;
+	int opened = reopen_to_read(fd, 0);
+	ssize_t n = opened < 0 ? -1
+			       : read_fully(opened, memory_of(scratch),
+					    MIN(req->count, FILE_READ_MAX), 0);
+
+	if (n >= 0 && get_attr(file, opened, &req->attr) == 0)
+		source_xattrs_bring(req->xattrs, &before, &req->attr, scratch->data, (uint32_t)n);
+	if (opened >= 0)
+		close(opened);
+}
+
 static int do_xattrs(const struct file_backend *file, int fd, struct backend_request *req,
 		     struct scratch *scratch)
 {
@@ -382,6 +398,8 @@ static int do_xattrs(const struct file_backend *file, int fd, struct backend_req
 	if (!S_ISREG(req->attr.mode) && !S_ISDIR(req->attr.mode))
 		return 0;
 	ret = file_get_xattrs(fd, file->nfs4_acls, memory_of(scratch), req->xattrs);
+	if (ret == 0 && req->count && S_ISREG(req->attr.mode))
+		bring_data(file, fd, req, scratch);
 	return ret < 0 ? status_of(-ret) : 0;
 }
 

@@ -111,7 +111,7 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 		return NULL;
 	}
 	nfs->ways = (struct nfs_gather_ways){
-		.find = submit_v3,
+		.plain = submit_v3,
 		.acls = server->no_acl ? NULL : submit_acls,
 		.attrs = server->no_xattrs ? NULL : submit_attrs,
 	};

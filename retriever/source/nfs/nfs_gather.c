@@ -3,13 +3,14 @@
 
 #include <errno.h>
 
-enum { PART_ACLS, PART_ATTRS, PARTS };
+enum { PART_ACLS, PART_ATTRS, PART_READ, PARTS };
 
 struct gather {
 	struct nfs_gather_ways ways;
 	void *user;
 	struct backend_request *req;
 	struct backend_request find, parts[PARTS];
+	struct source_xattrs *brought; /* with nothing but the bytes */
 	atomic_uint left;
 };
 
@@ -24,26 +25,37 @@ static void merge_xattrs(struct source_xattrs *to, struct source_xattrs *from)
 	source_xattrs_free(from);
 }
 
+/* Whether a part's failure is everybody's.  Without its bytes a file can be made. */
+static bool fails_all(const struct gather *gather, const struct backend_request *part)
+{
+	return part->status < 0 && (part != &gather->parts[PART_READ] || part->status == -ESTALE ||
+				    part->status == -ECANCELED);
+}
+
 static void complete_gathered(struct gather *gather, int status)
 {
 	struct backend_request *req = gather->req;
+	bool one_moment = true;
 
+	req->xattrs = source_xattrs_new();
 	for (unsigned i = 0; i < PARTS; i++) {
 		struct backend_request *part = &gather->parts[i];
 
-		if (part->status < 0 && status == 0)
+		if (status == 0 && fails_all(gather, part))
 			status = part->status;
 		if (part->has_attr) {
+			one_moment &= !req->has_attr || source_attr_same(&req->attr, &part->attr);
 			req->has_attr = true;
 			req->attr = part->attr;
 		}
-		if (!part->xattrs)
-			continue;
-		if (req->xattrs)
+		if (part->xattrs)
 			merge_xattrs(req->xattrs, part->xattrs);
-		else
-			req->xattrs = part->xattrs;
 	}
+	if (gather->brought && one_moment) {
+		req->xattrs->data = g_steal_pointer(&gather->brought->data);
+		req->xattrs->data_len = gather->brought->data_len;
+	}
+	source_xattrs_free(gather->brought);
 	g_free(gather);
 	backend_complete(req, status);
 }
@@ -56,21 +68,37 @@ static void part_done(struct backend_request *part)
 		complete_gathered(gather, 0);
 }
 
+static void read_done(struct backend_request *part)
+{
+	struct gather *gather = part->user;
+
+	if (part->status == 0 && part->has_attr) {
+		gather->brought = source_xattrs_new();
+		source_xattrs_bring(gather->brought, gather->req->listed, &part->attr, part->data,
+				    part->data_len);
+	}
+	part_done(part);
+}
+
 static void submit_parts(struct gather *gather, const uint8_t *handle, uint8_t len)
 {
+	const struct backend_request *req = gather->req;
 	void (*const ways[PARTS])(void *user, struct backend_request *req) = {
-		[PART_ACLS] = gather->ways.acls, [PART_ATTRS] = gather->ways.attrs};
+		[PART_ACLS] = gather->ways.acls,
+		[PART_ATTRS] = gather->ways.attrs,
+		[PART_READ] = req->count && req->listed ? gather->ways.plain : NULL};
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < PARTS; i++) {
 		struct backend_request *part = &gather->parts[i];
 
-		part->op = BACKEND_XATTRS;
-		part->priority = gather->req->priority;
-		part->trace = gather->req->trace;
+		part->op = i == PART_READ ? BACKEND_READ : BACKEND_XATTRS;
+		part->count = i == PART_READ ? req->count : 0;
+		part->priority = req->priority;
+		part->trace = req->trace;
 		part->object.handle_len = len;
 		memcpy(part->object.handle, handle, len);
-		part->done = part_done;
+		part->done = i == PART_READ ? read_done : part_done;
 		part->user = gather;
 		n += ways[i] != NULL;
 	}
@@ -118,5 +146,5 @@ void nfs_gather(const struct nfs_gather_ways *ways, void *user, struct backend_r
 		.done = handle_found,
 		.user = gather,
 	};
-	ways->find(user, &gather->find);
+	ways->plain(user, &gather->find);
 }

@@ -263,45 +263,97 @@ START_TEST(descriptors_and_streams_come_whole)
 }
 END_TEST
 
-static struct source_xattrs *ask_with_data(const char *name, uint32_t count)
+/* With the attributes that it has now. */
+static struct backend_request seen(const char *dir, const char *name, struct source_attr *attr)
 {
-	struct backend_request req = {.op = BACKEND_XATTRS, .object = find(name), .count = count};
+	struct backend_request req = {.op = BACKEND_XATTRS, .listed = attr};
 
-	ck_assert_int_eq(run(backend, &req), 0);
-	ck_assert(!req.xattrs->data || req.xattrs->data_len == req.attr.size);
-	return req.xattrs;
+	ck_assert_int_eq(look_up(backend, find(dir), name, &req.object, attr), 0);
+	return req;
 }
 
-/* All of a small file or nothing. */
-START_TEST(small_files_come_with_their_descriptors)
+/* All of its bytes or none; a server of SMB tells its descriptor in any case. */
+static struct source_xattrs *ask_with_data(struct backend_request *req, uint32_t count)
 {
-	struct source_xattrs *xattrs;
-	struct stat st;
-	g_autofree char *path = g_strconcat(tree, "/types/file", NULL), *bytes = NULL;
-	gsize len;
+	req->count = count;
+	ck_assert_int_eq(run(backend, req), 0);
+	ck_assert(!req->xattrs->data || (req->has_attr && req->xattrs->data_len == req->attr.size));
+	ck_assert(!over_smb() || req->xattrs->windows->sd_len >= 20);
+	return req->xattrs;
+}
 
-	ck_assert(g_file_get_contents(path, &bytes, &len, NULL));
-	ck_assert_int_eq(fstatat(tree_fd, "types/file", &st, 0), 0);
-	xattrs = ask_with_data("types/file", (uint32_t)len);
-	ck_assert_ptr_nonnull(xattrs->data);
-	ck_assert_uint_eq(xattrs->data_len, len);
-	ck_assert_mem_eq(xattrs->data, bytes, len);
-	ck_assert_uint_ge(xattrs->windows->sd_len, 20);
+static void expect_bytes(struct backend_request *req, uint32_t count, const char *bytes)
+{
+	struct source_xattrs *xattrs = ask_with_data(req, count);
+
+	if (bytes) {
+		ck_assert_ptr_nonnull(xattrs->data);
+		ck_assert_uint_eq(xattrs->data_len, strlen(bytes));
+		ck_assert_mem_eq(xattrs->data, bytes, strlen(bytes));
+	} else {
+		ck_assert_ptr_null(xattrs->data);
+	}
 	source_xattrs_free(xattrs);
-	xattrs = ask_with_data("types/file",
-			       (uint32_t)len + 100); /* it was longer when it was listed */
-	ck_assert_uint_eq(xattrs->data_len, len);
-	source_xattrs_free(xattrs);
-	xattrs = ask_with_data("types/file", (uint32_t)len - 1);
+}
+
+START_TEST(small_files_bring_their_bytes)
+{
+	struct source_attr attr;
+	struct backend_request req = seen("types", "file", &attr);
+
+	ck_assert_uint_eq(attr.size, 5);
+	expect_bytes(&req, 5, "hello");
+	expect_bytes(&req, 105, "hello");
+	expect_bytes(&req, 4, NULL);
+	if (backend->ops->carries(backend)) {
+		expect_bytes(&req, 0, NULL);
+		req = seen("types", "directory", &attr);
+		expect_bytes(&req, 100, NULL);
+	}
+	/* by its path, too */
+	req = seen("types", "file", &attr);
+	req.object = by_path("types/file");
+	expect_bytes(&req, 5, "hello");
+	/* a large one is none, and does no harm */
+	req = seen("", "blocks", &attr);
+	expect_bytes(&req, 100, NULL);
+}
+END_TEST
+
+static void rewrite(const char *name, const char *bytes)
+{
+	int fd = openat(tree_fd, name, O_CREAT | O_WRONLY | O_TRUNC, 0644);
+
+	ck_assert_int_eq(write(fd, bytes, strlen(bytes)), (ssize_t)strlen(bytes));
+	close(fd);
+}
+
+/* Bytes and attributes are of one moment, whatever was listed. */
+START_TEST(a_file_that_changed_brings_no_mixture)
+{
+	struct source_attr attr, now;
+	struct backend_request req;
+	struct source_xattrs *xattrs;
+
+	rewrite("changing", "before");
+	req = seen("", "changing", &attr);
+	expect_bytes(&req, 6, "before");
+	rewrite("changing", "after!!");
+	xattrs = ask_with_data(&req, 6);
 	ck_assert_ptr_null(xattrs->data);
 	source_xattrs_free(xattrs);
-	xattrs = ask_with_data("types/file", 0);
-	ck_assert_ptr_null(xattrs->data);
+	req = seen("", "changing", &now);
+	req.listed = &attr; /* what it was */
+	xattrs = ask_with_data(&req, 7);
+	if (xattrs->data) { /* then it was looked at anew */
+		ck_assert_int_eq(req.attr.mtime, now.mtime);
+		ck_assert_uint_eq(xattrs->data_len, 7);
+		ck_assert_mem_eq(xattrs->data, "after!!", 7);
+	}
 	source_xattrs_free(xattrs);
-	xattrs = ask_with_data("types/directory", 100);
-	ck_assert_ptr_null(xattrs->data);
-	ck_assert_uint_ge(xattrs->windows->sd_len, 20);
-	source_xattrs_free(xattrs);
+	req.listed = &now;
+	expect_bytes(&req, 7, "after!!");
+	ck_assert_int_eq(unlinkat(tree_fd, "changing", 0), 0);
 }
 END_TEST
 
@@ -505,9 +557,10 @@ int main(void)
 	tcase_add_test(tcase, a_thousand_reads_at_once);
 	tcase_add_test(tcase, closing_cancels);
 	tcase_add_test(tcase, done_may_submit);
+	tcase_add_test(tcase, small_files_bring_their_bytes);
+	tcase_add_test(tcase, a_file_that_changed_brings_no_mixture);
 	if (over_smb()) {
 		tcase_add_test(tcase, descriptors_and_streams_come_whole);
-		tcase_add_test(tcase, small_files_come_with_their_descriptors);
 		tcase_add_test(tcase, case_matters);
 		tcase_add_test(tcase, names_that_cannot_be_are_counted);
 	} else {

@@ -3,13 +3,15 @@
 
 #include "backend_support.h"
 
-static unsigned found, asked[2], done;
+static unsigned found, asked[2], done, reads;
 static struct backend_request *held[2]; /* when they are to be answered later */
 static bool hold;
-static int find_status, statuses[2];
+static int find_status, statuses[2], read_status;
 static struct backend_request req;
+static const struct source_attr listed = {.fileid = 7, .size = 5, .mtime = 1, .ctime = 2};
+static struct source_attr read_attr, acl_attr;
 
-static void find(void *user, struct backend_request *part)
+static void find(struct backend_request *part)
 {
 	found++;
 	backend_prepare(part);
@@ -18,6 +20,25 @@ static void find(void *user, struct backend_request *part)
 	part->handle_len = 6;
 	memcpy(part->handle, "handle", 6);
 	backend_complete(part, find_status);
+}
+
+static void plain(void *user, struct backend_request *part)
+{
+	if (part->op != BACKEND_READ) {
+		find(part);
+		return;
+	}
+	reads++;
+	backend_prepare(part);
+	ck_assert_int_eq(part->priority, BACKEND_READAHEAD);
+	ck_assert_mem_eq(part->object.handle, "handle", 6);
+	ck_assert_uint_eq(part->offset, 0);
+	ck_assert_uint_eq(part->count, 5);
+	part->data = (const uint8_t *)"bytes";
+	part->data_len = 5;
+	part->has_attr = true;
+	part->attr = read_attr;
+	backend_complete(part, read_status);
 }
 
 static void answer(struct backend_request *part, unsigned which)
@@ -31,7 +52,7 @@ static void answer(struct backend_request *part, unsigned which)
 	source_xattrs_lose(part->xattrs, "lost %u", which);
 	part->xattrs->acl_lost = which;
 	part->has_attr = !which;
-	part->attr.size = 5;
+	part->attr = acl_attr;
 	backend_complete(part, statuses[which]);
 }
 
@@ -60,10 +81,13 @@ static void count(struct backend_request *one)
 	done++;
 }
 
+static bool with_bytes;
+
 static void gather(bool by_handle_too, bool with_acls, bool with_attrs)
 {
-	const struct nfs_gather_ways ways = {
-		.find = find, .acls = with_acls ? acls : NULL, .attrs = with_attrs ? attrs : NULL};
+	const struct nfs_gather_ways ways = {.plain = plain,
+					     .acls = with_acls ? acls : NULL,
+					     .attrs = with_attrs ? attrs : NULL};
 
 	req = (struct backend_request){.op = BACKEND_XATTRS,
 				       .priority = BACKEND_READAHEAD,
@@ -71,7 +95,16 @@ static void gather(bool by_handle_too, bool with_acls, bool with_attrs)
 				       .done = count};
 	if (by_handle_too)
 		req.object = by_handle((const uint8_t *)"handle", 6);
+	if (with_bytes) {
+		req.count = 5;
+		req.listed = &listed;
+	}
 	nfs_gather(&ways, NULL, &req);
+}
+
+static void setup(void)
+{
+	read_attr = acl_attr = listed;
 }
 
 static void teardown(void)
@@ -154,18 +187,76 @@ START_TEST(without_ways_nothing_is_supported)
 }
 END_TEST
 
+START_TEST(bytes_come_with_the_rest)
+{
+	with_bytes = true;
+	gather(_i & 1, _i & 2, _i & 4);
+	ck_assert_int_eq(req.status, 0);
+	ck_assert_uint_eq(done, 1);
+	ck_assert_uint_eq(reads, 1);
+	ck_assert(req.has_attr);
+	ck_assert_uint_eq(req.attr.fileid, 7);
+	ck_assert_uint_eq(req.xattrs->data_len, 5);
+	ck_assert_mem_eq(req.xattrs->data, "bytes", 5);
+	ck_assert_uint_eq(req.xattrs->list->len, !!(_i & 2) + !!(_i & 4));
+}
+END_TEST
+
+static void *const moments[] = {&read_attr.ctime, &read_attr.mtime, &read_attr.size,
+				&read_attr.fileid, &acl_attr.ctime};
+
+/* Of another moment than the listing, or than the ACL: none. */
+START_TEST(bytes_of_another_moment)
+{
+	++*(uint64_t *)moments[_i];
+	with_bytes = true;
+	gather(true, true, false);
+	ck_assert_int_eq(req.status, 0);
+	ck_assert_ptr_null(req.xattrs->data);
+	ck_assert_uint_eq(req.xattrs->list->len, 1);
+}
+END_TEST
+
+/* A file can be made without its bytes; one that is gone cannot. */
+START_TEST(bytes_that_cannot_be_read)
+{
+	static const int fine[] = {-EACCES, -EAGAIN, -EREMOTEIO, -EBADMSG};
+	static const int fatal[] = {-ESTALE, -ECANCELED};
+
+	with_bytes = true;
+	read_status = _i < 4 ? fine[_i] : fatal[_i - 4];
+	gather(true, _i & 1, false);
+	ck_assert_uint_eq(done, 1);
+	ck_assert_int_eq(req.status, _i < 4 ? 0 : read_status);
+	if (_i < 4)
+		ck_assert_ptr_null(req.xattrs->data);
+}
+END_TEST
+
+START_TEST(bytes_are_asked_for_where_they_are_wanted)
+{
+	gather(true, true, true);
+	ck_assert_uint_eq(reads, 0);
+	check_both();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("backend_nfs_gather");
 	TCase *tcase = tcase_create("all");
 
-	tcase_add_checked_fixture(tcase, NULL, teardown);
+	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, parts_are_put_together, 0, 2);
 	tcase_add_loop_test(tcase, parts_are_asked_for_at_the_same_time, 0, 2);
 	tcase_add_loop_test(tcase, one_way_is_enough, 0, 2);
 	tcase_add_loop_test(tcase, a_failed_part_fails_all, 0, 2);
 	tcase_add_test(tcase, what_is_not_found_is_not_asked_about);
 	tcase_add_loop_test(tcase, without_ways_nothing_is_supported, 0, 2);
+	tcase_add_loop_test(tcase, bytes_come_with_the_rest, 0, 8);
+	tcase_add_loop_test(tcase, bytes_of_another_moment, 0, G_N_ELEMENTS(moments));
+	tcase_add_loop_test(tcase, bytes_that_cannot_be_read, 0, 6);
+	tcase_add_test(tcase, bytes_are_asked_for_where_they_are_wanted);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -58,6 +58,7 @@ START_TEST(i12_one_failure)
 
 	start(50);
 	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
 	backend_fault_add(core.fault, &(struct fault_rule){.ops = READS,
 							   .action = FAULT_ERROR,
 							   .status = -EREMOTEIO,

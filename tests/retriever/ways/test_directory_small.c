@@ -12,6 +12,7 @@
 #define SMALL (64 * KIB)
 
 enum { WHOLE, SHORT, OTHER_FILE }; /* what is brought */
+static bool nothing_else;	   /* has any object beside its bytes */
 static int brings;
 static atomic_uint wanted; /* answers that were to have data */
 /* The first so many of them are asked for together: when they are answered nothing has been written
@@ -125,17 +126,20 @@ static void bring_submit(struct backend *base, struct backend_request *req)
 	struct call *call;
 
 	if (req->op == BACKEND_READDIR && on_tape) {
-		struct listing *listing = g_new(struct listing, 1);
+		struct listing *listing =
+			g_memdup2(&(struct listing){req->done, req->user}, sizeof(struct listing));
 
-		*listing = (struct listing){req->done, req->user};
 		req->done = listed;
 		req->user = listing;
 	}
 
+	ck_assert(req->op != BACKEND_XATTRS || req->count || !nothing_else);
 	if (req->op != BACKEND_XATTRS || !req->count) {
 		backend->carrying->ops->submit(backend->carrying, req);
 		return;
 	}
+	ck_assert_ptr_nonnull(req->listed);
+	ck_assert_uint_eq(req->listed->size, req->count);
 	atomic_fetch_add(&wanted, 1);
 	call = g_new0(struct call, 1);
 	call->req = req;
@@ -161,6 +165,11 @@ static uint32_t bring_max_read(struct backend *base)
 	return 1 << 20;
 }
 
+static unsigned carry_nothing(struct backend *base)
+{
+	return 0;
+}
+
 static struct backend_ops bring_ops;
 
 static struct backend *bring_wrap(struct core *c, struct backend *inner)
@@ -171,6 +180,8 @@ static struct backend *bring_wrap(struct core *c, struct backend *inner)
 	bring_ops.submit = bring_submit;
 	bring_ops.close = bring_close;
 	bring_ops.max_read = bring_max_read;
+	if (nothing_else)
+		bring_ops.carries = carry_nothing;
 	backend->base.ops = &bring_ops;
 	backend->carrying = core_carry_wrap(c, inner);
 	backend->source = c->source;
@@ -245,7 +256,6 @@ START_TEST(small_files_need_no_read)
 
 	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
 	ck_assert_uint_eq(atomic_load(&wanted), 3);
-	expect_whole(dir, "one", 1, 1);
 	expect_whole(dir, "some", 5000, 2);
 	expect_whole(dir, "most", SMALL, 3);
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 0);
@@ -254,6 +264,55 @@ START_TEST(small_files_need_no_read)
 	close(large);
 	expect_all(dir);
 	core_expect_answer(&core, "status", "files-whole=5");
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* Likewise where nothing else is to be asked. */
+START_TEST(bytes_alone)
+{
+	int dir;
+
+	nothing_else = true;
+	dir = start();
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	ck_assert_uint_eq(atomic_load(&wanted), 3);
+	expect_whole(dir, "some", 5000, 2);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 0);
+	close(dir);
+	core_free(&core);
+	/* what is there needs nothing more */
+	dir = start();
+	ck_assert_int_eq(core_name_in(&core, dir, "some"), 0);
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	ck_assert_uint_eq(atomic_load(&wanted), 2);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* A client gets the names of a directory whose data does not come. */
+START_TEST(i11_names_do_not_wait_for_data)
+{
+	struct migrate_waiter *w;
+	unsigned rule;
+	int dir;
+
+	nothing_else = _i;
+	dir = start();
+	rule = backend_fault_add(core.fault,
+				 &(struct fault_rule){.ops = XATTRS,
+						      .priorities = 1u << BACKEND_BACKGROUND,
+						      .action = FAULT_STALL});
+	w = core_ask_fill(&core, dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA);
+	ck_assert(backend_fault_wait(core.fault, rule, 3));
+	ck_assert_int_eq(fill_with(dir, 0), 0);
+	ck_assert_int_eq(faccessat(dir, "some", F_OK, 0), 0);
+	ck_assert_uint_eq(atomic_load(&wanted), 0);
+	backend_fault_release(core.fault, rule);
+	ck_assert_int_eq(core_wait(w), 0);
+	expect_all(dir);
 	close(dir);
 	core_free(&core);
 }
@@ -564,6 +623,8 @@ int main(void)
 	TCase *tcase = CORE_TCASE(suite, "small", 120);
 
 	tcase_add_test(tcase, small_files_need_no_read);
+	tcase_add_test(tcase, bytes_alone);
+	tcase_add_loop_test(tcase, i11_names_do_not_wait_for_data, 0, 2);
 	tcase_add_test(tcase, names_alone);
 	tcase_add_test(tcase, data_that_is_elsewhere);
 	tcase_add_test(tcase, a_pass_that_moves_data);
