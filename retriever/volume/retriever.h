@@ -65,6 +65,7 @@ struct retriever {
 
 	struct links *links;
 	gint staging_serial; /* atomic: the last name in .migrate/staging/ */
+	gint sorted;	     /* atomic: entries that wait (sorted.h) */
 	GMutex dummy_lock;   /* replacing dummies (dummy.h); a leaf but for the file system */
 	struct places *places;
 	struct listings *listings;

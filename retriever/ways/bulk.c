@@ -3,21 +3,25 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "directory.h"
 #include "transfer.h"
 #include "volume/jobs.h"
+#include "volume/sorted.h"
 
 #define FILES_MAX      128 /* of one directory in flight */
 #define FILES_YIELDING 8   /* ... while a client waits for something */
+#define FILE_FLAGS     (O_RDWR | O_NOATIME | O_NONBLOCK)
 
 struct bulk {
 	struct object *directory; /* referenced */
 	object_done_fn done;
 	void *arg;
-	DIR *dir;
+	DIR *dir;	      /* who scans has these two */
+	struct sorted *files; /* by fileid: the old server may be one of disks */
 	GMutex lock;
 	unsigned inflight;
 	int status;    /* of the fill */
@@ -36,6 +40,7 @@ static void bulk_finish(struct bulk *bulk, int status)
 {
 	if (bulk->dir)
 		closedir(bulk->dir);
+	sorted_free(bulk->files);
 	bulk->done(bulk->arg, status);
 	object_unref(bulk->directory);
 	g_mutex_clear(&bulk->lock);
@@ -68,12 +73,10 @@ static void file_done(void *arg, int status)
 		jobs_run(bulk->directory->retriever->jobs, JOB_BACKGROUND, scan, bulk);
 }
 
-static void start_file(struct bulk *bulk, const char *name)
+static void start_file(struct bulk *bulk, int fd)
 {
 	struct bulk_file *file;
 	struct object *object;
-	int fd = openat(dirfd(bulk->dir), name,
-			O_RDWR | O_NOFOLLOW | O_NOATIME | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0 || object_get_taking(bulk->directory->retriever, fd, &object) < 0)
 		return; /* it vanished, or is damaged and listed */
@@ -100,11 +103,56 @@ static bool is_file(struct bulk *bulk, const struct dirent *e)
 	       S_ISREG(st.st_mode);
 }
 
+/* Kept by its handle: until it is its turn it may be renamed. */
+static void consider_file(struct bulk *bulk, const char *name)
+{
+	int fd = openat(dirfd(bulk->dir), name, FILE_FLAGS | O_NOFOLLOW | O_CLOEXEC);
+	struct migrate_record rec;
+	int ret = fd < 0 ? 0 : migrate_record_load(fd, &rec);
+	bool kept =
+		ret > 0 && sorted_add(bulk->files, rec.fileid, &rec.binding, sizeof(rec.binding));
+
+	if (ret > 0)
+		migrate_record_clear(&rec);
+	if (ret && !kept)
+		start_file(bulk, fd); /* also where its record is damaged */
+	else if (fd >= 0)
+		close(fd);
+}
+
+/* As many as there is room for. */
+static void collect_files(struct bulk *bulk)
+{
+	struct dirent *e;
+
+	while (!sorted_full(bulk->files) &&
+	       !g_atomic_int_get(&bulk->directory->retriever->closing) && (e = readdir(bulk->dir)))
+		if (is_file(bulk, e))
+			consider_file(bulk, e->d_name);
+}
+
+/* FALSE: there are no more. */
+static bool start_next(struct bulk *bulk)
+{
+	struct retriever *retriever = bulk->directory->retriever;
+	struct migrate_binding binding;
+	const void *bytes;
+
+	if (sorted_count(bulk->files) == 0) {
+		sorted_forget(bulk->files);
+		collect_files(bulk);
+	}
+	if (sorted_take(bulk->files, &bytes) <= 0)
+		return false;
+	memcpy(&binding, bytes, sizeof(binding));
+	start_file(bulk, retriever_open_binding(retriever, &binding, FILE_FLAGS));
+	return true;
+}
+
 /* On a worker: hands out files until enough are in flight. */
 static void scan(void *arg)
 {
 	struct bulk *bulk = arg;
-	struct dirent *e;
 	bool finished;
 
 	for (;;) {
@@ -115,11 +163,8 @@ static void scan(void *arg)
 			return;
 		}
 		g_mutex_unlock(&bulk->lock);
-		e = readdir(bulk->dir);
-		if (!e)
+		if (!start_next(bulk))
 			break;
-		if (is_file(bulk, e))
-			start_file(bulk, e->d_name);
 	}
 	g_mutex_lock(&bulk->lock);
 	bulk->end = true;
@@ -145,6 +190,7 @@ static void filled(void *arg, int status)
 		bulk_finish(bulk, -errno);
 		return;
 	}
+	bulk->files = sorted_new(bulk->directory->retriever);
 	bulk->scanning = true;
 	jobs_run(bulk->directory->retriever->jobs, JOB_BACKGROUND, scan, bulk);
 }

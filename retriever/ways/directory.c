@@ -8,6 +8,10 @@
  * run->failed_names says why not.  A directory that changes under its listing (-EBADMSG) is listed
  * anew, and one of whose names some were not found is listed once more (failed_names.h).
  *
+ * The background lists first, all of a directory or as much of it as there is room for, and makes
+ * it in the order of fileids then (directory_order.h): the old server may be one of disks.  Clients
+ * have other runs, of pages as they come.
+ *
  * A run that left nothing out makes the directory `complete`: nobody makes a name in it any more
  * (directory_names_fixed()).  The record says FILLED when nobody is writing there and no bracket is
  * open.  A crash before that leaves an unfilled directory, and the next fill finds its names there.
@@ -19,6 +23,7 @@
 #include "volume/errors.h"
 #include "source/gate.h"
 #include "refind.h"
+#include "directory_order.h"
 #include "directory_page.h"
 #include "directory_run.h"
 #include "directory_state.h"
@@ -30,13 +35,17 @@
 #define THERE_SPARE 10000 /* names of pages of the listing before, that are still made */
 
 static void list_next(struct run *run);
+static void make_kept(void *arg);
 static void list_anew(struct run *run);
+static void listing_failed(struct run *run, int status);
 
 static void run_free(struct run *run)
 {
 	source_object_clear(&run->source);
 	failed_names_clear(&run->failed_names);
 	g_free(run->path);
+	sorted_free(run->order);
+	g_clear_pointer(&run->rest, backend_batch_free);
 	g_mutex_clear(&run->lock);
 	g_mutex_clear(&run->answers_lock);
 	object_unref(run->object);
@@ -178,7 +187,7 @@ static void run_done_one(struct run *run)
 		finish(run);
 }
 
-/* ---- the listing ---- */
+/* ---- pages ---- */
 
 static void page_made(struct run *run)
 {
@@ -189,7 +198,9 @@ static void page_made(struct run *run)
 	go_on = run->listing_waits;
 	run->listing_waits = false;
 	g_mutex_unlock(&run->lock);
-	if (go_on)
+	if (go_on && run->order)
+		make_kept(run);
+	else if (go_on)
 		list_next(run);
 	run_done_one(run);
 }
@@ -207,6 +218,8 @@ static const char *why_not_listed(const struct run *run, int status)
 		       "there (no_root_squash), or make the directory readable";
 	case -ELOOP:
 		return "the old server's listing of it does not end: repair the directory there";
+	case -EIO:
+		return "the new server's file system lost what was listed: see its kernel's log";
 	case -ENOSPC:
 		return "no space (or no inode) on the new server's file system for its names";
 	default:
@@ -216,12 +229,108 @@ static const char *why_not_listed(const struct run *run, int status)
 	}
 }
 
+/* ---- in order ---- */
+
+static bool keeps_something(const struct run *run)
+{
+	return run->order && (run->rest || sorted_count(run->order));
+}
+
+static void forget_kept(struct run *run)
+{
+	if (run->order)
+		sorted_forget(run->order);
+	g_clear_pointer(&run->rest, backend_batch_free);
+}
+
+static void start_making(struct run *run)
+{
+	jobs_run(run->object->retriever->jobs, JOB_BACKGROUND, make_kept, run);
+}
+
+/* Nothing is kept any more. */
+static void all_made(struct run *run, int status)
+{
+	if (!status)
+		status = run->failed;
+	if (status)
+		listing_failed(run, status);
+	else if (run->listed)
+		run_done_one(run);
+	else
+		list_next(run);
+}
+
+/* What keeps the rest from being made, or 0. */
+static int stopped(const struct run *run)
+{
+	if (g_atomic_int_get(&run->object->retriever->closing))
+		return -ECANCELED;
+	return g_atomic_int_get(&run->full) > DIRECTORY_FULL_MAX ? -ENOSPC : 0;
+}
+
+static struct backend_batch *next_kept(struct run *run, int *status)
+{
+	*status = stopped(run);
+	if (*status)
+		forget_kept(run);
+	if (run->rest)
+		return g_steal_pointer(&run->rest);
+	return *status ? NULL : directory_order_take(run->order, status);
+}
+
+/* On a worker; where it stops, whoever has made a page goes on, as a listing does. */
+static void make_kept(void *arg)
+{
+	struct run *run = arg;
+	bool wait = false;
+
+	while (!wait) {
+		int status;
+		struct backend_batch *batch = next_kept(run, &status);
+
+		if (!batch) {
+			all_made(run, status);
+			return;
+		}
+		g_mutex_lock(&run->lock);
+		run->pending++;
+		wait = ++run->pages > PAGES_AHEAD;
+		run->listing_waits = wait;
+		g_mutex_unlock(&run->lock);
+		directory_page_make(run, batch);
+	}
+}
+
+static void keep_page(struct run *run, struct backend_batch *batch)
+{
+	guint kept = directory_order_keep(run->order, batch);
+
+	if (kept < batch->entries->len) {
+		g_array_remove_range(batch->entries, 0, kept);
+		run->rest = batch;
+	} else {
+		backend_batch_free(batch);
+	}
+	if (run->listed || run->rest || sorted_full(run->order))
+		start_making(run);
+	else
+		list_next(run);
+}
+
+/* ---- the listing ---- */
+
 static void listing_failed(struct run *run, int status)
 {
 	if (status == -EBADMSG && run->restarts < 5) { /* the directory changed under the listing */
 		run->restarts++;
 		failed_names_reset(&run->failed_names);
 		list_anew(run);
+		return;
+	}
+	if (keeps_something(run) && status != -ECANCELED && status != GATE_WITHDRAWN) {
+		run->failed = status; /* once that is made */
+		start_making(run);
 		return;
 	}
 	/* a path that leads nowhere any more, or to something else */
@@ -254,6 +363,13 @@ static void page_listed(struct backend_request *req)
 	}
 	failed_names_add_refused(&run->failed_names, req->batch);
 	batch = g_steal_pointer(&req->batch);
+	run->listed = eof;
+	if (run->order && !(eof && !keeps_something(run))) {
+		keep_page(run, batch);
+		return;
+	}
+	if (run->order)
+		directory_order_batch(batch);
 	g_mutex_lock(&run->lock);
 	run->pending++;
 	run->pages++;
@@ -324,6 +440,7 @@ static void list_next(struct run *run)
 static void list_anew(struct run *run)
 {
 	run->req.cookie = run->req.verf = 0;
+	forget_kept(run);
 	run->progress = (struct listing_progress){0};
 	g_atomic_int_set(&run->there, 0);
 	run->there_max = THERE_SPARE;
@@ -399,6 +516,8 @@ static void fill(struct object *object, enum backend_priority priority, bool sma
 		run = run_new(object, priority, small_data, &ret);
 	if (given_up)
 		run->failed_names.given_up = given_up_ref(given_up);
+	if (run && priority == BACKEND_BACKGROUND)
+		run->order = sorted_new(object->retriever);
 	waiters_add(object, 0, 0, priority == BACKEND_BACKGROUND, done, arg);
 	g_mutex_unlock(&object->lock);
 	if (run && ret)

@@ -8,6 +8,7 @@
 #include "failed_names.h"
 #include "listing.h"
 #include "source/source.h"
+#include "volume/sorted.h"
 #include "volume/object.h"
 
 /* One fill of one directory: a listing, and a second one where names were not found. */
@@ -30,9 +31,13 @@ struct run {
 
 	/* of the listing */
 	GMutex lock;
-	unsigned pending;   /* pages not made yet, the listing itself */
-	unsigned pages;	    /* not made yet */
-	bool listing_waits; /* for pages to be made; up to here with the lock */
+	unsigned pending;	    /* pages not made yet, the listing itself */
+	unsigned pages;		    /* not made yet */
+	bool listing_waits;	    /* for pages to be made; up to here with the lock */
+	struct sorted *order;	    /* NULL: made in the order in which they are listed */
+	struct backend_batch *rest; /* what there was no room for */
+	bool listed;		    /* to the end */
+	int failed;		    /* the listing, when what it brought before is made */
 	struct backend_request req;
 	struct listing_progress progress;
 	gint there_max; /* where the names that are here are counted (again) */

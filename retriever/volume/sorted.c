@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sorted.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BUFFER (64 << 10) /* with so much or less there is no file */
+
+struct place {
+	uint64_t key;
+	uint64_t at : 48, len : 16;
+};
+
+struct sorted {
+	struct retriever *retriever;
+	GArray *places; /* of struct place */
+	guint taken;
+	bool in_order;
+	int fd;		/* -1: not needed up to now */
+	uint64_t start; /* where `buffer` begins in the file, or would */
+	uint8_t *buffer;
+	uint32_t used;
+	uint8_t entry[SORTED_ENTRY_MAX];
+};
+
+G_STATIC_ASSERT(sizeof(struct place) == 16);
+G_STATIC_ASSERT(SORTED_ENTRY_MAX < 1 << 16);
+
+struct sorted *sorted_new(struct retriever *retriever)
+{
+	struct sorted *sorted = g_new0(struct sorted, 1);
+
+	sorted->retriever = retriever;
+	sorted->fd = -1;
+	return sorted;
+}
+
+void sorted_forget(struct sorted *sorted)
+{
+	if (sorted->places)
+		g_atomic_int_add(&sorted->retriever->sorted, -(gint)sorted->places->len);
+	g_clear_pointer(&sorted->places, g_array_unref);
+	g_clear_pointer(&sorted->buffer, g_free);
+	if (sorted->fd >= 0)
+		close(sorted->fd);
+	sorted->fd = -1;
+	sorted->taken = sorted->used = 0;
+	sorted->start = 0;
+	sorted->in_order = false;
+}
+
+void sorted_free(struct sorted *sorted)
+{
+	if (!sorted)
+		return;
+	sorted_forget(sorted);
+	g_free(sorted);
+}
+
+guint sorted_count(const struct sorted *sorted)
+{
+	return sorted->places ? sorted->places->len - sorted->taken : 0;
+}
+
+bool sorted_full(const struct sorted *sorted)
+{
+	return sorted_count(sorted) > 0 &&
+	       g_atomic_int_get(&sorted->retriever->sorted) >= SORTED_MAX;
+}
+
+static bool write_buffer(struct sorted *sorted)
+{
+	if (sorted->fd < 0)
+		sorted->fd = openat(sorted->retriever->staging_fd, ".",
+				    O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (sorted->fd < 0 || pwrite(sorted->fd, sorted->buffer, sorted->used,
+				     (off_t)sorted->start) != (ssize_t)sorted->used)
+		return false;
+	sorted->start += sorted->used;
+	sorted->used = 0;
+	return true;
+}
+
+bool sorted_add(struct sorted *sorted, uint64_t key, const void *bytes, uint32_t len)
+{
+	struct place place = {.key = key, .len = len};
+
+	g_assert(len > 0 && len <= SORTED_ENTRY_MAX && !sorted->in_order);
+	if (sorted_full(sorted))
+		return false;
+	if (!sorted->places) {
+		sorted->places = g_array_new(FALSE, FALSE, sizeof(struct place));
+		sorted->buffer = g_malloc(BUFFER);
+	}
+	if (sorted->used + len > BUFFER && !write_buffer(sorted))
+		return false;
+	place.at = sorted->start + sorted->used;
+	memcpy(sorted->buffer + sorted->used, bytes, len);
+	sorted->used += len;
+	g_array_append_val(sorted->places, place);
+	g_atomic_int_inc(&sorted->retriever->sorted);
+	return true;
+}
+
+static gint by_key(gconstpointer a, gconstpointer b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+int sorted_take(struct sorted *sorted, const void **bytes)
+{
+	const struct place *place;
+	uint32_t len;
+
+	if (sorted_count(sorted) == 0) {
+		sorted_forget(sorted);
+		return 0;
+	}
+	if (!sorted->in_order)
+		g_array_sort(sorted->places, by_key);
+	sorted->in_order = true;
+	place = &g_array_index(sorted->places, struct place, sorted->taken++);
+	len = place->len;
+	if (place->at >= sorted->start) {
+		*bytes = sorted->buffer + (place->at - sorted->start);
+		return (int)len;
+	}
+	*bytes = sorted->entry;
+	if (pread(sorted->fd, sorted->entry, len, (off_t)place->at) == (ssize_t)len)
+		return (int)len;
+	sorted_forget(sorted);
+	return -EIO;
+}
