@@ -142,6 +142,7 @@ int main(void)
 	Suite *suite = suite_create("sorted");
 	TCase *tcase = tcase_create("all");
 
+	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, out_in_order, 0, 2);
 	tcase_add_test(tcase, equal_keys_stay_as_they_came);
