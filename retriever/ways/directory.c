@@ -47,7 +47,7 @@ static void run_free(struct run *run)
 	sorted_free(run->order);
 	g_clear_pointer(&run->rest, backend_batch_free);
 	g_mutex_clear(&run->lock);
-	g_mutex_clear(&run->answers_lock);
+	g_mutex_clear(&run->work_lock);
 	object_unref(run->object);
 	g_slice_free(struct run, run);
 }
@@ -462,8 +462,8 @@ static struct run *run_new(struct object *object, enum backend_priority priority
 	run->small_data = small_data && priority == BACKEND_BACKGROUND;
 	run->pending = 1;
 	g_mutex_init(&run->lock);
-	g_mutex_init(&run->answers_lock);
-	g_queue_init(&run->answers);
+	g_mutex_init(&run->work_lock);
+	g_queue_init(&run->work);
 	run->object = object_ref(object);
 	run->path = g_strdup(object->record.path);
 	run->fileid = object->record.fileid;

@@ -36,9 +36,18 @@
 
 #define DEPTH_MIN 64 /* directories above it: from here on it may be in itself */
 #define SMALL	  ((uint32_t)64 << 10)
+#define TURN	  256 /* entries at a time; then clients may change the directory */
+
+/* What a worker is to do for a run. */
+struct work {
+	GList link;
+	struct page *page;	   /* whose entries are to be made, or */
+	struct question *question; /* whose entry can be made now */
+};
 
 struct page {
 	struct run *run;
+	struct work work;
 	struct backend_batch *batch;
 	atomic_uint left; /* questions without an answer, and the page itself */
 	uint32_t small;	  /* of how many bytes a file may be brought with its name */
@@ -54,8 +63,8 @@ struct question {
 	struct source_object source; /* of the entry */
 	char *target;
 	struct source_xattrs *xattrs;
-	uint32_t carried;      /* bytes, until gate_carried() */
-	GList link;	       /* in run->answers */
+	uint32_t carried; /* bytes, until gate_carried() */
+	struct work work;
 	bool looked_up, other; /* another object answered to its name */
 };
 
@@ -252,15 +261,15 @@ static void question_free(struct question *q)
 	page_done_one(page);
 }
 
-/* NULL: nobody makes answered ones any more. */
-static struct question *next_answered(struct run *run)
+/* NULL: nobody works for the run any more. */
+static struct work *next_work(struct run *run)
 {
 	GList *link;
 
-	g_mutex_lock(&run->answers_lock);
-	link = g_queue_pop_head_link(&run->answers);
-	run->making = link != NULL;
-	g_mutex_unlock(&run->answers_lock);
+	g_mutex_lock(&run->work_lock);
+	link = g_queue_pop_head_link(&run->work);
+	run->working = link != NULL;
+	g_mutex_unlock(&run->work_lock);
 	return link ? link->data : NULL;
 }
 
@@ -272,49 +281,91 @@ static void question_made(struct question *q, bool made)
 		ask_object(q, BACKEND_XATTRS);
 }
 
-/* One after the other: several at a time in one directory would wait for its lock in the kernel.
- * The last one is given back when nothing of the run is needed any more. */
-static void make_answered_entered(struct object *object, void *arg)
+static void make_page(struct page *page, struct stub_parent *parent);
+
+/* FALSE: the old server has to be asked. */
+static bool do_work(const struct work *work, struct run *run, struct stub_parent *parent)
+{
+	struct question *q = work->question;
+
+	parent->brought = taker_of_data(run->object->retriever);
+	if (!work->page)
+		return directory_names_fixed(run->object) ||
+		       make(run, parent, &q->entry, q->target, q->xattrs);
+	make_page(work->page, parent);
+	return true;
+}
+
+static void work_done(const struct work *work, bool made)
+{
+	if (work->page)
+		page_done_one(work->page);
+	else
+		question_made(work->question, made);
+}
+
+static void do_all_work(void *arg);
+
+/* It is the run's next again, after whoever waits to change the directory (I11). */
+static void do_later(struct run *run, struct work *work)
+{
+	g_mutex_lock(&run->work_lock);
+	g_queue_push_head_link(&run->work, &work->link);
+	g_mutex_unlock(&run->work_lock);
+	run_work(run, do_all_work, run);
+}
+
+/* The last one is given back when nothing of the run is needed any more. */
+static void work_entered(struct object *object, void *arg)
 {
 	struct run *run = arg;
 	struct stub_parent parent = parent_of(run);
-	struct question *q = next_answered(run), *next;
+	struct work *work = next_work(run), *next;
+	unsigned done = 0;
 	bool made;
 
-	for (;; q = next) {
-		parent.brought = taker_of_data(object->retriever);
-		made = directory_names_fixed(object) ||
-		       make(run, &parent, &q->entry, q->target, q->xattrs);
-		next = next_answered(run);
-		if (!next)
+	for (;; work = next) {
+		made = do_work(work, run, &parent);
+		done += work->page ? TURN : 1;
+		next = next_work(run);
+		if (!next || done >= TURN)
 			break;
-		question_made(q, made);
+		work_done(work, made);
 	}
 	fill_leave(object);
-	question_made(q, made);
+	work_done(work, made); /* the run is there as long as there is a next one */
+	if (next)
+		do_later(run, next);
 }
 
-static void make_answered(void *arg)
+static void do_all_work(void *arg)
 {
 	struct run *run = arg;
 
-	if (fill_enter(run->object, make_answered_entered, run))
-		make_answered_entered(run->object, run);
+	if (fill_enter(run->object, work_entered, run))
+		work_entered(run->object, run);
+}
+
+/* One after the other: several at a time in one directory would wait for its lock in the kernel,
+ * and the old server would be asked about several pages in turn. */
+static void queue_work(struct run *run, struct work *work)
+{
+	bool begin;
+
+	work->link = (GList){.data = work};
+	g_mutex_lock(&run->work_lock);
+	g_queue_push_tail_link(&run->work, &work->link);
+	begin = !run->working;
+	run->working = true;
+	g_mutex_unlock(&run->work_lock);
+	if (begin)
+		run_work(run, do_all_work, run);
 }
 
 static void question_ready(struct question *q)
 {
-	struct run *run = q->run;
-	bool begin;
-
-	q->link = (GList){.data = q};
-	g_mutex_lock(&run->answers_lock);
-	g_queue_push_tail_link(&run->answers, &q->link);
-	begin = !run->making;
-	run->making = true;
-	g_mutex_unlock(&run->answers_lock);
-	if (begin)
-		run_work(run, make_answered, run);
+	q->work.question = q;
+	queue_work(q->run, &q->work);
 }
 
 const char *directory_xattrs_refused(const struct retriever *retriever)
@@ -438,28 +489,18 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 		ask_object(question_new(page, entry), BACKEND_XATTRS);
 }
 
-static void make_page_entered(struct object *object, void *arg)
+static void make_page(struct page *page, struct stub_parent *parent)
 {
-	struct page *page = arg;
-	struct stub_parent parent = parent_of(page->run);
+	struct run *run = page->run;
 	GArray *entries = page->batch->entries;
 
-	parent.small = page->small = small_now(page->run);
-	for (guint i = 0; i < entries->len && !directory_names_fixed(object) &&
-			  g_atomic_int_get(&page->run->full) <= DIRECTORY_FULL_MAX;
+	parent->small = page->small = small_now(run);
+	for (guint i = 0; i < entries->len && !directory_names_fixed(run->object) &&
+			  g_atomic_int_get(&run->full) <= DIRECTORY_FULL_MAX;
 	     i++)
-		make_listed(page, &parent, &g_array_index(entries, struct source_entry, i));
-	trace_event(TRACE_MADE, &page->run->trace, "page", 0, 0, entries->len, 0);
-	fill_leave(object);
-	page_done_one(page);
-}
-
-static void make_page(void *arg)
-{
-	struct page *page = arg;
-
-	if (fill_enter(page->run->object, make_page_entered, page))
-		make_page_entered(page->run->object, page);
+		make_listed(page, parent, &g_array_index(entries, struct source_entry, i));
+	parent->small = 0;
+	trace_event(TRACE_MADE, &run->trace, "page", 0, 0, entries->len, 0);
 }
 
 void directory_page_make(struct run *run, struct backend_batch *batch)
@@ -468,6 +509,7 @@ void directory_page_make(struct run *run, struct backend_batch *batch)
 
 	page->run = run;
 	page->batch = batch;
+	page->work.page = page;
 	atomic_init(&page->left, 1);
-	run_work(run, make_page, page);
+	queue_work(run, &page->work);
 }

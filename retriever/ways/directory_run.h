@@ -23,11 +23,11 @@ struct run {
 	bool small_data;
 	bool named; /* the directory may hold dummies */
 	struct failed_names failed_names;
-	gint there;	     /* names that were here when they were listed; atomic */
-	gint full;	     /* names for which there was no space; atomic */
-	GMutex answers_lock; /* a leaf */
-	GQueue answers;	     /* entries that can be made now; of directory_page.c */
-	bool making;	     /* a worker makes them */
+	gint there;	  /* names that were here when they were listed; atomic */
+	gint full;	  /* names for which there was no space; atomic */
+	GMutex work_lock; /* a leaf */
+	GQueue work;	  /* of directory_page.c */
+	bool working;	  /* a worker does it */
 
 	/* of the listing */
 	GMutex lock;
