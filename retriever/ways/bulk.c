@@ -93,6 +93,21 @@ static void start_file(struct bulk *bulk, int fd)
 	transfer_fetch(object, 0, INT64_MAX, true, file_done, file);
 }
 
+/* Takes fd.  Whether all of it is here, and waits to be durable at most. */
+static bool is_here(struct bulk *bulk, int fd)
+{
+	struct object *object;
+	bool here;
+
+	if (object_get_taking(bulk->directory->retriever, fd, &object) < 0)
+		return false;
+	g_mutex_lock(&object->lock);
+	here = object->normal || object_has(object, 0, INT64_MAX);
+	g_mutex_unlock(&object->lock);
+	object_unref(object);
+	return here;
+}
+
 static bool is_file(struct bulk *bulk, const struct dirent *e)
 {
 	struct stat st;
@@ -109,15 +124,18 @@ static void consider_file(struct bulk *bulk, const char *name)
 	int fd = openat(dirfd(bulk->dir), name, FILE_FLAGS | O_NOFOLLOW | O_CLOEXEC);
 	struct migrate_record rec;
 	int ret = fd < 0 ? 0 : migrate_record_load(fd, &rec);
-	bool kept =
-		ret > 0 && sorted_add(bulk->files, rec.fileid, &rec.binding, sizeof(rec.binding));
 
-	if (ret > 0)
-		migrate_record_clear(&rec);
-	if (ret && !kept)
-		start_file(bulk, fd); /* also where its record is damaged */
-	else if (fd >= 0)
+	if (ret < 0)
+		start_file(bulk, fd); /* its record is damaged, which is to be listed */
+	else if (ret == 0 && fd >= 0)
 		close(fd);
+	if (ret <= 0)
+		return;
+	if (!is_here(bulk, fd) &&
+	    !sorted_add(bulk->files, rec.fileid, &rec.binding, sizeof(rec.binding)))
+		start_file(bulk,
+			   openat(dirfd(bulk->dir), name, FILE_FLAGS | O_NOFOLLOW | O_CLOEXEC));
+	migrate_record_clear(&rec);
 }
 
 /* As many as there is room for. */
