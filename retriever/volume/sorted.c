@@ -104,13 +104,37 @@ bool sorted_add(struct sorted *sorted, uint64_t key, const void *bytes, uint32_t
 	return true;
 }
 
-static gint by_key(gconstpointer a, gconstpointer b)
+static bool is_before(const struct place *x, const struct place *y)
 {
-	const struct place *x = a, *y = b;
+	return x->key != y->key ? x->key < y->key : x->at < y->at;
+}
 
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
+static void sift_down(struct place *v, guint i, guint n)
+{
+	const struct place moved = v[i];
+
+	for (guint child; (child = 2 * i + 1) < n; i = child) {
+		if (child + 1 < n && is_before(&v[child], &v[child + 1]))
+			child++;
+		if (!is_before(&moved, &v[child]))
+			break;
+		v[i] = v[child];
+	}
+	v[i] = moved;
+}
+
+/* A heap sort: glib's sort takes as much memory again. */
+static void put_in_order(struct place *v, guint n)
+{
+	for (guint i = n / 2; i-- > 0;)
+		sift_down(v, i, n);
+	while (n > 1) {
+		const struct place last = v[--n];
+
+		v[n] = v[0];
+		v[0] = last;
+		sift_down(v, 0, n);
+	}
 }
 
 int sorted_take(struct sorted *sorted, const void **bytes)
@@ -123,7 +147,7 @@ int sorted_take(struct sorted *sorted, const void **bytes)
 		return 0;
 	}
 	if (!sorted->in_order)
-		g_array_sort(sorted->places, by_key);
+		put_in_order((struct place *)sorted->places->data, sorted->places->len);
 	sorted->in_order = true;
 	place = &g_array_index(sorted->places, struct place, sorted->taken++);
 	len = place->len;
