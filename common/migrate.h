@@ -159,6 +159,8 @@ int migrate_has_record(int fd);
 /* It has the retriever's MIGRATE_PRIVATE_DIR, which is there until the volume is finalized; not a
  * client's of that name, which there may be afterwards. */
 bool migrate_has_private(int fd);
+/* That is there, and the volume is not attached yet: it holds a copy that was made before. */
+bool migrate_is_attaching(int fd);
 /* There is nothing in it but what mkfs makes (and, if but_private, the retriever's
  * MIGRATE_PRIVATE_DIR, or an empty one, which it was about to make). */
 bool migrate_is_vacant(int fd, bool but_private);

@@ -16,12 +16,15 @@
 	(MIGRATE_REC_EXTENTS | MIGRATE_REC_SHOWN_MTIME | MIGRATE_REC_SHOWN_CTIME |                 \
 	 MIGRATE_REC_HANDLE | MIGRATE_REC_HANDLE_DIFF | MIGRATE_REC_PATH | MIGRATE_REC_ERROR |     \
 	 MIGRATE_REC_DIRTY | MIGRATE_REC_CLIENT | MIGRATE_REC_RETURNED | MIGRATE_REC_NAMED |       \
-	 MIGRATE_REC_RESIZE | MIGRATE_REC_LOST | MIGRATE_REC_HOLES)
+	 MIGRATE_REC_RESIZE | MIGRATE_REC_LOST | MIGRATE_REC_HOLES | MIGRATE_REC_ADOPTED)
 /* These say what no field says. */
 #define OWNER_FLAGS                                                                                \
 	(MIGRATE_REC_CLIENT | MIGRATE_REC_RETURNED | MIGRATE_REC_NAMED | MIGRATE_REC_RESIZE |      \
-	 MIGRATE_REC_LOST | MIGRATE_REC_HOLES | MIGRATE_REC_SHOWN_MTIME | MIGRATE_REC_SHOWN_CTIME)
-#define CRC_BYTES 4
+	 MIGRATE_REC_LOST | MIGRATE_REC_HOLES | MIGRATE_REC_ADOPTED | MIGRATE_REC_SHOWN_MTIME |    \
+	 MIGRATE_REC_SHOWN_CTIME)
+/* These are of files only. */
+#define FILE_FLAGS (MIGRATE_REC_RESIZE | MIGRATE_REC_LOST | MIGRATE_REC_HOLES | MIGRATE_REC_ADOPTED)
+#define CRC_BYTES  4
 
 static bool is_directory(enum migrate_state state)
 {
@@ -159,8 +162,7 @@ static bool fields_ok(const struct migrate_record *rec, uint16_t flags)
 			return false;
 	}
 	if (is_directory(rec->state))
-		return !rec->missing.n && !rec->dirty.n &&
-		       !(flags & (MIGRATE_REC_RESIZE | MIGRATE_REC_LOST | MIGRATE_REC_HOLES));
+		return !rec->missing.n && !rec->dirty.n && !(flags & FILE_FLAGS);
 	if (flags & (MIGRATE_REC_RETURNED | MIGRATE_REC_NAMED))
 		return false;
 	if (rec->missing.n && rec->missing.v[rec->missing.n - 1].end > rec->size)

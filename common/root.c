@@ -103,6 +103,14 @@ bool migrate_has_private(int fd)
 	return marked;
 }
 
+bool migrate_is_attaching(int fd)
+{
+	struct stat st;
+
+	return fstatat(fd, MIGRATE_PRIVATE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       (st.st_mode & S_ISVTX) && migrate_has_private(fd);
+}
+
 /* Or the retriever was killed before it had marked it. */
 static bool may_be_private(int fd)
 {
@@ -148,7 +156,8 @@ int migrate_inspect(int fd, struct migrate_inspection *inspection)
 		return here < 0 ? here : above;
 	/* The topmost directory with a record is the root.  When the last record is gone the
 	 * private directory is there for a moment still, and only it tells. */
-	inspection->vacant = !inspection->unfinished && migrate_is_vacant(fd, false);
+	inspection->vacant =
+		!inspection->unfinished && migrate_is_vacant(fd, migrate_is_attaching(fd));
 	inspection->root = inspection->unfinished ? !above : migrate_has_private(fd);
 	return 0;
 }
