@@ -232,6 +232,9 @@ struct backend_ops {
 	/* What no object of this server comes with, for the fidelity report: lines of text, or
 	 * NULL.  g_free. */
 	char *(*not_carried)(struct backend *backend);
+	/* Which of all file systems the root is on, where its handle does not tell; 0 (or NULL):
+	 * not known. */
+	uint64_t (*root_fs)(struct backend *backend);
 };
 
 /* First member of every backend's own structure. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -408,4 +409,24 @@ int attributes_set_node(struct retriever *retriever, int dir_fd, const char *nam
 	if (!ret && !S_ISLNK(attr->mode) && fchmodat(dir_fd, name, attr->mode & 07777, 0) < 0)
 		ret = -errno;
 	return ret ? ret : set_times(dir_fd, name, attr, carried);
+}
+
+/* What clients can see of extended attributes, and what decides on access. */
+static bool is_carried(const char *name)
+{
+	return g_str_has_prefix(name, "user.") || !strcmp(name, XATTR_ACL_ACCESS) ||
+	       !strcmp(name, XATTR_ACL_DEFAULT) || !strcmp(name, XATTR_NTACL);
+}
+
+int attributes_strip(int fd)
+{
+	g_autofree char *names = g_malloc(XATTR_LIST_MAX);
+	ssize_t len = flistxattr(fd, names, XATTR_LIST_MAX);
+
+	if (len < 0)
+		return errno == EOPNOTSUPP ? 0 : -errno;
+	for (const char *name = names; name < names + len; name += strlen(name) + 1)
+		if (is_carried(name) && fremovexattr(fd, name) < 0 && errno != ENODATA)
+			return -errno;
+	return 0;
 }

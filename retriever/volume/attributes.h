@@ -38,6 +38,10 @@ int attributes_set(struct retriever *retriever, int fd, const struct source_attr
 int attributes_set_node(struct retriever *retriever, int dir_fd, const char *name,
 			const struct source_attr *attr, struct carried *carried);
 
+/* Before it, on an object that was there: removes what attributes_set() would not replace.  0 or
+ * -errno. */
+int attributes_strip(int fd);
+
 /* Puts the losses into the report: before the object is shown.  name: in dir_fd.  0 or -errno. */
 int attributes_report(struct retriever *retriever, const struct carried *carried, int dir_fd,
 		      const char *name);

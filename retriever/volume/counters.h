@@ -11,6 +11,13 @@ struct counters {
 	gint64 files_found, files_whole;
 	gint64 bytes_found, bytes_whole, bytes_fetched;
 	gint64 acls_carried, xattrs_carried; /* objects */
+	/* of a copy made before: what was the same, names that the old server does not list, what
+	 * is set aside and its bytes on disk */
+	gint64 same, left_over, aside, aside_bytes;
+	gint64 bytes_corrected; /* that another tool had copied wrong, in ranges as they were read
+				 */
+	/* of a run of a copy: files that were made, and when every name was here (s since 1970) */
+	gint64 made, named;
 	gint demand_waiting, background_waiting;
 	gint crawlers; /* connected */
 	gint exact;

@@ -6,12 +6,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "own_files.h"
+
 #define LINKED_FILE	"linked"
+#define CLAIMED_FILE	"claimed"
 #define LINK_COUNTS_MAX 1000000 /* about 60 MB */
 
 struct links {
 	GMutex lock;	    /* a leaf but for the file system */
 	GHashTable *counts; /* names made, by the old server's fileid */
+	GHashTable *claims; /* fileids, by inode of a prior copy */
 };
 
 struct links *links_new(void)
@@ -20,12 +24,14 @@ struct links *links_new(void)
 
 	g_mutex_init(&links->lock);
 	links->counts = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	links->claims = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
 	return links;
 }
 
 void links_free(struct links *links)
 {
 	g_hash_table_destroy(links->counts);
+	g_hash_table_destroy(links->claims);
 	g_mutex_clear(&links->lock);
 	g_free(links);
 }
@@ -80,6 +86,57 @@ void links_count(struct retriever *retriever, const struct source_attr *attr)
 	g_mutex_unlock(&retriever->links->lock);
 }
 
+/* Lock held. */
+static void claim(struct links *links, const uint64_t pair[2])
+{
+	g_hash_table_insert(links->claims, g_memdup2(&pair[0], sizeof pair[0]),
+			    g_memdup2(&pair[1], sizeof pair[1]));
+}
+
+/* Lock held.  A pair that was cut short is written over. */
+static bool save_claim(struct retriever *retriever, const uint64_t pair[2])
+{
+	const size_t size = 2 * sizeof *pair;
+	off_t end = (off_t)size * g_hash_table_size(retriever->links->claims);
+	int fd = openat(retriever->private_fd, CLAIMED_FILE, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	bool saved = fd >= 0 && pwrite(fd, pair, size, end) == (ssize_t)size && fdatasync(fd) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return saved;
+}
+
+bool links_claim(struct retriever *retriever, uint64_t inode, uint64_t fileid)
+{
+	struct links *links = retriever->links;
+	const uint64_t pair[2] = {inode, fileid};
+	const uint64_t *owner;
+	bool mine;
+
+	g_mutex_lock(&links->lock);
+	owner = g_hash_table_lookup(links->claims, &inode);
+	mine = owner ? *owner == fileid
+		     : g_hash_table_size(links->claims) < LINK_COUNTS_MAX &&
+			       save_claim(retriever, pair);
+	if (!owner && mine)
+		claim(links, pair);
+	g_mutex_unlock(&links->lock);
+	return mine;
+}
+
+static void load_claims(struct retriever *retriever)
+{
+	int fd = openat(retriever->private_fd, CLAIMED_FILE, O_RDONLY | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	uint64_t pair[2];
+
+	g_hash_table_remove_all(retriever->links->claims);
+	while (file && fread(pair, sizeof pair, 1, file) == 1)
+		claim(retriever->links, pair);
+	if (file)
+		fclose(file);
+}
+
 void links_load(struct retriever *retriever)
 {
 	int fd = openat(retriever->private_fd, LINKED_FILE, O_RDONLY | O_CLOEXEC);
@@ -88,6 +145,7 @@ void links_load(struct retriever *retriever)
 	uint64_t fileid;
 
 	g_mutex_lock(&retriever->links->lock);
+	load_claims(retriever);
 	g_hash_table_remove_all(retriever->links->counts);
 	while (file && fread(&fileid, sizeof fileid, 1, file) == 1) {
 		links_name(id, fileid);
@@ -97,4 +155,16 @@ void links_load(struct retriever *retriever)
 	g_mutex_unlock(&retriever->links->lock);
 	if (file)
 		fclose(file);
+}
+
+int links_forget(struct retriever *retriever)
+{
+	int ret;
+
+	g_mutex_lock(&retriever->links->lock);
+	g_hash_table_remove_all(retriever->links->counts);
+	unlinkat(retriever->private_fd, LINKED_FILE, 0);
+	ret = own_clear(retriever->links_fd);
+	g_mutex_unlock(&retriever->links->lock);
+	return ret;
 }

@@ -10,6 +10,7 @@
 
 #include "dirty.h"
 #include "errors.h"
+#include "seen.h"
 #include "templates.h"
 
 struct object_table {
@@ -108,6 +109,8 @@ static void object_free(struct object *object)
 		migrate_extents_clear(&file_of(object)->inflight[1]);
 		g_mutex_clear(&file_of(object)->sync_lock);
 	}
+	if (object->kind == OBJECT_DIRECTORY)
+		seen_free(directory_of(object)->seen);
 	g_mutex_clear(&object->lock);
 	g_cond_clear(&object->loaded_cond);
 	g_slice_free1(sizes[object->kind], object);

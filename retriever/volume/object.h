@@ -86,7 +86,9 @@ enum names_state { NAMES_OPEN, NAMES_COMPLETE, NAMES_COMPLETING };
 struct directory {
 	struct object base;
 	enum names_state names;
-	GSList *runs; /* fills under way (directory.c) */
+	GSList *runs;	   /* fills under way (directory.c) */
+	struct seen *seen; /* the names of a copy that is complete, else NULL */
+	gint same;	   /* how many of them were the same as before */
 };
 
 static inline struct file *file_of(struct object *object)

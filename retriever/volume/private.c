@@ -12,25 +12,10 @@
 
 #include "source/posix_acl.h"
 #include "links.h"
+#include "prior.h"
+#include "own_files.h"
 
 #define ROOT_HOLD_S 1
-
-int private_save(int dir_fd, const char *name, const char *text, size_t len)
-{
-	g_autofree char *new = g_strconcat(name, ".new", NULL);
-	int fd = openat(dir_fd, new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	int ret = fd < 0 ? -errno : 0;
-
-	if (!ret && write(fd, text, len) != (ssize_t)len)
-		ret = -EIO;
-	if (!ret && fdatasync(fd) < 0)
-		ret = -errno;
-	if (fd >= 0)
-		close(fd);
-	if (!ret && renameat(dir_fd, new, dir_fd, name) < 0)
-		ret = -errno;
-	return ret;
-}
 
 /* mode: to make it with, where it is not there; 0: not. */
 static int open_subdirectory(int dir, const char *name, mode_t mode)
@@ -77,22 +62,6 @@ static void close_fd(int fd)
 		close(fd);
 }
 
-/* What a crash left there. */
-static void clean_staging(struct retriever *retriever)
-{
-	DIR *dir = retriever_list(retriever->staging_fd, ".");
-	struct dirent *e;
-
-	while (dir && (e = readdir(dir))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (unlinkat(retriever->staging_fd, e->d_name, 0) < 0)
-			unlinkat(retriever->staging_fd, e->d_name, AT_REMOVEDIR);
-	}
-	if (dir)
-		closedir(dir);
-}
-
 int private_open(struct retriever *retriever, bool create)
 {
 	int fd, links, staging;
@@ -113,7 +82,7 @@ int private_open(struct retriever *retriever, bool create)
 	retriever->private_fd = fd;
 	retriever->links_fd = links;
 	retriever->staging_fd = staging;
-	clean_staging(retriever);
+	own_clear(staging); /* what a crash left there */
 	links_load(retriever);
 	close_fd(retriever->root_hold);
 	retriever->root_hold = -1;
@@ -181,9 +150,63 @@ static bool open_or_remake(struct retriever *retriever, GError **error)
 	return ret >= 0;
 }
 
+/* .migrate/ where the volume holds a copy and is not attached, locked; -1: it does not; -errno. */
+static int open_volume_of_copy(const struct retriever *retriever)
+{
+	int fd;
+
+	if (migrate_has_record(retriever->root_fd) || !migrate_is_attaching(retriever->root_fd))
+		return -1;
+	fd = lock_private(retriever, false);
+	if (fd >= 0 && faccessat(fd, COPY_DIR, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd == -ENOENT ? -1 : fd;
+}
+
+/* The copy's root takes the place of the volume's.  0 or -errno. */
+static int enter_copy(struct retriever *retriever)
+{
+	struct volume_config *config = retriever->config;
+	int fd = open_volume_of_copy(retriever), root;
+	char *path;
+
+	if (fd < 0)
+		return fd == -1 ? 0 : fd;
+	root = openat(fd, COPY_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (root < 0) {
+		close(fd);
+		return -errno;
+	}
+	path = g_build_filename(config->root, MIGRATE_PRIVATE_DIR, COPY_DIR, NULL);
+	g_free(config->root);
+	config->root = path;
+	close(retriever->root_fd);
+	retriever->root_fd = root;
+	retriever->volume_fd = fd;
+	retriever->copying = true;
+	return 0;
+}
+
+/* Of a volume that is attached: else attach does. */
+static bool open_prior(struct retriever *retriever, GError **error)
+{
+	int ret = private_is_attached(retriever) && !retriever->copying
+			  ? prior_open(retriever->private_fd, &retriever->prior)
+			  : 0;
+
+	if (ret)
+		g_set_error(error, RETRIEVER_ERROR, 0, "[volume %s] root: %s/%s/" PRIOR_DIR ": %s",
+			    retriever->config->name, retriever->config->root, MIGRATE_PRIVATE_DIR,
+			    g_strerror(-ret));
+	return !ret;
+}
+
 bool private_open_root(struct retriever *retriever, GError **error)
 {
 	const struct volume_config *config = retriever->config;
+	int ret;
 
 	retriever->root_fd = open(config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (retriever->root_fd < 0) {
@@ -191,6 +214,14 @@ bool private_open_root(struct retriever *retriever, GError **error)
 			    config->name, config->root, g_strerror(errno));
 		return false;
 	}
+	ret = enter_copy(retriever);
+	if (ret == -EBUSY)
+		set_busy(retriever, error);
+	else if (ret)
+		g_set_error(error, RETRIEVER_ERROR, 0, "[volume %s] root: %s/%s: %s", config->name,
+			    config->root, MIGRATE_PRIVATE_DIR, g_strerror(-ret));
+	if (ret)
+		return false;
 	if (migrate_binding_get(retriever->root_fd, "", &retriever->root_key) < 0) {
 		g_set_error(error, RETRIEVER_ERROR, 0,
 			    "[volume %s] root: %s: this file system has no file handles: use ext4, "
@@ -203,7 +234,7 @@ bool private_open_root(struct retriever *retriever, GError **error)
 			  "/sys, or neither ext4, xfs nor btrfs): what clients have not committed "
 			  "when migrate-retriever is killed is lost",
 			  config->root);
-	return open_or_remake(retriever, error);
+	return open_or_remake(retriever, error) && open_prior(retriever, error);
 }
 
 void private_leave(struct retriever *retriever)
@@ -225,4 +256,7 @@ void private_close(struct retriever *retriever)
 		if (retriever->finished_fds[i])
 			close_fd(retriever->finished_fds[i]);
 	close_fd(retriever->root_fd);
+	close_fd(retriever->volume_fd);
+	if (retriever->prior)
+		prior_free(retriever->prior);
 }

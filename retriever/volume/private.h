@@ -29,10 +29,12 @@ bool private_is_attached(const struct retriever *retriever);
 /* The volume is finished, and nobody writes there any more: who still looks at the descriptors
  * finds removed directories. */
 void private_leave(struct retriever *retriever);
+/* .migrate/copy/: a copy that is made before the volume is attached, with a private directory of
+ * its own.  Where there is one private_open_root() opens it in the root's place, and the retriever
+ * is `copying`. */
+#define COPY_DIR "copy"
+
 /* Closes all of it and the root. */
 void private_close(struct retriever *retriever);
-
-/* Replaces a small file in a directory of ours as a whole.  Blocks for the disk.  0 or -errno. */
-int private_save(int dir_fd, const char *name, const char *text, size_t len);
 
 #endif

@@ -54,7 +54,7 @@ static gboolean tick(gpointer arg)
 static int64_t per_second(struct rates *rates, bool bytes)
 {
 	struct sample last = now(rates), first;
-	double seconds;
+	double seconds, moved;
 
 	if (rates->n == 0)
 		return 0;
@@ -62,7 +62,8 @@ static int64_t per_second(struct rates *rates, bool bytes)
 	seconds = (last.when - first.when) / (double)G_USEC_PER_SEC;
 	if (seconds <= 0)
 		return 0;
-	return (bytes ? last.bytes - first.bytes : last.files - first.files) / seconds;
+	moved = bytes ? last.bytes - first.bytes : last.files - first.files;
+	return MAX(moved, 0) / seconds; /* counters go down, too, when a run of a copy begins */
 }
 
 int64_t rates_files(struct rates *rates)

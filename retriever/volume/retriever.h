@@ -36,17 +36,20 @@ struct retriever {
 	atomic_int private_fd;		  /* .migrate/, or -1 while unattached or finished */
 	atomic_int links_fd, staging_fd;
 	int finished_fds[3]; /* they were, when the volume was finished; 0: not */
+	int volume_fd;	     /* of a copy: the volume's own .migrate/, locked; else -1 */
 
 	const struct backend_ops *scheme; /* of the source's URL */
 	struct backend *backend; /* retry over the scheme's; NULL until it could be opened */
 	uint32_t max_read;	 /* its; it may be gone when replies are still worked on */
 	unsigned carries;	 /* likewise */
+	uint64_t source_fs;	 /* likewise: which file system its root is on, or 0 */
 	GMutex source_lock;	 /* a leaf: the two that follow, once it runs (source_root.h) */
 	struct source_object source_root;
 	struct source_attr source_root_attr;
 
 	struct jobs *jobs;
 	gint closing; /* atomic: long jobs give up */
+	gint reopen; /* atomic: when the command is answered, begin again from what the disk says */
 	struct object_table *objects;
 	struct templates *templates;
 	struct durability *durability;
@@ -63,6 +66,9 @@ struct retriever {
 	GMutex save_lock;     /* writing .migrate/state; a leaf but for the file system */
 	char *saved_counters; /* what it holds; save_lock */
 
+	bool copying;	     /* the root is that of a copy, which nobody is served from */
+	gint accepted;	     /* atomic: any number of names may go, until the retriever restarts */
+	struct prior *prior; /* where the volume has a prior copy (prior.h), else NULL */
 	struct links *links;
 	gint staging_serial; /* atomic: the last name in .migrate/staging/ */
 	gint sorted;	     /* atomic: entries that wait (sorted.h) */

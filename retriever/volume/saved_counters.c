@@ -2,6 +2,7 @@
 #include "saved_counters.h"
 
 #include "private.h"
+#include "own_files.h"
 
 #define STATE_FILE "state"
 
@@ -19,6 +20,13 @@ static const struct {
 	{"bytes-fetched", G_STRUCT_OFFSET(struct counters, bytes_fetched)},
 	{"acls-carried", G_STRUCT_OFFSET(struct counters, acls_carried)},
 	{"xattrs-carried", G_STRUCT_OFFSET(struct counters, xattrs_carried)},
+	{"same", G_STRUCT_OFFSET(struct counters, same)},
+	{"left-over", G_STRUCT_OFFSET(struct counters, left_over)},
+	{"bytes-corrected", G_STRUCT_OFFSET(struct counters, bytes_corrected)},
+	{"made", G_STRUCT_OFFSET(struct counters, made)},
+	{"named", G_STRUCT_OFFSET(struct counters, named)},
+	{"aside", G_STRUCT_OFFSET(struct counters, aside)},
+	{"aside-bytes", G_STRUCT_OFFSET(struct counters, aside_bytes)},
 };
 
 static gint64 *field(struct retriever *retriever, size_t i)
@@ -63,7 +71,7 @@ void counters_save(struct retriever *retriever, bool clean)
 	text = g_key_file_to_data(file, &len, NULL);
 	g_mutex_lock(&retriever->save_lock);
 	if (retriever->private_fd >= 0 && g_strcmp0(text, retriever->saved_counters) != 0 &&
-	    private_save(retriever->private_fd, STATE_FILE, text, len) == 0) {
+	    own_save(retriever->private_fd, STATE_FILE, text, len) == 0) {
 		g_free(retriever->saved_counters);
 		retriever->saved_counters = g_steal_pointer(&text);
 	}

@@ -2,6 +2,8 @@
 #include "sparse.h"
 
 #include <errno.h>
+#include <glib.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -100,6 +102,51 @@ int sparse_pwrite(int fd, const uint8_t *data, size_t len, uint64_t offset,
 		offset += n;
 	}
 	return 0;
+}
+
+/* What is there already: zeros among it are as they would have been written. */
+static int keep(int fd, const uint8_t *data, size_t len, uint64_t offset,
+		struct migrate_extents *zeros)
+{
+	int ret = 0;
+
+	while (len && !ret) {
+		bool zero = false;
+		size_t n = run_length(data, len, offset, &zero);
+
+		if (zero)
+			ret = zeros ? migrate_extents_add(zeros, offset, offset + n)
+				    : write_all(fd, data, n, offset);
+		data += n;
+		len -= n;
+		offset += n;
+	}
+	return ret;
+}
+
+int sparse_correct(int fd, const uint8_t *data, size_t len, uint64_t offset,
+		   struct migrate_extents *zeros)
+{
+	g_autofree uint8_t *here = g_malloc(PIECE);
+	int corrected = 0;
+
+	while (len) {
+		size_t want = len < PIECE ? len : PIECE;
+		ssize_t n = pread(fd, here, want, offset);
+		bool same = n == (ssize_t)want && memcmp(here, data, want) == 0;
+		int ret;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		ret = (same ? keep : sparse_pwrite)(fd, data, want, offset, zeros);
+		if (ret)
+			return ret;
+		corrected |= !same;
+		data += want;
+		len -= want;
+		offset += want;
+	}
+	return corrected;
 }
 
 /* A file always ends with a hole; it may have become shorter just now. */

@@ -22,6 +22,9 @@
  */
 int sparse_pwrite(int fd, const uint8_t *data, size_t len, uint64_t offset,
 		  struct migrate_extents *zeros);
+/* The same where these bytes may be there already, and are not written again.  1: they were not. */
+int sparse_correct(int fd, const uint8_t *data, size_t len, uint64_t offset,
+		   struct migrate_extents *zeros);
 
 /* Whether there are holes in what was written of [start, end), as far as the file goes. */
 bool sparse_has_hole(int fd, uint64_t start, uint64_t end);

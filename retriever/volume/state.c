@@ -3,14 +3,15 @@
 
 #include "private.h"
 
-static const char *const state_names[] = {"unattached", "migrating", "whole", "finished"};
+static const char *const state_names[] = {"unattached", "migrating", "whole",
+					  "finished",	"copying",   "copied"};
 
 const char *volume_state_name(enum volume_state state)
 {
 	return state_names[state];
 }
 
-enum volume_state volume_state(struct retriever *retriever)
+static enum volume_state state(struct retriever *retriever)
 {
 	struct migrate_record rec;
 	int ret = migrate_record_load(retriever->root_fd, &rec);
@@ -21,7 +22,17 @@ enum volume_state volume_state(struct retriever *retriever)
 		return VOLUME_MIGRATING;
 	if (private_is_attached(retriever))
 		return VOLUME_WHOLE;
-	if (migrate_is_vacant(retriever->root_fd, true))
+	/* one that was to be adopted has something in it */
+	if (retriever->private_fd >= 0 || migrate_is_vacant(retriever->root_fd, true))
 		return VOLUME_UNATTACHED;
-	return retriever->private_fd >= 0 ? VOLUME_WHOLE : VOLUME_FINISHED;
+	return VOLUME_FINISHED;
+}
+
+enum volume_state volume_state(struct retriever *retriever)
+{
+	enum volume_state found = state(retriever);
+
+	if (!retriever->copying || found == VOLUME_UNATTACHED)
+		return found;
+	return found == VOLUME_MIGRATING ? VOLUME_COPYING : VOLUME_COPIED;
 }

@@ -5,7 +5,15 @@
 
 #include "retriever.h"
 
-enum volume_state { VOLUME_UNATTACHED, VOLUME_MIGRATING, VOLUME_WHOLE, VOLUME_FINISHED };
+/* COPYING, COPIED: the retriever is `copying`; nothing is served. */
+enum volume_state {
+	VOLUME_UNATTACHED,
+	VOLUME_MIGRATING,
+	VOLUME_WHOLE,
+	VOLUME_FINISHED,
+	VOLUME_COPYING,
+	VOLUME_COPIED
+};
 
 /* Blocks for the disk. */
 enum volume_state volume_state(struct retriever *retriever);

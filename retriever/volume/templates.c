@@ -10,7 +10,6 @@
 
 #define TEMPLATES_MAX 16
 #define DIFF_MAX      12 /* a longer difference is worth a template of its own, while there is room */
-#define FILE_NAME     "handles"
 
 struct template
 {
@@ -41,28 +40,33 @@ static bool parse(struct templates *t, const uint8_t *p, size_t len)
 	return true;
 }
 
+/* 0, -ENOENT, or another -errno: it is damaged. */
+static int load(struct templates *t)
+{
+	uint8_t buf[TEMPLATES_MAX * (MIGRATE_HANDLE_MAX + 1) + 1];
+	int fd = openat(t->dir_fd, TEMPLATES_FILE, O_RDONLY | O_CLOEXEC);
+	ssize_t len;
+
+	if (fd < 0)
+		return -errno;
+	len = read(fd, buf, sizeof buf);
+	close(fd);
+	return len >= 0 && parse(t, buf, len) ? 0 : -EBADMSG;
+}
+
 struct templates *templates_new(int private_fd, bool attached, GError **error)
 {
 	struct templates *t = g_new0(struct templates, 1);
-	uint8_t buf[TEMPLATES_MAX * (MIGRATE_HANDLE_MAX + 1) + 1];
-	ssize_t len = 0;
-	int fd = -1;
+	int ret;
 
 	g_rw_lock_init(&t->lock);
 	t->dir_fd = private_fd;
-	if (private_fd >= 0)
-		fd = openat(private_fd, FILE_NAME, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		len = read(fd, buf, sizeof buf);
-		close(fd);
-	} else if (private_fd >= 0 && (attached || errno != ENOENT)) {
-		len = -1;
-	}
-	if (len < 0 || !parse(t, buf, len)) {
+	ret = private_fd < 0 ? 0 : load(t);
+	if (ret && (attached || ret != -ENOENT)) {
 		g_set_error(error, RETRIEVER_ERROR, 0,
 			    "%s/%s is damaged or gone: the stubs' handles cannot be read; restore "
 			    "the file",
-			    MIGRATE_PRIVATE_DIR, FILE_NAME);
+			    MIGRATE_PRIVATE_DIR, TEMPLATES_FILE);
 		templates_free(t);
 		return NULL;
 	}
@@ -80,8 +84,8 @@ void templates_free(struct templates *t)
 /* Writes all templates to a new file, durable before it is in place. */
 static int save(struct templates *t)
 {
-	int fd =
-		openat(t->dir_fd, FILE_NAME ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = openat(t->dir_fd, TEMPLATES_FILE ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+			0600);
 	int ret = fd < 0 ? -errno : 0;
 
 	for (unsigned i = 0; i < t->n && !ret; i++) {
@@ -94,7 +98,7 @@ static int save(struct templates *t)
 		ret = -errno;
 	if (fd >= 0)
 		close(fd);
-	if (!ret && renameat(t->dir_fd, FILE_NAME ".new", t->dir_fd, FILE_NAME) < 0)
+	if (!ret && renameat(t->dir_fd, TEMPLATES_FILE ".new", t->dir_fd, TEMPLATES_FILE) < 0)
 		ret = -errno;
 	if (!ret && fsync(t->dir_fd) < 0)
 		ret = -errno;
@@ -108,7 +112,9 @@ int templates_set_directory(struct templates *t, int private_fd)
 	g_rw_lock_writer_lock(&t->lock);
 	t->dir_fd = private_fd;
 	t->n = 0;
-	ret = private_fd < 0 ? 0 : save(t);
+	ret = private_fd < 0 ? 0 : load(t);
+	if (ret == -ENOENT)
+		ret = save(t);
 	g_rw_lock_writer_unlock(&t->lock);
 	return ret;
 }

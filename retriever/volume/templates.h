@@ -9,13 +9,16 @@
 
 #include "retriever.h"
 
+#define TEMPLATES_FILE "handles"
+
 struct templates;
 
 /* Loads .migrate/handles of private_fd (-1: none yet).  NULL with error set when it is damaged, or
  * not there though the volume is attached. */
 struct templates *templates_new(int private_fd, bool attached, GError **error);
 void templates_free(struct templates *templates);
-/* The private directory was made (attach), or is gone (-1).  0 or -errno. */
+/* The private directory was made (attach), or is gone (-1).  One that a copy has brought has some
+ * already.  0 or -errno. */
 int templates_set_directory(struct templates *templates, int private_fd);
 
 /* Puts the handle into *rec, as a difference where that is shorter.  Any thread; may write a new

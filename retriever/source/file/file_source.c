@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "file_xattr.h"
@@ -531,6 +532,17 @@ static struct backend *file_open(const struct backend_config *config, struct sou
 	return &file->base;
 }
 
+static uint64_t file_root_fs(struct backend *backend)
+{
+	struct file_backend *file = (struct file_backend *)backend;
+	struct statfs st;
+	uint64_t fs = 0;
+
+	if (fstatfs(file->root_fd, &st) == 0)
+		memcpy(&fs, &st.f_fsid, sizeof fs);
+	return fs;
+}
+
 static void file_submit(struct backend *backend, struct backend_request *req)
 {
 	struct file_backend *file = (struct file_backend *)backend;
@@ -576,4 +588,5 @@ const struct backend_ops backend_file_ops = {
 	.away = file_away,
 	.carries = file_carries,
 	.not_carried = file_not_carried,
+	.root_fs = file_root_fs,
 };

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "copied.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define XATTR_COPIED "security.migrate.copied"
+#define VERSION	     1
+#define HEAD	     19 /* version, fileid, ctime; type and length of the binding */
+#define MARK_MAX     (HEAD + MIGRATE_BINDING_MAX)
+#define PATH_ROOM    (32 + NAME_MAX)
+
+/* Also of what cannot be opened: a symbolic link, a device. */
+static void path_of(char path[PATH_ROOM], int dir_fd, const char *name)
+{
+	g_snprintf(path, PATH_ROOM, "/proc/self/fd/%d/%s", dir_fd, name);
+}
+
+static size_t encode(uint8_t *mark, uint64_t fileid, int64_t ctime,
+		     const struct migrate_binding *binding)
+{
+	uint64_t fields[2] = {htole64(fileid), htole64((uint64_t)ctime)};
+
+	mark[0] = VERSION;
+	memcpy(mark + 1, fields, sizeof fields);
+	mark[HEAD - 2] = binding->type;
+	mark[HEAD - 1] = binding->len;
+	memcpy(mark + HEAD, binding->bytes, binding->len);
+	return HEAD + binding->len;
+}
+
+/* FALSE: it is no mark of this inode. */
+static bool decode(const uint8_t *mark, ssize_t len, const struct migrate_binding *binding,
+		   uint64_t *fileid, int64_t *ctime)
+{
+	uint64_t fields[2];
+
+	if (len != HEAD + binding->len || mark[0] != VERSION || mark[HEAD - 2] != binding->type ||
+	    mark[HEAD - 1] != binding->len || memcmp(mark + HEAD, binding->bytes, binding->len))
+		return false;
+	memcpy(fields, mark + 1, sizeof fields);
+	*fileid = le64toh(fields[0]);
+	*ctime = (int64_t)le64toh(fields[1]);
+	return true;
+}
+
+int copied_mark(int fd, uint64_t fileid, int64_t ctime)
+{
+	struct migrate_binding binding;
+	uint8_t mark[MARK_MAX];
+	int ret = migrate_binding_get(fd, "", &binding);
+
+	if (ret)
+		return ret;
+	return fsetxattr(fd, XATTR_COPIED, mark, encode(mark, fileid, ctime, &binding), 0) < 0
+		       ? -errno
+		       : 0;
+}
+
+int copied_mark_name(int dir_fd, const char *name, uint64_t fileid, int64_t ctime)
+{
+	struct migrate_binding binding;
+	uint8_t mark[MARK_MAX];
+	char path[PATH_ROOM];
+	int ret = migrate_binding_get(dir_fd, name, &binding);
+
+	if (ret)
+		return ret;
+	path_of(path, dir_fd, name);
+	return lsetxattr(path, XATTR_COPIED, mark, encode(mark, fileid, ctime, &binding), 0) < 0
+		       ? -errno
+		       : 0;
+}
+
+int copied_unmark_name(int dir_fd, const char *name)
+{
+	char path[PATH_ROOM];
+
+	path_of(path, dir_fd, name);
+	return lremovexattr(path, XATTR_COPIED) < 0 && errno != ENODATA && errno != EOPNOTSUPP
+		       ? -errno
+		       : 0;
+}
+
+int copied_get(int fd, uint64_t *fileid, int64_t *ctime)
+{
+	struct migrate_binding binding;
+	uint8_t mark[MARK_MAX];
+	ssize_t len = fgetxattr(fd, XATTR_COPIED, mark, sizeof mark);
+
+	return len > 0 && migrate_binding_get(fd, "", &binding) == 0 &&
+	       decode(mark, len, &binding, fileid, ctime);
+}
+
+bool copied_mtime_is(struct timespec here, int64_t there)
+{
+	struct timespec t = migrate_timespec(there);
+	long unit = here.tv_nsec == 0		  ? 1000000000
+		    : here.tv_nsec % 1000000 == 0 ? 1000000
+		    : here.tv_nsec % 1000 == 0	  ? 1000
+		    : here.tv_nsec % 100 == 0	  ? 100
+						  : 1;
+
+	return here.tv_sec == t.tv_sec && here.tv_nsec == t.tv_nsec - t.tv_nsec % unit;
+}
+
+static bool is_version(const struct migrate_record *rec, const struct source_attr *attr)
+{
+	return rec->fileid == attr->fileid && rec->size == attr->size &&
+	       rec->mtime == attr->mtime && rec->ctime == attr->ctime;
+}
+
+/* A file without a mark. */
+static int compare_unmarked(int dir_fd, const char *name, const struct source_attr *attr,
+			    bool adopted)
+{
+	struct migrate_record rec;
+	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
+	int ret = fd < 0 ? -errno : migrate_record_load(fd, &rec);
+
+	if (fd >= 0)
+		close(fd);
+	if (ret == 0)
+		return adopted ? COPIED_ALIKE : COPIED_OTHER;
+	if (ret < 0)
+		return ret == -EBADMSG ? COPIED_OTHER : ret;
+	ret = is_version(&rec, attr) ? COPIED_UNFINISHED : COPIED_OTHER;
+	migrate_record_clear(&rec);
+	return ret;
+}
+
+int copied_compare(int dir_fd, const char *name, const struct source_attr *attr, bool adopted,
+		   struct stat *st)
+{
+	struct migrate_binding binding;
+	uint8_t mark[MARK_MAX];
+	char path[PATH_ROOM];
+	uint64_t fileid;
+	int64_t ctime;
+	ssize_t len;
+	bool dir = S_ISDIR(attr->mode), marked;
+
+	if (fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? COPIED_NOTHING : -errno;
+	if ((st->st_mode & S_IFMT) != (attr->mode & S_IFMT) ||
+	    (!dir && st->st_size != (off_t)attr->size && S_ISREG(attr->mode)))
+		return COPIED_OTHER;
+	path_of(path, dir_fd, name);
+	len = lgetxattr(path, XATTR_COPIED, mark, sizeof mark);
+	marked = len > 0 && migrate_binding_get(dir_fd, name, &binding) == 0 &&
+		 decode(mark, len, &binding, &fileid, &ctime);
+	if (dir)
+		return marked && fileid == attr->fileid && ctime == attr->ctime ? COPIED_SAME
+										: COPIED_ALIKE;
+	/* what has no data is compared as a whole: not every tool keeps the times of a symbolic
+	 * link */
+	if ((marked || S_ISREG(attr->mode)) && !copied_mtime_is(st->st_mtim, attr->mtime) &&
+	    (marked || adopted))
+		return COPIED_OTHER;
+	if (marked)
+		return fileid == attr->fileid && ctime == attr->ctime ? COPIED_SAME : COPIED_OTHER;
+	if (S_ISREG(attr->mode))
+		return compare_unmarked(dir_fd, name, attr, adopted);
+	return adopted && (st->st_rdev == attr->rdev || S_ISLNK(attr->mode)) ? COPIED_ALIKE
+									     : COPIED_OTHER;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "creation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "copied.h"
+#include "links.h"
+#include "prior.h"
+#include "sparse.h"
+#include "taking.h"
+
+/* What came with the answer, before anybody can see the file.  Where it cannot be written, or too
+ * many files with theirs are open until they are durable, it is fetched again like any other. */
+static void write_data(struct making *m, int fd)
+{
+	const struct source_xattrs *xattrs = m->xattrs;
+
+	m->brought = xattrs && xattrs->data && xattrs->data_len == m->entry->attr.size &&
+		     stub_has_room(fd) && m->parent->brought &&
+		     sparse_pwrite(fd, xattrs->data, xattrs->data_len, 0, &m->zeros) == 0;
+}
+
+/* A name goes before its data where there is no room for both. */
+static int set_file_attributes(struct making *m, int fd)
+{
+	int ret = making_set_attributes(m, fd, m->parent->inherits);
+
+	if (!m->brought || (ret != -ENOSPC && ret != -EDQUOT))
+		return ret;
+	m->brought = false;
+	attributes_clear(&m->carried);
+	m->carried = (struct carried){0};
+	if (ftruncate(fd, 0) < 0 || ftruncate(fd, m->entry->attr.size) < 0)
+		return -errno;
+	return making_set_attributes(m, fd, m->parent->inherits);
+}
+
+/* A regular file without a name, opened O_RDWR. */
+static int make_file(struct making *m)
+{
+	uint64_t size = m->entry->attr.size;
+	int fd = openat(m->parent->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | O_NOATIME, 0600);
+	int ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (size) {
+		ret = making_put_record(m, fd, 0);
+		if (!ret && ftruncate(fd, size) < 0)
+			ret = -errno;
+		if (!ret)
+			write_data(m, fd);
+	}
+	if (!ret)
+		ret = set_file_attributes(m, fd);
+	if (!ret && !size && m->retriever->copying)
+		ret = copied_mark(fd, m->entry->attr.fileid, m->entry->attr.ctime);
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+static int link_fd(int fd, int dir_fd, const char *name)
+{
+	if (linkat(fd, "", dir_fd, name, AT_EMPTY_PATH) == 0)
+		return 0;
+	return errno == EEXIST ? STUB_THERE : -errno;
+}
+
+/*
+ * With its data, which is not durable: the record says that all of it is missing, and goes like
+ * that of a file that was filled (durability.h).  The object is there before the name, so that
+ * whoever finds the name finds `filled` too.
+ */
+static int link_brought(struct making *m, int fd)
+{
+	uint64_t size = m->entry->attr.size;
+	struct object *object;
+	int ret = object_get_taking(m->retriever, fd, &object);
+
+	if (ret)
+		return ret;
+	g_mutex_lock(&object->lock);
+	ret = migrate_extents_add(&file_of(object)->filled, 0, size);
+	if (!ret)
+		ret = migrate_extents_add_all(&file_of(object)->zeros, &m->zeros);
+	g_mutex_unlock(&object->lock);
+	if (!ret)
+		ret = link_fd(object->fd, m->dir_fd, m->as);
+	if (!ret) {
+		COUNT_ADD(m->retriever, bytes_fetched, size);
+		m->parent->brought(object, size);
+	}
+	object_unref(object);
+	return ret;
+}
+
+static int link_stub(struct making *m, int fd)
+{
+	int ret = link_fd(fd, m->dir_fd, m->as);
+
+	close(fd);
+	return ret;
+}
+
+static int create_file(struct making *m)
+{
+	int fd = make_file(m);
+	int ret = fd;
+
+	if (fd >= 0)
+		ret = m->brought ? link_brought(m, fd) : link_stub(m, fd);
+	migrate_extents_clear(&m->zeros);
+	if (ret == 0)
+		making_count(m);
+	return ret;
+}
+
+/* Everything else is made under a name of its own and renamed. */
+static int make_staged(const struct making *m, const char *name)
+{
+	const struct source_attr *attr = &m->entry->attr;
+	int dir = m->retriever->staging_fd;
+
+	switch (attr->mode & S_IFMT) {
+	case S_IFDIR:
+		return mkdirat(dir, name, 0700) < 0 ? -errno : 0;
+	case S_IFLNK:
+		return symlinkat(m->target, dir, name) < 0 ? -errno : 0;
+	case S_IFCHR:
+	case S_IFBLK:
+	case S_IFIFO:
+	case S_IFSOCK:
+		return mknodat(dir, name, (attr->mode & S_IFMT) | 0600, attr->rdev) < 0 ? -errno
+											: 0;
+	default:
+		return -EBADMSG;
+	}
+}
+
+static int set_staged_node(struct making *m, const char *name)
+{
+	int ret = attributes_set_node(m->retriever, m->retriever->staging_fd, name, &m->entry->attr,
+				      &m->carried);
+
+	if (!ret && m->retriever->copying)
+		ret = copied_mark_name(m->retriever->staging_fd, name, m->entry->attr.fileid,
+				       m->entry->attr.ctime);
+
+	return ret ? ret
+		   : attributes_report(m->retriever, &m->carried, m->parent->fd, m->entry->name);
+}
+
+static int set_staged_directory(struct making *m, const char *name)
+{
+	int fd = openat(m->retriever->staging_fd, name,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = making_put_record(m, fd, 0);
+	if (!ret)
+		ret = making_set_attributes(m, fd, false);
+	close(fd);
+	return ret;
+}
+
+static int create_staged(struct making *m)
+{
+	int staging = m->retriever->staging_fd, ret;
+	bool dir = S_ISDIR(m->entry->attr.mode);
+	char name[MAKING_NAME_LEN];
+
+	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return STUB_THERE;
+	making_stage(m, name);
+	ret = make_staged(m, name);
+	if (ret)
+		return ret;
+	ret = dir ? set_staged_directory(m, name) : set_staged_node(m, name);
+	if (!ret && renameat2(staging, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
+		ret = errno == EEXIST ? STUB_THERE : -errno;
+	if (ret)
+		unlinkat(staging, name, dir ? AT_REMOVEDIR : 0);
+	else
+		making_count(m);
+	return ret;
+}
+
+static int create_one(struct making *m)
+{
+	if (m->parent->prior_fd >= 0) {
+		int ret = taking_prior(m);
+
+		if (ret != TAKING_NOTHING)
+			return ret;
+	}
+	if (making_must_ask(m))
+		return faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? STUB_THERE
+										   : STUB_ASK;
+	return S_ISREG(m->entry->attr.mode) ? create_file(m) : create_staged(m);
+}
+
+/* The first name makes .migrate/links/FILEID... */
+static int create_provisional(const struct making *m, const char *id)
+{
+	struct making provisional = *m;
+	int ret;
+
+	provisional.dir_fd = m->retriever->links_fd;
+	provisional.as = id;
+	ret = create_one(&provisional);
+	attributes_clear(&provisional.carried);
+	return ret;
+}
+
+/* Then nothing gets a name there any more. */
+static bool is_removed(int dir_fd)
+{
+	struct stat st;
+
+	return fstat(dir_fd, &st) == 0 && st.st_nlink == 0;
+}
+
+/* ... and every name links to it. */
+static int create_linked(struct making *m)
+{
+	int links = m->retriever->links_fd, ret;
+	char id[LINK_NAME_LEN];
+
+	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return STUB_THERE;
+	links_name(id, links_fileid(&m->entry->attr));
+	for (;;) {
+		if (linkat(links, id, m->dir_fd, m->as, 0) == 0) {
+			m->linked = true;
+			return m->parent->prior_fd < 0
+				       ? 0
+				       : prior_settle(m->retriever, m->parent->prior_fd,
+						      m->parent->path, m->entry, m->dir_fd, m->as);
+		}
+		/* as many as there can be: this name takes the provisional's */
+		if (errno == EMLINK &&
+		    renameat2(links, id, m->dir_fd, m->as, RENAME_NOREPLACE) == 0)
+			return 0;
+		if (errno != ENOENT)
+			return errno == EEXIST ? STUB_THERE : -errno;
+		if (is_removed(m->dir_fd))
+			return -ENOENT;
+		ret = create_provisional(m, id);
+		if (ret < 0 || ret >= STUB_ASK)
+			return ret;
+	}
+}
+
+int creation_run(struct making *m)
+{
+	int ret = !S_ISDIR(m->entry->attr.mode) && m->entry->attr.nlink > 1 ? create_linked(m)
+									    : create_one(m);
+
+	attributes_clear(&m->carried);
+	return ret;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One object on its way to its name: what all ways of making one have in common. */
+#ifndef MAKING_H
+#define MAKING_H
+
+#include "attributes.h"
+#include "stub_parent.h"
+
+#define MAKING_NAME_LEN 32
+
+struct making {
+	struct retriever *retriever;
+	const struct stub_parent *parent;
+	const struct source_entry *entry;
+	const char *target;
+	const struct source_xattrs *xattrs;
+	int dir_fd;	/* where it gets a name first, */
+	const char *as; /* and which */
+	struct carried carried;
+	bool linked;		      /* to a provisional name */
+	bool brought;		      /* its data came too, and is in the page cache */
+	struct migrate_extents zeros; /* of its data */
+};
+
+/* A name in .migrate/staging/ that nothing else has. */
+void making_stage(struct making *m, char name[MAKING_NAME_LEN]);
+/* Whether what it has beside its attributes must be known and is not. */
+bool making_lacks_attributes(const struct making *m);
+/* Likewise, or its bytes are to come too. */
+bool making_must_ask(const struct making *m);
+/* The record of a stub, but the binding.  0 or -errno; to be cleared in any case. */
+int making_record(const struct making *m, struct migrate_record *rec);
+/* Gives fd that record, with these flags besides.  0 or -errno. */
+int making_put_record(const struct making *m, int fd, uint16_t flags);
+/* Gives it the attributes, and reports what is lost: before it can be seen.  0 or -errno. */
+int making_set_attributes(struct making *m, int fd, bool inherits);
+/* It has its name. */
+void making_count(const struct making *m);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "taking.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "copied.h"
+#include "prior.h"
+
+/* Nobody can see it while its attributes are set. */
+static int set_prior_attributes(struct making *m)
+{
+	const struct source_attr *attr = &m->entry->attr;
+	const char *name = m->entry->name;
+	int fd, ret;
+
+	if (!S_ISREG(attr->mode))
+		return attributes_set_node(m->retriever, m->parent->prior_fd, name, attr,
+					   &m->carried);
+	fd = openat(m->parent->prior_fd, name,
+		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = attributes_strip(fd);
+	if (!ret)
+		ret = making_set_attributes(m, fd, false);
+	/* last: with a record it is taken as it is, when a crash has cut this short */
+	if (!ret && m->retriever->prior->content && attr->size)
+		ret = making_put_record(m, fd, MIGRATE_REC_ADOPTED);
+	close(fd);
+	return ret;
+}
+
+static void count_taken(const struct making *m, int found)
+{
+	struct retriever *retriever = m->retriever;
+	bool data = S_ISREG(m->entry->attr.mode) && m->entry->attr.size;
+
+	making_count(m);
+	COUNT_ADD(retriever, same, 1);
+	COUNT_ADD(retriever, made, -1);
+	if (found == COPIED_UNFINISHED || !data ||
+	    (found == COPIED_ALIKE && retriever->prior->content))
+		return;
+	COUNT_ADD(retriever, files_whole, 1);
+	COUNT_ADD(retriever, bytes_whole, m->entry->attr.size);
+}
+
+/* Lock held: it is where it was until we move it. */
+static int take(struct making *m)
+{
+	int ret, found;
+
+	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return STUB_THERE;
+	found = prior_compare(m->retriever, m->parent->prior_fd, m->entry, m->target);
+	if (found < 0)
+		return found;
+	if (found == COPIED_OTHER && !making_must_ask(m)) {
+		ret = prior_settle(m->retriever, m->parent->prior_fd, m->parent->path, m->entry,
+				   m->dir_fd, m->as);
+		return ret ? ret : TAKING_NOTHING;
+	}
+	if (found < COPIED_ALIKE)
+		return TAKING_NOTHING;
+	if (found == COPIED_ALIKE && making_lacks_attributes(m))
+		return STUB_ASK_BARE;
+	ret = found == COPIED_ALIKE ? set_prior_attributes(m) : 0;
+	if (!ret)
+		ret = prior_take(m->parent->prior_fd, m->entry->name, m->dir_fd, m->as);
+	if (!ret)
+		count_taken(m, found);
+	return ret == -EEXIST ? STUB_THERE : ret;
+}
+
+int taking_prior(struct making *m)
+{
+	GMutex *lock = &m->retriever->prior->locks[g_str_hash(m->as) % PRIOR_LOCKS];
+	int ret;
+
+	g_mutex_lock(lock);
+	ret = take(m);
+	g_mutex_unlock(lock);
+	return ret;
+}
