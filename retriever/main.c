@@ -11,10 +11,13 @@
 #include "source/refused.h"
 #include "source/thread.h"
 
-static gboolean on_signal(gpointer loop)
+static gboolean on_signal(gpointer arg)
 {
-	g_main_loop_quit(loop);
-	return G_SOURCE_REMOVE;
+	struct retriever *retriever = arg;
+
+	g_atomic_int_set(&retriever->reopen, 0);
+	g_main_loop_quit(retriever->loop);
+	return G_SOURCE_CONTINUE;
 }
 
 /* One line per message on standard error; the journal adds the rest.  Peers and the old server have
@@ -41,7 +44,8 @@ static void raise_limits(void)
 	}
 }
 
-static int serve(const char *file, const char *socket, const char *name)
+/* again: a command asked for a new start. */
+static int serve(const char *file, const char *socket, const char *name, bool *again)
 {
 	g_autoptr(GError) error = NULL;
 	struct volume_config *config = config_load(file, name, &error);
@@ -60,9 +64,12 @@ static int serve(const char *file, const char *socket, const char *name)
 		say(error->message);
 		return g_error_matches(error, BACKEND_ERROR, EKEYREJECTED) ? 2 : 1;
 	}
-	g_unix_signal_add(SIGTERM, on_signal, retriever->loop);
-	g_unix_signal_add(SIGINT, on_signal, retriever->loop);
+	guint signals[] = {g_unix_signal_add(SIGTERM, on_signal, retriever),
+			   g_unix_signal_add(SIGINT, on_signal, retriever)};
 	g_main_loop_run(retriever->loop);
+	for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
+		g_source_remove(signals[i]);
+	*again = g_atomic_int_get(&retriever->reopen);
 	retriever_close(retriever);
 	return 0;
 }
@@ -71,6 +78,8 @@ int main(int argc, char **argv)
 {
 	g_autofree char *file = NULL, *socket = NULL;
 	gboolean version = FALSE;
+	bool again;
+	int status;
 	const GOptionEntry options[] = {
 		{"config", 'c', 0, G_OPTION_ARG_FILENAME, &file, "Configuration file", "FILE"},
 		{"socket", 's', 0, G_OPTION_ARG_FILENAME, &socket, "Listen on this socket", "PATH"},
@@ -105,5 +114,9 @@ int main(int argc, char **argv)
 	if (!thread_prepare())
 		g_message("RLIMIT_NICE cannot be raised: set LimitNICE=+0, or clients compete for "
 			  "processors with the crawler's work");
-	return serve(file, socket, argv[1]);
+	do {
+		again = false;
+		status = serve(file, socket, argv[1], &again);
+	} while (again);
+	return status;
 }

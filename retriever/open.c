@@ -68,6 +68,7 @@ static bool open_backend(struct retriever *retriever, GError **error)
 		return false;
 	retriever->backend = backend_retry_new(inner);
 	retriever->max_read = inner->ops->max_read(inner);
+	retriever->source_fs = inner->ops->root_fs ? inner->ops->root_fs(inner) : 0;
 	retriever->carries = inner->ops->carries ? inner->ops->carries(inner) : 0;
 	return true;
 }
@@ -85,11 +86,13 @@ static void recount(void *arg)
 struct retriever *retriever_open(struct volume_config *config, GError **error)
 {
 	struct retriever *retriever = g_new0(struct retriever, 1);
+	enum volume_state state;
 
 	retriever->config = config;
 	retriever->root_fd = -1;
 	retriever->private_fd = -1;
 	retriever->root_hold = -1;
+	retriever->volume_fd = -1;
 	retriever->links_fd = retriever->staging_fd = -1;
 	g_mutex_init(&retriever->source_lock);
 	g_mutex_init(&retriever->save_lock);
@@ -102,14 +105,15 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->loop = g_main_loop_new(NULL, FALSE);
 	if (!private_open_root(retriever, error) || !open_backend(retriever, error))
 		goto fail;
-	retriever->templates = templates_new(retriever->private_fd,
-					     volume_state(retriever) == VOLUME_MIGRATING, error);
+	state = volume_state(retriever);
+	retriever->templates = templates_new(
+		retriever->private_fd, state == VOLUME_MIGRATING || state == VOLUME_COPYING, error);
 	if (!retriever->templates)
 		goto fail;
 	counters_load(retriever);
 	retriever->errors = errors_new(retriever->private_fd);
 	retriever->report = report_new(retriever->private_fd);
-	if (volume_state(retriever) == VOLUME_MIGRATING)
+	if (state == VOLUME_MIGRATING || state == VOLUME_COPYING)
 		attach_report(retriever);
 	retriever->durability = durability_new(retriever, transfer_close_gaps);
 	retriever->gate = gate_new(retriever->backend, config->bandwidth);

@@ -11,12 +11,16 @@
 #include "volume/errors.h"
 #include "volume/object.h"
 #include "source/gate.h"
+#include "source/refused.h"
 #include "volume/rates.h"
 #include "volume/report.h"
 #include "ways/retry.h"
 #include "ways/version.h"
 #include "ways/skip.h"
+#include "volume/aside.h"
+#include "volume/prior.h"
 #include "ways/attach.h"
+#include "ways/copy.h"
 #include "ways/finalize.h"
 #include "ways/verify.h"
 #include "volume/state.h"
@@ -43,6 +47,9 @@ static char *status_text(struct retriever *r, bool verbose)
 	g_key_file_set_string(f, "volume", "root", r->config->root);
 	g_key_file_set_string(f, "volume", "source", r->config->source);
 	g_key_file_set_string(f, "volume", "state", volume_state_name(volume_state(r)));
+	if (r->prior)
+		g_key_file_set_string(f, "volume", "prior",
+				      r->prior->adopted ? "adopted" : "copied");
 	g_key_file_set_int64(f, "counters", "directories-found", COUNT_GET(r, directories_found));
 	g_key_file_set_int64(f, "counters", "directories-whole", COUNT_GET(r, directories_whole));
 	g_key_file_set_int64(f, "counters", "unfilled-directories", unfilled);
@@ -56,6 +63,11 @@ static char *status_text(struct retriever *r, bool verbose)
 	g_key_file_set_int64(f, "counters", "xattrs-carried", COUNT_GET(r, xattrs_carried));
 	g_key_file_set_uint64(f, "counters", "losses", report_count(r->report));
 	g_key_file_set_uint64(f, "counters", "names-skipped", report_names(r->report));
+	g_key_file_set_int64(f, "counters", "same", COUNT_GET(r, same));
+	g_key_file_set_int64(f, "counters", "left-over", COUNT_GET(r, left_over));
+	g_key_file_set_int64(f, "counters", "bytes-corrected", COUNT_GET(r, bytes_corrected));
+	g_key_file_set_int64(f, "counters", "aside", COUNT_GET(r, aside));
+	g_key_file_set_int64(f, "counters", "aside-bytes", COUNT_GET(r, aside_bytes));
 	set_bool(f, "counters", "exact", COUNT_GET(r, exact));
 	g_key_file_set_int64(f, "now", "files-per-second", rates_files(r->rates));
 	g_key_file_set_int64(f, "now", "bytes-per-second", rates_bytes(r->rates));
@@ -187,9 +199,99 @@ static int run_retry(struct retriever *retriever, const char *argument, char **t
 	return retry_all(retriever, argument ? VERSION_SAME : VERSION_NEW, text);
 }
 
+/* One of the words of the argument. */
+static bool has_word(const char *argument, const char *word)
+{
+	g_auto(GStrv) words = g_strsplit(argument ? argument : "", " ", -1);
+
+	return g_strv_contains((const char *const *)words, word);
+}
+
 static int run_attach(struct retriever *retriever, const char *argument, char **text)
 {
-	return attach_volume(retriever, text);
+	const struct attach how = {
+		.adopt = has_word(argument, "adopt"),
+		.content = has_word(argument, "content"),
+		.keep_extra = has_word(argument, "keep-extra"),
+		.accept = has_word(argument, "accept"),
+	};
+
+	return retriever->copying && !how.adopt ? copy_switch(retriever, how.accept, text)
+						: attach_volume(retriever, &how, text);
+}
+
+static int run_copy(struct retriever *retriever, const char *argument, char **text)
+{
+	return has_word(argument, "end")
+		       ? copy_end(retriever, text)
+		       : copy_begin(retriever, has_word(argument, "accept"), text);
+}
+
+static int run_accept(struct retriever *retriever, const char *argument, char **text)
+{
+	g_atomic_int_set(&retriever->accepted, 1);
+	return run_retry(retriever, NULL, text);
+}
+
+struct aside_page {
+	GKeyFile *f;
+	guint64 start, at;
+	guint n;
+	bool more;
+};
+
+static bool list_aside(void *arg, const char *path, const struct stat *st)
+{
+	struct aside_page *page = arg;
+	g_autofree char *group = NULL, *shown = refused_line(path);
+
+	if (page->at++ < page->start)
+		return true;
+	page->more = page->n == ERRORS_PAGE;
+	if (page->more)
+		return false;
+	group = g_strdup_printf("aside %u", page->n++);
+	g_key_file_set_string(page->f, group, "path", shown);
+	g_key_file_set_int64(page->f, group, "bytes", S_ISREG(st->st_mode) ? st->st_size : 0);
+	g_key_file_set_int64(page->f, group, "mtime", st->st_mtim.tv_sec);
+	return true;
+}
+
+static int list_all_aside(struct retriever *retriever, const char *start, char **text)
+{
+	g_autoptr(GKeyFile) f = g_key_file_new();
+	struct aside_page page = {.f = f, .start = g_ascii_strtoull(start, NULL, 10)};
+	int ret = aside_walk(retriever, list_aside, &page);
+
+	g_key_file_set_int64(f, "list", "next", page.more ? (gint64)(page.start + page.n) : -1);
+	*text = to_text(f);
+	return ret;
+}
+
+static int run_aside(struct retriever *retriever, const char *argument, char **text)
+{
+	const char *path = argument ? strchr(argument, ' ') : NULL;
+	int ret;
+
+	if (retriever->private_fd < 0) {
+		*text = g_strdup("nothing is set aside: there is no migration");
+		return -EINVAL;
+	}
+	if (!argument || g_ascii_isdigit(*argument))
+		return list_all_aside(retriever, argument ? argument : "0", text);
+	if (!strcmp(argument, "discard"))
+		ret = aside_discard(retriever);
+	else
+		ret = path ? aside_restore(retriever, path + 1) : -EINVAL;
+	if (ret)
+		*text = g_strdup_printf("%s: %s", path ? path + 1 : "discard",
+					ret == -EEXIST ? "there is something of this name now"
+					: ret == -ENOENT
+						? "not set aside, or its directory is not there"
+					: ret == -EBUSY	  ? "its directory is not compared yet"
+					: ret == -ENODATA ? "not all of it was fetched"
+							  : g_strerror(-ret));
+	return ret;
 }
 
 static int run_finalize(struct retriever *retriever, const char *argument, char **text)
@@ -338,6 +440,9 @@ static const struct {
 	enum job_kind job; /* of slow */
 } commands[] = {
 	{"attach", NULL, run_attach, JOB_SLOW},
+	{"copy", NULL, run_copy, JOB_SLOW},
+	{"accept", NULL, run_accept, JOB_SLOW},
+	{"aside", NULL, run_aside, JOB_SLOW},
 	{"status", command_status},
 	{"trace", command_trace},
 	{"settings", command_settings},

@@ -4,12 +4,24 @@
  * key-file text (GKeyFile).  A refused command has a negative status and the text is one line that
  * says why and what to do.
  *
- *   attach             binds the empty directory `root` to the source: one round trip, no scan
- *   status             [volume] name root source state=unattached|migrating|whole|finished
+ *   attach [WORDS]     binds the directory `root` to the source: one round trip, no scan; adopt,
+ *                      content, keep-extra, accept: struct attach
+ *   copy [WORDS]       a run of a copy begins, or one that was cut short goes on; accept: copy.h.
+ *                      `copy end`, after the crawler: [copy] run seconds objects bytes same made
+ *                      bytes-fetched gone aside aside-bytes left whole=true|false next-seconds
+ *   accept             any number of names of a copy may go, until the retriever restarts
+ *   aside START        what is set aside: [aside N] path (below the root) bytes mtime (s);
+ *                      [list] next (-1: no more).  `aside restore PATH`; `aside discard`: all of it
+ *   status             [volume] name root (of a copy: its root) source
+ *                        state=unattached|copying|copied|migrating|whole|finished
+ *                        prior=copied|adopted: how the prior copy was made, where there is one
  *                      [counters] directories-found directories-whole files-found files-whole
  *                        bytes-found bytes-whole bytes-fetched errors unfilled-directories
  *                        acls-carried xattrs-carried (objects) losses (lines of the report)
  *                        names-skipped (of those lines)
+ *                        of a copy's run, or of the comparison with the prior copy: same left-over
+ *                        (names that the old server does not have) aside aside-bytes
+ *                        bytes-corrected (that another tool had copied wrong)
  *                        exact=true|false
  *                      [now] files-per-second bytes-per-second demand-waiting background-waiting
  *                        source-away-seconds paused=true|false bandwidth crawlers objects (that
@@ -44,8 +56,9 @@
  *                      names-skipped
  *
  * All numbers are decimal, sizes in bytes.  state: unattached: no record at the root and no
- * .migrate/; whole: every object is normal, .migrate/ is still there; finished: like unattached,
- * but the root is not empty (what finalize leaves).
+ * .migrate/ of a volume; copying, copied: there is a copy, and a run of it is not or is through;
+ * whole: every object is normal, .migrate/ is still there; finished: like unattached, but the root
+ * is not empty (what finalize leaves).
  */
 #ifndef CONTROL_H
 #define CONTROL_H

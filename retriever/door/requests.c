@@ -139,8 +139,13 @@ static void answer(struct request *request, int status, const char *text)
 
 static void control_done(void *arg, int status, const char *text)
 {
-	answer(arg, status, text);
-	request_unref(arg);
+	struct request *request = arg;
+	struct retriever *retriever = request->requests->retriever;
+
+	answer(request, status, text);
+	request_unref(request);
+	if (status == -ERESTART)
+		g_main_loop_quit(retriever->loop);
 }
 
 /* What doors are told is of migrate.h's set. */

@@ -1,33 +1,42 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "attach.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "source/gate.h"
+#include "source_root.h"
 #include "source/posix_acl.h"
+#include "volume/aside.h"
 #include "volume/attributes.h"
 #include "volume/errors.h"
+#include "volume/prior.h"
 #include "volume/private.h"
 #include "volume/probe.h"
 #include "volume/saved_counters.h"
 #include "volume/state.h"
 #include "volume/templates.h"
+#include "volume/own_files.h"
 
-/* What the source's root has beside its attributes.  NULL where nothing is carried. */
+/* What the source's root has now: its attributes, and what it has beside them, NULL where nothing
+ * is carried. */
 static int ask_root_xattrs(struct retriever *retriever, struct source_xattrs **xattrs)
 {
 	struct backend_request req = {.op = BACKEND_XATTRS, .priority = BACKEND_DEMAND};
-	struct source_entry root = {.attr = retriever->source_root_attr};
-	int ret;
+	struct source_entry root;
+	int ret = source_root_look(retriever);
 
 	*xattrs = NULL;
-	if (!retriever->carries)
-		return 0;
+	root.attr = retriever->source_root_attr;
+	if (ret || !retriever->carries)
+		return ret;
 	req.object = retriever->source_root;
 	ret = gate_call(retriever->gate, &req);
 	if (!ret && !attributes_take_answer(&req, &root, xattrs))
@@ -83,89 +92,260 @@ static int set_root_attributes(struct retriever *retriever, const struct source_
 	return ret;
 }
 
+void attach_root_record(struct migrate_record *rec, const struct source_object *root,
+			const struct source_attr *attr)
+{
+	*rec = (struct migrate_record){.state = MIGRATE_UNFILLED,
+				       .fileid = attr->fileid,
+				       .size = attr->nlink,
+				       .mtime = attr->mtime,
+				       .ctime = attr->ctime};
+	if (root->handle_len) {
+		rec->flags |= MIGRATE_REC_HANDLE;
+		rec->handle_len = root->handle_len;
+		memcpy(rec->handle, root->handle, rec->handle_len);
+	}
+	rec->path = g_strdup("");
+}
+
 static int store_root_record(struct retriever *retriever, const struct source_xattrs *xattrs)
 {
-	const struct source_attr *attr = &retriever->source_root_attr;
-	struct migrate_record rec = {.state = MIGRATE_UNFILLED,
-				     .fileid = attr->fileid,
-				     .size = attr->nlink,
-				     .mtime = attr->mtime,
-				     .ctime = attr->ctime};
+	struct migrate_record rec;
 	int fd = retriever->root_fd, ret = set_root_attributes(retriever, xattrs);
 
-	if (!ret)
-		ret = migrate_binding_get(fd, "", &rec.binding);
 	if (ret)
 		return ret;
-	if (retriever->source_root.handle_len) {
-		rec.flags |= MIGRATE_REC_HANDLE;
-		rec.handle_len = retriever->source_root.handle_len;
-		memcpy(rec.handle, retriever->source_root.handle, rec.handle_len);
-	}
-	rec.path = g_strdup("");
-	ret = migrate_record_store(fd, &rec);
-	g_free(rec.path);
+	attach_root_record(&rec, &retriever->source_root, &retriever->source_root_attr);
+	ret = migrate_binding_get(fd, "", &rec.binding);
+	if (!ret)
+		ret = migrate_record_store(fd, &rec);
+	migrate_record_clear(&rec);
 	if (!ret && fsync(fd) < 0)
 		ret = -errno;
 	return ret;
 }
 
-/* The record comes last. */
-static int make_private(struct retriever *retriever, const struct source_xattrs *xattrs)
+int attach_refresh_root(struct retriever *retriever)
 {
-	int ret = private_open(retriever, true);
+	struct source_xattrs *xattrs;
+	int ret = ask_root_xattrs(retriever, &xattrs);
 
-	if (!ret)
-		ret = templates_set_directory(retriever->templates, retriever->private_fd);
 	if (ret)
 		return ret;
+	ret = attributes_strip(retriever->root_fd);
+	if (!ret)
+		ret = set_root_attributes(retriever, xattrs);
+	source_xattrs_free(xattrs);
+	return ret;
+}
+
+/* ---- what is there already ---- */
+
+/* What the copy's own private directory has of use to the volume; the rest of it goes.  Again after
+ * a crash. */
+static int inherit(struct retriever *retriever, const struct prior *prior)
+{
+	static const char *const kept[] = {TEMPLATES_FILE, REPORT_FILE, ASIDE_DIR};
+	int fd = openat(prior->fd, MIGRATE_PRIVATE_DIR,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int ret = 0;
+
+	if (fd < 0 || !migrate_private_is_marked(fd)) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(kept) && !ret; i++)
+		if (renameat(fd, kept[i], retriever->private_fd, kept[i]) < 0 && errno != ENOENT)
+			ret = -errno;
+	close(fd);
+	if (!ret && fsync(retriever->private_fd) < 0)
+		ret = -errno;
+	return ret ? ret : own_remove(prior->fd, MIGRATE_PRIVATE_DIR);
+}
+
+/* Moves the root's names to .migrate/prior/. */
+static int move_names(struct retriever *retriever, int prior_fd, char **message)
+{
+	int fd = openat(retriever->root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir)
+		return -errno;
+	while (!ret && (errno = 0, e = readdir(dir))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		    !strcmp(e->d_name, MIGRATE_PRIVATE_DIR) || !strcmp(e->d_name, "lost+found"))
+			continue;
+		ret = renameat2(fd, e->d_name, prior_fd, e->d_name, RENAME_NOREPLACE) < 0 ? -errno
+											  : 0;
+		if (ret == -EEXIST) /* the tool has run again since an attach was cut short */
+			ret = aside_put(retriever, prior_fd, e->d_name, "", e->d_name);
+		else if (!ret)
+			continue;
+		if (!ret && renameat2(fd, e->d_name, prior_fd, e->d_name, RENAME_NOREPLACE) == 0)
+			continue;
+		ret = ret ? ret : -errno;
+		*message = g_strdup_printf("%s/%s: cannot be taken over: %s%s",
+					   retriever->config->root, e->d_name, g_strerror(-ret),
+					   ret == -EBUSY ? ": something is mounted there" : "");
+	}
+	if (!ret && errno)
+		ret = -errno;
+	closedir(dir);
+	return ret;
+}
+
+/* Files of a file system are most of what it has inodes for; btrfs does not say. */
+static gint64 names_about(int fd)
+{
+	struct statvfs st;
+
+	return fstatvfs(fd, &st) == 0 ? (gint64)(st.f_files - st.f_ffree) : 0;
+}
+
+static int adopt(struct retriever *retriever, const struct attach *how, char **message)
+{
+	struct prior prior = {.adopted = true,
+			      .content = how->content,
+			      .keep_extra = how->keep_extra,
+			      .names = names_about(retriever->root_fd)};
+	int fd, ret = prior_save(retriever->private_fd, &prior);
+
+	/* what is whole by its record must be on the disk */
+	if (!ret && syncfs(retriever->root_fd) < 0)
+		ret = -errno;
+	if (!ret && mkdirat(retriever->private_fd, PRIOR_DIR, 0700) < 0 && errno != EEXIST)
+		ret = -errno;
+	if (ret)
+		return ret;
+	fd = openat(retriever->private_fd, PRIOR_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = move_names(retriever, fd, message);
+	close(fd);
+	/* what would come now would be served, and nobody compare it */
+	if (!ret && !migrate_is_vacant(retriever->root_fd, true)) {
+		*message = g_strdup_printf("%s: somebody still writes there: end that first",
+					   retriever->config->root);
+		ret = -EBUSY;
+	}
+	return ret ? ret : attributes_strip(retriever->root_fd);
+}
+
+static int open_prior(struct retriever *retriever, const struct attach *how, char **message)
+{
+	int ret = how->adopt ? adopt(retriever, how, message) : 0;
+
+	if (how->adopt) /* an attach before this one may have said otherwise how */
+		g_clear_pointer(&retriever->prior, prior_free);
+	if (!ret && !retriever->prior)
+		ret = prior_open(retriever->private_fd, &retriever->prior);
+	return ret || !retriever->prior ? ret : inherit(retriever, retriever->prior);
+}
+
+/* ---- all of it ---- */
+
+/* Such as another tool has copied with the rest. */
+static bool has_private_of_others(int root_fd)
+{
+	int fd = openat(root_fd, MIGRATE_PRIVATE_DIR, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	bool has = fd >= 0 && !migrate_private_is_marked(fd) && !migrate_is_vacant(fd, false);
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
+static int check_state(struct retriever *retriever, const struct attach *how, char **message)
+{
+	enum volume_state state = volume_state(retriever);
+	const struct volume_config *config = retriever->config;
+
+	if (state == VOLUME_MIGRATING || state == VOLUME_WHOLE) {
+		*message = g_strdup_printf("%s is attached already: see migratectl status %s",
+					   config->root, config->name);
+		return -EALREADY;
+	}
+	if (how->adopt && retriever->copying) {
+		*message = g_strdup_printf("%s is a copy of this volume's: attach without --adopt",
+					   config->root);
+		return -EINVAL;
+	}
+	if (how->adopt && has_private_of_others(retriever->root_fd)) {
+		*message = g_strdup_printf("%s/" MIGRATE_PRIVATE_DIR
+					   " is not this volume's: rename it, then attach again",
+					   config->root);
+		return -EEXIST;
+	}
+	if (how->adopt || migrate_is_vacant(retriever->root_fd, true))
+		return 0;
+	*message = g_strdup_printf("%s is not empty: attach needs an empty directory, so that "
+				   "nothing is covered; to take over what another tool has copied "
+				   "there: migratectl attach --adopt %s",
+				   config->root, config->name);
+	return -ENOTEMPTY;
+}
+
+static int prepare(struct retriever *retriever, const struct attach *how, char **message)
+{
+	g_autofree char *missing = NULL;
+	int ret = probe_file_system(retriever->root_fd, &missing);
+
+	if (ret) {
+		*message = g_strdup_printf("%s: cannot be made a volume: %s",
+					   retriever->config->root, missing);
+		return ret;
+	}
+	ret = private_open(retriever, true);
+	if (!ret && !retriever->copying)
+		ret = open_prior(retriever, how, message);
+	if (!ret)
+		ret = templates_set_directory(retriever->templates, retriever->private_fd);
+	return ret;
+}
+
+static int bind_root(struct retriever *retriever, const struct source_xattrs *xattrs)
+{
+	int ret;
+
 	errors_set_directory(retriever->errors, retriever->private_fd);
 	report_set_directory(retriever->report, retriever->private_fd);
 	counters_reset(retriever);
 	COUNT_SET(retriever, directories_found, 1);
 	COUNT_SET(retriever, unfilled, 1);
 	COUNT_SET(retriever, exact, 1);
+	aside_count(retriever);
 	counters_save(retriever, false);
 	ret = attach_report(retriever);
-	return ret ? ret : store_root_record(retriever, xattrs);
+	if (!ret)
+		ret = store_root_record(retriever, xattrs);
+	if (!ret)
+		private_set_attached(retriever);
+	return ret;
 }
 
-int attach_volume(struct retriever *retriever, char **message)
+int attach_volume(struct retriever *retriever, const struct attach *how, char **message)
 {
-	enum volume_state state = volume_state(retriever);
-	g_autofree char *missing = NULL;
 	struct source_xattrs *xattrs;
-	int ret;
+	int ret = check_state(retriever, how, message);
 
-	if (state == VOLUME_MIGRATING || state == VOLUME_WHOLE) {
-		*message = g_strdup_printf("%s is attached already: see migratectl status %s",
-					   retriever->config->root, retriever->config->name);
-		return -EALREADY;
-	}
-	if (state != VOLUME_UNATTACHED) {
-		*message = g_strdup_printf("%s is not empty: attach needs an empty directory, so "
-					   "that nothing is covered",
-					   retriever->config->root);
-		return -ENOTEMPTY;
-	}
-	ret = probe_file_system(retriever->root_fd, &missing);
-	if (ret) {
-		*message = g_strdup_printf("%s: cannot be made a volume: %s",
-					   retriever->config->root, missing);
+	if (ret)
 		return ret;
-	}
 	ret = ask_root_xattrs(retriever, &xattrs);
 	if (ret) {
-		*message = g_strdup_printf("%s: the old server refused to tell the ACL or the "
-					   "extended attributes of its root: %s",
+		*message = g_strdup_printf("%s: the old server refused to tell the attributes of "
+					   "its root: %s",
 					   retriever->config->source, g_strerror(-ret));
 		return ret;
 	}
-	ret = make_private(retriever, xattrs);
+	ret = prepare(retriever, how, message);
 	if (!ret)
-		private_set_attached(retriever);
+		ret = bind_root(retriever, xattrs);
+	if (!ret && how->accept)
+		g_atomic_int_set(&retriever->accepted, 1);
 	source_xattrs_free(xattrs);
-	if (ret)
+	if (ret && !*message)
 		*message = g_strdup_printf("%s: cannot be made a volume: %s",
 					   retriever->config->root, g_strerror(-ret));
 	return ret;

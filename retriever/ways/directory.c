@@ -29,6 +29,8 @@
 #include "directory_state.h"
 #include "volume/jobs.h"
 #include "volume/turns.h"
+#include "volume/prior.h"
+#include "volume/seen.h"
 #include "volume/waiters.h"
 
 #define PAGES_AHEAD 2	  /* listed and not made yet */
@@ -43,6 +45,9 @@ static void run_free(struct run *run)
 {
 	source_object_clear(&run->source);
 	failed_names_clear(&run->failed_names);
+	seen_free(run->seen);
+	if (run->prior_fd >= 0)
+		close(run->prior_fd);
 	g_free(run->path);
 	sorted_free(run->order);
 	g_clear_pointer(&run->rest, backend_batch_free);
@@ -128,8 +133,12 @@ static void conclude(struct run *run)
 
 	g_mutex_lock(&object->lock);
 	directory_of(object)->runs = g_slist_remove(directory_of(object)->runs, run);
-	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED)
+	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED) {
+		if (!directory_of(object)->seen)
+			directory_of(object)->seen = g_steal_pointer(&run->seen);
+		directory_of(object)->same = run->same;
 		directory_set_complete(object);
+	}
 	others = running(object, BACKEND_BACKGROUND) || directory_of(object)->names ||
 		 object->normal || object->record.state != MIGRATE_UNFILLED;
 	if (run->stale)
@@ -146,17 +155,42 @@ static void conclude(struct run *run)
 static void record_skipped(void *arg)
 {
 	struct run *run = arg;
+	struct object *object = run->object;
+	struct given_up *given_up = run->failed_names.given_up;
 
-	run->status = given_up_record(run->failed_names.given_up, run->object->retriever);
+	run->status = given_up_record(given_up, object->retriever);
 	if (run->status)
 		run->refused = "the names that are given up could not be put into the report";
+	else if (run->prior_fd >= 0)
+		run->status = given_up_put_aside(given_up, object->retriever, object->fd,
+						 run->prior_fd, run->path);
+	if (run->status && !run->refused)
+		run->refused = "what was copied of a name that is given up could not be set aside";
 	conclude(run);
+}
+
+/* Of a copy: whether only the sum of this listing was wanted, and it is another one now. */
+static bool must_compare(struct run *run)
+{
+	if (run->status || !run->seen || !seen_sums_up(run->seen))
+		return false;
+	if (!seen_unchanged(run->seen, run->object->fd))
+		return true;
+	g_atomic_int_add(&run->same, (gint)seen_files(run->seen));
+	g_clear_pointer(&run->seen, seen_free);
+	return false;
 }
 
 static void finish(struct run *run)
 {
 	struct object *object = run->object;
 
+	if (must_compare(run)) {
+		failed_names_reset(&run->failed_names);
+		run->pending = 1;
+		list_anew(run);
+		return;
+	}
 	if (!run->status && failed_names_listed(&run->failed_names) &&
 	    !directory_names_fixed(object)) {
 		run->pending = 1;
@@ -443,7 +477,10 @@ static void list_anew(struct run *run)
 	forget_kept(run);
 	run->progress = (struct listing_progress){0};
 	g_atomic_int_set(&run->there, 0);
+	g_atomic_int_set(&run->same, 0);
 	run->there_max = THERE_SPARE;
+	if (run->seen)
+		seen_reset(run->seen);
 	list_next(run);
 }
 
@@ -466,6 +503,11 @@ static struct run *run_new(struct object *object, enum backend_priority priority
 	g_queue_init(&run->work);
 	run->object = object_ref(object);
 	run->path = g_strdup(object->record.path);
+	run->prior_fd = object->retriever->prior
+				? prior_directory(object->retriever->prior, run->path)
+				: -1;
+	if (object->retriever->copying)
+		run->seen = seen_new(object->fd);
 	run->fileid = object->record.fileid;
 	failed_names_init(&run->failed_names, object->retriever->errors, object->fd);
 	/* dummies may be made while this fill is on its way: it always looks for them */

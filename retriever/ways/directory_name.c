@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "volume/attributes.h"
 #include "volume/dummy.h"
 #include "volume/errors.h"
 #include "source/gate.h"
 #include "prefill.h"
+#include "volume/prior.h"
 #include "refind.h"
 #include "volume/stub.h"
 #include "volume/turns.h"
@@ -58,7 +60,9 @@ static void name_answer(struct name_request *n, int status)
 static void name_make_entered(struct object *object, void *arg)
 {
 	struct name_request *n = arg;
-	struct stub_parent parent = directory_parent(object, n->named, n->path);
+	const struct prior *prior = object->retriever->prior;
+	int prior_fd = prior ? prior_directory(prior, n->path) : -1;
+	struct stub_parent parent = directory_parent(object, n->named, n->path, prior_fd);
 	struct stat st;
 	int ret;
 
@@ -69,9 +73,11 @@ static void name_make_entered(struct object *object, void *arg)
 		if (ret == -ENOENT) /* of ours, not of the old server */
 			ret = -EIO;
 	}
+	if (prior_fd >= 0)
+		close(prior_fd);
 	trace_event(TRACE_MADE, &n->req.trace, "name", 0, 0, 1, MIN(ret, 0));
 	fill_leave(object);
-	if (ret == STUB_ASK) {
+	if (ret >= STUB_ASK) {
 		ask(n, BACKEND_XATTRS);
 		return;
 	}

@@ -31,6 +31,7 @@
 #include "volume/turns.h"
 #include "durability.h"
 #include "source/gate.h"
+#include "volume/seen.h"
 #include "volume/stub.h"
 #include "volume/jobs.h"
 
@@ -66,6 +67,7 @@ struct question {
 	uint32_t carried; /* bytes, until gate_carried() */
 	struct work work;
 	bool looked_up, other; /* another object answered to its name */
+	bool bare;	       /* its bytes are here */
 };
 
 static void ask_lookup(struct question *q);
@@ -104,10 +106,12 @@ static void (*taker_of_data(struct retriever *retriever))(struct object *object,
 }
 
 /* Whether it has a default ACL is looked up each time: a client may have set one. */
-struct stub_parent directory_parent(const struct object *object, bool named, const char *path)
+struct stub_parent directory_parent(const struct object *object, bool named, const char *path,
+				    int prior_fd)
 {
 	return (struct stub_parent){
 		.fd = object->fd,
+		.prior_fd = prior_fd,
 		.named = named,
 		.inherits = acl_is_inherited(object->fd),
 		.path = path,
@@ -126,9 +130,13 @@ static uint32_t small_now(const struct run *run)
 		       : 0;
 }
 
-static struct stub_parent parent_of(const struct run *run)
+static struct stub_parent parent_of(struct run *run)
 {
-	return directory_parent(run->object, run->named, run->path);
+	struct stub_parent parent =
+		directory_parent(run->object, run->named, run->path, run->prior_fd);
+
+	parent.same = &run->same;
+	return parent;
 }
 
 static int make_dummy(const struct stub_parent *parent, const struct source_entry *entry)
@@ -182,10 +190,9 @@ static bool is_in_itself(const struct run *run, const struct source_entry *entry
 	return (!run->path || depth >= DEPTH_MIN) && is_above(run->object, entry);
 }
 
-/* FALSE: the old server has to be asked for its extended attributes first. */
-static bool make(struct run *run, const struct stub_parent *parent,
-		 const struct source_entry *entry, const char *target,
-		 const struct source_xattrs *xattrs)
+/* 0; STUB_ASK, STUB_ASK_BARE: the old server has to be asked for its extended attributes first. */
+static int make(struct run *run, const struct stub_parent *parent, const struct source_entry *entry,
+		const char *target, const struct source_xattrs *xattrs)
 {
 	int ret;
 
@@ -195,8 +202,8 @@ static bool make(struct run *run, const struct stub_parent *parent,
 		ret = -ELOOP;
 	else
 		ret = stub_create(run->object->retriever, parent, entry, target, xattrs);
-	if (ret == STUB_ASK)
-		return false;
+	if (ret >= STUB_ASK)
+		return ret;
 	if (ret == -ENOENT) /* of ours, not of the old server */
 		ret = -EIO;
 	if (ret == STUB_THERE)
@@ -205,7 +212,7 @@ static bool make(struct run *run, const struct stub_parent *parent,
 		g_atomic_int_inc(&run->full);
 	if (ret < 0)
 		failed_names_add(&run->failed_names, entry->name, ret, name_not_made(ret));
-	return true;
+	return 0;
 }
 
 /* ---- questions ---- */
@@ -291,7 +298,7 @@ static bool do_work(const struct work *work, struct run *run, struct stub_parent
 	parent->brought = taker_of_data(run->object->retriever);
 	if (!work->page)
 		return directory_names_fixed(run->object) ||
-		       make(run, parent, &q->entry, q->target, q->xattrs);
+		       !make(run, parent, &q->entry, q->target, q->xattrs);
 	make_page(work->page, parent);
 	return true;
 }
@@ -432,7 +439,7 @@ static uint32_t wanted_bytes(const struct question *q)
 {
 	const struct stub_parent parent = {.small = q->page->small};
 
-	if (durability_crowded(q->run->object->retriever, true))
+	if (q->bare || durability_crowded(q->run->object->retriever, true))
 		return 0;
 	return stub_wants_data(&parent, &q->entry.attr) ? (uint32_t)q->entry.attr.size : 0;
 }
@@ -472,21 +479,36 @@ static void ask_object(struct question *q, enum backend_op op)
 
 /* ---- the page ---- */
 
+/* Of a listing that is summed up: what has several names may lack one in another directory. */
+static bool is_only_summed(const struct run *run, const struct source_entry *entry)
+{
+	return run->seen && seen_sums_up(run->seen) &&
+	       !(entry->has_attr && (S_ISDIR(entry->attr.mode) || entry->attr.nlink > 1));
+}
+
 static void make_listed(struct page *page, const struct stub_parent *parent,
 			const struct source_entry *entry)
 {
 	struct run *run = page->run;
+	struct question *q;
+	int ret;
 
+	if (is_only_summed(run, entry))
+		return;
 	if (directory_reserves(run->path, entry->name))
 		failed_names_add(&run->failed_names, entry->name, -EEXIST,
 				 "this name is reserved at the volume's root: rename it on the old "
 				 "server, then retry; or give it up: migratectl skip");
 	else if (!run->names_only && !entry->has_attr)
 		ask_lookup(question_new(page, entry));
-	else if (!run->names_only && S_ISLNK(entry->attr.mode))
+	else if (!run->names_only && S_ISLNK(entry->attr.mode) &&
+		 !stub_is_known(run->object->retriever, parent, entry))
 		ask_object(question_new(page, entry), BACKEND_READLINK);
-	else if (!make(run, parent, entry, NULL, NULL))
-		ask_object(question_new(page, entry), BACKEND_XATTRS);
+	else if ((ret = make(run, parent, entry, NULL, NULL))) {
+		q = question_new(page, entry);
+		q->bare = ret == STUB_ASK_BARE;
+		ask_object(q, BACKEND_XATTRS);
+	}
 }
 
 static void make_page(struct page *page, struct stub_parent *parent)
@@ -494,6 +516,8 @@ static void make_page(struct page *page, struct stub_parent *parent)
 	struct run *run = page->run;
 	GArray *entries = page->batch->entries;
 
+	if (run->seen)
+		seen_add(run->seen, page->batch);
 	parent->small = page->small = small_now(run);
 	for (guint i = 0; i < entries->len && !directory_names_fixed(run->object) &&
 			  g_atomic_int_get(&run->full) <= DIRECTORY_FULL_MAX;

@@ -10,8 +10,10 @@
  * go to run->failed_names.  run->page_made() is called once for each page, when nothing of it is
  * left to be made: on any thread, without locks; the run may be gone after it. */
 void directory_page_make(struct run *run, struct backend_batch *batch);
-/* The directory, for stub_create().  named: it may hold dummies. */
-struct stub_parent directory_parent(const struct object *object, bool named, const char *path);
+/* The directory, for stub_create(), uncounted.  named: it may hold dummies.  prior_fd: negative, or
+ * the directory in the prior copy. */
+struct stub_parent directory_parent(const struct object *object, bool named, const char *path,
+				    int prior_fd);
 
 /* Whether that name in the directory at path is the retriever's own. */
 bool directory_reserves(const char *path, const char *name);

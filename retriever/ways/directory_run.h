@@ -23,11 +23,14 @@ struct run {
 	bool small_data;
 	bool named; /* the directory may hold dummies */
 	struct failed_names failed_names;
-	gint there;	  /* names that were here when they were listed; atomic */
-	gint full;	  /* names for which there was no space; atomic */
-	GMutex work_lock; /* a leaf */
-	GQueue work;	  /* of directory_page.c */
-	bool working;	  /* a worker does it */
+	gint there;	   /* names that were here when they were listed; atomic */
+	gint full;	   /* names for which there was no space; atomic */
+	gint same;	   /* names of a copy that were the same; atomic */
+	int prior_fd;	   /* the directory in the prior copy; negative: none */
+	struct seen *seen; /* its names, in a copy; else NULL */
+	GMutex work_lock;  /* a leaf */
+	GQueue work;	   /* of directory_page.c */
+	bool working;	   /* a worker does it */
 
 	/* of the listing */
 	GMutex lock;

@@ -7,6 +7,8 @@
 #include "volume/dummy.h"
 #include "volume/errors.h"
 #include "volume/jobs.h"
+#include "volume/prior.h"
+#include "volume/seen.h"
 #include "volume/turns.h"
 #include "volume/waiters.h"
 
@@ -28,11 +30,16 @@ static int mark_filled(struct object *object)
 	if (rec->flags & MIGRATE_REC_SHOWN_MTIME)
 		rec->mtime = rec->shown_mtime;
 	ret = object_store(object);
-	if (ret)
+	if (ret) {
 		rec->state = MIGRATE_UNFILLED;
-	else
-		COUNT_ADD(object->retriever, unfilled, -1);
-	return ret;
+		return ret;
+	}
+	/* now: what fails is listed again */
+	COUNT_ADD(object->retriever, same, directory_of(object)->same);
+	directory_of(object)->same = 0;
+	if (COUNT_ADD(object->retriever, unfilled, -1) == 0)
+		COUNT_SET(object->retriever, named, g_get_real_time() / G_USEC_PER_SEC);
+	return 0;
 }
 
 bool directory_names_fixed(struct object *object)
@@ -46,6 +53,38 @@ bool directory_names_fixed(struct object *object)
 	return fixed;
 }
 
+/* What is in a copy and not on the old server. */
+static int put_rest_away(struct object *object)
+{
+	struct retriever *retriever = object->retriever;
+	struct seen *seen = g_steal_pointer(&directory_of(object)->seen);
+	g_autofree char *path = NULL;
+	int ret = 0;
+
+	if (!seen && !retriever->prior)
+		return 0;
+	path = object_source_path(object);
+	if (seen)
+		ret = seen_sweep(retriever, seen, object->fd, path);
+	else if (path)
+		ret = prior_sweep(retriever, object->fd, path);
+	seen_free(seen);
+	return ret;
+}
+
+static const char *why_not_complete(int status)
+{
+	switch (status) {
+	case -ENOTEMPTY:
+		return prior_too_many;
+	case -EBUSY:
+		return "what is left over of it could not be set aside: see the names listed below "
+		       "it";
+	default:
+		return "the directory's stub record could not be written";
+	}
+}
+
 /* On a worker, having entered: nobody makes a name any more. */
 static void complete(void *arg)
 {
@@ -57,8 +96,10 @@ static void complete(void *arg)
 	if ((object->record.flags & MIGRATE_REC_NAMED) ||
 	    retriever->config->stub_attributes == STUB_LAZY)
 		dummy_sweep(retriever, object->fd);
+	ret = put_rest_away(object);
 	g_mutex_lock(&object->lock);
-	ret = mark_filled(object);
+	if (!ret)
+		ret = mark_filled(object);
 	directory_of(object)->names = NAMES_OPEN;
 	object->when_idle = NULL;
 	if (!ret) {
@@ -68,7 +109,7 @@ static void complete(void *arg)
 	g_mutex_unlock(&object->lock);
 	fill_leave(object);
 	if (ret) {
-		object_fail(object, ret, "the directory's stub record could not be written");
+		object_fail(object, ret, why_not_complete(ret));
 	} else {
 		errors_forget(retriever->errors, &object->key);
 		errors_forget_names(retriever->errors, &object->key);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "volume/copied.h"
 #include "snapshot.h"
 #include "source/thread.h"
 #include "volume/errors.h"
@@ -57,6 +58,9 @@ static int drop_record(struct object *object)
 	ret = migrate_record_drop(object->fd);
 	if (ret)
 		return ret;
+	/* an inode has no room for both; without the mark it is only fetched once more */
+	if (retriever->copying)
+		copied_mark(object->fd, object->record.fileid, object->record.ctime);
 	object->normal = true;
 	COUNT_ADD(retriever, files_whole, 1);
 	COUNT_ADD(retriever, bytes_whole, object->record.size);

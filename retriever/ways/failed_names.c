@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "volume/errors.h"
+#include "volume/prior.h"
 
 #define GONE_MAX 10000
 
@@ -80,6 +81,10 @@ const char *name_not_made(int status)
 	case -ENOSPC:
 	case -EDQUOT:
 		return "no space (or no inode) on the new server's file system";
+	case -ENOTEMPTY:
+		return prior_too_many;
+	case -EBUSY:
+		return "something is mounted there on the new server: unmount it, then retry";
 	case -EFBIG:
 		return "the file is larger than the new server's file system can hold";
 	case -ELOOP:

@@ -9,28 +9,14 @@
 
 #include "durability.h"
 #include "verify.h"
+#include "volume/aside.h"
 #include "volume/errors.h"
+#include "volume/prior.h"
 #include "volume/private.h"
 #include "volume/report.h"
 #include "volume/state.h"
 #include "volume/templates.h"
-
-/* Removes a directory of ours with all that is in it. */
-static void remove_all(int parent_fd, const char *name)
-{
-	DIR *dir = retriever_list(parent_fd, name);
-	struct dirent *e;
-
-	while (dir && (e = readdir(dir))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (unlinkat(dirfd(dir), e->d_name, 0) < 0)
-			remove_all(dirfd(dir), e->d_name);
-	}
-	if (dir)
-		closedir(dir);
-	unlinkat(parent_fd, name, AT_REMOVEDIR);
-}
+#include "volume/own_files.h"
 
 /* The root's mtime is the clients': removing our directory must not move it. */
 static void remove_private(struct retriever *retriever)
@@ -38,7 +24,7 @@ static void remove_private(struct retriever *retriever)
 	struct stat st;
 
 	fstat(retriever->root_fd, &st);
-	remove_all(retriever->root_fd, MIGRATE_PRIVATE_DIR);
+	own_remove(retriever->root_fd, MIGRATE_PRIVATE_DIR);
 	futimens(retriever->root_fd, (struct timespec[2]){st.st_atim, st.st_mtim});
 	fsync(retriever->root_fd);
 }
@@ -79,6 +65,32 @@ static char *finalized(struct retriever *retriever, uint64_t losses, uint64_t na
 	return g_key_file_to_data(f, NULL, NULL);
 }
 
+/* What is in no directory that was compared has been looked at by nobody. */
+static int check_aside(struct retriever *retriever, char **message)
+{
+	const char *name = retriever->config->name;
+	int ret = 0;
+
+	if (retriever->prior && unlinkat(retriever->private_fd, PRIOR_DIR, AT_REMOVEDIR) < 0 &&
+	    errno != ENOENT)
+		ret = aside_put(retriever, retriever->private_fd, PRIOR_DIR, "", PRIOR_DIR);
+	if (!ret)
+		ret = aside_count(retriever);
+	if (ret) {
+		*message = g_strdup_printf("%s/" MIGRATE_PRIVATE_DIR "/" ASIDE_DIR ": %s",
+					   retriever->config->root, g_strerror(-ret));
+		return ret;
+	}
+	if (!COUNT_GET(retriever, aside))
+		return 0;
+	*message =
+		g_strdup_printf("%" G_GINT64_FORMAT " objects of the prior copy are set aside, "
+				"and would be destroyed: look at them (migratectl aside %s), then "
+				"restore them (--restore PATH) or let them go (--discard)",
+				COUNT_GET(retriever, aside), name);
+	return -EBUSY;
+}
+
 int finalize_volume(struct retriever *retriever, char **message)
 {
 	struct verify_count count;
@@ -88,7 +100,7 @@ int finalize_volume(struct retriever *retriever, char **message)
 
 	if (state == VOLUME_FINISHED)
 		return 0;
-	if (state == VOLUME_UNATTACHED) {
+	if (state == VOLUME_UNATTACHED || state == VOLUME_COPYING || state == VOLUME_COPIED) {
 		*message = g_strdup_printf("%s is not attached: there is nothing to finalize",
 					   retriever->config->root);
 		return -EINVAL;
@@ -106,6 +118,8 @@ int finalize_volume(struct retriever *retriever, char **message)
 		ret = -EBUSY;
 	}
 	g_free(count.first);
+	if (!ret)
+		ret = check_aside(retriever, message);
 	if (ret)
 		return ret;
 	ret = durability_sync_all(retriever);

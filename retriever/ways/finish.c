@@ -8,6 +8,7 @@
 
 #include "durability.h"
 #include "place.h"
+#include "volume/copied.h"
 #include "volume/errors.h"
 #include "volume/jobs.h"
 
@@ -95,7 +96,11 @@ static int drop(struct object *directory)
 	held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
 	if (held < 0)
 		return -EAGAIN;
-	ret = migrate_record_drop(directory->fd);
+	ret = retriever->copying ? copied_mark(directory->fd, directory->record.fileid,
+					       directory->record.ctime)
+				 : 0;
+	if (!ret)
+		ret = migrate_record_drop(directory->fd);
 	close(held);
 	if (ret)
 		return ret;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "given_up.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "source/refused.h"
+#include "volume/aside.h"
 #include "volume/report.h"
 
 #define LEFT_OUT_MAX 100000 /* of one directory; about 30 MB */
@@ -145,4 +148,37 @@ int given_up_record(struct given_up *given_up, struct retriever *retriever)
 	}
 	g_mutex_unlock(&given_up->lock);
 	return ret ? ret : report_sync(retriever->report);
+}
+
+static bool is_left_out(struct given_up *given_up, const char *dir, const char *shown)
+{
+	g_autofree char *path = g_strconcat(dir, "/", shown, NULL);
+	bool is;
+
+	g_mutex_lock(&given_up->lock);
+	is = g_hash_table_contains(given_up->left_out, path);
+	g_mutex_unlock(&given_up->lock);
+	return is;
+}
+
+int given_up_put_aside(struct given_up *given_up, struct retriever *retriever, int dir_fd,
+		       int prior_fd, const char *path)
+{
+	g_autofree char *at = retriever_fd_path(dir_fd);
+	DIR *dir = retriever_list(prior_fd, ".");
+	const struct dirent *e;
+	int ret = dir ? 0 : -errno;
+
+	while (!ret && (errno = 0, e = readdir(dir))) {
+		g_autofree char *refused = refused_text(e->d_name, strlen(e->d_name));
+
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
+		    (is_left_out(given_up, at, e->d_name) || is_left_out(given_up, at, refused)))
+			ret = aside_put(retriever, prior_fd, e->d_name, path, e->d_name);
+	}
+	if (!ret)
+		ret = -errno;
+	if (dir)
+		closedir(dir);
+	return ret;
 }

@@ -43,7 +43,8 @@ static int renew(struct object *object, enum version_trust trust, struct refind_
 	whole = object_has(object, 0, INT64_MAX);
 	ret = object_source(object, &source);
 	g_mutex_unlock(&object->lock);
-	if (whole) { /* clients need nothing of the old server's any more */
+	/* clients need nothing of the old server's any more; or a copy's next run compares it */
+	if (whole || object->retriever->copying) {
 		source_object_clear(&source);
 		return 0;
 	}

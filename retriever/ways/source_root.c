@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "source/gate.h"
+
 #define PAUSE_MS 1000 /* before it is asked for (again) */
 #define SLICE_MS 50
 
@@ -14,6 +16,25 @@ void source_root_get(struct retriever *retriever, struct source_object *root,
 	source_object_copy(root, &retriever->source_root);
 	*attr = retriever->source_root_attr;
 	g_mutex_unlock(&retriever->source_lock);
+}
+
+int source_root_look(struct retriever *retriever)
+{
+	struct backend_request req = {.op = BACKEND_GETATTR, .priority = BACKEND_DEMAND};
+	struct source_object root = {0};
+	struct source_attr attr;
+	int ret;
+
+	source_root_get(retriever, &root, &attr);
+	req.object = root;
+	ret = gate_call(retriever->gate, &req);
+	if (!ret) {
+		g_mutex_lock(&retriever->source_lock);
+		retriever->source_root_attr = req.attr;
+		g_mutex_unlock(&retriever->source_lock);
+	}
+	source_object_clear(&root);
+	return ret;
 }
 
 /* FALSE: the retriever is being closed. */

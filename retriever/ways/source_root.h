@@ -13,6 +13,8 @@
 /* As it is known now.  source_object_clear() after. */
 void source_root_get(struct retriever *retriever, struct source_object *root,
 		     struct source_attr *attr);
+/* Asks for its attributes anew.  0 or -errno.  On a thread that may wait for the old server. */
+int source_root_look(struct retriever *retriever);
 /*
  * root is not known there any more: waits until it can be asked for again, and takes what comes.
  * 0: use source_root_get() again; -ECANCELED: the retriever is being closed.  On a thread that may

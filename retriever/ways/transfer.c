@@ -288,19 +288,27 @@ static int write_missing(struct transfer *t, const uint8_t *data, size_t len,
 			 unsigned *lost_writes)
 {
 	struct object *object = t->object;
+	bool adopted;
 	int ret = 0;
 
 	g_mutex_lock(&object->lock);
 	*lost_writes = file_of(object)->lost_writes;
+	adopted = object->record.flags & MIGRATE_REC_ADOPTED;
 	if (file_of(object)->zeros.n >= ZEROS_MAX)
 		zeros = NULL;
 	if (!superseded(t))
 		ret = object_lacks(object, t->start, t->start + len, todo);
 	g_mutex_unlock(&object->lock);
-	for (size_t i = 0; i < todo->n && !ret; i++)
-		ret = sparse_pwrite(object->fd, data + (todo->v[i].start - t->start),
-				    todo->v[i].end - todo->v[i].start, todo->v[i].start, zeros);
-	return ret;
+	for (size_t i = 0; i < todo->n && ret >= 0; i++) {
+		const struct migrate_extent *e = &todo->v[i];
+
+		ret = (adopted ? sparse_correct
+			       : sparse_pwrite)(object->fd, data + (e->start - t->start),
+						e->end - e->start, e->start, zeros);
+		if (ret > 0)
+			COUNT_ADD(object->retriever, bytes_corrected, e->end - e->start);
+	}
+	return MIN(ret, 0);
 }
 
 /* Having entered (fill_enter): writes, answers, queues for durability. */

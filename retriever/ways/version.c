@@ -149,7 +149,7 @@ static int take_lightly(struct object *object, const struct source_object *sourc
 		take_place(object, source);
 		return object_store(object);
 	}
-	*reason = objection(rec, likeness, trust);
+	*reason = object->retriever->copying ? VERSION_LEFT : objection(rec, likeness, trust);
 	return *reason ? -ESTALE : 1;
 }
 

@@ -15,6 +15,9 @@
  *
  * Something else is taken if the administrator says so (migratectl retry), as a new version, all of
  * it missing; and not even then where clients have changed bytes here.
+ *
+ * A copy takes only what is the same: another version has other attributes, too, which its next
+ * listing brings.
  */
 #ifndef VERSION_H
 #define VERSION_H
@@ -27,6 +30,9 @@
 #define VERSION_REPLACED                                                                           \
 	"the file was changed on the old server since its stub was made, by one that replaced "    \
 	"it: migratectl retry takes the new version"
+
+#define VERSION_LEFT                                                                               \
+	"the file was changed on the old server while it was copied: the next run takes it"
 
 enum version_trust {
 	VERSION_FOUND, /* nobody was asked */
