@@ -22,10 +22,12 @@ struct ctl {
 	const char *config_file; /* NULL: the usual one */
 	const char *socket;	 /* NULL: as the configuration says */
 	bool watch, json, same, all, summary, verbose, follow;
-	const char *reason, *below; /* of errors; NULL: any */
-	const char *id;		    /* of trace: PEER:ID; NULL: any */
-	const char *volume;	    /* NULL only for commands that take none */
-	char **arguments;	    /* that follow it; NULL-terminated */
+	bool adopt, keep_extra, accept, restore, discard; /* of attach, copy, aside */
+	const char *compare;				  /* of attach; NULL: size-mtime */
+	const char *reason, *below;			  /* of errors; NULL: any */
+	const char *id;					  /* of trace: PEER:ID; NULL: any */
+	const char *volume; /* NULL only for commands that take none */
+	char **arguments;   /* that follow it; NULL-terminated */
 };
 
 /* One line on stderr, with the program's name before it.  FALSE. */
@@ -35,6 +37,8 @@ gboolean ctl_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 struct ctl_link;
 
+/* The volume's socket, or NULL with a line on stderr.  g_free. */
+char *ctl_socket(const struct ctl *ctl, const char *volume);
 /* Connects later.  NULL with *result set and a line on stderr.  volume is copied. */
 struct ctl_link *ctl_link_open(const struct ctl *ctl, const char *volume, enum ctl_exit *result);
 void ctl_link_close(struct ctl_link *link);
@@ -56,6 +60,9 @@ enum ctl_exit ctl_errors(const struct ctl *ctl);
 enum ctl_exit ctl_report(const struct ctl *ctl);
 enum ctl_exit ctl_skip(const struct ctl *ctl);
 enum ctl_exit ctl_trace(const struct ctl *ctl);
+enum ctl_exit ctl_attach(const struct ctl *ctl);
+enum ctl_exit ctl_copy(const struct ctl *ctl);
+enum ctl_exit ctl_aside(const struct ctl *ctl);
 
 /* ---- printing (ctl_print.c) ----------------------------------------------------------- */
 

@@ -11,8 +11,9 @@
 
 /* How long a retriever may be absent, which may be starting or restarting; and how long one that
  * listens may take to say hello, which may have a busy machine. */
-#define ABSENT_MS 3000
-#define SILENT_MS 15000
+#define ABSENT_MS    3000
+#define RESTARTS_MAX 2
+#define SILENT_MS    15000
 
 struct ctl_link {
 	char *name;
@@ -33,23 +34,32 @@ gboolean ctl_complain(const char *format, ...)
 	return FALSE;
 }
 
+char *ctl_socket(const struct ctl *ctl, const char *volume)
+{
+	g_autoptr(GError) error = NULL;
+	struct volume_config *config;
+	char *socket;
+
+	if (ctl->socket)
+		return g_strdup(ctl->socket);
+	config = config_load(ctl->config_file, volume, &error);
+	if (!config) {
+		ctl_complain("%s", error->message);
+		return NULL;
+	}
+	socket = g_strdup(config->socket);
+	config_free(config);
+	return socket;
+}
+
 struct ctl_link *ctl_link_open(const struct ctl *ctl, const char *volume, enum ctl_exit *result)
 {
-	g_autofree char *socket = g_strdup(ctl->socket);
+	g_autofree char *socket = ctl_socket(ctl, volume);
 	struct migrate_volume *handle;
 
 	*result = CTL_USAGE;
-	if (!socket) {
-		g_autoptr(GError) error = NULL;
-		struct volume_config *config = config_load(ctl->config_file, volume, &error);
-
-		if (!config) {
-			ctl_complain("%s", error->message);
-			return NULL;
-		}
-		socket = g_strdup(config->socket);
-		config_free(config);
-	}
+	if (!socket)
+		return NULL;
 	int failed = migrate_volume_new(volume, socket, MIGRATE_ROLE_CONTROL, &handle);
 	if (failed) {
 		ctl_complain("%s: %s", volume, g_strerror(-failed));
@@ -130,18 +140,30 @@ static void complain_of(const struct ctl_link *link)
 			     link->text && *link->text ? link->text : g_strerror(-link->status));
 }
 
+/* One that begins anew for the command is asked again. */
+static enum ctl_exit ask(struct ctl_link *link, const char *command)
+{
+	enum ctl_exit result;
+
+	for (unsigned i = 0;; i++) {
+		link->done = false;
+		g_clear_pointer(&link->text, g_free);
+		uint64_t request = migrate_control(link->volume, command, take_answer, link);
+		if (!request) {
+			link->status = -errno;
+			return CTL_REFUSED;
+		}
+		result = wait_for_answer(link, request);
+		if (link->status != -ERESTART || i == RESTARTS_MAX)
+			return result;
+	}
+}
+
 enum ctl_exit ctl_ask(struct ctl_link *link, const char *command, bool quiet, GKeyFile **reply)
 {
 	g_autoptr(GKeyFile) file = g_key_file_new();
+	enum ctl_exit result = ask(link, command);
 
-	link->done = false;
-	g_clear_pointer(&link->text, g_free);
-	uint64_t request = migrate_control(link->volume, command, take_answer, link);
-	if (!request) {
-		ctl_complain("%s: %s", link->name, g_strerror(errno));
-		return CTL_REFUSED;
-	}
-	enum ctl_exit result = wait_for_answer(link, request);
 	if (result) {
 		if (!quiet)
 			complain_of(link);

@@ -87,7 +87,8 @@ static void add_group(JsonBuilder *builder, GKeyFile *reply, const char *group)
 
 		g_strdelimit(keys[i], "-", '_');
 		json_builder_set_member_name(builder, keys[i]);
-		add_value(builder, value, !strcmp(group, "volume"));
+		/* a name may look like a number */
+		add_value(builder, value, !strcmp(group, "volume") || !strcmp(keys[i], "path"));
 	}
 	json_builder_end_object(builder);
 }

@@ -9,6 +9,16 @@
 
 #define BAR_WIDTH 30
 
+static bool is_copy(const char *state)
+{
+	return !strcmp(state, "copying") || !strcmp(state, "copied");
+}
+
+static bool is_moving(const char *state)
+{
+	return !strcmp(state, "copying") || !strcmp(state, "migrating");
+}
+
 static char *remaining_text(GKeyFile *status)
 {
 	int64_t s = ctl_remaining(status);
@@ -81,6 +91,52 @@ static void print_activity(GKeyFile *status)
 		  ctl_number(status, "now", "background-waiting"));
 }
 
+/* Of a copy that is made, or that was made before. */
+static void print_copy(const char *volume, GKeyFile *status, const char *state)
+{
+	g_autofree char *prior = ctl_text(status, "volume", "prior");
+	g_autofree char *fetched = ctl_bytes(ctl_number(status, "counters", "bytes-fetched"));
+	g_autofree char *space = ctl_bytes(ctl_number(status, "counters", "aside-bytes"));
+	const uint64_t same = ctl_number(status, "counters", "same");
+	const uint64_t corrected = ctl_number(status, "counters", "bytes-corrected");
+	const uint64_t aside = ctl_number(status, "counters", "aside");
+	const uint64_t found = ctl_number(status, "counters", "directories-found");
+	const uint64_t left = ctl_number(status, "counters", "unfilled-directories");
+
+	if (is_copy(state))
+		print_row(!strcmp(state, "copying") ? "This run" : "Last run",
+			  "%" G_GUINT64_FORMAT " objects the same, %s fetched", same, fetched);
+	else if (*prior)
+		print_row("Compared",
+			  "%" G_GUINT64_FORMAT " of %s%" G_GUINT64_FORMAT
+			  " directories, %" G_GUINT64_FORMAT " objects the same, %s fetched",
+			  found - MIN(left, found),
+			  ctl_yes(status, "namespace", "complete") ? "" : "at least ", found, same,
+			  fetched);
+	if (corrected) {
+		g_autofree char *bytes = ctl_bytes(corrected);
+
+		print_row("Corrected", "%s that the copy had wrong", bytes);
+	}
+	if (aside)
+		print_row("Set aside", "%" G_GUINT64_FORMAT " objects, %s; see migratectl aside %s",
+			  aside, space, volume);
+}
+
+static void print_state(GKeyFile *status, const char *state)
+{
+	g_autofree char *prior = ctl_text(status, "volume", "prior");
+
+	if (is_copy(state))
+		print_row("State", "%s; nothing is served", state);
+	else if (*prior && (is_moving(state) || !strcmp(state, "whole")))
+		print_row("State", "%s, %s", state,
+			  !strcmp(prior, "adopted") ? "with what another tool had copied"
+						    : "with a copy made before");
+	else
+		print_row("State", "%s", state);
+}
+
 static void print_table(const char *volume, GKeyFile *status)
 {
 	g_autofree char *root = ctl_text(status, "volume", "root");
@@ -92,7 +148,7 @@ static void print_table(const char *volume, GKeyFile *status)
 	print_row("Volume", "%s", volume);
 	print_row("Root", "%s", root);
 	print_source(status);
-	print_row("State", "%s", state);
+	print_state(status, state);
 	if (!strcmp(state, "unattached") || !strcmp(state, "finished"))
 		return;
 	g_autofree char *directories = portion_text(status, "directories", false);
@@ -107,8 +163,9 @@ static void print_table(const char *volume, GKeyFile *status)
 			"",
 			"(counted since the retriever started; migratectl verify %s sets it right)",
 			volume);
+	print_copy(volume, status, state);
 	print_activity(status);
-	if (!strcmp(state, "migrating")) {
+	if (is_moving(state)) {
 		g_autofree char *time = remaining_text(status);
 
 		print_row("Remaining", "%s", time);
@@ -223,7 +280,8 @@ static enum ctl_exit watch_volume(const struct ctl *ctl, struct ctl_link *link)
 		else
 			print_line(ctl->volume, status);
 		g_autofree char *state = ctl_text(status, "volume", "state");
-		if (!strcmp(state, "whole") || !strcmp(state, "finished"))
+		if (!strcmp(state, "whole") || !strcmp(state, "finished") ||
+		    !strcmp(state, "copied"))
 			return CTL_OK;
 		g_usleep(G_USEC_PER_SEC);
 	}
@@ -245,7 +303,7 @@ static void print_brief(const char *volume, GKeyFile *status)
 {
 	g_autofree char *state = ctl_text(status, "volume", "state");
 
-	if (g_key_file_has_group(status, "counters") && !strcmp(state, "migrating")) {
+	if (g_key_file_has_group(status, "counters") && (is_moving(state) || is_copy(state))) {
 		g_autofree char *files = portion_text(status, "files", false);
 		g_autofree char *bytes = portion_text(status, "bytes", true);
 

@@ -23,16 +23,18 @@ static enum ctl_exit ask_and_say(const struct ctl *ctl, const char *command, con
 	return result;
 }
 
-static enum ctl_exit attach_volume(const struct ctl *ctl)
-{
-	return ask_and_say(ctl, "attach", "NAME: attached; clients can be switched now");
-}
-
 static enum ctl_exit retry_failures(const struct ctl *ctl)
 {
 	return ask_and_say(ctl, ctl->same ? "retry same" : "retry",
 			   "NAME: failures are forgotten; to try again at once: "
 			   "systemctl start migrate-crawler@NAME");
+}
+
+static enum ctl_exit accept_losses(const struct ctl *ctl)
+{
+	return ask_and_say(ctl, "accept",
+			   "NAME: what of the copy the old server does not have is set aside, "
+			   "however much it is");
 }
 
 static enum ctl_exit pause_background(const struct ctl *ctl)
@@ -120,6 +122,9 @@ enum {
 	TAKES_FILTER = 1 << 4,
 	TAKES_VERBOSE = 1 << 5,
 	TAKES_TRACE = 1 << 6,
+	TAKES_ADOPT = 1 << 7,
+	TAKES_ACCEPT = 1 << 8,
+	TAKES_ASIDE = 1 << 9,
 };
 
 static const struct command {
@@ -130,7 +135,10 @@ static const struct command {
 	enum ctl_exit (*run)(const struct ctl *ctl);
 	const char *help;
 } commands[] = {
-	{"attach", "NAME", 1, 1, 0, attach_volume, "bind the empty root to the old server"},
+	{"copy", "NAME", 1, 1, TAKES_ACCEPT | TAKES_JSON, ctl_copy,
+	 "copy the old server's tree, or bring the copy up to date"},
+	{"attach", "NAME", 1, 1, TAKES_ADOPT | TAKES_ACCEPT, ctl_attach,
+	 "bind the root to the old server; clients can be switched then"},
 	{"status", "[NAME]", 0, 1, TAKES_WATCH | TAKES_JSON | TAKES_VERBOSE, ctl_status,
 	 "show how far it is; all volumes without NAME"},
 	{"errors", "NAME", 1, 1, TAKES_JSON | TAKES_FILTER, ctl_errors,
@@ -142,6 +150,10 @@ static const struct command {
 	 "forget the failures, so that all is tried again"},
 	{"skip", "NAME PATH...", 2, INT_MAX, TAKES_ALL, ctl_skip,
 	 "give up names that nothing can have here"},
+	{"aside", "NAME [PATH...]", 1, INT_MAX, TAKES_ASIDE | TAKES_JSON, ctl_aside,
+	 "list what of a copy was set aside; restore or discard it"},
+	{"accept", "NAME", 1, 1, 0, accept_losses,
+	 "let any number of a copy's names go, until the retriever restarts"},
 	{"throttle", "NAME BYTES", 2, 2, 0, throttle_background,
 	 "limit background reads per second; 0: no limit"},
 	{"pause", "NAME", 1, 1, 0, pause_background, "stop background work; clients are served"},
@@ -179,7 +191,8 @@ static char *describe_commands(void)
 static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean *version)
 {
 	gboolean watch = FALSE, json = FALSE, same = FALSE, all = FALSE, summary = FALSE;
-	gboolean verbose = FALSE, follow = FALSE;
+	gboolean verbose = FALSE, follow = FALSE, adopt = FALSE, keep_extra = FALSE;
+	gboolean accept = FALSE, restore = FALSE, discard = FALSE;
 	const GOptionEntry entries[] = {
 		{"config", 0, 0, G_OPTION_ARG_FILENAME, &ctl->config_file,
 		 "The configuration (default: " CONFIG_FILE ")", "FILE"},
@@ -203,6 +216,17 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		 "status: with the requests that have no answer yet", NULL},
 		{"id", 0, 0, G_OPTION_ARG_STRING, &ctl->id,
 		 "trace: of one request, as status --verbose shows it", "PEER:ID"},
+		{"adopt", 0, 0, G_OPTION_ARG_NONE, &adopt,
+		 "attach: take over what another tool has copied into the root", NULL},
+		{"compare", 0, 0, G_OPTION_ARG_STRING, &ctl->compare,
+		 "attach --adopt: size-mtime (default), or content as well", "HOW"},
+		{"keep-extra", 0, 0, G_OPTION_ARG_NONE, &keep_extra,
+		 "attach --adopt: what the old server does not have stays in the tree", NULL},
+		{"accept", 0, 0, G_OPTION_ARG_NONE, &accept,
+		 "copy, attach: another old root, or many names that are gone, are right", NULL},
+		{"restore", 0, 0, G_OPTION_ARG_NONE, &restore,
+		 "aside: bring PATH... back into the tree", NULL},
+		{"discard", 0, 0, G_OPTION_ARG_NONE, &discard, "aside: destroy all of it", NULL},
 		{"follow", 0, 0, G_OPTION_ARG_NONE, &follow, "trace: go on until interrupted",
 		 NULL},
 		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
@@ -224,6 +248,11 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 	ctl->summary = summary;
 	ctl->verbose = verbose;
 	ctl->follow = follow;
+	ctl->adopt = adopt;
+	ctl->keep_extra = keep_extra;
+	ctl->accept = accept;
+	ctl->restore = restore;
+	ctl->discard = discard;
 	return TRUE;
 }
 
@@ -242,6 +271,12 @@ static const char *needless_option(const struct command *command, const struct c
 		return "verbose";
 	if (!(command->takes & TAKES_TRACE) && (ctl->id || ctl->follow))
 		return ctl->id ? "id" : "follow";
+	if (!(command->takes & TAKES_ADOPT) && (ctl->adopt || ctl->compare || ctl->keep_extra))
+		return ctl->adopt ? "adopt" : ctl->compare ? "compare" : "keep-extra";
+	if (ctl->accept && !(command->takes & TAKES_ACCEPT))
+		return "accept";
+	if (!(command->takes & TAKES_ASIDE) && (ctl->restore || ctl->discard))
+		return ctl->restore ? "restore" : "discard";
 	return ctl->same && !(command->takes & TAKES_SAME) ? "same" : NULL;
 }
 

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 from tools import PROGRAMS, SOURCE, run
 
@@ -70,7 +71,8 @@ class Volume(unittest.TestCase):
     def ctl(self, *args, status=0):
         result = run("migratectl", "--config", str(self.config), *args)
         self.assertEqual(result.returncode, status, result)
-        return result.stderr if status and status != 1 else result.stdout + result.stderr
+        text = result.stderr if status and status != 1 else result.stdout + result.stderr
+        return text.replace("\u00a0", " ")  # before units
 
     def status(self):
         return json.loads(self.ctl("status", "--json", "v"))
@@ -102,6 +104,105 @@ class Volume(unittest.TestCase):
         self.assertEqual(self.ctl("errors", "v"), "")
         self.crawl()
         self.assertNotIn(" replied ", self.logged())
+
+    def aside(self):
+        return [json.loads(line)["aside"]["path"]
+                for line in self.ctl("aside", "--json", "v").splitlines()]
+
+    def test_a_copy_whose_crawler_is_stopped(self):
+        self.start()
+        self.ctl("copy", "v")
+        (self.old / "d1" / "s1" / "f1").write_bytes(b"changed")
+        self.ctl("pause", "v")
+        copy = subprocess.Popen([PROGRAMS["migratectl"], "--config", self.config, "copy", "v"],
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(copy.wait)
+        children = pathlib.Path(f"/proc/{copy.pid}/task/{copy.pid}/children")
+        while not self.status()["now"]["crawlers"]:
+            self.assertIsNone(copy.poll())
+        os.kill(int(children.read_text().split()[0]), signal.SIGTERM)
+        self.assertIn("goes on where it was", copy.communicate()[0])
+        self.assertEqual(copy.returncode, 1)
+        self.ctl("resume", "v")
+        self.assertEqual(json.loads(self.ctl("copy", "--json", "v"))["copy"]["run"], 2)
+
+    def test_copy_first(self):
+        (self.old / "123").write_bytes(b"123")
+        self.start()
+        run = json.loads(self.ctl("copy", "--json", "v"))["copy"]
+        self.assertEqual((run["run"], run["whole"], run["made"], run["bytes_fetched"]),
+                         (1, True, DIRS * FILES + 1, DIRS * FILES * SIZE + 3))
+        self.assertEqual(self.status()["volume"]["state"], "copied")
+        text = self.ctl("status", "v")
+        self.assertRegex(text, r"(?m)^State +copied; nothing is served$")
+        self.assertRegex(text, r"(?m)^Last run +0 objects the same, 2\.3 MiB fetched$")
+        self.assertNotIn("Set aside", text)
+        self.assertRegex(self.ctl("status"), r"(?m)^v +copied +files 601 of 601 whole")
+        self.assertIn("v: copied, files", self.ctl("status", "--watch", "v"))
+
+        (self.old / "d1" / "s1" / "f1").write_bytes(b"changed")
+        (self.old / "123").unlink()
+        text = self.ctl("copy", "v")
+        for line in ("v: run 2: ", "new or changed      1, 7 bytes fetched", "gone there          1",
+                     "set aside           1, 4.0 KiB; see migratectl aside v"):
+            self.assertIn(line, text)
+        self.assertRegex(self.ctl("status", "v"),
+                         r"(?m)^Set aside +1 objects, 4\.0 KiB; see migratectl aside v$")
+        self.assertEqual(self.aside(), ["123"])
+        self.assertRegex(self.ctl("aside", "v"), r"^[-\d]{10} [:\d]{8} +3 bytes  123\n$")
+
+        self.assertIn("clients can be switched", self.ctl("attach", "v"))
+        self.assertIn("is attached", self.ctl("copy", "v", status=1))
+        self.assertRegex(self.ctl("status", "v"),
+                         r"(?m)^State +migrating, with a copy made before$")
+        self.crawl()
+        status = self.status()
+        self.assertEqual((status["volume"]["state"], status["volume"]["prior"],
+                          status["counters"]["same"], status["counters"]["bytes_fetched"]),
+                         ("whole", "copied", DIRS * FILES, 0))
+        self.assertRegex(self.ctl("status", "v"), r"(?m)^Compared +25 of 25 directories, "
+                         "600 objects the same, 0 bytes fetched$")
+        self.assertIn("are set aside", self.ctl("finalize", "v", status=1))
+        self.assertIn("v: discarded", self.ctl("aside", "--discard", "v"))
+        self.ctl("finalize", "v")
+        self.assertEqual(listing(self.old), listing(self.new))
+
+    def test_copy_of_another_tool(self):
+        subprocess.run(["cp", "-a", f"{self.old}/.", self.new], check=True)
+        (self.new / "d1" / "extra").write_bytes(b"extra")
+        (self.new / "d2" / "s2" / "f2").unlink()
+        self.start()
+        self.assertIn("attach --adopt", self.ctl("attach", "v", status=1))
+        self.assertIn("--adopt", self.ctl("copy", "v", status=1))
+        self.ctl("attach", "--adopt", "--compare=size-mtime", "v")
+        self.assertRegex(self.ctl("status", "v"),
+                         r"(?m)^State +migrating, with what another tool had copied$")
+        self.crawl()
+        status = self.status()
+        self.assertEqual((status["volume"]["prior"], status["counters"]["same"],
+                          status["counters"]["bytes_fetched"]),
+                         ("adopted", DIRS * FILES - 1, SIZE))
+        self.assertEqual(self.aside(), ["d1/extra"])
+        self.assertIn("not set aside", self.ctl("aside", "--restore", "v", "d1/other", status=1))
+        self.assertIn("v: restored", self.ctl("aside", "--restore", "v", "d1/extra"))
+        self.assertNotIn("d1/extra", self.aside())
+        self.ctl("aside", "--discard", "v")
+        self.ctl("finalize", "v")
+        self.assertEqual({**listing(self.old), "d1/extra": (b"extra", unittest.mock.ANY)},
+                         listing(self.new))
+
+    def test_adopted_and_corrected(self):
+        subprocess.run(["cp", "-a", f"{self.old}/.", self.new], check=True)
+        wrong = self.new / "d1" / "s1" / "f1"
+        times = wrong.stat()
+        wrong.write_bytes(os.urandom(SIZE))
+        os.utime(wrong, ns=(times.st_atime_ns, times.st_mtime_ns))
+        self.start()
+        self.ctl("attach", "--adopt", "--compare=content", "v")
+        self.assertNotIn("Corrected", self.ctl("status", "v"))
+        self.crawl()
+        self.assertRegex(self.ctl("status", "v"),
+                         r"(?m)^Corrected +4\.0 KiB that the copy had wrong$")
 
     def test_mounts_of_their_own(self):
         """As the units have it: descriptors that come from another mount of the file system."""
@@ -326,6 +427,12 @@ class Volume(unittest.TestCase):
         for args, message in (
                 ((), "give a command"), (("frob", "v"), "no such command"),
                 (("attach",), "usage: migratectl attach NAME"),
+                (("attach", "--keep-extra", "v"), "give --adopt too"),
+                (("attach", "--adopt", "--compare=x", "v"), "size-mtime or content"),
+                (("aside", "--restore", "v"), "usage: migratectl aside NAME"),
+                (("aside", "v", "x"), "usage: migratectl aside NAME"),
+                (("copy", "--adopt", "v"), "takes no --adopt"),
+                (("status", "--accept", "v"), "takes no --accept"),
                 (("throttle", "v"), "usage: migratectl throttle NAME BYTES"),
                 (("throttle", "v", "fast"), "for example 50M"),
                 (("skip", "v"), "usage: migratectl skip NAME PATH..."),

@@ -12,7 +12,7 @@ import unittest
 from tools import SOURCE, UNITS
 
 # As systemd-analyze counts; what the services must be allowed to do is most of it.
-MOST_EXPOSED = {"migrate-retriever@": 3.8, "migrate-crawler@": 2.0}
+MOST_EXPOSED = {"migrate-retriever@": 3.8, "migrate-crawler@": 2.0, "migrate-copy@": 2.0}
 
 
 def analyze(*args):
@@ -26,7 +26,7 @@ class Units(unittest.TestCase):
         self.addCleanup(place.cleanup)
         self.dir = pathlib.Path(place.name)
         units = [*UNITS.glob("*@.service"), *(SOURCE / "systemd").glob("*@.*[re]")]
-        self.assertEqual(len(units), 5)
+        self.assertEqual(len(units), 7)
         for unit in units:
             # The programs need not be installed.
             text = re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", unit.read_text(), flags=re.M)
@@ -56,9 +56,10 @@ class Units(unittest.TestCase):
     def test_programs(self):
         self.assertIsNotNone(shutil.which("systemd-analyze"))
         for unit in UNITS.glob("*.service"):
-            path = re.search(r"^ExecStart=(\S+) %i$", unit.read_text(), re.M)
+            path = re.search(r"^ExecStart=(.+) %i$", unit.read_text(), re.M)
             self.assertIsNotNone(path)
-            self.assertRegex(path[1], r"^/\S*/sbin/migrate-(retriever|crawler)$")
+            self.assertRegex(path[1],
+                             r"^/\S*/sbin/(migrate-retriever|migrate-crawler|migratectl copy)$")
 
 
 if __name__ == "__main__":

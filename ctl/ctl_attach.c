@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ctl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static enum ctl_exit check(const struct ctl *ctl)
+{
+	bool known = !ctl->compare || !strcmp(ctl->compare, "size-mtime") ||
+		     !strcmp(ctl->compare, "content");
+
+	if (!known)
+		ctl_complain("attach: --compare is size-mtime or content, not \"%s\"",
+			     ctl->compare);
+	else if (!ctl->adopt && (ctl->compare || ctl->keep_extra))
+		ctl_complain("attach: --%s is for what another tool has copied: give --adopt too",
+			     ctl->compare ? "compare" : "keep-extra");
+	else
+		return CTL_OK;
+	return CTL_USAGE;
+}
+
+enum ctl_exit ctl_attach(const struct ctl *ctl)
+{
+	enum ctl_exit result = check(ctl);
+	g_autofree char *command = g_strconcat(
+		"attach", ctl->adopt ? " adopt" : "",
+		ctl->compare && !strcmp(ctl->compare, "content") ? " content" : "",
+		ctl->keep_extra ? " keep-extra" : "", ctl->accept ? " accept" : "", NULL);
+
+	if (!result)
+		result = ctl_ask_once(ctl, command, NULL);
+	if (!result)
+		printf("%s: attached; clients can be switched now\n", ctl->volume);
+	return result;
+}
