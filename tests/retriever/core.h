@@ -243,7 +243,7 @@ static inline void core_open(struct core *core)
 static inline void core_attach(struct core *core)
 {
 	g_autofree char *message = NULL;
-	int ret = attach_volume(core->retriever, &message);
+	int ret = attach_volume(core->retriever, &(struct attach){0}, &message);
 
 	ck_assert_msg(ret == 0, "%s", message);
 }

@@ -35,6 +35,18 @@ START_TEST(nothing_moves)
 }
 END_TEST
 
+START_TEST(less_than_before)
+{
+	core_make(&core);
+	core_open(&core);
+	COUNT_ADD(core.retriever, files_whole, -3000);
+	COUNT_ADD(core.retriever, bytes_fetched, -5000000);
+	ck_assert_int_eq(rates_files(core.retriever->rates), 0);
+	ck_assert_int_eq(rates_bytes(core.retriever->rates), 0);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("rates");
@@ -42,5 +54,6 @@ int main(void)
 
 	tcase_add_test(tcase, follow_the_counters);
 	tcase_add_test(tcase, nothing_moves);
+	tcase_add_test(tcase, less_than_before);
 	return run_suite(suite);
 }

@@ -65,6 +65,29 @@ START_TEST(round_trip)
 }
 END_TEST
 
+/* Those that a copy has brought are kept when the volume is attached. */
+START_TEST(what_is_there_already)
+{
+	struct templates *t = load(false), *other = templates_new(-1, false, NULL);
+	struct source_object source = {0};
+	struct migrate_record first = {0}, rec = {0};
+	uint8_t handle[64];
+
+	make_handle(handle, 40, 1);
+	templates_shrink(t, handle, 40, &first);
+	make_handle(handle, 40, 2);
+	templates_shrink(t, handle, 40, &rec);
+	ck_assert(rec.flags & MIGRATE_REC_HANDLE_DIFF);
+	templates_free(t);
+	ck_assert_int_eq(templates_set_directory(other, dir), 0);
+	ck_assert_int_eq(templates_expand(other, &rec, &source), 0);
+	ck_assert_uint_eq(source.handle_len, 40);
+	ck_assert(!memcmp(source.handle, handle, 40));
+	ck_assert_int_eq(templates_set_directory(other, -1), 0);
+	templates_free(other);
+}
+END_TEST
+
 START_TEST(a_difference_to_nothing)
 {
 	struct templates *t = load(false);
@@ -146,6 +169,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, round_trip);
+	tcase_add_test(tcase, what_is_there_already);
 	tcase_add_test(tcase, a_difference_to_nothing);
 	tcase_add_test(tcase, damaged_files);
 	tcase_add_test(tcase, many_threads);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From attach to the end. */
-#include "core_directory.h"
-
-#include <sched.h>
-#include <sys/mount.h>
+#include "core_copy.h"
 
 START_TEST(attach_needs_an_empty_directory)
 {
@@ -15,7 +12,7 @@ START_TEST(attach_needs_an_empty_directory)
 	path = core_path(&core, "mine");
 	ck_assert_int_eq(mkdir(path, 0755), 0);
 	core_open(&core);
-	ck_assert_int_eq(attach_volume(core.retriever, &message), -ENOTEMPTY);
+	ck_assert_int_eq(attach_volume(core.retriever, &(struct attach){0}, &message), -ENOTEMPTY);
 	ck_assert_int_eq(stat(path, &st), 0);
 	core_free(&core);
 }
@@ -144,7 +141,7 @@ START_TEST(attach_refuses_what_lacks_something)
 	core_open(&core);
 	core_fail_xattr = MIGRATE_XATTR;
 	core_fail_errno = EOPNOTSUPP;
-	ck_assert_int_eq(attach_volume(core.retriever, &message), -EOPNOTSUPP);
+	ck_assert_int_eq(attach_volume(core.retriever, &(struct attach){0}, &message), -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(message, "cannot be made a volume: the file system lacks"));
 	root = core_root(&core);
 	ck_assert(migrate_is_vacant(root, false));
@@ -205,6 +202,166 @@ START_TEST(no_space)
 }
 END_TEST
 
+static int try_adopt(char **message)
+{
+	return attach_volume(core.retriever, &(struct attach){.adopt = true}, message);
+}
+
+/* In a process of its own, which is killed before the nth step.  FALSE: there are not so many. */
+static bool adopt_killed(int nth)
+{
+	pid_t pid;
+	int status;
+
+	if (!core_shared)
+		core_shared =
+			mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	atomic_store(&core_shared->left, nth);
+	core_be_alone();
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		char *message = NULL;
+
+		core_open(&core);
+		atomic_store(&core_hook, core_kill_hook);
+		_exit(try_adopt(&message) != 0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+	return WIFSIGNALED(status);
+}
+
+/* Cut short at any step, and done again; also when the tool has run again since. */
+START_TEST(i1_killed_while_adopting)
+{
+	bool killed = true;
+
+	for (int nth = 1; killed; nth++) {
+		g_autofree char *message = NULL;
+
+		core_make(&core);
+		make_files("d", 3);
+		make_files("e/f", 3);
+		core_source_file(&core, "file", 1000, 1);
+		copy_by_cp();
+		killed = adopt_killed((nth + 1) / 2);
+		if (killed && nth % 2 && !is_there(core.root, ".migrate/state"))
+			copy_by_cp();
+		core_open(&core);
+		if (volume_state(core.retriever) != VOLUME_MIGRATING) {
+			int ret = try_adopt(&message);
+
+			ck_assert_msg(ret == 0, "%d: %s", nth, message);
+		}
+		core_run(&core);
+		core_connect(&core);
+		make_all();
+		ck_assert_uint_eq(backend_fault_submitted(core.fault, 1u << BACKEND_READ), 0);
+		expect_same_tree();
+		core_free(&core);
+		ck_assert_int_lt(nth, 300);
+	}
+}
+END_TEST
+
+/* Mounts cannot be moved; and the root's own attributes are the old server's. */
+START_TEST(adopting_what_is_in_use)
+{
+	g_autofree char *message = NULL;
+	int root;
+
+	core_make(&core);
+	core_source_file(&core, "d/f", 1000, 1);
+	copy_by_cp();
+	mounts_of_our_own();
+	shell("mkdir %s/m && mount -t tmpfs none %s/m && setfattr -n user.x -v x %s && "
+	      "setfacl -m u:4711:rwx %s",
+	      core.root, core.root, core.root, core.root);
+	core_open(&core);
+	ck_assert_int_eq(try_adopt(&message), -EBUSY);
+	ck_assert_ptr_nonnull(strstr(message, "m: cannot be taken over"));
+	ck_assert_ptr_nonnull(strstr(message, "something is mounted there"));
+	core_close(&core);
+	shell("umount %s/m && rmdir %s/m", core.root, core.root);
+	adopt((struct attach){0});
+	root = core_root(&core);
+	ck_assert_int_eq(fgetxattr(root, "user.x", NULL, 0), -1);
+	core_expect_acl(root, XATTR_ACL_ACCESS, NULL);
+	close(root);
+	make_all();
+	expect_same_tree();
+	core_free(&core);
+}
+END_TEST
+
+/* Somebody makes a name while what is there is moved: it would be served, and never compared. */
+static void write_hook(const char *call, int fd, bool after)
+{
+	static atomic_bool done;
+
+	if (!strcmp(call, "renameat2") && after && !atomic_exchange(&done, true))
+		shell("touch %s/late", core.root);
+}
+
+START_TEST(i1_adopting_while_somebody_writes)
+{
+	g_autofree char *message = NULL;
+	int ret;
+
+	core_make(&core);
+	core_source_file(&core, "f", 1000, 1);
+	copy_by_cp();
+	core_open(&core);
+	atomic_store(&core_hook, write_hook);
+	ret = try_adopt(&message);
+	atomic_store(&core_hook, NULL);
+	ck_assert(ret == -EBUSY || !is_there(core.root, "late"));
+	if (ret) {
+		g_clear_pointer(&message, g_free);
+		ck_assert_int_eq(try_adopt(&message), 0);
+	}
+	ck_assert(!is_there(core.root, "late"));
+	core_free(&core);
+}
+END_TEST
+
+/* A copy of a whole volume's file system brings a .migrate that is bound to another inode. */
+START_TEST(adopting_beside_a_private_directory_of_others)
+{
+	g_autofree char *message = NULL;
+
+	core_make(&core);
+	core_source_file(&core, "f", 1000, 1);
+	copy_by_cp();
+	shell("mkdir -p %s/.migrate/links && touch %s/.migrate/state", core.root, core.root);
+	core_open(&core);
+	ck_assert_int_eq(try_adopt(&message), -EEXIST);
+	ck_assert_ptr_nonnull(strstr(message, "rename it"));
+	ck_assert_ptr_null(strchr(message, '\n'));
+	core_close(&core);
+	ck_assert(is_there(core.root, "f"));
+	shell("ls -A %s/.migrate | tr '\\n' ' ' | grep -qx 'links state '", core.root);
+	shell("getfattr -m - %s/.migrate | grep -q . && exit 1 || true", core.root);
+	shell("mv %s/.migrate %s/was", core.root, core.root);
+	adopt((struct attach){0});
+	make_all();
+	expect_same_tree();
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(accepting_with_attach)
+{
+	core_make(&core);
+	core_source_file(&core, "f", 1000, 1);
+	copy_by_cp();
+	adopt((struct attach){.accept = true});
+	ck_assert(g_atomic_int_get(&core.retriever->accepted));
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("volume");
@@ -217,5 +374,10 @@ int main(void)
 	tcase_add_test(tcase, pause_and_resume);
 	tcase_add_test(tcase, attach_refuses_what_lacks_something);
 	tcase_add_test(tcase, no_space);
+	tcase_add_test(tcase, i1_killed_while_adopting);
+	tcase_add_test(tcase, adopting_what_is_in_use);
+	tcase_add_test(tcase, i1_adopting_while_somebody_writes);
+	tcase_add_test(tcase, adopting_beside_a_private_directory_of_others);
+	tcase_add_test(tcase, accepting_with_attach);
 	return run_suite(suite);
 }

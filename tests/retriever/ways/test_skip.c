@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Names that are given up: none that could be here, none but those, and written down before. */
-#include "core_directory.h"
-#include "core_xattrs.h"
+#include "core_copy.h"
 
 #include "volume/report.h"
 #include "ways/skip.h"
@@ -223,6 +222,30 @@ START_TEST(what_is_not_found)
 		close(fd);
 		core_free(&core);
 	}
+}
+END_TEST
+
+/* I1: an older version that was copied is no extra name. */
+START_TEST(i1_what_was_copied_of_it)
+{
+	int fd;
+
+	core_make(&core);
+	core_carry(&core);
+	make_files("d", 3);
+	copy_by_cp();
+	shell("cd %s/d && echo older >f1 && touch -d @1 f1 && touch extra", core.root);
+	adopt((struct attach){.keep_extra = true});
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	fails("f1", -ENOTUNIQ);
+	ck_assert_int_eq(fill(fd), -EREMOTEIO);
+	skips("names", "/f1", "0 [skip]\nnames=1\n");
+	expect_filled(fd, 3);
+	ck_assert(is_there(core.root, "d/extra"));
+	ck_assert(!is_there(core.root, "d/f1"));
+	ck_assert(is_aside("d/f1"));
+	close(fd);
+	core_free(&core);
 }
 END_TEST
 
@@ -496,6 +519,7 @@ int main(void)
 	tcase_add_test(tcase, all_of_a_directory);
 	tcase_add_test(tcase, i12_what_may_pass);
 	tcase_add_test(tcase, what_is_not_found);
+	tcase_add_test(tcase, i1_what_was_copied_of_it);
 	tcase_add_test(tcase, i12_all_that_was_listed);
 	tcase_add_test(tcase, i12_what_can_be_made);
 	tcase_add_test(tcase, i12_the_last_listing_counts);

@@ -125,14 +125,16 @@ END_TEST
 /* The old server answers READ without attributes: they are asked for, once per reply. */
 START_TEST(replies_without_attributes)
 {
+	unsigned asked;
 	int fd;
 
 	fd = core_with_file(&core, 10000, O_RDONLY);
+	asked = backend_fault_submitted(core.fault, 1u << BACKEND_GETATTR); /* by attach */
 	backend_fault_add(core.fault, &(struct fault_rule){.ops = READS, .action = FAULT_BARE});
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 10000, 1);
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 1);
-	ck_assert_uint_eq(backend_fault_submitted(core.fault, 1u << BACKEND_GETATTR), 1);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, 1u << BACKEND_GETATTR), asked + 1);
 	close(fd);
 	core_free(&core);
 }

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "core_copy.h"
+
+#include "volume/prior.h"
+
+static void make_source(void)
+{
+	core_make(&core);
+	make_files("d", 5);
+	core_source_file(&core, "e/f", 1000, 1);
+}
+
+START_TEST(a_run_says_what_it_did)
+{
+	make_source();
+	ck_assert_int_eq(copy_run("run"), 1);
+	ck_assert_int_eq(copy_run("run"), 2);
+	ck_assert_int_eq(copy_run("objects"), 9); /* with the root */
+	shell("rm %s/d/f0 && echo new >%s/d/new", core.source, core.source);
+	ck_assert_int_eq(copy_run("gone"), 1);
+	shell("rm %s/d/new", core.source);
+	ck_assert_int_eq(copy_run("aside"), 2);
+	ck_assert_int_eq(copy_run("left"), 0);
+	ck_assert_int_eq(copy_run("same"), 7);
+	copy_free();
+}
+END_TEST
+
+/* Which has listed the root, and no more; the next command goes on. */
+START_TEST(a_run_that_was_cut_short)
+{
+	int root;
+
+	make_source();
+	copy_run("run");
+	copy_open();
+	ck_assert_int_eq(copy_try_begin(false), 0);
+	root = core_root(&core);
+	ck_assert_int_eq(fill(root), 0);
+	copy_close();
+	copy_open();
+	ck_assert_int_eq(volume_state(core.retriever), VOLUME_COPYING);
+	ck_assert_int_eq(copy_try_begin(false), 0);
+	ck_assert(core_state(root) == MIGRATE_FILLED); /* not anew */
+	make_all();
+	ck_assert_int_eq(copy_finish("run"), 2);
+	copy_close();
+	close(root);
+	copy_free();
+}
+END_TEST
+
+/* One that has begun marks the root: it is never over without a listing. */
+START_TEST(i1_killed_while_a_run_begins)
+{
+	bool killed = true;
+
+	for (int nth = 1; killed; nth++) {
+		char *copy;
+
+		make_source();
+		copy_run("run");
+		/* one that failed in part: the root has a record */
+		copy_open();
+		ck_assert_int_eq(copy_try_begin(false), 0);
+		{
+			int root = core_root(&core);
+
+			ck_assert_int_eq(fill(root), 0);
+			close(root);
+		}
+		copy_finish("run");
+		copy_close();
+		shell("echo changed >%s/e/f && touch %s/new", core.source, core.source);
+		copy = core.root;
+		core.root = copy_volume;
+		core_supervise(&core, 0);
+		core.root = copy;
+		core_connect(&core);
+		close(core_root(&core));
+		{
+			g_autofree char *text = NULL;
+
+			text = core_control(&core, "status"); /* it serves */
+			atomic_store(&core_shared->left, nth);
+			g_free(text);
+			text = core_control(&core, "copy");
+		}
+		killed = core_killed();
+		core_disconnect(&core);
+		core_end_supervision(&core);
+		copy_run("run");
+		expect_same_tree();
+		copy_free();
+		ck_assert_int_lt(nth, 200);
+	}
+}
+END_TEST
+
+START_TEST(another_root)
+{
+	make_source();
+	copy_run("run");
+	copy_open();
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = (1u << BACKEND_GETATTR) | XATTRS,
+							   .action = FAULT_CHANGE,
+							   .fileid = 1});
+	ck_assert_int_eq(copy_try_begin(false), -ESTALE);
+	ck_assert_int_eq(volume_state(core.retriever), VOLUME_COPIED);
+	{
+		g_autofree char *message = NULL;
+
+		ck_assert_int_eq(copy_switch(core.retriever, false, &message), -ESTALE);
+		ck_assert_ptr_nonnull(strstr(message, "another directory"));
+	}
+	ck_assert_int_eq(copy_try_begin(true), 0);
+	copy_close();
+	copy_free();
+}
+END_TEST
+
+static void mount_other(int n)
+{
+	g_autofree char *image = g_strdup_printf("%s/image%d", core.dir, n);
+
+	shell("test -e %s || { truncate -s 8M %s && mkfs.ext4 -q %s; }; mount -o loop %s %s", image,
+	      image, image, image, core.source);
+}
+
+/* Of another file system, with the same number and a handle that is the same. */
+START_TEST(the_root_of_another_file_system)
+{
+	core_make(&core);
+	mounts_of_our_own();
+	mount_other(1);
+	make_files("d", 3);
+	copy_run("run");
+	shell("umount %s", core.source);
+	mount_other(2);
+	copy_open();
+	ck_assert_int_eq(core.retriever->source_root_attr.fileid, 2);
+	ck_assert_int_eq(copy_try_begin(false), -ESTALE);
+	copy_close();
+	shell("umount %s", core.source);
+	mount_other(1);
+	ck_assert_int_eq(copy_run("run"), 2);
+	shell("umount %s", core.source);
+	mount_other(2);
+	copy_open();
+	ck_assert_int_eq(copy_try_begin(true), 0); /* and from now on it is the right one */
+	copy_close();
+	copy_open();
+	ck_assert_int_eq(copy_try_begin(false), 0);
+	make_all();
+	ck_assert_int_eq(copy_finish("run"), 3);
+	ck_assert(is_aside("d/f0"));
+	copy_close();
+	shell("umount %s", core.source);
+	copy_free();
+}
+END_TEST
+
+/* As of a server that gives it anew. */
+START_TEST(another_handle_of_the_root)
+{
+	make_source();
+	copy_run("run");
+	shell("sed -i '/^root=/s/.$/x/' %s/.migrate/run", core.root);
+	copy_open();
+	ck_assert_int_eq(copy_try_begin(false), -ESTALE);
+	ck_assert_int_eq(copy_try_begin(true), 0);
+	copy_close();
+	ck_assert_int_eq(copy_run("run"), 2);
+	copy_free();
+}
+END_TEST
+
+/* The old server shows next to nothing: nothing goes, and it says so. */
+START_TEST(a_tenth_of_the_names)
+{
+	int root;
+
+	core_make(&core);
+	make_files("d/sub", 150);
+	make_files("e", 5);
+	copy_run("run");
+	shell("mv %s/d %s/lost && mkdir %s/d", core.source, core.dir, core.source);
+	copy_open();
+	ck_assert_int_eq(copy_try_begin(false), 0);
+	root = core_root(&core);
+	ck_assert_int_eq(fill(root), 0);
+	{
+		int d = open_below(root, "d", O_RDONLY | O_DIRECTORY);
+
+		ck_assert_int_lt(fill(d), 0);
+		close(d);
+	}
+	ck_assert(is_there(core.root, "d/sub/f149"));
+	ck_assert_int_eq(copy_finish("left"), 1);
+	copy_close();
+	copy_open();
+	ck_assert_int_eq(copy_try_begin(true), 0);
+	make_all();
+	copy_finish("gone");
+	ck_assert(is_aside("d/sub/f149"));
+	expect_same_tree();
+	copy_close();
+	close(root);
+	copy_free();
+}
+END_TEST
+
+/* The retriever begins anew between the two halves of attach. */
+START_TEST(accepting_with_the_switch)
+{
+	g_autofree char *message = NULL;
+
+	core_make(&core);
+	make_files("d", 150);
+	make_files("e", 5);
+	copy_run("run");
+	shell("rm -r %s/d", core.source);
+	copy_open();
+	ck_assert_int_eq(copy_switch(core.retriever, true, &message), -ERESTART);
+	copy_close();
+	g_free(core.root);
+	core.root = g_steal_pointer(&copy_volume);
+	core_open(&core);
+	ck_assert_int_eq(attach_volume(core.retriever, &(struct attach){.accept = true}, &message),
+			 0);
+	core_run(&core);
+	core_connect(&core);
+	make_all();
+	expect_same_tree();
+	ck_assert(is_aside("d/f149"));
+	copy_free();
+}
+END_TEST
+
+START_TEST(refusals)
+{
+	g_autofree char *message = NULL, *again = NULL, *third = NULL;
+
+	make_source();
+	shell("touch %s/mine", core.root);
+	core_open(&core);
+	ck_assert_int_eq(copy_begin(core.retriever, false, &message), -EALREADY);
+	ck_assert_int_eq(copy_end(core.retriever, &again), -EINVAL);
+	shell("rm %s/mine", core.root);
+	core_attach(&core);
+	ck_assert_int_eq(copy_begin(core.retriever, false, &third), -EALREADY);
+	core_free(&core);
+}
+END_TEST
+
+/* A copy is not adopted, and nothing is covered by the switch. */
+START_TEST(refusals_of_a_copy)
+{
+	g_autofree char *message = NULL, *again = NULL, *mine = NULL;
+
+	make_source();
+	copy_run("run");
+	copy_open();
+	ck_assert_int_eq(attach_volume(core.retriever, &(struct attach){.adopt = true}, &message),
+			 -EINVAL);
+	ck_assert_ptr_nonnull(strstr(message, "--adopt"));
+	mine = g_build_filename(copy_volume, "mine", NULL);
+	shell("touch %s", mine);
+	ck_assert_int_eq(copy_switch(core.retriever, false, &again), -ENOTEMPTY);
+	copy_close();
+	copy_free();
+}
+END_TEST
+
+/* What is aside goes along, and the templates; finalize asks before it destroys. */
+START_TEST(the_switch)
+{
+	g_autofree char *message = NULL, *again = NULL;
+
+	make_source();
+	copy_run("run");
+	shell("rm %s/d/f0", core.source);
+	copy_run("run");
+	copy_attach();
+	ck_assert(is_aside("d/f0"));
+	ck_assert_int_eq(COUNT_GET(core.retriever, aside), 1);
+	make_all();
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, 1u << BACKEND_READ), 0);
+	expect_same_tree();
+	ck_assert_int_eq(finalize_volume(core.retriever, &message), -EBUSY);
+	ck_assert_ptr_nonnull(strstr(message, "set aside"));
+	ck_assert_int_eq(aside_restore(core.retriever, "d/f0"), 0);
+	ck_assert_int_eq(finalize_volume(core.retriever, &again), 0);
+	ck_assert(is_there(core.root, "d/f0"));
+	ck_assert(!is_there(core.root, ".migrate"));
+	copy_free();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("copy");
+	TCase *tcase = CORE_TCASE(suite, "copy", 150);
+
+	tcase_add_test(tcase, a_run_says_what_it_did);
+	tcase_add_test(tcase, a_run_that_was_cut_short);
+	tcase_add_test(tcase, i1_killed_while_a_run_begins);
+	tcase_add_test(tcase, another_root);
+	tcase_add_test(tcase, the_root_of_another_file_system);
+	tcase_add_test(tcase, another_handle_of_the_root);
+	tcase_add_test(tcase, a_tenth_of_the_names);
+	tcase_add_test(tcase, accepting_with_the_switch);
+	tcase_add_test(tcase, refusals);
+	tcase_add_test(tcase, refusals_of_a_copy);
+	tcase_add_test(tcase, the_switch);
+	return run_suite(suite);
+}
