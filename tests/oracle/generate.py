@@ -56,10 +56,13 @@ def version(case):
     return case['settings'].get('version', case['door'])
 
 
-def case(door, seed, source_kind=None):
-    """source_kind: what the old server speaks, if not any of nfs and file."""
+def case(door, seed, source_kind=None, begin=None):
+    """source_kind: what the old server speaks, if not any of nfs and file.  begin: what the new tree
+    begins from, if it is not empty (beginning.py)."""
     r = random.Random(f'case {door} {seed}')
     out = {'door': door, 'seed': seed, 'settings': settings(r, door)}
+    if begin:
+        out['settings']['begin'] = begin
     if source_kind:
         out['settings']['source'] = source_kind
     if source_kind == 'smb':

@@ -144,6 +144,16 @@ def acl(mode, user, perm):
     return struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *entry) for entry in entries)
 
 
+def write(e, path):
+    """The file's bytes, whatever it had."""
+    with open(path, 'wb') as file:
+        for offset, length, fill in e['data']:
+            file.seek(offset)
+            data = random.Random(fill).randbytes(length)
+            file.write(data if any(data) else b'1' * length)    # no hole of zeros
+        file.truncate(e['size'])
+
+
 def build(entries, root, attributes=False):
     """Makes the tree in an empty directory; attributes: with ACLs and extended attributes.  Entries
     whose directory or target are not there are left out."""
@@ -157,12 +167,7 @@ def build(entries, root, attributes=False):
         if kind == 'd':
             os.makedirs(path, 0o700, exist_ok=True)
         elif kind == 'f':
-            with open(path, 'wb') as file:
-                for offset, length, fill in e['data']:
-                    file.seek(offset)
-                    data = random.Random(fill).randbytes(length)
-                    file.write(data if any(data) else b'1' * length)    # no hole of zeros
-                file.truncate(e['size'])
+            write(e, path)
         elif kind == 'l':
             os.symlink(e['to'].encode('latin-1'), path)
         elif kind == 'h':
@@ -175,14 +180,18 @@ def build(entries, root, attributes=False):
             os.mknod(path, KINDS[kind] | 0o600,
                      os.makedev(*e['device']) if kind in 'bc' else 0)
         made.add(e['path'])
+    dress((e for e in entries if e['path'] in made), root, attributes)
+
+
+def dress(entries, root, attributes=False):
+    """Gives what is there its attributes, what is deeper first."""
     for e in sorted(entries, key=lambda e: -len(e['path'])):
-        if e['path'] in made:
-            path = os.path.join(top, e['path'].encode('latin-1'))
-            os.chown(path, *e['owner'], follow_symlinks=False)
-            if e['type'] != 'l':
-                os.chmod(path, e['mode'])
-            if attributes and 'acl' in e:
-                os.setxattr(path, 'system.posix_acl_access', acl(e['mode'], *e['acl']))
-            for name, value in e.get('xattrs', {}).items() if attributes else ():
-                os.setxattr(path, name, value.encode('latin-1'))
-            os.utime(path, ns=tuple(e['times']), follow_symlinks=False)
+        path = os.path.join(os.fsencode(root), e['path'].encode('latin-1'))
+        os.chown(path, *e['owner'], follow_symlinks=False)
+        if e['type'] != 'l':
+            os.chmod(path, e['mode'])
+        if attributes and 'acl' in e:
+            os.setxattr(path, 'system.posix_acl_access', acl(e['mode'], *e['acl']))
+        for name, value in e.get('xattrs', {}).items() if attributes else ():
+            os.setxattr(path, name, value.encode('latin-1'))
+        os.utime(path, ns=tuple(e['times']), follow_symlinks=False)

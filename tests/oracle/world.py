@@ -11,6 +11,7 @@ import time
 from samba.dcerpc import xattr
 from samba.ndr import ndr_pack, ndr_unpack
 
+import beginning
 import compare
 import door_smb
 import smb2
@@ -97,7 +98,7 @@ class Sequence:
         for path in (self.source, self.plain, self.migrated):
             os.mkdir(path)
         settings = self.settings
-        carried = settings.get('source') in ('file', 'smb')     # Ganesha tells no ACLs
+        carried = self.carried = settings.get('source') in ('file', 'smb')  # Ganesha tells no ACLs
         for path in (self.source, self.plain) + (self.migrated,) * self.world.twice:
             source.build(self.case['tree'], path, carried)
         if not self.world.twice:
@@ -125,13 +126,19 @@ class Sequence:
         else:
             self.old = self.world.old
             url = {'file': 'file://', 'nfs': f'nfs://{self.old.address}'}[kind] + self.source
-        self.migration = Migration(
-            self.world.build, url, self.migrated, hold_ms=settings.get('hold_ms', 500), **more,
+        begin = settings.get('begin')
+        self.configured = dict(
+            more, source=url, hold_ms=settings.get('hold_ms', 500),
             stub_attributes=settings.get('stub_attributes', 'eager'),
             crawler_order=settings.get('crawler_order', 'namespace-first'),
             bandwidth=settings.get('bandwidth', 0))
+        self.migration = Migration(self.world.build, root=self.migrated,
+                                   **{**self.configured, **({'bandwidth': 0} if begin == 'copied' else {})})
         self.migration.start_retriever()
-        self.migration.attach()
+        if begin:
+            {'copied': beginning.copy, 'adopted': beginning.adopt}[begin](self)
+        else:
+            self.migration.attach()
 
     def __exit__(self, *_):
         for pair in self.pairs:
@@ -284,6 +291,8 @@ class Sequence:
             errors = self.migration.ctl('errors').strip()
             expect(not errors, f'errors: {errors}')
             self.migration.ctl('verify')
+            if self.settings.get('begin'):
+                self.migration.ctl('aside', '--discard')
             self.migration.ctl('finalize')
             self.disk.finalized = True
         except Failure as failure:
