@@ -156,7 +156,7 @@ def attach(name, added_at):
             wait_until_it_answers(name, process, log)
         # A directory with other things in it looks like one whose migration is finished.
         state = json.loads(run('migratectl', '--json', 'status', name))['volume']['state']
-        if state in ('unattached', 'finished'):
+        if state in ('unattached', 'finished', 'copying', 'copied'):
             run('migratectl', 'attach', name)
     except BaseException:
         if process:
@@ -181,6 +181,8 @@ NEXT = '''
 The volume "{name}" is attached: what {source} has
 can be had through the {door} below.  Until it is finalized, let no local program touch
 {root}: it would find holes where data is missing, and directories without their names.
+(To copy a volume before its clients are switched, "migratectl copy" comes before "attach": see
+"Plan a migration" in docs/admin-guide.md.)
 {crawler}
 1. Make the old server's export read-only.  What is made there later may be missed: a directory is
    listed once.

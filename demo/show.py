@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A migration from beginning to end in a sandbox: an old server with a generated tree, a new one
-that serves it at once, the crawler, a comparison, and the layer taken away."""
+"""A migration from beginning to end in a sandbox: an old server with a generated tree, a copy of it
+that is brought up to date, a new server that serves it at once, the crawler, a comparison, and the
+layer taken away."""
 import argparse
+import json
 import os
 import re
 import select
@@ -128,10 +130,55 @@ def equal(what, got, wanted):
         raise Failure(f'{what} is wrong')
 
 
+def largest_file():
+    return 'large/' + max(os.listdir(OLD + '/large'), key=lambda name: int(name.split()[0]))
+
+
+def readme(n):
+    return f'departments/department-00{n}/README'
+
+
+# ---- before the switch ---------------------------------------------------------------------------
+
+def copy(show, migration):
+    """One run."""
+    spent, output = milliseconds(lambda: migration.ctl('copy', '--json'))
+    run = json.loads(output)['copy']
+    show.say(f'migratectl copy, {spent / 1000:.1f} s: {run["same"]:,} of {run["objects"]:,} objects '
+             f'the same, {human(run["bytes_fetched"])} fetched, {run["gone"]} gone')
+
+
+def write(client, path):
+    """Another first byte."""
+    client.write(client.walk(path)[0], 0, b'!' if old_bytes(path, 1) != b'!' else b'?')
+
+
+def use_old_server(show, client):
+    """What makes a difference to a copy."""
+    names = sorted(os.listdir(OLD + '/wide'))
+    wide, _ = client.walk('wide')
+    for name in names[:100]:
+        write(client, f'wide/{name}')
+    for name in names[100:110]:
+        client.remove(wide, name)
+    client.rename(wide, names[110], client.mkdir(client.root, 'new'), 'renamed')
+    show.say('clients there write to 100 files, remove 10, and move one to a new directory')
+
+
+def use_old_server_again(show, client):
+    """What is looked at after the switch."""
+    paths = [os.fsdecode(deep_file()), largest_file(), *map(readme, range(1, 5))]
+    for path in paths:
+        write(client, path)
+    show.say(f'since the last run clients wrote to {len(paths)} more files; now they stop')
+
+
+# ---- after it ------------------------------------------------------------------------------------
+
 def first_use(show, server):
-    """Reads through NFS before anything was migrated; the handle of a file, to be kept."""
+    """Reads through NFS before the crawler ran; the handle of a file, to be kept."""
     path = deep_file()
-    large = 'large/' + max(os.listdir(OLD + '/large'), key=lambda name: int(name.split()[0]))
+    large = largest_file()
 
     def first_byte():
         client = server.client()
@@ -149,7 +196,7 @@ def first_use(show, server):
     show.say(f'NFSv3: one byte in the middle of a file of {human(attr.size)}: {spent:.0f} ms')
     equal('the byte in the middle', data, old_bytes(large)[attr.size // 2:][:1])
     for minor in (0, 1, 2):
-        path = f'departments/department-00{minor + 1}/README'
+        path = readme(minor + 1)
 
         def read():
             client = nfs4.Client('127.0.0.1', minor)
@@ -169,7 +216,7 @@ def first_use_by_smb(show, migration):
     """The same for Samba; smbclient's word on a file, before and after it was read."""
     spent, server = milliseconds(migration.start_smbd)
     show.say(f'serves after {spent:.0f} ms, beside Ganesha')
-    path = 'departments/department-004/README'
+    path = readme(4)
     name = path.replace('/', '\\')
 
     def look(what):
@@ -201,9 +248,15 @@ def demonstrate(args):
     show.say(f'{files:,} files, {human(size)}, made in {spent / 1000:.1f} s')
     old = old_server()
 
-    show.step('Attach: the new server\'s empty directory is bound to the old one')
+    show.step('Copy first (or leave it out): nothing is served yet, the old server is in use')
     migration = Migration(args.build, f'nfs://{old.address}{OLD}')
     migration.start_retriever()
+    copy(show, migration)
+    use_old_server(show, old.client())
+    copy(show, migration)
+
+    show.step('Attach: the new server\'s directory, with the copy in it, is bound to the old server')
+    use_old_server_again(show, old.client())
     spent, _ = milliseconds(migration.attach)
     show.say(f'{spent:.0f} ms, whatever the size: no scan')
 
@@ -211,17 +264,20 @@ def demonstrate(args):
     spent, server = milliseconds(migration.start_server)
     show.say(f'serves after {spent:.0f} ms; clients are switched now')
 
-    show.step('Clients read, nothing has been migrated yet')
+    show.step('Clients read: directories are compared as they are entered, what changed is fetched')
     handle = first_use(show, server)
     path = deep_file()
 
     show.step('The same volume over SMB: packaged smbd, vfs objects = migrate ...')
     smb, name = first_use_by_smb(show, migration)
 
-    show.step('The crawler brings the rest')
+    show.step('The crawler compares and brings the rest')
     start = time.monotonic()
     crawl(migration)
     crawled = time.monotonic() - start
+    status = migration.status()
+    show.say(f'{status["same"]:,} objects were the same in the copy, '
+             f'{human(status["bytes_fetched"])} fetched since attach')
 
     show.step('The whole new tree is compared with the old one')
     comparison = tree.compare(OLD, NEW)
@@ -231,6 +287,9 @@ def demonstrate(args):
              'owner, size, time,\n   links and holes are the same')
 
     show.step('Finalize, and the layer is taken away')
+    gone = len(migration.ctl('aside').splitlines())
+    migration.ctl('aside', '--discard')
+    show.say(f'{gone} files that were copied and then removed on the old server: discarded')
     migration.ctl('finalize')
     left = tree.records(NEW)
     if left:
@@ -249,8 +308,9 @@ def demonstrate(args):
     smb.smbclient(f'get "{name}" {BASE}/copy', user='root')
     show.say('Samba without the module: the same share, the same files')
 
-    print(f'\nSummary: {files:,} files ({human(size)}) were usable at once and migrated in '
-          f'{crawled:.1f} s\n(the whole demonstration took {time.monotonic() - show.start:.0f} s). '
+    print(f'\nSummary: {files:,} files ({human(size)}) were usable at once after the switch, and '
+          f'all compared and\nwhole when the crawler had run for {crawled:.1f} s (the whole '
+          f'demonstration took {time.monotonic() - show.start:.0f} s).\n'
           'Nothing is left running or mounted.')
 
 
