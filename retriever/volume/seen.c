@@ -184,7 +184,8 @@ static bool was_seen(const struct seen *seen, const char *name)
 {
 	uint64_t h = hash(name);
 
-	return bsearch(&h, seen->hashes->data, seen->hashes->len, sizeof h, compare) != NULL;
+	return seen->hashes->len && /* an empty array has no data */
+	       bsearch(&h, seen->hashes->data, seen->hashes->len, sizeof h, compare);
 }
 
 /* NULL: the directory cannot be read. */
