@@ -15,8 +15,8 @@
 
 #include "stub_parent.h"
 
-/* Whether the entry is there as it is listed, in a copy or in the prior one: then a symbolic link's
- * text need not be asked for.  Blocks for the disk. */
+/* Whether the entry is there, in a copy or in the prior one as it is listed: then a symbolic link's
+ * text need not be asked for.  Having entered the directory (turns.h).  Blocks for the disk. */
 bool stub_is_known(struct retriever *retriever, const struct stub_parent *parent,
 		   const struct source_entry *entry);
 

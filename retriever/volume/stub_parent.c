@@ -27,5 +27,6 @@ bool stub_has_room(int fd)
 
 bool stub_wants_data(const struct stub_parent *parent, const struct source_attr *attr)
 {
-	return S_ISREG(attr->mode) && attr->size && attr->size <= parent->small && !attr->elsewhere;
+	return S_ISREG(attr->mode) && attr->nlink <= 1 && attr->size &&
+	       attr->size <= parent->small && !attr->elsewhere;
 }

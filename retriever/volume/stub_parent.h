@@ -21,7 +21,8 @@ struct stub_parent {
 /* STUB_ASK_BARE: without bytes, which are here. */
 enum { STUB_THERE = 1, STUB_ASK = 2, STUB_ASK_BARE = 3 };
 
-/* Whether the bytes of such a file are to come with its name. */
+/* Whether the bytes of such a file are to come with its name.  Not of one with several: each of
+ * them would bring the same. */
 bool stub_wants_data(const struct stub_parent *parent, const struct source_attr *attr);
 
 /* Whether the file system has so much room that data may come with names: a twentieth, which names

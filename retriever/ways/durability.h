@@ -39,8 +39,9 @@ void durability_queue(struct object *object, uint64_t bytes);
 
 /*
  * Whether so many objects wait to become durable that no more should get bytes: each keeps a
- * descriptor and memory, and a round takes as long as the disk does.  Demand has more room than
- * background.
+ * descriptor and memory, is fetched again after a kill, and a round takes as long as the disk does.
+ * 4,096, or a quarter of the descriptors that the process may have; demand has twice as much room
+ * as background.
  */
 bool durability_crowded(struct retriever *retriever, bool background);
 

@@ -597,7 +597,7 @@ START_TEST(many)
 }
 END_TEST
 
-/* One name for what has two, with its data. */
+/* What has two names gets its data once, when both may be there. */
 START_TEST(hard_links)
 {
 	g_autofree char *from = NULL, *to = NULL;
@@ -610,8 +610,10 @@ START_TEST(hard_links)
 	core_start(&core);
 	dir = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
 	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	ck_assert_uint_eq(atomic_load(&wanted), 2);
 	expect_all(dir);
 	expect_whole(dir, "other", 5000, 2);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, READS), 2); /* and the large one */
 	close(dir);
 	core_free(&core);
 }
