@@ -252,15 +252,33 @@ def smb_source(args):
             [Plain(migration.server.client, MODEL, random.Random(args.seed))], compare)
 
 
+def handles_of_files(old):
+    """Of the old server's files that have bytes, by path."""
+    client = old.client()
+    handles = {}
+    for path in tree.every(OLD):
+        st = os.lstat(path)
+        if stat.S_ISREG(st.st_mode) and st.st_size:
+            path = os.path.relpath(path, os.fsencode(OLD))
+            handles[path] = client.walk(path)[0]
+    return handles
+
+
+def is_whole(path):
+    path = os.path.join(os.fsencode(NEW), path)
+    return os.path.lexists(path) and 'security.migrate' not in os.listxattr(path)
+
+
 @case()
 def nothing_is_done_again(args):
-    """A crawler that is killed resumes where unfinished records are: what was fetched is not read
-    again from the old server."""
+    """A crawler that is killed resumes where unfinished records are: nothing is read twice from the
+    old server.  Of what a killed retriever had fetched, nothing is that is whole by then."""
     # so slow that it is not done between two looks
     old, migration = stack(args.build, lambda root: tree.make(root, 4000, args.seed, 1 << 20),
                            proxied=True, bandwidth='8M')
+    handles = handles_of_files(old)
     migration.attach()
-    for portion in (0.3, 0.6):
+    for portion in (0.2, 0.4, 0.6):
         crawler = migration.start_crawler()
 
         def far_enough():
@@ -270,13 +288,21 @@ def nothing_is_done_again(args):
         while not far_enough():
             select.select([], [], [], 0.02)
         crawler.stop(signal.SIGKILL)
-    left = sum(1 for path in tree.records(NEW) if os.path.isfile(path))
-    expect(0 < left < 3500, f'{left} unfinished files after the kills')
+    migration.retriever.stop(signal.SIGKILL)
+    expect(not old.proxy.repeated(), f'{old.proxy.repeated()} READs were repeated for new crawlers')
+    whole = {handle for path, handle in handles.items() if is_whole(path)}
+    left = len(handles) - len(whole)
+    expect(0 < left < len(handles) * 0.8, f'{left} unfinished files after the kills')
     old.proxy.reset()
+    migration.start_retriever()
     migration.ctl('throttle', argument='0')
     migration.crawl()
+    again = whole & {handle for handle, offset in old.proxy.read_of}
+    expect(not again, f'{len(again)} whole files were read again')
+    expect(not old.proxy.repeated(), f'{old.proxy.repeated()} READs were repeated')
     reads = old.proxy.counted().get('READ', 0)
     expect(reads <= left * 1.1 + 100, f'{reads} READs for {left} unfinished files')
+    print(f'whole={len(whole)} left={left} reads={reads}')
     no_differences(tree.compare(OLD, NEW))
 
 

@@ -50,6 +50,7 @@ class Proxy:
         self.calls = collections.Counter()      # by procedure, of NFS alone
         self.bytes_read = 0                     # in the data that READ asked for
         self.reads = []                         # (offset, count) of each READ
+        self.read_of = collections.Counter()    # READs by (handle, offset)
         self.busy_left = collections.Counter()
         self.refused = {}                       # procedure -> status to give
         self.delay = 0                          # seconds each way
@@ -67,11 +68,17 @@ class Proxy:
         with self.lock:
             self.calls.clear()
             self.reads.clear()
+            self.read_of.clear()
             self.bytes_read = 0
 
     def counted(self):
         with self.lock:
             return dict(self.calls)
+
+    def repeated(self):
+        """READs of what was read before (since reset)."""
+        with self.lock:
+            return sum(self.read_of.values()) - len(self.read_of)
 
     def total(self):
         with self.lock:
@@ -174,9 +181,9 @@ class Proxy:
         with self.lock:
             self.calls[name] += 1
             if name == 'READ':
-                r.opaque()
-                offset, count = r.u64(), r.u32()
+                handle, offset, count = r.opaque(), r.u64(), r.u32()
                 self.reads.append((offset, count))
+                self.read_of[bytes(handle), offset] += 1
                 self.bytes_read += count
             self.arrived.notify_all()
             status = self.refused.get(name)
