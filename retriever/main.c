@@ -45,7 +45,8 @@ static void raise_limits(void)
 }
 
 /* again: a command asked for a new start. */
-static int serve(const char *file, const char *socket, const char *name, bool *again)
+static int serve(const char *file, const char *socket, const char *name,
+		 struct retriever_orders *orders, bool *again)
 {
 	g_autoptr(GError) error = NULL;
 	struct volume_config *config = config_load(file, name, &error);
@@ -64,12 +65,14 @@ static int serve(const char *file, const char *socket, const char *name, bool *a
 		say(error->message);
 		return g_error_matches(error, BACKEND_ERROR, EKEYREJECTED) ? 2 : 1;
 	}
+	retriever_orders_follow(retriever, orders);
 	guint signals[] = {g_unix_signal_add(SIGTERM, on_signal, retriever),
 			   g_unix_signal_add(SIGINT, on_signal, retriever)};
 	g_main_loop_run(retriever->loop);
 	for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
 		g_source_remove(signals[i]);
 	*again = g_atomic_int_get(&retriever->reopen);
+	retriever_orders_note(retriever, orders);
 	retriever_close(retriever);
 	return 0;
 }
@@ -78,6 +81,7 @@ int main(int argc, char **argv)
 {
 	g_autofree char *file = NULL, *socket = NULL;
 	gboolean version = FALSE;
+	struct retriever_orders orders = {0};
 	bool again;
 	int status;
 	const GOptionEntry options[] = {
@@ -116,7 +120,7 @@ int main(int argc, char **argv)
 			  "processors with the crawler's work");
 	do {
 		again = false;
-		status = serve(file, socket, argv[1], &again);
+		status = serve(file, socket, argv[1], &orders, &again);
 	} while (again);
 	return status;
 }

@@ -172,3 +172,17 @@ void retriever_close(struct retriever *retriever)
 	config_free(retriever->config);
 	g_free(retriever);
 }
+
+void retriever_orders_note(const struct retriever *retriever, struct retriever_orders *orders)
+{
+	orders->bandwidth = gate_bandwidth(retriever->gate);
+	orders->throttled = orders->bandwidth != retriever->config->bandwidth;
+	orders->paused = gate_paused(retriever->gate);
+}
+
+void retriever_orders_follow(struct retriever *retriever, const struct retriever_orders *orders)
+{
+	if (orders->throttled)
+		gate_throttle(retriever->gate, orders->bandwidth);
+	gate_pause(retriever->gate, orders->paused);
+}

@@ -92,7 +92,9 @@ def served(migration):
 @case()
 def first(args):
     old, migration = stack(args.build, lambda root: tree.make(root, 3000, args.seed))
+    migration.ctl('throttle', argument='1G')        # holds through the new starts
     baseline = run(migration)
+    same(int(migration.status()['bandwidth']), 1 << 30, 'bandwidth after the copy')
     expect(baseline['whole'], 'the baseline is not whole')
     compared(COPY)
     same(migration.status()['state'], 'copied', 'state')
@@ -106,6 +108,7 @@ def first(args):
     expect(update['made'] < 200, f'{update["made"]} objects were made')
     migration.ctl('attach')
     same(migration.status()['state'], 'migrating', 'state')
+    same(int(migration.status()['bandwidth']), 1 << 30, 'bandwidth after the switch')
     before = int(migration.status()['bytes_fetched'])
     status = served(migration)
     same(int(status['bytes_fetched']) - before, 0, 'bytes fetched after the switch')
