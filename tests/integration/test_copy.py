@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Copying beforehand: a baseline, increments, the switch; and trees that another tool has left."""
+import collections
 import contextlib
 import json
 import os
@@ -260,8 +261,37 @@ def starter(migration, *argv):
                                           migration.config, *argv])
 
 
-def switched(args, migration, *attach):
-    """Attaches and compares while a client reads, to the end."""
+def doom(migration, call, when):
+    """The retriever dies of that system call, the when-th from now on.  What sees to it."""
+    tracer = Process('strace', ['strace', '-f', '-p', migration.retriever.pid, '-o', f'{BASE}/trace',
+                                '-e', f'trace={call}', '-e',
+                                f'inject={call}:signal=SIGKILL:when={when}'])
+    wait_for('strace attaches', lambda: 'attached' in open(tracer.log).read(), process=tracer)
+    return tracer
+
+
+def revive(migration, tracer):
+    tracer.stop(signal.SIGKILL)
+    migration.retriever.stop(signal.SIGKILL)
+    migration.start_retriever()
+    Process.all.remove(tracer)
+
+
+def dies_attaching(migration, attach):
+    """Whether the retriever died of it."""
+    if migration.ctl(*attach, may_fail=True) is not None:
+        return False
+    wait_for('the retriever is dead', lambda: migration.retriever.poll() is not None)
+    return True
+
+
+def switched(args, migration, step, *attach):
+    """Attaches and compares while a client reads, to the end.  step: a call of the attach's, and
+    which of them."""
+    tracer = doom(migration, *step)
+    expect(dies_attaching(migration, attach), f'{step} is no step of the switch')
+    revive(migration, tracer)
+    expect(migration.status()['state'] not in ('migrating', 'whole'), 'the switch was over')
     met = killed(args, migration, starter(migration, *attach, VOLUME), 0.1)
     if migration.status()['state'] not in ('migrating', 'whole'):
         migration.ctl(*attach)
@@ -271,7 +301,8 @@ def switched(args, migration, *attach):
     migration.ctl('throttle', argument='0')
     migration.crawl()
     reader.finish()
-    print(f'switch kills={met} comparison kills={during} early={early} reads={reader.done}')
+    print(f'switch kills={1 + met} comparison kills={during} early={early} reads={reader.done}')
+    expect(during > args.kills / 2, f'{during} of {args.kills} kills met the comparison')
     compared(NEW)
     same(tree.records(NEW), [], 'objects with a record')
     same(tree.records(NEW, 'security.migrate.copied'), [], 'objects with a mark')
@@ -301,13 +332,15 @@ def killed_copying(args):
     expect(met > args.kills / 2, f'{met} of {args.kills} kills met the copy')
     change(old, args.random)
     again = killed(args, migration, copy, 1)
+    expect(again > 0, 'no kill met an increment')
     migration.ctl('throttle', argument='0')
     run(migration, '--accept', may_fail=True)       # what has changed meanwhile is the next one's
     run(migration, '--accept')
     print(f'copy kills={met} increment kills={again}')
     compared(COPY)
     change_again(old)
-    switched(args, migration, 'attach')
+    migration.ctl('throttle', argument='2M')
+    switched(args, migration, ('renameat2', 1), 'attach')
 
 
 @case()
@@ -316,16 +349,16 @@ def killed_adopting(args):
                            bandwidth='500K')
     sh('cp', '-a', OLD + '/.', NEW)
     change(old, args.random, silent=False)
-    switched(args, migration, 'attach', '--adopt', '--compare=content')
+    switched(args, migration, ('mkdirat', 1), 'attach', '--adopt', '--compare=content')
 
 
 STEPS = ('renameat2', 'mkdirat', 'fsync', 'syncfs', 'fsetxattr', 'fremovexattr', 'unlinkat', 'fchown',
          'fchmod', 'utimensat', 'openat', 'write', 'linkat', 'fstatfs')
 
 
-@case()
-def each_step_of_the_adoption(args):
-    """Every system call of attach --adopt and of the comparison is the retriever's last."""
+def each_step(args, step, prepare, *attach):
+    """Every system call of the attach and of the comparison is the retriever's last.  step: as
+    of switched().  prepare(migration): makes what is to be compared."""
     volume(OLD, '1G')
     for n in range(4):
         os.makedirs(f'{OLD}/{n}/below')
@@ -335,55 +368,80 @@ def each_step_of_the_adoption(args):
     os.link(f'{OLD}/0/a', f'{OLD}/1/other name')
     os.symlink('a', f'{OLD}/0/link')
     old = old_server()
-    hits = 0
-    faults = [(call, when) for call in STEPS for when in range(1, 13)]
+    faults = [(call, when, before) for call in STEPS for when in range(1, 13)
+              for before in (True, False)]
     if not args.long:
-        faults = args.random.sample(faults, 8)
-    for call, when in faults:
-        hits += adopted_in_spite(args, old, call, when)
-    print(f'steps={len(faults)} met={hits}')
-    expect(hits > len(faults) / 4, 'hardly a step was met')
+        faults = [(*step, True), ('utimensat', 3, False), *args.random.sample(faults, 6)]
+    met = collections.Counter(killed_at(args, old, fault, prepare, attach) for fault in faults)
+    print(f'steps={len(faults)} attach={met["attach"]} comparison={met["comparison"]}')
+    expect(met['attach'] > 0, 'no step of the attach was met')
+    expect(met['comparison'] > 0, 'no step of the comparison was met')
+    expect(met[None] < len(faults) * 3 / 4, 'hardly a step was met')
 
 
-def adopted_in_spite(args, old, call, when):
-    """Whether it was met."""
+def spoil(copy):
+    """What the comparison finds to do."""
+    with open(copy + '/2/a', 'ab') as file:
+        file.write(b'newer')
+    os.unlink(copy + '/3/a')
+    os.makedirs(copy + '/extra/directory')
+    os.unlink(copy + '/3/b')
+    os.mkdir(copy + '/3/b')
+
+
+def killed_at(args, old, fault, prepare, attach):
+    """What it met: 'attach', 'comparison' or None.  fault: a call, which of them, and whether they
+    count from before the attach on, or from after it."""
+    call, when, before = fault
     volume(NEW, '300M', mkfs=('-b', '4096'))
     migration = Migration(args.build, f'nfs://{old.address}{OLD}')
-    sh('cp', '-a', OLD + '/.', NEW)
-    with open(NEW + '/2/a', 'ab') as file:
-        file.write(b'newer')
-    os.unlink(NEW + '/3/a')
-    os.makedirs(NEW + '/extra/directory')
-    os.unlink(NEW + '/3/b')
-    os.mkdir(NEW + '/3/b')
     migration.start_retriever()
-    trace = f'{BASE}/trace'
-    tracer = Process('strace', ['strace', '-f', '-p', migration.retriever.pid, '-o', trace, '-e',
-                                f'trace={call}', '-e', f'inject={call}:signal=SIGKILL:when={when}'])
-    wait_for('strace attaches', lambda: 'attached' in open(tracer.log).read(), process=tracer)
-    crawler = None
-    if migration.ctl('attach', '--adopt', may_fail=True) is not None:
+    prepare(migration)
+    if not before:
+        migration.ctl(*attach)
+    tracer = doom(migration, call, when)
+    met = None
+    if before and dies_attaching(migration, attach):
+        met = 'attach'
+    else:
         crawler = migration.start_crawler()
         wait_for('the crawler is done, or the retriever dead', lambda: crawler.poll() is not None or
                  migration.retriever.poll() is not None)
         crawler.stop(signal.SIGKILL)
-    hit = migration.retriever.poll() is not None
-    tracer.stop(signal.SIGKILL)
-    migration.retriever.stop(signal.SIGKILL)
-    migration.start_retriever()
+        if migration.retriever.poll() is not None:
+            met = 'comparison'
+    revive(migration, tracer)
     if migration.status()['state'] not in ('migrating', 'whole'):
-        migration.ctl('attach', '--adopt')
+        migration.ctl(*attach)
     migration.crawl()
     found = tree.compare(OLD, NEW)
-    expect(not found.differences, f'killed in {call} {when}: {found.differences[:5]}')
-    same(tree.records(NEW), [], f'objects with a record, killed in {call} {when}')
-    print(f'ok {call}:{when}: {"met" if hit else "not reached"}', flush=True)
+    expect(not found.differences, f'killed in {fault}: {found.differences[:5]}')
+    same(tree.records(NEW), [], f'objects with a record, killed in {fault}')
+    print(f'ok {call}:{when} of {"both" if before else "the comparison"}: {met}', flush=True)
     migration.retriever.stop()
     for process in Process.all[:]:
-        if process.name in ('retriever', 'crawler', 'strace'):
+        if process.name in ('retriever', 'crawler'):
             Process.all.remove(process)
     wait_for('the new file system is free', lambda: os.system(f'umount {NEW} 2>/dev/null') == 0)
-    return hit
+    return met
+
+
+@case()
+def each_step_of_the_adoption(args):
+    def prepare(migration):
+        sh('cp', '-a', OLD + '/.', NEW)
+        spoil(NEW)
+
+    each_step(args, ('mkdirat', 1), prepare, 'attach', '--adopt')
+
+
+@case()
+def each_step_of_the_switch(args):
+    def prepare(migration):
+        run(migration)
+        spoil(COPY)
+
+    each_step(args, ('renameat2', 1), prepare, 'attach')
 
 
 def options(parser):
