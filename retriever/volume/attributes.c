@@ -68,6 +68,8 @@ void attributes_clear(struct carried *carried)
 bool attributes_take_answer(struct backend_request *req, struct source_entry *entry,
 			    struct source_xattrs **xattrs)
 {
+	const int64_t atime = entry->attr.atime;
+
 	if (req->has_attr && (req->attr.fileid != entry->attr.fileid ||
 			      (req->attr.mode & S_IFMT) != (entry->attr.mode & S_IFMT))) {
 		g_clear_pointer(&req->xattrs, source_xattrs_free);
@@ -78,6 +80,8 @@ bool attributes_take_answer(struct backend_request *req, struct source_entry *en
 		entry->attr = req->attr;
 	else
 		g_clear_pointer(&(*xattrs)->data, g_free);
+	if (req->count)
+		entry->attr.atime = atime;
 	return true;
 }
 
