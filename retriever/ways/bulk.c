@@ -118,35 +118,39 @@ static bool is_file(struct bulk *bulk, const struct dirent *e)
 	       S_ISREG(st.st_mode);
 }
 
-/* Kept by its handle: until it is its turn it may be renamed. */
-static void consider_file(struct bulk *bulk, const char *name)
+/* Kept by its handle: until it is its turn it may be renamed.  FALSE: there is no room for more. */
+static bool consider_file(struct bulk *bulk, const char *name)
 {
 	int fd = openat(dirfd(bulk->dir), name, FILE_FLAGS | O_NOFOLLOW | O_CLOEXEC);
 	struct migrate_record rec;
 	int ret = fd < 0 ? 0 : migrate_record_load(fd, &rec);
+	bool room = true;
 
 	if (ret < 0)
 		start_file(bulk, fd); /* its record is damaged, which is to be listed */
 	else if (ret == 0 && fd >= 0)
 		close(fd);
 	if (ret <= 0)
-		return;
-	if (!is_here(bulk, fd) &&
-	    !sorted_add(bulk->files, rec.fileid, &rec.binding, sizeof(rec.binding)))
+		return true;
+	if (!is_here(bulk, fd))
+		room = sorted_add(bulk->files, rec.fileid, &rec.binding, sizeof(rec.binding));
+	if (!room)
 		start_file(bulk,
 			   openat(dirfd(bulk->dir), name, FILE_FLAGS | O_NOFOLLOW | O_CLOEXEC));
 	migrate_record_clear(&rec);
+	return room;
 }
 
 /* As many as there is room for. */
 static void collect_files(struct bulk *bulk)
 {
 	struct dirent *e;
+	bool room = true;
 
-	while (!sorted_full(bulk->files) &&
+	while (room && !sorted_full(bulk->files) &&
 	       !g_atomic_int_get(&bulk->directory->retriever->closing) && (e = readdir(bulk->dir)))
 		if (is_file(bulk, e))
-			consider_file(bulk, e->d_name);
+			room = consider_file(bulk, e->d_name);
 }
 
 /* FALSE: there are no more. */

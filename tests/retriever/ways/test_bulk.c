@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_hook.h"
 
+#include <sys/resource.h>
+
+#include "source/backend.h"
 #include "volume/errors.h"
 
 #define READS (1u << BACKEND_READ)
@@ -151,14 +154,115 @@ START_TEST(i11_demand_beside_a_stuck_bulk)
 }
 END_TEST
 
+/* ---- the order of READs ---- */
+
+static GMutex asked_lock;
+static GArray *asked; /* of uint64_t, fileids */
+
+static void note_told(struct backend_request *req)
+{
+	atomic_store((atomic_bool *)req->user, true);
+}
+
+static void note_submit(struct backend *backend, struct backend_request *req)
+{
+	struct backend *inner = ((struct backend_layer *)backend)->inner;
+
+	if (req->op == BACKEND_READ) {
+		atomic_bool told = false;
+		struct backend_request who = {.op = BACKEND_GETATTR,
+					      .object = req->object,
+					      .done = note_told,
+					      .user = &told};
+
+		inner->ops->submit(inner, &who);
+		while (!atomic_load(&told))
+			sched_yield();
+		g_mutex_lock(&asked_lock);
+		g_array_append_val(asked, who.attr.fileid);
+		g_mutex_unlock(&asked_lock);
+	}
+	inner->ops->submit(inner, req);
+}
+
+static void note_close(struct backend *backend)
+{
+	struct backend *inner = ((struct backend_layer *)backend)->inner;
+
+	inner->ops->close(inner);
+	g_free(backend);
+}
+
+static const struct backend_ops note_ops = {
+	.scheme = "note",
+	.close = note_close,
+	.submit = note_submit,
+	.max_read = backend_layer_max_read,
+	.away = backend_layer_away,
+	.carries = backend_layer_carries,
+	.not_carried = backend_layer_not_carried,
+};
+
+static struct backend *note_wrap(struct core *self, struct backend *inner)
+{
+	struct backend_layer *layer = g_new0(struct backend_layer, 1);
+
+	layer->base.ops = &note_ops;
+	layer->inner = inner;
+	return &layer->base;
+}
+
+/* Of what there is no room for on disk no more is under way than of other files: one file, and what
+ * was kept goes before the next. */
+START_TEST(no_room_to_sort)
+{
+	const unsigned n = 1100; /* there is room for 992 */
+	struct rlimit limit;
+	unsigned back = 0;
+	int fd;
+
+	core_make(&core);
+	core.wrap = note_wrap;
+	for (unsigned i = 0; i < n; i++) {
+		g_autofree char *name = g_strdup_printf("d/e%u", i);
+
+		core_source_file(&core, name, 10, i);
+	}
+	for (unsigned i = n; i-- > 0;) { /* listed in another order than that of inodes */
+		g_autofree char *from = g_strdup_printf("d/e%u", i);
+		g_autofree char *to = g_strdup_printf("d/f%u", i);
+
+		core_source_rename(&core, from, to);
+	}
+	core_start(&core);
+	asked = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){20000, limit.rlim_max}), 0);
+	ck_assert_int_eq(data_of(fd), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0); /* check writes files */
+	ck_assert_uint_eq(asked->len, n);
+	for (guint i = 1; i < n; i++)
+		back += g_array_index(asked, uint64_t, i) < g_array_index(asked, uint64_t, i - 1);
+	ck_assert_uint_ge(back, 1); /* there was none */
+	ck_assert_uint_le(back, 8);
+	close(fd);
+	core_free(&core);
+	g_array_unref(asked);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("bulk");
-	TCase *tcase = CORE_TCASE(suite, "bulk", 60);
+	TCase *tcase = CORE_TCASE(suite, "bulk", 120);
 
 	tcase_add_test(tcase, names_and_data);
 	tcase_add_test(tcase, i12_one_failure);
 	tcase_add_test(tcase, i12_one_name);
 	tcase_add_test(tcase, i11_demand_beside_a_stuck_bulk);
+	tcase_add_test(tcase, no_room_to_sort);
 	return run_suite(suite);
 }
