@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
-#define BUFFER (64 << 10) /* with so much or less there is no file */
+#define BUFFER	  (64 << 10) /* with so much or less there is no file */
+#define FREE_PART 16	     /* of the free space, for one file */
 
 struct place {
 	uint64_t key;
@@ -70,8 +72,18 @@ bool sorted_full(const struct sorted *sorted)
 	       g_atomic_int_get(&sorted->retriever->sorted) >= SORTED_MAX;
 }
 
+/* Names and what clients write have the rest. */
+static bool may_take(int fd, uint64_t bytes)
+{
+	struct statvfs st;
+
+	return fstatvfs(fd, &st) == 0 && bytes / st.f_frsize < st.f_bavail / FREE_PART;
+}
+
 static bool write_buffer(struct sorted *sorted)
 {
+	if (!may_take(sorted->retriever->staging_fd, sorted->start + sorted->used))
+		return false;
 	if (sorted->fd < 0)
 		sorted->fd = openat(sorted->retriever->staging_fd, ".",
 				    O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

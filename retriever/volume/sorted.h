@@ -7,7 +7,8 @@
  * inodes and, mostly, of their data.  Measured, 300,000 files in one directory, 40,000 of them read
  * by 32 threads: 40,459 reads of the disk in directory order, 8,363 in windows of 65,536 files that
  * are each in order, 79 with the whole directory in order.  So windows must be large: memory holds
- * 16 bytes for each entry, its bytes are in a file without a name in .migrate/staging/.
+ * 16 bytes for each entry, its bytes are in a file without a name in .migrate/staging/.  It takes a
+ * sixteenth of the free space at most: the listing that is kept in it may have no end.
  *
  * Not locked: one thread at a time.
  */

@@ -7,12 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "suite.h"
 
 static struct retriever retriever;
 static struct sorted *sorted;
+static uint64_t free_bytes = 1ULL << 40;
+
+int fstatvfs(int fd, struct statvfs *st)
+{
+	*st = (struct statvfs){.f_bsize = 4096, .f_frsize = 4096, .f_bavail = free_bytes / 4096};
+	return 0;
+}
 
 static void setup(void)
 {
@@ -125,6 +133,22 @@ START_TEST(no_room_on_disk)
 }
 END_TEST
 
+/* However long a listing is. */
+START_TEST(most_of_the_space_is_left)
+{
+	unsigned n = 0;
+
+	free_bytes = 32 << 20;
+	while (add(1000000 - n, n))
+		n++;
+	ck_assert_uint_gt(n, 20000); /* a sixteenth, of 51 bytes each on average */
+	ck_assert_uint_lt(n, 50000);
+	for (unsigned i = n; i-- > 0;)
+		ck_assert_uint_eq(take(), i);
+	expect_end();
+}
+END_TEST
+
 START_TEST(forgotten)
 {
 	for (unsigned i = 0; i < 5000; i++)
@@ -148,6 +172,7 @@ int main(void)
 	tcase_add_test(tcase, equal_keys_stay_as_they_came);
 	tcase_add_test(tcase, memory_is_bounded);
 	tcase_add_test(tcase, no_room_on_disk);
+	tcase_add_test(tcase, most_of_the_space_is_left);
 	tcase_add_test(tcase, forgotten);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
