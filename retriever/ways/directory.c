@@ -10,7 +10,8 @@
  *
  * The background lists first, all of a directory or as much of it as there is room for, and makes
  * it in the order of fileids then (directory_order.h): the old server may be one of disks.  Clients
- * have other runs, of pages as they come.
+ * have other runs, of pages as they come.  A listing that repeats its names shows only when they
+ * are made, so from a name that comes again on nothing more is kept before that.
  *
  * A run that left nothing out makes the directory `complete`: nobody makes a name in it any more
  * (directory_names_fixed()).  The record says FILLED when nobody is writing there and no bracket is
@@ -279,6 +280,7 @@ static void forget_kept(struct run *run)
 
 static void start_making(struct run *run)
 {
+	run->names = (struct listing_progress){0};
 	jobs_run(run->object->retriever->jobs, JOB_BACKGROUND, make_kept, run);
 }
 
@@ -336,8 +338,21 @@ static void make_kept(void *arg)
 	}
 }
 
+/* Whether there is a name that is kept already; found in a listing that goes round in circles. */
+static bool comes_again(struct run *run, const struct backend_batch *batch)
+{
+	bool again = false;
+
+	for (guint i = 0; i < batch->entries->len; i++)
+		again |= listing_is_endless(
+			&run->names,
+			g_str_hash(g_array_index(batch->entries, struct source_entry, i).name), 0);
+	return again;
+}
+
 static void keep_page(struct run *run, struct backend_batch *batch)
 {
+	bool again = comes_again(run, batch);
 	guint kept = directory_order_keep(run->order, batch);
 
 	if (kept < batch->entries->len) {
@@ -346,7 +361,7 @@ static void keep_page(struct run *run, struct backend_batch *batch)
 	} else {
 		backend_batch_free(batch);
 	}
-	if (run->listed || run->rest || sorted_full(run->order))
+	if (run->listed || run->rest || again || sorted_full(run->order))
 		start_making(run);
 	else
 		list_next(run);
@@ -475,7 +490,7 @@ static void list_anew(struct run *run)
 {
 	run->req.cookie = run->req.verf = 0;
 	forget_kept(run);
-	run->progress = (struct listing_progress){0};
+	run->progress = run->names = (struct listing_progress){0};
 	g_atomic_int_set(&run->there, 0);
 	g_atomic_int_set(&run->same, 0);
 	run->there_max = THERE_SPARE;

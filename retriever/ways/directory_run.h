@@ -42,7 +42,7 @@ struct run {
 	bool listed;		    /* to the end */
 	int failed;		    /* the listing, when what it brought before is made */
 	struct backend_request req;
-	struct listing_progress progress;
+	struct listing_progress progress, names; /* by cookies; by the names that are kept */
 	gint there_max; /* where the names that are here are counted (again) */
 	unsigned restarts;
 	uint64_t fileid;     /* of the directory */

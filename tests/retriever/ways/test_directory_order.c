@@ -84,14 +84,17 @@ END_TEST
 /* Lists a directory of FILES in pages of CORE_PAGE in an order that is not that of fileids, and
  * notes in which it is asked about them. */
 static GMutex lock;
-static GArray *asked; /* of unsigned */
-static int fails;     /* the listing, on its last page */
+static GArray *asked;	/* of unsigned */
+static int fails;	/* the listing, on its last page */
+static unsigned circle; /* names that come again and again, behind new cookies; 0: none */
+static atomic_uint pages;
 
 static void scattered_list(struct backend_request *req)
 {
-	unsigned last = MIN(req->cookie + CORE_PAGE, FILES);
+	unsigned last = circle ? req->cookie + CORE_PAGE : MIN(req->cookie + CORE_PAGE, FILES);
 
 	backend_prepare(req);
+	atomic_fetch_add(&pages, 1);
 	if (fails && last == FILES) {
 		backend_complete(req, fails);
 		return;
@@ -99,7 +102,7 @@ static void scattered_list(struct backend_request *req)
 	req->batch = backend_batch_new();
 	for (unsigned i = req->cookie; i < last; i++) {
 		struct source_entry entry = {.has_attr = true};
-		unsigned n = i * 1001 % FILES;
+		unsigned n = circle ? i % circle : i * 1001 % FILES;
 		char name[16];
 
 		entry.attr.mode = S_IFREG | 0644;
@@ -109,7 +112,7 @@ static void scattered_list(struct backend_request *req)
 		backend_batch_add(req->batch, name, strlen(name), &entry);
 	}
 	req->cookie = last;
-	req->eof = last == FILES;
+	req->eof = !circle && last == FILES;
 	backend_complete(req, 0);
 }
 
@@ -244,6 +247,25 @@ START_TEST(without_room)
 }
 END_TEST
 
+/* I11: that a listing goes round in circles is found out as soon as without an order. */
+START_TEST(i11_a_listing_of_the_same_names)
+{
+	static const unsigned circles[] = {1, 2, 7, CORE_PAGE, 3000};
+	struct error_entry e;
+	int dir = start();
+
+	circle = circles[_i];
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, dir, MIGRATE_BACKGROUND)), -EREMOTEIO);
+	ck_assert_uint_eq(count_names(dir), circle);
+	ck_assert_uint_le(atomic_load(&pages) * CORE_PAGE, 40000 + 8 * circle);
+	ck_assert(errors_get(core.retriever->errors, &(guint){0}, NULL, &e));
+	ck_assert(g_str_has_suffix(e.path, "/d"));
+	ck_assert_ptr_nonnull(strstr(e.reason, "does not end"));
+	error_entry_clear(&e);
+	end(dir);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("directory: order");
@@ -255,5 +277,6 @@ int main(void)
 	tcase_add_test(tcase, a_client_waits_for_no_order);
 	tcase_add_test(tcase, i12_a_listing_that_fails);
 	tcase_add_test(tcase, without_room);
+	tcase_add_loop_test(tcase, i11_a_listing_of_the_same_names, 0, 5);
 	return run_suite(suite);
 }
