@@ -162,6 +162,14 @@ int64_t migrate_record_ctime(const struct migrate_record *rec);
  */
 bool migrate_mount_epoch(int fd, uint8_t *epoch);
 
+/*
+ * Where ext4 says how many errors it has found in fd's file system since that was last checked
+ * (e2fsck): a descriptor, O_RDONLY | O_CLOEXEC, the caller's, of which pread() at 0 gives the
+ * number of now as text, without waiting for the disk.  It does not keep the file system mounted.
+ * -1: it is not ext4, or there is no sysfs.  Any thread.
+ */
+int migrate_mount_errors(int fd);
+
 /* Times beyond 64 bits of nanoseconds (years 1677 and 2262) become the last one there is. */
 static inline int64_t migrate_ns(struct timespec ts)
 {

@@ -92,6 +92,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->root_fd = -1;
 	retriever->private_fd = -1;
 	retriever->root_hold = -1;
+	retriever->damage_fd = -1;
 	retriever->volume_fd = -1;
 	retriever->links_fd = retriever->staging_fd = -1;
 	g_mutex_init(&retriever->source_lock);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "source/posix_acl.h"
+#include "damage.h"
 #include "links.h"
 #include "prior.h"
 #include "own_files.h"
@@ -229,6 +230,7 @@ bool private_open_root(struct retriever *retriever, GError **error)
 			    config->name, config->root);
 		return false;
 	}
+	damage_watch(retriever);
 	if (!migrate_mount_epoch(retriever->root_fd, retriever->epoch))
 		g_warning("%s: one mount of this file system cannot be told from the next (no "
 			  "/sys, or neither ext4, xfs nor btrfs): what clients have not committed "
@@ -257,6 +259,7 @@ void private_close(struct retriever *retriever)
 			close_fd(retriever->finished_fds[i]);
 	close_fd(retriever->root_fd);
 	close_fd(retriever->volume_fd);
+	damage_forget(retriever);
 	if (retriever->prior)
 		prior_free(retriever->prior);
 }

@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "damage.h"
 #include "record.h"
 
 #define USE  "use ext4, xfs or btrfs"
@@ -172,6 +173,17 @@ static int try_epoch(struct probe *p)
 	return migrate_mount_epoch(p->fd, epoch) ? 0 : -EOPNOTSUPP;
 }
 
+/* One that goes on in spite of errors (damage.h). */
+static int try_damage(struct probe *p)
+{
+	int fd = migrate_mount_errors(p->fd);
+	bool damaged = damage_counted(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return damaged ? -EUCLEAN : 0;
+}
+
 /* In this order: what is left when this is cut short is known by the mark, and the file is that of
  * all others. */
 static const struct {
@@ -194,6 +206,8 @@ static const struct {
 	 USE ", mounted here and not over a network"},
 	{try_epoch, "a way to tell one mount of it from the next (/sys/fs)",
 	 "mount sysfs on /sys, and " USE},
+	{try_damage, "a check since it found errors in itself",
+	 "unmount it, run e2fsck -f and mount it again"},
 };
 
 static int try_all(struct probe *p, char **message)

@@ -37,6 +37,8 @@ struct retriever {
 	atomic_int links_fd, staging_fd;
 	int finished_fds[3]; /* they were, when the volume was finished; 0: not */
 	int volume_fd;	     /* of a copy: the volume's own .migrate/, locked; else -1 */
+	int damage_fd;	     /* how many errors the file system found in itself, or -1 (damage.h) */
+	gint damage_told;    /* atomic: the log says so */
 
 	const struct backend_ops *scheme; /* of the source's URL */
 	struct backend *backend; /* retry over the scheme's; NULL until it could be opened */

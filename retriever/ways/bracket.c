@@ -7,6 +7,7 @@
 
 #include "durability.h"
 #include "place.h"
+#include "volume/damage.h"
 #include "volume/turns.h"
 #include "volume/waiters.h"
 
@@ -169,6 +170,9 @@ static int prepare(struct bracket *bracket, int dir_fd)
 
 	if (object->normal)
 		return 0;
+	if (object->kind == OBJECT_FILE && bracket->change < MIGRATE_ATTRIBUTES &&
+	    damage_found(object->retriever))
+		return -EIO;
 	if (bracket->change == MIGRATE_WRITE || bracket->change == MIGRATE_PUNCH) {
 		g_mutex_lock(&object->lock);
 		room = object_has_room(object);

@@ -28,6 +28,7 @@
 #include "directory_page.h"
 #include "directory_run.h"
 #include "directory_state.h"
+#include "volume/damage.h"
 #include "volume/jobs.h"
 #include "volume/turns.h"
 #include "volume/prior.h"
@@ -254,6 +255,8 @@ static const char *why_not_listed(const struct run *run, int status)
 	case -ELOOP:
 		return "the old server's listing of it does not end: repair the directory there";
 	case -EIO:
+		if (damage_found(run->object->retriever))
+			return DAMAGE_REASON;
 		return "the new server's file system lost what was listed: see its kernel's log";
 	case -ENOSPC:
 		return "no space (or no inode) on the new server's file system for its names";
@@ -302,6 +305,8 @@ static int stopped(const struct run *run)
 {
 	if (g_atomic_int_get(&run->object->retriever->closing))
 		return -ECANCELED;
+	if (damage_found(run->object->retriever))
+		return -EIO;
 	return g_atomic_int_get(&run->full) > DIRECTORY_FULL_MAX ? -ENOSPC : 0;
 }
 
@@ -462,8 +467,10 @@ static bool repeats_itself(struct run *run)
 /* 0, or why the listing need not go on. */
 static int no_use(struct run *run)
 {
-	if (g_atomic_int_get(&run->full) > DIRECTORY_FULL_MAX)
-		return -ENOSPC;
+	int status = stopped(run);
+
+	if (status)
+		return status;
 	if (run->req.cookie && listing_is_endless(&run->progress, run->req.cookie, 0))
 		return -ELOOP;
 	return repeats_itself(run) ? -ELOOP : 0;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "volume/attributes.h"
+#include "volume/damage.h"
 #include "volume/dummy.h"
 #include "volume/errors.h"
 #include "source/gate.h"
@@ -212,6 +213,10 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 	}
 	if (!here && complete) {
 		done(arg, -ENOENT);
+		return;
+	}
+	if (damage_found(object->retriever)) {
+		done(arg, -EIO);
 		return;
 	}
 	n = g_slice_new0(struct name_request);

@@ -9,6 +9,7 @@
 #include "volume/copied.h"
 #include "snapshot.h"
 #include "source/thread.h"
+#include "volume/damage.h"
 #include "volume/errors.h"
 #include "volume/waiters.h"
 #include "volume/jobs.h"
@@ -116,7 +117,7 @@ static int sync_snapshot(struct snapshot *s, bool flushed)
 	int ret = flushed ? 0 : flush(s->object, fdatasync);
 
 	if (!ret) {
-		ret = snapshot_check(s);
+		ret = damage_found(s->object->retriever) ? -EIO : snapshot_check(s);
 		if (ret)
 			write_back_failed(s->object, ret);
 	}

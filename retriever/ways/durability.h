@@ -15,6 +15,8 @@
  * told, as are those whose changes were under way.  If the record cannot say so, on that disk, the
  * object is kept in memory, which does, until it can: doors go by the record, but ask about zeros.
  *
+ * Where ext4 has found errors in itself no sync is believed (damage.h).
+ *
  * Dropping the last record of a file first sets its mtime back, with no bracket open, under the
  * object's lock.  A drop that is lost means that the bytes are fetched again.
  */

@@ -8,6 +8,7 @@
 #include "durability.h"
 #include "source/gate.h"
 #include "refind.h"
+#include "volume/damage.h"
 #include "volume/sparse.h"
 #include "volume/turns.h"
 #include "volume/waiters.h"
@@ -71,7 +72,7 @@ static int plan(struct object *object, uint64_t start, uint64_t end, enum backen
 	bool background = priority == BACKEND_BACKGROUND;
 	uint32_t chunk = object->retriever->max_read;
 	struct source_object source = {0};
-	int ret = object_lacks(object, start, end, &want);
+	int ret = damage_found(object->retriever) ? -EIO : object_lacks(object, start, end, &want);
 
 	if (!ret && want.n)
 		ret = object_source(object, &source);
@@ -146,7 +147,7 @@ static void submit_or_fail(struct object *object, struct transfer *list, int ret
 	if (ret == -ESTALE)
 		refind_start(object, transfer_again);
 	else
-		object_fail(object, ret, "out of memory");
+		object_fail(object, ret, ret == -EIO ? DAMAGE_REASON : "out of memory");
 }
 
 /* offset, or the next multiple of a power of two. */
@@ -296,7 +297,9 @@ static int write_missing(struct transfer *t, const uint8_t *data, size_t len,
 	adopted = object->record.flags & MIGRATE_REC_ADOPTED;
 	if (file_of(object)->zeros.n >= ZEROS_MAX)
 		zeros = NULL;
-	if (!superseded(t))
+	if (damage_found(object->retriever)) /* the same may have come before, and got lost */
+		ret = -EIO;
+	else if (!superseded(t))
 		ret = object_lacks(object, t->start, t->start + len, todo);
 	g_mutex_unlock(&object->lock);
 	for (size_t i = 0; i < todo->n && ret >= 0; i++) {
@@ -339,6 +342,8 @@ static void apply(struct transfer *t, const uint8_t *data, size_t len)
 		object_fail(object, ret,
 			    ret == -ENOSPC || ret == -EDQUOT
 				    ? "no space on the new server's file system"
+			    : damage_found(object->retriever)
+				    ? DAMAGE_REASON
 				    : "the new server's file system refused a write");
 	COUNT_ADD(object->retriever, bytes_fetched, len);
 	waiters_run(object->retriever, &waiters, 0);

@@ -72,6 +72,13 @@ bool migrate_mount_epoch(int fd, uint8_t *epoch)
 	return has_epoch;
 }
 
+static int counter = -1; /* of the errors that it found in itself */
+
+int migrate_mount_errors(int fd)
+{
+	return dup(counter);
+}
+
 static void setup(void)
 {
 	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
@@ -203,6 +210,14 @@ START_TEST(no_epoch)
 }
 END_TEST
 
+START_TEST(damaged)
+{
+	counter = open("/var/tmp", O_TMPFILE | O_RDWR, 0600);
+	ck_assert_int_eq(pwrite(counter, _i ? "3\n" : "0\n", 2, 0), 2);
+	expect(_i ? "run e2fsck" : NULL);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("probe");
@@ -215,6 +230,7 @@ int main(void)
 	tcase_add_loop_test(tcase, file_systems_that_lack_something, 0, 3);
 	tcase_add_loop_test(tcase, calls_that_fail, 0, 17);
 	tcase_add_test(tcase, no_epoch);
+	tcase_add_loop_test(tcase, damaged, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "damage.h"
+
+#include <unistd.h>
+
+#include "record.h"
+
+bool damage_counted(int fd)
+{
+	char count;
+
+	return fd >= 0 && pread(fd, &count, 1, 0) == 1 && count != '0';
+}
+
+void damage_watch(struct retriever *retriever)
+{
+	retriever->damage_fd = migrate_mount_errors(retriever->root_fd);
+}
+
+void damage_forget(struct retriever *retriever)
+{
+	if (retriever->damage_fd >= 0)
+		close(retriever->damage_fd);
+	retriever->damage_fd = -1;
+}
+
+bool damage_found(struct retriever *retriever)
+{
+	if (!damage_counted(retriever->damage_fd))
+		return false;
+	if (g_atomic_int_compare_and_exchange(&retriever->damage_told, 0, 1))
+		g_warning("%s: nothing is brought here any more: %s", retriever->config->root,
+			  DAMAGE_REASON);
+	return true;
+}
