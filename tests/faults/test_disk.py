@@ -51,8 +51,7 @@ def fails_by_request(args, fs, fault):
     same(status, 0, 'exit status of the guest')
 
 
-@case(guest=True, broken='where ext4 could not read its bitmaps, a large file without a record has, now and '
-                         'then, 1 MiB of bytes that are not its own; it is not known whose fault that is')
+@case(guest=True)
 def reads_ext4(args):
     fails_by_request(args, 'ext4', 'reads')
 

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import struct
+import subprocess
 
 from sandbox import Failure, sh, wait_for
 
@@ -69,6 +70,19 @@ class Device:
                 return False
             return True
         wait_for(f'{self.where} can be unmounted', unmounted)
+
+    def errors(self):
+        """How many errors ext4 has found in itself since it was checked."""
+        try:
+            with open(f'/sys/fs/ext4/{os.path.basename(self.path)}/errors_count') as file:
+                return int(file.read())
+        except FileNotFoundError:       # another file system
+            return 0
+
+    def repair(self):
+        done = subprocess.run(['e2fsck', '-f', '-y', self.path], stdout=subprocess.PIPE, text=True)
+        if done.returncode & ~3:
+            raise Failure(f'e2fsck exits with {done.returncode}: {done.stdout}')
 
     def commit(self):
         """Makes metadata durable, and no file's data that waits to be written."""

@@ -8,7 +8,8 @@ FAULT, at a random moment of each round and for a random time:
     data      writes fail where mostly data is; reads are answered
     writes    all writes fail; the file system gives up, and is mounted anew when the disk is back
     gone      everything fails, likewise
-    reads     reads fail, of a disk of the host's; writes are taken
+    reads     reads fail, of a disk of the host's; writes are taken.  ext4 goes on, and may give
+              blocks to two files: no file may become whole by that, and e2fsck parts them
     flushes   flushes fail, likewise
     full      there is no room
     inodes    there is no inode
@@ -151,7 +152,7 @@ class Run:
         self.fs, self.fault, self.rounds = fs, fault, rounds
         self.random = random.Random(seed)
         self.problems, self.crawler, self.client = [], None, None
-        self.remounts = self.refused = self.reads = self.found = 0
+        self.remounts = self.refused = self.reads = self.found = self.damaged = 0
         self.failing = False
         for directory in (LOGS, OLD, '/var/lib/nfs/ganesha', '/run/ganesha', '/run/rpcbind'):
             os.makedirs(directory, exist_ok=True)
@@ -203,12 +204,15 @@ class Run:
             self.crawler = self.migration.start_crawler()
 
     def remount(self):
-        """The administrator's part, where the file system has given up."""
+        """The administrator's part, where the file system has given up, or counts errors."""
         self.remounts += 1
+        damaged = self.device.errors()
         for process in (self.crawler, self.migration.retriever, self.migration.server.process):
             if process:
                 process.stop(9)
         self.device.unmount()
+        if damaged:
+            self.device.repair()
         self.device.mount(*self.options)
         self.start()
 
@@ -317,7 +321,10 @@ class Run:
             self.failing = True
             self.crawl()
             self.use(self.random.uniform(0.2, 2.5))
-        if not self.device.works():
+        if self.device.errors():
+            self.damaged += 1
+            self.check()
+        if self.device.errors() or not self.device.works():
             self.remount()
         self.settle()
         self.check()
@@ -382,9 +389,9 @@ def main():
     except (Failure, subprocess.SubprocessError) as failure:
         run.problems.append(str(failure))
     print(*run.problems[:30], sep='\n')
-    print(f'figures {fs} {fault} rounds={rounds} remounts={run.remounts} reads={run.reads} '
-          f'refused={run.refused + run.writer.refused} acknowledged={len(run.writer.told)} '
-          f'whole_files_looked_at={run.found} problems={len(run.problems)}', flush=True)
+    print(f'figures {fs} {fault} rounds={rounds} remounts={run.remounts} damaged={run.damaged} '
+          f'reads={run.reads} refused={run.refused + run.writer.refused} '
+          f'acknowledged={len(run.writer.told)} whole_files_looked_at={run.found} problems={len(run.problems)}', flush=True)
     if run.problems:
         sandbox.show_logs()
     return 1 if run.problems else 0
