@@ -131,12 +131,14 @@ static int sync_file(struct object *object, bool for_client)
 	bool again;
 	int ret;
 
-	snapshot_take(&s, object);
-	ret = sync_snapshot(&s, false);
+	ret = snapshot_take(&s, object);
+	if (!ret)
+		ret = sync_snapshot(&s, false);
 	if (!ret) {
 		g_mutex_lock(&object->lock);
-		snapshot_apply(&s);
-		ret = store_or_drop(object, &again);
+		ret = snapshot_apply(&s);
+		if (!ret)
+			ret = store_or_drop(object, &again);
 		g_mutex_unlock(&object->lock);
 		if (!ret && for_client)
 			ret = flush(object, fsync);
@@ -345,7 +347,8 @@ void durability_after_round(struct retriever *retriever, object_done_fn done, vo
 	}
 }
 
-/* The snapshot is durable.  TRUE: the record is to be dropped, or stored, in a later round. */
+/* The snapshot is durable.  TRUE: the record is to be dropped, or stored, in a later round, or
+ * there was no memory. */
 static bool round_succeeded(struct snapshot *s)
 {
 	struct object *object = s->object;
@@ -353,7 +356,10 @@ static bool round_succeeded(struct snapshot *s)
 	int ret;
 
 	g_mutex_lock(&object->lock);
-	snapshot_apply(s);
+	if (snapshot_apply(s)) {
+		g_mutex_unlock(&object->lock);
+		return true;
+	}
 	ret = store_or_drop(object, &again);
 	crowded = ret == -ENOSPC && object_crowded(object);
 	closing = file_of(object)->closing_gaps;
@@ -407,7 +413,8 @@ static void sync_round(struct durability *d, GPtrArray *objects)
 	int failed = 0;
 
 	for (guint i = 0; i < objects->len; i++)
-		snapshot_take(&v[i], objects->pdata[i]);
+		if (snapshot_take(&v[i], objects->pdata[i]))
+			durability_queue(objects->pdata[i], 0);
 	if (!few)
 		failed = durability_sync_all(d->retriever);
 	for (guint i = 0; i < objects->len; i++) {

@@ -5,7 +5,7 @@
 
 #include "volume/sparse.h"
 
-void snapshot_take(struct snapshot *s, struct object *object)
+int snapshot_take(struct snapshot *s, struct object *object)
 {
 	int ret;
 
@@ -19,6 +19,7 @@ void snapshot_take(struct snapshot *s, struct object *object)
 	if (ret)
 		migrate_extents_clear(&s->ranges);
 	g_mutex_unlock(&object->lock);
+	return ret;
 }
 
 /* Lock held: what was synced is the file's content still (retry), and was not lost. */
@@ -30,16 +31,44 @@ static bool snapshot_holds(const struct snapshot *s)
 	       file_of(object)->lost_writes == s->lost_writes;
 }
 
-void snapshot_apply(struct snapshot *s)
+static int take_out(const struct migrate_extents *set, const struct migrate_extents *ranges,
+		    struct migrate_extents *out)
 {
-	struct object *object = s->object;
+	int ret = migrate_extents_copy(out, set);
 
-	if (snapshot_holds(s)) {
-		migrate_extents_remove_all(&object->record.missing, &s->ranges);
-		migrate_extents_remove_all(&object->record.dirty, &s->ranges);
+	return ret ? ret : migrate_extents_remove_all(out, ranges);
+}
+
+static void swap(struct migrate_extents *a, struct migrate_extents *b)
+{
+	struct migrate_extents t = *a;
+
+	*a = *b;
+	*b = t;
+}
+
+/* Both sets of the record or none: what is missing and not dirty is fetched.  What stays in the
+ * other two is only looked at once more. */
+int snapshot_apply(struct snapshot *s)
+{
+	struct migrate_extents missing = MIGRATE_EXTENTS_INIT, dirty = MIGRATE_EXTENTS_INIT;
+	struct object *object = s->object;
+	int ret;
+
+	if (!snapshot_holds(s))
+		return 0;
+	ret = take_out(&object->record.missing, &s->ranges, &missing);
+	if (!ret)
+		ret = take_out(&object->record.dirty, &s->ranges, &dirty);
+	if (!ret) {
+		swap(&object->record.missing, &missing);
+		swap(&object->record.dirty, &dirty);
 		migrate_extents_remove_all(&file_of(object)->filled, &s->ranges);
 		migrate_extents_remove_all(&file_of(object)->zeros, &s->ranges);
 	}
+	migrate_extents_clear(&missing);
+	migrate_extents_clear(&dirty);
+	return ret;
 }
 
 static bool have_hole(int fd, const struct migrate_extents *ranges)

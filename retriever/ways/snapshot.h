@@ -18,8 +18,8 @@ struct snapshot {
 	unsigned version, lost_writes;
 };
 
-/* Of a file.  Takes the object's lock.  To be cleared in any case. */
-void snapshot_take(struct snapshot *s, struct object *object);
+/* Of a file.  Takes the object's lock.  To be cleared in any case.  0, or -ENOMEM: it is empty. */
+int snapshot_take(struct snapshot *s, struct object *object);
 void snapshot_clear(struct snapshot *s);
 
 /* After a sync that succeeded.  Takes the object's lock.  0, -EIO: something has no blocks, or
@@ -27,7 +27,7 @@ void snapshot_clear(struct snapshot *s);
 int snapshot_check(struct snapshot *s);
 
 /* Lock held; the snapshot is durable.  Shrinks the sets in memory, unless what was synced is not
- * the file's content any more (retry), or was lost. */
-void snapshot_apply(struct snapshot *s);
+ * the file's content any more (retry), or was lost.  0, or -ENOMEM: nothing has changed. */
+int snapshot_apply(struct snapshot *s);
 
 #endif

@@ -151,6 +151,60 @@ START_TEST(i7_a_file_that_was_cut)
 }
 END_TEST
 
+/* The linker leads calls of these two here; of a new one the compiler makes malloc(). */
+static int memory_for = -1; /* so many more; -1: any number */
+void *__real_malloc(size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+static bool has_memory(void)
+{
+	if (memory_for > 0)
+		memory_for--;
+	else if (memory_for == 0)
+		return false;
+	return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return has_memory() ? __real_malloc(size) : NULL;
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return has_memory() ? __real_realloc(p, size) : NULL;
+}
+
+/* What is not dirty any more must not stay missing: it would be fetched over a client's bytes. */
+START_TEST(i7_without_memory)
+{
+	int fd = start(), n = -1, ret;
+
+	ck_assert_int_eq(core_write(&core, fd, 20000, 5000, 9, false), 0);
+	ck_assert_int_eq(core_write(&core, fd, 40000, 5000, 9, false), 0);
+	memory_for = 0;
+	ret = snapshot_take(&snapshot, object);
+	memory_for = -1;
+	ck_assert_int_eq(ret, -ENOMEM);
+	ck_assert_int_eq(snapshot_take(&snapshot, object), 0);
+	g_mutex_lock(&object->lock);
+	do {
+		memory_for = ++n;
+		ret = snapshot_apply(&snapshot);
+		memory_for = -1;
+		ck_assert(!migrate_extents_overlap(&object->record.missing, 20000, 25000) == !ret);
+		ck_assert(!migrate_extents_overlap(&object->record.missing, 40000, 45000) == !ret);
+		ck_assert_uint_eq(migrate_extents_bytes(&object->record.dirty), ret ? 10000 : 0);
+	} while (ret == -ENOMEM);
+	g_mutex_unlock(&object->lock);
+	ck_assert_int_eq(ret, 0);
+	ck_assert_int_gt(n, 1);
+	end(fd);
+}
+END_TEST
+
 /* Of a version, or of an attempt, that does not count any more: there is nothing to lose. */
 START_TEST(what_does_not_hold_is_not_looked_for)
 {
@@ -178,6 +232,7 @@ int main(void)
 	tcase_add_test(tcase, i7_what_a_client_wrote);
 	tcase_add_test(tcase, i7_a_hole_of_a_client);
 	tcase_add_test(tcase, i7_a_file_that_was_cut);
+	tcase_add_test(tcase, i7_without_memory);
 	tcase_add_loop_test(tcase, what_does_not_hold_is_not_looked_for, 0, 2);
 	return run_suite(suite);
 }
