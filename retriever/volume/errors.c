@@ -418,9 +418,10 @@ void errors_save(struct errors *errors)
 	ret = write_pending(errors);
 	if (!ret && is_mostly_void(errors))
 		ret = rewrite(errors);
-	if (errors->unsynced)
+	if (errors->unsynced) {
 		fd = fcntl(errors->file.fd, F_DUPFD_CLOEXEC, 3);
-	errors->unsynced = false;
+		errors->unsynced = fd < 0; /* the next one has to do it */
+	}
 	g_mutex_unlock(&errors->file_lock);
 	if (fd >= 0) {
 		if (fdatasync(fd) < 0)

@@ -309,6 +309,39 @@ START_TEST(the_file_is_bounded)
 }
 END_TEST
 
+static unsigned syncs;
+
+int fdatasync(int fd)
+{
+	syncs++;
+	return 0;
+}
+
+/* It is made durable by the next one. */
+START_TEST(i12_saved_without_descriptors)
+{
+	struct errors *errors = errors_new(dir);
+	struct rlimit limit, few;
+
+	add_names(errors, dir, 0, 10);
+	errors_save(errors);
+	ck_assert_uint_eq(syncs, 1);
+	add_names(errors, dir, 10, 20);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = (struct rlimit){3, limit.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	errors_save(errors);
+	ck_assert_uint_eq(syncs, 1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	errors_save(errors);
+	ck_assert_uint_eq(syncs, 2);
+	errors_save(errors);
+	ck_assert_uint_eq(syncs, 2);
+	errors_free(errors);
+	ck_assert_int_eq(unlinkat(dir, "errors", 0), 0);
+}
+END_TEST
+
 static gint adding;
 
 static void *add_again_and_again(void *arg)
@@ -478,6 +511,7 @@ int main(void)
 	tcase_add_test(tcase, forgotten_for_good);
 	tcase_add_test(tcase, by_reason_and_by_directory);
 	tcase_add_test(tcase, the_file_is_bounded);
+	tcase_add_test(tcase, i12_saved_without_descriptors);
 	tcase_add_test(tcase, written_anew_meanwhile);
 	tcase_add_test(tcase, an_old_list);
 	tcase_add_test(tcase, a_full_disk);
