@@ -233,18 +233,33 @@ static struct request *request_new(struct migrate_volume *client, const struct v
 	return NULL;
 }
 
+/* An open bracket ends all the same, though nobody is told: nothing could be written to that file
+ * for ever.  libmigrate needs no memory for it.  NULL, errno kept. */
+static struct vm_call *call_failed(struct migrate_volume *client, const struct vm_ask *ask)
+{
+	int error = errno;
+
+	if (ask->what == VM_END)
+		migrate_end(client, ask->begun, ask->changed, ask->durable, ask->offset,
+			    ask->length, NULL, NULL);
+	errno = error;
+	return NULL;
+}
+
 static struct vm_call *call_new(TALLOC_CTX *mem_ctx, struct vfs_handle_struct *handle,
 				const struct vm_ask *ask)
 {
 	struct vm_volume *volume = vm_share(handle)->volume;
 	struct vm_call *call = talloc_zero(mem_ctx, struct vm_call);
 
-	if (!call)
-		return NULL;
+	if (!call) {
+		errno = ENOMEM;
+		return call_failed(volume->client, ask);
+	}
 	call->request = request_new(volume->client, ask);
 	if (!call->request) {
 		TALLOC_FREE(call);
-		return NULL;
+		return call_failed(volume->client, ask);
 	}
 	call->request->call = call;
 	call->id = call->request->id = request_start(call->request);

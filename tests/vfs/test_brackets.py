@@ -5,14 +5,17 @@ import contextlib
 import fcntl
 import os
 import sys
+from unittest import mock
 
 from door import ROOT, World
 import fake as f
 import sandbox
 import smb2
+import smbd
 import smbfiles
 from fake import ATTRIBUTES, BEGIN, CANCEL, CHANGED, END, FILLED, HOLD, PLACE
 from harness import case, expect, main, same
+from sandbox import BASE
 from smbfiles import Files, Refused, nttime
 
 WRITTEN = nttime(1400000000)
@@ -89,6 +92,58 @@ def i7_setters_are_in_brackets(args):
         same(set(found), {(ATTRIBUTES, 'from/file', True)}, what)
         if what == 'times':
             same(files.times('from/file').written, WRITTEN, 'written')
+
+
+def without_memory(args):
+    """A world whose module finds none, from where it is told on; and how to tell it."""
+    preloaded, control = BASE + '/nomemory.so', BASE + '/nomemory'
+    sandbox.sh('cc', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-Werror', '-O2', '-shared', '-fPIC', '-o',
+               preloaded, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'nomemory.c'))
+    with open(control, 'wb') as file:
+        file.write(bytes(4))
+    with mock.patch.dict(os.environ, LD_PRELOAD=preloaded, NOMEMORY=control):
+        world, files = begin(args)
+
+    def fail_at(n):
+        """How many calls were left until the last one that was to fail."""
+        with open(control, 'r+b') as file:
+            left = int.from_bytes(file.read(4), sys.byteorder)
+            file.seek(0)
+            file.write(n.to_bytes(4, sys.byteorder))
+        return left
+    return world, files, fail_at
+
+
+def ended(world):
+    """How many brackets were granted, when all have ended."""
+    granted = len(world.fake.requests(BEGIN))
+    world.fake.wait(END, granted)
+    return len(brackets(world))
+
+
+@case()
+def memory_short_in_a_bracket(args):
+    """What the retriever has granted ends: else nothing could be written to that file for ever."""
+    world, files, fail_at = without_memory(args)
+    if smbd.SANITIZED:
+        print('not with a sanitizer, which has a calloc() of its own')
+        return
+    changes = {'times': lambda file, n: file.set(smbfiles.BASIC, smbfiles.basic(written=WRITTEN)),
+               'data': lambda file, n: file.write(1000 * n, b'x')}
+    for what, change in changes.items():
+        failed = 0
+        for n in range(1, 50):
+            with files.open('from/file') as file:
+                world.fake.forget()
+                fail_at(n)
+                with contextlib.suppress(Refused):
+                    change(file, n)
+                if fail_at(0):
+                    break
+                failed += ended(world)
+        else:
+            raise AssertionError(f'{what}: there is always something that fails')
+        expect(failed, f'{what}: no bracket was granted when memory was short')
 
 
 @case()
