@@ -321,10 +321,12 @@ class Run:
             self.failing = True
             self.crawl()
             self.use(self.random.uniform(0.2, 2.5))
-        if self.device.errors():
+        works, errors = self.device.works(), self.device.errors()
+        if errors:
             self.damaged += 1
-            self.check()
-        if self.device.errors() or not self.device.works():
+        if errors and works:
+            self.check(OSError)
+        if errors or not works:
             self.remount()
         self.settle()
         self.check()
@@ -337,17 +339,18 @@ class Run:
             with contextlib.suppress(nfs3.NfsError, RpcError, OSError):
                 self.read(FILES + LARGE + n)
 
-    def check(self):
-        """What is whole by its record is whole on the disk."""
+    def check(self, excused=FileNotFoundError):
+        """What is whole by its record is whole on the disk.  excused: where it cannot be read."""
         whole = []
         for n in range(FILES + LARGE):
             path = f'dir{n % 8}/file{n}' if n < FILES else f'large{n - FILES}'
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(excused):
                 if not has_record(f'{self.root}/{path}'):
                     whole.append((n, path))
         drop_caches()
         for n, path in whole:
-            self.judge(n, path, content(f'{self.root}/{path}'), path + ' has no record, and')
+            with contextlib.suppress(excused):
+                self.judge(n, path, content(f'{self.root}/{path}'), path + ' has no record, and')
         self.found += len(whole)
 
     def finish(self):
