@@ -46,17 +46,28 @@ static bool file_is_whole(struct object *object)
 	return !is_directory(object) && migrate_extents_empty(&object->record.missing);
 }
 
+/* It has it already where its bytes came with its name. */
+static int set_mtime(struct object *object)
+{
+	int64_t mtime = migrate_record_mtime(&object->record);
+	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, migrate_timespec(mtime)};
+	struct stat st;
+
+	if (fstat(object->fd, &st) < 0)
+		return -errno;
+	if (migrate_ns(st.st_mtim) == mtime)
+		return 0;
+	return futimens(object->fd, times) < 0 ? -errno : 0;
+}
+
 /* Lock held, no bracket open, nothing missing: the object becomes normal. */
 static int drop_record(struct object *object)
 {
 	struct retriever *retriever = object->retriever;
-	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
-				    migrate_timespec(migrate_record_mtime(&object->record))};
-	int ret;
+	int ret = set_mtime(object);
 
-	if (futimens(object->fd, times) < 0)
-		return -errno;
-	ret = migrate_record_drop(object->fd);
+	if (!ret)
+		ret = migrate_record_drop(object->fd);
 	if (ret)
 		return ret;
 	/* an inode has no room for both; without the mark it is only fetched once more */
