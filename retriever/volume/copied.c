@@ -78,6 +78,13 @@ int copied_mark_name(int dir_fd, const char *name, uint64_t fileid, int64_t ctim
 		       : 0;
 }
 
+int copied_unmark(int fd)
+{
+	return fremovexattr(fd, XATTR_COPIED) < 0 && errno != ENODATA && errno != EOPNOTSUPP
+		       ? -errno
+		       : 0;
+}
+
 int copied_unmark_name(int dir_fd, const char *name)
 {
 	char path[PATH_ROOM];
@@ -116,16 +123,12 @@ static bool is_version(const struct migrate_record *rec, const struct source_att
 	       rec->mtime == attr->mtime && rec->ctime == attr->ctime;
 }
 
-/* A file without a mark. */
-static int compare_unmarked(int dir_fd, const char *name, const struct source_attr *attr,
-			    bool adopted)
+/* fd: of a file without a mark. */
+static int compare_unmarked(int fd, const struct source_attr *attr, bool adopted)
 {
 	struct migrate_record rec;
-	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
-	int ret = fd < 0 ? -errno : migrate_record_load(fd, &rec);
+	int ret = migrate_record_load(fd, &rec);
 
-	if (fd >= 0)
-		close(fd);
 	if (ret == 0)
 		return adopted ? COPIED_ALIKE : COPIED_OTHER;
 	if (ret < 0)
@@ -135,38 +138,75 @@ static int compare_unmarked(int dir_fd, const char *name, const struct source_at
 	return ret;
 }
 
-int copied_compare(int dir_fd, const char *name, const struct source_attr *attr, bool adopted,
-		   struct stat *st)
+/* Of what cannot be opened, or need not. */
+static bool get_by_name(int dir_fd, const char *name, uint64_t *fileid, int64_t *ctime)
 {
 	struct migrate_binding binding;
 	uint8_t mark[MARK_MAX];
 	char path[PATH_ROOM];
-	uint64_t fileid;
-	int64_t ctime;
 	ssize_t len;
-	bool dir = S_ISDIR(attr->mode), marked;
 
-	if (fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? COPIED_NOTHING : -errno;
-	if ((st->st_mode & S_IFMT) != (attr->mode & S_IFMT) ||
-	    (!dir && st->st_size != (off_t)attr->size && S_ISREG(attr->mode)))
-		return COPIED_OTHER;
 	path_of(path, dir_fd, name);
 	len = lgetxattr(path, XATTR_COPIED, mark, sizeof mark);
-	marked = len > 0 && migrate_binding_get(dir_fd, name, &binding) == 0 &&
-		 decode(mark, len, &binding, &fileid, &ctime);
-	if (dir)
-		return marked && fileid == attr->fileid && ctime == attr->ctime ? COPIED_SAME
-										: COPIED_ALIKE;
+	return len > 0 && migrate_binding_get(dir_fd, name, &binding) == 0 &&
+	       decode(mark, len, &binding, fileid, ctime);
+}
+
+/* st: its type is the one of attr, and of a file the size. */
+static int compare_file(int fd, const struct source_attr *attr, bool adopted, const struct stat *st)
+{
+	uint64_t fileid;
+	int64_t ctime;
+	bool marked = copied_get(fd, &fileid, &ctime);
+
+	if (!copied_mtime_is(st->st_mtim, attr->mtime) && (marked || adopted))
+		return COPIED_OTHER;
+	if (!marked)
+		return compare_unmarked(fd, attr, adopted);
+	return fileid == attr->fileid && ctime == attr->ctime ? COPIED_SAME : COPIED_OTHER;
+}
+
+static int compare_other(int dir_fd, const char *name, const struct source_attr *attr, bool adopted,
+			 const struct stat *st)
+{
+	uint64_t fileid;
+	int64_t ctime;
+	bool marked = get_by_name(dir_fd, name, &fileid, &ctime);
+	bool same = marked && fileid == attr->fileid && ctime == attr->ctime;
+
+	if (S_ISDIR(attr->mode))
+		return same ? COPIED_SAME : COPIED_ALIKE;
 	/* what has no data is compared as a whole: not every tool keeps the times of a symbolic
 	 * link */
-	if ((marked || S_ISREG(attr->mode)) && !copied_mtime_is(st->st_mtim, attr->mtime) &&
-	    (marked || adopted))
-		return COPIED_OTHER;
 	if (marked)
-		return fileid == attr->fileid && ctime == attr->ctime ? COPIED_SAME : COPIED_OTHER;
-	if (S_ISREG(attr->mode))
-		return compare_unmarked(dir_fd, name, attr, adopted);
+		return same && copied_mtime_is(st->st_mtim, attr->mtime) ? COPIED_SAME
+									 : COPIED_OTHER;
 	return adopted && (st->st_rdev == attr->rdev || S_ISLNK(attr->mode)) ? COPIED_ALIKE
 									     : COPIED_OTHER;
+}
+
+int copied_compare(int dir_fd, const char *name, const struct source_attr *attr, bool adopted,
+		   struct stat *st, int *kept)
+{
+	int fd, found;
+
+	if (kept)
+		*kept = -1;
+	if (fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? COPIED_NOTHING : -errno;
+	if ((st->st_mode & S_IFMT) != (attr->mode & S_IFMT))
+		return COPIED_OTHER;
+	if (!S_ISREG(attr->mode))
+		return compare_other(dir_fd, name, attr, adopted, st);
+	if (st->st_size != (off_t)attr->size)
+		return COPIED_OTHER;
+	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	found = compare_file(fd, attr, adopted, st);
+	if (kept && found >= COPIED_ALIKE)
+		*kept = fd;
+	else
+		close(fd);
+	return found;
 }

@@ -29,6 +29,7 @@ int copied_mark(int fd, uint64_t fileid, int64_t ctime);
 /* The same for a name, which is not followed. */
 int copied_mark_name(int dir_fd, const char *name, uint64_t fileid, int64_t ctime);
 /* 0, also where there is none, or -errno. */
+int copied_unmark(int fd);
 int copied_unmark_name(int dir_fd, const char *name);
 /* Whether fd has a mark: 1 and both filled, 0. */
 int copied_get(int fd, uint64_t *fileid, int64_t *ctime);
@@ -44,10 +45,11 @@ enum copied {
 /*
  * What name in dir_fd is beside what the old server lists.  adopted: another tool made it.  st: of
  * it, unless it is COPIED_NOTHING.  A directory is COPIED_ALIKE, or COPIED_SAME with the mark of
- * this ctime.  Blocks for the disk.  -errno: it cannot be looked at.
+ * this ctime.  fd: NULL, or of a file that is at least COPIED_ALIKE *fd is one open for reading,
+ * which the caller closes; else -1.  Blocks for the disk.  -errno: it cannot be looked at.
  */
 int copied_compare(int dir_fd, const char *name, const struct source_attr *attr, bool adopted,
-		   struct stat *st);
+		   struct stat *st, int *fd);
 
 /* Whether a copy's mtime may be the listed one: tools keep seconds, milliseconds,
  * microseconds or 100 ns. */

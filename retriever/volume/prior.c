@@ -142,15 +142,17 @@ static bool is_target(int fd, const char *name, const char *target)
 }
 
 int prior_compare(struct retriever *retriever, int prior_fd, const struct source_entry *entry,
-		  const char *target)
+		  const char *target, int *fd)
 {
 	const struct prior *prior = retriever->prior;
 	struct stat st;
 	int found;
 
+	if (fd)
+		*fd = -1;
 	if (S_ISDIR(entry->attr.mode))
 		return COPIED_OTHER;
-	found = copied_compare(prior_fd, entry->name, &entry->attr, prior->adopted, &st);
+	found = copied_compare(prior_fd, entry->name, &entry->attr, prior->adopted, &st, fd);
 	if (found < COPIED_ALIKE)
 		return found;
 	if (found == COPIED_ALIKE && S_ISLNK(entry->attr.mode) &&
@@ -159,9 +161,9 @@ int prior_compare(struct retriever *retriever, int prior_fd, const struct source
 	return may_be_shared(retriever, &entry->attr, &st, found) ? found : COPIED_OTHER;
 }
 
-int prior_take(int prior_fd, const char *name, int dir_fd, const char *as)
+int prior_take(int prior_fd, const char *name, int fd, int dir_fd, const char *as)
 {
-	int ret = copied_unmark_name(prior_fd, name);
+	int ret = fd >= 0 ? copied_unmark(fd) : copied_unmark_name(prior_fd, name);
 
 	if (!ret && renameat2(prior_fd, name, dir_fd, as, RENAME_NOREPLACE) < 0)
 		ret = -errno;

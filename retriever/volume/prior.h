@@ -49,12 +49,12 @@ int prior_directory(const struct prior *prior, const char *path);
 /*
  * What of the prior directory can be taken for the entry: COPIED_SAME or COPIED_UNFINISHED as it
  * is, COPIED_ALIKE when it has the entry's attributes, else nothing.  target: a symbolic link's
- * text. -errno.
+ * text.  fd: NULL, or *fd is negative or open for reading; the caller closes it.  -errno.
  */
 int prior_compare(struct retriever *retriever, int prior_fd, const struct source_entry *entry,
-		  const char *target);
-/* Moves it there; 0, -EEXIST, -errno. */
-int prior_take(int prior_fd, const char *name, int dir_fd, const char *as);
+		  const char *target, int *fd);
+/* Moves it there; fd: of it, negative: none.  0, -EEXIST, -errno. */
+int prior_take(int prior_fd, const char *name, int fd, int dir_fd, const char *as);
 
 /*
  * Before the entry is made as name `as` in dir_fd, or when it was linked there: what the prior

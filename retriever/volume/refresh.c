@@ -117,7 +117,7 @@ static int compare_names(const struct making *m, int found, const struct stat *s
 	struct stat other;
 
 	links_name(id, links_fileid(&m->entry->attr));
-	first = copied_compare(links, id, &m->entry->attr, false, &other);
+	first = copied_compare(links, id, &m->entry->attr, false, &other, NULL);
 	if (first == COPIED_OTHER && unlinkat(links, id, 0) < 0 && errno != ENOENT)
 		return -errno;
 	if (first < 0 || found < COPIED_SAME)
@@ -131,7 +131,7 @@ static int compare_names(const struct making *m, int found, const struct stat *s
 int refresh_compare(const struct making *m, struct stat *st)
 {
 	const struct source_attr *attr = &m->entry->attr;
-	int found = copied_compare(m->dir_fd, m->as, attr, false, st);
+	int found = copied_compare(m->dir_fd, m->as, attr, false, st, NULL);
 
 	return found < 0 || S_ISDIR(attr->mode) || attr->nlink == 1 ? found
 								    : compare_names(m, found, st);

@@ -53,7 +53,7 @@ bool stub_is_known(struct retriever *retriever, const struct stub_parent *parent
 	if (retriever->copying)
 		return refresh_compare(&m, &st) == COPIED_SAME;
 	if (parent->prior_fd >= 0 &&
-	    prior_compare(retriever, parent->prior_fd, entry, NULL) == COPIED_SAME)
+	    prior_compare(retriever, parent->prior_fd, entry, NULL, NULL) == COPIED_SAME)
 		return true;
 	return faccessat(parent->fd, entry->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       !(parent->named && dummy_is(parent->fd, entry->name));

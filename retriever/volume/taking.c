@@ -10,30 +10,24 @@
 #include "prior.h"
 
 /* Nobody can see it while its attributes are set. */
-static int set_prior_attributes(struct making *m)
+static int set_prior_attributes(struct making *m, int fd)
 {
 	const struct source_attr *attr = &m->entry->attr;
-	const char *name = m->entry->name;
-	int fd, ret;
+	int ret;
 
-	if (!S_ISREG(attr->mode))
-		return attributes_set_node(m->retriever, m->parent->prior_fd, name, attr,
-					   &m->carried);
-	fd = openat(m->parent->prior_fd, name,
-		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return attributes_set_node(m->retriever, m->parent->prior_fd, m->entry->name, attr,
+					   &m->carried);
 	ret = attributes_strip(fd);
 	if (!ret)
 		ret = making_set_attributes(m, fd, false);
 	/* last: with a record it is taken as it is, when a crash has cut this short */
 	if (!ret && m->retriever->prior->content && attr->size)
 		ret = making_put_record(m, fd, MIGRATE_REC_ADOPTED);
-	close(fd);
 	return ret;
 }
 
-static void count_taken(const struct making *m, int found)
+static void count_taken(struct making *m, int found)
 {
 	struct retriever *retriever = m->retriever;
 	bool data = S_ISREG(m->entry->attr.mode) && m->entry->attr.size;
@@ -67,9 +61,9 @@ static int take(struct making *m)
 		return TAKING_NOTHING;
 	if (found == COPIED_ALIKE && making_lacks_attributes(m))
 		return STUB_ASK_BARE;
-	ret = found == COPIED_ALIKE ? set_prior_attributes(m) : 0;
+	ret = found == COPIED_ALIKE ? set_prior_attributes(m, fd) : 0;
 	if (!ret)
-		ret = prior_take(m->parent->prior_fd, m->entry->name, m->dir_fd, m->as);
+		ret = prior_take(m->parent->prior_fd, m->entry->name, fd, m->dir_fd, m->as);
 	if (!ret)
 		count_taken(m, found);
 	return ret == -EEXIST ? STUB_THERE : ret;
@@ -78,10 +72,16 @@ static int take(struct making *m)
 int taking_prior(struct making *m)
 {
 	GMutex *lock = &m->retriever->prior->locks[g_str_hash(m->as) % PRIOR_LOCKS];
-	int ret;
+	int ret = STUB_THERE, found, fd = -1;
 
+	/* it is where it was until we move it */
 	g_mutex_lock(lock);
-	ret = take(m);
+	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
+		found = prior_compare(m->retriever, m->parent->prior_fd, m->entry, m->target, &fd);
+		ret = take(m, found, fd);
+	}
+	if (fd >= 0)
+		close(fd);
 	g_mutex_unlock(lock);
 	return ret;
 }

@@ -32,7 +32,7 @@ static int make_file(int64_t mtime)
 
 static int compare(bool adopted)
 {
-	return copied_compare(dir, "f", &attr, adopted, &st);
+	return copied_compare(dir, "f", &attr, adopted, &st, NULL);
 }
 
 START_TEST(a_mark_is_one_version)
@@ -73,7 +73,7 @@ START_TEST(a_mark_is_one_version)
 	ck_assert_int_eq(copied_unmark_name(dir, "f"), 0);
 	ck_assert_int_eq(copied_unmark_name(dir, "f"), 0);
 	ck_assert(!copied_get(fd, &fileid, &ctime));
-	ck_assert_int_eq(copied_compare(dir, "none", &attr, false, &st), COPIED_NOTHING);
+	ck_assert_int_eq(copied_compare(dir, "none", &attr, false, &st, NULL), COPIED_NOTHING);
 	close(fd);
 	close(dir);
 	core_free(&core);
@@ -109,7 +109,7 @@ START_TEST(i9_damaged_marks)
 	ck_assert_int_eq(fsetxattr(other, MARK, mark, len, 0), 0);
 	ck_assert(!copied_get(other, &fileid, &ctime));
 	ck_assert_int_eq(futimens(other, (struct timespec[2]){{1, 0}, {1000, 123456789}}), 0);
-	ck_assert_int_eq(copied_compare(dir, "g", &attr, false, &st), COPIED_OTHER);
+	ck_assert_int_eq(copied_compare(dir, "g", &attr, false, &st, NULL), COPIED_OTHER);
 	close(other);
 	close(fd);
 	close(dir);
