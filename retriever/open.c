@@ -5,6 +5,7 @@
 #include "schemes.h"
 #include "source/acl_source.h"
 #include "source/gate.h"
+#include "volume/brought.h"
 #include "volume/errors.h"
 #include "volume/jobs.h"
 #include "volume/links.h"
@@ -101,6 +102,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->places = places_new();
 	retriever->listings = listings_new();
 	retriever->links = links_new();
+	retriever->brought = brought_new();
 	retriever->jobs = jobs_new();
 	retriever->objects = object_table_new(retriever);
 	retriever->loop = g_main_loop_new(NULL, FALSE);
@@ -167,6 +169,7 @@ void retriever_close(struct retriever *retriever)
 	g_mutex_clear(&retriever->dummy_lock);
 	places_free(retriever->places);
 	listings_free(retriever->listings);
+	brought_free(retriever->brought);
 	links_free(retriever->links);
 	g_main_loop_unref(retriever->loop);
 	g_free(retriever->saved_counters);

@@ -118,6 +118,7 @@ static int create_file(struct making *m)
 	migrate_extents_clear(&m->zeros);
 	if (ret == 0)
 		making_count(m);
+	m->here = ret == 0 && (m->brought || !m->entry->attr.size);
 	return ret;
 }
 

@@ -19,6 +19,7 @@ struct making {
 	struct carried carried;
 	bool linked;		      /* to a provisional name */
 	bool brought;		      /* its data came too, and is in the page cache */
+	bool here;		      /* nothing of its data need be fetched */
 	struct migrate_extents zeros; /* of its data */
 };
 

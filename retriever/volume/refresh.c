@@ -150,6 +150,8 @@ int refresh_entry(struct making *m)
 		ret = refresh_directory(m, found);
 	else
 		ret = STUB_THERE;
+	if (found == COPIED_SAME)
+		m->here = true;
 	if (found > COPIED_OTHER && ret == STUB_THERE && m->parent->same)
 		g_atomic_int_inc(m->parent->same);
 	attributes_clear(&m->carried);

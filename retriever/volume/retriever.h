@@ -72,6 +72,7 @@ struct retriever {
 	gint accepted;	     /* atomic: any number of names may go, until the retriever restarts */
 	struct prior *prior; /* where the volume has a prior copy (prior.h), else NULL */
 	struct links *links;
+	struct brought *brought;
 	gint staging_serial; /* atomic: the last name in .migrate/staging/ */
 	gint sorted;	     /* atomic: entries that wait (sorted.h) */
 	GMutex dummy_lock;   /* replacing dummies (dummy.h); a leaf but for the file system */

@@ -82,5 +82,8 @@ int stub_create(struct retriever *retriever, const struct stub_parent *parent,
 	} while (ret == -EAGAIN);
 	if (ret == 0 && m.linked)
 		links_count(retriever, &entry->attr);
+	if (parent->lacking && S_ISREG(entry->attr.mode) && !m.here &&
+	    (ret == 0 || ret == STUB_THERE))
+		g_atomic_int_inc(parent->lacking);
 	return ret;
 }

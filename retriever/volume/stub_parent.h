@@ -13,6 +13,7 @@ struct stub_parent {
 	const char *path; /* its path below the source's root, "" for the root; NULL: not known */
 	uint32_t small; /* a file of at most so many bytes is to be asked for with them; 0: none */
 	gint *same;	/* atomic: counts what refresh_entry() found the same; NULL: nobody does */
+	gint *lacking;	/* atomic: counts files that may lack data; NULL: nobody does */
 	/* A file has got its `size` bytes with its name: they are in the page cache, and its record
 	 * says that they are missing.  NULL: no data comes with names now. */
 	void (*brought)(struct object *object, uint64_t size);

@@ -35,21 +35,19 @@ static void count_taken(struct making *m, int found)
 	making_count(m);
 	COUNT_ADD(retriever, same, 1);
 	COUNT_ADD(retriever, made, -1);
-	if (found == COPIED_UNFINISHED || !data ||
-	    (found == COPIED_ALIKE && retriever->prior->content))
+	m->here = found != COPIED_UNFINISHED &&
+		  !(data && found == COPIED_ALIKE && retriever->prior->content);
+	if (!m->here || !data)
 		return;
 	COUNT_ADD(retriever, files_whole, 1);
 	COUNT_ADD(retriever, bytes_whole, m->entry->attr.size);
 }
 
-/* Lock held: it is where it was until we move it. */
-static int take(struct making *m)
+/* fd: as of prior_compare(). */
+static int take(struct making *m, int found, int fd)
 {
-	int ret, found;
+	int ret;
 
-	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return STUB_THERE;
-	found = prior_compare(m->retriever, m->parent->prior_fd, m->entry, m->target);
 	if (found < 0)
 		return found;
 	if (found == COPIED_OTHER && !making_must_ask(m)) {

@@ -9,6 +9,7 @@
 
 #include "directory.h"
 #include "transfer.h"
+#include "volume/brought.h"
 #include "volume/jobs.h"
 #include "volume/sorted.h"
 
@@ -202,7 +203,8 @@ static void filled(void *arg, int status)
 	struct bulk *bulk = arg;
 
 	/* One name that cannot be made does not keep the others waiting. */
-	if (status == -EAGAIN || status == -ECANCELED || bulk->directory->normal) {
+	if (status == -EAGAIN || status == -ECANCELED || bulk->directory->normal ||
+	    brought_take(bulk->directory)) {
 		bulk_finish(bulk, status);
 		return;
 	}

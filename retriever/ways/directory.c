@@ -21,6 +21,7 @@
 
 #include <errno.h>
 
+#include "volume/brought.h"
 #include "volume/errors.h"
 #include "source/gate.h"
 #include "refind.h"
@@ -139,6 +140,7 @@ static void conclude(struct run *run)
 		if (!directory_of(object)->seen)
 			directory_of(object)->seen = g_steal_pointer(&run->seen);
 		directory_of(object)->same = run->same;
+		brought_note(object, !run->lacking);
 		directory_set_complete(object);
 	}
 	others = running(object, BACKEND_BACKGROUND) || directory_of(object)->names ||

@@ -136,6 +136,7 @@ static struct stub_parent parent_of(struct run *run)
 		directory_parent(run->object, run->named, run->path, run->prior_fd);
 
 	parent.same = &run->same;
+	parent.lacking = &run->lacking;
 	return parent;
 }
 
@@ -493,8 +494,10 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 	struct question *q;
 	int ret;
 
-	if (is_only_summed(run, entry))
+	if (is_only_summed(run, entry)) {
+		g_atomic_int_inc(&run->lacking);
 		return;
+	}
 	if (directory_reserves(run->path, entry->name))
 		failed_names_add(&run->failed_names, entry->name, -EEXIST,
 				 "this name is reserved at the volume's root: rename it on the old "

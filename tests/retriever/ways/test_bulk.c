@@ -54,6 +54,55 @@ START_TEST(names_and_data)
 }
 END_TEST
 
+/* All came with the names: who comes for the data need not look at each file.  Once. */
+START_TEST(data_that_came_with_names)
+{
+	const unsigned names = MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA;
+	int fd, in;
+
+	start(100);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, names)), 0);
+	in = core_watch_opens(&core, "d");
+	ck_assert_int_eq(data_of(fd), 0);
+	ck_assert_uint_eq(core_opened(in), 0);
+	in = core_watch_opens(&core, "d");
+	ck_assert_int_eq(data_of(fd), 0);
+	ck_assert_uint_ge(core_opened(in), 100);
+	while (core_finish(&core, fd) == -EAGAIN)
+		;
+	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* One that did not, one that was there before, and one without bytes. */
+START_TEST(data_that_did_not_come_with_names)
+{
+	const unsigned names = MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA;
+	int fd, file;
+
+	for (int large = 0; large < 2; large++) {
+		core_make(&core);
+		core_source_file(&core, "d/small", 1000, 1);
+		core_source_file(&core, "d/empty", 0, 1);
+		core_source_file(&core, "d/other", large ? 1 << 20 : 2000, 2);
+		core_start(&core);
+		fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+		if (!large)
+			ck_assert_int_eq(core_name_in(&core, fd, "other"), 0);
+		ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, names)), 0);
+		ck_assert_int_eq(data_of(fd), 0);
+		file = openat(fd, "other", O_RDONLY | O_CLOEXEC);
+		core_expect(file, 0, 2000, 2);
+		close(file);
+		close(fd);
+		core_free(&core);
+	}
+}
+END_TEST
+
 /* One file that fails is listed, the others come. */
 START_TEST(i12_one_failure)
 {
@@ -260,6 +309,8 @@ int main(void)
 	TCase *tcase = CORE_TCASE(suite, "bulk", 120);
 
 	tcase_add_test(tcase, names_and_data);
+	tcase_add_test(tcase, data_that_came_with_names);
+	tcase_add_test(tcase, data_that_did_not_come_with_names);
 	tcase_add_test(tcase, i12_one_failure);
 	tcase_add_test(tcase, i12_one_name);
 	tcase_add_test(tcase, i11_demand_beside_a_stuck_bulk);
