@@ -15,12 +15,17 @@
 #include "copied.h"
 #include "prior.h"
 
-#define VERSION 1
+#define VERSION 2
+
+/* What has several names may be made anew for the sake of another directory. */
+enum files { FILES_EACH, FILES_OPEN, FILES_WHOLE };
 
 /* Little-endian; then the directory's binding as in record.h. */
 struct sum {
-	uint64_t version, sum, entries;
+	uint64_t version, sum, entries, files; /* enum files */
 };
+
+#define FIELDS (sizeof(struct sum) / sizeof(uint64_t))
 
 struct seen {
 	GMutex lock;
@@ -67,7 +72,8 @@ static uint64_t sum_of(const struct source_entry *entry)
 
 static size_t encode(uint8_t *value, const struct sum *sum, const struct migrate_binding *binding)
 {
-	const uint64_t fields[] = {htole64(sum->version), htole64(sum->sum), htole64(sum->entries)};
+	const uint64_t fields[FIELDS] = {htole64(sum->version), htole64(sum->sum),
+					 htole64(sum->entries), htole64(sum->files)};
 
 	memcpy(value, fields, sizeof fields);
 	memcpy(value + sizeof fields, binding->bytes, binding->len);
@@ -78,7 +84,7 @@ static bool load(int dir_fd, struct sum *sum)
 {
 	struct migrate_binding binding;
 	uint8_t value[sizeof *sum + MIGRATE_BINDING_MAX];
-	uint64_t fields[3];
+	uint64_t fields[FIELDS];
 	ssize_t len = fgetxattr(dir_fd, XATTR_LISTED, value, sizeof value);
 
 	if (len < 0 || migrate_binding_get(dir_fd, "", &binding) < 0 ||
@@ -86,7 +92,8 @@ static bool load(int dir_fd, struct sum *sum)
 	    memcmp(value + sizeof *sum, binding.bytes, binding.len) != 0)
 		return false;
 	memcpy(fields, value, sizeof fields);
-	*sum = (struct sum){le64toh(fields[0]), le64toh(fields[1]), le64toh(fields[2])};
+	*sum = (struct sum){le64toh(fields[0]), le64toh(fields[1]), le64toh(fields[2]),
+			    le64toh(fields[3])};
 	return sum->version == VERSION;
 }
 
@@ -101,14 +108,33 @@ static int store(int dir_fd, const struct sum *sum)
 	return ret;
 }
 
+bool seen_is_whole(int dir_fd)
+{
+	struct sum sum;
+
+	return load(dir_fd, &sum) && sum.files == FILES_WHOLE;
+}
+
+void seen_set_whole(int dir_fd)
+{
+	struct sum sum;
+
+	if (!load(dir_fd, &sum) || sum.files != FILES_OPEN)
+		return;
+	sum.files = FILES_WHOLE;
+	store(dir_fd, &sum);
+}
+
 /* ---- listings ---- */
+
+static const struct sum nothing_yet = {.version = VERSION, .files = FILES_OPEN};
 
 struct seen *seen_new(int dir_fd)
 {
 	struct seen *seen = g_new0(struct seen, 1);
 
 	g_mutex_init(&seen->lock);
-	seen->now.version = VERSION;
+	seen->now = nothing_yet;
 	seen->sums_up = load(dir_fd, &seen->before);
 	seen->hashes = g_array_new(FALSE, FALSE, sizeof(uint64_t));
 	return seen;
@@ -140,6 +166,8 @@ void seen_add(struct seen *seen, const struct backend_batch *batch)
 		seen->now.entries++;
 		seen->unknown |= !e->has_attr;
 		seen->files += !S_ISDIR(e->attr.mode) && e->attr.nlink < 2;
+		if (!S_ISDIR(e->attr.mode) && e->attr.nlink > 1)
+			seen->now.files = FILES_EACH;
 		if (!seen->sums_up)
 			g_array_append_val(seen->hashes, h);
 	}
@@ -149,7 +177,7 @@ void seen_add(struct seen *seen, const struct backend_batch *batch)
 void seen_reset(struct seen *seen)
 {
 	g_mutex_lock(&seen->lock);
-	seen->now = (struct sum){.version = VERSION};
+	seen->now = nothing_yet;
 	seen->unknown = false;
 	seen->files = 0;
 	g_array_set_size(seen->hashes, 0);

@@ -5,10 +5,12 @@
  * When all of a listing is here, the directory keeps the sum of it, over what tells one version of
  * an object from another, as the extended attribute security.migrate.listed.  The next listing is
  * summed up first, and only directories and what has several names are looked at: with the same sum
- * nothing else has changed, and no other file is touched.  With another sum the directory is listed
- * again, entry by entry.  The attribute is gone before the first of these changes.  Directories
- * count with name and number only: each is listed itself.  The switch compares each object again,
- * so a sum that is the same by chance leaves an old version in a copy, and never in what is served.
+ * nothing else has changed, and no other file is touched: none is even opened, where all of them
+ * were whole when the run before was done with the directory, which the attribute says too.  With
+ * another sum the directory is listed again, entry by entry.  The attribute is gone before the
+ * first of these changes.  Directories count with name and number only: each is listed itself.  The
+ * switch compares each object again, so a sum that is the same by chance leaves an old version in a
+ * copy, and never in what is served.
  *
  * Then the names are kept, as hashes of 64 bits, to find those that are not listed any more: two
  * names of one hash leave a name where it is for one run too many.  8 bytes a name.
@@ -40,6 +42,14 @@ guint64 seen_files(const struct seen *seen);
  * for the disk.
  */
 int seen_sweep(struct retriever *retriever, struct seen *seen, int dir_fd, const char *path);
+
+/*
+ * The directory and all in it are whole: where no file in it has several names, none of them need
+ * be looked at before the sum is another one.  What cannot be stored is only looked at once more.
+ */
+void seen_set_whole(int dir_fd);
+/* Whether that is so: the sum is the one of then. */
+bool seen_is_whole(int dir_fd);
 
 /* Takes what goes out of the counts, as well as one look can. */
 void seen_uncount(struct retriever *retriever, int dir_fd, const char *name);

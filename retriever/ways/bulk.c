@@ -11,6 +11,7 @@
 #include "transfer.h"
 #include "volume/brought.h"
 #include "volume/jobs.h"
+#include "volume/seen.h"
 #include "volume/sorted.h"
 
 #define FILES_MAX      128 /* of one directory in flight */
@@ -198,13 +199,21 @@ static void scan(void *arg)
 		bulk_finish(bulk, bulk->status);
 }
 
+/* No file lacks data: each has come with it, or has not changed since all of a copy's were whole.
+ */
+static bool is_brought(struct object *directory)
+{
+	return brought_take(directory) ||
+	       (directory->retriever->copying && seen_is_whole(directory->fd));
+}
+
 static void filled(void *arg, int status)
 {
 	struct bulk *bulk = arg;
 
 	/* One name that cannot be made does not keep the others waiting. */
 	if (status == -EAGAIN || status == -ECANCELED || bulk->directory->normal ||
-	    brought_take(bulk->directory)) {
+	    is_brought(bulk->directory)) {
 		bulk_finish(bulk, status);
 		return;
 	}

@@ -10,8 +10,9 @@
  *
  * The background lists first, all of a directory or as much of it as there is room for, and makes
  * it in the order of fileids then (directory_order.h): the old server may be one of disks.  Clients
- * have other runs, of pages as they come.  A listing that repeats its names shows only when they
- * are made, so from a name that comes again on nothing more is kept before that.
+ * have other runs, of pages as they come, and so is a listing that is only summed up.  A listing
+ * that repeats its names shows only when they are made, so from a name that comes again on nothing
+ * more is kept before that.
  *
  * A run that left nothing out makes the directory `complete`: nobody makes a name in it any more
  * (directory_names_fixed()).  The record says FILLED when nobody is writing there and no bracket is
@@ -192,6 +193,8 @@ static void finish(struct run *run)
 	if (must_compare(run)) {
 		failed_names_reset(&run->failed_names);
 		run->pending = 1;
+		if (run->priority == BACKEND_BACKGROUND && !run->names_only)
+			run->order = sorted_new(object->retriever);
 		list_anew(run);
 		return;
 	}
@@ -582,7 +585,7 @@ static void fill(struct object *object, enum backend_priority priority, bool sma
 		run = run_new(object, priority, small_data, &ret);
 	if (given_up)
 		run->failed_names.given_up = given_up_ref(given_up);
-	if (run && priority == BACKEND_BACKGROUND)
+	if (run && priority == BACKEND_BACKGROUND && !(run->seen && seen_sums_up(run->seen)))
 		run->order = sorted_new(object->retriever);
 	waiters_add(object, 0, 0, priority == BACKEND_BACKGROUND, done, arg);
 	g_mutex_unlock(&object->lock);

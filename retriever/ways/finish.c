@@ -11,6 +11,7 @@
 #include "volume/copied.h"
 #include "volume/errors.h"
 #include "volume/jobs.h"
+#include "volume/seen.h"
 
 #define ROUNDS_MAX 3
 
@@ -54,10 +55,17 @@ static enum left look_at(struct retriever *retriever, int dir_fd, const struct d
 	return left;
 }
 
+/* A file of a copy that was whole already need not be looked at. */
+static bool concerns(const struct dirent *e, bool whole)
+{
+	return e->d_type == DT_DIR || e->d_type == DT_UNKNOWN || (e->d_type == DT_REG && !whole);
+}
+
 /* *syncing: whether some of it need only become durable. */
 static enum left scan(struct object *directory, bool *syncing)
 {
 	bool root = migrate_binding_equal(&directory->key, &directory->retriever->root_key);
+	bool whole = directory->retriever->copying && seen_is_whole(directory->fd);
 	DIR *dir = retriever_list(directory->fd, ".");
 	enum left left = NOTHING;
 	struct dirent *e;
@@ -68,8 +76,7 @@ static enum left scan(struct object *directory, bool *syncing)
 		enum left this;
 
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		    (root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)) ||
-		    (e->d_type != DT_REG && e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
+		    (root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)) || !concerns(e, whole))
 			continue;
 		this = look_at(directory->retriever, directory->fd, e);
 		*syncing |= this == SYNCING;
@@ -99,6 +106,8 @@ static int drop(struct object *directory)
 	ret = retriever->copying ? copied_mark(directory->fd, directory->record.fileid,
 					       directory->record.ctime)
 				 : 0;
+	if (!ret && retriever->copying)
+		seen_set_whole(directory->fd);
 	if (!ret)
 		ret = migrate_record_drop(directory->fd);
 	close(held);

@@ -24,15 +24,19 @@ static void prepare(const char *name, unsigned n)
 	seen = seen_new(dir);
 }
 
-static void see(const char *const *names)
+static void see_as(const char *const *names, struct source_entry entry)
 {
 	struct backend_batch *batch = backend_batch_new();
-	const struct source_entry entry = {0};
 
 	for (; *names; names++)
 		backend_batch_add(batch, *names, strlen(*names), &entry);
 	seen_add(seen, batch);
 	backend_batch_free(batch);
+}
+
+static void see(const char *const *names)
+{
+	see_as(names, (struct source_entry){0});
 }
 
 static void end(void)
@@ -122,6 +126,59 @@ START_TEST(a_tenth_below_one_name)
 }
 END_TEST
 
+static const char *const f0[] = {"f0", NULL};
+
+static void list_anew(void)
+{
+	seen_free(seen);
+	seen = seen_new(dir);
+}
+
+/* That is known when somebody has said so, and until the listing is another one. */
+START_TEST(whole)
+{
+	struct source_entry file = {.has_attr = true, .attr = {.mode = S_IFREG, .nlink = 1}};
+
+	prepare("d", 1);
+	seen_set_whole(dir);
+	ck_assert(!seen_is_whole(dir)); /* there is no sum */
+	see_as(f0, file);
+	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, "d"), 0);
+	ck_assert(!seen_is_whole(dir));
+	seen_set_whole(dir);
+	ck_assert(seen_is_whole(dir));
+	list_anew();
+	ck_assert(seen_sums_up(seen));
+	see_as(f0, file);
+	ck_assert(seen_unchanged(seen, dir));
+	ck_assert(seen_is_whole(dir));
+	list_anew();
+	file.attr.ctime = 1;
+	see_as(f0, file);
+	ck_assert(!seen_unchanged(seen, dir));
+	ck_assert(!seen_is_whole(dir));
+	seen_reset(seen);
+	see_as(f0, file);
+	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, "d"), 0);
+	ck_assert(!seen_is_whole(dir));
+	end();
+}
+END_TEST
+
+/* One that has names in other directories too may be made anew for their sake. */
+START_TEST(never_whole)
+{
+	const struct source_entry file = {.has_attr = true, .attr = {.mode = S_IFREG, .nlink = 2}};
+
+	prepare("d", 1);
+	see_as(f0, file);
+	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, "d"), 0);
+	seen_set_whole(dir);
+	ck_assert(!seen_is_whole(dir));
+	end();
+}
+END_TEST
+
 START_TEST(counts)
 {
 	prepare("d", 1);
@@ -156,6 +213,8 @@ int main(void)
 	tcase_add_test(tcase, our_own_directory);
 	tcase_add_test(tcase, a_tenth);
 	tcase_add_test(tcase, a_tenth_below_one_name);
+	tcase_add_test(tcase, whole);
+	tcase_add_test(tcase, never_whole);
 	tcase_add_test(tcase, counts);
 	return run_suite(suite);
 }

@@ -26,6 +26,53 @@ START_TEST(a_run_says_what_it_did)
 }
 END_TEST
 
+/* Then the listing says it, and no file is opened. */
+START_TEST(nothing_changed)
+{
+	int in;
+
+	make_source();
+	copy_run("run");
+	in = core_watch_opens(&core, "d");
+	ck_assert_int_eq(copy_run("same"), 8);
+	ck_assert_uint_eq(core_opened(in), 0);
+	shell("echo changed >%s/d/f0", core.source);
+	in = core_watch_opens(&core, "d");
+	ck_assert_int_eq(copy_run("same"), 7);
+	ck_assert_uint_gt(core_opened(in), 0);
+	expect_same_tree();
+	copy_free();
+}
+END_TEST
+
+/* The next run finds a listing that has not changed, and one file that did not come. */
+START_TEST(i12_nothing_changed_since_a_file_failed)
+{
+	int root, d;
+
+	core_make(&core);
+	core_source_file(&core, "d/large", 1 << 20, 1);
+	core_source_file(&core, "d/small", 1000, 1);
+	copy_open();
+	ck_assert_int_eq(copy_try_begin(false), 0);
+	root = core_root(&core);
+	ck_assert_int_eq(fill(root), 0);
+	d = open_below(root, "d", O_RDONLY | O_DIRECTORY);
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_READ,
+							   .action = FAULT_ERROR,
+							   .status = -EREMOTEIO});
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, d, MIGRATE_DATA | MIGRATE_BACKGROUND)), 0);
+	ck_assert_int_lt(core_finish(&core, d), 0);
+	ck_assert_int_eq(copy_finish("whole"), 0);
+	copy_close();
+	close(d);
+	close(root);
+	copy_run("run");
+	expect_same_tree();
+	copy_free();
+}
+END_TEST
+
 /* Which has listed the root, and no more; the next command goes on. */
 START_TEST(a_run_that_was_cut_short)
 {
@@ -94,6 +141,79 @@ START_TEST(i1_killed_while_a_run_begins)
 		copy_free();
 		ck_assert_int_lt(nth, 200);
 	}
+}
+END_TEST
+
+/* Whatever a kill leaves of a file is not taken for it. */
+START_TEST(i1_killed_while_files_are_made)
+{
+	bool killed = true;
+
+	for (int nth = 1; killed; nth++) {
+		char *copy;
+		int root, d;
+
+		core_make(&core);
+		core_source_file(&core, "d/small", 1000, 1);
+		core_source_file(&core, "d/large", 100000, 2);
+		core_source_file(&core, "d/empty", 0, 3);
+		copy_open();
+		ck_assert_int_eq(copy_try_begin(false), 0);
+		copy_close();
+		copy = core.root;
+		core.root = copy_volume;
+		core_supervise(&core, 0);
+		core.root = copy;
+		core_connect(&core);
+		root = core_root(&core);
+		ck_assert_int_eq(fill(root), 0);
+		d = open_below(root, "d", O_RDONLY | O_DIRECTORY);
+		atomic_store(&core_shared->left, nth);
+		ck_assert_int_eq(
+			core_wait(core_ask_fill(&core, d, MIGRATE_DATA | MIGRATE_BACKGROUND)), 0);
+		make_whole(d); /* unless what was not durable went with it */
+		killed = core_killed();
+		close(d);
+		close(root);
+		core_disconnect(&core);
+		core_end_supervision(&core);
+		copy_run("run");
+		expect_same_tree();
+		copy_run("run");
+		expect_same_tree();
+		copy_attach();
+		make_all();
+		expect_same_tree();
+		ck_assert(!is_aside(""));
+		copy_free();
+		ck_assert_int_lt(nth, 200);
+	}
+}
+END_TEST
+
+/* Nothing is left of it under its name. */
+START_TEST(a_file_that_cannot_be_made)
+{
+	int root, d;
+
+	make_source();
+	copy_open();
+	ck_assert_int_eq(copy_try_begin(false), 0);
+	root = core_root(&core);
+	ck_assert_int_eq(fill(root), 0);
+	d = open_below(root, "d", O_RDONLY | O_DIRECTORY);
+	core_fail_errno = EIO;
+	core_fail_xattr = "security.migrate";
+	ck_assert_int_lt(fill(d), 0);
+	core_fail_xattr = NULL;
+	ck_assert_uint_eq(count_names(d), 0);
+	ck_assert_int_gt(copy_finish("left"), 0);
+	copy_close();
+	close(d);
+	close(root);
+	copy_run("run");
+	expect_same_tree();
+	copy_free();
 }
 END_TEST
 
@@ -303,8 +423,12 @@ int main(void)
 	TCase *tcase = CORE_TCASE(suite, "copy", 150);
 
 	tcase_add_test(tcase, a_run_says_what_it_did);
+	tcase_add_test(tcase, nothing_changed);
+	tcase_add_test(tcase, i12_nothing_changed_since_a_file_failed);
 	tcase_add_test(tcase, a_run_that_was_cut_short);
 	tcase_add_test(tcase, i1_killed_while_a_run_begins);
+	tcase_add_test(tcase, i1_killed_while_files_are_made);
+	tcase_add_test(tcase, a_file_that_cannot_be_made);
 	tcase_add_test(tcase, another_root);
 	tcase_add_test(tcase, the_root_of_another_file_system);
 	tcase_add_test(tcase, another_handle_of_the_root);
