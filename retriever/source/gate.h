@@ -28,7 +28,7 @@ void gate_free(struct gate *gate);
  * many are on their way at a time, GATE_CARRIED at most: the submitter calls gate_carried() with
  * that count when it does not keep them any more.
  */
-#define GATE_CARRIED ((uint64_t)32 << 20)
+#define GATE_CARRIED ((uint64_t)16 << 20)
 void gate_submit(struct gate *gate, struct backend_request *req);
 
 /* How many demand and read-ahead requests the backend has at most. */
