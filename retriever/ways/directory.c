@@ -193,6 +193,7 @@ static void finish(struct run *run)
 	if (must_compare(run)) {
 		failed_names_reset(&run->failed_names);
 		run->pending = 1;
+		run->lacking = 0; /* each is looked at now */
 		if (run->priority == BACKEND_BACKGROUND && !run->names_only)
 			run->order = sorted_new(object->retriever);
 		list_anew(run);

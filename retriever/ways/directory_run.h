@@ -26,7 +26,7 @@ struct run {
 	gint there;	   /* names that were here when they were listed; atomic */
 	gint full;	   /* names for which there was no space; atomic */
 	gint same;	   /* names of a copy that were the same; atomic */
-	gint lacking;	   /* files that may lack data, in all its listings; atomic */
+	gint lacking;	   /* files that may lack data, in all listings that make; atomic */
 	int prior_fd;	   /* the directory in the prior copy; negative: none */
 	struct seen *seen; /* its names, in a copy; else NULL */
 	GMutex work_lock;  /* a leaf */
