@@ -8,8 +8,9 @@
 #include "source/gate.h"
 #include "volume/stub.h"
 
-#define READS (1u << BACKEND_READ)
-#define SMALL (64 * KIB)
+#define READS	   (1u << BACKEND_READ)
+#define SMALL	   (64 * KIB)
+#define BROUGHT_AT ((int64_t)1700000000 * 1000000000) /* atime once the bytes were read */
 
 enum { WHOLE, SHORT, OTHER_FILE }; /* what is brought */
 static bool nothing_else;	   /* has any object beside its bytes */
@@ -65,6 +66,7 @@ static void bring(struct backend_request *attr)
 	req->has_attr = true;
 	req->attr = attr->attr;
 	req->attr.fileid += brings == OTHER_FILE;
+	req->attr.atime = BROUGHT_AT;
 	g_free(call);
 	backend_complete(req, 0);
 }
@@ -264,6 +266,24 @@ START_TEST(small_files_need_no_read)
 	close(large);
 	expect_all(dir);
 	core_expect_answer(&core, "status", "files-whole=5");
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* I8: that its bytes were read for us is not seen in its atime. */
+START_TEST(i8_atime_from_before_the_bytes)
+{
+	g_autofree char *path = NULL;
+	struct stat there, here;
+	int dir = start();
+
+	path = g_strconcat(core.source, "/d/some", NULL);
+	ck_assert_int_eq(stat(path, &there), 0);
+	ck_assert_int_eq(fill_with(dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA), 0);
+	ck_assert_uint_eq(atomic_load(&wanted), 3);
+	ck_assert_int_eq(fstatat(dir, "some", &here, 0), 0);
+	ck_assert_int_eq(migrate_ns(here.st_atim), migrate_ns(there.st_atim));
 	close(dir);
 	core_free(&core);
 }
@@ -625,6 +645,7 @@ int main(void)
 	TCase *tcase = CORE_TCASE(suite, "small", 120);
 
 	tcase_add_test(tcase, small_files_need_no_read);
+	tcase_add_test(tcase, i8_atime_from_before_the_bytes);
 	tcase_add_test(tcase, bytes_alone);
 	tcase_add_loop_test(tcase, i11_names_do_not_wait_for_data, 0, 2);
 	tcase_add_test(tcase, names_alone);
