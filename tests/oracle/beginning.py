@@ -125,7 +125,7 @@ class Plants:
         """Two files for one."""
         old = path[:-1] + b'~'
         os.rename(path, old)
-        sh('cp', '-a', os.fsdecode(old), os.fsdecode(path))
+        sh('cp', '-a', '--sparse=always', os.fsdecode(old), os.fsdecode(path))
         os.unlink(old)
 
     @staticmethod

@@ -62,6 +62,9 @@ EXCEPTIONS = {
     'unlinked_over_smb':
         'ctime of an unfinished file does not move when a client of SMB takes its last name while '
         'one of NFS has it open.',
+    'whole_in_between':
+        'Of questions that were asked side by side one may see the object when it has become whole, '
+        'and another one, which is compared later, before that.',
     'root_finalized':
         "Removing .migrate moves the root's ctime once more.",
     'missing_is_data':
@@ -110,6 +113,7 @@ class Comparer:
         self.smb_too = False            # there are clients of SMB
         self.smb_source = False         # the old server speaks SMB
         self.unseen = False             # names were placed without this
+        self.together = False           # what is compared was asked side by side
 
     def exception(self, name):
         assert name in EXCEPTIONS, name
@@ -336,7 +340,7 @@ class Comparer:
             if moved == (False, True) and self.unlinked_over_smb(m):
                 continue
             if moved == (False, True) or moved == (True, False) and not (
-                    self.became_whole(seen, m, now < before) or self.name_came(p, now < before) or
+                    self.became_whole(seen, m, p, now < before) or self.name_came(p, now < before) or
                     self.refused_over_smb(m, now < before)):
                 say(f'{key} moved', f'{moved[0]} (from {before} to {now}; state '
                     f'{self.disk.state(m.fileid)}, was whole: {bool(seen.whole)})', moved[1])
@@ -346,12 +350,14 @@ class Comparer:
                 abs(now - before if moved[0] else p.change - last_p.change) == 1 and
                 self.exception('change_plus_one'))
 
-    def became_whole(self, seen, m, back):
+    def became_whole(self, seen, m, p, back):
         now = m.ctime, m.change
         if seen.whole == now:           # the other of the two
             return True
         if self.disk.finalized and m.fileid == self.disk.root and not back:
             return self.exception('root_finalized')
+        if back and self.together and self.disk.of_source(p.fileid):
+            return self.exception('whole_in_between')
         if back or seen.whole or self.disk.state(m.fileid) and not self.disk.returned(m.fileid):
             return False
         seen.whole = now

@@ -41,8 +41,10 @@ class Pair:
 
     def do(self, op, lie=None):
         if op['op'] == 'parallel':
+            self.comparer.together = True
             for one, *pair in zip(op['ops'], *self.ask(lambda side: side.do_parallel(op['ops']))):
                 self.compare(one, pair, lie)
+            self.comparer.together = False
         else:
             self.compare(op, self.ask(lambda side: side.do(op)), lie)
 
