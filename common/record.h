@@ -71,7 +71,7 @@ enum {
 	MIGRATE_REC_LOST = 1 << 12, /* file: what a client wrote may be lost, and it was not told */
 	MIGRATE_REC_HOLES = 1 << 13,   /* file: clients may have made holes in DIRTY */
 	MIGRATE_REC_ADOPTED = 1 << 14, /* file: the missing ranges hold what another tool has
-					* copied, which is shown and still to be compared */
+					* copied, and are still to be compared */
 };
 
 /* What binds a record to its inode (I9). */

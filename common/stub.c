@@ -37,15 +37,14 @@ static int take_set(struct migrate_extents **to, struct migrate_extents *from)
 	return 0;
 }
 
-/* Gives the stub the ranges that are to be asked for: what is missing and no client wrote.  Of an
- * adopted file nothing is: what is there is shown. */
+/* Gives the stub the ranges that are to be asked for: what is missing and no client wrote. */
 static int take_ranges(struct migrate_stub *stub, struct migrate_record *rec)
 {
 	int ret = migrate_extents_remove_all(&rec->missing, &rec->dirty);
 
 	if (!ret)
 		ret = take_set(&stub->dirty, &rec->dirty);
-	if (!ret && !(rec->flags & MIGRATE_REC_ADOPTED))
+	if (!ret)
 		ret = take_set(&stub->ranges, &rec->missing);
 	if (stub->ranges)
 		stub->missing_bytes = migrate_extents_bytes(stub->ranges);

@@ -72,11 +72,11 @@ def change(old, random, silent=True):
     return len(gone) + 10 + 1
 
 
-def served(migration):
-    """Through the new server, then to the end."""
+def served(migration, *more):
+    """Through the new server, then to the end.  more: paths that a client reads before."""
     server = migration.start_server()
     client = server.client()
-    for path in ('departments', 'wide/00000', 'new/directory/file'):
+    for path in ('departments', 'wide/00000', 'new/directory/file', *more):
         if not os.path.exists(f'{OLD}/{path}'):
             continue
         handle, _ = client.walk(path)
@@ -180,7 +180,7 @@ def content(args):
             file.write(bytes(100) if 'large' in path else b'wrong')
         os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns))
     migration.ctl('attach', '--adopt', '--compare=content')
-    status = served(migration)
+    status = served(migration, *wrong)              # nobody sees what is wrong before
     expect(int(status['bytes_corrected']) > 0, 'nothing was corrected')
 
 
