@@ -12,9 +12,9 @@ static enum ctl_exit check(const struct ctl *ctl)
 	if (!known)
 		ctl_complain("attach: --compare is size-mtime or content, not \"%s\"",
 			     ctl->compare);
-	else if (!ctl->adopt && (ctl->compare || ctl->keep_extra))
-		ctl_complain("attach: --%s is for what another tool has copied: give --adopt too",
-			     ctl->compare ? "compare" : "keep-extra");
+	else if (!ctl->adopt && ctl->keep_extra)
+		ctl_complain("attach: --keep-extra is for what another tool has copied: give "
+			     "--adopt too");
 	else
 		return CTL_OK;
 	return CTL_USAGE;

@@ -219,7 +219,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		{"adopt", 0, 0, G_OPTION_ARG_NONE, &adopt,
 		 "attach: take over what another tool has copied into the root", NULL},
 		{"compare", 0, 0, G_OPTION_ARG_STRING, &ctl->compare,
-		 "attach --adopt: size-mtime (default), or content as well", "HOW"},
+		 "attach: of what was copied: size-mtime (default), or content as well", "HOW"},
 		{"keep-extra", 0, 0, G_OPTION_ARG_NONE, &keep_extra,
 		 "attach --adopt: what the old server does not have stays in the tree", NULL},
 		{"accept", 0, 0, G_OPTION_ARG_NONE, &accept,

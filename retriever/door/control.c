@@ -216,7 +216,7 @@ static int run_attach(struct retriever *retriever, const char *argument, char **
 		.accept = has_word(argument, "accept"),
 	};
 
-	return retriever->copying && !how.adopt ? copy_switch(retriever, how.accept, text)
+	return retriever->copying && !how.adopt ? copy_switch(retriever, &how, text)
 						: attach_volume(retriever, &how, text);
 }
 

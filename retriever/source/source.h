@@ -55,6 +55,7 @@ struct source_attr {
 	dev_t rdev;
 	int64_t atime, mtime, ctime; /* ns */
 	bool elsewhere; /* the old server itself has the data on tape, in a cloud ... */
+	bool no_ctime;	/* ctime may be mtime once more: attributes, and bytes, can have changed */
 };
 
 struct source_entry {

@@ -152,6 +152,14 @@ static bool get_by_name(int dir_fd, const char *name, uint64_t *fileid, int64_t 
 	       decode(mark, len, &binding, fileid, ctime);
 }
 
+/* One without a ctime says nothing of the attributes. */
+static int compare_mark(uint64_t fileid, int64_t ctime, const struct source_attr *attr)
+{
+	if (fileid != attr->fileid || ctime != attr->ctime)
+		return COPIED_OTHER;
+	return attr->no_ctime ? COPIED_ALIKE : COPIED_SAME;
+}
+
 /* st: its type is the one of attr, and of a file the size. */
 static int compare_file(int fd, const struct source_attr *attr, bool adopted, const struct stat *st)
 {
@@ -163,7 +171,7 @@ static int compare_file(int fd, const struct source_attr *attr, bool adopted, co
 		return COPIED_OTHER;
 	if (!marked)
 		return compare_unmarked(fd, attr, adopted);
-	return fileid == attr->fileid && ctime == attr->ctime ? COPIED_SAME : COPIED_OTHER;
+	return compare_mark(fileid, ctime, attr);
 }
 
 static int compare_other(int dir_fd, const char *name, const struct source_attr *attr, bool adopted,
@@ -172,15 +180,14 @@ static int compare_other(int dir_fd, const char *name, const struct source_attr 
 	uint64_t fileid;
 	int64_t ctime;
 	bool marked = get_by_name(dir_fd, name, &fileid, &ctime);
-	bool same = marked && fileid == attr->fileid && ctime == attr->ctime;
+	int found = marked ? compare_mark(fileid, ctime, attr) : COPIED_OTHER;
 
 	if (S_ISDIR(attr->mode))
-		return same ? COPIED_SAME : COPIED_ALIKE;
+		return found == COPIED_SAME ? COPIED_SAME : COPIED_ALIKE;
 	/* what has no data is compared as a whole: not every tool keeps the times of a symbolic
 	 * link */
 	if (marked)
-		return same && copied_mtime_is(st->st_mtim, attr->mtime) ? COPIED_SAME
-									 : COPIED_OTHER;
+		return copied_mtime_is(st->st_mtim, attr->mtime) ? found : COPIED_OTHER;
 	return adopted && (st->st_rdev == attr->rdev || S_ISLNK(attr->mode)) ? COPIED_ALIKE
 									     : COPIED_OTHER;
 }

@@ -11,6 +11,9 @@
  * Layout, little-endian: u8 version (1), u64 fileid, i64 ctime in ns, then the inode's binding as
  * in record.h (I9).  A damaged mark, and one that was copied to another inode, is none.
  *
+ * Samba tells mtime for ctime.  Then the mark says of mtime and fileid only, and an object that has
+ * them is alike: its attributes may be others, and where content is to be compared it is.
+ *
  * A tree that another tool made has no marks.  There a file is the same when size and mtime are,
  * the mtime as fine as the tool kept it; a symbolic link when its text is; a device when its
  * numbers are.

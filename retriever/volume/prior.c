@@ -153,6 +153,9 @@ int prior_compare(struct retriever *retriever, int prior_fd, const struct source
 	if (S_ISDIR(entry->attr.mode))
 		return COPIED_OTHER;
 	found = copied_compare(prior_fd, entry->name, &entry->attr, prior->adopted, &st, fd);
+	/* a stub's attributes are those of its making */
+	if (found == COPIED_UNFINISHED && entry->attr.no_ctime)
+		return COPIED_OTHER;
 	if (found < COPIED_ALIKE)
 		return found;
 	if (found == COPIED_ALIKE && S_ISLNK(entry->attr.mode) &&

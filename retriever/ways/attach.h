@@ -7,8 +7,8 @@
 
 /* How; all FALSE: an empty root, or one with a copy of ours. */
 struct attach {
-	bool adopt;	 /* what is in the root was copied by another tool */
-	bool content;	 /* of that: bytes are compared too */
+	bool adopt;   /* what is in the root was copied by another tool */
+	bool content; /* bytes are compared too, where nothing of ours says that they are right */
 	bool keep_extra; /* of that: what the old server does not have stays */
 	bool accept;	 /* another old root than the one that was copied is right, and any number
 			  * of names that are gone */

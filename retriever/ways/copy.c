@@ -332,12 +332,13 @@ static int check_switch(struct retriever *retriever, bool accept, char **message
 	return check_root(retriever, accept, message);
 }
 
-int copy_switch(struct retriever *retriever, bool accept, char **message)
+int copy_switch(struct retriever *retriever, const struct attach *how, char **message)
 {
-	struct prior prior = {.names = COUNT_GET(retriever, files_found) +
+	struct prior prior = {.content = how->content,
+			      .names = COUNT_GET(retriever, files_found) +
 				       COUNT_GET(retriever, directories_found)};
 	int volume = retriever->volume_fd;
-	int ret = check_switch(retriever, accept, message);
+	int ret = check_switch(retriever, how->accept, message);
 
 	if (ret)
 		return ret;

@@ -15,7 +15,7 @@
 #ifndef COPY_H
 #define COPY_H
 
-#include "volume/retriever.h"
+#include "attach.h"
 
 /*
  * A run begins, or one that was cut short goes on.  accept: another old root, and any number of
@@ -28,6 +28,6 @@ int copy_begin(struct retriever *retriever, bool accept, char **message);
 int copy_end(struct retriever *retriever, char **message);
 /* The copy becomes the prior copy of the volume, which is to be attached next.  -ERESTART, or
  * -errno with *message. */
-int copy_switch(struct retriever *retriever, bool accept, char **message);
+int copy_switch(struct retriever *retriever, const struct attach *how, char **message);
 
 #endif

@@ -192,14 +192,16 @@ def copy(sequence):
     """Increments, after each of which the old server changes."""
     case, migration = sequence.case, sequence.migration
     r = random.Random(f'begin {case["seed"]}')
+    told = case['settings'].get('source') != 'smb'      # Samba does not tell ctime
+    content = not told and r.random() < 0.5
     for n in range(r.choice((1, 2))):
-        plants = Plants(case['tree'], sequence.source, f'{case["seed"]} {n}', True)
+        plants = Plants(case['tree'], sequence.source, f'{case["seed"]} {n}', told or content)
         sequence.old.restart()                  # it forgets what it knows
         migration.ctl('copy', '--accept')
         plants.undo(r, sequence.carried)
     sequence.old.restart()
     migration.configure(**sequence.configured)  # the switch reads it
-    migration.ctl('attach')
+    migration.ctl('attach', f'--compare={"content" if content else "size-mtime"}')
 
 
 def adopt(sequence):
@@ -208,7 +210,6 @@ def adopt(sequence):
     sources, name = os.path.split(sequence.source)
     # else it writes a block of zeros where a hole is as large
     sh('cp', '-a', '--sparse=always', f'{sources}-quiet/{name}/.', sequence.migrated)
-    # bytes that only --compare=content finds are shown until then, as the manual says
-    Plants(case['tree'], sequence.migrated, case['seed'], False)
+    Plants(case['tree'], sequence.migrated, case['seed'], content)
     sequence.migration.ctl('attach', '--adopt',
                            f'--compare={"content" if content else "size-mtime"}')

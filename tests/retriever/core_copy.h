@@ -177,7 +177,7 @@ static inline void copy_attach(void)
 	g_autofree char *message = NULL;
 
 	copy_open();
-	ck_assert_int_eq(copy_switch(core.retriever, false, &message), -ERESTART);
+	ck_assert_int_eq(copy_switch(core.retriever, &(struct attach){0}, &message), -ERESTART);
 	copy_close();
 	g_free(core.root);
 	core.root = g_steal_pointer(&copy_volume);

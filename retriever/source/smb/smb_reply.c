@@ -44,6 +44,7 @@ bool smb_attr_decode(const struct wire_attr *from, struct source_attr *to)
 		.atime = smb_time(from->accessed),
 		.mtime = smb_time(from->written),
 		.ctime = smb_time(from->changed),
+		.no_ctime = from->changed == from->written, /* always so with Samba */
 		.elsewhere = from->attributes & (SMB_ATTR_ELSEWHERE | SMB_ATTR_REPARSE),
 	};
 	if (from->attributes & SMB_ATTR_REPARSE && smb_tag_is_link(from->tag))

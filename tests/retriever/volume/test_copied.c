@@ -35,6 +35,24 @@ static int compare(bool adopted)
 	return copied_compare(dir, "f", &attr, adopted, &st, NULL);
 }
 
+/* As Samba lists it: what moves ctime alone is not told. */
+START_TEST(a_mark_without_a_ctime)
+{
+	int fd = make_file(NS(1000, 123456700));
+
+	attr.ctime = attr.mtime;
+	ck_assert_int_eq(copied_mark(fd, 77, attr.ctime), 0);
+	ck_assert_int_eq(compare(false), COPIED_SAME);
+	attr.no_ctime = true;
+	ck_assert_int_eq(compare(false), COPIED_ALIKE);
+	attr.fileid++;
+	ck_assert_int_eq(compare(false), COPIED_OTHER);
+	close(fd);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(a_mark_is_one_version)
 {
 	int fd = make_file(NS(1000, 123456789));
@@ -211,6 +229,7 @@ int main(void)
 	Suite *suite = suite_create("copied");
 	TCase *tcase = CORE_TCASE(suite, "copied", 60);
 
+	tcase_add_test(tcase, a_mark_without_a_ctime);
 	tcase_add_test(tcase, a_mark_is_one_version);
 	tcase_add_test(tcase, i9_damaged_marks);
 	tcase_add_test(tcase, times_as_tools_keep_them);

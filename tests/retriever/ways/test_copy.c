@@ -230,7 +230,8 @@ START_TEST(another_root)
 	{
 		g_autofree char *message = NULL;
 
-		ck_assert_int_eq(copy_switch(core.retriever, false, &message), -ESTALE);
+		ck_assert_int_eq(copy_switch(core.retriever, &(struct attach){0}, &message),
+				 -ESTALE);
 		ck_assert_ptr_nonnull(strstr(message, "another directory"));
 	}
 	ck_assert_int_eq(copy_try_begin(true), 0);
@@ -341,7 +342,8 @@ START_TEST(accepting_with_the_switch)
 	copy_run("run");
 	shell("rm -r %s/d", core.source);
 	copy_open();
-	ck_assert_int_eq(copy_switch(core.retriever, true, &message), -ERESTART);
+	ck_assert_int_eq(copy_switch(core.retriever, &(struct attach){.accept = true}, &message),
+			 -ERESTART);
 	copy_close();
 	g_free(core.root);
 	core.root = g_steal_pointer(&copy_volume);
@@ -386,7 +388,7 @@ START_TEST(refusals_of_a_copy)
 	ck_assert_ptr_nonnull(strstr(message, "--adopt"));
 	mine = g_build_filename(copy_volume, "mine", NULL);
 	shell("touch %s", mine);
-	ck_assert_int_eq(copy_switch(core.retriever, false, &again), -ENOTEMPTY);
+	ck_assert_int_eq(copy_switch(core.retriever, &(struct attach){0}, &again), -ENOTEMPTY);
 	copy_close();
 	copy_free();
 }
