@@ -3,8 +3,10 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "source/refused.h"
 #include "volume/aside.h"
@@ -161,6 +163,12 @@ static bool is_left_out(struct given_up *given_up, const char *dir, const char *
 	return is;
 }
 
+/* Of names that are too many to be told, what the copy has may be any that the tree does not. */
+static bool may_be_untold(const struct given_up *given_up, int dir_fd, const char *name)
+{
+	return given_up->untold && faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+}
+
 int given_up_put_aside(struct given_up *given_up, struct retriever *retriever, int dir_fd,
 		       int prior_fd, const char *path)
 {
@@ -173,7 +181,8 @@ int given_up_put_aside(struct given_up *given_up, struct retriever *retriever, i
 		g_autofree char *refused = refused_text(e->d_name, strlen(e->d_name));
 
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
-		    (is_left_out(given_up, at, e->d_name) || is_left_out(given_up, at, refused)))
+		    (is_left_out(given_up, at, e->d_name) || is_left_out(given_up, at, refused) ||
+		     may_be_untold(given_up, dir_fd, e->d_name)))
 			ret = aside_put(retriever, prior_fd, e->d_name, path, e->d_name);
 	}
 	if (!ret)

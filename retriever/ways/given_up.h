@@ -31,7 +31,8 @@ uint64_t given_up_count(struct given_up *given_up);
  * -errno: then the directory must not be called filled. */
 int given_up_record(struct given_up *given_up, struct retriever *retriever);
 /* What the directory's prior copy (prior.h), at prior_fd, has of these names goes aside: it is not
- * left over, and nobody can compare it.  path: as of aside_put().  0 or -errno. */
+ * left over, and nobody can compare it.  Where there are more than are told apart, all that is
+ * left.  path: as of aside_put().  0 or -errno. */
 int given_up_put_aside(struct given_up *given_up, struct retriever *retriever, int dir_fd,
 		       int prior_fd, const char *path);
 

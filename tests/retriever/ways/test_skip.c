@@ -249,6 +249,29 @@ START_TEST(i1_what_was_copied_of_it)
 }
 END_TEST
 
+/* I1: so may be whatever is left, where there are more than are told apart. */
+START_TEST(i1_more_than_are_told_apart)
+{
+	const unsigned many = BATCH_REFUSED_MAX + 7;
+	int fd;
+
+	core_make(&core);
+	make_files("d", 3);
+	copy_by_cp();
+	shell("touch %s/d/extra", core.root);
+	adopt((struct attach){.keep_extra = true});
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	refuse(many);
+	ck_assert_int_eq(fill(fd), -EREMOTEIO);
+	skips("all", "", "directories=1\n");
+	expect_filled(fd, 3);
+	ck_assert(!is_there(core.root, "d/extra"));
+	ck_assert(is_aside("d/extra"));
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* Of names that may be somebody else's for a moment, `all` takes only those that were listed. */
 START_TEST(i12_all_that_was_listed)
 {
@@ -520,6 +543,7 @@ int main(void)
 	tcase_add_test(tcase, i12_what_may_pass);
 	tcase_add_test(tcase, what_is_not_found);
 	tcase_add_test(tcase, i1_what_was_copied_of_it);
+	tcase_add_test(tcase, i1_more_than_are_told_apart);
 	tcase_add_test(tcase, i12_all_that_was_listed);
 	tcase_add_test(tcase, i12_what_can_be_made);
 	tcase_add_test(tcase, i12_the_last_listing_counts);
