@@ -42,6 +42,11 @@ int prior_check(struct retriever *retriever, gint64 n)
 	return 0;
 }
 
+void prior_uncount(struct retriever *retriever, gint64 n)
+{
+	COUNT_ADD(retriever, left_over, -MAX(n, 0));
+}
+
 gint64 prior_names(struct retriever *retriever, int dir_fd, const char *name)
 {
 	return own_count(dir_fd, name,
@@ -184,7 +189,12 @@ static int put_directory(struct retriever *retriever, int prior_fd, const char *
 	gint64 n = prior_names(retriever, prior_fd, name);
 	int ret = n < 0 ? (int)n : prior_check(retriever, n);
 
-	return ret ? ret : aside_put(retriever, prior_fd, name, path, name);
+	if (ret)
+		return ret;
+	ret = aside_put(retriever, prior_fd, name, path, name);
+	if (ret)
+		prior_uncount(retriever, n);
+	return ret;
 }
 
 int prior_settle(struct retriever *retriever, int prior_fd, const char *path,
@@ -276,10 +286,18 @@ static int sweep(struct retriever *retriever, DIR *dir, int dir_fd, const char *
 	int ret = n < 0 ? (int)n : prior_check(retriever, n);
 	struct dirent *e;
 
+	if (ret)
+		return ret;
 	while (!ret && (errno = 0, e = readdir(dir)))
 		if (is_name(e, path))
 			ret = deal_with(retriever, dirfd(dir), e->d_name, dir_fd, path);
-	return ret || !errno ? ret : -errno;
+	if (!ret)
+		ret = -errno;
+	if (ret && n) {
+		rewinddir(dir);
+		prior_uncount(retriever, count_left_over(retriever, dir, dir_fd, path));
+	}
+	return ret;
 }
 
 /* Upwards as well: those above may have waited for this one only. */

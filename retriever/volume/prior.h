@@ -75,6 +75,8 @@ int prior_sweep(struct retriever *retriever, int dir_fd, const char *path);
  * more than a tenth of all names, and nobody has accepted that.
  */
 int prior_check(struct retriever *retriever, gint64 n);
+/* So many that it has counted did not go: whoever tries again counts them again. */
+void prior_uncount(struct retriever *retriever, gint64 n);
 /* How many go with that one, for prior_check(): of a directory all that is below it too.  -errno.
  */
 gint64 prior_names(struct retriever *retriever, int dir_fd, const char *name);

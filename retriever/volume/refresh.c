@@ -28,8 +28,12 @@ static int put_away(struct making *m, const struct stat *st)
 		return ret;
 	seen_uncount(retriever, m->dir_fd, m->as);
 	if (newer || S_ISDIR(st->st_mode))
-		return aside_put(retriever, m->dir_fd, m->as, m->parent->path, m->entry->name);
-	return unlinkat(m->dir_fd, m->as, 0) < 0 ? -errno : 0;
+		ret = aside_put(retriever, m->dir_fd, m->as, m->parent->path, m->entry->name);
+	else if (unlinkat(m->dir_fd, m->as, 0) < 0)
+		ret = -errno;
+	if (ret)
+		prior_uncount(retriever, n);
+	return ret;
 }
 
 static int replace(struct making *m, const struct stat *st)

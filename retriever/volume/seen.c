@@ -267,11 +267,12 @@ void seen_uncount(struct retriever *retriever, int dir_fd, const char *name)
 	}
 }
 
-static gint64 count_names(struct retriever *retriever, const GPtrArray *names, int dir_fd)
+/* From that one on. */
+static gint64 count_names(struct retriever *retriever, const GPtrArray *names, guint i, int dir_fd)
 {
 	gint64 all = 0;
 
-	for (guint i = 0; i < names->len; i++) {
+	for (; i < names->len; i++) {
 		gint64 n = prior_names(retriever, dir_fd, names->pdata[i]);
 
 		if (n < 0)
@@ -285,18 +286,24 @@ int seen_sweep(struct retriever *retriever, struct seen *seen, int dir_fd, const
 {
 	g_autoptr(GPtrArray) names = NULL;
 	gint64 n;
+	guint i = 0;
 	int ret;
 
 	g_array_sort(seen->hashes, compare);
 	names = names_left(seen, dir_fd, path && !*path);
 	if (!names)
 		return -EIO;
-	n = count_names(retriever, names, dir_fd);
+	n = count_names(retriever, names, 0, dir_fd);
 	ret = n < 0 ? (int)n : prior_check(retriever, n);
-	for (guint i = 0; i < names->len && !ret; i++) {
+	if (ret)
+		return ret;
+	while (i < names->len && !ret) {
 		seen_uncount(retriever, dir_fd, names->pdata[i]);
 		ret = aside_put_left(retriever, dir_fd, dir_fd, names->pdata[i], path);
+		i += !ret;
 	}
+	if (ret)
+		prior_uncount(retriever, count_names(retriever, names, i, dir_fd));
 	/* without it the next listing takes longer */
 	if (!ret && !seen->unknown && store(dir_fd, &seen->now) < 0)
 		g_debug("%s: no sum of its listing is kept", path);
