@@ -3,7 +3,8 @@
 """Power cuts: a guest migrates onto a disk of its own and is killed at random points; the disk loses
 and reorders what it was not told to flush (volatile.py).  After each cut, whatever has no record is whole (I3), what a client was told is durable is there (I7), and the
 migration goes on to its end.  The old server is a tree that the guest sees, or an SMB server on the
-host, whose small files' bytes come with their names."""
+host, whose small files' bytes come with their names.  Or the tree is copied beforehand, by us or by
+another tool."""
 import os
 import re
 import subprocess
@@ -127,6 +128,49 @@ def cuts(args, kind, fs):
     left = args.cuts
     while left > 0:
         left -= migrate(args, kind, fs, left)
+
+
+def beforehand(args, kind, fs):
+    """With a copy before the switch: cuts in its runs, at the switch and in the comparison."""
+    volume(OLD)
+    tree.make(OLD, 200, 3, 1 << 20)
+    machine = Machine(args, kind, fs)
+    verb, real, latest = 'start', 0, 100
+    while real < (args.cuts if args.long else 1):
+        target = args.random.randrange(1, latest)
+        status = machine.run(verb, kill_on=re.compile(rb'^tick (\d+)\n', re.M),
+                             kill_if=lambda n: n >= target)
+        print(f'{verb}: cut at {target}: {", ".join(machine.said.split(chr(10))[:2])}')
+        if status != uml.KILLED:
+            expect('at the end' in machine.said, f'the guest failed: {machine.said[-3000:]}')
+            latest, verb = max(3, latest // 2), 'start'         # a new disk
+            continue
+        real += 1
+        verb = 'resume'
+    status = machine.run('finish')
+    expect(status == 0, f'it does not end well: {machine.said[-3000:]}')
+    print(f'{real} cuts; the disk lost {machine.disk.lost} blocks, kept {machine.disk.kept}')
+    machine.close()
+
+
+@case(guest=True)
+def copied_ext4(args):
+    beforehand(args, 'copied', 'ext4')
+
+
+@case(guest=True, long=True)
+def copied_xfs(args):
+    beforehand(args, 'copied', 'xfs')
+
+
+@case(guest=True, long=True)
+def adopted_ext4(args):
+    beforehand(args, 'adopted', 'ext4')
+
+
+@case(guest=True, long=True)
+def adopted_btrfs(args):
+    beforehand(args, 'adopted', 'btrfs')
 
 
 @case(guest=True)

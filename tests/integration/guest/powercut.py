@@ -8,7 +8,9 @@
     powercut.py BUILD OLD SOURCE FS check TOLD          what must be true right after the cut
     powercut.py BUILD OLD SOURCE FS finish TOLD         migrates to the end and compares
 
-SOURCE is "file", the tree OLD itself, or "smb", the share of it that the host serves.
+SOURCE is "file", the tree OLD itself, or "smb", the share of it that the host serves.  Or it is the
+tree OLD, and there is a copy before the switch: "copied" is ours, "adopted" another tool's.  Then
+start and resume print "tick N" as it goes on, and resume and finish begin with what check does.
 """
 import os
 import random
@@ -24,17 +26,17 @@ import smbsource    # noqa: E402
 import tree         # noqa: E402
 import volatile     # noqa: E402
 from sandbox import LOGS, Failure, sh       # noqa: E402
-from servers import NEW, Migration          # noqa: E402
+from servers import NEW, VOLUME, Migration  # noqa: E402
 
 WRITES = 'for writing'          # the directory that the client in here writes to
 ATTRIBUTES = 100                # files in it of which it changes the attributes only
 RECORD = 'security.migrate'
 
 
-def record(path):
+def record(path, name=RECORD):
     """The value of the record, or None."""
     try:
-        return os.getxattr(path, RECORD, follow_symlinks=False)
+        return os.getxattr(path, name, follow_symlinks=False)
     except OSError as error:
         if error.errno == 61:           # ENODATA
             return None
@@ -43,7 +45,7 @@ def record(path):
 
 def source_of(old, kind):
     """Its URL, and what is configured for it."""
-    if kind == 'file':
+    if kind != 'smb':
         return f'file://{old}', {}
     return (f'smb://root@{os.environ["VM_HOST"]}/old',
             {'smb_password_file': smbsource.password(), 'smb_modes': 'open'})
@@ -89,6 +91,90 @@ def migrate(migration, fresh):
         select.select([], [], [], 0.1)
     print('at the end', flush=True)
 
+
+# ---- a copy before the switch -----------------------------------------------------------------
+
+BEFOREHAND = ('copied', 'adopted')
+
+
+def leave(old, root):
+    """What another tool has copied, with its mistakes."""
+    chance = random.Random(5)
+    sh('cp', '-a', '--sparse=always', old + '/.', root)
+    for path in sorted(map(os.fsencode, tree.every(root))):
+        st = os.lstat(path)
+        if not stat.S_ISREG(st.st_mode) or chance.random() < 0.6:
+            continue
+        if chance.random() < 0.2:
+            os.unlink(path)
+        elif st.st_size:                # under the right size and mtime
+            with open(path, 'r+b') as file:
+                file.seek(st.st_size // 2)
+                file.write(b'wrong'[:st.st_size])
+            os.truncate(path, st.st_size)
+            os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns))
+    os.makedirs(root + '/extra/directory')
+    with open(root + '/extra/directory/file', 'w') as file:
+        file.write('extra')
+    sh('sync')
+
+
+def is_attached(migration):
+    return migration.status()['state'] in ('migrating', 'whole')
+
+
+def beforehand(migration, kind, happens):
+    """To the end; happens(process): waits for it."""
+    def run(*argv):
+        happens(sandbox.Process('migratectl', [migration.program('migratectl'), '--config',
+                                               migration.config, *argv, VOLUME]))
+    if kind == 'copied' and not is_attached(migration) and not os.path.isdir(
+            migration.root + '/.migrate/prior'):
+        run('copy', '--accept')
+        run('copy', '--accept')
+    if not is_attached(migration):
+        run('attach', *(('--adopt', '--compare=content') if kind == 'adopted' else ()))
+    happens(migration.start_crawler())
+
+
+def tick(process):
+    while process.poll() is None:
+        tick.number += 1
+        print('tick', tick.number, flush=True)
+        select.select([], [], [], 0.02)
+
+
+tick.number = 0
+
+
+def check_copy(root, old):
+    """What has a mark is whole, and nothing of a copy is served before it is compared."""
+    problems, marked = [], 0
+    for copy in ('copy', 'prior'):
+        top = os.fsencode(f'{root}/.migrate/{copy}')
+        for path in tree.every(top) if os.path.isdir(top) else ():
+            if not os.path.isfile(path) or os.path.islink(path) or \
+                    record(path, 'security.migrate.copied') is None:
+                continue
+            marked += 1
+            source = os.path.join(os.fsencode(old), os.path.relpath(path, top))
+            with open(path, 'rb') as a, open(source, 'rb') as b:
+                if a.read() != b.read():
+                    problems.append(f'{path}: has a mark and is not whole')
+    print(f'{marked} files have a mark')
+    return problems
+
+
+def finish_beforehand(migration, old, kind):
+    beforehand(migration, kind, lambda process: process.wait(600))
+    migration.ctl('verify')
+    migration.ctl('aside', '--discard')
+    migration.ctl('finalize')
+    return [f'{p}: still has a record' for p in tree.records(migration.root)] + tree.compare(
+        old, migration.root, any_mtime=lambda st: True).differences
+
+
+# ---- writes -------------------------------------------------------------------------------------
 
 def block(number):
     """What the write of this number puts: 1000 bytes that nothing else has."""
@@ -232,7 +318,18 @@ def main():
     migration = begin(build, old, kind, fs, verb == 'start')
     problems = []
     try:
-        if verb in ('start', 'resume'):
+        if kind in BEFOREHAND:
+            if verb != 'start':
+                problems = check(migration.root, old, kind, -1) + check_copy(migration.root, old)
+            elif kind == 'adopted':
+                leave(old, migration.root)
+            start_retriever(migration)
+            if verb == 'finish' and not problems:
+                problems = finish_beforehand(migration, old, kind)
+            elif not problems:
+                beforehand(migration, kind, tick)
+                print('at the end', flush=True)
+        elif verb in ('start', 'resume'):
             migrate(migration, verb == 'start')
         elif verb == 'check':
             problems = check(migration.root, old, kind, int(told))
