@@ -14,7 +14,7 @@ DIR, REG = 2, 1
 NODES = 3, 4, 6, 7                      # devices, sockets, fifos
 STALE = 70
 SETTLE = 20                             # seconds for what comes when it comes
-PARTIAL, EXTENTS, DIRTY, ADOPTED = 2, 1, 0x80, 0x40    # of a record (common/record.h)
+PARTIAL, EXTENTS, DIRTY = 2, 1, 0x80    # of a record (common/record.h)
 EXACT = ('status', 'count', 'eof', 'committed', 'access', 'target', 'missing', 'denied', 'offset',
          'confirm', 'close', 'closed', 'delegation', 'fsinfo', 'pathconf')
 
@@ -444,7 +444,7 @@ class Disk:
         """Whether it is a file without a byte of data."""
         record = self.record(fileid)
         return (bool(record) and record[1] == PARTIAL and
-                not (record[2] & EXTENTS or record[2] & DIRTY or record[3] & ADOPTED) and
+                not (record[2] & EXTENTS or record[2] & DIRTY) and
                 fileid not in self.touched)
 
     def returned(self, fileid):
