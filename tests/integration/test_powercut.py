@@ -135,12 +135,15 @@ def beforehand(args, kind, fs):
     volume(OLD)
     tree.make(OLD, 200, 3, 1 << 20)
     machine = Machine(args, kind, fs)
-    verb, real, latest = 'start', 0, 100
-    while real < (args.cuts if args.long else 1):
-        target = args.random.randrange(1, latest)
+    verb, real, latest, cuts = 'start', 0, 60, args.cuts if args.long else 1
+    while real < cuts:
+        # of the copy, the switch, the comparison
+        phase = 3 * real // cuts if cuts > 2 else args.random.randrange(3)
+        target = 10**6 * phase + args.random.randrange(1, 4 if phase == 1 else latest)
         status = machine.run(verb, kill_on=re.compile(rb'^tick (\d+)\n', re.M),
                              kill_if=lambda n: n >= target)
-        print(f'{verb}: cut at {target}: {", ".join(machine.said.split(chr(10))[:2])}')
+        found = re.findall(r'^(?:tick \d+|.* a mark|\d+ objects.*)$', machine.said, re.M)
+        print(f'{verb}: cut at {target}: {", ".join(found[:2] + found[-1:])}')
         if status != uml.KILLED:
             expect('at the end' in machine.said, f'the guest failed: {machine.said[-3000:]}')
             latest, verb = max(3, latest // 2), 'start'         # a new disk

@@ -124,36 +124,35 @@ def is_attached(migration):
 
 
 def beforehand(migration, kind, happens):
-    """To the end; happens(process): waits for it."""
+    """To the end; happens(phase, process): waits for it."""
     def run(*argv):
-        happens(sandbox.Process('migratectl', [migration.program('migratectl'), '--config',
-                                               migration.config, *argv, VOLUME]))
+        happens(argv[0], sandbox.Process('migratectl', [migration.program('migratectl'), '--config',
+                                                        migration.config, *argv, VOLUME]))
     if kind == 'copied' and not is_attached(migration) and not os.path.isdir(
             migration.root + '/.migrate/prior'):
         run('copy', '--accept')
         run('copy', '--accept')
     if not is_attached(migration):
         run('attach', *(('--adopt', '--compare=content') if kind == 'adopted' else ()))
-    happens(migration.start_crawler())
+    happens('compare', migration.start_crawler())
 
 
-def tick(process):
+def tick(phase, process):
+    """Numbers that grow, of each phase from another million on."""
+    number = ('copy', 'attach', 'compare').index(phase) * 10**6
     while process.poll() is None:
-        tick.number += 1
-        print('tick', tick.number, flush=True)
+        number += 1
+        print('tick', number, flush=True)
         select.select([], [], [], 0.02)
 
 
-tick.number = 0
-
-
 def check_copy(root, old):
-    """What has a mark is whole, and nothing of a copy is served before it is compared."""
+    """What has a mark is whole."""
     problems, marked = [], 0
     for copy in ('copy', 'prior'):
         top = os.fsencode(f'{root}/.migrate/{copy}')
         for path in tree.every(top) if os.path.isdir(top) else ():
-            if not os.path.isfile(path) or os.path.islink(path) or \
+            if not os.path.isfile(path) or os.path.islink(path) or b'/.migrate/' in path[len(top):] or \
                     record(path, 'security.migrate.copied') is None:
                 continue
             marked += 1
@@ -166,7 +165,7 @@ def check_copy(root, old):
 
 
 def finish_beforehand(migration, old, kind):
-    beforehand(migration, kind, lambda process: process.wait(600))
+    beforehand(migration, kind, lambda _, process: process.wait(600))
     migration.ctl('verify')
     migration.ctl('aside', '--discard')
     migration.ctl('finalize')
@@ -320,7 +319,9 @@ def main():
     try:
         if kind in BEFOREHAND:
             if verb != 'start':
-                problems = check(migration.root, old, kind, -1) + check_copy(migration.root, old)
+                problems = check_copy(migration.root, old)
+                if record(migration.root) is not None:          # it is attached
+                    problems += check(migration.root, old, kind, -1)
             elif kind == 'adopted':
                 leave(old, migration.root)
             start_retriever(migration)
