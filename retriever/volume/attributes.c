@@ -65,15 +65,6 @@ void attributes_clear(struct carried *carried)
 	g_clear_pointer(&carried->lost, g_ptr_array_unref);
 }
 
-/* That its bytes were read to bring them has moved its atime there (I8). */
-static void take_attr(struct source_attr *attr, const struct source_attr *answered)
-{
-	int64_t atime = source_attr_same(attr, answered) ? attr->atime : answered->atime;
-
-	*attr = *answered;
-	attr->atime = atime;
-}
-
 bool attributes_take_answer(struct backend_request *req, struct source_entry *entry,
 			    struct source_xattrs **xattrs)
 {
@@ -86,7 +77,7 @@ bool attributes_take_answer(struct backend_request *req, struct source_entry *en
 	}
 	*xattrs = req->xattrs ? g_steal_pointer(&req->xattrs) : source_xattrs_new();
 	if (req->has_attr) /* of one moment with the ACL */
-		take_attr(&entry->attr, &req->attr);
+		entry->attr = req->attr;
 	else
 		g_clear_pointer(&(*xattrs)->data, g_free);
 	if (req->count)
