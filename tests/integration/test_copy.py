@@ -293,8 +293,9 @@ def switched(args, migration, step, *attach):
     revive(migration, tracer)
     expect(migration.status()['state'] not in ('migrating', 'whole'), 'the switch was over')
     met = killed(args, migration, starter(migration, *attach, VOLUME), 0.1)
-    if migration.status()['state'] not in ('migrating', 'whole'):
-        migration.ctl(*attach)
+    # the retriever may be about to do what a killed command has asked for
+    if migration.ctl(*attach, may_fail=True) is None:
+        expect(migration.status()['state'] in ('migrating', 'whole'), 'it cannot be attached')
     reader = Reader(migration.start_server().client, args.seed)
     during = killed(args, migration, migration.start_crawler, 0.2)
     early = migration.status()['state'] != 'whole'
