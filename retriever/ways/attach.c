@@ -320,7 +320,8 @@ static int bind_root(struct retriever *retriever, const struct source_xattrs *xa
 	ret = attach_report(retriever);
 	if (!ret)
 		ret = store_root_record(retriever, xattrs);
-	if (!ret)
+	/* what is there binds, durable or not */
+	if (migrate_has_record(retriever->root_fd))
 		private_set_attached(retriever);
 	return ret;
 }

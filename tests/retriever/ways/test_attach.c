@@ -202,6 +202,32 @@ START_TEST(no_space)
 }
 END_TEST
 
+static void fail_at_the_root(const char *call, int fd, bool after)
+{
+	if (!after && !strcmp(call, "fsync") && fd == core.retriever->root_fd)
+		core_fail_sync = "fsync";
+}
+
+/* What the root's record says holds, and the administrator is told. */
+START_TEST(an_attach_that_is_not_durable)
+{
+	g_autofree char *message = NULL;
+
+	core_make(&core);
+	core_source_file(&core, "f", 1000, 1);
+	core_open(&core);
+	atomic_store(&core_hook, fail_at_the_root);
+	ck_assert_int_eq(attach_volume(core.retriever, &(struct attach){0}, &message), -EIO);
+	atomic_store(&core_hook, NULL);
+	core_fail_sync = NULL;
+	ck_assert_ptr_nonnull(message);
+	ck_assert_int_eq(volume_state(core.retriever), VOLUME_MIGRATING);
+	ck_assert(private_is_attached(core.retriever));
+	core_close(&core);
+	core_free(&core);
+}
+END_TEST
+
 static int try_adopt(char **message)
 {
 	return attach_volume(core.retriever, &(struct attach){.adopt = true}, message);
@@ -374,6 +400,7 @@ int main(void)
 	tcase_add_test(tcase, pause_and_resume);
 	tcase_add_test(tcase, attach_refuses_what_lacks_something);
 	tcase_add_test(tcase, no_space);
+	tcase_add_test(tcase, an_attach_that_is_not_durable);
 	tcase_add_test(tcase, i1_killed_while_adopting);
 	tcase_add_test(tcase, adopting_what_is_in_use);
 	tcase_add_test(tcase, i1_adopting_while_somebody_writes);
