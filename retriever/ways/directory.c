@@ -137,9 +137,9 @@ static void conclude(struct run *run)
 
 	g_mutex_lock(&object->lock);
 	directory_of(object)->runs = g_slist_remove(directory_of(object)->runs, run);
-	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED) {
-		if (!directory_of(object)->seen)
-			directory_of(object)->seen = g_steal_pointer(&run->seen);
+	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED &&
+	    !directory_of(object)->names) { /* the first run that has them all */
+		directory_of(object)->seen = g_steal_pointer(&run->seen);
 		directory_of(object)->same = run->same;
 		brought_note(object, !run->lacking);
 		directory_set_complete(object);

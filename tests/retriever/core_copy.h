@@ -15,7 +15,7 @@
 
 #define DATA_OPS ((1u << BACKEND_READ) | (1u << BACKEND_XATTRS) | (1u << BACKEND_READLINK))
 
-static inline void shell(const char *format, ...)
+static inline G_GNUC_PRINTF(1, 2) void shell(const char *format, ...)
 {
 	va_list args;
 	g_autofree char *command = NULL;
