@@ -21,7 +21,7 @@
 #include "ways/listing.h"
 #include "ways/place.h"
 #include "ways/prefill.h"
-#include "ways/transfer.h"
+#include "ways/gaps.h"
 #include "ways/verify.h"
 
 /* acl-source.  NULL with error set; then inner is closed. */
@@ -118,7 +118,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->report = report_new(retriever->private_fd);
 	if (state == VOLUME_MIGRATING || state == VOLUME_COPYING)
 		attach_report(retriever);
-	retriever->durability = durability_new(retriever, transfer_close_gaps);
+	retriever->durability = durability_new(retriever, gaps_close);
 	retriever->gate = gate_new(retriever->backend, config->bandwidth);
 	retriever->prefill = prefill_new(retriever);
 	retriever->rates = rates_new(retriever);

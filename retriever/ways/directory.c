@@ -45,22 +45,6 @@ static void make_kept(void *arg);
 static void list_anew(struct run *run);
 static void listing_failed(struct run *run, int status);
 
-static void run_free(struct run *run)
-{
-	source_object_clear(&run->source);
-	failed_names_clear(&run->failed_names);
-	seen_free(run->seen);
-	if (run->prior_fd >= 0)
-		close(run->prior_fd);
-	g_free(run->path);
-	sorted_free(run->order);
-	g_clear_pointer(&run->rest, backend_batch_free);
-	g_mutex_clear(&run->lock);
-	g_mutex_clear(&run->work_lock);
-	object_unref(run->object);
-	g_slice_free(struct run, run);
-}
-
 /* With the lock held: whether a fill of at least this priority is on its way. */
 static bool running(struct object *object, enum backend_priority priority)
 {
@@ -88,7 +72,7 @@ static void names_entered(struct object *object, void *arg)
 	g_mutex_unlock(&object->lock);
 	fill_leave(object);
 	run->done(run->arg, run->status);
-	run_free(run);
+	directory_run_free(run);
 }
 
 static void nothing(void *arg, int status)
@@ -153,7 +137,7 @@ static void conclude(struct run *run)
 		give_up(run, moved);
 	if (run->status)
 		forget_names(object);
-	run_free(run);
+	directory_run_free(run);
 }
 
 /* Before the directory is called filled. */
@@ -515,35 +499,13 @@ static void list_anew(struct run *run)
 /* ---- runs ---- */
 
 /* With the lock held. */
-static struct run *run_new(struct object *object, enum backend_priority priority, bool small_data,
-			   int *ret)
+static struct run *begin(struct object *object, enum backend_priority priority, bool small_data,
+			 int *ret)
 {
-	struct run *run = g_slice_new0(struct run);
+	struct run *run = directory_run_new(object, priority, small_data, ret);
 
-	run->priority = priority;
-	run->trace = trace_current();
 	run->page_made = page_made;
 	run->there_max = THERE_SPARE;
-	run->small_data = small_data && priority == BACKEND_BACKGROUND;
-	run->pending = 1;
-	g_mutex_init(&run->lock);
-	g_mutex_init(&run->work_lock);
-	g_queue_init(&run->work);
-	run->object = object_ref(object);
-	run->path = g_strdup(object->record.path);
-	run->prior_fd = object->retriever->prior
-				? prior_directory(object->retriever->prior, run->path)
-				: -1;
-	if (object->retriever->copying)
-		run->seen = seen_new(object->fd);
-	run->fileid = object->record.fileid;
-	failed_names_init(&run->failed_names, object->retriever->errors, object->fd);
-	/* dummies may be made while this fill is on its way: it always looks for them */
-	run->named = (object->record.flags & MIGRATE_REC_NAMED) ||
-		     object->retriever->config->stub_attributes == STUB_LAZY;
-	*ret = object_source(object, &run->source);
-	run->req.object = run->source;
-	directory_of(object)->runs = g_slist_prepend(directory_of(object)->runs, run);
 	return run;
 }
 
@@ -555,7 +517,7 @@ void directory_fill_names(struct object *object, object_done_fn done, void *arg)
 	g_mutex_lock(&object->lock);
 	if (!object->normal && object->record.state == MIGRATE_UNFILLED &&
 	    !directory_of(object)->runs && !(object->record.flags & MIGRATE_REC_NAMED)) {
-		run = run_new(object, BACKEND_BACKGROUND, false, &ret);
+		run = begin(object, BACKEND_BACKGROUND, false, &ret);
 		run->names_only = true;
 		run->done = done;
 		run->arg = arg;
@@ -583,7 +545,7 @@ static void fill(struct object *object, enum backend_priority priority, bool sma
 		return;
 	}
 	if (given_up || !running(object, priority))
-		run = run_new(object, priority, small_data, &ret);
+		run = begin(object, priority, small_data, &ret);
 	if (given_up)
 		run->failed_names.given_up = given_up_ref(given_up);
 	if (run && priority == BACKEND_BACKGROUND && !(run->seen && seen_sums_up(run->seen)))

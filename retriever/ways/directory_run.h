@@ -55,4 +55,10 @@ struct run {
 	void (*page_made)(struct run *run);
 };
 
+/* With the object's lock held: one of its runs.  *ret: 0, or why its source cannot be asked. */
+struct run *directory_run_new(struct object *object, enum backend_priority priority,
+			      bool small_data, int *ret);
+/* It is none of them any more. */
+void directory_run_free(struct run *run);
+
 #endif

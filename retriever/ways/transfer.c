@@ -171,8 +171,8 @@ static uint64_t window_end(struct object *object, uint64_t *start, uint64_t end)
 	return align_up(limit, WINDOW_MIN);
 }
 
-static void fetch(struct object *object, uint64_t start, uint64_t end, bool background,
-		  object_done_fn done, void *arg)
+void transfer_fetch_now(struct object *object, uint64_t start, uint64_t end, bool background,
+			object_done_fn done, void *arg)
 {
 	struct transfer *list = NULL;
 	uint64_t from = start, to = end;
@@ -226,7 +226,8 @@ static void fetch_later(void *arg, int status)
 	struct later *later = arg;
 	struct trace_id before = trace_enter(later->trace);
 
-	fetch(later->object, later->start, later->end, later->background, later->done, later->arg);
+	transfer_fetch_now(later->object, later->start, later->end, later->background, later->done,
+			   later->arg);
 	trace_enter(before);
 	object_unref(later->object);
 	g_slice_free(struct later, later);
@@ -246,7 +247,7 @@ void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool ba
 	here = object_has(object, start, end);
 	g_mutex_unlock(&object->lock);
 	if (here || !durability_crowded(object->retriever, background)) {
-		fetch(object, start, end, background, done, arg);
+		transfer_fetch_now(object, start, end, background, done, arg);
 		return;
 	}
 	later = g_slice_new(struct later);
@@ -557,54 +558,4 @@ static bool is_of(const struct backend_request *req, const void *object)
 bool transfer_cancel(struct object *object, void *arg)
 {
 	return waiters_cancel(object, arg, is_of);
-}
-
-static int by_length(gconstpointer a, gconstpointer b)
-{
-	const struct migrate_extent *x = a, *y = b;
-	uint64_t lx = x->end - x->start, ly = y->end - y->start;
-
-	return lx < ly ? -1 : lx > ly;
-}
-
-struct gaps {
-	gint left;
-	gint status;
-	object_done_fn done;
-	void *arg;
-};
-
-static void gap_done(void *arg, int status)
-{
-	struct gaps *gaps = arg;
-
-	if (status)
-		g_atomic_int_set(&gaps->status, status);
-	if (g_atomic_int_dec_and_test(&gaps->left)) {
-		gaps->done(gaps->arg, g_atomic_int_get(&gaps->status));
-		g_free(gaps);
-	}
-}
-
-void transfer_close_gaps(struct object *object, object_done_fn done, void *arg)
-{
-	struct gaps *gaps = g_new0(struct gaps, 1);
-	GArray *sorted = g_array_new(FALSE, FALSE, sizeof(struct migrate_extent));
-	guint n;
-
-	gaps->done = done;
-	gaps->arg = arg;
-	g_mutex_lock(&object->lock);
-	g_array_append_vals(sorted, object->record.missing.v, object->record.missing.n);
-	g_mutex_unlock(&object->lock);
-	g_array_sort(sorted, by_length);
-	n = sorted->len > OBJECT_EXTENTS_KEPT ? sorted->len - OBJECT_EXTENTS_KEPT : 0;
-	gaps->left = n + 1;
-	for (guint i = 0; i < n; i++) {
-		struct migrate_extent *e = &g_array_index(sorted, struct migrate_extent, i);
-
-		fetch(object, e->start, e->end, false, gap_done, gaps);
-	}
-	gap_done(gaps, 0);
-	g_array_free(sorted, TRUE);
 }

@@ -26,8 +26,9 @@
 void transfer_fetch(struct object *object, uint64_t start, uint64_t end, bool background,
 		    object_done_fn done, void *arg);
 
-/* Fetches the smallest missing ranges so that the record fits again. */
-void transfer_close_gaps(struct object *object, object_done_fn done, void *arg);
+/* The same of a file that is not normal, however far behind the disk is. */
+void transfer_fetch_now(struct object *object, uint64_t start, uint64_t end, bool background,
+			object_done_fn done, void *arg);
 
 /* Nobody waits for it any more, arg: of a transfer_fetch() that was not answered.  Answers it with
  * -ECANCELED and takes back reads that nobody waits for and the old server was not asked for yet.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_hook.h"
+#include "core_opens.h"
 
 #include <sys/resource.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_copy.h"
+#include "core_opens.h"
 
 #include "volume/prior.h"
 
