@@ -34,7 +34,8 @@ FULL = Sizes(200_000, range(100, -1, -10), 60, 15_000, 16, 3)
 QUICK = Sizes(8_000, (100, 50, 0), 10, 10_000, 2, 1)
 DEPTH = {'nfs3': 4, 'nfs4': 4, 'smb': 4}        # requests under way
 PAUSE_US = 1000                         # between two requests where latency is measured
-FIRST = -10                             # the nice value of what comes before all else
+FIRST, LAST = -10, 19                   # the nice value of what comes before all else, or after it
+AUTOGROUP = '/proc/sys/kernel/sched_autogroup_enabled'
 PROCESSORS = sorted(os.sched_getaffinity(0))
 
 
@@ -113,10 +114,12 @@ def tasks(pids):
             yield from map(int, os.listdir(f'/proc/{pid}/task'))
 
 
+def set_autogroup(value):
+    with open(AUTOGROUP, 'w', encoding='ascii') as setting:
+        setting.write(value)
+
+
 def set_nice(pids, value):
-    for pid in pids:
-        with contextlib.suppress(OSError), open(f'/proc/{pid}/autogroup', 'w') as group:
-            group.write(str(value))
     for task in tasks(pids):
         with contextlib.suppress(ProcessLookupError):
             os.setpriority(os.PRIO_PROCESS, task, value)
@@ -162,15 +165,20 @@ class World:
     @contextlib.contextmanager
     def before_others(self):
         """All of the run comes before what else the machine does, which would decide who waits for
-        a processor; but not the old server, which is another machine elsewhere.  Sessions are
-        weighed as a whole where the kernel groups them (sched(7))."""
+        a processor; but not the old server, which is another machine elsewhere.  Each process is
+        weighed by itself, as those of one control group are, and not each session (sched(7))."""
         pids = [os.getpid(), *self.servers(), *(p.pid for p in Process.all if p.poll() is None and
                                                 p is not self.old.process)]
+        with open(AUTOGROUP, encoding='ascii') as setting:
+            grouped = setting.read()
+        set_autogroup('0')
         set_nice(pids, FIRST)
+        set_nice([self.old.process.pid], LAST)
         try:
             yield
         finally:
-            set_nice(pids, 0)
+            set_nice([*pids, self.old.process.pid], 0)
+            set_autogroup(grouped)
 
     def stop(self):
         self.smbd.stop()

@@ -3,12 +3,64 @@
 #include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "suite.h"
 #include "source/thread.h"
+
+/* ns; 0 where Linux does not tell. */
+static uint64_t slice_of_mine(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice_value;
+		uint32_t priority;
+		uint64_t slice, deadline, period;
+	} attr = {0};
+
+	ck_assert_int_eq(syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0), 0);
+	return attr.slice;
+}
+
+struct slices {
+	uint64_t before, background, unhurried, after;
+};
+
+static void *slices_of_mine(void *arg)
+{
+	struct slices *slices = arg;
+
+	slices->before = slice_of_mine();
+	thread_background(true);
+	slices->background = slice_of_mine();
+	thread_background(false);
+	thread_unhurried(true);
+	slices->unhurried = slice_of_mine();
+	thread_unhurried(false);
+	slices->after = slice_of_mine();
+	return NULL;
+}
+
+/* Who comes meanwhile does not wait long. */
+START_TEST(has_short_slices)
+{
+	struct slices slices;
+	pthread_t thread;
+
+	ck_assert(thread_prepare());
+	ck_assert_int_eq(pthread_create(&thread, NULL, slices_of_mine, &slices), 0);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(slices.after, slices.before);
+	if (slices.before == 0)
+		return; /* before 6.12 */
+	ck_assert_uint_lt(slices.background, slices.before);
+	ck_assert_uint_lt(slices.unhurried, slices.before);
+}
+END_TEST
 
 static void *policy_of_mine(void *policy)
 {
@@ -126,6 +178,7 @@ int main(void)
 
 	tcase_add_test(tcase, of_a_thread_only);
 	tcase_add_test(tcase, of_another_policy);
+	tcase_add_test(tcase, has_short_slices);
 	tcase_add_test(tcase, has_less_weight_and_returns);
 	tcase_add_test(tcase, has_less_weight_only_if_it_can_return);
 	suite_add_tcase(suite, tcase);
