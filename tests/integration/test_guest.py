@@ -16,27 +16,27 @@ from servers import NEW, OLD, stack                               # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def work(root, random):
+def desk(root, random):
     """What the guest's programs use: a repository, a database, files."""
-    os.mkdir(root + '/work')
-    with open(root + '/work/big', 'wb') as file:
+    os.mkdir(root + '/desk')
+    with open(root + '/desk/big', 'wb') as file:
         file.write(random.randbytes(24 << 20))
-    with open(root + '/work/mapped', 'wb') as file:
+    with open(root + '/desk/mapped', 'wb') as file:
         file.write(random.randbytes(300000))
-    with open(root + '/work/text', 'w') as file:
+    with open(root + '/desk/text', 'w') as file:
         file.writelines(f'line {n}\n' for n in range(20000))
     git = ['git', '-c', 'user.name=n', '-c', 'user.email=e@example.org',
            '-c', 'init.defaultBranch=main']
-    source = root + '/work/source'
+    source = root + '/desk/source'
     subprocess.run([*git, 'init', '-q', source], check=True)
     for n in range(40):
         with open(f'{source}/file{n}.c', 'w') as file:
             file.write(f'/* {n} */\n' + random.randbytes(2000).hex())
     subprocess.run([*git, '-C', source, 'add', '.'], check=True)
     subprocess.run([*git, '-C', source, 'commit', '-qm', 'first'], check=True)
-    subprocess.run([*git, 'clone', '-q', '--bare', source, root + '/work/repository.git'],
+    subprocess.run([*git, 'clone', '-q', '--bare', source, root + '/desk/repository.git'],
                    check=True)
-    database = sqlite3.connect(root + '/work/data.sqlite')
+    database = sqlite3.connect(root + '/desk/data.sqlite')
     database.execute('create table t (x integer, y text)')
     database.executemany('insert into t values (?, ?)', ((n, 'y' * 100) for n in range(5000)))
     database.commit()
@@ -46,7 +46,7 @@ def work(root, random):
 def client(args, options, export, tag):
     def fill(root):
         tree.make(root, 700, args.seed, 4 << 20)
-        work(root, args.random)
+        desk(root, args.random)
         os.utime(root, ns=(10**18, 10**18))
 
     _, migration = stack(args.build, fill, bandwidth='2M')
@@ -66,13 +66,13 @@ def client(args, options, export, tag):
     same(crawler.wait(300), 0, 'exit status of the crawler')
     migration.ctl('finalize')
     same(tree.records(NEW), [], 'objects with a record')
-    check = sqlite3.connect(f'file:{NEW}/work/data.sqlite?mode=ro', uri=True)
+    check = sqlite3.connect(f'file:{NEW}/desk/data.sqlite?mode=ro', uri=True)
     same(check.execute('pragma integrity_check').fetchone(), ('ok',), 'the database at the end')
     expect(check.execute('select count(*) from t').fetchone()[0] >= 5600, 'rows are missing')
-    sh('git', '-c', 'safe.directory=*', '-C', NEW + '/work/repository.git', 'fsck')
-    no_differences(tree.compare(OLD, NEW, leave_out={b'/work'}))
+    sh('git', '-c', 'safe.directory=*', '-C', NEW + '/desk/repository.git', 'fsck')
+    no_differences(tree.compare(OLD, NEW, leave_out={b'/desk'}))
     for name in ('big', 'mapped'):
-        sh('cmp', f'{OLD}/work/{name}', f'{NEW}/work/{name}')
+        sh('cmp', f'{OLD}/desk/{name}', f'{NEW}/desk/{name}')
 
 
 @case(guest=True)

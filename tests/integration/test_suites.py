@@ -56,17 +56,17 @@ class Suites:
         """The old tree: something to crawl, and for each suite a directory with siblings."""
         random = self.args.random
         tree.make(root, 300, self.args.seed, 4 << 20)
-        os.makedirs(root + '/work/pool')
+        os.makedirs(root + '/desk/pool')
         for directory in SUITES:
-            os.mkdir(f'{root}/work/{directory}')
+            os.mkdir(f'{root}/desk/{directory}')
             for n in range(200):
-                with open(f'{root}/work/{directory}/sibling{n}', 'wb') as file:
+                with open(f'{root}/desk/{directory}/sibling{n}', 'wb') as file:
                     file.write(random.randbytes(random.randrange(5000)))
         for n in range(POOL_FILES):
-            with open(f'{root}/work/pool/file{n}', 'wb') as file:
+            with open(f'{root}/desk/pool/file{n}', 'wb') as file:
                 file.write(random.randbytes(random.randrange(1, 100000)))
         for n in range(POOL_DIRECTORIES):
-            os.mkdir(f'{root}/work/pool/dir{n}')
+            os.mkdir(f'{root}/desk/pool/dir{n}')
         for kind in FSX:
             config = f'{RESULTS}/{kind}.toml'
             with open(config, 'w') as out:
@@ -74,7 +74,7 @@ class Suites:
             for seed in self.seeds():
                 before = FSX_BEFORE if kind != 'small' else 40 * FSX_BEFORE
                 sh(self.args.crates + '/fsx', '-f', config, '-S', seed, '-N', before,
-                   f'{root}/work/fsx/{kind}.{seed}.{before}')
+                   f'{root}/desk/fsx/{kind}.{seed}.{before}')
         os.utime(root, ns=(10**18, 10**18))
 
     def seeds(self):
@@ -124,7 +124,7 @@ def suites(args, version, crawled):
         crawler = run.pair.migration.start_crawler() if crawled else None
         run.run()
         run.compare()
-        run.pair.finish(crawler, {b'/work/pjdfstest', b'/work/adopted'})    # random names
+        run.pair.finish(crawler, {b'/desk/pjdfstest', b'/desk/adopted'})    # random names
     finally:
         if args.keep_logs:
             shutil.copytree(RESULTS, f'{args.keep_logs}/suites-{version}', dirs_exist_ok=True)

@@ -12,14 +12,14 @@ mount -t nfs -o "$options" "$VM_HOST:$export" $mnt
 [ "$(stat -f -c %T $mnt)" = nfs ]
 
 step "first byte of a file that nobody has touched"
-cmp -n 1 "$old/work/big" "$mnt/work/big"
+cmp -n 1 "$old/desk/big" "$mnt/desk/big"
 
 step find
 "$(dirname "$0")/listing.sh" $mnt >/tmp/listing
 diff "$listing" /tmp/listing >/tmp/diff || { head -20 /tmp/diff; exit 1; }
 
 step mmap
-python3 - "$old/work/big" "$mnt/work/big" <<'EOF'
+python3 - "$old/desk/big" "$mnt/desk/big" <<'EOF'
 import mmap, random, sys
 old, new = (open(p, 'rb') for p in sys.argv[1:])
 size = new.seek(0, 2)
@@ -32,8 +32,8 @@ with mmap.mmap(new.fileno(), 0, prot=mmap.PROT_READ) as pages:
 EOF
 
 step "mmap, written"
-cp "$old/work/mapped" /tmp/mapped
-python3 - /tmp/mapped "$mnt/work/mapped" <<'EOF'
+cp "$old/desk/mapped" /tmp/mapped
+python3 - /tmp/mapped "$mnt/desk/mapped" <<'EOF'
 import mmap, os, sys
 for path in sys.argv[1:]:
     with open(path, 'r+b') as file, mmap.mmap(file.fileno(), 0) as pages:
@@ -41,8 +41,8 @@ for path in sys.argv[1:]:
         pages[-5:] = b'there'
         pages.flush()
 EOF
-cmp /tmp/mapped "$mnt/work/mapped"
-cp "$old/work/mapped" "$mnt/work/mapped"
+cmp /tmp/mapped "$mnt/desk/mapped"
+cp "$old/desk/mapped" "$mnt/desk/mapped"
 
 step cp
 cp -a "$mnt/links" "$mnt/deep" /tmp/
@@ -59,45 +59,45 @@ step sha256sum
 
 step "git clone"
 git config --global --add safe.directory '*'
-git clone -q "$mnt/work/repository.git" "$mnt/work/clone-$tag"
-git -C "$mnt/work/clone-$tag" fsck --no-progress
-git -C "$mnt/work/clone-$tag" -c user.name=n -c user.email=e commit -q --allow-empty -m more
-git -C "$mnt/work/clone-$tag" push -q origin HEAD:refs/heads/"from-$tag"
+git clone -q "$mnt/desk/repository.git" "$mnt/desk/clone-$tag"
+git -C "$mnt/desk/clone-$tag" fsck --no-progress
+git -C "$mnt/desk/clone-$tag" -c user.name=n -c user.email=e commit -q --allow-empty -m more
+git -C "$mnt/desk/clone-$tag" push -q origin HEAD:refs/heads/"from-$tag"
 
 step sqlite3
 for i in 1 2 3; do
-	sqlite3 "$mnt/work/data.sqlite" "begin; insert into t select x + 1000, 'row from $tag' from t
+	sqlite3 "$mnt/desk/data.sqlite" "begin; insert into t select x + 1000, 'row from $tag' from t
 		where x < 200; update t set y = y || '.' where x % 7 = 0; commit;"
 done
-[ "$(sqlite3 "$mnt/work/data.sqlite" 'pragma integrity_check')" = ok ]
-[ "$(sqlite3 "$mnt/work/data.sqlite" 'select count(*) >= 600 from t')" = 1 ]
+[ "$(sqlite3 "$mnt/desk/data.sqlite" 'pragma integrity_check')" = ok ]
+[ "$(sqlite3 "$mnt/desk/data.sqlite" 'select count(*) >= 600 from t')" = 1 ]
 
 step flock
-: >>"$mnt/work/lock"
-exec 9>"$mnt/work/lock"
+: >>"$mnt/desk/lock"
+exec 9>"$mnt/desk/lock"
 flock -n 9
-if flock -n "$mnt/work/lock" true; then
+if flock -n "$mnt/desk/lock" true; then
 	echo "a held lock was given twice"
 	exit 1
 fi
 exec 9>&-
-flock -n "$mnt/work/lock" true
+flock -n "$mnt/desk/lock" true
 
 step "dd, mv, rm"
-dd if=/dev/urandom of="$mnt/work/new" bs=64k count=20 status=none conv=fsync
-cp "$mnt/work/new" "$mnt/work/newer"
-cmp "$mnt/work/new" "$mnt/work/newer"
-mv "$mnt/work/newer" "$mnt/work/new"
-echo "one more line" >>"$mnt/work/text"
-tail -n 1 "$mnt/work/text" | grep -q more
-rm "$mnt/work/new"
+dd if=/dev/urandom of="$mnt/desk/new" bs=64k count=20 status=none conv=fsync
+cp "$mnt/desk/new" "$mnt/desk/newer"
+cmp "$mnt/desk/new" "$mnt/desk/newer"
+mv "$mnt/desk/newer" "$mnt/desk/new"
+echo "one more line" >>"$mnt/desk/text"
+tail -n 1 "$mnt/desk/text" | grep -q more
+rm "$mnt/desk/new"
 
 # The times that hostfs shows are whole seconds; what is missing counts as space used.
 step "everything, byte by byte"
 cd "$support"
 python3 - "$old" $mnt <<'EOF'
 import sys, tree
-c = tree.compare(*sys.argv[1:], any_mtime=lambda st: True, slack=1 << 50, leave_out={b'/work'})
+c = tree.compare(*sys.argv[1:], any_mtime=lambda st: True, slack=1 << 50, leave_out={b'/desk'})
 print(*c.differences, sep='\n')
 print(f'{c.objects} objects compared')
 sys.exit(1 if c.differences else 0)

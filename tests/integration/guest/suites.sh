@@ -70,7 +70,7 @@ run() {
 for mount in plain stubs; do
 	log=$RESULTS/log/$mount
 	mkdir -p "$log"
-	cd /mnt/$mount/work
+	cd /mnt/$mount/desk
 	for suite in $SUITES; do
 		begin=$SECONDS
 		run "$suite"
