@@ -116,6 +116,7 @@ static void take_failure(struct smb_conn *conn, const struct wire_reply *reply)
 static void worker_connected(struct smb_conn *conn, const struct wire_reply *hello)
 {
 	struct smb_server *server = conn->server;
+	bool turn = conn->turn;
 
 	conn->ready = true;
 	conn->turn = false;
@@ -130,8 +131,9 @@ static void worker_connected(struct smb_conn *conn, const struct wire_reply *hel
 		server->max_read = CLAMP(hello->len, 4096, WIRE_READ_MAX);
 		server->known = true;
 	}
-	server->trusted = true;
-	server->refuses = false;
+	/* Which was let in before the trouble says nothing of now. */
+	server->trusted |= turn;
+	server->refuses &= !server->trusted;
 	pthread_cond_broadcast(&server->changed);
 	pthread_mutex_unlock(&server->lock);
 }

@@ -168,24 +168,24 @@ static void open_with_log_ons(const char *share)
 	log_ons(at, CONNECTIONS); /* those that are under way when the first is lost do not wait */
 }
 
-/* One is lost while another, which was lost before, tries: it waits for that. */
+/* One is lost while another, which was lost before, tries: it waits for that, though a third is
+ * heard of only now that was let in before. */
 START_TEST(one_at_a_time_tries)
 {
-	struct backend_request demand = {.object = by_path("once-end")};
-	struct backend_request background = {.object = by_path("once-crash"),
-					     .priority = BACKEND_BACKGROUND};
+	static const char *const paths[] = {"once-end", "once-crash"};
+	struct backend_request reqs[G_N_ELEMENTS(paths)];
 	struct timespec at[CONNECTIONS + 2];
 	struct waited waited[2] = {0};
 
 	open_with_log_ons("turns");
 	for (unsigned i = 0; i < 2; i++) {
-		struct backend_request *req = i ? &background : &demand;
-
 		gate_init(&waited[i].gate);
-		req->op = BACKEND_GETATTR;
-		req->done = waited_done;
-		req->user = &waited[i];
-		backend->ops->submit(backend, req);
+		reqs[i] = (struct backend_request){.op = BACKEND_GETATTR,
+						   .priority = BACKEND_BACKGROUND,
+						   .object = by_path(paths[i]),
+						   .done = waited_done,
+						   .user = &waited[i]};
+		backend->ops->submit(backend, &reqs[i]);
 		log_ons(at, CONNECTIONS + 1 + i);
 	}
 	for (unsigned i = 0; i < 2; i++)
