@@ -115,6 +115,14 @@ void rpc_stream_reset(struct rpc_stream *stream)
 	*stream = (struct rpc_stream){.buf = stream->buf, .size = stream->size};
 }
 
+/* What follows in the buffer goes to `to`. */
+static void move_rest(struct rpc_stream *stream, size_t to)
+{
+	memmove(stream->buf + to, stream->buf + stream->next, stream->end - stream->next);
+	stream->end -= stream->next - to;
+	stream->next = to;
+}
+
 uint8_t *rpc_stream_room(struct rpc_stream *stream, size_t *size)
 {
 	/* Little past the end of a large record, so that there is little to move afterwards. */
@@ -122,10 +130,10 @@ uint8_t *rpc_stream_room(struct rpc_stream *stream, size_t *size)
 
 	if (stream->base > 0 &&
 	    (stream->base == stream->end || stream->size - stream->end < want)) {
-		memmove(stream->buf, stream->buf + stream->base, stream->end - stream->base);
-		stream->end -= stream->base;
+		memmove(stream->buf, stream->buf + stream->base, stream->len);
 		stream->base = 0;
 	}
+	move_rest(stream, stream->base + stream->len);
 	*size = MIN(want, stream->size - stream->end);
 	return stream->buf + stream->end;
 }
@@ -138,7 +146,7 @@ void rpc_stream_received(struct rpc_stream *stream, size_t size)
 /* The mark of the next fragment, with four bytes and more there. */
 static int next_mark(struct rpc_stream *stream, struct xdr_in *record)
 {
-	uint8_t *at = stream->buf + stream->base + stream->len;
+	uint8_t *at = stream->buf + stream->next;
 	uint32_t mark;
 
 	memcpy(&mark, at, 4);
@@ -153,12 +161,9 @@ static int next_mark(struct rpc_stream *stream, struct xdr_in *record)
 		*record = (struct xdr_in){.p = xid, .end = xid + 4};
 		return -EMSGSIZE;
 	}
-	if (stream->len == 0) {
-		stream->base += 4;
-	} else {
-		memmove(at, at + 4, (size_t)(stream->buf + stream->end - at - 4));
-		stream->end -= 4;
-	}
+	stream->next += 4;
+	if (stream->len == 0)
+		stream->base = stream->next;
 	stream->in_fragment = true;
 	return 1;
 }
@@ -166,7 +171,7 @@ static int next_mark(struct rpc_stream *stream, struct xdr_in *record)
 int rpc_stream_next(struct rpc_stream *stream, struct xdr_in *record)
 {
 	for (;;) {
-		size_t there = stream->end - stream->base - stream->len, take;
+		size_t there = stream->end - stream->next, take;
 		int ret;
 
 		if (!stream->in_fragment) {
@@ -178,7 +183,9 @@ int rpc_stream_next(struct rpc_stream *stream, struct xdr_in *record)
 			continue;
 		}
 		take = MIN(stream->fragment, there);
+		memmove(stream->buf + stream->base + stream->len, stream->buf + stream->next, take);
 		stream->len += take;
+		stream->next += take;
 		stream->fragment -= take;
 		if (stream->fragment > 0)
 			return 0;
@@ -187,7 +194,7 @@ int rpc_stream_next(struct rpc_stream *stream, struct xdr_in *record)
 			continue;
 		*record = (struct xdr_in){.p = stream->buf + stream->base};
 		record->end = record->p + stream->len;
-		stream->base += stream->len;
+		stream->base = stream->next;
 		stream->len = 0;
 		return 1;
 	}

@@ -41,13 +41,14 @@ int rpc_reply_begin(struct xdr_in *in, uint32_t *xid);
 
 /*
  * The receive side.  Replies are used where they were received; a record of several fragments is
- * closed up in place.  The buffer never grows, whatever the server sends.
+ * closed up in place, each byte once.  The buffer never grows, whatever the server sends.
  */
 struct rpc_stream {
 	uint8_t *buf;
 	size_t size;	 /* of buf */
 	size_t base;	 /* where the present record starts */
-	size_t len;	 /* bytes of it that are there */
+	size_t len;	 /* bytes of it that are there, one after the other */
+	size_t next;	 /* where its next fragment, or the rest of that, starts */
 	size_t fragment; /* bytes of its present fragment still to come */
 	size_t end;	 /* of what was received */
 	bool in_fragment, last;

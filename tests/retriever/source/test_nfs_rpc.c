@@ -91,6 +91,38 @@ START_TEST(records_are_cut_out_of_the_stream)
 }
 END_TEST
 
+static size_t moved; /* by memmove() */
+
+void *__real_memmove(void *to, const void *from, size_t size);
+void *__wrap_memmove(void *to, const void *from, size_t size);
+
+void *__wrap_memmove(void *to, const void *from, size_t size)
+{
+	moved += size;
+	return __real_memmove(to, from, size);
+}
+
+/* However many there are inside one record. */
+START_TEST(i10_empty_fragments_move_nothing)
+{
+	static const uint8_t empty[RPC_CHUNK], first[] = {0, 0, 0, 3, 9, 10, 11},
+					       last[] = {0x80, 0, 0, 2, 12, 13};
+	struct xdr_in record;
+
+	feed(first, sizeof(first), SIZE_MAX);
+	ck_assert_int_eq(rpc_stream_next(&stream, &record), 0);
+	moved = 0;
+	for (size_t fed = 0; fed < 16 * RPC_CHUNK;) {
+		fed += feed(empty, sizeof(empty), SIZE_MAX);
+		ck_assert_int_eq(rpc_stream_next(&stream, &record), 0);
+	}
+	ck_assert_uint_lt(moved, 16 * RPC_CHUNK);
+	feed(last, sizeof(last), SIZE_MAX);
+	ck_assert_int_eq(rpc_stream_next(&stream, &record), 1);
+	check_record(&record, 9, 5);
+}
+END_TEST
+
 START_TEST(large_records_are_refused_by_xid)
 {
 	uint8_t whole[] = {0x80, 0x11, 0x00, 0x01, 1, 2, 3, 4};
@@ -241,6 +273,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, records_are_cut_out_of_the_stream, 0, 5);
+	tcase_add_test(tcase, i10_empty_fragments_move_nothing);
 	tcase_add_test(tcase, large_records_are_refused_by_xid);
 	tcase_add_test(tcase, a_reset_stream_starts_anew);
 	tcase_add_test(tcase, reply_headers_become_a_status);
