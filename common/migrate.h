@@ -75,7 +75,8 @@ struct migrate_stub {
 
 /*
  * Loads the state of an open object.  fd: any descriptor of it, O_PATH too; stays the caller's.
- * Costs one system call for a normal object, a few for a stub.  0, -EBADMSG, -EIO, -ENOMEM.
+ * Costs one system call for a normal object, one more where migrate_watch() was called, a few for a
+ * stub.  0, -EBADMSG, -EIO, -ENOMEM.
  * Clear *stub afterwards whatever was returned.
  */
 int migrate_stub_load(int fd, struct migrate_stub *stub);
@@ -123,6 +124,25 @@ struct migrate_found migrate_stub_found(const struct migrate_stub *stub, uint64_
 #define MIGRATE_DOUBTFUL 2
 int migrate_read_confirm(int fd, const struct migrate_found *found, uint64_t offset,
 			 const struct iovec *read, int count, uint64_t length);
+
+/*
+ * From now on an object without a record is not taken for whole where fd's file system, an ext4,
+ * has found errors in itself (migrate_damaged()): what looks at records answers -EIO.  For the
+ * whole process, and never taken back.  Keeps a descriptor for each file system, which does not
+ * keep it mounted. To be called, as root, with a directory of each mount before anything is looked
+ * at there.  Costs one pread() for each object that is found without a record.  0, also for what is
+ * no ext4; -ENOMEM or another -errno.  Any thread.
+ */
+int migrate_watch(int fd);
+
+/*
+ * Whether the file system of fd is watched, and has found an error in itself since, or took no
+ * changes any more then.  An ext4 whose journal has been aborted goes on answering, and forgets: a
+ * block of inodes that has left memory comes back as the disk has it, which may be older than what
+ * the journal holds, and inodes that have stayed in memory have the extended attributes that are in
+ * there.  So what is unfinished may have lost its record.  fd: O_PATH will do.  Any thread.
+ */
+bool migrate_damaged(int fd);
 
 /* How the file itself answers: lseek(2) with SEEK_HOLE or SEEK_DATA.  0 and *at; -ENXIO: there is
  * none at offset or beyond; another -errno. */

@@ -136,11 +136,11 @@ int migrate_record_decode(const uint8_t *buf, size_t len, struct migrate_record 
 
 /*
  * Loads the record of an open object.  1 and *rec filled; 0 when there is none (normal); -EBADMSG
- * as above; else -errno.  fd may be O_PATH (then /proc/self/fd is used).  Checks the binding: a
- * record copied to another inode is void, and 0 is returned for it (I9); in a snapshot of a btrfs
- * subvolume it is -EBADMSG, because what is missing there cannot be had (I4).  Missing ranges
- * beyond the inode's size are dropped from *rec, except with RESIZE; dirty ranges of another mount
- * are emptied (so count as missing).
+ * as above; else -errno, -EIO also for none where that proves nothing (migrate_watch()).  fd may be
+ * O_PATH (then /proc/self/fd is used).  Checks the binding: a record copied to another inode is
+ * void, and 0 is returned for it (I9); in a snapshot of a btrfs subvolume it is -EBADMSG, because
+ * what is missing there cannot be had (I4).  Missing ranges beyond the inode's size are dropped
+ * from *rec, except with RESIZE; dirty ranges of another mount are emptied (so count as missing).
  */
 int migrate_record_load(int fd, struct migrate_record *rec);
 
@@ -169,6 +169,10 @@ bool migrate_mount_epoch(int fd, uint8_t *epoch);
  * -1: it is not ext4, or there is no sysfs.  Any thread.
  */
 int migrate_mount_errors(int fd);
+
+/* Whether that descriptor gives another number than 0; false of -1, and where it cannot be read.
+ * One pread().  Any thread. */
+bool migrate_errors_counted(int errors);
 
 /* Times beyond 64 bits of nanoseconds (years 1677 and 2262) become the last one there is. */
 static inline int64_t migrate_ns(struct timespec ts)

@@ -51,7 +51,7 @@ static int check_inode(int fd, struct migrate_record *rec, struct stat *st)
 	return 1;
 }
 
-int migrate_record_load_stat(int fd, struct migrate_record *rec, struct stat *st)
+static int load(int fd, struct migrate_record *rec, struct stat *st)
 {
 	uint8_t buf[MIGRATE_REC_MAX];
 	ssize_t len = read_value(fd, buf, sizeof(buf));
@@ -71,6 +71,13 @@ int migrate_record_load_stat(int fd, struct migrate_record *rec, struct stat *st
 	if (ret <= 0)
 		migrate_record_clear(rec);
 	return ret;
+}
+
+int migrate_record_load_stat(int fd, struct migrate_record *rec, struct stat *st)
+{
+	int ret = load(fd, rec, st);
+
+	return ret == 0 && migrate_damaged(fd) ? -EIO : ret;
 }
 
 int migrate_record_load(int fd, struct migrate_record *rec)

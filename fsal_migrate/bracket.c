@@ -124,7 +124,7 @@ fsal_status_t mg_look_and_change(struct mg_object *object, const struct mg_chang
 
 fsal_status_t mg_change(struct mg_object *object, const struct mg_change *change)
 {
-	if (mg_is_normal(object))
+	if (mg_is_whole(object))
 		return change->make(change->arg);
 	return mg_look_and_change(object, change);
 }

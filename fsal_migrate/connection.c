@@ -56,6 +56,17 @@ static void check_attached(struct mg_volume *volume)
 	LogEvent(COMPONENT_FSAL, "Volume %s: is attached now", volume->name);
 }
 
+static void check_damaged(struct mg_volume *volume)
+{
+	if (atomic_load(&volume->damaged) || !migrate_damaged(volume->mount_fd))
+		return;
+	atomic_store(&volume->damaged, true);
+	LogCrit(COMPONENT_FSAL,
+		"Volume %s: its file system has found errors in itself: what is not known to be "
+		"whole fails",
+		volume->name);
+}
+
 static void *dispatch(void *arg)
 {
 	struct mg_volume *volume = arg;
@@ -73,6 +84,7 @@ static void *dispatch(void *arg)
 				 volume->name);
 		refused = result == -EPROTO;
 		if (migrate_passed(&next)) {
+			check_damaged(volume);
 			check_attached(volume);
 			check_finished(volume);
 			next = migrate_in_ms(DISPATCH_MS);
@@ -162,7 +174,9 @@ static int volume_add(const char *name, const char *socket, int fd, dev_t device
 
 	if (!volume)
 		return -ENOMEM;
-	result = volume_connect(volume);
+	result = migrate_watch(volume->mount_fd);
+	if (result == 0)
+		result = volume_connect(volume);
 	if (result < 0) {
 		mg_volume_unref(volume);
 		return result;

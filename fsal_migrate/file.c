@@ -300,7 +300,7 @@ static fsal_status_t seek2(struct fsal_obj_handle *handle, struct state_t *state
 	fsal_status_t status;
 	int result;
 
-	if (mg_is_normal(object) || !known)
+	if (mg_is_whole(object) || !known)
 		return seek_below(handle, state, info);
 	result = look_to_seek(object, &look);
 	if (result < 0)

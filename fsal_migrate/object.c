@@ -151,6 +151,26 @@ bool mg_is_normal(struct mg_object *object)
 	return (places && normal == places + 1) || atomic_load(&object->volume->finished);
 }
 
+/* What was found whole is believed without a record, for it was durable then. */
+static bool has_record_again(struct mg_object *object)
+{
+	int fd = mg_object_open(object), result;
+
+	if (fd < 0)
+		return true;
+	result = migrate_has_record(fd);
+	close(fd);
+	return result != 0 && result != -EIO;
+}
+
+bool mg_is_whole(struct mg_object *object)
+{
+	if (!mg_is_normal(object))
+		return false;
+	return !atomic_load(&object->volume->damaged) ||
+	       atomic_load(&object->normal) == MG_ALWAYS || !has_record_again(object);
+}
+
 void mg_set_normal(struct mg_object *object, uint64_t places)
 {
 	/* A directory of a volume that is still to be attached is normal for now only, and one

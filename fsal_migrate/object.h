@@ -69,6 +69,12 @@ void mg_object_let_go(struct mg_object *object);
  * unfinished is placed in it, so that what is found in it counts only if this is true afterwards.
  */
 bool mg_is_normal(struct mg_object *object);
+/*
+ * The same for a file whose bytes are about to be read or changed.  On an ext4 that has found
+ * errors in itself (migrate_damaged()) a file that was whole can be a stub again, with its record.
+ * So from then on, which is noticed within a second, the record is looked at each time.
+ */
+bool mg_is_whole(struct mg_object *object);
 /* Whether it was found normal once: a directory has all its names then, for ever. */
 bool mg_was_normal(struct mg_object *object);
 void mg_set_normal(struct mg_object *object, uint64_t places);

@@ -249,7 +249,7 @@ void mg_read2(struct fsal_obj_handle *handle, bool bypass, fsal_async_cb done_cb
 	struct mg_io *io;
 	int result;
 
-	if (mg_is_normal(object) || arg->info || compat_resumes(arg)) {
+	if (mg_is_whole(object) || arg->info || compat_resumes(arg)) {
 		mg_pass_down(handle, false, bypass, done_cb, arg, caller_arg);
 		return;
 	}

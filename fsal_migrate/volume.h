@@ -29,6 +29,7 @@ struct mg_volume {
 	atomic_bool stop;
 
 	atomic_bool finished;	/* everything is normal for ever: nothing is looked at any more */
+	atomic_bool damaged;	/* its file system has found errors: see mg_is_whole() */
 	atomic_bool unproven;	/* an export has no record at its root or above: it may be above the
 				 * volume's root, where no record proves nothing */
 	atomic_bool inspected;	/* the others are known: before, neither is to be concluded */

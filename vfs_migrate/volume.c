@@ -114,7 +114,11 @@ int vm_volume_inspect(struct vm_volume *volume, const char *path)
 
 	if (fd < 0)
 		return -errno;
-	result = migrate_inspect(fd, &found);
+	become_root();
+	result = migrate_watch(fd);
+	unbecome_root();
+	if (result == 0)
+		result = migrate_inspect(fd, &found);
 	close(fd);
 	if (result < 0)
 		return result;

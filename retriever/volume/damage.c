@@ -5,13 +5,6 @@
 
 #include "record.h"
 
-bool damage_counted(int fd)
-{
-	char count;
-
-	return fd >= 0 && pread(fd, &count, 1, 0) == 1 && count != '0';
-}
-
 void damage_watch(struct retriever *retriever)
 {
 	retriever->damage_fd = migrate_mount_errors(retriever->root_fd);
@@ -26,7 +19,7 @@ void damage_forget(struct retriever *retriever)
 
 bool damage_found(struct retriever *retriever)
 {
-	if (!damage_counted(retriever->damage_fd))
+	if (!migrate_errors_counted(retriever->damage_fd))
 		return false;
 	if (g_atomic_int_compare_and_exchange(&retriever->damage_told, 0, 1))
 		g_warning("%s: nothing is brought here any more: %s", retriever->config->root,

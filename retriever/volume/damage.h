@@ -22,9 +22,6 @@
 	"the new server's file system has found errors in itself: unmount it, run e2fsck -f and "  \
 	"mount it again; its kernel's log says more"
 
-/* Of a descriptor of migrate_mount_errors(), or -1. */
-bool damage_counted(int fd);
-
 /* Once root_fd is open. */
 void damage_watch(struct retriever *retriever);
 void damage_forget(struct retriever *retriever);

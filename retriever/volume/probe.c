@@ -177,7 +177,7 @@ static int try_epoch(struct probe *p)
 static int try_damage(struct probe *p)
 {
 	int fd = migrate_mount_errors(p->fd);
-	bool damaged = damage_counted(fd);
+	bool damaged = migrate_errors_counted(fd);
 
 	if (fd >= 0)
 		close(fd);

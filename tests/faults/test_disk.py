@@ -67,6 +67,11 @@ def data_ext4(args):
 
 
 @case(guest=True)
+def gone_ext4(args):
+    fails(args, 'ext4', 'gone')
+
+
+@case(guest=True)
 def gone_xfs(args):
     fails(args, 'xfs', 'gone')
 
@@ -78,7 +83,7 @@ def full_ext4(args):
 
 def others():
     """The other pairs, which take longer."""
-    faults = {'data': ('xfs',), 'writes': ('ext4', 'xfs', 'btrfs'), 'gone': ('ext4', 'btrfs'),
+    faults = {'data': ('xfs',), 'writes': ('ext4', 'xfs', 'btrfs'), 'gone': ('btrfs',),
               'full': ('xfs', 'btrfs'), 'inodes': ('ext4',), 'quota': ('xfs',),
               'readonly': ('ext4', 'xfs', 'btrfs')}
     requests = {'reads': ('xfs', 'btrfs'), 'flushes': ('xfs', 'btrfs')}

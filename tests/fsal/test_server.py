@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-from door import CTIME, LAYER, MTIME, ROOT, TEXT, World, timed, unfilled
+from door import CTIME, LAYER, MTIME, ROOT, TEXT, World, read_status, timed, unfilled
 import fake as f
 import nfs3
 import nfs4
@@ -116,6 +116,51 @@ def normal_objects_cost_no_system_call(args):
 def log_of(world):
     with open(world.server.process.log) as log:
         return log.read()
+
+
+@case()
+def i4_a_file_whose_record_is_gone(args):
+    """An ext4 that has given up shows attributes as the disk has them, which may be none."""
+    def fill(world):
+        for name in ('stub', 'known'):
+            world.file(name)
+        unfilled(world)
+    world = World(args, fill)
+    client = world.client
+    stub, known, directory = (world.fh(name) for name in ('stub', 'known', 'dir'))
+    same(client.read_all(known), TEXT, 'content')
+    for name in ('stub', 'dir'):
+        os.removexattr(world.path(name), f.XATTR)
+    sandbox.find_error(ROOT, abort=True)
+    same(read_status(client, stub), nfs3.IO, 'status of a read')
+    same(client.once(nfs3.READDIR, opaque(directory) + u64(0) + bytes(8) + u32(4096))[0], nfs3.IO,
+         'status of a listing')
+    same(client.read_all(known), TEXT, 'content of what is known to be whole')
+    wait_for('the server notices', lambda: 'found errors in itself' in log_of(world))
+    same(client.read_all(known), TEXT, 'content of what is known to be whole')
+
+
+@case()
+def i4_a_file_that_is_a_stub_again(args):
+    """On an ext4 that has given up a record that was dropped may be there again, and a hole below
+    it."""
+    world = World(args, lambda w: w.file('stub'))
+    client, fake, path = world.client, world.fake, world.path('stub')
+    fh = world.fh('stub')
+    record = os.getxattr(path, f.XATTR)
+    same(client.read_all(fh), TEXT, 'content')
+    expect(f.is_normal(path), 'it is not normal')
+    sandbox.find_error(ROOT)
+    wait_for('the server notices', lambda: 'found errors in itself' in log_of(world))
+    same(client.read_all(fh), TEXT, 'content of what is whole still')
+    client.write(fh, 0, TEXT[:4096])
+    os.setxattr(path, f.XATTR, record)
+    os.truncate(path, 0)
+    os.truncate(path, len(TEXT))
+    fake.on[RANGE] = fake.on[BEGIN] = lambda r: -5
+    same(read_status(client, fh), nfs3.IO, 'status of a read')
+    write = opaque(fh) + u64(0) + u32(1) + u32(nfs3.FILE_SYNC) + opaque(b'x')
+    same(client.once(nfs3.WRITE, write)[0], nfs3.IO, 'status of a write')
 
 
 @case()

@@ -215,6 +215,21 @@ def volume(where, size='16G', fs='ext4', mkfs=()):
 
 # ---- processes and hosts -------------------------------------------------------------------
 
+def find_error(where, abort=False):
+    """The ext4 there finds an error in itself, and counts it.  abort: and gives up."""
+    sysfs = '/sys/fs/ext4/' + os.path.basename(sh('findmnt', '-no', 'SOURCE', where).strip())
+    if abort:
+        sh('mount', '-o', 'remount,abort', where)
+    else:
+        with open(sysfs + '/trigger_fs_error', 'w') as trigger:
+            trigger.write('test')
+
+    def counted():
+        with open(sysfs + '/errors_count') as count:
+            return int(count.read())
+    wait_for('it counts the error', counted)
+
+
 def wait_for(what, condition, seconds=120, process=None):
     """Polls condition() until it is true; at once over when the process died."""
     end = time.monotonic() + seconds

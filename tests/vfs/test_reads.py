@@ -52,6 +52,27 @@ def missing_ranges_are_fetched(args):
 
 
 @case()
+def i4_a_file_whose_record_is_gone(args):
+    """An ext4 that has given up shows attributes as the disk has them, which may be none."""
+    def fill(world):
+        for name in ('stub', 'known'):
+            world.file(name)
+    world = World(args, fill)
+    s = world.session()
+    known, stub = (opened(s, name) for name in ('known', 'stub'))
+    same(read(s, known), TEXT, 'content')
+    os.removexattr(world.path('stub'), f.XATTR)
+    sandbox.find_error(ROOT, abort=True)
+    same(smb2.name_of(s.ask(smb2.read(stub, 0, 4096)).status), 'IO_DEVICE_ERROR', 'a read')
+    same(read(s, known), TEXT, 'content of what is known to be whole')
+    for session in (s, world.session()):        # another process
+        reply = session.ask(smb2.create('stub', access=smb2.READ_DATA))
+        if not reply.status:
+            reply = session.ask(smb2.read(fid_of(reply), 0, 4096))
+        same(smb2.name_of(reply.status), 'IO_DEVICE_ERROR', 'an open, or a read')
+
+
+@case()
 def i4_zeros_are_read_again(args):
     """When what is here is durable: they may be a hole in place of what the disk did not take."""
     world = World(args, a_stub)

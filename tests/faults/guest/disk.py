@@ -172,6 +172,8 @@ class Run:
     # ---- the programs ------------------------------------------------------------------------
 
     def start(self):
+        log = LOGS + '/new-server.log'
+        self.logged = os.path.getsize(log) if os.path.exists(log) else 0
         self.start_retriever()
         if not self.migration.server:
             self.migration.attach()
@@ -324,12 +326,28 @@ class Run:
         works, errors = self.device.works(), self.device.errors()
         if errors:
             self.damaged += 1
+            self.look_on()
         if errors and works:
             self.check(OSError)
         if errors or not works:
             self.remount()
         self.settle()
         self.check()
+
+    def look_on(self):
+        """What clients read from an ext4 that has found errors, before it is mounted anew."""
+        wait_for('the server notices', self.server_noticed)
+        drop_caches()
+        for n in range(FILES + LARGE):
+            try:
+                self.read(n)
+            except (RpcError, OSError):
+                self.connect()
+
+    def server_noticed(self):
+        with open(self.migration.server.process.log, 'rb') as log:
+            log.seek(self.logged)
+            return b'found errors in itself' in log.read()
 
     def settle(self):
         """What the kernel could not write is known to nobody before the next sync of that file."""

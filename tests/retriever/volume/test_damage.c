@@ -152,16 +152,6 @@ START_TEST(i11_a_normal_file_notices_nothing)
 }
 END_TEST
 
-START_TEST(not_known)
-{
-	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	ck_assert(!damage_counted(-1));
-	ck_assert(!damage_counted(fd));
-	close(fd);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("damage");
@@ -173,6 +163,5 @@ int main(void)
 	tcase_add_loop_test(tests, i4_no_change_begins, 0, 3);
 	tcase_add_test(tests, i6_no_name_is_made);
 	tcase_add_test(tests, i11_a_normal_file_notices_nothing);
-	tcase_add_test(tests, not_known);
 	return run_suite(suite);
 }
