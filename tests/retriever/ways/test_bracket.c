@@ -47,6 +47,31 @@ START_TEST(i7_a_fill_waits_for_the_bracket)
 }
 END_TEST
 
+/* After one whose record could not say that there may be holes, the next one says it. */
+START_TEST(i4_a_punch_is_noted_again)
+{
+	struct migrate_record rec;
+	uint64_t write, id;
+	int fd;
+
+	start();
+	fd = find();
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_WRITE, 8192, 1, &write), 0);
+	core_fail_errno = EIO;
+	core_fail_xattr = MIGRATE_XATTR;
+	ck_assert_int_lt(core_begin(&core, fd, -1, MIGRATE_PUNCH, 0, SIZE, &id), 0);
+	core_fail_xattr = NULL;
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_PUNCH, 0, 4096, &id), 0);
+	ck_assert_int_eq(migrate_record_load(fd, &rec), 1);
+	ck_assert(rec.flags & MIGRATE_REC_HOLES);
+	migrate_record_clear(&rec);
+	ck_assert_int_eq(core_end(&core, id, false, false, 0, 0), 0);
+	ck_assert_int_eq(core_end(&core, write, false, false, 0, 0), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(a_truncate_is_alone)
 {
 	struct migrate_waiter *w[3];
@@ -461,6 +486,7 @@ int main(void)
 	TCase *tcase = CORE_TCASE(suite, "bracket", 60);
 
 	tcase_add_test(tcase, i7_a_fill_waits_for_the_bracket);
+	tcase_add_test(tcase, i4_a_punch_is_noted_again);
 	tcase_add_test(tcase, a_truncate_is_alone);
 	tcase_add_test(tcase, i7_truncate_down_and_up);
 	tcase_add_loop_test(tcase, i7_truncate_down_and_fill, 0, 2);
