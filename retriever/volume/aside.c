@@ -12,6 +12,7 @@
 
 #include "copied.h"
 #include "errors.h"
+#include "listed.h"
 #include "own_files.h"
 #include "source/refused.h"
 
@@ -85,6 +86,8 @@ static int count_entry(void *arg, const struct own_entry *entry)
 
 	if (entry->leaf)
 		COUNT_ADD(retriever, aside, 1);
+	if (S_ISDIR(entry->st->st_mode) && retriever->copying)
+		listed_remove(retriever, entry->st->st_ino);
 	if (S_ISREG(entry->st->st_mode))
 		COUNT_ADD(retriever, aside_bytes, entry->st->st_blocks * 512);
 	return 0;

@@ -5,7 +5,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -13,9 +12,12 @@
 
 #include "aside.h"
 #include "copied.h"
+#include "listed.h"
 #include "prior.h"
 
-#define VERSION 2
+#define VERSION 3
+
+#define NAMES_ALL 0 /* any name may not be whole */
 
 /* What has several names may be made anew for the sake of another directory. */
 enum files { FILES_EACH, FILES_OPEN, FILES_WHOLE };
@@ -23,17 +25,24 @@ enum files { FILES_EACH, FILES_OPEN, FILES_WHOLE };
 /* Little-endian; then the directory's binding as in record.h. */
 struct sum {
 	uint64_t version, sum, entries, files; /* enum files */
+	uint64_t names;			       /* of listed.h: NAMES_ALL, or their sum and one */
 };
 
-#define FIELDS (sizeof(struct sum) / sizeof(uint64_t))
+#define FIELDS	  (sizeof(struct sum) / sizeof(uint64_t))
+#define VALUE_MAX (sizeof(struct sum) + MIGRATE_BINDING_MAX)
 
 struct seen {
+	struct retriever *retriever;
 	GMutex lock;
 	bool sums_up;
+	bool passes;  /* over what is in `was` */
+	bool changed; /* the attribute is gone */
 	bool unknown; /* an entry's attributes were not listed */
 	struct sum before, now;
-	guint64 files;
-	GArray *hashes; /* sorted by seen_sweep() */
+	guint64 files, passed;
+	GArray *hashes;	   /* of names; sorted by seen_sweep() */
+	struct listed is;  /* this listing, but when it is only summed up; sorted likewise */
+	struct listed was; /* the one before, once a page needs it */
 };
 
 /* ---- sums ---- */
@@ -59,7 +68,8 @@ static uint64_t mix(uint64_t h)
 	return h ^ (h >> 31);
 }
 
-static uint64_t sum_of(const struct source_entry *entry)
+/* name: its hash. */
+static uint64_t sum_of(const struct source_entry *entry, uint64_t name)
 {
 	const struct source_attr *a = &entry->attr;
 	const uint64_t fields[] = {a->fileid, a->mode,		 a->nlink, a->uid,
@@ -67,13 +77,32 @@ static uint64_t sum_of(const struct source_entry *entry)
 				   a->fs,     (uint64_t)a->ctime};
 	size_t n = S_ISDIR(a->mode) ? 1 : G_N_ELEMENTS(fields);
 
-	return mix(hash_bytes(hash(entry->name), fields, n * sizeof *fields));
+	return mix(hash_bytes(name, fields, n * sizeof *fields));
+}
+
+static uint64_t sum_entries(const GArray *entries)
+{
+	uint64_t sum = 0;
+
+	for (guint i = 0; i < entries->len; i++)
+		sum += g_array_index(entries, uint64_t, i);
+	return sum;
+}
+
+static uint64_t sum_names(const GArray *names)
+{
+	uint64_t sum = NAMES_ALL + 1;
+
+	for (guint i = 0; i < names->len; i++)
+		sum += mix(g_array_index(names, uint64_t, i));
+	return sum;
 }
 
 static size_t encode(uint8_t *value, const struct sum *sum, const struct migrate_binding *binding)
 {
 	const uint64_t fields[FIELDS] = {htole64(sum->version), htole64(sum->sum),
-					 htole64(sum->entries), htole64(sum->files)};
+					 htole64(sum->entries), htole64(sum->files),
+					 htole64(sum->names)};
 
 	memcpy(value, fields, sizeof fields);
 	memcpy(value + sizeof fields, binding->bytes, binding->len);
@@ -83,7 +112,7 @@ static size_t encode(uint8_t *value, const struct sum *sum, const struct migrate
 static bool load(int dir_fd, struct sum *sum)
 {
 	struct migrate_binding binding;
-	uint8_t value[sizeof *sum + MIGRATE_BINDING_MAX];
+	uint8_t value[VALUE_MAX];
 	uint64_t fields[FIELDS];
 	ssize_t len = fgetxattr(dir_fd, XATTR_LISTED, value, sizeof value);
 
@@ -93,26 +122,19 @@ static bool load(int dir_fd, struct sum *sum)
 		return false;
 	memcpy(fields, value, sizeof fields);
 	*sum = (struct sum){le64toh(fields[0]), le64toh(fields[1]), le64toh(fields[2]),
-			    le64toh(fields[3])};
+			    le64toh(fields[3]), le64toh(fields[4])};
 	return sum->version == VERSION;
 }
 
 static int store(int dir_fd, const struct sum *sum)
 {
 	struct migrate_binding binding;
-	uint8_t value[sizeof *sum + MIGRATE_BINDING_MAX];
+	uint8_t value[VALUE_MAX];
 	int ret = migrate_binding_get(dir_fd, "", &binding);
 
 	if (!ret && fsetxattr(dir_fd, XATTR_LISTED, value, encode(value, sum, &binding), 0) < 0)
 		ret = -errno;
 	return ret;
-}
-
-bool seen_is_whole(int dir_fd)
-{
-	struct sum sum;
-
-	return load(dir_fd, &sum) && sum.files == FILES_WHOLE;
 }
 
 void seen_set_whole(int dir_fd)
@@ -125,18 +147,113 @@ void seen_set_whole(int dir_fd)
 	store(dir_fd, &sum);
 }
 
+/* ---- entry by entry ---- */
+
+static bool is_listed(const struct sum *sum)
+{
+	return sum->files != FILES_EACH && sum->entries >= LISTED_MIN && sum->entries <= LISTED_MAX;
+}
+
+static void listed_clear(struct listed *listed)
+{
+	g_clear_pointer(&listed->entries, g_array_unref);
+	g_clear_pointer(&listed->names, g_array_unref);
+}
+
+/* The file's own copy of the attribute, and the directory's inode. */
+static int head_of(int dir_fd, struct sum sum, uint8_t head[VALUE_MAX], size_t *len, ino_t *ino)
+{
+	struct migrate_binding binding;
+	struct stat st;
+	int ret = fstat(dir_fd, &st) < 0 ? -errno : migrate_binding_get(dir_fd, "", &binding);
+
+	if (ret)
+		return ret;
+	sum.files = FILES_OPEN; /* it may be whole since */
+	*len = encode(head, &sum, &binding);
+	*ino = st.st_ino;
+	return 0;
+}
+
+/* What that attribute of the directory sums up. */
+static bool load_listed(const struct retriever *retriever, int dir_fd, const struct sum *sum,
+			struct listed *listed)
+{
+	uint8_t head[VALUE_MAX];
+	size_t len;
+	ino_t ino;
+
+	if (!is_listed(sum) || head_of(dir_fd, *sum, head, &len, &ino) < 0 ||
+	    !listed_load(retriever, ino, head, len, sum->entries, listed))
+		return false;
+	if (sum_entries(listed->entries) == sum->sum &&
+	    (sum->names == NAMES_ALL || sum_names(listed->names) == sum->names))
+		return true;
+	listed_clear(listed);
+	return false;
+}
+
+/* The sum is the last: without the file the next listing takes longer. */
+static int keep(struct seen *seen, int dir_fd)
+{
+	uint8_t head[VALUE_MAX];
+	size_t len;
+	ino_t ino;
+	int ret;
+
+	seen->now.names = seen->passes ? sum_names(seen->is.names) : NAMES_ALL;
+	ret = head_of(dir_fd, seen->now, head, &len, &ino);
+	if (!ret)
+		ret = listed_remove(seen->retriever, ino);
+	if (ret)
+		return ret;
+	listed_sort(seen->is.entries);
+	listed_sort(seen->is.names);
+	if (is_listed(&seen->now) && seen->is.entries->len == seen->now.entries &&
+	    listed_store(seen->retriever, ino, head, len, &seen->is) < 0)
+		listed_remove(seen->retriever, ino);
+	return store(dir_fd, &seen->now);
+}
+
+GArray *seen_not_whole(const struct retriever *retriever, int dir_fd)
+{
+	struct listed listed = {0};
+	struct sum sum;
+
+	if (!retriever->copying || !load(dir_fd, &sum))
+		return NULL;
+	if (sum.files == FILES_WHOLE)
+		return listed_array();
+	if (sum.names == NAMES_ALL || !load_listed(retriever, dir_fd, &sum, &listed))
+		return NULL;
+	g_array_unref(listed.entries);
+	return listed.names;
+}
+
+bool seen_may_lack(const GArray *not_whole, const char *name)
+{
+	return !not_whole || listed_has(not_whole, hash(name));
+}
+
 /* ---- listings ---- */
 
 static const struct sum nothing_yet = {.version = VERSION, .files = FILES_OPEN};
 
-struct seen *seen_new(int dir_fd)
+struct seen *seen_new(struct retriever *retriever, int dir_fd)
 {
 	struct seen *seen = g_new0(struct seen, 1);
 
+	seen->retriever = retriever;
 	g_mutex_init(&seen->lock);
 	seen->now = nothing_yet;
-	seen->sums_up = load(dir_fd, &seen->before);
-	seen->hashes = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+	if (load(dir_fd, &seen->before)) {
+		seen->passes = seen->before.files == FILES_WHOLE && is_listed(&seen->before);
+		seen->sums_up = !seen->passes;
+	} else {
+		seen->before = (struct sum){0};
+	}
+	seen->hashes = listed_array();
+	seen->is = (struct listed){listed_array(), listed_array()};
 	return seen;
 }
 
@@ -145,6 +262,8 @@ void seen_free(struct seen *seen)
 	if (!seen)
 		return;
 	g_array_unref(seen->hashes);
+	listed_clear(&seen->is);
+	listed_clear(&seen->was);
 	g_mutex_clear(&seen->lock);
 	g_free(seen);
 }
@@ -154,22 +273,38 @@ bool seen_sums_up(const struct seen *seen)
 	return seen->sums_up;
 }
 
+static bool is_single_file(const struct source_entry *e)
+{
+	return !S_ISDIR(e->attr.mode) && e->attr.nlink < 2;
+}
+
+/* Lock held. */
+static void count(struct seen *seen, const struct source_entry *e, uint64_t name, uint64_t sum)
+{
+	seen->now.sum += sum;
+	seen->now.entries++;
+	seen->unknown |= !e->has_attr;
+	if (!S_ISDIR(e->attr.mode) && e->attr.nlink > 1)
+		seen->now.files = FILES_EACH;
+	if (seen->sums_up)
+		return;
+	g_array_append_val(seen->hashes, name);
+	if (seen->is.entries->len <= LISTED_MAX)
+		g_array_append_val(seen->is.entries, sum);
+}
+
 void seen_add(struct seen *seen, const struct backend_batch *batch)
 {
 	g_mutex_lock(&seen->lock);
 	for (guint i = 0; i < batch->entries->len; i++) {
 		const struct source_entry *e =
 			&g_array_index(batch->entries, struct source_entry, i);
-		uint64_t h = hash(e->name);
+		uint64_t name = hash(e->name);
 
-		seen->now.sum += sum_of(e);
-		seen->now.entries++;
-		seen->unknown |= !e->has_attr;
-		seen->files += !S_ISDIR(e->attr.mode) && e->attr.nlink < 2;
-		if (!S_ISDIR(e->attr.mode) && e->attr.nlink > 1)
-			seen->now.files = FILES_EACH;
-		if (!seen->sums_up)
-			g_array_append_val(seen->hashes, h);
+		count(seen, e, name, sum_of(e, name));
+		seen->files += seen->sums_up && is_single_file(e);
+		if (seen->passes && !S_ISDIR(e->attr.mode))
+			g_array_append_val(seen->is.names, name);
 	}
 	g_mutex_unlock(&seen->lock);
 }
@@ -179,41 +314,100 @@ void seen_reset(struct seen *seen)
 	g_mutex_lock(&seen->lock);
 	seen->now = nothing_yet;
 	seen->unknown = false;
-	seen->files = 0;
+	seen->files = seen->passed = 0;
+	seen->passes &= !seen->changed; /* what was changed then may be as before by now */
 	g_array_set_size(seen->hashes, 0);
+	g_array_set_size(seen->is.entries, 0);
+	g_array_set_size(seen->is.names, 0);
+	g_mutex_unlock(&seen->lock);
+}
+
+/* Before the first change. */
+static void forget(struct seen *seen, int dir_fd)
+{
+	if (!seen->changed)
+		fremovexattr(dir_fd, XATTR_LISTED);
+	seen->changed = true;
+}
+
+/* ---- passing over ---- */
+
+/* Whether the page alone is what was listed before. */
+static bool is_all(const struct seen *seen, const struct backend_batch *batch)
+{
+	uint64_t sum = 0;
+
+	for (guint i = 0; i < batch->entries->len; i++) {
+		const struct source_entry *e =
+			&g_array_index(batch->entries, struct source_entry, i);
+
+		if (!e->has_attr)
+			return false;
+		sum += sum_of(e, hash(e->name));
+	}
+	return sum == seen->before.sum && batch->entries->len == seen->before.entries;
+}
+
+/* Lock held.  all: without a look at what was listed.  No more than there were are passed over: a
+ * listing that repeats itself has an end. */
+static bool pass(struct seen *seen, int dir_fd, const struct source_entry *e, bool all)
+{
+	uint64_t name = hash(e->name), sum = sum_of(e, name);
+
+	if (!all && !(e->has_attr && seen->passed < seen->before.entries &&
+		      listed_has(seen->was.entries, sum))) {
+		forget(seen, dir_fd);
+		return false;
+	}
+	if (!is_single_file(e))
+		return false;
+	count(seen, e, name, sum);
+	seen->passed++;
+	seen->files++;
+	return true;
+}
+
+void seen_pass(struct seen *seen, int dir_fd, struct backend_batch *batch, bool last)
+{
+	guint left = 0;
+	bool all;
+
+	if (!seen->passes)
+		return;
+	g_mutex_lock(&seen->lock);
+	all = last && is_all(seen, batch); /* most directories have one page, and stay */
+	if (!all && !seen->was.entries &&
+	    !load_listed(seen->retriever, dir_fd, &seen->before, &seen->was)) {
+		forget(seen, dir_fd);
+		seen->passes = false;
+	}
+	for (guint i = 0; i < batch->entries->len && seen->passes; i++) {
+		struct source_entry *e = &g_array_index(batch->entries, struct source_entry, i);
+
+		if (!pass(seen, dir_fd, e, all))
+			g_array_index(batch->entries, struct source_entry, left++) = *e;
+	}
+	if (seen->passes)
+		g_array_set_size(batch->entries, left);
 	g_mutex_unlock(&seen->lock);
 }
 
 bool seen_unchanged(struct seen *seen, int dir_fd)
 {
-	bool unchanged = !seen->unknown && seen->now.sum == seen->before.sum &&
+	bool unchanged = seen->before.version && !seen->changed && !seen->unknown &&
+			 seen->now.sum == seen->before.sum &&
 			 seen->now.entries == seen->before.entries;
 
-	if (!unchanged) {
+	if (!unchanged && seen->before.version)
+		forget(seen, dir_fd);
+	if (!unchanged)
 		seen->sums_up = false;
-		fremovexattr(dir_fd, XATTR_LISTED);
-	}
 	return unchanged;
 }
 
 guint64 seen_files(const struct seen *seen)
 {
 	return seen->files;
-}
-
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static bool was_seen(const struct seen *seen, const char *name)
-{
-	uint64_t h = hash(name);
-
-	return seen->hashes->len && /* an empty array has no data */
-	       bsearch(&h, seen->hashes->data, seen->hashes->len, sizeof h, compare);
 }
 
 /* NULL: the directory cannot be read. */
@@ -227,7 +421,7 @@ static GPtrArray *names_left(const struct seen *seen, int dir_fd, bool root)
 	while (dir && (e = readdir(dir)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
 		    !(root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)) &&
-		    !was_seen(seen, e->d_name))
+		    !listed_has(seen->hashes, hash(e->d_name)))
 			g_ptr_array_add(names, g_strdup(e->d_name));
 	if (dir)
 		closedir(dir);
@@ -289,7 +483,7 @@ int seen_sweep(struct retriever *retriever, struct seen *seen, int dir_fd, const
 	guint i = 0;
 	int ret;
 
-	g_array_sort(seen->hashes, compare);
+	listed_sort(seen->hashes);
 	names = names_left(seen, dir_fd, path && !*path);
 	if (!names)
 		return -EIO;
@@ -305,7 +499,7 @@ int seen_sweep(struct retriever *retriever, struct seen *seen, int dir_fd, const
 	if (ret)
 		prior_uncount(retriever, count_names(retriever, names, i, dir_fd));
 	/* without it the next listing takes longer */
-	if (!ret && !seen->unknown && store(dir_fd, &seen->now) < 0)
+	if (!ret && !seen->unknown && keep(seen, dir_fd) < 0)
 		g_debug("%s: no sum of its listing is kept", path);
 	return ret;
 }

@@ -3,17 +3,24 @@
  * One listing of a directory of a copy, beside what the copy has.
  *
  * When all of a listing is here, the directory keeps the sum of it, over what tells one version of
- * an object from another, as the extended attribute security.migrate.listed.  The next listing is
- * summed up first, and only directories and what has several names are looked at: with the same sum
- * nothing else has changed, and no other file is touched: none is even opened, where all of them
- * were whole when the run before was done with the directory, which the attribute says too.  With
- * another sum the directory is listed again, entry by entry.  The attribute is gone before the
- * first of these changes.  Directories count with name and number only: each is listed itself.  The
- * switch compares each object again, so a sum that is the same by chance leaves an old version in a
- * copy, and never in what is served.
+ * an object from another, as the extended attribute security.migrate.listed, and beside it what
+ * was summed up, entry by entry (listed.h).  The attribute says too when all files were whole.  In
+ * the next listing a file that is listed as it was then is passed over, and not even opened;
+ * what is not is compared, and where there is none the directory is as it was.  Directories, and
+ * what has several names, are always looked at.
  *
- * Then the names are kept, as hashes of 64 bits, to find those that are not listed any more: two
- * names of one hash leave a name where it is for one run too many.  8 bytes a name.
+ * Where only the sum is there (few entries or very many, several names, a file that was not whole),
+ * the listing is summed up first.  With the same sum nothing is compared; with another one the
+ * directory is listed again, entry by entry.
+ *
+ * The attribute is gone before the first change, and what was listed counts with it only.
+ * Directories count with name and number only: each is listed itself.  The switch compares each
+ * object again, so a sum that is the same by chance leaves an old version in a copy, and never in
+ * what is served.
+ *
+ * The names are kept, as hashes of 64 bits, to find those that are not listed any more: two names
+ * of one hash leave a name where it is for one run too many.  In memory that is 8 bytes a name, and
+ * up to 16 more where entries are kept.
  */
 #ifndef SEEN_H
 #define SEEN_H
@@ -22,16 +29,21 @@
 
 struct seen;
 
-struct seen *seen_new(int dir_fd);
+struct seen *seen_new(struct retriever *retriever, int dir_fd);
 void seen_free(struct seen *seen);
 /* Whether this listing is only summed up: then nothing but directories is to be compared. */
 bool seen_sums_up(const struct seen *seen);
-/* Any thread. */
+/*
+ * Before a page is made: takes out what is as it was, and counts it.  last: the listing is over.
+ * Blocks for the disk.  Any thread, one page after the other.
+ */
+void seen_pass(struct seen *seen, int dir_fd, struct backend_batch *batch, bool last);
+/* Of a page, what is made.  Any thread. */
 void seen_add(struct seen *seen, const struct backend_batch *batch);
 /* The listing begins anew. */
 void seen_reset(struct seen *seen);
-/* At the end of a listing that was summed up: whether all is as it was.  If not, it is to be listed
- * again, entry by entry. */
+/* At the end of a listing: whether all is as it was, and nothing need be swept.  If not, one that
+ * was summed up is to be listed again, entry by entry. */
 bool seen_unchanged(struct seen *seen, int dir_fd);
 /* Entries that nobody has compared: neither directories nor what has several names. */
 guint64 seen_files(const struct seen *seen);
@@ -45,11 +57,15 @@ int seen_sweep(struct retriever *retriever, struct seen *seen, int dir_fd, const
 
 /*
  * The directory and all in it are whole: where no file in it has several names, none of them need
- * be looked at before the sum is another one.  What cannot be stored is only looked at once more.
+ * be looked at before it is listed otherwise.  What cannot be stored is only looked at once more.
  */
 void seen_set_whole(int dir_fd);
-/* Whether that is so: the sum is the one of then. */
-bool seen_is_whole(int dir_fd);
+/*
+ * Which files of a directory of a copy, all of whose names are here, may not be whole, for
+ * seen_may_lack(): NULL: any.  g_array_unref().  Blocks for the disk.
+ */
+GArray *seen_not_whole(const struct retriever *retriever, int dir_fd);
+bool seen_may_lack(const GArray *not_whole, const char *name);
 
 /* Takes what goes out of the counts, as well as one look can. */
 void seen_uncount(struct retriever *retriever, int dir_fd, const char *name);

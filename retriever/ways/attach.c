@@ -17,6 +17,8 @@
 #include "volume/aside.h"
 #include "volume/attributes.h"
 #include "volume/errors.h"
+#include "volume/jobs.h"
+#include "volume/listed.h"
 #include "volume/prior.h"
 #include "volume/private.h"
 #include "volume/probe.h"
@@ -145,7 +147,7 @@ int attach_refresh_root(struct retriever *retriever)
  * a crash. */
 static int inherit(struct retriever *retriever, const struct prior *prior)
 {
-	static const char *const kept[] = {TEMPLATES_FILE, REPORT_FILE, ASIDE_DIR};
+	static const char *const kept[] = {TEMPLATES_FILE, REPORT_FILE, ASIDE_DIR, LISTED_DIR};
 	int fd = openat(prior->fd, MIGRATE_PRIVATE_DIR,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int ret = 0;
@@ -241,7 +243,11 @@ static int open_prior(struct retriever *retriever, const struct attach *how, cha
 		g_clear_pointer(&retriever->prior, prior_free);
 	if (!ret && !retriever->prior)
 		ret = prior_open(retriever->private_fd, &retriever->prior);
-	return ret || !retriever->prior ? ret : inherit(retriever, retriever->prior);
+	if (!ret && retriever->prior)
+		ret = inherit(retriever, retriever->prior);
+	if (!ret) /* it may have as many files as there are directories: nobody waits for that */
+		jobs_run(retriever->jobs, JOB_SLOW, listed_remove_all, retriever);
+	return ret;
 }
 
 /* ---- all of it ---- */

@@ -24,6 +24,7 @@ struct bulk {
 	void *arg;
 	DIR *dir;	      /* who scans has these two */
 	struct sorted *files; /* by fileid: the old server may be one of disks */
+	GArray *not_whole;    /* seen_not_whole() */
 	GMutex lock;
 	unsigned inflight;
 	int status;    /* of the fill */
@@ -43,6 +44,7 @@ static void bulk_finish(struct bulk *bulk, int status)
 	if (bulk->dir)
 		closedir(bulk->dir);
 	sorted_free(bulk->files);
+	g_clear_pointer(&bulk->not_whole, g_array_unref);
 	bulk->done(bulk->arg, status);
 	object_unref(bulk->directory);
 	g_mutex_clear(&bulk->lock);
@@ -115,7 +117,7 @@ static bool is_file(struct bulk *bulk, const struct dirent *e)
 	struct stat st;
 
 	if (e->d_type != DT_UNKNOWN)
-		return e->d_type == DT_REG;
+		return e->d_type == DT_REG && seen_may_lack(bulk->not_whole, e->d_name);
 	return fstatat(dirfd(bulk->dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       S_ISREG(st.st_mode);
 }
@@ -201,10 +203,14 @@ static void scan(void *arg)
 
 /* No file lacks data: each has come with it, or has not changed since all of a copy's were whole.
  */
-static bool is_brought(struct object *directory)
+static bool is_brought(struct bulk *bulk)
 {
-	return brought_take(directory) ||
-	       (directory->retriever->copying && seen_is_whole(directory->fd));
+	struct object *directory = bulk->directory;
+
+	if (brought_take(directory))
+		return true;
+	bulk->not_whole = seen_not_whole(directory->retriever, directory->fd);
+	return bulk->not_whole && !bulk->not_whole->len;
 }
 
 static void filled(void *arg, int status)
@@ -213,7 +219,7 @@ static void filled(void *arg, int status)
 
 	/* One name that cannot be made does not keep the others waiting. */
 	if (status == -EAGAIN || status == -ECANCELED || bulk->directory->normal ||
-	    is_brought(bulk->directory)) {
+	    is_brought(bulk)) {
 		bulk_finish(bulk, status);
 		return;
 	}

@@ -161,12 +161,17 @@ static void record_skipped(void *arg)
 /* Of a copy: whether only the sum of this listing was wanted, and it is another one now. */
 static bool must_compare(struct run *run)
 {
-	if (run->status || !run->seen || !seen_sums_up(run->seen))
+	bool summed, unchanged;
+
+	if (run->status || !run->seen)
 		return false;
-	if (!seen_unchanged(run->seen, run->object->fd))
+	summed = seen_sums_up(run->seen);
+	unchanged = seen_unchanged(run->seen, run->object->fd);
+	if (summed && !unchanged)
 		return true;
 	g_atomic_int_add(&run->same, (gint)seen_files(run->seen));
-	g_clear_pointer(&run->seen, seen_free);
+	if (unchanged)
+		g_clear_pointer(&run->seen, seen_free);
 	return false;
 }
 
@@ -229,32 +234,6 @@ static void page_made(struct run *run)
 	else if (go_on)
 		list_next(run);
 	run_done_one(run);
-}
-
-#define DFS_LINK                                                                                   \
-	"it is on another server (a DFS link): put an empty directory in its place on the old "    \
-	"server, then retry; what it leads to may be a volume of its own"
-
-static const char *why_not_listed(const struct run *run, int status)
-{
-	switch (status) {
-	case -EACCES:
-	case -EPERM:
-		return "the old server does not let this machine list it: give it root's rights "
-		       "there (no_root_squash), or make the directory readable";
-	case -ELOOP:
-		return "the old server's listing of it does not end: repair the directory there";
-	case -EIO:
-		if (damage_found(run->object->retriever))
-			return DAMAGE_REASON;
-		return "the new server's file system lost what was listed: see its kernel's log";
-	case -ENOSPC:
-		return "no space (or no inode) on the new server's file system for its names";
-	default:
-		return status == -ENOTSUP && !run->source.handle_len
-			       ? DFS_LINK
-			       : "the old server could not list the directory";
-	}
 }
 
 /* ---- in order ---- */
@@ -385,7 +364,7 @@ static void listing_failed(struct run *run, int status)
 	g_mutex_lock(&run->lock);
 	run->status = status;
 	run->stale = status == -ESTALE;
-	run->refused = why_not_listed(run, status);
+	run->refused = directory_run_refusal(run, status);
 	g_mutex_unlock(&run->lock);
 	run_done_one(run);
 }
@@ -408,6 +387,8 @@ static void page_listed(struct backend_request *req)
 	failed_names_add_refused(&run->failed_names, req->batch);
 	batch = g_steal_pointer(&req->batch);
 	run->listed = eof;
+	if (run->seen && !run->names_only)
+		seen_pass(run->seen, run->object->fd, batch, eof);
 	if (run->order && !(eof && !keeps_something(run))) {
 		keep_page(run, batch);
 		return;

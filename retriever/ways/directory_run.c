@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "directory_run.h"
 
+#include <errno.h>
 #include <unistd.h>
 
+#include "volume/damage.h"
 #include "volume/prior.h"
 #include "volume/seen.h"
 
@@ -24,7 +26,7 @@ struct run *directory_run_new(struct object *object, enum backend_priority prior
 				? prior_directory(object->retriever->prior, run->path)
 				: -1;
 	if (object->retriever->copying)
-		run->seen = seen_new(object->fd);
+		run->seen = seen_new(object->retriever, object->fd);
 	run->fileid = object->record.fileid;
 	failed_names_init(&run->failed_names, object->retriever->errors, object->fd);
 	/* dummies may be made while this fill is on its way: it always looks for them */
@@ -50,4 +52,30 @@ void directory_run_free(struct run *run)
 	g_mutex_clear(&run->work_lock);
 	object_unref(run->object);
 	g_slice_free(struct run, run);
+}
+
+#define DFS_LINK                                                                                   \
+	"it is on another server (a DFS link): put an empty directory in its place on the old "    \
+	"server, then retry; what it leads to may be a volume of its own"
+
+const char *directory_run_refusal(const struct run *run, int status)
+{
+	switch (status) {
+	case -EACCES:
+	case -EPERM:
+		return "the old server does not let this machine list it: give it root's rights "
+		       "there (no_root_squash), or make the directory readable";
+	case -ELOOP:
+		return "the old server's listing of it does not end: repair the directory there";
+	case -EIO:
+		if (damage_found(run->object->retriever))
+			return DAMAGE_REASON;
+		return "the new server's file system lost what was listed: see its kernel's log";
+	case -ENOSPC:
+		return "no space (or no inode) on the new server's file system for its names";
+	default:
+		return status == -ENOTSUP && !run->source.handle_len
+			       ? DFS_LINK
+			       : "the old server could not list the directory";
+	}
 }

@@ -60,5 +60,7 @@ struct run *directory_run_new(struct object *object, enum backend_priority prior
 			      bool small_data, int *ret);
 /* It is none of them any more. */
 void directory_run_free(struct run *run);
+/* Why its listing failed with that status, for the list. */
+const char *directory_run_refusal(const struct run *run, int status);
 
 #endif

@@ -56,16 +56,17 @@ static enum left look_at(struct retriever *retriever, int dir_fd, const struct d
 }
 
 /* A file of a copy that was whole already need not be looked at. */
-static bool concerns(const struct dirent *e, bool whole)
+static bool concerns(const struct dirent *e, const GArray *not_whole)
 {
-	return e->d_type == DT_DIR || e->d_type == DT_UNKNOWN || (e->d_type == DT_REG && !whole);
+	return e->d_type == DT_DIR || e->d_type == DT_UNKNOWN ||
+	       (e->d_type == DT_REG && seen_may_lack(not_whole, e->d_name));
 }
 
 /* *syncing: whether some of it need only become durable. */
 static enum left scan(struct object *directory, bool *syncing)
 {
 	bool root = migrate_binding_equal(&directory->key, &directory->retriever->root_key);
-	bool whole = directory->retriever->copying && seen_is_whole(directory->fd);
+	g_autoptr(GArray) not_whole = seen_not_whole(directory->retriever, directory->fd);
 	DIR *dir = retriever_list(directory->fd, ".");
 	enum left left = NOTHING;
 	struct dirent *e;
@@ -76,7 +77,7 @@ static enum left scan(struct object *directory, bool *syncing)
 		enum left this;
 
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		    (root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)) || !concerns(e, whole))
+		    (root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)) || !concerns(e, not_whole))
 			continue;
 		this = look_at(directory->retriever, directory->fd, e);
 		*syncing |= this == SYNCING;

@@ -2,6 +2,8 @@
 #include "core_copy.h"
 #include "core_opens.h"
 
+#include "volume/jobs.h"
+#include "volume/listed.h"
 #include "volume/prior.h"
 
 static void make_source(void)
@@ -43,6 +45,154 @@ START_TEST(nothing_changed)
 	ck_assert_uint_gt(core_opened(in), 0);
 	expect_same_tree();
 	copy_free();
+}
+END_TEST
+
+static void make_many(void)
+{
+	core_make(&core);
+	make_files("d", 100);
+	shell("mkdir %s/d/sub %s/d/old && touch %s/d/old/f && ln -s text %s/d/link", core.source,
+	      core.source, core.source, core.source);
+}
+
+/* What a directory can have changed in it. */
+static void change_a_few(void)
+{
+	shell("cd %s/d && echo other >f0 && rm f1 && mv f2 f2.new && touch new && rm f3 && "
+	      "mkdir f3 && touch f3/in && rm f4 && ln -s text f4 && rm f5 && mkfifo f5 && "
+	      "chmod 600 f6 && ln -sfn other link && rmdir sub && touch sub && rm -r old && "
+	      "mkdir dir && touch dir/in",
+	      core.source);
+}
+
+static guint listed_files(void)
+{
+	g_autofree char *path = g_build_filename(core.root, MIGRATE_PRIVATE_DIR, LISTED_DIR, NULL);
+	g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+	guint n = 0;
+
+	while (dir && g_dir_read_name(dir))
+		n++;
+	return n;
+}
+
+static struct stat d_is;
+
+/* Nothing changes in d while it says what was listed. */
+static void see_order(const char *call, int fd, bool after)
+{
+	struct stat st;
+
+	if (!after && fd >= 0 && strstr("linkat renameat2 unlinkat mkdirat symlinkat", call) &&
+	    fstat(fd, &st) == 0 && st.st_ino == d_is.st_ino && st.st_dev == d_is.st_dev)
+		ck_assert(fgetxattr(fd, XATTR_LISTED, NULL, 0) < 0);
+}
+
+/* Of the others none is opened. */
+START_TEST(a_few_changed)
+{
+	g_autofree char *d = NULL;
+	int in;
+
+	make_many();
+	copy_run("run");
+	ck_assert_uint_eq(listed_files(), 1);
+	change_a_few();
+	in = core_watch_opens(&core, "d");
+	d = core_path(&core, "d");
+	ck_assert_int_eq(stat(d, &d_is), 0);
+	atomic_store(&core_hook, see_order);
+	copy_run("run");
+	atomic_store(&core_hook, NULL);
+	ck_assert_uint_lt(core_opened(in), 30);
+	expect_same_tree();
+	ck_assert_int_eq(copy_run("same"), 106);
+	shell("rm -r %s/d && touch %s/d", core.source, core.source);
+	copy_open();
+	ck_assert_int_eq(copy_try_begin(true), 0);
+	make_all();
+	copy_close();
+	ck_assert(is_aside("d.~1~/f99"));
+	ck_assert_uint_eq(listed_files(), 0);
+	copy_free();
+}
+END_TEST
+
+/* Nothing of what was listed stays when the copy is attached. */
+START_TEST(listings_go_with_the_switch)
+{
+	make_many();
+	copy_run("run");
+	ck_assert_uint_eq(listed_files(), 1);
+	copy_attach();
+	jobs_wait(core.retriever->jobs);
+	ck_assert(!is_there(core.root, ".migrate/" LISTED_DIR));
+	ck_assert(!is_there(core.root, ".migrate/prior/.migrate"));
+	make_all();
+	expect_same_tree();
+	copy_free();
+}
+END_TEST
+
+/* Its data comes by a read of its own, and the others are not looked at for that. */
+START_TEST(a_large_file_changed)
+{
+	int in;
+
+	make_many();
+	core_source_file(&core, "d/large", 1 << 20, 1);
+	copy_run("run");
+	core_source_file(&core, "d/large", 2 << 20, 2);
+	in = core_watch_opens(&core, "d");
+	copy_run("run");
+	ck_assert_uint_lt(core_opened(in), 30);
+	expect_same_tree();
+	copy_free();
+}
+END_TEST
+
+/* The next run finds the old version, the new one or nothing, and what was listed says no more. */
+START_TEST(i1_killed_while_a_few_changed)
+{
+	bool killed = true;
+
+	for (int nth = 1; killed; nth++) {
+		char *copy;
+		int root, d;
+
+		make_many();
+		copy_run("run");
+		change_a_few();
+		copy = core.root;
+		core.root = copy_volume;
+		core_supervise(&core, 0);
+		core.root = copy;
+		core_connect(&core);
+		close(core_root(&core));
+		g_free(core_control(&core, "copy"));
+		root = core_root(&core);
+		atomic_store(&core_shared->left, nth);
+		ck_assert_int_eq(fill(root), 0);
+		d = open_below(root, "d", O_RDONLY | O_DIRECTORY);
+		make_whole(d); /* unless what was not durable went with it */
+		killed = core_killed();
+		close(d);
+		close(root);
+		core_disconnect(&core);
+		core_end_supervision(&core);
+		copy_run("run"); /* goes on with it */
+		expect_same_tree();
+		shell("cd %s/d && rm -rf f1 f2.new new && echo once >f6", core.source);
+		copy_run("run");
+		expect_same_tree();
+		ck_assert_int_eq(copy_run("made"), 0);
+		copy_attach();
+		make_all();
+		expect_same_tree();
+		copy_free();
+		ck_assert_int_lt(nth, 1000);
+	}
 }
 END_TEST
 
@@ -427,6 +577,10 @@ int main(void)
 
 	tcase_add_test(tcase, a_run_says_what_it_did);
 	tcase_add_test(tcase, nothing_changed);
+	tcase_add_test(tcase, a_few_changed);
+	tcase_add_test(tcase, listings_go_with_the_switch);
+	tcase_add_test(tcase, a_large_file_changed);
+	tcase_add_test(tcase, i1_killed_while_a_few_changed);
 	tcase_add_test(tcase, i12_nothing_changed_since_a_file_failed);
 	tcase_add_test(tcase, a_run_that_was_cut_short);
 	tcase_add_test(tcase, i1_killed_while_a_run_begins);
