@@ -36,6 +36,7 @@ struct seen {
 	GMutex lock;
 	bool sums_up;
 	bool passes;  /* over what is in `was` */
+	bool shared;  /* another listing may change what this one passes over */
 	bool changed; /* the attribute is gone */
 	bool unknown; /* an entry's attributes were not listed */
 	struct sum before, now;
@@ -201,7 +202,7 @@ static int keep(struct seen *seen, int dir_fd)
 	ino_t ino;
 	int ret;
 
-	seen->now.names = seen->passes ? sum_names(seen->is.names) : NAMES_ALL;
+	seen->now.names = seen->passes && !seen->shared ? sum_names(seen->is.names) : NAMES_ALL;
 	ret = head_of(dir_fd, seen->now, head, &len, &ino);
 	if (!ret)
 		ret = listed_remove(seen->retriever, ino);
@@ -306,6 +307,13 @@ void seen_add(struct seen *seen, const struct backend_batch *batch)
 		if (seen->passes && !S_ISDIR(e->attr.mode))
 			g_array_append_val(seen->is.names, name);
 	}
+	g_mutex_unlock(&seen->lock);
+}
+
+void seen_share(struct seen *seen)
+{
+	g_mutex_lock(&seen->lock);
+	seen->shared = true;
 	g_mutex_unlock(&seen->lock);
 }
 

@@ -40,6 +40,9 @@ bool seen_sums_up(const struct seen *seen);
 void seen_pass(struct seen *seen, int dir_fd, struct backend_batch *batch, bool last);
 /* Of a page, what is made.  Any thread. */
 void seen_add(struct seen *seen, const struct backend_batch *batch);
+/* There is another listing of the directory at the same time: what this one passes over, that one
+ * may find changed.  So all files are looked at for data afterwards.  Any thread. */
+void seen_share(struct seen *seen);
 /* The listing begins anew. */
 void seen_reset(struct seen *seen);
 /* At the end of a listing: whether all is as it was, and nothing need be swept.  If not, one that

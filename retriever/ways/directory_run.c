@@ -8,6 +8,13 @@
 #include "volume/prior.h"
 #include "volume/seen.h"
 
+static void share_seen(GSList *runs)
+{
+	for (GSList *l = runs; runs->next && l; l = l->next)
+		if (((struct run *)l->data)->seen)
+			seen_share(((struct run *)l->data)->seen);
+}
+
 struct run *directory_run_new(struct object *object, enum backend_priority priority,
 			      bool small_data, int *ret)
 {
@@ -35,6 +42,7 @@ struct run *directory_run_new(struct object *object, enum backend_priority prior
 	*ret = object_source(object, &run->source);
 	run->req.object = run->source;
 	directory_of(object)->runs = g_slist_prepend(directory_of(object)->runs, run);
+	share_seen(directory_of(object)->runs);
 	return run;
 }
 

@@ -8,12 +8,16 @@ static struct seen *seen;
 static int dir;
 
 /* A volume, and a directory of that name with n files that no listing has said. */
-static void prepare(const char *name, unsigned n)
+static void prepare_volume(const char *name, unsigned n, bool copying)
 {
 	g_autofree char *path = NULL;
 
 	core_make(&core);
-	core_start(&core);
+	core_open(&core);
+	core_attach(&core);
+	core.retriever->copying = copying;
+	core_run(&core);
+	core_connect(&core);
 	path = core_path(&core, name);
 	ck_assert_int_eq(g_mkdir_with_parents(path, 0755), 0);
 	for (unsigned i = 0; i < n; i++) {
@@ -23,6 +27,11 @@ static void prepare(const char *name, unsigned n)
 	}
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	seen = seen_new(core.retriever, dir);
+}
+
+static void prepare(const char *name, unsigned n)
+{
+	prepare_volume(name, n, false);
 }
 
 static void see_as(const char *const *names, struct source_entry entry)
@@ -147,8 +156,7 @@ START_TEST(whole)
 {
 	struct source_entry file = {.has_attr = true, .attr = {.mode = S_IFREG, .nlink = 1}};
 
-	prepare("d", 1);
-	core.retriever->copying = true;
+	prepare_volume("d", 1, true);
 	seen_set_whole(dir);
 	ck_assert(!is_whole()); /* there is no sum */
 	see_as(f0, file);
@@ -249,8 +257,7 @@ static bool has_listed(void)
 /* All of them are whole after a listing before. */
 static void prepare_listed(void)
 {
-	prepare("d", FILES);
-	core.retriever->copying = true;
+	prepare_volume("d", FILES, true);
 	g_free(list_in_pages(NULL, NULL, 7));
 	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, "d"), 0);
 	ck_assert(has_listed());
@@ -510,6 +517,23 @@ START_TEST(begun_anew)
 }
 END_TEST
 
+/* What is passed over here may be made anew by the other one. */
+START_TEST(beside_another_listing)
+{
+	struct source_entry changed = a_file;
+	g_autoptr(GArray) not_whole = NULL;
+
+	prepare_listed();
+	seen_share(seen);
+	changed.attr.ctime = 1;
+	expect_left(&changed, 3, 7, "f3 ");
+	sweep();
+	not_whole = seen_not_whole(core.retriever, dir);
+	ck_assert(seen_may_lack(not_whole, "f4"));
+	end();
+}
+END_TEST
+
 /* Not for ever. */
 START_TEST(a_listing_that_repeats_itself)
 {
@@ -552,8 +576,7 @@ END_TEST
 /* Without room the sum is kept alone. */
 START_TEST(no_room)
 {
-	prepare("d", FILES);
-	core.retriever->copying = true;
+	prepare_volume("d", FILES, true);
 	shell("touch %s/.migrate/listed", core.root);
 	g_free(list_in_pages(NULL, NULL, 7));
 	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, "d"), 0);
@@ -617,6 +640,7 @@ int main(void)
 	tcase_add_test(tcase, another_listing);
 	tcase_add_test(tcase, names_of_another_listing);
 	tcase_add_test(tcase, begun_anew);
+	tcase_add_test(tcase, beside_another_listing);
 	tcase_add_test(tcase, a_listing_that_repeats_itself);
 	tcase_add_test(tcase, few_or_very_many);
 	tcase_add_test(tcase, no_room);

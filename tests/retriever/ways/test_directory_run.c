@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_directory.h"
 
+#include "volume/seen.h"
 #include "ways/directory_run.h"
+
+#define NAMES 20 /* of which a listing is kept */
 
 static struct run *run_of(struct object *object, enum backend_priority priority)
 {
@@ -48,11 +51,77 @@ START_TEST(a_run_for_each_priority)
 }
 END_TEST
 
+/* That many files without data, the first of which is of that time. */
+static struct backend_batch *names_of(int64_t ctime)
+{
+	struct backend_batch *batch = backend_batch_new();
+	struct source_entry entry = {.has_attr = true,
+				     .attr = {.mode = S_IFREG, .nlink = 1, .ctime = ctime}};
+
+	for (int i = 0; i < NAMES; i++) {
+		g_autofree char *name = g_strdup_printf("f%d", i);
+
+		backend_batch_add(batch, name, strlen(name), &entry);
+		entry.attr.ctime = 0;
+	}
+	return batch;
+}
+
+static void list_names(struct seen *seen, int fd, int64_t ctime)
+{
+	struct backend_batch *batch = names_of(ctime);
+
+	seen_pass(seen, fd, batch, true);
+	seen_add(seen, batch);
+	seen_unchanged(seen, fd);
+	ck_assert_int_eq(seen_sweep(core.retriever, seen, fd, "d"), 0);
+	backend_batch_free(batch);
+}
+
+/* Neither says of what it has passed over that it is whole: the other one may make it anew. */
+START_TEST(i12_two_runs_of_a_copy)
+{
+	struct migrate_record rec = {.state = MIGRATE_UNFILLED, .path = (char *)"d"};
+	struct object *object;
+	struct run *back, *front;
+	struct seen *first;
+	int fd;
+
+	core_make(&core);
+	core_open(&core);
+	core_attach(&core);
+	core.retriever->copying = true;
+	core_run(&core);
+	ck_assert_int_eq(mkdirat(core.retriever->root_fd, "d", 0700), 0);
+	fd = open_below(core.retriever->root_fd, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(migrate_binding_get(fd, "", &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
+	first = seen_new(core.retriever, fd);
+	list_names(first, fd, 0);
+	seen_free(first);
+	seen_set_whole(fd);
+	back = run_of(object, BACKEND_BACKGROUND);
+	front = run_of(object, BACKEND_DEMAND);
+	ck_assert(!seen_sums_up(back->seen) && !seen_sums_up(front->seen));
+	list_names(back->seen, fd, 1);
+	ck_assert_ptr_null(seen_not_whole(core.retriever, fd));
+	list_names(front->seen, fd, 2);
+	ck_assert_ptr_null(seen_not_whole(core.retriever, fd));
+	end_of(object, back);
+	end_of(object, front);
+	object_unref(object);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("directory run");
 	TCase *tcase = CORE_TCASE(suite, "directory run", 60);
 
 	tcase_add_test(tcase, a_run_for_each_priority);
+	tcase_add_test(tcase, i12_two_runs_of_a_copy);
 	return run_suite(suite);
 }
