@@ -12,6 +12,7 @@
 #include "prior.h"
 #include "sparse.h"
 #include "taking.h"
+#include "taking_directory.h"
 
 /* What came with the answer, before anybody can see the file.  Where it cannot be written, or too
  * many files with theirs are open until they are durable, it is fetched again like any other. */
@@ -172,6 +173,22 @@ static int set_staged_directory(struct making *m, const char *name)
 	return ret;
 }
 
+/* Whoever takes a directory from the prior copy is done, or has not begun. */
+static int name_staged(const struct making *m, const char *name)
+{
+	const bool taken = S_ISDIR(m->entry->attr.mode) && m->retriever->prior;
+	GMutex *lock = taken ? prior_lock(m->retriever->prior, m->as) : NULL;
+	int ret = 0;
+
+	if (lock)
+		g_mutex_lock(lock);
+	if (renameat2(m->retriever->staging_fd, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
+		ret = errno == EEXIST ? STUB_THERE : -errno;
+	if (lock)
+		g_mutex_unlock(lock);
+	return ret;
+}
+
 static int create_staged(struct making *m)
 {
 	int staging = m->retriever->staging_fd, ret;
@@ -185,8 +202,8 @@ static int create_staged(struct making *m)
 	if (ret)
 		return ret;
 	ret = dir ? set_staged_directory(m, name) : set_staged_node(m, name);
-	if (!ret && renameat2(staging, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
-		ret = errno == EEXIST ? STUB_THERE : -errno;
+	if (!ret)
+		ret = name_staged(m, name);
 	if (ret)
 		unlinkat(staging, name, dir ? AT_REMOVEDIR : 0);
 	else
@@ -197,8 +214,10 @@ static int create_staged(struct making *m)
 static int create_one(struct making *m)
 {
 	if (m->parent->prior_fd >= 0) {
-		int ret = taking_prior(m);
+		int ret = m->parent->listing ? taking_directory(m) : TAKING_NOTHING;
 
+		if (ret == TAKING_NOTHING)
+			ret = taking_prior(m);
 		if (ret != TAKING_NOTHING)
 			return ret;
 	}

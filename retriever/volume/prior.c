@@ -105,6 +105,11 @@ void prior_free(struct prior *prior)
 	g_free(prior);
 }
 
+GMutex *prior_lock(struct prior *prior, const char *name)
+{
+	return &prior->locks[g_str_hash(name) % PRIOR_LOCKS];
+}
+
 int prior_directory(const struct prior *prior, const char *path)
 {
 	const struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,

@@ -11,8 +11,9 @@
  *
  * Where a stub is made all the same, what the prior copy has of that name has had its use: an older
  * version goes, one that is newer or something else goes aside (aside.h).  When a directory's last
- * name is made, what is left of its prior one was not listed, and goes aside too.  Directories are
- * made anew, never moved; a prior one goes when it is empty.
+ * name is made, what is left of its prior one was not listed, and goes aside too.  A
+ * directory is made anew, unless all in it is the same (taking_directory.h); a prior one goes when
+ * it is empty.
  */
 #ifndef PRIOR_H
 #define PRIOR_H
@@ -33,7 +34,7 @@ struct prior {
 	bool keep_extra; /* what is left over comes into the tree */
 	gint64 names;	 /* about how many there were at the switch; 0: not known */
 	/* By the name to be: one thread takes it.  Another that had looked before would set the
-	 * attributes of what clients have by then. */
+	 * attributes of what clients have by then.  A directory gets its name with it. */
 	GMutex locks[PRIOR_LOCKS];
 };
 
@@ -42,6 +43,8 @@ int prior_open(int private_fd, struct prior **prior);
 /* Makes prior.conf, before anything comes from the copy.  0 or -errno. */
 int prior_save(int private_fd, const struct prior *prior);
 void prior_free(struct prior *prior);
+/* Of that name in the served tree. */
+GMutex *prior_lock(struct prior *prior, const char *name);
 
 /* The prior directory of that path below the root, which nothing leads out of; negative: none. */
 int prior_directory(const struct prior *prior, const char *path);

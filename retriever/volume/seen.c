@@ -138,6 +138,13 @@ static int store(int dir_fd, const struct sum *sum)
 	return ret;
 }
 
+gint64 seen_whole(int dir_fd)
+{
+	struct sum sum;
+
+	return load(dir_fd, &sum) && sum.files == FILES_WHOLE ? (gint64)sum.entries : -1;
+}
+
 void seen_set_whole(int dir_fd)
 {
 	struct sum sum;

@@ -63,6 +63,8 @@ int seen_sweep(struct retriever *retriever, struct seen *seen, int dir_fd, const
  * be looked at before it is listed otherwise.  What cannot be stored is only looked at once more.
  */
 void seen_set_whole(int dir_fd);
+/* Of how many entries that was said of the directory; negative: of none. */
+gint64 seen_whole(int dir_fd);
 /*
  * Which files of a directory of a copy, all of whose names are here, may not be whole, for
  * seen_may_lack(): NULL: any.  g_array_unref().  Blocks for the disk.

@@ -10,6 +10,8 @@ struct stub_parent {
 	int prior_fd;	  /* the same of the prior copy (prior.h); negative: none */
 	bool named;	  /* it holds dummies, which are replaced */
 	bool inherits;	  /* it has a default ACL; acl_is_inherited() */
+	/* of the entry that is made, a directory: all that the old server lists in it; or NULL */
+	const struct backend_batch *listing;
 	const char *path; /* its path below the source's root, "" for the root; NULL: not known */
 	uint32_t small; /* a file of at most so many bytes is to be asked for with them; 0: none */
 	gint *same;	/* atomic: counts what refresh_entry() found the same; NULL: nobody does */

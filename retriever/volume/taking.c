@@ -27,20 +27,29 @@ static int set_prior_attributes(struct making *m, int fd)
 	return ret;
 }
 
+void taking_count(const struct making *m)
+{
+	making_count(m);
+	COUNT_ADD(m->retriever, same, 1);
+	COUNT_ADD(m->retriever, made, -1);
+}
+
+void taking_count_data(const struct making *m)
+{
+	COUNT_ADD(m->retriever, files_whole, 1);
+	COUNT_ADD(m->retriever, bytes_whole, m->entry->attr.size);
+}
+
 static void count_taken(struct making *m, int found)
 {
 	struct retriever *retriever = m->retriever;
 	bool data = S_ISREG(m->entry->attr.mode) && m->entry->attr.size;
 
-	making_count(m);
-	COUNT_ADD(retriever, same, 1);
-	COUNT_ADD(retriever, made, -1);
+	taking_count(m);
 	m->here = found != COPIED_UNFINISHED &&
 		  !(data && found == COPIED_ALIKE && retriever->prior->content);
-	if (!m->here || !data)
-		return;
-	COUNT_ADD(retriever, files_whole, 1);
-	COUNT_ADD(retriever, bytes_whole, m->entry->attr.size);
+	if (m->here && data)
+		taking_count_data(m);
 }
 
 /* fd: as of prior_compare(). */
@@ -69,7 +78,7 @@ static int take(struct making *m, int found, int fd)
 
 int taking_prior(struct making *m)
 {
-	GMutex *lock = &m->retriever->prior->locks[g_str_hash(m->as) % PRIOR_LOCKS];
+	GMutex *lock = prior_lock(m->retriever->prior, m->as);
 	int ret = STUB_THERE, found, fd = -1;
 
 	/* it is where it was until we move it */

@@ -33,11 +33,13 @@
 #include "source/gate.h"
 #include "volume/seen.h"
 #include "volume/stub.h"
+#include "volume/taking_directory.h"
 #include "volume/jobs.h"
 
 #define DEPTH_MIN 64 /* directories above it: from here on it may be in itself */
 #define SMALL	  ((uint32_t)64 << 10)
 #define TURN	  256 /* entries at a time; then clients may change the directory */
+#define LISTINGS  8   /* of directories of one page at a time */
 
 /* What a worker is to do for a run. */
 struct work {
@@ -52,6 +54,7 @@ struct page {
 	struct backend_batch *batch;
 	atomic_uint left; /* questions without an answer, and the page itself */
 	uint32_t small;	  /* of how many bytes a file may be brought with its name */
+	GQueue to_list;	  /* entries of the batch; with work_lock */
 };
 
 /* One entry that needs more than its listing. */
@@ -64,14 +67,17 @@ struct question {
 	struct source_object source; /* of the entry */
 	char *target;
 	struct source_xattrs *xattrs;
-	uint32_t carried; /* bytes, until gate_carried() */
+	struct backend_batch *listing; /* of a directory that may be taken whole */
+	uint32_t carried;	       /* bytes, until gate_carried() */
 	struct work work;
 	bool looked_up, other; /* another object answered to its name */
 	bool bare;	       /* its bytes are here */
+	bool lists;	       /* it is one of LISTINGS */
 };
 
 static void ask_lookup(struct question *q);
 static void ask_object(struct question *q, enum backend_op op);
+static void list_next_directory(struct page *page);
 
 static void run_work(struct run *run, void (*fn)(void *arg), void *arg)
 {
@@ -263,6 +269,9 @@ static void question_free(struct question *q)
 
 	source_object_clear(&q->source);
 	question_forget_xattrs(q);
+	g_clear_pointer(&q->listing, backend_batch_free);
+	if (q->lists)
+		list_next_directory(page);
 	g_free(q->target);
 	g_free(q->name);
 	g_slice_free(struct question, q);
@@ -295,13 +304,18 @@ static void make_page(struct page *page, struct stub_parent *parent);
 static bool do_work(const struct work *work, struct run *run, struct stub_parent *parent)
 {
 	struct question *q = work->question;
+	bool made;
 
 	parent->brought = taker_of_data(run->object->retriever);
-	if (!work->page)
-		return directory_names_fixed(run->object) ||
-		       !make(run, parent, &q->entry, q->target, q->xattrs);
-	make_page(work->page, parent);
-	return true;
+	if (work->page) {
+		make_page(work->page, parent);
+		return true;
+	}
+	parent->listing = q->listing;
+	made = directory_names_fixed(run->object) ||
+	       !make(run, parent, &q->entry, q->target, q->xattrs);
+	parent->listing = NULL;
+	return made;
 }
 
 static void work_done(const struct work *work, bool made)
@@ -398,6 +412,17 @@ static const char *refusal(const struct question *q, int status, enum backend_op
 	}
 }
 
+/* One that was not listed to its end is made anew, and listed once more when it is filled. */
+static void directory_listed(struct backend_request *req)
+{
+	struct question *q = req->user;
+
+	q->listing = g_steal_pointer(&req->batch);
+	if (req->status || !req->eof || !req->has_attr || req->attr.fileid != q->entry.attr.fileid)
+		g_clear_pointer(&q->listing, backend_batch_free);
+	question_ready(q);
+}
+
 static void question_answered(struct backend_request *req)
 {
 	struct question *q = req->user;
@@ -458,7 +483,7 @@ static void ask(struct question *q, enum backend_op op)
 	q->req.op = op;
 	q->req.priority = q->run->priority;
 	q->req.trace = q->run->trace;
-	q->req.done = question_answered;
+	q->req.done = op == BACKEND_READDIR ? directory_listed : question_answered;
 	q->req.user = q;
 	gate_submit(q->run->object->retriever->gate, &q->req);
 }
@@ -466,6 +491,7 @@ static void ask(struct question *q, enum backend_op op)
 static void ask_lookup(struct question *q)
 {
 	q->looked_up = true;
+	g_clear_pointer(&q->listing, backend_batch_free); /* maybe of another one */
 	q->req.object = q->run->source;
 	q->req.name = q->name;
 	ask(q, BACKEND_LOOKUP);
@@ -476,6 +502,32 @@ static void ask_object(struct question *q, enum backend_op op)
 	directory_entry_object(&q->entry, q->run->path, &q->source);
 	q->req.object = q->source;
 	ask(q, op);
+}
+
+/* ---- directories that may be taken whole ---- */
+
+/* Whoever waits for names waits for no listing but the directory's own. */
+static bool may_be_taken(const struct run *run, const struct stub_parent *parent,
+			 const struct source_entry *entry)
+{
+	return run->priority == BACKEND_BACKGROUND && !run->names_only &&
+	       taking_may_take(run->object->retriever, parent, entry);
+}
+
+static void list_next_directory(struct page *page)
+{
+	struct run *run = page->run;
+	const struct source_entry *entry;
+	struct question *q;
+
+	g_mutex_lock(&run->work_lock);
+	entry = g_queue_pop_head(&page->to_list);
+	g_mutex_unlock(&run->work_lock);
+	if (!entry || directory_names_fixed(run->object))
+		return;
+	q = question_new(page, entry);
+	q->lists = true;
+	ask_object(q, BACKEND_READDIR);
 }
 
 /* ---- the page ---- */
@@ -507,6 +559,8 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 	else if (!run->names_only && S_ISLNK(entry->attr.mode) &&
 		 !stub_is_known(run->object->retriever, parent, entry))
 		ask_object(question_new(page, entry), BACKEND_READLINK);
+	else if (may_be_taken(run, parent, entry))
+		g_queue_push_tail(&page->to_list, (gpointer)entry);
 	else if ((ret = make(run, parent, entry, NULL, NULL))) {
 		q = question_new(page, entry);
 		q->bare = ret == STUB_ASK_BARE;
@@ -527,6 +581,8 @@ static void make_page(struct page *page, struct stub_parent *parent)
 	     i++)
 		make_listed(page, parent, &g_array_index(entries, struct source_entry, i));
 	parent->small = 0;
+	for (unsigned i = 0; i < LISTINGS; i++)
+		list_next_directory(page);
 	trace_event(TRACE_MADE, &run->trace, "page", 0, 0, entries->len, 0);
 }
 

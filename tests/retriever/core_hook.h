@@ -104,6 +104,16 @@ int fremovexattr(int fd, const char *name)
 	return ret;
 }
 
+int lremovexattr(const char *path, const char *name)
+{
+	int ret;
+
+	core_hook_run("lremovexattr", -1, false);
+	ret = syscall(SYS_lremovexattr, path, name);
+	core_hook_run("lremovexattr", -1, true);
+	return ret;
+}
+
 int fsetxattr(int fd, const char *name, const void *value, size_t size, int flags)
 {
 	int ret;
