@@ -6,10 +6,10 @@
 #include "object.h"
 
 struct stub_parent {
-	int fd;		  /* the directory on the new server */
-	int prior_fd;	  /* the same of the prior copy (prior.h); negative: none */
-	bool named;	  /* it holds dummies, which are replaced */
-	bool inherits;	  /* it has a default ACL; acl_is_inherited() */
+	int fd;	       /* the directory on the new server */
+	int prior_fd;  /* the same of the prior copy (prior.h); negative: none */
+	bool named;    /* it holds dummies, which are replaced */
+	bool inherits; /* it has a default ACL; acl_is_inherited() */
 	/* of the entry that is made, a directory: all that the old server lists in it; or NULL */
 	const struct backend_batch *listing;
 	const char *path; /* its path below the source's root, "" for the root; NULL: not known */
