@@ -240,8 +240,7 @@ START_TEST(not_what_was_listed)
 		/* a bit of the head; of the version; of an entry */
 		"printf '\\377' | dd of=$f bs=1 seek=20 conv=notrunc status=none",
 		"printf '\\001' | dd of=$f bs=1 seek=0 conv=notrunc status=none",
-		"printf '\\377' | dd of=$f bs=1 seek=$(($(stat -c %s $f) - 4)) conv=notrunc "
-		"status=none",
+		"s=$(stat -c %s $f); printf '\\377' | dd of=$f bs=1 seek=$((s-4)) conv=notrunc",
 		/* a block that did not come */
 		"s=$(stat -c %s $f); truncate -s 100 $f; truncate -s $s $f"};
 
@@ -285,7 +284,6 @@ END_TEST
 START_TEST(names_of_another_listing)
 {
 	struct source_entry changed = a_file;
-	g_autoptr(GArray) not_whole = NULL;
 
 	prepare_listed();
 	changed.attr.ctime = 1;
