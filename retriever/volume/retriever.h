@@ -64,6 +64,7 @@ struct retriever {
 	void *describer;
 	struct prefill *prefill;
 	struct rates *rates;
+	struct history *history;
 	struct counters counters;
 	GMutex save_lock;     /* writing .migrate/state; a leaf but for the file system */
 	char *saved_counters; /* what it holds; save_lock */

@@ -11,6 +11,7 @@
 #include "verify.h"
 #include "volume/aside.h"
 #include "volume/errors.h"
+#include "volume/history.h"
 #include "volume/prior.h"
 #include "volume/private.h"
 #include "volume/report.h"
@@ -46,6 +47,8 @@ static int keep_report(struct retriever *retriever, char **message)
 		COUNT_GET(retriever, acls_carried), COUNT_GET(retriever, xattrs_carried));
 	int ret = report_keep(retriever->report, path, head);
 
+	if (!ret)
+		ret = history_keep(retriever);
 	if (ret)
 		*message =
 			g_strdup_printf("%s: the report of what could not be carried over cannot "
