@@ -23,6 +23,8 @@ FOLDERS = {
     'fsal_migrate': ['common'],
     'vfs_migrate': ['common'],
     'crawler': ['common'],
+    # what a manifest consists of
+    'proof': [],
     'retriever/source/smb/worker': ['retriever/source/smb'],
     'retriever/source/file': ['retriever/source', 'common'],
     'retriever/source/nfs': ['retriever/source', 'common'],
@@ -38,7 +40,7 @@ FOLDERS = {
                   'retriever/source', 'retriever/source/nfs', 'retriever/source/smb',
                   'retriever/source/file', 'common'],
     # reads the configuration and the report's format
-    'ctl': ['retriever/config', 'retriever/volume', 'retriever/source', 'common'],
+    'ctl': ['retriever/config', 'retriever/volume', 'retriever/source', 'proof', 'common'],
 }
 PUBLIC = {'fsal_migrate': 'migrate.h', 'vfs_migrate': 'migrate.h', 'crawler': 'migrate.h'}
 
