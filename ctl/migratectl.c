@@ -125,6 +125,7 @@ enum {
 	TAKES_ADOPT = 1 << 7,
 	TAKES_ACCEPT = 1 << 8,
 	TAKES_ASIDE = 1 << 9,
+	TAKES_FINAL = 1 << 10,
 };
 
 static const struct command {
@@ -145,7 +146,8 @@ static const struct command {
 	 "list what failed, and why"},
 	{"trace", "NAME", 1, 1, TAKES_JSON | TAKES_TRACE, ctl_trace,
 	 "show what was done for requests, step by step"},
-	{"report", "NAME", 1, 1, TAKES_JSON, ctl_report, "list what could not be carried over"},
+	{"report", "NAME", 1, INT_MAX, TAKES_JSON | TAKES_FINAL, ctl_report,
+	 "list what could not be carried over; --final: prove what was"},
 	{"retry", "NAME", 1, 1, TAKES_SAME, retry_failures,
 	 "forget the failures, so that all is tried again"},
 	{"skip", "NAME PATH...", 2, INT_MAX, TAKES_ALL, ctl_skip,
@@ -239,6 +241,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 	g_option_context_set_summary(context, "Says what is to be done with a migrating volume.");
 	g_option_context_set_description(context, description);
 	g_option_context_add_main_entries(context, entries, NULL);
+	g_option_context_add_main_entries(context, ctl_final_options, NULL);
 	if (!g_option_context_parse(context, argc, argv, &error))
 		return ctl_complain("%s; see " PROGRAM " --help", error->message);
 	ctl->watch = watch;
@@ -277,6 +280,8 @@ static const char *needless_option(const struct command *command, const struct c
 		return "accept";
 	if (!(command->takes & TAKES_ASIDE) && (ctl->restore || ctl->discard))
 		return ctl->restore ? "restore" : "discard";
+	if (!(command->takes & TAKES_FINAL) && ctl_final_option())
+		return ctl_final_option();
 	return ctl->same && !(command->takes & TAKES_SAME) ? "same" : NULL;
 }
 
@@ -317,7 +322,7 @@ int main(int argc, char **argv)
 	}
 	if (!check_usage(command, &ctl, argc - 2))
 		return CTL_USAGE;
-	if (geteuid() != 0) {
+	if (geteuid() != 0 && !ctl_is_check()) {
 		ctl_complain("must be run as root");
 		return CTL_USAGE;
 	}

@@ -325,6 +325,7 @@ static int bind_root(struct retriever *retriever, const struct source_xattrs *xa
 	COUNT_SET(retriever, exact, 1);
 	aside_count(retriever);
 	counters_save(retriever, false);
+	history_sample(retriever);
 	ret = attach_report(retriever);
 	if (!ret)
 		ret = store_root_record(retriever, xattrs);

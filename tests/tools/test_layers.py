@@ -39,8 +39,10 @@ FOLDERS = {
     'retriever': ['retriever/door', 'retriever/ways', 'retriever/volume', 'retriever/config',
                   'retriever/source', 'retriever/source/nfs', 'retriever/source/smb',
                   'retriever/source/file', 'common'],
+    # the final report, and what checks it
+    'report': ['retriever/volume', 'retriever/config', 'retriever/source', 'proof', 'common'],
     # reads the configuration and the report's format
-    'ctl': ['retriever/config', 'retriever/volume', 'retriever/source', 'proof', 'common'],
+    'ctl': ['report', 'retriever/config', 'retriever/volume', 'retriever/source', 'proof', 'common'],
 }
 PUBLIC = {'fsal_migrate': 'migrate.h', 'vfs_migrate': 'migrate.h', 'crawler': 'migrate.h'}
 

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The final report: what is known of the volume is gathered, then the files are written beside
+ * their places, and last they come there, the signed one at the end.
+ */
+#include "ctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "migrate.h"
+#include "proof/finding.h"
+#include "proof/manifest_writer.h"
+#include "report/json.h"
+#include "report/page.h"
+#include "report/parts.h"
+#include "report/sign.h"
+#include "report/text.h"
+#include "report/tree.h"
+#include "source/refused.h"
+#include "volume/history.h"
+#include "volume/own_files.h"
+#include "volume/report.h"
+
+#define PROOF_KEPT ".proof" /* behind the report's path */
+
+struct making {
+	const struct ctl *ctl;
+	struct volume_config *config;
+	struct final *final;
+	const char *output;
+	int dir_fd;  /* output */
+	int root_fd; /* the volume's */
+	GError *error;
+};
+
+/* Where a file of the migration is: in .migrate/, or kept after its end.  g_free. */
+static char *place(const struct making *m, const char *name, const char *kept)
+{
+	g_autofree char *private = g_strconcat(m->config->root, "/" MIGRATE_PRIVATE_DIR, NULL);
+
+	return g_file_test(private, G_FILE_TEST_IS_DIR)
+		       ? g_strconcat(private, "/", name, NULL)
+		       : g_strconcat(m->config->report, kept, NULL);
+}
+
+/* ---- what is known --------------------------------------------------------------------------- */
+
+static void add_failure(void *arg, const char *path, const char *reason)
+{
+	final_add(arg, FINAL_FAILED, path, reason);
+}
+
+/* The end of the progress so far. */
+static void add_now(struct making *m, GKeyFile *status)
+{
+	const struct history_point now = {
+		.time = m->final->made,
+		.objects_found = (gint64)(ctl_number(status, "counters", "directories-found") +
+					  ctl_number(status, "counters", "files-found")),
+		.objects_whole = (gint64)(ctl_number(status, "counters", "directories-whole") +
+					  ctl_number(status, "counters", "files-whole")),
+		.bytes_found = (gint64)ctl_number(status, "counters", "bytes-found"),
+		.bytes_whole = (gint64)ctl_number(status, "counters", "bytes-whole"),
+	};
+
+	if (strcmp(m->final->state, "finished") != 0)
+		history_add(m->final->history, &now);
+}
+
+/* The retriever may be gone for good: then what is on disk has to do. */
+static enum ctl_exit ask_retriever(struct making *m)
+{
+	g_autoptr(GKeyFile) status = NULL;
+	enum ctl_exit result;
+	struct ctl_link *link = ctl_link_open(m->ctl, m->ctl->volume, &result);
+
+	if (!link)
+		return result;
+	result = ctl_ask(link, "status", true, &status);
+	if (result == CTL_NO_RETRIEVER && !ctl_link_is_silent(link)) {
+		m->final->state = g_strdup("the retriever does not run");
+		ctl_link_close(link);
+		return CTL_OK;
+	}
+	if (result) {
+		ctl_ask(link, "status", false, NULL); /* for the message */
+	} else {
+		m->final->state = ctl_text(status, "volume", "state");
+		add_now(m, status);
+		result = ctl_each_error(m->ctl, link, add_failure, m->final);
+	}
+	ctl_link_close(link);
+	return result;
+}
+
+static void add_loss(struct making *m, const struct report_line *line)
+{
+	g_autofree char *what = g_strdup_printf("%s: %s", report_kind_name(line->kind), line->text);
+
+	if (line->kind == REPORT_NAME)
+		final_add(m->final, FINAL_GIVEN_UP, line->path, line->text);
+	else
+		final_add(m->final, FINAL_LOST,
+			  line->kind == REPORT_VOLUME ? "all objects" : line->path, what);
+}
+
+static void read_losses(struct making *m)
+{
+	g_autofree char *path = place(m, REPORT_FILE, "");
+	FILE *file = fopen(path, "re");
+	struct report_line line;
+	char *text = NULL;
+	size_t room = 0;
+
+	while (file && getline(&text, &room, file) > 0) {
+		if (report_parse(text, &line)) {
+			add_loss(m, &line);
+			report_line_clear(&line);
+		}
+	}
+	free(text);
+	if (file)
+		fclose(file);
+}
+
+static void read_history(struct making *m)
+{
+	g_autofree char *path = place(m, HISTORY_FILE, HISTORY_KEPT), *text = NULL;
+
+	if (g_file_get_contents(path, &text, NULL, NULL))
+		history_parse(m->final->history, text);
+	m->final->history->interval = 1; /* the last point may be younger */
+}
+
+/* What `verify --content` says of its last run that is through. */
+static void read_run(struct making *m, const char *directory)
+{
+	g_autofree char *path = g_build_filename(directory, PROOF_RUN, NULL);
+	g_autoptr(GKeyFile) run = g_key_file_new();
+	struct final_comparison *c = &m->final->comparison;
+
+	if (!g_key_file_load_from_file(run, path, G_KEY_FILE_NONE, NULL))
+		return;
+	c->began = (int64_t)ctl_number(run, "run", "began");
+	c->ended = (int64_t)ctl_number(run, "run", "ended");
+	c->any = c->ended != 0;
+	c->sample = (unsigned)ctl_number(run, "run", "sample");
+	c->told_by = ctl_text(run, "run", "told-by");
+	c->objects = ctl_number(run, "run", "objects");
+	c->bytes = ctl_number(run, "run", "bytes");
+	for (unsigned i = 0; i < PROOF_STATUS_COUNT; i++)
+		c->status[i] = ctl_number(run, "run", proof_status_name(i));
+}
+
+/* ---- the manifest ---------------------------------------------------------------------------- */
+
+static void add_finding(struct making *m, const char *line, size_t len)
+{
+	struct proof_finding finding;
+	g_autofree char *what = NULL, *since = NULL;
+
+	if (!proof_finding_parse(line, len, &finding))
+		return;
+	since = final_time(finding.since);
+	what = g_strdup_printf("%s: %s; since %s; %s", proof_kind_name(finding.kind), finding.text,
+			       since, proof_kind_remedy(finding.kind));
+	g_auto(GStrv) parts = g_strsplit(what, "NAME", -1);
+	g_autofree char *said = g_strjoinv(m->ctl->volume, parts);
+	final_add(m->final, FINAL_DIFFERENT, finding.path, said);
+	proof_finding_clear(&finding);
+}
+
+static gboolean feed_line(struct making *m, struct proof_sorter *sorter, const char *line,
+			  size_t len)
+{
+	size_t mark = strlen(PROOF_MARK);
+
+	if (line[len - 1] != '\n')
+		return TRUE; /* cut off by a crash */
+	if (*line != '#')
+		return proof_sorter_add(sorter, line, len, &m->error);
+	if (!strncmp(line, PROOF_MARK, mark))
+		add_finding(m, line + mark, len - mark - 1);
+	return TRUE;
+}
+
+static gboolean feed_run(struct making *m, struct proof_sorter *sorter, const char *directory)
+{
+	g_autofree char *path = g_build_filename(directory, PROOF_ENTRIES, NULL);
+	FILE *file = fopen(path, "re");
+	gboolean ok = file != NULL;
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t len;
+
+	while (ok && (len = getline(&line, &room, file)) > 0)
+		ok = feed_line(m, sorter, line, len);
+	if (!file || ferror(file)) {
+		g_set_error(&m->error, MANIFEST_ERROR, 0, "%s: %s", path, g_strerror(errno));
+		ok = FALSE;
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return ok;
+}
+
+static void add_unread(void *arg, const char *path, const char *why)
+{
+	final_add(arg, FINAL_FAILED, path, why);
+}
+
+/* Of what becomes an entry, what people want to see. */
+static void list_entry(void *arg, const struct proof_entry *entry)
+{
+	struct final *final = arg;
+
+	switch (entry->status) {
+	case PROOF_CHANGED:
+	case PROOF_MADE:
+	case PROOF_REMOVED:
+		final_add(final, FINAL_CLIENTS, entry->path, final_status_title(entry->status));
+		break;
+	case PROOF_UNFINISHED:
+		final_add(final, FINAL_UNFINISHED, entry->path, "not here, or not all of it");
+		break;
+	default:
+		break;
+	}
+}
+
+static char *comments(const struct final *final)
+{
+	g_autofree char *source = refused_line(final->source), *root = refused_line(final->root);
+	g_autofree char *made = final_time(final->made);
+
+	return g_strdup_printf("# Quickmigrate %s: manifest of a volume\n# volume: %s\n"
+			       "# root: %s\n# source: %s\n# made: %s\n# hash: %s\n",
+			       final->version, final->volume, root, source, made,
+			       final->comparison.any ? "SHA-256"
+						     : "none, contents were not compared");
+}
+
+static gboolean write_manifest(struct making *m, const char *name, struct proof_sorter *sorter)
+{
+	g_autofree char *head = comments(m->final);
+	int fd = part_create(m->dir_fd, name, &m->error);
+	gboolean ok = fd >= 0;
+
+	ok = ok &&
+	     manifest_write(fd, head, sorter, list_entry, m->final, &m->final->count, &m->error);
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static gboolean make_manifest(struct making *m, const char *name)
+{
+	g_autofree char *proof = place(m, PROOF_DIR, PROOF_KEPT);
+	struct proof_sorter *sorter = proof_sorter_new(m->output, &m->error);
+	gboolean ok = sorter != NULL;
+
+	read_run(m, proof);
+	if (ok && m->final->comparison.any)
+		ok = feed_run(m, sorter, proof);
+	else if (ok)
+		ok = tree_read(m->root_fd, false, sorter, add_unread, m->final, &m->error);
+	ok = ok && write_manifest(m, name, sorter);
+	proof_sorter_free(sorter);
+	return ok;
+}
+
+/* Names in the tree, its own with them; -1: not known. */
+static int64_t count_names(int root_fd)
+{
+	gint64 all = own_count(root_fd, ".", G_MAXINT64);
+	gint64 private = own_count(root_fd, MIGRATE_PRIVATE_DIR, G_MAXINT64);
+
+	return all < 0 || private < 0 ? -1 : all - private;
+}
+
+/* ---- the files ------------------------------------------------------------------------------- */
+
+/* The file is written: it is a part of the report. */
+static gboolean add_part(struct making *m, const char *name)
+{
+	g_autofree char *new = g_strconcat(name, ".new", NULL);
+	int fd = openat(m->dir_fd, new, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char hex[PROOF_HASH_HEX + 1];
+	uint64_t bytes;
+	gboolean ok = fd >= 0 && part_hash(fd, &bytes, hex, &m->error);
+
+	if (ok)
+		final_add_part(m->final, name, bytes, hex);
+	else if (!m->error)
+		g_set_error(&m->error, MANIFEST_ERROR, 0, "%s: %s", new, g_strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static gboolean write_text(struct making *m, const char *name, const char *text)
+{
+	int fd = part_create(m->dir_fd, name, &m->error);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	bool ok = file != NULL;
+
+	if (ok)
+		ok = text ? fputs(text, file) >= 0 : final_text(file, m->final);
+	if (file)
+		ok = fclose(file) == 0 && ok;
+	if (!ok && !m->error)
+		g_set_error(&m->error, MANIFEST_ERROR, 0, "%s: %s", name, g_strerror(errno));
+	return ok;
+}
+
+/* The signature of the new JSON, beside its place; without a key there is none. */
+static gboolean sign(struct making *m, const char *json, const char *name, const char *key)
+{
+	g_autofree char *new = g_strconcat(json, ".new", NULL), *signature = NULL;
+	int fd;
+
+	if (!key)
+		return unlinkat(m->dir_fd, name, 0) == 0 || errno == ENOENT;
+	fd = openat(m->dir_fd, new, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	signature = fd < 0 ? NULL : sign_make(fd, key, &m->error);
+	if (fd >= 0)
+		close(fd);
+	return signature && write_text(m, name, signature);
+}
+
+enum { MANIFEST, TEXT, PAGE, JSON, SIGNATURE, FILES };
+
+static gboolean write_files(struct making *m, char *const *names, const char *key)
+{
+	g_autofree char *page = NULL, *json = NULL;
+
+	if (!make_manifest(m, names[MANIFEST]))
+		return FALSE;
+	m->final->names_here = count_names(m->root_fd);
+	if (!m->final->comparison.any)
+		m->final->unlisted = m->final->lists[FINAL_GIVEN_UP].total;
+	if (!final_lists_whole(m->final)) {
+		g_set_error(&m->error, MANIFEST_ERROR, 0, "%s: the lists cannot be written: %s",
+			    m->output, g_strerror(errno));
+		return FALSE;
+	}
+	page = final_page(m->final);
+	if (!write_text(m, names[TEXT], NULL) || !write_text(m, names[PAGE], page) ||
+	    !add_part(m, names[TEXT]) || !add_part(m, names[PAGE]) || !add_part(m, names[MANIFEST]))
+		return FALSE;
+	json = final_json(m->final);
+	return write_text(m, names[JSON], json) && sign(m, names[JSON], names[SIGNATURE], key);
+}
+
+static enum ctl_exit keep_files(struct making *m, char *const *names, const char *key)
+{
+	gboolean ok = write_files(m, names, key);
+
+	for (unsigned i = 0; ok && i < FILES; i++)
+		ok = (i == SIGNATURE && !key) || part_keep(m->dir_fd, names[i], &m->error);
+	for (unsigned i = 0; i < FILES; i++)
+		part_drop(m->dir_fd, names[i]);
+	if (ok)
+		return CTL_OK;
+	ctl_complain("%s: the report cannot be made: %s", m->ctl->volume,
+		     m->error ? m->error->message : g_strerror(errno));
+	return CTL_REFUSED;
+}
+
+static enum ctl_exit make(struct making *m, const char *key)
+{
+	const char *volume = m->ctl->volume;
+	g_autofree char *verdict = NULL;
+	char *names[FILES + 1] = {g_strconcat(volume, FINAL_MANIFEST, NULL),
+				  g_strconcat(volume, FINAL_TEXT, NULL),
+				  g_strconcat(volume, FINAL_PAGE, NULL),
+				  g_strconcat(volume, FINAL_JSON, NULL),
+				  g_strconcat(volume, FINAL_JSON SIGN_SUFFIX, NULL),
+				  NULL};
+	enum ctl_exit result;
+
+	read_history(m);
+	result = ask_retriever(m);
+	if (!result &&
+	    (!strcmp(m->final->state, "unattached") || g_str_has_prefix(m->final->state, "cop"))) {
+		ctl_complain("%s: nothing was migrated: it is %s", volume, m->final->state);
+		result = CTL_REFUSED;
+	}
+	if (!result) {
+		read_losses(m);
+		result = keep_files(m, names, key);
+	}
+	if (!result) {
+		verdict = final_verdict(m->final);
+		printf("%s: %s\n%s: see %s/%s%s\n", volume, verdict, volume, m->output, names[PAGE],
+		       key ? "" : "; it is not signed (--sign)");
+		result = final_is_complete(m->final) ? CTL_OK : CTL_REFUSED;
+	}
+	for (unsigned i = 0; i < FILES; i++)
+		g_free(names[i]);
+	return result;
+}
+
+static struct final *begin(const struct making *m, GError **error)
+{
+	struct final *final = final_new(m->output, error);
+
+	if (!final)
+		return NULL;
+	final->volume = g_strdup(m->config->name);
+	final->root = g_strdup(m->config->root);
+	final->source = g_strdup(m->config->source);
+	final->server = g_strdup(g_get_host_name());
+	final->version = g_strdup(QUICKMIGRATE_VERSION);
+	final->history = history_new();
+	final->made = g_get_real_time() / G_USEC_PER_SEC;
+	return final;
+}
+
+enum ctl_exit ctl_final(const struct ctl *ctl, const char *output, const char *key)
+{
+	struct making m = {.ctl = ctl, .output = output, .dir_fd = -1, .root_fd = -1};
+	g_autoptr(GError) error = NULL;
+	enum ctl_exit result = CTL_USAGE;
+
+	signal(SIGPIPE, SIG_IGN); /* of sort */
+	m.config = config_load(ctl->config_file, ctl->volume, &error);
+	if (m.config) {
+		m.dir_fd = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		m.root_fd = open(m.config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (m.dir_fd < 0 || m.root_fd < 0)
+			g_set_error(&error, MANIFEST_ERROR, 0, "%s: %s",
+				    m.dir_fd < 0 ? output : m.config->root, g_strerror(errno));
+		else
+			m.final = begin(&m, &error);
+	}
+	if (error)
+		ctl_complain("%s", error->message);
+	else
+		result = make(&m, key);
+	final_free(m.final);
+	config_free(m.config);
+	g_clear_error(&m.error);
+	if (m.dir_fd >= 0)
+		close(m.dir_fd);
+	if (m.root_fd >= 0)
+		close(m.root_fd);
+	return result;
+}
