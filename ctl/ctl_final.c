@@ -16,12 +16,7 @@
 #include "config/config.h"
 #include "migrate.h"
 #include "proof/finding.h"
-#include "proof/manifest_writer.h"
-#include "report/json.h"
-#include "report/page.h"
-#include "report/parts.h"
-#include "report/sign.h"
-#include "report/text.h"
+#include "report/make.h"
 #include "report/tree.h"
 #include "source/refused.h"
 #include "volume/history.h"
@@ -217,64 +212,16 @@ static void add_unread(void *arg, const char *path, const char *why)
 	final_add(arg, FINAL_FAILED, path, why);
 }
 
-/* Of what becomes an entry, what people want to see. */
-static void list_entry(void *arg, const struct proof_entry *entry)
-{
-	struct final *final = arg;
-
-	switch (entry->status) {
-	case PROOF_CHANGED:
-	case PROOF_MADE:
-	case PROOF_REMOVED:
-		final_add(final, FINAL_CLIENTS, entry->path, final_status_title(entry->status));
-		break;
-	case PROOF_UNFINISHED:
-		final_add(final, FINAL_UNFINISHED, entry->path, "not here, or not all of it");
-		break;
-	default:
-		break;
-	}
-}
-
-static char *comments(const struct final *final)
-{
-	g_autofree char *source = refused_line(final->source), *root = refused_line(final->root);
-	g_autofree char *made = final_time(final->made);
-
-	return g_strdup_printf("# Quickmigrate %s: manifest of a volume\n# volume: %s\n"
-			       "# root: %s\n# source: %s\n# made: %s\n# hash: %s\n",
-			       final->version, final->volume, root, source, made,
-			       final->comparison.any ? "SHA-256"
-						     : "none, contents were not compared");
-}
-
-static gboolean write_manifest(struct making *m, const char *name, struct proof_sorter *sorter)
-{
-	g_autofree char *head = comments(m->final);
-	int fd = part_create(m->dir_fd, name, &m->error);
-	gboolean ok = fd >= 0;
-
-	ok = ok &&
-	     manifest_write(fd, head, sorter, list_entry, m->final, &m->final->count, &m->error);
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
-
-static gboolean make_manifest(struct making *m, const char *name)
+/* All there is to say of objects, one line for each. */
+static gboolean feed_objects(struct making *m, struct proof_sorter *sorter)
 {
 	g_autofree char *proof = place(m, PROOF_DIR, PROOF_KEPT);
-	struct proof_sorter *sorter = proof_sorter_new(m->output, &m->error);
-	gboolean ok = sorter != NULL;
 
 	read_run(m, proof);
-	if (ok && m->final->comparison.any)
-		ok = feed_run(m, sorter, proof);
-	else if (ok)
-		ok = tree_read(m->root_fd, false, sorter, add_unread, m->final, &m->error);
-	ok = ok && write_manifest(m, name, sorter);
-	proof_sorter_free(sorter);
-	return ok;
+	if (m->final->comparison.any)
+		return feed_run(m, sorter, proof);
+	m->final->unlisted = m->final->lists[FINAL_GIVEN_UP].total;
+	return tree_read(m->root_fd, false, sorter, add_unread, m->final, &m->error);
 }
 
 /* Names in the tree, its own with them; -1: not known. */
@@ -286,127 +233,40 @@ static int64_t count_names(int root_fd)
 	return all < 0 || private < 0 ? -1 : all - private;
 }
 
-/* ---- the files ------------------------------------------------------------------------------- */
-
-/* The file is written: it is a part of the report. */
-static gboolean add_part(struct making *m, const char *name)
+static gboolean make_files(struct making *m, const char *key)
 {
-	g_autofree char *new = g_strconcat(name, ".new", NULL);
-	int fd = openat(m->dir_fd, new, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	char hex[PROOF_HASH_HEX + 1];
-	uint64_t bytes;
-	gboolean ok = fd >= 0 && part_hash(fd, &bytes, hex, &m->error);
+	struct proof_sorter *sorter = proof_sorter_new(m->output, &m->error);
+	gboolean ok = sorter && feed_objects(m, sorter);
 
-	if (ok)
-		final_add_part(m->final, name, bytes, hex);
-	else if (!m->error)
-		g_set_error(&m->error, MANIFEST_ERROR, 0, "%s: %s", new, g_strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
-
-static gboolean write_text(struct making *m, const char *name, const char *text)
-{
-	int fd = part_create(m->dir_fd, name, &m->error);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-	bool ok = file != NULL;
-
-	if (ok)
-		ok = text ? fputs(text, file) >= 0 : final_text(file, m->final);
-	if (file)
-		ok = fclose(file) == 0 && ok;
-	if (!ok && !m->error)
-		g_set_error(&m->error, MANIFEST_ERROR, 0, "%s: %s", name, g_strerror(errno));
-	return ok;
-}
-
-/* The signature of the new JSON, beside its place; without a key there is none. */
-static gboolean sign(struct making *m, const char *json, const char *name, const char *key)
-{
-	g_autofree char *new = g_strconcat(json, ".new", NULL), *signature = NULL;
-	int fd;
-
-	if (!key)
-		return unlinkat(m->dir_fd, name, 0) == 0 || errno == ENOENT;
-	fd = openat(m->dir_fd, new, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	signature = fd < 0 ? NULL : sign_make(fd, key, &m->error);
-	if (fd >= 0)
-		close(fd);
-	return signature && write_text(m, name, signature);
-}
-
-enum { MANIFEST, TEXT, PAGE, JSON, SIGNATURE, FILES };
-
-static gboolean write_files(struct making *m, char *const *names, const char *key)
-{
-	g_autofree char *page = NULL, *json = NULL;
-
-	if (!make_manifest(m, names[MANIFEST]))
-		return FALSE;
 	m->final->names_here = count_names(m->root_fd);
-	if (!m->final->comparison.any)
-		m->final->unlisted = m->final->lists[FINAL_GIVEN_UP].total;
-	if (!final_lists_whole(m->final)) {
-		g_set_error(&m->error, MANIFEST_ERROR, 0, "%s: the lists cannot be written: %s",
-			    m->output, g_strerror(errno));
-		return FALSE;
-	}
-	page = final_page(m->final);
-	if (!write_text(m, names[TEXT], NULL) || !write_text(m, names[PAGE], page) ||
-	    !add_part(m, names[TEXT]) || !add_part(m, names[PAGE]) || !add_part(m, names[MANIFEST]))
-		return FALSE;
-	json = final_json(m->final);
-	return write_text(m, names[JSON], json) && sign(m, names[JSON], names[SIGNATURE], key);
-}
-
-static enum ctl_exit keep_files(struct making *m, char *const *names, const char *key)
-{
-	gboolean ok = write_files(m, names, key);
-
-	for (unsigned i = 0; ok && i < FILES; i++)
-		ok = (i == SIGNATURE && !key) || part_keep(m->dir_fd, names[i], &m->error);
-	for (unsigned i = 0; i < FILES; i++)
-		part_drop(m->dir_fd, names[i]);
-	if (ok)
-		return CTL_OK;
-	ctl_complain("%s: the report cannot be made: %s", m->ctl->volume,
-		     m->error ? m->error->message : g_strerror(errno));
-	return CTL_REFUSED;
+	ok = ok && report_make(m->final, m->dir_fd, sorter, key, &m->error);
+	proof_sorter_free(sorter);
+	return ok;
 }
 
 static enum ctl_exit make(struct making *m, const char *key)
 {
 	const char *volume = m->ctl->volume;
 	g_autofree char *verdict = NULL;
-	char *names[FILES + 1] = {g_strconcat(volume, FINAL_MANIFEST, NULL),
-				  g_strconcat(volume, FINAL_TEXT, NULL),
-				  g_strconcat(volume, FINAL_PAGE, NULL),
-				  g_strconcat(volume, FINAL_JSON, NULL),
-				  g_strconcat(volume, FINAL_JSON SIGN_SUFFIX, NULL),
-				  NULL};
 	enum ctl_exit result;
 
 	read_history(m);
 	result = ask_retriever(m);
-	if (!result &&
-	    (!strcmp(m->final->state, "unattached") || g_str_has_prefix(m->final->state, "cop"))) {
+	if (result)
+		return result;
+	if (!strcmp(m->final->state, "unattached") || g_str_has_prefix(m->final->state, "cop")) {
 		ctl_complain("%s: nothing was migrated: it is %s", volume, m->final->state);
-		result = CTL_REFUSED;
+		return CTL_REFUSED;
 	}
-	if (!result) {
-		read_losses(m);
-		result = keep_files(m, names, key);
+	read_losses(m);
+	if (!make_files(m, key)) {
+		ctl_complain("%s: the report cannot be made: %s", volume, m->error->message);
+		return CTL_REFUSED;
 	}
-	if (!result) {
-		verdict = final_verdict(m->final);
-		printf("%s: %s\n%s: see %s/%s%s\n", volume, verdict, volume, m->output, names[PAGE],
-		       key ? "" : "; it is not signed (--sign)");
-		result = final_is_complete(m->final) ? CTL_OK : CTL_REFUSED;
-	}
-	for (unsigned i = 0; i < FILES; i++)
-		g_free(names[i]);
-	return result;
+	verdict = final_verdict(m->final);
+	printf("%s: %s\n%s: see %s/%s" FINAL_PAGE "%s\n", volume, verdict, volume, m->output,
+	       volume, key ? "" : "; it is not signed (--sign)");
+	return final_is_complete(m->final) ? CTL_OK : CTL_REFUSED;
 }
 
 static struct final *begin(const struct making *m, GError **error)

@@ -239,29 +239,37 @@ bool final_is_complete(const struct final *final)
 	       !final->lists[FINAL_FAILED].total;
 }
 
+static char *good_verdict(const struct final *final)
+{
+	uint64_t skipped = final->count.status[PROOF_NOT_SAMPLED];
+
+	if (!final->comparison.any)
+		return g_strdup_printf(
+			"Whole: %" G_GUINT64_FORMAT
+			" objects are here; nothing was compared with the old server",
+			final->count.entries);
+	if (skipped)
+		return g_strdup_printf(
+			"Complete: all %" G_GUINT64_FORMAT
+			" objects of the old server are accounted for; %" G_GUINT64_FORMAT
+			" were not in the sample",
+			final_old_objects(final), skipped);
+	return g_strdup_printf("Complete: all %" G_GUINT64_FORMAT
+			       " objects of the old server are accounted for",
+			       final_old_objects(final));
+}
+
 char *final_verdict(const struct final *final)
 {
 	const uint64_t *status = final->count.status;
 	g_autofree char *sums = final_sums(final);
-	GString *text = g_string_new(NULL);
-	bool clean = final_is_complete(final);
+	GString *text;
 
-	if (clean) {
-		g_string_append_printf(text,
-				       "Complete: all %" G_GUINT64_FORMAT
-				       " objects of the old server are accounted for",
-				       final_old_objects(final));
-		if (status[PROOF_NOT_SAMPLED])
-			g_string_append_printf(text, ", %" G_GUINT64_FORMAT " of them not compared",
-					       status[PROOF_NOT_SAMPLED]);
-		return g_string_free(text, FALSE);
-	}
+	if (final_is_complete(final))
+		return good_verdict(final);
+	text = g_string_new(NULL);
 	if (*sums)
 		say(text, "the sums do not add up: %s", sums);
-	if (final->comparison.any && !final->comparison.ended)
-		say(text,
-		    "the comparison is not through: go on with migratectl verify --content %s",
-		    final->volume);
 	if (status[PROOF_DIFFERENT] || status[PROOF_FAILED])
 		say(text,
 		    "%" G_GUINT64_FORMAT " objects differ, %" G_GUINT64_FORMAT

@@ -71,7 +71,8 @@ static void add_objects(JsonBuilder *builder, const struct final *final)
 	g_autofree char *sums = final_sums(final);
 
 	begin(builder, "objects");
-	add_number(builder, "old_server", final_old_objects(final));
+	add_number(builder, final->comparison.any ? "old_server" : "together",
+		   final_old_objects(final));
 	for (unsigned i = 0; i < PROOF_STATUS_COUNT; i++) {
 		g_autofree char *key = g_strdelimit(g_strdup(proof_status_name(i)), "-", '_');
 
