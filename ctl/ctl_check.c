@@ -5,11 +5,11 @@
 #include <stdio.h>
 
 #include "report/check.h"
-#include "source/refused.h"
+#include "report/final.h"
 
 static void print(void *arg, bool good, const char *line)
 {
-	g_autofree char *valid = refused_utf8(line), *shown = refused_line(valid);
+	g_autofree char *shown = final_printable(line);
 
 	if (good)
 		puts(shown);

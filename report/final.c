@@ -56,7 +56,7 @@ char *final_time(int64_t seconds)
 
 /* ---- what it consists of --------------------------------------------------------------------- */
 
-static char *printable(const char *text)
+char *final_printable(const char *text)
 {
 	g_autofree char *valid = refused_utf8(text);
 
@@ -67,8 +67,8 @@ struct final_line *final_line_new(const char *path, const char *what)
 {
 	struct final_line *line = g_new0(struct final_line, 1);
 
-	line->path = printable(path);
-	line->what = printable(what);
+	line->path = final_printable(path);
+	line->what = final_printable(what);
 	return line;
 }
 

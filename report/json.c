@@ -3,12 +3,15 @@
 
 #include "report/json.h"
 
+#include "source/refused.h"
 #include "volume/history.h"
 
 static void add_text(JsonBuilder *builder, const char *key, const char *text)
 {
+	g_autofree char *valid = refused_utf8(text ? text : "");
+
 	json_builder_set_member_name(builder, key);
-	json_builder_add_string_value(builder, text ? text : "");
+	json_builder_add_string_value(builder, valid);
 }
 
 static void add_number(JsonBuilder *builder, const char *key, uint64_t number)

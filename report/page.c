@@ -35,7 +35,9 @@ static void add(GString *html, const char *format, ...)
 
 static void add_fact(GString *html, const char *name, const char *value)
 {
-	add(html, "<tr><th>%s</th><td>%s</td></tr>\n", name, value ? value : "");
+	g_autofree char *shown = final_printable(value);
+
+	add(html, "<tr><th>%s</th><td>%s</td></tr>\n", name, shown);
 }
 
 static void add_number(GString *html, const char *name, uint64_t number)

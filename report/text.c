@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "report/text.h"
 
+static void put_fact(FILE *out, const char *name, const char *value)
+{
+	g_autofree char *shown = final_printable(value);
+
+	fprintf(out, "%-12s%s\n", name, shown);
+}
+
 static void put_head(FILE *out, const struct final *final)
 {
 	g_autofree char *verdict = final_verdict(final), *made = final_time(final->made);
 	g_autofree char *contents = final_contents(final);
 
 	fprintf(out, "Migration of %s\n\n%s.\n%s.\n\n", final->volume, verdict, contents);
-	fprintf(out, "%-12s%s\n%-12s%s\n%-12s%s\n%-12s%s\n%-12s%s\n%-12s%s\n\n", "Old server",
-		final->source, "New server", final->server, "Root", final->root, "State",
-		final->state, "Made", made, "By", final->version);
+	put_fact(out, "Old server", final->source);
+	put_fact(out, "New server", final->server);
+	put_fact(out, "Root", final->root);
+	put_fact(out, "State", final->state);
+	put_fact(out, "Made", made);
+	put_fact(out, "By", final->version);
+	fputc('\n', out);
 }
 
 static void put_number(FILE *out, uint64_t number, const char *what)

@@ -46,7 +46,7 @@ static bool look_inside(struct read *read, const struct own_entry *e, struct pro
 		read->fn(read->arg, e->path, g_strerror(errno));
 		return false;
 	}
-	if (migrate_has_record(fd) > 0)
+	if (migrate_has_record(fd) != 0)
 		entry->status = PROOF_UNFINISHED;
 	else if (read->hash && S_ISREG(e->st->st_mode))
 		ok = part_hash(fd, &bytes, entry->sha256, &error);
