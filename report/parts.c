@@ -24,7 +24,7 @@ int part_create(int dir_fd, const char *name, GError **error)
 	int fd;
 
 	unlinkat(dir_fd, new, 0);
-	fd = openat(dir_fd, new, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	fd = openat(dir_fd, new, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		failed(error, new);
 	return fd;

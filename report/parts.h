@@ -5,7 +5,8 @@
 
 #include "report/final.h"
 
-/* The new file of that name, for reading and writing; nobody else's has it yet.  -1 with error. */
+/* The new file of that name, for reading and writing, its owner's alone: it has names of
+ * everybody's files.  -1 with error set. */
 int part_create(int dir_fd, const char *name, GError **error);
 /* What was written is durable, and is the file of that name after.  FALSE with error set. */
 gboolean part_keep(int dir_fd, const char *name, GError **error);
