@@ -13,6 +13,7 @@
 #include "volume/errors.h"
 #include "volume/prior.h"
 #include "volume/private.h"
+#include "volume/proof_place.h"
 #include "volume/report.h"
 #include "volume/state.h"
 #include "volume/templates.h"
@@ -52,6 +53,19 @@ static int keep_report(struct retriever *retriever, char **message)
 					"be kept there: %s: make room, or set \"report\" in the "
 					"configuration",
 					path, g_strerror(-ret));
+	return ret;
+}
+
+static int keep_proof(struct retriever *retriever, char **message)
+{
+	g_autofree char *path = proof_place_path(retriever->config);
+	int ret = proof_place_keep(retriever);
+
+	if (ret)
+		*message = g_strdup_printf("%s: what the comparison of both sides found cannot be "
+					   "kept there: %s: make room, or set \"report\" in the "
+					   "configuration",
+					   path, g_strerror(-ret));
 	return ret;
 }
 
@@ -128,6 +142,8 @@ int finalize_volume(struct retriever *retriever, char **message)
 		return ret;
 	}
 	ret = keep_report(retriever, message);
+	if (!ret)
+		ret = keep_proof(retriever, message);
 	if (ret)
 		return ret;
 	leave_private(retriever);

@@ -31,12 +31,14 @@ FOLDERS = {
     'retriever/source/smb': ['retriever/source', 'common'],
     'retriever/source': ['common'],
     'retriever/config': ['retriever/source', 'retriever/source/nfs', 'retriever/source/smb', 'common'],
-    'retriever/volume': ['retriever/config', 'retriever/source', 'common'],
+    'retriever/volume': ['retriever/config', 'retriever/source', 'proof', 'common'],
     'retriever/ways': ['retriever/volume', 'retriever/config', 'retriever/source', 'common'],
-    'retriever/door': ['retriever/ways', 'retriever/volume', 'retriever/config', 'retriever/source',
-                       'common'],
+    'retriever/proving': ['retriever/ways', 'retriever/volume', 'retriever/config',
+                          'retriever/source', 'proof', 'common'],
+    'retriever/door': ['retriever/proving', 'retriever/ways', 'retriever/volume',
+                       'retriever/config', 'retriever/source', 'common'],
     # puts the floors together
-    'retriever': ['retriever/door', 'retriever/ways', 'retriever/volume', 'retriever/config',
+    'retriever': ['retriever/door', 'retriever/proving', 'retriever/ways', 'retriever/volume', 'retriever/config',
                   'retriever/source', 'retriever/source/nfs', 'retriever/source/smb',
                   'retriever/source/file', 'common'],
     # reads the configuration and the report's format
