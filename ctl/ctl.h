@@ -26,6 +26,8 @@ struct ctl {
 	const char *compare;				  /* of attach; NULL: size-mtime */
 	const char *reason, *below;			  /* of errors; NULL: any */
 	const char *id;					  /* of trace: PEER:ID; NULL: any */
+	bool content, stop, list;			  /* of verify */
+	const char *sample, *seed;			  /* likewise; NULL: not given */
 	const char *volume; /* NULL only for commands that take none */
 	char **arguments;   /* that follow it; NULL-terminated */
 };
@@ -75,6 +77,7 @@ enum ctl_exit ctl_trace(const struct ctl *ctl);
 enum ctl_exit ctl_attach(const struct ctl *ctl);
 enum ctl_exit ctl_copy(const struct ctl *ctl);
 enum ctl_exit ctl_aside(const struct ctl *ctl);
+enum ctl_exit ctl_verify(const struct ctl *ctl);
 
 /* ---- printing (ctl_print.c) ----------------------------------------------------------- */
 

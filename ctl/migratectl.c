@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "source/refused.h"
 
 /* ---- commands that are one question ---------------------------------------------------------- */
 
@@ -69,27 +68,6 @@ static enum ctl_exit throttle_background(const struct ctl *ctl)
 	return result;
 }
 
-static enum ctl_exit verify_volume(const struct ctl *ctl)
-{
-	g_autoptr(GKeyFile) reply = NULL;
-	enum ctl_exit result = ctl_ask_once(ctl, "verify", &reply);
-
-	if (result)
-		return result;
-	uint64_t objects = ctl_number(reply, "verify", "objects");
-	uint64_t unfinished = ctl_number(reply, "verify", "unfinished");
-	if (!unfinished) {
-		printf("%s: %" G_GUINT64_FORMAT " objects, all whole\n", ctl->volume, objects);
-		return CTL_OK;
-	}
-	g_autofree char *first = ctl_text(reply, "verify", "first-unfinished");
-	g_autofree char *shown = refused_line(first);
-	printf("%s: %" G_GUINT64_FORMAT " objects, %" G_GUINT64_FORMAT
-	       " of them unfinished; the first: %s\n",
-	       ctl->volume, objects, unfinished, shown);
-	return CTL_REFUSED;
-}
-
 static enum ctl_exit finalize_volume(const struct ctl *ctl)
 {
 	g_autoptr(GKeyFile) reply = NULL;
@@ -125,7 +103,8 @@ enum {
 	TAKES_ADOPT = 1 << 7,
 	TAKES_ACCEPT = 1 << 8,
 	TAKES_ASIDE = 1 << 9,
-	TAKES_FINAL = 1 << 10,
+	TAKES_PROOF = 1 << 10,
+	TAKES_FINAL = 1 << 11,
 };
 
 static const struct command {
@@ -160,7 +139,7 @@ static const struct command {
 	 "limit background reads per second; 0: no limit"},
 	{"pause", "NAME", 1, 1, 0, pause_background, "stop background work; clients are served"},
 	{"resume", "NAME", 1, 1, 0, resume_background, "go on with background work"},
-	{"verify", "NAME", 1, 1, 0, verify_volume,
+	{"verify", "NAME", 1, 1, TAKES_PROOF | TAKES_JSON, ctl_verify,
 	 "walk the whole tree and count what is unfinished"},
 	{"finalize", "NAME", 1, 1, 0, finalize_volume,
 	 "verify, and remove what is left of the migration"},
@@ -195,6 +174,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 	gboolean watch = FALSE, json = FALSE, same = FALSE, all = FALSE, summary = FALSE;
 	gboolean verbose = FALSE, follow = FALSE, adopt = FALSE, keep_extra = FALSE;
 	gboolean accept = FALSE, restore = FALSE, discard = FALSE;
+	gboolean content = FALSE, stop = FALSE, list = FALSE;
 	const GOptionEntry entries[] = {
 		{"config", 0, 0, G_OPTION_ARG_FILENAME, &ctl->config_file,
 		 "The configuration (default: " CONFIG_FILE ")", "FILE"},
@@ -229,6 +209,16 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		{"restore", 0, 0, G_OPTION_ARG_NONE, &restore,
 		 "aside: bring PATH... back into the tree", NULL},
 		{"discard", 0, 0, G_OPTION_ARG_NONE, &discard, "aside: destroy all of it", NULL},
+		{"content", 0, 0, G_OPTION_ARG_NONE, &content,
+		 "verify: read both sides again, and compare them", NULL},
+		{"sample", 0, 0, G_OPTION_ARG_STRING, &ctl->sample,
+		 "verify --content: so many of the files, of every directory", "N%"},
+		{"seed", 0, 0, G_OPTION_ARG_STRING, &ctl->seed, "verify --sample: which files",
+		 "S"},
+		{"stop", 0, 0, G_OPTION_ARG_NONE, &stop,
+		 "verify --content: stop the comparison that is under way", NULL},
+		{"list", 0, 0, G_OPTION_ARG_NONE, &list,
+		 "verify --content: what was found so far; begin nothing", NULL},
 		{"follow", 0, 0, G_OPTION_ARG_NONE, &follow, "trace: go on until interrupted",
 		 NULL},
 		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
@@ -256,6 +246,9 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 	ctl->accept = accept;
 	ctl->restore = restore;
 	ctl->discard = discard;
+	ctl->content = content;
+	ctl->stop = stop;
+	ctl->list = list;
 	return TRUE;
 }
 
@@ -282,6 +275,13 @@ static const char *needless_option(const struct command *command, const struct c
 		return ctl->restore ? "restore" : "discard";
 	if (!(command->takes & TAKES_FINAL) && ctl_final_option())
 		return ctl_final_option();
+	if (!(command->takes & TAKES_PROOF) &&
+	    (ctl->content || ctl->sample || ctl->seed || ctl->stop || ctl->list))
+		return ctl->content  ? "content"
+		       : ctl->sample ? "sample"
+		       : ctl->seed   ? "seed"
+		       : ctl->stop   ? "stop"
+				     : "list";
 	return ctl->same && !(command->takes & TAKES_SAME) ? "same" : NULL;
 }
 

@@ -241,7 +241,7 @@ static bool parse_hash(const char *text, char hex[PROOF_HASH_HEX + 1])
 	return true;
 }
 
-static bool parse_status(const char *text, enum proof_status *status)
+bool proof_status_parse(const char *text, enum proof_status *status)
 {
 	for (unsigned i = 0; text && i < PROOF_STATUS_COUNT; i++) {
 		if (!strcmp(text, status_names[i])) {
@@ -283,7 +283,7 @@ static bool parse_words(char *rest, struct proof_entry *e)
 	    !number32(&rest, "nlink", &e->nlink) ||
 	    !parse_hash(proof_word(&rest, "sha256digest"), e->sha256))
 		return false;
-	return parse_status(proof_word(&rest, "tags"), &e->status) && !rest;
+	return proof_status_parse(proof_word(&rest, "tags"), &e->status) && !rest;
 }
 
 /* Whether it is how the entry is written. */

@@ -56,6 +56,7 @@ void proof_entry_clear(struct proof_entry *entry);
 /* The value of `tags`: "same", "not-sampled", "lost-attributes", "changed-by-clients",
  * "made-by-clients", "removed-by-clients", "given-up", "unfinished", "different", "failed". */
 const char *proof_status_name(enum proof_status status);
+bool proof_status_parse(const char *text, enum proof_status *status);
 
 /* Appends the line with its newline. */
 void proof_entry_format(GString *out, const struct proof_entry *entry);

@@ -3,11 +3,12 @@
  * What a comparison of both sides leaves on disk, in PROOF_DIR: in the volume's .migrate/, or
  * beside the report that is kept when the volume has none any more.
  *
+ *   (what a run under way writes has the prefix "next-")
  *   run       a key file: [run] number, began, ended (seconds since 1970; 0: it is not through),
- *             sample (per mille of a percent: 100000 is all), seed, told-by (journal or times: how
- *             it was known what clients changed), and while it is not through nothing more; else
- *             also the counters: objects, bytes (compared), and of every status its number by the
- *             name of proof_status_name()
+ *             sample (of 100000 files), seed, told-by (journal or times: how it was known what
+ *             clients changed), objects, bytes (compared), files-read, files-cached (of those: not
+ *             past the page cache), findings, and of every status its number by the name of
+ *             proof_status_name()
  *   entries   one line for each object (entry.h), in no order, of each path one; and lines that
  *             begin with "#", which mtree takes for comments: "#finding" and a blank before a
  *             finding's line, others are the comparison's own

@@ -2,6 +2,7 @@
 #include "open.h"
 
 #include "door/server.h"
+#include "proving/proving.h"
 #include "schemes.h"
 #include "source/acl_source.h"
 #include "source/gate.h"
@@ -125,6 +126,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->gate = gate_new(retriever->backend, config->bandwidth);
 	retriever->prefill = prefill_new(retriever);
 	retriever->rates = rates_new(retriever);
+	retriever->proving = proving_new(retriever);
 	retriever->server = server_new(retriever, error);
 	if (!retriever->server)
 		goto fail;
@@ -150,6 +152,7 @@ void retriever_close(struct retriever *retriever)
 	if (retriever->backend)
 		retriever->backend->ops->close(retriever->backend);
 	jobs_wait(retriever->jobs);
+	proving_free(retriever->proving);
 	durability_stop(retriever->durability);
 	jobs_wait(retriever->jobs);
 	jobs_free(retriever->jobs);

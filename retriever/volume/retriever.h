@@ -79,6 +79,7 @@ struct retriever {
 	GMutex dummy_lock;   /* replacing dummies (dummy.h); a leaf but for the file system */
 	struct places *places;
 	struct listings *listings;
+	struct proving *proving;
 };
 
 /* The present path of an open descriptor, for messages only.  g_free. */

@@ -25,24 +25,31 @@ FOLDERS = {
     'crawler': ['common'],
     # what a manifest consists of
     'proof': [],
+    # what anybody may read, so it knows nothing of the retriever
+    'journal/store': ['common'],
+    # reads the configuration
+    'journal': ['journal/store', 'retriever/config', 'retriever/source', 'common'],
     'retriever/source/smb/worker': ['retriever/source/smb'],
     'retriever/source/file': ['retriever/source', 'common'],
     'retriever/source/nfs': ['retriever/source', 'common'],
     'retriever/source/smb': ['retriever/source', 'common'],
     'retriever/source': ['common'],
     'retriever/config': ['retriever/source', 'retriever/source/nfs', 'retriever/source/smb', 'common'],
-    'retriever/volume': ['retriever/config', 'retriever/source', 'common'],
+    'retriever/volume': ['retriever/config', 'retriever/source', 'proof', 'common'],
     'retriever/ways': ['retriever/volume', 'retriever/config', 'retriever/source', 'common'],
-    'retriever/door': ['retriever/ways', 'retriever/volume', 'retriever/config', 'retriever/source',
-                       'common'],
+    'retriever/proving': ['retriever/ways', 'retriever/volume', 'retriever/config',
+                          'retriever/source', 'proof', 'journal/store', 'common'],
+    'retriever/door': ['retriever/proving', 'retriever/ways', 'retriever/volume',
+                       'retriever/config', 'retriever/source', 'common'],
     # puts the floors together
-    'retriever': ['retriever/door', 'retriever/ways', 'retriever/volume', 'retriever/config',
-                  'retriever/source', 'retriever/source/nfs', 'retriever/source/smb',
+    'retriever': ['retriever/door', 'retriever/proving', 'retriever/ways', 'retriever/volume',
+                  'retriever/config', 'retriever/source', 'retriever/source/nfs', 'retriever/source/smb',
                   'retriever/source/file', 'common'],
     # the final report, and what checks it
     'report': ['retriever/volume', 'retriever/config', 'retriever/source', 'proof', 'common'],
-    # reads the configuration and the report's format
-    'ctl': ['report', 'retriever/config', 'retriever/volume', 'retriever/source', 'proof', 'common'],
+    # reads the configuration, the report's format and the journal
+    'ctl': ['report', 'journal/store', 'retriever/config', 'retriever/volume', 'retriever/source',
+            'proof', 'common'],
 }
 PUBLIC = {'fsal_migrate': 'migrate.h', 'vfs_migrate': 'migrate.h', 'crawler': 'migrate.h'}
 
@@ -62,7 +69,7 @@ def includes(files):
     for path in sorted(files):
         folder = os.path.dirname(path)
         # Samba's headers are called like some of common/
-        roots = ['', 'retriever/'] + ['common/'] * ('common' in FOLDERS[folder])
+        roots = ['', 'retriever/', 'journal/'] + ['common/'] * ('common' in FOLDERS[folder])
         with open(f'{TREE}/{path}') as text:
             for name in re.findall(r'^\s*#\s*include "([^"]+)"', text.read(), re.M):
                 for root in [folder + '/', *roots]:

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What clients changed on a volume since the switch, for those who read the journal (journal/store
+ * keeps it; migrate-journal writes it).
+ *
+ * The journal has one row for each object that clients, or anybody but the retriever, made,
+ * changed, moved or removed.  An object is known by its kernel handle (struct migrate_binding,
+ * name_to_handle_at(2)), which no rename changes.  What has no row was not changed, as far as
+ * journal_state.complete says that nothing is missing.  Rows may tell too much (an object is as it
+ * was again; a server's own work on extended attributes; what the retriever brought while a gap
+ * lasted): readers compare with what is there.  They never tell too little.
+ *
+ * How to come from the old tree to the new one:
+ *
+ *  - The names that an object had at the switch are those it has now, without its
+ * JOURNAL_NAME_MADE, with its JOURNAL_NAME_GONE.  A name is its directory's handle and a component;
+ * the path at the switch is found by asking the same of the directory, up to the root.
+ *  - Whatever is below a directory with JOURNAL_MADE, and has no row of its own, came with it (a
+ * tree that was moved in from elsewhere on the file system): it was made.  In the same way what was
+ *    below a directory with JOURNAL_GONE, and has no row, is gone with it.
+ *  - A directory with JOURNAL_ENTRIES has to be compared with its old listing, name by name,
+ * because some things have no row: what was made and removed again; a name that a rename replaced
+ * (the object that had it has JOURNAL_GONE and may have no name here); and, with JOURNAL_SCANNED,
+ *    whatever happened in the gap: a rename looks like a name that went and another that came.
+ *  - An object whose link count is 0 is gone, also without JOURNAL_GONE: somebody had it open.
+ *
+ * Threads: one reader, one thread.  A process opens a store once at a time, and does not fork with
+ * it open (LMDB).  Nothing here waits for migrate-journal but journal_settle().  Errors: false
+ * or JOURNAL_FAILED with *error set to one line that names the store and says what to do.
+ */
+#ifndef JOURNAL_READER_H
+#define JOURNAL_READER_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record.h"
+
+/* Where the store of a volume is unless the configuration's `journal` says otherwise. */
+#define JOURNAL_DIR	 "/var/lib/quickmigrate"
+#define JOURNAL_SUFFIX	 ".journal"
+#define JOURNAL_NAME_MAX 255
+
+enum journal_flags {
+	JOURNAL_MADE = 1 << 0,	  /* was not there at the switch */
+	JOURNAL_DATA = 1 << 1,	  /* a file's bytes or size */
+	JOURNAL_META = 1 << 2,	  /* mode, owner, times, ACL, extended attributes, links */
+	JOURNAL_ENTRIES = 1 << 3, /* a directory: names came or went, maybe both; its mtime moved */
+	JOURNAL_NAMES = 1 << 4,	  /* not made, and its own names are not those of the switch */
+	JOURNAL_GONE = 1 << 5,	  /* all names are removed */
+	JOURNAL_SCANNED = 1 << 6, /* found by a scan: what else happened in the gap is not known */
+	JOURNAL_DIRECTORY = 1 << 7, /* it is one, as far as that was told */
+};
+
+enum journal_name_kind {
+	JOURNAL_NAME_GONE = 0, /* it had this name at the switch, and has it no more */
+	JOURNAL_NAME_MADE = 1, /* it has this name, and had it not */
+};
+
+struct journal_name {
+	enum journal_name_kind kind;
+	struct migrate_binding parent;
+	char name[JOURNAL_NAME_MAX + 1];
+};
+
+struct journal_row {
+	struct migrate_binding handle;
+	unsigned flags;
+	uint64_t generation; /* of the commit that touched it last */
+	/*
+	 * Where it was seen last: a hint, which saves the search for its path.  To be believed only
+	 * if that name below that directory has this handle (migrate_binding_get()).  parent.len 0:
+	 * not known; then /proc/self/fd of the opened handle may tell, or a walk.
+	 */
+	struct migrate_binding parent;
+	char name[JOURNAL_NAME_MAX + 1];
+};
+
+struct journal_state {
+	bool running;	/* a migrate-journal watches now */
+	bool scanning;	/* ... and looks for what was changed in a gap */
+	bool full;	/* there was no room for rows; what came since is a gap */
+	bool complete;	/* running, no gap, not full: no change until `seen` is missing */
+	int64_t since;	/* CLOCK_REALTIME, ns: the journal knows all changes from here on */
+	int64_t seen;	/* ... to here: all before has its row; moves every few seconds */
+	int64_t gap;	/* changes since then may have no row yet; INT64_MAX: there is no gap */
+	uint64_t gaps;	/* that there were; each was filled, or is `gap` */
+	int64_t filled; /* when the last of them was filled, or 0 */
+	uint64_t generation;  /* of the last commit */
+	uint64_t rows, bytes; /* how many; what the store takes on disk */
+	uint64_t looked_at;   /* objects that the scan under way has seen */
+	uint64_t scans;	      /* that were finished, journal_settle()'s too */
+	char reason[64]; /* why there was the last gap: "start", "overflow", "clock", ... or "" */
+};
+
+struct journal_reader;
+
+/* dir: of the store (journal_directory(), or the configuration's).  Takes the first snapshot.  NULL
+ * with JOURNAL_ERROR, ENOENT: there is none (never started, or committed). */
+struct journal_reader *journal_open(const char *dir, GError **error);
+void journal_close(struct journal_reader *reader);
+#define JOURNAL_ERROR (g_quark_from_static_string("quickmigrate-journal"))
+/* JOURNAL_DIR/VOLUME.journal, g_free. */
+char *journal_directory(const char *volume);
+
+/*
+ * All that is read comes from one snapshot, until the next one is taken.  Room that rows
+ * leave is not used again while a snapshot is kept: hold it for minutes, not for hours.
+ */
+bool journal_refresh(struct journal_reader *reader, GError **error);
+/* What is now for running, scanning and full; the rest as of the snapshot. */
+bool journal_state(struct journal_reader *reader, struct journal_state *state, GError **error);
+
+enum journal_answer {
+	JOURNAL_UNCHANGED, /* no row, and nothing is missing */
+	JOURNAL_CHANGED,   /* *row is filled */
+	JOURNAL_UNKNOWN,   /* no row, but a gap is not filled, or nobody watches: cannot be said */
+	JOURNAL_FAILED,
+};
+/* Changes until state.seen count.  To ask about what is now: journal_settle() first. */
+enum journal_answer journal_find(struct journal_reader *reader,
+				 const struct migrate_binding *handle, struct journal_row *row,
+				 GError **error);
+
+/* The names that are not as at the switch; those of an object that was made are not kept (its row
+ * has the last one).  Calls fn for each, until it returns false.  fn does not use the reader. */
+typedef bool (*journal_name_fn)(void *arg, const struct journal_name *name);
+bool journal_names(struct journal_reader *reader, const struct migrate_binding *handle,
+		   journal_name_fn fn, void *arg, GError **error);
+
+/*
+ * Calls fn for each row whose generation is above `after` (0: all), the oldest change first, until
+ * it returns false.  fn may call journal_find() and journal_names(), and not journal_refresh().
+ *
+ * Who follows keeps the snapshot's state.generation G in a store of its own once everything up to
+ * it was dealt with, and asks for what is after G the next time.  A row that was touched again
+ * comes again.  What was made and removed again leaves the journal after a while (JOURNAL_MADE with
+ * JOURNAL_GONE until then): its directory's JOURNAL_ENTRIES, of a later generation, tells.
+ */
+typedef bool (*journal_row_fn)(void *arg, const struct journal_row *row);
+bool journal_each(struct journal_reader *reader, uint64_t after, journal_row_fn fn, void *arg,
+		  GError **error);
+
+/*
+ * Waits until everything that happened before the call is in the store, and takes a new snapshot.
+ * scan: also looks at every object's ctime for what sends no notification before the file is closed
+ * (a file that is written through a mapping or by AIO just now); that is a walk of the whole
+ * tree.  A gap that is not filled yet is waited for as well.  timeout_ms -1: as long as it
+ * takes.  false with *error: nobody watches (ESRCH), it takes longer (ETIMEDOUT), full (ENOSPC).
+ */
+bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GError **error);
+
+/*
+ * Whether an object was not there at the switch.  links: of the inode now.  JOURNAL_MADE says so,
+ * and for what came to be as links of a file without a name (O_TMPFILE): all its names are
+ * JOURNAL_NAME_MADE, none is JOURNAL_NAME_GONE.
+ */
+bool journal_was_made(struct journal_reader *reader, const struct journal_row *row, uint64_t links,
+		      bool *made, GError **error);
+
+#endif
