@@ -21,9 +21,8 @@
 #include "source/refused.h"
 #include "volume/history.h"
 #include "volume/own_files.h"
+#include "volume/proof_place.h"
 #include "volume/report.h"
-
-#define PROOF_KEPT ".proof" /* behind the report's path */
 
 struct making {
 	const struct ctl *ctl;
@@ -35,14 +34,15 @@ struct making {
 	GError *error;
 };
 
-/* Where a file of the migration is: in .migrate/, or kept after its end.  g_free. */
-static char *place(const struct making *m, const char *name, const char *kept)
+/* Where a file of the migration is: in .migrate/, or kept after its end.  Takes kept; g_free. */
+static char *place(const struct making *m, const char *name, char *kept)
 {
 	g_autofree char *private = g_strconcat(m->config->root, "/" MIGRATE_PRIVATE_DIR, NULL);
 
-	return g_file_test(private, G_FILE_TEST_IS_DIR)
-		       ? g_strconcat(private, "/", name, NULL)
-		       : g_strconcat(m->config->report, kept, NULL);
+	if (!g_file_test(private, G_FILE_TEST_IS_DIR))
+		return kept;
+	g_free(kept);
+	return g_build_filename(private, name, NULL);
 }
 
 /* ---- what is known --------------------------------------------------------------------------- */
@@ -108,7 +108,7 @@ static void add_loss(struct making *m, const struct report_line *line)
 
 static void read_losses(struct making *m)
 {
-	g_autofree char *path = place(m, REPORT_FILE, "");
+	g_autofree char *path = place(m, REPORT_FILE, g_strdup(m->config->report));
 	FILE *file = fopen(path, "re");
 	struct report_line line;
 	char *text = NULL;
@@ -127,7 +127,8 @@ static void read_losses(struct making *m)
 
 static void read_history(struct making *m)
 {
-	g_autofree char *path = place(m, HISTORY_FILE, HISTORY_KEPT), *text = NULL;
+	g_autofree char *kept = g_strconcat(m->config->report, HISTORY_KEPT, NULL), *text = NULL;
+	g_autofree char *path = place(m, HISTORY_FILE, g_steal_pointer(&kept));
 
 	if (g_file_get_contents(path, &text, NULL, NULL))
 		history_parse(m->final->history, text);
@@ -172,6 +173,34 @@ static void add_finding(struct making *m, const char *line, size_t len)
 	proof_finding_clear(&finding);
 }
 
+/* What the old server does not have was not read when both sides were compared. */
+static bool lacks_hash(const struct proof_entry *entry)
+{
+	return S_ISREG(entry->mode) && !*entry->sha256 &&
+	       (entry->status == PROOF_MADE || entry->status == PROOF_CHANGED);
+}
+
+static gboolean feed_entry(struct making *m, struct proof_sorter *sorter, const char *line,
+			   size_t len)
+{
+	struct proof_entry entry;
+	GString *hashed;
+	gboolean ok;
+
+	if (!proof_entry_parse(line, len - 1, &entry))
+		return proof_sorter_add(sorter, line, len, &m->error); /* which is refused later */
+	hashed = g_string_new(NULL);
+	if (lacks_hash(&entry) && tree_hash(m->root_fd, &entry)) {
+		proof_entry_format(hashed, &entry);
+		line = hashed->str;
+		len = hashed->len;
+	}
+	ok = proof_sorter_add(sorter, line, len, &m->error);
+	g_string_free(hashed, TRUE);
+	proof_entry_clear(&entry);
+	return ok;
+}
+
 static gboolean feed_line(struct making *m, struct proof_sorter *sorter, const char *line,
 			  size_t len)
 {
@@ -180,7 +209,7 @@ static gboolean feed_line(struct making *m, struct proof_sorter *sorter, const c
 	if (line[len - 1] != '\n')
 		return TRUE; /* cut off by a crash */
 	if (*line != '#')
-		return proof_sorter_add(sorter, line, len, &m->error);
+		return feed_entry(m, sorter, line, len);
 	if (!strncmp(line, PROOF_MARK, mark))
 		add_finding(m, line + mark, len - mark - 1);
 	return TRUE;
@@ -215,7 +244,7 @@ static void add_unread(void *arg, const char *path, const char *why)
 /* All there is to say of objects, one line for each. */
 static gboolean feed_objects(struct making *m, struct proof_sorter *sorter)
 {
-	g_autofree char *proof = place(m, PROOF_DIR, PROOF_KEPT);
+	g_autofree char *proof = place(m, PROOF_DIR, proof_place_path(m->config));
 
 	read_run(m, proof);
 	if (m->final->comparison.any)

@@ -17,4 +17,10 @@ typedef void (*tree_fn)(void *arg, const char *path, const char *why);
 gboolean tree_read(int root_fd, bool hash, struct proof_sorter *sorter, tree_fn fn, void *arg,
 		   GError **error);
 
+/*
+ * Gives an entry the hash of its file's content, where that is the file below the root that the
+ * entry is of, by its size and time, and is whole.  Whether it did.
+ */
+bool tree_hash(int root_fd, struct proof_entry *entry);
+
 #endif

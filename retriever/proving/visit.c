@@ -146,6 +146,19 @@ static enum proving_side side_to_go(const struct compared *compared,
 									 : PROVING_THERE;
 }
 
+/* What is here by that name is our own. */
+static int find_reserved(struct visit *visit, struct source_entry *entry, struct compared *compared)
+{
+	struct compare *compare = &visit->visits->compare;
+	int ret = entry->has_attr ? 0 : compare_look_up(compare, visit->task->path, entry);
+
+	compared->entry.path = compare_path(visit->task->path, entry->name);
+	if (!ret)
+		compare_fill_there(compare, &compared->entry, &entry->attr);
+	compared->missing = true;
+	return ret;
+}
+
 static void compare_one(struct visit *visit, struct source_entry *entry, bool sampled)
 {
 	struct compare_place place = {visit->fd, visit->task->path, &visit->attr};
@@ -154,6 +167,8 @@ static void compare_one(struct visit *visit, struct source_entry *entry, bool sa
 	compared_init(&compared);
 	if (is_stopped(visit))
 		compared.stopped = true;
+	else if (directory_reserves(visit->task->path, entry->name))
+		compared.stopped = find_reserved(visit, entry, &compared) == -ECANCELED;
 	else
 		compare_entry(&visit->visits->compare, &place, entry, sampled, &compared);
 	if (compared.missing)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The final report: every object is accounted for, before and after the end; whatever is changed in it
 or in the tree behind it is found, by anybody, without a migration."""
+import hashlib
 import json
 import os
 import shutil
@@ -12,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import tree                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, sh                                            # noqa: E402
-from servers import NEW, VOLUME, stack                                  # noqa: E402
+from servers import NEW, OLD, VOLUME, stack                                  # noqa: E402
 
 OUT = BASE + '/out'
 PARTS = [VOLUME + suffix for suffix in ('-report.txt', '-report.html', '-manifest.mtree.zst',
@@ -26,6 +27,8 @@ def fill(root):
     tree.make(root, 300, 1, 1 << 20)
     for directory in ('.migrate', 'team'):
         os.mkdir(f'{root}/{directory}')
+    with open(f'{root}/.migrate/file', 'w') as file:
+        file.write('of somebody else')
     for name in (HOSTILE, 'changed', 'removed', 'renamed', 'kept'):
         with open(f'{root}/team/{name}', 'w') as file:
             file.write(name * 100)
@@ -193,6 +196,58 @@ def not_compared(args):
              (True, said['objects'], said['lists']['given_up']), 'after the end')
         same(one['progress'][0], said['progress'][0], 'the beginning of the progress')
     check(migration, '--tree', NEW)
+
+
+def compare(migration, status=0):
+    ctl(migration, '--config', migration.config, 'verify', '--content', VOLUME, status=status)
+
+
+def hashes_are_right():
+    """Of every file; sha256sum would say the same."""
+    found = manifest()
+    for path in names_of(NEW):
+        entry = found[path]
+        if entry['type'] == 'file' and entry['tags'] != 'removed-by-clients':
+            with open(f'{NEW}/{path}', 'rb') as file:
+                same(entry.get('sha256digest'), hashlib.sha256(file.read()).hexdigest(), f'{path}: {entry}')
+    return found
+
+
+@case()
+def compared(args):
+    """What clients did is told apart, what differs is listed, and every byte has its hash."""
+    migration = begin(args)
+    give_up(migration)
+    compare(migration)
+    said = final(migration, '--sign', BASE + '/key')
+    same((said['complete'], said['contents']['compared']), (True, True), said['verdict'])
+    same(said['objects']['old_server'], len(names_of(OLD)) + 2, 'objects of the old server')
+    same({path: entry['tags'] for path, entry in manifest().items() if path.startswith('.migrate')},
+         {'.migrate': 'given-up', '.migrate/file': 'given-up'}, 'what is given up')
+    hashes_are_right()
+    check(migration, '--tree', NEW)
+    for _ in with_one_byte_changed(NEW + '/team/kept', 99):
+        found = check(migration, '--tree', NEW, status=1)
+        expect('team/kept: its content is another' in found, found)
+        compare(migration, status=1)
+        bad = final(migration, status=1)
+        same({line['path'] for line in bad['lists']['differences']['first']},
+             {'team/kept', 'team/linked'}, 'differences')
+        same(bad['objects']['sums_add_up'], True, bad['objects']['sums'])
+        check(migration)
+    clients_work(migration)
+    compare(migration)
+    migration.ctl('finalize')
+    migration.retriever.stop()
+    said = final(migration, '--sign', BASE + '/key')
+    tags = {path: entry['tags'] for path, entry in hashes_are_right().items()}
+    same([tags['team/' + name] for name in ('changed', 'removed', 'renamed', 'new name', 'made', 'kept')],
+         ['changed-by-clients', 'removed-by-clients', 'removed-by-clients', 'made-by-clients',
+          'made-by-clients', 'same'], 'tags')
+    same((said['complete'], said['objects']['made_by_clients']), (True, 2), said['verdict'])
+    same({line['path'] for line in said['lists']['clients']['first']} >= {'team/made', 'team/removed'},
+         True, 'list of what clients did')
+    check(migration, '--signers', f'{BASE}/key.signers', '--tree', NEW)
 
 
 if __name__ == '__main__':

@@ -64,9 +64,38 @@ START_TEST(unfinished)
 }
 END_TEST
 
+/* Of the file that is meant, and of no other. */
+START_TEST(one_hash)
+{
+	struct proof_entry entry = {.path = (char *)"d/f", .mode = S_IFREG | 0644, .size = 3};
+	g_autofree char *path = made_path("t");
+	int root;
+
+	made_run("mkdir -p t/d; printf abc >t/d/f; touch -d @5 t/d/f; ln -s d t/l; mkfifo t/p");
+	root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	entry.mtime = (int64_t)5 * 1000000000;
+	ck_assert(tree_hash(root, &entry));
+	ck_assert_str_eq(entry.sha256,
+			 "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	entry.mtime++;
+	ck_assert(!tree_hash(root, &entry));
+	entry.mtime--;
+	for (unsigned i = 0; i < 4; i++) {
+		static const char *const others[] = {"l/f", "absent/f", "p", "d"};
+
+		entry.path = (char *)others[i];
+		ck_assert(!tree_hash(root, &entry));
+	}
+	entry.path = (char *)"d/f";
+	made_run("setfattr -n security.migrate -v x t/d/f");
+	ck_assert(!tree_hash(root, &entry));
+	close(root);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {everything, unfinished, NULL};
+	const TTest *const tests[] = {everything, unfinished, one_hash, NULL};
 
 	return run_made("tree", tests);
 }
