@@ -37,12 +37,10 @@ struct making {
 /* Where a file of the migration is: in .migrate/, or kept after its end.  Takes kept; g_free. */
 static char *place(const struct making *m, const char *name, char *kept)
 {
-	g_autofree char *private = g_strconcat(m->config->root, "/" MIGRATE_PRIVATE_DIR, NULL);
-
-	if (!g_file_test(private, G_FILE_TEST_IS_DIR))
+	if (!migrate_has_private(m->root_fd))
 		return kept;
 	g_free(kept);
-	return g_build_filename(private, name, NULL);
+	return g_build_filename(m->config->root, MIGRATE_PRIVATE_DIR, name, NULL);
 }
 
 /* ---- what is known --------------------------------------------------------------------------- */
@@ -257,7 +255,9 @@ static gboolean feed_objects(struct making *m, struct proof_sorter *sorter)
 static int64_t count_names(int root_fd)
 {
 	gint64 all = own_count(root_fd, ".", G_MAXINT64);
-	gint64 private = own_count(root_fd, MIGRATE_PRIVATE_DIR, G_MAXINT64);
+	gint64 private = migrate_has_private(root_fd)
+				 ? own_count(root_fd, MIGRATE_PRIVATE_DIR, G_MAXINT64)
+				 : 0;
 
 	return all < 0 || private < 0 ? -1 : all - private;
 }

@@ -19,8 +19,8 @@ struct compare_count {
 
 /*
  * Calls fn for each difference.  directory: for temporary files, as large as a text of the tree's
- * names.  Neither a mount nor a symbolic link below the root is followed, and .migrate/ is not
- * looked at.  FALSE with error set: the manifest is damaged, or the tree cannot be read.
+ * names.  Neither a mount nor a symbolic link below the root is followed, and the migration's
+ * .migrate/ is not.  FALSE with error set: the manifest is damaged, or the tree cannot be read.
  */
 gboolean compare_tree(struct manifest *manifest, int root_fd, const char *directory, compare_fn fn,
 		      void *arg, struct compare_count *count, GError **error);

@@ -11,7 +11,7 @@
 #include "volume/own_files.h"
 
 struct read {
-	bool hash;
+	bool hash, private;
 	struct proof_sorter *sorter;
 	tree_fn fn;
 	void *arg;
@@ -86,7 +86,7 @@ static int read_one(void *arg, const struct own_entry *e)
 	};
 	g_autofree char *target = S_ISLNK(st->st_mode) ? read_target(e) : NULL;
 
-	if (is_private(e->path))
+	if (read->private && is_private(e->path))
 		return 0;
 	entry.link = target;
 	if (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode))
@@ -104,6 +104,7 @@ gboolean tree_read(int root_fd, bool hash, struct proof_sorter *sorter, tree_fn 
 	struct read read = {.hash = hash, .sorter = sorter, .fn = fn, .arg = arg};
 	int ret;
 
+	read.private = migrate_has_private(root_fd);
 	read.line = g_string_new(NULL);
 	ret = own_walk(root_fd, ".", read_one, &read);
 	g_string_free(read.line, TRUE);

@@ -11,8 +11,9 @@ typedef void (*tree_fn)(void *arg, const char *path, const char *why);
 
 /*
  * Gives sorter an entry for each name of the tree, in no order: with the hash of each file's
- * content if hash, and unfinished where it has a record of a migration.  .migrate/ is left out;
- * neither a mount nor a symbolic link is followed.  Blocks.  FALSE with error set.
+ * content if hash, and unfinished where it has a record of a migration.  The migration's own
+ * .migrate/ is left out; neither a mount nor a symbolic link is followed.  Blocks.  FALSE with
+ * error set.
  */
 gboolean tree_read(int root_fd, bool hash, struct proof_sorter *sorter, tree_fn fn, void *arg,
 		   GError **error);

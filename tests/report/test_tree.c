@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "made.h"
+#include "record.h"
 #include "report/tree.h"
 
 static void complain(void *arg, const char *path, const char *why)
@@ -27,11 +28,18 @@ static char *lines_of(bool hash)
 /* Every name but the migration's own, with what can be said of it. */
 START_TEST(everything)
 {
-	g_autofree char *lines = NULL, *plain = NULL;
+	g_autofree char *lines = NULL, *plain = NULL, *clients = NULL;
+	g_autofree char *path = made_path("t/.migrate");
+	int fd;
 
 	made_run("mkdir -p t/.migrate/x t/d/.migrate t/.migrated; printf abc >t/d/f; ln t/d/f t/g; "
 		 "ln -s 'a b' t/l; mkfifo t/p; mknod t/c c 1 3; chmod 4750 t/d/f; "
 		 "touch -d @1700000000.5 t/d/f; : >t/.migrate/y");
+	clients = lines_of(true); /* who has made one after the end */
+	ck_assert_ptr_nonnull(strstr(clients, "./.migrate/y type=file"));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(migrate_private_mark(fd), 0);
+	close(fd);
 	lines = lines_of(true);
 	ck_assert_ptr_nonnull(strstr(
 		lines, "./d/f type=file mode=4750 uid=0 gid=0 size=3 time=1700000000.500000000 "
