@@ -27,6 +27,8 @@ struct ctl {
 	const char *compare;				  /* of attach; NULL: size-mtime */
 	const char *reason, *below;			  /* of errors; NULL: any */
 	const char *id;					  /* of trace: PEER:ID; NULL: any */
+	bool content, stop, list;			  /* of verify */
+	const char *sample, *seed;			  /* likewise; NULL: not given */
 	const char *volume; /* NULL only for commands that take none */
 	char **arguments;   /* that follow it; NULL-terminated */
 };
@@ -54,11 +56,23 @@ enum ctl_exit ctl_ask_once(const struct ctl *ctl, const char *command, GKeyFile 
 /* After CTL_NO_RETRIEVER: there is one that does not answer. */
 bool ctl_link_is_silent(const struct ctl_link *link);
 
+/* Calls each for every failure that the retriever lists. */
+typedef void (*ctl_error_fn)(void *arg, const char *path, const char *reason);
+enum ctl_exit ctl_each_error(const struct ctl *ctl, struct ctl_link *link, ctl_error_fn each,
+			     void *arg);
+
 /* ---- commands -------------------------------------------------------------------------------- */
 
 enum ctl_exit ctl_status(const struct ctl *ctl);
 enum ctl_exit ctl_errors(const struct ctl *ctl);
 enum ctl_exit ctl_report(const struct ctl *ctl);
+/* report --final (ctl_final.c), report --check (ctl_check.c): their options, the first of them that
+ * was given, or NULL, and whether it is --check, which needs no rights. */
+extern GOptionEntry ctl_final_options[];
+const char *ctl_final_option(void);
+bool ctl_is_check(void);
+enum ctl_exit ctl_final(const struct ctl *ctl, const char *output, const char *key);
+enum ctl_exit ctl_check(const struct ctl *ctl, const char *signers, const char *tree);
 enum ctl_exit ctl_skip(const struct ctl *ctl);
 enum ctl_exit ctl_trace(const struct ctl *ctl);
 enum ctl_exit ctl_attach(const struct ctl *ctl);
@@ -70,6 +84,7 @@ enum ctl_exit ctl_commit(const struct ctl *ctl);
 bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status);
 /* [journal] in a line, g_free. */
 char *ctl_journal_text(GKeyFile *status);
+enum ctl_exit ctl_verify(const struct ctl *ctl);
 
 /* ---- printing (ctl_print.c) ----------------------------------------------------------- */
 

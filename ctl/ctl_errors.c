@@ -9,8 +9,10 @@
 
 struct listing {
 	const struct ctl *ctl;
-	const char *kind; /* what the groups of a reply are called, with a space behind it */
-	bool begun;	  /* an array of JSON */
+	const char *kind;  /* what the groups of a reply are called, with a space behind it */
+	bool begun;	   /* an array of JSON */
+	ctl_error_fn each; /* instead of printing, or NULL */
+	void *arg;
 };
 
 static void add_text(JsonBuilder *builder, GKeyFile *reply, const char *group, const char *key)
@@ -52,7 +54,9 @@ static void print_one(struct listing *listing, GKeyFile *reply, const char *grou
 	g_autofree char *shown_path = refused_line(path);
 	g_autofree char *shown_reason = refused_line(reason);
 
-	if (listing->ctl->json)
+	if (listing->each)
+		listing->each(listing->arg, path, reason);
+	else if (listing->ctl->json)
 		print_json(listing, reply, group);
 	else if (listing->ctl->summary)
 		printf("%8" G_GUINT64_FORMAT "  %s (%s)\n", ctl_number(reply, group, "count"),
@@ -116,9 +120,17 @@ static enum ctl_exit list_all(struct listing *listing, struct ctl_link *link)
 	return CTL_OK;
 }
 
+enum ctl_exit ctl_each_error(const struct ctl *ctl, struct ctl_link *link, ctl_error_fn each,
+			     void *arg)
+{
+	struct listing listing = {.ctl = ctl, .kind = "error ", .each = each, .arg = arg};
+
+	return list_all(&listing, link);
+}
+
 enum ctl_exit ctl_errors(const struct ctl *ctl)
 {
-	struct listing listing = {ctl, ctl->summary ? "reason " : "error ", false};
+	struct listing listing = {.ctl = ctl, .kind = ctl->summary ? "reason " : "error "};
 	enum ctl_exit result;
 	struct ctl_link *link;
 

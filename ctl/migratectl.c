@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "source/refused.h"
 
 /* ---- commands that are one question ---------------------------------------------------------- */
 
@@ -69,27 +68,6 @@ static enum ctl_exit throttle_background(const struct ctl *ctl)
 	return result;
 }
 
-static enum ctl_exit verify_volume(const struct ctl *ctl)
-{
-	g_autoptr(GKeyFile) reply = NULL;
-	enum ctl_exit result = ctl_ask_once(ctl, "verify", &reply);
-
-	if (result)
-		return result;
-	uint64_t objects = ctl_number(reply, "verify", "objects");
-	uint64_t unfinished = ctl_number(reply, "verify", "unfinished");
-	if (!unfinished) {
-		printf("%s: %" G_GUINT64_FORMAT " objects, all whole\n", ctl->volume, objects);
-		return CTL_OK;
-	}
-	g_autofree char *first = ctl_text(reply, "verify", "first-unfinished");
-	g_autofree char *shown = refused_line(first);
-	printf("%s: %" G_GUINT64_FORMAT " objects, %" G_GUINT64_FORMAT
-	       " of them unfinished; the first: %s\n",
-	       ctl->volume, objects, unfinished, shown);
-	return CTL_REFUSED;
-}
-
 static enum ctl_exit finalize_volume(const struct ctl *ctl)
 {
 	g_autoptr(GKeyFile) reply = NULL;
@@ -126,6 +104,8 @@ enum {
 	TAKES_ACCEPT = 1 << 8,
 	TAKES_ASIDE = 1 << 9,
 	TAKES_SETTLE = 1 << 10,
+	TAKES_PROOF = 1 << 11,
+	TAKES_FINAL = 1 << 12,
 };
 
 static const struct command {
@@ -146,7 +126,8 @@ static const struct command {
 	 "list what failed, and why"},
 	{"trace", "NAME", 1, 1, TAKES_JSON | TAKES_TRACE, ctl_trace,
 	 "show what was done for requests, step by step"},
-	{"report", "NAME", 1, 1, TAKES_JSON, ctl_report, "list what could not be carried over"},
+	{"report", "NAME", 1, INT_MAX, TAKES_JSON | TAKES_FINAL, ctl_report,
+	 "list what could not be carried over; --final: prove what was"},
 	{"retry", "NAME", 1, 1, TAKES_SAME, retry_failures,
 	 "forget the failures, so that all is tried again"},
 	{"skip", "NAME PATH...", 2, INT_MAX, TAKES_ALL, ctl_skip,
@@ -159,7 +140,7 @@ static const struct command {
 	 "limit background reads per second; 0: no limit"},
 	{"pause", "NAME", 1, 1, 0, pause_background, "stop background work; clients are served"},
 	{"resume", "NAME", 1, 1, 0, resume_background, "go on with background work"},
-	{"verify", "NAME", 1, 1, 0, verify_volume,
+	{"verify", "NAME", 1, 1, TAKES_PROOF | TAKES_JSON, ctl_verify,
 	 "walk the whole tree and count what is unfinished"},
 	{"finalize", "NAME", 1, 1, 0, finalize_volume,
 	 "verify, and remove what is left of the migration"},
@@ -198,6 +179,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 	gboolean watch = FALSE, json = FALSE, same = FALSE, all = FALSE, summary = FALSE;
 	gboolean verbose = FALSE, follow = FALSE, adopt = FALSE, keep_extra = FALSE;
 	gboolean accept = FALSE, restore = FALSE, discard = FALSE, settle = FALSE;
+	gboolean content = FALSE, stop = FALSE, list = FALSE;
 	const GOptionEntry entries[] = {
 		{"config", 0, 0, G_OPTION_ARG_FILENAME, &ctl->config_file,
 		 "The configuration (default: " CONFIG_FILE ")", "FILE"},
@@ -234,6 +216,16 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		{"discard", 0, 0, G_OPTION_ARG_NONE, &discard, "aside: destroy all of it", NULL},
 		{"settle", 0, 0, G_OPTION_ARG_NONE, &settle,
 		 "changes: first look for what is being written just now", NULL},
+		{"content", 0, 0, G_OPTION_ARG_NONE, &content,
+		 "verify: read both sides again, and compare them", NULL},
+		{"sample", 0, 0, G_OPTION_ARG_STRING, &ctl->sample,
+		 "verify --content: so many of the files, of every directory", "N%"},
+		{"seed", 0, 0, G_OPTION_ARG_STRING, &ctl->seed, "verify --sample: which files",
+		 "S"},
+		{"stop", 0, 0, G_OPTION_ARG_NONE, &stop,
+		 "verify --content: stop the comparison that is under way", NULL},
+		{"list", 0, 0, G_OPTION_ARG_NONE, &list,
+		 "verify --content: what was found so far; begin nothing", NULL},
 		{"follow", 0, 0, G_OPTION_ARG_NONE, &follow, "trace: go on until interrupted",
 		 NULL},
 		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
@@ -246,6 +238,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 	g_option_context_set_summary(context, "Says what is to be done with a migrating volume.");
 	g_option_context_set_description(context, description);
 	g_option_context_add_main_entries(context, entries, NULL);
+	g_option_context_add_main_entries(context, ctl_final_options, NULL);
 	if (!g_option_context_parse(context, argc, argv, &error))
 		return ctl_complain("%s; see " PROGRAM " --help", error->message);
 	ctl->watch = watch;
@@ -261,6 +254,9 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 	ctl->restore = restore;
 	ctl->discard = discard;
 	ctl->settle = settle;
+	ctl->content = content;
+	ctl->stop = stop;
+	ctl->list = list;
 	return TRUE;
 }
 
@@ -287,6 +283,15 @@ static const char *needless_option(const struct command *command, const struct c
 		return ctl->restore ? "restore" : "discard";
 	if (ctl->settle && !(command->takes & TAKES_SETTLE))
 		return "settle";
+	if (!(command->takes & TAKES_FINAL) && ctl_final_option())
+		return ctl_final_option();
+	if (!(command->takes & TAKES_PROOF) &&
+	    (ctl->content || ctl->sample || ctl->seed || ctl->stop || ctl->list))
+		return ctl->content  ? "content"
+		       : ctl->sample ? "sample"
+		       : ctl->seed   ? "seed"
+		       : ctl->stop   ? "stop"
+				     : "list";
 	return ctl->same && !(command->takes & TAKES_SAME) ? "same" : NULL;
 }
 
@@ -327,7 +332,7 @@ int main(int argc, char **argv)
 	}
 	if (!check_usage(command, &ctl, argc - 2))
 		return CTL_USAGE;
-	if (geteuid() != 0) {
+	if (geteuid() != 0 && !ctl_is_check()) {
 		ctl_complain("must be run as root");
 		return CTL_USAGE;
 	}

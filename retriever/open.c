@@ -2,11 +2,13 @@
 #include "open.h"
 
 #include "door/server.h"
+#include "proving/proving.h"
 #include "schemes.h"
 #include "source/acl_source.h"
 #include "source/gate.h"
 #include "volume/brought.h"
 #include "volume/errors.h"
+#include "volume/history.h"
 #include "volume/jobs.h"
 #include "volume/links.h"
 #include "volume/object.h"
@@ -103,6 +105,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->listings = listings_new();
 	retriever->links = links_new();
 	retriever->brought = brought_new();
+	retriever->history = history_new();
 	retriever->jobs = jobs_new();
 	retriever->objects = object_table_new(retriever);
 	retriever->loop = g_main_loop_new(NULL, FALSE);
@@ -114,6 +117,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	if (!retriever->templates)
 		goto fail;
 	counters_load(retriever);
+	history_load(retriever);
 	retriever->errors = errors_new(retriever->private_fd);
 	retriever->report = report_new(retriever->private_fd);
 	if (state == VOLUME_MIGRATING || state == VOLUME_COPYING)
@@ -122,6 +126,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->gate = gate_new(retriever->backend, config->bandwidth);
 	retriever->prefill = prefill_new(retriever);
 	retriever->rates = rates_new(retriever);
+	retriever->proving = proving_new(retriever);
 	retriever->server = server_new(retriever, error);
 	if (!retriever->server)
 		goto fail;
@@ -147,12 +152,14 @@ void retriever_close(struct retriever *retriever)
 	if (retriever->backend)
 		retriever->backend->ops->close(retriever->backend);
 	jobs_wait(retriever->jobs);
+	proving_free(retriever->proving);
 	durability_stop(retriever->durability);
 	jobs_wait(retriever->jobs);
 	jobs_free(retriever->jobs);
 	if (retriever->rates) { /* it was open */
 		errors_save(retriever->errors);
 		counters_save(retriever, true);
+		history_save(retriever);
 	}
 	rates_free(retriever->rates);
 	prefill_free(retriever->prefill);
@@ -170,6 +177,7 @@ void retriever_close(struct retriever *retriever)
 	places_free(retriever->places);
 	listings_free(retriever->listings);
 	brought_free(retriever->brought);
+	history_free(retriever->history);
 	links_free(retriever->links);
 	g_main_loop_unref(retriever->loop);
 	g_free(retriever->saved_counters);

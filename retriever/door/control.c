@@ -14,6 +14,7 @@
 #include "source/refused.h"
 #include "volume/rates.h"
 #include "volume/report.h"
+#include "proving/proving.h"
 #include "ways/retry.h"
 #include "ways/version.h"
 #include "ways/skip.h"
@@ -296,6 +297,12 @@ static int run_aside(struct retriever *retriever, const char *argument, char **t
 
 static int run_finalize(struct retriever *retriever, const char *argument, char **text)
 {
+	if (proving_is_under_way(retriever->proving)) {
+		*text = g_strdup_printf("both sides are being compared: wait for the end, or stop "
+					"it: migratectl verify %s --content --stop",
+					retriever->config->name);
+		return -EBUSY;
+	}
 	return finalize_volume(retriever, text);
 }
 
@@ -313,6 +320,42 @@ static int run_verify(struct retriever *retriever, const char *argument, char **
 		*text = to_text(f);
 	}
 	g_free(count.first);
+	return ret;
+}
+
+static int begin_proof(struct retriever *retriever, const char *how, char **text)
+{
+	g_auto(GStrv) words = g_strsplit(how, " ", 2);
+	struct proving_how order = {.sample = g_ascii_strtoull(words[0] ? words[0] : "", NULL, 10),
+				    .seeded = words[0] && words[1]};
+	int ret;
+
+	if (order.seeded)
+		order.seed = g_ascii_strtoull(words[1], NULL, 10);
+	if (!order.sample || order.sample > 100000) {
+		*text = g_strdup("a sample is 1 to 100000 files of 100000");
+		return -EINVAL;
+	}
+	ret = proving_begin(retriever->proving, &order, text);
+	return ret == -EALREADY ? 0 : ret;
+}
+
+static int run_proof(struct retriever *retriever, const char *argument, char **text)
+{
+	g_auto(GStrv) words = g_strsplit(argument ? argument : "", " ", 2);
+	const char *word = words[0] ? words[0] : "", *rest = word[0] && words[1] ? words[1] : "";
+	int ret = 0;
+
+	if (!strcmp(word, "list")) {
+		*text = proving_list(retriever->proving, g_ascii_strtoull(rest, NULL, 10));
+		return 0;
+	}
+	if (!strcmp(word, "begin"))
+		ret = begin_proof(retriever, rest, text);
+	else if (!strcmp(word, "stop"))
+		proving_stop(retriever->proving);
+	if (!ret)
+		*text = proving_text(retriever->proving);
 	return ret;
 }
 
@@ -452,6 +495,7 @@ static const struct {
 	{"resume", command_resume},
 	{"retry", NULL, run_retry, JOB_SLOW},
 	{"verify", NULL, run_verify, JOB_SLOW},
+	{"proof", NULL, run_proof, JOB_FLUSH},
 	{"finalize", NULL, run_finalize, JOB_SLOW},
 	{"report", command_report},
 	{"skip", NULL, skip_command, JOB_SLOW},

@@ -51,6 +51,15 @@
  *   pause, resume      background work; demand goes on
  *   verify             walks the whole new tree: [verify] objects unfinished first-unfinished;
  *                      sets the counters right
+ *   proof              [proof] state=none|running|stopping|stopped|through number began ended (s)
+ *                        sample (of 100000) seed told-by=journal|times objects bytes files-read
+ *                        files-cached (not read past the page cache) findings, how many of each
+ *                        status (proof/entry.h); error: why it was cut short; while it is running
+ *                        bytes-per-second objects-per-second remaining (s, -1: not known).
+ *                        `proof begin SAMPLE [SEED]`: likewise, of the run that was begun or gone
+ *                        on with; `proof stop`; `proof list START`: findings from START on, [finding
+ *                        N] path (below the root) kind since (s) text remedy; [list] next (-1: no
+ *                        more)
  *   finalize           verify; refuses while anything is unfinished; keeps the report elsewhere,
  *                      removes .migrate/ and what is left of ours: [finalize] losses report
  *                      names-skipped

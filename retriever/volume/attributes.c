@@ -415,8 +415,7 @@ int attributes_set_node(struct retriever *retriever, int dir_fd, const char *nam
 	return ret ? ret : set_times(dir_fd, name, attr, carried);
 }
 
-/* What clients can see of extended attributes, and what decides on access. */
-static bool is_carried(const char *name)
+bool attributes_are_carried(const char *name)
 {
 	return g_str_has_prefix(name, "user.") || !strcmp(name, XATTR_ACL_ACCESS) ||
 	       !strcmp(name, XATTR_ACL_DEFAULT) || !strcmp(name, XATTR_NTACL);
@@ -430,7 +429,7 @@ int attributes_strip(int fd)
 	if (len < 0)
 		return errno == EOPNOTSUPP ? 0 : -errno;
 	for (const char *name = names; name < names + len; name += strlen(name) + 1)
-		if (is_carried(name) && fremovexattr(fd, name) < 0 && errno != ENODATA)
+		if (attributes_are_carried(name) && fremovexattr(fd, name) < 0 && errno != ENODATA)
 			return -errno;
 	return 0;
 }

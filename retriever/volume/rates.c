@@ -2,6 +2,7 @@
 #include "rates.h"
 
 #include "errors.h"
+#include "history.h"
 #include "report.h"
 #include "jobs.h"
 #include "saved_counters.h"
@@ -34,6 +35,7 @@ static void save(void *arg)
 	struct rates *rates = arg;
 
 	counters_save(rates->retriever, false);
+	history_save(rates->retriever);
 	errors_save(rates->retriever->errors);
 	report_sync(rates->retriever->report);
 	g_atomic_int_set(&rates->saving, 0);
@@ -46,6 +48,7 @@ static gboolean tick(gpointer arg)
 	rates->samples[rates->next] = now(rates);
 	rates->next = (rates->next + 1) % SAMPLES;
 	rates->n = MIN(rates->n + 1, SAMPLES);
+	history_sample(rates->retriever);
 	if (g_atomic_int_compare_and_exchange(&rates->saving, 0, 1))
 		jobs_run(rates->retriever->jobs, JOB_FLUSH, save, rates);
 	return G_SOURCE_CONTINUE;

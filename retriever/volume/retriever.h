@@ -64,6 +64,7 @@ struct retriever {
 	void *describer;
 	struct prefill *prefill;
 	struct rates *rates;
+	struct history *history;
 	struct counters counters;
 	GMutex save_lock;     /* writing .migrate/state; a leaf but for the file system */
 	char *saved_counters; /* what it holds; save_lock */
@@ -78,6 +79,7 @@ struct retriever {
 	GMutex dummy_lock;   /* replacing dummies (dummy.h); a leaf but for the file system */
 	struct places *places;
 	struct listings *listings;
+	struct proving *proving;
 };
 
 /* The present path of an open descriptor, for messages only.  g_free. */

@@ -56,7 +56,7 @@ static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
 	return h;
 }
 
-static uint64_t hash(const char *name)
+uint64_t seen_hash(const char *name)
 {
 	return hash_bytes(0xcbf29ce484222325, name, strlen(name));
 }
@@ -240,7 +240,7 @@ GArray *seen_not_whole(const struct retriever *retriever, int dir_fd)
 
 bool seen_may_lack(const GArray *not_whole, const char *name)
 {
-	return !not_whole || listed_has(not_whole, hash(name));
+	return !not_whole || listed_has(not_whole, seen_hash(name));
 }
 
 /* ---- listings ---- */
@@ -307,7 +307,7 @@ void seen_add(struct seen *seen, const struct backend_batch *batch)
 	for (guint i = 0; i < batch->entries->len; i++) {
 		const struct source_entry *e =
 			&g_array_index(batch->entries, struct source_entry, i);
-		uint64_t name = hash(e->name);
+		uint64_t name = seen_hash(e->name);
 
 		count(seen, e, name, sum_of(e, name));
 		seen->files += seen->sums_up && is_single_file(e);
@@ -358,7 +358,7 @@ static bool is_all(const struct seen *seen, const struct backend_batch *batch)
 
 		if (!e->has_attr)
 			return false;
-		sum += sum_of(e, hash(e->name));
+		sum += sum_of(e, seen_hash(e->name));
 	}
 	return sum == seen->before.sum && batch->entries->len == seen->before.entries;
 }
@@ -367,7 +367,7 @@ static bool is_all(const struct seen *seen, const struct backend_batch *batch)
  * listing that repeats itself has an end. */
 static bool pass(struct seen *seen, int dir_fd, const struct source_entry *e, bool all)
 {
-	uint64_t name = hash(e->name), sum = sum_of(e, name);
+	uint64_t name = seen_hash(e->name), sum = sum_of(e, name);
 
 	if (!all && !(e->has_attr && seen->passed < seen->before.entries &&
 		      listed_has(seen->was.entries, sum))) {
@@ -436,7 +436,7 @@ static GPtrArray *names_left(const struct seen *seen, int dir_fd, bool root)
 	while (dir && (e = readdir(dir)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
 		    !(root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)) &&
-		    !listed_has(seen->hashes, hash(e->d_name)))
+		    !listed_has(seen->hashes, seen_hash(e->d_name)))
 			g_ptr_array_add(names, g_strdup(e->d_name));
 	if (dir)
 		closedir(dir);

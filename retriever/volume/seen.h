@@ -29,6 +29,9 @@
 
 struct seen;
 
+/* Of a name. */
+uint64_t seen_hash(const char *name);
+
 struct seen *seen_new(struct retriever *retriever, int dir_fd);
 void seen_free(struct seen *seen);
 /* Whether this listing is only summed up: then nothing but directories is to be compared. */

@@ -17,6 +17,7 @@
 #include "volume/aside.h"
 #include "volume/attributes.h"
 #include "volume/errors.h"
+#include "volume/history.h"
 #include "volume/jobs.h"
 #include "volume/listed.h"
 #include "volume/prior.h"
@@ -318,11 +319,13 @@ static int bind_root(struct retriever *retriever, const struct source_xattrs *xa
 	errors_set_directory(retriever->errors, retriever->private_fd);
 	report_set_directory(retriever->report, retriever->private_fd);
 	counters_reset(retriever);
+	history_reset(retriever);
 	COUNT_SET(retriever, directories_found, 1);
 	COUNT_SET(retriever, unfilled, 1);
 	COUNT_SET(retriever, exact, 1);
 	aside_count(retriever);
 	counters_save(retriever, false);
+	history_sample(retriever);
 	ret = attach_report(retriever);
 	if (!ret)
 		ret = store_root_record(retriever, xattrs);

@@ -11,8 +11,10 @@
 #include "verify.h"
 #include "volume/aside.h"
 #include "volume/errors.h"
+#include "volume/history.h"
 #include "volume/prior.h"
 #include "volume/private.h"
+#include "volume/proof_place.h"
 #include "volume/report.h"
 #include "volume/state.h"
 #include "volume/templates.h"
@@ -46,12 +48,27 @@ static int keep_report(struct retriever *retriever, char **message)
 		COUNT_GET(retriever, acls_carried), COUNT_GET(retriever, xattrs_carried));
 	int ret = report_keep(retriever->report, path, head);
 
+	if (!ret)
+		ret = history_keep(retriever);
 	if (ret)
 		*message =
 			g_strdup_printf("%s: the report of what could not be carried over cannot "
 					"be kept there: %s: make room, or set \"report\" in the "
 					"configuration",
 					path, g_strerror(-ret));
+	return ret;
+}
+
+static int keep_proof(struct retriever *retriever, char **message)
+{
+	g_autofree char *path = proof_place_path(retriever->config);
+	int ret = proof_place_keep(retriever);
+
+	if (ret)
+		*message = g_strdup_printf("%s: what the comparison of both sides found cannot be "
+					   "kept there: %s: make room, or set \"report\" in the "
+					   "configuration",
+					   path, g_strerror(-ret));
 	return ret;
 }
 
@@ -128,6 +145,8 @@ int finalize_volume(struct retriever *retriever, char **message)
 		return ret;
 	}
 	ret = keep_report(retriever, message);
+	if (!ret)
+		ret = keep_proof(retriever, message);
 	if (ret)
 		return ret;
 	leave_private(retriever);

@@ -23,6 +23,8 @@ FOLDERS = {
     'fsal_migrate': ['common'],
     'vfs_migrate': ['common'],
     'crawler': ['common'],
+    # what a manifest consists of
+    'proof': [],
     # what anybody may read, so it knows nothing of the retriever
     'journal/store': ['common'],
     # reads the configuration
@@ -33,16 +35,21 @@ FOLDERS = {
     'retriever/source/smb': ['retriever/source', 'common'],
     'retriever/source': ['common'],
     'retriever/config': ['retriever/source', 'retriever/source/nfs', 'retriever/source/smb', 'common'],
-    'retriever/volume': ['retriever/config', 'retriever/source', 'common'],
+    'retriever/volume': ['retriever/config', 'retriever/source', 'proof', 'common'],
     'retriever/ways': ['retriever/volume', 'retriever/config', 'retriever/source', 'common'],
-    'retriever/door': ['retriever/ways', 'retriever/volume', 'retriever/config', 'retriever/source',
-                       'common'],
+    'retriever/proving': ['retriever/ways', 'retriever/volume', 'retriever/config',
+                          'retriever/source', 'proof', 'journal/store', 'common'],
+    'retriever/door': ['retriever/proving', 'retriever/ways', 'retriever/volume',
+                       'retriever/config', 'retriever/source', 'common'],
     # puts the floors together
-    'retriever': ['retriever/door', 'retriever/ways', 'retriever/volume', 'retriever/config',
-                  'retriever/source', 'retriever/source/nfs', 'retriever/source/smb',
+    'retriever': ['retriever/door', 'retriever/proving', 'retriever/ways', 'retriever/volume',
+                  'retriever/config', 'retriever/source', 'retriever/source/nfs', 'retriever/source/smb',
                   'retriever/source/file', 'common'],
+    # the final report, and what checks it
+    'report': ['retriever/volume', 'retriever/config', 'retriever/source', 'proof', 'common'],
     # reads the configuration, the report's format and the journal
-    'ctl': ['journal/store', 'retriever/config', 'retriever/volume', 'retriever/source', 'common'],
+    'ctl': ['report', 'journal/store', 'retriever/config', 'retriever/volume', 'retriever/source',
+            'proof', 'common'],
 }
 PUBLIC = {'fsal_migrate': 'migrate.h', 'vfs_migrate': 'migrate.h', 'crawler': 'migrate.h'}
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef REPORT_CHART_H
+#define REPORT_CHART_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+struct history;
+
+/* Appends a chart, as SVG within HTML, of what was found and what was whole over time: bytes, or
+ * objects.  A paragraph instead where there are not two points. */
+void chart_append(GString *html, const struct history *history, bool bytes);
+
+#endif

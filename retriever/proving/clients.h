@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What clients have changed since the switch, told apart from what is wrong. */
+#ifndef CLIENTS_H
+#define CLIENTS_H
+
+#include "source/source.h"
+#include "volume/retriever.h"
+
+struct clients;
+
+enum clients_aspect {
+	CLIENTS_CONTENT,    /* a file's bytes and size, or that another object has its name */
+	CLIENTS_ATTRIBUTES, /* owner, mode, times, ACL, extended attributes, links */
+	CLIENTS_NAMES,	    /* of a directory */
+};
+
+struct clients *clients_new(struct retriever *retriever);
+void clients_free(struct clients *clients);
+
+/*
+ * Whether clients have changed that of the object, fd: any descriptor of it; there: as the old
+ * server has it.  Any thread; blocks for the disk.
+ *
+ * By times, where there is no journal: clients set mtime to the time of their change, which is
+ * after the object was made here (its time of birth); what came from the old server is older, or is
+ * what it has there.  So who sets mtime back himself (rsync, touch -r) is not told, and nor are
+ * changes of attributes alone, because fills move ctime too: these are called differences.
+ */
+bool proving_is_clients(struct clients *clients, int fd, const struct source_attr *there,
+			enum clients_aspect aspect);
+
+/* "journal" or "times": how it is told. */
+const char *clients_told_by(struct clients *clients);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "likeness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/limits.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "volume/attributes.h"
+
+#define FOR_FILES	0
+#define FOR_DIRECTORIES 1
+
+struct scratches {
+	struct retriever *retriever;
+	GMutex lock;	    /* a leaf */
+	GQueue free_fds[2]; /* of descriptors; in between uses */
+};
+
+struct scratches *scratches_new(struct retriever *retriever)
+{
+	struct scratches *scratches = g_new0(struct scratches, 1);
+
+	scratches->retriever = retriever;
+	g_mutex_init(&scratches->lock);
+	g_queue_init(&scratches->free_fds[FOR_FILES]);
+	g_queue_init(&scratches->free_fds[FOR_DIRECTORIES]);
+	return scratches;
+}
+
+static void close_fd(gpointer fd)
+{
+	close(GPOINTER_TO_INT(fd));
+}
+
+void scratches_free(struct scratches *scratches)
+{
+	if (!scratches)
+		return;
+	for (unsigned i = 0; i < 2; i++)
+		g_queue_clear_full(&scratches->free_fds[i], close_fd);
+	g_mutex_clear(&scratches->lock);
+	g_free(scratches);
+}
+
+/* A directory gets a name, for a moment: in .migrate/ where there is one.  Else clients may see it,
+ * but not that the root's mtime has moved. */
+static int make_directory(struct retriever *retriever)
+{
+	int at = retriever->staging_fd >= 0 ? retriever->staging_fd : retriever->root_fd, fd;
+	g_autofree char *name = g_strdup_printf(".migrate-proof-%08x", g_random_int());
+	struct stat st;
+
+	if (fstat(at, &st) < 0 || mkdirat(at, name, 0700) < 0)
+		return -errno;
+	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	unlinkat(at, name, AT_REMOVEDIR);
+	futimens(at, (struct timespec[2]){st.st_atim, st.st_mtim});
+	return fd;
+}
+
+static int scratch_take(struct scratches *scratches, unsigned kind)
+{
+	int fd = -1;
+
+	g_mutex_lock(&scratches->lock);
+	if (!g_queue_is_empty(&scratches->free_fds[kind]))
+		fd = GPOINTER_TO_INT(g_queue_pop_head(&scratches->free_fds[kind]));
+	g_mutex_unlock(&scratches->lock);
+	if (fd >= 0)
+		return fd;
+	if (kind == FOR_DIRECTORIES)
+		return make_directory(scratches->retriever);
+	fd = openat(scratches->retriever->root_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+static void scratch_give(struct scratches *scratches, unsigned kind, int fd)
+{
+	g_mutex_lock(&scratches->lock);
+	g_queue_push_tail(&scratches->free_fds[kind], GINT_TO_POINTER(fd));
+	g_mutex_unlock(&scratches->lock);
+}
+
+/* ---- comparing ---- */
+
+G_GNUC_PRINTF(2, 3)
+static void differs(GString *text, const char *format, ...)
+{
+	va_list args;
+
+	if (text->len)
+		g_string_append(text, ", ");
+	va_start(args, format);
+	g_string_append_vprintf(text, format, args);
+	va_end(args);
+}
+
+static void compare_attributes(const struct stat *should, const struct stat *is, GString *text)
+{
+	if (is->st_uid != should->st_uid)
+		differs(text, "owner %u and not %u", is->st_uid, should->st_uid);
+	if (is->st_gid != should->st_gid)
+		differs(text, "group %u and not %u", is->st_gid, should->st_gid);
+	if (!S_ISLNK(is->st_mode) && (is->st_mode ^ should->st_mode) & 07777)
+		differs(text, "mode %04o and not %04o", is->st_mode & 07777,
+			should->st_mode & 07777);
+	if (is->st_mtim.tv_sec != should->st_mtim.tv_sec ||
+	    is->st_mtim.tv_nsec != should->st_mtim.tv_nsec)
+		differs(text, "mtime %lld.%09ld and not %lld.%09ld", (long long)is->st_mtim.tv_sec,
+			is->st_mtim.tv_nsec, (long long)should->st_mtim.tv_sec,
+			should->st_mtim.tv_nsec);
+}
+
+/* Names of what is carried over.  -errno. */
+static ssize_t list(int fd, char **names)
+{
+	ssize_t len;
+
+	*names = g_malloc(XATTR_LIST_MAX);
+	len = flistxattr(fd, *names, XATTR_LIST_MAX);
+	if (len < 0)
+		return errno == EOPNOTSUPP ? 0 : -errno;
+	return len;
+}
+
+static ssize_t get(int fd, const char *name, char **value)
+{
+	ssize_t len;
+
+	*value = g_malloc(XATTR_SIZE_MAX);
+	len = fgetxattr(fd, name, *value, XATTR_SIZE_MAX);
+	return len < 0 ? -errno : len;
+}
+
+static void compare_value(int should, int is, const char *name, GString *text)
+{
+	g_autofree char *a = NULL, *b = NULL;
+	ssize_t a_len = get(should, name, &a), b_len = get(is, name, &b);
+
+	if (b_len == -ENODATA)
+		differs(text, "%s is missing", name);
+	else if (a_len != b_len || (a_len > 0 && memcmp(a, b, a_len) != 0))
+		differs(text, "%s is another one", name);
+}
+
+static int compare_xattrs(int should, int is, GString *text)
+{
+	g_autofree char *wanted = NULL, *found = NULL;
+	ssize_t wanted_len = list(should, &wanted), found_len = list(is, &found);
+
+	if (wanted_len < 0 || found_len < 0)
+		return MIN(wanted_len, found_len);
+	for (const char *n = wanted; n < wanted + wanted_len; n += strlen(n) + 1)
+		if (attributes_are_carried(n))
+			compare_value(should, is, n, text);
+	for (const char *n = found; n < found + found_len; n += strlen(n) + 1)
+		if (attributes_are_carried(n) && fgetxattr(should, n, NULL, 0) < 0)
+			differs(text, "%s is not there on the old server", n);
+	return 0;
+}
+
+static int compare(struct scratches *scratches, int scratch, int fd, const struct source_attr *attr,
+		   const struct source_xattrs *xattrs, struct likeness *like)
+{
+	struct carried carried = {0};
+	struct stat should, is;
+	int ret = attributes_strip(scratch);
+
+	if (!ret)
+		ret = attributes_set(scratches->retriever, scratch, attr, xattrs, false, &carried);
+	like->lost = carried.lost != NULL;
+	attributes_clear(&carried);
+	if (ret)
+		return ret;
+	if (fstat(scratch, &should) < 0 || fstat(fd, &is) < 0)
+		return -errno;
+	compare_attributes(&should, &is, like->attributes);
+	return S_ISREG(is.st_mode) || S_ISDIR(is.st_mode)
+		       ? compare_xattrs(scratch, fd, like->xattrs)
+		       : 0;
+}
+
+int likeness_compare(struct scratches *scratches, int fd, const struct source_attr *attr,
+		     const struct source_xattrs *xattrs, struct likeness *like)
+{
+	unsigned kind = S_ISDIR(attr->mode) ? FOR_DIRECTORIES : FOR_FILES;
+	int scratch = scratch_take(scratches, kind), ret;
+
+	like->attributes = g_string_new(NULL);
+	like->xattrs = g_string_new(NULL);
+	if (scratch < 0)
+		return scratch;
+	ret = compare(scratches, scratch, fd, attr, xattrs, like);
+	scratch_give(scratches, kind, scratch);
+	return ret;
+}
+
+void likeness_clear(struct likeness *like)
+{
+	if (like->attributes)
+		g_string_free(like->attributes, TRUE);
+	if (like->xattrs)
+		g_string_free(like->xattrs, TRUE);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where comparisons of both sides leave what they found (proof/finding.h). */
+#ifndef PROOF_PLACE_H
+#define PROOF_PLACE_H
+
+#include "retriever.h"
+
+/* .migrate/proof/, or where that is kept when the volume has no .migrate/ (proof_place_path()),
+ * made if it is not there.  A descriptor, or -errno. */
+int proof_place_open(const struct retriever *retriever);
+/* The configuration's report with ".proof".  g_free. */
+char *proof_place_path(const struct volume_config *config);
+/* Before .migrate/ goes: what is in it is kept, durable.  0, also where there is nothing, or
+ * -errno. */
+int proof_place_keep(const struct retriever *retriever);
+
+#endif

@@ -1,0 +1,327 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""verify --content: what was planted is found, all of it and nothing else; what clients changed is
+told apart; samples, caps, stops and kills."""
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import smbd                                                             # noqa: E402
+import tree                                                             # noqa: E402
+from harness import case, expect, main, same                            # noqa: E402
+from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
+from servers import NEW, OLD, VOLUME, Migration, stack                  # noqa: E402
+
+MIB = 1 << 20
+
+
+def command(migration, *options):
+    return [migration.program('migratectl'), '--config', migration.config, 'verify', '--content',
+            '--json', *options, VOLUME]
+
+
+def proof(migration, *options, status=None):
+    """What verify --content says; its exit status as well, unless given."""
+    done = subprocess.run(command(migration, *options), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
+    if status is not None:
+        same(done.returncode, status, f'exit status with {done.stderr!r} {done.stdout[-2000:]}')
+    said = json.loads(done.stdout)
+    return {**said['proof'], 'list': said['findings']}
+
+
+def kinds(said):
+    """The kinds of findings by path."""
+    found = {}
+    for finding in said['list']:
+        found.setdefault(finding['path'], set()).add(finding['kind'])
+    return found
+
+
+def clean(migration, *options):
+    said = proof(migration, *options, status=0)
+    same(said['list'], [], 'findings')
+    same(said['findings'], 0, 'number of findings')
+    return said
+
+
+def fill(root, random):
+    """A file for each fault, and others beside."""
+    for directory in ('data', 'names', 'attributes', 'links'):
+        os.mkdir(f'{root}/{directory}')
+    for name in ('byte', 'swap a', 'swap b', 'stale', 'zeroed', 'hole', 'short', 'clean'):
+        with open(f'{root}/data/{name}', 'wb') as file:
+            file.write(random.randbytes(300000))
+    with open(f'{root}/data/large', 'wb') as file:
+        for _ in range(9):
+            file.write(random.randbytes(MIB))
+        file.write(b'tail')
+    for name in ('caf\u00e9', 'Case', 'gone', 'clean'):
+        with open(f'{root}/names/{name}', 'w') as file:
+            file.write(name)
+    for name in ('mode', 'owner', 'mtime', 'xattr', 'acl', 'more', 'clean'):
+        with open(f'{root}/attributes/{name}', 'w') as file:
+            file.write(name)
+        os.chmod(f'{root}/attributes/{name}', 0o640)
+        os.setxattr(f'{root}/attributes/{name}', 'user.colour', b'green')
+        if name != 'mode':                          # a mask would change with it
+            sh('setfacl', '-m', 'u:1234:r,g:77:rw', f'{root}/attributes/{name}')
+    os.mkdir(f'{root}/attributes/directory')
+    sh('setfacl', '-d', '-m', 'u:1234:rwx', f'{root}/attributes/directory')
+    os.symlink('clean', f'{root}/attributes/symlink')
+    for name in ('one', 'broken'):
+        with open(f'{root}/links/{name}', 'w') as file:
+            file.write('several names')
+        os.link(f'{root}/links/{name}', f'{root}/links/{name} too')
+        os.link(f'{root}/links/{name}', f'{root}/data/{name}')
+    for directory, _, files in os.walk(root):
+        for name in [*files, '']:
+            moment = random.randrange(10 ** 9, 16 * 10 ** 8) * 10 ** 9 + random.randrange(10 ** 9)
+            os.utime(os.path.join(directory, name), ns=(moment, moment), follow_symlinks=False)
+
+
+@contextlib.contextmanager
+def times_of(*names):
+    """What is done to the new tree inside leaves their times, and their directories', as they are:
+    nobody could tell it from a fault by its times."""
+    paths = {p for n in names for p in (f'{NEW}/{n}', os.path.dirname(f'{NEW}/{n}'))}
+    before = {p: os.lstat(p) for p in paths if os.path.lexists(p)}
+    yield
+    for path, st in before.items():
+        if os.path.lexists(path):
+            os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns), follow_symlinks=False)
+
+
+def write(name, offset, data):
+    with times_of(name), open(f'{NEW}/{name}', 'r+b') as file:
+        file.seek(offset)
+        file.write(data)
+
+
+def plant():
+    """Every fault.  Returns the kinds of findings by path that they must lead to."""
+    with open(f'{NEW}/data/byte', 'rb') as file:
+        file.seek(123456)
+        byte = file.read(1)[0]
+    write('data/byte', 123456, bytes([byte ^ 1]))
+    with times_of('data/swap a', 'data/swap b'):
+        a, b = (open(f'{NEW}/data/swap {n}', 'rb').read() for n in 'ab')
+        for name, data in (('a', b), ('b', a)):
+            with open(f'{NEW}/data/swap {name}', 'r+b') as file:
+                file.write(data)
+    with open(f'{NEW}/data/stale', 'r+b') as file:          # as it was a year before
+        file.write(b'an older version')
+    os.utime(f'{NEW}/data/stale', ns=(9 * 10 ** 17, 9 * 10 ** 17))
+    write('data/zeroed', 8192, bytes(4096))
+    with times_of('data/hole'):
+        sh('fallocate', '--punch-hole', '--offset', 65536, '--length', 65536, f'{NEW}/data/hole')
+    with times_of('data/short'):
+        os.truncate(f'{NEW}/data/short', 299999)
+    write('data/large', 9 * MIB + 1, b'X')
+    with times_of('names/caf\u00e9', 'names/Case', 'names/gone'):
+        os.rename(f'{NEW}/names/caf\u00e9', f'{NEW}/names/cafe\u0301')
+        os.rename(f'{NEW}/names/Case', f'{NEW}/names/CASE')
+        os.unlink(f'{NEW}/names/gone')
+        with open(f'{NEW}/names/extra', 'w') as file:
+            file.write('nobody knows')
+    with times_of('attributes/mode', 'attributes/owner', 'attributes/xattr'):
+        os.chmod(f'{NEW}/attributes/mode', 0o660)
+        os.chown(f'{NEW}/attributes/owner', 4321, 0)
+        os.removexattr(f'{NEW}/attributes/xattr', 'user.colour')
+        sh('setfacl', '-m', 'u:1234:rw', f'{NEW}/attributes/acl')
+        os.setxattr(f'{NEW}/attributes/more', 'user.more', b'1')
+        sh('setfacl', '-d', '-x', 'u:1234', f'{NEW}/attributes/directory')
+        os.unlink(f'{NEW}/attributes/symlink')
+        st = os.lstat(f'{OLD}/attributes/symlink')
+        os.symlink('elsewhere', f'{NEW}/attributes/symlink')
+        os.utime(f'{NEW}/attributes/symlink', ns=(st.st_atime_ns, st.st_mtime_ns),
+                 follow_symlinks=False)
+    os.utime(f'{NEW}/attributes/mtime', ns=(0, 5 * 10 ** 17))
+    with times_of('links/broken too'):
+        st = os.lstat(f'{NEW}/links/broken too')
+        sh('cp', '-p', '--preserve=all', f'{NEW}/links/broken', f'{NEW}/links/copy')
+        os.rename(f'{NEW}/links/copy', f'{NEW}/links/broken too')
+    content = {f'data/{n}': {'content'} for n in ('byte', 'swap a', 'swap b', 'zeroed', 'hole',
+                                                  'short', 'large')}
+    return {**content, 'data/stale': {'content', 'attributes'},
+            'names/caf\u00e9': {'spelling'}, 'names/Case': {'spelling'},
+            'names/gone': {'missing'}, 'names/extra': {'extra'},
+            'attributes/mode': {'attributes'}, 'attributes/owner': {'attributes'},
+            'attributes/mtime': {'attributes'}, 'attributes/xattr': {'xattrs'},
+            'attributes/acl': {'xattrs'}, 'attributes/more': {'xattrs'},
+            'attributes/directory': {'xattrs'}, 'attributes/symlink': {'content'}}
+
+
+def check_planted(said, planted):
+    """The broken link is found under one of its names, whichever was looked at last."""
+    found = kinds(said)
+    broken = [p for p in found if p in ('links/broken', 'links/broken too', 'data/broken')]
+    expect(broken and all(found[p] == {'links'} for p in broken), f'broken link: {found}')
+    for path in broken:
+        del found[path]
+    odd = {p: (found.get(p), planted.get(p)) for p in {*found, *planted}
+           if found.get(p) != planted.get(p)}
+    same(odd, {}, f'found and planted, of {len(planted)}')
+
+
+def local(args, fill_old):
+    """A migration from a local tree, done to its end."""
+    volume(OLD, '4G')
+    volume(NEW, '4G')
+    fill_old(OLD)
+    migration = Migration(args.build, f'file://{OLD}')
+    migration.start_retriever()
+    migration.attach()
+    migration.crawl()
+    return migration
+
+
+@case()
+def planted(args):
+    migration = local(args, lambda root: fill(root, args.random))
+    said = clean(migration)
+    same(said['same'], said['objects'], 'objects that are the same')
+    same(said['told_by'], 'times', 'how clients are told')
+    wanted = plant()
+    said = proof(migration, status=1)
+    check_planted(said, wanted)
+    zeros = {f['path']: f['text'] for f in said['list'] if f['path'].startswith('data/')}
+    expect('zeros here' in zeros['data/hole'] and 'first is byte 65536' in zeros['data/hole'],
+           f'the hole: {zeros["data/hole"]}')
+    expect('byte 123456' in zeros['data/byte'] and '1 of 300000' in zeros['data/byte'],
+           f'the byte: {zeros["data/byte"]}')
+    migration.ctl('finalize')
+    expect(os.path.exists(f'{BASE}/{VOLUME}.report.proof/entries'), 'the entries are not kept')
+    check_planted(proof(migration, status=1), wanted)
+    same(os.listdir(NEW).count('.migrate'), 0, '.migrate after it')
+
+
+def rate(migration, bytes_per_second):
+    migration.ctl('throttle', argument=str(bytes_per_second))
+
+
+@contextlib.contextmanager
+def under_way(migration, *options):
+    """A comparison that has begun to read; not ended inside."""
+    process = subprocess.Popen(command(migration, *options), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_for('it reads', lambda: progress(migration)['objects'] > 3)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def progress(migration):
+    done = subprocess.run(command(migration, '--list'), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+    return json.loads(done.stdout)['proof'] if done.stdout else {'objects': 0, 'state': 'none'}
+
+
+@case()
+def many(args):
+    """An NFS source with something of everything: nothing is found on a true copy, and the manifest
+    is that of the new tree.  Then samples, a cap, stops and kills."""
+    migration = stack(args.build, lambda root: tree.make(root, 1500, args.seed, 8 * MIB))[1]
+    migration.attach()
+    first = migration.start_crawler()
+    wait_for('there is something', lambda: int(migration.status()['files_whole']) > 100)
+    first.stop()
+    unfinished = proof(migration, status=0)
+    expect(unfinished['unfinished'] > 0, f'nothing is unfinished: {unfinished}')
+    migration.crawl()
+    said = clean(migration)
+    same(said['unfinished'], 0, 'unfinished')
+    same(said['objects'], len(list(tree.every(OLD))) + 1 - 1, 'objects')
+    check_manifest(said)
+    samples(migration, said)
+    stops(migration, said)
+    kills(migration, said)
+
+
+def check_manifest(said):
+    """By mtree's grammar, as far as these names need it, and sha256sum."""
+    with open(f'{NEW}/.migrate/proof/entries', 'rb') as file:
+        lines = [line.split() for line in file if not line.startswith(b'#')]
+    same(len(lines), said['objects'], 'lines')
+    same(len({line[0] for line in lines}), len(lines), 'paths')
+    for path, *words in lines:
+        name = path.decode().encode('latin1').decode('unicode_escape').encode('latin1')
+        fields = dict(word.split(b'=', 1) for word in words)
+        st = os.lstat(os.path.join(NEW.encode(), name))
+        same(int(fields[b'mode'], 8), st.st_mode & 0o7777, path)
+        if fields[b'type'] == b'file':
+            with open(os.path.join(NEW.encode(), name), 'rb') as file:
+                same(fields[b'sha256digest'].decode(),
+                     hashlib.sha256(file.read()).hexdigest(), path)
+
+
+def samples(migration, whole):
+    """Seeded; of each directory its share."""
+    def sampled(*options):
+        said = clean(migration, *options)
+        with open(f'{NEW}/.migrate/proof/entries') as file:
+            names = {line.split()[0] for line in file
+                     if ' type=file ' in line and 'sha256digest' in line}
+        same(said['files_read'], len(names), 'files that were read')
+        return names
+
+    a, b = sampled('--sample', '10%', '--seed', '7'), sampled('--sample', '10', '--seed', '7')
+    same(a, b, 'the same sample')
+    files = whole['files_read']
+    expect(files * 0.05 < len(a) < files * 0.15, f'{len(a)} of {files} are 10 %')
+    expect(a != sampled('--sample', '10%', '--seed', '8'), 'another seed has the same sample')
+    wide = sum(name.startswith('./wide/') for name in a)
+    expect(wide in (30, 29, 31), f'{wide} of the 300 in wide/')
+
+
+def stops(migration, whole):
+    """A cap holds; a second call follows; what was stopped goes on and is not done again."""
+    rate(migration, 8 * MIB)
+    with under_way(migration) as first:
+        second = subprocess.Popen(command(migration), stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        migration.ctl('pause')
+        proof_stop(migration)
+        for process in (first, second):
+            same(process.wait(60), 1, 'exit status of one that was stopped')
+        second.communicate()
+    migration.ctl('resume')
+    stopped = progress(migration)
+    same(stopped['state'], 'stopped', 'state')
+    rate(migration, 0)
+    said = clean(migration)
+    same([said['number'], said['seed']], [stopped['number'], stopped['seed']], 'the run')
+    for key in ('objects', 'bytes', 'same', 'files_read'):
+        same(said[key], whole[key], key)
+    check_manifest(said)
+
+
+def proof_stop(migration):
+    done = subprocess.run(command(migration, '--stop'), stdout=subprocess.PIPE, timeout=60)
+    same(done.returncode, 0, 'exit status of --stop')
+
+
+def kills(migration, whole):
+    """The retriever is killed in a run: the next goes on."""
+    rate(migration, 8 * MIB)
+    with under_way(migration):
+        migration.retriever.stop(signal.SIGKILL)
+    migration.start_retriever()
+    killed = progress(migration)
+    same(killed['state'], 'stopped', 'state after the kill')
+    said = clean(migration)
+    same(said['number'], killed['number'], 'the run')
+    for key in ('objects', 'bytes', 'same', 'files_read'):
+        same(said[key], whole[key], key)
+    check_manifest(said)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

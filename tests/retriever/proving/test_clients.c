@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "core_copied.h"
+#include "proving/clients.h"
+
+static struct core core;
+
+static bool is_clients(const char *name, int64_t there)
+{
+	g_autofree char *path = core_path(&core, name);
+	struct clients *clients = clients_new(core.retriever);
+	const struct source_attr attr = {.mtime = there};
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	bool found = proving_is_clients(clients, fd, &attr, CLIENTS_CONTENT);
+
+	close(fd);
+	clients_free(clients);
+	return found;
+}
+
+START_TEST(by_times)
+{
+	const int64_t there = 1100000001123456789;
+
+	core_copied(&core, NULL);
+	ck_assert(!is_clients("a", there));
+	ck_assert(!is_clients("a", there + 1)); /* older than the file: no client's */
+	core_shell(&core, "echo >> $new/a");
+	ck_assert(is_clients("a", there));
+	core_shell(&core, "touch -d 2002-01-01 $new/a");
+	ck_assert(!is_clients("a", there));
+	core_shell(&core, "touch $new/d/new");
+	ck_assert(is_clients("d", 1000000000));
+	core_free(&core);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("clients");
+	TCase *tcase = CORE_TCASE(suite, "clients", 60);
+
+	tcase_add_test(tcase, by_times);
+	return run_suite(suite);
+}
