@@ -259,7 +259,8 @@ static void object_set_loaded(struct object *object)
 {
 	g_mutex_lock(&object->lock);
 	object->loaded = true;
-	g_cond_broadcast(&object->loaded_cond);
+	if (object->awaited)
+		g_cond_broadcast(&object->loaded_cond);
 	g_mutex_unlock(&object->lock);
 }
 
@@ -289,8 +290,10 @@ static int get(struct retriever *retriever, int fd, bool take, struct object **o
 		object_set_loaded(object);
 	} else {
 		g_mutex_lock(&object->lock);
-		while (!object->loaded)
+		while (!object->loaded) {
+			object->awaited = true;
 			g_cond_wait(&object->loaded_cond, &object->lock);
+		}
 		g_mutex_unlock(&object->lock);
 	}
 	if (object->load_error) {

@@ -52,7 +52,7 @@ struct object {
 
 	GMutex lock;
 	GCond loaded_cond;
-	bool loaded;
+	bool loaded, awaited; /* the latter: somebody waits for the former */
 	int load_error;	    /* -EBADMSG ...: then nothing else is valid */
 	int fd;		    /* O_RDWR for files, O_RDONLY for directories */
 	atomic_bool normal; /* no record: nothing to do, for ever.  Set with the lock held */
