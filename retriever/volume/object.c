@@ -321,6 +321,23 @@ int object_get_taking(struct retriever *retriever, int fd, struct object **objec
 	return ret;
 }
 
+int object_get_made(struct retriever *retriever, int fd, struct migrate_record *rec,
+		    struct object **out)
+{
+	bool new;
+
+	*out = object_claim(retriever, &rec->binding, OBJECT_FILE, &new);
+	if (!new) {
+		object_unref(*out);
+		return object_get_taking(retriever, fd, out);
+	}
+	(*out)->fd = fd;
+	(*out)->record = *rec;
+	memset(rec, 0, sizeof *rec);
+	object_set_loaded(*out);
+	return 0;
+}
+
 int object_lacks(struct object *object, uint64_t start, uint64_t end, struct migrate_extents *out)
 {
 	int ret;
