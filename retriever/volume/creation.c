@@ -230,8 +230,9 @@ static int create_one(struct making *m)
 			return ret;
 	}
 	if (making_must_ask(m))
-		return faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? STUB_THERE
-										   : STUB_ASK;
+		return !m->absent && faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+			       ? STUB_THERE
+			       : STUB_ASK;
 	return S_ISREG(m->entry->attr.mode) ? create_file(m) : create_staged(m);
 }
 
@@ -243,6 +244,7 @@ static int create_provisional(const struct making *m, const char *id)
 
 	provisional.dir_fd = m->retriever->links_fd;
 	provisional.as = id;
+	provisional.absent = false;
 	ret = create_one(&provisional);
 	attributes_clear(&provisional.carried);
 	return ret;
