@@ -85,7 +85,7 @@ static void submit_unlocked(struct gate *gate, struct backend_request *req)
 	trace_request(TRACE_SUBMITTED, req, 0, 0);
 	gate->backend->ops->submit(gate->backend, req);
 	g_mutex_lock(&gate->lock);
-	if (--gate->submitting == 0)
+	if (--gate->submitting == 0 && gate->closed)
 		g_cond_broadcast(&gate->changed);
 }
 

@@ -50,17 +50,21 @@ static bool decode(const uint8_t *mark, ssize_t len, const struct migrate_bindin
 	return true;
 }
 
+int copied_mark_bound(int fd, const struct migrate_binding *binding, uint64_t fileid, int64_t ctime)
+{
+	uint8_t mark[MARK_MAX];
+
+	return fsetxattr(fd, XATTR_COPIED, mark, encode(mark, fileid, ctime, binding), 0) < 0
+		       ? -errno
+		       : 0;
+}
+
 int copied_mark(int fd, uint64_t fileid, int64_t ctime)
 {
 	struct migrate_binding binding;
-	uint8_t mark[MARK_MAX];
 	int ret = migrate_binding_get(fd, "", &binding);
 
-	if (ret)
-		return ret;
-	return fsetxattr(fd, XATTR_COPIED, mark, encode(mark, fileid, ctime, &binding), 0) < 0
-		       ? -errno
-		       : 0;
+	return ret ? ret : copied_mark_bound(fd, &binding, fileid, ctime);
 }
 
 int copied_mark_name(int dir_fd, const char *name, uint64_t fileid, int64_t ctime)

@@ -29,6 +29,9 @@ struct stat;
 
 /* fd: not O_PATH.  0 or -errno. */
 int copied_mark(int fd, uint64_t fileid, int64_t ctime);
+/* The same where fd's binding is known. */
+int copied_mark_bound(int fd, const struct migrate_binding *binding, uint64_t fileid,
+		      int64_t ctime);
 /* The same for a name, which is not followed. */
 int copied_mark_name(int dir_fd, const char *name, uint64_t fileid, int64_t ctime);
 /* 0, also where there is none, or -errno. */

@@ -40,8 +40,8 @@ static int set_file_attributes(struct making *m, int fd)
 	return making_set_attributes(m, fd, m->parent->inherits);
 }
 
-/* A regular file without a name, opened O_RDWR. */
-static int make_file(struct making *m)
+/* A regular file without a name, opened O_RDWR.  rec: an empty one, its record if it has bytes. */
+static int make_file(struct making *m, struct migrate_record *rec)
 {
 	uint64_t size = m->entry->attr.size;
 	int fd = openat(m->parent->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | O_NOATIME, 0600);
@@ -50,7 +50,13 @@ static int make_file(struct making *m)
 	if (fd < 0)
 		return -errno;
 	if (size) {
-		ret = making_put_record(m, fd, 0);
+		ret = making_record(m, rec);
+		if (!ret)
+			ret = making_store_record(fd, rec);
+		/*
+		 * The size before the bytes: if they brought it, it would be on the disk when they
+		 * are, and the record before, and what is missing beyond the size is void.
+		 */
 		if (!ret && ftruncate(fd, size) < 0)
 			ret = -errno;
 		if (!ret)
@@ -78,11 +84,11 @@ static int link_fd(int fd, int dir_fd, const char *name)
  * that of a file that was filled (durability.h).  The object is there before the name, so that
  * whoever finds the name finds `filled` too.
  */
-static int link_brought(struct making *m, int fd)
+static int link_brought(struct making *m, int fd, struct migrate_record *rec)
 {
 	uint64_t size = m->entry->attr.size;
 	struct object *object;
-	int ret = object_get_taking(m->retriever, fd, &object);
+	int ret = object_get_made(m->retriever, fd, rec, &object);
 
 	if (ret)
 		return ret;
@@ -111,11 +117,13 @@ static int link_stub(struct making *m, int fd)
 
 static int create_file(struct making *m)
 {
-	int fd = make_file(m);
+	struct migrate_record rec = {0};
+	int fd = make_file(m, &rec);
 	int ret = fd;
 
 	if (fd >= 0)
-		ret = m->brought ? link_brought(m, fd) : link_stub(m, fd);
+		ret = m->brought ? link_brought(m, fd, &rec) : link_stub(m, fd);
+	migrate_record_clear(&rec);
 	migrate_extents_clear(&m->zeros);
 	if (ret == 0)
 		making_count(m);
@@ -222,8 +230,9 @@ static int create_one(struct making *m)
 			return ret;
 	}
 	if (making_must_ask(m))
-		return faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? STUB_THERE
-										   : STUB_ASK;
+		return !m->absent && faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+			       ? STUB_THERE
+			       : STUB_ASK;
 	return S_ISREG(m->entry->attr.mode) ? create_file(m) : create_staged(m);
 }
 
@@ -235,6 +244,7 @@ static int create_provisional(const struct making *m, const char *id)
 
 	provisional.dir_fd = m->retriever->links_fd;
 	provisional.as = id;
+	provisional.absent = false;
 	ret = create_one(&provisional);
 	attributes_clear(&provisional.carried);
 	return ret;

@@ -17,6 +17,7 @@ struct making {
 	int dir_fd;	/* where it gets a name first, */
 	const char *as; /* and which */
 	struct carried carried;
+	bool absent;		      /* nothing had the name a moment ago */
 	bool linked;		      /* to a provisional name */
 	bool brought;		      /* its data came too, and is in the page cache */
 	bool here;		      /* nothing of its data need be fetched */

@@ -259,7 +259,8 @@ static void object_set_loaded(struct object *object)
 {
 	g_mutex_lock(&object->lock);
 	object->loaded = true;
-	g_cond_broadcast(&object->loaded_cond);
+	if (object->awaited)
+		g_cond_broadcast(&object->loaded_cond);
 	g_mutex_unlock(&object->lock);
 }
 
@@ -289,8 +290,10 @@ static int get(struct retriever *retriever, int fd, bool take, struct object **o
 		object_set_loaded(object);
 	} else {
 		g_mutex_lock(&object->lock);
-		while (!object->loaded)
+		while (!object->loaded) {
+			object->awaited = true;
 			g_cond_wait(&object->loaded_cond, &object->lock);
+		}
 		g_mutex_unlock(&object->lock);
 	}
 	if (object->load_error) {
@@ -316,6 +319,23 @@ int object_get_taking(struct retriever *retriever, int fd, struct object **objec
 	if (ret || (*object)->fd != fd)
 		close(fd);
 	return ret;
+}
+
+int object_get_made(struct retriever *retriever, int fd, struct migrate_record *rec,
+		    struct object **out)
+{
+	bool new;
+
+	*out = object_claim(retriever, &rec->binding, OBJECT_FILE, &new);
+	if (!new) {
+		object_unref(*out);
+		return object_get_taking(retriever, fd, out);
+	}
+	(*out)->fd = fd;
+	(*out)->record = *rec;
+	memset(rec, 0, sizeof *rec);
+	object_set_loaded(*out);
+	return 0;
 }
 
 int object_lacks(struct object *object, uint64_t start, uint64_t end, struct migrate_extents *out)

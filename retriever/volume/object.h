@@ -52,10 +52,10 @@ struct object {
 
 	GMutex lock;
 	GCond loaded_cond;
-	bool loaded;
-	int load_error;	    /* -EBADMSG ...: then nothing else is valid */
-	int fd;		    /* O_RDWR for files, O_RDONLY for directories */
-	atomic_bool normal; /* no record: nothing to do, for ever.  Set with the lock held */
+	bool loaded, awaited; /* the latter: somebody waits for the former */
+	int load_error;	      /* -EBADMSG ...: then nothing else is valid */
+	int fd;		      /* O_RDWR for files, O_RDONLY for directories */
+	atomic_bool normal;   /* no record: nothing to do, for ever.  Set with the lock held */
 	struct migrate_record record;
 	struct search search;
 	struct turns turns;
@@ -130,6 +130,12 @@ bool object_table_is_full(struct object_table *table);
 int object_get(struct retriever *retriever, int fd, struct object **object);
 /* The same, but takes fd (O_RDWR for a file) and uses it instead of opening the object again. */
 int object_get_taking(struct retriever *retriever, int fd, struct object **object);
+/*
+ * The same of a file that was made just now, and of which nobody knows but the caller: takes *rec,
+ * the record that was stored in it, and leaves an empty one.
+ */
+int object_get_made(struct retriever *retriever, int fd, struct migrate_record *rec,
+		    struct object **object);
 struct object *object_ref(struct object *object);
 void object_unref(struct object *object);
 

@@ -146,6 +146,7 @@ int refresh_entry(struct making *m)
 	struct stat st;
 	int ret, found = refresh_compare(m, &st);
 
+	m->absent = found == COPIED_NOTHING;
 	if (found <= COPIED_NOTHING)
 		ret = found < 0 ? found : creation_run(m);
 	else if (found == COPIED_OTHER)

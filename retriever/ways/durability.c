@@ -72,7 +72,8 @@ static int drop_record(struct object *object)
 		return ret;
 	/* an inode has no room for both; without the mark it is only fetched once more */
 	if (retriever->copying)
-		copied_mark(object->fd, object->record.fileid, object->record.ctime);
+		copied_mark_bound(object->fd, &object->key, object->record.fileid,
+				  object->record.ctime);
 	object->normal = true;
 	COUNT_ADD(retriever, files_whole, 1);
 	COUNT_ADD(retriever, bytes_whole, object->record.size);
@@ -122,13 +123,13 @@ static int flush(struct object *object, int (*call)(int fd))
 	return -EIO;
 }
 
-/* The file's sync_lock held: flushes, unless that is done already. */
+/* The file's sync_lock held: flushes, unless the whole file system was found durable and sound. */
 static int sync_snapshot(struct snapshot *s, bool flushed)
 {
 	int ret = flushed ? 0 : flush(s->object, fdatasync);
 
 	if (!ret) {
-		ret = damage_found(s->object->retriever) ? -EIO : snapshot_check(s);
+		ret = !flushed && damage_found(s->object->retriever) ? -EIO : snapshot_check(s);
 		if (ret)
 			write_back_failed(s->object, ret);
 	}
@@ -428,6 +429,8 @@ static void sync_round(struct durability *d, GPtrArray *objects)
 			durability_queue(objects->pdata[i], 0);
 	if (!few)
 		failed = durability_sync_all(d->retriever);
+	if (!few && !failed && damage_found(d->retriever))
+		failed = -EIO;
 	for (guint i = 0; i < objects->len; i++) {
 		struct snapshot *s = &v[i];
 

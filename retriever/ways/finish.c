@@ -104,9 +104,10 @@ static int drop(struct object *directory)
 	held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
 	if (held < 0)
 		return -EAGAIN;
-	ret = retriever->copying ? copied_mark(directory->fd, directory->record.fileid,
-					       directory->record.ctime)
-				 : 0;
+	ret = retriever->copying
+		      ? copied_mark_bound(directory->fd, &directory->key, directory->record.fileid,
+					  directory->record.ctime)
+		      : 0;
 	if (!ret && retriever->copying)
 		seen_set_whole(directory->fd);
 	if (!ret)

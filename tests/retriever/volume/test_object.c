@@ -35,6 +35,36 @@ START_TEST(one_object_per_inode)
 }
 END_TEST
 
+/* What memory takes over is what is stored, for a file of which nobody knew, or somebody did. */
+START_TEST(made_just_now)
+{
+	struct migrate_record stored, rec;
+	struct object *a, *b;
+	int path, fd = start();
+
+	path = core_find(&core, "f", O_PATH);
+	ck_assert_int_eq(migrate_record_load(fd, &rec), 1);
+	ck_assert_int_eq(migrate_record_load(fd, &stored), 1);
+	ck_assert_int_eq(object_get_made(core.retriever, fd, &rec, &a), 0);
+	ck_assert(!rec.missing.n && !a->normal && a->kind == OBJECT_FILE && a->fd == fd);
+	ck_assert(migrate_binding_equal(&a->key, &stored.binding));
+	ck_assert(a->record.missing.n == 1 && a->record.missing.v[0].end == stored.size);
+	ck_assert_int_eq(object_get(core.retriever, path, &b), 0);
+	ck_assert_ptr_eq(a, b);
+	object_unref(b);
+	ck_assert_int_eq(migrate_record_load(fd, &rec), 1);
+	ck_assert_int_eq(object_get_made(core.retriever, dup(path), &rec, &b), 0);
+	ck_assert_ptr_eq(a, b);
+	ck_assert_int_eq(rec.missing.n, 1);
+	object_unref(b);
+	object_unref(a);
+	migrate_record_clear(&rec);
+	migrate_record_clear(&stored);
+	close(path);
+	core_free(&core);
+}
+END_TEST
+
 /* Got and given back from many threads at once, while the record goes. */
 static void *get_and_put(void *arg)
 {
@@ -168,6 +198,7 @@ int main(void)
 	TCase *tcase = CORE_TCASE(suite, "object", 60);
 
 	tcase_add_test(tcase, one_object_per_inode);
+	tcase_add_test(tcase, made_just_now);
 	tcase_add_test(tcase, many_threads);
 	tcase_add_test(tcase, i1_normal_is_terminal);
 	tcase_add_test(tcase, removed_while_open);
