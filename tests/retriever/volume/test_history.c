@@ -103,6 +103,8 @@ START_TEST(of_a_volume)
 	history_sample(r);
 	ck_assert_uint_eq(r->history->points->len, 0); /* nothing is attached */
 	core_attach(&core);
+	ck_assert_int_eq(point(r->history, 0)->objects_found, 1); /* the beginning */
+	history_reset(r);
 	COUNT_SET(r, files_found, 7);
 	history_sample(r);
 	COUNT_SET(r, files_found, 9);
