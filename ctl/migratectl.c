@@ -103,7 +103,8 @@ enum {
 	TAKES_ADOPT = 1 << 7,
 	TAKES_ACCEPT = 1 << 8,
 	TAKES_ASIDE = 1 << 9,
-	TAKES_PROOF = 1 << 10,
+	TAKES_SETTLE = 1 << 10,
+	TAKES_PROOF = 1 << 11,
 };
 
 static const struct command {
@@ -141,6 +142,10 @@ static const struct command {
 	 "walk the whole tree and count what is unfinished"},
 	{"finalize", "NAME", 1, 1, 0, finalize_volume,
 	 "verify, and remove what is left of the migration"},
+	{"changes", "NAME", 1, 1, TAKES_SETTLE | TAKES_JSON, ctl_changes,
+	 "list what clients changed since the switch"},
+	{"commit", "NAME", 1, 1, 0, ctl_commit,
+	 "close the way back: what clients changed is forgotten"},
 };
 
 static const struct command *find_command(const char *name)
@@ -171,7 +176,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 {
 	gboolean watch = FALSE, json = FALSE, same = FALSE, all = FALSE, summary = FALSE;
 	gboolean verbose = FALSE, follow = FALSE, adopt = FALSE, keep_extra = FALSE;
-	gboolean accept = FALSE, restore = FALSE, discard = FALSE;
+	gboolean accept = FALSE, restore = FALSE, discard = FALSE, settle = FALSE;
 	gboolean content = FALSE, stop = FALSE, list = FALSE;
 	const GOptionEntry entries[] = {
 		{"config", 0, 0, G_OPTION_ARG_FILENAME, &ctl->config_file,
@@ -181,7 +186,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		{"watch", 0, 0, G_OPTION_ARG_NONE, &watch, "status: show it again every second",
 		 NULL},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &json,
-		 "status, errors, report, trace: print JSON", NULL},
+		 "status, errors, report, trace, changes: print JSON", NULL},
 		{"same", 0, 0, G_OPTION_ARG_NONE, &same,
 		 "retry: size and mtime are enough to know a file by", NULL},
 		{"all", 0, 0, G_OPTION_ARG_NONE, &all,
@@ -217,6 +222,8 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		 "verify --content: stop the comparison that is under way", NULL},
 		{"list", 0, 0, G_OPTION_ARG_NONE, &list,
 		 "verify --content: what was found so far; begin nothing", NULL},
+		{"settle", 0, 0, G_OPTION_ARG_NONE, &settle,
+		 "changes: first look for what is being written just now", NULL},
 		{"follow", 0, 0, G_OPTION_ARG_NONE, &follow, "trace: go on until interrupted",
 		 NULL},
 		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
@@ -246,6 +253,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 	ctl->content = content;
 	ctl->stop = stop;
 	ctl->list = list;
+	ctl->settle = settle;
 	return TRUE;
 }
 
@@ -270,6 +278,8 @@ static const char *needless_option(const struct command *command, const struct c
 		return "accept";
 	if (!(command->takes & TAKES_ASIDE) && (ctl->restore || ctl->discard))
 		return ctl->restore ? "restore" : "discard";
+	if (ctl->settle && !(command->takes & TAKES_SETTLE))
+		return "settle";
 	if (!(command->takes & TAKES_PROOF) &&
 	    (ctl->content || ctl->sample || ctl->seed || ctl->stop || ctl->list))
 		return ctl->content  ? "content"
