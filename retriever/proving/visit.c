@@ -109,7 +109,7 @@ static void judge_missing(struct visit *visit, struct compared *compared)
 {
 	struct visits *visits = visit->visits;
 	bool clients =
-		proving_is_clients(visits->compare.clients, visit->fd, &visit->attr, CLIENTS_NAMES);
+		proving_is_clients(visits->compare.clients, visit->fd, &visit->attr, CLIENTS_NAMES, true);
 
 	if (g_hash_table_contains(visits->given_up, compared->entry.path) ||
 	    directory_reserves(visit->task->path, compared->entry.path))
@@ -369,7 +369,7 @@ static void judge_extra(struct visit *visit, struct compared *compared, const ch
 		return;
 	}
 	if (proving_is_clients(visit->visits->compare.clients, visit->fd, &visit->attr,
-			       CLIENTS_NAMES))
+			       CLIENTS_NAMES, true))
 		return;
 	missing = find_spelling(visit, name);
 	if (missing) {

@@ -11,10 +11,11 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
-import smbd                                                             # noqa: E402
+import nfs3                                                             # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
+from smbfiles import Files                                              # noqa: E402
 from servers import NEW, OLD, VOLUME, Migration, stack                  # noqa: E402
 
 MIB = 1 << 20
@@ -321,6 +322,73 @@ def kills(migration, whole):
     for key in ('objects', 'bytes', 'same', 'files_read'):
         same(said[key], whole[key], key)
     check_manifest(said)
+
+
+def statuses(names):
+    """What the manifest says of them."""
+    found = {}
+    with open(f'{NEW}/.migrate/proof/entries') as file:
+        for line in file:
+            if not line.startswith('#'):
+                path, *words = line.split()
+                found[path[2:].replace('\\040', ' ')] = words[-1].removeprefix('tags=')
+    return {name: found.get(name) for name in names}
+
+
+def over_nfs(migration, journal):
+    """What a client does, and what the manifest must say of it.  Some of it only a journal knows."""
+    client = migration.server.client()
+    names = client.walk('names')[0]
+    client.write(client.walk('data/clean')[0], 5, b'changed', nfs3.FILE_SYNC)
+    if journal:
+        st = os.stat(f'{OLD}/data/clean')
+        client.setattr(client.walk('data/clean')[0], mtime=divmod(st.st_mtime_ns, 10 ** 9))
+        client.setattr(client.walk('attributes/clean')[0], mode=0o600)
+    client.rename(names, 'clean', names, 'renamed')
+    client.remove(names, 'gone')
+    client.create(names, 'made')
+    client.mkdir(names, 'directory')
+    client.create(client.walk('names/directory')[0], 'inside')
+    return {'data/clean': 'changed-by-clients', 'names': 'changed-by-clients',
+            'attributes/clean': 'changed-by-clients' if journal else 'same',
+            'names/clean': 'removed-by-clients', 'names/renamed': 'made-by-clients',
+            'names/gone': 'removed-by-clients', 'names/made': 'made-by-clients',
+            'names/directory/inside': 'made-by-clients'}
+
+
+def over_smb(migration):
+    files = Files(migration.smbd.session())
+    files.write('data\\swap a', b'of another size')
+    files.rename('data\\swap b', 'data\\swapped')
+    files.unlink('data\\stale')
+    files.mkdir('data\\over smb')
+    return {'data/swap a': 'changed-by-clients', 'data/swap b': 'removed-by-clients',
+            'data/swapped': 'made-by-clients', 'data/stale': 'removed-by-clients',
+            'data/over smb': 'made-by-clients', 'data/byte': 'same'}
+
+
+def clients(args, journal):
+    migration = stack(args.build, lambda root: fill(root, args.random))[1]
+    if journal:
+        migration.start_journal()
+    migration.attach()
+    migration.start_server()
+    migration.start_smbd()
+    migration.crawl()
+    wanted = {**over_nfs(migration, journal), **over_smb(migration)}
+    said = clean(migration)
+    same(said['told_by'], 'journal' if journal else 'times', 'how clients are told')
+    same(statuses(wanted), wanted, 'what is said of clients\' changes')
+
+
+@case()
+def clients_by_journal(args):
+    clients(args, True)
+
+
+@case()
+def clients_by_times(args):
+    clients(args, False)
 
 
 if __name__ == '__main__':
