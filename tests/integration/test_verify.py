@@ -16,6 +16,7 @@ import tree                                                             # noqa: 
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
 from smbfiles import Files                                              # noqa: E402
+from smbtree import old_tree, settings_of                              # noqa: E402
 from servers import NEW, OLD, VOLUME, Migration, stack                  # noqa: E402
 
 MIB = 1 << 20
@@ -342,7 +343,7 @@ def over_nfs(migration, journal):
     client.write(client.walk('data/clean')[0], 5, b'changed', nfs3.FILE_SYNC)
     if journal:
         st = os.stat(f'{OLD}/data/clean')
-        client.setattr(client.walk('data/clean')[0], mtime=divmod(st.st_mtime_ns, 10 ** 9))
+        client.setattr(client.walk('data/clean')[0], mtime=st.st_mtime_ns)
         client.setattr(client.walk('attributes/clean')[0], mode=0o600)
     client.rename(names, 'clean', names, 'renamed')
     client.remove(names, 'gone')
@@ -357,7 +358,7 @@ def over_nfs(migration, journal):
 
 
 def over_smb(migration):
-    files = Files(migration.smbd.session())
+    files = Files(migration.smbd.session('root'))
     files.write('data\\swap a', b'of another size')
     files.rename('data\\swap b', 'data\\swapped')
     files.unlink('data\\stale')
@@ -389,6 +390,38 @@ def clients_by_journal(args):
 @case()
 def clients_by_times(args):
     clients(args, False)
+
+
+def object_with(xattr):
+    """The path of a file in the new tree that has one of that name, and the name."""
+    for path in map(os.fsdecode, tree.every(NEW)):
+        if os.path.isfile(path) and not os.path.islink(path):
+            for name in os.listxattr(path):
+                if name.startswith(xattr):
+                    return path, name
+    raise AssertionError(f'nothing has {xattr}')
+
+
+@case()
+def old_smb(args):
+    """Descriptors, attributes and streams: the same, and one of each missing or another."""
+    server, _ = old_tree(args.random, 60)
+    volume(NEW, '4G', mkfs=('-O', 'ea_inode'))
+    migration = Migration(args.build, **settings_of(server))
+    migration.start_retriever()
+    migration.attach()
+    migration.crawl()
+    said = clean(migration)
+    expect(said['objects'] > 60, f'{said["objects"]} objects')
+    path, stream = object_with('user.DosStream.')
+    os.removexattr(path, stream)
+    other = next(p for p in map(os.fsdecode, tree.every(NEW))
+                 if p != path and 'security.NTACL' in os.listxattr(p, follow_symlinks=False))
+    value = bytearray(os.getxattr(other, 'security.NTACL'))
+    value[-1] ^= 1
+    os.setxattr(other, 'security.NTACL', value)
+    found = kinds(proof(migration, status=1))
+    same(found, {p[len(NEW) + 1:]: {'xattrs'} for p in (path, other)}, 'findings')
 
 
 if __name__ == '__main__':
