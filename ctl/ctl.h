@@ -67,6 +67,8 @@ enum ctl_exit ctl_attach(const struct ctl *ctl);
 enum ctl_exit ctl_copy(const struct ctl *ctl);
 enum ctl_exit ctl_aside(const struct ctl *ctl);
 enum ctl_exit ctl_verify(const struct ctl *ctl);
+/* retry NAME PATH... */
+enum ctl_exit ctl_mend(const struct ctl *ctl);
 enum ctl_exit ctl_changes(const struct ctl *ctl);
 enum ctl_exit ctl_commit(const struct ctl *ctl);
 /* Adds [journal] of the volume to its status.  Whether there is one. */

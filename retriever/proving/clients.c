@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "mend_mark.h"
 #include "store/reader.h"
 
 #define SECOND	   INT64_C(1000000000)
@@ -116,7 +117,8 @@ bool proving_is_clients(struct clients *clients, int fd, const struct source_att
 	struct statx st;
 	bool times, found;
 
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) < 0 ||
+	    mend_is_marked(fd, NULL))
 		return false;
 	times = by_times(&st, there);
 	if (!clients->reader || (!times && !differs))

@@ -158,6 +158,24 @@ static int ask_xattrs(struct pair *pair)
 	return attributes_take_answer(&asked.req, pair->entry, &pair->xattrs) ? 0 : -ESTALE;
 }
 
+int compare_ask_xattrs(struct compare *compare, const char *dir, struct source_entry *entry,
+		       struct source_xattrs **xattrs)
+{
+	struct compare_place place = {.path = dir};
+	struct compared compared = {.entry.path = compare_path(dir, entry->name)};
+	struct pair pair = {
+		.compare = compare, .place = &place, .entry = entry, .compared = &compared};
+	int ret = 0;
+
+	find_object(&pair);
+	if (S_ISREG(entry->attr.mode) || S_ISDIR(entry->attr.mode))
+		ret = ask_xattrs(&pair);
+	*xattrs = pair.xattrs;
+	source_object_clear(&pair.object);
+	g_free(compared.entry.path);
+	return ret;
+}
+
 /* ---- content ---- */
 
 static bool is_clients(struct pair *pair, enum clients_aspect aspect, bool differs)
@@ -505,4 +523,20 @@ void compare_root(struct compare *compare, const struct compare_place *place,
 	else
 		compare_pair(&pair);
 	clear_pair(&pair);
+}
+
+/* A name at a time: a path may be longer than the kernel takes at once. */
+int compare_open_here(const struct retriever *retriever, const char *path)
+{
+	g_auto(GStrv) names = g_strsplit(path, "/", -1);
+	int fd = openat(retriever->root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (char **name = names; *name && fd >= 0; name++) {
+		int below = openat(fd, *name,
+				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC);
+
+		close(fd);
+		fd = below;
+	}
+	return fd < 0 ? -errno : fd;
 }

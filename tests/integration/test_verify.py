@@ -183,6 +183,35 @@ def local(args, fill_old):
     return migration
 
 
+def retry(migration, *paths):
+    """Its exit status, and what it says."""
+    done = subprocess.run([migration.program('migratectl'), '--config', migration.config, 'retry',
+                           VOLUME, *paths], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=60)
+    return done.returncode, done.stdout
+
+
+def mend(migration, planted):
+    """What can be mended is the same afterwards, in the same inode; the rest is refused."""
+    ours = [p for p, found in planted.items()
+            if found <= {'content', 'attributes', 'xattrs'} and p != 'attributes/symlink']
+    inodes = {p: os.stat(f'{NEW}/{p}').st_ino for p in ours}
+    status, said = retry(migration, *ours)
+    same(status, 0, f'exit status of retry: {said}')
+    same({p: os.stat(f'{NEW}/{p}').st_ino for p in ours}, inodes, 'inodes')
+    for path in ('names/gone', 'names/café', 'attributes/symlink'):
+        status, said = retry(migration, path)
+        same(status, 1, f'exit status of retry {path}: {said}')
+    with open(f'{NEW}/data/clean', 'a') as file:
+        file.write('a client')
+        file.flush()
+        status, said = retry(migration, 'data/clean')
+    expect(status == 1 and 'clients have changed it' in said, f'retry of a client\'s: {said}')
+    for path in ours:
+        del planted[path]
+    check_planted(proof(migration, status=1), planted)
+
+
 @case()
 def planted(args):
     migration = local(args, lambda root: fill(root, args.random))
@@ -197,6 +226,8 @@ def planted(args):
            f'the hole: {zeros["data/hole"]}')
     expect('byte 123456' in zeros['data/byte'] and '1 of 300000' in zeros['data/byte'],
            f'the byte: {zeros["data/byte"]}')
+    mend(migration, wanted)
+    migration.ctl('aside', '--discard')
     migration.ctl('finalize')
     expect(os.path.exists(f'{BASE}/{VOLUME}.report.proof/entries'), 'the entries are not kept')
     check_planted(proof(migration, status=1), wanted)
