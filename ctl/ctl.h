@@ -78,13 +78,15 @@ enum ctl_exit ctl_trace(const struct ctl *ctl);
 enum ctl_exit ctl_attach(const struct ctl *ctl);
 enum ctl_exit ctl_copy(const struct ctl *ctl);
 enum ctl_exit ctl_aside(const struct ctl *ctl);
+enum ctl_exit ctl_verify(const struct ctl *ctl);
+/* retry NAME PATH... */
+enum ctl_exit ctl_mend(const struct ctl *ctl);
 enum ctl_exit ctl_changes(const struct ctl *ctl);
 enum ctl_exit ctl_commit(const struct ctl *ctl);
 /* Adds [journal] of the volume to its status.  Whether there is one. */
 bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status);
 /* [journal] in a line, g_free. */
 char *ctl_journal_text(GKeyFile *status);
-enum ctl_exit ctl_verify(const struct ctl *ctl);
 
 /* ---- printing (ctl_print.c) ----------------------------------------------------------- */
 

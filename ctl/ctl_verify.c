@@ -13,7 +13,8 @@
 
 #define GROUP	 "proof"
 #define SCALE	 1000 /* of a percent */
-#define POLL_US	 (G_USEC_PER_SEC / 2)
+#define POLL_US	 (G_USEC_PER_SEC / 50) /* at first */
+#define POLL_MAX (G_USEC_PER_SEC / 2)
 #define FRACTION 0.001 /* of which it is said how surely a sample would have shown it */
 
 /* ---- what is here ---------------------------------------------------------------------------- */
@@ -229,14 +230,14 @@ static void show_progress(const struct ctl *ctl, GKeyFile *reply)
 /* Until the run is over, whoever began it. */
 static enum ctl_exit follow(const struct ctl *ctl, struct ctl_link *link, GKeyFile **reply)
 {
-	for (;;) {
+	for (gulong pause = POLL_US;; pause = MIN(2 * pause, POLL_MAX)) {
 		g_autofree char *state = ctl_text(*reply, GROUP, "state");
 		enum ctl_exit result;
 
 		if (strcmp(state, "running") && strcmp(state, "stopping"))
 			break;
 		show_progress(ctl, *reply);
-		g_usleep(POLL_US);
+		g_usleep(pause);
 		g_clear_pointer(reply, g_key_file_unref);
 		result = ctl_ask(link, GROUP, false, reply);
 		if (result)
@@ -313,4 +314,34 @@ enum ctl_exit ctl_verify(const struct ctl *ctl)
 		return verify_here(ctl);
 	ctl_complain("verify: --sample, --seed, --stop, --list and --json are of --content");
 	return CTL_USAGE;
+}
+
+/* ---- what was found is made right ------------------------------------------------------------ */
+
+static enum ctl_exit mend(const struct ctl *ctl, const char *path)
+{
+	g_autofree char *command = g_strconcat("mend ", path, NULL), *shown = refused_line(path);
+	g_autofree char *text = NULL;
+	g_autoptr(GKeyFile) reply = NULL;
+	enum ctl_exit result = ctl_ask_once(ctl, command, &reply);
+
+	if (result) {
+		ctl_complain("retry: %s is left as it is", shown);
+		return result;
+	}
+	text = ctl_text(reply, "mend", "text");
+	printf("%s: %s\n", shown, text);
+	return CTL_OK;
+}
+
+enum ctl_exit ctl_mend(const struct ctl *ctl)
+{
+	enum ctl_exit result = CTL_OK;
+
+	for (char **path = ctl->arguments; *path && result != CTL_NO_RETRIEVER; path++) {
+		enum ctl_exit one = mend(ctl, *path);
+
+		result = one ? one : result;
+	}
+	return result;
 }

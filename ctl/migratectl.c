@@ -24,6 +24,12 @@ static enum ctl_exit ask_and_say(const struct ctl *ctl, const char *command, con
 
 static enum ctl_exit retry_failures(const struct ctl *ctl)
 {
+	if (*ctl->arguments && !ctl->same)
+		return ctl_mend(ctl);
+	if (*ctl->arguments) {
+		ctl_complain("retry: --same is of failures, without PATH");
+		return CTL_USAGE;
+	}
 	return ask_and_say(ctl, ctl->same ? "retry same" : "retry",
 			   "NAME: failures are forgotten; to try again at once: "
 			   "systemctl start migrate-crawler@NAME");
@@ -128,8 +134,8 @@ static const struct command {
 	 "show what was done for requests, step by step"},
 	{"report", "NAME", 1, INT_MAX, TAKES_JSON | TAKES_FINAL, ctl_report,
 	 "list what could not be carried over; --final: prove what was"},
-	{"retry", "NAME", 1, 1, TAKES_SAME, retry_failures,
-	 "forget the failures, so that all is tried again"},
+	{"retry", "NAME [PATH...]", 1, INT_MAX, TAKES_SAME, retry_failures,
+	 "forget the failures, so that all is tried again; with PATH: mend differences"},
 	{"skip", "NAME PATH...", 2, INT_MAX, TAKES_ALL, ctl_skip,
 	 "give up names that nothing can have here"},
 	{"aside", "NAME [PATH...]", 1, INT_MAX, TAKES_ASIDE | TAKES_JSON, ctl_aside,
