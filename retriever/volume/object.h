@@ -89,6 +89,7 @@ struct directory {
 	GSList *runs;	   /* fills under way (directory.c) */
 	struct seen *seen; /* the names of a copy that is complete, else NULL */
 	gint same;	   /* how many of them were the same as before */
+	unsigned filled;   /* counts the times that it became filled */
 };
 
 static inline struct file *file_of(struct object *object)

@@ -34,6 +34,7 @@ static int mark_filled(struct object *object)
 		rec->state = MIGRATE_UNFILLED;
 		return ret;
 	}
+	directory_of(object)->filled++;
 	/* now: what fails is listed again */
 	COUNT_ADD(object->retriever, same, directory_of(object)->same);
 	directory_of(object)->same = 0;

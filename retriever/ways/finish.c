@@ -13,23 +13,30 @@
 #include "volume/jobs.h"
 #include "volume/seen.h"
 
-#define ROUNDS_MAX 3
+#define ROUNDS_MAX  3
+#define SYNCING_MAX 4096 /* objects, which stay in memory a little longer */
 
 struct finish {
 	struct object *directory; /* referenced */
 	object_done_fn done;
 	void *arg;
 	unsigned rounds;
+	/* Of the last look at the entries: */
+	gint placings;
+	unsigned filled;
+	GPtrArray *syncing; /* of struct object, referenced */
+	bool settles;	    /* nothing but these is left */
 };
 
 enum left { NOTHING, SYNCING, FAILED, SOMETHING };
 
 /* What keeps this entry from being normal. */
-static enum left look_at(struct retriever *retriever, int dir_fd, const struct dirent *e)
+static enum left look_at(struct finish *finish, const struct dirent *e)
 {
+	struct retriever *retriever = finish->directory->retriever;
 	struct object *object;
 	enum left left = SOMETHING;
-	int ret, fd = openat(dir_fd, e->d_name,
+	int ret, fd = openat(finish->directory->fd, e->d_name,
 			     O_RDONLY | O_NOFOLLOW | O_NOATIME | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0)
@@ -47,8 +54,11 @@ static enum left look_at(struct retriever *retriever, int dir_fd, const struct d
 		else if (object->record.error)
 			left = FAILED;
 		g_mutex_unlock(&object->lock);
-		if (left == SYNCING)
+		if (left == SYNCING) {
 			durability_queue(object, 0);
+			if (finish->syncing->len <= SYNCING_MAX)
+				g_ptr_array_add(finish->syncing, object_ref(object));
+		}
 		object_unref(object);
 	}
 	close(fd);
@@ -62,9 +72,9 @@ static bool concerns(const struct dirent *e, const GArray *not_whole)
 	       (e->d_type == DT_REG && seen_may_lack(not_whole, e->d_name));
 }
 
-/* *syncing: whether some of it need only become durable. */
-static enum left scan(struct object *directory, bool *syncing)
+static enum left scan(struct finish *finish)
 {
+	struct object *directory = finish->directory;
 	bool root = migrate_binding_equal(&directory->key, &directory->retriever->root_key);
 	g_autoptr(GArray) not_whole = seen_not_whole(directory->retriever, directory->fd);
 	DIR *dir = retriever_list(directory->fd, ".");
@@ -79,8 +89,7 @@ static enum left scan(struct object *directory, bool *syncing)
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
 		    (root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)) || !concerns(e, not_whole))
 			continue;
-		this = look_at(directory->retriever, directory->fd, e);
-		*syncing |= this == SYNCING;
+		this = look_at(finish, e);
 		if (this > left)
 			left = this;
 	}
@@ -154,31 +163,74 @@ static bool is_held(struct object *directory)
 	return held < 0;
 }
 
+/* Looks at the entries. */
+static enum left look(struct finish *finish)
+{
+	struct object *directory = finish->directory;
+	enum left left;
+
+	finish->placings = places_so_far(directory->retriever);
+	g_mutex_lock(&directory->lock);
+	finish->filled = directory_of(directory)->filled;
+	g_mutex_unlock(&directory->lock);
+	g_ptr_array_set_size(finish->syncing, 0);
+	left = directory->normal					 ? NOTHING
+	       : places_open(directory->retriever) || is_held(directory) ? SOMETHING
+									 : scan(finish);
+	finish->settles = left == SYNCING && finish->syncing->len <= SYNCING_MAX;
+	return left;
+}
+
+/*
+ * What need only become durable at the last look is normal by now.  What was normal then still is
+ * (I1), unless something was placed or the directory was filled again, which try_drop() looks at.
+ */
+static bool has_settled(const struct finish *finish)
+{
+	for (guint i = 0; finish->settles && i < finish->syncing->len; i++) {
+		const struct object *object = finish->syncing->pdata[i];
+
+		if (!object->normal)
+			return false;
+	}
+	return finish->settles && places_so_far(finish->directory->retriever) == finish->placings;
+}
+
+static int try_drop(const struct finish *finish)
+{
+	struct object *directory = finish->directory;
+	struct retriever *retriever = directory->retriever;
+	int ret = -EAGAIN;
+
+	places_lock(retriever);
+	g_mutex_lock(&directory->lock);
+	if (places_so_far(retriever) == finish->placings && !places_open(retriever) &&
+	    directory_of(directory)->filled == finish->filled)
+		ret = drop(directory);
+	g_mutex_unlock(&directory->lock);
+	places_unlock(retriever);
+	return ret;
+}
+
 static void finish_again(void *arg)
 {
 	struct finish *finish = arg;
 	struct object *directory = finish->directory;
-	struct retriever *retriever = directory->retriever;
-	gint before = places_so_far(retriever);
-	bool syncing = false;
-	enum left left = directory->normal				? NOTHING
-			 : places_open(retriever) || is_held(directory) ? SOMETHING
-									: scan(directory, &syncing);
+	bool settled = has_settled(finish);
+	enum left left = settled ? NOTHING : look(finish);
 	int ret = left == FAILED ? -EREMOTEIO : -EAGAIN;
 
-	if (left != SOMETHING && syncing && finish->rounds++ < ROUNDS_MAX) {
-		durability_after_round(retriever, round_over, finish);
+	if (!settled && left != SOMETHING && finish->syncing->len &&
+	    finish->rounds++ < ROUNDS_MAX) {
+		if (!finish->settles)
+			g_ptr_array_set_size(finish->syncing, 0);
+		durability_after_round(directory->retriever, round_over, finish);
 		return;
 	}
-	if (left == NOTHING) {
-		places_lock(retriever);
-		g_mutex_lock(&directory->lock);
-		if (places_so_far(retriever) == before && !places_open(retriever))
-			ret = drop(directory);
-		g_mutex_unlock(&directory->lock);
-		places_unlock(retriever);
-	}
+	if (left == NOTHING)
+		ret = try_drop(finish);
 	finish->done(finish->arg, ret);
+	g_ptr_array_unref(finish->syncing);
 	object_unref(directory);
 	g_slice_free(struct finish, finish);
 }
@@ -188,6 +240,7 @@ void finish_directory(struct object *directory, object_done_fn done, void *arg)
 	struct finish *finish = g_slice_new0(struct finish);
 
 	finish->directory = object_ref(directory);
+	finish->syncing = g_ptr_array_new_with_free_func((GDestroyNotify)object_unref);
 	finish->done = done;
 	finish->arg = arg;
 	jobs_run(directory->retriever->jobs, JOB_BACKGROUND, finish_again, finish);

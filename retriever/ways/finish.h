@@ -3,7 +3,8 @@
  * Taking a directory's record away when everything below is normal (I5).
  *
  * A finish looks at the entries without a lock, then takes the lock of places and drops the record
- * only if nothing was placed meanwhile (place.h).
+ * only if nothing was placed and the directory was not filled meanwhile (place.h).  Files that need
+ * only become durable are waited for, and are all that is looked at then.
  */
 #ifndef FINISH_H
 #define FINISH_H
