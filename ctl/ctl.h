@@ -23,6 +23,7 @@ struct ctl {
 	const char *socket;	 /* NULL: as the configuration says */
 	bool watch, json, same, all, summary, verbose, follow;
 	bool adopt, keep_extra, accept, restore, discard; /* of attach, copy, aside */
+	bool settle;					  /* of changes */
 	const char *compare;				  /* of attach; NULL: size-mtime */
 	const char *reason, *below;			  /* of errors; NULL: any */
 	const char *id;					  /* of trace: PEER:ID; NULL: any */
@@ -78,6 +79,14 @@ enum ctl_exit ctl_attach(const struct ctl *ctl);
 enum ctl_exit ctl_copy(const struct ctl *ctl);
 enum ctl_exit ctl_aside(const struct ctl *ctl);
 enum ctl_exit ctl_verify(const struct ctl *ctl);
+/* retry NAME PATH... */
+enum ctl_exit ctl_mend(const struct ctl *ctl);
+enum ctl_exit ctl_changes(const struct ctl *ctl);
+enum ctl_exit ctl_commit(const struct ctl *ctl);
+/* Adds [journal] of the volume to its status.  Whether there is one. */
+bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status);
+/* [journal] in a line, g_free. */
+char *ctl_journal_text(GKeyFile *status);
 
 /* ---- printing (ctl_print.c) ----------------------------------------------------------- */
 

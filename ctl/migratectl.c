@@ -24,6 +24,12 @@ static enum ctl_exit ask_and_say(const struct ctl *ctl, const char *command, con
 
 static enum ctl_exit retry_failures(const struct ctl *ctl)
 {
+	if (*ctl->arguments && !ctl->same)
+		return ctl_mend(ctl);
+	if (*ctl->arguments) {
+		ctl_complain("retry: --same is of failures, without PATH");
+		return CTL_USAGE;
+	}
 	return ask_and_say(ctl, ctl->same ? "retry same" : "retry",
 			   "NAME: failures are forgotten; to try again at once: "
 			   "systemctl start migrate-crawler@NAME");
@@ -103,8 +109,9 @@ enum {
 	TAKES_ADOPT = 1 << 7,
 	TAKES_ACCEPT = 1 << 8,
 	TAKES_ASIDE = 1 << 9,
-	TAKES_PROOF = 1 << 10,
-	TAKES_FINAL = 1 << 11,
+	TAKES_SETTLE = 1 << 10,
+	TAKES_PROOF = 1 << 11,
+	TAKES_FINAL = 1 << 12,
 };
 
 static const struct command {
@@ -127,8 +134,8 @@ static const struct command {
 	 "show what was done for requests, step by step"},
 	{"report", "NAME", 1, INT_MAX, TAKES_JSON | TAKES_FINAL, ctl_report,
 	 "list what could not be carried over; --final: prove what was"},
-	{"retry", "NAME", 1, 1, TAKES_SAME, retry_failures,
-	 "forget the failures, so that all is tried again"},
+	{"retry", "NAME [PATH...]", 1, INT_MAX, TAKES_SAME, retry_failures,
+	 "forget the failures, so that all is tried again; with PATH: mend differences"},
 	{"skip", "NAME PATH...", 2, INT_MAX, TAKES_ALL, ctl_skip,
 	 "give up names that nothing can have here"},
 	{"aside", "NAME [PATH...]", 1, INT_MAX, TAKES_ASIDE | TAKES_JSON, ctl_aside,
@@ -143,6 +150,10 @@ static const struct command {
 	 "walk the whole tree and count what is unfinished"},
 	{"finalize", "NAME", 1, 1, 0, finalize_volume,
 	 "verify, and remove what is left of the migration"},
+	{"changes", "NAME", 1, 1, TAKES_SETTLE | TAKES_JSON, ctl_changes,
+	 "list what clients changed since the switch"},
+	{"commit", "NAME", 1, 1, 0, ctl_commit,
+	 "close the way back: what clients changed is forgotten"},
 };
 
 static const struct command *find_command(const char *name)
@@ -173,7 +184,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 {
 	gboolean watch = FALSE, json = FALSE, same = FALSE, all = FALSE, summary = FALSE;
 	gboolean verbose = FALSE, follow = FALSE, adopt = FALSE, keep_extra = FALSE;
-	gboolean accept = FALSE, restore = FALSE, discard = FALSE;
+	gboolean accept = FALSE, restore = FALSE, discard = FALSE, settle = FALSE;
 	gboolean content = FALSE, stop = FALSE, list = FALSE;
 	const GOptionEntry entries[] = {
 		{"config", 0, 0, G_OPTION_ARG_FILENAME, &ctl->config_file,
@@ -183,7 +194,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		{"watch", 0, 0, G_OPTION_ARG_NONE, &watch, "status: show it again every second",
 		 NULL},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &json,
-		 "status, errors, report, trace: print JSON", NULL},
+		 "status, errors, report, trace, changes: print JSON", NULL},
 		{"same", 0, 0, G_OPTION_ARG_NONE, &same,
 		 "retry: size and mtime are enough to know a file by", NULL},
 		{"all", 0, 0, G_OPTION_ARG_NONE, &all,
@@ -219,6 +230,8 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		 "verify --content: stop the comparison that is under way", NULL},
 		{"list", 0, 0, G_OPTION_ARG_NONE, &list,
 		 "verify --content: what was found so far; begin nothing", NULL},
+		{"settle", 0, 0, G_OPTION_ARG_NONE, &settle,
+		 "changes: first look for what is being written just now", NULL},
 		{"follow", 0, 0, G_OPTION_ARG_NONE, &follow, "trace: go on until interrupted",
 		 NULL},
 		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
@@ -249,6 +262,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 	ctl->content = content;
 	ctl->stop = stop;
 	ctl->list = list;
+	ctl->settle = settle;
 	return TRUE;
 }
 
@@ -275,6 +289,8 @@ static const char *needless_option(const struct command *command, const struct c
 		return ctl->restore ? "restore" : "discard";
 	if (!(command->takes & TAKES_FINAL) && ctl_final_option())
 		return ctl_final_option();
+	if (ctl->settle && !(command->takes & TAKES_SETTLE))
+		return "settle";
 	if (!(command->takes & TAKES_PROOF) &&
 	    (ctl->content || ctl->sample || ctl->seed || ctl->stop || ctl->list))
 		return ctl->content  ? "content"

@@ -38,8 +38,9 @@ struct volume_config {
 	uint32_t default_uid, default_gid; /* default-owner = UID:GID, default 0:0 */
 	enum smb_modes smb_modes; /* smb-modes = descriptor | open, required for an smb:// source */
 	struct owners *map_users, *map_groups; /* map-users, map-groups: owners.h; NULL: all kept */
-	char *report; /* report = absolute path, default REPORT_DIR/NAME.report */
-	char *socket; /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
+	char *report;  /* report = absolute path, default REPORT_DIR/NAME.report */
+	char *journal; /* journal = absolute path, default REPORT_DIR/NAME.journal */
+	char *socket;  /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
 };
 
 #endif

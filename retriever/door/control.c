@@ -14,6 +14,7 @@
 #include "source/refused.h"
 #include "volume/rates.h"
 #include "volume/report.h"
+#include "proving/mend.h"
 #include "proving/proving.h"
 #include "ways/retry.h"
 #include "ways/version.h"
@@ -359,6 +360,17 @@ static int run_proof(struct retriever *retriever, const char *argument, char **t
 	return ret;
 }
 
+static int run_mend(struct retriever *retriever, const char *argument, char **text)
+{
+	g_autoptr(GKeyFile) f = g_key_file_new();
+	g_autofree char *what = NULL;
+	int ret = mend_path(retriever, argument ? argument : "", &what);
+
+	g_key_file_set_string(f, "mend", "text", what);
+	*text = ret ? g_steal_pointer(&what) : to_text(f);
+	return ret;
+}
+
 static int run_errors(struct retriever *r, const char *argument, char **text)
 {
 	g_autoptr(GKeyFile) f = g_key_file_new();
@@ -496,6 +508,7 @@ static const struct {
 	{"retry", NULL, run_retry, JOB_SLOW},
 	{"verify", NULL, run_verify, JOB_SLOW},
 	{"proof", NULL, run_proof, JOB_FLUSH},
+	{"mend", NULL, run_mend, JOB_FIND},
 	{"finalize", NULL, run_finalize, JOB_SLOW},
 	{"report", command_report},
 	{"skip", NULL, skip_command, JOB_SLOW},

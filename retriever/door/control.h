@@ -60,6 +60,8 @@
  *                        on with; `proof stop`; `proof list START`: findings from START on, [finding
  *                        N] path (below the root) kind since (s) text remedy; [list] next (-1: no
  *                        more)
+ *   mend PATH          makes one object, below the root, what it is on the old server
+ *                      (proving/mend.h): [mend] text
  *   finalize           verify; refuses while anything is unfinished; keeps the report elsewhere,
  *                      removes .migrate/ and what is left of ours: [finalize] losses report
  *                      names-skipped

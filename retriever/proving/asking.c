@@ -7,6 +7,7 @@ void asker_init(struct asker *asker, struct retriever *retriever)
 {
 	memset(asker, 0, sizeof *asker);
 	asker->retriever = retriever;
+	asker->priority = BACKEND_BACKGROUND;
 	g_mutex_init(&asker->lock);
 	g_cond_init(&asker->answered);
 }
@@ -47,7 +48,7 @@ void asker_submit(struct asker *asker, struct asked *asked, void (*done)(struct 
 	asked->asker = asker;
 	asked->done = done;
 	asked->req.done = answered;
-	asked->req.priority = BACKEND_BACKGROUND;
+	asked->req.priority = asker->priority;
 	if (asker_is_stopped(asker)) {
 		asked->req.status = -ECANCELED;
 		done(asked);
@@ -59,25 +60,42 @@ void asker_submit(struct asker *asker, struct asked *asked, void (*done)(struct 
 		gate_withdraw(asker->retriever->gate, is_ours, asker);
 }
 
+/* One that is waited for. */
+struct waiting {
+	bool done;
+	struct asker_data *data; /* or NULL */
+};
+
 static void wake(struct asked *asked)
 {
 	struct asker *asker = asked->asker;
+	struct waiting *waiting = asked->req.user;
 
+	if (waiting->data && !asked->req.status) {
+		waiting->data->len = MIN(asked->req.data_len, waiting->data->room);
+		if (waiting->data->len)
+			memcpy(waiting->data->bytes, asked->req.data, waiting->data->len);
+	}
 	g_mutex_lock(&asker->lock);
-	*(bool *)asked->req.user = true;
+	waiting->done = true;
 	g_cond_broadcast(&asker->answered);
 	g_mutex_unlock(&asker->lock);
 }
 
-int asker_call(struct asker *asker, struct asked *asked)
+int asker_read(struct asker *asker, struct asked *asked, struct asker_data *data)
 {
-	bool done = false;
+	struct waiting waiting = {.data = data};
 
-	asked->req.user = &done;
+	asked->req.user = &waiting;
 	asker_submit(asker, asked, wake);
 	g_mutex_lock(&asker->lock);
-	while (!done)
+	while (!waiting.done)
 		g_cond_wait(&asker->answered, &asker->lock);
 	g_mutex_unlock(&asker->lock);
 	return asked->req.status;
+}
+
+int asker_call(struct asker *asker, struct asked *asked)
+{
+	return asker_read(asker, asked, NULL);
 }

@@ -10,7 +10,8 @@ struct asker {
 	struct retriever *retriever;
 	GMutex lock; /* a leaf */
 	GCond answered;
-	gint stopped; /* atomic: nothing more is asked */
+	gint stopped;			/* atomic: nothing more is asked */
+	enum backend_priority priority; /* BACKEND_BACKGROUND unless set after asker_init() */
 };
 
 void asker_init(struct asker *asker, struct retriever *retriever);
@@ -32,5 +33,12 @@ void asker_submit(struct asker *asker, struct asked *asked, void (*done)(struct 
 /* Asks and waits: no thread of the backend, nor the main one.  What came is in asked->req.  Returns
  * its status. */
 int asker_call(struct asker *asker, struct asked *asked);
+
+/* Likewise of a READ, whose data is copied: len bytes, at most room. */
+struct asker_data {
+	uint8_t *bytes;
+	uint32_t room, len;
+};
+int asker_read(struct asker *asker, struct asked *asked, struct asker_data *data);
 
 #endif

@@ -19,15 +19,18 @@ void clients_free(struct clients *clients);
 
 /*
  * Whether clients have changed that of the object, fd: any descriptor of it; there: as the old
- * server has it.  Any thread; blocks for the disk.
+ * server has it.  differs: something does differ; else it is only asked whether to look at all, and
+ * what has its times is looked at.  Any thread; blocks for the disk, and for what the journal is
+ * about to learn.
  *
- * By times, where there is no journal: clients set mtime to the time of their change, which is
- * after the object was made here (its time of birth); what came from the old server is older, or is
- * what it has there.  So who sets mtime back himself (rsync, touch -r) is not told, and nor are
- * changes of attributes alone, because fills move ctime too: these are called differences.
+ * The journal (store/reader.h) tells, where it knows.  Else times: clients set mtime to the time of
+ * their change, which is after the object was made here (its time of birth); what came from the old
+ * server is older, or is what it has there.  So who sets mtime back himself (rsync, touch -r) is
+ * not told by times, and nor are changes of attributes alone, because fills move ctime too: these
+ * are called differences.
  */
 bool proving_is_clients(struct clients *clients, int fd, const struct source_attr *there,
-			enum clients_aspect aspect);
+			enum clients_aspect aspect, bool differs);
 
 /* "journal" or "times": how it is told. */
 const char *clients_told_by(struct clients *clients);

@@ -158,11 +158,30 @@ static int ask_xattrs(struct pair *pair)
 	return attributes_take_answer(&asked.req, pair->entry, &pair->xattrs) ? 0 : -ESTALE;
 }
 
+int compare_ask_xattrs(struct compare *compare, const char *dir, struct source_entry *entry,
+		       struct source_xattrs **xattrs)
+{
+	struct compare_place place = {.path = dir};
+	struct compared compared = {.entry.path = compare_path(dir, entry->name)};
+	struct pair pair = {
+		.compare = compare, .place = &place, .entry = entry, .compared = &compared};
+	int ret = 0;
+
+	find_object(&pair);
+	if (S_ISREG(entry->attr.mode) || S_ISDIR(entry->attr.mode))
+		ret = ask_xattrs(&pair);
+	*xattrs = pair.xattrs;
+	source_object_clear(&pair.object);
+	g_free(compared.entry.path);
+	return ret;
+}
+
 /* ---- content ---- */
 
-static bool is_clients(struct pair *pair, enum clients_aspect aspect)
+static bool is_clients(struct pair *pair, enum clients_aspect aspect, bool differs)
 {
-	return proving_is_clients(pair->compare->clients, pair->fd, &pair->entry->attr, aspect);
+	return proving_is_clients(pair->compare->clients, pair->fd, &pair->entry->attr, aspect,
+				  differs);
 }
 
 static void set_changed(struct pair *pair)
@@ -184,7 +203,7 @@ static bool is_changed_there(struct pair *pair)
 
 static void judge_content(struct pair *pair, const struct content *content)
 {
-	if (is_clients(pair, CLIENTS_CONTENT))
+	if (is_clients(pair, CLIENTS_CONTENT, true))
 		set_changed(pair);
 	else if (is_changed_there(pair))
 		compared_find(pair->compared, PROOF_UNREAD, 0,
@@ -232,12 +251,16 @@ static void compare_content(struct pair *pair)
 
 static void compare_file(struct pair *pair)
 {
-	if (pair->entry->attr.size != (uint64_t)pair->st.st_size)
+	if (pair->entry->attr.size == (uint64_t)pair->st.st_size) {
+		if (pair->sampled)
+			compare_content(pair);
+	} else if (is_clients(pair, CLIENTS_CONTENT, true)) {
+		set_changed(pair);
+	} else {
 		compared_find(pair->compared, PROOF_CONTENT, pair->st.st_ctim.tv_sec,
 			      "it has %" G_GINT64_FORMAT " bytes and not %" G_GUINT64_FORMAT,
 			      (gint64)pair->st.st_size, pair->entry->attr.size);
-	else if (pair->sampled)
-		compare_content(pair);
+	}
 }
 
 /* ---- what is no file ---- */
@@ -255,7 +278,11 @@ static void compare_target(struct pair *pair)
 	}
 	here[len] = 0;
 	pair->compared->entry.link = g_strdup(here);
-	if (strcmp(here, asked.req.text) != 0)
+	if (strcmp(here, asked.req.text) == 0)
+		;
+	else if (is_clients(pair, CLIENTS_CONTENT, true))
+		set_changed(pair);
+	else
 		compared_find(pair->compared, PROOF_CONTENT, pair->st.st_ctim.tv_sec,
 			      "its target is %s and not %s", here, asked.req.text);
 	g_free(asked.req.text);
@@ -268,7 +295,11 @@ static void compare_node(struct pair *pair)
 
 	if (S_ISLNK(mode))
 		compare_target(pair);
-	else if ((S_ISCHR(mode) || S_ISBLK(mode)) && pair->st.st_rdev != there)
+	else if (!(S_ISCHR(mode) || S_ISBLK(mode)) || pair->st.st_rdev == there)
+		;
+	else if (is_clients(pair, CLIENTS_CONTENT, true))
+		set_changed(pair);
+	else
 		compared_find(pair->compared, PROOF_CONTENT, pair->st.st_ctim.tv_sec,
 			      "it is device %#llx and not %#llx",
 			      (unsigned long long)pair->st.st_rdev, (unsigned long long)there);
@@ -286,7 +317,7 @@ static void judge_likeness(struct pair *pair, const struct likeness *like)
 			compared->entry.status = PROOF_LOST;
 		return;
 	}
-	if (is_clients(pair, CLIENTS_ATTRIBUTES)) {
+	if (is_clients(pair, CLIENTS_ATTRIBUTES, true)) {
 		set_changed(pair);
 		return;
 	}
@@ -312,8 +343,11 @@ static void compare_likeness(struct pair *pair)
 static void compare_mtime(struct pair *pair)
 {
 	const int64_t there = pair->entry->attr.mtime;
+	const bool differs = pair->compared->entry.mtime != there;
 
-	if (pair->compared->entry.mtime != there)
+	if (differs && is_clients(pair, CLIENTS_ATTRIBUTES, true))
+		set_changed(pair);
+	else if (differs)
 		compared_find(pair->compared, PROOF_ATTRIBUTES, pair->st.st_ctim.tv_sec,
 			      "mtime %" G_GINT64_FORMAT " and not %" G_GINT64_FORMAT
 			      " nanoseconds from 1970",
@@ -335,7 +369,7 @@ static void compare_links(struct pair *pair)
 	if (linked_note(pair->compare->linked, compared->fileid, compared->inode) ||
 	    compared->entry.status == PROOF_CHANGED)
 		return;
-	if (is_clients(pair, CLIENTS_ATTRIBUTES))
+	if (is_clients(pair, CLIENTS_ATTRIBUTES, true))
 		set_changed(pair);
 	else
 		compared_find(compared, PROOF_LINKS, pair->st.st_ctim.tv_sec,
@@ -396,13 +430,16 @@ static void compare_pair(struct pair *pair)
 {
 	struct compared *compared = pair->compared;
 	const mode_t there = pair->entry->attr.mode;
+	const bool other_type = (pair->st.st_mode ^ there) & S_IFMT;
+	const enum clients_aspect aspect =
+		S_ISDIR(pair->st.st_mode) ? CLIENTS_NAMES : CLIENTS_CONTENT;
 
 	compare_fill_here(&compared->entry, &pair->st);
 	if (is_unfinished(pair))
 		return;
-	if (is_clients(pair, S_ISDIR(pair->st.st_mode) ? CLIENTS_NAMES : CLIENTS_CONTENT))
+	if (is_clients(pair, aspect, other_type))
 		set_changed(pair);
-	else if ((pair->st.st_mode ^ there) & S_IFMT)
+	else if (other_type)
 		compared_find(compared, PROOF_TYPE, pair->st.st_ctim.tv_sec,
 			      "it is of type %06o and not %06o", pair->st.st_mode & S_IFMT,
 			      there & S_IFMT);
@@ -486,4 +523,20 @@ void compare_root(struct compare *compare, const struct compare_place *place,
 	else
 		compare_pair(&pair);
 	clear_pair(&pair);
+}
+
+/* A name at a time: a path may be longer than the kernel takes at once. */
+int compare_open_here(const struct retriever *retriever, const char *path)
+{
+	g_auto(GStrv) names = g_strsplit(path, "/", -1);
+	int fd = openat(retriever->root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (char **name = names; *name && fd >= 0; name++) {
+		int below = openat(fd, *name,
+				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC);
+
+		close(fd);
+		fd = below;
+	}
+	return fd < 0 ? -errno : fd;
 }

@@ -67,6 +67,14 @@ void compare_fill_there(struct compare *compare, struct proof_entry *entry,
 /* Looks the name up in the directory of that path.  0 or -errno. */
 int compare_look_up(struct compare *compare, const char *path, struct source_entry *entry);
 
+/* What the object has beside its attributes (of which the entry gets newer ones), or NULL.  0 or
+ * -errno. */
+int compare_ask_xattrs(struct compare *compare, const char *dir, struct source_entry *entry,
+		       struct source_xattrs **xattrs);
+
+/* The directory of that path below the root here: a descriptor, or -errno. */
+int compare_open_here(const struct retriever *retriever, const char *path);
+
 /* Of a child of that name.  g_free. */
 char *compare_path(const char *dir, const char *name);
 

@@ -164,17 +164,26 @@ static int compare_xattrs(int should, int is, GString *text)
 	return 0;
 }
 
+/* Gives fd what the old one's become.  inherits: as of attributes_set(). */
+static int set(struct scratches *scratches, int fd, const struct source_attr *attr,
+	       const struct source_xattrs *xattrs, bool inherits, bool *lost)
+{
+	struct carried carried = {0};
+	int ret = attributes_set(scratches->retriever, fd, attr, xattrs, inherits, &carried);
+
+	*lost = carried.lost != NULL;
+	attributes_clear(&carried);
+	return ret;
+}
+
 static int compare(struct scratches *scratches, int scratch, int fd, const struct source_attr *attr,
 		   const struct source_xattrs *xattrs, struct likeness *like)
 {
-	struct carried carried = {0};
 	struct stat should, is;
 	int ret = attributes_strip(scratch);
 
 	if (!ret)
-		ret = attributes_set(scratches->retriever, scratch, attr, xattrs, false, &carried);
-	like->lost = carried.lost != NULL;
-	attributes_clear(&carried);
+		ret = set(scratches, scratch, attr, xattrs, false, &like->lost);
 	if (ret)
 		return ret;
 	if (fstat(scratch, &should) < 0 || fstat(fd, &is) < 0)
@@ -196,6 +205,39 @@ int likeness_compare(struct scratches *scratches, int fd, const struct source_at
 	if (scratch < 0)
 		return scratch;
 	ret = compare(scratches, scratch, fd, attr, xattrs, like);
+	scratch_give(scratches, kind, scratch);
+	return ret;
+}
+
+static int remove_others(int should, int is)
+{
+	g_autofree char *found = NULL;
+	ssize_t len = list(is, &found);
+
+	for (const char *n = found; n < found + len; n += strlen(n) + 1)
+		if (attributes_are_carried(n) && fgetxattr(should, n, NULL, 0) < 0 &&
+		    fremovexattr(is, n) < 0 && errno != ENODATA)
+			return -errno;
+	return MIN(len, 0);
+}
+
+int likeness_mend(struct scratches *scratches, int fd, const struct source_attr *attr,
+		  const struct source_xattrs *xattrs)
+{
+	unsigned kind = S_ISDIR(attr->mode) ? FOR_DIRECTORIES : FOR_FILES;
+	int scratch = scratch_take(scratches, kind), ret;
+	bool lost;
+
+	if (scratch < 0)
+		return scratch;
+	ret = attributes_strip(scratch);
+	if (!ret)
+		ret = set(scratches, scratch, attr, xattrs, false, &lost);
+	/* before the mode is set, which would be an ACL's mask otherwise */
+	if (!ret)
+		ret = remove_others(scratch, fd);
+	if (!ret)
+		ret = set(scratches, fd, attr, xattrs, false, &lost);
 	scratch_give(scratches, kind, scratch);
 	return ret;
 }

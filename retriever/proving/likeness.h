@@ -31,6 +31,10 @@ struct likeness {
  * like: zeroed, likeness_clear() after.  0, also where they differ, or -errno. */
 int likeness_compare(struct scratches *scratches, int fd, const struct source_attr *attr,
 		     const struct source_xattrs *xattrs, struct likeness *like);
+/* Gives an open file or directory what it should have, and takes away what it should not.  0 or
+ * -errno; may be done again. */
+int likeness_mend(struct scratches *scratches, int fd, const struct source_attr *attr,
+		  const struct source_xattrs *xattrs);
 void likeness_clear(struct likeness *like);
 
 #endif

@@ -108,8 +108,8 @@ static void find_missing(struct compared *compared)
 static void judge_missing(struct visit *visit, struct compared *compared)
 {
 	struct visits *visits = visit->visits;
-	bool clients =
-		proving_is_clients(visits->compare.clients, visit->fd, &visit->attr, CLIENTS_NAMES);
+	bool clients = proving_is_clients(visits->compare.clients, visit->fd, &visit->attr,
+					  CLIENTS_NAMES, true);
 
 	if (g_hash_table_contains(visits->given_up, compared->entry.path) ||
 	    directory_reserves(visit->task->path, compared->entry.path))
@@ -332,23 +332,6 @@ static int open_there(struct visit *visit)
 
 /* ---- this side ---- */
 
-/* A name at a time: a path may be longer than the kernel takes at once. */
-static int open_here(const struct visit *visit)
-{
-	g_auto(GStrv) names = g_strsplit(visit->task->path, "/", -1);
-	int fd = openat(visit->visits->compare.retriever->root_fd, ".",
-			O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	for (char **name = names; *name && fd >= 0; name++) {
-		int below = openat(fd, *name,
-				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC);
-
-		close(fd);
-		fd = below;
-	}
-	return fd < 0 ? -errno : fd;
-}
-
 /* Of names that are one but for case and the way their characters are put together, or NULL. */
 static char *spelling(const char *name)
 {
@@ -384,7 +367,7 @@ static void judge_extra(struct visit *visit, struct compared *compared, const ch
 		return;
 	}
 	if (proving_is_clients(visit->visits->compare.clients, visit->fd, &visit->attr,
-			       CLIENTS_NAMES))
+			       CLIENTS_NAMES, true))
 		return;
 	missing = find_spelling(visit, name);
 	if (missing) {
@@ -475,7 +458,7 @@ static void visit_both(struct visit *visit)
 		return;
 	}
 	if (side != PROVING_THERE) {
-		visit->fd = open_here(visit);
+		visit->fd = compare_open_here(visit->visits->compare.retriever, visit->task->path);
 		if (visit->fd < 0) {
 			find_unread(visit, visit->fd, "the directory cannot be opened here");
 			return;

@@ -11,10 +11,12 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
-import smbd                                                             # noqa: E402
+import nfs3                                                             # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
+from smbfiles import Files                                              # noqa: E402
+from smbtree import old_tree, settings_of                              # noqa: E402
 from servers import NEW, OLD, VOLUME, Migration, stack                  # noqa: E402
 
 MIB = 1 << 20
@@ -181,6 +183,35 @@ def local(args, fill_old):
     return migration
 
 
+def retry(migration, *paths):
+    """Its exit status, and what it says."""
+    done = subprocess.run([migration.program('migratectl'), '--config', migration.config, 'retry',
+                           VOLUME, *paths], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=60)
+    return done.returncode, done.stdout
+
+
+def mend(migration, planted):
+    """What can be mended is the same afterwards, in the same inode; the rest is refused."""
+    ours = [p for p, found in planted.items()
+            if found <= {'content', 'attributes', 'xattrs'} and p != 'attributes/symlink']
+    inodes = {p: os.stat(f'{NEW}/{p}').st_ino for p in ours}
+    status, said = retry(migration, *ours)
+    same(status, 0, f'exit status of retry: {said}')
+    same({p: os.stat(f'{NEW}/{p}').st_ino for p in ours}, inodes, 'inodes')
+    for path in ('names/gone', 'names/café', 'attributes/symlink'):
+        status, said = retry(migration, path)
+        same(status, 1, f'exit status of retry {path}: {said}')
+    with open(f'{NEW}/data/clean', 'a') as file:
+        file.write('a client')
+        file.flush()
+        status, said = retry(migration, 'data/clean')
+    expect(status == 1 and 'clients have changed it' in said, f'retry of a client\'s: {said}')
+    for path in ours:
+        del planted[path]
+    check_planted(proof(migration, status=1), planted)
+
+
 @case()
 def planted(args):
     migration = local(args, lambda root: fill(root, args.random))
@@ -195,6 +226,8 @@ def planted(args):
            f'the hole: {zeros["data/hole"]}')
     expect('byte 123456' in zeros['data/byte'] and '1 of 300000' in zeros['data/byte'],
            f'the byte: {zeros["data/byte"]}')
+    mend(migration, wanted)
+    migration.ctl('aside', '--discard')
     migration.ctl('finalize')
     expect(os.path.exists(f'{BASE}/{VOLUME}.report.proof/entries'), 'the entries are not kept')
     check_planted(proof(migration, status=1), wanted)
@@ -321,6 +354,105 @@ def kills(migration, whole):
     for key in ('objects', 'bytes', 'same', 'files_read'):
         same(said[key], whole[key], key)
     check_manifest(said)
+
+
+def statuses(names):
+    """What the manifest says of them."""
+    found = {}
+    with open(f'{NEW}/.migrate/proof/entries') as file:
+        for line in file:
+            if not line.startswith('#'):
+                path, *words = line.split()
+                found[path[2:].replace('\\040', ' ')] = words[-1].removeprefix('tags=')
+    return {name: found.get(name) for name in names}
+
+
+def over_nfs(migration, journal):
+    """What a client does, and what the manifest must say of it.  Some of it only a journal knows."""
+    client = migration.server.client()
+    names = client.walk('names')[0]
+    client.write(client.walk('data/clean')[0], 5, b'changed', nfs3.FILE_SYNC)
+    if journal:
+        st = os.stat(f'{OLD}/data/clean')
+        client.setattr(client.walk('data/clean')[0], mtime=st.st_mtime_ns)
+        client.setattr(client.walk('attributes/clean')[0], mode=0o600)
+    client.rename(names, 'clean', names, 'renamed')
+    client.remove(names, 'gone')
+    client.create(names, 'made')
+    client.mkdir(names, 'directory')
+    client.create(client.walk('names/directory')[0], 'inside')
+    return {'data/clean': 'changed-by-clients', 'names': 'changed-by-clients',
+            'attributes/clean': 'changed-by-clients' if journal else 'same',
+            'names/clean': 'removed-by-clients', 'names/renamed': 'made-by-clients',
+            'names/gone': 'removed-by-clients', 'names/made': 'made-by-clients',
+            'names/directory/inside': 'made-by-clients'}
+
+
+def over_smb(migration):
+    files = Files(migration.smbd.session('root'))
+    files.write('data\\swap a', b'of another size')
+    files.rename('data\\swap b', 'data\\swapped')
+    files.unlink('data\\stale')
+    files.mkdir('data\\over smb')
+    return {'data/swap a': 'changed-by-clients', 'data/swap b': 'removed-by-clients',
+            'data/swapped': 'made-by-clients', 'data/stale': 'removed-by-clients',
+            'data/over smb': 'made-by-clients', 'data/byte': 'same'}
+
+
+def clients(args, journal):
+    migration = stack(args.build, lambda root: fill(root, args.random))[1]
+    if journal:
+        migration.start_journal()
+    migration.attach()
+    migration.start_server()
+    migration.start_smbd()
+    migration.crawl()
+    wanted = {**over_nfs(migration, journal), **over_smb(migration)}
+    said = clean(migration)
+    same(said['told_by'], 'journal' if journal else 'times', 'how clients are told')
+    same(statuses(wanted), wanted, 'what is said of clients\' changes')
+
+
+@case()
+def clients_by_journal(args):
+    clients(args, True)
+
+
+@case()
+def clients_by_times(args):
+    clients(args, False)
+
+
+def object_with(xattr):
+    """The path of a file in the new tree that has one of that name, and the name."""
+    for path in map(os.fsdecode, tree.every(NEW)):
+        if os.path.isfile(path) and not os.path.islink(path):
+            for name in os.listxattr(path):
+                if name.startswith(xattr):
+                    return path, name
+    raise AssertionError(f'nothing has {xattr}')
+
+
+@case()
+def old_smb(args):
+    """Descriptors, attributes and streams: the same, and one of each missing or another."""
+    server, _ = old_tree(args.random, 60)
+    volume(NEW, '4G', mkfs=('-O', 'ea_inode'))
+    migration = Migration(args.build, **settings_of(server))
+    migration.start_retriever()
+    migration.attach()
+    migration.crawl()
+    said = clean(migration)
+    expect(said['objects'] > 60, f'{said["objects"]} objects')
+    path, stream = object_with('user.DosStream.')
+    os.removexattr(path, stream)
+    other = next(p for p in map(os.fsdecode, tree.every(NEW))
+                 if p != path and 'security.NTACL' in os.listxattr(p, follow_symlinks=False))
+    value = bytearray(os.getxattr(other, 'security.NTACL'))
+    value[-1] ^= 1
+    os.setxattr(other, 'security.NTACL', value)
+    found = kinds(proof(migration, status=1))
+    same(found, {p[len(NEW) + 1:]: {'xattrs'} for p in (path, other)}, 'findings')
 
 
 if __name__ == '__main__':
