@@ -13,7 +13,8 @@
 
 #define GROUP	 "proof"
 #define SCALE	 1000 /* of a percent */
-#define POLL_US	 (G_USEC_PER_SEC / 2)
+#define POLL_US	 (G_USEC_PER_SEC / 50) /* at first */
+#define POLL_MAX (G_USEC_PER_SEC / 2)
 #define FRACTION 0.001 /* of which it is said how surely a sample would have shown it */
 
 /* ---- what is here ---------------------------------------------------------------------------- */
@@ -229,14 +230,14 @@ static void show_progress(const struct ctl *ctl, GKeyFile *reply)
 /* Until the run is over, whoever began it. */
 static enum ctl_exit follow(const struct ctl *ctl, struct ctl_link *link, GKeyFile **reply)
 {
-	for (;;) {
+	for (gulong pause = POLL_US;; pause = MIN(2 * pause, POLL_MAX)) {
 		g_autofree char *state = ctl_text(*reply, GROUP, "state");
 		enum ctl_exit result;
 
 		if (strcmp(state, "running") && strcmp(state, "stopping"))
 			break;
 		show_progress(ctl, *reply);
-		g_usleep(POLL_US);
+		g_usleep(pause);
 		g_clear_pointer(reply, g_key_file_unref);
 		result = ctl_ask(link, GROUP, false, reply);
 		if (result)

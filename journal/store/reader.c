@@ -73,15 +73,16 @@ bool journal_state(struct journal_reader *reader, struct journal_state *state, G
 {
 	const struct journal_durable *durable = &reader->state;
 	struct journal_live live = {0};
-	const pid_t pid = journal_live_get(reader->env.dir, &live);
+	/* One that has just been started has not said yet that it is one more gap. */
+	const bool running = journal_live_get(reader->env.dir, &live) > 0 && live.settled;
 	MDB_stat stat;
 	int ret = mdb_stat(reader->txn, reader->env.rows, &stat);
 
 	if (ret)
 		return journal_env_fail(&reader->env, ret, error);
 	*state = (struct journal_state){
-		.running = pid > 0,
-		.scanning = pid > 0 && live.scanning,
+		.running = running,
+		.scanning = running && live.scanning,
 		.full = live.full,
 		.since = durable->since,
 		.seen = durable->seen,
@@ -94,8 +95,7 @@ bool journal_state(struct journal_reader *reader, struct journal_state *state, G
 		.looked_at = live.looked_at,
 		.scans = live.scans,
 	};
-	/* One that has just been started has not said yet that it is one more gap. */
-	state->complete = pid > 0 && live.settled && !live.full && durable->gap == INT64_MAX;
+	state->complete = running && !live.full && durable->gap == INT64_MAX;
 	g_strlcpy(state->reason, durable->reason, sizeof(state->reason));
 	return true;
 }

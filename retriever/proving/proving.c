@@ -121,7 +121,7 @@ static int put_in_place(int dir_fd)
 
 static void set_error(struct proving *proving, const char *what, int status)
 {
-	if (status == -ECANCELED)
+	if (!status || status == -ECANCELED)
 		return;
 	g_mutex_lock(&proving->lock);
 	if (!proving->error)

@@ -31,6 +31,13 @@ int making_record(const struct making *m, struct migrate_record *rec)
 	return dir ? 0 : migrate_extents_add(&rec->missing, 0, rec->size);
 }
 
+int making_store_record(int fd, struct migrate_record *rec)
+{
+	int ret = migrate_binding_get(fd, "", &rec->binding);
+
+	return ret ? ret : migrate_record_store(fd, rec);
+}
+
 int making_put_record(const struct making *m, int fd, uint16_t flags)
 {
 	struct migrate_record rec;
@@ -38,9 +45,7 @@ int making_put_record(const struct making *m, int fd, uint16_t flags)
 
 	rec.flags |= flags;
 	if (!ret)
-		ret = migrate_binding_get(fd, "", &rec.binding);
-	if (!ret)
-		ret = migrate_record_store(fd, &rec);
+		ret = making_store_record(fd, &rec);
 	migrate_record_clear(&rec);
 	return ret;
 }

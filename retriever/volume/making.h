@@ -31,7 +31,9 @@ bool making_lacks_attributes(const struct making *m);
 bool making_must_ask(const struct making *m);
 /* The record of a stub, but the binding.  0 or -errno; to be cleared in any case. */
 int making_record(const struct making *m, struct migrate_record *rec);
-/* Gives fd that record, with these flags besides.  0 or -errno. */
+/* Binds it to the inode of fd, and stores it there.  0 or -errno. */
+int making_store_record(int fd, struct migrate_record *rec);
+/* Gives fd the record of making_record(), with these flags besides.  0 or -errno. */
 int making_put_record(const struct making *m, int fd, uint16_t flags);
 /* Gives it the attributes, and reports what is lost: before it can be seen.  0 or -errno. */
 int making_set_attributes(struct making *m, int fd, bool inherits);

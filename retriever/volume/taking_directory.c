@@ -121,9 +121,7 @@ static int put_filled(const struct making *m, int fd)
 
 	rec.state = MIGRATE_FILLED;
 	if (!ret)
-		ret = migrate_binding_get(fd, "", &rec.binding);
-	if (!ret)
-		ret = migrate_record_store(fd, &rec);
+		ret = making_store_record(fd, &rec);
 	migrate_record_clear(&rec);
 	return ret;
 }

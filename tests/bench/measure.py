@@ -49,21 +49,25 @@ def sync(path):
     sh('sync', '-f', path)
 
 
+def forget(path):
+    """Nothing of the file system there stays in the kernel's caches."""
+    device = sh('findmnt', '-no', 'SOURCE', path).strip()
+    keep = os.open(device, os.O_RDONLY | os.O_CLOEXEC)      # or the loop device goes
+    try:
+        sh('umount', path)
+        sh('mount', '-o', 'noinit_itable', device, path)
+    finally:
+        os.close(keep)
+
+
 class Target:
     """The new server's file system: ext4 with inodes of 256 bytes, new and empty."""
 
     def __init__(self, size='16G'):
         volume(NEW, size, mkfs=('-I', '256'))
-        self.device = sh('findmnt', '-no', 'SOURCE', NEW).strip()
 
     def forget(self):
-        """Nothing of it stays in the kernel's caches."""
-        keep = os.open(self.device, os.O_RDONLY | os.O_CLOEXEC)     # or the loop device goes
-        try:
-            sh('umount', NEW)
-            sh('mount', '-o', 'noinit_itable', self.device, NEW)
-        finally:
-            os.close(keep)
+        forget(NEW)
 
     def __enter__(self):
         return self

@@ -33,6 +33,7 @@ def proof(migration, *options, status=None):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
     if status is not None:
         same(done.returncode, status, f'exit status with {done.stderr!r} {done.stdout[-2000:]}')
+    expect(status or not done.stderr, f'complaint: {done.stderr}')
     said = json.loads(done.stdout)
     return {**said['proof'], 'list': said['findings']}
 

@@ -13,7 +13,7 @@ from tools import SOURCE, UNITS
 
 # As systemd-analyze counts; what the services must be allowed to do is most of it.
 MOST_EXPOSED = {"migrate-retriever@": 3.8, "migrate-crawler@": 2.0, "migrate-copy@": 2.0,
-                "migrate-verify@": 1.5}
+                "migrate-journal@": 2.6, "migrate-verify@": 1.5}
 # These hand out descriptors.
 WRITERS = ("migrate-retriever@", "migrate-crawler@", "migrate-copy@")
 
@@ -29,7 +29,7 @@ class Units(unittest.TestCase):
         self.addCleanup(place.cleanup)
         self.dir = pathlib.Path(place.name)
         units = [*UNITS.glob("*@.service"), *(SOURCE / "systemd").glob("*@.*[re]")]
-        self.assertEqual(len(units), 9)
+        self.assertEqual(len(units), 10)
         for unit in units:
             # The programs need not be installed.
             text = re.sub(r"^(Exec\w+)=\S+", r"\1=/bin/true", unit.read_text(), flags=re.M)
@@ -62,7 +62,7 @@ class Units(unittest.TestCase):
             path = re.search(r"^ExecStart=(.+) %i$", unit.read_text(), re.M)
             self.assertIsNotNone(path)
             self.assertRegex(path[1],
-                             r"^/\S*/sbin/(migrate-(retriever|crawler)|migratectl (copy|verify --content))$")
+                             r"^/\S*/sbin/(migrate-(retriever|crawler|journal)|migratectl (copy|verify --content))$")
 
 
 if __name__ == "__main__":
