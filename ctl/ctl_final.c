@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * The final report: what is known of the volume is gathered, then the files are written beside
- * their places, and last they come there, the signed one at the end.
- */
+/* The final report: gathers what is known of the volume. */
 #include "ctl.h"
 
 #include <errno.h>
@@ -147,7 +144,6 @@ static void read_run(struct making *m, const char *directory)
 	c->any = c->ended != 0;
 	c->sample = (unsigned)ctl_number(run, "run", "sample");
 	c->told_by = ctl_text(run, "run", "told-by");
-	c->objects = ctl_number(run, "run", "objects");
 	c->bytes = ctl_number(run, "run", "bytes");
 	for (unsigned i = 0; i < PROOF_STATUS_COUNT; i++)
 		c->status[i] = ctl_number(run, "run", proof_status_name(i));

@@ -55,7 +55,7 @@ struct final_comparison {
 	int64_t began, ended; /* s since 1970; ended 0: it is not through */
 	unsigned sample;      /* in thousandths of a percent: 100000 is all */
 	char *told_by;	      /* how it was known what clients changed: "journal" or "times" */
-	uint64_t objects, bytes;
+	uint64_t bytes;	      /* compared */
 	uint64_t status[PROOF_STATUS_COUNT];
 };
 
