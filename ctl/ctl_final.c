@@ -143,6 +143,10 @@ static void read_run(struct making *m, const char *directory)
 	c->ended = (int64_t)ctl_number(run, "run", "ended");
 	c->any = c->ended != 0;
 	c->sample = (unsigned)ctl_number(run, "run", "sample");
+	c->seed = ctl_number(run, "run", "seed");
+	c->files = ctl_number(run, "run", "files-read");
+	c->fraction = CTL_FRACTION * 100;
+	c->confidence = ctl_confidence(c->files);
 	c->told_by = ctl_text(run, "run", "told-by");
 	c->bytes = ctl_number(run, "run", "bytes");
 	for (unsigned i = 0; i < PROOF_STATUS_COUNT; i++)
