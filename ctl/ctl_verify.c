@@ -12,7 +12,7 @@
 #include "source/refused.h"
 
 #define GROUP	 "proof"
-#define SCALE	 1000 /* of a percent */
+#define SCALE	 1000		       /* of a percent */
 #define POLL_US	 (G_USEC_PER_SEC / 50) /* at first */
 #define POLL_MAX (G_USEC_PER_SEC / 2)
 #define FRACTION 0.001 /* of which it is said how surely a sample would have shown it */
