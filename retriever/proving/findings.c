@@ -51,20 +51,22 @@ void findings_list(int dir_fd, guint64 start, GKeyFile *f)
 	guint64 at = start;
 	size_t room = 0, told = 0;
 	unsigned n = 0;
-	ssize_t len = -1;
+	bool more = file && fseeko(file, start, SEEK_SET) == 0;
 
-	if (file && fseeko(file, start, SEEK_SET) == 0)
-		while (told < PAGE && at - start < READ_BYTES &&
-		       (len = getline(&line, &room, file)) > 0 && line[len - 1] == '\n') {
-			size_t more;
+	while (more && told < PAGE && at - start < READ_BYTES) {
+		ssize_t len = getline(&line, &room, file);
+		size_t bytes;
 
-			line[len - 1] = 0;
-			at += len;
-			more = list_one(f, n, line);
-			told += more;
-			n += more > 0;
-		}
-	g_key_file_set_int64(f, "list", "next", len > 0 ? (gint64)at : -1);
+		more = len > 0 && line[len - 1] == '\n'; /* else it is being written, or cut off */
+		if (!more)
+			break;
+		line[len - 1] = 0;
+		at += len;
+		bytes = list_one(f, n, line);
+		told += bytes;
+		n += bytes > 0;
+	}
+	g_key_file_set_int64(f, "list", "next", more ? (gint64)at : -1);
 	free(line);
 	if (file)
 		fclose(file);
