@@ -46,13 +46,6 @@ static bool is_stopped(struct visit *visit)
 	return asker_is_stopped(&visit->visits->compare.asker);
 }
 
-/* The name is the retriever's own here. */
-static bool is_reserved(const struct visit *visit, const char *name)
-{
-	return visit->visits->compare.retriever->private_fd >= 0 &&
-	       directory_reserves(visit->task->path, name);
-}
-
 /* ---- what was found ---- */
 
 /* Of what is in a directory that is on one side only. */
@@ -119,7 +112,7 @@ static void judge_missing(struct visit *visit, struct compared *compared)
 					  CLIENTS_NAMES, true);
 
 	if (g_hash_table_contains(visits->given_up, compared->entry.path) ||
-	    is_reserved(visit, compared->entry.path))
+	    directory_reserves(visit->task->path, compared->entry.path))
 		compared->entry.status = PROOF_GIVEN_UP;
 	else if (clients)
 		compared->entry.status = PROOF_REMOVED;
@@ -153,21 +146,31 @@ static enum proving_side side_to_go(const struct compared *compared,
 									 : PROVING_THERE;
 }
 
+/* What is here by that name is our own. */
+static int find_reserved(struct visit *visit, struct source_entry *entry, struct compared *compared)
+{
+	struct compare *compare = &visit->visits->compare;
+	int ret = entry->has_attr ? 0 : compare_look_up(compare, visit->task->path, entry);
+
+	compared->entry.path = compare_path(visit->task->path, entry->name);
+	if (!ret)
+		compare_fill_there(compare, &compared->entry, &entry->attr);
+	compared->missing = true;
+	return ret;
+}
+
 static void compare_one(struct visit *visit, struct source_entry *entry, bool sampled)
 {
 	struct compare_place place = {visit->fd, visit->task->path, &visit->attr};
 	struct compared compared;
 
 	compared_init(&compared);
-	if (is_stopped(visit)) {
+	if (is_stopped(visit))
 		compared.stopped = true;
-	} else if (is_reserved(visit, entry->name)) {
-		compared.entry.path = compare_path(visit->task->path, entry->name);
-		compare_fill_there(&visit->visits->compare, &compared.entry, &entry->attr);
-		compared.missing = true;
-	} else {
+	else if (directory_reserves(visit->task->path, entry->name))
+		compared.stopped = find_reserved(visit, entry, &compared) == -ECANCELED;
+	else
 		compare_entry(&visit->visits->compare, &place, entry, sampled, &compared);
-	}
 	if (compared.missing)
 		take_missing(visit, &compared);
 	else
@@ -410,7 +413,8 @@ static int list_here(struct visit *visit)
 	listed_sort(visit->names);
 	while (!is_stopped(visit) && (e = readdir(dir)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
-		    !is_reserved(visit, e->d_name) &&
+		    !(directory_reserves(visit->task->path, e->d_name) &&
+		      visit->visits->compare.retriever->private_fd >= 0) &&
 		    !listed_has(visit->names, seen_hash(e->d_name)))
 			record_extra(visit, e->d_name);
 	closedir(dir);
