@@ -61,6 +61,11 @@ typedef void (*ctl_error_fn)(void *arg, const char *path, const char *reason);
 enum ctl_exit ctl_each_error(const struct ctl *ctl, struct ctl_link *link, ctl_error_fn each,
 			     void *arg);
 
+/* Percent: how surely a sample of n files would have had one that differs, if CTL_FRACTION of all
+ * files differed. */
+#define CTL_FRACTION 0.001
+double ctl_confidence(uint64_t n);
+
 /* ---- commands -------------------------------------------------------------------------------- */
 
 enum ctl_exit ctl_status(const struct ctl *ctl);

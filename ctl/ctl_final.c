@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * The final report: what is known of the volume is gathered, then the files are written beside
- * their places, and last they come there, the signed one at the end.
- */
+/* The final report: gathers what is known of the volume. */
 #include "ctl.h"
 
 #include <errno.h>
@@ -146,8 +143,11 @@ static void read_run(struct making *m, const char *directory)
 	c->ended = (int64_t)ctl_number(run, "run", "ended");
 	c->any = c->ended != 0;
 	c->sample = (unsigned)ctl_number(run, "run", "sample");
+	c->seed = ctl_number(run, "run", "seed");
+	c->files = ctl_number(run, "run", "files-read");
+	c->fraction = CTL_FRACTION * 100;
+	c->confidence = ctl_confidence(c->files);
 	c->told_by = ctl_text(run, "run", "told-by");
-	c->objects = ctl_number(run, "run", "objects");
 	c->bytes = ctl_number(run, "run", "bytes");
 	for (unsigned i = 0; i < PROOF_STATUS_COUNT; i++)
 		c->status[i] = ctl_number(run, "run", proof_status_name(i));

@@ -215,8 +215,7 @@ static enum ctl_exit list_losses(const struct ctl *ctl)
 	return CTL_OK;
 }
 
-/* ---- --final and --check ----------------------------------------------------------------------
- */
+/* ---- --final and --check --------------------------------------------------------------- */
 
 static gboolean is_final, is_check;
 static char *output, *key, *signers, *against;

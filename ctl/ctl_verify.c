@@ -12,10 +12,9 @@
 #include "source/refused.h"
 
 #define GROUP	 "proof"
-#define SCALE	 1000 /* of a percent */
+#define SCALE	 1000		       /* of a percent */
 #define POLL_US	 (G_USEC_PER_SEC / 50) /* at first */
 #define POLL_MAX (G_USEC_PER_SEC / 2)
-#define FRACTION 0.001 /* of which it is said how surely a sample would have shown it */
 
 /* ---- what is here ---------------------------------------------------------------------------- */
 
@@ -116,11 +115,11 @@ static enum ctl_exit list_findings(const struct ctl *ctl, struct ctl_link *link,
 
 /*
  * How surely a sample of n files would have had one of those that differ, were they this fraction
- * of all: 1 - (1 - FRACTION)^n.  (Drawing without putting back makes it surer still.)
+ * of all: 1 - (1 - CTL_FRACTION)^n.  (Drawing without putting back makes it surer still.)
  */
-static double confidence(uint64_t n)
+double ctl_confidence(uint64_t n)
 {
-	return 100 * -expm1((double)n * log1p(-FRACTION));
+	return 100 * -expm1((double)n * log1p(-CTL_FRACTION));
 }
 
 static void say_sample(GKeyFile *reply)
@@ -135,7 +134,7 @@ static void say_sample(GKeyFile *reply)
 	       percent, number(reply, "seed"), n);
 	printf("                      if %g %% of all files differed, it would have shown one "
 	       "with %.4g %%\n",
-	       FRACTION * 100, confidence(n));
+	       CTL_FRACTION * 100, ctl_confidence(n));
 }
 
 static void say_statuses(GKeyFile *reply)

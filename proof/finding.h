@@ -3,7 +3,6 @@
  * What a comparison of both sides leaves on disk, in PROOF_DIR: in the volume's .migrate/, or
  * beside the report that is kept when the volume has none any more.
  *
- *   (what a run under way writes has the prefix "next-")
  *   run       a key file: [run] number, began, ended (seconds since 1970; 0: it is not through),
  *             sample (of 100000 files), seed, told-by (journal or times: how it was known what
  *             clients changed), objects, bytes (compared), files-read, files-cached (of those: not
@@ -25,6 +24,7 @@
 #include "proof/entry.h"
 
 #define PROOF_DIR     "proof"
+#define PROOF_NEXT    "next-" /* before the names of what a run under way writes */
 #define PROOF_RUN     "run"
 #define PROOF_ENTRIES "entries"
 #define PROOF_MARK    "#finding "

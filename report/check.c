@@ -69,14 +69,17 @@ static void check_signature(struct run *run, int json_fd)
 {
 	const struct check *check = run->check;
 	g_autofree char *signature = g_strconcat(check->file, SIGN_SUFFIX, NULL), *who = NULL;
+	struct stat st;
 	g_autoptr(GError) error = NULL;
 
-	if (access(signature, F_OK) < 0) {
+	if (stat(signature, &st) < 0) {
 		say(run, !check->signers && errno == ENOENT,
 		    "%s: it is not signed: that nobody has changed it is not known", check->file);
 		return;
 	}
-	if (!sign_check(json_fd, signature, check->signers, &who, &error))
+	if (!S_ISREG(st.st_mode))
+		say(run, false, "%s: it is not a file", signature);
+	else if (!sign_check(json_fd, signature, check->signers, &who, &error))
 		say(run, false, "%s: the signature is not good: %s", signature, error->message);
 	else if (check->signers)
 		say(run, true, "signed by %s", who);

@@ -294,6 +294,7 @@ char *final_contents(const struct final *final)
 {
 	const struct final_comparison *c = &final->comparison;
 	g_autofree char *began = final_time(c->began), *ended = final_time(c->ended);
+	g_autofree char *sample = NULL;
 	const char *told;
 
 	if (!c->any)
@@ -302,8 +303,16 @@ char *final_contents(const struct final *final)
 				       "does so; then make the report again",
 				       final->volume);
 	told = g_strcmp0(c->told_by, "journal") ? "times" : "the journal";
-	return g_strdup_printf(
-		"Contents of %.3f %% of the objects were compared, %" G_GUINT64_FORMAT
-		" bytes, from %s to %s; what clients changed is known by %s",
-		c->sample / 1000.0, c->bytes, began, ended, told);
+	if (c->sample == FINAL_ALL)
+		sample = g_strdup("all files");
+	else
+		sample = g_strdup_printf(
+			"a sample of %g %% of the files (seed %" G_GUINT64_FORMAT
+			"; if %g %% of all files differed, it would have shown one "
+			"with %.4g %%)",
+			c->sample / (FINAL_ALL / 100.0), c->seed, c->fraction, c->confidence);
+	return g_strdup_printf("Contents of %s were compared, %" G_GUINT64_FORMAT
+			       " files, %" G_GUINT64_FORMAT
+			       " bytes, from %s to %s; what clients changed is known by %s",
+			       sample, c->files, c->bytes, began, ended, told);
 }

@@ -13,6 +13,7 @@
 #include "proof/manifest.h"
 
 #define FINAL_SHOWN  1000
+#define FINAL_ALL    100000
 #define FINAL_FORMAT 1 /* of the JSON */
 
 /* Behind the volume's name: the files of a report. */
@@ -51,11 +52,15 @@ struct final_list {
 
 /* Of `verify --content`: how contents were compared. */
 struct final_comparison {
-	bool any;	      /* else the rest says nothing */
-	int64_t began, ended; /* s since 1970; ended 0: it is not through */
-	unsigned sample;      /* in thousandths of a percent: 100000 is all */
-	char *told_by;	      /* how it was known what clients changed: "journal" or "times" */
-	uint64_t objects, bytes;
+	bool any;	       /* else the rest says nothing */
+	int64_t began, ended;  /* s since 1970; ended 0: it is not through */
+	unsigned sample;       /* of FINAL_ALL files */
+	char *told_by;	       /* how it was known what clients changed: "journal" or "times" */
+	uint64_t bytes, files; /* compared */
+	uint64_t seed;	       /* of a sample */
+	/* of a sample: if that many percent of all files differed, it would have had one with a
+	 * probability of so many percent */
+	double fraction, confidence;
 	uint64_t status[PROOF_STATUS_COUNT];
 };
 

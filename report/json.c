@@ -61,9 +61,15 @@ static void add_comparison(JsonBuilder *builder, const struct final *final)
 		add_text(builder, "began", began);
 		add_text(builder, "ended", ended);
 		json_builder_set_member_name(builder, "percent");
-		json_builder_add_double_value(builder, c->sample / 1000.0);
+		json_builder_add_double_value(builder, c->sample / (FINAL_ALL / 100.0));
+		add_number(builder, "files", c->files);
 		add_number(builder, "bytes", c->bytes);
 		add_text(builder, "told_by", c->told_by);
+	}
+	if (c->any && c->sample < FINAL_ALL) {
+		add_number(builder, "seed", c->seed);
+		json_builder_set_member_name(builder, "confidence");
+		json_builder_add_double_value(builder, c->confidence);
 	}
 	json_builder_end_object(builder);
 }

@@ -57,9 +57,9 @@
  *                        status (proof/entry.h); error: why it was cut short; while it is running
  *                        bytes-per-second objects-per-second remaining (s, -1: not known).
  *                        `proof begin SAMPLE [SEED]`: likewise, of the run that was begun or gone
- *                        on with; `proof stop`; `proof list START`: findings from START on, [finding
- *                        N] path (below the root) kind since (s) text remedy; [list] next (-1: no
- *                        more)
+ *                        on with; `proof stop`.  `proof list START`: findings from START on:
+ *                        [finding N] path (below the root) kind since (s) text remedy; [list] next
+ *                        (-1: no more)
  *   mend PATH          makes one object, below the root, what it is on the old server
  *                      (proving/mend.h): [mend] text
  *   finalize           verify; refuses while anything is unfinished; keeps the report elsewhere,

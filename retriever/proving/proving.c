@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "source/refused.h"
+#include "findings.h"
 #include "source/thread.h"
 #include "visit.h"
 #include "volume/own_files.h"
@@ -17,14 +17,10 @@
 #include "volume/report.h"
 #include "volume/state.h"
 
-#define DIRECTORIES   4
-#define FILES	      8
-#define READERS	      4
-#define NEXT	      "next-"
-#define GROUP	      "run"
-#define PAGE	      32768 /* bytes of an answer, about */
-#define FINDING_BYTES 256   /* of it, beside its path and text */
-#define PAGE_BYTES    ((guint64)64 << 20)
+#define DIRECTORIES 4
+#define FILES	    8
+#define READERS	    4
+#define GROUP	    "run"
 
 /* What a run is by, as its file says. */
 struct order {
@@ -103,16 +99,17 @@ static int save_run(struct proving *proving, int dir_fd)
 		g_key_file_set_string(f, GROUP, "told-by", proving->told_by);
 	g_mutex_unlock(&proving->lock);
 	text = g_key_file_to_data(f, &len, NULL);
-	return own_save(dir_fd, NEXT PROOF_RUN, text, len);
+	return own_save(dir_fd, PROOF_NEXT PROOF_RUN, text, len);
 }
 
 /* The run is through: it takes the place of the one before.  A kill in between is made good by the
  * next run's beginning. */
 static int put_in_place(int dir_fd)
 {
-	if (renameat(dir_fd, NEXT PROOF_ENTRIES, dir_fd, PROOF_ENTRIES) < 0 && errno != ENOENT)
+	if (renameat(dir_fd, PROOF_NEXT PROOF_ENTRIES, dir_fd, PROOF_ENTRIES) < 0 &&
+	    errno != ENOENT)
 		return -errno;
-	if (renameat(dir_fd, NEXT PROOF_RUN, dir_fd, PROOF_RUN) < 0)
+	if (renameat(dir_fd, PROOF_NEXT PROOF_RUN, dir_fd, PROOF_RUN) < 0)
 		return -errno;
 	return fsync(dir_fd) < 0 ? -errno : 0;
 }
@@ -249,7 +246,7 @@ static int run_log(struct proving *proving)
 	struct proving_log *log;
 	int ret;
 
-	log = proving_log_open(visits->dir_fd, NEXT PROOF_ENTRIES, false, &counts, relink,
+	log = proving_log_open(visits->dir_fd, PROOF_NEXT PROOF_ENTRIES, false, &counts, relink,
 			       visits->compare.linked, &ret);
 	if (!log)
 		return ret;
@@ -369,7 +366,7 @@ static bool goes_on(const struct order *order, const struct proving_how *how)
 /* Lock held.  What of the run before is there yet decides. */
 static int take_order(struct proving *proving, int dir_fd, const struct proving_how *how)
 {
-	g_autoptr(GKeyFile) cut_short = load_run(dir_fd, NEXT PROOF_RUN);
+	g_autoptr(GKeyFile) cut_short = load_run(dir_fd, PROOF_NEXT PROOF_RUN);
 	g_autoptr(GKeyFile) last = load_run(dir_fd, PROOF_RUN);
 	struct order order = order_of(cut_short);
 	int ret = order.ended ? put_in_place(dir_fd) : 0;
@@ -379,7 +376,7 @@ static int take_order(struct proving *proving, int dir_fd, const struct proving_
 	if (!goes_on(&order, how)) {
 		guint64 before = MAX(order.number, order_of(last).number);
 
-		if (unlinkat(dir_fd, NEXT PROOF_ENTRIES, 0) < 0 && errno != ENOENT)
+		if (unlinkat(dir_fd, PROOF_NEXT PROOF_ENTRIES, 0) < 0 && errno != ENOENT)
 			return -errno;
 		order = (struct order){.number = before + 1,
 				       .seed = how->seeded ? how->seed : any_seed(),
@@ -507,7 +504,7 @@ static void copy_group(GKeyFile *from, GKeyFile *f)
 /* The run that was begun last. */
 static GKeyFile *load_last(int dir_fd)
 {
-	GKeyFile *f = load_run(dir_fd, NEXT PROOF_RUN);
+	GKeyFile *f = load_run(dir_fd, PROOF_NEXT PROOF_RUN);
 
 	if (order_of(f).number)
 		return f;
@@ -541,61 +538,12 @@ char *proving_text(struct proving *proving)
 	return g_key_file_to_data(f, NULL, NULL);
 }
 
-/* How many bytes it takes; 0: it is no finding. */
-static size_t list_one(GKeyFile *f, unsigned n, const char *line)
-{
-	g_autofree char *group = g_strdup_printf("finding %u", n), *path = NULL, *text = NULL;
-	struct proof_finding finding;
-
-	if (!g_str_has_prefix(line, PROOF_MARK) ||
-	    !proof_finding_parse(line + strlen(PROOF_MARK), strlen(line + strlen(PROOF_MARK)),
-				 &finding))
-		return 0;
-	path = refused_line(finding.path);
-	text = refused_line(finding.text);
-	g_key_file_set_string(f, group, "path", path);
-	g_key_file_set_string(f, group, "kind", proof_kind_name(finding.kind));
-	g_key_file_set_int64(f, group, "since", finding.since);
-	g_key_file_set_string(f, group, "text", text);
-	g_key_file_set_string(f, group, "remedy", proof_kind_remedy(finding.kind));
-	proof_finding_clear(&finding);
-	return strlen(path) + strlen(text) + FINDING_BYTES;
-}
-
-static FILE *open_findings(int dir_fd)
-{
-	int fd = openat(dir_fd, NEXT PROOF_ENTRIES, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0)
-		fd = openat(dir_fd, PROOF_ENTRIES, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? NULL : fdopen(fd, "r");
-}
-
 char *proving_list(struct proving *proving, guint64 start)
 {
 	g_autoptr(GKeyFile) f = g_key_file_new();
 	int dir_fd = proof_place_open(proving->retriever);
-	FILE *file = dir_fd < 0 ? NULL : open_findings(dir_fd);
-	char *line = NULL;
-	guint64 at = start;
-	size_t room = 0;
-	size_t told = 0, more;
-	unsigned n = 0;
-	ssize_t len = -1;
 
-	if (file && fseeko(file, start, SEEK_SET) == 0)
-		while (told < PAGE && at - start < PAGE_BYTES &&
-		       (len = getline(&line, &room, file)) > 0 && line[len - 1] == '\n') {
-			line[len - 1] = 0;
-			at += len;
-			more = list_one(f, n, line);
-			told += more;
-			n += more > 0;
-		}
-	g_key_file_set_int64(f, "list", "next", len > 0 ? (gint64)at : -1);
-	free(line);
-	if (file)
-		fclose(file);
+	findings_list(dir_fd, start, f);
 	if (dir_fd >= 0)
 		close(dir_fd);
 	return g_key_file_to_data(f, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "own_files.h"
 #include "proof/finding.h"
 
 char *proof_place_path(const struct volume_config *config)
@@ -69,8 +70,13 @@ int proof_place_keep(const struct retriever *retriever)
 			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int to, ret;
 
+	if (from < 0 && errno == ENOENT) {
+		g_autofree char *path = proof_place_path(retriever->config);
+
+		return own_remove(AT_FDCWD, path); /* of an earlier volume */
+	}
 	if (from < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return -errno;
 	to = open_kept(retriever->config);
 	ret = MIN(to, 0);
 	for (size_t i = 0; i < G_N_ELEMENTS(names) && !ret; i++)

@@ -10,8 +10,8 @@
 int proof_place_open(const struct retriever *retriever);
 /* The configuration's report with ".proof".  g_free. */
 char *proof_place_path(const struct volume_config *config);
-/* Before .migrate/ goes: what is in it is kept, durable.  0, also where there is nothing, or
- * -errno. */
+/* Before .migrate/ goes: what is in it is kept, durable; where there is nothing, what was kept of
+ * an earlier volume goes.  0 or -errno. */
 int proof_place_keep(const struct retriever *retriever);
 
 #endif

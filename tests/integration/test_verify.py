@@ -172,10 +172,10 @@ def check_planted(said, planted):
     same(odd, {}, f'found and planted, of {len(planted)}')
 
 
-def local(args, fill_old):
+def local(args, fill_old, fs='ext4'):
     """A migration from a local tree, done to its end."""
     volume(OLD, '4G')
-    volume(NEW, '4G')
+    volume(NEW, '4G', fs)
     fill_old(OLD)
     migration = Migration(args.build, f'file://{OLD}')
     migration.start_retriever()
@@ -215,10 +215,25 @@ def mend(migration, planted):
 
 @case()
 def planted(args):
-    migration = local(args, lambda root: fill(root, args.random))
+    find_planted(args, 'ext4')
+
+
+@case()
+def planted_on_xfs(args):
+    find_planted(args, 'xfs')
+
+
+@case()
+def planted_on_btrfs(args):
+    find_planted(args, 'btrfs')
+
+
+def find_planted(args, fs):
+    migration = local(args, lambda root: fill(root, args.random), fs)
     said = clean(migration)
     same(said['same'], said['objects'], 'objects that are the same')
     same(said['told_by'], 'times', 'how clients are told')
+    same(said['files_cached'], 0, 'files that were read from the cache')
     wanted = plant()
     said = proof(migration, status=1)
     check_planted(said, wanted)
@@ -316,7 +331,7 @@ def samples(migration, whole):
 
 
 def stops(migration, whole):
-    """A cap holds; a second call follows; what was stopped goes on and is not done again."""
+    """Under a cap; a second call follows; what was stopped goes on and is not done again."""
     rate(migration, 8 * MIB)
     with under_way(migration) as first:
         second = subprocess.Popen(command(migration), stdout=subprocess.PIPE,

@@ -81,6 +81,7 @@ START_TEST(broken)
 		{"ln -sf /etc/passwd v-report.txt", "v-report.txt: "},
 		{"rm v-report.txt; mkfifo v-report.txt", "v-report.txt: "},
 		{"rm v-manifest.mtree.zst", "no manifest"},
+		{"mkfifo v-report.json.sig", "it is not a file"},
 		{"truncate -s -1 v-manifest.mtree.zst", "cut off"},
 		{"truncate -s 0 v-report.json", "v-report.json: "},
 		{"rm v-report.json", "v-report.json: No such file"},

@@ -85,6 +85,24 @@ START_TEST(long_lists)
 }
 END_TEST
 
+/* A sample says how sure it is. */
+START_TEST(sampled)
+{
+	struct final *final = counted();
+	g_autofree char *all = final_contents(final), *some = NULL;
+
+	ck_assert_ptr_nonnull(strstr(all, "all files"));
+	final->comparison.sample = FINAL_ALL / 50;
+	final->comparison.seed = 77;
+	final->comparison.fraction = 0.1;
+	final->comparison.confidence = 95.5;
+	some = final_contents(final);
+	ck_assert_ptr_nonnull(strstr(some, "a sample of 2 % of the files (seed 77; if 0.1 %"));
+	ck_assert_ptr_nonnull(strstr(some, "with 95.5 %)"));
+	final_free(final);
+}
+END_TEST
+
 START_TEST(no_directory)
 {
 	g_autoptr(GError) error = NULL;
@@ -96,7 +114,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {verdicts, long_lists, no_directory, NULL};
+	const TTest *const tests[] = {verdicts, long_lists, sampled, no_directory, NULL};
 
 	return run_made("final", tests);
 }

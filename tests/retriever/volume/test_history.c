@@ -34,6 +34,9 @@ START_TEST(bounded)
 	ck_assert_int_gt(last, 500000 - 2 * history->interval / HISTORY_INTERVAL);
 	for (guint i = 1; i < history->points->len; i++)
 		ck_assert_int_gt(point(history, i)->time, point(history, i - 1)->time);
+	for (guint i = 1; i < history->points->len; i++)
+		ck_assert_int_le(point(history, i)->time - point(history, i - 1)->time,
+				 2 * history->interval);
 	history_free(history);
 }
 END_TEST

@@ -25,13 +25,19 @@ static void is(int dir_fd, const char *text)
 
 START_TEST(outlives_the_volume)
 {
-	g_autofree char *message = NULL;
+	g_autofree char *message = NULL, *old = NULL;
 	int fd;
 
 	core_make(&core);
 	core_open(&core);
 	core_attach(&core);
+	old = proof_place_path(core.retriever->config);
+	ck_assert_int_eq(g_mkdir_with_parents(old, 0700), 0); /* of an earlier volume */
+	fd = open(old, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	put(fd, "of another");
+	close(fd);
 	ck_assert_int_eq(proof_place_keep(core.retriever), 0); /* nothing to be kept */
+	ck_assert(!g_file_test(old, G_FILE_TEST_EXISTS));
 	fd = proof_place_open(core.retriever);
 	ck_assert_int_ge(fd, 0);
 	put(fd, "what was found");
