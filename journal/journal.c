@@ -222,6 +222,8 @@ static bool commit(struct journal *journal, bool now, GError **error)
 		stop_scan(journal); /* it is to begin again */
 	if (watched.lost != INT64_MAX)
 		g_message("events were lost (overflow); a scan finds what they told");
+	if (journal->live.full)
+		journal->again = 0;
 	journal->live.full = 0;
 	journal->live.settled = watched.settled;
 	journal->committed = journal_boottime();
@@ -307,7 +309,7 @@ static void look_at_clock(struct journal *journal, int64_t now)
 
 static bool is_time(struct journal *journal, enum watch_fill fill, int64_t now)
 {
-	if (journal->live.full)
+	if (journal->live.full && !journal->commit_asked)
 		return now >= journal->again;
 	if (journal->commit_asked || fill == WATCH_MUCH)
 		return true;

@@ -117,6 +117,21 @@ START_TEST(a_link)
 }
 END_TEST
 
+/* All of it before anybody looked. */
+START_TEST(a_link_of_what_is_gone)
+{
+	const struct migrate_binding gone = binding_of("volume/f");
+	const struct journal_place before = {binding_of("volume"), "f"};
+
+	link_file("volume/f", "volume/d/link");
+	remove_file("volume/f");
+	remove_file("volume/d/link");
+	catch_up();
+	ck_assert_int_eq(flags_of_handle(&gone), JOURNAL_META | JOURNAL_NAMES | JOURNAL_GONE);
+	ck_assert_int_eq(journal_store_was(store, &gone, &before), JOURNAL_WAS_THERE);
+}
+END_TEST
+
 /* The kernel makes one event of what is alike: there, back, there again. */
 START_TEST(there_and_back)
 {
@@ -245,6 +260,7 @@ int main(void)
 	tcase_add_test(tcase, data_and_attributes);
 	tcase_add_test(tcase, made_and_removed);
 	tcase_add_test(tcase, a_link);
+	tcase_add_test(tcase, a_link_of_what_is_gone);
 	tcase_add_test(tcase, there_and_back);
 	tcase_add_test(tcase, names_ahead_of_events);
 	tcase_add_test(tcase, replaced);
