@@ -98,7 +98,7 @@ static bool open_all(struct journal *journal, const char *root, const char *sock
 	journal->volume = volume_open(root, error);
 	if (!journal->volume || !hold(journal, error) || !is_open(journal, error))
 		return false;
-	journal->watch = watch_new(volume_fd(journal->volume), socket, error);
+	journal->watch = watch_new(volume_fd(journal->volume), socket, getpid(), error);
 	if (!journal->watch)
 		return false;
 	journal->store = journal_store_open(journal->dir, error);

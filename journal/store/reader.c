@@ -17,11 +17,6 @@ struct journal_reader {
 	struct journal_durable state; /* of the snapshot */
 };
 
-char *journal_directory(const char *volume)
-{
-	return g_strconcat(JOURNAL_DIR "/", volume, JOURNAL_SUFFIX, NULL);
-}
-
 static bool snapshot(struct journal_reader *reader, GError **error)
 {
 	int ret = reader->txn ? mdb_txn_renew(reader->txn)

@@ -25,7 +25,7 @@ static void set_up(void)
 	put_file("volume/g", "text");
 	put_file("other/o", "text");
 	g_usleep(20000);
-	watch = watch_new(volume_fd(volume), "/nowhere", &error);
+	watch = watch_new(volume_fd(volume), "/nowhere", 0, &error);
 	ck_assert_msg(watch != NULL, "%s", error ? error->message : "");
 	apply = apply_new(volume, store, journal_realtime());
 	g_usleep(20000);
