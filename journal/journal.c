@@ -50,6 +50,8 @@ static void begin_state(struct journal *journal, struct journal_durable *state)
 {
 	struct statx st;
 
+	state->root = *volume_root(journal->volume);
+	state->fsid = volume_fsid(journal->volume);
 	state->since = state->seen = journal_realtime();
 	/* Not attached, or finished: it knows from now on. */
 	if (!migrate_has_private(volume_fd(journal->volume)) ||
@@ -90,6 +92,21 @@ static bool is_open(const struct journal *journal, GError **error)
 	return false;
 }
 
+/* Rows of another file system's objects would be taken for those of this one's. */
+static bool is_same_volume(const struct journal *journal, const char *root, GError **error)
+{
+	const struct journal_durable *state = journal_store_state(journal->store);
+
+	if (migrate_binding_equal(&state->root, volume_root(journal->volume)) &&
+	    state->fsid == volume_fsid(journal->volume))
+		return true;
+	g_set_error(error, JOURNAL_ERROR, EXDEV,
+		    "%s: this is the journal of another directory than what %s is now: to begin a "
+		    "new one, remove this directory",
+		    journal->dir, root);
+	return false;
+}
+
 /* The mark is set before anything is believed of the past, so that nothing is in between. */
 static bool open_all(struct journal *journal, const char *root, const char *socket, GError **error)
 {
@@ -105,10 +122,12 @@ static bool open_all(struct journal *journal, const char *root, const char *sock
 	if (!journal->store)
 		return false;
 	state = journal_store_state(journal->store);
-	if (!state->since)
+	if (!state->seen)
 		begin_state(journal, state);
-	else
+	else if (is_same_volume(journal, root, error))
 		gap_start(state);
+	else
+		return false;
 	journal->apply = apply_new(journal->volume, journal->store, state->since);
 	journal->leave = leave_new(volume_fd(journal->volume));
 	return true;

@@ -138,6 +138,23 @@ START_TEST(one_at_a_time)
 }
 END_TEST
 
+/* The root was made anew, or is another one. */
+START_TEST(another_volume)
+{
+	g_autofree char *root = path_of("other");
+	GError *error = NULL;
+
+	start();
+	state_now(false);
+	stop();
+	ck_assert_ptr_null(journal_new(root, store_dir, "/nowhere", &error));
+	ck_assert_msg(g_error_matches(error, JOURNAL_ERROR, EXDEV), "%s", error->message);
+	g_clear_error(&error);
+	start();
+	stop();
+}
+END_TEST
+
 /* The way back was closed: it does not begin again, but for another migration. */
 START_TEST(closed)
 {
@@ -210,6 +227,7 @@ int main(void)
 	tcase_add_test(tcase, notes);
 	tcase_add_test(tcase, killed);
 	tcase_add_test(tcase, one_at_a_time);
+	tcase_add_test(tcase, another_volume);
 	tcase_add_test(tcase, closed);
 	tcase_add_test(tcase, no_room);
 	suite_add_tcase(suite, tcase);
