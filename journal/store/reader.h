@@ -22,7 +22,8 @@
  *    Some things have no row: what was made and removed again; a name that a rename replaced (of
  *    the object that had it the kernel does not tell the name: it is gone, or has other links);
  *    and, with JOURNAL_SCANNED, what happened in the gap: a rename looks like a name that went
- *    and another that came.
+ *    and another that came, and the name that an object of that flag had at first may be one that
+ *    it got in the gap.
  *  - An object whose link count is 0 is gone, also without JOURNAL_GONE: somebody had it open.
  *
  * Threads: one reader, one thread.  A process opens a store once at a time, and does not fork with
@@ -57,8 +58,9 @@ struct journal_state {
 
 struct journal_reader;
 
-/* dir: of the store, as the configuration says.  Takes the first snapshot.  NULL
- * with JOURNAL_ERROR, ENOENT: there is none (never started, or committed). */
+/* dir: of the store, as the configuration says, which has to be writable (readers register).  Takes
+ * the first snapshot.  NULL with JOURNAL_ERROR, ENOENT: there is none (never started, or
+ * committed). */
 struct journal_reader *journal_open(const char *dir, GError **error);
 void journal_close(struct journal_reader *reader);
 
