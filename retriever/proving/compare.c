@@ -188,8 +188,8 @@ static void set_changed(struct pair *pair)
 {
 	if (fstat(pair->fd, &pair->st) == 0)
 		compare_fill_here(&pair->compared->entry, &pair->st);
-	pair->compared->entry.status = PROOF_CHANGED;
-	*pair->compared->entry.sha256 = 0;
+	if (!pair->compared->findings->len) /* what was found stays true */
+		pair->compared->entry.status = PROOF_CHANGED;
 }
 
 /* Whether who changed it did so on the old server, and just now. */
@@ -203,6 +203,7 @@ static bool is_changed_there(struct pair *pair)
 
 static void judge_content(struct pair *pair, const struct content *content)
 {
+	*pair->compared->entry.sha256 = 0; /* it is of no version that anybody vouches for */
 	if (is_clients(pair, CLIENTS_CONTENT, true))
 		set_changed(pair);
 	else if (is_changed_there(pair))
