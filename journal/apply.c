@@ -191,23 +191,27 @@ static void moved(struct apply *apply, const struct event *event)
 }
 
 /* Something was written through a descriptor that is closed now, maybe in a way that is not told
- * (a mapping, AIO): then its mtime moved. */
+ * (a mapping, AIO): then its mtime moved.  Of what is new it does not matter. */
 static bool was_written(struct apply *apply, const struct migrate_binding *object)
 {
 	struct journal_row row;
 	struct stat st;
 
-	if (journal_store_find(apply->store, object, &row) && row.flags & JOURNAL_DATA)
+	if (journal_store_find(apply->store, object, &row) &&
+	    row.flags & (JOURNAL_DATA | JOURNAL_MADE))
 		return true;
 	return volume_exists(apply->volume, object, &st) && migrate_ns(st.st_mtim) >= apply->since;
 }
 
 static unsigned changes_of(struct apply *apply, const struct event *event)
 {
-	unsigned flags = event->mask & FAN_ONDIR ? JOURNAL_DIRECTORY : 0;
+	unsigned flags = 0;
 
 	if (event->mask & FAN_ATTRIB)
 		flags |= JOURNAL_META;
+	/* An mtime that is set alone is told as a modification. */
+	if (event->mask & FAN_ONDIR)
+		return flags | JOURNAL_DIRECTORY | (event->mask & FAN_MODIFY ? JOURNAL_META : 0);
 	if (event->mask & FAN_MODIFY ||
 	    (event->mask & FAN_CLOSE_WRITE && was_written(apply, &event->object)))
 		flags |= JOURNAL_DATA;

@@ -9,17 +9,13 @@
 #include "live.h"
 
 #define POLL_US 20000
+#define FULL_NS (INT64_C(2) * 1000000000)
 
 struct journal_reader {
 	struct journal_env env;
 	MDB_txn *txn;
 	struct journal_durable state; /* of the snapshot */
 };
-
-char *journal_directory(const char *volume)
-{
-	return g_strconcat(JOURNAL_DIR "/", volume, JOURNAL_SUFFIX, NULL);
-}
 
 static bool snapshot(struct journal_reader *reader, GError **error)
 {
@@ -225,7 +221,7 @@ static bool refuse(struct journal_reader *reader, int code, const char *why, GEr
 static bool is_settled(struct journal_reader *reader, const struct journal_live *live,
 		       int64_t asked, bool scan)
 {
-	return live->settled >= asked && reader->state.gap == INT64_MAX &&
+	return !live->full && live->settled >= asked && reader->state.gap == INT64_MAX &&
 	       (!scan || live->scanned >= asked);
 }
 
@@ -244,7 +240,8 @@ bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GE
 				      "no migrate-journal is running: systemctl start "
 				      "migrate-journal@NAME",
 				      error);
-		if (live.full)
+		/* It may have been asked to try once more. */
+		if (live.full && now - asked > FULL_NS)
 			return refuse(reader, ENOSPC,
 				      "there is no room for the journal: make some on that file "
 				      "system",

@@ -61,15 +61,18 @@ def over_nfs(args):
     a, b = client.walk('a')[0], client.walk('b')[0]
     client.write(client.walk('a/0')[0], 0, b'changed', nfs3.FILE_SYNC)
     client.setattr(client.walk('a/1')[0], mode=0o600)
+    client.setattr(client.walk('a/4')[0], mtime=10**18)
+    client.setattr(client.walk('a/5')[0], size=3)
+    client.setattr(b, mode=0o770)
     client.rename(a, '2', b, 'moved')
     client.remove(a, '3')
     client.mkdir(b, 'made')
     client.link(client.walk('b/1')[0], a, 'link')
     client.rename(client.root, 'c', b, 'c')
     migration.crawl()
-    wanted = {
-        '.': {'entries'}, 'a': {'entries'}, 'b': {'entries'}, 'a/0': {'data'},
-        'a/1': {'attributes'}, 'b/moved': {'names'}, 'a/3': {'attributes', 'names', 'removed'},
+    wanted = {          # the kernel tells of an mtime as of a modification
+        '.': {'entries'}, 'a': {'entries'}, 'b': {'entries', 'attributes'}, 'a/0': {'data'},
+        'a/1': {'attributes'}, 'a/4': {'data'}, 'a/5': {'data'}, 'b/moved': {'names'}, 'a/3': {'attributes', 'names', 'removed'},
         'b/made': {'made'}, 'b/c': {'names'}, 'a/link': {'attributes', 'names'}}
     got = migration.changes()
     same(whats(got), wanted, 'changes')
