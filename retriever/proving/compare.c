@@ -9,6 +9,7 @@
 
 #include "config/owners.h"
 #include "volume/attributes.h"
+#include "volume/copied.h"
 #include "volume/links.h"
 #include "ways/directory_page.h"
 
@@ -344,7 +345,8 @@ static void compare_likeness(struct pair *pair)
 static void compare_mtime(struct pair *pair)
 {
 	const int64_t there = pair->entry->attr.mtime;
-	const bool differs = pair->compared->entry.mtime != there;
+	/* as fine as this file system keeps it */
+	const bool differs = !copied_mtime_is(pair->st.st_mtim, there);
 
 	if (differs && is_clients(pair, CLIENTS_ATTRIBUTES, true))
 		set_changed(pair);
