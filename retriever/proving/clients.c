@@ -19,7 +19,14 @@ struct clients {
 	gint64 refreshed;	       /* monotonic, microseconds */
 };
 
-struct clients *clients_new(struct retriever *retriever)
+/* A process has a store open once at a time: who comes second shares it. */
+static struct {
+	GMutex lock;
+	struct clients *clients;
+	unsigned refs;
+} shared;
+
+static struct clients *open_clients(struct retriever *retriever)
 {
 	struct clients *clients = g_new0(struct clients, 1);
 	g_autoptr(GError) error = NULL, unknown = NULL;
@@ -36,14 +43,25 @@ struct clients *clients_new(struct retriever *retriever)
 	return clients;
 }
 
+struct clients *clients_new(struct retriever *retriever)
+{
+	g_mutex_lock(&shared.lock);
+	if (!shared.refs++)
+		shared.clients = open_clients(retriever);
+	g_mutex_unlock(&shared.lock);
+	return shared.clients;
+}
+
 void clients_free(struct clients *clients)
 {
-	if (!clients)
-		return;
-	if (clients->reader)
-		journal_close(clients->reader);
-	g_mutex_clear(&clients->lock);
-	g_free(clients);
+	g_mutex_lock(&shared.lock);
+	if (clients && !--shared.refs) {
+		if (clients->reader)
+			journal_close(clients->reader);
+		g_mutex_clear(&clients->lock);
+		g_free(clients);
+	}
+	g_mutex_unlock(&shared.lock);
 }
 
 /* ---- by times ---- */

@@ -14,6 +14,7 @@ enum clients_aspect {
 	CLIENTS_NAMES,	    /* of a directory */
 };
 
+/* One retriever of a process at a time; for whoever comes while others have it, it is the same. */
 struct clients *clients_new(struct retriever *retriever);
 void clients_free(struct clients *clients);
 

@@ -9,6 +9,7 @@
 
 #include "config/owners.h"
 #include "volume/attributes.h"
+#include "volume/copied.h"
 #include "volume/links.h"
 #include "ways/directory_page.h"
 
@@ -188,8 +189,8 @@ static void set_changed(struct pair *pair)
 {
 	if (fstat(pair->fd, &pair->st) == 0)
 		compare_fill_here(&pair->compared->entry, &pair->st);
-	pair->compared->entry.status = PROOF_CHANGED;
-	*pair->compared->entry.sha256 = 0;
+	if (!pair->compared->findings->len) /* what was found stays true */
+		pair->compared->entry.status = PROOF_CHANGED;
 }
 
 /* Whether who changed it did so on the old server, and just now. */
@@ -203,6 +204,7 @@ static bool is_changed_there(struct pair *pair)
 
 static void judge_content(struct pair *pair, const struct content *content)
 {
+	*pair->compared->entry.sha256 = 0; /* it is of no version that anybody vouches for */
 	if (is_clients(pair, CLIENTS_CONTENT, true))
 		set_changed(pair);
 	else if (is_changed_there(pair))
@@ -343,7 +345,8 @@ static void compare_likeness(struct pair *pair)
 static void compare_mtime(struct pair *pair)
 {
 	const int64_t there = pair->entry->attr.mtime;
-	const bool differs = pair->compared->entry.mtime != there;
+	/* as fine as this file system keeps it */
+	const bool differs = !copied_mtime_is(pair->st.st_mtim, there);
 
 	if (differs && is_clients(pair, CLIENTS_ATTRIBUTES, true))
 		set_changed(pair);

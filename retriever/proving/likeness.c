@@ -171,7 +171,9 @@ static int set(struct scratches *scratches, int fd, const struct source_attr *at
 	struct carried carried = {0};
 	int ret = attributes_set(scratches->retriever, fd, attr, xattrs, inherits, &carried);
 
-	*lost = carried.lost != NULL;
+	*lost = false;
+	for (guint i = 0; carried.lost && i < carried.lost->len; i++)
+		*lost |= ((struct report_line *)carried.lost->pdata[i])->kind != REPORT_VOLUME;
 	attributes_clear(&carried);
 	return ret;
 }

@@ -36,7 +36,8 @@ struct proving {
 	bool under_way;
 	bool counting; /* counts are those of the run */
 	struct order order;
-	struct proving_counts counts;
+	struct proving_counts counts; /* with those of directories that are not done */
+	struct proving_counts done;
 	gint64 started; /* monotonic, microseconds */
 	guint64 objects_before;
 	const char *told_by;  /* what clients changed */
@@ -194,6 +195,11 @@ static int drive_one(struct driver *driver, const struct proving_task *task)
 		proving_log_drop(driver->log);
 	else
 		ret = proving_log_append(driver->log, task, &block);
+	if (!ret) {
+		g_mutex_lock(&driver->proving->lock);
+		proving_counts_add(&driver->proving->done, &block.counts);
+		g_mutex_unlock(&driver->proving->lock);
+	}
 	proving_block_clear(&block);
 	return ret;
 }
@@ -251,7 +257,7 @@ static int run_log(struct proving *proving)
 	if (!log)
 		return ret;
 	g_mutex_lock(&proving->lock);
-	proving->counts = counts;
+	proving->counts = proving->done = counts;
 	proving->counting = true;
 	proving->objects_before = counts.objects;
 	proving->started = g_get_monotonic_time();
@@ -260,6 +266,9 @@ static int run_log(struct proving *proving)
 	if (!ret)
 		ret = proving_log_sync(log);
 	proving_log_close(log);
+	g_mutex_lock(&proving->lock);
+	proving->counts = proving->done;
+	g_mutex_unlock(&proving->lock);
 	return ret;
 }
 

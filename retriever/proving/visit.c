@@ -25,7 +25,6 @@ struct visit {
 	int fd;	       /* here, or -1 */
 	GArray *names; /* hashes of what the old server lists */
 	unsigned quota;
-	int status;
 	GMutex lock; /* a leaf: what follows */
 	GCond changed;
 	unsigned under_way;

@@ -250,6 +250,37 @@ def find_planted(args, fs):
     same(os.listdir(NEW).count('.migrate'), 0, '.migrate after it')
 
 
+def rot(name):
+    """Bytes on the disk change; the page cache has them as they were."""
+    path = f'{NEW}/{name}'
+    sh('sync', '-f', NEW)
+    with open(path, 'rb') as file:
+        data = file.read()
+    extent = next(line for line in sh('filefrag', '-v', '-b4096', path).splitlines()
+                  if line.strip().startswith('0:'))
+    block = int(extent.split(':')[2].split('..')[0])
+    device = os.open(sh('findmnt', '-no', 'SOURCE', NEW).strip(), os.O_RDWR | os.O_CLOEXEC)
+    same(os.pread(device, 100, block * 4096), data[:100], 'what is there on the disk')
+    os.pwrite(device, b'rotten', block * 4096 + 50)
+    os.fsync(device)
+    os.close(device)
+    with open(path, 'rb') as file:
+        same(file.read(), data, 'what the cache has')
+
+
+@case()
+def rotten(args):
+    """It is the disk that is compared, not the cache; and no journal calls that a client's."""
+    migration = stack(args.build, lambda root: fill(root, args.random))[1]
+    migration.start_journal()
+    migration.attach()
+    migration.crawl()
+    rot('data/byte')
+    said = proof(migration, status=1)
+    same(kinds(said), {'data/byte': {'content'}}, 'findings')
+    expect('the first is byte 50' in said['list'][0]['text'], f'{said["list"]}')
+
+
 def rate(migration, bytes_per_second):
     migration.ctl('throttle', argument=str(bytes_per_second))
 

@@ -34,11 +34,28 @@ START_TEST(by_times)
 }
 END_TEST
 
+/* A comparison and a mending at a time have one journal open. */
+START_TEST(shared)
+{
+	struct clients *first, *second;
+
+	core_copied(&core, NULL);
+	first = clients_new(core.retriever);
+	second = clients_new(core.retriever);
+	ck_assert_ptr_eq(first, second);
+	ck_assert_str_eq(clients_told_by(first), "times");
+	clients_free(first);
+	clients_free(second);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("clients");
 	TCase *tcase = CORE_TCASE(suite, "clients", 60);
 
 	tcase_add_test(tcase, by_times);
+	tcase_add_test(tcase, shared);
 	return run_suite(suite);
 }

@@ -187,6 +187,7 @@ START_TEST(killed_and_written)
 			marked++;
 		}
 		core_shell(&core, "rm -r $new $old");
+		core_free(&core);
 		if (!cut_short || marked == 3)
 			break;
 	}

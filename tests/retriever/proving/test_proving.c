@@ -101,6 +101,27 @@ START_TEST(differences)
 }
 END_TEST
 
+/* A directory that cannot be listed is no proof, also where nothing else is wrong. */
+START_TEST(unread)
+{
+	const struct fault_rule rule = {
+		.ops = 1 << BACKEND_READDIR, .name = "d", .action = FAULT_ERROR, .status = -EACCES};
+	g_autoptr(GKeyFile) after = NULL;
+	g_autofree char *list = NULL;
+
+	core_copied(&core, NULL);
+	backend_fault_add(core.fault, &rule);
+	begin(100000);
+	after = await();
+	is_state(after, "through");
+	ck_assert_uint_eq(number(after, "findings"), 1);
+	ck_assert_uint_eq(number(after, "failed"), 1);
+	list = findings();
+	ck_assert_str_eq(list, "unread d\n");
+	core_free(&core);
+}
+END_TEST
+
 /* What was stopped goes on, also in another retriever; with another sample it begins anew. */
 START_TEST(goes_on)
 {
@@ -163,6 +184,7 @@ int main(void)
 
 	tcase_add_test(tcase, the_same);
 	tcase_add_test(tcase, differences);
+	tcase_add_test(tcase, unread);
 	tcase_add_test(tcase, goes_on);
 	tcase_add_test(tcase, closed_meanwhile);
 	tcase_add_test(tcase, refused);
