@@ -151,6 +151,68 @@ START_TEST(i5_a_held_directory_is_not_looked_at)
 }
 END_TEST
 
+/* All of it is here, but no round makes it whole while a client may change it. */
+START_TEST(i5_a_file_that_rounds_leave)
+{
+	g_autofree uint8_t *data = core_bytes(2, 0, 10000);
+	uint64_t first, second;
+	int root, file;
+
+	core_make(&core);
+	core_source_file(&core, "file", 10000, 1);
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(fill(root), 0);
+	file = open_below(root, "file", O_RDWR);
+	ck_assert_int_eq(core_begin(&core, file, -1, MIGRATE_WRITE, 0, 10000, &first), 0);
+	ck_assert_int_eq(core_begin(&core, file, -1, MIGRATE_WRITE, 0, 1, &second), 0);
+	ck_assert_int_eq(pwrite(file, data, 10000, 0), 10000);
+	ck_assert_int_eq(core_end(&core, first, true, false, 0, 10000), 0);
+	ck_assert_int_eq(core_finish(&core, root), -EAGAIN);
+	ck_assert_int_eq(core_state(file), MIGRATE_PARTIAL);
+	ck_assert_int_eq(core_state(root), MIGRATE_FILLED);
+	ck_assert_int_eq(core_end(&core, second, false, false, 0, 1), 0);
+	ck_assert_int_eq(make_whole(root), 0);
+	close(file);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
+/* As a run of a copy does: what the finish has looked at may be of another version since. */
+START_TEST(i5_a_fill_during_a_finish)
+{
+	struct object *directory, *last;
+	int root, file;
+
+	core_make(&core);
+	core_source_file(&core, "file", 10000, 1);
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(fill(root), 0);
+	file = open_below(root, "file", O_RDWR);
+	ck_assert_int_eq(object_get(core.retriever, root, &directory), 0);
+	ck_assert_int_eq(object_get(core.retriever, file, &last), 0);
+	g_mutex_lock(&last->lock);
+	finish_until_it_opens(root, "file"); /* and waits for the lock */
+	g_mutex_lock(&directory->lock);
+	directory_of(directory)->filled++;
+	g_mutex_unlock(&directory->lock);
+	ck_assert_int_eq(migrate_record_drop(file), 0);
+	last->normal = true;
+	g_mutex_unlock(&last->lock);
+	pthread_join(finishing.thread, NULL);
+	ck_assert_int_eq(finishing.status, -EAGAIN);
+	ck_assert_int_eq(core_state(root), MIGRATE_FILLED);
+	ck_assert_int_eq(core_finish(&core, root), 0);
+	object_unref(last);
+	object_unref(directory);
+	close(file);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 /* A directory of that name below the root is anybody's. */
 START_TEST(i5_a_directory_called_migrate)
 {
@@ -180,6 +242,8 @@ int main(void)
 	tcase_add_test(tcase, i12_what_failed_keeps_it_unfinished);
 	tcase_add_test(tcase, i5_a_placing_during_a_finish);
 	tcase_add_test(tcase, i5_a_held_directory_is_not_looked_at);
+	tcase_add_test(tcase, i5_a_file_that_rounds_leave);
+	tcase_add_test(tcase, i5_a_fill_during_a_finish);
 	tcase_add_test(tcase, i5_a_directory_called_migrate);
 	return run_suite(suite);
 }
