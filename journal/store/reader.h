@@ -151,10 +151,12 @@ bool journal_each(struct journal_reader *reader, uint64_t after, journal_row_fn 
  */
 bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GError **error);
 
-/* Whether an object that was there and has the flags and names of its row was not there at the
- * switch, links: of the inode now.  For objects without JOURNAL_MADE that came to be as links of a
- * file without a name (O_TMPFILE): all their names are JOURNAL_NAME_MADE, none is _GONE. */
+/*
+ * Whether an object was not there at the switch.  links: of the inode now.  JOURNAL_MADE says so,
+ * and for what came to be as links of a file without a name (O_TMPFILE): all its names are
+ * JOURNAL_NAME_MADE, none is JOURNAL_NAME_GONE.
+ */
 bool journal_was_made(struct journal_reader *reader, const struct journal_row *row, uint64_t links,
-		      GError **error);
+		      bool *made, GError **error);
 
 #endif

@@ -23,6 +23,10 @@ FOLDERS = {
     'fsal_migrate': ['common'],
     'vfs_migrate': ['common'],
     'crawler': ['common'],
+    # what anybody may read, so it knows nothing of the retriever
+    'journal/store': ['common'],
+    # reads the configuration
+    'journal': ['journal/store', 'retriever/config', 'retriever/source', 'common'],
     'retriever/source/smb/worker': ['retriever/source/smb'],
     'retriever/source/file': ['retriever/source', 'common'],
     'retriever/source/nfs': ['retriever/source', 'common'],
@@ -37,8 +41,8 @@ FOLDERS = {
     'retriever': ['retriever/door', 'retriever/ways', 'retriever/volume', 'retriever/config',
                   'retriever/source', 'retriever/source/nfs', 'retriever/source/smb',
                   'retriever/source/file', 'common'],
-    # reads the configuration and the report's format
-    'ctl': ['retriever/config', 'retriever/volume', 'retriever/source', 'common'],
+    # reads the configuration, the report's format and the journal
+    'ctl': ['journal/store', 'retriever/config', 'retriever/volume', 'retriever/source', 'common'],
 }
 PUBLIC = {'fsal_migrate': 'migrate.h', 'vfs_migrate': 'migrate.h', 'crawler': 'migrate.h'}
 
@@ -58,7 +62,7 @@ def includes(files):
     for path in sorted(files):
         folder = os.path.dirname(path)
         # Samba's headers are called like some of common/
-        roots = ['', 'retriever/'] + ['common/'] * ('common' in FOLDERS[folder])
+        roots = ['', 'retriever/', 'journal/'] + ['common/'] * ('common' in FOLDERS[folder])
         with open(f'{TREE}/{path}') as text:
             for name in re.findall(r'^\s*#\s*include "([^"]+)"', text.read(), re.M):
                 for root in [folder + '/', *roots]:

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "env.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#define FULL_BELOW (4 << 20)
+
+int journal_env_errno(int lmdb)
+{
+	if (lmdb == MDB_MAP_FULL)
+		return -ENOSPC;
+	return lmdb > 0 ? -lmdb : lmdb ? -EIO : 0;
+}
+
+/* LMDB says EIO where a file system took only part of what it wrote. */
+static bool is_full(const char *dir)
+{
+	struct statvfs fs;
+
+	return statvfs(dir, &fs) == 0 && fs.f_bavail * fs.f_frsize < FULL_BELOW;
+}
+
+bool journal_env_fail(const struct journal_env *env, int lmdb, GError **error)
+{
+	int code = -journal_env_errno(lmdb);
+
+	if (code == ENOENT || lmdb == MDB_NOTFOUND)
+		g_set_error(error, JOURNAL_ERROR, ENOENT,
+			    "%s: there is no journal: it was not started yet "
+			    "(migrate-journal@NAME), or the way back was closed",
+			    env->dir);
+	else if (code == ENOSPC || code == EDQUOT || (code == EIO && is_full(env->dir)))
+		g_set_error(error, JOURNAL_ERROR, ENOSPC,
+			    "%s: no room for the journal: make some on that file system", env->dir);
+	else
+		g_set_error(error, JOURNAL_ERROR, code,
+			    "%s: %s: the journal cannot be used; if it is damaged, remove it: it "
+			    "begins again and cannot tell of what was before",
+			    env->dir, mdb_strerror(lmdb));
+	return false;
+}
+
+static int open_tables(struct journal_env *env, bool write)
+{
+	const unsigned make = write ? MDB_CREATE : 0;
+	const struct {
+		const char *name;
+		unsigned flags;
+		MDB_dbi *table;
+	} tables[] = {
+		{"rows", 0, &env->rows},
+		{"names", MDB_DUPSORT, &env->names},
+		{"order", MDB_DUPSORT | MDB_INTEGERKEY, &env->order},
+		{"leaving", 0, &env->leaving},
+		{"state", 0, &env->state},
+	};
+	MDB_txn *txn;
+	int ret = mdb_txn_begin(env->env, NULL, write ? 0 : MDB_RDONLY, &txn);
+
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < G_N_ELEMENTS(tables) && !ret; i++)
+		ret = mdb_dbi_open(txn, tables[i].name, tables[i].flags | make, tables[i].table);
+	if (!ret)
+		return mdb_txn_commit(txn);
+	mdb_txn_abort(txn);
+	return ret;
+}
+
+bool journal_env_open(struct journal_env *env, const char *dir, bool write, GError **error)
+{
+	int ret = mdb_env_create(&env->env);
+
+	env->dir = g_strdup(dir);
+	if (!ret)
+		ret = mdb_env_set_maxdbs(env->env, 5);
+	if (!ret)
+		ret = mdb_env_set_mapsize(env->env, JOURNAL_MAP_SIZE);
+	if (!ret)
+		ret = mdb_env_open(env->env, dir, MDB_NORDAHEAD | (write ? 0 : MDB_RDONLY), 0600);
+	if (!ret)
+		ret = open_tables(env, write);
+	if (!ret)
+		return true;
+	journal_env_fail(env, ret, error);
+	journal_env_close(env);
+	return false;
+}
+
+void journal_env_close(struct journal_env *env)
+{
+	if (env->env)
+		mdb_env_close(env->env);
+	g_free(env->dir);
+	memset(env, 0, sizeof(*env));
+}
+
+bool journal_env_load(const struct journal_env *env, MDB_txn *txn, struct journal_durable *state,
+		      GError **error)
+{
+	MDB_val key = {5, "state"}, value;
+	int ret = mdb_get(txn, env->state, &key, &value);
+
+	if (ret)
+		return journal_env_fail(env, ret, error);
+	if (value.mv_size == sizeof(*state)) {
+		memcpy(state, value.mv_data, sizeof(*state));
+		if (state->format == JOURNAL_FORMAT &&
+		    memchr(state->reason, 0, sizeof(state->reason)))
+			return true;
+	}
+	g_set_error(error, JOURNAL_ERROR, EINVAL,
+		    "%s: the journal is of another version: read it with that one, or remove it: "
+		    "it begins again and cannot tell of what was before",
+		    env->dir);
+	return false;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The store on disk: a directory with an LMDB environment of four tables, and `live` (live.h).  It
+ * is of this machine, like the handles in it: numbers are in the processor's order.
+ *
+ *   rows     handle -> flags u16, generation u64, [length u8, parent handle, name]
+ *   names    handle -> kind u8, length u8, parent handle, name; several
+ *   order    generation u64 -> handle; several.  One for each row
+ *   leaving  handle -> nothing: what was made and is gone, until that is durable on the volume
+ *   state    "state" -> struct journal_durable
+ *
+ * A handle is its type u8 and its bytes.
+ *
+ * A transaction is durable when it is committed, and torn by nothing.  `seen` is in the same
+ * transaction as the rows of what was seen, so that after a kill or a power cut everything from
+ * `seen` on is a gap and nothing before it is.  What is durable here may not be durable on the
+ * volume, whose past a power cut brings back: a gap ends with a look at what every row says
+ * (scan.h).
+ */
+#ifndef JOURNAL_LAYOUT_H
+#define JOURNAL_LAYOUT_H
+
+#include <stddef.h>
+
+#include "reader.h"
+
+#define JOURNAL_KEY_MAX	  (1 + MIGRATE_BINDING_MAX)
+#define JOURNAL_VALUE_MAX (2 + 8 + 1 + JOURNAL_KEY_MAX + JOURNAL_NAME_MAX)
+#define JOURNAL_FORMAT	  1
+
+struct journal_durable {
+	uint32_t format;     /* JOURNAL_FORMAT */
+	uint32_t spare;	     /* 0 */
+	int64_t since, seen; /* as in journal_state */
+	int64_t gap, filled;
+	uint64_t gaps, generation;
+	int64_t boottime; /* CLOCK_BOOTTIME when `seen` was the time of day */
+	char boot[40];	  /* of which boot (boot_id) */
+	char reason[64];
+};
+
+/* The length. */
+size_t journal_key_encode(const struct migrate_binding *handle, uint8_t *out);
+size_t journal_row_encode(const struct journal_row *row, uint8_t *out);
+size_t journal_name_encode(const struct journal_name *name, uint8_t *out);
+/* false: the store is damaged. */
+bool journal_key_decode(const void *bytes, size_t len, struct migrate_binding *handle);
+/* Without the handle. */
+bool journal_row_decode(const void *bytes, size_t len, struct journal_row *row);
+bool journal_name_decode(const void *bytes, size_t len, struct journal_name *name);
+
+#endif

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "store.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "env.h"
+
+struct journal_store {
+	struct journal_env env;
+	MDB_txn *txn;	     /* NULL: nothing happened since the last commit */
+	int failed;	     /* of LMDB, in this transaction */
+	uint64_t generation; /* of this transaction */
+	struct journal_durable state, committed;
+	GHashTable *linked; /* handles, until the next commit */
+};
+
+struct key {
+	uint8_t bytes[JOURNAL_KEY_MAX];
+	MDB_val val;
+};
+
+static MDB_val *key_of(struct key *key, const struct migrate_binding *object)
+{
+	key->val = (MDB_val){journal_key_encode(object, key->bytes), key->bytes};
+	return &key->val;
+}
+
+static guint hash_handle(gconstpointer p)
+{
+	const struct migrate_binding *handle = p;
+	guint h = handle->type;
+
+	for (unsigned i = 0; i < handle->len; i++)
+		h = h * 33 + handle->bytes[i];
+	return h;
+}
+
+static gboolean equal_handles(gconstpointer a, gconstpointer b)
+{
+	return migrate_binding_equal(a, b);
+}
+
+/* Notes a failure; not finding something is none. */
+static bool done(struct journal_store *store, int ret)
+{
+	if (ret && ret != MDB_NOTFOUND && !store->failed)
+		store->failed = ret;
+	return ret == 0;
+}
+
+static bool begin(struct journal_store *store)
+{
+	if (!store->txn && !store->failed) {
+		done(store, mdb_txn_begin(store->env.env, NULL, 0, &store->txn));
+		store->generation = store->committed.generation + 1;
+	}
+	return !store->failed;
+}
+
+void journal_store_abort(struct journal_store *store)
+{
+	if (store->txn)
+		mdb_txn_abort(store->txn);
+	store->txn = NULL;
+	store->failed = 0;
+	store->state = store->committed;
+	g_hash_table_remove_all(store->linked);
+}
+
+bool journal_store_commit(struct journal_store *store, GError **error)
+{
+	MDB_val key = {5, "state"}, value = {sizeof(store->state), &store->state};
+	int ret;
+
+	begin(store);
+	store->state.generation = store->generation;
+	if (!store->failed)
+		done(store, mdb_put(store->txn, store->env.state, &key, &value, 0));
+	ret = store->failed;
+	if (!ret) {
+		ret = mdb_txn_commit(store->txn);
+		store->txn = NULL;
+	}
+	if (!ret)
+		store->committed = store->state;
+	else
+		journal_env_fail(&store->env, ret, error);
+	journal_store_abort(store);
+	return !ret;
+}
+
+struct journal_store *journal_store_open(const char *dir, GError **error)
+{
+	struct journal_store *store = g_new0(struct journal_store, 1);
+	GError *why = NULL;
+
+	store->linked = g_hash_table_new_full(hash_handle, equal_handles, g_free, NULL);
+	g_mkdir_with_parents(dir, 0700);
+	if (journal_env_open(&store->env, dir, true, &why) && begin(store)) {
+		mdb_reader_check(store->env.env, NULL);
+		if (journal_env_load(&store->env, store->txn, &store->state, &why)) {
+			store->committed = store->state;
+		} else if (g_error_matches(why, JOURNAL_ERROR, ENOENT)) {
+			g_clear_error(&why);
+			store->committed.format = JOURNAL_FORMAT;
+			store->committed.gap = INT64_MAX;
+		}
+		if (!why)
+			journal_store_abort(store);
+	}
+	if (!why && !store->failed)
+		return store;
+	if (!why)
+		journal_env_fail(&store->env, store->failed, &why);
+	g_propagate_error(error, why);
+	journal_store_close(store);
+	return NULL;
+}
+
+void journal_store_close(struct journal_store *store)
+{
+	if (!store)
+		return;
+	if (store->txn)
+		mdb_txn_abort(store->txn);
+	journal_env_close(&store->env);
+	g_hash_table_destroy(store->linked);
+	g_free(store);
+}
+
+struct journal_durable *journal_store_state(struct journal_store *store)
+{
+	return &store->state;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static bool damaged(struct journal_store *store)
+{
+	return done(store, MDB_CORRUPTED);
+}
+
+/* The row, or one that says nothing yet.  Whether there was one. */
+static bool get(struct journal_store *store, const struct migrate_binding *object,
+		struct journal_row *row)
+{
+	struct key key;
+	MDB_val value;
+
+	memset(row, 0, sizeof(*row));
+	row->handle = *object;
+	if (!begin(store) ||
+	    !done(store, mdb_get(store->txn, store->env.rows, key_of(&key, object), &value)))
+		return false;
+	return journal_row_decode(value.mv_data, value.mv_size, row) || damaged(store);
+}
+
+static void put(struct journal_store *store, struct journal_row *row)
+{
+	uint8_t bytes[JOURNAL_VALUE_MAX];
+	struct key key;
+	const uint64_t before = row->generation;
+	MDB_val order = {sizeof(before), (void *)&before};
+
+	if (!begin(store))
+		return;
+	key_of(&key, &row->handle);
+	if (before && before != store->generation)
+		done(store, mdb_del(store->txn, store->env.order, &order, &key.val));
+	row->generation = store->generation;
+	MDB_val value = {journal_row_encode(row, bytes), bytes};
+	done(store, mdb_put(store->txn, store->env.rows, &key.val, &value, 0));
+	if (before == store->generation)
+		return;
+	order.mv_data = &row->generation;
+	done(store, mdb_put(store->txn, store->env.order, &order, &key.val, 0));
+}
+
+static bool same_place(const struct journal_row *row, const struct journal_place *place)
+{
+	return migrate_binding_equal(&row->parent, &place->dir) && !strcmp(row->name, place->name);
+}
+
+static void set_place(struct journal_row *row, const struct journal_place *place)
+{
+	if (!place) {
+		row->parent.len = 0;
+		row->name[0] = '\0';
+	} else {
+		row->parent = place->dir;
+		g_strlcpy(row->name, place->name, sizeof(row->name));
+	}
+}
+
+static void set_leaving(struct journal_store *store, const struct journal_row *row)
+{
+	const unsigned both = JOURNAL_MADE | JOURNAL_GONE;
+	MDB_val nothing = {0, ""};
+	struct key key;
+
+	key_of(&key, &row->handle);
+	if ((row->flags & both) == both)
+		done(store, mdb_put(store->txn, store->env.leaving, &key.val, &nothing, 0));
+	else
+		done(store, mdb_del(store->txn, store->env.leaving, &key.val, NULL));
+}
+
+static void set_gone(struct journal_store *store, struct journal_row *row, bool gone)
+{
+	if (gone == !!(row->flags & JOURNAL_GONE))
+		return;
+	row->flags ^= JOURNAL_GONE;
+	if (row->flags & JOURNAL_MADE)
+		set_leaving(store, row);
+}
+
+void journal_store_touch(struct journal_store *store, const struct migrate_binding *object,
+			 unsigned flags, const struct journal_place *place)
+{
+	struct journal_row row;
+	const bool known = get(store, object, &row);
+
+	if (store->failed ||
+	    (known && row.generation == store->generation && (row.flags | flags) == row.flags &&
+	     (!place || same_place(&row, place))))
+		return;
+	row.flags |= flags;
+	if (place)
+		set_place(&row, place);
+	put(store, &row);
+}
+
+void journal_store_linked(struct journal_store *store, const struct migrate_binding *object)
+{
+	g_hash_table_add(store->linked, g_memdup2(object, sizeof(*object)));
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+struct name_value {
+	uint8_t bytes[1 + 1 + JOURNAL_KEY_MAX + JOURNAL_NAME_MAX];
+	MDB_val val;
+};
+
+static MDB_val *name_of(struct name_value *value, enum journal_name_kind kind,
+			const struct journal_place *place)
+{
+	struct journal_name name = {.kind = kind, .parent = place->dir};
+
+	g_strlcpy(name.name, place->name, sizeof(name.name));
+	value->val = (MDB_val){journal_name_encode(&name, value->bytes), value->bytes};
+	return &value->val;
+}
+
+/* It has the name now (made), or has it no more: either is taken back by the other. */
+static void change_name(struct journal_store *store, struct journal_row *row, bool made,
+			const struct journal_place *place)
+{
+	const enum journal_name_kind kind = made ? JOURNAL_NAME_MADE : JOURNAL_NAME_GONE;
+	const enum journal_name_kind other = made ? JOURNAL_NAME_GONE : JOURNAL_NAME_MADE;
+	struct name_value value;
+	struct key key;
+	MDB_val found;
+
+	if (!begin(store))
+		return;
+	key_of(&key, &row->handle);
+	if (!done(store,
+		  mdb_del(store->txn, store->env.names, &key.val, name_of(&value, other, place))))
+		done(store, mdb_put(store->txn, store->env.names, &key.val,
+				    name_of(&value, kind, place), 0));
+	row->flags &= ~(unsigned)JOURNAL_NAMES;
+	if (done(store, mdb_get(store->txn, store->env.names, &key.val, &found)))
+		row->flags |= JOURNAL_NAMES;
+}
+
+static void came(struct journal_store *store, struct journal_row *row, bool known,
+		 const struct journal_place *place)
+{
+	if (!known)
+		row->flags |= JOURNAL_MADE;
+	else if (!(row->flags & JOURNAL_MADE))
+		change_name(store, row, true, place);
+	set_gone(store, row, false);
+	set_place(row, place);
+}
+
+static void went(struct journal_store *store, struct journal_row *row,
+		 const struct journal_place *place)
+{
+	if (!(row->flags & JOURNAL_MADE))
+		change_name(store, row, false, place);
+	if (same_place(row, place))
+		set_place(row, NULL);
+}
+
+static unsigned kind_flag(bool directory)
+{
+	return directory ? JOURNAL_DIRECTORY : 0;
+}
+
+static void entries(struct journal_store *store, const struct journal_place *place)
+{
+	journal_store_touch(store, &place->dir, JOURNAL_ENTRIES | JOURNAL_DIRECTORY, NULL);
+}
+
+void journal_store_made(struct journal_store *store, const struct migrate_binding *object,
+			bool directory, const struct journal_place *place)
+{
+	struct journal_row row;
+	const bool known = get(store, object, &row) || g_hash_table_contains(store->linked, object);
+
+	row.flags |= kind_flag(directory);
+	came(store, &row, known, place);
+	put(store, &row);
+	entries(store, place);
+}
+
+void journal_store_removed(struct journal_store *store, const struct migrate_binding *object,
+			   bool directory, const struct journal_place *place)
+{
+	struct journal_row row;
+
+	get(store, object, &row);
+	row.flags |= kind_flag(directory) | (directory ? 0 : JOURNAL_META);
+	went(store, &row, place);
+	if (directory)
+		set_gone(store, &row, true);
+	put(store, &row);
+	entries(store, place);
+}
+
+void journal_store_moved(struct journal_store *store, const struct migrate_binding *object,
+			 bool directory, const struct journal_place *from,
+			 const struct journal_place *to)
+{
+	struct journal_row row;
+	const bool known = get(store, object, &row);
+
+	row.flags |= kind_flag(directory);
+	if (from)
+		went(store, &row, from);
+	if (to)
+		came(store, &row, known || from, to);
+	else
+		set_gone(store, &row, true);
+	put(store, &row);
+	if (from)
+		entries(store, from);
+	if (to)
+		entries(store, to);
+}
+
+void journal_store_gone(struct journal_store *store, const struct migrate_binding *object)
+{
+	struct journal_row row;
+
+	if (!get(store, object, &row) || row.flags & JOURNAL_GONE)
+		return;
+	set_gone(store, &row, true);
+	put(store, &row);
+}
+
+void journal_store_seen(struct journal_store *store, const struct migrate_binding *object,
+			unsigned flags, const struct journal_place *place, bool single)
+{
+	struct journal_row row;
+
+	get(store, object, &row);
+	row.flags |= flags | JOURNAL_SCANNED;
+	if (single && row.flags & JOURNAL_NAMES)
+		change_name(store, &row, true, place);
+	set_place(&row, place);
+	put(store, &row);
+}
+
+/* ---- what is known --------------------------------------------------------------------------- */
+
+bool journal_store_find(struct journal_store *store, const struct migrate_binding *object,
+			struct journal_row *row)
+{
+	struct journal_row unused;
+
+	return get(store, object, row ? row : &unused);
+}
+
+bool journal_store_next(struct journal_store *store, const struct migrate_binding *after,
+			struct journal_row *row)
+{
+	struct key key = {.val = {0}};
+	MDB_val value, *at = after->len ? key_of(&key, after) : &key.val;
+	struct migrate_binding handle;
+	MDB_cursor *cursor;
+	int ret;
+
+	if (!begin(store) || !done(store, mdb_cursor_open(store->txn, store->env.rows, &cursor)))
+		return false;
+	ret = mdb_cursor_get(cursor, at, &value, after->len ? MDB_SET_RANGE : MDB_FIRST);
+	if (!ret && after->len && journal_key_decode(at->mv_data, at->mv_size, &handle) &&
+	    migrate_binding_equal(&handle, after))
+		ret = mdb_cursor_get(cursor, at, &value, MDB_NEXT);
+	if (!ret && (!journal_key_decode(at->mv_data, at->mv_size, &handle) ||
+		     !journal_row_decode(value.mv_data, value.mv_size, row)))
+		ret = MDB_CORRUPTED;
+	mdb_cursor_close(cursor);
+	row->handle = handle;
+	return done(store, ret);
+}
+
+/* Drops the names that say what is not so. */
+static bool correct_names(struct journal_store *store, struct journal_row *row,
+			  journal_holds_fn holds, void *arg)
+{
+	g_autoptr(GArray) names = g_array_new(FALSE, FALSE, sizeof(struct journal_name));
+	struct name_value encoded;
+	struct key key;
+	MDB_val value, *at = key_of(&key, &row->handle);
+	MDB_cursor *cursor;
+	unsigned wrong = 0;
+	int ret;
+
+	if (!done(store, mdb_cursor_open(store->txn, store->env.names, &cursor)))
+		return false;
+	for (ret = mdb_cursor_get(cursor, at, &value, MDB_SET); !ret;
+	     ret = mdb_cursor_get(cursor, at, &value, MDB_NEXT_DUP)) {
+		struct journal_name name;
+
+		if (journal_name_decode(value.mv_data, value.mv_size, &name))
+			g_array_append_val(names, name);
+		else
+			damaged(store);
+	}
+	done(store, ret);
+	mdb_cursor_close(cursor);
+	for (unsigned i = 0; i < names->len; i++) {
+		const struct journal_name *name = &g_array_index(names, struct journal_name, i);
+		const struct journal_place place = {name->parent, name->name};
+
+		if (holds(arg, &row->handle, name) == (name->kind == JOURNAL_NAME_MADE))
+			continue;
+		wrong++;
+		done(store, mdb_del(store->txn, store->env.names, at,
+				    name_of(&encoded, name->kind, &place)));
+	}
+	if (wrong == names->len)
+		row->flags &= ~(unsigned)JOURNAL_NAMES;
+	return wrong;
+}
+
+void journal_store_correct(struct journal_store *store, const struct migrate_binding *object,
+			   bool there, journal_holds_fn holds, void *arg)
+{
+	struct journal_row row;
+	bool changed;
+
+	if (!get(store, object, &row))
+		return;
+	changed = row.flags & JOURNAL_NAMES && correct_names(store, &row, holds, arg);
+	if (there == !!(row.flags & JOURNAL_GONE)) {
+		set_gone(store, &row, !there);
+		changed = true;
+	}
+	if (!changed)
+		return;
+	row.flags |= JOURNAL_SCANNED;
+	put(store, &row);
+}
+
+uint64_t journal_store_leaving(struct journal_store *store)
+{
+	MDB_stat stat = {0};
+
+	if (begin(store))
+		done(store, mdb_stat(store->txn, store->env.leaving, &stat));
+	return stat.ms_entries;
+}
+
+void journal_store_purge(struct journal_store *store, uint64_t generation)
+{
+	MDB_val at, value;
+	MDB_cursor *cursor;
+	int ret;
+
+	if (!begin(store) || !done(store, mdb_cursor_open(store->txn, store->env.leaving, &cursor)))
+		return;
+	while (!(ret = mdb_cursor_get(cursor, &at, &value, MDB_NEXT))) {
+		struct migrate_binding handle;
+		struct journal_row row;
+		struct key key;
+
+		if (!journal_key_decode(at.mv_data, at.mv_size, &handle)) {
+			damaged(store);
+			break;
+		}
+		if (get(store, &handle, &row) && row.generation > generation)
+			continue;
+		MDB_val order = {sizeof(row.generation), &row.generation};
+		key_of(&key, &handle);
+		done(store, mdb_del(store->txn, store->env.order, &order, &key.val));
+		done(store, mdb_del(store->txn, store->env.rows, &key.val, NULL));
+		done(store, mdb_cursor_del(cursor, 0));
+	}
+	done(store, ret);
+	mdb_cursor_close(cursor);
+}
