@@ -21,11 +21,12 @@ enum ctl_exit {
 struct ctl {
 	const char *config_file; /* NULL: the usual one */
 	const char *socket;	 /* NULL: as the configuration says */
-	bool watch, json, same, all, summary, verbose, follow;
+	bool watch, json, same, all, summary, verbose, follow, plan;
 	bool adopt, keep_extra, accept, restore, discard; /* of attach, copy, aside */
 	const char *compare;				  /* of attach; NULL: size-mtime */
 	const char *reason, *below;			  /* of errors; NULL: any */
 	const char *id;					  /* of trace: PEER:ID; NULL: any */
+	const char *to;					  /* of rollback; NULL: as configured */
 	const char *volume; /* NULL only for commands that take none */
 	char **arguments;   /* that follow it; NULL-terminated */
 };
@@ -63,6 +64,11 @@ enum ctl_exit ctl_trace(const struct ctl *ctl);
 enum ctl_exit ctl_attach(const struct ctl *ctl);
 enum ctl_exit ctl_copy(const struct ctl *ctl);
 enum ctl_exit ctl_aside(const struct ctl *ctl);
+enum ctl_exit ctl_rollback(const struct ctl *ctl);
+
+/* Adds to a status how far the old server follows, where it does; and prints that. */
+void ctl_rollback_status(const struct ctl *ctl, const char *volume, GKeyFile *status);
+void ctl_rollback_print_status(GKeyFile *status);
 
 /* ---- printing (ctl_print.c) ----------------------------------------------------------- */
 

@@ -27,21 +27,33 @@ static bool commit(struct carry *carry)
 	return carried_commit(carry->tree->carried, carry->error);
 }
 
-/* What is about to be done to objects that are there. */
+/*
+ * What is about to be done to objects that are there.  What is replaced or removed as a whole is
+ * known afterwards by its number, or is as it was now; of what is changed in place nothing can be
+ * said until it is done.
+ */
 static bool note_intents(struct carry *carry)
 {
 	const GPtrArray *active = carry->tree->active;
 
 	for (guint i = 0; i < active->len; i++) {
 		struct node *node = active->pdata[i];
+		struct carried_object *carried = &node->carried;
+		const struct stat *old = &node->old;
+		bool replaced = !S_ISDIR(old->st_mode) && old->st_nlink == 1;
 
 		if (!node->there || !(node->todo & ~(unsigned)TODO_MAKE))
 			continue;
-		node->carried.generation = 0;
-		node->carried.fileid = node->old.st_ino;
-		/* what is to be replaced as a whole is compared as before, until it is staged */
-		node->carried.touching |= !(node->todo & TODO_DATA) || node->old.st_nlink > 1 ||
-					  !node->was_carried;
+		carried->generation = 0;
+		carried->fileid = old->st_ino;
+		carried->staged = 0;
+		carried->touching = !(node->todo & TODO_REMOVE) &&
+				    !((node->todo & TODO_DATA) && replaced);
+		carried->size = (uint64_t)old->st_size;
+		carried->mtime = migrate_ns(old->st_mtim);
+		carried->ctime = replaced && !(node->todo & (TODO_NAMES | TODO_PARK))
+					 ? migrate_ns(old->st_ctim)
+					 : 0;
 		if (!note(carry, node))
 			return false;
 	}
@@ -127,7 +139,7 @@ static gint by_depth(gconstpointer a, gconstpointer b)
 }
 
 /* Active nodes of one kind, those nearest to the root first. */
-static GPtrArray *select(const struct tree *tree, bool (*wanted)(const struct node *node))
+static GPtrArray *select_nodes(const struct tree *tree, bool (*wanted)(const struct node *node))
 {
 	GPtrArray *selected = g_ptr_array_new();
 
@@ -169,7 +181,7 @@ static bool stage_directories(struct carry *carry)
 
 static bool place_all(struct carry *carry, bool (*wanted)(const struct node *node))
 {
-	g_autoptr(GPtrArray) nodes = select(carry->tree, wanted);
+	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, wanted);
 
 	for (guint i = 0; i < nodes->len && !stops(carry); i++) {
 		struct node *node = nodes->pdata[i];
@@ -228,7 +240,7 @@ static bool publish(struct carry *carry, GPtrArray *batch)
 
 static bool carry_files(struct carry *carry)
 {
-	g_autoptr(GPtrArray) nodes = select(carry->tree, is_to_stage);
+	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, is_to_stage);
 	g_autoptr(GPtrArray) batch = g_ptr_array_new();
 	uint64_t begun = carry->result->bytes;
 
@@ -246,7 +258,7 @@ static bool carry_files(struct carry *carry)
 
 static bool give_all(struct carry *carry)
 {
-	g_autoptr(GPtrArray) nodes = select(carry->tree, is_to_give);
+	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, is_to_give);
 
 	for (guint i = 0; i < nodes->len && !stops(carry); i++) {
 		struct node *node = nodes->pdata[i];
@@ -269,7 +281,7 @@ static bool is_to_remove(const struct node *node)
 
 static bool remove_all(struct carry *carry)
 {
-	g_autoptr(GPtrArray) nodes = select(carry->tree, is_to_remove);
+	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, is_to_remove);
 
 	for (guint i = nodes->len; i > 0 && !stops(carry); i--) {
 		struct node *node = nodes->pdata[i - 1];

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -89,23 +90,52 @@ void old_close(struct old *old)
 	g_free(old);
 }
 
-bool old_begin(struct old *old, int64_t *skew, GError **error)
+/* What is done in the root for OLD_STAGE leaves its times alone. */
+static int at_root(struct old *old, int (*change)(struct old *old))
+{
+	struct stat st;
+	int ret = fstat(old->root, &st) < 0 ? -errno : change(old);
+	const struct timespec times[2] = {st.st_atim, st.st_mtim};
+
+	if (!ret && futimens(old->root, times) < 0)
+		ret = -errno;
+	return ret;
+}
+
+static int make_stage(struct old *old)
+{
+	return old_mkdir(old, OLD_STAGE);
+}
+
+static int remove_stage(struct old *old)
+{
+	return old_remove(old, OLD_STAGE, true);
+}
+
+static int read_clock(struct old *old, int64_t *skew)
 {
 	const char *probe = OLD_STAGE "/clock";
 	struct stat st;
-	int ret = old_mkdir(old, OLD_STAGE), fd;
+	int fd, ret;
 
-	if (!ret || ret == -EEXIST) {
-		old_remove(old, probe, false);
-		fd = ret = old_create(old, probe);
-		if (fd >= 0) {
-			*skew = -g_get_real_time() * 1000;
-			ret = fstat(fd, &st) < 0 ? -errno : 0;
-			*skew += migrate_ns(st.st_mtim);
-			close(fd);
-			old_remove(old, probe, false);
-		}
-	}
+	old_remove(old, probe, false);
+	*skew = -g_get_real_time() * 1000;
+	fd = old_create(old, probe);
+	if (fd < 0)
+		return fd;
+	ret = fstat(fd, &st) < 0 ? -errno : 0;
+	*skew += migrate_ns(st.st_mtim);
+	close(fd);
+	old_remove(old, probe, false);
+	return ret;
+}
+
+bool old_begin(struct old *old, int64_t *skew, GError **error)
+{
+	int ret = at_root(old, make_stage);
+
+	if (!ret || ret == -EEXIST)
+		ret = read_clock(old, skew);
 	if (ret < 0)
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
 			    "%s: cannot be written (%s): mount it with write rights for root of this "
@@ -116,7 +146,7 @@ bool old_begin(struct old *old, int64_t *skew, GError **error)
 
 void old_end(struct old *old)
 {
-	old_remove(old, OLD_STAGE, true);
+	at_root(old, remove_stage);
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */

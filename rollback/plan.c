@@ -2,6 +2,7 @@
 #include "plan.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -151,11 +151,8 @@ static int fill(struct carry *carry, struct node *node, const char *path)
 		close(fd);
 	if (!ret)
 		ret = old_stat(old, path, &st);
-	if (!ret) {
+	if (!ret)
 		node->carried.staged = st.st_ino;
-		node->carried.size = (uint64_t)st.st_size;
-		node->carried.mtime = migrate_ns(st.st_mtim);
-	}
 	return ret;
 }
 

@@ -294,9 +294,9 @@ static void resolve(struct tree *tree, struct node *node)
 	if (has_row) {
 		node->flags = row.flags;
 		node->generation = row.generation;
-		node->made = (row.flags & JOURNAL_MADE) ||
-			     (node->here &&
-			      journal_was_made(tree->journal, &row, node->st.st_nlink, NULL));
+		node->made = row.flags & JOURNAL_MADE;
+		if (node->here)
+			journal_was_made(tree->journal, &row, node->st.st_nlink, &node->made, NULL);
 	}
 	node->active = has_row && node->carried.generation != node->generation;
 	resolve_names(tree, node, has_row ? &row : NULL, node->here ? fd : -1);
@@ -360,7 +360,7 @@ static int look_at(struct tree *tree, struct node *node, const char *path)
 		return ret == -ENOTDIR || ret == -ELOOP || ret == -EXDEV ? -ENOENT : ret;
 	if (node->was_carried && carried->staged && st.st_ino == carried->staged) {
 		carried->fileid = carried->staged;
-		carried->ctime = 0;
+		carried->touching = true;
 	}
 	if (node->was_carried && carried->fileid && st.st_ino != carried->fileid)
 		return -ENOENT;

@@ -41,8 +41,10 @@ FOLDERS = {
     'retriever': ['retriever/door', 'retriever/ways', 'retriever/volume', 'retriever/config',
                   'retriever/source', 'retriever/source/nfs', 'retriever/source/smb',
                   'retriever/source/file', 'common'],
+    # of the retriever it uses the configuration and formats
+    'rollback': ['journal/store', 'retriever/config', 'retriever/volume', 'retriever/source', 'common'],
     # reads the configuration, the report's format and the journal
-    'ctl': ['journal/store', 'retriever/config', 'retriever/volume', 'retriever/source', 'common'],
+    'ctl': ['rollback', 'journal/store', 'retriever/config', 'retriever/volume', 'retriever/source', 'common'],
 }
 PUBLIC = {'fsal_migrate': 'migrate.h', 'vfs_migrate': 'migrate.h', 'crawler': 'migrate.h'}
 
