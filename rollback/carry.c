@@ -314,7 +314,7 @@ static bool settle(struct carry *carry)
 			continue;
 		if (node->conflict && !(node->moved && node->there))
 			continue;
-		if (!note_done(carry, node, !node->conflict))
+		if (!note_done(carry, node, !node->conflict && !node->unsettled))
 			return false;
 	}
 	return !*carry->error && commit(carry);

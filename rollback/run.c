@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "check.h"
+#include "same.h"
 
 #define SETTLE_MS (600 * 1000)
 

@@ -80,7 +80,9 @@ char *tree_shown_path(const struct node *node)
 	const GPtrArray *places = node->wanted->len ? node->wanted : node->at;
 	char *path = places->len ? path_of(node, places->pdata[0], !node->wanted->len) : NULL;
 
-	return path ? path : g_strdup("(an object without a name)");
+	if (!path)
+		path = g_strdup(node->last_path ? node->last_path : "(an object without a name)");
+	return path;
 }
 
 char *tree_stage_name(const struct node *node, char kind)
@@ -146,11 +148,23 @@ static void add_problem(GPtrArray *problems, const struct node *node, const char
 	g_ptr_array_add(problems, problem);
 }
 
+static void unsettle(const GPtrArray *places)
+{
+	for (guint i = 0; i < places->len; i++) {
+		const struct place *place = places->pdata[i];
+
+		if (place->dir)
+			place->dir->unsettled = true;
+	}
+}
+
 void tree_conflict(struct tree *tree, struct node *node, const char *text)
 {
 	if (!node->conflict)
 		add_problem(tree->conflicts, node, text);
 	node->conflict = g_intern_string(text);
+	unsettle(node->wanted);
+	unsettle(node->at);
 }
 
 void tree_loss(struct tree *tree, const struct node *node, const char *text)
@@ -179,6 +193,7 @@ static void node_free(gpointer p)
 {
 	struct node *node = p;
 
+	g_free(node->last_path);
 	g_ptr_array_unref(node->wanted);
 	g_ptr_array_unref(node->at);
 	g_clear_pointer(&node->not_there, g_hash_table_unref);
@@ -266,7 +281,7 @@ static void resolve_names(struct tree *tree, struct node *node, const struct jou
 
 		place_add(node->at, tree_node(tree, &name->parent), name->name);
 	}
-	if (!node->was_carried && row)
+	if (!node->carried.names && row)
 		journal_names(tree->journal, &node->handle, take_name, &names, NULL);
 	for (guint i = 0; i < names.gone->len && !node->made; i++) {
 		const struct journal_name *name =
@@ -381,6 +396,8 @@ int tree_look(struct tree *tree, struct node *node)
 		g_autofree char *path = tree_place_path(node, node->at->pdata[i]);
 
 		ret = look_at(tree, node, path);
+		if (ret == -ENOENT && !node->last_path)
+			node->last_path = g_strdup(path);
 		if (ret == -ENOENT)
 			g_ptr_array_remove_index(node->at, i);
 		else

@@ -41,12 +41,14 @@ struct node {
 	struct carried_object carried;
 	bool was_carried, looked, there;
 	struct stat old;
+	char *last_path;  /* where it was looked for */
 	GPtrArray *at;	    /* of struct place; those in directories that are compared, or one */
 	GHashTable *listed; /* of a directory: its names there (old_list), or NULL */
 	/* what is to be done (plan.h) */
 	unsigned todo, depth;
 	bool moved; /* since it was planned */
 	const char *conflict;
+	bool unsettled; /* a directory: something in it is left, so it is compared again */
 };
 
 struct problem {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whether what is mounted is the tree that the volume came from. */
-#ifndef CHECK_H
-#define CHECK_H
+#ifndef SAME_H
+#define SAME_H
 
 #include "tree.h"
 
