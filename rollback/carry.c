@@ -27,6 +27,12 @@ static bool commit(struct carry *carry)
 	return carried_commit(carry->tree->carried, carry->error);
 }
 
+/* It has other names there, or is to have some: it cannot be replaced by renaming. */
+static bool is_linked(const struct node *node)
+{
+	return node->there && (node->old.st_nlink > 1 || node->wanted->len > 1);
+}
+
 /*
  * What is about to be done to objects that are there.  What is replaced or removed as a whole is
  * known afterwards by its number, or is as it was now; of what is changed in place nothing can be
@@ -40,7 +46,7 @@ static bool note_intents(struct carry *carry)
 		struct node *node = active->pdata[i];
 		struct carried_object *carried = &node->carried;
 		const struct stat *old = &node->old;
-		bool replaced = !S_ISDIR(old->st_mode) && old->st_nlink == 1;
+		bool replaced = !S_ISDIR(old->st_mode) && !is_linked(node);
 
 		if (!node->there || !(node->todo & ~(unsigned)TODO_MAKE))
 			continue;
@@ -201,7 +207,7 @@ static bool is_to_stage(const struct node *node)
 {
 	if (!node->here || S_ISDIR(node->st.st_mode))
 		return false;
-	return (node->todo & TODO_MAKE) || ((node->todo & TODO_DATA) && node->old.st_nlink == 1);
+	return (node->todo & TODO_MAKE) || ((node->todo & TODO_DATA) && !is_linked(node));
 }
 
 static bool is_to_give(const struct node *node)

@@ -77,7 +77,7 @@ static void take_names_at_switch(struct node *node)
 	}
 }
 
-static bool look(struct tree *tree, GError **error)
+static void find_names(struct tree *tree)
 {
 	g_autoptr(GHashTable) lost = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 
@@ -92,10 +92,17 @@ static bool look(struct tree *tree, GError **error)
 			g_hash_table_insert(lost, g_memdup2(&inode, sizeof(inode)), node);
 	}
 	listing_search(tree, lost);
+}
+
+/* *found: whether anything was. */
+static bool look(struct tree *tree, bool *found, GError **error)
+{
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
-		int ret = tree_look(tree, node);
+		int ret = node->there ? 0 : tree_look(tree, node);
 
+		*found |= node->there && !node->seen;
+		node->seen = node->there;
 		if (!ret)
 			continue;
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
@@ -405,13 +412,21 @@ static void count(const struct tree *tree, const struct node *node, struct plan 
 bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 {
 	int64_t begun = g_get_monotonic_time();
+	bool found = false;
 
 	*plan = (struct plan){0};
-	if (!load_rows(tree, error) || !list_here(tree, error) || !look(tree, error))
+	if (!load_rows(tree, error) || !list_here(tree, error))
+		return false;
+	find_names(tree);
+	if (!look(tree, &found, error))
 		return false;
 	take_parked(tree);
-	if (!list_there(tree, error))
-		return false;
+	/* after a kill a directory may be found in another one alone */
+	for (found = true; found;) {
+		found = false;
+		if (!list_there(tree, error) || !look(tree, &found, error))
+			return false;
+	}
 	for (guint i = 0; i < tree->active->len; i++)
 		decide(tree, tree->active->pdata[i]);
 	for (guint i = 0; i < tree->active->len; i++) {

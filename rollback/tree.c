@@ -57,6 +57,8 @@ static char *path_of(const struct node *node, const struct place *place, bool ol
 			return g_string_free(g_steal_pointer(&path), FALSE);
 		}
 		node = place->dir;
+		if (old && node->active && !node->there)
+			return NULL; /* where it is, is not known yet */
 		const GPtrArray *places = !old && node->wanted->len ? node->wanted : node->at;
 		if (!places->len)
 			return NULL;
@@ -385,6 +387,25 @@ static int look_at(struct tree *tree, struct node *node, const char *path)
 	return 0;
 }
 
+/* 1: below a directory that is not found yet; 0; or -errno. */
+static int is_hidden(struct tree *tree, const struct place *place)
+{
+	struct node *dir = place->dir;
+
+	for (unsigned depth = 0; dir && depth < DEPTH_MAX; depth++) {
+		int ret = dir->active && !dir->there ? tree_look(tree, dir) : 0;
+
+		if (ret)
+			return ret;
+		if (dir->active && !dir->there)
+			return 1;
+		dir = dir == tree->root || !dir->at->len
+			      ? NULL
+			      : ((struct place *)dir->at->pdata[0])->dir;
+	}
+	return 0;
+}
+
 int tree_look(struct tree *tree, struct node *node)
 {
 	int ret = 0;
@@ -393,8 +414,16 @@ int tree_look(struct tree *tree, struct node *node)
 		return 0;
 	node->looked = true;
 	for (guint i = 0; i < node->at->len && !ret;) {
-		g_autofree char *path = tree_place_path(node, node->at->pdata[i]);
+		struct place *place = node->at->pdata[i];
+		int hidden = place->dir == node ? 0 : is_hidden(tree, place);
 
+		if (hidden) {
+			ret = MIN(hidden, 0);
+			node->looked = false;
+			i++;
+			continue;
+		}
+		g_autofree char *path = tree_place_path(node, place);
 		ret = look_at(tree, node, path);
 		if (ret == -ENOENT && !node->last_path)
 			node->last_path = g_strdup(path);
@@ -409,8 +438,10 @@ int tree_look(struct tree *tree, struct node *node)
 	g_autofree char *name = tree_stage_name(node, STAGE_PARKED);
 	g_autofree char *path = old_path(OLD_STAGE, name);
 	ret = look_at(tree, node, path);
-	if (!ret)
+	if (!ret) {
+		g_ptr_array_set_size(node->at, 0);
 		place_add(node->at, NULL, name);
+	}
 	if (ret == -ENOENT && node->carried.fileid)
 		tree_expect(tree, node->carried.fileid, node);
 	if (ret == -ENOENT && node->carried.staged)
@@ -422,8 +453,11 @@ int tree_found(struct tree *tree, struct node *node, struct node *dir, const cha
 {
 	g_autofree char *parent = tree_path(dir);
 	g_autofree char *path = parent ? old_path(parent, name) : NULL;
-	int ret = node->there ? 0 : look_at(tree, node, path);
+	bool first = !node->there;
+	int ret = first ? look_at(tree, node, path) : 0;
 
+	if (!ret && first)
+		g_ptr_array_set_size(node->at, 0); /* it was not found there */
 	if (!ret && place_find(node->at, dir, name) < 0)
 		place_add(node->at, dir, name);
 	return ret;

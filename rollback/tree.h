@@ -39,7 +39,7 @@ struct node {
 	GHashTable *not_there; /* names that it had not at the switch: tree_was_named() */
 	/* the old server */
 	struct carried_object carried;
-	bool was_carried, looked, there;
+	bool was_carried, looked, there, seen;
 	struct stat old;
 	char *last_path;  /* where it was looked for */
 	GPtrArray *at;	    /* of struct place; those in directories that are compared, or one */
