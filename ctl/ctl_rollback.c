@@ -140,11 +140,10 @@ void ctl_rollback_status(const struct ctl *ctl, const char *volume, GKeyFile *st
 	config_free(config);
 	if (!path || !g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, NULL))
 		return;
-	g_autofree char *proc = g_strdup_printf("/proc/%" G_GUINT64_FORMAT,
-						ctl_number(file, GROUP, "pid"));
+	g_autofree char *proc =
+		g_strdup_printf("/proc/%" G_GUINT64_FORMAT, ctl_number(file, GROUP, "pid"));
 	bool follows = ctl_yes(file, GROUP, "follows") && g_file_test(proc, G_FILE_TEST_EXISTS);
-	int64_t lag = g_get_real_time() / G_USEC_PER_SEC -
-		      (int64_t)ctl_number(file, GROUP, "seen");
+	int64_t lag = g_get_real_time() / G_USEC_PER_SEC - (int64_t)ctl_number(file, GROUP, "seen");
 
 	g_key_file_set_string(status, GROUP, "follows", follows ? "true" : "false");
 	g_key_file_set_int64(status, GROUP, "lag-seconds", MAX(lag, 0));
@@ -165,8 +164,7 @@ void ctl_rollback_print_status(GKeyFile *status)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static enum ctl_exit run_once(const struct ctl *ctl, const struct volume_config *config,
-			      bool print)
+static enum ctl_exit run_once(const struct ctl *ctl, const struct volume_config *config, bool print)
 {
 	const struct rollback_options options = {.to = ctl->to,
 						 .plan = ctl->plan,
@@ -188,8 +186,7 @@ static enum ctl_exit run_once(const struct ctl *ctl, const struct volume_config 
 			print_text(ctl->volume, ctl->plan, &result);
 		fflush(stdout);
 		if (stop && !ctl->follow)
-			ctl_complain("%s: stopped; the next run goes on where it was",
-				     ctl->volume);
+			ctl_complain("%s: stopped; the next run goes on where it was", ctl->volume);
 		else if (!result.conflicts->len && !result.done.left)
 			status = CTL_OK;
 	}

@@ -78,10 +78,10 @@ static MDB_val fileid_key(uint8_t key[9], uint64_t fileid)
 
 static bool begin(struct carried *carried, GError **error)
 {
-	return !failed(carried,
-		       mdb_txn_begin(carried->env, NULL, carried->write ? 0 : MDB_RDONLY,
-				     &carried->txn),
-		       error);
+	return !failed(
+		carried,
+		mdb_txn_begin(carried->env, NULL, carried->write ? 0 : MDB_RDONLY, &carried->txn),
+		error);
 }
 
 static bool take_lock(struct carried *carried, GError **error)

@@ -53,8 +53,8 @@ static bool note_intents(struct carry *carry)
 		carried->generation = 0;
 		carried->fileid = old->st_ino;
 		carried->staged = 0;
-		carried->touching = !(node->todo & TODO_REMOVE) &&
-				    !((node->todo & TODO_DATA) && replaced);
+		carried->touching =
+			!(node->todo & TODO_REMOVE) && !((node->todo & TODO_DATA) && replaced);
 		carried->size = (uint64_t)old->st_size;
 		carried->mtime = migrate_ns(old->st_mtim);
 		carried->ctime = replaced && !(node->todo & (TODO_NAMES | TODO_PARK))

@@ -9,8 +9,8 @@
  * names there is written in place.  What is to go, goes last; times of directories after that.
  *
  * Before each of these steps carried.h has noted, durably, which inode it is about.  The next run
- * finds an object at the place that it left, at the one that it was going to, or in OLD_STAGE, knows
- * it by its number, and goes on from there.
+ * finds an object at the place that it left, at the one that it was going to, or in OLD_STAGE,
+ * knows it by its number, and goes on from there.
  */
 #ifndef CARRY_H
 #define CARRY_H

@@ -55,8 +55,8 @@ static int ask(struct content *content, int fd, unsigned flags)
 	int given_up = 0;
 
 	content->done = false;
-	uint64_t request =
-		migrate_fetch_range(content->volume, fd, 0, UINT64_MAX, flags, take_status, content);
+	uint64_t request = migrate_fetch_range(content->volume, fd, 0, UINT64_MAX, flags,
+					       take_status, content);
 	if (!request)
 		return -errno;
 	while (!content->done) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The bytes of files, which are whole before they are read: what an unfinished file lacks is fetched
- * first, by the volume's retriever, and zeros are not believed before it says that they are durable
- * (I4).
+ * The bytes of files, which are whole before they are read: what an unfinished file lacks is
+ * fetched first, by the volume's retriever, and zeros are not believed before it says that they are
+ * durable (I4).
  */
 #ifndef CONTENT_H
 #define CONTENT_H

@@ -42,8 +42,8 @@ struct listing {
 static struct node *take_along(struct tree *tree, int fd, const char *name)
 {
 	struct migrate_binding handle;
-	struct node *node = migrate_binding_get(fd, name, &handle) ? NULL
-								   : tree_node(tree, &handle);
+	struct node *node =
+		migrate_binding_get(fd, name, &handle) ? NULL : tree_node(tree, &handle);
 
 	if (!node || node->generation || !node->here)
 		return NULL;
@@ -124,8 +124,8 @@ void listing_search(struct tree *tree, GHashTable *nodes)
 	struct search search = {.tree = tree, .nodes = nodes, .dirs = g_queue_new()};
 
 	if (g_hash_table_size(nodes))
-		g_queue_push_tail(search.dirs, g_memdup2(&tree->root->handle,
-							 sizeof(tree->root->handle)));
+		g_queue_push_tail(search.dirs,
+				  g_memdup2(&tree->root->handle, sizeof(tree->root->handle)));
 	while (!g_queue_is_empty(search.dirs)) {
 		g_autofree struct migrate_binding *handle = g_queue_pop_head(search.dirs);
 		int fd = migrate_binding_open(tree->root_fd, handle,

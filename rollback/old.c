@@ -16,7 +16,7 @@
 struct old {
 	char *where; /* for messages */
 	int root;
-	char *cached; /* the directory that was used last, */
+	char *cached;  /* the directory that was used last, */
 	int cached_fd; /* and its descriptor; -1: none */
 };
 
@@ -137,10 +137,11 @@ bool old_begin(struct old *old, int64_t *skew, GError **error)
 	if (!ret || ret == -EEXIST)
 		ret = read_clock(old, skew);
 	if (ret < 0)
-		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
-			    "%s: cannot be written (%s): mount it with write rights for root of this "
-			    "host",
-			    old->where, g_strerror(-ret));
+		g_set_error(
+			error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+			"%s: cannot be written (%s): mount it with write rights for root of this "
+			"host",
+			old->where, g_strerror(-ret));
 	return ret >= 0;
 }
 

@@ -42,7 +42,8 @@ struct old_name {
 	uint64_t fileid;
 	char name[]; /* NUL-terminated */
 };
-/* The names in a directory but for OLD_STAGE, of struct old_name by name; NULL with *ret = -errno. */
+/* The names in a directory but for OLD_STAGE, of struct old_name by name; NULL with *ret = -errno.
+ */
 GHashTable *old_list(struct old *old, const char *path, int *ret);
 
 int old_mkdir(struct old *old, const char *path);

@@ -79,7 +79,8 @@ static void take_names_at_switch(struct node *node)
 
 static void find_names(struct tree *tree)
 {
-	g_autoptr(GHashTable) lost = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	g_autoptr(GHashTable) lost =
+		g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
@@ -275,9 +276,9 @@ static void take_parked(struct tree *tree)
 		if (name->name[0] != STAGE_PARKED || !tree_stage_parse(name->name, &handle) ||
 		    g_hash_table_contains(tree->fileids, &name->fileid))
 			continue;
-		struct node *node = handle.type ? tree_node(tree, &handle)
-						: tree_node_there(tree, NULL, name->name,
-								  name->fileid);
+		struct node *node = handle.type
+					    ? tree_node(tree, &handle)
+					    : tree_node_there(tree, NULL, name->name, name->fileid);
 		ret = tree_look(tree, node);
 		if (ret || !node->there)
 			continue;

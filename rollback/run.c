@@ -94,12 +94,14 @@ bool rollback_run(const struct volume_config *config, const struct rollback_opti
 
 	*result = (struct rollback_result){0};
 	if (!to)
-		return wrong(error,
-			     "where the old server's tree is mounted for writing is not known: give "
-			     "--to PATH, or write rollback-source = PATH for the volume");
+		return wrong(
+			error,
+			"where the old server's tree is mounted for writing is not known: give "
+			"--to PATH, or write rollback-source = PATH for the volume");
 	if (g_str_has_prefix(config->source, "smb://"))
-		return wrong(error, "an old server that was read by SMB cannot be written: what its "
-				    "descriptors say would be lost; copy with a tool for SMB");
+		return wrong(error,
+			     "an old server that was read by SMB cannot be written: what its "
+			     "descriptors say would be lost; copy with a tool for SMB");
 	if (!check_apart(config->root, to, error))
 		return false;
 	struct journal_reader *journal = open_journal(config, options->scan, &state, error);

@@ -6,15 +6,15 @@
 #include "carry.h"
 
 struct rollback_options {
-	const char *to;	     /* the old server's tree, mounted; NULL: config->rollback_source */
-	bool plan;	     /* nothing is carried */
-	bool scan;	     /* what is written through mappings counts, too: a walk of the tree */
-	const bool *stop;    /* when it becomes true, it ends soon */
+	const char *to;	  /* the old server's tree, mounted; NULL: config->rollback_source */
+	bool plan;	  /* nothing is carried */
+	bool scan;	  /* what is written through mappings counts, too: a walk of the tree */
+	const bool *stop; /* when it becomes true, it ends soon */
 };
 
 struct rollback_result {
 	struct plan plan;
-	struct carry_result done; /* zeros where it was only planned */
+	struct carry_result done;      /* zeros where it was only planned */
 	GPtrArray *conflicts, *losses; /* of struct problem */
 	int64_t seen; /* CLOCK_REALTIME, ns: what was changed here before was looked at */
 };

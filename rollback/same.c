@@ -28,9 +28,10 @@ bool check_apart(const char *root, const char *to, GError **error)
 	if (apart && !stat(root, &x) && !stat(to, &y))
 		apart = x.st_dev != y.st_dev || x.st_ino != y.st_ino;
 	if (!apart)
-		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
-			    "%s: is not apart from the volume's root %s: give the old server's tree",
-			    to, root);
+		g_set_error(
+			error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
+			"%s: is not apart from the volume's root %s: give the old server's tree",
+			to, root);
 	free(a);
 	free(b);
 	return apart;

@@ -59,10 +59,11 @@ bool steps_fetch(struct carry *carry, struct node *node)
 		return true;
 	node->todo &= ~(unsigned)(TODO_MAKE | TODO_DATA | TODO_META);
 	if (ret == -ENOTCONN) {
-		g_set_error(carry->error, G_FILE_ERROR, G_FILE_ERROR_AGAIN,
-			    "the retriever does not answer, and files have to be fetched: systemctl "
-			    "start migrate-retriever@%s",
-			    carry->tree->config->name);
+		g_set_error(
+			carry->error, G_FILE_ERROR, G_FILE_ERROR_AGAIN,
+			"the retriever does not answer, and files have to be fetched: systemctl "
+			"start migrate-retriever@%s",
+			carry->tree->config->name);
 		return false;
 	}
 	return ret == -ESTALE && !node->here
@@ -74,7 +75,8 @@ bool steps_fetch(struct carry *carry, struct node *node)
 static int give(struct carry *carry, struct node *node, int to, bool data)
 {
 	const bool regular = S_ISREG(node->st.st_mode);
-	int from = tree_open_node(carry->tree, node, regular && data ? O_RDONLY | O_NOATIME : O_PATH);
+	int from =
+		tree_open_node(carry->tree, node, regular && data ? O_RDONLY | O_NOATIME : O_PATH);
 	struct losing losing = {carry, node};
 	struct attrs attrs = {0};
 	int ret = from < 0 ? from : -EAGAIN;
@@ -335,7 +337,7 @@ bool steps_give(struct carry *carry, struct node *node)
 {
 	const bool data = (node->todo & TODO_DATA) && S_ISREG(node->st.st_mode);
 	g_autofree char *path = tree_path(node);
-	int fd = !path ? -ENOENT
+	int fd = !path	? -ENOENT
 		 : data ? old_open_file(carry->tree->old, path, O_RDWR)
 			: old_find(carry->tree->old, path);
 	int ret = fd < 0 ? fd : give(carry, node, fd, data);

@@ -344,8 +344,7 @@ void tree_activate(struct tree *tree, struct node *node)
 		g_hash_table_insert(tree->inodes, g_memdup2(&inode, sizeof(inode)), node);
 }
 
-struct node *tree_node_there(struct tree *tree, struct node *dir, const char *name,
-			     uint64_t fileid)
+struct node *tree_node_there(struct tree *tree, struct node *dir, const char *name, uint64_t fileid)
 {
 	struct node *node = node_new(tree);
 
@@ -399,9 +398,8 @@ static int is_hidden(struct tree *tree, const struct place *place)
 			return ret;
 		if (dir->active && !dir->there)
 			return 1;
-		dir = dir == tree->root || !dir->at->len
-			      ? NULL
-			      : ((struct place *)dir->at->pdata[0])->dir;
+		dir = dir == tree->root || !dir->at->len ? NULL
+							 : ((struct place *)dir->at->pdata[0])->dir;
 	}
 	return 0;
 }
@@ -473,8 +471,7 @@ struct tree *tree_open(const struct volume_config *config, struct journal_reader
 
 	if (fd < 0 || migrate_binding_get(fd, NULL, &handle)) {
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
-			    "%s: %s; is its file system mounted?", config->root,
-			    g_strerror(errno));
+			    "%s: %s; is its file system mounted?", config->root, g_strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return NULL;

@@ -26,11 +26,11 @@ struct place {
 
 struct node {
 	struct migrate_binding handle;
-	unsigned flags;		       /* enum journal_flags */
-	uint64_t generation;	       /* of its row; 0: it has none */
-	bool active;		       /* it is to be dealt with */
-	bool made;		       /* was not there at the switch */
-	bool compared;		       /* a directory whose names are looked at */
+	unsigned flags;	     /* enum journal_flags */
+	uint64_t generation; /* of its row; 0: it has none */
+	bool active;	     /* it is to be dealt with */
+	bool made;	     /* was not there at the switch */
+	bool compared;	     /* a directory whose names are looked at */
 	/* the new server */
 	bool here;
 	struct stat st;
@@ -41,7 +41,7 @@ struct node {
 	struct carried_object carried;
 	bool was_carried, looked, there, seen;
 	struct stat old;
-	char *last_path;  /* where it was looked for */
+	char *last_path;    /* where it was looked for */
 	GPtrArray *at;	    /* of struct place; those in directories that are compared, or one */
 	GHashTable *listed; /* of a directory: its names there (old_list), or NULL */
 	/* what is to be done (plan.h) */

@@ -129,7 +129,8 @@ START_TEST(conflicts)
 	change("a/8", JOURNAL_DATA, "echo ours >>a/8");
 	/* 1 2 3 7, what was put into e/empty, that, and at a/n theirs and ours */
 	go_back(8);
-	sh("cd " OLD_TREE " && grep -q theirs a/1 && grep -q theirs a/2 && test -e e/empty/theirs && "
+	sh("cd " OLD_TREE
+	   " && grep -q theirs a/1 && grep -q theirs a/2 && test -e e/empty/theirs && "
 	   "test ! -s a/n -o -s a/n && ! grep -q ours a/n && test ! -e a/7 && grep -q ours a/8 && "
 	   "test $(stat -c %%a a/3) = 600");
 	go_back(8);

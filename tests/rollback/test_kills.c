@@ -11,7 +11,7 @@
 /* Shared with children: which step kills, 0: none; and how many there were. */
 static struct {
 	unsigned kill_at, steps, first; /* first: of a run that was not killed */
-} *shared;
+} * shared;
 
 static void step(void)
 {

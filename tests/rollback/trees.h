@@ -100,8 +100,8 @@ static inline void trees_commit(void)
 	ck_assert_msg(journal_store_commit(journal, &error), "%s", error ? error->message : "");
 }
 
-/* ---- changes, and their rows ------------------------------------------------------------------ */
-
+/* ---- changes, and their rows ------------------------------------------------------------------
+ */
 
 static inline struct journal_place place_of(const char *path, char **base)
 {
@@ -183,7 +183,8 @@ static inline void take_away(const char *path)
 		journal_store_gone(journal, &handle);
 }
 
-/* ---- the way back ------------------------------------------------------------------------------ */
+/* ---- the way back ------------------------------------------------------------------------------
+ */
 
 struct way {
 	struct volume_config config;

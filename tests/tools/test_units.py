@@ -26,7 +26,7 @@ class Units(unittest.TestCase):
         self.addCleanup(place.cleanup)
         self.dir = pathlib.Path(place.name)
         units = [*UNITS.glob("*@.service"), *(SOURCE / "systemd").glob("*@.*[re]")]
-        self.assertEqual(len(units), 7)
+        self.assertEqual(len(units), 8)
         for unit in units:
             # The programs need not be installed.
             text = re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", unit.read_text(), flags=re.M)
@@ -59,7 +59,8 @@ class Units(unittest.TestCase):
             path = re.search(r"^ExecStart=(.+) %i$", unit.read_text(), re.M)
             self.assertIsNotNone(path)
             self.assertRegex(path[1],
-                             r"^/\S*/sbin/(migrate-retriever|migrate-crawler|migratectl copy)$")
+                             r"^/\S*/sbin/(migrate-retriever|migrate-crawler|migratectl copy|"
+                             r"migratectl --follow rollback)$")
 
 
 if __name__ == "__main__":
