@@ -23,6 +23,7 @@ struct ctl {
 	const char *socket;	 /* NULL: as the configuration says */
 	bool watch, json, same, all, summary, verbose, follow, plan;
 	bool adopt, keep_extra, accept, restore, discard; /* of attach, copy, aside */
+	bool settle;					  /* of changes */
 	const char *compare;				  /* of attach; NULL: size-mtime */
 	const char *reason, *below;			  /* of errors; NULL: any */
 	const char *id;					  /* of trace: PEER:ID; NULL: any */
@@ -69,6 +70,12 @@ enum ctl_exit ctl_rollback(const struct ctl *ctl);
 /* Adds to a status how far the old server follows, where it does; and prints that. */
 void ctl_rollback_status(const struct ctl *ctl, const char *volume, GKeyFile *status);
 void ctl_rollback_print_status(GKeyFile *status);
+enum ctl_exit ctl_changes(const struct ctl *ctl);
+enum ctl_exit ctl_commit(const struct ctl *ctl);
+/* Adds [journal] of the volume to its status.  Whether there is one. */
+bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status);
+/* [journal] in a line, g_free. */
+char *ctl_journal_text(GKeyFile *status);
 
 /* ---- printing (ctl_print.c) ----------------------------------------------------------- */
 

@@ -97,18 +97,20 @@ JsonNode *ctl_json(GKeyFile *reply, bool requests)
 {
 	g_autoptr(JsonBuilder) builder = json_builder_new();
 	g_auto(GStrv) groups = g_key_file_get_groups(reply, NULL);
-	unsigned i;
 
 	json_builder_begin_object(builder);
-	for (i = 0; groups[i] && !ctl_is_request(groups[i]); i++) {
+	for (unsigned i = 0; groups[i]; i++) {
+		if (ctl_is_request(groups[i]))
+			continue;
 		json_builder_set_member_name(builder, groups[i]);
 		add_group(builder, reply, groups[i]);
 	}
 	if (requests) {
 		json_builder_set_member_name(builder, "requests");
 		json_builder_begin_array(builder);
-		for (; groups[i]; i++)
-			add_group(builder, reply, groups[i]);
+		for (unsigned i = 0; groups[i]; i++)
+			if (ctl_is_request(groups[i]))
+				add_group(builder, reply, groups[i]);
 		json_builder_end_array(builder);
 	}
 	json_builder_end_object(builder);

@@ -183,6 +183,14 @@ static void print_table(const char *volume, GKeyFile *status)
 			  volume);
 }
 
+static void print_journal(GKeyFile *status, bool known)
+{
+	g_autofree char *text = known ? ctl_journal_text(status) : NULL;
+
+	print_row("Journal", "%s",
+		  known ? text : "none: going back needs one, see migrate-journal(8)");
+}
+
 static void print_requests(GKeyFile *status)
 {
 	g_auto(GStrv) groups = g_key_file_get_groups(status, NULL);
@@ -368,12 +376,15 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
 		g_autoptr(GKeyFile) status = NULL;
 
 		result = ctl_ask(link, ctl->verbose ? "status verbose" : "status", false, &status);
+		bool journal = !result && ctl_journal_state(ctl, status);
 		if (!result)
 			ctl_rollback_status(ctl, ctl->volume, status);
 		if (!result && ctl->json)
 			ctl_print_json(ctl_json(status, ctl->verbose), true);
 		else if (!result)
 			print_table(ctl->volume, status);
+		if (!result && !ctl->json)
+			print_journal(status, journal);
 		if (!result && !ctl->json)
 			ctl_rollback_print_status(status);
 		if (!result && !ctl->json && ctl->verbose)

@@ -127,6 +127,7 @@ enum {
 	TAKES_ASIDE = 1 << 9,
 	TAKES_ROLLBACK = 1 << 10,
 	TAKES_FOLLOW = 1 << 11,
+	TAKES_SETTLE = 1 << 12,
 };
 
 static const struct command {
@@ -166,6 +167,10 @@ static const struct command {
 	 "carry back to the old server what clients changed"},
 	{"finalize", "NAME", 1, 1, 0, finalize_volume,
 	 "verify, and remove what is left of the migration"},
+	{"changes", "NAME", 1, 1, TAKES_SETTLE | TAKES_JSON, ctl_changes,
+	 "list what clients changed since the switch"},
+	{"commit", "NAME", 1, 1, 0, ctl_commit,
+	 "close the way back: what clients changed is forgotten"},
 };
 
 static const struct command *find_command(const char *name)
@@ -196,7 +201,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 {
 	gboolean watch = FALSE, json = FALSE, same = FALSE, all = FALSE, summary = FALSE;
 	gboolean verbose = FALSE, follow = FALSE, adopt = FALSE, keep_extra = FALSE;
-	gboolean accept = FALSE, restore = FALSE, discard = FALSE, plan = FALSE;
+	gboolean accept = FALSE, restore = FALSE, discard = FALSE, plan = FALSE, settle = FALSE;
 	const GOptionEntry entries[] = {
 		{"config", 0, 0, G_OPTION_ARG_FILENAME, &ctl->config_file,
 		 "The configuration (default: " CONFIG_FILE ")", "FILE"},
@@ -205,7 +210,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		{"watch", 0, 0, G_OPTION_ARG_NONE, &watch, "status: show it again every second",
 		 NULL},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &json,
-		 "status, errors, report, trace, rollback: print JSON", NULL},
+		 "status, errors, report, trace, changes, rollback: print JSON", NULL},
 		{"same", 0, 0, G_OPTION_ARG_NONE, &same,
 		 "retry: size and mtime are enough to know a file by", NULL},
 		{"all", 0, 0, G_OPTION_ARG_NONE, &all,
@@ -231,6 +236,8 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		{"restore", 0, 0, G_OPTION_ARG_NONE, &restore,
 		 "aside: bring PATH... back into the tree", NULL},
 		{"discard", 0, 0, G_OPTION_ARG_NONE, &discard, "aside: destroy all of it", NULL},
+		{"settle", 0, 0, G_OPTION_ARG_NONE, &settle,
+		 "changes: first look for what is being written just now", NULL},
 		{"follow", 0, 0, G_OPTION_ARG_NONE, &follow,
 		 "trace, rollback: go on until interrupted", NULL},
 		{"plan", 0, 0, G_OPTION_ARG_NONE, &plan, "rollback: only say what would be done",
@@ -262,6 +269,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 	ctl->restore = restore;
 	ctl->discard = discard;
 	ctl->plan = plan;
+	ctl->settle = settle;
 	return TRUE;
 }
 
@@ -290,6 +298,8 @@ static const char *needless_option(const struct command *command, const struct c
 		return "accept";
 	if (!(command->takes & TAKES_ASIDE) && (ctl->restore || ctl->discard))
 		return ctl->restore ? "restore" : "discard";
+	if (ctl->settle && !(command->takes & TAKES_SETTLE))
+		return "settle";
 	return ctl->same && !(command->takes & TAKES_SAME) ? "same" : NULL;
 }
 

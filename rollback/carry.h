@@ -15,13 +15,7 @@
 #ifndef CARRY_H
 #define CARRY_H
 
-#include "plan.h"
-
-struct carry_result {
-	uint64_t made, changed, renamed, removed, bytes; /* that were carried */
-	uint64_t left; /* objects that are for the next run, besides conflicts */
-	uint64_t generation;
-};
+#include "steps.h"
 
 /*
  * stop: when it becomes true, it ends between two objects.  Conflicts that show while it is done

@@ -37,8 +37,7 @@ static bool wrong(GError **error, const char *format, ...)
 static struct journal_reader *open_journal(const struct volume_config *config, bool scan,
 					   struct journal_state *state, GError **error)
 {
-	g_autofree char *dir = journal_directory(config->name);
-	struct journal_reader *journal = journal_open(dir, error);
+	struct journal_reader *journal = journal_open(config->journal, error);
 
 	if (!journal)
 		return NULL;

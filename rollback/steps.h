@@ -4,9 +4,15 @@
 #ifndef STEPS_H
 #define STEPS_H
 
-#include "carry.h"
+#include "plan.h"
 
 struct content;
+
+struct carry_result {
+	uint64_t made, changed, renamed, removed, bytes; /* that were carried */
+	uint64_t left; /* objects that are for the next run, besides conflicts */
+	uint64_t generation;
+};
 
 struct carry {
 	struct tree *tree;

@@ -92,3 +92,18 @@ bool journal_name_decode(const void *bytes, size_t len, struct journal_name *nam
 	name->kind = from[0];
 	return decode_place(from + 1, len - 1, &name->parent, name->name);
 }
+
+guint journal_handle_hash(gconstpointer p)
+{
+	const struct migrate_binding *handle = p;
+	guint hash = handle->type;
+
+	for (unsigned i = 0; i < handle->len; i++)
+		hash = hash * 33 + handle->bytes[i];
+	return hash;
+}
+
+gboolean journal_handle_equal(gconstpointer a, gconstpointer b)
+{
+	return migrate_binding_equal(a, b);
+}

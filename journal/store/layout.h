@@ -49,4 +49,8 @@ bool journal_key_decode(const void *bytes, size_t len, struct migrate_binding *h
 bool journal_row_decode(const void *bytes, size_t len, struct journal_row *row);
 bool journal_name_decode(const void *bytes, size_t len, struct journal_name *name);
 
+/* Of a GHashTable whose keys are struct migrate_binding. */
+guint journal_handle_hash(gconstpointer handle);
+gboolean journal_handle_equal(gconstpointer a, gconstpointer b);
+
 #endif

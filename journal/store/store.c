@@ -27,21 +27,6 @@ static MDB_val *key_of(struct key *key, const struct migrate_binding *object)
 	return &key->val;
 }
 
-static guint hash_handle(gconstpointer p)
-{
-	const struct migrate_binding *handle = p;
-	guint h = handle->type;
-
-	for (unsigned i = 0; i < handle->len; i++)
-		h = h * 33 + handle->bytes[i];
-	return h;
-}
-
-static gboolean equal_handles(gconstpointer a, gconstpointer b)
-{
-	return migrate_binding_equal(a, b);
-}
-
 /* Notes a failure; not finding something is none. */
 static bool done(struct journal_store *store, int ret)
 {
@@ -96,7 +81,8 @@ struct journal_store *journal_store_open(const char *dir, GError **error)
 	struct journal_store *store = g_new0(struct journal_store, 1);
 	GError *why = NULL;
 
-	store->linked = g_hash_table_new_full(hash_handle, equal_handles, g_free, NULL);
+	store->linked =
+		g_hash_table_new_full(journal_handle_hash, journal_handle_equal, g_free, NULL);
 	g_mkdir_with_parents(dir, 0700);
 	if (journal_env_open(&store->env, dir, true, &why) && begin(store)) {
 		mdb_reader_check(store->env.env, NULL);
@@ -254,6 +240,31 @@ static MDB_val *name_of(struct name_value *value, enum journal_name_kind kind,
 	return &value->val;
 }
 
+/* Row's key in place: whether the store has this of it. */
+static bool has_name(struct journal_store *store, MDB_val *key, enum journal_name_kind kind,
+		     const struct journal_place *place)
+{
+	struct name_value value;
+	MDB_val found = *name_of(&value, kind, place);
+	MDB_cursor *cursor;
+	int ret;
+
+	if (!done(store, mdb_cursor_open(store->txn, store->env.names, &cursor)))
+		return false;
+	ret = mdb_cursor_get(cursor, key, &found, MDB_GET_BOTH);
+	mdb_cursor_close(cursor);
+	return done(store, ret);
+}
+
+static void set_names_flag(struct journal_store *store, struct journal_row *row, MDB_val *key)
+{
+	MDB_val found;
+
+	row->flags &= ~(unsigned)JOURNAL_NAMES;
+	if (done(store, mdb_get(store->txn, store->env.names, key, &found)))
+		row->flags |= JOURNAL_NAMES;
+}
+
 /* It has the name now (made), or has it no more: either is taken back by the other. */
 static void change_name(struct journal_store *store, struct journal_row *row, bool made,
 			const struct journal_place *place)
@@ -262,7 +273,6 @@ static void change_name(struct journal_store *store, struct journal_row *row, bo
 	const enum journal_name_kind other = made ? JOURNAL_NAME_GONE : JOURNAL_NAME_MADE;
 	struct name_value value;
 	struct key key;
-	MDB_val found;
 
 	if (!begin(store))
 		return;
@@ -271,9 +281,7 @@ static void change_name(struct journal_store *store, struct journal_row *row, bo
 		  mdb_del(store->txn, store->env.names, &key.val, name_of(&value, other, place))))
 		done(store, mdb_put(store->txn, store->env.names, &key.val,
 				    name_of(&value, kind, place), 0));
-	row->flags &= ~(unsigned)JOURNAL_NAMES;
-	if (done(store, mdb_get(store->txn, store->env.names, &key.val, &found)))
-		row->flags |= JOURNAL_NAMES;
+	set_names_flag(store, row, &key.val);
 }
 
 static void came(struct journal_store *store, struct journal_row *row, bool known,
@@ -360,6 +368,52 @@ void journal_store_gone(struct journal_store *store, const struct migrate_bindin
 	if (!get(store, object, &row) || row.flags & JOURNAL_GONE)
 		return;
 	set_gone(store, &row, true);
+	put(store, &row);
+}
+
+enum journal_was journal_store_was(struct journal_store *store,
+				   const struct migrate_binding *object,
+				   const struct journal_place *place)
+{
+	struct key key;
+
+	if (!begin(store))
+		return JOURNAL_WAS_UNKNOWN;
+	key_of(&key, object);
+	if (has_name(store, &key.val, JOURNAL_NAME_GONE, place))
+		return JOURNAL_WAS_THERE;
+	return has_name(store, &key.val, JOURNAL_NAME_MADE, place) ? JOURNAL_WAS_NOT_THERE
+								   : JOURNAL_WAS_UNKNOWN;
+}
+
+void journal_store_name(struct journal_store *store, const struct migrate_binding *object,
+			const struct journal_place *place, bool was_there, bool is_there)
+{
+	static const enum journal_name_kind kinds[] = {JOURNAL_NAME_GONE, JOURNAL_NAME_MADE};
+	struct name_value value;
+	struct journal_row row;
+	bool changed = false;
+	struct key key;
+
+	if (!get(store, object, &row) || row.flags & JOURNAL_MADE)
+		return;
+	key_of(&key, object);
+	for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
+		const bool wanted = was_there != is_there &&
+				    kinds[i] == (is_there ? JOURNAL_NAME_MADE : JOURNAL_NAME_GONE);
+
+		if (wanted == has_name(store, &key.val, kinds[i], place))
+			continue;
+		changed = true;
+		name_of(&value, kinds[i], place);
+		done(store, wanted ? mdb_put(store->txn, store->env.names, &key.val, &value.val, 0)
+				   : mdb_del(store->txn, store->env.names, &key.val, &value.val));
+	}
+	if (!changed)
+		return;
+	set_names_flag(store, &row, &key.val);
+	if (is_there)
+		set_place(&row, place);
 	put(store, &row);
 }
 

@@ -53,6 +53,16 @@ void journal_store_moved(struct journal_store *store, const struct migrate_bindi
 /* Its last name went, or it is no more.  Nothing, if it has no row. */
 void journal_store_gone(struct journal_store *store, const struct migrate_binding *object);
 
+enum journal_was { JOURNAL_WAS_UNKNOWN, JOURNAL_WAS_THERE, JOURNAL_WAS_NOT_THERE };
+/* Whether the object had the name at the switch, as far as the store says. */
+enum journal_was journal_store_was(struct journal_store *store,
+				   const struct migrate_binding *object,
+				   const struct journal_place *place);
+/* The same, and whether it has it now, by who knows better than the order of what happened.
+ * Nothing, if it has no row, or was made. */
+void journal_store_name(struct journal_store *store, const struct migrate_binding *object,
+			const struct journal_place *place, bool was_there, bool is_there);
+
 /* ---- what is known -------------------------------------------------------------------------- */
 
 /* Whether there is a row; row may be NULL. */

@@ -134,6 +134,16 @@ static gboolean parse_report(void *field, const struct config_place *at, GError 
 	return TRUE;
 }
 
+static gboolean parse_journal(void *field, const struct config_place *at, GError **error)
+{
+	if (at->value[0] != '/' || !at->value[1])
+		return config_wrong(error, at,
+				    "not a directory's absolute path; remove the line for %s",
+				    REPORT_DIR "/NAME.journal");
+	*(char **)field = g_strdup(at->value);
+	return TRUE;
+}
+
 static gboolean parse_path(void *field, const struct config_place *at, GError **error)
 {
 	if (at->value[0] != '/')
@@ -215,6 +225,7 @@ static const struct key {
 	{"smb-signing", SMB(signing), WORDS(signing)},
 	{"rollback-source", parse_path, FIELD(rollback_source)},
 	{"report", parse_report, FIELD(report)},
+	{"journal", parse_journal, FIELD(journal)},
 	{"socket", parse_socket, FIELD(socket)},
 };
 
@@ -437,6 +448,8 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 		config->socket = g_strdup_printf("%s/%s.sock", MIGRATE_SOCKET_DIR, config->name);
 	if (!config->report)
 		config->report = g_strdup_printf(REPORT_DIR "/%s.report", config->name);
+	if (!config->journal)
+		config->journal = g_strdup_printf(REPORT_DIR "/%s.journal", config->name);
 	return config_check_smb(config, file, group, error) &&
 	       check_overlaps(file, parsed, group, config, error);
 }
@@ -509,6 +522,7 @@ void config_free(struct volume_config *config)
 	sid_map_free(config->sid_groups);
 	g_free(config->rollback_source);
 	g_free(config->report);
+	g_free(config->journal);
 	g_free(config->socket);
 	g_free(config);
 }

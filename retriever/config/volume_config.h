@@ -40,8 +40,9 @@ struct volume_config {
 	struct owners *map_users, *map_groups; /* map-users, map-groups: owners.h; NULL: all kept */
 	char *rollback_source; /* rollback-source = absolute path: the old server's tree, mounted
 				* with write rights; NULL: none */
-	char *report; /* report = absolute path, default REPORT_DIR/NAME.report */
-	char *socket; /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
+	char *report;	       /* report = absolute path, default REPORT_DIR/NAME.report */
+	char *journal;	       /* journal = absolute path, default REPORT_DIR/NAME.journal */
+	char *socket;	       /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
 };
 
 #endif

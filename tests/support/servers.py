@@ -243,7 +243,7 @@ class Migration:
         self.build, self.root = os.path.abspath(build), root
         self.socket = f'/run/quickmigrate/{VOLUME}.sock'
         self.config = BASE + '/quickmigrate.conf'
-        self.retriever = None
+        self.retriever = self.journal = None
         self.server = None
         self.smbd = None
         self.configure(source=source, **settings)
@@ -255,12 +255,13 @@ class Migration:
         file = configparser.RawConfigParser()
         file[f'volume {VOLUME}'] = {'root': self.root, 'socket': self.socket,
                                     'report': f'{BASE}/{VOLUME}.report',
+                                    'journal': f'{BASE}/{VOLUME}.journal',
                                     **{k.replace('_', '-'): str(v) for k, v in settings.items()}}
         with open(self.config, 'w') as out:
             file.write(out, space_around_delimiters=False)
 
     def program(self, name):
-        for directory in ('retriever', 'ctl', 'crawler', 'sbin', ''):
+        for directory in ('retriever', 'ctl', 'crawler', 'journal', 'sbin', ''):
             path = os.path.join(self.build, directory, name)
             if os.path.isfile(path):
                 return path
@@ -311,6 +312,19 @@ class Migration:
 
     def attach(self):
         self.ctl('attach')
+
+    # ---- the journal --------------------------------------------------------------------------
+
+    def start_journal(self):
+        """Returns when it watches."""
+        self.journal = Process('journal', [self.program('migrate-journal'), '--config', self.config,
+                                           VOLUME])
+        wait_for('the journal watches', lambda: self.status().get('running'), process=self.journal)
+
+    def changes(self, *options):
+        """What clients changed: by path, or by the path before where it is gone."""
+        return {c.get('path') or c['before'][0]: c
+                for c in json.loads(self.ctl('changes', '--json', '--settle', *options))}
 
     # ---- the crawler --------------------------------------------------------------------------
 

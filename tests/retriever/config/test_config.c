@@ -76,6 +76,7 @@ START_TEST(defaults)
 	ck_assert_ptr_null(config->map_users);
 	ck_assert_ptr_null(config->map_groups);
 	ck_assert_str_eq(config->report, "/var/lib/quickmigrate/v.report");
+	ck_assert_str_eq(config->journal, "/var/lib/quickmigrate/v.journal");
 	ck_assert_str_eq(config->socket, "/run/quickmigrate/v.sock");
 	config_free(config);
 }
@@ -87,7 +88,7 @@ START_TEST(everything)
 	    "connections=16\ndemand-connections = 8\nwindow = 1024\nhold-ms = 10\n"
 	    "bandwidth = 50m  \nstub-attributes = lazy\ncrawler-workers = 64\n"
 	    "map-users = 1000:2000 3000-3999:13000\nmap-groups=5:6,6:5\n"
-	    "crawler-order = depth-first\nreport = /tmp/a report\nsocket = /tmp/a socket\n");
+	    "crawler-order = depth-first\nreport = /tmp/a report\njournal = /tmp/a journal\nsocket = /tmp/a socket\n");
 	struct volume_config *config = config_load(file, "v", NULL);
 	ck_assert_ptr_nonnull(config);
 	ck_assert_uint_eq(config->connections, 16);
@@ -102,6 +103,7 @@ START_TEST(everything)
 	ck_assert_uint_eq(owners_map(config->map_groups, 6), 5);
 	ck_assert_uint_eq(owners_map(config->map_groups, 1000), 1000);
 	ck_assert_str_eq(config->report, "/tmp/a report");
+	ck_assert_str_eq(config->journal, "/tmp/a journal");
 	ck_assert_str_eq(config->socket, "/tmp/a socket");
 	config_free(config);
 }
@@ -166,6 +168,7 @@ START_TEST(wrong_values)
 	refused(MINIMAL "map-groups=1-5:9 5:1", "map-groups = 1-5:9 5:1", "5 is mapped twice");
 	refused(MINIMAL "map-groups=1:9 5:9", "map-groups", "1 and 5 of the old server");
 	refused(MINIMAL "report=x", "report = x", "remove the line");
+	refused(MINIMAL "journal=x", "journal = x", "remove the line");
 	refused(MINIMAL "report=/tmp/", "report = /tmp/", "remove the line");
 	refused(MINIMAL "socket=run/x", "socket = run/x", "remove the line");
 }

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "apply.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "store/live.h"
+
+#define NAMES_MAX 100000 /* about 50 MB; beyond it, names are what the order of events says */
+
+/* A name that an object got or lost. */
+struct name {
+	struct migrate_binding object;
+	struct journal_name name; /* kind is not used */
+	bool was_there;
+	bool touched;	 /* in this batch */
+	int64_t settled; /* CLOCK_BOOTTIME: when its presence was looked up */
+};
+
+struct apply {
+	struct volume *volume;
+	struct journal_store *store;
+	int64_t since;
+	GHashTable *names;    /* struct name, its own key */
+	GHashTable *doubtful; /* struct migrate_binding: it may be gone */
+	struct scan *scan;
+};
+
+static guint hash_name(gconstpointer p)
+{
+	const struct name *name = p;
+
+	return journal_handle_hash(&name->object) * 33 + journal_handle_hash(&name->name.parent) +
+	       g_str_hash(name->name.name);
+}
+
+static gboolean equal_names(gconstpointer pa, gconstpointer pb)
+{
+	const struct name *a = pa, *b = pb;
+
+	return migrate_binding_equal(&a->object, &b->object) &&
+	       migrate_binding_equal(&a->name.parent, &b->name.parent) &&
+	       !strcmp(a->name.name, b->name.name);
+}
+
+struct apply *apply_new(struct volume *volume, struct journal_store *store, int64_t since)
+{
+	struct apply *apply = g_new0(struct apply, 1);
+
+	apply->volume = volume;
+	apply->store = store;
+	apply->since = since;
+	apply->names = g_hash_table_new_full(hash_name, equal_names, g_free, NULL);
+	apply->doubtful =
+		g_hash_table_new_full(journal_handle_hash, journal_handle_equal, g_free, NULL);
+	return apply;
+}
+
+void apply_abort(struct apply *apply)
+{
+	g_hash_table_remove_all(apply->names);
+	g_hash_table_remove_all(apply->doubtful);
+}
+
+void apply_free(struct apply *apply)
+{
+	if (!apply)
+		return;
+	g_hash_table_destroy(apply->names);
+	g_hash_table_destroy(apply->doubtful);
+	g_free(apply);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Before the store is told.  Names of what was made are of no interest. */
+static void remember(struct apply *apply, const struct migrate_binding *object,
+		     const struct journal_place *place, bool came)
+{
+	struct journal_row row;
+	struct name *name, *known;
+	enum journal_was was;
+
+	if (journal_store_find(apply->store, object, &row) && row.flags & JOURNAL_MADE)
+		return;
+	name = g_new0(struct name, 1);
+	name->object = *object;
+	name->name.parent = place->dir;
+	g_strlcpy(name->name.name, place->name, sizeof(name->name.name));
+	known = g_hash_table_lookup(apply->names, name);
+	if (known) {
+		known->touched = true;
+		g_free(name);
+		return;
+	}
+	if (g_hash_table_size(apply->names) >= NAMES_MAX)
+		g_hash_table_remove_all(apply->names);
+	was = journal_store_was(apply->store, object, place);
+	name->was_there = was == JOURNAL_WAS_UNKNOWN ? !came : was == JOURNAL_WAS_THERE;
+	name->touched = true;
+	g_hash_table_add(apply->names, name);
+}
+
+static void doubt(struct apply *apply, const struct migrate_binding *object)
+{
+	g_hash_table_add(apply->doubtful, g_memdup2(object, sizeof(*object)));
+}
+
+/* What is so now, of what the batch was about. */
+static void look_up(struct apply *apply, int64_t settled)
+{
+	GHashTableIter iter;
+	gpointer key;
+
+	g_hash_table_iter_init(&iter, apply->names);
+	while (g_hash_table_iter_next(&iter, &key, NULL)) {
+		struct name *name = key;
+		const struct journal_place place = {name->name.parent, name->name.name};
+
+		if (name->touched) {
+			name->settled = journal_boottime();
+			name->touched = false;
+			journal_store_name(
+				apply->store, &name->object, &place, name->was_there,
+				volume_holds(apply->volume, &name->object, &place.dir, place.name));
+		} else if (name->settled <= settled) {
+			g_hash_table_iter_remove(&iter);
+		}
+	}
+	g_hash_table_iter_init(&iter, apply->doubtful);
+	while (g_hash_table_iter_next(&iter, &key, NULL))
+		if (!volume_exists(apply->volume, key, NULL))
+			journal_store_gone(apply->store, key);
+	g_hash_table_remove_all(apply->doubtful);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static void came(struct apply *apply, const struct event *event)
+{
+	const bool directory = event->mask & FAN_ONDIR;
+
+	if (journal_store_find(apply->store, &event->object, NULL))
+		remember(apply, &event->object, &event->from, true);
+	journal_store_made(apply->store, &event->object, directory, &event->from);
+	if (directory)
+		volume_note(apply->volume, &event->object, VOLUME_WITHIN);
+}
+
+static void went(struct apply *apply, const struct event *event)
+{
+	remember(apply, &event->object, &event->from, false);
+	journal_store_removed(apply->store, &event->object, event->mask & FAN_ONDIR, &event->from);
+	doubt(apply, &event->object);
+}
+
+/* One of several names' events; which of them was the last is to be seen. */
+static void came_or_went(struct apply *apply, const struct event *event)
+{
+	const bool both = event->mask & FAN_CREATE && event->mask & FAN_DELETE;
+
+	if (both &&
+	    volume_holds(apply->volume, &event->object, &event->from.dir, event->from.name)) {
+		went(apply, event);
+		came(apply, event);
+		return;
+	}
+	if (event->mask & FAN_CREATE)
+		came(apply, event);
+	if (event->mask & FAN_DELETE)
+		went(apply, event);
+}
+
+static void moved(struct apply *apply, const struct event *event)
+{
+	const bool directory = event->mask & FAN_ONDIR;
+	const bool from = volume_part(apply->volume, &event->from.dir) == VOLUME_WITHIN;
+	const bool to = volume_part(apply->volume, &event->to.dir) == VOLUME_WITHIN;
+
+	if (from)
+		remember(apply, &event->object, &event->from, false);
+	if (to && (from || journal_store_find(apply->store, &event->object, NULL)))
+		remember(apply, &event->object, &event->to, true);
+	if (from || to)
+		journal_store_moved(apply->store, &event->object, directory,
+				    from ? &event->from : NULL, to ? &event->to : NULL);
+	if (directory) {
+		volume_forget(apply->volume);
+		scan_moved(apply->scan, &event->object);
+	}
+}
+
+/* Something was written through a descriptor that is closed now, maybe in a way that is not told
+ * (a mapping, AIO): then its mtime moved. */
+static bool was_written(struct apply *apply, const struct migrate_binding *object)
+{
+	struct journal_row row;
+	struct stat st;
+
+	if (journal_store_find(apply->store, object, &row) && row.flags & JOURNAL_DATA)
+		return true;
+	return volume_exists(apply->volume, object, &st) && migrate_ns(st.st_mtim) >= apply->since;
+}
+
+static unsigned changes_of(struct apply *apply, const struct event *event)
+{
+	unsigned flags = event->mask & FAN_ONDIR ? JOURNAL_DIRECTORY : 0;
+
+	if (event->mask & FAN_ATTRIB)
+		flags |= JOURNAL_META;
+	if (event->mask & FAN_MODIFY ||
+	    (event->mask & FAN_CLOSE_WRITE && was_written(apply, &event->object)))
+		flags |= JOURNAL_DATA;
+	return flags;
+}
+
+/* Its directory is not told: its links changed, or it was opened by its handle. */
+static void changed_somewhere(struct apply *apply, const struct event *event)
+{
+	const bool known = journal_store_find(apply->store, &event->object, NULL);
+	unsigned flags;
+
+	if (event->mask & FAN_ATTRIB) {
+		journal_store_linked(apply->store, &event->object);
+		doubt(apply, &event->object);
+	}
+	if (!known && (!volume_exists(apply->volume, &event->object, NULL) ||
+		       !volume_has(apply->volume, &event->object)))
+		return;
+	flags = changes_of(apply, event);
+	if (flags & ~(unsigned)JOURNAL_DIRECTORY)
+		journal_store_touch(apply->store, &event->object, flags, NULL);
+}
+
+static void apply_event(struct apply *apply, const struct event *event)
+{
+	const bool placed = event->from.dir.len, directory = event->mask & FAN_ONDIR;
+	enum volume_part part = VOLUME_WITHIN;
+	unsigned flags;
+
+	if (event->mask & FAN_RENAME) {
+		moved(apply, event);
+		return;
+	}
+	if (placed || directory)
+		part = volume_part(apply->volume, placed ? &event->from.dir : &event->object);
+	if (part != VOLUME_WITHIN) {
+		if (directory && event->mask & FAN_CREATE)
+			volume_note(apply->volume, &event->object, part);
+		return;
+	}
+	if (!placed && !directory) {
+		changed_somewhere(apply, event);
+		return;
+	}
+	came_or_went(apply, event);
+	flags = changes_of(apply, event);
+	if (flags & ~(unsigned)JOURNAL_DIRECTORY && !(event->mask & FAN_DELETE))
+		journal_store_touch(apply->store, &event->object, flags,
+				    placed ? &event->from : NULL);
+	else if (event->mask & FAN_DELETE && flags & JOURNAL_DATA)
+		journal_store_touch(apply->store, &event->object, flags, NULL);
+}
+
+unsigned apply_batch(struct apply *apply, const struct watched *watched, struct scan *scan)
+{
+	unsigned senseless = 0;
+
+	apply->scan = scan;
+	for (size_t at = 0; at < watched->len;) {
+		const struct fanotify_event_metadata *bytes = (const void *)(watched->bytes + at);
+		struct event event;
+
+		if (event_decode(bytes, &event))
+			apply_event(apply, &event);
+		else
+			senseless++;
+		at += WATCH_ALIGNED(bytes->event_len);
+	}
+	look_up(apply, watched->settled);
+	return senseless;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "apply.h"
+#include "gap.h"
+#include "leave.h"
+#include "migrate.h"
+#include "scan.h"
+#include "store/close.h"
+#include "store/live.h"
+#include "watch.h"
+
+#define SECOND	     INT64_C(1000000000)
+#define COMMIT_EVERY (2 * SECOND)
+#define IDLE_EVERY   (60 * SECOND) /* when nothing happens, so that a start has less to look for */
+#define AGAIN_AFTER  (10 * SECOND) /* without room, or when a scan failed */
+#define SCAN_SLICE   20000	   /* microseconds */
+
+struct journal {
+	char *dir;
+	struct volume *volume;
+	struct journal_store *store;
+	struct watch *watch;
+	struct apply *apply;
+	struct leave *leave;
+	struct scan *scan;
+	int live_fd, wake;
+	struct journal_live live;
+	bool idle;	   /* nothing was applied since the last commit */
+	int64_t committed; /* CLOCK_BOOTTIME, like what follows */
+	int64_t again; /* not before that: commit after there was no room, scan after a failure */
+	int64_t scan_began, scan_wanted;
+	int64_t offset; /* CLOCK_REALTIME less CLOCK_BOOTTIME */
+	atomic_bool commit_asked, scan_asked;
+};
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* When the volume began, and whether something may have happened since. */
+static void begin_state(struct journal *journal, struct journal_durable *state)
+{
+	struct statx st;
+
+	state->since = state->seen = journal_realtime();
+	/* Not attached, or finished: it knows from now on. */
+	if (!migrate_has_private(volume_fd(journal->volume)) ||
+	    migrate_is_attaching(volume_fd(journal->volume)))
+		return;
+	state->since = state->seen = 0;
+	if (statx(volume_fd(journal->volume), MIGRATE_PRIVATE_DIR, AT_SYMLINK_NOFOLLOW, STATX_BTIME,
+		  &st) == 0 &&
+	    st.stx_mask & STATX_BTIME)
+		state->since = state->seen = st.stx_btime.tv_sec * SECOND + st.stx_btime.tv_nsec;
+	gap_open(state, state->since, "started after the volume");
+}
+
+static bool hold(struct journal *journal, GError **error)
+{
+	g_mkdir_with_parents(journal->dir, 0700);
+	journal->live_fd = journal_live_hold(journal->dir, &journal->live);
+	if (journal->live_fd >= 0)
+		return true;
+	g_set_error(error, JOURNAL_ERROR, -journal->live_fd, "%s: %s", journal->dir,
+		    journal->live_fd == -EBUSY ? "another migrate-journal runs"
+					       : g_strerror(-journal->live_fd));
+	return false;
+}
+
+/* The way back of an earlier migration may have been closed, not that of a new one. */
+static bool is_open(const struct journal *journal, GError **error)
+{
+	const int fd = volume_fd(journal->volume);
+
+	if (!journal_is_closed(journal->dir))
+		return true;
+	if (!migrate_has_private(fd) && migrate_is_vacant(fd, true))
+		return journal_reopen(journal->dir, error);
+	g_set_error(error, JOURNAL_ERROR, ECANCELED,
+		    "%s: the way back was closed (migratectl commit): nothing is noted",
+		    journal->dir);
+	return false;
+}
+
+/* The mark is set before anything is believed of the past, so that nothing is in between. */
+static bool open_all(struct journal *journal, const char *root, const char *socket, GError **error)
+{
+	struct journal_durable *state;
+
+	journal->volume = volume_open(root, error);
+	if (!journal->volume || !hold(journal, error) || !is_open(journal, error))
+		return false;
+	journal->watch = watch_new(volume_fd(journal->volume), socket, error);
+	if (!journal->watch)
+		return false;
+	journal->store = journal_store_open(journal->dir, error);
+	if (!journal->store)
+		return false;
+	state = journal_store_state(journal->store);
+	if (!state->since)
+		begin_state(journal, state);
+	else
+		gap_start(state);
+	journal->apply = apply_new(journal->volume, journal->store, state->since);
+	journal->leave = leave_new(volume_fd(journal->volume));
+	return true;
+}
+
+struct journal *journal_new(const char *root, const char *store, const char *socket, GError **error)
+{
+	struct journal *journal = g_new0(struct journal, 1);
+
+	journal->dir = g_strdup(store);
+	journal->live_fd = -1;
+	journal->idle = true;
+	journal->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	journal->offset = journal_realtime() - journal_boottime();
+	if (open_all(journal, root, socket, error) && journal_flush(journal, error)) {
+		if (!journal->live.full)
+			return journal;
+		g_set_error(error, JOURNAL_ERROR, ENOSPC, "%s: no room to begin in", journal->dir);
+	}
+	journal_free(journal);
+	return NULL;
+}
+
+void journal_free(struct journal *journal)
+{
+	if (!journal)
+		return;
+	watch_free(journal->watch);
+	scan_free(journal->scan);
+	apply_free(journal->apply);
+	leave_free(journal->leave);
+	journal_store_close(journal->store);
+	if (journal->volume)
+		volume_close(journal->volume);
+	if (journal->live_fd >= 0)
+		close(journal->live_fd);
+	close(journal->wake);
+	g_free(journal->dir);
+	g_free(journal);
+}
+
+void journal_ask(struct journal *journal, bool scan)
+{
+	if (scan)
+		journal->scan_asked = true;
+	journal->commit_asked = true;
+	eventfd_write(journal->wake, 1);
+}
+
+/* ---- committing ------------------------------------------------------------------------------ */
+
+static void say(struct journal *journal)
+{
+	int ret;
+
+	journal->live.scanning = journal->scan != NULL;
+	journal->live.looked_at = journal->scan ? scan_looked_at(journal->scan) : 0;
+	ret = journal_live_put(journal->live_fd, &journal->live);
+	if (ret)
+		g_warning("%s: %s: readers see an old state", journal->dir, g_strerror(-ret));
+}
+
+static void stop_scan(struct journal *journal)
+{
+	scan_free(journal->scan);
+	journal->scan = NULL;
+}
+
+/* Nothing of the transaction is there: what it was about is a gap. */
+static bool no_room(struct journal *journal, GError *why, GError **error)
+{
+	apply_abort(journal->apply);
+	stop_scan(journal);
+	journal->again = journal_boottime() + AGAIN_AFTER;
+	if (!g_error_matches(why, JOURNAL_ERROR, ENOSPC)) {
+		g_propagate_error(error, why);
+		return false;
+	}
+	if (!journal->live.full)
+		g_warning("%s; until then changes are not noted, and a scan finds them later",
+			  why->message);
+	g_error_free(why);
+	journal->live.full = 1;
+	say(journal);
+	return true;
+}
+
+/* What the kernel has given (now: all that it has), and the moment up to which that is all of it,
+ * become durable. */
+static bool commit(struct journal *journal, bool now, GError **error)
+{
+	struct journal_durable *state = journal_store_state(journal->store);
+	struct watched watched;
+	unsigned senseless;
+	GError *why = NULL;
+
+	if (!watch_take(journal->watch, now, &watched, error))
+		return false;
+	if (journal->live.full)
+		gap_open(state, state->seen, "no room");
+	senseless = apply_batch(journal->apply, &watched, journal->scan);
+	if (watched.lost != INT64_MAX)
+		gap_open(state, watched.lost, "overflow");
+	if (senseless)
+		gap_open(state, state->seen, "unreadable");
+	gap_seen(state, watched.seen, watched.settled);
+	leave_step(journal->leave, journal->store);
+	if (!journal_store_commit(journal->store, &why))
+		return no_room(journal, why, error);
+	if (watched.lost != INT64_MAX || senseless || journal->live.full)
+		stop_scan(journal); /* it is to begin again */
+	if (watched.lost != INT64_MAX)
+		g_message("events were lost (overflow); a scan finds what they told");
+	journal->live.full = 0;
+	journal->live.settled = watched.settled;
+	journal->committed = journal_boottime();
+	journal->idle = true;
+	say(journal);
+	return true;
+}
+
+bool journal_flush(struct journal *journal, GError **error)
+{
+	return commit(journal, true, error);
+}
+
+/* ---- scanning -------------------------------------------------------------------------------- */
+
+static void start_scan(struct journal *journal)
+{
+	const struct journal_durable *state = journal_store_state(journal->store);
+
+	journal->scan_began = journal_boottime();
+	journal->scan = scan_new(journal->volume, journal->store, gap_from(state), state->since);
+	say(journal);
+}
+
+/* Its rows and that there is no gap any more are one transaction. */
+static bool end_scan(struct journal *journal, GError **error)
+{
+	struct journal_durable *state = journal_store_state(journal->store);
+	struct scan *scan = journal->scan;
+	const uint64_t gaps = state->gaps;
+	const int64_t gap = state->gap;
+
+	gap_close(state);
+	if (!commit(journal, true, error))
+		return false;
+	if (journal->live.full)
+		return true;
+	/* What was lost meanwhile is one more. */
+	if (state->gaps == gaps) {
+		if (gap != INT64_MAX)
+			g_message("%" G_GUINT64_FORMAT " objects looked at: the gap is filled",
+				  scan_looked_at(scan));
+		journal->live.scans++;
+		journal->live.scanned = journal->scan_began;
+	}
+	stop_scan(journal);
+	say(journal);
+	return true;
+}
+
+static bool scan(struct journal *journal, GError **error)
+{
+	GError *why = NULL;
+
+	switch (scan_step(journal->scan, SCAN_SLICE, &why)) {
+	case SCAN_MORE:
+		journal->idle = false;
+		return true;
+	case SCAN_DONE:
+		return end_scan(journal, error);
+	default:
+		g_warning("%s; the gap stays, and is looked at again", why->message);
+		g_error_free(why);
+		stop_scan(journal);
+		say(journal);
+		journal->again = journal_boottime() + AGAIN_AFTER;
+		return true;
+	}
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+/* A clock that is set back brings ctimes from before the gap. */
+static void look_at_clock(struct journal *journal, int64_t now)
+{
+	const int64_t offset = journal_realtime() - now;
+
+	if (offset < journal->offset - SECOND &&
+	    gap_lower(journal_store_state(journal->store), journal->offset - offset))
+		stop_scan(journal);
+	journal->offset = offset;
+}
+
+static bool is_time(struct journal *journal, enum watch_fill fill, int64_t now)
+{
+	if (journal->live.full)
+		return now >= journal->again;
+	if (journal->commit_asked || fill == WATCH_MUCH)
+		return true;
+	if (fill == WATCH_SOME)
+		journal->idle = false;
+	return now - journal->committed >= (journal->idle ? IDLE_EVERY : COMMIT_EVERY);
+}
+
+bool journal_work(struct journal *journal, int timeout_ms, GError **error)
+{
+	struct pollfd fds[] = {{.fd = watch_fd(journal->watch), .events = POLLIN},
+			       {.fd = journal->wake, .events = POLLIN}};
+	const struct journal_durable *state = journal_store_state(journal->store);
+	int64_t now;
+	eventfd_t count;
+
+	poll(fds, G_N_ELEMENTS(fds), journal->scan ? 0 : timeout_ms);
+	eventfd_read(journal->wake, &count);
+	now = journal_boottime();
+	look_at_clock(journal, now);
+	if (journal->scan_asked) {
+		journal->scan_asked = false;
+		journal->scan_wanted = now;
+	}
+	if (is_time(journal, watch_fill(journal->watch), now) &&
+	    !commit(journal, atomic_exchange(&journal->commit_asked, false), error))
+		return false;
+	if (!journal->scan && !journal->live.full && now >= journal->again &&
+	    (state->gap != INT64_MAX || journal->scan_wanted > journal->scan_began))
+		start_scan(journal);
+	return !journal->scan || scan(journal, error);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "journal.h"
+#include "source/refused.h"
+#include "store/live.h"
+#include "store/reader.h"
+
+static struct journal *volatile journal;
+static atomic_bool ended;
+
+static void on_signal(int number)
+{
+	const int saved = errno;
+
+	if (number == JOURNAL_ASK_COMMIT || number == JOURNAL_ASK_SCAN) {
+		if (journal)
+			journal_ask(journal, number == JOURNAL_ASK_SCAN);
+	} else {
+		ended = true;
+		if (journal)
+			journal_ask(journal, false);
+	}
+	errno = saved;
+}
+
+static void say(const char *message)
+{
+	g_autofree char *line = refused_line(message);
+
+	fprintf(stderr, "migrate-journal: %s\n", line);
+}
+
+static void log_line(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer user)
+{
+	say(message);
+}
+
+static void catch_signals(void)
+{
+	const int numbers[] = {SIGTERM, SIGINT, JOURNAL_ASK_COMMIT, JOURNAL_ASK_SCAN};
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
+		sigaction(numbers[i], &action, NULL);
+}
+
+static int serve(const struct volume_config *config)
+{
+	g_autoptr(GError) error = NULL;
+	bool good = true;
+
+	catch_signals();
+	journal = journal_new(config->root, config->journal, config->socket, &error);
+	if (!journal) {
+		say(error->message);
+		return g_error_matches(error, JOURNAL_ERROR, ECANCELED) ? 0 : 1;
+	}
+	while (good && !ended)
+		good = journal_work(journal, 500, &error);
+	good = good && journal_flush(journal, &error);
+	if (!good)
+		say(error->message);
+	journal_free(journal);
+	return !good;
+}
+
+int main(int argc, char **argv)
+{
+	g_autofree char *file = NULL;
+	gboolean version = FALSE;
+	const GOptionEntry options[] = {
+		{"config", 'c', 0, G_OPTION_ARG_FILENAME, &file, "Configuration file", "FILE"},
+		{"version", 'V', 0, G_OPTION_ARG_NONE, &version, "Print the version", NULL},
+		{NULL}};
+	g_autoptr(GOptionContext) context = g_option_context_new("VOLUME");
+	g_autoptr(GError) error = NULL;
+
+	g_option_context_set_summary(context, "Notes what clients change on a volume.");
+	g_option_context_add_main_entries(context, options, NULL);
+	if (!g_option_context_parse(context, &argc, &argv, &error)) {
+		fprintf(stderr, "migrate-journal: %s; see --help\n", error->message);
+		return 2;
+	}
+	if (version) {
+		puts("migrate-journal " QUICKMIGRATE_VERSION);
+		return 0;
+	}
+	if (argc != 2) {
+		fprintf(stderr, "migrate-journal: give one volume's name; see --help\n");
+		return 2;
+	}
+	if (geteuid() != 0) {
+		fprintf(stderr, "migrate-journal: must be run as root, to watch a file system\n");
+		return 1;
+	}
+	g_log_set_default_handler(log_line, NULL);
+	struct volume_config *config = config_load(file, argv[1], &error);
+	int status = 2;
+
+	if (config)
+		status = serve(config);
+	else
+		say(error->message);
+	config_free(config);
+	return status;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "scan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "migrate.h"
+
+#define LOOK_AT_CLOCK 64 /* objects */
+
+struct scan {
+	struct volume *volume;
+	struct journal_store *store;
+	int64_t changed, written;
+	uint64_t looked_at;
+	bool rows_done;
+	struct migrate_binding row; /* the last that was compared */
+	/* Directories to be visited: handles as in the store, the length behind each. */
+	GByteArray *stack;
+	DIR *dir; /* the one that is being read, or NULL */
+	struct migrate_binding dir_handle;
+	dev_t dev;
+};
+
+static void push(struct scan *scan, const struct migrate_binding *dir)
+{
+	uint8_t bytes[JOURNAL_KEY_MAX + 1];
+	size_t len = journal_key_encode(dir, bytes);
+
+	bytes[len] = (uint8_t)len;
+	g_byte_array_append(scan->stack, bytes, (guint)len + 1);
+}
+
+static bool pop(struct scan *scan, struct migrate_binding *dir)
+{
+	const guint len = scan->stack->len;
+	guint size;
+
+	if (!len)
+		return false;
+	size = scan->stack->data[len - 1];
+	journal_key_decode(scan->stack->data + len - 1 - size, size, dir);
+	g_byte_array_set_size(scan->stack, len - 1 - size);
+	return true;
+}
+
+struct scan *scan_new(struct volume *volume, struct journal_store *store, int64_t changed,
+		      int64_t written)
+{
+	struct scan *scan = g_new0(struct scan, 1);
+	struct migrate_binding root;
+
+	scan->volume = volume;
+	scan->store = store;
+	scan->changed = changed;
+	scan->written = written;
+	scan->stack = g_byte_array_new();
+	if (migrate_binding_get(volume_fd(volume), NULL, &root) == 0)
+		push(scan, &root);
+	return scan;
+}
+
+void scan_free(struct scan *scan)
+{
+	if (!scan)
+		return;
+	if (scan->dir)
+		closedir(scan->dir);
+	g_byte_array_free(scan->stack, TRUE);
+	g_free(scan);
+}
+
+void scan_moved(struct scan *scan, const struct migrate_binding *dir)
+{
+	if (scan)
+		push(scan, dir);
+}
+
+uint64_t scan_looked_at(const struct scan *scan)
+{
+	return scan->looked_at;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static bool holds(void *arg, const struct migrate_binding *object, const struct journal_name *name)
+{
+	const struct scan *scan = arg;
+
+	return volume_holds(scan->volume, object, &name->parent, name->name);
+}
+
+/* false: there are no more. */
+static bool compare_row(struct scan *scan)
+{
+	struct journal_row row;
+
+	if (!journal_store_next(scan->store, &scan->row, &row))
+		return false;
+	scan->row = row.handle;
+	journal_store_correct(scan->store, &row.handle,
+			      volume_exists(scan->volume, &row.handle, NULL) &&
+				      volume_has(scan->volume, &row.handle),
+			      holds, scan);
+	return true;
+}
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+static unsigned changes_of(const struct scan *scan, const struct stat *st)
+{
+	const bool changed = migrate_ns(st->st_ctim) >= scan->changed;
+
+	if (S_ISDIR(st->st_mode))
+		return changed ? JOURNAL_META | JOURNAL_ENTRIES | JOURNAL_DIRECTORY : 0;
+	if (changed)
+		return S_ISREG(st->st_mode) ? JOURNAL_META | JOURNAL_DATA : JOURNAL_META;
+	return S_ISREG(st->st_mode) && migrate_ns(st->st_mtim) >= scan->written ? JOURNAL_DATA : 0;
+}
+
+static void note(struct scan *scan, const struct migrate_binding *object, unsigned flags,
+		 const struct stat *st, const char *name)
+{
+	const struct journal_place place = {scan->dir_handle, name};
+	struct journal_row row;
+
+	/* The switch's mtime alone is no news of a file that is known to have other bytes. */
+	if (flags == JOURNAL_DATA && journal_store_find(scan->store, object, &row) &&
+	    row.flags & JOURNAL_DATA)
+		return;
+	journal_store_seen(scan->store, object, flags, &place,
+			   S_ISDIR(st->st_mode) || st->st_nlink == 1);
+}
+
+static bool fail(const struct scan *scan, const char *name, int number, GError **error)
+{
+	g_autofree char *link = g_strdup_printf(
+		"/proc/self/fd/%d", scan->dir ? dirfd(scan->dir) : volume_fd(scan->volume));
+	g_autofree char *path = g_file_read_link(link, NULL);
+
+	g_set_error(error, JOURNAL_ERROR, number,
+		    "%s/%s: %s: it cannot be told what was changed there: check the file system",
+		    path ? path : "", name, g_strerror(number));
+	return false;
+}
+
+static bool is_gone(int number)
+{
+	return number == ENOENT || number == ESTALE;
+}
+
+/* The entry is looked at.  Its removal meanwhile is an event. */
+static bool look(struct scan *scan, const char *name, GError **error)
+{
+	struct migrate_binding object;
+	struct stat st;
+	unsigned flags;
+	int ret;
+
+	if (fstatat(dirfd(scan->dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return is_gone(errno) || fail(scan, name, errno, error);
+	scan->looked_at++;
+	if (st.st_dev != scan->dev) /* mounted there */
+		return true;
+	flags = changes_of(scan, &st);
+	if (!flags && !S_ISDIR(st.st_mode))
+		return true;
+	ret = migrate_binding_get(dirfd(scan->dir), name, &object);
+	if (ret)
+		return is_gone(-ret) || fail(scan, name, -ret, error);
+	if (S_ISDIR(st.st_mode)) {
+		if (!strcmp(name, MIGRATE_PRIVATE_DIR) &&
+		    volume_part(scan->volume, &object) == VOLUME_PRIVATE)
+			return true;
+		push(scan, &object);
+	}
+	if (flags)
+		note(scan, &object, flags, &st, name);
+	return true;
+}
+
+/* The root has no entry of its own. */
+static void look_at_root(struct scan *scan, const struct stat *st)
+{
+	struct migrate_binding root;
+
+	if (changes_of(scan, st) && migrate_binding_get(volume_fd(scan->volume), NULL, &root) == 0)
+		journal_store_touch(scan->store, &root, changes_of(scan, st) | JOURNAL_SCANNED,
+				    NULL);
+}
+
+/* false: there are no more, or *failed. */
+static bool next_directory(struct scan *scan, bool *failed, GError **error)
+{
+	struct stat st, root;
+	int fd;
+
+	if (!pop(scan, &scan->dir_handle))
+		return false;
+	fd = migrate_binding_open(volume_fd(scan->volume), &scan->dir_handle,
+				  O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
+	if (fd >= 0 && fstat(fd, &st) == 0 && fstat(volume_fd(scan->volume), &root) == 0 &&
+	    (scan->dir = fdopendir(fd))) {
+		scan->dev = st.st_dev;
+		if (st.st_ino == root.st_ino)
+			look_at_root(scan, &st);
+		return true;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (is_gone(-fd))
+		return true;
+	*failed = !fail(scan, "", fd < 0 ? -fd : errno, error);
+	return false;
+}
+
+static bool next_entry(struct scan *scan, GError **error)
+{
+	struct dirent *entry;
+
+	errno = 0;
+	entry = readdir(scan->dir);
+	if (!entry) {
+		if (errno && !is_gone(errno))
+			return fail(scan, "", errno, error);
+		closedir(scan->dir);
+		scan->dir = NULL;
+		return true;
+	}
+	if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+		return true;
+	return look(scan, entry->d_name, error);
+}
+
+enum scan_result scan_step(struct scan *scan, int64_t microseconds, GError **error)
+{
+	const int64_t end = g_get_monotonic_time() + microseconds;
+
+	for (unsigned n = 1; n % LOOK_AT_CLOCK || g_get_monotonic_time() < end; n++) {
+		if (!scan->rows_done) {
+			scan->rows_done = !compare_row(scan);
+			continue;
+		}
+		if (!scan->dir) {
+			bool failed = false;
+
+			if (!next_directory(scan, &failed, error))
+				return failed ? SCAN_FAILED : SCAN_DONE;
+		} else if (!next_entry(scan, error)) {
+			return SCAN_FAILED;
+		}
+	}
+	return SCAN_MORE;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Looks for what was changed while nobody watched: a walk of the whole tree, bit by bit, between
+ * other work of the thread.  It ends only when it has seen everything; what cannot be read is no
+ * end.
+ *
+ * First every row is compared with what is there now, because names and removals may have changed,
+ * and a power cut may have taken back what was noticed.  Then the tree: whatever has a ctime of the
+ * gap may have been changed.  Beside that, a file whose mtime is not before the switch has other
+ * bytes: what is written through a mapping is not told.  Directories are visited by handle, so that
+ * renames lead nowhere else; one that is moved meanwhile is told by an event (scan_moved()).
+ */
+#ifndef JOURNAL_SCAN_H
+#define JOURNAL_SCAN_H
+
+#include "volume.h"
+
+struct scan;
+
+/* Times: CLOCK_REALTIME, ns.  changed: ctimes from it on count; INT64_MAX: none; written: mtimes.
+ */
+struct scan *scan_new(struct volume *volume, struct journal_store *store, int64_t changed,
+		      int64_t written);
+void scan_free(struct scan *scan);
+
+enum scan_result {
+	SCAN_MORE,
+	SCAN_DONE,
+	SCAN_FAILED, /* *error: one line; to be tried again from the start */
+};
+/* Goes on for about that long.  Blocks for the disk. */
+enum scan_result scan_step(struct scan *scan, int64_t microseconds, GError **error);
+/* Visits that directory too. */
+void scan_moved(struct scan *scan, const struct migrate_binding *dir);
+uint64_t scan_looked_at(const struct scan *scan);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "close.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "env.h"
+#include "live.h"
+
+#define CLOSED_FILE "closed"
+#define POLL_US	    20000
+#define WAIT_US	    (60 * G_USEC_PER_SEC)
+
+static bool fail(const char *dir, const char *what, int number, GError **error)
+{
+	g_set_error(error, JOURNAL_ERROR, number, "%s: %s: %s", dir, what, g_strerror(number));
+	return false;
+}
+
+static bool stop_process(const char *dir, GError **error)
+{
+	const gint64 end = g_get_monotonic_time() + WAIT_US;
+	pid_t pid;
+
+	while ((pid = journal_live_get(dir, NULL)) > 0) {
+		if (kill(pid, SIGTERM) < 0 && errno != ESRCH)
+			return fail(dir, "ending migrate-journal", errno, error);
+		if (g_get_monotonic_time() > end)
+			return fail(dir, "migrate-journal does not end", ETIMEDOUT, error);
+		g_usleep(POLL_US);
+	}
+	return true;
+}
+
+static bool remove_file(int dir_fd, const char *dir, const char *name, GError **error)
+{
+	return unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT || fail(dir, name, errno, error);
+}
+
+static bool close_in(int fd, const char *dir, GError **error)
+{
+	static const char *const names[] = {JOURNAL_DATA_FILE, JOURNAL_LOCK_FILE,
+					    JOURNAL_LIVE_FILE};
+	int mark;
+
+	if (!journal_is_closed(dir) && faccessat(fd, JOURNAL_DATA_FILE, F_OK, 0) < 0)
+		return fail(dir, "there is no journal", ENOENT, error);
+	/* Before the process ends: whoever starts it again, it does not begin. */
+	mark = openat(fd, CLOSED_FILE, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (mark < 0)
+		return fail(dir, CLOSED_FILE, errno, error);
+	close(mark);
+	if (fsync(fd) < 0)
+		return fail(dir, "fsync", errno, error);
+	if (!stop_process(dir, error))
+		return false;
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+		if (!remove_file(fd, dir, names[i], error))
+			return false;
+	return fsync(fd) == 0 || fail(dir, "fsync", errno, error);
+}
+
+bool journal_close_for_good(const char *dir, GError **error)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool closed;
+
+	if (fd < 0)
+		return fail(dir, "there is no journal", errno, error);
+	closed = close_in(fd, dir, error);
+	close(fd);
+	return closed;
+}
+
+bool journal_is_closed(const char *dir)
+{
+	g_autofree char *path = g_build_filename(dir, CLOSED_FILE, NULL);
+
+	return access(path, F_OK) == 0;
+}
+
+bool journal_reopen(const char *dir, GError **error)
+{
+	g_autofree char *path = g_build_filename(dir, CLOSED_FILE, NULL);
+
+	return unlink(path) == 0 || errno == ENOENT || fail(dir, CLOSED_FILE, errno, error);
+}

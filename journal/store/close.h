@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The end of a volume's journal: what it knew is removed, and it does not begin again by itself. */
+#ifndef JOURNAL_CLOSE_H
+#define JOURNAL_CLOSE_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+/*
+ * Closes the journal in dir, whose process, if there is one, is ended and waited for.  Safe to be
+ * done again after a crash.  false with *error, one line: JOURNAL_ERROR, ENOENT where there is
+ * none.
+ */
+bool journal_close_for_good(const char *dir, GError **error);
+bool journal_is_closed(const char *dir);
+/* For a new migration of that name. */
+bool journal_reopen(const char *dir, GError **error);
+
+#endif
