@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Keys: 'o' and a handle (type, bytes) for an object; 'f' and a fileid for its handle; 's' for the
- * journal's beginning.  Numbers are in the machine's own order: the store stays on it.
+ * Keys: 'o' and a handle (type, bytes) for an object; 't' and its handle while it is touched; 'f' and
+ * a fileid for its handle; 's' for the journal's beginning.  Numbers are in the machine's own order: the store stays on it.
  */
 #include "carried.h"
 
@@ -58,9 +58,9 @@ void carried_add_name(struct carried_object *object, const struct migrate_bindin
 	g_array_append_val(object->names, added);
 }
 
-static MDB_val object_key(GByteArray *key, const struct migrate_binding *handle)
+static MDB_val object_key(GByteArray *key, char kind, const struct migrate_binding *handle)
 {
-	const uint8_t head[] = {'o', handle->type};
+	const uint8_t head[] = {(uint8_t)kind, handle->type};
 
 	g_byte_array_append(key, head, sizeof(head));
 	g_byte_array_append(key, handle->bytes, handle->len);
@@ -195,7 +195,7 @@ bool carried_get(struct carried *carried, const struct migrate_binding *handle,
 		 struct carried_object *object)
 {
 	g_autoptr(GByteArray) buffer = g_byte_array_new();
-	MDB_val key = object_key(buffer, handle), value;
+	MDB_val key = object_key(buffer, 'o', handle), value;
 	struct fixed fixed;
 
 	*object = (struct carried_object){0};
@@ -243,6 +243,16 @@ static void append_names(GByteArray *bytes, const struct carried_object *object)
 	}
 }
 
+static int mark(struct carried *carried, const struct migrate_binding *handle, bool touching)
+{
+	g_autoptr(GByteArray) buffer = g_byte_array_new();
+	MDB_val key = object_key(buffer, 't', handle), value = {.mv_data = "", .mv_size = 0};
+	int code = touching ? mdb_put(carried->txn, carried->dbi, &key, &value, 0)
+			    : mdb_del(carried->txn, carried->dbi, &key, NULL);
+
+	return code == MDB_NOTFOUND ? 0 : code;
+}
+
 bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 		 const struct carried_object *object, GError **error)
 {
@@ -255,7 +265,7 @@ bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 				    .ctime = object->ctime,
 				    .touching = object->touching,
 				    .names = object->names ? object->names->len : 0};
-	MDB_val key = object_key(buffer, handle), value;
+	MDB_val key = object_key(buffer, 'o', handle), value;
 	uint8_t fileid[9];
 	int code;
 
@@ -268,5 +278,27 @@ bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 		value = (MDB_val){.mv_data = (void *)handle, .mv_size = sizeof(*handle)};
 		code = mdb_put(carried->txn, carried->dbi, &key, &value, 0);
 	}
-	return !failed(carried, code, error);
+	return !failed(carried, code, error) &&
+	       !failed(carried, mark(carried, handle, object->touching), error);
+}
+
+void carried_each_touching(struct carried *carried, carried_fn fn, void *arg)
+{
+	MDB_val key = {.mv_data = "t", .mv_size = 1}, value;
+	MDB_cursor *cursor;
+
+	if (carried->void_ || mdb_cursor_open(carried->txn, carried->dbi, &cursor))
+		return;
+	for (int code = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+	     !code && *(const char *)key.mv_data == 't' && key.mv_size >= 2 &&
+	     key.mv_size - 2 <= MIGRATE_BINDING_MAX;
+	     code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
+		const uint8_t *bytes = key.mv_data;
+		struct migrate_binding handle = {.type = bytes[1],
+						 .len = (uint8_t)(key.mv_size - 2)};
+
+		memcpy(handle.bytes, bytes + 2, handle.len);
+		fn(arg, &handle);
+	}
+	mdb_cursor_close(cursor);
 }

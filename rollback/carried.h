@@ -49,6 +49,9 @@ bool carried_get(struct carried *carried, const struct migrate_binding *handle,
 		 struct carried_object *object);
 /* Whose counterpart has this fileid. */
 bool carried_find(struct carried *carried, uint64_t fileid, struct migrate_binding *handle);
+/* Calls fn for each that is being touched, or was when somebody was killed. */
+typedef void (*carried_fn)(void *arg, const struct migrate_binding *handle);
+void carried_each_touching(struct carried *carried, carried_fn fn, void *arg);
 /* In memory until carried_commit(), which blocks for the disk. */
 bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 		 const struct carried_object *object, GError **error);

@@ -33,6 +33,34 @@ static bool is_linked(const struct node *node)
 	return node->there && (node->old.st_nlink > 1 || node->wanted->len > 1);
 }
 
+static void touch(struct carry *carry, const GPtrArray *places)
+{
+	for (guint i = 0; i < places->len; i++) {
+		struct node *dir = ((struct place *)places->pdata[i])->dir;
+
+		if (!dir || (dir->todo & TODO_TIMES))
+			continue;
+		if (!dir->active && !tree_look(carry->tree, dir))
+			tree_activate(carry->tree, dir);
+		dir->todo |= TODO_TIMES;
+	}
+}
+
+/* Directories in which something is done have to get their times back. */
+static void touch_directories(struct carry *carry)
+{
+	const GPtrArray *active = carry->tree->active;
+
+	for (guint i = 0; i < active->len; i++) {
+		const struct node *node = active->pdata[i];
+
+		if (!(node->todo & ~(unsigned)TODO_TIMES))
+			continue;
+		touch(carry, node->at);
+		touch(carry, node->wanted);
+	}
+}
+
 /*
  * What is about to be done to objects that are there.  What is replaced or removed as a whole is
  * known afterwards by its number, or is as it was now; of what is changed in place nothing can be
@@ -100,6 +128,7 @@ static bool note_done(struct carry *carry, struct node *node, bool whole)
 	carried->mtime = migrate_ns(st.st_mtim);
 	carried->ctime = migrate_ns(st.st_ctim);
 	node->todo &= TODO_TIMES;
+	node->noted = true;
 	return note(carry, node);
 }
 
@@ -316,9 +345,7 @@ static bool settle(struct carry *carry)
 		bool left = node->todo & ~(unsigned)TODO_TIMES;
 
 		carry->result->left += left && !node->conflict;
-		if (left || (!node->conflict && !node->generation && node->carried.ctime))
-			continue;
-		if (node->conflict && !(node->moved && node->there))
+		if (left || node->noted || (node->conflict && !(node->moved && node->there)))
 			continue;
 		if (!note_done(carry, node, !node->conflict && !node->unsettled))
 			return false;
@@ -368,6 +395,7 @@ bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
 	clean_stage(&carry);
 	/* before anything is moved there: a stub is known to the retriever by what it was there */
 	fetch_all(&carry);
+	touch_directories(&carry);
 	if (!stops(&carry) && note_intents(&carry)) {
 		park_all(&carry);
 		if (stage_directories(&carry) && place_all(&carry, is_directory_to_place) &&

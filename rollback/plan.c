@@ -27,18 +27,26 @@ static bool take_row(void *arg, const struct journal_row *row)
 	return true;
 }
 
+static void take_touched(void *arg, const struct migrate_binding *handle)
+{
+	if (handle->type) /* not of the old server alone */
+		g_array_append_val((GArray *)arg, *handle);
+}
+
 static bool load_rows(struct tree *tree, GError **error)
 {
 	g_autoptr(GArray) handles = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
 
+	carried_each_touching(tree->carried, take_touched, handles);
 	if (!journal_each(tree->journal, 0, take_row, handles, error))
 		return false;
 	for (guint i = 0; i < handles->len; i++) {
 		struct node *node =
 			tree_node(tree, &g_array_index(handles, struct migrate_binding, i));
 
-		if (node->active)
+		if (node->active && !node->loaded)
 			tree_activate(tree, node);
+		node->loaded = true;
 	}
 	return true;
 }

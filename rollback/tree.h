@@ -29,6 +29,7 @@ struct node {
 	unsigned flags;	     /* enum journal_flags */
 	uint64_t generation; /* of its row; 0: it has none */
 	bool active;	     /* it is to be dealt with */
+	bool loaded;
 	bool made;	     /* was not there at the switch */
 	bool compared;	     /* a directory whose names are looked at */
 	/* the new server */
@@ -48,6 +49,7 @@ struct node {
 	unsigned todo, depth;
 	bool moved; /* since it was planned */
 	const char *conflict;
+	bool noted;	/* what was done */
 	bool unsettled; /* a directory: something in it is left, so it is compared again */
 };
 

@@ -49,7 +49,7 @@ def rollback(migration, *options, may_fail=False):
 def equal(migration):
     """Both trees.  What is not here yet is brought first."""
     migration.crawl()
-    no_differences(tree.compare(NEW, OLD, slack=1 << 30))
+    no_differences(tree.compare(OLD, NEW, slack=1 << 30))
     for path in map(os.fsdecode, tree.every(NEW)):
         there = OLD + path[len(NEW):]
         if path.startswith(NEW + '/.migrate') or os.path.islink(path):

@@ -47,8 +47,9 @@ WRAP(bool, carried_commit, (struct carried * carried, GError **error), (carried,
 
 static void change_all(void)
 {
-	trees_make("mkdir -p a/b/c d e/f && for i in 1 2 3 4 5 6 7; do echo old$i >a/$i; done && "
+	trees_make("mkdir -p a/b/c d e/f quiet && for i in 1 2 3 4 5 6 7; do echo old$i >a/$i; done && "
 		   "ln a/1 d/link && echo y >a/b/c/y && echo z >e/f/z && "
+		   "echo q >quiet/q && "
 		   "find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");
 	make("n", "mkdir n");
 	make("n/new", "echo new >n/new");
@@ -57,6 +58,7 @@ static void change_all(void)
 	make("n/pipe", "mkfifo n/pipe");
 	change("a/1", JOURNAL_DATA, "echo linked >>a/1");
 	change("a/2", JOURNAL_DATA, "echo changed >>a/2");
+	change("quiet/q", JOURNAL_DATA, "echo changed >>quiet/q");
 	change("a/3", JOURNAL_META, "chmod 640 a/3");
 	move("a/4", "a/t");
 	move("a/5", "a/4");
