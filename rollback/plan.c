@@ -346,7 +346,7 @@ static void decide(struct tree *tree, struct node *node)
 	}
 	if (!node->there) {
 		if (node->made)
-			node->todo = node->wanted->len ? TODO_MAKE | TODO_TIMES : 0;
+			node->todo = !node->wanted->len ? 0 : is_dir(node) ? TODO_MAKE | TODO_TIMES : TODO_MAKE;
 		else
 			tree_conflict(tree, node,
 				      "is not on the old server any more: it was moved or removed "
