@@ -272,7 +272,8 @@ enum ctl_exit ctl_changes(const struct ctl *ctl)
 
 bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status)
 {
-	struct volume_config *config = config_load(ctl->config_file, ctl->volume, NULL);
+	struct volume_config *config =
+		ctl->socket ? NULL : config_load(ctl->config_file, ctl->volume, NULL);
 	struct journal_reader *reader = config ? journal_open(config->journal, NULL) : NULL;
 	struct journal_state state;
 	bool known = reader && journal_state(reader, &state, NULL);

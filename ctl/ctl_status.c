@@ -183,12 +183,13 @@ static void print_table(const char *volume, GKeyFile *status)
 			  volume);
 }
 
-static void print_journal(GKeyFile *status, bool known)
+static void print_journal(const struct ctl *ctl, GKeyFile *status, bool known)
 {
 	g_autofree char *text = known ? ctl_journal_text(status) : NULL;
 
-	print_row("Journal", "%s",
-		  known ? text : "none: going back needs one, see migrate-journal(8)");
+	if (!ctl->socket) /* else nobody says where it is */
+		print_row("Journal", "%s",
+			  known ? text : "none: going back needs one, see migrate-journal(8)");
 }
 
 static void print_requests(GKeyFile *status)
@@ -384,7 +385,7 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
 		else if (!result)
 			print_table(ctl->volume, status);
 		if (!result && !ctl->json)
-			print_journal(status, journal);
+			print_journal(ctl, status, journal);
 		if (!result && !ctl->json)
 			ctl_rollback_print_status(status);
 		if (!result && !ctl->json && ctl->verbose)

@@ -22,7 +22,7 @@
 
 #include <stddef.h>
 
-#include "reader.h"
+#include "row.h"
 
 #define JOURNAL_KEY_MAX	  (1 + MIGRATE_BINDING_MAX)
 #define JOURNAL_VALUE_MAX (2 + 8 + 1 + JOURNAL_KEY_MAX + JOURNAL_NAME_MAX)

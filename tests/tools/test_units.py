@@ -12,7 +12,8 @@ import unittest
 from tools import SOURCE, UNITS
 
 # As systemd-analyze counts; what the services must be allowed to do is most of it.
-MOST_EXPOSED = {"migrate-retriever@": 3.8, "migrate-crawler@": 2.0, "migrate-copy@": 2.0}
+MOST_EXPOSED = {"migrate-retriever@": 3.8, "migrate-crawler@": 2.0, "migrate-copy@": 2.0,
+                "migrate-journal@": 2.6}
 
 
 def analyze(*args):
@@ -26,7 +27,7 @@ class Units(unittest.TestCase):
         self.addCleanup(place.cleanup)
         self.dir = pathlib.Path(place.name)
         units = [*UNITS.glob("*@.service"), *(SOURCE / "systemd").glob("*@.*[re]")]
-        self.assertEqual(len(units), 8)
+        self.assertEqual(len(units), 9)
         for unit in units:
             # The programs need not be installed.
             text = re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", unit.read_text(), flags=re.M)
@@ -59,8 +60,8 @@ class Units(unittest.TestCase):
             path = re.search(r"^ExecStart=(.+) %i$", unit.read_text(), re.M)
             self.assertIsNotNone(path)
             self.assertRegex(path[1],
-                             r"^/\S*/sbin/(migrate-retriever|migrate-crawler|migratectl copy|"
-                             r"migratectl --follow rollback)$")
+                             r"^/\S*/sbin/(migrate-retriever|migrate-crawler|migrate-journal|"
+                             r"migratectl copy|migratectl --follow rollback)$")
 
 
 if __name__ == "__main__":

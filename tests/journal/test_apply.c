@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "apply.h"
+
+#include <sys/mman.h>
+
+#include "store/live.h"
+#include "tree.h"
+
+static struct journal_store *store;
+static struct watch *watch;
+static struct apply *apply;
+
+static void set_up(void)
+{
+	GError *error = NULL;
+	char *mounted;
+
+	tree_make();
+	mounted = place;
+	place = store_dir;
+	store = store_at_place();
+	place = mounted;
+	make_dir("volume/d");
+	put_file("volume/f", "text");
+	put_file("volume/g", "text");
+	put_file("other/o", "text");
+	g_usleep(20000);
+	watch = watch_new(volume_fd(volume), "/nowhere", &error);
+	ck_assert_msg(watch != NULL, "%s", error ? error->message : "");
+	apply = apply_new(volume, store, journal_realtime());
+	g_usleep(20000);
+}
+
+static void tear_down(void)
+{
+	apply_free(apply);
+	watch_free(watch);
+	journal_store_close(store);
+	tree_remove();
+}
+
+static void catch_up(void)
+{
+	struct watched watched;
+
+	ck_assert(watch_take(watch, true, &watched, NULL));
+	ck_assert_uint_eq(apply_batch(apply, &watched, NULL), 0);
+	commit(store);
+}
+
+static int flags_of_handle(const struct migrate_binding *object)
+{
+	struct journal_row row;
+
+	return journal_store_find(store, object, &row) ? (int)row.flags : -1;
+}
+
+static int flags_of(const char *name)
+{
+	const struct migrate_binding object = binding_of(name);
+
+	return flags_of_handle(&object);
+}
+
+static enum journal_was was(const char *name, const char *dir, const char *past)
+{
+	const struct migrate_binding object = binding_of(name);
+	const struct journal_place at_past = {binding_of(dir), past};
+
+	return journal_store_was(store, &object, &at_past);
+}
+
+START_TEST(data_and_attributes)
+{
+	g_autofree char *path = path_of("volume/g");
+
+	put_file("volume/f", "more");
+	chmod(path, 0600);
+	catch_up();
+	ck_assert_int_eq(flags_of("volume/f"), JOURNAL_DATA);
+	ck_assert_int_eq(flags_of("volume/g"), JOURNAL_META);
+	ck_assert_int_eq(flags_of("volume"), -1);
+}
+END_TEST
+
+START_TEST(made_and_removed)
+{
+	struct migrate_binding gone, before = binding_of("volume/g");
+
+	make_dir("volume/d/new");
+	put_file("volume/d/new/file", "text");
+	put_file("volume/d/short", "text");
+	gone = binding_of("volume/d/short");
+	remove_file("volume/d/short");
+	remove_file("volume/g");
+	catch_up();
+	ck_assert_int_eq(flags_of("volume/d/new"),
+			 JOURNAL_MADE | JOURNAL_DIRECTORY | JOURNAL_ENTRIES);
+	ck_assert_int_eq(flags_of("volume/d/new/file") & JOURNAL_MADE, JOURNAL_MADE);
+	ck_assert_int_eq(flags_of("volume/d"), JOURNAL_DIRECTORY | JOURNAL_ENTRIES);
+	ck_assert(flags_of_handle(&gone) & JOURNAL_GONE);
+	ck_assert_uint_eq(journal_store_leaving(store), 1);
+	ck_assert_int_eq(flags_of_handle(&before), JOURNAL_GONE | JOURNAL_NAMES | JOURNAL_META);
+}
+END_TEST
+
+START_TEST(a_link)
+{
+	link_file("volume/f", "volume/d/link");
+	catch_up();
+	ck_assert_int_eq(flags_of("volume/f"), JOURNAL_META | JOURNAL_NAMES);
+	ck_assert_int_eq(was("volume/f", "volume/d", "link"), JOURNAL_WAS_NOT_THERE);
+	remove_file("volume/f");
+	catch_up();
+	ck_assert_int_eq(flags_of("volume/d/link"), JOURNAL_META | JOURNAL_NAMES);
+	ck_assert_int_eq(was("volume/d/link", "volume", "f"), JOURNAL_WAS_THERE);
+}
+END_TEST
+
+/* The kernel makes one event of what is alike: there, back, there again. */
+START_TEST(there_and_back)
+{
+	for (int turns = 1; turns < 6; turns++) {
+		const bool away = turns % 2;
+
+		for (int i = 0; i < turns; i++)
+			rename_file(i % 2 ? "volume/d/f" : "volume/f",
+				    i % 2 ? "volume/f" : "volume/d/f");
+		catch_up();
+		ck_assert_int_eq(flags_of(away ? "volume/d/f" : "volume/f"),
+				 away ? JOURNAL_NAMES : 0);
+		if (away) {
+			ck_assert_int_eq(was("volume/d/f", "volume", "f"), JOURNAL_WAS_THERE);
+			ck_assert_int_eq(was("volume/d/f", "volume/d", "f"), JOURNAL_WAS_NOT_THERE);
+			rename_file("volume/d/f", "volume/f");
+			catch_up();
+			ck_assert_int_eq(flags_of("volume/f"), 0);
+		}
+	}
+}
+END_TEST
+
+/* Batches end anywhere: what is there is ahead of what is told. */
+START_TEST(names_ahead_of_events)
+{
+	struct watched first, second;
+	g_autofree char *bytes = NULL;
+
+	rename_file("volume/f", "volume/b");
+	ck_assert(watch_take(watch, true, &first, NULL));
+	bytes = g_memdup2(first.bytes, first.len);
+	first.bytes = bytes;
+	rename_file("volume/b", "volume/c");
+	rename_file("volume/c", "volume/f");
+	ck_assert(watch_take(watch, true, &second, NULL));
+	apply_batch(apply, &first, NULL);
+	apply_batch(apply, &second, NULL);
+	ck_assert_int_eq(flags_of("volume/f"), 0);
+	rename_file("volume/f", "volume/c");
+	catch_up();
+	ck_assert_int_eq(flags_of("volume/c"), JOURNAL_NAMES);
+	ck_assert_int_eq(was("volume/c", "volume", "f"), JOURNAL_WAS_THERE);
+	ck_assert_int_eq(was("volume/c", "volume", "b"), JOURNAL_WAS_UNKNOWN);
+}
+END_TEST
+
+/* Save as editors do: the old one has no name any more. */
+START_TEST(replaced)
+{
+	struct migrate_binding old = binding_of("volume/f"), new;
+
+	put_file("volume/tmp", "new");
+	new = binding_of("volume/tmp");
+	rename_file("volume/tmp", "volume/f");
+	catch_up();
+	ck_assert_int_eq(flags_of_handle(&new) & JOURNAL_MADE, JOURNAL_MADE);
+	ck_assert_int_eq(flags_of("volume") & JOURNAL_ENTRIES, JOURNAL_ENTRIES);
+	ck_assert(flags_of_handle(&old) == -1 || flags_of_handle(&old) & JOURNAL_GONE);
+}
+END_TEST
+
+START_TEST(another_tree)
+{
+	struct migrate_binding outside = binding_of("other/o"), file = binding_of("volume/f");
+
+	put_file("other/o", "more");
+	make_dir("other/dir");
+	put_file("other/dir/x", "");
+	remove_file("other/dir/x");
+	remove_file("other/dir");
+	catch_up();
+	ck_assert_int_eq(flags_of_handle(&outside), -1);
+	ck_assert_int_eq(flags_of("other"), -1);
+	rename_file("other/o", "volume/d/o");
+	rename_file("volume/f", "other/f");
+	catch_up();
+	ck_assert_int_eq(flags_of("volume/d/o"), JOURNAL_MADE);
+	ck_assert_int_eq(flags_of_handle(&file), JOURNAL_NAMES | JOURNAL_GONE);
+	rename_file("other/f", "volume/f");
+	catch_up();
+	ck_assert_int_eq(flags_of("volume/f"), 0);
+}
+END_TEST
+
+START_TEST(written_through_a_mapping)
+{
+	g_autofree char *path = path_of("volume/f");
+	int fd = open(path, O_RDWR);
+	char *map = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	catch_up();
+	map[0] = 'T';
+	munmap(map, 4);
+	close(fd);
+	/* Opened for writing, and not written. */
+	g_autofree char *other = path_of("volume/g");
+	close(open(other, O_RDWR));
+	catch_up();
+	ck_assert_int_eq(flags_of("volume/g"), -1);
+	ck_assert_int_eq(flags_of("volume/f"), JOURNAL_DATA);
+}
+END_TEST
+
+START_TEST(no_sense)
+{
+	struct {
+		struct fanotify_event_metadata meta;
+	} event = {.meta = {.event_len = sizeof(event),
+			    .vers = FANOTIFY_METADATA_VERSION,
+			    .metadata_len = sizeof(event.meta),
+			    .mask = FAN_MODIFY}};
+	const struct watched watched = {.bytes = (const char *)&event, .len = sizeof(event)};
+
+	ck_assert_uint_eq(apply_batch(apply, &watched, NULL), 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("apply");
+	TCase *tcase = tcase_create("apply");
+
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_test(tcase, data_and_attributes);
+	tcase_add_test(tcase, made_and_removed);
+	tcase_add_test(tcase, a_link);
+	tcase_add_test(tcase, there_and_back);
+	tcase_add_test(tcase, names_ahead_of_events);
+	tcase_add_test(tcase, replaced);
+	tcase_add_test(tcase, another_tree);
+	tcase_add_test(tcase, written_through_a_mapping);
+	tcase_add_test(tcase, no_sense);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

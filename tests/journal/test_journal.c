@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The process is a child: a store is opened once in each. */
+#include "journal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+
+#include "store/close.h"
+#include "store/live.h"
+#include "tree.h"
+
+static pid_t child;
+static struct journal *working;
+
+static void on_signal(int number)
+{
+	journal_ask(working, number == JOURNAL_ASK_SCAN);
+}
+
+static void start(void)
+{
+	int pipes[2];
+	char byte;
+
+	ck_assert_int_eq(pipe(pipes), 0);
+	child = fork();
+	if (child == 0) {
+		g_autofree char *root = path_of("volume");
+		GError *error = NULL;
+
+		signal(SIGTERM, SIG_DFL); /* libcheck's ends the group */
+		working = journal_new(root, store_dir, "/nowhere", &error);
+		signal(JOURNAL_ASK_COMMIT, on_signal);
+		signal(JOURNAL_ASK_SCAN, on_signal);
+		if (!working || write(pipes[1], "x", 1) != 1)
+			_exit(1);
+		while (journal_work(working, 500, &error))
+			;
+		_exit(1);
+	}
+	close(pipes[1]);
+	ck_assert_int_eq(read(pipes[0], &byte, 1), 1);
+	close(pipes[0]);
+}
+
+static void stop(void)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+static struct journal_state state_now(bool scan)
+{
+	struct journal_reader *reader = journal_open(store_dir, NULL);
+	struct journal_state state;
+	GError *error = NULL;
+
+	ck_assert_ptr_nonnull(reader);
+	ck_assert_msg(journal_settle(reader, scan, 60000, &error), "%s",
+		      error ? error->message : "");
+	ck_assert(journal_state(reader, &state, NULL));
+	journal_close(reader);
+	return state;
+}
+
+static int flags_of(const char *name)
+{
+	const struct migrate_binding object = binding_of(name);
+	struct journal_reader *reader = journal_open(store_dir, NULL);
+	struct journal_row row;
+	enum journal_answer answer;
+
+	ck_assert_ptr_nonnull(reader);
+	ck_assert(journal_settle(reader, false, 60000, NULL));
+	answer = journal_find(reader, &object, &row, NULL);
+	journal_close(reader);
+	ck_assert_int_ne(answer, JOURNAL_FAILED);
+	ck_assert_int_ne(answer, JOURNAL_UNKNOWN);
+	return answer == JOURNAL_CHANGED ? (int)row.flags : -1;
+}
+
+START_TEST(notes)
+{
+	struct journal_state state;
+
+	put_file("volume/before", "text");
+	start();
+	put_file("volume/f", "text");
+	state = state_now(false);
+	ck_assert(state.complete && state.running && !state.full);
+	ck_assert_uint_eq(state.gaps, 0);
+	ck_assert_int_eq(flags_of("volume/f"), JOURNAL_MADE | JOURNAL_DATA);
+	ck_assert_int_eq(flags_of("volume/before"), -1);
+	state = state_now(true);
+	ck_assert_uint_ge(state.scans, 1);
+	stop();
+}
+END_TEST
+
+/* What happened while there was no process, and what the last one had not stored. */
+START_TEST(killed)
+{
+	struct journal_state state;
+
+	put_file("volume/old", "text");
+	start();
+	for (int i = 0; i < 5; i++) {
+		g_autofree char *lost = g_strdup_printf("volume/lost%d", i);
+		g_autofree char *missed = g_strdup_printf("volume/missed%d", i);
+
+		put_file(lost, "text");
+		stop();
+		put_file(missed, "text");
+		start();
+		ck_assert_int_ne(flags_of(lost), -1);
+		ck_assert_int_ne(flags_of(missed), -1);
+	}
+	state = state_now(false);
+	ck_assert(state.complete);
+	ck_assert_uint_eq(state.gaps, 5);
+	ck_assert_str_eq(state.reason, "start");
+	stop();
+}
+END_TEST
+
+START_TEST(one_at_a_time)
+{
+	g_autofree char *root = path_of("volume");
+	GError *error = NULL;
+
+	start();
+	ck_assert_ptr_null(journal_new(root, store_dir, "/nowhere", &error));
+	ck_assert(g_error_matches(error, JOURNAL_ERROR, EBUSY));
+	g_clear_error(&error);
+	stop();
+}
+END_TEST
+
+/* The way back was closed: it does not begin again, but for another migration. */
+START_TEST(closed)
+{
+	g_autofree char *root = path_of("volume");
+	GError *error = NULL;
+	int status;
+
+	put_file("volume/f", "text");
+	start();
+	ck_assert(journal_close_for_good(store_dir, &error));
+	waitpid(child, &status, 0);
+	ck_assert_ptr_null(journal_new(root, store_dir, "/nowhere", &error));
+	ck_assert(g_error_matches(error, JOURNAL_ERROR, ECANCELED));
+	g_clear_error(&error);
+	remove_file("volume/f");
+	start();
+	put_file("volume/f", "text");
+	ck_assert_int_ne(flags_of("volume/f"), -1);
+	stop();
+}
+END_TEST
+
+/* Neither the store nor the file system has room: said, and filled when there is some. */
+START_TEST(no_room)
+{
+	g_autofree char *filler = g_build_filename(store_dir, "filler", NULL);
+	struct journal_state state;
+	struct journal_reader *reader;
+	GError *error = NULL;
+	int fd;
+
+	ck_assert_int_eq(mount("tmpfs", store_dir, "tmpfs", 0, "size=4m"), 0);
+	start();
+	fd = open(filler, O_WRONLY | O_CREAT, 0600);
+	for (off_t size = 4 << 20; size >= 4096; size /= 2)
+		while (fallocate(fd, 0, lseek(fd, 0, SEEK_END), size) == 0)
+			;
+	close(fd);
+	make_dir("volume/d");
+	for (int i = 0; i < 2000; i++) {
+		g_autofree char *name = g_strdup_printf("volume/d/%d", i);
+
+		put_file(name, "");
+	}
+	reader = journal_open(store_dir, &error);
+	ck_assert_ptr_nonnull(reader);
+	ck_assert(!journal_settle(reader, false, 60000, &error));
+	ck_assert_msg(g_error_matches(error, JOURNAL_ERROR, ENOSPC), "%s", error->message);
+	g_clear_error(&error);
+	ck_assert(journal_state(reader, &state, NULL));
+	ck_assert(state.full && !state.complete);
+	journal_close(reader);
+	ck_assert_int_eq(unlink(filler), 0);
+	ck_assert_int_eq(mount("tmpfs", store_dir, "tmpfs", MS_REMOUNT, "size=64m"), 0);
+	stop();
+	start();
+	ck_assert_int_ne(flags_of("volume/d/1999"), -1);
+	state = state_now(false);
+	ck_assert(!state.full && state.complete);
+	stop();
+	ck_assert_int_eq(umount2(store_dir, MNT_DETACH), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("journal");
+	TCase *tcase = tcase_create("journal");
+
+	tcase_add_checked_fixture(tcase, tree_make, tree_remove);
+	tcase_add_test(tcase, notes);
+	tcase_add_test(tcase, killed);
+	tcase_add_test(tcase, one_at_a_time);
+	tcase_add_test(tcase, closed);
+	tcase_add_test(tcase, no_room);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "leave.h"
+
+#include <fcntl.h>
+#include <time.h>
+
+#include "place.h"
+
+/* An hour a second: the thread's sync is waited for with the real one. */
+static int64_t skipped;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	int ret = __real_clock_gettime(clock, ts);
+
+	ts->tv_sec += skipped;
+	return ret;
+}
+
+START_TEST(rows_go_after_a_sync)
+{
+	struct journal_store *store;
+	struct leave *leave;
+	const struct migrate_binding object = handle(7), later = handle(8);
+	const struct journal_place name = at(1, "n");
+
+	place_make();
+	store = store_at_place();
+	leave = leave_new(STDIN_FILENO);
+	journal_store_made(store, &object, true, &name);
+	journal_store_removed(store, &object, true, &name);
+	leave_step(leave, store);
+	commit(store);
+	leave_step(leave, store); /* not that often */
+	ck_assert_uint_eq(journal_store_leaving(store), 1);
+	leave_free(leave);
+	leave = leave_new(open(place, O_RDONLY | O_DIRECTORY));
+	skipped += 3600;
+	leave_step(leave, store);
+	/* What came after the sync began waits for the next one. */
+	journal_store_made(store, &later, true, &name);
+	journal_store_removed(store, &later, true, &name);
+	commit(store);
+	for (int i = 0; i < 1000 && journal_store_leaving(store) > 1; i++) {
+		g_usleep(10000);
+		leave_step(leave, store);
+		commit(store);
+	}
+	ck_assert_uint_eq(journal_store_leaving(store), 1);
+	ck_assert(!journal_store_find(store, &object, NULL));
+	ck_assert(journal_store_find(store, &later, NULL));
+	leave_free(leave);
+	journal_store_close(store);
+	place_remove();
+	skipped = 0;
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("leave");
+	TCase *tcase = tcase_create("leave");
+
+	tcase_add_test(tcase, rows_go_after_a_sync);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "scan.h"
+
+#include "store/live.h"
+#include "tree.h"
+
+static struct journal_store *store;
+
+static void set_up(void)
+{
+	char *mounted;
+
+	tree_make();
+	mounted = place;
+	place = store_dir;
+	store = store_at_place();
+	place = mounted;
+}
+
+static void tear_down(void)
+{
+	journal_store_close(store);
+	tree_remove();
+}
+
+static void scan_all(int64_t changed, int64_t written)
+{
+	struct scan *scan = scan_new(volume, store, changed, written);
+	enum scan_result result;
+	GError *error = NULL;
+
+	do
+		result = scan_step(scan, 100, &error);
+	while (result == SCAN_MORE);
+	ck_assert_msg(result == SCAN_DONE, "%s", error ? error->message : "");
+	scan_free(scan);
+}
+
+static int flags_of(const char *name)
+{
+	const struct migrate_binding object = binding_of(name);
+	struct journal_row row;
+
+	return journal_store_find(store, &object, &row) ? (int)row.flags : -1;
+}
+
+static void set_mtime(const char *name, int64_t ns)
+{
+	g_autofree char *path = path_of(name);
+	const struct timespec mtime = migrate_timespec(ns);
+
+	ck_assert_int_eq(utimensat(AT_FDCWD, path, (struct timespec[]){mtime, mtime}, 0), 0);
+}
+
+START_TEST(by_ctime)
+{
+	int64_t between;
+
+	make_dir("volume/old");
+	put_file("volume/old/file", "text");
+	make_dir("volume/dir");
+	put_file("volume/dir/other", "text");
+	g_usleep(20000);
+	between = journal_realtime();
+	g_usleep(20000);
+	put_file("volume/dir/new", "text");
+	g_usleep(1000);
+	scan_all(between, INT64_MAX);
+	ck_assert_int_eq(flags_of("volume/old"), -1);
+	ck_assert_int_eq(flags_of("volume/old/file"), -1);
+	ck_assert_int_eq(flags_of("volume/dir/other"), -1);
+	ck_assert_int_eq(flags_of("volume"), -1);
+	ck_assert_int_eq(flags_of("volume/dir/new"), JOURNAL_SCANNED | JOURNAL_DATA | JOURNAL_META);
+	ck_assert_int_eq(flags_of("volume/dir"),
+			 JOURNAL_SCANNED | JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_DIRECTORY);
+	scan_all(0, INT64_MAX);
+	ck_assert_int_ne(flags_of("volume"), -1);
+	ck_assert_int_ne(flags_of("volume/old/file"), -1);
+	ck_assert_int_eq(flags_of("other"), -1);
+}
+END_TEST
+
+/* What is written through a mapping has no event. */
+START_TEST(by_mtime)
+{
+	put_file("volume/before", "text");
+	put_file("volume/since", "text");
+	put_file("volume/known", "text");
+	set_mtime("volume/before", 1000);
+	const struct migrate_binding known = binding_of("volume/known");
+	journal_store_touch(store, &known, JOURNAL_DATA, NULL);
+	scan_all(INT64_MAX, 2000);
+	ck_assert_int_eq(flags_of("volume/before"), -1);
+	ck_assert_int_eq(flags_of("volume/since"), JOURNAL_DATA | JOURNAL_SCANNED);
+	ck_assert_int_eq(flags_of("volume/known"), JOURNAL_DATA);
+}
+END_TEST
+
+/* A gap in which what was noticed before was undone, or went on. */
+START_TEST(rows_are_compared)
+{
+	struct migrate_binding gone, moved;
+	struct journal_place a = {binding_of("volume"), "a"}, b = a, c = a;
+	struct journal_row row;
+
+	b.name = "b";
+	c.name = "c";
+	put_file("volume/c", "");
+	put_file("volume/f", "");
+	moved = binding_of("volume/c");
+	gone = binding_of("volume/f");
+	journal_store_moved(store, &moved, false, &a, &b);
+	journal_store_touch(store, &gone, JOURNAL_DATA, NULL);
+	remove_file("volume/f");
+	scan_all(0, INT64_MAX);
+	ck_assert(journal_store_find(store, &gone, &row));
+	ck_assert_uint_eq(row.flags, JOURNAL_DATA | JOURNAL_GONE | JOURNAL_SCANNED);
+	ck_assert_int_eq(journal_store_was(store, &moved, &a), JOURNAL_WAS_THERE);
+	ck_assert_int_eq(journal_store_was(store, &moved, &b), JOURNAL_WAS_UNKNOWN);
+	ck_assert_int_eq(journal_store_was(store, &moved, &c), JOURNAL_WAS_NOT_THERE);
+	rename_file("volume/c", "volume/a");
+	scan_all(0, INT64_MAX);
+	ck_assert(journal_store_find(store, &moved, &row));
+	ck_assert(!(row.flags & JOURNAL_NAMES));
+}
+END_TEST
+
+/* Into what was visited already. */
+START_TEST(moved_meanwhile)
+{
+	struct scan *scan;
+	struct migrate_binding dir;
+
+	make_dir("volume/a");
+	make_dir("volume/b");
+	make_dir("volume/b/dir");
+	put_file("volume/b/dir/file", "");
+	dir = binding_of("volume/b/dir");
+	rename_file("volume/b/dir", "other/dir");
+	scan = scan_new(volume, store, 0, INT64_MAX);
+	while (scan_step(scan, 0, NULL) == SCAN_MORE)
+		;
+	rename_file("other/dir", "volume/a/dir");
+	ck_assert_int_eq(flags_of("volume/a/dir/file"), -1);
+	scan_moved(scan, &dir);
+	while (scan_step(scan, 0, NULL) == SCAN_MORE)
+		;
+	ck_assert_int_ne(flags_of("volume/a/dir/file"), -1);
+	ck_assert_uint_gt(scan_looked_at(scan), 2);
+	scan_free(scan);
+}
+END_TEST
+
+START_TEST(what_is_mounted_there)
+{
+	g_autofree char *path = path_of("volume/mounted");
+
+	make_dir("volume/mounted");
+	ck_assert_int_eq(mount("tmpfs", path, "tmpfs", 0, ""), 0);
+	put_file("volume/mounted/f", "");
+	scan_all(0, 0);
+	ck_assert_int_eq(flags_of("volume/mounted/f"), -1);
+	ck_assert_int_eq(umount(path), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("scan");
+	TCase *tcase = tcase_create("scan");
+
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_test(tcase, by_ctime);
+	tcase_add_test(tcase, by_mtime);
+	tcase_add_test(tcase, rows_are_compared);
+	tcase_add_test(tcase, moved_meanwhile);
+	tcase_add_test(tcase, what_is_mounted_there);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
