@@ -301,6 +301,7 @@ static bool give_all(struct carry *carry)
 		if (!steps_give(carry, node))
 			continue;
 		carry->result->changed++;
+		node->todo &= ~(unsigned)(TODO_DATA | TODO_META);
 		if (!S_ISDIR(node->st.st_mode) && !note_done(carry, node, !node->conflict))
 			return false;
 	}
@@ -342,9 +343,15 @@ static bool settle(struct carry *carry)
 	}
 	for (guint i = 0; i < active->len && !stops(carry); i++) {
 		struct node *node = active->pdata[i];
-		bool left = node->todo & ~(unsigned)TODO_TIMES;
+		bool left = node->later || (node->todo & ~(unsigned)TODO_TIMES);
 
-		carry->result->left += left && !node->conflict;
+		if (left && !node->conflict) {
+			g_autofree char *path = tree_shown_path(node);
+
+			carry->result->left++;
+			g_debug("left for the next run: %s, todo %x%s", path, node->todo,
+				node->later ? ", changing" : "");
+		}
 		if (left || node->noted || (node->conflict && !(node->moved && node->there)))
 			continue;
 		if (!note_done(carry, node, !node->conflict && !node->unsettled))

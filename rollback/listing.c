@@ -89,7 +89,13 @@ int listing_here(struct tree *tree, struct node *dir)
 	}
 	dir->compared = true;
 	dir->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	return each_name(fd, take_name, &listing);
+	ret = each_name(fd, take_name, &listing);
+	fd = tree_open_node(tree, dir, O_PATH | O_DIRECTORY);
+	if (fd >= 0) {
+		fstat(fd, &dir->st); /* as it is after that */
+		close(fd);
+	}
+	return ret;
 }
 
 /* ---- what nothing else finds ----------------------------------------------------------------- */

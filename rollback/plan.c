@@ -185,6 +185,12 @@ static bool may_go(const struct tree *tree, const struct node *dir, const struct
 	       ((dir->flags & JOURNAL_SCANNED) && !listing_given_up(tree, dir, node));
 }
 
+/* Names came or went here since the journal was asked. */
+static bool changes(const struct tree *tree, const struct node *dir)
+{
+	return dir->here && ns(dir->st.st_ctim) >= tree->seen;
+}
+
 static int take_unknown(struct tree *tree, struct node *dir, const struct old_name *name)
 {
 	struct migrate_binding handle;
@@ -203,6 +209,8 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 		return ret == -ENOENT ? 0 : ret;
 	if (may_go(tree, dir, node, replaced))
 		tree_activate(tree, node);
+	else if (!replaced && !is_gone(dir) && changes(tree, dir))
+		dir->later = true; /* it went from here after what the journal knows */
 	else if (!node->conflict)
 		tree_conflict(tree, node,
 			      replaced || is_gone(dir)
@@ -313,7 +321,10 @@ static void decide_names(struct tree *tree, struct node *node)
 
 		adds += place_find(node->at, place->dir, place->name) < 0;
 	}
-	if (drops && !kept && !adds && node->old.st_nlink <= 1)
+	if (drops && !kept && !adds && node->old.st_nlink <= 1 && node->at->len == drops &&
+	    tree->seen != INT64_MAX)
+		node->later = true;
+	else if (drops && !kept && !adds && node->old.st_nlink <= 1)
 		tree_conflict(tree, node, "where it is now is not known: run it again");
 	else if (drops || adds)
 		node->todo |= TODO_NAMES;

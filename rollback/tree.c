@@ -485,6 +485,7 @@ struct tree *tree_open(const struct volume_config *config, struct journal_reader
 	tree->old = old;
 	tree->root_fd = fd;
 	tree->switched = switched;
+	tree->seen = INT64_MAX;
 	tree->nodes = g_hash_table_new(handle_hash, handle_equal);
 	tree->inodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	tree->fileids = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);

@@ -49,6 +49,7 @@ struct node {
 	unsigned todo, depth;
 	bool moved; /* since it was planned */
 	const char *conflict;
+	bool later;	/* it is being changed: for the next run */
 	bool noted;	/* what was done */
 	bool unsettled; /* a directory: something in it is left, so it is compared again */
 };
@@ -64,6 +65,7 @@ struct tree {
 	struct old *old;
 	int root_fd;
 	struct node *root;
+	int64_t seen;	      /* the journal knows what was done before; CLOCK_REALTIME, ns */
 	int64_t switched;     /* by the old server's clock, ns */
 	GHashTable *nodes;    /* by handle */
 	GHashTable *inodes;   /* active nodes that are here, by inode number */

@@ -254,6 +254,7 @@ static inline void go_back(unsigned conflicts)
 	if (way.tree->conflicts->len != conflicts)
 		show(way.tree->conflicts);
 	ck_assert_uint_eq(way.tree->conflicts->len, conflicts);
+	ck_assert_uint_eq(way.done.left, 0);
 	ck_assert_uint_eq(way.tree->losses->len, 0);
 	way_close(&way);
 	open_store();
