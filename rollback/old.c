@@ -16,6 +16,7 @@
 struct old {
 	char *where; /* for messages */
 	int root;
+	struct timespec ctime; /* of the root, before old_begin() */
 	char *cached;  /* the directory that was used last, */
 	int cached_fd; /* and its descriptor; -1: none */
 };
@@ -130,10 +131,17 @@ static int read_clock(struct old *old, int64_t *skew)
 	return ret;
 }
 
+struct timespec old_root_ctime(const struct old *old)
+{
+	return old->ctime;
+}
+
 bool old_begin(struct old *old, int64_t *skew, GError **error)
 {
-	int ret = at_root(old, make_stage);
+	struct stat st;
+	int ret = fstat(old->root, &st) < 0 ? -errno : at_root(old, make_stage);
 
+	old->ctime = st.st_ctim;
 	if (!ret || ret == -EEXIST)
 		ret = read_clock(old, skew);
 	if (ret < 0)

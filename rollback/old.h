@@ -28,6 +28,8 @@ void old_close(struct old *old);
 /* Makes OLD_STAGE, which shows that the tree can be written. *skew: ns by which the old server's
  * clock is ahead of this one's.  FALSE with error set: one line. */
 bool old_begin(struct old *old, int64_t *skew, GError **error);
+/* The ctime that the root had before. */
+struct timespec old_root_ctime(const struct old *old);
 /* Removes OLD_STAGE if nothing is in it. */
 void old_end(struct old *old);
 

@@ -128,21 +128,20 @@ static int64_t ns(struct timespec t)
 	return migrate_ns(t);
 }
 
-/* The object's stub knows the old one's ctime. */
-static bool stub_knows(const struct tree *tree, const struct node *node)
+/* The object's stub knows the old one's ctime.  bare: and nothing of its data is here. */
+static bool stub_knows(const struct tree *tree, const struct node *node, bool bare)
 {
 	struct migrate_stub stub;
-	int fd = node->here ? tree_open_node(tree, node, O_PATH) : -1;
-	bool knows = false;
+	int fd = node->here && !S_ISLNK(node->st.st_mode) ? tree_open_node(tree, node, O_PATH) : -1;
+	bool knows;
 
 	if (fd < 0)
 		return false;
-	if (!S_ISLNK(node->st.st_mode)) {
-		knows = !migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL &&
-			stub.version.ctime == ns(node->old.st_ctim) &&
-			stub.version.mtime == ns(node->old.st_mtim);
-		migrate_stub_clear(&stub);
-	}
+	knows = !migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL &&
+		stub.version.ctime == ns(node->old.st_ctim) &&
+		stub.version.mtime == ns(node->old.st_mtim) &&
+		(!bare || stub.missing_bytes == (uint64_t)node->old.st_size);
+	migrate_stub_clear(&stub);
 	close(fd);
 	return knows;
 }
@@ -168,9 +167,12 @@ static bool is_as_carried(const struct node *node)
 
 static bool changed_there(const struct tree *tree, const struct node *node)
 {
+	/* whose ctime moves with OLD_STAGE */
+	if (node == tree->root)
+		return !node->was_carried && ns(old_root_ctime(tree->old)) > tree->switched;
 	if (node->was_carried ? is_as_carried(node) : ns(node->old.st_ctim) <= tree->switched)
 		return false;
-	return !is_the_same(node) && (node->was_carried || !stub_knows(tree, node));
+	return !is_the_same(node) && (node->was_carried || !stub_knows(tree, node, false));
 }
 
 /* ---- the old server's directories ------------------------------------------------------------ */
@@ -336,6 +338,9 @@ static void decide_content(struct tree *tree, struct node *node)
 
 	if (S_ISREG(node->st.st_mode) && (node->made || (node->flags & JOURNAL_DATA)))
 		todo |= TODO_DATA;
+	/* found in a gap: the retriever's work, too */
+	if ((node->flags & JOURNAL_SCANNED) && stub_knows(tree, node, true) && is_the_same(node))
+		todo &= ~(unsigned)TODO_DATA;
 	if (node->made || (node->flags & (JOURNAL_META | JOURNAL_DATA)))
 		todo |= TODO_META;
 	if (todo && changed_there(tree, node))
@@ -356,7 +361,8 @@ static void decide(struct tree *tree, struct node *node)
 		return;
 	}
 	if (!node->there) {
-		if (node->made)
+		/* what was renamed in a gap of the journal looks like a new one */
+		if (node->made || (node->flags & JOURNAL_SCANNED))
 			node->todo = !node->wanted->len ? 0 : is_dir(node) ? TODO_MAKE | TODO_TIMES : TODO_MAKE;
 		else
 			tree_conflict(tree, node,
