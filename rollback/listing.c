@@ -75,7 +75,7 @@ int listing_here(struct tree *tree, struct node *dir)
 {
 	struct listing listing = {tree, dir};
 	struct migrate_stub stub;
-	int fd = tree_open_node(tree, dir, O_RDONLY | O_DIRECTORY);
+	int fd = tree_open_node(tree, dir, O_RDONLY | O_DIRECTORY | O_NOATIME);
 	int ret = fd < 0 ? fd : migrate_stub_load(fd, &stub);
 	bool unfilled;
 
@@ -135,7 +135,7 @@ void listing_search(struct tree *tree, GHashTable *nodes)
 	while (!g_queue_is_empty(search.dirs)) {
 		g_autofree struct migrate_binding *handle = g_queue_pop_head(search.dirs);
 		int fd = migrate_binding_open(tree->root_fd, handle,
-					      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+					      O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
 
 		search.here = *handle;
 		if (fd >= 0)

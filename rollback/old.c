@@ -66,7 +66,7 @@ static int parent_of(struct old *old, const char *path, const char **name)
 
 struct old *old_open(const char *path, GError **error)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
 
 	if (fd < 0) {
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
@@ -225,7 +225,7 @@ static void add_name(GHashTable *names, const struct dirent *entry)
 GHashTable *old_list(struct old *old, const char *path, int *ret)
 {
 	g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
-	int fd = open_below(old, path, O_RDONLY | O_DIRECTORY);
+	int fd = open_below(old, path, O_RDONLY | O_DIRECTORY | O_NOATIME);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 

@@ -72,7 +72,7 @@ bool check_same_tree(struct tree *tree, GError **error)
 {
 	struct migrate_stub stub;
 	struct stat st;
-	int fd = tree_open_node(tree, tree->root, O_RDONLY | O_DIRECTORY);
+	int fd = tree_open_node(tree, tree->root, O_RDONLY | O_DIRECTORY | O_NOATIME);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	unsigned hits = 0, misses = 0;
 
