@@ -177,14 +177,17 @@ static bool changed_there(const struct tree *tree, const struct node *node)
 
 /* ---- the old server's directories ------------------------------------------------------------ */
 
-/* What is there under a name of which nothing is known here. */
+/*
+ * What is there under a name of which nothing is known here.  A directory whose names clients changed
+ * was filled (I6): it had all names of the switch but for those that were given up.  So what is as it
+ * was then, was removed here, if only by a rename that nobody told of.
+ */
 static bool may_go(const struct tree *tree, const struct node *dir, const struct node *node,
 		   bool replaced)
 {
-	if (changed_there(tree, node))
-		return false;
-	return replaced || node->was_carried || is_gone(dir) ||
-	       ((dir->flags & JOURNAL_SCANNED) && !listing_given_up(tree, dir, node));
+	return !changed_there(tree, node) &&
+	       (replaced || node->was_carried || is_gone(dir) ||
+		!listing_given_up(tree, dir, node));
 }
 
 /* Names came or went here since the journal was asked. */

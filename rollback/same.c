@@ -61,7 +61,7 @@ static void count_names(struct tree *tree, DIR *dir, unsigned *hits, unsigned *m
 		    !strcmp(name, MIGRATE_PRIVATE_DIR) || !strcmp(name, "lost+found") ||
 		    migrate_binding_get(dirfd(dir), name, &handle) ||
 		    fstatat(dirfd(dir), name, &here, AT_SYMLINK_NOFOLLOW) ||
-		    journal_find(tree->journal, &handle, &row, NULL) != JOURNAL_UNCHANGED)
+		    journal_find(tree->journal, &handle, &row, NULL) == JOURNAL_CHANGED)
 			continue;
 		int ret = old_stat(tree->old, name, &there);
 		*(!ret && (here.st_mode & S_IFMT) == (there.st_mode & S_IFMT) ? hits : misses) += 1;

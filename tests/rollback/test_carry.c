@@ -3,11 +3,6 @@
 
 #include "trees.h"
 
-#define FILL                                                                                       \
-	"mkdir -p a/b/c d e/empty && for i in 1 2 3 4 5 6 7 8; do echo old$i >a/$i; done && "      \
-	"echo x >a/b/x && echo y >a/b/c/y && ln a/1 d/link && ln -s 1 a/symlink && "               \
-	"mkfifo d/fifo && find . -exec touch -hd 2001-02-03T04:05:06.789 {} +"
-
 START_TEST(nothing)
 {
 	trees_make(FILL);
@@ -115,56 +110,6 @@ START_TEST(trees_that_go_and_come)
 }
 END_TEST
 
-START_TEST(conflicts)
-{
-	trees_make(FILL);
-	sh("echo theirs >>" OLD_TREE "/a/1; echo theirs >" OLD_TREE "/a/2; chmod 600 " OLD_TREE
-	   "/a/3; echo >" OLD_TREE "/e/empty/theirs; echo >" OLD_TREE "/a/n; rm " OLD_TREE "/a/7");
-	change("a/1", JOURNAL_DATA, "echo ours >>a/1");
-	take_away("a/2");
-	change("a/3", JOURNAL_META, "chmod 640 a/3");
-	take_away("e/empty");
-	make("a/n", "echo ours >a/n");
-	change("a/7", JOURNAL_DATA, "echo ours >>a/7");
-	change("a/8", JOURNAL_DATA, "echo ours >>a/8");
-	/* 1 2 3 7, what was put into e/empty, that, and at a/n theirs and ours */
-	go_back(8);
-	sh("cd " OLD_TREE
-	   " && grep -q theirs a/1 && grep -q theirs a/2 && test -e e/empty/theirs && "
-	   "test ! -s a/n -o -s a/n && ! grep -q ours a/n && test ! -e a/7 && grep -q ours a/8 && "
-	   "test $(stat -c %%a a/3) = 600");
-	go_back(8);
-	/* what was carried, and changed there then */
-	sh("echo theirs >>" OLD_TREE "/a/8");
-	change("a/8", JOURNAL_DATA, "echo more >>a/8");
-	go_back(9);
-	sh("grep -q theirs " OLD_TREE "/a/8");
-}
-END_TEST
-
-START_TEST(planned)
-{
-	struct way way;
-
-	trees_make(FILL);
-	make("n", "mkdir n");
-	make("n/f", "printf 12345 >n/f");
-	change("a/2", JOURNAL_DATA, "printf 1234567 >a/2");
-	move("a/3", "a/33");
-	take_away("a/4");
-	trees_commit();
-	journal_store_close(journal);
-	way_open(&way);
-	ck_assert_uint_eq(way.plan.made, 2);
-	ck_assert_uint_eq(way.plan.changed, 1);
-	ck_assert_uint_eq(way.plan.renamed, 1);
-	ck_assert_uint_eq(way.plan.removed, 1);
-	ck_assert_uint_eq(way.plan.bytes, 12);
-	way_close(&way);
-	sh("cd " OLD_TREE " && test ! -e n -a -e a/3 -a -e a/4 -a ! -e " OLD_STAGE);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("carry");
@@ -177,8 +122,6 @@ int main(void)
 	tcase_add_test(tcase, replaced);
 	tcase_add_test(tcase, times_of_directories);
 	tcase_add_test(tcase, trees_that_go_and_come);
-	tcase_add_test(tcase, conflicts);
-	tcase_add_test(tcase, planned);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

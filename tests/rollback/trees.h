@@ -20,6 +20,12 @@
 #include "store/store.h"
 #include "suite.h"
 
+/* For trees_make(). */
+#define FILL                                                                                       \
+	"mkdir -p a/b/c d e/empty && for i in 1 2 3 4 5 6 7 8; do echo old$i >a/$i; done && "      \
+	"echo x >a/b/x && echo y >a/b/c/y && ln a/1 d/link && ln -s 1 a/symlink && "               \
+	"mkfifo d/fifo && find . -exec touch -hd 2001-02-03T04:05:06.789 {} +"
+
 #define OLD_TREE "/mnt/old"
 #define NEW_TREE "/mnt/new"
 

@@ -142,7 +142,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("kills");
+	Suite *suite = suite_create("steps");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 120);
