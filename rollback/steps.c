@@ -186,9 +186,10 @@ static bool names_it(const struct node *node, const struct stat *st)
 			   : node->carried.staged && node->carried.staged == st->st_ino;
 }
 
-/* Whether something may be renamed over what is at the place: nothing, or what is to go. */
+/* Whether something may be renamed over what is at the place: nothing, the object, or what is to go.
+ * *there: its fileid, or 0. */
 static int check_place(struct carry *carry, struct node *node, const struct place *place,
-		       const char *path, struct node **over)
+		       const char *path, struct node **over, uint64_t *there)
 {
 	const struct old_name *name =
 		place->dir->listed ? g_hash_table_lookup(place->dir->listed, place->name) : NULL;
@@ -196,6 +197,7 @@ static int check_place(struct carry *carry, struct node *node, const struct plac
 	int ret = old_stat(carry->tree->old, path, &st);
 
 	*over = NULL;
+	*there = ret ? 0 : st.st_ino;
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
 	if (names_it(node, &st))
@@ -219,10 +221,16 @@ static int rename_to(struct carry *carry, struct node *node, const char *from,
 {
 	g_autofree char *to = tree_place_path(place->dir, place);
 	struct node *over;
-	int ret = to ? check_place(carry, node, place, to, &over) : -ENOENT;
+	struct stat st;
+	uint64_t there;
+	int ret = to ? check_place(carry, node, place, to, &over, &there) : -ENOENT;
 
 	if (!ret)
-		ret = old_rename(carry->tree->old, from, to);
+		ret = old_stat(carry->tree->old, from, &st);
+	/* to rename one link over another of the same object does nothing */
+	if (!ret)
+		ret = st.st_ino == there ? old_remove(carry->tree->old, from, false)
+					 : old_rename(carry->tree->old, from, to);
 	if (ret)
 		return ret;
 	forget_place(over, place);
