@@ -30,7 +30,7 @@ static bool commit(struct carry *carry)
 /* It has other names there, or is to have some: it cannot be replaced by renaming. */
 static bool is_linked(const struct node *node)
 {
-	return node->there && (node->old.st_nlink > 1 || node->wanted->len > 1);
+	return node->there && (node->old.st_nlink > 1 || node->st.st_nlink > 1);
 }
 
 static void touch(struct carry *carry, const GPtrArray *places)
@@ -141,7 +141,7 @@ static bool stops(const struct carry *carry)
 
 static bool moves(const struct node *node)
 {
-	if (!(node->todo & TODO_NAMES))
+	if (!(node->todo & TODO_NAMES) || !node->wanted->len)
 		return false;
 	for (guint i = 0; i < node->at->len; i++)
 		if (!plan_drops(node, node->at->pdata[i]))

@@ -85,19 +85,35 @@ static void take_names_at_switch(struct node *node)
 	}
 }
 
+bool plan_drops(const struct node *node, const struct place *place)
+{
+	return place_find(node->wanted, place->dir, place->name) < 0 &&
+	       (!place->dir || place->dir->compared);
+}
+
+static bool keeps_a_name(const struct node *node)
+{
+	for (guint i = 0; i < node->at->len; i++)
+		if (!plan_drops(node, node->at->pdata[i]))
+			return true;
+	return false;
+}
+
+/* One whose names that are known all go has others in directories that were not changed. */
 static void find_names(struct tree *tree)
 {
-	g_autoptr(GHashTable) lost =
-		g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	g_autoptr(GHashTable) lost = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 		guint64 inode = node->st.st_ino;
 
-		if (node->made || !node->here || node->was_carried)
+		if (!node->here || (node->made && !node->was_carried))
 			continue;
-		take_names_at_switch(node);
-		if (!node->at->len)
+		if (!node->was_carried)
+			take_names_at_switch(node);
+		if (!node->at->len || (!S_ISDIR(node->st.st_mode) && !node->wanted->len &&
+				       !keeps_a_name(node)))
 			g_hash_table_insert(lost, g_memdup2(&inode, sizeof(inode)), node);
 	}
 	listing_search(tree, lost);
@@ -205,9 +221,17 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 				    : tree_node_there(tree, dir, name->name, name->fileid);
 	int ret;
 
+	/* of an object that is here still, a link that is not: only that one goes */
 	if (carried && (node->here || node->carried.fileid != name->fileid)) {
+		const struct carried_object known = node->carried;
+
 		carried = false;
 		node = tree_node_there(tree, dir, name->name, name->fileid);
+		if (known.fileid == name->fileid && !node->was_carried) {
+			node->carried = known;
+			node->carried.names = NULL;
+			node->was_carried = true;
+		}
 	}
 	ret = carried ? tree_found(tree, node, dir, name->name) : tree_look(tree, node);
 	if (ret || !node->there)
@@ -246,11 +270,16 @@ static int compare(struct tree *tree, struct node *dir)
 
 		if (dir == tree->root && !strcmp(name->name, "lost+found"))
 			continue;
+		bool present = g_hash_table_lookup_extended(dir->names, name->name, NULL, &here);
+
+		/* a link of something that is there, and is not to go everywhere */
+		if (present && !here && node && !node->handle.type)
+			continue;
 		if (node)
 			ret = tree_found(tree, node, dir, name->name);
 		if (node && ret != -ENOENT)
 			continue;
-		if (!g_hash_table_lookup_extended(dir->names, name->name, NULL, &here) || here)
+		if (!present || here)
 			ret = take_unknown(tree, dir, name);
 		if (ret && ret != -ENOENT)
 			return ret;
@@ -308,12 +337,6 @@ static void take_parked(struct tree *tree)
 }
 
 /* ---- what is to be done ---------------------------------------------------------------------- */
-
-bool plan_drops(const struct node *node, const struct place *place)
-{
-	return place_find(node->wanted, place->dir, place->name) < 0 &&
-	       (!place->dir || place->dir->compared);
-}
 
 static void decide_names(struct tree *tree, struct node *node)
 {

@@ -292,12 +292,12 @@ static void resolve_names(struct tree *tree, struct node *node, const struct jou
 		place_add(node->at, tree_node(tree, &name->parent), name->name);
 	}
 	g_array_unref(names.gone);
-	if (node->at->len || node->made || fd < 0 || (node->was_carried && node->carried.names))
+	if (node->made || fd < 0 || (node->was_carried && node->carried.names))
 		return;
-	if (S_ISDIR(node->st.st_mode))
-		find_directory(tree, node, fd);
-	else if (row)
+	if (!S_ISDIR(node->st.st_mode) && row)
 		find_by_hint(tree, node, row);
+	else if (!node->at->len)
+		find_directory(tree, node, fd);
 }
 
 static void resolve(struct tree *tree, struct node *node)

@@ -64,6 +64,29 @@ START_TEST(replaced_and_left)
 }
 END_TEST
 
+/* A name goes, and another one is left in a directory that nobody touched. */
+START_TEST(one_link_goes)
+{
+	trees_make(FILL);
+	take_away("d/link");
+	go_back(0);
+	same_trees();
+	change("a/1", JOURNAL_DATA, "echo more >>a/1");
+	go_back(0);
+	same_trees();
+	make("e/1", "ln a/1 e/1");
+	go_back(0);
+	take_away("e/1");
+	go_back(0);
+	same_trees();
+	make("e/1", "ln a/1 e/1");
+	go_back(0);
+	take_away("a/1");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 /* What a scan found after a gap: too much, and renames as names that went and came. */
 START_TEST(scanned)
 {
@@ -89,6 +112,7 @@ int main(void)
 	tcase_add_test(tcase, conflicts);
 	tcase_add_test(tcase, planned);
 	tcase_add_test(tcase, replaced_and_left);
+	tcase_add_test(tcase, one_link_goes);
 	tcase_add_test(tcase, scanned);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

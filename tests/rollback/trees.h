@@ -184,7 +184,7 @@ static inline void take_away(const char *path)
 	ck_assert_msg(remove(full) == 0, "%s: %s", full, strerror(errno));
 	journal_store_removed(journal, &handle, S_ISDIR(st.st_mode), &place);
 	if (st.st_nlink > 1 && !S_ISDIR(st.st_mode))
-		journal_store_linked(journal, &handle);
+		journal_store_touch(journal, &handle, JOURNAL_META, NULL);
 	else
 		journal_store_gone(journal, &handle);
 }
