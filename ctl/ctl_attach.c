@@ -20,6 +20,13 @@ static enum ctl_exit check(const struct ctl *ctl)
 	return CTL_USAGE;
 }
 
+static bool is_noted(const struct ctl *ctl)
+{
+	g_autoptr(GKeyFile) journal = g_key_file_new();
+
+	return ctl_journal_state(ctl, journal) && ctl_yes(journal, "journal", "running");
+}
+
 enum ctl_exit ctl_attach(const struct ctl *ctl)
 {
 	enum ctl_exit result = check(ctl);
@@ -32,5 +39,9 @@ enum ctl_exit ctl_attach(const struct ctl *ctl)
 		result = ctl_ask_once(ctl, command, NULL);
 	if (!result)
 		printf("%s: attached; clients can be switched now\n", ctl->volume);
+	if (!result && !ctl->socket && !is_noted(ctl))
+		printf("%s: nobody notes what clients change, so there will be no way back: "
+		       "systemctl start migrate-journal@%s\n",
+		       ctl->volume, ctl->volume);
 	return result;
 }

@@ -135,6 +135,16 @@ def wait_until_it_answers(name, process=None, log=None):
         select.select([], [], [], 0.1)
 
 
+def wait_until_it_watches(name, process):
+    """The journal.  Where it cannot, the volume goes without: status says so."""
+    def watches():
+        status = run('migratectl', '--json', 'status', name)
+        return json.loads(status).get('journal', {}).get('running')
+
+    while process.poll() is None and not watches():
+        select.select([], [], [], 0.1)
+
+
 def last_line(name, log):
     if log is None:
         return f'see journalctl -u migrate-retriever@{name}'
@@ -145,7 +155,7 @@ def last_line(name, log):
 def attach(name, added_at):
     """The retriever runs, and the volume is attached.  Else it is as if nobody had tried: the group
     that was added to the configuration there is gone again."""
-    process, unit = None, f'migrate-retriever@{name}.service'
+    started, unit = [], f'migrate-retriever@{name}.service'
     try:
         if systemd_runs():
             run('systemctl', 'daemon-reload')
@@ -153,13 +163,16 @@ def attach(name, added_at):
             wait_until_it_answers(name)
         elif not answers(name):
             process, log = start('migrate-retriever', name)
+            started.append(process)
             wait_until_it_answers(name, process, log)
+            started.append(start('migrate-journal', name)[0])
+            wait_until_it_watches(name, started[-1])
         # A directory with other things in it looks like one whose migration is finished.
         state = json.loads(run('migratectl', '--json', 'status', name))['volume']['state']
         if state in ('unattached', 'finished', 'copying', 'copied'):
             run('migratectl', 'attach', name)
     except BaseException:
-        if process:
+        for process in started:
             process.terminate()
             process.wait()
         if added_at is not None:
@@ -258,8 +271,9 @@ def main():
     except KeyboardInterrupt:
         print('\nquickstart: interrupted; run it again to go on', file=sys.stderr)
         return 130
-    stop = (f'systemctl disable --now migrate-retriever@{name} migrate-crawler@{name}'
-            if systemd_runs() else f'end the process in {RUN}/migrate-retriever-{name}.pid')
+    stop = f'migratectl commit {name}; ' + (
+        f'systemctl disable --now migrate-retriever@{name} migrate-crawler@{name}'
+        if systemd_runs() else f'end the process in {RUN}/migrate-retriever-{name}.pid')
     begin = (f'systemctl enable --now migrate-crawler@{name}' if systemd_runs()
              else f'migrate-crawler {name}')
     if open_for_writing:

@@ -204,10 +204,13 @@ static bool was_written(struct apply *apply, const struct migrate_binding *objec
 
 static unsigned changes_of(struct apply *apply, const struct event *event)
 {
-	unsigned flags = event->mask & FAN_ONDIR ? JOURNAL_DIRECTORY : 0;
+	unsigned flags = 0;
 
 	if (event->mask & FAN_ATTRIB)
 		flags |= JOURNAL_META;
+	/* An mtime that is set alone is told as a modification. */
+	if (event->mask & FAN_ONDIR)
+		return flags | JOURNAL_DIRECTORY | (event->mask & FAN_MODIFY ? JOURNAL_META : 0);
 	if (event->mask & FAN_MODIFY ||
 	    (event->mask & FAN_CLOSE_WRITE && was_written(apply, &event->object)))
 		flags |= JOURNAL_DATA;

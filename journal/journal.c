@@ -50,6 +50,8 @@ static void begin_state(struct journal *journal, struct journal_durable *state)
 {
 	struct statx st;
 
+	state->root = *volume_root(journal->volume);
+	state->fsid = volume_fsid(journal->volume);
 	state->since = state->seen = journal_realtime();
 	/* Not attached, or finished: it knows from now on. */
 	if (!migrate_has_private(volume_fd(journal->volume)) ||
@@ -90,6 +92,21 @@ static bool is_open(const struct journal *journal, GError **error)
 	return false;
 }
 
+/* Rows of another file system's objects would be taken for those of this one's. */
+static bool is_same_volume(const struct journal *journal, const char *root, GError **error)
+{
+	const struct journal_durable *state = journal_store_state(journal->store);
+
+	if (migrate_binding_equal(&state->root, volume_root(journal->volume)) &&
+	    state->fsid == volume_fsid(journal->volume))
+		return true;
+	g_set_error(error, JOURNAL_ERROR, EXDEV,
+		    "%s: this is the journal of another directory than what %s is now: to begin a "
+		    "new one, remove this directory",
+		    journal->dir, root);
+	return false;
+}
+
 /* The mark is set before anything is believed of the past, so that nothing is in between. */
 static bool open_all(struct journal *journal, const char *root, const char *socket, GError **error)
 {
@@ -98,17 +115,19 @@ static bool open_all(struct journal *journal, const char *root, const char *sock
 	journal->volume = volume_open(root, error);
 	if (!journal->volume || !hold(journal, error) || !is_open(journal, error))
 		return false;
-	journal->watch = watch_new(volume_fd(journal->volume), socket, error);
+	journal->watch = watch_new(volume_fd(journal->volume), socket, getpid(), error);
 	if (!journal->watch)
 		return false;
 	journal->store = journal_store_open(journal->dir, error);
 	if (!journal->store)
 		return false;
 	state = journal_store_state(journal->store);
-	if (!state->since)
+	if (!state->seen)
 		begin_state(journal, state);
-	else
+	else if (is_same_volume(journal, root, error))
 		gap_start(state);
+	else
+		return false;
 	journal->apply = apply_new(journal->volume, journal->store, state->since);
 	journal->leave = leave_new(volume_fd(journal->volume));
 	return true;
@@ -222,6 +241,8 @@ static bool commit(struct journal *journal, bool now, GError **error)
 		stop_scan(journal); /* it is to begin again */
 	if (watched.lost != INT64_MAX)
 		g_message("events were lost (overflow); a scan finds what they told");
+	if (journal->live.full)
+		journal->again = 0;
 	journal->live.full = 0;
 	journal->live.settled = watched.settled;
 	journal->committed = journal_boottime();
@@ -307,7 +328,7 @@ static void look_at_clock(struct journal *journal, int64_t now)
 
 static bool is_time(struct journal *journal, enum watch_fill fill, int64_t now)
 {
-	if (journal->live.full)
+	if (journal->live.full && !journal->commit_asked)
 		return now >= journal->again;
 	if (journal->commit_asked || fill == WATCH_MUCH)
 		return true;

@@ -60,7 +60,9 @@ static int serve(const struct volume_config *config)
 	journal = journal_new(config->root, config->journal, config->socket, &error);
 	if (!journal) {
 		say(error->message);
-		return g_error_matches(error, JOURNAL_ERROR, ECANCELED) ? 0 : 1;
+		if (g_error_matches(error, JOURNAL_ERROR, ECANCELED))
+			return 0;
+		return g_error_matches(error, JOURNAL_ERROR, EXDEV) ? 2 : 1;
 	}
 	while (good && !ended)
 		good = journal_work(journal, 500, &error);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "migrate.h"
@@ -63,6 +64,21 @@ void volume_close(struct volume *volume)
 int volume_fd(const struct volume *volume)
 {
 	return volume->fd;
+}
+
+const struct migrate_binding *volume_root(const struct volume *volume)
+{
+	return &volume->handle;
+}
+
+uint64_t volume_fsid(const struct volume *volume)
+{
+	struct statfs fs;
+	uint64_t id = 0;
+
+	if (fstatfs(volume->fd, &fs) == 0)
+		memcpy(&id, &fs.f_fsid, sizeof(id));
+	return id;
 }
 
 /* ---- where a directory is -------------------------------------------------------------------- */

@@ -17,6 +17,9 @@ enum volume_part {
 struct volume *volume_open(const char *root, GError **error);
 void volume_close(struct volume *volume);
 int volume_fd(const struct volume *volume); /* of the root; the volume's */
+/* What tells it from another volume: its root, and its file system's id. */
+const struct migrate_binding *volume_root(const struct volume *volume);
+uint64_t volume_fsid(const struct volume *volume);
 
 /* Where a directory is.  What cannot be told any more, because it was removed, counts as within. */
 enum volume_part volume_part(struct volume *volume, const struct migrate_binding *dir);

@@ -25,6 +25,7 @@ struct half {
 
 struct watch {
 	int fan, wake, poke;
+	pid_t self;
 	char *buffer; /* of read(2) */
 	struct own *own;
 	GThread *thread;
@@ -113,7 +114,7 @@ static void keep_all(struct watch *watch, size_t len)
 			break;
 		if (event.mask & FAN_Q_OVERFLOW)
 			lose(watch);
-		else if (!own_is(watch->own, event.pid))
+		else if (event.pid != watch->self && !own_is(watch->own, event.pid))
 			keep(watch, watch->buffer + at, event.event_len, changes_names(event.mask));
 	}
 	g_mutex_unlock(&watch->lock);
@@ -202,7 +203,7 @@ static bool begin(struct watch *watch, int root_fd, GError **error)
 	return false;
 }
 
-struct watch *watch_new(int root_fd, const char *socket, GError **error)
+struct watch *watch_new(int root_fd, const char *socket, pid_t self, GError **error)
 {
 	struct watch *watch = g_new0(struct watch, 1);
 
@@ -210,6 +211,7 @@ struct watch *watch_new(int root_fd, const char *socket, GError **error)
 	g_cond_init(&watch->room);
 	g_cond_init(&watch->drained);
 	watch->fan = -1;
+	watch->self = self;
 	watch->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	watch->poke = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	watch->buffer = g_malloc(READ_SIZE);

@@ -27,9 +27,10 @@ struct watched {
 	int64_t lost; /* events since then (CLOCK_REALTIME) may be missing; INT64_MAX: none are */
 };
 
-/* Watches the file system of root_fd from its return on; socket: the retriever's.  NULL with
- * *error, one line. */
-struct watch *watch_new(int root_fd, const char *socket, GError **error);
+/* Watches the file system of root_fd from its return on.  socket: the retriever's; self: a process
+ * whose changes are left out too (the store may be on that file system), or 0.  NULL with *error,
+ * one line. */
+struct watch *watch_new(int root_fd, const char *socket, pid_t self, GError **error);
 void watch_free(struct watch *watch);
 /* Becomes readable when there are events, when half of the room is used, and when it ended. */
 int watch_fd(const struct watch *watch);

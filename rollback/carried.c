@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Keys: 'o' and a handle (type, bytes) for an object; 't' and its handle while it is touched; 'f' and
- * a fileid for its handle; 's' for the journal's beginning.  Numbers are in the machine's own order: the store stays on it.
+ * Keys: 'o' and a handle (type, bytes) for an object; 't' and its handle while it is touched; 'f'
+ * and a fileid for its handle; 's' for the journal's beginning.  Numbers are in the machine's own
+ * order: the store stays on it.
  */
 #include "carried.h"
 

@@ -367,8 +367,7 @@ static void fetch_all(struct carry *carry)
 	for (guint i = 0; i < active->len && !stops(carry); i++) {
 		struct node *node = active->pdata[i];
 
-		if (node->here && S_ISREG(node->st.st_mode) &&
-		    (node->todo & (TODO_MAKE | TODO_DATA)))
+		if (node->fetch || ((node->todo & TODO_MAKE) && S_ISREG(node->st.st_mode)))
 			steps_fetch(carry, node);
 	}
 }

@@ -17,8 +17,8 @@ struct old {
 	char *where; /* for messages */
 	int root;
 	struct timespec ctime; /* of the root, before old_begin() */
-	char *cached;  /* the directory that was used last, */
-	int cached_fd; /* and its descriptor; -1: none */
+	char *cached;	       /* the directory that was used last, */
+	int cached_fd;	       /* and its descriptor; -1: none */
 };
 
 char *old_path(const char *dir, const char *name)

@@ -102,7 +102,8 @@ static bool keeps_a_name(const struct node *node)
 /* One whose names that are known all go has others in directories that were not changed. */
 static void find_names(struct tree *tree)
 {
-	g_autoptr(GHashTable) lost = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	g_autoptr(GHashTable) lost =
+		g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
@@ -112,8 +113,8 @@ static void find_names(struct tree *tree)
 			continue;
 		if (!node->was_carried)
 			take_names_at_switch(node);
-		if (!node->at->len || (!S_ISDIR(node->st.st_mode) && !node->wanted->len &&
-				       !keeps_a_name(node)))
+		if (!node->at->len ||
+		    (!S_ISDIR(node->st.st_mode) && !node->wanted->len && !keeps_a_name(node)))
 			g_hash_table_insert(lost, g_memdup2(&inode, sizeof(inode)), node);
 	}
 	listing_search(tree, lost);
@@ -194,16 +195,15 @@ static bool changed_there(const struct tree *tree, const struct node *node)
 /* ---- the old server's directories ------------------------------------------------------------ */
 
 /*
- * What is there under a name of which nothing is known here.  A directory whose names clients changed
- * was filled (I6): it had all names of the switch but for those that were given up.  So what is as it
- * was then, was removed here, if only by a rename that nobody told of.
+ * What is there under a name of which nothing is known here.  A directory whose names clients
+ * changed was filled (I6): it had all names of the switch but for those that were given up.  So
+ * what is as it was then, was removed here, if only by a rename that nobody told of.
  */
 static bool may_go(const struct tree *tree, const struct node *dir, const struct node *node,
 		   bool replaced)
 {
-	return !changed_there(tree, node) &&
-	       (replaced || node->was_carried || is_gone(dir) ||
-		!listing_given_up(tree, dir, node));
+	return !changed_there(tree, node) && (replaced || node->was_carried || is_gone(dir) ||
+					      !listing_given_up(tree, dir, node));
 }
 
 /* Names came or went here since the journal was asked. */
@@ -358,6 +358,22 @@ static void decide_names(struct tree *tree, struct node *node)
 		node->todo |= TODO_NAMES;
 }
 
+/* A stub whose file gets another mtime there is one of another version to the retriever. */
+static bool outdates_stub(const struct tree *tree, const struct node *node)
+{
+	struct migrate_stub stub;
+	int fd = tree_open_node(tree, node, O_PATH);
+	bool outdates;
+
+	if (fd < 0)
+		return false;
+	outdates = !migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL &&
+		   ns(stub.show_times ? stub.mtime : node->st.st_mtim) != ns(node->old.st_mtim);
+	migrate_stub_clear(&stub);
+	close(fd);
+	return outdates;
+}
+
 static void decide_content(struct tree *tree, struct node *node)
 {
 	unsigned todo = 0;
@@ -369,10 +385,13 @@ static void decide_content(struct tree *tree, struct node *node)
 		todo &= ~(unsigned)TODO_DATA;
 	if (node->made || (node->flags & (JOURNAL_META | JOURNAL_DATA)))
 		todo |= TODO_META;
-	if (todo && changed_there(tree, node))
+	if (todo && changed_there(tree, node)) {
 		tree_conflict(tree, node, "was changed on the old server since the switch");
-	else
-		node->todo |= todo;
+		return;
+	}
+	node->todo |= todo;
+	node->fetch = S_ISREG(node->st.st_mode) &&
+		      ((todo & TODO_DATA) || ((todo & TODO_META) && outdates_stub(tree, node)));
 }
 
 static void decide(struct tree *tree, struct node *node)
@@ -389,7 +408,9 @@ static void decide(struct tree *tree, struct node *node)
 	if (!node->there) {
 		/* what was renamed in a gap of the journal looks like a new one */
 		if (node->made || (node->flags & JOURNAL_SCANNED))
-			node->todo = !node->wanted->len ? 0 : is_dir(node) ? TODO_MAKE | TODO_TIMES : TODO_MAKE;
+			node->todo = !node->wanted->len ? 0
+				     : is_dir(node)	? TODO_MAKE | TODO_TIMES
+							: TODO_MAKE;
 		else
 			tree_conflict(tree, node,
 				      "is not on the old server any more: it was moved or removed "
@@ -449,9 +470,10 @@ static void count(const struct tree *tree, const struct node *node, struct plan 
 	plan->changed += (node->todo & (TODO_DATA | TODO_META)) && !(node->todo & TODO_MAKE);
 	plan->renamed += !!(node->todo & TODO_NAMES);
 	plan->removed += !!(node->todo & TODO_REMOVE);
-	if (!S_ISREG(node->st.st_mode) || !(node->todo & (TODO_MAKE | TODO_DATA)))
+	if (!S_ISREG(node->st.st_mode) || (!node->fetch && !(node->todo & TODO_MAKE)))
 		return;
-	plan->bytes += (uint64_t)node->st.st_size;
+	if (node->todo & (TODO_MAKE | TODO_DATA))
+		plan->bytes += (uint64_t)node->st.st_size;
 	fd = tree_open_node(tree, node, O_PATH);
 	if (fd < 0)
 		return;

@@ -186,8 +186,8 @@ static bool names_it(const struct node *node, const struct stat *st)
 			   : node->carried.staged && node->carried.staged == st->st_ino;
 }
 
-/* Whether something may be renamed over what is at the place: nothing, the object, or what is to go.
- * *there: its fileid, or 0. */
+/* Whether something may be renamed over what is at the place: nothing, the object, or what is to
+ * go. *there: its fileid, or 0. */
 static int check_place(struct carry *carry, struct node *node, const struct place *place,
 		       const char *path, struct node **over, uint64_t *there)
 {

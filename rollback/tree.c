@@ -315,8 +315,8 @@ static void resolve(struct tree *tree, struct node *node)
 		if (node->here)
 			journal_was_made(tree->journal, &row, node->st.st_nlink, &node->made, NULL);
 	}
-	node->active = (has_row && node->carried.generation != node->generation) ||
-		       node->carried.touching;
+	node->active =
+		(has_row && node->carried.generation != node->generation) || node->carried.touching;
 	resolve_names(tree, node, has_row ? &row : NULL, node->here ? fd : -1);
 	if (fd >= 0)
 		close(fd);

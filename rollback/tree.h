@@ -30,8 +30,8 @@ struct node {
 	uint64_t generation; /* of its row; 0: it has none */
 	bool active;	     /* it is to be dealt with */
 	bool loaded;
-	bool made;	     /* was not there at the switch */
-	bool compared;	     /* a directory whose names are looked at */
+	bool made;     /* was not there at the switch */
+	bool compared; /* a directory whose names are looked at */
 	/* the new server */
 	bool here;
 	struct stat st;
@@ -47,6 +47,7 @@ struct node {
 	GHashTable *listed; /* of a directory: its names there (old_list), or NULL */
 	/* what is to be done (plan.h) */
 	unsigned todo, depth;
+	bool fetch; /* its data is to be here first */
 	bool moved; /* since it was planned */
 	const char *conflict;
 	bool later;	/* it is being changed: for the next run */

@@ -34,8 +34,10 @@ struct journal_durable {
 	int64_t since, seen; /* as in journal_state */
 	int64_t gap, filled;
 	uint64_t gaps, generation;
-	int64_t boottime; /* CLOCK_BOOTTIME when `seen` was the time of day */
-	char boot[40];	  /* of which boot (boot_id) */
+	int64_t boottime;	     /* CLOCK_BOOTTIME when `seen` was the time of day */
+	struct migrate_binding root; /* of which volume */
+	uint64_t fsid;
+	char boot[40]; /* of which boot (boot_id) */
 	char reason[64];
 };
 

@@ -9,17 +9,13 @@
 #include "live.h"
 
 #define POLL_US 20000
+#define FULL_NS (INT64_C(2) * 1000000000)
 
 struct journal_reader {
 	struct journal_env env;
 	MDB_txn *txn;
 	struct journal_durable state; /* of the snapshot */
 };
-
-char *journal_directory(const char *volume)
-{
-	return g_strconcat(JOURNAL_DIR "/", volume, JOURNAL_SUFFIX, NULL);
-}
 
 static bool snapshot(struct journal_reader *reader, GError **error)
 {
@@ -73,15 +69,16 @@ bool journal_state(struct journal_reader *reader, struct journal_state *state, G
 {
 	const struct journal_durable *durable = &reader->state;
 	struct journal_live live = {0};
-	const pid_t pid = journal_live_get(reader->env.dir, &live);
+	/* One that has just been started has not said yet that it is one more gap. */
+	const bool running = journal_live_get(reader->env.dir, &live) > 0 && live.settled;
 	MDB_stat stat;
 	int ret = mdb_stat(reader->txn, reader->env.rows, &stat);
 
 	if (ret)
 		return journal_env_fail(&reader->env, ret, error);
 	*state = (struct journal_state){
-		.running = pid > 0,
-		.scanning = pid > 0 && live.scanning,
+		.running = running,
+		.scanning = running && live.scanning,
 		.full = live.full,
 		.since = durable->since,
 		.seen = durable->seen,
@@ -94,8 +91,7 @@ bool journal_state(struct journal_reader *reader, struct journal_state *state, G
 		.looked_at = live.looked_at,
 		.scans = live.scans,
 	};
-	/* One that has just been started has not said yet that it is one more gap. */
-	state->complete = pid > 0 && live.settled && !live.full && durable->gap == INT64_MAX;
+	state->complete = running && !live.full && durable->gap == INT64_MAX;
 	g_strlcpy(state->reason, durable->reason, sizeof(state->reason));
 	return true;
 }
@@ -225,7 +221,7 @@ static bool refuse(struct journal_reader *reader, int code, const char *why, GEr
 static bool is_settled(struct journal_reader *reader, const struct journal_live *live,
 		       int64_t asked, bool scan)
 {
-	return live->settled >= asked && reader->state.gap == INT64_MAX &&
+	return !live->full && live->settled >= asked && reader->state.gap == INT64_MAX &&
 	       (!scan || live->scanned >= asked);
 }
 
@@ -244,7 +240,8 @@ bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GE
 				      "no migrate-journal is running: systemctl start "
 				      "migrate-journal@NAME",
 				      error);
-		if (live.full)
+		/* It may have been asked to try once more. */
+		if (live.full && now - asked > FULL_NS)
 			return refuse(reader, ENOSPC,
 				      "there is no room for the journal: make some on that file "
 				      "system",

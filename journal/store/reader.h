@@ -37,10 +37,6 @@
 
 #include "row.h"
 
-/* Where the store of a volume is unless the configuration's `journal` says otherwise. */
-#define JOURNAL_DIR    "/var/lib/quickmigrate"
-#define JOURNAL_SUFFIX ".journal"
-
 struct journal_state {
 	bool running;	/* a migrate-journal watches now */
 	bool scanning;	/* ... and looks for what was changed in a gap */
@@ -60,12 +56,10 @@ struct journal_state {
 
 struct journal_reader;
 
-/* dir: of the store (journal_directory(), or the configuration's).  Takes the first snapshot.  NULL
+/* dir: of the store, as the configuration says.  Takes the first snapshot.  NULL
  * with JOURNAL_ERROR, ENOENT: there is none (never started, or committed). */
 struct journal_reader *journal_open(const char *dir, GError **error);
 void journal_close(struct journal_reader *reader);
-/* JOURNAL_DIR/VOLUME.journal, g_free. */
-char *journal_directory(const char *volume);
 
 /*
  * All that is read comes from one snapshot, until the next one is taken.  Room that rows

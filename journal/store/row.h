@@ -15,7 +15,7 @@
 
 enum journal_flags {
 	JOURNAL_MADE = 1 << 0,	  /* was not there at the switch */
-	JOURNAL_DATA = 1 << 1,	  /* a file's bytes or size */
+	JOURNAL_DATA = 1 << 1,	  /* a file's bytes or size, or its mtime */
 	JOURNAL_META = 1 << 2,	  /* mode, owner, times, ACL, extended attributes, links */
 	JOURNAL_ENTRIES = 1 << 3, /* a directory: names came or went, maybe both; its mtime moved */
 	JOURNAL_NAMES = 1 << 4,	  /* not made, and its own names are not those of the switch */

@@ -1,28 +1,34 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The journal knows what clients changed, through either door, whatever happens to it in between."""
+import mmap
 import os
+import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
-import doors                                                            # noqa: E402
 import nfs3                                                             # noqa: E402
+import smbfiles                                                         # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from servers import NEW, stack                                          # noqa: E402
+from sandbox import wait_for                                            # noqa: E402
+from servers import NEW, Stalled, stack                                 # noqa: E402
+
+QUEUE = '/proc/sys/fs/fanotify/max_queued_events'
 
 
 def fill(root):
     for directory in 'abc':
         os.mkdir(f'{root}/{directory}')
+        os.chmod(f'{root}/{directory}', 0o777)
         for n in range(8):
             with open(f'{root}/{directory}/{n}', 'w') as file:
                 file.write(f'{directory}{n}' * 1000)
+            os.chmod(file.name, 0o666)
 
 
-def begin(args, journal=True):
+def begin(args):
     _, migration = stack(args.build, fill)
-    if journal:
-        migration.start_journal()
+    migration.start_journal()
     migration.attach()
     return migration
 
@@ -32,26 +38,160 @@ def whats(changes):
     return {path: set(c['what']) for path, c in changes.items()}
 
 
+def covers(changes, wanted):
+    """Nothing is missing; there may be more, as after a gap."""
+    got = whats(changes)
+    missing = [f'{path}: {got.get(path)}, not {what}' for path, what in wanted.items()
+               if path not in got or not what <= got[path]]
+    same(missing, [], 'what is missing')
+
+
+def append(path, text='more'):
+    with open(f'{NEW}/{path}', 'a') as file:
+        file.write(text)
+
+
 @case()
 def over_nfs(args):
-    """Each kind of change; nothing else has a row, though everything was fetched meanwhile."""
+    """Each kind of change; nothing else has a row, though everything was fetched meanwhile.  What is
+    known outlives the end of the migration, and not that of the way back."""
     migration = begin(args)
     migration.start_server()
     client = migration.server.client()
     a, b = client.walk('a')[0], client.walk('b')[0]
     client.write(client.walk('a/0')[0], 0, b'changed', nfs3.FILE_SYNC)
     client.setattr(client.walk('a/1')[0], mode=0o600)
+    client.setattr(client.walk('a/4')[0], mtime=10**18)
+    client.setattr(client.walk('a/5')[0], size=3)
+    client.setattr(b, mode=0o770)
     client.rename(a, '2', b, 'moved')
     client.remove(a, '3')
     client.mkdir(b, 'made')
     client.link(client.walk('b/1')[0], a, 'link')
+    client.rename(client.root, 'c', b, 'c')
+    migration.crawl()
+    wanted = {          # the kernel tells of an mtime as of a modification
+        '.': {'entries'}, 'a': {'entries'}, 'b': {'entries', 'attributes'}, 'a/0': {'data'},
+        'a/1': {'attributes'}, 'a/4': {'data'}, 'a/5': {'data'}, 'b/moved': {'names'}, 'a/3': {'attributes', 'names', 'removed'},
+        'b/made': {'made'}, 'b/c': {'names'}, 'a/link': {'attributes', 'names'}}
+    got = migration.changes()
+    same(whats(got), wanted, 'changes')
+    same((got['b/moved']['before'], got['b/c']['before']), (['a/2'], ['c']), 'places before')
+    migration.ctl('finalize')
+    same(whats(migration.changes()), wanted, 'changes after the end')
+    expect('complete since' in migration.ctl('status'), 'status does not say that it is complete')
+    append('b/c/5')
+    migration.journal.stop(signal.SIGKILL)
+    append('b/c/6')
+    migration.start_journal()
+    del wanted['a/link']        # or that of its other name
+    covers(migration.changes(), {**wanted, 'b/c/5': {'data'}, 'b/c/6': {'data'}})
+    migration.ctl('commit')
+    same(migration.journal.wait(60), 0, "the journal's exit status")
+    expect(migration.ctl('changes', may_fail=True) is None, 'there are changes after the end')
+    expect('closed' in migration.ctl('status'), 'status does not say that the way back is closed')
+
+
+@case()
+def over_smb(args):
+    migration = begin(args)
+    client = smbfiles.Files(migration.start_smbd().session())
+    client.write('a/0', b'changed')
+    client.rename('a/2', 'b/moved')
+    client.unlink('a/3')
+    client.mkdir('b/made')
+    client.write('b/new', b'new')
+    client.set_basic('a/4', written=12345)
     migration.crawl()
     got = migration.changes()
-    same(whats(got), {
-        'a': {'entries'}, 'b': {'entries'}, 'a/0': {'data'}, 'a/1': {'attributes'},
-        'b/moved': {'names'}, 'a/3': {'attributes', 'names', 'removed'}, 'b/made': {'made'},
-        'a/link': {'attributes', 'names'}}, 'changes')
+    covers(got, {'a': {'entries'}, 'b': {'entries'}, 'a/0': {'data'}, 'b/moved': {'names'},
+                 'a/3': {'names', 'removed'}, 'b/made': {'made'}, 'b/new': {'made', 'data'}, 'a/4': {'attributes'}})
     same(got['b/moved']['before'], ['a/2'], 'where it was')
+    untouched = {path for path in got if path.startswith('c/')}
+    same(untouched, set(), 'rows of what nobody changed')
+
+
+@case()
+def killed(args):
+    """Again and again, with changes before, while it is away, and while it scans; the retriever and
+    the crawler as well."""
+    migration = begin(args)
+    client = migration.start_server().client()
+    a, b, c = (client.walk(name)[0] for name in 'abc')
+    wanted = {}
+    crawler = migration.start_crawler()
+    for n in range(8):
+        client.write(client.lookup(a, str(n))[0], 5, b'more', nfs3.FILE_SYNC)
+        if n % 2:       # else it is not in the store
+            migration.changes()
+        migration.journal.stop(signal.SIGKILL)
+        client.rename(b, str(n), c, f'moved{n}')
+        client.mkdir(client.root, f'new{n}')
+        if n == 4:
+            migration.retriever.stop(signal.SIGKILL)
+            migration.start_retriever()
+        migration.start_journal()
+        client.write(client.lookup(c, str(n))[0], 5, b'more', nfs3.FILE_SYNC)
+        wanted |= {f'a/{n}': {'data'}, f'c/moved{n}': set(), f'new{n}': set(), f'c/{n}': {'data'}}
+    crawler.wait(300)
+    migration.crawl()
+    got = migration.changes()
+    covers(got, {**wanted, '.': {'entries'}, 'b': {'entries'}, 'c': {'entries'}})
+    same(migration.status()['gaps'], 8, 'gaps')
+
+
+@case()
+def overflow(args):
+    """It stands still while more happens than the kernel's queue holds."""
+    migration = begin(args)
+    migration.crawl()
+    migration.changes()
+    same(migration.status()['gaps'], 0, 'gaps')
+    with open(QUEUE) as file:
+        limit = int(file.read())
+    with Stalled(migration.journal):
+        for n in range(limit + 1000):
+            os.mkdir(f'{NEW}/{n}')
+        append('a/0')
+        os.rename(f'{NEW}/b/1', f'{NEW}/c/moved')
+        os.remove(f'{NEW}/b/2')
+    got = migration.changes()
+    covers(got, {'a/0': {'data', 'scanned'}, 'b': {'entries'}, 'c': {'entries'}, 'c/moved': set(),
+                 **{str(n): set() for n in range(limit + 1000)}})
+    status = migration.status()
+    expect(status['complete'] and status['gaps'] >= 1, f'{status}')
+    same(status['last_gap'], 'overflow', 'why there was a gap')
+
+
+@case()
+def not_told(args):
+    """A mapping that is written while nobody closes it; and files that are only opened for it."""
+    migration = begin(args)
+    migration.crawl()
+    with open(f'{NEW}/a/0', 'r+b') as file, open(f'{NEW}/a/1', 'r+b') as other:
+        with mmap.mmap(file.fileno(), 0) as mapping, mmap.mmap(other.fileno(), 0) as unused:
+            mapping[0:4] = b'XXXX'
+            expect(unused[0:2] == b'a1', 'the content')
+            covers(migration.changes(), {'a/0': {'data'}})
+    same(set(migration.changes()), {'a/0'}, 'changes')
+
+
+@case()
+def late(args):
+    """Started after the volume, and begun anew by a store that was lost: nothing is missing either.
+    And where it does not run, that is said."""
+    _, migration = stack(args.build, fill)
+    migration.attach()
+    migration.crawl()
+    append('a/0')
+    expect('none' in migration.ctl('status'), 'status does not say that there is no journal')
+    migration.start_journal()
+    append('a/1')
+    wait_for('the scan', lambda: migration.status()['complete'])
+    covers(migration.changes(), {'a/0': {'data'}, 'a/1': {'data'}})
+    migration.journal.stop()
+    expect('not running' in migration.ctl('status'), 'status does not say that nobody watches')
+    expect(migration.ctl('changes', may_fail=True) is None, 'changes are said to be complete')
 
 
 if __name__ == '__main__':

@@ -25,7 +25,7 @@ static void set_up(void)
 	put_file("volume/g", "text");
 	put_file("other/o", "text");
 	g_usleep(20000);
-	watch = watch_new(volume_fd(volume), "/nowhere", &error);
+	watch = watch_new(volume_fd(volume), "/nowhere", 0, &error);
 	ck_assert_msg(watch != NULL, "%s", error ? error->message : "");
 	apply = apply_new(volume, store, journal_realtime());
 	g_usleep(20000);
@@ -114,6 +114,21 @@ START_TEST(a_link)
 	catch_up();
 	ck_assert_int_eq(flags_of("volume/d/link"), JOURNAL_META | JOURNAL_NAMES);
 	ck_assert_int_eq(was("volume/d/link", "volume", "f"), JOURNAL_WAS_THERE);
+}
+END_TEST
+
+/* All of it before anybody looked. */
+START_TEST(a_link_of_what_is_gone)
+{
+	const struct migrate_binding gone = binding_of("volume/f");
+	const struct journal_place before = {binding_of("volume"), "f"};
+
+	link_file("volume/f", "volume/d/link");
+	remove_file("volume/f");
+	remove_file("volume/d/link");
+	catch_up();
+	ck_assert_int_eq(flags_of_handle(&gone), JOURNAL_META | JOURNAL_NAMES | JOURNAL_GONE);
+	ck_assert_int_eq(journal_store_was(store, &gone, &before), JOURNAL_WAS_THERE);
 }
 END_TEST
 
@@ -245,6 +260,7 @@ int main(void)
 	tcase_add_test(tcase, data_and_attributes);
 	tcase_add_test(tcase, made_and_removed);
 	tcase_add_test(tcase, a_link);
+	tcase_add_test(tcase, a_link_of_what_is_gone);
 	tcase_add_test(tcase, there_and_back);
 	tcase_add_test(tcase, names_ahead_of_events);
 	tcase_add_test(tcase, replaced);

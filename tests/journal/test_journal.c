@@ -138,6 +138,23 @@ START_TEST(one_at_a_time)
 }
 END_TEST
 
+/* The root was made anew, or is another one. */
+START_TEST(another_volume)
+{
+	g_autofree char *root = path_of("other");
+	GError *error = NULL;
+
+	start();
+	state_now(false);
+	stop();
+	ck_assert_ptr_null(journal_new(root, store_dir, "/nowhere", &error));
+	ck_assert_msg(g_error_matches(error, JOURNAL_ERROR, EXDEV), "%s", error->message);
+	g_clear_error(&error);
+	start();
+	stop();
+}
+END_TEST
+
 /* The way back was closed: it does not begin again, but for another migration. */
 START_TEST(closed)
 {
@@ -192,11 +209,10 @@ START_TEST(no_room)
 	journal_close(reader);
 	ck_assert_int_eq(unlink(filler), 0);
 	ck_assert_int_eq(mount("tmpfs", store_dir, "tmpfs", MS_REMOUNT, "size=64m"), 0);
-	stop();
-	start();
-	ck_assert_int_ne(flags_of("volume/d/1999"), -1);
 	state = state_now(false);
 	ck_assert(!state.full && state.complete);
+	ck_assert_str_eq(state.reason, "no room");
+	ck_assert_int_ne(flags_of("volume/d/1999"), -1);
 	stop();
 	ck_assert_int_eq(umount2(store_dir, MNT_DETACH), 0);
 }
@@ -211,6 +227,7 @@ int main(void)
 	tcase_add_test(tcase, notes);
 	tcase_add_test(tcase, killed);
 	tcase_add_test(tcase, one_at_a_time);
+	tcase_add_test(tcase, another_volume);
 	tcase_add_test(tcase, closed);
 	tcase_add_test(tcase, no_room);
 	suite_add_tcase(suite, tcase);

@@ -14,7 +14,7 @@ static void set_up(void)
 	GError *error = NULL;
 
 	tree_make();
-	watch = watch_new(volume_fd(volume), "/nowhere", &error);
+	watch = watch_new(volume_fd(volume), "/nowhere", 0, &error);
 	ck_assert_msg(watch != NULL, "%s", error ? error->message : "");
 }
 
@@ -122,12 +122,25 @@ START_TEST(overflow)
 }
 END_TEST
 
+START_TEST(left_out)
+{
+	struct watched watched;
+
+	watch_free(watch);
+	watch = watch_new(volume_fd(volume), "/nowhere", getpid(), NULL);
+	ck_assert_ptr_nonnull(watch);
+	put_file("volume/f", "text");
+	watched = take();
+	ck_assert_uint_eq(watched.len, 0);
+}
+END_TEST
+
 START_TEST(refused)
 {
 	GError *error = NULL;
 	int fd = open("/proc", O_RDONLY | O_DIRECTORY);
 
-	ck_assert_ptr_null(watch_new(fd, "/nowhere", &error));
+	ck_assert_ptr_null(watch_new(fd, "/nowhere", 0, &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "fanotify_mark"));
 	g_clear_error(&error);
 	close(fd);
@@ -144,6 +157,7 @@ int main(void)
 	tcase_add_test(tcase, up_to_now);
 	tcase_add_test(tcase, the_same_is_kept_once);
 	tcase_add_test(tcase, overflow);
+	tcase_add_test(tcase, left_out);
 	tcase_add_test(tcase, refused);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

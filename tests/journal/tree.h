@@ -11,6 +11,7 @@
 
 #include "place.h"
 #include "record.h"
+#include "retriever/core_tsan.h"
 #include "volume.h"
 
 static struct volume *volume;

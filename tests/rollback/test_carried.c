@@ -23,9 +23,12 @@ static void start(int64_t since, bool write)
 
 static void put(unsigned n, uint64_t fileid, bool touching)
 {
-	struct carried_object object = {
-		.generation = n, .fileid = fileid, .size = 5, .mtime = 6, .ctime = 7,
-		.touching = touching};
+	struct carried_object object = {.generation = n,
+					.fileid = fileid,
+					.size = 5,
+					.mtime = 6,
+					.ctime = 7,
+					.touching = touching};
 	struct migrate_binding handle = number(n), parent = number(99);
 
 	carried_add_name(&object, &parent, "a name");

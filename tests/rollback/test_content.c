@@ -8,7 +8,8 @@ START_TEST(holes_stay)
 	uint64_t bytes = 0;
 	struct stat st;
 
-	trees_make("truncate -s 20M s && printf x | dd of=s bs=1 seek=5000000 conv=notrunc 2>/dev/null && "
+	trees_make("truncate -s 20M s && printf x | dd of=s bs=1 seek=5000000 conv=notrunc "
+		   "2>/dev/null && "
 		   "seq 100000 >>s && echo full >t");
 	int from = open(NEW_TREE "/s", O_RDONLY), to = open(OLD_TREE "/t", O_RDWR);
 	ck_assert_int_eq(content_copy(from, to, &bytes), 0);

@@ -22,7 +22,8 @@ START_TEST(stays_below)
 	struct stat st;
 
 	begin();
-	sh("cd " OLD_TREE " && ln -s / out && ln -s a in && mkdir mount && mount -t tmpfs x mount && "
+	sh("cd " OLD_TREE
+	   " && ln -s / out && ln -s a in && mkdir mount && mount -t tmpfs x mount && "
 	   "touch mount/file");
 	ck_assert_int_eq(old_stat(old, "out/etc", &st), -ENOTDIR);
 	ck_assert_int_eq(old_stat(old, "in/1", &st), -ENOTDIR);

@@ -91,7 +91,8 @@ END_TEST
 START_TEST(scanned)
 {
 	trees_make(FILL);
-	sh("cd " NEW_TREE " && mv a/3 e/3 && rm a/4 && echo new >e/new && mkdir e/d && echo x >>a/5");
+	sh("cd " NEW_TREE
+	   " && mv a/3 e/3 && rm a/4 && echo new >e/new && mkdir e/d && echo x >>a/5");
 	note("a", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
 	note("e", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
 	note("e/d", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);

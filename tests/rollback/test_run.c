@@ -4,11 +4,11 @@
 #include "trees.h"
 
 static struct volume_config config = {.name = (char *)"test",
-				       .root = (char *)NEW_TREE,
-				       .source = (char *)"file:///mnt/old",
-				       .journal = (char *)"/mnt/journal",
-				       .report = (char *)"/mnt/test.report",
-				       .socket = (char *)"/mnt/none.sock"};
+				      .root = (char *)NEW_TREE,
+				      .source = (char *)"file:///mnt/old",
+				      .journal = (char *)"/mnt/journal",
+				      .report = (char *)"/mnt/test.report",
+				      .socket = (char *)"/mnt/none.sock"};
 
 static void refuses(const char *to, const char *why)
 {

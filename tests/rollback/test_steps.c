@@ -47,7 +47,8 @@ WRAP(bool, carried_commit, (struct carried * carried, GError **error), (carried,
 
 static void change_all(void)
 {
-	trees_make("mkdir -p a/b/c d e/f quiet && for i in 1 2 3 4 5 6 7; do echo old$i >a/$i; done && "
+	trees_make("mkdir -p a/b/c d e/f quiet && for i in 1 2 3 4 5 6 7; do echo old$i >a/$i; "
+		   "done && "
 		   "ln a/1 d/link && echo y >a/b/c/y && echo z >e/f/z && "
 		   "echo q >quiet/q && "
 		   "find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");

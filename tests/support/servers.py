@@ -215,14 +215,14 @@ def old_server(path=OLD, proxied=False, **kw):
 
 
 class Stalled:
-    """The old server does nothing inside."""
+    """The old server, or a process, does nothing inside."""
 
     def __init__(self, old):
-        self.process = old.process
+        self.process = getattr(old, 'process', old)
 
     def __enter__(self):
         self.process.send_signal(signal.SIGSTOP)
-        wait_for('the old server stands still', self.stopped)
+        wait_for('it stands still', self.stopped)
 
     def stopped(self):
         tasks = f'/proc/{self.process.pid}/task'
