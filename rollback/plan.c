@@ -390,8 +390,10 @@ static void decide_content(struct tree *tree, struct node *node)
 		return;
 	}
 	node->todo |= todo;
-	node->fetch = S_ISREG(node->st.st_mode) &&
-		      ((todo & TODO_DATA) || ((todo & TODO_META) && outdates_stub(tree, node)));
+	/* the retriever finds files again by their paths */
+	node->fetch = tree->serving && S_ISREG(node->st.st_mode) && (node->todo & TODO_NAMES);
+	node->fetch |= S_ISREG(node->st.st_mode) &&
+		       ((todo & TODO_DATA) || ((todo & TODO_META) && outdates_stub(tree, node)));
 }
 
 static void decide(struct tree *tree, struct node *node)

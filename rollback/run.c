@@ -76,8 +76,10 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 
 	if (carried && old_begin(old, &skew, error)) {
 		tree = tree_open(config, journal, carried, old, state->since + skew, error);
-		if (tree)
+		if (tree) {
 			tree->seen = state->seen;
+			tree->serving = options->serving;
+		}
 		ok = tree && run_tree(tree, options, result, error);
 		old_end(old);
 	}

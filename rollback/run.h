@@ -9,6 +9,7 @@ struct rollback_options {
 	const char *to;	  /* the old server's tree, mounted; NULL: config->rollback_source */
 	bool plan;	  /* nothing is carried */
 	bool scan;	  /* what is written through mappings counts, too: a walk of the tree */
+	bool serving;	  /* clients go on with the new server: renamed stubs become whole first */
 	const bool *stop; /* when it becomes true, it ends soon */
 };
 

@@ -66,6 +66,7 @@ struct tree {
 	struct old *old;
 	int root_fd;
 	struct node *root;
+	bool serving;	      /* clients go on here: what is moved there has to be whole here */
 	int64_t seen;	      /* the journal knows what was done before; CLOCK_REALTIME, ns */
 	int64_t switched;     /* by the old server's clock, ns */
 	GHashTable *nodes;    /* by handle */

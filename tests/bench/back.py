@@ -4,8 +4,8 @@ what the journal costs those who change files."""
 import json
 import os
 import random
-import time
 
+import journal_price
 from measure import Clock, crawl_all, median, sync, table
 from migration import KIB, Tree
 from sandbox import BASE, Failure, sh, volume
@@ -30,30 +30,16 @@ def change(chance, paths, share):
     return [p for p in paths if os.path.exists(p)]
 
 
-def work(client, chance, handles, seconds):
-    """Writes a second of one NFS client who does nothing else."""
-    done = 0
-    with Clock() as clock:
-        while time.monotonic() - clock.begun < seconds:
-            for _ in range(100):
-                client.write(chance.choice(handles), 0, b'x' * KIB)
-            done += 100
-    return done / clock.wall
-
-
-def price(args, migration, chance, paths):
-    """The share of a client's rate that the journal costs: with and without it in turns."""
-    client = migration.start_server().client()
-    handles = [client.walk(os.path.relpath(path, NEW))[0] for path in chance.sample(paths, 1000)]
-    seconds, costs = 1 if args.quick else 5, []
-    work(client, chance, handles, seconds)
-    for _ in range(args.runs):
-        with_it = work(client, chance, handles, seconds)
-        migration.journal.stop()
-        without = work(client, chance, handles, seconds)
-        migration.start_journal()
-        costs.append(1 - with_it / without)
-    return median(costs)
+def price(args, migration):
+    """The share of an NFS client's rate of writes that the journal costs (case `journal`)."""
+    migration.journal.stop()
+    os.makedirs(f'{NEW}/files')
+    for n in range(journal_price.FILES):
+        with open(f'{NEW}/files/f{n}', 'wb') as out:
+            out.write(random.Random(n).randbytes(journal_price.SIZE))
+    sizes = journal_price.QUICK if args.quick else journal_price.FULL
+    found = journal_price.pairs(args, migration.start_server(), migration, '4k random writes', sizes)
+    return 1 - median(on / off for on, off, _ in found)
 
 
 def go_back(migration):
@@ -99,6 +85,6 @@ def run(args):
                      f'{median(r / o for o, r in took[name]):.1f}'])
     table(f'{tree.files} files, seconds, medians of {args.runs}',
           ['', 'ours', 'rsync', 'vs rsync'], rows)
-    cost = price(args, migration, chance, paths)
+    cost = price(args, migration)
     print('rollback ' + ' '.join(f'{name}_vs_rsync={median(r / o for o, r in pairs):.1f}'
                                  for name, pairs in took.items()) + f' journal_price={cost:.3f}')

@@ -12,6 +12,7 @@ import shutil
 import signal
 import stat
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nfs3                                                             # noqa: E402
@@ -99,8 +100,11 @@ def counts(got, **other):
 def nothing_migrated(args):
     """Numbers of a plan are those of what is done; and nothing else is brought."""
     _, migration = begin(args)
+    began = time.time_ns()
     change_by_nfs(migration.server.client(), 0)
     before = migration.status()
+    for path in map(os.fsdecode, tree.every(OLD)):
+        expect(os.lstat(path).st_ctime_ns <= began, f'{path} was changed on the old server (I10)')
     plan = rollback(migration, '--plan')
     same({**counts(plan), 'losses': []}, COUNTS, 'what is planned')
     expect(not os.path.exists(OLD + '/moved 0'), 'a plan does nothing')
