@@ -21,7 +21,7 @@ enum ctl_exit {
 struct ctl {
 	const char *config_file; /* NULL: the usual one */
 	const char *socket;	 /* NULL: as the configuration says */
-	bool watch, json, same, all, summary, verbose, follow;
+	bool watch, json, same, all, summary, verbose, follow, plan;
 	bool adopt, keep_extra, accept, restore, discard; /* of attach, copy, aside */
 	bool settle;					  /* of changes */
 	const char *compare;				  /* of attach; NULL: size-mtime */
@@ -29,6 +29,7 @@ struct ctl {
 	const char *id;					  /* of trace: PEER:ID; NULL: any */
 	bool content, stop, list;			  /* of verify */
 	const char *sample, *seed;			  /* likewise; NULL: not given */
+	const char *to;					  /* of rollback; NULL: as configured */
 	const char *volume; /* NULL only for commands that take none */
 	char **arguments;   /* that follow it; NULL-terminated */
 };
@@ -86,6 +87,11 @@ enum ctl_exit ctl_aside(const struct ctl *ctl);
 enum ctl_exit ctl_verify(const struct ctl *ctl);
 /* retry NAME PATH... */
 enum ctl_exit ctl_mend(const struct ctl *ctl);
+enum ctl_exit ctl_rollback(const struct ctl *ctl);
+
+/* Adds to a status how far the old server follows, where it does; and prints that. */
+void ctl_rollback_status(const struct ctl *ctl, const char *volume, GKeyFile *status);
+void ctl_rollback_print_status(GKeyFile *status);
 enum ctl_exit ctl_changes(const struct ctl *ctl);
 enum ctl_exit ctl_commit(const struct ctl *ctl);
 /* Adds [journal] of the volume to its status.  Whether there is one. */

@@ -378,12 +378,16 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
 
 		result = ctl_ask(link, ctl->verbose ? "status verbose" : "status", false, &status);
 		bool journal = !result && ctl_journal_state(ctl, status);
+		if (!result)
+			ctl_rollback_status(ctl, ctl->volume, status);
 		if (!result && ctl->json)
 			ctl_print_json(ctl_json(status, ctl->verbose), true);
 		else if (!result)
 			print_table(ctl->volume, status);
 		if (!result && !ctl->json)
 			print_journal(ctl, status, journal);
+		if (!result && !ctl->json)
+			ctl_rollback_print_status(status);
 		if (!result && !ctl->json && ctl->verbose)
 			print_requests(status);
 	}

@@ -112,6 +112,8 @@ enum {
 	TAKES_SETTLE = 1 << 10,
 	TAKES_PROOF = 1 << 11,
 	TAKES_FINAL = 1 << 12,
+	TAKES_ROLLBACK = 1 << 13,
+	TAKES_FOLLOW = 1 << 14,
 };
 
 static const struct command {
@@ -130,7 +132,7 @@ static const struct command {
 	 "show how far it is; all volumes without NAME"},
 	{"errors", "NAME", 1, 1, TAKES_JSON | TAKES_FILTER, ctl_errors,
 	 "list what failed, and why"},
-	{"trace", "NAME", 1, 1, TAKES_JSON | TAKES_TRACE, ctl_trace,
+	{"trace", "NAME", 1, 1, TAKES_JSON | TAKES_TRACE | TAKES_FOLLOW, ctl_trace,
 	 "show what was done for requests, step by step"},
 	{"report", "NAME", 1, INT_MAX, TAKES_JSON | TAKES_FINAL, ctl_report,
 	 "list what could not be carried over; --final: prove what was"},
@@ -148,6 +150,8 @@ static const struct command {
 	{"resume", "NAME", 1, 1, 0, resume_background, "go on with background work"},
 	{"verify", "NAME", 1, 1, TAKES_PROOF | TAKES_JSON, ctl_verify,
 	 "walk the whole tree and count what is unfinished"},
+	{"rollback", "NAME", 1, 1, TAKES_ROLLBACK | TAKES_FOLLOW | TAKES_JSON, ctl_rollback,
+	 "carry back to the old server what clients changed"},
 	{"finalize", "NAME", 1, 1, 0, finalize_volume,
 	 "verify, and remove what is left of the migration"},
 	{"changes", "NAME", 1, 1, TAKES_SETTLE | TAKES_JSON, ctl_changes,
@@ -185,7 +189,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 	gboolean watch = FALSE, json = FALSE, same = FALSE, all = FALSE, summary = FALSE;
 	gboolean verbose = FALSE, follow = FALSE, adopt = FALSE, keep_extra = FALSE;
 	gboolean accept = FALSE, restore = FALSE, discard = FALSE, settle = FALSE;
-	gboolean content = FALSE, stop = FALSE, list = FALSE;
+	gboolean content = FALSE, stop = FALSE, list = FALSE, plan = FALSE;
 	const GOptionEntry entries[] = {
 		{"config", 0, 0, G_OPTION_ARG_FILENAME, &ctl->config_file,
 		 "The configuration (default: " CONFIG_FILE ")", "FILE"},
@@ -194,7 +198,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		{"watch", 0, 0, G_OPTION_ARG_NONE, &watch, "status: show it again every second",
 		 NULL},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &json,
-		 "status, errors, report, trace, changes: print JSON", NULL},
+		 "status, errors, report, trace, changes, rollback: print JSON", NULL},
 		{"same", 0, 0, G_OPTION_ARG_NONE, &same,
 		 "retry: size and mtime are enough to know a file by", NULL},
 		{"all", 0, 0, G_OPTION_ARG_NONE, &all,
@@ -232,8 +236,12 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 		 "verify --content: stop the comparison that is under way", NULL},
 		{"list", 0, 0, G_OPTION_ARG_NONE, &list,
 		 "verify --content: what was found so far; begin nothing", NULL},
-		{"follow", 0, 0, G_OPTION_ARG_NONE, &follow, "trace: go on until interrupted",
+		{"follow", 0, 0, G_OPTION_ARG_NONE, &follow,
+		 "trace, rollback: go on until interrupted", NULL},
+		{"plan", 0, 0, G_OPTION_ARG_NONE, &plan, "rollback: only say what would be done",
 		 NULL},
+		{"to", 0, 0, G_OPTION_ARG_FILENAME, &ctl->to,
+		 "rollback: the old server's tree, mounted (default: as configured)", "PATH"},
 		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
 		{NULL},
 	};
@@ -259,6 +267,7 @@ static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean
 	ctl->accept = accept;
 	ctl->restore = restore;
 	ctl->discard = discard;
+	ctl->plan = plan;
 	ctl->settle = settle;
 	ctl->content = content;
 	ctl->stop = stop;
@@ -279,8 +288,12 @@ static const char *needless_option(const struct command *command, const struct c
 		return ctl->summary ? "summary" : ctl->reason ? "reason" : "below";
 	if (ctl->verbose && (!(command->takes & TAKES_VERBOSE) || ctl->watch))
 		return "verbose";
-	if (!(command->takes & TAKES_TRACE) && (ctl->id || ctl->follow))
-		return ctl->id ? "id" : "follow";
+	if (ctl->id && !(command->takes & TAKES_TRACE))
+		return "id";
+	if (ctl->follow && !(command->takes & TAKES_FOLLOW))
+		return "follow";
+	if (!(command->takes & TAKES_ROLLBACK) && (ctl->plan || ctl->to))
+		return ctl->plan ? "plan" : "to";
 	if (!(command->takes & TAKES_ADOPT) && (ctl->adopt || ctl->compare || ctl->keep_extra))
 		return ctl->adopt ? "adopt" : ctl->compare ? "compare" : "keep-extra";
 	if (ctl->accept && !(command->takes & TAKES_ACCEPT))

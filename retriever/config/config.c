@@ -144,10 +144,10 @@ static gboolean parse_journal(void *field, const struct config_place *at, GError
 	return TRUE;
 }
 
-static gboolean parse_secret(void *field, const struct config_place *at, GError **error)
+static gboolean parse_path(void *field, const struct config_place *at, GError **error)
 {
 	if (at->value[0] != '/')
-		return config_wrong(error, at, "not an absolute path; name the file from / on");
+		return config_wrong(error, at, "not an absolute path; name it from / on");
 	*(char **)field = g_strdup(at->value);
 	return TRUE;
 }
@@ -218,11 +218,12 @@ static const struct key {
 	{"default-owner", config_parse_default_owner, FIELD(default_uid)},
 	{"smb-modes", FIELD(smb_modes), WORDS(smb_modes)},
 	{"acl-source", parse_acl_source, FIELD(acl_source)},
-	{"smb-password-file", parse_secret, SMB(password_file)},
-	{"smb-ccache", parse_secret, SMB(ccache)},
+	{"smb-password-file", parse_path, SMB(password_file)},
+	{"smb-ccache", parse_path, SMB(ccache)},
 	{"smb-domain", parse_text, SMB(domain)},
 	{"smb-encryption", SMB(encryption), WORDS(encryption)},
 	{"smb-signing", SMB(signing), WORDS(signing)},
+	{"rollback-source", parse_path, FIELD(rollback_source)},
 	{"report", parse_report, FIELD(report)},
 	{"journal", parse_journal, FIELD(journal)},
 	{"socket", parse_socket, FIELD(socket)},
@@ -519,6 +520,7 @@ void config_free(struct volume_config *config)
 	sid_map_free(config->map_sids);
 	sid_map_free(config->sid_users);
 	sid_map_free(config->sid_groups);
+	g_free(config->rollback_source);
 	g_free(config->report);
 	g_free(config->journal);
 	g_free(config->socket);

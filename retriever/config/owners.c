@@ -145,6 +145,17 @@ uint32_t owners_map(const struct owners *owners, uint32_t id)
 	return range ? range->to + (id - range->first) : id;
 }
 
+bool owners_unmap(const struct owners *owners, uint32_t id, uint32_t *old)
+{
+	*old = id;
+	for (guint i = 0; owners && i < owners->ranges->len; i++)
+		if (id >= range_at(owners, i)->to && id <= to_last(range_at(owners, i))) {
+			*old = range_at(owners, i)->first + (id - range_at(owners, i)->to);
+			return true;
+		}
+	return !find_range(owners, id);
+}
+
 bool owners_is_shared(const struct owners *owners, uint32_t id)
 {
 	if (!owners || find_range(owners, id))

@@ -21,6 +21,8 @@ void owners_free(struct owners *owners);
 
 /* NULL maps nothing. */
 uint32_t owners_map(const struct owners *owners, uint32_t id);
+/* The old id that becomes id.  FALSE, and *old is id: none does, and id there becomes another. */
+bool owners_unmap(const struct owners *owners, uint32_t id, uint32_t *old);
 /* Whether id is kept, and is also what another one became. */
 bool owners_is_shared(const struct owners *owners, uint32_t id);
 

@@ -38,9 +38,11 @@ struct volume_config {
 	uint32_t default_uid, default_gid; /* default-owner = UID:GID, default 0:0 */
 	enum smb_modes smb_modes; /* smb-modes = descriptor | open, required for an smb:// source */
 	struct owners *map_users, *map_groups; /* map-users, map-groups: owners.h; NULL: all kept */
-	char *report;  /* report = absolute path, default REPORT_DIR/NAME.report */
-	char *journal; /* journal = absolute path, default REPORT_DIR/NAME.journal */
-	char *socket;  /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
+	char *rollback_source; /* rollback-source = absolute path: the old server's tree, mounted
+				* with write rights; NULL: none */
+	char *report;	       /* report = absolute path, default REPORT_DIR/NAME.report */
+	char *journal;	       /* journal = absolute path, default REPORT_DIR/NAME.journal */
+	char *socket;	       /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
 };
 
 #endif

@@ -2,6 +2,7 @@
 """The servers of a run, and the migration of one sequence: a source on the old server, its
 migrating volume behind the new server, and a plain copy behind another."""
 import collections
+import json
 import os
 import shutil
 import signal
@@ -23,7 +24,7 @@ from compare import Difference
 from harness import expect
 from pairs import NfsPair, SmbPair
 from sandbox import BASE, LOGS, Failure, Host, Process, sh, volume
-from servers import Ganesha, Migration
+from servers import VOLUME, Ganesha, Migration
 
 SOURCES = BASE + '/sources'
 PASSWORD = BASE + '/old-password'
@@ -36,10 +37,11 @@ def where(fs, side):
 
 class World:
     """Made once in a sandbox.  twice: the migrating side is one more plain copy, to see whether the
-    comparison itself is right."""
+    comparison itself is right.  back: the old tree is made what the new one is (migratectl
+    rollback), and compared: with even seeds in the end, with odd ones where the operations end."""
 
-    def __init__(self, build, twice=False):
-        self.build, self.twice = build, twice
+    def __init__(self, build, twice=False, back=False):
+        self.build, self.twice, self.back = build, twice, back
         self.number = 0
         self.copies = []
         for path, fs in [(SOURCES, 'ext4')] + [(where(fs, side), fs) for fs in FILE_SYSTEMS
@@ -83,6 +85,8 @@ class Sequence:
         self.old = None
         self.copied = set()                         # records that were copied to other files
         self.migration = None
+        self.back = (world.back and self.settings.get('source') != 'smb' and
+                     not self.settings.get('begin'))
 
     def __enter__(self):
         try:
@@ -135,6 +139,8 @@ class Sequence:
         self.migration = Migration(self.world.build, root=self.migrated,
                                    **{**self.configured, **({'bandwidth': 0} if begin == 'copied' else {})})
         self.migration.start_retriever()
+        if self.back:
+            self.migration.start_journal()
         if begin:
             {'copied': beginning.copy, 'adopted': beginning.adopt}[begin](self)
         else:
@@ -147,12 +153,13 @@ class Sequence:
         for server in (s for pair in self.pairs for s in pair.servers):
             if server.process:
                 server.stop(signal.SIGKILL)
-        for process in (self.crawler, self.migration and self.migration.retriever):
+        for process in (self.crawler, self.migration and self.migration.retriever,
+                        self.migration and self.migration.journal):
             if process and process.poll() is None:
                 process.kill()
                 process.wait()
         del Process.all[:]
-        for path in (self.source, self.plain, self.migrated):
+        for path in (self.source, self.plain, self.migrated, f'{BASE}/{VOLUME}.journal'):
             shutil.rmtree(path, ignore_errors=True)
 
     # ---- operations ---------------------------------------------------------------------------
@@ -275,6 +282,11 @@ class Sequence:
     def finish(self, lie=None):
         """The crawler runs to the end, the volume is finalized, and the trees are compared, as
         clients see them and on disk."""
+        if self.back and self.case['seed'] % 2:
+            self.unblock()
+            self.roll_back()
+            self.compare_half()
+            return
         if self.migration:
             self.end_migration()
         if lie:
@@ -282,6 +294,35 @@ class Sequence:
         self.compare_disks()
         for pair in self.pairs:
             pair.sweep(self.quiet[1])
+        if self.back:
+            self.roll_back()
+            self.compare_back()
+
+    def roll_back(self):
+        try:
+            said = json.loads(self.migration.ctl('rollback', '--json', '--to', self.source))
+        except Failure as failure:
+            raise Difference('rollback', str(failure)) from None
+        self.lost = bool(said['rollback']['losses'])
+
+    def compare_half(self):
+        """The old server's tree with the plain one, while much is not here: what clients see."""
+        found = tree.compare(self.quiet[1], self.source, slack=1 << 40,
+                             any_mtime=lambda st: st.st_mtime_ns >= self.begin)
+        if found.differences:
+            raise Difference('half', 'on disk: ' + '; '.join(found.differences[:5]))
+
+    def compare_back(self):
+        """The old server's tree with the new one, on disk."""
+        found = tree.compare(self.source, self.quiet[0], slack=1 << 40)
+        if found.differences:
+            raise Difference('back', 'on disk: ' + '; '.join(found.differences[:5]))
+        root = os.fsencode(self.source)
+        for path in compare.paths(root):
+            other = os.path.join(os.fsencode(self.quiet[0]), os.path.relpath(path, root))
+            old, new = (carried_back(p) for p in (path, other))
+            if old != new and not self.lost:
+                raise Difference('back', f'on disk: {path}: {old}, not {new}')
 
     def end_migration(self):
         self.world_crawl({})
@@ -334,6 +375,12 @@ class Sequence:
         if extra or not self.disk.of_source(os.stat(path).st_ino):
             raise Difference('holes', f'on disk: {path}: data at {m}, not {p}')
         self.exception('zeros_are_holes')
+
+
+def carried_back(path):
+    names = os.listxattr(path, follow_symlinks=False)
+    return {name: os.getxattr(path, name, follow_symlinks=False) for name in names
+            if name.startswith(('user.', 'system.posix_acl_')) or name == 'security.NTACL'}
 
 
 def extended(path, until):

@@ -47,9 +47,12 @@ FOLDERS = {
                   'retriever/source/file', 'common'],
     # the final report, and what checks it
     'report': ['retriever/volume', 'retriever/config', 'retriever/source', 'proof', 'common'],
+    # of the retriever it uses the configuration and formats
+    'rollback': ['journal/store', 'retriever/config', 'retriever/volume', 'retriever/source',
+                 'common'],
     # reads the configuration, the report's format and the journal
-    'ctl': ['report', 'journal/store', 'retriever/config', 'retriever/volume', 'retriever/source',
-            'proof', 'common'],
+    'ctl': ['rollback', 'report', 'journal/store', 'retriever/config', 'retriever/volume',
+            'retriever/source', 'proof', 'common'],
 }
 PUBLIC = {'fsal_migrate': 'migrate.h', 'vfs_migrate': 'migrate.h', 'crawler': 'migrate.h'}
 

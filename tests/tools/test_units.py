@@ -29,7 +29,7 @@ class Units(unittest.TestCase):
         self.addCleanup(place.cleanup)
         self.dir = pathlib.Path(place.name)
         units = [*UNITS.glob("*@.service"), *(SOURCE / "systemd").glob("*@.*[re]")]
-        self.assertEqual(len(units), 10)
+        self.assertEqual(len(units), 11)
         for unit in units:
             # The programs need not be installed.
             text = re.sub(r"^(Exec\w+)=\S+", r"\1=/bin/true", unit.read_text(), flags=re.M)
@@ -63,7 +63,7 @@ class Units(unittest.TestCase):
             self.assertIsNotNone(path)
             self.assertRegex(path[1],
                              r"^/\S*/sbin/(migrate-(retriever|crawler|journal)|"
-                             r"migratectl (copy|verify --content))$")
+                             r"migratectl (copy|verify --content|--follow rollback))$")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,22 @@ START_TEST(maps)
 }
 END_TEST
 
+START_TEST(unmaps)
+{
+	struct owners *owners = owners_parse("1000:2000 5:6 6:5 10-19:30", NULL);
+	uint32_t old;
+
+	ck_assert(owners_unmap(owners, 2000, &old) && old == 1000);
+	ck_assert(owners_unmap(owners, 6, &old) && old == 5);
+	ck_assert(owners_unmap(owners, 39, &old) && old == 19);
+	ck_assert(owners_unmap(owners, 77, &old) && old == 77);
+	ck_assert(!owners_unmap(owners, 1000, &old) && old == 1000);
+	ck_assert(!owners_unmap(owners, 12, &old));
+	ck_assert(owners_unmap(NULL, 12, &old) && old == 12);
+	owners_free(owners);
+}
+END_TEST
+
 /* What is kept beside what others become. */
 START_TEST(shared)
 {
@@ -86,6 +102,7 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, maps);
+	tcase_add_test(tcase, unmaps);
 	tcase_add_test(tcase, shared);
 	tcase_add_test(tcase, refused);
 	return run_suite(suite);

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "attrs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/limits.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "config/owners.h"
+#include "config/volume_config.h"
+#include "migrate.h"
+#include "source/posix_acl.h"
+
+#define XATTR_NTACL "security.NTACL"
+
+static char *magic_link(int fd)
+{
+	return g_strdup_printf("/proc/self/fd/%d", fd);
+}
+
+static bool is_acl(const char *name)
+{
+	return !strcmp(name, XATTR_ACL_ACCESS) || !strcmp(name, XATTR_ACL_DEFAULT);
+}
+
+static bool is_carried(const char *name)
+{
+	return g_str_has_prefix(name, "user.") || is_acl(name) || !strcmp(name, XATTR_NTACL);
+}
+
+static GBytes *read_xattr(const char *path, const char *name)
+{
+	g_autofree char *value = g_malloc(XATTR_SIZE_MAX);
+	ssize_t len = getxattr(path, name, value, XATTR_SIZE_MAX);
+
+	return len < 0 ? NULL : g_bytes_new(value, (gsize)len);
+}
+
+/* NULL with *ret = -errno. */
+static GHashTable *read_xattrs(int fd, int *ret)
+{
+	g_autofree char *path = magic_link(fd), *list = g_malloc(XATTR_LIST_MAX);
+	g_autoptr(GHashTable) xattrs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+							     (GDestroyNotify)g_bytes_unref);
+	ssize_t len = listxattr(path, list, XATTR_LIST_MAX);
+
+	*ret = len < 0 && errno != EOPNOTSUPP && errno != EPERM ? -errno : 0;
+	for (const char *name = list; name < list + len; name += strlen(name) + 1) {
+		GBytes *value = is_carried(name) ? read_xattr(path, name) : NULL;
+
+		if (value)
+			g_hash_table_insert(xattrs, g_strdup(name), value);
+		else if (is_carried(name) && errno != ENODATA)
+			*ret = -errno;
+	}
+	return *ret ? NULL : g_steal_pointer(&xattrs);
+}
+
+static int read_target(int fd, char **target)
+{
+	char text[PATH_MAX];
+	ssize_t len = readlinkat(fd, "", text, sizeof(text));
+
+	if (len < 0)
+		return -errno;
+	*target = g_strndup(text, (gsize)len);
+	return 0;
+}
+
+int attrs_read(int fd, struct attrs *attrs)
+{
+	struct migrate_stub stub;
+	int ret;
+
+	*attrs = (struct attrs){0};
+	if (fstat(fd, &attrs->st) < 0)
+		return -errno;
+	ret = S_ISLNK(attrs->st.st_mode) ? 0 : migrate_stub_load(fd, &stub);
+	if (!ret && !S_ISLNK(attrs->st.st_mode)) {
+		if (stub.state != MIGRATE_NORMAL && stub.show_times)
+			attrs->st.st_mtim = stub.mtime;
+		if (stub.state == MIGRATE_DUMMY)
+			ret = -EAGAIN;
+		migrate_stub_clear(&stub);
+	}
+	if (!ret && S_ISLNK(attrs->st.st_mode))
+		ret = read_target(fd, &attrs->target);
+	if (!ret)
+		attrs->xattrs = read_xattrs(fd, &ret);
+	return ret;
+}
+
+void attrs_clear(struct attrs *attrs)
+{
+	g_clear_pointer(&attrs->xattrs, g_hash_table_unref);
+	g_clear_pointer(&attrs->target, g_free);
+}
+
+/* ---- giving ---------------------------------------------------------------------------------- */
+
+struct giving {
+	int fd;
+	char *path;
+	const struct attrs *attrs;
+	const struct volume_config *config;
+	struct stat has;
+	mode_t mode; /* that it is to have */
+	attrs_lost_fn lost;
+	void *arg;
+};
+
+G_GNUC_PRINTF(2, 3)
+static void lose(const struct giving *giving, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	g_autofree char *text = g_strdup_vprintf(format, args);
+	va_end(args);
+	giving->lost(giving->arg, text);
+}
+
+/* Whether the old server will never take it; else it is a failure of now. */
+static bool is_refusal(int error)
+{
+	return error == EOPNOTSUPP || error == EPERM || error == EINVAL || error == ENODATA ||
+	       error == E2BIG || error == ERANGE || error == ENAMETOOLONG;
+}
+
+/* The owner there: what it has, where that is the same one here. */
+static uint32_t old_id(const struct giving *giving, const struct owners *owners, uint32_t has,
+		       uint32_t id, const char *what)
+{
+	uint32_t old;
+
+	if (owners_map(owners, has) == id)
+		return has;
+	if (!owners_unmap(owners, id, &old))
+		lose(giving,
+		     "%s %u is none of the old server's, where it is another's: %u it is there "
+		     "all the same",
+		     what, id, id);
+	return old;
+}
+
+static int give_owner(struct giving *giving)
+{
+	const struct stat *st = &giving->attrs->st, *has = &giving->has;
+	uint32_t uid = old_id(giving, giving->config->map_users, has->st_uid, st->st_uid, "owner");
+	uint32_t gid = old_id(giving, giving->config->map_groups, has->st_gid, st->st_gid, "group");
+
+	if (uid == has->st_uid && gid == has->st_gid)
+		return 0;
+	if (fchownat(giving->fd, "", uid, gid, AT_EMPTY_PATH) < 0)
+		return -errno;
+	return 0;
+}
+
+static uint32_t unmap_id(void *arg, bool group, uint32_t id)
+{
+	const struct volume_config *config = arg;
+	uint32_t old;
+
+	owners_unmap(group ? config->map_groups : config->map_users, id, &old);
+	return old;
+}
+
+/* The ACL with the old server's ids, and the mode that must do where it cannot be set. */
+static GBytes *old_acl(const struct giving *giving, GBytes *value, mode_t *alone)
+{
+	gsize len;
+	const uint8_t *bytes = g_bytes_get_data(value, &len);
+	struct acl *acl = acl_decode(bytes, (uint32_t)len);
+	GBytes *mapped = NULL;
+	uint32_t mapped_len;
+
+	*alone = acl ? acl_mode_alone(acl) : giving->mode & 0700;
+	if (acl && acl_map(acl, unmap_id, (void *)giving->config)) {
+		uint8_t *encoded = acl_encode(acl, &mapped_len);
+
+		mapped = g_bytes_new_take(encoded, mapped_len);
+	}
+	acl_free(acl);
+	return mapped;
+}
+
+static int give_xattr(struct giving *giving, const char *name, GBytes *value, GBytes *has)
+{
+	mode_t alone = 0;
+	g_autoptr(GBytes) mapped =
+		is_acl(name) ? old_acl(giving, value, &alone) : g_bytes_ref(value);
+
+	if (mapped && has && g_bytes_equal(mapped, has))
+		return 0;
+	errno = EINVAL;
+	if (mapped && !setxattr(giving->path, name, g_bytes_get_data(mapped, NULL),
+				g_bytes_get_size(mapped), 0))
+		return 0;
+	if (!is_refusal(errno))
+		return -errno;
+	lose(giving, "%s could not be set there (%s)", name, g_strerror(errno));
+	if (!strcmp(name, XATTR_ACL_ACCESS))
+		giving->mode = (giving->mode & ~(mode_t)0777) | alone;
+	return 0;
+}
+
+static int drop_xattrs(const struct giving *giving, GHashTable *has)
+{
+	GHashTableIter iter;
+	gpointer name;
+
+	g_hash_table_iter_init(&iter, has);
+	while (g_hash_table_iter_next(&iter, &name, NULL)) {
+		if (g_hash_table_contains(giving->attrs->xattrs, name))
+			continue;
+		if (removexattr(giving->path, name) < 0 && errno != ENODATA) {
+			if (!is_refusal(errno))
+				return -errno;
+			lose(giving, "%s could not be removed there (%s)", (char *)name,
+			     g_strerror(errno));
+		}
+	}
+	return 0;
+}
+
+static int give_xattrs(struct giving *giving)
+{
+	int ret;
+	g_autoptr(GHashTable) has = read_xattrs(giving->fd, &ret);
+	GHashTableIter iter;
+	gpointer name, value;
+
+	if (ret)
+		return ret;
+	ret = drop_xattrs(giving, has);
+	g_hash_table_iter_init(&iter, giving->attrs->xattrs);
+	while (!ret && g_hash_table_iter_next(&iter, &name, &value))
+		ret = give_xattr(giving, name, value, g_hash_table_lookup(has, name));
+	return ret;
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+int attrs_give_times(int fd, const struct attrs *attrs)
+{
+	const struct timespec times[2] = {attrs->st.st_atim, attrs->st.st_mtim};
+
+	return utimensat(fd, "", times, AT_EMPTY_PATH) < 0 ? -errno : 0;
+}
+
+static int give_all(struct giving *giving)
+{
+	const struct stat *st = &giving->attrs->st;
+	int ret = give_owner(giving);
+
+	if (!ret)
+		ret = give_xattrs(giving);
+	if (!ret && !S_ISLNK(st->st_mode) && chmod(giving->path, giving->mode) < 0)
+		ret = -errno;
+	if (!ret && !same_time(giving->has.st_mtim, st->st_mtim))
+		ret = attrs_give_times(giving->fd, giving->attrs);
+	return ret;
+}
+
+int attrs_give(int fd, const struct attrs *attrs, const struct volume_config *config,
+	       attrs_lost_fn lost, void *arg)
+{
+	g_autofree char *path = magic_link(fd);
+	struct giving giving = {.fd = fd,
+				.path = path,
+				.attrs = attrs,
+				.config = config,
+				.mode = attrs->st.st_mode & 07777,
+				.lost = lost,
+				.arg = arg};
+
+	return fstat(fd, &giving.has) < 0 ? -errno : give_all(&giving);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What an object is beside its data and names: read off the new server as clients see it there, and
+ * given to the one on the old server.
+ */
+#ifndef ATTRS_H
+#define ATTRS_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+struct volume_config;
+
+struct attrs {
+	struct stat st;	    /* times and size as clients see them; owners of the new server */
+	GHashTable *xattrs; /* name -> GBytes: ACLs, user attributes, Samba's descriptor */
+	char *target;	    /* of a symbolic link, else NULL */
+};
+
+/* fd: O_PATH will do.  0 or -errno.  attrs_clear() afterwards whatever was returned. */
+int attrs_read(int fd, struct attrs *attrs);
+void attrs_clear(struct attrs *attrs);
+
+/* One thing that the old server did not take, as a sentence without the object. */
+typedef void (*attrs_lost_fn)(void *arg, const char *what);
+
+/*
+ * Gives them to the object that fd (O_PATH will do) is a descriptor of, as far as it does not have
+ * them: owners and the ids in ACLs through config's maps backwards.  A symbolic link has no mode.
+ * What the other file system cannot store goes to lost.  An ACL that cannot be set becomes a mode
+ * that grants nobody more.  0 or -errno: no room, no rights, or the old server is away.
+ */
+int attrs_give(int fd, const struct attrs *attrs, const struct volume_config *config,
+	       attrs_lost_fn lost, void *arg);
+/* Times only. */
+int attrs_give_times(int fd, const struct attrs *attrs);
+
+#endif

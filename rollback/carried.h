@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What was carried back, object by object, in a store of the way back's own (LMDB): where each is
+ * on the old server since, and what it was like there afterwards, so that a change of somebody
+ * else's shows.  Who was killed finds here what he was about to do.
+ *
+ * Before something is done to an object there it is noted, durably, which inode it is done to
+ * (touching) or which one takes its place (staged); afterwards what came of it.  So after a kill
+ * what is found is either as before, or the staged one, or the one that was being touched.
+ *
+ * One process, one thread.  Errors: false with *error, one line that names the store.
+ */
+#ifndef CARRIED_H
+#define CARRIED_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record.h"
+
+struct carried_name {
+	struct migrate_binding parent;
+	char *name;
+};
+
+struct carried_object {
+	uint64_t generation; /* of the journal's row that was dealt with; 0: none, or not in full */
+	uint64_t fileid;     /* there; 0: it was removed, or is not there yet */
+	uint64_t staged;     /* of the one that takes its place; 0: none */
+	uint64_t size;
+	int64_t mtime, ctime; /* there; ctime 0: not known */
+	bool touching;
+	GArray *names; /* of struct carried_name: where it is there; may be NULL */
+};
+void carried_clear(struct carried_object *object);
+void carried_add_name(struct carried_object *object, const struct migrate_binding *parent,
+		      const char *name);
+
+struct carried;
+
+/* dir: made where it is not there.  since: the journal's; what another one's says is dropped.
+ * write: nobody else may carry meanwhile. */
+struct carried *carried_open(const char *dir, int64_t since, bool write, GError **error);
+void carried_close(struct carried *carried);
+
+/* FALSE: nothing is known.  carried_clear() it. */
+bool carried_get(struct carried *carried, const struct migrate_binding *handle,
+		 struct carried_object *object);
+/* Whose counterpart has this fileid. */
+bool carried_find(struct carried *carried, uint64_t fileid, struct migrate_binding *handle);
+/* Calls fn for each that is being touched, or was when somebody was killed. */
+typedef void (*carried_fn)(void *arg, const struct migrate_binding *handle);
+void carried_each_touching(struct carried *carried, carried_fn fn, void *arg);
+/* In memory until carried_commit(), which blocks for the disk. */
+bool carried_put(struct carried *carried, const struct migrate_binding *handle,
+		 const struct carried_object *object, GError **error);
+bool carried_commit(struct carried *carried, GError **error);
+
+#endif

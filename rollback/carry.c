@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "carry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attrs.h"
+#include "content.h"
+#include "migrate.h"
+
+#include "steps.h"
+
+#define BATCH	    64
+#define BATCH_BYTES (64 << 20)
+
+/* ---- notes ----------------------------------------------------------------------------------- */
+
+static bool note(struct carry *carry, struct node *node)
+{
+	return carried_put(carry->tree->carried, &node->handle, &node->carried, carry->error);
+}
+
+static bool commit(struct carry *carry)
+{
+	return carried_commit(carry->tree->carried, carry->error);
+}
+
+/* It has other names there, or is to have some: it cannot be replaced by renaming. */
+static bool is_linked(const struct node *node)
+{
+	return node->there && (node->old.st_nlink > 1 || node->st.st_nlink > 1);
+}
+
+static void touch(struct carry *carry, const GPtrArray *places)
+{
+	for (guint i = 0; i < places->len; i++) {
+		struct node *dir = ((struct place *)places->pdata[i])->dir;
+
+		if (!dir || (dir->todo & TODO_TIMES))
+			continue;
+		if (!dir->active && !tree_look(carry->tree, dir))
+			tree_activate(carry->tree, dir);
+		dir->todo |= TODO_TIMES;
+	}
+}
+
+/* Directories in which something is done have to get their times back. */
+static void touch_directories(struct carry *carry)
+{
+	const GPtrArray *active = carry->tree->active;
+
+	for (guint i = 0; i < active->len; i++) {
+		const struct node *node = active->pdata[i];
+
+		if (!(node->todo & ~(unsigned)TODO_TIMES))
+			continue;
+		touch(carry, node->at);
+		touch(carry, node->wanted);
+	}
+}
+
+/*
+ * What is about to be done to objects that are there.  What is replaced or removed as a whole is
+ * known afterwards by its number, or is as it was now; of what is changed in place nothing can be
+ * said until it is done.
+ */
+static bool note_intents(struct carry *carry)
+{
+	const GPtrArray *active = carry->tree->active;
+
+	for (guint i = 0; i < active->len; i++) {
+		struct node *node = active->pdata[i];
+		struct carried_object *carried = &node->carried;
+		const struct stat *old = &node->old;
+		bool replaced = !S_ISDIR(old->st_mode) && !is_linked(node);
+
+		if (!node->there || !(node->todo & ~(unsigned)TODO_MAKE))
+			continue;
+		carried->generation = 0;
+		carried->fileid = old->st_ino;
+		carried->staged = 0;
+		carried->touching =
+			!(node->todo & TODO_REMOVE) && !((node->todo & TODO_DATA) && replaced);
+		carried->size = (uint64_t)old->st_size;
+		carried->mtime = migrate_ns(old->st_mtim);
+		carried->ctime = replaced && !(node->todo & (TODO_NAMES | TODO_PARK))
+					 ? migrate_ns(old->st_ctim)
+					 : 0;
+		if (!note(carry, node))
+			return false;
+	}
+	return commit(carry);
+}
+
+static void take_names(struct node *node)
+{
+	struct carried_object *carried = &node->carried;
+	struct carried_object fresh = *carried;
+
+	fresh.names = NULL;
+	for (guint i = 0; i < node->at->len; i++) {
+		const struct place *place = node->at->pdata[i];
+
+		if (place->dir && *place->name)
+			carried_add_name(&fresh, &place->dir->handle, place->name);
+	}
+	carried_clear(carried);
+	*carried = fresh;
+}
+
+/* What came of it.  whole: it is as it is here. */
+static bool note_done(struct carry *carry, struct node *node, bool whole)
+{
+	struct carried_object *carried = &node->carried;
+	g_autofree char *path = tree_path(node);
+	struct stat st = {0};
+
+	if (path && old_stat(carry->tree->old, path, &st))
+		return true;
+	take_names(node);
+	carried->generation = whole ? node->generation : 0;
+	carried->fileid = st.st_ino;
+	carried->staged = 0;
+	carried->touching = false;
+	carried->size = whole ? (uint64_t)st.st_size : UINT64_MAX;
+	carried->mtime = migrate_ns(st.st_mtim);
+	carried->ctime = migrate_ns(st.st_ctim);
+	node->todo &= TODO_TIMES;
+	node->noted = true;
+	return note(carry, node);
+}
+
+/* ---- directories and moves ------------------------------------------------------------------- */
+
+static bool stops(const struct carry *carry)
+{
+	return *carry->stop || *carry->error;
+}
+
+static bool moves(const struct node *node)
+{
+	if (!(node->todo & TODO_NAMES) || !node->wanted->len)
+		return false;
+	for (guint i = 0; i < node->at->len; i++)
+		if (!plan_drops(node, node->at->pdata[i]))
+			return false;
+	return true;
+}
+
+static void park_all(struct carry *carry)
+{
+	const GPtrArray *active = carry->tree->active;
+
+	for (guint i = 0; i < active->len && !stops(carry); i++) {
+		struct node *node = active->pdata[i];
+
+		if ((node->todo & TODO_PARK) || moves(node))
+			steps_park(carry, node);
+	}
+}
+
+static bool makes_directory(const struct node *node)
+{
+	return (node->todo & TODO_MAKE) && S_ISDIR(node->st.st_mode);
+}
+
+static gint by_depth(gconstpointer a, gconstpointer b)
+{
+	const struct node *x = *(struct node *const *)a, *y = *(struct node *const *)b;
+
+	return x->depth < y->depth ? -1 : x->depth > y->depth;
+}
+
+/* Active nodes of one kind, those nearest to the root first. */
+static GPtrArray *select_nodes(const struct tree *tree, bool (*wanted)(const struct node *node))
+{
+	GPtrArray *selected = g_ptr_array_new();
+
+	for (guint i = 0; i < tree->active->len; i++) {
+		struct node *node = tree->active->pdata[i];
+
+		if (!wanted(node))
+			continue;
+		g_autofree char *path = tree_shown_path(node);
+		node->depth = 0;
+		for (const char *p = path; (p = strchr(p, '/')); p++)
+			node->depth++;
+		g_ptr_array_add(selected, node);
+	}
+	g_ptr_array_sort(selected, by_depth);
+	return selected;
+}
+
+static bool is_directory_to_place(const struct node *node)
+{
+	return node->here && S_ISDIR(node->st.st_mode) && (node->todo & (TODO_MAKE | TODO_NAMES));
+}
+
+static bool is_other_to_name(const struct node *node)
+{
+	return node->here && !S_ISDIR(node->st.st_mode) && (node->todo & TODO_NAMES);
+}
+
+static bool stage_directories(struct carry *carry)
+{
+	const GPtrArray *active = carry->tree->active;
+
+	for (guint i = 0; i < active->len && !stops(carry); i++)
+		if (makes_directory(active->pdata[i]) && steps_stage(carry, active->pdata[i]) &&
+		    !note(carry, active->pdata[i]))
+			return false;
+	return commit(carry);
+}
+
+static bool place_all(struct carry *carry, bool (*wanted)(const struct node *node))
+{
+	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, wanted);
+
+	for (guint i = 0; i < nodes->len && !stops(carry); i++) {
+		struct node *node = nodes->pdata[i];
+		bool made = node->todo & TODO_MAKE;
+
+		if ((made && !node->carried.staged) || !steps_place(carry, node))
+			continue;
+		*(made ? &carry->result->made : &carry->result->renamed) += 1;
+		node->todo &= ~(unsigned)(TODO_MAKE | TODO_NAMES);
+	}
+	return !*carry->error;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static bool is_to_stage(const struct node *node)
+{
+	if (!node->here || S_ISDIR(node->st.st_mode))
+		return false;
+	return (node->todo & TODO_MAKE) || ((node->todo & TODO_DATA) && !is_linked(node));
+}
+
+static bool is_to_give(const struct node *node)
+{
+	return node->here && node->there && (node->todo & (TODO_DATA | TODO_META));
+}
+
+static bool publish(struct carry *carry, GPtrArray *batch)
+{
+	int ret = old_sync(carry->tree->old);
+
+	if (ret) {
+		g_set_error(carry->error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+			    "what was written to the old server is not durable: %s",
+			    g_strerror(-ret));
+		return false;
+	}
+	for (guint i = 0; i < batch->len; i++)
+		if (!note(carry, batch->pdata[i]))
+			return false;
+	if (!commit(carry))
+		return false;
+	for (guint i = 0; i < batch->len; i++) {
+		struct node *node = batch->pdata[i];
+		bool made = node->todo & TODO_MAKE;
+
+		if (!steps_place(carry, node))
+			continue;
+		*(made ? &carry->result->made : &carry->result->changed) += 1;
+		if (!note_done(carry, node, !node->conflict))
+			return false;
+	}
+	g_ptr_array_set_size(batch, 0);
+	return true;
+}
+
+static bool carry_files(struct carry *carry)
+{
+	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, is_to_stage);
+	g_autoptr(GPtrArray) batch = g_ptr_array_new();
+	uint64_t begun = carry->result->bytes;
+
+	for (guint i = 0; i < nodes->len && !stops(carry); i++) {
+		if (steps_stage(carry, nodes->pdata[i]))
+			g_ptr_array_add(batch, nodes->pdata[i]);
+		if (batch->len < BATCH && carry->result->bytes - begun < BATCH_BYTES)
+			continue;
+		if (!publish(carry, batch))
+			return false;
+		begun = carry->result->bytes;
+	}
+	return !*carry->error && publish(carry, batch);
+}
+
+static bool give_all(struct carry *carry)
+{
+	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, is_to_give);
+
+	for (guint i = 0; i < nodes->len && !stops(carry); i++) {
+		struct node *node = nodes->pdata[i];
+
+		if (!steps_give(carry, node))
+			continue;
+		carry->result->changed++;
+		node->todo &= ~(unsigned)(TODO_DATA | TODO_META);
+		if (!S_ISDIR(node->st.st_mode) && !note_done(carry, node, !node->conflict))
+			return false;
+	}
+	return !*carry->error;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static bool is_to_remove(const struct node *node)
+{
+	return (node->todo & TODO_REMOVE) && node->there;
+}
+
+static bool remove_all(struct carry *carry)
+{
+	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, is_to_remove);
+
+	for (guint i = nodes->len; i > 0 && !stops(carry); i--) {
+		struct node *node = nodes->pdata[i - 1];
+
+		if (!steps_remove(carry, node))
+			continue;
+		carry->result->removed++;
+		if (!note_done(carry, node, true))
+			return false;
+	}
+	return !*carry->error;
+}
+
+static bool settle(struct carry *carry)
+{
+	const GPtrArray *active = carry->tree->active;
+
+	for (guint i = 0; i < active->len && !stops(carry); i++) {
+		struct node *node = active->pdata[i];
+
+		if (node->here && (node->todo & TODO_TIMES))
+			steps_give_times(carry, node);
+	}
+	for (guint i = 0; i < active->len && !stops(carry); i++) {
+		struct node *node = active->pdata[i];
+		bool left = node->later || (node->todo & ~(unsigned)TODO_TIMES);
+
+		if (left && !node->conflict) {
+			g_autofree char *path = tree_shown_path(node);
+
+			carry->result->left++;
+			g_debug("left for the next run: %s, todo %x%s", path, node->todo,
+				node->later ? ", changing" : "");
+		}
+		if (left || node->noted || (node->conflict && !(node->moved && node->there)))
+			continue;
+		if (!note_done(carry, node, !node->conflict && !node->unsettled))
+			return false;
+	}
+	return !*carry->error && commit(carry);
+}
+
+static void fetch_all(struct carry *carry)
+{
+	const GPtrArray *active = carry->tree->active;
+
+	for (guint i = 0; i < active->len && !stops(carry); i++) {
+		struct node *node = active->pdata[i];
+
+		if (node->fetch || ((node->todo & TODO_MAKE) && S_ISREG(node->st.st_mode)))
+			steps_fetch(carry, node);
+	}
+}
+
+/* What a run that was killed had begun to make. */
+static void clean_stage(struct carry *carry)
+{
+	int ret;
+	g_autoptr(GHashTable) names = old_list(carry->tree->old, OLD_STAGE, &ret);
+	GHashTableIter iter;
+	gpointer name;
+
+	if (!names)
+		return;
+	g_hash_table_iter_init(&iter, names);
+	while (g_hash_table_iter_next(&iter, &name, NULL)) {
+		g_autofree char *path = old_path(OLD_STAGE, name);
+
+		if (*(char *)name == STAGE_NEW && old_remove(carry->tree->old, path, false))
+			old_remove(carry->tree->old, path, true);
+	}
+}
+
+bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result, GError **error)
+{
+	GError *mistake = NULL;
+	struct carry carry = {.tree = tree, .stop = stop, .result = result, .error = &mistake};
+
+	*result = (struct carry_result){0};
+	carry.content = content_new(tree->config->name, tree->config->socket, stop);
+	clean_stage(&carry);
+	/* before anything is moved there: a stub is known to the retriever by what it was there */
+	fetch_all(&carry);
+	touch_directories(&carry);
+	if (!stops(&carry) && note_intents(&carry)) {
+		park_all(&carry);
+		if (stage_directories(&carry) && place_all(&carry, is_directory_to_place) &&
+		    place_all(&carry, is_other_to_name) && carry_files(&carry) &&
+		    give_all(&carry) && remove_all(&carry))
+			settle(&carry);
+	}
+	content_free(carry.content);
+	if (mistake)
+		g_propagate_error(error, mistake);
+	return !mistake;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Doing what was planned.  What may be killed where, and why that is safe:
+ *
+ * Moves and what is in the way go to OLD_STAGE first, under the name of the object's handle, then
+ * to their places, directories from the top down; so chains, swaps and circles need no order.  New
+ * objects and new versions of files are made in OLD_STAGE with all they have and are renamed into
+ * their places when they are durable: the old version stays until then.  Only what has several
+ * names there is written in place.  What is to go, goes last; times of directories after that.
+ *
+ * Before each of these steps carried.h has noted, durably, which inode it is about.  The next run
+ * finds an object at the place that it left, at the one that it was going to, or in OLD_STAGE,
+ * knows it by its number, and goes on from there.
+ */
+#ifndef CARRY_H
+#define CARRY_H
+
+#include "steps.h"
+
+/*
+ * stop: when it becomes true, it ends between two objects.  Conflicts that show while it is done
+ * are added to tree->conflicts, what the old server cannot take to tree->losses.  FALSE with error
+ * set: nothing further can be done; what was done stays.
+ */
+bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result, GError **error);
+
+#endif

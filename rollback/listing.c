@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "listing.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "migrate.h"
+#include "volume/report.h"
+
+typedef void (*name_fn)(void *arg, int fd, const struct dirent *entry);
+
+/* fd is closed.  0 or -errno. */
+static int each_name(int fd, name_fn fn, void *arg)
+{
+	DIR *dir = fdopendir(fd);
+	const struct dirent *entry;
+	int ret;
+
+	if (!dir) {
+		ret = -errno;
+		close(fd);
+		return ret;
+	}
+	while ((errno = 0, entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			fn(arg, fd, entry);
+	ret = -errno;
+	closedir(dir);
+	return ret;
+}
+
+struct listing {
+	struct tree *tree;
+	struct node *dir;
+};
+
+/* What came with a directory that was made. */
+static struct node *take_along(struct tree *tree, int fd, const char *name)
+{
+	struct migrate_binding handle;
+	struct node *node =
+		migrate_binding_get(fd, name, &handle) ? NULL : tree_node(tree, &handle);
+
+	if (!node || node->generation || !node->here)
+		return NULL;
+	node->made = true;
+	if (node->was_carried && node->carried.fileid && node->carried.ctime)
+		return NULL;
+	g_ptr_array_set_size(node->at, 0);
+	tree_activate(tree, node);
+	return node;
+}
+
+static void take_name(void *arg, int fd, const struct dirent *entry)
+{
+	struct listing *listing = arg;
+	struct tree *tree = listing->tree;
+	const guint64 inode = entry->d_ino;
+	struct node *node = g_hash_table_lookup(tree->inodes, &inode);
+
+	if (listing->dir == tree->root && !strcmp(entry->d_name, MIGRATE_PRIVATE_DIR))
+		return;
+	if (!node && listing->dir->made)
+		node = take_along(tree, fd, entry->d_name);
+	if (node)
+		place_add(node->wanted, listing->dir, entry->d_name);
+	g_hash_table_insert(listing->dir->names, g_strdup(entry->d_name), node);
+}
+
+int listing_here(struct tree *tree, struct node *dir)
+{
+	struct listing listing = {tree, dir};
+	struct migrate_stub stub;
+	int fd = tree_open_node(tree, dir, O_RDONLY | O_DIRECTORY | O_NOATIME);
+	int ret = fd < 0 ? fd : migrate_stub_load(fd, &stub);
+	bool unfilled;
+
+	if (fd < 0)
+		return ret;
+	unfilled = stub.state == MIGRATE_UNFILLED || stub.state == MIGRATE_DUMMY;
+	migrate_stub_clear(&stub);
+	if (ret || unfilled) {
+		close(fd);
+		return ret;
+	}
+	dir->compared = true;
+	dir->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	ret = each_name(fd, take_name, &listing);
+	fd = tree_open_node(tree, dir, O_PATH | O_DIRECTORY);
+	if (fd >= 0) {
+		fstat(fd, &dir->st); /* as it is after that */
+		close(fd);
+	}
+	return ret;
+}
+
+/* ---- what nothing else finds ----------------------------------------------------------------- */
+
+struct search {
+	struct tree *tree;
+	GHashTable *nodes;
+	GQueue *dirs; /* of struct migrate_binding */
+	struct migrate_binding here;
+};
+
+static void look_for(void *arg, int fd, const struct dirent *entry)
+{
+	struct search *search = arg;
+	const gint64 inode = (gint64)entry->d_ino;
+	struct node *node = g_hash_table_lookup(search->nodes, &inode);
+	struct migrate_binding handle;
+
+	if (node) {
+		struct node *dir = tree_node(search->tree, &search->here);
+
+		if (tree_was_named(node, dir, entry->d_name))
+			place_add(node->at, dir, entry->d_name);
+	}
+	if (entry->d_type == DT_DIR && strcmp(entry->d_name, MIGRATE_PRIVATE_DIR) != 0 &&
+	    !migrate_binding_get(fd, entry->d_name, &handle))
+		g_queue_push_tail(search->dirs, g_memdup2(&handle, sizeof(handle)));
+}
+
+void listing_search(struct tree *tree, GHashTable *nodes)
+{
+	struct search search = {.tree = tree, .nodes = nodes, .dirs = g_queue_new()};
+
+	if (g_hash_table_size(nodes))
+		g_queue_push_tail(search.dirs,
+				  g_memdup2(&tree->root->handle, sizeof(tree->root->handle)));
+	while (!g_queue_is_empty(search.dirs)) {
+		g_autofree struct migrate_binding *handle = g_queue_pop_head(search.dirs);
+		int fd = migrate_binding_open(tree->root_fd, handle,
+					      O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
+
+		search.here = *handle;
+		if (fd >= 0)
+			each_name(fd, look_for, &search);
+	}
+	g_queue_free_full(search.dirs, g_free);
+}
+
+/* ---- given up -------------------------------------------------------------------------------- */
+
+bool listing_given_up(const struct tree *tree, const struct node *dir, const struct node *node)
+{
+	g_autofree char *inside =
+		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, REPORT_FILE, NULL);
+	g_autofree char *above = tree_shown_path(dir), *line = NULL;
+	const struct place *place = node->at->pdata[0];
+	g_autofree char *path = g_build_filename(tree->config->root, above, place->name, NULL);
+	FILE *file = fopen(inside, "re");
+	bool found = false;
+	size_t size = 0;
+
+	if (!file)
+		file = fopen(tree->config->report, "re");
+	while (file && !found && getline(&line, &size, file) > 0) {
+		struct report_line parsed = {0};
+
+		found = report_parse(g_strchomp(line), &parsed) && parsed.kind == REPORT_NAME &&
+			!strcmp(parsed.path, path);
+		report_line_clear(&parsed);
+	}
+	if (file)
+		fclose(file);
+	return found;
+}

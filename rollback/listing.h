@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Names on the new server. */
+#ifndef LISTING_H
+#define LISTING_H
+
+#include "tree.h"
+
+/*
+ * Lists a directory: dir->names, and `wanted` of the active nodes in it.  What is in one that was
+ * made, and has no row, came with it: it is appended to tree->active.  A directory that the
+ * retriever has not filled yet is not compared.  0 or -errno; -ESTALE: it is gone.
+ */
+int listing_here(struct tree *tree, struct node *dir);
+/* Walks the whole tree for names of nodes (by inode number), which go to node->at. */
+void listing_search(struct tree *tree, GHashTable *nodes);
+/* Whether the administrator gave up the name (migratectl skip), so that it never was here. */
+bool listing_given_up(const struct tree *tree, const struct node *dir, const struct node *node);
+
+#endif

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "listing.h"
+#include "migrate.h"
+
+static bool is_gone(const struct node *node)
+{
+	return !node->here || ((node->flags & JOURNAL_GONE) && !node->wanted->len);
+}
+
+static bool is_dir(const struct node *node)
+{
+	return S_ISDIR(node->here ? node->st.st_mode : node->old.st_mode);
+}
+
+/* ---- what is known of both ------------------------------------------------------------------- */
+
+static bool take_row(void *arg, const struct journal_row *row)
+{
+	g_array_append_val((GArray *)arg, row->handle);
+	return true;
+}
+
+static void take_touched(void *arg, const struct migrate_binding *handle)
+{
+	if (handle->type) /* not of the old server alone */
+		g_array_append_val((GArray *)arg, *handle);
+}
+
+static bool load_rows(struct tree *tree, GError **error)
+{
+	g_autoptr(GArray) handles = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
+
+	carried_each_touching(tree->carried, take_touched, handles);
+	if (!journal_each(tree->journal, 0, take_row, handles, error))
+		return false;
+	for (guint i = 0; i < handles->len; i++) {
+		struct node *node =
+			tree_node(tree, &g_array_index(handles, struct migrate_binding, i));
+
+		if (node->active && !node->loaded)
+			tree_activate(tree, node);
+		node->loaded = true;
+	}
+	return true;
+}
+
+/* The directories among the active nodes, which become more meanwhile. */
+static bool list_here(struct tree *tree, GError **error)
+{
+	for (guint i = 0; i < tree->active->len; i++) {
+		struct node *node = tree->active->pdata[i];
+
+		if (!node->here || !S_ISDIR(node->st.st_mode) ||
+		    !(node->made || (node->flags & JOURNAL_ENTRIES)))
+			continue;
+		int ret = listing_here(tree, node);
+		if (ret == -ESTALE)
+			continue;
+		if (ret) {
+			g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+				    "a directory of the new server cannot be read: %s",
+				    g_strerror(-ret));
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The names at the switch of what was not moved. */
+static void take_names_at_switch(struct node *node)
+{
+	for (guint i = 0; i < node->wanted->len; i++) {
+		const struct place *place = node->wanted->pdata[i];
+
+		if (tree_was_named(node, place->dir, place->name) &&
+		    place_find(node->at, place->dir, place->name) < 0)
+			place_add(node->at, place->dir, place->name);
+	}
+}
+
+bool plan_drops(const struct node *node, const struct place *place)
+{
+	return place_find(node->wanted, place->dir, place->name) < 0 &&
+	       (!place->dir || place->dir->compared);
+}
+
+static bool keeps_a_name(const struct node *node)
+{
+	for (guint i = 0; i < node->at->len; i++)
+		if (!plan_drops(node, node->at->pdata[i]))
+			return true;
+	return false;
+}
+
+/* One whose names that are known all go has others in directories that were not changed. */
+static void find_names(struct tree *tree)
+{
+	g_autoptr(GHashTable) lost =
+		g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+
+	for (guint i = 0; i < tree->active->len; i++) {
+		struct node *node = tree->active->pdata[i];
+		guint64 inode = node->st.st_ino;
+
+		if (!node->here || (node->made && !node->was_carried))
+			continue;
+		if (!node->was_carried)
+			take_names_at_switch(node);
+		if (!node->at->len ||
+		    (!S_ISDIR(node->st.st_mode) && !node->wanted->len && !keeps_a_name(node)))
+			g_hash_table_insert(lost, g_memdup2(&inode, sizeof(inode)), node);
+	}
+	listing_search(tree, lost);
+}
+
+/* *found: whether anything was. */
+static bool look(struct tree *tree, bool *found, GError **error)
+{
+	for (guint i = 0; i < tree->active->len; i++) {
+		struct node *node = tree->active->pdata[i];
+		int ret = node->there ? 0 : tree_look(tree, node);
+
+		*found |= node->there && !node->seen;
+		node->seen = node->there;
+		if (!ret)
+			continue;
+		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+			    "the old server: %s; is it still mounted?", g_strerror(-ret));
+		return false;
+	}
+	return true;
+}
+
+/* ---- conflicts ------------------------------------------------------------------------------- */
+
+static int64_t ns(struct timespec t)
+{
+	return migrate_ns(t);
+}
+
+/* The object's stub knows the old one's ctime.  bare: and nothing of its data is here. */
+static bool stub_knows(const struct tree *tree, const struct node *node, bool bare)
+{
+	struct migrate_stub stub;
+	int fd = node->here && !S_ISLNK(node->st.st_mode) ? tree_open_node(tree, node, O_PATH) : -1;
+	bool knows;
+
+	if (fd < 0)
+		return false;
+	knows = !migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL &&
+		stub.version.ctime == ns(node->old.st_ctim) &&
+		stub.version.mtime == ns(node->old.st_mtim) &&
+		(!bare || stub.missing_bytes == (uint64_t)node->old.st_size);
+	migrate_stub_clear(&stub);
+	close(fd);
+	return knows;
+}
+
+static bool is_the_same(const struct node *node)
+{
+	return node->here && node->st.st_mode == node->old.st_mode &&
+	       (S_ISDIR(node->st.st_mode) || node->st.st_size == node->old.st_size) &&
+	       ns(node->st.st_mtim) == ns(node->old.st_mtim);
+}
+
+static bool is_as_carried(const struct node *node)
+{
+	const struct carried_object *carried = &node->carried;
+
+	if (carried->touching)
+		return true;
+	if (!S_ISDIR(node->old.st_mode) && (carried->size != (uint64_t)node->old.st_size ||
+					    carried->mtime != ns(node->old.st_mtim)))
+		return false;
+	return !carried->ctime || carried->ctime == ns(node->old.st_ctim);
+}
+
+static bool changed_there(const struct tree *tree, const struct node *node)
+{
+	/* whose ctime moves with OLD_STAGE */
+	if (node == tree->root)
+		return !node->was_carried && ns(old_root_ctime(tree->old)) > tree->switched;
+	if (node->was_carried ? is_as_carried(node) : ns(node->old.st_ctim) <= tree->switched)
+		return false;
+	return !is_the_same(node) && (node->was_carried || !stub_knows(tree, node, false));
+}
+
+/* ---- the old server's directories ------------------------------------------------------------ */
+
+/*
+ * What is there under a name of which nothing is known here.  A directory whose names clients
+ * changed was filled (I6): it had all names of the switch but for those that were given up.  So
+ * what is as it was then, was removed here, if only by a rename that nobody told of.
+ */
+static bool may_go(const struct tree *tree, const struct node *dir, const struct node *node,
+		   bool replaced)
+{
+	return !changed_there(tree, node) && (replaced || node->was_carried || is_gone(dir) ||
+					      !listing_given_up(tree, dir, node));
+}
+
+/* Names came or went here since the journal was asked. */
+static bool changes(const struct tree *tree, const struct node *dir)
+{
+	return dir->here && ns(dir->st.st_ctim) >= tree->seen;
+}
+
+static int take_unknown(struct tree *tree, struct node *dir, const struct old_name *name)
+{
+	struct migrate_binding handle;
+	bool replaced = g_hash_table_contains(dir->names, name->name);
+	bool carried = carried_find(tree->carried, name->fileid, &handle);
+	struct node *node = carried ? tree_node(tree, &handle)
+				    : tree_node_there(tree, dir, name->name, name->fileid);
+	int ret;
+
+	/* of an object that is here still, a link that is not: only that one goes */
+	if (carried && (node->here || node->carried.fileid != name->fileid)) {
+		const struct carried_object known = node->carried;
+
+		carried = false;
+		node = tree_node_there(tree, dir, name->name, name->fileid);
+		if (known.fileid == name->fileid && !node->was_carried) {
+			node->carried = known;
+			node->carried.names = NULL;
+			node->was_carried = true;
+		}
+	}
+	ret = carried ? tree_found(tree, node, dir, name->name) : tree_look(tree, node);
+	if (ret || !node->there)
+		return ret == -ENOENT ? 0 : ret;
+	if (may_go(tree, dir, node, replaced))
+		tree_activate(tree, node);
+	else if (!replaced && !is_gone(dir) && changes(tree, dir))
+		dir->later = true; /* it went from here after what the journal knows */
+	else if (!node->conflict)
+		tree_conflict(tree, node,
+			      replaced || is_gone(dir)
+				      ? "was changed on the old server since the switch"
+				      : "is on the old server alone: it was made there since the "
+					"switch, or never brought over");
+	return 0;
+}
+
+static int compare(struct tree *tree, struct node *dir)
+{
+	g_autofree char *path = tree_path(dir);
+	GHashTableIter iter;
+	gpointer value;
+	int ret;
+
+	if (!dir->names)
+		dir->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	dir->compared = true;
+	dir->listed = path ? old_list(tree->old, path, &ret) : NULL;
+	if (!dir->listed)
+		return path ? ret : 0;
+	g_hash_table_iter_init(&iter, dir->listed);
+	while (g_hash_table_iter_next(&iter, NULL, &value)) {
+		const struct old_name *name = value;
+		struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
+		gpointer here;
+
+		if (dir == tree->root && !strcmp(name->name, "lost+found"))
+			continue;
+		bool present = g_hash_table_lookup_extended(dir->names, name->name, NULL, &here);
+
+		/* a link of something that is there, and is not to go everywhere */
+		if (present && !here && node && !node->handle.type)
+			continue;
+		if (node)
+			ret = tree_found(tree, node, dir, name->name);
+		if (node && ret != -ENOENT)
+			continue;
+		if (!present || here)
+			ret = take_unknown(tree, dir, name);
+		if (ret && ret != -ENOENT)
+			return ret;
+	}
+	return 0;
+}
+
+static bool list_there(struct tree *tree, GError **error)
+{
+	for (guint i = 0; i < tree->active->len; i++) {
+		struct node *node = tree->active->pdata[i];
+
+		if (!node->there || !S_ISDIR(node->old.st_mode) || node->listed ||
+		    !(is_gone(node) || node->compared))
+			continue;
+		int ret = compare(tree, node);
+		if (ret) {
+			g_autofree char *path = tree_shown_path(node);
+
+			g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+				    "the old server's directory %s cannot be read: %s", path,
+				    g_strerror(-ret));
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What a run that was killed has put aside. */
+static void take_parked(struct tree *tree)
+{
+	int ret;
+	g_autoptr(GHashTable) names = old_list(tree->old, OLD_STAGE, &ret);
+	GHashTableIter iter;
+	gpointer value;
+
+	if (!names)
+		return;
+	g_hash_table_iter_init(&iter, names);
+	while (g_hash_table_iter_next(&iter, NULL, &value)) {
+		const struct old_name *name = value;
+		struct migrate_binding handle;
+
+		if (name->name[0] != STAGE_PARKED || !tree_stage_parse(name->name, &handle) ||
+		    g_hash_table_contains(tree->fileids, &name->fileid))
+			continue;
+		struct node *node = handle.type
+					    ? tree_node(tree, &handle)
+					    : tree_node_there(tree, NULL, name->name, name->fileid);
+		ret = tree_look(tree, node);
+		if (ret || !node->there)
+			continue;
+		tree_activate(tree, node);
+	}
+}
+
+/* ---- what is to be done ---------------------------------------------------------------------- */
+
+static void decide_names(struct tree *tree, struct node *node)
+{
+	guint kept = 0, drops = 0, adds = 0;
+
+	for (guint i = 0; i < node->at->len; i++)
+		*(plan_drops(node, node->at->pdata[i]) ? &drops : &kept) += 1;
+	for (guint i = 0; i < node->wanted->len; i++) {
+		const struct place *place = node->wanted->pdata[i];
+
+		adds += place_find(node->at, place->dir, place->name) < 0;
+	}
+	if (drops && !kept && !adds && node->old.st_nlink <= 1 && node->at->len == drops &&
+	    tree->seen != INT64_MAX)
+		node->later = true;
+	else if (drops && !kept && !adds && node->old.st_nlink <= 1)
+		tree_conflict(tree, node, "where it is now is not known: run it again");
+	else if (drops || adds)
+		node->todo |= TODO_NAMES;
+}
+
+/* A stub whose file gets another mtime there is one of another version to the retriever. */
+static bool outdates_stub(const struct tree *tree, const struct node *node)
+{
+	struct migrate_stub stub;
+	int fd = tree_open_node(tree, node, O_PATH);
+	bool outdates;
+
+	if (fd < 0)
+		return false;
+	outdates = !migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL &&
+		   ns(stub.show_times ? stub.mtime : node->st.st_mtim) != ns(node->old.st_mtim);
+	migrate_stub_clear(&stub);
+	close(fd);
+	return outdates;
+}
+
+static void decide_content(struct tree *tree, struct node *node)
+{
+	unsigned todo = 0;
+
+	if (S_ISREG(node->st.st_mode) && (node->made || (node->flags & JOURNAL_DATA)))
+		todo |= TODO_DATA;
+	/* found in a gap: the retriever's work, too */
+	if ((node->flags & JOURNAL_SCANNED) && stub_knows(tree, node, true) && is_the_same(node))
+		todo &= ~(unsigned)TODO_DATA;
+	if (node->made || (node->flags & (JOURNAL_META | JOURNAL_DATA)))
+		todo |= TODO_META;
+	if (todo && changed_there(tree, node)) {
+		tree_conflict(tree, node, "was changed on the old server since the switch");
+		return;
+	}
+	node->todo |= todo;
+	/* the retriever finds files again by their paths */
+	node->fetch = tree->serving && S_ISREG(node->st.st_mode) && (node->todo & TODO_NAMES);
+	node->fetch |= S_ISREG(node->st.st_mode) &&
+		       ((todo & TODO_DATA) || ((todo & TODO_META) && outdates_stub(tree, node)));
+}
+
+static void decide(struct tree *tree, struct node *node)
+{
+	if (is_gone(node)) {
+		if (node->there && !S_ISDIR(node->old.st_mode) && changed_there(tree, node))
+			tree_conflict(tree, node,
+				      "was removed here, and changed on the old server since the "
+				      "switch");
+		else if (node->there)
+			node->todo = TODO_REMOVE;
+		return;
+	}
+	if (!node->there) {
+		/* what was renamed in a gap of the journal looks like a new one */
+		if (node->made || (node->flags & JOURNAL_SCANNED))
+			node->todo = !node->wanted->len ? 0
+				     : is_dir(node)	? TODO_MAKE | TODO_TIMES
+							: TODO_MAKE;
+		else
+			tree_conflict(tree, node,
+				      "is not on the old server any more: it was moved or removed "
+				      "there since the switch");
+		return;
+	}
+	if ((node->st.st_mode & S_IFMT) != (node->old.st_mode & S_IFMT)) {
+		tree_conflict(tree, node, "is of another type on the old server since the switch");
+		return;
+	}
+	if (node != tree->root)
+		decide_names(tree, node);
+	decide_content(tree, node);
+	if (S_ISDIR(node->st.st_mode) && !node->conflict)
+		node->todo |= TODO_TIMES;
+}
+
+/* What stands where the node is to be, if something else does. */
+static struct node *occupant(const struct tree *tree, const struct node *node,
+			     const struct place *place)
+{
+	const struct old_name *name =
+		place->dir->listed ? g_hash_table_lookup(place->dir->listed, place->name) : NULL;
+	struct node *there = name ? g_hash_table_lookup(tree->fileids, &name->fileid) : NULL;
+
+	return there == node ? NULL : there;
+}
+
+static void make_room(struct tree *tree, struct node *node)
+{
+	for (guint i = 0; i < node->wanted->len; i++) {
+		const struct place *place = node->wanted->pdata[i];
+		struct node *other = occupant(tree, node, place);
+		int at = other ? place_find(other->at, place->dir, place->name) : -1;
+
+		if (at < 0)
+			continue;
+		if (other->todo & TODO_REMOVE) {
+			if (is_dir(node) || is_dir(other))
+				other->todo |= TODO_PARK;
+		} else if (!(other->todo & TODO_NAMES) ||
+			   !plan_drops(other, other->at->pdata[at])) {
+			tree_conflict(tree, node,
+				      "its name is taken on the old server by something that "
+				      "stays there");
+			node->todo = 0;
+		}
+	}
+}
+
+static void count(const struct tree *tree, const struct node *node, struct plan *plan)
+{
+	struct migrate_stub stub;
+	int fd;
+
+	plan->made += !!(node->todo & TODO_MAKE);
+	plan->changed += (node->todo & (TODO_DATA | TODO_META)) && !(node->todo & TODO_MAKE);
+	plan->renamed += !!(node->todo & TODO_NAMES);
+	plan->removed += !!(node->todo & TODO_REMOVE);
+	if (!S_ISREG(node->st.st_mode) || (!node->fetch && !(node->todo & TODO_MAKE)))
+		return;
+	if (node->todo & (TODO_MAKE | TODO_DATA))
+		plan->bytes += (uint64_t)node->st.st_size;
+	fd = tree_open_node(tree, node, O_PATH);
+	if (fd < 0)
+		return;
+	if (!migrate_stub_load(fd, &stub))
+		plan->fetched += stub.missing_bytes;
+	migrate_stub_clear(&stub);
+	close(fd);
+}
+
+bool plan_make(struct tree *tree, struct plan *plan, GError **error)
+{
+	int64_t begun = g_get_monotonic_time();
+	bool found = false;
+
+	*plan = (struct plan){0};
+	if (!load_rows(tree, error) || !list_here(tree, error))
+		return false;
+	find_names(tree);
+	if (!look(tree, &found, error))
+		return false;
+	take_parked(tree);
+	/* after a kill a directory may be found in another one alone */
+	for (found = true; found;) {
+		found = false;
+		if (!list_there(tree, error) || !look(tree, &found, error))
+			return false;
+	}
+	for (guint i = 0; i < tree->active->len; i++)
+		decide(tree, tree->active->pdata[i]);
+	for (guint i = 0; i < tree->active->len; i++) {
+		struct node *node = tree->active->pdata[i];
+
+		if (node->todo & (TODO_MAKE | TODO_NAMES))
+			make_room(tree, node);
+	}
+	for (guint i = 0; i < tree->active->len; i++)
+		count(tree, tree->active->pdata[i], plan);
+	/* A look takes one round trip, to carry some ten. */
+	plan->seconds = (unsigned)((g_get_monotonic_time() - begun) * 10 / G_USEC_PER_SEC +
+				   (plan->bytes + plan->fetched) / (64 << 20) + 1);
+	return true;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "run.h"
+
+#include <string.h>
+
+#include "same.h"
+
+#define SETTLE_MS (600 * 1000)
+
+char *rollback_directory(const struct volume_config *config)
+{
+	g_autofree char *dir = g_path_get_dirname(config->report);
+	g_autofree char *name = g_strconcat(config->name, ".rollback", NULL);
+
+	return g_build_filename(dir, name, NULL);
+}
+
+void rollback_clear(struct rollback_result *result)
+{
+	g_clear_pointer(&result->conflicts, g_ptr_array_unref);
+	g_clear_pointer(&result->losses, g_ptr_array_unref);
+}
+
+static bool wrong(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static bool wrong(GError **error, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	g_autofree char *text = g_strdup_vprintf(format, args);
+	va_end(args);
+	g_set_error_literal(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, text);
+	return false;
+}
+
+/* The journal of all changes until now. */
+static struct journal_reader *open_journal(const struct volume_config *config, bool scan,
+					   struct journal_state *state, GError **error)
+{
+	struct journal_reader *journal = journal_open(config->journal, error);
+
+	if (!journal)
+		return NULL;
+	if (journal_settle(journal, scan, SETTLE_MS, error) &&
+	    journal_state(journal, state, error) &&
+	    (state->complete ||
+	     wrong(error,
+		   "the journal does not know all changes yet (%s): see migratectl status %s, and "
+		   "try again when it does",
+		   state->reason, config->name)))
+		return journal;
+	journal_close(journal);
+	return NULL;
+}
+
+static bool run_tree(struct tree *tree, const struct rollback_options *options,
+		     struct rollback_result *result, GError **error)
+{
+	bool ok = check_same_tree(tree, error) && plan_make(tree, &result->plan, error) &&
+		  (options->plan || carry_out(tree, options->stop, &result->done, error));
+
+	result->conflicts = g_ptr_array_ref(tree->conflicts);
+	result->losses = g_ptr_array_ref(tree->losses);
+	return ok;
+}
+
+static bool run_old(const struct volume_config *config, const struct rollback_options *options,
+		    struct journal_reader *journal, const struct journal_state *state,
+		    struct old *old, struct rollback_result *result, GError **error)
+{
+	g_autofree char *dir = rollback_directory(config);
+	struct carried *carried = carried_open(dir, state->since, !options->plan, error);
+	struct tree *tree = NULL;
+	int64_t skew;
+	bool ok = false;
+
+	if (carried && old_begin(old, &skew, error)) {
+		tree = tree_open(config, journal, carried, old, state->since + skew, error);
+		if (tree) {
+			tree->seen = state->seen;
+			tree->serving = options->serving;
+		}
+		ok = tree && run_tree(tree, options, result, error);
+		old_end(old);
+	}
+	tree_close(tree);
+	carried_close(carried);
+	return ok;
+}
+
+bool rollback_run(const struct volume_config *config, const struct rollback_options *options,
+		  struct rollback_result *result, GError **error)
+{
+	const char *to = options->to ? options->to : config->rollback_source;
+	struct journal_state state;
+	bool ok;
+
+	*result = (struct rollback_result){0};
+	if (!to)
+		return wrong(
+			error,
+			"where the old server's tree is mounted for writing is not known: give "
+			"--to PATH, or write rollback-source = PATH for the volume");
+	if (g_str_has_prefix(config->source, "smb://"))
+		return wrong(error,
+			     "an old server that was read by SMB cannot be written: what its "
+			     "descriptors say would be lost; copy with a tool for SMB");
+	if (!check_apart(config->root, to, error))
+		return false;
+	struct journal_reader *journal = open_journal(config, options->scan, &state, error);
+	struct old *old = journal ? old_open(to, error) : NULL;
+	ok = old && run_old(config, options, journal, &state, old, result, error);
+	result->seen = ok ? state.seen : 0;
+	old_close(old);
+	if (journal)
+		journal_close(journal);
+	return ok;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "same.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "migrate.h"
+
+#define SAMPLE 1000
+
+static bool is_below(const char *path, const char *top)
+{
+	size_t len = strlen(top);
+
+	return !strncmp(path, top, len) && (path[len] == '/' || !path[len] || len == 1);
+}
+
+bool check_apart(const char *root, const char *to, GError **error)
+{
+	char *a = realpath(root, NULL), *b = realpath(to, NULL);
+	struct stat x, y;
+	bool apart = !a || !b || (!is_below(a, b) && !is_below(b, a));
+
+	if (apart && !stat(root, &x) && !stat(to, &y))
+		apart = x.st_dev != y.st_dev || x.st_ino != y.st_ino;
+	if (!apart)
+		g_set_error(
+			error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
+			"%s: is not apart from the volume's root %s: give the old server's tree",
+			to, root);
+	free(a);
+	free(b);
+	return apart;
+}
+
+static bool is_other(GError **error, const char *why)
+{
+	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
+		    "what is mounted there is not the tree that this volume came from (%s): mount "
+		    "the directory that `source` names",
+		    why);
+	return false;
+}
+
+/* Of names in the root that are as at the switch: those that are there, and others. */
+static void count_names(struct tree *tree, DIR *dir, unsigned *hits, unsigned *misses)
+{
+	const struct dirent *entry;
+	struct migrate_binding handle;
+	struct journal_row row;
+	struct stat here, there;
+
+	while (*hits + *misses < SAMPLE && (entry = readdir(dir))) {
+		const char *name = entry->d_name;
+
+		if (!strcmp(name, ".") || !strcmp(name, "..") ||
+		    !strcmp(name, MIGRATE_PRIVATE_DIR) || !strcmp(name, "lost+found") ||
+		    migrate_binding_get(dirfd(dir), name, &handle) ||
+		    fstatat(dirfd(dir), name, &here, AT_SYMLINK_NOFOLLOW) ||
+		    journal_find(tree->journal, &handle, &row, NULL) == JOURNAL_CHANGED)
+			continue;
+		int ret = old_stat(tree->old, name, &there);
+		*(!ret && (here.st_mode & S_IFMT) == (there.st_mode & S_IFMT) ? hits : misses) += 1;
+	}
+}
+
+bool check_same_tree(struct tree *tree, GError **error)
+{
+	struct migrate_stub stub;
+	struct stat st;
+	int fd = tree_open_node(tree, tree->root, O_RDONLY | O_DIRECTORY | O_NOATIME);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	unsigned hits = 0, misses = 0;
+
+	if (!dir || old_stat(tree->old, "", &st)) {
+		if (dir)
+			closedir(dir);
+		return is_other(error, "its root cannot be read");
+	}
+	bool known = !migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL;
+	uint64_t fileid = known ? stub.version.fileid : tree->root->carried.fileid;
+	migrate_stub_clear(&stub);
+	count_names(tree, dir, &hits, &misses);
+	closedir(dir);
+	if (fileid && fileid != st.st_ino)
+		return is_other(error, "its root is another directory");
+	return misses <= hits || is_other(error, "the names in its root are others");
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whether what is mounted is the tree that the volume came from. */
+#ifndef SAME_H
+#define SAME_H
+
+#include "tree.h"
+
+/* Neither is the other, nor in it.  FALSE with error set: one line. */
+bool check_apart(const char *root, const char *to, GError **error);
+/*
+ * By its root's fileid, where the volume's root is unfinished or something was carried before; and
+ * by the names in the root that nobody changed: most of them must be there, as the same types.
+ * FALSE with error set: one line.
+ */
+bool check_same_tree(struct tree *tree, GError **error);
+
+#endif

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attrs.h"
+#include "content.h"
+#include "migrate.h"
+
+#define TRIES 3
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+/* FALSE.  The node is left for the next run; all of it ends where nothing else will do better. */
+static bool failed(struct carry *carry, struct node *node, const char *what, int ret)
+{
+	g_autofree char *text = g_strdup_printf("%s: %s", what, g_strerror(-ret));
+
+	if (ret == -ECANCELED)
+		return false;
+	if (ret == -ENOSPC || ret == -EDQUOT || ret == -EROFS || ret == -ESTALE ||
+	    ret == -ENOTCONN) {
+		g_autofree char *path = tree_shown_path(node);
+
+		if (!*carry->error)
+			g_set_error(carry->error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+				    "%s: %s", path, text);
+		return false;
+	}
+	tree_conflict(carry->tree, node, text);
+	return false;
+}
+
+struct losing {
+	struct carry *carry;
+	const struct node *node;
+};
+
+static void lose(void *arg, const char *what)
+{
+	const struct losing *losing = arg;
+
+	tree_loss(losing->carry->tree, losing->node, what);
+}
+
+/* ---- content and attributes ------------------------------------------------------------------ */
+
+bool steps_fetch(struct carry *carry, struct node *node)
+{
+	int fd = tree_open_node(carry->tree, node, O_RDONLY | O_NOATIME);
+	int ret = fd < 0 ? fd : content_fetch(carry->content, fd);
+
+	if (fd >= 0)
+		close(fd);
+	if (!ret)
+		return true;
+	node->todo &= ~(unsigned)(TODO_MAKE | TODO_DATA | TODO_META);
+	if (ret == -ENOTCONN) {
+		g_set_error(
+			carry->error, G_FILE_ERROR, G_FILE_ERROR_AGAIN,
+			"the retriever does not answer, and files have to be fetched: systemctl "
+			"start migrate-retriever@%s",
+			carry->tree->config->name);
+		return false;
+	}
+	return ret == -ESTALE && !node->here
+		       ? false
+		       : failed(carry, node, "its data cannot be had from the old server", ret);
+}
+
+/* Data and attributes of one moment.  to: O_PATH where there is no data to write. */
+static int give(struct carry *carry, struct node *node, int to, bool data)
+{
+	const bool regular = S_ISREG(node->st.st_mode);
+	int from =
+		tree_open_node(carry->tree, node, regular && data ? O_RDONLY | O_NOATIME : O_PATH);
+	struct losing losing = {carry, node};
+	struct attrs attrs = {0};
+	int ret = from < 0 ? from : -EAGAIN;
+
+	for (unsigned i = 0; i < TRIES && ret == -EAGAIN; i++) {
+		attrs_clear(&attrs);
+		ret = attrs_read(from, &attrs);
+		if (!ret && data && regular)
+			ret = content_copy(from, to, &carry->result->bytes);
+	}
+	if (!ret)
+		ret = attrs_give(to, &attrs, carry->tree->config, lose, &losing);
+	attrs_clear(&attrs);
+	if (from >= 0)
+		close(from);
+	return ret;
+}
+
+/* ---- OLD_STAGE ------------------------------------------------------------------------------- */
+
+bool steps_park(struct carry *carry, struct node *node)
+{
+	g_autofree char *from = tree_path(node), *name = tree_stage_name(node, STAGE_PARKED);
+	g_autofree char *to = old_path(OLD_STAGE, name);
+	struct place *place = node->at->len ? node->at->pdata[0] : NULL;
+	int ret = from ? strcmp(from, to) ? old_rename(carry->tree->old, from, to) : 0 : -ENOENT;
+
+	if (ret)
+		return failed(carry, node, "it cannot be moved on the old server", ret);
+	place->dir = NULL;
+	g_free(place->name);
+	place->name = g_steal_pointer(&name);
+	node->moved = true;
+	return true;
+}
+
+static int make(struct carry *carry, const struct node *node, const char *path)
+{
+	struct old *old = carry->tree->old;
+	struct attrs attrs;
+	int fd, ret;
+
+	switch (node->st.st_mode & S_IFMT) {
+	case S_IFDIR:
+		return old_mkdir(old, path);
+	case S_IFREG:
+		fd = old_create(old, path);
+		if (fd >= 0)
+			close(fd);
+		return MIN(fd, 0);
+	case S_IFLNK:
+		fd = tree_open_node(carry->tree, node, O_PATH);
+		if (fd < 0)
+			return fd;
+		ret = attrs_read(fd, &attrs);
+		if (!ret)
+			ret = old_symlink(old, attrs.target, path);
+		attrs_clear(&attrs);
+		close(fd);
+		return ret;
+	default:
+		return old_mknod(old, path, node->st.st_mode, node->st.st_rdev);
+	}
+}
+
+static int fill(struct carry *carry, struct node *node, const char *path)
+{
+	struct old *old = carry->tree->old;
+	int fd = S_ISREG(node->st.st_mode) ? old_open_file(old, path, O_RDWR) : old_find(old, path);
+	int ret = fd < 0 ? fd : give(carry, node, fd, true);
+	struct stat st;
+
+	if (fd >= 0)
+		close(fd);
+	if (!ret)
+		ret = old_stat(old, path, &st);
+	if (!ret)
+		node->carried.staged = st.st_ino;
+	return ret;
+}
+
+bool steps_stage(struct carry *carry, struct node *node)
+{
+	g_autofree char *name = tree_stage_name(node, STAGE_NEW);
+	g_autofree char *path = old_path(OLD_STAGE, name);
+	int ret = make(carry, node, path);
+
+	if (ret == -EEXIST) {
+		old_remove(carry->tree->old, path, S_ISDIR(node->st.st_mode));
+		ret = make(carry, node, path);
+	}
+	if (!ret)
+		ret = fill(carry, node, path);
+	if (!ret)
+		return true;
+	old_remove(carry->tree->old, path, S_ISDIR(node->st.st_mode));
+	if (ret == -ESTALE) /* gone here meanwhile */
+		return false;
+	return failed(carry, node, "it cannot be made on the old server", ret);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static bool names_it(const struct node *node, const struct stat *st)
+{
+	return node->there ? node->old.st_ino == st->st_ino
+			   : node->carried.staged && node->carried.staged == st->st_ino;
+}
+
+/* Whether something may be renamed over what is at the place: nothing, the object, or what is to
+ * go. *there: its fileid, or 0. */
+static int check_place(struct carry *carry, struct node *node, const struct place *place,
+		       const char *path, struct node **over, uint64_t *there)
+{
+	const struct old_name *name =
+		place->dir->listed ? g_hash_table_lookup(place->dir->listed, place->name) : NULL;
+	struct stat st;
+	int ret = old_stat(carry->tree->old, path, &st);
+
+	*over = NULL;
+	*there = ret ? 0 : st.st_ino;
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	if (names_it(node, &st))
+		return 0;
+	*over = name ? g_hash_table_lookup(carry->tree->fileids, &name->fileid) : NULL;
+	return *over && (*over)->old.st_ino == st.st_ino && ((*over)->todo & TODO_REMOVE) ? 0
+											  : -EEXIST;
+}
+
+static void forget_place(struct node *node, const struct place *place)
+{
+	int at = node ? place_find(node->at, place->dir, place->name) : -1;
+
+	if (at >= 0)
+		g_ptr_array_remove_index(node->at, (guint)at);
+}
+
+/* Renames what is at a path to a place. */
+static int rename_to(struct carry *carry, struct node *node, const char *from,
+		     const struct place *place)
+{
+	g_autofree char *to = tree_place_path(place->dir, place);
+	struct node *over;
+	struct stat st;
+	uint64_t there;
+	int ret = to ? check_place(carry, node, place, to, &over, &there) : -ENOENT;
+
+	if (!ret)
+		ret = old_stat(carry->tree->old, from, &st);
+	/* to rename one link over another of the same object does nothing */
+	if (!ret)
+		ret = st.st_ino == there ? old_remove(carry->tree->old, from, false)
+					 : old_rename(carry->tree->old, from, to);
+	if (ret)
+		return ret;
+	forget_place(over, place);
+	if (place_find(node->at, place->dir, place->name) < 0)
+		place_add(node->at, place->dir, place->name);
+	node->moved = true;
+	return 0;
+}
+
+/* The new object, or version, comes to its place. */
+static int publish(struct carry *carry, struct node *node)
+{
+	g_autofree char *name = tree_stage_name(node, STAGE_NEW);
+	g_autofree char *from = old_path(OLD_STAGE, name);
+	const GPtrArray *places = node->there ? node->at : node->wanted;
+	int ret = places->len ? rename_to(carry, node, from, places->pdata[0]) : -ENOENT;
+
+	if (ret) {
+		old_remove(carry->tree->old, from, S_ISDIR(node->st.st_mode));
+		return ret;
+	}
+	node->there = true;
+	node->old.st_ino = node->carried.staged;
+	node->old.st_mode = node->st.st_mode;
+	return 0;
+}
+
+/* What was parked comes to the first of its places that it does not have. */
+static int unpark(struct carry *carry, struct node *node)
+{
+	g_autofree char *from = tree_path(node);
+	int ret = 0;
+
+	for (guint i = 0; i < node->wanted->len; i++) {
+		const struct place *place = node->wanted->pdata[i];
+
+		if (place_find(node->at, place->dir, place->name) >= 0)
+			continue;
+		ret = from ? rename_to(carry, node, from, place) : -ENOENT;
+		if (!ret)
+			g_ptr_array_remove_index(node->at, 0);
+		return ret;
+	}
+	return 0;
+}
+
+static int link_to(struct carry *carry, struct node *node, const struct place *place)
+{
+	g_autofree char *from = tree_path(node), *name = tree_stage_name(node, STAGE_NEW);
+	g_autofree char *path = old_path(OLD_STAGE, name);
+	int ret = from ? old_link(carry->tree->old, from, path) : -ENOENT;
+
+	if (ret == -EEXIST && !(ret = old_remove(carry->tree->old, path, false)))
+		ret = old_link(carry->tree->old, from, path);
+	if (!ret)
+		ret = rename_to(carry, node, path, place);
+	if (ret)
+		old_remove(carry->tree->old, path, false);
+	return ret;
+}
+
+static int drop_names(struct carry *carry, struct node *node)
+{
+	int ret = 0;
+
+	for (guint i = 0; i < node->at->len && node->at->len > 1 && !ret;) {
+		const struct place *place = node->at->pdata[i];
+		g_autofree char *path = tree_place_path(node, place);
+		struct stat st;
+
+		if (!plan_drops(node, place)) {
+			i++;
+			continue;
+		}
+		ret = path ? old_stat(carry->tree->old, path, &st) : -ENOENT;
+		if (!ret && names_it(node, &st))
+			ret = old_remove(carry->tree->old, path, S_ISDIR(st.st_mode));
+		if (!ret || ret == -ENOENT)
+			g_ptr_array_remove_index(node->at, i);
+		ret = ret == -ENOENT ? 0 : ret;
+	}
+	return ret;
+}
+
+bool steps_place(struct carry *carry, struct node *node)
+{
+	bool parked = node->at->len && !((struct place *)node->at->pdata[0])->dir;
+	int ret = node->carried.staged && (node->todo & (TODO_MAKE | TODO_DATA))
+			  ? publish(carry, node)
+		  : parked ? unpark(carry, node)
+			   : 0;
+
+	for (guint i = 0; i < node->wanted->len && !ret; i++) {
+		const struct place *place = node->wanted->pdata[i];
+
+		if (place_find(node->at, place->dir, place->name) < 0)
+			ret = link_to(carry, node, place);
+	}
+	if (!ret)
+		ret = drop_names(carry, node);
+	if (ret == -EEXIST) {
+		tree_conflict(carry->tree, node,
+			      "its name is taken on the old server by something that stays there");
+		return false;
+	}
+	return !ret || failed(carry, node, "it cannot be put in its place on the old server", ret);
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+bool steps_give(struct carry *carry, struct node *node)
+{
+	const bool data = (node->todo & TODO_DATA) && S_ISREG(node->st.st_mode);
+	g_autofree char *path = tree_path(node);
+	int fd = !path	? -ENOENT
+		 : data ? old_open_file(carry->tree->old, path, O_RDWR)
+			: old_find(carry->tree->old, path);
+	int ret = fd < 0 ? fd : give(carry, node, fd, data);
+
+	if (!ret && data && fsync(fd) < 0)
+		ret = -errno;
+	if (fd >= 0)
+		close(fd);
+	if (ret == -ESTALE || ret == -EAGAIN)
+		return false; /* it is changed right now, or gone: the next run's */
+	return !ret || failed(carry, node, "it cannot be changed on the old server", ret);
+}
+
+bool steps_remove(struct carry *carry, struct node *node)
+{
+	const bool directory = S_ISDIR(node->old.st_mode);
+	int ret = 0;
+
+	while (node->at->len && !ret) {
+		g_autofree char *path = tree_path(node);
+		struct stat st;
+
+		ret = path ? old_stat(carry->tree->old, path, &st) : -ENOENT;
+		if (!ret && st.st_ino == node->old.st_ino)
+			ret = old_remove(carry->tree->old, path, directory);
+		if (!ret || ret == -ENOENT)
+			g_ptr_array_remove_index(node->at, 0);
+		ret = ret == -ENOENT ? 0 : ret;
+	}
+	if (ret == -ENOTEMPTY || ret == -EEXIST) {
+		tree_conflict(carry->tree, node,
+			      "was removed here, and has something in it on the old server");
+		return false;
+	}
+	return !ret || failed(carry, node, "it cannot be removed on the old server", ret);
+}
+
+bool steps_give_times(struct carry *carry, struct node *node)
+{
+	g_autofree char *path = tree_path(node);
+	int to = path ? old_find(carry->tree->old, path) : -ENOENT;
+	int from = tree_open_node(carry->tree, node, O_PATH);
+	struct attrs attrs = {0};
+	int ret = to < 0 ? to : from < 0 ? from : attrs_read(from, &attrs);
+
+	if (!ret)
+		ret = attrs_give_times(to, &attrs);
+	attrs_clear(&attrs);
+	if (to >= 0)
+		close(to);
+	if (from >= 0)
+		close(from);
+	return !ret || failed(carry, node, "its times cannot be set on the old server", ret);
+}

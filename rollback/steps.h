@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The steps of carry.h, each of one object.  What fails with an object is listed, and the rest goes
+ * on; what fails for all sets *carry->error.  true: it was done. */
+#ifndef STEPS_H
+#define STEPS_H
+
+#include "plan.h"
+
+struct content;
+
+struct carry_result {
+	uint64_t made, changed, renamed, removed, bytes; /* that were carried */
+	uint64_t left; /* objects that are for the next run, besides conflicts */
+	uint64_t generation;
+};
+
+struct carry {
+	struct tree *tree;
+	struct content *content;
+	const bool *stop;
+	struct carry_result *result;
+	GError **error;
+};
+
+/* Brings the data of a file. */
+bool steps_fetch(struct carry *carry, struct node *node);
+/* Moves it to OLD_STAGE. */
+bool steps_park(struct carry *carry, struct node *node);
+/* Makes it anew in OLD_STAGE, with all it has: node->carried.staged. */
+bool steps_stage(struct carry *carry, struct node *node);
+/* What is in OLD_STAGE comes to its place, further names are linked, others go. */
+bool steps_place(struct carry *carry, struct node *node);
+/* Data, where it is to be written in place, and attributes. */
+bool steps_give(struct carry *carry, struct node *node);
+bool steps_remove(struct carry *carry, struct node *node);
+/* Of a directory. */
+bool steps_give_times(struct carry *carry, struct node *node);
+
+#endif

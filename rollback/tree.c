@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "migrate.h"
+#include "source/refused.h"
+
+#define DEPTH_MAX 2048
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+static void place_free(gpointer p)
+{
+	struct place *place = p;
+
+	g_free(place->name);
+	g_free(place);
+}
+
+void place_add(GPtrArray *places, struct node *dir, const char *name)
+{
+	struct place *place = g_new(struct place, 1);
+
+	place->dir = dir;
+	place->name = g_strdup(name);
+	g_ptr_array_add(places, place);
+}
+
+int place_find(const GPtrArray *places, const struct node *dir, const char *name)
+{
+	for (guint i = 0; i < places->len; i++) {
+		const struct place *place = places->pdata[i];
+
+		if (place->dir == dir && !strcmp(place->name, name))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* From the object upwards.  old: on the old server. */
+static char *path_of(const struct node *node, const struct place *place, bool old)
+{
+	g_autoptr(GString) path = g_string_new("");
+
+	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
+		if (!*place->name && place->dir == node)
+			return g_string_free(g_steal_pointer(&path), FALSE);
+		if (path->len)
+			g_string_prepend_c(path, '/');
+		g_string_prepend(path, place->name);
+		if (!place->dir) {
+			g_string_prepend(path, OLD_STAGE "/");
+			return g_string_free(g_steal_pointer(&path), FALSE);
+		}
+		node = place->dir;
+		if (old && node->active && !node->there)
+			return NULL; /* where it is, is not known yet */
+		const GPtrArray *places = !old && node->wanted->len ? node->wanted : node->at;
+		if (!places->len)
+			return NULL;
+		place = places->pdata[0];
+	}
+	return NULL;
+}
+
+char *tree_place_path(const struct node *node, const struct place *place)
+{
+	return path_of(node, place, true);
+}
+
+char *tree_path(const struct node *node)
+{
+	return node->at->len ? path_of(node, node->at->pdata[0], true) : NULL;
+}
+
+char *tree_shown_path(const struct node *node)
+{
+	const GPtrArray *places = node->wanted->len ? node->wanted : node->at;
+	char *path = places->len ? path_of(node, places->pdata[0], !node->wanted->len) : NULL;
+
+	if (!path)
+		path = g_strdup(node->last_path ? node->last_path : "(an object without a name)");
+	return path;
+}
+
+char *tree_stage_name(const struct node *node, char kind)
+{
+	GString *name = g_string_new(NULL);
+
+	g_string_printf(name, "%c%02x", kind, node->handle.type);
+	for (unsigned i = 0; i < node->handle.len; i++)
+		g_string_append_printf(name, "%02x", node->handle.bytes[i]);
+	return g_string_free(name, FALSE);
+}
+
+bool tree_stage_parse(const char *name, struct migrate_binding *handle)
+{
+	size_t len = strlen(name);
+
+	*handle = (struct migrate_binding){0};
+	if (len < 3 || len % 2 == 0 || (len - 3) / 2 > MIGRATE_BINDING_MAX ||
+	    strspn(name + 1, "0123456789abcdef") != len - 1)
+		return false;
+	handle->len = (uint8_t)((len - 3) / 2);
+	for (size_t i = 1; i < len; i += 2) {
+		int byte = g_ascii_xdigit_value(name[i]) << 4 | g_ascii_xdigit_value(name[i + 1]);
+
+		*(i == 1 ? &handle->type : &handle->bytes[(i - 3) / 2]) = (uint8_t)byte;
+	}
+	return true;
+}
+
+static char *name_key(const struct migrate_binding *dir, const char *name)
+{
+	const struct node at = {.handle = *dir};
+	g_autofree char *hex = tree_stage_name(&at, STAGE_PARKED);
+
+	return old_path(hex, name);
+}
+
+bool tree_was_named(const struct node *node, const struct node *dir, const char *name)
+{
+	g_autofree char *key = name_key(&dir->handle, name);
+
+	return !g_hash_table_contains(node->not_there, key);
+}
+
+/* ---- problems -------------------------------------------------------------------------------- */
+
+static void problem_free(gpointer p)
+{
+	struct problem *problem = p;
+
+	g_free(problem->path);
+	g_free(problem->text);
+	g_free(problem);
+}
+
+static void add_problem(GPtrArray *problems, const struct node *node, const char *text)
+{
+	struct problem *problem = g_new(struct problem, 1);
+	g_autofree char *path = tree_shown_path(node);
+
+	problem->path = refused_line(path);
+	problem->text = g_strdup(text);
+	g_ptr_array_add(problems, problem);
+}
+
+static void unsettle(const GPtrArray *places)
+{
+	for (guint i = 0; i < places->len; i++) {
+		const struct place *place = places->pdata[i];
+
+		if (place->dir)
+			place->dir->unsettled = true;
+	}
+}
+
+void tree_conflict(struct tree *tree, struct node *node, const char *text)
+{
+	if (!node->conflict)
+		add_problem(tree->conflicts, node, text);
+	node->conflict = g_intern_string(text);
+	unsettle(node->wanted);
+	unsettle(node->at);
+}
+
+void tree_loss(struct tree *tree, const struct node *node, const char *text)
+{
+	add_problem(tree->losses, node, text);
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+static guint handle_hash(gconstpointer p)
+{
+	const struct migrate_binding *handle = p;
+	guint hash = handle->type;
+
+	for (unsigned i = 0; i < handle->len; i++)
+		hash = hash * 33 + handle->bytes[i];
+	return hash;
+}
+
+static gboolean handle_equal(gconstpointer a, gconstpointer b)
+{
+	return migrate_binding_equal(a, b);
+}
+
+static void node_free(gpointer p)
+{
+	struct node *node = p;
+
+	g_free(node->last_path);
+	g_ptr_array_unref(node->wanted);
+	g_ptr_array_unref(node->at);
+	g_clear_pointer(&node->not_there, g_hash_table_unref);
+	g_clear_pointer(&node->listed, g_hash_table_unref);
+	g_clear_pointer(&node->names, g_hash_table_unref);
+	carried_clear(&node->carried);
+	g_free(node);
+}
+
+static struct node *node_new(struct tree *tree)
+{
+	struct node *node = g_new0(struct node, 1);
+
+	node->wanted = g_ptr_array_new_with_free_func(place_free);
+	node->at = g_ptr_array_new_with_free_func(place_free);
+	node->not_there = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	g_ptr_array_add(tree->all, node);
+	return node;
+}
+
+int tree_open_node(const struct tree *tree, const struct node *node, int flags)
+{
+	return migrate_binding_open(tree->root_fd, &node->handle, flags | O_CLOEXEC | O_NOFOLLOW);
+}
+
+struct names {
+	struct tree *tree;
+	struct node *node;
+	GArray *gone; /* of struct journal_name */
+};
+
+static bool take_name(void *arg, const struct journal_name *name)
+{
+	struct names *names = arg;
+
+	if (name->kind == JOURNAL_NAME_GONE)
+		g_array_append_val(names->gone, *name);
+	else
+		g_hash_table_add(names->node->not_there, name_key(&name->parent, name->name));
+	return true;
+}
+
+/* The name that an open directory has now. */
+static void find_directory(struct tree *tree, struct node *node, int fd)
+{
+	g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
+	g_autofree char *path = g_file_read_link(link, NULL);
+	g_autofree char *name = path ? g_path_get_basename(path) : NULL;
+	struct migrate_binding parent, found;
+	int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (up >= 0 && name && !migrate_binding_get(up, NULL, &parent) &&
+	    !migrate_binding_get(up, name, &found) && migrate_binding_equal(&found, &node->handle))
+		place_add(node->at, tree_node(tree, &parent), name);
+	if (up >= 0)
+		close(up);
+}
+
+/* The name that the journal saw last, if it still is one. */
+static void find_by_hint(struct tree *tree, struct node *node, const struct journal_row *row)
+{
+	struct migrate_binding found;
+	struct node *dir;
+
+	if (!row->parent.len)
+		return;
+	dir = tree_node(tree, &row->parent);
+	int fd = dir->here ? tree_open_node(tree, dir, O_PATH | O_DIRECTORY) : -1;
+	if (fd < 0)
+		return;
+	if (!migrate_binding_get(fd, row->name, &found) &&
+	    migrate_binding_equal(&found, &node->handle) && tree_was_named(node, dir, row->name))
+		place_add(node->at, dir, row->name);
+	close(fd);
+}
+
+static void resolve_names(struct tree *tree, struct node *node, const struct journal_row *row,
+			  int fd)
+{
+	struct names names = {tree, node, g_array_new(FALSE, FALSE, sizeof(struct journal_name))};
+
+	for (guint i = 0; node->carried.names && i < node->carried.names->len; i++) {
+		const struct carried_name *name =
+			&g_array_index(node->carried.names, struct carried_name, i);
+
+		place_add(node->at, tree_node(tree, &name->parent), name->name);
+	}
+	if (!node->carried.names && row)
+		journal_names(tree->journal, &node->handle, take_name, &names, NULL);
+	for (guint i = 0; i < names.gone->len && !node->made; i++) {
+		const struct journal_name *name =
+			&g_array_index(names.gone, struct journal_name, i);
+
+		place_add(node->at, tree_node(tree, &name->parent), name->name);
+	}
+	g_array_unref(names.gone);
+	if (node->made || fd < 0 || (node->was_carried && node->carried.names))
+		return;
+	if (!S_ISDIR(node->st.st_mode) && row)
+		find_by_hint(tree, node, row);
+	else if (!node->at->len)
+		find_directory(tree, node, fd);
+}
+
+static void resolve(struct tree *tree, struct node *node)
+{
+	struct journal_row row;
+	bool has_row = journal_find(tree->journal, &node->handle, &row, NULL) == JOURNAL_CHANGED;
+	int fd = tree_open_node(tree, node, O_PATH);
+
+	node->here = fd >= 0 && !fstat(fd, &node->st) && node->st.st_nlink;
+	node->was_carried = carried_get(tree->carried, &node->handle, &node->carried);
+	if (has_row) {
+		node->flags = row.flags;
+		node->generation = row.generation;
+		node->made = row.flags & JOURNAL_MADE;
+		if (node->here)
+			journal_was_made(tree->journal, &row, node->st.st_nlink, &node->made, NULL);
+	}
+	node->active =
+		(has_row && node->carried.generation != node->generation) || node->carried.touching;
+	resolve_names(tree, node, has_row ? &row : NULL, node->here ? fd : -1);
+	if (fd >= 0)
+		close(fd);
+}
+
+struct node *tree_node(struct tree *tree, const struct migrate_binding *handle)
+{
+	struct node *node = g_hash_table_lookup(tree->nodes, handle);
+
+	if (node)
+		return node;
+	node = node_new(tree);
+	node->handle = *handle;
+	g_hash_table_insert(tree->nodes, &node->handle, node);
+	resolve(tree, node);
+	return node;
+}
+
+void tree_activate(struct tree *tree, struct node *node)
+{
+	guint64 inode = node->st.st_ino;
+
+	g_ptr_array_add(tree->active, node);
+	node->active = true;
+	if (node->here)
+		g_hash_table_insert(tree->inodes, g_memdup2(&inode, sizeof(inode)), node);
+}
+
+struct node *tree_node_there(struct tree *tree, struct node *dir, const char *name, uint64_t fileid)
+{
+	struct node *node = node_new(tree);
+
+	place_add(node->at, dir, name);
+	node->flags = JOURNAL_GONE;
+	node->handle.len = sizeof(fileid);
+	memcpy(node->handle.bytes, &fileid, sizeof(fileid));
+	node->was_carried = carried_get(tree->carried, &node->handle, &node->carried);
+	return node;
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+static void tree_expect(struct tree *tree, uint64_t fileid, struct node *node)
+{
+	guint64 key = fileid;
+
+	g_hash_table_insert(tree->fileids, g_memdup2(&key, sizeof(key)), node);
+}
+
+/* Whether what is at the path is the node's: by its number, where that is known. */
+static int look_at(struct tree *tree, struct node *node, const char *path)
+{
+	struct carried_object *carried = &node->carried;
+	struct stat st;
+	int ret = path ? old_stat(tree->old, path, &st) : -ENOENT;
+
+	if (ret)
+		return ret == -ENOTDIR || ret == -ELOOP || ret == -EXDEV ? -ENOENT : ret;
+	if (node->was_carried && carried->staged && st.st_ino == carried->staged) {
+		carried->fileid = carried->staged;
+		carried->touching = true;
+	}
+	if (node->was_carried && carried->fileid && st.st_ino != carried->fileid)
+		return -ENOENT;
+	node->there = true;
+	node->old = st;
+	tree_expect(tree, st.st_ino, node);
+	return 0;
+}
+
+/* 1: below a directory that is not found yet; 0; or -errno. */
+static int is_hidden(struct tree *tree, const struct place *place)
+{
+	struct node *dir = place->dir;
+
+	for (unsigned depth = 0; dir && depth < DEPTH_MAX; depth++) {
+		int ret = dir->active && !dir->there ? tree_look(tree, dir) : 0;
+
+		if (ret)
+			return ret;
+		if (dir->active && !dir->there)
+			return 1;
+		dir = dir == tree->root || !dir->at->len ? NULL
+							 : ((struct place *)dir->at->pdata[0])->dir;
+	}
+	return 0;
+}
+
+int tree_look(struct tree *tree, struct node *node)
+{
+	int ret = 0;
+
+	if (node->looked)
+		return 0;
+	node->looked = true;
+	for (guint i = 0; i < node->at->len && !ret;) {
+		struct place *place = node->at->pdata[i];
+		int hidden = place->dir == node ? 0 : is_hidden(tree, place);
+
+		if (hidden) {
+			ret = MIN(hidden, 0);
+			node->looked = false;
+			i++;
+			continue;
+		}
+		g_autofree char *path = tree_place_path(node, place);
+		ret = look_at(tree, node, path);
+		if (ret == -ENOENT && !node->last_path)
+			node->last_path = g_strdup(path);
+		if (ret == -ENOENT)
+			g_ptr_array_remove_index(node->at, i);
+		else
+			i++;
+		ret = ret == -ENOENT ? 0 : ret;
+	}
+	if (node->there || ret)
+		return ret;
+	g_autofree char *name = tree_stage_name(node, STAGE_PARKED);
+	g_autofree char *path = old_path(OLD_STAGE, name);
+	ret = look_at(tree, node, path);
+	if (!ret) {
+		g_ptr_array_set_size(node->at, 0);
+		place_add(node->at, NULL, name);
+	}
+	if (ret == -ENOENT && node->carried.fileid)
+		tree_expect(tree, node->carried.fileid, node);
+	if (ret == -ENOENT && node->carried.staged)
+		tree_expect(tree, node->carried.staged, node);
+	return ret == -ENOENT ? 0 : ret;
+}
+
+int tree_found(struct tree *tree, struct node *node, struct node *dir, const char *name)
+{
+	g_autofree char *parent = tree_path(dir);
+	g_autofree char *path = parent ? old_path(parent, name) : NULL;
+	bool first = !node->there;
+	int ret = first ? look_at(tree, node, path) : 0;
+
+	if (!ret && first)
+		g_ptr_array_set_size(node->at, 0); /* it was not found there */
+	if (!ret && place_find(node->at, dir, name) < 0)
+		place_add(node->at, dir, name);
+	return ret;
+}
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+struct tree *tree_open(const struct volume_config *config, struct journal_reader *journal,
+		       struct carried *carried, struct old *old, int64_t switched, GError **error)
+{
+	struct migrate_binding handle;
+	int fd = open(config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || migrate_binding_get(fd, NULL, &handle)) {
+		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
+			    "%s: %s; is its file system mounted?", config->root, g_strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	migrate_watch(fd);
+	struct tree *tree = g_new0(struct tree, 1);
+	tree->config = config;
+	tree->journal = journal;
+	tree->carried = carried;
+	tree->old = old;
+	tree->root_fd = fd;
+	tree->switched = switched;
+	tree->seen = INT64_MAX;
+	tree->nodes = g_hash_table_new(handle_hash, handle_equal);
+	tree->inodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	tree->fileids = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	tree->active = g_ptr_array_new();
+	tree->conflicts = g_ptr_array_new_with_free_func(problem_free);
+	tree->losses = g_ptr_array_new_with_free_func(problem_free);
+	tree->all = g_ptr_array_new_with_free_func(node_free);
+	tree->root = node_new(tree);
+	tree->root->handle = handle;
+	place_add(tree->root->at, tree->root, "");
+	g_hash_table_insert(tree->nodes, &tree->root->handle, tree->root);
+	resolve(tree, tree->root);
+	return tree;
+}
+
+void tree_close(struct tree *tree)
+{
+	if (!tree)
+		return;
+	g_hash_table_unref(tree->nodes);
+	g_hash_table_unref(tree->inodes);
+	g_hash_table_unref(tree->fileids);
+	g_ptr_array_unref(tree->active);
+	g_ptr_array_unref(tree->conflicts);
+	g_ptr_array_unref(tree->losses);
+	g_ptr_array_unref(tree->all);
+	close(tree->root_fd);
+	g_free(tree);
+}

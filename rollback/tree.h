@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Both trees, as far as the journal says that they differ: a node for each object that clients
+ * changed, and for the directories that lead to one.
+ *
+ * A node is known by its kernel handle on the new server.  Its places on the old server (`at`) are
+ * kept right while objects are moved there; its path there is made of them each time.
+ */
+#ifndef TREE_H
+#define TREE_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "carried.h"
+#include "config/volume_config.h"
+#include "store/reader.h"
+#include "old.h"
+
+struct place {
+	struct node *dir; /* NULL: OLD_STAGE */
+	char *name;
+};
+
+struct node {
+	struct migrate_binding handle;
+	unsigned flags;	     /* enum journal_flags */
+	uint64_t generation; /* of its row; 0: it has none */
+	bool active;	     /* it is to be dealt with */
+	bool loaded;
+	bool made;     /* was not there at the switch */
+	bool compared; /* a directory whose names are looked at */
+	/* the new server */
+	bool here;
+	struct stat st;
+	GPtrArray *wanted;     /* of struct place: its names in compared directories */
+	GHashTable *names;     /* of a compared directory: name -> active node or NULL */
+	GHashTable *not_there; /* names that it had not at the switch: tree_was_named() */
+	/* the old server */
+	struct carried_object carried;
+	bool was_carried, looked, there, seen;
+	struct stat old;
+	char *last_path;    /* where it was looked for */
+	GPtrArray *at;	    /* of struct place; those in directories that are compared, or one */
+	GHashTable *listed; /* of a directory: its names there (old_list), or NULL */
+	/* what is to be done (plan.h) */
+	unsigned todo, depth;
+	bool fetch; /* its data is to be here first */
+	bool moved; /* since it was planned */
+	const char *conflict;
+	bool later;	/* it is being changed: for the next run */
+	bool noted;	/* what was done */
+	bool unsettled; /* a directory: something in it is left, so it is compared again */
+};
+
+struct problem {
+	char *path, *text;
+};
+
+struct tree {
+	const struct volume_config *config;
+	struct journal_reader *journal;
+	struct carried *carried;
+	struct old *old;
+	int root_fd;
+	struct node *root;
+	bool serving;	      /* clients go on here: what is moved there has to be whole here */
+	int64_t seen;	      /* the journal knows what was done before; CLOCK_REALTIME, ns */
+	int64_t switched;     /* by the old server's clock, ns */
+	GHashTable *nodes;    /* by handle */
+	GHashTable *inodes;   /* active nodes that are here, by inode number */
+	GHashTable *fileids;  /* nodes that are there, by fileid */
+	GPtrArray *active;    /* nodes, in order; those of the old server alone as well */
+	GPtrArray *conflicts; /* of struct problem */
+	GPtrArray *losses;    /* likewise */
+	GPtrArray *all;	      /* every node, to be freed */
+};
+
+/* Takes nothing over. 0 and *tree, or NULL with *error. */
+struct tree *tree_open(const struct volume_config *config, struct journal_reader *journal,
+		       struct carried *carried, struct old *old, int64_t switched, GError **error);
+void tree_close(struct tree *tree);
+
+/* The node of a handle, with what is known of it; made where there is none. */
+struct node *tree_node(struct tree *tree, const struct migrate_binding *handle);
+/* It is to be dealt with. */
+void tree_activate(struct tree *tree, struct node *node);
+/* One that only the old server has: its handle is its fileid there, of type 0. */
+struct node *tree_node_there(struct tree *tree, struct node *dir, const char *name,
+			     uint64_t fileid);
+/* Opens an object on the new server.  A descriptor or -errno. */
+int tree_open_node(const struct tree *tree, const struct node *node, int flags);
+
+void place_add(GPtrArray *places, struct node *dir, const char *name);
+/* Its index, or -1. */
+int place_find(const GPtrArray *places, const struct node *dir, const char *name);
+
+/* Where it is on the old server now; NULL: nowhere.  g_free. */
+char *tree_path(const struct node *node);
+char *tree_place_path(const struct node *node, const struct place *place);
+/* Its name in OLD_STAGE: moved there, or new; g_free. */
+#define STAGE_PARKED 'p'
+#define STAGE_NEW    'n'
+char *tree_stage_name(const struct node *node, char kind);
+/* FALSE: it is none. */
+bool tree_stage_parse(const char *name, struct migrate_binding *handle);
+/* Whether it had a name at the switch that it has now. */
+bool tree_was_named(const struct node *node, const struct node *dir, const char *name);
+/* Looks at it on the old server, where it is known to be or may be.  0 or -errno. */
+int tree_look(struct tree *tree, struct node *node);
+/* A name of it was found there.  0 or -errno. */
+int tree_found(struct tree *tree, struct node *node, struct node *dir, const char *name);
+
+/* One line for people: of the node, by the name that it has, or had. */
+void tree_conflict(struct tree *tree, struct node *node, const char *text);
+void tree_loss(struct tree *tree, const struct node *node, const char *text);
+/* Its path on the new server, or the one on the old server; g_free. */
+char *tree_shown_path(const struct node *node);
+
+#endif

@@ -1,0 +1,288 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The way back: clients change things on the new server, and the old one's tree becomes the same.
+
+The old server's tree is reached through a mount of its own, as an administrator makes it for the way
+back; the migration itself reads it through an export that cannot be written (I10)."""
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import stat
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import nfs3                                                             # noqa: E402
+import smbfiles                                                         # noqa: E402
+import tree                                                             # noqa: E402
+from harness import case, expect, main, no_differences, same            # noqa: E402
+from sandbox import BASE, Process, sh, wait_for                         # noqa: E402
+from servers import NEW, OLD, VOLUME, stack                             # noqa: E402
+
+BACK = BASE + '/back'           # the mount with write rights
+
+
+def begin(args, files=400, **settings):
+    """A volume that is served, with its journal; its old server exports read-only."""
+    old, migration = stack(args.build, lambda root: tree.make(root, files, args.seed, 2 << 20),
+                           old={'export': 'Access_Type = RO;'}, rollback_source=BACK, **settings)
+    os.makedirs(BACK)
+    sh('mount', '--bind', OLD, BACK)
+    migration.start_journal()
+    migration.attach()
+    migration.start_server()
+    return old, migration
+
+
+def rollback(migration, *options, may_fail=False):
+    argv = [migration.program('migratectl'), '--config', migration.config, '--json', *options,
+            'rollback', VOLUME]
+    process = Process('rollback', argv)
+    status = process.wait(120)
+    with open(process.log) as log:
+        text = log.read()
+    os.truncate(process.log, 0)
+    if status and not may_fail:
+        raise AssertionError(f'rollback: exit {status}: {text}')
+    return json.loads(text)['rollback'] if text.startswith('{') else text
+
+
+def equal():
+    """Both trees, of which the new one is whole."""
+    no_differences(tree.compare(OLD, NEW, slack=1 << 30))
+    for path in map(os.fsdecode, tree.every(NEW)):
+        there = OLD + path[len(NEW):]
+        if path.startswith(NEW + '/.migrate') or os.path.islink(path):
+            continue
+        for name in ('system.posix_acl_access', 'system.posix_acl_default', 'user.back',
+                     'user.DOSATTRIB'):
+            same(attribute(there, name), attribute(path, name), f'{name} of {there}')
+
+
+def attribute(path, name):
+    with contextlib.suppress(OSError):
+        return os.getxattr(path, name)
+
+
+def change_by_nfs(client, tag):
+    """Three are made, four changed, three renamed, two removed: a replaced one, too.  What was there
+    before is of the tree's; tag: 0, 1, ..., each time other objects."""
+    wide = client.walk('wide')[0]
+    name = [f'{10 * tag + n:05}' for n in range(10)]
+    fresh = client.mkdir(client.root, f'new {tag}')
+    made = client.create(fresh, 'file', mode=0o640)
+    client.write(made, 0, b'made ' * 5000, nfs3.FILE_SYNC)
+    client.link(made, wide, f'link {tag}')
+    client.symlink(fresh, 'symlink', 'file')
+    client.write(client.walk(f'wide/{name[1]}')[0], 100, b'changed', nfs3.FILE_SYNC)
+    client.setattr(client.walk(f'wide/{name[2]}')[0], mode=0o604, uid=77, gid=78)
+    client.rename(wide, name[3], client.root, f'moved {tag}')
+    client.rename(wide, name[4], wide, name[5])
+    client.remove(wide, name[6])
+    where = client.root if tag % 2 == 0 else wide
+    client.rename(where, 'links', wide if tag % 2 == 0 else client.root, 'links')
+    client.write(client.walk('wide/links/a' if tag % 2 == 0 else 'links/a')[0], tag, b'linked',
+                 nfs3.FILE_SYNC)
+    client.setattr(client.walk('large/524288 bytes')[0], size=1000 + tag)
+
+
+COUNTS = {'made': 3, 'changed': 4, 'renamed': 3, 'removed': 2, 'conflicts': [], 'losses': []}
+
+
+def counts(got, **other):
+    return {key: got[key] for key in COUNTS}
+
+
+@case()
+def nothing_migrated(args):
+    """Numbers of a plan are those of what is done; and nothing else is brought."""
+    _, migration = begin(args)
+    began = time.time_ns()
+    change_by_nfs(migration.server.client(), 0)
+    before = migration.status()
+    for path in map(os.fsdecode, tree.every(OLD)):
+        expect(os.lstat(path).st_ctime_ns <= began, f'{path} was changed on the old server (I10)')
+    plan = rollback(migration, '--plan')
+    same({**counts(plan), 'losses': []}, COUNTS, 'what is planned')
+    expect(not os.path.exists(OLD + '/moved 0'), 'a plan does nothing')
+    same(counts(rollback(migration)), COUNTS, 'what is done')
+    fetched = int(migration.status()['bytes_fetched']) - int(before['bytes_fetched'])
+    expect(fetched < 300_000, f'{fetched} bytes were fetched: stubs cost nothing')
+    expect(not os.path.exists(OLD + '/.migrate-rollback'), 'something is left over')
+    nothing = dict.fromkeys(('made', 'changed', 'renamed', 'removed'), 0)
+    same(counts(rollback(migration)), {**COUNTS, **nothing}, 'what is done again')
+    migration.crawl()
+    equal()
+
+
+@case()
+def stub_that_is_renamed(args):
+    """It costs a rename there, and can still be read here."""
+    _, migration = begin(args)
+    client = migration.server.client()
+    client.rename(client.walk('wide')[0], '00001', client.root, 'moved')
+    client.setattr(client.walk('wide/00002')[0], mode=0o604)
+    size = os.stat(OLD + '/wide/00001').st_size
+    before = os.stat(OLD + '/wide/00001').st_ino
+    done = rollback(migration)
+    same([done['renamed'], done['made'], done['bytes']], [1, 0, 0], 'what is done')
+    same(os.stat(OLD + '/moved').st_ino, before, 'the inode on the old server')
+    expect('security.migrate' in os.listxattr(NEW + '/moved') or not size, 'it was brought')
+    migration.crawl()
+    equal()
+
+
+@case()
+def finished_and_finalized(args):
+    """With changes of local programs, and over SMB; the names alone are here at first."""
+    _, migration = begin(args)
+    crawler = migration.start_crawler('--metadata-only')
+    same(crawler.wait(100), 0, 'the crawler')
+    client = migration.server.client()
+    change_by_nfs(client, 0)
+    same(counts(rollback(migration)), COUNTS, 'what is done with the names')
+    migration.crawl()
+    equal()
+    smb = smbfiles.Files(migration.start_smbd().session('root'))
+    smb.write('wide/by smb', b'smb' * 1000)
+    smb.write('wide/00020', b'smb')
+    smb.rename('wide/00021', 'wide/00022 renamed')
+    smb.unlink('wide/00023')
+    change_by_nfs(client, 1)
+    done = rollback(migration)
+    same(done['conflicts'], [], 'conflicts')
+    equal()
+    migration.ctl('verify')
+    migration.ctl('finalize')
+    migration.smbd.stop()
+    migration.server.stop()
+    sh('setfacl', '-m', 'u:77:rwx,d:g:78:rx', NEW + '/departments')
+    os.setxattr(NEW + '/wide/00030', 'user.back', b'value')
+    os.truncate(NEW + '/sparse/middle', 64 << 20)
+    os.rename(NEW + '/deep', NEW + '/wide/deep')
+    shutil.rmtree(NEW + '/odd names')
+    os.mknod(NEW + '/special/new', 0o600 | stat.S_IFIFO)
+    os.utime(NEW + '/special/relative', ns=(5, 7), follow_symlinks=False)
+    rollback(migration)
+    equal()
+    blocks = os.stat(OLD + '/sparse/middle').st_blocks
+    expect(blocks * 512 < 2 << 20, f'{blocks} blocks: holes were filled')
+
+
+@case()
+def conflicts(args):
+    """What somebody changed there stays, and is listed; the rest goes on."""
+    _, migration = begin(args)
+    client = migration.server.client()
+    wide = client.walk('wide')[0]
+    for name in ('00001', '00002'):
+        client.write(client.walk(f'wide/{name}')[0], 0, b'ours', nfs3.FILE_SYNC)
+    client.remove(wide, '00003')
+    client.remove(wide, '00004')
+    for name in ('00001', '00003'):
+        with open(f'{OLD}/wide/{name}', 'w') as file:
+            file.write('theirs')
+    with open(OLD + '/wide/theirs', 'w') as file:
+        file.write('theirs')
+    wanted = {'wide/00001', 'wide/00003', 'wide/theirs'}
+    for options in ('--plan',), (), ():
+        got = rollback(migration, *options, may_fail=True)
+        same({c['path'] for c in got['conflicts']}, wanted, f'conflicts {options}')
+    for name in ('00001', '00003', 'theirs'):
+        with open(f'{OLD}/wide/{name}') as file:
+            same(file.read(), 'theirs', name)
+    expect(not os.path.exists(OLD + '/wide/00004'), 'the rest was not done')
+    with open(OLD + '/wide/00002', 'rb') as file:
+        same(file.read(4), b'ours', 'what has no conflict')
+
+
+@case()
+def killed(args):
+    """At random points, until it comes to its end."""
+    _, migration = begin(args, 1000)
+    client = migration.server.client()
+    for tag in range(8):
+        change_by_nfs(client, tag)
+    met = 0
+    argv = [migration.program('migratectl'), '--config', migration.config, 'rollback', VOLUME]
+    for _ in range(12):
+        process = Process('killed', argv)
+        select.select([], [], [], args.random.uniform(0.005, 0.15))   # the random point, not a wait
+        met += process.poll() is None
+        process.stop(signal.SIGKILL)
+    expect(met >= 2, f'{met} were met')
+    same(rollback(migration)['conflicts'], [], 'conflicts')
+    expect(not os.path.exists(OLD + '/.migrate-rollback'), 'something is left over')
+    migration.crawl()
+    equal()
+
+
+@case()
+def followed(args):
+    """Round after round; status says how far it is behind, and the trees are equal in the end."""
+    _, migration = begin(args)
+    client = migration.server.client()
+    follower = Process('follower', [migration.program('migratectl'), '--config', migration.config,
+                                    '--follow', 'rollback', VOLUME])
+    for tag in range(2):
+        change_by_nfs(client, tag)
+        wait_for('it was carried back', lambda tag=tag: os.path.exists(f'{OLD}/moved {tag}'),
+                 process=follower)
+    status = migration.status()
+    same([status['follows'], status['conflicts']], [True, 0], 'status')
+    expect(int(status['lag_seconds']) < 60, f'{status["lag_seconds"]} s behind')
+    same(follower.stop(), 0, 'its exit status')
+    rollback(migration)
+    migration.crawl()
+    equal()
+
+
+@case()
+def refused(args):
+    """Another tree, one that cannot be written, no journal, and a gap in it."""
+    _, migration = begin(args)
+    other = BASE + '/other'
+    os.makedirs(other + '/unlike')
+    expect('not the tree' in rollback(migration, '--to', other, may_fail=True), 'another tree')
+    text = rollback(migration, '--to', NEW, may_fail=True)
+    expect('apart' in text, f'the new tree: {text}')
+    sh('mount', '-o', 'remount,bind,ro', BACK)
+    expect('cannot be written' in rollback(migration, may_fail=True), 'a read-only mount')
+    sh('mount', '-o', 'remount,bind,rw', BACK)
+    migration.journal.stop(signal.SIGKILL)
+    text = rollback(migration, may_fail=True)
+    expect('migrate-journal' in text, f'without the journal: {text}')
+    same(os.listdir(other + '/unlike'), [], 'another tree')
+
+
+@case()
+def switched_again(args):
+    """Back, changed there, and switched to the same new server anew."""
+    old, migration = begin(args)
+    change_by_nfs(migration.server.client(), 0)
+    rollback(migration)
+    migration.crawl()
+    equal()
+    migration.ctl('finalize')
+    migration.server.stop()
+    migration.journal.stop()
+    migration.ctl('commit')
+    with open(OLD + '/wide/00040', 'a') as file:
+        file.write('changed while it was back')
+    os.rename(OLD + '/wide/00041', OLD + '/wide/00041 renamed')
+    old.restart()
+    shutil.rmtree(f'{BASE}/{VOLUME}.journal')
+    migration.ctl('attach', '--adopt')
+    migration.start_journal()
+    migration.start_server()
+    change_by_nfs(migration.server.client(), 1)
+    migration.crawl()
+    same(rollback(migration)['conflicts'], [], 'conflicts')
+    equal()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "attrs.h"
+
+#include "config/owners.h"
+#include "trees.h"
+
+static unsigned lost;
+
+static void count(void *arg, const char *what)
+{
+	lost++;
+}
+
+static void give(const char *from, const char *to, const struct volume_config *config)
+{
+	struct attrs attrs;
+	int a = open(from, O_PATH | O_NOFOLLOW), b = open(to, O_PATH | O_NOFOLLOW);
+
+	lost = 0;
+	ck_assert_int_eq(attrs_read(a, &attrs), 0);
+	ck_assert_int_eq(attrs_give(b, &attrs, config, count, NULL), 0);
+	attrs_clear(&attrs);
+	close(a);
+	close(b);
+}
+
+START_TEST(all_of_it)
+{
+	const struct volume_config config = {0};
+
+	trees_make(FILL);
+	sh("cd " NEW_TREE " && chown 5:6 a/1 && chmod 6751 a/1 && setfacl -m u:9:r,g:8:w a/1 && "
+	   "setfacl -d -m u:9:rwx e && chown -h 3:4 a/symlink");
+	give(NEW_TREE "/a/1", OLD_TREE "/a/1", &config);
+	give(NEW_TREE "/e", OLD_TREE "/e", &config);
+	give(NEW_TREE "/a/symlink", OLD_TREE "/a/symlink", &config);
+	ck_assert_uint_eq(lost, 0);
+	same_trees();
+	sh("cd " NEW_TREE " && setfacl -b a/1 && setfacl -b e");
+	give(NEW_TREE "/a/1", OLD_TREE "/a/1", &config);
+	give(NEW_TREE "/e", OLD_TREE "/e", &config);
+	same_trees();
+}
+END_TEST
+
+START_TEST(owners_backwards)
+{
+	struct volume_config config = {.map_users = owners_parse("100-199:1100", NULL),
+				       .map_groups = owners_parse("7:17", NULL)};
+
+	trees_make(FILL);
+	sh("cd " NEW_TREE " && chown 1105:17 a/1 && setfacl -m u:1106:r a/1 && chown 150 a/2 && "
+	   "chown 42 a/3");
+	give(NEW_TREE "/a/1", OLD_TREE "/a/1", &config);
+	sh("cd " OLD_TREE " && test $(stat -c %%u:%%g a/1) = 105:7 && "
+	   "getfacl -n a/1 | grep -q user:106:r");
+	give(NEW_TREE "/a/3", OLD_TREE "/a/3", &config);
+	ck_assert_uint_eq(lost, 0);
+	give(NEW_TREE "/a/2", OLD_TREE "/a/2", &config); /* 150 there becomes 1150 here */
+	ck_assert_uint_eq(lost, 1);
+	owners_free(config.map_users);
+	owners_free(config.map_groups);
+}
+END_TEST
+
+/* A file system without ACLs: nobody is granted more. */
+START_TEST(what_is_not_taken)
+{
+	const struct volume_config config = {0};
+
+	trees_make(FILL);
+	sh("mkdir /mnt/plain && mount -t ramfs plain /mnt/plain && touch /mnt/plain/1 && "
+	   "cd " NEW_TREE " && chmod 644 a/1 && setfacl -m u:9:rwx,g::- a/1");
+	give(NEW_TREE "/a/1", "/mnt/plain/1", &config);
+	ck_assert_uint_eq(lost, 1);
+	sh("test $(stat -c %%a /mnt/plain/1) = 600 -o $(stat -c %%a /mnt/plain/1) = 604");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("attrs");
+	TCase *tcase = tcase_create("all");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, all_of_it);
+	tcase_add_test(tcase, owners_backwards);
+	tcase_add_test(tcase, what_is_not_taken);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "carry.h"
+
+#include "trees.h"
+
+START_TEST(nothing)
+{
+	trees_make(FILL);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+START_TEST(every_kind)
+{
+	trees_make(FILL);
+	make("a/new", "echo new >a/new && chmod 4711 a/new && chown 5:6 a/new");
+	make("a/new.link", "ln a/new a/new.link");
+	make("n", "mkdir n && chmod 2770 n");
+	make("n/m", "mkdir n/m");
+	make("n/m/deep", "echo deep >n/m/deep");
+	make("n/pipe", "mkfifo n/pipe");
+	make("n/symlink", "ln -s nowhere n/symlink && chown -h 7:8 n/symlink");
+	make("n/sparse", "truncate -s 10M n/sparse && echo end >>n/sparse");
+	change("a/2", JOURNAL_DATA, "echo changed >a/2");
+	change("a/1", JOURNAL_DATA, "echo linked >>a/1");
+	change("a/3", JOURNAL_META, "chmod 640 a/3 && chown 11:12 a/3 && setfacl -m u:77:rx a/3");
+	change("e", JOURNAL_META, "chmod 1777 e");
+	change("a/symlink", JOURNAL_META, "touch -hd 2011-01-01 a/symlink");
+	move("a/4", "d/moved");
+	move("a/b", "d/b");
+	take_away("a/5");
+	take_away("e/empty");
+	go_back(0);
+	same_trees();
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+START_TEST(names_in_circles)
+{
+	trees_make(FILL);
+	move("a/1", "a/t");
+	move("a/2", "a/1");
+	move("a/3", "a/2");
+	move("a/t", "a/3");
+	move("a/b", "e/b"); /* a directory and its parent change places */
+	move("a", "e/b/c/a");
+	move("e/b", "a");
+	move("e", "a/c/e");
+	go_back(0);
+	same_trees();
+	move("a", "z");
+	move("z/c/a/3", "z/3");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+START_TEST(replaced)
+{
+	trees_make(FILL);
+	make("a/6.tmp", "echo edited >a/6.tmp");
+	move("a/6.tmp", "a/6");
+	move("a/7", "a/8");
+	take_away("a/2");
+	make("a/2", "mkdir a/2");
+	make("a/2/in", "echo in >a/2/in");
+	take_away("e/empty");
+	take_away("e");
+	make("e", "echo file >e");
+	make("d/tmp", "ln a/3 d/tmp");
+	go_back(0);
+	same_trees();
+	take_away("a/3");
+	move("a/6", "a/2/in");
+	change("d/tmp", JOURNAL_DATA, "echo more >>d/tmp");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* Names that come and go again leave a time. */
+START_TEST(times_of_directories)
+{
+	trees_make(FILL);
+	make("a/b/tmp", "echo >a/b/tmp");
+	take_away("a/b/tmp");
+	move("a/4", "e/4");
+	move("e/4", "a/4");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+START_TEST(trees_that_go_and_come)
+{
+	trees_make(FILL);
+	take_away("a/b/c/y");
+	take_away("a/b/c");
+	take_away("a/b/x");
+	take_away("a/b");
+	/* from elsewhere on the file system: what is in it has no rows */
+	sh("mkdir -p " NEW_TREE "/in/side && echo 1 >" NEW_TREE "/in/side/1 && ln " NEW_TREE
+	   "/in/side/1 " NEW_TREE "/in/2");
+	note_made("in");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("carry");
+	TCase *tcase = tcase_create("all");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, nothing);
+	tcase_add_test(tcase, every_kind);
+	tcase_add_test(tcase, names_in_circles);
+	tcase_add_test(tcase, replaced);
+	tcase_add_test(tcase, times_of_directories);
+	tcase_add_test(tcase, trees_that_go_and_come);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "listing.h"
+
+#include "trees.h"
+
+/* A name that no hint leads to is found by a walk. */
+START_TEST(searched)
+{
+	struct migrate_binding handle;
+	struct way way;
+
+	trees_make(FILL);
+	handle = handle_of("a/b/c/y");
+	sh("echo more >>" NEW_TREE "/a/b/c/y");
+	journal_store_touch(journal, &handle, JOURNAL_DATA, NULL);
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	g_autofree char *path = tree_path(tree_node(way.tree, &handle));
+	ck_assert_str_eq(path, "a/b/c/y");
+	way_close(&way);
+	open_store();
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+START_TEST(given_up)
+{
+	struct way way;
+
+	trees_make(FILL);
+	sh("mkdir " NEW_TREE "/.migrate && "
+	   "printf 'name\t" NEW_TREE "/a/never\tgiven up\n' >" NEW_TREE "/.migrate/report && "
+	   "echo x >" OLD_TREE "/a/never");
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	struct migrate_binding a = handle_of("a");
+	struct node *dir = tree_node(way.tree, &a);
+	ck_assert(listing_given_up(way.tree, dir, tree_node_there(way.tree, dir, "never", 1)));
+	ck_assert(!listing_given_up(way.tree, dir, tree_node_there(way.tree, dir, "1", 2)));
+	way_close(&way);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("listing");
+	TCase *tcase = tcase_create("all");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, searched);
+	tcase_add_test(tcase, given_up);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

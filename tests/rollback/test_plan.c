@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "plan.h"
+
+#include "trees.h"
+
+START_TEST(conflicts)
+{
+	trees_make(FILL);
+	sh("echo theirs >>" OLD_TREE "/a/1; echo theirs >" OLD_TREE "/a/2; chmod 600 " OLD_TREE
+	   "/a/3; echo >" OLD_TREE "/e/empty/theirs; echo >" OLD_TREE "/a/n; rm " OLD_TREE "/a/7");
+	change("a/1", JOURNAL_DATA, "echo ours >>a/1");
+	take_away("a/2");
+	change("a/3", JOURNAL_META, "chmod 640 a/3");
+	take_away("e/empty");
+	make("a/n", "echo ours >a/n");
+	change("a/7", JOURNAL_DATA, "echo ours >>a/7");
+	change("a/8", JOURNAL_DATA, "echo ours >>a/8");
+	/* 1 2 3 7, what was put into e/empty, that, and at a/n theirs and ours */
+	go_back(8);
+	sh("cd " OLD_TREE
+	   " && grep -q theirs a/1 && grep -q theirs a/2 && test -e e/empty/theirs && "
+	   "test ! -s a/n -o -s a/n && ! grep -q ours a/n && test ! -e a/7 && grep -q ours a/8 && "
+	   "test $(stat -c %%a a/3) = 600");
+	go_back(8);
+	/* what was carried, and changed there then */
+	sh("echo theirs >>" OLD_TREE "/a/8");
+	change("a/8", JOURNAL_DATA, "echo more >>a/8");
+	go_back(9);
+	sh("grep -q theirs " OLD_TREE "/a/8");
+}
+END_TEST
+
+START_TEST(planned)
+{
+	struct way way;
+
+	trees_make(FILL);
+	make("n", "mkdir n");
+	make("n/f", "printf 12345 >n/f");
+	change("a/2", JOURNAL_DATA, "printf 1234567 >a/2");
+	move("a/3", "a/33");
+	take_away("a/4");
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	ck_assert_uint_eq(way.plan.made, 2);
+	ck_assert_uint_eq(way.plan.changed, 1);
+	ck_assert_uint_eq(way.plan.renamed, 1);
+	ck_assert_uint_eq(way.plan.removed, 1);
+	ck_assert_uint_eq(way.plan.bytes, 12);
+	way_close(&way);
+	sh("cd " OLD_TREE " && test ! -e n -a -e a/3 -a -e a/4 -a ! -e " OLD_STAGE);
+}
+END_TEST
+
+/* X takes the place of Y and leaves it: of Y no name is told. */
+START_TEST(replaced_and_left)
+{
+	trees_make(FILL);
+	move("a/1", "a/2");
+	move("a/2", "e/1");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* A name goes, and another one is left in a directory that nobody touched. */
+START_TEST(one_link_goes)
+{
+	trees_make(FILL);
+	take_away("d/link");
+	go_back(0);
+	same_trees();
+	change("a/1", JOURNAL_DATA, "echo more >>a/1");
+	go_back(0);
+	same_trees();
+	make("e/1", "ln a/1 e/1");
+	go_back(0);
+	take_away("e/1");
+	go_back(0);
+	same_trees();
+	make("e/1", "ln a/1 e/1");
+	go_back(0);
+	take_away("a/1");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* What a scan found after a gap: too much, and renames as names that went and came. */
+START_TEST(scanned)
+{
+	trees_make(FILL);
+	sh("cd " NEW_TREE
+	   " && mv a/3 e/3 && rm a/4 && echo new >e/new && mkdir e/d && echo x >>a/5");
+	note("a", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
+	note("e", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
+	note("e/d", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
+	note("e/3", JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED);
+	note("e/new", JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED);
+	note("a/5", JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("plan");
+	TCase *tcase = tcase_create("all");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, conflicts);
+	tcase_add_test(tcase, planned);
+	tcase_add_test(tcase, replaced_and_left);
+	tcase_add_test(tcase, one_link_goes);
+	tcase_add_test(tcase, scanned);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

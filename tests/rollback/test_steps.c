@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Killed after each step that changes the old server's tree, or the notes of what is done: the next
+ * run brings it to its end, without a conflict and with nothing left over. */
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "attrs.h"
+#include "trees.h"
+
+/* Shared with children: which step kills, 0: none; and how many there were. */
+static struct {
+	unsigned kill_at, steps, first; /* first: of a run that was not killed */
+} * shared;
+
+static void step(void)
+{
+	if (++shared->steps == shared->kill_at)
+		raise(SIGKILL);
+}
+
+#define WRAP(type, name, parameters, arguments)                                                    \
+	type __real_##name parameters;                                                             \
+	type __wrap_##name parameters;                                                             \
+	type __wrap_##name parameters                                                              \
+	{                                                                                          \
+		type result = __real_##name arguments;                                             \
+		step();                                                                            \
+		return result;                                                                     \
+	}
+
+WRAP(int, old_mkdir, (struct old * old, const char *path), (old, path))
+WRAP(int, old_create, (struct old * old, const char *path), (old, path))
+WRAP(int, old_symlink, (struct old * old, const char *target, const char *path),
+     (old, target, path))
+WRAP(int, old_mknod, (struct old * old, const char *path, mode_t mode, dev_t device),
+     (old, path, mode, device))
+WRAP(int, old_link, (struct old * old, const char *from, const char *to), (old, from, to))
+WRAP(int, old_rename, (struct old * old, const char *from, const char *to), (old, from, to))
+WRAP(int, old_remove, (struct old * old, const char *path, bool directory), (old, path, directory))
+WRAP(int, attrs_give_times, (int fd, const struct attrs *attrs), (fd, attrs))
+WRAP(int, attrs_give,
+     (int fd, const struct attrs *attrs, const struct volume_config *config, attrs_lost_fn lost,
+      void *arg),
+     (fd, attrs, config, lost, arg))
+WRAP(bool, carried_commit, (struct carried * carried, GError **error), (carried, error))
+
+static void change_all(void)
+{
+	trees_make("mkdir -p a/b/c d e/f quiet && for i in 1 2 3 4 5 6 7; do echo old$i >a/$i; "
+		   "done && "
+		   "ln a/1 d/link && echo y >a/b/c/y && echo z >e/f/z && "
+		   "echo q >quiet/q && "
+		   "find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");
+	make("n", "mkdir n");
+	make("n/new", "echo new >n/new");
+	make("n/link", "ln n/new n/link");
+	make("n/symlink", "ln -s x n/symlink");
+	make("n/pipe", "mkfifo n/pipe");
+	change("a/1", JOURNAL_DATA, "echo linked >>a/1");
+	change("a/2", JOURNAL_DATA, "echo changed >>a/2");
+	change("quiet/q", JOURNAL_DATA, "echo changed >>quiet/q");
+	change("a/3", JOURNAL_META, "chmod 640 a/3");
+	move("a/4", "a/t");
+	move("a/5", "a/4");
+	move("a/t", "a/5");
+	move("a/6", "n/6");
+	change("n/6", JOURNAL_DATA, "echo moved >>n/6");
+	move("a/b", "d/b");
+	move("a", "d/b/c/a");
+	take_away("e/f/z");
+	take_away("e/f");
+	make("e/f", "echo file >e/f");
+	take_away("d/b/c/a/7");
+	take_away("d/link");
+}
+
+static void start(pid_t *pid)
+{
+	*pid = fork();
+	ck_assert_int_ge(*pid, 0);
+}
+
+static int end_of(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* In a process of its own, for its mounts.  Whether the step was reached. */
+static void kill_at(unsigned number)
+{
+	pid_t pid;
+
+	change_all();
+	trees_commit();
+	journal_store_close(journal);
+	shared->steps = 0;
+	shared->kill_at = number;
+	start(&pid);
+	if (!pid) {
+		struct way way;
+
+		way_open(&way);
+		way_go(&way);
+		way_close(&way);
+		_exit(0);
+	}
+	int status = end_of(pid);
+	ck_assert_int_eq(status, number ? SIGKILL : 0);
+	shared->kill_at = 0;
+	shared->first = shared->steps;
+	open_store();
+	go_back(0);
+	same_trees();
+	sh("test ! -e " OLD_TREE "/" OLD_STAGE);
+}
+
+START_TEST(each_step)
+{
+	unsigned steps = 1;
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	for (unsigned i = 0; i <= steps; i++) {
+		pid_t pid;
+
+		start(&pid);
+		if (!pid) {
+			kill_at(i);
+			exit(0);
+		}
+		int status = end_of(pid);
+		ck_assert_msg(status == 0, "killed after step %u of %u", i, steps);
+		if (!i)
+			steps = shared->first;
+	}
+	ck_assert_uint_gt(steps, 40);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("steps");
+	TCase *tcase = tcase_create("all");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_test(tcase, each_step);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Two trees, /mnt/old and /mnt/new, on file systems of their own, and the journal of what was
+ * changed in the new one, kept by those who change it here.
+ */
+#ifndef TREES_H
+#define TREES_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "carry.h"
+#include "store/store.h"
+#include "suite.h"
+
+/* For trees_make(). */
+#define FILL                                                                                       \
+	"mkdir -p a/b/c d e/empty && for i in 1 2 3 4 5 6 7 8; do echo old$i >a/$i; done && "      \
+	"echo x >a/b/x && echo y >a/b/c/y && ln a/1 d/link && ln -s 1 a/symlink && "               \
+	"mkfifo d/fifo && find . -exec touch -hd 2001-02-03T04:05:06.789 {} +"
+
+#define OLD_TREE "/mnt/old"
+#define NEW_TREE "/mnt/new"
+
+static struct journal_store *journal;
+static int64_t switched;
+static bool stop_now;
+
+/* A command that must succeed. */
+static inline void sh(const char *format, ...) G_GNUC_PRINTF(1, 2);
+static inline void sh(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	g_autofree char *command = g_strdup_vprintf(format, args);
+	va_end(args);
+	ck_assert_msg(system(command) == 0, "%s", command);
+}
+
+static inline char *in_new(const char *path)
+{
+	return g_build_filename(NEW_TREE, path, NULL);
+}
+
+static inline struct migrate_binding handle_of(const char *path)
+{
+	g_autofree char *full = in_new(path);
+	struct migrate_binding handle;
+	int fd = open(full, O_PATH | O_NOFOLLOW);
+
+	ck_assert_msg(fd >= 0 && !migrate_binding_get(fd, NULL, &handle), "%s: %s", full,
+		      strerror(errno));
+	close(fd);
+	return handle;
+}
+
+static inline void open_store(void)
+{
+	GError *error = NULL;
+
+	journal = journal_store_open("/mnt/journal", &error);
+	ck_assert_msg(journal != NULL, "%s", error ? error->message : "");
+}
+
+/* File systems' clocks are coarse: until they have passed now, and may be behind it no more. */
+static inline void wait_for_clocks(void)
+{
+	const int64_t past = g_get_real_time() + 20000;
+	struct stat st;
+
+	do {
+		sh("touch /mnt/clock");
+		ck_assert_int_eq(stat("/mnt/clock", &st), 0);
+	} while (st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000 <= past);
+}
+
+/* fill: a shell command, which makes both trees the same in each of them. */
+static inline void trees_make(const char *fill)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tmpfs", "/mnt", "tmpfs", 0, "mode=755"))
+		ck_abort_msg("the test must be root and mount on /mnt");
+	sh("mkdir /mnt/old /mnt/new && mount -t tmpfs tmpfs /mnt/old && "
+	   "mount -t tmpfs tmpfs /mnt/new && cd /mnt/old && { %s; }; cd / && "
+	   "cp -a /mnt/old/. /mnt/new/",
+	   fill);
+	open_store();
+	wait_for_clocks();
+	switched = g_get_real_time() * 1000;
+	journal_store_state(journal)->since = switched;
+	wait_for_clocks();
+}
+
+static inline void trees_commit(void)
+{
+	GError *error = NULL;
+
+	ck_assert_msg(journal_store_commit(journal, &error), "%s", error ? error->message : "");
+}
+
+/* ---- changes, and their rows ------------------------------------------------------------------
+ */
+
+static inline struct journal_place place_of(const char *path, char **base)
+{
+	g_autofree char *dir = g_path_get_dirname(path);
+
+	*base = g_path_get_basename(path);
+	return (struct journal_place){handle_of(dir), *base};
+}
+
+static inline void note_made(const char *path)
+{
+	g_autofree char *base = NULL, *full = in_new(path);
+	struct journal_place place = place_of(path, &base);
+	struct migrate_binding handle = handle_of(path);
+	struct stat st;
+
+	ck_assert_int_eq(lstat(full, &st), 0);
+	if (st.st_nlink > 1 && !S_ISDIR(st.st_mode))
+		journal_store_linked(journal, &handle);
+	journal_store_made(journal, &handle, S_ISDIR(st.st_mode), &place);
+}
+
+static inline void note(const char *path, unsigned flags)
+{
+	g_autofree char *base = NULL;
+	struct journal_place place = place_of(path, &base);
+	struct migrate_binding handle = handle_of(path);
+
+	journal_store_touch(journal, &handle, flags, &place);
+}
+
+/* The shell does it in the new tree; PATH is one that comes to be. */
+static inline void make(const char *path, const char *command)
+{
+	sh("cd " NEW_TREE " && { %s; }", command);
+	note_made(path);
+}
+
+static inline void change(const char *path, unsigned flags, const char *command)
+{
+	sh("cd " NEW_TREE " && { %s; }", command);
+	note(path, flags);
+}
+
+static inline void move(const char *from, const char *to)
+{
+	g_autofree char *from_base = NULL, *to_base = NULL, *a = in_new(from), *b = in_new(to);
+	struct journal_place before = place_of(from, &from_base), after;
+	struct migrate_binding handle = handle_of(from), over = {0};
+	struct stat st;
+	bool replaces = !lstat(b, &st);
+
+	if (replaces)
+		over = handle_of(to);
+	ck_assert_msg(rename(a, b) == 0, "%s: %s", to, strerror(errno));
+	ck_assert_int_eq(lstat(b, &st), 0);
+	after = place_of(to, &to_base);
+	journal_store_moved(journal, &handle, S_ISDIR(st.st_mode), &before, &after);
+	if (replaces) {
+		/* the kernel tells of its end alone */
+		journal_store_touch(journal, &over, 0, NULL);
+		journal_store_gone(journal, &over);
+	}
+}
+
+static inline void take_away(const char *path)
+{
+	g_autofree char *base = NULL, *full = in_new(path);
+	struct journal_place place = place_of(path, &base);
+	struct migrate_binding handle = handle_of(path);
+	struct stat st;
+
+	ck_assert_int_eq(lstat(full, &st), 0);
+	ck_assert_msg(remove(full) == 0, "%s: %s", full, strerror(errno));
+	journal_store_removed(journal, &handle, S_ISDIR(st.st_mode), &place);
+	if (st.st_nlink > 1 && !S_ISDIR(st.st_mode))
+		journal_store_touch(journal, &handle, JOURNAL_META, NULL);
+	else
+		journal_store_gone(journal, &handle);
+}
+
+/* ---- the way back ------------------------------------------------------------------------------
+ */
+
+struct way {
+	struct volume_config config;
+	struct journal_reader *reader;
+	struct carried *carried;
+	struct old *old;
+	struct tree *tree;
+	struct plan plan;
+	struct carry_result done;
+};
+
+static inline void way_open(struct way *way)
+{
+	GError *error = NULL;
+	int64_t skew;
+
+	*way = (struct way){.config = {.name = (char *)"test",
+				       .root = (char *)NEW_TREE,
+				       .source = (char *)"file:///mnt/old",
+				       .report = (char *)"/mnt/none",
+				       .socket = (char *)"/mnt/none.sock"}};
+	way->reader = journal_open("/mnt/journal", &error);
+	way->carried = way->reader ? carried_open("/mnt/carried", switched, true, &error) : NULL;
+	way->old = way->carried ? old_open(OLD_TREE, &error) : NULL;
+	if (way->old && old_begin(way->old, &skew, &error))
+		way->tree = tree_open(&way->config, way->reader, way->carried, way->old,
+				      switched + skew, &error);
+	ck_assert_msg(way->tree && plan_make(way->tree, &way->plan, &error), "%s",
+		      error ? error->message : "");
+}
+
+static inline void way_go(struct way *way)
+{
+	GError *error = NULL;
+
+	ck_assert_msg(carry_out(way->tree, &stop_now, &way->done, &error), "%s",
+		      error ? error->message : "");
+}
+
+static inline void way_close(struct way *way)
+{
+	tree_close(way->tree);
+	old_end(way->old);
+	old_close(way->old);
+	carried_close(way->carried);
+	journal_close(way->reader);
+}
+
+static inline void show(const GPtrArray *problems)
+{
+	for (guint i = 0; i < problems->len; i++) {
+		const struct problem *problem = problems->pdata[i];
+
+		fprintf(stderr, "%s: %s\n", problem->path, problem->text);
+	}
+}
+
+/* The store is let go of meanwhile: one process opens it once. */
+static inline void go_back(unsigned conflicts)
+{
+	struct way way;
+
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	way_go(&way);
+	if (way.tree->conflicts->len != conflicts)
+		show(way.tree->conflicts);
+	ck_assert_uint_eq(way.tree->conflicts->len, conflicts);
+	ck_assert_uint_eq(way.done.left, 0);
+	ck_assert_uint_eq(way.tree->losses->len, 0);
+	way_close(&way);
+	open_store();
+}
+
+/* Names, types, bytes, links, modes, owners, times (of directories, too), ACLs. */
+static inline void same_trees(void)
+{
+	sh("out=$(rsync -naiHAX --checksum --delete --exclude=/.migrate " NEW_TREE "/ " OLD_TREE
+	   "/) && printf '%%s\n' \"$out\" >&2 && test -z \"$out\"");
+}
+
+#endif
