@@ -168,7 +168,7 @@ static enum ctl_exit run_once(const struct ctl *ctl, const struct volume_config 
 {
 	const struct rollback_options options = {.to = ctl->to,
 						 .plan = ctl->plan,
-						 .scan = !ctl->plan && !ctl->follow,
+						 .scan = ctl->settle,
 						 .serving = ctl->follow,
 						 .stop = &stop};
 	struct rollback_result result;

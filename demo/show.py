@@ -239,6 +239,31 @@ def first_use_by_smb(show, migration):
     return server, name
 
 
+def go_back(show, migration):
+    """With the right to write there, which the migration itself has not got."""
+    client = migration.server.client()
+    wide = client.walk('wide')[0]
+    fresh = client.mkdir(client.root, 'made on the new server')
+    client.write(client.create(fresh, 'file', mode=0o644), 0, b'new' * 1000)
+    client.write(client.walk('wide/00010')[0], 0, b'changed')
+    client.rename(wide, '00011', fresh, 'renamed')
+    client.remove(wide, '00012')
+
+    def rollback(*options):
+        return json.loads(migration.ctl('rollback', '--json', '--to', OLD, *options))['rollback']
+
+    counts = '{made} made, {changed} changed, {renamed} renamed, {removed} removed'
+    plan = rollback('--plan')
+    show.say(f'migratectl --plan rollback: {counts.format(**plan)}, '
+             f'{len(plan["conflicts"])} conflicts; nothing is done')
+    spent, done = milliseconds(rollback)
+    show.say(f'migratectl rollback: {counts.format(**done)}, in {spent:.0f} ms')
+    comparison = tree.compare(OLD, NEW, slack=1 << 30)
+    if comparison.differences:
+        raise Failure('they differ:\n  ' + '\n  '.join(comparison.differences))
+    show.say(f'{comparison.objects:,} objects are the same on both servers')
+
+
 def demonstrate(args):
     show = Show()
     show.step('An old server: packaged NFS-Ganesha with a generated tree, on a host of its own')
@@ -257,6 +282,7 @@ def demonstrate(args):
 
     show.step('Attach: the new server\'s directory, with the copy in it, is bound to the old server')
     use_old_server_again(show, old.client())
+    migration.start_journal()
     spent, _ = milliseconds(migration.attach)
     show.say(f'{spent:.0f} ms, whatever the size: no scan')
 
@@ -285,6 +311,9 @@ def demonstrate(args):
         raise Failure('they differ:\n  ' + '\n  '.join(comparison.differences))
     show.say(f'{comparison.objects:,} objects, {human(comparison.bytes)}: content, type, mode, '
              'owner, size, time,\n   links and holes are the same')
+
+    show.step('The way back: clients change things, and the old server gets what they changed')
+    go_back(show, migration)
 
     show.step('Finalize, and the layer is taken away')
     gone = len(migration.ctl('aside').splitlines())

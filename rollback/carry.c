@@ -12,8 +12,8 @@
 
 #include "steps.h"
 
-#define BATCH	    64
-#define BATCH_BYTES (64 << 20)
+#define BATCH	    512
+#define BATCH_BYTES (256 << 20)
 
 /* ---- notes ----------------------------------------------------------------------------------- */
 

@@ -13,12 +13,13 @@
 
 #include "record.h"
 
+#define DIRS_MAX 64
+
 struct old {
 	char *where; /* for messages */
 	int root;
 	struct timespec ctime; /* of the root, before old_begin() */
-	char *cached;	       /* the directory that was used last, */
-	int cached_fd;	       /* and its descriptor; -1: none */
+	GHashTable *dirs;      /* open directories by path, as long as none is moved */
 };
 
 char *old_path(const char *dir, const char *name)
@@ -38,10 +39,12 @@ static int open_below(const struct old *old, const char *path, int flags)
 
 static void forget(struct old *old)
 {
-	if (old->cached_fd >= 0)
-		close(old->cached_fd);
-	old->cached_fd = -1;
-	g_clear_pointer(&old->cached, g_free);
+	g_hash_table_remove_all(old->dirs);
+}
+
+static void close_directory(gpointer fd)
+{
+	close(GPOINTER_TO_INT(fd));
 }
 
 /* The directory of the path, which stays old's, until the next call; *name: in it. */
@@ -53,14 +56,14 @@ static int parent_of(struct old *old, const char *path, const char **name)
 	*name = slash ? slash + 1 : path;
 	if (!**name)
 		return -EINVAL;
-	if (old->cached && !strcmp(old->cached, dir))
-		return old->cached_fd;
-	forget(old);
+	gpointer known = g_hash_table_lookup(old->dirs, dir);
+	if (known)
+		return GPOINTER_TO_INT(known);
+	if (g_hash_table_size(old->dirs) >= DIRS_MAX)
+		forget(old);
 	int fd = open_below(old, dir, O_PATH | O_DIRECTORY);
-	if (fd < 0)
-		return fd;
-	old->cached = g_steal_pointer(&dir);
-	old->cached_fd = fd;
+	if (fd >= 0)
+		g_hash_table_insert(old->dirs, g_steal_pointer(&dir), GINT_TO_POINTER(fd));
 	return fd;
 }
 
@@ -77,7 +80,7 @@ struct old *old_open(const char *path, GError **error)
 	struct old *old = g_new0(struct old, 1);
 	old->where = g_strdup(path);
 	old->root = fd;
-	old->cached_fd = -1;
+	old->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, close_directory);
 	return old;
 }
 
@@ -85,7 +88,7 @@ void old_close(struct old *old)
 {
 	if (!old)
 		return;
-	forget(old);
+	g_hash_table_unref(old->dirs);
 	close(old->root);
 	g_free(old->where);
 	g_free(old);
@@ -313,7 +316,7 @@ int old_link(struct old *old, const char *from, const char *to)
 	return ret;
 }
 
-int old_rename(struct old *old, const char *from, const char *to)
+int old_rename(struct old *old, const char *from, const char *to, bool directory)
 {
 	const char *from_name, *to_name;
 	int from_dir, dir = both(old, from, to, &from_dir, &from_name, &to_name);
@@ -322,7 +325,8 @@ int old_rename(struct old *old, const char *from, const char *to)
 		return dir;
 	int ret = result(renameat(from_dir, from_name, dir, to_name));
 	close(from_dir);
-	forget(old); /* a directory may be somewhere else */
+	if (directory)
+		forget(old);
 	return ret;
 }
 

@@ -54,7 +54,8 @@ int old_create(struct old *old, const char *path);
 int old_symlink(struct old *old, const char *target, const char *path);
 int old_mknod(struct old *old, const char *path, mode_t mode, dev_t device);
 int old_link(struct old *old, const char *from, const char *to);
-int old_rename(struct old *old, const char *from, const char *to);
+/* directory: it is one. */
+int old_rename(struct old *old, const char *from, const char *to, bool directory);
 int old_remove(struct old *old, const char *path, bool directory);
 /* All that was written so far is durable. */
 int old_sync(struct old *old);

@@ -102,7 +102,10 @@ bool steps_park(struct carry *carry, struct node *node)
 	g_autofree char *from = tree_path(node), *name = tree_stage_name(node, STAGE_PARKED);
 	g_autofree char *to = old_path(OLD_STAGE, name);
 	struct place *place = node->at->len ? node->at->pdata[0] : NULL;
-	int ret = from ? strcmp(from, to) ? old_rename(carry->tree->old, from, to) : 0 : -ENOENT;
+	int ret = from ? strcmp(from, to) ? old_rename(carry->tree->old, from, to,
+						       S_ISDIR(node->old.st_mode))
+					  : 0
+		       : -ENOENT;
 
 	if (ret)
 		return failed(carry, node, "it cannot be moved on the old server", ret);
@@ -229,8 +232,9 @@ static int rename_to(struct carry *carry, struct node *node, const char *from,
 		ret = old_stat(carry->tree->old, from, &st);
 	/* to rename one link over another of the same object does nothing */
 	if (!ret)
-		ret = st.st_ino == there ? old_remove(carry->tree->old, from, false)
-					 : old_rename(carry->tree->old, from, to);
+		ret = st.st_ino == there
+			      ? old_remove(carry->tree->old, from, false)
+			      : old_rename(carry->tree->old, from, to, S_ISDIR(st.st_mode));
 	if (ret)
 		return ret;
 	forget_place(over, place);

@@ -31,7 +31,7 @@ START_TEST(stays_below)
 	ck_assert_int_eq(old_stat(old, "mount/file", &st), -EXDEV);
 	ck_assert_int_eq(old_create(old, "out/tmp/made"), -ELOOP);
 	ck_assert_int_eq(old_remove(old, "in/1", false), -ENOTDIR);
-	ck_assert_int_eq(old_rename(old, "a/1", "out/tmp/1"), -ELOOP);
+	ck_assert_int_eq(old_rename(old, "a/1", "out/tmp/1", false), -ELOOP);
 	ck_assert_int_eq(old_stat(old, "out", &st), 0);
 	ck_assert(S_ISLNK(st.st_mode));
 	old_close(old);
@@ -65,7 +65,7 @@ START_TEST(directory_that_moved)
 
 	begin();
 	ck_assert_int_eq(old_stat(old, "a/b/x", &st), 0);
-	ck_assert_int_eq(old_rename(old, "a/b", "e/b"), 0);
+	ck_assert_int_eq(old_rename(old, "a/b", "e/b", true), 0);
 	ck_assert_int_eq(old_stat(old, "a/b/x", &st), -ENOENT);
 	ck_assert_int_eq(old_stat(old, "e/b/x", &st), 0);
 	g_autoptr(GHashTable) names = old_list(old, "e", &ret);

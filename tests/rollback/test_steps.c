@@ -36,7 +36,8 @@ WRAP(int, old_symlink, (struct old * old, const char *target, const char *path),
 WRAP(int, old_mknod, (struct old * old, const char *path, mode_t mode, dev_t device),
      (old, path, mode, device))
 WRAP(int, old_link, (struct old * old, const char *from, const char *to), (old, from, to))
-WRAP(int, old_rename, (struct old * old, const char *from, const char *to), (old, from, to))
+WRAP(int, old_rename, (struct old * old, const char *from, const char *to, bool directory),
+     (old, from, to, directory))
 WRAP(int, old_remove, (struct old * old, const char *path, bool directory), (old, path, directory))
 WRAP(int, attrs_give_times, (int fd, const struct attrs *attrs), (fd, attrs))
 WRAP(int, attrs_give,
