@@ -191,13 +191,14 @@ static void moved(struct apply *apply, const struct event *event)
 }
 
 /* Something was written through a descriptor that is closed now, maybe in a way that is not told
- * (a mapping, AIO): then its mtime moved. */
+ * (a mapping, AIO): then its mtime moved.  Of what is new it does not matter. */
 static bool was_written(struct apply *apply, const struct migrate_binding *object)
 {
 	struct journal_row row;
 	struct stat st;
 
-	if (journal_store_find(apply->store, object, &row) && row.flags & JOURNAL_DATA)
+	if (journal_store_find(apply->store, object, &row) &&
+	    row.flags & (JOURNAL_DATA | JOURNAL_MADE))
 		return true;
 	return volume_exists(apply->volume, object, &st) && migrate_ns(st.st_mtim) >= apply->since;
 }

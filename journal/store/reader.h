@@ -18,10 +18,12 @@
  *  - Whatever is below a directory with JOURNAL_MADE, and has no row of its own, came with it (a
  * tree that was moved in from elsewhere on the file system): it was made.  In the same way what was
  *    below a directory with JOURNAL_GONE, and has no row, is gone with it.
- *  - A directory with JOURNAL_ENTRIES has to be compared with its old listing, name by name,
- * because some things have no row: what was made and removed again; a name that a rename replaced
- * (the object that had it has JOURNAL_GONE and may have no name here); and, with JOURNAL_SCANNED,
- *    whatever happened in the gap: a rename looks like a name that went and another that came.
+ *  - A directory with JOURNAL_ENTRIES has to be compared with its old listing, name by name.
+ *    Some things have no row: what was made and removed again; a name that a rename replaced (of
+ *    the object that had it the kernel does not tell the name: it is gone, or has other links);
+ *    and, with JOURNAL_SCANNED, what happened in the gap: a rename looks like a name that went
+ *    and another that came, and the name that an object of that flag had at first may be one that
+ *    it got in the gap.
  *  - An object whose link count is 0 is gone, also without JOURNAL_GONE: somebody had it open.
  *
  * Threads: one reader, one thread.  A process opens a store once at a time, and does not fork with
@@ -56,8 +58,9 @@ struct journal_state {
 
 struct journal_reader;
 
-/* dir: of the store, as the configuration says.  Takes the first snapshot.  NULL
- * with JOURNAL_ERROR, ENOENT: there is none (never started, or committed). */
+/* dir: of the store, as the configuration says, which has to be writable (readers register).  Takes
+ * the first snapshot.  NULL with JOURNAL_ERROR, ENOENT: there is none (never started, or
+ * committed). */
 struct journal_reader *journal_open(const char *dir, GError **error);
 void journal_close(struct journal_reader *reader);
 

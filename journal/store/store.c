@@ -68,9 +68,11 @@ bool journal_store_commit(struct journal_store *store, GError **error)
 		ret = mdb_txn_commit(store->txn);
 		store->txn = NULL;
 	}
-	if (!ret)
+	if (!ret) {
 		store->committed = store->state;
-	else
+		/* A reader that was killed keeps room from being used again. */
+		mdb_reader_check(store->env.env, NULL);
+	} else
 		journal_env_fail(&store->env, ret, error);
 	journal_store_abort(store);
 	return !ret;
@@ -85,7 +87,6 @@ struct journal_store *journal_store_open(const char *dir, GError **error)
 		g_hash_table_new_full(journal_handle_hash, journal_handle_equal, g_free, NULL);
 	g_mkdir_with_parents(dir, 0700);
 	if (journal_env_open(&store->env, dir, true, &why) && begin(store)) {
-		mdb_reader_check(store->env.env, NULL);
 		if (journal_env_load(&store->env, store->txn, &store->state, &why)) {
 			store->committed = store->state;
 		} else if (g_error_matches(why, JOURNAL_ERROR, ENOENT)) {

@@ -27,10 +27,11 @@ START_TEST(parts)
 	/* A client's directory of that name. */
 	ck_assert_int_eq(part("volume/.migrate/links"), VOLUME_WITHIN);
 	fd = open(private, O_RDONLY | O_DIRECTORY);
-	if (migrate_private_mark(fd) == 0) {
-		volume_forget(volume);
-		ck_assert_int_eq(part("volume/.migrate/links"), VOLUME_PRIVATE);
-	}
+	ck_assert_int_eq(migrate_private_mark(fd), 0);
+	volume_forget(volume);
+	ck_assert_int_eq(part("volume/.migrate/links"), VOLUME_PRIVATE);
+	ck_assert_int_eq(part("volume/.migrate"), VOLUME_PRIVATE);
+	ck_assert_int_eq(part("volume/a"), VOLUME_WITHIN);
 	close(fd);
 }
 END_TEST

@@ -88,7 +88,8 @@ START_TEST(everything)
 	    "connections=16\ndemand-connections = 8\nwindow = 1024\nhold-ms = 10\n"
 	    "bandwidth = 50m  \nstub-attributes = lazy\ncrawler-workers = 64\n"
 	    "map-users = 1000:2000 3000-3999:13000\nmap-groups=5:6,6:5\n"
-	    "crawler-order = depth-first\nreport = /tmp/a report\njournal = /tmp/a journal\nsocket = /tmp/a socket\n");
+	    "crawler-order = depth-first\nreport = /tmp/a report\njournal = /tmp/a journal\nsocket "
+	    "= /tmp/a socket\n");
 	struct volume_config *config = config_load(file, "v", NULL);
 	ck_assert_ptr_nonnull(config);
 	ck_assert_uint_eq(config->connections, 16);
