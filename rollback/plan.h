@@ -29,7 +29,6 @@ struct plan {
 	uint64_t made, changed, renamed, removed; /* objects */
 	uint64_t bytes;				  /* of data that is written */
 	uint64_t fetched;			  /* of these, bytes that are not here yet */
-	uint64_t oldest; /* the least generation that is not dealt with; 0: all are */
 	unsigned seconds;
 };
 

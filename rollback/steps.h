@@ -11,7 +11,6 @@ struct content;
 struct carry_result {
 	uint64_t made, changed, renamed, removed, bytes; /* that were carried */
 	uint64_t left; /* objects that are for the next run, besides conflicts */
-	uint64_t generation;
 };
 
 struct carry {
