@@ -94,6 +94,8 @@ void ctl_rollback_status(const struct ctl *ctl, const char *volume, GKeyFile *st
 void ctl_rollback_print_status(GKeyFile *status);
 enum ctl_exit ctl_changes(const struct ctl *ctl);
 enum ctl_exit ctl_commit(const struct ctl *ctl);
+/* A volume was attached: its journal begins anew.  Says what is wrong. */
+enum ctl_exit ctl_journal_begin(const struct ctl *ctl);
 /* Adds [journal] of the volume to its status.  Whether there is one. */
 bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status);
 /* [journal] in a line, g_free. */

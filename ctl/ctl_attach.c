@@ -38,6 +38,8 @@ enum ctl_exit ctl_attach(const struct ctl *ctl)
 	if (!result)
 		result = ctl_ask_once(ctl, command, NULL);
 	if (!result)
+		result = ctl_journal_begin(ctl);
+	if (!result)
 		printf("%s: attached; clients can be switched now\n", ctl->volume);
 	if (!result && !ctl->socket && !is_noted(ctl))
 		printf("%s: nobody notes what clients change, so there will be no way back: "

@@ -270,6 +270,21 @@ enum ctl_exit ctl_changes(const struct ctl *ctl)
 
 /* ---- its state, its end ---------------------------------------------------------------------- */
 
+enum ctl_exit ctl_journal_begin(const struct ctl *ctl)
+{
+	struct volume_config *config =
+		ctl->socket ? NULL : config_load(ctl->config_file, ctl->volume, NULL);
+	g_autoptr(GError) error = NULL;
+	bool good = !config || journal_begin_anew(config->journal, &error);
+
+	if (!good)
+		ctl_complain("%s; %s is attached, but this journal tells of what was before: end "
+			     "migrate-journal@%s, remove %s, and start it again",
+			     error->message, ctl->volume, ctl->volume, config->journal);
+	config_free(config);
+	return good ? CTL_OK : CTL_REFUSED;
+}
+
 bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status)
 {
 	struct volume_config *config =

@@ -82,6 +82,15 @@ void gap_close(struct journal_durable *state)
 	state->gap = INT64_MAX;
 }
 
+void gap_begin(struct journal_durable *state)
+{
+	state->since = journal_realtime();
+	state->gap = INT64_MAX;
+	state->gaps = 0;
+	state->filled = 0;
+	state->reason[0] = '\0';
+}
+
 bool gap_lower(struct journal_durable *state, int64_t by)
 {
 	if (state->gap == INT64_MAX)

@@ -40,7 +40,7 @@ struct journal {
 	int64_t again; /* not before that: commit after there was no room, scan after a failure */
 	int64_t scan_began, scan_wanted;
 	int64_t offset; /* CLOCK_REALTIME less CLOCK_BOOTTIME */
-	atomic_bool commit_asked, scan_asked;
+	atomic_bool commit_asked, scan_asked, begin_asked;
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -169,10 +169,12 @@ void journal_free(struct journal *journal)
 	g_free(journal);
 }
 
-void journal_ask(struct journal *journal, bool scan)
+void journal_ask(struct journal *journal, int signal)
 {
-	if (scan)
+	if (signal == JOURNAL_ASK_SCAN)
 		journal->scan_asked = true;
+	if (signal == JOURNAL_ASK_BEGIN)
+		journal->begin_asked = true;
 	journal->commit_asked = true;
 	eventfd_write(journal->wake, 1);
 }
@@ -215,17 +217,33 @@ static bool no_room(struct journal *journal, GError *why, GError **error)
 	return true;
 }
 
+/* Of what was taken from the kernel and is not in the store yet, nothing is forgotten. */
+static void begin_anew(struct journal *journal)
+{
+	struct journal_durable *state = journal_store_state(journal->store);
+
+	stop_scan(journal);
+	apply_free(journal->apply);
+	journal_store_abort(journal->store);
+	journal_store_clear(journal->store);
+	gap_begin(state);
+	journal->apply = apply_new(journal->volume, journal->store, state->since);
+}
+
 /* What the kernel has given (now: all that it has), and the moment up to which that is all of it,
  * become durable. */
 static bool commit(struct journal *journal, bool now, GError **error)
 {
 	struct journal_durable *state = journal_store_state(journal->store);
+	const bool begins = journal->begin_asked;
 	struct watched watched;
 	unsigned senseless;
 	GError *why = NULL;
 
 	if (!watch_take(journal->watch, now, &watched, error))
 		return false;
+	if (begins)
+		begin_anew(journal);
 	if (journal->live.full)
 		gap_open(state, state->seen, "no room");
 	senseless = apply_batch(journal->apply, &watched, journal->scan);
@@ -237,6 +255,8 @@ static bool commit(struct journal *journal, bool now, GError **error)
 	leave_step(journal->leave, journal->store);
 	if (!journal_store_commit(journal->store, &why))
 		return no_room(journal, why, error);
+	if (begins)
+		journal->begin_asked = false;
 	if (watched.lost != INT64_MAX || senseless || journal->live.full)
 		stop_scan(journal); /* it is to begin again */
 	if (watched.lost != INT64_MAX)

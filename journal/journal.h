@@ -14,6 +14,9 @@
  *   overflow   the kernel's queue was full, because this process did not run, or the disk was slow
  *   no room    rows could not be stored
  *   unreadable an event made no sense
+ *
+ * When a volume is attached its journal begins anew: what happened in that directory before, in an
+ * earlier migration or while the copy was made, is nobody's way back.
  */
 #ifndef JOURNAL_JOURNAL_H
 #define JOURNAL_JOURNAL_H
@@ -33,8 +36,8 @@ void journal_free(struct journal *journal);
 /* What a loop does: waits up to so long for something to do, and does it.  false with *error: it is
  * over, and has to be started again. */
 bool journal_work(struct journal *journal, int timeout_ms, GError **error);
-/* Signal handlers: what was noticed goes into the store now; and a scan. */
-void journal_ask(struct journal *journal, bool scan);
+/* For signal handlers: what live.h says of that signal. */
+void journal_ask(struct journal *journal, int signal);
 /* What is noticed so far becomes durable. */
 bool journal_flush(struct journal *journal, GError **error);
 

@@ -19,14 +19,10 @@ static void on_signal(int number)
 {
 	const int saved = errno;
 
-	if (number == JOURNAL_ASK_COMMIT || number == JOURNAL_ASK_SCAN) {
-		if (journal)
-			journal_ask(journal, number == JOURNAL_ASK_SCAN);
-	} else {
+	if (number == SIGTERM || number == SIGINT)
 		ended = true;
-		if (journal)
-			journal_ask(journal, false);
-	}
+	if (journal)
+		journal_ask(journal, number);
 	errno = saved;
 }
 
@@ -44,7 +40,8 @@ static void log_line(const gchar *domain, GLogLevelFlags level, const gchar *mes
 
 static void catch_signals(void)
 {
-	const int numbers[] = {SIGTERM, SIGINT, JOURNAL_ASK_COMMIT, JOURNAL_ASK_SCAN};
+	const int numbers[] = {SIGTERM, SIGINT, JOURNAL_ASK_COMMIT, JOURNAL_ASK_SCAN,
+			       JOURNAL_ASK_BEGIN};
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)

@@ -8,6 +8,7 @@
 
 #include "env.h"
 #include "live.h"
+#include "reader.h"
 
 #define CLOSED_FILE "closed"
 #define POLL_US	    20000
@@ -86,4 +87,51 @@ bool journal_reopen(const char *dir, GError **error)
 	g_autofree char *path = g_build_filename(dir, CLOSED_FILE, NULL);
 
 	return unlink(path) == 0 || errno == ENOENT || fail(dir, CLOSED_FILE, errno, error);
+}
+
+static bool has_begun(const char *dir, int64_t asked)
+{
+	struct journal_reader *reader = journal_open(dir, NULL);
+	struct journal_state state;
+	bool begun = reader && journal_state(reader, &state, NULL) && state.since >= asked;
+
+	journal_close(reader);
+	return begun;
+}
+
+/* Nobody keeps it: its files go. */
+static bool forget(const char *dir, GError **error)
+{
+	g_autoptr(GError) why = NULL;
+
+	if (journal_close_for_good(dir, &why))
+		return journal_reopen(dir, error);
+	if (g_error_matches(why, JOURNAL_ERROR, ENOENT))
+		return true;
+	g_propagate_error(error, g_steal_pointer(&why));
+	return false;
+}
+
+bool journal_begin_anew(const char *dir, GError **error)
+{
+	const gint64 end = g_get_monotonic_time() + WAIT_US;
+	const int64_t asked = journal_realtime();
+	gint64 again = 0;
+	pid_t pid;
+
+	while ((pid = journal_live_get(dir, NULL)) > 0) {
+		const gint64 now = g_get_monotonic_time();
+
+		/* Again after a while: it may not have listened yet. */
+		if (now >= again && kill(pid, JOURNAL_ASK_BEGIN) < 0 && errno != ESRCH)
+			return fail(dir, "asking migrate-journal", errno, error);
+		if (now >= again)
+			again = now + G_USEC_PER_SEC;
+		if (has_begun(dir, asked))
+			return true;
+		if (now > end)
+			return fail(dir, "migrate-journal does not answer", ETIMEDOUT, error);
+		g_usleep(POLL_US);
+	}
+	return forget(dir, error);
 }

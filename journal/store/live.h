@@ -4,7 +4,8 @@
  * store's directory, locked (fcntl) as long as it runs.  It has its room on disk from the first
  * start on, so that "no room" can be said when there is none.
  *
- * Asked by signals: SIGUSR1, put what was noticed into the store now; SIGUSR2, and scan.
+ * Asked by signals: SIGUSR1, put what was noticed into the store now; SIGUSR2, and scan; SIGHUP,
+ * and forget everything before: a volume was attached.
  */
 #ifndef JOURNAL_LIVE_H
 #define JOURNAL_LIVE_H
@@ -17,6 +18,7 @@
 #define JOURNAL_LIVE_FILE  "live"
 #define JOURNAL_ASK_COMMIT SIGUSR1
 #define JOURNAL_ASK_SCAN   SIGUSR2
+#define JOURNAL_ASK_BEGIN  SIGHUP
 
 struct journal_live {
 	uint64_t magic;	    /* JOURNAL_LIVE_MAGIC */

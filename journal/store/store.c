@@ -560,3 +560,15 @@ void journal_store_purge(struct journal_store *store, uint64_t generation)
 	done(store, ret);
 	mdb_cursor_close(cursor);
 }
+
+void journal_store_clear(struct journal_store *store)
+{
+	const MDB_dbi tables[] = {store->env.rows, store->env.names, store->env.order,
+				  store->env.leaving};
+
+	if (!begin(store))
+		return;
+	for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
+		done(store, mdb_drop(store->txn, tables[i], 0));
+	g_hash_table_remove_all(store->linked);
+}

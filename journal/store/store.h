@@ -81,6 +81,9 @@ typedef bool (*journal_holds_fn)(void *arg, const struct migrate_binding *object
 void journal_store_correct(struct journal_store *store, const struct migrate_binding *object,
 			   bool there, journal_holds_fn holds, void *arg);
 
+/* Drops all rows, with the next commit. */
+void journal_store_clear(struct journal_store *store);
+
 /* How many rows are of what was made and is gone. */
 uint64_t journal_store_leaving(struct journal_store *store);
 /* Drops those that were committed up to this generation: their removal is durable. */

@@ -16,7 +16,7 @@ static struct journal *working;
 
 static void on_signal(int number)
 {
-	journal_ask(working, number == JOURNAL_ASK_SCAN);
+	journal_ask(working, number);
 }
 
 static void start(void)
@@ -34,6 +34,7 @@ static void start(void)
 		working = journal_new(root, store_dir, "/nowhere", &error);
 		signal(JOURNAL_ASK_COMMIT, on_signal);
 		signal(JOURNAL_ASK_SCAN, on_signal);
+		signal(JOURNAL_ASK_BEGIN, on_signal);
 		if (!working || write(pipes[1], "x", 1) != 1)
 			_exit(1);
 		while (journal_work(working, 500, &error))
@@ -178,6 +179,37 @@ START_TEST(closed)
 END_TEST
 
 /* Neither the store nor the file system has room: said, and filled when there is some. */
+/* A volume is attached where an earlier migration was noted. */
+START_TEST(begins_anew)
+{
+	struct journal_state before, after;
+	GError *error = NULL;
+
+	put_file("volume/old", "text");
+	put_file("volume/gone", "text");
+	start();
+	put_file("volume/old", "changed");
+	remove_file("volume/gone");
+	before = state_now(false);
+	ck_assert_uint_eq(before.rows, 3);
+	ck_assert_msg(journal_begin_anew(store_dir, &error), "%s", error ? error->message : "");
+	after = state_now(false);
+	ck_assert_uint_eq(after.rows, 0);
+	ck_assert_int_gt(after.since, before.seen);
+	ck_assert(after.complete);
+	put_file("volume/old", "once more");
+	ck_assert_int_eq(flags_of("volume/old"), JOURNAL_DATA);
+	stop();
+	/* nobody keeps it: the next one knows nothing of it */
+	ck_assert_msg(journal_begin_anew(store_dir, &error), "%s", error ? error->message : "");
+	ck_assert(!journal_is_closed(store_dir));
+	ck_assert_msg(journal_begin_anew(store_dir, &error), "%s", error ? error->message : "");
+	start();
+	ck_assert_int_eq(flags_of("volume/old"), -1);
+	stop();
+}
+END_TEST
+
 START_TEST(no_room)
 {
 	g_autofree char *filler = g_build_filename(store_dir, "filler", NULL);
@@ -229,6 +261,7 @@ int main(void)
 	tcase_add_test(tcase, one_at_a_time);
 	tcase_add_test(tcase, another_volume);
 	tcase_add_test(tcase, closed);
+	tcase_add_test(tcase, begins_anew);
 	tcase_add_test(tcase, no_room);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
