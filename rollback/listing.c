@@ -47,7 +47,7 @@ static struct node *take_along(struct tree *tree, int fd, const char *name)
 
 	if (!node || node->generation || !node->here)
 		return NULL;
-	node->made = true;
+	node->made = node->guessed = true;
 	if (node->was_carried && node->carried.fileid && node->carried.ctime)
 		return NULL;
 	g_ptr_array_set_size(node->at, 0);
@@ -118,7 +118,7 @@ static void look_for(void *arg, int fd, const struct dirent *entry)
 		struct node *dir = tree_node(search->tree, &search->here);
 
 		if (tree_was_named(node, dir, entry->d_name))
-			place_add(node->at, dir, entry->d_name);
+			tree_guess(node, dir, entry->d_name);
 	}
 	if (entry->d_type == DT_DIR && strcmp(entry->d_name, MIGRATE_PRIVATE_DIR) != 0 &&
 	    !migrate_binding_get(fd, entry->d_name, &handle))

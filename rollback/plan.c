@@ -8,11 +8,7 @@
 
 #include "listing.h"
 #include "migrate.h"
-
-static bool is_gone(const struct node *node)
-{
-	return !node->here || ((node->flags & JOURNAL_GONE) && !node->wanted->len);
-}
+#include "moving.h"
 
 static bool is_dir(const struct node *node)
 {
@@ -81,7 +77,7 @@ static void take_names_at_switch(struct node *node)
 
 		if (tree_was_named(node, place->dir, place->name) &&
 		    place_find(node->at, place->dir, place->name) < 0)
-			place_add(node->at, place->dir, place->name);
+			tree_guess(node, place->dir, place->name);
 	}
 }
 
@@ -202,14 +198,8 @@ static bool changed_there(const struct tree *tree, const struct node *node)
 static bool may_go(const struct tree *tree, const struct node *dir, const struct node *node,
 		   bool replaced)
 {
-	return !changed_there(tree, node) && (replaced || node->was_carried || is_gone(dir) ||
+	return !changed_there(tree, node) && (replaced || node->was_carried || tree_is_gone(dir) ||
 					      !listing_given_up(tree, dir, node));
-}
-
-/* Names came or went here since the journal was asked. */
-static bool changes(const struct tree *tree, const struct node *dir)
-{
-	return dir->here && ns(dir->st.st_ctim) >= tree->seen;
 }
 
 static int take_unknown(struct tree *tree, struct node *dir, const struct old_name *name)
@@ -236,16 +226,13 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	ret = carried ? tree_found(tree, node, dir, name->name) : tree_look(tree, node);
 	if (ret || !node->there)
 		return ret == -ENOENT ? 0 : ret;
-	if (may_go(tree, dir, node, replaced))
-		tree_activate(tree, node);
-	else if (!replaced && !is_gone(dir) && changes(tree, dir))
-		dir->later = true; /* it went from here after what the journal knows */
-	else if (!node->conflict)
-		tree_conflict(tree, node,
-			      replaced || is_gone(dir)
+	if (!may_go(tree, dir, node, replaced))
+		node->stays = replaced || tree_is_gone(dir)
 				      ? "was changed on the old server since the switch"
 				      : "is on the old server alone: it was made there since the "
-					"switch, or never brought over");
+					"switch, or never brought over";
+	if (!node->active)
+		tree_activate(tree, node);
 	return 0;
 }
 
@@ -292,8 +279,8 @@ static bool list_there(struct tree *tree, GError **error)
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
-		if (!node->there || !S_ISDIR(node->old.st_mode) || node->listed ||
-		    !(is_gone(node) || node->compared))
+		if (!node->there || !S_ISDIR(node->old.st_mode) || node->listed || node->stays ||
+		    !(tree_is_gone(node) || node->compared))
 			continue;
 		int ret = compare(tree, node);
 		if (ret) {
@@ -349,11 +336,9 @@ static void decide_names(struct tree *tree, struct node *node)
 
 		adds += place_find(node->at, place->dir, place->name) < 0;
 	}
-	if (drops && !kept && !adds && node->old.st_nlink <= 1 && node->at->len == drops &&
-	    tree->seen != INT64_MAX)
+	/* it was moved after the rows were read */
+	if (drops && !kept && !adds && node->old.st_nlink <= 1)
 		node->later = true;
-	else if (drops && !kept && !adds && node->old.st_nlink <= 1)
-		tree_conflict(tree, node, "where it is now is not known: run it again");
 	else if (drops || adds)
 		node->todo |= TODO_NAMES;
 }
@@ -398,7 +383,7 @@ static void decide_content(struct tree *tree, struct node *node)
 
 static void decide(struct tree *tree, struct node *node)
 {
-	if (is_gone(node)) {
+	if (tree_is_gone(node)) {
 		if (node->there && !S_ISDIR(node->old.st_mode) && changed_there(tree, node))
 			tree_conflict(tree, node,
 				      "was removed here, and changed on the old server since the "
@@ -441,26 +426,45 @@ static struct node *occupant(const struct tree *tree, const struct node *node,
 	return there == node ? NULL : there;
 }
 
-static void make_room(struct tree *tree, struct node *node)
+/* It is in a directory that cannot be there yet. */
+static bool waits(const struct node *dir)
 {
-	for (guint i = 0; i < node->wanted->len; i++) {
-		const struct place *place = node->wanted->pdata[i];
-		struct node *other = occupant(tree, node, place);
-		int at = other ? place_find(other->at, place->dir, place->name) : -1;
+	while (!dir->there && !dir->later && dir->wanted->len)
+		dir = ((struct place *)dir->wanted->pdata[0])->dir;
+	return !dir->there && dir->later;
+}
 
-		if (at < 0)
-			continue;
-		if (other->todo & TODO_REMOVE) {
-			if (is_dir(node) || is_dir(other))
-				other->todo |= TODO_PARK;
-		} else if (!(other->todo & TODO_NAMES) ||
-			   !plan_drops(other, other->at->pdata[at])) {
-			tree_conflict(tree, node,
-				      "its name is taken on the old server by something that "
-				      "stays there");
-			node->todo = 0;
-		}
+/* FALSE: its names are for the next run, or for nobody. */
+static bool make_room_at(struct tree *tree, struct node *node, const struct place *place)
+{
+	struct node *other = occupant(tree, node, place);
+	int at = other ? place_find(other->at, place->dir, place->name) : -1;
+
+	if (waits(place->dir)) {
+		node->later = true;
+	} else if (at < 0 ||
+		   ((other->todo & TODO_NAMES) && plan_drops(other, other->at->pdata[at]))) {
+		return true;
+	} else if (other->todo & TODO_REMOVE) {
+		if (is_dir(node) || is_dir(other))
+			other->todo |= TODO_PARK;
+		return true;
+	} else if (other->later || place->dir->later) {
+		node->later = true;
+	} else {
+		tree_conflict(tree, node,
+			      "its name is taken on the old server by something that stays there");
+		node->todo = 0;
 	}
+	node->todo &= node->there ? ~(unsigned)(TODO_MAKE | TODO_NAMES) : 0;
+	return false;
+}
+
+/* *changed: whether the node does not move after all. */
+static void make_room(struct tree *tree, struct node *node, bool *changed)
+{
+	for (guint i = 0; i < node->wanted->len && (node->todo & (TODO_MAKE | TODO_NAMES)); i++)
+		*changed |= !make_room_at(tree, node, node->wanted->pdata[i]);
 }
 
 static void count(const struct tree *tree, const struct node *node, struct plan *plan)
@@ -488,10 +492,12 @@ static void count(const struct tree *tree, const struct node *node, struct plan 
 bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 {
 	int64_t begun = g_get_monotonic_time();
+	struct journal_state state;
 	bool found = false;
 
 	*plan = (struct plan){0};
-	if (!load_rows(tree, error) || !list_here(tree, error))
+	if (!journal_state(tree->journal, &state, error) || !load_rows(tree, error) ||
+	    !list_here(tree, error))
 		return false;
 	find_names(tree);
 	if (!look(tree, &found, error))
@@ -503,13 +509,19 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 		if (!list_there(tree, error) || !look(tree, &found, error))
 			return false;
 	}
-	for (guint i = 0; i < tree->active->len; i++)
-		decide(tree, tree->active->pdata[i]);
+	if (!moving_leave(tree, state.generation, error))
+		return false;
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
-		if (node->todo & (TODO_MAKE | TODO_NAMES))
-			make_room(tree, node);
+		if (!node->later && !node->stays)
+			decide(tree, node);
+	}
+	/* what stays after all may be in another one's way */
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (guint i = 0; i < tree->active->len; i++)
+			make_room(tree, tree->active->pdata[i], &changed);
 	}
 	for (guint i = 0; i < tree->active->len; i++)
 		count(tree, tree->active->pdata[i], plan);

@@ -33,24 +33,23 @@ static bool wrong(GError **error, const char *format, ...)
 	return false;
 }
 
-/* The journal of all changes until now. */
-static struct journal_reader *open_journal(const struct volume_config *config, bool scan,
-					   struct journal_state *state, GError **error)
+static bool settle(struct journal_reader *journal, bool scan, struct journal_state *state,
+		   GError **error)
 {
-	struct journal_reader *journal = journal_open(config->journal, error);
+	return journal_settle(journal, scan, SETTLE_MS, error) &&
+	       journal_state(journal, state, error) &&
+	       (state->complete ||
+		wrong(error,
+		      "the journal does not know all changes yet (%s): see migratectl status, "
+		      "and try again when it does",
+		      state->reason));
+}
 
-	if (!journal)
-		return NULL;
-	if (journal_settle(journal, scan, SETTLE_MS, error) &&
-	    journal_state(journal, state, error) &&
-	    (state->complete ||
-	     wrong(error,
-		   "the journal does not know all changes yet (%s): see migratectl status %s, and "
-		   "try again when it does",
-		   state->reason, config->name)))
-		return journal;
-	journal_close(journal);
-	return NULL;
+static bool settle_again(struct journal_reader *journal, GError **error)
+{
+	struct journal_state state;
+
+	return settle(journal, false, &state, error);
 }
 
 static bool run_tree(struct tree *tree, const struct rollback_options *options,
@@ -77,7 +76,7 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 	if (carried && old_begin(old, &skew, error)) {
 		tree = tree_open(config, journal, carried, old, state->since + skew, error);
 		if (tree) {
-			tree->seen = state->seen;
+			tree->settle = settle_again;
 			tree->serving = options->serving;
 		}
 		ok = tree && run_tree(tree, options, result, error);
@@ -107,8 +106,10 @@ bool rollback_run(const struct volume_config *config, const struct rollback_opti
 			     "descriptors say would be lost; copy with a tool for SMB");
 	if (!check_apart(config->root, to, error))
 		return false;
-	struct journal_reader *journal = open_journal(config, options->scan, &state, error);
-	struct old *old = journal ? old_open(to, error) : NULL;
+	struct journal_reader *journal = journal_open(config->journal, error);
+	struct old *old = journal && settle(journal, options->scan, &state, error)
+				  ? old_open(to, error)
+				  : NULL;
 	ok = old && run_old(config, options, journal, &state, old, result, error);
 	result->seen = ok ? state.seen : 0;
 	old_close(old);

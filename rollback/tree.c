@@ -8,6 +8,7 @@
 
 #include "migrate.h"
 #include "source/refused.h"
+#include "store/layout.h"
 
 #define DEPTH_MAX 2048
 
@@ -23,7 +24,7 @@ static void place_free(gpointer p)
 
 void place_add(GPtrArray *places, struct node *dir, const char *name)
 {
-	struct place *place = g_new(struct place, 1);
+	struct place *place = g_new0(struct place, 1);
 
 	place->dir = dir;
 	place->name = g_strdup(name);
@@ -39,6 +40,18 @@ int place_find(const GPtrArray *places, const struct node *dir, const char *name
 			return (int)i;
 	}
 	return -1;
+}
+
+void tree_guess(struct node *node, struct node *dir, const char *name)
+{
+	place_add(node->at, dir, name);
+	((struct place *)node->at->pdata[node->at->len - 1])->guessed = true;
+	node->guessed = true;
+}
+
+bool tree_is_gone(const struct node *node)
+{
+	return !node->here || ((node->flags & JOURNAL_GONE) && !node->wanted->len);
 }
 
 /* From the object upwards.  old: on the old server. */
@@ -176,21 +189,6 @@ void tree_loss(struct tree *tree, const struct node *node, const char *text)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-static guint handle_hash(gconstpointer p)
-{
-	const struct migrate_binding *handle = p;
-	guint hash = handle->type;
-
-	for (unsigned i = 0; i < handle->len; i++)
-		hash = hash * 33 + handle->bytes[i];
-	return hash;
-}
-
-static gboolean handle_equal(gconstpointer a, gconstpointer b)
-{
-	return migrate_binding_equal(a, b);
-}
-
 static void node_free(gpointer p)
 {
 	struct node *node = p;
@@ -249,27 +247,31 @@ static void find_directory(struct tree *tree, struct node *node, int fd)
 
 	if (up >= 0 && name && !migrate_binding_get(up, NULL, &parent) &&
 	    !migrate_binding_get(up, name, &found) && migrate_binding_equal(&found, &node->handle))
-		place_add(node->at, tree_node(tree, &parent), name);
+		tree_guess(node, tree_node(tree, &parent), name);
 	if (up >= 0)
 		close(up);
+}
+
+bool tree_is_named(const struct tree *tree, const struct node *node, const struct place *place)
+{
+	int fd = tree_open_node(tree, place->dir, O_PATH | O_DIRECTORY);
+	struct migrate_binding found;
+	bool named = fd >= 0 && !migrate_binding_get(fd, place->name, &found) &&
+		     migrate_binding_equal(&found, &node->handle);
+
+	if (fd >= 0)
+		close(fd);
+	return named;
 }
 
 /* The name that the journal saw last, if it still is one. */
 static void find_by_hint(struct tree *tree, struct node *node, const struct journal_row *row)
 {
-	struct migrate_binding found;
-	struct node *dir;
-
 	if (!row->parent.len)
 		return;
-	dir = tree_node(tree, &row->parent);
-	int fd = dir->here ? tree_open_node(tree, dir, O_PATH | O_DIRECTORY) : -1;
-	if (fd < 0)
-		return;
-	if (!migrate_binding_get(fd, row->name, &found) &&
-	    migrate_binding_equal(&found, &node->handle) && tree_was_named(node, dir, row->name))
-		place_add(node->at, dir, row->name);
-	close(fd);
+	const struct place place = {tree_node(tree, &row->parent), (char *)row->name, false};
+	if (tree_is_named(tree, node, &place) && tree_was_named(node, place.dir, row->name))
+		place_add(node->at, place.dir, row->name);
 }
 
 static void resolve_names(struct tree *tree, struct node *node, const struct journal_row *row,
@@ -426,6 +428,7 @@ int tree_look(struct tree *tree, struct node *node)
 		ret = look_at(tree, node, path);
 		if (ret == -ENOENT && !node->last_path)
 			node->last_path = g_strdup(path);
+		node->last_dir = place->dir;
 		if (ret == -ENOENT)
 			g_ptr_array_remove_index(node->at, i);
 		else
@@ -485,8 +488,7 @@ struct tree *tree_open(const struct volume_config *config, struct journal_reader
 	tree->old = old;
 	tree->root_fd = fd;
 	tree->switched = switched;
-	tree->seen = INT64_MAX;
-	tree->nodes = g_hash_table_new(handle_hash, handle_equal);
+	tree->nodes = g_hash_table_new(journal_handle_hash, journal_handle_equal);
 	tree->inodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	tree->fileids = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	tree->active = g_ptr_array_new();

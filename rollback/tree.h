@@ -22,6 +22,7 @@
 struct place {
 	struct node *dir; /* NULL: OLD_STAGE */
 	char *name;
+	bool guessed; /* of the switch: there is no row, and it is so here now */
 };
 
 struct node {
@@ -32,6 +33,7 @@ struct node {
 	bool loaded;
 	bool made;     /* was not there at the switch */
 	bool compared; /* a directory whose names are looked at */
+	bool guessed;  /* some of it, or all, is known by what is here now, not by a row */
 	/* the new server */
 	bool here;
 	struct stat st;
@@ -42,7 +44,8 @@ struct node {
 	struct carried_object carried;
 	bool was_carried, looked, there, seen;
 	struct stat old;
-	char *last_path;    /* where it was looked for */
+	char *last_path; /* where it was looked for */
+	struct node *last_dir;
 	GPtrArray *at;	    /* of struct place; those in directories that are compared, or one */
 	GHashTable *listed; /* of a directory: its names there (old_list), or NULL */
 	/* what is to be done (plan.h) */
@@ -50,9 +53,10 @@ struct node {
 	bool fetch; /* its data is to be here first */
 	bool moved; /* since it was planned */
 	const char *conflict;
-	bool later;	/* it is being changed: for the next run */
-	bool noted;	/* what was done */
-	bool unsettled; /* a directory: something in it is left, so it is compared again */
+	const char *stays; /* on the old server alone: why it does not go */
+	bool later;	   /* it is being changed: for the next run */
+	bool noted;	   /* what was done */
+	bool unsettled;	   /* a directory: something in it is left, so it is compared again */
 };
 
 struct problem {
@@ -66,8 +70,9 @@ struct tree {
 	struct old *old;
 	int root_fd;
 	struct node *root;
-	bool serving;	      /* clients go on here: what is moved there has to be whole here */
-	int64_t seen;	      /* the journal knows what was done before; CLOCK_REALTIME, ns */
+	bool serving; /* clients go on here: what is moved there has to be whole here */
+	/* Waits until the journal has all that was done here; NULL: nothing is done meanwhile. */
+	bool (*settle)(struct journal_reader *journal, GError **error);
 	int64_t switched;     /* by the old server's clock, ns */
 	GHashTable *nodes;    /* by handle */
 	GHashTable *inodes;   /* active nodes that are here, by inode number */
@@ -90,8 +95,14 @@ void tree_activate(struct tree *tree, struct node *node);
 /* One that only the old server has: its handle is its fileid there, of type 0. */
 struct node *tree_node_there(struct tree *tree, struct node *dir, const char *name,
 			     uint64_t fileid);
+/* Whether the name is the node's on the new server now. */
+bool tree_is_named(const struct tree *tree, const struct node *node, const struct place *place);
 /* Opens an object on the new server.  A descriptor or -errno. */
 int tree_open_node(const struct tree *tree, const struct node *node, int flags);
+
+/* It has this name now, and no row says that it had it not at the switch. */
+void tree_guess(struct node *node, struct node *dir, const char *name);
+bool tree_is_gone(const struct node *node);
 
 void place_add(GPtrArray *places, struct node *dir, const char *name);
 /* Its index, or -1. */

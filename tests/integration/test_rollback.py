@@ -5,6 +5,7 @@
 The old server's tree is reached through a mount of its own, as an administrator makes it for the way
 back; the migration itself reads it through an export that cannot be written (I10)."""
 import contextlib
+import itertools
 import json
 import os
 import select
@@ -12,6 +13,7 @@ import shutil
 import signal
 import stat
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
@@ -220,22 +222,53 @@ def killed(args):
     equal()
 
 
+def wander(client, stopped):
+    """Stubs and a directory with some are moved about."""
+    places = [client.root, client.walk('wide')[0], client.walk('large')[0],
+              client.mkdir(client.root, 'wandered')]
+    fresh = client.mkdir(client.root, 'tents')
+    for n in range(60, 80):
+        client.rename(places[1], f'{n:05}', fresh, f'{n:05}')
+    names = ['tents'] + [f'{n:05}' for n in range(40, 60)]
+    at = dict.fromkeys(names, 1) | {'tents': 0}
+    for n in itertools.count():
+        if stopped.is_set():
+            return
+        name = names[n % len(names)]
+        step = (at[name] + 1 + n % 2) % len(places)
+        client.rename(places[at[name]], name, places[step], name)
+        at[name] = step
+
+
 @case()
 def followed(args):
-    """Round after round; status says how far it is behind, and the trees are equal in the end."""
+    """Round after round while things are moved about: what was there stays the same object, status
+    says how far it is behind, and the trees are equal in the end."""
     _, migration = begin(args)
     client = migration.server.client()
+    wanderers = [f'{n:05}' for n in range(40, 80)]
+    before = {os.stat(f'{OLD}/wide/{name}').st_ino for name in wanderers}
+    stopped = threading.Event()
+    wanderer = threading.Thread(target=wander, args=(migration.server.client(), stopped))
+    wanderer.start()
     follower = Process('follower', [migration.program('migratectl'), '--config', migration.config,
                                     '--follow', 'rollback', VOLUME])
-    for tag in range(2):
-        change_by_nfs(client, tag)
-        wait_for('it was carried back', lambda tag=tag: os.path.exists(f'{OLD}/moved {tag}'),
-                 process=follower)
-    status = migration.status()
-    same([status['follows'], status['conflicts']], [True, 0], 'status')
-    expect(int(status['lag_seconds']) < 60, f'{status["lag_seconds"]} s behind')
+    try:
+        for tag in range(2):
+            change_by_nfs(client, tag)
+            wait_for('it was carried back',
+                     lambda tag=tag: os.path.exists(f'{OLD}/moved {tag}'), process=follower)
+            status = migration.status()
+            same([status['follows'], status['conflicts']], [True, 0], 'status')
+            expect(int(status['lag_seconds']) < 60, f'{status["lag_seconds"]} s behind')
+    finally:
+        stopped.set()
+        wanderer.join()
     same(follower.stop(), 0, 'its exit status')
     rollback(migration)
+    after = {os.stat(path).st_ino for path in map(os.fsdecode, tree.every(OLD))
+             if os.path.basename(path) in wanderers}
+    same(after, before, 'the inodes there of what was moved')
     migration.crawl()
     equal()
 

@@ -32,6 +32,8 @@
 static struct journal_store *journal;
 static int64_t switched;
 static bool stop_now;
+/* What tells what was done while the plan is made; NULL: nothing is. */
+static bool (*settle)(struct journal_reader *, GError **);
 
 /* A command that must succeed. */
 static inline void sh(const char *format, ...) G_GNUC_PRINTF(1, 2);
@@ -218,6 +220,8 @@ static inline void way_open(struct way *way)
 	if (way->old && old_begin(way->old, &skew, &error))
 		way->tree = tree_open(&way->config, way->reader, way->carried, way->old,
 				      switched + skew, &error);
+	if (way->tree)
+		way->tree->settle = settle;
 	ck_assert_msg(way->tree && plan_make(way->tree, &way->plan, &error), "%s",
 		      error ? error->message : "");
 }

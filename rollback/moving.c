@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "moving.h"
+
+#include "store/layout.h"
+
+struct moving {
+	struct tree *tree;
+	GHashTable *rows; /* a handle -> the flags, of what was changed since the plan's rows */
+};
+
+static bool take_row(void *arg, const struct journal_row *row)
+{
+	g_hash_table_insert(arg, g_memdup2(&row->handle, sizeof(row->handle)),
+			    GUINT_TO_POINTER(row->flags));
+	return true;
+}
+
+/* Names may have left it.  type 0: of such a one no row tells. */
+static bool is_moving(const struct moving *moving, const struct node *dir)
+{
+	return dir->handle.type ? g_hash_table_contains(moving->rows, &dir->handle)
+				: g_hash_table_size(moving->rows) > 0;
+}
+
+/* What was guessed of it. */
+static bool is_wrong(const struct moving *moving, const struct node *node)
+{
+	gpointer flags;
+
+	if (!node->guessed ||
+	    !g_hash_table_lookup_extended(moving->rows, &node->handle, NULL, &flags))
+		return false;
+	if ((node->active && !node->there) ||
+	    (GPOINTER_TO_UINT(flags) & (JOURNAL_NAMES | JOURNAL_MADE | JOURNAL_GONE)))
+		return true;
+	for (guint i = 0; i < node->at->len; i++) {
+		const struct place *place = node->at->pdata[i];
+
+		if (place->guessed && !tree_is_named(moving->tree, node, place))
+			return true;
+	}
+	return false;
+}
+
+static bool is_doubtful(const struct moving *moving, const struct node *node);
+
+static bool is_dir_doubtful(const struct moving *moving, const struct node *node,
+			    const struct node *dir)
+{
+	return dir && dir != node &&
+	       ((!node->handle.type && is_moving(moving, dir)) || is_doubtful(moving, dir));
+}
+
+static bool is_doubtful(const struct moving *moving, const struct node *node)
+{
+	if (is_wrong(moving, node))
+		return true;
+	for (guint i = 0; i < node->at->len; i++)
+		if (is_dir_doubtful(moving, node, ((struct place *)node->at->pdata[i])->dir))
+			return true;
+	return !node->at->len && is_dir_doubtful(moving, node, node->last_dir);
+}
+
+/* What something is left in cannot be removed. */
+static void leave(struct node *node)
+{
+	node->later = true;
+	for (guint i = 0; i < node->at->len; i++) {
+		struct node *dir = ((struct place *)node->at->pdata[i])->dir;
+
+		if (!dir)
+			continue;
+		dir->unsettled = true;
+		if (!dir->later && tree_is_gone(dir))
+			leave(dir);
+	}
+}
+
+static void look(struct moving *moving, struct node *node)
+{
+	/* a directory may have been moved between two listings */
+	if (is_doubtful(moving, node) || (S_ISDIR(node->st.st_mode) && node->wanted->len > 1))
+		leave(node);
+	else if (node->stays)
+		tree_conflict(moving->tree, node, node->stays);
+}
+
+bool moving_leave(struct tree *tree, uint64_t generation, GError **error)
+{
+	g_autoptr(GHashTable) rows =
+		g_hash_table_new_full(journal_handle_hash, journal_handle_equal, g_free, NULL);
+	struct moving moving = {tree, rows};
+
+	if (tree->settle && (!tree->settle(tree->journal, error) ||
+			     !journal_each(tree->journal, generation, take_row, rows, error)))
+		return false;
+	for (guint i = 0; i < tree->active->len; i++)
+		look(&moving, tree->active->pdata[i]);
+	return true;
+}
