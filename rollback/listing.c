@@ -47,7 +47,7 @@ static struct node *take_along(struct tree *tree, int fd, const char *name)
 
 	if (!node || node->generation || !node->here)
 		return NULL;
-	node->made = node->guessed = true;
+	node->made = node->made_guessed = true;
 	if (node->was_carried && node->carried.fileid && node->carried.ctime)
 		return NULL;
 	g_ptr_array_set_size(node->at, 0);

@@ -27,10 +27,10 @@ static bool is_wrong(const struct moving *moving, const struct node *node)
 {
 	gpointer flags;
 
-	if (!node->guessed ||
+	if (!(node->guessed || node->made_guessed) ||
 	    !g_hash_table_lookup_extended(moving->rows, &node->handle, NULL, &flags))
 		return false;
-	if ((node->active && !node->there) ||
+	if (node->made_guessed || (node->active && !node->there) ||
 	    (GPOINTER_TO_UINT(flags) & (JOURNAL_NAMES | JOURNAL_MADE | JOURNAL_GONE)))
 		return true;
 	for (guint i = 0; i < node->at->len; i++) {

@@ -472,6 +472,13 @@ static void count(const struct tree *tree, const struct node *node, struct plan 
 	struct migrate_stub stub;
 	int fd;
 
+	if (node->todo || node->later) {
+		g_autofree char *shown = tree_shown_path(node), *old = tree_path(node);
+
+		g_debug("plan: %s, on the old server %s: todo %x, flags %x, inode %lu there%s",
+			shown, old ? old : "nowhere", node->todo, node->flags,
+			(unsigned long)node->old.st_ino, node->later ? ", later" : "");
+	}
 	plan->made += !!(node->todo & TODO_MAKE);
 	plan->changed += (node->todo & (TODO_DATA | TODO_META)) && !(node->todo & TODO_MAKE);
 	plan->renamed += !!(node->todo & TODO_NAMES);

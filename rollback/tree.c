@@ -271,7 +271,7 @@ static void find_by_hint(struct tree *tree, struct node *node, const struct jour
 		return;
 	const struct place place = {tree_node(tree, &row->parent), (char *)row->name, false};
 	if (tree_is_named(tree, node, &place) && tree_was_named(node, place.dir, row->name))
-		place_add(node->at, place.dir, row->name);
+		tree_guess(node, place.dir, row->name);
 }
 
 static void resolve_names(struct tree *tree, struct node *node, const struct journal_row *row,
@@ -316,6 +316,8 @@ static void resolve(struct tree *tree, struct node *node)
 		node->made = row.flags & JOURNAL_MADE;
 		if (node->here)
 			journal_was_made(tree->journal, &row, node->st.st_nlink, &node->made, NULL);
+		/* the names of a row are looked up one after the other */
+		node->made_guessed = node->made && !(row.flags & JOURNAL_MADE);
 	}
 	node->active =
 		(has_row && node->carried.generation != node->generation) || node->carried.touching;

@@ -33,7 +33,8 @@ struct node {
 	bool loaded;
 	bool made;     /* was not there at the switch */
 	bool compared; /* a directory whose names are looked at */
-	bool guessed;  /* some of it, or all, is known by what is here now, not by a row */
+	/* what is here now says that it was not, or that it had one of its places; no row does */
+	bool made_guessed, guessed;
 	/* the new server */
 	bool here;
 	struct stat st;
