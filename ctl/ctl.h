@@ -21,15 +21,19 @@ enum ctl_exit {
 struct ctl {
 	const char *config_file; /* NULL: the usual one */
 	const char *socket;	 /* NULL: as the configuration says */
-	bool watch, json, same, all, summary, verbose, follow, plan;
-	bool adopt, keep_extra, accept, restore, discard; /* of attach, copy, aside */
-	bool settle;					  /* of changes */
-	const char *compare;				  /* of attach; NULL: size-mtime */
-	const char *reason, *below;			  /* of errors; NULL: any */
-	const char *id;					  /* of trace: PEER:ID; NULL: any */
-	bool content, stop, list;			  /* of verify */
-	const char *sample, *seed;			  /* likewise; NULL: not given */
-	const char *to;					  /* of rollback; NULL: as configured */
+	/* As they were given: 0 or NULL, if not. */
+	gboolean watch, json, same, all, summary, verbose, follow;
+	gboolean adopt, keep_extra, accept, restore, discard; /* of attach, copy, aside */
+	gboolean settle, plan;				      /* of changes, rollback */
+	gboolean content, stop, list;			      /* of verify */
+	gboolean final, check;				      /* of report */
+	const char *compare;				      /* of attach; NULL: size-mtime */
+	const char *reason, *below;			      /* of errors */
+	const char *id;					      /* of trace: PEER:ID */
+	const char *sample, *seed;			      /* of verify --content */
+	const char *to;					      /* of rollback; NULL: as configured */
+	const char *output, *key;			      /* of report --final */
+	const char *signers, *tree;			      /* of report --check */
 	const char *volume; /* NULL only for commands that take none */
 	char **arguments;   /* that follow it; NULL-terminated */
 };
@@ -72,13 +76,9 @@ double ctl_confidence(uint64_t n);
 enum ctl_exit ctl_status(const struct ctl *ctl);
 enum ctl_exit ctl_errors(const struct ctl *ctl);
 enum ctl_exit ctl_report(const struct ctl *ctl);
-/* report --final (ctl_final.c), report --check (ctl_check.c): their options, the first of them that
- * was given, or NULL, and whether it is --check, which needs no rights. */
-extern GOptionEntry ctl_final_options[];
-const char *ctl_final_option(void);
-bool ctl_is_check(void);
-enum ctl_exit ctl_final(const struct ctl *ctl, const char *output, const char *key);
-enum ctl_exit ctl_check(const struct ctl *ctl, const char *signers, const char *tree);
+/* report --final (ctl_final.c), and report --check (ctl_check.c), which needs no rights */
+enum ctl_exit ctl_final(const struct ctl *ctl);
+enum ctl_exit ctl_check(const struct ctl *ctl);
 enum ctl_exit ctl_skip(const struct ctl *ctl);
 enum ctl_exit ctl_trace(const struct ctl *ctl);
 enum ctl_exit ctl_attach(const struct ctl *ctl);

@@ -17,15 +17,16 @@ static void print(void *arg, bool good, const char *line)
 		ctl_complain("%s", shown);
 }
 
-enum ctl_exit ctl_check(const struct ctl *ctl, const char *signers, const char *tree)
+enum ctl_exit ctl_check(const struct ctl *ctl)
 {
 	bool good = true;
 
 	signal(SIGPIPE, SIG_IGN); /* of sort */
 	for (char **file = ctl->arguments - 1; *file; file++) {
 		const char *scratch = g_getenv("TMPDIR");
-		const struct check check = {*file, signers, tree, scratch ? scratch : "/var/tmp",
-					    print, NULL};
+		const struct check check = {*file,     ctl->signers,
+					    ctl->tree, scratch ? scratch : "/var/tmp",
+					    print,     NULL};
 		bool one = check_report(&check);
 
 		fflush(stdout);

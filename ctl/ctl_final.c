@@ -314,8 +314,9 @@ static struct final *begin(const struct making *m, GError **error)
 	return final;
 }
 
-enum ctl_exit ctl_final(const struct ctl *ctl, const char *output, const char *key)
+enum ctl_exit ctl_final(const struct ctl *ctl)
 {
+	const char *output = ctl->output ? ctl->output : ".";
 	struct making m = {.ctl = ctl, .output = output, .dir_fd = -1, .root_fd = -1};
 	g_autoptr(GError) error = NULL;
 	enum ctl_exit result = CTL_USAGE;
@@ -334,7 +335,7 @@ enum ctl_exit ctl_final(const struct ctl *ctl, const char *output, const char *k
 	if (error)
 		ctl_complain("%s", error->message);
 	else
-		result = make(&m, key);
+		result = make(&m, ctl->key);
 	final_free(m.final);
 	config_free(m.config);
 	g_clear_error(&m.error);

@@ -217,54 +217,18 @@ static enum ctl_exit list_losses(const struct ctl *ctl)
 
 /* ---- --final and --check --------------------------------------------------------------- */
 
-static gboolean is_final, is_check;
-static char *output, *key, *signers, *against;
-
-GOptionEntry ctl_final_options[] = {
-	{"final", 0, 0, G_OPTION_ARG_NONE, &is_final,
-	 "report: what became of every object, in files that can be checked", NULL},
-	{"output", 0, 0, G_OPTION_ARG_FILENAME, &output,
-	 "report --final: where to put them (default: here)", "DIR"},
-	{"sign", 0, 0, G_OPTION_ARG_FILENAME, &key,
-	 "report --final: sign with this key of ssh-keygen", "KEY"},
-	{"check", 0, 0, G_OPTION_ARG_NONE, &is_check,
-	 "report: check FILE... of report --final, in place of NAME", NULL},
-	{"signers", 0, 0, G_OPTION_ARG_FILENAME, &signers,
-	 "report --check: who may have signed, as ssh-keygen has it", "FILE"},
-	{"tree", 0, 0, G_OPTION_ARG_FILENAME, &against,
-	 "report --check: compare the manifest with a tree", "DIR"},
-	{NULL},
-};
-
-const char *ctl_final_option(void)
-{
-	return is_final	  ? "final"
-	       : is_check ? "check"
-	       : output	  ? "output"
-	       : key	  ? "sign"
-	       : signers  ? "signers"
-	       : against  ? "tree"
-			  : NULL;
-}
-
-bool ctl_is_check(void)
-{
-	return is_check;
-}
-
 enum ctl_exit ctl_report(const struct ctl *ctl)
 {
-	if ((!is_final && (output || key)) || (!is_check && (signers || against)) ||
-	    (is_final && is_check) || (ctl_final_option() && ctl->json)) {
+	if ((!ctl->final && (ctl->output || ctl->key)) ||
+	    (!ctl->check && (ctl->signers || ctl->tree)) ||
+	    ctl->final + ctl->check + ctl->json > 1) {
 		ctl_complain("report: these options do not go together; see " PROGRAM " --help");
 		return CTL_USAGE;
 	}
-	if (ctl->arguments[0] && (!is_check || against)) {
+	if (ctl->arguments[0] && (!ctl->check || ctl->tree)) {
 		ctl_complain("usage: " PROGRAM " report %s",
-			     is_check ? "--check --tree DIR FILE" : "NAME");
+			     ctl->check ? "--check --tree DIR FILE" : "NAME");
 		return CTL_USAGE;
 	}
-	if (is_check)
-		return ctl_check(ctl, signers, against);
-	return is_final ? ctl_final(ctl, output ? output : ".", key) : list_losses(ctl);
+	return ctl->check ? ctl_check(ctl) : ctl->final ? ctl_final(ctl) : list_losses(ctl);
 }

@@ -98,65 +98,40 @@ static enum ctl_exit finalize_volume(const struct ctl *ctl)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-enum {
-	TAKES_WATCH = 1 << 0,
-	TAKES_JSON = 1 << 1,
-	TAKES_SAME = 1 << 2,
-	TAKES_ALL = 1 << 3,
-	TAKES_FILTER = 1 << 4,
-	TAKES_VERBOSE = 1 << 5,
-	TAKES_TRACE = 1 << 6,
-	TAKES_ADOPT = 1 << 7,
-	TAKES_ACCEPT = 1 << 8,
-	TAKES_ASIDE = 1 << 9,
-	TAKES_SETTLE = 1 << 10,
-	TAKES_PROOF = 1 << 11,
-	TAKES_FINAL = 1 << 12,
-	TAKES_ROLLBACK = 1 << 13,
-	TAKES_FOLLOW = 1 << 14,
-};
-
 static const struct command {
 	const char *name;
 	const char *arguments;
 	int min, max; /* arguments */
-	unsigned takes;
 	enum ctl_exit (*run)(const struct ctl *ctl);
 	const char *help;
 } commands[] = {
-	{"copy", "NAME", 1, 1, TAKES_ACCEPT | TAKES_JSON, ctl_copy,
+	{"copy", "NAME", 1, 1, ctl_copy,
 	 "copy the old server's tree, or bring the copy up to date"},
-	{"attach", "NAME", 1, 1, TAKES_ADOPT | TAKES_ACCEPT, ctl_attach,
+	{"attach", "NAME", 1, 1, ctl_attach,
 	 "bind the root to the old server; clients can be switched then"},
-	{"status", "[NAME]", 0, 1, TAKES_WATCH | TAKES_JSON | TAKES_VERBOSE, ctl_status,
-	 "show how far it is; all volumes without NAME"},
-	{"errors", "NAME", 1, 1, TAKES_JSON | TAKES_FILTER, ctl_errors,
-	 "list what failed, and why"},
-	{"trace", "NAME", 1, 1, TAKES_JSON | TAKES_TRACE | TAKES_FOLLOW, ctl_trace,
-	 "show what was done for requests, step by step"},
-	{"report", "NAME", 1, INT_MAX, TAKES_JSON | TAKES_FINAL, ctl_report,
+	{"status", "[NAME]", 0, 1, ctl_status, "show how far it is; all volumes without NAME"},
+	{"errors", "NAME", 1, 1, ctl_errors, "list what failed, and why"},
+	{"trace", "NAME", 1, 1, ctl_trace, "show what was done for requests, step by step"},
+	{"report", "NAME", 1, INT_MAX, ctl_report,
 	 "list what could not be carried over; --final: prove what was"},
-	{"retry", "NAME [PATH...]", 1, INT_MAX, TAKES_SAME, retry_failures,
+	{"retry", "NAME [PATH...]", 1, INT_MAX, retry_failures,
 	 "forget the failures, so that all is tried again; with PATH: mend differences"},
-	{"skip", "NAME PATH...", 2, INT_MAX, TAKES_ALL, ctl_skip,
-	 "give up names that nothing can have here"},
-	{"aside", "NAME [PATH...]", 1, INT_MAX, TAKES_ASIDE | TAKES_JSON, ctl_aside,
+	{"skip", "NAME PATH...", 2, INT_MAX, ctl_skip, "give up names that nothing can have here"},
+	{"aside", "NAME [PATH...]", 1, INT_MAX, ctl_aside,
 	 "list what of a copy was set aside; restore or discard it"},
-	{"accept", "NAME", 1, 1, 0, accept_losses,
+	{"accept", "NAME", 1, 1, accept_losses,
 	 "let any number of a copy's names go, until the retriever restarts"},
-	{"throttle", "NAME BYTES", 2, 2, 0, throttle_background,
+	{"throttle", "NAME BYTES", 2, 2, throttle_background,
 	 "limit background reads per second; 0: no limit"},
-	{"pause", "NAME", 1, 1, 0, pause_background, "stop background work; clients are served"},
-	{"resume", "NAME", 1, 1, 0, resume_background, "go on with background work"},
-	{"verify", "NAME", 1, 1, TAKES_PROOF | TAKES_JSON, ctl_verify,
-	 "walk the whole tree and count what is unfinished"},
-	{"rollback", "NAME", 1, 1, TAKES_ROLLBACK | TAKES_FOLLOW | TAKES_SETTLE | TAKES_JSON,
-	 ctl_rollback, "carry back to the old server what clients changed"},
-	{"finalize", "NAME", 1, 1, 0, finalize_volume,
+	{"pause", "NAME", 1, 1, pause_background, "stop background work; clients are served"},
+	{"resume", "NAME", 1, 1, resume_background, "go on with background work"},
+	{"verify", "NAME", 1, 1, ctl_verify, "walk the whole tree and count what is unfinished"},
+	{"rollback", "NAME", 1, 1, ctl_rollback,
+	 "carry back to the old server what clients changed"},
+	{"finalize", "NAME", 1, 1, finalize_volume,
 	 "verify, and remove what is left of the migration"},
-	{"changes", "NAME", 1, 1, TAKES_SETTLE | TAKES_JSON, ctl_changes,
-	 "list what clients changed since the switch"},
-	{"commit", "NAME", 1, 1, 0, ctl_commit,
+	{"changes", "NAME", 1, 1, ctl_changes, "list what clients changed since the switch"},
+	{"commit", "NAME", 1, 1, ctl_commit,
 	 "close the way back: what clients changed is forgotten"},
 };
 
@@ -184,161 +159,147 @@ static char *describe_commands(void)
 	return g_string_free(text, FALSE);
 }
 
-static gboolean parse_options(int *argc, char ***argv, struct ctl *ctl, gboolean *version)
+/* ---- options ----------------------------------------------------------------------------------
+ */
+
+static struct ctl given;
+static gboolean print_version;
+
+/* A description begins with the commands that take the option, or all do. */
+static const GOptionEntry options[] = {
+	{"config", 0, 0, G_OPTION_ARG_FILENAME, &given.config_file,
+	 "The configuration (default: " CONFIG_FILE ")", "FILE"},
+	{"socket", 0, 0, G_OPTION_ARG_FILENAME, &given.socket,
+	 "The retriever's socket (default: as configured)", "PATH"},
+	{"watch", 0, 0, G_OPTION_ARG_NONE, &given.watch, "status: show it again every second",
+	 NULL},
+	{"json", 0, 0, G_OPTION_ARG_NONE, &given.json,
+	 "copy, status, errors, trace, report, aside, verify, rollback, changes: "
+	 "print JSON",
+	 NULL},
+	{"same", 0, 0, G_OPTION_ARG_NONE, &given.same,
+	 "retry: size and mtime are enough to know a file by", NULL},
+	{"all", 0, 0, G_OPTION_ARG_NONE, &given.all,
+	 "skip: all such names of the directories PATH...", NULL},
+	{"summary", 0, 0, G_OPTION_ARG_NONE, &given.summary,
+	 "errors: how many there are for each reason", NULL},
+	{"reason", 0, 0, G_OPTION_ARG_STRING, &given.reason,
+	 "errors: those whose reason contains TEXT", "TEXT"},
+	{"below", 0, 0, G_OPTION_ARG_FILENAME, &given.below,
+	 "errors: those of DIRECTORY and what is below it", "DIRECTORY"},
+	{"verbose", 0, 0, G_OPTION_ARG_NONE, &given.verbose,
+	 "status: with the requests that have no answer yet", NULL},
+	{"id", 0, 0, G_OPTION_ARG_STRING, &given.id,
+	 "trace: of one request, as status --verbose shows it", "PEER:ID"},
+	{"adopt", 0, 0, G_OPTION_ARG_NONE, &given.adopt,
+	 "attach: take over what another tool has copied into the root", NULL},
+	{"compare", 0, 0, G_OPTION_ARG_STRING, &given.compare,
+	 "attach: of what was copied: size-mtime (default), or content as well", "HOW"},
+	{"keep-extra", 0, 0, G_OPTION_ARG_NONE, &given.keep_extra,
+	 "attach --adopt: what the old server does not have stays in the tree", NULL},
+	{"accept", 0, 0, G_OPTION_ARG_NONE, &given.accept,
+	 "copy, attach: another old root, or many names that are gone, are right", NULL},
+	{"restore", 0, 0, G_OPTION_ARG_NONE, &given.restore,
+	 "aside: bring PATH... back into the tree", NULL},
+	{"discard", 0, 0, G_OPTION_ARG_NONE, &given.discard, "aside: destroy all of it", NULL},
+	{"settle", 0, 0, G_OPTION_ARG_NONE, &given.settle,
+	 "changes, rollback: first look for what is being written just now", NULL},
+	{"content", 0, 0, G_OPTION_ARG_NONE, &given.content,
+	 "verify: read both sides again, and compare them", NULL},
+	{"sample", 0, 0, G_OPTION_ARG_STRING, &given.sample,
+	 "verify --content: so many of the files, of every directory", "N%"},
+	{"seed", 0, 0, G_OPTION_ARG_STRING, &given.seed, "verify --sample: which files", "S"},
+	{"stop", 0, 0, G_OPTION_ARG_NONE, &given.stop,
+	 "verify --content: stop the comparison that is under way", NULL},
+	{"list", 0, 0, G_OPTION_ARG_NONE, &given.list,
+	 "verify --content: what was found so far; begin nothing", NULL},
+	{"follow", 0, 0, G_OPTION_ARG_NONE, &given.follow,
+	 "trace, rollback: go on until interrupted", NULL},
+	{"plan", 0, 0, G_OPTION_ARG_NONE, &given.plan, "rollback: only say what would be done",
+	 NULL},
+	{"to", 0, 0, G_OPTION_ARG_FILENAME, &given.to,
+	 "rollback: the old server's tree, mounted (default: as configured)", "PATH"},
+	{"final", 0, 0, G_OPTION_ARG_NONE, &given.final,
+	 "report: what became of every object, in files that can be checked", NULL},
+	{"output", 0, 0, G_OPTION_ARG_FILENAME, &given.output,
+	 "report --final: where to put them (default: here)", "DIR"},
+	{"sign", 0, 0, G_OPTION_ARG_FILENAME, &given.key,
+	 "report --final: sign with this key of ssh-keygen", "KEY"},
+	{"check", 0, 0, G_OPTION_ARG_NONE, &given.check,
+	 "report: check FILE... of report --final, in place of NAME", NULL},
+	{"signers", 0, 0, G_OPTION_ARG_FILENAME, &given.signers,
+	 "report --check: who may have signed, as ssh-keygen has it", "FILE"},
+	{"tree", 0, 0, G_OPTION_ARG_FILENAME, &given.tree,
+	 "report --check: compare the manifest with a tree", "DIR"},
+	{"version", 0, 0, G_OPTION_ARG_NONE, &print_version, "Print the version", NULL},
+	{NULL},
+};
+
+static gboolean parse_options(int *argc, char ***argv)
 {
-	gboolean watch = FALSE, json = FALSE, same = FALSE, all = FALSE, summary = FALSE;
-	gboolean verbose = FALSE, follow = FALSE, adopt = FALSE, keep_extra = FALSE;
-	gboolean accept = FALSE, restore = FALSE, discard = FALSE, settle = FALSE;
-	gboolean content = FALSE, stop = FALSE, list = FALSE, plan = FALSE;
-	const GOptionEntry entries[] = {
-		{"config", 0, 0, G_OPTION_ARG_FILENAME, &ctl->config_file,
-		 "The configuration (default: " CONFIG_FILE ")", "FILE"},
-		{"socket", 0, 0, G_OPTION_ARG_FILENAME, &ctl->socket,
-		 "The retriever's socket (default: as configured)", "PATH"},
-		{"watch", 0, 0, G_OPTION_ARG_NONE, &watch, "status: show it again every second",
-		 NULL},
-		{"json", 0, 0, G_OPTION_ARG_NONE, &json,
-		 "status, errors, report, trace, changes, rollback: print JSON", NULL},
-		{"same", 0, 0, G_OPTION_ARG_NONE, &same,
-		 "retry: size and mtime are enough to know a file by", NULL},
-		{"all", 0, 0, G_OPTION_ARG_NONE, &all,
-		 "skip: all such names of the directories PATH...", NULL},
-		{"summary", 0, 0, G_OPTION_ARG_NONE, &summary,
-		 "errors: how many there are for each reason", NULL},
-		{"reason", 0, 0, G_OPTION_ARG_STRING, &ctl->reason,
-		 "errors: those whose reason contains TEXT", "TEXT"},
-		{"below", 0, 0, G_OPTION_ARG_FILENAME, &ctl->below,
-		 "errors: those of DIRECTORY and what is below it", "DIRECTORY"},
-		{"verbose", 0, 0, G_OPTION_ARG_NONE, &verbose,
-		 "status: with the requests that have no answer yet", NULL},
-		{"id", 0, 0, G_OPTION_ARG_STRING, &ctl->id,
-		 "trace: of one request, as status --verbose shows it", "PEER:ID"},
-		{"adopt", 0, 0, G_OPTION_ARG_NONE, &adopt,
-		 "attach: take over what another tool has copied into the root", NULL},
-		{"compare", 0, 0, G_OPTION_ARG_STRING, &ctl->compare,
-		 "attach: of what was copied: size-mtime (default), or content as well", "HOW"},
-		{"keep-extra", 0, 0, G_OPTION_ARG_NONE, &keep_extra,
-		 "attach --adopt: what the old server does not have stays in the tree", NULL},
-		{"accept", 0, 0, G_OPTION_ARG_NONE, &accept,
-		 "copy, attach: another old root, or many names that are gone, are right", NULL},
-		{"restore", 0, 0, G_OPTION_ARG_NONE, &restore,
-		 "aside: bring PATH... back into the tree", NULL},
-		{"discard", 0, 0, G_OPTION_ARG_NONE, &discard, "aside: destroy all of it", NULL},
-		{"settle", 0, 0, G_OPTION_ARG_NONE, &settle,
-		 "changes, rollback: first look for what is being written just now", NULL},
-		{"content", 0, 0, G_OPTION_ARG_NONE, &content,
-		 "verify: read both sides again, and compare them", NULL},
-		{"sample", 0, 0, G_OPTION_ARG_STRING, &ctl->sample,
-		 "verify --content: so many of the files, of every directory", "N%"},
-		{"seed", 0, 0, G_OPTION_ARG_STRING, &ctl->seed, "verify --sample: which files",
-		 "S"},
-		{"stop", 0, 0, G_OPTION_ARG_NONE, &stop,
-		 "verify --content: stop the comparison that is under way", NULL},
-		{"list", 0, 0, G_OPTION_ARG_NONE, &list,
-		 "verify --content: what was found so far; begin nothing", NULL},
-		{"follow", 0, 0, G_OPTION_ARG_NONE, &follow,
-		 "trace, rollback: go on until interrupted", NULL},
-		{"plan", 0, 0, G_OPTION_ARG_NONE, &plan, "rollback: only say what would be done",
-		 NULL},
-		{"to", 0, 0, G_OPTION_ARG_FILENAME, &ctl->to,
-		 "rollback: the old server's tree, mounted (default: as configured)", "PATH"},
-		{"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
-		{NULL},
-	};
 	g_autoptr(GOptionContext) context = g_option_context_new("COMMAND NAME [ARGUMENT]");
 	g_autofree char *description = describe_commands();
 	g_autoptr(GError) error = NULL;
 
 	g_option_context_set_summary(context, "Says what is to be done with a migrating volume.");
 	g_option_context_set_description(context, description);
-	g_option_context_add_main_entries(context, entries, NULL);
-	g_option_context_add_main_entries(context, ctl_final_options, NULL);
-	if (!g_option_context_parse(context, argc, argv, &error))
-		return ctl_complain("%s; see " PROGRAM " --help", error->message);
-	ctl->watch = watch;
-	ctl->json = json;
-	ctl->same = same;
-	ctl->all = all;
-	ctl->summary = summary;
-	ctl->verbose = verbose;
-	ctl->follow = follow;
-	ctl->adopt = adopt;
-	ctl->keep_extra = keep_extra;
-	ctl->accept = accept;
-	ctl->restore = restore;
-	ctl->discard = discard;
-	ctl->plan = plan;
-	ctl->settle = settle;
-	ctl->content = content;
-	ctl->stop = stop;
-	ctl->list = list;
-	return TRUE;
+	g_option_context_add_main_entries(context, options, NULL);
+	return g_option_context_parse(context, argc, argv, &error) ||
+	       ctl_complain("%s; see " PROGRAM " --help", error->message);
+}
+
+static bool takes(const struct command *command, const GOptionEntry *option)
+{
+	const char *end = strchr(option->description, ':');
+	g_autofree char *words =
+		g_strndup(option->description, end ? end - option->description : 0);
+	g_auto(GStrv) users = g_strsplit(words, ", ", -1);
+	bool known = false;
+
+	for (char **user = users; *user; user++) {
+		(*user)[strcspn(*user, " ")] = '\0';
+		if (!strcmp(*user, command->name))
+			return true;
+		known = known || find_command(*user);
+	}
+	return !known;
 }
 
 /* The option that was given and that the command does not take, or NULL. */
-static const char *needless_option(const struct command *command, const struct ctl *ctl)
+static const char *needless_option(const struct command *command)
 {
-	if (ctl->watch && !(command->takes & TAKES_WATCH))
-		return "watch";
-	if (ctl->json && !(command->takes & TAKES_JSON))
-		return "json";
-	if (ctl->all && !(command->takes & TAKES_ALL))
-		return "all";
-	if (!(command->takes & TAKES_FILTER) && (ctl->summary || ctl->reason || ctl->below))
-		return ctl->summary ? "summary" : ctl->reason ? "reason" : "below";
-	if (ctl->verbose && (!(command->takes & TAKES_VERBOSE) || ctl->watch))
-		return "verbose";
-	if (ctl->id && !(command->takes & TAKES_TRACE))
-		return "id";
-	if (ctl->follow && !(command->takes & TAKES_FOLLOW))
-		return "follow";
-	if (!(command->takes & TAKES_ROLLBACK) && (ctl->plan || ctl->to))
-		return ctl->plan ? "plan" : "to";
-	if (!(command->takes & TAKES_ADOPT) && (ctl->adopt || ctl->compare || ctl->keep_extra))
-		return ctl->adopt ? "adopt" : ctl->compare ? "compare" : "keep-extra";
-	if (ctl->accept && !(command->takes & TAKES_ACCEPT))
-		return "accept";
-	if (!(command->takes & TAKES_ASIDE) && (ctl->restore || ctl->discard))
-		return ctl->restore ? "restore" : "discard";
-	if (ctl->settle && !(command->takes & TAKES_SETTLE))
-		return "settle";
-	if (!(command->takes & TAKES_FINAL) && ctl_final_option())
-		return ctl_final_option();
-	if (!(command->takes & TAKES_PROOF) &&
-	    (ctl->content || ctl->sample || ctl->seed || ctl->stop || ctl->list))
-		return ctl->content  ? "content"
-		       : ctl->sample ? "sample"
-		       : ctl->seed   ? "seed"
-		       : ctl->stop   ? "stop"
-				     : "list";
-	return ctl->same && !(command->takes & TAKES_SAME) ? "same" : NULL;
+	for (const GOptionEntry *option = options; option->long_name; option++) {
+		bool is = option->arg == G_OPTION_ARG_NONE ? *(gboolean *)option->arg_data
+							   : *(char **)option->arg_data != NULL;
+
+		if (is && !takes(command, option))
+			return option->long_name;
+	}
+	return given.watch && given.verbose ? "verbose" : NULL;
 }
 
-static gboolean check_usage(const struct command *command, const struct ctl *ctl, int arguments)
+static gboolean check_usage(const struct command *command, int arguments)
 {
-	const char *refused = needless_option(command, ctl);
+	const char *refused = needless_option(command);
 
 	if (arguments < command->min || arguments > command->max)
 		return ctl_complain("usage: " PROGRAM " %s %s", command->name, command->arguments);
 	if (refused)
 		return ctl_complain("%s takes no --%s; see " PROGRAM " --help", command->name,
 				    refused);
-	if (!arguments && (ctl->watch || ctl->verbose || ctl->socket))
+	if (!arguments && (given.watch || given.verbose || given.socket))
 		return ctl_complain("%s: --%s needs the NAME of a volume", command->name,
-				    ctl->watch	   ? "watch"
-				    : ctl->verbose ? "verbose"
-						   : "socket");
+				    given.watch	    ? "watch"
+				    : given.verbose ? "verbose"
+						    : "socket");
 	return TRUE;
 }
 
 int main(int argc, char **argv)
 {
-	static struct ctl ctl;
-	gboolean version = FALSE;
-
-	if (!parse_options(&argc, &argv, &ctl, &version))
+	if (!parse_options(&argc, &argv))
 		return CTL_USAGE;
-	if (version) {
+	if (print_version) {
 		printf(PROGRAM " %s\n", QUICKMIGRATE_VERSION);
 		return CTL_OK;
 	}
@@ -349,13 +310,13 @@ int main(int argc, char **argv)
 			     argc > 1 ? argv[1] : "");
 		return CTL_USAGE;
 	}
-	if (!check_usage(command, &ctl, argc - 2))
+	if (!check_usage(command, argc - 2))
 		return CTL_USAGE;
-	if (geteuid() != 0 && !ctl_is_check()) {
+	if (geteuid() != 0 && !given.check) {
 		ctl_complain("must be run as root");
 		return CTL_USAGE;
 	}
-	ctl.volume = argc > 2 ? argv[2] : NULL;
-	ctl.arguments = argv + MIN(argc, 3);
-	return command->run(&ctl);
+	given.volume = argc > 2 ? argv[2] : NULL;
+	given.arguments = argv + MIN(argc, 3);
+	return command->run(&given);
 }
