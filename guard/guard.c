@@ -21,7 +21,7 @@
 #define STOP_MS	  5000
 #define WAITS_MAX 1024 /* each has a descriptor, and a request of the retriever's */
 #define LINES_MAX 20   /* of refusals a second, in the log */
-#define STATUS_MS 1000
+#define STATUS_MS 2000
 
 struct guard {
 	const struct volume_config *config;
@@ -33,7 +33,7 @@ struct guard {
 	atomic_bool stop;
 	bool refuse;	     /* files are not fetched */
 	bool names_complete; /* nothing is to be refused until they are */
-	bool status_asked;
+	bool status_asked, finished;
 	gint64 next_status, next_second, stopped; /* ms */
 	unsigned lines;
 	pid_t self;
@@ -133,18 +133,22 @@ static void status_done(void *arg, int status, const char *text)
 {
 	struct guard *guard = arg;
 	g_autoptr(GKeyFile) file = g_key_file_new();
+	g_autofree char *state = NULL;
 
 	guard->status_asked = false;
-	if (!status && g_key_file_load_from_data(file, text, strlen(text), G_KEY_FILE_NONE, NULL) &&
-	    g_key_file_get_boolean(file, "namespace", "complete", NULL))
+	if (status || !g_key_file_load_from_data(file, text, strlen(text), G_KEY_FILE_NONE, NULL))
+		return;
+	if (g_key_file_get_boolean(file, "namespace", "complete", NULL))
 		guard->names_complete = true;
+	state = g_key_file_get_string(file, "volume", "state", NULL);
+	guard->finished = g_strcmp0(state, "finished") == 0;
 }
 
 static void do_regularly(struct guard *guard)
 {
 	const gint64 now = clock_ms();
 
-	if (!guard->names_complete && !guard->status_asked && now >= guard->next_status) {
+	if (!guard->status_asked && now >= guard->next_status) {
 		guard->next_status = now + STATUS_MS;
 		guard->status_asked =
 			migrate_control(guard->volume, "status", status_done, guard) != 0;
@@ -193,7 +197,7 @@ gboolean guard_turn(struct guard *guard, GError **error)
 	}
 	waits_turn(guard->waits);
 	do_regularly(guard);
-	if (migrate_volume_finished(guard->volume)) {
+	if (guard->finished) {
 		g_message("everything is whole: nothing is guarded any more");
 		marks_end(&guard->marks);
 		guard_remove();

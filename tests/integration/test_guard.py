@@ -2,24 +2,28 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Programs of the new server itself, which open what is not here yet without a file server, see it or
 an error, and never a hole."""
+import concurrent.futures
 import errno
+import multiprocessing
 import os
-import signal
+import shutil
 import subprocess
 import sys
-import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import nfs3                                                             # noqa: E402
 import guarded                                                          # noqa: E402
+import guarded_ways as ways                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import BASE, Failure, sh, volume, wait_for                 # noqa: E402
-from servers import NEW, OLD, VOLUME, Stalled                           # noqa: E402
+from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
+from servers import NEW, OLD, Stalled                                   # noqa: E402
 
-SIZE = (1 << 20) + 12345
+SIZE = 300000
+PLAIN = BASE + '/plain'
 
 
 def content(name, size=SIZE):
-    return (name.encode() * (size // len(name) + 1))[:size]
+    return (f'{name} '.encode() * size)[:size]
 
 
 def make(path, data, mode=0o644):
@@ -33,28 +37,239 @@ def read(path):
         return file.read()
 
 
-def fill(root):
-    for directory in 'abc':
+def fill(root, directories='abc', files=20, size=SIZE):
+    for directory in directories:
         os.mkdir(f'{root}/{directory}')
-        for n in range(20):
-            make(f'{root}/{directory}/{n}', content(f'{directory}{n}'))
+        for n in range(files):
+            make(f'{root}/{directory}/{n}', content(f'{directory}{n}', size))
+
+
+def listed(*directories):
+    """As programs do that go down: each before what is in it is looked for."""
+    os.listdir(NEW)
+    return [len(os.listdir(f'{NEW}/{name}')) for name in directories]
+
+
+def refused(number, path):
+    try:
+        read(path)
+    except OSError as error:
+        same(error.errno, number, f'the error of {path}')
+        return
+    expect(False, f'{path} could be read')
+
+
+def log(guard):
+    with open(guard.process.log) as file:
+        return file.read()
 
 
 @case()
-def thin(args):
-    migration, guard = guarded.begin(args, fill)
-    same(sorted(os.listdir(NEW)), ['.migrate', 'a', 'b', 'c'], 'the root')
-    same(len(os.listdir(f'{NEW}/a')), 20, 'names')
-    same(read(f'{NEW}/a/0'), content('a0'), 'a file')
-    os.truncate(f'{NEW}/a/1', 5)
-    same(read(f'{NEW}/a/1'), content('a1')[:5], 'a file that was cut')
-    make(f'{NEW}/a/2', b'new')
-    same(sh('cp', f'{NEW}/a/3', BASE + '/copy'), '', 'cp')
-    same(read(BASE + '/copy'), content('a3'), 'a copy')
+def reads(args):
+    """Each way of reading, of a file of its own, beside the old server's."""
+    def tree(root):
+        for name in ways.READS:
+            os.mkdir(f'{root}/{name}')
+            ways.prepare(f'{root}/{name}/file')
+
+    migration, _ = guarded.begin(args, tree)
+    os.listdir(NEW)
+    for name, way in ways.READS.items():
+        os.listdir(f'{NEW}/{name}')
+        same(os.stat(f'{NEW}/{name}/file').st_blocks, 0, f'{name}: what is here before')
+        same(way(f'{NEW}/{name}/file'), way(f'{OLD}/{name}/file'), name)
     migration.crawl()
-    same(read(f'{NEW}/a/1'), content('a1')[:5], 'a file that was cut')
-    same(read(f'{NEW}/a/2'), b'new', 'a file that was written')
-    same(read(f'{NEW}/b/7'), content('b7'), 'a file')
+    for name, way in ways.READS.items():
+        same(way(f'{NEW}/{name}/file'), way(f'{OLD}/{name}/file'), f'{name}, when all is whole')
+
+
+@case()
+def changes(args):
+    """Each way of changing, of stubs and of a plain copy: no difference, then and in the end."""
+    def tree(root):
+        for name in ways.CHANGES:
+            os.makedirs(f'{root}/{name}/other')
+            ways.prepare(f'{root}/{name}/file')
+
+    migration, _ = guarded.begin(args, tree)
+    volume(PLAIN)
+    sh('cp', '-a', OLD + '/.', PLAIN)
+    os.listdir(NEW)
+    for name, way in ways.CHANGES.items():
+        os.listdir(f'{NEW}/{name}')
+        same(os.stat(f'{NEW}/{name}/file').st_blocks, 0, f'{name}: what is here before')
+        same(way(f'{NEW}/{name}'), way(f'{PLAIN}/{name}'), f'{name}: what it says')
+        same(ways.tree(f'{NEW}/{name}'), ways.tree(f'{PLAIN}/{name}'), name)
+    times = ways.times(NEW)
+    migration.crawl()
+    for name in ways.CHANGES:
+        same(ways.tree(f'{NEW}/{name}'), ways.tree(f'{PLAIN}/{name}'), f'{name}, in the end')
+    same(ways.times(NEW), times, 'mtimes in the end')
+
+
+@case()
+def everywhere(args):
+    """In a mount namespace of its own, as most services have one, and through another mount; and what
+    was looked at when it was whole is not asked about again."""
+    migration, guard = guarded.begin(args, fill)
+    same(listed('a'), [20], 'names')
+    same(subprocess.check_output(['unshare', '--mount', 'cat', f'{NEW}/a/0']), content('a0'),
+         'in a namespace')
+    os.mkdir(BASE + '/bind')
+    sh('mount', '--bind', NEW + '/a', BASE + '/bind')
+    same(read(BASE + '/bind/1'), content('a1'), 'through another mount')
+    with Stalled(guard.process):
+        same(read(f'{NEW}/a/0'), content('a0'), 'what is whole')
+        same(len(os.listdir(f'{NEW}/a')), 20, 'what is filled')
+    migration.crawl()
+    sh('umount', BASE + '/bind')
+    migration.ctl('finalize')
+    same(guard.process.wait(60), 0, "the guard's status in the end")
+    guard.listen()
+    same(guard.kept, {}, 'what is kept')
+    same(read(f'{NEW}/c/19'), content('c19'), 'in the end')
+
+
+@case()
+def servers(args):
+    """They have mounts of their own, through which nobody is asked: they go on while the guard stands
+    still, as does the retriever.  Where they have not, that is said."""
+    migration, guard = guarded.begin(args, fill)
+    client = migration.start_server(host=guarded.OwnMounts).client()
+    same(client.read_all(client.walk('a/0')[0]), content('a0'), 'over NFS')
+    listed('a', 'b')
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        with Stalled(guard.process):
+            local = pool.submit(read, f'{NEW}/a/9')
+            for n in range(1, 6):
+                same(client.read_all(client.walk(f'a/{n}')[0]), content(f'a{n}'), 'over NFS')
+            client.write(client.walk('b/1')[0], 0, b'changed', nfs3.FILE_SYNC)
+            expect(not local.done(), 'nobody asked the guard')
+        same(local.result(60), content('a9'), 'of whom waited')
+    same(read(f'{NEW}/b/1'), b'changed' + content('b1')[7:], 'what a client wrote')
+
+
+def reader(n, seen, errors, stop):
+    """Reads everything until told, and counts.  Exits at what is neither the content nor an error."""
+    while not stop.value:
+        for directory in 'abcdefgh':
+            for file in range(n, 100, 4):
+                name = f'{directory}/{file}'
+                try:
+                    data = read(f'{NEW}/{name}')
+                except OSError as error:
+                    if error.errno not in (errno.EIO, errno.EPERM):
+                        print(f'{name}: {error}', file=sys.stderr, flush=True)
+                        os._exit(2)
+                    errors[n] += 1
+                    continue
+                if data != content(name.replace('/', ''), 20000):
+                    print(f'{name}: {data[:50]}...', file=sys.stderr, flush=True)
+                    os._exit(1)
+                seen[n] += 1
+
+
+@case()
+def killed(args):
+    """Again and again, while programs read: no one sees a hole."""
+    migration, guard = guarded.begin(
+        args, lambda root: fill(root, 'abcdefgh', 100, 20000), bandwidth='200K')
+    same(listed(*'abcdefgh'), [100] * 8, 'names')
+    fork = multiprocessing.get_context('fork')
+    seen, errors, stop = fork.Array('Q', 4), fork.Array('Q', 4), fork.Value('b', 0)
+    readers = [fork.Process(target=reader, args=(n, seen, errors, stop)) for n in range(4)]
+    for process in readers:
+        process.start()
+
+    def all_go_on(before):
+        expect(all(p.exitcode is None for p in readers), 'a reader saw what is not there')
+        return sum(seen) + sum(errors) >= before + 8
+
+    for _ in range(200 if args.long else 20):
+        before = sum(seen) + sum(errors)
+        wait_for('they read', lambda: all_go_on(before))        # pylint: disable=W0640
+        guard.kill()
+        guard.start()
+    before = sum(seen)
+    wait_for('they read', lambda: all_go_on(before))
+    stop.value = 1
+    for process in readers:
+        process.join(120)
+        same(process.exitcode, 0, "a reader's status")
+
+
+@case()
+def late(args):
+    """What the old server does not deliver is an error after a while, and can be had later; what is
+    whole is not late."""
+    old, (migration, guard) = guarded.begin_with(args, fill, guard_wait=1)
+    listed('a')
+    same(read(f'{NEW}/a/0'), content('a0'), 'a file')
+    with Stalled(old):
+        refused(errno.EIO, f'{NEW}/a/1')
+        same(read(f'{NEW}/a/0'), content('a0'), 'what is whole')
+    same(read(f'{NEW}/a/1'), content('a1'), 'the file')
+    expect(f'{NEW}/a/1: refused to test_guard.py (' in log(guard), 'the log does not say so')
+    migration.retriever.stop()
+    refused(errno.EIO, f'{NEW}/a/2')
+    migration.start_retriever(*guarded.OWN_MOUNTS)
+    same(read(f'{NEW}/a/2'), content('a2'), 'the file')
+
+
+@case()
+def storm(args):
+    """64 at a time, beside a client; and one that is to have nothing."""
+    migration, guard = guarded.begin(args, fill, guard_refuse='dd, other.service')
+    client = migration.start_server(host=guarded.OwnMounts).client()
+    names = [f'{directory}/{n}' for directory in 'ab' for n in range(20)]
+    listed('a', 'b', 'c')
+    with concurrent.futures.ThreadPoolExecutor(64) as pool:
+        got = list(pool.map(lambda name: (name, read(f'{NEW}/{name}')), names * 3))
+        same(client.read_all(client.walk('c/1')[0]), content('c1'), 'over NFS')
+    same([name for name, data in got if data != content(name.replace('/', ''))], [], 'wrong')
+    done = subprocess.run(['dd', f'if={NEW}/c/2'], capture_output=True, text=True, check=False)
+    expect(done.returncode and 'Input/output error' in done.stderr, f'dd: {done}')
+    expect('guard-refuse' in log(guard), 'the log does not say so')
+    same(len(os.listdir(f'/proc/{guard.process.pid}/fd')) < 20, True, 'few descriptors')
+    same(read(f'{NEW}/c/2'), content('c2'), 'for others')
+
+
+@case()
+def older_kernel(args):
+    """Files are refused until they are here."""
+    migration, guard = guarded.begin(args, fill, options=['--refuse'])
+    same(listed('a'), [20], 'names')
+    refused(errno.EPERM, f'{NEW}/a/0')
+    for flags in (os.O_WRONLY, os.O_RDWR | os.O_TRUNC):
+        try:
+            os.open(f'{NEW}/a/0', flags)
+            expect(False, 'it could be opened')
+        except PermissionError:
+            pass
+    expect(f'{NEW}/a/0: refused to test_guard.py (' in log(guard), 'the log does not say so')
+    migration.crawl()
+    for directory in 'abc':
+        same(read(f'{NEW}/{directory}/0'), content(f'{directory}0'), 'a file')
+
+
+@case()
+def strict(args):
+    """Nothing is to be had before all names are here."""
+    migration, _ = guarded.begin(args, fill, guard='strict')
+    try:
+        os.listdir(NEW)
+        expect(False, 'the root could be listed')
+    except BlockingIOError:
+        pass
+    same(migration.start_crawler('--metadata-only').wait(120), 0, "the crawler's status")
+
+    def is_open():
+        try:
+            return os.listdir(NEW)
+        except BlockingIOError:
+            return False
+    wait_for('it is open', is_open)
+    same(read(f'{NEW}/a/0'), content('a0'), 'a file')
 
 
 if __name__ == '__main__':

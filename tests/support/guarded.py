@@ -61,9 +61,23 @@ class Guard:
         self.listen()
 
 
-def begin(args, fill, options=(), **settings):
-    """(Migration, Guard): the retriever has mounts of its own, everybody else has the guard."""
-    _, migration = stack(args.build, fill, wrapper=OWN_MOUNTS, **settings)
+class OwnMounts:
+    """In place of another host (sandbox.Host): this one, and mounts of its own."""
+    prefix, address = OWN_MOUNTS, '127.0.0.1'
+
+    class holder:           # pylint: disable=invalid-name
+        pid = 'self'
+
+
+def begin_with(args, fill, options=(), **settings):
+    """(old server, (Migration, Guard)): the retriever has mounts of its own, everybody else has the
+    guard."""
+    old, migration = stack(args.build, fill, wrapper=OWN_MOUNTS, **settings)
     guard = Guard(migration, *options).start()
     migration.attach()
-    return migration, guard
+    return old, (migration, guard)
+
+
+def begin(*args, **kw):
+    """(Migration, Guard)"""
+    return begin_with(*args, **kw)[1]
