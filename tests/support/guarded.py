@@ -9,6 +9,7 @@ from sandbox import BASE, Process, wait_for
 from servers import VOLUME, stack
 
 OWN_MOUNTS = ['unshare', '--mount', '--propagation', 'slave', '--']     # PrivateMounts=yes
+KEPT = 100                              # the first number of the descriptors that are kept
 START = 'export LISTEN_PID=$$; exec 3<&$1 4<&$2; shift 2; exec "$@"'
 
 
@@ -36,7 +37,7 @@ class Guard:
             if 'FDSTORE' in lines:
                 if name in self.kept:
                     os.close(self.kept[name])
-                self.kept[name] = fcntl.fcntl(fds[0], fcntl.F_DUPFD_CLOEXEC, 100)
+                self.kept[name] = fcntl.fcntl(fds[0], fcntl.F_DUPFD_CLOEXEC, KEPT)
                 os.close(fds[0])
             elif 'FDSTOREREMOVE' in lines and name in self.kept:
                 os.close(self.kept.pop(name))
