@@ -69,9 +69,11 @@ static void answer_now(struct guard *guard, const struct marks_event *event, int
 /* It has what it serves looked at by itself.  On a mount of its own it is not asked again. */
 static void let_server(struct guard *guard, const struct marks_event *event)
 {
+	const char *const passing[] = {"migratectl", NULL};
 	g_autofree char *mount = process_own_mount(event->tid, guard->config->root);
+	const bool own = mount && marks_ignore_mount(&guard->marks, mount) == 0;
 
-	if (!mount || marks_ignore_mount(&guard->marks, mount) < 0) {
+	if (!own && !process_is_one_of(event->tid, passing)) {
 		g_free(guard->state.public_server);
 		guard->state.public_server = process_text(event->tid);
 	}

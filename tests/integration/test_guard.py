@@ -138,6 +138,8 @@ def servers(args):
     client = migration.start_server(host=guarded.OwnMounts).client()
     same(client.read_all(client.walk('a/0')[0]), content('a0'), 'over NFS')
     listed('a', 'b')
+    status = migration.ctl('status')
+    expect('names that are not here yet' in status and 'of its own' not in status, status)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         with Stalled(guard.process):
             local = pool.submit(read, f'{NEW}/a/9')
@@ -147,6 +149,11 @@ def servers(args):
             expect(not local.done(), 'nobody asked the guard')
         same(local.result(60), content('a9'), 'of whom waited')
     same(read(f'{NEW}/b/1'), b'changed' + content('b1')[7:], 'what a client wrote')
+    migration.crawl()
+    wait_for('status has it', lambda: 'migrate-crawler (' in migration.ctl('status'))
+    expect(migration.status()['guarded'], 'status does not say that it runs')
+    guard.process.stop()
+    expect('not running' in migration.ctl('status'), 'status does not say that it does not run')
 
 
 def reader(n, seen, errors, stop):
