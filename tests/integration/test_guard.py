@@ -6,12 +6,14 @@ import concurrent.futures
 import errno
 import multiprocessing
 import os
-import shutil
+import signal
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nfs3                                                             # noqa: E402
+import smbd                                                             # noqa: E402
+import smbfiles                                                             # noqa: E402
 import guarded                                                          # noqa: E402
 import guarded_ways as ways                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
@@ -136,7 +138,10 @@ def servers(args):
     still, as does the retriever.  Where they have not, that is said."""
     migration, guard = guarded.begin(args, fill)
     client = migration.start_server(host=guarded.OwnMounts).client()
+    smbd.users()                        # for all mounts
+    files = smbfiles.Files(migration.start_smbd(host=guarded.OwnMounts).session())
     same(client.read_all(client.walk('a/0')[0]), content('a0'), 'over NFS')
+    same(files.read('c/0'), content('c0'), 'over SMB')
     listed('a', 'b')
     status = migration.ctl('status')
     expect('names that are not here yet' in status and 'of its own' not in status, status)
@@ -145,6 +150,7 @@ def servers(args):
             local = pool.submit(read, f'{NEW}/a/9')
             for n in range(1, 6):
                 same(client.read_all(client.walk(f'a/{n}')[0]), content(f'a{n}'), 'over NFS')
+                same(files.read(f'c/{n}'), content(f'c{n}'), 'over SMB')
             client.write(client.walk('b/1')[0], 0, b'changed', nfs3.FILE_SYNC)
             expect(not local.done(), 'nobody asked the guard')
         same(local.result(60), content('a9'), 'of whom waited')
@@ -193,10 +199,10 @@ def killed(args):
         expect(all(p.exitcode is None for p in readers), 'a reader saw what is not there')
         return sum(seen) + sum(errors) >= before + 8
 
-    for _ in range(200 if args.long else 20):
+    for n in range(200 if args.long else 20):
         before = sum(seen) + sum(errors)
         wait_for('they read', lambda: all_go_on(before))        # pylint: disable=W0640
-        guard.kill()
+        guard.stop(signal.SIGTERM if n % 5 == 4 else signal.SIGKILL)
         guard.start()
     before = sum(seen)
     wait_for('they read', lambda: all_go_on(before))

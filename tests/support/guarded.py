@@ -2,7 +2,6 @@
 """A guarded volume: the guard's process, and what systemd does for it."""
 import fcntl
 import os
-import signal
 import socket
 
 from sandbox import BASE, Process, wait_for
@@ -57,8 +56,8 @@ class Guard:
             wait_for('the guard is ready', self.listen, process=self.process)
         return self
 
-    def kill(self):
-        self.process.stop(signal.SIGKILL)
+    def stop(self, number):
+        self.process.stop(number)
         self.listen()
 
 
