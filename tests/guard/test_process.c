@@ -93,7 +93,7 @@ static int look_at_mounts(void)
 static int look_as_first(void)
 {
 	int status = -1;
-	pid_t child = unshare(CLONE_NEWPID) < 0 ? -1 : fork();
+	pid_t child = unshare(CLONE_NEWPID | CLONE_NEWNS) < 0 ? -1 : fork();
 
 	if (child == 0)
 		_exit(look_at_mounts());

@@ -162,12 +162,13 @@ def servers(args):
     expect('not running' in migration.ctl('status'), 'status does not say that it does not run')
 
 
-def reader(n, seen, errors, stop):
-    """Reads everything until told, and counts.  Exits at what is neither the content nor an error."""
+def reader(n, files, seen, errors, stop):
+    """Reads a quarter of everything until told, and counts.  Exits at what is neither the content nor
+    an error."""
     os.closerange(guarded.KEPT, guarded.KEPT + 100)     # they are the service manager's alone
     while not stop.value:
         for directory in 'abcdefgh':
-            for file in range(n, 100, 4):
+            for file in range(n, files, 4):
                 name = f'{directory}/{file}'
                 try:
                     data = read(f'{NEW}/{name}')
@@ -186,12 +187,12 @@ def reader(n, seen, errors, stop):
 @case()
 def killed(args):
     """Again and again, while programs read: no one sees a hole."""
-    migration, guard = guarded.begin(
-        args, lambda root: fill(root, 'abcdefgh', 100, 20000), bandwidth='200K')
-    same(listed(*'abcdefgh'), [100] * 8, 'names')
+    kills, files = (200, 1500) if args.long else (20, 250)
+    migration, guard = guarded.begin(args, lambda root: fill(root, 'abcdefgh', files, 20000))
+    same(listed(*'abcdefgh'), [files] * 8, 'names')
     fork = multiprocessing.get_context('fork')
     seen, errors, stop = fork.Array('Q', 4), fork.Array('Q', 4), fork.Value('b', 0)
-    readers = [fork.Process(target=reader, args=(n, seen, errors, stop)) for n in range(4)]
+    readers = [fork.Process(target=reader, args=(n, files, seen, errors, stop)) for n in range(4)]
     for process in readers:
         process.start()
 
@@ -199,9 +200,10 @@ def killed(args):
         expect(all(p.exitcode is None for p in readers), 'a reader saw what is not there')
         return sum(seen) + sum(errors) >= before + 8
 
-    for n in range(200 if args.long else 20):
+    for n in range(kills):
         before = sum(seen) + sum(errors)
         wait_for('they read', lambda: all_go_on(before))        # pylint: disable=W0640
+        expect(migration.status()['files_whole'] < 8 * files, 'all is here already')
         guard.stop(signal.SIGTERM if n % 5 == 4 else signal.SIGKILL)
         guard.start()
     before = sum(seen)
