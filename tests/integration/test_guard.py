@@ -66,15 +66,13 @@ def log(guard):
         return file.read()
 
 
-@case()
-def reads(args):
-    """Each way of reading, of a file of its own, beside the old server's."""
+def read_all_ways(args, fs):
     def tree(root):
         for name in ways.READS:
             os.mkdir(f'{root}/{name}')
             ways.prepare(f'{root}/{name}/file')
 
-    migration, _ = guarded.begin(args, tree)
+    migration, _ = guarded.begin(args, tree, fs=fs)
     os.listdir(NEW)
     for name, way in ways.READS.items():
         os.listdir(f'{NEW}/{name}')
@@ -83,6 +81,22 @@ def reads(args):
     migration.crawl()
     for name, way in ways.READS.items():
         same(way(f'{NEW}/{name}/file'), way(f'{OLD}/{name}/file'), f'{name}, when all is whole')
+
+
+@case()
+def reads(args):
+    """Each way of reading, of a file of its own, beside the old server's."""
+    read_all_ways(args, 'ext4')
+
+
+@case()
+def reads_xfs(args):
+    read_all_ways(args, 'xfs')
+
+
+@case()
+def reads_btrfs(args):
+    read_all_ways(args, 'btrfs')
 
 
 @case()
