@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "keep.h"
@@ -80,6 +81,14 @@ static void let_server(struct guard *guard, const struct marks_event *event)
 	answer_now(guard, event, 0, NULL);
 }
 
+/* It is whole, or a directory that is filled. */
+static void let_go(struct guard *guard, int fd, bool directory)
+{
+	marks_ignore(&guard->marks, fd);
+	if (directory)
+		waits_look_ahead(guard->waits, fd);
+}
+
 static void take_event(void *arg, const struct marks_event *event)
 {
 	struct guard *guard = arg;
@@ -103,7 +112,7 @@ static void take_event(void *arg, const struct marks_event *event)
 	if (error) {
 		answer_now(guard, event, EIO, g_strerror(error));
 	} else if (waits_is_whole(&stub)) {
-		marks_ignore(&guard->marks, event->fd);
+		let_go(guard, event->fd, stub.state == MIGRATE_FILLED);
 		answer_now(guard, event, 0, NULL);
 	} else if (guard->refuse && stub.state != MIGRATE_UNFILLED) {
 		answer_now(guard, event, EPERM, "it is not here yet, and cannot be fetched for it");
@@ -121,9 +130,10 @@ static void take_event(void *arg, const struct marks_event *event)
 static void answer_waited(void *arg, const struct marks_event *event, int error, const char *why)
 {
 	struct guard *guard = arg;
+	struct stat st;
 
 	if (!error)
-		marks_ignore(&guard->marks, event->fd);
+		let_go(guard, event->fd, fstat(event->fd, &st) == 0 && S_ISDIR(st.st_mode));
 	else
 		log_refusal(guard, event, why);
 	marks_answer(&guard->marks, event, error);
@@ -161,7 +171,7 @@ static void do_regularly(struct guard *guard)
 	if (guard->lines > LINES_MAX)
 		g_message("and %u more refusals", guard->lines - LINES_MAX);
 	guard->lines = 0;
-	guard->state.waiting = waits_count(guard->waits);
+	guard->state.waiting = waits_waiting(guard->waits);
 	state_put(guard->state_fd, &guard->state);
 }
 
@@ -176,7 +186,7 @@ static gboolean lost(struct guard *guard, int failed, GError **error)
 gboolean guard_turn(struct guard *guard, GError **error)
 {
 	struct pollfd fds[MARKS_GROUPS + 1];
-	const bool idle = !waits_count(guard->waits);
+	const bool idle = !waits_waiting(guard->waits);
 	int failed;
 
 	for (int group = 0; group < MARKS_GROUPS; group++)
@@ -209,7 +219,7 @@ gboolean guard_turn(struct guard *guard, GError **error)
 		return TRUE;
 	if (!guard->stopped)
 		guard->stopped = clock_ms();
-	return waits_count(guard->waits) && clock_ms() < guard->stopped + STOP_MS;
+	return waits_waiting(guard->waits) && clock_ms() < guard->stopped + STOP_MS;
 }
 
 void guard_stop(struct guard *guard)

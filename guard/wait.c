@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "wait.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
+#include <string.h>
 #include <unistd.h>
 
-#define PIECE	  (4 << 20) /* bytes */
-#define DEMANDS	  4	    /* at a time; what is more comes in the background */
-#define AGAIN_MS  50
-#define LATE_TEXT "the old server did not deliver it within guard-wait"
+#define PIECE	   (4 << 20) /* bytes */
+#define DEMANDS	   4	     /* at a time; what is more comes in the background */
+#define AGAIN_MS   50
+#define AHEAD_MAX  64	/* directories that are filled ahead, at a time */
+#define AHEAD_SEEN 4096 /* names that are looked at for them */
+#define LATE_TEXT  "the old server did not deliver it within guard-wait"
 
 struct waits {
 	struct migrate_volume *volume;
 	GList *all; /* struct wait */
-	unsigned count, demands;
+	unsigned count, waiting, demands, ahead;
 	gint64 limit_ms;
 	waits_answer_fn answer;
 	void *arg;
@@ -26,6 +31,7 @@ struct wait {
 	bool answered;		/* and is there for its request only */
 	bool directory;		/* so far as was seen */
 	bool demand;		/* its request is one */
+	bool ahead;		/* nobody has waited for it */
 	uint64_t request;	/* 0: none is under way */
 	uint64_t at, next;	/* bytes: what was brought; what the request brings.  0: all was */
 	gint64 deadline, again; /* ms; again: 0, or when it is looked at once more */
@@ -49,14 +55,17 @@ static void drop(struct wait *wait)
 
 	waits->all = g_list_remove_link(waits->all, &wait->link);
 	waits->count--;
+	waits->ahead -= wait->ahead;
 	close(wait->event.fd);
 	g_free(wait);
 }
 
 static void answer(struct wait *wait, int error, const char *why)
 {
-	if (!wait->answered)
+	if (!wait->answered) {
+		wait->waits->waiting--;
 		wait->waits->answer(wait->waits->arg, &wait->event, error, why);
+	}
 	wait->answered = true;
 	if (!wait->request)
 		drop(wait);
@@ -150,7 +159,7 @@ struct waits *waits_new(struct migrate_volume *volume, unsigned limit, waits_ans
 	return waits;
 }
 
-void waits_add(struct waits *waits, const struct marks_event *event)
+static struct wait *add(struct waits *waits, const struct marks_event *event)
 {
 	struct wait *wait = g_new0(struct wait, 1);
 
@@ -160,7 +169,52 @@ void waits_add(struct waits *waits, const struct marks_event *event)
 	wait->deadline = clock_ms() + waits->limit_ms;
 	waits->all = g_list_concat(&wait->link, waits->all);
 	waits->count++;
-	go_on(wait);
+	return wait;
+}
+
+void waits_add(struct waits *waits, const struct marks_event *event)
+{
+	waits->waiting++;
+	go_on(add(waits, event));
+}
+
+static void fill_ahead(struct waits *waits, int dir_fd, const char *name)
+{
+	struct marks_event event = {
+		.fd = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+	struct migrate_stub stub;
+	struct wait *wait;
+
+	if (event.fd < 0)
+		return;
+	if (!migrate_stub_load(event.fd, &stub) && stub.state == MIGRATE_UNFILLED) {
+		wait = add(waits, &event);
+		wait->answered = wait->directory = wait->ahead = true;
+		waits->ahead++;
+		wait->request = ask(wait, &stub);
+		if (!wait->request)
+			drop(wait);
+	} else {
+		close(event.fd);
+	}
+	migrate_stub_clear(&stub);
+}
+
+void waits_look_ahead(struct waits *waits, int dir_fd)
+{
+	int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	unsigned seen = 0;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && seen++ < AHEAD_SEEN && waits->ahead < AHEAD_MAX && (entry = readdir(dir)))
+		if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") &&
+		    strcmp(entry->d_name, "..") && strcmp(entry->d_name, MIGRATE_PRIVATE_DIR))
+			fill_ahead(waits, dir_fd, entry->d_name);
+	if (dir)
+		closedir(dir);
 }
 
 static void look_at(struct wait *wait, gint64 now)
@@ -190,6 +244,11 @@ void waits_turn(struct waits *waits)
 unsigned waits_count(const struct waits *waits)
 {
 	return waits->count;
+}
+
+unsigned waits_waiting(const struct waits *waits)
+{
+	return waits->waiting;
 }
 
 void waits_fail(struct waits *waits)

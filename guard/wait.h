@@ -28,9 +28,14 @@ struct waits *waits_new(struct migrate_volume *volume, unsigned limit, waits_ans
 			void *arg);
 /* The event's descriptor is theirs from now on. */
 void waits_add(struct waits *waits, const struct marks_event *event);
+/* Of a filled directory, open for reading: begins to fill those in it, a few of them, for which
+ * nobody waits yet: a path below them is looked up without asking. */
+void waits_look_ahead(struct waits *waits, int dir_fd);
 /* Looks at what is due; to be called every now and then. */
 void waits_turn(struct waits *waits);
+/* All that have a descriptor and a request; and those of them that wait for an answer. */
 unsigned waits_count(const struct waits *waits);
+unsigned waits_waiting(const struct waits *waits);
 /* Everybody who still waits gets an error. */
 void waits_fail(struct waits *waits);
 /* After migrate_volume_free(). */

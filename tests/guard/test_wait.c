@@ -99,6 +99,33 @@ START_TEST(late)
 }
 END_TEST
 
+/* Nobody waits for what is in a directory that was listed. */
+START_TEST(ahead)
+{
+	g_autofree char *path = g_build_filename(place, "d", NULL);
+	struct migrate_record rec = {.state = MIGRATE_UNFILLED};
+	struct marks_event event = event_of(MIGRATE_PARTIAL);
+	int fd = open(place, O_RDONLY), below;
+
+	ck_assert_int_eq(mkdir(path, 0755), 0);
+	waits_look_ahead(waits, fd);
+	ck_assert_uint_eq(waits_count(waits), 0);
+	below = open(path, O_RDONLY);
+	ck_assert_int_eq(migrate_binding_get(below, NULL, &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(below, &rec), 0);
+	lseek(fd, 0, SEEK_SET);
+	waits_look_ahead(waits, fd);
+	ck_assert_uint_eq(waits_count(waits), 1);
+	ck_assert_uint_eq(waits_waiting(waits), 0);
+	migrate_volume_free(volume);
+	volume = NULL;
+	ck_assert_uint_eq(answered, 0);
+	close(below);
+	close(fd);
+	close(event.fd);
+}
+END_TEST
+
 START_TEST(ended)
 {
 	struct marks_event event = event_of(MIGRATE_PARTIAL);
@@ -107,6 +134,7 @@ START_TEST(ended)
 	waits_fail(waits);
 	ck_assert_uint_eq(answered, 1);
 	ck_assert_int_eq(answer, EIO);
+	ck_assert_uint_eq(waits_waiting(waits), 0);
 	ck_assert_uint_eq(waits_count(waits), 1); /* its request is under way */
 	migrate_volume_free(volume);
 	volume = NULL;
@@ -123,6 +151,7 @@ int main(void)
 	tcase_add_test(tcase, whole);
 	tcase_add_test(tcase, damaged);
 	tcase_add_test(tcase, late);
+	tcase_add_test(tcase, ahead);
 	tcase_add_test(tcase, ended);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

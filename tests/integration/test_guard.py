@@ -150,7 +150,11 @@ def everywhere(args):
 def servers(args):
     """They have mounts of their own, through which nobody is asked: they go on while the guard stands
     still, as does the retriever.  Where they have not, that is said."""
-    migration, guard = guarded.begin(args, fill)
+    def tree(root):
+        fill(root)
+        os.makedirs(root + '/a/deep/deeper')
+
+    migration, guard = guarded.begin(args, tree)
     client = migration.start_server(host=guarded.OwnMounts).client()
     smbd.users()                        # for all mounts
     files = smbfiles.Files(migration.start_smbd(host=guarded.OwnMounts).session())
@@ -174,6 +178,19 @@ def servers(args):
     expect(migration.status()['guarded'], 'status does not say that it runs')
     guard.process.stop()
     expect('not running' in migration.ctl('status'), 'status does not say that it does not run')
+
+
+@case()
+def ahead(args):
+    """A path through directories of which only the first was listed: names come ahead."""
+    def tree(root):
+        os.makedirs(root + '/a/b/c')
+        make(root + '/a/b/file', content('file'))
+
+    guarded.begin(args, tree)
+    listed('a')
+    wait_for('the names come', lambda: os.path.exists(f'{NEW}/a/b/file'))
+    same(read(f'{NEW}/a/b/file'), content('file'), 'the file')
 
 
 def reader(n, files, seen, errors, stop):
