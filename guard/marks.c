@@ -25,7 +25,7 @@ static bool respond(int group, int number, unsigned response)
 	return write(group, &answer, sizeof(answer)) == sizeof(answer);
 }
 
-/* EIO where the kernel knows errors. */
+/* With the error, where the kernel knows any. */
 static bool deny(int group, int number, int error)
 {
 	return respond(group, number, FAN_DENY | (unsigned)error << ERRNO_SHIFT) ||

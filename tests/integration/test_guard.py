@@ -264,6 +264,41 @@ def late(args):
 
 
 @case()
+def descriptors(args):
+    """Where the guard gets none for what is opened, that fails."""
+    old, (_, guard) = guarded.begin_with(args, fill, guard_wait=1)
+    listed('a', 'b', 'c')
+    sh('prlimit', f'--pid={guard.process.pid}', '--nofile=24:8192')
+    names = [f'{directory}/{n}' for directory in 'abc' for n in range(20)]
+
+    def error_of(name):
+        try:
+            return read(f'{NEW}/{name}')[:20]
+        except OSError as error:
+            return error.errno
+    with concurrent.futures.ThreadPoolExecutor(64) as pool, Stalled(old):
+        same(set(pool.map(error_of, names)), {errno.EIO, errno.EPERM}, 'what they get')
+    sh('prlimit', f'--pid={guard.process.pid}', '--nofile=8192:8192')
+    same(read(f'{NEW}/c/9'), content('c9'), 'a file')
+
+
+@case()
+def turned_off(args):
+    """From then on nobody is asked, and status says so."""
+    migration, guard = guarded.begin(args, fill)
+    listed('a')
+    guard.stop(signal.SIGTERM)
+    same(sorted(guard.kept), ['access', 'open'], 'what is kept')
+    migration.configure(source=migration.source, guard='no')
+    guard.start()
+    same(guard.process.wait(60), 0, "the guard's status")
+    guard.listen()
+    same(guard.kept, {}, 'what is kept')
+    expect('read zeros' in migration.ctl('status'), 'status does not say so')
+    same(read(f'{NEW}/a/0'), bytes(SIZE), 'a file')
+
+
+@case()
 def storm(args):
     """64 at a time, beside a client; and one that is to have nothing."""
     migration, guard = guarded.begin(args, fill, guard_refuse='dd, other.service')

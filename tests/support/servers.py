@@ -246,6 +246,7 @@ class Migration:
         self.retriever = self.journal = None
         self.server = None
         self.smbd = None
+        self.source = source
         self.configure(source=source, **settings)
         os.makedirs(os.path.dirname(self.socket), mode=0o755, exist_ok=True)
         os.makedirs(root, exist_ok=True)
