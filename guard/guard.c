@@ -84,7 +84,9 @@ static void let_server(struct guard *guard, const struct marks_event *event)
 /* It is whole, or a directory that is filled. */
 static void let_go(struct guard *guard, int fd, bool directory)
 {
-	marks_ignore(&guard->marks, fd);
+	/* Before, what is whole may become unfinished: the root. */
+	if (guard->state.attached)
+		marks_ignore(&guard->marks, fd);
 	if (directory)
 		waits_look_ahead(guard->waits, fd);
 }
@@ -154,6 +156,7 @@ static void status_done(void *arg, int status, const char *text)
 		guard->names_complete = true;
 	state = g_key_file_get_string(file, "volume", "state", NULL);
 	guard->finished = g_strcmp0(state, "finished") == 0;
+	guard->state.attached = !g_strcmp0(state, "migrating") || !g_strcmp0(state, "whole");
 }
 
 static void do_regularly(struct guard *guard)

@@ -30,6 +30,7 @@ void state_put(int fd, const struct state *state)
 	gsize len;
 
 	g_key_file_set_string(file, "guard", "mode", state->mode);
+	g_key_file_set_boolean(file, "guard", "attached", state->attached);
 	g_key_file_set_uint64(file, "guard", "waiting", state->waiting);
 	g_key_file_set_uint64(file, "guard", "refused", state->refused);
 	if (state->public_server)

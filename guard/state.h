@@ -4,9 +4,11 @@
 #define STATE_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 struct state {
 	const char *mode; /* "fetch", or "refuse" */
+	bool attached;	  /* it has seen that the volume is */
 	unsigned waiting;
 	guint64 refused;     /* since it was started */
 	char *public_server; /* that is on the mount of everybody, or NULL */

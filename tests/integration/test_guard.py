@@ -128,6 +128,7 @@ def everywhere(args):
     """In a mount namespace of its own, as most services have one, and through another mount; and what
     was looked at when it was whole is not asked about again."""
     migration, guard = guarded.begin(args, fill)
+    wait_for('the guard sees that it is attached', lambda: migration.status().get('attached'))
     same(listed('a'), [20], 'names')
     same(subprocess.check_output(['unshare', '--mount', 'cat', f'{NEW}/a/0']), content('a0'),
          'in a namespace')
