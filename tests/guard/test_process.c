@@ -66,7 +66,7 @@ END_TEST
 /* The first process of a namespace.  0, or which look was wrong. */
 static int look_at_mounts(void)
 {
-	g_autofree char *first = NULL, *same = NULL, *own = NULL;
+	g_autofree char *first = NULL, *same = NULL, *own = NULL, *wanted = NULL;
 	pid_t child = fork();
 
 	if (child == 0)
@@ -86,7 +86,8 @@ static int look_at_mounts(void)
 	}
 	while (!own)
 		own = process_own_mount(child, "/x");
-	return strcmp(own, "/proc/3/root/x") ? 3 : 0;
+	wanted = g_strdup_printf("/proc/%d/root/x", (int)child);
+	return strcmp(own, wanted) ? 3 : 0;
 }
 
 /* Its own children are in that namespace afterwards. */
