@@ -32,7 +32,7 @@ def shows_the_whole_way(args):
     print(output)
     same(show.returncode, 0, 'exit status')
     for line in ('11 gone', 'first byte', '100 %', 'were the same in the copy', 'are the same',
-                 'still good', ', offline', 'Samba without the module', 'Summary'):
+                 'still good', 'both servers are the same', ', offline', 'Samba without the module', 'Summary'):
         expect(line in output, f'"{line}" is not in the output')
 
 
