@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
-from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
+from sandbox import BASE, layered, sh, volume, wait_for                          # noqa: E402
 from smbd import PASSWORD, old_smbd                                     # noqa: E402
 from servers import OLD, REPO, old_server                               # noqa: E402
 
@@ -72,16 +72,6 @@ def interrupted(args):
 @case()
 def killed(args):
     ended_by(args, signal.SIGKILL, -signal.SIGKILL)
-
-
-def layered(*directories):
-    """What is written there is gone with the sandbox."""
-    for n, directory in enumerate(directories):
-        over = f'{BASE}/layer{n}'
-        os.makedirs(over + '/upper')
-        os.makedirs(over + '/work')
-        sh('mount', '-t', 'overlay', '-o',
-           f'lowerdir={directory},upperdir={over}/upper,workdir={over}/work', 'overlay', directory)
 
 
 def set_up(args, source, root):
