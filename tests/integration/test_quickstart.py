@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
-from sandbox import BASE, layered, sh, volume, wait_for                          # noqa: E402
+from sandbox import BASE, layered, sh, volume, wait_for                 # noqa: E402
 from smbd import PASSWORD, old_smbd                                     # noqa: E402
 from servers import OLD, REPO, old_server                               # noqa: E402
 
