@@ -9,28 +9,17 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from debs import build, packages                                        # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from sandbox import BASE, Process, layered, sh, volume, wait_for        # noqa: E402
-from servers import OLD, REPO                                           # noqa: E402
+from servers import OLD                                                 # noqa: E402
 
 NEW = BASE + '/srv'
 CONF = '/etc/quickmigrate/quickmigrate.conf'
 # What dpkg and its triggers write for any package.
 ITS_OWN = re.compile(r'/var/(lib/dpkg|cache|log)/|/etc/ld\.so\.cache|/usr/share/man/.*cat|'
                      r'/var/lib/(systemd|apt|man-db)')
-
-
-def build(args, where):
-    """Packages are of a commit; CI has no other tree."""
-    log = where + '.log'
-    with open(log, 'w') as out:
-        status = subprocess.run([REPO + '/packaging/build', where], stdin=subprocess.DEVNULL,
-                                stdout=out, stderr=out).returncode
-    if status:
-        with open(log) as text:
-            raise AssertionError('packaging/build:\n' + text.read()[-3000:])
-    return sorted(glob.glob(where + '/*.deb'))
 
 
 def dpkg(*argv, fails=False):
@@ -57,13 +46,12 @@ def running():
 @case()
 def installed_used_and_removed(args):
     """Removal is refused while a volume is unfinished; a purge leaves nothing."""
-    packages = build(args, BASE + '/packages')
+    directory = packages(args.build)
     print(sh('lintian', '--fail-on', 'error,warning', '--suppress-tags',
              'bogus-mail-host,bogus-mail-host-in-debian-changelog',
-             BASE + '/packages/' + os.path.basename(
-                 glob.glob(BASE + '/packages/*.changes')[0])))
-    main_ones = [path for path in packages if 'dbgsym' not in path]
-    same(len(main_ones), 3, f'packages besides dbgsym in {packages}')
+             *glob.glob(directory + '/*.changes')))
+    main_ones = [path for path in glob.glob(directory + '/*.deb') if 'dbgsym' not in path]
+    same(len(main_ones), 3, f'packages besides dbgsym in {directory}')
     layered('/etc', '/usr', '/var')
     before, processes = files(), running()
     dpkg('-i', *main_ones)
@@ -96,9 +84,10 @@ def installed_used_and_removed(args):
 @case(long=True)
 def reproducible(args):
     """Two builds of one commit are the same bytes."""
-    for one, two in zip(build(args, BASE + '/a'), build(args, BASE + '/b'), strict=True):
-        same(os.path.basename(one), os.path.basename(two), 'names')
-        sh('cmp', one, two)
+    one, two = build(BASE + '/one'), build(BASE + '/two')
+    for name in os.listdir(one):
+        if name.endswith('.deb'):
+            sh('cmp', f'{one}/{name}', f'{two}/{name}')
 
 
 if __name__ == '__main__':
