@@ -29,6 +29,8 @@ FOLDERS = {
     'journal/store': ['common'],
     # reads the configuration
     'journal': ['journal/store', 'retriever/config', 'retriever/source', 'common'],
+    # likewise
+    'guard': ['retriever/config', 'retriever/source', 'common'],
     'retriever/source/smb/worker': ['retriever/source/smb'],
     'retriever/source/file': ['retriever/source', 'common'],
     'retriever/source/nfs': ['retriever/source', 'common'],
