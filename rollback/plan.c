@@ -44,6 +44,8 @@ static bool load_rows(struct tree *tree, GError **error)
 			tree_activate(tree, node);
 		node->loaded = true;
 	}
+	if (old_was_left(tree->old) && !tree->root->active)
+		tree_activate(tree, tree->root);
 	return true;
 }
 
@@ -180,9 +182,9 @@ static bool is_as_carried(const struct node *node)
 
 static bool changed_there(const struct tree *tree, const struct node *node)
 {
-	/* whose ctime moves with OLD_STAGE */
 	if (node == tree->root)
-		return !node->was_carried && ns(old_root_ctime(tree->old)) > tree->switched;
+		return !node->was_carried && !old_was_left(tree->old) &&
+		       ns(old_root_mtime(tree->old)) > tree->switched;
 	if (node->was_carried ? is_as_carried(node) : ns(node->old.st_ctim) <= tree->switched)
 		return false;
 	return !is_the_same(node) && (node->was_carried || !stub_knows(tree, node, false));

@@ -30,6 +30,22 @@ START_TEST(conflicts)
 }
 END_TEST
 
+/* Runs before may have come to no end, or have had nothing to do in the root. */
+START_TEST(the_root)
+{
+	trees_make(FILL);
+	change("a/1", JOURNAL_DATA, "echo ours >>a/1");
+	go_back(0);
+	change(".", JOURNAL_META, "chmod 700 .");
+	go_back(0);
+	same_trees();
+	sh("cd " OLD_TREE " && mkdir " OLD_STAGE "; touch .");
+	change("a/2", JOURNAL_DATA, "echo ours >>a/2");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 START_TEST(planned)
 {
 	struct way way;
@@ -111,6 +127,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, conflicts);
+	tcase_add_test(tcase, the_root);
 	tcase_add_test(tcase, planned);
 	tcase_add_test(tcase, replaced_and_left);
 	tcase_add_test(tcase, one_link_goes);
