@@ -253,6 +253,18 @@ int attrs_give_times(int fd, const struct attrs *attrs)
 	return utimensat(fd, "", times, AT_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
+/* Owners and ACLs change it, too.  What it has already is not set: that moves its ctime. */
+static int give_mode(const struct giving *giving)
+{
+	struct stat st;
+
+	if (fstat(giving->fd, &st) < 0)
+		return -errno;
+	if (S_ISLNK(st.st_mode) || (st.st_mode & 07777) == giving->mode)
+		return 0;
+	return chmod(giving->path, giving->mode) < 0 ? -errno : 0;
+}
+
 static int give_all(struct giving *giving)
 {
 	const struct stat *st = &giving->attrs->st;
@@ -260,8 +272,8 @@ static int give_all(struct giving *giving)
 
 	if (!ret)
 		ret = give_xattrs(giving);
-	if (!ret && !S_ISLNK(st->st_mode) && chmod(giving->path, giving->mode) < 0)
-		ret = -errno;
+	if (!ret)
+		ret = give_mode(giving);
 	if (!ret && !same_time(giving->has.st_mtim, st->st_mtim))
 		ret = attrs_give_times(giving->fd, giving->attrs);
 	return ret;

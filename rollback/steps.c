@@ -66,9 +66,13 @@ bool steps_fetch(struct carry *carry, struct node *node)
 			carry->tree->config->name);
 		return false;
 	}
-	return ret == -ESTALE && !node->here
-		       ? false
-		       : failed(carry, node, "its data cannot be had from the old server", ret);
+	if (ret != -ESTALE)
+		return failed(carry, node, "its data cannot be had from the old server", ret);
+	if (node->here)
+		tree_conflict(carry->tree, node,
+			      "its data cannot be had from the old server: migratectl errors says "
+			      "why");
+	return false;
 }
 
 /* Data and attributes of one moment.  to: O_PATH where there is no data to write. */

@@ -30,6 +30,72 @@ START_TEST(conflicts)
 }
 END_TEST
 
+/* As a scan finds it: what it is called now, and that it was changed. */
+static void note_seen(const char *path)
+{
+	g_autofree char *base = NULL, *full = in_new(path);
+	struct journal_place place = place_of(path, &base);
+	struct migrate_binding handle = handle_of(path);
+	struct stat st;
+
+	ck_assert_int_eq(lstat(full, &st), 0);
+	journal_store_seen(journal, &handle,
+			   S_ISDIR(st.st_mode) ? JOURNAL_META | JOURNAL_ENTRIES | JOURNAL_DIRECTORY
+			   : S_ISREG(st.st_mode) ? JOURNAL_META | JOURNAL_DATA
+						 : JOURNAL_META,
+			   &place, S_ISDIR(st.st_mode) || st.st_nlink == 1);
+}
+
+static void root_seen(void)
+{
+	note(".", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
+}
+
+/* What is in it was not changed, and has no row. */
+START_TEST(a_directory_renamed_in_a_gap)
+{
+	trees_make(FILL);
+	sh("cd " NEW_TREE " && mv a z");
+	note_seen("z");
+	root_seen();
+	go_back(0);
+	same_trees();
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+START_TEST(directories_swapped_in_a_gap)
+{
+	trees_make(FILL);
+	sh("cd " NEW_TREE " && mv a z && mv d a && mv z d");
+	note_seen("a");
+	note_seen("d");
+	root_seen();
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* Another type, another file, and links that are not the same ones. */
+START_TEST(others_in_their_places_in_a_gap)
+{
+	trees_make(FILL);
+	sh("cd " NEW_TREE "/a && rm 1 && ln -s x 1 && rm symlink && echo file >symlink && "
+	   "rm 2 && mkdir 2 && touch 2/in && rm 3 && ln 4 3 && mv 5 6");
+	note_seen("a");
+	note_seen("a/1");
+	note_seen("a/symlink");
+	note_seen("a/2");
+	note_seen("a/2/in");
+	note_seen("a/3");
+	note_seen("a/6");
+	note_seen("d/link");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 /* Runs before may have come to no end, or have had nothing to do in the root. */
 START_TEST(the_root)
 {
@@ -127,6 +193,9 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, conflicts);
+	tcase_add_test(tcase, a_directory_renamed_in_a_gap);
+	tcase_add_test(tcase, directories_swapped_in_a_gap);
+	tcase_add_test(tcase, others_in_their_places_in_a_gap);
 	tcase_add_test(tcase, the_root);
 	tcase_add_test(tcase, planned);
 	tcase_add_test(tcase, replaced_and_left);
