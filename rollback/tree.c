@@ -302,17 +302,20 @@ static void resolve_names(struct tree *tree, struct node *node, const struct jou
 		find_directory(tree, node, fd);
 }
 
-static uint64_t fileid_of_stub(const struct node *node, int fd)
+/* false: it is the place of an object that is still to come, which no client has seen. */
+static bool take_stub(struct node *node, int fd)
 {
 	struct migrate_stub stub;
-	uint64_t fileid = 0;
+	bool object = true;
 
 	if (!node->here || !(S_ISREG(node->st.st_mode) || S_ISDIR(node->st.st_mode)))
-		return 0;
-	if (!migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL)
-		fileid = stub.version.fileid;
+		return true;
+	if (!migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL) {
+		node->fileid = stub.version.fileid;
+		object = stub.state != MIGRATE_DUMMY;
+	}
 	migrate_stub_clear(&stub);
-	return fileid;
+	return object;
 }
 
 bool tree_is_doubted(const struct node *node)
@@ -361,9 +364,9 @@ static void resolve(struct tree *tree, struct node *node)
 		if (node->flags & JOURNAL_SCANNED && row.parent.len && S_ISDIR(node->st.st_mode))
 			node->seen_in = tree_node(tree, &row.parent);
 	}
-	node->fileid = fileid_of_stub(node, fd);
 	node->active =
-		(has_row && node->carried.generation != node->generation) || node->carried.touching;
+		take_stub(node, fd) && ((has_row && node->carried.generation != node->generation) ||
+					node->carried.touching);
 	resolve_names(tree, node, has_row ? &row : NULL, node->here ? fd : -1);
 	if (fd >= 0)
 		close(fd);

@@ -77,6 +77,24 @@ START_TEST(directories_swapped_in_a_gap)
 }
 END_TEST
 
+/* Of a file that no client has seen, nobody has changed anything. */
+START_TEST(a_dummy)
+{
+	struct migrate_record rec = {.state = MIGRATE_DUMMY};
+	int fd;
+
+	trees_make(FILL);
+	sh(": >" NEW_TREE "/a/8");
+	fd = open(NEW_TREE "/a/8", O_RDWR);
+	ck_assert_int_eq(migrate_binding_get(fd, "", &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	close(fd);
+	note_seen("a/8");
+	go_back(0);
+	sh("grep -q old8 " OLD_TREE "/a/8");
+}
+END_TEST
+
 /* Another type, another file, and links that are not the same ones. */
 START_TEST(others_in_their_places_in_a_gap)
 {
@@ -196,6 +214,7 @@ int main(void)
 	tcase_add_test(tcase, a_directory_renamed_in_a_gap);
 	tcase_add_test(tcase, directories_swapped_in_a_gap);
 	tcase_add_test(tcase, others_in_their_places_in_a_gap);
+	tcase_add_test(tcase, a_dummy);
 	tcase_add_test(tcase, the_root);
 	tcase_add_test(tcase, planned);
 	tcase_add_test(tcase, replaced_and_left);
