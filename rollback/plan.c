@@ -406,7 +406,7 @@ static void forget_hidden(struct node *node)
 
 static void decide(struct tree *tree, struct node *node)
 {
-	if (node->there)
+	if (node->there || node->wanted->len)
 		forget_hidden(node);
 	if (tree_is_gone(node)) {
 		if (node->there && !S_ISDIR(node->old.st_mode) && changed_there(tree, node))

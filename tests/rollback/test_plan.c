@@ -65,6 +65,22 @@ START_TEST(a_directory_renamed_in_a_gap)
 }
 END_TEST
 
+/* With two links of one file in two of them, of which a row tells. */
+START_TEST(links_in_directories_renamed_in_a_gap)
+{
+	trees_make("mkdir -p a/b e && echo x >a/x && ln a/x a/b/y && "
+		   "find . -exec touch -hd 2001-02-03 {} +");
+	sh("cd " NEW_TREE " && mv a z && mv z/b e/c && echo more >>z/x");
+	note_seen("z");
+	note_seen("e");
+	note_seen("e/c");
+	note_seen("z/x");
+	root_seen();
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 START_TEST(directories_swapped_in_a_gap)
 {
 	trees_make(FILL);
@@ -212,6 +228,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, conflicts);
 	tcase_add_test(tcase, a_directory_renamed_in_a_gap);
+	tcase_add_test(tcase, links_in_directories_renamed_in_a_gap);
 	tcase_add_test(tcase, directories_swapped_in_a_gap);
 	tcase_add_test(tcase, others_in_their_places_in_a_gap);
 	tcase_add_test(tcase, a_dummy);
