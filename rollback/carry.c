@@ -331,6 +331,11 @@ static bool remove_all(struct carry *carry)
 	return !*carry->error;
 }
 
+static bool is_left(const struct node *node)
+{
+	return node->later || (node->todo & ~(unsigned)TODO_TIMES);
+}
+
 static bool settle(struct carry *carry)
 {
 	const GPtrArray *active = carry->tree->active;
@@ -340,10 +345,12 @@ static bool settle(struct carry *carry)
 
 		if (node->here && (node->todo & TODO_TIMES))
 			steps_give_times(carry, node);
+		if (is_left(node))
+			tree_unsettle(node);
 	}
 	for (guint i = 0; i < active->len && !stops(carry); i++) {
 		struct node *node = active->pdata[i];
-		bool left = node->later || (node->todo & ~(unsigned)TODO_TIMES);
+		bool left = is_left(node);
 
 		if (left && !node->conflict) {
 			g_autofree char *path = tree_shown_path(node);

@@ -173,13 +173,18 @@ static void unsettle(const GPtrArray *places)
 	}
 }
 
+void tree_unsettle(struct node *node)
+{
+	unsettle(node->wanted);
+	unsettle(node->at);
+}
+
 void tree_conflict(struct tree *tree, struct node *node, const char *text)
 {
 	if (!node->conflict)
 		add_problem(tree->conflicts, node, text);
 	node->conflict = g_intern_string(text);
-	unsettle(node->wanted);
-	unsettle(node->at);
+	tree_unsettle(node);
 }
 
 void tree_loss(struct tree *tree, const struct node *node, const char *text)
@@ -364,9 +369,10 @@ static void resolve(struct tree *tree, struct node *node)
 		if (node->flags & JOURNAL_SCANNED && row.parent.len && S_ISDIR(node->st.st_mode))
 			node->seen_in = tree_node(tree, &row.parent);
 	}
-	node->active =
-		take_stub(node, fd) && ((has_row && node->carried.generation != node->generation) ||
-					node->carried.touching);
+	/* what the old server has alone is found in its listings */
+	node->active = take_stub(node, fd) && node->handle.type &&
+		       ((has_row && node->carried.generation != node->generation) ||
+			node->carried.touching);
 	resolve_names(tree, node, has_row ? &row : NULL, node->here ? fd : -1);
 	if (fd >= 0)
 		close(fd);

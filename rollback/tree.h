@@ -137,6 +137,8 @@ int tree_found(struct tree *tree, struct node *node, struct node *dir, const cha
 
 /* One line for people: of the node, by the name that it has, or had. */
 void tree_conflict(struct tree *tree, struct node *node, const char *text);
+/* The directories that it is in, or is to be in, are compared again. */
+void tree_unsettle(struct node *node);
 void tree_loss(struct tree *tree, const struct node *node, const char *text);
 /* Its path on the new server, or the one on the old server; g_free. */
 char *tree_shown_path(const struct node *node);

@@ -65,6 +65,29 @@ START_TEST(a_directory_renamed_in_a_gap)
 }
 END_TEST
 
+/* A run before was about to remove what the old server has alone. */
+START_TEST(touched_there_alone)
+{
+	struct carried_object object = {.touching = true};
+	struct migrate_binding handle = {.len = sizeof(object.fileid)};
+	struct carried *carried;
+	struct stat st;
+
+	trees_make(FILL);
+	sh("cd " NEW_TREE " && mv a z");
+	note_seen("z");
+	root_seen();
+	ck_assert_int_eq(stat(OLD_TREE "/a", &st), 0);
+	object.fileid = st.st_ino;
+	memcpy(handle.bytes, &object.fileid, sizeof(object.fileid));
+	carried = carried_open("/mnt/carried", switched, true, NULL);
+	ck_assert(carried_put(carried, &handle, &object, NULL) && carried_commit(carried, NULL));
+	carried_close(carried);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 /* With two links of one file in two of them, of which a row tells. */
 START_TEST(links_in_directories_renamed_in_a_gap)
 {
@@ -228,6 +251,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, conflicts);
 	tcase_add_test(tcase, a_directory_renamed_in_a_gap);
+	tcase_add_test(tcase, touched_there_alone);
 	tcase_add_test(tcase, links_in_directories_renamed_in_a_gap);
 	tcase_add_test(tcase, directories_swapped_in_a_gap);
 	tcase_add_test(tcase, others_in_their_places_in_a_gap);
