@@ -44,7 +44,8 @@ static bool load_rows(struct tree *tree, GError **error)
 			tree_activate(tree, node);
 		node->loaded = true;
 	}
-	if (old_was_left(tree->old) && !tree->root->active)
+	/* who is killed between what he does to OLD_STAGE and the root's times leaves wrong ones */
+	if (!tree->root->active)
 		tree_activate(tree, tree->root);
 	return true;
 }

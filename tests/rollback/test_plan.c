@@ -166,6 +166,9 @@ START_TEST(the_root)
 	change("a/2", JOURNAL_DATA, "echo ours >>a/2");
 	go_back(0);
 	same_trees();
+	sh("cd " OLD_TREE " && mkdir " OLD_STAGE " && rmdir " OLD_STAGE);
+	go_back(0);
+	same_trees();
 }
 END_TEST
 
