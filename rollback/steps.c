@@ -267,6 +267,7 @@ static int publish(struct carry *carry, struct node *node)
 
 	if (ret) {
 		old_remove(carry->tree->old, from, S_ISDIR(node->st.st_mode));
+		node->carried.staged = 0;
 		return ret;
 	}
 	node->there = true;

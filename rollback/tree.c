@@ -316,7 +316,9 @@ static bool take_stub(struct node *node, int fd)
 	if (!node->here || !(S_ISREG(node->st.st_mode) || S_ISDIR(node->st.st_mode)))
 		return true;
 	if (!migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL) {
-		node->fileid = stub.version.fileid;
+		/* its own number here: a whole directory that something unfinished came into */
+		if (!node->made && stub.version.fileid != node->st.st_ino)
+			node->fileid = stub.version.fileid;
 		object = stub.state != MIGRATE_DUMMY;
 	}
 	migrate_stub_clear(&stub);
