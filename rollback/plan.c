@@ -394,13 +394,16 @@ static void decide_content(struct tree *tree, struct node *node)
 		       ((todo & TODO_DATA) || ((todo & TODO_META) && outdates_stub(tree, node)));
 }
 
-/* Names in directories that are not there are none. */
-static void forget_hidden(struct node *node)
+/* Names in directories that are not there are none; those in directories that were found later may
+ * be none. */
+static void forget_hidden(const struct tree *tree, struct node *node)
 {
 	for (guint i = node->at->len; i > 0; i--) {
 		g_autofree char *path = tree_place_path(node, node->at->pdata[i - 1]);
+		struct stat st;
+		int ret = !path ? -ENOENT : node->looked ? -EAGAIN : old_stat(tree->old, path, &st);
 
-		if (!path)
+		if (ret == -ENOENT || (!ret && st.st_ino != node->old.st_ino))
 			g_ptr_array_remove_index(node->at, i - 1);
 	}
 }
@@ -408,7 +411,7 @@ static void forget_hidden(struct node *node)
 static void decide(struct tree *tree, struct node *node)
 {
 	if (node->there || node->wanted->len)
-		forget_hidden(node);
+		forget_hidden(tree, node);
 	if (tree_is_gone(node)) {
 		if (node->there && !S_ISDIR(node->old.st_mode) && changed_there(tree, node))
 			tree_conflict(tree, node,

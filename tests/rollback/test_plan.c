@@ -104,6 +104,42 @@ START_TEST(links_in_directories_renamed_in_a_gap)
 }
 END_TEST
 
+/* A run was killed when it had begun to do something to it. */
+static void touching(const char *path)
+{
+	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
+	const struct migrate_binding handle = handle_of(path);
+	struct carried_object object;
+
+	ck_assert(carried_get(carried, &handle, &object));
+	object.touching = true;
+	ck_assert(carried_put(carried, &handle, &object, NULL) && carried_commit(carried, NULL));
+	carried_clear(&object);
+	carried_close(carried);
+}
+
+/* The directory is found by its number alone, later than the file. */
+START_TEST(a_link_in_a_gap_in_what_was_moved)
+{
+	trees_make("mkdir -p a/b e && echo x >a/x && find . -exec touch -hd 2001-02-03 {} +");
+	change("a", JOURNAL_META, "chmod 700 a");
+	change("e", JOURNAL_META, "chmod 700 e");
+	change("a/b", JOURNAL_META, "chmod 700 a/b");
+	go_back(0);
+	touching("a");
+	touching("e");
+	touching("a/b");
+	sh("cd " OLD_TREE " && mv a/b e/b");
+	sh("cd " NEW_TREE " && ln a/x a/b/y && mv a/b e/b");
+	note_seen("a");
+	note_seen("e");
+	note_seen("e/b");
+	note_seen("a/x");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 START_TEST(directories_swapped_in_a_gap)
 {
 	trees_make(FILL);
@@ -256,6 +292,7 @@ int main(void)
 	tcase_add_test(tcase, a_directory_renamed_in_a_gap);
 	tcase_add_test(tcase, touched_there_alone);
 	tcase_add_test(tcase, links_in_directories_renamed_in_a_gap);
+	tcase_add_test(tcase, a_link_in_a_gap_in_what_was_moved);
 	tcase_add_test(tcase, directories_swapped_in_a_gap);
 	tcase_add_test(tcase, others_in_their_places_in_a_gap);
 	tcase_add_test(tcase, a_dummy);
