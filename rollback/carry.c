@@ -263,8 +263,11 @@ static bool publish(struct carry *carry, GPtrArray *batch)
 		struct node *node = batch->pdata[i];
 		bool made = node->todo & TODO_MAKE;
 
-		if (!steps_place(carry, node))
+		if (!steps_place(carry, node)) {
+			if (!node->carried.staged && !note(carry, node))
+				return false;
 			continue;
+		}
 		*(made ? &carry->result->made : &carry->result->changed) += 1;
 		if (!note_done(carry, node, !node->conflict))
 			return false;
@@ -331,6 +334,11 @@ static bool remove_all(struct carry *carry)
 	return !*carry->error;
 }
 
+static bool is_left(const struct node *node)
+{
+	return node->later || (node->todo & ~(unsigned)TODO_TIMES);
+}
+
 static bool settle(struct carry *carry)
 {
 	const GPtrArray *active = carry->tree->active;
@@ -340,10 +348,12 @@ static bool settle(struct carry *carry)
 
 		if (node->here && (node->todo & TODO_TIMES))
 			steps_give_times(carry, node);
+		if (is_left(node))
+			tree_unsettle(node);
 	}
 	for (guint i = 0; i < active->len && !stops(carry); i++) {
 		struct node *node = active->pdata[i];
-		bool left = node->later || (node->todo & ~(unsigned)TODO_TIMES);
+		bool left = is_left(node);
 
 		if (left && !node->conflict) {
 			g_autofree char *path = tree_shown_path(node);
@@ -372,6 +382,22 @@ static void fetch_all(struct carry *carry)
 	}
 }
 
+/* Numbers are given again.  What is at its place, too, keeps its. */
+static bool forget_staged(struct carry *carry, const char *name, const char *path)
+{
+	struct migrate_binding handle;
+	struct stat st;
+
+	if (old_stat(carry->tree->old, path, &st) || (!S_ISDIR(st.st_mode) && st.st_nlink > 1) ||
+	    !tree_stage_parse(name, &handle))
+		return true;
+	struct node *node = tree_node(carry->tree, &handle);
+	if (node->carried.staged != st.st_ino)
+		return true;
+	node->carried.staged = 0;
+	return note(carry, node) && commit(carry);
+}
+
 /* What a run that was killed had begun to make. */
 static void clean_stage(struct carry *carry)
 {
@@ -386,7 +412,11 @@ static void clean_stage(struct carry *carry)
 	while (g_hash_table_iter_next(&iter, &name, NULL)) {
 		g_autofree char *path = old_path(OLD_STAGE, name);
 
-		if (*(char *)name == STAGE_NEW && old_remove(carry->tree->old, path, false))
+		if (*(char *)name != STAGE_NEW)
+			continue;
+		if (!forget_staged(carry, name, path))
+			return;
+		if (old_remove(carry->tree->old, path, false))
 			old_remove(carry->tree->old, path, true);
 	}
 }

@@ -18,7 +18,8 @@
 struct old {
 	char *where; /* for messages */
 	int root;
-	struct timespec ctime; /* of the root, before old_begin() */
+	struct timespec mtime; /* of the root, before old_begin() */
+	bool left;	       /* OLD_STAGE was there */
 	GHashTable *dirs;      /* open directories by path, as long as none is moved */
 };
 
@@ -134,9 +135,14 @@ static int read_clock(struct old *old, int64_t *skew)
 	return ret;
 }
 
-struct timespec old_root_ctime(const struct old *old)
+bool old_was_left(const struct old *old)
 {
-	return old->ctime;
+	return old->left;
+}
+
+struct timespec old_root_mtime(const struct old *old)
+{
+	return old->mtime;
 }
 
 bool old_begin(struct old *old, int64_t *skew, GError **error)
@@ -144,7 +150,8 @@ bool old_begin(struct old *old, int64_t *skew, GError **error)
 	struct stat st;
 	int ret = fstat(old->root, &st) < 0 ? -errno : at_root(old, make_stage);
 
-	old->ctime = st.st_ctim;
+	old->mtime = st.st_mtim;
+	old->left = ret == -EEXIST;
 	if (!ret || ret == -EEXIST)
 		ret = read_clock(old, skew);
 	if (ret < 0)

@@ -18,7 +18,9 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#define OLD_STAGE ".migrate-rollback"
+#include "migrate.h"
+
+#define OLD_STAGE MIGRATE_ROLLBACK_DIR
 
 struct old;
 
@@ -28,8 +30,10 @@ void old_close(struct old *old);
 /* Makes OLD_STAGE, which shows that the tree can be written. *skew: ns by which the old server's
  * clock is ahead of this one's.  FALSE with error set: one line. */
 bool old_begin(struct old *old, int64_t *skew, GError **error);
-/* The ctime that the root had before. */
-struct timespec old_root_ctime(const struct old *old);
+/* OLD_STAGE was there before: a run was killed, and the root's times may be its doing. */
+bool old_was_left(const struct old *old);
+/* The mtime that the root had before.  Its ctime moves with OLD_STAGE. */
+struct timespec old_root_mtime(const struct old *old);
 /* Removes OLD_STAGE if nothing is in it. */
 void old_end(struct old *old);
 

@@ -44,6 +44,9 @@ static bool load_rows(struct tree *tree, GError **error)
 			tree_activate(tree, node);
 		node->loaded = true;
 	}
+	/* who is killed between what he does to OLD_STAGE and the root's times leaves wrong ones */
+	if (!tree->root->active)
+		tree_activate(tree, tree->root);
 	return true;
 }
 
@@ -53,6 +56,8 @@ static bool list_here(struct tree *tree, GError **error)
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
+		if (node->here && tree_is_doubted(node))
+			tree_doubt(node);
 		if (!node->here || !S_ISDIR(node->st.st_mode) ||
 		    !(node->made || (node->flags & JOURNAL_ENTRIES)))
 			continue;
@@ -95,7 +100,8 @@ static bool keeps_a_name(const struct node *node)
 	return false;
 }
 
-/* One whose names that are known all go has others in directories that were not changed. */
+/* One whose names that are known all go, or may be another's, has others in directories that were
+ * not changed. */
 static void find_names(struct tree *tree)
 {
 	g_autoptr(GHashTable) lost =
@@ -110,7 +116,9 @@ static void find_names(struct tree *tree)
 		if (!node->was_carried)
 			take_names_at_switch(node);
 		if (!node->at->len ||
-		    (!S_ISDIR(node->st.st_mode) && !node->wanted->len && !keeps_a_name(node)))
+		    (!S_ISDIR(node->st.st_mode) && !node->wanted->len && !keeps_a_name(node)) ||
+		    (!S_ISDIR(node->st.st_mode) && node->st.st_nlink > node->wanted->len &&
+		     tree_is_doubted(node)))
 			g_hash_table_insert(lost, g_memdup2(&inode, sizeof(inode)), node);
 	}
 	listing_search(tree, lost);
@@ -151,6 +159,7 @@ static bool stub_knows(const struct tree *tree, const struct node *node, bool ba
 	if (fd < 0)
 		return false;
 	knows = !migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL &&
+		stub.version.fileid == node->old.st_ino &&
 		stub.version.ctime == ns(node->old.st_ctim) &&
 		stub.version.mtime == ns(node->old.st_mtim) &&
 		(!bare || stub.missing_bytes == (uint64_t)node->old.st_size);
@@ -180,9 +189,9 @@ static bool is_as_carried(const struct node *node)
 
 static bool changed_there(const struct tree *tree, const struct node *node)
 {
-	/* whose ctime moves with OLD_STAGE */
 	if (node == tree->root)
-		return !node->was_carried && ns(old_root_ctime(tree->old)) > tree->switched;
+		return !node->was_carried && !old_was_left(tree->old) &&
+		       ns(old_root_mtime(tree->old)) > tree->switched;
 	if (node->was_carried ? is_as_carried(node) : ns(node->old.st_ctim) <= tree->switched)
 		return false;
 	return !is_the_same(node) && (node->was_carried || !stub_knows(tree, node, false));
@@ -361,12 +370,15 @@ static bool outdates_stub(const struct tree *tree, const struct node *node)
 
 static void decide_content(struct tree *tree, struct node *node)
 {
+	const bool found = (node->flags & JOURNAL_SCANNED) && is_the_same(node) &&
+			   (!node->generation || stub_knows(tree, node, true));
 	unsigned todo = 0;
 
 	if (S_ISREG(node->st.st_mode) && (node->made || (node->flags & JOURNAL_DATA)))
 		todo |= TODO_DATA;
-	/* found in a gap: the retriever's work, too */
-	if ((node->flags & JOURNAL_SCANNED) && stub_knows(tree, node, true) && is_the_same(node))
+	/* found in a gap: the retriever's work, too; and what has no row is not changed, but may be
+	 * somewhere else */
+	if (found)
 		todo &= ~(unsigned)TODO_DATA;
 	if (node->made || (node->flags & (JOURNAL_META | JOURNAL_DATA)))
 		todo |= TODO_META;
@@ -375,14 +387,31 @@ static void decide_content(struct tree *tree, struct node *node)
 		return;
 	}
 	node->todo |= todo;
-	/* the retriever finds files again by their paths */
-	node->fetch = tree->serving && S_ISREG(node->st.st_mode) && (node->todo & TODO_NAMES);
+	/* the retriever finds files again by their paths, and knows them by their ctimes */
+	node->fetch = tree->serving && S_ISREG(node->st.st_mode) &&
+		      ((node->todo & TODO_NAMES) || (todo && !found));
 	node->fetch |= S_ISREG(node->st.st_mode) &&
 		       ((todo & TODO_DATA) || ((todo & TODO_META) && outdates_stub(tree, node)));
 }
 
+/* Names in directories that are not there are none; those in directories that were found later may
+ * be none. */
+static void forget_hidden(const struct tree *tree, struct node *node)
+{
+	for (guint i = node->at->len; i > 0; i--) {
+		g_autofree char *path = tree_place_path(node, node->at->pdata[i - 1]);
+		struct stat st;
+		int ret = !path ? -ENOENT : node->looked ? -EAGAIN : old_stat(tree->old, path, &st);
+
+		if (ret == -ENOENT || (!ret && st.st_ino != node->old.st_ino))
+			g_ptr_array_remove_index(node->at, i - 1);
+	}
+}
+
 static void decide(struct tree *tree, struct node *node)
 {
+	if (node->there || node->wanted->len)
+		forget_hidden(tree, node);
 	if (tree_is_gone(node)) {
 		if (node->there && !S_ISDIR(node->old.st_mode) && changed_there(tree, node))
 			tree_conflict(tree, node,

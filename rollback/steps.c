@@ -66,12 +66,20 @@ bool steps_fetch(struct carry *carry, struct node *node)
 			carry->tree->config->name);
 		return false;
 	}
-	return ret == -ESTALE && !node->here
-		       ? false
-		       : failed(carry, node, "its data cannot be had from the old server", ret);
+	if (ret != -ESTALE)
+		return failed(carry, node, "its data cannot be had from the old server", ret);
+	if (node->here)
+		tree_conflict(carry->tree, node,
+			      "its data cannot be had from the old server: migratectl errors says "
+			      "why");
+	return false;
 }
 
-/* Data and attributes of one moment.  to: O_PATH where there is no data to write. */
+/*
+ * Data and attributes of one moment.  to: O_PATH where there is no data to write.  The retriever
+ * knows the file of a stub by its ctime, as long as clients write to that, and by its mtime:
+ * -EAGAIN if either would move before the stub is whole.
+ */
 static int give(struct carry *carry, struct node *node, int to, bool data)
 {
 	const bool regular = S_ISREG(node->st.st_mode);
@@ -84,9 +92,14 @@ static int give(struct carry *carry, struct node *node, int to, bool data)
 	for (unsigned i = 0; i < TRIES && ret == -EAGAIN; i++) {
 		attrs_clear(&attrs);
 		ret = attrs_read(from, &attrs);
+		if (!ret && data && regular && attrs.partial)
+			ret = -EAGAIN;
 		if (!ret && data && regular)
 			ret = content_copy(from, to, &carry->result->bytes);
 	}
+	attrs.held =
+		attrs.partial && (carry->tree->serving ||
+				  migrate_ns(attrs.st.st_mtim) != migrate_ns(node->old.st_mtim));
 	if (!ret)
 		ret = attrs_give(to, &attrs, carry->tree->config, lose, &losing);
 	attrs_clear(&attrs);
@@ -176,7 +189,7 @@ bool steps_stage(struct carry *carry, struct node *node)
 	if (!ret)
 		return true;
 	old_remove(carry->tree->old, path, S_ISDIR(node->st.st_mode));
-	if (ret == -ESTALE) /* gone here meanwhile */
+	if (ret == -ESTALE || ret == -EAGAIN) /* gone here meanwhile, or changed all the time */
 		return false;
 	return failed(carry, node, "it cannot be made on the old server", ret);
 }
@@ -254,6 +267,7 @@ static int publish(struct carry *carry, struct node *node)
 
 	if (ret) {
 		old_remove(carry->tree->old, from, S_ISDIR(node->st.st_mode));
+		node->carried.staged = 0;
 		return ret;
 	}
 	node->there = true;
@@ -354,6 +368,8 @@ bool steps_give(struct carry *carry, struct node *node)
 			: old_find(carry->tree->old, path);
 	int ret = fd < 0 ? fd : give(carry, node, fd, data);
 
+	if (ret == -EAGAIN && S_ISREG(node->st.st_mode) && !data && steps_fetch(carry, node))
+		ret = give(carry, node, fd, data);
 	if (!ret && data && fsync(fd) < 0)
 		ret = -errno;
 	if (fd >= 0)

@@ -44,11 +44,13 @@ struct node {
 	/* the old server */
 	struct carried_object carried;
 	bool was_carried, looked, there, seen;
+	uint64_t fileid; /* that its stub says it has there, or 0 */
 	struct stat old;
 	char *last_path; /* where it was looked for */
 	struct node *last_dir;
-	GPtrArray *at;	    /* of struct place; those in directories that are compared, or one */
-	GHashTable *listed; /* of a directory: its names there (old_list), or NULL */
+	struct node *seen_in; /* of a directory: where a scan of the journal saw it */
+	GPtrArray *at;	      /* of struct place; those in directories that are compared, or one */
+	GHashTable *listed;   /* of a directory: its names there (old_list), or NULL */
 	/* what is to be done (plan.h) */
 	unsigned todo, depth;
 	bool fetch; /* its data is to be here first */
@@ -120,6 +122,14 @@ char *tree_stage_name(const struct node *node, char kind);
 bool tree_stage_parse(const char *name, struct migrate_binding *handle);
 /* Whether it had a name at the switch that it has now. */
 bool tree_was_named(const struct node *node, const struct node *dir, const char *name);
+/*
+ * Its names at the switch may be another's: in a gap of the journal it, or a directory that it was
+ * in, may have been renamed, and neither a stub nor what was carried tells its fileid.  The rename
+ * of a directory shows in the one that it came to.
+ */
+bool tree_is_doubted(const struct node *node);
+/* It, and all that it has, is to be compared. */
+void tree_doubt(struct node *node);
 /* Looks at it on the old server, where it is known to be or may be.  0 or -errno. */
 int tree_look(struct tree *tree, struct node *node);
 /* A name of it was found there.  0 or -errno. */
@@ -127,6 +137,8 @@ int tree_found(struct tree *tree, struct node *node, struct node *dir, const cha
 
 /* One line for people: of the node, by the name that it has, or had. */
 void tree_conflict(struct tree *tree, struct node *node, const char *text);
+/* The directories that it is in, or is to be in, are compared again. */
+void tree_unsettle(struct node *node);
 void tree_loss(struct tree *tree, const struct node *node, const char *text);
 /* Its path on the new server, or the one on the old server; g_free. */
 char *tree_shown_path(const struct node *node);
