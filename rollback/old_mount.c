@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* By a file system that is mounted here: every step is below its root, by openat2(2). */
 #include "old.h"
 
 #include <dirent.h>
@@ -11,20 +12,24 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "record.h"
+#include "old_ops.h"
 
 #define DIRS_MAX 64
 
-struct old {
-	char *where; /* for messages */
+struct mount {
+	struct old old;
 	int root;
-	struct timespec ctime; /* of the root, before old_begin() */
-	GHashTable *dirs;      /* open directories by path, as long as none is moved */
+	GHashTable *dirs; /* open directories by path, as long as none is moved */
 };
 
-char *old_path(const char *dir, const char *name)
+struct mount_file {
+	struct old_file file;
+	int fd;
+};
+
+static struct mount *mount_of(const struct old *old)
 {
-	return *dir ? g_strconcat(dir, "/", name, NULL) : g_strdup(name);
+	return (struct mount *)old;
 }
 
 static int open_below(const struct old *old, const char *path, int flags)
@@ -32,14 +37,14 @@ static int open_below(const struct old *old, const char *path, int flags)
 	const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC | O_NOFOLLOW,
 				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
 						RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS};
-	long fd = syscall(SYS_openat2, old->root, *path ? path : ".", &how, sizeof(how));
+	long fd = syscall(SYS_openat2, mount_of(old)->root, *path ? path : ".", &how, sizeof(how));
 
 	return fd < 0 ? -errno : (int)fd;
 }
 
 static void forget(struct old *old)
 {
-	g_hash_table_remove_all(old->dirs);
+	g_hash_table_remove_all(mount_of(old)->dirs);
 }
 
 static void close_directory(gpointer fd)
@@ -50,128 +55,51 @@ static void close_directory(gpointer fd)
 /* The directory of the path, which stays old's, until the next call; *name: in it. */
 static int parent_of(struct old *old, const char *path, const char **name)
 {
+	GHashTable *dirs = mount_of(old)->dirs;
 	const char *slash = strrchr(path, '/');
 	g_autofree char *dir = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
 
 	*name = slash ? slash + 1 : path;
 	if (!**name)
 		return -EINVAL;
-	gpointer known = g_hash_table_lookup(old->dirs, dir);
+	gpointer known = g_hash_table_lookup(dirs, dir);
 	if (known)
 		return GPOINTER_TO_INT(known);
-	if (g_hash_table_size(old->dirs) >= DIRS_MAX)
+	if (g_hash_table_size(dirs) >= DIRS_MAX)
 		forget(old);
 	int fd = open_below(old, dir, O_PATH | O_DIRECTORY);
 	if (fd >= 0)
-		g_hash_table_insert(old->dirs, g_steal_pointer(&dir), GINT_TO_POINTER(fd));
+		g_hash_table_insert(dirs, g_steal_pointer(&dir), GINT_TO_POINTER(fd));
 	return fd;
 }
 
-struct old *old_open(const char *path, GError **error)
-{
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
-
-	if (fd < 0) {
-		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
-			    "%s: %s; mount the old server's tree there, with the rights to write",
-			    path, g_strerror(errno));
-		return NULL;
-	}
-	struct old *old = g_new0(struct old, 1);
-	old->where = g_strdup(path);
-	old->root = fd;
-	old->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, close_directory);
-	return old;
-}
-
-void old_close(struct old *old)
-{
-	if (!old)
-		return;
-	g_hash_table_unref(old->dirs);
-	close(old->root);
-	g_free(old->where);
-	g_free(old);
-}
-
-/* What is done in the root for OLD_STAGE leaves its times alone. */
-static int at_root(struct old *old, int (*change)(struct old *old))
-{
-	struct stat st;
-	int ret = fstat(old->root, &st) < 0 ? -errno : change(old);
-	const struct timespec times[2] = {st.st_atim, st.st_mtim};
-
-	if (!ret && futimens(old->root, times) < 0)
-		ret = -errno;
-	return ret;
-}
-
-static int make_stage(struct old *old)
-{
-	return old_mkdir(old, OLD_STAGE);
-}
-
-static int remove_stage(struct old *old)
-{
-	return old_remove(old, OLD_STAGE, true);
-}
-
-static int read_clock(struct old *old, int64_t *skew)
-{
-	const char *probe = OLD_STAGE "/clock";
-	struct stat st;
-	int fd, ret;
-
-	old_remove(old, probe, false);
-	*skew = -g_get_real_time() * 1000;
-	fd = old_create(old, probe);
-	if (fd < 0)
-		return fd;
-	ret = fstat(fd, &st) < 0 ? -errno : 0;
-	*skew += migrate_ns(st.st_mtim);
-	close(fd);
-	old_remove(old, probe, false);
-	return ret;
-}
-
-struct timespec old_root_ctime(const struct old *old)
-{
-	return old->ctime;
-}
-
-bool old_begin(struct old *old, int64_t *skew, GError **error)
-{
-	struct stat st;
-	int ret = fstat(old->root, &st) < 0 ? -errno : at_root(old, make_stage);
-
-	old->ctime = st.st_ctim;
-	if (!ret || ret == -EEXIST)
-		ret = read_clock(old, skew);
-	if (ret < 0)
-		g_set_error(
-			error, G_FILE_ERROR, g_file_error_from_errno(-ret),
-			"%s: cannot be written (%s): mount it with write rights for root of this "
-			"host",
-			old->where, g_strerror(-ret));
-	return ret >= 0;
-}
-
-void old_end(struct old *old)
-{
-	at_root(old, remove_stage);
-}
-
 /* ---- looking --------------------------------------------------------------------------------- */
+
+/* A descriptor with O_PATH of what is there, a symbolic link itself; or -errno. */
+static int find(struct old *old, const char *path)
+{
+	const struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV};
+	const char *name;
+
+	if (!*path)
+		return open_below(old, path, O_PATH);
+	int dir = parent_of(old, path, &name);
+	if (dir < 0)
+		return dir;
+	long fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
 
 static struct timespec time_of(const struct statx_timestamp *t)
 {
 	return (struct timespec){.tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec};
 }
 
-int old_stat(struct old *old, const char *path, struct stat *st)
+static int mount_stat(struct old *old, const char *path, struct stat *st)
 {
 	struct statx stx;
-	int fd = old_find(old, path), ret;
+	int fd = find(old, path), ret;
 
 	if (fd < 0)
 		return fd;
@@ -195,56 +123,24 @@ int old_stat(struct old *old, const char *path, struct stat *st)
 	return 0;
 }
 
-int old_find(struct old *old, const char *path)
+static int mount_list(struct old *old, const char *path, GHashTable *names)
 {
-	const struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
-				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV};
-	const char *name;
-
-	if (!*path)
-		return open_below(old, path, O_PATH);
-	int dir = parent_of(old, path, &name);
-	if (dir < 0)
-		return dir;
-	long fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
-	return fd < 0 ? -errno : (int)fd;
-}
-
-int old_open_file(struct old *old, const char *path, int flags)
-{
-	return open_below(old, path, flags);
-}
-
-static void add_name(GHashTable *names, const struct dirent *entry)
-{
-	const size_t len = strlen(entry->d_name) + 1;
-	struct old_name *name = g_malloc(offsetof(struct old_name, name) + len);
-
-	name->fileid = entry->d_ino;
-	memcpy(name->name, entry->d_name, len);
-	g_hash_table_replace(names, name->name, name);
-}
-
-GHashTable *old_list(struct old *old, const char *path, int *ret)
-{
-	g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
-	int fd = open_below(old, path, O_RDONLY | O_DIRECTORY | O_NOATIME);
+	int fd = open_below(old, path, O_RDONLY | O_DIRECTORY | O_NOATIME), ret;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 
-	*ret = fd < 0 ? fd : dir ? 0 : -errno;
+	ret = fd < 0 ? fd : -errno;
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);
-		return NULL;
+		return ret;
 	}
 	while ((errno = 0, entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
-		    (*path || strcmp(entry->d_name, OLD_STAGE)))
-			add_name(names, entry);
-	*ret = -errno;
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			old_add_name(names, entry->d_name, entry->d_ino);
+	ret = -errno;
 	closedir(dir);
-	return *ret ? NULL : g_steal_pointer(&names);
+	return ret;
 }
 
 /* ---- changing -------------------------------------------------------------------------------- */
@@ -254,7 +150,7 @@ static int result(int ret)
 	return ret < 0 ? -errno : 0;
 }
 
-int old_mkdir(struct old *old, const char *path)
+static int mount_mkdir(struct old *old, const char *path)
 {
 	const char *name;
 	int dir = parent_of(old, path, &name);
@@ -262,7 +158,7 @@ int old_mkdir(struct old *old, const char *path)
 	return dir < 0 ? dir : result(mkdirat(dir, name, 0700));
 }
 
-int old_create(struct old *old, const char *path)
+static int mount_create(struct old *old, const char *path)
 {
 	const char *name;
 	int dir = parent_of(old, path, &name);
@@ -270,10 +166,13 @@ int old_create(struct old *old, const char *path)
 			 : openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 				  0600);
 
-	return dir < 0 || fd >= 0 ? fd : -errno;
+	if (fd < 0)
+		return dir < 0 ? dir : -errno;
+	close(fd);
+	return 0;
 }
 
-int old_symlink(struct old *old, const char *target, const char *path)
+static int mount_symlink(struct old *old, const char *target, const char *path)
 {
 	const char *name;
 	int dir = parent_of(old, path, &name);
@@ -281,7 +180,7 @@ int old_symlink(struct old *old, const char *target, const char *path)
 	return dir < 0 ? dir : result(symlinkat(target, dir, name));
 }
 
-int old_mknod(struct old *old, const char *path, mode_t mode, dev_t device)
+static int mount_mknod(struct old *old, const char *path, mode_t mode, dev_t device)
 {
 	const char *name;
 	int dir = parent_of(old, path, &name);
@@ -304,7 +203,7 @@ static int both(struct old *old, const char *from, const char *to, int *from_dir
 	return dir;
 }
 
-int old_link(struct old *old, const char *from, const char *to)
+static int mount_link(struct old *old, const char *from, const char *to)
 {
 	const char *from_name, *to_name;
 	int from_dir, dir = both(old, from, to, &from_dir, &from_name, &to_name);
@@ -316,7 +215,7 @@ int old_link(struct old *old, const char *from, const char *to)
 	return ret;
 }
 
-int old_rename(struct old *old, const char *from, const char *to, bool directory)
+static int mount_rename(struct old *old, const char *from, const char *to, bool directory)
 {
 	const char *from_name, *to_name;
 	int from_dir, dir = both(old, from, to, &from_dir, &from_name, &to_name);
@@ -330,7 +229,7 @@ int old_rename(struct old *old, const char *from, const char *to, bool directory
 	return ret;
 }
 
-int old_remove(struct old *old, const char *path, bool directory)
+static int mount_remove(struct old *old, const char *path, bool directory)
 {
 	const char *name;
 	int dir = parent_of(old, path, &name);
@@ -343,7 +242,140 @@ int old_remove(struct old *old, const char *path, bool directory)
 	return ret;
 }
 
-int old_sync(struct old *old)
+static int mount_sync(struct old *old)
 {
-	return result(syncfs(old->root));
+	return result(syncfs(mount_of(old)->root));
+}
+
+/* ---- giving ---------------------------------------------------------------------------------- */
+
+static int fd_of(const struct old_file *file)
+{
+	return ((const struct mount_file *)file)->fd;
+}
+
+static int mount_open(struct old *old, const char *path, bool data, struct old_file **file)
+{
+	int fd = data ? open_below(old, path, O_RDWR) : find(old, path);
+	struct mount_file *opened;
+
+	if (fd < 0)
+		return fd;
+	opened = g_new0(struct mount_file, 1);
+	opened->file.old = old;
+	opened->fd = fd;
+	*file = &opened->file;
+	return 0;
+}
+
+static void mount_close_file(struct old_file *file)
+{
+	close(fd_of(file));
+	g_free(file);
+}
+
+static int mount_resize(struct old_file *file, off_t size)
+{
+	return result(ftruncate(fd_of(file), 0) < 0 ? -1 : ftruncate(fd_of(file), size));
+}
+
+static int mount_write(struct old_file *file, const void *data, size_t len, off_t at)
+{
+	while (len) {
+		ssize_t done = pwrite(fd_of(file), data, len, at);
+
+		if (done < 0 && errno != EINTR)
+			return -errno;
+		if (done > 0) {
+			data = (const char *)data + done;
+			at += done;
+			len -= (size_t)done;
+		}
+	}
+	return 0;
+}
+
+static int mount_sync_file(struct old_file *file)
+{
+	return result(fsync(fd_of(file)));
+}
+
+static int mount_give(struct old_file *file, const struct attrs *attrs,
+		      const struct volume_config *config, attrs_lost_fn lost, void *arg)
+{
+	return attrs_give(fd_of(file), attrs, config, lost, arg);
+}
+
+static int mount_give_times(struct old_file *file, const struct attrs *attrs)
+{
+	return attrs_give_times(fd_of(file), attrs);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* What it does not take is found when it is given. */
+static const char *mount_objection(const char *path, mode_t mode)
+{
+	(void)path;
+	(void)mode;
+	return NULL;
+}
+
+static bool mount_holds_more(struct old *old, const char *path)
+{
+	(void)old;
+	(void)path;
+	return false;
+}
+
+static void mount_close(struct old *old)
+{
+	struct mount *mount = mount_of(old);
+
+	g_hash_table_unref(mount->dirs);
+	close(mount->root);
+	g_free(old->where);
+	g_free(mount);
+}
+
+static const struct old_ops mount_ops = {
+	.cannot_write = "mount it with write rights for root of this host",
+	.close = mount_close,
+	.objection = mount_objection,
+	.stat = mount_stat,
+	.holds_more = mount_holds_more,
+	.list = mount_list,
+	.mkdir = mount_mkdir,
+	.create = mount_create,
+	.symlink = mount_symlink,
+	.mknod = mount_mknod,
+	.link = mount_link,
+	.rename = mount_rename,
+	.remove = mount_remove,
+	.sync = mount_sync,
+	.open = mount_open,
+	.close_file = mount_close_file,
+	.resize = mount_resize,
+	.write = mount_write,
+	.sync_file = mount_sync_file,
+	.give = mount_give,
+	.give_times = mount_give_times,
+};
+
+struct old *old_open(const char *path, GError **error)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
+
+	if (fd < 0) {
+		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
+			    "%s: %s; mount the old server's tree there, with the rights to write",
+			    path, g_strerror(errno));
+		return NULL;
+	}
+	struct mount *mount = g_new0(struct mount, 1);
+	mount->old.ops = &mount_ops;
+	mount->old.where = g_strdup(path);
+	mount->root = fd;
+	mount->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, close_directory);
+	return &mount->old;
 }

@@ -159,11 +159,13 @@ static bool stub_knows(const struct tree *tree, const struct node *node, bool ba
 	return knows;
 }
 
-static bool is_the_same(const struct node *node)
+static bool is_the_same(const struct tree *tree, const struct node *node)
 {
-	return node->here && node->st.st_mode == node->old.st_mode &&
+	const mode_t mode = old_has_descriptors(tree->old) ? S_IFMT : ~(mode_t)0;
+
+	return node->here && (node->st.st_mode & mode) == (node->old.st_mode & mode) &&
 	       (S_ISDIR(node->st.st_mode) || node->st.st_size == node->old.st_size) &&
-	       ns(node->st.st_mtim) == ns(node->old.st_mtim);
+	       ns(node->st.st_mtim) / 100 == ns(node->old.st_mtim) / 100; /* SMB's steps */
 }
 
 static bool is_as_carried(const struct node *node)
@@ -185,7 +187,7 @@ static bool changed_there(const struct tree *tree, const struct node *node)
 		return !node->was_carried && ns(old_root_ctime(tree->old)) > tree->switched;
 	if (node->was_carried ? is_as_carried(node) : ns(node->old.st_ctim) <= tree->switched)
 		return false;
-	return !is_the_same(node) && (node->was_carried || !stub_knows(tree, node, false));
+	return !is_the_same(tree, node) && (node->was_carried || !stub_knows(tree, node, false));
 }
 
 /* ---- the old server's directories ------------------------------------------------------------ */
@@ -366,7 +368,8 @@ static void decide_content(struct tree *tree, struct node *node)
 	if (S_ISREG(node->st.st_mode) && (node->made || (node->flags & JOURNAL_DATA)))
 		todo |= TODO_DATA;
 	/* found in a gap: the retriever's work, too */
-	if ((node->flags & JOURNAL_SCANNED) && stub_knows(tree, node, true) && is_the_same(node))
+	if ((node->flags & JOURNAL_SCANNED) && stub_knows(tree, node, true) &&
+	    is_the_same(tree, node))
 		todo &= ~(unsigned)TODO_DATA;
 	if (node->made || (node->flags & (JOURNAL_META | JOURNAL_DATA)))
 		todo |= TODO_META;
@@ -375,10 +378,33 @@ static void decide_content(struct tree *tree, struct node *node)
 		return;
 	}
 	node->todo |= todo;
+	if (todo & TODO_DATA && node->there) {
+		g_autofree char *path = tree_path(node);
+
+		node->holds_more = path && old_holds_more(tree->old, path);
+	}
 	/* the retriever finds files again by their paths */
 	node->fetch = tree->serving && S_ISREG(node->st.st_mode) && (node->todo & TODO_NAMES);
 	node->fetch |= S_ISREG(node->st.st_mode) &&
 		       ((todo & TODO_DATA) || ((todo & TODO_META) && outdates_stub(tree, node)));
+}
+
+/* What the old server has no words for stays as it is there, if it is. */
+static void decide_words(struct tree *tree, struct node *node)
+{
+	g_autofree char *path = tree_shown_path(node);
+	const char *why;
+
+	if (!node->wanted->len || !(node->todo & (TODO_MAKE | TODO_NAMES)))
+		return;
+	why = old_objection(tree->old, path, node->there ? S_IFREG : node->st.st_mode);
+	if (!why)
+		return;
+	tree_loss(tree, node, why);
+	node->unsaid = !node->there;
+	if (node->unsaid)
+		tree_unsettle(node);
+	node->todo &= node->there ? ~(unsigned)TODO_NAMES : 0;
 }
 
 static void decide(struct tree *tree, struct node *node)
@@ -521,8 +547,10 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
-		if (!node->later && !node->stays)
-			decide(tree, node);
+		if (node->later || node->stays)
+			continue;
+		decide(tree, node);
+		decide_words(tree, node);
 	}
 	/* what stays after all may be in another one's way */
 	for (bool changed = true; changed;) {

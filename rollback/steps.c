@@ -71,8 +71,8 @@ bool steps_fetch(struct carry *carry, struct node *node)
 		       : failed(carry, node, "its data cannot be had from the old server", ret);
 }
 
-/* Data and attributes of one moment.  to: O_PATH where there is no data to write. */
-static int give(struct carry *carry, struct node *node, int to, bool data)
+/* Data and attributes of one moment. */
+static int give(struct carry *carry, struct node *node, struct old_file *to, bool data)
 {
 	const bool regular = S_ISREG(node->st.st_mode);
 	int from =
@@ -88,7 +88,7 @@ static int give(struct carry *carry, struct node *node, int to, bool data)
 			ret = content_copy(from, to, &carry->result->bytes);
 	}
 	if (!ret)
-		ret = attrs_give(to, &attrs, carry->tree->config, lose, &losing);
+		ret = old_file_give(to, &attrs, carry->tree->config, lose, &losing);
 	attrs_clear(&attrs);
 	if (from >= 0)
 		close(from);
@@ -126,10 +126,7 @@ static int make(struct carry *carry, const struct node *node, const char *path)
 	case S_IFDIR:
 		return old_mkdir(old, path);
 	case S_IFREG:
-		fd = old_create(old, path);
-		if (fd >= 0)
-			close(fd);
-		return MIN(fd, 0);
+		return old_create(old, path);
 	case S_IFLNK:
 		fd = tree_open_node(carry->tree, node, O_PATH);
 		if (fd < 0)
@@ -148,12 +145,14 @@ static int make(struct carry *carry, const struct node *node, const char *path)
 static int fill(struct carry *carry, struct node *node, const char *path)
 {
 	struct old *old = carry->tree->old;
-	int fd = S_ISREG(node->st.st_mode) ? old_open_file(old, path, O_RDWR) : old_find(old, path);
-	int ret = fd < 0 ? fd : give(carry, node, fd, true);
+	struct old_file *file;
+	int ret = old_file_open(old, path, S_ISREG(node->st.st_mode), &file);
 	struct stat st;
 
-	if (fd >= 0)
-		close(fd);
+	if (!ret) {
+		ret = give(carry, node, file, true);
+		old_file_close(file);
+	}
 	if (!ret)
 		ret = old_stat(old, path, &st);
 	if (!ret)
@@ -332,6 +331,10 @@ bool steps_place(struct carry *carry, struct node *node)
 
 		if (place_find(node->at, place->dir, place->name) < 0)
 			ret = link_to(carry, node, place);
+		if (ret != -EOPNOTSUPP)
+			continue;
+		tree_loss(carry->tree, node, "has further names (hard links), which are not made");
+		ret = 0;
 	}
 	if (!ret)
 		ret = drop_names(carry, node);
@@ -349,15 +352,15 @@ bool steps_give(struct carry *carry, struct node *node)
 {
 	const bool data = (node->todo & TODO_DATA) && S_ISREG(node->st.st_mode);
 	g_autofree char *path = tree_path(node);
-	int fd = !path	? -ENOENT
-		 : data ? old_open_file(carry->tree->old, path, O_RDWR)
-			: old_find(carry->tree->old, path);
-	int ret = fd < 0 ? fd : give(carry, node, fd, data);
+	struct old_file *file;
+	int ret = path ? old_file_open(carry->tree->old, path, data, &file) : -ENOENT;
 
-	if (!ret && data && fsync(fd) < 0)
-		ret = -errno;
-	if (fd >= 0)
-		close(fd);
+	if (!ret) {
+		ret = give(carry, node, file, data);
+		if (!ret && data)
+			ret = old_file_sync(file);
+		old_file_close(file);
+	}
 	if (ret == -ESTALE || ret == -EAGAIN)
 		return false; /* it is changed right now, or gone: the next run's */
 	return !ret || failed(carry, node, "it cannot be changed on the old server", ret);
@@ -390,16 +393,18 @@ bool steps_remove(struct carry *carry, struct node *node)
 bool steps_give_times(struct carry *carry, struct node *node)
 {
 	g_autofree char *path = tree_path(node);
-	int to = path ? old_find(carry->tree->old, path) : -ENOENT;
 	int from = tree_open_node(carry->tree, node, O_PATH);
 	struct attrs attrs = {0};
-	int ret = to < 0 ? to : from < 0 ? from : attrs_read(from, &attrs);
+	struct old_file *to = NULL;
+	int ret = path ? old_file_open(carry->tree->old, path, false, &to) : -ENOENT;
 
 	if (!ret)
-		ret = attrs_give_times(to, &attrs);
+		ret = from < 0 ? from : attrs_read(from, &attrs);
+	if (!ret)
+		ret = old_file_give_times(to, &attrs);
 	attrs_clear(&attrs);
-	if (to >= 0)
-		close(to);
+	if (to)
+		old_file_close(to);
 	if (from >= 0)
 		close(from);
 	return !ret || failed(carry, node, "its times cannot be set on the old server", ret);

@@ -173,13 +173,18 @@ static void unsettle(const GPtrArray *places)
 	}
 }
 
+void tree_unsettle(struct node *node)
+{
+	unsettle(node->wanted);
+	unsettle(node->at);
+}
+
 void tree_conflict(struct tree *tree, struct node *node, const char *text)
 {
 	if (!node->conflict)
 		add_problem(tree->conflicts, node, text);
 	node->conflict = g_intern_string(text);
-	unsettle(node->wanted);
-	unsettle(node->at);
+	tree_unsettle(node);
 }
 
 void tree_loss(struct tree *tree, const struct node *node, const char *text)

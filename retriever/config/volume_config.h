@@ -39,10 +39,13 @@ struct volume_config {
 	enum smb_modes smb_modes; /* smb-modes = descriptor | open, required for an smb:// source */
 	struct owners *map_users, *map_groups; /* map-users, map-groups: owners.h; NULL: all kept */
 	char *rollback_source; /* rollback-source = absolute path: the old server's tree, mounted
-				* with write rights; NULL: none */
-	char *report;	       /* report = absolute path, default REPORT_DIR/NAME.report */
-	char *journal;	       /* journal = absolute path, default REPORT_DIR/NAME.journal */
-	char *socket;	       /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
+				* with write rights; or smb:// with another user; NULL: none */
+	/* rollback-password-file, rollback-ccache = absolute path, of the latter; one of them is
+	 * NULL */
+	char *rollback_password_file, *rollback_ccache;
+	char *report;  /* report = absolute path, default REPORT_DIR/NAME.report */
+	char *journal; /* journal = absolute path, default REPORT_DIR/NAME.journal */
+	char *socket;  /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
 };
 
 #endif

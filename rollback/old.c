@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "old.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "old_ops.h"
+#include "record.h"
+
+char *old_path(const char *dir, const char *name)
+{
+	return *dir ? g_strconcat(dir, "/", name, NULL) : g_strdup(name);
+}
+
+void old_close(struct old *old)
+{
+	if (old)
+		old->ops->close(old);
+}
+
+/* ---- OLD_STAGE ------------------------------------------------------------------------------- */
+
+/* What is done in the root for OLD_STAGE leaves its times alone. */
+static int at_root(struct old *old, int (*change)(struct old *old))
+{
+	struct attrs attrs = {0};
+	struct old_file *root;
+	int ret = old_stat(old, "", &attrs.st);
+
+	if (!ret)
+		ret = change(old);
+	if (ret || (ret = old_file_open(old, "", false, &root)))
+		return ret;
+	ret = old_file_give_times(root, &attrs);
+	old_file_close(root);
+	return ret;
+}
+
+static int make_stage(struct old *old)
+{
+	return old->ops->mkdir(old, OLD_STAGE);
+}
+
+static int remove_stage(struct old *old)
+{
+	return old->ops->remove(old, OLD_STAGE, true);
+}
+
+static int read_clock(struct old *old, int64_t *skew)
+{
+	const char *probe = OLD_STAGE "/clock";
+	struct stat st;
+	int ret;
+
+	old->ops->remove(old, probe, false);
+	*skew = -g_get_real_time() * 1000;
+	ret = old->ops->create(old, probe);
+	if (!ret)
+		ret = old_stat(old, probe, &st);
+	if (!ret)
+		*skew += migrate_ns(st.st_mtim);
+	old->ops->remove(old, probe, false);
+	return ret;
+}
+
+struct timespec old_root_ctime(const struct old *old)
+{
+	return old->ctime;
+}
+
+bool old_begin(struct old *old, int64_t *skew, GError **error)
+{
+	struct stat st;
+	int ret = old_stat(old, "", &st);
+
+	if (!ret) {
+		old->ctime = st.st_ctim;
+		ret = at_root(old, make_stage);
+	}
+	if (!ret || ret == -EEXIST)
+		ret = read_clock(old, skew);
+	if (ret < 0)
+		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+			    "%s: cannot be written (%s): %s", old->where, g_strerror(-ret),
+			    old->ops->cannot_write);
+	return ret >= 0;
+}
+
+void old_end(struct old *old)
+{
+	at_root(old, remove_stage);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+void old_add_name(GHashTable *names, const char *name, uint64_t fileid)
+{
+	const size_t len = strlen(name) + 1;
+	struct old_name *added = g_malloc(offsetof(struct old_name, name) + len);
+
+	added->fileid = fileid;
+	memcpy(added->name, name, len);
+	g_hash_table_replace(names, added->name, added);
+}
+
+static guint hash_folded(gconstpointer name)
+{
+	g_autofree char *folded = g_utf8_casefold(name, -1);
+
+	return g_str_hash(folded);
+}
+
+static gboolean equal_folded(gconstpointer a, gconstpointer b)
+{
+	g_autofree char *x = g_utf8_casefold(a, -1), *y = g_utf8_casefold(b, -1);
+
+	return !strcmp(x, y);
+}
+
+GHashTable *old_list(struct old *old, const char *path, int *ret)
+{
+	const bool folds = old->ops->folds;
+	GHashTable *names = g_hash_table_new_full(folds ? hash_folded : g_str_hash,
+						  folds ? equal_folded : g_str_equal, NULL, g_free);
+
+	*ret = old->ops->list(old, path, names);
+	if (*ret)
+		g_clear_pointer(&names, g_hash_table_unref);
+	else if (!*path)
+		g_hash_table_remove(names, OLD_STAGE);
+	return names;
+}
+
+/* ---- handed on ------------------------------------------------------------------------------- */
+
+bool old_has_descriptors(const struct old *old)
+{
+	return old->ops->descriptors;
+}
+
+const char *old_objection(const struct old *old, const char *path, mode_t mode)
+{
+	return old->ops->objection(path, mode);
+}
+
+int old_stat(struct old *old, const char *path, struct stat *st)
+{
+	return old->ops->stat(old, path, st);
+}
+
+bool old_holds_more(struct old *old, const char *path)
+{
+	return old->ops->holds_more(old, path);
+}
+
+int old_mkdir(struct old *old, const char *path)
+{
+	return old->ops->mkdir(old, path);
+}
+
+int old_create(struct old *old, const char *path)
+{
+	return old->ops->create(old, path);
+}
+
+int old_symlink(struct old *old, const char *target, const char *path)
+{
+	return old->ops->symlink(old, target, path);
+}
+
+int old_mknod(struct old *old, const char *path, mode_t mode, dev_t device)
+{
+	return old->ops->mknod(old, path, mode, device);
+}
+
+int old_link(struct old *old, const char *from, const char *to)
+{
+	return old->ops->link(old, from, to);
+}
+
+int old_rename(struct old *old, const char *from, const char *to, bool directory)
+{
+	return old->ops->rename(old, from, to, directory);
+}
+
+int old_remove(struct old *old, const char *path, bool directory)
+{
+	return old->ops->remove(old, path, directory);
+}
+
+int old_sync(struct old *old)
+{
+	return old->ops->sync(old);
+}
+
+int old_file_open(struct old *old, const char *path, bool data, struct old_file **file)
+{
+	return old->ops->open(old, path, data, file);
+}
+
+void old_file_close(struct old_file *file)
+{
+	file->old->ops->close_file(file);
+}
+
+int old_file_resize(struct old_file *file, off_t size)
+{
+	return file->old->ops->resize(file, size);
+}
+
+int old_file_write(struct old_file *file, const void *data, size_t len, off_t at)
+{
+	return file->old->ops->write(file, data, len, at);
+}
+
+int old_file_sync(struct old_file *file)
+{
+	return file->old->ops->sync_file(file);
+}
+
+int old_file_give(struct old_file *file, const struct attrs *attrs,
+		  const struct volume_config *config, attrs_lost_fn lost, void *arg)
+{
+	return file->old->ops->give(file, attrs, config, lost, arg);
+}
+
+int old_file_give_times(struct old_file *file, const struct attrs *attrs)
+{
+	return file->old->ops->give_times(file, attrs);
+}
