@@ -5,7 +5,6 @@
 
 #include "config/sids.h"
 #include "config/volume_config.h"
-#include "record.h"
 #include "source/posix_acl.h"
 #include "volume/nt_acl.h"
 #include "volume/windows.h"
@@ -146,7 +145,11 @@ static void take_descriptor(const struct attrs *attrs, const struct volume_confi
 
 uint64_t smb_attrs_time(struct timespec t)
 {
-	int64_t time = migrate_ns(t) / 100 + EPOCH;
+	int64_t time;
+
+	if (__builtin_mul_overflow((int64_t)t.tv_sec, 10000000, &time) ||
+	    __builtin_add_overflow(time, EPOCH + t.tv_nsec / 100, &time))
+		return 1;
 
 	return time > 0 ? (uint64_t)time : 1;
 }

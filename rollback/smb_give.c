@@ -8,10 +8,17 @@
 
 static int give_stream(struct smb_call *call, const char *path, const char *name, GBytes *value)
 {
-	const struct wire_change empty = {.access = WRITE_DATA, .disposition = OVERWRITE_IF};
+	/* not overwritten: that asks for the attributes that the file has */
+	const struct wire_change empty = {.access = WRITE_DATA,
+					  .disposition = OPEN_IF,
+					  .kind = WIRE_SET,
+					  .type = INFO_FILE,
+					  .class = END_OF_FILE,
+					  .len = sizeof(uint64_t)};
+	const uint64_t none = 0;
 	gsize len;
 	const void *data = g_bytes_get_data(value, &len);
-	int ret = smb_do(call, path, name, &empty, "");
+	int ret = smb_do(call, path, name, &empty, &none);
 
 	return ret ? ret : smb_write_at(call, path, name, data, len, 0);
 }

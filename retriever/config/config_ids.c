@@ -64,6 +64,9 @@ static gboolean check_maps(const struct volume_config *config, struct config_pla
 bool config_same_user(const char *a, const char *b)
 {
 	struct smb_url x, y;
+
+	if (!g_str_has_prefix(a, "smb://") || !g_str_has_prefix(b, "smb://"))
+		return false;
 	bool same = smb_url_parse(a, &x, NULL) & smb_url_parse(b, &y, NULL) &&
 		    !g_ascii_strcasecmp(x.user, y.user);
 
@@ -77,8 +80,7 @@ static gboolean check_rollback(const struct volume_config *config, struct config
 {
 	at.key = "rollback-source";
 	at.value = config->rollback_source;
-	if (at.value && g_str_has_prefix(at.value, "smb://") &&
-	    config_same_user(config->source, at.value))
+	if (at.value && config_same_user(config->source, at.value))
 		return config_wrong(error, &at,
 				    "names the user that `source` names, who is to have no write "
 				    "rights; name another one");
