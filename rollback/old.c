@@ -140,7 +140,7 @@ bool old_has_descriptors(const struct old *old)
 
 const char *old_objection(const struct old *old, const char *path, mode_t mode)
 {
-	return old->ops->objection(path, mode);
+	return old->ops->objection ? old->ops->objection(path, mode) : NULL;
 }
 
 int old_stat(struct old *old, const char *path, struct stat *st)
@@ -148,9 +148,9 @@ int old_stat(struct old *old, const char *path, struct stat *st)
 	return old->ops->stat(old, path, st);
 }
 
-bool old_holds_more(struct old *old, const char *path)
+bool old_holds_more(struct old *old, const char *path, const struct attrs *attrs)
 {
-	return old->ops->holds_more(old, path);
+	return old->ops->holds_more && old->ops->holds_more(old, path, attrs);
 }
 
 int old_mkdir(struct old *old, const char *path)

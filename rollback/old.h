@@ -47,8 +47,8 @@ const char *old_objection(const struct old *old, const char *path, mode_t mode);
 
 /* As the old server has it now, not as it is cached here. */
 int old_stat(struct old *old, const char *path, struct stat *st);
-/* The file has what no copy of it that is made here would have. */
-bool old_holds_more(struct old *old, const char *path);
+/* The file has what no copy of it that is made here, with these, would have. */
+bool old_holds_more(struct old *old, const char *path, const struct attrs *attrs);
 
 struct old_name {
 	uint64_t fileid;

@@ -313,21 +313,6 @@ static int mount_give_times(struct old_file *file, const struct attrs *attrs)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* What it does not take is found when it is given. */
-static const char *mount_objection(const char *path, mode_t mode)
-{
-	(void)path;
-	(void)mode;
-	return NULL;
-}
-
-static bool mount_holds_more(struct old *old, const char *path)
-{
-	(void)old;
-	(void)path;
-	return false;
-}
-
 static void mount_close(struct old *old)
 {
 	struct mount *mount = mount_of(old);
@@ -341,9 +326,7 @@ static void mount_close(struct old *old)
 static const struct old_ops mount_ops = {
 	.cannot_write = "mount it with write rights for root of this host",
 	.close = mount_close,
-	.objection = mount_objection,
 	.stat = mount_stat,
-	.holds_more = mount_holds_more,
 	.list = mount_list,
 	.mkdir = mount_mkdir,
 	.create = mount_create,

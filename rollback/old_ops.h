@@ -15,9 +15,10 @@ struct old_ops {
 	bool folds;		  /* names in upper and lower case are the same */
 	const char *cannot_write; /* what to do then */
 	void (*close)(struct old *old);
+	/* these two may be NULL */
 	const char *(*objection)(const char *path, mode_t mode);
+	bool (*holds_more)(struct old *old, const char *path, const struct attrs *attrs);
 	int (*stat)(struct old *old, const char *path, struct stat *st);
-	bool (*holds_more)(struct old *old, const char *path);
 	int (*list)(struct old *old, const char *path, GHashTable *names);
 	int (*mkdir)(struct old *old, const char *path);
 	int (*create)(struct old *old, const char *path);

@@ -72,8 +72,9 @@ static int smb_stat(struct old *old, const char *path, struct stat *st)
 	return 0;
 }
 
-/* A stream that was not carried, extended attributes, what a reparse point holds. */
-static bool smb_holds_more(struct old *old, const char *path)
+/* A stream or audit entries that were not carried, extended attributes, what a reparse point
+ * holds. */
+static bool smb_holds_more(struct old *old, const char *path, const struct attrs *attrs)
 {
 	struct source_windows *windows;
 	bool more = true;
@@ -81,7 +82,8 @@ static bool smb_holds_more(struct old *old, const char *path)
 	if (smb_look(call_of(old), path, &windows))
 		return true;
 	more = windows->ea_size || windows->streams_unknown ||
-	       windows->attributes & SMB_ATTR_REPARSE;
+	       windows->attributes & SMB_ATTR_REPARSE ||
+	       (smb_attrs_audits(windows->sd, windows->sd_len) && !smb_attrs_audited(attrs));
 	for (guint i = 0; i < windows->streams->len; i++) {
 		const struct source_stream *stream =
 			&g_array_index(windows->streams, struct source_stream, i);
@@ -180,27 +182,23 @@ static int smb_link(struct old *old, const char *from, const char *to)
 	return ret == -EREMOTEIO || ret == -ENOTSUP ? -EOPNOTSUPP : ret;
 }
 
-static int rename_file(struct old *old, const char *from, const char *to)
-{
-	int ret = name_to(old, from, to, RENAME, true);
-
-	if (ret == -EACCES && !smb_make_writable(call_of(old), to))
-		ret = name_to(old, from, to, RENAME, true);
-	return ret;
-}
-
-/* Servers mark a file that is renamed for the archive. */
+/* Servers mark a file that is renamed for the archive, and may not rename one that is read-only. */
 static int smb_rename(struct old *old, const char *from, const char *to, bool directory)
 {
+	struct smb_call *call = call_of(old);
 	struct source_windows *windows;
+	uint32_t attributes;
 	int ret;
 
-	if (directory || smb_look(call_of(old), from, &windows))
+	if (directory || smb_look(call, from, &windows))
 		return name_to(old, from, to, RENAME, false);
-	ret = rename_file(old, from, to);
-	if (!ret && !(windows->attributes & ARCHIVE))
-		smb_set_basic(call_of(old), to, 0, 0, 0, smb_settable(windows->attributes));
+	attributes = windows->attributes;
 	source_windows_free(windows);
+	ret = name_to(old, from, to, RENAME, true);
+	if (ret == -EACCES && (!smb_make_writable(call, to) | !smb_make_writable(call, from)))
+		ret = name_to(old, from, to, RENAME, true);
+	if ((attributes & (ARCHIVE | SMB_READONLY)) != ARCHIVE)
+		smb_set_basic(call, ret ? from : to, 0, 0, 0, smb_settable(attributes));
 	return ret;
 }
 
@@ -273,21 +271,26 @@ static int smb_write(struct old_file *file, const void *data, size_t len, off_t 
 	return smb_write_at(call_of(file->old), file_of(file)->path, "", data, len, (uint64_t)at);
 }
 
+/* Before attributes are given, which may forbid it. */
 static int smb_sync_file(struct old_file *file)
 {
 	const struct wire_change what = {.access = WRITE_DATA,
 					 .options = NO_DIRECTORY,
 					 .disposition = OPEN,
 					 .kind = WIRE_FLUSH};
+	int ret = 0;
 
-	return smb_do(call_of(file->old), file_of(file)->path, "", &what, "");
+	if (file_of(file)->written)
+		ret = smb_do(call_of(file->old), file_of(file)->path, "", &what, "");
+	file_of(file)->written &= ret != 0;
+	return ret;
 }
 
 static int smb_give(struct old_file *file, const struct attrs *attrs,
 		    const struct volume_config *config, attrs_lost_fn lost, void *arg)
 {
 	struct smb_attrs smb;
-	int ret = file_of(file)->written ? smb_sync_file(file) : 0;
+	int ret = smb_sync_file(file);
 
 	if (ret)
 		return ret;

@@ -361,6 +361,21 @@ static bool outdates_stub(const struct tree *tree, const struct node *node)
 	return outdates;
 }
 
+/* What cannot be known is not replaced. */
+static bool holds_more(const struct tree *tree, const struct node *node)
+{
+	g_autofree char *path = tree_path(node);
+	int fd = tree_open_node(tree, node, O_PATH);
+	struct attrs attrs = {0};
+	bool more = old_has_descriptors(tree->old) && (fd < 0 || attrs_read(fd, &attrs) || !path ||
+						       old_holds_more(tree->old, path, &attrs));
+
+	attrs_clear(&attrs);
+	if (fd >= 0)
+		close(fd);
+	return more;
+}
+
 static void decide_content(struct tree *tree, struct node *node)
 {
 	unsigned todo = 0;
@@ -378,11 +393,8 @@ static void decide_content(struct tree *tree, struct node *node)
 		return;
 	}
 	node->todo |= todo;
-	if (todo & TODO_DATA && node->there) {
-		g_autofree char *path = tree_path(node);
-
-		node->holds_more = path && old_holds_more(tree->old, path);
-	}
+	if (todo & TODO_DATA && node->there)
+		node->holds_more = holds_more(tree, node);
 	/* the retriever finds files again by their paths */
 	node->fetch = tree->serving && S_ISREG(node->st.st_mode) && (node->todo & TODO_NAMES);
 	node->fetch |= S_ISREG(node->st.st_mode) &&

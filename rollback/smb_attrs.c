@@ -92,6 +92,27 @@ static GByteArray *descriptor_of(const uint8_t *value, size_t len)
 	return sd;
 }
 
+bool smb_attrs_audits(const uint8_t *sd, size_t len)
+{
+	const char *why;
+	struct nt_descriptor *decoded = nt_decode(sd, (uint32_t)len, &why);
+	bool audits = decoded && decoded->sacl.aces->len;
+
+	if (decoded)
+		nt_free(decoded);
+	return audits;
+}
+
+bool smb_attrs_audited(const struct attrs *attrs)
+{
+	GBytes *stored = g_hash_table_lookup(attrs->xattrs, XATTR_NTACL);
+	gsize len = 0;
+	const uint8_t *value = stored ? g_bytes_get_data(stored, &len) : NULL;
+	g_autoptr(GByteArray) sd = descriptor_of(value, len);
+
+	return sd && smb_attrs_audits(sd->data, sd->len);
+}
+
 /* In the old server's words. */
 static GByteArray *old_descriptor(const GByteArray *sd, const struct volume_config *config,
 				  bool *has_sacl, const char **why)

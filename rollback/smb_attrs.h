@@ -28,6 +28,10 @@ void smb_attrs_take(const struct attrs *attrs, const struct volume_config *confi
 		    struct smb_attrs *smb, attrs_lost_fn lost, void *arg);
 void smb_attrs_clear(struct smb_attrs *smb);
 
+/* Whether a self-relative descriptor, the object's descriptor here, has audit entries. */
+bool smb_attrs_audits(const uint8_t *sd, size_t len);
+bool smb_attrs_audited(const struct attrs *attrs);
+
 /* 100 ns since 1601; never 0, which says nothing. */
 uint64_t smb_attrs_time(struct timespec t);
 

@@ -127,7 +127,14 @@ START_TEST(data)
 	ck_assert_int_eq(old_stat(old, "data", &st), 0);
 	ck_assert_int_eq(st.st_mtim.tv_sec, 1000000000);
 	ck_assert_int_eq(st.st_mtim.tv_nsec, 100);
-	ck_assert(!old_holds_more(old, "data"));
+	const struct attrs bare = {.xattrs = g_hash_table_new(g_str_hash, g_str_equal)};
+	ck_assert(!old_holds_more(old, "data", &bare));
+	ck_assert(old_holds_more(old, "none", &bare));
+	g_hash_table_unref(bare.xattrs);
+	/* what is read-only is moved, and stays so */
+	ck_assert_int_eq(old_rename(old, "data", "moved", false), 0);
+	ck_assert_int_eq(old_create(old, "data"), 0);
+	ck_assert_int_eq(old_rename(old, "moved", "data", false), 0);
 	ck_assert_int_eq(old_create(old, "other"), 0);
 	ck_assert_int_eq(old_rename(old, "other", "data", false), 0);
 	write_to("data", 'c', 1);

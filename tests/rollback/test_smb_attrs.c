@@ -101,6 +101,25 @@ START_TEST(descriptors)
 }
 END_TEST
 
+START_TEST(audits)
+{
+	const struct attrs attrs = {.xattrs = xattrs};
+	GByteArray *with = nt_text(0x14, ANNA, ANNA, "2 40 1f01ff S-1-1-0", "0 0 1f01ff " ANNA);
+	GByteArray *without = nt_text(0x14, ANNA, ANNA, NULL, "0 0 1f01ff " ANNA);
+
+	ck_assert(smb_attrs_audits(with->data, with->len));
+	ck_assert(!smb_attrs_audits(without->data, without->len));
+	ck_assert(!smb_attrs_audits(with->data, 10));
+	ck_assert(!smb_attrs_audited(&attrs));
+	put_descriptor(with, "\1\0\1\0\0\0\2\0", 8);
+	ck_assert(smb_attrs_audited(&attrs));
+	put_descriptor(without, "\1\0\1\0\0\0\2\0", 8);
+	ck_assert(!smb_attrs_audited(&attrs));
+	g_byte_array_unref(with);
+	g_byte_array_unref(without);
+}
+END_TEST
+
 START_TEST(no_descriptors)
 {
 	const struct volume_config config = {0};
@@ -186,6 +205,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, descriptors);
+	tcase_add_test(tcase, audits);
 	tcase_add_test(tcase, no_descriptors);
 	tcase_add_test(tcase, attributes);
 	tcase_add_test(tcase, streams);

@@ -57,8 +57,6 @@ static void refused(const char *share, const char *why)
 
 START_TEST(not_opened)
 {
-	g_autofree char *message = NULL;
-
 	refused("fails-4-c000006a", "correct the file of rollback-password-file");
 	refused("fails-4-c0000064", "correct the user in rollback-source");
 	refused("fails-7-c00000cc", "correct rollback-source");
