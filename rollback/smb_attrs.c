@@ -180,7 +180,7 @@ static void take_attributes(GBytes *stored, struct smb_attrs *smb, const struct 
 {
 	gsize len;
 	const uint8_t *value = g_bytes_get_data(stored, &len);
-	size_t at = (strnlen((const char *)value, len) + 1 + 1) & ~(size_t)1;
+	size_t at = ((len ? strnlen((const char *)value, len) : 0) + 1 + 1) & ~(size_t)1;
 	uint64_t version = at + 4 <= len ? get(value + at, 2) : 0;
 	size_t body = (at + 4 + 3) & ~(size_t)3, time = body + (version == 4 ? 16 : 8);
 

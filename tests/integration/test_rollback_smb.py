@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The way back to an old SMB server: names, data, descriptors, attributes, times and streams, with an
-account of its own.  The migration's own cannot write there (I10)."""
+"""The way back to an old SMB server: names, data, descriptors, attributes, times and streams, with
+an account of its own.  The migration's own cannot write there (I10)."""
 import json
 import os
 import select
