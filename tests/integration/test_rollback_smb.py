@@ -16,7 +16,7 @@ import smb2                                                             # noqa: 
 import smbd                                                             # noqa: E402
 import smbtree                                                          # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import BASE, Process, sh, volume                           # noqa: E402
+from sandbox import BASE, Process, sh, volume, wait_for                 # noqa: E402
 from servers import NEW, OLD, VOLUME, Migration                         # noqa: E402
 from smbfiles import DACL, Files, Refused                               # noqa: E402
 
@@ -157,6 +157,11 @@ def carried(args):
     new.unlink('work/with an EA')
     done = rollback(migration)
     same([done['made'], done['removed'], done['conflicts']], [0, 1, []], 'what is done again')
+    follower = Process('follower', [migration.program('migratectl'), '--config', migration.config,
+                                    '--follow', 'rollback', VOLUME])
+    new.write('work/14', b'followed')
+    wait_for('it was carried back', lambda: every(OLD)['work/14'] == b'followed', process=follower)
+    same(follower.stop(), 0, 'its exit status')
     equal(server, migration)
     expect(STAGE not in os.listdir(OLD), 'something is left over')
 
