@@ -13,6 +13,7 @@
 #include "smb_give.h"
 #include "smb_set.h"
 #include "source/smb/smb_listing.h"
+#include "source/smb/smb_reply.h"
 #include "source/smb/smb_text.h"
 
 struct smb_old {
@@ -55,20 +56,28 @@ static struct timespec time_of(int64_t ns)
 	return t;
 }
 
+/* Spelled so: what differs in upper and lower case is another name, if the only one that there can
+ * be. */
 static int smb_stat(struct old *old, const char *path, struct stat *st)
 {
-	struct backend_request req = {0};
-	int ret = smb_ask(call_of(old), &req, BACKEND_GETATTR, path);
+	const char *slash = strrchr(path, '/');
+	g_autofree char *dir = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
+	struct backend_request req = {.name = slash ? slash + 1 : path};
+	int ret = !smb_said(path) ? -ENOENT
+				  : smb_ask(call_of(old), &req,
+					    *path ? BACKEND_LOOKUP : BACKEND_GETATTR, dir);
 
 	if (ret)
-		return ret;
-	*st = (struct stat){.st_ino = req.attr.fileid,
-			    .st_mode = req.attr.mode & S_IFMT,
-			    .st_nlink = req.attr.nlink,
-			    .st_size = (off_t)req.attr.size,
-			    .st_atim = time_of(req.attr.atime),
-			    .st_mtim = time_of(req.attr.mtime),
-			    .st_ctim = time_of(req.attr.ctime)};
+		return ret == -ENOTUNIQ ? -ENOENT : ret;
+	*st = (struct stat){
+		.st_ino = req.attr.fileid,
+		.st_mode = req.attr.mode & S_IFMT,
+		.st_nlink = req.attr.nlink,
+		.st_size = (off_t)req.attr.size,
+		.st_atim = time_of(req.attr.atime),
+		.st_mtim = time_of(req.attr.mtime),
+		/* a Samba's is the time of the last write, which copies keep */
+		.st_ctim = time_of(MAX(req.attr.ctime, smb_time(smb_call_created(call_of(old)))))};
 	return 0;
 }
 
@@ -182,21 +191,26 @@ static int smb_link(struct old *old, const char *from, const char *to)
 	return ret == -EREMOTEIO || ret == -ENOTSUP ? -EOPNOTSUPP : ret;
 }
 
-/* Servers mark a file that is renamed for the archive, and may not rename one that is read-only. */
+/* Servers mark a file that is renamed for the archive, and may not rename one that is read-only.
+ * What is replaced is spelled so: the name of another one would be neither replaced nor given. */
 static int smb_rename(struct old *old, const char *from, const char *to, bool directory)
 {
 	struct smb_call *call = call_of(old);
 	struct source_windows *windows;
 	uint32_t attributes;
+	struct stat st;
+	bool over;
 	int ret;
 
 	if (directory || smb_look(call, from, &windows))
 		return name_to(old, from, to, RENAME, false);
 	attributes = windows->attributes;
 	source_windows_free(windows);
-	ret = name_to(old, from, to, RENAME, true);
-	if (ret == -EACCES && (!smb_make_writable(call, to) | !smb_make_writable(call, from)))
-		ret = name_to(old, from, to, RENAME, true);
+	over = !smb_stat(old, to, &st);
+	ret = name_to(old, from, to, RENAME, over);
+	if (ret == -EACCES &&
+	    ((over && !smb_make_writable(call, to)) | !smb_make_writable(call, from)))
+		ret = name_to(old, from, to, RENAME, over);
 	if ((attributes & (ARCHIVE | SMB_READONLY)) != ARCHIVE)
 		smb_set_basic(call, ret ? from : to, 0, 0, 0, smb_settable(attributes));
 	return ret;

@@ -228,7 +228,9 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	ret = carried ? tree_found(tree, node, dir, name->name) : tree_look(tree, node);
 	if (ret || !node->there)
 		return ret == -ENOENT ? 0 : ret;
-	if (!may_go(tree, dir, node, replaced))
+	/* over SMB no ctime tells that somebody renamed it there since the switch */
+	bool doubtful = old_has_descriptors(tree->old) && !replaced && !carried;
+	if (doubtful || !may_go(tree, dir, node, replaced))
 		node->stays = replaced || tree_is_gone(dir)
 				      ? "was changed on the old server since the switch"
 				      : "is on the old server alone: it was made there since the "
@@ -453,14 +455,16 @@ static void decide(struct tree *tree, struct node *node)
 		node->todo |= TODO_TIMES;
 }
 
-/* What stands where the node is to be, if something else does. */
+/* What stands where the node is to be, if something else does.  *at: its name there, maybe spelled
+ * in another way. */
 static struct node *occupant(const struct tree *tree, const struct node *node,
-			     const struct place *place)
+			     const struct place *place, const char **at)
 {
 	const struct old_name *name =
 		place->dir->listed ? g_hash_table_lookup(place->dir->listed, place->name) : NULL;
 	struct node *there = name ? g_hash_table_lookup(tree->fileids, &name->fileid) : NULL;
 
+	*at = name ? name->name : place->name;
 	return there == node ? NULL : there;
 }
 
@@ -475,8 +479,9 @@ static bool waits(const struct node *dir)
 /* FALSE: its names are for the next run, or for nobody. */
 static bool make_room_at(struct tree *tree, struct node *node, const struct place *place)
 {
-	struct node *other = occupant(tree, node, place);
-	int at = other ? place_find(other->at, place->dir, place->name) : -1;
+	const char *name;
+	struct node *other = occupant(tree, node, place, &name);
+	int at = other ? place_find(other->at, place->dir, name) : -1;
 
 	if (waits(place->dir)) {
 		node->later = true;
@@ -484,7 +489,7 @@ static bool make_room_at(struct tree *tree, struct node *node, const struct plac
 		   ((other->todo & TODO_NAMES) && plan_drops(other, other->at->pdata[at]))) {
 		return true;
 	} else if (other->todo & TODO_REMOVE) {
-		if (is_dir(node) || is_dir(other))
+		if (is_dir(node) || is_dir(other) || strcmp(name, place->name))
 			other->todo |= TODO_PARK;
 		return true;
 	} else if (other->later || place->dir->later) {

@@ -149,11 +149,13 @@ static void take_descriptor(const struct attrs *attrs, const struct volume_confi
 	const char *why = "it is of a kind that is not known";
 	gsize len;
 
-	if (!stored) {
+	/* where the descriptor alone decides, one that has none never said who may what */
+	if (!stored && (config->smb_modes != SMB_MODES_OPEN ||
+			g_hash_table_contains(attrs->xattrs, XATTR_ACL_ACCESS)))
 		lose(losing, "it has no descriptor here: its owner, mode and ACL cannot be told "
 			     "there");
+	if (!stored)
 		return;
-	}
 	const uint8_t *value = g_bytes_get_data(stored, &len);
 	g_autoptr(GByteArray) sd = descriptor_of(value, len);
 	if (sd)

@@ -18,6 +18,7 @@ struct smb_call {
 	struct smb_url url;
 	struct smb_worker writer;
 	uint32_t serial, max;
+	uint64_t created;
 	bool runs, lost;
 };
 
@@ -91,20 +92,24 @@ static int say(struct smb_call *call, struct wire_request *request, struct wire_
 
 int smb_call_ask(struct smb_call *call, struct backend_request *req)
 {
-	const char *path = req->object.path;
-	struct wire_request request = {.cookie = req->cookie,
-				       .op = req->op == BACKEND_READDIR	 ? WIRE_READDIR
-					     : req->op == BACKEND_XATTRS ? WIRE_XATTRS
-									 : WIRE_GETATTR};
-	const size_t len = strlen(path);
+	static const uint32_t ops[] = {[BACKEND_GETATTR] = WIRE_GETATTR,
+				       [BACKEND_LOOKUP] = WIRE_LOOKUP,
+				       [BACKEND_READDIR] = WIRE_READDIR,
+				       [BACKEND_XATTRS] = WIRE_XATTRS};
+	const char *path = req->object.path, *name = req->name ? req->name : "";
+	struct wire_request request = {.cookie = req->cookie, .op = ops[req->op]};
+	const size_t len = strlen(path), name_len = strlen(name);
 	struct wire_reply reply;
 	int ret;
 
-	if (len > WIRE_PATH_MAX)
+	if (len > WIRE_PATH_MAX || name_len > 255)
 		return -ENAMETOOLONG;
 	request.path_len = (uint32_t)len;
+	request.name_len = (uint32_t)name_len;
 	memcpy(call->writer.memory, path, len);
+	memcpy(call->writer.memory + len, name, name_len);
 	ret = say(call, &request, &reply);
+	call->created = ret ? 0 : reply.attr.created;
 	return ret ? ret : smb_reply_decode(&reply, call->writer.memory, req);
 }
 
@@ -215,6 +220,11 @@ void smb_call_close(struct smb_call *call)
 const char *smb_call_base(const struct smb_call *call)
 {
 	return call->url.path;
+}
+
+uint64_t smb_call_created(const struct smb_call *call)
+{
+	return call->created;
 }
 
 uint32_t smb_call_max(const struct smb_call *call)

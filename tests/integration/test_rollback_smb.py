@@ -61,6 +61,10 @@ def fill(old):
     old.set_basic('work/read only', attributes=smb2.A_READONLY)
     old.write('work/locked', b'read only, too')
     old.set_basic('work/locked', attributes=smb2.A_READONLY)
+    old.write('work/case', b'small')
+    old.mkdir('work/gone')
+    old.write('work/gone/a', b'a')
+    old.write('work/gone/b', b'b')
     old.mkdir('work/tree')
     old.write('work/tree/leaf', b'leaf')
 
@@ -142,6 +146,16 @@ def carried(args):
     client.write(client.walk('work/13')[0], 3, b'by NFS', nfs3.FILE_SYNC)
     new.read('work/locked')
     client.rename(work, 'locked', client.root, 'locked')
+    new.unlink('work/case')
+    new.write('work/CASE', b'large')
+    new.set_security('work/CASE', ntsd.descriptor(None, None, [
+        ntsd.ace(ntsd.ALLOW, 0, ntsd.FULL, ntsd.EVERYONE)], None, 0), DACL)
+    for name in 'a', 'b':
+        new.unlink(f'work/gone/{name}')
+    new.rmdir('work/gone')
+    for name in 'long1800', 'streams':
+        with new.open(name, access=smb2.GENERIC_WRITE) as file:
+            file.write(1, b'changed')
     new.write('work/with an EA', b'changed')
     new.unlink('work/with streams:one')
     new.set_basic('work/read only', attributes=smb2.A_NORMAL)
@@ -191,10 +205,12 @@ def refused(args):
     theirs = Files(server.session(WRITER, 'old'))
     for name in ('00', '03', 'theirs'):
         theirs.write(f'work/{name}', b'theirs')
+    theirs.set_basic('work/theirs', created=1 << 56, written=1 << 56)  # as copies are
+    theirs.rename('work/05', 'work/renamed there')
     for options in ('--plan',), (), ():
         got = rollback(migration, *options, may_fail=True)
-        same({c['path'] for c in got['conflicts']}, {'work/00', 'work/03', 'work/theirs'},
-             f'conflicts {options}')
+        same({c['path'] for c in got['conflicts']},
+             {'work/00', 'work/03', 'work/theirs', 'work/renamed there'}, f'conflicts {options}')
         same({c['path'] for c in got['losses']}, {'work/a:colon', 'symlink'}, f'losses {options}')
     for name in ('00', '03', 'theirs'):
         same(theirs.read(f'work/{name}'), b'theirs', name)

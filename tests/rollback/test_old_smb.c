@@ -54,6 +54,12 @@ START_TEST(names)
 	ck_assert_int_eq(old_rename(old, "names/c", "names/d/b", false), 0);
 	ck_assert_uint_ne(number("names/d/b"), a);
 	ck_assert_int_eq(old_rename(old, "names/d", "names/e", true), 0);
+	/* another one's name, if spelled so */
+	ck_assert_int_eq(old_create(old, "names/f"), 0);
+	ck_assert_int_eq(old_rename(old, "names/f", "names/A", false), -EEXIST);
+	ck_assert_uint_eq(number("names/A"), 0);
+	ck_assert_uint_eq(number("names/a"), a);
+	ck_assert_int_eq(old_remove(old, "names/f", false), 0);
 	g_autoptr(GHashTable) listed = old_list(old, "names", &ret);
 	ck_assert_uint_eq(g_hash_table_size(listed), 2);
 	const struct old_name *found = g_hash_table_lookup(listed, "A");

@@ -125,7 +125,12 @@ START_TEST(no_descriptors)
 	const struct volume_config config = {0};
 	uint8_t junk[200];
 
-	struct smb_attrs smb = take(&config);
+	const struct volume_config open = {.smb_modes = SMB_MODES_OPEN};
+
+	struct smb_attrs smb = take(&open);
+	ck_assert_uint_eq(lost->len, 0);
+	smb_attrs_clear(&smb);
+	smb = take(&config);
 	ck_assert_uint_eq(lost->len, 1);
 	ck_assert_ptr_null(smb.sd);
 	smb_attrs_clear(&smb);

@@ -201,7 +201,8 @@ static bool is_refused(const struct chain *chain)
 {
 	const NTSTATUS status = chain->steps[1].status;
 
-	if (chain->n < 2 || chain->one_by_one || NT_STATUS_IS_ERR(chain->steps[0].status) ||
+	if (chain->n < 2 || chain->one_by_one || chain->worker->no_repeat ||
+	    NT_STATUS_IS_ERR(chain->steps[0].status) ||
 	    !(NT_STATUS_EQUAL(status, NT_STATUS_INTERNAL_ERROR) ||
 	      NT_STATUS_EQUAL(status, NT_STATUS_INVALID_PARAMETER) ||
 	      NT_STATUS_EQUAL(status, NT_STATUS_NOT_SUPPORTED) ||

@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 	sandbox_close();
 #ifdef MIGRATE_WRITES
 	worker->max_read = MIN(worker->max_read, smb2cli_conn_max_write_size(worker->conn));
-	worker->one_by_one = true; /* a change is not to be repeated as a whole */
+	worker->no_repeat = true; /* whether it takes compounds has shown by now */
 #endif
 	hello.len = worker->max_read;
 	hello.flags = WIRE_HAS_ATTR;

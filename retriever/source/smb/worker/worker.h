@@ -39,6 +39,7 @@ struct worker {
 	struct timeval heard; /* from the server */
 	bool echo;
 	bool one_by_one;       /* the server takes no compounds */
+	bool no_repeat;	       /* a chain that was refused is not sent again one by one */
 	bool no_privilege;     /* to see SACLs */
 	unsigned chains;       /* submitted and not done */
 	struct chain *waiting; /* for credits, oldest first */
