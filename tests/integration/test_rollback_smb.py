@@ -53,6 +53,8 @@ def fill(old):
     old.mkdir('work')
     for n in range(40):
         old.write(f'work/{n:02}', b'old %d ' % n * 300)
+    for n in range(4):
+        old.write(f'work/low {n}', b'low')
     old.write('work/with streams:one', b'one')
     old.write('work/with streams:two', b'two')
     old.write('work/with an EA', b'main')
@@ -86,6 +88,8 @@ def change(new, tag):
     new.write(name[3] + ':added', b'added')
     for renamed in name[4], name[5], name[8]:       # the retriever finds unfinished ones by path
         new.read(renamed)
+    new.read(f'work/low {tag}')
+    new.rename(f'work/low {tag}', f'work/LOW {tag}')
     new.rename(name[4], f'made {tag}/renamed')
     new.rename(name[5], name[6], replace=True)
     new.unlink(name[7])
