@@ -208,9 +208,13 @@ static int smb_rename(struct old *old, const char *from, const char *to, bool di
 	source_windows_free(windows);
 	over = !smb_stat(old, to, &st);
 	ret = name_to(old, from, to, RENAME, over);
-	if (ret == -EACCES &&
-	    ((over && !smb_make_writable(call, to)) | !smb_make_writable(call, from)))
-		ret = name_to(old, from, to, RENAME, over);
+	if (ret == -EACCES) {
+		bool was_locked = !smb_make_writable(call, from);
+
+		was_locked |= over && !smb_make_writable(call, to);
+		if (was_locked)
+			ret = name_to(old, from, to, RENAME, over);
+	}
 	if ((attributes & (ARCHIVE | SMB_READONLY)) != ARCHIVE)
 		smb_set_basic(call, ret ? from : to, 0, 0, 0, smb_settable(attributes));
 	return ret;
