@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sets a migration up for real: installs the build, writes the configuration, starts the retriever,
+"""Sets a migration up for real: installs the packages, writes the configuration, starts the retriever,
 attaches, starts the crawler, and says what is left to do.  May be run again."""
 import argparse
 import configparser
 import getpass
+import glob
 import json
 import os
 import re
 import select
-import shutil
 import subprocess
 import sys
 import time
@@ -34,6 +34,15 @@ def run(*argv):
     if done.returncode:
         raise Refused(f'{" ".join(argv)}: {done.stdout.strip() or done.returncode}')
     return done.stdout
+
+
+def install(directory):
+    packages = [path for path in sorted(glob.glob(directory + '/*.deb')) if '-dbgsym_' not in path]
+    if not packages:
+        raise Refused(f'{directory} has no packages: run packaging/build')
+    os.environ['DEBIAN_FRONTEND'] = 'noninteractive'
+    run('apt-get', '-q', '-y', '--no-install-recommends', '--reinstall', '--allow-downgrades',
+        'install', *packages)
 
 
 def volume_name(root):
@@ -64,7 +73,15 @@ def password_file(source, name):
     return path
 
 
-def configure(source, root):
+def smb_modes(given):
+    if given or not sys.stdin.isatty():
+        return given
+    print('Which permission bits are objects to get here?  "open": clients come by SMB alone, and the\n'
+          'descriptors decide; "descriptor": there are others, and none has more than by these.')
+    return input('smb-modes (open or descriptor): ').strip()
+
+
+def configure(source, root, modes):
     """Adds the volume's group; its name, and the file's size before if there was none."""
     name = volume_name(root)
     group = f'volume {name}'
@@ -80,27 +97,69 @@ def configure(source, root):
     os.makedirs(os.path.dirname(CONFIG), exist_ok=True)
     more = ''
     if source.startswith('smb:'):
-        more = f'smb-password-file = {password_file(source, name)}\nsmb-modes = open\n'
+        more = f'smb-password-file = {password_file(source, name)}\n'
+        chosen = smb_modes(modes)
+        if chosen not in ('open', 'descriptor'):
+            raise Refused('say what permission bits objects get here: --smb-modes=open or '
+                          '--smb-modes=descriptor (smb-modes in quickmigrate.conf(5))')
+        more += f'smb-modes = {chosen}\n'
     with open(CONFIG, 'a') as out:      # appended: comments and other volumes stay as they are
         before = out.tell()
         out.write(f'\n[{group}]\nroot = {root}\nsource = {source}\n{more}')
     return name, before
 
 
+def make_root(root):
+    """Where a file system is to be mounted first, nothing is made below."""
+    with open('/etc/fstab') as lines:
+        points = [f[1] for f in map(str.split, lines) if len(f) > 2 and not f[0].startswith('#')]
+    for point in points:
+        if point != '/' and (root + '/').startswith(point.rstrip('/') + '/') and \
+                not os.path.ismount(point):
+            raise Refused(f'{point} is not mounted, and {root} belongs there: mount it')
+    above = os.path.dirname(root)
+    while not os.path.isdir(above):
+        above = os.path.dirname(above)
+    if not os.path.isdir(root) and os.stat(above).st_dev == os.stat('/').st_dev:
+        raise Refused(f'{root} would be on the file system of /: mount the one that is meant, or make '
+                      'that directory yourself')
+    os.makedirs(root, exist_ok=True)
+
+
 # ---- the old server ----------------------------------------------------------------------------
 
-def writable(source):
-    """Whether the old server would still let names be made in the source, as far as it says so."""
+def can_be_written(source):
+    """In words: why the old server may still be written, as far as it tells; or None."""
     url = urllib.parse.urlsplit(source)
-    if url.scheme != 'nfs':
-        return False
+    path = urllib.parse.unquote(url.path)
+    if url.scheme == 'smb':
+        return 'an SMB server does not tell whether its clients may still write'
+    if url.scheme == 'file':
+        try:
+            read_only = os.statvfs(path).f_flag & os.ST_RDONLY
+        except OSError as error:
+            raise Refused(f'{path}: {error.strerror}') from error
+        return None if read_only else f'{path} is not mounted read-only'
     options = dict(urllib.parse.parse_qsl(url.query))
     try:
-        client = nfs3.Client(url.hostname, urllib.parse.unquote(url.path), port=url.port,
+        client = nfs3.Client(url.hostname, path, port=url.port,
                              mount_port=int(options.get('mountport', 0)) or None, timeout=10)
-        return client.access(client.root, nfs3.ACCESS_EXTEND) != 0
-    except (OSError, EOFError, ValueError, xdr.RpcError, nfs3.NfsError):
-        return False            # the retriever, which can do more, will say what is wrong
+        allowed = client.access(client.root, nfs3.ACCESS_EXTEND)
+    except (OSError, EOFError, ValueError, xdr.RpcError, nfs3.NfsError) as error:
+        return f'the old server does not tell whether clients may still write ({error})'
+    return 'the old server lets this machine write there' if allowed else None
+
+
+def ask_for_read_only(source):
+    """What is made there after a directory was listed here would be missed."""
+    why = can_be_written(source)
+    if not why:
+        return
+    if not sys.stdin.isatty():
+        raise Refused(f'{why}: make it read-only for everybody and run this again, with --read-only if '
+                      'that cannot be seen from here')
+    if input(f'{why}.\nIs it read-only for everybody else (yes or no)? ').strip() != 'yes':
+        raise Refused('make the old server read-only, and run this again')
 
 
 # ---- starting ----------------------------------------------------------------------------------
@@ -192,26 +251,24 @@ def start_crawler(name):
 
 NEXT = '''
 The volume "{name}" is attached: what {source} has
-can be had through the {door} below.  Until it is finalized, let no local program touch
-{root}: it would find holes where data is missing, and directories without their names.
+can be had through the {door} below, and the crawler brings the data.  Until it is
+finalized, let no local program touch {root}: it would find holes where
+data is missing, and directories without their names.
 (To copy a volume before its clients are switched, "migratectl copy" comes before "attach": see
-"Plan a migration" in docs/admin-guide.md.)
-{crawler}
-1. Make the old server's export read-only.  What is made there later may be missed: a directory is
-   listed once.
+"Plan a migration" in the administrator's guide, /usr/share/doc/quickmigrate.)
 
 {export}
 
-4. Watch:                        migratectl status --watch {name}
+3. Watch:                        migratectl status --watch {name}
    What failed, and again:       migratectl errors {name}; migratectl retry {name}
    Slow down, stop, go on:       migratectl throttle {name} 50M; migratectl pause {name}; ... resume
 
-5. When everything is whole:     migratectl verify {name}; migratectl finalize {name}
-   {without}: {stop}.
+4. When everything is whole:     migratectl verify {name}; migratectl finalize {name}
+   {without}: {stop}; apt purge quickmigrate
 '''
 
 NFS = '''\
-2. Export the volume.  In /etc/ganesha/ganesha.conf (then: systemctl restart nfs-ganesha):
+1. Export the volume.  In /etc/ganesha/ganesha.conf (then: systemctl restart nfs-ganesha):
 
      EXPORT {{
          Export_Id = 1;                  # a number that no other export has
@@ -226,13 +283,13 @@ NFS = '''\
          }}
      }}
 
-3. Let the clients mount this export instead of the old one, this server's /{name} with NFSv4 and
+2. Let the clients mount this export instead of the old one, this server's /{name} with NFSv4 and
    {root} with NFSv3.'''
 WITHOUT_NFS = '''Then let the export say "FSAL {{ Name = VFS; }}" alone and restart nfs-ganesha: the clients'
    file handles stay good.  At last'''
 
 SMB = '''\
-2. Share the volume.  In /etc/samba/smb.conf (then: systemctl restart smbd):
+1. Share the volume.  In /etc/samba/smb.conf (then: systemctl restart smbd):
 
      [global]
          kernel change notify = no
@@ -243,28 +300,29 @@ SMB = '''\
          acl_xattr:ignore system acls = yes
          migrate:volume = {name}
 
-3. Let the clients connect to this server's share {name} instead of the old one.'''
+2. Let the clients connect to this server's share {name} instead of the old one.'''
 WITHOUT_SMB = 'Then take "migrate" out of "vfs objects" and restart smbd.  At last'
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--build', required=True)
+    parser.add_argument('--packages', required=True, help='the directory of the packages')
+    parser.add_argument('--read-only', action='store_true',
+                        help='nobody can write to the old server any more')
+    parser.add_argument('--smb-modes', help='as in quickmigrate.conf(5)')
     parser.add_argument('source')
     parser.add_argument('root')
     args = parser.parse_args()
     root = os.path.normpath(args.root)
     try:
         check(args.source, root)
-        run('cmake', '--install', args.build)
-        os.makedirs(root, exist_ok=True)
-        if not shutil.which('migratectl'):
-            raise Refused('migratectl was installed outside of PATH')
-        name, added_at = configure(args.source, root)
+        if not args.read_only:
+            ask_for_read_only(args.source)
+        make_root(root)
+        install(args.packages)
+        name, added_at = configure(args.source, root, args.smb_modes)
         attach(name, added_at)
-        open_for_writing = writable(args.source)
-        if not open_for_writing:
-            start_crawler(name)
+        start_crawler(name)
     except Refused as refused:
         print(f'quickstart: {refused}', file=sys.stderr)
         return 1
@@ -274,19 +332,11 @@ def main():
     stop = f'migratectl commit {name}; ' + (
         f'systemctl disable --now migrate-retriever@{name} migrate-crawler@{name}'
         if systemd_runs() else f'end the process in {RUN}/migrate-retriever-{name}.pid')
-    begin = (f'systemctl enable --now migrate-crawler@{name}' if systemd_runs()
-             else f'migrate-crawler {name}')
-    if open_for_writing:
-        crawler = ('\nThe old server still lets this machine write there, so the crawler is not '
-                   'started yet.\n')
-        later = f'  Then start the crawler:\n   {begin}'
-    else:
-        crawler, later = '\nThe crawler brings the data.\n', ''
     names = {'name': name, 'root': root}
     smb = args.source.startswith('smb:')
-    print(NEXT.format(source=args.source, stop=stop, crawler=crawler, **names,
+    print(NEXT.format(source=args.source, stop=stop, **names,
                       door='SMB share' if smb else 'NFS export',
-                      export=(SMB if smb else NFS).format(**names) + later,
+                      export=(SMB if smb else NFS).format(**names),
                       without=(WITHOUT_SMB if smb else WITHOUT_NFS).format(**names)))
     print(run('migratectl', 'status', name))
     return 0

@@ -264,6 +264,32 @@ def go_back(show, migration):
     show.say(f'{comparison.objects:,} objects are the same on both servers')
 
 
+def finalize(show, migration):
+    gone = len(migration.ctl('aside').splitlines())
+    migration.ctl('aside', '--discard')
+    show.say(f'{gone} files that were copied, and are gone from the old server: discarded')
+    migration.ctl('finalize')
+
+
+def switch_again(show, migration, old, smb):
+    """The new tree is now a copy like any other: what is as on the old server is not fetched."""
+    migration.server.stop()
+    smb.stop()
+    old.restart()                           # what it has in its cache was changed behind its back
+    client = old.client()
+    write(client, 'wide/00020')
+    client.rename(client.walk('wide')[0], '00021', client.root, 'renamed on the old server')
+    migration.ctl('attach', '--adopt')
+    migration.start_server()
+    smb.start()
+    crawl(migration)
+    status = migration.status()
+    if tree.compare(OLD, NEW, slack=1 << 30).differences:
+        raise Failure('they differ')
+    show.say(f'migratectl attach --adopt, and the crawler: {status["same"]:,} objects were the same, '
+             f'{human(status["bytes_fetched"])} fetched; both servers are the same')
+
+
 def demonstrate(args):
     show = Show()
     show.step('An old server: packaged NFS-Ganesha with a generated tree, on a host of its own')
@@ -315,11 +341,12 @@ def demonstrate(args):
     show.step('The way back: clients change things, and the old server gets what they changed')
     go_back(show, migration)
 
+    show.step('Clients are back on the old server, and change things; then they are switched again')
+    finalize(show, migration)
+    switch_again(show, migration, old, smb)
+
     show.step('Finalize, and the layer is taken away')
-    gone = len(migration.ctl('aside').splitlines())
-    migration.ctl('aside', '--discard')
-    show.say(f'{gone} files that were copied and then removed on the old server: discarded')
-    migration.ctl('finalize')
+    finalize(show, migration)
     left = tree.records(NEW)
     if left:
         raise Failure(f'{len(left)} objects still carry a record, as {left[0]}')

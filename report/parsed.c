@@ -17,7 +17,7 @@ static gboolean fail(GError **error, const char *what)
 	return FALSE;
 }
 
-/* The parser takes a frame of its stack for each bracket. */
+/* The parser takes a frame of its stack for each bracket, and knows comments, which hide quotes. */
 static bool is_flat(const char *text, size_t len)
 {
 	unsigned depth = 0;
@@ -30,6 +30,8 @@ static bool is_flat(const char *text, size_t len)
 			i++;
 		else if (c == '"')
 			quoted = !quoted;
+		else if (!quoted && (c == '/' || c == '#'))
+			return false;
 		else if (!quoted && (c == '[' || c == '{') && ++depth > DEPTH_MAX)
 			return false;
 		else if (!quoted && (c == ']' || c == '}') && depth)
@@ -163,7 +165,7 @@ struct parsed *parsed_new(const char *text, size_t len, GError **error)
 	JsonNode *root;
 
 	if (!is_flat(text, len)) {
-		fail(error, "it is not a report: it is nested too deep");
+		fail(error, "it is not a report: it is nested too deep, or has comments");
 		return NULL;
 	}
 	if (!g_utf8_validate(text, (gssize)len, NULL)) {

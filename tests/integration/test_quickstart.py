@@ -9,9 +9,10 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from debs import packages                                               # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
-from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
+from sandbox import BASE, layered, sh, volume, wait_for                 # noqa: E402
 from smbd import PASSWORD, old_smbd                                     # noqa: E402
 from servers import OLD, REPO, old_server                               # noqa: E402
 
@@ -32,7 +33,7 @@ def shows_the_whole_way(args):
     print(output)
     same(show.returncode, 0, 'exit status')
     for line in ('11 gone', 'first byte', '100 %', 'were the same in the copy', 'are the same',
-                 'still good', ', offline', 'Samba without the module', 'Summary'):
+                 'still good', 'both servers are the same', ', offline', 'Samba without the module', 'Summary'):
         expect(line in output, f'"{line}" is not in the output')
 
 
@@ -74,18 +75,9 @@ def killed(args):
     ended_by(args, signal.SIGKILL, -signal.SIGKILL)
 
 
-def layered(*directories):
-    """What is written there is gone with the sandbox."""
-    for n, directory in enumerate(directories):
-        over = f'{BASE}/layer{n}'
-        os.makedirs(over + '/upper')
-        os.makedirs(over + '/work')
-        sh('mount', '-t', 'overlay', '-o',
-           f'lowerdir={directory},upperdir={over}/upper,workdir={over}/work', 'overlay', directory)
-
-
-def set_up(args, source, root):
-    return subprocess.run([REPO + '/demo/setup.py', '--build', args.build, source, root],
+def set_up(args, source, root, *options):
+    return subprocess.run([REPO + '/demo/setup.py', '--packages', packages(args.build), *options,
+                           source, root],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=300)
 
@@ -112,6 +104,10 @@ def sets_up_a_volume(args):
     volume(BASE + '/srv')
     tree.make(OLD, 1500, args.seed, 4 << 20)
     done = set_up(args, f'file://{OLD}', ROOT)
+    same([done.returncode, done.stdout.count('\n')], [1, 1], f'it can be written: {done.stdout}')
+    expect('is not mounted read-only' in done.stdout, done.stdout)
+    sh('mount', '-o', 'remount,bind,ro', OLD)
+    done = set_up(args, f'file://{OLD}', ROOT)
     print(done.stdout)
     same(done.returncode, 0, 'exit status')
     for line in ('Name = MIGRATE', 'migratectl finalize projects', ROOT):
@@ -125,7 +121,7 @@ def sets_up_a_volume(args):
     sh('migratectl', 'finalize', 'projects')
     same(tree.records(ROOT), [], 'objects with a record')
 
-    other = set_up(args, 'file:///etc', ROOT)
+    other = set_up(args, 'file:///etc', ROOT, '--read-only')
     same(other.returncode, 1, 'exit status for another source in the same directory')
     expect('another volume already' in other.stdout and other.stdout.count('\n') == 1,
            f'not one line that says why: {other.stdout}')
@@ -141,14 +137,14 @@ def waits_for_a_read_only_export(args):
     server = old_server()
     source = f'nfs://{server.address}{OLD}'
     done = set_up(args, source, ROOT)
-    same(done.returncode, 0, 'exit status')
-    expect('not started yet' in ' '.join(done.stdout.split()), done.stdout)
-    same(status()['now']['crawlers'], 0, 'crawlers')
+    same([done.returncode, done.stdout.count('\n')], [1, 1], f'it can be written: {done.stdout}')
+    expect('lets this machine write' in done.stdout, done.stdout)
+    expect(not os.path.exists(ROOT), 'something was done')
     server.export = 'Access_Type = RO;'
     server.configure('Name = VFS;')
     server.restart()
     done = set_up(args, source, ROOT)
-    expect('The crawler brings the data' in done.stdout, done.stdout)
+    expect('the crawler brings the data' in done.stdout, done.stdout)
 
     wait_until_whole()
 
@@ -165,13 +161,17 @@ def sets_up_a_volume_of_an_smb_server(args):
             out.write(path * 100)
     source = f'smb://root@{old_smbd(OLD).address}/old'
     done = set_up(args, source, ROOT)
+    expect('does not tell' in done.stdout and done.returncode == 1, done.stdout)
+    done = set_up(args, source, ROOT, '--read-only')
     same(done.returncode, 1, 'exit status without a password')
     expect('/etc/quickmigrate/projects.password' in done.stdout and done.stdout.count('\n') == 1,
            f'not one line that says where a password belongs: {done.stdout}')
     with open('/etc/quickmigrate/projects.password', 'w') as out:
         os.fchmod(out.fileno(), 0o600)
         out.write(PASSWORD + '\n')
-    done = set_up(args, source, ROOT)
+    done = set_up(args, source, ROOT, '--read-only')
+    expect('--smb-modes=open' in done.stdout and done.returncode == 1, done.stdout)
+    done = set_up(args, source, ROOT, '--read-only', '--smb-modes=open')
     print(done.stdout)
     same(done.returncode, 0, 'exit status')
     for line in ('vfs objects = migrate', 'migrate:volume = projects', 'migratectl finalize projects'):
@@ -189,10 +189,13 @@ def refuses_nonsense(args):
     volume(ROOT)
     open(ROOT + '/something', 'w').close()
     before = running()
+    with open('/etc/fstab', 'a') as fstab:
+        fstab.write(f'/dev/none {BASE}/none ext4 defaults 0 0\n')
     for source, root in (('http://x/y', '/srv/x'), ('smb://host/share', '/srv/x'),
-                         (f'file://{OLD}', 'relative'),
-                         ('file:///does/not/exist', BASE + '/x'), (f'file://{OLD}', ROOT)):
-        done = set_up(args, source, root)
+                         (f'file://{OLD}', 'relative'), (f'file://{OLD}', '/srv-not-there/x'),
+                         (f'file://{OLD}', BASE + '/none/x'),
+                         ('file:///does/not/exist', ROOT), (f'file://{OLD}', ROOT)):
+        done = set_up(args, source, root, '--read-only')
         print(done.stdout)
         same(done.returncode, 1, f'exit status for {source} {root}')
         expect(done.stdout.startswith('quickstart: ') and done.stdout.count('\n') == 1,
@@ -201,7 +204,7 @@ def refuses_nonsense(args):
     with open('/etc/quickmigrate/quickmigrate.conf') as config:
         expect('\n[volume' not in config.read(), 'a volume was left in the configuration')
     os.unlink(ROOT + '/something')
-    same(set_up(args, f'file://{OLD}', ROOT).returncode, 0, 'exit status')
+    same(set_up(args, f'file://{OLD}', ROOT, '--read-only').returncode, 0, 'exit status')
 
 
 if __name__ == '__main__':

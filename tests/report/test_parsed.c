@@ -59,6 +59,8 @@ START_TEST(hostile)
 	for (unsigned i = 0; i < G_N_ELEMENTS(texts); i++)
 		ck_assert_ptr_null(parse(texts[i], NULL));
 	ck_assert_ptr_null(parse(quoted, NULL));
+	g_autofree char *hidden = g_strconcat("/* \" */ ", deep, NULL);
+	ck_assert_ptr_null(parse(hidden, NULL));
 	ck_assert_ptr_null(parse(deep, &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "too deep"));
 }

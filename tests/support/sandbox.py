@@ -194,6 +194,16 @@ MKFS = {
 MOUNT_OPTIONS = {'ext4': 'noinit_itable', 'xfs': 'defaults', 'btrfs': 'defaults'}
 
 
+def layered(*directories):
+    """What is written there is gone with the sandbox."""
+    for n, directory in enumerate(directories):
+        over = f'{BASE}/layer{n}'
+        os.makedirs(over + '/upper')
+        os.makedirs(over + '/work')
+        sh('mount', '-t', 'overlay', '-o',
+           f'lowerdir={directory},upperdir={over}/upper,workdir={over}/work', 'overlay', directory)
+
+
 def volume(where, size='16G', fs='ext4', mkfs=()):
     """Makes a file system on an unlinked sparse file and mounts it."""
     os.makedirs(where, exist_ok=True)
