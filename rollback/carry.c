@@ -27,10 +27,11 @@ static bool commit(struct carry *carry)
 	return carried_commit(carry->tree->carried, carry->error);
 }
 
-/* It has other names there, or is to have some: it cannot be replaced by renaming. */
-static bool is_linked(const struct node *node)
+/* It has other names there, or is to have some, or more than a copy: it cannot be replaced by
+ * renaming. */
+static bool is_kept(const struct node *node)
 {
-	return node->there && (node->old.st_nlink > 1 || node->st.st_nlink > 1);
+	return node->there && (node->old.st_nlink > 1 || node->st.st_nlink > 1 || node->holds_more);
 }
 
 static void touch(struct carry *carry, const GPtrArray *places)
@@ -74,7 +75,7 @@ static bool note_intents(struct carry *carry)
 		struct node *node = active->pdata[i];
 		struct carried_object *carried = &node->carried;
 		const struct stat *old = &node->old;
-		bool replaced = !S_ISDIR(old->st_mode) && !is_linked(node);
+		bool replaced = !S_ISDIR(old->st_mode) && !is_kept(node);
 
 		if (!node->there || !(node->todo & ~(unsigned)TODO_MAKE))
 			continue;
@@ -236,7 +237,7 @@ static bool is_to_stage(const struct node *node)
 {
 	if (!node->here || S_ISDIR(node->st.st_mode))
 		return false;
-	return (node->todo & TODO_MAKE) || ((node->todo & TODO_DATA) && !is_linked(node));
+	return (node->todo & TODO_MAKE) || ((node->todo & TODO_DATA) && !is_kept(node));
 }
 
 static bool is_to_give(const struct node *node)
@@ -362,7 +363,8 @@ static bool settle(struct carry *carry)
 			g_debug("left for the next run: %s, todo %x%s", path, node->todo,
 				node->later ? ", changing" : "");
 		}
-		if (left || node->noted || (node->conflict && !(node->moved && node->there)))
+		if (left || node->noted || node->unsaid ||
+		    (node->conflict && !(node->moved && node->there)))
 			continue;
 		if (!note_done(carry, node, !node->conflict && !node->unsettled))
 			return false;

@@ -168,11 +168,13 @@ static bool stub_knows(const struct tree *tree, const struct node *node, bool ba
 	return knows;
 }
 
-static bool is_the_same(const struct node *node)
+static bool is_the_same(const struct tree *tree, const struct node *node)
 {
-	return node->here && node->st.st_mode == node->old.st_mode &&
+	const mode_t mode = old_has_descriptors(tree->old) ? S_IFMT : ~(mode_t)0;
+
+	return node->here && (node->st.st_mode & mode) == (node->old.st_mode & mode) &&
 	       (S_ISDIR(node->st.st_mode) || node->st.st_size == node->old.st_size) &&
-	       ns(node->st.st_mtim) == ns(node->old.st_mtim);
+	       ns(node->st.st_mtim) / 100 == ns(node->old.st_mtim) / 100; /* SMB's steps */
 }
 
 static bool is_as_carried(const struct node *node)
@@ -194,7 +196,7 @@ static bool changed_there(const struct tree *tree, const struct node *node)
 		       ns(old_root_mtime(tree->old)) > tree->switched;
 	if (node->was_carried ? is_as_carried(node) : ns(node->old.st_ctim) <= tree->switched)
 		return false;
-	return !is_the_same(node) && (node->was_carried || !stub_knows(tree, node, false));
+	return !is_the_same(tree, node) && (node->was_carried || !stub_knows(tree, node, false));
 }
 
 /* ---- the old server's directories ------------------------------------------------------------ */
@@ -235,7 +237,9 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	ret = carried ? tree_found(tree, node, dir, name->name) : tree_look(tree, node);
 	if (ret || !node->there)
 		return ret == -ENOENT ? 0 : ret;
-	if (!may_go(tree, dir, node, replaced))
+	/* over SMB no ctime tells that somebody renamed it there since the switch */
+	bool doubtful = old_has_descriptors(tree->old) && !replaced && !carried;
+	if (doubtful || !may_go(tree, dir, node, replaced))
 		node->stays = replaced || tree_is_gone(dir)
 				      ? "was changed on the old server since the switch"
 				      : "is on the old server alone: it was made there since the "
@@ -368,9 +372,24 @@ static bool outdates_stub(const struct tree *tree, const struct node *node)
 	return outdates;
 }
 
+/* What cannot be known is not replaced. */
+static bool holds_more(const struct tree *tree, const struct node *node)
+{
+	g_autofree char *path = tree_path(node);
+	int fd = tree_open_node(tree, node, O_PATH);
+	struct attrs attrs = {0};
+	bool more = old_has_descriptors(tree->old) && (fd < 0 || attrs_read(fd, &attrs) || !path ||
+						       old_holds_more(tree->old, path, &attrs));
+
+	attrs_clear(&attrs);
+	if (fd >= 0)
+		close(fd);
+	return more;
+}
+
 static void decide_content(struct tree *tree, struct node *node)
 {
-	const bool found = (node->flags & JOURNAL_SCANNED) && is_the_same(node) &&
+	const bool found = (node->flags & JOURNAL_SCANNED) && is_the_same(tree, node) &&
 			   (!node->generation || stub_knows(tree, node, true));
 	unsigned todo = 0;
 
@@ -387,6 +406,8 @@ static void decide_content(struct tree *tree, struct node *node)
 		return;
 	}
 	node->todo |= todo;
+	if (todo & TODO_DATA && node->there)
+		node->holds_more = holds_more(tree, node);
 	/* the retriever finds files again by their paths, and knows them by their ctimes */
 	node->fetch = tree->serving && S_ISREG(node->st.st_mode) &&
 		      ((node->todo & TODO_NAMES) || (todo && !found));
@@ -406,6 +427,24 @@ static void forget_hidden(const struct tree *tree, struct node *node)
 		if (ret == -ENOENT || (!ret && st.st_ino != node->old.st_ino))
 			g_ptr_array_remove_index(node->at, i - 1);
 	}
+}
+
+/* What the old server has no words for stays as it is there, if it is. */
+static void decide_words(struct tree *tree, struct node *node)
+{
+	g_autofree char *path = tree_shown_path(node);
+	const char *why;
+
+	if (!node->wanted->len || !(node->todo & (TODO_MAKE | TODO_NAMES)))
+		return;
+	why = old_objection(tree->old, path, node->there ? S_IFREG : node->st.st_mode);
+	if (!why)
+		return;
+	tree_loss(tree, node, why);
+	node->unsaid = !node->there;
+	if (node->unsaid)
+		tree_unsettle(node);
+	node->todo &= node->there ? ~(unsigned)TODO_NAMES : 0;
 }
 
 static void decide(struct tree *tree, struct node *node)
@@ -444,14 +483,16 @@ static void decide(struct tree *tree, struct node *node)
 		node->todo |= TODO_TIMES;
 }
 
-/* What stands where the node is to be, if something else does. */
+/* What stands where the node is to be, if something else does.  *at: its name there, maybe spelled
+ * in another way. */
 static struct node *occupant(const struct tree *tree, const struct node *node,
-			     const struct place *place)
+			     const struct place *place, const char **at)
 {
 	const struct old_name *name =
 		place->dir->listed ? g_hash_table_lookup(place->dir->listed, place->name) : NULL;
 	struct node *there = name ? g_hash_table_lookup(tree->fileids, &name->fileid) : NULL;
 
+	*at = name ? name->name : place->name;
 	return there == node ? NULL : there;
 }
 
@@ -466,8 +507,9 @@ static bool waits(const struct node *dir)
 /* FALSE: its names are for the next run, or for nobody. */
 static bool make_room_at(struct tree *tree, struct node *node, const struct place *place)
 {
-	struct node *other = occupant(tree, node, place);
-	int at = other ? place_find(other->at, place->dir, place->name) : -1;
+	const char *name;
+	struct node *other = occupant(tree, node, place, &name);
+	int at = other ? place_find(other->at, place->dir, name) : -1;
 
 	if (waits(place->dir)) {
 		node->later = true;
@@ -475,7 +517,7 @@ static bool make_room_at(struct tree *tree, struct node *node, const struct plac
 		   ((other->todo & TODO_NAMES) && plan_drops(other, other->at->pdata[at]))) {
 		return true;
 	} else if (other->todo & TODO_REMOVE) {
-		if (is_dir(node) || is_dir(other))
+		if (is_dir(node) || is_dir(other) || strcmp(name, place->name))
 			other->todo |= TODO_PARK;
 		return true;
 	} else if (other->later || place->dir->later) {
@@ -550,8 +592,10 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
-		if (!node->later && !node->stays)
-			decide(tree, node);
+		if (node->later || node->stays)
+			continue;
+		decide(tree, node);
+		decide_words(tree, node);
 	}
 	/* what stays after all may be in another one's way */
 	for (bool changed = true; changed;) {

@@ -76,11 +76,11 @@ bool steps_fetch(struct carry *carry, struct node *node)
 }
 
 /*
- * Data and attributes of one moment.  to: O_PATH where there is no data to write.  The retriever
- * knows the file of a stub by its ctime, as long as clients write to that, and by its mtime:
- * -EAGAIN if either would move before the stub is whole.
+ * Data and attributes of one moment.  The retriever knows the file of a stub by its ctime, as long
+ * as clients write to that, and by its mtime: -EAGAIN if either would move before the stub is
+ * whole.
  */
-static int give(struct carry *carry, struct node *node, int to, bool data)
+static int give(struct carry *carry, struct node *node, struct old_file *to, bool data)
 {
 	const bool regular = S_ISREG(node->st.st_mode);
 	int from =
@@ -101,7 +101,7 @@ static int give(struct carry *carry, struct node *node, int to, bool data)
 		attrs.partial && (carry->tree->serving ||
 				  migrate_ns(attrs.st.st_mtim) != migrate_ns(node->old.st_mtim));
 	if (!ret)
-		ret = attrs_give(to, &attrs, carry->tree->config, lose, &losing);
+		ret = old_file_give(to, &attrs, carry->tree->config, lose, &losing);
 	attrs_clear(&attrs);
 	if (from >= 0)
 		close(from);
@@ -139,10 +139,7 @@ static int make(struct carry *carry, const struct node *node, const char *path)
 	case S_IFDIR:
 		return old_mkdir(old, path);
 	case S_IFREG:
-		fd = old_create(old, path);
-		if (fd >= 0)
-			close(fd);
-		return MIN(fd, 0);
+		return old_create(old, path);
 	case S_IFLNK:
 		fd = tree_open_node(carry->tree, node, O_PATH);
 		if (fd < 0)
@@ -161,12 +158,14 @@ static int make(struct carry *carry, const struct node *node, const char *path)
 static int fill(struct carry *carry, struct node *node, const char *path)
 {
 	struct old *old = carry->tree->old;
-	int fd = S_ISREG(node->st.st_mode) ? old_open_file(old, path, O_RDWR) : old_find(old, path);
-	int ret = fd < 0 ? fd : give(carry, node, fd, true);
+	struct old_file *file;
+	int ret = old_file_open(old, path, S_ISREG(node->st.st_mode), &file);
 	struct stat st;
 
-	if (fd >= 0)
-		close(fd);
+	if (!ret) {
+		ret = give(carry, node, file, true);
+		old_file_close(file);
+	}
 	if (!ret)
 		ret = old_stat(old, path, &st);
 	if (!ret)
@@ -346,6 +345,10 @@ bool steps_place(struct carry *carry, struct node *node)
 
 		if (place_find(node->at, place->dir, place->name) < 0)
 			ret = link_to(carry, node, place);
+		if (ret != -EOPNOTSUPP)
+			continue;
+		tree_loss(carry->tree, node, "has further names (hard links), which are not made");
+		ret = 0;
 	}
 	if (!ret)
 		ret = drop_names(carry, node);
@@ -363,17 +366,17 @@ bool steps_give(struct carry *carry, struct node *node)
 {
 	const bool data = (node->todo & TODO_DATA) && S_ISREG(node->st.st_mode);
 	g_autofree char *path = tree_path(node);
-	int fd = !path	? -ENOENT
-		 : data ? old_open_file(carry->tree->old, path, O_RDWR)
-			: old_find(carry->tree->old, path);
-	int ret = fd < 0 ? fd : give(carry, node, fd, data);
+	struct old_file *file;
+	int ret = path ? old_file_open(carry->tree->old, path, data, &file) : -ENOENT;
 
-	if (ret == -EAGAIN && S_ISREG(node->st.st_mode) && !data && steps_fetch(carry, node))
-		ret = give(carry, node, fd, data);
-	if (!ret && data && fsync(fd) < 0)
-		ret = -errno;
-	if (fd >= 0)
-		close(fd);
+	if (!ret) {
+		ret = give(carry, node, file, data);
+		if (ret == -EAGAIN && S_ISREG(node->st.st_mode) && !data && steps_fetch(carry, node))
+			ret = give(carry, node, file, data);
+		if (!ret && data)
+			ret = old_file_sync(file);
+		old_file_close(file);
+	}
 	if (ret == -ESTALE || ret == -EAGAIN)
 		return false; /* it is changed right now, or gone: the next run's */
 	return !ret || failed(carry, node, "it cannot be changed on the old server", ret);
@@ -406,16 +409,18 @@ bool steps_remove(struct carry *carry, struct node *node)
 bool steps_give_times(struct carry *carry, struct node *node)
 {
 	g_autofree char *path = tree_path(node);
-	int to = path ? old_find(carry->tree->old, path) : -ENOENT;
 	int from = tree_open_node(carry->tree, node, O_PATH);
 	struct attrs attrs = {0};
-	int ret = to < 0 ? to : from < 0 ? from : attrs_read(from, &attrs);
+	struct old_file *to = NULL;
+	int ret = path ? old_file_open(carry->tree->old, path, false, &to) : -ENOENT;
 
 	if (!ret)
-		ret = attrs_give_times(to, &attrs);
+		ret = from < 0 ? from : attrs_read(from, &attrs);
+	if (!ret)
+		ret = old_file_give_times(to, &attrs);
 	attrs_clear(&attrs);
-	if (to >= 0)
-		close(to);
+	if (to)
+		old_file_close(to);
 	if (from >= 0)
 		close(from);
 	return !ret || failed(carry, node, "its times cannot be set on the old server", ret);

@@ -53,8 +53,11 @@ struct node {
 	GHashTable *listed;   /* of a directory: its names there (old_list), or NULL */
 	/* what is to be done (plan.h) */
 	unsigned todo, depth;
-	bool fetch; /* its data is to be here first */
-	bool moved; /* since it was planned */
+	bool fetch;	 /* its data is to be here first */
+	bool holds_more; /* there than a copy of it would */
+	bool moved;	 /* since it was planned */
+	bool unsaid; /* it cannot be there: for each run anew, or what is in it would be forgotten
+		      */
 	const char *conflict;
 	const char *stays; /* on the old server alone: why it does not go */
 	bool later;	   /* it is being changed: for the next run */
@@ -135,6 +138,8 @@ int tree_look(struct tree *tree, struct node *node);
 /* A name of it was found there.  0 or -errno. */
 int tree_found(struct tree *tree, struct node *node, struct node *dir, const char *name);
 
+/* Its directories are compared again in the next run. */
+void tree_unsettle(struct node *node);
 /* One line for people: of the node, by the name that it has, or had. */
 void tree_conflict(struct tree *tree, struct node *node, const char *text);
 /* The directories that it is in, or is to be in, are compared again. */

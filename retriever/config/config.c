@@ -152,6 +152,12 @@ static gboolean parse_path(void *field, const struct config_place *at, GError **
 	return TRUE;
 }
 
+static gboolean parse_rollback_source(void *field, const struct config_place *at, GError **error)
+{
+	return g_str_has_prefix(at->value, "smb://") ? parse_smb_url(field, at, error)
+						     : parse_path(field, at, error);
+}
+
 static gboolean parse_text(void *field, const struct config_place *at, GError **error)
 {
 	*(char **)field = g_strdup(at->value);
@@ -237,7 +243,9 @@ static const struct key {
 	{"smb-domain", parse_text, SMB(domain)},
 	{"smb-encryption", SMB(encryption), WORDS(encryption)},
 	{"smb-signing", SMB(signing), WORDS(signing)},
-	{"rollback-source", parse_path, FIELD(rollback_source)},
+	{"rollback-source", parse_rollback_source, FIELD(rollback_source)},
+	{"rollback-password-file", parse_path, FIELD(rollback_password_file)},
+	{"rollback-ccache", parse_path, FIELD(rollback_ccache)},
 	{"guard", FIELD(guard), WORDS(guards)},
 	{"guard-refuse", parse_names, FIELD(guard_refuse)},
 	{"guard-wait", FIELD(guard_wait), .min = 1, .max = 3600, .fallback = 60},
@@ -538,6 +546,8 @@ void config_free(struct volume_config *config)
 	sid_map_free(config->sid_users);
 	sid_map_free(config->sid_groups);
 	g_free(config->rollback_source);
+	g_free(config->rollback_password_file);
+	g_free(config->rollback_ccache);
 	g_strfreev(config->guard_refuse);
 	g_free(config->report);
 	g_free(config->journal);

@@ -40,7 +40,10 @@ struct volume_config {
 	enum smb_modes smb_modes; /* smb-modes = descriptor | open, required for an smb:// source */
 	struct owners *map_users, *map_groups; /* map-users, map-groups: owners.h; NULL: all kept */
 	char *rollback_source; /* rollback-source = absolute path: the old server's tree, mounted
-				* with write rights; NULL: none */
+				* with write rights; or smb:// with another user; NULL: none */
+	/* rollback-password-file, rollback-ccache = absolute path, of the latter; one of them is
+	 * NULL */
+	char *rollback_password_file, *rollback_ccache;
 	enum guard_kind guard; /* guard = yes (default) | no | strict */
 	char **guard_refuse;   /* guard-refuse = NAME ..., or NULL */
 	unsigned guard_wait;   /* guard-wait = 1..3600 seconds, default 60 */

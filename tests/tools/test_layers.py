@@ -51,7 +51,7 @@ FOLDERS = {
     'report': ['retriever/volume', 'retriever/config', 'retriever/source', 'proof', 'common'],
     # of the retriever it uses the configuration and formats
     'rollback': ['journal/store', 'retriever/config', 'retriever/volume', 'retriever/source',
-                 'common'],
+                 'retriever/source/smb', 'common'],
     # reads the configuration, the report's format and the journal
     'ctl': ['rollback', 'report', 'journal/store', 'retriever/config', 'retriever/volume',
             'retriever/source', 'proof', 'common'],
