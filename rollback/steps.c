@@ -371,7 +371,8 @@ bool steps_give(struct carry *carry, struct node *node)
 
 	if (!ret) {
 		ret = give(carry, node, file, data);
-		if (ret == -EAGAIN && S_ISREG(node->st.st_mode) && !data && steps_fetch(carry, node))
+		if (ret == -EAGAIN && S_ISREG(node->st.st_mode) && !data &&
+		    steps_fetch(carry, node))
 			ret = give(carry, node, file, data);
 		if (!ret && data)
 			ret = old_file_sync(file);

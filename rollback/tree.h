@@ -110,6 +110,11 @@ int tree_open_node(const struct tree *tree, const struct node *node, int flags);
 void tree_guess(struct node *node, struct node *dir, const char *name);
 bool tree_is_gone(const struct node *node);
 
+static inline bool tree_is_dir(const struct node *node)
+{
+	return S_ISDIR(node->here ? node->st.st_mode : node->old.st_mode);
+}
+
 void place_add(GPtrArray *places, struct node *dir, const char *name);
 /* Its index, or -1. */
 int place_find(const GPtrArray *places, const struct node *dir, const char *name);
