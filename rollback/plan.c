@@ -266,11 +266,15 @@ static int compare(struct tree *tree, struct node *dir)
 
 		if (dir == tree->root && !strcmp(name->name, "lost+found"))
 			continue;
+		const struct place place = {dir, (char *)name->name, false};
 		bool present = g_hash_table_lookup_extended(dir->names, name->name, NULL, &here);
 
 		/* a link of something that is there, and is not to go everywhere */
 		if (present && !here && node && !node->handle.type)
 			continue;
+		/* which became active when the directory was listed here already */
+		if (present && !here && node && tree_is_named(tree, node, &place))
+			place_add(node->wanted, dir, name->name);
 		if (node)
 			ret = tree_found(tree, node, dir, name->name);
 		if (node && ret != -ENOENT)

@@ -140,6 +140,19 @@ START_TEST(a_link_in_a_gap_in_what_was_moved)
 }
 END_TEST
 
+/* A link of which nothing tells, in a directory that is listed before. */
+START_TEST(a_link_of_what_came_along)
+{
+	trees_make("mkdir a && echo x >a/x && ln a/x y && find . -exec touch -hd 2001-02-03 {} +");
+	sh("cd " NEW_TREE " && mv a z && mkdir a");
+	root_seen();
+	note_seen("a");
+	note_seen("z");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 START_TEST(directories_swapped_in_a_gap)
 {
 	trees_make(FILL);
@@ -293,6 +306,7 @@ int main(void)
 	tcase_add_test(tcase, touched_there_alone);
 	tcase_add_test(tcase, links_in_directories_renamed_in_a_gap);
 	tcase_add_test(tcase, a_link_in_a_gap_in_what_was_moved);
+	tcase_add_test(tcase, a_link_of_what_came_along);
 	tcase_add_test(tcase, directories_swapped_in_a_gap);
 	tcase_add_test(tcase, others_in_their_places_in_a_gap);
 	tcase_add_test(tcase, a_dummy);
