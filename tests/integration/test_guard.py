@@ -23,6 +23,9 @@ from servers import NEW, OLD, Stalled                                   # noqa: 
 SIZE = 300000
 PLAIN = BASE + '/plain'
 
+with open('/proc/self/comm') as comm:
+    OUR_NAME = comm.read().strip()
+
 
 def content(name, size=SIZE):
     return (f'{name} '.encode() * size)[:size]
@@ -257,7 +260,7 @@ def late(args):
         refused(errno.EIO, f'{NEW}/a/1')
         same(read(f'{NEW}/a/0'), content('a0'), 'what is whole')
     same(read(f'{NEW}/a/1'), content('a1'), 'the file')
-    expect(f'{NEW}/a/1: refused to test_guard.py (' in log(guard), 'the log does not say so')
+    expect(f'{NEW}/a/1: refused to {OUR_NAME} (' in log(guard), 'the log does not say so')
     migration.retriever.stop()
     refused(errno.EIO, f'{NEW}/a/2')
     migration.start_retriever(*guarded.OWN_MOUNTS)
@@ -329,7 +332,7 @@ def older_kernel(args):
             expect(False, 'it could be opened')
         except PermissionError:
             pass
-    expect(f'{NEW}/a/0: refused to test_guard.py (' in log(guard), 'the log does not say so')
+    expect(f'{NEW}/a/0: refused to {OUR_NAME} (' in log(guard), 'the log does not say so')
     migration.crawl()
     for directory in 'abc':
         same(read(f'{NEW}/{directory}/0'), content(f'{directory}0'), 'a file')
