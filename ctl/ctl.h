@@ -100,6 +100,10 @@ enum ctl_exit ctl_journal_begin(const struct ctl *ctl);
 bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status);
 /* [journal] in a line, g_free. */
 char *ctl_journal_text(GKeyFile *status);
+/* Adds [guard] of the volume to its status, where its configuration is known. */
+void ctl_guard_state(const struct ctl *ctl, GKeyFile *status);
+/* [guard] in a line, g_free; NULL: there is none. */
+char *ctl_guard_text(GKeyFile *status);
 
 /* ---- printing (ctl_print.c) ----------------------------------------------------------- */
 

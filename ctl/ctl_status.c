@@ -192,6 +192,14 @@ static void print_journal(const struct ctl *ctl, GKeyFile *status, bool known)
 			  known ? text : "none: going back needs one, see migrate-journal(8)");
 }
 
+static void print_guard(GKeyFile *status)
+{
+	g_autofree char *text = ctl_guard_text(status);
+
+	if (text)
+		print_row("Guard", "%s", text);
+}
+
 static void print_requests(GKeyFile *status)
 {
 	g_auto(GStrv) groups = g_key_file_get_groups(status, NULL);
@@ -379,6 +387,8 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
 		result = ctl_ask(link, ctl->verbose ? "status verbose" : "status", false, &status);
 		bool journal = !result && ctl_journal_state(ctl, status);
 		if (!result)
+			ctl_guard_state(ctl, status);
+		if (!result)
 			ctl_rollback_status(ctl, ctl->volume, status);
 		if (!result && ctl->json)
 			ctl_print_json(ctl_json(status, ctl->verbose), true);
@@ -386,6 +396,8 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
 			print_table(ctl->volume, status);
 		if (!result && !ctl->json)
 			print_journal(ctl, status, journal);
+		if (!result && !ctl->json)
+			print_guard(status);
 		if (!result && !ctl->json)
 			ctl_rollback_print_status(status);
 		if (!result && !ctl->json && ctl->verbose)

@@ -218,7 +218,7 @@ static const GOptionEntry options[] = {
 	{"plan", 0, 0, G_OPTION_ARG_NONE, &given.plan, "rollback: only say what would be done",
 	 NULL},
 	{"to", 0, 0, G_OPTION_ARG_FILENAME, &given.to,
-	 "rollback: the old server's tree, mounted (default: as configured)", "PATH"},
+	 "rollback: the old server's tree, mounted, or by smb:// (default: as configured)", "PATH"},
 	{"final", 0, 0, G_OPTION_ARG_NONE, &given.final,
 	 "report: what became of every object, in files that can be checked", NULL},
 	{"output", 0, 0, G_OPTION_ARG_FILENAME, &given.output,

@@ -83,6 +83,7 @@ int attrs_read(int fd, struct attrs *attrs)
 			attrs->st.st_mtim = stub.mtime;
 		if (stub.state == MIGRATE_DUMMY)
 			ret = -EAGAIN;
+		attrs->partial = stub.state != MIGRATE_NORMAL && stub.missing_bytes;
 		migrate_stub_clear(&stub);
 	}
 	if (!ret && S_ISLNK(attrs->st.st_mode))
@@ -153,6 +154,8 @@ static int give_owner(struct giving *giving)
 
 	if (uid == has->st_uid && gid == has->st_gid)
 		return 0;
+	if (giving->attrs->held)
+		return -EAGAIN;
 	if (fchownat(giving->fd, "", uid, gid, AT_EMPTY_PATH) < 0)
 		return -errno;
 	return 0;
@@ -194,6 +197,8 @@ static int give_xattr(struct giving *giving, const char *name, GBytes *value, GB
 
 	if (mapped && has && g_bytes_equal(mapped, has))
 		return 0;
+	if (giving->attrs->held)
+		return -EAGAIN;
 	errno = EINVAL;
 	if (mapped && !setxattr(giving->path, name, g_bytes_get_data(mapped, NULL),
 				g_bytes_get_size(mapped), 0))
@@ -215,6 +220,8 @@ static int drop_xattrs(const struct giving *giving, GHashTable *has)
 	while (g_hash_table_iter_next(&iter, &name, NULL)) {
 		if (g_hash_table_contains(giving->attrs->xattrs, name))
 			continue;
+		if (giving->attrs->held)
+			return -EAGAIN;
 		if (removexattr(giving->path, name) < 0 && errno != ENODATA) {
 			if (!is_refusal(errno))
 				return -errno;
@@ -253,6 +260,20 @@ int attrs_give_times(int fd, const struct attrs *attrs)
 	return utimensat(fd, "", times, AT_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
+/* Owners and ACLs change it, too.  What it has already is not set: that moves its ctime. */
+static int give_mode(const struct giving *giving)
+{
+	struct stat st;
+
+	if (fstat(giving->fd, &st) < 0)
+		return -errno;
+	if (S_ISLNK(st.st_mode) || (st.st_mode & 07777) == giving->mode)
+		return 0;
+	if (giving->attrs->held)
+		return -EAGAIN;
+	return chmod(giving->path, giving->mode) < 0 ? -errno : 0;
+}
+
 static int give_all(struct giving *giving)
 {
 	const struct stat *st = &giving->attrs->st;
@@ -260,10 +281,10 @@ static int give_all(struct giving *giving)
 
 	if (!ret)
 		ret = give_xattrs(giving);
-	if (!ret && !S_ISLNK(st->st_mode) && chmod(giving->path, giving->mode) < 0)
-		ret = -errno;
+	if (!ret)
+		ret = give_mode(giving);
 	if (!ret && !same_time(giving->has.st_mtim, st->st_mtim))
-		ret = attrs_give_times(giving->fd, giving->attrs);
+		ret = giving->attrs->held ? -EAGAIN : attrs_give_times(giving->fd, giving->attrs);
 	return ret;
 }
 

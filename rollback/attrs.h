@@ -16,6 +16,8 @@ struct attrs {
 	struct stat st;	    /* times and size as clients see them; owners of the new server */
 	GHashTable *xattrs; /* name -> GBytes: ACLs, user attributes, Samba's descriptor */
 	char *target;	    /* of a symbolic link, else NULL */
+	bool partial;	    /* of a file, whose data is not all here */
+	bool held;	    /* the caller's: attrs_give() changes nothing */
 };
 
 /* fd: O_PATH will do.  0 or -errno.  attrs_clear() afterwards whatever was returned. */
@@ -29,7 +31,8 @@ typedef void (*attrs_lost_fn)(void *arg, const char *what);
  * Gives them to the object that fd (O_PATH will do) is a descriptor of, as far as it does not have
  * them: owners and the ids in ACLs through config's maps backwards.  A symbolic link has no mode.
  * What the other file system cannot store goes to lost.  An ACL that cannot be set becomes a mode
- * that grants nobody more.  0 or -errno: no room, no rights, or the old server is away.
+ * that grants nobody more.  0 or -errno: no room, no rights, or the old server is away; -EAGAIN: it
+ * would have to be changed, and is held.
  */
 int attrs_give(int fd, const struct attrs *attrs, const struct volume_config *config,
 	       attrs_lost_fn lost, void *arg);

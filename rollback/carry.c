@@ -27,10 +27,11 @@ static bool commit(struct carry *carry)
 	return carried_commit(carry->tree->carried, carry->error);
 }
 
-/* It has other names there, or is to have some: it cannot be replaced by renaming. */
-static bool is_linked(const struct node *node)
+/* It has other names there, or is to have some, or more than a copy: it cannot be replaced by
+ * renaming. */
+static bool is_kept(const struct node *node)
 {
-	return node->there && (node->old.st_nlink > 1 || node->st.st_nlink > 1);
+	return node->there && (node->old.st_nlink > 1 || node->st.st_nlink > 1 || node->holds_more);
 }
 
 static void touch(struct carry *carry, const GPtrArray *places)
@@ -74,7 +75,7 @@ static bool note_intents(struct carry *carry)
 		struct node *node = active->pdata[i];
 		struct carried_object *carried = &node->carried;
 		const struct stat *old = &node->old;
-		bool replaced = !S_ISDIR(old->st_mode) && !is_linked(node);
+		bool replaced = !S_ISDIR(old->st_mode) && !is_kept(node);
 
 		if (!node->there || !(node->todo & ~(unsigned)TODO_MAKE))
 			continue;
@@ -236,7 +237,7 @@ static bool is_to_stage(const struct node *node)
 {
 	if (!node->here || S_ISDIR(node->st.st_mode))
 		return false;
-	return (node->todo & TODO_MAKE) || ((node->todo & TODO_DATA) && !is_linked(node));
+	return (node->todo & TODO_MAKE) || ((node->todo & TODO_DATA) && !is_kept(node));
 }
 
 static bool is_to_give(const struct node *node)
@@ -263,8 +264,11 @@ static bool publish(struct carry *carry, GPtrArray *batch)
 		struct node *node = batch->pdata[i];
 		bool made = node->todo & TODO_MAKE;
 
-		if (!steps_place(carry, node))
+		if (!steps_place(carry, node)) {
+			if (!node->carried.staged && !note(carry, node))
+				return false;
 			continue;
+		}
 		*(made ? &carry->result->made : &carry->result->changed) += 1;
 		if (!note_done(carry, node, !node->conflict))
 			return false;
@@ -331,6 +335,11 @@ static bool remove_all(struct carry *carry)
 	return !*carry->error;
 }
 
+static bool is_left(const struct node *node)
+{
+	return node->later || (node->todo & ~(unsigned)TODO_TIMES);
+}
+
 static bool settle(struct carry *carry)
 {
 	const GPtrArray *active = carry->tree->active;
@@ -340,10 +349,12 @@ static bool settle(struct carry *carry)
 
 		if (node->here && (node->todo & TODO_TIMES))
 			steps_give_times(carry, node);
+		if (is_left(node))
+			tree_unsettle(node);
 	}
 	for (guint i = 0; i < active->len && !stops(carry); i++) {
 		struct node *node = active->pdata[i];
-		bool left = node->later || (node->todo & ~(unsigned)TODO_TIMES);
+		bool left = is_left(node);
 
 		if (left && !node->conflict) {
 			g_autofree char *path = tree_shown_path(node);
@@ -352,7 +363,8 @@ static bool settle(struct carry *carry)
 			g_debug("left for the next run: %s, todo %x%s", path, node->todo,
 				node->later ? ", changing" : "");
 		}
-		if (left || node->noted || (node->conflict && !(node->moved && node->there)))
+		if (left || node->noted || node->unsaid ||
+		    (node->conflict && !(node->moved && node->there)))
 			continue;
 		if (!note_done(carry, node, !node->conflict && !node->unsettled))
 			return false;
@@ -372,6 +384,22 @@ static void fetch_all(struct carry *carry)
 	}
 }
 
+/* Numbers are given again.  What is at its place, too, keeps its. */
+static bool forget_staged(struct carry *carry, const char *name, const char *path)
+{
+	struct migrate_binding handle;
+	struct stat st;
+
+	if (old_stat(carry->tree->old, path, &st) || (!S_ISDIR(st.st_mode) && st.st_nlink > 1) ||
+	    !tree_stage_parse(name, &handle))
+		return true;
+	struct node *node = tree_node(carry->tree, &handle);
+	if (node->carried.staged != st.st_ino)
+		return true;
+	node->carried.staged = 0;
+	return note(carry, node) && commit(carry);
+}
+
 /* What a run that was killed had begun to make. */
 static void clean_stage(struct carry *carry)
 {
@@ -386,7 +414,11 @@ static void clean_stage(struct carry *carry)
 	while (g_hash_table_iter_next(&iter, &name, NULL)) {
 		g_autofree char *path = old_path(OLD_STAGE, name);
 
-		if (*(char *)name == STAGE_NEW && old_remove(carry->tree->old, path, false))
+		if (*(char *)name != STAGE_NEW)
+			continue;
+		if (!forget_staged(carry, name, path))
+			return;
+		if (old_remove(carry->tree->old, path, false))
 			old_remove(carry->tree->old, path, true);
 	}
 }

@@ -105,23 +105,7 @@ int content_fetch(struct content *content, int fd)
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-static int write_all(int to, const char *data, size_t len, off_t at)
-{
-	while (len) {
-		ssize_t done = pwrite(to, data, len, at);
-
-		if (done < 0 && errno != EINTR)
-			return -errno;
-		if (done > 0) {
-			data += done;
-			at += done;
-			len -= (size_t)done;
-		}
-	}
-	return 0;
-}
-
-static int copy_range(int from, int to, off_t at, off_t end, uint64_t *bytes)
+static int copy_range(int from, struct old_file *to, off_t at, off_t end, uint64_t *bytes)
 {
 	g_autofree char *buffer = g_malloc(PIECE);
 	int ret = 0;
@@ -131,7 +115,7 @@ static int copy_range(int from, int to, off_t at, off_t end, uint64_t *bytes)
 
 		if (got <= 0)
 			return got ? -errno : -EAGAIN; /* shorter than it was */
-		ret = write_all(to, buffer, (size_t)got, at);
+		ret = old_file_write(to, buffer, (size_t)got, at);
 		at += got;
 		*bytes += (uint64_t)got;
 	}
@@ -145,14 +129,15 @@ static bool same(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-int content_copy(int from, int to, uint64_t *bytes)
+int content_copy(int from, struct old_file *to, uint64_t *bytes)
 {
 	struct stat before, after;
 	off_t at = 0, end;
-	int ret = 0;
+	int ret;
 
-	if (fstat(from, &before) < 0 || ftruncate(to, 0) < 0 || ftruncate(to, before.st_size) < 0)
+	if (fstat(from, &before) < 0)
 		return -errno;
+	ret = old_file_resize(to, before.st_size);
 	while (!ret && at < before.st_size && (at = lseek(from, at, SEEK_DATA)) >= 0) {
 		end = lseek(from, at, SEEK_HOLE);
 		if (end < 0)

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "old.h"
+
 struct content;
 
 /* socket: the retriever's, which is not needed as long as all files are whole.  stop: when it
@@ -22,9 +24,10 @@ void content_free(struct content *content);
  * retriever; -ECANCELED; else -errno as of migrate_fetch_range(). */
 int content_fetch(struct content *content, int fd);
 /*
- * Makes `to`, which is open for writing, the same as `from` (content_fetch() before): holes stay
- * holes.  *bytes: added what was written.  0; -EAGAIN: it was changed meanwhile; else -errno.
+ * Makes the data of `to`, which is open for them, the same as `from` (content_fetch() before):
+ * holes stay holes.  *bytes: added what was written.  0; -EAGAIN: it was changed meanwhile; else
+ * -errno.
  */
-int content_copy(int from, int to, uint64_t *bytes);
+int content_copy(int from, struct old_file *to, uint64_t *bytes);
 
 #endif

@@ -36,10 +36,11 @@ static int each_name(int fd, name_fn fn, void *arg)
 struct listing {
 	struct tree *tree;
 	struct node *dir;
+	bool doubted;
 };
 
-/* What came with a directory that was made. */
-static struct node *take_along(struct tree *tree, int fd, const char *name)
+/* What came with a directory that was made, or may have. */
+static struct node *take_along(struct tree *tree, const struct node *dir, int fd, const char *name)
 {
 	struct migrate_binding handle;
 	struct node *node =
@@ -47,6 +48,10 @@ static struct node *take_along(struct tree *tree, int fd, const char *name)
 
 	if (!node || node->generation || !node->here)
 		return NULL;
+	if (!dir->made) {
+		tree_activate(tree, node);
+		return node;
+	}
 	node->made = node->made_guessed = true;
 	if (node->was_carried && node->carried.fileid && node->carried.ctime)
 		return NULL;
@@ -64,8 +69,10 @@ static void take_name(void *arg, int fd, const struct dirent *entry)
 
 	if (listing->dir == tree->root && !strcmp(entry->d_name, MIGRATE_PRIVATE_DIR))
 		return;
-	if (!node && listing->dir->made)
-		node = take_along(tree, fd, entry->d_name);
+	if (!node && (listing->dir->made || listing->doubted))
+		node = take_along(tree, listing->dir, fd, entry->d_name);
+	if (node && listing->doubted && !node->made && !node->was_carried && !node->fileid)
+		tree_doubt(node);
 	if (node)
 		place_add(node->wanted, listing->dir, entry->d_name);
 	g_hash_table_insert(listing->dir->names, g_strdup(entry->d_name), node);
@@ -73,7 +80,7 @@ static void take_name(void *arg, int fd, const struct dirent *entry)
 
 int listing_here(struct tree *tree, struct node *dir)
 {
-	struct listing listing = {tree, dir};
+	struct listing listing = {tree, dir, tree_is_doubted(dir)};
 	struct migrate_stub stub;
 	int fd = tree_open_node(tree, dir, O_RDONLY | O_DIRECTORY | O_NOATIME);
 	int ret = fd < 0 ? fd : migrate_stub_load(fd, &stub);

@@ -7,8 +7,9 @@
 
 /*
  * Lists a directory: dir->names, and `wanted` of the active nodes in it.  What is in one that was
- * made, and has no row, came with it: it is appended to tree->active.  A directory that the
- * retriever has not filled yet is not compared.  0 or -errno; -ESTALE: it is gone.
+ * made, and has no row, came with it: it is appended to tree->active; what is in one that is
+ * doubted (tree_is_doubted()), too, to be compared.  A directory that the retriever has not filled
+ * yet is not compared.  0 or -errno; -ESTALE: it is gone.
  */
 int listing_here(struct tree *tree, struct node *dir);
 /* Walks the whole tree for names of nodes (by inode number), which go to node->at. */

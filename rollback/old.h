@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The old server's tree, as it is mounted here with write rights for the way back: the only code of
- * the project that writes there (I10).
+ * The old server's tree, with write rights for the way back: as it is mounted here (old_mount.c),
+ * or by SMB (old_smb.c).  The only code of the project that writes there (I10).
  *
  * A path is below the tree's root, "" the root itself, without "/" at its ends.  It is resolved
  * anew each time, below the root, without symbolic links and other file systems: what somebody puts
@@ -18,47 +18,82 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#define OLD_STAGE ".migrate-rollback"
+#include "attrs.h"
+#include "migrate.h"
+
+#define OLD_STAGE MIGRATE_ROLLBACK_DIR
 
 struct old;
+struct volume_config;
 
 /* NULL with error set: one line. */
 struct old *old_open(const char *path, GError **error);
+/* url: smb://; with what config says of passwords, which is a log-on of the way back's own. */
+struct old *old_open_smb(const char *url, const struct volume_config *config, GError **error);
 void old_close(struct old *old);
 /* Makes OLD_STAGE, which shows that the tree can be written. *skew: ns by which the old server's
  * clock is ahead of this one's.  FALSE with error set: one line. */
 bool old_begin(struct old *old, int64_t *skew, GError **error);
-/* The ctime that the root had before. */
-struct timespec old_root_ctime(const struct old *old);
+/* OLD_STAGE was there before: a run was killed, and the root's times may be its doing. */
+bool old_was_left(const struct old *old);
+/* The mtime that the root had before.  Its ctime moves with OLD_STAGE. */
+struct timespec old_root_mtime(const struct old *old);
 /* Removes OLD_STAGE if nothing is in it. */
 void old_end(struct old *old);
 
+/* Whether its objects have descriptors instead of owners, modes and ACLs: st_mode has the type
+ * alone. */
+bool old_has_descriptors(const struct old *old);
+/* Why an object of that type cannot be there by that path, a sentence without the object; NULL: it
+ * can. */
+const char *old_objection(const struct old *old, const char *path, mode_t mode);
+
 /* As the old server has it now, not as it is cached here. */
 int old_stat(struct old *old, const char *path, struct stat *st);
-/* A descriptor with O_PATH of what is there, a symbolic link itself; or -errno. */
-int old_find(struct old *old, const char *path);
-/* Opens a file that exists; flags of open(2).  A descriptor or -errno. */
-int old_open_file(struct old *old, const char *path, int flags);
+/* The file has what no copy of it that is made here, with these, would have. */
+bool old_holds_more(struct old *old, const char *path, const struct attrs *attrs);
 
 struct old_name {
 	uint64_t fileid;
 	char name[]; /* NUL-terminated */
 };
-/* The names in a directory but for OLD_STAGE, of struct old_name by name; NULL with *ret = -errno.
- */
+/* The names in a directory but for OLD_STAGE, of struct old_name by name, in upper and lower case
+ * alike where that is the same to the old server; NULL with *ret = -errno. */
 GHashTable *old_list(struct old *old, const char *path, int *ret);
 
+/* For old_ops.h: one more. */
+void old_add_name(GHashTable *names, const char *name, uint64_t fileid);
+
 int old_mkdir(struct old *old, const char *path);
-/* An empty file, open for writing. */
+/* An empty file. */
 int old_create(struct old *old, const char *path);
 int old_symlink(struct old *old, const char *target, const char *path);
 int old_mknod(struct old *old, const char *path, mode_t mode, dev_t device);
+/* -EOPNOTSUPP: the old server has no further names. */
 int old_link(struct old *old, const char *from, const char *to);
 /* directory: it is one. */
 int old_rename(struct old *old, const char *from, const char *to, bool directory);
 int old_remove(struct old *old, const char *path, bool directory);
 /* All that was written so far is durable. */
 int old_sync(struct old *old);
+
+/* ---- giving to one object -------------------------------------------------------------------- */
+
+struct old_file;
+
+/* data: a file whose data are to be written, too.  old_file_close() it. */
+int old_file_open(struct old *old, const char *path, bool data, struct old_file **file);
+void old_file_close(struct old_file *file);
+/* All is hole from now on. */
+int old_file_resize(struct old_file *file, off_t size);
+int old_file_write(struct old_file *file, const void *data, size_t len, off_t at);
+/* What was written is durable. */
+int old_file_sync(struct old_file *file);
+/* As attrs_give(). */
+int old_file_give(struct old_file *file, const struct attrs *attrs,
+		  const struct volume_config *config, attrs_lost_fn lost, void *arg);
+/* Times only. */
+int old_file_give_times(struct old_file *file, const struct attrs *attrs);
 
 /* "dir/name"; g_free. */
 char *old_path(const char *dir, const char *name);

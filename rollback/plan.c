@@ -9,11 +9,7 @@
 #include "listing.h"
 #include "migrate.h"
 #include "moving.h"
-
-static bool is_dir(const struct node *node)
-{
-	return S_ISDIR(node->here ? node->st.st_mode : node->old.st_mode);
-}
+#include "room.h"
 
 /* ---- what is known of both ------------------------------------------------------------------- */
 
@@ -44,6 +40,9 @@ static bool load_rows(struct tree *tree, GError **error)
 			tree_activate(tree, node);
 		node->loaded = true;
 	}
+	/* who is killed between what he does to OLD_STAGE and the root's times leaves wrong ones */
+	if (!tree->root->active)
+		tree_activate(tree, tree->root);
 	return true;
 }
 
@@ -53,6 +52,8 @@ static bool list_here(struct tree *tree, GError **error)
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
+		if (node->here && tree_is_doubted(node))
+			tree_doubt(node);
 		if (!node->here || !S_ISDIR(node->st.st_mode) ||
 		    !(node->made || (node->flags & JOURNAL_ENTRIES)))
 			continue;
@@ -95,7 +96,8 @@ static bool keeps_a_name(const struct node *node)
 	return false;
 }
 
-/* One whose names that are known all go has others in directories that were not changed. */
+/* One whose names that are known all go, or may be another's, has others in directories that were
+ * not changed. */
 static void find_names(struct tree *tree)
 {
 	g_autoptr(GHashTable) lost =
@@ -110,7 +112,9 @@ static void find_names(struct tree *tree)
 		if (!node->was_carried)
 			take_names_at_switch(node);
 		if (!node->at->len ||
-		    (!S_ISDIR(node->st.st_mode) && !node->wanted->len && !keeps_a_name(node)))
+		    (!S_ISDIR(node->st.st_mode) && !node->wanted->len && !keeps_a_name(node)) ||
+		    (!S_ISDIR(node->st.st_mode) && node->st.st_nlink > node->wanted->len &&
+		     tree_is_doubted(node)))
 			g_hash_table_insert(lost, g_memdup2(&inode, sizeof(inode)), node);
 	}
 	listing_search(tree, lost);
@@ -151,6 +155,7 @@ static bool stub_knows(const struct tree *tree, const struct node *node, bool ba
 	if (fd < 0)
 		return false;
 	knows = !migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL &&
+		stub.version.fileid == node->old.st_ino &&
 		stub.version.ctime == ns(node->old.st_ctim) &&
 		stub.version.mtime == ns(node->old.st_mtim) &&
 		(!bare || stub.missing_bytes == (uint64_t)node->old.st_size);
@@ -159,11 +164,13 @@ static bool stub_knows(const struct tree *tree, const struct node *node, bool ba
 	return knows;
 }
 
-static bool is_the_same(const struct node *node)
+static bool is_the_same(const struct tree *tree, const struct node *node)
 {
-	return node->here && node->st.st_mode == node->old.st_mode &&
+	const mode_t mode = old_has_descriptors(tree->old) ? S_IFMT : ~(mode_t)0;
+
+	return node->here && (node->st.st_mode & mode) == (node->old.st_mode & mode) &&
 	       (S_ISDIR(node->st.st_mode) || node->st.st_size == node->old.st_size) &&
-	       ns(node->st.st_mtim) == ns(node->old.st_mtim);
+	       ns(node->st.st_mtim) / 100 == ns(node->old.st_mtim) / 100; /* SMB's steps */
 }
 
 static bool is_as_carried(const struct node *node)
@@ -180,12 +187,12 @@ static bool is_as_carried(const struct node *node)
 
 static bool changed_there(const struct tree *tree, const struct node *node)
 {
-	/* whose ctime moves with OLD_STAGE */
 	if (node == tree->root)
-		return !node->was_carried && ns(old_root_ctime(tree->old)) > tree->switched;
+		return !node->was_carried && !old_was_left(tree->old) &&
+		       ns(old_root_mtime(tree->old)) > tree->switched;
 	if (node->was_carried ? is_as_carried(node) : ns(node->old.st_ctim) <= tree->switched)
 		return false;
-	return !is_the_same(node) && (node->was_carried || !stub_knows(tree, node, false));
+	return !is_the_same(tree, node) && (node->was_carried || !stub_knows(tree, node, false));
 }
 
 /* ---- the old server's directories ------------------------------------------------------------ */
@@ -226,7 +233,9 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	ret = carried ? tree_found(tree, node, dir, name->name) : tree_look(tree, node);
 	if (ret || !node->there)
 		return ret == -ENOENT ? 0 : ret;
-	if (!may_go(tree, dir, node, replaced))
+	/* over SMB no ctime tells that somebody renamed it there since the switch */
+	bool doubtful = old_has_descriptors(tree->old) && !replaced && !carried;
+	if (doubtful || !may_go(tree, dir, node, replaced))
 		node->stays = replaced || tree_is_gone(dir)
 				      ? "was changed on the old server since the switch"
 				      : "is on the old server alone: it was made there since the "
@@ -257,11 +266,15 @@ static int compare(struct tree *tree, struct node *dir)
 
 		if (dir == tree->root && !strcmp(name->name, "lost+found"))
 			continue;
+		const struct place place = {dir, (char *)name->name, false};
 		bool present = g_hash_table_lookup_extended(dir->names, name->name, NULL, &here);
 
 		/* a link of something that is there, and is not to go everywhere */
 		if (present && !here && node && !node->handle.type)
 			continue;
+		/* which became active when the directory was listed here already */
+		if (present && !here && node && tree_is_named(tree, node, &place))
+			place_add(node->wanted, dir, name->name);
 		if (node)
 			ret = tree_found(tree, node, dir, name->name);
 		if (node && ret != -ENOENT)
@@ -359,14 +372,32 @@ static bool outdates_stub(const struct tree *tree, const struct node *node)
 	return outdates;
 }
 
+/* What cannot be known is not replaced. */
+static bool holds_more(const struct tree *tree, const struct node *node)
+{
+	g_autofree char *path = tree_path(node);
+	int fd = tree_open_node(tree, node, O_PATH);
+	struct attrs attrs = {0};
+	bool more = old_has_descriptors(tree->old) && (fd < 0 || attrs_read(fd, &attrs) || !path ||
+						       old_holds_more(tree->old, path, &attrs));
+
+	attrs_clear(&attrs);
+	if (fd >= 0)
+		close(fd);
+	return more;
+}
+
 static void decide_content(struct tree *tree, struct node *node)
 {
+	const bool found = (node->flags & JOURNAL_SCANNED) && is_the_same(tree, node) &&
+			   (!node->generation || stub_knows(tree, node, true));
 	unsigned todo = 0;
 
 	if (S_ISREG(node->st.st_mode) && (node->made || (node->flags & JOURNAL_DATA)))
 		todo |= TODO_DATA;
-	/* found in a gap: the retriever's work, too */
-	if ((node->flags & JOURNAL_SCANNED) && stub_knows(tree, node, true) && is_the_same(node))
+	/* found in a gap: the retriever's work, too; and what has no row is not changed, but may be
+	 * somewhere else */
+	if (found)
 		todo &= ~(unsigned)TODO_DATA;
 	if (node->made || (node->flags & (JOURNAL_META | JOURNAL_DATA)))
 		todo |= TODO_META;
@@ -375,14 +406,51 @@ static void decide_content(struct tree *tree, struct node *node)
 		return;
 	}
 	node->todo |= todo;
-	/* the retriever finds files again by their paths */
-	node->fetch = tree->serving && S_ISREG(node->st.st_mode) && (node->todo & TODO_NAMES);
+	if (todo & TODO_DATA && node->there)
+		node->holds_more = holds_more(tree, node);
+	/* the retriever finds files again by their paths, and knows them by their ctimes */
+	node->fetch = tree->serving && S_ISREG(node->st.st_mode) &&
+		      ((node->todo & TODO_NAMES) || (todo && !found));
 	node->fetch |= S_ISREG(node->st.st_mode) &&
 		       ((todo & TODO_DATA) || ((todo & TODO_META) && outdates_stub(tree, node)));
 }
 
+/* Names in directories that are not there are none; those in directories that were found later may
+ * be none. */
+static void forget_hidden(const struct tree *tree, struct node *node)
+{
+	for (guint i = node->at->len; i > 0; i--) {
+		g_autofree char *path = tree_place_path(node, node->at->pdata[i - 1]);
+		struct stat st;
+		int ret = !path ? -ENOENT : node->looked ? -EAGAIN : old_stat(tree->old, path, &st);
+
+		if (ret == -ENOENT || (!ret && st.st_ino != node->old.st_ino))
+			g_ptr_array_remove_index(node->at, i - 1);
+	}
+}
+
+/* What the old server has no words for stays as it is there, if it is. */
+static void decide_words(struct tree *tree, struct node *node)
+{
+	g_autofree char *path = tree_shown_path(node);
+	const char *why;
+
+	if (!node->wanted->len || !(node->todo & (TODO_MAKE | TODO_NAMES)))
+		return;
+	why = old_objection(tree->old, path, node->there ? S_IFREG : node->st.st_mode);
+	if (!why)
+		return;
+	tree_loss(tree, node, why);
+	node->unsaid = !node->there;
+	if (node->unsaid)
+		tree_unsettle(node);
+	node->todo &= node->there ? ~(unsigned)TODO_NAMES : 0;
+}
+
 static void decide(struct tree *tree, struct node *node)
 {
+	if (node->there || node->wanted->len)
+		forget_hidden(tree, node);
 	if (tree_is_gone(node)) {
 		if (node->there && !S_ISDIR(node->old.st_mode) && changed_there(tree, node))
 			tree_conflict(tree, node,
@@ -395,9 +463,9 @@ static void decide(struct tree *tree, struct node *node)
 	if (!node->there) {
 		/* what was renamed in a gap of the journal looks like a new one */
 		if (node->made || (node->flags & JOURNAL_SCANNED))
-			node->todo = !node->wanted->len ? 0
-				     : is_dir(node)	? TODO_MAKE | TODO_TIMES
-							: TODO_MAKE;
+			node->todo = !node->wanted->len	 ? 0
+				     : tree_is_dir(node) ? TODO_MAKE | TODO_TIMES
+							 : TODO_MAKE;
 		else
 			tree_conflict(tree, node,
 				      "is not on the old server any more: it was moved or removed "
@@ -413,58 +481,6 @@ static void decide(struct tree *tree, struct node *node)
 	decide_content(tree, node);
 	if (S_ISDIR(node->st.st_mode) && !node->conflict)
 		node->todo |= TODO_TIMES;
-}
-
-/* What stands where the node is to be, if something else does. */
-static struct node *occupant(const struct tree *tree, const struct node *node,
-			     const struct place *place)
-{
-	const struct old_name *name =
-		place->dir->listed ? g_hash_table_lookup(place->dir->listed, place->name) : NULL;
-	struct node *there = name ? g_hash_table_lookup(tree->fileids, &name->fileid) : NULL;
-
-	return there == node ? NULL : there;
-}
-
-/* It is in a directory that cannot be there yet. */
-static bool waits(const struct node *dir)
-{
-	while (!dir->there && !dir->later && dir->wanted->len)
-		dir = ((struct place *)dir->wanted->pdata[0])->dir;
-	return !dir->there && dir->later;
-}
-
-/* FALSE: its names are for the next run, or for nobody. */
-static bool make_room_at(struct tree *tree, struct node *node, const struct place *place)
-{
-	struct node *other = occupant(tree, node, place);
-	int at = other ? place_find(other->at, place->dir, place->name) : -1;
-
-	if (waits(place->dir)) {
-		node->later = true;
-	} else if (at < 0 ||
-		   ((other->todo & TODO_NAMES) && plan_drops(other, other->at->pdata[at]))) {
-		return true;
-	} else if (other->todo & TODO_REMOVE) {
-		if (is_dir(node) || is_dir(other))
-			other->todo |= TODO_PARK;
-		return true;
-	} else if (other->later || place->dir->later) {
-		node->later = true;
-	} else {
-		tree_conflict(tree, node,
-			      "its name is taken on the old server by something that stays there");
-		node->todo = 0;
-	}
-	node->todo &= node->there ? ~(unsigned)(TODO_MAKE | TODO_NAMES) : 0;
-	return false;
-}
-
-/* *changed: whether the node does not move after all. */
-static void make_room(struct tree *tree, struct node *node, bool *changed)
-{
-	for (guint i = 0; i < node->wanted->len && (node->todo & (TODO_MAKE | TODO_NAMES)); i++)
-		*changed |= !make_room_at(tree, node, node->wanted->pdata[i]);
 }
 
 static void count(const struct tree *tree, const struct node *node, struct plan *plan)
@@ -521,15 +537,12 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
-		if (!node->later && !node->stays)
-			decide(tree, node);
+		if (node->later || node->stays)
+			continue;
+		decide(tree, node);
+		decide_words(tree, node);
 	}
-	/* what stays after all may be in another one's way */
-	for (bool changed = true; changed;) {
-		changed = false;
-		for (guint i = 0; i < tree->active->len; i++)
-			make_room(tree, tree->active->pdata[i], &changed);
-	}
+	room_make(tree);
 	for (guint i = 0; i < tree->active->len; i++)
 		count(tree, tree->active->pdata[i], plan);
 	/* A look takes one round trip, to carry some ten. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "config/config_ids.h"
 #include "same.h"
 
 #define SETTLE_MS (600 * 1000)
@@ -87,6 +88,21 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 	return ok;
 }
 
+static bool is_smb(const char *text)
+{
+	return g_str_has_prefix(text, "smb://");
+}
+
+/* I10: the retriever's has no write rights. */
+static bool is_own_user(const struct volume_config *config, const char *to, GError **error)
+{
+	return !config_same_user(config->source, to) ||
+	       wrong(error,
+		     "%s: names the user that `source` names, who is to have no write rights: name "
+		     "another one",
+		     to);
+}
+
 bool rollback_run(const struct volume_config *config, const struct rollback_options *options,
 		  struct rollback_result *result, GError **error)
 {
@@ -100,16 +116,20 @@ bool rollback_run(const struct volume_config *config, const struct rollback_opti
 			error,
 			"where the old server's tree is mounted for writing is not known: give "
 			"--to PATH, or write rollback-source = PATH for the volume");
-	if (g_str_has_prefix(config->source, "smb://"))
+	if (is_smb(config->source) != is_smb(to))
 		return wrong(error,
-			     "an old server that was read by SMB cannot be written: what its "
-			     "descriptors say would be lost; copy with a tool for SMB");
-	if (!check_apart(config->root, to, error))
+			     "%s: the old server is written as it was read: set rollback-source to "
+			     "%s",
+			     to,
+			     is_smb(config->source) ? "smb:// of the same share, with another user"
+						    : "the path where its tree is mounted");
+	if (is_smb(to) ? !is_own_user(config, to, error) : !check_apart(config->root, to, error))
 		return false;
 	struct journal_reader *journal = journal_open(config->journal, error);
-	struct old *old = journal && settle(journal, options->scan, &state, error)
-				  ? old_open(to, error)
-				  : NULL;
+	struct old *old =
+		journal && settle(journal, options->scan, &state, error)
+			? is_smb(to) ? old_open_smb(to, config, error) : old_open(to, error)
+			: NULL;
 	ok = old && run_old(config, options, journal, &state, old, result, error);
 	result->seen = ok ? state.seen : 0;
 	old_close(old);

@@ -66,13 +66,21 @@ bool steps_fetch(struct carry *carry, struct node *node)
 			carry->tree->config->name);
 		return false;
 	}
-	return ret == -ESTALE && !node->here
-		       ? false
-		       : failed(carry, node, "its data cannot be had from the old server", ret);
+	if (ret != -ESTALE)
+		return failed(carry, node, "its data cannot be had from the old server", ret);
+	if (node->here)
+		tree_conflict(carry->tree, node,
+			      "its data cannot be had from the old server: migratectl errors says "
+			      "why");
+	return false;
 }
 
-/* Data and attributes of one moment.  to: O_PATH where there is no data to write. */
-static int give(struct carry *carry, struct node *node, int to, bool data)
+/*
+ * Data and attributes of one moment.  The retriever knows the file of a stub by its ctime, as long
+ * as clients write to that, and by its mtime: -EAGAIN if either would move before the stub is
+ * whole.
+ */
+static int give(struct carry *carry, struct node *node, struct old_file *to, bool data)
 {
 	const bool regular = S_ISREG(node->st.st_mode);
 	int from =
@@ -84,11 +92,16 @@ static int give(struct carry *carry, struct node *node, int to, bool data)
 	for (unsigned i = 0; i < TRIES && ret == -EAGAIN; i++) {
 		attrs_clear(&attrs);
 		ret = attrs_read(from, &attrs);
+		if (!ret && data && regular && attrs.partial)
+			ret = -EAGAIN;
 		if (!ret && data && regular)
 			ret = content_copy(from, to, &carry->result->bytes);
 	}
+	attrs.held =
+		attrs.partial && (carry->tree->serving ||
+				  migrate_ns(attrs.st.st_mtim) != migrate_ns(node->old.st_mtim));
 	if (!ret)
-		ret = attrs_give(to, &attrs, carry->tree->config, lose, &losing);
+		ret = old_file_give(to, &attrs, carry->tree->config, lose, &losing);
 	attrs_clear(&attrs);
 	if (from >= 0)
 		close(from);
@@ -126,10 +139,7 @@ static int make(struct carry *carry, const struct node *node, const char *path)
 	case S_IFDIR:
 		return old_mkdir(old, path);
 	case S_IFREG:
-		fd = old_create(old, path);
-		if (fd >= 0)
-			close(fd);
-		return MIN(fd, 0);
+		return old_create(old, path);
 	case S_IFLNK:
 		fd = tree_open_node(carry->tree, node, O_PATH);
 		if (fd < 0)
@@ -148,12 +158,14 @@ static int make(struct carry *carry, const struct node *node, const char *path)
 static int fill(struct carry *carry, struct node *node, const char *path)
 {
 	struct old *old = carry->tree->old;
-	int fd = S_ISREG(node->st.st_mode) ? old_open_file(old, path, O_RDWR) : old_find(old, path);
-	int ret = fd < 0 ? fd : give(carry, node, fd, true);
+	struct old_file *file;
+	int ret = old_file_open(old, path, S_ISREG(node->st.st_mode), &file);
 	struct stat st;
 
-	if (fd >= 0)
-		close(fd);
+	if (!ret) {
+		ret = give(carry, node, file, true);
+		old_file_close(file);
+	}
 	if (!ret)
 		ret = old_stat(old, path, &st);
 	if (!ret)
@@ -176,7 +188,7 @@ bool steps_stage(struct carry *carry, struct node *node)
 	if (!ret)
 		return true;
 	old_remove(carry->tree->old, path, S_ISDIR(node->st.st_mode));
-	if (ret == -ESTALE) /* gone here meanwhile */
+	if (ret == -ESTALE || ret == -EAGAIN) /* gone here meanwhile, or changed all the time */
 		return false;
 	return failed(carry, node, "it cannot be made on the old server", ret);
 }
@@ -254,6 +266,7 @@ static int publish(struct carry *carry, struct node *node)
 
 	if (ret) {
 		old_remove(carry->tree->old, from, S_ISDIR(node->st.st_mode));
+		node->carried.staged = 0;
 		return ret;
 	}
 	node->there = true;
@@ -332,6 +345,10 @@ bool steps_place(struct carry *carry, struct node *node)
 
 		if (place_find(node->at, place->dir, place->name) < 0)
 			ret = link_to(carry, node, place);
+		if (ret != -EOPNOTSUPP)
+			continue;
+		tree_loss(carry->tree, node, "has further names (hard links), which are not made");
+		ret = 0;
 	}
 	if (!ret)
 		ret = drop_names(carry, node);
@@ -349,15 +366,18 @@ bool steps_give(struct carry *carry, struct node *node)
 {
 	const bool data = (node->todo & TODO_DATA) && S_ISREG(node->st.st_mode);
 	g_autofree char *path = tree_path(node);
-	int fd = !path	? -ENOENT
-		 : data ? old_open_file(carry->tree->old, path, O_RDWR)
-			: old_find(carry->tree->old, path);
-	int ret = fd < 0 ? fd : give(carry, node, fd, data);
+	struct old_file *file;
+	int ret = path ? old_file_open(carry->tree->old, path, data, &file) : -ENOENT;
 
-	if (!ret && data && fsync(fd) < 0)
-		ret = -errno;
-	if (fd >= 0)
-		close(fd);
+	if (!ret) {
+		ret = give(carry, node, file, data);
+		if (ret == -EAGAIN && S_ISREG(node->st.st_mode) && !data &&
+		    steps_fetch(carry, node))
+			ret = give(carry, node, file, data);
+		if (!ret && data)
+			ret = old_file_sync(file);
+		old_file_close(file);
+	}
 	if (ret == -ESTALE || ret == -EAGAIN)
 		return false; /* it is changed right now, or gone: the next run's */
 	return !ret || failed(carry, node, "it cannot be changed on the old server", ret);
@@ -390,16 +410,18 @@ bool steps_remove(struct carry *carry, struct node *node)
 bool steps_give_times(struct carry *carry, struct node *node)
 {
 	g_autofree char *path = tree_path(node);
-	int to = path ? old_find(carry->tree->old, path) : -ENOENT;
 	int from = tree_open_node(carry->tree, node, O_PATH);
 	struct attrs attrs = {0};
-	int ret = to < 0 ? to : from < 0 ? from : attrs_read(from, &attrs);
+	struct old_file *to = NULL;
+	int ret = path ? old_file_open(carry->tree->old, path, false, &to) : -ENOENT;
 
 	if (!ret)
-		ret = attrs_give_times(to, &attrs);
+		ret = from < 0 ? from : attrs_read(from, &attrs);
+	if (!ret)
+		ret = old_file_give_times(to, &attrs);
 	attrs_clear(&attrs);
-	if (to >= 0)
-		close(to);
+	if (to)
+		old_file_close(to);
 	if (from >= 0)
 		close(from);
 	return !ret || failed(carry, node, "its times cannot be set on the old server", ret);

@@ -173,13 +173,18 @@ static void unsettle(const GPtrArray *places)
 	}
 }
 
+void tree_unsettle(struct node *node)
+{
+	unsettle(node->wanted);
+	unsettle(node->at);
+}
+
 void tree_conflict(struct tree *tree, struct node *node, const char *text)
 {
 	if (!node->conflict)
 		add_problem(tree->conflicts, node, text);
 	node->conflict = g_intern_string(text);
-	unsettle(node->wanted);
-	unsettle(node->at);
+	tree_unsettle(node);
 }
 
 void tree_loss(struct tree *tree, const struct node *node, const char *text)
@@ -302,6 +307,51 @@ static void resolve_names(struct tree *tree, struct node *node, const struct jou
 		find_directory(tree, node, fd);
 }
 
+/* false: it is the place of an object that is still to come, which no client has seen. */
+static bool take_stub(struct node *node, int fd)
+{
+	struct migrate_stub stub;
+	bool object = true;
+
+	if (!node->here || !(S_ISREG(node->st.st_mode) || S_ISDIR(node->st.st_mode)))
+		return true;
+	if (!migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL) {
+		/* its own number here: a whole directory that something unfinished came into */
+		if (!node->made && stub.version.fileid != node->st.st_ino)
+			node->fileid = stub.version.fileid;
+		object = stub.state != MIGRATE_DUMMY;
+	}
+	migrate_stub_clear(&stub);
+	return object;
+}
+
+bool tree_is_doubted(const struct node *node)
+{
+	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
+		const struct place *place = node->at->len ? node->at->pdata[0] : NULL;
+
+		if (node->was_carried || node->fileid || node->made || !place || place->dir == node)
+			return false;
+		if (node->flags & JOURNAL_SCANNED &&
+		    (!S_ISDIR(node->st.st_mode) || node->flags & JOURNAL_NAMES || !node->seen_in ||
+		     node->seen_in->flags & JOURNAL_SCANNED))
+			return true;
+		if (!place->dir)
+			return false;
+		node = place->dir;
+	}
+	return false;
+}
+
+void tree_doubt(struct node *node)
+{
+	node->flags |= JOURNAL_SCANNED | JOURNAL_META;
+	if (S_ISDIR(node->st.st_mode))
+		node->flags |= JOURNAL_ENTRIES;
+	else if (S_ISREG(node->st.st_mode))
+		node->flags |= JOURNAL_DATA;
+}
+
 static void resolve(struct tree *tree, struct node *node)
 {
 	struct journal_row row;
@@ -318,9 +368,13 @@ static void resolve(struct tree *tree, struct node *node)
 			journal_was_made(tree->journal, &row, node->st.st_nlink, &node->made, NULL);
 		/* the names of a row are looked up one after the other */
 		node->made_guessed = node->made && !(row.flags & JOURNAL_MADE);
+		if (node->flags & JOURNAL_SCANNED && row.parent.len && S_ISDIR(node->st.st_mode))
+			node->seen_in = tree_node(tree, &row.parent);
 	}
-	node->active =
-		(has_row && node->carried.generation != node->generation) || node->carried.touching;
+	/* what the old server has alone is found in its listings */
+	node->active = take_stub(node, fd) && node->handle.type &&
+		       ((has_row && node->carried.generation != node->generation) ||
+			node->carried.touching);
 	resolve_names(tree, node, has_row ? &row : NULL, node->here ? fd : -1);
 	if (fd >= 0)
 		close(fd);
@@ -370,8 +424,31 @@ static void tree_expect(struct tree *tree, uint64_t fileid, struct node *node)
 	g_hash_table_insert(tree->fileids, g_memdup2(&key, sizeof(key)), node);
 }
 
-/* Whether what is at the path is the node's: by its number, where that is known. */
-static int look_at(struct tree *tree, struct node *node, const char *path)
+static uint64_t known_fileid(const struct node *node)
+{
+	return node->was_carried ? node->carried.fileid : node->fileid;
+}
+
+/* What is found by a name alone: whether it may be another object.  Of what is no file or directory
+ * all is in what it was made as; that is made anew. */
+static bool is_another(const struct tree *tree, const struct node *node, const struct stat *st,
+		       bool compared)
+{
+	const guint64 fileid = st->st_ino;
+	const struct node *whose = g_hash_table_lookup(tree->fileids, &fileid);
+	const mode_t type = node->st.st_mode & S_IFMT;
+
+	if (node->there && node->old.st_ino != fileid)
+		return true;
+	if (!compared || !node->here || !tree_is_doubted(node))
+		return false;
+	return (whose && whose != node) || (st->st_mode & S_IFMT) != type ||
+	       !(type == S_IFREG || type == S_IFDIR);
+}
+
+/* Whether what is at the path is the node's: by its number, where that is known.  compared: its
+ * directory is. */
+static int look_at(struct tree *tree, struct node *node, const char *path, bool compared)
 {
 	struct carried_object *carried = &node->carried;
 	struct stat st;
@@ -383,7 +460,8 @@ static int look_at(struct tree *tree, struct node *node, const char *path)
 		carried->fileid = carried->staged;
 		carried->touching = true;
 	}
-	if (node->was_carried && carried->fileid && st.st_ino != carried->fileid)
+	if (known_fileid(node) ? st.st_ino != known_fileid(node)
+			       : is_another(tree, node, &st, compared))
 		return -ENOENT;
 	node->there = true;
 	node->old = st;
@@ -427,7 +505,7 @@ int tree_look(struct tree *tree, struct node *node)
 			continue;
 		}
 		g_autofree char *path = tree_place_path(node, place);
-		ret = look_at(tree, node, path);
+		ret = look_at(tree, node, path, place->dir && place->dir->compared);
 		if (ret == -ENOENT && !node->last_path)
 			node->last_path = g_strdup(path);
 		node->last_dir = place->dir;
@@ -441,13 +519,13 @@ int tree_look(struct tree *tree, struct node *node)
 		return ret;
 	g_autofree char *name = tree_stage_name(node, STAGE_PARKED);
 	g_autofree char *path = old_path(OLD_STAGE, name);
-	ret = look_at(tree, node, path);
+	ret = look_at(tree, node, path, false);
 	if (!ret) {
 		g_ptr_array_set_size(node->at, 0);
 		place_add(node->at, NULL, name);
 	}
-	if (ret == -ENOENT && node->carried.fileid)
-		tree_expect(tree, node->carried.fileid, node);
+	if (ret == -ENOENT && known_fileid(node))
+		tree_expect(tree, known_fileid(node), node);
 	if (ret == -ENOENT && node->carried.staged)
 		tree_expect(tree, node->carried.staged, node);
 	return ret == -ENOENT ? 0 : ret;
@@ -458,7 +536,7 @@ int tree_found(struct tree *tree, struct node *node, struct node *dir, const cha
 	g_autofree char *parent = tree_path(dir);
 	g_autofree char *path = parent ? old_path(parent, name) : NULL;
 	bool first = !node->there;
-	int ret = first ? look_at(tree, node, path) : 0;
+	int ret = first ? look_at(tree, node, path, false) : 0;
 
 	if (!ret && first)
 		g_ptr_array_set_size(node->at, 0); /* it was not found there */

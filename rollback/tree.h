@@ -44,15 +44,20 @@ struct node {
 	/* the old server */
 	struct carried_object carried;
 	bool was_carried, looked, there, seen;
+	uint64_t fileid; /* that its stub says it has there, or 0 */
 	struct stat old;
 	char *last_path; /* where it was looked for */
 	struct node *last_dir;
-	GPtrArray *at;	    /* of struct place; those in directories that are compared, or one */
-	GHashTable *listed; /* of a directory: its names there (old_list), or NULL */
+	struct node *seen_in; /* of a directory: where a scan of the journal saw it */
+	GPtrArray *at;	      /* of struct place; those in directories that are compared, or one */
+	GHashTable *listed;   /* of a directory: its names there (old_list), or NULL */
 	/* what is to be done (plan.h) */
 	unsigned todo, depth;
-	bool fetch; /* its data is to be here first */
-	bool moved; /* since it was planned */
+	bool fetch;	 /* its data is to be here first */
+	bool holds_more; /* there than a copy of it would */
+	bool moved;	 /* since it was planned */
+	bool unsaid; /* it cannot be there: for each run anew, or what is in it would be forgotten
+		      */
 	const char *conflict;
 	const char *stays; /* on the old server alone: why it does not go */
 	bool later;	   /* it is being changed: for the next run */
@@ -105,6 +110,11 @@ int tree_open_node(const struct tree *tree, const struct node *node, int flags);
 void tree_guess(struct node *node, struct node *dir, const char *name);
 bool tree_is_gone(const struct node *node);
 
+static inline bool tree_is_dir(const struct node *node)
+{
+	return S_ISDIR(node->here ? node->st.st_mode : node->old.st_mode);
+}
+
 void place_add(GPtrArray *places, struct node *dir, const char *name);
 /* Its index, or -1. */
 int place_find(const GPtrArray *places, const struct node *dir, const char *name);
@@ -120,13 +130,25 @@ char *tree_stage_name(const struct node *node, char kind);
 bool tree_stage_parse(const char *name, struct migrate_binding *handle);
 /* Whether it had a name at the switch that it has now. */
 bool tree_was_named(const struct node *node, const struct node *dir, const char *name);
+/*
+ * Its names at the switch may be another's: in a gap of the journal it, or a directory that it was
+ * in, may have been renamed, and neither a stub nor what was carried tells its fileid.  The rename
+ * of a directory shows in the one that it came to.
+ */
+bool tree_is_doubted(const struct node *node);
+/* It, and all that it has, is to be compared. */
+void tree_doubt(struct node *node);
 /* Looks at it on the old server, where it is known to be or may be.  0 or -errno. */
 int tree_look(struct tree *tree, struct node *node);
 /* A name of it was found there.  0 or -errno. */
 int tree_found(struct tree *tree, struct node *node, struct node *dir, const char *name);
 
+/* Its directories are compared again in the next run. */
+void tree_unsettle(struct node *node);
 /* One line for people: of the node, by the name that it has, or had. */
 void tree_conflict(struct tree *tree, struct node *node, const char *text);
+/* The directories that it is in, or is to be in, are compared again. */
+void tree_unsettle(struct node *node);
 void tree_loss(struct tree *tree, const struct node *node, const char *text);
 /* Its path on the new server, or the one on the old server; g_free. */
 char *tree_shown_path(const struct node *node);

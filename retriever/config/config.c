@@ -152,6 +152,12 @@ static gboolean parse_path(void *field, const struct config_place *at, GError **
 	return TRUE;
 }
 
+static gboolean parse_rollback_source(void *field, const struct config_place *at, GError **error)
+{
+	return g_str_has_prefix(at->value, "smb://") ? parse_smb_url(field, at, error)
+						     : parse_path(field, at, error);
+}
+
 static gboolean parse_text(void *field, const struct config_place *at, GError **error)
 {
 	*(char **)field = g_strdup(at->value);
@@ -167,6 +173,18 @@ static gboolean parse_bandwidth(void *field, const struct config_place *at, GErr
 		"no number of bytes per second; write for example 50M, or 0 for no limit");
 }
 
+static gboolean parse_names(void *field, const struct config_place *at, GError **error)
+{
+	g_auto(GStrv) names = g_strsplit_set(at->value, " \t,", -1);
+	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+
+	for (unsigned i = 0; names[i]; i++)
+		if (*names[i])
+			g_strv_builder_add(builder, names[i]);
+	*(char ***)field = g_strv_builder_end(builder);
+	return TRUE;
+}
+
 static gboolean parse_owners(void *field, const struct config_place *at, GError **error)
 {
 	g_autoptr(GError) inner = NULL;
@@ -179,6 +197,8 @@ static gboolean parse_owners(void *field, const struct config_place *at, GError 
 static const char *const stub_attributes[] = {[STUB_EAGER] = "eager", [STUB_LAZY] = "lazy"};
 static const char *const orders[] = {
 	[CRAWL_NAMESPACE_FIRST] = "namespace-first", [CRAWL_DEPTH_FIRST] = "depth-first"};
+static const char *const guards[] = {
+	[GUARD_YES] = "yes", [GUARD_NO] = "no", [GUARD_STRICT] = "strict"};
 static const char *const smb_modes[] = {
 	[SMB_MODES_OPEN] = "open", [SMB_MODES_DESCRIPTOR] = "descriptor"};
 static const char *const encryption[] = {
@@ -223,7 +243,12 @@ static const struct key {
 	{"smb-domain", parse_text, SMB(domain)},
 	{"smb-encryption", SMB(encryption), WORDS(encryption)},
 	{"smb-signing", SMB(signing), WORDS(signing)},
-	{"rollback-source", parse_path, FIELD(rollback_source)},
+	{"rollback-source", parse_rollback_source, FIELD(rollback_source)},
+	{"rollback-password-file", parse_path, FIELD(rollback_password_file)},
+	{"rollback-ccache", parse_path, FIELD(rollback_ccache)},
+	{"guard", FIELD(guard), WORDS(guards)},
+	{"guard-refuse", parse_names, FIELD(guard_refuse)},
+	{"guard-wait", FIELD(guard_wait), .min = 1, .max = 3600, .fallback = 60},
 	{"report", parse_report, FIELD(report)},
 	{"journal", parse_journal, FIELD(journal)},
 	{"socket", parse_socket, FIELD(socket)},
@@ -521,6 +546,9 @@ void config_free(struct volume_config *config)
 	sid_map_free(config->sid_users);
 	sid_map_free(config->sid_groups);
 	g_free(config->rollback_source);
+	g_free(config->rollback_password_file);
+	g_free(config->rollback_ccache);
+	g_strfreev(config->guard_refuse);
 	g_free(config->report);
 	g_free(config->journal);
 	g_free(config->socket);

@@ -9,8 +9,9 @@
 
 #include "volume_config.h"
 
-#define CONFIG_FILE "/etc/quickmigrate/quickmigrate.conf"
-#define REPORT_DIR  "/var/lib/quickmigrate"
+#define CONFIG_FILE	   "/etc/quickmigrate/quickmigrate.conf"
+#define GUARD_STATE_SUFFIX ".guard" /* behind the socket's path: guard/state.h */
+#define REPORT_DIR	   "/var/lib/quickmigrate"
 
 /*
  * The volume's settings out of file (NULL: CONFIG_FILE).  NULL with error set on any mistake: one

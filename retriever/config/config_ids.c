@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sids.h"
+#include "source/smb/smb_url.h"
 #include "source/source.h"
 
 static gboolean parse_sid_map(struct sid_map **map, bool ids, const struct config_place *at,
@@ -60,6 +61,37 @@ static gboolean check_maps(const struct volume_config *config, struct config_pla
 	return TRUE;
 }
 
+bool config_same_user(const char *a, const char *b)
+{
+	struct smb_url x, y;
+
+	if (!g_str_has_prefix(a, "smb://") || !g_str_has_prefix(b, "smb://"))
+		return false;
+	bool same = smb_url_parse(a, &x, NULL) & smb_url_parse(b, &y, NULL) &&
+		    !g_ascii_strcasecmp(x.user, y.user);
+
+	smb_url_clear(&x);
+	smb_url_clear(&y);
+	return same;
+}
+
+static gboolean check_rollback(const struct volume_config *config, struct config_place at,
+			       GError **error)
+{
+	at.key = "rollback-source";
+	at.value = config->rollback_source;
+	if (at.value && config_same_user(config->source, at.value))
+		return config_wrong(error, &at,
+				    "names the user that `source` names, who is to have no write "
+				    "rights; name another one");
+	at.key = "rollback-ccache";
+	at.value = config->rollback_ccache;
+	if (at.value && config->rollback_password_file)
+		return config_wrong(error, &at,
+				    "rollback-password-file is set too; remove one of them");
+	return TRUE;
+}
+
 gboolean config_check_smb(const struct volume_config *config, const char *file, const char *group,
 			  GError **error)
 {
@@ -81,5 +113,5 @@ gboolean config_check_smb(const struct volume_config *config, const char *file, 
 		return config_wrong(error, &at, "smb-password-file is set too; remove one of them");
 	}
 	at.value = NULL;
-	return check_maps(config, at, smb, error);
+	return check_rollback(config, at, error) && check_maps(config, at, smb, error);
 }

@@ -12,6 +12,9 @@ gboolean config_parse_sids(void *field, const struct config_place *at, GError **
 gboolean config_parse_sid_ids(void *field, const struct config_place *at, GError **error);
 gboolean config_parse_default_owner(void *field, const struct config_place *at, GError **error);
 
+/* Whether two smb:// URLs name one user, however they write him. */
+bool config_same_user(const char *a, const char *b);
+
 /* What holds between keys of SMB sources and others, once all are read. */
 gboolean config_check_smb(const struct volume_config *config, const char *file, const char *group,
 			  GError **error);

@@ -238,6 +238,39 @@ struct sid_map *sid_map_parse(const char *text, bool ids, GError **error)
 	return NULL;
 }
 
+static void reverse_table(GHashTable *from, GHashTable *to)
+{
+	GHashTableIter iter;
+	gpointer key, value;
+
+	g_hash_table_iter_init(&iter, from);
+	while (g_hash_table_iter_next(&iter, &key, &value)) {
+		const struct target *target = value;
+		struct target back = {.sid = *(const struct sid *)key};
+		const struct target *other = g_hash_table_lookup(to, &target->sid);
+
+		/* the same one each time, whatever the table's order */
+		if (other && memcmp(&other->sid, &back.sid, sizeof back.sid) < 0)
+			continue;
+		g_hash_table_replace(to, g_memdup2(&target->sid, sizeof target->sid),
+				     g_memdup2(&back, sizeof back));
+	}
+}
+
+struct sid_map *sid_map_reverse(const struct sid_map *map)
+{
+	struct sid_map *back;
+
+	if (!map)
+		return NULL;
+	back = g_new0(struct sid_map, 1);
+	back->one = g_hash_table_new_full(sid_hash, sids_are_equal, g_free, g_free);
+	back->below = g_hash_table_new_full(sid_hash, sids_are_equal, g_free, g_free);
+	reverse_table(map->one, back->one);
+	reverse_table(map->below, back->below);
+	return back;
+}
+
 void sid_map_free(struct sid_map *map)
 {
 	if (!map)

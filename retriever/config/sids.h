@@ -39,6 +39,8 @@ struct sid_map;
 
 /* NULL with error set: what is wrong, without the place.  ids: TO is a number. */
 struct sid_map *sid_map_parse(const char *text, bool ids, GError **error);
+/* From the SIDs of the new server to those of the old one; of several one.  NULL for NULL. */
+struct sid_map *sid_map_reverse(const struct sid_map *map);
 void sid_map_free(struct sid_map *map);
 
 /* FALSE: it is kept.  map: NULL keeps all. */

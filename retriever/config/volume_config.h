@@ -10,6 +10,7 @@
 enum stub_attributes { STUB_EAGER, STUB_LAZY };
 /* What the permission bits of what comes from an SMB server say: volume/windows.h. */
 enum smb_modes { SMB_MODES_UNSET, SMB_MODES_OPEN, SMB_MODES_DESCRIPTOR };
+enum guard_kind { GUARD_YES, GUARD_NO, GUARD_STRICT };
 enum crawl_order { CRAWL_NAMESPACE_FIRST, CRAWL_DEPTH_FIRST };
 
 struct volume_config {
@@ -39,7 +40,13 @@ struct volume_config {
 	enum smb_modes smb_modes; /* smb-modes = descriptor | open, required for an smb:// source */
 	struct owners *map_users, *map_groups; /* map-users, map-groups: owners.h; NULL: all kept */
 	char *rollback_source; /* rollback-source = absolute path: the old server's tree, mounted
-				* with write rights; NULL: none */
+				* with write rights; or smb:// with another user; NULL: none */
+	/* rollback-password-file, rollback-ccache = absolute path, of the latter; one of them is
+	 * NULL */
+	char *rollback_password_file, *rollback_ccache;
+	enum guard_kind guard; /* guard = yes (default) | no | strict */
+	char **guard_refuse;   /* guard-refuse = NAME ..., or NULL */
+	unsigned guard_wait;   /* guard-wait = 1..3600 seconds, default 60 */
 	char *report;	       /* report = absolute path, default REPORT_DIR/NAME.report */
 	char *journal;	       /* journal = absolute path, default REPORT_DIR/NAME.journal */
 	char *socket;	       /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */

@@ -221,6 +221,11 @@ static void object_load(struct object *object, int fd, bool take)
 		object->normal = true;
 		return;
 	}
+	/* It is of no object: to finish it would make it an empty file. */
+	if (object->record.state == MIGRATE_DUMMY) {
+		object->load_error = -ESTALE;
+		return;
+	}
 	ret = take ? fd
 		   : reopen(object, fd, is_directory(object) ? O_RDONLY | O_DIRECTORY : O_RDWR);
 	if (ret < 0) {

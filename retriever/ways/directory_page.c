@@ -102,7 +102,8 @@ static void page_done_one(struct page *page)
 
 bool directory_reserves(const char *path, const char *name)
 {
-	return path && !*path && !strcmp(name, MIGRATE_PRIVATE_DIR);
+	return path && !*path &&
+	       (!strcmp(name, MIGRATE_PRIVATE_DIR) || !strcmp(name, MIGRATE_ROLLBACK_DIR));
 }
 
 /* NULL while too many files with theirs wait to be durable. */
@@ -550,11 +551,13 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 		g_atomic_int_inc(&run->lacking);
 		return;
 	}
-	if (directory_reserves(run->path, entry->name))
+	if (directory_reserves(run->path, entry->name)) {
+		if (!strcmp(entry->name, MIGRATE_ROLLBACK_DIR))
+			return;
 		failed_names_add(&run->failed_names, entry->name, -EEXIST,
 				 "this name is reserved at the volume's root: rename it on the old "
 				 "server, then retry; or give it up: migratectl skip");
-	else if (!run->names_only && !entry->has_attr)
+	} else if (!run->names_only && !entry->has_attr)
 		ask_lookup(question_new(page, entry));
 	else if (!run->names_only && S_ISLNK(entry->attr.mode) &&
 		 !stub_is_known(run->object->retriever, parent, entry))

@@ -15,7 +15,7 @@ void directory_page_make(struct run *run, struct backend_batch *batch);
 struct stub_parent directory_parent(const struct object *object, bool named, const char *path,
 				    int prior_fd);
 
-/* Whether that name in the directory at path is the retriever's own. */
+/* Whether that name in the directory at path is the project's own: no client's. */
 bool directory_reserves(const char *path, const char *name);
 
 /* What is asked about an entry of the directory at path, and what its LOOKUP said of it. */

@@ -155,19 +155,27 @@ START_TEST(there_and_back)
 }
 END_TEST
 
+static struct watched take(char **bytes)
+{
+	struct watched watched;
+
+	ck_assert(watch_take(watch, true, &watched, NULL));
+	*bytes = g_memdup2(watched.bytes, watched.len);
+	watched.bytes = *bytes;
+	return watched;
+}
+
 /* Batches end anywhere: what is there is ahead of what is told. */
 START_TEST(names_ahead_of_events)
 {
+	g_autofree char *a = NULL, *b = NULL;
 	struct watched first, second;
-	g_autofree char *bytes = NULL;
 
 	rename_file("volume/f", "volume/b");
-	ck_assert(watch_take(watch, true, &first, NULL));
-	bytes = g_memdup2(first.bytes, first.len);
-	first.bytes = bytes;
+	first = take(&a);
 	rename_file("volume/b", "volume/c");
 	rename_file("volume/c", "volume/f");
-	ck_assert(watch_take(watch, true, &second, NULL));
+	second = take(&b);
 	apply_batch(apply, &first, NULL);
 	apply_batch(apply, &second, NULL);
 	ck_assert_int_eq(flags_of("volume/f"), 0);
@@ -176,6 +184,27 @@ START_TEST(names_ahead_of_events)
 	ck_assert_int_eq(flags_of("volume/c"), JOURNAL_NAMES);
 	ck_assert_int_eq(was("volume/c", "volume", "f"), JOURNAL_WAS_THERE);
 	ck_assert_int_eq(was("volume/c", "volume", "b"), JOURNAL_WAS_UNKNOWN);
+}
+END_TEST
+
+/* What was looked up is remembered while events of before that are still to come, also over a batch
+ * that says nothing of it. */
+START_TEST(names_are_remembered)
+{
+	g_autofree char *a = NULL, *b = NULL, *c = NULL;
+	struct watched first, second, third;
+
+	rename_file("volume/f", "volume/b");
+	first = take(&a);
+	put_file("volume/g", "more");
+	second = take(&b);
+	rename_file("volume/b", "volume/f");
+	third = take(&c);
+	apply_batch(apply, &first, NULL);
+	apply_batch(apply, &second, NULL);
+	apply_batch(apply, &third, NULL);
+	ck_assert_int_eq(flags_of("volume/f"), 0);
+	ck_assert_int_eq(was("volume/f", "volume", "b"), JOURNAL_WAS_UNKNOWN);
 }
 END_TEST
 
@@ -263,6 +292,7 @@ int main(void)
 	tcase_add_test(tcase, a_link_of_what_is_gone);
 	tcase_add_test(tcase, there_and_back);
 	tcase_add_test(tcase, names_ahead_of_events);
+	tcase_add_test(tcase, names_are_remembered);
 	tcase_add_test(tcase, replaced);
 	tcase_add_test(tcase, another_tree);
 	tcase_add_test(tcase, written_through_a_mapping);

@@ -56,13 +56,15 @@ def version(case):
     return case['settings'].get('version', case['door'])
 
 
-def case(door, seed, source_kind=None, begin=None):
+def case(door, seed, source_kind=None, begin=None, kills=False):
     """source_kind: what the old server speaks, if not any of nfs and file.  begin: what the new tree
-    begins from, if it is not empty (beginning.py)."""
+    begins from, if it is not empty (beginning.py).  kills: of what goes back, too (back.py)."""
     r = random.Random(f'case {door} {seed}')
     out = {'door': door, 'seed': seed, 'settings': settings(r, door)}
     if begin:
         out['settings']['begin'] = begin
+    if kills:
+        out['settings']['kills'] = True
     if source_kind:
         out['settings']['source'] = source_kind
     if source_kind == 'smb':
@@ -88,6 +90,7 @@ class Generator(SmbOperations):
     WORLD_WEIGHTS = {
         'crawler': 1.6, 'retriever': 0.8, 'server': 0.5, 'old': 0.5, 'throttle': 0.3,
         'crawl': 0.03}
+    KILLS_WEIGHTS = {'journal': 4, 'follow': 4}
     WEIGHTS4 = {
         'open': 12, 'close': 2, 'downgrade': 1, 'lock': 5, 'unlock': 3, 'testlock': 3}
     WEIGHTS42 = {'space': 7, 'seek': 7, 'copy': 2, 'read_plus': 3}
@@ -114,6 +117,8 @@ class Generator(SmbOperations):
             weights.update(self.SMB_WEIGHTS)
         if case['settings'].get('records'):
             weights['record'] = 2
+        if case['settings'].get('kills'):
+            weights.update(self.KILLS_WEIGHTS)
         self.kinds, self.weights = list(weights), list(weights.values())
         self.queue = []
         self.known = None               # a path that was just looked up
@@ -148,7 +153,8 @@ class Generator(SmbOperations):
             if op.get(key) == '.migrate' and (not op[directory] or op[directory][0] == '@'):
                 op[key] = 'migrate'             # it is reserved in the root
         if 'who' not in op and op['op'] not in ('crawler', 'retriever', 'server', 'old',
-                                                'throttle', 'crawl', 'record'):
+                                                'throttle', 'crawl', 'record', 'journal',
+                                                'follow'):
             op = {**op, 'who': self.r.choice((0, 0, 0, 0, 1, 1, 2, 3, 4)),
                   'client': self.r.randrange(self.clients)}
         return op
@@ -545,6 +551,13 @@ class Generator(SmbOperations):
 
     def make_old(self):
         return {'op': 'old', 'action': self.r.choice(('stall', 'stall', 'kill'))}
+
+    def make_journal(self):
+        return {'op': 'journal', 'action': self.r.choice(('kill', 'down', 'start', 'stall',
+                                                          'flood'))}
+
+    def make_follow(self):
+        return {'op': 'follow', 'action': self.r.choice(('kill', 'kill', 'stop'))}
 
     def make_throttle(self):
         return {'op': 'throttle', 'rate': self.r.choice(('0', '100K', '2M'))}

@@ -2,7 +2,6 @@
 """The servers of a run, and the migration of one sequence: a source on the old server, its
 migrating volume behind the new server, and a plain copy behind another."""
 import collections
-import json
 import os
 import shutil
 import signal
@@ -12,6 +11,7 @@ import time
 from samba.dcerpc import xattr
 from samba.ndr import ndr_pack, ndr_unpack
 
+import back
 import beginning
 import compare
 import door_smb
@@ -37,8 +37,7 @@ def where(fs, side):
 
 class World:
     """Made once in a sandbox.  twice: the migrating side is one more plain copy, to see whether the
-    comparison itself is right.  back: the old tree is made what the new one is (migratectl
-    rollback), and compared: with even seeds in the end, with odd ones where the operations end."""
+    comparison itself is right.  back: with the way back (back.py)."""
 
     def __init__(self, build, twice=False, back=False):
         self.build, self.twice, self.back = build, twice, back
@@ -85,8 +84,8 @@ class Sequence:
         self.old = None
         self.copied = set()                         # records that were copied to other files
         self.migration = None
-        self.back = (world.back and self.settings.get('source') != 'smb' and
-                     not self.settings.get('begin'))
+        self.stage = 'finalized'
+        self.back = None
 
     def __enter__(self):
         try:
@@ -139,7 +138,9 @@ class Sequence:
         self.migration = Migration(self.world.build, root=self.migrated,
                                    **{**self.configured, **({'bandwidth': 0} if begin == 'copied' else {})})
         self.migration.start_retriever()
-        if self.back:
+        if self.world.back and back.possible(self.case):
+            self.stage = back.stage(self.case)
+            self.back = back.Back(self)
             self.migration.start_journal()
         if begin:
             {'copied': beginning.copy, 'adopted': beginning.adopt}[begin](self)
@@ -153,13 +154,15 @@ class Sequence:
         for server in (s for pair in self.pairs for s in pair.servers):
             if server.process:
                 server.stop(signal.SIGKILL)
-        for process in (self.crawler, self.migration and self.migration.retriever,
-                        self.migration and self.migration.journal):
+        if self.back:
+            self.back.close()
+        for process in (self.crawler, self.migration and self.migration.retriever):
             if process and process.poll() is None:
                 process.kill()
                 process.wait()
         del Process.all[:]
-        for path in (self.source, self.plain, self.migrated, f'{BASE}/{VOLUME}.journal'):
+        for path in (self.source, self.plain, self.migrated, f'{BASE}/{VOLUME}.journal',
+                     f'{BASE}/{VOLUME}.rollback'):
             shutil.rmtree(path, ignore_errors=True)
 
     # ---- operations ---------------------------------------------------------------------------
@@ -215,13 +218,15 @@ class Sequence:
     def world_crawler(self, op):
         if self.crawler and self.crawler.poll() is None:
             self.crawler.stop({'stop': signal.SIGTERM}.get(op['action'], signal.SIGKILL))
-        if op['action'] == 'start':
+        if op['action'] == 'start' and self.stage != 'nothing':
             self.unblock()
             options = ['--metadata-only'] if op.get('metadata') else []
             self.crawler = self.migration.start_crawler(*options)
 
     def world_crawl(self, op):
         """A crawler's run to the end."""
+        if self.stage == 'nothing':
+            return
         self.world_crawler({'action': 'kill'})
         self.unblock()
         self.migration.ctl('throttle', argument='0')
@@ -277,15 +282,22 @@ class Sequence:
         self.unblock()
         self.migration.ctl('throttle', argument=op['rate'])
 
+    def world_journal(self, op):
+        if self.back:
+            self.back.journal(op['action'])
+
+    def world_follow(self, op):
+        if self.back:
+            self.back.follow(op['action'])
+
     # ---- the end ------------------------------------------------------------------------------
 
     def finish(self, lie=None):
         """The crawler runs to the end, the volume is finalized, and the trees are compared, as
         clients see them and on disk."""
-        if self.back and self.case['seed'] % 2:
-            self.unblock()
-            self.roll_back()
-            self.compare_half()
+        if self.back and self.stage in ('nothing', 'half'):
+            self.back.run()
+            self.back.compare_seen()
             return
         if self.migration:
             self.end_migration()
@@ -295,34 +307,8 @@ class Sequence:
         for pair in self.pairs:
             pair.sweep(self.quiet[1])
         if self.back:
-            self.roll_back()
-            self.compare_back()
-
-    def roll_back(self):
-        try:
-            said = json.loads(self.migration.ctl('rollback', '--json', '--to', self.source))
-        except Failure as failure:
-            raise Difference('rollback', str(failure)) from None
-        self.lost = bool(said['rollback']['losses'])
-
-    def compare_half(self):
-        """The old server's tree with the plain one, while much is not here: what clients see."""
-        found = tree.compare(self.quiet[1], self.source, slack=1 << 40,
-                             any_mtime=lambda st: st.st_mtime_ns >= self.begin)
-        if found.differences:
-            raise Difference('half', 'on disk: ' + '; '.join(found.differences[:5]))
-
-    def compare_back(self):
-        """The old server's tree with the new one, on disk."""
-        found = tree.compare(self.source, self.quiet[0], slack=1 << 40)
-        if found.differences:
-            raise Difference('back', 'on disk: ' + '; '.join(found.differences[:5]))
-        root = os.fsencode(self.source)
-        for path in compare.paths(root):
-            other = os.path.join(os.fsencode(self.quiet[0]), os.path.relpath(path, root))
-            old, new = (carried_back(p) for p in (path, other))
-            if old != new and not self.lost:
-                raise Difference('back', f'on disk: {path}: {old}, not {new}')
+            self.back.run()
+            self.back.compare_disks()
 
     def end_migration(self):
         self.world_crawl({})
@@ -334,13 +320,14 @@ class Sequence:
             self.migration.ctl('verify')
             if self.settings.get('begin'):
                 self.migration.ctl('aside', '--discard')
-            self.migration.ctl('finalize')
-            self.disk.finalized = True
+            if self.stage == 'finalized':
+                self.migration.ctl('finalize')
+            self.disk.finalized = self.stage == 'finalized'
         except Failure as failure:
             raise Difference('finish', str(failure)) from None
         self.remove_copied()
-        left = tree.records(self.quiet[0])
-        if left or os.path.lexists(self.migrated + '/.migrate'):
+        left = self.disk.finalized and tree.records(self.quiet[0])
+        if left or self.disk.finalized and os.path.lexists(self.migrated + '/.migrate'):
             raise Difference('finish', f'left on disk: {left[:3]}, or .migrate')
 
     def compare_disks(self):
@@ -375,12 +362,6 @@ class Sequence:
         if extra or not self.disk.of_source(os.stat(path).st_ino):
             raise Difference('holes', f'on disk: {path}: data at {m}, not {p}')
         self.exception('zeros_are_holes')
-
-
-def carried_back(path):
-    names = os.listxattr(path, follow_symlinks=False)
-    return {name: os.getxattr(path, name, follow_symlinks=False) for name in names
-            if name.startswith(('user.', 'system.posix_acl_')) or name == 'security.NTACL'}
 
 
 def extended(path, until):

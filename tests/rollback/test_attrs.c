@@ -43,6 +43,41 @@ START_TEST(all_of_it)
 }
 END_TEST
 
+/* What it has already is not set, and nothing is while it is held. */
+START_TEST(held)
+{
+	const struct volume_config config = {0};
+	const char *const changes[] = {"chmod 600", "chown 5", "chgrp 5", "setfacl -m u:9:r",
+				       "touch -d 2002-02-02"};
+	struct attrs attrs;
+	int a, b;
+
+	trees_make(FILL);
+	for (unsigned i = 0; i <= G_N_ELEMENTS(changes); i++) {
+		struct stat before, after;
+
+		if (i)
+			sh("%s " NEW_TREE "/a/%u", changes[i - 1], i);
+		g_autofree char *from = g_strdup_printf(NEW_TREE "/a/%u", MAX(i, 1));
+		g_autofree char *to = g_strdup_printf(OLD_TREE "/a/%u", MAX(i, 1));
+		a = open(from, O_PATH);
+		b = open(to, O_PATH);
+		ck_assert_int_eq(fstat(b, &before), 0);
+		ck_assert_int_eq(attrs_read(a, &attrs), 0);
+		attrs.held = true;
+		ck_assert_int_eq(attrs_give(b, &attrs, &config, count, NULL), i ? -EAGAIN : 0);
+		attrs.held = false;
+		if (!i)
+			ck_assert_int_eq(attrs_give(b, &attrs, &config, count, NULL), 0);
+		ck_assert_int_eq(fstat(b, &after), 0);
+		ck_assert_int_eq(migrate_ns(after.st_ctim), migrate_ns(before.st_ctim));
+		attrs_clear(&attrs);
+		close(a);
+		close(b);
+	}
+}
+END_TEST
+
 START_TEST(owners_backwards)
 {
 	struct volume_config config = {.map_users = owners_parse("100-199:1100", NULL),
@@ -84,6 +119,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, all_of_it);
+	tcase_add_test(tcase, held);
 	tcase_add_test(tcase, owners_backwards);
 	tcase_add_test(tcase, what_is_not_taken);
 	suite_add_tcase(suite, tcase);

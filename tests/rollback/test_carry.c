@@ -82,6 +82,37 @@ START_TEST(replaced)
 END_TEST
 
 /* Names that come and go again leave a time. */
+/* A run that was killed had begun to make it: what it made is removed, and its number is free. */
+START_TEST(staged_and_killed)
+{
+	struct carried_object object = {0};
+	struct way way;
+	struct stat st;
+
+	trees_make(FILL);
+	make("n", "echo new >n");
+	trees_commit();
+	journal_store_close(journal);
+	const struct node node = {.handle = handle_of("n")};
+	g_autofree char *name = tree_stage_name(&node, STAGE_NEW);
+	sh("mkdir " OLD_TREE "/" OLD_STAGE " && echo >" OLD_TREE "/" OLD_STAGE "/%s", name);
+	g_autofree char *path = g_build_filename(OLD_TREE, OLD_STAGE, name, NULL);
+	ck_assert_int_eq(stat(path, &st), 0);
+	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
+	object.staged = st.st_ino;
+	ck_assert(carried_put(carried, &node.handle, &object, NULL) &&
+		  carried_commit(carried, NULL));
+	carried_close(carried);
+	way_open(&way);
+	stop_now = true;
+	way_go(&way);
+	ck_assert(carried_get(way.carried, &node.handle, &object));
+	ck_assert_uint_eq(object.staged, 0);
+	ck_assert_int_lt(stat(path, &st), 0);
+	way_close(&way);
+}
+END_TEST
+
 START_TEST(times_of_directories)
 {
 	trees_make(FILL);
@@ -120,6 +151,7 @@ int main(void)
 	tcase_add_test(tcase, every_kind);
 	tcase_add_test(tcase, names_in_circles);
 	tcase_add_test(tcase, replaced);
+	tcase_add_test(tcase, staged_and_killed);
 	tcase_add_test(tcase, times_of_directories);
 	tcase_add_test(tcase, trees_that_go_and_come);
 	suite_add_tcase(suite, tcase);

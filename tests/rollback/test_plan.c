@@ -30,6 +30,197 @@ START_TEST(conflicts)
 }
 END_TEST
 
+/* As a scan finds it: what it is called now, and that it was changed. */
+static void note_seen(const char *path)
+{
+	g_autofree char *base = NULL, *full = in_new(path);
+	struct journal_place place = place_of(path, &base);
+	struct migrate_binding handle = handle_of(path);
+	struct stat st;
+
+	ck_assert_int_eq(lstat(full, &st), 0);
+	journal_store_seen(journal, &handle,
+			   S_ISDIR(st.st_mode) ? JOURNAL_META | JOURNAL_ENTRIES | JOURNAL_DIRECTORY
+			   : S_ISREG(st.st_mode) ? JOURNAL_META | JOURNAL_DATA
+						 : JOURNAL_META,
+			   &place, S_ISDIR(st.st_mode) || st.st_nlink == 1);
+}
+
+static void root_seen(void)
+{
+	note(".", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
+}
+
+/* What is in it was not changed, and has no row. */
+START_TEST(a_directory_renamed_in_a_gap)
+{
+	trees_make(FILL);
+	sh("cd " NEW_TREE " && mv a z");
+	note_seen("z");
+	root_seen();
+	go_back(0);
+	same_trees();
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* A run before was about to remove what the old server has alone. */
+START_TEST(touched_there_alone)
+{
+	struct carried_object object = {.touching = true};
+	struct migrate_binding handle = {.len = sizeof(object.fileid)};
+	struct carried *carried;
+	struct stat st;
+
+	trees_make(FILL);
+	sh("cd " NEW_TREE " && mv a z");
+	note_seen("z");
+	root_seen();
+	ck_assert_int_eq(stat(OLD_TREE "/a", &st), 0);
+	object.fileid = st.st_ino;
+	memcpy(handle.bytes, &object.fileid, sizeof(object.fileid));
+	carried = carried_open("/mnt/carried", switched, true, NULL);
+	ck_assert(carried_put(carried, &handle, &object, NULL) && carried_commit(carried, NULL));
+	carried_close(carried);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* With two links of one file in two of them, of which a row tells. */
+START_TEST(links_in_directories_renamed_in_a_gap)
+{
+	trees_make("mkdir -p a/b e && echo x >a/x && ln a/x a/b/y && "
+		   "find . -exec touch -hd 2001-02-03 {} +");
+	sh("cd " NEW_TREE " && mv a z && mv z/b e/c && echo more >>z/x");
+	note_seen("z");
+	note_seen("e");
+	note_seen("e/c");
+	note_seen("z/x");
+	root_seen();
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* A run was killed when it had begun to do something to it. */
+static void touching(const char *path)
+{
+	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
+	const struct migrate_binding handle = handle_of(path);
+	struct carried_object object;
+
+	ck_assert(carried_get(carried, &handle, &object));
+	object.touching = true;
+	ck_assert(carried_put(carried, &handle, &object, NULL) && carried_commit(carried, NULL));
+	carried_clear(&object);
+	carried_close(carried);
+}
+
+/* The directory is found by its number alone, later than the file. */
+START_TEST(a_link_in_a_gap_in_what_was_moved)
+{
+	trees_make("mkdir -p a/b e && echo x >a/x && find . -exec touch -hd 2001-02-03 {} +");
+	change("a", JOURNAL_META, "chmod 700 a");
+	change("e", JOURNAL_META, "chmod 700 e");
+	change("a/b", JOURNAL_META, "chmod 700 a/b");
+	go_back(0);
+	touching("a");
+	touching("e");
+	touching("a/b");
+	sh("cd " OLD_TREE " && mv a/b e/b");
+	sh("cd " NEW_TREE " && ln a/x a/b/y && mv a/b e/b");
+	note_seen("a");
+	note_seen("e");
+	note_seen("e/b");
+	note_seen("a/x");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* A link of which nothing tells, in a directory that is listed before. */
+START_TEST(a_link_of_what_came_along)
+{
+	trees_make("mkdir a && echo x >a/x && ln a/x y && find . -exec touch -hd 2001-02-03 {} +");
+	sh("cd " NEW_TREE " && mv a z && mkdir a");
+	root_seen();
+	note_seen("a");
+	note_seen("z");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+START_TEST(directories_swapped_in_a_gap)
+{
+	trees_make(FILL);
+	sh("cd " NEW_TREE " && mv a z && mv d a && mv z d");
+	note_seen("a");
+	note_seen("d");
+	root_seen();
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* Of a file that no client has seen, nobody has changed anything. */
+START_TEST(a_dummy)
+{
+	struct migrate_record rec = {.state = MIGRATE_DUMMY};
+	int fd;
+
+	trees_make(FILL);
+	sh(": >" NEW_TREE "/a/8");
+	fd = open(NEW_TREE "/a/8", O_RDWR);
+	ck_assert_int_eq(migrate_binding_get(fd, "", &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	close(fd);
+	note_seen("a/8");
+	go_back(0);
+	sh("grep -q old8 " OLD_TREE "/a/8");
+}
+END_TEST
+
+/* Another type, another file, and links that are not the same ones. */
+START_TEST(others_in_their_places_in_a_gap)
+{
+	trees_make(FILL);
+	sh("cd " NEW_TREE "/a && rm 1 && ln -s x 1 && rm symlink && echo file >symlink && "
+	   "rm 2 && mkdir 2 && touch 2/in && rm 3 && ln 4 3 && mv 5 6");
+	note_seen("a");
+	note_seen("a/1");
+	note_seen("a/symlink");
+	note_seen("a/2");
+	note_seen("a/2/in");
+	note_seen("a/3");
+	note_seen("a/6");
+	note_seen("d/link");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* Runs before may have come to no end, or have had nothing to do in the root. */
+START_TEST(the_root)
+{
+	trees_make(FILL);
+	change("a/1", JOURNAL_DATA, "echo ours >>a/1");
+	go_back(0);
+	change(".", JOURNAL_META, "chmod 700 .");
+	go_back(0);
+	same_trees();
+	sh("cd " OLD_TREE " && mkdir " OLD_STAGE "; touch .");
+	change("a/2", JOURNAL_DATA, "echo ours >>a/2");
+	go_back(0);
+	same_trees();
+	sh("cd " OLD_TREE " && mkdir " OLD_STAGE " && rmdir " OLD_STAGE);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 START_TEST(planned)
 {
 	struct way way;
@@ -111,6 +302,15 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, conflicts);
+	tcase_add_test(tcase, a_directory_renamed_in_a_gap);
+	tcase_add_test(tcase, touched_there_alone);
+	tcase_add_test(tcase, links_in_directories_renamed_in_a_gap);
+	tcase_add_test(tcase, a_link_in_a_gap_in_what_was_moved);
+	tcase_add_test(tcase, a_link_of_what_came_along);
+	tcase_add_test(tcase, directories_swapped_in_a_gap);
+	tcase_add_test(tcase, others_in_their_places_in_a_gap);
+	tcase_add_test(tcase, a_dummy);
+	tcase_add_test(tcase, the_root);
 	tcase_add_test(tcase, planned);
 	tcase_add_test(tcase, replaced_and_left);
 	tcase_add_test(tcase, one_link_goes);

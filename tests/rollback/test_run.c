@@ -31,8 +31,11 @@ START_TEST(refused)
 	refuses(NEW_TREE, "apart");
 	refuses(OLD_TREE, "migrate-journal"); /* nobody watches */
 	config.source = (char *)"smb://host/share";
-	refuses(OLD_TREE, "SMB");
+	refuses(OLD_TREE, "written as it was read");
+	config.source = (char *)"smb://Reader@host/share";
+	refuses("smb://reader@host/share", "who is to have no write rights");
 	config.source = (char *)"file:///mnt/old";
+	refuses("smb://writer@host/share", "written as it was read");
 	config.journal = (char *)"/mnt/none";
 	refuses(OLD_TREE, "/mnt/none");
 	g_autofree char *dir = rollback_directory(&config);

@@ -246,6 +246,7 @@ class Migration:
         self.retriever = self.journal = None
         self.server = None
         self.smbd = None
+        self.source = source
         self.configure(source=source, **settings)
         os.makedirs(os.path.dirname(self.socket), mode=0o755, exist_ok=True)
         os.makedirs(root, exist_ok=True)
@@ -261,7 +262,7 @@ class Migration:
             file.write(out, space_around_delimiters=False)
 
     def program(self, name):
-        for directory in ('retriever', 'ctl', 'crawler', 'journal', 'sbin', ''):
+        for directory in ('retriever', 'ctl', 'crawler', 'journal', 'guard', 'sbin', ''):
             path = os.path.join(self.build, directory, name)
             if os.path.isfile(path):
                 return path
@@ -375,16 +376,18 @@ class Migration:
         self.server.start()
 
 
-def stack(build, fill=None, size='16G', fs='ext4', proxied=False, old=None, mkfs=(), **settings):
+def stack(build, fill=None, size='16G', fs='ext4', proxied=False, old=None, mkfs=(), wrapper=(),
+          **settings):
     """The usual beginning: two file systems, fill(path) makes the old tree, an old server, a
-    retriever and a new server; not attached.  Returns (old server, Migration)."""
+    retriever and a new server; not attached.  wrapper: what starts the retriever.  Returns (old
+    server, Migration)."""
     volume(OLD, size, mkfs=mkfs)
     volume(NEW, size, fs, mkfs=mkfs)
     if fill:
         fill(OLD)
     server = old_server(proxied=proxied, **(old or {}))
     migration = Migration(build, f'nfs://{server.address}{OLD}', **settings)
-    migration.start_retriever()
+    migration.start_retriever(*wrapper)
     return server, migration
 
 

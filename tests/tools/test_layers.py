@@ -29,6 +29,8 @@ FOLDERS = {
     'journal/store': ['common'],
     # reads the configuration
     'journal': ['journal/store', 'retriever/config', 'retriever/source', 'common'],
+    # likewise
+    'guard': ['retriever/config', 'retriever/source', 'common'],
     'retriever/source/smb/worker': ['retriever/source/smb'],
     'retriever/source/file': ['retriever/source', 'common'],
     'retriever/source/nfs': ['retriever/source', 'common'],
@@ -49,7 +51,7 @@ FOLDERS = {
     'report': ['retriever/volume', 'retriever/config', 'retriever/source', 'proof', 'common'],
     # of the retriever it uses the configuration and formats
     'rollback': ['journal/store', 'retriever/config', 'retriever/volume', 'retriever/source',
-                 'common'],
+                 'retriever/source/smb', 'common'],
     # reads the configuration, the report's format and the journal
     'ctl': ['rollback', 'report', 'journal/store', 'retriever/config', 'retriever/volume',
             'retriever/source', 'proof', 'common'],

@@ -474,7 +474,7 @@ static bool start_worker(struct smb_conn *conn)
 	start.password = secret.password;
 	start.ccache = secret.ccache;
 	start.ccache_len = secret.ccache_len;
-	ret = smb_worker_start(&conn->worker, &start);
+	ret = smb_worker_start(&conn->worker, SMB_READER, &start);
 	smb_secret_clear(&secret);
 	if (ret)
 		tell_failure(

@@ -11,12 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROGRAM	  "migrate-smb-worker"
 #define MEMORY	  ((size_t)WIRE_SLOTS * WIRE_SLOT_BYTES)
 #define SPARE_FDS 16 /* above those that the worker gets */
 
 /* Of the build that this program is of: beside it, or where it is installed. */
-static char *find_program(void)
+static char *find_program(const char *name)
 {
 	const char *given = g_getenv("MIGRATE_SMB_WORKER");
 	g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
@@ -25,11 +24,11 @@ static char *find_program(void)
 
 	if (given)
 		return g_strdup(given);
-	beside = dir ? g_build_filename(dir, PROGRAM, NULL) : NULL;
+	beside = dir ? g_build_filename(dir, name, NULL) : NULL;
 	if (beside && access(beside, X_OK) == 0)
 		return beside;
 	g_free(beside);
-	return g_strdup(LIBEXECDIR "/" PROGRAM);
+	return g_build_filename(LIBEXECDIR, name, NULL);
 }
 
 /* A descriptor that is none of those that the child gets. */
@@ -44,7 +43,7 @@ static int move_up(int fd)
 /* Sealed: a worker that makes it smaller would kill whoever looks into it. */
 static int make_memory(uint8_t **memory)
 {
-	int fd = memfd_create(PROGRAM, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = memfd_create("migrate-smb", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)
 		return -1;
@@ -88,9 +87,9 @@ static int spawn_worker(pid_t *pid, const char *program, int sock, int memory)
 	return -ret;
 }
 
-int smb_worker_start(struct smb_worker *worker, const struct wire_start *start)
+int smb_worker_start(struct smb_worker *worker, const char *name, const struct wire_start *start)
 {
-	g_autofree char *program = find_program();
+	g_autofree char *program = find_program(name);
 	struct wire_pack pack;
 	int socks[2], memory, ret;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the retriever and migrate-smb-worker say to each other.  Both come from one build: numbers
+ * What the retriever and migrate-smb-worker say to each other, and `migratectl rollback` and
+ * migrate-smb-writer.  All come from one build: numbers
  * are in the machine's order.
  *
  * A worker is one SMB connection to one share, for as long as that lasts.  It is started with a
@@ -22,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION   2
+#define WIRE_VERSION   3
 #define WIRE_SOCKET_FD 3
 #define WIRE_MEMORY_FD 4
 
@@ -44,6 +45,18 @@ enum wire_op {
 	WIRE_READ,
 	WIRE_READLINK,
 	WIRE_XATTRS,
+	WIRE_CHANGE, /* migrate-smb-writer only; name: of a stream, ":NAME:$DATA", or none */
+};
+
+/* One thing that is done to one object, which is opened for it (MS-SMB2 2.2.13). */
+enum wire_change_kind { WIRE_OPEN, WIRE_SET, WIRE_WRITE, WIRE_FLUSH, WIRE_CONTROL };
+
+struct wire_change {
+	uint32_t access, options, disposition;
+	uint32_t kind;
+	uint32_t type, class, additional; /* SET: MS-SMB2 2.2.39; CONTROL: additional is the code */
+	uint32_t len;			  /* SET, WRITE: of the data that follow */
+	uint64_t offset;		  /* WRITE */
 };
 
 struct wire_request {
@@ -146,6 +159,7 @@ bool wire_start_get(struct wire_unpack *in, struct wire_start *start);
  * READLINK: the text.  READ: the data.
  * XATTRS: descriptor (u32 length, bytes), u32 1 if the file's data follow, data (bytes), u32 number
  *         of streams, of each name (bytes), u64 size, u32 1 if data follow, data (bytes).
+ * CHANGE: in the request, behind path and name, a struct wire_change and its data.
  */
 
 #endif

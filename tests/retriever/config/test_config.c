@@ -77,6 +77,9 @@ START_TEST(defaults)
 	ck_assert_ptr_null(config->map_groups);
 	ck_assert_str_eq(config->report, "/var/lib/quickmigrate/v.report");
 	ck_assert_str_eq(config->journal, "/var/lib/quickmigrate/v.journal");
+	ck_assert_int_eq(config->guard, GUARD_YES);
+	ck_assert_ptr_null(config->guard_refuse);
+	ck_assert_uint_eq(config->guard_wait, 60);
 	ck_assert_str_eq(config->socket, "/run/quickmigrate/v.sock");
 	config_free(config);
 }
@@ -88,6 +91,7 @@ START_TEST(everything)
 	    "connections=16\ndemand-connections = 8\nwindow = 1024\nhold-ms = 10\n"
 	    "bandwidth = 50m  \nstub-attributes = lazy\ncrawler-workers = 64\n"
 	    "map-users = 1000:2000 3000-3999:13000\nmap-groups=5:6,6:5\n"
+	    "guard = strict\nguard-refuse = clamscan, updatedb\nguard-wait = 5\n"
 	    "crawler-order = depth-first\nreport = /tmp/a report\njournal = /tmp/a journal\nsocket "
 	    "= /tmp/a socket\n");
 	struct volume_config *config = config_load(file, "v", NULL);
@@ -103,6 +107,10 @@ START_TEST(everything)
 	ck_assert_uint_eq(owners_map(config->map_users, 3001), 13001);
 	ck_assert_uint_eq(owners_map(config->map_groups, 6), 5);
 	ck_assert_uint_eq(owners_map(config->map_groups, 1000), 1000);
+	ck_assert_int_eq(config->guard, GUARD_STRICT);
+	ck_assert_uint_eq(g_strv_length(config->guard_refuse), 2);
+	ck_assert_str_eq(config->guard_refuse[1], "updatedb");
+	ck_assert_uint_eq(config->guard_wait, 5);
 	ck_assert_str_eq(config->report, "/tmp/a report");
 	ck_assert_str_eq(config->journal, "/tmp/a journal");
 	ck_assert_str_eq(config->socket, "/tmp/a socket");

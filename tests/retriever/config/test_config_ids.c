@@ -115,6 +115,28 @@ START_TEST(maps_of_the_other_kind)
 }
 END_TEST
 
+static void expect_rollback(const char *source, const char *to, const char *wrong)
+{
+	struct volume_config c = {.source = (char *)source,
+				  .rollback_source = (char *)to,
+				  .rollback_password_file = (char *)"/password"};
+
+	expect_maps(c, wrong);
+}
+
+START_TEST(way_back)
+{
+	expect_rollback("smb://reader@old/x", "smb://writer@old/x", NULL);
+	expect_rollback("smb://reader@old/x", "smb://D;Reader@old.net/x/y", "no write rights");
+	expect_rollback("nfs://old/x", "/mnt/old", NULL);
+	expect_maps((struct volume_config){.source = (char *)"smb://reader@old/x",
+					   .rollback_password_file = (char *)"/a",
+					   .rollback_ccache = (char *)"/b"},
+		    "rollback-ccache = /b: rollback-password-file is set too");
+	ck_assert(!config_same_user("/x", "smb://u@h/s"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("config_ids");
@@ -125,5 +147,6 @@ int main(void)
 	tcase_add_test(tcase, owner);
 	tcase_add_test(tcase, together);
 	tcase_add_test(tcase, maps_of_the_other_kind);
+	tcase_add_test(tcase, way_back);
 	return run_suite(suite);
 }

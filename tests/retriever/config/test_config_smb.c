@@ -26,13 +26,16 @@ START_TEST(what_is_said)
 {
 	struct volume_config *config =
 		load("source = smb://u@h/s\nsmb-password-file = /etc/secret\nsmb-domain = OFFICE\n"
-		     "smb-encryption = required\nsmb-signing = required\n",
+		     "smb-encryption = required\nsmb-signing = required\n"
+		     "rollback-source = smb://w@h/s\nrollback-password-file = /etc/back\n",
 		     NULL);
 
 	ck_assert_ptr_nonnull(config);
 	ck_assert_str_eq(config->source, "smb://u@h/s");
 	ck_assert_str_eq(config->smb->password_file, "/etc/secret");
 	ck_assert_str_eq(config->smb->domain, "OFFICE");
+	ck_assert_str_eq(config->rollback_source, "smb://w@h/s");
+	ck_assert_str_eq(config->rollback_password_file, "/etc/back");
 	ck_assert_ptr_null(config->smb->ccache);
 	ck_assert_uint_eq(config->smb->encryption, WIRE_REQUIRED);
 	ck_assert_uint_eq(config->smb->signing, WIRE_REQUIRED);

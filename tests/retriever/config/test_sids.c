@@ -92,6 +92,22 @@ static void expect_map(const struct sid_map *map, const char *from, const char *
 	ck_assert_msg(sid_equal(&found, &should), "%s is not %s", from, to);
 }
 
+START_TEST(backwards)
+{
+	struct sid_map *map =
+		sid_map_parse("S-1-5-21-1-2-3-*:S-1-5-21-4-5-6-*, S-1-5-21-1-2-3-1002:S-1-22-1-5, "
+			      "S-1-5-21-1-2-3-1001:S-1-22-1-5",
+			      false, NULL);
+	struct sid_map *back = sid_map_reverse(map);
+
+	expect_map(back, "S-1-5-21-4-5-6-513", "S-1-5-21-1-2-3-513");
+	expect_map(back, "S-1-22-1-5", "S-1-5-21-1-2-3-1001");
+	sid_map_free(map);
+	sid_map_free(back);
+	ck_assert_ptr_null(sid_map_reverse(NULL));
+}
+END_TEST
+
 START_TEST(sids_to_sids)
 {
 	struct sid_map *map = sid_map_parse(
@@ -209,6 +225,7 @@ int main(void)
 	tcase_add_test(tc, texts);
 	tcase_add_test(tc, bytes);
 	tcase_add_test(tc, known_ones);
+	tcase_add_test(tc, backwards);
 	tcase_add_test(tc, sids_to_sids);
 	tcase_add_test(tc, sids_to_ids);
 	tcase_add_test(tc, refused);

@@ -21,7 +21,7 @@ static int start(const char *password, size_t ccache_len)
 				       .ccache = ccache_len ? ccache : NULL,
 				       .ccache_len = ccache_len};
 
-	return smb_worker_start(&worker, &how);
+	return smb_worker_start(&worker, SMB_READER, &how);
 }
 
 /* Its next reply; 0: it has ended. */

@@ -58,6 +58,10 @@ START_TEST(i4_a_dummy_is_made_whole_before_it_is_seen)
 	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
 	fill_names(fd);
 	ck_assert_uint_eq(count_dummies(fd), 3);
+	file = openat(fd, "g", O_PATH | O_CLOEXEC);
+	ck_assert_int_eq(core_range(&core, file, 0, UINT64_MAX), -ESTALE);
+	close(file);
+	ck_assert_uint_eq(count_dummies(fd), 3);
 	file = openat(fd, "f", O_RDONLY | O_CLOEXEC);
 	ck_assert(!core_present(file, 0, 1));
 	close(file);

@@ -376,11 +376,14 @@ START_TEST(the_reserved_name)
 	core_make(&core);
 	core_source_file(&core, ".migrate/x", 10, 1);
 	core_source_file(&core, "d/.migrate/x", 10, 1);
+	core_source_file(&core, MIGRATE_ROLLBACK_DIR "/x", 10, 1);
 	core_start(&core);
 	root = core_root(&core);
+	ck_assert_int_eq(core_name_in(&core, root, MIGRATE_ROLLBACK_DIR), -ENOENT);
 	ck_assert_int_eq(core_name_in(&core, root, MIGRATE_PRIVATE_DIR), 0); /* doors hide it */
 	ck_assert_int_lt(fill(root), 0);
 	ck_assert_int_eq(core_state(root), MIGRATE_UNFILLED);
+	ck_assert_int_lt(faccessat(root, MIGRATE_ROLLBACK_DIR, F_OK, AT_SYMLINK_NOFOLLOW), 0);
 	fd = core_find(&core, "d/.migrate/x", O_RDONLY);
 	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
 	core_expect(fd, 0, 10, 1);

@@ -9,7 +9,6 @@
 #include "source/smb/smb_listing.h"
 #include "source/smb/smb_text.h"
 
-#define HEADER	 64
 #define FID_SIZE 16
 
 static void send_step(struct chain *chain);
@@ -27,7 +26,7 @@ struct chain *chain_new(TALLOC_CTX *mem, struct worker *worker, void (*done)(str
 	return chain;
 }
 
-static struct step *add_step(struct chain *chain, uint16_t cmd, uint16_t size, uint16_t fixed_len)
+struct step *chain_add(struct chain *chain, uint16_t cmd, uint16_t size, uint16_t fixed_len)
 {
 	struct step *step = &chain->steps[chain->n++];
 
@@ -48,10 +47,12 @@ static uint8_t *fid_of(struct step *step)
 {
 	switch (step->cmd) {
 	case SMB2_OP_READ:
+	case SMB2_OP_WRITE:
+	case SMB2_OP_SETINFO:
 		return step->fixed + 16;
 	case SMB2_OP_GETINFO:
 		return step->fixed + 24;
-	default: /* CLOSE, QUERY_DIRECTORY, IOCTL */
+	default: /* CLOSE, FLUSH, QUERY_DIRECTORY, IOCTL */
 		return step->fixed + 8;
 	}
 }
@@ -80,7 +81,7 @@ static uint8_t *whole_path(struct chain *chain, const char *path, size_t extra, 
 int chain_create(struct chain *chain, const char *path, const uint8_t *stream, size_t stream_len,
 		 uint32_t access, uint32_t options)
 {
-	struct step *step = add_step(chain, SMB2_OP_CREATE, 57, 56);
+	struct step *step = chain_add(chain, SMB2_OP_CREATE, 57, 56);
 	long len;
 
 	step->dyn = whole_path(chain, path, stream_len, &len);
@@ -128,7 +129,7 @@ void chain_use(struct chain *chain, const struct fid *fid)
 
 void chain_read(struct chain *chain, uint64_t offset, uint32_t count)
 {
-	struct step *step = add_step(chain, SMB2_OP_READ, 49, 48);
+	struct step *step = chain_add(chain, SMB2_OP_READ, 49, 48);
 	static uint8_t nothing[1];
 
 	SCVAL(step->fixed, 2, HEADER + 16);
@@ -142,7 +143,7 @@ void chain_read(struct chain *chain, uint64_t offset, uint32_t count)
 void chain_query(struct chain *chain, uint8_t type, uint8_t class, uint32_t additional,
 		 uint32_t max)
 {
-	struct step *step = add_step(chain, SMB2_OP_GETINFO, 41, 40);
+	struct step *step = chain_add(chain, SMB2_OP_GETINFO, 41, 40);
 
 	SCVAL(step->fixed, 2, type);
 	SCVAL(step->fixed, 3, class);
@@ -153,7 +154,7 @@ void chain_query(struct chain *chain, uint8_t type, uint8_t class, uint32_t addi
 
 int chain_list(struct chain *chain, const char *pattern, bool restart, uint32_t max)
 {
-	struct step *step = add_step(chain, SMB2_OP_QUERY_DIRECTORY, 33, 32);
+	struct step *step = chain_add(chain, SMB2_OP_QUERY_DIRECTORY, 33, 32);
 	size_t n = strlen(pattern);
 	long len;
 
@@ -173,7 +174,7 @@ int chain_list(struct chain *chain, const char *pattern, bool restart, uint32_t 
 
 void chain_ioctl(struct chain *chain, uint32_t code, uint32_t max)
 {
-	struct step *step = add_step(chain, SMB2_OP_IOCTL, 57, 56);
+	struct step *step = chain_add(chain, SMB2_OP_IOCTL, 57, 56);
 
 	SIVAL(step->fixed, 4, code);
 	SIVAL(step->fixed, 44, max);
@@ -183,7 +184,7 @@ void chain_ioctl(struct chain *chain, uint32_t code, uint32_t max)
 
 void chain_close(struct chain *chain)
 {
-	add_step(chain, SMB2_OP_CLOSE, 24, 24);
+	chain_add(chain, SMB2_OP_CLOSE, 24, 24);
 }
 
 /* ---- sending ---- */
@@ -200,7 +201,8 @@ static bool is_refused(const struct chain *chain)
 {
 	const NTSTATUS status = chain->steps[1].status;
 
-	if (chain->n < 2 || chain->one_by_one || NT_STATUS_IS_ERR(chain->steps[0].status) ||
+	if (chain->n < 2 || chain->one_by_one || chain->worker->no_repeat ||
+	    NT_STATUS_IS_ERR(chain->steps[0].status) ||
 	    !(NT_STATUS_EQUAL(status, NT_STATUS_INTERNAL_ERROR) ||
 	      NT_STATUS_EQUAL(status, NT_STATUS_INVALID_PARAMETER) ||
 	      NT_STATUS_EQUAL(status, NT_STATUS_NOT_SUPPORTED) ||

@@ -22,6 +22,7 @@
 #define ALL_INFO_MAX	  16384u
 
 #define CHAIN_MAX 6
+#define HEADER	  64
 
 struct fid {
 	uint64_t persistent, volatile_;
@@ -61,6 +62,8 @@ struct chain {
 /* A child of mem; freed by whoever gets it in done(). */
 struct chain *chain_new(TALLOC_CTX *mem, struct worker *worker, void (*done)(struct chain *chain),
 			void *user);
+/* One more step, whose dynamic part is set by the caller. */
+struct step *chain_add(struct chain *chain, uint16_t cmd, uint16_t size, uint16_t fixed_len);
 /* The first step.  Opens path (below the base; stream: NULL or ":name:$DATA") for what access
  * says; -EINVAL: no such name can be there. */
 int chain_create(struct chain *chain, const char *path, const uint8_t *stream, size_t stream_len,

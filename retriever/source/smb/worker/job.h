@@ -11,6 +11,8 @@ void do_readlink(struct job *job);
 void do_read(struct job *job);
 void do_readdir(struct job *job);
 void do_xattrs(struct job *job);
+/* Of migrate-smb-writer alone. */
+void do_change(struct job *job);
 
 /* Files and listings that nobody has used for a while are closed. */
 void read_expire(struct worker *worker, struct timeval now);

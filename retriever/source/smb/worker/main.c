@@ -9,9 +9,20 @@
 #include "sandbox.h"
 #include "session.h"
 
+#ifdef MIGRATE_WRITES
+#define PROGRAM	   "migrate-smb-writer"
+#define STARTED_BY "migratectl rollback"
+#else
+#define PROGRAM	   "migrate-smb-worker"
+#define STARTED_BY "migrate-retriever"
+#endif
+
 static void (*const operations[])(struct job *job) = {
 	[WIRE_GETATTR] = do_getattr, [WIRE_LOOKUP] = do_lookup,	    [WIRE_READDIR] = do_readdir,
 	[WIRE_READ] = do_read,	     [WIRE_READLINK] = do_readlink, [WIRE_XATTRS] = do_xattrs,
+#ifdef MIGRATE_WRITES
+	[WIRE_CHANGE] = do_change,
+#endif
 };
 
 static void take_request(struct worker *worker, const struct wire_request *request)
@@ -66,7 +77,7 @@ int main(int argc, char **argv)
 	struct wire_reply hello = {.type = WIRE_HELLO};
 
 	if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
-		puts("migrate-smb-worker " QUICKMIGRATE_VERSION);
+		puts(PROGRAM " " QUICKMIGRATE_VERSION);
 		return 0;
 	}
 	signal(SIGPIPE, SIG_IGN);
@@ -76,7 +87,7 @@ int main(int argc, char **argv)
 	worker->memory = mmap(NULL, (size_t)WIRE_SLOTS * WIRE_SLOT_BYTES, PROT_READ | PROT_WRITE,
 			      MAP_SHARED, WIRE_MEMORY_FD, 0);
 	if (argc != 1 || worker->memory == MAP_FAILED || fcntl(worker->sock, F_GETFD) < 0) {
-		fprintf(stderr, "migrate-smb-worker: is started by migrate-retriever only\n");
+		fprintf(stderr, PROGRAM ": is started by " STARTED_BY " only\n");
 		return 2;
 	}
 	close(WIRE_MEMORY_FD);
@@ -87,6 +98,10 @@ int main(int argc, char **argv)
 
 	session_open(worker, &start, &hello.attr);
 	sandbox_close();
+#ifdef MIGRATE_WRITES
+	worker->max_read = MIN(worker->max_read, smb2cli_conn_max_write_size(worker->conn));
+	worker->no_repeat = true; /* whether it takes compounds has shown by now */
+#endif
 	hello.len = worker->max_read;
 	hello.flags = WIRE_HAS_ATTR;
 	worker_say(worker, &hello);

@@ -4,6 +4,9 @@
  * written (I10).  One thread, one tevent loop.  It lasts as long as its connection: whatever is
  * wrong with that ends the process, and the retriever starts another.
  *
+ * migrate-smb-writer is the same and job_change.c, which is in no other program; `migratectl
+ * rollback` alone starts it, with an account of its own.
+ *
  * Built against Samba's own client library (libsmb, libcli/smb), which has no stable interface:
  * compat_*.c hold what differs between releases, and the binary runs with the release it was built
  * for only.
@@ -36,6 +39,7 @@ struct worker {
 	struct timeval heard; /* from the server */
 	bool echo;
 	bool one_by_one;       /* the server takes no compounds */
+	bool no_repeat;	       /* a chain that was refused is not sent again one by one */
 	bool no_privilege;     /* to see SACLs */
 	unsigned chains;       /* submitted and not done */
 	struct chain *waiting; /* for credits, oldest first */

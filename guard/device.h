@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef DEVICE_H
+#define DEVICE_H
+
+#include <stdbool.h>
+
+/* Whether both are on one file system, whatever is mounted of it where; also where that cannot be
+ * told. */
+bool device_is_shared(const char *path, const char *other);
+
+#endif

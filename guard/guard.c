@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "keep.h"
+#include "marks.h"
+#include "migrate.h"
+#include "device.h"
+#include "process.h"
+#include "state.h"
+#include "wait.h"
+
+#define TURN_MS	  1000
+#define BUSY_MS	  50
+#define STOP_MS	  5000
+#define WAITS_MAX 1024 /* each has a descriptor, and a request of the retriever's */
+#define LINES_MAX 20   /* of refusals a second, in the log */
+#define STATUS_MS 2000
+
+struct guard {
+	const struct volume_config *config;
+	struct marks marks;
+	struct migrate_volume *volume;
+	struct waits *waits;
+	struct state state;
+	int state_fd;
+	atomic_bool stop;
+	bool refuse;	     /* files are not fetched */
+	bool names_complete; /* nothing is to be refused until they are */
+	bool status_asked, finished;
+	gint64 next_status, next_second, stopped; /* ms */
+	unsigned lines;
+	pid_t self;
+};
+
+static gint64 clock_ms(void)
+{
+	return g_get_monotonic_time() / 1000;
+}
+
+/* ---- one event ------------------------------------------------------------------------------- */
+
+static void log_refusal(struct guard *guard, const struct marks_event *event, const char *why)
+{
+	guard->state.refused++;
+	if (++guard->lines > LINES_MAX)
+		return;
+	g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", event->fd);
+	g_autofree char *path = g_file_read_link(link, NULL);
+	g_autofree char *process = process_text(event->tid);
+	g_message("%s: refused to %s: %s", path ? path : "a file", process, why);
+}
+
+static void answer_now(struct guard *guard, const struct marks_event *event, int error,
+		       const char *why)
+{
+	marks_answer(&guard->marks, event, error);
+	if (error)
+		log_refusal(guard, event, why);
+	close(event->fd);
+}
+
+/* It has what it serves looked at by itself.  On a mount of its own it is not asked again. */
+static void let_server(struct guard *guard, const struct marks_event *event)
+{
+	const char *const passing[] = {"migratectl", NULL};
+	g_autofree char *mount = process_own_mount(event->tid, guard->config->root);
+	const bool own = mount && marks_ignore_mount(&guard->marks, mount) == 0;
+
+	if (!own && !process_is_one_of(event->tid, passing)) {
+		g_free(guard->state.public_server);
+		guard->state.public_server = process_text(event->tid);
+	}
+	answer_now(guard, event, 0, NULL);
+}
+
+/* It is whole, or a directory that is filled. */
+static void let_go(struct guard *guard, int fd, bool directory)
+{
+	/* Before, what is whole may become unfinished: the root. */
+	if (guard->state.attached)
+		marks_ignore(&guard->marks, fd);
+	if (directory)
+		waits_look_ahead(guard->waits, fd);
+}
+
+static void take_event(void *arg, const struct marks_event *event)
+{
+	struct guard *guard = arg;
+	const char *const *refused = (const char *const *)guard->config->guard_refuse;
+	struct migrate_stub stub;
+	int error;
+
+	if (event->tid == guard->self) {
+		answer_now(guard, event, 0, NULL);
+		return;
+	}
+	if (process_is_server(event->tid)) {
+		let_server(guard, event);
+		return;
+	}
+	if (!guard->names_complete) {
+		answer_now(guard, event, EAGAIN, "not all names are here yet, and guard = strict");
+		return;
+	}
+	error = -migrate_stub_load(event->fd, &stub);
+	if (error) {
+		answer_now(guard, event, EIO, g_strerror(error));
+	} else if (waits_is_whole(&stub)) {
+		let_go(guard, event->fd, stub.state == MIGRATE_FILLED);
+		answer_now(guard, event, 0, NULL);
+	} else if (guard->refuse && stub.state != MIGRATE_UNFILLED) {
+		answer_now(guard, event, EPERM, "it is not here yet, and cannot be fetched for it");
+	} else if (process_is_one_of(event->tid, refused)) {
+		answer_now(guard, event, EIO, "it is not here yet, and guard-refuse names it");
+	} else if (waits_count(guard->waits) >= WAITS_MAX) {
+		answer_now(guard, event, EBUSY, "too many wait already");
+	} else {
+		waits_add(guard->waits, event);
+	}
+	migrate_stub_clear(&stub);
+}
+
+/* Of one that waited. */
+static void answer_waited(void *arg, const struct marks_event *event, int error, const char *why)
+{
+	struct guard *guard = arg;
+	struct stat st;
+
+	if (!error)
+		let_go(guard, event->fd, fstat(event->fd, &st) == 0 && S_ISDIR(st.st_mode));
+	else
+		log_refusal(guard, event, why);
+	marks_answer(&guard->marks, event, error);
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static void status_done(void *arg, int status, const char *text)
+{
+	struct guard *guard = arg;
+	g_autoptr(GKeyFile) file = g_key_file_new();
+	g_autofree char *state = NULL;
+
+	guard->status_asked = false;
+	if (status || !g_key_file_load_from_data(file, text, strlen(text), G_KEY_FILE_NONE, NULL))
+		return;
+	if (g_key_file_get_boolean(file, "namespace", "complete", NULL))
+		guard->names_complete = true;
+	state = g_key_file_get_string(file, "volume", "state", NULL);
+	guard->finished = g_strcmp0(state, "finished") == 0;
+	guard->state.attached = !g_strcmp0(state, "migrating") || !g_strcmp0(state, "whole");
+}
+
+static void do_regularly(struct guard *guard)
+{
+	const gint64 now = clock_ms();
+
+	if (!guard->status_asked && now >= guard->next_status) {
+		guard->next_status = now + STATUS_MS;
+		guard->status_asked =
+			migrate_control(guard->volume, "status", status_done, guard) != 0;
+	}
+	if (now < guard->next_second)
+		return;
+	guard->next_second = now + 1000;
+	if (guard->lines > LINES_MAX)
+		g_message("and %u more refusals", guard->lines - LINES_MAX);
+	guard->lines = 0;
+	guard->state.waiting = waits_waiting(guard->waits);
+	state_put(guard->state_fd, &guard->state);
+}
+
+static gboolean lost(struct guard *guard, int failed, GError **error)
+{
+	g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(failed),
+		    "%s: fanotify: %s; it is started again", guard->config->root,
+		    g_strerror(failed));
+	return FALSE;
+}
+
+gboolean guard_turn(struct guard *guard, GError **error)
+{
+	struct pollfd fds[MARKS_GROUPS + 1];
+	const bool idle = !waits_waiting(guard->waits);
+	int failed;
+
+	for (int group = 0; group < MARKS_GROUPS; group++)
+		fds[group] = (struct pollfd){.fd = guard->stop ? -1 : guard->marks.fd[group],
+					     .events = POLLIN};
+	fds[MARKS_GROUPS] =
+		(struct pollfd){.fd = migrate_volume_fd(guard->volume), .events = POLLIN};
+	poll(fds, G_N_ELEMENTS(fds), idle ? TURN_MS : BUSY_MS);
+	for (int group = 0; group < MARKS_GROUPS; group++) {
+		failed = fds[group].revents ? marks_read(&guard->marks, group, take_event, guard)
+					    : 0;
+		if (failed)
+			return lost(guard, failed, error);
+	}
+	if (migrate_volume_dispatch(guard->volume, 0) == -EPROTO) {
+		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
+			    "the retriever is of another version; restart migrate-retriever@%s",
+			    guard->config->name);
+		return FALSE;
+	}
+	waits_turn(guard->waits);
+	do_regularly(guard);
+	if (guard->finished) {
+		g_message("everything is whole: nothing is guarded any more");
+		marks_end(&guard->marks);
+		guard_remove();
+		return FALSE;
+	}
+	if (!guard->stop)
+		return TRUE;
+	if (!guard->stopped)
+		guard->stopped = clock_ms();
+	return waits_waiting(guard->waits) && clock_ms() < guard->stopped + STOP_MS;
+}
+
+void guard_stop(struct guard *guard)
+{
+	guard->stop = true;
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+void guard_remove(void)
+{
+	struct marks marks;
+
+	for (int group = 0; group < MARKS_GROUPS; group++) {
+		marks.fd[group] = keep_find(marks_names[group]);
+		keep_tell("FDSTOREREMOVE=1", marks_names[group], -1);
+	}
+	marks_end(&marks);
+}
+
+/* What a guard needs to answer may not wait for its answer. */
+static gboolean check_place(const char *root, GError **error)
+{
+	g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+	g_autofree char *programs = program ? g_path_get_dirname(program) : g_strdup("/");
+	const char *const needed[] = {"/", "/usr", "/run", programs};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(needed); i++) {
+		if (!device_is_shared(root, needed[i]))
+			continue;
+		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
+			    "%s: it is on the file system of %s, which cannot be guarded: give the "
+			    "volume one of its own, or say guard = no",
+			    root, needed[i]);
+		return FALSE;
+	}
+	return TRUE;
+}
+
+static gboolean watch_root(const char *root, GError **error)
+{
+	/* Without asking ourselves. */
+	int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int result = fd < 0 ? -errno : migrate_watch(fd);
+
+	if (fd >= 0)
+		close(fd);
+	if (result)
+		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(-result), "%s: %s",
+			    root, g_strerror(-result));
+	return result == 0;
+}
+
+static gboolean begin(struct guard *guard, GError **error)
+{
+	const struct volume_config *config = guard->config;
+	int result;
+
+	if (!check_place(config->root, error) || !watch_root(config->root, error))
+		return FALSE;
+	guard->state_fd = state_hold(config->socket, error);
+	if (guard->state_fd < 0)
+		return FALSE;
+	result = migrate_volume_new(config->name, config->socket, MIGRATE_ROLE_PLAIN_DOOR,
+				    &guard->volume);
+	if (result) {
+		g_set_error_literal(error, G_FILE_ERROR, (gint)g_file_error_from_errno(-result),
+				    g_strerror(-result));
+		return FALSE;
+	}
+	guard->waits = waits_new(guard->volume, config->guard_wait, answer_waited, guard);
+	for (int group = 0; group < MARKS_GROUPS; group++)
+		guard->marks.fd[group] = keep_find(marks_names[group]);
+	if (!marks_begin(&guard->marks, config->root, !guard->refuse, error))
+		return FALSE;
+	guard->refuse |= guard->marks.fd[MARKS_ACCESS] < 0;
+	for (int group = 0; group < MARKS_GROUPS; group++)
+		if (guard->marks.fd[group] >= 0)
+			keep_tell("FDSTORE=1", marks_names[group], guard->marks.fd[group]);
+	guard->state.mode = guard->refuse ? "refuse" : "fetch";
+	state_put(guard->state_fd, &guard->state);
+	keep_tell("READY=1", NULL, -1);
+	return TRUE;
+}
+
+struct guard *guard_new(const struct volume_config *config, bool refuse, GError **error)
+{
+	struct guard *guard = g_new0(struct guard, 1);
+
+	guard->config = config;
+	guard->refuse = refuse;
+	guard->names_complete = config->guard != GUARD_STRICT;
+	guard->self = getpid();
+	guard->state_fd = -1;
+	for (int group = 0; group < MARKS_GROUPS; group++)
+		guard->marks.fd[group] = -1;
+	if (begin(guard, error))
+		return guard;
+	guard_free(guard);
+	return NULL;
+}
+
+void guard_free(struct guard *guard)
+{
+	if (guard->waits)
+		waits_fail(guard->waits);
+	if (guard->volume)
+		migrate_volume_free(guard->volume);
+	if (guard->waits)
+		waits_free(guard->waits);
+	for (int group = 0; group < MARKS_GROUPS; group++)
+		if (guard->marks.fd[group] >= 0)
+			close(guard->marks.fd[group]);
+	if (guard->state_fd >= 0)
+		close(guard->state_fd);
+	g_free(guard->state.public_server);
+	g_free(guard);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the kernel is asked to tell, and wait for an answer (fanotify(7)): the whole file system,
+ * through every mount of it in every mount namespace, because most services have one of their own.
+ *
+ *   MARKS_OPEN     files and directories that are opened (FAN_OPEN_PERM)
+ *   MARKS_ACCESS   what is read, mapped or changed of a file, by path too (FAN_PRE_ACCESS, Linux
+ *                  6.14); files alone, so it takes a group of its own
+ *
+ * As long as a group's descriptor is open anywhere, what it is to tell waits for an answer, whoever
+ * has died.  What a process took from the queue and did not answer is answered by the number that
+ * the descriptor had there.  One thread.
+ */
+#ifndef MARKS_H
+#define MARKS_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <sys/fanotify.h>
+#include <sys/types.h>
+
+enum marks_group { MARKS_OPEN, MARKS_ACCESS, MARKS_GROUPS };
+extern const char *const marks_names[MARKS_GROUPS];
+
+struct marks {
+	int fd[MARKS_GROUPS]; /* not blocking; -1: there is none */
+};
+
+struct marks_event {
+	enum marks_group group;
+	int fd;	   /* of the object, read-only */
+	pid_t tid; /* who waits; 0: in no namespace that can be seen from here */
+};
+
+/*
+ * Takes over what *marks has already from a process before this one, of which everything that it
+ * left without an answer fails now (EIO), and makes what it has not, at root.  access: MARKS_ACCESS
+ * too, where the kernel can.  FALSE with *error: nothing is guarded that was not before.
+ */
+gboolean marks_begin(struct marks *marks, const char *root, bool access, GError **error);
+/* Nothing is told any more, though somebody else may have the descriptors too. */
+void marks_end(struct marks *marks);
+
+/* Calls take for each event that waits in the group.  0, or the errno that ends it. */
+typedef void (*marks_take_fn)(void *arg, const struct marks_event *event);
+int marks_read(const struct marks *marks, enum marks_group group, marks_take_fn take, void *arg);
+
+/* Lets it go on, or fail with error, where the kernel can say that, else with EPERM.  The
+ * descriptor stays open. */
+void marks_answer(const struct marks *marks, const struct marks_event *event, int error);
+
+/* Of this object, which is whole, nothing is to be told again as long as it is in memory. */
+void marks_ignore(const struct marks *marks, int fd);
+/* Of what is done through the mount that path is on neither.  0 or -errno. */
+int marks_ignore_mount(const struct marks *marks, const char *path);
+
+#endif

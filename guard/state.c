@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "config/config.h"
+
+int state_hold(const char *socket, GError **error)
+{
+	g_autofree char *path = g_strconcat(socket, GUARD_STATE_SUFFIX, NULL);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(errno), "%s: %s", path,
+		    errno == EWOULDBLOCK ? "the volume has a guard already" : g_strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+void state_put(int fd, const struct state *state)
+{
+	g_autoptr(GKeyFile) file = g_key_file_new();
+	g_autofree char *text = NULL;
+	gsize len;
+
+	g_key_file_set_string(file, "guard", "mode", state->mode);
+	g_key_file_set_boolean(file, "guard", "attached", state->attached);
+	g_key_file_set_uint64(file, "guard", "waiting", state->waiting);
+	g_key_file_set_uint64(file, "guard", "refused", state->refused);
+	if (state->public_server)
+		g_key_file_set_string(file, "guard", "public-server", state->public_server);
+	text = g_key_file_to_data(file, &len, NULL);
+	if (pwrite(fd, text, len, 0) == (ssize_t)len)
+		(void)!ftruncate(fd, (off_t)len);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What migratectl sees of a guard: a key file beside the socket, locked (flock) while it runs. */
+#ifndef STATE_H
+#define STATE_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+struct state {
+	const char *mode; /* "fetch", or "refuse" */
+	bool attached;	  /* it has seen that the volume is */
+	unsigned waiting;
+	guint64 refused;     /* since it was started */
+	char *public_server; /* that is on the mount of everybody, or NULL */
+};
+
+/* The descriptor, to be closed at the end.  -1 with *error, also where another one runs. */
+int state_hold(const char *socket, GError **error);
+void state_put(int fd, const struct state *state);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "wait.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PIECE	   (4 << 20) /* bytes */
+#define DEMANDS	   4	     /* at a time; what is more comes in the background */
+#define AGAIN_MS   50
+#define AHEAD_MAX  64	/* directories that are filled ahead, at a time */
+#define AHEAD_SEEN 4096 /* names that are looked at for them */
+#define LATE_TEXT  "the old server did not deliver it within guard-wait"
+
+struct waits {
+	struct migrate_volume *volume;
+	GList *all; /* struct wait */
+	unsigned count, waiting, demands, ahead;
+	gint64 limit_ms;
+	waits_answer_fn answer;
+	void *arg;
+};
+
+struct wait {
+	struct waits *waits;
+	GList link;
+	struct marks_event event;
+	bool answered;		/* and is there for its request only */
+	bool directory;		/* so far as was seen */
+	bool demand;		/* its request is one */
+	bool ahead;		/* nobody has waited for it */
+	uint64_t request;	/* 0: none is under way */
+	uint64_t at, next;	/* bytes: what was brought; what the request brings.  0: all was */
+	gint64 deadline, again; /* ms; again: 0, or when it is looked at once more */
+};
+
+static gint64 clock_ms(void)
+{
+	return g_get_monotonic_time() / 1000;
+}
+
+bool waits_is_whole(const struct migrate_stub *stub)
+{
+	return stub->state == MIGRATE_NORMAL || stub->state == MIGRATE_FILLED;
+}
+
+/* ---- one that waits -------------------------------------------------------------------------- */
+
+static void drop(struct wait *wait)
+{
+	struct waits *waits = wait->waits;
+
+	waits->all = g_list_remove_link(waits->all, &wait->link);
+	waits->count--;
+	waits->ahead -= wait->ahead;
+	close(wait->event.fd);
+	g_free(wait);
+}
+
+static void answer(struct wait *wait, int error, const char *why)
+{
+	if (!wait->answered) {
+		wait->waits->waiting--;
+		wait->waits->answer(wait->waits->arg, &wait->event, error, why);
+	}
+	wait->answered = true;
+	if (!wait->request)
+		drop(wait);
+}
+
+/* What a process may be told. */
+static int error_of(int status)
+{
+	return status == -ENOSPC || status == -EDQUOT ? -status : EIO;
+}
+
+static void go_on(struct wait *wait);
+
+static void request_done(void *arg, int status)
+{
+	struct wait *wait = arg;
+
+	wait->request = 0;
+	wait->waits->demands -= wait->demand;
+	if (wait->answered) {
+		drop(wait);
+		return;
+	}
+	if (status && status != -EAGAIN) {
+		answer(wait, error_of(status), g_strerror(-status));
+		return;
+	}
+	if (!status && wait->next) {
+		wait->at = wait->next;
+		wait->deadline = clock_ms() + wait->waits->limit_ms;
+		go_on(wait);
+		return;
+	}
+	/* Put off; or synced, and it should be whole now. */
+	wait->at = 0;
+	wait->again = status ? clock_ms() + AGAIN_MS : 1;
+}
+
+/* The request for what is next. */
+static uint64_t ask(struct wait *wait, const struct migrate_stub *stub)
+{
+	struct migrate_volume *volume = wait->waits->volume;
+	const int fd = wait->event.fd;
+	const unsigned flags = wait->demand ? 0 : MIGRATE_BACKGROUND;
+	uint64_t start, end;
+
+	wait->next = 0;
+	if (wait->directory)
+		return migrate_fill_directory(volume, fd, flags, request_done, wait);
+	if (!migrate_stub_next_missing(stub, wait->at, &start, &end))
+		return migrate_sync(volume, fd, request_done, wait);
+	start = MAX(start, wait->at);
+	wait->next = MIN(end, start + PIECE);
+	return migrate_fetch_range(volume, fd, start, wait->next - start, flags, request_done,
+				   wait);
+}
+
+static void go_on(struct wait *wait)
+{
+	struct migrate_stub stub;
+	int error = -migrate_stub_load(wait->event.fd, &stub);
+
+	wait->again = 0;
+	if (error) {
+		answer(wait, EIO, g_strerror(error));
+	} else if (waits_is_whole(&stub)) {
+		answer(wait, 0, NULL);
+	} else if (stub.state == MIGRATE_DUMMY) {
+		answer(wait, EIO, "its attributes are not here yet: list its directory first");
+	} else {
+		wait->directory = stub.state == MIGRATE_UNFILLED;
+		wait->demand = wait->waits->demands < DEMANDS;
+		wait->request = ask(wait, &stub);
+		if (wait->request)
+			wait->waits->demands += wait->demand;
+		else
+			wait->again = clock_ms() + AGAIN_MS;
+	}
+	migrate_stub_clear(&stub);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+struct waits *waits_new(struct migrate_volume *volume, unsigned limit, waits_answer_fn answer,
+			void *arg)
+{
+	struct waits *waits = g_new0(struct waits, 1);
+
+	*waits = (struct waits){
+		.volume = volume, .limit_ms = limit * (gint64)1000, .answer = answer, .arg = arg};
+	return waits;
+}
+
+static struct wait *add(struct waits *waits, const struct marks_event *event)
+{
+	struct wait *wait = g_new0(struct wait, 1);
+
+	wait->waits = waits;
+	wait->event = *event;
+	wait->link.data = wait;
+	wait->deadline = clock_ms() + waits->limit_ms;
+	waits->all = g_list_concat(&wait->link, waits->all);
+	waits->count++;
+	return wait;
+}
+
+void waits_add(struct waits *waits, const struct marks_event *event)
+{
+	waits->waiting++;
+	go_on(add(waits, event));
+}
+
+static void fill_ahead(struct waits *waits, int dir_fd, const char *name)
+{
+	struct marks_event event = {
+		.fd = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+	struct migrate_stub stub;
+	struct wait *wait;
+
+	if (event.fd < 0)
+		return;
+	if (!migrate_stub_load(event.fd, &stub) && stub.state == MIGRATE_UNFILLED) {
+		wait = add(waits, &event);
+		wait->answered = wait->directory = wait->ahead = true;
+		waits->ahead++;
+		wait->request = ask(wait, &stub);
+		if (!wait->request)
+			drop(wait);
+	} else {
+		close(event.fd);
+	}
+	migrate_stub_clear(&stub);
+}
+
+void waits_look_ahead(struct waits *waits, int dir_fd)
+{
+	int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	unsigned seen = 0;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && seen++ < AHEAD_SEEN && waits->ahead < AHEAD_MAX && (entry = readdir(dir)))
+		if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") &&
+		    strcmp(entry->d_name, "..") && strcmp(entry->d_name, MIGRATE_PRIVATE_DIR))
+			fill_ahead(waits, dir_fd, entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+static void look_at(struct wait *wait, gint64 now)
+{
+	if (wait->answered)
+		return;
+	if (now >= wait->deadline) {
+		if (wait->request && !wait->directory)
+			migrate_cancel(wait->waits->volume, wait->request);
+		answer(wait, EIO, LATE_TEXT);
+	} else if (wait->again && now >= wait->again) {
+		go_on(wait);
+	}
+}
+
+void waits_turn(struct waits *waits)
+{
+	const gint64 now = clock_ms();
+	GList *next;
+
+	for (GList *at = waits->all; at; at = next) {
+		next = at->next;
+		look_at(at->data, now);
+	}
+}
+
+unsigned waits_count(const struct waits *waits)
+{
+	return waits->count;
+}
+
+unsigned waits_waiting(const struct waits *waits)
+{
+	return waits->waiting;
+}
+
+void waits_fail(struct waits *waits)
+{
+	GList *next;
+
+	for (GList *at = waits->all; at; at = next) {
+		next = at->next;
+		answer(at->data, EIO, "the guard ends");
+	}
+}
+
+void waits_free(struct waits *waits)
+{
+	g_free(waits);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Those who wait until an object is whole, or filled.  One thread.
+ *
+ * A file comes in pieces, one after the other, and is synced then, which takes its record away.  A
+ * few are asked for as a client's would be, the others in the background: a scanner with many
+ * threads keeps nobody from the old server.  Who waits and sees no piece come for the limit gets an
+ * error.  What was begun for a directory goes on then, for whoever comes next.
+ */
+#ifndef WAIT_H
+#define WAIT_H
+
+#include <stdbool.h>
+
+#include "marks.h"
+#include "migrate.h"
+
+struct waits;
+
+/* Whether nothing is to be waited for, for ever. */
+bool waits_is_whole(const struct migrate_stub *stub);
+
+/* error: 0 or an errno, and why.  The event's descriptor is closed afterwards. */
+typedef void (*waits_answer_fn)(void *arg, const struct marks_event *event, int error,
+				const char *why);
+/* limit: seconds. */
+struct waits *waits_new(struct migrate_volume *volume, unsigned limit, waits_answer_fn answer,
+			void *arg);
+/* The event's descriptor is theirs from now on. */
+void waits_add(struct waits *waits, const struct marks_event *event);
+/* Of a filled directory, open for reading: begins to fill those in it, a few of them, for which
+ * nobody waits yet: a path below them is looked up without asking. */
+void waits_look_ahead(struct waits *waits, int dir_fd);
+/* Looks at what is due; to be called every now and then. */
+void waits_turn(struct waits *waits);
+/* All that have a descriptor and a request; and those of them that wait for an answer. */
+unsigned waits_count(const struct waits *waits);
+unsigned waits_waiting(const struct waits *waits);
+/* Everybody who still waits gets an error. */
+void waits_fail(struct waits *waits);
+/* After migrate_volume_free(). */
+void waits_free(struct waits *waits);
+
+#endif

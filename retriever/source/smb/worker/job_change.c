@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * CHANGE: the only code here that writes to an old server, and in migrate-smb-writer alone.  An
+ * object is opened or made, one thing is done to it, and it is closed.
+ */
+#include "job.h"
+
+#include "chain.h"
+#include "source/smb/smb_text.h"
+
+#define STREAM_MAX 255
+
+static void change_done(struct chain *chain)
+{
+	struct job *job = chain->user;
+
+	for (unsigned i = 0; i < chain->n; i++) {
+		/* a close that fails says that what was written is not there */
+		if (!NT_STATUS_IS_OK(chain->steps[i].status)) {
+			job_failed(job, chain->steps[i].status);
+			return;
+		}
+	}
+	job_done(job, 0);
+}
+
+static void add_set(struct chain *chain, const struct wire_change *change, uint8_t *data)
+{
+	struct step *step = chain_add(chain, SMB2_OP_SETINFO, 33, 32);
+
+	SCVAL(step->fixed, 2, change->type);
+	SCVAL(step->fixed, 3, change->class);
+	SIVAL(step->fixed, 4, change->len);
+	SSVAL(step->fixed, 8, HEADER + 32);
+	SIVAL(step->fixed, 12, change->additional);
+	step->dyn = data;
+	step->dyn_len = change->len;
+}
+
+static void add_write(struct chain *chain, const struct wire_change *change, uint8_t *data)
+{
+	struct step *step = chain_add(chain, SMB2_OP_WRITE, 49, 48);
+
+	SSVAL(step->fixed, 2, HEADER + 48);
+	SIVAL(step->fixed, 4, change->len);
+	SBVAL(step->fixed, 8, change->offset);
+	step->dyn = data;
+	step->dyn_len = change->len;
+}
+
+static void add_change(struct chain *chain, const struct wire_change *change, uint8_t *data)
+{
+	switch (change->kind) {
+	case WIRE_SET:
+		add_set(chain, change, data);
+		break;
+	case WIRE_WRITE:
+		add_write(chain, change, data);
+		break;
+	case WIRE_FLUSH:
+		chain_add(chain, SMB2_OP_FLUSH, 24, 24);
+		break;
+	case WIRE_CONTROL:
+		chain_ioctl(chain, change->additional, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+void do_change(struct job *job)
+{
+	const struct wire_request *request = &job->request;
+	const uint8_t *at = job->out.at + request->path_len + request->name_len;
+	struct chain *chain = chain_new(job, job->worker, change_done, job);
+	uint8_t stream[2 * STREAM_MAX];
+	struct wire_change change;
+	long len = smb_text_to_utf16(job->name, request->name_len, stream);
+
+	memcpy(&change, at, sizeof(change));
+	if (change.len > (size_t)(job->out.end - at) - sizeof(change))
+		_exit(5);
+	uint8_t *data = talloc_memdup(job, at + sizeof(change), MAX(change.len, 1));
+	if (len < 0 || !data ||
+	    chain_create(chain, job->path, stream, (size_t)len, change.access, change.options) <
+		    0) {
+		job_done(job, -EINVAL);
+		return;
+	}
+	SIVAL(chain->steps[0].fixed, 36, change.disposition);
+	add_change(chain, &change, data);
+	chain_close(chain);
+	chain_submit(chain);
+}

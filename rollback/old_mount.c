@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* By a file system that is mounted here: every step is below its root, by openat2(2). */
+#include "old.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "old_ops.h"
+
+#define DIRS_MAX 64
+
+struct mount {
+	struct old old;
+	int root;
+	GHashTable *dirs; /* open directories by path, as long as none is moved */
+};
+
+struct mount_file {
+	struct old_file file;
+	int fd;
+};
+
+static struct mount *mount_of(const struct old *old)
+{
+	return (struct mount *)old;
+}
+
+static int open_below(const struct old *old, const char *path, int flags)
+{
+	const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC | O_NOFOLLOW,
+				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+						RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS};
+	long fd = syscall(SYS_openat2, mount_of(old)->root, *path ? path : ".", &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static void forget(struct old *old)
+{
+	g_hash_table_remove_all(mount_of(old)->dirs);
+}
+
+static void close_directory(gpointer fd)
+{
+	close(GPOINTER_TO_INT(fd));
+}
+
+/* The directory of the path, which stays old's, until the next call; *name: in it. */
+static int parent_of(struct old *old, const char *path, const char **name)
+{
+	GHashTable *dirs = mount_of(old)->dirs;
+	const char *slash = strrchr(path, '/');
+	g_autofree char *dir = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
+
+	*name = slash ? slash + 1 : path;
+	if (!**name)
+		return -EINVAL;
+	gpointer known = g_hash_table_lookup(dirs, dir);
+	if (known)
+		return GPOINTER_TO_INT(known);
+	if (g_hash_table_size(dirs) >= DIRS_MAX)
+		forget(old);
+	int fd = open_below(old, dir, O_PATH | O_DIRECTORY);
+	if (fd >= 0)
+		g_hash_table_insert(dirs, g_steal_pointer(&dir), GINT_TO_POINTER(fd));
+	return fd;
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+/* A descriptor with O_PATH of what is there, a symbolic link itself; or -errno. */
+static int find(struct old *old, const char *path)
+{
+	const struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV};
+	const char *name;
+
+	if (!*path)
+		return open_below(old, path, O_PATH);
+	int dir = parent_of(old, path, &name);
+	if (dir < 0)
+		return dir;
+	long fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static struct timespec time_of(const struct statx_timestamp *t)
+{
+	return (struct timespec){.tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec};
+}
+
+static int mount_stat(struct old *old, const char *path, struct stat *st)
+{
+	struct statx stx;
+	int fd = find(old, path), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &stx) < 0
+		      ? -errno
+		      : 0;
+	close(fd);
+	if (ret)
+		return ret;
+	*st = (struct stat){.st_ino = stx.stx_ino,
+			    .st_mode = stx.stx_mode,
+			    .st_nlink = stx.stx_nlink,
+			    .st_uid = stx.stx_uid,
+			    .st_gid = stx.stx_gid,
+			    .st_size = (off_t)stx.stx_size,
+			    .st_dev = makedev(stx.stx_dev_major, stx.stx_dev_minor),
+			    .st_rdev = makedev(stx.stx_rdev_major, stx.stx_rdev_minor),
+			    .st_atim = time_of(&stx.stx_atime),
+			    .st_mtim = time_of(&stx.stx_mtime),
+			    .st_ctim = time_of(&stx.stx_ctime)};
+	return 0;
+}
+
+static int mount_list(struct old *old, const char *path, GHashTable *names)
+{
+	int fd = open_below(old, path, O_RDONLY | O_DIRECTORY | O_NOATIME), ret;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	ret = fd < 0 ? fd : -errno;
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return ret;
+	}
+	while ((errno = 0, entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			old_add_name(names, entry->d_name, entry->d_ino);
+	ret = -errno;
+	closedir(dir);
+	return ret;
+}
+
+/* ---- changing -------------------------------------------------------------------------------- */
+
+static int result(int ret)
+{
+	return ret < 0 ? -errno : 0;
+}
+
+static int mount_mkdir(struct old *old, const char *path)
+{
+	const char *name;
+	int dir = parent_of(old, path, &name);
+
+	return dir < 0 ? dir : result(mkdirat(dir, name, 0700));
+}
+
+static int mount_create(struct old *old, const char *path)
+{
+	const char *name;
+	int dir = parent_of(old, path, &name);
+	int fd = dir < 0 ? dir
+			 : openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+				  0600);
+
+	if (fd < 0)
+		return dir < 0 ? dir : -errno;
+	close(fd);
+	return 0;
+}
+
+static int mount_symlink(struct old *old, const char *target, const char *path)
+{
+	const char *name;
+	int dir = parent_of(old, path, &name);
+
+	return dir < 0 ? dir : result(symlinkat(target, dir, name));
+}
+
+static int mount_mknod(struct old *old, const char *path, mode_t mode, dev_t device)
+{
+	const char *name;
+	int dir = parent_of(old, path, &name);
+
+	return dir < 0 ? dir : result(mknodat(dir, name, (mode & S_IFMT) | 0600, device));
+}
+
+/* Both directories of two paths; *from_dir is to be closed. */
+static int both(struct old *old, const char *from, const char *to, int *from_dir,
+		const char **from_name, const char **to_name)
+{
+	int dir = parent_of(old, from, from_name);
+
+	*from_dir = dir < 0 ? dir : fcntl(dir, F_DUPFD_CLOEXEC, 0);
+	if (*from_dir < 0)
+		return dir < 0 ? dir : -errno;
+	dir = parent_of(old, to, to_name);
+	if (dir < 0)
+		close(*from_dir);
+	return dir;
+}
+
+static int mount_link(struct old *old, const char *from, const char *to)
+{
+	const char *from_name, *to_name;
+	int from_dir, dir = both(old, from, to, &from_dir, &from_name, &to_name);
+
+	if (dir < 0)
+		return dir;
+	int ret = result(linkat(from_dir, from_name, dir, to_name, 0));
+	close(from_dir);
+	return ret;
+}
+
+static int mount_rename(struct old *old, const char *from, const char *to, bool directory)
+{
+	const char *from_name, *to_name;
+	int from_dir, dir = both(old, from, to, &from_dir, &from_name, &to_name);
+
+	if (dir < 0)
+		return dir;
+	int ret = result(renameat(from_dir, from_name, dir, to_name));
+	close(from_dir);
+	if (directory)
+		forget(old);
+	return ret;
+}
+
+static int mount_remove(struct old *old, const char *path, bool directory)
+{
+	const char *name;
+	int dir = parent_of(old, path, &name);
+
+	if (dir < 0)
+		return dir;
+	int ret = result(unlinkat(dir, name, directory ? AT_REMOVEDIR : 0));
+	if (directory)
+		forget(old);
+	return ret;
+}
+
+static int mount_sync(struct old *old)
+{
+	return result(syncfs(mount_of(old)->root));
+}
+
+/* ---- giving ---------------------------------------------------------------------------------- */
+
+static int fd_of(const struct old_file *file)
+{
+	return ((const struct mount_file *)file)->fd;
+}
+
+static int mount_open(struct old *old, const char *path, bool data, struct old_file **file)
+{
+	int fd = data ? open_below(old, path, O_RDWR) : find(old, path);
+	struct mount_file *opened;
+
+	if (fd < 0)
+		return fd;
+	opened = g_new0(struct mount_file, 1);
+	opened->file.old = old;
+	opened->fd = fd;
+	*file = &opened->file;
+	return 0;
+}
+
+static void mount_close_file(struct old_file *file)
+{
+	close(fd_of(file));
+	g_free(file);
+}
+
+static int mount_resize(struct old_file *file, off_t size)
+{
+	return result(ftruncate(fd_of(file), 0) < 0 ? -1 : ftruncate(fd_of(file), size));
+}
+
+static int mount_write(struct old_file *file, const void *data, size_t len, off_t at)
+{
+	while (len) {
+		ssize_t done = pwrite(fd_of(file), data, len, at);
+
+		if (done < 0 && errno != EINTR)
+			return -errno;
+		if (done > 0) {
+			data = (const char *)data + done;
+			at += done;
+			len -= (size_t)done;
+		}
+	}
+	return 0;
+}
+
+static int mount_sync_file(struct old_file *file)
+{
+	return result(fsync(fd_of(file)));
+}
+
+static int mount_give(struct old_file *file, const struct attrs *attrs,
+		      const struct volume_config *config, attrs_lost_fn lost, void *arg)
+{
+	return attrs_give(fd_of(file), attrs, config, lost, arg);
+}
+
+static int mount_give_times(struct old_file *file, const struct attrs *attrs)
+{
+	return attrs_give_times(fd_of(file), attrs);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void mount_close(struct old *old)
+{
+	struct mount *mount = mount_of(old);
+
+	g_hash_table_unref(mount->dirs);
+	close(mount->root);
+	g_free(old->where);
+	g_free(mount);
+}
+
+static const struct old_ops mount_ops = {
+	.cannot_write = "mount it with write rights for root of this host",
+	.close = mount_close,
+	.stat = mount_stat,
+	.list = mount_list,
+	.mkdir = mount_mkdir,
+	.create = mount_create,
+	.symlink = mount_symlink,
+	.mknod = mount_mknod,
+	.link = mount_link,
+	.rename = mount_rename,
+	.remove = mount_remove,
+	.sync = mount_sync,
+	.open = mount_open,
+	.close_file = mount_close_file,
+	.resize = mount_resize,
+	.write = mount_write,
+	.sync_file = mount_sync_file,
+	.give = mount_give,
+	.give_times = mount_give_times,
+};
+
+struct old *old_open(const char *path, GError **error)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
+
+	if (fd < 0) {
+		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
+			    "%s: %s; mount the old server's tree there, with the rights to write",
+			    path, g_strerror(errno));
+		return NULL;
+	}
+	struct mount *mount = g_new0(struct mount, 1);
+	mount->old.ops = &mount_ops;
+	mount->old.where = g_strdup(path);
+	mount->root = fd;
+	mount->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, close_directory);
+	return &mount->old;
+}

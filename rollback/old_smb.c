@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * By SMB: each step opens an object by its path, does one thing to it and closes it.  Objects are
+ * known by the server's file numbers, as to the retriever; a symbolic link in a path is the
+ * server's to follow within its share.
+ */
+#include "old.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "old_ops.h"
+#include "smb_give.h"
+#include "smb_set.h"
+#include "source/smb/smb_listing.h"
+#include "source/smb/smb_reply.h"
+#include "source/smb/smb_text.h"
+
+struct smb_old {
+	struct old old;
+	struct smb_call *call;
+};
+
+struct smb_file {
+	struct old_file file;
+	char *path;
+	bool written;
+};
+
+static struct smb_call *call_of(const struct old *old)
+{
+	return ((const struct smb_old *)old)->call;
+}
+
+/* ---- what can be said ------------------------------------------------------------------------ */
+
+static const char *smb_objection(const char *path, mode_t mode)
+{
+	if (S_ISLNK(mode))
+		return "is a symbolic link, which is not made over SMB";
+	if (!S_ISDIR(mode) && !S_ISREG(mode))
+		return "is a special file, which SMB does not know";
+	return smb_said(path) ? NULL : "has a name, or is below one, that SMB cannot say";
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+static struct timespec time_of(int64_t ns)
+{
+	struct timespec t = {ns / 1000000000, ns % 1000000000};
+
+	if (t.tv_nsec < 0) {
+		t.tv_sec--;
+		t.tv_nsec += 1000000000;
+	}
+	return t;
+}
+
+/* Spelled so: what differs in upper and lower case is another name, if the only one that there can
+ * be. */
+static int smb_stat(struct old *old, const char *path, struct stat *st)
+{
+	const char *slash = strrchr(path, '/');
+	g_autofree char *dir = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
+	struct backend_request req = {.name = slash ? slash + 1 : path};
+	int ret = !smb_said(path) ? -ENOENT
+				  : smb_ask(call_of(old), &req,
+					    *path ? BACKEND_LOOKUP : BACKEND_GETATTR, dir);
+
+	if (ret)
+		return ret == -ENOTUNIQ ? -ENOENT : ret;
+	*st = (struct stat){
+		.st_ino = req.attr.fileid,
+		.st_mode = req.attr.mode & S_IFMT,
+		.st_nlink = req.attr.nlink,
+		.st_size = (off_t)req.attr.size,
+		.st_atim = time_of(req.attr.atime),
+		.st_mtim = time_of(req.attr.mtime),
+		/* a Samba's is the time of the last write, which copies keep */
+		.st_ctim = time_of(MAX(req.attr.ctime, smb_time(smb_call_created(call_of(old)))))};
+	return 0;
+}
+
+/* A stream or audit entries that were not carried, extended attributes, what a reparse point
+ * holds. */
+static bool smb_holds_more(struct old *old, const char *path, const struct attrs *attrs)
+{
+	struct source_windows *windows;
+	bool more = true;
+
+	if (smb_look(call_of(old), path, &windows))
+		return true;
+	more = windows->ea_size || windows->streams_unknown ||
+	       windows->attributes & SMB_ATTR_REPARSE ||
+	       (smb_attrs_audits(windows->sd, windows->sd_len) && !smb_attrs_audited(attrs));
+	for (guint i = 0; i < windows->streams->len; i++) {
+		const struct source_stream *stream =
+			&g_array_index(windows->streams, struct source_stream, i);
+
+		more |= !stream->data && !g_str_has_prefix(stream->name, "::");
+	}
+	source_windows_free(windows);
+	return more;
+}
+
+static int smb_list(struct old *old, const char *path, GHashTable *names)
+{
+	struct backend_request req = {0};
+	int ret = 0;
+
+	while (!ret && !req.eof) {
+		ret = smb_ask(call_of(old), &req, BACKEND_READDIR, path);
+		for (guint i = 0; !ret && i < req.batch->entries->len; i++) {
+			const struct source_entry *entry =
+				&g_array_index(req.batch->entries, struct source_entry, i);
+
+			old_add_name(names, entry->name, entry->attr.fileid);
+		}
+		if (req.batch)
+			backend_batch_free(g_steal_pointer(&req.batch));
+	}
+	return ret;
+}
+
+/* ---- changing -------------------------------------------------------------------------------- */
+
+static int make(struct old *old, const char *path, uint32_t options)
+{
+	const struct wire_change what = {
+		.access = READ_ATTRIBUTES, .options = options, .disposition = CREATE};
+
+	return smb_do(call_of(old), path, "", &what, "");
+}
+
+static int smb_mkdir(struct old *old, const char *path)
+{
+	return make(old, path, DIRECTORY);
+}
+
+static int smb_create(struct old *old, const char *path)
+{
+	return make(old, path, NO_DIRECTORY);
+}
+
+static int smb_symlink(struct old *old, const char *target, const char *path)
+{
+	(void)old;
+	(void)target;
+	(void)path;
+	return -EOPNOTSUPP;
+}
+
+static int smb_mknod(struct old *old, const char *path, mode_t mode, dev_t device)
+{
+	(void)old;
+	(void)path;
+	(void)mode;
+	(void)device;
+	return -EOPNOTSUPP;
+}
+
+/* FileRenameInformation, FileLinkInformation: the name counts from the share's root. */
+static int name_to(struct old *old, const char *from, const char *to, uint32_t class, bool replace)
+{
+	const uint32_t access = READ_ATTRIBUTES | (class == RENAME ? DELETE : WRITE_ATTRIBUTES);
+	const char *base = smb_call_base(call_of(old));
+	g_autofree char *path = old_path(base, to);
+	g_autofree uint8_t *name = g_malloc(2 * strlen(path) + 1);
+	g_autoptr(GByteArray) data = g_byte_array_new();
+	long len;
+
+	if (!smb_said(to))
+		return -EINVAL;
+	len = smb_text_to_utf16(g_strdelimit(path, "/", '\\'), strlen(path), name);
+	if (len < 0)
+		return -EINVAL;
+	smb_put(data, replace, 8);
+	smb_put(data, 0, 8);
+	smb_put(data, (uint32_t)len, 4);
+	g_byte_array_append(data, name, (guint)len);
+	while (data->len < 24)
+		smb_put(data, 0, 1);
+	return smb_set(call_of(old), from, access, REPARSE_POINT, class, data);
+}
+
+static int smb_link(struct old *old, const char *from, const char *to)
+{
+	int ret = name_to(old, from, to, LINK, false);
+
+	/* what servers say whose file systems have no links */
+	return ret == -EREMOTEIO || ret == -ENOTSUP ? -EOPNOTSUPP : ret;
+}
+
+/* Servers mark a file that is renamed for the archive, and may not rename one that is read-only.
+ * What is replaced is spelled so: the name of another one would be neither replaced nor given. */
+static int smb_rename(struct old *old, const char *from, const char *to, bool directory)
+{
+	struct smb_call *call = call_of(old);
+	struct source_windows *windows;
+	uint32_t attributes;
+	struct stat st;
+	bool over;
+	int ret;
+
+	if (directory || smb_look(call, from, &windows))
+		return name_to(old, from, to, RENAME, false);
+	attributes = windows->attributes;
+	source_windows_free(windows);
+	over = !smb_stat(old, to, &st);
+	ret = name_to(old, from, to, RENAME, over);
+	if (ret == -EACCES) {
+		bool was_locked = !smb_make_writable(call, from);
+
+		was_locked |= over && !smb_make_writable(call, to);
+		if (was_locked)
+			ret = name_to(old, from, to, RENAME, over);
+	}
+	if ((attributes & (ARCHIVE | SMB_READONLY)) != ARCHIVE)
+		smb_set_basic(call, ret ? from : to, 0, 0, 0, smb_settable(attributes));
+	return ret;
+}
+
+static int smb_remove(struct old *old, const char *path, bool directory)
+{
+	const uint32_t options = REPARSE_POINT | (directory ? DIRECTORY : NO_DIRECTORY);
+	g_autoptr(GByteArray) data = g_byte_array_new();
+	int ret;
+
+	smb_put(data, 1, 1);
+	ret = smb_set(call_of(old), path, DELETE, options, DISPOSITION, data);
+	if (ret == -EACCES && !directory && !smb_make_writable(call_of(old), path))
+		ret = smb_set(call_of(old), path, DELETE, options, DISPOSITION, data);
+	return ret;
+}
+
+/* Each file is, when it was given. */
+static int smb_sync(struct old *old)
+{
+	(void)old;
+	return 0;
+}
+
+/* ---- giving ---------------------------------------------------------------------------------- */
+
+static struct smb_file *file_of(struct old_file *file)
+{
+	return (struct smb_file *)file;
+}
+
+static int smb_open(struct old *old, const char *path, bool data, struct old_file **file)
+{
+	int ret = data ? smb_make_writable(call_of(old), path) : 0;
+	struct smb_file *opened;
+
+	if (ret && ret != -EACCES)
+		return ret;
+	opened = g_new0(struct smb_file, 1);
+	opened->file.old = old;
+	opened->path = g_strdup(path);
+	*file = &opened->file;
+	return 0;
+}
+
+static void smb_close_file(struct old_file *file)
+{
+	g_free(file_of(file)->path);
+	g_free(file);
+}
+
+static int set_size(struct old_file *file, uint64_t size)
+{
+	g_autoptr(GByteArray) data = g_byte_array_new();
+
+	smb_put(data, size, 8);
+	return smb_set(call_of(file->old), file_of(file)->path, WRITE_DATA, NO_DIRECTORY,
+		       END_OF_FILE, data);
+}
+
+static int smb_resize(struct old_file *file, off_t size)
+{
+	int ret = set_size(file, 0);
+
+	file_of(file)->written = true;
+	return ret || !size ? ret : set_size(file, (uint64_t)size);
+}
+
+static int smb_write(struct old_file *file, const void *data, size_t len, off_t at)
+{
+	return smb_write_at(call_of(file->old), file_of(file)->path, "", data, len, (uint64_t)at);
+}
+
+/* Before attributes are given, which may forbid it. */
+static int smb_sync_file(struct old_file *file)
+{
+	const struct wire_change what = {.access = WRITE_DATA,
+					 .options = NO_DIRECTORY,
+					 .disposition = OPEN,
+					 .kind = WIRE_FLUSH};
+	int ret = 0;
+
+	if (file_of(file)->written)
+		ret = smb_do(call_of(file->old), file_of(file)->path, "", &what, "");
+	file_of(file)->written &= ret != 0;
+	return ret;
+}
+
+static int smb_give(struct old_file *file, const struct attrs *attrs,
+		    const struct volume_config *config, attrs_lost_fn lost, void *arg)
+{
+	struct smb_attrs smb;
+	int ret = smb_sync_file(file);
+
+	if (ret)
+		return ret;
+	if (attrs->held)
+		return -EAGAIN; /* what it has is not compared here */
+	if (S_ISLNK(attrs->st.st_mode))
+		return old_file_give_times(file, attrs);
+	smb_attrs_take(attrs, config, &smb, lost, arg);
+	ret = smb_give_attrs(call_of(file->old), file_of(file)->path, &smb, lost, arg);
+	smb_attrs_clear(&smb);
+	return ret;
+}
+
+static int smb_give_times(struct old_file *file, const struct attrs *attrs)
+{
+	return smb_set_basic(call_of(file->old), file_of(file)->path, 0,
+			     smb_attrs_time(attrs->st.st_atim), smb_attrs_time(attrs->st.st_mtim),
+			     0);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void smb_close(struct old *old)
+{
+	smb_call_close(call_of(old));
+	g_free(old->where);
+	g_free(old);
+}
+
+static const struct old_ops smb_ops = {
+	.descriptors = true,
+	.folds = true,
+	.cannot_write = "give the user of rollback-source the rights to write there",
+	.close = smb_close,
+	.objection = smb_objection,
+	.stat = smb_stat,
+	.holds_more = smb_holds_more,
+	.list = smb_list,
+	.mkdir = smb_mkdir,
+	.create = smb_create,
+	.symlink = smb_symlink,
+	.mknod = smb_mknod,
+	.link = smb_link,
+	.rename = smb_rename,
+	.remove = smb_remove,
+	.sync = smb_sync,
+	.open = smb_open,
+	.close_file = smb_close_file,
+	.resize = smb_resize,
+	.write = smb_write,
+	.sync_file = smb_sync_file,
+	.give = smb_give,
+	.give_times = smb_give_times,
+};
+
+struct old *old_open_smb(const char *url, const struct volume_config *config, GError **error)
+{
+	struct smb_call *call = smb_call_open(url, config, error);
+	struct smb_old *smb;
+
+	if (!call)
+		return NULL;
+	smb = g_new0(struct smb_old, 1);
+	smb->old.ops = &smb_ops;
+	smb->old.where = g_strdup(url);
+	smb->call = call;
+	return &smb->old;
+}

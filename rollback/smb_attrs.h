@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What an object's attributes on the new server (attrs.h) are to an SMB server: what
+ * volume/windows.h made of them once, and what Samba has written since.  Nothing here talks to a
+ * server.
+ */
+#ifndef SMB_ATTRS_H
+#define SMB_ATTRS_H
+
+#include <stdint.h>
+
+#include "attrs.h"
+
+#define SMB_READONLY 0x1u
+#define SMB_NORMAL   0x80u
+
+struct smb_attrs {
+	GByteArray *sd; /* self-relative, with the old server's SIDs; NULL: none */
+	bool has_sacl;
+	uint64_t created, accessed, written; /* NTTIME; 0: as it is there */
+	uint32_t attributes;		     /* 0: as they are there */
+	bool sparse;
+	GHashTable *streams; /* ":NAME:$DATA" -> GBytes */
+};
+
+/* What SMB has no place for goes to lost. */
+void smb_attrs_take(const struct attrs *attrs, const struct volume_config *config,
+		    struct smb_attrs *smb, attrs_lost_fn lost, void *arg);
+void smb_attrs_clear(struct smb_attrs *smb);
+
+/* Whether a self-relative descriptor, the object's descriptor here, has audit entries. */
+bool smb_attrs_audits(const uint8_t *sd, size_t len);
+bool smb_attrs_audited(const struct attrs *attrs);
+
+/* 100 ns since 1601; never 0, which says nothing. */
+uint64_t smb_attrs_time(struct timespec t);
+
+#endif

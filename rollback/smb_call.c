@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "smb_call.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "config/volume_config.h"
+#include "source/smb/smb_reply.h"
+#include "source/smb/smb_secret.h"
+#include "source/smb/smb_worker.h"
+
+#define STALL_MS 30000 /* of the server; the writer says so */
+#define AWAIT_MS 90000 /* without a word of the writer */
+
+struct smb_call {
+	struct smb_url url;
+	struct smb_worker writer;
+	uint32_t serial, max;
+	uint64_t created;
+	bool runs, lost;
+};
+
+/* What the other programs say of their keys is true of the way back's. */
+static char *own_keys(const char *text)
+{
+	GString *own = g_string_new(text);
+
+	g_string_replace(own, "smb-password-file", "rollback-password-file", 0);
+	g_string_replace(own, "smb-ccache", "rollback-ccache", 0);
+	g_string_replace(own, SMB_READER, SMB_WRITER, 0);
+	g_string_replace(own, "correct the URL", "correct rollback-source", 0);
+	g_string_replace(own, "in the URL", "in rollback-source", 0);
+	g_string_replace(own, ": it is made again", "", 0);
+	return g_string_free(own, FALSE);
+}
+
+static int lose(struct smb_call *call, const struct wire_reply *failed)
+{
+	g_autofree char *said =
+		failed ? smb_failure_text(&call->url, failed)
+		       : g_strconcat(call->url.text, ": " SMB_WRITER " ended", NULL);
+	g_autofree char *text = own_keys(said);
+
+	if (!call->lost)
+		g_warning("%s", text);
+	call->lost = true;
+	return -ENOTCONN;
+}
+
+/* FALSE: nothing comes any more. */
+static bool receive(struct smb_call *call, struct wire_reply *reply)
+{
+	struct pollfd wait = {.fd = call->writer.sock, .events = POLLIN};
+	ssize_t n = -1;
+
+	do {
+		int ready = poll(&wait, 1, AWAIT_MS);
+
+		if (!ready)
+			return false;
+		if (ready > 0)
+			n = recv(call->writer.sock, reply, sizeof(*reply),
+				 MSG_DONTWAIT | MSG_TRUNC);
+	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
+	return n == sizeof(*reply) && reply->version == WIRE_VERSION;
+}
+
+static int await(struct smb_call *call, struct wire_reply *reply)
+{
+	do {
+		if (!receive(call, reply))
+			return lose(call, NULL);
+	} while (reply->type == WIRE_ALIVE);
+	if (reply->type == WIRE_FAILED)
+		return lose(call, reply);
+	if (reply->type != WIRE_REPLY || reply->slot || reply->serial != call->serial)
+		return lose(call, NULL);
+	return 0;
+}
+
+static int say(struct smb_call *call, struct wire_request *request, struct wire_reply *reply)
+{
+	request->serial = ++call->serial;
+	if (call->lost)
+		return -ENOTCONN;
+	if (send(call->writer.sock, request, sizeof(*request), MSG_NOSIGNAL) != sizeof(*request))
+		return lose(call, NULL);
+	return await(call, reply);
+}
+
+int smb_call_ask(struct smb_call *call, struct backend_request *req)
+{
+	static const uint32_t ops[] = {[BACKEND_GETATTR] = WIRE_GETATTR,
+				       [BACKEND_LOOKUP] = WIRE_LOOKUP,
+				       [BACKEND_READDIR] = WIRE_READDIR,
+				       [BACKEND_XATTRS] = WIRE_XATTRS};
+	const char *path = req->object.path, *name = req->name ? req->name : "";
+	struct wire_request request = {.cookie = req->cookie, .op = ops[req->op]};
+	const size_t len = strlen(path), name_len = strlen(name);
+	struct wire_reply reply;
+	int ret;
+
+	if (len > WIRE_PATH_MAX || name_len > 255)
+		return -ENAMETOOLONG;
+	request.path_len = (uint32_t)len;
+	request.name_len = (uint32_t)name_len;
+	memcpy(call->writer.memory, path, len);
+	memcpy(call->writer.memory + len, name, name_len);
+	ret = say(call, &request, &reply);
+	call->created = ret ? 0 : reply.attr.created;
+	return ret ? ret : smb_reply_decode(&reply, call->writer.memory, req);
+}
+
+int smb_call_change(struct smb_call *call, const char *path, const char *stream,
+		    const struct wire_change *change, const void *data)
+{
+	struct wire_request request = {.op = WIRE_CHANGE};
+	struct wire_pack pack = {call->writer.memory, call->writer.memory + WIRE_SLOT_BYTES};
+	const size_t len = strlen(path), stream_len = strlen(stream);
+	struct wire_reply reply;
+	int ret;
+
+	if (len > WIRE_PATH_MAX || stream_len > 255)
+		return -ENAMETOOLONG;
+	request.path_len = (uint32_t)len;
+	request.name_len = (uint32_t)stream_len;
+	wire_put(&pack, path, len);
+	wire_put(&pack, stream, stream_len);
+	wire_put(&pack, change, sizeof(*change));
+	wire_put(&pack, data, change->len);
+	if (pack.full)
+		return -EMSGSIZE;
+	ret = say(call, &request, &reply);
+	if (!ret && reply.status) {
+		ret = reply.status < 0 && reply.status > -4096 ? reply.status : -EREMOTEIO;
+		g_debug("%s%s: status 0x%08x", path, stream, reply.code);
+	}
+	return ret;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static bool greet(struct smb_call *call, GError **error)
+{
+	struct wire_reply reply;
+
+	do {
+		if (!receive(call, &reply))
+			reply.type = 0;
+	} while (reply.type == WIRE_ALIVE);
+	if (reply.type == WIRE_HELLO) {
+		call->max = CLAMP(reply.len, 4096, WIRE_READ_MAX);
+		return true;
+	}
+	if (reply.type != WIRE_FAILED)
+		reply = (struct wire_reply){.status = WIRE_F_INTERNAL};
+	g_autofree char *said = smb_failure_text(&call->url, &reply), *text = own_keys(said);
+	g_set_error_literal(error, G_FILE_ERROR, G_FILE_ERROR_IO, text);
+	return false;
+}
+
+static bool start(struct smb_call *call, const struct smb_config *config, GError **error)
+{
+	const char *domain = *call->url.domain ? call->url.domain : config->domain;
+	struct wire_start how = {.port = call->url.port,
+				 .host = call->url.host,
+				 .share = call->url.share,
+				 .path = call->url.path,
+				 .user = call->url.user,
+				 .domain = domain,
+				 .encryption = config->encryption,
+				 .signing = config->signing,
+				 .stall_ms = STALL_MS};
+	g_autoptr(GError) mistake = NULL;
+	struct smb_secret secret;
+	int ret;
+
+	if (!smb_secret_get(config, &call->url, &secret, &mistake)) {
+		g_autofree char *text = own_keys(mistake->message);
+
+		g_set_error_literal(error, G_FILE_ERROR, G_FILE_ERROR_ACCES, text);
+		return false;
+	}
+	how.password = secret.password;
+	how.ccache = secret.ccache;
+	how.ccache_len = secret.ccache_len;
+	ret = smb_worker_start(&call->writer, SMB_WRITER, &how);
+	smb_secret_clear(&secret);
+	call->runs = !ret;
+	if (ret)
+		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+			    "%s: " SMB_WRITER " cannot be started: %s", call->url.text,
+			    g_strerror(-ret));
+	return !ret;
+}
+
+struct smb_call *smb_call_open(const char *url, const struct volume_config *config, GError **error)
+{
+	struct smb_call *call = g_new0(struct smb_call, 1);
+	struct smb_config smb = config->smb ? *config->smb : (struct smb_config){0};
+
+	smb.password_file = config->rollback_password_file;
+	smb.ccache = config->rollback_ccache;
+	if (smb_url_parse(url, &call->url, error) && start(call, &smb, error) && greet(call, error))
+		return call;
+	smb_call_close(call);
+	return NULL;
+}
+
+void smb_call_close(struct smb_call *call)
+{
+	if (call->runs)
+		smb_worker_end(&call->writer);
+	smb_url_clear(&call->url);
+	g_free(call);
+}
+
+const char *smb_call_base(const struct smb_call *call)
+{
+	return call->url.path;
+}
+
+uint64_t smb_call_created(const struct smb_call *call)
+{
+	return call->created;
+}
+
+uint32_t smb_call_max(const struct smb_call *call)
+{
+	return call->max;
+}

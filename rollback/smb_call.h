@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A connection to an old SMB server with write rights: migrate-smb-writer, which does one thing at
+ * a time.  It is believed nothing (wire.h).  Everything blocks for the old server; one thread.
+ *
+ * 0 or -errno; -ENOTCONN: the connection is lost, for good, and that was logged.
+ */
+#ifndef SMB_CALL_H
+#define SMB_CALL_H
+
+#include "source/smb/smb_url.h"
+#include "source/smb/wire.h"
+#include "source/source.h"
+
+struct volume_config;
+struct smb_call;
+
+/* With rollback-password-file or rollback-ccache.  NULL with error set: one line. */
+struct smb_call *smb_call_open(const char *url, const struct volume_config *config, GError **error);
+void smb_call_close(struct smb_call *call);
+/* Below the share: what paths are below of. */
+const char *smb_call_base(const struct smb_call *call);
+/* Bytes that WIRE_WRITE takes at once. */
+uint32_t smb_call_max(const struct smb_call *call);
+
+/* op (GETATTR, LOOKUP, READDIR, XATTRS), object.path, name and cookie are set; the answer goes
+ * where source.h says, and its parts are the caller's. */
+int smb_call_ask(struct smb_call *call, struct backend_request *req);
+/* When the object was made that the last answer was of (NTTIME). */
+uint64_t smb_call_created(const struct smb_call *call);
+/* stream: ":NAME:$DATA", or "".  data: change->len bytes. */
+int smb_call_change(struct smb_call *call, const char *path, const char *stream,
+		    const struct wire_change *change, const void *data);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "smb_give.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "smb_set.h"
+
+static int give_stream(struct smb_call *call, const char *path, const char *name, GBytes *value)
+{
+	/* not overwritten: that asks for the attributes that the file has */
+	const struct wire_change empty = {.access = WRITE_DATA,
+					  .disposition = OPEN_IF,
+					  .kind = WIRE_SET,
+					  .type = INFO_FILE,
+					  .class = END_OF_FILE,
+					  .len = sizeof(uint64_t)};
+	const uint64_t none = 0;
+	gsize len;
+	const void *data = g_bytes_get_data(value, &len);
+	int ret = smb_do(call, path, name, &empty, &none);
+
+	return ret ? ret : smb_write_at(call, path, name, data, len, 0);
+}
+
+static int drop_stream(struct smb_call *call, const char *path, const char *name)
+{
+	const struct wire_change what = {.access = DELETE,
+					 .disposition = OPEN,
+					 .kind = WIRE_SET,
+					 .type = INFO_FILE,
+					 .class = DISPOSITION,
+					 .len = 1};
+	int ret = smb_do(call, path, name, &what, "\1");
+
+	return ret == -ENOENT ? 0 : ret;
+}
+
+/* Those that were never carried stay.  has: what is there. */
+static int give_streams(struct smb_call *call, const char *path, const struct smb_attrs *smb,
+			const struct source_windows *has)
+{
+	GHashTableIter iter;
+	gpointer name, value;
+	int ret = 0;
+
+	for (guint i = 0; i < has->streams->len && !ret; i++) {
+		const struct source_stream *stream =
+			&g_array_index(has->streams, struct source_stream, i);
+
+		if (stream->data && !g_hash_table_contains(smb->streams, stream->name))
+			ret = drop_stream(call, path, stream->name);
+	}
+	g_hash_table_iter_init(&iter, smb->streams);
+	while (!ret && g_hash_table_iter_next(&iter, &name, &value)) {
+		bool same = false;
+
+		for (guint i = 0; i < has->streams->len && !same; i++) {
+			const struct source_stream *stream =
+				&g_array_index(has->streams, struct source_stream, i);
+
+			same = stream->data && !strcmp(stream->name, name) &&
+			       stream->size == g_bytes_get_size(value) &&
+			       !memcmp(stream->data, g_bytes_get_data(value, NULL), stream->size);
+		}
+		if (!same)
+			ret = give_stream(call, path, name, value);
+	}
+	return ret;
+}
+
+static int set_descriptor(struct smb_call *call, const char *path, const GByteArray *sd,
+			  uint32_t parts)
+{
+	const struct wire_change what = {.access = READ_CONTROL | (parts & DACL ? WRITE_DAC : 0) |
+						   (parts & OWNER_GROUP ? WRITE_OWNER : 0) |
+						   (parts & SACL ? SYSTEM_SECURITY : 0),
+					 .options = REPARSE_POINT,
+					 .disposition = OPEN,
+					 .kind = WIRE_SET,
+					 .type = INFO_SECURITY,
+					 .additional = parts,
+					 .len = sd->len};
+
+	return smb_do(call, path, "", &what, sd->data);
+}
+
+static bool is_refusal(int ret)
+{
+	return ret == -EACCES || ret == -EPERM || ret == -EREMOTEIO;
+}
+
+/* Its parts ask for rights of their own. */
+static int give_descriptor(struct smb_call *call, const char *path, const struct smb_attrs *smb,
+			   attrs_lost_fn lost, void *arg)
+{
+	const uint32_t parts = OWNER_GROUP | DACL;
+	int ret = -EACCES;
+
+	if (!smb->sd)
+		return 0;
+	if (smb->has_sacl)
+		ret = set_descriptor(call, path, smb->sd, parts | SACL);
+	if (smb->has_sacl && is_refusal(ret))
+		lost(arg, "its audit entries (SACL) could not be set there: give the user of "
+			  "rollback-source the right to (SeSecurityPrivilege)");
+	if (is_refusal(ret))
+		ret = set_descriptor(call, path, smb->sd, parts);
+	if (is_refusal(ret)) {
+		ret = set_descriptor(call, path, smb->sd, DACL);
+		if (!ret)
+			lost(arg, "its owner and group could not be set there: give the user of "
+				  "rollback-source the right to (SeRestorePrivilege)");
+	}
+	return ret;
+}
+
+int smb_give_attrs(struct smb_call *call, const char *path, const struct smb_attrs *smb,
+		   attrs_lost_fn lost, void *arg)
+{
+	struct source_windows *has;
+	uint32_t attributes;
+	int ret = smb_look(call, path, &has);
+
+	if (ret)
+		return ret;
+	/* it is given back with the attributes */
+	attributes = smb->attributes ? smb->attributes : smb_settable(has->attributes);
+	ret = smb_make_writable(call, path);
+	if (!ret || ret == -EACCES)
+		ret = give_streams(call, path, smb, has);
+	if (!ret && smb->sparse && !(has->attributes & SPARSE)) {
+		const struct wire_change what = {.access = WRITE_DATA,
+						 .options = NO_DIRECTORY,
+						 .disposition = OPEN,
+						 .kind = WIRE_CONTROL,
+						 .additional = SET_SPARSE};
+
+		smb_do(call, path, "", &what, ""); /* says only how it is stored */
+	}
+	source_windows_free(has);
+	/* the descriptor may forbid the rest */
+	if (!ret)
+		ret = smb_set_basic(call, path, smb->created, smb->accessed, smb->written,
+				    attributes);
+	return ret ? ret : give_descriptor(call, path, smb, lost, arg);
+}

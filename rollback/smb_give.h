@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Giving an object of an SMB server what smb_attrs.h says. */
+#ifndef SMB_GIVE_H
+#define SMB_GIVE_H
+
+#include "smb_attrs.h"
+#include "smb_call.h"
+
+/* Streams, attributes, times and then the descriptor.  What the server refuses of that one goes to
+ * lost.  0 or -errno. */
+int smb_give_attrs(struct smb_call *call, const char *path, const struct smb_attrs *smb,
+		   attrs_lost_fn lost, void *arg);
+
+#endif

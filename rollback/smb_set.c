@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "smb_set.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "smb_attrs.h"
+#include "source/smb/smb_listing.h"
+#include "source/smb/smb_text.h"
+
+bool smb_said(const char *path)
+{
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (!smb_name_ok(path, len))
+			return false;
+		path += len;
+		path += *path == '/';
+	}
+	return true;
+}
+
+int smb_ask(struct smb_call *call, struct backend_request *req, enum backend_op op,
+	    const char *path)
+{
+	req->op = op;
+	req->object.path = (char *)path;
+	return smb_said(path) ? smb_call_ask(call, req) : -ENOENT;
+}
+
+int smb_do(struct smb_call *call, const char *path, const char *stream,
+	   const struct wire_change *what, const void *data)
+{
+	return smb_said(path) ? smb_call_change(call, path, stream, what, data) : -EINVAL;
+}
+
+int smb_set(struct smb_call *call, const char *path, uint32_t access, uint32_t options,
+	    uint32_t class, const GByteArray *data)
+{
+	const struct wire_change what = {.access = access,
+					 .options = options,
+					 .disposition = OPEN,
+					 .kind = WIRE_SET,
+					 .type = INFO_FILE,
+					 .class = class,
+					 .len = data->len};
+
+	return smb_do(call, path, "", &what, data->data);
+}
+
+void smb_put(GByteArray *data, uint64_t value, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++) {
+		uint8_t byte = (uint8_t)(value >> (8 * i));
+
+		g_byte_array_append(data, &byte, 1);
+	}
+}
+
+int smb_set_basic(struct smb_call *call, const char *path, uint64_t created, uint64_t accessed,
+		  uint64_t written, uint32_t attributes)
+{
+	g_autoptr(GByteArray) data = g_byte_array_new();
+
+	smb_put(data, created, 8);
+	smb_put(data, accessed, 8);
+	smb_put(data, written, 8);
+	smb_put(data, 0, 8);
+	smb_put(data, attributes, 4);
+	smb_put(data, 0, 4);
+	return smb_set(call, path, WRITE_ATTRIBUTES, REPARSE_POINT, BASIC, data);
+}
+
+uint32_t smb_settable(uint32_t attributes)
+{
+	attributes &= SMB_READONLY | HIDDEN | SYSTEM | ARCHIVE;
+	return attributes ? attributes : SMB_NORMAL;
+}
+
+int smb_look(struct smb_call *call, const char *path, struct source_windows **windows)
+{
+	struct backend_request req = {0};
+	int ret = smb_ask(call, &req, BACKEND_XATTRS, path);
+
+	*windows = NULL;
+	if (req.xattrs) {
+		*windows = g_steal_pointer(&req.xattrs->windows);
+		source_xattrs_free(req.xattrs);
+	}
+	if (ret)
+		g_clear_pointer(windows, source_windows_free);
+	return ret;
+}
+
+int smb_make_writable(struct smb_call *call, const char *path)
+{
+	struct source_windows *windows;
+	int ret = smb_look(call, path, &windows);
+	uint32_t attributes;
+
+	if (ret)
+		return ret;
+	attributes = windows->attributes;
+	source_windows_free(windows);
+	if (!(attributes & SMB_READONLY) || attributes & SMB_ATTR_DIRECTORY)
+		return -EACCES;
+	return smb_set_basic(call, path, 0, 0, 0, smb_settable(attributes & ~SMB_READONLY));
+}
+
+int smb_write_at(struct smb_call *call, const char *path, const char *stream, const void *data,
+		 size_t len, uint64_t at)
+{
+	int ret = 0;
+
+	while (len && !ret) {
+		const struct wire_change what = {.access = WRITE_DATA,
+						 .options = NO_DIRECTORY,
+						 .disposition = OPEN,
+						 .kind = WIRE_WRITE,
+						 .offset = at,
+						 .len = (uint32_t)MIN(len, smb_call_max(call))};
+
+		ret = smb_do(call, path, stream, &what, data);
+		data = (const uint8_t *)data + what.len;
+		at += what.len;
+		len -= what.len;
+	}
+	return ret;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What one object of an SMB server is asked for or told, by its path.  0 or -errno, as smb_call.h
+ * has it; -EINVAL, or -ENOENT where it is asked for: its path cannot be said. */
+#ifndef SMB_SET_H
+#define SMB_SET_H
+
+#include "smb_call.h"
+#include "source/source_windows.h"
+
+/* MS-SMB2 2.2.13, 2.2.39, MS-FSCC 2.3.64, 2.4 */
+enum {
+	WRITE_DATA = 0x2,
+	READ_ATTRIBUTES = 0x80,
+	WRITE_ATTRIBUTES = 0x100,
+	DELETE = 0x10000,
+	READ_CONTROL = 0x20000,
+	WRITE_DAC = 0x40000,
+	WRITE_OWNER = 0x80000,
+	SYSTEM_SECURITY = 0x1000000,
+};
+enum { OPEN = 1, CREATE = 2, OPEN_IF = 3 };
+enum { DIRECTORY = 0x1, NO_DIRECTORY = 0x40, REPARSE_POINT = 0x200000 };
+enum { INFO_FILE = 1, INFO_SECURITY = 3 };
+enum { BASIC = 4, RENAME = 10, LINK = 11, DISPOSITION = 13, END_OF_FILE = 20 };
+enum { OWNER_GROUP = 3, DACL = 4, SACL = 8 };
+enum { HIDDEN = 0x2, SYSTEM = 0x4, ARCHIVE = 0x20, SPARSE = 0x200 };
+#define SET_SPARSE 0x900c4
+
+bool smb_said(const char *path);
+int smb_ask(struct smb_call *call, struct backend_request *req, enum backend_op op,
+	    const char *path);
+/* All that the server shows of it; source_windows_free() it. */
+int smb_look(struct smb_call *call, const char *path, struct source_windows **windows);
+
+int smb_do(struct smb_call *call, const char *path, const char *stream,
+	   const struct wire_change *what, const void *data);
+/* FILE information of a class; smb_put() makes its fields. */
+int smb_set(struct smb_call *call, const char *path, uint32_t access, uint32_t options,
+	    uint32_t class, const GByteArray *data);
+void smb_put(GByteArray *data, uint64_t value, unsigned bytes);
+/* Times are NTTIME; 0: as it is. */
+int smb_set_basic(struct smb_call *call, const char *path, uint64_t created, uint64_t accessed,
+		  uint64_t written, uint32_t attributes);
+/* Of the attributes that a server says, those that can be set. */
+uint32_t smb_settable(uint32_t attributes);
+/* A file that is only to be read is neither written nor replaced nor removed.  0: it is not any
+ * more, and was; -EACCES: it never was. */
+int smb_make_writable(struct smb_call *call, const char *path);
+/* stream: "" for the data. */
+int smb_write_at(struct smb_call *call, const char *path, const char *stream, const void *data,
+		 size_t len, uint64_t at);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "state.h"
+
+#include "guard_place.h"
+
+START_TEST(one_at_a_time)
+{
+	g_autofree char *sock = g_build_filename(place, "sock", NULL);
+	g_autofree char *path = g_strconcat(sock, ".guard", NULL);
+	g_autoptr(GError) error = NULL;
+	g_autoptr(GKeyFile) file = g_key_file_new();
+	struct state state = {
+		.mode = "fetch", .waiting = 100000, .public_server = (char *)"smbd (1)"};
+	int fd = state_hold(sock, &error);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(state_hold(sock, &error), -1);
+	ck_assert(strstr(error->message, "a guard already"));
+	state_put(fd, &state);
+	state = (struct state){.mode = "refuse", .refused = 7};
+	state_put(fd, &state);
+	ck_assert(g_key_file_load_from_file(file, path, 0, NULL));
+	ck_assert_uint_eq(g_key_file_get_uint64(file, "guard", "refused", NULL), 7);
+	ck_assert_uint_eq(g_key_file_get_uint64(file, "guard", "waiting", NULL), 0);
+	ck_assert(!g_key_file_has_key(file, "guard", "public-server", NULL));
+	close(fd);
+	fd = state_hold(sock, NULL);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	g_clear_error(&error);
+	ck_assert_int_eq(state_hold("/nowhere/sock", &error), -1);
+	ck_assert(strstr(error->message, "/nowhere/sock.guard"));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("state");
+	TCase *tcase = tcase_create("state");
+
+	tcase_add_checked_fixture(tcase, guard_place_make, guard_place_remove);
+	tcase_add_test(tcase, one_at_a_time);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

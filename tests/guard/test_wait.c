@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "wait.h"
+
+#include <errno.h>
+#include <sys/xattr.h>
+
+#include "guard_place.h"
+#include "record.h"
+
+static struct migrate_volume *volume;
+static struct waits *waits;
+static unsigned answered;
+static int answer;
+
+static void take(void *arg, const struct marks_event *event, int error, const char *why)
+{
+	answered++;
+	answer = error;
+	ck_assert(!error == !why);
+}
+
+/* Nobody listens on its socket. */
+static void set_up(void)
+{
+	g_autofree char *sock = NULL;
+
+	guard_place_make();
+	sock = g_build_filename(place, "sock", NULL);
+	ck_assert_int_eq(migrate_volume_new("v", sock, MIGRATE_ROLE_PLAIN_DOOR, &volume), 0);
+	waits = waits_new(volume, 1, take, NULL);
+	answered = 0;
+}
+
+static void tear_down(void)
+{
+	waits_fail(waits);
+	if (volume)
+		migrate_volume_free(volume);
+	ck_assert_uint_eq(waits_count(waits), 0);
+	waits_free(waits);
+	guard_place_remove();
+}
+
+static struct marks_event event_of(enum migrate_state state)
+{
+	g_autofree char *path = guard_put("f");
+	struct marks_event event = {.fd = open(path, O_RDWR)};
+	struct migrate_record rec = {.state = state, .size = 4};
+
+	if (state == MIGRATE_NORMAL)
+		return event;
+	ck_assert_int_eq(migrate_binding_get(event.fd, NULL, &rec.binding), 0);
+	if (state == MIGRATE_PARTIAL)
+		ck_assert_int_eq(migrate_extents_add(&rec.missing, 0, 4), 0);
+	ck_assert_int_eq(migrate_record_store(event.fd, &rec), 0);
+	migrate_record_clear(&rec);
+	return event;
+}
+
+START_TEST(whole)
+{
+	struct marks_event event = event_of(MIGRATE_NORMAL);
+
+	waits_add(waits, &event);
+	ck_assert_uint_eq(answered, 1);
+	ck_assert_int_eq(answer, 0);
+	ck_assert_int_eq(fcntl(event.fd, F_GETFD), -1);
+}
+END_TEST
+
+START_TEST(damaged)
+{
+	struct marks_event event = event_of(MIGRATE_NORMAL);
+
+	ck_assert_int_eq(fsetxattr(event.fd, "security.migrate", "x", 1, 0), 0);
+	waits_add(waits, &event);
+	ck_assert_uint_eq(answered, 1);
+	ck_assert_int_eq(answer, EIO);
+}
+END_TEST
+
+/* The old server does not answer: the limit. */
+START_TEST(late)
+{
+	struct marks_event event = event_of(MIGRATE_PARTIAL);
+	const gint64 begun = g_get_monotonic_time();
+
+	waits_add(waits, &event);
+	ck_assert_uint_eq(waits_count(waits), 1);
+	while (!answered) {
+		migrate_volume_dispatch(volume, 10);
+		waits_turn(waits);
+	}
+	ck_assert_int_eq(answer, EIO);
+	ck_assert_int_ge(g_get_monotonic_time() - begun, G_USEC_PER_SEC);
+	while (waits_count(waits))
+		migrate_volume_dispatch(volume, 10);
+	ck_assert_uint_eq(answered, 1);
+}
+END_TEST
+
+/* Nobody waits for what is in a directory that was listed. */
+START_TEST(ahead)
+{
+	g_autofree char *path = g_build_filename(place, "d", NULL);
+	struct migrate_record rec = {.state = MIGRATE_UNFILLED};
+	struct marks_event event = event_of(MIGRATE_PARTIAL);
+	int fd = open(place, O_RDONLY), below;
+
+	ck_assert_int_eq(mkdir(path, 0755), 0);
+	waits_look_ahead(waits, fd);
+	ck_assert_uint_eq(waits_count(waits), 0);
+	below = open(path, O_RDONLY);
+	ck_assert_int_eq(migrate_binding_get(below, NULL, &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(below, &rec), 0);
+	lseek(fd, 0, SEEK_SET);
+	waits_look_ahead(waits, fd);
+	ck_assert_uint_eq(waits_count(waits), 1);
+	ck_assert_uint_eq(waits_waiting(waits), 0);
+	migrate_volume_free(volume);
+	volume = NULL;
+	ck_assert_uint_eq(answered, 0);
+	close(below);
+	close(fd);
+	close(event.fd);
+}
+END_TEST
+
+START_TEST(ended)
+{
+	struct marks_event event = event_of(MIGRATE_PARTIAL);
+
+	waits_add(waits, &event);
+	waits_fail(waits);
+	ck_assert_uint_eq(answered, 1);
+	ck_assert_int_eq(answer, EIO);
+	ck_assert_uint_eq(waits_waiting(waits), 0);
+	ck_assert_uint_eq(waits_count(waits), 1); /* its request is under way */
+	migrate_volume_free(volume);
+	volume = NULL;
+	ck_assert_uint_eq(answered, 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("wait");
+	TCase *tcase = tcase_create("wait");
+
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_test(tcase, whole);
+	tcase_add_test(tcase, damaged);
+	tcase_add_test(tcase, late);
+	tcase_add_test(tcase, ahead);
+	tcase_add_test(tcase, ended);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

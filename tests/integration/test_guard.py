@@ -1,0 +1,362 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs of the new server itself, which open what is not here yet without a file server, see it or
+an error, and never a hole."""
+import concurrent.futures
+import errno
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import nfs3                                                             # noqa: E402
+import smbd                                                             # noqa: E402
+import smbfiles                                                             # noqa: E402
+import guarded                                                          # noqa: E402
+import guarded_ways as ways                                             # noqa: E402
+from harness import case, expect, main, same                            # noqa: E402
+from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
+from servers import NEW, OLD, Stalled                                   # noqa: E402
+
+SIZE = 300000
+PLAIN = BASE + '/plain'
+
+with open('/proc/self/comm') as comm:
+    OUR_NAME = comm.read().strip()
+
+
+def content(name, size=SIZE):
+    return (f'{name} '.encode() * size)[:size]
+
+
+def make(path, data, mode=0o644):
+    with open(path, 'wb') as file:
+        file.write(data)
+    os.chmod(path, mode)
+
+
+def read(path):
+    with open(path, 'rb') as file:
+        return file.read()
+
+
+def fill(root, directories='abc', files=20, size=SIZE):
+    for directory in directories:
+        os.mkdir(f'{root}/{directory}')
+        for n in range(files):
+            make(f'{root}/{directory}/{n}', content(f'{directory}{n}', size))
+
+
+def listed(*directories):
+    """As programs do that go down: each before what is in it is looked for."""
+    os.listdir(NEW)
+    return [len(os.listdir(f'{NEW}/{name}')) for name in directories]
+
+
+def refused(number, path):
+    try:
+        read(path)
+    except OSError as error:
+        same(error.errno, number, f'the error of {path}')
+        return
+    expect(False, f'{path} could be read')
+
+
+def log(guard):
+    with open(guard.process.log) as file:
+        return file.read()
+
+
+def read_all_ways(args, fs):
+    def tree(root):
+        for name in ways.READS:
+            os.mkdir(f'{root}/{name}')
+            ways.prepare(f'{root}/{name}/file')
+
+    migration, _ = guarded.begin(args, tree, fs=fs)
+    os.listdir(NEW)
+    for name, way in ways.READS.items():
+        os.listdir(f'{NEW}/{name}')
+        same(os.stat(f'{NEW}/{name}/file').st_blocks, 0, f'{name}: what is here before')
+        same(way(f'{NEW}/{name}/file'), way(f'{OLD}/{name}/file'), name)
+    migration.crawl()
+    for name, way in ways.READS.items():
+        same(way(f'{NEW}/{name}/file'), way(f'{OLD}/{name}/file'), f'{name}, when all is whole')
+
+
+@case()
+def reads(args):
+    """Each way of reading, of a file of its own, beside the old server's."""
+    read_all_ways(args, 'ext4')
+
+
+@case()
+def reads_xfs(args):
+    read_all_ways(args, 'xfs')
+
+
+@case()
+def reads_btrfs(args):
+    read_all_ways(args, 'btrfs')
+
+
+@case()
+def changes(args):
+    """Each way of changing, of stubs and of a plain copy: no difference, then and in the end."""
+    def tree(root):
+        for name in ways.CHANGES:
+            os.makedirs(f'{root}/{name}/other')
+            ways.prepare(f'{root}/{name}/file')
+
+    migration, _ = guarded.begin(args, tree)
+    volume(PLAIN)
+    sh('cp', '-a', OLD + '/.', PLAIN)
+    os.listdir(NEW)
+    for name, way in ways.CHANGES.items():
+        os.listdir(f'{NEW}/{name}')
+        same(os.stat(f'{NEW}/{name}/file').st_blocks, 0, f'{name}: what is here before')
+        same(way(f'{NEW}/{name}'), way(f'{PLAIN}/{name}'), f'{name}: what it says')
+        same(ways.tree(f'{NEW}/{name}'), ways.tree(f'{PLAIN}/{name}'), name)
+    times = ways.times(NEW)
+    migration.crawl()
+    for name in ways.CHANGES:
+        same(ways.tree(f'{NEW}/{name}'), ways.tree(f'{PLAIN}/{name}'), f'{name}, in the end')
+    same(ways.times(NEW), times, 'mtimes in the end')
+
+
+@case()
+def everywhere(args):
+    """In a mount namespace of its own, as most services have one, and through another mount; and what
+    was looked at when it was whole is not asked about again."""
+    migration, guard = guarded.begin(args, fill)
+    wait_for('the guard sees that it is attached', lambda: migration.status().get('attached'))
+    same(listed('a'), [20], 'names')
+    same(subprocess.check_output(['unshare', '--mount', 'cat', f'{NEW}/a/0']), content('a0'),
+         'in a namespace')
+    os.mkdir(BASE + '/bind')
+    sh('mount', '--bind', NEW + '/a', BASE + '/bind')
+    same(read(BASE + '/bind/1'), content('a1'), 'through another mount')
+    with Stalled(guard.process):
+        same(read(f'{NEW}/a/0'), content('a0'), 'what is whole')
+        same(len(os.listdir(f'{NEW}/a')), 20, 'what is filled')
+    migration.crawl()
+    sh('umount', BASE + '/bind')
+    migration.ctl('finalize')
+    same(guard.process.wait(60), 0, "the guard's status in the end")
+    guard.listen()
+    same(guard.kept, {}, 'what is kept')
+    same(read(f'{NEW}/c/19'), content('c19'), 'in the end')
+
+
+@case()
+def servers(args):
+    """They have mounts of their own, through which nobody is asked: they go on while the guard stands
+    still, as does the retriever.  Where they have not, that is said."""
+    def tree(root):
+        fill(root)
+        os.makedirs(root + '/a/deep/deeper')
+
+    migration, guard = guarded.begin(args, tree)
+    client = migration.start_server(host=guarded.OwnMounts).client()
+    smbd.users()                        # for all mounts
+    files = smbfiles.Files(migration.start_smbd(host=guarded.OwnMounts).session())
+    same(client.read_all(client.walk('a/0')[0]), content('a0'), 'over NFS')
+    same(files.read('c/0'), content('c0'), 'over SMB')
+    listed('a', 'b')
+    status = migration.ctl('status')
+    expect('names that are not here yet' in status and 'of its own' not in status, status)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        with Stalled(guard.process):
+            local = pool.submit(read, f'{NEW}/a/9')
+            for n in range(1, 6):
+                same(client.read_all(client.walk(f'a/{n}')[0]), content(f'a{n}'), 'over NFS')
+                same(files.read(f'c/{n}'), content(f'c{n}'), 'over SMB')
+            client.write(client.walk('b/1')[0], 0, b'changed', nfs3.FILE_SYNC)
+            expect(not local.done(), 'nobody asked the guard')
+        same(local.result(60), content('a9'), 'of whom waited')
+    same(read(f'{NEW}/b/1'), b'changed' + content('b1')[7:], 'what a client wrote')
+    migration.crawl()
+    wait_for('status has it', lambda: 'migrate-crawler (' in migration.ctl('status'))
+    expect(migration.status()['guarded'], 'status does not say that it runs')
+    guard.process.stop()
+    expect('not running' in migration.ctl('status'), 'status does not say that it does not run')
+
+
+@case()
+def ahead(args):
+    """A path through directories of which only the first was listed: names come ahead."""
+    def tree(root):
+        os.makedirs(root + '/a/b/c')
+        make(root + '/a/b/file', content('file'))
+
+    guarded.begin(args, tree)
+    listed('a')
+    wait_for('the names come', lambda: os.path.exists(f'{NEW}/a/b/file'))
+    same(read(f'{NEW}/a/b/file'), content('file'), 'the file')
+
+
+def reader(n, files, seen, errors, stop):
+    """Reads a quarter of everything until told, and counts.  Exits at what is neither the content nor
+    an error."""
+    os.closerange(guarded.KEPT, guarded.KEPT + 100)     # they are the service manager's alone
+    while not stop.value:
+        for directory in 'abcdefgh':
+            for file in range(n, files, 4):
+                name = f'{directory}/{file}'
+                try:
+                    data = read(f'{NEW}/{name}')
+                except OSError as error:
+                    if error.errno not in (errno.EIO, errno.EPERM):
+                        print(f'{name}: {error}', file=sys.stderr, flush=True)
+                        os._exit(2)
+                    errors[n] += 1
+                    continue
+                if data != content(name.replace('/', ''), 20000):
+                    print(f'{name}: {data[:50]}...', file=sys.stderr, flush=True)
+                    os._exit(1)
+                seen[n] += 1
+
+
+@case()
+def killed(args):
+    """Again and again, while programs read: no one sees a hole."""
+    kills, files = (200, 1500) if args.long else (20, 250)
+    migration, guard = guarded.begin(args, lambda root: fill(root, 'abcdefgh', files, 20000))
+    same(listed(*'abcdefgh'), [files] * 8, 'names')
+    fork = multiprocessing.get_context('fork')
+    seen, errors, stop = fork.Array('Q', 4), fork.Array('Q', 4), fork.Value('b', 0)
+    readers = [fork.Process(target=reader, args=(n, files, seen, errors, stop)) for n in range(4)]
+    for process in readers:
+        process.start()
+
+    def all_go_on(before):
+        expect(all(p.exitcode is None for p in readers), 'a reader saw what is not there')
+        return sum(seen) + sum(errors) >= before + 8
+
+    for n in range(kills):
+        before = sum(seen) + sum(errors)
+        wait_for('they read', lambda: all_go_on(before))        # pylint: disable=W0640
+        expect(migration.status()['files_whole'] < 8 * files, 'all is here already')
+        guard.stop(signal.SIGTERM if n % 5 == 4 else signal.SIGKILL)
+        guard.start()
+    before = sum(seen)
+    wait_for('they read', lambda: all_go_on(before))
+    stop.value = 1
+    for process in readers:
+        process.join(120)
+        same(process.exitcode, 0, "a reader's status")
+
+
+@case()
+def late(args):
+    """What the old server does not deliver is an error after a while, and can be had later; what is
+    whole is not late."""
+    old, (migration, guard) = guarded.begin_with(args, fill, guard_wait=1)
+    listed('a')
+    same(read(f'{NEW}/a/0'), content('a0'), 'a file')
+    with Stalled(old):
+        refused(errno.EIO, f'{NEW}/a/1')
+        same(read(f'{NEW}/a/0'), content('a0'), 'what is whole')
+    same(read(f'{NEW}/a/1'), content('a1'), 'the file')
+    expect(f'{NEW}/a/1: refused to {OUR_NAME} (' in log(guard), 'the log does not say so')
+    migration.retriever.stop()
+    refused(errno.EIO, f'{NEW}/a/2')
+    migration.start_retriever(*guarded.OWN_MOUNTS)
+    same(read(f'{NEW}/a/2'), content('a2'), 'the file')
+
+
+@case()
+def descriptors(args):
+    """Where the guard gets none for what is opened, that fails."""
+    old, (_, guard) = guarded.begin_with(args, fill, guard_wait=1)
+    listed('a', 'b', 'c')
+    sh('prlimit', f'--pid={guard.process.pid}', '--nofile=24:8192')
+    names = [f'{directory}/{n}' for directory in 'abc' for n in range(20)]
+
+    def error_of(name):
+        try:
+            return read(f'{NEW}/{name}')[:20]
+        except OSError as error:
+            return error.errno
+    with concurrent.futures.ThreadPoolExecutor(64) as pool, Stalled(old):
+        same(set(pool.map(error_of, names)), {errno.EIO, errno.EPERM}, 'what they get')
+    sh('prlimit', f'--pid={guard.process.pid}', '--nofile=8192:8192')
+    same(read(f'{NEW}/c/9'), content('c9'), 'a file')
+
+
+@case()
+def turned_off(args):
+    """From then on nobody is asked, and status says so."""
+    migration, guard = guarded.begin(args, fill)
+    listed('a')
+    guard.stop(signal.SIGTERM)
+    same(sorted(guard.kept), ['access', 'open'], 'what is kept')
+    migration.configure(source=migration.source, guard='no')
+    guard.start()
+    same(guard.process.wait(60), 0, "the guard's status")
+    guard.listen()
+    same(guard.kept, {}, 'what is kept')
+    expect('read zeros' in migration.ctl('status'), 'status does not say so')
+    same(read(f'{NEW}/a/0'), bytes(SIZE), 'a file')
+
+
+@case()
+def storm(args):
+    """64 at a time, beside a client; and one that is to have nothing."""
+    migration, guard = guarded.begin(args, fill, guard_refuse='dd, other.service')
+    client = migration.start_server(host=guarded.OwnMounts).client()
+    names = [f'{directory}/{n}' for directory in 'ab' for n in range(20)]
+    listed('a', 'b', 'c')
+    with concurrent.futures.ThreadPoolExecutor(64) as pool:
+        got = list(pool.map(lambda name: (name, read(f'{NEW}/{name}')), names * 3))
+        same(client.read_all(client.walk('c/1')[0]), content('c1'), 'over NFS')
+    same([name for name, data in got if data != content(name.replace('/', ''))], [], 'wrong')
+    done = subprocess.run(['dd', f'if={NEW}/c/2'], capture_output=True, text=True, check=False)
+    expect(done.returncode and 'Input/output error' in done.stderr, f'dd: {done}')
+    expect('guard-refuse' in log(guard), 'the log does not say so')
+    same(len(os.listdir(f'/proc/{guard.process.pid}/fd')) < 20, True, 'few descriptors')
+    same(read(f'{NEW}/c/2'), content('c2'), 'for others')
+
+
+@case()
+def older_kernel(args):
+    """Files are refused until they are here."""
+    migration, guard = guarded.begin(args, fill, options=['--refuse'])
+    same(listed('a'), [20], 'names')
+    refused(errno.EPERM, f'{NEW}/a/0')
+    for flags in (os.O_WRONLY, os.O_RDWR | os.O_TRUNC):
+        try:
+            os.open(f'{NEW}/a/0', flags)
+            expect(False, 'it could be opened')
+        except PermissionError:
+            pass
+    expect(f'{NEW}/a/0: refused to {OUR_NAME} (' in log(guard), 'the log does not say so')
+    migration.crawl()
+    for directory in 'abc':
+        same(read(f'{NEW}/{directory}/0'), content(f'{directory}0'), 'a file')
+
+
+@case()
+def strict(args):
+    """Nothing is to be had before all names are here."""
+    migration, _ = guarded.begin(args, fill, guard='strict')
+    try:
+        os.listdir(NEW)
+        expect(False, 'the root could be listed')
+    except BlockingIOError:
+        pass
+    same(migration.start_crawler('--metadata-only').wait(120), 0, "the crawler's status")
+
+    def is_open():
+        try:
+            return os.listdir(NEW)
+        except BlockingIOError:
+            return False
+    wait_for('it is open', is_open)
+    same(read(f'{NEW}/a/0'), content('a0'), 'a file')
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,268 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The way back to an old SMB server: names, data, descriptors, attributes, times and streams, with
+an account of its own.  The migration's own cannot write there (I10)."""
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import nfs3                                                             # noqa: E402
+import ntsd                                                             # noqa: E402
+import smb2                                                             # noqa: E402
+import smbd                                                             # noqa: E402
+import smbtree                                                          # noqa: E402
+from harness import case, expect, main, same                            # noqa: E402
+from sandbox import BASE, Process, sh, volume, wait_for                 # noqa: E402
+from servers import NEW, OLD, VOLUME, Migration                         # noqa: E402
+from smbfiles import DACL, Files, Refused                               # noqa: E402
+
+READER, WRITER = 'bob', 'root'
+STAGE = '.migrate-rollback'
+KEPT = smb2.A_HIDDEN | smb2.A_SYSTEM
+
+
+def begin(args, files=40, **settings):
+    """A volume that is served over SMB and NFS, with its journal; its old server lets READER read
+    all, and change nothing."""
+    server, _ = smbtree.old_tree(args.random, files)
+    fill(Files(server.session(WRITER, 'old')))
+    smbd.users()
+    sh('net', '-s', server.config, 'sam', 'rights', 'grant', READER, 'SeSecurityPrivilege')
+    server.configure({'old': (OLD, {**smbtree.SHARE, 'admin users': READER, 'read list': READER})})
+    server.restart()
+    volume(NEW, '4G', mkfs=('-O', 'ea_inode'))
+    address = f'{server.address}:{server.port}/old'
+    migration = Migration(args.build, **{**smbtree.settings_of(server),
+                                         'source': f'smb://{READER}@{address}',
+                                         'rollback_source': f'smb://{WRITER}@{address}',
+                                         'rollback_password_file': BASE + '/password', **settings})
+    migration.start_retriever()
+    migration.start_journal()
+    migration.attach()
+    migration.start_server()
+    smbtree.may_audit(migration.start_smbd())
+    return server, migration, Files(migration.smbd.session(WRITER))
+
+
+def fill(old):
+    """What the changes are made to; the rest is random."""
+    old.mkdir('work')
+    for n in range(40):
+        old.write(f'work/{n:02}', b'old %d ' % n * 300)
+    for n in range(4):
+        old.write(f'work/low {n}', b'low')
+    old.write('work/with streams:one', b'one')
+    old.write('work/with streams:two', b'two')
+    old.write('work/with an EA', b'main')
+    old.set_eas('work/with an EA', [(b'NAME', b'value')])
+    old.write('work/read only', b'read only')
+    old.set_basic('work/read only', attributes=smb2.A_READONLY)
+    old.write('work/locked', b'read only, too')
+    old.set_basic('work/locked', attributes=smb2.A_READONLY)
+    old.write('work/case', b'small')
+    old.mkdir('work/gone')
+    old.write('work/gone/a', b'a')
+    old.write('work/gone/b', b'b')
+    old.mkdir('work/tree')
+    old.write('work/tree/leaf', b'leaf')
+
+
+def change(new, tag):
+    """tag: 0, 1, ..., each time other objects; of each kind one."""
+    name = [f'work/{10 * tag + n:02}' for n in range(10)]
+    new.mkdir(f'made {tag}')
+    new.set_security(f'made {tag}', ntsd.descriptor(None, None, [
+        ntsd.ace(ntsd.ALLOW, 3, ntsd.FULL, ntsd.EVERYONE)], None, 0), DACL)
+    new.write(f'made {tag}/file', b'made' * 500000)
+    new.write(f'made {tag}/file:stream', b'a stream')
+    new.set_basic(f'made {tag}/file', created=125_000_000_000_000_000 + tag, attributes=KEPT)
+    new.write(name[0], b'changed')
+    new.set_security(name[1], ntsd.descriptor(None, None, [
+        ntsd.ace(ntsd.ALLOW, 0, ntsd.READ, smbtree.SIDS['carol']),
+        ntsd.ace(ntsd.ALLOW, 0, ntsd.FULL, smbtree.SIDS['alice'])], None, ntsd.PROTECTED), DACL)
+    new.set_basic(name[2], created=126_000_000_000_000_000 + tag, attributes=smb2.A_READONLY)
+    new.write(name[3] + ':added', b'added')
+    for renamed in name[4], name[5], name[8]:       # the retriever finds unfinished ones by path
+        new.read(renamed)
+    new.read(f'work/low {tag}')
+    new.rename(f'work/low {tag}', f'work/LOW {tag}')
+    new.rename(name[4], f'made {tag}/renamed')
+    new.rename(name[5], name[6], replace=True)
+    new.unlink(name[7])
+    new.rename(name[8], f'work/{10 * tag + 9:02} and more')
+    new.rename(f'work/{10 * tag + 9:02} and more', f'work/{10 * tag + 9:02} AND more')
+
+
+def rollback(migration, *options, may_fail=False):
+    argv = [migration.program('migratectl'), '--config', migration.config, '--json', *options,
+            'rollback', VOLUME]
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=120)
+    if done.returncode and not may_fail:
+        raise AssertionError(f'rollback: exit {done.returncode}: {done.stdout} {done.stderr}')
+    return json.loads(done.stdout)['rollback'] if done.stdout.startswith('{') else done.stderr
+
+
+def every(root):
+    """{path: bytes of a file} below a server's root."""
+    found = {}
+    for path, directories, files in os.walk(root):
+        where = os.path.relpath(path, root)
+        directories[:] = [name for name in directories if name not in ('.migrate', 'lost+found')]
+        found[where] = None
+        for name in files:
+            with open(f'{path}/{name}', 'rb') as file:
+                found[os.path.normpath(f'{where}/{name}')] = file.read()
+    return found
+
+
+def equal(server, migration):
+    """Both trees, of which the new one is whole."""
+    migration.crawl()
+    new, old = every(NEW), every(OLD)
+    same(sorted(old), sorted(new), 'names')
+    same([path for path in new if new[path] != old[path]], [], 'files whose data differ')
+    paths = [path.replace('/', '\\') for path in new if path != '.']
+    smbtree.compare(smbtree.look_at_all(server.session(WRITER, 'old'), paths),
+                    smbtree.look_at_all(migration.smbd.session(WRITER), paths), 'on the old server')
+
+
+@case()
+def carried(args):
+    """All that can be said, and what it costs."""
+    server, migration, new = begin(args)
+    before = every(OLD)
+    change(new, 0)
+    client = migration.server.client()
+    work = client.walk('work')[0]
+    client.write(client.walk('work/10')[0], 3, b'by NFS', nfs3.FILE_SYNC)
+    new.read('work/11')
+    client.rename(work, '11', client.root, '11 by NFS')
+    client.link(client.walk('work/12')[0], client.root, '12 linked')
+    new.read('work/tree/leaf')
+    client.rename(work, 'tree', work, 'TREE')
+    new.set_basic('work/13', attributes=smb2.A_READONLY)
+    client.link(client.walk('work/13')[0], client.root, '13 linked')
+    client.write(client.walk('work/13')[0], 3, b'by NFS', nfs3.FILE_SYNC)
+    new.read('work/locked')
+    client.rename(work, 'locked', client.root, 'locked')
+    new.unlink('work/case')
+    new.write('work/CASE', b'large')
+    new.set_security('work/CASE', ntsd.descriptor(None, None, [
+        ntsd.ace(ntsd.ALLOW, 0, ntsd.FULL, ntsd.EVERYONE)], None, 0), DACL)
+    for name in 'a', 'b':
+        new.unlink(f'work/gone/{name}')
+    new.rmdir('work/gone')
+    for name in 'long1800', 'streams':
+        with new.open(name, access=smb2.GENERIC_WRITE) as file:
+            file.write(1, b'changed')
+    new.write('work/with an EA', b'changed')
+    new.unlink('work/with streams:one')
+    new.set_basic('work/read only', attributes=smb2.A_NORMAL)
+    new.unlink('work/read only')
+    plan = rollback(migration, '--plan')
+    same(every(OLD), before, 'the old server after a plan')
+    done = rollback(migration)
+    same([done['conflicts'], done['losses']], [[], []], 'conflicts and losses')
+    same({key: done[key] for key in ('made', 'renamed', 'removed')},
+         {key: plan[key] for key in ('made', 'renamed', 'removed')}, 'what is done and planned')
+    same(Files(server.session(WRITER, 'old')).eas('work/with an EA'), {b'NAME': b'value'},
+         'what was never carried')
+    new.unlink('work/with an EA')
+    done = rollback(migration)
+    same([done['made'], done['removed'], done['conflicts']], [0, 1, []], 'what is done again')
+    follower = Process('follower', [migration.program('migratectl'), '--config', migration.config,
+                                    '--follow', 'rollback', VOLUME])
+    new.write('work/14', b'followed')
+    wait_for('it was carried back', lambda: every(OLD)['work/14'] == b'followed', process=follower)
+    same(follower.stop(), 0, 'its exit status')
+    rollback(migration)                     # it may have been stopped before times were set
+    equal(server, migration)
+    expect(STAGE not in os.listdir(OLD), 'something is left over')
+
+
+@case()
+def refused(args):
+    """Conflicts, what SMB has no words for, rights and passwords."""
+    server, migration, new = begin(args, 25)
+    reader = Files(server.session(READER, 'old'))
+    for what in (lambda: reader.write('work/00', b'x'), lambda: reader.mkdir('work/x'),
+                 lambda: reader.unlink('work/00'), lambda: reader.rename('work/00', 'work/x'),
+                 lambda: reader.set_basic('work/00', attributes=KEPT)):
+        try:
+            what()
+        except Refused:
+            continue
+        expect(False, 'the account of the migration can write (I10)')
+    symbols = sh('nm', migration.program('migrate-smb-worker'))
+    expect(' do_change' not in symbols and ' do_read' in symbols, 'it could write (I10)')
+
+    for name in ('00', '01', '02'):
+        new.write(f'work/{name}', b'ours')
+    new.unlink('work/03')
+    client = migration.server.client()
+    client.create(client.walk('work')[0], 'a:colon')
+    client.symlink(client.root, 'symlink', 'work')
+    theirs = Files(server.session(WRITER, 'old'))
+    for name in ('00', '03', 'theirs'):
+        theirs.write(f'work/{name}', b'theirs')
+    theirs.set_basic('work/theirs', created=1 << 56, written=1 << 56)  # as copies are
+    theirs.rename('work/05', 'work/renamed there')
+    for options in ('--plan',), (), ():
+        got = rollback(migration, *options, may_fail=True)
+        same({c['path'] for c in got['conflicts']},
+             {'work/00', 'work/03', 'work/theirs', 'work/renamed there'}, f'conflicts {options}')
+        same({c['path'] for c in got['losses']}, {'work/a:colon', 'symlink'}, f'losses {options}')
+    for name in ('00', '03', 'theirs'):
+        same(theirs.read(f'work/{name}'), b'theirs', name)
+    same(theirs.read('work/01'), b'ours', 'what has no conflict')
+
+    with open(BASE + '/wrong', 'w') as out:
+        os.fchmod(out.fileno(), 0o600)
+        out.write('Wrong-1')
+    given = dict(read_settings(migration))
+    for key, value, text in (
+            ('rollback-password-file', BASE + '/wrong', 'wrong user name or password'),
+            ('rollback-source', given['rollback-source'].replace(WRITER, 'alice'),
+             'cannot be written'),
+            ('rollback-source', given['source'], 'the user that `source` names'),
+            ('rollback-source', OLD, 'written as it was read')):
+        migration.configure(**{**given, key: value})
+        if 'alice' in value:
+            server.configure({'old': (OLD, {**smbtree.SHARE, 'read list': 'alice'})})
+            server.restart()
+        said = rollback(migration, may_fail=True)
+        expect(text in said and said.count('\n') == 1, f'{key} = {value}: {said}')
+        expect(smbd.PASSWORD not in said and 'Wrong-1' not in said, 'a password is shown')
+
+
+def read_settings(migration):
+    with open(migration.config) as file:
+        return [line.rstrip('\n').split('=', 1) for line in file if '=' in line]
+
+
+@case()
+def killed(args):
+    """At random points, until it comes to its end."""
+    server, migration, new = begin(args)
+    for tag in range(4):
+        change(new, tag)
+    met = 0
+    argv = [migration.program('migratectl'), '--config', migration.config, 'rollback', VOLUME]
+    for _ in range(10):
+        process = Process('killed', argv)
+        select.select([], [], [], args.random.uniform(0.03, 0.15))   # the random point, not a wait
+        met += process.poll() is None
+        process.stop(signal.SIGKILL)
+    expect(met >= 2, f'{met} were met')
+    same(rollback(migration)['conflicts'], [], 'conflicts')
+    expect(STAGE not in os.listdir(OLD), 'something is left over')
+    equal(server, migration)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

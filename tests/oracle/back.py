@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The way back of a sequence: in the end the old tree is made what clients see on the new server
+(migratectl rollback), at one of four stages of the migration, by the seed, and compared.
+
+With kills it begins while the operations are done (--follow), and in between whatever takes part is
+killed, and started again; the journal also misses what happens."""
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+
+import compare
+import tree
+from compare import Difference
+from sandbox import BASE, Failure, Process, wait_for
+from servers import VOLUME
+
+STAGES = 'finalized', 'nothing', 'half', 'finished'
+EVENTS = 16384                  # what the kernel keeps of them for one who does not take them
+
+
+def possible(case):
+    return case['settings'].get('source') != 'smb' and not case['settings'].get('begin')
+
+
+def stage(case):
+    return STAGES[case['seed'] % len(STAGES)]
+
+
+class Back:
+    """sequence: of world.py."""
+
+    def __init__(self, sequence):
+        self.sequence, self.migration = sequence, sequence.migration
+        self.kills = sequence.settings.get('kills')
+        self.random = random.Random(f'kills {sequence.case["seed"]}')
+        self.follower = None
+        self.stalled = False
+        self.gaps = 0
+
+    def close(self):
+        self.resume()
+        for process in self.follower, self.migration.journal:
+            if process:
+                process.stop(signal.SIGKILL)
+
+    def argv(self, *options):
+        return [self.migration.program('migratectl'), '--config', self.migration.config, *options,
+                '--to', self.sequence.source, 'rollback', VOLUME]
+
+    # ---- while operations are done ------------------------------------------------------------
+
+    def resume(self):
+        if self.stalled:
+            self.migration.journal.send_signal(signal.SIGCONT)
+            self.stalled = False
+
+    def journal(self, action):
+        """kill: it is there again at once; down: only with the next; stall: it falls behind; flood:
+        it does not even get what happens until the next."""
+        self.resume()
+        if action in ('kill', 'down'):
+            self.migration.journal.stop(signal.SIGKILL)
+        if action == 'down':
+            return
+        if self.migration.journal.poll() is not None:
+            self.migration.journal = Process('journal', [
+                self.migration.program('migrate-journal'), '--config', self.migration.config,
+                VOLUME])
+        if action in ('stall', 'flood'):
+            self.migration.journal.send_signal(signal.SIGSTOP)
+            self.stalled = True
+        if action == 'flood':
+            name = os.path.dirname(self.sequence.quiet[0]) + '/flood'
+            for _ in range(EVENTS // 2 + 1):
+                os.mkfifo(name + f'{_}')
+            for _ in range(EVENTS // 2 + 1):
+                os.unlink(name + f'{_}')
+
+    def follow(self, action):
+        number = {'kill': signal.SIGKILL, 'stop': signal.SIGTERM}[action]
+        if self.follower:
+            if action == 'stop':
+                self.resume()           # it waits for the journal
+            self.follower.stop(number)
+        self.follower = Process('follower', self.argv('--follow'))
+
+    # ---- the end ------------------------------------------------------------------------------
+
+    def watch(self):
+        """The journal runs."""
+        if self.kills:
+            self.journal('start')
+        wait_for('the journal watches', lambda: self.migration.status().get('running'),
+                 process=self.migration.journal)
+
+    def kill(self):
+        """A run in which something dies at a random point."""
+        r, sequence = self.random, self.sequence
+        process = Process('killed', self.argv())
+        select.select([], [], [], r.choice((0.01, 0.05, 0.2)) * r.random())
+        victim = r.choice(('rollback', 'rollback', 'retriever', 'journal', 'server'))
+        if victim == 'rollback':
+            process.kill()
+        elif victim == 'journal':
+            self.journal('kill')
+        elif victim == 'retriever':
+            sequence.world_retriever({'action': 'kill'})
+        else:
+            sequence.world_server({'action': 'kill'})
+        process.wait(120)
+
+    def run(self):
+        self.sequence.unblock()
+        self.watch()
+        if self.follower:
+            self.follower.stop(self.random.choice((signal.SIGKILL, signal.SIGTERM)))
+        for _ in range(self.random.randrange(4) if self.kills else 0):
+            self.kill()
+        self.watch()
+        done = subprocess.run(self.argv('--json'), stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=300, check=False)
+        if done.returncode:
+            raise Difference('rollback', f'exit {done.returncode}: {done.stderr}{done.stdout}')
+        self.lost = bool(json.loads(done.stdout)['rollback']['losses'])
+        self.gaps = self.migration.status()['gaps']
+
+    def compare_seen(self):
+        """The old server's tree with the plain one, while much is not here: what clients see."""
+        found = tree.compare(self.sequence.quiet[1], self.sequence.source, slack=1 << 40,
+                             any_mtime=lambda st: st.st_mtime_ns >= self.sequence.begin)
+        if found.differences:
+            raise Difference('half', 'on disk: ' + '; '.join(found.differences[:5]))
+
+    def compare_disks(self):
+        """The old server's tree with the new one, which is whole."""
+        old, new = self.sequence.source, self.sequence.quiet[0]
+        found = tree.compare(old, new, slack=1 << 40)
+        if found.differences:
+            raise Difference('back', 'on disk: ' + '; '.join(found.differences[:5]))
+        for path in compare.paths(os.fsencode(old)):
+            other = os.path.join(os.fsencode(new), os.path.relpath(path, os.fsencode(old)))
+            pair = [carried_back(p) for p in (path, other)]
+            if pair[0] != pair[1] and not self.lost:
+                raise Difference('back', f'on disk: {path}: {pair[0]}, not {pair[1]}')
+
+
+def carried_back(path):
+    names = os.listxattr(path, follow_symlinks=False)
+    return {name: os.getxattr(path, name, follow_symlinks=False) for name in names
+            if name.startswith(('user.', 'system.posix_acl_')) or name == 'security.NTACL'}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "smb_set.h"
+
+#include <errno.h>
+
+#include "fake_writer.h"
+#include "smb_attrs.h"
+
+START_TEST(said)
+{
+	ck_assert(smb_said(""));
+	ck_assert(smb_said("a/b c/\303\244"));
+	ck_assert(!smb_said("a:b/c"));
+	ck_assert(!smb_said("a/b\\c"));
+	ck_assert(!smb_said("a//c"));
+	ck_assert(!smb_said("a/../c"));
+	ck_assert(!smb_said("a/*"));
+}
+END_TEST
+
+START_TEST(fields)
+{
+	g_autoptr(GByteArray) data = g_byte_array_new();
+
+	smb_put(data, 0x0102, 2);
+	smb_put(data, 3, 4);
+	ck_assert_uint_eq(data->len, 6);
+	ck_assert_mem_eq(data->data, "\2\1\3\0\0\0", 6);
+	ck_assert_uint_eq(smb_settable(0x10), SMB_NORMAL);
+	ck_assert_uint_eq(smb_settable(0x437), 0x27);
+}
+END_TEST
+
+/* What cannot be said is not sent: such a path ends the fake one. */
+START_TEST(not_sent)
+{
+	struct smb_call *call = call_share("good", NULL);
+	const struct wire_change what = {0};
+	struct backend_request req = {0};
+	struct source_windows *windows;
+
+	ck_assert_int_eq(smb_do(call, "a:b", "", &what, ""), -EINVAL);
+	ck_assert_int_eq(smb_ask(call, &req, BACKEND_GETATTR, "a:b"), -ENOENT);
+	ck_assert_int_eq(smb_ask(call, &req, BACKEND_GETATTR, "file"), 0);
+	ck_assert_uint_eq(req.attr.fileid, 5);
+	ck_assert_int_eq(smb_set_basic(call, "file", 1, 2, 3, 4), 0);
+	/* an answer that makes no sense */
+	ck_assert_int_eq(smb_look(call, "file", &windows), -EBADMSG);
+	ck_assert_ptr_null(windows);
+	ck_assert_int_eq(smb_make_writable(call, "file"), -EBADMSG);
+	ck_assert_int_eq(smb_write_at(call, "end", "", "x", 1, 0), -ENOTCONN);
+	smb_call_close(call);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("smb_set");
+	TCase *tcase = tcase_create("all");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, said);
+	tcase_add_test(tcase, fields);
+	tcase_add_test(tcase, not_sent);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
