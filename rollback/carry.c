@@ -145,7 +145,7 @@ static bool moves(const struct node *node)
 	if (!(node->todo & TODO_NAMES) || !node->wanted->len)
 		return false;
 	for (guint i = 0; i < node->at->len; i++)
-		if (!plan_drops(node, node->at->pdata[i]))
+		if (!tree_drops(node, node->at->pdata[i]))
 			return false;
 	return true;
 }

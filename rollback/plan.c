@@ -82,16 +82,10 @@ static void take_names_at_switch(struct node *node)
 	}
 }
 
-bool plan_drops(const struct node *node, const struct place *place)
-{
-	return place_find(node->wanted, place->dir, place->name) < 0 &&
-	       (!place->dir || place->dir->compared);
-}
-
 static bool keeps_a_name(const struct node *node)
 {
 	for (guint i = 0; i < node->at->len; i++)
-		if (!plan_drops(node, node->at->pdata[i]))
+		if (!tree_drops(node, node->at->pdata[i]))
 			return true;
 	return false;
 }
@@ -343,7 +337,7 @@ static void decide_names(struct tree *tree, struct node *node)
 	guint kept = 0, drops = 0, adds = 0;
 
 	for (guint i = 0; i < node->at->len; i++)
-		*(plan_drops(node, node->at->pdata[i]) ? &drops : &kept) += 1;
+		*(tree_drops(node, node->at->pdata[i]) ? &drops : &kept) += 1;
 	for (guint i = 0; i < node->wanted->len; i++) {
 		const struct place *place = node->wanted->pdata[i];
 

@@ -16,16 +16,6 @@
 
 #include "tree.h"
 
-enum todo {
-	TODO_MAKE = 1 << 0,
-	TODO_NAMES = 1 << 1, /* names come or go: node->wanted against node->at */
-	TODO_DATA = 1 << 2,
-	TODO_META = 1 << 3,
-	TODO_REMOVE = 1 << 4,
-	TODO_PARK = 1 << 5,  /* out of the way, before something else takes its place */
-	TODO_TIMES = 1 << 6, /* of a directory, when all is done in it */
-};
-
 struct plan {
 	uint64_t made, changed, renamed, removed; /* objects */
 	uint64_t bytes;				  /* of data that is written */
@@ -36,8 +26,5 @@ struct plan {
 /* Fills tree->active, and tree->conflicts.  Blocks for both servers, changes nothing.  FALSE with
  * error set. */
 bool plan_make(struct tree *tree, struct plan *plan, GError **error);
-
-/* Whether the name is to go: in a directory that was compared, or is gone, or in OLD_STAGE. */
-bool plan_drops(const struct node *node, const struct place *place);
 
 #endif

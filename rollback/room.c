@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "plan.h"
-
 /* What stands where the node is to be, if something else does.  *at: its name there, maybe spelled
  * in another way. */
 static struct node *occupant(const struct tree *tree, const struct node *node,
@@ -36,7 +34,7 @@ static bool make_room_at(struct tree *tree, struct node *node, const struct plac
 	if (waits(place->dir)) {
 		node->later = true;
 	} else if (at < 0 ||
-		   ((other->todo & TODO_NAMES) && plan_drops(other, other->at->pdata[at]))) {
+		   ((other->todo & TODO_NAMES) && tree_drops(other, other->at->pdata[at]))) {
 		return true;
 	} else if (other->todo & TODO_REMOVE) {
 		if (tree_is_dir(node) || tree_is_dir(other) || strcmp(name, place->name))

@@ -4,6 +4,7 @@
 #define RUN_H
 
 #include "carry.h"
+#include "plan.h"
 
 struct rollback_options {
 	const char *to;	  /* the old server's tree, mounted; NULL: config->rollback_source */

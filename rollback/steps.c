@@ -318,7 +318,7 @@ static int drop_names(struct carry *carry, struct node *node)
 		g_autofree char *path = tree_place_path(node, place);
 		struct stat st;
 
-		if (!plan_drops(node, place)) {
+		if (!tree_drops(node, place)) {
 			i++;
 			continue;
 		}

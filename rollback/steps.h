@@ -4,7 +4,7 @@
 #ifndef STEPS_H
 #define STEPS_H
 
-#include "plan.h"
+#include "tree.h"
 
 struct content;
 

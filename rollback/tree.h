@@ -19,6 +19,16 @@
 #include "store/reader.h"
 #include "old.h"
 
+enum todo {
+	TODO_MAKE = 1 << 0,
+	TODO_NAMES = 1 << 1, /* names come or go: node->wanted against node->at */
+	TODO_DATA = 1 << 2,
+	TODO_META = 1 << 3,
+	TODO_REMOVE = 1 << 4,
+	TODO_PARK = 1 << 5,  /* out of the way, before something else takes its place */
+	TODO_TIMES = 1 << 6, /* of a directory, when all is done in it */
+};
+
 struct place {
 	struct node *dir; /* NULL: OLD_STAGE */
 	char *name;
@@ -51,7 +61,7 @@ struct node {
 	struct node *seen_in; /* of a directory: where a scan of the journal saw it */
 	GPtrArray *at;	      /* of struct place; those in directories that are compared, or one */
 	GHashTable *listed;   /* of a directory: its names there (old_list), or NULL */
-	/* what is to be done (plan.h) */
+	/* what is to be done: enum todo */
 	unsigned todo, depth;
 	bool fetch;	 /* its data is to be here first */
 	bool holds_more; /* there than a copy of it would */
@@ -118,6 +128,12 @@ static inline bool tree_is_dir(const struct node *node)
 void place_add(GPtrArray *places, struct node *dir, const char *name);
 /* Its index, or -1. */
 int place_find(const GPtrArray *places, const struct node *dir, const char *name);
+/* Whether the name is to go: in a directory that was compared, or is gone, or in OLD_STAGE. */
+static inline bool tree_drops(const struct node *node, const struct place *place)
+{
+	return place_find(node->wanted, place->dir, place->name) < 0 &&
+	       (!place->dir || place->dir->compared);
+}
 
 /* Where it is on the old server now; NULL: nowhere.  g_free. */
 char *tree_path(const struct node *node);

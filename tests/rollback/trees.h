@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "carry.h"
+#include "plan.h"
 #include "store/store.h"
 #include "suite.h"
 
