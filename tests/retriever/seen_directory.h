@@ -19,6 +19,7 @@ static inline void prepare_volume(const char *name, unsigned n, bool copying)
 	core_make(&core);
 	core_open(&core);
 	core_attach(&core);
+	jobs_wait(core.retriever->jobs); /* it removes what is kept of listings */
 	core.retriever->copying = copying;
 	core_run(&core);
 	core_connect(&core);
