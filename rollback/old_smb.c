@@ -40,7 +40,7 @@ static const char *smb_objection(const char *path, mode_t mode)
 		return "is a symbolic link, which is not made over SMB";
 	if (!S_ISDIR(mode) && !S_ISREG(mode))
 		return "is a special file, which SMB does not know";
-	return smb_said(path) ? NULL : "has a name, or is below one, that SMB cannot say";
+	return smb_path_ok(path) ? NULL : "has a name, or is below one, that SMB cannot say";
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ static int smb_stat(struct old *old, const char *path, struct stat *st)
 	const char *slash = strrchr(path, '/');
 	g_autofree char *dir = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
 	struct backend_request req = {.name = slash ? slash + 1 : path};
-	int ret = !smb_said(path) ? -ENOENT
+	int ret = !smb_path_ok(path) ? -ENOENT
 				  : smb_ask(call_of(old), &req,
 					    *path ? BACKEND_LOOKUP : BACKEND_GETATTR, dir);
 
@@ -169,7 +169,7 @@ static int name_to(struct old *old, const char *from, const char *to, uint32_t c
 	g_autoptr(GByteArray) data = g_byte_array_new();
 	long len;
 
-	if (!smb_said(to))
+	if (!smb_path_ok(to))
 		return -EINVAL;
 	len = smb_text_to_utf16(g_strdelimit(path, "/", '\\'), strlen(path), name);
 	if (len < 0)

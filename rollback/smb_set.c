@@ -8,31 +8,18 @@
 #include "source/smb/smb_listing.h"
 #include "source/smb/smb_text.h"
 
-bool smb_said(const char *path)
-{
-	while (*path) {
-		size_t len = strcspn(path, "/");
-
-		if (!smb_name_ok(path, len))
-			return false;
-		path += len;
-		path += *path == '/';
-	}
-	return true;
-}
-
 int smb_ask(struct smb_call *call, struct backend_request *req, enum backend_op op,
 	    const char *path)
 {
 	req->op = op;
 	req->object.path = (char *)path;
-	return smb_said(path) ? smb_call_ask(call, req) : -ENOENT;
+	return smb_path_ok(path) ? smb_call_ask(call, req) : -ENOENT;
 }
 
 int smb_do(struct smb_call *call, const char *path, const char *stream,
 	   const struct wire_change *what, const void *data)
 {
-	return smb_said(path) ? smb_call_change(call, path, stream, what, data) : -EINVAL;
+	return smb_path_ok(path) ? smb_call_change(call, path, stream, what, data) : -EINVAL;
 }
 
 int smb_set(struct smb_call *call, const char *path, uint32_t access, uint32_t options,

@@ -26,7 +26,6 @@ enum { OWNER_GROUP = 3, DACL = 4, SACL = 8 };
 enum { HIDDEN = 0x2, SYSTEM = 0x4, ARCHIVE = 0x20, SPARSE = 0x200 };
 #define SET_SPARSE 0x900c4
 
-bool smb_said(const char *path);
 int smb_ask(struct smb_call *call, struct backend_request *req, enum backend_op op,
 	    const char *path);
 /* All that the server shows of it; source_windows_free() it. */

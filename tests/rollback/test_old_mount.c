@@ -5,23 +5,11 @@
 
 static struct old *old;
 
-static void begin(void)
-{
-	GError *error = NULL;
-	int64_t skew;
-
-	trees_make(FILL);
-	old = old_open(OLD_TREE, &error);
-	ck_assert_ptr_nonnull(old);
-	ck_assert(old_begin(old, &skew, &error));
-	ck_assert_int_lt(ABS(skew), 1000000000);
-}
-
 START_TEST(stays_below)
 {
 	struct stat st;
 
-	begin();
+	old = old_begun();
 	sh("cd " OLD_TREE
 	   " && ln -s / out && ln -s a in && mkdir mount && mount -t tmpfs x mount && "
 	   "touch mount/file");
@@ -43,7 +31,7 @@ START_TEST(directory_that_moved)
 	struct stat st;
 	int ret;
 
-	begin();
+	old = old_begun();
 	ck_assert_int_eq(old_stat(old, "a/b/x", &st), 0);
 	ck_assert_int_eq(old_rename(old, "a/b", "e/b", true), 0);
 	ck_assert_int_eq(old_stat(old, "a/b/x", &st), -ENOENT);

@@ -6,18 +6,6 @@
 #include "fake_writer.h"
 #include "smb_attrs.h"
 
-START_TEST(said)
-{
-	ck_assert(smb_said(""));
-	ck_assert(smb_said("a/b c/\303\244"));
-	ck_assert(!smb_said("a:b/c"));
-	ck_assert(!smb_said("a/b\\c"));
-	ck_assert(!smb_said("a//c"));
-	ck_assert(!smb_said("a/../c"));
-	ck_assert(!smb_said("a/*"));
-}
-END_TEST
-
 START_TEST(fields)
 {
 	g_autoptr(GByteArray) data = g_byte_array_new();
@@ -59,7 +47,6 @@ int main(void)
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, said);
 	tcase_add_test(tcase, fields);
 	tcase_add_test(tcase, not_sent);
 	suite_add_tcase(suite, tcase);

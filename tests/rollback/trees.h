@@ -195,6 +195,21 @@ static inline void take_away(const char *path)
 /* ---- the way back ------------------------------------------------------------------------------
  */
 
+/* The old tree of FILL, as the way back takes it up. */
+static inline struct old *old_begun(void)
+{
+	GError *error = NULL;
+	struct old *old;
+	int64_t skew;
+
+	trees_make(FILL);
+	old = old_open(OLD_TREE, &error);
+	ck_assert_ptr_nonnull(old);
+	ck_assert(old_begin(old, &skew, &error));
+	ck_assert_int_lt(ABS(skew), 1000000000);
+	return old;
+}
+
 struct way {
 	struct volume_config config;
 	struct journal_reader *reader;

@@ -131,20 +131,6 @@ static struct backend *smb_open(const struct backend_config *config, struct sour
 	return NULL;
 }
 
-/* In a path "a:b" would be something else's stream, and "a\\b" two names. */
-static bool can_be_said(const char *path)
-{
-	while (*path) {
-		size_t len = strcspn(path, "/");
-
-		if (!smb_name_ok(path, len))
-			return false;
-		path += len;
-		path += *path == '/';
-	}
-	return true;
-}
-
 /* 0, or the status of what needs no answer of the server's. */
 static int refusal_of(const struct backend_request *req)
 {
@@ -152,7 +138,7 @@ static int refusal_of(const struct backend_request *req)
 
 	if (!path)
 		return -ESTALE;
-	if (!can_be_said(path))
+	if (!smb_path_ok(path))
 		return -ENOENT;
 	if (strlen(path) > WIRE_PATH_MAX)
 		return -ENAMETOOLONG;

@@ -111,3 +111,16 @@ bool smb_name_ok(const char *name, size_t len)
 			return false;
 	return true;
 }
+
+bool smb_path_ok(const char *path)
+{
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (!smb_name_ok(path, len))
+			return false;
+		path += len;
+		path += *path == '/';
+	}
+	return true;
+}

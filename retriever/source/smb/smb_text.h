@@ -16,8 +16,10 @@ long smb_text_from_utf16(const uint8_t *from, size_t len, char *to);
 long smb_text_to_utf16(const char *from, size_t len, uint8_t *to);
 
 /* A name that an SMB server can be asked for by path, and that can be here: 1..255 bytes, not "."
- * or
- * "..", without '/', '\\', ':', NUL, and what is a pattern there. */
+ * or "..", without '/', '\\', ':', NUL, and what is a pattern there. */
 bool smb_name_ok(const char *name, size_t len);
+/* A path of such names below the share's root, which is "".  "a:b" would be something else's stream
+ * there, and "a\\b" two names. */
+bool smb_path_ok(const char *path);
 
 #endif

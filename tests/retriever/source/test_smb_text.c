@@ -81,6 +81,18 @@ START_TEST(names_that_can_be)
 }
 END_TEST
 
+START_TEST(paths_that_can_be)
+{
+	static const char *const good[] = {"", "a", "a/b c/\xc3\xa4", "a/"};
+	static const char *const bad[] = {"a:b/c", "a/b\\c", "a//c", "/a", "a/../c", "a/*"};
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		ck_assert_msg(smb_path_ok(good[i]), "%s", good[i]);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ck_assert_msg(!smb_path_ok(bad[i]), "%s", bad[i]);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("smb: text");
@@ -89,6 +101,7 @@ int main(void)
 	tcase_add_test(tcase, texts_are_the_same_after_there_and_back);
 	tcase_add_test(tcase, nothing_is_replaced);
 	tcase_add_test(tcase, names_that_can_be);
+	tcase_add_test(tcase, paths_that_can_be);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
