@@ -64,8 +64,8 @@ static int smb_stat(struct old *old, const char *path, struct stat *st)
 	g_autofree char *dir = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
 	struct backend_request req = {.name = slash ? slash + 1 : path};
 	int ret = !smb_path_ok(path) ? -ENOENT
-				  : smb_ask(call_of(old), &req,
-					    *path ? BACKEND_LOOKUP : BACKEND_GETATTR, dir);
+				     : smb_ask(call_of(old), &req,
+					       *path ? BACKEND_LOOKUP : BACKEND_GETATTR, dir);
 
 	if (ret)
 		return ret == -ENOTUNIQ ? -ENOENT : ret;
