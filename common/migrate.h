@@ -190,6 +190,9 @@ bool migrate_is_vacant(int fd, bool but_private);
 
 struct migrate_inspection {
 	bool unfinished; /* it has a record, or a directory above it on the same file system has */
+	/* It is not unfinished, and has MIGRATE_PRIVATE_DIR, or a directory above it has: the
+	 * volume is not finalized, which is when everything in it is looked at once more. */
+	bool to_be_finalized;
 	bool root;	 /* it is the volume's root */
 	/* It has nothing in it, and nothing tells that it is in a volume: to be attached.  Neither
 	 * this nor unfinished: nothing here is unfinished, or the volume's root is further below,

@@ -44,13 +44,14 @@ static int open_above(int fd)
 	return ret ? ret : up;
 }
 
-/* Likewise of any directory above it on the same file system. */
-static int has_record_above(int fd)
+/* What look() says of the first directory above it on the same file system of which it does not say
+ * 0.  0, or -errno. */
+static int look_above(int fd, int (*look)(int fd))
 {
 	int at = open_above(fd), up, ret = 0;
 
 	while (at >= 0 && ret == 0) {
-		ret = migrate_has_record(at);
+		ret = look(at);
 		up = ret == 0 ? open_above(at) : -ENOENT;
 		close(at);
 		at = up;
@@ -147,9 +148,15 @@ bool migrate_is_vacant(int fd, bool but_private)
 	return vacant;
 }
 
+static int has_private(int fd)
+{
+	return migrate_has_private(fd);
+}
+
 int migrate_inspect(int fd, struct migrate_inspection *inspection)
 {
-	int here = migrate_has_record(fd), above = here < 0 ? 0 : has_record_above(fd);
+	int here = migrate_has_record(fd);
+	int above = here < 0 ? 0 : look_above(fd, migrate_has_record);
 
 	*inspection = (struct migrate_inspection){.unfinished = here || above};
 	if (here < 0 || above < 0)
@@ -159,5 +166,7 @@ int migrate_inspect(int fd, struct migrate_inspection *inspection)
 	inspection->vacant =
 		!inspection->unfinished && migrate_is_vacant(fd, migrate_is_attaching(fd));
 	inspection->root = inspection->unfinished ? !above : migrate_has_private(fd);
+	if (!inspection->unfinished)
+		inspection->to_be_finalized = inspection->root || look_above(fd, has_private);
 	return 0;
 }

@@ -118,30 +118,11 @@ bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs)
 	return show;
 }
 
-uint64_t mg_normal_since(struct mg_object *dir)
+bool mg_attrs_adopt_since(struct mg_object *object, bool finished, struct fsal_attrlist *attrs)
 {
-	uint64_t normal = atomic_load(&dir->normal);
-
-	if (!mg_is_normal(dir))
-		return 0;
-	return normal ? normal : MG_ALWAYS;
-}
-
-uint64_t mg_finished_since(const struct mg_volume *volume)
-{
-	return atomic_load(&volume->finished) ? MG_ALWAYS : 0;
-}
-
-bool mg_attrs_adopt_in(struct mg_object *dir, uint64_t before, struct mg_object *object,
-		       struct fsal_attrlist *attrs)
-{
-	if (!dir && before)
-		atomic_store(&object->normal, before);
-	if (!dir || !before || mg_normal_since(dir) != before)
-		return mg_attrs_adopt(object, attrs);
-	if (!mg_is_normal(object))
-		atomic_store(&object->normal, before);
-	return true;
+	if (finished)
+		atomic_store(&object->normal, MG_ALWAYS);
+	return mg_attrs_adopt(object, attrs);
 }
 
 /*

@@ -13,15 +13,10 @@
 bool mg_attrs_adopt(struct mg_object *object, struct fsal_attrlist *attrs);
 
 /*
- * The same for an object that was found in a directory: what is in a normal one is normal.
- * before: mg_normal_since(dir) from before the object was looked up.  A directory that has become
- * normal since says nothing of attributes that were read while a fill moved them.
+ * The same; finished: mg_volume.finished from before the attributes were read.  Later it says
+ * nothing of attributes that were read while a fill moved them.
  */
-uint64_t mg_normal_since(struct mg_object *dir); /* 0: it is not known to be normal */
-/* Likewise for what was found by its handle or a path (dir NULL); 0: something may be left. */
-uint64_t mg_finished_since(const struct mg_volume *volume);
-bool mg_attrs_adopt_in(struct mg_object *dir, uint64_t before, struct mg_object *object,
-		       struct fsal_attrlist *attrs);
+bool mg_attrs_adopt_since(struct mg_object *object, bool finished, struct fsal_attrlist *attrs);
 
 /*
  * For attributes (NULL: none) that MDCACHE gets, in an operation: how long it keeps them.  What a

@@ -19,9 +19,11 @@ static struct {
 } volumes = {PTHREAD_MUTEX_INITIALIZER, GLIST_HEAD_INIT(volumes.list)};
 
 /*
- * I5 proves it: were anything unfinished, the volume's root had a record, and the root is the
- * exported directory or above it, as a record there showed.  Where there was none the export may
- * also be above the root, and only the retriever knows.
+ * Not before it is finalized: a program of this machine may have moved a stub into a directory that
+ * was whole, so that only a look at every object proves that none is left.  Whether it is tells the
+ * volume's root, which is the exported directory or above it, as a record or MIGRATE_PRIVATE_DIR
+ * there showed.  Where there was neither the export may also be above the root, and only the
+ * retriever knows.
  */
 static void check_finished(struct mg_volume *volume)
 {
@@ -30,7 +32,8 @@ static void check_finished(struct mg_volume *volume)
 	if (!atomic_load(&volume->inspected) || atomic_load(&volume->finished) ||
 	    atomic_load(&volume->unattached) ||
 	    (atomic_load(&volume->unproven) && !migrate_volume_finished(volume->client)) ||
-	    migrate_inspect(volume->mount_fd, &found) < 0 || found.unfinished)
+	    migrate_inspect(volume->mount_fd, &found) < 0 || found.unfinished ||
+	    found.to_be_finalized)
 		return;
 	LogEvent(COMPONENT_FSAL, "Volume %s: everything is here", volume->name);
 	atomic_store(&volume->finished, true);
@@ -242,7 +245,7 @@ int mg_volume_inspect(struct mg_volume *volume, const char *path, bool *is_root)
 	*is_root = found.root || found.vacant;
 	if (found.vacant)
 		atomic_store(&volume->unattached, true);
-	else if (!found.unfinished)
+	else if (!found.unfinished && !found.to_be_finalized)
 		atomic_store(&volume->unproven, true);
 	atomic_store(&volume->inspected, true);
 	return 0;

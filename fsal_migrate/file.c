@@ -130,14 +130,14 @@ static bool is_empty(struct mg_object *object, const struct fsal_attrlist *attrs
 
 /* fresh: the name was not there before, so that an empty file is one that was made just now, with
  * the times that were asked for. */
-static fsal_status_t opened_by_name(struct mg_export *export, struct mg_object *dir,
-				    uint64_t before, struct fsal_obj_handle *sub,
-				    const struct mg_open *open, bool truncate, bool fresh)
+static fsal_status_t opened_by_name(struct mg_export *export, struct mg_object *dir, bool finished,
+				    struct fsal_obj_handle *sub, const struct mg_open *open,
+				    bool truncate, bool fresh)
 {
 	struct mg_object *object = mg_object_new(export, sub);
 	fsal_status_t status = mg_ok();
 
-	if (!mg_attrs_adopt_in(dir, before, object, open->attrs_out)) {
+	if (!mg_attrs_adopt_since(object, finished, open->attrs_out)) {
 		mg_fetch_name_start(dir, open->name);
 		status = mg_delay();
 	}
@@ -156,13 +156,12 @@ static fsal_status_t opened_by_name(struct mg_export *export, struct mg_object *
 
 static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open)
 {
-	bool unfinished = !atomic_load(&dir->volume->finished), fresh = false;
+	bool finished = atomic_load(&dir->volume->finished), fresh = false;
 	fsal_openflags_t flags = open->flags;
 	struct fsal_obj_handle *sub = NULL;
 	struct mg_export *export;
 	object_file_type_t type;
 	fsal_status_t status;
-	uint64_t before;
 
 	if (open->create != FSAL_NO_CREATE)
 		status = mg_may_name(dir, open->name);
@@ -173,7 +172,7 @@ static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open
 	if (FSAL_IS_ERROR(status))
 		return status;
 	/* From GUARDED on it is a new file, or there is an error. */
-	if (open->create < FSAL_GUARDED && unfinished) {
+	if (open->create < FSAL_GUARDED && !finished) {
 		/* FSAL VFS would follow it, to where the object may not be here yet, or make it. */
 		type = type_of_name(dir, open->name);
 		if (type == SYMBOLIC_LINK)
@@ -182,13 +181,12 @@ static fsal_status_t open_name(struct mg_object *dir, const struct mg_open *open
 		flags &= ~FSAL_O_TRUNC;
 		fresh = type == NO_FILE_TYPE && open->create != FSAL_NO_CREATE;
 	}
-	before = mg_normal_since(dir);
 	export = mg_enter();
 	status = compat_open2(dir->sub, open, flags, &sub);
 	mg_leave(export);
 	if (FSAL_IS_ERROR(status) || !sub)
 		return status;
-	return opened_by_name(export, dir, before, sub, open, flags != open->flags, fresh);
+	return opened_by_name(export, dir, finished, sub, open, flags != open->flags, fresh);
 }
 
 static fsal_status_t open2(struct mg_object *object, const struct mg_open *open)

@@ -67,13 +67,12 @@ void mg_handle_ops_init(struct fsal_obj_ops *ops)
 	ops->is_referral = fsal_common_is_referral;
 }
 
-fsal_status_t mg_object_adopt(struct mg_export *export, struct mg_object *dir, uint64_t before,
-			      struct fsal_obj_handle *sub, struct fsal_attrlist *attrs,
-			      struct fsal_obj_handle **handle)
+fsal_status_t mg_object_adopt(struct mg_export *export, bool finished, struct fsal_obj_handle *sub,
+			      struct fsal_attrlist *attrs, struct fsal_obj_handle **handle)
 {
 	struct mg_object *object = mg_object_new(export, sub);
 
-	if (!mg_attrs_adopt_in(dir, before, object, attrs)) {
+	if (!mg_attrs_adopt_since(object, finished, attrs)) {
 		mg_object_release(&object->handle);
 		return mg_delay();
 	}
@@ -88,7 +87,7 @@ static fsal_status_t lookup_path(struct fsal_export *exp, const char *path,
 	struct mg_export *export = mg_enter();
 	struct fsal_export *below = export->fsal.sub_export;
 	struct fsal_obj_handle *sub = NULL;
-	uint64_t before = mg_finished_since(export->volume);
+	bool finished = atomic_load(&export->volume->finished);
 	struct gsh_buffdesc key;
 	fsal_status_t status;
 
@@ -97,7 +96,7 @@ static fsal_status_t lookup_path(struct fsal_export *exp, const char *path,
 	mg_leave(export);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	status = mg_object_adopt(export, NULL, before, sub, attrs_out, handle);
+	status = mg_object_adopt(export, finished, sub, attrs_out, handle);
 	if (FSAL_IS_ERROR(status))
 		return status;
 	if (!mg_object(*handle)->on_volume) {
@@ -119,7 +118,7 @@ static fsal_status_t create_handle(struct fsal_export *exp, struct gsh_buffdesc 
 {
 	struct mg_export *export = mg_enter();
 	struct fsal_export *below = export->fsal.sub_export;
-	uint64_t before = mg_finished_since(export->volume);
+	bool finished = atomic_load(&export->volume->finished);
 	struct fsal_obj_handle *sub = NULL;
 	fsal_status_t status;
 
@@ -128,7 +127,7 @@ static fsal_status_t create_handle(struct fsal_export *exp, struct gsh_buffdesc 
 	mg_leave(export);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	return mg_object_adopt(export, NULL, before, sub, attrs_out, handle);
+	return mg_object_adopt(export, finished, sub, attrs_out, handle);
 }
 
 void mg_handle_export_ops_init(struct export_ops *ops)

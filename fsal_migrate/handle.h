@@ -6,13 +6,13 @@
 #include "object.h"
 
 /*
- * The object that was found in dir, with its state and with the attributes to show; before: as for
- * mg_attrs_adopt_in(); dir is NULL for one that was found elsewhere.  ok; DELAY: it has no
- * attributes yet, and *handle is not set.
+ * The object, with its state and with the attributes to show; finished: as for
+ * mg_attrs_adopt_since().  What is in a normal directory is looked at as anything else is: a
+ * program of this machine may have moved it there.  ok; DELAY: it has no attributes yet, and
+ * *handle is not set.
  */
-fsal_status_t mg_object_adopt(struct mg_export *export, struct mg_object *dir, uint64_t before,
-			      struct fsal_obj_handle *sub, struct fsal_attrlist *attrs,
-			      struct fsal_obj_handle **handle);
+fsal_status_t mg_object_adopt(struct mg_export *export, bool finished, struct fsal_obj_handle *sub,
+			      struct fsal_attrlist *attrs, struct fsal_obj_handle **handle);
 /* In an operation, outside of enter and leave. */
 void mg_object_release(struct fsal_obj_handle *handle);
 void mg_handle_ops_init(struct fsal_obj_ops *ops);

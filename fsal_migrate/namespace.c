@@ -19,8 +19,7 @@ static bool is_dots(const char *name)
 static fsal_status_t lookup_below(struct mg_object *dir, const char *name,
 				  struct fsal_obj_handle **handle, struct fsal_attrlist *attrs)
 {
-	/* What is above a normal directory need not be normal. */
-	uint64_t before = is_dots(name) ? 0 : mg_normal_since(dir);
+	bool finished = atomic_load(&dir->volume->finished);
 	struct mg_export *export = mg_enter();
 	struct fsal_obj_handle *sub = NULL;
 	fsal_status_t status = dir->sub->obj_ops->lookup(dir->sub, name, &sub, attrs);
@@ -28,7 +27,7 @@ static fsal_status_t lookup_below(struct mg_object *dir, const char *name,
 	mg_leave(export);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	return mg_object_adopt(export, dir, before, sub, attrs, handle);
+	return mg_object_adopt(export, finished, sub, attrs, handle);
 }
 
 static fsal_status_t lookup(struct fsal_obj_handle *parent, const char *name,
@@ -55,7 +54,7 @@ static fsal_status_t lookup(struct fsal_obj_handle *parent, const char *name,
 struct listing {
 	struct mg_export *export;
 	struct mg_object *dir;
-	uint64_t before; /* of mg_attrs_adopt_in() */
+	bool finished; /* of mg_attrs_adopt_since() */
 	fsal_readdir_cb callback;
 	void *arg;
 	fsal_cookie_t last;
@@ -78,8 +77,8 @@ static enum fsal_dir_result list_entry(const char *name, struct fsal_obj_handle 
 		sub->obj_ops->release(sub);
 		return DIR_CONTINUE;
 	}
-	if (FSAL_IS_ERROR(mg_object_adopt(listing->export, listing->dir, listing->before, sub,
-					  attrs, &handle))) {
+	if (FSAL_IS_ERROR(
+		    mg_object_adopt(listing->export, listing->finished, sub, attrs, &handle))) {
 		mg_fetch_name_start(listing->dir, name);
 		listing->stopped = true;
 		result = DIR_TERMINATE;
@@ -124,14 +123,10 @@ static fsal_status_t list(struct fsal_obj_handle *handle, fsal_cookie_t *whence,
 	struct mg_object *dir = mg_object(handle);
 	struct listing listing = {.dir = dir, .callback = callback, .arg = arg};
 	fsal_status_t status = mg_fill_directory(dir);
-	struct mg_look look;
 
 	if (FSAL_IS_ERROR(status))
 		return status;
-	/* The directory may be normal by now, and with it everything in it. */
-	if (!mg_is_normal(dir) && mg_look(dir, &look) >= 0)
-		mg_look_done(&look);
-	listing.before = mg_normal_since(dir);
+	listing.finished = atomic_load(&dir->volume->finished);
 	listing.export = mg_enter();
 	status = list_all(&listing, whence, mask, eof);
 	mg_leave(listing.export);

@@ -52,7 +52,7 @@ static fsal_status_t check_name(struct mg_object *object, struct mg_object *dir,
 	struct gsh_buffdesc key;
 	int result;
 
-	if (mg_is_normal(dir)) /* and so is all in it */
+	if (atomic_load(&dir->volume->finished))
 		return mg_ok();
 	result = has_name(object, dir, name);
 	if (result != 0)
@@ -118,7 +118,7 @@ static fsal_status_t find_replaced(struct mg_object *object, struct mg_object *n
 	int dir_fd, result, fd;
 
 	replaced->fd = -1;
-	if (mg_is_normal(newdir))
+	if (atomic_load(&newdir->volume->finished))
 		return mg_ok();
 	dir_fd = mg_object_open(newdir);
 	if (dir_fd < 0)

@@ -191,7 +191,6 @@ static void do_hello(struct peer *peer, const struct migrate_frame *frame)
 	struct retriever *retriever = peer->retriever;
 	struct migrate_frame reply = {.op = MIGRATE_OP_HELLO | MIGRATE_OP_REPLY, .id = frame->id};
 	g_autofree char *name = g_strndup(frame->text, frame->text_len);
-	enum volume_state state;
 
 	if (strcmp(name, retriever->config->name) != 0 || frame->length < MIGRATE_ROLE_DOOR ||
 	    frame->length > MIGRATE_ROLE_PLAIN_DOOR) {
@@ -201,8 +200,7 @@ static void do_hello(struct peer *peer, const struct migrate_frame *frame)
 	} else {
 		take_role(peer, frame->length);
 		reply.length = retriever->config->hold_ms;
-		state = volume_state(retriever);
-		reply.offset = state == VOLUME_WHOLE || state == VOLUME_FINISHED;
+		reply.offset = volume_state(retriever) == VOLUME_FINISHED;
 	}
 	send_frame(peer, &reply);
 }

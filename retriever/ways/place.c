@@ -205,6 +205,27 @@ static void all_told(void *arg)
 	told.fn(told.arg);
 }
 
+/* The number of directories that were normal, or -errno. */
+static int mark(struct retriever *retriever, int dir_fd, gint open)
+{
+	struct places *places = retriever->places;
+	int ret;
+
+	g_rw_lock_writer_lock(&places->lock);
+	ret = mark_ancestors(retriever, dir_fd);
+	if (ret >= 0) {
+		g_atomic_int_add(&places->open, open);
+		g_atomic_int_inc(&places->placings);
+	}
+	g_rw_lock_writer_unlock(&places->lock);
+	return ret;
+}
+
+int place_found(struct retriever *retriever, int dir_fd)
+{
+	return MIN(mark(retriever, dir_fd, 0), 0);
+}
+
 int place_begin(struct object *object, int dir_fd, void (*told)(void *arg), void *arg)
 {
 	struct retriever *retriever = object->retriever;
@@ -215,13 +236,7 @@ int place_begin(struct object *object, int dir_fd, void (*told)(void *arg), void
 	if (dir_fd < 0)
 		return -EINVAL;
 	path = source_path_of(object);
-	g_rw_lock_writer_lock(&places->lock);
-	ret = mark_ancestors(retriever, dir_fd);
-	if (ret >= 0) {
-		g_atomic_int_inc(&places->open);
-		g_atomic_int_inc(&places->placings);
-	}
-	g_rw_lock_writer_unlock(&places->lock);
+	ret = mark(retriever, dir_fd, 1);
 	if (ret < 0)
 		return ret;
 	g_mutex_lock(&object->lock);

@@ -28,6 +28,11 @@ void places_set_teller(struct places *places, place_tell_fn tell, void *teller);
 int place_begin(struct object *object, int dir_fd, void (*told)(void *arg), void *arg);
 void place_end(struct retriever *retriever);
 
+/* Something unfinished is in dir_fd, where a program of this machine has moved it: that directory
+ * and its ancestors get records where they have none.  0, or -errno; -EAGAIN: one is being moved.
+ * Blocks for the disk. */
+int place_found(struct retriever *retriever, int dir_fd);
+
 /* For finish.h, which excludes placing while it drops a record: */
 void places_lock(struct retriever *retriever);
 void places_unlock(struct retriever *retriever);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "place.h"
 #include "volume/errors.h"
 
 /* Directories still to be looked at, by kernel handle: no path, no open descriptor. */
@@ -20,6 +21,9 @@ struct walk {
 
 static void note_unfinished(struct walk *walk, int dir_fd, const char *name)
 {
+	/* The crawler would not find it.  What fails is tried again with the next walk. */
+	if (strcmp(name, ".") && !migrate_has_record(dir_fd))
+		place_found(walk->retriever, dir_fd);
 	walk->count->unfinished++;
 	if (!walk->count->first) {
 		g_autofree char *dir = retriever_fd_path(dir_fd);

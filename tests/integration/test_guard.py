@@ -16,6 +16,8 @@ import smbd                                                             # noqa: 
 import smbfiles                                                             # noqa: E402
 import guarded                                                          # noqa: E402
 import guarded_ways as ways                                             # noqa: E402
+import peer                                                             # noqa: E402
+from fake import is_normal                                              # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
 from servers import NEW, OLD, Stalled                                   # noqa: E402
@@ -182,6 +184,42 @@ def servers(args):
     expect(migration.status()['guarded'], 'status does not say that it runs')
     guard.process.stop()
     expect('not running' in migration.ctl('status'), 'status does not say that it does not run')
+
+
+@case()
+def i4_moved_by_local_programs(args):
+    """What is unfinished is moved and linked into a directory in which everything was whole, of which
+    nobody is told: clients see its content, also when all the rest is whole, and it is not forgotten
+    in the end."""
+    def tree(root):
+        fill(root, 'abd', 3)
+        os.mkdir(root + '/a/whole')
+
+    migration, _ = guarded.begin(args, tree)
+    nfs = migration.start_server(host=guarded.OwnMounts).client()
+    smbd.users()
+    smb = smbfiles.Files(migration.start_smbd(host=guarded.OwnMounts).session())
+    listed('a', 'b', 'd')
+    os.listdir(f'{NEW}/a/whole')
+    asking = peer.Peer(migration.socket, peer.CRAWLER)
+    asking.object(peer.FINISH, f'{NEW}/a/whole')
+    same(asking.receive()[2], 0, 'what is said of finishing it')
+    asking.close()
+    expect(is_normal(f'{NEW}/a/whole'), 'the directory is not finished')
+    nfs.walk('a/whole')                 # it is known to be whole
+    smb.list('a/whole')
+    for name in ('nfs', 'smb', 'nobody'):
+        os.rename(f'{NEW}/b/{"nfs smb nobody".split().index(name)}', f'{NEW}/a/whole/{name}')
+    os.link(f'{NEW}/d/0', f'{NEW}/a/whole/link')
+    migration.crawl()
+    same(nfs.read_all(nfs.walk('a/whole/nfs')[0]), content('b0'), 'over NFS')
+    same(smb.read('a/whole/smb'), content('b1'), 'over SMB')
+    expect(is_normal(NEW) and not is_normal(f'{NEW}/a/whole/nobody'), 'it was brought')
+    expect(migration.ctl('finalize', may_fail=True) is None, 'it is finalized with a stub')
+    migration.crawl()
+    migration.ctl('finalize')
+    same(read(f'{NEW}/a/whole/nobody'), content('b2'), 'what nobody had asked for')
+    same(read(f'{NEW}/a/whole/link'), content('d0'), 'the link')
 
 
 @case()

@@ -5,7 +5,7 @@ import array
 import os
 import socket
 
-from fake import BEGIN, CANCEL, CONTROL, END, FILL, HEADER, HELLO, NAME, RANGE, REPLY, SYNC
+from fake import BEGIN, CANCEL, CONTROL, END, FILL, FINISH, HEADER, HELLO, NAME, RANGE, REPLY, SYNC
 from servers import VOLUME
 
 DOOR, CRAWLER, CONTROLLER = range(1, 4)
@@ -64,5 +64,5 @@ class Peer:
             os.close(fd)
 
 
-__all__ = ['BEGIN', 'CANCEL', 'CONTROL', 'CONTROLLER', 'CRAWLER', 'DOOR', 'END', 'FILL', 'HELLO',
+__all__ = ['BEGIN', 'CANCEL', 'CONTROL', 'CONTROLLER', 'CRAWLER', 'DOOR', 'END', 'FILL', 'FINISH', 'HELLO',
            'NAME', 'Peer', 'RANGE', 'SYNC']

@@ -32,6 +32,8 @@ START_TEST(i12_below_normal_directories)
 	verify(&count);
 	ck_assert_uint_eq(count.unfinished, 2); /* e and f */
 	ck_assert_int_eq(finalize_volume(core.retriever, &message), -EBUSY);
+	ck_assert_int_eq(migrate_has_record(d), 1); /* so that a crawler finds it */
+	ck_assert_int_eq(migrate_has_record(root), 1);
 	close(d);
 	close(file);
 	close(root);
