@@ -294,6 +294,28 @@ static int check_state(struct retriever *retriever, const struct attach *how, ch
 	return -ENOTEMPTY;
 }
 
+/* What a way back that was killed has parked on the old server would be missing here. */
+static int check_way_back(struct retriever *retriever, char **message)
+{
+	struct backend_request req = {.op = BACKEND_LOOKUP,
+				      .priority = BACKEND_DEMAND,
+				      .object = retriever->source_root,
+				      .name = MIGRATE_ROLLBACK_DIR};
+	int ret = gate_call(retriever->gate, &req);
+
+	if (ret == -ENOENT || ret == -ENOTUNIQ) /* or one in another spelling */
+		return 0;
+	*message = ret ? g_strdup_printf("%s: the old server refused to tell whether it has "
+					 "a " MIGRATE_ROLLBACK_DIR ": %s",
+					 retriever->config->source, g_strerror(-ret))
+		       : g_strdup_printf("%s has a " MIGRATE_ROLLBACK_DIR ": a way back to it is "
+					 "under way, or was killed, and may have objects in there: "
+					 "let migratectl rollback end first; or look at them, and "
+					 "rename it there",
+					 retriever->config->source);
+	return ret ? ret : -EBUSY;
+}
+
 static int prepare(struct retriever *retriever, const struct attach *how, char **message)
 {
 	g_autofree char *missing = NULL;
@@ -349,7 +371,9 @@ int attach_volume(struct retriever *retriever, const struct attach *how, char **
 					   retriever->config->source, g_strerror(-ret));
 		return ret;
 	}
-	ret = prepare(retriever, how, message);
+	ret = check_way_back(retriever, message);
+	if (!ret)
+		ret = prepare(retriever, how, message);
 	if (!ret)
 		ret = bind_root(retriever, xattrs);
 	if (!ret && how->accept)

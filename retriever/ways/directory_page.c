@@ -552,11 +552,10 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 		return;
 	}
 	if (directory_reserves(run->path, entry->name)) {
-		if (!strcmp(entry->name, MIGRATE_ROLLBACK_DIR))
-			return;
-		failed_names_add(&run->failed_names, entry->name, -EEXIST,
-				 "this name is reserved at the volume's root: rename it on the old "
-				 "server, then retry; or give it up: migratectl skip");
+		if (!strcmp(entry->name, MIGRATE_PRIVATE_DIR)) /* the other is a way back's */
+			failed_names_add(&run->failed_names, entry->name, -EEXIST,
+					 "this name is reserved at the volume's root: rename it "
+					 "there, then retry; or give it up: migratectl skip");
 	} else if (!run->names_only && !entry->has_attr)
 		ask_lookup(question_new(page, entry));
 	else if (!run->names_only && S_ISLNK(entry->attr.mode) &&

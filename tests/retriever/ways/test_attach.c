@@ -154,6 +154,26 @@ START_TEST(attach_refuses_what_lacks_something)
 }
 END_TEST
 
+/* What was parked there would not come. */
+START_TEST(i12_a_way_back_that_was_killed)
+{
+	g_autofree char *message = NULL, *left = NULL, *moved = NULL;
+
+	core_make(&core);
+	core_source_file(&core, MIGRATE_ROLLBACK_DIR "/parked", 10, 1);
+	core_open(&core);
+	ck_assert_int_eq(attach_volume(core.retriever, &(struct attach){0}, &message), -EBUSY);
+	ck_assert_ptr_nonnull(strstr(message, MIGRATE_ROLLBACK_DIR));
+	ck_assert_int_eq(volume_state(core.retriever), VOLUME_UNATTACHED);
+	left = g_strconcat(core.source, "/" MIGRATE_ROLLBACK_DIR, NULL);
+	moved = g_strconcat(core.source, "/looked at", NULL);
+	ck_assert_int_eq(rename(left, moved), 0);
+	core_attach(&core);
+	core_close(&core);
+	core_free(&core);
+}
+END_TEST
+
 /* The new file system is full: the file says so, nothing of it is shown, and it comes when there is
  * room. */
 START_TEST(no_space)
@@ -399,6 +419,7 @@ int main(void)
 	tcase_add_test(tcase, damaged_templates);
 	tcase_add_test(tcase, pause_and_resume);
 	tcase_add_test(tcase, attach_refuses_what_lacks_something);
+	tcase_add_test(tcase, i12_a_way_back_that_was_killed);
 	tcase_add_test(tcase, no_space);
 	tcase_add_test(tcase, an_attach_that_is_not_durable);
 	tcase_add_test(tcase, i1_killed_while_adopting);

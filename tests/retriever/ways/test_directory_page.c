@@ -376,8 +376,8 @@ START_TEST(the_reserved_name)
 	core_make(&core);
 	core_source_file(&core, ".migrate/x", 10, 1);
 	core_source_file(&core, "d/.migrate/x", 10, 1);
-	core_source_file(&core, MIGRATE_ROLLBACK_DIR "/x", 10, 1);
 	core_start(&core);
+	core_source_file(&core, MIGRATE_ROLLBACK_DIR "/x", 10, 1);
 	root = core_root(&core);
 	ck_assert_int_eq(core_name_in(&core, root, MIGRATE_ROLLBACK_DIR), -ENOENT);
 	ck_assert_int_eq(core_name_in(&core, root, MIGRATE_PRIVATE_DIR), 0); /* doors hide it */
