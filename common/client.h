@@ -85,8 +85,6 @@ struct migrate_volume {
 	struct request_list open; /* brackets */
 	struct completed_list completed;
 
-	uint64_t last_placings; /* the last value but 0 of the next */
-	atomic_ullong placings; /* 0 while AWAY */
 	atomic_bool connected, finished;
 	atomic_uint hold_ms;
 };

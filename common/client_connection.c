@@ -36,11 +36,10 @@ static bool is_bracket(const struct request *req)
 	return req->frame.op == MIGRATE_OP_BEGIN || req->frame.op == MIGRATE_OP_END;
 }
 
-/* Frames of this connection that are done with when they are sent. */
+/* It is done with when it is sent. */
 static bool needs_no_reply(const struct request *req)
 {
-	return req->frame.op == MIGRATE_OP_CANCEL ||
-	       req->frame.op == (MIGRATE_OP_PLACED | MIGRATE_OP_REPLY);
+	return req->frame.op == MIGRATE_OP_CANCEL;
 }
 
 static void watch(struct migrate_volume *volume, int op, uint32_t events)
@@ -230,7 +229,6 @@ static void close_socket(struct migrate_volume *volume)
 	volume->state = AWAY;
 	volume->blocked = volume->dead = false;
 	atomic_store(&volume->connected, false);
-	atomic_store(&volume->placings, 0);
 	requeue_sent(volume);
 	drop_queued_of_connection(volume);
 	while ((req = TAILQ_FIRST(&volume->open))) {
@@ -289,7 +287,6 @@ static int take_hello(struct migrate_volume *volume, const struct migrate_frame 
 	volume->refused = false;
 	volume->backoff_ms = CLIENT_BACKOFF_MIN_MS;
 	volume->state = READY;
-	atomic_store(&volume->placings, ++volume->last_placings);
 	atomic_store(&volume->connected, true);
 	connection_flush(volume);
 	return 0;
@@ -345,23 +342,6 @@ static int take_reply(struct migrate_volume *volume, const struct migrate_frame 
 	return 0;
 }
 
-/* Noted first, answered then. */
-static int take_placed(struct migrate_volume *volume, const struct migrate_frame *frame)
-{
-	struct request *req = calloc(1, sizeof(*req));
-
-	atomic_store(&volume->placings, ++volume->last_placings);
-	if (!req || request_register(volume, req) < 0) {
-		free(req);
-		return -ENOMEM; /* a new connection knows of nothing that it would have to answer */
-	}
-	req->answered = true;
-	req->frame.op = MIGRATE_OP_PLACED | MIGRATE_OP_REPLY;
-	req->frame.ref = frame->id;
-	connection_submit(volume, req);
-	return 0;
-}
-
 /* 1: more replies are to come; 0: not now; else -errno. */
 static int take_frame(struct migrate_volume *volume, size_t len)
 {
@@ -373,8 +353,6 @@ static int take_frame(struct migrate_volume *volume, size_t len)
 	pthread_mutex_lock(&volume->lock);
 	if (volume->state != READY)
 		ret = take_hello(volume, &frame);
-	else if (frame.op == MIGRATE_OP_PLACED)
-		ret = take_placed(volume, &frame);
 	else
 		ret = take_reply(volume, &frame);
 	if (ret == 0)

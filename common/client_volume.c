@@ -225,8 +225,3 @@ bool migrate_volume_crowded(struct migrate_volume *volume)
 	pthread_mutex_unlock(&volume->lock);
 	return crowded;
 }
-
-uint64_t migrate_volume_placings(const struct migrate_volume *volume)
-{
-	return atomic_load(&volume->placings);
-}

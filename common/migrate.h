@@ -193,7 +193,7 @@ struct migrate_inspection {
 	/* It is not unfinished, and has MIGRATE_PRIVATE_DIR, or a directory above it has: the
 	 * volume is not finalized, which is when everything in it is looked at once more. */
 	bool to_be_finalized;
-	bool root;	 /* it is the volume's root */
+	bool root; /* it is the volume's root */
 	/* It has nothing in it, and nothing tells that it is in a volume: to be attached.  Neither
 	 * this nor unfinished: nothing here is unfinished, or the volume's root is further below,
 	 * which only the retriever knows. */
@@ -217,9 +217,7 @@ enum migrate_role {
 	MIGRATE_ROLE_DOOR = 1,
 	MIGRATE_ROLE_CRAWLER = 2,
 	MIGRATE_ROLE_CONTROL = 3,
-	/* A door that concludes nothing from a directory about what is in it: placings are not told
-	 * to it, so that one that is stopped delays nobody's, and migrate_volume_placings() means
-	 * nothing. */
+	/* A door that is no NFS server. */
 	MIGRATE_ROLE_PLAIN_DOOR = 4,
 };
 
@@ -428,15 +426,6 @@ uint64_t migrate_control(struct migrate_volume *volume, const char *command, mig
 
 /* Milliseconds a door waits before it answers JUKEBOX / DELAY.  500 until connected. */
 unsigned migrate_volume_hold_ms(const struct migrate_volume *volume);
-/*
- * Counts the times that something unfinished came below a directory that had been normal (I5). What
- * is found in a directory is normal without a look if the directory was found normal when this had
- * the same value, and the value is not 0.  0: not known, because the retriever is away.  The
- * retriever lets nothing come below a normal directory before every connected door's
- * migrate_volume_dispatch() has raised this, so a door that reads it after it found the name
- * cannot be late.  Any thread; costs nothing.
- */
-uint64_t migrate_volume_placings(const struct migrate_volume *volume);
 /* Whether the retriever said, when it was connected, that nothing on the volume is unfinished any
  * more, for ever.  Not while it is still to be attached. */
 bool migrate_volume_finished(const struct migrate_volume *volume);

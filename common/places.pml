@@ -6,13 +6,11 @@
  * is killed or a door dies.
  *
  *   here              in C
- *   Begin             place.c: place_begin(), mark_ancestors(), peer_tell_placed()
+ *   Begin             place.c: place_begin(), mark_ancestors()
  *   End               place.c: place_end(); bracket_abort() for a door that died
  *   finish            finish.c: finish_again(): scan() without a lock, then drop()
  *   held, moving      common/hold.c: migrate_hold()
  *   Mover             fsal_migrate: rename.c, bracket.c
- *   Looker            fsal_migrate: mg_is_normal(), mg_object_adopt(), mg_look(): what a door takes for
- *                     normal because it was found below something normal
  *
  * tests/model runs it, and with each of the FAULTs, which must be found.
  */
@@ -27,13 +25,10 @@
 #endif
 #define NOT_MARKED	   1	/* a move is made without a bracket */
 #define MARKED_BOTTOM_UP   2
-#define DOORS_NOT_TOLD	   3
-#define PLACINGS_IGNORED   4	/* by a finish */
-#define MOVED_UNHELD	   5	/* a directory that is normal becomes unfinished while it is moved */
-#define BRACKET_LOST	   6	/* with the retriever, and nothing is held for it */
-#define ONLY_MINE_TOLD	   7	/* a bracket that marked nothing does not wait for who did */
-#define HELD_LATE	   8	/* looked at only when a directory has been */
-#define BRACKET_LOST	   6	/* see below */
+#define PLACINGS_IGNORED   3	/* by a finish */
+#define MOVED_UNHELD	   4	/* a directory that is normal becomes unfinished while it is moved */
+#define BRACKET_LOST	   5	/* with the retriever, and nothing is held for it */
+#define HELD_LATE	   6	/* looked at only when a directory has been */
 
 #define ROOT 0
 #define A    1
@@ -43,12 +38,10 @@
 bool record[4];			/* of the directories */
 bool unfinished;		/* X */
 byte in_x, in_n;		/* the directories that X and N are in */
-bool cached[4];			/* what a door takes for normal */
 
 /* The retriever. */
 byte generation;
 bool tree;			/* its lock */
-bool telling;			/* doors have been told of a marking, and not all have confirmed */
 byte places;			/* open PLACE brackets */
 byte placings;			/* how many there were, modulo 4 */
 
@@ -57,7 +50,7 @@ bool moving;			/* ALONE, of N, by the door that moves it */
 byte crashes = CRASHES;
 bool fall[2];			/* a door dies */
 
-hidden byte I4, I5;		/* 0: they name assertions */
+hidden byte I5;			/* 0: it names assertions */
 
 /* Nobody holds a directory that is to be finished.  Before it is looked at: a bracket of a retriever
  * that is dead must not end meanwhile; brackets of this one are counted. */
@@ -73,19 +66,19 @@ inline Mark(dest)
 	do
 	:: atomic { generation == mine && FAULT != MARKED_BOTTOM_UP ->
 			if
-			:: !record[ROOT] -> record[ROOT] = true; marked = true
-			:: record[ROOT] && dest == N && !record[in_n] -> record[in_n] = true; marked = true
+			:: !record[ROOT] -> record[ROOT] = true
+			:: record[ROOT] && dest == N && !record[in_n] -> record[in_n] = true
 			:: record[ROOT] && (dest != N || record[in_n]) && !record[dest] ->
-				record[dest] = true; marked = true
+				record[dest] = true
 			:: else -> break
 			fi;
 			assert(I5 || RIGHT) }
 	:: atomic { generation == mine && FAULT == MARKED_BOTTOM_UP ->
 			if
-			:: !record[dest] -> record[dest] = true; marked = true
-			:: record[dest] && dest == N && !record[in_n] -> record[in_n] = true; marked = true
+			:: !record[dest] -> record[dest] = true
+			:: record[dest] && dest == N && !record[in_n] -> record[in_n] = true
 			:: record[dest] && (dest != N || record[in_n]) && !record[ROOT] ->
-				record[ROOT] = true; marked = true
+				record[ROOT] = true
 			:: else -> break
 			fi;
 			assert(I5 || RIGHT) }
@@ -106,7 +99,7 @@ inline LetGo(who)
 proctype Mover(byte what)
 {
 	byte left = OPS, dest, mine;
-	bool plain, open, counted, moved, marked, lock;
+	bool plain, open, counted, moved, lock;
 
 	do
 	:: {
@@ -140,17 +133,14 @@ proctype Mover(byte what)
 					:: generation == mine ->
 						tree = false;
 						places++; counted = true;
-						telling = telling || (marked && FAULT != DOORS_NOT_TOLD);
 						placings = (placings + 1) % 4
 					:: else
 					fi;
 					lock = false };
 				if	/* it is asked for again when the retriever is gone */
-				:: generation == mine &&
-				   (!telling || (FAULT == ONLY_MINE_TOLD && !marked))
+				:: generation == mine
 				:: generation != mine -> goto over
 				fi;
-				marked = false;
 				atomic {
 					if
 					:: !moved && what == 0 -> in_x = dest
@@ -160,7 +150,7 @@ proctype Mover(byte what)
 					moved = true;
 					assert(I5 || RIGHT) };
 over:				atomic {
-					marked = false; counted = false;
+					counted = false;
 					if
 					:: generation == mine -> places--; mine = 0; break
 					:: generation != mine && moved -> mine = 0; break	/* the hold time is over */
@@ -183,12 +173,12 @@ over:				atomic {
 			if	/* bracket_abort(), and the marking ends */
 			:: counted && generation == mine -> places--
 			:: lock && generation == mine ->
-				tree = false; telling = telling || marked; placings = (placings + 1) % 4
+				tree = false; placings = (placings + 1) % 4
 			:: else
 			fi;
 			LetGo(what);
 			dest = 0; plain = false; counted = false; moved = false;
-			marked = false; lock = false; mine = 0
+			lock = false; mine = 0
 		}
 	    }
 	od
@@ -231,32 +221,16 @@ proctype Finish()
 	od
 }
 
-/* What is found below something normal is normal without a look. */
-proctype Looker()
-{
-	do
-	:: atomic { !cached[ROOT] && !record[ROOT] -> cached[ROOT] = true }
-	:: atomic { !cached[A] && (!record[A] || cached[ROOT]) -> cached[A] = true }
-	:: atomic { !cached[B] && (!record[B] || cached[ROOT]) -> cached[B] = true }
-	:: atomic { !cached[N] && (!record[N] || cached[in_n]) -> cached[N] = true }
-	:: atomic { unfinished && cached[in_x] -> assert(I4) }
-	:: atomic { telling ->
-		telling = false;
-		cached[ROOT] = false; cached[A] = false; cached[B] = false; cached[N] = false }
-	od
-}
-
 init
 {
 	atomic {
 		record[ROOT] = true; record[A] = true; unfinished = true; in_x = A; in_n = A;
-		run Mover(0); run Mover(1); run Finish(); run Looker()
+		run Mover(0); run Mover(1); run Finish()
 	};
 	do
 	:: atomic { unfinished -> unfinished = false }
-	:: atomic { crashes -> crashes--;	/* the doors' connections are new: they look again */
-		generation++; tree = false; telling = false; places = 0; placings = 0;
-		cached[ROOT] = false; cached[A] = false; cached[B] = false; cached[N] = false }
+	:: atomic { crashes -> crashes--;
+		generation++; tree = false; places = 0; placings = 0 }
 	:: atomic { crashes -> crashes--; fall[0] = true }
 	od
 }

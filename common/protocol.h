@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define MIGRATE_PROTOCOL_VERSION 1
+#define MIGRATE_PROTOCOL_VERSION 2
 #define MIGRATE_FRAME_MAX	 65536
 #define MIGRATE_FRAME_HEADER	 64
 #define MIGRATE_FRAME_MAX_FDS	 2
@@ -40,10 +40,6 @@ enum migrate_op {
 	 * be. */
 	MIGRATE_OP_CANCEL = 9,
 	MIGRATE_OP_CONTROL = 10, /* text: command; reply text */
-	/* retriever to doors, without an fd: something unfinished is about to come below a
-	 * directory that was normal.  Answered with REPLY and ref = id, by the library, once it has
-	 * been noted. */
-	MIGRATE_OP_PLACED = 11,
 	MIGRATE_OP_REPLY = 0x8000,
 };
 

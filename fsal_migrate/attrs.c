@@ -136,7 +136,7 @@ static bool may_move(struct mg_object *object, const struct fsal_attrlist *attrs
 		return false;
 	if (object->handle.type == DIRECTORY)
 		return !atomic_load(&object->volume->finished);
-	return !mg_was_normal(object) || attrs->numlinks > 1;
+	return !mg_is_normal(object) || attrs->numlinks > 1;
 }
 
 void mg_attrs_keep(struct mg_object *object, struct fsal_attrlist *attrs)

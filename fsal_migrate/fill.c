@@ -63,7 +63,7 @@ fsal_status_t mg_fill_directory(struct mg_object *dir)
 	bool drop = false;
 	int result;
 
-	if (mg_was_normal(dir) || atomic_load(&dir->filled))
+	if (mg_is_normal(dir) || atomic_load(&dir->filled))
 		return mg_ok();
 	pthread_mutex_lock(&volume->lock);
 	call = dir->fill ? mg_call_ref(dir->fill) : NULL;
@@ -232,7 +232,7 @@ fsal_status_t mg_fill_name(struct mg_object *dir, const char *name)
 	int result;
 
 	/* The empty name is the host's to refuse, and one that is too long the file system's. */
-	if (!*name || strlen(name) > NAME_MAX || mg_was_normal(dir) || atomic_load(&dir->filled))
+	if (!*name || strlen(name) > NAME_MAX || mg_is_normal(dir) || atomic_load(&dir->filled))
 		return mg_ok();
 	result = mg_look(dir, &look);
 	if (result < 0)

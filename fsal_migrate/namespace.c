@@ -149,7 +149,6 @@ MG_DOWN(fsal_status_t, read_link, readlink,
 
 static fsal_status_t make_object(struct mg_object *dir, const struct mg_make *make)
 {
-	uint64_t places = migrate_volume_placings(dir->volume->client);
 	struct fsal_obj_handle *sub = NULL;
 	fsal_status_t status = mg_may_name(dir, make->name);
 	struct mg_export *export;
@@ -164,7 +163,7 @@ static fsal_status_t make_object(struct mg_object *dir, const struct mg_make *ma
 	if (FSAL_IS_ERROR(status))
 		return status;
 	object = mg_object_new(export, sub);
-	mg_set_normal(object, places); /* from the start */
+	mg_set_normal(object); /* from the start */
 	*make->made = &object->handle;
 	return status;
 }

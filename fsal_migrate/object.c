@@ -136,19 +136,9 @@ struct mg_object *mg_object_new(struct mg_export *export, struct fsal_obj_handle
 /* ---- their state ------------------------------------------------------------------------------
  */
 
-bool mg_was_normal(struct mg_object *object)
-{
-	return atomic_load(&object->normal) || atomic_load(&object->volume->finished);
-}
-
 bool mg_is_normal(struct mg_object *object)
 {
-	uint64_t normal = atomic_load(&object->normal), places;
-
-	if (object->handle.type != DIRECTORY || normal == MG_ALWAYS)
-		return mg_was_normal(object);
-	places = migrate_volume_placings(object->volume->client);
-	return (places && normal == places + 1) || atomic_load(&object->volume->finished);
+	return atomic_load(&object->normal) || atomic_load(&object->volume->finished);
 }
 
 /* What was found whole is believed without a record, for it was durable then. */
@@ -171,19 +161,16 @@ bool mg_is_whole(struct mg_object *object)
 	       atomic_load(&object->normal) == MG_ALWAYS || !has_record_again(object);
 }
 
-void mg_set_normal(struct mg_object *object, uint64_t places)
+void mg_set_normal(struct mg_object *object)
 {
-	/* A directory of a volume that is still to be attached is normal for now only, and one
-	 * above the volume's root says nothing of what is below it. */
-	if (object->handle.type == DIRECTORY &&
-	    (atomic_load(&object->volume->unattached) || atomic_load(&object->volume->unproven)))
+	/* A directory of a volume that is still to be attached is normal for now only. */
+	if (object->handle.type == DIRECTORY && atomic_load(&object->volume->unattached))
 		return;
-	atomic_store(&object->normal, places + 1);
+	atomic_store(&object->normal, MG_NORMAL);
 }
 
 int mg_look(struct mg_object *object, struct mg_look *look)
 {
-	uint64_t places = migrate_volume_placings(object->volume->client);
 	int result;
 
 	look->fd = mg_object_open(object);
@@ -195,7 +182,7 @@ int mg_look(struct mg_object *object, struct mg_look *look)
 		return result;
 	}
 	if (look->stub.state == MIGRATE_NORMAL) {
-		mg_set_normal(object, places);
+		mg_set_normal(object);
 		return 0;
 	}
 	if (look->stub.state == MIGRATE_FILLED)

@@ -7,17 +7,15 @@
 
 struct mg_call;
 
-#define MG_ALWAYS UINT64_MAX /* mg_object.normal of what is no stub in any case */
+/* mg_object.normal: not known to be so; for ever (I1); what is no stub in any case. */
+enum { MG_UNKNOWN, MG_NORMAL, MG_ALWAYS };
 
 struct mg_object {
 	struct fsal_obj_handle handle;
 	struct fsal_obj_handle *sub;
 	struct mg_volume *volume; /* counted */
 	bool on_volume;		  /* on the volume's own file system */
-	/* 0: not known to be normal.  Else migrate_volume_placings() + 1 of when it was found
-	 * normal: for a file that is for ever (I1), for a directory's children as long as that is
-	 * the same. */
-	atomic_uint_fast64_t normal;
+	atomic_uint normal;
 	atomic_int_fast64_t removed; /* when the last name went, ns; 0 where nobody saw it */
 	atomic_bool filled;	     /* a directory that is filled or was; never unfilled again */
 
@@ -63,11 +61,8 @@ void mg_object_keep(struct mg_object *object, int fd);
 /* Whoever still has it open has a descriptor of his own. */
 void mg_object_let_go(struct mg_object *object);
 
-/*
- * Whether the object is normal, and with a directory everything in it (I5).  Costs no system call.
- * For a file the answer true is for ever; a directory becomes FILLED again when something
- * unfinished is placed in it, so that what is found in it counts only if this is true afterwards.
- */
+/* Whether it was found normal: for ever, though a directory may be FILLED again, which is the same
+ * for itself.  It says nothing of what is in it.  Costs no system call. */
 bool mg_is_normal(struct mg_object *object);
 /*
  * The same for a file whose bytes are about to be read or changed.  On an ext4 that has found
@@ -75,9 +70,7 @@ bool mg_is_normal(struct mg_object *object);
  * So from then on, which is noticed within a second, the record is looked at each time.
  */
 bool mg_is_whole(struct mg_object *object);
-/* Whether it was found normal once: a directory has all its names then, for ever. */
-bool mg_was_normal(struct mg_object *object);
-void mg_set_normal(struct mg_object *object, uint64_t places);
+void mg_set_normal(struct mg_object *object);
 
 /* An object that was opened and whose record was loaded. */
 struct mg_look {

@@ -130,7 +130,6 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->server = server_new(retriever, error);
 	if (!retriever->server)
 		goto fail;
-	places_set_teller(retriever->places, server_tell_placed, retriever->server);
 	if (retriever->private_fd >= 0 && !COUNT_GET(retriever, exact))
 		jobs_run(retriever->jobs, JOB_SLOW, recount, retriever);
 	return retriever;

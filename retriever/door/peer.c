@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "notice.h"
 #include "protocol.h"
 #include "requests.h"
 #include "volume/state.h"
@@ -24,8 +23,6 @@ struct peer {
 	guint source;
 	enum migrate_role role;	   /* 0 before HELLO */
 	struct requests *requests; /* NULL before HELLO */
-	GHashTable *notices;	   /* of struct notice by their id; main thread */
-	uint64_t last_notice;
 
 	GMutex lock;	   /* a leaf */
 	GQueue out;	   /* of GBytes: what the socket did not take yet */
@@ -40,11 +37,6 @@ static const char *const role_names[] = {
 	[MIGRATE_ROLE_CONTROL] = "migratectl",
 	[MIGRATE_ROLE_PLAIN_DOOR] = "smbd",
 };
-
-enum migrate_role peer_role(const struct peer *peer)
-{
-	return peer->role;
-}
 
 void peer_add_open(struct peer *peer, GPtrArray *list)
 {
@@ -155,7 +147,6 @@ static void send_frame(void *arg, const struct migrate_frame *frame)
 
 /* ---- what is received ---- */
 
-/* Only NFS servers want to be told of placings. */
 static void warn_of_open_modes(const struct peer *peer)
 {
 	const struct volume_config *config = peer->retriever->config;
@@ -205,26 +196,6 @@ static void do_hello(struct peer *peer, const struct migrate_frame *frame)
 	send_frame(peer, &reply);
 }
 
-void peer_tell_placed(struct peer *peer, struct notice *notice)
-{
-	struct migrate_frame frame = {.op = MIGRATE_OP_PLACED, .id = ++peer->last_notice};
-
-	notice_add(notice);
-	g_hash_table_insert(peer->notices, g_memdup2(&frame.id, sizeof frame.id), notice);
-	send_frame(peer, &frame);
-}
-
-static gboolean do_noted(struct peer *peer, uint64_t id)
-{
-	struct notice *notice = g_hash_table_lookup(peer->notices, &id);
-
-	if (!notice)
-		return FALSE;
-	g_hash_table_remove(peer->notices, &id);
-	notice_noted(notice);
-	return TRUE;
-}
-
 /* FALSE: the peer does not keep to the protocol. */
 static gboolean handle(struct peer *peer, const struct migrate_frame *frame, const int *fds,
 		       size_t nfds)
@@ -233,8 +204,6 @@ static gboolean handle(struct peer *peer, const struct migrate_frame *frame, con
 		do_hello(peer, frame);
 		return peer->role != 0;
 	}
-	if (frame->op == (MIGRATE_OP_PLACED | MIGRATE_OP_REPLY))
-		return do_noted(peer, frame->ref);
 	return peer->role && requests_handle(peer->requests, frame, fds, nfds);
 }
 
@@ -290,7 +259,6 @@ struct peer *peer_new(struct retriever *retriever, int sock,
 	peer->sock = sock;
 	g_mutex_init(&peer->lock);
 	g_queue_init(&peer->out);
-	peer->notices = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	peer->source = g_unix_fd_add(sock, G_IO_IN, on_frame, peer);
 	return peer;
 }
@@ -304,9 +272,6 @@ static void remove_source(guint *source)
 
 void peer_disconnect(struct peer *peer)
 {
-	GHashTableIter iter;
-	gpointer notice;
-
 	peer->forget(peer->owner, peer);
 	if (peer->role == MIGRATE_ROLE_CRAWLER)
 		COUNT_ADD(peer->retriever, crawlers, -1);
@@ -315,10 +280,6 @@ void peer_disconnect(struct peer *peer)
 	remove_source(&peer->source);
 	remove_source(&peer->out_source);
 	remove_source(&peer->hung_source);
-	g_hash_table_iter_init(&iter, peer->notices);
-	while (g_hash_table_iter_next(&iter, NULL, &notice))
-		notice_noted(notice);
-	g_hash_table_destroy(peer->notices);
 	close(peer->sock);
 	g_queue_clear_full(&peer->out, (GDestroyNotify)g_bytes_unref);
 	g_mutex_clear(&peer->lock);

@@ -10,17 +10,12 @@
 #include "volume/retriever.h"
 
 struct peer;
-struct notice;
 
 /* Takes sock.  forget: it is gone; the pointer is not to be used any more. */
 struct peer *peer_new(struct retriever *retriever, int sock,
 		      void (*forget)(void *owner, struct peer *peer), void *owner);
 /* Main thread. */
 void peer_disconnect(struct peer *peer);
-enum migrate_role peer_role(const struct peer *peer);
-
-/* Asks the peer to note a placing: by the notice when it has, or is gone.  Main thread. */
-void peer_tell_placed(struct peer *peer, struct notice *notice);
 
 /* Adds what it waits for (requests_describe()).  Main thread. */
 void peer_add_open(struct peer *peer, GPtrArray *list);

@@ -9,7 +9,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "notice.h"
 #include "peer.h"
 #include "requests.h"
 
@@ -66,17 +65,6 @@ static gboolean on_connect(gint sock, GIOCondition condition, gpointer arg)
 	}
 	g_ptr_array_add(server->peers, peer_new(server->retriever, fd, forget, server));
 	return G_SOURCE_CONTINUE;
-}
-
-void server_tell_placed(void *arg, void (*done)(void *arg), void *done_arg)
-{
-	struct server *server = arg;
-	struct notice *notice = notice_new(done, done_arg);
-
-	for (guint i = 0; i < server->peers->len; i++)
-		if (peer_role(server->peers->pdata[i]) == MIGRATE_ROLE_DOOR)
-			peer_tell_placed(server->peers->pdata[i], notice);
-	notice_noted(notice); /* by this function */
 }
 
 static void describe(void *arg, GKeyFile *file)

@@ -14,7 +14,5 @@ struct server;
 struct server *server_new(struct retriever *retriever, GError **error);
 /* Disconnects everybody, aborts their brackets, removes the socket. */
 void server_free(struct server *server);
-/* Tells every door of a placing (ways/place.h). */
-void server_tell_placed(void *server, void (*done)(void *arg), void *arg);
 
 #endif

@@ -128,8 +128,7 @@ static int open_or_queue(struct bracket *bracket)
 	return MIN(ret, 0);
 }
 
-/* Every door knows of the placing, or there is room in the record.  An error is found by
- * bracket_failed(). */
+/* There is room in the record.  An error is found by bracket_failed(). */
 static void prepared(void *waiting, int status)
 {
 	struct bracket *bracket = waiting;
@@ -151,11 +150,6 @@ static void prepared(void *waiting, int status)
 		bracket_done_with(bracket);
 	else if (status <= 0)
 		done(arg, status);
-}
-
-static void doors_told(void *bracket)
-{
-	prepared(bracket, 0);
 }
 
 /*
@@ -184,11 +178,8 @@ static int prepare(struct bracket *bracket, int dir_fd)
 	}
 	if (bracket->change != MIGRATE_PLACE)
 		return 0;
-	bracket->before = PREPARING;
-	ret = place_begin(object, dir_fd, doors_told, bracket);
-	bracket->placed = ret >= 0;
-	if (ret <= 0)
-		bracket->before = READY;
+	ret = place_begin(object, dir_fd);
+	bracket->placed = ret == 0;
 	return ret;
 }
 

@@ -14,9 +14,6 @@ struct places {
 			*/
 	gint open;     /* PLACE brackets, atomic */
 	gint placings; /* so far; atomic */
-	guint telling; /* notices that not every door has confirmed; main thread */
-	place_tell_fn tell;
-	void *teller;
 };
 
 struct places *places_new(void)
@@ -33,12 +30,6 @@ void places_free(struct places *places)
 		return;
 	g_rw_lock_clear(&places->lock);
 	g_free(places);
-}
-
-void places_set_teller(struct places *places, place_tell_fn tell, void *teller)
-{
-	places->tell = tell;
-	places->teller = teller;
 }
 
 /* A normal directory becomes unfinished again. */
@@ -167,8 +158,8 @@ static bool same_chain(const GArray *a, const GArray *b)
 }
 
 /*
- * Tree lock held.  The number of directories that were normal, or -errno; -EAGAIN: one of them is
- * being moved.  They are held before they are believed to be above dir_fd.
+ * Tree lock held.  0 or -errno; -EAGAIN: one of them is being moved.  They are held before they are
+ * believed to be above dir_fd.
  */
 static int mark_ancestors(struct retriever *retriever, int dir_fd)
 {
@@ -187,25 +178,9 @@ static int mark_ancestors(struct retriever *retriever, int dir_fd)
 		ret = -EAGAIN;
 	if (!ret)
 		ret = mark_held(retriever, held);
-	return ret ? ret : (int)held->len;
+	return ret;
 }
 
-struct told {
-	struct places *places;
-	void (*fn)(void *arg);
-	void *arg;
-};
-
-static void all_told(void *arg)
-{
-	struct told told = *(struct told *)arg;
-
-	g_free(arg);
-	told.places->telling--;
-	told.fn(told.arg);
-}
-
-/* The number of directories that were normal, or -errno. */
 static int mark(struct retriever *retriever, int dir_fd, gint open)
 {
 	struct places *places = retriever->places;
@@ -213,7 +188,7 @@ static int mark(struct retriever *retriever, int dir_fd, gint open)
 
 	g_rw_lock_writer_lock(&places->lock);
 	ret = mark_ancestors(retriever, dir_fd);
-	if (ret >= 0) {
+	if (!ret) {
 		g_atomic_int_add(&places->open, open);
 		g_atomic_int_inc(&places->placings);
 	}
@@ -223,21 +198,19 @@ static int mark(struct retriever *retriever, int dir_fd, gint open)
 
 int place_found(struct retriever *retriever, int dir_fd)
 {
-	return MIN(mark(retriever, dir_fd, 0), 0);
+	return mark(retriever, dir_fd, 0);
 }
 
-int place_begin(struct object *object, int dir_fd, void (*told)(void *arg), void *arg)
+int place_begin(struct object *object, int dir_fd)
 {
-	struct retriever *retriever = object->retriever;
-	struct places *places = retriever->places;
 	g_autofree char *path = NULL;
 	int ret;
 
 	if (dir_fd < 0)
 		return -EINVAL;
 	path = source_path_of(object);
-	ret = mark(retriever, dir_fd, 1);
-	if (ret < 0)
+	ret = mark(object->retriever, dir_fd, 1);
+	if (ret)
 		return ret;
 	g_mutex_lock(&object->lock);
 	if (!object->normal && !object->record.path && path &&
@@ -246,13 +219,7 @@ int place_begin(struct object *object, int dir_fd, void (*told)(void *arg), void
 		object_store(object);
 	}
 	g_mutex_unlock(&object->lock);
-	/* what another bracket has marked, its doors may not know yet */
-	if (ret == 0 && !places->telling)
-		return 0;
-	places->telling++;
-	places->tell(places->teller, all_told,
-		     g_memdup2(&(struct told){places, told, arg}, sizeof(struct told)));
-	return 1;
+	return 0;
 }
 
 void place_end(struct retriever *retriever)

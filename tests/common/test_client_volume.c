@@ -206,7 +206,7 @@ END_TEST
 START_TEST(frames_of_another_version)
 {
 	struct outcome begin = {0}, open = {0}, end = {0};
-	uint8_t frame[64] = "QMG1\2\0\1\0";
+	uint8_t frame[64] = "QMG1\1\0\1\0";
 	uint64_t id;
 
 	fake_listen(8);

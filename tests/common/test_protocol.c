@@ -41,7 +41,7 @@ START_TEST(round_trip)
 	ssize_t len = migrate_frame_encode(&full, buf, sizeof(buf));
 
 	ck_assert_int_eq(len, MIGRATE_FRAME_HEADER + 6);
-	ck_assert_mem_eq(buf, "QMG1\1\0\2\x80\10\7\6\5\4\3\2\1", 16);
+	ck_assert_mem_eq(buf, "QMG1\2\0\2\x80\10\7\6\5\4\3\2\1", 16);
 	ck_assert_int_eq(migrate_frame_decode(buf, len, &frame), 0);
 	check_equal(&frame, &full);
 	ck_assert_int_eq(migrate_frame_encode(&full, buf, len - 1), -EMSGSIZE);
@@ -98,7 +98,7 @@ END_TEST
 /* Whatever the rest of another version's frame is, its id can be answered. */
 START_TEST(other_version)
 {
-	uint8_t buf[16] = "QMG1\2\0\1\0\7";
+	uint8_t buf[16] = "QMG1\1\0\1\0\7";
 	struct migrate_frame frame;
 
 	ck_assert_int_eq(migrate_frame_decode(buf, sizeof(buf), &frame), -EPROTO);

@@ -332,7 +332,7 @@ def nonsense(rng):
     op = rng.choice((HELLO, RANGE, NAME, FILL, BEGIN, END, SYNC, CANCEL, CONTROL, 11, 12, 99, 0x8002))
     text = rng.randbytes(rng.choice((0, 1, 255, 4000)))
     number = rng.getrandbits(64)
-    fields = [b'QMG1', 1, op, number, 0, rng.getrandbits(32), rng.getrandbits(64),
+    fields = [b'QMG1', 2, op, number, 0, rng.getrandbits(32), rng.getrandbits(64),
               rng.getrandbits(64), rng.getrandbits(64), rng.getrandbits(32), len(text), 0]
     if kind == 0:
         return rng.randbytes(rng.choice((1, 63, 64, 65, 1000, 65536))), 0

@@ -204,7 +204,7 @@ def placing_an_unfinished_object(args):
         seen.append(os.path.exists(world.path('dir/link')))
         st = os.stat(world.path('dir'))
         f.set_record(world.path('dir'), FILLED, 0, st.st_mtime_ns, st.st_ctime_ns)
-        return fake.do_place(request)
+        return fake.do_begin(request)
     fake.on[BEGIN] = begin
     client.link(stub, directory, b'link')
     client.rename(client.root, b'stub', directory, b'moved')
@@ -285,7 +285,7 @@ def what_comes_into_a_normal_directory_is_looked_at(args):
         for path in (world.path('a'), world.path('a/b')):
             st = os.stat(path)
             f.set_record(path, FILLED, 0, st.st_mtime_ns, st.st_ctime_ns)
-        return fake.do_place(request)
+        return fake.do_begin(request)
     fake.on[BEGIN] = begin
     world.fh('stub')
     client.rename(client.root, b'stub', deep, b'moved')
@@ -314,7 +314,7 @@ def a_directory_that_is_not_normal_any_more_is_moved(args):
         for path in (world.path('a'), world.path('a/b')):
             if os.path.exists(path):
                 f.set_record(path, FILLED, 0, MTIME, CTIME)
-        return fake.do_place(request)
+        return fake.do_begin(request)
     fake.on[BEGIN] = begin
     client.rename(client.root, b'stub', inner, b'moved')
     client.rename(world.fh('a'), b'b', target, b'b')

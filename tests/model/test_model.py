@@ -49,11 +49,9 @@ CHECKS = [
     ('places', '', '', ''),
     ('places', 'NOT_MARKED', '', 'I5'),
     ('places', 'MARKED_BOTTOM_UP', '', 'I5'),
-    ('places', 'DOORS_NOT_TOLD', '', 'I4'),
     ('places', 'PLACINGS_IGNORED', '', 'I5'),
     ('places', 'MOVED_UNHELD', '', 'I5'),
     ('places', 'BRACKET_LOST', '', 'I5'),
-    ('places', 'ONLY_MINE_TOLD', 'OPS=2', 'I4'),
     ('places', 'HELD_LATE', '', 'I5'),
 ]
 LONG = [

@@ -16,7 +16,7 @@ import threading
 
 from sandbox import Failure, wait_for
 
-(HELLO, RANGE, NAME, FILL, FINISH, BEGIN, END, SYNC, CANCEL, CONTROL, PLACED) = range(1, 12)
+(HELLO, RANGE, NAME, FILL, FINISH, BEGIN, END, SYNC, CANCEL, CONTROL) = range(1, 11)
 REPLY = 0x8000
 WRITE, TRUNCATE, PUNCH, ATTRIBUTES, PLACE = range(1, 6)
 CHANGED, DURABLE = 1, 2
@@ -127,7 +127,6 @@ class Fake:
         self.entries = {}               # inode of an unfilled directory -> [(name, make)]
         self.peers, self.listener = [], None
         self.brackets = {}              # id -> descriptor of the object
-        self.placings = {}              # id of a PLACED -> the BEGIN that waits for it
         os.makedirs(os.path.dirname(path), exist_ok=True)
 
     # ---- life -------------------------------------------------------------------------------
@@ -185,12 +184,9 @@ class Fake:
     def handle(self, peer, data, fds):
         (magic, version, op, number, _, flags, offset, length, ref, change, _,
          _) = HEADER.unpack_from(data)
-        assert (magic, version) == (b'QMG1', 1)
+        assert (magic, version) == (b'QMG1', 2)
         if op == HELLO:
             self.send(peer, op, number, 0, offset=int(self.finished), length=self.hold_ms)
-            return
-        if op == PLACED | REPLY:
-            self.reply(self.placings.pop(ref))
             return
         at = os.fstat(fds[0]) if fds else None
         request = Request(op, number, flags, offset, length, ref, change, data[HEADER.size:],
@@ -208,7 +204,7 @@ class Fake:
     @staticmethod
     def send(peer, op, number, status, offset=0, length=0):
         try:
-            peer.send(HEADER.pack(b'QMG1', 1, op | REPLY, number, status, 0, offset, length, 0, 0, 0,
+            peer.send(HEADER.pack(b'QMG1', 2, op | REPLY, number, status, 0, offset, length, 0, 0, 0,
                                   0))
         except OSError:
             pass                        # it is away: it will ask again
@@ -325,13 +321,6 @@ class Fake:
         with self.changed:
             self.brackets[request.id] = os.dup(request.fd)
         return 0
-
-    def do_place(self, request):
-        """BEGIN of a PLACE into a directory that was normal: answered when the door knows."""
-        self.do_begin(request)
-        self.placings[request.id] = request
-        request.peer.send(HEADER.pack(b'QMG1', 1, PLACED, request.id, 0, 0, 0, 0, 0, 0, 0, 0))
-        return HOLD
 
     def do_end(self, request):
         begun = next((r for r in self.requests(BEGIN) if r.id == request.ref), None)

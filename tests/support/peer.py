@@ -27,7 +27,7 @@ class Peer:
     def send(self, op, fds=(), flags=0, offset=0, length=0, ref=0, change=0, text=b''):
         """The request's id."""
         self.number += 1
-        frame = HEADER.pack(b'QMG1', 1, op, self.number, 0, flags, offset, length, ref, change,
+        frame = HEADER.pack(b'QMG1', 2, op, self.number, 0, flags, offset, length, ref, change,
                             len(text), 0) + text
         self.raw(frame, fds)
         return self.number

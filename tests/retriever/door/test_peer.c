@@ -62,7 +62,7 @@ static int hello(int sock, const char *name, uint64_t role)
 
 START_TEST(garbage_ends_the_connection)
 {
-	const char *const garbage[] = {"", "x", "QMG1", "QMG1\1\0\2\0and not enough of it"};
+	const char *const garbage[] = {"", "x", "QMG1", "QMG1\2\0\2\0and not enough of it"};
 	int fd = start();
 
 	for (size_t i = 0; i < G_N_ELEMENTS(garbage); i++) {

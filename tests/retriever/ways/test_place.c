@@ -189,28 +189,6 @@ START_TEST(i5_nothing_is_placed_below_what_is_moved)
 }
 END_TEST
 
-/* A door that says nothing any more keeps nobody waiting if it need not be told. */
-START_TEST(i11_plain_doors_are_not_told)
-{
-	struct migrate_volume *stopped;
-	int a, b, c, file;
-	uint64_t id;
-
-	start(&a, &b, &c);
-	ck_assert_int_eq(migrate_volume_new("test", core.socket, MIGRATE_ROLE_PLAIN_DOOR, &stopped),
-			 0);
-	while (!migrate_volume_connected(stopped))
-		ck_assert_int_eq(migrate_volume_dispatch(stopped, -1), 0);
-	file = open_below(a, "file", O_RDONLY);
-	ck_assert_int_eq(core_begin(&core, file, c, MIGRATE_PLACE, 0, 0, &id), 0);
-	ck_assert_int_eq(core_state(c), MIGRATE_FILLED);
-	ck_assert_int_eq(core_end(&core, id, false, false, 0, 0), 0);
-	migrate_volume_free(stopped);
-	close(file);
-	stop(a, b, c);
-}
-END_TEST
-
 /* A directory that is not of the volume. */
 START_TEST(a_placing_elsewhere_is_refused)
 {
@@ -237,7 +215,6 @@ int main(void)
 	tcase_add_test(tcase, i5_placings_against_finishes);
 	tcase_add_test(tcase, i5_a_held_directory_stays_unfinished);
 	tcase_add_test(tcase, i5_nothing_is_placed_below_what_is_moved);
-	tcase_add_test(tcase, i11_plain_doors_are_not_told);
 	tcase_add_test(tcase, i5_killed_while_marking);
 	tcase_add_test(tcase, a_placing_elsewhere_is_refused);
 	return run_suite(suite);
