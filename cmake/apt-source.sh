@@ -5,7 +5,8 @@
 #
 # The sources list is derived from the machine's own (in APT-DIRECTORY, /etc/apt), so the same
 # mirrors, keys and proxies are used, and nothing of apt's state is changed.  Where a mirror has
-# another packaging of the same upstream version only, that is taken.
+# another packaging of the same upstream version only, that is taken.  Files of that version in
+# /var/cache/quickmigrate/sources are used instead: mirrors lose those of old releases.
 set -eu
 source=$1 version=$2 package=$3 directory=$4 etc=${5:-/etc/apt}
 
@@ -14,6 +15,13 @@ die() {
 	exit 1
 }
 
+shopt -s nullglob
+kept=(/var/cache/quickmigrate/sources/"${source}_$version"[.-]*)
+if [ ${#kept[@]} -gt 0 ]; then
+	mkdir -p "$directory"
+	cp "${kept[@]}" "$directory"
+	exit 0
+fi
 command -v apt-get >/dev/null || die "apt-get is missing"
 work=$(mktemp -d "$directory.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -21,7 +29,6 @@ mkdir -p "$work/sources" "$work/lists/partial" "$directory"
 # apt downloads as its own user where it can; otherwise it says so and goes on as root.
 chmod 755 "$work" "$directory"
 
-shopt -s nullglob
 n=0
 for file in "$etc"/sources.list.d/*.sources; do
 	n=$((n + 1))

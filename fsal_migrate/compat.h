@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
  * What differs between the interfaces of Ganesha's releases.  CMake picks compat_<interface>.c, and
- * compat_names_11.c or compat_names_13.c for the operations that name things: from interface 13 on
- * these also return attributes of the directories.
+ * of compat_names_*.c (the operations that name things: from interface 13 on these also return
+ * attributes of the directories) and of compat_link_*.c those that begin last.
  */
 #ifndef COMPAT_H
 #define COMPAT_H
@@ -60,8 +60,9 @@ void compat_export_ops_init(struct export_ops *ops);
 /* Whether the FSAL below asked to be called a second time for this request. */
 bool compat_resumes(const struct fsal_io_arg *arg);
 
-/* Sets the members whose functions have other signatures in other releases. */
+/* Set the members whose functions have other signatures in other releases. */
 void compat_names_ops_init(struct fsal_obj_ops *ops);
+void compat_link_ops_init(struct fsal_obj_ops *ops);
 
 /* The FSAL below; between mg_enter() and mg_leave(). */
 /* make->made is not used: the result is the object below. */

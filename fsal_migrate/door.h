@@ -21,7 +21,7 @@
  *   main
  *   export  file  namespace  rename  xattrs
  *   handle
- *   attrs  read  write  compat_names
+ *   attrs  read  write  compat_names  compat_link
  *   bracket  fill  park
  *   private
  *   object  call  connection

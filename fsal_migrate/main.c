@@ -82,6 +82,7 @@ static void __attribute__((constructor)) mg_load(void)
 	mg_write_ops_init(&mg_obj_ops);
 	mg_obj_ops.read2 = mg_read2;
 	compat_names_ops_init(&mg_obj_ops);
+	compat_link_ops_init(&mg_obj_ops);
 }
 
 static void __attribute__((destructor)) mg_unload(void)

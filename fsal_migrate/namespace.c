@@ -143,9 +143,6 @@ MG_DOWN(int, dirent_cmp, dirent_cmp,
 	(struct fsal_obj_handle * handle, const char *name1, fsal_cookie_t cookie1,
 	 const char *name2, fsal_cookie_t cookie2),
 	sub, name1, cookie1, name2, cookie2)
-MG_DOWN(fsal_status_t, read_link, readlink,
-	(struct fsal_obj_handle * handle, struct gsh_buffdesc *content, bool refresh), sub, content,
-	refresh)
 
 static fsal_status_t make_object(struct mg_object *dir, const struct mg_make *make)
 {
@@ -174,6 +171,5 @@ void mg_namespace_ops_init(struct fsal_obj_ops *ops)
 	ops->readdir = list;
 	ops->compute_readdir_cookie = compute_readdir_cookie;
 	ops->dirent_cmp = dirent_cmp;
-	ops->readlink = read_link;
 	mg_names.make = make_object;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What differs between Samba's VFS interfaces: compat_<interface>.c has the hooks whose signatures
- * do, and passes on to functions with one signature.
+ * What differs between Samba's VFS interfaces: compat_*.c have the hooks whose signatures do, which
+ * pass on to functions with one signature.  CMake picks those that begin last.
  */
 #ifndef COMPAT_H
 #define COMPAT_H
@@ -23,6 +23,10 @@ int vm_rename(const struct vm_rename *args);
  * that the hooks below take is VM_APPEND then. */
 #define VM_APPEND (-1)
 bool vm_compat_appends(const struct files_struct *fsp);
+
+/* What to check before size bytes from offset on are read or written in spite of others' locks. */
+void vm_compat_lock(struct files_struct *fsp, off_t offset, size_t size, enum brl_type type,
+		    struct lock_struct *lock);
 
 /* Whether clients may keep what they were told of a directory. */
 bool vm_compat_directory_leases(void);

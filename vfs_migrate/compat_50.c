@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Samba 4.22 */
+/* Samba from 4.22 on */
 #include "compat.h"
 
 #include "lookup.h"

@@ -291,6 +291,7 @@ struct rename {
 	struct place from, to;
 	int fd; /* what is moved */
 	struct stat st;
+	bool was_here; /* what is in the way: before the directory was waited for */
 	struct migrate_replaced replaced;
 };
 
@@ -327,7 +328,7 @@ static int check_replaced(struct rename *move)
 
 	if (move->replaced.fd < 0)
 		return 0;
-	if (!move->to.was_filled && !VALID_STAT(move->args->to->st))
+	if (!move->to.was_filled && !move->was_here)
 		return -EEXIST;
 	return move->replaced.fill ? fill_fd(move->args->handle, move->replaced.fd, &was_filled)
 				   : 0;
@@ -402,6 +403,7 @@ static int rename_placed(struct rename *move)
 int vm_rename(const struct vm_rename *args)
 {
 	struct rename move = {.args = args};
+	struct stat st;
 	int result;
 
 	if (is_named_stream(args->from)) /* becomes changes of attributes */
@@ -409,6 +411,8 @@ int vm_rename(const struct vm_rename *args)
 	result = may_name(args->handle, args->from_dir, args->from, &move.from);
 	if (result < 0)
 		return vm_fail(result);
+	move.was_here =
+		fstatat(vm_fd(args->to_dir), args->to->base_name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	result = may_name(args->handle, args->to_dir, args->to, &move.to);
 	if (result == 0) {
 		result = rename_placed(&move);

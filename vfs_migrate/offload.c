@@ -11,6 +11,7 @@
  * need, a small file is made whole before its key is given out.
  */
 #include "call.h"
+#include "compat.h"
 #include "object.h"
 #include "parts.h"
 
@@ -201,8 +202,7 @@ static NTSTATUS may_copy(struct copy *copy, struct files_struct *fsp, off_t offs
 	/* As the modules below: clones heed no locks. */
 	if (copy->fsctl == FSCTL_DUP_EXTENTS_TO_FILE)
 		return NT_STATUS_OK;
-	init_strict_lock_struct(fsp, fsp->op->global->open_persistent_id, offset, copy->size, type,
-				lp_posix_cifsu_locktype(fsp), &lock);
+	vm_compat_lock(fsp, offset, copy->size, type, &lock);
 	return SMB_VFS_STRICT_LOCK_CHECK(fsp->conn, fsp, &lock) ? NT_STATUS_OK
 								: NT_STATUS_FILE_LOCK_CONFLICT;
 }

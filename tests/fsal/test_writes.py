@@ -99,7 +99,7 @@ def attributes_are_made_and_removed_once(args):
     try:
         v4.setxattr(v4.walk('normal')[0], 'one', b'1')
     except nfs3.NfsError as error:
-        same(error.status, NOTSUPP, 'status')      # FSAL VFS has them since Ganesha 6
+        same(error.status, NOTSUPP, 'status')      # FSAL VFS has them since Ganesha 9
         return
 
     def die(request):

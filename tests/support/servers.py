@@ -6,6 +6,7 @@ import functools
 import glob
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -117,9 +118,9 @@ def start_rpcbind(name, host=None):
 
 @functools.cache
 def core_settings():
-    """Ganesha 6 wants a capability that a container does not have."""
-    version = sh('ganesha.nfsd', '-v')
-    return 'Allow_Set_Io_Flusher_Fail = true;' if ' V6' in version or ' 6.' in version else ''
+    """From 6 on Ganesha wants a capability that a container does not have."""
+    major = int(re.search(r'\bV?(\d+)\.\d', sh('ganesha.nfsd', '-v'))[1])
+    return 'Allow_Set_Io_Flusher_Fail = true;' if major >= 6 else ''
 
 
 class Ganesha:

@@ -10,7 +10,6 @@
 #include "lib/events/events.h"
 #include "lib/util/tevent_ntstatus.h"
 #include "libcli/smb/smbXcli_base.h"
-#include "libsmb/libsmb.h"
 #include "source3/include/proto.h"
 #include "source3/libsmb/proto.h"
 

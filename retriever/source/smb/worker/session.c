@@ -209,9 +209,8 @@ void session_open(struct worker *worker, const struct wire_start *start, struct 
 	NTSTATUS status;
 
 	load_settings(worker);
-	worker->cli =
-		cli_state_create(worker, fd, start->host,
-				 required ? SMB_SIGNING_REQUIRED : SMB_SIGNING_IF_REQUIRED, 0);
+	worker->cli = compat_connected(worker, fd, start->host,
+				       required ? SMB_SIGNING_REQUIRED : SMB_SIGNING_IF_REQUIRED);
 	if (!worker->cli)
 		worker_fail(worker, WIRE_F_INTERNAL, NT_STATUS_V(NT_STATUS_NO_MEMORY));
 	worker->conn = worker->cli->conn;

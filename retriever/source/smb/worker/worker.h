@@ -72,6 +72,9 @@ void job_failed(struct job *job, NTSTATUS status);
 int worker_errno(NTSTATUS status);
 
 /* compat_*.c */
+/* Takes over the connected socket; NULL: no memory, or it is not connected any more. */
+struct cli_state *compat_connected(TALLOC_CTX *ctx, int fd, const char *host,
+				   enum smb_signing_setting signing);
 NTSTATUS compat_negotiate(struct smbXcli_conn *conn, uint32_t timeout_ms);
 
 #endif

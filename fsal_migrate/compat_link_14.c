@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/* From interface 14 on: a link's target comes as NFS sends it. */
+#include "compat.h"
+
+#include "object.h"
+
+MG_DOWN(fsal_status_t, read_link, readlink,
+	(struct fsal_obj_handle * handle, utf8string *content, bool refresh), sub, content, refresh)
+
+void compat_link_ops_init(struct fsal_obj_ops *ops)
+{
+	ops->readlink = read_link;
+}

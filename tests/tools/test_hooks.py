@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each operation of the hosts' interfaces is one of ours, or docs/architecture.md says why not.
+
+    test_hooks.py BUILD        compares with the releases that BUILD is made for
+"""
+import json
+import os
+import re
+import sys
+
+TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Module, its part of docs/architecture.md, the header, its structures, how we set their members.
+DOORS = (
+    ('fsal_migrate', 'The door for NFS', 'fsal_api.h', ('fsal_obj_ops', 'export_ops'),
+     r'ops(?:->|\.)(\w+) = '),
+    ('vfs_migrate', 'The door for SMB', 'vfs.h', ('vfs_fn_pointers',), r'fns(?:->|\.)(\w+)_fn = '),
+)
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def compiled(build, module):
+    """The sources of the module that are built here, and where they look for headers."""
+    entries = [entry for entry in json.loads(read(build + '/compile_commands.json'))
+               if entry['file'].startswith(f'{TREE}/{module}/')]
+    folders = {folder for entry in entries
+               for folder in re.findall(r'-(?:I|isystem )(\S+)', entry['command'])}
+    return [entry['file'] for entry in entries], sorted(folders)
+
+
+def members(text, structure):
+    body = re.search(r'^struct %s \{(.*?)^\};' % structure, text, re.M | re.S)[1]
+    return set(re.findall(r'\(\*\s*(\w+?)(?:_fn)?\)\s*\(', re.sub(r'/\*.*?\*/', '', body, flags=re.S)))
+
+
+def excused(part):
+    """What the table `Not hooked` of that part names; a_send/recv is two."""
+    text = re.search(r'^## %s.*?(?=^## )' % part, read(TREE + '/docs/architecture.md'), re.M | re.S)[0]
+    names = set()
+    for row in re.findall(r'^\| ([a-z_0-9/, ]+) \|', text[text.index('Not hooked:'):], re.M):
+        for name in row.split(', '):
+            first, *more = name.split('/')
+            names |= {first} | {first.rpartition('_')[0] + '_' + other for other in more}
+    return names
+
+
+def main(build):
+    bad = 0
+    for module, part, header, structures, setting in DOORS:
+        sources, folders = compiled(build, module)
+        text = next(read(f'{folder}/{header}') for folder in folders
+                    if os.path.exists(f'{folder}/{header}') and
+                    f'struct {structures[0]} {{' in read(f'{folder}/{header}'))
+        ours = {name for source in sources for name in re.findall(setting, read(source))}
+        there, named = set().union(*(members(text, s) for s in structures)), excused(part)
+        for name in sorted(there - ours - named):
+            print(f'{module}: {name} goes by: hook it, or say why not in docs/architecture.md, {part}')
+        for name in sorted(ours & named):
+            print(f'{module}: {name} is hooked, and docs/architecture.md, {part}, says that it is not')
+        bad += len(there - ours - named) + len(ours & named)
+        print(f'{module}: {len(there)} operations, {len(there & ours)} of them ours')
+        if len(there) < 50:
+            bad += 1
+            print(f'{module}: {header} is not understood')
+    return bool(bad)
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1]))
