@@ -88,6 +88,13 @@ bool migrate_stub_next_missing(const struct migrate_stub *stub, uint64_t offset,
 			       uint64_t *end);
 
 /*
+ * Whether something is missing: bytes of a file, names of a directory, or all but the name.  In a
+ * btrfs snapshot of a volume, too, where migrate_stub_load() says -EBADMSG as nobody can bring it.
+ * fd: as there.  1, 0, -EBADMSG, -ENOMEM, or another -errno.
+ */
+int migrate_is_missing(int fd);
+
+/*
  * The space, in bytes, that a file of this size is to be shown with, whose inode uses so much: what
  * is missing takes space too, so that it does not look like a hole.
  */

@@ -26,7 +26,7 @@ static ssize_t read_value(int fd, uint8_t *buf, size_t size)
 	return len < 0 ? -errno : len;
 }
 
-static int check_inode(int fd, struct migrate_record *rec, struct stat *st)
+static int check_inode(int fd, struct migrate_record *rec, struct stat *st, bool snapshot)
 {
 	uint8_t epoch[MIGRATE_EPOCH_LEN];
 	struct migrate_binding binding;
@@ -34,8 +34,12 @@ static int check_inode(int fd, struct migrate_record *rec, struct stat *st)
 
 	if (ret < 0)
 		return ret;
-	if (!migrate_binding_equal(&binding, &rec->binding))
-		return migrate_binding_snapshot(&binding, &rec->binding) ? -EBADMSG : 0;
+	if (!migrate_binding_equal(&binding, &rec->binding)) {
+		if (!migrate_binding_snapshot(&binding, &rec->binding))
+			return 0;
+		if (!snapshot)
+			return -EBADMSG;
+	}
 	if (fstat(fd, st) < 0)
 		return -errno;
 	/* Of one that is about to be given its size, nothing is here. */
@@ -51,7 +55,7 @@ static int check_inode(int fd, struct migrate_record *rec, struct stat *st)
 	return 1;
 }
 
-static int load(int fd, struct migrate_record *rec, struct stat *st)
+static int load(int fd, struct migrate_record *rec, struct stat *st, bool snapshot)
 {
 	uint8_t buf[MIGRATE_REC_MAX];
 	ssize_t len = read_value(fd, buf, sizeof(buf));
@@ -67,7 +71,7 @@ static int load(int fd, struct migrate_record *rec, struct stat *st)
 	ret = migrate_record_decode(buf, len, rec);
 	if (ret < 0)
 		return ret;
-	ret = check_inode(fd, rec, st);
+	ret = check_inode(fd, rec, st, snapshot);
 	if (ret <= 0)
 		migrate_record_clear(rec);
 	return ret;
@@ -75,7 +79,7 @@ static int load(int fd, struct migrate_record *rec, struct stat *st)
 
 int migrate_record_load_stat(int fd, struct migrate_record *rec, struct stat *st)
 {
-	int ret = load(fd, rec, st);
+	int ret = load(fd, rec, st, false);
 
 	return ret == 0 && migrate_damaged(fd) ? -EIO : ret;
 }
@@ -85,6 +89,14 @@ int migrate_record_load(int fd, struct migrate_record *rec)
 	struct stat st;
 
 	return migrate_record_load_stat(fd, rec, &st);
+}
+
+int migrate_record_load_snapshot(int fd, struct migrate_record *rec)
+{
+	struct stat st;
+	int ret = load(fd, rec, &st, true);
+
+	return ret == 0 && migrate_damaged(fd) ? -EIO : ret;
 }
 
 int migrate_record_store(int fd, const struct migrate_record *rec)

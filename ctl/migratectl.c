@@ -126,6 +126,8 @@ static const struct command {
 	{"pause", "NAME", 1, 1, pause_background, "stop background work; clients are served"},
 	{"resume", "NAME", 1, 1, resume_background, "go on with background work"},
 	{"verify", "NAME", 1, 1, ctl_verify, "walk the whole tree and count what is unfinished"},
+	{"backup-list", "NAME [DIRECTORY]", 1, 2, ctl_backup_list,
+	 "list what is not here yet, to be left out of a backup"},
 	{"rollback", "NAME", 1, 1, ctl_rollback,
 	 "carry back to the old server what clients changed"},
 	{"finalize", "NAME", 1, 1, finalize_volume,
@@ -231,6 +233,9 @@ static const GOptionEntry options[] = {
 	 "report --check: who may have signed, as ssh-keygen has it", "FILE"},
 	{"tree", 0, 0, G_OPTION_ARG_FILENAME, &given.tree,
 	 "report --check: compare the manifest with a tree", "DIR"},
+	{"for", 0, 0, G_OPTION_ARG_STRING, &given.tool,
+	 "backup-list: tar, rsync, restic, borg, or paths (default), with a NUL behind each",
+	 "TOOL"},
 	{"version", 0, 0, G_OPTION_ARG_NONE, &print_version, "Print the version", NULL},
 	{NULL},
 };
