@@ -191,6 +191,9 @@ static ssize_t vm_pread_recv(struct tevent_req *req, struct vfs_aio_state *aio)
 
 static bool vm_aio_force(struct vfs_handle_struct *handle, struct files_struct *fsp)
 {
+	/* A write of nothing to a directory would be let through. */
+	if (fsp->fsp_flags.is_directory)
+		return SMB_VFS_NEXT_AIO_FORCE(handle, fsp);
 	return !vm_known_normal(handle, fsp) || SMB_VFS_NEXT_AIO_FORCE(handle, fsp);
 }
 

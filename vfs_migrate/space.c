@@ -27,9 +27,16 @@ static int vm_ftruncate(struct vfs_handle_struct *handle, struct files_struct *f
 	struct space space = {.handle = handle, .fsp = fsp, .offset = size};
 	struct vm_change change = {
 		.kind = MIGRATE_TRUNCATE, .offset = size, .make = make_truncation, .arg = &space};
+	int result;
 
-	return vm_known_normal(handle, fsp) ? make_truncation(&space)
-					    : vm_change(handle, fsp, &change);
+	if (vm_known_normal(handle, fsp))
+		return make_truncation(&space);
+	result = vm_change(handle, fsp, &change);
+	/* The host has looked within the bracket, where nothing shows yet, and sets that mtime
+	 * again when it wants a new ctime. */
+	if (result == 0)
+		(void)vfs_stat_fsp(fsp);
+	return result;
 }
 
 static int make_allocation(void *arg)

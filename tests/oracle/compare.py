@@ -58,7 +58,7 @@ EXCEPTIONS = {
         'A tool that copies an extended attribute to a file on the server moves its ctime.',
     'refused_over_smb':
         'What smbd tries and the kernel refuses moves ctime of an unfinished object, because the '
-        'record has been stored by then.  Clients of SMB do not see ctime.',
+        'record has been stored by then.',
     'unlinked_over_smb':
         'ctime of an unfinished file does not move when a client of SMB takes its last name while '
         'one of NFS has it open.',

@@ -20,6 +20,8 @@ EXCEPTIONS = {
     'remote_storage': 'The file system says that it supports remote storage.',
     'btime_of_ctime': 'Where no creation time is stored, Samba 4.17 shows the oldest of the times, '
                       "with the nanoseconds of the inode's ctime.",
+    'ctime_shown': 'Samba shows the ctime from 4.23 on, not the mtime in its place.  It moves as it does '
+                   'over NFS, where it is compared.',
     'btime_guessed': 'And which of the times are the oldest when it is stored depends on what smbd has '
                      'asked for before.',
     'copy_reads': 'What is copied on the server is read where data was missing, and may be shared '
@@ -143,6 +145,8 @@ class SmbComparer(Comparer):
             raise Difference('identity', f'{what}: the file id {m.fileid} is not of the object '
                                          f'that {p.fileid} is on the plain side: '
                                          f'{seen and seen.migrated}, {self.back.get(m_fh)}')
+        if (m.ctime, p.ctime) != (m.mtime, p.mtime) and self.exception('ctime_shown'):
+            m, p = m._replace(ctime=m.mtime), p._replace(ctime=p.mtime)
         self.moved(seen, m, p, say)
         seen.last = m, p
 

@@ -117,10 +117,21 @@ def start_rpcbind(name, host=None):
 
 
 @functools.cache
+def release():
+    """The major number of Ganesha's."""
+    return int(re.search(r'\bV?(\d+)\.\d', sh('ganesha.nfsd', '-v'))[1])
+
+
 def core_settings():
     """From 6 on Ganesha wants a capability that a container does not have."""
-    major = int(re.search(r'\bV?(\d+)\.\d', sh('ganesha.nfsd', '-v'))[1])
-    return 'Allow_Set_Io_Flusher_Fail = true;' if major >= 6 else ''
+    return 'Allow_Set_Io_Flusher_Fail = true;' if release() >= 6 else ''
+
+
+def cache_settings(blocks):
+    """From 5 on a low mark must not be above the high one."""
+    if release() < 5:
+        return blocks
+    return re.sub(r'Chunks_HWMark( = \d+;)', r'\g<0> Chunks_LWMark\1', blocks)
 
 
 class Ganesha:
@@ -149,7 +160,8 @@ class Ganesha:
             out.write(GANESHA.format(
                 plugins=plugins or packaged_fsals(), port=self.port,
                 mount_port=self.mount_port, path=self.path, fsal=fsal, level=self.level,
-                export=self.export, core=core_settings() + self.core, blocks=self.blocks, nlm=str(self.nlm).lower(),
+                export=self.export, core=core_settings() + self.core,
+                blocks=cache_settings(self.blocks), nlm=str(self.nlm).lower(),
                 grace=f'Grace_Period = {self.grace};' if self.grace else 'Graceless = true;'))
 
     @property

@@ -311,6 +311,17 @@ def i7_what_clients_set_is_kept(args):
 
 
 @case()
+def a_size_that_is_set_moves_mtime(args):
+    """Also where smbd then sets the times that it has seen: from 4.23 on, after an allocation."""
+    _, files = begin(args)
+    for level in (smbfiles.ALLOCATION, smbfiles.END):
+        before = files.times('d/big').written
+        with files.open('d/big', access=smb2.GENERIC_WRITE) as file:
+            file.set(level, struct.pack('<Q', MIB * (22 - level)))
+        expect(files.times('d/big').written > before, f'set by {level}: it did not move')
+
+
+@case()
 def i7_through_a_kill(args):
     """The retriever is killed after each thing that is set, and once more in the fill."""
     migration, files = begin(args)

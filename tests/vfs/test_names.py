@@ -255,6 +255,14 @@ def the_root_stays_where_it_is(args):
 
 
 @case()
+def directories_are_not_written(args):
+    """Not even nothing, which smbd does not look at when it writes without waiting."""
+    _, files = begin(args, ['a'])
+    with files.open('a') as directory:
+        refused('ACCESS_DENIED', directory.write, 0, b'')
+
+
+@case()
 def case_only(args):
     migration, files = begin(args, ['a'])
     for old, new in (('a/file', 'a/FILE'), ('a/dir', 'a/Dir'), ('a/Dir/inner', 'a/Dir/Inner')):
