@@ -8,6 +8,7 @@
 
 #include "attrs.h"
 #include "content.h"
+#include "look.h"
 #include "migrate.h"
 
 #include "steps.h"
@@ -111,23 +112,28 @@ static void take_names(struct node *node)
 	*carried = fresh;
 }
 
-/* What came of it.  whole: it is as it is here. */
-static bool note_done(struct carry *carry, struct node *node, bool whole)
+/* What came of it. */
+static bool note_done(struct carry *carry, struct node *node)
 {
 	struct carried_object *carried = &node->carried;
+	const bool whole = !node->conflict && !node->later && !node->unsettled;
 	g_autofree char *path = tree_path(node);
 	struct stat st = {0};
 
 	if (path && old_stat(carry->tree->old, path, &st))
 		return true;
-	take_names(node);
+	if (node->there) {
+		take_names(node);
+		carried->fileid = st.st_ino;
+		carried->staged = 0;
+		carried->size = node->conflict ? UINT64_MAX : (uint64_t)st.st_size;
+		carried->mtime = migrate_ns(st.st_mtim);
+		carried->ctime = migrate_ns(st.st_ctim);
+	} else if (carried->touching) {
+		carried->size = UINT64_MAX; /* where it is, nobody looked: it cannot be said */
+	}
 	carried->generation = whole ? node->generation : 0;
-	carried->fileid = st.st_ino;
-	carried->staged = 0;
 	carried->touching = false;
-	carried->size = whole ? (uint64_t)st.st_size : UINT64_MAX;
-	carried->mtime = migrate_ns(st.st_mtim);
-	carried->ctime = migrate_ns(st.st_ctim);
 	node->todo &= TODO_TIMES;
 	node->noted = true;
 	return note(carry, node);
@@ -270,7 +276,7 @@ static bool publish(struct carry *carry, GPtrArray *batch)
 			continue;
 		}
 		*(made ? &carry->result->made : &carry->result->changed) += 1;
-		if (!note_done(carry, node, !node->conflict))
+		if (!note_done(carry, node))
 			return false;
 	}
 	g_ptr_array_set_size(batch, 0);
@@ -306,7 +312,7 @@ static bool give_all(struct carry *carry)
 			continue;
 		carry->result->changed++;
 		node->todo &= ~(unsigned)(TODO_DATA | TODO_META);
-		if (!S_ISDIR(node->st.st_mode) && !note_done(carry, node, !node->conflict))
+		if (!S_ISDIR(node->st.st_mode) && !note_done(carry, node))
 			return false;
 	}
 	return !*carry->error;
@@ -329,7 +335,7 @@ static bool remove_all(struct carry *carry)
 		if (!steps_remove(carry, node))
 			continue;
 		carry->result->removed++;
-		if (!note_done(carry, node, true))
+		if (!note_done(carry, node))
 			return false;
 	}
 	return !*carry->error;
@@ -366,7 +372,7 @@ static bool settle(struct carry *carry)
 		if (left || node->noted || node->unsaid ||
 		    (node->conflict && !(node->moved && node->there)))
 			continue;
-		if (!note_done(carry, node, !node->conflict && !node->unsettled))
+		if (!note_done(carry, node))
 			return false;
 	}
 	return !*carry->error && commit(carry);

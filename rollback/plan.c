@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "listing.h"
+#include "look.h"
 #include "migrate.h"
 #include "moving.h"
 #include "room.h"
