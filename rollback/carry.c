@@ -87,6 +87,7 @@ static bool note_intents(struct carry *carry)
 			!(node->todo & TODO_REMOVE) && !((node->todo & TODO_DATA) && replaced);
 		carried->size = (uint64_t)old->st_size;
 		carried->mtime = migrate_ns(old->st_mtim);
+		carried->version = node->todo & TODO_DATA ? 0 : node->version;
 		carried->ctime = replaced && !(node->todo & (TODO_NAMES | TODO_PARK))
 					 ? migrate_ns(old->st_ctim)
 					 : 0;

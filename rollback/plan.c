@@ -140,6 +140,26 @@ static int64_t ns(struct timespec t)
 	return migrate_ns(t);
 }
 
+static bool is_as_carried(const struct node *node)
+{
+	const struct carried_object *carried = &node->carried;
+
+	if (carried->touching)
+		return true;
+	if (!S_ISDIR(node->old.st_mode) && (carried->size != (uint64_t)node->old.st_size ||
+					    carried->mtime != ns(node->old.st_mtim)))
+		return false;
+	return !carried->ctime || carried->ctime == ns(node->old.st_ctim);
+}
+
+/* The ctime that it had when it got the data that it has: its names and attributes are of ours. */
+static int64_t version_of(const struct node *node)
+{
+	return node->was_carried && node->carried.version && is_as_carried(node)
+		       ? node->carried.version
+		       : ns(node->old.st_ctim);
+}
+
 /* The object's stub knows the old one's ctime.  bare: and nothing of its data is here. */
 static bool stub_knows(const struct tree *tree, const struct node *node, bool bare)
 {
@@ -150,8 +170,7 @@ static bool stub_knows(const struct tree *tree, const struct node *node, bool ba
 	if (fd < 0)
 		return false;
 	knows = !migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL &&
-		stub.version.fileid == node->old.st_ino &&
-		stub.version.ctime == ns(node->old.st_ctim) &&
+		stub.version.fileid == node->old.st_ino && stub.version.ctime == version_of(node) &&
 		stub.version.mtime == ns(node->old.st_mtim) &&
 		(!bare || stub.missing_bytes == (uint64_t)node->old.st_size);
 	migrate_stub_clear(&stub);
@@ -166,18 +185,6 @@ static bool is_the_same(const struct tree *tree, const struct node *node)
 	return node->here && (node->st.st_mode & mode) == (node->old.st_mode & mode) &&
 	       (S_ISDIR(node->st.st_mode) || node->st.st_size == node->old.st_size) &&
 	       ns(node->st.st_mtim) / 100 == ns(node->old.st_mtim) / 100; /* SMB's steps */
-}
-
-static bool is_as_carried(const struct node *node)
-{
-	const struct carried_object *carried = &node->carried;
-
-	if (carried->touching)
-		return true;
-	if (!S_ISDIR(node->old.st_mode) && (carried->size != (uint64_t)node->old.st_size ||
-					    carried->mtime != ns(node->old.st_mtim)))
-		return false;
-	return !carried->ctime || carried->ctime == ns(node->old.st_ctim);
 }
 
 static bool changed_there(const struct tree *tree, const struct node *node)
@@ -446,6 +453,7 @@ static void decide(struct tree *tree, struct node *node)
 {
 	if (node->there || node->wanted->len)
 		forget_hidden(tree, node);
+	node->version = version_of(node);
 	if (tree_is_gone(node)) {
 		if (node->there && !S_ISDIR(node->old.st_mode) && changed_there(tree, node))
 			tree_conflict(tree, node,

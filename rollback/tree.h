@@ -59,6 +59,7 @@ struct node {
 	bool looked, there, seen;
 	uint64_t fileid; /* that its stub says it has there, or 0 */
 	struct stat old;
+	int64_t version; /* by which its stub knows it: its ctime before we did anything to it */
 	char *last_path; /* where it was looked for */
 	struct node *last_dir;
 	struct node *seen_in; /* of a directory: where a scan of the journal saw it */

@@ -183,6 +183,42 @@ START_TEST(a_dummy)
 }
 END_TEST
 
+/* The stub of a file there of which nothing is here. */
+static void make_bare(const char *path)
+{
+	g_autofree char *full = in_new(path), *there = g_build_filename(OLD_TREE, path, NULL);
+	struct migrate_record rec = {.state = MIGRATE_PARTIAL, .flags = MIGRATE_REC_SHOWN_MTIME};
+	struct stat st;
+	int fd = open(full, O_RDWR | O_TRUNC);
+
+	ck_assert(stat(there, &st) == 0 && ftruncate(fd, st.st_size) == 0);
+	rec.fileid = st.st_ino;
+	rec.size = (uint64_t)st.st_size;
+	rec.mtime = rec.shown_mtime = migrate_ns(st.st_mtim);
+	rec.ctime = migrate_ns(st.st_ctim);
+	ck_assert_int_eq(migrate_extents_add(&rec.missing, 0, rec.size), 0);
+	ck_assert_int_eq(migrate_binding_get(fd, "", &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	sh("touch -r %s %s", there, full);
+	migrate_record_clear(&rec);
+	close(fd);
+}
+
+/* Moved there by us, it is what its stub is of, still: nothing is fetched. */
+START_TEST(a_stub_that_was_moved)
+{
+	trees_make(FILL);
+	make_bare("a/8");
+	move("a/8", "e/8");
+	go_back(0);
+	note_seen("e/8");
+	go_back(0);
+	note_seen("e/8");
+	go_back(0);
+	sh("grep -q old8 " OLD_TREE "/e/8");
+}
+END_TEST
+
 /* Another type, another file, and links that are not the same ones. */
 START_TEST(others_in_their_places_in_a_gap)
 {
@@ -310,6 +346,7 @@ int main(void)
 	tcase_add_test(tcase, directories_swapped_in_a_gap);
 	tcase_add_test(tcase, others_in_their_places_in_a_gap);
 	tcase_add_test(tcase, a_dummy);
+	tcase_add_test(tcase, a_stub_that_was_moved);
 	tcase_add_test(tcase, the_root);
 	tcase_add_test(tcase, planned);
 	tcase_add_test(tcase, replaced_and_left);
