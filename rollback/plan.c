@@ -144,8 +144,9 @@ static bool is_as_carried(const struct node *node)
 {
 	const struct carried_object *carried = &node->carried;
 
-	if (carried->touching)
-		return true;
+	if (carried->touching) /* its data was being written, or is what it was */
+		return !carried->version || S_ISDIR(node->old.st_mode) ||
+		       carried->size == (uint64_t)node->old.st_size;
 	if (!S_ISDIR(node->old.st_mode) && (carried->size != (uint64_t)node->old.st_size ||
 					    carried->mtime != ns(node->old.st_mtim)))
 		return false;

@@ -113,6 +113,7 @@ static void touching(const char *path)
 
 	ck_assert(carried_get(carried, &handle, &object));
 	object.touching = true;
+	object.version = 1;
 	ck_assert(carried_put(carried, &handle, &object, NULL) && carried_commit(carried, NULL));
 	carried_clear(&object);
 	carried_close(carried);
@@ -137,6 +138,23 @@ START_TEST(a_link_in_a_gap_in_what_was_moved)
 	note_seen("a/x");
 	go_back(0);
 	same_trees();
+}
+END_TEST
+
+/* Meanwhile somebody wrote to one of them there. */
+START_TEST(changed_while_touched)
+{
+	trees_make(FILL);
+	change("a/2", JOURNAL_META, "chmod 600 a/2");
+	change("a/3", JOURNAL_META, "chmod 600 a/3");
+	go_back(0);
+	touching("a/2");
+	touching("a/3");
+	sh("cd " OLD_TREE "/a && echo theirs >>2 && chmod 640 3");
+	change("a/2", JOURNAL_DATA, "echo ours >a/2");
+	change("a/3", JOURNAL_DATA, "echo ours >a/3");
+	go_back(1);
+	sh("cd " OLD_TREE "/a && grep -q theirs 2 && grep -q ours 3");
 }
 END_TEST
 
@@ -342,6 +360,7 @@ int main(void)
 	tcase_add_test(tcase, touched_there_alone);
 	tcase_add_test(tcase, links_in_directories_renamed_in_a_gap);
 	tcase_add_test(tcase, a_link_in_a_gap_in_what_was_moved);
+	tcase_add_test(tcase, changed_while_touched);
 	tcase_add_test(tcase, a_link_of_what_came_along);
 	tcase_add_test(tcase, directories_swapped_in_a_gap);
 	tcase_add_test(tcase, others_in_their_places_in_a_gap);
