@@ -28,11 +28,15 @@ static bool commit(struct carry *carry)
 	return carried_commit(carry->tree->carried, carry->error);
 }
 
-/* It has other names there, or is to have some, or more than a copy: it cannot be replaced by
- * renaming. */
+/* It has other names there, or is to have some, or more than a copy, or its directory is not known
+ * here: it cannot be replaced by renaming. */
 static bool is_kept(const struct node *node)
 {
-	return node->there && (node->old.st_nlink > 1 || node->st.st_nlink > 1 || node->holds_more);
+	const struct place *place = node->at->len ? node->at->pdata[0] : NULL;
+
+	return node->there &&
+	       (node->old.st_nlink > 1 || node->st.st_nlink > 1 || node->holds_more ||
+		(place && place->dir && !place->dir->handle.type));
 }
 
 static void touch(struct carry *carry, const GPtrArray *places)
@@ -40,7 +44,7 @@ static void touch(struct carry *carry, const GPtrArray *places)
 	for (guint i = 0; i < places->len; i++) {
 		struct node *dir = ((struct place *)places->pdata[i])->dir;
 
-		if (!dir || (dir->todo & TODO_TIMES))
+		if (!dir || !dir->handle.type || (dir->todo & TODO_TIMES))
 			continue;
 		if (!dir->active && !tree_look(carry->tree, dir))
 			tree_activate(carry->tree, dir);
@@ -106,7 +110,7 @@ static void take_names(struct node *node)
 	for (guint i = 0; i < node->at->len; i++) {
 		const struct place *place = node->at->pdata[i];
 
-		if (place->dir && *place->name)
+		if (place->dir && place->dir->handle.type && *place->name)
 			carried_add_name(&fresh, &place->dir->handle, place->name);
 	}
 	carried_clear(carried);

@@ -11,6 +11,7 @@
 #include "migrate.h"
 #include "moving.h"
 #include "room.h"
+#include "to_come.h"
 
 /* ---- what is known of both ------------------------------------------------------------------- */
 
@@ -83,12 +84,13 @@ static void take_names_at_switch(struct node *node)
 	}
 }
 
-static bool keeps_a_name(const struct node *node)
+/* No name that is known stays; or it was found in a gap, and has more names, which it may have had
+ * at the switch where the known ones came in the gap. */
+static bool may_have_others(const struct node *node)
 {
-	for (guint i = 0; i < node->at->len; i++)
-		if (!tree_drops(node, node->at->pdata[i]))
-			return true;
-	return false;
+	return (!node->wanted->len && !tree_keeps_a_name(node)) ||
+	       (node->st.st_nlink > node->wanted->len && !node->was_carried &&
+		((node->flags & JOURNAL_SCANNED) || tree_is_doubted(node)));
 }
 
 /* One whose names that are known all go, or may be another's, has others in directories that were
@@ -106,10 +108,7 @@ static void find_names(struct tree *tree)
 			continue;
 		if (!node->was_carried)
 			take_names_at_switch(node);
-		if (!node->at->len ||
-		    (!S_ISDIR(node->st.st_mode) && !node->wanted->len && !keeps_a_name(node)) ||
-		    (!S_ISDIR(node->st.st_mode) && node->st.st_nlink > node->wanted->len &&
-		     tree_is_doubted(node)))
+		if (!node->at->len || (!S_ISDIR(node->st.st_mode) && may_have_others(node)))
 			g_hash_table_insert(lost, g_memdup2(&inode, sizeof(inode)), node);
 	}
 	listing_search(tree, lost);
@@ -535,6 +534,12 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 		found = false;
 		if (!list_there(tree, error) || !look(tree, &found, error))
 			return false;
+	}
+	int ret = to_come_find(tree);
+	if (ret) {
+		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+			    "the old server's tree cannot be read: %s", g_strerror(-ret));
+		return false;
 	}
 	if (!moving_leave(tree, state.generation, error))
 		return false;

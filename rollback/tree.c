@@ -40,6 +40,14 @@ int place_find(const GPtrArray *places, const struct node *dir, const char *name
 	return -1;
 }
 
+bool tree_keeps_a_name(const struct node *node)
+{
+	for (guint i = 0; i < node->at->len; i++)
+		if (!tree_drops(node, node->at->pdata[i]))
+			return true;
+	return false;
+}
+
 void tree_guess(struct node *node, struct node *dir, const char *name)
 {
 	place_add(node->at, dir, name);

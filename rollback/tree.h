@@ -139,6 +139,8 @@ static inline bool tree_drops(const struct node *node, const struct place *place
 	       (!place->dir || place->dir->compared);
 }
 
+bool tree_keeps_a_name(const struct node *node);
+
 /* Where it is on the old server now; NULL: nowhere.  g_free. */
 char *tree_path(const struct node *node);
 char *tree_place_path(const struct node *node, const struct place *place);

@@ -237,6 +237,29 @@ START_TEST(a_stub_that_was_moved)
 }
 END_TEST
 
+/* Its other name is in a directory that is not filled, and so is not compared. */
+START_TEST(linked_in_a_gap_from_what_is_unfilled)
+{
+	struct migrate_record rec = {.state = MIGRATE_UNFILLED};
+	struct stat st, link;
+
+	trees_make("mkdir d e && echo x >d/x && find . -exec touch -hd 2001-02-03 {} +");
+	make_bare("d/x");
+	int fd = open(NEW_TREE "/d", O_RDONLY);
+	ck_assert_int_eq(migrate_binding_get(fd, "", &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	close(fd);
+	sh("ln " NEW_TREE "/d/x " NEW_TREE "/e/n");
+	note_seen("d");
+	note_seen("e");
+	note_seen("e/n");
+	go_back(0);
+	ck_assert_int_eq(stat(OLD_TREE "/e/n", &link), 0);
+	ck_assert_int_eq(stat(OLD_TREE "/d/x", &st), 0);
+	ck_assert_uint_eq(st.st_ino, link.st_ino);
+}
+END_TEST
+
 /* Another type, another file, and links that are not the same ones. */
 START_TEST(others_in_their_places_in_a_gap)
 {
@@ -366,6 +389,7 @@ int main(void)
 	tcase_add_test(tcase, others_in_their_places_in_a_gap);
 	tcase_add_test(tcase, a_dummy);
 	tcase_add_test(tcase, a_stub_that_was_moved);
+	tcase_add_test(tcase, linked_in_a_gap_from_what_is_unfilled);
 	tcase_add_test(tcase, the_root);
 	tcase_add_test(tcase, planned);
 	tcase_add_test(tcase, replaced_and_left);
