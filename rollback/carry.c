@@ -125,7 +125,7 @@ static bool note_done(struct carry *carry, struct node *node)
 	g_autofree char *path = tree_path(node);
 	struct stat st = {0};
 
-	if (path && old_stat(carry->tree->old, path, &st))
+	if (node->at->len && (!path || old_stat(carry->tree->old, path, &st)))
 		return true;
 	if (node->there) {
 		take_names(node);

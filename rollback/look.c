@@ -63,6 +63,7 @@ static int look_at(struct tree *tree, struct node *node, const char *path, bool 
 	if (node->was_carried && carried->staged && st.st_ino == carried->staged) {
 		carried->fileid = carried->staged;
 		carried->touching = true;
+		carried->version = 0;
 	}
 	if (known_fileid(node) ? st.st_ino != known_fileid(node)
 			       : is_another(tree, node, &st, compared))
