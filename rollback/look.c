@@ -42,7 +42,7 @@ static bool is_another(const struct tree *tree, const struct node *node, const s
 	const mode_t type = node->st.st_mode & S_IFMT;
 
 	if ((node->there && node->old.st_ino != fileid) ||
-	    is_carried_for_another(tree, node, fileid))
+	    (tree_is_gone(node) && is_carried_for_another(tree, node, fileid)))
 		return true;
 	if (!compared || !node->here || !tree_is_doubted(node))
 		return false;

@@ -463,6 +463,8 @@ static void decide(struct tree *tree, struct node *node)
 			node->todo = TODO_REMOVE;
 		return;
 	}
+	if (node->nameless)
+		return;
 	if (!node->there) {
 		/* what was renamed in a gap of the journal looks like a new one */
 		if (node->made || (node->flags & JOURNAL_SCANNED))

@@ -8,7 +8,8 @@
 /*
  * A file that had several names, of which clients have removed those that are here, is in
  * .migrate/links alone, and may be open.  Where there are such nodes, the old server's whole tree
- * is walked for the names that they have there, which are added to `at`.  0 or -errno.
+ * is walked for the names that they have there, which are added to `at`.  A name that is another
+ * object's here is none of theirs; what has none then is nameless.  0 or -errno.
  */
 int to_come_find(struct tree *tree);
 

@@ -75,6 +75,7 @@ struct node {
 	const char *conflict;
 	const char *stays; /* on the old server alone: why it does not go */
 	bool later;	   /* it is being changed: for the next run */
+	bool nameless;	   /* here, and no name of it is to come */
 	bool noted;	   /* what was done */
 	bool unsettled;	   /* a directory: something in it is left, so it is compared again */
 };

@@ -37,6 +37,38 @@ START_TEST(written_to_without_a_name)
 }
 END_TEST
 
+/* When the one name was removed there, the other was made here as of a file with one name. */
+START_TEST(made_anew_here)
+{
+	struct carried_object object = {0};
+	struct stat st;
+
+	trees_make("mkdir d && echo x >d/y && find . -exec touch -hd 2001-02-03 {} +");
+	ck_assert_int_eq(stat(OLD_TREE "/d/y", &st), 0);
+	sh("mkdir -p " LINKS " && cp -a " NEW_TREE "/d/y " LINKS "/%016lx",
+	   (unsigned long)st.st_ino);
+	g_autofree char *link = g_strdup_printf(MIGRATE_PRIVATE_DIR "/" MIGRATE_LINKS_DIR "/%016lx",
+						(unsigned long)st.st_ino);
+	const struct migrate_binding x = handle_of(link), d = handle_of("d");
+	object.fileid = st.st_ino;
+	object.touching = true;
+	carried_add_name(&object, &d, "y");
+	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
+	ck_assert(carried_put(carried, &x, &object, NULL) && carried_commit(carried, NULL));
+	carried_close(carried);
+	carried_clear(&object);
+	journal_store_touch(journal, &x, JOURNAL_DATA | JOURNAL_META, NULL);
+	note("d", JOURNAL_ENTRIES | JOURNAL_DIRECTORY);
+	note("d/y", JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED);
+	go_back(0);
+	sh("grep -q x " OLD_TREE "/d/y");
+	journal_store_touch(journal, &x, JOURNAL_DATA | JOURNAL_META, NULL);
+	note("d", JOURNAL_ENTRIES | JOURNAL_DIRECTORY);
+	go_back(0);
+	sh("grep -q x " OLD_TREE "/d/y");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("to_come");
@@ -44,6 +76,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, written_to_without_a_name);
+	tcase_add_test(tcase, made_anew_here);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
