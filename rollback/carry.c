@@ -325,14 +325,19 @@ static bool give_all(struct carry *carry)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static bool is_to_remove(const struct node *node)
+static bool is_file_to_remove(const struct node *node)
 {
-	return (node->todo & TODO_REMOVE) && node->there;
+	return (node->todo & TODO_REMOVE) && node->there && !S_ISDIR(node->old.st_mode);
 }
 
-static bool remove_all(struct carry *carry)
+static bool is_directory_to_remove(const struct node *node)
 {
-	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, is_to_remove);
+	return (node->todo & TODO_REMOVE) && node->there && S_ISDIR(node->old.st_mode);
+}
+
+static bool remove_those(struct carry *carry, bool (*wanted)(const struct node *node))
+{
+	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, wanted);
 
 	for (guint i = nodes->len; i > 0 && !stops(carry); i--) {
 		struct node *node = nodes->pdata[i - 1];
@@ -344,6 +349,13 @@ static bool remove_all(struct carry *carry)
 			return false;
 	}
 	return !*carry->error;
+}
+
+/* A file may have names in several directories. */
+static bool remove_all(struct carry *carry)
+{
+	return remove_those(carry, is_file_to_remove) &&
+	       remove_those(carry, is_directory_to_remove);
 }
 
 static bool is_left(const struct node *node)
