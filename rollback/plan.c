@@ -467,7 +467,7 @@ static void decide(struct tree *tree, struct node *node)
 		return;
 	if (!node->there) {
 		/* what was renamed in a gap of the journal looks like a new one */
-		if (node->made || (node->flags & JOURNAL_SCANNED))
+		if (node->made || (node->wanted->len && (node->flags & JOURNAL_SCANNED)))
 			node->todo = !node->wanted->len	 ? 0
 				     : tree_is_dir(node) ? TODO_MAKE | TODO_TIMES
 							 : TODO_MAKE;

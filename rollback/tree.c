@@ -145,7 +145,9 @@ bool tree_was_named(const struct node *node, const struct node *dir, const char 
 {
 	g_autofree char *key = name_key(&dir->handle, name);
 
-	return !g_hash_table_contains(node->not_there, key);
+	/* the retriever's work may be taken for clients'; what has a stub is looked at by its
+	 * number */
+	return node->fileid || !g_hash_table_contains(node->not_there, key);
 }
 
 /* ---- problems -------------------------------------------------------------------------------- */
@@ -322,6 +324,7 @@ static bool take_stub(struct node *node, int fd)
 	if (!node->here || !(S_ISREG(node->st.st_mode) || S_ISDIR(node->st.st_mode)))
 		return true;
 	if (!migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL) {
+		node->made = node->made && !S_ISREG(node->st.st_mode); /* only stubs have records */
 		/* its own number here: a whole directory that something unfinished came into */
 		if (!node->made && stub.version.fileid != node->st.st_ino)
 			node->fileid = stub.version.fileid;

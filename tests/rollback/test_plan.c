@@ -260,6 +260,44 @@ START_TEST(linked_in_a_gap_from_what_is_unfilled)
 }
 END_TEST
 
+/* The journal did not know who made the stub of a file that clients wrote to, in a directory that
+ * is not filled. */
+static void stub_in_what_is_unfilled(bool known)
+{
+	struct migrate_record rec = {.state = MIGRATE_UNFILLED};
+	struct way way;
+
+	trees_make("mkdir d e && echo x >d/x && find . -exec touch -hd 2001-02-03 {} +");
+	make_bare("d/x");
+	int fd = open(NEW_TREE "/d", O_RDONLY);
+	ck_assert_int_eq(migrate_binding_get(fd, "", &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	close(fd);
+	if (known)
+		note_seen("d/x");
+	note_made("d/x");
+	const struct migrate_binding x = handle_of("d/x");
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	ck_assert(tree_node(way.tree, &x)->there);
+	ck_assert_uint_eq(way.tree->conflicts->len, 0);
+	ck_assert_uint_eq(way.plan.made, 0);
+	way_close(&way);
+}
+
+START_TEST(a_stub_that_seems_new)
+{
+	stub_in_what_is_unfilled(false);
+}
+END_TEST
+
+START_TEST(a_stub_with_a_name_that_seems_new)
+{
+	stub_in_what_is_unfilled(true);
+}
+END_TEST
+
 /* Another type, another file, and links that are not the same ones. */
 START_TEST(others_in_their_places_in_a_gap)
 {
@@ -389,6 +427,8 @@ int main(void)
 	tcase_add_test(tcase, others_in_their_places_in_a_gap);
 	tcase_add_test(tcase, a_dummy);
 	tcase_add_test(tcase, a_stub_that_was_moved);
+	tcase_add_test(tcase, a_stub_that_seems_new);
+	tcase_add_test(tcase, a_stub_with_a_name_that_seems_new);
 	tcase_add_test(tcase, linked_in_a_gap_from_what_is_unfilled);
 	tcase_add_test(tcase, the_root);
 	tcase_add_test(tcase, planned);
