@@ -174,6 +174,7 @@ int migrate_stub_seek(const struct migrate_stub *stub, const struct migrate_seek
 
 /* The directory at a volume's root that doors hide from clients in every lookup and listing. */
 #define MIGRATE_PRIVATE_DIR ".migrate"
+#define MIGRATE_LINKS_DIR   "links" /* in it: what has names that are still to come */
 /* The one at the old tree's root in which is what migratectl rollback does just now: it is not
  * brought over. */
 #define MIGRATE_ROLLBACK_DIR ".migrate-rollback"

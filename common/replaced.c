@@ -30,8 +30,9 @@ int migrate_replaced_find(int dir_fd, const char *name, const struct stat *moved
 
 	memset(replaced, 0, sizeof(*replaced));
 	replaced->fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	/* of a name that is too long says the rename itself what is wrong first */
 	if (replaced->fd < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return errno == ENOENT || errno == ENAMETOOLONG ? 0 : -errno;
 	if (fstat(replaced->fd, st) < 0)
 		ret = -errno;
 	else if (st->st_dev == moved->st_dev && st->st_ino == moved->st_ino)

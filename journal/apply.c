@@ -248,8 +248,13 @@ static void apply_event(struct apply *apply, const struct event *event)
 	}
 	if (placed || directory)
 		part = volume_part(apply->volume, placed ? &event->from.dir : &event->object);
+	if (part == VOLUME_LINKS && placed && !directory) {
+		changed_somewhere(apply, event);
+		return;
+	}
 	if (part != VOLUME_WITHIN) {
-		if (directory && event->mask & FAN_CREATE)
+		if (directory && event->mask & FAN_CREATE &&
+		    strcmp(event->from.name, MIGRATE_LINKS_DIR) != 0)
 			volume_note(apply->volume, &event->object, part);
 		return;
 	}

@@ -23,6 +23,7 @@ struct scan {
 	GByteArray *stack;
 	DIR *dir; /* the one that is being read, or NULL */
 	struct migrate_binding dir_handle;
+	struct migrate_binding links; /* .migrate/links; or len 0 */
 	dev_t dev;
 };
 
@@ -128,6 +129,11 @@ static void note(struct scan *scan, const struct migrate_binding *object, unsign
 	const struct journal_place place = {scan->dir_handle, name};
 	struct journal_row row;
 
+	if (migrate_binding_equal(&scan->links, &scan->dir_handle)) { /* the retriever's name */
+		if (st->st_nlink == 1)
+			journal_store_touch(scan->store, object, flags | JOURNAL_SCANNED, NULL);
+		return;
+	}
 	/* The switch's mtime alone is no news of a file that is known to have other bytes. */
 	if (flags == JOURNAL_DATA && journal_store_find(scan->store, object, &row) &&
 	    row.flags & JOURNAL_DATA)
@@ -174,8 +180,11 @@ static bool look(struct scan *scan, const char *name, GError **error)
 		return is_gone(-ret) || fail(scan, name, -ret, error);
 	if (S_ISDIR(st.st_mode)) {
 		if (!strcmp(name, MIGRATE_PRIVATE_DIR) &&
-		    volume_part(scan->volume, &object) == VOLUME_PRIVATE)
+		    volume_part(scan->volume, &object) == VOLUME_PRIVATE) {
+			if (volume_links(scan->volume, &scan->links))
+				push(scan, &scan->links);
 			return true;
+		}
 		push(scan, &object);
 	}
 	if (flags)

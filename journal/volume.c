@@ -104,6 +104,25 @@ static bool is_private(const struct volume *volume, int fd, const struct migrate
 	       migrate_binding_equal(handle, &named) && migrate_private_is_marked(fd);
 }
 
+bool volume_links(const struct volume *volume, struct migrate_binding *links)
+{
+	int fd = openat(volume->fd, MIGRATE_PRIVATE_DIR,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool found = fd >= 0 && migrate_private_is_marked(fd) &&
+		     migrate_binding_get(fd, MIGRATE_LINKS_DIR, links) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+static bool is_links(const struct volume *volume, const struct migrate_binding *dir)
+{
+	struct migrate_binding links;
+
+	return volume_links(volume, &links) && migrate_binding_equal(dir, &links);
+}
+
 /* What a directory is by itself, or false. */
 static bool is_known(struct volume *volume, int fd, const struct migrate_binding *dir,
 		     enum volume_part *part)
@@ -116,6 +135,8 @@ static bool is_known(struct volume *volume, int fd, const struct migrate_binding
 		*part = GPOINTER_TO_INT(known);
 	else if (is_private(volume, fd, dir))
 		*part = VOLUME_PRIVATE;
+	else if (is_links(volume, dir))
+		*part = VOLUME_LINKS;
 	else
 		return false;
 	return true;

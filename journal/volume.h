@@ -11,6 +11,7 @@ enum volume_part {
 	VOLUME_WITHIN,
 	VOLUME_OUTSIDE, /* of another tree of the same file system */
 	VOLUME_PRIVATE, /* .migrate/, or below it */
+	VOLUME_LINKS,	/* .migrate/links: objects of the volume, whose names are to come */
 };
 
 /* NULL with *error. */
@@ -23,6 +24,8 @@ uint64_t volume_fsid(const struct volume *volume);
 
 /* Where a directory is.  What cannot be told any more, because it was removed, counts as within. */
 enum volume_part volume_part(struct volume *volume, const struct migrate_binding *dir);
+/* .migrate/links, if there is one. */
+bool volume_links(const struct volume *volume, struct migrate_binding *links);
 /* One that was made just now, so that it is known when it is removed. */
 void volume_note(struct volume *volume, const struct migrate_binding *dir, enum volume_part part);
 /* A directory was moved: what is below it may be somewhere else now. */

@@ -215,7 +215,9 @@ bool carried_get(struct carried *carried, const struct migrate_binding *handle,
 	const uint8_t *end = (const uint8_t *)value.mv_data + value.mv_size;
 	for (uint32_t i = 0; i < fixed.names; i++)
 		if (!take_name(&p, end, object))
-			break;
+			return true;
+	if ((size_t)(end - p) == sizeof(object->version))
+		memcpy(&object->version, p, sizeof(object->version));
 	return true;
 }
 
@@ -272,6 +274,7 @@ bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 
 	g_byte_array_append(bytes, (const uint8_t *)&fixed, sizeof(fixed));
 	append_names(bytes, object);
+	g_byte_array_append(bytes, (const uint8_t *)&object->version, sizeof(object->version));
 	value = (MDB_val){.mv_data = bytes->data, .mv_size = bytes->len};
 	code = mdb_put(carried->txn, carried->dbi, &key, &value, 0);
 	if (!code && object->fileid) {

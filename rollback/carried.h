@@ -30,6 +30,7 @@ struct carried_object {
 	uint64_t staged;     /* of the one that takes its place; 0: none */
 	uint64_t size;
 	int64_t mtime, ctime; /* there; ctime 0: not known */
+	int64_t version; /* the ctime that it had with the data that it has; 0: that is `ctime` */
 	bool touching;
 	GArray *names; /* of struct carried_name: where it is there; may be NULL */
 };

@@ -8,6 +8,7 @@
 
 #include "attrs.h"
 #include "content.h"
+#include "look.h"
 #include "migrate.h"
 
 #include "steps.h"
@@ -27,11 +28,15 @@ static bool commit(struct carry *carry)
 	return carried_commit(carry->tree->carried, carry->error);
 }
 
-/* It has other names there, or is to have some, or more than a copy: it cannot be replaced by
- * renaming. */
+/* It has other names there, or is to have some, or more than a copy, or its directory is not known
+ * here: it cannot be replaced by renaming. */
 static bool is_kept(const struct node *node)
 {
-	return node->there && (node->old.st_nlink > 1 || node->st.st_nlink > 1 || node->holds_more);
+	const struct place *place = node->at->len ? node->at->pdata[0] : NULL;
+
+	return node->there &&
+	       (node->old.st_nlink > 1 || node->st.st_nlink > 1 || node->holds_more ||
+		(place && place->dir && !place->dir->handle.type));
 }
 
 static void touch(struct carry *carry, const GPtrArray *places)
@@ -39,7 +44,7 @@ static void touch(struct carry *carry, const GPtrArray *places)
 	for (guint i = 0; i < places->len; i++) {
 		struct node *dir = ((struct place *)places->pdata[i])->dir;
 
-		if (!dir || (dir->todo & TODO_TIMES))
+		if (!dir || !dir->handle.type || (dir->todo & TODO_TIMES))
 			continue;
 		if (!dir->active && !tree_look(carry->tree, dir))
 			tree_activate(carry->tree, dir);
@@ -86,6 +91,7 @@ static bool note_intents(struct carry *carry)
 			!(node->todo & TODO_REMOVE) && !((node->todo & TODO_DATA) && replaced);
 		carried->size = (uint64_t)old->st_size;
 		carried->mtime = migrate_ns(old->st_mtim);
+		carried->version = node->todo & TODO_DATA ? 0 : node->version;
 		carried->ctime = replaced && !(node->todo & (TODO_NAMES | TODO_PARK))
 					 ? migrate_ns(old->st_ctim)
 					 : 0;
@@ -104,30 +110,35 @@ static void take_names(struct node *node)
 	for (guint i = 0; i < node->at->len; i++) {
 		const struct place *place = node->at->pdata[i];
 
-		if (place->dir && *place->name)
+		if (place->dir && place->dir->handle.type && *place->name)
 			carried_add_name(&fresh, &place->dir->handle, place->name);
 	}
 	carried_clear(carried);
 	*carried = fresh;
 }
 
-/* What came of it.  whole: it is as it is here. */
-static bool note_done(struct carry *carry, struct node *node, bool whole)
+/* What came of it. */
+static bool note_done(struct carry *carry, struct node *node)
 {
 	struct carried_object *carried = &node->carried;
+	const bool whole = !node->conflict && !node->later && !node->unsettled;
 	g_autofree char *path = tree_path(node);
 	struct stat st = {0};
 
-	if (path && old_stat(carry->tree->old, path, &st))
+	if (node->at->len && (!path || old_stat(carry->tree->old, path, &st)))
 		return true;
-	take_names(node);
+	if (node->there) {
+		take_names(node);
+		carried->fileid = st.st_ino;
+		carried->staged = 0;
+		carried->size = node->conflict ? UINT64_MAX : (uint64_t)st.st_size;
+		carried->mtime = migrate_ns(st.st_mtim);
+		carried->ctime = migrate_ns(st.st_ctim);
+	} else if (carried->touching) {
+		carried->size = UINT64_MAX; /* where it is, nobody looked: it cannot be said */
+	}
 	carried->generation = whole ? node->generation : 0;
-	carried->fileid = st.st_ino;
-	carried->staged = 0;
 	carried->touching = false;
-	carried->size = whole ? (uint64_t)st.st_size : UINT64_MAX;
-	carried->mtime = migrate_ns(st.st_mtim);
-	carried->ctime = migrate_ns(st.st_ctim);
 	node->todo &= TODO_TIMES;
 	node->noted = true;
 	return note(carry, node);
@@ -270,7 +281,7 @@ static bool publish(struct carry *carry, GPtrArray *batch)
 			continue;
 		}
 		*(made ? &carry->result->made : &carry->result->changed) += 1;
-		if (!note_done(carry, node, !node->conflict))
+		if (!note_done(carry, node))
 			return false;
 	}
 	g_ptr_array_set_size(batch, 0);
@@ -306,7 +317,7 @@ static bool give_all(struct carry *carry)
 			continue;
 		carry->result->changed++;
 		node->todo &= ~(unsigned)(TODO_DATA | TODO_META);
-		if (!S_ISDIR(node->st.st_mode) && !note_done(carry, node, !node->conflict))
+		if (!S_ISDIR(node->st.st_mode) && !note_done(carry, node))
 			return false;
 	}
 	return !*carry->error;
@@ -314,14 +325,19 @@ static bool give_all(struct carry *carry)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static bool is_to_remove(const struct node *node)
+static bool is_file_to_remove(const struct node *node)
 {
-	return (node->todo & TODO_REMOVE) && node->there;
+	return (node->todo & TODO_REMOVE) && node->there && !S_ISDIR(node->old.st_mode);
 }
 
-static bool remove_all(struct carry *carry)
+static bool is_directory_to_remove(const struct node *node)
 {
-	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, is_to_remove);
+	return (node->todo & TODO_REMOVE) && node->there && S_ISDIR(node->old.st_mode);
+}
+
+static bool remove_those(struct carry *carry, bool (*wanted)(const struct node *node))
+{
+	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, wanted);
 
 	for (guint i = nodes->len; i > 0 && !stops(carry); i--) {
 		struct node *node = nodes->pdata[i - 1];
@@ -329,10 +345,17 @@ static bool remove_all(struct carry *carry)
 		if (!steps_remove(carry, node))
 			continue;
 		carry->result->removed++;
-		if (!note_done(carry, node, true))
+		if (!note_done(carry, node))
 			return false;
 	}
 	return !*carry->error;
+}
+
+/* A file may have names in several directories. */
+static bool remove_all(struct carry *carry)
+{
+	return remove_those(carry, is_file_to_remove) &&
+	       remove_those(carry, is_directory_to_remove);
 }
 
 static bool is_left(const struct node *node)
@@ -366,7 +389,7 @@ static bool settle(struct carry *carry)
 		if (left || node->noted || node->unsaid ||
 		    (node->conflict && !(node->moved && node->there)))
 			continue;
-		if (!note_done(carry, node, !node->conflict && !node->unsettled))
+		if (!note_done(carry, node))
 			return false;
 	}
 	return !*carry->error && commit(carry);

@@ -124,7 +124,8 @@ static void look_for(void *arg, int fd, const struct dirent *entry)
 	if (node) {
 		struct node *dir = tree_node(search->tree, &search->here);
 
-		if (tree_was_named(node, dir, entry->d_name))
+		if (tree_was_named(node, dir, entry->d_name) &&
+		    place_find(node->at, dir, entry->d_name) < 0)
 			tree_guess(node, dir, entry->d_name);
 	}
 	if (entry->d_type == DT_DIR && strcmp(entry->d_name, MIGRATE_PRIVATE_DIR) != 0 &&

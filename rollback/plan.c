@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include "listing.h"
+#include "look.h"
 #include "migrate.h"
 #include "moving.h"
 #include "room.h"
+#include "to_come.h"
 
 /* ---- what is known of both ------------------------------------------------------------------- */
 
@@ -82,12 +84,13 @@ static void take_names_at_switch(struct node *node)
 	}
 }
 
-static bool keeps_a_name(const struct node *node)
+/* No name that is known stays; or it was found in a gap, and has more names, which it may have had
+ * at the switch where the known ones came in the gap. */
+static bool may_have_others(const struct node *node)
 {
-	for (guint i = 0; i < node->at->len; i++)
-		if (!tree_drops(node, node->at->pdata[i]))
-			return true;
-	return false;
+	return (!node->wanted->len && !tree_keeps_a_name(node)) ||
+	       (node->st.st_nlink > node->wanted->len && !node->was_carried &&
+		((node->flags & JOURNAL_SCANNED) || tree_is_doubted(node)));
 }
 
 /* One whose names that are known all go, or may be another's, has others in directories that were
@@ -105,10 +108,7 @@ static void find_names(struct tree *tree)
 			continue;
 		if (!node->was_carried)
 			take_names_at_switch(node);
-		if (!node->at->len ||
-		    (!S_ISDIR(node->st.st_mode) && !node->wanted->len && !keeps_a_name(node)) ||
-		    (!S_ISDIR(node->st.st_mode) && node->st.st_nlink > node->wanted->len &&
-		     tree_is_doubted(node)))
+		if (!node->at->len || (!S_ISDIR(node->st.st_mode) && may_have_others(node)))
 			g_hash_table_insert(lost, g_memdup2(&inode, sizeof(inode)), node);
 	}
 	listing_search(tree, lost);
@@ -139,6 +139,27 @@ static int64_t ns(struct timespec t)
 	return migrate_ns(t);
 }
 
+static bool is_as_carried(const struct node *node)
+{
+	const struct carried_object *carried = &node->carried;
+
+	if (carried->touching) /* its data was being written, or is what it was */
+		return !carried->version || S_ISDIR(node->old.st_mode) ||
+		       carried->size == (uint64_t)node->old.st_size;
+	if (!S_ISDIR(node->old.st_mode) && (carried->size != (uint64_t)node->old.st_size ||
+					    carried->mtime != ns(node->old.st_mtim)))
+		return false;
+	return !carried->ctime || carried->ctime == ns(node->old.st_ctim);
+}
+
+/* The ctime that it had when it got the data that it has: its names and attributes are of ours. */
+static int64_t version_of(const struct node *node)
+{
+	return node->was_carried && node->carried.version && is_as_carried(node)
+		       ? node->carried.version
+		       : ns(node->old.st_ctim);
+}
+
 /* The object's stub knows the old one's ctime.  bare: and nothing of its data is here. */
 static bool stub_knows(const struct tree *tree, const struct node *node, bool bare)
 {
@@ -149,8 +170,7 @@ static bool stub_knows(const struct tree *tree, const struct node *node, bool ba
 	if (fd < 0)
 		return false;
 	knows = !migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL &&
-		stub.version.fileid == node->old.st_ino &&
-		stub.version.ctime == ns(node->old.st_ctim) &&
+		stub.version.fileid == node->old.st_ino && stub.version.ctime == version_of(node) &&
 		stub.version.mtime == ns(node->old.st_mtim) &&
 		(!bare || stub.missing_bytes == (uint64_t)node->old.st_size);
 	migrate_stub_clear(&stub);
@@ -165,18 +185,6 @@ static bool is_the_same(const struct tree *tree, const struct node *node)
 	return node->here && (node->st.st_mode & mode) == (node->old.st_mode & mode) &&
 	       (S_ISDIR(node->st.st_mode) || node->st.st_size == node->old.st_size) &&
 	       ns(node->st.st_mtim) / 100 == ns(node->old.st_mtim) / 100; /* SMB's steps */
-}
-
-static bool is_as_carried(const struct node *node)
-{
-	const struct carried_object *carried = &node->carried;
-
-	if (carried->touching)
-		return true;
-	if (!S_ISDIR(node->old.st_mode) && (carried->size != (uint64_t)node->old.st_size ||
-					    carried->mtime != ns(node->old.st_mtim)))
-		return false;
-	return !carried->ctime || carried->ctime == ns(node->old.st_ctim);
 }
 
 static bool changed_there(const struct tree *tree, const struct node *node)
@@ -445,6 +453,7 @@ static void decide(struct tree *tree, struct node *node)
 {
 	if (node->there || node->wanted->len)
 		forget_hidden(tree, node);
+	node->version = version_of(node);
 	if (tree_is_gone(node)) {
 		if (node->there && !S_ISDIR(node->old.st_mode) && changed_there(tree, node))
 			tree_conflict(tree, node,
@@ -454,9 +463,11 @@ static void decide(struct tree *tree, struct node *node)
 			node->todo = TODO_REMOVE;
 		return;
 	}
+	if (node->nameless)
+		return;
 	if (!node->there) {
 		/* what was renamed in a gap of the journal looks like a new one */
-		if (node->made || (node->flags & JOURNAL_SCANNED))
+		if (node->made || (node->wanted->len && (node->flags & JOURNAL_SCANNED)))
 			node->todo = !node->wanted->len	 ? 0
 				     : tree_is_dir(node) ? TODO_MAKE | TODO_TIMES
 							 : TODO_MAKE;
@@ -525,6 +536,12 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 		found = false;
 		if (!list_there(tree, error) || !look(tree, &found, error))
 			return false;
+	}
+	int ret = to_come_find(tree);
+	if (ret) {
+		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+			    "the old server's tree cannot be read: %s", g_strerror(-ret));
+		return false;
 	}
 	if (!moving_leave(tree, state.generation, error))
 		return false;

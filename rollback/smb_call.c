@@ -8,7 +8,6 @@
 
 #include "config/volume_config.h"
 #include "source/smb/smb_reply.h"
-#include "source/smb/smb_secret.h"
 #include "source/smb/smb_worker.h"
 
 #define STALL_MS 30000 /* of the server; the writer says so */
@@ -90,24 +89,39 @@ static int say(struct smb_call *call, struct wire_request *request, struct wire_
 	return await(call, reply);
 }
 
+/* FALSE: they are too long. */
+static bool put_names(struct wire_request *request, struct wire_pack *pack, const char *path,
+		      const char *name)
+{
+	const size_t len = strlen(path), name_len = strlen(name);
+
+	if (len > WIRE_PATH_MAX || name_len > 255)
+		return false;
+	request->path_len = (uint32_t)len;
+	request->name_len = (uint32_t)name_len;
+	wire_put(pack, path, len);
+	wire_put(pack, name, name_len);
+	return true;
+}
+
+static struct wire_pack pack_of(const struct smb_call *call)
+{
+	return (struct wire_pack){call->writer.memory, call->writer.memory + WIRE_SLOT_BYTES};
+}
+
 int smb_call_ask(struct smb_call *call, struct backend_request *req)
 {
 	static const uint32_t ops[] = {[BACKEND_GETATTR] = WIRE_GETATTR,
 				       [BACKEND_LOOKUP] = WIRE_LOOKUP,
 				       [BACKEND_READDIR] = WIRE_READDIR,
 				       [BACKEND_XATTRS] = WIRE_XATTRS};
-	const char *path = req->object.path, *name = req->name ? req->name : "";
 	struct wire_request request = {.cookie = req->cookie, .op = ops[req->op]};
-	const size_t len = strlen(path), name_len = strlen(name);
+	struct wire_pack pack = pack_of(call);
 	struct wire_reply reply;
 	int ret;
 
-	if (len > WIRE_PATH_MAX || name_len > 255)
+	if (!put_names(&request, &pack, req->object.path, req->name ? req->name : ""))
 		return -ENAMETOOLONG;
-	request.path_len = (uint32_t)len;
-	request.name_len = (uint32_t)name_len;
-	memcpy(call->writer.memory, path, len);
-	memcpy(call->writer.memory + len, name, name_len);
 	ret = say(call, &request, &reply);
 	call->created = ret ? 0 : reply.attr.created;
 	return ret ? ret : smb_reply_decode(&reply, call->writer.memory, req);
@@ -117,17 +131,12 @@ int smb_call_change(struct smb_call *call, const char *path, const char *stream,
 		    const struct wire_change *change, const void *data)
 {
 	struct wire_request request = {.op = WIRE_CHANGE};
-	struct wire_pack pack = {call->writer.memory, call->writer.memory + WIRE_SLOT_BYTES};
-	const size_t len = strlen(path), stream_len = strlen(stream);
+	struct wire_pack pack = pack_of(call);
 	struct wire_reply reply;
 	int ret;
 
-	if (len > WIRE_PATH_MAX || stream_len > 255)
+	if (!put_names(&request, &pack, path, stream))
 		return -ENAMETOOLONG;
-	request.path_len = (uint32_t)len;
-	request.name_len = (uint32_t)stream_len;
-	wire_put(&pack, path, len);
-	wire_put(&pack, stream, stream_len);
 	wire_put(&pack, change, sizeof(*change));
 	wire_put(&pack, data, change->len);
 	if (pack.full)
@@ -163,37 +172,19 @@ static bool greet(struct smb_call *call, GError **error)
 
 static bool start(struct smb_call *call, const struct smb_config *config, GError **error)
 {
-	const char *domain = *call->url.domain ? call->url.domain : config->domain;
-	struct wire_start how = {.port = call->url.port,
-				 .host = call->url.host,
-				 .share = call->url.share,
-				 .path = call->url.path,
-				 .user = call->url.user,
-				 .domain = domain,
-				 .encryption = config->encryption,
-				 .signing = config->signing,
-				 .stall_ms = STALL_MS};
 	g_autoptr(GError) mistake = NULL;
-	struct smb_secret secret;
-	int ret;
+	int ret = smb_worker_log_on(&call->writer, SMB_WRITER, config, &call->url, STALL_MS,
+				    &mistake);
 
-	if (!smb_secret_get(config, &call->url, &secret, &mistake)) {
-		g_autofree char *text = own_keys(mistake->message);
-
-		g_set_error_literal(error, G_FILE_ERROR, G_FILE_ERROR_ACCES, text);
-		return false;
-	}
-	how.password = secret.password;
-	how.ccache = secret.ccache;
-	how.ccache_len = secret.ccache_len;
-	ret = smb_worker_start(&call->writer, SMB_WRITER, &how);
-	smb_secret_clear(&secret);
 	call->runs = !ret;
-	if (ret)
-		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
-			    "%s: " SMB_WRITER " cannot be started: %s", call->url.text,
-			    g_strerror(-ret));
-	return !ret;
+	if (!ret)
+		return true;
+	g_autofree char *text =
+		mistake ? own_keys(mistake->message)
+			: g_strdup_printf("%s: " SMB_WRITER " cannot be started: %s",
+					  call->url.text, g_strerror(-ret));
+	g_set_error_literal(error, G_FILE_ERROR, g_file_error_from_errno(-ret), text);
+	return false;
 }
 
 struct smb_call *smb_call_open(const char *url, const struct volume_config *config, GError **error)

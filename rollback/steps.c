@@ -201,8 +201,18 @@ static bool names_it(const struct node *node, const struct stat *st)
 			   : node->carried.staged && node->carried.staged == st->st_ino;
 }
 
-/* Whether something may be renamed over what is at the place: nothing, the object, or what is to
- * go. *there: its fileid, or 0. */
+/* Whether the node is to go, or to lose this name and to keep another. */
+static bool gives_way(const struct node *node, const struct place *place)
+{
+	int at = place_find(node->at, place->dir, place->name);
+
+	return (node->todo & TODO_REMOVE) ||
+	       ((node->todo & TODO_NAMES) && at >= 0 && node->at->len > 1 &&
+		tree_drops(node, node->at->pdata[at]));
+}
+
+/* Whether something may be renamed over what is at the place: nothing, the object, or what gives
+ * way. *there: its fileid, or 0. */
 static int check_place(struct carry *carry, struct node *node, const struct place *place,
 		       const char *path, struct node **over, uint64_t *there)
 {
@@ -218,8 +228,7 @@ static int check_place(struct carry *carry, struct node *node, const struct plac
 	if (names_it(node, &st))
 		return 0;
 	*over = name ? g_hash_table_lookup(carry->tree->fileids, &name->fileid) : NULL;
-	return *over && (*over)->old.st_ino == st.st_ino && ((*over)->todo & TODO_REMOVE) ? 0
-											  : -EEXIST;
+	return *over && (*over)->old.st_ino == st.st_ino && gives_way(*over, place) ? 0 : -EEXIST;
 }
 
 static void forget_place(struct node *node, const struct place *place)

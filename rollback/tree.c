@@ -10,8 +10,6 @@
 #include "source/refused.h"
 #include "store/layout.h"
 
-#define DEPTH_MAX 2048
-
 /* ---- places ---------------------------------------------------------------------------------- */
 
 static void place_free(gpointer p)
@@ -40,6 +38,14 @@ int place_find(const GPtrArray *places, const struct node *dir, const char *name
 			return (int)i;
 	}
 	return -1;
+}
+
+bool tree_keeps_a_name(const struct node *node)
+{
+	for (guint i = 0; i < node->at->len; i++)
+		if (!tree_drops(node, node->at->pdata[i]))
+			return true;
+	return false;
 }
 
 void tree_guess(struct node *node, struct node *dir, const char *name)
@@ -139,7 +145,9 @@ bool tree_was_named(const struct node *node, const struct node *dir, const char 
 {
 	g_autofree char *key = name_key(&dir->handle, name);
 
-	return !g_hash_table_contains(node->not_there, key);
+	/* the retriever's work may be taken for clients'; what has a stub is looked at by its
+	 * number */
+	return node->fileid || !g_hash_table_contains(node->not_there, key);
 }
 
 /* ---- problems -------------------------------------------------------------------------------- */
@@ -316,6 +324,7 @@ static bool take_stub(struct node *node, int fd)
 	if (!node->here || !(S_ISREG(node->st.st_mode) || S_ISDIR(node->st.st_mode)))
 		return true;
 	if (!migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL) {
+		node->made = node->made && !S_ISREG(node->st.st_mode); /* only stubs have records */
 		/* its own number here: a whole directory that something unfinished came into */
 		if (!node->made && stub.version.fileid != node->st.st_ino)
 			node->fileid = stub.version.fileid;
@@ -352,6 +361,12 @@ void tree_doubt(struct node *node)
 		node->flags |= JOURNAL_DATA;
 }
 
+static void find_carried(const struct tree *tree, struct node *node)
+{
+	carried_get(tree->carried, &node->handle, &node->carried);
+	node->was_carried = node->carried.fileid || node->carried.staged;
+}
+
 static void resolve(struct tree *tree, struct node *node)
 {
 	struct journal_row row;
@@ -359,7 +374,7 @@ static void resolve(struct tree *tree, struct node *node)
 	int fd = tree_open_node(tree, node, O_PATH);
 
 	node->here = fd >= 0 && !fstat(fd, &node->st) && node->st.st_nlink;
-	node->was_carried = carried_get(tree->carried, &node->handle, &node->carried);
+	find_carried(tree, node);
 	if (has_row) {
 		node->flags = row.flags;
 		node->generation = row.generation;
@@ -411,138 +426,8 @@ struct node *tree_node_there(struct tree *tree, struct node *dir, const char *na
 	node->flags = JOURNAL_GONE;
 	node->handle.len = sizeof(fileid);
 	memcpy(node->handle.bytes, &fileid, sizeof(fileid));
-	node->was_carried = carried_get(tree->carried, &node->handle, &node->carried);
+	find_carried(tree, node);
 	return node;
-}
-
-/* ---- looking --------------------------------------------------------------------------------- */
-
-static void tree_expect(struct tree *tree, uint64_t fileid, struct node *node)
-{
-	guint64 key = fileid;
-
-	g_hash_table_insert(tree->fileids, g_memdup2(&key, sizeof(key)), node);
-}
-
-static uint64_t known_fileid(const struct node *node)
-{
-	return node->was_carried ? node->carried.fileid : node->fileid;
-}
-
-/* What is found by a name alone: whether it may be another object.  Of what is no file or directory
- * all is in what it was made as; that is made anew. */
-static bool is_another(const struct tree *tree, const struct node *node, const struct stat *st,
-		       bool compared)
-{
-	const guint64 fileid = st->st_ino;
-	const struct node *whose = g_hash_table_lookup(tree->fileids, &fileid);
-	const mode_t type = node->st.st_mode & S_IFMT;
-
-	if (node->there && node->old.st_ino != fileid)
-		return true;
-	if (!compared || !node->here || !tree_is_doubted(node))
-		return false;
-	return (whose && whose != node) || (st->st_mode & S_IFMT) != type ||
-	       !(type == S_IFREG || type == S_IFDIR);
-}
-
-/* Whether what is at the path is the node's: by its number, where that is known.  compared: its
- * directory is. */
-static int look_at(struct tree *tree, struct node *node, const char *path, bool compared)
-{
-	struct carried_object *carried = &node->carried;
-	struct stat st;
-	int ret = path ? old_stat(tree->old, path, &st) : -ENOENT;
-
-	if (ret)
-		return ret == -ENOTDIR || ret == -ELOOP || ret == -EXDEV ? -ENOENT : ret;
-	if (node->was_carried && carried->staged && st.st_ino == carried->staged) {
-		carried->fileid = carried->staged;
-		carried->touching = true;
-	}
-	if (known_fileid(node) ? st.st_ino != known_fileid(node)
-			       : is_another(tree, node, &st, compared))
-		return -ENOENT;
-	node->there = true;
-	node->old = st;
-	tree_expect(tree, st.st_ino, node);
-	return 0;
-}
-
-/* 1: below a directory that is not found yet; 0; or -errno. */
-static int is_hidden(struct tree *tree, const struct place *place)
-{
-	struct node *dir = place->dir;
-
-	for (unsigned depth = 0; dir && depth < DEPTH_MAX; depth++) {
-		int ret = dir->active && !dir->there ? tree_look(tree, dir) : 0;
-
-		if (ret)
-			return ret;
-		if (dir->active && !dir->there)
-			return 1;
-		dir = dir == tree->root || !dir->at->len ? NULL
-							 : ((struct place *)dir->at->pdata[0])->dir;
-	}
-	return 0;
-}
-
-int tree_look(struct tree *tree, struct node *node)
-{
-	int ret = 0;
-
-	if (node->looked)
-		return 0;
-	node->looked = true;
-	for (guint i = 0; i < node->at->len && !ret;) {
-		struct place *place = node->at->pdata[i];
-		int hidden = place->dir == node ? 0 : is_hidden(tree, place);
-
-		if (hidden) {
-			ret = MIN(hidden, 0);
-			node->looked = false;
-			i++;
-			continue;
-		}
-		g_autofree char *path = tree_place_path(node, place);
-		ret = look_at(tree, node, path, place->dir && place->dir->compared);
-		if (ret == -ENOENT && !node->last_path)
-			node->last_path = g_strdup(path);
-		node->last_dir = place->dir;
-		if (ret == -ENOENT)
-			g_ptr_array_remove_index(node->at, i);
-		else
-			i++;
-		ret = ret == -ENOENT ? 0 : ret;
-	}
-	if (node->there || ret)
-		return ret;
-	g_autofree char *name = tree_stage_name(node, STAGE_PARKED);
-	g_autofree char *path = old_path(OLD_STAGE, name);
-	ret = look_at(tree, node, path, false);
-	if (!ret) {
-		g_ptr_array_set_size(node->at, 0);
-		place_add(node->at, NULL, name);
-	}
-	if (ret == -ENOENT && known_fileid(node))
-		tree_expect(tree, known_fileid(node), node);
-	if (ret == -ENOENT && node->carried.staged)
-		tree_expect(tree, node->carried.staged, node);
-	return ret == -ENOENT ? 0 : ret;
-}
-
-int tree_found(struct tree *tree, struct node *node, struct node *dir, const char *name)
-{
-	g_autofree char *parent = tree_path(dir);
-	g_autofree char *path = parent ? old_path(parent, name) : NULL;
-	bool first = !node->there;
-	int ret = first ? look_at(tree, node, path, false) : 0;
-
-	if (!ret && first)
-		g_ptr_array_set_size(node->at, 0); /* it was not found there */
-	if (!ret && place_find(node->at, dir, name) < 0)
-		place_add(node->at, dir, name);
-	return ret;
 }
 
 /* ---- the tree -------------------------------------------------------------------------------- */

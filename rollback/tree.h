@@ -19,6 +19,8 @@
 #include "store/reader.h"
 #include "old.h"
 
+#define DEPTH_MAX 2048
+
 enum todo {
 	TODO_MAKE = 1 << 0,
 	TODO_NAMES = 1 << 1, /* names come or go: node->wanted against node->at */
@@ -53,9 +55,11 @@ struct node {
 	GHashTable *not_there; /* names that it had not at the switch: tree_was_named() */
 	/* the old server */
 	struct carried_object carried;
-	bool was_carried, looked, there, seen;
+	bool was_carried; /* and is there since, as far as is known */
+	bool looked, there, seen;
 	uint64_t fileid; /* that its stub says it has there, or 0 */
 	struct stat old;
+	int64_t version; /* by which its stub knows it: its ctime before we did anything to it */
 	char *last_path; /* where it was looked for */
 	struct node *last_dir;
 	struct node *seen_in; /* of a directory: where a scan of the journal saw it */
@@ -71,6 +75,7 @@ struct node {
 	const char *conflict;
 	const char *stays; /* on the old server alone: why it does not go */
 	bool later;	   /* it is being changed: for the next run */
+	bool nameless;	   /* here, and no name of it is to come */
 	bool noted;	   /* what was done */
 	bool unsettled;	   /* a directory: something in it is left, so it is compared again */
 };
@@ -135,6 +140,8 @@ static inline bool tree_drops(const struct node *node, const struct place *place
 	       (!place->dir || place->dir->compared);
 }
 
+bool tree_keeps_a_name(const struct node *node);
+
 /* Where it is on the old server now; NULL: nowhere.  g_free. */
 char *tree_path(const struct node *node);
 char *tree_place_path(const struct node *node, const struct place *place);
@@ -154,13 +161,7 @@ bool tree_was_named(const struct node *node, const struct node *dir, const char 
 bool tree_is_doubted(const struct node *node);
 /* It, and all that it has, is to be compared. */
 void tree_doubt(struct node *node);
-/* Looks at it on the old server, where it is known to be or may be.  0 or -errno. */
-int tree_look(struct tree *tree, struct node *node);
-/* A name of it was found there.  0 or -errno. */
-int tree_found(struct tree *tree, struct node *node, struct node *dir, const char *name);
 
-/* Its directories are compared again in the next run. */
-void tree_unsettle(struct node *node);
 /* One line for people: of the node, by the name that it has, or had. */
 void tree_conflict(struct tree *tree, struct node *node, const char *text);
 /* The directories that it is in, or is to be in, are compared again. */

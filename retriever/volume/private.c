@@ -72,7 +72,7 @@ int private_open(struct retriever *retriever, bool create)
 	fd = lock_private(retriever, create);
 	if (fd < 0)
 		return fd;
-	links = open_subdirectory(fd, "links", 0700);
+	links = open_subdirectory(fd, MIGRATE_LINKS_DIR, 0700);
 	staging = open_subdirectory(fd, "staging", 0700);
 	if (links < 0 || staging < 0) {
 		close_fd(staging);

@@ -54,6 +54,9 @@ START_TEST(nothing_is_in_the_way)
 	ck_assert_int_eq(fstat(file, &moved), 0);
 	replaced = find("other", &moved);
 	ck_assert_int_eq(replaced.fd, -1);
+	char long_name[NAME_MAX + 2] = {0};
+	replaced = find(memset(long_name, 'n', NAME_MAX + 1), &moved); /* which cannot be */
+	ck_assert_int_eq(replaced.fd, -1);
 	replaced = find("file", &moved); /* itself */
 	ck_assert_int_eq(replaced.fd, -1);
 	ck_assert(!replaced.fill && !replaced.touch);

@@ -117,6 +117,29 @@ START_TEST(a_link)
 }
 END_TEST
 
+/* A file whose names are to come, but for one that was removed, and is open. */
+START_TEST(a_file_in_links)
+{
+	g_autofree char *private = path_of("volume/.migrate");
+	int fd;
+
+	make_dir("volume/.migrate");
+	fd = open(private, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(migrate_private_mark(fd), 0);
+	close(fd);
+	catch_up();
+	volume_forget(volume);
+	make_dir("volume/.migrate/links");
+	make_dir("volume/.migrate/staging");
+	catch_up();
+	put_file("volume/.migrate/links/000000000000000b", "text");
+	put_file("volume/.migrate/staging/s", "text");
+	catch_up();
+	ck_assert_int_eq(flags_of("volume/.migrate/links/000000000000000b"), JOURNAL_DATA);
+	ck_assert_int_eq(flags_of("volume/.migrate/staging/s"), -1);
+}
+END_TEST
+
 /* All of it before anybody looked. */
 START_TEST(a_link_of_what_is_gone)
 {
@@ -289,6 +312,7 @@ int main(void)
 	tcase_add_test(tcase, data_and_attributes);
 	tcase_add_test(tcase, made_and_removed);
 	tcase_add_test(tcase, a_link);
+	tcase_add_test(tcase, a_file_in_links);
 	tcase_add_test(tcase, a_link_of_what_is_gone);
 	tcase_add_test(tcase, there_and_back);
 	tcase_add_test(tcase, names_ahead_of_events);

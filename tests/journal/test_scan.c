@@ -81,6 +81,35 @@ START_TEST(by_ctime)
 END_TEST
 
 /* What is written through a mapping has no event. */
+/* Of .migrate, what has no name but there. */
+START_TEST(in_links)
+{
+	g_autofree char *private = path_of("volume/.migrate");
+	int fd;
+
+	make_dir("volume/.migrate");
+	make_dir("volume/.migrate/links");
+	make_dir("volume/.migrate/staging");
+	put_file("volume/.migrate/staging/s", "text");
+	put_file("volume/.migrate/links/a", "text");
+	put_file("volume/.migrate/links/b", "text");
+	link_file("volume/.migrate/links/b", "volume/b");
+	fd = open(private, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(migrate_private_mark(fd), 0);
+	close(fd);
+	volume_forget(volume);
+	const struct migrate_binding a = binding_of("volume/.migrate/links/a");
+	struct journal_row row;
+	scan_all(0, INT64_MAX);
+	ck_assert(journal_store_find(store, &a, &row));
+	ck_assert_uint_eq(row.flags, JOURNAL_SCANNED | JOURNAL_DATA | JOURNAL_META);
+	ck_assert_uint_eq(row.parent.len, 0);
+	ck_assert_int_ne(flags_of("volume/b"), -1);
+	ck_assert_int_eq(flags_of("volume/.migrate/staging/s"), -1);
+	ck_assert_int_eq(flags_of("volume/.migrate/links"), -1);
+}
+END_TEST
+
 START_TEST(by_mtime)
 {
 	put_file("volume/before", "text");
@@ -171,6 +200,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, by_ctime);
+	tcase_add_test(tcase, in_links);
 	tcase_add_test(tcase, by_mtime);
 	tcase_add_test(tcase, rows_are_compared);
 	tcase_add_test(tcase, moved_meanwhile);

@@ -20,6 +20,7 @@ START_TEST(parts)
 	make_dir("other/c");
 	make_dir("volume/.migrate");
 	make_dir("volume/.migrate/links");
+	make_dir("volume/.migrate/staging");
 	ck_assert_int_eq(part("volume"), VOLUME_WITHIN);
 	ck_assert_int_eq(part("volume/a/b"), VOLUME_WITHIN);
 	ck_assert_int_eq(part("other/c"), VOLUME_OUTSIDE);
@@ -29,7 +30,8 @@ START_TEST(parts)
 	fd = open(private, O_RDONLY | O_DIRECTORY);
 	ck_assert_int_eq(migrate_private_mark(fd), 0);
 	volume_forget(volume);
-	ck_assert_int_eq(part("volume/.migrate/links"), VOLUME_PRIVATE);
+	ck_assert_int_eq(part("volume/.migrate/links"), VOLUME_LINKS);
+	ck_assert_int_eq(part("volume/.migrate/staging"), VOLUME_PRIVATE);
 	ck_assert_int_eq(part("volume/.migrate"), VOLUME_PRIVATE);
 	ck_assert_int_eq(part("volume/a"), VOLUME_WITHIN);
 	close(fd);

@@ -214,8 +214,10 @@ class SmbComparer(Comparer):
         if p.used > p.size + self.disk.slack and m.used + self.disk.slack >= p.size and \
                 m.used < p.used and self.disk.unfinished(m.fileid):
             return self.exception('space_behind_the_end')
-        if p.used < m.used <= p.size + self.disk.slack and self.disk.is_gone(p.fileid):
-            return self.exception('space_to_come')      # its inode number may be another's
+        # it was unfinished then, whatever it is now; or its inode number may be another's
+        if p.used < m.used <= p.size + self.disk.slack and \
+                ((m.dos or 0) & smb2.OFFLINE or self.disk.is_gone(p.fileid)):
+            return self.exception('space_to_come')
         return super().space_to_come(fh, m, p)
 
     def durable_refused(self, m, p):

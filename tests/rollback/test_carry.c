@@ -141,6 +141,19 @@ START_TEST(trees_that_go_and_come)
 }
 END_TEST
 
+/* One of its names is in a directory that goes as well, deeper than the other. */
+START_TEST(links_removed_with_directories)
+{
+	trees_make("mkdir -p a d/b/c && echo x >a/x && ln a/x d/b/c/x && "
+		   "find . -exec touch -hd 2001-02-03 {} +");
+	sh("cd " NEW_TREE " && rm -r a/x d/b");
+	note("a", JOURNAL_ENTRIES | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
+	note("d", JOURNAL_ENTRIES | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("carry");
@@ -154,6 +167,7 @@ int main(void)
 	tcase_add_test(tcase, staged_and_killed);
 	tcase_add_test(tcase, times_of_directories);
 	tcase_add_test(tcase, trees_that_go_and_come);
+	tcase_add_test(tcase, links_removed_with_directories);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -25,6 +25,22 @@ START_TEST(searched)
 }
 END_TEST
 
+/* One that is known is found again. */
+START_TEST(each_name_once)
+{
+	struct way way;
+
+	trees_make(FILL);
+	const struct migrate_binding handle = handle_of("a/1");
+	note("a/1", JOURNAL_DATA | JOURNAL_SCANNED);
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	ck_assert_uint_eq(tree_node(way.tree, &handle)->at->len, 2);
+	way_close(&way);
+}
+END_TEST
+
 START_TEST(given_up)
 {
 	struct way way;
@@ -51,6 +67,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, searched);
+	tcase_add_test(tcase, each_name_once);
 	tcase_add_test(tcase, given_up);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -18,18 +18,15 @@ static bool settle_once(struct journal_reader *reader, GError **error)
 	return journal_refresh(reader, error);
 }
 
-/* Moves it now; its row comes when the plan has looked at what is here. */
-static void move_meanwhile(const char *const *paths)
+/* The rows of what was moved come when the plan has looked at what is here. */
+static void tell_meanwhile(const char *const *paths)
 {
 	ck_assert_int_eq(pipe2(tell, O_CLOEXEC), 0);
 	teller = fork();
 	ck_assert_int_ge(teller, 0);
-	if (teller) {
-		for (unsigned i = 0; paths[i]; i += 2)
-			sh("cd " NEW_TREE " && mv %s %s", paths[i], paths[i + 1]);
-		settle = settle_once;
+	settle = settle_once;
+	if (teller)
 		return;
-	}
 	char byte;
 	close(tell[1]);
 	if (read(tell[0], &byte, 1) < 0)
@@ -48,6 +45,13 @@ static void move_meanwhile(const char *const *paths)
 	trees_commit();
 	journal_store_close(journal);
 	_exit(0);
+}
+
+static void move_meanwhile(const char *const *paths)
+{
+	for (unsigned i = 0; paths[i]; i += 2)
+		sh("cd " NEW_TREE " && mv %s %s", paths[i], paths[i + 1]);
+	tell_meanwhile(paths);
 }
 
 static ino_t inode_of(const char *path)
@@ -119,6 +123,34 @@ START_TEST(moved_into_what_was_made)
 }
 END_TEST
 
+/* What waits for that gets its attributes, and its name in the next run. */
+START_TEST(into_the_place_of_what_was_moved)
+{
+	static const char *const moved[] = {"a/3", "e/3", NULL};
+	struct way way;
+
+	trees_make(FILL);
+	const ino_t file = inode_of(OLD_TREE "/a/5");
+	sh("cd " NEW_TREE " && mv a/3 e/3");
+	change("a/5", JOURNAL_META, "chmod 600 a/5");
+	move("a/5", "a/3");
+	trees_commit();
+	journal_store_close(journal);
+	tell_meanwhile(moved);
+	way_open(&way);
+	way_go(&way);
+	ck_assert_uint_eq(way.tree->conflicts->len, 0);
+	ck_assert_uint_gt(way.done.left, 0);
+	way_close(&way);
+	sh("test $(stat -c %%a " OLD_TREE "/a/5) = 600");
+	settle = NULL;
+	open_store();
+	go_back(0);
+	same_trees();
+	ck_assert_uint_eq(inode_of(OLD_TREE "/a/3"), file);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("moving");
@@ -127,6 +159,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, moved_meanwhile);
 	tcase_add_test(tcase, moved_into_what_was_made);
+	tcase_add_test(tcase, into_the_place_of_what_was_moved);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -113,6 +113,7 @@ static void touching(const char *path)
 
 	ck_assert(carried_get(carried, &handle, &object));
 	object.touching = true;
+	object.version = 1;
 	ck_assert(carried_put(carried, &handle, &object, NULL) && carried_commit(carried, NULL));
 	carried_clear(&object);
 	carried_close(carried);
@@ -137,6 +138,23 @@ START_TEST(a_link_in_a_gap_in_what_was_moved)
 	note_seen("a/x");
 	go_back(0);
 	same_trees();
+}
+END_TEST
+
+/* Meanwhile somebody wrote to one of them there. */
+START_TEST(changed_while_touched)
+{
+	trees_make(FILL);
+	change("a/2", JOURNAL_META, "chmod 600 a/2");
+	change("a/3", JOURNAL_META, "chmod 600 a/3");
+	go_back(0);
+	touching("a/2");
+	touching("a/3");
+	sh("cd " OLD_TREE "/a && echo theirs >>2 && chmod 640 3");
+	change("a/2", JOURNAL_DATA, "echo ours >a/2");
+	change("a/3", JOURNAL_DATA, "echo ours >a/3");
+	go_back(1);
+	sh("cd " OLD_TREE "/a && grep -q theirs 2 && grep -q ours 3");
 }
 END_TEST
 
@@ -180,6 +198,103 @@ START_TEST(a_dummy)
 	note_seen("a/8");
 	go_back(0);
 	sh("grep -q old8 " OLD_TREE "/a/8");
+}
+END_TEST
+
+/* The stub of a file there of which nothing is here. */
+static void make_bare(const char *path)
+{
+	g_autofree char *full = in_new(path), *there = g_build_filename(OLD_TREE, path, NULL);
+	struct migrate_record rec = {.state = MIGRATE_PARTIAL, .flags = MIGRATE_REC_SHOWN_MTIME};
+	struct stat st;
+	int fd = open(full, O_RDWR | O_TRUNC);
+
+	ck_assert(stat(there, &st) == 0 && ftruncate(fd, st.st_size) == 0);
+	rec.fileid = st.st_ino;
+	rec.size = (uint64_t)st.st_size;
+	rec.mtime = rec.shown_mtime = migrate_ns(st.st_mtim);
+	rec.ctime = migrate_ns(st.st_ctim);
+	ck_assert_int_eq(migrate_extents_add(&rec.missing, 0, rec.size), 0);
+	ck_assert_int_eq(migrate_binding_get(fd, "", &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	sh("touch -r %s %s", there, full);
+	migrate_record_clear(&rec);
+	close(fd);
+}
+
+/* Moved there by us, it is what its stub is of, still: nothing is fetched. */
+START_TEST(a_stub_that_was_moved)
+{
+	trees_make(FILL);
+	make_bare("a/8");
+	move("a/8", "e/8");
+	go_back(0);
+	note_seen("e/8");
+	go_back(0);
+	note_seen("e/8");
+	go_back(0);
+	sh("grep -q old8 " OLD_TREE "/e/8");
+}
+END_TEST
+
+/* Its other name is in a directory that is not filled, and so is not compared. */
+START_TEST(linked_in_a_gap_from_what_is_unfilled)
+{
+	struct migrate_record rec = {.state = MIGRATE_UNFILLED};
+	struct stat st, link;
+
+	trees_make("mkdir d e && echo x >d/x && find . -exec touch -hd 2001-02-03 {} +");
+	make_bare("d/x");
+	int fd = open(NEW_TREE "/d", O_RDONLY);
+	ck_assert_int_eq(migrate_binding_get(fd, "", &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	close(fd);
+	sh("ln " NEW_TREE "/d/x " NEW_TREE "/e/n");
+	note_seen("d");
+	note_seen("e");
+	note_seen("e/n");
+	go_back(0);
+	ck_assert_int_eq(stat(OLD_TREE "/e/n", &link), 0);
+	ck_assert_int_eq(stat(OLD_TREE "/d/x", &st), 0);
+	ck_assert_uint_eq(st.st_ino, link.st_ino);
+}
+END_TEST
+
+/* The journal did not know who made the stub of a file that clients wrote to, in a directory that
+ * is not filled. */
+static void stub_in_what_is_unfilled(bool known)
+{
+	struct migrate_record rec = {.state = MIGRATE_UNFILLED};
+	struct way way;
+
+	trees_make("mkdir d e && echo x >d/x && find . -exec touch -hd 2001-02-03 {} +");
+	make_bare("d/x");
+	int fd = open(NEW_TREE "/d", O_RDONLY);
+	ck_assert_int_eq(migrate_binding_get(fd, "", &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	close(fd);
+	if (known)
+		note_seen("d/x");
+	note_made("d/x");
+	const struct migrate_binding x = handle_of("d/x");
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	ck_assert(tree_node(way.tree, &x)->there);
+	ck_assert_uint_eq(way.tree->conflicts->len, 0);
+	ck_assert_uint_eq(way.plan.made, 0);
+	way_close(&way);
+}
+
+START_TEST(a_stub_that_seems_new)
+{
+	stub_in_what_is_unfilled(false);
+}
+END_TEST
+
+START_TEST(a_stub_with_a_name_that_seems_new)
+{
+	stub_in_what_is_unfilled(true);
 }
 END_TEST
 
@@ -306,10 +421,15 @@ int main(void)
 	tcase_add_test(tcase, touched_there_alone);
 	tcase_add_test(tcase, links_in_directories_renamed_in_a_gap);
 	tcase_add_test(tcase, a_link_in_a_gap_in_what_was_moved);
+	tcase_add_test(tcase, changed_while_touched);
 	tcase_add_test(tcase, a_link_of_what_came_along);
 	tcase_add_test(tcase, directories_swapped_in_a_gap);
 	tcase_add_test(tcase, others_in_their_places_in_a_gap);
 	tcase_add_test(tcase, a_dummy);
+	tcase_add_test(tcase, a_stub_that_was_moved);
+	tcase_add_test(tcase, a_stub_that_seems_new);
+	tcase_add_test(tcase, a_stub_with_a_name_that_seems_new);
+	tcase_add_test(tcase, linked_in_a_gap_from_what_is_unfilled);
 	tcase_add_test(tcase, the_root);
 	tcase_add_test(tcase, planned);
 	tcase_add_test(tcase, replaced_and_left);

@@ -34,6 +34,21 @@ START_TEST(taken)
 }
 END_TEST
 
+/* What has the name there has another one as well, and its turn comes later. */
+START_TEST(over_a_link)
+{
+	trees_make("mkdir -p a/b d && echo x >a/b/x && ln a/b/x d/link && echo y >y && "
+		   "find . -exec touch -hd 2001-02-03 {} +");
+	const struct migrate_binding y = handle_of("y");
+	sh("cd " NEW_TREE " && mv y d/link");
+	journal_store_moved(journal, &y, false, &(struct journal_place){handle_of("."), "y"},
+			    &(struct journal_place){handle_of("d"), "link"});
+	note("a/b/x", JOURNAL_META);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("room");
@@ -42,6 +57,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, exchanged);
 	tcase_add_test(tcase, taken);
+	tcase_add_test(tcase, over_a_link);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

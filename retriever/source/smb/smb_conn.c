@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "smb_reply.h"
-#include "smb_secret.h"
 #include "smb_worker.h"
 #include "source/thread.h"
 
@@ -452,31 +451,13 @@ static void serve_worker(struct smb_conn *conn)
 static bool start_worker(struct smb_conn *conn)
 {
 	struct smb_server *server = conn->server;
-	struct wire_start start = {
-		.port = server->url.port,
-		.host = server->url.host,
-		.share = server->url.share,
-		.path = server->url.path,
-		.user = server->url.user,
-		.domain = *server->url.domain ? server->url.domain : server->config->domain,
-		.encryption = server->config->encryption,
-		.signing = server->config->signing,
-		.stall_ms = conn->stall_ms,
-	};
-	struct smb_secret secret;
 	g_autoptr(GError) error = NULL;
-	int ret;
+	int ret = smb_worker_log_on(&conn->worker, SMB_READER, server->config, &server->url,
+				    conn->stall_ms, &error);
 
-	if (!smb_secret_get(server->config, &server->url, &secret, &error)) {
+	if (error)
 		tell_failure(conn, g_strdup(error->message), true);
-		return false;
-	}
-	start.password = secret.password;
-	start.ccache = secret.ccache;
-	start.ccache_len = secret.ccache_len;
-	ret = smb_worker_start(&conn->worker, SMB_READER, &start);
-	smb_secret_clear(&secret);
-	if (ret)
+	else if (ret)
 		tell_failure(
 			conn,
 			g_strdup_printf("%s: migrate-smb-worker cannot be started (%s): reinstall "

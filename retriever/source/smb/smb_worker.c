@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "smb_secret.h"
+
 #define MEMORY	  ((size_t)WIRE_SLOTS * WIRE_SLOT_BYTES)
 #define SPARE_FDS 16 /* above those that the worker gets */
 
@@ -113,6 +115,31 @@ int smb_worker_start(struct smb_worker *worker, const char *name, const struct w
 	close(memory);
 	if (ret)
 		munmap(worker->memory, MEMORY);
+	return ret;
+}
+
+int smb_worker_log_on(struct smb_worker *worker, const char *name, const struct smb_config *config,
+		      const struct smb_url *url, unsigned stall_ms, GError **error)
+{
+	struct smb_secret secret;
+	int ret;
+
+	if (!smb_secret_get(config, url, &secret, error))
+		return -EACCES;
+	const struct wire_start start = {.port = url->port,
+					 .host = url->host,
+					 .share = url->share,
+					 .path = url->path,
+					 .user = url->user,
+					 .domain = *url->domain ? url->domain : config->domain,
+					 .encryption = config->encryption,
+					 .signing = config->signing,
+					 .stall_ms = stall_ms,
+					 .password = secret.password,
+					 .ccache = secret.ccache,
+					 .ccache_len = secret.ccache_len};
+	ret = smb_worker_start(worker, name, &start);
+	smb_secret_clear(&secret);
 	return ret;
 }
 

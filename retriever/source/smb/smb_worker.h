@@ -5,6 +5,8 @@
 
 #include <sys/types.h>
 
+#include "smb_url.h"
+#include "source/source.h"
 #include "wire.h"
 
 struct smb_worker {
@@ -17,6 +19,10 @@ struct smb_worker {
 #define SMB_WRITER "migrate-smb-writer"
 /* Starts one and tells it how to connect.  0 or -errno. */
 int smb_worker_start(struct smb_worker *worker, const char *name, const struct wire_start *start);
+/* With what config and url say, and the secret that config names.  0 or -errno; -EACCES with error
+ * set: that cannot be had. */
+int smb_worker_log_on(struct smb_worker *worker, const char *name, const struct smb_config *config,
+		      const struct smb_url *url, unsigned stall_ms, GError **error);
 /* Ends it, however it is; the wait status, or 0. */
 int smb_worker_end(struct smb_worker *worker);
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Finding objects on the old server: by the numbers that are known, else by their places. */
+#ifndef LOOK_H
+#define LOOK_H
+
+#include "tree.h"
+
+/* Looks at it on the old server, where it is known to be or may be.  0 or -errno. */
+int tree_look(struct tree *tree, struct node *node);
+/* A name of it was found there.  0 or -errno. */
+int tree_found(struct tree *tree, struct node *node, struct node *dir, const char *name);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Files whose names, all of them, are in directories that are not filled here. */
+#ifndef TO_COME_H
+#define TO_COME_H
+
+#include "tree.h"
+
+/*
+ * A file that had several names, of which clients have removed those that are here, is in
+ * .migrate/links alone, and may be open.  Where there are such nodes, the old server's whole tree
+ * is walked for the names that they have there, which are added to `at`.  A name that is another
+ * object's here is none of theirs; what has none then is nameless.  0 or -errno.
+ */
+int to_come_find(struct tree *tree);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "look.h"
+
+#include "trees.h"
+
+static void carry(const struct migrate_binding *handle, const struct carried_object *object)
+{
+	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
+
+	ck_assert(carried_put(carried, handle, object, NULL) && carried_commit(carried, NULL));
+	carried_close(carried);
+}
+
+static uint64_t number_there(const char *path)
+{
+	struct stat st;
+
+	ck_assert_msg(lstat(path, &st) == 0, "%s: %s", path, strerror(errno));
+	return st.st_ino;
+}
+
+/* When it was removed here, no name of it was known. */
+START_TEST(not_found_before)
+{
+	const struct carried_object nowhere = {.generation = UINT64_MAX};
+
+	trees_make(FILL);
+	const struct migrate_binding two = handle_of("a/2"), three = handle_of("a/3");
+	take_away("a/2");
+	take_away("a/3");
+	carry(&two, &nowhere);
+	carry(&three, &nowhere);
+	sh("echo theirs >>" OLD_TREE "/a/3");
+	go_back(1);
+	sh("test ! -e " OLD_TREE "/a/2 && grep -q theirs " OLD_TREE "/a/3");
+}
+END_TEST
+
+/* What is found by its name is not what another one became there. */
+START_TEST(another_by_its_name)
+{
+	struct carried_object object;
+	struct way way;
+
+	trees_make(FILL);
+	const struct migrate_binding two = handle_of("a/2"), three = handle_of("a/3");
+	take_away("a/2");
+	object = (struct carried_object){.fileid = number_there(OLD_TREE "/a/2")};
+	carry(&three, &object);
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	ck_assert(!tree_node(way.tree, &two)->there);
+	ck_assert_uint_eq(tree_node(way.tree, &three)->carried.fileid, object.fileid);
+	way_close(&way);
+}
+END_TEST
+
+/* What is not where it was is not gone for that. */
+START_TEST(known_when_it_is_not_found)
+{
+	struct carried_object object;
+
+	trees_make(FILL);
+	change("a/2", JOURNAL_META, "chmod 600 a/2");
+	go_back(0);
+	const struct migrate_binding two = handle_of("a/2");
+	const uint64_t fileid = number_there(OLD_TREE "/a/2");
+	sh("rm " NEW_TREE "/a/2 && mv " OLD_TREE "/a/2 " OLD_TREE "/e/theirs");
+	journal_store_touch(journal, &two, 0, NULL);
+	journal_store_gone(journal, &two);
+	go_back(0);
+	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
+	ck_assert(carried_get(carried, &two, &object));
+	ck_assert_uint_eq(object.fileid, fileid);
+	carried_clear(&object);
+	carried_close(carried);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("look");
+	TCase *tcase = tcase_create("all");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, not_found_before);
+	tcase_add_test(tcase, another_by_its_name);
+	tcase_add_test(tcase, known_when_it_is_not_found);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
