@@ -6,7 +6,6 @@ The old server's tree is reached through a mount of its own, as an administrator
 back; the migration itself reads it through an export that cannot be written (I10)."""
 import contextlib
 import itertools
-import json
 import os
 import select
 import shutil
@@ -37,19 +36,6 @@ def begin(args, files=400, **settings):
     migration.attach()
     migration.start_server()
     return old, migration
-
-
-def rollback(migration, *options, may_fail=False):
-    argv = [migration.program('migratectl'), '--config', migration.config, '--json', *options,
-            'rollback', VOLUME]
-    process = Process('rollback', argv)
-    status = process.wait(120)
-    with open(process.log) as log:
-        text = log.read()
-    os.truncate(process.log, 0)
-    if status and not may_fail:
-        raise AssertionError(f'rollback: exit {status}: {text}')
-    return json.loads(text)['rollback'] if text.startswith('{') else text
 
 
 def equal():
@@ -107,15 +93,15 @@ def nothing_migrated(args):
     before = migration.status()
     for path in map(os.fsdecode, tree.every(OLD)):
         expect(os.lstat(path).st_ctime_ns <= began, f'{path} was changed on the old server (I10)')
-    plan = rollback(migration, '--plan')
+    plan = migration.rollback('--plan')
     same({**counts(plan), 'losses': []}, COUNTS, 'what is planned')
     expect(not os.path.exists(OLD + '/moved 0'), 'a plan does nothing')
-    same(counts(rollback(migration)), COUNTS, 'what is done')
+    same(counts(migration.rollback()), COUNTS, 'what is done')
     fetched = int(migration.status()['bytes_fetched']) - int(before['bytes_fetched'])
     expect(fetched < 300_000, f'{fetched} bytes were fetched: stubs cost nothing')
     expect(not os.path.exists(OLD + '/.migrate-rollback'), 'something is left over')
     nothing = dict.fromkeys(('made', 'changed', 'renamed', 'removed'), 0)
-    same(counts(rollback(migration)), {**COUNTS, **nothing}, 'what is done again')
+    same(counts(migration.rollback()), {**COUNTS, **nothing}, 'what is done again')
     migration.crawl()
     equal()
 
@@ -129,7 +115,7 @@ def stub_that_is_renamed(args):
     client.setattr(client.walk('wide/00002')[0], mode=0o604)
     size = os.stat(OLD + '/wide/00001').st_size
     before = os.stat(OLD + '/wide/00001').st_ino
-    done = rollback(migration)
+    done = migration.rollback()
     same([done['renamed'], done['made'], done['bytes']], [1, 0, 0], 'what is done')
     same(os.stat(OLD + '/moved').st_ino, before, 'the inode on the old server')
     expect('security.migrate' in os.listxattr(NEW + '/moved') or not size, 'it was brought')
@@ -145,7 +131,7 @@ def finished_and_finalized(args):
     same(crawler.wait(100), 0, 'the crawler')
     client = migration.server.client()
     change_by_nfs(client, 0)
-    same(counts(rollback(migration)), COUNTS, 'what is done with the names')
+    same(counts(migration.rollback()), COUNTS, 'what is done with the names')
     migration.crawl()
     equal()
     smb = smbfiles.Files(migration.start_smbd().session('root'))
@@ -154,7 +140,7 @@ def finished_and_finalized(args):
     smb.rename('wide/00021', 'wide/00022 renamed')
     smb.unlink('wide/00023')
     change_by_nfs(client, 1)
-    done = rollback(migration)
+    done = migration.rollback()
     same(done['conflicts'], [], 'conflicts')
     equal()
     migration.ctl('verify')
@@ -168,7 +154,7 @@ def finished_and_finalized(args):
     shutil.rmtree(NEW + '/odd names')
     os.mknod(NEW + '/special/new', 0o600 | stat.S_IFIFO)
     os.utime(NEW + '/special/relative', ns=(5, 7), follow_symlinks=False)
-    rollback(migration)
+    migration.rollback()
     equal()
     blocks = os.stat(OLD + '/sparse/middle').st_blocks
     expect(blocks * 512 < 2 << 20, f'{blocks} blocks: holes were filled')
@@ -191,7 +177,7 @@ def conflicts(args):
         file.write('theirs')
     wanted = {'wide/00001', 'wide/00003', 'wide/theirs'}
     for options in ('--plan',), (), ():
-        got = rollback(migration, *options, may_fail=True)
+        got = migration.rollback(*options, may_fail=True)
         same({c['path'] for c in got['conflicts']}, wanted, f'conflicts {options}')
     for name in ('00001', '00003', 'theirs'):
         with open(f'{OLD}/wide/{name}') as file:
@@ -216,7 +202,7 @@ def killed(args):
         met += process.poll() is None
         process.stop(signal.SIGKILL)
     expect(met >= 2, f'{met} were met')
-    same(rollback(migration)['conflicts'], [], 'conflicts')
+    same(migration.rollback()['conflicts'], [], 'conflicts')
     expect(not os.path.exists(OLD + '/.migrate-rollback'), 'something is left over')
     migration.crawl()
     equal()
@@ -265,7 +251,7 @@ def followed(args):
         stopped.set()
         wanderer.join()
     same(follower.stop(), 0, 'its exit status')
-    rollback(migration)
+    migration.rollback()
     for path in map(os.fsdecode, tree.every(OLD)):
         if os.path.basename(path) in wanderers:
             same(os.stat(path).st_ino, before.pop(os.path.basename(path)), path)
@@ -280,14 +266,14 @@ def refused(args):
     _, migration = begin(args)
     other = BASE + '/other'
     os.makedirs(other + '/unlike')
-    expect('not the tree' in rollback(migration, '--to', other, may_fail=True), 'another tree')
-    text = rollback(migration, '--to', NEW, may_fail=True)
+    expect('not the tree' in migration.rollback('--to', other, may_fail=True), 'another tree')
+    text = migration.rollback('--to', NEW, may_fail=True)
     expect('apart' in text, f'the new tree: {text}')
     sh('mount', '-o', 'remount,bind,ro', BACK)
-    expect('cannot be written' in rollback(migration, may_fail=True), 'a read-only mount')
+    expect('cannot be written' in migration.rollback(may_fail=True), 'a read-only mount')
     sh('mount', '-o', 'remount,bind,rw', BACK)
     migration.journal.stop(signal.SIGKILL)
-    text = rollback(migration, may_fail=True)
+    text = migration.rollback(may_fail=True)
     expect('migrate-journal' in text, f'without the journal: {text}')
     same(os.listdir(other + '/unlike'), [], 'another tree')
 
@@ -297,7 +283,7 @@ def switched_again(args):
     """Back, changed there, and switched to the same new server anew: its journal begins anew, too."""
     old, migration = begin(args)
     change_by_nfs(migration.server.client(), 0)
-    rollback(migration)
+    migration.rollback()
     migration.crawl()
     equal()
     migration.ctl('finalize')
@@ -310,7 +296,7 @@ def switched_again(args):
     migration.start_server()
     change_by_nfs(migration.server.client(), 1)
     migration.crawl()
-    same(rollback(migration)['conflicts'], [], 'conflicts')
+    same(migration.rollback()['conflicts'], [], 'conflicts')
     equal()
 
 

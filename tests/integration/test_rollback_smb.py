@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The way back to an old SMB server: names, data, descriptors, attributes, times and streams, with
 an account of its own.  The migration's own cannot write there (I10)."""
-import json
 import os
 import select
 import signal
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
@@ -97,16 +95,6 @@ def change(new, tag):
     new.rename(f'work/{10 * tag + 9:02} and more', f'work/{10 * tag + 9:02} AND more')
 
 
-def rollback(migration, *options, may_fail=False):
-    argv = [migration.program('migratectl'), '--config', migration.config, '--json', *options,
-            'rollback', VOLUME]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=120)
-    if done.returncode and not may_fail:
-        raise AssertionError(f'rollback: exit {done.returncode}: {done.stdout} {done.stderr}')
-    return json.loads(done.stdout)['rollback'] if done.stdout.startswith('{') else done.stderr
-
-
 def every(root):
     """{path: bytes of a file} below a server's root."""
     found = {}
@@ -164,23 +152,23 @@ def carried(args):
     new.unlink('work/with streams:one')
     new.set_basic('work/read only', attributes=smb2.A_NORMAL)
     new.unlink('work/read only')
-    plan = rollback(migration, '--plan')
+    plan = migration.rollback('--plan')
     same(every(OLD), before, 'the old server after a plan')
-    done = rollback(migration)
+    done = migration.rollback()
     same([done['conflicts'], done['losses']], [[], []], 'conflicts and losses')
     same({key: done[key] for key in ('made', 'renamed', 'removed')},
          {key: plan[key] for key in ('made', 'renamed', 'removed')}, 'what is done and planned')
     same(Files(server.session(WRITER, 'old')).eas('work/with an EA'), {b'NAME': b'value'},
          'what was never carried')
     new.unlink('work/with an EA')
-    done = rollback(migration)
+    done = migration.rollback()
     same([done['made'], done['removed'], done['conflicts']], [0, 1, []], 'what is done again')
     follower = Process('follower', [migration.program('migratectl'), '--config', migration.config,
                                     '--follow', 'rollback', VOLUME])
     new.write('work/14', b'followed')
     wait_for('it was carried back', lambda: every(OLD)['work/14'] == b'followed', process=follower)
     same(follower.stop(), 0, 'its exit status')
-    rollback(migration)                     # it may have been stopped before times were set
+    migration.rollback()                     # it may have been stopped before times were set
     equal(server, migration)
     expect(STAGE not in os.listdir(OLD), 'something is left over')
 
@@ -213,7 +201,7 @@ def refused(args):
     theirs.set_basic('work/theirs', created=1 << 56, written=1 << 56)  # as copies are
     theirs.rename('work/05', 'work/renamed there')
     for options in ('--plan',), (), ():
-        got = rollback(migration, *options, may_fail=True)
+        got = migration.rollback(*options, may_fail=True)
         same({c['path'] for c in got['conflicts']},
              {'work/00', 'work/03', 'work/theirs', 'work/renamed there'}, f'conflicts {options}')
         same({c['path'] for c in got['losses']}, {'work/a:colon', 'symlink'}, f'losses {options}')
@@ -235,7 +223,7 @@ def refused(args):
         if 'alice' in value:
             server.configure({'old': (OLD, {**smbtree.SHARE, 'read list': 'alice'})})
             server.restart()
-        said = rollback(migration, may_fail=True)
+        said = migration.rollback(may_fail=True)
         expect(text in said and said.count('\n') == 1, f'{key} = {value}: {said}')
         expect(smbd.PASSWORD not in said and 'Wrong-1' not in said, 'a password is shown')
 
@@ -259,7 +247,7 @@ def killed(args):
         met += process.poll() is None
         process.stop(signal.SIGKILL)
     expect(met >= 2, f'{met} were met')
-    same(rollback(migration)['conflicts'], [], 'conflicts')
+    same(migration.rollback()['conflicts'], [], 'conflicts')
     expect(STAGE not in os.listdir(OLD), 'something is left over')
     equal(server, migration)
 

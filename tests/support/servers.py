@@ -309,6 +309,15 @@ class Migration:
                           f'{done.stderr.strip() or done.stdout.strip()}')
         return done.stdout
 
+    def rollback(self, *options, may_fail=False):
+        """What a way back says of itself; its text, if it failed and may."""
+        done = subprocess.run([self.program('migratectl'), '--config', self.config, '--json', *options,
+                               'rollback', VOLUME], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=120, check=False)
+        if done.returncode and not may_fail:
+            raise Failure(f'rollback: exit {done.returncode}: {done.stdout} {done.stderr}')
+        return json.loads(done.stdout)['rollback'] if done.stdout.startswith('{') else done.stderr
+
     def status(self):
         """The retriever's status as a dictionary without sections."""
         def flat(value):
