@@ -44,7 +44,7 @@ static void touch(struct carry *carry, const GPtrArray *places)
 	for (guint i = 0; i < places->len; i++) {
 		struct node *dir = ((struct place *)places->pdata[i])->dir;
 
-		if (!dir || !dir->handle.type || (dir->todo & TODO_TIMES))
+		if (!dir || (dir->todo & TODO_TIMES))
 			continue;
 		if (!dir->active && !tree_look(carry->tree, dir))
 			tree_activate(carry->tree, dir);

@@ -71,16 +71,22 @@ static void take_name(void *arg, int fd, const struct dirent *entry)
 		return;
 	if (!node && (listing->dir->made || listing->doubted))
 		node = take_along(tree, listing->dir, fd, entry->d_name);
-	if (node && listing->doubted && !node->made && !node->was_carried && !node->fileid)
+	if (node && listing->doubted && !node->made && !node->carried.fileid && !node->fileid)
 		tree_doubt(node);
 	if (node)
 		place_add(node->wanted, listing->dir, entry->d_name);
 	g_hash_table_insert(listing->dir->names, g_strdup(entry->d_name), node);
 }
 
+/* What was doubted when a run made it anew, which did not come to its end. */
+static bool is_begun(const struct node *dir)
+{
+	return dir->was_carried && !dir->carried.generation && (dir->flags & JOURNAL_SCANNED);
+}
+
 int listing_here(struct tree *tree, struct node *dir)
 {
-	struct listing listing = {tree, dir, tree_is_doubted(dir)};
+	struct listing listing = {tree, dir, tree_is_doubted(dir) || is_begun(dir)};
 	struct migrate_stub stub;
 	int fd = tree_open_node(tree, dir, O_RDONLY | O_DIRECTORY | O_NOATIME);
 	int ret = fd < 0 ? fd : migrate_stub_load(fd, &stub);

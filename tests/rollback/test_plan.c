@@ -238,7 +238,7 @@ START_TEST(a_stub_that_was_moved)
 END_TEST
 
 /* Its other name is in a directory that is not filled, and so is not compared. */
-START_TEST(linked_in_a_gap_from_what_is_unfilled)
+static void link_from_what_is_unfilled(bool gap)
 {
 	struct migrate_record rec = {.state = MIGRATE_UNFILLED};
 	struct stat st, link;
@@ -250,13 +250,31 @@ START_TEST(linked_in_a_gap_from_what_is_unfilled)
 	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
 	close(fd);
 	sh("ln " NEW_TREE "/d/x " NEW_TREE "/e/n");
-	note_seen("d");
-	note_seen("e");
-	note_seen("e/n");
+	if (gap) {
+		note_seen("d");
+		note_seen("e");
+		note_seen("e/n");
+	} else {
+		const struct migrate_binding x = handle_of("e/n");
+		journal_store_linked(journal, &x);
+		journal_store_touch(journal, &x, JOURNAL_META, NULL);
+		note_made("e/n");
+	}
 	go_back(0);
 	ck_assert_int_eq(stat(OLD_TREE "/e/n", &link), 0);
 	ck_assert_int_eq(stat(OLD_TREE "/d/x", &st), 0);
 	ck_assert_uint_eq(st.st_ino, link.st_ino);
+}
+
+START_TEST(linked_from_what_is_unfilled)
+{
+	link_from_what_is_unfilled(false);
+}
+END_TEST
+
+START_TEST(linked_in_a_gap_from_what_is_unfilled)
+{
+	link_from_what_is_unfilled(true);
 }
 END_TEST
 
@@ -429,6 +447,7 @@ int main(void)
 	tcase_add_test(tcase, a_stub_that_was_moved);
 	tcase_add_test(tcase, a_stub_that_seems_new);
 	tcase_add_test(tcase, a_stub_with_a_name_that_seems_new);
+	tcase_add_test(tcase, linked_from_what_is_unfilled);
 	tcase_add_test(tcase, linked_in_a_gap_from_what_is_unfilled);
 	tcase_add_test(tcase, the_root);
 	tcase_add_test(tcase, planned);

@@ -48,10 +48,10 @@ WRAP(bool, carried_commit, (struct carried * carried, GError **error), (carried,
 
 static void change_all(void)
 {
-	trees_make("mkdir -p a/b/c d e/f quiet && for i in 1 2 3 4 5 6 7; do echo old$i >a/$i; "
+	trees_make("mkdir -p a/b/c d e/f g/h quiet && for i in 1 2 3 4 5 6 7; do echo old$i >a/$i; "
 		   "done && "
 		   "ln a/1 d/link && echo y >a/b/c/y && echo z >e/f/z && "
-		   "echo q >quiet/q && "
+		   "echo q >quiet/q && echo 1 >g/h/1 && echo 2 >g/h/2 && "
 		   "find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");
 	make("n", "mkdir n");
 	make("n/new", "echo new >n/new");
@@ -74,6 +74,13 @@ static void change_all(void)
 	make("e/f", "echo file >e/f");
 	take_away("d/b/c/a/7");
 	take_away("d/link");
+	/* in a gap: it is made anew */
+	sh("cd " NEW_TREE " && mv g/h g/i");
+	note("g", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
+	const struct migrate_binding moved = handle_of("g/i");
+	const struct journal_place place = {handle_of("g"), "i"};
+	journal_store_seen(journal, &moved, JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_DIRECTORY,
+			   &place, true);
 }
 
 static void start(pid_t *pid)
