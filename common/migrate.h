@@ -48,8 +48,9 @@ enum migrate_state {
 	MIGRATE_FILLED = 4,   /* directory: all entries are here, not all below is normal */
 };
 
-/* Private: which file of the old server's a stub is one of.  The same for ever, unless the file was
- * replaced there and the administrator wants the new one (migratectl retry). */
+/* Private: which file of the old server's a stub is one of; fileid 0: not known.  The same for
+ * ever, unless the file was replaced there and the administrator wants the new one (migratectl
+ * retry). */
 struct migrate_version {
 	uint64_t fileid, size;
 	int64_t mtime, ctime;

@@ -53,7 +53,10 @@ static int take_ranges(struct migrate_stub *stub, struct migrate_record *rec)
 
 static struct migrate_version version_of(const struct migrate_record *rec)
 {
-	return (struct migrate_version){rec->fileid, rec->size, rec->mtime, rec->ctime};
+	/* a directory that has its record again has the inode's own number in it */
+	const uint64_t fileid = rec->flags & MIGRATE_REC_RETURNED ? 0 : rec->fileid;
+
+	return (struct migrate_version){fileid, rec->size, rec->mtime, rec->ctime};
 }
 
 static int error_of(int ret)

@@ -465,6 +465,11 @@ static void decide(struct tree *tree, struct node *node)
 	}
 	if (node->nameless)
 		return;
+	if (!node->there && tree_is_dir(node) && node->wanted->len && !node->names) {
+		tree_conflict(tree, node,
+			      "is not on the old server where it was, and its names are not here");
+		return;
+	}
 	if (!node->there) {
 		/* what was renamed in a gap of the journal looks like a new one */
 		if (node->made || (node->wanted->len && (node->flags & JOURNAL_SCANNED)))
@@ -553,6 +558,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 		decide(tree, node);
 		decide_words(tree, node);
 	}
+	tree_spare(tree);
 	room_make(tree);
 	for (guint i = 0; i < tree->active->len; i++)
 		count(tree, tree->active->pdata[i], plan);

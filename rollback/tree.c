@@ -187,6 +187,29 @@ void tree_unsettle(struct node *node)
 	unsettle(node->at);
 }
 
+static bool is_missed(const struct node *node)
+{
+	return node->here && !node->there && node->conflict &&
+	       (S_ISDIR(node->st.st_mode) ? !node->names : S_ISREG(node->st.st_mode));
+}
+
+void tree_spare(struct tree *tree)
+{
+	bool missed = false;
+
+	for (guint i = 0; i < tree->active->len && !missed; i++)
+		missed = is_missed(tree->active->pdata[i]);
+	for (guint i = 0; i < tree->active->len && missed; i++) {
+		struct node *node = tree->active->pdata[i];
+
+		if (!(node->todo & TODO_REMOVE) || node->handle.type || node->was_carried)
+			continue;
+		node->todo = 0;
+		tree_conflict(tree, node,
+			      "is on the old server alone, and may be what was not found there");
+	}
+}
+
 void tree_conflict(struct tree *tree, struct node *node, const char *text)
 {
 	if (!node->conflict)
@@ -325,8 +348,7 @@ static bool take_stub(struct node *node, int fd)
 		return true;
 	if (!migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL) {
 		node->made = node->made && !S_ISREG(node->st.st_mode); /* only stubs have records */
-		/* its own number here: a whole directory that something unfinished came into */
-		if (!node->made && stub.version.fileid != node->st.st_ino)
+		if (!node->made)
 			node->fileid = stub.version.fileid;
 		object = stub.state != MIGRATE_DUMMY;
 	}

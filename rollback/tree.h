@@ -166,6 +166,9 @@ void tree_doubt(struct node *node);
 void tree_conflict(struct tree *tree, struct node *node, const char *text);
 /* The directories that it is in, or is to be in, are compared again. */
 void tree_unsettle(struct node *node);
+/* Where something was not found there of which not all is here, it may be what the old server has
+ * alone, under another name: none of that goes, if it is not known. */
+void tree_spare(struct tree *tree);
 void tree_loss(struct tree *tree, const struct node *node, const char *text);
 /* Its path on the new server, or the one on the old server; g_free. */
 char *tree_shown_path(const struct node *node);

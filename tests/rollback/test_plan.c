@@ -237,6 +237,39 @@ START_TEST(a_stub_that_was_moved)
 }
 END_TEST
 
+/* What is in it is on the old server alone.  known: its record tells which directory it is there.
+ */
+static void rename_what_is_unfilled(bool known)
+{
+	struct migrate_record rec = {.state = MIGRATE_UNFILLED};
+	struct stat st;
+
+	trees_make("mkdir d && echo x >d/x && find . -exec touch -hd 2001-02-03 {} +");
+	ck_assert_int_eq(stat(OLD_TREE "/d", &st), 0);
+	rec.fileid = known ? st.st_ino : st.st_ino + 1000;
+	sh("cd " NEW_TREE " && rm d/x && mv d z");
+	int fd = open(NEW_TREE "/z", O_RDONLY);
+	ck_assert_int_eq(migrate_binding_get(fd, "", &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	close(fd);
+	note_seen("z");
+	root_seen();
+	go_back(known ? 0 : 3); /* z; d and what is in it */
+	sh("grep -q x " OLD_TREE "/%s/x", known ? "z" : "d");
+}
+
+START_TEST(i12_an_unfilled_directory_renamed_in_a_gap)
+{
+	rename_what_is_unfilled(true);
+}
+END_TEST
+
+START_TEST(i12_an_unfilled_directory_that_is_not_found)
+{
+	rename_what_is_unfilled(false);
+}
+END_TEST
+
 /* Its other name is in a directory that is not filled, and so is not compared. */
 static void link_from_what_is_unfilled(bool gap)
 {
@@ -445,6 +478,8 @@ int main(void)
 	tcase_add_test(tcase, others_in_their_places_in_a_gap);
 	tcase_add_test(tcase, a_dummy);
 	tcase_add_test(tcase, a_stub_that_was_moved);
+	tcase_add_test(tcase, i12_an_unfilled_directory_renamed_in_a_gap);
+	tcase_add_test(tcase, i12_an_unfilled_directory_that_is_not_found);
 	tcase_add_test(tcase, a_stub_that_seems_new);
 	tcase_add_test(tcase, a_stub_with_a_name_that_seems_new);
 	tcase_add_test(tcase, linked_from_what_is_unfilled);
