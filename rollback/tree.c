@@ -347,7 +347,9 @@ static bool take_stub(struct node *node, int fd)
 	if (!node->here || !(S_ISREG(node->st.st_mode) || S_ISDIR(node->st.st_mode)))
 		return true;
 	if (!migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL) {
-		node->made = node->made && !S_ISREG(node->st.st_mode); /* only stubs have records */
+		/* only what came from the old server has such a record */
+		if (S_ISREG(node->st.st_mode) || stub.version.fileid)
+			node->made = false;
 		if (!node->made)
 			node->fileid = stub.version.fileid;
 		object = stub.state != MIGRATE_DUMMY;

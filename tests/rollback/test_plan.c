@@ -237,9 +237,9 @@ START_TEST(a_stub_that_was_moved)
 }
 END_TEST
 
-/* What is in it is on the old server alone.  known: its record tells which directory it is there.
- */
-static void rename_what_is_unfilled(bool known)
+/* d is not filled: what is in it is on the old server alone.  known: its record tells which
+ * directory it is there. */
+static void make_unfilled(bool known)
 {
 	struct migrate_record rec = {.state = MIGRATE_UNFILLED};
 	struct stat st;
@@ -247,16 +247,33 @@ static void rename_what_is_unfilled(bool known)
 	trees_make("mkdir d && echo x >d/x && find . -exec touch -hd 2001-02-03 {} +");
 	ck_assert_int_eq(stat(OLD_TREE "/d", &st), 0);
 	rec.fileid = known ? st.st_ino : st.st_ino + 1000;
-	sh("cd " NEW_TREE " && rm d/x && mv d z");
-	int fd = open(NEW_TREE "/z", O_RDONLY);
+	sh("rm " NEW_TREE "/d/x");
+	int fd = open(NEW_TREE "/d", O_RDONLY);
 	ck_assert_int_eq(migrate_binding_get(fd, "", &rec.binding), 0);
 	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
 	close(fd);
+}
+
+static void rename_what_is_unfilled(bool known)
+{
+	make_unfilled(known);
+	sh("mv " NEW_TREE "/d " NEW_TREE "/z");
 	note_seen("z");
 	root_seen();
 	go_back(known ? 0 : 3); /* z; d and what is in it */
 	sh("grep -q x " OLD_TREE "/%s/x", known ? "z" : "d");
 }
+
+/* The retriever was killed, so that the journal did not know whose work it is. */
+START_TEST(i12_an_unfilled_directory_that_seems_new)
+{
+	make_unfilled(true);
+	note_made("d");
+	root_seen();
+	go_back(0);
+	sh("grep -q x " OLD_TREE "/d/x");
+}
+END_TEST
 
 START_TEST(i12_an_unfilled_directory_renamed_in_a_gap)
 {
@@ -478,6 +495,7 @@ int main(void)
 	tcase_add_test(tcase, others_in_their_places_in_a_gap);
 	tcase_add_test(tcase, a_dummy);
 	tcase_add_test(tcase, a_stub_that_was_moved);
+	tcase_add_test(tcase, i12_an_unfilled_directory_that_seems_new);
 	tcase_add_test(tcase, i12_an_unfilled_directory_renamed_in_a_gap);
 	tcase_add_test(tcase, i12_an_unfilled_directory_that_is_not_found);
 	tcase_add_test(tcase, a_stub_that_seems_new);
