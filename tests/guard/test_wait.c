@@ -83,7 +83,7 @@ END_TEST
 START_TEST(late)
 {
 	struct marks_event event = event_of(MIGRATE_PARTIAL);
-	const gint64 begun = g_get_monotonic_time();
+	const gint64 begun = g_get_monotonic_time() / 1000; /* ms, as the limit is counted */
 
 	waits_add(waits, &event);
 	ck_assert_uint_eq(waits_count(waits), 1);
@@ -92,7 +92,7 @@ START_TEST(late)
 		waits_turn(waits);
 	}
 	ck_assert_int_eq(answer, EIO);
-	ck_assert_int_ge(g_get_monotonic_time() - begun, G_USEC_PER_SEC);
+	ck_assert_int_ge(g_get_monotonic_time() / 1000 - begun, 1000);
 	while (waits_count(waits))
 		migrate_volume_dispatch(volume, 10);
 	ck_assert_uint_eq(answered, 1);
