@@ -18,6 +18,7 @@ static void prepare(void)
 {
 	core_make(&core);
 	core_start(&core);
+	jobs_wait(core.retriever->jobs); /* an attach removes what is kept of listings */
 	listed = (struct listed){listed_array(), listed_array()};
 	put(listed.entries, 4);
 	put(listed.names, 2);
