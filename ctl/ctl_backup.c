@@ -185,6 +185,7 @@ enum ctl_exit ctl_backup_list(const struct ctl *ctl)
 {
 	const char *wanted = ctl->tool ? ctl->tool : "paths";
 	g_autoptr(GError) error = NULL;
+	g_autofree char *root = NULL;
 	struct volume_config *config;
 	struct list list = {0};
 	int ret;
@@ -202,7 +203,8 @@ enum ctl_exit ctl_backup_list(const struct ctl *ctl)
 		ctl_complain("%s", error->message);
 		return CTL_USAGE;
 	}
-	list.root = ctl->arguments[0] ? ctl->arguments[0] : config->root;
+	root = g_canonicalize_filename(ctl->arguments[0] ? ctl->arguments[0] : config->root, NULL);
+	list.root = root;
 	ret = walk_volume(&list);
 	if (!ret && (fflush(stdout) || ferror(stdout)))
 		ret = -errno;

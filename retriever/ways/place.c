@@ -158,8 +158,8 @@ static bool same_chain(const GArray *a, const GArray *b)
 }
 
 /*
- * Tree lock held.  0 or -errno; -EAGAIN: one of them is being moved.  They are held before they are
- * believed to be above dir_fd.
+ * Tree lock held.  The number of directories that were normal, or -errno; -EAGAIN: one of them is
+ * being moved.  They are held before they are believed to be above dir_fd.
  */
 static int mark_ancestors(struct retriever *retriever, int dir_fd)
 {
@@ -178,7 +178,7 @@ static int mark_ancestors(struct retriever *retriever, int dir_fd)
 		ret = -EAGAIN;
 	if (!ret)
 		ret = mark_held(retriever, held);
-	return ret;
+	return ret ? ret : (int)held->len;
 }
 
 static int mark(struct retriever *retriever, int dir_fd, gint open)
@@ -188,7 +188,7 @@ static int mark(struct retriever *retriever, int dir_fd, gint open)
 
 	g_rw_lock_writer_lock(&places->lock);
 	ret = mark_ancestors(retriever, dir_fd);
-	if (!ret) {
+	if (ret >= 0) {
 		g_atomic_int_add(&places->open, open);
 		g_atomic_int_inc(&places->placings);
 	}
@@ -210,7 +210,7 @@ int place_begin(struct object *object, int dir_fd)
 		return -EINVAL;
 	path = source_path_of(object);
 	ret = mark(object->retriever, dir_fd, 1);
-	if (ret)
+	if (ret < 0)
 		return ret;
 	g_mutex_lock(&object->lock);
 	if (!object->normal && !object->record.path && path &&

@@ -20,8 +20,8 @@ int place_begin(struct object *object, int dir_fd);
 void place_end(struct retriever *retriever);
 
 /* Something unfinished is in dir_fd, where a program of this machine has moved it: that directory
- * and its ancestors get records where they have none.  0, or -errno; -EAGAIN: one is being moved.
- * Blocks for the disk. */
+ * and its ancestors get records where they have none.  The number of those that had none, or
+ * -errno; -EAGAIN: one is being moved.  Blocks for the disk. */
 int place_found(struct retriever *retriever, int dir_fd);
 
 /* For finish.h, which excludes placing while it drops a record: */

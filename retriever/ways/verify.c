@@ -22,8 +22,12 @@ struct walk {
 static void note_unfinished(struct walk *walk, int dir_fd, const char *name)
 {
 	/* The crawler would not find it.  What fails is tried again with the next walk. */
-	if (strcmp(name, ".") && !migrate_has_record(dir_fd))
-		place_found(walk->retriever, dir_fd);
+	int marked = strcmp(name, ".") && !migrate_has_record(dir_fd)
+			     ? place_found(walk->retriever, dir_fd)
+			     : 0;
+
+	/* They were counted before: each before what is in it. */
+	walk->count->directories_whole -= MAX(marked, 0);
 	walk->count->unfinished++;
 	if (!walk->count->first) {
 		g_autofree char *dir = retriever_fd_path(dir_fd);

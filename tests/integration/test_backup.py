@@ -145,6 +145,8 @@ def snapshot(args):
          'what of the files is missing in the snapshot')
     with open(BASE + '/list', 'wb') as out:
         out.write(listed(migration, 'rsync', taken)[0])
+    same(listed(migration, 'borg', os.path.relpath(taken)), listed(migration, 'borg', taken),
+         'by a relative path')
     same(contents(with_rsync(out.name, BASE + '/out', taken)),
          {path: data for path, data in contents(OLD).items() if path in whole}, 'a copy of the snapshot')
 

@@ -31,6 +31,7 @@ START_TEST(i12_below_normal_directories)
 	ck_assert_int_eq(migrate_record_drop(d), 0);
 	verify(&count);
 	ck_assert_uint_eq(count.unfinished, 2); /* e and f */
+	ck_assert_int_eq(count.directories_whole, 0);
 	ck_assert_int_eq(finalize_volume(core.retriever, &message), -EBUSY);
 	ck_assert_int_eq(migrate_has_record(d), 1); /* so that a crawler finds it */
 	ck_assert_int_eq(migrate_has_record(root), 1);
