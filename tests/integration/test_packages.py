@@ -4,12 +4,11 @@
 layers over this machine's /etc, /usr and /var."""
 import glob
 import os
-import re
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
-from debs import build, packages                                        # noqa: E402
+from debs import OF_DPKG, build, packages                               # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from sandbox import BASE, Process, layered, sh, volume, wait_for        # noqa: E402
@@ -17,9 +16,6 @@ from servers import OLD                                                 # noqa: 
 
 NEW = BASE + '/srv'
 CONF = '/etc/quickmigrate/quickmigrate.conf'
-# What dpkg and its triggers write for any package.
-ITS_OWN = re.compile(r'/var/(lib/dpkg|cache|log)/|/etc/ld\.so\.cache|/usr/share/man/.*cat|'
-                     r'/var/lib/(systemd|apt|man-db)')
 
 
 def dpkg(*argv, fails=False):
@@ -36,7 +32,7 @@ def files():
         for path, _, names in os.walk(top):
             found.update(os.path.join(path, name) for name in names)
             found.add(path)
-    return {path for path in found if not ITS_OWN.match(path)}
+    return {path for path in found if not OF_DPKG.match(path)}
 
 
 def running():

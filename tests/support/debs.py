@@ -2,10 +2,15 @@
 """The packages of this commit, built once for all tests of a build directory."""
 import fcntl
 import os
+import re
 import subprocess
 
 from sandbox import Failure
 from servers import REPO
+
+# What dpkg and its triggers write for any package.
+OF_DPKG = re.compile(r'/var/(lib/dpkg|cache|log)/|/etc/ld\.so\.cache|/usr/share/man/.*cat|'
+                     r'/var/lib/(systemd|apt|man-db)')
 
 
 def build(directory):
