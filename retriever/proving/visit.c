@@ -401,6 +401,12 @@ static void record_extra(struct visit *visit, const char *name)
 	compared_clear(&compared);
 }
 
+/* In the root: what mkfs(8) has made. */
+static bool is_of_file_system(const struct visit *visit, const char *name)
+{
+	return !*visit->task->path && !strcmp(name, "lost+found");
+}
+
 /* What the old server does not list. */
 static int list_here(struct visit *visit)
 {
@@ -414,6 +420,7 @@ static int list_here(struct visit *visit)
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
 		    !(directory_reserves(visit->task->path, e->d_name) &&
 		      visit->visits->compare.retriever->private_fd >= 0) &&
+		    !is_of_file_system(visit, e->d_name) &&
 		    !listed_has(visit->names, seen_hash(e->d_name)))
 			record_extra(visit, e->d_name);
 	closedir(dir);

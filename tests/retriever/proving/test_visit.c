@@ -80,7 +80,7 @@ START_TEST(both)
 
 	begin("touch $old/Name $old/gone; mkdir $old/lost");
 	core_shell(&core, "touch -r $new $old/stamp; mv $new/Name $new/NAME; rm $new/gone; rmdir "
-			  "$new/lost; mkdir $new/only; touch -r $old/stamp $new; rm $old/stamp; "
+			  "$new/lost; mkdir $new/only $new/lost+found; touch -r $old/stamp $new; rm $old/stamp; "
 			  "touch -d 2001-01-01 $old");
 	g_hash_table_add(visits.given_up, "gone");
 	root = visit("", PROVING_BOTH, PROOF_SAME, &n);
@@ -95,6 +95,7 @@ START_TEST(both)
 	has(root, "#dir ./lost there different");
 	ck_assert_ptr_nonnull(strstr(root, "#finding ./only kind=extra"));
 	has(root, "#dir ./only here different");
+	ck_assert_ptr_null(strstr(root, "lost+found"));
 	ck_assert_int_eq(n, 9);
 	d = visit("d", PROVING_BOTH, PROOF_SAME, &n);
 	has(d, "./d/c=same");
