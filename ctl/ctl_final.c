@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config/config.h"
@@ -324,6 +325,7 @@ enum ctl_exit ctl_final(const struct ctl *ctl)
 	signal(SIGPIPE, SIG_IGN); /* of sort */
 	m.config = config_load(ctl->config_file, ctl->volume, &error);
 	if (m.config) {
+		mkdir(output, 0700); /* if it is there, so much the better */
 		m.dir_fd = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		m.root_fd = open(m.config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (m.dir_fd < 0 || m.root_fd < 0)
