@@ -1,0 +1,196 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The whole migration as an administrator does it, from apt install to apt purge, with the commands
+and files of the guide as they stand there: packages, units, a packaged Ganesha and smbd under systemd,
+the kernel's NFS client and an SMB client."""
+import base64
+import os
+import re
+import socket
+import subprocess
+import sys
+import textwrap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import tree                                                             # noqa: E402
+from debs import OF_DPKG                                                # noqa: E402
+from harness import case, expect, main, same                            # noqa: E402
+from machine import Machine                                             # noqa: E402
+from sandbox import Host, sh, volume, wait_for                          # noqa: E402
+from servers import REPO, Ganesha                                       # noqa: E402
+from uml import Guest                                                   # noqa: E402
+
+OLD, ROOT = '/export/projects', '/srv/projects'
+# A container lacks a capability, a test has no time for a long grace, and its client is root.
+GANESHA = '''
+NFS_CORE_PARAM { Allow_Set_Io_Flusher_Fail = true; }
+NFSv4 { Grace_Period = 6; Lease_Lifetime = 5; }
+EXPORT_DEFAULTS { Squash = No_Root_Squash; }
+'''
+# Runs commands that come by a connection.
+AGENT = '''
+mkdir /projects
+echo "$2" >>/etc/hosts
+exec 3<>/dev/tcp/$VM_HOST/$1
+while read -r command <&3; do
+        echo "$command" | base64 -d >/tmp/command
+        bash /tmp/command >/tmp/output 2>&1 </dev/null
+        status=$?
+        echo "$(base64 -w 0 /tmp/output) $status" >&3
+done
+'''
+SUMS = 'set -o pipefail; cd /projects && find . -type f -print0 | xargs -0 md5sum'
+
+
+class Guide:
+    """The indented parts of docs/admin-guide.md, by section."""
+
+    def __init__(self):
+        self.blocks, section, block = {}, '', []
+        with open(REPO + '/docs/admin-guide.md') as lines:
+            for line in [*lines, 'end']:
+                if line.startswith('    ') or (block and not line.strip()):
+                    block.append(line)
+                    continue
+                if block:
+                    self.blocks.setdefault(section, []).append(textwrap.dedent(''.join(block)).strip())
+                    block = []
+                if line.startswith('#'):
+                    section = line.strip('# \n')
+
+    def __call__(self, section, has):
+        """The one part of that section which has this text, or is it."""
+        blocks = self.blocks[section]
+        found = [has] if has in blocks else [block for block in blocks if has in block]
+        same(len(found), 1, f'parts of the section {section} that have {has!r}')
+        return found[0] + '\n'
+
+
+class Client:
+    """A guest with the kernel's NFS client, which runs commands.  hosts: lines of its /etc/hosts."""
+
+    def __init__(self, hosts):
+        with socket.create_server(('', 0)) as listening:
+            self.guest = Guest(['bash', '-c', AGENT, 'agent', str(listening.getsockname()[1]), hosts])
+            listening.settimeout(120)
+            self.connection = listening.accept()[0].makefile('rw')
+
+    def begin(self, command):
+        self.connection.write(base64.b64encode(command.encode()).decode() + '\n')
+        self.connection.flush()
+
+    def end(self, command):
+        output, status = self.connection.readline().split(' ')
+        output = base64.b64decode(output).decode(errors='surrogateescape')
+        same(int(status), 0, f'the status of {command}, which printed {output}')
+        return output
+
+    def sh(self, command):
+        self.begin(command)
+        return self.end(command)
+
+    def sums(self):
+        """Of all files, by name."""
+        return dict(line.split('  ', 1)[::-1] for line in
+                    self.sh(SUMS).splitlines())
+
+
+def files(machine):
+    found = machine.sh('find /etc /usr /var').splitlines()
+    return {path for path in found if not OF_DPKG.match(path)}
+
+
+@case(guest=True)
+def from_install_to_purge(args):
+    volume(OLD)
+    tree.make(OLD, 600, args.seed, 4 << 20)
+    host = Host('old')
+    old = Ganesha('old-server', OLD, host=host).start()
+    with Machine('newserver', {'oldserver': host}) as machine:
+        machine.disk(ROOT)
+        machine.bring(args.build + '/packages/*.deb', '/root/packages')
+        machine.boot()
+        before = files(machine)
+        client = Client(f'{machine.address} newserver\n{host.address} oldserver')
+        migrate(Guide(), machine, client, old)
+        client.guest.kill()
+        left = {path for path in files(machine) - before if 'migrate' in path}
+        same(left, set(), 'what is left')
+
+
+def prepare(guide, machine):
+    install = guide('Install', 'apt install').replace('sudo packaging/build\n', '').replace('sudo ', '')
+    machine.sh('cd /root && ' + install)
+    same(machine.sh('systemctl list-units --no-legend "migrate-*"'), '', 'what runs once installed')
+    machine.write('/etc/quickmigrate/quickmigrate.conf', guide('Prepare', '[volume projects]'), 'a')
+    machine.write('/etc/ganesha/ganesha.conf', GANESHA + guide('Prepare', 'EXPORT {'))
+    for unit in 'migrate-retriever', 'migrate-guard':
+        drop_in = f'/etc/systemd/system/{unit}@projects.service.d'
+        machine.sh(f'mkdir -p {drop_in}')
+        machine.write(drop_in + '/override.conf', guide('Prepare', 'RequiresMountsFor'))
+    machine.sh('systemctl daemon-reload')
+    status = machine.sh(guide('Prepare', 'enable --now migrate-retriever'))
+    expect('unattached' in status, status)
+    expect(re.search('Guard +on', status), status)
+
+
+def migrate(guide, machine, client, old):
+    prepare(guide, machine)
+    client.sh(f'mount -t nfs -o vers=3,nolock oldserver:{OLD} /projects')
+    wanted = client.sums()
+    expect(len(wanted) > 300, 'files')
+
+    def unchanged(when):
+        got = client.sums()
+        same({path: got.get(path) for path in wanted}, wanted, f'what the client reads {when}')
+
+    old.set(export='Access_Type = RO;')
+    old.restart()
+    machine.sh(guide('Attach', 'migratectl attach'))
+    machine.write('/etc/samba/smb.conf', guide('Samba', 'vfs objects'))
+    machine.sh('useradd alice && printf "secret\\nsecret\\n" | smbpasswd -as alice')
+    machine.sh('systemctl restart nfs-ganesha smbd')
+    client.sh(guide('Switch', 'umount /projects'))
+    client.sh('mkdir -m 1777 /projects/news && echo old >/projects/news/held')
+    smb = ['smbclient', '-U', 'alice%secret', f'//{machine.address}/projects', '-c']
+    wait_for('smbd answers', lambda: subprocess.run([*smb, 'ls'], stdout=subprocess.DEVNULL).returncode == 0)
+    sh(*smb, 'cd news; put /etc/hostname by-smb')
+    same(client.sh('cat /projects/news/by-smb'), open('/etc/hostname').read(), 'what came by SMB')
+
+    # An upgrade while a client works, which waits, and gets no error.
+    client.begin('cd /projects/news && for n in $(seq 200); do echo $n >$n && cat $n; done')
+    machine.sh('cd /root && apt install --reinstall ./packages/*.deb')
+    same(client.end('the load').split(), [str(n) for n in range(1, 201)], 'what a client has written')
+    refusal = machine.run('apt remove quickmigrate-samba')
+    expect(refusal.returncode and 'the volume projects is not finished' in refusal.stdout, refusal.stdout)
+    unchanged('from stubs')
+
+    machine.sh(guide('Switch', 'systemctl enable --now migrate-crawler@projects'))
+    machine.sh('timeout 300 migratectl status --watch projects')
+    expect('status --watch projects' in guide('Watch', 'status --json'), 'the guide says so')
+    wait_for('the crawler ends',
+             lambda: machine.show('migrate-crawler@projects', 'ActiveState') == 'inactive')
+    same(machine.show('migrate-crawler@projects', 'ExecMainStatus'), '0', "the crawler's status")
+    machine.sh("ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519")
+    machine.sh(guide('Proof', '--sign /root'))
+    machine.sh('cd /root/proof && cp ../.ssh/id_ed25519.pub . && ' +
+               guide('Proof', '--signers signers').split('migratectl report --check --tree')[0])
+    machine.sh(guide('Finish', 'migratectl finalize'))
+
+    # The layer goes; a client keeps its mount, and its open file.
+    client.sh('mkfifo /tmp/go; (exec 5>>/projects/news/held; read <>/tmp/go; echo new >&5) >/dev/null 2>&1 &')
+    config, plain = guide('Prepare', 'EXPORT {'), guide('Finish', 'FSAL { Name = VFS; }').strip()
+    machine.write('/etc/ganesha/ganesha.conf', GANESHA + re.sub(r'FSAL \{[^{}]*\{[^{}]*\}\s*\}', plain, config))
+    machine.sh('sed -i "s/= migrate /= /; /migrate:volume/d" /etc/samba/smb.conf')
+    machine.sh(guide('Finish', 'systemctl restart nfs-ganesha smbd'))
+    client.sh('echo >/tmp/go; while ! grep -q new /projects/news/held; do :; done')
+    machine.sh(guide('Finish', 'migratectl commit'))
+    unchanged('in the end')
+    sh(*smb, 'cd news; get by-smb /dev/null')
+    client.sh('umount /projects')
+    machine.sh('systemctl revert migrate-retriever@projects migrate-guard@projects')
+    machine.sh('apt purge quickmigrate quickmigrate-ganesha quickmigrate-samba')
+
+
+if __name__ == '__main__':
+    sys.exit(main())

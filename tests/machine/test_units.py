@@ -1,0 +1,169 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The units under a real systemd: their order at boot, their sandboxes, what is stopped, killed and
+started again, and that no program of the machine reads zeros meanwhile."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import tree                                                             # noqa: E402
+from harness import case, expect, main, no_differences, same            # noqa: E402
+from machine import Machine                                             # noqa: E402
+from sandbox import Host, volume, wait_for                              # noqa: E402
+from servers import OLD, Ganesha                                        # noqa: E402
+
+ROOT, FILES, SIZE = '/srv/projects', 400, 20000
+OF_THE_MACHINE = '/srv/old'
+
+# It needs nothing but the file system.
+EARLY = f"""[Unit]
+RequiresMountsFor={ROOT}
+[Service]
+Type=oneshot
+StandardOutput=truncate:/var/read
+StandardError=inherit
+ExecStart=/usr/local/bin/early
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def content(n):
+    return (f'{n}\n'.encode() * SIZE)[:SIZE]
+
+
+def reader(first, last):
+    """A command that prints which of these files are not what they should be, or cannot be read."""
+    return f'for n in $(seq {first} {last}); do yes $n 2>/dev/null | head -c {SIZE} | cmp - {ROOT}/files/$n; done'
+
+
+def begin(args, machine, source, **settings):
+    machine.disk(ROOT)
+    machine.bring(args.build + '/packages/quickmigrate_*.deb', '/root')
+    machine.write('/etc/ganesha/ganesha.conf', 'NFS_CORE_PARAM { Allow_Set_Io_Flusher_Fail = true; }\n')
+    machine.boot()
+    machine.sh(f'rmdir {ROOT}/lost+found && apt install /root/*.deb')
+    machine.write('/etc/quickmigrate/quickmigrate.conf', f'[volume projects]\nroot = {ROOT}\nsource = {source}\n'
+                  + ''.join(f'{key} = {value}\n' for key, value in settings.items()), 'a')
+    for unit in 'migrate-retriever', 'migrate-guard':
+        machine.sh(f'mkdir -p /etc/systemd/system/{unit}@projects.service.d')
+        machine.write(f'/etc/systemd/system/{unit}@projects.service.d/override.conf',
+                      f'[Unit]\nRequiresMountsFor={ROOT}\n')
+    machine.sh('systemctl daemon-reload && systemctl enable migrate-guard@projects && '
+               'systemctl enable --now migrate-retriever@projects')
+
+
+def fill(directory):
+    os.makedirs(directory + '/files')
+    for n in range(FILES):
+        with open(f'{directory}/files/{n}', 'wb') as out:
+            out.write(content(n))
+
+
+@case()
+def at_boot(args):
+    """Before anything could read a stub there is a guard, and before the file servers a retriever."""
+    fill(volume(OLD))
+    host = Host('old')
+    Ganesha('old-server', OLD, host=host).start()
+    with Machine('newserver', {'oldserver': host}) as machine:
+        begin(args, machine, f'nfs://oldserver{OLD}')
+        machine.sh(f'migratectl attach projects && ls {ROOT} && ls -l {ROOT}/files')
+        machine.write('/etc/systemd/system/early.service', EARLY)
+        machine.sh('systemctl enable early')
+        for cut, first in (False, 1), (True, 21):
+            machine.off(None if cut else 'systemctl poweroff')
+            machine.write('/usr/local/bin/early', f'#!/bin/bash\n{reader(first, first + 19)}\necho "all $?"\n')
+            os.chmod(machine.path('/usr/local/bin/early'), 0o755)
+            machine.boot()
+            same(machine.sh('cat /var/read'), 'all 0\n', 'what an early program read')
+            for earlier, later in ('guard', 'early'), ('retriever', 'nfs-ganesha'):
+                expect(started(machine, f'migrate-{earlier}@projects') < started(machine, later),
+                       f'{earlier} before {later}')
+
+def started(machine, unit):
+    when = int(machine.show(unit, 'ExecMainStartTimestampMonotonic'))
+    expect(when, f'{unit} was started')
+    return when
+
+
+@case()
+def the_guard_is_killed(args):
+    """What is asked while none runs waits for the next one: systemd keeps its descriptors."""
+    rounds = 200 if args.long else 20
+    with Machine('newserver') as machine:
+        fill(machine.path(OF_THE_MACHINE))
+        begin(args, machine, f'file://{OF_THE_MACHINE}')
+        machine.sh(f'migratectl attach projects && ls {ROOT} && ls {ROOT}/files')
+        each = FILES // (rounds + 2)
+        ways = ['systemctl restart', 'systemctl stop'] + ['kill'] * rounds
+        for turn, way in enumerate(ways):
+            first = turn * each
+            reading = machine.start(f'reader-{turn}', reader(first, first + each - 1))
+            if way == 'kill':
+                machine.sh('systemctl kill -s KILL --kill-whom=main migrate-guard@projects')
+            else:
+                machine.sh(f'{way} migrate-guard@projects')
+            if way == 'systemctl stop':
+                same(machine.show('migrate-guard@projects', 'ActiveState'), 'inactive', 'the guard')
+                machine.sh('systemctl start migrate-guard@projects')
+            reading.wait(120)
+            with open(reading.log) as log:
+                wrong = log.read().splitlines()
+            if way == 'kill':               # what it had in hand then is an error
+                wrong = [line for line in wrong if not line.endswith('Input/output error')]
+            same(wrong, [], f'what was read during {way}')
+
+
+@case()
+def each_unit_in_its_sandbox(args):
+    """Copy, verify, crawler with its timers, journal and the way back do their work, and nothing is
+    refused to them."""
+    with Machine('newserver') as machine:
+        old = machine.path(OF_THE_MACHINE)
+        os.makedirs(old)
+        tree.make(old, 500, args.seed, 1 << 20)
+        begin(args, machine, f'file://{OF_THE_MACHINE}', **{'rollback-source': OF_THE_MACHINE})
+        machine.sh('systemctl start migrate-copy@projects')
+        machine.sh('migratectl attach projects')
+        machine.sh('mkdir -p /etc/systemd/system/migrate-crawler@.timer.d')
+        machine.write('/etc/systemd/system/migrate-crawler@.timer.d/override.conf',
+                      '[Timer]\nOnCalendar=\nOnCalendar=*:*:*\nAccuracySec=100ms\n')
+        machine.sh('systemctl daemon-reload && systemctl enable --now migrate-crawler@projects.timer')
+        machine.sh('timeout 120 migratectl status --watch projects')
+        machine.sh('systemctl disable --now migrate-crawler@projects.timer')
+        machine.sh('systemctl start migrate-verify@projects')
+        no_differences(tree.compare(old, machine.path(ROOT)))
+        machine.sh(f'echo changed >{ROOT}/changed')
+        machine.sh('systemctl start migrate-rollback@projects')
+        wait_for('it is carried back', lambda: os.path.exists(old + '/changed'))
+        machine.sh('systemctl stop migrate-rollback@projects')
+        same(machine.sh('systemctl list-units --failed --no-legend "migrate-*"'), '', 'what failed')
+        said = machine.sh('journalctl -qo cat -t migrate-retriever -t migrate-crawler -t migrate-journal '
+                          '-t migrate-guard -t migratectl').splitlines()
+        # A container lacks CAP_SYS_RESOURCE.
+        same([line for line in said if line.startswith('migrat') and 'RLIMIT_NICE' not in line], [],
+             'complaints')
+
+
+@case()
+def stopped_during_a_fill(args):
+    """It ends at once, whoever waits; and who waited goes on when it is back."""
+    with Machine('newserver') as machine:
+        old = machine.path(OF_THE_MACHINE)
+        os.makedirs(old)
+        with open(old + '/large', 'wb') as out:
+            for n in range(4000):
+                out.write(content(n))
+        begin(args, machine, f'file://{OF_THE_MACHINE}')
+        machine.sh(f'migratectl attach projects && ls {ROOT}')
+        reading = machine.start('reader', f'cmp {OF_THE_MACHINE}/large {ROOT}/large')
+        machine.sh('until [ "$(stat -c %b /srv/projects/large)" -gt 1000 ]; do :; done; '
+                   'timeout 20 systemctl stop migrate-retriever@projects')
+        expect(reading.poll() is None, 'it waits')
+        machine.sh('systemctl start migrate-retriever@projects')
+        same(reading.wait(120), 0, 'the reader')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
