@@ -220,7 +220,11 @@ def first_use_by_smb(show, migration):
     name = path.replace('/', '\\')
 
     def look(what):
-        found = re.search(r'attributes: .*', server.smbclient(f'allinfo "{name}"', user='root'))
+        # Newer ones also say that there are no shadow copies.
+        said = server.smbclient(f'allinfo "{name}"', user='root', may_fail=True)
+        found = re.search(r'attributes: .*', said)
+        if not found:
+            raise Failure(f'smbclient allinfo {path}: {said}')
         offline = 'O' in found[0].split('(')[0].split(':')[1]
         show.say(f'smbclient allinfo {path}, {what}:\n      {found[0]}' + ', offline' * offline)
         return offline

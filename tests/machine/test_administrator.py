@@ -81,7 +81,7 @@ class Client:
 
     def end(self, command):
         output, status = self.connection.readline().split(' ')
-        output = base64.b64decode(output).decode(errors='surrogateescape')
+        output = base64.b64decode(output).decode(errors='replace')
         same(int(status), 0, f'the status of {command}, which printed {output}')
         return output
 

@@ -20,7 +20,8 @@ DEVICES = 'null zero full random urandom tty fuse loop-control'
 LOOPS = 256
 # For the reader of a failure.
 SHOWN = {'journal': 'journalctl --no-pager -o short-precise', 'nfs': 'cat /var/log/ganesha/ganesha.log',
-         'smb': 'cat /var/log/samba/log.smbd'}
+         'smb': 'cat /var/log/samba/log.smbd',
+         'volume': 'migratectl errors projects; migratectl status --verbose projects'}
 # The first program of a boot.
 START = f'''set -e
 mount --make-rprivate /
@@ -184,8 +185,9 @@ class Machine:
 
     def run(self, command, **kw):
         """A shell's command there, as root: what subprocess.run() returns, with text."""
-        return subprocess.run([*self.prefix, 'bash', '-c', command], stdin=subprocess.DEVNULL, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **kw)
+        return subprocess.run([*self.prefix, 'bash', '-c', command], stdin=subprocess.DEVNULL,
+                              text=True, errors='replace', stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, **kw)
 
     def sh(self, command, status=0):
         """One that must end with that status; its output."""

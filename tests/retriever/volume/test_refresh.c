@@ -215,7 +215,7 @@ START_TEST(killed_at_every_step)
 {
 	bool killed = true;
 
-	for (int nth = 1; killed; nth++) {
+	for (int nth = 1; killed; nth += CORE_STEP) {
 		char *copy;
 		int dir;
 		struct migrate_waiter *w;

@@ -92,7 +92,7 @@ START_TEST(i4_killed_at_every_step)
 {
 	bool killed = true;
 
-	for (int nth = 1; killed; nth++) {
+	for (int nth = 1; killed; nth += CORE_STEP) {
 		int dir = fill_killed(nth, make_source, check_visible);
 
 		killed = core_killed();
@@ -212,7 +212,7 @@ START_TEST(i4_an_acl_is_there_before_the_name)
 {
 	bool killed = true;
 
-	for (int nth = 1; killed; nth++) {
+	for (int nth = 1; killed; nth += CORE_STEP) {
 		int dir = fill_killed(nth, make_source_with_acls, check_acls);
 
 		killed = core_killed();
@@ -231,7 +231,7 @@ START_TEST(i12_a_loss_is_reported_before_the_name)
 {
 	bool killed = true;
 
-	for (int nth = 1; killed; nth++) {
+	for (int nth = 1; killed; nth += CORE_STEP) {
 		int dir;
 
 		core_fail_xattr = "system.posix_acl_access";

@@ -264,7 +264,7 @@ START_TEST(i1_killed_at_every_step)
 {
 	bool killed = true;
 
-	for (int nth = 1; killed; nth++) {
+	for (int nth = 1; killed; nth += CORE_STEP) {
 		int a;
 
 		make_source();

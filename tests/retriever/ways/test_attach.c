@@ -23,7 +23,7 @@ START_TEST(killed_while_attaching)
 {
 	bool killed = true;
 
-	for (int nth = 1; killed; nth++) {
+	for (int nth = 1; killed; nth += CORE_STEP) {
 		int fd;
 
 		core_make(&core);
@@ -283,7 +283,7 @@ START_TEST(i1_killed_while_adopting)
 {
 	bool killed = true;
 
-	for (int nth = 1; killed; nth++) {
+	for (int nth = 1; killed; nth += CORE_STEP) {
 		g_autofree char *message = NULL;
 
 		core_make(&core);

@@ -157,7 +157,7 @@ START_TEST(i1_killed_while_a_few_changed)
 {
 	bool killed = true;
 
-	for (int nth = 1; killed; nth++) {
+	for (int nth = 1; killed; nth += CORE_STEP) {
 		char *copy;
 		int root, d;
 
@@ -253,7 +253,7 @@ START_TEST(i1_killed_while_a_run_begins)
 {
 	bool killed = true;
 
-	for (int nth = 1; killed; nth++) {
+	for (int nth = 1; killed; nth += CORE_STEP) {
 		char *copy;
 
 		make_source();
@@ -300,7 +300,7 @@ START_TEST(i1_killed_while_files_are_made)
 {
 	bool killed = true;
 
-	for (int nth = 1; killed; nth++) {
+	for (int nth = 1; killed; nth += CORE_STEP) {
 		char *copy;
 		int root, d;
 

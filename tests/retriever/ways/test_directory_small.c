@@ -390,7 +390,7 @@ START_TEST(i4_killed_at_every_step)
 {
 	bool killed = true;
 
-	for (int nth = 1; killed; nth++) {
+	for (int nth = 1; killed; nth += CORE_STEP) {
 		int dir;
 
 		make();

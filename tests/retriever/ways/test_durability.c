@@ -178,7 +178,7 @@ START_TEST(i7_killed_at_every_step)
 {
 	bool killed = true;
 
-	for (int nth = 1; killed; nth++) {
+	for (int nth = 1; killed; nth += CORE_STEP) {
 		int fd;
 
 		core_make(&core);

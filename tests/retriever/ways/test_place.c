@@ -112,7 +112,7 @@ START_TEST(i5_killed_while_marking)
 {
 	bool killed = true;
 
-	for (int nth = 1; killed; nth++) {
+	for (int nth = 1; killed; nth += CORE_STEP) {
 		int a, b, c, file, ret;
 		uint64_t id;
 

@@ -500,7 +500,7 @@ START_TEST(i12_killed_at_every_step)
 {
 	bool killed = true;
 
-	for (int nth = 1; killed; nth++) {
+	for (int nth = 1; killed; nth += CORE_STEP) {
 		g_autofree char *command = NULL, *answer = NULL;
 		int fd;
 
