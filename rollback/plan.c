@@ -289,12 +289,14 @@ static int compare(struct tree *tree, struct node *dir)
 	return 0;
 }
 
+/* Not those that are found just now: what is known to be in them was not looked for yet, and would
+ * count as what the old server has alone. */
 static bool list_there(struct tree *tree, GError **error)
 {
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
-		if (!node->there || !S_ISDIR(node->old.st_mode) || node->listed || node->stays ||
+		if (!node->seen || !S_ISDIR(node->old.st_mode) || node->listed || node->stays ||
 		    !(tree_is_gone(node) || node->compared))
 			continue;
 		int ret = compare(tree, node);
