@@ -244,6 +244,7 @@ def followed(args):
             change_by_nfs(client, tag)
             wait_for('it was carried back',
                      lambda tag=tag: os.path.exists(f'{OLD}/moved {tag}'), process=follower)
+            wait_for('the run is noted', lambda: 'follows' in migration.status(), process=follower)
             status = migration.status()
             same([status['follows'], status['conflicts']], [True, 0], 'status')
             expect(int(status['lag_seconds']) < 60, f'{status["lag_seconds"]} s behind')
