@@ -54,6 +54,8 @@ static bool list_here(struct tree *tree, GError **error)
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
+		if (tree_stops(tree, error))
+			return false;
 		if (node->here && tree_is_doubted(node))
 			tree_doubt(node);
 		if (!node->here || !S_ISDIR(node->st.st_mode) ||
@@ -121,6 +123,8 @@ static bool look(struct tree *tree, bool *found, GError **error)
 		struct node *node = tree->active->pdata[i];
 		int ret = node->there ? 0 : tree_look(tree, node);
 
+		if (tree_stops(tree, error))
+			return false;
 		*found |= node->there && !node->seen;
 		node->seen = node->there;
 		if (!ret)
@@ -296,6 +300,8 @@ static bool list_there(struct tree *tree, GError **error)
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
+		if (tree_stops(tree, error))
+			return false;
 		if (!node->seen || !S_ISDIR(node->old.st_mode) || node->listed || node->stays ||
 		    !(tree_is_gone(node) || node->compared))
 			continue;
@@ -545,6 +551,8 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 			return false;
 	}
 	int ret = to_come_find(tree);
+	if (tree_stops(tree, error))
+		return false;
 	if (ret) {
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
 			    "the old server's tree cannot be read: %s", g_strerror(-ret));

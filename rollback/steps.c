@@ -95,7 +95,7 @@ static int give(struct carry *carry, struct node *node, struct old_file *to, boo
 		if (!ret && data && regular && attrs.partial)
 			ret = -EAGAIN;
 		if (!ret && data && regular)
-			ret = content_copy(from, to, &carry->result->bytes);
+			ret = content_copy(carry->content, from, to, &carry->result->bytes);
 	}
 	attrs.held =
 		attrs.partial && (carry->tree->serving ||

@@ -142,7 +142,8 @@ int to_come_find(struct tree *tree)
 	GHashTableIter iter;
 	int ret = 0;
 
-	for (; g_hash_table_size(fileids) && dir && !ret; dir = g_queue_pop_head(dirs))
+	for (; g_hash_table_size(fileids) && dir && !ret && !tree_stops(tree, NULL);
+	     dir = g_queue_pop_head(dirs))
 		ret = look_into(tree, dir, fileids, dirs);
 	g_hash_table_iter_init(&iter, fileids);
 	while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&node))

@@ -492,6 +492,14 @@ struct tree *tree_open(const struct volume_config *config, struct journal_reader
 	return tree;
 }
 
+bool tree_stops(const struct tree *tree, GError **error)
+{
+	if (!tree->stop || !*tree->stop)
+		return false;
+	g_set_error_literal(error, G_FILE_ERROR, G_FILE_ERROR_INTR, "stopped");
+	return true;
+}
+
 void tree_close(struct tree *tree)
 {
 	if (!tree)

@@ -91,7 +91,8 @@ struct tree {
 	struct old *old;
 	int root_fd;
 	struct node *root;
-	bool serving; /* clients go on here: what is moved there has to be whole here */
+	const bool *stop; /* when it becomes true, looking ends; NULL: it does not */
+	bool serving;	  /* clients go on here: what is moved there has to be whole here */
 	/* Waits until the journal has all that was done here; NULL: nothing is done meanwhile. */
 	bool (*settle)(struct journal_reader *journal, GError **error);
 	int64_t switched;     /* by the old server's clock, ns */
@@ -108,6 +109,9 @@ struct tree {
 struct tree *tree_open(const struct volume_config *config, struct journal_reader *journal,
 		       struct carried *carried, struct old *old, int64_t switched, GError **error);
 void tree_close(struct tree *tree);
+
+/* Whether it is to stop; then with error set, if that is not NULL. */
+bool tree_stops(const struct tree *tree, GError **error);
 
 /* The node of a handle, with what is known of it; made where there is none. */
 struct node *tree_node(struct tree *tree, const struct migrate_binding *handle);

@@ -15,6 +15,7 @@ struct journal_reader {
 	struct journal_env env;
 	MDB_txn *txn;
 	struct journal_durable state; /* of the snapshot */
+	const bool *stop;	      /* or NULL */
 };
 
 static bool snapshot(struct journal_reader *reader, GError **error)
@@ -45,6 +46,11 @@ void journal_close(struct journal_reader *reader)
 		mdb_txn_abort(reader->txn);
 	journal_env_close(&reader->env);
 	g_free(reader);
+}
+
+void journal_set_stop(struct journal_reader *reader, const bool *stop)
+{
+	reader->stop = stop;
 }
 
 bool journal_refresh(struct journal_reader *reader, GError **error)
@@ -240,6 +246,8 @@ bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GE
 				      "no migrate-journal is running: systemctl start "
 				      "migrate-journal@NAME",
 				      error);
+		if (reader->stop && *reader->stop)
+			return refuse(reader, ECANCELED, "stopped", error);
 		/* It may have been asked to try once more. */
 		if (live.full && now - asked > FULL_NS)
 			return refuse(reader, ENOSPC,

@@ -98,8 +98,6 @@ class Back:
     def follow(self, action):
         number = {'kill': signal.SIGKILL, 'stop': signal.SIGTERM}[action]
         if self.follower:
-            if action == 'stop':
-                self.resume()           # it waits for the journal
             self.follower.stop(number)
         self.follower = Process('follower', self.argv('--follow'), env=DEBUG)
 

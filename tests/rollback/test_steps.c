@@ -187,7 +187,7 @@ END_TEST
 START_TEST(asked_to_end_at_each_step)
 {
 	asked = true;
-	end_at_each_step(change_all, change_nothing);
+	end_at_each_step(move_directory, change_in_directory);
 }
 END_TEST
 
