@@ -182,10 +182,12 @@ static gint by_depth(gconstpointer a, gconstpointer b)
 {
 	const struct node *x = *(struct node *const *)a, *y = *(struct node *const *)b;
 
-	return x->depth < y->depth ? -1 : x->depth > y->depth;
+	if (x->depth != y->depth)
+		return x->depth < y->depth ? -1 : 1;
+	return tree_directory(x) < tree_directory(y) ? -1 : tree_directory(x) > tree_directory(y);
 }
 
-/* Active nodes of one kind, those nearest to the root first. */
+/* Active nodes of one kind, those nearest to the root first, of one directory together. */
 static GPtrArray *select_nodes(const struct tree *tree, bool (*wanted)(const struct node *node))
 {
 	GPtrArray *selected = g_ptr_array_new();

@@ -135,12 +135,12 @@ static bool same(const struct stat *a, const struct stat *b)
 int content_copy(const struct content *content, int from, struct old_file *to, uint64_t *bytes)
 {
 	struct stat before, after;
-	off_t at = 0, end;
+	off_t at = 0, end = 0;
 	int ret;
 
 	if (fstat(from, &before) < 0)
 		return -errno;
-	ret = old_file_resize(to, before.st_size);
+	ret = old_file_resize(to, 0);
 	while (!ret && at < before.st_size && (at = lseek(from, at, SEEK_DATA)) >= 0) {
 		end = lseek(from, at, SEEK_HOLE);
 		if (end < 0)
@@ -150,6 +150,8 @@ int content_copy(const struct content *content, int from, struct old_file *to, u
 	}
 	if (at < 0 && errno != ENXIO)
 		return -errno;
+	if (!ret && end < before.st_size)
+		ret = old_file_resize(to, before.st_size);
 	if (ret || fstat(from, &after) < 0)
 		return ret ? ret : -errno;
 	return same(&before, &after) ? 0 : -EAGAIN;

@@ -116,11 +116,21 @@ static void find_names(struct tree *tree)
 	listing_search(tree, lost);
 }
 
+static gint by_directory(gconstpointer a, gconstpointer b)
+{
+	const struct node *x = *(struct node *const *)a, *y = *(struct node *const *)b;
+
+	return tree_directory(x) < tree_directory(y) ? -1 : tree_directory(x) > tree_directory(y);
+}
+
 /* *found: whether anything was. */
 static bool look(struct tree *tree, bool *found, GError **error)
 {
-	for (guint i = 0; i < tree->active->len; i++) {
-		struct node *node = tree->active->pdata[i];
+	g_autoptr(GPtrArray) nodes = g_ptr_array_copy(tree->active, NULL, NULL);
+
+	g_ptr_array_sort(nodes, by_directory); /* old_mount.c keeps some open */
+	for (guint i = 0; i < nodes->len; i++) {
+		struct node *node = nodes->pdata[i];
 		int ret = node->there ? 0 : tree_look(tree, node);
 
 		if (tree_stops(tree, error))
@@ -168,7 +178,7 @@ static int64_t version_of(const struct node *node)
 static bool stub_knows(const struct tree *tree, const struct node *node, bool bare)
 {
 	struct migrate_stub stub;
-	int fd = node->here && !S_ISLNK(node->st.st_mode) ? tree_open_node(tree, node, O_PATH) : -1;
+	int fd = node->here && !node->whole ? tree_open_node(tree, node, O_PATH) : -1;
 	bool knows;
 
 	if (fd < 0)
@@ -370,7 +380,7 @@ static void decide_names(struct tree *tree, struct node *node)
 static bool outdates_stub(const struct tree *tree, const struct node *node)
 {
 	struct migrate_stub stub;
-	int fd = tree_open_node(tree, node, O_PATH);
+	int fd = node->whole ? -1 : tree_open_node(tree, node, O_PATH);
 	bool outdates;
 
 	if (fd < 0)
@@ -385,11 +395,13 @@ static bool outdates_stub(const struct tree *tree, const struct node *node)
 /* What cannot be known is not replaced. */
 static bool holds_more(const struct tree *tree, const struct node *node)
 {
+	if (!old_has_descriptors(tree->old))
+		return false;
 	g_autofree char *path = tree_path(node);
 	int fd = tree_open_node(tree, node, O_PATH);
 	struct attrs attrs = {0};
-	bool more = old_has_descriptors(tree->old) && (fd < 0 || attrs_read(fd, &attrs) || !path ||
-						       old_holds_more(tree->old, path, &attrs));
+	bool more = (fd < 0 || attrs_read(fd, &attrs) || !path ||
+		     old_holds_more(tree->old, path, &attrs));
 
 	attrs_clear(&attrs);
 	if (fd >= 0)
@@ -521,7 +533,7 @@ static void count(const struct tree *tree, const struct node *node, struct plan 
 		return;
 	if (node->todo & (TODO_MAKE | TODO_DATA))
 		plan->bytes += (uint64_t)node->st.st_size;
-	fd = tree_open_node(tree, node, O_PATH);
+	fd = node->whole ? -1 : tree_open_node(tree, node, O_PATH);
 	if (fd < 0)
 		return;
 	if (!migrate_stub_load(fd, &stub))

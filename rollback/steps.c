@@ -50,6 +50,8 @@ static void lose(void *arg, const char *what)
 
 bool steps_fetch(struct carry *carry, struct node *node)
 {
+	if (node->whole)
+		return true;
 	int fd = tree_open_node(carry->tree, node, O_RDONLY | O_NOATIME);
 	int ret = fd < 0 ? fd : content_fetch(carry->content, fd);
 

@@ -344,9 +344,12 @@ static bool take_stub(struct node *node, int fd)
 	struct migrate_stub stub;
 	bool object = true;
 
-	if (!node->here || !(S_ISREG(node->st.st_mode) || S_ISDIR(node->st.st_mode)))
+	node->whole = node->here && !S_ISREG(node->st.st_mode) && !S_ISDIR(node->st.st_mode);
+	if (!node->here || node->whole)
 		return true;
-	if (!migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL) {
+	int ret = migrate_stub_load(fd, &stub);
+	node->whole = !ret && stub.state == MIGRATE_NORMAL;
+	if (!ret && !node->whole) {
 		/* only what came from the old server has such a record */
 		if (S_ISREG(node->st.st_mode) || stub.version.fileid)
 			node->made = false;

@@ -49,6 +49,7 @@ struct node {
 	bool made_guessed, guessed;
 	/* the new server */
 	bool here;
+	bool whole; /* no stub, and so for ever (I1) */
 	struct stat st;
 	GPtrArray *wanted;     /* of struct place: its names in compared directories */
 	GHashTable *names;     /* of a compared directory: name -> active node or NULL */
@@ -132,6 +133,14 @@ bool tree_is_gone(const struct node *node);
 static inline bool tree_is_dir(const struct node *node)
 {
 	return S_ISDIR(node->here ? node->st.st_mode : node->old.st_mode);
+}
+
+/* The one that it is in, or is to be in; NULL: none. */
+static inline const struct node *tree_directory(const struct node *node)
+{
+	const GPtrArray *places = node->at->len ? node->at : node->wanted;
+
+	return places->len ? ((const struct place *)places->pdata[0])->dir : NULL;
 }
 
 void place_add(GPtrArray *places, struct node *dir, const char *name);

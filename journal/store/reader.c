@@ -8,7 +8,7 @@
 #include "env.h"
 #include "live.h"
 
-#define POLL_US 20000
+#define POLL_US 20000 /* at most */
 #define FULL_NS (INT64_C(2) * 1000000000)
 
 struct journal_reader {
@@ -235,6 +235,7 @@ bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GE
 {
 	const int64_t asked = journal_boottime();
 	int64_t signalled = 0;
+	unsigned poll_us = 500;
 
 	for (;;) {
 		struct journal_live live = {0};
@@ -268,6 +269,7 @@ bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GE
 					  : JOURNAL_ASK_COMMIT);
 			signalled = now;
 		}
-		g_usleep(POLL_US);
+		g_usleep(poll_us);
+		poll_us = MIN(poll_us * 2, POLL_US);
 	}
 }
