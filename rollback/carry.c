@@ -13,7 +13,7 @@
 
 #include "steps.h"
 
-#define BATCH	    512
+#define BATCH	    4096
 #define BATCH_BYTES (256 << 20)
 
 /* ---- notes ----------------------------------------------------------------------------------- */
@@ -273,7 +273,7 @@ static bool publish(struct carry *carry, GPtrArray *batch)
 			return false;
 	if (!commit(carry))
 		return false;
-	for (guint i = 0; i < batch->len; i++) {
+	for (guint i = 0; i < batch->len && !stops(carry); i++) {
 		struct node *node = batch->pdata[i];
 		bool made = node->todo & TODO_MAKE;
 
@@ -305,7 +305,7 @@ static bool carry_files(struct carry *carry)
 			return false;
 		begun = carry->result->bytes;
 	}
-	return !*carry->error && publish(carry, batch);
+	return stops(carry) ? !*carry->error : publish(carry, batch);
 }
 
 static bool give_all(struct carry *carry)
