@@ -75,8 +75,9 @@ static int look_at(struct tree *tree, struct node *node, const char *path, bool 
 		carried->touching = true;
 		carried->version = 0;
 	}
-	if (known_fileid(node) ? !is_known(tree, node, st.st_ino)
-			       : is_another(tree, node, &st, compared))
+	/* what was only staged is nowhere under another number */
+	if (node->was_carried || node->fileid ? !is_known(tree, node, st.st_ino)
+					      : is_another(tree, node, &st, compared))
 		return -ENOENT;
 	node->there = true;
 	node->old = st;
