@@ -236,8 +236,14 @@ static bool place_all(struct carry *carry, bool (*wanted)(const struct node *nod
 		struct node *node = nodes->pdata[i];
 		bool made = node->todo & TODO_MAKE;
 
-		if ((made && !node->carried.staged) || !steps_place(carry, node))
+		if (made && !node->carried.staged)
 			continue;
+		if (!steps_place(carry, node)) {
+			/* it was removed, and its number is given again */
+			if (made && !node->carried.staged && !note(carry, node))
+				return false;
+			continue;
+		}
 		*(made ? &carry->result->made : &carry->result->renamed) += 1;
 		node->todo &= ~(unsigned)(TODO_MAKE | TODO_NAMES);
 	}

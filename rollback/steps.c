@@ -253,6 +253,9 @@ static int rename_to(struct carry *carry, struct node *node, const char *from,
 
 	if (!ret)
 		ret = old_stat(carry->tree->old, from, &st);
+	/* a name that goes anyway, of a file */
+	if (!ret && over && S_ISDIR(st.st_mode) && !S_ISDIR(over->old.st_mode))
+		ret = old_remove(carry->tree->old, to, false);
 	/* to rename one link over another of the same object does nothing */
 	if (!ret)
 		ret = st.st_ino == there
