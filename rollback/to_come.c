@@ -134,7 +134,7 @@ static void leave_nameless(struct tree *tree, struct node *node)
 }
 
 /* Whether the names that it has there are all known. */
-static bool is_known(const struct node *node)
+static bool has_all_names(const struct node *node)
 {
 	return node->there && node->old.st_nlink <= node->at->len;
 }
@@ -153,7 +153,7 @@ int to_come_find(struct tree *tree)
 		ret = look_into(tree, dir, fileids, dirs);
 	g_hash_table_iter_init(&iter, fileids);
 	while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&node)) {
-		node->later = tree->serving && !is_known(node);
+		node->later = tree->serving && !has_all_names(node);
 		if (!node->later && node->st.st_nlink == 1 && !tree_keeps_a_name(node))
 			leave_nameless(tree, node);
 	}
