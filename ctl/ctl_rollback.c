@@ -178,6 +178,8 @@ static enum ctl_exit run_once(const struct ctl *ctl, const struct volume_config 
 	if (!rollback_run(config, &options, &result, &error)) {
 		if (!stop)
 			ctl_complain("%s: %s", ctl->volume, error->message);
+		else if (!ctl->follow)
+			ctl_complain("%s: stopped; the next run goes on where it was", ctl->volume);
 	} else {
 		if (!ctl->plan && !stop)
 			note_status(config, ctl->follow, &result);

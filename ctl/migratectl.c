@@ -302,6 +302,7 @@ static gboolean check_usage(const struct command *command, int arguments)
 
 int main(int argc, char **argv)
 {
+	g_log_writer_default_set_use_stderr(TRUE);
 	if (!parse_options(&argc, &argv))
 		return CTL_USAGE;
 	if (print_version) {

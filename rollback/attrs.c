@@ -44,8 +44,10 @@ static GHashTable *read_xattrs(int fd, int *ret)
 	g_autofree char *path = magic_link(fd), *list = g_malloc(XATTR_LIST_MAX);
 	g_autoptr(GHashTable) xattrs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
 							     (GDestroyNotify)g_bytes_unref);
-	ssize_t len = listxattr(path, list, XATTR_LIST_MAX);
+	ssize_t len = flistxattr(fd, list, XATTR_LIST_MAX);
 
+	if (len < 0 && errno == EBADF) /* O_PATH */
+		len = listxattr(path, list, XATTR_LIST_MAX);
 	*ret = len < 0 && errno != EOPNOTSUPP && errno != EPERM ? -errno : 0;
 	for (const char *name = list; name < list + len; name += strlen(name) + 1) {
 		GBytes *value = is_carried(name) ? read_xattr(path, name) : NULL;
@@ -271,7 +273,11 @@ static int give_mode(const struct giving *giving)
 		return 0;
 	if (giving->attrs->held)
 		return -EAGAIN;
-	return chmod(giving->path, giving->mode) < 0 ? -errno : 0;
+	if (!fchmod(giving->fd, giving->mode))
+		return 0;
+	if (errno == EBADF && !chmod(giving->path, giving->mode)) /* O_PATH */
+		return 0;
+	return -errno;
 }
 
 static int give_all(struct giving *giving)

@@ -13,7 +13,7 @@
 
 #include "steps.h"
 
-#define BATCH	    512
+#define BATCH	    4096
 #define BATCH_BYTES (256 << 20)
 
 /* ---- notes ----------------------------------------------------------------------------------- */
@@ -182,10 +182,12 @@ static gint by_depth(gconstpointer a, gconstpointer b)
 {
 	const struct node *x = *(struct node *const *)a, *y = *(struct node *const *)b;
 
-	return x->depth < y->depth ? -1 : x->depth > y->depth;
+	if (x->depth != y->depth)
+		return x->depth < y->depth ? -1 : 1;
+	return tree_directory(x) < tree_directory(y) ? -1 : tree_directory(x) > tree_directory(y);
 }
 
-/* Active nodes of one kind, those nearest to the root first. */
+/* Active nodes of one kind, those nearest to the root first, of one directory together. */
 static GPtrArray *select_nodes(const struct tree *tree, bool (*wanted)(const struct node *node))
 {
 	GPtrArray *selected = g_ptr_array_new();
@@ -234,8 +236,14 @@ static bool place_all(struct carry *carry, bool (*wanted)(const struct node *nod
 		struct node *node = nodes->pdata[i];
 		bool made = node->todo & TODO_MAKE;
 
-		if ((made && !node->carried.staged) || !steps_place(carry, node))
+		if (made && !node->carried.staged)
 			continue;
+		if (!steps_place(carry, node)) {
+			/* it was removed, and its number is given again */
+			if (made && !node->carried.staged && !note(carry, node))
+				return false;
+			continue;
+		}
 		*(made ? &carry->result->made : &carry->result->renamed) += 1;
 		node->todo &= ~(unsigned)(TODO_MAKE | TODO_NAMES);
 	}
@@ -271,7 +279,7 @@ static bool publish(struct carry *carry, GPtrArray *batch)
 			return false;
 	if (!commit(carry))
 		return false;
-	for (guint i = 0; i < batch->len; i++) {
+	for (guint i = 0; i < batch->len && !stops(carry); i++) {
 		struct node *node = batch->pdata[i];
 		bool made = node->todo & TODO_MAKE;
 
@@ -303,7 +311,7 @@ static bool carry_files(struct carry *carry)
 			return false;
 		begun = carry->result->bytes;
 	}
-	return !*carry->error && publish(carry, batch);
+	return stops(carry) ? !*carry->error : publish(carry, batch);
 }
 
 static bool give_all(struct carry *carry)

@@ -105,7 +105,8 @@ int content_fetch(struct content *content, int fd)
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-static int copy_range(int from, struct old_file *to, off_t at, off_t end, uint64_t *bytes)
+static int copy_range(const struct content *content, int from, struct old_file *to, off_t at,
+		      off_t end, uint64_t *bytes)
 {
 	g_autofree char *buffer = g_malloc(PIECE);
 	int ret = 0;
@@ -113,6 +114,8 @@ static int copy_range(int from, struct old_file *to, off_t at, off_t end, uint64
 	while (at < end && !ret) {
 		ssize_t got = pread(from, buffer, MIN(PIECE, (size_t)(end - at)), at);
 
+		if (*content->stop)
+			return -ECANCELED;
 		if (got <= 0)
 			return got ? -errno : -EAGAIN; /* shorter than it was */
 		ret = old_file_write(to, buffer, (size_t)got, at);
@@ -129,24 +132,26 @@ static bool same(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-int content_copy(int from, struct old_file *to, uint64_t *bytes)
+int content_copy(const struct content *content, int from, struct old_file *to, uint64_t *bytes)
 {
 	struct stat before, after;
-	off_t at = 0, end;
+	off_t at = 0, end = 0;
 	int ret;
 
 	if (fstat(from, &before) < 0)
 		return -errno;
-	ret = old_file_resize(to, before.st_size);
+	ret = old_file_resize(to, 0);
 	while (!ret && at < before.st_size && (at = lseek(from, at, SEEK_DATA)) >= 0) {
 		end = lseek(from, at, SEEK_HOLE);
 		if (end < 0)
 			return -errno;
-		ret = copy_range(from, to, at, MIN(end, before.st_size), bytes);
+		ret = copy_range(content, from, to, at, MIN(end, before.st_size), bytes);
 		at = end;
 	}
 	if (at < 0 && errno != ENXIO)
 		return -errno;
+	if (!ret && end < before.st_size)
+		ret = old_file_resize(to, before.st_size);
 	if (ret || fstat(from, &after) < 0)
 		return ret ? ret : -errno;
 	return same(&before, &after) ? 0 : -EAGAIN;

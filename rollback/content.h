@@ -16,7 +16,7 @@
 struct content;
 
 /* socket: the retriever's, which is not needed as long as all files are whole.  stop: when it
- * becomes true, waiting ends. */
+ * becomes true, waiting and copying end. */
 struct content *content_new(const char *volume, const char *socket, const bool *stop);
 void content_free(struct content *content);
 
@@ -25,9 +25,9 @@ void content_free(struct content *content);
 int content_fetch(struct content *content, int fd);
 /*
  * Makes the data of `to`, which is open for them, the same as `from` (content_fetch() before):
- * holes stay holes.  *bytes: added what was written.  0; -EAGAIN: it was changed meanwhile; else
- * -errno.
+ * holes stay holes.  *bytes: added what was written.  0; -EAGAIN: it was changed meanwhile;
+ * -ECANCELED; else -errno.
  */
-int content_copy(int from, struct old_file *to, uint64_t *bytes);
+int content_copy(const struct content *content, int from, struct old_file *to, uint64_t *bytes);
 
 #endif

@@ -146,7 +146,7 @@ void listing_search(struct tree *tree, GHashTable *nodes)
 	if (g_hash_table_size(nodes))
 		g_queue_push_tail(search.dirs,
 				  g_memdup2(&tree->root->handle, sizeof(tree->root->handle)));
-	while (!g_queue_is_empty(search.dirs)) {
+	while (!g_queue_is_empty(search.dirs) && !tree_stops(tree, NULL)) {
 		g_autofree struct migrate_binding *handle = g_queue_pop_head(search.dirs);
 		int fd = migrate_binding_open(tree->root_fd, handle,
 					      O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 
+/* It may be found there by its number, if that is not another's by now. */
 static void tree_expect(struct tree *tree, uint64_t fileid, struct node *node)
 {
 	guint64 key = fileid;
+	const struct node *known = g_hash_table_lookup(tree->fileids, &key);
 
-	g_hash_table_insert(tree->fileids, g_memdup2(&key, sizeof(key)), node);
+	if (node->there || !known || !known->there)
+		g_hash_table_insert(tree->fileids, g_memdup2(&key, sizeof(key)), node);
 }
 
 static uint64_t known_fileid(const struct node *node)
@@ -15,14 +18,14 @@ static uint64_t known_fileid(const struct node *node)
 	return node->was_carried ? node->carried.fileid : node->fileid;
 }
 
-/* Whether it is what another object became. */
+/* Whether it is what another object became: numbers are given again. */
 static bool is_carried_for_another(const struct tree *tree, const struct node *node,
 				   uint64_t fileid)
 {
 	struct carried_object other;
 	struct migrate_binding handle;
-	bool is = carried_find(tree->carried, fileid, &handle) &&
-		  !migrate_binding_equal(&handle, &node->handle) &&
+	bool is = tree_is_gone(node) && carried_find(tree->carried, fileid, &handle) &&
+		  handle.type && !migrate_binding_equal(&handle, &node->handle) &&
 		  carried_get(tree->carried, &handle, &other);
 
 	if (!is)
@@ -42,12 +45,19 @@ static bool is_another(const struct tree *tree, const struct node *node, const s
 	const mode_t type = node->st.st_mode & S_IFMT;
 
 	if ((node->there && node->old.st_ino != fileid) ||
-	    (tree_is_gone(node) && is_carried_for_another(tree, node, fileid)))
+	    is_carried_for_another(tree, node, fileid))
 		return true;
 	if (!compared || !node->here || !tree_is_doubted(node))
 		return false;
 	return (whose && whose != node) || (st->st_mode & S_IFMT) != type ||
 	       !(type == S_IFREG || type == S_IFDIR);
+}
+
+/* Of what the old server has alone the number may be that of an object that is here. */
+static bool is_known(const struct tree *tree, const struct node *node, uint64_t fileid)
+{
+	return fileid == known_fileid(node) &&
+	       !(node->handle.type && is_carried_for_another(tree, node, fileid));
 }
 
 /* Whether what is at the path is the node's: by its number, where that is known.  compared: its
@@ -65,8 +75,9 @@ static int look_at(struct tree *tree, struct node *node, const char *path, bool 
 		carried->touching = true;
 		carried->version = 0;
 	}
-	if (known_fileid(node) ? st.st_ino != known_fileid(node)
-			       : is_another(tree, node, &st, compared))
+	/* what was only staged is nowhere under another number */
+	if (node->was_carried || node->fileid ? !is_known(tree, node, st.st_ino)
+					      : is_another(tree, node, &st, compared))
 		return -ENOENT;
 	node->there = true;
 	node->old = st;

@@ -79,7 +79,8 @@ static void leave(struct node *node)
 static void look(struct moving *moving, struct node *node)
 {
 	/* a directory may have been moved between two listings */
-	if (is_doubtful(moving, node) || (S_ISDIR(node->st.st_mode) && node->wanted->len > 1))
+	if (node->later || is_doubtful(moving, node) ||
+	    (S_ISDIR(node->st.st_mode) && node->wanted->len > 1))
 		leave(node);
 	else if (node->stays)
 		tree_conflict(moving->tree, node, node->stays);

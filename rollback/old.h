@@ -84,7 +84,7 @@ struct old_file;
 /* data: a file whose data are to be written, too.  old_file_close() it. */
 int old_file_open(struct old *old, const char *path, bool data, struct old_file **file);
 void old_file_close(struct old_file *file);
-/* All is hole from now on. */
+/* What is beyond goes, what is added is hole. */
 int old_file_resize(struct old_file *file, off_t size);
 int old_file_write(struct old_file *file, const void *data, size_t len, off_t at);
 /* What was written is durable. */

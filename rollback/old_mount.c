@@ -14,7 +14,7 @@
 
 #include "old_ops.h"
 
-#define DIRS_MAX 64
+#define DIRS_MAX 256
 
 struct mount {
 	struct old old;
@@ -60,7 +60,7 @@ static int parent_of(struct old *old, const char *path, const char **name)
 	g_autofree char *dir = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
 
 	*name = slash ? slash + 1 : path;
-	if (!**name)
+	if (!**name || !strcmp(*name, ".") || !strcmp(*name, ".."))
 		return -EINVAL;
 	gpointer known = g_hash_table_lookup(dirs, dir);
 	if (known)
@@ -75,15 +75,15 @@ static int parent_of(struct old *old, const char *path, const char **name)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-/* A descriptor with O_PATH of what is there, a symbolic link itself; or -errno. */
-static int find(struct old *old, const char *path)
+/* A descriptor of what is there, with O_PATH a symbolic link itself; or -errno. */
+static int find(struct old *old, const char *path, int flags)
 {
-	const struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+	const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC | O_NOFOLLOW,
 				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV};
 	const char *name;
 
 	if (!*path)
-		return open_below(old, path, O_PATH);
+		return open_below(old, path, flags);
 	int dir = parent_of(old, path, &name);
 	if (dir < 0)
 		return dir;
@@ -98,17 +98,18 @@ static struct timespec time_of(const struct statx_timestamp *t)
 
 static int mount_stat(struct old *old, const char *path, struct stat *st)
 {
+	const char *name = "";
 	struct statx stx;
-	int fd = find(old, path), ret;
+	int dir = *path ? parent_of(old, path, &name) : mount_of(old)->root;
+	const int flags =
+		AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_FORCE_SYNC;
 
-	if (fd < 0)
-		return fd;
-	ret = statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &stx) < 0
-		      ? -errno
-		      : 0;
-	close(fd);
-	if (ret)
-		return ret;
+	if (dir < 0)
+		return dir;
+	if (statx(dir, name, flags, STATX_BASIC_STATS, &stx) < 0)
+		return -errno;
+	if (*path && (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+		return -EXDEV;
 	*st = (struct stat){.st_ino = stx.stx_ino,
 			    .st_mode = stx.stx_mode,
 			    .st_nlink = stx.stx_nlink,
@@ -256,7 +257,7 @@ static int fd_of(const struct old_file *file)
 
 static int mount_open(struct old *old, const char *path, bool data, struct old_file **file)
 {
-	int fd = data ? open_below(old, path, O_RDWR) : find(old, path);
+	int fd = find(old, path, data ? O_RDWR : O_PATH);
 	struct mount_file *opened;
 
 	if (fd < 0)
@@ -276,7 +277,12 @@ static void mount_close_file(struct old_file *file)
 
 static int mount_resize(struct old_file *file, off_t size)
 {
-	return result(ftruncate(fd_of(file), 0) < 0 ? -1 : ftruncate(fd_of(file), size));
+	struct stat st;
+
+	/* to truncate what is empty makes ext4 write at once when it is closed */
+	if (!size && !fstat(fd_of(file), &st) && !st.st_size)
+		return 0;
+	return result(ftruncate(fd_of(file), size));
 }
 
 static int mount_write(struct old_file *file, const void *data, size_t len, off_t at)

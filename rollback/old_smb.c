@@ -278,10 +278,8 @@ static int set_size(struct old_file *file, uint64_t size)
 
 static int smb_resize(struct old_file *file, off_t size)
 {
-	int ret = set_size(file, 0);
-
 	file_of(file)->written = true;
-	return ret || !size ? ret : set_size(file, (uint64_t)size);
+	return set_size(file, (uint64_t)size);
 }
 
 static int smb_write(struct old_file *file, const void *data, size_t len, off_t at)

@@ -54,6 +54,8 @@ static bool list_here(struct tree *tree, GError **error)
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
+		if (tree_stops(tree, error))
+			return false;
 		if (node->here && tree_is_doubted(node))
 			tree_doubt(node);
 		if (!node->here || !S_ISDIR(node->st.st_mode) ||
@@ -114,13 +116,25 @@ static void find_names(struct tree *tree)
 	listing_search(tree, lost);
 }
 
+static gint by_directory(gconstpointer a, gconstpointer b)
+{
+	const struct node *x = *(struct node *const *)a, *y = *(struct node *const *)b;
+
+	return tree_directory(x) < tree_directory(y) ? -1 : tree_directory(x) > tree_directory(y);
+}
+
 /* *found: whether anything was. */
 static bool look(struct tree *tree, bool *found, GError **error)
 {
-	for (guint i = 0; i < tree->active->len; i++) {
-		struct node *node = tree->active->pdata[i];
+	g_autoptr(GPtrArray) nodes = g_ptr_array_copy(tree->active, NULL, NULL);
+
+	g_ptr_array_sort(nodes, by_directory); /* old_mount.c keeps some open */
+	for (guint i = 0; i < nodes->len; i++) {
+		struct node *node = nodes->pdata[i];
 		int ret = node->there ? 0 : tree_look(tree, node);
 
+		if (tree_stops(tree, error))
+			return false;
 		*found |= node->there && !node->seen;
 		node->seen = node->there;
 		if (!ret)
@@ -164,7 +178,7 @@ static int64_t version_of(const struct node *node)
 static bool stub_knows(const struct tree *tree, const struct node *node, bool bare)
 {
 	struct migrate_stub stub;
-	int fd = node->here && !S_ISLNK(node->st.st_mode) ? tree_open_node(tree, node, O_PATH) : -1;
+	int fd = node->here && !node->whole ? tree_open_node(tree, node, O_PATH) : -1;
 	bool knows;
 
 	if (fd < 0)
@@ -289,12 +303,16 @@ static int compare(struct tree *tree, struct node *dir)
 	return 0;
 }
 
+/* Not those that are found just now: what is known to be in them was not looked for yet, and would
+ * count as what the old server has alone. */
 static bool list_there(struct tree *tree, GError **error)
 {
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
-		if (!node->there || !S_ISDIR(node->old.st_mode) || node->listed || node->stays ||
+		if (tree_stops(tree, error))
+			return false;
+		if (!node->seen || !S_ISDIR(node->old.st_mode) || node->listed || node->stays ||
 		    !(tree_is_gone(node) || node->compared))
 			continue;
 		int ret = compare(tree, node);
@@ -362,7 +380,7 @@ static void decide_names(struct tree *tree, struct node *node)
 static bool outdates_stub(const struct tree *tree, const struct node *node)
 {
 	struct migrate_stub stub;
-	int fd = tree_open_node(tree, node, O_PATH);
+	int fd = node->whole ? -1 : tree_open_node(tree, node, O_PATH);
 	bool outdates;
 
 	if (fd < 0)
@@ -377,11 +395,13 @@ static bool outdates_stub(const struct tree *tree, const struct node *node)
 /* What cannot be known is not replaced. */
 static bool holds_more(const struct tree *tree, const struct node *node)
 {
+	if (!old_has_descriptors(tree->old))
+		return false;
 	g_autofree char *path = tree_path(node);
 	int fd = tree_open_node(tree, node, O_PATH);
 	struct attrs attrs = {0};
-	bool more = old_has_descriptors(tree->old) && (fd < 0 || attrs_read(fd, &attrs) || !path ||
-						       old_holds_more(tree->old, path, &attrs));
+	bool more = (fd < 0 || attrs_read(fd, &attrs) || !path ||
+		     old_holds_more(tree->old, path, &attrs));
 
 	attrs_clear(&attrs);
 	if (fd >= 0)
@@ -513,7 +533,7 @@ static void count(const struct tree *tree, const struct node *node, struct plan 
 		return;
 	if (node->todo & (TODO_MAKE | TODO_DATA))
 		plan->bytes += (uint64_t)node->st.st_size;
-	fd = tree_open_node(tree, node, O_PATH);
+	fd = node->whole ? -1 : tree_open_node(tree, node, O_PATH);
 	if (fd < 0)
 		return;
 	if (!migrate_stub_load(fd, &stub))
@@ -543,6 +563,8 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 			return false;
 	}
 	int ret = to_come_find(tree);
+	if (tree_stops(tree, error))
+		return false;
 	if (ret) {
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
 			    "the old server's tree cannot be read: %s", g_strerror(-ret));

@@ -78,6 +78,7 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 		tree = tree_open(config, journal, carried, old, state->since + skew, error);
 		if (tree) {
 			tree->settle = settle_again;
+			tree->stop = options->stop;
 			tree->serving = options->serving;
 		}
 		ok = tree && run_tree(tree, options, result, error);
@@ -126,6 +127,8 @@ bool rollback_run(const struct volume_config *config, const struct rollback_opti
 	if (is_smb(to) ? !is_own_user(config, to, error) : !check_apart(config->root, to, error))
 		return false;
 	struct journal_reader *journal = journal_open(config->journal, error);
+	if (journal)
+		journal_set_stop(journal, options->stop);
 	struct old *old =
 		journal && settle(journal, options->scan, &state, error)
 			? is_smb(to) ? old_open_smb(to, config, error) : old_open(to, error)

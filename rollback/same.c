@@ -11,6 +11,7 @@
 #include "migrate.h"
 
 #define SAMPLE 1000
+#define TICK   INT64_C(100000000) /* ns by which file systems' clocks may be behind, and more */
 
 static bool is_below(const char *path, const char *top)
 {
@@ -46,14 +47,18 @@ static bool is_other(GError **error, const char *why)
 	return false;
 }
 
-/* Of names in the root that are as at the switch: those that are there, and others. */
+/* Of names in the root that are as at the switch: those that are there, and others.  What was
+ * changed since the journal was asked may have no row yet. */
 static void count_names(struct tree *tree, DIR *dir, unsigned *hits, unsigned *misses)
 {
 	const struct dirent *entry;
 	struct migrate_binding handle;
+	struct journal_state state;
 	struct journal_row row;
 	struct stat here, there;
 
+	if (!journal_state(tree->journal, &state, NULL))
+		return;
 	while (*hits + *misses < SAMPLE && (entry = readdir(dir))) {
 		const char *name = entry->d_name;
 
@@ -61,6 +66,7 @@ static void count_names(struct tree *tree, DIR *dir, unsigned *hits, unsigned *m
 		    !strcmp(name, MIGRATE_PRIVATE_DIR) || !strcmp(name, "lost+found") ||
 		    migrate_binding_get(dirfd(dir), name, &handle) ||
 		    fstatat(dirfd(dir), name, &here, AT_SYMLINK_NOFOLLOW) ||
+		    migrate_ns(here.st_ctim) > state.seen - TICK ||
 		    journal_find(tree->journal, &handle, &row, NULL) == JOURNAL_CHANGED)
 			continue;
 		int ret = old_stat(tree->old, name, &there);

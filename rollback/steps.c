@@ -50,6 +50,8 @@ static void lose(void *arg, const char *what)
 
 bool steps_fetch(struct carry *carry, struct node *node)
 {
+	if (node->whole)
+		return true;
 	int fd = tree_open_node(carry->tree, node, O_RDONLY | O_NOATIME);
 	int ret = fd < 0 ? fd : content_fetch(carry->content, fd);
 
@@ -95,7 +97,7 @@ static int give(struct carry *carry, struct node *node, struct old_file *to, boo
 		if (!ret && data && regular && attrs.partial)
 			ret = -EAGAIN;
 		if (!ret && data && regular)
-			ret = content_copy(from, to, &carry->result->bytes);
+			ret = content_copy(carry->content, from, to, &carry->result->bytes);
 	}
 	attrs.held =
 		attrs.partial && (carry->tree->serving ||
@@ -251,6 +253,9 @@ static int rename_to(struct carry *carry, struct node *node, const char *from,
 
 	if (!ret)
 		ret = old_stat(carry->tree->old, from, &st);
+	/* a name that goes anyway, of a file */
+	if (!ret && over && S_ISDIR(st.st_mode) && !S_ISDIR(over->old.st_mode))
+		ret = old_remove(carry->tree->old, to, false);
 	/* to rename one link over another of the same object does nothing */
 	if (!ret)
 		ret = st.st_ino == there

@@ -133,20 +133,29 @@ static void leave_nameless(struct tree *tree, struct node *node)
 		node->flags |= JOURNAL_GONE;
 }
 
+/* Whether the names that it has there are all known. */
+static bool has_all_names(const struct node *node)
+{
+	return node->there && node->old.st_nlink <= node->at->len;
+}
+
 int to_come_find(struct tree *tree)
 {
 	g_autoptr(GHashTable) nodes = nodes_without_names(tree);
 	g_autoptr(GHashTable) fileids = fileids_of(tree, nodes);
 	g_autoptr(GQueue) dirs = g_queue_new();
-	struct node *dir = tree->root, *node;
+	struct node *dir = tree->serving ? NULL : tree->root, *node;
 	GHashTableIter iter;
 	int ret = 0;
 
-	for (; g_hash_table_size(fileids) && dir && !ret; dir = g_queue_pop_head(dirs))
+	for (; g_hash_table_size(fileids) && dir && !ret && !tree_stops(tree, NULL);
+	     dir = g_queue_pop_head(dirs))
 		ret = look_into(tree, dir, fileids, dirs);
 	g_hash_table_iter_init(&iter, fileids);
-	while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&node))
-		if (node->st.st_nlink == 1 && !tree_keeps_a_name(node))
+	while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&node)) {
+		node->later = tree->serving && !has_all_names(node);
+		if (!node->later && node->st.st_nlink == 1 && !tree_keeps_a_name(node))
 			leave_nameless(tree, node);
+	}
 	return ret;
 }

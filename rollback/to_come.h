@@ -9,7 +9,11 @@
  * A file that had several names, of which clients have removed those that are here, is in
  * .migrate/links alone, and may be open.  Where there are such nodes, the old server's whole tree
  * is walked for the names that they have there, which are added to `at`.  A name that is another
- * object's here is none of theirs; what has none then is nameless.  0 or -errno.
+ * object's here is none of theirs; what has none then is nameless.
+ *
+ * While clients go on here, such a node is left for a later run (node->later) instead: the
+ * retriever knows by the link count there that the name that it has still to make is of the same
+ * file, and would make one of its own when the others are removed there.  0 or -errno.
  */
 int to_come_find(struct tree *tree);
 

@@ -344,9 +344,12 @@ static bool take_stub(struct node *node, int fd)
 	struct migrate_stub stub;
 	bool object = true;
 
-	if (!node->here || !(S_ISREG(node->st.st_mode) || S_ISDIR(node->st.st_mode)))
+	node->whole = node->here && !S_ISREG(node->st.st_mode) && !S_ISDIR(node->st.st_mode);
+	if (!node->here || node->whole)
 		return true;
-	if (!migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL) {
+	int ret = migrate_stub_load(fd, &stub);
+	node->whole = !ret && stub.state == MIGRATE_NORMAL;
+	if (!ret && !node->whole) {
 		/* only what came from the old server has such a record */
 		if (S_ISREG(node->st.st_mode) || stub.version.fileid)
 			node->made = false;
@@ -490,6 +493,14 @@ struct tree *tree_open(const struct volume_config *config, struct journal_reader
 	g_hash_table_insert(tree->nodes, &tree->root->handle, tree->root);
 	resolve(tree, tree->root);
 	return tree;
+}
+
+bool tree_stops(const struct tree *tree, GError **error)
+{
+	if (!tree->stop || !*tree->stop)
+		return false;
+	g_set_error_literal(error, G_FILE_ERROR, G_FILE_ERROR_INTR, "stopped");
+	return true;
 }
 
 void tree_close(struct tree *tree)

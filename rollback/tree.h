@@ -49,6 +49,7 @@ struct node {
 	bool made_guessed, guessed;
 	/* the new server */
 	bool here;
+	bool whole; /* no stub, and so for ever (I1) */
 	struct stat st;
 	GPtrArray *wanted;     /* of struct place: its names in compared directories */
 	GHashTable *names;     /* of a compared directory: name -> active node or NULL */
@@ -91,7 +92,8 @@ struct tree {
 	struct old *old;
 	int root_fd;
 	struct node *root;
-	bool serving; /* clients go on here: what is moved there has to be whole here */
+	const bool *stop; /* when it becomes true, looking ends; NULL: it does not */
+	bool serving;	  /* clients go on here: what is moved there has to be whole here */
 	/* Waits until the journal has all that was done here; NULL: nothing is done meanwhile. */
 	bool (*settle)(struct journal_reader *journal, GError **error);
 	int64_t switched;     /* by the old server's clock, ns */
@@ -108,6 +110,9 @@ struct tree {
 struct tree *tree_open(const struct volume_config *config, struct journal_reader *journal,
 		       struct carried *carried, struct old *old, int64_t switched, GError **error);
 void tree_close(struct tree *tree);
+
+/* Whether it is to stop; then with error set, if that is not NULL. */
+bool tree_stops(const struct tree *tree, GError **error);
 
 /* The node of a handle, with what is known of it; made where there is none. */
 struct node *tree_node(struct tree *tree, const struct migrate_binding *handle);
@@ -128,6 +133,14 @@ bool tree_is_gone(const struct node *node);
 static inline bool tree_is_dir(const struct node *node)
 {
 	return S_ISDIR(node->here ? node->st.st_mode : node->old.st_mode);
+}
+
+/* The one that it is in, or is to be in; NULL: none. */
+static inline const struct node *tree_directory(const struct node *node)
+{
+	const GPtrArray *places = node->at->len ? node->at : node->wanted;
+
+	return places->len ? ((const struct place *)places->pdata[0])->dir : NULL;
 }
 
 void place_add(GPtrArray *places, struct node *dir, const char *name);

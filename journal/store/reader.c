@@ -8,13 +8,14 @@
 #include "env.h"
 #include "live.h"
 
-#define POLL_US 20000
+#define POLL_US 20000 /* at most */
 #define FULL_NS (INT64_C(2) * 1000000000)
 
 struct journal_reader {
 	struct journal_env env;
 	MDB_txn *txn;
 	struct journal_durable state; /* of the snapshot */
+	const bool *stop;	      /* or NULL */
 };
 
 static bool snapshot(struct journal_reader *reader, GError **error)
@@ -45,6 +46,11 @@ void journal_close(struct journal_reader *reader)
 		mdb_txn_abort(reader->txn);
 	journal_env_close(&reader->env);
 	g_free(reader);
+}
+
+void journal_set_stop(struct journal_reader *reader, const bool *stop)
+{
+	reader->stop = stop;
 }
 
 bool journal_refresh(struct journal_reader *reader, GError **error)
@@ -229,6 +235,7 @@ bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GE
 {
 	const int64_t asked = journal_boottime();
 	int64_t signalled = 0;
+	unsigned poll_us = 500;
 
 	for (;;) {
 		struct journal_live live = {0};
@@ -240,6 +247,8 @@ bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GE
 				      "no migrate-journal is running: systemctl start "
 				      "migrate-journal@NAME",
 				      error);
+		if (reader->stop && *reader->stop)
+			return refuse(reader, ECANCELED, "stopped", error);
 		/* It may have been asked to try once more. */
 		if (live.full && now - asked > FULL_NS)
 			return refuse(reader, ENOSPC,
@@ -260,6 +269,7 @@ bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GE
 					  : JOURNAL_ASK_COMMIT);
 			signalled = now;
 		}
-		g_usleep(POLL_US);
+		g_usleep(poll_us);
+		poll_us = MIN(poll_us * 2, POLL_US);
 	}
 }

@@ -102,6 +102,8 @@ typedef bool (*journal_row_fn)(void *arg, const struct journal_row *row);
 bool journal_each(struct journal_reader *reader, uint64_t after, journal_row_fn fn, void *arg,
 		  GError **error);
 
+/* When *stop becomes true, journal_settle() ends (ECANCELED).  NULL: it does not. */
+void journal_set_stop(struct journal_reader *reader, const bool *stop);
 /*
  * Waits until everything that happened before the call is in the store, and takes a new snapshot.
  * scan: also looks at every object's ctime for what sends no notification before the file is closed

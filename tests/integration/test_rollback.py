@@ -226,6 +226,13 @@ def wander(client, stopped):
         at[name] = step
 
 
+def is_asked(pid):
+    """SIGUSR1 waits for a process that is stopped."""
+    with open(f'/proc/{pid}/status') as status:
+        pending = next(line for line in status if line.startswith('ShdPnd'))
+    return int(pending.split()[1], 16) >> signal.SIGUSR1 - 1 & 1
+
+
 @case()
 def followed(args):
     """Round after round while things are moved about: what was there stays the same object, status
@@ -244,13 +251,17 @@ def followed(args):
             change_by_nfs(client, tag)
             wait_for('it was carried back',
                      lambda tag=tag: os.path.exists(f'{OLD}/moved {tag}'), process=follower)
+            wait_for('the run is noted', lambda: 'follows' in migration.status(), process=follower)
             status = migration.status()
             same([status['follows'], status['conflicts']], [True, 0], 'status')
             expect(int(status['lag_seconds']) < 60, f'{status["lag_seconds"]} s behind')
     finally:
         stopped.set()
         wanderer.join()
-    same(follower.stop(), 0, 'its exit status')
+    migration.journal.send_signal(signal.SIGSTOP)
+    wait_for('the journal is asked', lambda: is_asked(migration.journal.pid), process=follower)
+    same(follower.stop(), 0, 'its exit status')     # it waits for no journal
+    migration.journal.send_signal(signal.SIGCONT)
     migration.rollback()
     for path in map(os.fsdecode, tree.every(OLD)):
         if os.path.basename(path) in wanderers:

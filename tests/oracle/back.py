@@ -8,16 +8,18 @@ import json
 import os
 import random
 import select
+import shutil
 import signal
 import subprocess
 
 import compare
 import tree
 from compare import Difference
-from sandbox import BASE, Failure, Process, wait_for
+from sandbox import BASE, LOGS, Failure, Process, wait_for
 from servers import VOLUME
 
 STAGES = 'finalized', 'nothing', 'half', 'finished'
+DEBUG = {**os.environ, 'G_MESSAGES_DEBUG': 'all'}  # what is planned
 EVENTS = 16384                  # what the kernel keeps of them for one who does not take them
 
 
@@ -49,6 +51,20 @@ class Back:
     def argv(self, *options):
         return [self.migration.program('migratectl'), '--config', self.migration.config, *options,
                 '--to', self.sequence.source, 'rollback', VOLUME]
+
+    def keep(self, directory):
+        """What tells how the trees came to differ."""
+        shutil.copytree(LOGS, directory, dirs_exist_ok=True)
+        for kind in 'journal', 'rollback':
+            if os.path.isdir(f'{BASE}/{VOLUME}.{kind}'):
+                shutil.copytree(f'{BASE}/{VOLUME}.{kind}', f'{directory}/{kind}',
+                                dirs_exist_ok=True)
+        with open(f'{directory}/trees', 'w') as out:
+            for argv in ([self.migration.program('migratectl'), '--config', self.migration.config,
+                          '--json', 'changes', VOLUME],
+                         ['ls', '-lAiR', '--time-style=full-iso', self.sequence.quiet[0],
+                          self.sequence.source]):
+                subprocess.run(argv, stdout=out, stderr=subprocess.STDOUT, check=False)
 
     # ---- while operations are done ------------------------------------------------------------
 
@@ -82,10 +98,8 @@ class Back:
     def follow(self, action):
         number = {'kill': signal.SIGKILL, 'stop': signal.SIGTERM}[action]
         if self.follower:
-            if action == 'stop':
-                self.resume()           # it waits for the journal
             self.follower.stop(number)
-        self.follower = Process('follower', self.argv('--follow'))
+        self.follower = Process('follower', self.argv('--follow'), env=DEBUG)
 
     # ---- the end ------------------------------------------------------------------------------
 
@@ -99,7 +113,7 @@ class Back:
     def kill(self):
         """A run in which something dies at a random point."""
         r, sequence = self.random, self.sequence
-        process = Process('killed', self.argv())
+        process = Process('killed', self.argv(), env=DEBUG)
         select.select([], [], [], r.choice((0.01, 0.05, 0.2)) * r.random())
         victim = r.choice(('rollback', 'rollback', 'retriever', 'journal', 'server'))
         if victim == 'rollback':
@@ -121,9 +135,12 @@ class Back:
             self.kill()
         self.watch()
         done = subprocess.run(self.argv('--json'), stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=300, check=False)
+                              env=DEBUG, text=True, timeout=300, check=False)
+        with open(f'{LOGS}/rollback.log', 'w') as log:
+            log.write(done.stderr)
         if done.returncode:
-            raise Difference('rollback', f'exit {done.returncode}: {done.stderr}{done.stdout}')
+            complaint = [line for line in done.stderr.splitlines() if 'DEBUG' not in line]
+            raise Difference('rollback', f'exit {done.returncode}: {complaint}{done.stdout}')
         self.lost = bool(json.loads(done.stdout)['rollback']['losses'])
         self.gaps = self.migration.status()['gaps']
 

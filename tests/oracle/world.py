@@ -37,10 +37,11 @@ def where(fs, side):
 
 class World:
     """Made once in a sandbox.  twice: the migrating side is one more plain copy, to see whether the
-    comparison itself is right.  back: with the way back (back.py)."""
+    comparison itself is right.  back: with the way back (back.py).  kept: where that of a sequence
+    that differs is copied."""
 
-    def __init__(self, build, twice=False, back=False):
-        self.build, self.twice, self.back = build, twice, back
+    def __init__(self, build, twice=False, back=False, kept=None):
+        self.build, self.twice, self.back, self.kept = build, twice, back, kept
         self.number = 0
         self.copies = []
         for path, fs in [(SOURCES, 'ext4')] + [(where(fs, side), fs) for fs in FILE_SYSTEMS
@@ -147,7 +148,9 @@ class Sequence:
         else:
             self.migration.attach()
 
-    def __exit__(self, *_):
+    def __exit__(self, kind=None, *_):
+        if kind and self.back and self.world.kept:
+            self.back.keep(f'{self.world.kept}/{self.case["door"]}-{self.case["seed"]}')
         for pair in self.pairs:
             pair.close()
         self.resume()

@@ -154,6 +154,19 @@ START_TEST(links_removed_with_directories)
 }
 END_TEST
 
+/* The file keeps its other name. */
+START_TEST(a_directory_in_the_place_of_a_link)
+{
+	trees_make("mkdir d && echo x >d/1 && ln d/1 d/2 && "
+		   "find . -exec touch -hd 2001-02-03 {} +");
+	take_away("d/2");
+	make("d/2", "mkdir d/2");
+	make("d/2/3", "ln d/1 d/2/3");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("carry");
@@ -167,6 +180,7 @@ int main(void)
 	tcase_add_test(tcase, staged_and_killed);
 	tcase_add_test(tcase, times_of_directories);
 	tcase_add_test(tcase, trees_that_go_and_come);
+	tcase_add_test(tcase, a_directory_in_the_place_of_a_link);
 	tcase_add_test(tcase, links_removed_with_directories);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -12,19 +12,23 @@ START_TEST(holes_stay)
 		   "2>/dev/null && "
 		   "seq 100000 >>s && echo full >t");
 	struct old *old = old_open(OLD_TREE, NULL);
+	struct content *content = content_new("none", "/mnt/none.sock", &stop_now);
 	struct old_file *to;
 	int from = open(NEW_TREE "/s", O_RDONLY);
 	ck_assert_int_eq(old_file_open(old, "t", true, &to), 0);
-	ck_assert_int_eq(content_copy(from, to, &bytes), 0);
+	ck_assert_int_eq(content_copy(content, from, to, &bytes), 0);
 	ck_assert_uint_lt(bytes, 1 << 20);
 	sh("cmp " NEW_TREE "/s " OLD_TREE "/t");
 	ck_assert_int_eq(old_stat(old, "t", &st), 0);
 	ck_assert_int_lt(st.st_blocks, 4096);
 	close(from);
 	from = open(NEW_TREE "/t", O_RDONLY);
-	ck_assert_int_eq(content_copy(from, to, &bytes), 0);
+	ck_assert_int_eq(content_copy(content, from, to, &bytes), 0);
 	sh("cmp " NEW_TREE "/t " OLD_TREE "/t");
+	stop_now = true;
+	ck_assert_int_eq(content_copy(content, from, to, &bytes), -ECANCELED);
 	close(from);
+	content_free(content);
 	old_file_close(to);
 	old_close(old);
 }

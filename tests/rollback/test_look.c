@@ -78,6 +78,49 @@ START_TEST(known_when_it_is_not_found)
 }
 END_TEST
 
+/* A run was killed when it had removed a/2, and another when it had noted what it made of the inode
+ * after that. */
+START_TEST(a_number_that_is_given_again)
+{
+	struct carried_object object, gone = {0};
+
+	trees_make(FILL);
+	make("a/n", "echo n >a/n");
+	go_back(0);
+	const struct migrate_binding two = handle_of("a/2"), n = handle_of("a/n");
+	take_away("a/2");
+	make("a/m", "echo m >a/m");
+	sh("rm " OLD_TREE "/a/2");
+	gone.fileid = number_there(OLD_TREE "/a/n");
+	struct carried *carried = carried_open("/mnt/carried", switched, false, NULL);
+	ck_assert(carried_get(carried, &n, &object));
+	carried_close(carried);
+	carry(&two, &gone);
+	carry(&n, &object);
+	carried_clear(&object);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* A run was killed when it had noted what was to take the place of another file's name: that file
+ * is not the new one. */
+START_TEST(i7_staged_and_not_in_its_place)
+{
+	const struct carried_object object = {.staged = 12345};
+
+	trees_make("mkdir d && echo old >d/1 && ln d/1 d/2 && echo >d/3 && "
+		   "find . -exec touch -hd 2001-02-03 {} +");
+	take_away("d/2");
+	make("d/2", "echo new >d/2");
+	const struct migrate_binding two = handle_of("d/2");
+	carry(&two, &object);
+	go_back(0);
+	same_trees();
+	sh("grep -q old " OLD_TREE "/d/1");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("look");
@@ -86,6 +129,8 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, not_found_before);
 	tcase_add_test(tcase, another_by_its_name);
+	tcase_add_test(tcase, i7_staged_and_not_in_its_place);
+	tcase_add_test(tcase, a_number_that_is_given_again);
 	tcase_add_test(tcase, known_when_it_is_not_found);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -106,6 +106,7 @@ static void write_to(const char *path, char byte, size_t len)
 	g_hash_table_insert(attrs.xattrs, (char *)"user.DOSATTRIB",
 			    g_bytes_new(read_only, sizeof(read_only)));
 	ck_assert_int_eq(old_file_open(old, path, true, &file), 0);
+	ck_assert_int_eq(old_file_resize(file, 0), 0);
 	ck_assert_int_eq(old_file_resize(file, (off_t)len + 10), 0);
 	ck_assert_int_eq(old_file_write(file, data, len, 5), 0);
 	ck_assert_int_eq(old_file_sync(file), 0);

@@ -406,6 +406,8 @@ END_TEST
 
 START_TEST(planned)
 {
+	const bool yes = true;
+	GError *error = NULL;
 	struct way way;
 
 	trees_make(FILL);
@@ -422,6 +424,10 @@ START_TEST(planned)
 	ck_assert_uint_eq(way.plan.renamed, 1);
 	ck_assert_uint_eq(way.plan.removed, 1);
 	ck_assert_uint_eq(way.plan.bytes, 12);
+	way.tree->stop = &yes;
+	ck_assert(!plan_make(way.tree, &way.plan, &error));
+	ck_assert(g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_INTR));
+	g_error_free(error);
 	way_close(&way);
 	sh("cd " OLD_TREE " && test ! -e n -a -e a/3 -a -e a/4 -a ! -e " OLD_STAGE);
 }

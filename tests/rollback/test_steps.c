@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Killed after each step that changes the old server's tree, or the notes of what is done: the next
- * run brings it to its end, without a conflict and with nothing left over. */
+/* Killed, or asked to end, after each step that changes the old server's tree, or the notes of what
+ * is done: the next run brings it to its end, without a conflict and with nothing left over. */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -8,15 +8,19 @@
 #include "attrs.h"
 #include "trees.h"
 
-/* Shared with children: which step kills, 0: none; and how many there were. */
+/* Shared with children: which step ends it, 0: none; and how many there were. */
 static struct {
-	unsigned kill_at, steps, first; /* first: of a run that was not killed */
+	unsigned end_at, steps, first; /* first: of a run that was not ended */
 } * shared;
+static bool asked; /* and not killed */
 
 static void step(void)
 {
-	if (++shared->steps == shared->kill_at)
+	if (++shared->steps != shared->end_at)
+		return;
+	if (!asked)
 		raise(SIGKILL);
+	stop_now = true;
 }
 
 #define WRAP(type, name, parameters, arguments)                                                    \
@@ -50,7 +54,8 @@ static void change_all(void)
 {
 	trees_make("mkdir -p a/b/c d e/f g/h quiet && for i in 1 2 3 4 5 6 7; do echo old$i >a/$i; "
 		   "done && "
-		   "ln a/1 d/link && echo y >a/b/c/y && echo z >e/f/z && "
+		   "ln a/1 d/link && ln -s to a/symlink && ln -s to g/symlink && echo y >a/b/c/y "
+		   "&& echo z >e/f/z && "
 		   "echo q >quiet/q && echo 1 >g/h/1 && echo 2 >g/h/2 && "
 		   "find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");
 	make("n", "mkdir n");
@@ -67,6 +72,9 @@ static void change_all(void)
 	move("a/t", "a/5");
 	move("a/6", "n/6");
 	change("n/6", JOURNAL_DATA, "echo moved >>n/6");
+	make("linked", "ln a/symlink linked");
+	make("linked2", "ln g/symlink linked2");
+	make("g/new", "echo new >g/new");
 	move("a/b", "d/b");
 	move("a", "d/b/c/a");
 	take_away("e/f/z");
@@ -81,6 +89,27 @@ static void change_all(void)
 	const struct journal_place place = {handle_of("g"), "i"};
 	journal_store_seen(journal, &moved, JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_DIRECTORY,
 			   &place, true);
+}
+
+static void move_directory(void)
+{
+	trees_make("mkdir -p d/e && echo 1 >d/1 && echo 2 >d/e/2 && ln -s to d/symlink && "
+		   "find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");
+	move("d", "z");
+	make("z/new", "echo new >z/new");
+}
+
+/* What the run that was ended did not know of. */
+static void change_in_directory(void)
+{
+	change("z/1", JOURNAL_META, "chmod 600 z/1");
+	change("z/e", JOURNAL_META, "chmod 700 z/e");
+	make("linked", "ln z/symlink linked");
+	make("z/later", "echo later >z/later");
+}
+
+static void change_nothing(void)
+{
 }
 
 static void start(pid_t *pid)
@@ -98,15 +127,15 @@ static int end_of(pid_t pid)
 }
 
 /* In a process of its own, for its mounts.  Whether the step was reached. */
-static void kill_at(unsigned number)
+static void end_at(unsigned number, void (*before)(void), void (*after)(void))
 {
 	pid_t pid;
 
-	change_all();
+	before();
 	trees_commit();
 	journal_store_close(journal);
 	shared->steps = 0;
-	shared->kill_at = number;
+	shared->end_at = number;
 	start(&pid);
 	if (!pid) {
 		struct way way;
@@ -117,16 +146,17 @@ static void kill_at(unsigned number)
 		_exit(0);
 	}
 	int status = end_of(pid);
-	ck_assert_int_eq(status, number ? SIGKILL : 0);
-	shared->kill_at = 0;
+	ck_assert_int_eq(status, number && !asked ? SIGKILL : 0);
+	shared->end_at = 0;
 	shared->first = shared->steps;
 	open_store();
+	after();
 	go_back(0);
 	same_trees();
 	sh("test ! -e " OLD_TREE "/" OLD_STAGE);
 }
 
-START_TEST(each_step)
+static void end_at_each_step(void (*before)(void), void (*after)(void))
 {
 	unsigned steps = 1;
 
@@ -137,15 +167,33 @@ START_TEST(each_step)
 
 		start(&pid);
 		if (!pid) {
-			kill_at(i);
+			end_at(i, before, after);
 			exit(0);
 		}
 		int status = end_of(pid);
-		ck_assert_msg(status == 0, "killed after step %u of %u", i, steps);
+		ck_assert_msg(status == 0, "ended after step %u of %u", i, steps);
 		if (!i)
 			steps = shared->first;
 	}
-	ck_assert_uint_gt(steps, 40);
+	ck_assert_uint_gt(steps, 10);
+}
+
+START_TEST(killed_at_each_step)
+{
+	end_at_each_step(change_all, change_nothing);
+}
+END_TEST
+
+START_TEST(asked_to_end_at_each_step)
+{
+	asked = true;
+	end_at_each_step(move_directory, change_in_directory);
+}
+END_TEST
+
+START_TEST(i12_killed_at_each_step_and_changed)
+{
+	end_at_each_step(move_directory, change_in_directory);
 }
 END_TEST
 
@@ -155,7 +203,9 @@ int main(void)
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, each_step);
+	tcase_add_test(tcase, killed_at_each_step);
+	tcase_add_test(tcase, i12_killed_at_each_step_and_changed);
+	tcase_add_test(tcase, asked_to_end_at_each_step);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -6,6 +6,24 @@
 
 #define LINKS NEW_TREE "/" MIGRATE_PRIVATE_DIR "/" MIGRATE_LINKS_DIR
 
+/* A run while clients go on: what is in OLD_TREE stays. */
+static void follow(const char *there)
+{
+	struct way way;
+
+	trees_commit();
+	journal_store_close(journal);
+	serving = true;
+	way_open(&way);
+	way_go(&way);
+	ck_assert_uint_eq(way.tree->conflicts->len, 0);
+	ck_assert_uint_gt(way.done.left, 0);
+	way_close(&way);
+	serving = false;
+	open_store();
+	sh("cd " OLD_TREE " && %s", there);
+}
+
 /* As a file is that had a name in d and one in e, neither of which is filled: of the one clients
  * asked for, and removed it. */
 START_TEST(written_to_without_a_name)
@@ -24,6 +42,7 @@ START_TEST(written_to_without_a_name)
 	const struct journal_place was = {handle_of("d"), "x"};
 	journal_store_removed(journal, &x, false, &was);
 	journal_store_touch(journal, &x, JOURNAL_DATA | JOURNAL_META, NULL);
+	follow("test -e d/x -a -e e/f/y"); /* the retriever knows them by their number of names */
 	go_back(0);
 	sh("cd " OLD_TREE " && test ! -e d/x && grep -q more e/f/y && "
 	   "test $(stat -c %%i e/f/y) = %lu",
@@ -34,6 +53,25 @@ START_TEST(written_to_without_a_name)
 	go_back(0);
 	sh("grep -q third " OLD_TREE "/e/f/y && test $(stat -c %%Y " OLD_TREE "/e/f) = "
 	   "$(date -d 2001-02-03 +%%s)");
+}
+END_TEST
+
+/* No other name of it is there, so that nothing waits for one. */
+START_TEST(removed_with_all_its_names)
+{
+	struct stat st;
+
+	trees_make("mkdir d && echo x >d/x && find . -exec touch -hd 2001-02-03 {} +");
+	ck_assert_int_eq(stat(OLD_TREE "/d/x", &st), 0);
+	sh("mkdir -p " LINKS " && mv " NEW_TREE "/d/x " LINKS "/%016lx", (unsigned long)st.st_ino);
+	g_autofree char *link = g_strdup_printf(MIGRATE_PRIVATE_DIR "/" MIGRATE_LINKS_DIR "/%016lx",
+						(unsigned long)st.st_ino);
+	const struct migrate_binding x = handle_of(link);
+	const struct journal_place was = {handle_of("d"), "x"};
+	journal_store_removed(journal, &x, false, &was);
+	serving = true;
+	go_back(0);
+	sh("test ! -e " OLD_TREE "/d/x");
 }
 END_TEST
 
@@ -76,6 +114,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, written_to_without_a_name);
+	tcase_add_test(tcase, removed_with_all_its_names);
 	tcase_add_test(tcase, made_anew_here);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -32,7 +32,7 @@
 
 static struct journal_store *journal;
 static int64_t switched;
-static bool stop_now;
+static bool stop_now, serving;
 /* What tells what was done while the plan is made; NULL: nothing is. */
 static bool (*settle)(struct journal_reader *, GError **);
 
@@ -238,6 +238,8 @@ static inline void way_open(struct way *way)
 				      switched + skew, &error);
 	if (way->tree)
 		way->tree->settle = settle;
+	if (way->tree)
+		way->tree->serving = serving;
 	ck_assert_msg(way->tree && plan_make(way->tree, &way->plan, &error), "%s",
 		      error ? error->message : "");
 }

@@ -199,6 +199,7 @@ END_TEST
 
 START_TEST(settles)
 {
+	const bool yes = true;
 	GError *error = NULL;
 
 	ck_assert(!journal_settle(reader, false, -1, &error));
@@ -215,6 +216,10 @@ START_TEST(settles)
 	kill(writer, SIGSTOP);
 	ck_assert(!journal_settle(reader, true, 1, &error));
 	ck_assert(g_error_matches(error, JOURNAL_ERROR, ETIMEDOUT));
+	g_clear_error(&error);
+	journal_set_stop(reader, &yes);
+	ck_assert(!journal_settle(reader, false, -1, &error));
+	ck_assert(g_error_matches(error, JOURNAL_ERROR, ECANCELED));
 	g_clear_error(&error);
 	stop_writer();
 }
