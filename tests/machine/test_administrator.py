@@ -21,10 +21,9 @@ from servers import REPO, Ganesha                                       # noqa: 
 from uml import Guest                                                   # noqa: E402
 
 OLD, ROOT = '/export/projects', '/srv/projects'
-# A container lacks a capability, a test has no time for a long grace, and its client is root.
+# A container lacks a capability, and the client is root.
 GANESHA = '''
 NFS_CORE_PARAM { Allow_Set_Io_Flusher_Fail = true; }
-NFSv4 { Grace_Period = 6; Lease_Lifetime = 5; }
 EXPORT_DEFAULTS { Squash = No_Root_Squash; }
 '''
 # Runs commands that come by a connection.
@@ -188,7 +187,6 @@ def migrate(guide, machine, client, old):
     unchanged('in the end')
     sh(*smb, 'cd news; get by-smb /dev/null')
     client.sh('umount /projects')
-    machine.sh('systemctl revert migrate-retriever@projects migrate-guard@projects')
     machine.sh('apt purge quickmigrate quickmigrate-ganesha quickmigrate-samba')
 
 
