@@ -27,6 +27,7 @@ struct ctl {
 	gboolean settle, plan;				      /* of changes, rollback */
 	gboolean content, stop, list;			      /* of verify */
 	gboolean final, check;				      /* of report */
+	gboolean unwatched;				      /* of finalize */
 	const char *compare;				      /* of attach; NULL: size-mtime */
 	const char *reason, *below;			      /* of errors */
 	const char *id;					      /* of trace: PEER:ID */

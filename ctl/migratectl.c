@@ -77,7 +77,8 @@ static enum ctl_exit throttle_background(const struct ctl *ctl)
 static enum ctl_exit finalize_volume(const struct ctl *ctl)
 {
 	g_autoptr(GKeyFile) reply = NULL;
-	enum ctl_exit result = ctl_ask_once(ctl, "finalize", &reply);
+	enum ctl_exit result =
+		ctl_ask_once(ctl, ctl->unwatched ? "finalize unwatched" : "finalize", &reply);
 
 	if (result)
 		return result;
@@ -233,6 +234,9 @@ static const GOptionEntry options[] = {
 	 "report --check: who may have signed, as ssh-keygen has it", "FILE"},
 	{"tree", 0, 0, G_OPTION_ARG_FILENAME, &given.tree,
 	 "report --check: compare the manifest with a tree", "DIR"},
+	{"unwatched", 0, 0, G_OPTION_ARG_NONE, &given.unwatched,
+	 "finalize: programs of this machine move nothing meanwhile, which cannot be watched",
+	 NULL},
 	{"for", 0, 0, G_OPTION_ARG_STRING, &given.tool,
 	 "backup-list: tar, rsync, restic, borg, or paths (default), with a NUL behind each",
 	 "TOOL"},

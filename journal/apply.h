@@ -11,7 +11,7 @@
 #ifndef JOURNAL_APPLY_H
 #define JOURNAL_APPLY_H
 
-#include "events.h"
+#include "store/events.h"
 #include "scan.h"
 #include "watch.h"
 

@@ -75,15 +75,18 @@ struct read {
 
 static void look_and_read(struct tevent_req *req);
 
-/* For its user. */
-static void start_over(struct tevent_req *req)
+/* For its user, but without going to the share's directory again: a read has no path, and the user
+ * may not be allowed to search it any more. */
+static void as_user(struct tevent_req *req, void (*resume)(struct tevent_req *req))
 {
 	struct read *read = tevent_req_data(req, struct read);
 
-	if (!change_to_user_and_service_by_fsp(read->fsp))
+	if (!become_user_without_service_by_fsp(read->fsp)) {
 		tevent_req_error(req, EACCES);
-	else
-		look_and_read(req);
+		return;
+	}
+	resume(req);
+	unbecome_user_without_service();
 }
 
 static void range_durable(struct vm_call *call, int status, void *arg)
@@ -92,7 +95,7 @@ static void range_durable(struct vm_call *call, int status, void *arg)
 	if (status < 0)
 		vm_req_fail(arg, status);
 	else
-		start_over(arg);
+		as_user(arg, look_and_read);
 }
 
 static void make_durable(struct tevent_req *req)
@@ -123,7 +126,7 @@ static void read_done(struct tevent_req *subreq)
 	else if (result == MIGRATE_DOUBTFUL)
 		make_durable(req);
 	else if (result == 0)
-		start_over(req);
+		as_user(req, look_and_read);
 	else
 		tevent_req_done(req);
 }
@@ -140,16 +143,11 @@ static void read_below(struct tevent_req *req)
 
 static void range_fetched(struct vm_call *call, int status, void *arg)
 {
-	struct tevent_req *req = arg;
-	struct read *read = tevent_req_data(req, struct read);
-
 	TALLOC_FREE(call);
 	if (status < 0)
-		vm_req_fail(req, status);
-	else if (!change_to_user_and_service_by_fsp(read->fsp))
-		tevent_req_error(req, EACCES);
+		vm_req_fail(arg, status);
 	else
-		read_below(req);
+		as_user(arg, read_below);
 }
 
 static void look_and_read(struct tevent_req *req)

@@ -304,7 +304,7 @@ static int run_finalize(struct retriever *retriever, const char *argument, char 
 					retriever->config->name);
 		return -EBUSY;
 	}
-	return finalize_volume(retriever, text);
+	return finalize_volume(retriever, !g_strcmp0(argument, "unwatched"), text);
 }
 
 static int run_verify(struct retriever *retriever, const char *argument, char **text)

@@ -62,9 +62,10 @@
  *                        (-1: no more)
  *   mend PATH          makes one object, below the root, what it is on the old server
  *                      (proving/mend.h): [mend] text
- *   finalize           verify; refuses while anything is unfinished; keeps the report elsewhere,
- *                      removes .migrate/ and what is left of ours: [finalize] losses report
- *                      names-skipped
+ *   finalize [unwatched]  verify; refuses while anything is unfinished; keeps the report
+ *                      elsewhere, removes .migrate/ and what is left of ours: [finalize] losses
+ *                      report names-skipped.  unwatched: nothing is moved by programs of this
+ *                      machine, of which the kernel cannot tell
  *
  * All numbers are decimal, sizes in bytes.  state: unattached: no record at the root and no
  * .migrate/ of a volume; copying, copied: there is a copy, and a run of it is not or is through;

@@ -108,7 +108,7 @@ static int check_aside(struct retriever *retriever, char **message)
 	return -EBUSY;
 }
 
-int finalize_volume(struct retriever *retriever, char **message)
+int finalize_volume(struct retriever *retriever, bool unwatched, char **message)
 {
 	struct verify_count count;
 	enum volume_state state = volume_state(retriever);
@@ -125,7 +125,7 @@ int finalize_volume(struct retriever *retriever, char **message)
 	/* What failed some time ago is told to whoever asks first, and was not taken for durable.
 	 */
 	durability_sync_all(retriever);
-	ret = verify_volume(retriever, &count, message);
+	ret = (unwatched ? verify_volume : verify_watched)(retriever, &count, message);
 	if (!ret && count.unfinished) {
 		*message =
 			g_strdup_printf("%" G_GUINT64_FORMAT " objects are unfinished, the first "

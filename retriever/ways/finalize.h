@@ -6,9 +6,10 @@
 #include "volume/retriever.h"
 
 /*
- * Proves that nothing is unfinished (verify.h), keeps the report elsewhere, then removes what is
- * ours.  Slow thread.  0, or -errno with *message, one line that says what to do (g_free).
+ * Proves that nothing is unfinished (verify_watched(); verify_volume() if unwatched), keeps the
+ * report elsewhere, then removes what is ours.  Slow thread.  0, or -errno with *message, one line
+ * that says what to do (g_free).
  */
-int finalize_volume(struct retriever *retriever, char **message);
+int finalize_volume(struct retriever *retriever, bool unwatched, char **message);
 
 #endif

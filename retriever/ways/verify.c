@@ -8,8 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "moved.h"
 #include "place.h"
 #include "volume/errors.h"
+
+#define WALKS 3 /* at most, where what is unfinished was moved behind them */
 
 /* Directories still to be looked at, by kernel handle: no path, no open descriptor. */
 struct walk {
@@ -157,31 +160,47 @@ static void set_counters(struct retriever *retriever, const struct verify_count 
 	COUNT_SET(retriever, exact, 1);
 }
 
-int verify_volume(struct retriever *retriever, struct verify_count *count, char **message)
+/* moved may be NULL; *again: something unfinished may have been moved behind the walk. */
+static int walk_tree(struct walk *walk, struct moved *moved, bool *again)
+{
+	struct retriever *retriever = walk->retriever;
+	bool is_root = true;
+	int ret;
+
+	walk->count->objects = 1;
+	ret = look_at_directory(walk, retriever->root_fd, retriever->root_fd, ".");
+	while (!ret) {
+		struct migrate_binding next;
+		int fd;
+
+		if (moved)
+			ret = moved_take(moved, walk->pending, again);
+		if (ret || !walk->pending->len)
+			break;
+		next = g_array_index(walk->pending, struct migrate_binding, walk->pending->len - 1);
+		g_array_set_size(walk->pending, walk->pending->len - 1);
+		fd = retriever_open_binding(retriever, &next, O_RDONLY | O_DIRECTORY);
+		if (fd < 0)
+			ret = fd == -ESTALE ? 0 : fd; /* removed meanwhile */
+		else
+			ret = list(walk, fd, is_root);
+		is_root = false;
+		if (g_atomic_int_get(&retriever->closing))
+			ret = -ECANCELED;
+	}
+	return ret;
+}
+
+static int walk_once(struct retriever *retriever, struct moved *moved, struct verify_count *count,
+		     bool *again, char **message)
 {
 	struct walk walk = {.retriever = retriever, .count = count};
-	bool is_root = true;
 	int ret;
 
 	memset(count, 0, sizeof *count);
 	walk.pending = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
 	walk.linked = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-	count->objects = 1;
-	ret = look_at_directory(&walk, retriever->root_fd, retriever->root_fd, ".");
-	while (!ret && walk.pending->len) {
-		struct migrate_binding next =
-			g_array_index(walk.pending, struct migrate_binding, walk.pending->len - 1);
-		int fd = retriever_open_binding(retriever, &next, O_RDONLY | O_DIRECTORY);
-
-		g_array_set_size(walk.pending, walk.pending->len - 1);
-		if (fd < 0)
-			ret = fd == -ESTALE ? 0 : fd; /* removed meanwhile */
-		else
-			ret = list(&walk, fd, is_root);
-		is_root = false;
-		if (g_atomic_int_get(&retriever->closing))
-			ret = -ECANCELED;
-	}
+	ret = walk_tree(&walk, moved, again);
 	g_array_free(walk.pending, TRUE);
 	g_hash_table_destroy(walk.linked);
 	if (ret)
@@ -190,4 +209,45 @@ int verify_volume(struct retriever *retriever, struct verify_count *count, char 
 	else
 		set_counters(retriever, count);
 	return ret;
+}
+
+int verify_volume(struct retriever *retriever, struct verify_count *count, char **message)
+{
+	return walk_once(retriever, NULL, count, NULL, message);
+}
+
+static int walk_watched(struct retriever *retriever, struct verify_count *count, bool *again,
+			char **message)
+{
+	const struct volume_config *config = retriever->config;
+	struct moved *moved;
+	int ret = moved_watch(retriever, &moved);
+
+	if (ret) {
+		*message = g_strdup_printf(
+			"%s: the kernel cannot tell whether programs of this machine move "
+			"unfinished files meanwhile: fanotify: %s: let none move anything, and run "
+			"migratectl finalize --unwatched %s",
+			config->root, g_strerror(-ret), config->name);
+		return ret;
+	}
+	ret = walk_once(retriever, moved, count, again, message);
+	moved_free(moved);
+	return ret;
+}
+
+int verify_watched(struct retriever *retriever, struct verify_count *count, char **message)
+{
+	memset(count, 0, sizeof *count);
+	for (int walks = 0; walks < WALKS; walks++) {
+		bool again = false;
+		int ret = walk_watched(retriever, count, &again, message);
+
+		if (ret || count->unfinished || !again)
+			return ret;
+	}
+	*message = g_strdup_printf("%s: programs of this machine move unfinished files all the "
+				   "time: stop them, and run migratectl finalize %s again",
+				   retriever->config->root, retriever->config->name);
+	return -EBUSY;
 }

@@ -69,6 +69,9 @@ EXCEPTIONS = {
         "Removing .migrate moves the root's ctime once more.",
     'missing_is_data':
         'SEEK sees what is missing as data, so holes of the source only when they are here.',
+    'unfinished_by_stat':
+        'Times, links and space of an unfinished object, as a program of this machine is told them, '
+        'are those of the new file system (admin-guide, Backups and local access).',
     'zeros_are_holes':
         'Blocks of the source that are all zeros become holes (admin-guide, What is carried '
         'over).',

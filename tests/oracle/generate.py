@@ -30,6 +30,8 @@ def settings(r, door):
         out['smb'] = smb_settings(r, door)
         out['objects'] = r.choice(('streams_xattr acl_xattr',) * 3 + ('acl_xattr', 'streams_xattr'))
         out['hold'] = r.choice((15, 15, 1))
+    if door == 'local':         # nobody tells stat(2) what is lazy
+        out.update(stub_attributes='eager', records=False)
     if door == 'mixed':         # neither server is to keep what the other changes
         out.update(version=r.choice(('nfs3', 'nfs4')), attr_expiration=0, dir_chunk=0,
                    entries=None, records=False)
@@ -109,6 +111,8 @@ class Generator(SmbOperations):
         weights = dict(self.WORLD_WEIGHTS)
         if side:
             weights.update(self.WEIGHTS)
+            if case['door'] == 'local':
+                del weights['access'], weights['fsinfo']
             if self.v4:
                 weights.update(self.WEIGHTS4)
                 if case['settings']['minor'] >= 2:

@@ -6,6 +6,7 @@ import struct
 
 import compare
 import compare_smb
+import compare_local
 import door_smb
 import generate_smb
 import smb2
@@ -13,6 +14,7 @@ import smbd
 from compare import Difference
 from door3 import Door3
 from door4 import Door4
+from door_local import DoorLocal, Local
 from execute import ROOT, Side
 from execute_smb import SmbSide
 from servers import Ganesha
@@ -123,6 +125,28 @@ class NfsPair(Pair):
             yield {'op': 'list', 'at': name, 'plus': True, 'count': 8192}
         elif os.path.isfile(path):
             yield {'op': 'readall', 'at': name, 'block': 1 << 20}
+
+
+class LocalPair(NfsPair):
+    """Programs of this machine: the migrating side has the guard, the plain side nothing."""
+
+    def start(self, sequence, _version):
+        self.guard = sequence.guard
+        self.trees = [Local(*pair) for pair in zip(NAMES, (sequence.migrated, sequence.plain))]
+        self.comparer = compare_local.LocalComparer(sequence.disk, sequence.begin, self.ask_again)
+        for tree in self.trees:
+            self.sides.append(Side(tree.name, lambda tree=tree: DoorLocal(tree, sequence.unblock),
+                                   sequence.settings['clients']))
+
+    def close(self):
+        super().close()
+        for tree in self.trees:
+            tree.close()
+
+    def restart(self, number):
+        """The guard; what is opened meanwhile waits."""
+        self.guard.stop(number)
+        self.guard.start()
 
 
 class SmbPair(Pair):

@@ -121,6 +121,12 @@ LIES = {
     'no attributes': lambda op, result: op['op'] == 'write' and result['seen'].__setitem__(
         0, (*result['seen'][0][:2], None, None)),
 }
+# A program of the machine is told nothing else.
+LOCAL_CASE = {**CASE, 'door': 'local'}
+LOCAL_OPS = [op for op in OPS if op['op'] != 'access']
+LOCAL_LIES = {name: LIES[name] for name in (
+    'one byte of data', 'zeros for data', 'a short read', 'a status', 'a write count',
+    'a link target', 'mode', 'owner', 'size', 'type', 'a name too few', 'a name too much')}
 DISK_LIES = {
     'bytes on disk': on_disk(overwrite),
     'mode on disk': on_disk(lambda path: os.chmod(path, 0o601)),
@@ -136,6 +142,7 @@ def run(world, play, tell):
     smb = selftest_smb
     compare.SETTLE = 3                  # each lie is waited for in vain
     run_case('nfs3', (CASE, OPS), (LIES, DISK_LIES), world, play, tell)
+    run_case('local', (LOCAL_CASE, LOCAL_OPS), (LOCAL_LIES, DISK_LIES), world, play, tell)
     run_case('smb', (smb.CASE, smb.OPS), (smb.LIES, DISK_LIES), world, play, tell)
     run_case('smb source', (smb.SOURCE_CASE, smb.SOURCE_OPS),
              (smb.SOURCE_LIES, smb.SOURCE_DISK_LIES), world, play, tell)

@@ -15,6 +15,7 @@ import back
 import beginning
 import compare
 import door_smb
+import guarded
 import smb2
 import smbd
 import source
@@ -22,7 +23,7 @@ import source_smb
 import tree
 from compare import Difference
 from harness import expect
-from pairs import NfsPair, SmbPair
+from pairs import LocalPair, NfsPair, SmbPair
 from sandbox import BASE, LOGS, Failure, Host, Process, sh, volume
 from servers import VOLUME, Ganesha, Migration
 
@@ -87,6 +88,7 @@ class Sequence:
         self.migration = None
         self.stage = 'finalized'
         self.back = None
+        self.guard = None
 
     def __enter__(self):
         try:
@@ -113,11 +115,14 @@ class Sequence:
             self.disk.slack = 8 << 20           # it preallocates behind what grows
         door = self.case['door']
         if door != 'smb':
-            self.pairs.append(NfsPair())
+            self.pairs.append(LocalPair() if door == 'local' else NfsPair())
             self.pairs[-1].start(self, settings.get('version', door))
         if door in ('smb', 'mixed'):
             self.pairs.append(SmbPair())
             self.pairs[-1].start(self)
+
+    def start_retriever(self):
+        self.migration.start_retriever(*(guarded.OWN_MOUNTS if self.case['door'] == 'local' else ()))
 
     def start_migration(self):
         settings, more = self.settings, {}
@@ -138,7 +143,9 @@ class Sequence:
             bandwidth=settings.get('bandwidth', 0))
         self.migration = Migration(self.world.build, root=self.migrated,
                                    **{**self.configured, **({'bandwidth': 0} if begin == 'copied' else {})})
-        self.migration.start_retriever()
+        self.start_retriever()
+        if self.case['door'] == 'local':
+            self.guard = guarded.Guard(self.migration).start()
         if self.world.back and back.possible(self.case):
             self.stage = back.stage(self.case)
             self.back = back.Back(self)
@@ -159,6 +166,8 @@ class Sequence:
                 server.stop(signal.SIGKILL)
         if self.back:
             self.back.close()
+        if self.guard:
+            self.guard.close()
         for process in (self.crawler, self.migration and self.migration.retriever):
             if process and process.poll() is None:
                 process.kill()
@@ -216,7 +225,7 @@ class Sequence:
         self.resume()
         if self.down:
             self.down = False
-            self.migration.start_retriever()
+            self.start_retriever()
 
     def world_crawler(self, op):
         if self.crawler and self.crawler.poll() is None:
@@ -320,11 +329,17 @@ class Sequence:
             expect(state == 'whole', f'the state is {state}')
             errors = self.migration.ctl('errors').strip()
             expect(not errors, f'errors: {errors}')
+            if self.guard and self.migration.ctl('verify', may_fail=True) is None:
+                # what was moved into what was whole, which the next run brings
+                self.migration.crawl()
             self.migration.ctl('verify')
             if self.settings.get('begin'):
                 self.migration.ctl('aside', '--discard')
             if self.stage == 'finalized':
                 self.migration.ctl('finalize')
+            if self.guard:
+                expect(self.guard.process.wait(60) == 0, 'the guard failed in the end')
+                self.guard.listen()
             self.disk.finalized = self.stage == 'finalized'
         except Failure as failure:
             raise Difference('finish', str(failure)) from None

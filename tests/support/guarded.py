@@ -2,6 +2,7 @@
 """A guarded volume: the guard's process, and what systemd does for it."""
 import fcntl
 import os
+import signal
 import socket
 
 from sandbox import BASE, Process, wait_for
@@ -59,6 +60,17 @@ class Guard:
     def stop(self, number):
         self.process.stop(number)
         self.listen()
+
+    def close(self):
+        """For good: who waits goes on."""
+        if self.process.poll() is None:
+            self.stop(signal.SIGKILL)
+        self.listen()
+        for fd in self.kept.values():
+            os.close(fd)
+        self.kept.clear()
+        self.socket.close()
+        os.unlink(self.path)
 
 
 class OwnMounts:

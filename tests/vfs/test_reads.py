@@ -129,6 +129,23 @@ def other_requests_go_on(args):
 
 
 @case()
+def a_share_that_may_not_be_searched_any_more(args):
+    """What was opened before is read nevertheless, when smbd has been in another share meanwhile."""
+    world = World(args, a_stub)
+    s, fake = world.session(), world.fake
+    fid = opened(s, 'stub')
+    fake.on[RANGE] = lambda r: HOLD
+    mid, = s.start(smb2.read(fid, 0, len(TEXT)))
+    asked, = fake.wait(RANGE, 1)
+    status, other = s.connection.session('alice', smbd.PASSWORD, 'IPC$')
+    same(status, 0, 'the other share')
+    opened(other, 'srvsvc')
+    os.chmod(ROOT, 0o700)
+    fake.reply(asked, fake.do_range(asked))
+    same(bytes_of(s.connection.wait(mid), 'read'), TEXT, 'content')
+
+
+@case()
 def a_late_fetch_fails_that_read(args):
     """With a time-out; the connection lives, the work goes on."""
     def fill(world):

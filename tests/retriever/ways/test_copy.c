@@ -560,10 +560,10 @@ START_TEST(the_switch)
 	make_all();
 	ck_assert_uint_eq(backend_fault_submitted(core.fault, 1u << BACKEND_READ), 0);
 	expect_same_tree();
-	ck_assert_int_eq(finalize_volume(core.retriever, &message), -EBUSY);
+	ck_assert_int_eq(finalize_volume(core.retriever, false, &message), -EBUSY);
 	ck_assert_ptr_nonnull(strstr(message, "set aside"));
 	ck_assert_int_eq(aside_restore(core.retriever, "d/f0"), 0);
-	ck_assert_int_eq(finalize_volume(core.retriever, &again), 0);
+	ck_assert_int_eq(finalize_volume(core.retriever, false, &again), 0);
 	ck_assert(is_there(core.root, "d/f0"));
 	ck_assert(!is_there(core.root, ".migrate"));
 	copy_free();

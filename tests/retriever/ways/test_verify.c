@@ -32,7 +32,7 @@ START_TEST(i12_below_normal_directories)
 	verify(&count);
 	ck_assert_uint_eq(count.unfinished, 2); /* e and f */
 	ck_assert_int_eq(count.directories_whole, 0);
-	ck_assert_int_eq(finalize_volume(core.retriever, &message), -EBUSY);
+	ck_assert_int_eq(finalize_volume(core.retriever, false, &message), -EBUSY);
 	ck_assert_int_eq(migrate_has_record(d), 1); /* so that a crawler finds it */
 	ck_assert_int_eq(migrate_has_record(root), 1);
 	close(d);
@@ -88,6 +88,129 @@ START_TEST(gives_up_when_closing)
 }
 END_TEST
 
+/* ---- what is moved behind the walk ---- */
+
+enum behind { A_FILE, A_DIRECTORY, A_NAME, FROM_WHAT_WAS_MOVED, ALL_THE_TIME, BEHINDS };
+
+static struct {
+	char *first, *second; /* directories that are listed in this order */
+	enum behind how;
+	bool moves, done;
+} behind;
+
+static void move(const char *from, const char *name, const char *to, const char *as)
+{
+	g_autofree char *a = g_build_filename(from, name, NULL);
+	g_autofree char *b = g_build_filename(to, as, NULL);
+
+	ck_assert_msg(rename(a, b) == 0, "%s to %s: %s", a, b, strerror(errno));
+}
+
+static void move_name(void)
+{
+	g_autofree char *a = g_build_filename(behind.second, "s/f", NULL);
+	g_autofree char *b = g_build_filename(behind.first, "f", NULL);
+
+	ck_assert_int_eq(link(a, b), 0);
+	ck_assert_int_eq(unlink(a), 0);
+}
+
+static void move_behind(bool second)
+{
+	const bool again = behind.done;
+
+	if (!second && (!again || behind.how != ALL_THE_TIME))
+		return;
+	behind.done = true;
+	if (again && behind.how == ALL_THE_TIME)
+		move(second ? behind.second : behind.first, "f",
+		     second ? behind.first : behind.second, "f");
+	else if (again)
+		return;
+	else if (behind.how == A_NAME)
+		move_name();
+	else if (behind.how == A_FILE || behind.how == ALL_THE_TIME)
+		move(behind.second, "s/f", behind.first, "f");
+	else
+		move(behind.second, "s", behind.first, "s");
+}
+
+/* The walk begins to list a directory. */
+DIR *fdopendir(int fd)
+{
+	DIR *(*real)(int) = dlsym(RTLD_NEXT, "fdopendir");
+	g_autofree char *path = retriever_fd_path(fd), *name = g_path_get_basename(path);
+
+	if (!behind.moves && strlen(name) == 1 && strchr("ab", *name)) {
+		g_free(behind.first);
+		behind.first = behind.second;
+		behind.second = g_strdup(path);
+	} else if (behind.moves && strlen(name) == 1) {
+		if (strchr("ab", *name))
+			move_behind(!strcmp(path, behind.second));
+		else if (behind.how == FROM_WHAT_WAS_MOVED && behind.done &&
+			 faccessat(fd, "f", F_OK, 0) == 0)
+			move(path, "f", behind.second, "f");
+	}
+	return real(fd);
+}
+
+static void fill(const char *name)
+{
+	int fd = core_find(&core, name, O_RDONLY | O_DIRECTORY);
+
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
+	close(fd);
+}
+
+static void take_for_whole(const char *path)
+{
+	ck_assert_int_eq(lremovexattr(path, MIGRATE_XATTR), 0);
+}
+
+/* I4: a local program takes a stub from where the walk has not been to where it has been. */
+START_TEST(i4_moved_behind_the_walk)
+{
+	g_autofree char *message = NULL, *as = NULL;
+	struct verify_count count;
+	int root;
+
+	core_make(&core);
+	core_source_file(&core, "s/f", 1000, 1);
+	core_source_file(&core, "a/d/none", 0, 1);
+	core_source_file(&core, "b/d/none", 0, 1);
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	fill("s");
+	fill("a"), fill("a/d");
+	fill("b"), fill("b/d");
+	core_restart(&core);
+	verify(&count);
+	move(core.root, "s", behind.second, "s");
+	for (const char *const *name = (const char *const[]){"", "a", "a/d", "b", "b/d", NULL};
+	     *name; name++) {
+		g_autofree char *path = core_path(&core, *name);
+
+		if (lgetxattr(path, MIGRATE_XATTR, NULL, 0) > 0)
+			take_for_whole(path);
+	}
+	as = g_build_filename(behind.second, "s", NULL);
+	take_for_whole(as);
+	behind.how = _i;
+	behind.moves = true;
+	ck_assert_int_eq(finalize_volume(core.retriever, false, &message), -EBUSY);
+	ck_assert(behind.done);
+	ck_assert_ptr_nonnull(strstr(
+		message, behind.how == ALL_THE_TIME ? "all the time" : "1 objects are unfinished"));
+	ck_assert_int_eq(faccessat(root, MIGRATE_PRIVATE_DIR, F_OK, 0), 0);
+	if (behind.how != ALL_THE_TIME) /* so that a crawler finds it */
+		ck_assert_int_eq(migrate_has_record(root), 1);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("verify");
@@ -95,6 +218,7 @@ int main(void)
 
 	tcase_add_test(tcase, i12_below_normal_directories);
 	tcase_add_test(tcase, the_counters_are_set);
+	tcase_add_loop_test(tcase, i4_moved_behind_the_walk, 0, BEHINDS);
 	tcase_add_test(tcase, gives_up_when_closing);
 	return run_suite(suite);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What fanotify(7) says with FAN_REPORT_DFID_NAME_TARGET, one event at a time. */
-#ifndef JOURNAL_EVENTS_H
-#define JOURNAL_EVENTS_H
+#ifndef JOURNAL_STORE_EVENTS_H
+#define JOURNAL_STORE_EVENTS_H
 
 #include <sys/fanotify.h>
 
-#include "store/store.h"
+#include "store.h"
 
 #define EVENTS_MASK                                                                                \
 	(FAN_CREATE | FAN_DELETE | FAN_RENAME | FAN_MODIFY | FAN_ATTRIB | FAN_CLOSE_WRITE |        \
