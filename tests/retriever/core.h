@@ -45,8 +45,8 @@
 #include "ways/finalize.h"
 #include "ways/verify.h"
 
-/* Tests that kill a retriever at each of its steps do so at some under a sanitizer, which sees nothing
- * of what a kill leaves. */
+/* Tests that kill a retriever at each of its steps do so at some under a sanitizer, which sees
+ * nothing of what a kill leaves. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CORE_STEP 5
 #else

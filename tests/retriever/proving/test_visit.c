@@ -80,7 +80,8 @@ START_TEST(both)
 
 	begin("touch $old/Name $old/gone; mkdir $old/lost");
 	core_shell(&core, "touch -r $new $old/stamp; mv $new/Name $new/NAME; rm $new/gone; rmdir "
-			  "$new/lost; mkdir $new/only $new/lost+found; touch -r $old/stamp $new; rm $old/stamp; "
+			  "$new/lost; mkdir $new/only $new/lost+found; touch -r $old/stamp $new; "
+			  "rm $old/stamp; "
 			  "touch -d 2001-01-01 $old");
 	g_hash_table_add(visits.given_up, "gone");
 	root = visit("", PROVING_BOTH, PROOF_SAME, &n);
