@@ -292,9 +292,14 @@ static enum ctl_exit verify_both(const struct ctl *ctl)
 		return result;
 	result = ctl_ask(link, command, false, &reply);
 	if (!result && ctl->stop) {
+		g_autofree char *state = NULL;
+
 		result = follow(ctl, link, &reply);
+		state = result ? NULL : ctl_text(reply, GROUP, "state");
 		if (!result && !ctl->json)
-			printf("%s: the comparison is stopped\n", ctl->volume);
+			printf("%s: %s\n", ctl->volume,
+			       strcmp(state, "stopped") ? "no comparison is under way"
+							: "the comparison is stopped");
 	} else {
 		if (!result && !ctl->list)
 			result = follow(ctl, link, &reply);
