@@ -290,8 +290,12 @@ def under_way(migration, *options):
     """A comparison that has begun to read; not ended inside."""
     process = subprocess.Popen(command(migration, *options), stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def reads():
+        now = progress(migration)                   # of the one before, as long as it has not begun
+        return now['state'] == 'running' and now['objects'] > 3
     try:
-        wait_for('it reads', lambda: progress(migration)['objects'] > 3)
+        wait_for('it reads', reads)
         yield process
     finally:
         process.kill()
