@@ -152,11 +152,13 @@ static inline void core_make(struct core *core)
 
 	memset(core, 0, sizeof(*core));
 	core->attributes = STUB_EAGER;
-	g_snprintf(core->dir, sizeof(core->dir), "%s/%d-%u", core_base, (int)getpid(), serial++);
+	do /* the numbers of processes come again */
+		g_snprintf(core->dir, sizeof(core->dir), "%s/%d-%u", core_base, (int)getpid(),
+			   serial++);
+	while (mkdir(core->dir, 0755) < 0 && errno == EEXIST);
 	core->source = g_strconcat(core->dir, "/old", NULL);
 	core->root = g_strconcat(core->dir, "/new", NULL);
 	core->socket = g_strconcat(core->dir, "/sock", NULL);
-	ck_assert_int_eq(mkdir(core->dir, 0755), 0);
 	ck_assert_int_eq(mkdir(core->source, 0755), 0);
 	ck_assert_int_eq(mkdir(core->root, 0755), 0);
 }
