@@ -6,6 +6,9 @@
  *     test_sequences                 the seeds of every test run
  *     test_sequences SEED            one, and what it does
  *     test_sequences SEED COUNT      so many, from SEED on
+ *
+ * A seed settles the sequence and the steps.  Objects are taken in the order of their handles, in
+ * which the kernel draws a number for each: what depends on that order fails now and then.
  */
 #include <ftw.h>
 
