@@ -1,54 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Killed, or asked to end, after each step that changes the old server's tree, or the notes of what
  * is done: the next run brings it to its end, without a conflict and with nothing left over. */
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-
-#include "attrs.h"
-#include "trees.h"
-
-/* Shared with children: which step ends it, 0: none; and how many there were. */
-static struct {
-	unsigned end_at, steps, first; /* first: of a run that was not ended */
-} * shared;
-static bool asked; /* and not killed */
-
-static void step(void)
-{
-	if (++shared->steps != shared->end_at)
-		return;
-	if (!asked)
-		raise(SIGKILL);
-	stop_now = true;
-}
-
-#define WRAP(type, name, parameters, arguments)                                                    \
-	type __real_##name parameters;                                                             \
-	type __wrap_##name parameters;                                                             \
-	type __wrap_##name parameters                                                              \
-	{                                                                                          \
-		type result = __real_##name arguments;                                             \
-		step();                                                                            \
-		return result;                                                                     \
-	}
-
-WRAP(int, old_mkdir, (struct old * old, const char *path), (old, path))
-WRAP(int, old_create, (struct old * old, const char *path), (old, path))
-WRAP(int, old_symlink, (struct old * old, const char *target, const char *path),
-     (old, target, path))
-WRAP(int, old_mknod, (struct old * old, const char *path, mode_t mode, dev_t device),
-     (old, path, mode, device))
-WRAP(int, old_link, (struct old * old, const char *from, const char *to), (old, from, to))
-WRAP(int, old_rename, (struct old * old, const char *from, const char *to, bool directory),
-     (old, from, to, directory))
-WRAP(int, old_remove, (struct old * old, const char *path, bool directory), (old, path, directory))
-WRAP(int, attrs_give_times, (int fd, const struct attrs *attrs), (fd, attrs))
-WRAP(int, attrs_give,
-     (int fd, const struct attrs *attrs, const struct volume_config *config, attrs_lost_fn lost,
-      void *arg),
-     (fd, attrs, config, lost, arg))
-WRAP(bool, carried_commit, (struct carried * carried, GError **error), (carried, error))
+#include "ended.h"
 
 static void change_all(void)
 {
@@ -112,44 +65,12 @@ static void change_nothing(void)
 {
 }
 
-static void start(pid_t *pid)
-{
-	*pid = fork();
-	ck_assert_int_ge(*pid, 0);
-}
-
-static int end_of(pid_t pid)
-{
-	int status;
-
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	return status;
-}
-
 /* In a process of its own, for its mounts.  Whether the step was reached. */
 static void end_at(unsigned number, void (*before)(void), void (*after)(void))
 {
-	pid_t pid;
-
 	before();
-	trees_commit();
-	journal_store_close(journal);
-	shared->steps = 0;
-	shared->end_at = number;
-	start(&pid);
-	if (!pid) {
-		struct way way;
-
-		way_open(&way);
-		way_go(&way);
-		way_close(&way);
-		_exit(0);
-	}
-	int status = end_of(pid);
-	ck_assert_int_eq(status, number && !asked ? SIGKILL : 0);
-	shared->end_at = 0;
+	ck_assert_int_eq(go_to_step(number), number && !asked ? SIGKILL : 0);
 	shared->first = shared->steps;
-	open_store();
 	after();
 	go_back(0);
 	same_trees();
@@ -160,8 +81,7 @@ static void end_at_each_step(void (*before)(void), void (*after)(void))
 {
 	unsigned steps = 1;
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
+	share_steps();
 	for (unsigned i = 0; i <= steps; i++) {
 		pid_t pid;
 

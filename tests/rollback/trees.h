@@ -30,6 +30,16 @@
 #define OLD_TREE "/mnt/old"
 #define NEW_TREE "/mnt/new"
 
+/* What mounts /mnt/$n. */
+#define ON_TMPFS "mount -t tmpfs tmpfs /mnt/$n"
+/* It gives the numbers of what is gone again. */
+#define ON_EXT4                                                                                    \
+	"truncate -s 32M /mnt/$n.img && "                                                          \
+	"mkfs.ext4 -q -O ^has_journal -E hash_seed=" SAME_UUID " -U " SAME_UUID " /mnt/$n.img && " \
+	"mount -o loop /mnt/$n.img /mnt/$n && rmdir /mnt/$n/lost+found"
+#define SAME_UUID "01234567-89ab-4cde-8f01-23456789abcd"
+
+static const char *tree_mount = ON_TMPFS;
 static struct journal_store *journal;
 static int64_t switched;
 static bool stop_now, serving;
@@ -91,10 +101,9 @@ static inline void trees_make(const char *fill)
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("tmpfs", "/mnt", "tmpfs", 0, "mode=755"))
 		ck_abort_msg("the test must be root and mount on /mnt");
-	sh("mkdir /mnt/old /mnt/new && mount -t tmpfs tmpfs /mnt/old && "
-	   "mount -t tmpfs tmpfs /mnt/new && cd /mnt/old && { %s; }; cd / && "
-	   "cp -a /mnt/old/. /mnt/new/",
-	   fill);
+	sh("for n in old new; do mkdir /mnt/$n && { %s; } || exit 1; done && "
+	   "cd /mnt/old && { %s; }; cd / && cp -a /mnt/old/. /mnt/new/",
+	   tree_mount, fill);
 	open_store();
 	wait_for_clocks();
 	switched = g_get_real_time() * 1000;
@@ -292,7 +301,7 @@ static inline void go_back(unsigned conflicts)
 static inline void same_trees(void)
 {
 	sh("out=$(rsync -naiHAX --checksum --delete --exclude=/.migrate " NEW_TREE "/ " OLD_TREE
-	   "/) && printf '%%s\n' \"$out\" >&2 && test -z \"$out\"");
+	   "/) && { test -z \"$out\" || { printf '%%s\n' \"$out\" >&2; false; }; }");
 }
 
 #endif
