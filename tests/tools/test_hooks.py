@@ -24,12 +24,15 @@ def read(path):
 
 
 def compiled(build, module):
-    """The sources of the module that are built here, and where they look for headers."""
-    entries = [entry for entry in json.loads(read(build + '/compile_commands.json'))
-               if entry['file'].startswith(f'{TREE}/{module}/')]
-    folders = {folder for entry in entries
-               for folder in re.findall(r'-(?:I|isystem )(\S+)', entry['command'])}
-    return [entry['file'] for entry in entries], sorted(folders)
+    """The sources of the module that are built there, of this tree or a copy of it, and where they
+    look for headers."""
+    sources, folders = [], set()
+    for entry in json.loads(read(build + '/compile_commands.json')):
+        found = re.search(f'/({module}/[^/]*)$', entry['file'])
+        if found:
+            sources.append(f'{TREE}/{found[1]}')
+            folders.update(re.findall(r'-(?:I|isystem )(\S+)', entry['command']))
+    return sources, sorted(folders)
 
 
 def members(text, structure):
