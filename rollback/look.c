@@ -149,14 +149,19 @@ int tree_look(struct tree *tree, struct node *node)
 
 int tree_found(struct tree *tree, struct node *node, struct node *dir, const char *name)
 {
-	g_autofree char *parent = tree_path(dir);
-	g_autofree char *path = parent ? old_path(parent, name) : NULL;
+	const struct place place = {dir, (char *)name, false};
+	g_autofree char *path = tree_place_path(node, &place);
 	bool first = !node->there;
 	int ret = first ? look_at(tree, node, path, false) : 0;
 
 	if (!ret && first)
 		g_ptr_array_set_size(node->at, 0); /* it was not found there */
-	if (!ret && place_find(node->at, dir, name) < 0)
+	if (!ret && place_find(node->at, dir, name) < 0) {
 		place_add(node->at, dir, name);
+		/* by which it is moved */
+		if (!dir)
+			g_ptr_array_insert(node->at, 0,
+					   g_ptr_array_steal_index(node->at, node->at->len - 1));
+	}
 	return ret;
 }

@@ -7,7 +7,8 @@
 
 /* Looks at it on the old server, where it is known to be or may be.  0 or -errno. */
 int tree_look(struct tree *tree, struct node *node);
-/* A name of it was found there.  0 or -errno. */
+/* A name of it was found there; dir: NULL is OLD_STAGE, and it is the first of them then.  0 or
+ * -errno. */
 int tree_found(struct tree *tree, struct node *node, struct node *dir, const char *name);
 
 #endif

@@ -343,16 +343,20 @@ static void take_parked(struct tree *tree)
 		const struct old_name *name = value;
 		struct migrate_binding handle;
 
-		if (name->name[0] != STAGE_PARKED || !tree_stage_parse(name->name, &handle) ||
-		    g_hash_table_contains(tree->fileids, &name->fileid))
+		if (name->name[0] != STAGE_PARKED || !tree_stage_parse(name->name, &handle))
 			continue;
-		struct node *node = handle.type
-					    ? tree_node(tree, &handle)
-					    : tree_node_there(tree, NULL, name->name, name->fileid);
-		ret = tree_look(tree, node);
-		if (ret || !node->there)
-			continue;
-		tree_activate(tree, node);
+		struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
+		if (!node) {
+			node = handle.type ? tree_node(tree, &handle)
+					   : tree_node_there(tree, NULL, name->name, name->fileid);
+			if (tree_look(tree, node) || !node->there)
+				continue;
+			tree_activate(tree, node);
+		}
+		/* it may have been found by another name */
+		if (node->there && node->old.st_ino == name->fileid &&
+		    migrate_binding_equal(&handle, &node->handle))
+			tree_found(tree, node, NULL, name->name);
 	}
 }
 

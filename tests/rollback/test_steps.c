@@ -61,6 +61,25 @@ static void change_in_directory(void)
 	make("z/later", "echo later >z/later");
 }
 
+static void move_links(void)
+{
+	trees_make("mkdir d && echo 1 >1 && ln 1 d/1 && ln -s to symlink && ln symlink d/symlink "
+		   "&& echo old >old && ln old d/old && find . -exec touch -hd "
+		   "2001-02-03T04:05:06.789 {} +");
+	move("1", "d/2");
+	move("d/1", "3");
+	move("symlink", "d/symlink2");
+	move("d/symlink", "symlink3");
+	take_away("old");
+	take_away("d/old");
+	make("old", "mkdir old");
+}
+
+static void move_link_back(void)
+{
+	move("d/symlink2", "symlink");
+}
+
 static void change_nothing(void)
 {
 }
@@ -117,6 +136,12 @@ START_TEST(i12_killed_at_each_step_and_changed)
 }
 END_TEST
 
+START_TEST(i12_killed_at_each_step_and_links)
+{
+	end_at_each_step(move_links, move_link_back);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("steps");
@@ -125,6 +150,7 @@ int main(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, killed_at_each_step);
 	tcase_add_test(tcase, i12_killed_at_each_step_and_changed);
+	tcase_add_test(tcase, i12_killed_at_each_step_and_links);
 	tcase_add_test(tcase, asked_to_end_at_each_step);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
