@@ -235,7 +235,8 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	int ret;
 
 	/* of an object that is here still, a link that is not: only that one goes */
-	if (carried && (node->here || node->carried.fileid != name->fileid)) {
+	if (carried && (node->here || (node->carried.fileid != name->fileid &&
+				       node->carried.staged != name->fileid))) {
 		const struct carried_object known = node->carried;
 
 		carried = false;
