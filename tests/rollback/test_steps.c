@@ -98,6 +98,20 @@ static void change_and_move(void)
 	move("changed", "b/moved");
 }
 
+static void remove_one_name(void)
+{
+	trees_make("mkdir -p a/b/c d && ln -s x one && ln one a/b/two && echo file >three && "
+		   "ln three a/b/four && find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");
+	take_away("one");
+	take_away("three");
+}
+
+static void link_the_other(void)
+{
+	make("d/link", "ln a/b/two d/link");
+	make("d/link2", "ln a/b/four d/link2");
+}
+
 static void change_nothing(void)
 {
 }
@@ -161,6 +175,12 @@ START_TEST(i12_number_given_again)
 }
 END_TEST
 
+START_TEST(i12_one_of_two_names)
+{
+	end_at_each_step(remove_one_name, link_the_other);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("steps");
@@ -171,6 +191,7 @@ int main(void)
 	tcase_add_test(tcase, i12_killed_at_each_step_and_changed);
 	tcase_add_test(tcase, asked_to_end_at_each_step);
 	tcase_add_test(tcase, i12_number_given_again);
+	tcase_add_test(tcase, i12_one_of_two_names);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
