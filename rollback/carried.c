@@ -256,6 +256,15 @@ static int mark(struct carried *carried, const struct migrate_binding *handle, b
 	return code == MDB_NOTFOUND ? 0 : code;
 }
 
+static int own(struct carried *carried, const struct migrate_binding *handle, uint64_t fileid)
+{
+	uint8_t buffer[9];
+	MDB_val key = fileid_key(buffer, fileid);
+	MDB_val value = {.mv_data = (void *)handle, .mv_size = sizeof(*handle)};
+
+	return fileid ? mdb_put(carried->txn, carried->dbi, &key, &value, 0) : 0;
+}
+
 bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 		 const struct carried_object *object, GError **error)
 {
@@ -269,19 +278,20 @@ bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 				    .touching = object->touching,
 				    .names = object->names ? object->names->len : 0};
 	MDB_val key = object_key(buffer, 'o', handle), value;
-	uint8_t fileid[9];
+	struct carried_object before;
 	int code;
 
+	carried_get(carried, handle, &before);
 	g_byte_array_append(bytes, (const uint8_t *)&fixed, sizeof(fixed));
 	append_names(bytes, object);
 	g_byte_array_append(bytes, (const uint8_t *)&object->version, sizeof(object->version));
 	value = (MDB_val){.mv_data = bytes->data, .mv_size = bytes->len};
 	code = mdb_put(carried->txn, carried->dbi, &key, &value, 0);
-	if (!code && object->fileid) {
-		key = fileid_key(fileid, object->fileid);
-		value = (MDB_val){.mv_data = (void *)handle, .mv_size = sizeof(*handle)};
-		code = mdb_put(carried->txn, carried->dbi, &key, &value, 0);
-	}
+	if (!code && object->fileid != before.fileid)
+		code = own(carried, handle, object->fileid);
+	if (!code && object->staged != before.staged)
+		code = own(carried, handle, object->staged);
+	carried_clear(&before);
 	return !failed(carried, code, error) &&
 	       !failed(carried, mark(carried, handle, object->touching), error);
 }

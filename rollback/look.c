@@ -30,7 +30,7 @@ static bool is_carried_for_another(const struct tree *tree, const struct node *n
 
 	if (!is)
 		return false;
-	is = other.fileid == fileid;
+	is = other.fileid == fileid || other.staged == fileid;
 	carried_clear(&other);
 	return is;
 }
@@ -140,7 +140,7 @@ int tree_look(struct tree *tree, struct node *node)
 		g_ptr_array_set_size(node->at, 0);
 		place_add(node->at, NULL, name);
 	}
-	if (ret == -ENOENT && known_fileid(node))
+	if (ret == -ENOENT && known_fileid(node) && is_known(tree, node, known_fileid(node)))
 		tree_expect(tree, known_fileid(node), node);
 	if (ret == -ENOENT && node->carried.staged)
 		tree_expect(tree, node->carried.staged, node);

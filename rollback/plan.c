@@ -87,12 +87,14 @@ static void take_names_at_switch(struct node *node)
 }
 
 /* No name that is known stays; or it has more, which it may have had at the switch where the known
- * ones came in a gap, or since. */
+ * ones came in a gap, or since, or a run that was killed has removed them there. */
 static bool may_have_others(const struct node *node)
 {
 	return (!node->wanted->len && !tree_keeps_a_name(node)) ||
-	       (node->st.st_nlink > node->wanted->len && !node->was_carried &&
-		(node->fileid || (node->flags & JOURNAL_SCANNED) || tree_is_doubted(node)));
+	       (node->st.st_nlink > node->wanted->len &&
+		(node->was_carried ? node->carried.touching
+				   : node->fileid || (node->flags & JOURNAL_SCANNED) ||
+					     tree_is_doubted(node)));
 }
 
 /* One whose names that are known all go, or may be another's, has others in directories that were
@@ -235,7 +237,8 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	int ret;
 
 	/* of an object that is here still, a link that is not: only that one goes */
-	if (carried && (node->here || node->carried.fileid != name->fileid)) {
+	if (carried && (node->here || (node->carried.fileid != name->fileid &&
+				       node->carried.staged != name->fileid))) {
 		const struct carried_object known = node->carried;
 
 		carried = false;

@@ -83,6 +83,7 @@ END_TEST
 START_TEST(a_number_that_is_given_again)
 {
 	struct carried_object object, gone = {0};
+	const struct carried_object not_yet = {0};
 
 	trees_make(FILL);
 	make("a/n", "echo n >a/n");
@@ -95,6 +96,7 @@ START_TEST(a_number_that_is_given_again)
 	struct carried *carried = carried_open("/mnt/carried", switched, false, NULL);
 	ck_assert(carried_get(carried, &n, &object));
 	carried_close(carried);
+	carry(&n, &not_yet);
 	carry(&two, &gone);
 	carry(&n, &object);
 	carried_clear(&object);

@@ -25,8 +25,9 @@ struct object {
 
 /* Those of every run: faults of each kind that sequences found fail with one of them. */
 static const int every_run[] = {
-	1,  2,	3,  4,	5,  6,	7,  8,	11, 12, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
-	27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 84,
+	1,  2,	3,  4,	5,  6,	7,  8,	9,  10, 11, 12, 13, 14, 15, 16, 17,
+	18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34,
+	35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 84,
 };
 static int first_seed, seeds; /* 0: of every run */
 static const char *program;

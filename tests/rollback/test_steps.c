@@ -80,6 +80,57 @@ static void move_link_back(void)
 	move("d/symlink2", "symlink");
 }
 
+/* Killed as soon as the command fails. */
+static void kill_until_not(const char *command)
+{
+	for (unsigned i = 1; system(command) == 0; i++)
+		ck_assert_int_eq(go_to_step(i), SIGKILL);
+}
+
+/* It was not noted that this is gone, and its number is given again. */
+static void free_number(void)
+{
+	tree_mount = ON_EXT4;
+	trees_make("mkdir b && echo old >old && echo changed >changed && "
+		   "find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");
+	make("b/first", "echo first >b/first");
+	ck_assert_int_eq(go_to_step(0), 0);
+	take_away("b/first");
+	kill_until_not("test -e " OLD_TREE "/b/first");
+}
+
+static void make_second(void)
+{
+	free_number();
+	make("b/second", "echo second >b/second");
+}
+
+static void replace_second(void)
+{
+	move("old", "b/second");
+}
+
+static void change_and_move(void)
+{
+	free_number();
+	change("changed", JOURNAL_DATA, "echo more >>changed");
+	move("changed", "b/moved");
+}
+
+static void remove_one_name(void)
+{
+	trees_make("mkdir -p a/b/c d && ln -s x one && ln one a/b/two && echo file >three && "
+		   "ln three a/b/four && find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");
+	take_away("one");
+	take_away("three");
+}
+
+static void link_the_other(void)
+{
+	make("d/link", "ln a/b/two d/link");
+	make("d/link2", "ln a/b/four d/link2");
+}
+
 static void change_nothing(void)
 {
 }
@@ -114,7 +165,7 @@ static void end_at_each_step(void (*before)(void), void (*after)(void))
 		if (!i)
 			steps = shared->first;
 	}
-	ck_assert_uint_gt(steps, 10);
+	ck_assert_uint_ge(steps, 10);
 }
 
 START_TEST(killed_at_each_step)
@@ -142,6 +193,19 @@ START_TEST(i12_killed_at_each_step_and_links)
 }
 END_TEST
 
+START_TEST(i12_number_given_again)
+{
+	end_at_each_step(make_second, replace_second);
+	end_at_each_step(change_and_move, change_nothing);
+}
+END_TEST
+
+START_TEST(i12_one_of_two_names)
+{
+	end_at_each_step(remove_one_name, link_the_other);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("steps");
@@ -152,6 +216,8 @@ int main(void)
 	tcase_add_test(tcase, i12_killed_at_each_step_and_changed);
 	tcase_add_test(tcase, i12_killed_at_each_step_and_links);
 	tcase_add_test(tcase, asked_to_end_at_each_step);
+	tcase_add_test(tcase, i12_number_given_again);
+	tcase_add_test(tcase, i12_one_of_two_names);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
