@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <time.h>
 
 #include "record.h"
 
@@ -28,6 +29,22 @@ int migrate_binding_get(int fd, const char *name, struct migrate_binding *out)
 	return 0;
 }
 
+#define TRIES 20 /* a millisecond apart */
+
+/* Linux says ENOMEM, too, where an inode of this number is just being made: for a moment, with the
+ * creator's processor. */
+static int open_when_made(int mount_fd, struct file_handle *handle, int flags)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	int fd = open_by_handle_at(mount_fd, handle, flags);
+
+	for (int i = 0; fd < 0 && errno == ENOMEM && i < TRIES; i++) {
+		nanosleep(&pause, NULL);
+		fd = open_by_handle_at(mount_fd, handle, flags);
+	}
+	return fd;
+}
+
 int migrate_open_handle(int mount_fd, int type, const void *bytes, size_t len, int flags)
 {
 	union {
@@ -39,7 +56,7 @@ int migrate_open_handle(int mount_fd, int type, const void *bytes, size_t len, i
 	if (len > MAX_HANDLE_SZ)
 		return -ESTALE;
 	memcpy(u.space + sizeof(struct file_handle), bytes, len);
-	fd = open_by_handle_at(mount_fd, &u.handle, flags);
+	fd = open_when_made(mount_fd, &u.handle, flags);
 	if (fd < 0)
 		return errno == ENOENT ? -ESTALE : -errno;
 	return fd;
