@@ -28,6 +28,16 @@ class Door:
     def result(status):
         return {'status': status, 'seen': []}
 
+    def walk(self, names, who):
+        """Name by name: (status, how many were found, the handle of the last)."""
+        fh = self.root
+        for depth, name in enumerate(names):
+            got = self.lookup(fh, name, who)
+            if got['status']:
+                return got['status'], depth, None
+            fh = got['fh']
+        return 0, len(names), fh
+
     def patiently(self, once):
         end, tries = time.monotonic() + self.patience, 0
         while True:

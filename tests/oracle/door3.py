@@ -76,15 +76,6 @@ class Door3(Door):
         self.post(r, out, 'directory', fh)
         return out
 
-    def walk(self, names, who):
-        fh = self.root
-        for depth, name in enumerate(names):
-            got = self.lookup(fh, name, who)
-            if got['status']:
-                return got['status'], depth, None
-            fh = got['fh']
-        return 0, len(names), fh
-
     def access(self, fh, bits, who):
         status, r = self.ask(nfs3.ACCESS, opaque(fh) + u32(bits), who)
         out = self.result(status)

@@ -150,15 +150,6 @@ class DoorLocal(Door):
                     os.close(fd)
         return self.ask(call)
 
-    def walk(self, names, who):
-        fh = self.root
-        for depth, name in enumerate(names):
-            got = self.lookup(fh, name, who)
-            if got['status']:
-                return got['status'], depth, None
-            fh = got['fh']
-        return 0, len(names), fh
-
     def setattr(self, fh, new, who, guard=None, opened=None):
         def call(out):
             with self.opened(fh) as fd:

@@ -26,6 +26,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "core_step.h"
 #include "core_tsan.h"
 
 #include "fault_backend.h"
@@ -44,14 +45,6 @@
 #include "ways/attach.h"
 #include "ways/finalize.h"
 #include "ways/verify.h"
-
-/* Tests that kill a retriever at each of its steps do so at some under a sanitizer, which sees
- * nothing of what a kill leaves. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CORE_STEP 5
-#else
-#define CORE_STEP 1
-#endif
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)

@@ -86,6 +86,14 @@ START_TEST(i4_what_is_moved)
 }
 END_TEST
 
+/* The kernel's part is to be told, through ends[1]. */
+static struct moved *watch_told(int ends[2])
+{
+	ck_assert_int_eq(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+	told = ends[0];
+	return watch();
+}
+
 static void tell(int fd, uint64_t mask, unsigned event_len)
 {
 	const struct fanotify_event_metadata event = {.event_len = event_len,
@@ -108,17 +116,13 @@ START_TEST(i4_what_is_not_known)
 
 	core_make(&core);
 	core_start(&core);
-	ck_assert_int_eq(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
-	told = ends[0];
-	moved = watch();
+	moved = watch_told(ends);
 	tell(ends[1], FAN_Q_OVERFLOW, len);
 	take(moved, &escaped);
 	ck_assert(escaped);
 	moved_free(moved);
 
-	ck_assert_int_eq(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
-	told = ends[0];
-	moved = watch();
+	moved = watch_told(ends);
 	tell(ends[1], FAN_MOVED_TO, len);
 	take(moved, &escaped);
 	ck_assert(escaped);
