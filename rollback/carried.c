@@ -192,18 +192,30 @@ static bool take_name(const uint8_t **p, const uint8_t *end, struct carried_obje
 	return true;
 }
 
+/* *value: the whole row. */
+static bool get_fixed(struct carried *carried, const struct migrate_binding *handle,
+		      struct fixed *fixed, MDB_val *value)
+{
+	g_autoptr(GByteArray) buffer = g_byte_array_new();
+	MDB_val key = object_key(buffer, 'o', handle);
+
+	*fixed = (struct fixed){0};
+	if (carried->void_ || mdb_get(carried->txn, carried->dbi, &key, value) ||
+	    value->mv_size < sizeof(*fixed))
+		return false;
+	memcpy(fixed, value->mv_data, sizeof(*fixed));
+	return true;
+}
+
 bool carried_get(struct carried *carried, const struct migrate_binding *handle,
 		 struct carried_object *object)
 {
-	g_autoptr(GByteArray) buffer = g_byte_array_new();
-	MDB_val key = object_key(buffer, 'o', handle), value;
 	struct fixed fixed;
+	MDB_val value;
 
 	*object = (struct carried_object){0};
-	if (carried->void_ || mdb_get(carried->txn, carried->dbi, &key, &value) ||
-	    value.mv_size < sizeof(fixed))
+	if (!get_fixed(carried, handle, &fixed, &value))
 		return false;
-	memcpy(&fixed, value.mv_data, sizeof(fixed));
 	*object = (struct carried_object){.generation = fixed.generation,
 					  .fileid = fixed.fileid,
 					  .staged = fixed.staged,
@@ -219,6 +231,16 @@ bool carried_get(struct carried *carried, const struct migrate_binding *handle,
 	if ((size_t)(end - p) == sizeof(object->version))
 		memcpy(&object->version, p, sizeof(object->version));
 	return true;
+}
+
+bool carried_is_done(struct carried *carried, const struct migrate_binding *handle,
+		     uint64_t generation)
+{
+	struct fixed fixed;
+	MDB_val value;
+
+	return get_fixed(carried, handle, &fixed, &value) && fixed.generation == generation &&
+	       !fixed.touching;
 }
 
 bool carried_find(struct carried *carried, uint64_t fileid, struct migrate_binding *handle)
@@ -278,10 +300,10 @@ bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 				    .touching = object->touching,
 				    .names = object->names ? object->names->len : 0};
 	MDB_val key = object_key(buffer, 'o', handle), value;
-	struct carried_object before;
+	struct fixed before;
 	int code;
 
-	carried_get(carried, handle, &before);
+	get_fixed(carried, handle, &before, &value);
 	g_byte_array_append(bytes, (const uint8_t *)&fixed, sizeof(fixed));
 	append_names(bytes, object);
 	g_byte_array_append(bytes, (const uint8_t *)&object->version, sizeof(object->version));
@@ -291,9 +313,9 @@ bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 		code = own(carried, handle, object->fileid);
 	if (!code && object->staged != before.staged)
 		code = own(carried, handle, object->staged);
-	carried_clear(&before);
-	return !failed(carried, code, error) &&
-	       !failed(carried, mark(carried, handle, object->touching), error);
+	if (!code && !object->touching != !before.touching)
+		code = mark(carried, handle, object->touching);
+	return !failed(carried, code, error);
 }
 
 void carried_each_touching(struct carried *carried, carried_fn fn, void *arg)

@@ -48,6 +48,9 @@ void carried_close(struct carried *carried);
 /* FALSE: nothing is known.  carried_clear() it. */
 bool carried_get(struct carried *carried, const struct migrate_binding *handle,
 		 struct carried_object *object);
+/* That row of the journal was dealt with in full. */
+bool carried_is_done(struct carried *carried, const struct migrate_binding *handle,
+		     uint64_t generation);
 /* Whose counterpart has this fileid, or the one that takes its place: the last that got it. */
 bool carried_find(struct carried *carried, uint64_t fileid, struct migrate_binding *handle);
 /* Calls fn for each that is being touched, or was when somebody was killed. */

@@ -11,42 +11,10 @@
 #include "migrate.h"
 #include "moving.h"
 #include "room.h"
+#include "rows.h"
 #include "to_come.h"
 
 /* ---- what is known of both ------------------------------------------------------------------- */
-
-static bool take_row(void *arg, const struct journal_row *row)
-{
-	g_array_append_val((GArray *)arg, row->handle);
-	return true;
-}
-
-static void take_touched(void *arg, const struct migrate_binding *handle)
-{
-	if (handle->type) /* not of the old server alone */
-		g_array_append_val((GArray *)arg, *handle);
-}
-
-static bool load_rows(struct tree *tree, GError **error)
-{
-	g_autoptr(GArray) handles = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
-
-	carried_each_touching(tree->carried, take_touched, handles);
-	if (!journal_each(tree->journal, 0, take_row, handles, error))
-		return false;
-	for (guint i = 0; i < handles->len; i++) {
-		struct node *node =
-			tree_node(tree, &g_array_index(handles, struct migrate_binding, i));
-
-		if (node->active && !node->loaded)
-			tree_activate(tree, node);
-		node->loaded = true;
-	}
-	/* who is killed between what he does to OLD_STAGE and the root's times leaves wrong ones */
-	if (!tree->root->active)
-		tree_activate(tree, tree->root);
-	return true;
-}
 
 /* The directories among the active nodes, which become more meanwhile. */
 static bool list_here(struct tree *tree, GError **error)
@@ -525,7 +493,8 @@ static void count(const struct tree *tree, const struct node *node, struct plan 
 	struct migrate_stub stub;
 	int fd;
 
-	if (node->todo || node->later) {
+	if ((node->todo || node->later) &&
+	    !g_log_writer_default_would_drop(G_LOG_LEVEL_DEBUG, NULL)) {
 		g_autofree char *shown = tree_shown_path(node), *old = tree_path(node);
 
 		g_debug("plan: %s, on the old server %s: todo %x, flags %x, inode %lu there%s",
@@ -556,7 +525,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	bool found = false;
 
 	*plan = (struct plan){0};
-	if (!journal_state(tree->journal, &state, error) || !load_rows(tree, error) ||
+	if (!journal_state(tree->journal, &state, error) || !rows_load(tree, error) ||
 	    !list_here(tree, error))
 		return false;
 	find_names(tree);

@@ -67,7 +67,7 @@ static void count_names(struct tree *tree, DIR *dir, unsigned *hits, unsigned *m
 		    migrate_binding_get(dirfd(dir), name, &handle) ||
 		    fstatat(dirfd(dir), name, &here, AT_SYMLINK_NOFOLLOW) ||
 		    migrate_ns(here.st_ctim) > state.seen - TICK ||
-		    journal_find(tree->journal, &handle, &row, NULL) == JOURNAL_CHANGED)
+		    journal_has_row(tree->journal, &handle, &row))
 			continue;
 		int ret = old_stat(tree->old, name, &there);
 		*(!ret && (here.st_mode & S_IFMT) == (there.st_mode & S_IFMT) ? hits : misses) += 1;

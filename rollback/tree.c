@@ -397,7 +397,7 @@ static void find_carried(const struct tree *tree, struct node *node)
 static void resolve(struct tree *tree, struct node *node)
 {
 	struct journal_row row;
-	bool has_row = journal_find(tree->journal, &node->handle, &row, NULL) == JOURNAL_CHANGED;
+	bool has_row = journal_has_row(tree->journal, &node->handle, &row);
 	int fd = tree_open_node(tree, node, O_PATH);
 
 	node->here = fd >= 0 && !fstat(fd, &node->st) && node->st.st_nlink;

@@ -109,23 +109,34 @@ static bool damaged(struct journal_reader *reader, GError **error)
 	return journal_env_fail(&reader->env, MDB_CORRUPTED, error);
 }
 
-enum journal_answer journal_find(struct journal_reader *reader,
-				 const struct migrate_binding *handle, struct journal_row *row,
-				 GError **error)
+/* As LMDB says. */
+static int get_row(struct journal_reader *reader, const struct migrate_binding *handle,
+		   struct journal_row *row)
 {
 	uint8_t bytes[JOURNAL_KEY_MAX];
 	MDB_val key = {journal_key_encode(handle, bytes), bytes}, value;
-	struct journal_state state;
 	int ret = mdb_get(reader->txn, reader->env.rows, &key, &value);
 
 	memset(row, 0, sizeof(*row));
 	row->handle = *handle;
-	if (!ret && journal_row_decode(value.mv_data, value.mv_size, row))
+	return !ret && !journal_row_decode(value.mv_data, value.mv_size, row) ? MDB_CORRUPTED : ret;
+}
+
+bool journal_has_row(struct journal_reader *reader, const struct migrate_binding *handle,
+		     struct journal_row *row)
+{
+	return !get_row(reader, handle, row);
+}
+
+enum journal_answer journal_find(struct journal_reader *reader,
+				 const struct migrate_binding *handle, struct journal_row *row,
+				 GError **error)
+{
+	struct journal_state state;
+	int ret = get_row(reader, handle, row);
+
+	if (!ret)
 		return JOURNAL_CHANGED;
-	if (!ret) {
-		damaged(reader, error);
-		return JOURNAL_FAILED;
-	}
 	if (ret != MDB_NOTFOUND) {
 		journal_env_fail(&reader->env, ret, error);
 		return JOURNAL_FAILED;

@@ -78,6 +78,9 @@ enum journal_answer {
 	JOURNAL_UNKNOWN,   /* no row, but a gap is not filled, or nobody watches: cannot be said */
 	JOURNAL_FAILED,
 };
+/* Whether there is one, which is read to *row, whatever may be missing. */
+bool journal_has_row(struct journal_reader *reader, const struct migrate_binding *handle,
+		     struct journal_row *row);
 /* Changes until state.seen count.  To ask about what is now: journal_settle() first. */
 enum journal_answer journal_find(struct journal_reader *reader,
 				 const struct migrate_binding *handle, struct journal_row *row,
