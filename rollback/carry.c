@@ -10,10 +10,10 @@
 #include "content.h"
 #include "look.h"
 #include "migrate.h"
-
+#include "several.h"
 #include "steps.h"
 
-#define BATCH	    4096
+#define BATCH	    2048
 #define BATCH_BYTES (256 << 20)
 
 /* ---- notes ----------------------------------------------------------------------------------- */
@@ -264,20 +264,25 @@ static bool is_to_give(const struct node *node)
 	return node->here && node->there && (node->todo & (TODO_DATA | TODO_META));
 }
 
-static bool publish(struct carry *carry, GPtrArray *batch)
+static bool sync_there(struct carry *carry)
 {
 	int ret = old_sync(carry->tree->old);
 
-	if (ret) {
+	if (ret)
 		g_set_error(carry->error, G_FILE_ERROR, g_file_error_from_errno(-ret),
 			    "what was written to the old server is not durable: %s",
 			    g_strerror(-ret));
+	return !ret;
+}
+
+static bool publish(struct carry *carry, GPtrArray *batch)
+{
+	if (batch->len && !sync_there(carry))
 		return false;
-	}
 	for (guint i = 0; i < batch->len; i++)
 		if (!note(carry, batch->pdata[i]))
 			return false;
-	if (!commit(carry))
+	if (batch->len && !commit(carry))
 		return false;
 	for (guint i = 0; i < batch->len && !stops(carry); i++) {
 		struct node *node = batch->pdata[i];
@@ -296,22 +301,31 @@ static bool publish(struct carry *carry, GPtrArray *batch)
 	return true;
 }
 
+/* Where the next batch ends. */
+static guint end_of_batch(const GPtrArray *nodes, guint from)
+{
+	uint64_t bytes = 0;
+	guint i = from;
+
+	while (i < nodes->len && i - from < BATCH && bytes < BATCH_BYTES)
+		bytes += (uint64_t)((const struct node *)nodes->pdata[i++])->st.st_size;
+	return i;
+}
+
+/* One batch is made while the one before it becomes durable and comes to its places. */
 static bool carry_files(struct carry *carry)
 {
 	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, is_to_stage);
 	g_autoptr(GPtrArray) batch = g_ptr_array_new();
-	uint64_t begun = carry->result->bytes;
+	bool good = true;
 
-	for (guint i = 0; i < nodes->len && !stops(carry); i++) {
-		if (steps_stage(carry, nodes->pdata[i]))
-			g_ptr_array_add(batch, nodes->pdata[i]);
-		if (batch->len < BATCH && carry->result->bytes - begun < BATCH_BYTES)
-			continue;
-		if (!publish(carry, batch))
-			return false;
-		begun = carry->result->bytes;
+	for (guint i = 0, end; i < nodes->len && good && !stops(carry); i = end) {
+		end = end_of_batch(nodes, i);
+		struct several *several = several_begin(carry, nodes->pdata + i, end - i);
+		good = publish(carry, batch);
+		several_end(several, batch);
 	}
-	return stops(carry) ? !*carry->error : publish(carry, batch);
+	return good && (stops(carry) ? !*carry->error : publish(carry, batch));
 }
 
 static bool give_all(struct carry *carry)
@@ -401,7 +415,7 @@ static bool settle(struct carry *carry)
 		if (!note_done(carry, node))
 			return false;
 	}
-	return !*carry->error && commit(carry);
+	return !*carry->error && sync_there(carry) && commit(carry);
 }
 
 static void fetch_all(struct carry *carry)

@@ -108,7 +108,7 @@ int content_fetch(struct content *content, int fd)
 static int copy_range(const struct content *content, int from, struct old_file *to, off_t at,
 		      off_t end, uint64_t *bytes)
 {
-	g_autofree char *buffer = g_malloc(PIECE);
+	g_autofree char *buffer = g_malloc(MIN(PIECE, (size_t)(end - at)));
 	int ret = 0;
 
 	while (at < end && !ret) {

@@ -54,7 +54,7 @@ static int read_clock(struct old *old, int64_t *skew)
 
 	old->ops->remove(old, probe, false);
 	*skew = -g_get_real_time() * 1000;
-	ret = old->ops->create(old, probe);
+	ret = old->ops->create(old, probe, NULL);
 	if (!ret)
 		ret = old_stat(old, probe, &st);
 	if (!ret)
@@ -144,6 +144,11 @@ bool old_has_descriptors(const struct old *old)
 	return old->ops->descriptors;
 }
 
+bool old_takes_several(const struct old *old)
+{
+	return old->ops->several;
+}
+
 const char *old_objection(const struct old *old, const char *path, mode_t mode)
 {
 	return old->ops->objection ? old->ops->objection(path, mode) : NULL;
@@ -164,9 +169,9 @@ int old_mkdir(struct old *old, const char *path)
 	return old->ops->mkdir(old, path);
 }
 
-int old_create(struct old *old, const char *path)
+int old_create(struct old *old, const char *path, struct old_file **file)
 {
-	return old->ops->create(old, path);
+	return old->ops->create(old, path, file);
 }
 
 int old_symlink(struct old *old, const char *target, const char *path)

@@ -8,7 +8,8 @@
  * into a path's place there leads nowhere else.  What is under way stands in OLD_STAGE, a directory
  * in the root: objects that are being written, and those that wait for their new names.
  *
- * Everything blocks for the old server.  0 or -errno unless it is said otherwise.  One thread.
+ * Everything blocks for the old server.  0 or -errno unless it is said otherwise.  One thread, but
+ * for old_takes_several().
  */
 #ifndef OLD_H
 #define OLD_H
@@ -44,6 +45,9 @@ void old_end(struct old *old);
 /* Whether its objects have descriptors instead of owners, modes and ACLs: st_mode has the type
  * alone. */
 bool old_has_descriptors(const struct old *old);
+/* Several threads may make objects in OLD_STAGE, and remove files there, and have one open each,
+ * while one does whatever it wants to files. */
+bool old_takes_several(const struct old *old);
 /* Why an object of that type cannot be there by that path, a sentence without the object; NULL: it
  * can. */
 const char *old_objection(const struct old *old, const char *path, mode_t mode);
@@ -53,6 +57,7 @@ int old_stat(struct old *old, const char *path, struct stat *st);
 /* The file has what no copy of it that is made here, with these, would have. */
 bool old_holds_more(struct old *old, const char *path, const struct attrs *attrs);
 
+struct old_file;
 struct old_name {
 	uint64_t fileid;
 	char name[]; /* NUL-terminated */
@@ -65,8 +70,8 @@ GHashTable *old_list(struct old *old, const char *path, int *ret);
 void old_add_name(GHashTable *names, const char *name, uint64_t fileid);
 
 int old_mkdir(struct old *old, const char *path);
-/* An empty file. */
-int old_create(struct old *old, const char *path);
+/* An empty file.  *file: old_file_close() it; NULL: it is closed. */
+int old_create(struct old *old, const char *path, struct old_file **file);
 int old_symlink(struct old *old, const char *target, const char *path);
 int old_mknod(struct old *old, const char *path, mode_t mode, dev_t device);
 /* -EOPNOTSUPP: the old server has no further names. */
@@ -78,8 +83,6 @@ int old_remove(struct old *old, const char *path, bool directory);
 int old_sync(struct old *old);
 
 /* ---- giving to one object -------------------------------------------------------------------- */
-
-struct old_file;
 
 /* data: a file whose data are to be written, too.  old_file_close() it. */
 int old_file_open(struct old *old, const char *path, bool data, struct old_file **file);

@@ -20,6 +20,8 @@ struct mount {
 	struct old old;
 	int root;
 	GHashTable *dirs; /* open directories by path, as long as none is moved */
+	GMutex lock;	  /* of: */
+	int stage;	  /* OLD_STAGE, or -1: not open yet; for several threads */
 };
 
 struct mount_file {
@@ -52,6 +54,24 @@ static void close_directory(gpointer fd)
 	close(GPOINTER_TO_INT(fd));
 }
 
+static int open_stage(struct old *old)
+{
+	struct mount *mount = mount_of(old);
+
+	g_mutex_lock(&mount->lock);
+	int fd = mount->stage < 0 ? open_below(old, OLD_STAGE, O_PATH | O_DIRECTORY) : mount->stage;
+	mount->stage = MAX(fd, -1);
+	g_mutex_unlock(&mount->lock);
+	return fd;
+}
+
+static void close_stage(struct mount *mount)
+{
+	if (mount->stage >= 0)
+		close(mount->stage);
+	mount->stage = -1;
+}
+
 /* The directory of the path, which stays old's, until the next call; *name: in it. */
 static int parent_of(struct old *old, const char *path, const char **name)
 {
@@ -62,6 +82,8 @@ static int parent_of(struct old *old, const char *path, const char **name)
 	*name = slash ? slash + 1 : path;
 	if (!**name || !strcmp(*name, ".") || !strcmp(*name, ".."))
 		return -EINVAL;
+	if (!strcmp(dir, OLD_STAGE))
+		return open_stage(old);
 	gpointer known = g_hash_table_lookup(dirs, dir);
 	if (known)
 		return GPOINTER_TO_INT(known);
@@ -159,7 +181,16 @@ static int mount_mkdir(struct old *old, const char *path)
 	return dir < 0 ? dir : result(mkdirat(dir, name, 0700));
 }
 
-static int mount_create(struct old *old, const char *path)
+static struct old_file *file_of(struct old *old, int fd)
+{
+	struct mount_file *opened = g_new0(struct mount_file, 1);
+
+	opened->file.old = old;
+	opened->fd = fd;
+	return &opened->file;
+}
+
+static int mount_create(struct old *old, const char *path, struct old_file **file)
 {
 	const char *name;
 	int dir = parent_of(old, path, &name);
@@ -169,7 +200,10 @@ static int mount_create(struct old *old, const char *path)
 
 	if (fd < 0)
 		return dir < 0 ? dir : -errno;
-	close(fd);
+	if (file)
+		*file = file_of(old, fd);
+	else
+		close(fd);
 	return 0;
 }
 
@@ -189,19 +223,15 @@ static int mount_mknod(struct old *old, const char *path, mode_t mode, dev_t dev
 	return dir < 0 ? dir : result(mknodat(dir, name, (mode & S_IFMT) | 0600, device));
 }
 
-/* Both directories of two paths; *from_dir is to be closed. */
+/* Both directories of two paths, which stay old's, until the next call. */
 static int both(struct old *old, const char *from, const char *to, int *from_dir,
 		const char **from_name, const char **to_name)
 {
-	int dir = parent_of(old, from, from_name);
-
-	*from_dir = dir < 0 ? dir : fcntl(dir, F_DUPFD_CLOEXEC, 0);
-	if (*from_dir < 0)
-		return dir < 0 ? dir : -errno;
-	dir = parent_of(old, to, to_name);
-	if (dir < 0)
-		close(*from_dir);
-	return dir;
+	/* so that the second one pushes no other out */
+	if (g_hash_table_size(mount_of(old)->dirs) + 2 > DIRS_MAX)
+		forget(old);
+	*from_dir = parent_of(old, from, from_name);
+	return *from_dir < 0 ? *from_dir : parent_of(old, to, to_name);
 }
 
 static int mount_link(struct old *old, const char *from, const char *to)
@@ -211,9 +241,7 @@ static int mount_link(struct old *old, const char *from, const char *to)
 
 	if (dir < 0)
 		return dir;
-	int ret = result(linkat(from_dir, from_name, dir, to_name, 0));
-	close(from_dir);
-	return ret;
+	return result(linkat(from_dir, from_name, dir, to_name, 0));
 }
 
 static int mount_rename(struct old *old, const char *from, const char *to, bool directory)
@@ -224,7 +252,6 @@ static int mount_rename(struct old *old, const char *from, const char *to, bool 
 	if (dir < 0)
 		return dir;
 	int ret = result(renameat(from_dir, from_name, dir, to_name));
-	close(from_dir);
 	if (directory)
 		forget(old);
 	return ret;
@@ -240,6 +267,8 @@ static int mount_remove(struct old *old, const char *path, bool directory)
 	int ret = result(unlinkat(dir, name, directory ? AT_REMOVEDIR : 0));
 	if (directory)
 		forget(old);
+	if (!ret && !strcmp(path, OLD_STAGE))
+		close_stage(mount_of(old));
 	return ret;
 }
 
@@ -258,14 +287,10 @@ static int fd_of(const struct old_file *file)
 static int mount_open(struct old *old, const char *path, bool data, struct old_file **file)
 {
 	int fd = find(old, path, data ? O_RDWR : O_PATH);
-	struct mount_file *opened;
 
 	if (fd < 0)
 		return fd;
-	opened = g_new0(struct mount_file, 1);
-	opened->file.old = old;
-	opened->fd = fd;
-	*file = &opened->file;
+	*file = file_of(old, fd);
 	return 0;
 }
 
@@ -324,12 +349,15 @@ static void mount_close(struct old *old)
 	struct mount *mount = mount_of(old);
 
 	g_hash_table_unref(mount->dirs);
+	close_stage(mount);
+	g_mutex_clear(&mount->lock);
 	close(mount->root);
 	g_free(old->where);
 	g_free(mount);
 }
 
 static const struct old_ops mount_ops = {
+	.several = true,
 	.cannot_write = "mount it with write rights for root of this host",
 	.close = mount_close,
 	.stat = mount_stat,
@@ -365,6 +393,8 @@ struct old *old_open(const char *path, GError **error)
 	mount->old.ops = &mount_ops;
 	mount->old.where = g_strdup(path);
 	mount->root = fd;
+	mount->stage = -1;
+	g_mutex_init(&mount->lock);
 	mount->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, close_directory);
 	return &mount->old;
 }

@@ -13,6 +13,7 @@ struct volume_config;
 struct old_ops {
 	bool descriptors;
 	bool folds;		  /* names in upper and lower case are the same */
+	bool several;		  /* old_takes_several() */
 	const char *cannot_write; /* what to do then */
 	void (*close)(struct old *old);
 	/* these two may be NULL */
@@ -21,7 +22,7 @@ struct old_ops {
 	int (*stat)(struct old *old, const char *path, struct stat *st);
 	int (*list)(struct old *old, const char *path, GHashTable *names);
 	int (*mkdir)(struct old *old, const char *path);
-	int (*create)(struct old *old, const char *path);
+	int (*create)(struct old *old, const char *path, struct old_file **file);
 	int (*symlink)(struct old *old, const char *target, const char *path);
 	int (*mknod)(struct old *old, const char *path, mode_t mode, dev_t device);
 	int (*link)(struct old *old, const char *from, const char *to);

@@ -137,11 +137,6 @@ static int smb_mkdir(struct old *old, const char *path)
 	return make(old, path, DIRECTORY);
 }
 
-static int smb_create(struct old *old, const char *path)
-{
-	return make(old, path, NO_DIRECTORY);
-}
-
 static int smb_symlink(struct old *old, const char *target, const char *path)
 {
 	(void)old;
@@ -259,6 +254,13 @@ static int smb_open(struct old *old, const char *path, bool data, struct old_fil
 	opened->path = g_strdup(path);
 	*file = &opened->file;
 	return 0;
+}
+
+static int smb_create(struct old *old, const char *path, struct old_file **file)
+{
+	int ret = make(old, path, NO_DIRECTORY);
+
+	return ret || !file ? ret : smb_open(old, path, true, file);
 }
 
 static void smb_close_file(struct old_file *file)

@@ -34,16 +34,22 @@ static bool failed(struct carry *carry, struct node *node, const char *what, int
 	return false;
 }
 
-struct losing {
-	struct carry *carry;
-	const struct node *node;
-};
-
 static void lose(void *arg, const char *what)
 {
-	const struct losing *losing = arg;
+	struct making *making = arg;
 
-	tree_loss(losing->carry->tree, losing->node, what);
+	if (!making->losses)
+		making->losses = g_ptr_array_new_with_free_func(g_free);
+	g_ptr_array_add(making->losses, g_strdup(what));
+}
+
+/* What came of giving something to an object, beside how it ended. */
+static void take_gift(struct carry *carry, const struct node *node, struct making *making)
+{
+	for (guint i = 0; making->losses && i < making->losses->len; i++)
+		tree_loss(carry->tree, node, making->losses->pdata[i]);
+	g_clear_pointer(&making->losses, g_ptr_array_unref);
+	carry->result->bytes += making->bytes;
 }
 
 /* ---- content and attributes ------------------------------------------------------------------ */
@@ -82,12 +88,12 @@ bool steps_fetch(struct carry *carry, struct node *node)
  * as clients write to that, and by its mtime: -EAGAIN if either would move before the stub is
  * whole.
  */
-static int give(struct carry *carry, struct node *node, struct old_file *to, bool data)
+static int give(const struct carry *carry, struct making *making, struct old_file *to, bool data)
 {
+	const struct node *node = making->node;
 	const bool regular = S_ISREG(node->st.st_mode);
 	int from =
 		tree_open_node(carry->tree, node, regular && data ? O_RDONLY | O_NOATIME : O_PATH);
-	struct losing losing = {carry, node};
 	struct attrs attrs = {0};
 	int ret = from < 0 ? from : -EAGAIN;
 
@@ -97,13 +103,13 @@ static int give(struct carry *carry, struct node *node, struct old_file *to, boo
 		if (!ret && data && regular && attrs.partial)
 			ret = -EAGAIN;
 		if (!ret && data && regular)
-			ret = content_copy(carry->content, from, to, &carry->result->bytes);
+			ret = content_copy(carry->content, from, to, &making->bytes);
 	}
 	attrs.held =
 		attrs.partial && (carry->tree->serving ||
 				  migrate_ns(attrs.st.st_mtim) != migrate_ns(node->old.st_mtim));
 	if (!ret)
-		ret = old_file_give(to, &attrs, carry->tree->config, lose, &losing);
+		ret = old_file_give(to, &attrs, carry->tree->config, lose, making);
 	attrs_clear(&attrs);
 	if (from >= 0)
 		close(from);
@@ -131,7 +137,9 @@ bool steps_park(struct carry *carry, struct node *node)
 	return true;
 }
 
-static int make(struct carry *carry, const struct node *node, const char *path)
+/* *file: of a regular one, to be written. */
+static int make(const struct carry *carry, const struct node *node, const char *path,
+		struct old_file **file)
 {
 	struct old *old = carry->tree->old;
 	struct attrs attrs;
@@ -141,7 +149,7 @@ static int make(struct carry *carry, const struct node *node, const char *path)
 	case S_IFDIR:
 		return old_mkdir(old, path);
 	case S_IFREG:
-		return old_create(old, path);
+		return old_create(old, path, file);
 	case S_IFLNK:
 		fd = tree_open_node(carry->tree, node, O_PATH);
 		if (fd < 0)
@@ -157,42 +165,65 @@ static int make(struct carry *carry, const struct node *node, const char *path)
 	}
 }
 
-static int fill(struct carry *carry, struct node *node, const char *path)
+/* file: the open one, which is closed; NULL: it is not open yet. */
+static int fill(const struct carry *carry, struct making *making, const char *path,
+		struct old_file *file)
 {
 	struct old *old = carry->tree->old;
-	struct old_file *file;
-	int ret = old_file_open(old, path, S_ISREG(node->st.st_mode), &file);
+	int ret = file ? 0 : old_file_open(old, path, false, &file);
 	struct stat st;
 
 	if (!ret) {
-		ret = give(carry, node, file, true);
+		ret = give(carry, making, file, true);
 		old_file_close(file);
 	}
 	if (!ret)
 		ret = old_stat(old, path, &st);
 	if (!ret)
-		node->carried.staged = st.st_ino;
+		making->fileid = st.st_ino;
 	return ret;
+}
+
+void steps_make(const struct carry *carry, struct making *making)
+{
+	const struct node *node = making->node;
+	const bool directory = S_ISDIR(node->st.st_mode);
+	g_autofree char *name = tree_stage_name(node, STAGE_NEW);
+	g_autofree char *path = old_path(OLD_STAGE, name);
+
+	struct old_file *file = NULL;
+
+	making->ret = *carry->stop ? -ECANCELED : make(carry, node, path, &file);
+	if (making->ret == -EEXIST) {
+		old_remove(carry->tree->old, path, directory);
+		making->ret = make(carry, node, path, &file);
+	}
+	if (making->ret == -ECANCELED)
+		return;
+	if (!making->ret)
+		making->ret = fill(carry, making, path, file);
+	if (making->ret)
+		old_remove(carry->tree->old, path, directory);
+}
+
+bool steps_made(struct carry *carry, struct node *node, struct making *making)
+{
+	const int ret = making->ret;
+
+	take_gift(carry, node, making);
+	if (!ret)
+		node->carried.staged = making->fileid;
+	if (ret == -ESTALE || ret == -EAGAIN) /* gone here meanwhile, or changed all the time */
+		return false;
+	return !ret || failed(carry, node, "it cannot be made on the old server", ret);
 }
 
 bool steps_stage(struct carry *carry, struct node *node)
 {
-	g_autofree char *name = tree_stage_name(node, STAGE_NEW);
-	g_autofree char *path = old_path(OLD_STAGE, name);
-	int ret = make(carry, node, path);
+	struct making making = {.node = node};
 
-	if (ret == -EEXIST) {
-		old_remove(carry->tree->old, path, S_ISDIR(node->st.st_mode));
-		ret = make(carry, node, path);
-	}
-	if (!ret)
-		ret = fill(carry, node, path);
-	if (!ret)
-		return true;
-	old_remove(carry->tree->old, path, S_ISDIR(node->st.st_mode));
-	if (ret == -ESTALE || ret == -EAGAIN) /* gone here meanwhile, or changed all the time */
-		return false;
-	return failed(carry, node, "it cannot be made on the old server", ret);
+	steps_make(carry, &making);
+	return steps_made(carry, node, &making);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -241,26 +272,22 @@ static void forget_place(struct node *node, const struct place *place)
 		g_ptr_array_remove_index(node->at, (guint)at);
 }
 
-/* Renames what is at a path to a place. */
-static int rename_to(struct carry *carry, struct node *node, const char *from,
-		     const struct place *place)
+/* Renames what is at a path, which is a directory or not, to a place.  fileid: of it. */
+static int rename_to(struct carry *carry, struct node *node, const char *from, bool directory,
+		     uint64_t fileid, const struct place *place)
 {
 	g_autofree char *to = tree_place_path(place->dir, place);
 	struct node *over;
-	struct stat st;
 	uint64_t there;
 	int ret = to ? check_place(carry, node, place, to, &over, &there) : -ENOENT;
 
-	if (!ret)
-		ret = old_stat(carry->tree->old, from, &st);
 	/* a name that goes anyway, of a file */
-	if (!ret && over && S_ISDIR(st.st_mode) && !S_ISDIR(over->old.st_mode))
+	if (!ret && over && directory && !S_ISDIR(over->old.st_mode))
 		ret = old_remove(carry->tree->old, to, false);
 	/* to rename one link over another of the same object does nothing */
 	if (!ret)
-		ret = st.st_ino == there
-			      ? old_remove(carry->tree->old, from, false)
-			      : old_rename(carry->tree->old, from, to, S_ISDIR(st.st_mode));
+		ret = fileid == there ? old_remove(carry->tree->old, from, false)
+				      : old_rename(carry->tree->old, from, to, directory);
 	if (ret)
 		return ret;
 	forget_place(over, place);
@@ -276,7 +303,9 @@ static int publish(struct carry *carry, struct node *node)
 	g_autofree char *name = tree_stage_name(node, STAGE_NEW);
 	g_autofree char *from = old_path(OLD_STAGE, name);
 	const GPtrArray *places = node->there ? node->at : node->wanted;
-	int ret = places->len ? rename_to(carry, node, from, places->pdata[0]) : -ENOENT;
+	int ret = places->len ? rename_to(carry, node, from, S_ISDIR(node->st.st_mode),
+					  node->carried.staged, places->pdata[0])
+			      : -ENOENT;
 
 	if (ret) {
 		old_remove(carry->tree->old, from, S_ISDIR(node->st.st_mode));
@@ -300,7 +329,9 @@ static int unpark(struct carry *carry, struct node *node)
 
 		if (place_find(node->at, place->dir, place->name) >= 0)
 			continue;
-		ret = from ? rename_to(carry, node, from, place) : -ENOENT;
+		ret = from ? rename_to(carry, node, from, S_ISDIR(node->old.st_mode),
+				       node->old.st_ino, place)
+			   : -ENOENT;
 		if (!ret)
 			g_ptr_array_remove_index(node->at, 0);
 		return ret;
@@ -317,7 +348,7 @@ static int link_to(struct carry *carry, struct node *node, const struct place *p
 	if (ret == -EEXIST && !(ret = old_remove(carry->tree->old, path, false)))
 		ret = old_link(carry->tree->old, from, path);
 	if (!ret)
-		ret = rename_to(carry, node, path, place);
+		ret = rename_to(carry, node, path, false, node->old.st_ino, place);
 	if (ret)
 		old_remove(carry->tree->old, path, false);
 	return ret;
@@ -380,18 +411,20 @@ bool steps_give(struct carry *carry, struct node *node)
 {
 	const bool data = (node->todo & TODO_DATA) && S_ISREG(node->st.st_mode);
 	g_autofree char *path = tree_path(node);
+	struct making making = {.node = node};
 	struct old_file *file;
 	int ret = path ? old_file_open(carry->tree->old, path, data, &file) : -ENOENT;
 
 	if (!ret) {
-		ret = give(carry, node, file, data);
+		ret = give(carry, &making, file, data);
 		if (ret == -EAGAIN && S_ISREG(node->st.st_mode) && !data &&
 		    steps_fetch(carry, node))
-			ret = give(carry, node, file, data);
+			ret = give(carry, &making, file, data);
 		if (!ret && data)
 			ret = old_file_sync(file);
 		old_file_close(file);
 	}
+	take_gift(carry, node, &making);
 	if (ret == -ESTALE || ret == -EAGAIN)
 		return false; /* it is changed right now, or gone: the next run's */
 	return !ret || failed(carry, node, "it cannot be changed on the old server", ret);

@@ -25,7 +25,18 @@ struct carry {
 bool steps_fetch(struct carry *carry, struct node *node);
 /* Moves it to OLD_STAGE. */
 bool steps_park(struct carry *carry, struct node *node);
-/* Makes it anew in OLD_STAGE, with all it has: node->carried.staged. */
+/* What comes of one object that is made anew in OLD_STAGE, with all it has. */
+struct making {
+	const struct node *node;
+	int ret;
+	uint64_t fileid, bytes;
+	GPtrArray *losses; /* of sentences; NULL: none */
+};
+/* In any thread (several.h).  making->node is set, all else zero. */
+void steps_make(const struct carry *carry, struct making *making);
+/* Takes what came of it: node->carried.staged. */
+bool steps_made(struct carry *carry, struct node *node, struct making *making);
+/* Both. */
 bool steps_stage(struct carry *carry, struct node *node);
 /* What is in OLD_STAGE comes to its place, further names are linked, others go. */
 bool steps_place(struct carry *carry, struct node *node);

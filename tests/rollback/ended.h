@@ -21,7 +21,7 @@ static bool asked; /* and not killed */
 
 static inline void step(void)
 {
-	if (++shared->steps != shared->end_at)
+	if (__atomic_add_fetch(&shared->steps, 1, __ATOMIC_RELAXED) != shared->end_at)
 		return;
 	if (!asked)
 		raise(SIGKILL);
@@ -39,7 +39,8 @@ static inline void step(void)
 	}
 
 WRAP(int, old_mkdir, (struct old * old, const char *path), (old, path))
-WRAP(int, old_create, (struct old * old, const char *path), (old, path))
+WRAP(int, old_create, (struct old * old, const char *path, struct old_file **file),
+     (old, path, file))
 WRAP(int, old_symlink, (struct old * old, const char *target, const char *path),
      (old, target, path))
 WRAP(int, old_mknod, (struct old * old, const char *path, mode_t mode, dev_t device),

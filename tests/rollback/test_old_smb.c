@@ -39,9 +39,9 @@ START_TEST(names)
 	ck_assert_int_eq(old_mkdir(old, "names"), 0);
 	ck_assert_int_eq(old_mkdir(old, "names/d"), 0);
 	ck_assert_int_eq(old_mkdir(old, "names"), -EEXIST);
-	ck_assert_int_eq(old_create(old, "names/a"), 0);
-	ck_assert_int_eq(old_create(old, "names/a"), -EEXIST);
-	ck_assert_int_eq(old_create(old, "names/a:b"), -EINVAL);
+	ck_assert_int_eq(old_create(old, "names/a", NULL), 0);
+	ck_assert_int_eq(old_create(old, "names/a", NULL), -EEXIST);
+	ck_assert_int_eq(old_create(old, "names/a:b", NULL), -EINVAL);
 	ck_assert_int_eq(old_stat(old, "names/a:b", &st), -ENOENT);
 	ck_assert_int_eq(old_stat(old, "names/../x", &st), -ENOENT);
 	uint64_t a = number("names/a");
@@ -50,12 +50,12 @@ START_TEST(names)
 	ck_assert_int_eq(old_stat(old, "names/a", &st), 0);
 	ck_assert_uint_eq(st.st_nlink, 2);
 	ck_assert_uint_eq(st.st_mode, S_IFREG);
-	ck_assert_int_eq(old_create(old, "names/c"), 0);
+	ck_assert_int_eq(old_create(old, "names/c", NULL), 0);
 	ck_assert_int_eq(old_rename(old, "names/c", "names/d/b", false), 0);
 	ck_assert_uint_ne(number("names/d/b"), a);
 	ck_assert_int_eq(old_rename(old, "names/d", "names/e", true), 0);
 	/* another one's name, if spelled so */
-	ck_assert_int_eq(old_create(old, "names/f"), 0);
+	ck_assert_int_eq(old_create(old, "names/f", NULL), 0);
 	ck_assert_int_eq(old_rename(old, "names/f", "names/A", false), -EEXIST);
 	ck_assert_uint_eq(number("names/A"), 0);
 	ck_assert_uint_eq(number("names/a"), a);
@@ -123,7 +123,7 @@ START_TEST(data)
 	gsize len;
 
 	begin();
-	ck_assert_int_eq(old_create(old, "data"), 0);
+	ck_assert_int_eq(old_create(old, "data", NULL), 0);
 	write_to("data", 'a', 3 << 20);
 	write_to("data", 'b', 100);
 	ck_assert(g_file_get_contents(path, &text, &len, NULL));
@@ -140,9 +140,9 @@ START_TEST(data)
 	g_hash_table_unref(bare.xattrs);
 	/* what is read-only is moved, and stays so */
 	ck_assert_int_eq(old_rename(old, "data", "moved", false), 0);
-	ck_assert_int_eq(old_create(old, "data"), 0);
+	ck_assert_int_eq(old_create(old, "data", NULL), 0);
 	ck_assert_int_eq(old_rename(old, "moved", "data", false), 0);
-	ck_assert_int_eq(old_create(old, "other"), 0);
+	ck_assert_int_eq(old_create(old, "other", NULL), 0);
 	ck_assert_int_eq(old_rename(old, "other", "data", false), 0);
 	write_to("data", 'c', 1);
 	ck_assert_int_eq(old_remove(old, "data", false), 0);

@@ -131,6 +131,20 @@ static void link_the_other(void)
 	make("d/link2", "ln a/b/four d/link2");
 }
 
+/* As many as several threads make (several.c). */
+static void change_many(void)
+{
+	trees_make("mkdir -p a/b && for i in $(seq 20); do echo old$i >a/$i; done && "
+		   "find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");
+	for (unsigned i = 1; i <= 20; i++) {
+		g_autofree char *path = g_strdup_printf("a/%u", i);
+		g_autofree char *command = g_strdup_printf("echo changed%u >>%s", i, path);
+
+		change(path, JOURNAL_DATA, command);
+	}
+	make("a/b/new", "echo new >a/b/new");
+}
+
 static void change_nothing(void)
 {
 }
@@ -147,12 +161,12 @@ static void end_at(unsigned number, void (*before)(void), void (*after)(void))
 	sh("test ! -e " OLD_TREE "/" OLD_STAGE);
 }
 
-static void end_at_each_step(void (*before)(void), void (*after)(void))
+static void end_at_steps(unsigned apart, void (*before)(void), void (*after)(void))
 {
 	unsigned steps = 1;
 
 	share_steps();
-	for (unsigned i = 0; i <= steps; i++) {
+	for (unsigned i = 0; i <= steps; i += i ? apart : 1) {
 		pid_t pid;
 
 		start(&pid);
@@ -166,6 +180,11 @@ static void end_at_each_step(void (*before)(void), void (*after)(void))
 			steps = shared->first;
 	}
 	ck_assert_uint_ge(steps, 10);
+}
+
+static void end_at_each_step(void (*before)(void), void (*after)(void))
+{
+	end_at_steps(1, before, after);
 }
 
 START_TEST(killed_at_each_step)
@@ -193,6 +212,12 @@ START_TEST(i12_killed_at_each_step_and_links)
 }
 END_TEST
 
+START_TEST(i12_killed_while_many_are_made)
+{
+	end_at_steps(3, change_many, change_nothing);
+}
+END_TEST
+
 START_TEST(i12_number_given_again)
 {
 	end_at_each_step(make_second, replace_second);
@@ -216,6 +241,7 @@ int main(void)
 	tcase_add_test(tcase, i12_killed_at_each_step_and_changed);
 	tcase_add_test(tcase, i12_killed_at_each_step_and_links);
 	tcase_add_test(tcase, asked_to_end_at_each_step);
+	tcase_add_test(tcase, i12_killed_while_many_are_made);
 	tcase_add_test(tcase, i12_number_given_again);
 	tcase_add_test(tcase, i12_one_of_two_names);
 	suite_add_tcase(suite, tcase);
