@@ -13,8 +13,9 @@
 #include "several.h"
 #include "steps.h"
 
-#define BATCH	    2048
 #define BATCH_BYTES (256 << 20)
+
+guint carry_batch_files = 1024;
 
 /* ---- notes ----------------------------------------------------------------------------------- */
 
@@ -117,8 +118,8 @@ static void take_names(struct node *node)
 	*carried = fresh;
 }
 
-/* What came of it. */
-static bool note_done(struct carry *carry, struct node *node)
+/* Takes up what came of it.  FALSE: that cannot be seen, and nothing is to be noted. */
+static bool take_done(struct carry *carry, struct node *node)
 {
 	struct carried_object *carried = &node->carried;
 	const bool whole = !node->conflict && !node->later && !node->unsettled;
@@ -126,7 +127,7 @@ static bool note_done(struct carry *carry, struct node *node)
 	struct stat st = {0};
 
 	if (node->at->len && (!path || old_stat(carry->tree->old, path, &st)))
-		return true;
+		return false;
 	if (node->there) {
 		take_names(node);
 		carried->fileid = st.st_ino;
@@ -141,7 +142,20 @@ static bool note_done(struct carry *carry, struct node *node)
 	carried->touching = false;
 	node->todo &= TODO_TIMES;
 	node->noted = true;
-	return note(carry, node);
+	return true;
+}
+
+static bool note_done(struct carry *carry, struct node *node)
+{
+	return !take_done(carry, node) || note(carry, node);
+}
+
+static bool note_all(struct carry *carry, const GPtrArray *nodes)
+{
+	for (guint i = 0; i < nodes->len; i++)
+		if (!note(carry, nodes->pdata[i]))
+			return false;
+	return true;
 }
 
 /* ---- directories and moves ------------------------------------------------------------------- */
@@ -264,25 +278,20 @@ static bool is_to_give(const struct node *node)
 	return node->here && node->there && (node->todo & (TODO_DATA | TODO_META));
 }
 
-static bool sync_there(struct carry *carry)
+static bool is_durable(struct carry *carry, int ret)
 {
-	int ret = old_sync(carry->tree->old);
-
-	if (ret)
+	if (ret && !*carry->error)
 		g_set_error(carry->error, G_FILE_ERROR, g_file_error_from_errno(-ret),
 			    "what was written to the old server is not durable: %s",
 			    g_strerror(-ret));
 	return !ret;
 }
 
-static bool publish(struct carry *carry, GPtrArray *batch)
+/* The files of a batch, which are durable, come to their places.  placed: what is to be noted when
+ * that is durable. */
+static bool publish(struct carry *carry, const GPtrArray *batch, GPtrArray *placed)
 {
-	if (batch->len && !sync_there(carry))
-		return false;
-	for (guint i = 0; i < batch->len; i++)
-		if (!note(carry, batch->pdata[i]))
-			return false;
-	if (batch->len && !commit(carry))
+	if (batch->len && (!note_all(carry, batch) || !commit(carry)))
 		return false;
 	for (guint i = 0; i < batch->len && !stops(carry); i++) {
 		struct node *node = batch->pdata[i];
@@ -294,10 +303,9 @@ static bool publish(struct carry *carry, GPtrArray *batch)
 			continue;
 		}
 		*(made ? &carry->result->made : &carry->result->changed) += 1;
-		if (!note_done(carry, node))
-			return false;
+		if (take_done(carry, node))
+			g_ptr_array_add(placed, node);
 	}
-	g_ptr_array_set_size(batch, 0);
 	return true;
 }
 
@@ -307,25 +315,57 @@ static guint end_of_batch(const GPtrArray *nodes, guint from)
 	uint64_t bytes = 0;
 	guint i = from;
 
-	while (i < nodes->len && i - from < BATCH && bytes < BATCH_BYTES)
+	while (i < nodes->len && i - from < carry_batch_files && bytes < BATCH_BYTES)
 		bytes += (uint64_t)((const struct node *)nodes->pdata[i++])->st.st_size;
 	return i;
 }
 
-/* One batch is made while the one before it becomes durable and comes to its places. */
+struct batches {
+	GPtrArray *made, *durable; /* in OLD_STAGE */
+	GPtrArray *placed;	   /* but maybe not durably */
+};
+
+/* One batch is made while the one before it becomes durable, and the one before that comes to its
+ * places. */
+static bool carry_batch(struct carry *carry, struct batches *batches, gpointer *nodes, guint count)
+{
+	struct several *several = several_begin(carry, nodes, count);
+	struct syncing *syncing =
+		batches->made->len + batches->placed->len ? syncing_begin(carry->tree->old) : NULL;
+	g_autoptr(GPtrArray) placed = batches->placed;
+	bool good;
+
+	batches->placed = g_ptr_array_new();
+	good = publish(carry, batches->durable, batches->placed);
+	if (syncing)
+		good = is_durable(carry, syncing_end(syncing)) && good;
+	good = good && note_all(carry, placed);
+	g_ptr_array_unref(batches->durable);
+	batches->durable = batches->made;
+	batches->made = g_ptr_array_new();
+	several_end(several, batches->made);
+	return good;
+}
+
 static bool carry_files(struct carry *carry)
 {
 	g_autoptr(GPtrArray) nodes = select_nodes(carry->tree, is_to_stage);
-	g_autoptr(GPtrArray) batch = g_ptr_array_new();
+	struct batches batches = {g_ptr_array_new(), g_ptr_array_new(), g_ptr_array_new()};
 	bool good = true;
 
-	for (guint i = 0, end; i < nodes->len && good && !stops(carry); i = end) {
+	/* the last one becomes durable, and then comes to its places */
+	for (guint i = 0, end; good && !stops(carry) && (i < nodes->len || batches.made->len);
+	     i = end) {
 		end = end_of_batch(nodes, i);
-		struct several *several = several_begin(carry, nodes->pdata + i, end - i);
-		good = publish(carry, batch);
-		several_end(several, batch);
+		good = carry_batch(carry, &batches, nodes->pdata + i, end - i);
 	}
-	return good && (stops(carry) ? !*carry->error : publish(carry, batch));
+	if (good && !stops(carry))
+		good = publish(carry, batches.durable, batches.placed);
+	good = good && note_all(carry, batches.placed);
+	g_ptr_array_unref(batches.made);
+	g_ptr_array_unref(batches.durable);
+	g_ptr_array_unref(batches.placed);
+	return good && !*carry->error;
 }
 
 static bool give_all(struct carry *carry)
@@ -415,7 +455,7 @@ static bool settle(struct carry *carry)
 		if (!note_done(carry, node))
 			return false;
 	}
-	return !*carry->error && sync_there(carry) && commit(carry);
+	return !*carry->error && is_durable(carry, old_sync(carry->tree->old)) && commit(carry);
 }
 
 static void fetch_all(struct carry *carry)

@@ -5,8 +5,10 @@
  * Moves and what is in the way go to OLD_STAGE first, under the name of the object's handle, then
  * to their places, directories from the top down; so chains, swaps and circles need no order.  New
  * objects and new versions of files are made in OLD_STAGE with all they have and are renamed into
- * their places when they are durable: the old version stays until then.  Only what has several
- * names there is written in place.  What is to go, goes last; times of directories after that.
+ * their places when they are durable: the old version stays until then.  While one batch of them
+ * does, the next one is made durable and the one after that is made (several.h); that a file is in
+ * its place is noted when that is durable.  Only what has several names there is written in place.
+ * What is to go, goes last; times of directories after that.
  *
  * Before each of these steps carried.h has noted, durably, which inode it is about.  The next run
  * finds an object at the place that it left, at the one that it was going to, or in OLD_STAGE,
@@ -16,6 +18,8 @@
 #define CARRY_H
 
 #include "steps.h"
+
+extern guint carry_batch_files; /* so many are made together at most; fewer in tests */
 
 /*
  * stop: when it becomes true, it ends between two objects.  Conflicts that show while it is done

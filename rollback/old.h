@@ -45,7 +45,7 @@ void old_end(struct old *old);
 /* Whether its objects have descriptors instead of owners, modes and ACLs: st_mode has the type
  * alone. */
 bool old_has_descriptors(const struct old *old);
-/* Several threads may make objects in OLD_STAGE, and remove files there, and have one open each,
+/* Several threads may make objects in OLD_STAGE, remove files there, have one open each, and sync,
  * while one does whatever it wants to files. */
 bool old_takes_several(const struct old *old);
 /* Why an object of that type cannot be there by that path, a sentence without the object; NULL: it

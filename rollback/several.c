@@ -55,3 +55,34 @@ void several_end(struct several *several, GPtrArray *made)
 	g_free(several->makings);
 	g_free(several);
 }
+
+/* ---- durable meanwhile ----------------------------------------------------------------------- */
+
+struct syncing {
+	struct old *old;
+	GThread *thread; /* NULL: not begun */
+};
+
+static gpointer sync_there(gpointer old)
+{
+	return GINT_TO_POINTER(old_sync(old));
+}
+
+struct syncing *syncing_begin(struct old *old)
+{
+	struct syncing *syncing = g_new0(struct syncing, 1);
+
+	syncing->old = old;
+	if (old_takes_several(old))
+		syncing->thread = g_thread_try_new("sync", sync_there, old, NULL);
+	return syncing;
+}
+
+int syncing_end(struct syncing *syncing)
+{
+	int ret = GPOINTER_TO_INT(syncing->thread ? g_thread_join(syncing->thread)
+						  : sync_there(syncing->old));
+
+	g_free(syncing);
+	return ret;
+}

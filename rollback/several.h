@@ -16,4 +16,10 @@ struct several *several_begin(struct carry *carry, gpointer *nodes, guint count)
 /* Waits, and takes what came of each (steps_made()); what was made is added to `made`. */
 void several_end(struct several *several, GPtrArray *made);
 
+struct syncing;
+
+/* old_sync(), meanwhile where several threads may; else at its end. */
+struct syncing *syncing_begin(struct old *old);
+int syncing_end(struct syncing *syncing);
+
 #endif

@@ -20,6 +20,7 @@ START_TEST(many)
 	}
 	make("d/symlink", "ln -s to d/symlink");
 	make("d/pipe", "mkfifo d/pipe");
+	carry_batch_files = 70;
 	go_back(0);
 	same_trees();
 	go_back(0);

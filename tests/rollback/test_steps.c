@@ -131,18 +131,19 @@ static void link_the_other(void)
 	make("d/link2", "ln a/b/four d/link2");
 }
 
-/* As many as several threads make (several.c). */
+/* As many as several threads make (several.c), in several batches. */
 static void change_many(void)
 {
-	trees_make("mkdir -p a/b && for i in $(seq 20); do echo old$i >a/$i; done && "
+	trees_make("mkdir -p a/b && for i in $(seq 36); do echo old$i >a/$i; done && "
 		   "find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");
-	for (unsigned i = 1; i <= 20; i++) {
+	for (unsigned i = 1; i <= 36; i++) {
 		g_autofree char *path = g_strdup_printf("a/%u", i);
 		g_autofree char *command = g_strdup_printf("echo changed%u >>%s", i, path);
 
 		change(path, JOURNAL_DATA, command);
 	}
 	make("a/b/new", "echo new >a/b/new");
+	carry_batch_files = 17;
 }
 
 static void change_nothing(void)
