@@ -20,8 +20,7 @@ struct mount {
 	struct old old;
 	int root;
 	GHashTable *dirs; /* open directories by path, as long as none is moved */
-	GMutex lock;	  /* of: */
-	int stage;	  /* OLD_STAGE, or -1: not open yet; for several threads */
+	int stage;	  /* OLD_STAGE, from old_begin() on, or -1: for several threads */
 };
 
 struct mount_file {
@@ -58,10 +57,10 @@ static int open_stage(struct old *old)
 {
 	struct mount *mount = mount_of(old);
 
-	g_mutex_lock(&mount->lock);
-	int fd = mount->stage < 0 ? open_below(old, OLD_STAGE, O_PATH | O_DIRECTORY) : mount->stage;
+	if (mount->stage >= 0)
+		return mount->stage;
+	int fd = open_below(old, OLD_STAGE, O_PATH | O_DIRECTORY);
 	mount->stage = MAX(fd, -1);
-	g_mutex_unlock(&mount->lock);
 	return fd;
 }
 
@@ -350,7 +349,6 @@ static void mount_close(struct old *old)
 
 	g_hash_table_unref(mount->dirs);
 	close_stage(mount);
-	g_mutex_clear(&mount->lock);
 	close(mount->root);
 	g_free(old->where);
 	g_free(mount);
@@ -394,7 +392,6 @@ struct old *old_open(const char *path, GError **error)
 	mount->old.where = g_strdup(path);
 	mount->root = fd;
 	mount->stage = -1;
-	g_mutex_init(&mount->lock);
 	mount->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, close_directory);
 	return &mount->old;
 }
