@@ -71,7 +71,7 @@ static int read_target(int fd, char **target)
 	return 0;
 }
 
-int attrs_read(int fd, struct attrs *attrs)
+int attrs_read_times(int fd, struct attrs *attrs)
 {
 	struct migrate_stub stub;
 	int ret;
@@ -88,6 +88,13 @@ int attrs_read(int fd, struct attrs *attrs)
 		attrs->partial = stub.state != MIGRATE_NORMAL && stub.missing_bytes;
 		migrate_stub_clear(&stub);
 	}
+	return ret;
+}
+
+int attrs_read(int fd, struct attrs *attrs)
+{
+	int ret = attrs_read_times(fd, attrs);
+
 	if (!ret && S_ISLNK(attrs->st.st_mode))
 		ret = read_target(fd, &attrs->target);
 	if (!ret)

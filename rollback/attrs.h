@@ -23,6 +23,8 @@ struct attrs {
 /* fd: O_PATH will do.  0 or -errno.  attrs_clear() afterwards whatever was returned. */
 int attrs_read(int fd, struct attrs *attrs);
 void attrs_clear(struct attrs *attrs);
+/* attrs->st and attrs->partial alone, which need no attrs_clear(). */
+int attrs_read_times(int fd, struct attrs *attrs);
 
 /* One thing that the old server did not take, as a sentence without the object. */
 typedef void (*attrs_lost_fn)(void *arg, const char *what);

@@ -10,7 +10,7 @@
 
 #include "migrate.h"
 
-#define SAMPLE 1000
+#define SAMPLE 200
 #define TICK   INT64_C(100000000) /* ns by which file systems' clocks may be behind, and more */
 
 static bool is_below(const char *path, const char *top)

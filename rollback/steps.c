@@ -171,16 +171,13 @@ static int fill(const struct carry *carry, struct making *making, const char *pa
 {
 	struct old *old = carry->tree->old;
 	int ret = file ? 0 : old_file_open(old, path, false, &file);
-	struct stat st;
 
 	if (!ret) {
 		ret = give(carry, making, file, true);
 		old_file_close(file);
 	}
 	if (!ret)
-		ret = old_stat(old, path, &st);
-	if (!ret)
-		making->fileid = st.st_ino;
+		ret = old_stat(old, path, &making->there);
 	return ret;
 }
 
@@ -212,7 +209,7 @@ bool steps_made(struct carry *carry, struct node *node, struct making *making)
 
 	take_gift(carry, node, making);
 	if (!ret)
-		node->carried.staged = making->fileid;
+		node->carried.staged = making->there.st_ino;
 	if (ret == -ESTALE || ret == -EAGAIN) /* gone here meanwhile, or changed all the time */
 		return false;
 	return !ret || failed(carry, node, "it cannot be made on the old server", ret);
@@ -463,10 +460,9 @@ bool steps_give_times(struct carry *carry, struct node *node)
 	int ret = path ? old_file_open(carry->tree->old, path, false, &to) : -ENOENT;
 
 	if (!ret)
-		ret = from < 0 ? from : attrs_read(from, &attrs);
+		ret = from < 0 ? from : attrs_read_times(from, &attrs);
 	if (!ret)
 		ret = old_file_give_times(to, &attrs);
-	attrs_clear(&attrs);
 	if (to)
 		old_file_close(to);
 	if (from >= 0)

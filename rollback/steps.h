@@ -29,7 +29,8 @@ bool steps_park(struct carry *carry, struct node *node);
 struct making {
 	const struct node *node;
 	int ret;
-	uint64_t fileid, bytes;
+	struct stat there; /* when it is done */
+	uint64_t bytes;
 	GPtrArray *losses; /* of sentences; NULL: none */
 };
 /* In any thread (several.h).  making->node is set, all else zero. */

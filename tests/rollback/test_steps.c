@@ -215,7 +215,7 @@ END_TEST
 
 START_TEST(i12_killed_while_many_are_made)
 {
-	end_at_steps(3, change_many, change_nothing);
+	end_at_steps(5, change_many, change_nothing);
 }
 END_TEST
 
