@@ -9,7 +9,7 @@ import journal_price
 from measure import Clock, crawl_all, median, sync, table
 from migration import KIB, Tree
 from sandbox import BASE, Failure, sh, volume
-from servers import NEW, OLD, Migration, old_server
+from servers import NEW, OLD, Ganesha, Migration, old_server
 
 SHARES = {'few': 0.001, 'many': 0.05}
 RSYNC = ('rsync', '-aHAX', '--delete', '--exclude=/.migrate', '--exclude=/.migrate-rollback')
@@ -31,15 +31,15 @@ def change(chance, paths, share):
 
 
 def price(args, migration):
-    """The share of an NFS client's rate of writes that the journal costs (case `journal`)."""
+    """The share of an NFS client's rate of writes that the journal costs beside the server (case
+    `journal`)."""
     migration.journal.stop()
-    os.makedirs(f'{NEW}/files')
-    for n in range(journal_price.FILES):
-        with open(f'{NEW}/files/f{n}', 'wb') as out:
-            out.write(random.Random(n).randbytes(journal_price.SIZE))
+    for where in (NEW, TWIN):
+        journal_price.prepare(where)
     sizes = journal_price.QUICK if args.quick else journal_price.FULL
-    found = journal_price.pairs(args, migration.start_server(), migration, '4k random writes', sizes)
-    return 1 - median(on / off for on, off, _ in found)
+    servers = [migration.start_server(), Ganesha('twin', TWIN, port=2050, mount_port=20049).start()]
+    found = journal_price.pairs(args, servers, migration, '4k random writes', sizes)
+    return median(journal_price.beside(pair) for pair in found)
 
 
 def go_back(migration):

@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Case `journal`: what a client's rate loses while its changes are noted, and what a row takes on disk.
-Windows with the journal and without take turns, on one server and one file system."""
+Slices of a server whose file system is watched, in windows with the journal and without, and of one
+whose is not take turns.  What else runs on the machine disturbs both alike, and rates much more
+than the CPU that a request takes: the price is of that, and of their quotients."""
 import contextlib
 import math
 import os
 import random
 import statistics
 import time
+import types
 
 import nfs3
 from load import Nfs3, alternate
-from measure import FACTS, Target, cpu_of, median, table
-from sandbox import Failure, Process, wait_for
+from measure import FACTS, Target, median, table
+from sandbox import Failure, Process, volume, wait_for
 from servers import BASE, NEW, OLD, VOLUME, Ganesha, Migration
 from xdr import opaque, u32
 
 KIB = 1 << 10
+OTHER = BASE + '/other'                 # what nobody watches
 FILES, SIZE = 32, 512 * KIB
-FULL, QUICK = (16, 150_000, 20), (2, 20_000, 5)         # pairs, us of a slice, slices of a window
+FULL, QUICK = (16, 15_000, 60), (4, 15_000, 30)         # pairs, us of a slice, slices of a window
 OBJECTS = {False: 100_000, True: 5_000}                 # by --quick
 PROCESSORS = sorted(os.sched_getaffinity(0))
 
@@ -51,13 +55,19 @@ def names(client, _):
         (nfs3.REMOVE, named(client, f'b{n}')))]
 
 
-LOADS = {'4k random reads': (reads, 4), '4k random writes': (writes, 4),
+READS = '4k random reads'               # the control: nobody notes them
+LOADS = {READS: (reads, 4), '4k random writes': (writes, 4),
          'attributes': (attributes, 4), 'made, renamed, removed': (names, 1)}
+
+
+def cpu_ns(process):
+    """That a running process has used (clock_getcpuclockid(3))."""
+    return time.clock_gettime_ns(~process.pid << 3 | 2)
 
 
 @contextlib.contextmanager
 def noting(migration):
-    """A journal that has caught up; yields its CPU seconds of the time inside, in a list."""
+    """A journal that has caught up; yields ns of its CPU of the time inside, in a list."""
     process = Process('journal', [migration.program('migrate-journal'), '--config',
                                   migration.config, VOLUME])
     wait_for('the journal watches', lambda: migration.ctl('changes', '--settle', may_fail=True)
@@ -65,37 +75,69 @@ def noting(migration):
     # beside the server, and not where its client is
     for task in os.listdir(f'/proc/{process.pid}/task'):
         os.sched_setaffinity(int(task), PROCESSORS[-1:])
-    used, before = [], cpu_of(process)
+    used, before = [], cpu_ns(process)
     yield used
-    used.append(cpu_of(process) - before)
+    # what it has taken from the kernel, and not noted yet, is its work, too
+    migration.ctl('changes', '--settle', may_fail=True)
+    used.append(cpu_ns(process) - before)
     process.stop()
+
+
+def prepare(where):
+    """The files that requests are about."""
+    os.makedirs(f'{where}/files')
+    for n in range(FILES):
+        with open(f'{where}/files/f{n}', 'wb') as out:
+            out.write(random.Random(n).randbytes(SIZE))
 
 
 def window(args, server, load, sizes):
     """Requests a second."""
+    result, = slices(args, [server], load, sizes)
+    return median(replies / ns for replies, ns, _ in result) * 1e9
+
+
+def slices(args, servers, load, sizes):
+    """Of each server: (replies, ns, ns of the server's CPU) of each slice."""
     make, depth = LOADS[load]
-    with contextlib.closing(Nfs3(server, 'files', [f'f{n}' for n in range(FILES)])) as client:
-        result, = alternate(args, [(client, make(client, random.Random(args.seed)))], depth,
-                            sizes[1], sizes[2], processor=PROCESSORS[0])
-    return median(replies / ns for replies, ns, _ in result.slices) * 1e9
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(contextlib.closing(
+            Nfs3(server, 'files', [f'f{n}' for n in range(FILES)]))) for server in servers]
+        found = alternate(args, [(client, make(client, random.Random(args.seed)))
+                                 for client in clients], depth, sizes[1], sizes[2],
+                          processor=PROCESSORS[0])
+    return [measured.slices for measured in found]
 
 
-def pairs(args, server, migration, load, sizes):
-    """(rate with, rate without, CPU seconds of the journal for each second)"""
+def pairs(args, servers, migration, load, sizes):
+    """Of windows with the journal and without: ns of the first server's CPU for a request; that, and
+    the rate, as a multiple of the other server's; and ns of the journal's."""
     found = []
     for number in range(args.runs):
-        rates, cpu = {}, 0
+        pair = types.SimpleNamespace()
         for on in (number % 2 == 0, number % 2 == 1):
-            if not on:
-                rates[on] = window(args, server, load, sizes)
-                continue
-            with noting(migration) as used:
-                begun = time.monotonic()
-                rates[on] = window(args, server, load, sizes)
-                cpu = time.monotonic() - begun
-            cpu = used[0] / cpu
-        found.append((rates[True], rates[False], cpu))
+            with noting(migration) if on else contextlib.nullcontext() as used:
+                watched, other = slices(args, servers, load, sizes)
+            way = 'on' if on else 'off'
+            vars(pair).update({
+                f'ns_{way}': median(cpu / replies for replies, _, cpu in watched),
+                f'cpu_{way}': median(a[2] / a[0] / (b[2] / b[0]) for a, b in zip(watched, other)),
+                f'rate_{way}': median(a[0] / a[1] / (b[0] / b[1])
+                                      for a, b in zip(watched, other))})
+            if on:
+                pair.journal = used[0] / sum(replies for replies, _, _ in watched)
+        found.append(pair)
     return found
+
+
+def beside(pair):
+    """The share that a client loses where the journal has a processor of its own."""
+    return 1 - pair.cpu_off / pair.cpu_on
+
+
+def shared(pair):
+    """... and where it takes the server's, which has no other."""
+    return 1 - 1 / (pair.cpu_on / pair.cpu_off + pair.journal / pair.ns_off)
 
 
 def bytes_of_a_row(args, migration):
@@ -116,28 +158,41 @@ def bytes_of_a_row(args, migration):
 def run(args):
     sizes = QUICK if args.quick else FULL
     os.makedirs(OLD, exist_ok=True)
+    volume(OTHER, mkfs=('-I', '256'))
     with Target():
         migration = Migration(args.build, f'file://{OLD}')
-        os.makedirs(f'{NEW}/files')
-        for n in range(FILES):
-            with open(f'{NEW}/files/f{n}', 'wb') as out:
-                out.write(random.Random(n).randbytes(SIZE))
-        server = Ganesha('server', NEW).start()
-        for task in os.listdir(f'/proc/{server.process.pid}/task'):
-            os.sched_setaffinity(int(task), PROCESSORS[-1:])
-        found = {load: pairs(args, server, migration, load, sizes) for load in LOADS}
+        servers = []
+        for n, where in enumerate((NEW, OTHER)):
+            prepare(where)
+            servers.append(Ganesha(os.path.basename(where), where, port=2049 + n,
+                                   mount_port=20048 + n).start())
+            for task in os.listdir(f'/proc/{servers[-1].process.pid}/task'):
+                os.sched_setaffinity(int(task), PROCESSORS[-1:])
+        found = {load: pairs(args, servers, migration, load, sizes) for load in LOADS}
         size = bytes_of_a_row(args, migration)
-        server.stop()
-    ratios = {load: [on / off for on, off, _ in some] for load, some in found.items()}
-    FACTS['ratios'] = ratios
-    table('requests a second over NFSv3, medians of the windows, and the ratio of the pairs',
-          ['', 'without', 'with', 'ratio', '+-', "journal's CPU"],
-          [[load, f'{median(off for _, off, _ in some):.0f}', f'{median(on for on, _, _ in some):.0f}',
-            f'{median(ratios[load]):.3f}', f'{error(ratios[load]):.3f}',
-            f'{median(cpu for _, _, cpu in some):.1%}'] for load, some in found.items()])
-    changing = [median(some) for load, some in ratios.items() if load != '4k random reads']
-    print(f'journal price={1 - statistics.geometric_mean(changing):.3f} '
-          f'reads_price={1 - median(ratios["4k random reads"]):.3f} bytes={size:.0f}')
+        for server in servers:
+            server.stop()
+    FACTS['pairs'] = {load: [vars(pair) for pair in some] for load, some in found.items()}
+    table("us of CPU for a request over NFSv3, medians of the windows; what the journal's share is of "
+          'all, beside the server and on its processor; and the ratio of the rates',
+          ['', 'server', 'journal', 'beside', '+-', 'shared', '+-', 'rates', '+-'],
+          [[load, *(f'{median(getattr(pair, what) for pair in some) / 1000:.2f}'
+                    for what in ('ns_off', 'journal')),
+            *shown(beside(pair) for pair in some), *shown(shared(pair) for pair in some),
+            *shown(pair.rate_on / pair.rate_off for pair in some)] for load, some in found.items()])
+    print(f'journal price={price(found, beside):.3f} shared_price={price(found, shared):.3f} '
+          f'reads_price={median(beside(pair) for pair in found[READS]):.3f} bytes={size:.0f}')
+
+
+def shown(values):
+    values = list(values)
+    return f'{median(values):.3f}', f'{error(values):.3f}'
+
+
+def price(found, share):
+    """Of what changes something: the geometric mean of what is left."""
+    return 1 - statistics.geometric_mean(1 - median(share(pair) for pair in some)
+                                         for load, some in found.items() if load != READS)
 
 
 def error(values):
