@@ -15,7 +15,7 @@
 
 #define BATCH_BYTES (256 << 20)
 
-guint carry_batch_files = 1024;
+guint carry_batch_files = 4096;
 
 /* ---- notes ----------------------------------------------------------------------------------- */
 
