@@ -11,6 +11,7 @@
 #include "migrate.h"
 #include "moving.h"
 #include "room.h"
+#include "stage.h"
 #include "to_come.h"
 
 /* ---- what is known of both ------------------------------------------------------------------- */
@@ -331,38 +332,6 @@ static bool list_there(struct tree *tree, GError **error)
 	return true;
 }
 
-/* What a run that was killed has put aside. */
-static void take_parked(struct tree *tree)
-{
-	int ret;
-	g_autoptr(GHashTable) names = old_list(tree->old, OLD_STAGE, &ret);
-	GHashTableIter iter;
-	gpointer value;
-
-	if (!names)
-		return;
-	g_hash_table_iter_init(&iter, names);
-	while (g_hash_table_iter_next(&iter, NULL, &value)) {
-		const struct old_name *name = value;
-		struct migrate_binding handle;
-
-		if (name->name[0] != STAGE_PARKED || !tree_stage_parse(name->name, &handle))
-			continue;
-		struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
-		if (!node) {
-			node = handle.type ? tree_node(tree, &handle)
-					   : tree_node_there(tree, NULL, name->name, name->fileid);
-			if (tree_look(tree, node) || !node->there)
-				continue;
-			tree_activate(tree, node);
-		}
-		/* it may have been found by another name */
-		if (node->there && node->old.st_ino == name->fileid &&
-		    migrate_binding_equal(&handle, &node->handle))
-			tree_found(tree, node, NULL, name->name);
-	}
-}
-
 /* ---- what is to be done ---------------------------------------------------------------------- */
 
 static void decide_names(struct tree *tree, struct node *node)
@@ -560,9 +529,8 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	    !list_here(tree, error))
 		return false;
 	find_names(tree);
-	if (!look(tree, &found, error))
+	if (!look(tree, &found, error) || !stage_find(tree, error))
 		return false;
-	take_parked(tree);
 	/* after a kill a directory may be found in another one alone */
 	for (found = true; found;) {
 		found = false;
