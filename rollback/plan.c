@@ -250,7 +250,16 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 			node->was_carried = true;
 		}
 	}
-	ret = carried ? tree_found(tree, node, dir, name->name) : tree_look(tree, node);
+	/* or somebody else's, with the number of what was staged */
+	ret = carried && (!node->there || node->old.st_ino == name->fileid)
+		      ? tree_found(tree, node, dir, name->name)
+		      : -ENOENT;
+	if (carried && ret == -ENOENT) {
+		carried = false;
+		node = tree_node_there(tree, dir, name->name, name->fileid);
+	}
+	if (!carried)
+		ret = tree_look(tree, node);
 	if (ret || !node->there)
 		return ret == -ENOENT ? 0 : ret;
 	/* over SMB no ctime tells that somebody renamed it there since the switch */
