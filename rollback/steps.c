@@ -171,7 +171,7 @@ static int fill(struct carry *carry, struct node *node, const char *path)
 	if (!ret)
 		ret = old_stat(old, path, &st);
 	if (!ret)
-		node->carried.staged = st.st_ino;
+		carried_stage(&node->carried, &st);
 	return ret;
 }
 
