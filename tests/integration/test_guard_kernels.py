@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guard on other kernels than this machine's: in guests, with guest/guarded.py."""
+"""The guard on other kernels than this machine's: in guests, with guest/guarding.py."""
 import os
 import sys
 
@@ -10,7 +10,7 @@ import qemu                                                 # noqa: E402
 import uml                                                  # noqa: E402
 from harness import case, main, same                        # noqa: E402
 
-GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'guest', 'guarded.py')
+GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'guest', 'guarding.py')
 
 
 def run(args, suite, *command):

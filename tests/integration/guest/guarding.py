@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """In a guest: a guarded volume on another kernel than this machine's.  CASE: knfsd, or older.
 
-    guarded.py BUILD CASE [TOOLS]       TOOLS: the directory of exportfs and others
+    guarding.py BUILD CASE [TOOLS]       TOOLS: the directory of exportfs and others
 """
 import argparse
 import concurrent.futures
