@@ -16,9 +16,10 @@ import guarded                                              # noqa: E402
 import sandbox                                              # noqa: E402
 from harness import expect, same                            # noqa: E402
 from sandbox import sh, volume, wait_for                    # noqa: E402
-from servers import NEW, OLD, Migration, Stalled            # noqa: E402
+from servers import NEW, OLD, VOLUME, Migration, Stalled    # noqa: E402
 
 FILES = 8
+SIZE = 512 << 20                                            # of a device
 THREADS = 4                                                 # of the kernel's NFS server
 V3, V4 = '/mnt/3', '/mnt/4'
 
@@ -46,10 +47,28 @@ def refused(number, call, *args):
     expect(False, f'{call.__name__} {args} is allowed')
 
 
+def table(name, kind, *words):
+    """A device as LVM makes it."""
+    sh('dmsetup', 'create', name, '--table', f'0 {SIZE // 512} {kind} {" ".join(words)}')
+    return '/dev/mapper/' + name
+
+
+def loop(name):
+    path = f'{sandbox.SCRATCH}/{name}'
+    with open(path, 'wb') as image:
+        image.truncate(SIZE)
+    return sh('losetup', '--find', '--show', path).strip()
+
+
 def begin(build):
-    sh('modprobe', 'loop')
-    for where in (OLD, NEW):
-        volume(where, '512M')
+    for module in ('loop', 'dm-snapshot'):
+        sh('modprobe', module)
+    volume(OLD, '512M')
+    origin = table('new', 'snapshot-origin', table('new-real', 'linear', loop('new'), '0'))
+    sh('mkfs.ext4', '-q', origin)
+    os.mkdir(NEW)
+    sh('mount', origin, NEW)
+    os.rmdir(NEW + '/lost+found')
     for directory in 'abcd':
         os.mkdir(f'{OLD}/{directory}')
         for n in range(FILES):
@@ -62,6 +81,23 @@ def begin(build):
     wait_for('the guard sees that it is attached', lambda: migration.status().get('attached'))
     os.listdir(NEW)
     return migration, guard
+
+
+def snapshot(migration, whole):
+    """What is missing in one of LVM is what is listed there, though it comes afterwards."""
+    sh('dmsetup', 'suspend', 'new')
+    taken = table('taken', 'snapshot', '/dev/mapper/new-real', loop('cow'), 'P', '8')
+    sh('dmsetup', 'resume', 'new')
+    os.mkdir('/mnt/taken')
+    sh('mount', '-o', 'ro,noload', taken, '/mnt/taken')
+    seen(f'{NEW}/d/7')
+    listed = sh(migration.program('migratectl'), '--config', migration.config, '--for', 'paths',
+                'backup-list', VOLUME, '/mnt/taken').split('\0')
+    missing = {f'{directory}/{n}' for directory in 'abcd' for n in range(FILES)} - whole
+    same({path for path in listed if path.count('/') == 1}, missing, 'what is missing in the snapshot')
+    for path in whole:
+        seen('/mnt/taken/' + path)
+    sh('umount', '/mnt/taken')
 
 
 # ---- the kernel's NFS server -------------------------------------------------------------------
@@ -104,6 +140,8 @@ def knfsd(args):
     refused(errno.EACCES, os.truncate, V3 + '/a/3', 10)
     refused(errno.EROFS, os.open, V4 + '/a/3', os.O_WRONLY)
     print('read', flush=True)
+    snapshot(migration, {'a/0', 'a/1', 'a/2'})
+    print('snapshot', flush=True)
     with concurrent.futures.ThreadPoolExecutor(FILES) as pool:
         with Stalled(migration.retriever):
             wait = [pool.submit(seen, f'{(V3, V4)[n % 2]}/b/{n}') for n in range(FILES)]
@@ -142,7 +180,7 @@ def older(args):
     for flags in (os.O_WRONLY, os.O_RDWR | os.O_TRUNC):
         refused(errno.EPERM, os.open, NEW + '/a/0', flags)
     with open(guard.process.log) as log:
-        expect(f'{NEW}/a/0: refused to python3 (' in log.read(), 'the log does not name it')
+        expect(f'{NEW}/a/0: refused to guarding.py (' in log.read(), 'the log does not name it')
     expect('unfinished files are refused' in migration.ctl('status'), 'status does not say so')
     migration.crawl()
     guard.stop(signal.SIGKILL)
@@ -166,6 +204,7 @@ def main():
     sandbox.SCRATCH = '/dev/shm'        # an overlay of Linux 6.1 has no unnamed files
 
     # No namespaces: the guard and the kernel's threads are in those of the machine.
+    os.environ['DM_DISABLE_UDEV'] = '1'
     for directory in (sandbox.LOGS, '/run/rpcbind'):
         os.makedirs(directory)
     sh('mount', '-t', 'tmpfs', 'tmpfs', '/var/lib/nfs')
