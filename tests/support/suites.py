@@ -21,6 +21,8 @@ def codename():
 def one_line(types, options, uri, suites, components, here, wanted):
     """The entries for the suite wanted, if it is one of this machine's Debian release."""
     release = wanted.removesuffix('-backports')
+    if wanted == 'sid':     # a mirror that follows it no longer is enough: its index ends after a week
+        options = '[' + ' '.join(['check-valid-until=no', *options.strip('[] ').split()]) + '] '
     if 'deb' not in types or 'main' not in components:
         return
     for suite in suites:
