@@ -15,7 +15,7 @@ die() {
 	exit 1
 }
 
-shopt -s nullglob
+shopt -s nullglob extglob
 kept=(/var/cache/quickmigrate/sources/"${source}_$version"[.-]*)
 if [ ${#kept[@]} -gt 0 ]; then
 	mkdir -p "$directory"
@@ -46,7 +46,7 @@ apt=(apt-get -q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$wor
 "${apt[@]}" update >"$work/log" 2>&1 || die "apt-get update failed:" "$(tail -n 3 "$work/log")"
 for what in "$source=$package" "$source"; do
 	(cd "$directory" && "${apt[@]}" source --download-only "$what") >>"$work/log" 2>&1 || true
-	tarball=("$directory/${source}_$version.orig.tar".*)
+	tarball=("$directory/${source}_$version"?(.orig|-+([^.])).tar.*)	# the second is a native package's
 	[ ${#tarball[@]} -eq 0 ] || exit 0
 done
 die "the source of $source $package cannot be downloaded:" \

@@ -22,7 +22,8 @@ chmod 755 "$work"
 "$here/apt-source.sh" nfs-ganesha "$version" "$package" "$work/download" "${@:4}" ||
 	die "unpack the source of Ganesha $version yourself and name it with -DGANESHA_SOURCE_DIR="
 
-tarball=("$work/download/nfs-ganesha_$version.orig.tar".*)
+shopt -s extglob
+tarball=("$work/download/nfs-ganesha_$version"?(.orig|-+([^.])).tar.*)	# the second is a native package's
 mkdir "$work/tree"
 tar -xf "${tarball[0]}" -C "$work/tree" --strip-components=1 --wildcards '*/src/include'
 [ -f "$work/tree/src/include/fsal_api.h" ] || die "${tarball[0]##*/} has no src/include/fsal_api.h"

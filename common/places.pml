@@ -43,7 +43,7 @@ byte in_x, in_n;		/* the directories that X and N are in */
 byte generation;
 bool tree;			/* its lock */
 byte places;			/* open PLACE brackets */
-byte placings;			/* how many there were, modulo 4 */
+byte placings;			/* how many there were; never 16 in one run */
 
 byte held[4];			/* migrate_hold() SHARED, by the doors that place something there */
 bool moving;			/* ALONE, of N, by the door that moves it */
@@ -133,7 +133,7 @@ proctype Mover(byte what)
 					:: generation == mine ->
 						tree = false;
 						places++; counted = true;
-						placings = (placings + 1) % 4
+						placings = (placings + 1) % 16
 					:: else
 					fi;
 					lock = false };
@@ -173,7 +173,7 @@ over:				atomic {
 			if	/* bracket_abort(), and the marking ends */
 			:: counted && generation == mine -> places--
 			:: lock && generation == mine ->
-				tree = false; placings = (placings + 1) % 4
+				tree = false; placings = (placings + 1) % 16
 			:: else
 			fi;
 			LetGo(what);

@@ -8,7 +8,8 @@
 #include "config/config.h"
 #include "ctl.h"
 
-#define GUARD "guard"
+#define GUARD	"guard"
+#define EXPORTS "/var/lib/nfs/etab"
 
 static bool is_locked(const char *path)
 {
@@ -36,6 +37,28 @@ static void copy_state(const char *path, GKeyFile *status)
 	}
 }
 
+/* What the kernel's NFS server exports of the volume for writing; g_free.  NULL: nothing. */
+static char *exported(const char *root)
+{
+	g_autofree char *text = NULL;
+
+	if (!g_file_get_contents(EXPORTS, &text, NULL, NULL))
+		return NULL;
+
+	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+	for (unsigned i = 0; lines[i]; i++) {
+		char *end = strchr(lines[i], '\t');
+
+		if (!end || !strstr(end, "(rw"))
+			continue;
+		*end = '\0';
+		g_autofree char *path = g_strcompress(lines[i]);
+		if (g_str_has_prefix(path, root) && strchr("/", path[strlen(root)]))
+			return g_steal_pointer(&path);
+	}
+	return NULL;
+}
+
 void ctl_guard_state(const struct ctl *ctl, GKeyFile *status)
 {
 	struct volume_config *config =
@@ -51,6 +74,10 @@ void ctl_guard_state(const struct ctl *ctl, GKeyFile *status)
 	g_key_file_set_boolean(status, GUARD, "guarded", running);
 	if (running)
 		copy_state(path, status);
+	g_autofree char *state = ctl_text(status, "volume", "state");
+	g_autofree char *export = g_strcmp0(state, "finished") == 0 ? NULL : exported(config->root);
+	if (export)
+		g_key_file_set_string(status, GUARD, "exported", export);
 	config_free(config);
 }
 
@@ -66,10 +93,8 @@ static const char *names_text(GKeyFile *status, bool refuse)
 			"listed";
 }
 
-char *ctl_guard_text(GKeyFile *status)
+static char *text_of(GKeyFile *status)
 {
-	if (!g_key_file_has_group(status, GUARD))
-		return NULL;
 	if (!ctl_yes(status, GUARD, "wanted"))
 		return g_strdup("no: programs of this machine read zeros where data is missing");
 	if (!ctl_yes(status, GUARD, "guarded"))
@@ -85,4 +110,20 @@ char *ctl_guard_text(GKeyFile *status)
 	return g_strdup_printf("%s; %s has no mounts of its own, and waits when the guard does not "
 			       "run",
 			       text, server);
+}
+
+char *ctl_guard_text(GKeyFile *status)
+{
+	if (!g_key_file_has_group(status, GUARD))
+		return NULL;
+
+	g_autofree char *export = g_key_file_get_string(status, GUARD, "exported", NULL);
+	char *text = text_of(status);
+
+	if (!export)
+		return text;
+	g_autofree char *before = text;
+	return g_strdup_printf("%s; the kernel's NFS server exports %s for writing, which can lose "
+			       "changes: export it \"ro\" until the end",
+			       before, export);
 }

@@ -65,6 +65,8 @@ static fsal_status_t bracket(struct mg_volume *volume, int fd, const struct mg_c
 					: -ENOMEM;
 			if (ending && result < 0)
 				mg_call_unref(ending);
+			if (result == 0 && change->dir)
+				mg_set_filled(change->dir);
 			break;
 		case MIGRATE_STEP_CHANGE:
 			status = change->make(change->arg);

@@ -169,6 +169,14 @@ void mg_set_normal(struct mg_object *object)
 	atomic_store(&object->normal, MG_NORMAL);
 }
 
+void mg_set_filled(struct mg_object *dir)
+{
+	unsigned normal = MG_NORMAL;
+
+	atomic_store(&dir->filled, true);
+	atomic_compare_exchange_strong(&dir->normal, &normal, 0);
+}
+
 int mg_look(struct mg_object *object, struct mg_look *look)
 {
 	int result;

@@ -71,6 +71,9 @@ bool mg_is_normal(struct mg_object *object);
  */
 bool mg_is_whole(struct mg_object *object);
 void mg_set_normal(struct mg_object *object);
+/* A directory that may have its record again (PLACE), with the ctime that clients know until a name
+ * in it is changed. */
+void mg_set_filled(struct mg_object *dir);
 
 /* An object that was opened and whose record was loaded. */
 struct mg_look {

@@ -125,7 +125,7 @@ static void take_event(void *arg, const struct marks_event *event)
 	} else if (waits_count(guard->waits) >= WAITS_MAX) {
 		answer_now(guard, event, EBUSY, "too many wait already");
 	} else {
-		waits_add(guard->waits, event);
+		waits_add(guard->waits, event, process_is_nfsd(event->tid));
 	}
 	migrate_stub_clear(&stub);
 }
@@ -138,7 +138,7 @@ static void answer_waited(void *arg, const struct marks_event *event, int error,
 
 	if (!error)
 		let_go(guard, event->fd, fstat(event->fd, &st) == 0 && S_ISDIR(st.st_mode));
-	else
+	else if (error != EAGAIN)
 		log_refusal(guard, event, why);
 	marks_answer(&guard->marks, event, error);
 }
@@ -191,7 +191,7 @@ static gboolean lost(struct guard *guard, int failed, GError **error)
 gboolean guard_turn(struct guard *guard, GError **error)
 {
 	struct pollfd fds[MARKS_GROUPS + 1];
-	const bool idle = !waits_waiting(guard->waits);
+	const bool idle = !waits_count(guard->waits);
 	int failed;
 
 	for (int group = 0; group < MARKS_GROUPS; group++)

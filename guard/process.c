@@ -49,6 +49,14 @@ bool process_is_server(pid_t tid)
 	       st.st_uid == 0;
 }
 
+bool process_is_nfsd(pid_t tid)
+{
+	g_autofree char *program = tid > 0 ? program_of(tid) : NULL;
+	g_autofree char *name = tid > 0 ? proc_text(tid, "comm") : NULL;
+
+	return !program && g_strcmp0(name, "nfsd") == 0;
+}
+
 char *process_own_mount(pid_t tid, const char *root)
 {
 	g_autofree char *path = proc_path(tid, "ns/mnt");

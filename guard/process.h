@@ -14,6 +14,8 @@
  * file, which must be root's.
  */
 bool process_is_server(pid_t tid);
+/* Whether it is a thread of the kernel's NFS server. */
+bool process_is_nfsd(pid_t tid);
 /* The path by which it sees root on a mount that it does not share with the machine's first
  * process: g_free.  NULL: it has the mounts that everybody has. */
 char *process_own_mount(pid_t tid, const char *root);

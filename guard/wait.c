@@ -6,11 +6,14 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PIECE	   (4 << 20) /* bytes */
 #define DEMANDS	   4	     /* at a time; what is more comes in the background */
 #define AGAIN_MS   50
+#define BRIEF_MS   1000
+#define BRIEF_MAX  4	/* who come again, of a server that may have 8 threads */
 #define AHEAD_MAX  64	/* directories that are filled ahead, at a time */
 #define AHEAD_SEEN 4096 /* names that are looked at for them */
 #define LATE_TEXT  "the old server did not deliver it within guard-wait"
@@ -18,7 +21,7 @@
 struct waits {
 	struct migrate_volume *volume;
 	GList *all; /* struct wait */
-	unsigned count, waiting, demands, ahead;
+	unsigned count, waiting, brief, demands, ahead;
 	gint64 limit_ms;
 	waits_answer_fn answer;
 	void *arg;
@@ -32,9 +35,14 @@ struct wait {
 	bool directory;		/* so far as was seen */
 	bool demand;		/* its request is one */
 	bool ahead;		/* nobody has waited for it */
+	bool comes_again;	/* who waits */
+	bool goes_on;		/* he was sent away, and it comes all the same */
 	uint64_t request;	/* 0: none is under way */
 	uint64_t at, next;	/* bytes: what was brought; what the request brings.  0: all was */
 	gint64 deadline, again; /* ms; again: 0, or when it is looked at once more */
+	gint64 away;		/* ms: when he is sent away */
+	dev_t dev;		/* of what goes on */
+	ino_t ino;
 };
 
 static gint64 clock_ms(void)
@@ -64,9 +72,11 @@ static void answer(struct wait *wait, int error, const char *why)
 {
 	if (!wait->answered) {
 		wait->waits->waiting--;
+		wait->waits->brief -= wait->comes_again;
 		wait->waits->answer(wait->waits->arg, &wait->event, error, why);
 	}
 	wait->answered = true;
+	wait->goes_on = false;
 	if (!wait->request)
 		drop(wait);
 }
@@ -85,7 +95,7 @@ static void request_done(void *arg, int status)
 
 	wait->request = 0;
 	wait->waits->demands -= wait->demand;
-	if (wait->answered) {
+	if (wait->answered && !wait->goes_on) {
 		drop(wait);
 		return;
 	}
@@ -172,10 +182,63 @@ static struct wait *add(struct waits *waits, const struct marks_event *event)
 	return wait;
 }
 
-void waits_add(struct waits *waits, const struct marks_event *event)
+/* What goes on of the same object; NULL: nothing does. */
+static struct wait *find_going_on(struct waits *waits, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return NULL;
+	for (GList *at = waits->all; at; at = at->next) {
+		struct wait *wait = at->data;
+
+		if (wait->goes_on && wait->dev == st.st_dev && wait->ino == st.st_ino)
+			return wait;
+	}
+	return NULL;
+}
+
+static void add_brief(struct waits *waits, const struct marks_event *event)
+{
+	struct wait *wait = find_going_on(waits, event->fd);
+	const bool found = wait != NULL;
+
+	if (found) {
+		close(wait->event.fd);
+		wait->event = *event;
+		wait->deadline = clock_ms() + waits->limit_ms;
+		wait->answered = wait->goes_on = false;
+	} else {
+		wait = add(waits, event);
+	}
+	wait->comes_again = true;
+	wait->away = clock_ms() + (waits->brief++ < BRIEF_MAX ? BRIEF_MS : 0);
+	if (!found)
+		go_on(wait);
+}
+
+void waits_add(struct waits *waits, const struct marks_event *event, bool comes_again)
 {
 	waits->waiting++;
-	go_on(add(waits, event));
+	if (comes_again)
+		add_brief(waits, event);
+	else
+		go_on(add(waits, event));
+}
+
+/* It goes on for a while, in which he should come again. */
+static void send_away(struct wait *wait)
+{
+	struct stat st;
+
+	wait->waits->waiting--;
+	wait->waits->brief--;
+	wait->waits->answer(wait->waits->arg, &wait->event, EAGAIN, "it is not here yet");
+	wait->answered = wait->goes_on = true;
+	if (fstat(wait->event.fd, &st) < 0)
+		return;
+	wait->dev = st.st_dev;
+	wait->ino = st.st_ino;
 }
 
 static void fill_ahead(struct waits *waits, int dir_fd, const char *name)
@@ -219,8 +282,10 @@ void waits_look_ahead(struct waits *waits, int dir_fd)
 
 static void look_at(struct wait *wait, gint64 now)
 {
-	if (wait->answered)
+	if (wait->answered && !wait->goes_on)
 		return;
+	if (wait->comes_again && !wait->answered && now >= wait->away)
+		send_away(wait);
 	if (now >= wait->deadline) {
 		if (wait->request && !wait->directory)
 			migrate_cancel(wait->waits->volume, wait->request);

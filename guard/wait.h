@@ -6,6 +6,9 @@
  * few are asked for as a client's would be, the others in the background: a scanner with many
  * threads keeps nobody from the old server.  Who waits and sees no piece come for the limit gets an
  * error.  What was begun for a directory goes on then, for whoever comes next.
+ *
+ * A thread of the kernel's NFS server serves everybody, and its clients come again when they are
+ * told to: it waits for a moment, as do a few others, and a file goes on coming when they are gone.
  */
 #ifndef WAIT_H
 #define WAIT_H
@@ -26,8 +29,8 @@ typedef void (*waits_answer_fn)(void *arg, const struct marks_event *event, int 
 /* limit: seconds. */
 struct waits *waits_new(struct migrate_volume *volume, unsigned limit, waits_answer_fn answer,
 			void *arg);
-/* The event's descriptor is theirs from now on. */
-void waits_add(struct waits *waits, const struct marks_event *event);
+/* The event's descriptor is theirs from now on.  comes_again: it is answered with EAGAIN soon. */
+void waits_add(struct waits *waits, const struct marks_event *event, bool comes_again);
 /* Of a filled directory, open for reading: begins to fill those in it, a few of them, for which
  * nobody waits yet: a path below them is looked up without asking. */
 void waits_look_ahead(struct waits *waits, int dir_fd);

@@ -26,6 +26,13 @@ struct carried {
 	bool void_; /* of another journal */
 };
 
+/* Behind the names; what older stores have is the first of it. */
+struct tail {
+	int64_t version;
+	uint64_t staged_size;
+	int64_t staged_mtime;
+};
+
 struct fixed {
 	uint64_t generation, fileid, staged, size;
 	int64_t mtime, ctime;
@@ -47,6 +54,22 @@ void carried_clear(struct carried_object *object)
 		g_free(g_array_index(object->names, struct carried_name, i).name);
 	g_clear_pointer(&object->names, g_array_unref);
 	*object = (struct carried_object){0};
+}
+
+void carried_stage(struct carried_object *object, const struct stat *st)
+{
+	object->staged = st->st_ino;
+	object->staged_size = S_ISDIR(st->st_mode) ? UINT64_MAX : (uint64_t)st->st_size;
+	object->staged_mtime = migrate_ns(st->st_mtim);
+}
+
+bool carried_is_staged(const struct carried_object *object, const struct stat *st)
+{
+	if (!object->staged || object->staged != st->st_ino)
+		return false;
+	return S_ISDIR(st->st_mode) ? object->staged_size == UINT64_MAX
+				    : object->staged_size == (uint64_t)st->st_size &&
+					      object->staged_mtime == migrate_ns(st->st_mtim);
 }
 
 void carried_add_name(struct carried_object *object, const struct migrate_binding *parent,
@@ -210,6 +233,7 @@ static bool get_fixed(struct carried *carried, const struct migrate_binding *han
 bool carried_get(struct carried *carried, const struct migrate_binding *handle,
 		 struct carried_object *object)
 {
+	struct tail tail = {0};
 	struct fixed fixed;
 	MDB_val value;
 
@@ -228,8 +252,10 @@ bool carried_get(struct carried *carried, const struct migrate_binding *handle,
 	for (uint32_t i = 0; i < fixed.names; i++)
 		if (!take_name(&p, end, object))
 			return true;
-	if ((size_t)(end - p) == sizeof(object->version))
-		memcpy(&object->version, p, sizeof(object->version));
+	memcpy(&tail, p, MIN((size_t)(end - p), sizeof(tail)));
+	object->version = tail.version;
+	object->staged_size = tail.staged_size;
+	object->staged_mtime = tail.staged_mtime;
 	return true;
 }
 
@@ -299,6 +325,7 @@ bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 				    .ctime = object->ctime,
 				    .touching = object->touching,
 				    .names = object->names ? object->names->len : 0};
+	const struct tail tail = {object->version, object->staged_size, object->staged_mtime};
 	MDB_val key = object_key(buffer, 'o', handle), value;
 	struct fixed before;
 	int code;
@@ -306,7 +333,7 @@ bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 	get_fixed(carried, handle, &before, &value);
 	g_byte_array_append(bytes, (const uint8_t *)&fixed, sizeof(fixed));
 	append_names(bytes, object);
-	g_byte_array_append(bytes, (const uint8_t *)&object->version, sizeof(object->version));
+	g_byte_array_append(bytes, (const uint8_t *)&tail, sizeof(tail));
 	value = (MDB_val){.mv_data = bytes->data, .mv_size = bytes->len};
 	code = mdb_put(carried->txn, carried->dbi, &key, &value, 0);
 	if (!code && object->fileid != before.fileid)

@@ -16,6 +16,7 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "record.h"
 
@@ -28,6 +29,8 @@ struct carried_object {
 	uint64_t generation; /* of the journal's row that was dealt with; 0: none, or not in full */
 	uint64_t fileid;     /* there; 0: it was removed, or is not there yet */
 	uint64_t staged;     /* of the one that takes its place; 0: none */
+	uint64_t staged_size; /* and what that one is like: carried_stage() */
+	int64_t staged_mtime;
 	uint64_t size;
 	int64_t mtime, ctime; /* there; ctime 0: not known */
 	int64_t version; /* the ctime that it had with the data that it has; 0: that is `ctime` */
@@ -35,6 +38,11 @@ struct carried_object {
 	GArray *names; /* of struct carried_name: where it is there; may be NULL */
 };
 void carried_clear(struct carried_object *object);
+/* st: of the one that takes its place. */
+void carried_stage(struct carried_object *object, const struct stat *st);
+/* Whether it is that one, and no other that got its number when it was removed there.  A directory
+ * has its number alone: names come into it. */
+bool carried_is_staged(const struct carried_object *object, const struct stat *st);
 void carried_add_name(struct carried_object *object, const struct migrate_binding *parent,
 		      const char *name);
 

@@ -11,6 +11,7 @@
 #include "look.h"
 #include "migrate.h"
 #include "several.h"
+#include "stage.h"
 #include "steps.h"
 
 #define BATCH_BYTES (256 << 20)
@@ -470,45 +471,6 @@ static void fetch_all(struct carry *carry)
 	}
 }
 
-/* Numbers are given again.  What is at its place, too, keeps its. */
-static bool forget_staged(struct carry *carry, const char *name, const char *path)
-{
-	struct migrate_binding handle;
-	struct stat st;
-
-	if (old_stat(carry->tree->old, path, &st) || (!S_ISDIR(st.st_mode) && st.st_nlink > 1) ||
-	    !tree_stage_parse(name, &handle))
-		return true;
-	struct node *node = tree_node(carry->tree, &handle);
-	if (node->carried.staged != st.st_ino)
-		return true;
-	node->carried.staged = 0;
-	return note(carry, node) && commit(carry);
-}
-
-/* What a run that was killed had begun to make. */
-static void clean_stage(struct carry *carry)
-{
-	int ret;
-	g_autoptr(GHashTable) names = old_list(carry->tree->old, OLD_STAGE, &ret);
-	GHashTableIter iter;
-	gpointer name;
-
-	if (!names)
-		return;
-	g_hash_table_iter_init(&iter, names);
-	while (g_hash_table_iter_next(&iter, &name, NULL)) {
-		g_autofree char *path = old_path(OLD_STAGE, name);
-
-		if (*(char *)name != STAGE_NEW)
-			continue;
-		if (!forget_staged(carry, name, path))
-			return;
-		if (old_remove(carry->tree->old, path, false))
-			old_remove(carry->tree->old, path, true);
-	}
-}
-
 bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result, GError **error)
 {
 	GError *mistake = NULL;
@@ -516,7 +478,7 @@ bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
 
 	*result = (struct carry_result){0};
 	carry.content = content_new(tree->config->name, tree->config->socket, stop);
-	clean_stage(&carry);
+	stage_clean(tree, &mistake);
 	/* before anything is moved there: a stub is known to the retriever by what it was there */
 	fetch_all(&carry);
 	touch_directories(&carry);

@@ -18,9 +18,10 @@ static uint64_t known_fileid(const struct node *node)
 	return node->was_carried ? node->carried.fileid : node->fileid;
 }
 
-/* Whether it is what another object became: numbers are given again. */
+/* Whether it is what another object became: numbers are given again.  st: NULL where it was not
+ * looked at. */
 static bool is_carried_for_another(const struct tree *tree, const struct node *node,
-				   uint64_t fileid)
+				   uint64_t fileid, const struct stat *st)
 {
 	struct carried_object other;
 	struct migrate_binding handle;
@@ -30,7 +31,8 @@ static bool is_carried_for_another(const struct tree *tree, const struct node *n
 
 	if (!is)
 		return false;
-	is = other.fileid == fileid || other.staged == fileid;
+	is = other.fileid == fileid ||
+	     (st ? carried_is_staged(&other, st) : other.staged == fileid);
 	carried_clear(&other);
 	return is;
 }
@@ -45,7 +47,7 @@ static bool is_another(const struct tree *tree, const struct node *node, const s
 	const mode_t type = node->st.st_mode & S_IFMT;
 
 	if ((node->there && node->old.st_ino != fileid) ||
-	    is_carried_for_another(tree, node, fileid))
+	    is_carried_for_another(tree, node, fileid, st))
 		return true;
 	if (!compared || !node->here || !tree_is_doubted(node))
 		return false;
@@ -54,10 +56,11 @@ static bool is_another(const struct tree *tree, const struct node *node, const s
 }
 
 /* Of what the old server has alone the number may be that of an object that is here. */
-static bool is_known(const struct tree *tree, const struct node *node, uint64_t fileid)
+static bool is_known(const struct tree *tree, const struct node *node, uint64_t fileid,
+		     const struct stat *st)
 {
 	return fileid == known_fileid(node) &&
-	       !(node->handle.type && is_carried_for_another(tree, node, fileid));
+	       !(node->handle.type && is_carried_for_another(tree, node, fileid, st));
 }
 
 /* Whether what is at the path is the node's: by its number, where that is known.  compared: its
@@ -70,13 +73,13 @@ static int look_at(struct tree *tree, struct node *node, const char *path, bool 
 
 	if (ret)
 		return ret == -ENOTDIR || ret == -ELOOP || ret == -EXDEV ? -ENOENT : ret;
-	if (node->was_carried && carried->staged && st.st_ino == carried->staged) {
+	if (node->was_carried && carried_is_staged(carried, &st)) {
 		carried->fileid = carried->staged;
 		carried->touching = true;
 		carried->version = 0;
 	}
 	/* what was only staged is nowhere under another number */
-	if (node->was_carried || node->fileid ? !is_known(tree, node, st.st_ino)
+	if (node->was_carried || node->fileid ? !is_known(tree, node, st.st_ino, &st)
 					      : is_another(tree, node, &st, compared))
 		return -ENOENT;
 	node->there = true;
@@ -140,7 +143,7 @@ int tree_look(struct tree *tree, struct node *node)
 		g_ptr_array_set_size(node->at, 0);
 		place_add(node->at, NULL, name);
 	}
-	if (ret == -ENOENT && known_fileid(node) && is_known(tree, node, known_fileid(node)))
+	if (ret == -ENOENT && known_fileid(node) && is_known(tree, node, known_fileid(node), NULL))
 		tree_expect(tree, known_fileid(node), node);
 	if (ret == -ENOENT && node->carried.staged)
 		tree_expect(tree, node->carried.staged, node);

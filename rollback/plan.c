@@ -12,6 +12,7 @@
 #include "moving.h"
 #include "room.h"
 #include "rows.h"
+#include "stage.h"
 #include "to_come.h"
 
 /* ---- what is known of both ------------------------------------------------------------------- */
@@ -217,7 +218,16 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 			node->was_carried = true;
 		}
 	}
-	ret = carried ? tree_found(tree, node, dir, name->name) : tree_look(tree, node);
+	/* or somebody else's, with the number of what was staged */
+	ret = carried && (!node->there || node->old.st_ino == name->fileid)
+		      ? tree_found(tree, node, dir, name->name)
+		      : -ENOENT;
+	if (carried && ret == -ENOENT) {
+		carried = false;
+		node = tree_node_there(tree, dir, name->name, name->fileid);
+	}
+	if (!carried)
+		ret = tree_look(tree, node);
 	if (ret || !node->there)
 		return ret == -ENOENT ? 0 : ret;
 	/* over SMB no ctime tells that somebody renamed it there since the switch */
@@ -297,38 +307,6 @@ static bool list_there(struct tree *tree, GError **error)
 		}
 	}
 	return true;
-}
-
-/* What a run that was killed has put aside. */
-static void take_parked(struct tree *tree)
-{
-	int ret;
-	g_autoptr(GHashTable) names = old_list(tree->old, OLD_STAGE, &ret);
-	GHashTableIter iter;
-	gpointer value;
-
-	if (!names)
-		return;
-	g_hash_table_iter_init(&iter, names);
-	while (g_hash_table_iter_next(&iter, NULL, &value)) {
-		const struct old_name *name = value;
-		struct migrate_binding handle;
-
-		if (name->name[0] != STAGE_PARKED || !tree_stage_parse(name->name, &handle))
-			continue;
-		struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
-		if (!node) {
-			node = handle.type ? tree_node(tree, &handle)
-					   : tree_node_there(tree, NULL, name->name, name->fileid);
-			if (tree_look(tree, node) || !node->there)
-				continue;
-			tree_activate(tree, node);
-		}
-		/* it may have been found by another name */
-		if (node->there && node->old.st_ino == name->fileid &&
-		    migrate_binding_equal(&handle, &node->handle))
-			tree_found(tree, node, NULL, name->name);
-	}
 }
 
 /* ---- what is to be done ---------------------------------------------------------------------- */
@@ -529,9 +507,8 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	    !list_here(tree, error))
 		return false;
 	find_names(tree);
-	if (!look(tree, &found, error))
+	if (!look(tree, &found, error) || !stage_find(tree, error))
 		return false;
-	take_parked(tree);
 	/* after a kill a directory may be found in another one alone */
 	for (found = true; found;) {
 		found = false;

@@ -209,7 +209,7 @@ bool steps_made(struct carry *carry, struct node *node, struct making *making)
 
 	take_gift(carry, node, making);
 	if (!ret)
-		node->carried.staged = making->there.st_ino;
+		carried_stage(&node->carried, &making->there);
 	if (ret == -ESTALE || ret == -EAGAIN) /* gone here meanwhile, or changed all the time */
 		return false;
 	return !ret || failed(carry, node, "it cannot be made on the old server", ret);

@@ -28,11 +28,15 @@ static void log_connection(struct vm_volume *volume, int result)
 
 void vm_volume_dispatch(struct vm_volume *volume, int timeout_ms)
 {
+	const bool connect = !migrate_volume_connected(volume->client);
 	int result;
 
-	become_root();
+	/* only where it is needed: the host forgets then that it has entered the share */
+	if (connect)
+		become_root();
 	result = migrate_volume_dispatch(volume->client, timeout_ms);
-	unbecome_root();
+	if (connect)
+		unbecome_root();
 	log_connection(volume, result);
 }
 

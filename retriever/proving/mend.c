@@ -124,7 +124,7 @@ static void add_extent(struct mending *m, uint64_t offset, uint32_t len)
 static bool is_former(struct mending *m, uint64_t offset, const uint8_t *there, const uint8_t *here,
 		      size_t len)
 {
-	g_autofree uint8_t *former = g_malloc(len);
+	g_autofree uint8_t *former = g_malloc(PIECE);
 	ssize_t n = read_fully(m->former, former, len, offset);
 
 	for (size_t i = 0; i < len; i++)

@@ -178,6 +178,7 @@ static void name_looked_up(struct backend_request *req)
 	}
 	n->entry.name = n->name;
 	directory_entry_found(&n->entry, req);
+	directory_atime_before(n->object, &n->entry.attr);
 	if (S_ISLNK(req->attr.mode))
 		ask(n, BACKEND_READLINK);
 	else

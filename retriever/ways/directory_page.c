@@ -225,23 +225,6 @@ static int make(struct run *run, const struct stub_parent *parent, const struct 
 
 /* ---- questions ---- */
 
-void directory_entry_object(const struct source_entry *entry, const char *path,
-			    struct source_object *object)
-{
-	source_object_clear(object);
-	object->handle_len = entry->handle_len;
-	memcpy(object->handle, entry->handle, entry->handle_len);
-	object->path = stub_child_path(path, entry->name);
-}
-
-void directory_entry_found(struct source_entry *entry, const struct backend_request *req)
-{
-	entry->has_attr = true;
-	entry->attr = req->attr;
-	entry->handle_len = req->handle_len;
-	memcpy(entry->handle, req->handle, req->handle_len);
-}
-
 static struct question *question_new(struct page *page, const struct source_entry *entry)
 {
 	struct question *q = g_slice_new0(struct question);
@@ -268,6 +251,7 @@ static void question_free(struct question *q)
 {
 	struct page *page = q->page;
 
+	directory_run_got(q->run, &q->entry.attr);
 	source_object_clear(&q->source);
 	question_forget_xattrs(q);
 	g_clear_pointer(&q->listing, backend_batch_free);
@@ -445,7 +429,9 @@ static void question_answered(struct backend_request *req)
 		return;
 	}
 	if (req->op == BACKEND_LOOKUP) {
+		directory_run_got(q->run, &q->entry.attr);
 		directory_entry_found(&q->entry, req);
+		directory_atime_before(q->run->object, &q->entry.attr);
 		if (S_ISLNK(q->entry.attr.mode)) {
 			ask_object(q, BACKEND_READLINK);
 			return;
@@ -476,6 +462,8 @@ static void ask(struct question *q, enum backend_op op)
 	question_forget_xattrs(q);
 	q->req.count = q->carried = op == BACKEND_XATTRS ? wanted_bytes(q) : 0;
 	q->req.listed = &q->entry.attr;
+	if (q->req.count)
+		directory_run_asks(q->run, &q->entry.attr);
 	if (op == BACKEND_XATTRS && !q->req.count && !q->run->object->retriever->carries) {
 		q->xattrs = source_xattrs_new(); /* nothing is left to be asked */
 		question_ready(q);
@@ -580,8 +568,12 @@ static void make_page(struct page *page, struct stub_parent *parent)
 	parent->small = page->small = small_now(run);
 	for (guint i = 0; i < entries->len && !directory_names_fixed(run->object) &&
 			  g_atomic_int_get(&run->full) <= DIRECTORY_FULL_MAX;
-	     i++)
-		make_listed(page, parent, &g_array_index(entries, struct source_entry, i));
+	     i++) {
+		struct source_entry *entry = &g_array_index(entries, struct source_entry, i);
+
+		directory_atime_before(run->object, &entry->attr);
+		make_listed(page, parent, entry);
+	}
 	parent->small = 0;
 	for (unsigned i = 0; i < LISTINGS; i++)
 		list_next_directory(page);

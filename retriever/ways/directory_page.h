@@ -18,11 +18,6 @@ struct stub_parent directory_parent(const struct object *object, bool named, con
 /* Whether that name in the directory at path is the project's own: no client's. */
 bool directory_reserves(const char *path, const char *name);
 
-/* What is asked about an entry of the directory at path, and what its LOOKUP said of it. */
-void directory_entry_object(const struct source_entry *entry, const char *path,
-			    struct source_object *object);
-void directory_entry_found(struct source_entry *entry, const struct backend_request *req);
-
 /* Why an object's BACKEND_XATTRS failed, for the list. */
 const char *directory_xattrs_refused(const struct retriever *retriever);
 

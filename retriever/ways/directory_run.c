@@ -2,11 +2,13 @@
 #include "directory_run.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "volume/damage.h"
 #include "volume/prior.h"
 #include "volume/seen.h"
+#include "volume/stub.h"
 
 static void share_seen(GSList *runs)
 {
@@ -27,6 +29,7 @@ struct run *directory_run_new(struct object *object, enum backend_priority prior
 	g_mutex_init(&run->lock);
 	g_mutex_init(&run->work_lock);
 	g_queue_init(&run->work);
+	run->asked = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
 	run->object = object_ref(object);
 	run->path = g_strdup(object->record.path);
 	run->prior_fd = object->retriever->prior
@@ -53,6 +56,7 @@ void directory_run_free(struct run *run)
 	seen_free(run->seen);
 	if (run->prior_fd >= 0)
 		close(run->prior_fd);
+	g_hash_table_unref(run->asked);
 	g_free(run->path);
 	sorted_free(run->order);
 	g_clear_pointer(&run->rest, backend_batch_free);
@@ -86,4 +90,55 @@ const char *directory_run_refusal(const struct run *run, int status)
 			       ? DFS_LINK
 			       : "the old server could not list the directory";
 	}
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+void directory_run_asks(struct run *run, const struct source_attr *listed)
+{
+	struct source_attr *attr = g_memdup2(listed, sizeof(*listed));
+
+	g_mutex_lock(&run->work_lock);
+	g_hash_table_replace(run->asked, &attr->fileid, attr);
+	g_mutex_unlock(&run->work_lock);
+}
+
+void directory_run_got(struct run *run, const struct source_attr *listed)
+{
+	g_mutex_lock(&run->work_lock);
+	g_hash_table_remove(run->asked, &listed->fileid);
+	g_mutex_unlock(&run->work_lock);
+}
+
+void directory_atime_before(struct object *object, struct source_attr *attr)
+{
+	g_mutex_lock(&object->lock);
+	for (GSList *l = directory_of(object)->runs; l; l = l->next) {
+		struct run *run = l->data;
+		const struct source_attr *listed;
+
+		g_mutex_lock(&run->work_lock);
+		listed = g_hash_table_lookup(run->asked, &attr->fileid);
+		if (listed && source_attr_same(listed, attr))
+			attr->atime = listed->atime;
+		g_mutex_unlock(&run->work_lock);
+	}
+	g_mutex_unlock(&object->lock);
+}
+
+void directory_entry_object(const struct source_entry *entry, const char *path,
+			    struct source_object *object)
+{
+	source_object_clear(object);
+	object->handle_len = entry->handle_len;
+	memcpy(object->handle, entry->handle, entry->handle_len);
+	object->path = stub_child_path(path, entry->name);
+}
+
+void directory_entry_found(struct source_entry *entry, const struct backend_request *req)
+{
+	entry->has_attr = true;
+	entry->attr = req->attr;
+	entry->handle_len = req->handle_len;
+	memcpy(entry->handle, req->handle, req->handle_len);
 }

@@ -32,6 +32,7 @@ struct run {
 	GMutex work_lock;  /* a leaf */
 	GQueue work;	   /* of directory_page.c */
 	bool working;	   /* a worker does it */
+	GHashTable *asked; /* fileid -> struct source_attr as listed; with work_lock */
 
 	/* of the listing */
 	GMutex lock;
@@ -62,5 +63,20 @@ struct run *directory_run_new(struct object *object, enum backend_priority prior
 void directory_run_free(struct run *run);
 /* Why its listing failed with that status, for the list. */
 const char *directory_run_refusal(const struct run *run, int status);
+
+/*
+ * To read a file's bytes moves its atime on the old server, and whoever else asks about the file
+ * before it is here is told that one (I8).  Its bytes are asked for, as it was listed, until they
+ * were got and it is here.
+ */
+void directory_run_asks(struct run *run, const struct source_attr *listed);
+void directory_run_got(struct run *run, const struct source_attr *listed);
+/* Where that is so in a fill of the directory, attr gets the atime that was listed. */
+void directory_atime_before(struct object *object, struct source_attr *attr);
+
+/* What is asked about an entry of the directory at path, and what its LOOKUP said of it. */
+void directory_entry_object(const struct source_entry *entry, const char *path,
+			    struct source_object *object);
+void directory_entry_found(struct source_entry *entry, const struct backend_request *req);
 
 #endif

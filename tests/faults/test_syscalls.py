@@ -35,9 +35,12 @@ CALLS = ('pwrite64', 'ftruncate', 'fsetxattr', 'fremovexattr', 'fdatasync', 'fsy
          'fallocate', 'sendto')
 # Another errno than EIO is what these give when something is short.
 SHORT = {'pwrite64': 'ENOSPC', 'ftruncate': 'ENOSPC', 'fsetxattr': 'ENOSPC', 'linkat': 'ENOSPC',
-         'openat': 'EMFILE', 'open_by_handle_at': 'EMFILE', 'mkdirat': 'ENOSPC', 'write': 'ENOSPC',
+         'openat': 'EMFILE', 'open_by_handle_at': 'EMFILE', 'mkdirat': 'ENOSPC',
          'mknodat': 'ENOSPC', 'symlinkat': 'ENOSPC', 'sendto': 'ENOBUFS', 'fsync': 'ENOSPC',
          'fdatasync': 'ENOSPC'}
+# What no kernel gives.  Nearly every write(2) wakes a thread through an eventfd, where a wake-up that
+# is lost is waited for in vain; strace cannot tell these from files, which test_disk.py fails.
+NEVER = {'sendto': ('EIO',), 'write': ('EIO',)}
 
 
 # ---- what is to be there ------------------------------------------------------------------------
@@ -360,7 +363,7 @@ def all_faults(counts, cap):
     for call in CALLS:
         for when in range(1, min(cap, counts[call]) + 1):
             for what in ('EIO', SHORT.get(call), 'KILL'):
-                if what and (call, what) != ('sendto', 'EIO'):      # a socket has none
+                if what and what not in NEVER.get(call, ()):
                     yield call, what, when
 
 

@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 
 #include "guard_place.h"
 
@@ -21,6 +22,10 @@ START_TEST(names_of_it)
 	ck_assert(!process_is_one_of(0, names));
 	ck_assert(!process_is_server(getpid()));
 	ck_assert(!process_is_server(0));
+	ck_assert(!process_is_nfsd(getpid()));
+	ck_assert_int_eq(prctl(PR_SET_NAME, "nfsd"), 0); /* a program may call itself that */
+	ck_assert(!process_is_nfsd(getpid()));
+	ck_assert(!process_is_nfsd(0));
 }
 END_TEST
 

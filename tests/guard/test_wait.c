@@ -61,7 +61,7 @@ START_TEST(whole)
 {
 	struct marks_event event = event_of(MIGRATE_NORMAL);
 
-	waits_add(waits, &event);
+	waits_add(waits, &event, false);
 	ck_assert_uint_eq(answered, 1);
 	ck_assert_int_eq(answer, 0);
 	ck_assert_int_eq(fcntl(event.fd, F_GETFD), -1);
@@ -73,7 +73,7 @@ START_TEST(damaged)
 	struct marks_event event = event_of(MIGRATE_NORMAL);
 
 	ck_assert_int_eq(fsetxattr(event.fd, "security.migrate", "x", 1, 0), 0);
-	waits_add(waits, &event);
+	waits_add(waits, &event, false);
 	ck_assert_uint_eq(answered, 1);
 	ck_assert_int_eq(answer, EIO);
 }
@@ -85,7 +85,7 @@ START_TEST(late)
 	struct marks_event event = event_of(MIGRATE_PARTIAL);
 	const gint64 begun = g_get_monotonic_time() / 1000; /* ms, as the limit is counted */
 
-	waits_add(waits, &event);
+	waits_add(waits, &event, false);
 	ck_assert_uint_eq(waits_count(waits), 1);
 	while (!answered) {
 		migrate_volume_dispatch(volume, 10);
@@ -96,6 +96,58 @@ START_TEST(late)
 	while (waits_count(waits))
 		migrate_volume_dispatch(volume, 10);
 	ck_assert_uint_eq(answered, 1);
+}
+END_TEST
+
+static void turn_until_answered(unsigned times)
+{
+	while (answered < times) {
+		migrate_volume_dispatch(volume, 10);
+		waits_turn(waits);
+	}
+}
+
+/* He gets no other error, and finds it going on. */
+START_TEST(comes_again)
+{
+	struct marks_event event = event_of(MIGRATE_PARTIAL), again = event;
+
+	again.fd = dup(event.fd);
+	waits_free(waits);
+	waits = waits_new(volume, 2, take, NULL);
+	waits_add(waits, &event, true);
+	turn_until_answered(1);
+	ck_assert_int_eq(answer, EAGAIN);
+	ck_assert_uint_eq(waits_waiting(waits), 0);
+	ck_assert_uint_eq(waits_count(waits), 1);
+	waits_add(waits, &again, true);
+	ck_assert_uint_eq(waits_waiting(waits), 1);
+	ck_assert_uint_eq(waits_count(waits), 1);
+	turn_until_answered(2);
+	ck_assert_int_eq(answer, EAGAIN);
+	while (waits_count(waits)) { /* the limit */
+		migrate_volume_dispatch(volume, 10);
+		waits_turn(waits);
+	}
+	ck_assert_uint_eq(answered, 2);
+}
+END_TEST
+
+/* Of many most are sent away at once. */
+START_TEST(many_come_again)
+{
+	struct marks_event event = event_of(MIGRATE_PARTIAL);
+
+	for (int n = 0; n < 6; n++) {
+		struct marks_event other = {.fd = dup(event.fd)};
+
+		waits_add(waits, &other, true);
+	}
+	waits_turn(waits);
+	ck_assert_uint_eq(answered, 2);
+	ck_assert_int_eq(answer, EAGAIN);
+	ck_assert_uint_eq(waits_waiting(waits), 4);
+	close(event.fd);
 }
 END_TEST
 
@@ -130,7 +182,7 @@ START_TEST(ended)
 {
 	struct marks_event event = event_of(MIGRATE_PARTIAL);
 
-	waits_add(waits, &event);
+	waits_add(waits, &event, false);
 	waits_fail(waits);
 	ck_assert_uint_eq(answered, 1);
 	ck_assert_int_eq(answer, EIO);
@@ -151,6 +203,8 @@ int main(void)
 	tcase_add_test(tcase, whole);
 	tcase_add_test(tcase, damaged);
 	tcase_add_test(tcase, late);
+	tcase_add_test(tcase, comes_again);
+	tcase_add_test(tcase, many_come_again);
 	tcase_add_test(tcase, ahead);
 	tcase_add_test(tcase, ended);
 	suite_add_tcase(suite, tcase);

@@ -153,6 +153,9 @@ class Generator(SmbOperations):
             # And it truncates a file before it finds that the verifier is not that file's.
             if op['how'] == 'exclusive' and path in self.sizes:
                 op['new'].pop('size', None)
+        if self.smb_side and op['op'] == 'setattr' and op.get('at') == '' and 'mode' in op['new']:
+            # smbd remembers that a user may enter the share's root, until it has been root itself
+            op['new']['mode'] |= 0o111
         for key, directory in (('name', 'to' if op['op'] == 'link' else 'at'), ('to_name', 'to')):
             if op.get(key) == '.migrate' and (not op[directory] or op[directory][0] == '@'):
                 op[key] = 'migrate'             # it is reserved in the root

@@ -123,6 +123,41 @@ START_TEST(i7_staged_and_not_in_its_place)
 }
 END_TEST
 
+/* The run before staged the object there, and was killed; what it made was removed there, and
+ * somebody else's file has its number. */
+static void staged_as(const struct migrate_binding *handle, const char *before, const char *theirs)
+{
+	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
+	struct carried_object object = {0};
+	struct stat st;
+
+	if (before) {
+		ck_assert_int_eq(stat(before, &st), 0);
+		object = (struct carried_object){.fileid = st.st_ino,
+						 .size = (uint64_t)st.st_size,
+						 .mtime = migrate_ns(st.st_mtim)};
+	}
+	ck_assert_int_eq(stat(theirs, &st), 0);
+	carried_stage(&object, &st);
+	object.staged_mtime--;
+	ck_assert(carried_put(carried, handle, &object, NULL) && carried_commit(carried, NULL));
+	carried_close(carried);
+}
+
+START_TEST(i7_a_number_that_was_given_again)
+{
+	trees_make(FILL);
+	sh("cd " OLD_TREE " && echo theirs >n && echo theirs >a/theirs");
+	make("n", "echo ours >n");
+	const struct migrate_binding n = handle_of("n"), gone = handle_of("a/2");
+	take_away("a/2");
+	staged_as(&n, NULL, OLD_TREE "/n");
+	staged_as(&gone, OLD_TREE "/a/2", OLD_TREE "/a/theirs");
+	go_back(3); /* theirs, and the one that has no place */
+	sh("cd " OLD_TREE " && grep -q theirs n && grep -q theirs a/theirs && test ! -e a/2");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("look");
@@ -132,6 +167,7 @@ int main(void)
 	tcase_add_test(tcase, not_found_before);
 	tcase_add_test(tcase, another_by_its_name);
 	tcase_add_test(tcase, i7_staged_and_not_in_its_place);
+	tcase_add_test(tcase, i7_a_number_that_was_given_again);
 	tcase_add_test(tcase, a_number_that_is_given_again);
 	tcase_add_test(tcase, known_when_it_is_not_found);
 	suite_add_tcase(suite, tcase);

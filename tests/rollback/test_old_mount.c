@@ -41,6 +41,8 @@ START_TEST(directory_that_moved)
 	ck_assert_uint_eq(g_hash_table_size(names), 2);
 	g_autoptr(GHashTable) root = old_list(old, "", &ret);
 	ck_assert(!g_hash_table_contains(root, OLD_STAGE));
+	ck_assert_ptr_null(old_list(old, "none", &ret));
+	ck_assert_int_eq(ret, -ENOENT);
 	old_close(old);
 }
 END_TEST

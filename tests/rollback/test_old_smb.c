@@ -67,6 +67,10 @@ START_TEST(names)
 	ck_assert_uint_eq(found->fileid, a);
 	g_autoptr(GHashTable) root = old_list(old, "", &ret);
 	ck_assert(!g_hash_table_contains(root, OLD_STAGE));
+	ck_assert_ptr_null(old_list(old, "none", &ret));
+	ck_assert_int_eq(ret, -ENOENT);
+	ck_assert_ptr_null(old_list(old, "none/none", &ret));
+	ck_assert_int_eq(ret, -ENOENT);
 	ck_assert_int_eq(old_remove(old, "names/e", true), -ENOTEMPTY);
 	ck_assert_int_eq(old_remove(old, "names/e", false), -EISDIR);
 	ck_assert_int_eq(old_remove(old, "names/e/b", false), 0);

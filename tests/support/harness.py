@@ -14,6 +14,7 @@ import tempfile
 import time
 import traceback
 
+import qemu
 import sandbox
 import servers
 import uml
@@ -24,7 +25,7 @@ CASES = {}
 
 
 def case(guest=False, long=False, broken=None):
-    """Marks a function as a case.  guest: it needs the guest's kernel; long: run with --long only;
+    """Marks a function as a case.  guest: it needs the guest's kernel, or that of a suite; long: run with --long only;
     broken: what is known to be wrong, run with --broken or by its name only.  It is called with the
     arguments of the command line (.build, .long, .seed, .random)."""
     def mark(function):
@@ -124,8 +125,11 @@ def main(extra=None):
         parser.error(f'no such case: {" ".join(unknown)}; there are: {" ".join(CASES)}')
     wanted = args.cases or [n for n, (_, _, long, broken) in CASES.items()
                             if (args.long or not long) and (args.broken or not broken)]
-    if any(CASES[name][1] for name in wanted):
-        uml.fetch()
+    for guest in {CASES[name][1] for name in wanted} - {False}:
+        if guest is True:
+            uml.fetch()
+        else:
+            qemu.fetch(guest)
     failed = []
     reasons = tempfile.TemporaryFile('w+')
     for name in wanted:

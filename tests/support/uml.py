@@ -18,7 +18,7 @@ from sandbox import BASE, Failure, sh
 
 CACHE = os.environ.get('QUICKMIGRATE_CACHE', '/var/cache/quickmigrate-test')
 VM = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'vm')
-INIT, XSTATE = VM + '/init', VM + '/xstate.c'
+XSTATE = VM + '/xstate.c'
 NETWORK = '10.78.0.0/16'                # of all guests
 TIMEOUT, DIED, KILLED = 124, 126, 137       # exit statuses of our own
 
@@ -72,31 +72,46 @@ class Guest:
         """command: argv.  disks: image files, or open descriptors of some, /dev/ubda and on.
         shares: directories of this machine, writable at their own paths.
         output: the descriptor for its standard output."""
-        kernel, modules, self.preload = fetch()
         Guest.count += 1
         self.job = tempfile.mkdtemp(prefix='vm.', dir=BASE)
         self.address = None             # on the network
         self.interface = None           # ours of it
-        settings = {'modules': modules, 'shares': ' '.join(shares),
-                    'directory_of_work': os.getcwd(), 'VM_IP': '', 'VM_HOST': ''}
-        argv = [kernel, f'mem={memory}M', 'umid=guest', f'uml_dir={self.job}', 'rootfstype=hostfs',
-                'rootflags=/', 'ro', f'init={self.job}/init', f'job={self.job}', 'con=null',
-                'con0=fd:0,fd:1', 'noreboot', 'panic=-1', 'console=tty0', 'quiet']
         self.inherited = [disk for disk in disks if isinstance(disk, int)]
-        argv += [f'ubd{i}=/proc/self/fd/{disk}' if isinstance(disk, int)
-                 else f'ubd{i}={os.path.abspath(disk)}' for i, disk in enumerate(disks)]
+        self.environment = {}
+        settings = {'shares': ' '.join(shares), 'directory_of_work': os.getcwd(), 'VM_IP': '',
+                    'VM_HOST': ''}
         if network:
-            tap, net = self.tap()
-            self.interface = tap
+            self.interface, net = self.tap()
             self.address = net + '2'
             settings.update(VM_HOST=net + '1', VM_IP=self.address)
-            argv.append(f'vec0:transport=tap,ifname={tap},depth=128,gro=1')
+        argv = self.prepare(settings, disks, shares, memory)
         self.put('settings', ''.join(f'{k}={shlex.quote(v)}\n' for k, v in settings.items()))
         self.put('run', ''.join(f'export {k}={shlex.quote(v)}\n' for k, v in dict(env).items()) +
                  shlex.join(command) + '\n')
-        shutil.copy(INIT, self.job + '/init')
+        for script in ('init', 'inside'):
+            shutil.copy(f'{VM}/{script}', self.job)
         self.kill_on, self.kill_if, self.status, self.output = None, None, None, output
         self.start(argv, cpu)
+
+    def prepare(self, settings, disks, _shares, memory):
+        """The program and its arguments.  Adds to what the guest's scripts are told."""
+        kernel, modules, preload = fetch()
+        self.environment['LD_PRELOAD'] = preload
+        settings.update(modules=modules, interface='vec0', kind='hostfs', out='/dev/tty1',
+                        err='/dev/tty2')
+        argv = [kernel, f'mem={memory}M', 'umid=guest', f'uml_dir={self.job}', 'rootfstype=hostfs',
+                'rootflags=/', 'ro', f'init={self.job}/init', f'job={self.job}', 'con=null',
+                'con0=fd:0,fd:1', 'noreboot', 'panic=-1', 'console=tty0', 'quiet']
+        argv += [f'ubd{i}=/proc/self/fd/{disk}' if isinstance(disk, int)
+                 else f'ubd{i}={os.path.abspath(disk)}' for i, disk in enumerate(disks)]
+        if self.interface:
+            argv.append(f'vec0:transport=tap,ifname={self.interface},depth=128,gro=1')
+        return argv
+
+    @staticmethod
+    def outputs(writes):
+        """The arguments by which the guest writes to these descriptors."""
+        return [f'con{i}=null,fd:{write}' for i, write in enumerate(writes, 1)]
 
     def put(self, name, text):
         with open(f'{self.job}/{name}', 'w') as out:
@@ -121,14 +136,14 @@ class Guest:
         cpus = sorted(os.sched_getaffinity(0))
         cpu = cpus[-1] if cpu is None else cpu
         pipes = [os.pipe() for _ in range(2)]
-        argv += [f'con{i}=null,fd:{write}' for i, (_, write) in enumerate(pipes, 1)]
+        argv += self.outputs([write for _, write in pipes])
         self.console = self.job + '/console'
         with open(self.console, 'wb') as console:
             self.process = subprocess.Popen(
                 ['unshare', '--pid', '--fork', '--kill-child=KILL', '--mount-proc', '--', *argv],
                 stdin=subprocess.DEVNULL, stdout=console, stderr=console,
                 pass_fds=self.inherited + [write for _, write in pipes], start_new_session=True,
-                env={**os.environ, 'TMPDIR': self.job, 'LD_PRELOAD': self.preload},
+                env={**os.environ, 'TMPDIR': self.job, **self.environment},
                 preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
         self.pumps = []
         for (read, write), to in zip(pipes, (self.output, 2)):
@@ -195,6 +210,6 @@ class Guest:
             return console.read()[-4000:]
 
 
-def run(command, timeout=600, kill_on=None, kill_if=None, kill_after=None, **kw):
+def run(command, timeout=600, kill_on=None, kill_if=None, kill_after=None, kind=Guest, **kw):
     """Runs a command in a guest; its exit status."""
-    return Guest(command, **kw).wait(timeout, kill_on, kill_if, kill_after)
+    return kind(command, **kw).wait(timeout, kill_on, kill_if, kill_after)

@@ -55,6 +55,9 @@ def main(build):
     bad = 0
     for module, part, header, structures, setting in DOORS:
         sources, folders = compiled(build, module)
+        if not sources:
+            print(f'{module}: not in this build, not compared')
+            continue
         text = next(read(f'{folder}/{header}') for folder in folders
                     if os.path.exists(f'{folder}/{header}') and
                     f'struct {structures[0]} {{' in read(f'{folder}/{header}'))

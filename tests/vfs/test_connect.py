@@ -9,7 +9,7 @@ from door import (FILES, ROOT, SHARE, SOCKET, World, asked, content, listing, ne
 import fake as f
 import sandbox
 import smbd
-from fake import NAME
+from fake import DUMMY, NAME
 from harness import case, expect, main, same
 from sandbox import wait_for
 
@@ -31,6 +31,25 @@ def share_that_is_not_here_yet(args):
     world = World(args, nested, path=ROOT + '/a/b/c')
     same(content(world.session(), 'file'), b'deep', 'content')
     same(asked(world), [(NAME, b'b'), (NAME, b'c'), (NAME, b'file')], 'requests')
+
+
+@case()
+def share_that_is_a_dummy(args):
+    def fill(world):
+        unfilled(world, 'a')
+        with open(world.path('a/b'), 'wb'):
+            os.chmod(world.path('a/b'), 0)
+        f.set_record(world.path('a/b'), DUMMY)
+    world = World(args, fill, path=ROOT + '/a/b')
+
+    def name(request):
+        if request.text == b'b':
+            os.unlink(world.path('a/b'))
+            unfilled(world, 'a/b')
+        return world.fake.do_name(request)
+    world.fake.on[NAME] = name
+    same(content(world.session(), 'file3'), b'content of file3', 'content')
+    same(asked(world)[0], (NAME, b'b'), 'the first request')
 
 
 @case()

@@ -28,7 +28,7 @@ struct mounting {
 	const char *last; /* what was tried last, for the message */
 };
 
-static int call_once(struct mounting *m, unsigned port, uint32_t program, uint32_t version,
+static int call_port(struct mounting *m, unsigned port, uint32_t program, uint32_t version,
 		     uint32_t procedure, const struct xdr_out *args, const uint8_t *start,
 		     struct xdr_in *in, uint8_t **memory)
 {
@@ -70,7 +70,7 @@ static int call_until(struct mounting *m, const char *what, unsigned port, uint3
 {
 	m->last = what;
 	for (;;) {
-		int ret = call_once(m, port, program, NFS_VERSION, procedure, args, start, in,
+		int ret = call_port(m, port, program, NFS_VERSION, procedure, args, start, in,
 				    memory);
 
 		if (!nfs_is_away(ret) || !pause_for_next(m))
@@ -338,7 +338,7 @@ static int ask_acl(struct mounting *m, unsigned port, bool patient)
 	for (;;) {
 		bool again;
 
-		ret = call_once(m, port, NFSACL_PROGRAM, NFS_VERSION,
+		ret = call_port(m, port, NFSACL_PROGRAM, NFS_VERSION,
 				nfs_number_of(NFSACLPROC3_GETACL), &out, args, &in, &memory);
 		/* It answers NFS: what is not there now will not come. */
 		if (ret == -EAGAIN)
@@ -422,7 +422,7 @@ static gboolean open_acl(struct mounting *m, GError **error)
 static int call_v4(struct mounting *m, const struct xdr_out *args, const uint8_t *start,
 		   struct xdr_in *in, uint8_t **memory)
 {
-	return call_once(m, atomic_load(&m->server->nfs.port), NFS_PROGRAM, 4,
+	return call_port(m, atomic_load(&m->server->nfs.port), NFS_PROGRAM, 4,
 			 nfs_number_of(NFSPROC4_COMPOUND), args, start, in, memory);
 }
 

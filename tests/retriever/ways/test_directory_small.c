@@ -109,6 +109,38 @@ START_TEST(i8_atime_from_before_the_bytes)
 }
 END_TEST
 
+/* I8: nor by who asks for the name, or lists the directory, while they are on their way. */
+START_TEST(i8_atime_of_who_asks_meanwhile)
+{
+	int dir = start(), there = open(core.source, O_RDONLY | O_DIRECTORY);
+	struct migrate_waiter *w;
+	struct stat before, here;
+	unsigned rule;
+	char byte;
+
+	ck_assert_int_eq(fstatat(there, "d/some", &before, 0), 0);
+	rule = backend_fault_add(core.fault,
+				 &(struct fault_rule){.ops = XATTRS,
+						      .priorities = 1u << BACKEND_BACKGROUND,
+						      .action = FAULT_STALL});
+	w = core_ask_fill(&core, dir, MIGRATE_BACKGROUND | MIGRATE_SMALL_DATA);
+	ck_assert(backend_fault_wait(core.fault, rule, 3));
+	int read_there = openat(there, "d/some", O_RDONLY);
+	ck_assert_int_eq(read(read_there, &byte, 1), 1);
+	ck_assert_int_eq(fstat(read_there, &here), 0);
+	ck_assert_msg(migrate_ns(here.st_atim) != migrate_ns(before.st_atim), "mounted noatime?");
+	ck_assert_int_eq(_i ? fill_with(dir, 0) : core_name_in(&core, dir, "some"), 0);
+	ck_assert_int_eq(fstatat(dir, "some", &here, AT_SYMLINK_NOFOLLOW), 0);
+	ck_assert_int_eq(migrate_ns(here.st_atim), migrate_ns(before.st_atim));
+	backend_fault_release(core.fault, rule);
+	ck_assert_int_eq(core_wait(w), 0);
+	close(read_there);
+	close(there);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
 /* Likewise where nothing else is to be asked. */
 START_TEST(bytes_alone)
 {
@@ -466,6 +498,7 @@ int main(void)
 
 	tcase_add_test(tcase, small_files_need_no_read);
 	tcase_add_test(tcase, i8_atime_from_before_the_bytes);
+	tcase_add_loop_test(tcase, i8_atime_of_who_asks_meanwhile, 0, 2);
 	tcase_add_test(tcase, bytes_alone);
 	tcase_add_loop_test(tcase, i11_names_do_not_wait_for_data, 0, 2);
 	tcase_add_test(tcase, names_alone);

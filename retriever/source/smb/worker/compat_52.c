@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Samba 4.24: what carries SMB is an object of its own. */
+/* Samba from 4.24 on: what carries SMB is an object of its own. */
 #include "worker.h"
 
 #include "libcli/smb/smb_util.h"

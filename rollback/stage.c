@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "stage.h"
+
+#include <errno.h>
+
+#include "look.h"
+
+static bool failed(int ret, GError **error)
+{
+	if (!ret || ret == -ENOENT)
+		return false;
+	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
+		    "the old server's directory " OLD_STAGE
+		    " cannot be read: %s; what an earlier run left there is needed",
+		    g_strerror(-ret));
+	return true;
+}
+
+/* ---- put aside ------------------------------------------------------------------------------- */
+
+static int find(struct tree *tree, const struct old_name *name)
+{
+	struct migrate_binding handle;
+
+	if (name->name[0] != STAGE_PARKED || !tree_stage_parse(name->name, &handle))
+		return 0;
+	struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
+	if (!node) {
+		node = handle.type ? tree_node(tree, &handle)
+				   : tree_node_there(tree, NULL, name->name, name->fileid);
+		int ret = tree_look(tree, node);
+		if (ret || !node->there)
+			return ret;
+		tree_activate(tree, node);
+	}
+	/* it may have been found by another name */
+	if (!node->there || node->old.st_ino != name->fileid ||
+	    !migrate_binding_equal(&handle, &node->handle))
+		return 0;
+	return tree_found(tree, node, NULL, name->name);
+}
+
+bool stage_find(struct tree *tree, GError **error)
+{
+	int ret;
+	g_autoptr(GHashTable) names = old_list(tree->old, OLD_STAGE, &ret);
+	GHashTableIter iter;
+	gpointer value;
+
+	if (!names)
+		return !failed(ret, error);
+	g_hash_table_iter_init(&iter, names);
+	while (g_hash_table_iter_next(&iter, NULL, &value))
+		if (failed(find(tree, value), error))
+			return false;
+	return true;
+}
+
+/* ---- begun ----------------------------------------------------------------------------------- */
+
+/* Numbers are given again.  What is at its place, too, keeps its. */
+static bool forget(struct tree *tree, const char *name, const struct stat *st, GError **error)
+{
+	struct migrate_binding handle;
+
+	if ((!S_ISDIR(st->st_mode) && st->st_nlink > 1) || !tree_stage_parse(name, &handle))
+		return true;
+	struct node *node = tree_node(tree, &handle);
+	if (node->carried.staged != st->st_ino)
+		return true;
+	node->carried.staged = 0;
+	return carried_put(tree->carried, &node->handle, &node->carried, error) &&
+	       carried_commit(tree->carried, error);
+}
+
+static bool clean(struct tree *tree, const char *name, GError **error)
+{
+	g_autofree char *path = old_path(OLD_STAGE, name);
+	struct stat st;
+	int ret = old_stat(tree->old, path, &st);
+
+	if (ret)
+		return !failed(ret, error);
+	if (!forget(tree, name, &st, error))
+		return false;
+	old_remove(tree->old, path, S_ISDIR(st.st_mode));
+	return true;
+}
+
+bool stage_clean(struct tree *tree, GError **error)
+{
+	int ret;
+	g_autoptr(GHashTable) names = old_list(tree->old, OLD_STAGE, &ret);
+	GHashTableIter iter;
+	gpointer name;
+
+	if (!names)
+		return !failed(ret, error);
+	g_hash_table_iter_init(&iter, names);
+	while (g_hash_table_iter_next(&iter, &name, NULL))
+		if (*(char *)name == STAGE_NEW && !clean(tree, name, error))
+			return false;
+	return true;
+}
