@@ -67,14 +67,18 @@ static void answer_now(struct guard *guard, const struct marks_event *event, int
 	close(event->fd);
 }
 
-/* It has what it serves looked at by itself.  On a mount of its own it is not asked again. */
+/* It has what it serves looked at by itself.  On a mount of its own it is not asked again; but what
+ * an administrator or a script may start beside other programs has its mount in common with them.
+ */
 static void let_server(struct guard *guard, const struct marks_event *event)
 {
-	const char *const passing[] = {"migratectl", NULL};
+	const char *const tools[] = {"migratectl", NULL};
+	const char *const beside[] = {"migratectl", "migrate-crawler", NULL};
 	g_autofree char *mount = process_own_mount(event->tid, guard->config->root);
-	const bool own = mount && marks_ignore_mount(&guard->marks, mount) == 0;
+	const bool own = mount && (process_is_one_of(event->tid, beside) ||
+				   marks_ignore_mount(&guard->marks, mount) == 0);
 
-	if (!own && !process_is_one_of(event->tid, passing)) {
+	if (!own && !process_is_one_of(event->tid, tools)) {
 		g_free(guard->state.public_server);
 		guard->state.public_server = process_text(event->tid);
 	}

@@ -6,6 +6,7 @@ import concurrent.futures
 import errno
 import multiprocessing
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import peer                                                             # noqa: 
 from fake import is_normal                                              # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
-from servers import NEW, OLD, Stalled                                   # noqa: E402
+from servers import NEW, OLD, VOLUME, Stalled                           # noqa: E402
 
 SIZE = 300000
 PLAIN = BASE + '/plain'
@@ -184,6 +185,21 @@ def servers(args):
     expect(migration.status()['guarded'], 'status does not say that it runs')
     guard.process.stop()
     expect('not running' in migration.ctl('status'), 'status does not say that it does not run')
+
+
+@case()
+def beside_what_serves(args):
+    """migratectl and the crawler in a namespace of somebody, such as a backup's unit with PrivateTmp=:
+    the others there are kept from holes all the same."""
+    migration, _ = guarded.begin(args, fill)
+    listed('a')
+    ours = [migration.program('migratectl'), '--config', migration.config, '--for', 'tar', 'backup-list',
+            VOLUME], [migration.program('migrate-crawler'), '--socket', migration.socket,
+                      '--metadata-only', VOLUME]
+    for n, command in enumerate(ours):
+        script = f'{shlex.join(command)} >/dev/null && cat {NEW}/a/{n}'
+        same(subprocess.check_output(['unshare', '--mount', 'sh', '-c', script]), content(f'a{n}'),
+             f'what is read behind {command[0]}')
 
 
 @case()
