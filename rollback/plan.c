@@ -542,6 +542,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	    !list_here(tree, error))
 		return false;
 	find_names(tree);
+	to_come_know(tree);
 	if (!look(tree, &found, error) || !stage_find(tree, error))
 		return false;
 	/* after a kill a directory may be found in another one alone */
