@@ -87,10 +87,14 @@ static void find_names(struct tree *tree)
 	listing_search(tree, lost);
 }
 
+/* First those whose number is known: what is found by a name alone may be one of them. */
 static gint by_directory(gconstpointer a, gconstpointer b)
 {
 	const struct node *x = *(struct node *const *)a, *y = *(struct node *const *)b;
+	const bool known = x->was_carried || x->fileid;
 
+	if (known != (y->was_carried || y->fileid))
+		return known ? -1 : 1;
 	return tree_directory(x) < tree_directory(y) ? -1 : tree_directory(x) > tree_directory(y);
 }
 
@@ -507,6 +511,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	    !list_here(tree, error))
 		return false;
 	find_names(tree);
+	to_come_know(tree);
 	if (!look(tree, &found, error) || !stage_find(tree, error))
 		return false;
 	/* after a kill a directory may be found in another one alone */

@@ -47,13 +47,18 @@ static GHashTable *fileids_of(const struct tree *tree, GHashTable *nodes)
 
 		if (!node || !fileid)
 			continue;
-		if (!node->fileid)
+		if (!node->fileid && !node->was_carried)
 			node->fileid = fileid;
 		g_hash_table_insert(fileids, g_memdup2(&fileid, sizeof(fileid)), node);
 	}
 	if (dir)
 		closedir(dir);
 	return fileids;
+}
+
+void to_come_know(const struct tree *tree)
+{
+	g_autoptr(GHashTable) fileids = fileids_of(tree, tree->inodes);
 }
 
 /* Whether the name is here, in whatever directory that is here. */

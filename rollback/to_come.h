@@ -16,5 +16,8 @@
  * file, and would make one of its own when the others are removed there.  0 or -errno.
  */
 int to_come_find(struct tree *tree);
+/* Of files that have several names on the old server, and are whole, .migrate/links tells the
+ * numbers: node->fileid of active nodes, before they are looked for. */
+void to_come_know(const struct tree *tree);
 
 #endif

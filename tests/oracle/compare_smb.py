@@ -100,7 +100,9 @@ class SmbComparer(Comparer):
     def attributes(self, m, p, named=None, stream=False):
         if [s[0] for s in m] != [s[0] for s in p]:
             raise Difference('seen', f'attributes of {[s[0] for s in m]}, not {[s[0] for s in p]}')
-        for (what, m_key, m_attr, _), (_, p_key, p_attr, _) in zip(m, p):
+        # what a close said is of after all else that the operation asked
+        for (what, m_key, m_attr, _), (_, p_key, p_attr, _) in sorted(
+                zip(m, p), key=lambda pair: pair[0][0] == 'closed'):
             if (m_key is None) != (p_key is None):
                 raise Difference('seen', f'{what}: file id {m_key}, not {p_key}')
             self.object(what, None if stream else m_key, None if stream else p_key, m_attr, p_attr)

@@ -237,6 +237,53 @@ START_TEST(a_stub_that_was_moved)
 }
 END_TEST
 
+/* The stub of a file tells its number; one of its names is another file's since a gap. */
+START_TEST(new_files_at_names_of_stubs)
+{
+	trees_make("mkdir a e && echo x >a/x && ln a/x e/l && echo z >e/z && ln e/z a/m && "
+		   "find . -exec touch -hd 2001-02-03 {} +");
+	sh("cd " NEW_TREE " && rm e/l a/m && echo new >e/l && echo newer >a/m");
+	make_bare("a/x");
+	make_bare("e/z");
+	note_seen("a");
+	note_seen("e");
+	note_seen("e/l");
+	note_seen("a/m");
+	note_seen("a/x");
+	note_seen("e/z");
+	go_back(0);
+	sh("cd " OLD_TREE " && grep -qx x a/x && grep -qx z e/z && grep -qx new e/l && "
+	   "grep -qx newer a/m && test $(stat -c %%h a/x) = 1");
+}
+END_TEST
+
+/* Of a whole file the only name that was here is another file's since a gap: of its own number
+ * .migrate/links tells, and its other name is in a directory that is not filled. */
+START_TEST(a_new_file_at_the_only_name_that_was_here)
+{
+	struct migrate_record rec = {.state = MIGRATE_UNFILLED};
+	struct stat st;
+
+	trees_make(
+		"mkdir a e && echo x >a/x && ln a/x e/l && find . -exec touch -hd 2001-02-03 {} +");
+	ck_assert_int_eq(stat(OLD_TREE "/a", &st), 0);
+	rec.fileid = st.st_ino;
+	ck_assert_int_eq(stat(OLD_TREE "/a/x", &st), 0);
+	g_autofree char *link = g_strdup_printf(".migrate/links/%lx", (unsigned long)st.st_ino);
+	sh("cd " NEW_TREE " && rm a/x && mkdir -p .migrate/links && mv e/l %s && echo new >e/l",
+	   link);
+	int fd = open(NEW_TREE "/a", O_RDONLY);
+	ck_assert_int_eq(migrate_binding_get(fd, "", &rec.binding), 0);
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	close(fd);
+	note_seen("e");
+	note_seen("e/l");
+	note_seen(link);
+	go_back(0);
+	sh("cd " OLD_TREE " && grep -qx x a/x && grep -qx new e/l && test $(stat -c %%h a/x) = 1");
+}
+END_TEST
+
 /* d is not filled: what is in it is on the old server alone.  known: its record tells which
  * directory it is there. */
 static void make_unfilled(bool known)
@@ -501,6 +548,8 @@ int main(void)
 	tcase_add_test(tcase, others_in_their_places_in_a_gap);
 	tcase_add_test(tcase, a_dummy);
 	tcase_add_test(tcase, a_stub_that_was_moved);
+	tcase_add_test(tcase, new_files_at_names_of_stubs);
+	tcase_add_test(tcase, a_new_file_at_the_only_name_that_was_here);
 	tcase_add_test(tcase, i12_an_unfilled_directory_that_seems_new);
 	tcase_add_test(tcase, i12_an_unfilled_directory_renamed_in_a_gap);
 	tcase_add_test(tcase, i12_an_unfilled_directory_that_is_not_found);
