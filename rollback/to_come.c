@@ -58,7 +58,7 @@ static GHashTable *fileids_of(const struct tree *tree, GHashTable *nodes)
 
 void to_come_know(const struct tree *tree)
 {
-	g_autoptr(GHashTable) fileids = fileids_of(tree, tree->inodes);
+	g_hash_table_unref(fileids_of(tree, tree->inodes));
 }
 
 /* Whether the name is here, in whatever directory that is here. */
