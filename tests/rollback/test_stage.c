@@ -5,13 +5,12 @@
 
 #define STAGE OLD_TREE "/" OLD_STAGE
 
-static void begin(struct way *way)
+static void begin(void)
 {
 	trees_make(FILL);
 	move("a/1", "e/1");
 	trees_commit();
 	journal_store_close(journal);
-	way_open(way);
 }
 
 static void says_so(GError **error)
@@ -27,15 +26,17 @@ START_TEST(cannot_be_listed)
 	GError *error = NULL;
 	struct way way;
 
-	begin(&way);
-	sh("mount -t tmpfs tmpfs " STAGE);
-	ck_assert(!carry_out(way.tree, &stop_now, &way.done, &error));
-	says_so(&error);
-	ck_assert(!plan_make(way.tree, &way.plan, &error));
-	says_so(&error);
-	ck_assert_uint_eq(way.tree->conflicts->len, 0);
-	sh("umount " STAGE " && grep -q old1 " OLD_TREE "/a/1");
-	way_close(&way);
+	begin();
+	for (unsigned planned = 0; planned < 2; planned++) {
+		(planned ? way_open : way_begin)(&way);
+		sh("mount -t tmpfs tmpfs " STAGE);
+		ck_assert(planned ? !carry_out(way.tree, &stop_now, &way.done, &error)
+				  : !plan_make(way.tree, &way.plan, &error));
+		says_so(&error);
+		ck_assert_uint_eq(way.tree->conflicts->len, 0);
+		sh("umount " STAGE " && grep -q old1 " OLD_TREE "/a/1");
+		way_close(&way);
+	}
 }
 END_TEST
 
@@ -44,7 +45,8 @@ START_TEST(is_not_there)
 	GError *error = NULL;
 	struct way way;
 
-	begin(&way);
+	begin();
+	way_open(&way);
 	sh("rmdir " STAGE);
 	ck_assert(stage_find(way.tree, &error) && stage_clean(way.tree, &error));
 	sh("mkdir " STAGE);
@@ -58,7 +60,8 @@ START_TEST(left)
 {
 	struct way way;
 
-	begin(&way);
+	begin();
+	way_open(&way);
 	const struct node node = {.handle = handle_of("e/1")};
 	g_autofree char *parked = tree_stage_name(&node, STAGE_PARKED);
 	g_autofree char *begun = tree_stage_name(&node, STAGE_NEW);
