@@ -31,6 +31,8 @@ EXCEPTIONS = {
         'filled.',
     'space_to_come':
         'The space used by an unfinished file is what it will take at most.',
+    'space_behind_the_end':
+        'Space behind the end of an unfinished file is not counted.',
     'directory_size':
         'A directory has a size of the new file system, and takes what that takes.',
     'removed_is_held':
@@ -295,6 +297,9 @@ class Comparer:
                 return False
             if p.used < m.used and self.disk.unfinished(m.fileid):
                 return self.exception('space_to_come')
+            if p.used > p.size + slack and m.used + slack >= p.size and \
+                    self.disk.unfinished(m.fileid):
+                return self.exception('space_behind_the_end')
             m = self.ask_again(fh)
             if not m or time.monotonic() > end:
                 return False

@@ -31,7 +31,6 @@ EXCEPTIONS = {
     'durable_refused': 'An unfinished file gets no durable handle: the cookie would hold what a '
                        'fill changes.',
     'missing_is_data': 'What is missing counts as allocated.',
-    'space_behind_the_end': 'Space behind the end of an unfinished file is not counted.',
     'archive_lost': 'After a write smbd does not mind if it may not set ATTRIBUTE_ARCHIVE, as when '
                     'that comes too late: with a hold of a second.',
     'stream_links': 'A stream has the link count of what it is of, which .migrate and names to come '
@@ -213,9 +212,6 @@ class SmbComparer(Comparer):
     def space_to_come(self, fh, m, p):
         if fh is None:
             return abs(m.used - p.used) <= self.disk.slack or m.used <= m.size + self.disk.slack
-        if p.used > p.size + self.disk.slack and m.used + self.disk.slack >= p.size and \
-                m.used < p.used and self.disk.unfinished(m.fileid):
-            return self.exception('space_behind_the_end')
         # it was unfinished then, whatever it is now; or its inode number may be another's
         if p.used < m.used <= p.size + self.disk.slack and \
                 ((m.dos or 0) & smb2.OFFLINE or self.disk.is_gone(p.fileid)):
