@@ -100,8 +100,8 @@ def the_guard_is_killed(args):
         for turn, way in enumerate(ways):
             first = turn * each
             reading = machine.start(f'reader-{turn}', reader(first, first + each - 1))
-            if way == 'kill':
-                machine.sh('systemctl kill -s KILL --kill-whom=main migrate-guard@projects')
+            if way == 'kill':               # the one of before may be dead, and the next not be there yet
+                machine.sh('until systemctl kill -s KILL --kill-whom=main migrate-guard@projects; do :; done', timeout=60)
             else:
                 machine.sh(f'{way} migrate-guard@projects')
             if way == 'systemctl stop':

@@ -189,9 +189,9 @@ class Machine:
                               text=True, errors='replace', stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, **kw)
 
-    def sh(self, command, status=0):
+    def sh(self, command, status=0, **kw):
         """One that must end with that status; its output."""
-        done = self.run(command)
+        done = self.run(command, **kw)
         if done.returncode != status:
             raise Failure(f'{command}: exit {done.returncode}\n{done.stdout}')
         return done.stdout
