@@ -116,13 +116,11 @@ static bool go_on_behind(struct object *object, struct waiter *w, uint64_t end, 
 }
 
 bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int status,
-		       const char *reason)
+		       const char *reason, GQueue *out)
 {
-	GQueue waiters = G_QUEUE_INIT;
-	GList *next;
 	bool left;
+	GList *next;
 
-	g_mutex_lock(&object->lock);
 	mark_failed(object, status);
 	for (GList *l = object->waiters.head; l; l = next) {
 		struct waiter *w = l->data;
@@ -131,27 +129,31 @@ bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int 
 		if (w->start >= end || w->end <= start || go_on_behind(object, w, end, status))
 			continue;
 		w->status = status;
-		move_link(&object->waiters, l, &waiters);
+		move_link(&object->waiters, l, out);
 	}
 	left = !g_queue_is_empty(&object->waiters);
 	if (!object->normal)
 		errors_add_fd(object->retriever->errors, object->fd, status, reason);
-	g_mutex_unlock(&object->lock);
-	waiters_run(object->retriever, &waiters, 0);
 	return left;
+}
+
+void object_fail_locked(struct object *object, int status, const char *reason, GQueue *out)
+{
+	mark_failed(object, status);
+	for (GList *l = object->waiters.head; l; l = l->next)
+		((struct waiter *)l->data)->status = status;
+	waiters_take_all(object, out);
+	/* under the lock, so that one that becomes whole leaves the list after it came */
+	if (status != -ECANCELED && !object->normal)
+		errors_add_fd(object->retriever->errors, object->fd, status, reason);
 }
 
 void object_fail(struct object *object, int status, const char *reason)
 {
-	struct retriever *retriever = object->retriever;
 	GQueue waiters = G_QUEUE_INIT;
 
 	g_mutex_lock(&object->lock);
-	mark_failed(object, status);
-	waiters_take_all(object, &waiters);
-	/* under the lock, so that one that becomes whole leaves the list after it came */
-	if (status != -ECANCELED && !object->normal)
-		errors_add_fd(retriever->errors, object->fd, status, reason);
+	object_fail_locked(object, status, reason, &waiters);
 	g_mutex_unlock(&object->lock);
-	waiters_run(retriever, &waiters, status);
+	waiters_run(object->retriever, &waiters, 0);
 }

@@ -36,12 +36,14 @@ bool waiters_cancel(struct object *object, void *arg,
 /* Notes that an attempt failed: record, list of errors, all waiters.  status: -errno.  Takes the
  * lock. */
 void object_fail(struct object *object, int status, const char *reason);
+/* Likewise with the lock held: run out with waiters_run(0) after unlocking. */
+void object_fail_locked(struct object *object, int status, const char *reason, GQueue *out);
 /*
  * Likewise where only [start, end) of a file could not be had: who waits for other ranges is not
  * told. Who waits in the background goes on behind it, a limited number of times, and is told in
  * the end.  Whether anybody waits on: what was planned for them has to be looked at again.
  */
 bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int status,
-		       const char *reason);
+		       const char *reason, GQueue *out);
 
 #endif

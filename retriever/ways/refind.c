@@ -275,6 +275,7 @@ static void conclude(struct errand *errand, int ret)
 {
 	struct object *object = errand->object;
 	struct search *search = &object->search;
+	GQueue waiters = G_QUEUE_INIT;
 	const char *reason = NULL;
 	bool found;
 
@@ -285,13 +286,15 @@ static void conclude(struct errand *errand, int ret)
 	g_mutex_lock(&object->lock);
 	search->under_way[errand->found.demand] = false;
 	search->found += !ret;
-	found = search->found != errand->before; /* or by the other search */
+	/* or by the other search, or by a retry */
+	found = search->found != errand->before;
 	search->lost = found ? NULL : reason;
+	if (!found)
+		object_fail_locked(object, ret, reason, &waiters);
 	g_mutex_unlock(&object->lock);
+	waiters_run(object->retriever, &waiters, 0);
 	if (found)
 		errand->then(object);
-	else
-		object_fail(object, ret, reason);
 	source_object_clear(&errand->found.source);
 	object_unref(object);
 	g_free(errand->name);

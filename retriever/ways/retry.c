@@ -65,10 +65,12 @@ static int renew(struct object *object, enum version_trust trust, struct refind_
 	return ret ? ret : version_take(object, NULL, &req.attr, trust, reason);
 }
 
+/* What is searched for now concludes from what was there before: it does not count. */
 static void clear_mark(struct object *object)
 {
 	g_mutex_lock(&object->lock);
 	object->search.failures = 0;
+	object->search.found++;
 	if (!object->normal && object->record.error) {
 		object->record.error = 0;
 		object_store(object);

@@ -122,6 +122,12 @@ static void submit(struct retriever *retriever, struct transfer *list)
 	}
 }
 
+/* Lock held: nobody who comes now waits for it. */
+static void leave(const struct transfer *t)
+{
+	migrate_extents_remove(&file_of(t->object)->inflight[t->background], t->start, t->end);
+}
+
 static void forget(struct transfer *list)
 {
 	while (list) {
@@ -129,8 +135,7 @@ static void forget(struct transfer *list)
 		struct object *object = list->object;
 
 		g_mutex_lock(&object->lock);
-		migrate_extents_remove(&file_of(object)->inflight[list->background], list->start,
-				       list->end);
+		leave(list);
 		g_mutex_unlock(&object->lock);
 		transfer_free(list);
 		list = next;
@@ -474,7 +479,8 @@ static void transfer_failed(struct transfer *t, int status, const char *reason)
 {
 	struct object *object = t->object;
 	uint64_t start = t->start, end = t->end;
-	bool background = t->background, again;
+	bool background = t->background, again, seek, more = false;
+	GQueue waiters = G_QUEUE_INIT;
 
 	if (status == GATE_WITHDRAWN) { /* somebody may wait for it by now */
 		drop(t);
@@ -492,20 +498,26 @@ static void transfer_failed(struct transfer *t, int status, const char *reason)
 	/* found again, or something else, since this was sent; or clients wrote all of it */
 	again = superseded(t) || object_has(object, start, end) ||
 		(status == -ESTALE && !reason && object_source_moved(object, &t->source));
+	seek = status == -ESTALE && !reason;
+	reason = reason ? reason : reason_for(status);
+	if (!again)
+		leave(t);
+	/* under the lock: a retry in between would have cleared what this is about to set */
+	if (!again && !seek && of_the_range(status))
+		more = object_fail_range(object, start, end, status, reason, &waiters);
+	else if (!again && !seek)
+		object_fail_locked(object, status, reason, &waiters);
 	g_mutex_unlock(&object->lock);
 	if (again) {
 		drop(t);
 		return;
 	}
 	object_ref(object);
-	t->next = NULL;
-	forget(t);
-	if (status == -ESTALE && !reason)
+	transfer_free(t);
+	waiters_run(object->retriever, &waiters, 0);
+	if (seek)
 		refind_start(object, transfer_again);
-	else if (!of_the_range(status))
-		object_fail(object, status, reason ? reason : reason_for(status));
-	else if (object_fail_range(object, start, end, status,
-				   reason ? reason : reason_for(status)))
+	else if (more)
 		plan_more(object, background);
 	object_unref(object);
 }

@@ -138,6 +138,18 @@ START_TEST(cancelled)
 }
 END_TEST
 
+static bool fail_range(uint64_t from, uint64_t to, int status)
+{
+	GQueue waiters = G_QUEUE_INIT;
+	bool left;
+
+	g_mutex_lock(&object->lock);
+	left = object_fail_range(object, from, to, status, "why", &waiters);
+	g_mutex_unlock(&object->lock);
+	waiters_run(core.retriever, &waiters, 0);
+	return left;
+}
+
 /* Of a range: only those are told who wait for some of it. */
 START_TEST(a_range_that_failed)
 {
@@ -147,7 +159,7 @@ START_TEST(a_range_that_failed)
 	add(0, 100, false, &before);
 	add(199, 300, false, &in);
 	add(200, 300, false, &behind);
-	ck_assert(object_fail_range(object, 100, 200, -EIO, "why"));
+	ck_assert(fail_range(100, 200, -EIO));
 	expect(&in, -EIO);
 	ck_assert_uint_eq(before.n + behind.n, 0);
 	ck_assert_int_eq(object->record.error, EIO);
@@ -156,7 +168,7 @@ START_TEST(a_range_that_failed)
 	bring(200, 300);
 	expect(&before, 0);
 	expect(&behind, 0);
-	ck_assert(!object_fail_range(object, 100, 200, -EIO, "why"));
+	ck_assert(!fail_range(100, 200, -EIO));
 	stop();
 }
 END_TEST
@@ -169,15 +181,15 @@ START_TEST(the_background_goes_on)
 	start();
 	add(0, INT64_MAX, true, &all);
 	add(0, 300, true, &known);
-	ck_assert(object_fail_range(object, 100, 200, -EIO, "why"));
+	ck_assert(fail_range(100, 200, -EIO));
 	ck_assert_uint_eq(all.n + known.n, 0);
-	ck_assert(object_fail_range(object, 200, 300, -EACCES, "why")); /* nothing behind it */
+	ck_assert(fail_range(200, 300, -EACCES)); /* nothing behind it */
 	expect(&known, -EACCES);
 	ck_assert_uint_eq(all.n, 0);
 	bring(200, SIZE);
 	expect(&all, -EIO);
 	add(0, INT64_MAX, true, &all); /* and all behind it is here */
-	ck_assert(!object_fail_range(object, 100, 200, -EIO, "why"));
+	ck_assert(!fail_range(100, 200, -EIO));
 	expect(&all, -EIO);
 	stop();
 }
@@ -191,7 +203,7 @@ START_TEST(the_background_goes_on_so_often)
 
 	start();
 	add(0, INT64_MAX, true, &all);
-	while (object_fail_range(object, at, at + 100, -EIO, "why"))
+	while (fail_range(at, at + 100, -EIO))
 		at += 100;
 	expect(&all, -EIO);
 	ck_assert_uint_lt(at, SIZE - 100);

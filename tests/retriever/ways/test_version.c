@@ -296,6 +296,35 @@ START_TEST(a_late_reply_is_waited_for)
 }
 END_TEST
 
+/* A search that began before the administrator took the new version, and fails after it. */
+START_TEST(a_late_search_is_no_failure)
+{
+	struct migrate_waiter *late;
+	unsigned stale, stall;
+	int fd = start_partly();
+
+	core_source_file(&core, "f", SIZE, 7);
+	ck_assert_int_eq(core_range(&core, fd, SIZE - 1, 1), -ESTALE);
+	ck_assert(backend_fault_wait_idle(core.fault));
+	stale = backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_READ,
+								   .action = FAULT_ERROR,
+								   .status = -ESTALE});
+	stall = backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_READDIR,
+								   .action = FAULT_STALL});
+	late = core_ask_range(&core, fd, SIZE - 1, 1, 0);
+	ck_assert(backend_fault_wait(core.fault, stall, 1));
+	retry();
+	backend_fault_remove(core.fault, stale);
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_LOOKUP,
+							   .times = 1,
+							   .action = FAULT_ERROR,
+							   .status = -EIO});
+	backend_fault_release(core.fault, stall);
+	ck_assert_int_eq(core_wait(late), 0);
+	expect_whole(fd, SIZE, 7);
+}
+END_TEST
+
 /* It is a directory now: an error before and after a retry, and clients can still put it right. */
 START_TEST(i12_it_became_a_directory)
 {
@@ -393,6 +422,7 @@ int main(void)
 	tcase_add_test(tcase, i4_a_late_reply);
 	tcase_add_test(tcase, a_late_reply_is_no_failure);
 	tcase_add_test(tcase, a_late_reply_is_waited_for);
+	tcase_add_test(tcase, a_late_search_is_no_failure);
 	tcase_add_test(tcase, i12_it_became_a_directory);
 	tcase_add_test(tcase, i12_it_is_gone);
 	tcase_add_test(tcase, i12_whole_before_the_answer);
