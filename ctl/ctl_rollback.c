@@ -185,7 +185,7 @@ static enum ctl_exit run_once(const struct ctl *ctl, const struct volume_config 
 			note_status(config, ctl->follow, &result);
 		if (print && ctl->json)
 			print_json(ctl->plan, &result);
-		else if (print || result.conflicts->len)
+		else if (print || result.conflicts->len || result.losses->len)
 			print_text(ctl->volume, ctl->plan, &result);
 		fflush(stdout);
 		if (stop && !ctl->follow)

@@ -11,6 +11,7 @@
 #include "config/owners.h"
 #include "config/volume_config.h"
 #include "migrate.h"
+#include "record.h"
 #include "source/posix_acl.h"
 
 #define XATTR_NTACL "security.NTACL"
@@ -117,6 +118,8 @@ struct giving {
 	const struct volume_config *config;
 	struct stat has;
 	mode_t mode; /* that it is to have */
+	bool owner_set, mode_set, mtime_set;
+	uint32_t uid, gid; /* the owners that were */
 	attrs_lost_fn lost;
 	void *arg;
 };
@@ -167,6 +170,9 @@ static int give_owner(struct giving *giving)
 		return -EAGAIN;
 	if (fchownat(giving->fd, "", uid, gid, AT_EMPTY_PATH) < 0)
 		return -errno;
+	giving->owner_set = true;
+	giving->uid = uid;
+	giving->gid = gid;
 	return 0;
 }
 
@@ -198,6 +204,19 @@ static GBytes *old_acl(const struct giving *giving, GBytes *value, mode_t *alone
 	return mapped;
 }
 
+/* Some servers say that they took what they did not: an NFS server that has no ACLs, say. */
+static bool set_xattr(const struct giving *giving, const char *name, GBytes *value)
+{
+	if (setxattr(giving->path, name, g_bytes_get_data(value, NULL), g_bytes_get_size(value),
+		     0) < 0)
+		return false;
+
+	g_autoptr(GBytes) has = read_xattr(giving->path, name);
+	if (has || errno == ENODATA)
+		errno = EOPNOTSUPP;
+	return has && g_bytes_equal(value, has);
+}
+
 static int give_xattr(struct giving *giving, const char *name, GBytes *value, GBytes *has)
 {
 	mode_t alone = 0;
@@ -208,11 +227,11 @@ static int give_xattr(struct giving *giving, const char *name, GBytes *value, GB
 		return 0;
 	if (giving->attrs->held)
 		return -EAGAIN;
-	errno = EINVAL;
-	if (mapped && !setxattr(giving->path, name, g_bytes_get_data(mapped, NULL),
-				g_bytes_get_size(mapped), 0))
+	if (mapped && set_xattr(giving, name, mapped))
 		return 0;
-	if (!is_refusal(errno))
+	if (!mapped)
+		errno = EINVAL;
+	if (!is_refusal(errno) && !(is_acl(name) && errno == EIO))
 		return -errno;
 	lose(giving, "%s could not be set there (%s)", name, g_strerror(errno));
 	if (!strcmp(name, XATTR_ACL_ACCESS))
@@ -270,7 +289,7 @@ int attrs_give_times(int fd, const struct attrs *attrs)
 }
 
 /* Owners and ACLs change it, too.  What it has already is not set: that moves its ctime. */
-static int give_mode(const struct giving *giving)
+static int give_mode(struct giving *giving)
 {
 	struct stat st;
 
@@ -280,6 +299,7 @@ static int give_mode(const struct giving *giving)
 		return 0;
 	if (giving->attrs->held)
 		return -EAGAIN;
+	giving->mode_set = true;
 	if (!fchmod(giving->fd, giving->mode))
 		return 0;
 	if (errno == EBADF && !chmod(giving->path, giving->mode)) /* O_PATH */
@@ -287,18 +307,57 @@ static int give_mode(const struct giving *giving)
 	return -errno;
 }
 
+static int give_mtime(struct giving *giving)
+{
+	if (same_time(giving->has.st_mtim, giving->attrs->st.st_mtim))
+		return 0;
+	if (giving->attrs->held)
+		return -EAGAIN;
+	giving->mtime_set = true;
+	return attrs_give_times(giving->fd, giving->attrs);
+}
+
+/* The time, or what a coarser clock has of it: FAT's goes in steps of 2 s. */
+static bool is_cut(struct timespec wanted, struct statx_timestamp has)
+{
+	const int64_t less =
+		migrate_ns(wanted) - (has.tv_sec * G_GINT64_CONSTANT(1000000000) + has.tv_nsec);
+
+	return less >= 0 && less < 2 * G_GINT64_CONSTANT(1000000000);
+}
+
+/* Likewise: the times of a symbolic link, say. */
+static int check(const struct giving *giving)
+{
+	struct statx there;
+
+	if (!giving->owner_set && !giving->mode_set && !giving->mtime_set)
+		return 0;
+	if (statx(giving->fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &there) <
+	    0)
+		return -errno;
+	if (giving->owner_set && (there.stx_uid != giving->uid || there.stx_gid != giving->gid))
+		lose(giving, "owner and group are %u and %u there, not %u and %u", there.stx_uid,
+		     there.stx_gid, giving->uid, giving->gid);
+	if (giving->mode_set && (there.stx_mode & 07777) != giving->mode)
+		lose(giving, "its mode is %o there, not %o", there.stx_mode & 07777,
+		     (unsigned)giving->mode);
+	if (giving->mtime_set && !is_cut(giving->attrs->st.st_mtim, there.stx_mtime))
+		lose(giving, "its time of modification could not be set there");
+	return 0;
+}
+
 static int give_all(struct giving *giving)
 {
-	const struct stat *st = &giving->attrs->st;
 	int ret = give_owner(giving);
 
 	if (!ret)
 		ret = give_xattrs(giving);
 	if (!ret)
 		ret = give_mode(giving);
-	if (!ret && !same_time(giving->has.st_mtim, st->st_mtim))
-		ret = giving->attrs->held ? -EAGAIN : attrs_give_times(giving->fd, giving->attrs);
-	return ret;
+	if (!ret)
+		ret = give_mtime(giving);
+	return ret ? ret : check(giving);
 }
 
 int attrs_give(int fd, const struct attrs *attrs, const struct volume_config *config,
