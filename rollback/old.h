@@ -33,7 +33,8 @@ struct old *old_open(const char *path, GError **error);
 struct old *old_open_smb(const char *url, const struct volume_config *config, GError **error);
 void old_close(struct old *old);
 /* Makes OLD_STAGE, which shows that the tree can be written. *skew: ns by which the old server's
- * clock is ahead of this one's.  FALSE with error set: one line. */
+ * clock is ahead of this one's, or less, by what a request takes.  FALSE with error set: one line.
+ */
 bool old_begin(struct old *old, int64_t *skew, GError **error);
 /* OLD_STAGE was there before: a run was killed, and the root's times may be its doing. */
 bool old_was_left(const struct old *old);

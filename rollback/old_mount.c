@@ -117,6 +117,18 @@ static struct timespec time_of(const struct statx_timestamp *t)
 	return (struct timespec){.tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec};
 }
 
+/* An NFS client remembers names, also those that were not there, for up to a minute: unless it sees
+ * that their directory has changed. */
+static int look_again(int dir)
+{
+	struct statx stx;
+
+	return statx(dir, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_MTIME | STATX_CTIME,
+		     &stx) < 0
+		       ? -errno
+		       : 0;
+}
+
 static int mount_stat(struct old *old, const char *path, struct stat *st)
 {
 	const char *name = "";
@@ -124,9 +136,11 @@ static int mount_stat(struct old *old, const char *path, struct stat *st)
 	int dir = *path ? parent_of(old, path, &name) : mount_of(old)->root;
 	const int flags =
 		AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_FORCE_SYNC;
+	/* nobody else is in OLD_STAGE */
+	int ret = dir < 0 ? dir : *path && dir != mount_of(old)->stage ? look_again(dir) : 0;
 
-	if (dir < 0)
-		return dir;
+	if (ret)
+		return ret;
 	if (statx(dir, name, flags, STATX_BASIC_STATS, &stx) < 0)
 		return -errno;
 	if (*path && (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT))
@@ -147,11 +161,12 @@ static int mount_stat(struct old *old, const char *path, struct stat *st)
 
 static int mount_list(struct old *old, const char *path, GHashTable *names)
 {
-	int fd = open_below(old, path, O_RDONLY | O_DIRECTORY | O_NOATIME), ret;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int fd = open_below(old, path, O_RDONLY | O_DIRECTORY | O_NOATIME);
+	int ret = fd < 0 ? fd : look_again(fd);
+	DIR *dir = ret ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 
-	ret = fd < 0 ? fd : -errno;
+	ret = ret ? ret : -errno;
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);

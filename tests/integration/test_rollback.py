@@ -18,6 +18,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import knfsd                                                            # noqa: E402
 import nfs3                                                             # noqa: E402
 import smbfiles                                                         # noqa: E402
 import tree                                                             # noqa: E402
@@ -30,12 +31,15 @@ BACK = BASE + '/back'           # the mount with write rights
 
 def begin(args, files=400, **settings):
     """A volume that is served, with its journal; its old server exports read-only."""
-    export = {} if args.mount else {'export': 'Access_Type = RO;'}
+    if args.knfsd:
+        settings['serve'] = lambda: knfsd.HostServer(args.knfsd, OLD)
+    elif not args.mount:
+        settings['old'] = {'export': 'Access_Type = RO;'}
     old, migration = stack(args.build, lambda root: tree.make(root, files, args.seed, 2 << 20),
-                           old=export, rollback_source=BACK, **settings)
+                           rollback_source=BACK, **settings)
     os.makedirs(BACK)
     if args.mount:
-        path = OLD if 'vers=3' in args.mount else '/export'
+        path = OLD if 'vers=3' in args.mount else '/' if args.knfsd else '/export'
         sh('mount', '-t', 'nfs', '-o', args.mount, f'{old.address}:{path}', BACK)
         migration.rollback = noting_losses(migration.rollback)
     else:
@@ -211,7 +215,7 @@ def finished_and_finalized(args):
     os.rename(NEW + '/deep', NEW + '/wide/deep')
     shutil.rmtree(NEW + '/odd names')
     os.mknod(NEW + '/special/new', 0o600 | stat.S_IFIFO)
-    os.utime(NEW + '/special/relative', ns=(5, 7), follow_symlinks=False)
+    os.utime(NEW + '/special/relative', ns=(10**9 + 5, 10**9 + 7), follow_symlinks=False)
     migration.rollback()
     equal()
     blocks = os.stat(OLD + '/sparse/middle').st_blocks
@@ -395,6 +399,7 @@ def switched_again(args):
 def options(parser):
     parser.add_argument('--mount', metavar='OPTIONS',
                         help="reach the old server's tree by this kernel's NFS client")
+    parser.add_argument('--knfsd', metavar='TOOLS', help='the old server is this kernel, too')
 
 
 if __name__ == '__main__':

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "old.h"
 
+#include "old_ops.h"
 #include "trees.h"
 
 static struct old *old;
@@ -43,6 +44,35 @@ START_TEST(cannot_be_written)
 }
 END_TEST
 
+static const struct old_ops *real_ops;
+
+static int create_late(struct old *late, const char *path, struct old_file **file)
+{
+	g_usleep(200000);
+	return real_ops->create(late, path, file);
+}
+
+/* What somebody changed there just after the switch must not count as changed before it. */
+START_TEST(slow_servers_are_not_ahead)
+{
+	GError *error = NULL;
+	struct old_ops slow;
+	int64_t skew;
+
+	old = old_begun();
+	old_end(old);
+	real_ops = old->ops;
+	slow = *real_ops;
+	slow.create = create_late;
+	old->ops = &slow;
+	ck_assert(old_begin(old, &skew, &error));
+	ck_assert_int_le(skew, 0);
+	old_end(old);
+	old->ops = real_ops;
+	old_close(old);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("old");
@@ -51,6 +81,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, stage_leaves_no_trace);
 	tcase_add_test(tcase, cannot_be_written);
+	tcase_add_test(tcase, slow_servers_are_not_ahead);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -5,23 +5,22 @@ import os
 
 import nfs3
 import uml
-from sandbox import BASE, Failure, sh, wait_for
+from sandbox import BASE, Failure, Host, sh, wait_for
 
 EXPORT = '/export'
-SCRIPT = r'''
+START = r'''
 set -e
-tools=$1 export=$2
+tools=$1 export=$2 access=$3
 modprobe nfsd
 mount -t nfsd nfsd /proc/fs/nfsd
 mkdir -p "$export" /run/rpcbind /var/lib/nfs/sm /var/lib/nfs/v4recovery
 touch /var/lib/nfs/etab /var/lib/nfs/rmtab
-mount -o noatime /dev/ubda "$export"
+[ ! -e /dev/ubda ] || mountpoint -q "$export" || mount -o noatime /dev/ubda "$export"
 rpcbind -w
-echo "$export *(ro,no_root_squash,no_subtree_check,insecure,fsid=0)" >/etc/exports
+echo "$export *($access,no_root_squash,no_subtree_check,insecure,fsid=0)" >/etc/exports
 "$tools/exportfs" -ra
 "$tools/rpc.mountd" -p 20048
 "$tools/rpc.nfsd" -G 10 8
-exec sleep infinity
 '''
 
 
@@ -50,8 +49,8 @@ class KernelServer:
 
     def start(self):
         """Returns when NFS is answered."""
-        self.guest = uml.Guest(['sh', '-c', SCRIPT, 'knfsd', fetch(), EXPORT],
-                               disks=[self.image], memory=512)
+        self.guest = uml.Guest(['sh', '-c', START + 'exec sleep infinity', 'knfsd', fetch(), EXPORT,
+                                'ro'], disks=[self.image], memory=512)
         self.address = self.guest.address
         try:
             wait_for('the kernel answers NFS', lambda: nfs3.alive(self.address, 2049))
@@ -71,6 +70,23 @@ class KernelServer:
     def stop(self):
         self.guest.kill()
         self.guest.wait()
+
+
+class HostServer:
+    """For who runs in a guest himself: another host of his, whose kernel exports a directory, writable;
+    tools: fetch().  It has no caches but the kernel's."""
+
+    def __init__(self, tools, path):
+        self.host, self.path = Host('old'), path
+        self.address = self.host.address
+        sh(*self.host.prefix, 'sh', '-c', START, 'knfsd', tools, path, 'rw')
+        wait_for('the kernel answers NFS', lambda: nfs3.alive(self.address, 2049))
+
+    def client(self):
+        return nfs3.Client(self.address, self.path)
+
+    def restart(self):
+        """Nothing is remembered."""
 
 
 class Mounted:

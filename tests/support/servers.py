@@ -399,15 +399,15 @@ class Migration:
 
 
 def stack(build, fill=None, size='16G', fs='ext4', proxied=False, old=None, mkfs=(), wrapper=(),
-          **settings):
+          serve=old_server, **settings):
     """The usual beginning: two file systems, fill(path) makes the old tree, an old server, a
-    retriever and a new server; not attached.  wrapper: what starts the retriever.  Returns (old
-    server, Migration)."""
+    retriever and a new server; not attached.  wrapper: what starts the retriever; serve: what the old
+    server, with the options of `old`.  Returns (old server, Migration)."""
     volume(OLD, size, mkfs=mkfs)
     volume(NEW, size, fs, mkfs=mkfs)
     if fill:
         fill(OLD)
-    server = old_server(proxied=proxied, **(old or {}))
+    server = serve(**({'proxied': proxied} if proxied else {}), **(old or {}))
     migration = Migration(build, f'nfs://{server.address}{OLD}', **settings)
     migration.start_retriever(*wrapper)
     return server, migration
