@@ -117,8 +117,8 @@ static struct timespec time_of(const struct statx_timestamp *t)
 	return (struct timespec){.tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec};
 }
 
-/* An NFS client remembers names, also those that were not there, for up to a minute: unless it sees
- * that their directory has changed. */
+/* An NFS client remembers names, also those that were not there, for up to a minute, and does not
+ * ask again for AT_STATX_FORCE_SYNC: unless it sees that their directory has changed. */
 static int look_again(int dir)
 {
 	struct statx stx;

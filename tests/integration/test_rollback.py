@@ -271,6 +271,28 @@ def conflicts(args):
 
 
 @going_back
+def remembered_names(args):
+    """The kernel that has the old tree mounted remembers names, and that there are none: it is asked
+    again whether somebody has taken them since."""
+    old, migration = begin(args)
+    client = migration.server.client()
+    wide = client.walk('wide')[0]
+    client.write(client.create(wide, 'fresh'), 0, b'ours', nfs3.FILE_SYNC)
+    client.rename(wide, '00001', wide, 'renamed')
+    migration.rollback('--plan')        # what has to wait for a server that has just begun has waited
+    for name in ('fresh', 'renamed'):
+        expect(not os.path.exists(f'{BACK}/wide/{name}'), f'{name} is not there')
+    with write_there(args, old) as write:
+        for name in ('fresh', 'renamed'):
+            write(name, b'theirs')
+    got = migration.rollback(may_fail=True)
+    same({c['path'] for c in got['conflicts']}, {'wide/fresh', 'wide/renamed'}, 'conflicts')
+    for name in ('fresh', 'renamed'):
+        with open(f'{OLD}/wide/{name}') as file:
+            same(file.read(), 'theirs', name)
+
+
+@going_back
 def killed(args):
     """At random points, until it comes to its end."""
     _, migration = begin(args, 1000)

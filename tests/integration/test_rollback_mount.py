@@ -7,6 +7,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + '/../support')
+import knfsd                                                # noqa: E402
 import uml                                                  # noqa: E402
 from harness import case, main, same                        # noqa: E402
 from sandbox import SCRATCH                                 # noqa: E402
@@ -14,31 +15,40 @@ from sandbox import SCRATCH                                 # noqa: E402
 V3, V4 = 'vers=3,hard,acl,nolock', 'vers=4.2,hard'
 
 
-def run(args, mount, *cases):
+def run(args, mount, *cases, kernel=False):
+    """kernel: the old server is the kernel's, with ACLs; else Ganesha."""
     disk = os.open(SCRATCH, os.O_TMPFILE | os.O_RDWR, 0o600)
     os.truncate(disk, 8 << 30)
-    status = uml.run([HERE + '/guest/rollback.sh', '--build', args.build, '--mount', mount, *cases],
-                     disks=[disk], memory=2048)
+    options = ['--knfsd', knfsd.fetch()] if kernel else []
+    status = uml.run([HERE + '/guest/rollback.sh', '--build', args.build, '--mount', mount, *options,
+                      *cases], disks=[disk], memory=2048)
     os.close(disk)
     same(status, 0, 'exit status of the guest')
 
 
 @case(guest=True)
-def v3(args):
-    run(args, V3, 'finished_and_finalized', 'conflicts')
+def v3_of_ganesha(args):
+    run(args, V3, 'finished_and_finalized')
 
 
 @case(guest=True)
-def v4_2(args):
-    run(args, V4, 'nothing_migrated', 'killed')
+def v3_of_a_kernel(args):
+    run(args, V3, 'finished_and_finalized', kernel=True)
+
+
+@case(guest=True)
+def v4_2_of_a_kernel(args):
+    run(args, V4, 'conflicts', kernel=True)
 
 
 @case(guest=True, long=True)
 def all_of_it(args):
     for mount in V3, V4:
-        run(args, mount, 'nothing_migrated', 'stub_that_is_renamed', 'finished_and_finalized', 'conflicts',
-            'killed', 'followed', 'switched_again')
+        for kernel in False, True:
+            run(args, mount, 'nothing_migrated', 'stub_that_is_renamed', 'finished_and_finalized',
+                'conflicts', 'remembered_names', 'killed', 'followed', 'switched_again', kernel=kernel)
 
 
 if __name__ == '__main__':
+    knfsd.fetch()
     sys.exit(main())
