@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "mutes.h"
 #include "own.h"
 #include "store/live.h"
 
@@ -19,7 +20,7 @@
 struct half {
 	char *bytes;
 	size_t used;
-	GHashTable *known; /* events in it that need not be kept again */
+	GHashTable *known; /* events in it that need not be kept again, and how often they came */
 	int64_t lost;
 };
 
@@ -34,6 +35,7 @@ struct watch {
 	GCond room, drained;
 	struct half halves[2];
 	unsigned filling; /* the half that events come into */
+	struct mutes mutes;
 	int64_t seen, settled;
 	int error; /* of the thread, which has ended; or 0 */
 	atomic_bool stopping;
@@ -81,6 +83,18 @@ static void lose(struct watch *watch)
 	half->lost = MIN(half->lost, MIN(watch->seen, journal_realtime()));
 }
 
+/* Lock held. */
+static bool came_again(struct watch *watch, struct half *half, char *event)
+{
+	const guint times = GPOINTER_TO_UINT(g_hash_table_lookup(half->known, event));
+
+	/* the one that is there stays the key */
+	g_hash_table_insert(half->known, event, GUINT_TO_POINTER(times + 1));
+	if (times == MUTES_AFTER)
+		mutes_add(&watch->mutes, meta(event));
+	return times > 0;
+}
+
 /* Lock held.  Waits for room.  bytes: as the kernel puts them, aligned to 4. */
 static void keep(struct watch *watch, const char *bytes, size_t event_len, bool names)
 {
@@ -95,7 +109,7 @@ static void keep(struct watch *watch, const char *bytes, size_t event_len, bool 
 	if (watch->stopping)
 		return;
 	at = memcpy(half->bytes + half->used, bytes, event_len);
-	if (!names && !g_hash_table_add(half->known, at))
+	if (!names && came_again(watch, half, at))
 		return;
 	half->used += len;
 	if (half->used == len || half->used > WATCH_ROOM / 2)
@@ -196,6 +210,7 @@ static bool begin(struct watch *watch, int root_fd, GError **error)
 		cannot(errno, "fanotify_init", error);
 		return false;
 	}
+	watch->mutes = (struct mutes){.fan = watch->fan, .root = root_fd};
 	if (fanotify_mark(watch->fan, FAN_MARK_ADD | FAN_MARK_FILESYSTEM, EVENTS_MASK, root_fd,
 			  NULL) == 0)
 		return true;
@@ -296,6 +311,7 @@ bool watch_take(struct watch *watch, bool now, struct watched *out, GError **err
 	int failed;
 
 	g_mutex_lock(&watch->lock);
+	mutes_close(&watch->mutes);
 	if (now)
 		wait_drained(watch);
 	failed = watch->error;
@@ -306,6 +322,7 @@ bool watch_take(struct watch *watch, bool now, struct watched *out, GError **err
 	half = &watch->halves[watch->filling];
 	half->used = 0;
 	g_hash_table_remove_all(half->known);
+	mutes_open(&watch->mutes);
 	g_cond_signal(&watch->room);
 	g_mutex_unlock(&watch->lock);
 	if (!failed)

@@ -3,8 +3,8 @@
  * Takes events from the kernel, in a thread that waits for nothing else, so that its queue does not
  * overflow while the store waits for the disk; and keeps them, those of the retriever left out,
  * until they are taken.  What was said before and changes nothing (the thousandth write to a file)
- * is kept once.  When there is no room for more it stops taking, and the kernel's queue overflows:
- * a gap.
+ * is kept once, and the kernel is asked not to tell it any more (mutes.h).  When there is no room
+ * for more it stops taking, and the kernel's queue overflows: a gap.
  */
 #ifndef JOURNAL_WATCH_H
 #define JOURNAL_WATCH_H
@@ -27,9 +27,9 @@ struct watched {
 	int64_t lost; /* events since then (CLOCK_REALTIME) may be missing; INT64_MAX: none are */
 };
 
-/* Watches the file system of root_fd from its return on.  socket: the retriever's; self: a process
- * whose changes are left out too (the store may be on that file system), or 0.  NULL with *error,
- * one line. */
+/* Watches the file system of root_fd, which stays the caller's and open, from its return on.
+ * socket: the retriever's; self: a process whose changes are left out too (the store may be on that
+ * file system), or 0.  NULL with *error, one line. */
 struct watch *watch_new(int root_fd, const char *socket, pid_t self, GError **error);
 void watch_free(struct watch *watch);
 /* Becomes readable when there are events, when half of the room is used, and when it ended. */

@@ -100,6 +100,30 @@ START_TEST(the_same_is_kept_once)
 }
 END_TEST
 
+/* Who writes again and again is not told any more: until the next take, and in each. */
+START_TEST(no_take_misses_a_write)
+{
+	g_autofree char *path = path_of("volume/f");
+	struct watched watched;
+	int fd;
+
+	put_file("volume/f", "text");
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	take();
+	for (int turn = 0; turn < 20; turn++) {
+		/* each wakes the thread, or the kernel makes one event of all */
+		for (int i = 0; i < turn; i++) {
+			ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
+			g_usleep(15000);
+		}
+		ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
+		watched = take();
+		ck_assert_uint_ge(count(&watched, FAN_MODIFY), 1);
+	}
+	close(fd);
+}
+END_TEST
+
 /* More than there is room for, and nobody takes it. */
 START_TEST(overflow)
 {
@@ -156,6 +180,7 @@ int main(void)
 	tcase_add_test(tcase, events_come);
 	tcase_add_test(tcase, up_to_now);
 	tcase_add_test(tcase, the_same_is_kept_once);
+	tcase_add_test(tcase, no_take_misses_a_write);
 	tcase_add_test(tcase, overflow);
 	tcase_add_test(tcase, left_out);
 	tcase_add_test(tcase, refused);
