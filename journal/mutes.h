@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <sys/fanotify.h>
 
-/* How often a half of WATCH_ROOM is told the same before. */
-#define MUTES_AFTER 3
+/* How often a half must have been told the same before. */
+#define MUTES_AFTER 1
 
 struct mutes {
 	int fan;	/* the group */
