@@ -29,7 +29,7 @@ import traceback
 
 BASE = '/run/qm'                        # the run's own tmpfs
 LOGS = BASE + '/log'
-SCRATCH = '/var/tmp'                    # where unlinked images are
+SCRATCH = os.environ.get('QUICKMIGRATE_SCRATCH', '/var/tmp')      # where unlinked images are
 
 CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x00020000, 0x20000000, 0x40000000
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000

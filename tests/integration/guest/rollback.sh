@@ -4,5 +4,6 @@
 set -e
 modprobe loop
 mkfs.ext4 -q -F /dev/ubda
-mount /dev/ubda /var/tmp
+mount /dev/ubda /srv
+export QUICKMIGRATE_SCRATCH=/srv
 exec "$(dirname "$0")/../test_rollback.py" "$@"
