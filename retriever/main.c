@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <glib-unix.h>
 #include <glib.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -77,6 +78,15 @@ static int serve(const char *file, const char *socket, const char *name,
 	return 0;
 }
 
+/* Each thread may have memory of its own that others cannot use: 28 MiB were resident where 19 were
+ * needed.  What is as large as a directory of a million names goes back when it is freed. */
+static void limit_memory(void)
+{
+	mallopt(M_ARENA_MAX, 2);
+	mallopt(M_MMAP_THRESHOLD, 4 << 20);
+	mallopt(M_TRIM_THRESHOLD, 8 << 20);
+}
+
 int main(int argc, char **argv)
 {
 	g_autofree char *file = NULL, *socket = NULL;
@@ -114,6 +124,7 @@ int main(int argc, char **argv)
 	umask(0);
 	signal(SIGPIPE, SIG_IGN);
 	raise_limits();
+	limit_memory();
 	g_log_set_default_handler(log_line, NULL);
 	if (!thread_prepare())
 		g_message("RLIMIT_NICE cannot be raised: set LimitNICE=+0, or clients compete for "

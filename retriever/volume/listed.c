@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 #include "own_files.h"
 
 #define NAME_LEN 32
+#define BUFFER	 (16 << 10) /* bytes that are written at a time */
 
 static void name_of(char name[NAME_LEN], ino_t ino)
 {
@@ -65,33 +67,38 @@ static int create(int private_fd, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static void append(GByteArray *text, const GArray *hashes)
+static void put_hashes(FILE *out, const GArray *hashes)
 {
 	for (guint i = 0; i < hashes->len; i++) {
 		uint64_t h = htole64(g_array_index(hashes, uint64_t, i));
 
-		g_byte_array_append(text, (const guint8 *)&h, sizeof h);
+		fwrite(&h, sizeof h, 1, out);
 	}
 }
 
 int listed_store(const struct retriever *retriever, ino_t ino, const void *head, size_t len,
 		 const struct listed *listed)
 {
-	g_autoptr(GByteArray) text = g_byte_array_new();
-	char name[NAME_LEN];
-	int fd, ret = 0;
+	char name[NAME_LEN], buffer[BUFFER];
+	bool failed;
+	FILE *out;
+	int fd;
 
 	name_of(name, ino);
 	fd = create(retriever->private_fd, name);
 	if (fd < 0)
 		return fd;
-	g_byte_array_append(text, head, (guint)len);
-	append(text, listed->entries);
-	append(text, listed->names);
-	if (write(fd, text->data, text->len) != (ssize_t)text->len)
-		ret = -EIO;
-	close(fd);
-	return ret;
+	out = fdopen(fd, "w");
+	if (!out) {
+		close(fd);
+		return -ENOMEM;
+	}
+	setvbuf(out, buffer, _IOFBF, sizeof buffer);
+	fwrite(head, len, 1, out);
+	put_hashes(out, listed->entries);
+	put_hashes(out, listed->names);
+	failed = ferror(out);
+	return fclose(out) || failed ? -EIO : 0;
 }
 
 static GArray *take(const guint8 *text, uint64_t n)
