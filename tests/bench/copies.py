@@ -96,13 +96,13 @@ def ways(args, server, tree):
     }
 
 
-def measure(args, server, tree):
+def measure(args, ways, tree, warm_up=True):
     """{way: [[seconds of each round] of each phase]}, and what switch() said of each round."""
     chance = random.Random(args.seed)
-    took = {way: [[], [], []] for way in ways(args, server, tree)}
+    took = {way: [[], [], []] for way in ways}
     switches = []
-    for turn in range(args.runs + 1):
-        for way, make in ways(args, server, tree).items():
+    for turn in range(0 if warm_up else 1, args.runs + 1):
+        for way, make in ways.items():
             with make() as copier:
                 for phase in range(3):
                     if phase == 2:
@@ -110,7 +110,7 @@ def measure(args, server, tree):
                     with Clock() as clock:
                         copier.copy(phase == 0)
                         sync(NEW)
-                    if turn:            # the first is the warm-up
+                    if turn:            # 0 is the warm-up
                         took[way][phase].append(clock.wall)
                 if way == 'ours':
                     switches += [copier.switch()][:turn]
@@ -126,7 +126,7 @@ def run(args):
     server = old_server(export='Attr_Expiration_Time = 0;')
     results, rows = {}, []
     for tree in trees(args.quick):
-        took, switches = results[tree.name] = measure(args, server, tree)
+        took, switches = results[tree.name] = measure(args, ways(args, server, tree), tree)
         for phase, name in enumerate(PHASES):
             rows.append([f'{tree.name}: {name}',
                          *(f'{median(took[way][phase]):.2f}' for way in took),

@@ -17,12 +17,13 @@ STEPS = ('mount', 'open', 'read')
 SIZE, QUICK_SIZE = 1024 * MIB, 64 * MIB
 BIG = OLD + '/big'                          # where the file waits for the next tree
 
-# Each: what has been moved before the client comes.
+# Each: what has been moved before the client comes, the volume's settings, the crawler's options.
 CONFIGS = {
     'A': ('nothing; stubs get attributes when they are asked for', {'stub_attributes': 'lazy'}, None),
     'B': ('nothing; stubs are made with attributes (the default)', {}, None),
     'C': ('names and attributes (migrate-crawler --metadata-only)', {}, ('--metadata-only',)),
     'D': ('everything (migrate-crawler)', {}, None),
+    'E': ('a copy of everything, not compared yet (migratectl copy)', {}, None),
 }
 DEFAULT = 'B'
 
@@ -91,14 +92,23 @@ def open_once(args, migration, version, tree):
     return times
 
 
+def prepare(migration, config):
+    """What was moved, and the switch: attach's Clock."""
+    if config == 'E':
+        migration.ctl('copy')
+    with Clock() as attach:
+        migration.attach()
+    crawl = CONFIGS[config][2]
+    if crawl is not None:
+        crawl_all(migration, *crawl)
+    return attach
+
+
 def measure(args, server, tree, config, version):
     """One opening, by a new server that serves a new volume."""
-    _, settings, crawl = CONFIGS[config]
-    with Running(args.build, f'nfs://{server.address}{tree.root}', **settings) as migration:
-        with Clock() as attach:
-            migration.attach()
-        if crawl is not None:
-            crawl_all(migration, *crawl)
+    with Running(args.build, f'nfs://{server.address}{tree.root}',
+                 **CONFIGS[config][1]) as migration:
+        attach = prepare(migration, config)
         times = open_once(args, migration, version, tree)
     return {**times, 'attach': attach.wall * 1000}
 
@@ -124,7 +134,7 @@ def measure_tree(args, server, tree, runs):
     server.restart()
     warm_old_server(args, server, tree)
     results = {(config, version): [measure(args, server, tree, config, version)]
-               for config, version in itertools.product('ABC', VERSIONS)}
+               for config, version in itertools.product('ABCE', VERSIONS)}
     for version in VERSIONS:
         results['D', version] = measure_moved(args, server, tree, version, runs) if runs else []
     tree.leave()

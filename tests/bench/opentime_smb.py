@@ -10,7 +10,7 @@ import smbd
 from measure import MIB, Running, crawl_all, median, table
 from migration_smb import password_file
 from opentime import (CONFIGS, DEFAULT, DEPTHS, OLD, PAPER_SMB, QUICK_SIZE, SIZE, WIDTHS, Tree, cell,
-                      make_big, total)
+                      make_big, prepare, total)
 from sandbox import Failure, volume
 
 USER = 'alice'
@@ -53,13 +53,11 @@ def warm_old_server(server, tree):
 
 def measure(args, server, tree, config):
     """One opening, by a new server that serves a new volume."""
-    _, settings, crawl = CONFIGS[config]
     with Running(args.build, f'smb://root@{server.address}/old/{os.path.basename(tree.root)}',
-                 smb_modes='open', smb_password_file=password_file(), **settings) as migration:
-        migration.attach()
-        if crawl is not None:
-            crawl_all(migration, *crawl)
-        elif config == 'D':
+                 smb_modes='open', smb_password_file=password_file(),
+                 **CONFIGS[config][1]) as migration:
+        prepare(migration, config)
+        if config == 'D':
             crawl_all(migration)
         new = migration.start_smbd()
         times = client(new, tree.path)
@@ -88,7 +86,7 @@ def run(args):
     for turn in range(args.runs):           # in turn, so that all feel the same disturbances
         for tree in trees:
             # Moving all of the large file is done once.
-            configs = 'ABC' if turn else 'ABCD'
+            configs = 'ABCE' if turn else 'ABCDE'
             for config, times in measure_tree(args, server, tree, configs).items():
                 results[tree.depth, tree.width][config].append(times)
     table(f'SMB: depth x width; connect + open + first read of a file of {size // MIB} MiB, ms, '

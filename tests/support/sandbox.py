@@ -329,9 +329,10 @@ class Host:
             raise Failure(f'host {name} cannot be made')
         pid = str(self.holder.pid)
         self.prefix = ['nsenter', '-t', pid, '--net', '--mount', '--root', '--wd', '--']
-        sh('ip', 'link', 'add', f'veth{n}', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', pid)
-        sh('ip', 'addr', 'add', self.peer + '/24', 'dev', f'veth{n}')
-        sh('ip', 'link', 'set', f'veth{n}', 'up')
+        self.interface = f'veth{n}'             # the run's end of the pair
+        sh('ip', 'link', 'add', self.interface, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', pid)
+        sh('ip', 'addr', 'add', self.peer + '/24', 'dev', self.interface)
+        sh('ip', 'link', 'set', self.interface, 'up')
         sh(*self.prefix, 'ip', 'addr', 'add', self.address + '/24', 'dev', 'eth0')
         sh(*self.prefix, 'ip', 'link', 'set', 'eth0', 'up')
 

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Case `distant`: an old server at the other end of a line with a round trip of 10 ms, whose export the
+copy tools read through the kernel's NFS client, as an administrator would mount it."""
+import os
+import socket
+
+import copies
+import uml
+from measure import Clock, Running, crawl_all, median, sync, table
+from migration import KIB, Tree
+from sandbox import BASE, SCRATCH, Failure, sh, volume
+from servers import OLD, old_server
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DELAY = 10              # ms, of a round trip
+MOUNT = BASE + '/mounted'
+
+
+def run(args):
+    """In a guest: this kernel may have no delays, and has no mounts of its own in a namespace."""
+    disk = os.open(SCRATCH, os.O_TMPFILE | os.O_RDWR, 0o600)
+    os.truncate(disk, 24 << 30)
+    options = ['--quick'] if args.quick else []
+    status = uml.run([f'{HERE}/guest/distant.sh', '--build', os.path.abspath(args.build), '--seed',
+                      str(args.seed), '--repeat', str(args.runs), *options],
+                     disks=[disk], memory=3072, timeout=3600)
+    os.close(disk)
+    if status:
+        raise Failure(f'the guest ended with status {status}')
+
+
+class Mounted(copies.Peer):
+    """A copy tool, and the mount that it reads: what the kernel remembers of it goes before each
+    run, as days go by between them."""
+
+    def __init__(self, tree, source, first, again):
+        super().__init__(tree, first, again)
+        self.source = source
+
+    def copy(self, baseline):
+        sh('umount', MOUNT)
+        mount(self.source)
+        argv = self.first if baseline else self.again
+        sh(*argv, f'{MOUNT}/{self.tree.name}/', copies.NEW + '/')
+        return True
+
+
+def mount(source):
+    os.makedirs(MOUNT, exist_ok=True)
+    sh('mount', '-t', 'nfs', '-o', 'ro,vers=3,nolock,hard', source, MOUNT)
+
+
+def ways(args, server, tree):
+    source = f'{server.address}:{OLD}'
+    fpsync = copies.fpsync('-lptgoD', '--numeric-ids')
+    return {
+        'ours': lambda: copies.Ours(args, server, tree),
+        'rsync': lambda: Mounted(tree, source, ('rsync', *copies.RSYNC), ('rsync', *copies.RSYNC)),
+        'fpsync': lambda: Mounted(tree, source, fpsync, fpsync),
+        'cp': lambda: Mounted(tree, source, ('cp', '-aT'), ('cp', '-aTu')),
+    }
+
+
+def migrate(args, server, tree):
+    """Seconds of attach and the crawler to its end, synced."""
+    with Running(args.build, f'nfs://{server.address}{tree.path}') as m, Clock() as clock:
+        m.attach()
+        crawl_all(m)
+        sync(m.root)
+    return clock.wall
+
+
+def round_trip(server):
+    """Milliseconds that a connection takes to be there."""
+    with Clock() as clock, socket.create_connection((server.address, server.port)):
+        pass
+    return clock.wall * 1000
+
+
+def inside(args):
+    volume(OLD)
+    server = old_server(export='Attr_Expiration_Time = 0;')
+    sh('tc', 'qdisc', 'add', 'dev', server.host.interface, 'root', 'netem', 'delay', f'{DELAY}ms',
+       'limit', '100000')
+    trip = median(round_trip(server) for _ in range(20))
+    mount(f'{server.address}:{OLD}')
+    tree = Tree('small', 400 if args.quick else 4000, 4 if args.quick else 40,
+                lambda chance: chance.randrange(8 * KIB + 1))
+    took, _ = copies.measure(args, ways(args, server, tree), tree, warm_up=False)
+    moved = median(migrate(args, server, tree) for _ in range(args.runs))
+    rows = [[name, *(f'{median(took[way][phase]):.2f}' for way in took),
+             *(f'{copies.ratio(took, phase, peer):.1f}' for peer in list(took)[1:])]
+            for phase, name in enumerate(copies.PHASES)]
+    table(f'{tree.files} files of up to 8 KiB, a round trip of {trip:.1f} ms: seconds, medians of '
+          f'{args.runs}, everything synced; how many times faster ours is',
+          ['', 'ours', 'rsync', 'fpsync', 'cp', 'vs rsync', 'vs fpsync', 'vs cp'],
+          [*rows, ['migration', f'{moved:.2f}', *[''] * 6]])
+    print(f'distant round_trip_ms={trip:.1f} '
+          f'migrate_vs_rsync={median(took["rsync"][0]) / moved:.1f} ' +
+          ' '.join(f'{key}_vs_rsync={copies.ratio(took, phase):.1f}'
+                   for phase, key in enumerate(('baseline', 'same', 'increment'))))
