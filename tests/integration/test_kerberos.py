@@ -15,14 +15,15 @@ import kdc                                                              # noqa: 
 import ntsd                                                             # noqa: E402
 import smbd                                                             # noqa: E402
 import smbfiles                                                         # noqa: E402
+import smbtree                                                          # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import BASE, LOGS, wait_for                                # noqa: E402
-from servers import NEW, OLD, Migration, volume                         # noqa: E402
+from sandbox import BASE, LOGS, Process, sh, wait_for                   # noqa: E402
+from servers import NEW, OLD, VOLUME, Migration, volume                 # noqa: E402
 from smbsource import confined_workers, finish, refusal, workers        # noqa: E402
 
 HOST = 'old.test'
 PORT = 4450
-CCACHE = BASE + '/ccache'
+CCACHE, BACK = BASE + '/ccache', BASE + '/rollback-ccache'
 KEYTAB, ROOT = BASE + '/old.keytab', BASE + '/root.keytab'      # the old server's, the user's
 SETTINGS = {'smb_ccache': CCACHE, 'smb_modes': 'open'}
 WHAT = ntsd.OWNER | ntsd.GROUP | ntsd.DACL
@@ -36,7 +37,7 @@ def fill(root, files=60, size=5000):
                 out.write(os.urandom(size + i))
 
 
-def world(args, make=fill, port=445, **settings):
+def world(args, make=fill, port=445, user='root', **settings):
     """(the realm, the old server, Migration)"""
     volume(OLD, '1G')
     volume(NEW, '1G')
@@ -48,7 +49,7 @@ def world(args, make=fill, port=445, **settings):
                         dedicated_keytab_file='FILE:' + KEYTAB)
     realm.name(old.address, HOST, 'alias.test')
     where = HOST if port == 445 else f'{HOST}:{port}'
-    migration = Migration(args.build, f'smb://root@{where}/old', **SETTINGS, **settings)
+    migration = Migration(args.build, f'smb://{user}@{where}/old', **SETTINGS, **settings)
     return realm, old, migration
 
 
@@ -167,6 +168,79 @@ def what_is_wrong_is_said(args):
     get_ticket()
     migration.configure(source=f'smb://root@{HOST}/old', **SETTINGS)
     migration.start_retriever()
+
+
+@case()
+def the_way_back(args):
+    """With tickets of another user, who may write; they are missing, somebody else's, too old, and
+    end while the old server is followed."""
+    realm, old, migration = world(args, user='bob', rollback_source=f'smb://root@{HOST}/old',
+                                  rollback_ccache=BACK)
+    smbd.users()
+    sh('net', '-s', old.config, 'sam', 'rights', 'grant', 'bob', 'SeSecurityPrivilege')
+    smbtree.may_audit(old)
+    old.configure({'old': (OLD, {**smbtree.SHARE, 'admin users': 'bob', 'read list': 'bob'})})
+    old.restart()
+    reader = realm.add('bob', BASE + '/bob.keytab')
+    kdc.kinit('bob', reader, CCACHE)
+    migration.start_retriever()
+    migration.start_journal()
+    migration.attach()
+    new = smbfiles.Files(migration.start_smbd().session('root'))
+    new.mkdir('made')
+    new.write('made/file', b'made' * 100000)
+    new.write('dir-0/file-0', b'changed')
+    new.read('dir-1/file-1')            # an unfinished one is found by its path
+    new.rename('dir-1/file-1', 'made/renamed')
+    new.unlink('dir-2/file-2')
+
+    def refused(words):
+        said = migration.rollback(may_fail=True)
+        expect(words in said and said.count('\n') == 1, f'{words!r} is not in {said!r}')
+
+    refused('is not there: get a ticket')
+    kdc.kinit('bob', reader, BACK)
+    refused('has tickets of bob@QM.TEST, not of root')
+    kdc.kinit('root', ROOT, BACK, '-l', '2s')
+    wait_for('the ticket ends', lambda: not kdc.valid(BACK))
+    refused('tickets expired at')
+    realm.stop()
+    refused('tickets expired at')
+    realm.start()
+    kdc.kinit('root', ROOT, BACK)
+    plan = migration.rollback('--plan')
+    same([plan[key] for key in ('made', 'renamed', 'removed')], [2, 1, 1], 'the plan')
+    done = migration.rollback()
+    same([done['conflicts'], done['losses']], [[], []], 'conflicts and losses')
+    migration.crawl()
+    same(tree(OLD), tree(NEW), 'the trees')
+
+    kdc.kinit('root', ROOT, BACK, '-l', '5s')
+    follower = Process('follower', [migration.program('migratectl'), '--config', migration.config,
+                                    '--follow', 'rollback', VOLUME])
+    wait_for('the ticket ends', lambda: not kdc.valid(BACK), process=follower)
+    new.write('dir-0/file-3', b'followed')
+    wait_for('it is said that the tickets expired',
+             lambda: 'tickets expired at' in log('follower'), process=follower)
+    kdc.kinit('root', ROOT, BACK)
+    wait_for('it goes on', lambda: tree(OLD).get('dir-0/file-3') == b'followed', process=follower)
+    same(follower.stop(), 0, 'its exit status')
+
+
+def log(name):
+    with open(f'{LOGS}/{name}.log') as file:
+        return file.read()
+
+
+def tree(root):
+    """{path: its bytes} of all files."""
+    found = {}
+    for path, directories, files in os.walk(root):
+        directories[:] = [name for name in directories if name not in ('.migrate', 'lost+found')]
+        for name in files:
+            with open(f'{path}/{name}', 'rb') as file:
+                found[os.path.relpath(f'{path}/{name}', root)] = file.read()
+    return found
 
 
 if __name__ == '__main__':
