@@ -2,6 +2,7 @@
 """Guests like those of uml.py, with a kernel of Debian's for real machines: User-Mode Linux is built
 without FANOTIFY_ACCESS_PERMISSIONS and ksmbd.  QEMU without KVM, some three times slower."""
 import fcntl
+import glob
 import hashlib
 import os
 import re
@@ -64,7 +65,7 @@ def fetch(suite):
     where = f'{uml.CACHE}/kernel-{suite}'
     with open(INITRD, 'rb') as script:
         initrd = f'{where}/initrd-{hashlib.sha256(script.read()).hexdigest()[:8]}'
-    busybox = uml.unpacked('busybox-static') + '/bin/busybox'
+    busybox, = glob.glob(uml.unpacked('busybox-static') + '/**/bin/busybox', recursive=True)
     with open(uml.CACHE + '/lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not os.path.isdir(where):
