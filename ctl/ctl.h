@@ -36,6 +36,8 @@ struct ctl {
 	const char *output, *key;			      /* of report --final */
 	const char *signers, *tree;			      /* of report --check */
 	const char *tool;				      /* of backup-list --for */
+	gboolean http;					      /* of metrics */
+	const char *textfile;				      /* of metrics */
 	const char *volume; /* NULL only for commands that take none */
 	char **arguments;   /* that follow it; NULL-terminated */
 };
@@ -91,6 +93,7 @@ enum ctl_exit ctl_verify(const struct ctl *ctl);
 enum ctl_exit ctl_mend(const struct ctl *ctl);
 enum ctl_exit ctl_rollback(const struct ctl *ctl);
 enum ctl_exit ctl_backup_list(const struct ctl *ctl);
+enum ctl_exit ctl_metrics(const struct ctl *ctl);
 
 /* Adds to a status how far the old server follows, where it does; and prints that. */
 void ctl_rollback_status(const struct ctl *ctl, const char *volume, GKeyFile *status);

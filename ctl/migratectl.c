@@ -111,6 +111,7 @@ static const struct command {
 	{"attach", "NAME", 1, 1, ctl_attach,
 	 "bind the root to the old server; clients can be switched then"},
 	{"status", "[NAME]", 0, 1, ctl_status, "show how far it is; all volumes without NAME"},
+	{"metrics", "", 0, 0, ctl_metrics, "print all volumes' status for Prometheus"},
 	{"errors", "NAME", 1, 1, ctl_errors, "list what failed, and why"},
 	{"trace", "NAME", 1, 1, ctl_trace, "show what was done for requests, step by step"},
 	{"report", "NAME", 1, INT_MAX, ctl_report,
@@ -240,6 +241,10 @@ static const GOptionEntry options[] = {
 	{"for", 0, 0, G_OPTION_ARG_STRING, &given.tool,
 	 "backup-list: tar, rsync, restic, borg, or paths (default), with a NUL behind each",
 	 "TOOL"},
+	{"textfile", 0, 0, G_OPTION_ARG_FILENAME, &given.textfile,
+	 "metrics: write them to DIR, for node_exporter", "DIR"},
+	{"http", 0, 0, G_OPTION_ARG_NONE, &given.http,
+	 "metrics: answer the HTTP request on standard input", NULL},
 	{"version", 0, 0, G_OPTION_ARG_NONE, &print_version, "Print the version", NULL},
 	{NULL},
 };

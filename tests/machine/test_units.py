@@ -137,6 +137,7 @@ def each_unit_in_its_sandbox(args):
         machine.sh(f'echo changed >{ROOT}/changed')
         machine.sh('systemctl start migrate-rollback@projects')
         wait_for('it is carried back', lambda: os.path.exists(old + '/changed'))
+        metrics(machine)
         machine.sh('systemctl stop migrate-rollback@projects')
         same(machine.sh('systemctl list-units --failed --no-legend "migrate-*"'), '', 'what failed')
         said = machine.sh('journalctl -qo cat -t migrate-retriever -t migrate-crawler -t migrate-journal '
@@ -144,6 +145,17 @@ def each_unit_in_its_sandbox(args):
         # A container lacks CAP_SYS_RESOURCE.
         same([line for line in said if line.startswith('migrat') and 'RLIMIT_NICE' not in line], [],
              'complaints')
+
+
+def metrics(machine):
+    """What the journal and the way back know is among them."""
+    machine.sh('systemctl enable --now migrate-metrics.socket')
+    by_http = machine.sh('exec 3<>/dev/tcp/127.0.0.1/9934; printf "GET /metrics HTTP/1.1\\r\\n\\r\\n" >&3; cat <&3')
+    machine.sh('mkdir -p /var/lib/prometheus/node-exporter && systemctl start migrate-textfile')
+    for text in by_http, machine.sh('cat /var/lib/prometheus/node-exporter/*.prom'):
+        for line in ('state{volume="projects",state="whole"} 1', 'journal_complete{volume="projects"} 1',
+                     'rollback_conflicts{volume="projects"} 0', 'guarded{volume="projects"} 1'):
+            expect(f'quickmigrate_{line}\n' in text, f'{line} is not in {text}')
 
 
 @case()

@@ -13,7 +13,8 @@ from tools import SOURCE, UNITS
 
 # As systemd-analyze counts; what the services must be allowed to do is most of it.
 MOST_EXPOSED = {"migrate-retriever@": 3.8, "migrate-crawler@": 2.0, "migrate-copy@": 2.0,
-                "migrate-journal@": 2.6, "migrate-guard@": 3.0, "migrate-verify@": 1.5}
+                "migrate-journal@": 2.6, "migrate-guard@": 3.0, "migrate-verify@": 1.5,
+                "migrate-metrics@internal": 1.7, "migrate-textfile": 1.7}
 # On a mount of their own that is read-only these could not work.
 WRITERS = ("migrate-retriever@", "migrate-crawler@", "migrate-copy@", "migrate-journal@")
 
@@ -28,12 +29,16 @@ class Units(unittest.TestCase):
         place = tempfile.TemporaryDirectory()
         self.addCleanup(place.cleanup)
         self.dir = pathlib.Path(place.name)
-        units = [*UNITS.glob("*@.service"), *(SOURCE / "systemd").glob("*@.*[re]")]
-        self.assertEqual(len(units), 12)
+        units = [*UNITS.glob("*.service"),
+                 *(unit for kind in ("service", "timer", "socket")
+                   for unit in (SOURCE / "systemd").glob(f"*.{kind}"))]
+        self.assertEqual(len(units), 16)
         for unit in units:
             # The programs need not be installed.
             text = re.sub(r"^(Exec\w+)=\S+", r"\1=/bin/true", unit.read_text(), flags=re.M)
-            (self.dir / unit.name.replace("@", "@projects")).write_text(text)
+            # what systemd-analyze calls the instance of a socket that accepts
+            instance = "internal" if "metrics" in unit.name else "projects"
+            (self.dir / unit.name.replace("@", f"@{instance}")).write_text(text)
 
     def test_valid(self):
         result = analyze("verify", "--man=no", *sorted(map(str, self.dir.iterdir())))
@@ -44,8 +49,8 @@ class Units(unittest.TestCase):
     def test_hardened(self):
         for name, limit in MOST_EXPOSED.items():
             with self.subTest(unit=name):
-                result = analyze("security", "--offline=true",
-                                 str(self.dir / f"{name}projects.service"))
+                unit = name + "projects" if name.endswith("@") else name
+                result = analyze("security", "--offline=true", str(self.dir / f"{unit}.service"))
                 level = re.search(r"exposure level .*: ([0-9.]+) ", result.stdout)
                 self.assertIsNotNone(level, result)
                 self.assertLessEqual(float(level[1]), limit)
@@ -61,11 +66,12 @@ class Units(unittest.TestCase):
     def test_programs(self):
         self.assertIsNotNone(shutil.which("systemd-analyze"))
         for unit in UNITS.glob("*.service"):
-            path = re.search(r"^ExecStart=(.+) %i$", unit.read_text(), re.M)
+            path = re.search(r"^ExecStart=(.+?)( %i)?$", unit.read_text(), re.M)
             self.assertIsNotNone(path)
             self.assertRegex(path[1],
                              r"^/\S*/sbin/(migrate-(retriever|crawler|journal|guard)|"
-                             r"migratectl (copy|verify --content|--follow rollback))$")
+                             r"migratectl (copy|verify --content|--follow rollback|--http metrics|"
+                             r"--textfile /\S+ metrics))$")
 
 
 if __name__ == "__main__":
