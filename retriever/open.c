@@ -4,7 +4,6 @@
 #include "door/server.h"
 #include "proving/proving.h"
 #include "schemes.h"
-#include "source/acl_source.h"
 #include "source/gate.h"
 #include "volume/brought.h"
 #include "volume/errors.h"
@@ -26,47 +25,15 @@
 #include "ways/gaps.h"
 #include "ways/verify.h"
 
-/* acl-source.  NULL with error set; then inner is closed. */
-static struct backend *open_acl_source(const struct volume_config *config, struct backend *inner,
-				       GError **error)
-{
-	struct backend_config backend = {
-		.url = config->acl_source,
-		.smb = config->smb,
-		.connections = config->connections,
-		.demand_connections = config->demand_connections,
-	};
-	const struct backend_ops *ops = scheme_find(config->acl_source, error);
-	struct source_object root = {0};
-	struct source_attr attr;
-	struct backend *windows = ops ? ops->open(&backend, &root, &attr, error) : NULL;
-
-	source_object_clear(&root);
-	if (windows)
-		return backend_acl_source_new(inner, windows);
-	inner->ops->close(inner);
-	return NULL;
-}
-
 static bool open_backend(struct retriever *retriever, GError **error)
 {
-	const struct volume_config *config = retriever->config;
-	struct backend_config backend = {
-		.url = config->source,
-		.smb = config->smb,
-		.connections = config->connections,
-		.demand_connections = config->demand_connections,
-		.window = config->window,
-	};
 	struct backend *inner;
 
-	retriever->scheme = scheme_find(config->source, error);
+	retriever->scheme = scheme_find(retriever->config->source, error);
 	if (!retriever->scheme)
 		return false;
-	inner = retriever->scheme->open(&backend, &retriever->source_root,
-					&retriever->source_root_attr, error);
-	if (inner && config->acl_source)
-		inner = open_acl_source(config, inner, error);
+	inner = scheme_open(retriever->config, &retriever->source_root,
+			    &retriever->source_root_attr, error);
 	if (!inner)
 		return false;
 	retriever->backend = backend_retry_new(inner);

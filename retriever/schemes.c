@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "source/acl_source.h"
 #include "source/backend.h"
 #include "source/file/file_source.h"
 #include "source/nfs/nfs.h"
@@ -29,4 +30,43 @@ const struct backend_ops *scheme_find(const char *url, GError **error)
 			  "%s: not a URL of a source; use one that starts with %s", url,
 			  known->str);
 	return NULL;
+}
+
+static struct backend *open_url(const struct volume_config *config, const char *url,
+				unsigned window, struct source_object *root,
+				struct source_attr *attr, GError **error)
+{
+	const struct backend_config backend = {
+		.url = url,
+		.smb = config->smb,
+		.connections = config->connections,
+		.demand_connections = config->demand_connections,
+		.window = window,
+	};
+	const struct backend_ops *ops = scheme_find(url, error);
+
+	return ops ? ops->open(&backend, root, attr, error) : NULL;
+}
+
+/* Closes inner where there is an error. */
+static struct backend *open_acl_source(const struct volume_config *config, struct backend *inner,
+				       GError **error)
+{
+	struct source_object root = {0};
+	struct source_attr attr;
+	struct backend *windows = open_url(config, config->acl_source, 0, &root, &attr, error);
+
+	source_object_clear(&root);
+	if (windows)
+		return backend_acl_source_new(inner, windows);
+	inner->ops->close(inner);
+	return NULL;
+}
+
+struct backend *scheme_open(const struct volume_config *config, struct source_object *root,
+			    struct source_attr *attr, GError **error)
+{
+	struct backend *inner = open_url(config, config->source, config->window, root, attr, error);
+
+	return inner && config->acl_source ? open_acl_source(config, inner, error) : inner;
 }

@@ -18,6 +18,17 @@
 
 #define NOBODY	    65534
 #define BLOCKS_FULL 64 /* the longest attribute needs no more */
+#define XATTR_HEAD  16 /* bytes that ext4 adds to a name and a value */
+#define TOO_BIG	    "too big for this file system"
+
+/* What gets something: fd, or name in it.  fd -1: nothing does, and what it could not get is said,
+ * on a file system of this room. */
+struct place {
+	int fd;
+	const char *name;
+	struct attributes_room room;
+	uint32_t used;
+};
 
 static void free_line(gpointer p)
 {
@@ -101,13 +112,12 @@ static uint32_t new_id(const struct owners *owners, const char *what, uint32_t i
 	return owners_map(owners, id);
 }
 
-static int change_owner(struct retriever *retriever, int fd, const char *name,
+static int change_owner(const struct volume_config *config, const struct place *at,
 			const struct source_attr *attr, const struct windows *windows,
 			struct carried *carried)
 {
-	const struct volume_config *config = retriever->config;
 	uint32_t uid, gid;
-	int ret;
+	int ret = 0;
 
 	if (windows) { /* of this host already */
 		uid = windows->uid;
@@ -116,7 +126,10 @@ static int change_owner(struct retriever *retriever, int fd, const char *name,
 		uid = new_id(config->map_users, "owner", attr->uid, carried);
 		gid = new_id(config->map_groups, "group", attr->gid, carried);
 	}
-	ret = name ? fchownat(fd, name, uid, gid, AT_SYMLINK_NOFOLLOW) : fchown(fd, uid, gid);
+	if (at->name)
+		ret = fchownat(at->fd, at->name, uid, gid, AT_SYMLINK_NOFOLLOW);
+	else if (at->fd >= 0)
+		ret = fchown(at->fd, uid, gid);
 	return ret < 0 ? -errno : 0;
 }
 
@@ -135,12 +148,27 @@ static bool differs(struct timespec is, int64_t should)
 	return is.tv_sec != t.tv_sec || is.tv_nsec != t.tv_nsec;
 }
 
-static int set_times(int fd, const char *name, const struct source_attr *attr,
+static void foresee_time(const char *what, int64_t ns, struct carried *carried)
+{
+	if (!is_usual(ns))
+		lose(carried, REPORT_TIME,
+		     "the time of %s is %lld seconds from 1970, which not every file system stores",
+		     what, (long long)migrate_timespec(ns).tv_sec);
+}
+
+static int set_times(const struct place *at, const struct source_attr *attr,
 		     struct carried *carried)
 {
+	const char *name = at->name;
+	const int fd = at->fd;
 	struct timespec times[2] = {migrate_timespec(attr->atime), migrate_timespec(attr->mtime)};
 	struct stat st;
 
+	if (fd < 0) {
+		foresee_time("modification", attr->mtime, carried);
+		foresee_time("access", attr->atime, carried);
+		return 0;
+	}
 	if ((name ? utimensat(fd, name, times, AT_SYMLINK_NOFOLLOW) : futimens(fd, times)) < 0)
 		return -errno;
 	if (is_usual(attr->atime) && is_usual(attr->mtime))
@@ -167,17 +195,33 @@ static bool is_full(int fd)
 	return fstatvfs(fd, &st) < 0 || st.f_bfree < BLOCKS_FULL;
 }
 
-/* 0: set.  1: it never can be, for the reason in *why.  -errno: not now. */
-static int put(int fd, const char *name, const void *value, uint32_t len, const char **why)
+static int foresee(struct place *at, const char *name, uint32_t len, const char **why)
 {
-	if (fsetxattr(fd, name, value, len, 0) == 0)
+	const uint32_t takes = XATTR_HEAD + (uint32_t)strlen(name) + len;
+
+	if (len > (at->room.each ? at->room.each : XATTR_SIZE_MAX) ||
+	    (at->room.together && takes + at->used > at->room.together)) {
+		*why = TOO_BIG;
+		return 1;
+	}
+	at->used += takes;
+	return 0;
+}
+
+/* 0: set.  1: it never can be, for the reason in *why.  -errno: not now. */
+static int put(struct place *at, const char *name, const void *value, uint32_t len,
+	       const char **why)
+{
+	if (at->fd < 0)
+		return foresee(at, name, len, why);
+	if (fsetxattr(at->fd, name, value, len, 0) == 0)
 		return 0;
 	*why = g_strerror(errno);
 	switch (errno) {
 	case ENOSPC:
-		if (is_full(fd))
+		if (is_full(at->fd))
 			return -ENOSPC;
-		*why = "too big for this file system";
+		*why = TOO_BIG;
 		return 1;
 	case EDQUOT:
 	case EIO:
@@ -202,29 +246,29 @@ static const char *acl_word(const char *name)
 }
 
 /* Sets the decoded ACL.  As put(). */
-static int put_acl(struct retriever *retriever, int fd, const char *name, struct acl *acl,
-		   const char **why)
+static int put_acl(const struct volume_config *config, struct place *at, const char *name,
+		   struct acl *acl, const char **why)
 {
 	g_autofree uint8_t *value = NULL;
 	uint32_t len;
 
-	if (!acl_map(acl, map_id, retriever->config)) {
+	if (!acl_map(acl, map_id, (void *)config)) {
 		*why = "map-users or map-groups make two of its entries one";
 		return 1;
 	}
 	value = acl_encode(acl, &len);
-	return put(fd, name, value, len, why);
+	return put(at, name, value, len, why);
 }
 
 /* *perms: what the mode's permission bits must be with it, or without it. */
-static int set_acl(struct retriever *retriever, int fd, const struct source_xattr *xattr,
-		   mode_t *perms, struct carried *carried)
+static int set_acl(const struct volume_config *config, struct place *at,
+		   const struct source_xattr *xattr, mode_t *perms, struct carried *carried)
 {
 	const char *word = acl_word(xattr->name), *why = "the old server sent what is no ACL";
 	struct acl *acl = acl_decode(xattr->value, xattr->len);
 	bool access = !strcmp(xattr->name, XATTR_ACL_ACCESS);
 	mode_t mode = acl ? acl_mode_alone(acl) : *perms & 0700;
-	int ret = acl ? put_acl(retriever, fd, xattr->name, acl, &why) : 1;
+	int ret = acl ? put_acl(config, at, xattr->name, acl, &why) : 1;
 
 	if (ret == 0) {
 		carried->acl = true;
@@ -248,11 +292,11 @@ static int set_acl(struct retriever *retriever, int fd, const struct source_xatt
 	return 0;
 }
 
-static int set_xattr(int fd, const struct source_xattr *xattr, struct carried *carried)
+static int set_xattr(struct place *at, const struct source_xattr *xattr, struct carried *carried)
 {
 	const char *why = "not an attribute of users";
 	int ret = g_str_has_prefix(xattr->name, "user.")
-			  ? put(fd, xattr->name, xattr->value, xattr->len, &why)
+			  ? put(at, xattr->name, xattr->value, xattr->len, &why)
 			  : 1;
 
 	if (ret == 0)
@@ -269,8 +313,8 @@ static bool is_acl(const struct source_xattr *xattr)
 }
 
 /* ACLs first: where there is not room for all, they count more. */
-static int set_all(struct retriever *retriever, int fd, const struct source_xattrs *xattrs,
-		   mode_t *perms, struct carried *carried)
+static int set_all(const struct volume_config *config, struct place *at,
+		   const struct source_xattrs *xattrs, mode_t *perms, struct carried *carried)
 {
 	int ret = 0;
 
@@ -281,8 +325,8 @@ static int set_all(struct retriever *retriever, int fd, const struct source_xatt
 
 			if (is_acl(xattr) != (pass == 0))
 				continue;
-			ret = pass == 0 ? set_acl(retriever, fd, xattr, perms, carried)
-					: set_xattr(fd, xattr, carried);
+			ret = pass == 0 ? set_acl(config, at, xattr, perms, carried)
+					: set_xattr(at, xattr, carried);
 		}
 	}
 	if (xattrs->acl_lost)
@@ -295,17 +339,17 @@ static int set_all(struct retriever *retriever, int fd, const struct source_xatt
 /* ---- what an SMB server said ---- */
 
 /* Where the modes come by NFS, they and the owner stand. */
-static bool rules(const struct retriever *retriever)
+static bool rules(const struct volume_config *config)
 {
-	return !retriever->config->acl_source;
+	return !config->acl_source;
 }
 
 /* An object that got no descriptor would be what its mode says. */
-static int set_descriptor(int fd, const struct windows *windows, bool ruling, mode_t *perms,
-			  struct carried *carried)
+static int set_descriptor(struct place *at, const struct windows *windows, bool ruling,
+			  mode_t *perms, struct carried *carried)
 {
 	const char *why = windows->why;
-	int ret = windows->acl ? put(fd, XATTR_NTACL, windows->acl, windows->acl_len, &why) : 1;
+	int ret = windows->acl ? put(at, XATTR_NTACL, windows->acl, windows->acl_len, &why) : 1;
 
 	if (ret <= 0) {
 		carried->acl = ret == 0;
@@ -317,7 +361,7 @@ static int set_descriptor(int fd, const struct windows *windows, bool ruling, mo
 	     windows->acl_len, why);
 	if (ruling)
 		*perms = windows->closed_perms;
-	ret = put(fd, XATTR_NTACL, windows->closed, windows->closed_len, &why);
+	ret = put(at, XATTR_NTACL, windows->closed, windows->closed_len, &why);
 	return ret > 0 ? -EOPNOTSUPP : ret;
 }
 
@@ -342,19 +386,19 @@ static void lose_of_volume(struct carried *carried, const struct windows *window
  * object to object; where they fill what is left of the inode, the descriptor goes to a block of
  * its own, which ext4 shares among all objects that have the same.
  */
-static int set_windows(struct retriever *retriever, int fd, const struct windows *windows,
-		       mode_t *perms, struct carried *carried)
+static int set_windows(const struct volume_config *config, struct place *at,
+		       const struct windows *windows, mode_t *perms, struct carried *carried)
 {
-	bool ruling = rules(retriever);
+	bool ruling = rules(config);
 	const struct source_xattrs *xattrs = windows->xattrs;
 	int ret = 0;
 
 	if (ruling)
 		*perms = windows->perms;
 	for (guint i = 0; i < xattrs->list->len && !ret; i++) {
-		ret = set_xattr(fd, &g_array_index(xattrs->list, struct source_xattr, i), carried);
+		ret = set_xattr(at, &g_array_index(xattrs->list, struct source_xattr, i), carried);
 		if (i == 0 && !ret)
-			ret = set_descriptor(fd, windows, ruling, perms, carried);
+			ret = set_descriptor(at, windows, ruling, perms, carried);
 	}
 	for (guint i = 0; i < xattrs->lost->len; i++)
 		lose(carried, REPORT_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
@@ -364,10 +408,9 @@ static int set_windows(struct retriever *retriever, int fd, const struct windows
 	return ret;
 }
 
-static struct windows *translate(struct retriever *retriever, const struct source_attr *attr,
+static struct windows *translate(const struct volume_config *config, const struct source_attr *attr,
 				 const struct source_xattrs *xattrs)
 {
-	const struct volume_config *config = retriever->config;
 	const struct windows_map map = {.sids = config->map_sids,
 					.users = config->sid_users,
 					.groups = config->sid_groups,
@@ -382,37 +425,58 @@ static struct windows *translate(struct retriever *retriever, const struct sourc
 
 /* ---- all of it ---- */
 
-int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,
-		   const struct source_xattrs *xattrs, bool inherits, struct carried *carried)
+/* *perms: the mode's permission bits. */
+static int set_what_it_has(const struct volume_config *config, struct place *at, bool inherits,
+			   const struct source_attr *attr, const struct source_xattrs *xattrs,
+			   mode_t *perms, struct carried *carried)
 {
-	struct windows *windows = translate(retriever, attr, xattrs);
-	mode_t perms = attr->mode & 0777;
-	int ret =
-		change_owner(retriever, fd, NULL, attr, rules(retriever) ? windows : NULL, carried);
+	struct windows *windows = translate(config, attr, xattrs);
+	int ret = change_owner(config, at, attr, rules(config) ? windows : NULL, carried);
 
-	if (!ret && inherits && fremovexattr(fd, XATTR_ACL_ACCESS) < 0 && errno != ENODATA &&
+	if (!ret && inherits && fremovexattr(at->fd, XATTR_ACL_ACCESS) < 0 && errno != ENODATA &&
 	    errno != EOPNOTSUPP)
 		ret = -errno;
 	if (!ret && windows)
-		ret = set_windows(retriever, fd, windows, &perms, carried);
+		ret = set_windows(config, at, windows, perms, carried);
 	if (!ret && xattrs)
-		ret = set_all(retriever, fd, xattrs, &perms, carried);
-	if (!ret && fchmod(fd, (attr->mode & 07000) | perms) < 0)
-		ret = -errno;
-	if (!ret)
-		ret = set_times(fd, NULL, attr, carried);
+		ret = set_all(config, at, xattrs, perms, carried);
 	windows_free(windows);
 	return ret;
+}
+
+int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,
+		   const struct source_xattrs *xattrs, bool inherits, struct carried *carried)
+{
+	struct place at = {.fd = fd};
+	mode_t perms = attr->mode & 0777;
+	int ret = set_what_it_has(retriever->config, &at, inherits, attr, xattrs, &perms, carried);
+
+	if (!ret && fchmod(fd, (attr->mode & 07000) | perms) < 0)
+		ret = -errno;
+	return ret ? ret : set_times(&at, attr, carried);
+}
+
+uint32_t attributes_foresee(const struct volume_config *config, struct attributes_room room,
+			    const struct source_attr *attr, const struct source_xattrs *xattrs,
+			    struct carried *carried)
+{
+	struct place at = {.fd = -1, .room = room};
+	mode_t perms = attr->mode & 0777;
+
+	set_what_it_has(config, &at, false, attr, xattrs, &perms, carried);
+	set_times(&at, attr, carried);
+	return at.used;
 }
 
 int attributes_set_node(struct retriever *retriever, int dir_fd, const char *name,
 			const struct source_attr *attr, struct carried *carried)
 {
-	int ret = change_owner(retriever, dir_fd, name, attr, NULL, carried);
+	const struct place at = {.fd = dir_fd, .name = name};
+	int ret = change_owner(retriever->config, &at, attr, NULL, carried);
 
 	if (!ret && !S_ISLNK(attr->mode) && fchmodat(dir_fd, name, attr->mode & 07777, 0) < 0)
 		ret = -errno;
-	return ret ? ret : set_times(dir_fd, name, attr, carried);
+	return ret ? ret : set_times(&at, attr, carried);
 }
 
 bool attributes_are_carried(const char *name)

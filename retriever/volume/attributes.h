@@ -35,6 +35,19 @@ struct carried {
  */
 int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,
 		   const struct source_xattrs *xattrs, bool inherits, struct carried *carried);
+/* Bytes that a file system has for an object's attributes; 0: as many as the kernel takes. */
+struct attributes_room {
+	uint32_t each;	   /* for a value */
+	uint32_t together; /* for all of them, names and heads too */
+};
+/*
+ * Of any object, without one: the losses that attributes_set() would find, but for those that only
+ * the new file system knows.  xattrs: NULL where none are carried.  Returns how many bytes they
+ * take.
+ */
+uint32_t attributes_foresee(const struct volume_config *config, struct attributes_room room,
+			    const struct source_attr *attr, const struct source_xattrs *xattrs,
+			    struct carried *carried);
 /* Anything else, by its name. */
 int attributes_set_node(struct retriever *retriever, int dir_fd, const char *name,
 			const struct source_attr *attr, struct carried *carried);

@@ -27,12 +27,40 @@ START_TEST(schemes_are_found)
 }
 END_TEST
 
+/* What cannot be opened says so, and so does an acl-source. */
+START_TEST(what_is_not_there)
+{
+	struct volume_config config = {
+		.source = (char *)"file:///not/there", .connections = 1, .demand_connections = 1};
+	struct source_object root = {0};
+	struct source_attr attr;
+	GError *error = NULL;
+	struct backend *backend;
+
+	ck_assert_ptr_null(scheme_open(&config, &root, &attr, &error));
+	ck_assert_ptr_nonnull(strstr(error->message, "/not/there"));
+	g_clear_error(&error);
+	config.source = (char *)"file:///";
+	backend = scheme_open(&config, &root, &attr, &error);
+	ck_assert_ptr_nonnull(backend);
+	ck_assert(S_ISDIR(attr.mode));
+	source_object_clear(&root);
+	backend->ops->close(backend);
+	config.acl_source = (char *)"ftp://x";
+	ck_assert_ptr_null(scheme_open(&config, &root, &attr, &error));
+	ck_assert_ptr_nonnull(strstr(error->message, "ftp://x"));
+	g_clear_error(&error);
+	source_object_clear(&root);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("schemes");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, schemes_are_found);
+	tcase_add_test(tcase, what_is_not_there);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
