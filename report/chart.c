@@ -2,11 +2,15 @@
 #include "report/chart.h"
 
 #include "report/final.h"
+#include "report/html.h"
 #include "volume/history.h"
 
 #define WIDTH  800
 #define HEIGHT 200
 #define MARGIN 20 /* above and below */
+#define BAR    22 /* from one to the next */
+#define NAMES  180
+#define TEXTS  160
 
 struct chart {
 	const GArray *points;
@@ -73,4 +77,33 @@ void chart_append(GString *html, const struct history *history, bool bytes)
 		"<text x=\"4\" y=\"14\">%s</text>\n<text x=\"0\" y=\"%d\">%s</text>\n"
 		"<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n</svg>\n",
 		most, HEIGHT + 2 * MARGIN - 5, begin, WIDTH, HEIGHT + 2 * MARGIN - 5, end);
+}
+
+void chart_bars(GString *html, const char *title, struct chart_bar *bars, unsigned n)
+{
+	double most = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		most = MAX(most, bars[i].value);
+	if (most > 0)
+		html_add(html, "<svg viewBox=\"0 0 %d %u\" role=\"img\" aria-label=\"%s\">\n",
+			 WIDTH, n * BAR, title);
+	else
+		g_string_append(html, "<p>There are none.</p>\n");
+	for (unsigned i = 0; i < n; i++) {
+		char width[G_ASCII_DTOSTR_BUF_SIZE];
+
+		g_ascii_formatd(width, sizeof width, "%.1f",
+				most > 0 ? bars[i].value / most * (WIDTH - NAMES - TEXTS) : 0);
+		if (most > 0)
+			html_add(html,
+				 "<text x=\"0\" y=\"%u\">%s</text><rect class=\"bar\" x=\"%d\" "
+				 "y=\"%u\" width=\"%s\" height=\"%d\"/><text x=\"%d\" y=\"%u\" "
+				 "text-anchor=\"end\">%s</text>\n",
+				 i * BAR + 15, bars[i].name, NAMES, i * BAR + 3, width, BAR - 6,
+				 WIDTH, i * BAR + 15, bars[i].text);
+		g_clear_pointer(&bars[i].text, g_free);
+	}
+	if (most > 0)
+		g_string_append(html, "</svg>\n");
 }

@@ -11,4 +11,13 @@ struct history;
  * objects.  A paragraph instead where there are not two points. */
 void chart_append(GString *html, const struct history *history, bool bytes);
 
+/* Bars, one below the other: n names, their values and how these are written.  A paragraph where
+ * all values are 0. */
+struct chart_bar {
+	const char *name;
+	double value;
+	char *text; /* g_free */
+};
+void chart_bars(GString *html, const char *title, struct chart_bar *bars, unsigned n);
+
 #endif

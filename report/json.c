@@ -2,50 +2,24 @@
 #include <json-glib/json-glib.h>
 
 #include "report/json.h"
+#include "report/members.h"
 
-#include "source/refused.h"
 #include "volume/history.h"
-
-static void add_text(JsonBuilder *builder, const char *key, const char *text)
-{
-	g_autofree char *valid = refused_utf8(text ? text : "");
-
-	json_builder_set_member_name(builder, key);
-	json_builder_add_string_value(builder, valid);
-}
-
-static void add_number(JsonBuilder *builder, const char *key, uint64_t number)
-{
-	json_builder_set_member_name(builder, key);
-	json_builder_add_int_value(builder, (gint64)number);
-}
-
-static void add_bool(JsonBuilder *builder, const char *key, bool value)
-{
-	json_builder_set_member_name(builder, key);
-	json_builder_add_boolean_value(builder, value);
-}
-
-static void begin(JsonBuilder *builder, const char *key)
-{
-	json_builder_set_member_name(builder, key);
-	json_builder_begin_object(builder);
-}
 
 static void add_head(JsonBuilder *builder, const struct final *final)
 {
 	g_autofree char *made = final_time(final->made), *verdict = final_verdict(final);
 
-	add_number(builder, "quickmigrate_report", FINAL_FORMAT);
-	add_text(builder, "volume", final->volume);
-	add_text(builder, "root", final->root);
-	add_text(builder, "source", final->source);
-	add_text(builder, "server", final->server);
-	add_text(builder, "version", final->version);
-	add_text(builder, "made", made);
-	add_text(builder, "state", final->state);
-	add_bool(builder, "complete", final_is_complete(final));
-	add_text(builder, "verdict", verdict);
+	member_number(builder, "quickmigrate_report", FINAL_FORMAT);
+	member_text(builder, "volume", final->volume);
+	member_text(builder, "root", final->root);
+	member_text(builder, "source", final->source);
+	member_text(builder, "server", final->server);
+	member_text(builder, "version", final->version);
+	member_text(builder, "made", made);
+	member_text(builder, "state", final->state);
+	member_bool(builder, "complete", final_is_complete(final));
+	member_text(builder, "verdict", verdict);
 }
 
 static void add_comparison(JsonBuilder *builder, const struct final *final)
@@ -54,20 +28,20 @@ static void add_comparison(JsonBuilder *builder, const struct final *final)
 	g_autofree char *says = final_contents(final);
 	g_autofree char *began = final_time(c->began), *ended = final_time(c->ended);
 
-	begin(builder, "contents");
-	add_bool(builder, "compared", c->any);
-	add_text(builder, "says", says);
+	member_object(builder, "contents");
+	member_bool(builder, "compared", c->any);
+	member_text(builder, "says", says);
 	if (c->any) {
-		add_text(builder, "began", began);
-		add_text(builder, "ended", ended);
+		member_text(builder, "began", began);
+		member_text(builder, "ended", ended);
 		json_builder_set_member_name(builder, "percent");
 		json_builder_add_double_value(builder, c->sample / (FINAL_ALL / 100.0));
-		add_number(builder, "files", c->files);
-		add_number(builder, "bytes", c->bytes);
-		add_text(builder, "told_by", c->told_by);
+		member_number(builder, "files", c->files);
+		member_number(builder, "bytes", c->bytes);
+		member_text(builder, "told_by", c->told_by);
 	}
 	if (c->any && c->sample < FINAL_ALL) {
-		add_number(builder, "seed", c->seed);
+		member_number(builder, "seed", c->seed);
 		json_builder_set_member_name(builder, "confidence");
 		json_builder_add_double_value(builder, c->confidence);
 	}
@@ -79,47 +53,47 @@ static void add_objects(JsonBuilder *builder, const struct final *final)
 	const struct manifest_count *count = &final->count;
 	g_autofree char *sums = final_sums(final);
 
-	begin(builder, "objects");
-	add_number(builder, final->comparison.any ? "old_server" : "together",
-		   final_old_objects(final));
+	member_object(builder, "objects");
+	member_number(builder, final->comparison.any ? "old_server" : "together",
+		      final_old_objects(final));
 	for (unsigned i = 0; i < PROOF_STATUS_COUNT; i++) {
 		g_autofree char *key = g_strdelimit(g_strdup(proof_status_name(i)), "-", '_');
 
-		add_number(builder, key, count->status[i]);
+		member_number(builder, key, count->status[i]);
 	}
-	add_number(builder, "not_in_manifest", final->unlisted);
-	add_bool(builder, "sums_add_up", !*sums);
-	add_text(builder, "sums", sums);
+	member_number(builder, "not_in_manifest", final->unlisted);
+	member_bool(builder, "sums_add_up", !*sums);
+	member_text(builder, "sums", sums);
 	if (final->names_here >= 0)
-		add_number(builder, "names_here_now", final->names_here);
+		member_number(builder, "names_here_now", final->names_here);
 	json_builder_end_object(builder);
-	begin(builder, "manifest");
-	add_number(builder, "entries", count->entries);
-	add_number(builder, "directories", count->directories);
-	add_number(builder, "files", count->files);
-	add_number(builder, "links", count->links);
-	add_number(builder, "others", count->others);
-	add_number(builder, "bytes", count->bytes);
-	add_number(builder, "hashed", count->hashed);
+	member_object(builder, "manifest");
+	member_number(builder, "entries", count->entries);
+	member_number(builder, "directories", count->directories);
+	member_number(builder, "files", count->files);
+	member_number(builder, "links", count->links);
+	member_number(builder, "others", count->others);
+	member_number(builder, "bytes", count->bytes);
+	member_number(builder, "hashed", count->hashed);
 	json_builder_end_object(builder);
 }
 
 static void add_lists(JsonBuilder *builder, const struct final *final)
 {
-	begin(builder, "lists");
+	member_object(builder, "lists");
 	for (unsigned i = 0; i < FINAL_KINDS; i++) {
 		const struct final_list *list = &final->lists[i];
 
-		begin(builder, final_kind_key(i));
-		add_number(builder, "total", list->total);
+		member_object(builder, final_kind_key(i));
+		member_number(builder, "total", list->total);
 		json_builder_set_member_name(builder, "first");
 		json_builder_begin_array(builder);
 		for (guint n = 0; n < list->first->len; n++) {
 			const struct final_line *line = g_ptr_array_index(list->first, n);
 
 			json_builder_begin_object(builder);
-			add_text(builder, "path", line->path);
-			add_text(builder, "what", line->what);
+			member_text(builder, "path", line->path);
+			member_text(builder, "what", line->what);
 			json_builder_end_object(builder);
 		}
 		json_builder_end_array(builder);
@@ -136,9 +110,9 @@ static void add_parts(JsonBuilder *builder, const struct final *final)
 		const struct final_part *part = g_ptr_array_index(final->parts, i);
 
 		json_builder_begin_object(builder);
-		add_text(builder, "file", part->file);
-		add_number(builder, "bytes", part->bytes);
-		add_text(builder, "sha256", part->sha256);
+		member_text(builder, "file", part->file);
+		member_number(builder, "bytes", part->bytes);
+		member_text(builder, "sha256", part->sha256);
 		json_builder_end_object(builder);
 	}
 	json_builder_end_array(builder);

@@ -43,9 +43,28 @@ START_TEST(nothing)
 }
 END_TEST
 
+/* As long as their values, whatever the language; none of nothing. */
+START_TEST(bars)
+{
+	struct chart_bar some[] = {{"<one>", 1, g_strdup("1")}, {"four", 4, g_strdup("<4>")}};
+	struct chart_bar none[] = {{"zero", 0, g_strdup("0")}};
+	g_autoptr(GString) html = g_string_new(NULL);
+
+	setlocale(LC_ALL, "de_DE.UTF-8");
+	chart_bars(html, "bars", some, G_N_ELEMENTS(some));
+	ck_assert_ptr_nonnull(strstr(html->str, "width=\"460.0\""));
+	ck_assert_ptr_nonnull(strstr(html->str, "width=\"115.0\""));
+	ck_assert_ptr_nonnull(strstr(html->str, "&lt;one&gt;"));
+	ck_assert_ptr_nonnull(strstr(html->str, "&lt;4&gt;"));
+	g_string_truncate(html, 0);
+	chart_bars(html, "bars", none, G_N_ELEMENTS(none));
+	ck_assert_str_eq(html->str, "<p>There are none.</p>\n");
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {lines, nothing, NULL};
+	const TTest *const tests[] = {lines, nothing, bars, NULL};
 
 	return run_made("chart", tests);
 }
