@@ -233,6 +233,9 @@ struct backend_ops {
 	/* What no object of this server comes with, for the fidelity report: lines of text, or
 	 * NULL.  g_free. */
 	char *(*not_carried)(struct backend *backend);
+	/* By how many ns the server's clock was ahead of this machine's when it was connected to,
+	 * but for the time that took.  FALSE (or NULL): the protocol does not tell. */
+	bool (*clock)(struct backend *backend, int64_t *ahead);
 	/* Which of all file systems the root is on, where its handle does not tell; 0 (or NULL):
 	 * not known. */
 	uint64_t (*root_fs)(struct backend *backend);

@@ -195,6 +195,17 @@ static char *smb_not_carried(struct backend *backend)
 			"symbolic links hold: named where an object has them");
 }
 
+static bool smb_clock(struct backend *backend, int64_t *ahead)
+{
+	struct smb_server *server = &((struct smb_backend *)backend)->server;
+	bool good;
+
+	pthread_mutex_lock(&server->lock);
+	good = server->known && !__builtin_mul_overflow(server->clock, 1000, ahead);
+	pthread_mutex_unlock(&server->lock);
+	return good;
+}
+
 const struct backend_ops backend_smb_ops = {
 	.scheme = "smb",
 	.open = smb_open,
@@ -204,4 +215,5 @@ const struct backend_ops backend_smb_ops = {
 	.away = smb_away,
 	.carries = smb_carries,
 	.not_carried = smb_not_carried,
+	.clock = smb_clock,
 };

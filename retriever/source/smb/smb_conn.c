@@ -128,6 +128,7 @@ static void worker_connected(struct smb_conn *conn, const struct wire_reply *hel
 	if (!server->known) {
 		server->root = hello->attr;
 		server->max_read = CLAMP(hello->len, 4096, WIRE_READ_MAX);
+		server->clock = (int64_t)hello->cookie;
 		server->known = true;
 	}
 	/* Which was let in before the trouble says nothing of now. */

@@ -23,6 +23,7 @@ struct smb_server {
 	bool locks;  /* smb_failure_locks() of the final one */
 	struct wire_attr root;
 	uint32_t max_read;
+	int64_t clock;	 /* us: how far the server's was ahead then */
 	bool trusted;	 /* to let us in: nothing went wrong since it last did */
 	bool refuses;	 /* the last log-on was refused */
 	gint64 next_try; /* to connect while it is not trusted; monotonic us */

@@ -104,6 +104,7 @@ int main(int argc, char **argv)
 #endif
 	hello.len = worker->max_read;
 	hello.flags = WIRE_HAS_ATTR;
+	hello.cookie = (uint64_t)worker->clock;
 	worker_say(worker, &hello);
 	if (!tevent_add_fd(worker->ev, worker, worker->sock, TEVENT_FD_READ, take_requests, worker))
 		return 5;

@@ -12,10 +12,11 @@
 #include "kerberos.h"
 #include "source/smb/smb_text.h"
 
-#define CONNECT_MS   15000
-#define STEP_MS	     20000
-#define CREDITS	     8192
-#define ROOT_OPTIONS (OPTION_DIRECTORY)
+#define CONNECT_MS    15000
+#define STEP_MS	      20000
+#define CREDITS	      8192
+#define UNIX_EPOCH_US INT64_C(11644473600000000) /* from 1601 on */
+#define ROOT_OPTIONS  (OPTION_DIRECTORY)
 
 /* ---- the TCP connection ---- */
 
@@ -202,6 +203,16 @@ static void look_at_root(struct worker *worker, struct wire_attr *root)
 	talloc_free(chain);
 }
 
+/* [MS-SMB2] 2.2.4, SystemTime: 100 ns since 1601. */
+static int64_t clock_ahead(struct worker *worker)
+{
+	const int64_t there =
+		(int64_t)(smbXcli_conn_server_system_time(worker->conn) / 10) - UNIX_EPOCH_US;
+	struct timeval now = timeval_current();
+
+	return there - ((int64_t)now.tv_sec * 1000000 + now.tv_usec);
+}
+
 void session_open(struct worker *worker, const struct wire_start *start, struct wire_attr *root)
 {
 	int fd = connect_to(worker, start);
@@ -218,6 +229,7 @@ void session_open(struct worker *worker, const struct wire_start *start, struct 
 	status = compat_negotiate(worker->conn, STEP_MS);
 	if (!NT_STATUS_IS_OK(status))
 		worker_fail(worker, WIRE_F_NEGOTIATE, NT_STATUS_V(status));
+	worker->clock = clock_ahead(worker);
 	mount_share(worker, start);
 	set_base(worker, start->path);
 	smb2cli_conn_set_max_credits(worker->conn, CREDITS);

@@ -35,6 +35,7 @@ struct worker {
 	uint8_t *base;	 /* UTF-16, with a backslash at its end, or empty */
 	size_t base_len;
 	uint32_t max_read;
+	int64_t clock; /* us: how far the server's is ahead */
 	unsigned stall_ms;
 	struct timeval heard; /* from the server */
 	bool echo;
