@@ -33,11 +33,14 @@ struct ctl {
 	const char *id;					      /* of trace: PEER:ID */
 	const char *sample, *seed;			      /* of verify --content */
 	const char *to;					      /* of rollback; NULL: as configured */
-	const char *output, *key;			      /* of report --final */
+	const char *output, *key;			      /* of report --final; check */
 	const char *signers, *tree;			      /* of report --check */
 	const char *tool;				      /* of backup-list --for */
 	gboolean http;					      /* of metrics */
 	const char *textfile;				      /* of metrics */
+	const char *target, *password_file;		      /* of check URL */
+	const char *bandwidth, *requests;		      /* of check */
+	gboolean progress, anew;			      /* of check */
 	const char *volume; /* NULL only for commands that take none */
 	char **arguments;   /* that follow it; NULL-terminated */
 };
@@ -70,6 +73,9 @@ typedef void (*ctl_error_fn)(void *arg, const char *path, const char *reason);
 enum ctl_exit ctl_each_error(const struct ctl *ctl, struct ctl_link *link, ctl_error_fn each,
 			     void *arg);
 
+/* "1%" or "0.5" of CTL_SAMPLE_ALL.  FALSE, and a line on stderr: it is neither. */
+#define CTL_SAMPLE_ALL 100000
+bool ctl_parse_sample(const char *command, const char *text, unsigned *sample);
 /* Percent: how surely a sample of n files would have had one that differs, if CTL_FRACTION of all
  * files differed. */
 #define CTL_FRACTION 0.001
@@ -84,6 +90,8 @@ enum ctl_exit ctl_report(const struct ctl *ctl);
 enum ctl_exit ctl_final(const struct ctl *ctl);
 enum ctl_exit ctl_check(const struct ctl *ctl);
 enum ctl_exit ctl_skip(const struct ctl *ctl);
+/* check: CTL_OK: go, CTL_REFUSED: with losses, CTL_USAGE: stop. */
+enum ctl_exit ctl_survey(const struct ctl *ctl);
 enum ctl_exit ctl_trace(const struct ctl *ctl);
 enum ctl_exit ctl_attach(const struct ctl *ctl);
 enum ctl_exit ctl_copy(const struct ctl *ctl);

@@ -12,8 +12,8 @@
 #include "source/refused.h"
 
 #define GROUP	 "proof"
-#define SCALE	 1000		       /* of a percent */
-#define POLL_US	 (G_USEC_PER_SEC / 50) /* at first */
+#define SCALE	 (CTL_SAMPLE_ALL / 100) /* of a percent */
+#define POLL_US	 (G_USEC_PER_SEC / 50)	/* at first */
 #define POLL_MAX (G_USEC_PER_SEC / 2)
 
 /* ---- what is here ---------------------------------------------------------------------------- */
@@ -247,15 +247,15 @@ static enum ctl_exit follow(const struct ctl *ctl, struct ctl_link *link, GKeyFi
 	return CTL_OK;
 }
 
-/* FALSE: neither "1%" nor "0.5". */
-static bool parse_sample(const char *text, unsigned *sample)
+bool ctl_parse_sample(const char *command, const char *text, unsigned *sample)
 {
 	char *end;
 	double percent = g_ascii_strtod(text, &end);
 
 	if (end == text || (strcmp(end, "%") != 0 && *end) || !(percent > 0) || percent > 100)
-		return false;
-	*sample = MAX(1, lround(percent * SCALE));
+		return ctl_complain("%s: --sample: \"%s\" is no percentage; write for example 1%%",
+				    command, text);
+	*sample = (unsigned)MAX(1, lround(percent * SCALE));
 	return true;
 }
 
@@ -264,11 +264,8 @@ static char *command_of(const struct ctl *ctl)
 	unsigned sample = 100 * SCALE;
 	guint64 seed = 0;
 
-	if (ctl->sample && !parse_sample(ctl->sample, &sample)) {
-		ctl_complain("verify: --sample: \"%s\" is no percentage; write for example 1%%",
-			     ctl->sample);
+	if (ctl->sample && !ctl_parse_sample("verify", ctl->sample, &sample))
 		return NULL;
-	}
 	if (ctl->seed && !g_ascii_string_to_unsigned(ctl->seed, 10, 0, G_MAXUINT64, &seed, NULL)) {
 		ctl_complain("verify: --seed: \"%s\" is no number", ctl->seed);
 		return NULL;

@@ -106,6 +106,8 @@ static const struct command {
 	enum ctl_exit (*run)(const struct ctl *ctl);
 	const char *help;
 } commands[] = {
+	{"check", "NAME", 1, 1, ctl_survey,
+	 "look through the old server's tree: what can come, how long it takes"},
 	{"copy", "NAME", 1, 1, ctl_copy,
 	 "copy the old server's tree, or bring the copy up to date"},
 	{"attach", "NAME", 1, 1, ctl_attach,
@@ -178,7 +180,7 @@ static const GOptionEntry options[] = {
 	{"watch", 0, 0, G_OPTION_ARG_NONE, &given.watch, "status: show it again every second",
 	 NULL},
 	{"json", 0, 0, G_OPTION_ARG_NONE, &given.json,
-	 "copy, status, errors, trace, report, aside, verify, rollback, changes: "
+	 "check, copy, status, errors, trace, report, aside, verify, rollback, changes: "
 	 "print JSON",
 	 NULL},
 	{"same", 0, 0, G_OPTION_ARG_NONE, &given.same,
@@ -211,7 +213,7 @@ static const GOptionEntry options[] = {
 	{"content", 0, 0, G_OPTION_ARG_NONE, &given.content,
 	 "verify: read both sides again, and compare them", NULL},
 	{"sample", 0, 0, G_OPTION_ARG_STRING, &given.sample,
-	 "verify --content: so many of the files, of every directory", "N%"},
+	 "verify --content, check: so many of the files, of every directory", "N%"},
 	{"seed", 0, 0, G_OPTION_ARG_STRING, &given.seed, "verify --sample: which files", "S"},
 	{"stop", 0, 0, G_OPTION_ARG_NONE, &given.stop,
 	 "verify --content: stop the comparison that is under way", NULL},
@@ -226,7 +228,19 @@ static const GOptionEntry options[] = {
 	{"final", 0, 0, G_OPTION_ARG_NONE, &given.final,
 	 "report: what became of every object, in files that can be checked", NULL},
 	{"output", 0, 0, G_OPTION_ARG_FILENAME, &given.output,
-	 "report --final: where to put them (default: here)", "DIR"},
+	 "report --final, check: where to put the files", "DIR"},
+	{"target", 0, 0, G_OPTION_ARG_FILENAME, &given.target,
+	 "check: of a URL: a directory of the new file system", "DIR"},
+	{"password-file", 0, 0, G_OPTION_ARG_FILENAME, &given.password_file,
+	 "check: of a URL smb://USER@...: the file with the password", "FILE"},
+	{"bandwidth", 0, 0, G_OPTION_ARG_STRING, &given.bandwidth, "check: read no more per second",
+	 "BYTES"},
+	{"requests", 0, 0, G_OPTION_ARG_STRING, &given.requests,
+	 "check: ask no more questions per second", "N"},
+	{"progress", 0, 0, G_OPTION_ARG_NONE, &given.progress,
+	 "check: say how far it is, also where there is no terminal", NULL},
+	{"anew", 0, 0, G_OPTION_ARG_NONE, &given.anew, "check: do not go on with an earlier run",
+	 NULL},
 	{"sign", 0, 0, G_OPTION_ARG_FILENAME, &given.key,
 	 "report --final: sign with this key of ssh-keygen", "KEY"},
 	{"check", 0, 0, G_OPTION_ARG_NONE, &given.check,

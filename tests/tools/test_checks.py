@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Each C source has a check program of its name: tests/DIR/test_NAME.c for DIR/NAME.c, where DIR is
-common, crawler, guard, journal, retriever, rollback or a folder of these (with what is below it).
+common, crawler, guard, journal, retriever, rollback, survey or a folder of these (with what is below it).
 
 main.c is tested as the program that it makes, compat_*.c, migrate-smb-worker and migrate-smb-writer
 with a real Samba.
@@ -15,7 +15,8 @@ WORKER = 'retriever/source/smb/worker/'
 
 
 def main():
-    sources = [path for top in ('common', 'crawler', 'guard', 'journal', 'retriever', 'rollback')
+    sources = [path for top in ('common', 'crawler', 'guard', 'journal', 'retriever', 'rollback',
+                                'survey')
                for path in glob.glob(f'{top}/**/*.c', root_dir=TREE, recursive=True)]
     missing = []
     for path in sorted(sources):

@@ -53,8 +53,11 @@ FOLDERS = {
     # of the retriever it uses the configuration and formats
     'rollback': ['journal/store', 'retriever/config', 'retriever/volume', 'retriever/source',
                  'retriever/source/smb', 'common'],
+    # asks what brings objects whether it could
+    'survey': ['report', 'retriever', 'retriever/ways', 'retriever/volume', 'retriever/config',
+               'retriever/source', 'retriever/source/smb', 'common'],
     # reads the configuration, the report's format and the journal
-    'ctl': ['rollback', 'report', 'journal/store', 'retriever/config', 'retriever/volume',
+    'ctl': ['survey', 'rollback', 'report', 'journal/store', 'retriever/config', 'retriever/volume',
             'retriever/source', 'proof', 'common'],
 }
 PUBLIC = {'fsal_migrate': 'migrate.h', 'vfs_migrate': 'migrate.h', 'crawler': 'migrate.h'}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "fs_limits.h"
+
+#include <linux/magic.h>
+#include <stdint.h>
+
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
+#define EXT4_BLOCKS UINT64_C(0xffffffff) /* of a file: their numbers have 32 bits */
+#define BLOCK_HEAD  32			 /* of a block of extended attributes */
+
+struct limits limits_of(long type, uint32_t block, bool ea_inode)
+{
+	switch (type) {
+	case EXT4_SUPER_MAGIC:
+		return (struct limits){.name = "ext4",
+				       .size = EXT4_BLOCKS * block,
+				       .links = 65000,
+				       .symlink = block - 1,
+				       .attributes.together = ea_inode ? 0 : block - BLOCK_HEAD,
+				       .fixed_inodes = true};
+	case XFS_SUPER_MAGIC:
+		return (struct limits){
+			.name = "xfs", .size = INT64_MAX, .links = INT32_MAX, .symlink = 1023};
+	case BTRFS_SUPER_MAGIC:
+		return (struct limits){.name = "btrfs",
+				       .size = INT64_MAX,
+				       .links = 65535,
+				       .symlink = 4095,
+				       .attributes.each = 16214};
+	default:
+		return (struct limits){.size = INT64_MAX, .links = UINT32_MAX, .symlink = 4095};
+	}
+}

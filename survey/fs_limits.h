@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a file system can hold of one object. */
+#ifndef FS_LIMITS_H
+#define FS_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "volume/attributes.h"
+
+struct limits {
+	const char *name; /* "ext4"; NULL: not known, and nothing is too much */
+	uint64_t size;	  /* of a file, bytes */
+	uint32_t links;	  /* names of a file */
+	uint32_t symlink; /* bytes of a symbolic link's text */
+	struct attributes_room attributes;
+	bool fixed_inodes; /* their number is that of mkfs */
+};
+
+/* type: statfs(2)'s; ea_inode: of ext4. */
+struct limits limits_of(long type, uint32_t block, bool ea_inode);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include "fs_limits.h"
+#include "suite.h"
+
+START_TEST(kinds)
+{
+	struct limits ext4 = limits_of(EXT4_SUPER_MAGIC, 4096, false);
+
+	ck_assert_str_eq(ext4.name, "ext4");
+	ck_assert_uint_eq(ext4.links, 65000);
+	ck_assert_uint_eq(ext4.size, (UINT64_C(16) << 40) - 4096);
+	ck_assert_uint_eq(ext4.symlink, 4095);
+	ck_assert_uint_eq(ext4.attributes.together, 4064);
+	ck_assert(ext4.fixed_inodes);
+	ck_assert_uint_eq(limits_of(EXT4_SUPER_MAGIC, 4096, true).attributes.together, 0);
+	ck_assert_uint_eq(limits_of(0x58465342, 4096, false).symlink, 1023);
+	ck_assert_uint_eq(limits_of(BTRFS_SUPER_MAGIC, 4096, false).links, 65535);
+	ck_assert_uint_eq(limits_of(BTRFS_SUPER_MAGIC, 4096, false).attributes.each, 16214);
+}
+END_TEST
+
+/* Nothing is too much for what is not known. */
+START_TEST(unknown)
+{
+	struct limits limits = limits_of(0, 4096, false);
+
+	ck_assert_ptr_null(limits.name);
+	ck_assert_uint_eq(limits.links, UINT32_MAX);
+	ck_assert_uint_eq(limits.size, INT64_MAX);
+	ck_assert(!limits.fixed_inodes);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("fs_limits");
+	TCase *tcase = tcase_create("fs_limits");
+
+	tcase_add_test(tcase, kinds);
+	tcase_add_test(tcase, unknown);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
