@@ -4,9 +4,21 @@
 #define SUITE_H
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "waiter.h"
+
+/* Makes a directory "migrate-NAME-..." in path, which has 64 bytes: on a file system of the disk,
+ * as records need security.* attributes and kernel handles. */
+static inline void make_scratch(char *path, const char *name)
+{
+	const char *where = getenv("QUICKMIGRATE_SCRATCH");
+
+	ck_assert_int_lt(
+		snprintf(path, 64, "%s/migrate-%s-XXXXXX", where ? where : "/var/tmp", name), 64);
+	ck_assert_ptr_nonnull(mkdtemp(path));
+}
 
 /* Runs and frees the suite; the exit status of main(). */
 static inline int run_suite(Suite *suite)

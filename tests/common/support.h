@@ -16,11 +16,9 @@
 
 static char scratch[64];
 
-/* On a file system of the disk: records need security.* attributes and kernel handles. */
 static inline void scratch_make(void)
 {
-	strcpy(scratch, "/var/tmp/migrate-test-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(scratch));
+	make_scratch(scratch, "test");
 }
 
 /* Flat: no test makes directories that are not empty. */

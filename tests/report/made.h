@@ -23,8 +23,7 @@ static char made_dir[64];
 static inline void made_begin(void)
 {
 	signal(SIGPIPE, SIG_IGN);
-	strcpy(made_dir, "/var/tmp/migrate-report-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(made_dir));
+	make_scratch(made_dir, "report");
 }
 
 static inline void made_end(void)

@@ -79,8 +79,7 @@ static inline int core_remove_one(const char *path, const struct stat *st, int t
 static inline void core_fixture_setup(void)
 {
 	umask(0);
-	strcpy(core_base, "/var/tmp/migrate-core-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(core_base));
+	make_scratch(core_base, "core");
 }
 
 static inline void core_fixture_teardown(void)
