@@ -8,6 +8,17 @@
 #include "protocol.h"
 
 static struct core core;
+static gint shortages; /* atomic: so many more replies find no memory */
+
+ssize_t send(int sock, const void *data, size_t len, int flags)
+{
+	if (g_atomic_int_get(&shortages) > 0) {
+		g_atomic_int_add(&shortages, -1);
+		errno = ENOBUFS;
+		return -1;
+	}
+	return sendto(sock, data, len, flags, NULL, 0);
+}
 
 static int start(void)
 {
@@ -255,6 +266,19 @@ START_TEST(a_peer_that_does_not_read)
 }
 END_TEST
 
+START_TEST(a_reply_that_finds_no_memory)
+{
+	int fd = start();
+
+	g_atomic_int_set(&shortages, 5);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(g_atomic_int_get(&shortages), 0);
+	core_expect(fd, 0, 64 * KIB, 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(cancel)
 {
 	uint64_t id;
@@ -290,6 +314,7 @@ int main(void)
 	tcase_add_test(tcase, requests_that_make_no_sense);
 	tcase_add_test(tcase, doors_that_die);
 	tcase_add_test(tcase, a_peer_that_does_not_read);
+	tcase_add_test(tcase, a_reply_that_finds_no_memory);
 	tcase_add_test(tcase, cancel);
 	return run_suite(suite);
 }

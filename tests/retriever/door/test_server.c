@@ -1,9 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_hook.h"
 
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
 #include "door/server.h"
 
+#define PAUSE_MS 200 /* server.c */
+
 static struct core core;
+static gint full;    /* atomic: the process may have no more descriptors */
+static gint refused; /* atomic: connections since */
+
+int accept4(int sock, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	if (!g_atomic_int_get(&full))
+		return syscall(SYS_accept4, sock, addr, len, flags);
+	g_atomic_int_inc(&refused);
+	errno = EMFILE;
+	return -1;
+}
 
 static void start(void)
 {
@@ -70,6 +86,33 @@ START_TEST(peers_are_counted)
 }
 END_TEST
 
+/* Who waits to be connected does not keep the others from being heard. */
+START_TEST(i11_a_peer_too_many)
+{
+	struct core other;
+	gint64 begun;
+	int fd;
+
+	start();
+	core_start(&core);
+	fd = core_find(&core, "f", O_RDONLY);
+	ck_assert_int_eq(core_range(&core, fd, 0, 1), 0);
+	g_atomic_int_set(&full, 1);
+	begun = g_get_monotonic_time();
+	other = core;
+	core_connect(&other);
+	for (unsigned i = 0; i < 500 || !g_atomic_int_get(&refused); i++)
+		ck_assert_int_eq(core_range(&core, fd, 0, 1), 0);
+	ck_assert_int_le((g_atomic_int_get(&refused) - 1) * PAUSE_MS,
+			 (g_get_monotonic_time() - begun) / 1000);
+	g_atomic_int_set(&full, 0);
+	ck_assert_int_eq(core_range(&other, fd, 0, 1), 0);
+	core_disconnect(&other);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("server");
@@ -78,5 +121,6 @@ int main(void)
 	tcase_add_test(tcase, a_dead_socket_is_replaced);
 	tcase_add_test(tcase, a_path_that_is_too_long);
 	tcase_add_test(tcase, peers_are_counted);
+	tcase_add_test(tcase, i11_a_peer_too_many);
 	return run_suite(suite);
 }

@@ -5,6 +5,16 @@
 #include "ways/transfer.h"
 
 static struct core core;
+static gint closed_twice; /* atomic */
+
+int close(int fd)
+{
+	int ret = syscall(SYS_close, fd);
+
+	if (ret < 0)
+		g_atomic_int_inc(&closed_twice);
+	return ret;
+}
 
 static int start(void)
 {
@@ -123,6 +133,29 @@ START_TEST(i1_normal_is_terminal)
 }
 END_TEST
 
+/* The second close() would be of what another thread has opened since. */
+START_TEST(a_size_that_cannot_be_mended)
+{
+	struct migrate_record rec;
+	struct object *object;
+	int fd = start();
+
+	ck_assert_int_eq(migrate_record_load(fd, &rec), 1);
+	rec.flags |= MIGRATE_REC_RESIZE;
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	migrate_record_clear(&rec);
+	core_fail_xattr = "security.migrate";
+	core_fail_errno = EIO;
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), -EIO);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	ck_assert_int_eq(object_get_taking(core.retriever, fd, &object), -EIO);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
+	ck_assert_int_eq(g_atomic_int_get(&closed_twice), 0);
+	core_fail_xattr = NULL;
+	core_free(&core);
+}
+END_TEST
+
 /* An open file that was removed is read to its end. */
 START_TEST(removed_while_open)
 {
@@ -201,6 +234,7 @@ int main(void)
 	tcase_add_test(tcase, made_just_now);
 	tcase_add_test(tcase, many_threads);
 	tcase_add_test(tcase, i1_normal_is_terminal);
+	tcase_add_test(tcase, a_size_that_cannot_be_mended);
 	tcase_add_test(tcase, removed_while_open);
 	tcase_add_test(tcase, what_is_no_file);
 	tcase_add_test(tcase, what_an_object_has);
