@@ -207,7 +207,7 @@ def smb_btrfs(args):
 
 
 def options(parser):
-    parser.add_argument('--cuts', type=int, default=3, help='how often (default %(default)s)')
+    parser.add_argument('--cuts', type=int, default=2, help='how often (default %(default)s)')
 
 
 if __name__ == '__main__':
