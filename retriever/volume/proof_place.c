@@ -63,6 +63,20 @@ static int copy_file(int from_dir, int to_dir, const char *name)
 	return ret;
 }
 
+/* Of an earlier volume. */
+static int remove_kept(const struct volume_config *config)
+{
+	g_autofree char *path = proof_place_path(config), *dir = g_path_get_dirname(path);
+	g_autofree char *name = g_path_get_basename(path);
+	int ret, at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (at < 0)
+		return errno == ENOENT ? 0 : -errno;
+	ret = own_remove(at, name); /* follows no mount, so not by the whole path */
+	close(at);
+	return ret;
+}
+
 int proof_place_keep(const struct retriever *retriever)
 {
 	static const char *const names[] = {PROOF_ENTRIES, PROOF_RUN};
@@ -70,11 +84,8 @@ int proof_place_keep(const struct retriever *retriever)
 			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int to, ret;
 
-	if (from < 0 && errno == ENOENT) {
-		g_autofree char *path = proof_place_path(retriever->config);
-
-		return own_remove(AT_FDCWD, path); /* of an earlier volume */
-	}
+	if (from < 0 && errno == ENOENT)
+		return remove_kept(retriever->config);
 	if (from < 0)
 		return -errno;
 	to = open_kept(retriever->config);
