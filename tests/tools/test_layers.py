@@ -31,7 +31,7 @@ FOLDERS = {
     'journal': ['journal/store', 'retriever/config', 'retriever/source', 'common'],
     # likewise
     'guard': ['retriever/config', 'retriever/source', 'common'],
-    'retriever/source/smb/worker': ['retriever/source/smb'],
+    'retriever/source/smb/worker': ['retriever/source/smb', 'retriever/source'],
     'retriever/source/file': ['retriever/source', 'common'],
     'retriever/source/nfs': ['retriever/source', 'common'],
     'retriever/source/smb': ['retriever/source', 'common'],
@@ -56,9 +56,13 @@ FOLDERS = {
     # asks what brings objects whether it could
     'survey': ['report', 'retriever', 'retriever/ways', 'retriever/volume', 'retriever/config',
                'retriever/source', 'retriever/source/smb', 'common'],
+    # what an old server has; speaks with it in a process of its own
+    'discover/worker': ['discover', 'retriever/source'],
+    'discover': ['retriever/config', 'retriever/source', 'retriever/source/nfs', 'retriever/source/smb',
+                 'common'],
     # reads the configuration, the report's format and the journal
-    'ctl': ['survey', 'rollback', 'report', 'journal/store', 'retriever/config', 'retriever/volume',
-            'retriever/source', 'proof', 'common'],
+    'ctl': ['survey', 'discover', 'rollback', 'report', 'journal/store', 'retriever/config',
+            'retriever/volume', 'retriever/source', 'retriever/source/smb', 'proof', 'common'],
 }
 PUBLIC = {'fsal_migrate': 'migrate.h', 'vfs_migrate': 'migrate.h', 'crawler': 'migrate.h'}
 

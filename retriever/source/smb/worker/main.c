@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 
 #include "job.h"
-#include "sandbox.h"
 #include "session.h"
+#include "source/sandbox.h"
 
 #ifdef MIGRATE_WRITES
 #define PROGRAM	   "migrate-smb-writer"
@@ -16,6 +16,8 @@
 #define PROGRAM	   "migrate-smb-worker"
 #define STARTED_BY "migrate-retriever"
 #endif
+
+#define FIRST_OTHER_FD (WIRE_MEMORY_FD + 1)
 
 static void (*const operations[])(struct job *job) = {
 	[WIRE_GETATTR] = do_getattr, [WIRE_LOOKUP] = do_lookup,	    [WIRE_READDIR] = do_readdir,
@@ -91,13 +93,13 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	close(WIRE_MEMORY_FD);
-	sandbox_drop();
+	sandbox_drop(FIRST_OTHER_FD);
 	if (!start_from(worker, &start))
 		return 5;
 	worker->stall_ms = start.stall_ms;
 
 	session_open(worker, &start, &hello.attr);
-	sandbox_close();
+	sandbox_close(false);
 #ifdef MIGRATE_WRITES
 	worker->max_read = MIN(worker->max_read, smb2cli_conn_max_write_size(worker->conn));
 	worker->no_repeat = true; /* whether it takes compounds has shown by now */

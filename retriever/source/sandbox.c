@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sandbox.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -14,10 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sandbox.h"
-
-#define NOBODY	    65534
-#define FIRST_OTHER 5 /* descriptors that are not of wire.h */
+#define NOBODY 65534
 
 static void end_unless_done(int ret)
 {
@@ -36,7 +35,7 @@ static void be_expendable(void)
 		close(fd);
 }
 
-void sandbox_drop(void)
+void sandbox_drop(unsigned first_other)
 {
 	const struct rlimit none = {0, 0}, files = {32, 32};
 
@@ -53,7 +52,7 @@ void sandbox_drop(void)
 	end_unless_done(setrlimit(RLIMIT_CORE, &none));
 	end_unless_done(setrlimit(RLIMIT_NOFILE, &files));
 	end_unless_done(chdir("/"));
-	close_range(FIRST_OTHER, ~0u, 0);
+	close_range(first_other, ~0u, 0);
 }
 
 #ifdef __x86_64__
@@ -66,13 +65,19 @@ void sandbox_drop(void)
 
 /* Refused with EPERM: whatever reaches beyond the descriptors that are open. */
 static const unsigned refused[] = {
+	SYS_openat,
+	SYS_socket,
+	SYS_connect,
+#ifdef __x86_64__
+	SYS_open,
+#define OPENING 4 /* those before here */
+#else
+#define OPENING 3
+#endif
 	SYS_execve,
 	SYS_execveat,
-	SYS_openat,
 	SYS_openat2,
-	SYS_socket,
 	SYS_socketpair,
-	SYS_connect,
 	SYS_bind,
 	SYS_listen,
 	SYS_accept4,
@@ -108,7 +113,6 @@ static const unsigned refused[] = {
 	SYS_unshare,
 	SYS_setns,
 #ifdef __x86_64__
-	SYS_open,
 	SYS_creat,
 	SYS_accept,
 	SYS_fork,
@@ -125,10 +129,11 @@ static const unsigned refused[] = {
 #endif
 };
 
-void sandbox_close(void)
+void sandbox_close(bool may_open)
 {
-	enum { N = sizeof(refused) / sizeof(refused[0]) };
-	struct sock_filter filter[N + 8];
+	enum { ALL = sizeof(refused) / sizeof(refused[0]) };
+	const unsigned first = may_open ? OPENING : 0, count = ALL - first;
+	struct sock_filter filter[ALL + 8];
 	struct sock_fprog program = {.filter = filter};
 	unsigned n = 0;
 
@@ -141,10 +146,11 @@ void sandbox_close(void)
 	filter[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 						   offsetof(struct seccomp_data, nr));
 	/* the x32 calls have numbers of their own */
-	filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, N, 0);
-	for (unsigned i = 0; i < N; i++)
-		filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refused[i],
-							   (uint8_t)(N - i), 0);
+	filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000,
+						   (uint8_t)count, 0);
+	for (unsigned i = 0; i < count; i++)
+		filter[n++] = (struct sock_filter)BPF_JUMP(
+			BPF_JMP | BPF_JEQ | BPF_K, refused[first + i], (uint8_t)(count - i), 0);
 	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
 						   SECCOMP_RET_ERRNO | (EPERM & SECCOMP_RET_DATA));
