@@ -38,9 +38,11 @@ struct ctl {
 	const char *tool;				      /* of backup-list --for */
 	gboolean http;					      /* of metrics */
 	const char *textfile;				      /* of metrics */
-	const char *target, *password_file;		      /* of check URL */
+	const char *target, *password_file;		      /* of check URL, discover */
 	const char *bandwidth, *requests;		      /* of check */
 	gboolean progress, anew;			      /* of check */
+	const char *smb_user, *wait;			      /* of discover */
+	const char *draft, *exports, *smb_conf, *netapp;      /* likewise */
 	const char *volume; /* NULL only for commands that take none */
 	char **arguments;   /* that follow it; NULL-terminated */
 };
@@ -102,6 +104,8 @@ enum ctl_exit ctl_mend(const struct ctl *ctl);
 enum ctl_exit ctl_rollback(const struct ctl *ctl);
 enum ctl_exit ctl_backup_list(const struct ctl *ctl);
 enum ctl_exit ctl_metrics(const struct ctl *ctl);
+/* "volume" is the old server's name. */
+enum ctl_exit ctl_discover(const struct ctl *ctl);
 
 /* Adds to a status how far the old server follows, where it does; and prints that. */
 void ctl_rollback_status(const struct ctl *ctl, const char *volume, GKeyFile *status);

@@ -106,6 +106,7 @@ static const struct command {
 	enum ctl_exit (*run)(const struct ctl *ctl);
 	const char *help;
 } commands[] = {
+	{"discover", "HOST", 1, 1, ctl_discover, "list what an old server exports and shares"},
 	{"check", "NAME", 1, 1, ctl_survey,
 	 "look through the old server's tree: what can come, how long it takes"},
 	{"copy", "NAME", 1, 1, ctl_copy,
@@ -180,9 +181,22 @@ static const GOptionEntry options[] = {
 	{"watch", 0, 0, G_OPTION_ARG_NONE, &given.watch, "status: show it again every second",
 	 NULL},
 	{"json", 0, 0, G_OPTION_ARG_NONE, &given.json,
-	 "check, copy, status, errors, trace, report, aside, verify, rollback, changes: "
+	 "discover, check, copy, status, errors, trace, report, aside, verify, rollback, changes: "
 	 "print JSON",
 	 NULL},
+	{"smb-user", 0, 0, G_OPTION_ARG_STRING, &given.smb_user,
+	 "discover: who asks for the shares (default: nobody in particular)", "[DOMAIN\\]USER"},
+	{"exports", 0, 0, G_OPTION_ARG_FILENAME, &given.exports,
+	 "discover: access rules out of its /etc/exports", "FILE"},
+	{"smb-conf", 0, 0, G_OPTION_ARG_FILENAME, &given.smb_conf,
+	 "discover: paths and access rules of shares out of its smb.conf", "FILE"},
+	{"netapp", 0, 0, G_OPTION_ARG_FILENAME, &given.netapp,
+	 "discover: export policies and shares out of what ONTAP's commands list", "FILE"},
+	{"draft", 0, 0, G_OPTION_ARG_STRING, &given.draft,
+	 "discover: print quickmigrate, ganesha or samba: a configuration to be edited; or all",
+	 "WHAT"},
+	{"wait", 0, 0, G_OPTION_ARG_STRING, &given.wait,
+	 "discover: how long for each answer (default: 10)", "SECONDS"},
 	{"same", 0, 0, G_OPTION_ARG_NONE, &given.same,
 	 "retry: size and mtime are enough to know a file by", NULL},
 	{"all", 0, 0, G_OPTION_ARG_NONE, &given.all,
@@ -232,7 +246,8 @@ static const GOptionEntry options[] = {
 	{"target", 0, 0, G_OPTION_ARG_FILENAME, &given.target,
 	 "check: of a URL: a directory of the new file system", "DIR"},
 	{"password-file", 0, 0, G_OPTION_ARG_FILENAME, &given.password_file,
-	 "check: of a URL smb://USER@...: the file with the password", "FILE"},
+	 "check, discover: of a URL smb://USER@..., of --smb-user: the file with the password",
+	 "FILE"},
 	{"bandwidth", 0, 0, G_OPTION_ARG_STRING, &given.bandwidth, "check: read no more per second",
 	 "BYTES"},
 	{"requests", 0, 0, G_OPTION_ARG_STRING, &given.requests,

@@ -1,27 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Each C source has a check program of its name: tests/DIR/test_NAME.c for DIR/NAME.c, where DIR is
-common, crawler, guard, journal, retriever, rollback, survey or a folder of these (with what is below it).
+common, crawler, discover, guard, journal, retriever, rollback, survey or a folder of these (with what is
+below it).
 
-main.c is tested as the program that it makes, compat_*.c, migrate-smb-worker and migrate-smb-writer
-with a real Samba.
+main.c is tested as the program that it makes, compat_*.c, migrate-smb-worker, migrate-smb-writer
+and migrate-discover with real servers.
 """
 import glob
 import os
 import sys
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-WORKER = 'retriever/source/smb/worker/'
+WORKERS = ('retriever/source/smb/worker/', 'discover/worker/')
 
 
 def main():
-    sources = [path for top in ('common', 'crawler', 'guard', 'journal', 'retriever', 'rollback',
-                                'survey')
+    sources = [path for top in ('common', 'crawler', 'discover', 'guard', 'journal', 'retriever',
+                                'rollback', 'survey')
                for path in glob.glob(f'{top}/**/*.c', root_dir=TREE, recursive=True)]
     missing = []
     for path in sorted(sources):
         *folders, name = path.split('/')
-        if name == 'main.c' or name.startswith('compat_') or path.startswith(WORKER):
+        if name == 'main.c' or name.startswith('compat_') or path.startswith(WORKERS):
             continue
         program = '/'.join(['tests', *folders[:2], f'test_{name}'])
         if not os.path.exists(f'{TREE}/{program}'):

@@ -48,8 +48,8 @@ class Pages(unittest.TestCase):
         taken = set()
         for line in re.findall(r"^ \*   ([a-z][a-z, ]*)", contract, re.M):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
-        self.assertEqual(shown - {"backup-list", "changes", "check", "commit", "metrics",
-                                  "rollback"},
+        self.assertEqual(shown - {"backup-list", "changes", "check", "commit", "discover",
+                                  "metrics", "rollback"},
                          taken - {"settings", "proof", "mend"})
 
     def test_modules(self):

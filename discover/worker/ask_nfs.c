@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Portmapper (RFC 1833), MOUNT and NFS version 3 (RFC 1813), NFS version 4 (RFC 7530, 8881). */
+#include <nfsc/libnfs.h>
+#include <nfsc/libnfs-raw.h>
+#include <nfsc/libnfs-raw-mount.h>
+#include <nfsc/libnfs-raw-nfs.h>
+#include <nfsc/libnfs-raw-nfs4.h>
+#include <nfsc/libnfs-raw-portmap.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "answer.h"
+#include "asker.h"
+#include "rpc.h"
+#include "source/sandbox.h"
+
+#define NUMBER	     24
+#define FLAVOURS_MAX 16
+
+/* Connections are there, and no byte was read from them. */
+static void be_jailed(void)
+{
+	sandbox_drop(UINT_MAX);
+	sandbox_close(false);
+}
+
+static const char *number(char text[NUMBER], uint64_t value)
+{
+	snprintf(text, NUMBER, "%" G_GUINT64_FORMAT, value);
+	return text;
+}
+
+/* ---- services -------------------------------------------------------------------------------- */
+
+static void take_services(void *arg, void *data)
+{
+	const struct pmap2_dump_result *result = data;
+
+	for (struct pmap2_mapping_list *at = result->list; at; at = at->next) {
+		const struct pmap2_mapping *map = &at->map;
+		char program[NUMBER], version[NUMBER], port[NUMBER];
+
+		if (map->prot == IPPROTO_TCP || map->prot == IPPROTO_UDP)
+			answer("service", number(program, map->prog), number(version, map->vers),
+			       map->prot == IPPROTO_TCP ? "tcp" : "udp", number(port, map->port));
+	}
+}
+
+void ask_services(char **arguments, unsigned n)
+{
+	struct rpc_context *rpc = rpc_connected(arguments[0], "111");
+	struct rpc_call call = {.take = take_services};
+
+	be_jailed();
+	if (!rpc_finish(rpc, &call, rpc_pmap2_dump_async(rpc, rpc_done, &call)))
+		answer_failed("portmapper: %s", call.why);
+}
+
+/* ---- versions -------------------------------------------------------------------------------- */
+
+static void take_minor(void *arg, void *data)
+{
+	const COMPOUND4res *res = data;
+
+	*(bool *)arg = res->status != NFS4ERR_MINOR_VERS_MISMATCH;
+}
+
+/* Outside of a session, so that later versions refuse the operation, unless they refuse the
+ * version. */
+static void ask_minor(struct rpc_context *rpc, uint32_t minor)
+{
+	nfs_argop4 operation = {.argop = OP_PUTROOTFH};
+	COMPOUND4args args = {.minorversion = minor,
+			      .argarray = {.argarray_len = 1, .argarray_val = &operation}};
+	bool spoken = false;
+	struct rpc_call call = {.take = take_minor, .arg = &spoken};
+	char version[NUMBER];
+
+	if (!rpc_finish(rpc, &call, rpc_nfs4_compound_async(rpc, rpc_done, &args, &call)) ||
+	    !spoken)
+		return;
+	snprintf(version, sizeof(version), "4.%u", minor);
+	answer("version", version);
+}
+
+void ask_versions(char **arguments, unsigned n)
+{
+	/* one that does not speak a version may close the connection */
+	struct rpc_context *nfs3 = rpc_connected(arguments[0], arguments[1]);
+	struct rpc_context *nfs4 = rpc_connected(arguments[0], arguments[1]);
+	struct rpc_call three = {.take = NULL}, four = {.take = NULL};
+
+	be_jailed();
+	if (rpc_finish(nfs3, &three, rpc_nfs3_null_async(nfs3, rpc_done, &three)))
+		answer("version", "3");
+	if (!rpc_finish(nfs4, &four, rpc_nfs4_null_async(nfs4, rpc_done, &four)))
+		return;
+	for (uint32_t minor = 0; minor <= 2; minor++)
+		ask_minor(nfs4, minor);
+}
+
+/* ---- exports --------------------------------------------------------------------------------- */
+
+static void take_exports(void *arg, void *data)
+{
+	const exports *list = data;
+
+	for (struct exportnode *at = *list; at; at = at->ex_next) {
+		if (!at->ex_dir)
+			continue;
+		answer("export", at->ex_dir);
+		for (struct groupnode *group = at->ex_groups; group; group = group->gr_next)
+			if (group->gr_name)
+				answer("group", group->gr_name);
+	}
+}
+
+void ask_exports(char **arguments, unsigned n)
+{
+	struct rpc_context *rpc = rpc_connected(arguments[0], arguments[1]);
+	struct rpc_call call = {.take = take_exports};
+
+	be_jailed();
+	if (!rpc_finish(rpc, &call, rpc_mount3_export_async(rpc, rpc_done, &call)))
+		answer_failed("MOUNT: %s", call.why);
+}
+
+/* ---- spaces ---------------------------------------------------------------------------------- */
+
+struct mounted {
+	mountstat3 status;
+	char handle[64];
+	u_int len;
+};
+
+static void take_mount(void *arg, void *data)
+{
+	struct mounted *mounted = arg;
+	const mountres3 *res = data;
+	const mountres3_ok *ok = &res->mountres3_u.mountinfo;
+	char flavour[NUMBER];
+
+	mounted->status = res->fhs_status;
+	if (res->fhs_status != MNT3_OK)
+		return;
+	for (u_int i = 0; i < MIN(ok->auth_flavors.auth_flavors_len, FLAVOURS_MAX); i++)
+		answer("flavour", number(flavour, (unsigned)ok->auth_flavors.auth_flavors_val[i]));
+	mounted->len = MIN(ok->fhandle.fhandle3_len, sizeof(mounted->handle));
+	memcpy(mounted->handle, ok->fhandle.fhandle3_val, mounted->len);
+}
+
+static void take_space(void *arg, void *data)
+{
+	const FSSTAT3res *res = data;
+	const FSSTAT3resok *ok = &res->FSSTAT3res_u.resok;
+	char bytes[NUMBER], rest[NUMBER], available[NUMBER], files[NUMBER], free_files[NUMBER];
+
+	if (res->status != NFS3_OK)
+		answer("refused", nfsstat3_to_str(res->status));
+	else
+		answer("space", number(bytes, ok->tbytes), number(rest, ok->fbytes),
+		       number(available, ok->abytes), number(files, ok->tfiles),
+		       number(free_files, ok->ffiles));
+}
+
+static void ask_space(struct rpc_context *mount, struct rpc_context *nfs, char *path)
+{
+	struct mounted mounted = {.status = MNT3_OK};
+	struct rpc_call mnt = {.take = take_mount, .arg = &mounted}, umnt = {.take = NULL};
+	struct rpc_call fsstat = {.take = take_space};
+
+	if (!rpc_finish(mount, &mnt, rpc_mount3_mnt_async(mount, rpc_done, path, &mnt)))
+		answer_failed("MOUNT: %s", mnt.why);
+	if (mounted.status != MNT3_OK) {
+		answer("refused", mountstat3_to_str((int)mounted.status));
+		return;
+	}
+	FSSTAT3args args = {.fsroot.data = {.data_len = mounted.len, .data_val = mounted.handle}};
+	if (!rpc_finish(nfs, &fsstat, rpc_nfs3_fsstat_async(nfs, rpc_done, &args, &fsstat)))
+		answer_failed("NFS: %s", fsstat.why);
+	/* its list of clients is not to keep us */
+	rpc_finish(mount, &umnt, rpc_mount3_umnt_async(mount, rpc_done, path, &umnt));
+}
+
+void ask_spaces(char **arguments, unsigned n)
+{
+	struct rpc_context *mount = rpc_connected(arguments[0], arguments[1]);
+	struct rpc_context *nfs = rpc_connected(arguments[0], arguments[2]);
+	char index[NUMBER];
+
+	be_jailed();
+	for (unsigned i = 3; i < n; i++) {
+		answer("at", number(index, i - 3));
+		ask_space(mount, nfs, arguments[i]);
+	}
+}
