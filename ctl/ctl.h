@@ -43,7 +43,10 @@ struct ctl {
 	gboolean progress, anew;			      /* of check */
 	const char *smb_user, *wait;			      /* of discover */
 	const char *draft, *exports, *smb_conf, *netapp;      /* likewise */
-	const char *volume; /* NULL only for commands that take none */
+	const char *wave;				      /* of commands for several volumes */
+	const char *volume; /* the one, or that whose turn it is; NULL: none was named */
+	char **volumes;	    /* all that were chosen; NULL-terminated */
+	bool many;	    /* they are not one */
 	char **arguments;   /* that follow it; NULL-terminated */
 };
 
@@ -69,6 +72,29 @@ enum ctl_exit ctl_ask(struct ctl_link *link, const char *command, bool quiet, GK
 enum ctl_exit ctl_ask_once(const struct ctl *ctl, const char *command, GKeyFile **reply);
 /* After CTL_NO_RETRIEVER: there is one that does not answer. */
 bool ctl_link_is_silent(const struct ctl_link *link);
+/* The retriever's answer, cut to whole lines; NULL: it makes no sense. */
+GKeyFile *ctl_parse(char *text);
+/* What a status of an answer means: -ENOTCONN: nobody is there; -ETIME: somebody, who does not
+ * answer; -EPROTO: of another version; any other: refused, and text says why. */
+void ctl_complain_of(const char *name, int status, const char *text);
+enum ctl_exit ctl_exit_of(int status);
+/* How long a retriever may be absent, which may be starting or restarting; and how long one that
+ * listens may take to say hello, which may have a busy machine. */
+#define CTL_ABSENT_MS 3000
+#define CTL_SILENT_MS 15000
+
+/* ---- several volumes (ctl_names.c) ------------------------------------------------------------
+ */
+
+/* Which volumes a command is for: those that are named, or those of ctl->wave, or all.  FALSE with
+ * a line on stderr. */
+gboolean ctl_choose(struct ctl *ctl, char **names);
+/* One after the other, whatever becomes of those before; the worst of all. */
+enum ctl_exit ctl_in_turn(struct ctl *ctl, enum ctl_exit (*run)(const struct ctl *ctl));
+void ctl_announce(const struct ctl *ctl, const char *command);
+/* Asks all of them at once, and says so when it is done, in one line each: NAME in text is the
+ * volume's. */
+enum ctl_exit ctl_ask_and_say(const struct ctl *ctl, const char *command, const char *text);
 
 /* Calls each for every failure that the retriever lists. */
 typedef void (*ctl_error_fn)(void *arg, const char *path, const char *reason);
@@ -86,6 +112,8 @@ double ctl_confidence(uint64_t n);
 /* ---- commands -------------------------------------------------------------------------------- */
 
 enum ctl_exit ctl_status(const struct ctl *ctl);
+/* of many volumes (ctl_overview.c) */
+enum ctl_exit ctl_overview(const struct ctl *ctl);
 enum ctl_exit ctl_errors(const struct ctl *ctl);
 enum ctl_exit ctl_report(const struct ctl *ctl);
 /* report --final (ctl_final.c), and report --check (ctl_check.c), which needs no rights */
@@ -133,6 +161,8 @@ char *ctl_text(GKeyFile *reply, const char *group, const char *key);
 char *ctl_bytes(uint64_t bytes);
 /* Seconds until all is whole, or -1 where that cannot be told. */
 int64_t ctl_remaining(GKeyFile *status);
+/* Nothing more happens by itself: whole, finished, or copied. */
+bool ctl_is_settled(GKeyFile *status);
 /* "request N" of a status, which stand at its end. */
 bool ctl_is_request(const char *group);
 /* The groups as objects, '-' in keys as '_'; numbers and truth values as such but in [volume].

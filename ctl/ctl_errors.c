@@ -59,7 +59,9 @@ static void print_one(struct listing *listing, GKeyFile *reply, const char *grou
 	else if (listing->ctl->json)
 		print_json(listing, reply, group);
 	else if (listing->ctl->summary)
-		printf("%8" G_GUINT64_FORMAT "  %s (%s)\n", ctl_number(reply, group, "count"),
+		printf("%s%s%8" G_GUINT64_FORMAT "  %s (%s)\n",
+		       listing->ctl->many ? listing->ctl->volume : "",
+		       listing->ctl->many ? ":" : "", ctl_number(reply, group, "count"),
 		       shown_reason, g_strerror((int)ctl_number(reply, group, "errno")));
 	else
 		printf("%s: %s\n", shown_path, shown_reason);

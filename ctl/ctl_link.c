@@ -9,11 +9,7 @@
 #include "config/config.h"
 #include "migrate.h"
 
-/* How long a retriever may be absent, which may be starting or restarting; and how long one that
- * listens may take to say hello, which may have a busy machine. */
-#define ABSENT_MS    3000
 #define RESTARTS_MAX 2
-#define SILENT_MS    15000
 
 struct ctl_link {
 	char *name;
@@ -97,6 +93,13 @@ bool ctl_link_is_silent(const struct ctl_link *link)
 	return link->status == -ETIME;
 }
 
+enum ctl_exit ctl_exit_of(int status)
+{
+	if (status == -ENOTCONN || status == -ETIME || status == -EPROTO)
+		return CTL_NO_RETRIEVER;
+	return status ? CTL_REFUSED : CTL_OK;
+}
+
 static enum ctl_exit wait_for_answer(struct ctl_link *link, uint64_t request)
 {
 	int64_t seen = g_get_monotonic_time();
@@ -109,35 +112,33 @@ static enum ctl_exit wait_for_answer(struct ctl_link *link, uint64_t request)
 		if (migrate_volume_connected(link->volume))
 			seen = now;
 		if (!link->done &&
-		    (error == -EPROTO || now - seen > (listens ? SILENT_MS : ABSENT_MS) * 1000)) {
+		    (error == -EPROTO ||
+		     now - seen > (listens ? CTL_SILENT_MS : CTL_ABSENT_MS) * 1000)) {
 			migrate_cancel(link->volume, request);
 			while (!link->done)
 				migrate_volume_dispatch(link->volume, 200);
 			link->status = error == -EPROTO ? -EPROTO : listens ? -ETIME : -ENOTCONN;
 		}
 	}
-	if (link->status == -ENOTCONN || ctl_link_is_silent(link) || link->status == -EPROTO)
-		return CTL_NO_RETRIEVER;
-	return link->status ? CTL_REFUSED : CTL_OK;
+	return ctl_exit_of(link->status);
 }
 
-static void complain_of(const struct ctl_link *link)
+void ctl_complain_of(const char *name, int status, const char *text)
 {
-	if (link->status == -ENOTCONN)
+	if (status == -ENOTCONN)
 		ctl_complain("%s: the retriever is not running; start it with: "
 			     "systemctl start migrate-retriever@%s",
-			     link->name, link->name);
-	else if (ctl_link_is_silent(link))
+			     name, name);
+	else if (status == -ETIME)
 		ctl_complain("%s: the retriever is running and does not answer; see what it does: "
 			     "journalctl -u migrate-retriever@%s",
-			     link->name, link->name);
-	else if (link->status == -EPROTO)
+			     name, name);
+	else if (status == -EPROTO)
 		ctl_complain("%s: the retriever is of another version; restart it with: "
 			     "systemctl restart migrate-retriever@%s",
-			     link->name, link->name);
+			     name, name);
 	else
-		ctl_complain("%s: %s", link->name,
-			     link->text && *link->text ? link->text : g_strerror(-link->status));
+		ctl_complain("%s: %s", name, text && *text ? text : g_strerror(-status));
 }
 
 /* One that begins anew for the command is asked again. */
@@ -159,29 +160,37 @@ static enum ctl_exit ask(struct ctl_link *link, const char *command)
 	}
 }
 
-enum ctl_exit ctl_ask(struct ctl_link *link, const char *command, bool quiet, GKeyFile **reply)
+GKeyFile *ctl_parse(char *text)
 {
 	g_autoptr(GKeyFile) file = g_key_file_new();
+	/* What did not fit into a frame ends anywhere; whole lines are good. */
+	char *end = strrchr(text, '\n');
+
+	if (end)
+		end[1] = '\0';
+	return g_key_file_load_from_data(file, text, (gsize)-1, G_KEY_FILE_NONE, NULL)
+		       ? g_steal_pointer(&file)
+		       : NULL;
+}
+
+enum ctl_exit ctl_ask(struct ctl_link *link, const char *command, bool quiet, GKeyFile **reply)
+{
 	enum ctl_exit result = ask(link, command);
 
 	if (result) {
 		if (!quiet)
-			complain_of(link);
+			ctl_complain_of(link->name, link->status, link->text);
 		return result;
 	}
 	if (!reply)
 		return CTL_OK;
-	/* What did not fit into a frame ends anywhere; whole lines are good. */
-	char *end = strrchr(link->text, '\n');
-	if (end)
-		end[1] = '\0';
-	if (!g_key_file_load_from_data(file, link->text, (gsize)-1, G_KEY_FILE_NONE, NULL)) {
+	*reply = ctl_parse(link->text);
+	if (!*reply) {
 		ctl_complain("%s: the retriever's answer to \"%s\" makes no sense; restart it, so "
 			     "that both are of one version",
 			     link->name, command);
 		return CTL_REFUSED;
 	}
-	*reply = g_steal_pointer(&file);
 	return CTL_OK;
 }
 

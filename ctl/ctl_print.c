@@ -50,6 +50,13 @@ int64_t ctl_remaining(GKeyFile *status)
 	return worst < 1e9 ? (int64_t)(worst + 0.5) : -1;
 }
 
+bool ctl_is_settled(GKeyFile *status)
+{
+	g_autofree char *state = ctl_text(status, "volume", "state");
+
+	return !strcmp(state, "whole") || !strcmp(state, "finished") || !strcmp(state, "copied");
+}
+
 bool ctl_is_request(const char *group)
 {
 	return g_str_has_prefix(group, "request ");

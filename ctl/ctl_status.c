@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/config.h"
-
 #define BAR_WIDTH 30
 
 static bool is_copy(const char *state)
@@ -296,85 +294,18 @@ static enum ctl_exit watch_volume(const struct ctl *ctl, struct ctl_link *link)
 			lines = draw_status(ctl->volume, status, lines);
 		else
 			print_line(ctl->volume, status);
-		g_autofree char *state = ctl_text(status, "volume", "state");
-		if (!strcmp(state, "whole") || !strcmp(state, "finished") ||
-		    !strcmp(state, "copied"))
+		if (ctl_is_settled(status))
 			return CTL_OK;
 		g_usleep(G_USEC_PER_SEC);
 	}
-}
-
-/* ---- all volumes ----------------------------------------------------------------------------- */
-
-static GKeyFile *absent_status(const char *volume, bool silent)
-{
-	GKeyFile *status = g_key_file_new();
-
-	g_key_file_set_string(status, "volume", "name", volume);
-	g_key_file_set_string(status, "volume", "state",
-			      silent ? "no answer from the retriever" : "no retriever");
-	return status;
-}
-
-static void print_brief(const char *volume, GKeyFile *status)
-{
-	g_autofree char *state = ctl_text(status, "volume", "state");
-
-	if (g_key_file_has_group(status, "counters") && (is_moving(state) || is_copy(state))) {
-		g_autofree char *files = portion_text(status, "files", false);
-		g_autofree char *bytes = portion_text(status, "bytes", true);
-
-		printf("%-16s %-13s files %s, bytes %s, %" G_GUINT64_FORMAT " errors\n", volume,
-		       state, files, bytes, ctl_number(status, "counters", "errors"));
-	} else {
-		printf("%-16s %s\n", volume, state);
-	}
-}
-
-static enum ctl_exit every_volume(const struct ctl *ctl)
-{
-	g_autoptr(GError) error = NULL;
-	g_auto(GStrv) names = config_volumes(ctl->config_file, &error);
-	g_autoptr(JsonArray) list = json_array_new();
-	enum ctl_exit worst = CTL_OK;
-
-	if (!names) {
-		ctl_complain("%s", error->message);
-		return CTL_USAGE;
-	}
-	for (unsigned i = 0; names[i]; i++) {
-		g_autoptr(GKeyFile) status = NULL;
-		enum ctl_exit result;
-		struct ctl_link *link = ctl_link_open(ctl, names[i], &result);
-
-		if (link)
-			result = ctl_ask(link, "status", true, &status);
-		if (result == CTL_NO_RETRIEVER || !status)
-			status = absent_status(names[i], link && ctl_link_is_silent(link));
-		ctl_link_close(link);
-		worst = MAX(worst, result);
-		if (ctl->json)
-			json_array_add_element(list, ctl_json(status, false));
-		else
-			print_brief(names[i], status);
-	}
-	if (ctl->json) {
-		JsonNode *node = json_node_alloc();
-
-		json_node_init_array(node, list);
-		ctl_print_json(node, true);
-	} else if (!names[0]) {
-		printf("no volumes in the configuration\n");
-	}
-	return worst;
 }
 
 enum ctl_exit ctl_status(const struct ctl *ctl)
 {
 	enum ctl_exit result;
 
-	if (!ctl->volume)
-		return every_volume(ctl);
+	if (ctl->many)
+		return ctl_overview(ctl);
 
 	struct ctl_link *link = ctl_link_open(ctl, ctl->volume, &result);
 	if (!link)

@@ -10,18 +10,6 @@
 
 /* ---- commands that are one question ---------------------------------------------------------- */
 
-/* Asks, and says so when it is done: NAME in text is the volume's. */
-static enum ctl_exit ask_and_say(const struct ctl *ctl, const char *command, const char *text)
-{
-	enum ctl_exit result = ctl_ask_once(ctl, command, NULL);
-	g_auto(GStrv) parts = g_strsplit(text, "NAME", -1);
-	g_autofree char *line = g_strjoinv(ctl->volume, parts);
-
-	if (!result)
-		puts(line);
-	return result;
-}
-
 static enum ctl_exit retry_failures(const struct ctl *ctl)
 {
 	if (*ctl->arguments && !ctl->same)
@@ -30,27 +18,27 @@ static enum ctl_exit retry_failures(const struct ctl *ctl)
 		ctl_complain("retry: --same is of failures, without PATH");
 		return CTL_USAGE;
 	}
-	return ask_and_say(ctl, ctl->same ? "retry same" : "retry",
-			   "NAME: failures are forgotten; to try again at once: "
-			   "systemctl start migrate-crawler@NAME");
+	return ctl_ask_and_say(ctl, ctl->same ? "retry same" : "retry",
+			       "NAME: failures are forgotten; to try again at once: "
+			       "systemctl start migrate-crawler@NAME");
 }
 
 static enum ctl_exit accept_losses(const struct ctl *ctl)
 {
-	return ask_and_say(ctl, "accept",
-			   "NAME: what of the copy the old server does not have is set aside, "
-			   "however much it is");
+	return ctl_ask_and_say(ctl, "accept",
+			       "NAME: what of the copy the old server does not have is set aside, "
+			       "however much it is");
 }
 
 static enum ctl_exit pause_background(const struct ctl *ctl)
 {
-	return ask_and_say(ctl, "pause",
-			   "NAME: background work pauses; clients are served as before");
+	return ctl_ask_and_say(ctl, "pause",
+			       "NAME: background work pauses; clients are served as before");
 }
 
 static enum ctl_exit resume_background(const struct ctl *ctl)
 {
-	return ask_and_say(ctl, "resume", "NAME: background work goes on");
+	return ctl_ask_and_say(ctl, "resume", "NAME: background work goes on");
 }
 
 static enum ctl_exit throttle_background(const struct ctl *ctl)
@@ -64,14 +52,11 @@ static enum ctl_exit throttle_background(const struct ctl *ctl)
 		return CTL_USAGE;
 	}
 	g_autofree char *command = g_strdup_printf("throttle %" G_GUINT64_FORMAT, bytes);
-	enum ctl_exit result = ctl_ask_once(ctl, command, NULL);
 	g_autofree char *shown = ctl_bytes(bytes);
-	if (!result && bytes)
-		printf("%s: %s/s at most in the background, until the retriever restarts\n",
-		       ctl->volume, shown);
-	else if (!result)
-		printf("%s: no bandwidth limit, until the retriever restarts\n", ctl->volume);
-	return result;
+	g_autofree char *text = g_strdup_printf("NAME: %s%s, until the retriever restarts",
+						bytes ? shown : "no bandwidth limit",
+						bytes ? "/s at most in the background" : "");
+	return ctl_ask_and_say(ctl, command, text);
 }
 
 static enum ctl_exit finalize_volume(const struct ctl *ctl)
@@ -99,47 +84,61 @@ static enum ctl_exit finalize_volume(const struct ctl *ctl)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+/* For which volumes a command can be. */
+enum many {
+	ONE,	 /* the first argument names it */
+	EACH,	 /* one after the other */
+	SAID,	 /* likewise, and that is said before */
+	AT_ONCE, /* the command itself knows of all */
+};
+
 static const struct command {
 	const char *name;
 	const char *arguments;
 	int min, max; /* arguments */
 	enum ctl_exit (*run)(const struct ctl *ctl);
 	const char *help;
+	enum many many;
+	int own; /* of many: arguments behind the names; -1: all but the first name */
 } commands[] = {
 	{"discover", "HOST", 1, 1, ctl_discover, "list what an old server exports and shares"},
 	{"check", "NAME", 1, 1, ctl_survey,
 	 "look through the old server's tree: what can come, how long it takes"},
 	{"copy", "NAME", 1, 1, ctl_copy,
 	 "copy the old server's tree, or bring the copy up to date"},
-	{"attach", "NAME", 1, 1, ctl_attach,
-	 "bind the root to the old server; clients can be switched then"},
-	{"status", "[NAME]", 0, 1, ctl_status, "show how far it is; all volumes without NAME"},
+	{"attach", "NAME...", 1, INT_MAX, ctl_attach,
+	 "bind the root to the old server; clients can be switched then", EACH},
+	{"status", "[NAME...]", 0, INT_MAX, ctl_status,
+	 "show how far it is; all volumes without NAME", AT_ONCE},
 	{"metrics", "", 0, 0, ctl_metrics, "print all volumes' status for Prometheus"},
-	{"errors", "NAME", 1, 1, ctl_errors, "list what failed, and why"},
+	{"errors", "NAME...", 1, INT_MAX, ctl_errors, "list what failed, and why", EACH},
 	{"trace", "NAME", 1, 1, ctl_trace, "show what was done for requests, step by step"},
 	{"report", "NAME", 1, INT_MAX, ctl_report,
 	 "list what could not be carried over; --final: prove what was"},
 	{"retry", "NAME [PATH...]", 1, INT_MAX, retry_failures,
-	 "forget the failures, so that all is tried again; with PATH: mend differences"},
+	 "forget the failures, so that all is tried again; with PATH: mend differences", AT_ONCE,
+	 -1},
 	{"skip", "NAME PATH...", 2, INT_MAX, ctl_skip, "give up names that nothing can have here"},
 	{"aside", "NAME [PATH...]", 1, INT_MAX, ctl_aside,
 	 "list what of a copy was set aside; restore or discard it"},
 	{"accept", "NAME", 1, 1, accept_losses,
 	 "let any number of a copy's names go, until the retriever restarts"},
-	{"throttle", "NAME BYTES", 2, 2, throttle_background,
-	 "limit background reads per second; 0: no limit"},
-	{"pause", "NAME", 1, 1, pause_background, "stop background work; clients are served"},
-	{"resume", "NAME", 1, 1, resume_background, "go on with background work"},
-	{"verify", "NAME", 1, 1, ctl_verify, "walk the whole tree and count what is unfinished"},
+	{"throttle", "NAME... BYTES", 2, INT_MAX, throttle_background,
+	 "limit background reads per second; 0: no limit", AT_ONCE, 1},
+	{"pause", "NAME...", 1, INT_MAX, pause_background,
+	 "stop background work; clients are served", AT_ONCE},
+	{"resume", "NAME...", 1, INT_MAX, resume_background, "go on with background work", AT_ONCE},
+	{"verify", "NAME...", 1, INT_MAX, ctl_verify,
+	 "walk the whole tree and count what is unfinished", EACH},
 	{"backup-list", "NAME [DIRECTORY]", 1, 2, ctl_backup_list,
 	 "list what is not here yet, to be left out of a backup"},
 	{"rollback", "NAME", 1, 1, ctl_rollback,
 	 "carry back to the old server what clients changed"},
-	{"finalize", "NAME", 1, 1, finalize_volume,
-	 "verify, and remove what is left of the migration"},
+	{"finalize", "NAME...", 1, INT_MAX, finalize_volume,
+	 "verify, and remove what is left of the migration", SAID},
 	{"changes", "NAME", 1, 1, ctl_changes, "list what clients changed since the switch"},
-	{"commit", "NAME", 1, 1, ctl_commit,
-	 "close the way back: what clients changed is forgotten"},
+	{"commit", "NAME...", 1, INT_MAX, ctl_commit,
+	 "close the way back: what clients changed is forgotten", SAID},
 };
 
 static const struct command *find_command(const char *name)
@@ -158,7 +157,7 @@ static char *describe_commands(void)
 		g_autofree char *call =
 			g_strdup_printf("%s %s", commands[i].name, commands[i].arguments);
 
-		g_string_append_printf(text, "  %-22s%s\n", call, commands[i].help);
+		g_string_append_printf(text, "  %-22s %s\n", call, commands[i].help);
 	}
 	g_string_append(text,
 			"\nExit status: 0 done, 1 refused or something is unfinished, 2 wrong "
@@ -200,7 +199,9 @@ static const GOptionEntry options[] = {
 	{"same", 0, 0, G_OPTION_ARG_NONE, &given.same,
 	 "retry: size and mtime are enough to know a file by", NULL},
 	{"all", 0, 0, G_OPTION_ARG_NONE, &given.all,
-	 "skip: all such names of the directories PATH...", NULL},
+	 "skip: all such names of the directories PATH...; else: every volume", NULL},
+	{"wave", 0, 0, G_OPTION_ARG_STRING, &given.wave,
+	 "In place of NAME: every volume with wave = W in the configuration", "W"},
 	{"summary", 0, 0, G_OPTION_ARG_NONE, &given.summary,
 	 "errors: how many there are for each reason", NULL},
 	{"reason", 0, 0, G_OPTION_ARG_STRING, &given.reason,
@@ -299,6 +300,9 @@ static bool takes(const struct command *command, const GOptionEntry *option)
 	g_auto(GStrv) users = g_strsplit(words, ", ", -1);
 	bool known = false;
 
+	if (!strcmp(option->long_name, "wave") ||
+	    (!strcmp(option->long_name, "all") && command->many))
+		return command->many != ONE;
 	for (char **user = users; *user; user++) {
 		(*user)[strcspn(*user, " ")] = '\0';
 		if (!strcmp(*user, command->name))
@@ -321,21 +325,75 @@ static const char *needless_option(const struct command *command)
 	return given.watch && given.verbose ? "verbose" : NULL;
 }
 
+/* Whether the volumes are not named. */
+static bool is_for_all(const struct command *command)
+{
+	return given.wave || (given.all && command->many != ONE);
+}
+
+/* How many of the arguments are names. */
+static int count_names(const struct command *command, int arguments)
+{
+	if (is_for_all(command))
+		return 0;
+	if (command->many == ONE || command->own < 0)
+		return MIN(arguments, 1);
+	return arguments - command->own;
+}
+
+/* What is of one volume only. */
+static gboolean check_many(const struct command *command)
+{
+	const char *option = given.socket			      ? "socket"
+			     : given.verbose			      ? "verbose"
+			     : given.json && command->many != AT_ONCE ? "json"
+								      : NULL;
+
+	if (option)
+		return ctl_complain("%s: --%s needs the NAME of one volume", command->name, option);
+	return strcmp(command->name, "errors") || given.summary ||
+	       ctl_complain("errors: of several volumes there is a --summary only");
+}
+
 static gboolean check_usage(const struct command *command, int arguments)
 {
 	const char *refused = needless_option(command);
+	const bool all = is_for_all(command);
+	const int own = MAX(command->own, 0);
 
-	if (arguments < command->min || arguments > command->max)
+	if (all && (arguments != own || (given.all && given.wave)))
+		return ctl_complain("usage: " PROGRAM " %s --all or --wave=W, without names%s",
+				    command->name, own ? ", and the last argument" : "");
+	if (!all && (arguments < command->min || arguments > command->max))
 		return ctl_complain("usage: " PROGRAM " %s %s", command->name, command->arguments);
 	if (refused)
 		return ctl_complain("%s takes no --%s; see " PROGRAM " --help", command->name,
 				    refused);
-	if (!arguments && (given.watch || given.verbose || given.socket))
-		return ctl_complain("%s: --%s needs the NAME of a volume", command->name,
-				    given.watch	    ? "watch"
-				    : given.verbose ? "verbose"
-						    : "socket");
 	return TRUE;
+}
+
+/* Chooses the volumes, and does it. */
+static enum ctl_exit run_command(const struct command *command, int argc, char **argv)
+{
+	const int names = count_names(command, argc);
+	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+
+	for (int i = 0; i < names; i++)
+		g_strv_builder_add(builder, argv[i]);
+	g_auto(GStrv) list = g_strv_builder_end(builder);
+	given.arguments = argv + names;
+	if (command->many == ONE || (names == 1 && command->own < 0)) {
+		given.volume = names ? argv[0] : NULL;
+		return command->run(&given);
+	}
+	if (!ctl_choose(&given, list))
+		return CTL_USAGE;
+	if (given.many && !check_many(command))
+		return CTL_USAGE;
+	given.volume = given.volumes[0];
+	if (given.many && command->many == SAID)
+		ctl_announce(&given, command->name);
+	return command->many == AT_ONCE ? command->run(&given) : ctl_in_turn(&given, command->run);
 }
 
 int main(int argc, char **argv)
@@ -360,7 +418,5 @@ int main(int argc, char **argv)
 		ctl_complain("must be run as root");
 		return CTL_USAGE;
 	}
-	given.volume = argc > 2 ? argv[2] : NULL;
-	given.arguments = argv + MIN(argc, 3);
-	return command->run(&given);
+	return run_command(command, argc - 2, argv + 2);
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "config_file.h"
 #include "config_ids.h"
 #include "migrate.h"
 #include "source/nfs/nfs_url.h"
@@ -16,8 +17,7 @@
 #include "owners.h"
 #include "sids.h"
 
-#define GROUP_PREFIX "volume "
-#define NAME_MAX_LEN 64
+#define SOCKET_OF MIGRATE_SOCKET_DIR "/%s.sock"
 
 gboolean config_parse_size(const char *text, uint64_t *bytes)
 {
@@ -164,6 +164,16 @@ static gboolean parse_text(void *field, const struct config_place *at, GError **
 	return TRUE;
 }
 
+static gboolean parse_wave(void *field, const struct config_place *at, GError **error)
+{
+	if (!config_name_ok(at->value))
+		return config_wrong(error, at,
+				    "no good name of a wave; use a number or a word: 1 to %d of "
+				    "A-Z a-z 0-9 . _ -, not beginning with . or -",
+				    CONFIG_NAME_MAX);
+	return parse_text(field, at, error);
+}
+
 static gboolean parse_bandwidth(void *field, const struct config_place *at, GError **error)
 {
 	if (config_parse_size(at->value, field))
@@ -211,6 +221,14 @@ static const char *const signing[] = {[WIRE_OFF] = "if-required", [WIRE_REQUIRED
 
 #define REQUIRED 2 /* the first ones */
 
+/* For which volumes a value in [defaults] counts. */
+enum default_use {
+	FOR_ALL,
+	FOR_NUMBERS, /* whose owners are numbers there */
+	FOR_SIDS,    /* which have SIDs */
+	FOR_NONE,    /* it is of one volume alone */
+};
+
 /* A key has a parser of its own, or is one of some words, or a number. */
 static const struct key {
 	const char *name;
@@ -219,9 +237,12 @@ static const struct key {
 	unsigned n_words, min, max, fallback;
 	size_t offset;
 	bool smb; /* in what config->smb points to */
+	enum default_use use;
+	const char *instead; /* a volume with that key has no default of this one */
 } keys[] = {
-	{"root", parse_root, FIELD(root)},
-	{"source", parse_source, FIELD(source)},
+	{"root", parse_root, FIELD(root), .use = FOR_NONE},
+	{"source", parse_source, FIELD(source), .use = FOR_NONE},
+	{"wave", parse_wave, FIELD(wave)},
 	{"connections", FIELD(connections), .min = 1, .max = 16, .fallback = 2},
 	{"demand-connections", FIELD(demand_connections), .min = 1, .max = 8, .fallback = 2},
 	{"window", FIELD(window), .max = 1024},
@@ -230,28 +251,30 @@ static const struct key {
 	{"stub-attributes", FIELD(stub_attributes), WORDS(stub_attributes)},
 	{"crawler-workers", FIELD(crawler_workers), .min = 1, .max = 64, .fallback = 4},
 	{"crawler-order", FIELD(crawler_order), WORDS(orders)},
-	{"map-users", parse_owners, FIELD(map_users)},
-	{"map-groups", parse_owners, FIELD(map_groups)},
-	{"map-sids", config_parse_sids, FIELD(map_sids)},
-	{"sid-users", config_parse_sid_ids, FIELD(sid_users)},
-	{"sid-groups", config_parse_sid_ids, FIELD(sid_groups)},
+	{"map-users", parse_owners, FIELD(map_users), .use = FOR_NUMBERS},
+	{"map-groups", parse_owners, FIELD(map_groups), .use = FOR_NUMBERS},
+	{"map-sids", config_parse_sids, FIELD(map_sids), .use = FOR_SIDS},
+	{"sid-users", config_parse_sid_ids, FIELD(sid_users), .use = FOR_SIDS},
+	{"sid-groups", config_parse_sid_ids, FIELD(sid_groups), .use = FOR_SIDS},
 	{"default-owner", config_parse_default_owner, FIELD(default_uid)},
 	{"smb-modes", FIELD(smb_modes), WORDS(smb_modes)},
-	{"acl-source", parse_acl_source, FIELD(acl_source)},
-	{"smb-password-file", parse_path, SMB(password_file)},
-	{"smb-ccache", parse_path, SMB(ccache)},
+	{"acl-source", parse_acl_source, FIELD(acl_source), .use = FOR_NONE},
+	{"smb-password-file", parse_path, SMB(password_file), .instead = "smb-ccache"},
+	{"smb-ccache", parse_path, SMB(ccache), .instead = "smb-password-file"},
 	{"smb-domain", parse_text, SMB(domain)},
 	{"smb-encryption", SMB(encryption), WORDS(encryption)},
 	{"smb-signing", SMB(signing), WORDS(signing)},
-	{"rollback-source", parse_rollback_source, FIELD(rollback_source)},
-	{"rollback-password-file", parse_path, FIELD(rollback_password_file)},
-	{"rollback-ccache", parse_path, FIELD(rollback_ccache)},
+	{"rollback-source", parse_rollback_source, FIELD(rollback_source), .use = FOR_NONE},
+	{"rollback-password-file", parse_path, FIELD(rollback_password_file),
+	 .instead = "rollback-ccache"},
+	{"rollback-ccache", parse_path, FIELD(rollback_ccache),
+	 .instead = "rollback-password-file"},
 	{"guard", FIELD(guard), WORDS(guards)},
 	{"guard-refuse", parse_names, FIELD(guard_refuse)},
 	{"guard-wait", FIELD(guard_wait), .min = 1, .max = 3600, .fallback = 60},
-	{"report", parse_report, FIELD(report)},
-	{"journal", parse_journal, FIELD(journal)},
-	{"socket", parse_socket, FIELD(socket)},
+	{"report", parse_report, FIELD(report), .use = FOR_NONE},
+	{"journal", parse_journal, FIELD(journal), .use = FOR_NONE},
+	{"socket", parse_socket, FIELD(socket), .use = FOR_NONE},
 };
 
 static gboolean parse_number(const struct key *key, unsigned *field, const struct config_place *at,
@@ -276,115 +299,46 @@ static const struct key *find_key(const char *name)
 	return NULL;
 }
 
-/* ---- the file -------------------------------------------------------------------------------- */
-
-static gboolean name_is_good(const char *name)
+static const char *refuses(const char *group, const char *name)
 {
-	size_t len = strlen(name);
+	const struct key *key = find_key(name);
 
-	if (!len || len > NAME_MAX_LEN || name[0] == '.' || name[0] == '-')
-		return FALSE;
-	return strspn(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "._-") == len;
-}
-
-/* GKeyFile merges groups and lets the last of two equal keys win; here both are mistakes, which a
- * copied and half edited group would otherwise hide. */
-static gboolean check_repetitions(const char *file, const char *text, GError **error)
-{
-	g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-	g_autofree char *group = g_strdup("");
-
-	for (unsigned i = 0; lines[i]; i++) {
-		char *line = g_strstrip(lines[i]);
-		size_t len = strlen(line);
-		char *id, *equals = strchr(line, '=');
-
-		if (line[0] == '[' && line[len - 1] == ']') {
-			g_free(group);
-			group = g_strndup(line + 1, len - 2);
-			id = g_strdup_printf("[%s]", group);
-		} else if (equals && line[0] != '#') {
-			*equals = '\0';
-			id = g_strdup_printf("[%s] %s", group, g_strchomp(line));
-		} else {
-			continue;
-		}
-		if (g_hash_table_contains(seen, id)) {
-			g_set_error(
-				error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_PARSE,
-				"%s: %s: stands here twice (again in line %u); remove one of them",
-				file, id, i + 1);
-			g_free(id);
-			return FALSE;
-		}
-		g_hash_table_add(seen, id);
-	}
-	return TRUE;
-}
-
-static gboolean check_group(const char *file, GKeyFile *parsed, const char *group, GError **error)
-{
-	g_auto(GStrv) names = g_key_file_get_keys(parsed, group, NULL, NULL);
-	struct config_place at = {file, group, NULL, NULL};
-
-	if (!g_str_has_prefix(group, GROUP_PREFIX))
-		return config_wrong(error, &at,
-				    "unknown group; every group is called [volume NAME]");
-	if (!name_is_good(group + strlen(GROUP_PREFIX)))
-		return config_wrong(error, &at,
-				    "no good volume name; use 1 to %d of A-Z a-z 0-9 . _ -, not "
-				    "beginning with . or -",
-				    NAME_MAX_LEN);
-	for (unsigned i = 0; names[i]; i++) {
-		at.key = names[i];
-		if (!find_key(names[i]))
-			return config_wrong(error, &at,
-					    "unknown key; correct or remove it, the keys are in "
-					    "quickmigrate.conf(5)");
-	}
-	return TRUE;
+	if (!key)
+		return "unknown key; correct or remove it, the keys are in quickmigrate.conf(5)";
+	if (!strcmp(group, CONFIG_DEFAULTS) && key->use == FOR_NONE)
+		return "each volume has its own; put it into the group of the volume";
+	return NULL;
 }
 
 static GKeyFile *parse_file(const char *file, GError **error)
 {
-	g_autoptr(GKeyFile) parsed = g_key_file_new();
-	g_autoptr(GError) inner = NULL;
-	g_autofree char *text = NULL;
-	gsize length;
-
-	if (!g_file_get_contents(file, &text, &length, &inner)) {
-		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_NOT_FOUND,
-			    "%s; write it, see quickmigrate.conf(5), or give another with --config",
-			    inner->message);
-		return NULL;
-	}
-	if (strlen(text) != length) {
-		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_PARSE,
-			    "%s: holds a NUL byte; it must be a text file", file);
-		return NULL;
-	}
-	if (!g_key_file_load_from_data(parsed, text, length, G_KEY_FILE_NONE, &inner)) {
-		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_PARSE,
-			    "%s: %s; correct that line, see quickmigrate.conf(5)", file,
-			    inner->message);
-		return NULL;
-	}
-	if (!check_repetitions(file, text, error))
-		return NULL;
-
-	g_auto(GStrv) groups = g_key_file_get_groups(parsed, NULL);
-	for (unsigned i = 0; groups[i]; i++)
-		if (!check_group(file, parsed, groups[i], error))
-			return NULL;
-	return g_steal_pointer(&parsed);
+	return config_file_load(file ? file : CONFIG_FILE, refuses, error);
 }
 
-static char *value_of(GKeyFile *parsed, const char *group, const char *key)
+/* Whether the volume is one that a value in [defaults] is for. */
+static bool takes_default(GKeyFile *parsed, const char *group, const struct key *key)
 {
-	char *value = g_key_file_get_value(parsed, group, key, NULL);
+	g_autofree char *source = config_file_value(parsed, group, "source");
+	bool smb = source && g_str_has_prefix(source, "smb://");
 
-	return value ? g_strstrip(value) : NULL;
+	if (key->instead && g_key_file_has_key(parsed, group, key->instead, NULL))
+		return false;
+	if (key->use == FOR_SIDS)
+		return smb || g_key_file_has_key(parsed, group, "acl-source", NULL);
+	return key->use == FOR_ALL || (key->use == FOR_NUMBERS && !smb);
+}
+
+/* *group becomes that in which the value stands. */
+static char *value_for(GKeyFile *parsed, const char **group, const struct key *key)
+{
+	char *value = config_file_value(parsed, *group, key->name);
+
+	if (value || !takes_default(parsed, *group, key))
+		return value;
+	value = config_file_value(parsed, CONFIG_DEFAULTS, key->name);
+	if (value)
+		*group = CONFIG_DEFAULTS;
+	return value;
 }
 
 /* ---- what holds between settings ------------------------------------------------------------- */
@@ -436,7 +390,7 @@ static gboolean check_overlaps(const char *file, GKeyFile *parsed, const char *g
 	for (unsigned i = 0; groups[i]; i++) {
 		if (!strcmp(groups[i], group))
 			continue;
-		g_autofree char *root = value_of(parsed, groups[i], "root");
+		g_autofree char *root = config_file_value(parsed, groups[i], "root");
 		if (root && root[0] == '/' && trees_overlap(root, config->root))
 			return config_wrong(
 				error, &at,
@@ -453,8 +407,9 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 	for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
 		const struct key *key = &keys[i];
 		void *field = (char *)(key->smb ? (void *)config->smb : config) + key->offset;
-		g_autofree char *value = value_of(parsed, group, key->name);
-		struct config_place at = {file, group, key->name, value};
+		const char *place = group;
+		g_autofree char *value = value_for(parsed, &place, key);
+		struct config_place at = {file, place, key->name, value};
 
 		if (!value) {
 			if (i < REQUIRED)
@@ -470,7 +425,7 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 		}
 	}
 	if (!config->socket)
-		config->socket = g_strdup_printf("%s/%s.sock", MIGRATE_SOCKET_DIR, config->name);
+		config->socket = g_strdup_printf(SOCKET_OF, config->name);
 	if (!config->report)
 		config->report = g_strdup_printf(REPORT_DIR "/%s.report", config->name);
 	if (!config->journal)
@@ -488,7 +443,7 @@ struct volume_config *config_load(const char *file, const char *volume, GError *
 	if (!parsed)
 		return NULL;
 
-	g_autofree char *group = g_strconcat(GROUP_PREFIX, volume, NULL);
+	g_autofree char *group = g_strconcat(CONFIG_VOLUME, volume, NULL);
 	if (!g_key_file_has_group(parsed, group)) {
 		g_auto(GStrv) names = config_volumes(file, NULL);
 		g_autofree char *list = names && names[0] ? g_strjoinv(", ", names) : NULL;
@@ -510,20 +465,47 @@ struct volume_config *config_load(const char *file, const char *volume, GError *
 	return config;
 }
 
+static void free_name(gpointer data)
+{
+	struct volume_name *name = data;
+
+	g_free(name->name);
+	g_free(name->wave);
+	g_free(name->socket);
+	g_free(name);
+}
+
+GPtrArray *config_names(const char *file, GError **error)
+{
+	g_autoptr(GKeyFile) parsed = parse_file(file, error);
+	g_auto(GStrv) groups = parsed ? g_key_file_get_groups(parsed, NULL) : NULL;
+	GPtrArray *names = parsed ? g_ptr_array_new_with_free_func(free_name) : NULL;
+
+	for (unsigned i = 0; parsed && groups[i]; i++) {
+		const char *group = groups[i];
+		struct volume_name *name;
+
+		if (!g_str_has_prefix(group, CONFIG_VOLUME))
+			continue;
+		name = g_new0(struct volume_name, 1);
+		name->name = g_strdup(group + strlen(CONFIG_VOLUME));
+		name->socket = config_file_value(parsed, group, "socket");
+		name->wave = value_for(parsed, &group, find_key("wave"));
+		if (!name->socket)
+			name->socket = g_strdup_printf(SOCKET_OF, name->name);
+		g_ptr_array_add(names, name);
+	}
+	return names;
+}
+
 char **config_volumes(const char *file, GError **error)
 {
-	g_autoptr(GKeyFile) parsed = parse_file(file ? file : CONFIG_FILE, error);
+	g_autoptr(GPtrArray) names = config_names(file, error);
+	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
 
-	if (!parsed)
-		return NULL;
-	char **groups = g_key_file_get_groups(parsed, NULL);
-	for (unsigned i = 0; groups[i]; i++) {
-		char *name = g_strdup(groups[i] + strlen(GROUP_PREFIX));
-
-		g_free(groups[i]);
-		groups[i] = name;
-	}
-	return groups;
+	for (unsigned i = 0; names && i < names->len; i++)
+		g_strv_builder_add(builder, ((struct volume_name *)names->pdata[i])->name);
+	return names ? g_strv_builder_end(builder) : NULL;
 }
 
 void config_free(struct volume_config *config)
@@ -533,6 +515,7 @@ void config_free(struct volume_config *config)
 	g_free(config->name);
 	g_free(config->root);
 	g_free(config->source);
+	g_free(config->wave);
 	if (config->smb) {
 		g_free(config->smb->password_file);
 		g_free(config->smb->ccache);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * /etc/quickmigrate/quickmigrate.conf: a key file (desktop-entry syntax, GKeyFile), one
- * [volume NAME] group per volume.  Read by migrate-retriever and migratectl.  The crawler asks the
- * retriever ("settings", control.h).
+ * [volume NAME] group per volume, and [defaults] for what they have in common.  Read by
+ * migrate-retriever and migratectl.  The crawler asks the retriever ("settings", control.h).
  */
 #ifndef CONFIG_H
 #define CONFIG_H
@@ -20,6 +20,15 @@
 struct volume_config *config_load(const char *file, const char *volume, GError **error);
 /* The names of all volumes in the file, a NULL-terminated vector. */
 char **config_volumes(const char *file, GError **error);
+
+/* How a volume is found. */
+struct volume_name {
+	char *name, *socket;
+	char *wave; /* NULL: none */
+};
+/* All of the file, in its order: of struct volume_name, freed with the array.  What their keys say
+ * is not looked at, so that one mistake does not hide 199 volumes.  NULL with error set. */
+GPtrArray *config_names(const char *file, GError **error);
 void config_free(struct volume_config *config);
 
 /* "10M" -> 10485760.  FALSE when it is no size. */

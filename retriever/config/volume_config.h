@@ -18,6 +18,7 @@ struct volume_config {
 	char *root;   /* root = absolute directory on the new server; must exist */
 	char *source; /* source = nfs://host[:port]/path, smb://user@host[:port]/share or
 		       * file:///path */
+	char *wave;   /* wave = 1..64 of A-Z a-z 0-9 . _ -; NULL: none */
 	struct smb_config
 		*smb; /* smb-password-file, smb-ccache = absolute path; smb-domain; smb-encryption
 		       * = off | desired | required; smb-signing = if-required | required */

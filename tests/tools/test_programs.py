@@ -137,7 +137,7 @@ class Volume(unittest.TestCase):
         self.assertRegex(text, r"(?m)^State +copied; nothing is served$")
         self.assertRegex(text, r"(?m)^Last run +0 objects the same, 2\.3 MiB fetched$")
         self.assertNotIn("Set aside", text)
-        self.assertRegex(self.ctl("status"), r"(?m)^v +copied +files 601 of 601 whole")
+        self.assertRegex(self.ctl("status"), r"(?m)^v +copied +601 of 601 ")
         self.assertIn("v: copied, files", self.ctl("status", "--watch", "v"))
 
         (self.old / "d1" / "s1" / "f1").write_bytes(b"changed")
@@ -433,16 +433,18 @@ class Volume(unittest.TestCase):
                 (("aside", "v", "x"), "usage: migratectl aside NAME"),
                 (("copy", "--adopt", "v"), "takes no --adopt"),
                 (("status", "--accept", "v"), "takes no --accept"),
-                (("throttle", "v"), "usage: migratectl throttle NAME BYTES"),
+                (("throttle", "v"), "usage: migratectl throttle NAME... BYTES"),
                 (("throttle", "v", "fast"), "for example 50M"),
                 (("skip", "v"), "usage: migratectl skip NAME PATH..."),
                 (("skip", "v", *["x" * 1000] * 100), "too many for one command"),
-                (("retry", "--all", "v"), "takes no --all"),
+                (("retry", "--all", "v"), "without names"),
+                (("trace", "--all", "v"), "takes no --all"),
+                (("errors", "v", "v2"), "no such volume"),
+                (("status", "--verbose"), "--verbose needs the NAME"),
                 (("attach", "--json", "v"), "takes no --json"),
                 (("errors", "--watch", "v"), "takes no --watch"),
                 (("status", "--reason", "x", "v"), "takes no --reason"),
                 (("errors", "--summary", "--below", "/x", "v"), "without --reason and --below"),
-                (("status", "--watch"), "needs the NAME"),
                 (("status", "w"), "[volume w]"), (("--frob",), "--help")):
             with self.subTest(args=args):
                 error = self.ctl(*args, status=2)

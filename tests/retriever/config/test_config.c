@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "config/owners.h"
+#include "source/source.h"
 #include "suite.h"
 
 static char *dir, *file, *root;
@@ -219,6 +220,45 @@ START_TEST(wrong_files)
 }
 END_TEST
 
+/* What the volume says counts more; what cannot be for it does not count. */
+START_TEST(common_values)
+{
+	g_autoptr(GError) error = NULL;
+	struct volume_config *config;
+
+	put("[defaults]\nbandwidth = 5M\nconnections = 4\nmap-sids = "
+	    "S-1-5-21-1-2-3-*:S-1-5-21-4-5-6-*\n"
+	    "map-users = 1:2\nsmb-modes = open\nsmb-ccache = /tmp/c\nwave = 7\n" MINIMAL
+	    "connections = 9\n[volume w]\nroot = ROOT/../w\nsource = smb://u@h/s\n"
+	    "smb-password-file = /tmp/p\nwave = last\n");
+	config = config_load(file, "v", &error);
+	ck_assert_msg(config != NULL, "%s", error ? error->message : "");
+	ck_assert_uint_eq(config->bandwidth, 5 << 20);
+	ck_assert_uint_eq(config->connections, 9);
+	ck_assert_uint_eq(owners_map(config->map_users, 1), 2);
+	ck_assert_ptr_null(config->map_sids);
+	ck_assert_str_eq(config->wave, "7");
+	config_free(config);
+
+	g_autofree char *other = g_build_filename(dir, "w", NULL);
+	ck_assert_int_eq(g_mkdir(other, 0755), 0);
+	config = config_load(file, "w", &error);
+	ck_assert_msg(config != NULL, "%s", error ? error->message : "");
+	ck_assert_ptr_null(config->map_users);
+	ck_assert_ptr_nonnull(config->map_sids);
+	ck_assert_str_eq(config->smb->password_file, "/tmp/p");
+	ck_assert_ptr_null(config->smb->ccache);
+	ck_assert_str_eq(config->wave, "last");
+	config_free(config);
+	g_rmdir(other);
+
+	refused("[defaults]\nroot = /x\n" MINIMAL, "[defaults] root", "each volume has its own");
+	refused("[defaults]\nfoo = 1\n" MINIMAL, "[defaults] foo", "correct or remove it");
+	refused("[defaults]\nwindow = x\n" MINIMAL, "[defaults] window = x", "from 0 to 1024");
+	refused(MINIMAL "wave = a/b\n", "wave = a/b", "no good name of a wave");
+}
+END_TEST
+
 START_TEST(volumes)
 {
 	put("[volume b]\n[volume a]\n");
@@ -227,6 +267,17 @@ START_TEST(volumes)
 	ck_assert_uint_eq(g_strv_length(names), 2);
 	ck_assert_str_eq(names[0], "b");
 	ck_assert_str_eq(names[1], "a");
+
+	put("[defaults]\nwave = 1\n[volume b]\nwindow = wrong\n[volume a]\nwave=2\nsocket = /s\n");
+	g_autoptr(GPtrArray) list = config_names(file, NULL);
+	ck_assert_ptr_nonnull(list);
+	ck_assert_uint_eq(list->len, 2);
+	const struct volume_name *b = list->pdata[0], *a = list->pdata[1];
+	ck_assert_str_eq(b->name, "b");
+	ck_assert_str_eq(b->wave, "1");
+	ck_assert_str_eq(b->socket, "/run/quickmigrate/b.sock");
+	ck_assert_str_eq(a->wave, "2");
+	ck_assert_str_eq(a->socket, "/s");
 
 	put("nonsense");
 	g_autoptr(GError) error = NULL;
@@ -269,6 +320,7 @@ int main(void)
 	tcase_add_test(tcase, wrong_values);
 	tcase_add_test(tcase, wrong_roots);
 	tcase_add_test(tcase, wrong_files);
+	tcase_add_test(tcase, common_values);
 	tcase_add_test(tcase, volumes);
 	tcase_add_test(tcase, sizes);
 	suite_add_tcase(suite, tcase);
