@@ -70,19 +70,82 @@ static void print_source(GKeyFile *status)
 		print_row("Source", "%s", source);
 }
 
+/* "10 MiB/s (by throttle) and 200 requests/s at most" */
+static char *limits_text(GKeyFile *status, const char *group)
+{
+	const uint64_t bandwidth = ctl_number(status, group, "bandwidth");
+	const uint64_t requests = ctl_number(status, group, "requests");
+	const char *by = ctl_yes(status, group, "throttled") ? " (by throttle)" : "";
+	GString *text = g_string_new(NULL);
+
+	if (bandwidth) {
+		g_autofree char *bytes = ctl_bytes(bandwidth);
+
+		g_string_append_printf(text, "%s/s%s%s", bytes, by, requests ? " and " : "");
+	} else {
+		g_string_append_printf(text, "no bandwidth limit%s%s", by, requests ? ", " : "");
+	}
+	if (requests)
+		g_string_append_printf(text, "%" G_GUINT64_FORMAT " requests/s", requests);
+	if (bandwidth || requests)
+		g_string_append(text, " at most");
+	return g_string_free(text, FALSE);
+}
+
+/* What the calendar says, and for how long. */
+static void print_calendar(GKeyFile *status)
+{
+	g_autofree char *rule = ctl_text(status, "limits", "rule");
+	g_autoptr(GDateTime) until =
+		g_date_time_new_from_unix_local(ctl_number(status, "limits", "until"));
+	g_autofree char *when = until && ctl_number(status, "limits", "until")
+					? g_date_time_format(until, ", until %a %F %H:%M")
+					: g_strdup("");
+
+	if (g_key_file_has_group(status, "limits"))
+		print_row("Calendar", "%s%s", *rule ? rule : "no rule for now", when);
+}
+
+static void print_yield(GKeyFile *status)
+{
+	const uint64_t target = ctl_number(status, "yield", "target-ms");
+
+	if (target)
+		print_row("Yields",
+			  "answers take %" G_GUINT64_FORMAT
+			  " ms longer than at best (goal %" G_GUINT64_FORMAT
+			  " ms): %" G_GUINT64_FORMAT " background requests at a time",
+			  ctl_number(status, "yield", "delay-ms"), target,
+			  ctl_number(status, "yield", "window"));
+}
+
+static void print_server(GKeyFile *status)
+{
+	g_autofree char *host = ctl_text(status, "server", "host");
+	g_autofree char *rule = ctl_text(status, "server", "rule");
+	g_autofree char *limits = limits_text(status, "server");
+
+	if (g_key_file_has_group(status, "server"))
+		print_row("Old server",
+			  "%s: %s for all its volumes, of which %" G_GUINT64_FORMAT " wait%s%s",
+			  host, limits, ctl_number(status, "server", "waiting"),
+			  *rule ? "; calendar: " : "", rule);
+}
+
 static void print_activity(GKeyFile *status)
 {
-	uint64_t limit = ctl_number(status, "now", "bandwidth");
 	uint64_t crawlers = ctl_number(status, "now", "crawlers");
 	g_autofree char *rate = ctl_bytes(ctl_number(status, "now", "bytes-per-second"));
-	g_autofree char *cap = ctl_bytes(limit);
+	g_autofree char *limits = limits_text(status, "now");
 
 	print_row("Rate", "%.0f files/s, %s/s",
 		  g_key_file_get_double(status, "now", "files-per-second", NULL), rate);
-	print_row("Background", "%s%s%s, %" G_GUINT64_FORMAT " crawler%s",
-		  ctl_yes(status, "now", "paused") ? "paused, " : "",
-		  limit ? cap : "no bandwidth limit", limit ? "/s at most" : "", crawlers,
+	print_row("Background", "%s%s, %" G_GUINT64_FORMAT " crawler%s",
+		  ctl_yes(status, "now", "paused") ? "paused, " : "", limits, crawlers,
 		  crawlers == 1 ? "" : "s");
+	print_calendar(status);
+	print_server(status);
+	print_yield(status);
 	print_row("Waiting",
 		  "%" G_GUINT64_FORMAT " for clients, %" G_GUINT64_FORMAT " in the background",
 		  ctl_number(status, "now", "demand-waiting"),

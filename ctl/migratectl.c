@@ -32,8 +32,10 @@ static enum ctl_exit accept_losses(const struct ctl *ctl)
 
 static enum ctl_exit pause_background(const struct ctl *ctl)
 {
-	return ctl_ask_and_say(ctl, "pause",
-			       "NAME: background work pauses; clients are served as before");
+	return ctl_ask_and_say(
+		ctl, "pause",
+		"NAME: background work pauses until migratectl resume NAME; clients are "
+		"served as before");
 }
 
 static enum ctl_exit resume_background(const struct ctl *ctl)
@@ -45,17 +47,20 @@ static enum ctl_exit throttle_background(const struct ctl *ctl)
 {
 	uint64_t bytes;
 
+	if (!strcmp(ctl->arguments[0], "default"))
+		return ctl_ask_and_say(ctl, "throttle default",
+				       "NAME: limits are what the configuration says");
 	if (!config_parse_size(ctl->arguments[0], &bytes)) {
 		ctl_complain("throttle: \"%s\" is no number of bytes per second; write for example "
-			     "50M, or 0 for no limit",
+			     "50M, 0 for no limit, or default for what the configuration says",
 			     ctl->arguments[0]);
 		return CTL_USAGE;
 	}
 	g_autofree char *command = g_strdup_printf("throttle %" G_GUINT64_FORMAT, bytes);
 	g_autofree char *shown = ctl_bytes(bytes);
-	g_autofree char *text = g_strdup_printf("NAME: %s%s, until the retriever restarts",
-						bytes ? shown : "no bandwidth limit",
-						bytes ? "/s at most in the background" : "");
+	g_autofree char *text = g_strdup_printf(
+		"NAME: %s%s, until migratectl throttle NAME default",
+		bytes ? shown : "no bandwidth limit", bytes ? "/s at most in the background" : "");
 	return ctl_ask_and_say(ctl, command, text);
 }
 
@@ -124,7 +129,7 @@ static const struct command {
 	{"accept", "NAME", 1, 1, accept_losses,
 	 "let any number of a copy's names go, until the retriever restarts"},
 	{"throttle", "NAME... BYTES", 2, INT_MAX, throttle_background,
-	 "limit background reads per second; 0: no limit", AT_ONCE, 1},
+	 "limit background reads per second; 0: no limit; default: as configured", AT_ONCE, 1},
 	{"pause", "NAME...", 1, INT_MAX, pause_background,
 	 "stop background work; clients are served", AT_ONCE},
 	{"resume", "NAME...", 1, INT_MAX, resume_background, "go on with background work", AT_ONCE},
@@ -328,7 +333,7 @@ static const char *needless_option(const struct command *command)
 /* Whether the volumes are not named. */
 static bool is_for_all(const struct command *command)
 {
-	return given.wave || (given.all && command->many != ONE);
+	return command->many != ONE && (given.wave || given.all);
 }
 
 /* How many of the arguments are names. */

@@ -11,6 +11,7 @@
 #include "open.h"
 #include "source/refused.h"
 #include "source/thread.h"
+#include "volume/orders.h"
 
 static gboolean on_signal(gpointer arg)
 {
@@ -45,9 +46,9 @@ static void raise_limits(void)
 	}
 }
 
-/* again: a command asked for a new start. */
-static int serve(const char *file, const char *socket, const char *name,
-		 struct retriever_orders *orders, bool *again)
+/* again: it was open before in this process; then whether a command asked for a new start. */
+static int serve(const char *file, const char *socket, const char *name, struct orders *orders,
+		 bool *again)
 {
 	g_autoptr(GError) error = NULL;
 	struct volume_config *config = config_load(file, name, &error);
@@ -66,14 +67,16 @@ static int serve(const char *file, const char *socket, const char *name,
 		say(error->message);
 		return g_error_matches(error, BACKEND_ERROR, EKEYREJECTED) ? 2 : 1;
 	}
-	retriever_orders_follow(retriever, orders);
+	if (*again)
+		orders_follow(retriever, orders);
+	*again = false;
 	guint signals[] = {g_unix_signal_add(SIGTERM, on_signal, retriever),
 			   g_unix_signal_add(SIGINT, on_signal, retriever)};
 	g_main_loop_run(retriever->loop);
 	for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
 		g_source_remove(signals[i]);
 	*again = g_atomic_int_get(&retriever->reopen);
-	retriever_orders_note(retriever, orders);
+	*orders = orders_get(retriever);
 	retriever_close(retriever);
 	return 0;
 }
@@ -91,8 +94,8 @@ int main(int argc, char **argv)
 {
 	g_autofree char *file = NULL, *socket = NULL;
 	gboolean version = FALSE;
-	struct retriever_orders orders = {0};
-	bool again;
+	struct orders orders = {0};
+	bool again = false;
 	int status;
 	const GOptionEntry options[] = {
 		{"config", 'c', 0, G_OPTION_ARG_FILENAME, &file, "Configuration file", "FILE"},
@@ -130,7 +133,6 @@ int main(int argc, char **argv)
 		g_message("RLIMIT_NICE cannot be raised: set LimitNICE=+0, or clients compete for "
 			  "processors with the crawler's work");
 	do {
-		again = false;
 		status = serve(file, socket, argv[1], &orders, &again);
 	} while (again);
 	return status;

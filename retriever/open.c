@@ -4,6 +4,7 @@
 #include "door/server.h"
 #include "proving/proving.h"
 #include "schemes.h"
+#include "source/cap.h"
 #include "source/gate.h"
 #include "volume/brought.h"
 #include "volume/errors.h"
@@ -11,6 +12,7 @@
 #include "volume/jobs.h"
 #include "volume/links.h"
 #include "volume/object.h"
+#include "volume/orders.h"
 #include "volume/private.h"
 #include "volume/rates.h"
 #include "volume/report.h"
@@ -43,6 +45,21 @@ static bool open_backend(struct retriever *retriever, GError **error)
 	return true;
 }
 
+/* The cap that the volumes of one old server share. */
+static bool open_cap(struct retriever *retriever, GError **error)
+{
+	const char *host = retriever->config->server.host;
+	g_autofree char *path = NULL, *lower = NULL;
+
+	if (!host)
+		return true;
+	lower = g_ascii_strdown(host, -1);
+	path = g_strdup_printf(MIGRATE_SOCKET_DIR "/server-%s.cap", lower);
+	g_mkdir_with_parents(MIGRATE_SOCKET_DIR, 0711);
+	retriever->cap = cap_open(path, error);
+	return retriever->cap != NULL;
+}
+
 static void recount(void *arg)
 {
 	struct verify_count count;
@@ -67,6 +84,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->links_fd = retriever->staging_fd = -1;
 	g_mutex_init(&retriever->source_lock);
 	g_mutex_init(&retriever->save_lock);
+	g_mutex_init(&retriever->orders_lock);
 	g_mutex_init(&retriever->dummy_lock);
 	retriever->places = places_new();
 	retriever->listings = listings_new();
@@ -76,7 +94,8 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	retriever->jobs = jobs_new();
 	retriever->objects = object_table_new(retriever);
 	retriever->loop = g_main_loop_new(NULL, FALSE);
-	if (!private_open_root(retriever, error) || !open_backend(retriever, error))
+	if (!private_open_root(retriever, error) || !open_cap(retriever, error) ||
+	    !open_backend(retriever, error))
 		goto fail;
 	state = volume_state(retriever);
 	retriever->templates = templates_new(
@@ -91,6 +110,8 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 		attach_report(retriever);
 	retriever->durability = durability_new(retriever, gaps_close);
 	retriever->gate = gate_new(retriever->backend, config->bandwidth);
+	gate_yield(retriever->gate, config->yield_ms);
+	orders_load(retriever);
 	retriever->prefill = prefill_new(retriever);
 	retriever->rates = rates_new(retriever);
 	retriever->proving = proving_new(retriever);
@@ -126,12 +147,14 @@ void retriever_close(struct retriever *retriever)
 		errors_save(retriever->errors);
 		counters_save(retriever, true);
 		history_save(retriever);
+		orders_save(retriever);
 	}
 	rates_free(retriever->rates);
 	prefill_free(retriever->prefill);
 	durability_free(retriever->durability);
 	object_table_free(retriever->objects);
 	gate_free(retriever->gate);
+	cap_close(retriever->cap);
 	errors_free(retriever->errors);
 	report_free(retriever->report);
 	templates_free(retriever->templates);
@@ -139,6 +162,7 @@ void retriever_close(struct retriever *retriever)
 	private_close(retriever);
 	g_mutex_clear(&retriever->source_lock);
 	g_mutex_clear(&retriever->save_lock);
+	g_mutex_clear(&retriever->orders_lock);
 	g_mutex_clear(&retriever->dummy_lock);
 	places_free(retriever->places);
 	listings_free(retriever->listings);
@@ -147,20 +171,7 @@ void retriever_close(struct retriever *retriever)
 	links_free(retriever->links);
 	g_main_loop_unref(retriever->loop);
 	g_free(retriever->saved_counters);
+	g_free(retriever->saved_orders);
 	config_free(retriever->config);
 	g_free(retriever);
-}
-
-void retriever_orders_note(const struct retriever *retriever, struct retriever_orders *orders)
-{
-	orders->bandwidth = gate_bandwidth(retriever->gate);
-	orders->throttled = orders->bandwidth != retriever->config->bandwidth;
-	orders->paused = gate_paused(retriever->gate);
-}
-
-void retriever_orders_follow(struct retriever *retriever, const struct retriever_orders *orders)
-{
-	if (orders->throttled)
-		gate_throttle(retriever->gate, orders->bandwidth);
-	gate_pause(retriever->gate, orders->paused);
 }

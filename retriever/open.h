@@ -14,13 +14,4 @@
 struct retriever *retriever_open(struct volume_config *config, GError **error);
 void retriever_close(struct retriever *retriever);
 
-/* What commands have set, where it is not the configuration's: it holds until the process ends. */
-struct retriever_orders {
-	bool throttled, paused;
-	uint64_t bandwidth; /* bytes a second, 0: no limit; if throttled */
-};
-/* Before retriever_close(), and after retriever_open(), when no loop runs. */
-void retriever_orders_note(const struct retriever *retriever, struct retriever_orders *orders);
-void retriever_orders_follow(struct retriever *retriever, const struct retriever_orders *orders);
-
 #endif

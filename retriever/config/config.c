@@ -7,8 +7,10 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "calendar.h"
 #include "config_file.h"
 #include "config_ids.h"
+#include "config_limits.h"
 #include "migrate.h"
 #include "source/nfs/nfs_url.h"
 #include "source/smb/smb_url.h"
@@ -18,33 +20,6 @@
 #include "sids.h"
 
 #define SOCKET_OF MIGRATE_SOCKET_DIR "/%s.sock"
-
-gboolean config_parse_size(const char *text, uint64_t *bytes)
-{
-	uint64_t value = 0;
-	const char *p = text;
-
-	if (!g_ascii_isdigit(*p))
-		return FALSE;
-	for (; g_ascii_isdigit(*p); p++)
-		if (__builtin_mul_overflow(value, 10, &value) ||
-		    __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
-			return FALSE;
-	if (*p) {
-		const char *unit = strchr("KMG", g_ascii_toupper(*p));
-
-		if (!unit || p[1])
-			return FALSE;
-		unsigned shift = 10 * (unsigned)(strchr("_KMG", *unit) - "_KMG");
-		if (value > (uint64_t)INT64_MAX >> shift)
-			return FALSE;
-		value <<= shift;
-	}
-	if (value > INT64_MAX)
-		return FALSE;
-	*bytes = value;
-	return TRUE;
-}
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
@@ -174,15 +149,6 @@ static gboolean parse_wave(void *field, const struct config_place *at, GError **
 	return parse_text(field, at, error);
 }
 
-static gboolean parse_bandwidth(void *field, const struct config_place *at, GError **error)
-{
-	if (config_parse_size(at->value, field))
-		return TRUE;
-	return config_wrong(
-		error, at,
-		"no number of bytes per second; write for example 50M, or 0 for no limit");
-}
-
 static gboolean parse_names(void *field, const struct config_place *at, GError **error)
 {
 	g_auto(GStrv) names = g_strsplit_set(at->value, " \t,", -1);
@@ -238,6 +204,7 @@ static const struct key {
 	size_t offset;
 	bool smb; /* in what config->smb points to */
 	enum default_use use;
+	bool server;	     /* can stand in [server HOST] */
 	const char *instead; /* a volume with that key has no default of this one */
 } keys[] = {
 	{"root", parse_root, FIELD(root), .use = FOR_NONE},
@@ -247,7 +214,10 @@ static const struct key {
 	{"demand-connections", FIELD(demand_connections), .min = 1, .max = 8, .fallback = 2},
 	{"window", FIELD(window), .max = 1024},
 	{"hold-ms", FIELD(hold_ms), .min = 10, .max = 60000, .fallback = 500},
-	{"bandwidth", parse_bandwidth, FIELD(bandwidth)},
+	{"bandwidth", config_parse_bandwidth, FIELD(bandwidth), .server = true},
+	{"requests", config_parse_requests, FIELD(requests), .server = true},
+	{"yield-ms", FIELD(yield_ms), .max = 10000, .fallback = 100},
+	{"limits", config_parse_limits, FIELD(limits), .server = true},
 	{"stub-attributes", FIELD(stub_attributes), WORDS(stub_attributes)},
 	{"crawler-workers", FIELD(crawler_workers), .min = 1, .max = 64, .fallback = 4},
 	{"crawler-order", FIELD(crawler_order), WORDS(orders)},
@@ -305,6 +275,8 @@ static const char *refuses(const char *group, const char *name)
 
 	if (!key)
 		return "unknown key; correct or remove it, the keys are in quickmigrate.conf(5)";
+	if (g_str_has_prefix(group, CONFIG_SERVER) && !key->server)
+		return "not of an old server; it can have bandwidth, requests and limits";
 	if (!strcmp(group, CONFIG_DEFAULTS) && key->use == FOR_NONE)
 		return "each volume has its own; put it into the group of the volume";
 	return NULL;
@@ -430,7 +402,8 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 		config->report = g_strdup_printf(REPORT_DIR "/%s.report", config->name);
 	if (!config->journal)
 		config->journal = g_strdup_printf(REPORT_DIR "/%s.journal", config->name);
-	return config_check_smb(config, file, group, error) &&
+	return config_find_server(file, parsed, config, error) &&
+	       config_check_smb(config, file, group, error) &&
 	       check_overlaps(file, parsed, group, config, error);
 }
 
@@ -522,6 +495,9 @@ void config_free(struct volume_config *config)
 		g_free(config->smb->domain);
 		g_free(config->smb);
 	}
+	calendar_free(config->limits);
+	g_free(config->server.host);
+	calendar_free(config->server.limits);
 	owners_free(config->map_users);
 	owners_free(config->map_groups);
 	g_free(config->acl_source);

@@ -7,6 +7,7 @@
 #ifndef CONFIG_H
 #define CONFIG_H
 
+#include "parse.h"
 #include "volume_config.h"
 
 #define CONFIG_FILE	   "/etc/quickmigrate/quickmigrate.conf"
@@ -30,8 +31,5 @@ struct volume_name {
  * is not looked at, so that one mistake does not hide 199 volumes.  NULL with error set. */
 GPtrArray *config_names(const char *file, GError **error);
 void config_free(struct volume_config *config);
-
-/* "10M" -> 10485760.  FALSE when it is no size. */
-gboolean config_parse_size(const char *text, uint64_t *bytes);
 
 #endif

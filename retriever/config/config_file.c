@@ -48,21 +48,43 @@ static gboolean check_repetitions(const char *file, const char *text, GError **e
 	return TRUE;
 }
 
+/* A file in /run is called like the host. */
+static bool host_ok(const char *host)
+{
+	const size_t len = strlen(host);
+
+	return len && len < 200 && host[0] != '.' && host[0] != '-' &&
+	       strspn(host, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "._:%-") == len;
+}
+
+static gboolean check_name(const struct config_place *at, GError **error)
+{
+	if (!strcmp(at->group, CONFIG_DEFAULTS))
+		return TRUE;
+	if (g_str_has_prefix(at->group, CONFIG_SERVER))
+		return host_ok(at->group + strlen(CONFIG_SERVER)) ||
+		       config_wrong(error, at,
+				    "no host; write it as it stands in the URLs of sources, "
+				    "without brackets");
+	if (!g_str_has_prefix(at->group, CONFIG_VOLUME))
+		return config_wrong(error, at,
+				    "unknown group; groups are called [volume NAME], [server HOST] "
+				    "or [defaults]");
+	return config_name_ok(at->group + strlen(CONFIG_VOLUME)) ||
+	       config_wrong(error, at,
+			    "no good volume name; use 1 to %d of A-Z a-z 0-9 . _ -, not "
+			    "beginning with . or -",
+			    CONFIG_NAME_MAX);
+}
+
 static gboolean check_group(const char *file, GKeyFile *parsed, const char *group,
 			    config_refuses_fn refuses, GError **error)
 {
 	g_auto(GStrv) names = g_key_file_get_keys(parsed, group, NULL, NULL);
 	struct config_place at = {file, group, NULL, NULL};
 
-	if (!g_str_has_prefix(group, CONFIG_VOLUME) && strcmp(group, CONFIG_DEFAULTS) != 0)
-		return config_wrong(
-			error, &at,
-			"unknown group; groups are called [volume NAME], or [defaults]");
-	if (strcmp(group, CONFIG_DEFAULTS) != 0 && !config_name_ok(group + strlen(CONFIG_VOLUME)))
-		return config_wrong(error, &at,
-				    "no good volume name; use 1 to %d of A-Z a-z 0-9 . _ -, not "
-				    "beginning with . or -",
-				    CONFIG_NAME_MAX);
+	if (!check_name(&at, error))
+		return FALSE;
 	for (unsigned i = 0; names[i]; i++) {
 		const char *why = refuses(group, names[i]);
 

@@ -6,6 +6,7 @@
 #include "parse.h"
 
 #define CONFIG_VOLUME	"volume " /* groups of volumes; the name follows */
+#define CONFIG_SERVER	"server " /* of old servers; the host follows */
 #define CONFIG_DEFAULTS "defaults"
 
 /* Why a group cannot have a key, or NULL; static. */

@@ -13,6 +13,33 @@ bool parse_id(const char *text, uint32_t *id)
 	return true;
 }
 
+gboolean config_parse_size(const char *text, uint64_t *bytes)
+{
+	uint64_t value = 0;
+	const char *p = text;
+
+	if (!g_ascii_isdigit(*p))
+		return FALSE;
+	for (; g_ascii_isdigit(*p); p++)
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+			return FALSE;
+	if (*p) {
+		const char *unit = strchr("KMG", g_ascii_toupper(*p));
+
+		if (!unit || p[1])
+			return FALSE;
+		unsigned shift = 10 * (unsigned)(strchr("_KMG", *unit) - "_KMG");
+		if (value > (uint64_t)INT64_MAX >> shift)
+			return FALSE;
+		value <<= shift;
+	}
+	if (value > INT64_MAX)
+		return FALSE;
+	*bytes = value;
+	return TRUE;
+}
+
 bool parse_wrong(GError **error, const char *format, ...)
 {
 	va_list args;

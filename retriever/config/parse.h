@@ -11,6 +11,8 @@
 
 /* All of text is a decimal number from 0 to OWNER_NONE - 1. */
 bool parse_id(const char *text, uint32_t *id);
+/* "10M" -> 10485760.  FALSE when it is no size. */
+gboolean config_parse_size(const char *text, uint64_t *bytes);
 /* FALSE, with error set. */
 G_GNUC_PRINTF(2, 3) bool parse_wrong(GError **error, const char *format, ...);
 

@@ -13,6 +13,14 @@ enum smb_modes { SMB_MODES_UNSET, SMB_MODES_OPEN, SMB_MODES_DESCRIPTOR };
 enum guard_kind { GUARD_YES, GUARD_NO, GUARD_STRICT };
 enum crawl_order { CRAWL_NAMESPACE_FIRST, CRAWL_DEPTH_FIRST };
 
+/* What [server HOST] says of the old server, for all its volumes together. */
+struct server_config {
+	char *host;	    /* as it is written in the source; NULL: there is no such group */
+	uint64_t bandwidth; /* 0: no limit */
+	unsigned requests;
+	struct calendar *limits; /* NULL: none */
+};
+
 struct volume_config {
 	char *name;   /* 1..64 of A-Z a-z 0-9 . _ -, not starting with '.' or '-' */
 	char *root;   /* root = absolute directory on the new server; must exist */
@@ -28,6 +36,10 @@ struct volume_config {
 	unsigned hold_ms;   /* hold-ms = 10..60000, default 500 */
 	uint64_t bandwidth; /* bandwidth = bytes per second of background reads, suffixes
 			     * K M G (1024), 0: no limit (default) */
+	unsigned requests;  /* requests = background requests per second, 0: no limit (default) */
+	struct calendar *limits; /* limits: calendar.h; NULL: none */
+	unsigned yield_ms;	 /* yield-ms = 0..10000, default 100; 0: does not yield */
+	struct server_config server;
 	enum stub_attributes stub_attributes; /* stub-attributes = eager | lazy */
 	unsigned crawler_workers;	      /* crawler-workers = 1..64, default 4 */
 	enum crawl_order

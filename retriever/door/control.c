@@ -8,8 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/calendar.h"
 #include "volume/errors.h"
 #include "volume/object.h"
+#include "volume/orders.h"
+#include "source/cap.h"
 #include "source/gate.h"
 #include "source/refused.h"
 #include "volume/rates.h"
@@ -38,6 +41,36 @@ static char *to_text(GKeyFile *file)
 static void set_bool(GKeyFile *file, const char *group, const char *key, bool value)
 {
 	g_key_file_set_boolean(file, group, key, value);
+}
+
+static void set_limits(struct retriever *r, GKeyFile *f)
+{
+	time_t until;
+	const struct calendar_rule *rule = orders_rule(r, &until);
+	const struct orders orders = orders_get(r);
+	const struct gate_yielding yielding = gate_yielding(r->gate);
+
+	g_key_file_set_uint64(f, "yield", "target-ms", yielding.target_ms);
+	g_key_file_set_uint64(f, "yield", "delay-ms", yielding.delay_ms);
+	g_key_file_set_uint64(f, "yield", "window", yielding.window);
+	g_key_file_set_uint64(f, "yield", "under-way", yielding.under_way);
+	set_bool(f, "now", "paused", gate_paused(r->gate));
+	set_bool(f, "now", "throttled", orders.throttled);
+	g_key_file_set_uint64(f, "now", "bandwidth", gate_bandwidth(r->gate));
+	g_key_file_set_uint64(f, "now", "requests", gate_requests(r->gate));
+	if (r->cap) {
+		g_key_file_set_string(f, "server", "host", r->config->server.host);
+		g_key_file_set_uint64(f, "server", "bandwidth", cap_bandwidth(r->cap));
+		g_key_file_set_uint64(f, "server", "requests", cap_requests(r->cap));
+		g_key_file_set_uint64(f, "server", "waiting", cap_waiting(r->cap));
+		g_key_file_set_string(f, "server", "rule",
+				      r->server_rule ? r->server_rule->text : "");
+	}
+	if (!r->config->limits)
+		return;
+	set_bool(f, "limits", "pause-ordered", orders.paused);
+	g_key_file_set_string(f, "limits", "rule", rule ? rule->text : "");
+	g_key_file_set_int64(f, "limits", "until", until);
 }
 
 static char *status_text(struct retriever *r, bool verbose)
@@ -76,8 +109,7 @@ static char *status_text(struct retriever *r, bool verbose)
 	g_key_file_set_int64(f, "now", "demand-waiting", COUNT_GET(r, demand_waiting));
 	g_key_file_set_int64(f, "now", "background-waiting", COUNT_GET(r, background_waiting));
 	g_key_file_set_int64(f, "now", "source-away-seconds", r->backend->ops->away(r->backend));
-	set_bool(f, "now", "paused", gate_paused(r->gate));
-	g_key_file_set_uint64(f, "now", "bandwidth", gate_bandwidth(r->gate));
+	set_limits(r, f);
 	g_key_file_set_int64(f, "now", "crawlers", COUNT_GET(r, crawlers));
 	g_key_file_set_uint64(f, "now", "objects", object_table_size(r->objects));
 	set_bool(f, "namespace", "complete", COUNT_GET(r, exact) && unfilled == 0);
@@ -464,33 +496,51 @@ static int command_report(struct retriever *r, const char *argument, char **text
 	return 0;
 }
 
+/* At once; then run_save() writes it down. */
 static int command_throttle(struct retriever *r, const char *argument, char **text)
 {
 	uint64_t bytes;
 
-	if (!argument || !config_parse_size(argument, &bytes)) {
-		*text = g_strdup("throttle needs bytes per second, such as 50M, or 0 for no limit");
+	if (!g_strcmp0(argument, "default")) {
+		orders_unthrottle(r);
+	} else if (argument && config_parse_size(argument, &bytes)) {
+		orders_throttle(r, bytes);
+	} else {
+		*text = g_strdup("throttle needs bytes per second, such as 50M, 0 for no limit, or "
+				 "default for what the configuration says");
 		return -EINVAL;
 	}
-	gate_throttle(r->gate, bytes);
 	return 0;
 }
 
 static int command_pause(struct retriever *r, const char *argument, char **text)
 {
-	gate_pause(r->gate, true);
+	orders_pause(r, true);
 	return 0;
 }
 
 static int command_resume(struct retriever *r, const char *argument, char **text)
 {
-	gate_pause(r->gate, false);
+	orders_pause(r, false);
 	return 0;
+}
+
+static int run_save(struct retriever *r, const char *argument, char **text)
+{
+	int ret = orders_save(r);
+
+	if (ret)
+		*text = g_strdup_printf("it is in force, but %s/" MIGRATE_PRIVATE_DIR
+					" cannot keep it (%s): it is forgotten when the retriever "
+					"restarts",
+					r->config->root, g_strerror(-ret));
+	return ret;
 }
 
 static const struct {
 	const char *name;
 	int (*now)(struct retriever *r, const char *argument, char **text);
+	/* after that, where there are both and it went well */
 	int (*slow)(struct retriever *r, const char *argument, char **text);
 	enum job_kind job; /* of slow */
 } commands[] = {
@@ -502,9 +552,9 @@ static const struct {
 	{"trace", command_trace},
 	{"settings", command_settings},
 	{"errors", NULL, run_errors, JOB_FLUSH},
-	{"throttle", command_throttle},
-	{"pause", command_pause},
-	{"resume", command_resume},
+	{"throttle", command_throttle, run_save, JOB_FLUSH},
+	{"pause", command_pause, run_save, JOB_FLUSH},
+	{"resume", command_resume, run_save, JOB_FLUSH},
 	{"retry", NULL, run_retry, JOB_SLOW},
 	{"verify", NULL, run_verify, JOB_SLOW},
 	{"proof", NULL, run_proof, JOB_FLUSH},
@@ -519,10 +569,9 @@ static void run_command(struct retriever *retriever, size_t i, const char *argum
 {
 	struct slow_command *slow;
 	g_autofree char *text = NULL;
-	int ret;
+	int ret = commands[i].now ? commands[i].now(retriever, argument, &text) : 0;
 
-	if (commands[i].now) {
-		ret = commands[i].now(retriever, argument, &text);
+	if (ret || !commands[i].slow) {
 		answer(arg, ret, text);
 		return;
 	}

@@ -24,8 +24,17 @@
  *                        bytes-corrected (that another tool had copied wrong)
  *                        exact=true|false
  *                      [now] files-per-second bytes-per-second demand-waiting background-waiting
- *                        source-away-seconds paused=true|false bandwidth crawlers objects (that
- *                        something is being done to)
+ *                        source-away-seconds paused=true|false crawlers objects (that something
+ *                        is being done to) bandwidth requests (a second; 0: no limit)
+ *                        throttled=true|false (bandwidth is what `throttle` said)
+ *                      [yield] target-ms (0: does not) window under-way (background requests)
+ *                        delay-ms (what the old server's last answers took beyond the shortest)
+ *                      [server] where there is a [server HOST]: host, bandwidth and requests of
+ *                        all its volumes together, waiting (retrievers that wait for their share
+ *                        now) rule (of its calendar, or "")
+ *                      [limits] where there is a calendar: rule (in force, or "") until (s since
+ *                        1970: when there is another one; 0: not within 8 days)
+ *                        pause-ordered=true|false
  *                      [namespace] complete=true|false  (every directory is filled: the totals are
  *                        final and a remaining time can be told)
  *                      with `verbose` also, for each open request, the oldest first, up to 200:
@@ -47,8 +56,9 @@
  *                      enum version_trust, VERSION_SAME
  *   skip HOW PATH      gives up names (skip.h); HOW: names, or all (of directories); more paths in
  *                      further lines: [skip] names directories
- *   throttle BYTES     background bytes per second, 0: no limit; until the retriever restarts
- *   pause, resume      background work; demand goes on
+ *   throttle BYTES     background bytes per second, 0: no limit; `throttle default`: what is
+ *                      configured.  It is kept (volume/orders.h)
+ *   pause, resume      background work; demand goes on.  Likewise
  *   verify             walks the whole new tree: [verify] objects unfinished first-unfinished;
  *                      sets the counters right
  *   proof              [proof] state=none|running|stopping|stopped|through number began ended (s)

@@ -3,6 +3,9 @@
 
 #include <stdatomic.h>
 
+#include "cap.h"
+#include "yield.h"
+
 #define TICK_MS 20
 
 struct gate {
@@ -11,10 +14,15 @@ struct gate {
 	/* of struct backend_request, by their link and their priority */
 	GQueue held[BACKEND_BACKGROUND + 1];
 	unsigned foreground;	    /* requests of other priorities that the backend has */
+	unsigned background;	    /* and those of this one */
+	struct yield yield;	    /* how many that may be */
 	unsigned calls;		    /* of let_pass() under way */
 	_Atomic uint64_t bandwidth; /* written with the lock, as paused */
+	_Atomic unsigned requests;  /* likewise; a second, 0: no limit */
 	int64_t tokens;		    /* bytes; may go below zero by one request */
-	gint64 refilled;
+	struct cap *cap;	    /* of the old server, or NULL */
+	double calls_left;	    /* requests; at most those of a second */
+	gint64 refilled, calls_refilled;
 	uint64_t carried; /* bytes; see gate_submit() */
 	atomic_bool paused;
 	bool closed;
@@ -43,43 +51,78 @@ static bool has_tokens(struct gate *gate)
 	return !gate->bandwidth || gate->tokens > 0;
 }
 
+/* Lock held. */
+static bool may_call(struct gate *gate)
+{
+	gint64 now = g_get_monotonic_time();
+
+	if (!gate->requests)
+		return true;
+	gate->calls_left += (double)gate->requests * (now - gate->calls_refilled) / G_USEC_PER_SEC;
+	gate->calls_left = MIN(gate->calls_left, gate->requests);
+	gate->calls_refilled = now;
+	return gate->calls_left >= 1;
+}
+
+/* Lock held. */
+static bool has_window(struct gate *gate)
+{
+	return gate->background < yield_window(&gate->yield);
+}
+
 /* Lock held: whether req may pass; takes its tokens. */
 static bool take_tokens(struct gate *gate, const struct backend_request *req)
 {
 	uint32_t carried = req->op == BACKEND_XATTRS ? req->count : 0;
+	uint32_t bytes = req->op == BACKEND_READ ? req->count : carried;
 
-	if (gate->paused || (carried && gate->carried >= GATE_CARRIED) || !has_tokens(gate))
+	if (gate->paused || !has_window(gate) || (carried && gate->carried >= GATE_CARRIED) ||
+	    !has_tokens(gate) || !may_call(gate) || (gate->cap && !cap_take(gate->cap, bytes)))
 		return false;
 	gate->carried += carried;
+	if (gate->requests)
+		gate->calls_left--;
 	if (gate->bandwidth)
-		gate->tokens -= req->op == BACKEND_READ ? req->count : carried;
+		gate->tokens -= bytes;
 	return true;
 }
 
 static void let_pass(struct gate *gate);
 
-/* Something that is not the background's is done. */
-static void foreground_done(struct backend_request *req)
+static void request_done(struct backend_request *req, unsigned *under_way)
 {
 	struct gate *gate = req->gate;
+	gint64 now = g_get_monotonic_time();
 
 	req->done = req->passed;
 	g_mutex_lock(&gate->lock);
-	gate->foreground--;
+	yield_answer(&gate->yield, req, gate->background, now - req->let_in, now);
+	--*under_way;
 	g_mutex_unlock(&gate->lock);
 	req->done(req);
 	let_pass(gate);
 }
 
+static void foreground_done(struct backend_request *req)
+{
+	request_done(req, &((struct gate *)req->gate)->foreground);
+}
+
+static void background_done(struct backend_request *req)
+{
+	request_done(req, &((struct gate *)req->gate)->background);
+}
+
 /* Lock held, and given up meanwhile. */
 static void submit_unlocked(struct gate *gate, struct backend_request *req)
 {
-	if (req->priority != BACKEND_BACKGROUND) {
-		gate->foreground++;
-		req->gate = gate;
-		req->passed = req->done;
-		req->done = foreground_done;
-	}
+	const bool background = req->priority == BACKEND_BACKGROUND;
+
+	++*(background ? &gate->background : &gate->foreground);
+	req->gate = gate;
+	req->let_in = g_get_monotonic_time();
+	req->passed = req->done;
+	req->done = background ? background_done : foreground_done;
 	gate->submitting++;
 	g_mutex_unlock(&gate->lock);
 	trace_request(TRACE_SUBMITTED, req, 0, 0);
@@ -264,6 +307,52 @@ void gate_throttle(struct gate *gate, uint64_t bytes_per_second)
 	let_pass(gate);
 }
 
+void gate_limit_requests(struct gate *gate, unsigned per_second)
+{
+	g_mutex_lock(&gate->lock);
+	gate->requests = per_second;
+	gate->calls_left = MIN(per_second, 1); /* a limit of one a second lets the first pass */
+	gate->calls_refilled = g_get_monotonic_time();
+	g_mutex_unlock(&gate->lock);
+	let_pass(gate);
+}
+
+void gate_share(struct gate *gate, struct cap *cap, uint64_t bandwidth, unsigned requests)
+{
+	g_mutex_lock(&gate->lock);
+	gate->cap = cap;
+	if (cap)
+		cap_limit(cap, bandwidth, requests);
+	g_mutex_unlock(&gate->lock);
+	let_pass(gate);
+}
+
+void gate_yield(struct gate *gate, unsigned target_ms)
+{
+	g_mutex_lock(&gate->lock);
+	yield_init(&gate->yield, target_ms);
+	g_mutex_unlock(&gate->lock);
+	let_pass(gate);
+}
+
+struct gate_yielding gate_yielding(struct gate *gate)
+{
+	g_mutex_lock(&gate->lock);
+	struct gate_yielding yielding = {
+		.target_ms = (unsigned)(gate->yield.target / 1000),
+		.delay_ms = (unsigned)(MAX(gate->yield.delay, 0) / 1000),
+		.window = yield_window(&gate->yield),
+		.under_way = gate->background,
+	};
+	g_mutex_unlock(&gate->lock);
+	return yielding;
+}
+
+unsigned gate_requests(struct gate *gate)
+{
+	return atomic_load(&gate->requests);
+}
+
 uint64_t gate_bandwidth(struct gate *gate)
 {
 	return atomic_load(&gate->bandwidth);
@@ -274,6 +363,7 @@ struct gate *gate_new(struct backend *backend, uint64_t bytes_per_second)
 	struct gate *gate = g_new0(struct gate, 1);
 
 	gate->backend = backend;
+	yield_init(&gate->yield, 0);
 	g_mutex_init(&gate->lock);
 	g_cond_init(&gate->changed);
 	for (size_t i = 0; i < G_N_ELEMENTS(gate->held); i++)

@@ -2,9 +2,11 @@
 /*
  * The gate that requests pass on their way to the backend.
  *
- * Background: pause, and a bandwidth cap (a token bucket of one second).  Demand and read-ahead are
- * held only while GATE_FOREGROUND of them are under way, demand in front: more would make nothing
- * faster, and what the backend has cannot be taken back while the old server does not answer.
+ * Background: pause, caps of bytes and of requests (token buckets of one second), and a window
+ * (yield.h).  Demand and
+ * read-ahead are held only while GATE_FOREGROUND of them are under way, demand in front: more would
+ * make nothing faster, and what the backend has cannot be taken back while the old server does not
+ * answer.
  */
 #ifndef GATE_H
 #define GATE_H
@@ -14,6 +16,7 @@
 
 #include "source.h"
 
+struct cap;
 struct gate;
 
 /* In front of the backend, which stays the caller's and is closed after the gate. */
@@ -50,5 +53,20 @@ void gate_pause(struct gate *gate, bool pause);
 bool gate_paused(struct gate *gate);
 void gate_throttle(struct gate *gate, uint64_t bytes_per_second); /* 0: no limit */
 uint64_t gate_bandwidth(struct gate *gate);
+/* Of the background: listings, attributes and reads alike. */
+void gate_limit_requests(struct gate *gate, unsigned per_second); /* 0: no limit */
+unsigned gate_requests(struct gate *gate);
+
+/* The background yields when answers take longer than at best, by so many milliseconds (yield.h);
+ * 0, as at first: it does not. */
+void gate_yield(struct gate *gate, unsigned target_ms);
+struct gate_yielding {
+	unsigned target_ms, delay_ms; /* delay: of the last answers */
+	unsigned window, under_way;   /* background requests */
+};
+struct gate_yielding gate_yielding(struct gate *gate);
+/* The background passes a cap that other processes share, too (cap.h), and whose limits these are.
+ * It stays the caller's, and is closed after the gate. */
+void gate_share(struct gate *gate, struct cap *cap, uint64_t bandwidth, unsigned requests);
 
 #endif

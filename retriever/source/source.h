@@ -188,6 +188,7 @@ struct backend_request {
 	guint attempts;
 	/* the gate's own */
 	gpointer gate;
+	gint64 let_in; /* g_get_monotonic_time() */
 	void (*passed)(struct backend_request *req);
 };
 

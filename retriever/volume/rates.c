@@ -5,6 +5,7 @@
 #include "history.h"
 #include "report.h"
 #include "jobs.h"
+#include "orders.h"
 #include "saved_counters.h"
 
 #define SAMPLES 10
@@ -36,6 +37,7 @@ static void save(void *arg)
 
 	counters_save(rates->retriever, false);
 	history_save(rates->retriever);
+	orders_save(rates->retriever);
 	errors_save(rates->retriever->errors);
 	report_sync(rates->retriever->report);
 	g_atomic_int_set(&rates->saving, 0);
@@ -49,6 +51,7 @@ static gboolean tick(gpointer arg)
 	rates->next = (rates->next + 1) % SAMPLES;
 	rates->n = MIN(rates->n + 1, SAMPLES);
 	history_sample(rates->retriever);
+	orders_tick(rates->retriever);
 	if (g_atomic_int_compare_and_exchange(&rates->saving, 0, 1))
 		jobs_run(rates->retriever->jobs, JOB_FLUSH, save, rates);
 	return G_SOURCE_CONTINUE;

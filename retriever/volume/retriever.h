@@ -11,7 +11,8 @@
  *   file.sync_lock     one flush of a file at a time; held while the disk is waited for
  *   object.lock        one object's sets, waiters and brackets
  *   requests, peer     what a peer has open, what it did not read
- *   objects table, sync queue, gate, errors, report: leaves, never held while another is taken
+ *   save_lock, orders_lock, gate: in this order
+ *   objects table, sync queue, errors, report: leaves, never held while another is taken
  */
 #ifndef RETRIEVER_H
 #define RETRIEVER_H
@@ -25,6 +26,12 @@
 #include "source/source.h"
 #include "config/config.h"
 #include "counters.h"
+
+/* What commands have set, where it is not the configuration's (orders.h). */
+struct orders {
+	bool throttled, paused;
+	uint64_t bandwidth; /* bytes a second, 0: no limit; if throttled */
+};
 
 struct retriever {
 	struct volume_config *config;
@@ -68,6 +75,12 @@ struct retriever {
 	struct counters counters;
 	GMutex save_lock;     /* writing .migrate/state; a leaf but for the file system */
 	char *saved_counters; /* what it holds; save_lock */
+	char *saved_orders;   /* likewise of .migrate/orders; NULL: there is none */
+	GMutex orders_lock;   /* a leaf but for the gate's, below save_lock */
+	struct orders orders;
+	const struct calendar_rule *rule, *server_rule; /* in force; main thread */
+	time_t rule_until, rule_looked; /* when rule ends, or 0; when that was looked up */
+	struct cap *cap;		/* of [server HOST], or NULL */
 
 	bool copying;	     /* the root is that of a copy, which nobody is served from */
 	gint accepted;	     /* atomic: any number of names may go, until the retriever restarts */

@@ -1,21 +1,23 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Many volumes: what they have in common in the configuration, and commands for several of them."""
+import fcntl
 import json
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
-import fcntl
 import termios
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from sandbox import BASE, Process, volume, wait_for                     # noqa: E402
-from servers import Stalled                                             # noqa: E402
+from peer import NAME, RANGE, Peer                                      # noqa: E402
+from servers import VOLUME, Stalled, old_server                         # noqa: E402
 import tree                                                             # noqa: E402
 
 TREES = '/mnt/trees'
@@ -27,21 +29,24 @@ class Volumes:
     """Volumes of one configuration, each with a small tree of its own on this machine."""
 
     def __init__(self, build, names, defaults='', **groups):
-        self.build = build
+        self.build, self.source = build, f'file://{TREES}/old'
         self.config = BASE + '/quickmigrate.conf'
         self.retrievers = {}
         volume(TREES)
         os.makedirs(RUN, mode=0o755, exist_ok=True)
-        text = f'[defaults]\n{defaults}\n'
         for name in names:
             for side in ('old', 'new'):
                 os.makedirs(f'{TREES}/{side}/{name}')
             for n in range(3):
                 with open(f'{TREES}/old/{name}/file{n}', 'wb') as file:
                     file.write(os.urandom(100000))
-            text += (f'[volume {name}]\nroot = {TREES}/new/{name}\nsource = '
-                     f'file://{TREES}/old/{name}\nreport = {BASE}/{name}.report\njournal = '
-                     f'{BASE}/{name}.journal\n{groups.get(name, "")}\n')
+        self.configure(names, f'[defaults]\n{defaults}\n', **groups)
+
+    def configure(self, names, text='', **groups):
+        for name in names:
+            text += (f'[volume {name}]\nroot = {TREES}/new/{name}\nsource = {self.source}/{name}\n'
+                     f'report = {BASE}/{name}.report\njournal = {BASE}/{name}.journal\n'
+                     f'{groups.get(name, "")}\n')
         with open(self.config, 'w') as file:
             file.write(text)
 
@@ -167,6 +172,85 @@ def an_overview_of_200(args):
     v.ctl('resume', 'v003')
     v.crawl('v003')
     expect('20 volumes, 20 whole' in v.ctl('status', '--watch', '--wave=first'), 'the end')
+
+
+def fetch(name, file, length):
+    """As a client would have it, over NFS or SMB: its name, then bytes."""
+    door = Peer(f'{RUN}/{name}.sock')
+    root = os.open(f'{TREES}/new/{name}', os.O_RDONLY)
+    same(door.ask(NAME, fds=[root], text=file.encode())[0], 0, 'status of a name')
+    fd = os.open(f'{TREES}/new/{name}/{file}', os.O_RDONLY)
+    same(door.ask(RANGE, fds=[fd], offset=0, length=length)[0], 0, 'status of a range')
+    got = os.pread(fd, length, 0)
+    os.close(fd)
+    os.close(root)
+    door.close()
+    with open(f'{TREES}/old/{name}/{file}', 'rb') as old:
+        expect(got == old.read(length), f'{file} is not what it was')
+
+
+@case()
+def one_old_server(args):
+    """Two volumes of one old server, under a cap that is next to nothing: both wait, clients do not,
+    and nobody is left out when a retriever is killed."""
+    names = [VOLUME, 'plans']
+    v = Volumes(args.build, names)
+    host = old_server(f'{TREES}/old').address
+    v.source = f'nfs://{host}{TREES}/old'
+    v.configure(names, f'[server {host}]\nbandwidth = 1\n[defaults]\nlimits = 00:00-24:00 1000/s\n')
+    v.start(*names)
+    v.ctl('attach', '--all')
+    crawlers = [Process(f'crawler-{n}', [v.program('migrate-crawler'), n]) for n in names]
+    for name in names:
+        wait_for('both volumes wait for their share',
+                 lambda: v.status(name)['server']['waiting'] == 2)
+    fetched = [v.status(name)['counters']['bytes_fetched'] for name in names]
+    expect(sum(fetched) <= 2 * 100000, f'{fetched} bytes came though there is a cap')
+    text = v.ctl('status', VOLUME)
+    expect(f'{host}: 1 byte/s at most for all its volumes, of which 2 wait\n' in text, text)
+    expect(re.search(r'(?m)^Calendar +00:00-24:00 1000/s$', text), text)
+    expect(re.search(r'(?m)^Yields +answers take \d+ ms longer', text), text)
+    for n in range(3):
+        fetch(VOLUME, f'file{n}', 50000)
+
+    v.retrievers['plans'].stop(signal.SIGKILL)
+    wait_for('a killed one does not wait', lambda: v.status(VOLUME)['server']['waiting'] == 1)
+    v.retrievers[VOLUME].stop()
+    v.configure(names, f'[server {host}]\nbandwidth = 100M\nrequests = 10000\n')
+    v.start(*names)
+    for crawler in crawlers:
+        same(crawler.wait(120), 0, 'exit status of a crawler')
+    for name in names:
+        same(v.status(name)['volume']['state'], 'whole', 'state')
+        no_differences(tree.compare(f'{TREES}/old/{name}', f'{TREES}/new/{name}'))
+
+
+@case()
+def limits_that_stay(args):
+    """A throttle and a pause live as long as the volume; the calendar's pause is nobody's to end."""
+    v = Volumes(args.build, ['a', 'b'], a='bandwidth = 5M', b='limits = 00:00-24:00 pause 9/s')
+    v.start('a', 'b')
+    v.ctl('attach', '--all')
+    v.ctl('throttle', 'a', '7M')
+    v.ctl('pause', 'a')
+    v.retrievers['a'].stop(signal.SIGKILL)
+    v.start('a')
+    now = v.status('a')['now']
+    same((now['bandwidth'], now['throttled'], now['paused']), (7 << 20, True, True), 'after a kill')
+    v.ctl('throttle', 'a', 'default')
+    v.ctl('resume', 'a')
+    v.retrievers['a'].stop()
+    v.start('a')
+    now = v.status('a')['now']
+    same((now['bandwidth'], now['throttled'], now['paused']), (5 << 20, False, False), 'taken back')
+
+    v.ctl('resume', 'b')
+    status = v.status('b')
+    same((status['now']['paused'], status['now']['requests'], status['limits']['pause_ordered']),
+         (True, 9, False), 'by the calendar')
+    v.crawl('a')
+    v.ctl('finalize', 'a')
+    expect(not os.path.exists(f'{TREES}/new/a/.migrate'), 'something is left of a')
 
 
 if __name__ == '__main__':

@@ -5,9 +5,12 @@
 
 #include "source/backend.h"
 
+#define FAKE_LATER 1
+
 struct fake_backend {
 	struct backend base;
-	/* Fills in results; its result is the status.  NULL: 0. */
+	/* Fills in results; its result is the status, or FAKE_LATER: the test completes it.  NULL:
+	 * 0. */
 	int (*answer)(struct fake_backend *fake, struct backend_request *req);
 	atomic_uint submitted;
 	bool closed;
@@ -17,9 +20,13 @@ static inline void fake_backend_submit(struct backend *backend, struct backend_r
 {
 	struct fake_backend *fake = (struct fake_backend *)backend;
 
+	int status;
+
 	backend_prepare(req);
 	atomic_fetch_add(&fake->submitted, 1);
-	backend_complete(req, fake->answer ? fake->answer(fake, req) : 0);
+	status = fake->answer ? fake->answer(fake, req) : 0;
+	if (status != FAKE_LATER)
+		backend_complete(req, status);
 }
 
 static inline void fake_backend_close(struct backend *backend)

@@ -149,40 +149,6 @@ START_TEST(closes_at_any_moment)
 }
 END_TEST
 
-/* What commands have set outlives a new start; the configuration decides on the rest. */
-START_TEST(orders_outlive_a_new_start)
-{
-	struct retriever_orders orders;
-
-	core_make(&core);
-	core_open(&core);
-	retriever_orders_note(core.retriever, &orders);
-	ck_assert(!orders.throttled && !orders.paused);
-	gate_throttle(core.retriever->gate, 12345);
-	gate_pause(core.retriever->gate, true);
-	for (unsigned starts = 0; starts < 2; starts++) {
-		retriever_orders_note(core.retriever, &orders);
-		core_close(&core);
-		core_open(&core);
-		retriever_orders_follow(core.retriever, &orders);
-		ck_assert_uint_eq(gate_bandwidth(core.retriever->gate), 12345);
-		ck_assert(gate_paused(core.retriever->gate));
-	}
-	/* no limit is an order, too */
-	core.retriever->config->bandwidth = 50;
-	gate_throttle(core.retriever->gate, 0);
-	gate_pause(core.retriever->gate, false);
-	retriever_orders_note(core.retriever, &orders);
-	core_close(&core);
-	core_open(&core);
-	gate_throttle(core.retriever->gate, 50);
-	retriever_orders_follow(core.retriever, &orders);
-	ck_assert_uint_eq(gate_bandwidth(core.retriever->gate), 0);
-	ck_assert(!gate_paused(core.retriever->gate));
-	core_free(&core);
-}
-END_TEST
-
 START_TEST(what_cannot_be_opened)
 {
 	g_autofree char *error = NULL;
@@ -209,7 +175,6 @@ int main(void)
 	tcase_add_test(tcase, closes_with_requests_in_flight);
 	tcase_add_test(tcase, closes_with_deferred_fills_and_searches);
 	tcase_add_test(tcase, closes_at_any_moment);
-	tcase_add_test(tcase, orders_outlive_a_new_start);
 	tcase_add_test(tcase, what_cannot_be_opened);
 	return run_suite(suite);
 }

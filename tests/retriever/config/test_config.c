@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/calendar.h"
 #include "config/config.h"
 #include "config/owners.h"
 #include "source/source.h"
@@ -90,6 +91,7 @@ START_TEST(everything)
 {
 	put("# a comment\n[volume other]\nroot=/nowhere\nsource=nfs://x/y\n" MINIMAL
 	    "connections=16\ndemand-connections = 8\nwindow = 1024\nhold-ms = 10\n"
+	    "requests = 300\nlimits = Mon 08:00-09:00 pause; 00:00-24:00 7/s\n"
 	    "bandwidth = 50m  \nstub-attributes = lazy\ncrawler-workers = 64\n"
 	    "map-users = 1000:2000 3000-3999:13000\nmap-groups=5:6,6:5\n"
 	    "guard = strict\nguard-refuse = clamscan, updatedb\nguard-wait = 5\n"
@@ -102,6 +104,8 @@ START_TEST(everything)
 	ck_assert_uint_eq(config->window, 1024);
 	ck_assert_uint_eq(config->hold_ms, 10);
 	ck_assert_uint_eq(config->bandwidth, 50 << 20);
+	ck_assert_uint_eq(config->requests, 300);
+	ck_assert_ptr_nonnull(calendar_at(config->limits, 0));
 	ck_assert_int_eq(config->stub_attributes, STUB_LAZY);
 	ck_assert_uint_eq(config->crawler_workers, 64);
 	ck_assert_int_eq(config->crawler_order, CRAWL_DEPTH_FIRST);
@@ -170,6 +174,8 @@ START_TEST(wrong_values)
 	refused(MINIMAL "window=-1", "window = -1", "from 0 to 1024");
 	refused(MINIMAL "hold-ms=9", "hold-ms = 9", "from 10 to 60000");
 	refused(MINIMAL "bandwidth=10MB", "bandwidth = 10MB", "50M");
+	refused(MINIMAL "requests=5/s", "requests = 5/s", "write for example 500");
+	refused(MINIMAL "limits=8-18 1M", "limits = 8-18 1M", "no times");
 	refused(MINIMAL "stub-attributes=x", "stub-attributes = x", "eager or lazy");
 	refused(MINIMAL "crawler-workers=65", "crawler-workers = 65", "from 1 to 64");
 	refused(MINIMAL "crawler-order=x", "crawler-order = x", "depth-first");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_hook.h"
 #include "fake_backend.h"
+#include "source/cap.h"
+#include "source/yield.h"
 
 static struct core core;
 
@@ -187,6 +189,117 @@ START_TEST(bandwidth)
 }
 END_TEST
 
+/* One that waits for its turn holds up the background, and no demand (I11). */
+START_TEST(requests_a_second)
+{
+	struct call background[3], demand;
+	struct gate *gate;
+
+	start();
+	gate = core.retriever->gate;
+	gate_limit_requests(gate, 1);
+	ck_assert_uint_eq(gate_requests(gate), 1);
+	for (size_t i = 0; i < G_N_ELEMENTS(background); i++)
+		submit(&background[i], BACKEND_BACKGROUND);
+	sem_wait(&background[0].done);
+	submit(&demand, BACKEND_DEMAND);
+	sem_wait(&demand.done);
+	sem_wait(&background[1].done); /* a second later */
+	gate_limit_requests(gate, 0);
+	sem_wait(&background[2].done);
+	core_free(&core);
+}
+END_TEST
+
+/* Likewise of a cap that others share, who have taken all of it. */
+START_TEST(a_shared_cap)
+{
+	g_autofree char *path = NULL;
+	struct cap *here, *other;
+	struct call background[2], demand;
+
+	start();
+	path = g_build_filename(core.dir, "cap", NULL);
+	here = cap_open(path, NULL);
+	other = cap_open(path, NULL);
+	cap_limit(other, 1, 0);
+	ck_assert(cap_take(other, 1 << 20)); /* that takes 12 days */
+	gate_share(core.retriever->gate, here, 1, 0);
+	submit(&background[0], BACKEND_BACKGROUND);
+	sem_wait(&background[0].done); /* no bytes */
+	ask(&background[0], BACKEND_READ, BACKEND_BACKGROUND, "f", 1000);
+	submit(&background[1], BACKEND_BACKGROUND);
+	ask(&demand, BACKEND_READ, BACKEND_DEMAND, "f", 1000);
+	sem_wait(&demand.done);
+	ck_assert_int_eq(sem_trywait(&background[0].done), -1);
+	ck_assert_int_eq(sem_trywait(&background[1].done), -1);
+	gate_share(core.retriever->gate, here, 0, 0);
+	sem_wait(&background[0].done);
+	sem_wait(&background[1].done);
+	cap_close(other);
+	gate_share(core.retriever->gate, NULL, 0, 0);
+	cap_close(here);
+	core_free(&core);
+}
+END_TEST
+
+/* ---- yielding ---- */
+
+static GMutex late_lock;
+static GQueue late = G_QUEUE_INIT;
+
+/* Answered by answer_late(). */
+static int keep_late(struct fake_backend *fake, struct backend_request *req)
+{
+	g_mutex_lock(&late_lock);
+	g_queue_push_tail(&late, req);
+	g_mutex_unlock(&late_lock);
+	return FAKE_LATER;
+}
+
+static bool answer_late(void)
+{
+	struct backend_request *req;
+
+	g_mutex_lock(&late_lock);
+	req = g_queue_pop_head(&late);
+	g_mutex_unlock(&late_lock);
+	if (req)
+		backend_complete(req, 0);
+	return req != NULL;
+}
+
+/* The background's requests are held at the window, demand is not (I11), and all of them come. */
+START_TEST(a_window)
+{
+	struct fake_backend fake = {.base.ops = &fake_backend_ops, .answer = keep_late};
+	struct gate *gate = gate_new(&fake.base, 0);
+	struct call background[3 * YIELD_START], demand[GATE_FOREGROUND / 2];
+
+	gate_yield(gate, 1000);
+	for (size_t i = 0; i < G_N_ELEMENTS(background); i++) {
+		fill_call(&background[i], BACKEND_BACKGROUND, 0);
+		gate_submit(gate, &background[i].req);
+	}
+	ck_assert_uint_eq(g_queue_get_length(&late), YIELD_START);
+	ck_assert_uint_eq(gate_yielding(gate).under_way, YIELD_START);
+	for (size_t i = 0; i < G_N_ELEMENTS(demand); i++) {
+		fill_call(&demand[i], BACKEND_DEMAND, 0);
+		gate_submit(gate, &demand[i].req);
+	}
+	ck_assert_uint_eq(g_queue_get_length(&late), YIELD_START + G_N_ELEMENTS(demand));
+	while (answer_late())
+		;
+	for (size_t i = 0; i < G_N_ELEMENTS(background); i++)
+		sem_wait(&background[i].done);
+	for (size_t i = 0; i < G_N_ELEMENTS(demand); i++)
+		sem_wait(&demand[i].done);
+	ck_assert_uint_eq(gate_yielding(gate).under_way, 0);
+	gate_close(gate);
+	gate_free(gate);
+}
+END_TEST
+
 /* Answered at once; what counts is when. */
 static void ask_with_data(struct call *call, uint32_t count)
 {
@@ -228,6 +341,9 @@ int main(void)
 	tcase_add_test(tcase, a_closed_gate_answers);
 	tcase_add_test(tcase, closing_stops_what_is_let_pass);
 	tcase_add_test(tcase, bandwidth);
+	tcase_add_test(tcase, requests_a_second);
+	tcase_add_test(tcase, a_shared_cap);
+	tcase_add_test(tcase, a_window);
 	tcase_add_test(tcase, bytes_that_are_carried_are_bounded);
 	return run_suite(suite);
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The keys that say how much the background may ask of an old server, and [server HOST], which says
+ * it of all volumes together that come from there. */
+#ifndef CONFIG_LIMITS_H
+#define CONFIG_LIMITS_H
+
+#include "parse.h"
+#include "volume_config.h"
+
+/* Parsers of keys, of which each fills in its field: a uint64_t, an unsigned, a struct calendar *.
+ */
+gboolean config_parse_bandwidth(void *field, const struct config_place *at, GError **error);
+gboolean config_parse_requests(void *field, const struct config_place *at, GError **error);
+gboolean config_parse_limits(void *field, const struct config_place *at, GError **error);
+
+/* Fills in config->server, where config->source is on a host that has a group.  A group that no
+ * volume of the file is under is a mistake: the server would not be spared. */
+gboolean config_find_server(const char *file, GKeyFile *parsed, struct volume_config *config,
+			    GError **error);
+
+#endif
