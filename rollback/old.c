@@ -66,6 +66,8 @@ static int read_clock_once(struct old *old, int64_t *skew, int64_t *took)
 		ret = old_stat(old, probe, &st);
 	if (!ret)
 		*skew += migrate_ns(st.st_mtim);
+	if (!ret && old->ops->owns)
+		ret = old->ops->owns(old, probe);
 	old->ops->remove(old, probe, false);
 	return ret;
 }
@@ -109,6 +111,8 @@ bool old_begin(struct old *old, int64_t *skew, GError **error)
 	old->left = ret == -EEXIST;
 	if (!ret || ret == -EEXIST)
 		ret = read_clock(old, skew);
+	if (ret < 0 && !old->left)
+		old->ops->remove(old, OLD_STAGE, true);
 	if (ret < 0)
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
 			    "%s: cannot be written (%s): %s", old->where, g_strerror(-ret),

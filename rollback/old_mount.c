@@ -286,6 +286,22 @@ static int mount_remove(struct old *old, const char *path, bool directory)
 	return ret;
 }
 
+/* An NFS server may take root for nobody, who may be allowed to make files. */
+static int mount_owns(struct old *old, const char *path)
+{
+	const char *name;
+	struct stat st;
+	int dir = parent_of(old, path, &name);
+
+	if (dir < 0)
+		return dir;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return st.st_uid == geteuid()
+		       ? 0
+		       : result(fchownat(dir, name, geteuid(), (gid_t)-1, AT_SYMLINK_NOFOLLOW));
+}
+
 static int mount_sync(struct old *old)
 {
 	return result(syncfs(mount_of(old)->root));
@@ -371,8 +387,10 @@ static void mount_close(struct old *old)
 
 static const struct old_ops mount_ops = {
 	.several = true,
-	.cannot_write = "mount it with write rights for root of this host",
+	.cannot_write = "mount it with write rights for root of this host (of an NFS server: "
+			"rw,no_root_squash)",
 	.close = mount_close,
+	.owns = mount_owns,
 	.stat = mount_stat,
 	.list = mount_list,
 	.mkdir = mount_mkdir,

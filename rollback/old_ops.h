@@ -16,7 +16,9 @@ struct old_ops {
 	bool several;		  /* old_takes_several() */
 	const char *cannot_write; /* what to do then */
 	void (*close)(struct old *old);
-	/* these two may be NULL */
+	/* these three may be NULL */
+	/* Of an object that was just made: -EPERM if we are not who may give owners there. */
+	int (*owns)(struct old *old, const char *path);
 	const char *(*objection)(const char *path, mode_t mode);
 	bool (*holds_more)(struct old *old, const char *path, const struct attrs *attrs);
 	int (*stat)(struct old *old, const char *path, struct stat *st);

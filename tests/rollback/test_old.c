@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "old.h"
 
+#include <sys/fsuid.h>
+
 #include "old_ops.h"
 #include "trees.h"
 
@@ -44,6 +46,35 @@ START_TEST(cannot_be_written)
 }
 END_TEST
 
+/* The old server takes root for nobody. */
+static void squashed(const char *mode)
+{
+	GError *error = NULL;
+	int64_t skew;
+
+	trees_make(FILL);
+	sh("chmod %s " OLD_TREE, mode);
+	old = old_open(OLD_TREE, &error);
+	setfsgid(65534);
+	setfsuid(65534);
+	bool begun = old_begin(old, &skew, &error);
+	setfsuid(0);
+	setfsgid(0);
+	ck_assert(!begun);
+	ck_assert_ptr_nonnull(strstr(error->message, "no_root_squash"));
+	g_error_free(error);
+	old_close(old);
+	sh("test ! -e " OLD_TREE "/" OLD_STAGE);
+}
+
+START_TEST(root_is_nobody_there)
+{
+	static const char *const modes[] = {"755", "1777", "-R a=rwX " OLD_TREE " && chown 65534"};
+
+	squashed(modes[_i]);
+}
+END_TEST
+
 static const struct old_ops *real_ops;
 
 static int create_late(struct old *late, const char *path, struct old_file **file)
@@ -81,6 +112,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, stage_leaves_no_trace);
 	tcase_add_test(tcase, cannot_be_written);
+	tcase_add_loop_test(tcase, root_is_nobody_there, 0, 3);
 	tcase_add_test(tcase, slow_servers_are_not_ahead);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
