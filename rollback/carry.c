@@ -283,7 +283,7 @@ static bool is_durable(struct carry *carry, int ret)
 {
 	if (ret && !*carry->error)
 		g_set_error(carry->error, G_FILE_ERROR, g_file_error_from_errno(-ret),
-			    "what was written to the old server is not durable: %s",
+			    "what is carried is not durable, here or on the old server: %s",
 			    g_strerror(-ret));
 	return !ret;
 }
@@ -332,7 +332,7 @@ static bool carry_batch(struct carry *carry, struct batches *batches, gpointer *
 {
 	struct several *several = several_begin(carry, nodes, count);
 	struct syncing *syncing =
-		batches->made->len + batches->placed->len ? syncing_begin(carry->tree->old) : NULL;
+		batches->made->len + batches->placed->len ? syncing_begin(carry->tree) : NULL;
 	g_autoptr(GPtrArray) placed = batches->placed;
 	bool good;
 
@@ -456,7 +456,8 @@ static bool settle(struct carry *carry)
 		if (!note_done(carry, node))
 			return false;
 	}
-	return !*carry->error && is_durable(carry, old_sync(carry->tree->old)) && commit(carry);
+	return !*carry->error && is_durable(carry, syncing_end(syncing_begin(carry->tree))) &&
+	       commit(carry);
 }
 
 static void fetch_all(struct carry *carry)
@@ -482,7 +483,7 @@ bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
 	/* before anything is moved there: a stub is known to the retriever by what it was there */
 	fetch_all(&carry);
 	touch_directories(&carry);
-	if (!stops(&carry) && note_intents(&carry)) {
+	if (!stops(&carry) && is_durable(&carry, tree_sync(tree)) && note_intents(&carry)) {
 		park_all(&carry);
 		if (stage_directories(&carry) && place_all(&carry, is_directory_to_place) &&
 		    place_all(&carry, is_other_to_name) && carry_files(&carry) &&

@@ -13,6 +13,10 @@
  * Before each of these steps carried.h has noted, durably, which inode it is about.  The next run
  * finds an object at the place that it left, at the one that it was going to, or in OLD_STAGE,
  * knows it by its number, and goes on from there.
+ *
+ * Either server may lose its power, too.  What clients changed is durable here before any of it is
+ * carried, and so is what they wrote since then before it is noted as carried: else a new server
+ * that comes again with the version before would have another one than the old server, for ever.
  */
 #ifndef CARRY_H
 #define CARRY_H

@@ -59,29 +59,33 @@ void several_end(struct several *several, GPtrArray *made)
 /* ---- durable meanwhile ----------------------------------------------------------------------- */
 
 struct syncing {
-	struct old *old;
+	const struct tree *tree;
 	GThread *thread; /* NULL: not begun */
 };
 
-static gpointer sync_there(gpointer old)
+static gpointer sync_both(gpointer arg)
 {
-	return GINT_TO_POINTER(old_sync(old));
+	const struct tree *tree = arg;
+	int ret = old_sync(tree->old);
+
+	return GINT_TO_POINTER(ret ? ret : tree_sync(tree));
 }
 
-struct syncing *syncing_begin(struct old *old)
+struct syncing *syncing_begin(const struct tree *tree)
 {
 	struct syncing *syncing = g_new0(struct syncing, 1);
 
-	syncing->old = old;
-	if (old_takes_several(old))
-		syncing->thread = g_thread_try_new("sync", sync_there, old, NULL);
+	syncing->tree = tree;
+	if (old_takes_several(tree->old))
+		syncing->thread =
+			g_thread_try_new("sync", sync_both, (gpointer)syncing->tree, NULL);
 	return syncing;
 }
 
 int syncing_end(struct syncing *syncing)
 {
 	int ret = GPOINTER_TO_INT(syncing->thread ? g_thread_join(syncing->thread)
-						  : sync_there(syncing->old));
+						  : sync_both((gpointer)syncing->tree));
 
 	g_free(syncing);
 	return ret;

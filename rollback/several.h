@@ -18,8 +18,8 @@ void several_end(struct several *several, GPtrArray *made);
 
 struct syncing;
 
-/* old_sync(), meanwhile where several threads may; else at its end. */
-struct syncing *syncing_begin(struct old *old);
+/* old_sync() and tree_sync(), meanwhile where several threads may; else at its end. */
+struct syncing *syncing_begin(const struct tree *tree);
 int syncing_end(struct syncing *syncing);
 
 #endif

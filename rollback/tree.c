@@ -495,6 +495,12 @@ struct tree *tree_open(const struct volume_config *config, struct journal_reader
 	return tree;
 }
 
+int tree_sync(const struct tree *tree)
+{
+	/* the root is always there */
+	return tree->active->len > 1 && syncfs(tree->root_fd) < 0 ? -errno : 0;
+}
+
 bool tree_stops(const struct tree *tree, GError **error)
 {
 	if (!tree->stop || !*tree->stop)

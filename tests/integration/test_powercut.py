@@ -4,7 +4,8 @@
 and reorders what it was not told to flush (volatile.py).  After each cut, whatever has no record is whole (I3), what a client was told is durable is there (I7), and the
 migration goes on to its end.  The old server is a tree that the guest sees, or an SMB server on the
 host, whose small files' bytes come with their names.  Or the tree is copied beforehand, by us or by
-another tool."""
+another tool; or what clients changed is carried back to the old server, and both lose their power."""
+import itertools
 import os
 import re
 import subprocess
@@ -19,8 +20,10 @@ from harness import case, expect, main, same                            # noqa: 
 from sandbox import BASE, SCRATCH                                       # noqa: E402
 from servers import OLD, volume                                         # noqa: E402
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'guest', 'powercut.py')
+SCRIPT, BACK = (os.path.join(os.path.dirname(os.path.abspath(__file__)), 'guest', name)
+                for name in ('powercut.py', 'powercut_back.py'))
 FILES = 1200
+CUTS_OF_A_MACHINE = 6           # of the way back, before there are new disks
 
 
 def fill(root, random):
@@ -55,31 +58,40 @@ def fill_for_writing(root, random):
 
 
 class Machine:
-    """A disk, and a guest that is run on it again and again.  kind: of the source."""
+    """A disk, or two, and a guest that is run on it again and again.  script: and its arguments, but
+    for the verb."""
 
-    def __init__(self, args, kind, fs):
-        self.args, self.kind, self.fs = args, kind, fs
+    def __init__(self, args, *script, disks=1):
+        self.script = script
         self.told, self.log = -1, BASE + '/log/guest'
-        self.disk = volatile.Disk(SCRATCH, 2 << 30, args.random)
+        self.disks = [volatile.Disk(SCRATCH, 2 << 30, args.random) for _ in range(disks)]
 
     def close(self):
-        self.disk.close()
+        for disk in self.disks:
+            disk.close()
+
+    def fate(self):
+        return '; '.join(f'{disk.lost} blocks lost, {disk.kept} kept, flushed {disk.flushes} times'
+                         for disk in self.disks)
 
     def run(self, verb, **kw):
-        """The guest's exit status; what it printed goes to a log and to .said."""
+        """The guest's exit status; what it printed goes to a log, to .said and, but for its ticks, to
+        .last."""
         reader, writer = os.pipe()
         with open(self.log, 'ab') as log:
             tee = subprocess.Popen(['tee', self.log + '.last'], stdin=reader, stdout=log)
             os.close(reader)
-            status = uml.run([SCRIPT, self.args.build, OLD, self.kind, self.fs, verb,
-                              str(self.told)], timeout=600, shares=[OLD], memory=1536,
-                             env={'DISK': f'{self.disk.port} {self.disk.size}'}, output=writer,
-                             **kw)
-            self.disk.cut()
+            status = uml.run([*self.script, verb, str(self.told)], timeout=600,
+                             shares=[OLD] * (OLD in self.script), memory=1536,
+                             env={'DISK': ' '.join(f'{disk.port} {disk.size}' for disk in self.disks)},
+                             output=writer, **kw)
+            for disk in self.disks:
+                disk.cut()
             os.close(writer)
             tee.wait()
         with open(self.log + '.last', errors='replace') as said:
             self.said = said.read()
+            self.last = re.sub(r'^tick \d+\n', '', self.said, flags=re.M)[-4000:]
         numbers = re.findall(r'^told (\d+)$', self.said, re.M)
         self.told = max([self.told, *map(int, numbers)])
         return status
@@ -87,7 +99,7 @@ class Machine:
 
 def migrate(args, kind, fs, times):
     """To the end, with no more than so many cuts on the way; how many there were."""
-    machine = Machine(args, kind, fs)
+    machine = Machine(args, SCRIPT, args.build, OLD, kind, fs)
     verb, real, at = 'start', 0, 0
     for _ in range(times):
         target = at + args.random.randrange(1, max(20, (FILES - at) // 2))
@@ -108,8 +120,7 @@ def migrate(args, kind, fs, times):
     expect(machine.told >= 0, 'no write was acknowledged before a cut')
     status = machine.run('finish')
     expect(status == 0, f'the migration does not end well: {machine.said[-3000:]}')
-    print(f'the disk lost {machine.disk.lost} blocks, kept {machine.disk.kept} and was told to '
-          f'flush {machine.disk.flushes} times')
+    print(f'the disk: {machine.fate()}')
     machine.close()
     return real
 
@@ -134,7 +145,7 @@ def beforehand(args, kind, fs):
     """With a copy before the switch: cuts in its runs, at the switch and in the comparison."""
     volume(OLD)
     tree.make(OLD, 200, 3, 1 << 20)
-    machine = Machine(args, kind, fs)
+    machine = Machine(args, SCRIPT, args.build, OLD, kind, fs)
     verb, real, latest, cuts = 'start', 0, 60, args.cuts if args.long else 1
     while real < cuts:
         # of the copy, the switch, the comparison
@@ -152,8 +163,51 @@ def beforehand(args, kind, fs):
         verb = 'resume'
     status = machine.run('finish')
     expect(status == 0, f'it does not end well: {machine.said[-3000:]}')
-    print(f'{real} cuts; the disk lost {machine.disk.lost} blocks, kept {machine.disk.kept}')
+    print(f'{real} cuts; the disk: {machine.fate()}')
     machine.close()
+
+
+def back(args, fs, kind, times):
+    """So many cuts on the way back to the old server, which loses its power, too."""
+    machine = Machine(args, BACK, args.build, fs, kind, disks=3)
+    verb = 'start'
+    for _ in range(times):
+        target = args.random.randrange(1, 300)
+        status = machine.run(verb, kill_on=re.compile(rb'^tick (\d+)\n', re.M),
+                             kill_if=lambda n: n >= target)
+        print(f'{kind}, {verb}: cut at {target}, {machine.told} objects carried')
+        expect(status == uml.KILLED, f'the guest failed: {machine.last}')
+        verb = 'resume'
+    status = machine.run('finish')
+    expect(status == 0, f'it does not end well: {machine.last}')
+    print(f'{times} cuts; the disks: {machine.fate()}')
+    machine.close()
+
+
+def back_often(args, fs):
+    """Half of them while it is followed."""
+    left = args.cuts if args.long else 1
+    for kind in itertools.cycle(args.random.sample(('plain', 'follow'), 2)):
+        times = min(left, CUTS_OF_A_MACHINE)
+        if not times:
+            return
+        back(args, fs, kind, times)
+        left -= times
+
+
+@case(guest=True)
+def back_ext4(args):
+    back_often(args, 'ext4')
+
+
+@case(guest=True, long=True)
+def back_xfs(args):
+    back_often(args, 'xfs')
+
+
+@case(guest=True, long=True)
+def back_btrfs(args):
+    back_often(args, 'btrfs')
 
 
 @case(guest=True)

@@ -139,9 +139,9 @@ def let_fail(host, port, kind):
         sock.recv(1)
 
 
-def attach(host, port, size):
-    """In the guest: the path of the device."""
-    path = '/dev/nbd0'
+def attach(host, port, size, number=0):
+    """In the guest: the path of the device of that number."""
+    path = f'/dev/nbd{number}'
     subprocess.run(['modprobe', 'nbd', 'max_part=0'], check=True)
     sock = socket.create_connection((host, port))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -160,8 +160,9 @@ def attach(host, port, size):
     sock.close()
 
     def connected():
-        with open('/sys/block/nbd0/size') as blocks:
-            return int(blocks.read()) == size // 512 and os.path.exists('/sys/block/nbd0/pid')
+        block = f'/sys/block/nbd{number}'
+        with open(block + '/size') as blocks:
+            return int(blocks.read()) == size // 512 and os.path.exists(block + '/pid')
     wait_for('the disk is connected', connected)
     return path
 
