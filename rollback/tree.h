@@ -126,8 +126,8 @@ bool tree_is_named(const struct tree *tree, const struct node *node, const struc
 /* Opens an object on the new server.  A descriptor or -errno. */
 int tree_open_node(const struct tree *tree, const struct node *node, int flags);
 
-/* What clients have changed until now is durable on the new server, if there is anything to be dealt
- * with.  0 or -errno. */
+/* What clients have changed until now is durable on the new server, if there is anything to be
+ * dealt with.  0 or -errno. */
 int tree_sync(const struct tree *tree);
 
 /* It has this name now, and no row says that it had it not at the switch. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * manifest OBJECTS: the manifest of a volume of so many, made of lines in no order, as `migratectl
- * report --final` makes it, and read again as `report --check` reads it: seconds and memory of each.
+ * report --final` makes it, and read again as `report --check` reads it: seconds and memory of
+ * each.
  */
 #include <fcntl.h>
 #include <inttypes.h>
