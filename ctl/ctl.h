@@ -29,7 +29,9 @@ struct ctl {
 	gboolean final, check;				      /* of report */
 	gboolean unwatched;				      /* of finalize */
 	const char *compare;				      /* of attach; NULL: size-mtime */
-	const char *reason, *below;			      /* of errors */
+	const char *reason, *below;			      /* of errors, retry, skip */
+	gboolean leave;					      /* of skip */
+	const char *because;				      /* likewise */
 	const char *id;					      /* of trace: PEER:ID */
 	const char *sample, *seed;			      /* of verify --content */
 	const char *to;					      /* of rollback; NULL: as configured */
@@ -104,6 +106,12 @@ enum ctl_exit ctl_each_error(const struct ctl *ctl, struct ctl_link *link, ctl_e
 /* "1%" or "0.5" of CTL_SAMPLE_ALL.  FALSE, and a line on stderr: it is neither. */
 #define CTL_SAMPLE_ALL 100000
 bool ctl_parse_sample(const char *command, const char *text, unsigned *sample);
+
+/* --reason and --below as lines of a command (errors_filter_take()). */
+void ctl_add_filter(const struct ctl *ctl, GPtrArray *lines);
+/* Whether they can be sent; else says why not. */
+bool ctl_check_filter(const struct ctl *ctl, const char *command);
+
 /* Percent: how surely a sample of n files would have had one that differs, if CTL_FRACTION of all
  * files differed. */
 #define CTL_FRACTION 0.001
@@ -127,8 +135,9 @@ enum ctl_exit ctl_attach(const struct ctl *ctl);
 enum ctl_exit ctl_copy(const struct ctl *ctl);
 enum ctl_exit ctl_aside(const struct ctl *ctl);
 enum ctl_exit ctl_verify(const struct ctl *ctl);
-/* retry NAME PATH... */
-enum ctl_exit ctl_mend(const struct ctl *ctl);
+enum ctl_exit ctl_retry(const struct ctl *ctl);
+/* What verify --content has found at path is made right. */
+enum ctl_exit ctl_mend(const struct ctl *ctl, const char *path);
 enum ctl_exit ctl_rollback(const struct ctl *ctl);
 enum ctl_exit ctl_backup_list(const struct ctl *ctl);
 enum ctl_exit ctl_metrics(const struct ctl *ctl);

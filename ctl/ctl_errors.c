@@ -86,18 +86,37 @@ static gint64 list_part(struct listing *listing, GKeyFile *reply, gint64 start)
 	return cut ? start : g_key_file_get_int64(reply, "errors", "next", NULL);
 }
 
+void ctl_add_filter(const struct ctl *ctl, GPtrArray *lines)
+{
+	if (ctl->reason)
+		g_ptr_array_add(lines, g_strconcat("reason ", ctl->reason, NULL));
+	if (ctl->below) {
+		g_autofree char *line = refused_line(ctl->below);
+		size_t len = strlen(line);
+
+		while (len > 1 && line[len - 1] == '/')
+			line[--len] = '\0';
+		g_ptr_array_add(lines, g_strconcat("below ", line, NULL));
+	}
+}
+
+bool ctl_check_filter(const struct ctl *ctl, const char *command)
+{
+	return !ctl->reason || !strchr(ctl->reason, '\n') ||
+	       ctl_complain("%s: --reason: no reason has more than one line: give a part of one",
+			    command);
+}
+
 static char *command(const struct ctl *ctl, gint64 start)
 {
 	GString *text = g_string_new(ctl->summary ? "errors summary " : "errors ");
 
-	g_string_append_printf(text, "%" G_GINT64_FORMAT, start);
-	if (ctl->reason)
-		g_string_append_printf(text, "\nreason %s", ctl->reason);
-	if (ctl->below) {
-		g_autofree char *line = refused_line(ctl->below);
+	g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
 
-		g_string_append_printf(text, "\nbelow %s", line);
-	}
+	g_string_append_printf(text, "%" G_GINT64_FORMAT, start);
+	ctl_add_filter(ctl, lines);
+	for (guint i = 0; i < lines->len; i++)
+		g_string_append_printf(text, "\n%s", (const char *)lines->pdata[i]);
 	return g_string_free(text, FALSE);
 }
 
@@ -140,10 +159,8 @@ enum ctl_exit ctl_errors(const struct ctl *ctl)
 		ctl_complain("errors: --summary counts all: without --reason and --below");
 		return CTL_USAGE;
 	}
-	if (ctl->reason && strchr(ctl->reason, '\n')) {
-		ctl_complain("errors: --reason: no reason has more than one line");
+	if (!ctl_check_filter(ctl, "errors"))
 		return CTL_USAGE;
-	}
 	link = ctl_link_open(ctl, ctl->volume, &result);
 	if (!link)
 		return result;

@@ -21,16 +21,32 @@ static char *line_of_path(const char *path, bool directory)
 
 static char *skip_command(const struct ctl *ctl)
 {
-	GString *text = g_string_new(ctl->all ? "skip all " : "skip names ");
+	g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
+	g_autofree char *text = NULL;
 
-	for (char **path = ctl->arguments; *path; path++) {
-		g_autofree char *line = line_of_path(*path, ctl->all);
+	for (char **path = ctl->arguments; *path; path++)
+		g_ptr_array_add(lines, line_of_path(*path, ctl->all || ctl->leave));
+	if (ctl->leave)
+		g_ptr_array_add(lines, g_strdup("leave"));
+	if (ctl->because)
+		g_ptr_array_add(lines, g_strconcat("because ", ctl->because, NULL));
+	ctl_add_filter(ctl, lines);
+	g_ptr_array_add(lines, NULL);
+	text = g_strjoinv("\n", (char **)lines->pdata);
+	return g_strconcat(ctl->all ? "skip all " : "skip names ", text, NULL);
+}
 
-		if (path != ctl->arguments)
-			g_string_append_c(text, '\n');
-		g_string_append(text, line);
-	}
-	return g_string_free(text, FALSE);
+static bool check_skip(const struct ctl *ctl)
+{
+	bool filtered = ctl->reason || ctl->below;
+
+	if (filtered == (*ctl->arguments != NULL))
+		return ctl_complain("skip: give the PATH of what is given up, as " PROGRAM
+				    " errors %s shows it; or --reason=TEXT, or --below=DIRECTORY",
+				    ctl->volume);
+	if (ctl->because && (strchr(ctl->because, '\n') || !*ctl->because))
+		return ctl_complain("skip: --because: write the reason in one line");
+	return ctl_check_filter(ctl, "skip");
 }
 
 static void print_skipped(const struct ctl *ctl, GKeyFile *reply)
@@ -47,6 +63,10 @@ static void print_skipped(const struct ctl *ctl, GKeyFile *reply)
 	       " director%s filled; see migratectl report %s\n",
 	       ctl->volume, names, names == 1 ? "" : "s", directories,
 	       directories == 1 ? "y" : "ies", ctl->volume);
+	if (ctl->leave)
+		printf("%s: what the old server refused is not here any more, and is on the old "
+		       "server only: keep that until nobody needs it\n",
+		       ctl->volume);
 }
 
 enum ctl_exit ctl_skip(const struct ctl *ctl)
@@ -55,6 +75,8 @@ enum ctl_exit ctl_skip(const struct ctl *ctl)
 	g_autoptr(GKeyFile) reply = NULL;
 	enum ctl_exit result;
 
+	if (!check_skip(ctl))
+		return CTL_USAGE;
 	if (strlen(text) > COMMAND_MAX) {
 		ctl_complain("skip: these are too many for one command: name those of one "
 			     "directory, or give up all that it has with --all");

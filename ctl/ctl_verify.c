@@ -319,7 +319,7 @@ enum ctl_exit ctl_verify(const struct ctl *ctl)
 
 /* ---- what was found is made right ------------------------------------------------------------ */
 
-static enum ctl_exit mend(const struct ctl *ctl, const char *path)
+enum ctl_exit ctl_mend(const struct ctl *ctl, const char *path)
 {
 	g_autofree char *command = g_strconcat("mend ", path, NULL), *shown = refused_line(path);
 	g_autofree char *text = NULL;
@@ -333,16 +333,4 @@ static enum ctl_exit mend(const struct ctl *ctl, const char *path)
 	text = ctl_text(reply, "mend", "text");
 	printf("%s: %s\n", shown, text);
 	return CTL_OK;
-}
-
-enum ctl_exit ctl_mend(const struct ctl *ctl)
-{
-	enum ctl_exit result = CTL_OK;
-
-	for (char **path = ctl->arguments; *path && result != CTL_NO_RETRIEVER; path++) {
-		enum ctl_exit one = mend(ctl, *path);
-
-		result = one ? one : result;
-	}
-	return result;
 }

@@ -10,19 +10,6 @@
 
 /* ---- commands that are one question ---------------------------------------------------------- */
 
-static enum ctl_exit retry_failures(const struct ctl *ctl)
-{
-	if (*ctl->arguments && !ctl->same)
-		return ctl_mend(ctl);
-	if (*ctl->arguments) {
-		ctl_complain("retry: --same is of failures, without PATH");
-		return CTL_USAGE;
-	}
-	return ctl_ask_and_say(ctl, ctl->same ? "retry same" : "retry",
-			       "NAME: failures are forgotten; to try again at once: "
-			       "systemctl start migrate-crawler@NAME");
-}
-
 static enum ctl_exit accept_losses(const struct ctl *ctl)
 {
 	return ctl_ask_and_say(ctl, "accept",
@@ -120,10 +107,10 @@ static const struct command {
 	{"trace", "NAME", 1, 1, ctl_trace, "show what was done for requests, step by step"},
 	{"report", "NAME", 1, INT_MAX, ctl_report,
 	 "list what could not be carried over; --final: prove what was"},
-	{"retry", "NAME [PATH...]", 1, INT_MAX, retry_failures,
-	 "forget the failures, so that all is tried again; with PATH: mend differences", AT_ONCE,
-	 -1},
-	{"skip", "NAME PATH...", 2, INT_MAX, ctl_skip, "give up names that nothing can have here"},
+	{"retry", "NAME [PATH...]", 1, INT_MAX, ctl_retry,
+	 "try again what failed; or mend what verify --content has found", AT_ONCE, -1},
+	{"skip", "NAME [PATH...]", 1, INT_MAX, ctl_skip,
+	 "give up what can never come, and write down why"},
 	{"aside", "NAME [PATH...]", 1, INT_MAX, ctl_aside,
 	 "list what of a copy was set aside; restore or discard it"},
 	{"accept", "NAME", 1, 1, accept_losses,
@@ -210,9 +197,12 @@ static const GOptionEntry options[] = {
 	{"summary", 0, 0, G_OPTION_ARG_NONE, &given.summary,
 	 "errors: how many there are for each reason", NULL},
 	{"reason", 0, 0, G_OPTION_ARG_STRING, &given.reason,
-	 "errors: those whose reason contains TEXT", "TEXT"},
+	 "errors, retry, skip: those whose reason contains TEXT", "TEXT"},
 	{"below", 0, 0, G_OPTION_ARG_FILENAME, &given.below,
-	 "errors: those of DIRECTORY and what is below it", "DIRECTORY"},
+	 "errors, retry, skip: those of DIRECTORY and what is below it", "DIRECTORY"},
+	{"leave", 0, 0, G_OPTION_ARG_NONE, &given.leave,
+	 "skip: also leave behind on the old server what it refuses", NULL},
+	{"because", 0, 0, G_OPTION_ARG_STRING, &given.because, "skip: why, for the report", "TEXT"},
 	{"verbose", 0, 0, G_OPTION_ARG_NONE, &given.verbose,
 	 "status: with the requests that have no answer yet", NULL},
 	{"id", 0, 0, G_OPTION_ARG_STRING, &given.id,

@@ -160,13 +160,13 @@ void listing_search(struct tree *tree, GHashTable *nodes)
 
 /* ---- given up -------------------------------------------------------------------------------- */
 
-bool listing_given_up(const struct tree *tree, const struct node *dir, const struct node *node)
+/* Whether the report of losses has such a name: one of the paths, or with above a directory that
+ * they are in.  paths: NULL-terminated. */
+static bool is_reported(const struct tree *tree, const char *const *paths, bool above)
 {
 	g_autofree char *inside =
 		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, REPORT_FILE, NULL);
-	g_autofree char *above = tree_shown_path(dir), *line = NULL;
-	const struct place *place = node->at->pdata[0];
-	g_autofree char *path = g_build_filename(tree->config->root, above, place->name, NULL);
+	g_autofree char *line = NULL;
 	FILE *file = fopen(inside, "re");
 	bool found = false;
 	size_t size = 0;
@@ -175,12 +175,35 @@ bool listing_given_up(const struct tree *tree, const struct node *dir, const str
 		file = fopen(tree->config->report, "re");
 	while (file && !found && getline(&line, &size, file) > 0) {
 		struct report_line parsed = {0};
+		bool is = report_parse(g_strchomp(line), &parsed) && parsed.kind == REPORT_NAME;
 
-		found = report_parse(g_strchomp(line), &parsed) && parsed.kind == REPORT_NAME &&
-			!strcmp(parsed.path, path);
+		for (const char *const *path = paths; is && *path && !found; path++) {
+			size_t len = strlen(parsed.path);
+
+			found = !strncmp(*path, parsed.path, len) &&
+				(!(*path)[len] || (above && (*path)[len] == '/'));
+		}
 		report_line_clear(&parsed);
 	}
 	if (file)
 		fclose(file);
 	return found;
+}
+
+bool listing_given_up(const struct tree *tree, const struct node *dir, const struct node *node)
+{
+	g_autofree char *above = tree_shown_path(dir);
+	const struct place *place = node->at->pdata[0];
+	g_autofree char *path = g_build_filename(tree->config->root, above, place->name, NULL);
+
+	return is_reported(tree, (const char *const[]){path, NULL}, false);
+}
+
+bool listing_left(const struct tree *tree, const struct node *dir)
+{
+	g_autofree char *now = tree_shown_path(dir), *then = tree_path(dir);
+	g_autofree char *here = g_build_filename(tree->config->root, now, NULL);
+	g_autofree char *there = then ? g_build_filename(tree->config->root, then, NULL) : NULL;
+
+	return is_reported(tree, (const char *const[]){here, there, NULL}, true);
 }

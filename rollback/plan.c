@@ -196,8 +196,10 @@ static bool changed_there(const struct tree *tree, const struct node *node)
 static bool may_go(const struct tree *tree, const struct node *dir, const struct node *node,
 		   bool replaced)
 {
-	return !changed_there(tree, node) && (replaced || node->was_carried || tree_is_gone(dir) ||
-					      !listing_given_up(tree, dir, node));
+	if (changed_there(tree, node) || (!node->was_carried && listing_left(tree, dir)))
+		return false;
+	return replaced || node->was_carried || tree_is_gone(dir) ||
+	       !listing_given_up(tree, dir, node);
 }
 
 static int take_unknown(struct tree *tree, struct node *dir, const struct old_name *name)

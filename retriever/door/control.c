@@ -226,11 +226,19 @@ struct slow_command {
 
 static int run_retry(struct retriever *retriever, const char *argument, char **text)
 {
-	if (argument && strcmp(argument, "same") != 0) {
-		*text = g_strdup("retry takes nothing, or `same`");
-		return -EINVAL;
+	g_auto(GStrv) lines = g_strsplit(argument ? argument : "new", "\n", -1);
+	bool same = !g_strcmp0(lines[0], "same");
+	struct errors_filter filter = {NULL};
+
+	for (char **line = lines; *line; line++) {
+		if (line == lines ? !same && strcmp(*line, "new") != 0
+				  : !errors_filter_take(&filter, *line)) {
+			*text = g_strdup("retry takes `new` or `same`, and then a reason or a "
+					 "directory");
+			return -EINVAL;
+		}
 	}
-	return retry_all(retriever, argument ? VERSION_SAME : VERSION_NEW, text);
+	return retry_all(retriever, &filter, same ? VERSION_SAME : VERSION_NEW, text);
 }
 
 /* One of the words of the argument. */
@@ -410,12 +418,8 @@ static int run_errors(struct retriever *r, const char *argument, char **text)
 	struct errors_filter filter = {NULL};
 	bool summary = lines[0] && g_str_has_prefix(lines[0], "summary ");
 
-	for (char **line = lines; *line; line++) {
-		if (g_str_has_prefix(*line, "reason "))
-			filter.reason = *line + strlen("reason ");
-		else if (g_str_has_prefix(*line, "below "))
-			filter.below = *line + strlen("below ");
-	}
+	for (char **line = lines; *line; line++)
+		errors_filter_take(&filter, *line);
 	if (summary)
 		list_reasons(r, strtoul(lines[0] + strlen("summary "), NULL, 10), f);
 	else

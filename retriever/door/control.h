@@ -52,10 +52,11 @@
  *   report             [report] path: the file with what could not be carried over (report.h), in
  *                        .migrate/ or, once finished, where it was kept; acls-carried
  *                        xattrs-carried while it is in .migrate/
- *   retry [same]       forgets all failures, so that the crawler and clients try again; same:
- *                      enum version_trust, VERSION_SAME
- *   skip HOW PATH      gives up names (skip.h); HOW: names, or all (of directories); more paths in
- *                      further lines: [skip] names directories
+ *   retry [HOW]        forgets failures, so that the crawler and clients try again; HOW: new, or
+ *                      same (enum version_trust); which ones in further lines, as
+ *                      errors_filter_take() has them, else all: [retry] forgotten
+ *   skip HOW PATH      gives up names (skip.h); HOW: names, or all (of directories); more paths, or
+ *                      what is meant instead, in further lines: [skip] names directories
  *   throttle BYTES     background bytes per second, 0: no limit; `throttle default`: what is
  *                      configured.  It is kept (volume/orders.h)
  *   pause, resume      background work; demand goes on.  Likewise

@@ -103,6 +103,21 @@ static void find_missing(struct compared *compared)
 	compared_find(compared, PROOF_MISSING, 0, "the old server has it, and it is not here");
 }
 
+/* Or what is above it: of a directory that is, whatever of it is not here. */
+static bool is_given_up(const struct visits *visits, const char *path)
+{
+	g_autofree char *at = g_strdup(path);
+
+	while (!g_hash_table_contains(visits->given_up, at)) {
+		char *slash = strrchr(at, '/');
+
+		if (!*at)
+			return false;
+		*(slash ? slash : at) = '\0';
+	}
+	return true;
+}
+
 /* Why it is not here. */
 static void judge_missing(struct visit *visit, struct compared *compared)
 {
@@ -110,7 +125,7 @@ static void judge_missing(struct visit *visit, struct compared *compared)
 	bool clients = proving_is_clients(visits->compare.clients, visit->fd, &visit->attr,
 					  CLIENTS_NAMES, true);
 
-	if (g_hash_table_contains(visits->given_up, compared->entry.path) ||
+	if (is_given_up(visits, compared->entry.path) ||
 	    directory_reserves(visit->task->path, compared->entry.path))
 		compared->entry.status = PROOF_GIVEN_UP;
 	else if (clients)
@@ -368,6 +383,8 @@ static void judge_extra(struct visit *visit, struct compared *compared, const ch
 	if (proving_is_clients(visit->visits->compare.clients, visit->fd, &visit->attr,
 			       CLIENTS_NAMES, true))
 		return;
+	if (is_given_up(visit->visits, compared->entry.path)) /* nobody can tell whose it is */
+		return;
 	missing = find_spelling(visit, name);
 	if (missing) {
 		compared->entry.status = PROOF_DIFFERENT;
@@ -457,9 +474,10 @@ static void visit_root(struct visit *visit)
 static void visit_both(struct visit *visit)
 {
 	const enum proving_side side = visit->task->side;
-	int ret = side == PROVING_HERE ? 0 : open_there(visit);
+	const bool left = side == PROVING_BOTH && is_given_up(visit->visits, visit->task->path);
+	int ret = side == PROVING_HERE ? 0 : open_there(visit), lacks = left ? ret : 0;
 
-	if (ret) {
+	if (ret && (!left || is_stopped(visit))) {
 		find_unread(visit, ret, "the old server does not tell of the directory any more");
 		return;
 	}
@@ -472,9 +490,9 @@ static void visit_both(struct visit *visit)
 	}
 	if (side == PROVING_BOTH && !*visit->task->path)
 		visit_root(visit);
-	ret = side == PROVING_HERE ? 0 : list_there(visit);
+	ret = side == PROVING_HERE || lacks ? 0 : list_there(visit);
 	wait_until(visit, 0);
-	if (ret)
+	if (ret && (!left || is_stopped(visit)))
 		find_unread(visit, ret, "the old server does not list the directory");
 	else if (visit->fd >= 0 && (ret = list_here(visit)))
 		find_unread(visit, ret, "the directory cannot be listed here");

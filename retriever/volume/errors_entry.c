@@ -119,6 +119,17 @@ static bool is_below(const char *path, const char *directory)
 	return !strncmp(line, directory, len) && (!line[len] || line[len] == '/');
 }
 
+bool errors_filter_take(struct errors_filter *filter, const char *line)
+{
+	if (g_str_has_prefix(line, "reason "))
+		filter->reason = line + strlen("reason ");
+	else if (g_str_has_prefix(line, "below "))
+		filter->below = line + strlen("below ");
+	else
+		return false;
+	return true;
+}
+
 bool error_entry_matches(const struct error_entry *entry, const struct errors_filter *filter)
 {
 	return (!filter->reason || strstr(entry->reason, filter->reason)) &&

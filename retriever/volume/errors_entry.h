@@ -42,6 +42,9 @@ struct errors_filter {
 	const char *below; /* a path as refused_line() shows it: it and what is below it, or NULL */
 };
 
+/* Takes a line of a command: "reason TEXT" or "below PATH", which the filter then points into.
+ * False: it is neither. */
+bool errors_filter_take(struct errors_filter *filter, const char *line);
 bool error_entry_matches(const struct error_entry *entry, const struct errors_filter *filter);
 
 #endif

@@ -19,7 +19,7 @@ struct object_table {
 	guint max;
 };
 
-static guint key_hash(gconstpointer p)
+guint object_key_hash(gconstpointer p)
 {
 	const struct migrate_binding *key = p;
 	guint h = 2166136261u;
@@ -29,7 +29,7 @@ static guint key_hash(gconstpointer p)
 	return h;
 }
 
-static gboolean key_equal(gconstpointer a, gconstpointer b)
+gboolean object_key_equal(gconstpointer a, gconstpointer b)
 {
 	return migrate_binding_equal(a, b);
 }
@@ -40,7 +40,7 @@ struct object_table *object_table_new(struct retriever *retriever)
 	struct rlimit limit;
 
 	g_mutex_init(&table->lock);
-	table->objects = g_hash_table_new(key_hash, key_equal);
+	table->objects = g_hash_table_new(object_key_hash, object_key_equal);
 	table->max = getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 768 : limit.rlim_cur / 4 * 3;
 	return table;
 }

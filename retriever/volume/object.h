@@ -113,6 +113,10 @@ static inline bool is_directory(const struct object *object)
 
 #define OBJECT_NOT_DURABLE "the new server's file system could not make data durable"
 
+/* Of a struct migrate_binding, for tables. */
+guint object_key_hash(gconstpointer key);
+gboolean object_key_equal(gconstpointer a, gconstpointer b);
+
 struct object_table;
 struct object_table *object_table_new(struct retriever *retriever);
 void object_table_free(struct object_table *table);

@@ -215,7 +215,7 @@ static int begin_anew(struct retriever *retriever)
 	int ret = links_forget(retriever);
 
 	if (!ret)
-		ret = retry_all(retriever, VERSION_NEW, &text);
+		ret = retry_all(retriever, NULL, VERSION_NEW, &text);
 	COUNT_SET(retriever, same, 0);
 	COUNT_SET(retriever, made, 0);
 	COUNT_SET(retriever, left_over, 0);

@@ -30,6 +30,7 @@
 #include "directory_page.h"
 #include "directory_run.h"
 #include "directory_state.h"
+#include "version.h"
 #include "volume/damage.h"
 #include "volume/jobs.h"
 #include "volume/turns.h"
@@ -147,7 +148,7 @@ static void record_skipped(void *arg)
 	struct object *object = run->object;
 	struct given_up *given_up = run->failed_names.given_up;
 
-	run->status = given_up_record(given_up, object->retriever);
+	run->status = given_up_record(given_up, object->retriever, run->path);
 	if (run->status)
 		run->refused = "the names that are given up could not be put into the report";
 	else if (run->prior_fd >= 0)
@@ -343,6 +344,22 @@ static void keep_page(struct run *run, struct backend_batch *batch)
 
 /* ---- the listing ---- */
 
+/* Whether what was not listed is given up.  One that is gone was looked for before. */
+static bool leaves_rest(struct run *run, int status)
+{
+	struct object *object = run->object;
+	bool gone;
+
+	g_mutex_lock(&object->lock);
+	gone = !g_strcmp0(object->search.lost, VERSION_GONE);
+	g_mutex_unlock(&object->lock);
+	if (status == -ESTALE && !gone)
+		return false;
+	return given_up_takes_rest(run->failed_names.given_up, object->fd, status,
+				   status == -ESTALE ? VERSION_GONE
+						     : directory_run_refusal(run, status));
+}
+
 static void listing_failed(struct run *run, int status)
 {
 	if (status == -EBADMSG && run->restarts < 5) { /* the directory changed under the listing */
@@ -361,11 +378,13 @@ static void listing_failed(struct run *run, int status)
 		status = -ESTALE;
 	if (status == GATE_WITHDRAWN)
 		status = -ECANCELED;
-	g_mutex_lock(&run->lock);
-	run->status = status;
-	run->stale = status == -ESTALE;
-	run->refused = directory_run_refusal(run, status);
-	g_mutex_unlock(&run->lock);
+	if (!leaves_rest(run, status)) {
+		g_mutex_lock(&run->lock);
+		run->status = status;
+		run->stale = status == -ESTALE;
+		run->refused = directory_run_refusal(run, status);
+		g_mutex_unlock(&run->lock);
+	}
 	run_done_one(run);
 }
 

@@ -423,8 +423,8 @@ static void question_answered(struct backend_request *req)
 		return;
 	}
 	if (status) {
-		failed_names_add(&q->run->failed_names, q->name, status,
-				 refusal(q, status, req->op));
+		failed_names_add_refusal(&q->run->failed_names, q->name, status,
+					 refusal(q, status, req->op));
 		question_free(q);
 		return;
 	}

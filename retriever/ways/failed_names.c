@@ -96,9 +96,11 @@ const char *name_not_made(int status)
 	}
 }
 
-void failed_names_add(struct failed_names *failed, const char *name, int status, const char *reason)
+static void add(struct failed_names *failed, const char *name, int status, const char *reason,
+		bool theirs)
 {
-	bool lasting = is_lasting(status);
+	bool lasting =
+		is_lasting(status) || (theirs && given_up_takes_refusal(failed->given_up, status));
 
 	if (status == -ENOENT) {
 		if (!is_gone_again(failed, name))
@@ -115,6 +117,17 @@ void failed_names_add(struct failed_names *failed, const char *name, int status,
 	if (reason)
 		errors_add_name(failed->errors, failed->dir_fd, name, status, reason);
 	fail(failed, status);
+}
+
+void failed_names_add(struct failed_names *failed, const char *name, int status, const char *reason)
+{
+	add(failed, name, status, reason, false);
+}
+
+void failed_names_add_refusal(struct failed_names *failed, const char *name, int status,
+			      const char *reason)
+{
+	add(failed, name, status, reason, true);
 }
 
 static void say_how_many(struct failed_names *failed)

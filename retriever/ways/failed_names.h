@@ -51,6 +51,9 @@ const char *name_not_made(int status);
 /* reason NULL: it is nobody's fault (-ECANCELED). */
 void failed_names_add(struct failed_names *failed, const char *name, int status,
 		      const char *reason);
+/* Likewise, where it is the old server that refuses to tell of it. */
+void failed_names_add_refusal(struct failed_names *failed, const char *name, int status,
+			      const char *reason);
 /* Those of a page. */
 void failed_names_add_refused(struct failed_names *failed, const struct backend_batch *batch);
 /* At the end of a listing: whether there has to be a second. */

@@ -16,11 +16,13 @@
 
 struct given_up {
 	atomic_uint refs;
-	bool all;
+	bool all, refused;
 	GHashTable *names; /* not changed once it is in use */
+	char *because;
 	GMutex lock;
 	GHashTable *left_out; /* path -> reason */
 	uint64_t untold;
+	char *rest;	 /* why the listing was not told to its end, or NULL */
 	char *directory; /* of those */
 };
 
@@ -51,12 +53,71 @@ void given_up_unref(struct given_up *given_up)
 	g_hash_table_destroy(given_up->left_out);
 	g_mutex_clear(&given_up->lock);
 	g_free(given_up->directory);
+	g_free(given_up->because);
+	g_free(given_up->rest);
 	g_free(given_up);
 }
 
 void given_up_add(struct given_up *given_up, const char *name)
 {
 	g_hash_table_add(given_up->names, g_strdup(name));
+}
+
+void given_up_take_all(struct given_up *given_up)
+{
+	given_up->all = true;
+}
+
+void given_up_take_refused(struct given_up *given_up)
+{
+	given_up->refused = true;
+}
+
+void given_up_because(struct given_up *given_up, const char *text)
+{
+	given_up->because = g_strdup(text);
+}
+
+bool given_up_is_refusal(int status)
+{
+	switch (status) {
+	case -EACCES:
+	case -EPERM:
+	case -EREMOTEIO:
+	case -EBADMSG:
+	case -ENOTSUP: /* a DFS link */
+	case -ELOOP:   /* a listing without an end */
+	case -ENAMETOOLONG:
+	case -EINVAL:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool given_up_takes_refusal(struct given_up *given_up, int status)
+{
+	return given_up && given_up->refused && given_up_is_refusal(status);
+}
+
+/* Lock held. */
+static void note_directory(struct given_up *given_up, int dir_fd)
+{
+	if (!given_up->directory)
+		given_up->directory = retriever_fd_path(dir_fd);
+}
+
+bool given_up_takes_rest(struct given_up *given_up, int dir_fd, int status, const char *reason)
+{
+	if (!given_up_takes_refusal(given_up, status) &&
+	    !(status == -ESTALE && given_up && given_up->refused))
+		return false;
+	g_mutex_lock(&given_up->lock);
+	g_free(given_up->rest);
+	given_up->rest = g_strdup(reason);
+	note_directory(given_up, dir_fd);
+	g_mutex_unlock(&given_up->lock);
+	return true;
 }
 
 bool given_up_takes(struct given_up *given_up, int dir_fd, const char *name, const char *shown,
@@ -84,8 +145,7 @@ bool given_up_takes_untold(struct given_up *given_up, int dir_fd, uint64_t n)
 		return false;
 	g_mutex_lock(&given_up->lock);
 	given_up->untold += n;
-	if (!given_up->directory)
-		given_up->directory = retriever_fd_path(dir_fd);
+	note_directory(given_up, dir_fd);
 	g_mutex_unlock(&given_up->lock);
 	return true;
 }
@@ -97,6 +157,7 @@ void given_up_reset(struct given_up *given_up)
 	g_mutex_lock(&given_up->lock);
 	g_hash_table_remove_all(given_up->left_out);
 	given_up->untold = 0;
+	g_clear_pointer(&given_up->rest, g_free);
 	g_mutex_unlock(&given_up->lock);
 }
 
@@ -107,7 +168,7 @@ uint64_t given_up_count(struct given_up *given_up)
 	if (!given_up)
 		return 0;
 	g_mutex_lock(&given_up->lock);
-	n = g_hash_table_size(given_up->left_out) + given_up->untold;
+	n = g_hash_table_size(given_up->left_out) + given_up->untold + (given_up->rest != NULL);
 	g_mutex_unlock(&given_up->lock);
 	return n;
 }
@@ -115,7 +176,8 @@ uint64_t given_up_count(struct given_up *given_up)
 /* Without what could be done about it. */
 static char *why(const char *reason)
 {
-	static const char *const cures[] = {": rename", ": make it", ": repair"};
+	static const char *const cures[] = {": rename",	 ": make it", ": repair", ": give it",
+					    ": have it", ": restore", ": put an", ": migratectl"};
 	const char *end = NULL;
 
 	for (size_t i = 0; !end && i < G_N_ELEMENTS(cures); i++)
@@ -123,15 +185,33 @@ static char *why(const char *reason)
 	return end ? g_strndup(reason, (gsize)(end - reason)) : g_strdup(reason);
 }
 
-static int record(struct retriever *retriever, const char *path, const char *reason)
+int given_up_record_path(struct retriever *retriever, const char *path, const char *reason,
+			 const char *because)
 {
-	g_autofree char *text = why(reason);
+	g_autofree char *cause = why(reason);
+	g_autofree char *text =
+		because ? g_strdup_printf("%s; given up because: %s", cause, because)
+			: g_steal_pointer(&cause);
 
 	g_message("%s: given up by the administrator: %s", path, text);
 	return report_add(retriever->report, REPORT_NAME, path, text);
 }
 
-int given_up_record(struct given_up *given_up, struct retriever *retriever)
+/* Under the path that it had there, too: clients may rename it here, and the way back must not take
+ * for removed what never came. */
+static int record_rest(struct given_up *given_up, struct retriever *retriever, const char *source)
+{
+	g_autofree char *root = retriever_fd_path(retriever->root_fd), *text = why(given_up->rest);
+	g_autofree char *all = g_strconcat("whatever of it is not here: ", text, NULL);
+	g_autofree char *there = source && *source ? g_build_filename(root, source, NULL) : NULL;
+	int ret = given_up_record_path(retriever, given_up->directory, all, given_up->because);
+
+	if (!ret && there && strcmp(there, given_up->directory) != 0)
+		ret = given_up_record_path(retriever, there, all, given_up->because);
+	return ret;
+}
+
+int given_up_record(struct given_up *given_up, struct retriever *retriever, const char *source)
 {
 	GHashTableIter iter;
 	gpointer path, reason;
@@ -140,14 +220,16 @@ int given_up_record(struct given_up *given_up, struct retriever *retriever)
 	g_mutex_lock(&given_up->lock);
 	g_hash_table_iter_init(&iter, given_up->left_out);
 	while (!ret && g_hash_table_iter_next(&iter, &path, &reason))
-		ret = record(retriever, path, reason);
+		ret = given_up_record_path(retriever, path, reason, given_up->because);
 	if (!ret && given_up->untold) {
 		g_autofree char *text = g_strdup_printf("%" G_GUINT64_FORMAT
 							" more names that no file here can have",
 							given_up->untold);
 
-		ret = record(retriever, given_up->directory, text);
+		ret = given_up_record_path(retriever, given_up->directory, text, given_up->because);
 	}
+	if (!ret && given_up->rest)
+		ret = record_rest(given_up, retriever, source);
 	g_mutex_unlock(&given_up->lock);
 	return ret ? ret : report_sync(retriever->report);
 }

@@ -129,14 +129,15 @@ static void retry_moved(struct retriever *retriever, GPtrArray *lot, enum versio
 }
 
 /* What fails again, or could not be tried, stays listed where it is. */
-int retry_all(struct retriever *retriever, enum version_trust trust, char **text)
+int retry_all(struct retriever *retriever, const struct errors_filter *filter,
+	      enum version_trust trust, char **text)
 {
 	g_autoptr(GPtrArray) lot = g_ptr_array_new_with_free_func(moved_free);
 	struct error_entry entry;
 	guint place = 0, forgotten = 0, last = errors_places(retriever->errors);
 
 	for (; place < last && !g_atomic_int_get(&retriever->closing) &&
-	       errors_get(retriever->errors, &place, NULL, &entry);
+	       errors_get(retriever->errors, &place, filter, &entry);
 	     place++, forgotten++) {
 		struct moved *moved = g_slice_new0(struct moved);
 

@@ -4,14 +4,17 @@
 #define RETRY_H
 
 #include "version.h"
+#include "volume/errors_entry.h"
 
 /*
- * Empties the list of errors and clears the marks in the records.  A file that was changed or
- * replaced on the old server since its stub was made is made a stub of what is there now, unless
- * clients have changed its content here (version.h).  One that still cannot be had, or was changed
- * on both sides, stays as it is and listed, and so does all that is left when the retriever is
- * closed.  Slow thread; waits for the old server.  0, with how many were tried in *text (g_free).
+ * Takes what the filter (or NULL: anything) lets through from the list of errors and clears the
+ * marks in the records.  A file that was changed or replaced on the old server since its stub was
+ * made is made a stub of what is there now, unless clients have changed its content here
+ * (version.h).  One that still cannot be had, or was changed on both sides, stays as it is and
+ * listed, and so does all that is left when the retriever is closed.  Slow thread; waits for the
+ * old server.  0, with how many were tried in *text (g_free).
  */
-int retry_all(struct retriever *retriever, enum version_trust trust, char **text);
+int retry_all(struct retriever *retriever, const struct errors_filter *filter,
+	      enum version_trust trust, char **text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * migratectl skip: names of the old server that the administrator gives up, because nothing can
- * have them here and they keep their directory unfilled.
+ * have them here and they keep their directory unfilled; and what it does not hand over.
  *
  * The directory is listed once more, and that listing decides.  What it can make, it makes; what
  * fails in a way that may pass is never left out.  If everything else that it cannot make is given
@@ -19,9 +19,15 @@
 
 /*
  * The command.  argument: "names PATH", or "all DIRECTORY", and more of them in further lines;
- * paths as they are listed (refused_line()).  Nothing is given up that is not in the list of
- * errors. Slow thread; waits for the old server.  0 with *text: "[skip] names directories"; or
- * -errno with one line that says why.
+ * paths as they are listed (refused_line()).  Instead of paths the lines "reason TEXT" and "below
+ * PATH" (errors_entry.h): whatever they let through.  The line "leave": also what the old server
+ * refuses, which stays there: names of which it does not tell, the rest of a directory that it does
+ * not list, files that it does not let be read (leaving.h).  The line "because TEXT": for the
+ * report.
+ *
+ * Nothing is given up that is not in the list of errors.  What fails keeps nothing else from being
+ * given up.  Slow thread; waits for the old server.  0 with *text: "[skip] names directories"; or
+ * -errno of the first that failed, with one line that says why.
  */
 int skip_command(struct retriever *retriever, const char *argument, char **text);
 

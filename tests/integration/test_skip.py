@@ -26,9 +26,9 @@ PLANS = NEW + '/plans'
 REFUSED = [f'{PLANS}/{LONG}', f'{PLANS}/{LONG}ü', f'{PLANS}/a:b', f'{PLANS}/c\\001d']
 
 
-def skip_command(migration, *paths, every=False):
+def skip_command(migration, *arguments, every=False):
     return [migration.program('migratectl'), '--config', migration.config,
-            *(['--all'] if every else []), 'skip', VOLUME, *paths]
+            *(['--all'] if every else []), 'skip', VOLUME, *arguments]
 
 
 def skip(migration, *paths, every=False):
@@ -248,6 +248,57 @@ def a_reserved_name_over_nfs(args):
 def at_root(st):
     """The client made names there."""
     return st.st_ino == os.stat(OLD).st_ino
+
+
+def with_private(root):
+    """Of somebody whom the old server protects from everybody else, root among them."""
+    os.chmod(root, 0o755)
+    for directory in ('/private', '/shared'):
+        os.mkdir(root + directory)
+    for name in ('/private/letter', '/shared/diary', '/shared/open', '/shared/late'):
+        with open(root + name, 'w') as out:
+            out.write('of one person\n' * 1000)
+    os.link(root + '/shared/diary', root + '/diary')
+    for name, mode in (('/private', 0o700), ('/shared/diary', 0o600), ('/shared/late', 0o600)):
+        os.chown(root + name, 1000, 1000)
+        os.chmod(root + name, mode)
+
+
+@case()
+def what_an_old_nfs_server_refuses(args):
+    """It is left behind, if that is said: no zeros, nothing of a client's, nothing else."""
+    _, migration = stack(args.build, with_private, old={
+        'export': 'Squash = Root_Squash; Attr_Expiration_Time = 0;'})
+    migration.attach()
+    migration.start_server()
+    crawls_in_part(migration)
+    same(set(migration.errors()) - {'diary'}, {'private', 'shared/diary', 'shared/late'} -
+         ({'shared/diary'} if 'diary' in migration.errors() else set()), 'errors')
+    client = migration.server.client()
+    shared = client.walk('shared')[0]
+    client.create(shared, 'of a client')
+    for paths in ([NEW + '/private'], [NEW + '/shared/late']):
+        same(skip(migration, *paths)[0], 1, f'status of skip {paths}')
+    os.chmod(OLD + '/shared/late', 0o644)               # by path, and it can be had by now
+    migration.ctl('retry', '--reason', 'no such reason')
+    expect('shared/late' in migration.errors(), 'another reason')
+    migration.ctl('retry', argument=NEW + '/shared/late')
+    expect('shared/late' not in migration.errors() and 'private' in migration.errors(), 'by path')
+    status, text = skip(migration, '--leave', '--because', 'of its owner', '--below', NEW)
+    same((status, unfilled(migration)), (0, 0), f'status of skip, unfilled: {text}')
+    expect('on the old server only' in text, text)
+    same(given_up(migration), sorted(NEW + path for path in ('/diary', '/private', '/shared/diary')),
+         'given up')
+    expect('of its owner' in migration.ctl('report'), 'the reason in the report')
+    same(sorted(os.listdir(NEW + '/shared')), ['late', 'of a client', 'open'], 'what is left')
+    same(os.listdir(NEW + '/private'), [], 'what is in the directory')
+    expect(nfs3.status_of(lambda: client.walk('shared/diary')) != 0, 'a file that was given up')
+    the_rest_is_right(migration, 'private')
+    migration.ctl('retry', argument='shared/late')      # its mode, which was changed there
+    migration.ctl('verify', '--content')
+    migration.ctl('finalize')
+    with open(OLD + '/shared/late') as a, open(NEW + '/shared/late') as b:
+        same(a.read() == b.read(), True, 'content')
 
 
 if __name__ == '__main__':

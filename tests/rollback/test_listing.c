@@ -56,6 +56,11 @@ START_TEST(given_up)
 	struct node *dir = tree_node(way.tree, &a);
 	ck_assert(listing_given_up(way.tree, dir, tree_node_there(way.tree, dir, "never", 1)));
 	ck_assert(!listing_given_up(way.tree, dir, tree_node_there(way.tree, dir, "1", 2)));
+	ck_assert(!listing_left(way.tree, dir));
+	sh("printf 'name\t" NEW_TREE "/a\tit is not listed\n' >>" NEW_TREE "/.migrate/report");
+	ck_assert(listing_left(way.tree, dir));
+	ck_assert(!listing_given_up(way.tree, dir, tree_node_there(way.tree, dir, "1", 2)));
+	ck_assert(!listing_left(way.tree, way.tree->root));
 	way_close(&way);
 }
 END_TEST

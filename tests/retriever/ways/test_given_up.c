@@ -52,14 +52,14 @@ START_TEST(i12_written_down)
 	core_make(&core);
 	core_start(&core);
 	fd = core_root(&core);
-	ck_assert_int_eq(given_up_record(given_up, core.retriever), 0);
+	ck_assert_int_eq(given_up_record(given_up, core.retriever, NULL), 0);
 	ck_assert_uint_eq(report_names(core.retriever->report), 0);
 	ck_assert(takes(given_up, fd, "/bad") && given_up_takes_untold(given_up, fd, 5));
 	ck_assert(given_up_takes(given_up, fd, "/self", "self", "in itself: repair that there"));
 	report_set_directory(core.retriever->report, -1);
-	ck_assert_int_lt(given_up_record(given_up, core.retriever), 0);
+	ck_assert_int_lt(given_up_record(given_up, core.retriever, NULL), 0);
 	report_set_directory(core.retriever->report, core.retriever->private_fd);
-	ck_assert_int_eq(given_up_record(given_up, core.retriever), 0);
+	ck_assert_int_eq(given_up_record(given_up, core.retriever, NULL), 0);
 	path = core_path(&core, MIGRATE_PRIVATE_DIR "/" REPORT_FILE);
 	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
 	line = g_strconcat("name\t", core.root, "/bad\tno such name\n", NULL);

@@ -20,7 +20,7 @@ static void retry(void)
 {
 	g_autofree char *text = NULL;
 
-	ck_assert_int_eq(retry_all(core.retriever, VERSION_NEW, &text), 0);
+	ck_assert_int_eq(retry_all(core.retriever, NULL, VERSION_NEW, &text), 0);
 }
 
 /* Retries it as one that failed. */

@@ -13,7 +13,7 @@ static void retry_with(enum version_trust trust)
 {
 	g_autofree char *text = NULL;
 
-	ck_assert_int_eq(retry_all(core.retriever, trust, &text), 0);
+	ck_assert_int_eq(retry_all(core.retriever, NULL, trust, &text), 0);
 }
 
 static void retry(void)
