@@ -76,6 +76,7 @@ struct file {
 	uint32_t window;
 	bool sync_queued;     /* the durability queue's lock */
 	GMutex sync_lock;     /* one flush at a time; taken before lock (durability.c) */
+	int write_error;      /* sync_lock: waiters are to be told of it */
 	unsigned lost_writes; /* counts the write-backs that failed */
 	bool unstored;	      /* the record on disk calls present what was lost (durability.c) */
 };

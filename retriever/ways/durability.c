@@ -95,7 +95,7 @@ static int store_or_drop(struct object *object, bool *again)
 	return object_store(object);
 }
 
-/* Its bytes in the page cache may be gone. */
+/* The file's sync_lock held.  Its bytes in the page cache may be gone. */
 static void write_back_failed(struct object *object, int err)
 {
 	struct file *file = file_of(object);
@@ -110,6 +110,18 @@ static void write_back_failed(struct object *object, int err)
 		file->unstored = object_store(object) < 0;
 	}
 	g_mutex_unlock(&object->lock);
+	file->write_error = err;
+}
+
+/* Who is told of a failure may do anything: no lock is held then. */
+static void sync_unlock(struct object *object)
+{
+	int err = file_of(object)->write_error;
+
+	file_of(object)->write_error = 0;
+	g_mutex_unlock(&file_of(object)->sync_lock);
+	if (!err)
+		return;
 	object_fail(object, err, OBJECT_NOT_DURABLE);
 	durability_queue(object, 0);
 }
@@ -190,7 +202,7 @@ static int sync_object(struct object *object, bool for_client)
 		ret = for_client ? flush(object, fsync) : 0;
 	if (for_client && ret == -EIO)
 		take_lost(object); /* told by this answer */
-	g_mutex_unlock(&file_of(object)->sync_lock);
+	sync_unlock(object);
 	return lost ? lost : ret;
 }
 
@@ -414,7 +426,7 @@ static bool round_sync(struct snapshot *s, bool each, int failed)
 		write_back_failed(object, failed);
 	else
 		ret = sync_snapshot(s, !each);
-	g_mutex_unlock(&file_of(object)->sync_lock);
+	sync_unlock(object);
 	return !failed && !ret;
 }
 

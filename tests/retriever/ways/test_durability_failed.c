@@ -5,11 +5,13 @@
 
 #include <sched.h>
 
+#include "volume/waiters.h"
 #include "ways/durability.h"
 
 #define SIZE (64 * KIB)
 
 static struct core core;
+static bool told;
 
 /* Another mount: this overrides the library's. */
 static uint8_t mount_epoch[MIGRATE_EPOCH_LEN] = "one";
@@ -148,6 +150,37 @@ START_TEST(i3_a_commit_that_fails)
 	ck_assert_int_eq(core_sync(&core, fd), 0);
 	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
 	core_expect(fd, 0, SIZE, 1);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+static void note_whether_syncing(void *arg, int status)
+{
+	struct object *object = arg;
+	bool syncing = !g_mutex_trylock(&file_of(object)->sync_lock);
+
+	if (!syncing)
+		g_mutex_unlock(&file_of(object)->sync_lock);
+	told = status == -EIO && !syncing;
+}
+
+/* Who is told of a failure may flush the file himself. */
+START_TEST(told_without_locks)
+{
+	struct object *object;
+	int fd = start();
+
+	ck_assert_int_eq(core_range(&core, fd, 0, 1), 0);
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
+	g_mutex_lock(&object->lock);
+	waiters_add(object, 0, SIZE, false, note_whether_syncing, object);
+	g_mutex_unlock(&object->lock);
+	core_fail_sync = "fdatasync";
+	ck_assert_int_eq(durability_sync(object), -EIO);
+	core_fail_sync = NULL;
+	ck_assert(told);
+	object_unref(object);
 	close(fd);
 	core_free(&core);
 }
@@ -382,6 +415,7 @@ int main(void)
 	tcase_add_loop_test(tcase, i3_a_failed_sync_counts_for_all, 0, 2);
 	tcase_add_test(tcase, i3_a_disk_that_fails);
 	tcase_add_test(tcase, i3_a_commit_that_fails);
+	tcase_add_test(tcase, told_without_locks);
 	tcase_add_test(tcase, i7_a_commit_without_space);
 	tcase_add_test(tcase, i7_a_round_that_fails);
 	tcase_add_test(tcase, i4_made_durable_for_a_reader);
