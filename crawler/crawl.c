@@ -152,7 +152,7 @@ static void answer_done(void *arg, int status, const char *text)
 }
 
 /* Asks the retriever and waits.  NULL: stopped, or refused with a line on stderr. */
-static char *ask(struct crawl *crawl, const char *command)
+static char *command_answer(struct crawl *crawl, const char *command)
 {
 	struct answer answer = {0};
 
@@ -260,8 +260,8 @@ static bool open_root(struct crawl *crawl)
 static bool prepare(struct crawl *crawl)
 {
 	const struct crawl_options *options = crawl->options;
-	g_autofree char *settings = ask(crawl, "settings");
-	g_autofree char *status = settings ? ask(crawl, "status") : NULL;
+	g_autofree char *settings = command_answer(crawl, "settings");
+	g_autofree char *status = settings ? command_answer(crawl, "status") : NULL;
 
 	if (!status)
 		return false;
@@ -290,7 +290,7 @@ static enum crawl_exit report(struct crawl *crawl, enum policy_step step)
 {
 	const struct walk_counts *counts = walk_counts(crawl->walk);
 	const char *volume = crawl->options->volume;
-	g_autofree char *status = ask(crawl, "status");
+	g_autofree char *status = command_answer(crawl, "status");
 
 	if (status)
 		progress_report(&crawl->progress, status, clock_ms());

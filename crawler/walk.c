@@ -193,7 +193,7 @@ static void request_done(void *arg, int status)
 	g_queue_push_tail(&node->walk->answered, node);
 }
 
-static void ask(struct node *node, enum request request)
+static void request_node(struct node *node, enum request request)
 {
 	struct walk *walk = node->walk;
 	uint64_t id;
@@ -328,7 +328,7 @@ static void visit(struct walk *walk, struct node *parent, const struct directory
 	walk->counts.visited++;
 	node->unfilled = state != MIGRATE_FILLED;
 	if (finishes(walk) || node->unfilled)
-		ask(node, REQUEST_FILL);
+		request_node(node, REQUEST_FILL);
 	else
 		read_on(node);
 }
@@ -421,9 +421,9 @@ int walk_step(struct walk *walk, unsigned window, int64_t now)
 		else if (!window)
 			return -1;
 		else if ((node = due_again(walk, window, &soonest)))
-			ask(node, node->request);
+			request_node(node, node->request);
 		else if ((node = to_finish(walk, &soonest)))
-			ask(node, REQUEST_FINISH);
+			request_node(node, REQUEST_FINISH);
 		else if (!has_room(walk, REQUEST_FILL, window) || !descend(walk))
 			return soonest == INT64_MAX ? -1 : (int)MIN(soonest - now, INT32_MAX);
 	}

@@ -49,7 +49,7 @@ static void take_status(void *arg, int status)
 	content->status = status;
 }
 
-static int ask(struct content *content, int fd, unsigned flags)
+static int fetch_whole(struct content *content, int fd, unsigned flags)
 {
 	struct timespec until = migrate_in_ms(ABSENT_MS);
 	int given_up = 0;
@@ -94,9 +94,9 @@ int content_fetch(struct content *content, int fd)
 		ret = migrate_volume_new(content->name, content->socket, MIGRATE_ROLE_CRAWLER,
 					 &content->volume);
 	for (unsigned i = 0; i < ROUNDS && !ret; i++) {
-		ret = ask(content, fd, 0);
+		ret = fetch_whole(content, fd, 0);
 		if (!ret || ret == -EAGAIN)
-			ret = ask(content, fd, MIGRATE_DURABLE);
+			ret = fetch_whole(content, fd, MIGRATE_DURABLE);
 		if (!ret || ret == -EAGAIN)
 			ret = is_whole(fd);
 	}

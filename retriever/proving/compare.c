@@ -131,7 +131,7 @@ static bool found_again(struct pair *pair, int status)
 	return true;
 }
 
-static int ask(struct pair *pair, enum backend_op op, struct asked *asked)
+static int ask_old_server(struct pair *pair, enum backend_op op, struct asked *asked)
 {
 	for (unsigned tries = 0;; tries++) {
 		int ret;
@@ -153,7 +153,7 @@ static int ask_xattrs(struct pair *pair)
 
 	if (!pair->compare->retriever->carries)
 		return 0;
-	ret = ask(pair, BACKEND_XATTRS, &asked);
+	ret = ask_old_server(pair, BACKEND_XATTRS, &asked);
 	if (ret)
 		return ret;
 	return attributes_take_answer(&asked.req, pair->entry, &pair->xattrs) ? 0 : -ESTALE;
@@ -198,7 +198,7 @@ static bool is_changed_there(struct pair *pair)
 {
 	struct asked asked;
 
-	return ask(pair, BACKEND_GETATTR, &asked) == 0 &&
+	return ask_old_server(pair, BACKEND_GETATTR, &asked) == 0 &&
 	       !source_attr_same(&asked.req.attr, &pair->entry->attr);
 }
 
@@ -272,7 +272,7 @@ static void compare_target(struct pair *pair)
 	char here[PATH_MAX];
 	ssize_t len = readlinkat(pair->fd, "", here, sizeof here - 1);
 	struct asked asked;
-	int ret = ask(pair, BACKEND_READLINK, &asked);
+	int ret = ask_old_server(pair, BACKEND_READLINK, &asked);
 
 	if (len < 0 || ret) {
 		fail(pair->compared, ret ? ret : -errno, "its target cannot be read");

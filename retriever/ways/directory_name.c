@@ -42,7 +42,7 @@ static bool refused(int status)
 }
 
 static void look_up(struct name_request *n);
-static void ask(struct name_request *n, enum backend_op op);
+static void name_send(struct name_request *n, enum backend_op op);
 
 static void name_answer(struct name_request *n, int status)
 {
@@ -79,7 +79,7 @@ static void name_make_entered(struct object *object, void *arg)
 	trace_event(TRACE_MADE, &n->req.trace, "name", 0, 0, 1, MIN(ret, 0));
 	fill_leave(object);
 	if (ret >= STUB_ASK) {
-		ask(n, BACKEND_XATTRS);
+		name_send(n, BACKEND_XATTRS);
 		return;
 	}
 	if (ret < 0 && ret != -ENOENT)
@@ -136,7 +136,7 @@ static void name_told(struct backend_request *req)
 	jobs_run(n->object->retriever->jobs, JOB_DEMAND, name_make, n);
 }
 
-static void ask(struct name_request *n, enum backend_op op)
+static void name_send(struct name_request *n, enum backend_op op)
 {
 	directory_entry_object(&n->entry, n->path, &n->child);
 	n->req.op = op;
@@ -180,7 +180,7 @@ static void name_looked_up(struct backend_request *req)
 	directory_entry_found(&n->entry, req);
 	directory_atime_before(n->object, &n->entry.attr);
 	if (S_ISLNK(req->attr.mode))
-		ask(n, BACKEND_READLINK);
+		name_send(n, BACKEND_READLINK);
 	else
 		jobs_run(retriever->jobs, JOB_DEMAND, name_make, n);
 }

@@ -457,7 +457,7 @@ static uint32_t wanted_bytes(const struct question *q)
 	return stub_wants_data(&parent, &q->entry.attr) ? (uint32_t)q->entry.attr.size : 0;
 }
 
-static void ask(struct question *q, enum backend_op op)
+static void question_send(struct question *q, enum backend_op op)
 {
 	question_forget_xattrs(q);
 	q->req.count = q->carried = op == BACKEND_XATTRS ? wanted_bytes(q) : 0;
@@ -483,14 +483,14 @@ static void ask_lookup(struct question *q)
 	g_clear_pointer(&q->listing, backend_batch_free); /* maybe of another one */
 	q->req.object = q->run->source;
 	q->req.name = q->name;
-	ask(q, BACKEND_LOOKUP);
+	question_send(q, BACKEND_LOOKUP);
 }
 
 static void ask_object(struct question *q, enum backend_op op)
 {
 	directory_entry_object(&q->entry, q->run->path, &q->source);
 	q->req.object = q->source;
-	ask(q, op);
+	question_send(q, op);
 }
 
 /* ---- directories that may be taken whole ---- */

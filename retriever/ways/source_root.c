@@ -61,7 +61,7 @@ static bool is_other(struct retriever *retriever, const struct source_object *ro
 }
 
 /* Asks for it as at the start, over a connection of its own. */
-static bool ask(struct retriever *retriever, bool complain)
+static bool root_is_found_again(struct retriever *retriever, bool complain)
 {
 	const struct backend_config config = {.url = retriever->config->source,
 					      .smb = retriever->config->smb,
@@ -94,7 +94,7 @@ int source_root_renew(struct retriever *retriever, const struct source_object *r
 	bool complain = true;
 
 	while (pause_for_a_while(retriever)) {
-		if (is_other(retriever, root) || ask(retriever, complain))
+		if (is_other(retriever, root) || root_is_found_again(retriever, complain))
 			return 0;
 		complain = false;
 	}
