@@ -31,6 +31,9 @@ char *refused_line(const char *text);
 #define REFUSED_CHARACTERS                                                                         \
 	"no file can be asked for by SMB whose name has one of \\ : * ? \" < > | or a control "    \
 	"character: rename it on the old server itself or over NFS, then retry" REFUSED_GIVE_UP
+#define REFUSED_REFERRAL                                                                           \
+	"another server has it (a referral of NFS version 4): make a volume of its own for that, " \
+	"then give it up here: migratectl skip"
 #define REFUSED_UNICODE                                                                            \
 	"the name is no text (half a pair of UTF-16): rename it on the old server, then "          \
 	"retry" REFUSED_GIVE_UP

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Case `migrate`: a whole migration beside `cp -a` of the same tree."""
+"""Case `migrate`: a whole migration beside `cp -a` of the same tree; with --source nfs4 by NFS version
+4.2, beside one by version 3, too."""
 import os
 import random
 
@@ -68,10 +69,11 @@ def copy(tree):
     return clock.wall, clock.cpu
 
 
-def migrate(args, server, tree, order):
-    """attach, the crawler to its end, synced: (wall, CPU of retriever and crawler, CPU of the old
-    server, peak RSS of the retriever)."""
-    with Running(args.build, f'nfs://{server.address}{tree.path}', crawler_order=order) as m:
+def migrate(args, server, tree, order, version=None):
+    """By that version of NFS, else 3: attach, the crawler to its end, synced: (wall, CPU of retriever
+    and crawler, CPU of the old server, peak RSS of the retriever)."""
+    url = server.url4(version, '/' + tree.name) if version else f'nfs://{server.address}{tree.path}'
+    with Running(args.build, url, crawler_order=order) as m:
         before = cpu_of(m.retriever), cpu_of(server.process)
         with Clock() as clock:
             m.attach()
@@ -86,7 +88,11 @@ def migrate(args, server, tree, order):
 
 
 def measure(args, server, tree):
-    ways = {order: lambda o=order: migrate(args, server, tree, o) for order in ORDERS}
+    if args.source == 'nfs4':
+        ways = {name: lambda v=version: migrate(args, server, tree, ORDERS[0], v)
+                for name, version in ((ORDERS[0], '4.2'), ('version 3', None))}
+    else:
+        ways = {order: lambda o=order: migrate(args, server, tree, o) for order in ORDERS}
     ways['cp -a'] = lambda: copy(tree)
     results = {way: Result(tree, way) for way in ways}
     for way in ways.values():       # the warm-up: memory, the source's page cache
@@ -113,8 +119,12 @@ def run(args):
           ['', 's', 'files/s', 'MiB/s', 'against cp', 'range', 'CPU', 'old server', 'RSS MiB'],
           rows)
     small, large = (of[ORDERS[0]] for of in results)
-    rss = max(max(of[order].rss) for of in results for order in ORDERS)
+    rss = max(max(result.rss) for of in results for result in of.values())
     print(f'migrate small_files_per_s={small.tree.files / median(small.wall):.0f} '
           f'small_vs_cp={small.against(results[0]["cp -a"]):.2f} '
           f'large_mb_per_s={large.tree.bytes / 1e6 / median(large.wall):.0f} '
-          f'large_vs_cp={large.against(results[1]["cp -a"]):.2f} rss_mib={rss:.0f}')
+          f'large_vs_cp={large.against(results[1]["cp -a"]):.2f} rss_mib={rss:.0f}', end='')
+    if args.source == 'nfs4':
+        print(f' small_vs_v3={small.against(results[0]["version 3"]):.2f} '
+              f'large_vs_v3={large.against(results[1]["version 3"]):.2f}', end='')
+    print()

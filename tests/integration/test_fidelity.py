@@ -152,6 +152,20 @@ def over_nfs(args):
     same(oct(lost.st_mode & 0o7777), '0o600', 'the mode where the ACL is lost')
 
 
+@case(guest=True)
+def over_nfs_version_4(args):
+    """The modes come, whose group bits are the masks, and user attributes."""
+    old = knfsd.KernelServer(lambda root: dressed(root, args.random)).start()
+    migrate(args, f'nfs://{old.address}/?version=4.2')     # the export is the server's root
+    old.stop()
+    with old.mounted('ro,noload') as root:
+        no_differences(tree.compare(root, NEW))
+        for path in tree.every(root):
+            here = os.path.join(os.fsencode(NEW), os.path.relpath(os.fsencode(path), os.fsencode(root)))
+            same({k: v for k, v in attributes(path).items() if k.startswith('user.')},
+                 attributes(here), f'attributes of {path}')
+
+
 @case()
 def from_a_local_tree(args):
     volume(OLD, '1G')

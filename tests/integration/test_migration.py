@@ -10,7 +10,7 @@ import nfs3                                                             # noqa: 
 import nfs4                                                             # noqa: E402
 import tree                                                             # noqa: E402
 from harness import Failure, case, expect, main, no_differences, same   # noqa: E402
-from servers import NEW, OLD, Migration, stack, volume                                  # noqa: E402
+from servers import NEW, OLD, Migration, old_server, stack, volume      # noqa: E402
 
 
 def some_handles(client, count, random):
@@ -79,6 +79,18 @@ def depth_first_lazy(args):
 @case()
 def one_connection_small_window(args):
     whole(args, 1000, connections=1, demand_connections=1, window=1, crawler_workers=1)
+
+
+def without_portmapper():
+    server = old_server()
+    server.rpcbind.stop()
+    return server
+
+
+@case()
+def from_nfs_version_4(args):
+    """All of it by version 4.2, which is found where there is no mount service."""
+    whole(args, 2000, serve=without_portmapper, version='')
 
 
 @case()

@@ -59,7 +59,7 @@ def version(case):
 
 
 def case(door, seed, source_kind=None, begin=None, kills=False):
-    """source_kind: what the old server speaks, if not any of nfs and file.  begin: what the new tree
+    """source_kind: what the old server speaks, if not any of nfs and file; nfs4: NFS version 4.2.  begin: what the new tree
     begins from, if it is not empty (beginning.py).  kills: of what goes back, too (back.py)."""
     r = random.Random(f'case {door} {seed}')
     out = {'door': door, 'seed': seed, 'settings': settings(r, door)}

@@ -134,7 +134,8 @@ class Sequence:
                     'default_owner': '%d:%d' % source_smb.NOBODY}
         else:
             self.old = self.world.old
-            url = {'file': 'file://', 'nfs': f'nfs://{self.old.address}'}[kind] + self.source
+            url = {'file': 'file://' + self.source, 'nfs': f'nfs://{self.old.address}{self.source}',
+                   'nfs4': self.old.url4('4.2', '/' + os.path.basename(self.source))}[kind]
         begin = settings.get('begin')
         self.configured = dict(
             more, source=url, hold_ms=settings.get('hold_ms', 500),

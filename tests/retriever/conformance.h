@@ -273,7 +273,8 @@ static inline void make_source(void)
 	chmod(tree, 0755);
 	tree_fd = open(tree, O_RDONLY | O_DIRECTORY);
 	if (over_network()) {
-		snprintf(url, sizeof(url), "%s/%s", getenv("OLD_URL"), strrchr(tree, '/') + 1);
+		snprintf(url, sizeof(url), "%s/%s%s", getenv("OLD_URL"), strrchr(tree, '/') + 1,
+			 getenv("OLD_ARGUMENTS") ? getenv("OLD_ARGUMENTS") : "");
 	} else {
 		char *path = realpath(tree, NULL);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Version 4.2 of the fake server (fake_nfs.h): sessions, and user attributes of whatever there is.
- * A hook passes it its calls.
+ * Version 4 of the fake server (fake_nfs.h): sessions, and user attributes of whatever there is; or
+ * a tree, too (fake_nfs4_tree.h).  A hook passes it its calls.
  */
 #ifndef FAKE_NFS4_H
 #define FAKE_NFS4_H
 
-#include "source/nfs/nfs_v4.h"
+#include "source/nfs/nfs4_xattr.h"
 #include "fake_nfs.h"
 
 #define FAKE_SLOTS 3
@@ -21,13 +21,19 @@ struct fake4 {
 	atomic_uint lose; /* so many SEQUENCEs find no session */
 	atomic_uint delay;
 	atomic_uint minor_refused;
+	uint32_t minor; /* the one that is spoken */
+	atomic_uint reclaimed;
+	/* Of further operations: FALSE, it is none of those. */
+	bool (*tree)(struct fake_call *call, struct fake4 *fake4, uint32_t op, uint32_t *status);
+	void *tree_data;
 	pthread_mutex_t lock;
 	uint32_t sequence[64][FAKE_SLOTS]; /* by session */
 };
 
 static inline void fake4_init(struct fake4 *fake4, const char *const *names)
 {
-	*fake4 = (struct fake4){.names = names, .page = 2, .fileid = 1, .xattr_support = 1};
+	*fake4 = (struct fake4){
+		.names = names, .page = 2, .fileid = 1, .xattr_support = 1, .minor = 2};
 	pthread_mutex_init(&fake4->lock, NULL);
 }
 
@@ -65,7 +71,7 @@ static inline uint32_t fake4_create(struct fake_call *call, struct fake4 *fake4)
 		xdr_put_u32(&call->out, session);
 	xdr_put_u64(&call->out, 0);
 	for (unsigned i = 0; i < 14; i++)
-		xdr_put_u32(&call->out, i == 5 ? FAKE_SLOTS : i == 4 ? 16 : 0);
+		xdr_put_u32(&call->out, i == 5 ? FAKE_SLOTS : i == 4 ? 16 : i == 2 ? 1 << 20 : 0);
 	return 0;
 }
 
@@ -149,15 +155,21 @@ static inline uint32_t fake4_get(struct fake_call *call, struct fake4 *fake4)
 
 static inline uint32_t fake4_one(struct fake_call *call, struct fake4 *fake4)
 {
-	uint32_t len;
+	uint32_t len, status, op = xdr_get_u32(&call->args);
 
-	switch (xdr_get_u32(&call->args)) {
+	if (fake4->tree && fake4->tree(call, fake4, op, &status))
+		return status;
+	switch (op) {
 	case 42:
 		return fake4_exchange(call);
 	case 43:
 		return fake4_create(call, fake4);
 	case 53:
 		return fake4_sequence(call, fake4);
+	case 58:
+		xdr_skip(&call->args, 4);
+		atomic_fetch_add(&fake4->reclaimed, 1);
+		return fake4_op(call, 58, 0);
 	case 22:
 		xdr_get_bytes(&call->args, &len);
 		return fake4_op(call, 22, fake4->putfh_status);
@@ -175,14 +187,14 @@ static inline uint32_t fake4_one(struct fake_call *call, struct fake4 *fake4)
 static inline enum fake_action fake4_answer(struct fake_call *call, struct fake4 *fake4)
 {
 	struct xdr_out head = call->out;
-	uint32_t len, n, done = 0, status = 0;
+	uint32_t len, n, minor, done = 0, status = 0;
 
 	xdr_get_bytes(&call->args, &len);
-	ck_assert_uint_eq(xdr_get_u32(&call->args), 2);
+	minor = xdr_get_u32(&call->args);
 	n = xdr_get_u32(&call->args);
 	xdr_put_u32(&call->out, 0);
 	xdr_put_u64(&call->out, 0);
-	if (fake4_take(&fake4->minor_refused)) {
+	if (minor != fake4->minor || fake4_take(&fake4->minor_refused)) {
 		status = 10021;
 		n = 0;
 	}

@@ -209,6 +209,10 @@ class Ganesha:
         self.stop(number)
         self.start()
 
+    def url4(self, version, below=''):
+        """As a source, by that version of NFS; '': by the one that is found."""
+        return f'nfs://{self.address}/export{below}' + (version and f'?version={version}')
+
     def client(self, **kw):
         """A v3 client of the export."""
         kw = {'port': self.port, 'mount_port': self.mount_port, **kw}
@@ -399,16 +403,17 @@ class Migration:
 
 
 def stack(build, fill=None, size='16G', fs='ext4', proxied=False, old=None, mkfs=(), wrapper=(),
-          serve=old_server, **settings):
+          serve=old_server, version=None, **settings):
     """The usual beginning: two file systems, fill(path) makes the old tree, an old server, a
     retriever and a new server; not attached.  wrapper: what starts the retriever; serve: what the old
-    server, with the options of `old`.  Returns (old server, Migration)."""
+    server, with the options of `old`; version: as for url4().  Returns (old server, Migration)."""
     volume(OLD, size, mkfs=mkfs)
     volume(NEW, size, fs, mkfs=mkfs)
     if fill:
         fill(OLD)
     server = serve(**({'proxied': proxied} if proxied else {}), **(old or {}))
-    migration = Migration(build, f'nfs://{server.address}{OLD}', **settings)
+    url = server.url4(version) if version is not None else f'nfs://{server.address}{OLD}'
+    migration = Migration(build, url, **settings)
     migration.start_retriever(*wrapper)
     return server, migration
 

@@ -16,7 +16,7 @@ struct nfs_backend {
 	unsigned n_demand, n_background;
 	struct nfs_conn *demand[MAX_DEMAND], *background[MAX_BACKGROUND];
 	unsigned n_acl, n_v4;		 /* 0 without such connections, else 2 */
-	struct nfs_conn *acl[2], *v4[2]; /* demand, background */
+	struct nfs_conn *acl[2], *v4[2]; /* demand, background; beside version 3 */
 	struct nfs_gather_ways ways;
 };
 
@@ -44,7 +44,7 @@ static void nfs_close(struct backend *backend)
 	g_free(nfs);
 }
 
-static void submit_v3(void *user, struct backend_request *req)
+static void submit_plain(void *user, struct backend_request *req)
 {
 	struct nfs_backend *nfs = user;
 	bool demand = req->priority == BACKEND_DEMAND;
@@ -64,7 +64,7 @@ static void submit_acls(void *user, struct backend_request *req)
 	if (nfs->n_acl > 0)
 		nfs_conn_submit(nfs->acl[req->priority == BACKEND_DEMAND ? 0 : 1], req);
 	else
-		submit_v3(nfs, req);
+		submit_plain(nfs, req);
 }
 
 static void submit_attrs(void *user, struct backend_request *req)
@@ -81,7 +81,7 @@ static void nfs_submit(struct backend *backend, struct backend_request *req)
 	if (req->op == BACKEND_XATTRS)
 		nfs_gather(&nfs->ways, nfs, req);
 	else
-		submit_v3(nfs, req);
+		submit_plain(nfs, req);
 }
 
 static bool add_connections(struct nfs_conn **conns, unsigned *n, struct nfs_server *server,
@@ -102,6 +102,7 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 {
 	struct nfs_backend *nfs = g_new0(struct nfs_backend, 1);
 	struct nfs_server *server = &nfs->server;
+	bool version4;
 
 	nfs->base.ops = &backend_nfs_ops;
 	server->window = config->window;
@@ -110,10 +111,13 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 		nfs_close(&nfs->base);
 		return NULL;
 	}
+	version4 = server->view.minor > 0;
 	nfs->ways = (struct nfs_gather_ways){
-		.plain = submit_v3,
+		.plain = submit_plain,
 		.acls = server->no_acl ? NULL : submit_acls,
-		.attrs = server->no_xattrs ? NULL : submit_attrs,
+		.attrs = server->no_xattrs ? NULL
+			 : version4	   ? submit_plain
+					   : submit_attrs,
 	};
 	root->path = g_strdup("");
 	root->handle_len = server->view.root.len;
@@ -125,7 +129,8 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 	    add_connections(nfs->acl, &nfs->n_acl, server, &server->acl,
 			    server->acl_apart ? G_N_ELEMENTS(nfs->acl) : 0, false, false) &&
 	    add_connections(nfs->v4, &nfs->n_v4, server, &server->v4,
-			    server->no_xattrs ? 0 : G_N_ELEMENTS(nfs->v4), false, false))
+			    server->no_xattrs || version4 ? 0 : G_N_ELEMENTS(nfs->v4), false,
+			    false))
 		return &nfs->base;
 	backend_set_error(error, EAGAIN,
 			  "%s: no threads for its connections; raise the limits on processes and "

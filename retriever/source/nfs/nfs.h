@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * nfs://: an old server by NFS version 3, with ACLs by NFSACL and user attributes by version 4.2.
+ * nfs://: an old server by NFS version 3, with ACLs by NFSACL and user attributes by version 4.2,
+ * or by version 4.1 or 4.2 alone.
  */
 #ifndef NFS_H
 #define NFS_H

@@ -9,17 +9,32 @@
 #include "source/source.h"
 
 #define NFS3_FHSIZE 64
+#define NFS4_FHSIZE MIGRATE_HANDLE_MAX
 
 struct nfs_handle {
 	uint8_t len; /* 0: none */
-	uint8_t bytes[NFS3_FHSIZE];
+	uint8_t bytes[NFS4_FHSIZE];
 };
+
+#define NFS4_MASK_WORDS 3 /* of the bitmaps of attributes that are sent */
 
 /* What decoding needs to know of the server. */
 struct nfs_view {
 	struct nfs_handle root;
 	uint64_t root_fs;    /* its fsid */
 	atomic_bool no_plus; /* READDIRPLUS does not work here */
+	/* Of version 4 from here on. */
+	uint32_t minor;	      /* version; 0: all is version 3 */
+	const char *url;      /* for messages */
+	const char *path;     /* of the root, below the server's own */
+	uint32_t max_read;    /* bytes */
+	uint32_t max_entries; /* bytes of READDIR's reply */
+	uint32_t lease;	      /* seconds */
+	/* Attributes that are asked for: what is wanted and the server has. */
+	uint32_t attrs[NFS4_MASK_WORDS];
+	struct nfs4_owners *owners;
+	atomic_bool opens;    /* without an OPEN nothing can be read here */
+	atomic_bool referred; /* that there are objects on other servers was said */
 };
 
 /* 0 or the negative status for an nfsstat3. */

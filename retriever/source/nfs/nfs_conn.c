@@ -60,7 +60,8 @@ struct nfs_conn {
 	struct rpc_stream stream;
 	uint8_t *tx;
 	size_t tx_start, tx_end, tx_size;
-	struct backend_request probe;
+	struct backend_request probe; /* of a new connection, or to renew a lease */
+	gint64 used;		      /* when a call was made last */
 	gint64 state_since, down_since, retry_at, backoff, stall, stall_checked;
 	unsigned failures;
 };
@@ -143,6 +144,7 @@ static void send_call(struct nfs_conn *conn, struct backend_request *req)
 	out = (struct xdr_out){.p = conn->tx + conn->tx_end, .end = conn->tx + conn->tx_size};
 	slot->procedure = nfs_dialog_encode(&conn->dialog, req, index, slot->xid, &out);
 	conn->tx_end = (size_t)(out.p - conn->tx);
+	conn->used = slot->sent;
 	trace_request(TRACE_SENT, req, slot->xid, 0);
 }
 
@@ -212,6 +214,7 @@ static void drop_connection(struct nfs_conn *conn)
 		close(conn->fd);
 	conn->fd = -1;
 	nfs_slots_reset(&conn->slots, &conn->again, &conn->probe);
+	nfs_dialog_end(&conn->dialog, &conn->probe);
 	conn->tx_start = conn->tx_end = 0;
 	rpc_stream_reset(&conn->stream);
 	if (conn->state == CONN_UP) {
@@ -256,7 +259,8 @@ static void start_connecting(struct nfs_conn *conn)
 
 /*
  * A server answers for the root before it gets anything else to do.  ESTALE for the root means that
- * its exports are not there yet; after a minute it is believed.
+ * its exports are not there yet, and ENOENT, where it is looked for by its path; after a minute it
+ * is believed.
  */
 static void probe_done(struct backend_request *probe)
 {
@@ -264,7 +268,8 @@ static void probe_done(struct backend_request *probe)
 	gint64 now = g_get_monotonic_time();
 
 	if (!nfs_dialog_started(&conn->dialog, probe) ||
-	    (probe->status == -ESTALE && now - conn->down_since < STARTING)) {
+	    ((probe->status == -ESTALE || probe->status == -ENOENT) &&
+	     now - conn->down_since < STARTING)) {
 		drop_connection(conn);
 		return;
 	}
@@ -297,11 +302,11 @@ static void take_reply(struct nfs_conn *conn, unsigned index, int rpc, struct xd
 	int status = nfs_dialog_decode(&conn->dialog, req, index, procedure, rpc, in);
 
 	trace_request(TRACE_REPLY, req, xid, MIN(status, 0));
-	if (status == NFS_CALL_AGAIN && req == &conn->probe)
+	if (req == &conn->probe && status == NFS_CALL_AGAIN)
 		send_call(conn, req);
-	else if (status == NFS_CALL_AGAIN || status == NFS_CALL_RESET)
+	else if (req != &conn->probe && (status == NFS_CALL_AGAIN || status == NFS_CALL_RESET))
 		g_queue_push_head_link(&conn->again, &req->link);
-	else
+	else if (status != NFS_CALL_RESET)
 		complete_request(conn, req, status);
 	if (status == NFS_CALL_RESET)
 		drop_connection(conn);
@@ -400,6 +405,25 @@ static enum prospect look_ahead(struct nfs_conn *conn)
 	return prospect;
 }
 
+/* Until an idle session has to be renewed; -1: it has not. */
+static int lease_ms(const struct nfs_conn *conn)
+{
+	gint64 lease = nfs_dialog_lease(&conn->dialog), left;
+
+	if (lease == 0 || conn->state != CONN_UP)
+		return -1;
+	left = conn->used + lease - g_get_monotonic_time();
+	return left <= 0 ? 0 : (int)MIN(left / 1000 + 1, G_MAXINT);
+}
+
+static void renew_lease(struct nfs_conn *conn)
+{
+	if (conn->slots.in_flight > 0 || lease_ms(conn) != 0)
+		return;
+	nfs_dialog_renew(&conn->dialog, &conn->probe);
+	send_call(conn, &conn->probe);
+}
+
 static int sleep_ms(struct nfs_conn *conn, enum prospect prospect)
 {
 	gint64 left;
@@ -417,7 +441,8 @@ static int sleep_ms(struct nfs_conn *conn, enum prospect prospect)
 		       g_get_monotonic_time();
 		return left <= 0 ? 0 : (int)(left / 1000 + 1);
 	default:
-		return conn->slots.in_flight > 0 ? (int)CLAMP(conn->stall / 4000, 10, 1000) : -1;
+		return conn->slots.in_flight > 0 ? (int)CLAMP(conn->stall / 4000, 10, 1000)
+						 : lease_ms(conn);
 	}
 }
 
@@ -446,6 +471,7 @@ static void handle_time(struct nfs_conn *conn, enum prospect prospect)
 		break;
 	default:
 		check_stall(conn);
+		renew_lease(conn);
 	}
 }
 

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What is said on a connection: version 3 and NFSACL (nfs_proc.h), or version 4.2
- * (nfs_v4.h), which begins with calls of its own.  Memory only.
+ * What is said on a connection: version 3 and NFSACL (nfs_proc.h), version 4.2 for user attributes
+ * beside it (nfs4_xattr.h), or version 4 alone (nfs4_proc.h).  Version 4 begins with calls of its
+ * own.  Memory only.
  */
 #ifndef NFS_DIALOG_H
 #define NFS_DIALOG_H
 
-#include "nfs_v4.h"
+#include "nfs4_proc.h"
+#include "nfs4_xattr.h"
 
 struct nfs_dialog {
 	struct nfs_view *view;
 	const struct rpc_auth *auth;
 	enum backend_op probe;	      /* what a new connection is tried with, of the root */
 	struct nfs4_session *session; /* NULL: version 3; allocated */
+	bool full;		      /* version 4 alone */
 	bool set_up;		      /* the probe is over */
 };
 void nfs_dialog_init(struct nfs_dialog *dialog, struct nfs_view *view, const struct rpc_auth *auth,
@@ -21,6 +24,10 @@ void nfs_dialog_clear(struct nfs_dialog *dialog);
 
 /* A new connection: fills in the request that goes first. */
 void nfs_dialog_start(struct nfs_dialog *dialog, struct backend_request *probe);
+/* The session's lease is to be renewed: the same, in between. */
+void nfs_dialog_renew(struct nfs_dialog *dialog, struct backend_request *probe);
+/* So often, in us; 0: there is none. */
+int64_t nfs_dialog_lease(const struct nfs_dialog *dialog);
 /* The probe came to an end: is the connection good?  Frees its results. */
 bool nfs_dialog_started(struct nfs_dialog *dialog, struct backend_request *probe);
 /* So many calls may be under way. */

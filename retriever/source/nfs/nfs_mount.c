@@ -6,74 +6,33 @@
 #include <errno.h>
 #include <netdb.h>
 
+#include "nfs4_mount.h"
+#include "nfs4_owner.h"
+#include "nfs4_xattr.h"
 #include "nfs_acl.h"
 #include "nfs_net.h"
-#include "nfs_proc.h"
-#include "nfs_v4.h"
 
 #define MOUNT_PROGRAM	100005
 #define MOUNTPROC3_MNT	1
 #define MNT_PATH_MAX	1024 /* MNTPATHLEN, RFC 1813 section 5.1.2 */
-#define NFS_PORT	2049
 #define OPEN_SECONDS	30
 #define CALL_SECONDS	10
+#define V3_SECONDS	10 /* before version 4 is tried */
 #define PAUSE_US	(250 * 1000)
 #define AUTH_SYS_FLAVOR 1
 #define MAX_FLAVORS	64
 
-/* What open works with. */
-struct mounting {
-	struct nfs_server *server;
-	gint64 deadline;
-	const char *last; /* what was tried last, for the message */
-};
-
-static int call_port(struct mounting *m, unsigned port, uint32_t program, uint32_t version,
-		     uint32_t procedure, const struct xdr_out *args, const uint8_t *start,
-		     struct xdr_in *in, uint8_t **memory)
-{
-	struct nfs_server *server = m->server;
-	size_t address = atomic_load(&server->address);
-	struct nfs_call call = {
-		.address = &server->addresses[address],
-		.auth = &server->auth,
-		.port = port,
-		.program = program,
-		.version = version,
-		.procedure = procedure,
-		.args = start,
-		.args_len = (size_t)(args->p - start),
-		.deadline =
-			MIN(m->deadline, g_get_monotonic_time() + CALL_SECONDS * G_USEC_PER_SEC),
-		.cancel_fd = -1,
-	};
-
-	return args->bad ? -ENAMETOOLONG : nfs_call(&call, in, memory);
-}
-
-/* Before the next address is asked.  FALSE: there is no time left. */
-static bool pause_for_next(struct mounting *m)
-{
-	struct nfs_server *server = m->server;
-
-	if (g_get_monotonic_time() + PAUSE_US > m->deadline)
-		return false;
-	atomic_store(&server->address, (atomic_load(&server->address) + 1) % server->n_addresses);
-	g_usleep(PAUSE_US);
-	return true;
-}
-
 /* Asks again while the server is away. */
-static int call_until(struct mounting *m, const char *what, unsigned port, uint32_t program,
+static int call_until(struct nfs_mounting *m, const char *what, unsigned port, uint32_t program,
 		      uint32_t procedure, const struct xdr_out *args, const uint8_t *start,
 		      struct xdr_in *in, uint8_t **memory)
 {
 	m->last = what;
 	for (;;) {
-		int ret = call_port(m, port, program, NFS_VERSION, procedure, args, start, in,
-				    memory);
+		int ret = nfs_mounting_call(m, port, program, NFS_VERSION, procedure, args, start,
+					    in, memory);
 
-		if (!nfs_is_away(ret) || !pause_for_next(m))
+		if (!nfs_is_away(ret) || !nfs_mounting_pause(m))
 			return ret;
 	}
 }
@@ -118,7 +77,7 @@ static gboolean resolve_host(struct nfs_server *server, gint64 deadline, GError 
 }
 
 /* The port of a program: what the URL says, else what rpcbind says, else what is usual. */
-static int find_port(struct mounting *m, const char *what, uint32_t program, unsigned given,
+static int find_port(struct nfs_mounting *m, const char *what, uint32_t program, unsigned given,
 		     unsigned usual, unsigned *port)
 {
 	struct nfs_server *server = m->server;
@@ -137,7 +96,7 @@ static int find_port(struct mounting *m, const char *what, uint32_t program, uns
 			return 0;
 		/* Not registered may mean: not yet. */
 		if ((!nfs_is_away(ret) && ret != -ENOENT) || (usual && ret == -ECONNREFUSED) ||
-		    !pause_for_next(m)) {
+		    !nfs_mounting_pause(m)) {
 			*port = usual;
 			return usual ? 0 : ret;
 		}
@@ -145,7 +104,7 @@ static int find_port(struct mounting *m, const char *what, uint32_t program, uns
 }
 
 /* MNT of one path: 0, -ENOTSUP without AUTH_SYS, else the -errno of its status. */
-static int mount_path(struct mounting *m, unsigned port, const char *path,
+static int mount_path(struct nfs_mounting *m, unsigned port, const char *path,
 		      struct nfs_handle *handle)
 {
 	uint8_t args[4 + MNT_PATH_MAX], *memory = NULL;
@@ -176,8 +135,9 @@ static int mount_path(struct mounting *m, unsigned port, const char *path,
 }
 
 /* One NFS call on a handle (and a name). */
-static int nfs_on(struct mounting *m, enum nfs_procedure procedure, const struct nfs_handle *handle,
-		  const char *name, size_t name_len, struct xdr_in *in, uint8_t **memory)
+static int nfs_on(struct nfs_mounting *m, enum nfs_procedure procedure,
+		  const struct nfs_handle *handle, const char *name, size_t name_len,
+		  struct xdr_in *in, uint8_t **memory)
 {
 	uint8_t args[4 + NFS3_FHSIZE + 4 + 256];
 	struct xdr_out out = {.p = args, .end = args + sizeof(args)};
@@ -203,7 +163,7 @@ static int nfs_on(struct mounting *m, enum nfs_procedure procedure, const struct
 }
 
 /* Down from a mounted parent. */
-static int walk_down(struct mounting *m, struct nfs_handle *handle, const char *rest)
+static int walk_down(struct nfs_mounting *m, struct nfs_handle *handle, const char *rest)
 {
 	rest += strspn(rest, "/");
 	while (*rest) {
@@ -230,7 +190,7 @@ static int walk_down(struct mounting *m, struct nfs_handle *handle, const char *
  * Servers differ in whether a directory below an export can be mounted.  The status of the first
  * refusal counts, unless a parent was mounted.
  */
-static int mount_or_walk(struct mounting *m, unsigned port, struct nfs_handle *handle)
+static int mount_or_walk(struct nfs_mounting *m, unsigned port, struct nfs_handle *handle)
 {
 	const char *path = m->server->url.path;
 	g_autofree char *parent = g_strdup(path);
@@ -247,26 +207,16 @@ static int mount_or_walk(struct mounting *m, unsigned port, struct nfs_handle *h
 	return ret == 0 ? 0 : first;
 }
 
-static gboolean explain_status(struct mounting *m, int status, GError **error)
+static gboolean explain_status(struct nfs_mounting *m, int status, GError **error)
 {
 	const struct nfs_url *url = &m->server->url;
 
 	switch (-status) {
-	case EACCES:
-	case EPERM:
-		return backend_set_error(error, -status,
-					 "%s: the old server does not let this host in; export %s "
-					 "to it, with AUTH_SYS and without squashing root",
-					 url->text, url->path);
 	case ENOENT:
 		return backend_set_error(error, -status,
 					 "%s: the old server has no export or directory %s; see "
 					 "what it exports with: showmount -e %s",
 					 url->text, url->path, url->host);
-	case ENOTDIR:
-		return backend_set_error(error, -status,
-					 "%s: %s is not a directory there; name a directory",
-					 url->text, url->path);
 	case ENOTSUP:
 		return backend_set_error(error, -status,
 					 "%s: the old server does not take AUTH_SYS for %s; allow "
@@ -278,16 +228,11 @@ static gboolean explain_status(struct mounting *m, int status, GError **error)
 					 "still starting; enable version 3 over TCP there",
 					 url->text);
 	}
-	if (nfs_is_away(status))
-		return backend_set_error(error, -status,
-					 "%s: %s does not answer (%s): %s; check that host, its "
-					 "rpcbind and firewall, or give nfsport= and mountport=",
-					 url->text, url->host, m->last, g_strerror(-status));
-	return backend_set_error(error, -status, "%s: the old server fails (%s): %s; see its log",
-				 url->text, m->last, g_strerror(-status));
+	return nfs_mounting_explain(
+		m, status, "its rpcbind and firewall, or give nfsport= and mountport=", error);
 }
 
-static int get_root_attr(struct mounting *m, struct source_attr *attr)
+static int get_root_attr(struct nfs_mounting *m, struct source_attr *attr)
 {
 	struct nfs_view *view = &m->server->view;
 	uint8_t *memory = NULL;
@@ -303,7 +248,7 @@ static int get_root_attr(struct mounting *m, struct source_attr *attr)
 }
 
 /* FSINFO3resok (RFC 1813 section 3.3.19): rtmax is its first number after the attributes. */
-static int get_max_read(struct mounting *m)
+static int get_max_read(struct nfs_mounting *m)
 {
 	struct nfs_server *server = m->server;
 	uint8_t *memory = NULL;
@@ -324,7 +269,7 @@ static int get_max_read(struct mounting *m)
 }
 
 /* GETACL of the root at that port; as long as the server is away, if it is patient. */
-static int ask_acl(struct mounting *m, unsigned port, bool patient)
+static int ask_acl(struct nfs_mounting *m, unsigned port, bool patient)
 {
 	struct nfs_server *server = m->server;
 	uint8_t args[4 + NFS3_FHSIZE + 4], *memory = NULL;
@@ -338,8 +283,9 @@ static int ask_acl(struct mounting *m, unsigned port, bool patient)
 	for (;;) {
 		bool again;
 
-		ret = call_port(m, port, NFSACL_PROGRAM, NFS_VERSION,
-				nfs_number_of(NFSACLPROC3_GETACL), &out, args, &in, &memory);
+		ret = nfs_mounting_call(m, port, NFSACL_PROGRAM, NFS_VERSION,
+					nfs_number_of(NFSACLPROC3_GETACL), &out, args, &in,
+					&memory);
 		/* It answers NFS: what is not there now will not come. */
 		if (ret == -EAGAIN)
 			return -ENOTSUP;
@@ -363,7 +309,7 @@ static void set_acl(struct nfs_server *server, unsigned port, bool fixed)
 }
 
 /* Where the URL names a port, ACLs are wanted; otherwise they are taken where they are. */
-static gboolean find_given_acl(struct mounting *m, GError **error)
+static gboolean find_given_acl(struct nfs_mounting *m, GError **error)
 {
 	struct nfs_server *server = m->server;
 	int ret = ask_acl(m, server->url.acl_port, true);
@@ -379,7 +325,7 @@ static gboolean find_given_acl(struct mounting *m, GError **error)
 		server->url.text, server->url.acl_port, g_strerror(-ret));
 }
 
-static int find_acl(struct mounting *m)
+static int find_acl(struct nfs_mounting *m)
 {
 	struct nfs_server *server = m->server;
 	const unsigned nfs_port = atomic_load(&server->nfs.port);
@@ -404,7 +350,7 @@ static int find_acl(struct mounting *m)
 	return nfs_is_away(ret) ? ret : 0;
 }
 
-static gboolean open_acl(struct mounting *m, GError **error)
+static gboolean open_acl(struct nfs_mounting *m, GError **error)
 {
 	struct nfs_server *server = m->server;
 	int ret;
@@ -419,18 +365,18 @@ static gboolean open_acl(struct mounting *m, GError **error)
 	return ret == 0 || explain_status(m, ret, error);
 }
 
-static int call_v4(struct mounting *m, const struct xdr_out *args, const uint8_t *start,
+static int call_v4(struct nfs_mounting *m, const struct xdr_out *args, const uint8_t *start,
 		   struct xdr_in *in, uint8_t **memory)
 {
-	return call_port(m, atomic_load(&m->server->nfs.port), NFS_PROGRAM, 4,
-			 nfs_number_of(NFSPROC4_COMPOUND), args, start, in, memory);
+	return nfs_mounting_call(m, atomic_load(&m->server->nfs.port), NFS_PROGRAM, 4,
+				 nfs_number_of(NFSPROC4_COMPOUND), args, start, in, memory);
 }
 
 /* A session, and whether the root's handle of version 3 is the root's in version 4.2 too. */
-static int try_v4(struct mounting *m, uint64_t root_fileid)
+static int try_v4(struct nfs_mounting *m, uint64_t root_fileid)
 {
 	uint8_t args[512], *memory = NULL;
-	struct nfs4_session session = {.state = NFS4_NO_CLIENT};
+	struct nfs4_session session = {.minor = NFS4_XATTR_MINOR};
 	struct xdr_out out;
 	struct xdr_in in = {0};
 	int ret = 0;
@@ -456,7 +402,7 @@ static int try_v4(struct mounting *m, uint64_t root_fileid)
 	return ret;
 }
 
-static gboolean open_xattrs(struct mounting *m, uint64_t root_fileid, GError **error)
+static gboolean open_xattrs(struct nfs_mounting *m, uint64_t root_fileid, GError **error)
 {
 	struct nfs_server *server = m->server;
 	int ret;
@@ -482,15 +428,8 @@ static gboolean open_xattrs(struct mounting *m, uint64_t root_fileid, GError **e
 	return TRUE;
 }
 
-gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GError **error)
+static void set_services(struct nfs_server *server)
 {
-	struct mounting m = {.server = server,
-			     .deadline = g_get_monotonic_time() + OPEN_SECONDS * G_USEC_PER_SEC};
-	unsigned mount_port, nfs_port;
-	int ret;
-
-	rpc_auth_init(&server->auth, server->url.uid, server->url.gid);
-	atomic_init(&server->stall_ms, NFS_STALL_MS);
 	server->nfs.program = NFS_PROGRAM;
 	server->nfs.version = server->acl.version = NFS_VERSION;
 	server->v4 = (struct nfs_service){
@@ -499,27 +438,110 @@ gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GE
 	server->nfs.probe = BACKEND_GETATTR;
 	server->acl.program = NFSACL_PROGRAM;
 	server->acl.probe = BACKEND_XATTRS;
-	if (!resolve_host(server, m.deadline, error))
-		return FALSE;
-	ret = find_port(&m, "rpcbind, asked for the mount service", MOUNT_PROGRAM,
+}
+
+/* By version 3.  -ENXIO: rpcbind knows no mount service. */
+static int find_root(struct nfs_mounting *m, struct source_attr *root)
+{
+	struct nfs_server *server = m->server;
+	unsigned mount_port, nfs_port;
+	int ret;
+
+	set_services(server);
+	ret = find_port(m, "rpcbind, asked for the mount service", MOUNT_PROGRAM,
 			server->url.mount_port, 0, &mount_port);
 	if (ret == -ENOENT)
-		return backend_set_error(
-			error, ENOENT,
-			"%s: the old server's rpcbind knows no mount service; start it "
-			"there, or give mountport=",
-			server->url.text);
+		return -ENXIO;
 	if (ret == 0)
-		ret = find_port(&m, "rpcbind, asked for NFS", NFS_PROGRAM, server->url.nfs_port,
+		ret = find_port(m, "rpcbind, asked for NFS", NFS_PROGRAM, server->url.nfs_port,
 				NFS_PORT, &nfs_port);
 	if (ret == 0) {
 		atomic_store(&server->nfs.port, nfs_port);
-		ret = mount_or_walk(&m, mount_port, &server->view.root);
+		ret = mount_or_walk(m, mount_port, &server->view.root);
 	}
 	if (ret == 0)
-		ret = get_root_attr(&m, root);
-	if (ret == 0)
-		ret = get_max_read(&m);
+		ret = get_root_attr(m, root);
+	return ret < 0 ? ret : get_max_read(m);
+}
+
+static bool lacks_version_3(int status)
+{
+	return status == -ENXIO || nfs_is_away(status);
+}
+
+/* Who has both tells rpcbind of version 3 before it answers version 4. */
+static bool knows_version_3(struct nfs_mounting *m)
+{
+	const gint64 until =
+		MIN(m->deadline, g_get_monotonic_time() + CALL_SECONDS * G_USEC_PER_SEC);
+	unsigned port;
+
+	return nfs_ask_port(m->server, NFS_PROGRAM, NFS_VERSION, until, -1, &port) == 0;
+}
+
+/*
+ * Version 3, which brings ACLs, and version 4 only where there is nothing of version 3 for a while:
+ * a server that is starting may have the one before the other.  *done: it was version 4.
+ */
+static int find_either(struct nfs_mounting *m, struct source_attr *root, bool *done)
+{
+	struct nfs_server *server = m->server;
+	const gint64 deadline = m->deadline;
+	int ret, other;
+
+	m->deadline = MIN(deadline, g_get_monotonic_time() + V3_SECONDS * G_USEC_PER_SEC);
+	ret = find_root(m, root);
+	m->deadline = deadline;
+	if (!lacks_version_3(ret))
+		return ret;
+	other = nfs4_find_root(m, 1 << 1 | 1 << 2, false, root);
+	*done = !nfs_is_away(other) && other != -ENOTSUP && !knows_version_3(m);
+	if (*done)
+		return other;
+	server->view.minor = 0;
+	return find_root(m, root);
+}
+
+static gboolean open_v4(struct nfs_mounting *m, int ret, GError **error)
+{
+	struct nfs_server *server = m->server;
+
+	if (ret < 0)
+		return nfs4_explain(m, ret, error);
+	if (!server->url.minors)
+		g_message("%s: the old server has no mount service for NFS version 3: version 4.%u "
+			  "is used, which brings no ACLs",
+			  server->url.text, server->view.minor);
+	return TRUE;
+}
+
+gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GError **error)
+{
+	struct nfs_mounting m = {.server = server,
+				 .deadline =
+					 g_get_monotonic_time() + OPEN_SECONDS * G_USEC_PER_SEC};
+	bool version4 = server->url.minors;
+	int ret;
+
+	rpc_auth_init(&server->auth, server->url.uid, server->url.gid);
+	atomic_init(&server->stall_ms, NFS_STALL_MS);
+	set_services(server);
+	if (!resolve_host(server, m.deadline, error))
+		return FALSE;
+	if (version4)
+		ret = nfs4_find_root(&m, server->url.minors, true, root);
+	else if (server->url.only_v3 || server->url.mount_port)
+		ret = find_root(&m, root);
+	else
+		ret = find_either(&m, root, &version4);
+	if (version4)
+		return open_v4(&m, ret, error);
+	if (ret == -ENXIO)
+		return backend_set_error(
+			error, ENOENT,
+			"%s: the old server's rpcbind knows no mount service; start it "
+			"there, or give mountport=, or version=4.2 or 4.1 if it has no version 3",
+			server->url.text);
 	if (ret < 0)
 		return explain_status(&m, ret, error);
 	return open_acl(&m, error) && open_xattrs(&m, root->fileid, error);
@@ -527,6 +549,7 @@ gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GE
 
 void nfs_server_clear(struct nfs_server *server)
 {
+	g_clear_pointer(&server->view.owners, nfs4_owners_free);
 	nfs_url_clear(&server->url);
 	g_clear_pointer(&server->addresses, g_free);
 }

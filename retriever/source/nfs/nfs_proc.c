@@ -14,11 +14,8 @@ struct nfs_steps {
 	bool attr_only;	  /* LOOKUP is done but for the attributes; `at` is what was found */
 };
 
-int nfs_request_begin(const struct nfs_view *view, struct backend_request *req)
+int nfs_check_object(const struct backend_request *req)
 {
-	struct nfs_steps *steps;
-
-	req->backend_data = NULL;
 	if (req->op == BACKEND_LOOKUP) {
 		size_t len = strlen(req->name);
 
@@ -28,11 +25,23 @@ int nfs_request_begin(const struct nfs_view *view, struct backend_request *req)
 			return -ENOENT;
 	}
 	if (req->object.handle_len > 0)
-		return req->object.handle_len <= NFS3_FHSIZE ? 0 : -ESTALE;
+		return 0;
 	if (!req->object.path)
 		return -ESTALE;
-	if (!source_path_ok(req->object.path))
-		return -ENOENT;
+	return source_path_ok(req->object.path) ? 0 : -ENOENT;
+}
+
+int nfs_request_begin(const struct nfs_view *view, struct backend_request *req)
+{
+	struct nfs_steps *steps;
+
+	int ret = nfs_check_object(req);
+
+	req->backend_data = NULL;
+	if (ret < 0)
+		return ret;
+	if (req->object.handle_len > 0)
+		return req->object.handle_len <= NFS3_FHSIZE ? 0 : -ESTALE;
 	steps = g_new0(struct nfs_steps, 1);
 	steps->at = view->root;
 	steps->rest = req->object.path + strspn(req->object.path, "/");
@@ -169,6 +178,17 @@ static int decode_lookup(const struct nfs_view *view, struct backend_request *re
 	return NFS_CALL_AGAIN;
 }
 
+int nfs_end_read(struct backend_request *req, uint32_t asked)
+{
+	/* Nothing, and not the end: asking again would never end. */
+	if (req->data_len == 0 && asked > 0 && !req->eof) {
+		if (!req->has_attr || req->offset < req->attr.size)
+			return -EBADMSG;
+		req->eof = true;
+	}
+	return 0;
+}
+
 static int decode_read(const struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
 	int status = nfs_status(xdr_get_u32(in));
@@ -184,12 +204,17 @@ static int decode_read(const struct nfs_view *view, struct backend_request *req,
 	req->data = xdr_get_bytes(in, &req->data_len);
 	if (in->bad || req->data_len > asked || req->data_len != count)
 		return -EBADMSG;
-	/* Nothing, and not the end: asking again would never end. */
-	if (count == 0 && asked > 0 && !req->eof) {
-		if (!req->has_attr || req->offset < req->attr.size)
-			return -EBADMSG;
-		req->eof = true;
-	}
+	return nfs_end_read(req, asked);
+}
+
+int nfs_get_target(struct backend_request *req, struct xdr_in *in)
+{
+	uint32_t len;
+	const uint8_t *target = xdr_get_bytes(in, &len);
+
+	if (in->bad || len == 0 || len > LINK_MAX_BYTES || memchr(target, '\0', len))
+		return -EBADMSG;
+	req->text = g_strndup((const char *)target, len);
 	return 0;
 }
 
@@ -197,23 +222,17 @@ static int decode_readlink(const struct nfs_view *view, struct backend_request *
 			   struct xdr_in *in)
 {
 	int status = nfs_status(xdr_get_u32(in));
-	const uint8_t *target;
-	uint32_t len;
 
 	if (in->bad)
 		return -EBADMSG;
 	if (status < 0)
 		return status;
 	req->has_attr = nfs_get_post_attr(view, in, &req->attr);
-	target = xdr_get_bytes(in, &len);
-	if (in->bad || len == 0 || len > LINK_MAX_BYTES || memchr(target, '\0', len))
-		return -EBADMSG;
-	req->text = g_strndup((const char *)target, len);
-	return 0;
+	return nfs_get_target(req, in);
 }
 
-static void add_entry(struct backend_request *req, const uint8_t *name, uint32_t len,
-		      const struct source_entry *entry)
+void nfs_add_entry(struct backend_request *req, const uint8_t *name, uint32_t len,
+		   const struct source_entry *entry)
 {
 	if (len > 0 && len <= 2 && memcmp(name, "..", len) == 0)
 		return;
@@ -246,8 +265,20 @@ static uint64_t decode_entry(const struct nfs_view *view, struct backend_request
 	if (!entry.has_attr)
 		entry.attr = (struct source_attr){.fileid = fileid};
 	if (!in->bad)
-		add_entry(req, name, len, &entry);
+		nfs_add_entry(req, name, len, &entry);
 	return cookie;
+}
+
+int nfs_end_listing(struct backend_request *req, unsigned n, uint64_t cookie, uint64_t verf,
+		    struct xdr_in *in)
+{
+	req->eof = xdr_get_u32(in) != 0;
+	/* A listing that does not get on would never end. */
+	if (in->bad || (!req->eof && (n == 0 || cookie == 0 || cookie == req->cookie)))
+		return -EBADMSG;
+	req->cookie = cookie;
+	req->verf = verf;
+	return 0;
 }
 
 static int decode_readdir(const struct nfs_view *view, struct backend_request *req, bool plus,
@@ -272,13 +303,7 @@ static int decode_readdir(const struct nfs_view *view, struct backend_request *r
 		cookie = decode_entry(view, req, plus, in);
 		n++;
 	}
-	req->eof = xdr_get_u32(in) != 0;
-	/* A listing that does not get on would never end. */
-	if (in->bad || (!req->eof && (n == 0 || cookie == 0 || cookie == req->cookie)))
-		return -EBADMSG;
-	req->cookie = cookie;
-	req->verf = verf;
-	return 0;
+	return nfs_end_listing(req, n, cookie, verf, in);
 }
 
 static int decode_readdirplus(struct nfs_view *view, struct backend_request *req, int rpc,

@@ -56,6 +56,19 @@ enum nfs_procedure nfs_request_procedure(const struct nfs_view *view,
 void nfs_request_encode(const struct backend_request *req, enum nfs_procedure procedure,
 			struct xdr_out *out);
 
+/* What the versions share.  0, or the negative status a request is to be completed with at once. */
+int nfs_check_object(const struct backend_request *req);
+/* After data, data_len, eof and attributes were taken: 0 or -EBADMSG. */
+int nfs_end_read(struct backend_request *req, uint32_t asked);
+/* A link's target: 0 or -EBADMSG. */
+int nfs_get_target(struct backend_request *req, struct xdr_in *in);
+/* Adds an entry unless it is "." or "..". */
+void nfs_add_entry(struct backend_request *req, const uint8_t *name, uint32_t len,
+		   const struct source_entry *entry);
+/* What follows n entries, with the last one's cookie: 0 or -EBADMSG. */
+int nfs_end_listing(struct backend_request *req, unsigned n, uint64_t cookie, uint64_t verf,
+		    struct xdr_in *in);
+
 #define NFS_CALL_AGAIN 1 /* the request needs another call */
 /*
  * The result of that call, where rpc is what rpc_reply_begin said: the request's status, with its

@@ -6,7 +6,7 @@
 #include "source/backend.h"
 #include "source/url.h"
 
-#define URL_FORM "nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=3&uid=N&gid=N]"
+#define URL_FORM "nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=V&uid=N&gid=N]"
 
 static gboolean get_number(const struct nfs_url *url, const char *name, const char *text,
 			   guint64 min, guint64 max, guint64 *value, GError **error)
@@ -17,6 +17,26 @@ static gboolean get_number(const struct nfs_url *url, const char *name, const ch
 				 "%s: %s \"%s\" is not a number from %" G_GUINT64_FORMAT
 				 " to %" G_GUINT64_FORMAT,
 				 url->text, name, text, min, max);
+}
+
+static gboolean set_version(struct nfs_url *url, const char *value, GError **error)
+{
+	static const struct {
+		const char *value;
+		unsigned minors;
+	} versions[] = {{"3", 0}, {"4", 1 << 1 | 1 << 2}, {"4.1", 1 << 1}, {"4.2", 1 << 2}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(versions); i++) {
+		if (strcmp(value, versions[i].value) != 0)
+			continue;
+		url->minors = versions[i].minors;
+		url->only_v3 = !url->minors;
+		return TRUE;
+	}
+	return backend_set_error(error, EINVAL,
+				 "%s: NFS version \"%s\" is not spoken to an old server; write "
+				 "version=3, 4, 4.1 or 4.2, or leave it out",
+				 url->text, value);
 }
 
 static gboolean set_argument(struct nfs_url *url, const char *name, const char *value,
@@ -38,13 +58,7 @@ static gboolean set_argument(struct nfs_url *url, const char *name, const char *
 			return FALSE;
 		*(name[0] == 'u' ? &url->uid : &url->gid) = (uint32_t)number;
 	} else if (strcmp(name, "version") == 0) {
-		if (strcmp(value, "3") != 0)
-			return backend_set_error(
-				error, EINVAL,
-				"%s: only NFS version 3 is spoken to an old server; "
-				"write version=3 or leave it out",
-				url->text);
-		url->only_v3 = true;
+		return set_version(url, value, error);
 	} else {
 		return backend_set_error(
 			error, EINVAL,

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=3&uid=N&gid=N] */
+/* nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=V&uid=N&gid=N], V: 3, 4, 4.1, 4.2
+ */
 struct nfs_url {
 	char *text;				 /* as it was given, for messages */
 	char *host;				 /* IPv6 without brackets */
@@ -14,6 +15,7 @@ struct nfs_url {
 	uint16_t nfs_port, mount_port, acl_port; /* 0: ask rpcbind */
 	bool no_acl;				 /* aclport=0: ACLs are not wanted */
 	bool only_v3;				 /* version=3: nothing else is spoken */
+	unsigned minors; /* version=4...: bit N for version 4.N, and nothing else is spoken */
 	uint32_t uid, gid;
 };
 gboolean nfs_url_parse(const char *text, struct nfs_url *url, GError **error);

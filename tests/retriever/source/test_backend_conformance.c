@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What every backend must do, over a real tree.  Beside an old server (oldserver: OLD_URL, OLD_DIR,
- * OLD_RESTART, OLD_CONTROL in the environment) over what it exports, else over file://.
+ * OLD_RESTART, OLD_CONTROL in the environment) over what it exports, with OLD_ARGUMENTS after the
+ * URL if there are; else over file://.
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -96,6 +96,36 @@ START_TEST(version_4_makes_a_session_first)
 }
 END_TEST
 
+/* Where it is all, the root is asked for once there is a session, and again and again. */
+START_TEST(version_4_alone_asks_for_the_root)
+{
+	view.minor = 1;
+	view.lease = 60;
+	view.path = "/x";
+	start(true, BACKEND_GETATTR);
+	ck_assert_uint_eq(probe.object.handle_len, 0);
+	ck_assert_int_eq(nfs_dialog_lease(&dialog), 30 * G_USEC_PER_SEC);
+	ck_assert(!nfs_dialog_started(&dialog, &probe));
+	nfs_dialog_start(&dialog, &probe);
+	dialog.session->state = NFS4_READY;
+	dialog.session->slots = 7;
+	check_call(&probe, NFS_PROGRAM, 4, 1);
+	ck_assert(nfs_dialog_started(&dialog, &probe));
+	ck_assert_ptr_null(probe.backend_data);
+	ck_assert_uint_eq(nfs_dialog_window(&dialog, 64), 7);
+	nfs_dialog_renew(&dialog, &probe);
+	check_call(&probe, NFS_PROGRAM, 4, 1);
+	nfs_dialog_end(&dialog, &probe);
+	begin(BACKEND_XATTRS);
+	ck_assert_int_eq(nfs_dialog_begin(&dialog, &req), 0);
+	nfs_dialog_end(&dialog, &req);
+	source_xattrs_free(req.xattrs);
+	dialog.session->state = NFS4_REFUSED; /* it may come back */
+	ck_assert_int_eq(nfs_dialog_status(&dialog), 0);
+	view.minor = 0;
+}
+END_TEST
+
 START_TEST(a_refusal_is_an_answer_and_a_failure_is_none)
 {
 	start(true, BACKEND_XATTRS);
@@ -122,6 +152,7 @@ int main(void)
 	tcase_add_test(tcase, version_3_begins_at_once);
 	tcase_add_test(tcase, an_acl_service_is_tried_with_acls);
 	tcase_add_test(tcase, version_4_makes_a_session_first);
+	tcase_add_test(tcase, version_4_alone_asks_for_the_root);
 	tcase_add_test(tcase, a_refusal_is_an_answer_and_a_failure_is_none);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

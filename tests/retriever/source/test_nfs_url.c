@@ -79,6 +79,31 @@ START_TEST(credentials_are_set)
 }
 END_TEST
 
+START_TEST(versions_may_be_said)
+{
+	static const struct {
+		const char *url;
+		bool only_v3;
+		unsigned minors;
+	} urls[] = {
+		{"nfs://host/x", false, 0},
+		{"nfs://host/x?version=3", true, 0},
+		{"nfs://host/x?version=4", false, 6},
+		{"nfs://host/x?version=4.1", false, 2},
+		{"nfs://host/x?version=4.2", false, 4},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(urls); i++) {
+		struct nfs_url url;
+
+		ck_assert(nfs_url_parse(urls[i].url, &url, NULL));
+		ck_assert_int_eq(url.only_v3, urls[i].only_v3);
+		ck_assert_uint_eq(url.minors, urls[i].minors);
+		nfs_url_clear(&url);
+	}
+}
+END_TEST
+
 START_TEST(mistakes_get_one_line)
 {
 	check_bad("nfs://", "no host");
@@ -94,7 +119,8 @@ START_TEST(mistakes_get_one_line)
 	check_bad("nfs://host/x?nfsport", "nfsport");
 	check_bad("nfs://host/x?aclport=65536", "0 to 65535");
 	check_bad("nfs://host/x?uid=-1", "uid");
-	check_bad("nfs://host/x?version=4", "version=3");
+	check_bad("nfs://host/x?version=2", "version=3, 4, 4.1 or 4.2");
+	check_bad("nfs://host/x?version=4.0", "version=3, 4, 4.1 or 4.2");
 	check_bad("nfs://host/x?readahead=5", "unknown argument \"readahead\"");
 	check_bad("nfs://host/x%zz", "%25");
 	check_bad("nfs://host/../x", "..");
@@ -109,6 +135,7 @@ int main(void)
 	tcase_add_test(tcase, urls_are_taken_apart);
 	tcase_add_test(tcase, acls_have_a_port_or_are_left_out);
 	tcase_add_test(tcase, credentials_are_set);
+	tcase_add_test(tcase, versions_may_be_said);
 	tcase_add_test(tcase, mistakes_get_one_line);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* User extended attributes over version 4.2: results right and wrong, and sessions that go. */
-#include "source/nfs/nfs_v4.h"
+#include "source/nfs/nfs4_xattr.h"
 
 #include "backend_support.h"
 #include "fake_nfs4.h"
@@ -250,12 +250,12 @@ static void begin(void)
 	req = (struct backend_request){.op = BACKEND_XATTRS,
 				       .object = by_handle((const uint8_t *)"object", 6)};
 	backend_prepare(&req);
-	ck_assert_int_eq(nfs4_request_begin(&session, &req), 0);
+	ck_assert_int_eq(nfs4_xattr_begin(&session, &req), 0);
 }
 
 static void drop_results(void)
 {
-	nfs4_request_end(&req);
+	nfs4_xattr_end(&req);
 	g_clear_pointer(&req.xattrs, source_xattrs_free);
 }
 
@@ -265,7 +265,7 @@ static int decode_bytes(size_t len)
 	g_autofree uint8_t *copy = g_memdup2(bytes, len);
 	struct xdr_in in = {.p = copy, .end = copy + len};
 
-	return nfs4_request_decode(&session, 0, &req, 0, &in);
+	return nfs4_xattr_decode(&session, 0, &req, 0, &in);
 }
 
 static void put_names(uint64_t cookie, uint32_t n, const char *name, uint32_t len, bool eof)
@@ -429,13 +429,13 @@ START_TEST(sessions_are_checked)
 	nfs4_reset(&session);
 	ck_assert_int_eq(nfs4_decode_setup(&session, -EAGAIN, NULL), -ENOTSUP);
 	ck_assert_int_eq(session.state, NFS4_REFUSED);
-	ck_assert_int_eq(nfs4_request_begin(&session, &req), -EREMOTEIO);
+	ck_assert_int_eq(nfs4_xattr_begin(&session, &req), -EREMOTEIO);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("backend_nfs_v4");
+	Suite *suite = suite_create("backend_nfs4_xattr");
 	TCase *tcase = tcase_create("all");
 
 	tcase_set_timeout(tcase, 30);

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "nfs4_attr.h"
+
+#include <errno.h>
+#include <sys/sysmacros.h>
+
+#include "nfs4_owner.h"
+
+#define BITS	    (NFS4_MASK_WORDS * 32)
+#define SECONDS_MAX INT64_C(9000000000) /* in ns they fit */
+
+enum { NF4REG = 1, NF4DIR, NF4BLK, NF4CHR, NF4LNK, NF4SOCK, NF4FIFO };
+
+void nfs4_mask_wanted(uint32_t *mask, const uint32_t *supported)
+{
+	static const enum nfs4_attr_number wanted[] = {
+		FATTR4_TYPE,	    FATTR4_SIZE,       FATTR4_FSID,	   FATTR4_FILEID,
+		FATTR4_MODE,	    FATTR4_NUMLINKS,   FATTR4_OWNER,	   FATTR4_OWNER_GROUP,
+		FATTR4_RAWDEV,	    FATTR4_SPACE_USED, FATTR4_TIME_ACCESS, FATTR4_TIME_METADATA,
+		FATTR4_TIME_MODIFY,
+	};
+
+	memset(mask, 0, NFS4_MASK_WORDS * sizeof(mask[0]));
+	for (size_t i = 0; i < G_N_ELEMENTS(wanted); i++)
+		if (!supported || nfs4_mask_has(supported, wanted[i]))
+			nfs4_mask_add(mask, wanted[i]);
+}
+
+const char *nfs4_mask_lacks(const uint32_t *supported)
+{
+	static const struct {
+		enum nfs4_attr_number number;
+		const char *name;
+	} needed[] = {
+		{FATTR4_TYPE, "types"},	       {FATTR4_SIZE, "sizes"},
+		{FATTR4_FILEID, "fileids"},    {FATTR4_MODE, "modes"},
+		{FATTR4_OWNER, "owners"},      {FATTR4_OWNER_GROUP, "groups"},
+		{FATTR4_TIME_MODIFY, "times"},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(needed); i++)
+		if (!nfs4_mask_has(supported, needed[i].number))
+			return needed[i].name;
+	return NULL;
+}
+
+void nfs4_put_mask(struct xdr_out *out, const uint32_t *mask)
+{
+	uint32_t words = NFS4_MASK_WORDS;
+
+	while (words > 0 && mask[words - 1] == 0)
+		words--;
+	xdr_put_u32(out, words);
+	for (uint32_t i = 0; i < words; i++)
+		xdr_put_u32(out, mask[i]);
+}
+
+void nfs4_put_getattr(struct xdr_out *out, const struct nfs_view *view)
+{
+	xdr_put_u32(out, OP_GETATTR);
+	nfs4_put_mask(out, view->attrs);
+}
+
+/* What is beyond the mask's end is skipped, and FALSE where there is something. */
+static bool get_mask(struct xdr_in *in, uint32_t *mask)
+{
+	uint32_t words = xdr_get_u32(in), beyond = 0;
+
+	memset(mask, 0, NFS4_MASK_WORDS * sizeof(mask[0]));
+	for (uint32_t i = 0; i < words && !in->bad; i++) {
+		uint32_t word = xdr_get_u32(in);
+
+		if (i < NFS4_MASK_WORDS)
+			mask[i] = word;
+		else
+			beyond |= word;
+	}
+	return !in->bad && beyond == 0;
+}
+
+static int64_t get_time(struct xdr_in *in)
+{
+	int64_t seconds = (int64_t)xdr_get_u64(in);
+	uint32_t ns = xdr_get_u32(in);
+
+	return CLAMP(seconds, -SECONDS_MAX, SECONDS_MAX) * 1000000000 + MIN(ns, 999999999u);
+}
+
+static bool get_type(struct xdr_in *in, struct source_attr *attr)
+{
+	static const mode_t types[] = {
+		[NF4REG] = S_IFREG, [NF4DIR] = S_IFDIR,	  [NF4BLK] = S_IFBLK,  [NF4CHR] = S_IFCHR,
+		[NF4LNK] = S_IFLNK, [NF4SOCK] = S_IFSOCK, [NF4FIFO] = S_IFIFO,
+	};
+	uint32_t type = xdr_get_u32(in);
+
+	if (type < NF4REG || type > NF4FIFO)
+		return false;
+	attr->mode |= types[type];
+	return true;
+}
+
+bool nfs4_get_handle(struct xdr_in *in, struct nfs_handle *handle)
+{
+	uint32_t len;
+	const uint8_t *bytes = xdr_get_bytes(in, &len);
+
+	if (!bytes || len == 0 || len > NFS4_FHSIZE)
+		return false;
+	memcpy(handle->bytes, bytes, len);
+	handle->len = (uint8_t)len;
+	return true;
+}
+
+static uint32_t get_owner(const struct nfs_view *view, bool group, struct xdr_in *in)
+{
+	uint32_t len;
+	const uint8_t *text = xdr_get_bytes(in, &len);
+
+	return text ? nfs4_owners_id(view->owners, group, text, len) : NFS4_NOBODY;
+}
+
+static dev_t get_device(struct xdr_in *in)
+{
+	uint32_t major_number = xdr_get_u32(in);
+
+	return makedev(major_number, xdr_get_u32(in));
+}
+
+/* Two numbers in one. */
+static uint64_t get_fsid(struct xdr_in *in)
+{
+	uint64_t major_number = xdr_get_u64(in);
+
+	return major_number ^ xdr_get_u64(in) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* One of those that objects have. */
+static bool get_object_attr(const struct nfs_view *view, enum nfs4_attr_number n, struct xdr_in *in,
+			    struct nfs4_attrs *attrs)
+{
+	struct source_attr *attr = &attrs->attr;
+
+	switch (n) {
+	case FATTR4_TYPE:
+		return get_type(in, attr);
+	case FATTR4_SIZE:
+		attr->size = xdr_get_u64(in);
+		return attr->size <= INT64_MAX;
+	case FATTR4_FSID:
+		attrs->fs = get_fsid(in);
+		return true;
+	case FATTR4_FILEHANDLE:
+		return nfs4_get_handle(in, &attrs->handle);
+	case FATTR4_FILEID:
+		attr->fileid = xdr_get_u64(in);
+		return true;
+	case FATTR4_MODE:
+		attr->mode |= xdr_get_u32(in) & 07777;
+		return true;
+	case FATTR4_NUMLINKS:
+		attr->nlink = xdr_get_u32(in);
+		attr->nlink = MAX(attr->nlink, 1u);
+		return true;
+	case FATTR4_OWNER:
+		attr->uid = get_owner(view, false, in);
+		return true;
+	case FATTR4_OWNER_GROUP:
+		attr->gid = get_owner(view, true, in);
+		return true;
+	case FATTR4_RAWDEV:
+		attr->rdev = get_device(in);
+		return true;
+	case FATTR4_SPACE_USED:
+		attr->used = xdr_get_u64(in);
+		attr->used = MIN(attr->used, (uint64_t)INT64_MAX);
+		return true;
+	case FATTR4_TIME_ACCESS:
+		attr->atime = get_time(in);
+		return true;
+	case FATTR4_TIME_METADATA:
+		attr->ctime = get_time(in);
+		return true;
+	case FATTR4_TIME_MODIFY:
+		attr->mtime = get_time(in);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool get_one(const struct nfs_view *view, enum nfs4_attr_number n, struct xdr_in *in,
+		    struct nfs4_attrs *attrs)
+{
+	switch (n) {
+	case FATTR4_SUPPORTED_ATTRS:
+		get_mask(in, attrs->supported); /* of those beyond nothing is known here */
+		return true;
+	case FATTR4_LEASE_TIME:
+		attrs->lease = xdr_get_u32(in);
+		return true;
+	case FATTR4_RDATTR_ERROR:
+		attrs->error = xdr_get_u32(in);
+		return true;
+	case FATTR4_MAXREAD:
+		attrs->max_read = xdr_get_u64(in);
+		return true;
+	case FATTR4_XATTR_SUPPORT:
+		attrs->xattrs = xdr_get_u32(in) != 0;
+		return true;
+	default:
+		return get_object_attr(view, n, in, attrs);
+	}
+}
+
+bool nfs4_get_attrs(const struct nfs_view *view, struct xdr_in *in, struct nfs4_attrs *attrs)
+{
+	struct xdr_in values;
+	uint32_t len;
+	bool good;
+
+	*attrs = (struct nfs4_attrs){.fs = view->root_fs};
+	attrs->attr.uid = attrs->attr.gid = NFS4_NOBODY;
+	attrs->attr.nlink = 1;
+	good = get_mask(in, attrs->there);
+	values.p = xdr_get_bytes(in, &len);
+	if (in->bad)
+		return false;
+	values.end = values.p + len;
+	values.bad = false;
+	for (unsigned n = 0; n < BITS && good; n++)
+		if (nfs4_mask_has(attrs->there, n))
+			good = get_one(view, n, &values, attrs) && !values.bad;
+	return good;
+}
+
+bool nfs4_attrs_object(const struct nfs_view *view, const struct nfs4_attrs *attrs,
+		       struct source_attr *attr)
+{
+	static const enum nfs4_attr_number needed[] = {FATTR4_TYPE, FATTR4_SIZE, FATTR4_FILEID,
+						       FATTR4_MODE, FATTR4_TIME_MODIFY};
+	const uint32_t *there = attrs->there;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(needed); i++)
+		if (!nfs4_mask_has(there, needed[i]))
+			return false;
+	*attr = attrs->attr;
+	attr->fileid = backend_fileid(attr->fileid, attrs->fs, view->root_fs);
+	if (!S_ISBLK(attr->mode) && !S_ISCHR(attr->mode))
+		attr->rdev = 0;
+	if (!nfs4_mask_has(there, FATTR4_SPACE_USED))
+		attr->used = attr->size;
+	if (!nfs4_mask_has(there, FATTR4_TIME_ACCESS))
+		attr->atime = attr->mtime;
+	attr->no_ctime = !nfs4_mask_has(there, FATTR4_TIME_METADATA);
+	if (attr->no_ctime)
+		attr->ctime = attr->mtime;
+	return true;
+}
+
+int nfs4_get_getattr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr)
+{
+	struct nfs4_attrs attrs;
+	uint32_t status;
+	int ret = nfs4_get_op(in, OP_GETATTR, &status);
+
+	if (ret < 0)
+		return ret;
+	if (!nfs4_get_attrs(view, in, &attrs) || !nfs4_attrs_object(view, &attrs, attr))
+		return -EBADMSG;
+	return 0;
+}

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "nfs4_proc.h"
+
+#include <errno.h>
+
+#include "source/refused.h"
+
+#define WALK_BYTES 300 /* of names in one call: what fits beside the rest of RPC_CALL_MAX */
+
+enum read_step { READ_ANONYMOUS, READ_OPENED, READ_TO_CLOSE };
+
+/* What a request has come to, in req->backend_data. */
+struct steps {
+	struct nfs_handle at; /* len 0: the server's root */
+	char *path;	      /* from the server's root; NULL: by the request's handle */
+	char *rest;	      /* of it, still to be walked */
+	enum read_step read;
+	uint8_t stateid[NFS4_STATEID_LEN]; /* to be closed, and then ... */
+	int status;			   /* ... the request's status */
+};
+
+int nfs4_request_begin(const struct nfs_view *view, struct backend_request *req)
+{
+	int ret = nfs_check_object(req);
+	struct steps *steps;
+
+	req->backend_data = NULL;
+	if (ret < 0)
+		return ret;
+	steps = g_new0(struct steps, 1);
+	if (req->object.handle_len > 0) {
+		steps->at.len = req->object.handle_len;
+		memcpy(steps->at.bytes, req->object.handle, steps->at.len);
+	} else {
+		steps->path = g_strconcat(view->path, "/", req->object.path, NULL);
+		steps->rest = steps->path + strspn(steps->path, "/");
+	}
+	steps->read = atomic_load(&view->opens) ? READ_OPENED : READ_ANONYMOUS;
+	req->backend_data = steps;
+	return 0;
+}
+
+void nfs4_request_end(struct backend_request *req)
+{
+	struct steps *steps = req->backend_data;
+
+	if (!steps)
+		return;
+	g_free(steps->path);
+	g_free(steps);
+	req->backend_data = NULL;
+}
+
+static bool is_walking(const struct steps *steps)
+{
+	/* The server's root itself may be the source: its handle has to be asked for, too. */
+	return steps->path && (*steps->rest || steps->at.len == 0);
+}
+
+/* How many of the names that are left go into one call; *end: behind them. */
+static uint32_t names_at_once(const struct steps *steps, char **end)
+{
+	char *at = steps->rest;
+	size_t bytes = 0;
+	uint32_t n = 0;
+
+	while (*at) {
+		size_t len = strcspn(at, "/");
+
+		bytes += 8 + ((len + 3) & ~(size_t)3);
+		if (n > 0 && bytes > WALK_BYTES)
+			break;
+		at += len;
+		at += strspn(at, "/");
+		n++;
+	}
+	*end = at;
+	return n;
+}
+
+/* ---- calls ---- */
+
+static void put_walk(const struct steps *steps, struct xdr_out *out)
+{
+	char *end, *at = steps->rest;
+
+	names_at_once(steps, &end);
+	while (at < end) {
+		size_t len = strcspn(at, "/");
+
+		xdr_put_u32(out, OP_LOOKUP);
+		xdr_put_bytes(out, at, (uint32_t)len);
+		at += len;
+		at += strspn(at, "/");
+	}
+	xdr_put_u32(out, OP_GETFH);
+}
+
+static uint32_t read_count(const struct nfs_view *view, const struct backend_request *req)
+{
+	return MIN(req->count, view->max_read);
+}
+
+/* The stateid that says: the one of the operation before, in the same call (section 16.2.3.1.2). */
+static void put_current(struct xdr_out *out, uint32_t seqid)
+{
+	xdr_put_u32(out, seqid);
+	for (unsigned i = 0; i < 3; i++)
+		xdr_put_u32(out, 0);
+}
+
+static void put_open(const struct nfs4_session *session, unsigned slot, struct xdr_out *out)
+{
+	const uint32_t owner = slot;
+
+	xdr_put_u32(out, OP_OPEN);
+	xdr_put_u32(out, 0);	     /* seqid: of no use in sessions */
+	xdr_put_u32(out, 1 | 0x400); /* ACCESS_READ, WANT_NO_DELEG */
+	xdr_put_u32(out, 0);	     /* DENY_NONE */
+	xdr_put_u64(out, session->client);
+	xdr_put_bytes(out, &owner, sizeof(owner));
+	xdr_put_u32(out, 0); /* OPEN4_NOCREATE */
+	xdr_put_u32(out, 4); /* CLAIM_FH */
+}
+
+static void put_read(const struct nfs_view *view, const struct nfs4_session *session, unsigned slot,
+		     const struct backend_request *req, struct xdr_out *out)
+{
+	const struct steps *steps = req->backend_data;
+	bool opened = steps->read == READ_OPENED;
+
+	if (opened)
+		put_open(session, slot, out);
+	xdr_put_u32(out, OP_READ);
+	put_current(out, opened ? 1 : 0); /* all zeros: the anonymous one */
+	xdr_put_u64(out, req->offset);
+	xdr_put_u32(out, read_count(view, req));
+	if (opened) {
+		xdr_put_u32(out, OP_CLOSE);
+		xdr_put_u32(out, 0);
+		put_current(out, 1);
+	}
+	nfs4_put_getattr(out, view);
+}
+
+static void put_readdir(const struct nfs_view *view, const struct backend_request *req,
+			struct xdr_out *out)
+{
+	uint32_t mask[NFS4_MASK_WORDS] = {0};
+
+	if (req->names_only) {
+		nfs4_mask_add(mask, FATTR4_FSID);
+		nfs4_mask_add(mask, FATTR4_FILEID);
+	} else {
+		memcpy(mask, view->attrs, sizeof(mask));
+		nfs4_mask_add(mask, FATTR4_FILEHANDLE);
+	}
+	nfs4_mask_add(mask, FATTR4_RDATTR_ERROR);
+	xdr_put_u32(out, OP_READDIR);
+	xdr_put_u64(out, req->cookie);
+	xdr_put_u64(out, req->verf);
+	xdr_put_u32(out, MIN(NFS_DIR_COUNT, view->max_entries));
+	xdr_put_u32(out, view->max_entries);
+	nfs4_put_mask(out, mask);
+	nfs4_put_getattr(out, view);
+}
+
+static void put_operation(const struct nfs_view *view, const struct nfs4_session *session,
+			  unsigned slot, const struct backend_request *req, struct xdr_out *out)
+{
+	const struct steps *steps = req->backend_data;
+
+	switch (req->op) {
+	case BACKEND_LOOKUP:
+		xdr_put_u32(out, OP_LOOKUP);
+		xdr_put_bytes(out, req->name, (uint32_t)strlen(req->name));
+		xdr_put_u32(out, OP_GETFH);
+		nfs4_put_getattr(out, view);
+		break;
+	case BACKEND_READ:
+		if (steps->read != READ_TO_CLOSE) {
+			put_read(view, session, slot, req, out);
+			break;
+		}
+		xdr_put_u32(out, OP_CLOSE);
+		xdr_put_u32(out, 0);
+		nfs4_put_fixed(out, steps->stateid, sizeof(steps->stateid));
+		break;
+	case BACKEND_READDIR:
+		put_readdir(view, req, out);
+		break;
+	case BACKEND_READLINK:
+		xdr_put_u32(out, OP_READLINK);
+		break;
+	default:
+		nfs4_put_getattr(out, view);
+	}
+}
+
+/* Operations of the next call, after the object's handle. */
+static uint32_t count_operations(const struct backend_request *req)
+{
+	const struct steps *steps = req->backend_data;
+	char *end;
+
+	if (is_walking(steps))
+		return names_at_once(steps, &end) + 1;
+	switch (req->op) {
+	case BACKEND_LOOKUP:
+		return 3;
+	case BACKEND_READ:
+		return steps->read == READ_ANONYMOUS ? 2 : steps->read == READ_OPENED ? 4 : 1;
+	case BACKEND_READDIR:
+		return 2;
+	default:
+		return 1;
+	}
+}
+
+void nfs4_request_encode(const struct nfs_view *view, const struct nfs4_session *session,
+			 unsigned slot, const struct backend_request *req, struct xdr_out *out)
+{
+	const struct steps *steps = req->backend_data;
+
+	nfs4_put_start(out, session, slot, steps->at.len ? steps->at.bytes : NULL, steps->at.len,
+		       count_operations(req));
+	if (is_walking(steps))
+		put_walk(steps, out);
+	else
+		put_operation(view, session, slot, req, out);
+}
+
+/* ---- results ---- */
+
+static int get_handle(struct xdr_in *in, struct nfs_handle *handle)
+{
+	uint32_t status;
+	int ret = nfs4_get_op(in, OP_GETFH, &status);
+
+	if (ret == 0 && !nfs4_get_handle(in, handle))
+		ret = -EBADMSG;
+	return ret;
+}
+
+static int get_walk(struct steps *steps, struct xdr_in *in)
+{
+	uint32_t status, n;
+	char *end;
+	int ret = 0;
+
+	n = names_at_once(steps, &end);
+	for (uint32_t i = 0; i < n && ret == 0; i++)
+		ret = nfs4_get_op(in, OP_LOOKUP, &status);
+	if (ret == 0)
+		ret = get_handle(in, &steps->at);
+	if (ret < 0)
+		return ret;
+	steps->rest = end;
+	return NFS_CALL_AGAIN;
+}
+
+static int get_attr(const struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+{
+	const struct steps *steps = req->backend_data;
+	int ret = nfs4_get_getattr(view, in, &req->attr);
+
+	if (ret < 0)
+		return ret;
+	req->has_attr = true;
+	if (steps->path) {
+		req->handle_len = steps->at.len;
+		memcpy(req->handle, steps->at.bytes, steps->at.len);
+	}
+	return 0;
+}
+
+/* Beside what was asked for: whatever is wrong with them, they are not there. */
+static void get_attr_beside(const struct nfs_view *view, struct backend_request *req,
+			    struct xdr_in *in)
+{
+	req->has_attr = nfs4_get_getattr(view, in, &req->attr) == 0;
+}
+
+static int get_lookup(const struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+{
+	struct nfs_handle found;
+	uint32_t status;
+	int ret = nfs4_get_op(in, OP_LOOKUP, &status);
+
+	if (ret == 0)
+		ret = get_handle(in, &found);
+	if (ret == 0)
+		ret = nfs4_get_getattr(view, in, &req->attr);
+	if (ret < 0)
+		return ret;
+	req->has_attr = true;
+	req->handle_len = found.len;
+	memcpy(req->handle, found.bytes, found.len);
+	return 0;
+}
+
+/* OPEN's result (section 18.16.2).  Who cannot be called back is given no delegations. */
+static int get_open(struct xdr_in *in, uint8_t *stateid)
+{
+	uint32_t words, kind, why;
+
+	if (in->end - in->p < NFS4_STATEID_LEN)
+		return -EBADMSG;
+	memcpy(stateid, in->p, NFS4_STATEID_LEN);
+	xdr_skip(in, NFS4_STATEID_LEN + 4 + 8 + 8 + 4);
+	words = xdr_get_u32(in);
+	xdr_skip(in, (size_t)words * 4);
+	kind = xdr_get_u32(in);
+	if (kind == 3) { /* NONE_EXT */
+		why = xdr_get_u32(in);
+		if (why == 1 || why == 2)
+			xdr_skip(in, 4);
+	}
+	return in->bad || (kind != 0 && kind != 3) ? -EBADMSG : 0;
+}
+
+/* The anonymous stateid does not do. */
+static bool wants_open(uint32_t status)
+{
+	return status == NFS4ERR_LOCKED || status == NFS4ERR_OPENMODE ||
+	       status == NFS4ERR_BAD_STATEID || nfs_status(status) == -EACCES;
+}
+
+static int read_status(uint32_t status, int ret)
+{
+	return status == NFS4ERR_LOCKED || status == NFS4ERR_SHARE_DENIED ? -EBUSY : ret;
+}
+
+static int get_data(const struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+{
+	const struct steps *steps = req->backend_data;
+	uint32_t status, asked = read_count(view, req);
+
+	req->eof = xdr_get_u32(in) != 0;
+	req->data = xdr_get_bytes(in, &req->data_len);
+	if (in->bad || req->data_len > asked)
+		return -EBADMSG;
+	if (steps->read == READ_OPENED && nfs4_get_op(in, OP_CLOSE, &status) == 0)
+		xdr_skip(in, NFS4_STATEID_LEN);
+	get_attr_beside(view, req, in);
+	return nfs_end_read(req, asked);
+}
+
+static int get_closed(struct backend_request *req)
+{
+	return ((struct steps *)req->backend_data)->status;
+}
+
+static int get_read(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+{
+	struct steps *steps = req->backend_data;
+	bool opened = steps->read == READ_OPENED;
+	uint32_t status;
+	int ret;
+
+	if (opened) {
+		ret = nfs4_get_op(in, OP_OPEN, &status);
+		if (ret < 0)
+			return read_status(status, ret);
+		ret = get_open(in, steps->stateid);
+		if (ret < 0)
+			return ret;
+	}
+	ret = nfs4_get_op(in, OP_READ, &status);
+	if (ret == 0) {
+		/* It had its reason not to take the other one. */
+		if (opened && steps->status == -EBADMSG)
+			atomic_store(&view->opens, true);
+		return get_data(view, req, in);
+	}
+	if (opened) {
+		steps->status = read_status(status, ret);
+		steps->read = READ_TO_CLOSE;
+		return NFS_CALL_AGAIN;
+	}
+	if (!wants_open(status))
+		return ret;
+	steps->status = status == NFS4ERR_BAD_STATEID ? -EBADMSG : 0;
+	steps->read = READ_OPENED;
+	return NFS_CALL_AGAIN;
+}
+
+static int get_readlink(struct backend_request *req, struct xdr_in *in)
+{
+	uint32_t status;
+	int ret = nfs4_get_op(in, OP_READLINK, &status);
+
+	return ret < 0 ? ret : nfs_get_target(req, in);
+}
+
+static void add_entry(const struct nfs_view *view, struct backend_request *req, const uint8_t *name,
+		      uint32_t len, const struct nfs4_attrs *attrs)
+{
+	struct source_entry entry = {0};
+
+	if (attrs && nfs4_mask_has(attrs->there, FATTR4_RDATTR_ERROR) &&
+	    attrs->error == NFS4ERR_MOVED) {
+		backend_batch_refuse(req->batch, refused_text(name, len), REFUSED_REFERRAL);
+		return;
+	}
+	if (attrs) {
+		entry.has_attr = nfs4_attrs_object(view, attrs, &entry.attr);
+		entry.has_handle = attrs->handle.len > 0;
+		entry.handle_len = attrs->handle.len;
+		memcpy(entry.handle, attrs->handle.bytes, attrs->handle.len);
+	}
+	if (attrs && !entry.has_attr)
+		entry.attr = (struct source_attr){
+			.fileid = backend_fileid(attrs->attr.fileid, attrs->fs, view->root_fs)};
+	nfs_add_entry(req, name, len, &entry);
+}
+
+/* One entry; returns its cookie. */
+static uint64_t get_entry(const struct nfs_view *view, struct backend_request *req,
+			  struct xdr_in *in)
+{
+	uint64_t cookie = xdr_get_u64(in);
+	uint32_t len;
+	const uint8_t *name = xdr_get_bytes(in, &len);
+	struct nfs4_attrs attrs;
+	bool good = nfs4_get_attrs(view, in, &attrs);
+
+	if (!in->bad)
+		add_entry(view, req, name, len, good ? &attrs : NULL);
+	return cookie;
+}
+
+static int get_readdir(const struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+{
+	uint64_t verf, cookie = req->cookie;
+	uint32_t status;
+	unsigned n = 0;
+	int ret = nfs4_get_op(in, OP_READDIR, &status);
+
+	if (ret < 0)
+		return ret;
+	verf = xdr_get_u64(in);
+	req->batch = backend_batch_new();
+	while (xdr_get_u32(in) && !in->bad) {
+		cookie = get_entry(view, req, in);
+		n++;
+	}
+	ret = nfs_end_listing(req, n, cookie, verf, in);
+	if (ret == 0)
+		get_attr_beside(view, req, in);
+	return ret;
+}
+
+static int get_operation(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+{
+	const struct steps *steps = req->backend_data;
+
+	if (is_walking(steps))
+		return get_walk(req->backend_data, in);
+	switch (req->op) {
+	case BACKEND_LOOKUP:
+		return get_lookup(view, req, in);
+	case BACKEND_READ:
+		return steps->read == READ_TO_CLOSE ? get_closed(req) : get_read(view, req, in);
+	case BACKEND_READDIR:
+		return get_readdir(view, req, in);
+	case BACKEND_READLINK:
+		return get_readlink(req, in);
+	default:
+		return get_attr(view, req, in);
+	}
+}
+
+/* Another server has it. */
+static int refer(struct nfs_view *view)
+{
+	if (!atomic_exchange(&view->referred, true))
+		g_message("%s: the old server refers to other servers for parts of the tree, which "
+			  "are left out: make volumes of their own for them",
+			  view->url);
+	return -EREMOTEIO;
+}
+
+int nfs4_request_decode(struct nfs_view *view, struct nfs4_session *session, unsigned slot,
+			struct backend_request *req, int rpc, struct xdr_in *in)
+{
+	const struct steps *steps = req->backend_data;
+	int ret = nfs4_get_start(session, slot, steps->at.len == 0, rpc, in);
+
+	/* The file is closed whatever became of that. */
+	if (ret < 0 && steps->read == READ_TO_CLOSE)
+		return steps->status;
+	if (ret == 0)
+		ret = get_operation(view, req, in);
+	return ret == -EREMOTE ? refer(view) : ret;
+}
