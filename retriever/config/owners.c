@@ -145,6 +145,11 @@ uint32_t owners_map(const struct owners *owners, uint32_t id)
 	return range ? range->to + (id - range->first) : id;
 }
 
+uint32_t owners_own(const struct owners *owners, uint32_t id)
+{
+	return id == OWNER_NONE ? OWNER_NOBODY : owners_map(owners, id);
+}
+
 bool owners_unmap(const struct owners *owners, uint32_t id, uint32_t *old)
 {
 	*old = id;

@@ -21,6 +21,9 @@ void owners_free(struct owners *owners);
 
 /* NULL maps nothing. */
 uint32_t owners_map(const struct owners *owners, uint32_t id);
+/* Likewise, of an object's owner or group: OWNER_NONE, which nothing can belong to, is
+ * OWNER_NOBODY. */
+uint32_t owners_own(const struct owners *owners, uint32_t id);
 /* The old id that becomes id.  FALSE, and *old is id: none does, and id there becomes another. */
 bool owners_unmap(const struct owners *owners, uint32_t id, uint32_t *old);
 /* Whether id is kept, and is also what another one became. */

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define OWNER_NONE UINT32_MAX /* no id: to chown(2) it means "keep" */
+#define OWNER_NONE   UINT32_MAX /* no id: to chown(2) it means "keep" */
+#define OWNER_NOBODY 65534	/* whose is what has no owner that is known here */
 
 /* All of text is a decimal number from 0 to OWNER_NONE - 1. */
 bool parse_id(const char *text, uint32_t *id);

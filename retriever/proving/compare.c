@@ -78,8 +78,8 @@ void compare_fill_there(struct compare *compare, struct proof_entry *entry,
 	const struct volume_config *config = compare->retriever->config;
 
 	entry->mode = attr->mode;
-	entry->uid = owners_map(config->map_users, attr->uid);
-	entry->gid = owners_map(config->map_groups, attr->gid);
+	entry->uid = owners_own(config->map_users, attr->uid);
+	entry->gid = owners_own(config->map_groups, attr->gid);
 	entry->size = attr->size;
 	entry->mtime = attr->mtime;
 	entry->rdev = attr->rdev;

@@ -16,7 +16,6 @@
 #include "config/owners.h"
 #include "windows.h"
 
-#define NOBODY	    65534
 #define BLOCKS_FULL 64 /* the longest attribute needs no more */
 #define XATTR_HEAD  16 /* bytes that ext4 adds to a name and a value */
 #define TOO_BIG	    "too big for this file system"
@@ -101,15 +100,13 @@ bool attributes_take_answer(struct backend_request *req, struct source_entry *en
 static uint32_t new_id(const struct owners *owners, const char *what, uint32_t id,
 		       struct carried *carried)
 {
-	if (id == OWNER_NONE) {
-		lose(carried, REPORT_OWNER, "the old server's %s is %u, which is no id: %u now",
-		     what, id, NOBODY);
-		return NOBODY;
-	}
-	if (owners_is_shared(owners, id))
+	if (id == OWNER_NONE)
+		lose(carried, REPORT_OWNER,
+		     "the old server's %s is nobody who is known here: %u now", what, OWNER_NOBODY);
+	else if (owners_is_shared(owners, id))
 		lose(carried, REPORT_OWNER,
 		     "%s %u is kept, but another id of the old server becomes the same", what, id);
-	return owners_map(owners, id);
+	return owners_own(owners, id);
 }
 
 static int change_owner(const struct volume_config *config, const struct place *at,

@@ -13,6 +13,9 @@ START_TEST(maps)
 	ck_assert_ptr_nonnull(owners);
 	ck_assert_uint_eq(owners_map(owners, 1000), 2000);
 	ck_assert_uint_eq(owners_map(owners, 999), 999);
+	ck_assert_uint_eq(owners_own(owners, 1000), 2000);
+	ck_assert_uint_eq(owners_own(owners, OWNER_NONE), OWNER_NOBODY);
+	ck_assert_uint_eq(owners_own(NULL, OWNER_NONE), OWNER_NOBODY);
 	ck_assert_uint_eq(owners_map(owners, 1001), 1001);
 	ck_assert_uint_eq(owners_map(owners, 3000), 13000);
 	ck_assert_uint_eq(owners_map(owners, 3999), 13999);
