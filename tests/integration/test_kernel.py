@@ -22,6 +22,11 @@ def v3(args):
     cases(args, '3', nlm=True)
 
 
+@case(guest=True, long=True)
+def v4_1(args):
+    cases(args, '4.1')
+
+
 @case(guest=True)
 def v4_2(args):
     cases(args, '4.2')

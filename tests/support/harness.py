@@ -108,6 +108,7 @@ def main(extra=None):
     parser.add_argument('--module', metavar='DIR', help='the build of modules that the other lacks')
     parser.add_argument('--cache', choices=servers.CACHES, default='default',
                         help="the new server's settings of MDCACHE")
+    parser.add_argument('--kernel', metavar='SUITE', help="that of guests, of another Debian suite")
     parser.add_argument('--long', action='store_true', help='the sizes and repetitions of a night')
     parser.add_argument('--broken', action='store_true', help='also what is known to fail')
     parser.add_argument('--seed', type=int, default=1)
@@ -119,7 +120,7 @@ def main(extra=None):
     args.build = os.path.abspath(args.build)
     args.module = args.module and os.path.abspath(args.module)
     args.interrupted = False
-    servers.MODULE, servers.CACHE = args.module, args.cache
+    servers.MODULE, servers.CACHE, uml.SUITE = args.module, args.cache, args.kernel
     unknown = set(args.cases) - set(CASES)
     if unknown:
         parser.error(f'no such case: {" ".join(unknown)}; there are: {" ".join(CASES)}')

@@ -14,13 +14,14 @@ from servers import NEW, OLD, Ganesha, stack, volume
 PLAIN = BASE + '/plain'
 RESULTS = BASE + '/results'             # shared with the guest
 OPTIONS = {('3', False): 'vers=3,proto=tcp,mountproto=tcp,nolock',
-           ('3', True): 'vers=3,proto=tcp,mountproto=tcp', ('4.2', False): 'vers=4.2',
+           ('3', True): 'vers=3,proto=tcp,mountproto=tcp', ('4.1', False): 'vers=4.1',
+           ('4.2', False): 'vers=4.2',
            ('smb', False): f'vers=3.1.1,username=root,password={smbd.PASSWORD},nosharesock'}
 
 
 class Pair:
     def __init__(self, build, fill, version, nlm=False, **settings):
-        """fill(path) makes the old tree.  version: the guest's, '3', '4.2' or 'smb'.  nlm: version
+        """fill(path) makes the old tree.  version: the guest's, '3', '4.1', '4.2' or 'smb'.  nlm: version
         3 has locks; the guest needs a statd then.  settings: of the volume."""
         self.env = {'OPTIONS': OPTIONS[version, nlm], 'RESULTS': RESULTS}
         self.begin = time.time_ns()

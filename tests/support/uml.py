@@ -2,6 +2,7 @@
 """Commands under a real Linux kernel (NFS client, a disk to cut the power of) without KVM:
 User-Mode Linux, a kernel that is a process.  The guest's root is this machine's, read-only below a
 tmpfs; what lasts are disk images and shared directories.  Runs inside a sandbox (sandbox.py)."""
+import contextlib
 import fcntl
 import glob
 import hashlib
@@ -14,28 +15,29 @@ import tempfile
 import threading
 import time
 
+import suites
 from sandbox import BASE, Failure, sh
 
 CACHE = os.environ.get('QUICKMIGRATE_CACHE', '/var/cache/quickmigrate-test')
 VM = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'vm')
 XSTATE = VM + '/xstate.c'
 NETWORK = '10.78.0.0/16'                # of all guests
+SUITE = None                            # the suite of the kernel, if another than this machine's
 TIMEOUT, DIED, KILLED = 124, 126, 137       # exit statuses of our own
 
 
-def unpacked(package):
-    """The directory with what is in a Debian package.  Needs the network the first time: call it
-    before entering the sandbox."""
+def unpacked(package, suite=None):
+    """The directory with what is in a Debian package.  suite: another than this machine's.  Needs the
+    network the first time: call it before entering the sandbox."""
     os.makedirs(CACHE, exist_ok=True)
-    where = f'{CACHE}/{package}'
+    where = f'{CACHE}/{package}' + (f'-{suite}' if suite else '')
     with open(CACHE + '/lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not os.path.isdir(where):
             with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
-                sh('apt-get', '-q', '-o', 'APT::Sandbox::User=root', 'download', package,
-                   cwd=scratch)
-                file, = glob.glob(scratch + '/*.deb')
-                sh('dpkg', '-x', file, scratch + '/tree')
+                with suites.apt(suite) if suite else contextlib.nullcontext(
+                        ['-q', '-o', 'APT::Sandbox::User=root']) as options:
+                    suites.unpack(options, package, scratch + '/tree')
                 os.rename(scratch + '/tree', where)
     return where
 
@@ -52,10 +54,10 @@ def compiled(source):
     return where
 
 
-def fetch():
+def fetch(suite=None):
     """The kernel, its modules' directory and what is to be preloaded into it, three paths; see
-    unpacked()."""
-    where = unpacked('user-mode-linux')
+    unpacked().  Programs of a newer suite than the tree's may need a newer libc."""
+    where = unpacked('user-mode-linux', suite or SUITE)
     modules = glob.glob(where + '/usr/lib/uml/modules/*')
     if not modules:
         raise Failure(f'{where} holds no kernel modules: remove it')
