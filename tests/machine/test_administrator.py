@@ -38,6 +38,43 @@ while read -r command <&3; do
         echo "$(base64 -w 0 /tmp/output) $status" >&3
 done
 '''
+# A byte of each file of the old server, and where it is, for LOAD, which changes nothing with it.
+BYTES = '''
+mkdir /tmp/bytes && mkfifo /tmp/ended && cd /projects && python3 - <<'EOF'
+import os, stat
+count = 0
+with open('/tmp/files', 'wb') as files:
+    for directory, _, names in os.walk(b'.'):
+        for path in (os.path.join(directory, name) for name in names):
+            st = os.lstat(path)
+            if stat.S_ISREG(st.st_mode) and st.st_size:
+                count, at = count + 1, st.st_size // 2
+                with open(path, 'rb') as file, open(f'/tmp/bytes/{count}.{at}', 'wb') as out:
+                    out.write(os.pread(file.fileno(), 1, at))
+                files.write(path + b'\\0')
+print(count)
+EOF
+'''
+# Writes into the stubs, one after the other, and makes files, until it is told to stop.
+LOAD = '''
+cd /projects/news
+(
+        set -e
+        n=0
+        while [ ! -e /tmp/stop ]; do
+                IFS= read -r -d '' file
+                n=$((n + 1))
+                byte=$(echo /tmp/bytes/$n.*)
+                dd if=$byte of="../$file" bs=1 seek=${byte##*.} conv=notrunc status=none
+                for m in $(seq 10); do
+                        echo $n.$m >$n.$m
+                        [ "$(cat $n.$m)" = $n.$m ]
+                done
+                echo $n >/tmp/rounds
+        done </tmp/files
+) >/tmp/load 2>&1
+echo $? >/tmp/ended
+'''
 SUMS = 'set -o pipefail; cd /projects && find . -type f -print0 | xargs -0 md5sum'
 
 
@@ -74,19 +111,13 @@ class Client:
             listening.settimeout(120)
             self.connection = listening.accept()[0].makefile('rw')
 
-    def begin(self, command):
+    def sh(self, command):
         self.connection.write(base64.b64encode(command.encode()).decode() + '\n')
         self.connection.flush()
-
-    def end(self, command):
         output, status = self.connection.readline().split(' ')
         output = base64.b64decode(output).decode(errors='replace')
         same(int(status), 0, f'the status of {command}, which printed {output}')
         return output
-
-    def sh(self, command):
-        self.begin(command)
-        return self.end(command)
 
     def sums(self):
         """Of all files, by name."""
@@ -133,11 +164,31 @@ def prepare(guide, machine):
     expect(re.search('Guard +on', status), status)
 
 
+def upgrade(machine, client, stubs):
+    """Under load: clients wait, what was begun is made again, and there is no error."""
+    def rounds():
+        return int(client.sh('cat /tmp/rounds 2>/dev/null || echo 0'))
+
+    def retriever():
+        return machine.show('migrate-retriever@projects', 'MainPID')
+
+    client.sh(f'({LOAD}) >/dev/null 2>&1 &')
+    wait_for('it writes', rounds)
+    before, process = rounds(), retriever()
+    machine.sh('cd /root && apt install --reinstall ./packages/*.deb')
+    expect(retriever() != process, 'the retriever was not restarted')
+    after = rounds()
+    wait_for('it goes on writing', lambda: rounds() > after + 1)
+    same(client.sh('touch /tmp/stop; cat /tmp/ended; cat /tmp/load'), '0\n', 'what the load ended with')
+    print(f'{before} of {stubs} stubs were written to before the upgrade, {rounds() - before} since it began')
+
+
 def migrate(guide, machine, client, old):
     prepare(guide, machine)
     client.sh(f'mount -t nfs -o vers=3,nolock oldserver:{OLD} /projects')
     wanted = client.sums()
     expect(len(wanted) > 300, 'files')
+    stubs = int(client.sh(BYTES))
 
     def unchanged(when):
         got = client.sums()
@@ -156,10 +207,7 @@ def migrate(guide, machine, client, old):
     sh(*smb, 'cd news; put /etc/hostname by-smb')
     same(client.sh('cat /projects/news/by-smb'), open('/etc/hostname').read(), 'what came by SMB')
 
-    # An upgrade while a client works, which waits, and gets no error.
-    client.begin('cd /projects/news && for n in $(seq 200); do echo $n >$n && cat $n; done')
-    machine.sh('cd /root && apt install --reinstall ./packages/*.deb')
-    same(client.end('the load').split(), [str(n) for n in range(1, 201)], 'what a client has written')
+    upgrade(machine, client, stubs)
     refusal = machine.run('apt remove quickmigrate-samba')
     expect(refusal.returncode and 'the volume projects is not finished' in refusal.stdout, refusal.stdout)
     unchanged('from stubs')
