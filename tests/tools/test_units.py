@@ -73,6 +73,16 @@ class Units(unittest.TestCase):
                              r"migratectl (copy|verify --content|--follow rollback|--http metrics|"
                              r"--textfile /\S+ metrics))$")
 
+    def test_selinux_module(self):
+        """It compiles, and allows what the guide says, and no more."""
+        source = SOURCE / "packaging/selinux/quickmigrate.te"
+        result = subprocess.run(["checkmodule", "-M", "-m", "-o", self.dir / "quickmigrate.mod", source],
+                                capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+        self.assertEqual(re.findall(r"^allow (.*);$", source.read_text(), re.M),
+                         ["smbd_t initrc_runtime_t:sock_file write",
+                          "smbd_t initrc_t:unix_stream_socket connectto"])
+
 
 if __name__ == "__main__":
     unittest.main()
