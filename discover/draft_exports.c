@@ -28,17 +28,20 @@ static int by_rank(const void *a, const void *b)
 	return rank(*left) - rank(*right);
 }
 
-/* Ganesha loads no export with a client that it finds no address for. */
-static bool has_address(const char *client)
+/* Ganesha loads no export with a client that it finds no address for.  *deaf: name servers do not
+ * answer, which takes long to see, and is seen once. */
+static bool has_address(const char *client, bool *deaf)
 {
 	struct addrinfo *list;
+	int ret;
 
 	if (strpbrk(client, "@*?/") || g_hostname_is_ip_address(client))
 		return true;
-	if (getaddrinfo(client, NULL, NULL, &list))
-		return false;
-	freeaddrinfo(list);
-	return true;
+	ret = *deaf ? EAI_AGAIN : getaddrinfo(client, NULL, NULL, &list);
+	*deaf = ret == EAI_AGAIN;
+	if (!ret)
+		freeaddrinfo(list);
+	return !ret;
 }
 
 static void append_access(GString *out, const struct found_rule *rule)
@@ -60,7 +63,7 @@ static void append_access(GString *out, const struct found_rule *rule)
 		g_string_append_printf(out, "\t\tSecType = %s;\n", sec);
 }
 
-static void append_client(GString *out, const struct found_rule *rule)
+static void append_client(GString *out, const struct found_rule *rule, bool *deaf)
 {
 	g_autofree char *client = quote_client(rule->clients);
 	g_autofree char *text = found_text(rule->clients);
@@ -70,7 +73,7 @@ static void append_client(GString *out, const struct found_rule *rule)
 				       text);
 		return;
 	}
-	if (!has_address(client)) {
+	if (!has_address(client, deaf)) {
 		g_string_append_printf(out, "\t# left out, it has no address here: %s\n", text);
 		return;
 	}
@@ -87,7 +90,7 @@ static bool is_told(const struct found_export *export)
 	return false;
 }
 
-static void append_clients(GString *out, const struct found_export *export)
+static void append_clients(GString *out, const struct found_export *export, bool *deaf)
 {
 	g_autoptr(GPtrArray) rules = g_ptr_array_new();
 
@@ -98,10 +101,10 @@ static void append_clients(GString *out, const struct found_export *export)
 		g_ptr_array_add(rules, export->rules->pdata[i]);
 	g_ptr_array_sort(rules, by_rank);
 	for (unsigned i = 0; i < rules->len; i++)
-		append_client(out, rules->pdata[i]);
+		append_client(out, rules->pdata[i], deaf);
 }
 
-static void append_export(GString *out, const struct draft_volume *volume, unsigned id)
+static void append_export(GString *out, const struct draft_volume *volume, unsigned id, bool *deaf)
 {
 	const struct found_export *export = volume->export;
 	g_autofree char *text = found_text(export->path);
@@ -121,7 +124,7 @@ static void append_export(GString *out, const struct draft_volume *volume, unsig
 			       "\tAccess_Type = %s;\n\tSquash = Root_Squash;\n\tSecType = %s;\n"
 			       "\tProtocols = 3, 4;\n",
 			       export->rules->len ? "None" : "RW", sec ? sec : "sys");
-	append_clients(out, export);
+	append_clients(out, export, deaf);
 	g_string_append_printf(out,
 			       "\tFSAL {\n\t\tName = MIGRATE;\n\t\tVolume = \"%s\";\n"
 			       "\t\tFSAL { Name = VFS; }\n\t}\n}\n",
@@ -132,6 +135,7 @@ char *draft_exports(const struct draft *draft)
 {
 	g_autofree char *host = found_text(draft->host);
 	GString *out = g_string_new("");
+	bool deaf = false;
 
 	g_string_append_printf(out,
 			       "# What %s exports; for /etc/ganesha/ganesha.conf. For NFSv3 "
@@ -142,7 +146,7 @@ char *draft_exports(const struct draft *draft)
 		const struct draft_volume *volume = draft->volumes->pdata[i];
 
 		if (volume->export)
-			append_export(out, volume, FIRST_ID + i);
+			append_export(out, volume, FIRST_ID + i, &deaf);
 	}
 	return g_string_free(out, FALSE);
 }
