@@ -95,7 +95,7 @@ static const struct command {
 } commands[] = {
 	{"discover", "HOST", 1, 1, ctl_discover, "list what an old server exports and shares"},
 	{"check", "NAME", 1, 1, ctl_survey,
-	 "look through the old server's tree: what can come, how long it takes"},
+	 "look through the old server's tree: what can come, and how fast"},
 	{"copy", "NAME", 1, 1, ctl_copy,
 	 "copy the old server's tree, or bring the copy up to date"},
 	{"attach", "NAME...", 1, INT_MAX, ctl_attach,
@@ -116,7 +116,7 @@ static const struct command {
 	{"accept", "NAME", 1, 1, accept_losses,
 	 "let any number of a copy's names go, until the retriever restarts"},
 	{"throttle", "NAME... BYTES", 2, INT_MAX, throttle_background,
-	 "limit background reads per second; 0: no limit; default: as configured", AT_ONCE, 1},
+	 "limit background reads a second: BYTES, 0 (none), or default", AT_ONCE, 1},
 	{"pause", "NAME...", 1, INT_MAX, pause_background,
 	 "stop background work; clients are served", AT_ONCE},
 	{"resume", "NAME...", 1, INT_MAX, resume_background, "go on with background work", AT_ONCE},
@@ -141,34 +141,27 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-static char *describe_commands(void)
+/* It fits a screen, and has nothing that is of one command. */
+static void print_commands(void)
 {
-	GString *text = g_string_new("Commands:\n");
-
-	for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
-		g_autofree char *call =
-			g_strdup_printf("%s %s", commands[i].name, commands[i].arguments);
-
-		g_string_append_printf(text, "  %-22s %s\n", call, commands[i].help);
-	}
-	g_string_append(text,
-			"\nExit status: 0 done, 1 refused or something is unfinished, 2 wrong "
-			"usage or\nconfiguration, 3 no retriever");
-	return g_string_free(text, FALSE);
+	puts("Usage: " PROGRAM " COMMAND [OPTION...] [NAME...] [ARGUMENT...]\nCommands:");
+	for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
+		printf("  %-12s %s\n", commands[i].name, commands[i].help);
+	puts(PROGRAM " COMMAND --help shows its options, " PROGRAM "(8) all there is to say");
 }
 
 /* ---- options ----------------------------------------------------------------------------------
  */
 
 static struct ctl given;
-static gboolean print_version;
+static gboolean print_version, print_help;
 
 /* A description begins with the commands that take the option, or all do. */
 static const GOptionEntry options[] = {
-	{"config", 0, 0, G_OPTION_ARG_FILENAME, &given.config_file,
-	 "The configuration (default: " CONFIG_FILE ")", "FILE"},
+	{"config", 0, 0, G_OPTION_ARG_FILENAME, &given.config_file, "Instead of " CONFIG_FILE,
+	 "FILE"},
 	{"socket", 0, 0, G_OPTION_ARG_FILENAME, &given.socket,
-	 "The retriever's socket (default: as configured)", "PATH"},
+	 "The retriever's socket, if not as configured", "PATH"},
 	{"watch", 0, 0, G_OPTION_ARG_NONE, &given.watch, "status: show it again every second",
 	 NULL},
 	{"json", 0, 0, G_OPTION_ARG_NONE, &given.json,
@@ -176,24 +169,23 @@ static const GOptionEntry options[] = {
 	 "print JSON",
 	 NULL},
 	{"smb-user", 0, 0, G_OPTION_ARG_STRING, &given.smb_user,
-	 "discover: who asks for the shares (default: nobody in particular)", "[DOMAIN\\]USER"},
+	 "discover: who asks for the shares (default: nobody)", "[DOMAIN\\]USER"},
 	{"exports", 0, 0, G_OPTION_ARG_FILENAME, &given.exports,
 	 "discover: access rules out of its /etc/exports", "FILE"},
 	{"smb-conf", 0, 0, G_OPTION_ARG_FILENAME, &given.smb_conf,
-	 "discover: paths and access rules of shares out of its smb.conf", "FILE"},
+	 "discover: paths and access rules out of its smb.conf", "FILE"},
 	{"netapp", 0, 0, G_OPTION_ARG_FILENAME, &given.netapp,
-	 "discover: export policies and shares out of what ONTAP's commands list", "FILE"},
+	 "discover: policies and shares out of ONTAP's lists", "FILE"},
 	{"draft", 0, 0, G_OPTION_ARG_STRING, &given.draft,
-	 "discover: print quickmigrate, ganesha or samba: a configuration to be edited; or all",
-	 "WHAT"},
+	 "discover: print a draft: quickmigrate, ganesha, samba, all", "WHAT"},
 	{"wait", 0, 0, G_OPTION_ARG_STRING, &given.wait,
 	 "discover: how long for each answer (default: 10)", "SECONDS"},
 	{"same", 0, 0, G_OPTION_ARG_NONE, &given.same,
 	 "retry: size and mtime are enough to know a file by", NULL},
 	{"all", 0, 0, G_OPTION_ARG_NONE, &given.all,
-	 "skip: all such names of the directories PATH...; else: every volume", NULL},
+	 "skip: all such names of PATH...; else: every volume", NULL},
 	{"wave", 0, 0, G_OPTION_ARG_STRING, &given.wave,
-	 "In place of NAME: every volume with wave = W in the configuration", "W"},
+	 "Instead of NAME: every volume with wave = W", "W"},
 	{"summary", 0, 0, G_OPTION_ARG_NONE, &given.summary,
 	 "errors: how many there are for each reason", NULL},
 	{"reason", 0, 0, G_OPTION_ARG_STRING, &given.reason,
@@ -234,7 +226,7 @@ static const GOptionEntry options[] = {
 	{"plan", 0, 0, G_OPTION_ARG_NONE, &given.plan, "rollback: only say what would be done",
 	 NULL},
 	{"to", 0, 0, G_OPTION_ARG_FILENAME, &given.to,
-	 "rollback: the old server's tree, mounted, or by smb:// (default: as configured)", "PATH"},
+	 "rollback: the old tree, mounted, or smb:// (default: as configured)", "PATH"},
 	{"final", 0, 0, G_OPTION_ARG_NONE, &given.final,
 	 "report: what became of every object, in files that can be checked", NULL},
 	{"output", 0, 0, G_OPTION_ARG_FILENAME, &given.output,
@@ -242,8 +234,7 @@ static const GOptionEntry options[] = {
 	{"target", 0, 0, G_OPTION_ARG_FILENAME, &given.target,
 	 "check: of a URL: a directory of the new file system", "DIR"},
 	{"password-file", 0, 0, G_OPTION_ARG_FILENAME, &given.password_file,
-	 "check, discover: of a URL smb://USER@..., of --smb-user: the file with the password",
-	 "FILE"},
+	 "check, discover: the file with the password of an SMB user", "FILE"},
 	{"bandwidth", 0, 0, G_OPTION_ARG_STRING, &given.bandwidth, "check: read no more per second",
 	 "BYTES"},
 	{"requests", 0, 0, G_OPTION_ARG_STRING, &given.requests,
@@ -261,33 +252,32 @@ static const GOptionEntry options[] = {
 	{"tree", 0, 0, G_OPTION_ARG_FILENAME, &given.tree,
 	 "report --check: compare the manifest with a tree", "DIR"},
 	{"unwatched", 0, 0, G_OPTION_ARG_NONE, &given.unwatched,
-	 "finalize: programs of this machine move nothing meanwhile, which cannot be watched",
-	 NULL},
+	 "finalize: programs of this machine move nothing meanwhile", NULL},
 	{"for", 0, 0, G_OPTION_ARG_STRING, &given.tool,
-	 "backup-list: tar, rsync, restic, borg, or paths (default), with a NUL behind each",
-	 "TOOL"},
+	 "backup-list: tar, rsync, restic, borg, or paths (default)", "TOOL"},
 	{"textfile", 0, 0, G_OPTION_ARG_FILENAME, &given.textfile,
 	 "metrics: write them to DIR, for node_exporter", "DIR"},
 	{"http", 0, 0, G_OPTION_ARG_NONE, &given.http,
 	 "metrics: answer the HTTP request on standard input", NULL},
 	{"version", 0, 0, G_OPTION_ARG_NONE, &print_version, "Print the version", NULL},
+	{"help", 'h', 0, G_OPTION_ARG_NONE, &print_help,
+	 "Print the commands, or behind a command its options", NULL},
 	{NULL},
 };
 
 static gboolean parse_options(int *argc, char ***argv)
 {
-	g_autoptr(GOptionContext) context = g_option_context_new("COMMAND NAME [ARGUMENT]");
-	g_autofree char *description = describe_commands();
+	g_autoptr(GOptionContext) context = g_option_context_new(NULL);
 	g_autoptr(GError) error = NULL;
 
-	g_option_context_set_summary(context, "Says what is to be done with a migrating volume.");
-	g_option_context_set_description(context, description);
+	g_option_context_set_help_enabled(context, FALSE); /* it would have all options at once */
 	g_option_context_add_main_entries(context, options, NULL);
 	return g_option_context_parse(context, argc, argv, &error) ||
 	       ctl_complain("%s; see " PROGRAM " --help", error->message);
 }
 
-static bool takes(const struct command *command, const GOptionEntry *option)
+/* The commands that the option is of, or NULL: all.  *text: what it does.  g_strfreev. */
+static char **users_of(const GOptionEntry *option, const char **text)
 {
 	const char *end = strchr(option->description, ':');
 	g_autofree char *words =
@@ -295,16 +285,43 @@ static bool takes(const struct command *command, const GOptionEntry *option)
 	g_auto(GStrv) users = g_strsplit(words, ", ", -1);
 	bool known = false;
 
+	for (char **user = users; *user; user++) {
+		(*user)[strcspn(*user, " ")] = '\0';
+		known = known || find_command(*user);
+	}
+	*text = known ? end + strlen(": ") : option->description;
+	return known ? g_steal_pointer(&users) : NULL;
+}
+
+static bool takes(const struct command *command, const GOptionEntry *option)
+{
+	const char *text;
+	g_auto(GStrv) users = users_of(option, &text);
+
 	if (!strcmp(option->long_name, "wave") ||
 	    (!strcmp(option->long_name, "all") && command->many))
 		return command->many != ONE;
-	for (char **user = users; *user; user++) {
-		(*user)[strcspn(*user, " ")] = '\0';
-		if (!strcmp(*user, command->name))
-			return true;
-		known = known || find_command(*user);
+	return !users || g_strv_contains((const char *const *)users, command->name);
+}
+
+static void print_usage(const struct command *command)
+{
+	g_autoptr(GArray) taken = g_array_new(TRUE, TRUE, sizeof(GOptionEntry));
+	g_autoptr(GOptionContext) context = g_option_context_new(command->arguments);
+	g_autofree char *program = g_strdup_printf(PROGRAM " %s", command->name), *text = NULL;
+
+	for (const GOptionEntry *option = options; option->long_name; option++) {
+		GOptionEntry entry = *option;
+		g_auto(GStrv) users = users_of(option, &entry.description);
+
+		if (takes(command, option) && strcmp(option->long_name, "help") != 0)
+			g_array_append_val(taken, entry);
 	}
-	return !known;
+	g_set_prgname(program);
+	g_option_context_set_summary(context, command->help);
+	g_option_context_add_main_entries(context, (GOptionEntry *)taken->data, NULL);
+	text = g_option_context_get_help(context, TRUE, NULL);
+	fputs(text, stdout);
 }
 
 /* The option that was given and that the command does not take, or NULL. */
@@ -362,8 +379,8 @@ static gboolean check_usage(const struct command *command, int arguments)
 	if (!all && (arguments < command->min || arguments > command->max))
 		return ctl_complain("usage: " PROGRAM " %s %s", command->name, command->arguments);
 	if (refused)
-		return ctl_complain("%s takes no --%s; see " PROGRAM " --help", command->name,
-				    refused);
+		return ctl_complain("%s takes no --%s; see " PROGRAM " %s --help", command->name,
+				    refused, command->name);
 	return TRUE;
 }
 
@@ -401,6 +418,10 @@ int main(int argc, char **argv)
 		return CTL_OK;
 	}
 	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
+	if (print_help && (command || argc == 1)) {
+		command ? print_usage(command) : print_commands();
+		return CTL_OK;
+	}
 	if (!command) {
 		ctl_complain("%s%s; see " PROGRAM " --help",
 			     argc > 1 ? "no such command: " : "give a command",
