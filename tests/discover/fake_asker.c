@@ -32,7 +32,7 @@ static void answer_exports(char last)
 	TELL("group", "10.0.0.0/8");
 	TELL("group", "@net");
 	if (last == '2')
-		raise(SIGSEGV);
+		raise(SIGKILL);
 	TELL("export", "/vol/b");
 }
 
@@ -46,7 +46,7 @@ static void answer_spaces(char **question, char last)
 		TELL("at", "2");
 	TELL("at", "1");
 	if (last == '4')
-		raise(SIGABRT);
+		raise(SIGKILL);
 	TELL("refused",
 	     strcmp(question[2], "635") || strcmp(question[3], "2050") ? "ports" : "MNT3ERR_ACCES");
 }
@@ -59,7 +59,7 @@ static void answer_shares(char **question, char last)
 	}
 	if (!strcmp(question[3], "user") &&
 	    (strcmp(question[4], "DOM") || strcmp(question[5], "secret")))
-		raise(SIGSEGV);
+		raise(SIGKILL);
 	if (!*question[3] && last == '7') {
 		TELL("spoken", "denied");
 		return;
@@ -104,7 +104,7 @@ int main(void)
 		end();
 	} else if (!strcmp(question[0], "crash")) {
 		TELL("one");
-		raise(SIGSEGV);
+		raise(SIGKILL);
 	} else if (!strcmp(question[0], "quit")) {
 		return 7;
 	} else if (!strcmp(question[0], "long")) {

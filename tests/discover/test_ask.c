@@ -50,7 +50,7 @@ static void fails(const char *question, unsigned wait, unsigned answers, gboolea
 START_TEST(hostile)
 {
 	fails("garbage", 60, 0, FALSE, "nonsense");
-	fails("crash", 60, 1, FALSE, "(signal 11)");
+	fails("crash", 60, 1, FALSE, "(signal 9)");
 	fails("quit", 60, 0, FALSE, "status 7");
 	fails("long", 60, 0, FALSE, "nonsense");
 	fails("endless", 60, 65536, FALSE, "too long");
