@@ -77,8 +77,8 @@ static void put_tree(FILE *out, const struct survey *survey)
 		fprintf(out, NUMBER "  %s\n", tally->types[i], tally_type_title(i));
 	fprintf(out, "%14s  in files; the old server needs %s for them\n", bytes, used);
 	fprintf(out, NUMBER "  names of files with several\n", tally->linked);
-	fprintf(out, NUMBER "  objects with an ACL, of " NUMBER " that were asked\n", tally->acls,
-		tally->asked);
+	fprintf(out, NUMBER "  objects with an ACL, of %" G_GUINT64_FORMAT " that were asked\n",
+		tally->acls, tally->asked);
 	fprintf(out, NUMBER "  objects with extended attributes or streams\n", tally->xattrs);
 	fprintf(out, NUMBER "  names below each other, at most\n", (uint64_t)tally->depth);
 	put_classes(out, "Files by size", tally->sizes, TALLY_SIZES, tally_size_title);

@@ -116,7 +116,6 @@ static gpointer work(gpointer arg)
 {
 	struct run *run = arg;
 
-	walk_start(&run->walk);
 	pass(run);
 	if (!run->error && !run->walk.error) {
 		keep(run, stopped(run) ? HOLD_STOP_S : HOLD_S, true);
@@ -215,6 +214,8 @@ static void run_loop(struct run *run)
 
 	run->loop = g_main_loop_new(NULL, FALSE);
 	run->began = g_get_monotonic_time();
+	walk_start(&run->walk);
+	tick(run);
 	thread = g_thread_new("check", work, run);
 	g_main_loop_run(run->loop);
 	g_source_remove(timer);

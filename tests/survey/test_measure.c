@@ -104,6 +104,12 @@ START_TEST(newest)
 	made.tally.newest = made.tally.newest_seen;
 	measure_run(&measure, &made.tally, &measured);
 	ck_assert_ptr_null(measured.clock_by);
+	measure.has_clock = true; /* it tells */
+	measure.clock_ahead = INT64_C(-7000000000);
+	measure_run(&measure, &made.tally, &measured);
+	ck_assert_ptr_nonnull(measured.clock_by);
+	ck_assert_int_eq(measured.clock_least, INT64_C(-8000000000));
+	ck_assert_int_eq(measured.clock_most, INT64_C(-6000000000));
 	made_walk_end(&made);
 }
 END_TEST

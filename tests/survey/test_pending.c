@@ -48,7 +48,7 @@ static unsigned files(void)
 	return n;
 }
 
-#define MANY 30000
+#define MANY 20000
 
 /* The last one first, also from files, of which only those are kept that are needed. */
 START_TEST(many)
@@ -57,7 +57,7 @@ START_TEST(many)
 
 	for (unsigned i = 0; i < MANY; i++)
 		put(pending, i);
-	ck_assert_uint_ge(files(), 5);
+	ck_assert_uint_ge(files(), 2);
 	ck_assert_uint_eq(pending_count(pending), MANY);
 	for (unsigned i = MANY; i > 0; i--)
 		take(pending, i - 1);
@@ -145,7 +145,8 @@ START_TEST(full)
 
 	close(dir_fd); /* of nothing */
 	for (unsigned i = 0; i < MANY && good; i++)
-		good = pending_put(pending, directory_new("x", NULL, 0, NULL, i), &error);
+		good = pending_put(pending, directory_new("x", (const uint8_t *)"", 0, NULL, i),
+				   &error);
 	ck_assert(!good);
 	ck_assert_ptr_nonnull(error);
 	g_error_free(error);
