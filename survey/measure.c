@@ -2,6 +2,7 @@
 #include "measure.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PINGS	    32
@@ -9,8 +10,9 @@
 #define LARGE_READS 8			 /* of longer ones */
 #define LARGE_BYTES ((uint64_t)16 << 20) /* of one */
 #define SECONDS	    5			 /* for each kind at most */
-#define STUB_US	    25			 /* to make a name here, and ... */
-#define FILL_US	    30 /* ... to fill a small file: of a processor, measured (docs/bench.md) */
+/* What each takes of a processor of this machine (docs/bench.md). */
+#define STUB_US	    25 /* to make a name here, and ... */
+#define FILL_US	    50 /* ... to fill a small file */
 #define CLOCK_FILES 16
 #define CLOCK_NS    INT64_C(1000000000) /* what a server's clock ticks coarsely */
 
@@ -241,6 +243,13 @@ static void measure_long(struct measure *measure, struct measured *measured)
 		measured->byte_rate = (double)reads.bytes / seconds;
 }
 
+static double busy_here(void)
+{
+	double load;
+
+	return getloadavg(&load, 1) == 1 ? MAX(load / g_get_num_processors(), 1) : 1;
+}
+
 void measure_run(struct measure *measure, const struct tally *tally, struct measured *measured)
 {
 	const gint64 began = g_get_monotonic_time();
@@ -254,6 +263,7 @@ void measure_run(struct measure *measure, const struct tally *tally, struct meas
 	measure_small(measure, measured);
 	measure_long(measure, measured);
 	note_newest(measured, tally);
+	measured->busy = busy_here();
 	measured->seconds = (double)(g_get_monotonic_time() - began) / G_USEC_PER_SEC;
 }
 
@@ -265,12 +275,17 @@ static double time_of(double amount, double rate)
 }
 
 /* What is made here takes its time, however quick the old server is. */
+static double time_here(const struct measured *measured, uint64_t n, double us)
+{
+	return (double)n * us * MAX(measured->busy, 1) / G_USEC_PER_SEC;
+}
+
 static double data_time(const struct tally *tally, const struct measured *measured,
 			uint64_t bandwidth)
 {
 	const uint64_t longer = tally->bytes - tally->small_bytes;
 	const double small = MAX(time_of((double)tally->small, measured->small_rate),
-				 (double)tally->small * FILL_US / G_USEC_PER_SEC);
+				 time_here(measured, tally->small, FILL_US));
 	const double data = small + time_of((double)longer, measured->byte_rate);
 
 	if ((tally->small && !measured->small_rate) || (longer && !measured->byte_rate))
@@ -282,16 +297,14 @@ struct estimate measure_estimate(const struct tally *tally, const struct measure
 				 double objects_rate, uint64_t bandwidth)
 {
 	const double objects = (double)tally_objects(tally);
-	const double here = objects * STUB_US / G_USEC_PER_SEC;
 	struct estimate estimate = {.again = time_of(objects, objects_rate)};
 
-	estimate.names = MAX(estimate.again, here);
+	estimate.names = MAX(estimate.again, time_here(measured, tally_objects(tally), STUB_US));
 	estimate.data = data_time(tally, measured, bandwidth);
 	if (estimate.data || !tally->bytes)
 		estimate.crawl = estimate.names + estimate.data;
 	if (tally->wide.n)
-		estimate.widest =
-			MAX(tally->wide.places[0].seconds,
-			    (double)tally->wide.places[0].value * STUB_US / G_USEC_PER_SEC);
+		estimate.widest = MAX(tally->wide.places[0].seconds,
+				      time_here(measured, tally->wide.places[0].value, STUB_US));
 	return estimate;
 }

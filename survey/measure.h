@@ -15,7 +15,8 @@ struct measured {
 	double byte_rate;	     /* bytes a second of longer ones, likewise */
 	uint64_t small_files, bytes; /* that were read for it */
 	double seconds;		     /* that it took */
-	unsigned failed;	     /* reads that failed */
+	double busy;	 /* how many wanted each processor of this machine: 1, or more */
+	unsigned failed; /* reads that failed */
 	/* The old server's clock against this one's: it is ahead by clock_least to clock_most, ns.
 	 * How that is known; NULL: it is not. */
 	int64_t clock_least, clock_most;

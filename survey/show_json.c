@@ -211,6 +211,7 @@ static void add_times(JsonBuilder *builder, const struct survey *survey)
 	member_real(builder, "objects_per_second", survey_rate(survey));
 	member_real(builder, "small_files_per_second", m->small_rate);
 	member_real(builder, "bytes_per_second", m->byte_rate);
+	member_real(builder, "load_per_processor", m->busy);
 	member_number(builder, "small_files_read", m->small_files);
 	member_number(builder, "bytes_read", m->bytes);
 	member_number(builder, "reads_failed", m->failed);

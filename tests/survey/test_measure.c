@@ -122,7 +122,7 @@ START_TEST(estimates)
 			      .small = 900000,
 			      .small_bytes = 1000000000};
 	const struct measured m = {.small_rate = 1000, .byte_rate = 1e8};
-	struct measured none = {0};
+	struct measured none = {0}, busy = m;
 	struct estimate estimate = measure_estimate(&tally, &m, 5000, 0);
 
 	ck_assert_double_eq_tol(estimate.names, 200, 0.1);
@@ -134,6 +134,10 @@ START_TEST(estimates)
 	ck_assert_double_eq_tol(estimate.data, 10000, 0.1);
 	estimate = measure_estimate(&tally, &m, 1e9, 0); /* what is made here takes its time */
 	ck_assert_double_eq_tol(estimate.names, 25, 0.1);
+	busy.busy = 40; /* all the more where it is busy */
+	estimate = measure_estimate(&tally, &busy, 5000, 0);
+	ck_assert_double_eq_tol(estimate.names, 1000, 0.1);
+	ck_assert_double_eq_tol(estimate.data, 1800 + 990, 0.1);
 	tally_listed(&tally, "wide", 1000000, 0, 300);
 	ck_assert_double_eq_tol(measure_estimate(&tally, &m, 1, 0).widest, 300, 0.1);
 	estimate = measure_estimate(&tally, &none, 5000, 0);
