@@ -87,12 +87,14 @@ END_TEST
 START_TEST(kinds_are_told_apart)
 {
 	answers(100, 1 * MS);
-	for (int i = 0; i < 100; i++) {
-		answer_of(BACKEND_READ, BACKEND_BACKGROUND, 1 << 20, 800 * MS);
+	for (int i = 0; i < 100; i++)
 		answer_of(BACKEND_READ, BACKEND_BACKGROUND, 1 << 12, 5 * MS);
+	for (int i = 0; i < 100; i++)
+		answer_of(BACKEND_READ, BACKEND_BACKGROUND, 1 << 20, 800 * MS);
+	for (int i = 0; i < 100; i++)
 		answer_of(BACKEND_READDIR, BACKEND_BACKGROUND, 0, 300 * MS);
+	for (int i = 0; i < 100; i++)
 		answer_of(BACKEND_XATTRS, BACKEND_BACKGROUND, 0, 150 * MS);
-	}
 	ck_assert_uint_eq(yield_window(&yield), YIELD_START + 500);
 	answer_of(BACKEND_READ, BACKEND_BACKGROUND, UINT32_MAX, 1);
 }
