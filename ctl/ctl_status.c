@@ -17,15 +17,49 @@ static bool is_moving(const char *state)
 	return !strcmp(state, "copying") || !strcmp(state, "migrating");
 }
 
-static char *remaining_text(GKeyFile *status)
+/* "2 d 4 h", "3 h 10 min", "5 min 10 s": no more than is known. */
+static char *span_text(uint64_t s)
+{
+	if (s >= 86400)
+		return g_strdup_printf("%d d %d h", (int)(s / 86400), (int)(s / 3600 % 24));
+	if (s >= 3600)
+		return g_strdup_printf("%d h %d min", (int)(s / 3600), (int)(s / 60 % 60));
+	if (s >= 60)
+		return g_strdup_printf("%d min %d s", (int)(s / 60), (int)(s % 60));
+	return g_strdup_printf("%d s", (int)s);
+}
+
+/* Where it is not known how sure it is. */
+static char *guess_text(GKeyFile *status, const char *reason)
 {
 	int64_t s = ctl_remaining(status);
+	g_autofree char *span = s < 0 ? NULL : span_text((uint64_t)s);
 
-	if (!ctl_yes(status, "namespace", "complete"))
-		return g_strdup("unknown until every directory is filled");
-	if (s < 0)
-		return g_strdup("unknown: nothing moves");
-	return g_strdup_printf("%d:%02d:%02d", (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60));
+	if (!span)
+		return g_strdup_printf("cannot be told yet: %s",
+				       *reason ? reason : "nothing moves");
+	return g_strdup_printf("%s at the rate of this moment; how sure that is, cannot be told "
+			       "yet: %s",
+			       span, reason);
+}
+
+static char *remaining_text(GKeyFile *status)
+{
+	g_autofree char *reason = ctl_text(status, "rest", "unknown");
+	g_autofree char *likely = span_text(ctl_number(status, "rest", "seconds"));
+	g_autofree char *low = span_text(ctl_number(status, "rest", "low"));
+	g_autofree char *high = span_text(ctl_number(status, "rest", "high"));
+	/* of the calendar's pauses it knows */
+	bool paused = g_key_file_has_group(status, "limits")
+			      ? ctl_yes(status, "limits", "pause-ordered")
+			      : ctl_yes(status, "now", "paused");
+	const char *when = paused				    ? ", once it is resumed"
+			   : !ctl_number(status, "now", "crawlers") ? ", once a crawler runs"
+								    : "";
+
+	if (*reason || !g_key_file_has_key(status, "rest", "seconds", NULL))
+		return guess_text(status, reason);
+	return g_strdup_printf("about %s (%s to %s)%s", likely, low, high, when);
 }
 
 /* "12 of 34 whole (35.3 %)"; without the part while the total may still grow. */

@@ -73,6 +73,18 @@ static void set_limits(struct retriever *r, GKeyFile *f)
 	g_key_file_set_int64(f, "limits", "until", until);
 }
 
+static void set_rest(GKeyFile *f, struct retriever *r)
+{
+	struct estimate_time rest = rates_rest(r->rates);
+
+	g_key_file_set_string(f, "rest", "unknown", rest.reason ? rest.reason : "");
+	if (rest.reason)
+		return;
+	g_key_file_set_int64(f, "rest", "seconds", rest.seconds);
+	g_key_file_set_int64(f, "rest", "low", rest.low);
+	g_key_file_set_int64(f, "rest", "high", rest.high);
+}
+
 static char *status_text(struct retriever *r, bool verbose)
 {
 	g_autoptr(GKeyFile) f = g_key_file_new();
@@ -112,6 +124,7 @@ static char *status_text(struct retriever *r, bool verbose)
 	set_limits(r, f);
 	g_key_file_set_int64(f, "now", "crawlers", COUNT_GET(r, crawlers));
 	g_key_file_set_uint64(f, "now", "objects", object_table_size(r->objects));
+	set_rest(f, r);
 	set_bool(f, "namespace", "complete", COUNT_GET(r, exact) && unfilled == 0);
 	if (verbose)
 		r->describe(r->describer, f);

@@ -35,6 +35,8 @@
  *                      [limits] where there is a calendar: rule (in force, or "") until (s since
  *                        1970: when there is another one; 0: not within 8 days)
  *                        pause-ordered=true|false
+ *                      [rest] unknown: why nobody can tell how long it takes, or ""; then
+ *                        seconds low high, by the clock (volume/estimate.h)
  *                      [namespace] complete=true|false  (every directory is filled: the totals are
  *                        final and a remaining time can be told)
  *                      with `verbose` also, for each open request, the oldest first, up to 200:

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "rates.h"
 
+#include "config/calendar.h"
 #include "errors.h"
+#include "estimate.h"
 #include "history.h"
 #include "report.h"
 #include "jobs.h"
 #include "orders.h"
 #include "saved_counters.h"
+#include "source/gate.h"
 
 #define SAMPLES 10
 
@@ -20,6 +23,8 @@ struct rates {
 	unsigned n, next;
 	guint timer;
 	gint saving; /* a save is queued or runs */
+	struct estimate *estimate;
+	struct sample last; /* of the background at work; when 0: it was not */
 };
 
 static struct sample now(struct rates *rates)
@@ -43,11 +48,31 @@ static void save(void *arg)
 	g_atomic_int_set(&rates->saving, 0);
 }
 
+/* Whether the background could bring something. */
+static bool is_at_work(struct retriever *retriever)
+{
+	return COUNT_GET(retriever, crawlers) > 0 && !gate_paused(retriever->gate) &&
+	       !retriever->backend->ops->away(retriever->backend);
+}
+
+static void measure(struct rates *rates, const struct sample *s)
+{
+	const struct sample *last = &rates->last;
+	bool works = rates->retriever->backend && is_at_work(rates->retriever);
+
+	if (works && last->when)
+		estimate_add(rates->estimate, (double)(s->when - last->when) / G_USEC_PER_SEC,
+			     s->files - last->files, s->bytes - last->bytes);
+	rates->last = works ? *s : (struct sample){0};
+}
+
 static gboolean tick(gpointer arg)
 {
 	struct rates *rates = arg;
+	struct sample s = now(rates);
 
-	rates->samples[rates->next] = now(rates);
+	measure(rates, &s);
+	rates->samples[rates->next] = s;
 	rates->next = (rates->next + 1) % SAMPLES;
 	rates->n = MIN(rates->n + 1, SAMPLES);
 	history_sample(rates->retriever);
@@ -82,11 +107,61 @@ int64_t rates_bytes(struct rates *rates)
 	return per_second(rates, true);
 }
 
+/* What the calendar leaves of the rate that was measured. */
+static double speed(void *arg, time_t when, time_t *until)
+{
+	const struct rates *rates = arg;
+	const struct calendar *calendar = rates->retriever->config->limits;
+	const struct calendar_rule *rule = calendar_at(calendar, when);
+	double measured = estimate_bandwidth(rates->estimate);
+
+	*until = calendar ? calendar_until(calendar, when) : 0;
+	if (!rule)
+		return 1;
+	if (rule->pause)
+		return 0;
+	return rule->has_bandwidth && rule->bandwidth && (double)rule->bandwidth < measured
+		       ? (double)rule->bandwidth / measured
+		       : 1;
+}
+
+static int64_t stretch(struct rates *rates, int64_t seconds)
+{
+	return estimate_stretch(seconds, g_get_real_time() / G_USEC_PER_SEC, speed, rates);
+}
+
+static const char *why_not(struct retriever *retriever)
+{
+	return !COUNT_GET(retriever, exact) || COUNT_GET(retriever, unfilled)
+		       ? "not every directory is filled"
+		       : NULL;
+}
+
+struct estimate_time rates_rest(struct rates *rates)
+{
+	struct retriever *r = rates->retriever;
+	struct estimate_time told = {.reason = why_not(r)};
+
+	if (!told.reason)
+		told = estimate_tell(rates->estimate,
+				     COUNT_GET(r, files_found) - COUNT_GET(r, files_whole),
+				     COUNT_GET(r, bytes_found) - COUNT_GET(r, bytes_whole));
+	if (told.reason)
+		return told;
+	told.seconds = stretch(rates, told.seconds);
+	told.low = stretch(rates, told.low);
+	told.high = stretch(rates, told.high);
+	if (told.seconds < 0 || told.low < 0 || told.high < 0)
+		told.reason = "the calendar leaves it no time";
+	return told;
+}
+
 struct rates *rates_new(struct retriever *retriever)
 {
 	struct rates *rates = g_new0(struct rates, 1);
 
 	rates->retriever = retriever;
+	rates->estimate = estimate_new();
 	tick(rates);
 	rates->timer = g_timeout_add_seconds(1, tick, rates);
 	return rates;
@@ -97,5 +172,6 @@ void rates_free(struct rates *rates)
 	if (!rates)
 		return;
 	g_source_remove(rates->timer);
+	estimate_free(rates->estimate);
 	g_free(rates);
 }

@@ -4,6 +4,7 @@
 #ifndef RATES_H
 #define RATES_H
 
+#include "estimate.h"
 #include "retriever.h"
 
 struct rates;
@@ -12,5 +13,8 @@ struct rates *rates_new(struct retriever *retriever);
 void rates_free(struct rates *rates);
 int64_t rates_files(struct rates *rates);
 int64_t rates_bytes(struct rates *rates);
+/* How long the rest takes, by the clock: pauses of the calendar are in it, one that was ordered is
+ * not.  Main thread. */
+struct estimate_time rates_rest(struct rates *rates);
 
 #endif

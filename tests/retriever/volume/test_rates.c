@@ -47,6 +47,23 @@ START_TEST(less_than_before)
 }
 END_TEST
 
+/* Nothing can be told of names that are not known, nor at once. */
+START_TEST(what_is_left)
+{
+	core_make(&core);
+	core_open(&core);
+	ck_assert_str_eq(rates_rest(core.retriever->rates).reason, "not every directory is filled");
+	COUNT_SET(core.retriever, exact, 1);
+	COUNT_SET(core.retriever, unfilled, 0);
+	ck_assert_ptr_null(rates_rest(core.retriever->rates).reason); /* all of nothing */
+	ck_assert_int_eq(rates_rest(core.retriever->rates).seconds, 0);
+	COUNT_ADD(core.retriever, files_found, 10);
+	ck_assert_str_eq(rates_rest(core.retriever->rates).reason,
+			 "it has worked for less than a minute");
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("rates");
@@ -55,5 +72,6 @@ int main(void)
 	tcase_add_test(tcase, follow_the_counters);
 	tcase_add_test(tcase, nothing_moves);
 	tcase_add_test(tcase, less_than_before);
+	tcase_add_test(tcase, what_is_left);
 	return run_suite(suite);
 }
