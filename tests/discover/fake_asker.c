@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Stands in for migrate-discover, which may be in the hands of the old server: what it does depends
  * on the question, or on the last number of the address. */
+#include <glib.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -91,7 +92,7 @@ int main(void)
 {
 	static char data[SAY_MAX];
 	const ssize_t n = recv(FD, data, sizeof(data), 0);
-	char **question = n > 0 ? hear(data, (size_t)n) : NULL;
+	g_auto(GStrv) question = n > 0 ? hear(data, (size_t)n) : NULL;
 
 	if (!question)
 		return 5;
