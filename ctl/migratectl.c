@@ -384,6 +384,15 @@ static gboolean check_usage(const struct command *command, int arguments)
 	return TRUE;
 }
 
+/* Each restart costs NFSv4 clients a time of grace, and one can do for all. */
+static void say_restart(enum ctl_exit result)
+{
+	puts(result ? "not all are finished: leave the file servers' configuration as it is until "
+		      "they are, so that one restart, and one grace period, does for all"
+		    : "all are finished: take the layer out of the file servers' configuration for "
+		      "all of them at once: one restart, and one grace period, does");
+}
+
 /* Chooses the volumes, and does it. */
 static enum ctl_exit run_command(const struct command *command, int argc, char **argv)
 {
@@ -405,7 +414,12 @@ static enum ctl_exit run_command(const struct command *command, int argc, char *
 	given.volume = given.volumes[0];
 	if (given.many && command->many == SAID)
 		ctl_announce(&given, command->name);
-	return command->many == AT_ONCE ? command->run(&given) : ctl_in_turn(&given, command->run);
+	if (command->many == AT_ONCE)
+		return command->run(&given);
+	enum ctl_exit result = ctl_in_turn(&given, command->run);
+	if (given.many && command->run == finalize_volume)
+		say_restart(result);
+	return result;
 }
 
 int main(int argc, char **argv)

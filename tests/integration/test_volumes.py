@@ -119,6 +119,10 @@ def several_at_once(args):
     text = v.ctl('finalize', '--wave=1', status=1)
     expect(text.startswith('finalize of 2 volumes, one after the other: a, b\n'), text)
     expect('a: finished' in text, 'a, though b is not whole')
+    expect('not all are finished' in text, text)
+    v.crawl('b')
+    text = v.ctl('finalize', '--wave=1')
+    expect('b: finished' in text and text.endswith('one grace period, does\n'), text)
     no_differences(tree.compare(f'{TREES}/old/a', f'{TREES}/new/a'))
 
 
