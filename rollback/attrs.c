@@ -39,27 +39,16 @@ static GBytes *read_xattr(const char *path, const char *name)
 	return len < 0 ? NULL : g_bytes_new(value, (gsize)len);
 }
 
-static ssize_t list_xattrs(int fd, const char *path, char *list, size_t room)
-{
-	ssize_t len = flistxattr(fd, list, room);
-
-	return len < 0 && errno == EBADF /* O_PATH */ ? listxattr(path, list, room) : len;
-}
-
 /* NULL with *ret = -errno. */
 static GHashTable *read_xattrs(int fd, int *ret)
 {
-	char few[1024]; /* all that most have */
-	g_autofree char *path = magic_link(fd), *many = NULL;
-	const char *list = few;
+	g_autofree char *path = magic_link(fd), *list = g_malloc(XATTR_LIST_MAX);
 	g_autoptr(GHashTable) xattrs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
 							     (GDestroyNotify)g_bytes_unref);
-	ssize_t len = list_xattrs(fd, path, few, sizeof(few));
+	ssize_t len = flistxattr(fd, list, XATTR_LIST_MAX);
 
-	if (len < 0 && errno == ERANGE) {
-		list = many = g_malloc(XATTR_LIST_MAX);
-		len = list_xattrs(fd, path, many, XATTR_LIST_MAX);
-	}
+	if (len < 0 && errno == EBADF) /* O_PATH */
+		len = listxattr(path, list, XATTR_LIST_MAX);
 	*ret = len < 0 && errno != EOPNOTSUPP && errno != EPERM ? -errno : 0;
 	for (const char *name = list; name < list + len; name += strlen(name) + 1) {
 		GBytes *value = is_carried(name) ? read_xattr(path, name) : NULL;
