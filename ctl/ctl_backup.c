@@ -209,8 +209,8 @@ enum ctl_exit ctl_backup_list(const struct ctl *ctl)
 	if (!ret && (fflush(stdout) || ferror(stdout)))
 		ret = -errno;
 	if (ret)
-		ctl_complain("%s: %s: this list is not complete: do not use it", list.root,
-			     ret == -EAGAIN ? "nothing is here yet" : g_strerror(-ret));
+		ctl_complain("%s: %s: this list is not complete: do not use it; make it again",
+			     list.root, ret == -EAGAIN ? "nothing is here yet" : g_strerror(-ret));
 	else if (list.vague)
 		ctl_complain("%" G_GUINT64_FORMAT " names have a line break: their patterns have ? "
 			     "in its place, and may leave out more",

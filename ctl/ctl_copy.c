@@ -48,13 +48,14 @@ static enum ctl_exit crawl(const struct ctl *ctl)
 	g_autoptr(GError) error = NULL;
 	int status;
 
-	if (!crawler || !socket) {
-		ctl_complain("copy: " CRAWLER " is not installed");
+	if (!crawler)
+		ctl_complain("copy: %s: " CRAWLER " is not installed; install all of Quickmigrate",
+			     ctl->volume);
+	if (!crawler || !socket)
 		return CTL_REFUSED;
-	}
 	if (!g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_CHILD_INHERITS_STDIN, NULL, NULL, NULL,
 			  NULL, &status, &error)) {
-		ctl_complain("copy: %s", error->message);
+		ctl_complain("copy: %s: %s", ctl->volume, error->message);
 		return CTL_REFUSED;
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == CRAWLER_LEFT)

@@ -133,7 +133,9 @@ static enum ctl_exit list_all(struct listing *listing, struct ctl_link *link)
 			return result;
 		gint64 next = list_part(listing, reply, start);
 		if (next == start) {
-			ctl_complain("the rest of the list does not come; restart the retriever");
+			ctl_complain("%s: the rest of the list does not come; restart the "
+				     "retriever with: systemctl restart migrate-retriever@%s",
+				     listing->ctl->volume, listing->ctl->volume);
 			return CTL_REFUSED;
 		}
 		start = next;

@@ -285,7 +285,9 @@ static enum ctl_exit make(struct making *m, const char *key)
 	if (result)
 		return result;
 	if (!strcmp(m->final->state, "unattached") || g_str_has_prefix(m->final->state, "cop")) {
-		ctl_complain("%s: nothing was migrated: it is %s", volume, m->final->state);
+		ctl_complain("%s: nothing was migrated: it is %s; attach it first: " PROGRAM
+			     " attach %s",
+			     volume, m->final->state, volume);
 		return CTL_REFUSED;
 	}
 	read_losses(m);

@@ -58,7 +58,9 @@ struct ctl_link *ctl_link_open(const struct ctl *ctl, const char *volume, enum c
 		return NULL;
 	int failed = migrate_volume_new(volume, socket, MIGRATE_ROLE_CONTROL, &handle);
 	if (failed) {
-		ctl_complain("%s: %s", volume, g_strerror(-failed));
+		ctl_complain("%s: the retriever's socket %s cannot be used: %s; give another one "
+			     "in the configuration",
+			     volume, socket, g_strerror(-failed));
 		return NULL;
 	}
 	struct ctl_link *link = g_new0(struct ctl_link, 1);

@@ -222,7 +222,8 @@ enum ctl_exit ctl_report(const struct ctl *ctl)
 	if ((!ctl->final && (ctl->output || ctl->key)) ||
 	    (!ctl->check && (ctl->signers || ctl->tree)) ||
 	    ctl->final + ctl->check + ctl->json > 1) {
-		ctl_complain("report: these options do not go together; see " PROGRAM " --help");
+		ctl_complain("report: these options do not go together; see " PROGRAM
+			     " report --help");
 		return CTL_USAGE;
 	}
 	if (ctl->arguments[0] && (!ctl->check || ctl->tree)) {

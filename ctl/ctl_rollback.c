@@ -179,7 +179,9 @@ static enum ctl_exit run_once(const struct ctl *ctl, const struct volume_config 
 		if (!stop)
 			ctl_complain("%s: %s", ctl->volume, error->message);
 		else if (!ctl->follow)
-			ctl_complain("%s: stopped; the next run goes on where it was", ctl->volume);
+			ctl_complain("%s: stopped; the next " PROGRAM
+				     " rollback %s goes on where it was",
+				     ctl->volume, ctl->volume);
 	} else {
 		if (!ctl->plan && !stop)
 			note_status(config, ctl->follow, &result);
@@ -189,7 +191,9 @@ static enum ctl_exit run_once(const struct ctl *ctl, const struct volume_config 
 			print_text(ctl->volume, ctl->plan, &result);
 		fflush(stdout);
 		if (stop && !ctl->follow)
-			ctl_complain("%s: stopped; the next run goes on where it was", ctl->volume);
+			ctl_complain("%s: stopped; the next " PROGRAM
+				     " rollback %s goes on where it was",
+				     ctl->volume, ctl->volume);
 		else if (!result.conflicts->len && !result.done.left)
 			status = CTL_OK;
 	}
@@ -215,7 +219,7 @@ enum ctl_exit ctl_rollback(const struct ctl *ctl)
 		return CTL_USAGE;
 	}
 	if (ctl->follow && ctl->plan) {
-		ctl_complain("rollback: --plan and --follow do not go together");
+		ctl_complain("rollback: --plan and --follow do not go together: give one of them");
 		config_free(config);
 		return CTL_USAGE;
 	}

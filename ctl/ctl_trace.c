@@ -140,7 +140,7 @@ static void print_page(struct tracing *tracing, GKeyFile *reply)
 
 	if (overwritten)
 		ctl_complain("%" G_GUINT64_FORMAT " events were overwritten before they could be "
-			     "shown",
+			     "shown; see what comes with --follow",
 			     overwritten);
 	for (unsigned i = 0; keys && keys[i]; i++) {
 		g_autofree char *line = ctl_text(reply, "events", keys[i]);

@@ -173,7 +173,7 @@ static enum ctl_exit conclude(const struct ctl *ctl, GKeyFile *reply, const char
 	g_autofree char *error = ctl_text(reply, GROUP, "error");
 
 	if (*error)
-		ctl_complain("verify: %s", error);
+		ctl_complain("verify: %s: %s", ctl->volume, error);
 	if (!strcmp(state, "stopped") || *error)
 		ctl_complain("verify: the next migratectl verify %s --content goes on where it was",
 			     ctl->volume);
@@ -187,7 +187,9 @@ static enum ctl_exit show(const struct ctl *ctl, struct ctl_link *link, GKeyFile
 	bool begun = false;
 
 	if (!strcmp(state, "none")) {
-		ctl_complain("verify: %s: both sides were not compared yet", ctl->volume);
+		ctl_complain("verify: %s: both sides were not compared yet; begin with: " PROGRAM
+			     " verify %s --content",
+			     ctl->volume, ctl->volume);
 		return CTL_REFUSED;
 	}
 	if (ctl->json) {
@@ -267,7 +269,7 @@ static char *command_of(const struct ctl *ctl)
 	if (ctl->sample && !ctl_parse_sample("verify", ctl->sample, &sample))
 		return NULL;
 	if (ctl->seed && !g_ascii_string_to_unsigned(ctl->seed, 10, 0, G_MAXUINT64, &seed, NULL)) {
-		ctl_complain("verify: --seed: \"%s\" is no number", ctl->seed);
+		ctl_complain("verify: --seed: \"%s\" is no number; write for example 1", ctl->seed);
 		return NULL;
 	}
 	if (ctl->list)

@@ -364,7 +364,8 @@ static gboolean check_many(const struct command *command)
 	if (option)
 		return ctl_complain("%s: --%s needs the NAME of one volume", command->name, option);
 	return strcmp(command->name, "errors") || given.summary ||
-	       ctl_complain("errors: of several volumes there is a --summary only");
+	       ctl_complain("errors: of several volumes there is a --summary only: give that, or "
+			    "one NAME");
 }
 
 static gboolean check_usage(const struct command *command, int arguments)
@@ -445,7 +446,7 @@ int main(int argc, char **argv)
 	if (!check_usage(command, argc - 2))
 		return CTL_USAGE;
 	if (geteuid() != 0 && !given.check) {
-		ctl_complain("must be run as root");
+		ctl_complain("%s: must be run as root; use sudo", command->name);
 		return CTL_USAGE;
 	}
 	return run_command(command, argc - 2, argv + 2);
