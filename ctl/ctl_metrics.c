@@ -13,10 +13,12 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "ctl_crowd.h"
 #include "ctl_http.h"
 
-#define PREFIX	 "quickmigrate_"
-#define FILENAME "quickmigrate.prom"
+#define PREFIX	  "quickmigrate_"
+#define FILENAME  "quickmigrate.prom"
+#define ANSWER_US (5 * G_USEC_PER_SEC) /* below the usual timeout of a scrape */
 
 enum type { GAUGE, COUNTER, FLAG };
 
@@ -61,6 +63,10 @@ static const struct family {
 	{"background_paused", NULL, FLAG, "now", "paused", "1 while background work is paused."},
 	{"background_limit_bytes_per_second", NULL, GAUGE, "now", "bandwidth",
 	 "Limit of background reads, 0 if there is none."},
+	{"background_limit_requests_per_second", NULL, GAUGE, "now", "requests",
+	 "Limit of background requests, 0 if there is none."},
+	{"background_window_requests", NULL, GAUGE, "yield", "window",
+	 "Background requests that may be under way, by how the old server answers."},
 	{"crawlers", NULL, GAUGE, "now", "crawlers", "Crawlers that are connected."},
 	{"journal_complete", NULL, FLAG, "journal", "complete",
 	 "1 if the journal knows of all that clients changed."},
@@ -233,21 +239,15 @@ static char *text_of(const GArray *volumes, bool open)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static GKeyFile *ask_volume(const struct ctl *ctl, const char *name)
+/* What is not the retriever's to say. */
+static void add_neighbours(const struct ctl *ctl, const char *name, GKeyFile *status)
 {
 	struct ctl one = *ctl;
-	GKeyFile *status = NULL;
-	enum ctl_exit result;
-	struct ctl_link *link = ctl_link_open(ctl, name, &result);
 
 	one.volume = name;
-	if (link && !ctl_ask(link, "status", true, &status)) {
-		ctl_journal_state(&one, status);
-		ctl_guard_state(&one, status);
-		ctl_rollback_status(&one, name, status);
-	}
-	ctl_link_close(link);
-	return status;
+	ctl_journal_state(&one, status);
+	ctl_guard_state(&one, status);
+	ctl_rollback_status(&one, name, status);
 }
 
 static char *make_text(const struct ctl *ctl, bool open)
@@ -255,17 +255,31 @@ static char *make_text(const struct ctl *ctl, bool open)
 	g_autoptr(GError) error = NULL;
 	g_auto(GStrv) names = config_volumes(ctl->config_file, &error);
 	g_autoptr(GArray) volumes = g_array_new(FALSE, FALSE, sizeof(struct volume));
+	struct ctl all = *ctl;
+	struct ctl_crowd *crowd;
 
 	if (!names) {
 		ctl_complain("%s", error->message);
 		return NULL;
 	}
+	all.volumes = names;
+	crowd = ctl_crowd_new(&all);
+	if (!crowd)
+		return NULL;
 	g_array_set_clear_func(volumes, volume_clear);
-	for (guint i = 0; names[i]; i++) {
-		struct volume volume = {g_strdup(names[i]), ask_volume(ctl, names[i])};
+	ctl_crowd_ask(crowd, "status");
+	ctl_crowd_wait(crowd, g_get_monotonic_time() + ANSWER_US);
+	for (guint i = 0; i < crowd->n; i++) {
+		struct ctl_member *member = &crowd->members[i];
+		struct volume volume = {g_strdup(member->name), NULL};
 
+		if (!member->waits && !member->status)
+			volume.status = g_steal_pointer(&member->reply);
+		if (volume.status)
+			add_neighbours(ctl, volume.name, volume.status);
 		g_array_append_val(volumes, volume);
 	}
+	ctl_crowd_free(crowd);
 	return text_of(volumes, open);
 }
 

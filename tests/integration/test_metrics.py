@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -160,6 +161,15 @@ def in_a_real_prometheus(migration):
     wait_for('an alert says so', lambda: query('ALERTS{alertname="QuickmigrateWhole"}'),
              process=server)
 
+    dashboard(migration)
+    migration.retriever.send_signal(signal.SIGSTOP)         # who hangs holds nobody up
+    text = metrics(migration).stdout
+    migration.retriever.send_signal(signal.SIGCONT)
+    expect(f'quickmigrate_up{{volume="{VOLUME}"}} 0\n' in text and '_files_whole' not in text, text)
+
+
+def dashboard(migration):
+    """Each of its panels finds what it shows."""
     with open(SHIPPED + '/quickmigrate-dashboard.json') as file:
         panels = json.load(file)['panels']
     expect(len(panels) > 5, 'there are panels')
