@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "leaving.h"
 #include "durability.h"
 #include "verify.h"
 #include "volume/aside.h"
@@ -91,6 +92,8 @@ static int check_aside(struct retriever *retriever, char **message)
 	if (retriever->prior && unlinkat(retriever->private_fd, PRIOR_DIR, AT_REMOVEDIR) < 0 &&
 	    errno != ENOENT)
 		ret = aside_put(retriever, retriever->private_fd, PRIOR_DIR, "", PRIOR_DIR);
+	if (!ret)
+		ret = leaving_recover(retriever);
 	if (!ret)
 		ret = aside_count(retriever);
 	if (ret) {

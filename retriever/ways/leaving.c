@@ -18,6 +18,8 @@
 #include "volume/links.h"
 #include "volume/report.h"
 
+#define LEFT "left-"
+
 /* One name of the file. */
 struct name {
 	int dir_fd;
@@ -261,21 +263,21 @@ static int take_moved(struct object *object, int aside_fd, const char *as, const
 	return ret;
 }
 
+/* What it is called there meanwhile.  g_free. */
+static char *name_aside(uint64_t fileid)
+{
+	return g_strdup_printf(LEFT "%016" G_GINT64_MODIFIER "x", fileid);
+}
+
 /* Lock held. */
 static int take_name(struct object *object, int aside_fd, const struct name *name)
 {
 	struct retriever *retriever = object->retriever;
-	g_autofree char *as =
-		g_strdup_printf("left-%016" G_GINT64_MODIFIER "x", object->record.fileid);
+	g_autofree char *as = name_aside(object->record.fileid);
 	g_autofree char *dir = retriever_fd_path(name->dir_fd);
 	g_autofree char *root = retriever_fd_path(retriever->root_fd);
 	const char *below = g_str_has_prefix(dir, root) ? dir + strlen(root) : "";
-	int ret = 0;
 
-	if (is_name(aside_fd, as, &object->key)) /* it was killed there */
-		ret = take_moved(object, aside_fd, as, below, name->name);
-	if (ret)
-		return ret;
 	if (renameat2(name->dir_fd, name->name, aside_fd, as, RENAME_NOREPLACE) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (is_name(aside_fd, as, &object->key))
@@ -379,4 +381,37 @@ int leave_file(struct object *object, const char *reason, const char *because, u
 	errors_forget(object->retriever->errors, &object->key);
 	*count = names->len;
 	return 0;
+}
+
+/* Another stub of that name is one that clients had put there. */
+static bool is_left(int aside_fd, const char *name)
+{
+	int fd = openat(aside_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct migrate_record rec;
+	bool is = false;
+
+	if (fd >= 0 && migrate_record_load(fd, &rec) > 0) {
+		g_autofree char *as = name_aside(rec.fileid);
+
+		is = !strcmp(as, name);
+		migrate_record_clear(&rec);
+	}
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+int leaving_recover(struct retriever *retriever)
+{
+	DIR *dir = retriever_list(retriever->private_fd, ASIDE_DIR);
+	const struct dirent *e;
+	int ret = 0;
+
+	while (dir && !ret && (e = readdir(dir)))
+		if (g_str_has_prefix(e->d_name, LEFT) && is_left(dirfd(dir), e->d_name))
+			ret = aside_put(retriever, dirfd(dir), e->d_name, "", e->d_name);
+	if (dir)
+		closedir(dir);
+	unlinkat(retriever->private_fd, ASIDE_DIR, AT_REMOVEDIR); /* if it is empty */
+	return ret;
 }

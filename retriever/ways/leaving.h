@@ -10,7 +10,7 @@
  * A name is moved to .migrate/aside/ and looked at there before it goes: a client may have put
  * another object in its place meanwhile, which is moved back; or stays aside, where the place is
  * taken once more.  Killed anywhere: the report has a line too many, maybe; the file is listed as
- * before, with fewer names, or one of them is in aside/, from where the same command takes it. What
+ * before, with fewer names, or one of them is in aside/, from where the next command takes it. What
  * another tool had copied of it (MIGRATE_REC_ADOPTED) stays in aside/.
  */
 #ifndef LEAVING_H
@@ -26,5 +26,8 @@
  */
 int leave_file(struct object *object, const char *reason, const char *because, unsigned *names,
 	       char **text);
+
+/* What a kill has left of that in aside/ goes.  0 or -errno. */
+int leaving_recover(struct retriever *retriever);
 
 #endif

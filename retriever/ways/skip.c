@@ -319,6 +319,7 @@ int skip_command(struct retriever *retriever, const char *argument, char **text)
 		ret = order.filtered ? take_filtered(&s, text) : resolve(&s, text);
 	if (!ret)
 		ret = skip_targets(&s, text);
+	leaving_recover(retriever);
 	g_free(s.failure);
 	g_strfreev(order.lines);
 	return ret;

@@ -212,6 +212,89 @@ START_TEST(i1_a_copy_of_it)
 }
 END_TEST
 
+/* Likewise, in a retriever of its own that is killed. */
+static struct backend *refusing_reads(struct core *made, struct backend *inner)
+{
+	struct backend *fault = backend_fault_new(inner);
+
+	backend_fault_add(fault, &(struct fault_rule){
+					 .ops = READS, .action = FAULT_ERROR, .status = -EACCES});
+	return fault;
+}
+
+static unsigned reports(void)
+{
+	g_autofree char *path =
+		g_strconcat(core.root, "/" MIGRATE_PRIVATE_DIR "/" REPORT_FILE, NULL);
+	g_autofree char *line = g_strconcat("name\t", core.root, "/d/f0\t", NULL), *text = NULL;
+	unsigned n = 0;
+
+	if (g_file_get_contents(path, &text, NULL, NULL))
+		for (const char *at = text; (at = strstr(at, line)); at++)
+			n++;
+	return n;
+}
+
+/* With its record, or not at all; and then it is in the report. */
+static void expect_stub_or_nothing(int fd)
+{
+	int file = openat(fd, "f0", O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_eq(file >= 0 ? migrate_has_record(file) : 1, 1);
+	ck_assert(file >= 0 || reports());
+	if (file >= 0)
+		close(file);
+}
+
+/* Killed before every step, and asked again: nobody is shown a hole, and nothing of it is left. */
+START_TEST(i4_killed_at_every_step)
+{
+	bool killed = true;
+
+	for (int nth = 1; killed; nth += CORE_STEP) {
+		g_autofree char *command = NULL, *answer = NULL;
+		int fd, file;
+
+		core_make(&core);
+		core.wrap = refusing_reads;
+		make_files("d", 2);
+		core_supervise(&core, 0);
+		core_connect(&core);
+		fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+		ck_assert_int_eq(fill(fd), 0);
+		file = open_below(fd, "f0", O_RDONLY);
+		ck_assert_int_lt(core_range(&core, file, 0, 1), 0);
+		close(file);
+		command = g_strconcat("skip names ", core.root, "/d/f0\nleave", NULL);
+		atomic_store(&core_shared->left, nth);
+		answer = core_control(&core, command); /* asked again, where it was killed */
+		killed = core_killed();
+		expect_stub_or_nothing(fd);
+		for (unsigned i = 0; i < 3 && is_here("d/f0"); i++) {
+			g_autofree char *again = NULL;
+
+			file = open_below(fd, "f0", O_RDONLY);
+			ck_assert_int_lt(core_range(&core, file, 0, 1), 0);
+			close(file);
+			again = core_control(&core, command);
+		}
+		if (killed) /* what was on its way goes, too */
+			g_free(core_control(&core, command));
+		ck_assert(!is_here("d/f0") && is_here("d/f1"));
+		ck_assert_uint_ge(reports(), 1); /* once for each reason that is listed */
+		core_expect_answer(&core, "aside", "next=-1");
+		shell("! grep left- %s/" MIGRATE_PRIVATE_DIR "/" REPORT_FILE
+		      " && ! ls %s/" MIGRATE_PRIVATE_DIR "/aside 2>&1 | grep left-",
+		      core.root, core.root);
+		core_disconnect(&core);
+		core_end_supervision(&core);
+		close(fd);
+		core_free(&core);
+		ck_assert_int_lt(nth, 200);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("leaving");
@@ -224,5 +307,6 @@ int main(void)
 	tcase_add_test(tcase, i6_its_directory_is_filled_first);
 	tcase_add_test(tcase, i12_no_report);
 	tcase_add_test(tcase, i1_a_copy_of_it);
+	tcase_add_test(tcase, i4_killed_at_every_step);
 	return run_suite(suite);
 }
