@@ -514,6 +514,24 @@ START_TEST(one_link_goes)
 }
 END_TEST
 
+/* A directory whose content the old server did not list, and that was given up: none of that came,
+ * so nobody removed it here, whatever the directory is called now. */
+START_TEST(i10_what_was_left_there)
+{
+	trees_make(FILL);
+	sh("rm -r " NEW_TREE "/a/* && mkdir " NEW_TREE "/.migrate && "
+	   "printf 'name\t" NEW_TREE "/a\tit is not listed\n' >" NEW_TREE "/.migrate/report");
+	make("a/new", "echo new >a/new");
+	go_back(10); /* it is said of each */
+	sh("cd " OLD_TREE "/a && test -e new -a -e 1 -a -e 2 -a -e 3");
+	move("a", "elsewhere");
+	make("elsewhere/newer", "echo newer >elsewhere/newer");
+	take_away("elsewhere/new");
+	go_back(10); /* it is said of each */
+	sh("cd " OLD_TREE "/elsewhere && test -e newer -a -e 1 -a -e 2 -a -e 3 -a ! -e new");
+}
+END_TEST
+
 /* What a scan found after a gap: too much, and renames as names that went and came. */
 START_TEST(scanned)
 {
@@ -561,6 +579,7 @@ int main(void)
 	tcase_add_test(tcase, planned);
 	tcase_add_test(tcase, replaced_and_left);
 	tcase_add_test(tcase, one_link_goes);
+	tcase_add_test(tcase, i10_what_was_left_there);
 	tcase_add_test(tcase, scanned);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
