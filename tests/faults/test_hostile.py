@@ -445,7 +445,7 @@ def cookies(args):
 
 @case()
 def repeats(args):
-    begin(args, 'repeats', {'repeats': Repeats(**inner())}).run(20)
+    begin(args, 'repeats', {'repeats': Repeats(**inner())}).run(120)
 
 
 @case()
@@ -459,7 +459,7 @@ def endless(args):
 @case()
 def inside(args):
     begin(args, 'inside', {'inside': Inside(**inner()),
-                           'bare': InsideBare(**inner())}).run(20)
+                           'bare': InsideBare(**inner())}).run(120)
 
 
 @case()

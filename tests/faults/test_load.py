@@ -280,7 +280,12 @@ def never_read(args):
     """Peers that ask and never read an answer; one that is ended for that comes back."""
     world = World(args)
     peer, slowest = world.peer(), 0
-    mute = [world.peer(CONTROLLER, timeout=0.1) for _ in range(4)]
+
+    def connect():
+        other = world.peer(CONTROLLER)
+        other.sock.settimeout(0.1)              # for what it sends from now on
+        return other
+    mute = [connect() for _ in range(4)]
     asked = ended = 0
     end = time.monotonic() + (args.seconds or (60 if args.long else 6))
     with world.usage() as usage:
@@ -294,7 +299,7 @@ def never_read(args):
                     pass
                 except OSError:
                     other.close()
-                    mute[n] = world.peer(CONTROLLER, timeout=0.1)
+                    mute[n] = connect()
                     ended += 1
             slowest = max(slowest, world.serve(peer))
     world.finish('never_read', usage, slowest, f'asked={asked} ended={ended}')
