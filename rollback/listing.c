@@ -160,9 +160,11 @@ void listing_search(struct tree *tree, GHashTable *nodes)
 
 /* ---- given up -------------------------------------------------------------------------------- */
 
-/* Whether the report of losses has such a name: one of the paths, or with above a directory that
- * they are in.  paths: NULL-terminated. */
-static bool is_reported(const struct tree *tree, const char *const *paths, bool above)
+typedef bool (*reported_fn)(const char *reported, const void *arg);
+
+/* Whether the report of losses has the name of something that was given up, and is() says so of its
+ * path. */
+static bool is_reported(const struct tree *tree, reported_fn is, const void *arg)
 {
 	g_autofree char *inside =
 		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, REPORT_FILE, NULL);
@@ -175,14 +177,9 @@ static bool is_reported(const struct tree *tree, const char *const *paths, bool 
 		file = fopen(tree->config->report, "re");
 	while (file && !found && getline(&line, &size, file) > 0) {
 		struct report_line parsed = {0};
-		bool is = report_parse(g_strchomp(line), &parsed) && parsed.kind == REPORT_NAME;
 
-		for (const char *const *path = paths; is && *path && !found; path++) {
-			size_t len = strlen(parsed.path);
-
-			found = !strncmp(*path, parsed.path, len) &&
-				(!(*path)[len] || (above && (*path)[len] == '/'));
-		}
+		found = report_parse(g_strchomp(line), &parsed) && parsed.kind == REPORT_NAME &&
+			is(parsed.path, arg);
 		report_line_clear(&parsed);
 	}
 	if (file)
@@ -190,13 +187,34 @@ static bool is_reported(const struct tree *tree, const char *const *paths, bool 
 	return found;
 }
 
-bool listing_given_up(const struct tree *tree, const struct node *dir, const struct node *node)
+static bool is_called(const char *reported, const void *arg)
 {
-	g_autofree char *above = tree_shown_path(dir);
-	const struct place *place = node->at->pdata[0];
-	g_autofree char *path = g_build_filename(tree->config->root, above, place->name, NULL);
+	const char *slash = strrchr(reported, '/');
 
-	return is_reported(tree, (const char *const[]){path, NULL}, false);
+	return slash && !strcmp(slash + 1, arg);
+}
+
+/*
+ * The report has the directory's path at that time, and clients may have renamed it before and
+ * since.  So the last component alone counts: too much is left there, and listed, rather than
+ * removed.
+ */
+bool listing_given_up(const struct tree *tree, const struct node *node)
+{
+	const struct place *place = node->at->pdata[0];
+
+	return is_reported(tree, is_called, place->name);
+}
+
+/* arg: paths, NULL-terminated. */
+static bool is_or_is_above(const char *reported, const void *arg)
+{
+	const size_t len = strlen(reported);
+
+	for (const char *const *path = arg; *path; path++)
+		if (!strncmp(*path, reported, len) && (!(*path)[len] || (*path)[len] == '/'))
+			return true;
+	return false;
 }
 
 bool listing_left(const struct tree *tree, const struct node *dir)
@@ -205,5 +223,5 @@ bool listing_left(const struct tree *tree, const struct node *dir)
 	g_autofree char *here = g_build_filename(tree->config->root, now, NULL);
 	g_autofree char *there = then ? g_build_filename(tree->config->root, then, NULL) : NULL;
 
-	return is_reported(tree, (const char *const[]){here, there, NULL}, true);
+	return is_reported(tree, is_or_is_above, (const char *const[]){here, there, NULL});
 }

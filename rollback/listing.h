@@ -14,8 +14,9 @@
 int listing_here(struct tree *tree, struct node *dir);
 /* Walks the whole tree for names of nodes (by inode number), which go to node->at. */
 void listing_search(struct tree *tree, GHashTable *nodes);
-/* Whether the administrator gave up the name (migratectl skip), so that it never was here. */
-bool listing_given_up(const struct tree *tree, const struct node *dir, const struct node *node);
+/* Whether the administrator gave up the name (migratectl skip), so that it never was here; or one
+ * like it somewhere else. */
+bool listing_given_up(const struct tree *tree, const struct node *node);
 /* Likewise of what the directory has there, or one above it: nobody knows what that was, so nothing
  * of it was removed here. */
 bool listing_left(const struct tree *tree, const struct node *dir);

@@ -198,8 +198,7 @@ static bool may_go(const struct tree *tree, const struct node *dir, const struct
 {
 	if (changed_there(tree, node) || (!node->was_carried && listing_left(tree, dir)))
 		return false;
-	return replaced || node->was_carried || tree_is_gone(dir) ||
-	       !listing_given_up(tree, dir, node);
+	return replaced || node->was_carried || !listing_given_up(tree, node);
 }
 
 static int take_unknown(struct tree *tree, struct node *dir, const struct old_name *name)

@@ -48,18 +48,21 @@ START_TEST(given_up)
 	trees_make(FILL);
 	sh("mkdir " NEW_TREE "/.migrate && "
 	   "printf 'name\t" NEW_TREE "/a/never\tgiven up\n' >" NEW_TREE "/.migrate/report && "
+	   "printf 'name\t" NEW_TREE "/before/moved\tgiven up\n' >>" NEW_TREE "/.migrate/report && "
 	   "echo x >" OLD_TREE "/a/never");
 	trees_commit();
 	journal_store_close(journal);
 	way_open(&way);
 	struct migrate_binding a = handle_of("a");
 	struct node *dir = tree_node(way.tree, &a);
-	ck_assert(listing_given_up(way.tree, dir, tree_node_there(way.tree, dir, "never", 1)));
-	ck_assert(!listing_given_up(way.tree, dir, tree_node_there(way.tree, dir, "1", 2)));
+	ck_assert(listing_given_up(way.tree, tree_node_there(way.tree, dir, "never", 1)));
+	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "1", 2)));
+	/* its directory had another path then */
+	ck_assert(listing_given_up(way.tree, tree_node_there(way.tree, dir, "moved", 3)));
 	ck_assert(!listing_left(way.tree, dir));
 	sh("printf 'name\t" NEW_TREE "/a\tit is not listed\n' >>" NEW_TREE "/.migrate/report");
 	ck_assert(listing_left(way.tree, dir));
-	ck_assert(!listing_given_up(way.tree, dir, tree_node_there(way.tree, dir, "1", 2)));
+	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "1", 2)));
 	ck_assert(!listing_left(way.tree, way.tree->root));
 	way_close(&way);
 }
