@@ -313,7 +313,7 @@ START_TEST(an_owner_that_is_no_id)
 	ck_assert_int_eq(attributes_report(core.retriever, &carried, core.retriever->root_fd, "x"),
 			 0);
 	core_expect_report(&core, "owner\t");
-	core_expect_report(&core, "/new/x\tthe old server's owner is 4294967295");
+	core_expect_report(&core, "/new/x\tthe old server's owner is nobody who is known here");
 	attributes_clear(&carried);
 	close(fd);
 	core_free(&core);
