@@ -141,6 +141,7 @@ enum ctl_exit ctl_mend(const struct ctl *ctl, const char *path);
 enum ctl_exit ctl_rollback(const struct ctl *ctl);
 enum ctl_exit ctl_backup_list(const struct ctl *ctl);
 enum ctl_exit ctl_metrics(const struct ctl *ctl);
+enum ctl_exit ctl_cutover(const struct ctl *ctl);
 /* "volume" is the old server's name. */
 enum ctl_exit ctl_discover(const struct ctl *ctl);
 

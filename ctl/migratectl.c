@@ -98,6 +98,8 @@ static const struct command {
 	 "look through the old server's tree: what can come, and how fast"},
 	{"copy", "NAME", 1, 1, ctl_copy,
 	 "copy the old server's tree, or bring the copy up to date"},
+	{"cutover", "NAME", 1, 1, ctl_cutover,
+	 "print the check-list of the switch, and who uses the old server"},
 	{"attach", "NAME...", 1, INT_MAX, ctl_attach,
 	 "bind the root to the old server; clients can be switched then", EACH},
 	{"status", "[NAME...]", 0, INT_MAX, ctl_status,
@@ -144,7 +146,7 @@ static const struct command *find_command(const char *name)
 /* It fits a screen, and has nothing that is of one command. */
 static void print_commands(void)
 {
-	puts("Usage: " PROGRAM " COMMAND [OPTION...] [NAME...] [ARGUMENT...]\nCommands:");
+	puts("Usage: " PROGRAM " COMMAND [OPTION...] [NAME...] [ARGUMENT...]; Commands:");
 	for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
 		printf("  %-12s %s\n", commands[i].name, commands[i].help);
 	puts(PROGRAM " COMMAND --help shows its options, " PROGRAM "(8) all there is to say");

@@ -35,8 +35,7 @@ gboolean config_parse_limits(void *field, const struct config_place *at, GError 
 	return *calendar || config_wrong(error, at, "%s", inner->message);
 }
 
-/* The host of a source, or NULL: it is this machine's own tree, or wrong.  g_free. */
-static char *host_of(const char *source)
+char *config_host(const char *source)
 {
 	struct nfs_url nfs;
 	struct smb_url smb;
@@ -85,7 +84,7 @@ static gboolean is_used(GKeyFile *parsed, const char *host)
 
 	for (unsigned i = 0; groups[i]; i++) {
 		g_autofree char *source = config_file_value(parsed, groups[i], "source");
-		g_autofree char *other = host_of(source);
+		g_autofree char *other = config_host(source);
 
 		if (other && !g_ascii_strcasecmp(host, other))
 			return TRUE;
@@ -97,7 +96,7 @@ gboolean config_find_server(const char *file, GKeyFile *parsed, struct volume_co
 			    GError **error)
 {
 	g_auto(GStrv) groups = g_key_file_get_groups(parsed, NULL);
-	g_autofree char *host = host_of(config->source);
+	g_autofree char *host = config_host(config->source);
 
 	for (unsigned i = 0; groups[i]; i++) {
 		const struct config_place at = {file, groups[i], NULL, NULL};

@@ -13,6 +13,9 @@ gboolean config_parse_bandwidth(void *field, const struct config_place *at, GErr
 gboolean config_parse_requests(void *field, const struct config_place *at, GError **error);
 gboolean config_parse_limits(void *field, const struct config_place *at, GError **error);
 
+/* The host of a source, or NULL: it is this machine's own tree, or wrong.  g_free. */
+char *config_host(const char *source);
+
 /* Fills in config->server, where config->source is on a host that has a group.  A group that no
  * volume of the file is under is a mistake: the server would not be spared. */
 gboolean config_find_server(const char *file, GKeyFile *parsed, struct volume_config *config,

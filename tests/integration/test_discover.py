@@ -112,10 +112,11 @@ def jailed(pid):
 
 class Lies:
     """A portmapper, MOUNT and NFS of a host, and what calls itself SMB.  exports: the reply to
-    EXPORT, or None: none comes; mount: likewise to MNT."""
+    EXPORT, or None: none comes; mount: likewise to MNT; dump: to DUMP."""
 
     def __init__(self, host):
-        self.exports = self.mount = b''
+        self.exports = self.mount = self.dump = b''
+        self.address = host.address
         self.smb = b''
         for port, serve in ((111, self.rpc), (635, self.rpc), (2049, self.rpc), (445, self.smb_peer)):
             ready = threading.Event()
@@ -142,19 +143,21 @@ class Lies:
         with contextlib.suppress(OSError), peer:
             while (call := read_record(peer)) is not None:
                 r = Reader(call, 4)
-                xid, _, _, program, _, procedure = (r.u32() for _ in range(6))
-                body = self.reply(program, procedure)
+                xid, _, _, program, version, procedure = (r.u32() for _ in range(6))
+                body = self.reply(program, version, procedure)
                 if body is not None:
                     peer.sendall(liar.record(xid, body))
 
-    def reply(self, program, procedure):
+    def reply(self, program, version, procedure):
         if procedure == 0:
             return b''
+        if program == PORTMAPPER and procedure == 3:    # GETPORT, GETADDR
+            return u32(635) if version == 2 else opaque(f'{self.address}.2.123'.encode())
         if program == PORTMAPPER:
             return b''.join(u32(1) + u32(number) + u32(3) + u32(6) + u32(port) for number, port in
                             ((nfs3.MOUNT, 635), (nfs3.NFS, 2049))) + u32(0)
         if program == nfs3.MOUNT:
-            return self.exports if procedure == 5 else self.mount
+            return {2: self.dump, 5: self.exports}.get(procedure, self.mount)
         return u32(10004) + u32(0) + u32(0)
 
 
@@ -310,6 +313,38 @@ def drafts(args):
     root, = (name for name in volumes if f'[volume {name}]\nroot = /srv/{name}\n'
              f'source = nfs://{host.address}/\n' in made['quickmigrate'])
     expect(f'path = /srv/{root}/data\n' in shares['elsewhere'], shares['elsewhere'])
+
+
+@case()
+def cutover(args):
+    """The check-list of a switch, with who has the old tree mounted, whatever the old server says."""
+    host = Host('liar')
+    server = Lies(host)
+    os.makedirs(BASE + '/new')
+    with open(BASE + '/quickmigrate.conf', 'w') as out:
+        out.write(f'[volume a]\nroot={BASE}/new\nsource=nfs://{host.address}/vol/a?version=3\n'
+                  f'acl-source=smb://bob@{host.address}/Share\nsmb-password-file=/x\n')
+    fstab = f'# {host.address}:/old\n{host.address}:/vol/a /a nfs defaults 0 0\n1{host.address}:/x /x nfs\n'
+    with open(BASE + '/fstab', 'w') as out:
+        out.write(fstab)
+    sh('mount', '--bind', BASE + '/fstab', '/etc/fstab')
+
+    def listed(*mounts):
+        server.dump = b''.join(u32(1) + opaque(client) + opaque(path) for client, path in mounts) + u32(0)
+        return sh(f'{args.build}/ctl/migratectl', '--config', BASE + '/quickmigrate.conf', 'cutover', 'a')
+
+    text = listed((b'one', b'/vol/a'), (b'two', b'/vol/a/below'), (b'three', b'/vol'), (b'four', b'/vol/ab'),
+                  (b'\x1b[2J\xff', b'/vol/a'), (b'five', b'/other'))
+    for line in ('one:/vol/a', 'two:/vol/a/below', 'three:/vol', '\\033[2J\\377:/vol/a', '/etc/fstab:2: ',
+                 f'\\\\{host.address}\\Share', 'migratectl attach a'):
+        expect(line in text, f'{line} is not in {text}')
+    for word in ('four', 'five', '/etc/fstab:1', '/etc/fstab:3'):
+        expect(word not in text, f'{word} is in {text}')
+    expect('none is known there' in listed(), 'nobody')
+    expect('and 280 more' in listed(*((b'%d' % n, b'/vol/a') for n in range(300))), 'many')
+    server.dump = u32(1) + u32(0xffffffff) + bytes(64)
+    text = sh(f'{args.build}/ctl/migratectl', '--config', BASE + '/quickmigrate.conf', 'cutover', 'a')
+    expect('showmount --all' in text and 'migratectl attach a' in text, text)
 
 
 if __name__ == '__main__':

@@ -58,7 +58,7 @@ class Pages(unittest.TestCase):
         taken = set()
         for line in re.findall(r"^ \*   ([a-z][a-z, ]*)", contract, re.M):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
-        self.assertEqual(shown - {"backup-list", "changes", "check", "commit", "discover",
+        self.assertEqual(shown - {"backup-list", "changes", "check", "commit", "cutover", "discover",
                                   "metrics", "rollback"},
                          taken - {"settings", "proof", "mend"})
 
