@@ -21,7 +21,7 @@
 
 G_STATIC_ASSERT(CTL_SAMPLE_ALL == WALK_ALL);
 
-static volatile sig_atomic_t stop;
+static atomic_int stop;
 
 static void take_signal(int number)
 {

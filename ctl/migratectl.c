@@ -314,8 +314,8 @@ static void print_usage(const struct command *command)
 
 	for (const GOptionEntry *option = options; option->long_name; option++) {
 		GOptionEntry entry = *option;
-		g_auto(GStrv) users = users_of(option, &entry.description);
 
+		g_strfreev(users_of(option, &entry.description));
 		if (takes(command, option) && strcmp(option->long_name, "help") != 0)
 			g_array_append_val(taken, entry);
 	}

@@ -3,7 +3,7 @@
 #ifndef SURVEY_RUN_H
 #define SURVEY_RUN_H
 
-#include <signal.h>
+#include <stdatomic.h>
 
 #include "config/volume_config.h"
 #include "kept.h"
@@ -24,7 +24,7 @@ struct survey_options {
 	uint64_t bandwidth;		    /* of reads, bytes a second; 0: no limit */
 	uint64_t requests;		    /* a second; 0: no limit */
 	unsigned share;			    /* of WALK_ALL */
-	const volatile sig_atomic_t *stop;  /* when it is not 0 any more it ends soon */
+	const atomic_int *stop; /* a signal may set it: when it is not 0 any more it ends soon */
 	/* called some times a second on the main thread; or NULL */
 	void (*progress)(void *arg, const struct survey_progress *progress);
 	void *arg;

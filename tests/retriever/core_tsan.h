@@ -60,6 +60,11 @@ void g_mutex_lock(GMutex *mutex)
 	pthread_mutex_lock(core_mutex(mutex));
 }
 
+gboolean g_mutex_trylock(GMutex *mutex)
+{
+	return pthread_mutex_trylock(core_mutex(mutex)) == 0;
+}
+
 void g_mutex_unlock(GMutex *mutex)
 {
 	pthread_mutex_unlock(core_mutex(mutex));

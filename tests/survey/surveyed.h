@@ -7,6 +7,7 @@
 #include <fcntl.h>
 
 #include "report/made.h"
+#include "retriever/core_tsan.h"
 #include "retriever/fake_backend.h"
 #include "one_directory.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "pace.h"
+#include "retriever/core_tsan.h"
 #include "suite.h"
 
 /* Not more than the rate, however long it took before. */

@@ -4,12 +4,13 @@
 #include <errno.h>
 
 #include "report/made.h"
+#include "retriever/core_tsan.h"
 #include "source/source.h"
 
 static struct volume_config config;
 static struct kept kept;
 static struct survey survey;
-static volatile sig_atomic_t stop;
+static atomic_int stop;
 static bool stop_soon;
 
 static void progress(void *arg, const struct survey_progress *p)
