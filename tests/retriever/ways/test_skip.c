@@ -549,7 +549,6 @@ END_TEST
 /* It was removed there, and cannot be removed here, as it is not filled. */
 START_TEST(i12_a_directory_that_is_gone)
 {
-	g_autofree char *old = NULL;
 	int fd = begin(3), root = core_root(&core);
 
 	ck_assert_int_eq(fill(root), 0);
@@ -583,7 +582,7 @@ END_TEST
 /* A file that it does not let be read, and all that a filter lets through. */
 START_TEST(i12_by_reason_and_by_directory)
 {
-	g_autofree char *below = NULL, *none = NULL, *reason = NULL;
+	g_autofree char *below = NULL, *none = NULL;
 	int fd, file;
 
 	fd = begin_refused(2);
