@@ -164,7 +164,7 @@ START_TEST(damaged_files)
 	cap_limit(cap, 1000, 1);
 	ck_assert(cap_take(cap, 1));
 	cap_close(cap);
-	put("XXX", 3, 0);
+	put("BAD", 3, 0);
 	cap = opened(0, 1);
 	ck_assert(cap_take(cap, 0));
 	cap_close(cap);
