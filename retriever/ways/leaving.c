@@ -269,23 +269,35 @@ static char *name_aside(uint64_t fileid)
 	return g_strdup_printf(LEFT "%016" G_GINT64_MODIFIER "x", fileid);
 }
 
+/* A client's, who was faster; it is beside its place where that is taken once more. */
+static int give_back(int aside_fd, const char *as, const struct name *name)
+{
+	g_autofree char *beside = g_strdup_printf("%.200s.%s", name->name, as);
+	g_autofree char *dir = retriever_fd_path(name->dir_fd);
+
+	if (renameat2(aside_fd, as, name->dir_fd, name->name, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (renameat2(aside_fd, as, name->dir_fd, beside, RENAME_NOREPLACE) < 0)
+		return -errno;
+	g_message("%s: what a client had put at %s is called %s now, because another file was made "
+		  "there while one was given up: rename it",
+		  dir, name->name, beside);
+	return 0;
+}
+
 /* Lock held. */
 static int take_name(struct object *object, int aside_fd, const struct name *name)
 {
-	struct retriever *retriever = object->retriever;
 	g_autofree char *as = name_aside(object->record.fileid);
 	g_autofree char *dir = retriever_fd_path(name->dir_fd);
-	g_autofree char *root = retriever_fd_path(retriever->root_fd);
+	g_autofree char *root = retriever_fd_path(object->retriever->root_fd);
 	const char *below = g_str_has_prefix(dir, root) ? dir + strlen(root) : "";
 
 	if (renameat2(name->dir_fd, name->name, aside_fd, as, RENAME_NOREPLACE) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (is_name(aside_fd, as, &object->key))
 		return take_moved(object, aside_fd, as, below, name->name);
-	/* a client's, who was faster */
-	if (renameat2(aside_fd, as, name->dir_fd, name->name, RENAME_NOREPLACE) < 0)
-		return aside_put(retriever, aside_fd, as, below, name->name);
-	return 0;
+	return give_back(aside_fd, as, name);
 }
 
 /* Lock held. */

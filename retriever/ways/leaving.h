@@ -8,10 +8,10 @@
  * to be in filled directories, or the next fill would make it again.
  *
  * A name is moved to .migrate/aside/ and looked at there before it goes: a client may have put
- * another object in its place meanwhile, which is moved back; or stays aside, where the place is
- * taken once more.  Killed anywhere: the report has a line too many, maybe; the file is listed as
- * before, with fewer names, or one of them is in aside/, from where the next command takes it. What
- * another tool had copied of it (MIGRATE_REC_ADOPTED) stays in aside/.
+ * another object in its place meanwhile, which is moved back; or beside it, under another name,
+ * where the place is taken once more.  Killed anywhere: the report has a line too many, maybe; the
+ * file is listed as before, with fewer names, or one of them is in aside/, from where the next
+ * command takes it. What another tool had copied of it (MIGRATE_REC_ADOPTED) stays in aside/.
  */
 #ifndef LEAVING_H
 #define LEAVING_H

@@ -142,6 +142,53 @@ START_TEST(i7_what_clients_changed)
 }
 END_TEST
 
+static int directory;
+
+/* A client is faster: another stub has its name, and when that is moved back, one more file. */
+static void be_faster(const char *call, int fd, bool after)
+{
+	static unsigned n;
+	int made;
+
+	if (strcmp(call, "renameat2") != 0 || after)
+		return;
+	if (n++ == 0) {
+		ck_assert_int_eq(syscall(SYS_renameat2, directory, "f1", directory, "f0", 0), 0);
+	} else if (n == 2) {
+		made = openat(directory, "f0", O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+		ck_assert_int_ge(made, 0);
+		close(made);
+	}
+}
+
+START_TEST(i7_a_client_is_faster)
+{
+	struct migrate_record rec;
+	int fd = begin_refused(2, -EACCES), stub = open_below(fd, "f1", O_RDONLY), found;
+	int file = open_below(fd, "f0", O_RDONLY);
+	g_autofree char *beside = NULL;
+	struct stat st;
+
+	ck_assert_int_eq(migrate_record_load(file, &rec), 1);
+	beside = g_strdup_printf("f0.left-%016" G_GINT64_MODIFIER "x", rec.fileid);
+	migrate_record_clear(&rec);
+	close(file);
+	directory = fd;
+	atomic_store(&core_hook, be_faster);
+	leaves(fd, "f0", 1);
+	atomic_store(&core_hook, NULL);
+	ck_assert_int_eq(fstat(stub, &st), 0);
+	ck_assert_uint_eq(st.st_nlink, 1);
+	found = open_below(fd, beside, O_RDONLY);
+	ck_assert_int_eq(migrate_has_record(found), 1);
+	ck_assert(is_here("d/f0"));
+	core_expect_answer(&core, "aside", "next=-1");
+	close(found);
+	close(stub);
+	end(fd);
+}
+END_TEST
+
 /* What can be read is, and what fails for another reason stays. */
 START_TEST(i12_the_answer_decides)
 {
@@ -303,6 +350,7 @@ int main(void)
 	tcase_add_test(tcase, i4_it_goes);
 	tcase_add_test(tcase, all_its_names);
 	tcase_add_test(tcase, i7_what_clients_changed);
+	tcase_add_test(tcase, i7_a_client_is_faster);
 	tcase_add_test(tcase, i12_the_answer_decides);
 	tcase_add_test(tcase, i6_its_directory_is_filled_first);
 	tcase_add_test(tcase, i12_no_report);
