@@ -197,17 +197,17 @@ int given_up_record_path(struct retriever *retriever, const char *path, const ch
 	return report_add(retriever->report, REPORT_NAME, path, text);
 }
 
-/* Under the path that it had there, too: clients may rename it here, and the way back must not take
- * for removed what never came. */
-static int record_rest(struct given_up *given_up, struct retriever *retriever, const char *source)
+/* What of the directory has no name here.  Under the path that it had there, too: clients may
+ * rename it here, and the way back must not take for removed what never came. */
+static int record_nameless(struct given_up *given_up, struct retriever *retriever,
+			   const char *source, const char *text)
 {
-	g_autofree char *root = retriever_fd_path(retriever->root_fd), *text = why(given_up->rest);
-	g_autofree char *all = g_strconcat("whatever of it is not here: ", text, NULL);
+	g_autofree char *root = retriever_fd_path(retriever->root_fd);
 	g_autofree char *there = source && *source ? g_build_filename(root, source, NULL) : NULL;
-	int ret = given_up_record_path(retriever, given_up->directory, all, given_up->because);
+	int ret = given_up_record_path(retriever, given_up->directory, text, given_up->because);
 
 	if (!ret && there && strcmp(there, given_up->directory) != 0)
-		ret = given_up_record_path(retriever, there, all, given_up->because);
+		ret = given_up_record_path(retriever, there, text, given_up->because);
 	return ret;
 }
 
@@ -226,10 +226,14 @@ int given_up_record(struct given_up *given_up, struct retriever *retriever, cons
 							" more names that no file here can have",
 							given_up->untold);
 
-		ret = given_up_record_path(retriever, given_up->directory, text, given_up->because);
+		ret = record_nameless(given_up, retriever, source, text);
 	}
-	if (!ret && given_up->rest)
-		ret = record_rest(given_up, retriever, source);
+	if (!ret && given_up->rest) {
+		g_autofree char *cause = why(given_up->rest);
+		g_autofree char *text = g_strconcat("whatever of it is not here: ", cause, NULL);
+
+		ret = record_nameless(given_up, retriever, source, text);
+	}
 	g_mutex_unlock(&given_up->lock);
 	return ret ? ret : report_sync(retriever->report);
 }

@@ -59,7 +59,7 @@ START_TEST(i12_written_down)
 	report_set_directory(core.retriever->report, -1);
 	ck_assert_int_lt(given_up_record(given_up, core.retriever, NULL), 0);
 	report_set_directory(core.retriever->report, core.retriever->private_fd);
-	ck_assert_int_eq(given_up_record(given_up, core.retriever, NULL), 0);
+	ck_assert_int_eq(given_up_record(given_up, core.retriever, "before"), 0);
 	path = core_path(&core, MIGRATE_PRIVATE_DIR "/" REPORT_FILE);
 	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
 	line = g_strconcat("name\t", core.root, "/bad\tno such name\n", NULL);
@@ -67,6 +67,7 @@ START_TEST(i12_written_down)
 	ck_assert_ptr_nonnull(strstr(text, line));
 	ck_assert_ptr_nonnull(strstr(text, "/self\tin itself\n"));
 	ck_assert_ptr_nonnull(strstr(text, more));
+	ck_assert_ptr_nonnull(strstr(text, "/before\t5 more names")); /* where it was there */
 	given_up_unref(given_up);
 	close(fd);
 	core_free(&core);
