@@ -10,6 +10,7 @@ import nfs3                                                             # noqa: 
 import nfs4                                                             # noqa: E402
 import tree                                                             # noqa: E402
 from harness import Failure, case, expect, main, no_differences, same   # noqa: E402
+from sandbox import wait_for                                            # noqa: E402
 from servers import NEW, OLD, Migration, old_server, stack, volume      # noqa: E402
 
 
@@ -82,7 +83,11 @@ def one_connection_small_window(args):
 
 
 def without_portmapper():
+    """Ganesha answers before it has registered everything, and ends if it cannot."""
     server = old_server()
+    wait_for('the old server has registered itself',
+             lambda: 'NFS SERVER INITIALIZED' in open(server.process.log).read(),
+             process=server.process)
     server.rpcbind.stop()
     return server
 
