@@ -91,7 +91,8 @@ static const struct command {
 	enum ctl_exit (*run)(const struct ctl *ctl);
 	const char *help;
 	enum many many;
-	int own; /* of many: arguments behind the names; -1: all but the first name */
+	int own;       /* of many: arguments behind the names; -1: all but the first name */
+	bool unlisted; /* a unit runs it, and nobody else needs to */
 } commands[] = {
 	{"discover", "HOST", 1, 1, ctl_discover, "list what an old server exports and shares"},
 	{"check", "NAME", 1, 1, ctl_survey,
@@ -105,6 +106,8 @@ static const struct command {
 	{"status", "[NAME...]", 0, INT_MAX, ctl_status,
 	 "show how far it is; all volumes without NAME", AT_ONCE},
 	{"metrics", "", 0, 0, ctl_metrics, "print all volumes' status for Prometheus"},
+	{"hooks", "", 0, 0, ctl_hooks, "run the commands on-whole, on-error, on-away that are due",
+	 .unlisted = true},
 	{"errors", "NAME...", 1, INT_MAX, ctl_errors, "list what failed, and why", EACH},
 	{"trace", "NAME", 1, 1, ctl_trace, "show what was done for requests, step by step"},
 	{"report", "NAME", 1, INT_MAX, ctl_report,
@@ -148,7 +151,8 @@ static void print_commands(void)
 {
 	puts("Usage: " PROGRAM " COMMAND [OPTION...] [NAME...] [ARGUMENT...]; Commands:");
 	for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
-		printf("  %-12s %s\n", commands[i].name, commands[i].help);
+		if (!commands[i].unlisted)
+			printf("  %-12s %s\n", commands[i].name, commands[i].help);
 	puts(PROGRAM " COMMAND --help shows its options, " PROGRAM "(8) all there is to say");
 }
 
@@ -259,6 +263,8 @@ static const GOptionEntry options[] = {
 	 "backup-list: tar, rsync, restic, borg, or paths (default)", "TOOL"},
 	{"textfile", 0, 0, G_OPTION_ARG_FILENAME, &given.textfile,
 	 "metrics: write them to DIR, for node_exporter", "DIR"},
+	{"marks", 0, 0, G_OPTION_ARG_FILENAME, &given.marks,
+	 "hooks: where it is kept what was told (default: " REPORT_DIR "/hooks)", "FILE"},
 	{"http", 0, 0, G_OPTION_ARG_NONE, &given.http,
 	 "metrics: answer the HTTP request on standard input", NULL},
 	{"version", 0, 0, G_OPTION_ARG_NONE, &print_version, "Print the version", NULL},

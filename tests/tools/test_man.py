@@ -23,7 +23,8 @@ def help_of(program, *command):
 
 
 def commands(text):
-    return re.findall(r"^  ([a-z-]+) ", text.split("Commands:")[1], re.M)
+    """With what units alone run, which the help does not list."""
+    return ["hooks", *re.findall(r"^  ([a-z-]+) ", text.split("Commands:")[1], re.M)]
 
 
 def options_of_help(program):
@@ -59,7 +60,7 @@ class Pages(unittest.TestCase):
         for line in re.findall(r"^ \*   ([a-z][a-z, ]*)", contract, re.M):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
         self.assertEqual(shown - {"backup-list", "changes", "check", "commit", "cutover", "discover",
-                                  "metrics", "rollback"},
+                                  "hooks", "metrics", "rollback"},
                          taken - {"settings", "proof", "mend"})
 
     def test_modules(self):

@@ -32,7 +32,7 @@ class Units(unittest.TestCase):
         units = [*UNITS.glob("*.service"),
                  *(unit for kind in ("service", "timer", "socket")
                    for unit in (SOURCE / "systemd").glob(f"*.{kind}"))]
-        self.assertEqual(len(units), 16)
+        self.assertEqual(len(units), 18)
         for unit in units:
             # The programs need not be installed.
             text = re.sub(r"^(Exec\w+)=\S+", r"\1=/bin/true", unit.read_text(), flags=re.M)
@@ -71,7 +71,7 @@ class Units(unittest.TestCase):
             self.assertRegex(path[1],
                              r"^/\S*/sbin/(migrate-(retriever|crawler|journal|guard)|"
                              r"migratectl (copy|verify --content|--follow rollback|--http metrics|"
-                             r"--textfile /\S+ metrics))$")
+                             r"--textfile /\S+ metrics|hooks))$")
 
     def test_selinux_module(self):
         """It compiles, and allows what the guide says, and no more."""
