@@ -60,6 +60,12 @@ static const struct family {
 	 "1 if every directory is filled, so that the totals are final."},
 	{"source_away_seconds", "seconds", GAUGE, "now", "source-away-seconds",
 	 "Time since the old server last answered, 0 while it does."},
+	{"remaining_seconds", "seconds", GAUGE, "rest", "seconds",
+	 "Likely time until everything is whole; missing while it cannot be told."},
+	{"remaining_least_seconds", "seconds", GAUGE, "rest", "low",
+	 "The lower end of that time's range."},
+	{"remaining_most_seconds", "seconds", GAUGE, "rest", "high",
+	 "The upper end of that time's range."},
 	{"background_paused", NULL, FLAG, "now", "paused", "1 while background work is paused."},
 	{"background_limit_bytes_per_second", NULL, GAUGE, "now", "bandwidth",
 	 "Limit of background reads, 0 if there is none."},
@@ -208,20 +214,6 @@ static void append_waiting(struct page *page, const GArray *volumes)
 	}
 }
 
-static void append_remaining(struct page *page, const GArray *volumes)
-{
-	begin_family(page, "remaining_seconds", "seconds", GAUGE,
-		     "Time until everything is whole; missing while it cannot be told.");
-	for (guint i = 0; i < volumes->len; i++) {
-		const struct volume *volume = &g_array_index(volumes, struct volume, i);
-		int64_t seconds = volume->status ? ctl_remaining(volume->status) : -1;
-
-		if (seconds >= 0)
-			append_sample(page, "remaining_seconds", volume->name, NULL, NULL,
-				      (double)seconds);
-	}
-}
-
 static char *text_of(const GArray *volumes, bool open)
 {
 	struct page page = {g_string_new(NULL), open};
@@ -231,7 +223,6 @@ static char *text_of(const GArray *volumes, bool open)
 	for (guint i = 0; i < G_N_ELEMENTS(families); i++)
 		append_family(&page, &families[i], volumes);
 	append_waiting(&page, volumes);
-	append_remaining(&page, volumes);
 	if (open)
 		g_string_append(page.text, "# EOF\n");
 	return g_string_free(page.text, FALSE);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/limited.h"
+
 #define PINGS	    32
 #define UNDER_WAY   32			 /* small files at a time */
 #define LARGE_READS 8			 /* of longer ones */
@@ -280,29 +282,54 @@ static double time_here(const struct measured *measured, uint64_t n, double us)
 	return (double)n * us * MAX(measured->busy, 1) / G_USEC_PER_SEC;
 }
 
-static double data_time(const struct tally *tally, const struct measured *measured,
-			uint64_t bandwidth)
+/* s, if nothing limited it; 0: cannot be told. */
+static double data_time(const struct tally *tally, const struct measured *measured)
 {
 	const uint64_t longer = tally->bytes - tally->small_bytes;
 	const double small = MAX(time_of((double)tally->small, measured->small_rate),
 				 time_here(measured, tally->small, FILL_US));
-	const double data = small + time_of((double)longer, measured->byte_rate);
 
 	if ((tally->small && !measured->small_rate) || (longer && !measured->byte_rate))
 		return 0;
-	return MAX(data, time_of((double)tally->bytes, (double)bandwidth));
+	return small + time_of((double)longer, measured->byte_rate);
+}
+
+static double data_requests(const struct tally *tally, uint32_t max_read)
+{
+	return (double)tally->small +
+	       (double)(tally->bytes - tally->small_bytes) / MAX(max_read, 1);
+}
+
+/* What takes so many seconds if nothing limits it, bytes and requests; 0: longer than a year. */
+static double limited(double seconds, double bytes, double requests,
+		      const struct volume_config *config, time_t now)
+{
+	struct limited limited = {.config = config};
+
+	if (!(seconds > 0))
+		return 0;
+	limited.bandwidth = bytes / seconds;
+	limited.requests = requests / seconds;
+	return MAX(limited_stretch(&limited, seconds, now), 0);
 }
 
 struct estimate measure_estimate(const struct tally *tally, const struct measured *measured,
-				 double objects_rate, uint64_t bandwidth)
+				 const struct passed *passed, time_t now)
 {
-	const double objects = (double)tally_objects(tally);
-	struct estimate estimate = {.again = time_of(objects, objects_rate)};
+	const struct volume_config *config = passed->config;
+	const double objects = (double)tally_objects(tally), asked = (double)passed->requests;
+	const double again = time_of(objects, passed->objects_rate);
+	const double names = MAX(again, time_here(measured, tally_objects(tally), STUB_US));
+	const double bytes = (double)tally->bytes, data = data_time(tally, measured);
+	const double reads = data_requests(tally, passed->max_read);
+	struct estimate estimate = {
+		.again = limited(again, 0, asked, config, now),
+		.names = limited(names, 0, asked, config, now),
+		.data = limited(data, bytes, reads, config, now),
+	};
 
-	estimate.names = MAX(estimate.again, time_here(measured, tally_objects(tally), STUB_US));
-	estimate.data = data_time(tally, measured, bandwidth);
-	if (estimate.data || !tally->bytes)
-		estimate.crawl = estimate.names + estimate.data;
+	if (data > 0 || !tally->bytes)
+		estimate.crawl = limited(names + data, bytes, asked + reads, config, now);
 	if (tally->wide.n)
 		estimate.widest = MAX(tally->wide.places[0].seconds,
 				      time_here(measured, tally->wide.places[0].value, STUB_US));

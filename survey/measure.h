@@ -3,6 +3,7 @@
 #ifndef MEASURE_H
 #define MEASURE_H
 
+#include "config/volume_config.h"
 #include "pace.h"
 #include "samples.h"
 #include "source/gate.h"
@@ -43,8 +44,17 @@ struct estimate {
 	double widest;		   /* the first listing of the widest directory */
 };
 
-/* objects a second of the pass; bandwidth: the configured limit, bytes a second, or 0. */
+/* What the pass was, and who limits what comes after it. */
+struct passed {
+	double objects_rate; /* a second */
+	uint64_t requests;   /* it took: so many a crawl's names, or another pass, take */
+	uint32_t max_read;   /* bytes of one request */
+	const struct volume_config *config;
+};
+
+/* As if it all began at `now`: its limits and calendars are in it, and those of the old server, as
+ * if no other volume came from there. */
 struct estimate measure_estimate(const struct tally *tally, const struct measured *measured,
-				 double objects_rate, uint64_t bandwidth);
+				 const struct passed *passed, time_t now);
 
 #endif

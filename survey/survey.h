@@ -23,9 +23,8 @@ struct survey {
 	struct need need;
 	struct measured measured;
 	struct estimate estimate;
-	uint64_t bandwidth; /* the configured limit; 0: none */
-	uint64_t requests;  /* that were sent to the old server */
-	double seconds;	    /* that the pass took, over all its runs */
+	uint64_t requests; /* that were sent to the old server */
+	double seconds;	   /* that the pass took, over all its runs */
 	unsigned runs;
 	unsigned share;	   /* of WALK_ALL objects, of how many it was asked what they have */
 	char *not_carried; /* what no object comes with, lines of text; NULL: nothing */

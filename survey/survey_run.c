@@ -235,8 +235,9 @@ static gboolean conclude(struct run *run, GError **error)
 	survey->requests += pace_requests(&run->pace);
 	survey->made = g_get_real_time() / G_USEC_PER_SEC;
 	survey->need = target_need(&survey->target, &survey->tally, !run->walk.handles);
-	survey->estimate = measure_estimate(&survey->tally, &survey->measured, survey_rate(survey),
-					    survey->bandwidth);
+	const struct passed passed = {survey_rate(survey), survey->requests, run->max_read,
+				      run->options->config};
+	survey->estimate = measure_estimate(&survey->tally, &survey->measured, &passed, time(NULL));
 	if (!run->error)
 		run->error = g_steal_pointer(&run->walk.error);
 	if (!run->error && stopped(run))
@@ -255,7 +256,6 @@ gboolean survey_run(const struct survey_options *options, struct kept *kept, str
 	gboolean good;
 
 	survey->source = g_strdup(options->config->source);
-	survey->bandwidth = options->config->bandwidth;
 	survey->share = options->share;
 	survey->losses = losses_new();
 	survey->readable = readable_new(survey->losses);

@@ -19,6 +19,7 @@ struct gate {
 	unsigned calls;		    /* of let_pass() under way */
 	_Atomic uint64_t bandwidth; /* written with the lock, as paused */
 	_Atomic unsigned requests;  /* likewise; a second, 0: no limit */
+	_Atomic uint64_t passed;    /* background requests */
 	int64_t tokens;		    /* bytes; may go below zero by one request */
 	struct cap *cap;	    /* of the old server, or NULL */
 	double calls_left;	    /* requests; at most those of a second */
@@ -80,6 +81,7 @@ static bool take_tokens(struct gate *gate, const struct backend_request *req)
 	    !has_tokens(gate) || !may_call(gate) || (gate->cap && !cap_take(gate->cap, bytes)))
 		return false;
 	gate->carried += carried;
+	gate->passed++;
 	if (gate->requests)
 		gate->calls_left--;
 	if (gate->bandwidth)
@@ -346,6 +348,11 @@ struct gate_yielding gate_yielding(struct gate *gate)
 	};
 	g_mutex_unlock(&gate->lock);
 	return yielding;
+}
+
+uint64_t gate_passed(struct gate *gate)
+{
+	return gate->passed;
 }
 
 unsigned gate_requests(struct gate *gate)

@@ -56,6 +56,8 @@ uint64_t gate_bandwidth(struct gate *gate);
 /* Of the background: listings, attributes and reads alike. */
 void gate_limit_requests(struct gate *gate, unsigned per_second); /* 0: no limit */
 unsigned gate_requests(struct gate *gate);
+/* How many have passed so far. */
+uint64_t gate_passed(struct gate *gate);
 
 /* The background yields when answers take longer than at best, by so many milliseconds (yield.h);
  * 0, as at first: it does not. */

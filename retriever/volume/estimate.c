@@ -12,7 +12,7 @@
 #define YEAR	    (365 * 86400.0)
 
 struct window {
-	double seconds, files, bytes;
+	double seconds, files, bytes, requests;
 };
 
 struct estimate {
@@ -31,7 +31,8 @@ void estimate_free(struct estimate *estimate)
 	g_free(estimate);
 }
 
-void estimate_add(struct estimate *estimate, double seconds, int64_t files, int64_t bytes)
+void estimate_add(struct estimate *estimate, double seconds, int64_t files, int64_t bytes,
+		  int64_t requests)
 {
 	struct window *current = &estimate->current;
 
@@ -40,6 +41,7 @@ void estimate_add(struct estimate *estimate, double seconds, int64_t files, int6
 	current->seconds += seconds;
 	current->files += (double)MAX(files, 0);
 	current->bytes += (double)MAX(bytes, 0);
+	current->requests += (double)MAX(requests, 0);
 	if (current->seconds < ESTIMATE_WINDOW)
 		return;
 	estimate->windows[estimate->next] = *current;
@@ -60,6 +62,7 @@ static struct window sum(const struct estimate *estimate, unsigned i, unsigned n
 		all.seconds += one->seconds;
 		all.files += one->files;
 		all.bytes += one->bytes;
+		all.requests += one->requests;
 	}
 	return all;
 }
@@ -69,6 +72,13 @@ double estimate_bandwidth(const struct estimate *estimate)
 	struct window all = sum(estimate, 0, estimate->n);
 
 	return all.seconds > 0 ? all.bytes / all.seconds : 0;
+}
+
+double estimate_requests(const struct estimate *estimate)
+{
+	struct window all = sum(estimate, 0, estimate->n);
+
+	return all.seconds > 0 ? all.requests / all.seconds : 0;
 }
 
 /* INFINITY: never. */
@@ -112,26 +122,4 @@ struct estimate_time estimate_tell(const struct estimate *estimate, int64_t file
 	if (!(high < low * SPREAD_MAX))
 		return (struct estimate_time){.reason = "the rate changes too much"};
 	return (struct estimate_time){llround(likely), llround(low), llround(high), NULL};
-}
-
-int64_t estimate_stretch(int64_t seconds, time_t now, estimate_speed_fn speed, void *arg)
-{
-	double left = (double)seconds, at = (double)now;
-
-	while (left > 0) {
-		time_t until = 0;
-		double part = speed(arg, (time_t)at, &until), span = (double)until - at;
-
-		if (!until || span <= 0) /* from here on it stays so */
-			return part > 0 && left / part < YEAR
-				       ? llround(at + left / part - (double)now)
-				       : -1;
-		if (part * span >= left)
-			return llround(at + left / part - (double)now);
-		left -= part * span;
-		at = (double)until;
-		if (at - (double)now > YEAR)
-			return -1;
-	}
-	return 0;
 }

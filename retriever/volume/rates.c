@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "rates.h"
 
-#include "config/calendar.h"
+#include <math.h>
+
+#include "config/limited.h"
 #include "errors.h"
 #include "estimate.h"
 #include "history.h"
@@ -9,12 +11,13 @@
 #include "jobs.h"
 #include "orders.h"
 #include "saved_counters.h"
+#include "source/cap.h"
 #include "source/gate.h"
 
 #define SAMPLES 10
 
 struct sample {
-	gint64 when, files, bytes;
+	gint64 when, files, bytes, requests;
 };
 
 struct rates {
@@ -30,7 +33,8 @@ struct rates {
 static struct sample now(struct rates *rates)
 {
 	struct sample s = {g_get_monotonic_time(), COUNT_GET(rates->retriever, files_whole),
-			   COUNT_GET(rates->retriever, bytes_fetched)};
+			   COUNT_GET(rates->retriever, bytes_fetched),
+			   (gint64)gate_passed(rates->retriever->gate)};
 
 	return s;
 }
@@ -62,7 +66,8 @@ static void measure(struct rates *rates, const struct sample *s)
 
 	if (works && last->when)
 		estimate_add(rates->estimate, (double)(s->when - last->when) / G_USEC_PER_SEC,
-			     s->files - last->files, s->bytes - last->bytes);
+			     s->files - last->files, s->bytes - last->bytes,
+			     s->requests - last->requests);
 	rates->last = works ? *s : (struct sample){0};
 }
 
@@ -107,27 +112,18 @@ int64_t rates_bytes(struct rates *rates)
 	return per_second(rates, true);
 }
 
-/* What the calendar leaves of the rate that was measured. */
-static double speed(void *arg, time_t when, time_t *until)
-{
-	const struct rates *rates = arg;
-	const struct calendar *calendar = rates->retriever->config->limits;
-	const struct calendar_rule *rule = calendar_at(calendar, when);
-	double measured = estimate_bandwidth(rates->estimate);
-
-	*until = calendar ? calendar_until(calendar, when) : 0;
-	if (!rule)
-		return 1;
-	if (rule->pause)
-		return 0;
-	return rule->has_bandwidth && rule->bandwidth && (double)rule->bandwidth < measured
-		       ? (double)rule->bandwidth / measured
-		       : 1;
-}
-
 static int64_t stretch(struct rates *rates, int64_t seconds)
 {
-	return estimate_stretch(seconds, g_get_real_time() / G_USEC_PER_SEC, speed, rates);
+	struct retriever *r = rates->retriever;
+	struct limited limited = {
+		.config = r->config,
+		.bandwidth = estimate_bandwidth(rates->estimate),
+		.requests = estimate_requests(rates->estimate),
+		.ordered = orders_get(r).throttled,
+		.sharers = r->cap ? cap_waiting(r->cap) : 1,
+	};
+
+	return llround(limited_stretch(&limited, (double)seconds, time(NULL)));
 }
 
 static const char *why_not(struct retriever *retriever)

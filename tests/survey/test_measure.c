@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "config/calendar.h"
 #include "measure.h"
 #include "surveyed.h"
 
@@ -123,33 +124,66 @@ START_TEST(estimates)
 			      .small_bytes = 1000000000};
 	const struct measured m = {.small_rate = 1000, .byte_rate = 1e8};
 	struct measured none = {0}, busy = m;
-	struct estimate estimate = measure_estimate(&tally, &m, 5000, 0);
+	struct volume_config config = {0};
+	struct passed passed = {5000, 40000, 1000000, &config};
+	struct estimate estimate = measure_estimate(&tally, &m, &passed, 0);
 
 	ck_assert_double_eq_tol(estimate.names, 200, 0.1);
 	ck_assert_double_eq_tol(estimate.data, 900 + 990, 0.1);
 	ck_assert_double_eq_tol(estimate.crawl, 200 + 900 + 990, 0.1);
 	ck_assert_double_eq_tol(estimate.again, 200, 0.1);
 	ck_assert_double_eq(estimate.widest, 0);
-	estimate = measure_estimate(&tally, &m, 5000, 10000000); /* a limit */
-	ck_assert_double_eq_tol(estimate.data, 10000, 0.1);
-	estimate = measure_estimate(&tally, &m, 1e9, 0); /* what is made here takes its time */
+	passed.objects_rate = 1e9; /* what is made here takes its time */
+	estimate = measure_estimate(&tally, &m, &passed, 0);
 	ck_assert_double_eq_tol(estimate.names, 25, 0.1);
 	busy.busy = 40; /* all the more where it is busy */
-	estimate = measure_estimate(&tally, &busy, 5000, 0);
+	estimate = measure_estimate(&tally, &busy, &passed, 0);
 	ck_assert_double_eq_tol(estimate.names, 1000, 0.1);
 	ck_assert_double_eq_tol(estimate.data, 1800 + 990, 0.1);
 	tally_listed(&tally, "wide", 1000000, 0, 300);
-	ck_assert_double_eq_tol(measure_estimate(&tally, &m, 1, 0).widest, 300, 0.1);
-	estimate = measure_estimate(&tally, &none, 5000, 0);
+	ck_assert_double_eq_tol(measure_estimate(&tally, &m, &passed, 0).widest, 300, 0.1);
+	estimate = measure_estimate(&tally, &none, &passed, 0);
 	ck_assert_double_eq(estimate.data, 0);
 	ck_assert_double_eq(estimate.crawl, 0);
 	tally_clear(&tally);
 }
 END_TEST
 
+/* Whatever limits it makes it longer; nothing makes it shorter. */
+START_TEST(limits)
+{
+	struct tally tally = {.types = {[TALLY_FILES] = 1000000},
+			      .bytes = 100000000000,
+			      .small = 900000,
+			      .small_bytes = 1000000000};
+	const struct measured m = {.small_rate = 1000, .byte_rate = 1e8};
+	struct volume_config config = {.bandwidth = 10000000};
+	const struct passed passed = {5000, 40000, 1000000, &config};
+	struct estimate estimate = measure_estimate(&tally, &m, &passed, 0);
+
+	ck_assert_double_eq_tol(estimate.data, 10000, 0.1);
+	ck_assert_double_eq_tol(estimate.names, 200, 0.1);
+	config = (struct volume_config){.server = {.bandwidth = 10000000}};
+	ck_assert_double_eq_tol(measure_estimate(&tally, &m, &passed, 0).data, 10000, 0.1);
+	config = (struct volume_config){.bandwidth = 1000000000, .requests = 1000000};
+	ck_assert_double_eq_tol(measure_estimate(&tally, &m, &passed, 0).data, 900 + 990, 0.1);
+	config = (struct volume_config){.requests = 100};
+	estimate = measure_estimate(&tally, &m, &passed, 0);
+	ck_assert_double_eq_tol(estimate.names, 400, 0.1);
+	ck_assert_double_eq_tol(estimate.again, 400, 0.1);
+	ck_assert_double_eq_tol(estimate.data, 9000 + 990, 0.1);
+	ck_assert_double_eq_tol(estimate.crawl, 400 + 9000 + 990, 0.1);
+	config = (struct volume_config){.server = {.requests = 100}};
+	ck_assert_double_eq_tol(measure_estimate(&tally, &m, &passed, 0).names, 400, 0.1);
+	config.server.limits = calendar_parse("00:00-24:00 pause", NULL);
+	ck_assert_double_eq(measure_estimate(&tally, &m, &passed, 0).names, 0);
+	calendar_free(config.server.limits);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {rates, nothing, clocks, newest, estimates, NULL};
+	const TTest *const tests[] = {rates, nothing, clocks, newest, estimates, limits, NULL};
 
 	return run_made("measure", tests);
 }

@@ -35,8 +35,10 @@ static inline void whole_begin(struct survey *survey)
 					 .inode_size = 256};
 	survey->need = target_need(&survey->target, &survey->tally, false);
 	survey->measured = (struct measured){.round_trip = 0.001, .byte_rate = 1e8, .bytes = 9};
-	survey->estimate =
-		measure_estimate(&survey->tally, &survey->measured, survey_rate(survey), 0);
+	survey->estimate = measure_estimate(&survey->tally, &survey->measured,
+					    &(struct passed){survey_rate(survey), survey->requests,
+							     1 << 20, &(struct volume_config){0}},
+					    0);
 }
 
 static inline void whole_lose(struct survey *survey)
