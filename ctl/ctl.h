@@ -40,6 +40,7 @@ struct ctl {
 	const char *tool;				      /* of backup-list --for */
 	gboolean http;					      /* of metrics */
 	const char *textfile;				      /* of metrics */
+	gboolean apply;					      /* of quota */
 	const char *marks;				      /* of hooks; NULL: the usual file */
 	const char *target, *password_file;		      /* of check URL, discover */
 	const char *bandwidth, *requests;		      /* of check */
@@ -142,6 +143,7 @@ enum ctl_exit ctl_mend(const struct ctl *ctl, const char *path);
 enum ctl_exit ctl_rollback(const struct ctl *ctl);
 enum ctl_exit ctl_backup_list(const struct ctl *ctl);
 enum ctl_exit ctl_metrics(const struct ctl *ctl);
+enum ctl_exit ctl_quota(const struct ctl *ctl);
 /* Runs the hooks that are due. */
 enum ctl_exit ctl_hooks(const struct ctl *ctl);
 enum ctl_exit ctl_cutover(const struct ctl *ctl);

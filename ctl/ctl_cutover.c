@@ -250,12 +250,9 @@ enum ctl_exit ctl_cutover(const struct ctl *ctl)
 		ctl_complain("%s", error->message);
 		return CTL_USAGE;
 	}
-	if (g_str_has_prefix(config->source, "nfs://")) {
-		const char *path = strchr(config->source + strlen("nfs://"), '/');
-
+	cutover.path = config_nfs_path(config->source);
+	if (cutover.path)
 		cutover.nfs = config_host(config->source);
-		cutover.path = g_strndup(path, strcspn(path, "?"));
-	}
 	if (config->acl_source || g_str_has_prefix(config->source, "smb://"))
 		smb_url_parse(config->acl_source ? config->acl_source : config->source,
 			      &cutover.smb, NULL);

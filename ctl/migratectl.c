@@ -92,7 +92,7 @@ static const struct command {
 	const char *help;
 	enum many many;
 	int own;       /* of many: arguments behind the names; -1: all but the first name */
-	bool unlisted; /* a unit runs it, and nobody else needs to */
+	bool unlisted; /* a unit runs it, and hardly anybody else */
 } commands[] = {
 	{"discover", "HOST", 1, 1, ctl_discover, "list what an old server exports and shares"},
 	{"check", "NAME", 1, 1, ctl_survey,
@@ -105,7 +105,8 @@ static const struct command {
 	 "bind the root to the old server; clients can be switched then", EACH},
 	{"status", "[NAME...]", 0, INT_MAX, ctl_status,
 	 "show how far it is; all volumes without NAME", AT_ONCE},
-	{"metrics", "", 0, 0, ctl_metrics, "print all volumes' status for Prometheus"},
+	{"metrics", "", 0, 0, ctl_metrics, "print all volumes' status for Prometheus",
+	 .unlisted = true},
 	{"hooks", "", 0, 0, ctl_hooks, "run the commands on-whole, on-error, on-away that are due",
 	 .unlisted = true},
 	{"errors", "NAME...", 1, INT_MAX, ctl_errors, "list what failed, and why", EACH},
@@ -133,6 +134,8 @@ static const struct command {
 	 "carry back to the old server what clients changed"},
 	{"finalize", "NAME...", 1, INT_MAX, finalize_volume,
 	 "verify, and remove what is left of the migration", SAID},
+	{"quota", "NAME", 1, 1, ctl_quota,
+	 "print the old server's quotas as commands; --apply: set them here"},
 	{"changes", "NAME", 1, 1, ctl_changes, "list what clients changed since the switch"},
 	{"commit", "NAME...", 1, INT_MAX, ctl_commit,
 	 "close the way back: what clients changed is forgotten", SAID},
@@ -263,6 +266,8 @@ static const GOptionEntry options[] = {
 	 "backup-list: tar, rsync, restic, borg, or paths (default)", "TOOL"},
 	{"textfile", 0, 0, G_OPTION_ARG_FILENAME, &given.textfile,
 	 "metrics: write them to DIR, for node_exporter", "DIR"},
+	{"apply", 0, 0, G_OPTION_ARG_NONE, &given.apply,
+	 "quota: set them on the file system of the root", NULL},
 	{"marks", 0, 0, G_OPTION_ARG_FILENAME, &given.marks,
 	 "hooks: where it is kept what was told (default: " REPORT_DIR "/hooks)", "FILE"},
 	{"http", 0, 0, G_OPTION_ARG_NONE, &given.http,

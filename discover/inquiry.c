@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "inquiry.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,11 +12,13 @@
 #define PORTMAPPER  100000
 #define NFS	    100003
 #define MOUNT	    100005
+#define RQUOTA	    100011
 #define NFS_PORT    2049
 #define EXPORTS_MAX 4096 /* of one server, as of its shares */
 #define GROUPS_MAX  4096 /* of one export */
 #define AT_ONCE	    64	 /* exports that one process asks about */
 #define PACKET_ROOM 32768
+#define IDS_AT_ONCE 100 /* and as many users */
 
 struct asking {
 	const struct inquiry *how;
@@ -377,4 +380,111 @@ gboolean inquire(const struct inquiry *how, struct found *found, GError **error)
 	g_autofree char *nfs_line = g_strdup(found->notes->pdata[found->notes->len - 2]);
 	g_autofree char *smb_line = g_strdup(found->notes->pdata[found->notes->len - 1]);
 	return backend_set_error(error, ENOTCONN, "%s: %s; %s", how->host, nfs_line, smb_line);
+}
+
+/* ---- quotas ---------------------------------------------------------------------------------- */
+
+struct quota_asking {
+	const GArray *ids; /* of uint32_t */
+	GArray *quotas;
+	guint first, count; /* ids that are asked about */
+	guint at;	    /* that answers are of */
+	char *refused;
+};
+
+static gboolean take_quota(void *arg, char **fields)
+{
+	struct quota_asking *asking = arg;
+	const unsigned n = g_strv_length(fields);
+	guint64 value[4];
+
+	if (!strcmp(fields[0], "at")) {
+		if (!number(fields[1], asking->count - 1, &value[0]))
+			return FALSE;
+		asking->at = asking->first + (guint)value[0];
+		return TRUE;
+	}
+	if (!strcmp(fields[0], "refused") && n == 2) {
+		g_free(asking->refused);
+		asking->refused = g_strdup(fields[1]);
+		return TRUE;
+	}
+	if (strcmp(fields[0], "quota") || n != 5)
+		return FALSE;
+	for (unsigned i = 0; i < 4; i++)
+		if (!number(fields[i + 1], G_MAXUINT64, &value[i]))
+			return FALSE;
+	const struct inquiry_quota quota = {g_array_index(asking->ids, uint32_t, asking->at),
+					    value[0], value[1], value[2], value[3]};
+	if (value[0] || value[1] || value[2] || value[3])
+		g_array_append_val(asking->quotas, quota);
+	return TRUE;
+}
+
+/* NULL, or why not. */
+static char *ask_quotas(struct quota_asking *asking, const char *program, unsigned wait,
+			const char *const *about)
+{
+	const char *question[IDS_AT_ONCE + 7];
+	char texts[IDS_AT_ONCE][12];
+	char *why = NULL;
+	guint n;
+
+	for (n = 0; about[n]; n++)
+		question[n] = about[n];
+	for (guint i = 0; i < asking->count; i++) {
+		g_snprintf(texts[i], sizeof(texts[i]), "%u",
+			   g_array_index(asking->ids, uint32_t, asking->first + i));
+		question[n + i] = texts[i];
+	}
+	question[n + asking->count] = NULL;
+	asking->at = asking->first;
+	why = ask(program, question, wait, take_quota, asking, NULL);
+	return why ? why : g_steal_pointer(&asking->refused);
+}
+
+/* The port, or 0 with *why set; *version: the latest that is there. */
+static unsigned find_rquotad(const struct inquiry *how, const char *address, bool groups,
+			     const char **version, char **why)
+{
+	struct found found;
+	struct asking asking = {.how = how, .found = &found, .address = address};
+	const char *services[] = {"services", address, NULL};
+	unsigned port;
+
+	found_init(&found);
+	*why = put(&asking, services, take_service, NULL);
+	port = port_of(&found, RQUOTA, 2);
+	*version = port ? "2" : "1";
+	if (!port && !groups)
+		port = port_of(&found, RQUOTA, 1);
+	if (!port && !*why)
+		*why = g_strdup_printf("does not tell quotas of %s: start rpc.rquotad there, or "
+				       "what that server has for it",
+				       groups ? "groups" : "users");
+	found_clear(&found);
+	return port;
+}
+
+gboolean inquire_quotas(const struct inquiry *how, const char *path, bool groups, const GArray *ids,
+			GArray *quotas, GError **error)
+{
+	g_autofree char *address = find_address(how->host, error), *why = NULL;
+	struct quota_asking asking = {.ids = ids, .quotas = quotas};
+	const char *version;
+	unsigned port;
+
+	if (!address)
+		return FALSE;
+	port = find_rquotad(how, address, groups, &version, &why);
+	g_autofree char *text = g_strdup_printf("%u", port);
+	const char *about[] = {"quotas", address, text, version, groups ? "group" : "user",
+			       path,	 NULL};
+	for (; !why && asking.first < ids->len; asking.first += asking.count) {
+		asking.count = MIN(ids->len - asking.first, IDS_AT_ONCE);
+		why = ask_quotas(&asking, how->program, how->wait, about);
+	}
+	g_free(asking.refused);
+	return !why ||
+	       backend_set_error(error, EACCES, "%s: quotas of %s: %s", how->host, path, why);
 }

@@ -17,6 +17,19 @@ struct inquiry {
  * with error set, one line: it has no address, or neither NFS nor SMB was spoken with.  Blocks.
  */
 gboolean inquire(const struct inquiry *how, struct found *found, GError **error);
+/* Of one user or group there; bytes and files, 0: no limit. */
+struct inquiry_quota {
+	uint32_t id;
+	uint64_t hard, soft, files_hard, files_soft;
+};
+
+/*
+ * Asks rquotad of the host for the quotas of these users, or groups, for an exported path, and adds
+ * those that have one to `quotas` (of struct inquiry_quota).  FALSE with error set, one line.
+ * Blocks.
+ */
+gboolean inquire_quotas(const struct inquiry *how, const char *path, bool groups, const GArray *ids,
+			GArray *quotas, GError **error);
 /* The name of a security flavour: "sys", "krb5i", or its number.  g_free. */
 char *inquiry_flavour(const char *number);
 

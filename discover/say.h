@@ -9,6 +9,7 @@
  *   versions ADDRESS PORT                       of NFS, there, by trying
  *   exports ADDRESS PORT                        MOUNT's list, of mountd at PORT
  *   spaces ADDRESS MOUNTPORT NFSPORT PATH...    of exports
+ *   quotas ADDRESS PORT VERSION TYPE PATH ID... of rquotad at PORT; TYPE: user, group (version 2)
  *   shares ADDRESS DIALECT USER DOMAIN PASSWORD DIALECT is Samba's word, or "" for any
  * The answers:
  *   service PROGRAM VERSION TRANSPORT PORT      transport: tcp, udp
@@ -16,10 +17,11 @@
  *   export PATH, group NAME                     groups are of the export before them
  *   at N, flavour NUMBER, space BYTES FREE AVAILABLE FILES FREE-FILES, refused WHY
  *                                               of PATH N, from 0 on
- *   share NAME TYPE COMMENT                     TYPE: disk, printer, ipc, other
- *   spoken WHY                                  the dialect is spoken, but the list is refused
- *   failed WHY                                  and nothing follows
- *   end                                         and nothing follows
+ *   at N, quota HARD SOFT FILES-HARD FILES-SOFT, refused WHY
+ *                                               of ID N, if it has one: bytes and files, 0: no
+ * limit share NAME TYPE COMMENT                     TYPE: disk, printer, ipc, other spoken WHY the
+ * dialect is spoken, but the list is refused failed WHY                                  and
+ * nothing follows end                                         and nothing follows
  */
 #ifndef DISCOVER_SAY_H
 #define DISCOVER_SAY_H

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Portmapper (RFC 1833), MOUNT and NFS version 3 (RFC 1813), NFS version 4 (RFC 7530, 8881). */
+/* Portmapper (RFC 1833), MOUNT and NFS version 3 (RFC 1813), NFS version 4 (RFC 7530, 8881), and
+ * RQUOTA (program 100011, versions 1 and 2 of Sun's rquota.x, which Linux' rpc.rquotad has). */
 #include <nfsc/libnfs.h>
 #include <nfsc/libnfs-raw.h>
 #include <nfsc/libnfs-raw-mount.h>
 #include <nfsc/libnfs-raw-nfs.h>
 #include <nfsc/libnfs-raw-nfs4.h>
 #include <nfsc/libnfs-raw-portmap.h>
+#include <nfsc/libnfs-raw-rquota.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -194,5 +196,46 @@ void ask_spaces(char **arguments, unsigned n)
 	for (unsigned i = 3; i < n; i++) {
 		answer("at", number(index, i - 3));
 		ask_space(mount, nfs, arguments[i]);
+	}
+}
+
+/* ---- quotas ---------------------------------------------------------------------------------- */
+
+static void take_quota(void *arg, void *data)
+{
+	const GETQUOTA1res *res = data;
+	const GETQUOTA1res_ok *ok = &res->GETQUOTA1res_u.quota;
+	const uint64_t block = (uint32_t)ok->bsize;
+	char hard[NUMBER], soft[NUMBER], files_hard[NUMBER], files_soft[NUMBER];
+
+	if (res->status == RQUOTA_EPERM)
+		answer("refused", "the old server does not let this machine's root ask for others");
+	else if (res->status == RQUOTA_OK)
+		answer("quota", number(hard, block * (uint32_t)ok->bhardlimit),
+		       number(soft, block * (uint32_t)ok->bsoftlimit),
+		       number(files_hard, (uint32_t)ok->fhardlimit),
+		       number(files_soft, (uint32_t)ok->fsoftlimit));
+}
+
+void ask_quotas(char **arguments, unsigned n)
+{
+	enum { ADDRESS, PORT, VERSION, TYPE, PATH, IDS };
+	struct rpc_context *rpc = rpc_connected(arguments[ADDRESS], arguments[PORT]);
+	const int type = strcmp(arguments[TYPE], "group") ? RQUOTA_TYPE_UID : RQUOTA_TYPE_GID;
+	char index[NUMBER];
+
+	be_jailed();
+	for (unsigned i = IDS; i < n; i++) {
+		const int id = (int)(uint32_t)g_ascii_strtoull(arguments[i], NULL, 10);
+		struct rpc_call call = {.take = take_quota};
+
+		answer("at", number(index, i - IDS));
+		if (!rpc_finish(rpc, &call,
+				strcmp(arguments[VERSION], "2")
+					? rpc_rquota1_getquota_async(rpc, rpc_done, arguments[PATH],
+								     id, &call)
+					: rpc_rquota2_getquota_async(rpc, rpc_done, arguments[PATH],
+								     type, id, &call)))
+			answer_failed("RQUOTA: %s", call.why);
 	}
 }

@@ -9,6 +9,7 @@ void ask_services(char **arguments, unsigned n);
 void ask_versions(char **arguments, unsigned n);
 void ask_exports(char **arguments, unsigned n);
 void ask_spaces(char **arguments, unsigned n);
+void ask_quotas(char **arguments, unsigned n);
 void ask_shares(char **arguments, unsigned n);
 
 #endif

@@ -27,7 +27,7 @@ static const struct {
 	void (*ask)(char **arguments, unsigned n);
 } questions[] = {
 	{"services", 1, ask_services}, {"versions", 2, ask_versions}, {"exports", 2, ask_exports},
-	{"spaces", 4, ask_spaces},     {"shares", 5, ask_shares},
+	{"spaces", 4, ask_spaces},     {"quotas", 6, ask_quotas},     {"shares", 5, ask_shares},
 };
 
 static void be_small(void)

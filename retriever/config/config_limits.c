@@ -53,6 +53,19 @@ char *config_host(const char *source)
 	return host;
 }
 
+char *config_nfs_path(const char *source)
+{
+	struct nfs_url url;
+	char *path = NULL;
+
+	if (!source || !g_str_has_prefix(source, "nfs://"))
+		return NULL;
+	if (nfs_url_parse(source, &url, NULL))
+		path = g_strdup(url.path);
+	nfs_url_clear(&url);
+	return path;
+}
+
 static gboolean parse_server(const char *file, GKeyFile *parsed, const char *group,
 			     struct server_config *server, GError **error)
 {

@@ -15,6 +15,8 @@ gboolean config_parse_limits(void *field, const struct config_place *at, GError 
 
 /* The host of a source, or NULL: it is this machine's own tree, or wrong.  g_free. */
 char *config_host(const char *source);
+/* The directory there of an nfs:// source, or NULL: it is none, or wrong.  g_free. */
+char *config_nfs_path(const char *source);
 
 /* Fills in config->server, where config->source is on a host that has a group.  A group that no
  * volume of the file is under is a mistake: the server would not be spared. */

@@ -24,7 +24,7 @@ def help_of(program, *command):
 
 def commands(text):
     """With what units alone run, which the help does not list."""
-    return ["hooks", *re.findall(r"^  ([a-z-]+) ", text.split("Commands:")[1], re.M)]
+    return ["hooks", "metrics", *re.findall(r"^  ([a-z-]+) ", text.split("Commands:")[1], re.M)]
 
 
 def options_of_help(program):
@@ -60,7 +60,7 @@ class Pages(unittest.TestCase):
         for line in re.findall(r"^ \*   ([a-z][a-z, ]*)", contract, re.M):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
         self.assertEqual(shown - {"backup-list", "changes", "check", "commit", "cutover", "discover",
-                                  "hooks", "metrics", "rollback"},
+                                  "hooks", "metrics", "quota", "rollback"},
                          taken - {"settings", "proof", "mend"})
 
     def test_modules(self):

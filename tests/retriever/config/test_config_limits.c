@@ -6,6 +6,7 @@
 
 #include "config/calendar.h"
 #include "config/config.h"
+#include "config/config_limits.h"
 #include "suite.h"
 
 static char *dir, *file;
@@ -89,6 +90,18 @@ START_TEST(mistakes)
 }
 END_TEST
 
+START_TEST(places)
+{
+	g_autofree char *host = config_host("nfs://[::1]/a%20b?version=3");
+	g_autofree char *path = config_nfs_path("nfs://[::1]/a%20b?version=3");
+
+	ck_assert_str_eq(host, "::1");
+	ck_assert_str_eq(path, "/a b");
+	ck_assert_ptr_null(config_nfs_path("smb://u@h/share"));
+	ck_assert_ptr_null(config_nfs_path(NULL));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("config_limits");
@@ -96,6 +109,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, servers);
+	tcase_add_test(tcase, places);
 	tcase_add_test(tcase, mistakes);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
