@@ -23,9 +23,10 @@ PEERS = {'rsync -aHAX': 'rsync -aHAX {0}/ {1}',                 # in the order o
 class SlowServer:
     """The kernel's NFS server in a guest, on a file system in a file of a disk that is slow."""
 
-    def __init__(self, files):
+    def __init__(self, files, large=0):
+        """large: bytes of /large, and of each of eight files in /long, beside the trees."""
         self.image = BASE + '/slow.img'
-        self.fill(files)
+        self.fill(files, large)
         tools = knfsd.fetch()
         self.guest = uml.Guest([f'{HERE}/guest/slowdisk.py', tools, EXPORT, str(DELAY)],
                                disks=[self.image], memory=1024)
@@ -46,7 +47,7 @@ class SlowServer:
         self.lines = self.socket.makefile('rw')
         return True
 
-    def fill(self, files):
+    def fill(self, files, large):
         """/one has all files in one directory, /many a hundred in each.  Files are made in another
         order than that of their names, as people make them."""
         outer, inner = BASE + '/outer', BASE + '/inner'
@@ -69,6 +70,11 @@ class SlowServer:
                     os.makedirs(directory)
                 with open(f'{directory}/f{names[n]:07}', 'wb') as file:
                     file.write(f'{n:064}'.encode() * (SIZE // 64))
+        os.mkdir(inner + '/long')
+        for path in ('large', *(f'long/{n}' for n in range(8))):
+            with open(f'{inner}/{path}', 'wb') as file:
+                for _ in range(large >> 20):
+                    file.write(os.urandom(1 << 20))
         sh('umount', inner)
         sh('umount', outer)
 
