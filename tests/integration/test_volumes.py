@@ -258,5 +258,50 @@ def limits_that_stay(args):
     expect(not os.path.exists(f'{TREES}/new/a/.migrate'), 'something is left of a')
 
 
+@case(long=True)
+def two_hundred_at_work(args):
+    """So many retrievers and crawlers at once, on one machine; prints what they take."""
+    names = [f'v{n:03}' for n in range(200)]
+    v = Volumes(args.build, names, 'crawler-workers = 1')
+    v.start(*names)
+
+    def timed(*argv, lines, **kw):
+        begun = time.monotonic()
+        text = v.ctl(*argv, **kw)
+        took.append(f'{" ".join(argv)}={time.monotonic() - begun:.2f}s')
+        expect(len(text.splitlines()) >= lines, f'{len(text.splitlines())} lines of {argv}: {text[-2000:]}')
+        return text
+
+    took = []
+    timed('attach', '--all', lines=200)
+    timed('status', lines=200)
+    timed('metrics', lines=2000)
+    timed('pause', '--all', lines=200)
+    crawlers = [Process(f'crawler-{n}', [v.program('migrate-crawler'), n]) for n in names]
+    wait_for('every crawler is there', lambda: v.ctl('metrics').count('_crawlers{') == 200 and
+             not re.search(r'(?m)^quickmigrate_crawlers\{.*\} 0$', v.ctl('metrics')))
+    timed('throttle', '--all', '50M', lines=200)
+    with Stalled(v.retrievers['v100']):         # one that hangs holds nobody up
+        text = timed('status', lines=200, status=NO_RETRIEVER)
+        expect('v100' in text, text)
+    timed('resume', '--all', lines=200)
+    begun = time.monotonic()
+    for crawler in crawlers:
+        same(crawler.wait(300), 0, 'exit status of a crawler')
+    took.append(f'crawl={time.monotonic() - begun:.2f}s')
+    memory = [proportional(v.retrievers[name].pid) for name in names]
+    for name in names:
+        no_differences(tree.compare(f'{TREES}/old/{name}', f'{TREES}/new/{name}'))
+    timed('finalize', '--all', lines=200)
+    print(f'figures retrievers={len(names)} pss_mib_each={sum(memory) / len(memory):.2f} '
+          f'pss_mib_most={max(memory):.2f}', *took, flush=True)
+
+
+def proportional(pid):
+    """MiB of memory that a process has, what is shared divided by those who share it."""
+    with open(f'/proc/{pid}/smaps_rollup') as file:
+        return int(re.search(r'(?m)^Pss: +(\d+) kB', file.read())[1]) / 1024
+
+
 if __name__ == '__main__':
     sys.exit(main())
