@@ -10,7 +10,7 @@
 struct listing {
 	const struct ctl *ctl;
 	const char *kind;  /* what the groups of a reply are called, with a space behind it */
-	bool begun;	   /* an array of JSON */
+	bool begun;	   /* something was printed */
 	ctl_error_fn each; /* instead of printing, or NULL */
 	void *arg;
 };
@@ -65,6 +65,7 @@ static void print_one(struct listing *listing, GKeyFile *reply, const char *grou
 		       shown_reason, g_strerror((int)ctl_number(reply, group, "errno")));
 	else
 		printf("%s: %s\n", shown_path, shown_reason);
+	listing->begun = true;
 }
 
 /* Lists the part that begins at start.  Returns where the next one does; -1: at the end. */
@@ -169,6 +170,10 @@ enum ctl_exit ctl_errors(const struct ctl *ctl)
 	result = list_all(&listing, link);
 	if (!result && ctl->json)
 		puts(listing.begun ? "]" : "[]");
+	else if (!result && listing.begun)
+		ctl_complain("%s: when a cause is removed: migratectl retry %s; what can never "
+			     "come: migratectl skip %s PATH",
+			     ctl->volume, ctl->volume, ctl->volume);
 	ctl_link_close(link);
 	return result;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/advice.h"
 #include "config/config.h"
 #include "report/parts.h"
 #include "show.h"
@@ -200,7 +201,8 @@ static enum ctl_exit conclude(const struct ctl *ctl, const char *output, const c
 	if (!keep_parts(output, name, survey))
 		return CTL_USAGE;
 	if (!print(ctl, output, name, survey)) {
-		ctl_complain("check: the output could not be written: %s", g_strerror(errno));
+		ctl_complain("check: %s: the output could not be written: %s%s", ctl->volume,
+			     g_strerror(errno), advice_for(errno));
 		return CTL_USAGE;
 	}
 	return statuses[survey_verdict(survey)];

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/advice.h"
 #include "keep.h"
 #include "marks.h"
 #include "migrate.h"
@@ -277,8 +278,8 @@ static gboolean watch_root(const char *root, GError **error)
 	if (fd >= 0)
 		close(fd);
 	if (result)
-		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(-result), "%s: %s",
-			    root, g_strerror(-result));
+		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(-result), "%s: %s%s",
+			    root, g_strerror(-result), advice_for(result));
 	return result == 0;
 }
 

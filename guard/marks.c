@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/advice.h"
+
 #ifndef FAN_PRE_ACCESS
 #define FAN_PRE_ACCESS 0x00100000
 #endif
@@ -80,8 +82,8 @@ gboolean marks_begin(struct marks *marks, const char *root, bool access, GError 
 		if (failed &&
 		    (group != MARKS_ACCESS || (failed != EINVAL && failed != EOPNOTSUPP))) {
 			g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(failed),
-				    "%s: it cannot be guarded: fanotify: %s", root,
-				    g_strerror(failed));
+				    "%s: it cannot be guarded: fanotify: %s%s", root,
+				    g_strerror(failed), advice_for(failed));
 			return FALSE;
 		}
 	}

@@ -66,7 +66,8 @@ static void recount(void *arg)
 	g_autofree char *message = NULL;
 
 	if (verify_volume(arg, &count, &message))
-		g_warning("the counters could not be rebuilt: %s", message);
+		g_warning("the counters could not be rebuilt: %s; migratectl verify does it",
+			  message);
 	g_free(count.first);
 }
 

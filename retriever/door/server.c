@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "config/advice.h"
 #include "peer.h"
 #include "requests.h"
 
@@ -42,7 +43,7 @@ static gboolean listen_again(gpointer arg)
 /* Who waits there would wake us again at once. */
 static gboolean pause_listening(struct server *server)
 {
-	g_warning("no connection can be taken: %s", g_strerror(errno));
+	g_warning("no connection can be taken: %s%s", g_strerror(errno), advice_for(errno));
 	server->source = g_timeout_add(PAUSE_MS, listen_again, server);
 	return G_SOURCE_REMOVE;
 }
@@ -97,8 +98,8 @@ static int listen_on(const char *path, GError **error)
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (sock < 0 || bind(sock, (struct sockaddr *)&addr, sizeof addr) < 0 ||
 	    chmod(path, 0600) < 0 || listen(sock, 128) < 0) {
-		g_set_error(error, RETRIEVER_ERROR, 0, "%s: cannot listen there: %s", path,
-			    g_strerror(errno));
+		g_set_error(error, RETRIEVER_ERROR, 0, "%s: cannot listen there: %s%s", path,
+			    g_strerror(errno), advice_for(errno));
 		if (sock >= 0)
 			close(sock);
 		return -1;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/advice.h"
 #include "findings.h"
 #include "source/thread.h"
 #include "visit.h"
@@ -429,7 +430,9 @@ int proving_begin(struct proving *proving, const struct proving_how *how, char *
 	int ret = -EALREADY;
 
 	if (volume_state(proving->retriever) == VOLUME_UNATTACHED) {
-		*message = g_strdup_printf("%s is not attached: there is nothing to compare", name);
+		*message = g_strdup_printf("%s is not attached: attach it before anything can be "
+					   "compared: migratectl attach %s",
+					   name, name);
 		return -EINVAL;
 	}
 	g_mutex_lock(&proving->lock);
@@ -443,8 +446,8 @@ int proving_begin(struct proving *proving, const struct proving_how *how, char *
 			proving->thread = g_thread_new("proof", run, proving);
 		return ret;
 	}
-	*message = g_strdup_printf("%s: what the comparison finds cannot be kept: %s", name,
-				   g_strerror(-ret));
+	*message = g_strdup_printf("%s: what the comparison finds cannot be kept: %s%s", name,
+				   g_strerror(-ret), advice_for(ret));
 	return ret;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "config/advice.h"
 #include "source/posix_acl.h"
 #include "damage.h"
 #include "links.h"
@@ -145,9 +146,9 @@ static bool open_or_remake(struct retriever *retriever, GError **error)
 	if (ret == -EBUSY)
 		set_busy(retriever, error);
 	else if (ret < 0)
-		g_set_error(error, RETRIEVER_ERROR, 0, "[volume %s] root: %s/%s: %s",
+		g_set_error(error, RETRIEVER_ERROR, 0, "[volume %s] root: %s/%s: %s%s",
 			    retriever->config->name, retriever->config->root, MIGRATE_PRIVATE_DIR,
-			    g_strerror(-ret));
+			    g_strerror(-ret), advice_for(ret));
 	return ret >= 0;
 }
 
@@ -198,9 +199,10 @@ static bool open_prior(struct retriever *retriever, GError **error)
 			  : 0;
 
 	if (ret)
-		g_set_error(error, RETRIEVER_ERROR, 0, "[volume %s] root: %s/%s/" PRIOR_DIR ": %s",
-			    retriever->config->name, retriever->config->root, MIGRATE_PRIVATE_DIR,
-			    g_strerror(-ret));
+		g_set_error(error, RETRIEVER_ERROR, 0,
+			    "[volume %s] root: %s/%s/" PRIOR_DIR ": %s%s", retriever->config->name,
+			    retriever->config->root, MIGRATE_PRIVATE_DIR, g_strerror(-ret),
+			    advice_for(ret));
 	return !ret;
 }
 
@@ -219,8 +221,9 @@ bool private_open_root(struct retriever *retriever, GError **error)
 	if (ret == -EBUSY)
 		set_busy(retriever, error);
 	else if (ret)
-		g_set_error(error, RETRIEVER_ERROR, 0, "[volume %s] root: %s/%s: %s", config->name,
-			    config->root, MIGRATE_PRIVATE_DIR, g_strerror(-ret));
+		g_set_error(error, RETRIEVER_ERROR, 0, "[volume %s] root: %s/%s: %s%s",
+			    config->name, config->root, MIGRATE_PRIVATE_DIR, g_strerror(-ret),
+			    advice_for(ret));
 	if (ret)
 		return false;
 	if (migrate_binding_get(retriever->root_fd, "", &retriever->root_key) < 0) {

@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "config/advice.h"
 #include "damage.h"
 #include "record.h"
 
@@ -245,7 +246,8 @@ int probe_file_system(int root_fd, char **message)
 		ret = result(p.dir);
 	}
 	if (ret) {
-		*message = g_strdup_printf("no directory can be made: %s", g_strerror(-ret));
+		*message = g_strdup_printf("no directory can be made: %s%s", g_strerror(-ret),
+					   advice_for(ret));
 		return ret;
 	}
 	clean(&p);

@@ -11,6 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "config/advice.h"
 #include "source/gate.h"
 #include "source_root.h"
 #include "source/posix_acl.h"
@@ -189,9 +190,11 @@ static int move_names(struct retriever *retriever, int prior_fd, char **message)
 		if (!ret && renameat2(fd, e->d_name, prior_fd, e->d_name, RENAME_NOREPLACE) == 0)
 			continue;
 		ret = ret ? ret : -errno;
-		*message = g_strdup_printf("%s/%s: cannot be taken over: %s%s",
-					   retriever->config->root, e->d_name, g_strerror(-ret),
-					   ret == -EBUSY ? ": something is mounted there" : "");
+		*message =
+			g_strdup_printf("%s/%s: cannot be taken over: %s%s",
+					retriever->config->root, e->d_name, g_strerror(-ret),
+					ret == -EBUSY ? ": something is mounted there: unmount it"
+						      : advice_for(ret));
 	}
 	if (!ret && errno)
 		ret = -errno;
@@ -366,9 +369,10 @@ int attach_volume(struct retriever *retriever, const struct attach *how, char **
 		return ret;
 	ret = ask_root_xattrs(retriever, &xattrs);
 	if (ret) {
-		*message = g_strdup_printf("%s: the old server refused to tell the attributes of "
-					   "its root: %s",
-					   retriever->config->source, g_strerror(-ret));
+		*message =
+			g_strdup_printf("%s: the old server refused to tell the attributes of "
+					"its root: %s; give this machine's root its rights there",
+					retriever->config->source, g_strerror(-ret));
 		return ret;
 	}
 	ret = check_way_back(retriever, message);
@@ -380,7 +384,8 @@ int attach_volume(struct retriever *retriever, const struct attach *how, char **
 		g_atomic_int_set(&retriever->accepted, 1);
 	source_xattrs_free(xattrs);
 	if (ret && !*message)
-		*message = g_strdup_printf("%s: cannot be made a volume: %s",
-					   retriever->config->root, g_strerror(-ret));
+		*message =
+			g_strdup_printf("%s: cannot be made a volume: %s%s",
+					retriever->config->root, g_strerror(-ret), advice_for(ret));
 	return ret;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "attach.h"
+#include "config/advice.h"
 #include "retry.h"
 #include "source_root.h"
 #include "version.h"
@@ -99,8 +100,9 @@ static int make_copy(struct retriever *retriever, char **message)
 	if (!ret && fsync(retriever->private_fd) < 0)
 		ret = -errno;
 	if (ret)
-		*message = g_strdup_printf("%s: no copy can be made there: %s",
-					   retriever->config->root, g_strerror(-ret));
+		*message =
+			g_strdup_printf("%s: no copy can be made there: %s%s",
+					retriever->config->root, g_strerror(-ret), advice_for(ret));
 	return ret ? ret : restart(retriever);
 }
 
@@ -161,7 +163,8 @@ static int check_root(struct retriever *retriever, bool accept, char **message)
 	int ret = source_root_look(retriever);
 
 	if (ret) {
-		*message = g_strdup_printf("%s: the old server does not tell of its root: %s",
+		*message = g_strdup_printf("%s: the old server does not tell of its root: %s; see "
+					   "that it is there, and let this machine's root read it",
 					   retriever->config->source, g_strerror(-ret));
 		return ret;
 	}
@@ -256,8 +259,9 @@ int copy_begin(struct retriever *retriever, bool accept, char **message)
 	if (!ret)
 		ret = save_begin(retriever);
 	if (ret && !*message)
-		*message = g_strdup_printf("%s: the copy cannot be brought up to date: %s",
-					   retriever->config->root, g_strerror(-ret));
+		*message =
+			g_strdup_printf("%s: the copy cannot be brought up to date: %s%s",
+					retriever->config->root, g_strerror(-ret), advice_for(ret));
 	return ret;
 }
 
@@ -348,8 +352,8 @@ int copy_switch(struct retriever *retriever, const struct attach *how, char **me
 	if (!ret && fsync(volume) < 0)
 		ret = -errno;
 	if (ret) {
-		*message = g_strdup_printf("%s: cannot be renamed: %s", retriever->config->root,
-					   g_strerror(-ret));
+		*message = g_strdup_printf("%s: cannot be renamed: %s%s", retriever->config->root,
+					   g_strerror(-ret), advice_for(ret));
 		return ret;
 	}
 	return restart(retriever);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/advice.h"
 #include "moved.h"
 #include "place.h"
 #include "volume/errors.h"
@@ -204,8 +205,8 @@ static int walk_once(struct retriever *retriever, struct moved *moved, struct ve
 	g_array_free(walk.pending, TRUE);
 	g_hash_table_destroy(walk.linked);
 	if (ret)
-		*message = g_strdup_printf("%s: the walk failed: %s", retriever->config->root,
-					   g_strerror(-ret));
+		*message = g_strdup_printf("%s: the walk failed: %s%s", retriever->config->root,
+					   g_strerror(-ret), advice_for(ret));
 	else
 		set_counters(retriever, count);
 	return ret;
