@@ -170,7 +170,7 @@ enum ctl_exit ctl_errors(const struct ctl *ctl)
 	result = list_all(&listing, link);
 	if (!result && ctl->json)
 		puts(listing.begun ? "]" : "[]");
-	else if (!result && listing.begun)
+	else if (!result && listing.begun && !ctl->summary)
 		ctl_complain("%s: when a cause is removed: migratectl retry %s; what can never "
 			     "come: migratectl skip %s PATH",
 			     ctl->volume, ctl->volume, ctl->volume);

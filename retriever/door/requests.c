@@ -461,6 +461,9 @@ bool requests_handle(struct requests *requests, const struct migrate_frame *fram
 		cancel_id(requests, frame->ref);
 		return true;
 	}
+	/* It is for the new start, which ends this connection: there it comes again. */
+	if (frame->op == MIGRATE_OP_CONTROL && g_atomic_int_get(&requests->retriever->reopen))
+		return true;
 	if (is_open(requests, frame->id))
 		return false;
 	request = request_new(requests, frame);

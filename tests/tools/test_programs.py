@@ -261,7 +261,7 @@ class Volume(unittest.TestCase):
         self.assertIn("finished with 1 errors", self.crawl("--once", status=2))
         listed = json.loads(self.ctl("errors", "--json", "v"))
         self.assertEqual([e["path"] for e in listed], [str(self.new / "d1" / "s1" / "f0")])
-        self.assertRegex(self.ctl("errors", "v"), r"^/mnt/\S+/d1/s1/f0: .+\n$")
+        self.assertRegex(self.ctl("errors", "v"), r"^/mnt/\S+/d1/s1/f0: .+\nmigratectl: v: when .* migratectl retry v; .*\n$")
         self.assertIn("errors v", self.ctl("status", "v"))
         self.assertEqual(self.ctl("errors", "--below", str(self.new / "d1" / "s"), "v"), "")
         self.assertEqual(self.ctl("errors", "--reason", "no such reason", "v"), "")

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Waits end: by a cancel, with their peer, or at a budget; and what they held is given back. */
+#include "door/requests.h"
+#include "protocol.h"
 #include "core.h"
 
 #include <sys/resource.h>
@@ -281,6 +283,32 @@ START_TEST(a_request_is_followed)
 }
 END_TEST
 
+static void count_reply(void *peer, const struct migrate_frame *frame)
+{
+	++*(unsigned *)peer;
+}
+
+/* A command that was told to come again at the new start, and comes before that, is left to it. */
+START_TEST(too_early_for_a_new_start)
+{
+	struct migrate_frame frame = {
+		.op = MIGRATE_OP_CONTROL, .id = 1, .text = "dance", .text_len = 5};
+	unsigned replies = 0;
+	struct requests *requests;
+
+	start();
+	requests = requests_new(core.retriever, &(struct trace_id){0}, count_reply, &replies);
+	g_atomic_int_set(&core.retriever->reopen, 1);
+	ck_assert(requests_handle(requests, &frame, NULL, 0));
+	ck_assert_uint_eq(replies, 0);
+	g_atomic_int_set(&core.retriever->reopen, 0);
+	ck_assert(requests_handle(requests, &frame, NULL, 0));
+	ck_assert_uint_eq(replies, 1);
+	requests_end(requests);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("requests");
@@ -292,5 +320,6 @@ int main(void)
 	tcase_add_test(tcase, no_descriptors);
 	tcase_add_test(tcase, open_requests_are_described);
 	tcase_add_test(tcase, a_request_is_followed);
+	tcase_add_test(tcase, too_early_for_a_new_start);
 	return run_suite(suite);
 }
