@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PROGRAM "migratectl"
+#define PROGRAM	    "migratectl"
+#define CTL_WHO_MAY "members of the group " MONITOR_GROUP " may ask for status and metrics"
 
 /* Exit statuses; migratectl(8) promises them. */
 enum ctl_exit {
@@ -63,6 +64,8 @@ struct ctl_link;
 
 /* The volume's socket, or NULL with a line on stderr.  g_free. */
 char *ctl_socket(const struct ctl *ctl, const char *volume);
+/* Whether it is not forbidden to this process: only then is it known who listens there. */
+bool ctl_may_connect(const char *socket);
 /* Connects later.  NULL with *result set and a line on stderr.  volume is copied. */
 struct ctl_link *ctl_link_open(const struct ctl *ctl, const char *volume, enum ctl_exit *result);
 void ctl_link_close(struct ctl_link *link);

@@ -53,6 +53,9 @@ struct ctl_crowd *ctl_crowd_new(const struct ctl *ctl)
 				socket = name->socket;
 		}
 		member->name = g_strdup(*volume);
+		member->status = -EACCES;
+		if (!ctl_may_connect(socket))
+			continue;
 		member->status =
 			migrate_volume_new(*volume, socket, MIGRATE_ROLE_CONTROL, &member->volume);
 	}

@@ -67,6 +67,10 @@ void ctl_guard_state(const struct ctl *ctl, GKeyFile *status)
 	if (!config)
 		return;
 	g_autofree char *path = g_strconcat(config->socket, GUARD_STATE_SUFFIX, NULL);
+	if (access(path, F_OK) == 0 && access(path, R_OK) < 0) { /* nobody knows what it does */
+		config_free(config);
+		return;
+	}
 	const bool running = is_locked(path);
 
 	g_key_file_set_boolean(status, GUARD, "wanted", config->guard != GUARD_NO);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config/config.h"
 #include "migrate.h"
@@ -30,6 +31,28 @@ gboolean ctl_complain(const char *format, ...)
 	return FALSE;
 }
 
+bool ctl_may_connect(const char *socket)
+{
+	return !socket || access(socket, R_OK | W_OK) == 0 || errno != EACCES;
+}
+
+/* For who is not root, and may not even see the volume's root.  NULL with error set. */
+static char *named_socket(const struct ctl *ctl, const char *volume, GError **error)
+{
+	g_autoptr(GPtrArray) names = config_names(ctl->config_file, error);
+
+	for (unsigned i = 0; names && i < names->len; i++) {
+		const struct volume_name *name = names->pdata[i];
+
+		if (!strcmp(name->name, volume))
+			return g_strdup(name->socket);
+	}
+	if (names)
+		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_GROUP_NOT_FOUND,
+			    "%s: no such volume; see " PROGRAM " status", volume);
+	return NULL;
+}
+
 char *ctl_socket(const struct ctl *ctl, const char *volume)
 {
 	g_autoptr(GError) error = NULL;
@@ -38,6 +61,10 @@ char *ctl_socket(const struct ctl *ctl, const char *volume)
 
 	if (ctl->socket)
 		return g_strdup(ctl->socket);
+	if (geteuid() != 0) {
+		socket = named_socket(ctl, volume, &error);
+		return socket || ctl_complain("%s", error->message) ? socket : NULL;
+	}
 	config = config_load(ctl->config_file, volume, &error);
 	if (!config) {
 		ctl_complain("%s", error->message);
@@ -56,6 +83,11 @@ struct ctl_link *ctl_link_open(const struct ctl *ctl, const char *volume, enum c
 	*result = CTL_USAGE;
 	if (!socket)
 		return NULL;
+	if (!ctl_may_connect(socket)) {
+		ctl_complain_of(volume, -EACCES, NULL);
+		*result = CTL_REFUSED;
+		return NULL;
+	}
 	int failed = migrate_volume_new(volume, socket, MIGRATE_ROLE_CONTROL, &handle);
 	if (failed) {
 		ctl_complain("%s: the retriever's socket %s cannot be used: %s; give another one "
@@ -139,6 +171,8 @@ void ctl_complain_of(const char *name, int status, const char *text)
 		ctl_complain("%s: the retriever is of another version; restart it with: "
 			     "systemctl restart migrate-retriever@%s",
 			     name, name);
+	else if (status == -EACCES && !text)
+		ctl_complain("%s: only root may talk to the retriever; " CTL_WHO_MAY, name);
 	else
 		ctl_complain("%s: %s", name, text && *text ? text : g_strerror(-status));
 }

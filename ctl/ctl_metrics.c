@@ -9,6 +9,7 @@
  */
 #include "ctl.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -248,6 +249,7 @@ static char *make_text(const struct ctl *ctl, bool open)
 	g_autoptr(GArray) volumes = g_array_new(FALSE, FALSE, sizeof(struct volume));
 	struct ctl all = *ctl;
 	struct ctl_crowd *crowd;
+	bool refused = false;
 
 	if (!names) {
 		ctl_complain("%s", error->message);
@@ -264,6 +266,7 @@ static char *make_text(const struct ctl *ctl, bool open)
 		struct ctl_member *member = &crowd->members[i];
 		struct volume volume = {g_strdup(member->name), NULL};
 
+		refused = refused || member->status == -EACCES;
 		if (!member->waits && !member->status)
 			volume.status = g_steal_pointer(&member->reply);
 		if (volume.status)
@@ -271,7 +274,9 @@ static char *make_text(const struct ctl *ctl, bool open)
 		g_array_append_val(volumes, volume);
 	}
 	ctl_crowd_free(crowd);
-	return text_of(volumes, open);
+	if (refused)
+		ctl_complain("metrics: only root may talk to the retrievers; " CTL_WHO_MAY);
+	return refused ? NULL : text_of(volumes, open);
 }
 
 enum ctl_exit ctl_metrics(const struct ctl *ctl)

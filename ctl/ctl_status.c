@@ -282,7 +282,8 @@ static void print_journal(const struct ctl *ctl, GKeyFile *status, bool known)
 {
 	g_autofree char *text = known ? ctl_journal_text(status) : NULL;
 
-	if (!ctl->socket) /* else nobody says where it is */
+	/* else nobody says where it is, or it is not for who asks */
+	if (!ctl->socket && (known || geteuid() == 0))
 		print_row("Journal", "%s",
 			  known ? text : "none: going back needs one, see migrate-journal(8)");
 }

@@ -93,6 +93,7 @@ static const struct command {
 	enum many many;
 	int own;       /* of many: arguments behind the names; -1: all but the first name */
 	bool unlisted; /* a unit runs it, and hardly anybody else */
+	bool watching; /* who is in MONITOR_GROUP may do it too */
 } commands[] = {
 	{"discover", "HOST", 1, 1, ctl_discover, "list what an old server exports and shares"},
 	{"check", "NAME", 1, 1, ctl_survey,
@@ -104,9 +105,9 @@ static const struct command {
 	{"attach", "NAME...", 1, INT_MAX, ctl_attach,
 	 "bind the root to the old server; clients can be switched then", EACH},
 	{"status", "[NAME...]", 0, INT_MAX, ctl_status,
-	 "show how far it is; all volumes without NAME", AT_ONCE},
+	 "show how far it is; all volumes without NAME", AT_ONCE, .watching = true},
 	{"metrics", "", 0, 0, ctl_metrics, "print all volumes' status for Prometheus",
-	 .unlisted = true},
+	 .unlisted = true, .watching = true},
 	{"hooks", "", 0, 0, ctl_hooks, "run the commands on-whole, on-error, on-away that are due",
 	 .unlisted = true},
 	{"errors", "NAME...", 1, INT_MAX, ctl_errors, "list what failed, and why", EACH},
@@ -458,8 +459,8 @@ int main(int argc, char **argv)
 	}
 	if (!check_usage(command, argc - 2))
 		return CTL_USAGE;
-	if (geteuid() != 0 && !given.check) {
-		ctl_complain("%s: must be run as root; use sudo", command->name);
+	if (geteuid() != 0 && !given.check && !command->watching) {
+		ctl_complain("%s: must be run as root; use sudo (" CTL_WHO_MAY ")", command->name);
 		return CTL_USAGE;
 	}
 	return run_command(command, argc - 2, argv + 2);

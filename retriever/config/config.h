@@ -13,6 +13,8 @@
 #define CONFIG_FILE	   "/etc/quickmigrate/quickmigrate.conf"
 #define GUARD_STATE_SUFFIX ".guard" /* behind the socket's path: guard/state.h */
 #define REPORT_DIR	   "/var/lib/quickmigrate"
+/* Its members may ask for status and metrics, and for nothing else (door/peer.h). */
+#define MONITOR_GROUP "quickmigrate-monitor"
 
 /*
  * The volume's settings out of file (NULL: CONFIG_FILE).  NULL with error set on any mistake: one

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "protocol.h"
 #include "requests.h"
 #include "volume/state.h"
@@ -14,12 +15,14 @@
 #define FRAMES_AT_ONCE 64		/* of one peer before the others have their turn */
 #define UNREAD_MAX     ((gsize)4 << 20) /* bytes of replies that a peer did not take */
 #define RETRY_MS       20
+#define WATCHER_UNREAD ((gsize)256 << 10) /* likewise, of a watcher */
 
 struct peer {
 	struct retriever *retriever;
 	void (*forget)(void *owner, struct peer *peer);
 	void *owner;
 	int sock;
+	bool watcher;
 	guint source;
 	enum migrate_role role;	   /* 0 before HELLO */
 	struct requests *requests; /* NULL before HELLO */
@@ -115,7 +118,7 @@ static gboolean end_hung(gpointer arg)
 /* Lock held. */
 static void send_later(struct peer *peer, const void *data, size_t len)
 {
-	if (peer->unread + len > UNREAD_MAX) {
+	if (peer->unread + len > (peer->watcher ? WATCHER_UNREAD : UNREAD_MAX)) {
 		if (!peer->hung_source)
 			peer->hung_source = g_idle_add(end_hung, peer);
 		return;
@@ -196,10 +199,44 @@ static void do_hello(struct peer *peer, const struct migrate_frame *frame)
 	send_frame(peer, &reply);
 }
 
+/* Whether the frame's text is that word. */
+static bool says(const struct migrate_frame *frame, const char *word)
+{
+	return frame->text_len == strlen(word) && !memcmp(frame->text, word, frame->text_len);
+}
+
+/* What is not named here is refused. */
+static gboolean handle_watcher(struct peer *peer, const struct migrate_frame *frame)
+{
+	static const char why[] = "only root may do this; members of the group " MONITOR_GROUP
+				  " may ask for status and metrics";
+	struct migrate_frame reply = {.op = frame->op | MIGRATE_OP_REPLY,
+				      .id = frame->id,
+				      .status = -EPERM,
+				      .text = why,
+				      .text_len = sizeof why - 1};
+
+	if (frame->op == MIGRATE_OP_HELLO && !peer->role && frame->length == MIGRATE_ROLE_CONTROL) {
+		do_hello(peer, frame);
+		return peer->role != 0;
+	}
+	if (!peer->role)
+		return FALSE;
+	if (frame->op == MIGRATE_OP_CANCEL ||
+	    (frame->op == MIGRATE_OP_CONTROL && says(frame, "status")))
+		return requests_handle(peer->requests, frame, NULL, 0);
+	if (frame->op != MIGRATE_OP_CONTROL)
+		return FALSE;
+	send_frame(peer, &reply);
+	return TRUE;
+}
+
 /* FALSE: the peer does not keep to the protocol. */
 static gboolean handle(struct peer *peer, const struct migrate_frame *frame, const int *fds,
 		       size_t nfds)
 {
+	if (peer->watcher)
+		return handle_watcher(peer, frame);
 	if (frame->op == MIGRATE_OP_HELLO && !peer->role) {
 		do_hello(peer, frame);
 		return peer->role != 0;
@@ -219,9 +256,10 @@ static gboolean on_frame(gint sock, GIOCondition condition, gpointer arg)
 {
 	static uint8_t buf[MIGRATE_FRAME_MAX]; /* main thread only */
 	struct peer *peer = arg;
+	const unsigned most = peer->watcher ? 1 : FRAMES_AT_ONCE;
 	gboolean keep = TRUE;
 
-	for (unsigned i = 0; keep && i < FRAMES_AT_ONCE; i++) {
+	for (unsigned i = 0; keep && i < most; i++) {
 		int fds[MIGRATE_FRAME_MAX_FDS];
 		size_t nfds = 0;
 		struct migrate_frame frame;
@@ -248,7 +286,7 @@ static gboolean on_frame(gint sock, GIOCondition condition, gpointer arg)
 	return keep;
 }
 
-struct peer *peer_new(struct retriever *retriever, int sock,
+struct peer *peer_new(struct retriever *retriever, int sock, bool watcher,
 		      void (*forget)(void *owner, struct peer *peer), void *owner)
 {
 	struct peer *peer = g_new0(struct peer, 1);
@@ -257,10 +295,17 @@ struct peer *peer_new(struct retriever *retriever, int sock,
 	peer->forget = forget;
 	peer->owner = owner;
 	peer->sock = sock;
+	peer->watcher = watcher;
 	g_mutex_init(&peer->lock);
 	g_queue_init(&peer->out);
-	peer->source = g_unix_fd_add(sock, G_IO_IN, on_frame, peer);
+	peer->source = g_unix_fd_add_full(watcher ? G_PRIORITY_LOW : G_PRIORITY_DEFAULT, sock,
+					  G_IO_IN, on_frame, peer, NULL);
 	return peer;
+}
+
+bool peer_is_watcher(const struct peer *peer)
+{
+	return peer->watcher;
 }
 
 static void remove_source(guint *source)

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <glib-unix.h>
+#include <grp.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,16 +12,20 @@
 #include <unistd.h>
 
 #include "config/advice.h"
+#include "config/config.h"
 #include "peer.h"
 #include "requests.h"
 
-#define PAUSE_MS 200
+#define PAUSE_MS     200
+#define WATCHERS_MAX 16 /* who is no root has no more of the descriptors that clients need */
 
 struct server {
 	struct retriever *retriever;
 	char *path;
 	int sock;
 	guint source;
+	gid_t monitors; /* MONITOR_GROUP; 0: there is none */
+	unsigned watchers;
 	GPtrArray *peers;
 };
 
@@ -27,6 +33,7 @@ static void forget(void *arg, struct peer *peer)
 {
 	struct server *server = arg;
 
+	server->watchers -= peer_is_watcher(peer);
 	g_ptr_array_remove_fast(server->peers, peer);
 }
 
@@ -48,6 +55,22 @@ static gboolean pause_listening(struct server *server)
 	return G_SOURCE_REMOVE;
 }
 
+/* Of the peer's process, when it connected. */
+static bool is_in_group(int fd, const struct ucred *cred, gid_t group)
+{
+	socklen_t len = NGROUPS_MAX * sizeof(gid_t);
+	g_autofree gid_t *groups = g_malloc(len);
+
+	if (!group || cred->gid == group)
+		return group != 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) < 0)
+		return false;
+	for (size_t i = 0; i < len / sizeof *groups; i++)
+		if (groups[i] == group)
+			return true;
+	return false;
+}
+
 static gboolean on_connect(gint sock, GIOCondition condition, gpointer arg)
 {
 	struct server *server = arg;
@@ -59,12 +82,19 @@ static gboolean on_connect(gint sock, GIOCondition condition, gpointer arg)
 		return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM
 			       ? pause_listening(server)
 			       : G_SOURCE_CONTINUE;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 || cred.uid != 0) {
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 ||
+	    (cred.uid != 0 && !is_in_group(fd, &cred, server->monitors))) {
 		g_warning("a process that is not root was turned away (pid %d)", (int)cred.pid);
 		close(fd);
 		return G_SOURCE_CONTINUE;
 	}
-	g_ptr_array_add(server->peers, peer_new(server->retriever, fd, forget, server));
+	if (cred.uid != 0 && server->watchers == WATCHERS_MAX) {
+		close(fd);
+		return G_SOURCE_CONTINUE;
+	}
+	server->watchers += cred.uid != 0;
+	g_ptr_array_add(server->peers,
+			peer_new(server->retriever, fd, cred.uid != 0, forget, server));
 	return G_SOURCE_CONTINUE;
 }
 
@@ -78,8 +108,18 @@ static void describe(void *arg, GKeyFile *file)
 	requests_describe(list, file);
 }
 
+/* 0: there is none. */
+static gid_t group_of_monitors(void)
+{
+	char buf[4096];
+	struct group group, *found = NULL;
+
+	return getgrnam_r(MONITOR_GROUP, &group, buf, sizeof buf, &found) || !found ? 0
+										    : found->gr_gid;
+}
+
 /* A socket file that nobody listens on is left over from a kill: the volume's lock is ours. */
-static int listen_on(const char *path, GError **error)
+static int listen_on(const char *path, gid_t monitors, GError **error)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	g_autofree char *dir = g_path_get_dirname(path);
@@ -97,7 +137,8 @@ static int listen_on(const char *path, GError **error)
 	unlink(path);
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (sock < 0 || bind(sock, (struct sockaddr *)&addr, sizeof addr) < 0 ||
-	    chmod(path, 0600) < 0 || listen(sock, 128) < 0) {
+	    lchown(path, 0, monitors) < 0 || chmod(path, monitors ? 0660 : 0600) < 0 ||
+	    listen(sock, 128) < 0) {
 		g_set_error(error, RETRIEVER_ERROR, 0, "%s: cannot listen there: %s%s", path,
 			    g_strerror(errno), advice_for(errno));
 		if (sock >= 0)
@@ -110,7 +151,8 @@ static int listen_on(const char *path, GError **error)
 struct server *server_new(struct retriever *retriever, GError **error)
 {
 	struct server *server;
-	int sock = listen_on(retriever->config->socket, error);
+	const gid_t monitors = group_of_monitors();
+	int sock = listen_on(retriever->config->socket, monitors, error);
 
 	if (sock < 0)
 		return NULL;
@@ -120,6 +162,7 @@ struct server *server_new(struct retriever *retriever, GError **error)
 	retriever->describer = server;
 	server->path = g_strdup(retriever->config->socket);
 	server->sock = sock;
+	server->monitors = monitors;
 	server->peers = g_ptr_array_new();
 	server->source = g_unix_fd_add(sock, G_IO_IN, on_connect, server);
 	return server;
