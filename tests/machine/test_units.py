@@ -138,6 +138,8 @@ def each_unit_in_its_sandbox(args):
         machine.sh('systemctl start migrate-rollback@projects')
         wait_for('it is carried back', lambda: os.path.exists(old + '/changed'))
         metrics(machine)
+        machine.sh('useradd -G quickmigrate-monitor watcher && runuser -u watcher -- migratectl status projects && '
+                   '! runuser -u watcher -- migratectl errors projects')
         machine.sh('systemctl stop migrate-rollback@projects')
         same(machine.sh('systemctl list-units --failed --no-legend "migrate-*"'), '', 'what failed')
         said = machine.sh('journalctl -qo cat -t migrate-retriever -t migrate-crawler -t migrate-journal '
