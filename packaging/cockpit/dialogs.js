@@ -8,8 +8,9 @@ export function run(argv, lines = () => {}) {
     return cockpit.spawn(argv, { superuser: 'require', err: 'out' }).stream(lines);
 }
 
+/* What needs no rights of root, where somebody has none. */
 export function ask(argv) {
-    return cockpit.spawn(argv, { superuser: 'require', err: 'message' });
+    return cockpit.spawn(argv, { superuser: 'try', err: 'message' });
 }
 
 function alert(text) {

@@ -23,7 +23,7 @@ function progress(label) {
             bar.removeAttribute('value');
         else
             bar.value = part;
-        bar.hidden = !answers(volume);
+        bar.hidden = !progressText(volume) || !answers(volume);
     } };
 }
 
@@ -99,7 +99,7 @@ function overview() {
     page.replaceChildren(heading('File server migration'),
                          make('div', { class: 'bar' },
                               make('div', {}, make('label', { for: 'filter' }, 'Name or state'), filter),
-                              make('div', {}, only, ' ', make('label', { for: 'only', style: null }, 'Only what needs somebody'))),
+                              make('div', {}, only, make('label', { for: 'only' }, 'Only what needs somebody'))),
                          sum, list.table);
     return show;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the volumes' retrievers say: one long run of `migratectl --watch --json status`, which
- * prints all of them once a second on a line. */
+ * prints all of them once a second on a line.  Members of quickmigrate-monitor may do that, too. */
 /* global cockpit */
 import { bytes, span } from './parts.js';
 
-const QUIET = ['whole', 'finished', 'copied'];
+const QUIET = ['unattached', 'whole', 'finished', 'copied'];     // nothing moves
 
 /* Calls take(volumes) for each line, failed(message) when it ends; it is started again then. */
 export function watch(take, failed) {
     let rest = '';
     const run = cockpit.spawn(['migratectl', '--watch', '--json', 'status'],
-                              { superuser: 'require', err: 'message' });
+                              { superuser: 'try', err: 'message' });
 
     run.stream(data => {
         const lines = (rest + data).split('\n');
@@ -49,6 +49,8 @@ export function portion(volume) {
 export function progressText(volume) {
     if (!answers(volume))
         return volume.volume.note || 'its retriever is not running';
+    if (state(volume) === 'unattached')
+        return '';
     const { files_found: found, files_whole: whole } = volume.counters;
     const part = portion(volume);
 

@@ -6,12 +6,12 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, '..', 'support')]
+sys.path.insert(0, os.path.join(HERE, '..', 'support'))
 from browser import Browser                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, Process, wait_for                             # noqa: E402
 from servers import REPO, old_server                                    # noqa: E402
-from test_volumes import TREES, Volumes                                 # noqa: E402
+from volumes import TREES, Volumes                                      # noqa: E402
 
 PAGE = REPO + '/packaging/cockpit'
 CONFIG = '/etc/quickmigrate'
@@ -166,6 +166,8 @@ def two_hundred(args):
     names = [f'v{n:03}' for n in range(200)]
     v, shown = begin(args, names, v000='limits = 00:00-24:00 9/s')
     v.start(*names[:3])
+    v.ctl('attach', *names[1:3])
+    v.crawl('v001')
     with shown as browser:
         browser.until('all are there', lambda: '200 of 200 volumes' in browser.text('#sum'))
         picture(args, browser, 'volumes')

@@ -47,11 +47,12 @@ def installed_used_and_removed(args):
              'bogus-mail-host,bogus-mail-host-in-debian-changelog',
              *glob.glob(directory + '/*.changes')))
     main_ones = [path for path in glob.glob(directory + '/*.deb') if 'dbgsym' not in path]
-    same(len(main_ones), 3, f'packages besides dbgsym in {directory}')
+    same(len(main_ones), 4, f'packages besides dbgsym in {directory}')
     layered('/etc', '/usr', '/var')
     before, processes = files(), running()
     dpkg('-i', *main_ones)
     same(running() - processes - {str(os.getpid())}, set(), 'installing starts nothing')
+    expect(os.path.exists('/usr/share/cockpit/quickmigrate/manifest.json'), 'the page in Cockpit')
     same({path for path in before if not os.path.lexists(path)}, set(), 'what is gone')
 
     volume(OLD)
@@ -73,7 +74,7 @@ def installed_used_and_removed(args):
     no_differences(tree.compare(OLD, NEW))
     sh('migratectl', 'finalize', 'projects')
     retriever.stop()
-    dpkg('-P', 'quickmigrate-samba', 'quickmigrate-ganesha', 'quickmigrate')
+    dpkg('-P', 'cockpit-quickmigrate', 'quickmigrate-samba', 'quickmigrate-ganesha', 'quickmigrate')
     same(files() - before, set(), 'what is left')
 
 
