@@ -15,7 +15,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 from harness import case, expect, main, no_differences, same            # noqa: E402
-from sandbox import BASE, Process, volume, wait_for                     # noqa: E402
+from sandbox import Process, wait_for                                   # noqa: E402
 from peer import NAME, RANGE, Peer                                      # noqa: E402
 from servers import VOLUME, Stalled, old_server                         # noqa: E402
 from volumes import TREES, Volumes                                      # noqa: E402

@@ -138,7 +138,7 @@ def from_install_to_purge(args):
     old = Ganesha('old-server', OLD, host=host).start()
     with Machine('newserver', {'oldserver': host}) as machine:
         machine.disk(ROOT)
-        machine.bring(args.build + '/packages/*.deb', '/root/packages')
+        machine.bring(args.build + '/packages/quickmigrate*.deb', '/root/packages')
         machine.boot()
         before = files(machine)
         client = Client(f'{machine.address} newserver\n{host.address} oldserver')

@@ -37,7 +37,7 @@ class Browser:
             options.add_argument(option)
         options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
         self.driver = webdriver.Chrome(options=options, service=Service(
-            '/usr/bin/chromedriver', log_path=BASE + '/chromedriver.log'))
+            '/usr/bin/chromedriver', service_args=[f'--log-path={BASE}/chromedriver.log']))
         self.driver.get(PAGE.format(PORT))
         self.until('the page is there', lambda: self.text('h1'))
         return self
