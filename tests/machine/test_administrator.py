@@ -4,6 +4,8 @@
 and files of the guide as they stand there: packages, units, a packaged Ganesha and smbd under systemd,
 the kernel's NFS client and an SMB client."""
 import base64
+import fileinput
+import glob
 import os
 import re
 import socket
@@ -79,11 +81,11 @@ SUMS = 'set -o pipefail; cd /projects && find . -type f -print0 | xargs -0 md5su
 
 
 class Guide:
-    """The indented parts of docs/admin-guide.md, by section."""
+    """The indented parts of the guide's chapters, by section."""
 
     def __init__(self):
         self.blocks, section, block = {}, '', []
-        with open(REPO + '/docs/admin-guide.md') as lines:
+        with fileinput.input(sorted(glob.glob(REPO + '/docs/*.md'))) as lines:
             for line in [*lines, 'end']:
                 if line.startswith('    ') or (block and not line.strip()):
                     block.append(line)
@@ -200,7 +202,7 @@ def migrate(guide, machine, client, old):
     machine.write('/etc/samba/smb.conf', guide('Samba', 'vfs objects'))
     machine.sh('useradd alice && printf "secret\\nsecret\\n" | smbpasswd -as alice')
     machine.sh('systemctl restart nfs-ganesha smbd')
-    client.sh(guide('Switch', 'umount /projects'))
+    client.sh(guide('Switch the clients', 'umount /projects'))
     client.sh('mkdir -m 1777 /projects/news && echo old >/projects/news/held')
     smb = ['smbclient', '-U', 'alice%secret', f'//{machine.address}/projects', '-c']
     wait_for('smbd answers', lambda: subprocess.run([*smb, 'ls'], stdout=subprocess.DEVNULL).returncode == 0)
@@ -212,7 +214,7 @@ def migrate(guide, machine, client, old):
     expect(refusal.returncode and 'the volume projects is not finished' in refusal.stdout, refusal.stdout)
     unchanged('from stubs')
 
-    machine.sh(guide('Switch', 'systemctl enable --now migrate-crawler@projects'))
+    machine.sh(guide('Switch the clients', 'systemctl enable --now migrate-crawler@projects'))
     machine.sh('timeout 300 migratectl status --watch projects')
     expect('status --watch projects' in guide('Watch', 'status --json'), 'the guide says so')
     wait_for('the crawler ends',
@@ -222,16 +224,16 @@ def migrate(guide, machine, client, old):
     machine.sh(guide('Proof', '--sign /root'))
     machine.sh('cd /root/proof && cp ../.ssh/id_ed25519.pub . && ' +
                guide('Proof', '--signers signers').split('migratectl report --check --tree')[0])
-    machine.sh(guide('Finish', 'migratectl finalize'))
+    machine.sh(guide('Finalize', 'migratectl finalize'))
 
     # The layer goes; a client keeps its mount, and its open file.
     client.sh('mkfifo /tmp/go; (exec 5>>/projects/news/held; read <>/tmp/go; echo new >&5) >/dev/null 2>&1 &')
-    config, plain = guide('Prepare', 'EXPORT {'), guide('Finish', 'FSAL { Name = VFS; }').strip()
+    config, plain = guide('Prepare', 'EXPORT {'), guide('Finalize', 'FSAL { Name = VFS; }').strip()
     machine.write('/etc/ganesha/ganesha.conf', GANESHA + re.sub(r'FSAL \{[^{}]*\{[^{}]*\}\s*\}', plain, config))
     machine.sh('sed -i "s/= migrate /= /; /migrate:volume/d" /etc/samba/smb.conf')
-    machine.sh(guide('Finish', 'systemctl restart nfs-ganesha smbd'))
+    machine.sh(guide('Finalize', 'systemctl restart nfs-ganesha smbd'))
     client.sh('echo >/tmp/go; while ! grep -q new /projects/news/held; do :; done')
-    machine.sh(guide('Finish', 'migratectl commit'))
+    machine.sh(guide('Finalize', 'migratectl commit'))
     unchanged('in the end')
     sh(*smb, 'cd news; get by-smb /dev/null')
     client.sh('umount /projects')

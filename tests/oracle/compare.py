@@ -21,7 +21,7 @@ EXACT = ('status', 'count', 'eof', 'committed', 'access', 'target', 'missing', '
 EXCEPTIONS = {
     'became_whole':
         'ctime and the change attribute of an object move once when it becomes whole '
-        '(admin-guide, What clients see): Linux lets nobody set ctime.  A directory becomes so '
+        '(docs/reference.md, What clients see): Linux lets nobody set ctime.  A directory becomes so '
         'again after something unfinished was to get a name in it.',
     'names_to_come':
         'The link count of a file that has several names in the source counts those that are '
@@ -49,7 +49,7 @@ EXCEPTIONS = {
         'xfs keeps space behind what grows, in holes too.',
     'name_came':
         'ctime of a file with several names in the source also moves when one more of them is '
-        'made, or is not needed in .migrate any more (admin-guide, What clients see).',
+        'made, or is not needed in .migrate any more (docs/reference.md, What clients see).',
     'name_seen_late':
         "Ganesha 4.3 does not always ask for a directory's attributes after a LINK or a RENAME "
         'into it: one side may show those of before for a while.',
@@ -73,9 +73,9 @@ EXCEPTIONS = {
         'SEEK sees what is missing as data, so holes of the source only when they are here.',
     'unfinished_by_stat':
         'Times, links and space of an unfinished object, as a program of this machine is told them, '
-        'are those of the new file system (admin-guide, Backups and local access).',
+        'are those of the new file system (docs/reference.md, Backups and local access).',
     'zeros_are_holes':
-        'Blocks of the source that are all zeros become holes (admin-guide, What is carried '
+        'Blocks of the source that are all zeros become holes (docs/reference.md, What is carried '
         'over).',
 }
 

@@ -91,7 +91,7 @@ def become(tree):
 
 def guide(start):
     """The command that begins so."""
-    with open(servers.REPO + '/docs/admin-guide.md') as text:
+    with open(servers.REPO + '/docs/try.md') as text:
         return re.search(r'^ +(%s.*)' % re.escape(start), text.read(), re.M)[1]
 
 
