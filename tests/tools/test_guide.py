@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the documents say is there: links lead somewhere, commands and units exist, and the drawing is
+that of its source."""
+
+import html
+import re
+import unittest
+
+from tools import SOURCE, run
+
+DOCUMENTS = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", *sorted((SOURCE / "docs").glob("*.md"))]
+CHAPTERS = ["plan", "try", "switch", "watch", "finish", "trouble", "reference"]
+
+
+def anchors(path):
+    """As GitHub and GitLab make them of headings."""
+    heads = re.findall(r"^#+ (.*)$", path.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", head).lower()).replace(" ", "-")
+            for head in heads}
+
+
+def code(text):
+    """Lines of indented blocks, and what stands in `...`."""
+    text = re.sub(r"\\\n\s*", " ", text)
+    yield from re.findall(r"^ {4,}(.*)$", text, re.M)
+    yield from re.findall(r"`([^`]+)`", text)
+
+
+class Guide(unittest.TestCase):
+    def test_links(self):
+        for document in DOCUMENTS:
+            for link in re.findall(r"\]\(([^)\s]+)\)", document.read_text()):
+                if re.match(r"[a-z]+:", link):
+                    continue
+                name, _, anchor = link.partition("#")
+                target = (document.parent / name).resolve() if name else document
+                with self.subTest(document=document.name, link=link):
+                    self.assertTrue(target.exists())
+                    if anchor:
+                        self.assertIn(anchor, anchors(target))
+
+    def test_path(self):
+        """Each chapter leads to the one before and the one behind it."""
+        for before, name in zip(CHAPTERS, CHAPTERS[1:]):
+            self.assertIn(f"]({before}.md)", (SOURCE / "docs" / f"{name}.md").read_text().split("\n## ")[0])
+            self.assertIn(f"]({name}.md)", (SOURCE / "docs" / f"{before}.md").read_text().split("\n## ")[0])
+
+    def test_commands(self):
+        """Every migratectl command with its options, and every unit."""
+        known = {}
+        units = {unit.name.removesuffix(".in") for unit in (SOURCE / "systemd").iterdir()}
+        found = 0
+        for document in DOCUMENTS:
+            for line in code(document.read_text()):
+                for words in re.findall(r"\bmigratectl ((?:--?[\w=%./:-]+ )*[a-z][a-z-]+[^|;&)]*)", line):
+                    words = words.split("#")[0].split()
+                    command = next((word for word in words if not word.startswith("-")), None)
+                    with self.subTest(document=document.name, line=line):
+                        if command not in known:
+                            known[command] = run("migratectl", command, "--help").stdout
+                        self.assertIn("Usage:", known[command])
+                        for option in re.findall(r"(?<!\S)(--[a-z-]+)", " ".join(words)):
+                            self.assertIn(option, known[command])
+                    found += 1
+                for unit in re.findall(r"\bmigrate-[a-z-]+(?:@[\w]*)?\.(?:service|timer|socket)\b", line):
+                    with self.subTest(document=document.name, line=line):
+                        self.assertIn(re.sub(r"@\w*", "@", unit), units)
+        self.assertGreater(found, 80)
+
+    def test_drawing(self):
+        """The picture has the words of its source."""
+        pictures = SOURCE / "docs" / "pictures"
+        for source in pictures.glob("*.dot"):
+            drawn = html.unescape(source.with_suffix(".svg").read_text())
+            for label in re.findall(r'label="([^"]*)"', source.read_text()):
+                for line in label.split(r"\n"):
+                    self.assertIn(f">{line}</text>", drawn)
+
+
+if __name__ == "__main__":
+    unittest.main()
