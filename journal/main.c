@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "config/messages.h"
 #include "journal.h"
-#include "source/refused.h"
 #include "store/live.h"
 #include "store/reader.h"
 
@@ -24,18 +24,6 @@ static void on_signal(int number)
 	if (journal)
 		journal_ask(journal, number);
 	errno = saved;
-}
-
-static void say(const char *message)
-{
-	g_autofree char *line = refused_line(message);
-
-	fprintf(stderr, "migrate-journal: %s\n", line);
-}
-
-static void log_line(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer user)
-{
-	say(message);
 }
 
 static void catch_signals(void)
@@ -56,7 +44,7 @@ static int serve(const struct volume_config *config)
 	catch_signals();
 	journal = journal_new(config->root, config->journal, config->socket, &error);
 	if (!journal) {
-		say(error->message);
+		log_failure(error->message);
 		if (g_error_matches(error, JOURNAL_ERROR, ECANCELED))
 			return 0;
 		return g_error_matches(error, JOURNAL_ERROR, EXDEV) ? 2 : 1;
@@ -65,7 +53,7 @@ static int serve(const struct volume_config *config)
 		good = journal_work(journal, 500, &error);
 	good = good && journal_flush(journal, &error);
 	if (!good)
-		say(error->message);
+		log_failure(error->message);
 	journal_free(journal);
 	return !good;
 }
@@ -99,14 +87,14 @@ int main(int argc, char **argv)
 		fprintf(stderr, "migrate-journal: must be run as root, to watch a file system\n");
 		return 1;
 	}
-	g_log_set_default_handler(log_line, NULL);
+	log_begin("migrate-journal", argv[1]);
 	struct volume_config *config = config_load(file, argv[1], &error);
 	int status = 2;
 
 	if (config)
 		status = serve(config);
 	else
-		say(error->message);
+		log_failure(error->message);
 	config_free(config);
 	return status;
 }

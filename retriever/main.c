@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "open.h"
-#include "source/refused.h"
+#include "config/messages.h"
 #include "source/thread.h"
 #include "volume/orders.h"
 
@@ -20,20 +20,6 @@ static gboolean on_signal(gpointer arg)
 	g_atomic_int_set(&retriever->reopen, 0);
 	g_main_loop_quit(retriever->loop);
 	return G_SOURCE_CONTINUE;
-}
-
-/* One line per message on standard error; the journal adds the rest.  Peers and the old server have
- * a part in what is said. */
-static void say(const char *message)
-{
-	g_autofree char *line = refused_line(message);
-
-	fprintf(stderr, "migrate-retriever: %s\n", line);
-}
-
-static void log_line(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer user)
-{
-	say(message);
 }
 
 static void raise_limits(void)
@@ -59,12 +45,12 @@ static int serve(const char *file, const char *socket, const char *name, struct 
 		config->socket = g_strdup(socket);
 	}
 	if (!config) {
-		say(error->message);
+		log_failure(error->message);
 		return 2;
 	}
 	retriever = retriever_open(config, &error);
 	if (!retriever) {
-		say(error->message);
+		log_failure(error->message);
 		return g_error_matches(error, BACKEND_ERROR, EKEYREJECTED) ? 2 : 1;
 	}
 	if (*again)
@@ -128,7 +114,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	raise_limits();
 	limit_memory();
-	g_log_set_default_handler(log_line, NULL);
+	log_begin("migrate-retriever", argv[1]);
 	if (!thread_prepare())
 		g_message("RLIMIT_NICE cannot be raised: set LimitNICE=+0, or clients compete for "
 			  "processors with the crawler's work");

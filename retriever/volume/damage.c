@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "config/messages.h"
 #include "record.h"
 
 void damage_watch(struct retriever *retriever)
@@ -22,7 +23,8 @@ bool damage_found(struct retriever *retriever)
 	if (!migrate_errors_counted(retriever->damage_fd))
 		return false;
 	if (g_atomic_int_compare_and_exchange(&retriever->damage_told, 0, 1))
-		g_warning("%s: nothing is brought here any more: %s", retriever->config->root,
-			  DAMAGE_REASON);
+		log_event(EVENT_DAMAGED, G_LOG_LEVEL_WARNING, retriever->config->root,
+			  DAMAGE_REASON, 0, "%s: nothing is brought here any more: %s",
+			  retriever->config->root, DAMAGE_REASON);
 	return true;
 }

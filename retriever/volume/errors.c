@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/messages.h"
 #include "errors_file.h"
 #include "errors_list.h"
 #include "errors_old.h"
@@ -92,7 +93,8 @@ static void add(struct errors *errors, int fd, const char *name, char *path, int
 		g_mutex_unlock(&errors->file_lock);
 	}
 	if (news) /* not once for each attempt */
-		g_warning("%s: %s (%s)", path, reason, g_strerror(-status));
+		log_event(EVENT_OBJECT_FAILED, G_LOG_LEVEL_WARNING, path, reason, status,
+			  "%s: %s (%s)", path, reason, g_strerror(-status));
 	g_free(path);
 }
 

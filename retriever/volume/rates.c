@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "config/limited.h"
+#include "away.h"
 #include "errors.h"
 #include "estimate.h"
 #include "history.h"
@@ -82,6 +83,7 @@ static gboolean tick(gpointer arg)
 	rates->n = MIN(rates->n + 1, SAMPLES);
 	history_sample(rates->retriever);
 	orders_tick(rates->retriever);
+	away_tick(rates->retriever);
 	if (g_atomic_int_compare_and_exchange(&rates->saving, 0, 1))
 		jobs_run(rates->retriever->jobs, JOB_FLUSH, save, rates);
 	return G_SOURCE_CONTINUE;

@@ -46,6 +46,7 @@ struct retriever {
 	int volume_fd;	     /* of a copy: the volume's own .migrate/, locked; else -1 */
 	int damage_fd;	     /* how many errors the file system found in itself, or -1 (damage.h) */
 	gint damage_told;    /* atomic: the log says so */
+	unsigned away_told;  /* s; 0: the log says nothing of it (away.h); main thread */
 
 	const struct backend_ops *scheme; /* of the source's URL */
 	struct backend *backend; /* retry over the scheme's; NULL until it could be opened */

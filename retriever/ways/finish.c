@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/messages.h"
 #include "durability.h"
 #include "place.h"
 #include "volume/copied.h"
@@ -133,6 +134,10 @@ static int drop(struct object *directory)
 		COUNT_SET(retriever, directories_found, COUNT_GET(retriever, directories_whole));
 		COUNT_SET(retriever, unfilled, 0);
 		errors_forget_all(retriever->errors);
+		if (!retriever->copying)
+			log_event(EVENT_WHOLE, G_LOG_LEVEL_MESSAGE, retriever->config->root, NULL,
+				  0, "%s: everything is here: see migratectl finalize",
+				  retriever->config->root);
 	}
 	return 0;
 }

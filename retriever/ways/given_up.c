@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/messages.h"
 #include "source/refused.h"
 #include "volume/aside.h"
 #include "volume/report.h"
@@ -193,7 +194,8 @@ int given_up_record_path(struct retriever *retriever, const char *path, const ch
 		because ? g_strdup_printf("%s; given up because: %s", cause, because)
 			: g_steal_pointer(&cause);
 
-	g_message("%s: given up by the administrator: %s", path, text);
+	log_event(EVENT_NAME_GIVEN_UP, G_LOG_LEVEL_MESSAGE, path, text, 0,
+		  "%s: given up by the administrator: %s", path, text);
 	return report_add(retriever->report, REPORT_NAME, path, text);
 }
 

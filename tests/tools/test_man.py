@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The manual says what the programs do: options, commands, keys, and nothing that isn't there."""
 
+import pathlib
 import re
 import subprocess
+import tempfile
 import unittest
 
 from tools import PROGRAMS, SOURCE, run
@@ -92,6 +94,32 @@ class Pages(unittest.TestCase):
                 result = subprocess.run(["man", "--warnings", "-l", path], capture_output=True,
                                         text=True, timeout=300, check=False)
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+
+class Messages(unittest.TestCase):
+    """The identifiers that those who watch know."""
+
+    def test_identifiers(self):
+        source = (SOURCE / "retriever/config/messages.c").read_text()
+        catalog = (SOURCE / "systemd/quickmigrate.catalog").read_text()
+        known = re.findall(r'"([0-9a-f]{32})"', source)
+        self.assertEqual(len(known), len(set(known)))
+        self.assertEqual(known, re.findall(r"^-- ([0-9a-f]{32})$", catalog, re.M))
+        self.assertEqual(known, re.findall(r"^\.B ([0-9a-f]{32})$", page("migrate-retriever.8"), re.M))
+
+    def test_catalog(self):
+        """systemd takes it."""
+        with tempfile.TemporaryDirectory() as root:
+            target = pathlib.Path(root, "usr/lib/systemd/catalog/quickmigrate.catalog")
+            target.parent.mkdir(parents=True)
+            target.write_text((SOURCE / "systemd/quickmigrate.catalog").read_text())
+            pathlib.Path(root, "var/lib/systemd/catalog").mkdir(parents=True)
+            result = subprocess.run(["journalctl", f"--root={root}", "--update-catalog"], capture_output=True,
+                                    text=True, timeout=60, check=False)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            listed = subprocess.run(["journalctl", f"--root={root}", "--list-catalog"], capture_output=True,
+                                    text=True, timeout=60, check=True).stdout
+            self.assertEqual(len(listed.splitlines()), 7, listed)
 
 
 if __name__ == "__main__":
