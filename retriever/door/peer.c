@@ -109,7 +109,8 @@ static gboolean end_hung(gpointer arg)
 {
 	struct peer *peer = arg;
 
-	g_warning("a peer does not read its replies: it is disconnected");
+	if (!peer->watcher)
+		g_warning("a peer does not read its replies: it is disconnected");
 	peer->hung_source = 0;
 	peer_disconnect(peer);
 	return G_SOURCE_REMOVE;
@@ -188,8 +189,9 @@ static void do_hello(struct peer *peer, const struct migrate_frame *frame)
 
 	if (strcmp(name, retriever->config->name) != 0 || frame->length < MIGRATE_ROLE_DOOR ||
 	    frame->length > MIGRATE_ROLE_PLAIN_DOOR) {
-		g_warning("a peer asked for volume `%s`; this is `%s`", name,
-			  retriever->config->name);
+		if (!peer->watcher) /* who is not root writes no log */
+			g_warning("a peer asked for volume `%s`; this is `%s`", name,
+				  retriever->config->name);
 		reply.status = -EINVAL;
 	} else {
 		take_role(peer, frame->length);

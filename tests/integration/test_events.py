@@ -94,6 +94,14 @@ def crawl(migration):
     expect(crawler.wait(120) != 0, 'the crawler says that something failed')
 
 
+def said(migration, text):
+    """What becomes an entry of systemd's journal."""
+    def is_said():
+        with open(migration.retriever.log) as log:
+            return text in log.read()
+    wait_for(f'the retriever says: {text}', is_said)
+
+
 @case()
 def away_and_back(args):
     server, migration = begin(args)
@@ -101,10 +109,13 @@ def away_and_back(args):
         crawler = migration.start_crawler()         # somebody has to ask
         wait_for('the old server is away for long enough',
                  lambda: migration.status()['source_away_seconds'] >= 60)
+        said(migration, 'has not answered for')
         same(told(migration), ['of away away migrating 0 0'], 'when it is away')
         same(told(migration), [], 'a second time')
     same(crawler.wait(120), 0, 'the crawler')
     same(told(migration), ['of away back whole 0 0', 'of whole whole whole 0 0'], 'when it is back')
+    said(migration, 'nobody waits any more')
+    said(migration, 'everything is here')
     same(told(migration), [], 'a second time')
 
 

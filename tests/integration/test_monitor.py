@@ -115,6 +115,10 @@ def of_a_member():
         peer.send(HELLO, length=role, text=VOLUME.encode())
         expect(ended(peer), f'role {role}')
     peer = Peer(path, hello=False)
+    peer.send(HELLO, length=CONTROLLER, text=b'another')
+    same(peer.receive()[2], -22, 'of another volume')
+    expect(ended(peer), 'of another volume')
+    peer = Peer(path, hello=False)
     peer.send(CONTROL, text=b'status')
     expect(ended(peer), 'without HELLO')
     for op in (BEGIN, END, FILL, FINISH, NAME, RANGE, SYNC, HELLO, 0, 11, 99):
@@ -174,6 +178,8 @@ def raw_frames(args):
     for gid, groups in MEMBERS.values():
         as_user(gid, groups, of_a_member)
     as_user(USER, [], of_a_stranger)
+    with open(migration.retriever.log) as log:
+        same([line for line in log if 'peer' in line], [], 'what members can have written to the log')
     os.chmod(migration.socket, 0o666)
     as_user(USER, [], passed_on)
     same(Peer(migration.socket, role=CONTROLLER).ask(CONTROL, text=b'settings')[0], 0, 'root')
