@@ -61,12 +61,29 @@ static void add_list(GString *html, const struct final_list *list, const char *t
 			 list->total - list->first->len);
 }
 
+/* How many objects the comparison found to be what. */
+static void add_comparison(GString *html, const struct final *final)
+{
+	struct chart_bar bars[PROOF_STATUS_COUNT];
+
+	if (!final->comparison.any)
+		return;
+	for (unsigned i = 0; i < PROOF_STATUS_COUNT; i++) {
+		const uint64_t n = final->comparison.status[i];
+
+		bars[i] = (struct chart_bar){final_status_title(i), (double)n,
+					     g_strdup_printf("%" G_GUINT64_FORMAT, n)};
+	}
+	chart_bars(html, "What verify --content has found", bars, PROOF_STATUS_COUNT);
+}
+
 char *final_page(const struct final *final)
 {
 	GString *html = g_string_new(NULL);
 
 	add_head(html, final);
 	add_objects(html, final);
+	add_comparison(html, final);
 	g_string_append(html, "<h2>Progress: bytes found (dashed) and whole</h2>\n");
 	chart_append(html, final->history, true);
 	g_string_append(html, "<h2>Progress: objects found (dashed) and whole</h2>\n");

@@ -7,7 +7,7 @@ import socket
 import knfsd
 import nfs3
 import uml
-from measure import Clock, Running, crawl_all, median, peak_rss, sync, table
+from measure import Clock, Progress, Running, crawl_all, median, peak_rss, sync, table
 from sandbox import BASE, Failure, sh, wait_for
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -100,7 +100,8 @@ def migrate(args, server, tree, files):
         before = server.ask('reads')
         with Clock() as clock:
             m.attach()
-            crawl_all(m)
+            with Progress(m):
+                crawl_all(m)
             sync(m.root)
         reads, rss = server.ask('reads') - before, peak_rss(m.retriever)
         status = m.status()
@@ -128,7 +129,7 @@ def run(args):
     for _ in range(args.runs):
         for tree in 'one', 'many':
             ours.setdefault(tree, []).append(migrate(args, server, tree, files))
-        for name, command in PEERS.items():
+        for name, command in ({} if args.alone else PEERS).items():
             peers.setdefault(name, []).append(copy(server, 'one', command))
     server.stop()
     seconds = {name: median(r[0] for r in runs) for name, runs in {**ours, **peers}.items()}
@@ -138,8 +139,8 @@ def run(args):
     table(f'{files} files of {SIZE} bytes, cold, {DELAY} ms for each read of the disk',
           ['', 's', 'files/s', 'reads', 'against rsync'],
           [[heads.get(name, name), f'{seconds[name]:.1f}', f'{files / seconds[name]:.0f}',
-            f'{reads[name]:.0f}', f'{seconds["rsync -aHAX"] / seconds[name]:.1f}']
+            f'{reads[name]:.0f}', '' if args.alone else f'{seconds["rsync -aHAX"] / seconds[name]:.1f}']
            for name in seconds])
-    print(f'cold reads_ratio={reads["rsync -aHAX"] / reads["one"]:.1f} '
-          f'vs_rsync={seconds["rsync -aHAX"] / seconds["one"]:.1f} '
-          f'one_vs_many={seconds["many"] / seconds["one"]:.2f} rss_mib={rss:.0f}')
+    beside = '' if args.alone else (f'reads_ratio={reads["rsync -aHAX"] / reads["one"]:.1f} '
+                                    f'vs_rsync={seconds["rsync -aHAX"] / seconds["one"]:.1f} ')
+    print(f'cold {beside}one_vs_many={seconds["many"] / seconds["one"]:.2f} rss_mib={rss:.0f}')

@@ -6,13 +6,12 @@ import socket
 
 import copies
 import uml
-from measure import Clock, Running, crawl_all, median, sync, table
+from measure import FACTS, Clock, Running, crawl_all, median, sync, table
 from migration import KIB, Tree
 from sandbox import BASE, SCRATCH, Failure, sh, volume
 from servers import OLD, old_server
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DELAY = 10              # ms, of a round trip
 MOUNT = BASE + '/mounted'
 
 
@@ -21,9 +20,14 @@ def run(args):
     disk = os.open(SCRATCH, os.O_TMPFILE | os.O_RDWR, 0o600)
     os.truncate(disk, 24 << 30)
     options = ['--quick'] if args.quick else []
+    options += ['--round-trips', *map(str, args.round_trips)]
+    if args.output:
+        options += ['--output', os.path.abspath(args.output)]
+        os.makedirs(args.output, exist_ok=True)
     status = uml.run([f'{HERE}/guest/distant.sh', '--build', os.path.abspath(args.build), '--seed',
                       str(args.seed), '--repeat', str(args.runs), *options],
-                     disks=[disk], memory=3072, timeout=3600)
+                     disks=[disk], memory=3072, timeout=3600 * len(args.round_trips),
+                     shares=[os.path.abspath(args.output)] if args.output else [])
     os.close(disk)
     if status:
         raise Failure(f'the guest ended with status {status}')
@@ -77,15 +81,11 @@ def round_trip(server):
     return clock.wall * 1000
 
 
-def inside(args):
-    volume(OLD)
-    server = old_server(export='Attr_Expiration_Time = 0;')
-    sh('tc', 'qdisc', 'add', 'dev', server.host.interface, 'root', 'netem', 'delay', f'{DELAY}ms',
+def at(args, server, tree, delay):
+    """The case with a round trip of so many milliseconds."""
+    sh('tc', 'qdisc', 'replace', 'dev', server.host.interface, 'root', 'netem', 'delay', f'{delay}ms',
        'limit', '100000')
     trip = median(round_trip(server) for _ in range(20))
-    mount(f'{server.address}:{OLD}')
-    tree = Tree('small', 400 if args.quick else 4000, 4 if args.quick else 40,
-                lambda chance: chance.randrange(8 * KIB + 1))
     took, _ = copies.measure(args, ways(args, server, tree), tree, warm_up=False)
     moved = median(migrate(args, server, tree) for _ in range(args.runs))
     rows = [[name, *(f'{median(took[way][phase]):.2f}' for way in took),
@@ -95,7 +95,20 @@ def inside(args):
           f'{args.runs}, everything synced; how many times faster ours is',
           ['', 'ours', 'rsync', 'fpsync', 'cp', 'vs rsync', 'vs fpsync', 'vs cp'],
           [*rows, ['migration', f'{moved:.2f}', *[''] * 6]])
+    rates = {'migration': tree.files / moved,
+             **{way: tree.files / median(took[way][0]) for way in list(took)[1:]}}
+    FACTS.setdefault('round_trips', []).append([trip, rates])
     print(f'distant round_trip_ms={trip:.1f} '
           f'migrate_vs_rsync={median(took["rsync"][0]) / moved:.1f} ' +
           ' '.join(f'{key}_vs_rsync={copies.ratio(took, phase):.1f}'
-                   for phase, key in enumerate(('baseline', 'same', 'increment'))))
+                   for phase, key in enumerate(('baseline', 'same', 'increment'))), flush=True)
+
+
+def inside(args):
+    volume(OLD)
+    server = old_server(export='Attr_Expiration_Time = 0;')
+    mount(f'{server.address}:{OLD}')
+    tree = Tree('small', 400 if args.quick else 4000, 4 if args.quick else 40,
+                lambda chance: chance.randrange(8 * KIB + 1))
+    for delay in args.round_trips:
+        at(args, server, tree, delay)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the bench's cases share: a target file system that is made anew, clocks, tables."""
+import json
 import os
 import resource
 import statistics
+import subprocess
+import threading
 import time
 
 from sandbox import Failure, sh, volume
-from servers import NEW, Migration
+from servers import NEW, VOLUME, Migration
 
 MIB = 1 << 20
 TICK = os.sysconf('SC_CLK_TCK')
@@ -94,6 +97,35 @@ class Running:
             return          # the sandbox ends everything
         self.migration.retriever.stop()
         self.target.__exit__()
+
+
+class Progress:
+    """with Progress(migration): what the retriever says of itself meanwhile, once a second, is in
+    FACTS, of the last migration: seconds, files and bytes that were found, and that were whole."""
+
+    KEYS = 'files_found', 'files_whole', 'bytes_found', 'bytes_whole'
+
+    def __init__(self, migration):
+        self.run = subprocess.Popen([migration.program('migratectl'), '--config', migration.config,
+                                     '--watch', '--json', 'status', VOLUME],
+                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        self.points = []
+
+    def __enter__(self):
+        self.begun = time.monotonic()
+        self.thread = threading.Thread(target=self.listen)
+        self.thread.start()
+
+    def listen(self):
+        for line in self.run.stdout:
+            counters = json.loads(line)['counters']
+            self.points.append([time.monotonic() - self.begun, *(counters[key] for key in self.KEYS)])
+
+    def __exit__(self, *_):
+        self.run.terminate()
+        self.thread.join()
+        self.run.wait()
+        FACTS['progress'] = self.points
 
 
 def crawl_all(migration, *options):

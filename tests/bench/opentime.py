@@ -7,7 +7,7 @@ import os
 import random
 import re
 
-from measure import MIB, Clock, Running, crawl_all, median, table
+from measure import FACTS, MIB, Clock, Running, crawl_all, median, table
 from sandbox import Failure, sh, volume
 from servers import NEW, OLD, old_server
 
@@ -158,6 +158,9 @@ def cell(runs):
 
 
 def show(args, size, results):
+    FACTS['open_time'] = [[version, depth, width, config, median(map(total, of[config, version]))]
+                          for (depth, width), of in results.items()
+                          for config in CONFIGS for version in VERSIONS]
     for version in VERSIONS:
         rows = [[f'{depth} x {width}', *(cell(of[config, version]) for config in CONFIGS),
                  *paper(depth, width)] for (depth, width), of in results.items()]

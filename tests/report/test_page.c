@@ -14,7 +14,11 @@ START_TEST(hostile)
 		final_add(final, i, HOSTILE, HOSTILE);
 	g_free(final->state);
 	final->state = g_strdup(HOSTILE);
+	final->comparison.any = true;
+	final->comparison.status[0] = 4711;
 	page = final_page(final);
+	ck_assert_ptr_nonnull(strstr(page, "What verify --content has found"));
+	ck_assert_ptr_nonnull(strstr(page, "4711"));
 	for (unsigned i = 0; i < G_N_ELEMENTS(never); i++)
 		ck_assert_msg(!strstr(page, never[i]), "%s", never[i]);
 	ck_assert_ptr_nonnull(strstr(page, "&lt;script&gt;"));

@@ -4,7 +4,11 @@
 that of its source."""
 
 import html
+import json
+import pathlib
 import re
+import subprocess
+import tempfile
 import unittest
 
 from tools import SOURCE, run
@@ -76,6 +80,24 @@ class Guide(unittest.TestCase):
             for label in re.findall(r'label="([^"]*)"', source.read_text()):
                 for line in label.split(r"\n"):
                     self.assertIn(f">{line}</text>", drawn)
+
+
+class Plots(unittest.TestCase):
+    def test_drawn(self):
+        """What a bench has written becomes pictures; nothing becomes a message."""
+        facts = {"open-time": {"open_time": [["v3", 1, 10, "B", 2.5], ["v3", 1, 100, "B", 3.5]]},
+                 "distant-inside": {"round_trips": [[1, {"migration": 9, "rsync": 2}],
+                                                    [5, {"migration": 8, "rsync": 1}]]},
+                 "cold": {"progress": [[0, 0, 0, 0, 0], [1, 5, 3, 50, 30]]}}
+        with tempfile.TemporaryDirectory() as place:
+            plot = [SOURCE / "tests" / "bench" / "plot", place, place]
+            result = subprocess.run(plot, capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result)
+            for case, of in facts.items():
+                pathlib.Path(place, case + ".json").write_text(json.dumps(of))
+            subprocess.run(plot, check=True, timeout=120, stdout=subprocess.DEVNULL)
+            for name, word in (("open-time", "over NFSv3"), ("distant", "rsync"), ("progress", "whole")):
+                self.assertIn(word, pathlib.Path(place, name + ".svg").read_text())
 
 
 if __name__ == "__main__":
