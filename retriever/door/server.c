@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <glib-unix.h>
-#include <grp.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,6 +16,7 @@
 #include "peer.h"
 #include "requests.h"
 
+#define GROUPS	     "/etc/group"
 #define PAUSE_MS     200
 #define WATCHERS_MAX 16 /* who is no root has no more of the descriptors that clients need */
 
@@ -110,14 +110,24 @@ static void describe(void *arg, GKeyFile *file)
 	requests_describe(list, file);
 }
 
-/* 0: there is none. */
+/* 0: there is none.  Of this machine's own groups: another place for them may take its time to
+ * answer, and clients wait until we listen. */
 static gid_t group_of_monitors(void)
 {
-	char buf[4096];
-	struct group group, *found = NULL;
+	g_autofree char *text = NULL;
 
-	return getgrnam_r(MONITOR_GROUP, &group, buf, sizeof buf, &found) || !found ? 0
-										    : found->gr_gid;
+	if (!g_file_get_contents(GROUPS, &text, NULL, NULL))
+		return 0;
+	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+	for (char **line = lines; *line; line++) {
+		g_auto(GStrv) fields = g_strsplit(*line, ":", 4);
+		guint64 gid;
+
+		if (g_strv_length(fields) == 4 && !strcmp(fields[0], MONITOR_GROUP) &&
+		    g_ascii_string_to_unsigned(fields[2], 10, 1, G_MAXUINT32 - 1, &gid, NULL))
+			return (gid_t)gid;
+	}
+	return 0;
 }
 
 /* A socket file that nobody listens on is left over from a kill: the volume's lock is ours. */
