@@ -166,7 +166,8 @@ def jukebox_at_the_hold_time(args):
         (status, _), seconds = timed(lambda: client.once(proc, body))
         same(status, nfs3.JUKEBOX, f'status of {proc}')
         expect(1.4 < seconds < 6, f'{proc} was answered after {seconds:.3f} s')
-    fake.wait(f.CANCEL)                         # the begin's
+    wait_for('the last of them is cancelled',
+             lambda: held[BEGIN].id in [r.ref for r in fake.requests(f.CANCEL)])
     fake.on.clear()
     for op, act in ((RANGE, fake.do_range), (NAME, fake.do_name), (FILL, fake.do_fill)):
         request = held[op]._replace(fd=None)
