@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The page in Cockpit, with a real Cockpit, a real browser and real migrations."""
+import contextlib
 import os
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'support'))
 from browser import Browser                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import BASE, Process, wait_for                             # noqa: E402
+from sandbox import BASE, Process, layered, wait_for                    # noqa: E402
 from servers import REPO, old_server                                    # noqa: E402
 from volumes import TREES, Volumes                                      # noqa: E402
 
@@ -29,7 +29,10 @@ def begin(args, names, **kw):
     with open(programs + '/systemctl', 'w') as out:
         out.write(f'#!/bin/sh\necho "$@" >>{BASE}/systemctl\n')
     os.chmod(programs + '/systemctl', 0o755)
-    subprocess.run(['mount', '-t', 'tmpfs', 'tmpfs', '/etc/quickmigrate'], check=True)
+    layered('/etc')
+    os.makedirs(CONFIG, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(CONFIG + '/quickmigrate.conf')
     os.symlink(v.config, CONFIG + '/quickmigrate.conf')
     return v, Browser(PAGE, programs)
 
