@@ -28,7 +28,7 @@ export async function setLimits(name, limits) {
     const tried = cockpit.file(TRIED, { superuser: 'require' });
 
     try {
-        const text = await file.read();
+        const [text, tag] = await new Promise((resolve, reject) => file.read().then((...found) => resolve(found), reject));
 
         if (text === null)
             throw new Error(`${CONFIG} is not there`);
@@ -36,7 +36,7 @@ export async function setLimits(name, limits) {
 
         await tried.replace(changed);
         await ask(['migratectl', `--config=${TRIED}`, 'cutover', name]);
-        await file.replace(changed);
+        await file.replace(changed, tag);       // not over what somebody else has written meanwhile
     } finally {
         await tried.replace(null);
         file.close();
