@@ -191,6 +191,8 @@ static const char *const guards[] = {
 	[GUARD_YES] = "yes", [GUARD_NO] = "no", [GUARD_STRICT] = "strict"};
 static const char *const smb_modes[] = {
 	[SMB_MODES_OPEN] = "open", [SMB_MODES_DESCRIPTOR] = "descriptor"};
+static const char *const acl_modes[] = {
+	[ACL_MODE_POSIX] = "posix", [ACL_MODE_NT] = "nt", [ACL_MODE_KEEP] = "keep"};
 static const char *const encryption[] = {
 	[WIRE_OFF] = "off", [WIRE_DESIRED] = "desired", [WIRE_REQUIRED] = "required"};
 static const char *const signing[] = {[WIRE_OFF] = "if-required", [WIRE_REQUIRED] = "required"};
@@ -245,6 +247,7 @@ static const struct key {
 	{"sid-groups", config_parse_sid_ids, FIELD(sid_groups), .use = FOR_SIDS},
 	{"default-owner", config_parse_default_owner, FIELD(default_uid)},
 	{"smb-modes", FIELD(smb_modes), WORDS(smb_modes)},
+	{"acl-mode", FIELD(acl_mode), WORDS(acl_modes), .use = FOR_NUMBERS},
 	{"acl-source", parse_acl_source, FIELD(acl_source), .use = FOR_NONE},
 	{"smb-password-file", parse_path, SMB(password_file), .instead = "smb-ccache"},
 	{"smb-ccache", parse_path, SMB(ccache), .instead = "smb-password-file"},

@@ -108,6 +108,10 @@ gboolean config_check_smb(const struct volume_config *config, const char *file, 
 	if (config->acl_source && !g_str_has_prefix(config->source, "nfs://"))
 		return config_wrong(error, &at,
 				    "goes with a source = nfs:// only; remove the line");
+	if (config->acl_source && config->acl_mode == ACL_MODE_NT)
+		return config_wrong(error, &at,
+				    "brings security descriptors, as acl-mode = nt does; remove "
+				    "one of them");
 	if (config->smb && config->smb->password_file && config->smb->ccache) {
 		at = (struct config_place){file, group, "smb-ccache", config->smb->ccache};
 		return config_wrong(error, &at, "smb-password-file is set too; remove one of them");

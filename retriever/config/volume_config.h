@@ -9,6 +9,8 @@
 
 enum stub_attributes { STUB_EAGER, STUB_LAZY };
 /* What the permission bits of what comes from an SMB server say: volume/windows.h. */
+/* What becomes of an NFSv4 ACL beside a POSIX ACL that grants no more. */
+enum acl_mode { ACL_MODE_POSIX, ACL_MODE_NT, ACL_MODE_KEEP };
 enum smb_modes { SMB_MODES_UNSET, SMB_MODES_OPEN, SMB_MODES_DESCRIPTOR };
 enum guard_kind { GUARD_YES, GUARD_NO, GUARD_STRICT };
 enum crawl_order { CRAWL_NAMESPACE_FIRST, CRAWL_DEPTH_FIRST };
@@ -47,6 +49,7 @@ struct volume_config {
 	/* acl-source = smb://host[:port]/share[/path]: where a source = nfs:// has its descriptors;
 	 * NULL: nowhere */
 	char *acl_source;
+	enum acl_mode acl_mode; /* acl-mode = posix (default) | nt | keep */
 	/* map-sids, sid-users, sid-groups: sids.h; NULL: none */
 	struct sid_map *map_sids, *sid_users, *sid_groups;
 	uint32_t default_uid, default_gid; /* default-owner = UID:GID, default 0:0 */

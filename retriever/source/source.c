@@ -96,6 +96,7 @@ void source_xattrs_free(struct source_xattrs *xattrs)
 	g_array_unref(xattrs->list);
 	g_ptr_array_unref(xattrs->lost);
 	source_windows_free(xattrs->windows);
+	source_nfs4_acl_free(xattrs->nfs4_acl);
 	g_free(xattrs->data);
 	g_free(xattrs);
 }

@@ -35,6 +35,7 @@
 #include <sys/stat.h>
 
 #include "record.h"
+#include "source_nfs4_acl.h"
 #include "source_windows.h"
 #include "trace.h"
 
@@ -85,6 +86,8 @@ struct source_xattrs {
 	/* Of an SMB server, else NULL.  Then the attributes' owner, group and permissions are void:
 	 * the descriptor says them. */
 	struct source_windows *windows;
+	/* Of an NFSv4 server, else NULL: the permissions are no more than what it says. */
+	struct source_nfs4_acl *nfs4_acl;
 	/* Where a small file's bytes were wanted with it: all attr.size of them, of one moment with
 	 * attr: who changes the file while it is read is seen by its size and times.  NULL: not
 	 * brought, which is no error, whatever kept them. */
@@ -165,6 +168,7 @@ struct backend_request {
 	uint32_t count;
 	const struct source_attr *listed; /* the file as it was seen before */
 	bool names_only;
+	bool with_acl; /* GETATTR of NFS version 4, by nfs_gather.h: -> xattrs, too */
 	/* in and out, READDIR */
 	uint64_t cookie, verf; /* both 0 at the start */
 	/* out */

@@ -12,7 +12,8 @@
 
 #include "migrate.h"
 #include "source/posix_acl.h"
-#include "nt_acl.h"
+#include "nfs4_nt.h"
+#include "nfs4_posix.h"
 #include "config/owners.h"
 #include "windows.h"
 
@@ -289,6 +290,89 @@ static int set_acl(const struct volume_config *config, struct place *at,
 	return 0;
 }
 
+/* ---- what an NFSv4 server said ---- */
+
+#define TEXT_MAX 2000 /* bytes of an ACL in a line of the report */
+
+static int set_posix(const struct volume_config *config, struct place *at, const char *name,
+		     struct acl *acl, mode_t *perms, struct carried *carried)
+{
+	struct source_xattr xattr = {.name = (char *)name};
+	mode_t mode = acl_mode(acl);
+	bool access = !strcmp(name, XATTR_ACL_ACCESS);
+	int ret;
+
+	if (access && acl->entries->len == 3) { /* the mode's */
+		if (mode != *perms)
+			lose(carried, REPORT_MODE,
+			     "the mode was listed as %04o, but the ACL says %04o, "
+			     "which it is now",
+			     *perms, mode);
+		*perms = mode;
+		return 0;
+	}
+	xattr.value = acl_encode(acl, &xattr.len);
+	ret = set_acl(config, at, &xattr, perms, carried);
+	g_free(xattr.value);
+	return ret;
+}
+
+/* As put(): the whole of it as a descriptor, for Samba. */
+static int put_nt(const struct volume_config *config, struct place *at,
+		  const struct source_attr *attr, const struct source_nfs4_acl *acl,
+		  const char **why)
+{
+	uint32_t uid = owners_own(config->map_users, attr->uid), len;
+	uint32_t gid = owners_own(config->map_groups, attr->gid);
+	g_autofree uint8_t *value =
+		nfs4_nt_encode(acl, uid, gid, map_id, (void *)config, &len, why);
+
+	return value ? put(at, XATTR_NTACL, value, len, why) : 1;
+}
+
+/* As put(): what acl-mode asks for beside the POSIX ACL. */
+static int put_beside(const struct volume_config *config, struct place *at,
+		      const struct source_attr *attr, const struct source_nfs4_acl *acl,
+		      struct carried *carried)
+{
+	const char *why = NULL;
+	int ret = 0;
+
+	if (config->acl_mode == ACL_MODE_NT)
+		ret = put_nt(config, at, attr, acl, &why);
+	if (config->acl_mode == ACL_MODE_KEEP)
+		ret = put(at, XATTR_NFS4_KEPT, acl->text->str, (uint32_t)acl->text->len, &why);
+	if (ret > 0)
+		lose(carried, REPORT_ACL, "the NFSv4 ACL could not be %s (%s)",
+		     config->acl_mode == ACL_MODE_NT ? "set as a security descriptor"
+						     : "kept as " XATTR_NFS4_KEPT,
+		     why);
+	return MIN(ret, 0);
+}
+
+static int set_nfs4(const struct volume_config *config, struct place *at,
+		    const struct source_attr *attr, const struct source_nfs4_acl *acl,
+		    mode_t *perms, struct carried *carried)
+{
+	const bool cut = acl->text->len > TEXT_MAX;
+	struct nfs4_posix posix;
+	int ret;
+
+	nfs4_posix_init(&posix, acl, attr);
+	if (posix.lost->len)
+		lose(carried, REPORT_ACL,
+		     "the NFSv4 ACL became a POSIX ACL that grants nobody more, without: %s; it "
+		     "was %.*s%s",
+		     posix.lost->str, TEXT_MAX, acl->text->str, cut ? " ..." : "");
+	ret = set_posix(config, at, XATTR_ACL_ACCESS, posix.access, perms, carried);
+	if (!ret && posix.inherited)
+		ret = set_posix(config, at, XATTR_ACL_DEFAULT, posix.inherited, perms, carried);
+	if (!ret)
+		ret = put_beside(config, at, attr, acl, carried);
+	nfs4_posix_clear(&posix);
+	return ret;
+}
+
 static int set_xattr(struct place *at, const struct source_xattr *xattr, struct carried *carried)
 {
 	const char *why = "not an attribute of users";
@@ -435,6 +519,8 @@ static int set_what_it_has(const struct volume_config *config, struct place *at,
 		ret = -errno;
 	if (!ret && windows)
 		ret = set_windows(config, at, windows, perms, carried);
+	if (!ret && xattrs && xattrs->nfs4_acl)
+		ret = set_nfs4(config, at, attr, xattrs->nfs4_acl, perms, carried);
 	if (!ret && xattrs)
 		ret = set_all(config, at, xattrs, perms, carried);
 	windows_free(windows);
@@ -479,7 +565,8 @@ int attributes_set_node(struct retriever *retriever, int dir_fd, const char *nam
 bool attributes_are_carried(const char *name)
 {
 	return g_str_has_prefix(name, "user.") || !strcmp(name, XATTR_ACL_ACCESS) ||
-	       !strcmp(name, XATTR_ACL_DEFAULT) || !strcmp(name, XATTR_NTACL);
+	       !strcmp(name, XATTR_ACL_DEFAULT) || !strcmp(name, XATTR_NTACL) ||
+	       !strcmp(name, XATTR_NFS4_KEPT);
 }
 
 int attributes_strip(int fd)

@@ -39,6 +39,15 @@ static void check_entries(const struct backend_batch *batch)
 	}
 }
 
+static void check_acl(const struct source_xattrs *xattrs)
+{
+	const struct source_nfs4_acl *acl = xattrs->nfs4_acl;
+
+	check_xattrs(xattrs);
+	REQUIRE(!acl || (acl->aces->len > 0 && acl->aces->len <= NFS4_ACES_MAX));
+	REQUIRE(!acl || acl->text->len > 0);
+}
+
 static void check(const struct backend_request *req, const struct xdr_in *reply)
 {
 	REQUIRE(!req->has_attr || req->attr.size <= INT64_MAX);
@@ -51,6 +60,8 @@ static void check(const struct backend_request *req, const struct xdr_in *reply)
 		REQUIRE(req->text && *req->text);
 	if (req->op == BACKEND_READDIR)
 		check_entries(req->batch);
+	if (req->with_acl)
+		check_acl(req->xattrs);
 }
 
 /* FALSE: the input ends. */
@@ -112,6 +123,7 @@ static void full_request(struct nfs4_session *session, uint8_t choice, const uin
 				.max_entries = 4096};
 	struct backend_request req = {
 		.op = (choice >> 3 & 7) % BACKEND_XATTRS,
+		.with_acl = (choice >> 3 & 7) == BACKEND_XATTRS,
 		.name = "name",
 		.count = 4096,
 		.names_only = choice & 0x80,
@@ -137,6 +149,7 @@ static void full_request(struct nfs4_session *session, uint8_t choice, const uin
 		check(&req, &reply);
 	nfs4_request_end(&req);
 	g_clear_pointer(&req.batch, backend_batch_free);
+	g_clear_pointer(&req.xattrs, source_xattrs_free);
 	g_clear_pointer(&req.text, g_free);
 }
 

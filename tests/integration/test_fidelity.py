@@ -152,18 +152,44 @@ def over_nfs(args):
     same(oct(lost.st_mode & 0o7777), '0o600', 'the mode where the ACL is lost')
 
 
+def effective(value):
+    """{(tag, id): permissions that are granted}, of an ACL's value; the mask itself is in the mode."""
+    entries = list(struct.iter_unpack('<HHI', value[4:]))
+    mask = next((perm for tag, perm, _ in entries if tag == MASK), 7)
+    return {(tag, ident): perm if tag in (USER_OBJ, OTHER) else perm & mask
+            for tag, perm, ident in entries if tag != MASK}
+
+
+def of_mode(path):
+    mode = os.stat(path).st_mode
+    return acl((USER_OBJ, mode >> 6 & 7, NOBODY), (GROUP_OBJ, mode >> 3 & 7, NOBODY),
+               (OTHER, mode & 7, NOBODY))
+
+
 @case(guest=True)
 def over_nfs_version_4(args):
-    """The modes come, whose group bits are the masks, and user attributes."""
+    """The kernel's server makes NFSv4 ACLs of its POSIX ACLs: they come back, what they grant."""
     old = knfsd.KernelServer(lambda root: dressed(root, args.random)).start()
-    migrate(args, f'nfs://{old.address}/?version=4.2')     # the export is the server's root
+    lines = migrate(args, f'nfs://{old.address}/?version=4.2')     # the export is the server's root
     old.stop()
+    acls = 0
     with old.mounted('ro,noload') as root:
         no_differences(tree.compare(root, NEW))
         for path in tree.every(root):
-            here = os.path.join(os.fsencode(NEW), os.path.relpath(os.fsencode(path), os.fsencode(root)))
-            same({k: v for k, v in attributes(path).items() if k.startswith('user.')},
-                 attributes(here), f'attributes of {path}')
+            name = os.path.relpath(os.fsencode(path), os.fsencode(root))
+            there, here = attributes(path), attributes(os.path.join(os.fsencode(NEW), name))
+            same({k: v for k, v in here.items() if k.startswith('user.')},
+                 {k: v for k, v in there.items() if k.startswith('user.')}, f'attributes of {path}')
+            if os.path.islink(path):
+                continue
+            acls += ACCESS in there or DEFAULT in there
+            plain = of_mode(path)
+            same(effective(here.get(ACCESS, plain)), effective(there.get(ACCESS, plain)),
+                 f'what the ACL of {path} grants')
+            same(DEFAULT in here and effective(here[DEFAULT]),
+                 DEFAULT in there and effective(there[DEFAULT]), f'the default ACL of {path}')
+    expect(acls > 100, f'{acls} ACLs: too few')
+    same([path for _, path, _ in lines if path], [], 'objects in the report')
 
 
 @case()

@@ -73,6 +73,15 @@ static inline struct source_windows *core_windows_copy(const struct source_windo
 	return to;
 }
 
+static inline struct source_nfs4_acl *core_nfs4_copy(const struct source_nfs4_acl *from)
+{
+	struct source_nfs4_acl *to = source_nfs4_acl_new();
+
+	g_array_append_vals(to->aces, from->aces->data, from->aces->len);
+	g_string_assign(to->text, from->text->str);
+	return to;
+}
+
 static inline void core_carry_submit(struct backend *backend, struct backend_request *req)
 {
 	struct backend *inner = ((struct backend_layer *)backend)->inner;
@@ -100,6 +109,8 @@ static inline void core_carry_submit(struct backend *backend, struct backend_req
 	req->xattrs->acl_lost = from && from->acl_lost;
 	if (from && from->windows)
 		req->xattrs->windows = core_windows_copy(from->windows);
+	if (from && from->nfs4_acl)
+		req->xattrs->nfs4_acl = core_nfs4_copy(from->nfs4_acl);
 	backend_complete(req, 0);
 }
 

@@ -95,6 +95,13 @@ static inline void tree_value(struct xdr_out *out, const struct fake4_tree *tree
 	case 11:
 		xdr_put_u32(out, 0);
 		break;
+	case 12: /* one entry of the ACL */
+		xdr_put_u32(out, 1);
+		xdr_put_u32(out, 0);
+		xdr_put_u32(out, 0);
+		xdr_put_u32(out, 1);
+		xdr_put_bytes(out, "1000", 4);
+		break;
 	case 19:
 		xdr_put_bytes(out, "whatever", 8);
 		break;

@@ -115,6 +115,7 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 	nfs->ways = (struct nfs_gather_ways){
 		.plain = submit_plain,
 		.acls = server->no_acl ? NULL : submit_acls,
+		.version4 = version4,
 		.attrs = server->no_xattrs ? NULL
 			 : version4	   ? submit_plain
 					   : submit_attrs,

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/sysmacros.h>
 
-#include "nfs4_owner.h"
+#include "nfs4_acl.h"
 
 #define BITS	    (NFS4_MASK_WORDS * 32)
 #define SECONDS_MAX INT64_C(9000000000) /* in ns they fit */
@@ -59,6 +59,16 @@ void nfs4_put_getattr(struct xdr_out *out, const struct nfs_view *view)
 {
 	xdr_put_u32(out, OP_GETATTR);
 	nfs4_put_mask(out, view->attrs);
+}
+
+void nfs4_put_getattr_acl(struct xdr_out *out, const struct nfs_view *view)
+{
+	uint32_t mask[NFS4_MASK_WORDS];
+
+	memcpy(mask, view->attrs, sizeof(mask));
+	nfs4_mask_add(mask, FATTR4_ACL);
+	xdr_put_u32(out, OP_GETATTR);
+	nfs4_put_mask(out, mask);
 }
 
 /* What is beyond the mask's end is skipped, and FALSE where there is something. */
@@ -202,6 +212,9 @@ static bool get_one(const struct nfs_view *view, enum nfs4_attr_number n, struct
 	case FATTR4_RDATTR_ERROR:
 		attrs->error = xdr_get_u32(in);
 		return true;
+	case FATTR4_ACL:
+		attrs->acl = *in;
+		return nfs4_acl_skip(in);
 	case FATTR4_MAXREAD:
 		attrs->max_read = xdr_get_u64(in);
 		return true;
@@ -258,15 +271,35 @@ bool nfs4_attrs_object(const struct nfs_view *view, const struct nfs4_attrs *att
 	return true;
 }
 
-int nfs4_get_getattr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr)
+static int get_getattr(const struct nfs_view *view, struct xdr_in *in, struct nfs4_attrs *attrs,
+		       struct source_attr *attr)
 {
-	struct nfs4_attrs attrs;
 	uint32_t status;
 	int ret = nfs4_get_op(in, OP_GETATTR, &status);
 
 	if (ret < 0)
 		return ret;
-	if (!nfs4_get_attrs(view, in, &attrs) || !nfs4_attrs_object(view, &attrs, attr))
-		return -EBADMSG;
+	return nfs4_get_attrs(view, in, attrs) && nfs4_attrs_object(view, attrs, attr) ? 0
+										       : -EBADMSG;
+}
+
+int nfs4_get_getattr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr)
+{
+	struct nfs4_attrs attrs;
+
+	return get_getattr(view, in, &attrs, attr);
+}
+
+int nfs4_get_getattr_acl(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr,
+			 struct source_xattrs **xattrs)
+{
+	struct nfs4_attrs attrs;
+	int ret = get_getattr(view, in, &attrs, attr);
+
+	if (ret < 0)
+		return ret;
+	*xattrs = source_xattrs_new();
+	if (nfs4_mask_has(attrs.there, FATTR4_ACL))
+		nfs4_acl_get(view->owners, attrs.acl, *xattrs);
 	return 0;
 }

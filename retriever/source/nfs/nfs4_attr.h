@@ -12,6 +12,7 @@ enum nfs4_attr_number {
 	FATTR4_FSID = 8,
 	FATTR4_LEASE_TIME = 10,
 	FATTR4_RDATTR_ERROR = 11,
+	FATTR4_ACL = 12,
 	FATTR4_FILEHANDLE = 19,
 	FATTR4_FILEID = 20,
 	FATTR4_MAXREAD = 30,
@@ -38,6 +39,7 @@ struct nfs4_attrs {
 	uint64_t max_read;
 	uint32_t supported[NFS4_MASK_WORDS];
 	bool xattrs;
+	struct xdr_in acl; /* in the reply: nfs4_acl_get() */
 };
 
 static inline bool nfs4_mask_has(const uint32_t *mask, enum nfs4_attr_number n)
@@ -55,8 +57,9 @@ void nfs4_mask_wanted(uint32_t *mask, const uint32_t *supported);
 const char *nfs4_mask_lacks(const uint32_t *supported);
 
 void nfs4_put_mask(struct xdr_out *out, const uint32_t *mask);
-/* GETATTR, of an object. */
+/* GETATTR, of an object; with its ACL, too. */
 void nfs4_put_getattr(struct xdr_out *out, const struct nfs_view *view);
+void nfs4_put_getattr_acl(struct xdr_out *out, const struct nfs_view *view);
 
 /* FALSE: not acceptable. */
 bool nfs4_get_handle(struct xdr_in *in, struct nfs_handle *handle);
@@ -67,5 +70,8 @@ bool nfs4_attrs_object(const struct nfs_view *view, const struct nfs4_attrs *att
 		       struct source_attr *attr);
 /* GETATTR's result, of an object: 0, or -errno. */
 int nfs4_get_getattr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr);
+/* With its ACL, if it has one, in *xattrs, which is new unless it fails. */
+int nfs4_get_getattr_acl(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr,
+			 struct source_xattrs **xattrs);
 
 #endif

@@ -126,8 +126,10 @@ static int take_about(struct nfs_mounting *m, const struct nfs4_session *session
 	nfs4_mask_wanted(view->attrs, about->supported);
 	view->max_read = server->max_read = largest_read(session, about);
 	view->max_entries = MIN(NFS_DIR_MAX, session->max_reply - NFS4_REPLY_ROOM);
-	server->no_acl = "they are not read by NFS version 4; the mode says the most that is "
-			 "granted to owner, group and others";
+	server->no_acl = server->url.no_acl ? "aclport=0 leaves them out"
+			 : !nfs4_mask_has(about->supported, FATTR4_ACL)
+				 ? "the old server does not tell them (NFS version 4)"
+				 : NULL;
 	server->no_xattrs = about->xattrs     ? NULL
 			    : view->minor < 2 ? "NFS version 4.1 does not have them"
 					      : "the old server does not have them (NFS version "

@@ -193,7 +193,10 @@ static void put_operation(const struct nfs_view *view, const struct nfs4_session
 		xdr_put_u32(out, OP_READLINK);
 		break;
 	default:
-		nfs4_put_getattr(out, view);
+		if (req->with_acl)
+			nfs4_put_getattr_acl(out, view);
+		else
+			nfs4_put_getattr(out, view);
 	}
 }
 
@@ -259,13 +262,24 @@ static int get_walk(struct steps *steps, struct xdr_in *in)
 	return NFS_CALL_AGAIN;
 }
 
+/* A server that fails to tell the ACL of an object.  Other failures are the request's. */
+static int lose_acl(struct backend_request *req, int ret)
+{
+	if (ret != -EBADMSG && ret != -EREMOTEIO && ret != -ENOTSUP)
+		return ret;
+	req->xattrs = source_xattrs_new();
+	source_xattrs_lose_acl(req->xattrs, false, "the old server fails to tell it");
+	return 0;
+}
+
 static int get_attr(const struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
 	const struct steps *steps = req->backend_data;
-	int ret = nfs4_get_getattr(view, in, &req->attr);
+	int ret = req->with_acl ? nfs4_get_getattr_acl(view, in, &req->attr, &req->xattrs)
+				: nfs4_get_getattr(view, in, &req->attr);
 
 	if (ret < 0)
-		return ret;
+		return req->with_acl ? lose_acl(req, ret) : ret;
 	req->has_attr = true;
 	if (steps->path) {
 		req->handle_len = steps->at.len;

@@ -22,6 +22,8 @@ static void merge_xattrs(struct source_xattrs *to, struct source_xattrs *from)
 	while (from->lost->len > 0)
 		g_ptr_array_add(to->lost, g_ptr_array_steal_index(from->lost, 0));
 	to->acl_lost |= from->acl_lost;
+	if (from->nfs4_acl)
+		to->nfs4_acl = g_steal_pointer(&from->nfs4_acl);
 	source_xattrs_free(from);
 }
 
@@ -93,6 +95,10 @@ static void submit_parts(struct gather *gather, const uint8_t *handle, uint8_t l
 		struct backend_request *part = &gather->parts[i];
 
 		part->op = i == PART_READ ? BACKEND_READ : BACKEND_XATTRS;
+		if (i == PART_ACLS && gather->ways.version4) {
+			part->op = BACKEND_GETATTR;
+			part->with_acl = true;
+		}
 		part->count = i == PART_READ ? req->count : 0;
 		part->priority = req->priority;
 		part->trace = req->trace;

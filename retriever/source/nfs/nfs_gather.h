@@ -18,6 +18,7 @@ struct nfs_gather_ways {
 	void (*plain)(void *user, struct backend_request *req);
 	void (*acls)(void *user, struct backend_request *req);	/* XATTRS; NULL: not to be had */
 	void (*attrs)(void *user, struct backend_request *req); /* likewise */
+	bool version4;						/* acls: GETATTR with_acl */
 };
 /* -ENOTSUP without ways, unless bytes are wanted. */
 void nfs_gather(const struct nfs_gather_ways *ways, void *user, struct backend_request *req);

@@ -480,7 +480,7 @@ static bool knows_version_3(struct nfs_mounting *m)
 }
 
 /*
- * Version 3, which brings ACLs, and version 4 only where there is nothing of version 3 for a while:
+ * Version 3, and version 4 only where there is nothing of version 3 for a while:
  * a server that is starting may have the one before the other.  *done: it was version 4.
  */
 static int find_either(struct nfs_mounting *m, struct source_attr *root, bool *done)
@@ -510,7 +510,7 @@ static gboolean open_v4(struct nfs_mounting *m, int ret, GError **error)
 		return nfs4_explain(m, ret, error);
 	if (!server->url.minors)
 		g_message("%s: the old server has no mount service for NFS version 3: version 4.%u "
-			  "is used, which brings no ACLs",
+			  "is used",
 			  server->url.text, server->view.minor);
 	return TRUE;
 }

@@ -58,6 +58,13 @@ START_TEST(what_is_said)
 	ck_assert_int_eq(config->smb_modes, SMB_MODES_OPEN);
 	config_free(config);
 
+	config = load("source = nfs://h/x\n", NULL);
+	ck_assert_int_eq(config->acl_mode, ACL_MODE_POSIX);
+	config_free(config);
+	config = load("source = nfs://h/x\nacl-mode = keep\nacl-source = smb://u@h/s\n", NULL);
+	ck_assert_int_eq(config->acl_mode, ACL_MODE_KEEP);
+	config_free(config);
+
 	config = load("source = smb://u@h/s\n", NULL);
 	ck_assert_uint_eq(config->smb->encryption, WIRE_OFF);
 	ck_assert_uint_eq(config->smb->signing, WIRE_OFF);
@@ -78,6 +85,8 @@ START_TEST(what_is_wrong)
 		{"source = smb://u@h/s\nsmb-signing = off\n", "if-required or required"},
 		{"source = smb://u@h/s\nsmb-modes = Open\n", "use open or descriptor"},
 		{"source = nfs://h/x\nacl-source = nfs://h/x\n", "smb://user@host"},
+		{"source = nfs://h/x\nacl-mode = nfs4\n", "use posix, nt or keep"},
+		{"source = nfs://h/x\nacl-mode = nt\nacl-source = smb://u@h/s\n", "remove one"},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {

@@ -200,6 +200,25 @@ START_TEST(user_attributes_come_on_the_same_connections)
 }
 END_TEST
 
+START_TEST(acls_come_where_the_server_has_them)
+{
+	struct backend_request req = {.op = BACKEND_XATTRS, .object = by_path("file")};
+	GError *error = NULL;
+
+	backend->ops->close(backend);
+	source_object_clear(&root);
+	tree.supported[0] |= 1u << FATTR4_ACL;
+	fake4.minor = 1;
+	backend = tree_backend(fake, "4.1", &root, &root_attr, &error);
+	ck_assert_msg(backend != NULL, "%s", error ? error->message : "");
+	ck_assert_uint_eq(backend->ops->carries(backend), BACKEND_CARRIES_ACL);
+	ck_assert_int_eq(run(backend, &req), 0);
+	ck_assert(req.has_attr);
+	ck_assert_str_eq(req.xattrs->nfs4_acl->text->str, "A::1000:r");
+	source_xattrs_free(req.xattrs);
+}
+END_TEST
+
 START_TEST(lost_sessions_lose_nothing)
 {
 	ck_assert_int_eq(read_file(by_path("file")), 0);
@@ -265,6 +284,7 @@ int main(void)
 	tcase_add_test(tcase, what_was_opened_is_closed);
 	tcase_add_test(tcase, handles_may_expire);
 	tcase_add_test(tcase, user_attributes_come_on_the_same_connections);
+	tcase_add_test(tcase, acls_come_where_the_server_has_them);
 	tcase_add_test(tcase, lost_sessions_lose_nothing);
 	tcase_add_test(tcase, replies_may_end_anywhere);
 	suite_add_tcase(suite, tcase);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The attribute `acl` of NFS version 4 (RFC 8881 section 6.2.1).  Memory only. */
+#ifndef NFS4_ACL_H
+#define NFS4_ACL_H
+
+#include "nfs4_owner.h"
+#include "nfs_xdr.h"
+#include "source/source.h"
+
+/* Skips a list in a reply; FALSE: it is not whole. */
+bool nfs4_acl_skip(struct xdr_in *in);
+/*
+ * The list that nfs4_acl_skip() went over, into xattrs.  One without entries says nothing: the mode
+ * stands.  One that is too long is lost.  Blocks as nfs4_owners_id() does.
+ */
+void nfs4_acl_get(struct nfs4_owners *owners, struct xdr_in in, struct source_xattrs *xattrs);
+
+#endif
