@@ -6,7 +6,6 @@
 #include "nfs4_acl_support.h"
 #include "nt_support.h"
 #include "volume/errors.h"
-#include "volume/nfs4_nt.h"
 #include "volume/nfs4_posix.h"
 #include "volume/report.h"
 
@@ -119,26 +118,6 @@ START_TEST(nt)
 }
 END_TEST
 
-START_TEST(nt_inherits_for_who_makes_it)
-{
-	struct source_nfs4_acl *acl =
-		nfs4_acl("A:fd:OWNER@:r,A:fdi:GROUP@:r,A::nobody@here:r,D:g:nobody@here:w");
-	g_autoptr(GByteArray) expected =
-		nt_text(0x8004, "S-1-22-1-5", "S-1-22-2-6", NULL,
-			"0 0 100001 S-1-22-1-5,0 b 100001 S-1-3-0,0 b 100001 S-1-3-1,1 0 2 " WORLD);
-	g_autofree uint8_t *value = NULL;
-	const char *why;
-	uint32_t len;
-
-	core_make(&core);
-	value = nfs4_nt_encode(acl, 5, 6, NULL, NULL, &len, &why);
-	ck_assert_uint_eq(len, 8 + expected->len);
-	ck_assert_mem_eq(value + 8 + 20, expected->data + 20, expected->len - 20);
-	source_nfs4_acl_free(acl);
-	core_free(&core);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("attributes_nfs4");
@@ -150,6 +129,5 @@ int main(void)
 	tcase_add_test(tc, the_acl_is_the_mode);
 	tcase_add_test(tc, keep);
 	tcase_add_test(tc, nt);
-	tcase_add_test(tc, nt_inherits_for_who_makes_it);
 	return run_suite(suite);
 }

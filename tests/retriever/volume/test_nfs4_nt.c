@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "volume/nfs4_nt.h"
+
+#include "nfs4_acl_support.h"
+#include "nt_support.h"
+#include "suite.h"
+
+static uint32_t add_one(void *arg, bool group, uint32_t id)
+{
+	return id + 1 + group;
+}
+
+/* dacl: as nt_text() takes it; of the owner 5 and the group 6. */
+static void expect(const char *nfs4, const char *dacl)
+{
+	struct source_nfs4_acl *acl = nfs4_acl(nfs4);
+	g_autoptr(GByteArray) expected = nt_text(0x8004, "S-1-22-1-5", "S-1-22-2-6", NULL, dacl);
+	g_autofree uint8_t *value = NULL;
+	struct nt_descriptor *sd;
+	const char *why;
+	uint32_t len;
+
+	value = nfs4_nt_encode(acl, 5, 6, add_one, NULL, &len, &why);
+	ck_assert_ptr_nonnull(value);
+	ck_assert_uint_eq(len, 8 + expected->len);
+	ck_assert_mem_eq(value + 8 + 20, expected->data + 20, expected->len - 20);
+	sd = nt_decode(value + 8, len - 8, &why);
+	nt_free(sd);
+	source_nfs4_acl_free(acl);
+}
+
+START_TEST(entry_by_entry)
+{
+	expect("A::OWNER@:rwa,D::7:x,A:g:8:r,A::GROUP@:r,A::EVERYONE@:",
+	       "0 0 100007 S-1-22-1-5,1 0 20 S-1-22-1-8,0 0 100001 S-1-22-2-10,"
+	       "0 0 100001 S-1-22-2-6,0 0 0 " WORLD);
+}
+END_TEST
+
+START_TEST(who_makes_it_inherits)
+{
+	expect("A:fd:OWNER@:r,A:fdi:GROUP@:r,A:dn:7:r",
+	       "0 0 100001 S-1-22-1-5,0 b 100001 S-1-3-0,0 b 100001 S-1-3-1,"
+	       "0 6 100001 S-1-22-1-8");
+}
+END_TEST
+
+START_TEST(who_is_nobody_here)
+{
+	expect("A::who@nowhere:r,D::who@nowhere:w,U::EVERYONE@:r", "1 0 2 " WORLD);
+}
+END_TEST
+
+START_TEST(too_long)
+{
+	struct source_nfs4_acl *acl = source_nfs4_acl_new();
+	struct source_ace4 ace = {.type = ACE4_ALLOW, .mask = 1, .who = ACE4_WHO_USER_ID};
+	const char *why = NULL;
+	uint32_t len;
+
+	for (ace.id = 0; ace.id < 3000; ace.id++)
+		source_nfs4_acl_add(acl, &ace, "x");
+	ck_assert_ptr_null(nfs4_nt_encode(acl, 5, 6, add_one, NULL, &len, &why));
+	ck_assert_str_eq(why, "longer than an extended attribute can be");
+	source_nfs4_acl_free(acl);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("nfs4_nt");
+	TCase *tc = tcase_create("nfs4_nt");
+
+	suite_add_tcase(suite, tc);
+	tcase_add_test(tc, entry_by_entry);
+	tcase_add_test(tc, who_makes_it_inherits);
+	tcase_add_test(tc, who_is_nobody_here);
+	tcase_add_test(tc, too_long);
+	return run_suite(suite);
+}
