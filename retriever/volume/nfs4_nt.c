@@ -33,6 +33,18 @@ static struct sid sid_of_everyone(void)
 	return sid_make(1, 1, (const uint32_t[]){0});
 }
 
+/* What SMB clients ask for beside a right, and NFS clients do not. */
+static uint32_t goes_with(uint32_t mask)
+{
+	uint32_t more = mask ? ACE4_SYNCHRONIZE : 0;
+
+	if (mask & ACE4_READ_DATA)
+		more |= ACE4_READ_NAMED_ATTRS;
+	if (mask & ACE4_WRITE_DATA && mask & ACE4_APPEND_DATA)
+		more |= ACE4_WRITE_NAMED_ATTRS;
+	return more;
+}
+
 static void add(struct nt_descriptor *sd, const struct source_ace4 *ace, uint32_t flags,
 		struct sid sid)
 {
@@ -43,8 +55,8 @@ static void add(struct nt_descriptor *sd, const struct source_ace4 *ace, uint32_
 		.sid = sid,
 	};
 
-	if (nt.type == NT_ALLOW && nt.mask)
-		nt.mask |= ACE4_SYNCHRONIZE;
+	if (nt.type == NT_ALLOW)
+		nt.mask |= goes_with(nt.mask);
 	if (ace->flags & ACE4_INHERITED)
 		nt.flags |= NT_INHERITED;
 	g_array_append_val(sd->dacl.aces, nt);

@@ -4,8 +4,11 @@
  * in both (RFC 8881 section 6.2.1; MS-DTYP 2.4.4.1).  Users and groups are named by the SIDs that
  * Samba has for ids, S-1-22-1-UID and S-1-22-2-GID.  An entry for OWNER@ or GROUP@ that is
  * inherited becomes two: for who that is now, and for CREATOR OWNER or CREATOR GROUP.  One that
- * denies somebody who is nobody here denies everybody; one that allows him is left out.  Who may do
- * something may wait for it (SYNCHRONIZE), which NFS does not ask for.
+ * denies somebody who is nobody here denies everybody; one that allows him is left out.
+ *
+ * Two things go with a right that NFS clients do not ask for and SMB clients do: who may do
+ * something may wait for it (SYNCHRONIZE), and who may read or write data may do so with extended
+ * attributes, as on this host.
  */
 #ifndef NFS4_NT_H
 #define NFS4_NT_H

@@ -8,6 +8,9 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import knfsd                                                            # noqa: E402
+import ntsd                                                             # noqa: E402
+import smb2                                                             # noqa: E402
+import smbd                                                             # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from servers import NEW, OLD, Migration, volume                         # noqa: E402
@@ -15,6 +18,7 @@ from servers import NEW, OLD, Migration, volume                         # noqa: 
 ACCESS, DEFAULT = 'system.posix_acl_access', 'system.posix_acl_default'
 USER_OBJ, USER, GROUP_OBJ, GROUP, MASK, OTHER = 1, 2, 4, 8, 16, 32
 NOBODY = 0xffffffff
+BOB = 1001
 WORDS = (b'comment', b'user.user', b'\xc3\xa4', b'a b=c', b'x' * 200)
 
 
@@ -190,6 +194,37 @@ def over_nfs_version_4(args):
                  DEFAULT in there and effective(there[DEFAULT]), f'the default ACL of {path}')
     expect(acls > 100, f'{acls} ACLs: too few')
     same([path for _, path, _ in lines if path], [], 'objects in the report')
+
+
+@case(guest=True)
+def nfs4_acls_for_samba(args):
+    """acl-mode = nt: what the ACL said is what an SMB client is told, and what smbd goes by."""
+    def fill(root):
+        for name, perm in (('granted', 4), ('denied', 0)):
+            with open(f'{root}/{name}', 'w') as file:
+                file.write(name)
+            os.setxattr(f'{root}/{name}', ACCESS, acl(
+                (USER_OBJ, 6, NOBODY), (USER, perm, BOB), (GROUP_OBJ, 4, NOBODY), (MASK, 4, NOBODY),
+                (OTHER, 4, NOBODY)))
+    old = knfsd.KernelServer(fill).start()
+    volume(NEW, '1G')
+    migration = Migration(args.build, f'nfs://{old.address}/?version=4.2', acl_mode='nt')
+    migration.start_retriever()
+    migration.attach()
+    migration.start_smbd(settings={'acl_xattr:ignore system acls': 'yes'})
+    for user, name, status in (('alice', 'granted', 0), ('bob', 'granted', 0), ('alice', 'denied', 0),
+                               ('bob', 'denied', smb2.ACCESS_DENIED)):
+        opened, told, _ = migration.smbd.session(user, smbd.SHARE).compound(
+            smb2.create(name, smb2.GENERIC_READ),
+            smb2.query_info(smb2.ANY, smb2.INFO_SECURITY, 0, additional=ntsd.ALL - ntsd.SACL),
+            smb2.close(smb2.ANY))
+        same(smb2.name_of(opened.status), smb2.name_of(status), f'{user} opens {name}')
+        if not status:
+            says = ntsd.read(smb2.output(told))
+            expect(f'S-1-22-1-{BOB}' in str(says), f'the descriptor of {name} names nobody: {says}')
+    migration.crawl()
+    migration.ctl('finalize')
+    old.stop()
 
 
 @case()

@@ -108,8 +108,8 @@ START_TEST(nt)
 	ssize_t len = fgetxattr(fd, XATTR_NTACL, got, sizeof(got));
 	g_autoptr(GByteArray) expected =
 		nt_text(0x8004, "S-1-22-1-5", "S-1-22-2-6", NULL,
-			"0 0 140007 S-1-22-1-5,0 0 100001 S-1-22-2-1002,1 0 20 " WORLD
-			",0 0 140001 " WORLD);
+			"0 0 14001f S-1-22-1-5,0 0 100009 S-1-22-2-1002,1 0 20 " WORLD
+			",0 0 140009 " WORLD);
 
 	expect_posix(fd);
 	ck_assert_int_eq(len, 8 + expected->len);

@@ -32,16 +32,16 @@ static void expect(const char *nfs4, const char *dacl)
 START_TEST(entry_by_entry)
 {
 	expect("A::OWNER@:rwa,D::7:x,A:g:8:r,A::GROUP@:r,A::EVERYONE@:",
-	       "0 0 100007 S-1-22-1-5,1 0 20 S-1-22-1-8,0 0 100001 S-1-22-2-10,"
-	       "0 0 100001 S-1-22-2-6,0 0 0 " WORLD);
+	       "0 0 10001f S-1-22-1-5,1 0 20 S-1-22-1-8,0 0 100009 S-1-22-2-10,"
+	       "0 0 100009 S-1-22-2-6,0 0 0 " WORLD);
 }
 END_TEST
 
 START_TEST(who_makes_it_inherits)
 {
 	expect("A:fd:OWNER@:r,A:fdi:GROUP@:r,A:dn:7:r",
-	       "0 0 100001 S-1-22-1-5,0 b 100001 S-1-3-0,0 b 100001 S-1-3-1,"
-	       "0 6 100001 S-1-22-1-8");
+	       "0 0 100009 S-1-22-1-5,0 b 100009 S-1-3-0,0 b 100009 S-1-3-1,"
+	       "0 6 100009 S-1-22-1-8");
 }
 END_TEST
 
