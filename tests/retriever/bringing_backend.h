@@ -50,13 +50,14 @@ static void bring(struct backend_request *attr)
 	struct call *call = attr->user;
 	struct backend_request *req = call->req;
 	g_autofree char *path = g_strconcat(call->backend->source, "/", req->object.path, NULL);
+	int status = attr->status;
 	gsize len;
 	char *data;
 
 	backend_prepare(req);
-	if (attr->status) { /* withdrawn, or it ends */
+	if (status) { /* withdrawn, or it ends */
 		g_free(call);
-		backend_complete(req, attr->status);
+		backend_complete(req, status);
 		return;
 	}
 	ck_assert(g_file_get_contents(path, &data, &len, NULL));
