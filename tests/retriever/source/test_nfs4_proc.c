@@ -207,8 +207,10 @@ START_TEST(acls_come_where_the_server_has_them)
 
 	backend->ops->close(backend);
 	source_object_clear(&root);
+	fake_stop(fake);
 	tree.supported[0] |= 1u << FATTR4_ACL;
 	fake4.minor = 1;
+	fake = fake_start(hook, NULL);
 	backend = tree_backend(fake, "4.1", &root, &root_attr, &error);
 	ck_assert_msg(backend != NULL, "%s", error ? error->message : "");
 	ck_assert_uint_eq(backend->ops->carries(backend), BACKEND_CARRIES_ACL);
