@@ -361,7 +361,7 @@ static int set_nfs4(const struct volume_config *config, struct place *at,
 	nfs4_posix_init(&posix, acl, attr);
 	if (posix.lost->len)
 		lose(carried, REPORT_ACL,
-		     "the NFSv4 ACL became a POSIX ACL that grants nobody more, without: %s; it "
+		     "the NFSv4 ACL became a POSIX ACL, without: %s; it "
 		     "was %.*s%s",
 		     posix.lost->str, TEXT_MAX, acl->text->str, cut ? " ..." : "");
 	ret = set_posix(config, at, XATTR_ACL_ACCESS, posix.access, perms, carried);
