@@ -39,6 +39,7 @@ static struct backend *open_url(const struct volume_config *config, const char *
 	const struct backend_config backend = {
 		.url = url,
 		.smb = config->smb,
+		.nfs = config->nfs,
 		.connections = config->connections,
 		.demand_connections = config->demand_connections,
 		.window = window,

@@ -198,7 +198,8 @@ static const char *const encryption[] = {
 static const char *const signing[] = {[WIRE_OFF] = "if-required", [WIRE_REQUIRED] = "required"};
 
 #define FIELD(field) .offset = offsetof(struct volume_config, field)
-#define SMB(field)   .offset = offsetof(struct smb_config, field), .smb = true
+#define SMB(field)   .offset = offsetof(struct smb_config, field), .place = IN_SMB
+#define NFS(field)   .offset = offsetof(struct nfs_config, field), .place = IN_NFS
 #define WORDS(list)  .words = list, .n_words = G_N_ELEMENTS(list)
 
 #define REQUIRED 2 /* the first ones */
@@ -211,6 +212,9 @@ enum default_use {
 	FOR_NONE,    /* it is of one volume alone */
 };
 
+/* What its offset is in: the volume's, or what its smb or nfs points to. */
+enum key_place { IN_VOLUME, IN_SMB, IN_NFS };
+
 /* A key has a parser of its own, or is one of some words, or a number. */
 static const struct key {
 	const char *name;
@@ -218,7 +222,7 @@ static const struct key {
 	const char *const *words;
 	unsigned n_words, min, max, fallback;
 	size_t offset;
-	bool smb; /* in what config->smb points to */
+	enum key_place place;
 	enum default_use use;
 	bool server;	     /* can stand in [server HOST] */
 	const char *instead; /* a volume with that key has no default of this one */
@@ -254,6 +258,9 @@ static const struct key {
 	{"smb-domain", parse_text, SMB(domain)},
 	{"smb-encryption", SMB(encryption), WORDS(encryption)},
 	{"smb-signing", SMB(signing), WORDS(signing)},
+	{"nfs-keytab", parse_path, NFS(keytab), .instead = "nfs-ccache"},
+	{"nfs-ccache", parse_path, NFS(ccache), .instead = "nfs-keytab"},
+	{"nfs-principal", parse_text, NFS(principal)},
 	{"rollback-source", parse_rollback_source, FIELD(rollback_source), .use = FOR_NONE},
 	{"rollback-password-file", parse_path, FIELD(rollback_password_file),
 	 .instead = "rollback-ccache"},
@@ -398,7 +405,8 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 {
 	for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
 		const struct key *key = &keys[i];
-		void *field = (char *)(key->smb ? (void *)config->smb : config) + key->offset;
+		void *const places[] = {config, config->smb, config->nfs};
+		void *field = (char *)places[key->place] + key->offset;
 		const char *place = group;
 		g_autofree char *value = value_for(parsed, &place, key);
 		struct config_place at = {file, place, key->name, value};
@@ -451,6 +459,7 @@ struct volume_config *config_load(const char *file, const char *volume, GError *
 	struct volume_config *config = g_new0(struct volume_config, 1);
 	config->name = g_strdup(volume);
 	config->smb = g_new0(struct smb_config, 1);
+	config->nfs = g_new0(struct nfs_config, 1);
 	if (!parse_volume(file, parsed, group, config, error)) {
 		config_free(config);
 		return NULL;
@@ -517,6 +526,12 @@ void config_free(struct volume_config *config)
 	g_free(config->root);
 	g_free(config->source);
 	g_free(config->wave);
+	if (config->nfs) {
+		g_free(config->nfs->keytab);
+		g_free(config->nfs->ccache);
+		g_free(config->nfs->principal);
+		g_free(config->nfs);
+	}
 	if (config->smb) {
 		g_free(config->smb->password_file);
 		g_free(config->smb->ccache);

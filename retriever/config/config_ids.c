@@ -116,6 +116,10 @@ gboolean config_check_smb(const struct volume_config *config, const char *file, 
 		at = (struct config_place){file, group, "smb-ccache", config->smb->ccache};
 		return config_wrong(error, &at, "smb-password-file is set too; remove one of them");
 	}
+	if (config->nfs && config->nfs->keytab && config->nfs->ccache) {
+		at = (struct config_place){file, group, "nfs-ccache", config->nfs->ccache};
+		return config_wrong(error, &at, "nfs-keytab is set too; remove one of them");
+	}
 	at.value = NULL;
 	return check_rollback(config, at, error) && check_maps(config, at, smb, error);
 }

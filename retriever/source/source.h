@@ -205,10 +205,17 @@ struct smb_config {
 	unsigned encryption, signing; /* enum wire_choice, smb/wire.h */
 };
 
+/* Of nfs:// sources with Kerberos. */
+struct nfs_config {
+	char *keytab, *ccache; /* at most one; neither: /etc/krb5.keytab */
+	char *principal;       /* NULL: the keytab's first one, the ticket cache's own */
+};
+
 /* From the configuration's [volume NAME] group. */
 struct backend_config {
 	const char *url; /* nfs://host[:port]/path, smb://user@host/share, file:///path */
 	const struct smb_config *smb; /* NULL: not configured */
+	const struct nfs_config *nfs; /* likewise */
 	unsigned connections;	      /* background connections, 1..16 */
 	unsigned demand_connections;  /* 1..8 */
 	unsigned window;	      /* requests in flight per connection, 0: by round-trip time */

@@ -65,6 +65,7 @@ static bool root_is_found_again(struct retriever *retriever, bool complain)
 {
 	const struct backend_config config = {.url = retriever->config->source,
 					      .smb = retriever->config->smb,
+					      .nfs = retriever->config->nfs,
 					      .connections = 1,
 					      .demand_connections = 1};
 	struct source_object root = {0}, old;

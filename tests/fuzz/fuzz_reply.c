@@ -79,7 +79,7 @@ static void decode(uint8_t choice, struct xdr_in record)
 				      .count = COUNT,
 				      .names_only = choice & 0x40};
 	struct xdr_in in = record;
-	uint32_t xid;
+	struct rpc_reply reply;
 	int rpc, status;
 
 	atomic_init(&view.no_plus, (choice & 0x80) != 0);
@@ -88,7 +88,7 @@ static void decode(uint8_t choice, struct xdr_in record)
 	backend_prepare(&req);
 	if (nfs_request_begin(&view, &req) < 0)
 		return;
-	rpc = rpc_reply_begin(&in, &xid);
+	rpc = rpc_reply_begin(&in, &reply);
 	status = nfs_request_decode(&view, &req, nfs_request_procedure(&view, &req), rpc, &in);
 	REQUIRE(status <= NFS_CALL_AGAIN);
 	if (status == 0)

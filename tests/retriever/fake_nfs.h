@@ -194,7 +194,7 @@ static inline bool fake_answer(struct fake_conn *conn, struct fake_call *call)
 	if (action == FAKE_DEFAULT)
 		action = fake_default(call);
 	len = (size_t)(call->out.p - call->start);
-	rpc_call_finish(&call->out, call->start);
+	rpc_call_finish(&call->out, &(struct rpc_auth){0}, call->start);
 	switch (action) {
 	case FAKE_REPLY:
 		return fake_send(conn->fd, call->start, len);

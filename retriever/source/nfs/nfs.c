@@ -107,7 +107,7 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 	nfs->base.ops = &backend_nfs_ops;
 	server->window = config->window;
 	if (!nfs_url_parse(config->url, &server->url, error) ||
-	    !nfs_server_open(server, attr, error)) {
+	    !nfs_server_open(server, config->nfs, attr, error)) {
 		nfs_close(&nfs->base);
 		return NULL;
 	}

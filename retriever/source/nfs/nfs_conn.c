@@ -16,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "nfs_context.h"
 #include "nfs_dialog.h"
 #include "nfs_net.h"
 #include "nfs_slots.h"
@@ -29,6 +30,8 @@
 #define STABLE		(5 * G_TIME_SPAN_SECOND) /* a connection that lasted so long was good */
 #define STARTING	(60 * G_TIME_SPAN_SECOND)
 #define ASK_PORT_EVERY	4
+
+G_STATIC_ASSERT(NFS_SLOTS <= NFS_GSS_CALLS);
 
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_PROBING, CONN_UP };
 enum { QUEUE_FIRST, QUEUE_LAST, QUEUES };
@@ -52,6 +55,7 @@ struct nfs_conn {
 	enum conn_state state;
 	int fd;
 	size_t address; /* of the server's, that is tried */
+	struct rpc_auth auth;
 	bool at_once;
 	bool unhurried; /* constant */
 	GQueue again;
@@ -217,6 +221,7 @@ static void drop_connection(struct nfs_conn *conn)
 	nfs_dialog_end(&conn->dialog, &conn->probe);
 	conn->tx_start = conn->tx_end = 0;
 	rpc_stream_reset(&conn->stream);
+	g_clear_pointer(&conn->auth.gss, nfs_gss_free);
 	if (conn->state == CONN_UP) {
 		conn->down_since = now;
 		if (now - conn->state_since >= STABLE)
@@ -241,6 +246,24 @@ static void ask_port(struct nfs_conn *conn)
 		atomic_store(&service->port, port);
 }
 
+static bool make_context(struct nfs_conn *conn)
+{
+	struct nfs_server *server = conn->server;
+	struct nfs_service *service = conn->service;
+	g_autofree char *why = NULL;
+	int ret;
+
+	if (server->url.sec == NFS_SEC_SYS)
+		return true;
+	ret = nfs_context_make(server, &server->addresses[conn->address],
+			       atomic_load(&service->port), service->program, service->version,
+			       g_get_monotonic_time() + CONNECT_SECONDS * G_USEC_PER_SEC,
+			       conn->wake_fd, &conn->auth.gss, &why);
+	if (ret == 0 || why)
+		nfs_credential_say(&server->credential, why);
+	return ret == 0;
+}
+
 static void start_connecting(struct nfs_conn *conn)
 {
 	struct nfs_server *server = conn->server;
@@ -249,7 +272,9 @@ static void start_connecting(struct nfs_conn *conn)
 		ask_port(conn);
 	conn->at_once = false;
 	conn->address = (atomic_load(&server->address) + conn->failures) % server->n_addresses;
-	conn->fd = nfs_socket(&server->addresses[conn->address], atomic_load(&conn->service->port));
+	if (make_context(conn))
+		conn->fd = nfs_socket(&server->addresses[conn->address],
+				      atomic_load(&conn->service->port));
 	if (conn->fd < 0) {
 		drop_connection(conn);
 		return;
@@ -288,6 +313,8 @@ static void probe_server(struct nfs_conn *conn)
 		return;
 	}
 	conn->window = MIN(nfs_window(conn->fd, server->window), NFS_SLOTS);
+	if (conn->auth.gss)
+		conn->window = MIN(conn->window, nfs_gss_window(conn->auth.gss));
 	enter_state(conn, CONN_PROBING);
 	conn->probe = (struct backend_request){.done = probe_done, .user = conn};
 	nfs_dialog_start(&conn->dialog, &conn->probe);
@@ -299,7 +326,9 @@ static void take_reply(struct nfs_conn *conn, unsigned index, int rpc, struct xd
 	enum nfs_procedure procedure = conn->slots.slots[index].procedure;
 	uint32_t xid = conn->slots.slots[index].xid;
 	struct backend_request *req = nfs_slots_take(&conn->slots, index);
-	int status = nfs_dialog_decode(&conn->dialog, req, index, procedure, rpc, in);
+	int status = rpc_is_stranger(rpc)
+			     ? NFS_CALL_RESET
+			     : nfs_dialog_decode(&conn->dialog, req, index, procedure, rpc, in);
 
 	trace_request(TRACE_REPLY, req, xid, MIN(status, 0));
 	if (req == &conn->probe && status == NFS_CALL_AGAIN)
@@ -318,7 +347,7 @@ static void receive_replies(struct nfs_conn *conn)
 	size_t room;
 	uint8_t *at = rpc_stream_room(&conn->stream, &room);
 	ssize_t n = recv(conn->fd, at, room, 0);
-	uint32_t xid;
+	struct rpc_reply reply;
 	int ret;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -330,14 +359,15 @@ static void receive_replies(struct nfs_conn *conn)
 	rpc_stream_received(&conn->stream, (size_t)n);
 	backend_watch_answer(&conn->server->watch, g_get_monotonic_time());
 	while (conn->fd >= 0 && (ret = rpc_stream_next(&conn->stream, &record)) != 0) {
-		int rpc = ret < 0 ? -EBADMSG : rpc_reply_begin(&record, &xid);
+		int rpc = ret < 0 ? -EBADMSG : rpc_reply_begin(&record, &reply);
 		int index;
 
 		if (ret < 0)
-			xid = xdr_get_u32(&record);
-		index = nfs_slots_find(&conn->slots, xid);
+			reply = (struct rpc_reply){.xid = xdr_get_u32(&record)};
+		index = nfs_slots_find(&conn->slots, reply.xid);
 		if (index >= 0)
-			take_reply(conn, index, rpc, &record);
+			take_reply(conn, index, rpc_reply_open(&conn->auth, &reply, rpc, &record),
+				   &record);
 		if (ret < 0 && conn->fd >= 0)
 			drop_connection(conn);
 	}
@@ -471,7 +501,10 @@ static void handle_time(struct nfs_conn *conn, enum prospect prospect)
 		break;
 	default:
 		check_stall(conn);
-		renew_lease(conn);
+		if (conn->auth.gss && nfs_gss_is_worn(conn->auth.gss, now))
+			drop_connection(conn);
+		else
+			renew_lease(conn);
 	}
 }
 
@@ -554,7 +587,8 @@ struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *ser
 
 	conn->server = server;
 	conn->service = service;
-	nfs_dialog_init(&conn->dialog, &server->view, &server->auth, service->probe,
+	conn->auth = server->auth;
+	nfs_dialog_init(&conn->dialog, &server->view, &conn->auth, service->probe,
 			service->version == 4);
 	conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	conn->fd = -1;

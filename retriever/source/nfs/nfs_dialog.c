@@ -114,7 +114,7 @@ enum nfs_procedure nfs_dialog_encode(const struct nfs_dialog *dialog,
 	else
 		nfs4_request_encode(dialog->view, dialog->session, slot, req, out);
 	g_assert(!out->bad);
-	rpc_call_finish(out, start);
+	rpc_call_finish(out, dialog->auth, start);
 	return procedure;
 }
 

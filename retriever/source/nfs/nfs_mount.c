@@ -12,7 +12,6 @@
 #include "nfs_acl.h"
 #include "nfs_net.h"
 
-#define MOUNT_PROGRAM	100005
 #define MOUNTPROC3_MNT	1
 #define MNT_PATH_MAX	1024 /* MNTPATHLEN, RFC 1813 section 5.1.2 */
 #define OPEN_SECONDS	30
@@ -20,6 +19,7 @@
 #define V3_SECONDS	10 /* before version 4 is tried */
 #define PAUSE_US	(250 * 1000)
 #define AUTH_SYS_FLAVOR 1
+#define KRB5_FLAVOR	390003 /* then krb5i, krb5p */
 #define MAX_FLAVORS	64
 
 /* Asks again while the server is away. */
@@ -103,7 +103,13 @@ static int find_port(struct nfs_mounting *m, const char *what, uint32_t program,
 	}
 }
 
-/* MNT of one path: 0, -ENOTSUP without AUTH_SYS, else the -errno of its status. */
+/* What MNT tells of a flavour (RFC 2623 section 2.2.1). */
+static uint32_t flavour_of(enum nfs_sec sec)
+{
+	return sec == NFS_SEC_SYS ? AUTH_SYS_FLAVOR : KRB5_FLAVOR - 1 + (uint32_t)sec;
+}
+
+/* MNT of one path: 0, -ENOTSUP without our flavour, else the -errno of its status. */
 static int mount_path(struct nfs_mounting *m, unsigned port, const char *path,
 		      struct nfs_handle *handle)
 {
@@ -111,7 +117,7 @@ static int mount_path(struct nfs_mounting *m, unsigned port, const char *path,
 	struct xdr_out out = {.p = args, .end = args + sizeof(args)};
 	struct xdr_in in;
 	uint32_t status, flavors;
-	bool sys = false;
+	bool ours = false;
 	int ret;
 
 	xdr_put_bytes(&out, path, (uint32_t)strlen(path));
@@ -122,10 +128,10 @@ static int mount_path(struct nfs_mounting *m, unsigned port, const char *path,
 	status = xdr_get_u32(&in);
 	if (status == 0 && nfs_get_handle(&in, handle)) {
 		flavors = xdr_get_u32(&in);
-		sys = flavors == 0;
+		ours = flavors == 0;
 		for (uint32_t i = 0; i < MIN(flavors, MAX_FLAVORS) && !in.bad; i++)
-			sys |= xdr_get_u32(&in) == AUTH_SYS_FLAVOR;
-		ret = in.bad ? -EBADMSG : sys ? 0 : -ENOTSUP;
+			ours |= xdr_get_u32(&in) == flavour_of(m->server->url.sec);
+		ret = in.bad ? -EBADMSG : ours ? 0 : -ENOTSUP;
 	} else {
 		/* mountstat3 and nfsstat3 agree in what they share. */
 		ret = in.bad || status == 0 ? -EBADMSG : nfs_status(status);
@@ -219,9 +225,11 @@ static gboolean explain_status(struct nfs_mounting *m, int status, GError **erro
 					 url->text, url->path, url->host);
 	case ENOTSUP:
 		return backend_set_error(error, -status,
-					 "%s: the old server does not take AUTH_SYS for %s; allow "
-					 "sec=sys in its export",
-					 url->text, url->path);
+					 "%s: the old server does not take %s for %s; allow it in "
+					 "its export, or write another one of sec=sys, krb5, krb5i "
+					 "and krb5p",
+					 url->text, url->sec ? "that sec=" : "AUTH_SYS (sec=sys)",
+					 url->path);
 	case EAGAIN:
 		return backend_set_error(error, -status,
 					 "%s: the old server does not run NFS version 3, or is "
@@ -515,27 +523,22 @@ static gboolean open_v4(struct nfs_mounting *m, int ret, GError **error)
 	return TRUE;
 }
 
-gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GError **error)
+static gboolean open_any(struct nfs_mounting *m, struct source_attr *root, GError **error)
 {
-	struct nfs_mounting m = {.server = server,
-				 .deadline =
-					 g_get_monotonic_time() + OPEN_SECONDS * G_USEC_PER_SEC};
+	struct nfs_server *server = m->server;
 	bool version4 = server->url.minors;
 	int ret;
 
-	rpc_auth_init(&server->auth, server->url.uid, server->url.gid);
-	atomic_init(&server->stall_ms, NFS_STALL_MS);
-	set_services(server);
-	if (!resolve_host(server, m.deadline, error))
+	if (!resolve_host(server, m->deadline, error))
 		return FALSE;
 	if (version4)
-		ret = nfs4_find_root(&m, server->url.minors, true, root);
+		ret = nfs4_find_root(m, server->url.minors, true, root);
 	else if (server->url.only_v3 || server->url.mount_port)
-		ret = find_root(&m, root);
+		ret = find_root(m, root);
 	else
-		ret = find_either(&m, root, &version4);
+		ret = find_either(m, root, &version4);
 	if (version4)
-		return open_v4(&m, ret, error);
+		return open_v4(m, ret, error);
 	if (ret == -ENXIO)
 		return backend_set_error(
 			error, ENOENT,
@@ -543,12 +546,30 @@ gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GE
 			"there, or give mountport=, or version=4.2 or 4.1 if it has no version 3",
 			server->url.text);
 	if (ret < 0)
-		return explain_status(&m, ret, error);
-	return open_acl(&m, error) && open_xattrs(&m, root->fileid, error);
+		return explain_status(m, ret, error);
+	return open_acl(m, error) && open_xattrs(m, root->fileid, error);
+}
+
+gboolean nfs_server_open(struct nfs_server *server, const struct nfs_config *config,
+			 struct source_attr *root, GError **error)
+{
+	struct nfs_mounting m;
+	gboolean opened;
+
+	if (server->url.sec != NFS_SEC_SYS)
+		nfs_credential_init(&server->credential, &server->url, config);
+	rpc_auth_init(&server->auth, server->url.uid, server->url.gid);
+	atomic_init(&server->stall_ms, NFS_STALL_MS);
+	set_services(server);
+	nfs_mounting_init(&m, server, g_get_monotonic_time() + OPEN_SECONDS * G_USEC_PER_SEC);
+	opened = open_any(&m, root, error);
+	nfs_mounting_clear(&m);
+	return opened;
 }
 
 void nfs_server_clear(struct nfs_server *server)
 {
+	nfs_credential_clear(&server->credential);
 	g_clear_pointer(&server->view.owners, nfs4_owners_free);
 	nfs_url_clear(&server->url);
 	g_clear_pointer(&server->addresses, g_free);

@@ -3,10 +3,32 @@
 
 #include <errno.h>
 
+#include "nfs_context.h"
 #include "nfs_net.h"
 
 #define CALL_SECONDS 10
 #define PAUSE_US     (250 * 1000)
+
+void nfs_mounting_init(struct nfs_mounting *m, struct nfs_server *server, gint64 deadline)
+{
+	*m = (struct nfs_mounting){.server = server, .deadline = deadline, .auth = server->auth};
+}
+
+void nfs_mounting_clear(struct nfs_mounting *m)
+{
+	g_clear_pointer(&m->auth.gss, nfs_gss_free);
+	g_clear_pointer(&m->why, g_free);
+}
+
+/* One for all calls: they are made one after the other. */
+static int get_context(struct nfs_mounting *m, const struct nfs_call *call)
+{
+	if (m->auth.gss && !nfs_gss_is_worn(m->auth.gss, g_get_monotonic_time()))
+		return 0;
+	nfs_mounting_clear(m);
+	return nfs_context_make(m->server, call->address, call->port, call->program, call->version,
+				call->deadline, call->cancel_fd, &m->auth.gss, &m->why);
+}
 
 int nfs_mounting_call(struct nfs_mounting *m, unsigned port, uint32_t program, uint32_t version,
 		      uint32_t procedure, const struct xdr_out *args, const uint8_t *start,
@@ -14,9 +36,11 @@ int nfs_mounting_call(struct nfs_mounting *m, unsigned port, uint32_t program, u
 {
 	struct nfs_server *server = m->server;
 	size_t address = atomic_load(&server->address);
+	/* As others do it: what says where things are is asked without. */
+	bool secure = server->url.sec != NFS_SEC_SYS && program != MOUNT_PROGRAM;
 	struct nfs_call call = {
 		.address = &server->addresses[address],
-		.auth = &server->auth,
+		.auth = secure ? &m->auth : &server->auth,
 		.port = port,
 		.program = program,
 		.version = version,
@@ -28,7 +52,10 @@ int nfs_mounting_call(struct nfs_mounting *m, unsigned port, uint32_t program, u
 		.cancel_fd = -1,
 	};
 
-	return args->bad ? -ENAMETOOLONG : nfs_call(&call, in, memory);
+	int ret = args->bad ? -ENAMETOOLONG : secure ? get_context(m, &call) : 0;
+
+	*memory = NULL;
+	return ret < 0 ? ret : nfs_call(&call, in, memory);
 }
 
 bool nfs_mounting_pause(struct nfs_mounting *m)
@@ -47,12 +74,21 @@ gboolean nfs_mounting_explain(const struct nfs_mounting *m, int status, const ch
 {
 	const struct nfs_url *url = &m->server->url;
 
+	if (m->why)
+		return backend_set_error(error, EACCES, "%s: %s", url->text, m->why);
 	switch (-status) {
 	case EACCES:
 	case EPERM:
+		if (url->sec != NFS_SEC_SYS)
+			return backend_set_error(
+				error, -status,
+				"%s: the old server does not let this host's principal in; export "
+				"%s to it with that sec=, and have it take the principal for root",
+				url->text, url->path);
 		return backend_set_error(error, -status,
 					 "%s: the old server does not let this host in; export %s "
-					 "to it, with AUTH_SYS and without squashing root",
+					 "to it, with AUTH_SYS (or write sec=krb5) and without "
+					 "squashing root",
 					 url->text, url->path);
 	case ENOTDIR:
 		return backend_set_error(error, -status,

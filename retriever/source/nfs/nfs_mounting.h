@@ -6,15 +6,20 @@
 
 #include "nfs_server.h"
 
-#define NFS_PORT 2049
+#define NFS_PORT      2049
+#define MOUNT_PROGRAM 100005
 
 struct nfs_mounting {
 	struct nfs_server *server;
 	gint64 deadline;
-	const char *last; /* what was tried last, for the message */
+	const char *last;     /* what was tried last, for the message */
+	struct rpc_auth auth; /* of NFS and what is beside it, with a context once there is one */
+	char *why;	      /* there is none */
 };
+void nfs_mounting_init(struct nfs_mounting *m, struct nfs_server *server, gint64 deadline);
+void nfs_mounting_clear(struct nfs_mounting *m);
 
-/* One call on a connection of its own, as nfs_call(). */
+/* One call on a connection of its own, as nfs_call(); -EKEYREJECTED: there is no context for it. */
 int nfs_mounting_call(struct nfs_mounting *m, unsigned port, uint32_t program, uint32_t version,
 		      uint32_t procedure, const struct xdr_out *args, const uint8_t *start,
 		      struct xdr_in *in, uint8_t **memory);

@@ -182,9 +182,11 @@ static int receive_record(const struct nfs_call *call, int fd, struct rpc_stream
 static int send_and_receive(const struct nfs_call *call, int fd, struct rpc_stream *stream,
 			    struct xdr_in *in)
 {
-	uint8_t bytes[2048];
-	struct xdr_out out = {.p = bytes, .end = bytes + sizeof(bytes)};
-	uint32_t xid = g_random_int(), got;
+	size_t size = RPC_CALL_MAX + call->args_len;
+	g_autofree uint8_t *bytes = g_malloc(size);
+	struct xdr_out out = {.p = bytes, .end = bytes + size};
+	uint32_t xid = g_random_int();
+	struct rpc_reply reply;
 	int ret = wait_for(call, fd, POLLOUT);
 
 	if (ret == 0)
@@ -197,18 +199,21 @@ static int send_and_receive(const struct nfs_call *call, int fd, struct rpc_stre
 	if (call->args_len)
 		memcpy(out.p, call->args, call->args_len);
 	out.p += call->args_len;
-	rpc_call_finish(&out, bytes);
+	rpc_call_finish(&out, call->auth, bytes);
+	if (out.bad)
+		return -EMSGSIZE;
 	ret = send_all(call, fd, bytes, (size_t)(out.p - bytes));
-	while (ret == 0) {
+	if (ret < 0)
+		return ret;
+	do {
 		ret = receive_record(call, fd, stream, in);
 		if (ret < 0)
 			return ret;
-		ret = rpc_reply_begin(in, &got);
-		if (got == xid)
-			return ret;
-		ret = 0;
-	}
-	return ret;
+		ret = rpc_reply_begin(in, &reply);
+	} while (reply.xid != xid);
+	if (call->reply)
+		*call->reply = reply;
+	return rpc_reply_open(call->auth, &reply, ret, in);
 }
 
 int nfs_call(const struct nfs_call *call, struct xdr_in *in, uint8_t **memory)

@@ -19,7 +19,7 @@ unsigned nfs_window(int fd, unsigned configured);
  * One call on a connection of its own, waited for until deadline (g_get_monotonic_time()) or until
  * cancel_fd (-1: none) is readable.  args: the encoded arguments.  On 0 *in is the result, in
  * memory that the caller frees; else -errno: of the connection, -ETIMEDOUT, -ECANCELED, or of
- * rpc_reply_begin.
+ * rpc_reply_open().  reply: NULL, or its header, valid as long as the memory.
  */
 struct nfs_call {
 	const struct nfs_address *address;
@@ -30,6 +30,7 @@ struct nfs_call {
 	size_t args_len;
 	gint64 deadline;
 	int cancel_fd;
+	struct rpc_reply *reply;
 };
 int nfs_call(const struct nfs_call *call, struct xdr_in *in, uint8_t **memory);
 /* Is -errno of a call a sign of a server that is away (and may come back)? */

@@ -9,6 +9,7 @@ enum { RPC_VERSION = 2, RPC_CALL = 0, RPC_REPLY = 1 };
 enum { MSG_ACCEPTED = 0, MSG_DENIED = 1 };
 enum { ACCEPT_SUCCESS, PROG_UNAVAIL, PROG_MISMATCH, PROC_UNAVAIL, GARBAGE_ARGS, SYSTEM_ERR };
 enum { AUTH_NONE = 0, AUTH_SYS = 1, REJECT_AUTH_ERROR = 1 };
+enum { CREDPROBLEM = 13, CTXPROBLEM = 14 }; /* RFC 2203 section 5.3.3.3 */
 #define LAST_FRAGMENT	 UINT32_C(0x80000000)
 #define AUTH_SYS_FIXED	 20 /* stamp, length of the name, uid, gid, number of groups */
 #define MACHINE_NAME_MAX 64
@@ -37,6 +38,8 @@ void rpc_auth_init(struct rpc_auth *auth, uint32_t uid, uint32_t gid)
 void rpc_call_begin(struct xdr_out *out, const struct rpc_auth *auth, uint32_t xid,
 		    uint32_t program, uint32_t version, uint32_t procedure)
 {
+	const uint8_t *header = out->p + 4;
+
 	xdr_put_u32(out, 0);
 	xdr_put_u32(out, xid);
 	xdr_put_u32(out, RPC_CALL);
@@ -44,6 +47,10 @@ void rpc_call_begin(struct xdr_out *out, const struct rpc_auth *auth, uint32_t x
 	xdr_put_u32(out, program);
 	xdr_put_u32(out, version);
 	xdr_put_u32(out, procedure);
+	if (!out->bad && auth->gss) {
+		nfs_gss_begin(auth->gss, xid, header, out);
+		return;
+	}
 	if (out->bad || (size_t)(out->end - out->p) < auth->len) {
 		out->bad = true;
 		return;
@@ -52,35 +59,42 @@ void rpc_call_begin(struct xdr_out *out, const struct rpc_auth *auth, uint32_t x
 	out->p += auth->len;
 }
 
-void rpc_call_finish(struct xdr_out *out, uint8_t *start)
+void rpc_call_finish(struct xdr_out *out, const struct rpc_auth *auth, uint8_t *start)
 {
-	uint32_t mark = htobe32((uint32_t)(out->p - start - 4) | LAST_FRAGMENT);
+	uint32_t mark;
 
+	if (auth->gss)
+		nfs_gss_finish(auth->gss, out);
+	mark = htobe32((uint32_t)(out->p - start - 4) | LAST_FRAGMENT);
 	memcpy(start, &mark, 4);
 }
 
 static int denial_status(struct xdr_in *in)
 {
-	uint32_t why = xdr_get_u32(in);
+	uint32_t why = xdr_get_u32(in), stat;
 
 	if (in->bad)
 		return -EBADMSG;
-	return why == REJECT_AUTH_ERROR ? -EACCES : -EREMOTEIO;
+	if (why != REJECT_AUTH_ERROR)
+		return -EREMOTEIO;
+	stat = xdr_get_u32(in);
+	return stat == CREDPROBLEM || stat == CTXPROBLEM ? -EKEYEXPIRED : -EACCES;
 }
 
-int rpc_reply_begin(struct xdr_in *in, uint32_t *xid)
+int rpc_reply_begin(struct xdr_in *in, struct rpc_reply *reply)
 {
-	uint32_t direction, stat, len;
+	uint32_t direction, stat;
 
-	*xid = xdr_get_u32(in);
+	*reply = (struct rpc_reply){.xid = xdr_get_u32(in)};
 	direction = xdr_get_u32(in);
 	stat = xdr_get_u32(in);
 	if (in->bad || direction != RPC_REPLY || stat > MSG_DENIED)
 		return -EBADMSG;
 	if (stat == MSG_DENIED)
 		return denial_status(in);
+	reply->accepted = true;
 	xdr_get_u32(in);
-	xdr_get_bytes(in, &len);
+	reply->verifier = xdr_get_bytes(in, &reply->verifier_len);
 	stat = xdr_get_u32(in);
 	if (in->bad)
 		return -EBADMSG;
@@ -97,6 +111,20 @@ int rpc_reply_begin(struct xdr_in *in, uint32_t *xid)
 	default:
 		return -EREMOTEIO;
 	}
+}
+
+int rpc_reply_open(const struct rpc_auth *auth, const struct rpc_reply *reply, int status,
+		   struct xdr_in *in)
+{
+	if (!auth->gss || !reply->accepted)
+		return status;
+	return nfs_gss_open(auth->gss, reply->xid, reply->verifier, reply->verifier_len, status,
+			    in);
+}
+
+bool rpc_is_stranger(int status)
+{
+	return status == -EKEYEXPIRED || status == -EKEYREJECTED;
 }
 
 void rpc_stream_init(struct rpc_stream *stream)

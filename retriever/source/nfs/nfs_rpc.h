@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ONC RPC version 2 over TCP (RFC 5531): call headers with AUTH_SYS, reply headers, and records
- * cut out of the byte stream.  Memory only: no sockets here.
+ * ONC RPC version 2 over TCP (RFC 5531): call headers with AUTH_SYS or RPCSEC_GSS, reply headers,
+ * and records cut out of the byte stream.  Memory only: no sockets here.
  *
  * It is our own rather than libnfs because of I10: libnfs decodes replies before its user can see
  * them, and a hostile MOUNT reply overflows its heap (4.0.0, still so in Debian's 4.0.0-1+deb12u1).
@@ -14,30 +14,49 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "nfs_gss.h"
 #include "nfs_xdr.h"
 
-#define RPC_CALL_MAX   768 /* bytes of any call we make, record mark and all */
+#define RPC_CALL_MAX   (768 + NFS_GSS_CALL) /* bytes of any call we make, record mark and all */
 #define RPC_RECORD_MAX ((size_t)1024 * 1024 + 65536) /* the largest reply we take */
 #define RPC_CHUNK      ((size_t)65536)
 
-/* Credential and verifier of AUTH_SYS (RFC 5531 appendix A), encoded once. */
+/* Who asks: a context, or credential and verifier, encoded once. */
 struct rpc_auth {
-	uint8_t bytes[128];
+	struct nfs_gss *gss; /* NULL: bytes */
+	uint8_t bytes[256];
 	size_t len;
 };
+/* AUTH_SYS (RFC 5531 appendix A). */
 void rpc_auth_init(struct rpc_auth *auth, uint32_t uid, uint32_t gid);
 
-/* What every call starts with, the record mark's place included; finish puts the mark there. */
+/* What every call starts with, the record mark's place included; finish puts the mark there, and
+ * goes by the same auth. */
 void rpc_call_begin(struct xdr_out *out, const struct rpc_auth *auth, uint32_t xid,
 		    uint32_t program, uint32_t version, uint32_t procedure);
-void rpc_call_finish(struct xdr_out *out, uint8_t *start);
+void rpc_call_finish(struct xdr_out *out, const struct rpc_auth *auth, uint8_t *start);
+
+struct rpc_reply {
+	uint32_t xid;
+	bool accepted;
+	const uint8_t *verifier; /* in the record */
+	uint32_t verifier_len;
+};
 
 /*
  * Reads a reply's header up to the procedure's result.  0; or -EBADMSG (no reply, or garbled),
- * -EACCES (our credential is refused), -EAGAIN (the program is not there: a server that is
- * starting), -ENOTSUP (no such procedure), -EREMOTEIO.
+ * -EACCES (our credential is refused), -EKEYEXPIRED (our context is), -EAGAIN (the program is not
+ * there: a server that is starting), -ENOTSUP (no such procedure), -EREMOTEIO.
  */
-int rpc_reply_begin(struct xdr_in *in, uint32_t *xid);
+int rpc_reply_begin(struct xdr_in *in, struct rpc_reply *reply);
+/*
+ * With that status of rpc_reply_begin(): whether the reply is the server's, and *in what it says,
+ * in the record.  That status, or -EKEYREJECTED: it is not.
+ */
+int rpc_reply_open(const struct rpc_auth *auth, const struct rpc_reply *reply, int status,
+		   struct xdr_in *in);
+/* Whether such a status asks for another context, and the same call again. */
+bool rpc_is_stranger(int status);
 
 /*
  * The receive side.  Replies are used where they were received; a record of several fragments is

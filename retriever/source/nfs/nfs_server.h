@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "nfs_attr.h"
+#include "nfs_credential.h"
 #include "nfs_rpc.h"
 #include "nfs_url.h"
 #include "source/backend.h"
@@ -27,8 +28,9 @@ struct nfs_service {
 
 struct nfs_server {
 	struct nfs_url url;
-	struct rpc_auth auth;
-	struct nfs_address *addresses; /* what the host's name resolved to at open */
+	struct nfs_credential credential; /* where sec= wants one */
+	struct rpc_auth auth;		  /* AUTH_SYS */
+	struct nfs_address *addresses;	  /* what the host's name resolved to at open */
 	size_t n_addresses;
 	atomic_size_t address; /* the one that answered last */
 	struct nfs_service nfs;
@@ -48,9 +50,10 @@ struct nfs_server {
 
 /*
  * Resolves, finds the ports, mounts, and fills in the server's root, its attributes, max_read, and
- * whether it has ACLs and extended attributes. Blocks up to 30 s.
+ * whether it has ACLs and extended attributes.  config may be NULL.  Blocks up to 30 s.
  */
-gboolean nfs_server_open(struct nfs_server *server, struct source_attr *root, GError **error);
+gboolean nfs_server_open(struct nfs_server *server, const struct nfs_config *config,
+			 struct source_attr *root, GError **error);
 void nfs_server_clear(struct nfs_server *server);
 
 #endif

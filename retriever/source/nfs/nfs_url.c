@@ -6,7 +6,8 @@
 #include "source/backend.h"
 #include "source/url.h"
 
-#define URL_FORM "nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=V&uid=N&gid=N]"
+#define URL_FORM                                                                                   \
+	"nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=V&sec=S&uid=N&gid=N]"
 
 static gboolean get_number(const struct nfs_url *url, const char *name, const char *text,
 			   guint64 min, guint64 max, guint64 *value, GError **error)
@@ -39,6 +40,25 @@ static gboolean set_version(struct nfs_url *url, const char *value, GError **err
 				 url->text, value);
 }
 
+static gboolean set_sec(struct nfs_url *url, const char *value, GError **error)
+{
+	static const char *const flavours[] = {[NFS_SEC_SYS] = "sys",
+					       [NFS_SEC_KRB5] = "krb5",
+					       [NFS_SEC_KRB5I] = "krb5i",
+					       [NFS_SEC_KRB5P] = "krb5p"};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(flavours); i++) {
+		if (strcmp(value, flavours[i]) != 0)
+			continue;
+		url->sec = (enum nfs_sec)i;
+		return TRUE;
+	}
+	return backend_set_error(error, EINVAL,
+				 "%s: sec \"%s\" is not known; write sec=sys, krb5, krb5i or "
+				 "krb5p, or leave it out for sys",
+				 url->text, value);
+}
+
 static gboolean set_argument(struct nfs_url *url, const char *name, const char *value,
 			     GError **error)
 {
@@ -59,11 +79,13 @@ static gboolean set_argument(struct nfs_url *url, const char *name, const char *
 		*(name[0] == 'u' ? &url->uid : &url->gid) = (uint32_t)number;
 	} else if (strcmp(name, "version") == 0) {
 		return set_version(url, value, error);
+	} else if (strcmp(name, "sec") == 0) {
+		return set_sec(url, value, error);
 	} else {
 		return backend_set_error(
 			error, EINVAL,
 			"%s: unknown argument \"%s\"; there are mountport, nfsport, "
-			"aclport, version, uid, gid",
+			"aclport, version, sec, uid, gid",
 			url->text, name);
 	}
 	return TRUE;
@@ -88,6 +110,23 @@ static gboolean parse_arguments(struct nfs_url *url, const char *text, GError **
 	return TRUE;
 }
 
+static gboolean check_kerberos(const struct nfs_url *url, GError **error)
+{
+	if (url->sec == NFS_SEC_SYS)
+		return TRUE;
+	if (g_hostname_is_ip_address(url->host) || !g_ascii_strcasecmp(url->host, "localhost"))
+		return backend_set_error(error, EINVAL,
+					 "%s: Kerberos knows servers by their names: write the one "
+					 "that its key nfs/NAME has instead of %s",
+					 url->text, url->host);
+	if (url->uid || url->gid)
+		return backend_set_error(error, EINVAL,
+					 "%s: uid and gid go with sec=sys; by Kerberos the "
+					 "principal says who asks (nfs-principal)",
+					 url->text);
+	return TRUE;
+}
+
 gboolean nfs_url_parse(const char *text, struct nfs_url *url, GError **error)
 {
 	const char *host = text + strlen("nfs://"), *path, *args, *mistake;
@@ -103,7 +142,7 @@ gboolean nfs_url_parse(const char *text, struct nfs_url *url, GError **error)
 	url->path = url_path(text, path, (gsize)(args - path), error);
 	if (!url->path)
 		return FALSE;
-	return !*args || parse_arguments(url, args + 1, error);
+	return (!*args || parse_arguments(url, args + 1, error)) && check_kerberos(url, error);
 }
 
 void nfs_url_clear(struct nfs_url *url)

@@ -6,8 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=V&uid=N&gid=N], V: 3, 4, 4.1, 4.2
- */
+/* The security flavours of RFC 7530 section 3.2.1.  The numbers are those of RPCSEC_GSS's services
+ * (RFC 2203 section 5.2.2). */
+enum nfs_sec { NFS_SEC_SYS, NFS_SEC_KRB5, NFS_SEC_KRB5I, NFS_SEC_KRB5P };
+
+/* nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=V&sec=S&uid=N&gid=N], V: 3, 4,
+ * 4.1, 4.2; S: sys, krb5, krb5i, krb5p */
 struct nfs_url {
 	char *text;				 /* as it was given, for messages */
 	char *host;				 /* IPv6 without brackets */
@@ -15,8 +19,9 @@ struct nfs_url {
 	uint16_t nfs_port, mount_port, acl_port; /* 0: ask rpcbind */
 	bool no_acl;				 /* aclport=0: ACLs are not wanted */
 	bool only_v3;				 /* version=3: nothing else is spoken */
-	unsigned minors; /* version=4...: bit N for version 4.N, and nothing else is spoken */
-	uint32_t uid, gid;
+	unsigned minors;   /* version=4...: bit N for version 4.N, and nothing else is spoken */
+	uint32_t uid, gid; /* of AUTH_SYS */
+	enum nfs_sec sec;
 };
 gboolean nfs_url_parse(const char *text, struct nfs_url *url, GError **error);
 void nfs_url_clear(struct nfs_url *url);

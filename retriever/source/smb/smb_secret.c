@@ -8,22 +8,11 @@
 #include <unistd.h>
 
 #include "source/backend.h"
+#include "source/private_file.h"
 #include "smb_ccache.h"
 
 #define PASSWORD_MAX 1024
 #define CCACHE_MAX   (512u * 1024)
-
-/* What is wrong with who may come at it, or NULL. */
-static const char *access_objection(const struct stat *st)
-{
-	if (!S_ISREG(st->st_mode))
-		return "is not a file";
-	if (st->st_uid != geteuid())
-		return "belongs to somebody else: chown it to root";
-	if (st->st_mode & 077)
-		return "can be read or changed by others: chmod 600 it";
-	return NULL;
-}
 
 /* max + 1 bytes of memory at most; one more than *len, a NUL.  make: what to do where there is no
  * file. */
@@ -41,7 +30,7 @@ static uint8_t *get_file(const char *url, const char *key, const char *path, con
 	else if (fd < 0 || fstat(fd, &st) < 0)
 		why = g_strerror(errno);
 	else
-		why = access_objection(&st);
+		why = private_file_objection(&st);
 	if (!why) {
 		data = g_malloc0(max + 2);
 		n = read(fd, data, max + 1);

@@ -112,7 +112,7 @@ static enum fake_action strangers(struct fake_call *call)
 	if (!is_read(call))
 		return FAKE_DEFAULT;
 	fake_default(call);
-	rpc_call_finish(&call->out, call->start);
+	rpc_call_finish(&call->out, &(struct rpc_auth){0}, call->start);
 	call->start[4] ^= 0x55;
 	fake_send(conn->fd, call->start, (size_t)(call->out.p - call->start));
 	call->start[4] ^= 0x55;

@@ -23,9 +23,8 @@ static void setup(void)
 		addresses[i].len = sizeof(*addr);
 	}
 	rpc_auth_init(&server.auth, 0, 0);
-	m = (struct nfs_mounting){.server = &server,
-				  .deadline = g_get_monotonic_time() + 20 * G_USEC_PER_SEC,
-				  .last = "its service"};
+	nfs_mounting_init(&m, &server, g_get_monotonic_time() + 20 * G_USEC_PER_SEC);
+	m.last = "its service";
 }
 
 START_TEST(calls_come_back)

@@ -160,16 +160,18 @@ END_TEST
 
 /* ---- headers ---- */
 
-static int reply(const uint32_t *words, unsigned n, uint32_t *xid)
+static uint8_t bytes_of_reply[64];
+
+static int reply(const uint32_t *words, unsigned n, struct rpc_reply *header)
 {
-	uint8_t bytes[64];
-	struct xdr_out out = {.p = bytes, .end = bytes + sizeof(bytes)};
+	uint8_t *bytes = bytes_of_reply;
+	struct xdr_out out = {.p = bytes, .end = bytes + sizeof(bytes_of_reply)};
 	struct xdr_in in;
 
 	for (unsigned i = 0; i < n; i++)
 		xdr_put_u32(&out, words[i]);
 	in = (struct xdr_in){.p = bytes, .end = out.p};
-	return rpc_reply_begin(&in, xid);
+	return rpc_reply_begin(&in, header);
 }
 
 START_TEST(reply_headers_become_a_status)
@@ -189,18 +191,25 @@ START_TEST(reply_headers_become_a_status)
 		{{9, 1, 0, 0, 0, 99}, 6, -EREMOTEIO},
 		{{9, 1, 1, 0, 2, 2}, 6, -EREMOTEIO},
 		{{9, 1, 1, 1, 5}, 5, -EACCES},
+		{{9, 1, 1, 1, 13}, 5, -EKEYEXPIRED},
+		{{9, 1, 1, 1, 14}, 5, -EKEYEXPIRED},
 		{{9, 0, 0, 0, 0, 0}, 6, -EBADMSG}, /* a call */
 		{{9, 1, 2, 0, 0, 0}, 6, -EBADMSG},
 		{{9, 1, 0, 0, 0xfffffff0, 0}, 6, -EBADMSG},
 	};
-	uint32_t xid;
+	struct rpc_reply header;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-		ck_assert_int_eq(reply(cases[i].words, cases[i].n, &xid), cases[i].status);
-		ck_assert_uint_eq(xid, 9);
+		ck_assert_int_eq(reply(cases[i].words, cases[i].n, &header), cases[i].status);
+		ck_assert_uint_eq(header.xid, 9);
+		ck_assert_uint_eq(header.accepted,
+				  cases[i].words[1] == 1 && cases[i].words[2] == 0);
 	}
 	for (unsigned n = 0; n < 6; n++)
-		ck_assert_int_eq(reply(cases[0].words, n, &xid), -EBADMSG);
+		ck_assert_int_eq(reply(cases[0].words, n, &header), -EBADMSG);
+	reply(cases[1].words, cases[1].n, &header);
+	ck_assert_uint_eq(header.verifier_len, 4);
+	ck_assert_uint_eq(header.verifier[3], 77);
 }
 END_TEST
 
@@ -215,7 +224,7 @@ START_TEST(calls_carry_the_credential)
 	rpc_auth_init(&auth, 1234, 5678);
 	rpc_call_begin(&out, &auth, 42, 100003, 3, 6);
 	xdr_put_u32(&out, 0xabcdef);
-	rpc_call_finish(&out, bytes);
+	rpc_call_finish(&out, &auth, bytes);
 	ck_assert(!out.bad);
 	in = (struct xdr_in){.p = bytes, .end = out.p};
 	ck_assert_uint_eq(xdr_get_u32(&in), 0x80000000u | (uint32_t)(out.p - bytes - 4));

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Makes contexts of RPCSEC_GSS with an old server (RFC 2203 section 5.2). */
+#ifndef NFS_CONTEXT_H
+#define NFS_CONTEXT_H
+
+#include "nfs_server.h"
+
+/*
+ * One for that program of the server, at that address and port.  Waits: for a KDC, for whoever else
+ * makes one, and until deadline (g_get_monotonic_time()) or until cancel_fd (-1: none) is readable
+ * for the server.  0; -EKEYREJECTED, and *why in words, g_free; or as nfs_call().
+ */
+int nfs_context_make(struct nfs_server *server, const struct nfs_address *address, unsigned port,
+		     uint32_t program, uint32_t version, gint64 deadline, int cancel_fd,
+		     struct nfs_gss **gss, char **why);
+
+#endif

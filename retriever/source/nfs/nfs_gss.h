@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * RPCSEC_GSS version 1 (RFC 2203): what a call and its reply carry once there is a context
+ * (nfs_context.h).  A context is one connection's, so that the server sees its calls in order and
+ * the window of their sequence numbers is never left.  Memory only, and one thread.
+ */
+#ifndef NFS_GSS_H
+#define NFS_GSS_H
+
+#include <gssapi/gssapi.h>
+#include <stdint.h>
+
+#include "nfs_url.h"
+#include "nfs_xdr.h"
+
+#define RPCSEC_GSS_FLAVOR 6
+#define NFS_GSS_VERSION	  1
+#define NFS_GSS_HANDLE	  128u	/* bytes of a server's name for a context, at most */
+#define NFS_GSS_CALL	  768u	/* bytes that a call gets longer by, at most */
+#define NFS_GSS_CALLS	  1024u /* what xids of calls under way differ modulo */
+
+enum nfs_gss_procedure { NFS_GSS_DATA, NFS_GSS_INIT, NFS_GSS_CONTINUE };
+
+struct nfs_gss;
+/*
+ * Takes the context.  sec: not NFS_SEC_SYS.  handle: at most NFS_GSS_HANDLE bytes.  window: the
+ * server's.  until: when it ends (g_get_monotonic_time()).
+ */
+struct nfs_gss *nfs_gss_new(gss_ctx_id_t context, enum nfs_sec sec, const uint8_t *handle,
+			    uint32_t handle_len, uint32_t window, int64_t until);
+void nfs_gss_free(struct nfs_gss *gss);
+
+/* So many calls may be under way. */
+unsigned nfs_gss_window(const struct nfs_gss *gss);
+/* Whether it is time for another one. */
+bool nfs_gss_is_worn(const struct nfs_gss *gss, int64_t now);
+
+/* A credential (RFC 2203 section 5.2.2 and 5.3.1). */
+void nfs_gss_put_credential(struct xdr_out *out, enum nfs_gss_procedure procedure,
+			    uint32_t sequence, enum nfs_sec sec, const uint8_t *handle,
+			    uint32_t handle_len);
+
+/* After a call's header, which starts there: credential and verifier; its arguments follow. */
+void nfs_gss_begin(struct nfs_gss *gss, uint32_t xid, const uint8_t *header, struct xdr_out *out);
+/* After the arguments. */
+void nfs_gss_finish(struct nfs_gss *gss, struct xdr_out *out);
+
+/*
+ * Of the reply that was accepted for the call with that xid; one was made, and not long ago.
+ * status: as rpc_reply_begin() says.  *in: what follows in the reply, which is changed; then the
+ * procedure's result.  That status, or -EKEYREJECTED when the reply is not the server's.
+ */
+int nfs_gss_open(struct nfs_gss *gss, uint32_t xid, const uint8_t *verifier, uint32_t len,
+		 int status, struct xdr_in *in);
+
+/* Whether the MIC is the peer's over that number. */
+bool nfs_gss_is_signed(gss_ctx_id_t context, uint32_t number, const uint8_t *mic, uint32_t len);
+
+#endif

@@ -1,0 +1,222 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An old NFS server that lets in nobody without Kerberos: the whole way by every flavour and version,
+with keys and tickets that end, go and come back meanwhile; and every way in which they are of no use,
+each with one clear line."""
+import contextlib
+import os
+import shutil
+import socket
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import kdc                                                              # noqa: E402
+import tree                                                             # noqa: E402
+from harness import case, expect, main, no_differences, same            # noqa: E402
+from sandbox import BASE, LOGS, Host, sh, volume, wait_for              # noqa: E402
+from servers import NEW, OLD, Ganesha, Migration                        # noqa: E402
+from smbsource import refusal                                           # noqa: E402
+
+HOST, SELF = 'old.test', 'nfs/new.test'         # a principal that Ganesha takes for root
+KEYTAB, SERVER_KEYTAB = BASE + '/own.keytab', BASE + '/old.keytab'
+CCACHE = BASE + '/ccache'
+WORDS = b'only for those who may know' * 8
+KRB5 = f'''
+NFS_KRB5 {{
+	PrincipalName = nfs;
+	KeytabPath = {SERVER_KEYTAB};
+	CCacheDir = {BASE}/ganesha-ccache;
+	Active_krb5 = true;
+}}
+'''
+
+
+def fill(root, files=60, size=5000):
+    for d in range(3):
+        os.mkdir(f'{root}/dir-{d}')
+        for i in range(files // 3):
+            with open(f'{root}/dir-{d}/file-{i}', 'wb') as out:
+                out.write(os.urandom(size + i))
+    os.symlink('dir-0/file-0', f'{root}/link')
+
+
+def world(args, make=fill, sec='krb5p', flavours='krb5, krb5i, krb5p', **settings):
+    """(the realm, the old server, Migration)"""
+    volume(OLD, '1G')
+    volume(NEW, '1G')
+    make(OLD)
+    realm = kdc.Kdc().start()
+    realm.add(SELF, KEYTAB)
+    realm.add(f'nfs/{HOST}', SERVER_KEYTAB)
+    host = Host('old')
+    realm.name(host.address, HOST, 'alias.test')
+    old = Ganesha('old-server', OLD, host=host, export=f'SecType = {flavours};', blocks=KRB5).start()
+    settings.setdefault('nfs_keytab', KEYTAB)
+    return realm, old, Migration(args.build, url(sec), **settings)
+
+
+def url(sec, version=3):
+    path = OLD if version == 3 else '/export'
+    return f'nfs://{HOST}{path}?version={version}&sec={sec}'
+
+
+def start(migration, *options, **settings):
+    migration.configure(**settings)
+    migration.start_retriever()
+    migration.attach()
+    return migration.start_crawler(*options)
+
+
+@contextlib.contextmanager
+def on_the_wire(host, words):
+    """A list, afterwards of how often the words went by."""
+    found = []
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 20)
+        sock.bind((host.interface, 0))
+        yield found
+        sock.setblocking(False)
+        packets = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                packets.append(sock.recv(65536))
+        expect(packets, 'nothing was seen')
+        found.append(sum(packet.count(words) for packet in packets))
+
+
+@case()
+def every_flavour(args):
+    """By version 3 and 4: all that is there comes, large files do in many pieces; krb5p hides it."""
+    def make(root):
+        fill(root)
+        with open(root + '/large', 'wb') as out:
+            out.write(os.urandom(20 << 20))
+        with open(root + '/secret', 'wb') as out:
+            out.write(WORDS)
+
+    _, old, migration = world(args, make)
+    for version in (3, 4.1, 4.2):
+        for sec in ('krb5', 'krb5i', 'krb5p'):
+            print(version, sec, flush=True)
+            with on_the_wire(old.host, WORDS) as found:
+                crawler = start(migration, source=url(sec, version), nfs_keytab=KEYTAB)
+                same(crawler.wait(300), 0, 'exit status of the crawler')
+            same(migration.errors(), {}, 'errors')
+            no_differences(tree.compare(OLD, NEW))
+            same(found[0] > 0, sec != 'krb5p', f'with {sec} the bytes are seen')
+            migration.retriever.stop()
+            sh('umount', NEW)
+            volume(NEW, '1G')
+
+
+@case()
+def keys_and_tickets_end_and_come_back(args):
+    """Nothing is lost, each time it is said what is wrong, and it goes on."""
+    realm, old, migration = world(args, lambda root: fill(root, 390, 100000), bandwidth='150K')
+    settings = {'source': url('krb5i'), 'bandwidth': '150K'}
+    realm.admin(f'modprinc -maxlife 4s {SELF}')
+    crawler = start(migration, nfs_keytab=KEYTAB, **settings)
+
+    def whole():
+        return int(migration.status()['files_whole'])
+
+    def goes_on():
+        before = whole()
+        wait_for('it goes on', lambda: whole() > before + 3, process=crawler)
+
+    def breaks(words, happen, mend):
+        """Contexts are made anew every some seconds."""
+        happen()
+        wait_for(f'it is said that {words!r}', lambda: said(words), process=crawler)
+        mend()
+        goes_on()
+
+    for _ in range(4):          # longer than a ticket lives
+        goes_on()
+    same(said('ticket'), [], 'what is said of tickets')
+    breaks('is not there: write keys into it', lambda: shutil.move(KEYTAB, KEYTAB + '.away'),
+           lambda: shutil.move(KEYTAB + '.away', KEYTAB))
+    expect(said('takes the ticket again'), 'it is not said that all is well again')
+    breaks('can be read or changed by others', lambda: os.chmod(KEYTAB, 0o644),
+           lambda: os.chmod(KEYTAB, 0o600))
+    realm.stop()
+    breaks('Cannot contact any KDC', lambda: None, realm.start)
+    breaks('the old server refuses the ticket',
+           lambda: realm.new_keys(f'nfs/{HOST}', BASE + '/later'),
+           lambda: (shutil.copy(BASE + '/later', SERVER_KEYTAB), old.restart()))
+    breaks('put the present ones into the keytab',
+           lambda: realm.new_keys(SELF, BASE + '/own-later'),
+           lambda: shutil.copy(BASE + '/own-later', KEYTAB))
+    old.restart(9)
+    goes_on()
+    migration.retriever.stop()
+
+    # of a ticket cache that somebody renews
+    kdc.kinit(SELF, KEYTAB, CCACHE)
+    migration.configure(nfs_ccache=CCACHE, **settings)
+    migration.start_retriever()
+    wait_for('the ticket ends', lambda: said('ticket for nfs/old.test from ' + CCACHE),
+             process=crawler)
+    expect(said('renew the tickets'), 'it is not said what to do')
+    realm.admin(f'modprinc -maxlife 1h {SELF}')
+    kdc.kinit(SELF, KEYTAB, CCACHE)
+    goes_on()
+    migration.retriever.stop()
+    migration.configure(source=url('krb5i'), nfs_ccache=CCACHE)         # the rest at once
+    migration.start_retriever()
+    same(crawler.wait(300), 0, 'exit status of the crawler')
+    same(migration.errors(), {}, 'errors')
+    no_differences(tree.compare(OLD, NEW))
+
+
+@case()
+def what_is_wrong_is_said(args):
+    def make(root):
+        fill(root, 3)
+        os.chmod(root, 0o700)
+    realm, old, migration = world(args, make, flavours='krb5i')
+
+    def refused(words, source=url('krb5i'), **settings):
+        migration.configure(source=source, **(settings or {'nfs_keytab': KEYTAB}))
+        line = refusal(migration)
+        print(line)
+        expect(words in line, f'{words!r} is not in {line!r}')
+
+    for version in (3, 4.2):
+        refused('or write another one of sec=' if version == 3 else 'or write sec=krb5',
+                url('sys', version))
+        refused('or write another one of sec=' if version == 3 else 'export /export to it with that',
+                url('krb5p', version))
+    refused('by their names', f'nfs://{old.address}{OLD}?sec=krb5i')
+    refused('has no nfs/NAME of that server', f'nfs://alias.test{OLD}?sec=krb5i')
+    refused('is not there: write keys into it', nfs_keytab=BASE + '/none')
+    refused('is not there: get a ticket', nfs_ccache=CCACHE)
+    refused('remove one of them', nfs_ccache=CCACHE, nfs_keytab=KEYTAB)
+    refused('or name another one with nfs-principal', nfs_keytab=KEYTAB, nfs_principal='nfs/other')
+    with open(BASE + '/text', 'w') as out:
+        os.fchmod(out.fileno(), 0o600)
+        out.write('this is neither\n')
+    refused('it has no key of the principal', nfs_keytab=BASE + '/text')
+    refused('it is no ticket cache', nfs_ccache=BASE + '/text')
+    realm.admin(f'modprinc -allow_tix {SELF}')
+    refused('credentials have been revoked')
+    realm.admin(f'modprinc +allow_tix {SELF}')
+    stranger = realm.add('stranger', BASE + '/stranger.keytab')
+    migration.configure(source=url('krb5i', 4.2), nfs_keytab=stranger)
+    migration.start_retriever()
+    same(migration.ctl('attach', may_fail=True), None, 'what attach says to one who is not root there')
+    migration.retriever.stop()
+    realm.stop()
+    refused('Cannot contact any KDC')
+    realm.start()
+    migration.configure(source=url('krb5i'), nfs_keytab=KEYTAB, nfs_principal=SELF)
+    migration.start_retriever()
+
+
+def said(words):
+    with open(LOGS + '/retriever.log') as log:
+        return [line for line in log if words in line]
+
+
+if __name__ == '__main__':
+    sys.exit(main())
