@@ -43,7 +43,10 @@ struct fake_call {
 	struct fake *fake;
 	unsigned connection; /* which, counted from 0 */
 	uint32_t xid, program, version, procedure;
-	struct xdr_in args;
+	uint32_t flavour; /* of the credential */
+	struct xdr_in credential, args;
+	const uint8_t *header, *verifier; /* the header ends with the credential */
+	uint32_t header_len, verifier_len;
 	struct xdr_out out; /* after a successful RPC header */
 	uint8_t *start;	    /* of out */
 };
@@ -219,7 +222,6 @@ static inline void *fake_serve(void *arg)
 	while (fake_receive(conn->fd, &mark, 4)) {
 		struct fake_call call = {.fake = conn->fake, .connection = conn->number};
 		size_t len = ntohl(mark) & 0x7fffffff;
-		uint32_t skipped;
 
 		if (len > sizeof(args) || !fake_receive(conn->fd, args, len))
 			break;
@@ -229,10 +231,13 @@ static inline void *fake_serve(void *arg)
 		call.program = xdr_get_u32(&call.args);
 		call.version = xdr_get_u32(&call.args);
 		call.procedure = xdr_get_u32(&call.args);
-		for (unsigned i = 0; i < 2; i++) {
-			xdr_skip(&call.args, 4);
-			xdr_get_bytes(&call.args, &skipped);
-		}
+		call.flavour = xdr_get_u32(&call.args);
+		call.credential.p = xdr_get_bytes(&call.args, &call.header_len);
+		call.credential.end = call.credential.p + call.header_len;
+		call.header = args;
+		call.header_len = (uint32_t)(call.args.p - args);
+		xdr_skip(&call.args, 4);
+		call.verifier = xdr_get_bytes(&call.args, &call.verifier_len);
 		call.start = reply;
 		call.out = (struct xdr_out){.p = reply, .end = reply + FAKE_BUFFER};
 		fake_header(&call, 0);

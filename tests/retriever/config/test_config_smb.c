@@ -65,6 +65,14 @@ START_TEST(what_is_said)
 	ck_assert_int_eq(config->acl_mode, ACL_MODE_KEEP);
 	config_free(config);
 
+	config = load("source = nfs://h/x?sec=krb5\nnfs-keytab = /etc/keys\n"
+		      "nfs-principal = nfs/this@REALM\n",
+		      NULL);
+	ck_assert_str_eq(config->nfs->keytab, "/etc/keys");
+	ck_assert_str_eq(config->nfs->principal, "nfs/this@REALM");
+	ck_assert_ptr_null(config->nfs->ccache);
+	config_free(config);
+
 	config = load("source = smb://u@h/s\n", NULL);
 	ck_assert_uint_eq(config->smb->encryption, WIRE_OFF);
 	ck_assert_uint_eq(config->smb->signing, WIRE_OFF);
@@ -85,6 +93,8 @@ START_TEST(what_is_wrong)
 		{"source = smb://u@h/s\nsmb-signing = off\n", "if-required or required"},
 		{"source = smb://u@h/s\nsmb-modes = Open\n", "use open or descriptor"},
 		{"source = nfs://h/x\nacl-source = nfs://h/x\n", "smb://user@host"},
+		{"source = nfs://h/x\nnfs-keytab = keys\n", "absolute"},
+		{"source = nfs://h/x\nnfs-keytab = /a\nnfs-ccache = /b\n", "remove one"},
 		{"source = nfs://h/x\nacl-mode = nfs4\n", "use posix, nt or keep"},
 		{"source = nfs://h/x\nacl-mode = nt\nacl-source = smb://u@h/s\n", "remove one"},
 	};
