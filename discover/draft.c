@@ -168,7 +168,7 @@ static void append_volume(GString *out, const struct draft *draft,
 	g_autofree char *smb = NULL, *nfs = NULL;
 
 	if (volume->export)
-		nfs = quote_nfs_url(draft->host, volume->export->path);
+		nfs = quote_nfs_url(draft->host, volume->export->path, volume->export->sec);
 	if (volume->shares->len)
 		smb = quote_smb_url(user, draft->host,
 				    ((struct draft_share *)volume->shares->pdata[0])->share->name);

@@ -33,11 +33,27 @@ static char *host_part(const char *host)
 	return strchr(host, ':') ? g_strdup_printf("[%s]", host) : g_strdup(host);
 }
 
-char *quote_nfs_url(const char *host, const char *path)
+/* What is to be written where AUTH_SYS is not let in: the best that is. */
+static const char *sec_argument(const char *host, const char *sec)
+{
+	static const char *const best[] = {"krb5p", "krb5i", "krb5"};
+	static const char *const arguments[] = {"?sec=krb5p", "?sec=krb5i", "?sec=krb5"};
+	g_auto(GStrv) told = g_strsplit_set(sec ? sec : "sys", ", :", -1);
+
+	if (g_strv_contains((const char *const *)told, "sys") || g_hostname_is_ip_address(host))
+		return "";
+	for (size_t i = 0; i < G_N_ELEMENTS(best); i++)
+		if (g_strv_contains((const char *const *)told, best[i]))
+			return arguments[i];
+	return "";
+}
+
+char *quote_nfs_url(const char *host, const char *path, const char *sec)
 {
 	g_autofree char *at = host_part(host);
 	g_autofree char *escaped = g_uri_escape_bytes((const guint8 *)path, strlen(path), "/");
-	g_autofree char *url = g_strdup_printf("nfs://%s%s", at, escaped);
+	g_autofree char *url =
+		g_strdup_printf("nfs://%s%s%s", at, escaped, sec_argument(host, sec));
 	struct nfs_url parsed = {.text = NULL};
 	const bool good = *path == '/' && nfs_url_parse(url, &parsed, NULL);
 

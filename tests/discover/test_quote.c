@@ -28,9 +28,14 @@ END_TEST
 
 START_TEST(urls)
 {
-	is(quote_nfs_url("old", "/export/home"), "nfs://old/export/home");
-	is(quote_nfs_url("fd00::1", "/a b\n\"?#%\xff"), "nfs://[fd00::1]/a%20b%0A%22%3F%23%25%FF");
-	is(quote_nfs_url("old", "export"), NULL);
+	is(quote_nfs_url("old", "/export/home", NULL), "nfs://old/export/home");
+	is(quote_nfs_url("old", "/x", "krb5p, sys"), "nfs://old/x");
+	is(quote_nfs_url("old", "/x", "krb5, krb5i"), "nfs://old/x?sec=krb5i");
+	is(quote_nfs_url("10.1.2.3", "/x", "krb5"), "nfs://10.1.2.3/x"); /* it has no name */
+	is(quote_nfs_url("old", "/x", "390099"), "nfs://old/x");
+	is(quote_nfs_url("fd00::1", "/a b\n\"?#%\xff", NULL),
+	   "nfs://[fd00::1]/a%20b%0A%22%3F%23%25%FF");
+	is(quote_nfs_url("old", "export", NULL), NULL);
 	is(quote_smb_url("OFFICE\\admin", "old", "Data 1"), "smb://OFFICE;admin@old/Data%201");
 	is(quote_smb_url("admin", "old", ""), NULL);
 }

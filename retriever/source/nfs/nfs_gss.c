@@ -116,7 +116,7 @@ static void put_private(struct nfs_gss *gss, size_t len, struct xdr_out *out)
 
 void nfs_gss_finish(struct nfs_gss *gss, struct xdr_out *out)
 {
-	struct xdr_out length = {.p = gss->body, .end = gss->body + 4};
+	struct xdr_out length;
 	size_t len;
 
 	if (gss->sec == NFS_SEC_KRB5 || out->bad)
@@ -126,6 +126,7 @@ void nfs_gss_finish(struct nfs_gss *gss, struct xdr_out *out)
 		put_private(gss, len, out);
 		return;
 	}
+	length = (struct xdr_out){.p = gss->body, .end = gss->body + 4};
 	xdr_put_u32(&length, (uint32_t)len);
 	put_mic(gss, gss->body + 4, len, out);
 }
