@@ -158,7 +158,8 @@ static bool fits_window(const struct nfs_conn *conn, const struct backend_reques
 		return false;
 	if (conn->slots.in_flight == 0)
 		return true;
-	if (conn->slots.in_flight >= conn->window)
+	if (conn->slots.in_flight >= conn->window ||
+	    (conn->auth.gss && !nfs_gss_has_room(conn->auth.gss)))
 		return false;
 	return req->op != BACKEND_READ || conn->slots.bytes + req->count <= READ_BYTES;
 }

@@ -2,7 +2,6 @@
 #include "nfs_gss.h"
 
 #include <errno.h>
-#include <glib.h>
 #include <gssapi/gssapi_ext.h>
 
 #define SEQUENCE_MAX UINT32_C(0x7fff0000) /* RFC 2203 section 5.3.3.1: before 0x80000000 */
@@ -16,6 +15,10 @@ struct nfs_gss {
 	uint32_t sequence;
 	uint8_t *body;			   /* of the call that is made */
 	uint32_t sequences[NFS_GSS_CALLS]; /* of calls, by their xid */
+	struct {
+		uint32_t sequence;
+		gint64 sent;   /* 0: answered */
+	} last[NFS_GSS_CALLS]; /* calls, by their sequence modulo window */
 };
 
 struct nfs_gss *nfs_gss_new(gss_ctx_id_t context, enum nfs_sec sec, const uint8_t *handle,
@@ -28,7 +31,7 @@ struct nfs_gss *nfs_gss_new(gss_ctx_id_t context, enum nfs_sec sec, const uint8_
 	gss->sec = sec;
 	memcpy(gss->handle, handle, handle_len);
 	gss->handle_len = handle_len;
-	gss->window = window;
+	gss->window = MIN(window, NFS_GSS_CALLS);
 	gss->until = until;
 	return gss;
 }
@@ -41,10 +44,25 @@ void nfs_gss_free(struct nfs_gss *gss)
 	g_free(gss);
 }
 
-/* The server may look at them in another order, but for half a window. */
 unsigned nfs_gss_window(const struct nfs_gss *gss)
 {
-	return MAX(gss->window / 2, 1);
+	return gss->window;
+}
+
+bool nfs_gss_has_room(const struct nfs_gss *gss)
+{
+	gint64 sent = gss->last[(gss->sequence + 1) % gss->window].sent;
+
+	return sent == 0 || g_get_monotonic_time() - sent >= NFS_GSS_LOOKED;
+}
+
+void nfs_gss_answered(struct nfs_gss *gss, uint32_t xid)
+{
+	uint32_t sequence = gss->sequences[xid % NFS_GSS_CALLS];
+	uint32_t at = sequence % gss->window;
+
+	if (gss->last[at].sequence == sequence)
+		gss->last[at].sent = 0;
 }
 
 bool nfs_gss_is_worn(const struct nfs_gss *gss, int64_t now)
@@ -84,6 +102,8 @@ void nfs_gss_begin(struct nfs_gss *gss, uint32_t xid, const uint8_t *header, str
 {
 	gss->sequence++;
 	gss->sequences[xid % NFS_GSS_CALLS] = gss->sequence;
+	gss->last[gss->sequence % gss->window].sequence = gss->sequence;
+	gss->last[gss->sequence % gss->window].sent = g_get_monotonic_time();
 	nfs_gss_put_credential(out, NFS_GSS_DATA, gss->sequence, gss->sec, gss->handle,
 			       gss->handle_len);
 	xdr_put_u32(out, RPCSEC_GSS_FLAVOR);

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * RPCSEC_GSS version 1 (RFC 2203): what a call and its reply carry once there is a context
- * (nfs_context.h).  A context is one connection's, so that the server sees its calls in order and
- * the window of their sequence numbers is never left.  Memory only, and one thread.
+ * (nfs_context.h).  Memory only, and one thread.
+ *
+ * A server silently drops a call whose sequence number is as much as its window (32 for
+ * NFS-Ganesha, 128 for Linux) below the highest one that it has seen, and it looks at calls in
+ * whatever order its threads get to them.  So a context is one connection's, and no call is made
+ * while one that far back is not answered; but one that takes more than a second was looked at, and
+ * waits for a disk.
  */
 #ifndef NFS_GSS_H
 #define NFS_GSS_H
 
+#include <glib.h>
 #include <gssapi/gssapi.h>
 #include <stdint.h>
 
@@ -15,9 +21,10 @@
 
 #define RPCSEC_GSS_FLAVOR 6
 #define NFS_GSS_VERSION	  1
-#define NFS_GSS_HANDLE	  128u	/* bytes of a server's name for a context, at most */
-#define NFS_GSS_CALL	  768u	/* bytes that a call gets longer by, at most */
-#define NFS_GSS_CALLS	  1024u /* what xids of calls under way differ modulo */
+#define NFS_GSS_HANDLE	  128u		 /* bytes of a server's name for a context, at most */
+#define NFS_GSS_CALL	  768u		 /* bytes that a call gets longer by, at most */
+#define NFS_GSS_LOOKED	  G_USEC_PER_SEC /* us until a call was looked at */
+#define NFS_GSS_CALLS	  1024u		 /* what xids of calls under way differ modulo */
 
 enum nfs_gss_procedure { NFS_GSS_DATA, NFS_GSS_INIT, NFS_GSS_CONTINUE };
 
@@ -32,6 +39,10 @@ void nfs_gss_free(struct nfs_gss *gss);
 
 /* So many calls may be under way. */
 unsigned nfs_gss_window(const struct nfs_gss *gss);
+/* Whether a call may be made now. */
+bool nfs_gss_has_room(const struct nfs_gss *gss);
+/* Some reply came to the call with that xid. */
+void nfs_gss_answered(struct nfs_gss *gss, uint32_t xid);
 /* Whether it is time for another one. */
 bool nfs_gss_is_worn(const struct nfs_gss *gss, int64_t now);
 

@@ -116,7 +116,10 @@ int rpc_reply_begin(struct xdr_in *in, struct rpc_reply *reply)
 int rpc_reply_open(const struct rpc_auth *auth, const struct rpc_reply *reply, int status,
 		   struct xdr_in *in)
 {
-	if (!auth->gss || !reply->accepted)
+	if (!auth->gss)
+		return status;
+	nfs_gss_answered(auth->gss, reply->xid);
+	if (!reply->accepted)
 		return status;
 	return nfs_gss_open(auth->gss, reply->xid, reply->verifier, reply->verifier_len, status,
 			    in);

@@ -8,6 +8,12 @@
 #define XID   77
 
 static struct rpc_auth auth;
+static gint64 now = 1; /* in place of the library's */
+
+gint64 g_get_monotonic_time(void)
+{
+	return now;
+}
 
 static void start(enum nfs_sec sec)
 {
@@ -171,12 +177,51 @@ START_TEST(failures_need_no_body)
 }
 END_TEST
 
+/* Calls in the order of their sequence numbers, which begin with 1; xids are the same. */
+START_TEST(no_call_leaves_the_window)
+{
+	uint8_t call[RPC_CALL_MAX];
+	const unsigned window = 10;
+	uint32_t n = 0;
+
+	start(NFS_SEC_KRB5);
+	while (n < window) {
+		ck_assert(nfs_gss_has_room(auth.gss));
+		make_call(call, ++n);
+	}
+	ck_assert(!nfs_gss_has_room(auth.gss));
+	nfs_gss_answered(auth.gss, 2);
+	ck_assert(!nfs_gss_has_room(auth.gss));
+	nfs_gss_answered(auth.gss, 1);
+	for (; n < window + 2; n++) { /* in the places of 1 and 2 */
+		ck_assert(nfs_gss_has_room(auth.gss));
+		make_call(call, n + 1);
+	}
+	ck_assert(!nfs_gss_has_room(auth.gss));
+	/* that one was looked at long ago, and its answer comes when its place is another's */
+	now += NFS_GSS_LOOKED;
+	ck_assert(nfs_gss_has_room(auth.gss));
+	make_call(call, ++n);
+	nfs_gss_answered(auth.gss, 3);
+	for (uint32_t i = 4; i < 13; i++)
+		nfs_gss_answered(auth.gss, i);
+	while (n < 13 + window - 1) {
+		ck_assert(nfs_gss_has_room(auth.gss));
+		make_call(call, ++n);
+	}
+	ck_assert(!nfs_gss_has_room(auth.gss));
+	nfs_gss_answered(auth.gss, 13);
+	ck_assert(nfs_gss_has_room(auth.gss));
+	nfs_gss_free(auth.gss);
+}
+END_TEST
+
 START_TEST(contexts_wear_out)
 {
 	uint8_t call[RPC_CALL_MAX];
 
 	start(NFS_SEC_KRB5P);
-	ck_assert_uint_eq(nfs_gss_window(auth.gss), 5);
+	ck_assert_uint_eq(nfs_gss_window(auth.gss), 10);
 	ck_assert(!nfs_gss_is_worn(auth.gss, 999));
 	ck_assert(nfs_gss_is_worn(auth.gss, 1000));
 	/* nothing can be sealed any more: nothing goes out in the clear */
@@ -197,6 +242,7 @@ int main(void)
 	tcase_add_loop_test(tcase, replies_are_opened, FIRST, END);
 	tcase_add_loop_test(tcase, no_other_reply_is_taken, FIRST, END);
 	tcase_add_test(tcase, failures_need_no_body);
+	tcase_add_test(tcase, no_call_leaves_the_window);
 	tcase_add_test(tcase, contexts_wear_out);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
