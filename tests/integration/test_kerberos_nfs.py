@@ -13,19 +13,25 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import kdc                                                              # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
-from sandbox import BASE, LOGS, Host, sh, volume, wait_for              # noqa: E402
+from sandbox import BASE, LOGS, Failure, Host, sh, volume, wait_for     # noqa: E402
 from servers import NEW, OLD, Ganesha, Migration                        # noqa: E402
 from smbsource import refusal                                           # noqa: E402
+from xdr import RpcError                                                # noqa: E402
 
 HOST, SELF = 'old.test', 'nfs/new.test'         # a principal that Ganesha takes for root
 KEYTAB, SERVER_KEYTAB = BASE + '/own.keytab', BASE + '/old.keytab'
 CCACHE = BASE + '/ccache'
 WORDS = b'only for those who may know' * 8
-KRB5 = f'''
+THIRD = BASE + '/third'
+
+
+def krb5(keytab):
+    """Of Ganesha's configuration."""
+    return f'''
 NFS_KRB5 {{
 	PrincipalName = nfs;
-	KeytabPath = {SERVER_KEYTAB};
-	CCacheDir = {BASE}/ganesha-ccache;
+	KeytabPath = {keytab};
+	CCacheDir = {keytab}.ccache;
 	Active_krb5 = true;
 }}
 '''
@@ -50,7 +56,7 @@ def world(args, make=fill, sec='krb5p', flavours='krb5, krb5i, krb5p', **setting
     realm.add(f'nfs/{HOST}', SERVER_KEYTAB)
     host = Host('old')
     realm.name(host.address, HOST, 'alias.test')
-    old = Ganesha('old-server', OLD, host=host, export=f'SecType = {flavours};', blocks=KRB5).start()
+    old = Ganesha('old-server', OLD, host=host, export=f'SecType = {flavours};', blocks=krb5(SERVER_KEYTAB)).start()
     settings.setdefault('nfs_keytab', KEYTAB)
     return realm, old, Migration(args.build, url(sec), **settings)
 
@@ -167,6 +173,36 @@ def keys_and_tickets_end_and_come_back(args):
     same(crawler.wait(300), 0, 'exit status of the crawler')
     same(migration.errors(), {}, 'errors')
     no_differences(tree.compare(OLD, NEW))
+
+
+@case()
+def the_door(args):
+    """Clients with Kerberos alone, before anything has come: one is a retriever, of another volume."""
+    realm, _, migration = world(args, lambda root: fill(root, 300))
+    migration.configure(source=url('krb5p'), nfs_keytab=KEYTAB)
+    migration.start_retriever()
+    migration.attach()
+    server = migration.start_server(export='SecType = krb5, krb5i, krb5p;', blocks=krb5(KEYTAB))
+    stranger = server.client()
+    try:
+        stranger.getattr(stranger.root)
+        raise Failure('a client without Kerberos is let in')
+    except RpcError as error:
+        print(error)
+    realm.name(server.address, 'new.test')
+    volume(THIRD, '1G')
+    client = Migration(args.build, '', root=THIRD)
+    client.socket, client.config = '/run/quickmigrate/client.sock', BASE + '/client.conf'
+    for version, sec in ((3, 'krb5i'), (4.1, 'krb5p')):
+        path = NEW if version == 3 else '/export'
+        crawler = start(client, source=f'nfs://new.test{path}?version={version}&sec={sec}',
+                        nfs_keytab=SERVER_KEYTAB)
+        same(crawler.wait(300), 0, 'exit status of the crawler')
+        no_differences(tree.compare(OLD, THIRD))
+        client.retriever.stop()
+        sh('umount', THIRD)
+        volume(THIRD, '1G')
+        migration.crawl()
 
 
 @case()
