@@ -261,6 +261,9 @@ static const struct key {
 	{"nfs-keytab", parse_path, NFS(keytab), .instead = "nfs-ccache"},
 	{"nfs-ccache", parse_path, NFS(ccache), .instead = "nfs-keytab"},
 	{"nfs-principal", parse_text, NFS(principal)},
+	{"nfs-ca", parse_path, NFS(ca)},
+	{"nfs-certificate", parse_path, NFS(certificate)},
+	{"nfs-key", parse_path, NFS(key)},
 	{"rollback-source", parse_rollback_source, FIELD(rollback_source), .use = FOR_NONE},
 	{"rollback-password-file", parse_path, FIELD(rollback_password_file),
 	 .instead = "rollback-ccache"},
@@ -530,6 +533,9 @@ void config_free(struct volume_config *config)
 		g_free(config->nfs->keytab);
 		g_free(config->nfs->ccache);
 		g_free(config->nfs->principal);
+		g_free(config->nfs->ca);
+		g_free(config->nfs->certificate);
+		g_free(config->nfs->key);
 		g_free(config->nfs);
 	}
 	if (config->smb) {

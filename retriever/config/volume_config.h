@@ -32,7 +32,9 @@ struct volume_config {
 	struct smb_config
 		*smb; /* smb-password-file, smb-ccache = absolute path; smb-domain; smb-encryption
 		       * = off | desired | required; smb-signing = if-required | required */
-	struct nfs_config *nfs;	     /* nfs-keytab, nfs-ccache = absolute path; nfs-principal */
+	/* nfs-keytab, nfs-ccache, nfs-ca, nfs-certificate, nfs-key = absolute path; nfs-principal
+	 */
+	struct nfs_config *nfs;
 	unsigned connections;	     /* connections = 1..16, background, default 2 */
 	unsigned demand_connections; /* demand-connections = 1..8, default 2 */
 	unsigned window;    /* window = 0..1024 requests per connection; 0: by round trip */

@@ -205,10 +205,12 @@ struct smb_config {
 	unsigned encryption, signing; /* enum wire_choice, smb/wire.h */
 };
 
-/* Of nfs:// sources with Kerberos. */
+/* Of nfs:// sources with Kerberos or TLS. */
 struct nfs_config {
 	char *keytab, *ccache; /* at most one; neither: /etc/krb5.keytab */
 	char *principal;       /* NULL: the keytab's first one, the ticket cache's own */
+	char *ca;	       /* file of the CAs of the server's certificate; NULL: the system's */
+	char *certificate, *key; /* files of our own; both or neither */
 };
 
 /* From the configuration's [volume NAME] group. */

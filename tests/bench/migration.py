@@ -70,10 +70,15 @@ def copy(tree):
 
 
 def migrate(args, server, tree, order, version=None):
-    """By that version of NFS, else 3: attach, the crawler to its end, synced: (wall, CPU of retriever
-    and crawler, CPU of the old server, peak RSS of the retriever)."""
+    """By that version of NFS, else 3; as bring()."""
     url = server.url4(version, '/' + tree.name) if version else f'nfs://{server.address}{tree.path}'
-    with Running(args.build, url, crawler_order=order) as m:
+    return bring(args, server, url, tree, order)
+
+
+def bring(args, server, url, tree, order, **settings):
+    """Attach, the crawler to its end, synced: (wall, CPU of retriever and crawler, CPU of the old server,
+    peak RSS of the retriever)."""
+    with Running(args.build, url, crawler_order=order, **settings) as m:
         before = cpu_of(m.retriever), cpu_of(server.process)
         with Clock() as clock:
             m.attach()

@@ -53,7 +53,7 @@ struct nfs_conn {
 
 	/* The thread's own from here on. */
 	enum conn_state state;
-	int fd;
+	struct nfs_link link;
 	size_t address; /* of the server's, that is tried */
 	struct rpc_auth auth;
 	bool at_once;
@@ -215,9 +215,7 @@ static void drop_connection(struct nfs_conn *conn)
 {
 	gint64 now = g_get_monotonic_time();
 
-	if (conn->fd >= 0)
-		close(conn->fd);
-	conn->fd = -1;
+	nfs_link_close(&conn->link);
 	nfs_slots_reset(&conn->slots, &conn->again, &conn->probe);
 	nfs_dialog_end(&conn->dialog, &conn->probe);
 	conn->tx_start = conn->tx_end = 0;
@@ -260,9 +258,32 @@ static bool make_context(struct nfs_conn *conn)
 			       atomic_load(&service->port), service->program, service->version,
 			       g_get_monotonic_time() + CONNECT_SECONDS * G_USEC_PER_SEC,
 			       conn->wake_fd, &conn->auth.gss, &why);
-	if (ret == 0 || why)
-		nfs_credential_say(&server->credential, why);
+	if (why)
+		nfs_complaint_say(&server->complaint, server->url.text, why);
 	return ret == 0;
+}
+
+/* With TLS it is made whole here; else it is in the making. */
+static void open_link(struct nfs_conn *conn)
+{
+	struct nfs_server *server = conn->server;
+	struct nfs_service *service = conn->service;
+	g_autofree char *why = NULL;
+	const struct nfs_call call = {
+		.address = &server->addresses[conn->address],
+		.port = atomic_load(&service->port),
+		.program = service->program,
+		.version = service->version,
+		.deadline = g_get_monotonic_time() + CONNECT_SECONDS * G_USEC_PER_SEC,
+		.cancel_fd = conn->wake_fd,
+		.tls = nfs_server_tls(server),
+		.why = &why,
+	};
+
+	if (!call.tls)
+		conn->link.fd = nfs_socket(call.address, call.port);
+	else if (nfs_connect(&call, &conn->link) < 0 && why)
+		nfs_complaint_say(&server->complaint, server->url.text, why);
 }
 
 static void start_connecting(struct nfs_conn *conn)
@@ -274,9 +295,8 @@ static void start_connecting(struct nfs_conn *conn)
 	conn->at_once = false;
 	conn->address = (atomic_load(&server->address) + conn->failures) % server->n_addresses;
 	if (make_context(conn))
-		conn->fd = nfs_socket(&server->addresses[conn->address],
-				      atomic_load(&conn->service->port));
-	if (conn->fd < 0) {
+		open_link(conn);
+	if (conn->link.fd < 0) {
 		drop_connection(conn);
 		return;
 	}
@@ -302,6 +322,7 @@ static void probe_done(struct backend_request *probe)
 	conn->window = nfs_dialog_window(&conn->dialog, conn->window);
 	conn->failures = 0;
 	atomic_store(&conn->server->address, conn->address);
+	nfs_complaint_say(&conn->server->complaint, conn->server->url.text, NULL);
 	enter_state(conn, CONN_UP);
 }
 
@@ -309,11 +330,11 @@ static void probe_server(struct nfs_conn *conn)
 {
 	struct nfs_server *server = conn->server;
 
-	if (nfs_socket_error(conn->fd) < 0) {
+	if (nfs_socket_error(conn->link.fd) < 0) {
 		drop_connection(conn);
 		return;
 	}
-	conn->window = MIN(nfs_window(conn->fd, server->window), NFS_SLOTS);
+	conn->window = MIN(nfs_window(conn->link.fd, server->window), NFS_SLOTS);
 	if (conn->auth.gss)
 		conn->window = MIN(conn->window, nfs_gss_window(conn->auth.gss));
 	enter_state(conn, CONN_PROBING);
@@ -342,24 +363,36 @@ static void take_reply(struct nfs_conn *conn, unsigned index, int rpc, struct xd
 		drop_connection(conn);
 }
 
+static void complain_of_end(struct nfs_conn *conn, int err)
+{
+	struct nfs_server *server = conn->server;
+	g_autofree char *why = NULL;
+
+	if (err != EPROTO || !nfs_server_tls(server))
+		return;
+	why = nfs_tls_ended(&server->tls, &conn->link);
+	nfs_complaint_say(&server->complaint, server->url.text, why);
+}
+
 static void receive_replies(struct nfs_conn *conn)
 {
 	struct xdr_in record;
 	size_t room;
 	uint8_t *at = rpc_stream_room(&conn->stream, &room);
-	ssize_t n = recv(conn->fd, at, room, 0);
+	ssize_t n = nfs_link_receive(&conn->link, at, room);
 	struct rpc_reply reply;
 	int ret;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
+		complain_of_end(conn, n < 0 ? errno : 0);
 		drop_connection(conn);
 		return;
 	}
 	rpc_stream_received(&conn->stream, (size_t)n);
 	backend_watch_answer(&conn->server->watch, g_get_monotonic_time());
-	while (conn->fd >= 0 && (ret = rpc_stream_next(&conn->stream, &record)) != 0) {
+	while (conn->link.fd >= 0 && (ret = rpc_stream_next(&conn->stream, &record)) != 0) {
 		int rpc = ret < 0 ? -EBADMSG : rpc_reply_begin(&record, &reply);
 		int index;
 
@@ -369,7 +402,7 @@ static void receive_replies(struct nfs_conn *conn)
 		if (index >= 0)
 			take_reply(conn, index, rpc_reply_open(&conn->auth, &reply, rpc, &record),
 				   &record);
-		if (ret < 0 && conn->fd >= 0)
+		if (ret < 0 && conn->link.fd >= 0)
 			drop_connection(conn);
 	}
 }
@@ -379,8 +412,8 @@ static void send_calls(struct nfs_conn *conn)
 	ssize_t n;
 
 	while (conn->tx_start < conn->tx_end) {
-		n = send(conn->fd, conn->tx + conn->tx_start, conn->tx_end - conn->tx_start,
-			 MSG_NOSIGNAL);
+		n = nfs_link_send(&conn->link, conn->tx + conn->tx_start,
+				  conn->tx_end - conn->tx_start);
 		if (n >= 0) {
 			conn->tx_start += (size_t)n;
 		} else if (errno == EAGAIN) {
@@ -484,7 +517,9 @@ static void handle_events(struct nfs_conn *conn, short events)
 	if (conn->state == CONN_CONNECTING)
 		probe_server(conn);
 	else if (events & (POLLIN | POLLERR | POLLHUP))
-		receive_replies(conn);
+		do
+			receive_replies(conn);
+		while (nfs_link_holds(&conn->link));
 }
 
 static void handle_time(struct nfs_conn *conn, enum prospect prospect)
@@ -512,7 +547,7 @@ static void handle_time(struct nfs_conn *conn, enum prospect prospect)
 static void poll_once(struct nfs_conn *conn, enum prospect prospect)
 {
 	struct pollfd polled[2] = {{.fd = conn->wake_fd, .events = POLLIN},
-				   {.fd = conn->fd, .events = POLLIN}};
+				   {.fd = conn->link.fd, .events = POLLIN}};
 	uint64_t count;
 
 	if (conn->state == CONN_CONNECTING)
@@ -523,7 +558,7 @@ static void poll_once(struct nfs_conn *conn, enum prospect prospect)
 		return;
 	if (polled[0].revents && read(conn->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		g_warning("eventfd: %s", g_strerror(errno));
-	if (conn->fd >= 0)
+	if (conn->link.fd >= 0)
 		handle_events(conn, polled[1].revents);
 }
 
@@ -531,7 +566,7 @@ static void cancel_all(struct nfs_conn *conn)
 {
 	struct backend_request *req;
 
-	if (conn->fd >= 0)
+	if (conn->link.fd >= 0)
 		drop_connection(conn);
 	while (conn->again.head)
 		complete_request(conn, g_queue_pop_head_link(&conn->again)->data, -ECANCELED);
@@ -592,7 +627,7 @@ struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *ser
 	nfs_dialog_init(&conn->dialog, &server->view, &conn->auth, service->probe,
 			service->version == 4);
 	conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	conn->fd = -1;
+	conn->link.fd = -1;
 	conn->at_once = at_once;
 	conn->unhurried = unhurried;
 	conn->down_since = g_get_monotonic_time();

@@ -209,7 +209,9 @@ int nfs_context_make(struct nfs_server *server, const struct nfs_address *addres
 			 .version = version,
 			 .procedure = NULLPROC,
 			 .deadline = deadline,
-			 .cancel_fd = cancel_fd},
+			 .cancel_fd = cancel_fd,
+			 .tls = nfs_server_tls(server),
+			 .why = &h.why},
 		.context = GSS_C_NO_CONTEXT,
 	};
 	OM_uint32 minor;

@@ -19,7 +19,6 @@ void nfs_credential_init(struct nfs_credential *credential, const struct nfs_url
 	if (!config)
 		config = &none;
 	*credential = (struct nfs_credential){
-		.url = url->text,
 		.host = url->host,
 		.keytab = config->ccache
 				  ? NULL
@@ -29,22 +28,19 @@ void nfs_credential_init(struct nfs_credential *credential, const struct nfs_url
 		.memory = g_strdup_printf("MEMORY:quickmigrate-%p", (void *)credential),
 	};
 	g_mutex_init(&credential->lock);
-	g_mutex_init(&credential->said_lock);
 }
 
 void nfs_credential_clear(struct nfs_credential *credential)
 {
-	if (!credential->url)
+	if (!credential->host)
 		return;
 	nfs_credential_forget(credential);
 	g_mutex_clear(&credential->lock);
-	g_mutex_clear(&credential->said_lock);
 	g_free(credential->keytab);
 	g_free(credential->ccache);
 	g_free(credential->principal);
 	g_free(credential->memory);
-	g_free(credential->said);
-	credential->url = NULL;
+	credential->host = NULL;
 }
 
 void nfs_credential_forget(struct nfs_credential *credential)
@@ -129,18 +125,6 @@ char *nfs_credential_explain(const struct nfs_credential *credential, OM_uint32 
 bool nfs_credential_is_old(const struct nfs_credential *credential, OM_uint32 minor)
 {
 	return credential->keytab && minor == (OM_uint32)KRB5KRB_AP_ERR_TKT_EXPIRED;
-}
-
-void nfs_credential_say(struct nfs_credential *credential, const char *why)
-{
-	g_mutex_lock(&credential->said_lock);
-	if (why && g_strcmp0(why, credential->said) != 0)
-		g_warning("%s: %s", credential->url, why);
-	else if (!why && credential->said)
-		g_message("%s: the old server takes the ticket again", credential->url);
-	g_free(credential->said);
-	credential->said = g_strdup(why);
-	g_mutex_unlock(&credential->said_lock);
 }
 
 /* ---- the credential ---- */

@@ -14,13 +14,10 @@
 #include "source/source.h"
 
 struct nfs_credential {
-	const char *url; /* for messages */
-	const char *host;
+	const char *host;		   /* whose key the ticket is for */
 	char *keytab, *ccache, *principal; /* as in struct nfs_config */
 	char *memory;			   /* name of the cache for the keytab's tickets */
 	GMutex lock; /* held while contexts are begun: by one after the other */
-	GMutex said_lock;
-	char *said; /* what is wrong, as it was told last */
 };
 
 /* url must outlive it; config may be NULL. */
@@ -41,8 +38,5 @@ bool nfs_credential_is_old(const struct nfs_credential *credential, OM_uint32 mi
 /* In words, with what to do, what the library or (no minor) the server says.  g_free. */
 char *nfs_credential_explain(const struct nfs_credential *credential, OM_uint32 major,
 			     OM_uint32 minor);
-
-/* Tells the log, once, that there is no context for a connection, why; NULL: there is one. */
-void nfs_credential_say(struct nfs_credential *credential, const char *why);
 
 #endif

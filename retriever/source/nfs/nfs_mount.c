@@ -558,6 +558,8 @@ gboolean nfs_server_open(struct nfs_server *server, const struct nfs_config *con
 
 	if (server->url.sec != NFS_SEC_SYS)
 		nfs_credential_init(&server->credential, &server->url, config);
+	nfs_tls_init(&server->tls, &server->url, config);
+	nfs_complaint_init(&server->complaint);
 	rpc_auth_init(&server->auth, server->url.uid, server->url.gid);
 	atomic_init(&server->stall_ms, NFS_STALL_MS);
 	set_services(server);
@@ -570,6 +572,8 @@ gboolean nfs_server_open(struct nfs_server *server, const struct nfs_config *con
 void nfs_server_clear(struct nfs_server *server)
 {
 	nfs_credential_clear(&server->credential);
+	nfs_tls_clear(&server->tls);
+	nfs_complaint_clear(&server->complaint);
 	g_clear_pointer(&server->view.owners, nfs4_owners_free);
 	nfs_url_clear(&server->url);
 	g_clear_pointer(&server->addresses, g_free);

@@ -37,7 +37,8 @@ int nfs_mounting_call(struct nfs_mounting *m, unsigned port, uint32_t program, u
 	struct nfs_server *server = m->server;
 	size_t address = atomic_load(&server->address);
 	/* As others do it: what says where things are is asked without. */
-	bool secure = server->url.sec != NFS_SEC_SYS && program != MOUNT_PROGRAM;
+	const bool nfs = program != MOUNT_PROGRAM;
+	const bool secure = nfs && server->url.sec != NFS_SEC_SYS;
 	struct nfs_call call = {
 		.address = &server->addresses[address],
 		.auth = secure ? &m->auth : &server->auth,
@@ -50,11 +51,14 @@ int nfs_mounting_call(struct nfs_mounting *m, unsigned port, uint32_t program, u
 		.deadline =
 			MIN(m->deadline, g_get_monotonic_time() + CALL_SECONDS * G_USEC_PER_SEC),
 		.cancel_fd = -1,
+		.tls = nfs ? nfs_server_tls(server) : NULL,
+		.why = &m->why,
 	};
 
 	int ret = args->bad ? -ENAMETOOLONG : secure ? get_context(m, &call) : 0;
 
 	*memory = NULL;
+	g_clear_pointer(&m->why, g_free);
 	return ret < 0 ? ret : nfs_call(&call, in, memory);
 }
 
@@ -85,11 +89,12 @@ gboolean nfs_mounting_explain(const struct nfs_mounting *m, int status, const ch
 				"%s: the old server does not let this host's principal in; export "
 				"%s to it with that sec=, and have it take the principal for root",
 				url->text, url->path);
-		return backend_set_error(error, -status,
-					 "%s: the old server does not let this host in; export %s "
-					 "to it, with AUTH_SYS (or write sec=krb5) and without "
-					 "squashing root",
-					 url->text, url->path);
+		return backend_set_error(
+			error, -status,
+			"%s: the old server does not let this host in; export %s "
+			"to it, with AUTH_SYS (or write sec=krb5), or xprtsec=tls, "
+			"and without squashing root",
+			url->text, url->path);
 	case ENOTDIR:
 		return backend_set_error(error, -status,
 					 "%s: %s is not a directory there; name a directory",

@@ -15,6 +15,9 @@
 #define WAN_WINDOW 256
 #define WAN_RTT_US 3000
 
+#define AUTH_TLS 7
+#define NULLPROC 0
+
 #define PMAP_PROGRAM 100000
 #define PMAP_VERSION 2
 #define PMAP_PORT    111
@@ -112,37 +115,22 @@ unsigned nfs_window(int fd, unsigned configured)
 	return LAN_WINDOW;
 }
 
-static int wait_for(const struct nfs_call *call, int fd, short events)
+static int wait_for(const struct nfs_call *call, const struct nfs_link *link, short events)
 {
-	struct pollfd polled[2] = {{.fd = fd, .events = events},
-				   {.fd = call->cancel_fd, .events = POLLIN}};
-
-	for (;;) {
-		gint64 left = (call->deadline - g_get_monotonic_time() + 999) / 1000;
-		int ret;
-
-		if (left <= 0)
-			return -ETIMEDOUT;
-		ret = poll(polled, 2, (int)left);
-		if (ret < 0 && errno != EINTR)
-			return -errno;
-		if (ret > 0 && polled[1].revents)
-			return -ECANCELED;
-		if (ret > 0)
-			return 0;
-	}
+	return nfs_link_wait(link, events, call->deadline, call->cancel_fd);
 }
 
-static int send_all(const struct nfs_call *call, int fd, const uint8_t *bytes, size_t len)
+static int send_all(const struct nfs_call *call, struct nfs_link *link, const uint8_t *bytes,
+		    size_t len)
 {
 	while (len > 0) {
-		ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
+		ssize_t n = nfs_link_send(link, bytes, len);
 
 		if (n >= 0) {
 			bytes += n;
 			len -= (size_t)n;
 		} else if (errno == EAGAIN) {
-			int ret = wait_for(call, fd, POLLOUT);
+			int ret = wait_for(call, link, POLLOUT);
 
 			if (ret < 0)
 				return ret;
@@ -153,8 +141,8 @@ static int send_all(const struct nfs_call *call, int fd, const uint8_t *bytes, s
 	return 0;
 }
 
-static int receive_record(const struct nfs_call *call, int fd, struct rpc_stream *stream,
-			  struct xdr_in *record)
+static int receive_record(const struct nfs_call *call, struct nfs_link *link,
+			  struct rpc_stream *stream, struct xdr_in *record)
 {
 	for (;;) {
 		int ret = rpc_stream_next(stream, record);
@@ -165,11 +153,11 @@ static int receive_record(const struct nfs_call *call, int fd, struct rpc_stream
 		if (ret != 0)
 			return ret < 0 ? ret : 0;
 		/* each time: there may be no end of what comes */
-		ret = wait_for(call, fd, POLLIN);
+		ret = nfs_link_holds(link) ? 0 : wait_for(call, link, POLLIN);
 		if (ret < 0)
 			return ret;
 		at = rpc_stream_room(stream, &room);
-		n = recv(fd, at, room, 0);
+		n = nfs_link_receive(link, at, room);
 		if (n > 0)
 			rpc_stream_received(stream, (size_t)n);
 		else if (n == 0)
@@ -179,20 +167,16 @@ static int receive_record(const struct nfs_call *call, int fd, struct rpc_stream
 	}
 }
 
-static int send_and_receive(const struct nfs_call *call, int fd, struct rpc_stream *stream,
-			    struct xdr_in *in)
+static int send_and_receive(const struct nfs_call *call, struct nfs_link *link,
+			    struct rpc_stream *stream, struct xdr_in *in)
 {
 	size_t size = RPC_CALL_MAX + call->args_len;
 	g_autofree uint8_t *bytes = g_malloc(size);
 	struct xdr_out out = {.p = bytes, .end = bytes + size};
 	uint32_t xid = g_random_int();
 	struct rpc_reply reply;
-	int ret = wait_for(call, fd, POLLOUT);
+	int ret;
 
-	if (ret == 0)
-		ret = nfs_socket_error(fd);
-	if (ret < 0)
-		return ret;
 	rpc_call_begin(&out, call->auth, xid, call->program, call->version, call->procedure);
 	if (out.bad || (size_t)(out.end - out.p) < call->args_len)
 		return -EMSGSIZE;
@@ -202,11 +186,11 @@ static int send_and_receive(const struct nfs_call *call, int fd, struct rpc_stre
 	rpc_call_finish(&out, call->auth, bytes);
 	if (out.bad)
 		return -EMSGSIZE;
-	ret = send_all(call, fd, bytes, (size_t)(out.p - bytes));
+	ret = send_all(call, link, bytes, (size_t)(out.p - bytes));
 	if (ret < 0)
 		return ret;
 	do {
-		ret = receive_record(call, fd, stream, in);
+		ret = receive_record(call, link, stream, in);
 		if (ret < 0)
 			return ret;
 		ret = rpc_reply_begin(in, &reply);
@@ -216,18 +200,81 @@ static int send_and_receive(const struct nfs_call *call, int fd, struct rpc_stre
 	return rpc_reply_open(call->auth, &reply, ret, in);
 }
 
+/* RFC 9289 section 4.1: a NULL call that asks for TLS, in the clear. */
+static int start_tls(const struct nfs_call *call, struct nfs_link *link, struct rpc_stream *stream)
+{
+	static const char starttls[] = "STARTTLS";
+	struct rpc_auth auth = {.len = 4 * 4};
+	struct xdr_out out = {.p = auth.bytes, .end = auth.bytes + auth.len};
+	struct rpc_reply reply;
+	struct nfs_call ask = *call;
+	struct xdr_in in;
+	int ret;
+
+	xdr_put_u32(&out, AUTH_TLS);
+	for (unsigned i = 0; i < 3; i++) /* nothing in it, and AUTH_NONE */
+		xdr_put_u32(&out, 0);
+	ask.auth = &auth;
+	ask.procedure = NULLPROC;
+	ask.args_len = 0;
+	ask.reply = &reply;
+	ret = send_and_receive(&ask, link, stream, &in);
+	if (nfs_is_away(ret) || ret == -ECANCELED)
+		return ret;
+	/* more behind it would be taken for what came by TLS */
+	if (ret < 0 || reply.verifier_len != strlen(starttls) ||
+	    memcmp(reply.verifier, starttls, strlen(starttls)) != 0 || stream->end > stream->next) {
+		*call->why = g_strdup("the old server does not offer TLS: switch it on there "
+				      "(tlshd, xprtsec=tls in its export), or leave xprtsec= out");
+		return -EKEYREJECTED;
+	}
+	rpc_stream_reset(stream);
+	return nfs_tls_begin(call->tls, link, call->deadline, call->cancel_fd, call->why);
+}
+
+static int connect_link(const struct nfs_call *call, struct nfs_link *link,
+			struct rpc_stream *stream)
+{
+	int ret;
+
+	*link = (struct nfs_link){.fd = nfs_socket(call->address, call->port)};
+	if (link->fd < 0)
+		return link->fd;
+	ret = wait_for(call, link, POLLOUT);
+	if (ret == 0)
+		ret = nfs_socket_error(link->fd);
+	return ret == 0 && call->tls ? start_tls(call, link, stream) : ret;
+}
+
+int nfs_connect(const struct nfs_call *call, struct nfs_link *link)
+{
+	struct rpc_stream stream;
+	int ret;
+
+	rpc_stream_init(&stream);
+	ret = connect_link(call, link, &stream);
+	rpc_stream_clear(&stream);
+	if (ret < 0)
+		nfs_link_close(link);
+	return ret;
+}
+
 int nfs_call(const struct nfs_call *call, struct xdr_in *in, uint8_t **memory)
 {
 	struct rpc_stream stream;
-	int fd, ret;
+	struct nfs_link link;
+	int ret;
 
 	*memory = NULL;
-	fd = nfs_socket(call->address, call->port);
-	if (fd < 0)
-		return fd;
 	rpc_stream_init(&stream);
-	ret = send_and_receive(call, fd, &stream, in);
-	close(fd);
+	ret = connect_link(call, &link, &stream);
+	if (ret == 0)
+		ret = send_and_receive(call, &link, &stream, in);
+	if (ret == -EPROTO && call->tls) {
+		*call->why = nfs_tls_ended(call->tls, &link);
+		ret = -EKEYREJECTED;
+	}
+	nfs_link_close(&link);
 	if (ret == 0)
 		*memory = g_steal_pointer(&stream.buf);
 	rpc_stream_clear(&stream);

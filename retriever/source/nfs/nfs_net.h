@@ -19,7 +19,8 @@ unsigned nfs_window(int fd, unsigned configured);
  * One call on a connection of its own, waited for until deadline (g_get_monotonic_time()) or until
  * cancel_fd (-1: none) is readable.  args: the encoded arguments.  On 0 *in is the result, in
  * memory that the caller frees; else -errno: of the connection, -ETIMEDOUT, -ECANCELED, or of
- * rpc_reply_open().  reply: NULL, or its header, valid as long as the memory.
+ * rpc_reply_open(), or, with TLS, -EKEYREJECTED and *why in words (g_free): there is none with this
+ * server.  reply: NULL, or its header, valid as long as the memory.
  */
 struct nfs_call {
 	const struct nfs_address *address;
@@ -31,8 +32,12 @@ struct nfs_call {
 	gint64 deadline;
 	int cancel_fd;
 	struct rpc_reply *reply;
+	const struct nfs_tls *tls; /* NULL: in the clear */
+	char **why;		   /* where there may be TLS */
 };
 int nfs_call(const struct nfs_call *call, struct xdr_in *in, uint8_t **memory);
+/* The connection alone, as it would be made for that call. */
+int nfs_connect(const struct nfs_call *call, struct nfs_link *link);
 /* Is -errno of a call a sign of a server that is away (and may come back)? */
 bool nfs_is_away(int status);
 

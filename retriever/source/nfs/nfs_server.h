@@ -6,8 +6,10 @@
 #include <sys/socket.h>
 
 #include "nfs_attr.h"
+#include "nfs_complaint.h"
 #include "nfs_credential.h"
 #include "nfs_rpc.h"
+#include "nfs_tls.h"
 #include "nfs_url.h"
 #include "source/backend.h"
 
@@ -29,8 +31,10 @@ struct nfs_service {
 struct nfs_server {
 	struct nfs_url url;
 	struct nfs_credential credential; /* where sec= wants one */
-	struct rpc_auth auth;		  /* AUTH_SYS */
-	struct nfs_address *addresses;	  /* what the host's name resolved to at open */
+	struct nfs_tls tls;		  /* where xprtsec= wants it */
+	struct nfs_complaint complaint;
+	struct rpc_auth auth;	       /* AUTH_SYS */
+	struct nfs_address *addresses; /* what the host's name resolved to at open */
 	size_t n_addresses;
 	atomic_size_t address; /* the one that answered last */
 	struct nfs_service nfs;
@@ -45,6 +49,12 @@ struct nfs_server {
 	atomic_uint stall_ms; /* an answer that takes longer is asked for anew */
 	struct backend_watch watch;
 };
+
+/* For struct nfs_call; NULL: in the clear. */
+static inline const struct nfs_tls *nfs_server_tls(const struct nfs_server *server)
+{
+	return server->url.xprtsec == NFS_XPRTSEC_NONE ? NULL : &server->tls;
+}
 
 /* nfs_mount.c: what happens at open. */
 

@@ -7,7 +7,8 @@
 #include "source/url.h"
 
 #define URL_FORM                                                                                   \
-	"nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=V&sec=S&uid=N&gid=N]"
+	"nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=V&sec=S&xprtsec=X&uid=N&" \
+	"gid=N]"
 
 static gboolean get_number(const struct nfs_url *url, const char *name, const char *text,
 			   guint64 min, guint64 max, guint64 *value, GError **error)
@@ -40,23 +41,47 @@ static gboolean set_version(struct nfs_url *url, const char *value, GError **err
 				 url->text, value);
 }
 
-static gboolean set_sec(struct nfs_url *url, const char *value, GError **error)
+/* The number of the word in the list, which ends with NULL. */
+static gboolean set_word(const struct nfs_url *url, const char *name, const char *value,
+			 const char *const *words, unsigned *number, GError **error)
+{
+	g_autofree char *list = NULL;
+
+	for (unsigned i = 0; words[i]; i++) {
+		if (strcmp(value, words[i]) != 0)
+			continue;
+		*number = i;
+		return TRUE;
+	}
+	list = g_strjoinv(", ", (char **)words);
+	return backend_set_error(error, EINVAL,
+				 "%s: %s \"%s\" is not known; write one of %s, or leave it out "
+				 "for %s",
+				 url->text, name, value, list, words[0]);
+}
+
+static gboolean set_security(struct nfs_url *url, const char *name, const char *value,
+			     GError **error)
 {
 	static const char *const flavours[] = {[NFS_SEC_SYS] = "sys",
 					       [NFS_SEC_KRB5] = "krb5",
 					       [NFS_SEC_KRB5I] = "krb5i",
-					       [NFS_SEC_KRB5P] = "krb5p"};
+					       [NFS_SEC_KRB5P] = "krb5p",
+					       NULL};
+	static const char *const transports[] = {[NFS_XPRTSEC_NONE] = "none",
+						 [NFS_XPRTSEC_TLS] = "tls",
+						 [NFS_XPRTSEC_MTLS] = "mtls",
+						 NULL};
+	const bool transport = *name == 'x';
+	unsigned number = 0;
 
-	for (unsigned i = 0; i < G_N_ELEMENTS(flavours); i++) {
-		if (strcmp(value, flavours[i]) != 0)
-			continue;
-		url->sec = (enum nfs_sec)i;
-		return TRUE;
-	}
-	return backend_set_error(error, EINVAL,
-				 "%s: sec \"%s\" is not known; write sec=sys, krb5, krb5i or "
-				 "krb5p, or leave it out for sys",
-				 url->text, value);
+	if (!set_word(url, name, value, transport ? transports : flavours, &number, error))
+		return FALSE;
+	if (transport)
+		url->xprtsec = (enum nfs_xprtsec)number;
+	else
+		url->sec = (enum nfs_sec)number;
+	return TRUE;
 }
 
 static gboolean set_argument(struct nfs_url *url, const char *name, const char *value,
@@ -79,13 +104,13 @@ static gboolean set_argument(struct nfs_url *url, const char *name, const char *
 		*(name[0] == 'u' ? &url->uid : &url->gid) = (uint32_t)number;
 	} else if (strcmp(name, "version") == 0) {
 		return set_version(url, value, error);
-	} else if (strcmp(name, "sec") == 0) {
-		return set_sec(url, value, error);
+	} else if (strcmp(name, "sec") == 0 || strcmp(name, "xprtsec") == 0) {
+		return set_security(url, name, value, error);
 	} else {
 		return backend_set_error(
 			error, EINVAL,
 			"%s: unknown argument \"%s\"; there are mountport, nfsport, "
-			"aclport, version, sec, uid, gid",
+			"aclport, version, sec, xprtsec, uid, gid",
 			url->text, name);
 	}
 	return TRUE;

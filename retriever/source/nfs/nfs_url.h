@@ -9,9 +9,11 @@
 /* The security flavours of RFC 7530 section 3.2.1.  The numbers are those of RPCSEC_GSS's services
  * (RFC 2203 section 5.2.2). */
 enum nfs_sec { NFS_SEC_SYS, NFS_SEC_KRB5, NFS_SEC_KRB5I, NFS_SEC_KRB5P };
+/* Of the transport, as Linux's client names them (nfs(5)); RFC 9289. */
+enum nfs_xprtsec { NFS_XPRTSEC_NONE, NFS_XPRTSEC_TLS, NFS_XPRTSEC_MTLS };
 
-/* nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=V&sec=S&uid=N&gid=N], V: 3, 4,
- * 4.1, 4.2; S: sys, krb5, krb5i, krb5p */
+/* nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=V&sec=S&xprtsec=X&uid=N&gid=N],
+ * V: 3, 4, 4.1, 4.2; S: sys, krb5, krb5i, krb5p; X: none, tls, mtls */
 struct nfs_url {
 	char *text;				 /* as it was given, for messages */
 	char *host;				 /* IPv6 without brackets */
@@ -22,6 +24,7 @@ struct nfs_url {
 	unsigned minors;   /* version=4...: bit N for version 4.N, and nothing else is spoken */
 	uint32_t uid, gid; /* of AUTH_SYS */
 	enum nfs_sec sec;
+	enum nfs_xprtsec xprtsec;
 };
 gboolean nfs_url_parse(const char *text, struct nfs_url *url, GError **error);
 void nfs_url_clear(struct nfs_url *url);

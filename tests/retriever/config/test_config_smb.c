@@ -66,11 +66,15 @@ START_TEST(what_is_said)
 	config_free(config);
 
 	config = load("source = nfs://h/x?sec=krb5\nnfs-keytab = /etc/keys\n"
-		      "nfs-principal = nfs/this@REALM\n",
+		      "nfs-principal = nfs/this@REALM\nnfs-ca = /etc/ca\n"
+		      "nfs-certificate = /etc/own\nnfs-key = /etc/key\n",
 		      NULL);
 	ck_assert_str_eq(config->nfs->keytab, "/etc/keys");
 	ck_assert_str_eq(config->nfs->principal, "nfs/this@REALM");
 	ck_assert_ptr_null(config->nfs->ccache);
+	ck_assert_str_eq(config->nfs->ca, "/etc/ca");
+	ck_assert_str_eq(config->nfs->certificate, "/etc/own");
+	ck_assert_str_eq(config->nfs->key, "/etc/key");
 	config_free(config);
 
 	config = load("source = smb://u@h/s\n", NULL);

@@ -8,7 +8,7 @@
 #include "backend_support.h"
 
 static char dir[] = "/tmp/test-nfs-credential-XXXXXX";
-static struct nfs_url url = {.text = (char *)"nfs://old.test/x", .host = (char *)"old.test"};
+static struct nfs_url url = {.host = (char *)"old.test"};
 static struct nfs_credential credential;
 static char *file;
 
@@ -165,32 +165,6 @@ START_TEST(each_gets_what_to_do)
 }
 END_TEST
 
-static void count(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer user)
-{
-	(*(unsigned *)user)++;
-}
-
-START_TEST(it_is_said_once)
-{
-	unsigned lines = 0;
-
-	nfs_credential_init(&credential, &url, NULL);
-	g_log_set_default_handler(count, &lines);
-	nfs_credential_say(&credential, NULL);
-	ck_assert_uint_eq(lines, 0);
-	for (unsigned i = 0; i < 3; i++)
-		nfs_credential_say(&credential, "this is wrong");
-	ck_assert_uint_eq(lines, 1);
-	nfs_credential_say(&credential, "that, too");
-	ck_assert_uint_eq(lines, 2);
-	for (unsigned i = 0; i < 3; i++)
-		nfs_credential_say(&credential, NULL);
-	ck_assert_uint_eq(lines, 3);
-	nfs_credential_say(&credential, "this is wrong");
-	ck_assert_uint_eq(lines, 4);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("nfs_credential");
@@ -200,7 +174,6 @@ int main(void)
 	tcase_add_test(tcase, keys_that_are_of_no_use);
 	tcase_add_test(tcase, tickets_that_are_of_no_use);
 	tcase_add_test(tcase, each_gets_what_to_do);
-	tcase_add_test(tcase, it_is_said_once);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -119,6 +119,22 @@ START_TEST(flavours_may_be_said)
 }
 END_TEST
 
+START_TEST(transports_may_be_said)
+{
+	static const char *const transports[] = {"none", "tls", "mtls"};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(transports); i++) {
+		g_autofree char *text =
+			g_strconcat("nfs://10.1.2.3/x?xprtsec=", transports[i], NULL);
+		struct nfs_url url;
+
+		ck_assert(nfs_url_parse(text, &url, NULL));
+		ck_assert_uint_eq(url.xprtsec, i);
+		nfs_url_clear(&url);
+	}
+}
+END_TEST
+
 START_TEST(mistakes_get_one_line)
 {
 	check_bad("nfs://", "no host");
@@ -137,7 +153,8 @@ START_TEST(mistakes_get_one_line)
 	check_bad("nfs://host/x?version=2", "version=3, 4, 4.1 or 4.2");
 	check_bad("nfs://host/x?version=4.0", "version=3, 4, 4.1 or 4.2");
 	check_bad("nfs://host/x?readahead=5", "unknown argument \"readahead\"");
-	check_bad("nfs://host/x?sec=krb4", "sec=sys, krb5, krb5i or krb5p");
+	check_bad("nfs://host/x?sec=krb4", "write one of sys, krb5, krb5i, krb5p, or leave it out");
+	check_bad("nfs://host/x?xprtsec=ssl", "write one of none, tls, mtls, or leave it out");
 	check_bad("nfs://10.1.2.3/x?sec=krb5", "by their names");
 	check_bad("nfs://[::1]/x?sec=krb5", "by their names");
 	check_bad("nfs://localhost/x?sec=krb5p", "by their names");
@@ -157,6 +174,7 @@ int main(void)
 	tcase_add_test(tcase, credentials_are_set);
 	tcase_add_test(tcase, versions_may_be_said);
 	tcase_add_test(tcase, flavours_may_be_said);
+	tcase_add_test(tcase, transports_may_be_said);
 	tcase_add_test(tcase, mistakes_get_one_line);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

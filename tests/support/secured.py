@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What tests of an old NFS server with Kerberos or TLS have in common."""
+import contextlib
+import os
+import socket
+
+from harness import expect
+from sandbox import BASE, LOGS
+
+HOST, SELF = 'old.test', 'nfs/new.test'         # a principal that Ganesha takes for root
+KEYTAB, SERVER_KEYTAB = BASE + '/own.keytab', BASE + '/old.keytab'
+WORDS = b'only for those who may know' * 8
+
+
+def krb5(keytab):
+    """Of Ganesha's configuration."""
+    return f'''
+NFS_KRB5 {{
+	PrincipalName = nfs;
+	KeytabPath = {keytab};
+	CCacheDir = {keytab}.ccache;
+	Active_krb5 = true;
+}}
+'''
+
+
+def fill(root, files=60, size=5000):
+    for d in range(3):
+        os.mkdir(f'{root}/dir-{d}')
+        for i in range(files // 3):
+            with open(f'{root}/dir-{d}/file-{i}', 'wb') as out:
+                out.write(os.urandom(size + i))
+    os.symlink('dir-0/file-0', f'{root}/link')
+
+
+def start(migration, *options, **settings):
+    migration.configure(**settings)
+    migration.start_retriever()
+    migration.attach()
+    return migration.start_crawler(*options)
+
+
+@contextlib.contextmanager
+def on_the_wire(host, words):
+    """A list, afterwards of how often the words went by."""
+    found = []
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 20)
+        sock.bind((host.interface, 0))
+        yield found
+        sock.setblocking(False)
+        packets = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                packets.append(sock.recv(65536))
+        expect(packets, 'nothing was seen')
+        found.append(sum(packet.count(words) for packet in packets))
+
+
+def said(words):
+    with open(LOGS + '/retriever.log') as log:
+        return [line for line in log if words in line]
