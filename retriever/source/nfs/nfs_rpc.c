@@ -16,13 +16,15 @@ enum { CREDPROBLEM = 13, CTXPROBLEM = 14 }; /* RFC 2203 section 5.3.3.3 */
 
 void rpc_auth_init(struct rpc_auth *auth, uint32_t uid, uint32_t gid)
 {
-	struct xdr_out out = {.p = auth->bytes, .end = auth->bytes + sizeof(auth->bytes)};
+	struct xdr_out out;
 	char name[MACHINE_NAME_MAX + 1] = "";
 	uint32_t len;
 
 	if (gethostname(name, sizeof(name) - 1) < 0)
 		name[0] = '\0';
 	len = (uint32_t)strlen(name);
+	*auth = (struct rpc_auth){0};
+	out = (struct xdr_out){.p = auth->bytes, .end = auth->bytes + sizeof(auth->bytes)};
 	xdr_put_u32(&out, AUTH_SYS);
 	xdr_put_u32(&out, AUTH_SYS_FIXED + ((len + 3) & ~3u));
 	xdr_put_u32(&out, (uint32_t)getpid());
