@@ -4,9 +4,10 @@
 #define NFS_COMPLAINT_H
 
 #include <glib.h>
+#include <pthread.h>
 
 struct nfs_complaint {
-	GMutex lock;
+	pthread_mutex_t lock;
 	char *said; /* what is wrong, as it was told last; NULL: nothing */
 };
 void nfs_complaint_init(struct nfs_complaint *complaint);

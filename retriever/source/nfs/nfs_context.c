@@ -217,7 +217,7 @@ int nfs_context_make(struct nfs_server *server, const struct nfs_address *addres
 	OM_uint32 minor;
 	int ret = -ECANCELED;
 
-	g_mutex_lock(&credential->lock);
+	pthread_mutex_lock(&credential->lock);
 	if (!is_cancelled(cancel_fd)) {
 		h.target = target_of(server->url.host);
 		ret = log_on(&h);
@@ -226,7 +226,7 @@ int nfs_context_make(struct nfs_server *server, const struct nfs_address *addres
 		if (h.old) /* to be told why there is no other one */
 			ret = log_on(&h);
 	}
-	g_mutex_unlock(&credential->lock);
+	pthread_mutex_unlock(&credential->lock);
 	if (ret == 0)
 		*gss = nfs_gss_new(g_steal_pointer(&h.context), server->url.sec, h.handle,
 				   h.handle_len, h.window, end_of(h.lifetime));

@@ -27,7 +27,7 @@ void nfs_credential_init(struct nfs_credential *credential, const struct nfs_url
 		.principal = g_strdup(config->principal),
 		.memory = g_strdup_printf("MEMORY:quickmigrate-%p", (void *)credential),
 	};
-	g_mutex_init(&credential->lock);
+	pthread_mutex_init(&credential->lock, NULL);
 }
 
 void nfs_credential_clear(struct nfs_credential *credential)
@@ -35,7 +35,7 @@ void nfs_credential_clear(struct nfs_credential *credential)
 	if (!credential->host)
 		return;
 	nfs_credential_forget(credential);
-	g_mutex_clear(&credential->lock);
+	pthread_mutex_destroy(&credential->lock);
 	g_free(credential->keytab);
 	g_free(credential->ccache);
 	g_free(credential->principal);

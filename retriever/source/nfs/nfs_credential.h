@@ -9,6 +9,7 @@
 
 #include <glib.h>
 #include <gssapi/gssapi.h>
+#include <pthread.h>
 
 #include "nfs_url.h"
 #include "source/source.h"
@@ -17,7 +18,7 @@ struct nfs_credential {
 	const char *host;		   /* whose key the ticket is for */
 	char *keytab, *ccache, *principal; /* as in struct nfs_config */
 	char *memory;			   /* name of the cache for the keytab's tickets */
-	GMutex lock; /* held while contexts are begun: by one after the other */
+	pthread_mutex_t lock; /* held while contexts are begun: by one after the other */
 };
 
 /* url must outlive it; config may be NULL. */

@@ -25,7 +25,7 @@ static int get_context(struct nfs_mounting *m, const struct nfs_call *call)
 {
 	if (m->auth.gss && !nfs_gss_is_worn(m->auth.gss, g_get_monotonic_time()))
 		return 0;
-	nfs_mounting_clear(m);
+	g_clear_pointer(&m->auth.gss, nfs_gss_free);
 	return nfs_context_make(m->server, call->address, call->port, call->program, call->version,
 				call->deadline, call->cancel_fd, &m->auth.gss, &m->why);
 }
@@ -55,10 +55,12 @@ int nfs_mounting_call(struct nfs_mounting *m, unsigned port, uint32_t program, u
 		.why = &m->why,
 	};
 
-	int ret = args->bad ? -ENAMETOOLONG : secure ? get_context(m, &call) : 0;
+	int ret = args->bad ? -ENAMETOOLONG : 0;
 
 	*memory = NULL;
 	g_clear_pointer(&m->why, g_free);
+	if (ret == 0 && secure)
+		ret = get_context(m, &call);
 	return ret < 0 ? ret : nfs_call(&call, in, memory);
 }
 

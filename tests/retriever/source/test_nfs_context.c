@@ -246,9 +246,9 @@ static bool is_said(void)
 {
 	bool said;
 
-	g_mutex_lock(&server.complaint.lock);
+	pthread_mutex_lock(&server.complaint.lock);
 	said = server.complaint.said;
-	g_mutex_unlock(&server.complaint.lock);
+	pthread_mutex_unlock(&server.complaint.lock);
 	return said;
 }
 
