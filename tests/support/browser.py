@@ -55,7 +55,7 @@ class Browser:
         def tried():
             try:
                 return condition()
-            except (WebDriverException, AssertionError):
+            except (WebDriverException, AssertionError, IndexError):
                 return False
         wait_for(what, tried, seconds=seconds)
 
