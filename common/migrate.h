@@ -29,6 +29,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -416,6 +417,34 @@ uint64_t migrate_sync(struct migrate_volume *volume, int fd, migrate_done_fn don
 /* The request's done is called with -ECANCELED, soon, unless it is finished already.  The work
  * itself may go on.  A bracket that is open is not cancelled: end it. */
 void migrate_cancel(struct migrate_volume *volume, uint64_t request);
+
+/* ---- old handles: a take-over without a remount ----------------------------------------------
+ */
+
+#define MIGRATE_OLD_HANDLE_MAX 64  /* bytes of an NFSv3 file handle (RFC 1813, section 2.3.3) */
+#define MIGRATE_NEW_HANDLE_MAX 128 /* bytes of one of name_to_handle_at(2) */
+#define MIGRATE_ALIASES_MAX    1024
+
+/* A directory that clients of the old server have mounted: what they call it, and what it is here.
+ */
+struct migrate_alias {
+	uint8_t old_len, len; /* 1..MIGRATE_OLD_HANDLE_MAX, 1..MIGRATE_NEW_HANDLE_MAX */
+	uint8_t old[MIGRATE_OLD_HANDLE_MAX];
+	uint8_t handle[MIGRATE_NEW_HANDLE_MAX];
+	int type;	       /* of handle */
+	uint64_t fileid, fsid; /* as the old server shows them (RFC 1813, section 2.3.5) */
+	char *path;	       /* below the source's root, "." for that itself: for messages */
+};
+
+/*
+ * Reads what `migratectl takeover` has written: 0 and *list, of *n aliases with different old
+ * handles, for migrate_aliases_free(); -EBADMSG: something in it makes no sense; -ENOMEM; or -errno
+ * of open(2) and read(2).  Blocks on the disk.
+ */
+int migrate_aliases_load(const char *file, struct migrate_alias **list, size_t *n);
+void migrate_aliases_free(struct migrate_alias *list, size_t n);
+/* Writes all of them.  path must not have control characters.  0, or -1 with errno set. */
+int migrate_aliases_print(FILE *file, const struct migrate_alias *list, size_t n);
 
 /* ---- deadlines: CLOCK_MONOTONIC -------------------------------------------------------------- */
 
