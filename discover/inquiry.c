@@ -346,8 +346,7 @@ static bool inquire_smb(struct asking *asking)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* NULL with error set. */
-static char *find_address(const char *host, GError **error)
+char *inquiry_address(const char *host, GError **error)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
 	struct addrinfo *list;
@@ -368,7 +367,7 @@ static char *find_address(const char *host, GError **error)
 
 gboolean inquire(const struct inquiry *how, struct found *found, GError **error)
 {
-	g_autofree char *address = find_address(how->host, error);
+	g_autofree char *address = inquiry_address(how->host, error);
 	struct asking asking = {.how = how, .found = found, .address = address};
 
 	if (!address)
@@ -443,9 +442,8 @@ static char *ask_quotas(struct quota_asking *asking, const char *program, unsign
 	return why ? why : g_steal_pointer(&asking->refused);
 }
 
-/* The port, or 0 with *why set; *version: the latest that is there. */
-static unsigned find_rquotad(const struct inquiry *how, const char *address, bool groups,
-			     const char **version, char **why)
+unsigned inquiry_port(const struct inquiry *how, const char *address, uint32_t program,
+		      uint32_t version, char **why)
 {
 	struct found found;
 	struct asking asking = {.how = how, .found = &found, .address = address};
@@ -454,22 +452,31 @@ static unsigned find_rquotad(const struct inquiry *how, const char *address, boo
 
 	found_init(&found);
 	*why = put(&asking, services, take_service, NULL);
-	port = port_of(&found, RQUOTA, 2);
+	port = port_of(&found, program, version);
+	found_clear(&found);
+	return port;
+}
+
+/* The port, or 0 with *why set; *version: the latest that is there. */
+static unsigned find_rquotad(const struct inquiry *how, const char *address, bool groups,
+			     const char **version, char **why)
+{
+	unsigned port = inquiry_port(how, address, RQUOTA, 2, why);
+
 	*version = port ? "2" : "1";
-	if (!port && !groups)
-		port = port_of(&found, RQUOTA, 1);
+	if (!port && !groups && !*why)
+		port = inquiry_port(how, address, RQUOTA, 1, why);
 	if (!port && !*why)
 		*why = g_strdup_printf("does not tell quotas of %s: start rpc.rquotad there, or "
 				       "what that server has for it",
 				       groups ? "groups" : "users");
-	found_clear(&found);
 	return port;
 }
 
 gboolean inquire_quotas(const struct inquiry *how, const char *path, bool groups, const GArray *ids,
 			GArray *quotas, GError **error)
 {
-	g_autofree char *address = find_address(how->host, error), *why = NULL;
+	g_autofree char *address = inquiry_address(how->host, error), *why = NULL;
 	struct quota_asking asking = {.ids = ids, .quotas = quotas};
 	const char *version;
 	unsigned port;

@@ -17,6 +17,14 @@ struct inquiry {
  * with error set, one line: it has no address, or neither NFS nor SMB was spoken with.  Blocks.
  */
 gboolean inquire(const struct inquiry *how, struct found *found, GError **error);
+
+/* For who asks one question more.  An address of the host, g_free; NULL with error set. */
+char *inquiry_address(const char *host, GError **error);
+/* The port of a service by TCP, as the portmapper tells it; 0: there is none, or with *why set (one
+ * line, g_free) it could not be asked.  Blocks. */
+unsigned inquiry_port(const struct inquiry *how, const char *address, uint32_t program,
+		      uint32_t version, char **why);
+
 /* Of one user or group there; bytes and files, 0: no limit. */
 struct inquiry_quota {
 	uint32_t id;

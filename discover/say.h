@@ -11,17 +11,24 @@
  *   spaces ADDRESS MOUNTPORT NFSPORT PATH...    of exports
  *   quotas ADDRESS PORT VERSION TYPE PATH ID... of rquotad at PORT; TYPE: user, group (version 2)
  *   shares ADDRESS DIALECT USER DOMAIN PASSWORD DIALECT is Samba's word, or "" for any
+ *   mounts ADDRESS PORT                         MOUNT's list of clients, of mountd at PORT
+ *   handles ADDRESS MOUNTPORT NFSPORT PATH...   of directories that can be mounted
+ *
  * The answers:
- *   service PROGRAM VERSION TRANSPORT PORT      transport: tcp, udp
- *   version V                                   3, 4.0, ...
- *   export PATH, group NAME                     groups are of the export before them
- *   at N, flavour NUMBER, space BYTES FREE AVAILABLE FILES FREE-FILES, refused WHY
- *                                               of PATH N, from 0 on
- *   at N, quota HARD SOFT FILES-HARD FILES-SOFT, refused WHY
- *                                               of ID N, if it has one: bytes and files, 0: no
- * limit share NAME TYPE COMMENT                     TYPE: disk, printer, ipc, other spoken WHY the
- * dialect is spoken, but the list is refused failed WHY                                  and
- * nothing follows end                                         and nothing follows
+ *   - service PROGRAM VERSION TRANSPORT PORT      transport: tcp, udp
+ *   - version V                                   3, 4.0, ...
+ *   - export PATH, group NAME                     groups are of the export before them
+ *   - at N, flavour NUMBER, space BYTES FREE AVAILABLE FILES FREE-FILES, refused WHY
+ *                                                 of PATH N, from 0 on
+ *   - mount CLIENT PATH
+ *   - at N, handle HEXADECIMAL FILEID FSID, refused WHY
+ *                                                 of PATH N
+ *   - at N, quota HARD SOFT FILES-HARD FILES-SOFT, refused WHY
+ *                                                 of ID N, if it has one: bytes, files, 0: no limit
+ *   - share NAME TYPE COMMENT                     TYPE: disk, printer, ipc, other
+ *   - spoken WHY                                  the dialect is spoken, the list is refused
+ *   - failed WHY                                  and nothing follows
+ *   - end                                         and nothing follows
  */
 #ifndef DISCOVER_SAY_H
 #define DISCOVER_SAY_H

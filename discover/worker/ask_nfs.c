@@ -132,6 +132,7 @@ void ask_exports(char **arguments, unsigned n)
 /* ---- spaces ---------------------------------------------------------------------------------- */
 
 struct mounted {
+	bool silent; /* about flavours */
 	mountstat3 status;
 	char handle[64];
 	u_int len;
@@ -147,7 +148,8 @@ static void take_mount(void *arg, void *data)
 	mounted->status = res->fhs_status;
 	if (res->fhs_status != MNT3_OK)
 		return;
-	for (u_int i = 0; i < MIN(ok->auth_flavors.auth_flavors_len, FLAVOURS_MAX); i++)
+	for (u_int i = 0;
+	     !mounted->silent && i < MIN(ok->auth_flavors.auth_flavors_len, FLAVOURS_MAX); i++)
 		answer("flavour", number(flavour, (unsigned)ok->auth_flavors.auth_flavors_val[i]));
 	mounted->len = MIN(ok->fhandle.fhandle3_len, sizeof(mounted->handle));
 	memcpy(mounted->handle, ok->fhandle.fhandle3_val, mounted->len);
@@ -196,6 +198,75 @@ void ask_spaces(char **arguments, unsigned n)
 	for (unsigned i = 3; i < n; i++) {
 		answer("at", number(index, i - 3));
 		ask_space(mount, nfs, arguments[i]);
+	}
+}
+
+/* ---- mounts and handles ---------------------------------------------------------------------- */
+
+static void take_mounts(void *arg, void *data)
+{
+	const mountlist *list = data;
+
+	for (struct mountbody *at = *list; at; at = at->ml_next)
+		if (at->ml_hostname && at->ml_directory)
+			answer("mount", at->ml_hostname, at->ml_directory);
+}
+
+void ask_mounts(char **arguments, unsigned n)
+{
+	struct rpc_context *rpc = rpc_connected(arguments[0], arguments[1]);
+	struct rpc_call call = {.take = take_mounts};
+
+	be_jailed();
+	if (!rpc_finish(rpc, &call, rpc_mount3_dump_async(rpc, rpc_done, &call)))
+		answer_failed("MOUNT: %s", call.why);
+}
+
+static void take_object(void *arg, void *data)
+{
+	const struct mounted *mounted = arg;
+	const GETATTR3res *res = data;
+	const fattr3 *attr = &res->GETATTR3res_u.resok.obj_attributes;
+	char hex[2 * sizeof(mounted->handle) + 1] = "", fileid[NUMBER], fsid[NUMBER];
+
+	for (u_int i = 0; i < mounted->len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", (uint8_t)mounted->handle[i]);
+	if (res->status != NFS3_OK)
+		answer("refused", nfsstat3_to_str(res->status));
+	else if (attr->type != NF3DIR)
+		answer("refused", "not a directory");
+	else
+		answer("handle", hex, number(fileid, attr->fileid), number(fsid, attr->fsid));
+}
+
+static void ask_handle(struct rpc_context *mount, struct rpc_context *nfs, char *path)
+{
+	struct mounted mounted = {.silent = true};
+	struct rpc_call mnt = {.take = take_mount, .arg = &mounted}, umnt = {.take = NULL};
+	struct rpc_call getattr = {.take = take_object, .arg = &mounted};
+
+	if (!rpc_finish(mount, &mnt, rpc_mount3_mnt_async(mount, rpc_done, path, &mnt)))
+		answer_failed("MOUNT: %s", mnt.why);
+	if (mounted.status != MNT3_OK) {
+		answer("refused", mountstat3_to_str((int)mounted.status));
+		return;
+	}
+	GETATTR3args args = {.object.data = {.data_len = mounted.len, .data_val = mounted.handle}};
+	if (!rpc_finish(nfs, &getattr, rpc_nfs3_getattr_async(nfs, rpc_done, &args, &getattr)))
+		answer_failed("NFS: %s", getattr.why);
+	rpc_finish(mount, &umnt, rpc_mount3_umnt_async(mount, rpc_done, path, &umnt));
+}
+
+void ask_handles(char **arguments, unsigned n)
+{
+	struct rpc_context *mount = rpc_connected(arguments[0], arguments[1]);
+	struct rpc_context *nfs = rpc_connected(arguments[0], arguments[2]);
+	char index[NUMBER];
+
+	be_jailed();
+	for (unsigned i = 3; i < n; i++) {
+		answer("at", number(index, i - 3));
+		ask_handle(mount, nfs, arguments[i]);
 	}
 }
 

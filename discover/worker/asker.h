@@ -10,6 +10,8 @@ void ask_versions(char **arguments, unsigned n);
 void ask_exports(char **arguments, unsigned n);
 void ask_spaces(char **arguments, unsigned n);
 void ask_quotas(char **arguments, unsigned n);
+void ask_mounts(char **arguments, unsigned n);
+void ask_handles(char **arguments, unsigned n);
 void ask_shares(char **arguments, unsigned n);
 
 #endif

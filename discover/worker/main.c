@@ -28,6 +28,7 @@ static const struct {
 } questions[] = {
 	{"services", 1, ask_services}, {"versions", 2, ask_versions}, {"exports", 2, ask_exports},
 	{"spaces", 4, ask_spaces},     {"quotas", 6, ask_quotas},     {"shares", 5, ask_shares},
+	{"mounts", 2, ask_mounts},     {"handles", 4, ask_handles},
 };
 
 static void be_small(void)

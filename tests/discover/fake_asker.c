@@ -69,6 +69,36 @@ static void answer_shares(char **question, char last)
 	TELL("share", "IPC$", "ipc", "");
 }
 
+static void answer_mounts(char last)
+{
+	TELL("mount", "client.example", "/vol/a");
+	if (last == '2')
+		raise(SIGKILL);
+	TELL("mount", "10.0.0.9", "/vol/a/below");
+}
+
+static void answer_handles(char **question, char last)
+{
+	static const char *const handles[] = {"00ff10", "", "0", "zz", "00"};
+
+	for (unsigned i = 0; question[4 + i]; i++) {
+		char at[12], hex[160];
+
+		g_snprintf(at, sizeof(at), "%u", i);
+		g_snprintf(hex, sizeof(hex), "%s",
+			   handles[last >= '3' && last <= '5' ? last - '2' : 0]);
+		if (last == '6')
+			g_snprintf(hex, sizeof(hex), "%0130d", 0); /* 65 bytes */
+		TELL("at", last == '7' ? "64" : at);
+		if (last == '8' && i == 1)
+			return; /* less than was asked for */
+		if (strstr(question[4 + i], "refused"))
+			TELL("refused", "MNT3ERR_ACCES\x1b");
+		else
+			TELL("handle", hex, "18446744073709551615", "7");
+	}
+}
+
 static void answer_inquiry(char **question)
 {
 	const char last = question[1][strlen(question[1]) - 1];
@@ -81,6 +111,10 @@ static void answer_inquiry(char **question)
 		TELL("version", "3");
 	else if (!strcmp(question[0], "exports"))
 		answer_exports(last);
+	else if (!strcmp(question[0], "mounts"))
+		answer_mounts(last);
+	else if (!strcmp(question[0], "handles"))
+		answer_handles(question, last);
 	else if (!strcmp(question[0], "spaces"))
 		answer_spaces(question, last);
 	else
