@@ -43,6 +43,11 @@ if(NOT EXISTS "${NTIRPC_INCLUDE_DIR}/rpc/svc.h" OR NOT URCU_INCLUDE_DIR)
           "apt-get install libntirpc-dev liburcu-dev")
 endif()
 
+find_library(NTIRPC_LIBRARY ntirpc NO_CACHE)
+if(NOT NTIRPC_LIBRARY)
+  message(FATAL_ERROR "libntirpc.so is missing: apt-get install libntirpc-dev")
+endif()
+
 if(GANESHA_SOURCE_DIR)
   set(_tree "${GANESHA_SOURCE_DIR}")
   if(EXISTS "${_tree}/include/fsal_api.h")
@@ -84,5 +89,6 @@ set_target_properties(Ganesha::nfsd PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES
     "${_config};${_include};${_include}/os/linux;${NTIRPC_INCLUDE_DIR}"
   INTERFACE_COMPILE_DEFINITIONS "_LARGEFILE64_SOURCE"
-  INTERFACE_COMPILE_OPTIONS "-fno-strict-aliasing")
+  INTERFACE_COMPILE_OPTIONS "-fno-strict-aliasing"
+  INTERFACE_LINK_LIBRARIES "${NTIRPC_LIBRARY}")
 message(STATUS "Ganesha ${GANESHA_VERSION}, FSAL interface ${GANESHA_FSAL_MAJOR}: ${_library}")

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "abstract_mem.h"
+#include "takeover.h"
 #include "up.h"
 
 #define DISPATCH_MS 1000
@@ -90,6 +91,7 @@ static void *dispatch(void *arg)
 			check_damaged(volume);
 			check_attached(volume);
 			check_finished(volume);
+			mg_takeover_tick(volume);
 			next = migrate_in_ms(DISPATCH_MS);
 		}
 		if (connected == migrate_volume_connected(volume->client))

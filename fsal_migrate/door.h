@@ -20,20 +20,25 @@
  *
  *   main
  *   export  file  namespace  rename  xattrs
- *   handle
+ *   handle  connection
+ *   takeover
+ *   old_handles
+ *   replies  old_clients
  *   attrs  read  write  compat_names  compat_link
  *   bracket  fill  park
  *   private
- *   object  call  connection
+ *   object  call
  *   up  compat
  *   volume  pool  status
  *
  * Locks, in the order in which they are taken:
+ *   takeover.c's      what exports know of old handles; held across lookups of the FSAL below
  *   connection.c's    the list of volumes, their numbers of exports
  *   volume.lock       fills, parked requests, the list of exports; see the members
- *   the locks of libmigrate, and of pool.c (leaves)
- * None is held across a call of the FSAL below, of MDCACHE or of the protocol layer, nor across
- * anything that waits.  libmigrate's requests may be made under volume.lock: they never block.
+ *   the locks of libmigrate, and of pool.c, old_handles.c and old_clients.c (leaves)
+ * But for the first none is held across a call of the FSAL below, of MDCACHE or of the protocol
+ * layer, nor across anything that waits.  libmigrate's requests may be made under volume.lock: they
+ * never block.
  */
 #ifndef DOOR_H
 #define DOOR_H

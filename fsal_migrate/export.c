@@ -11,20 +11,24 @@
 #include "handle.h"
 #include "ops.h"
 #include "park.h"
+#include "takeover.h"
 
 /* What an export block says. */
 struct settings {
 	struct subfsal_args below; /* name, fsal_node */
 	char *volume;
 	char *socket;
+	char *takeover;
 };
 
 static struct config_item below_params[] = {CONF_ITEM_STR("Name", 1, 10, NULL, subfsal_args, name),
 					    CONFIG_EOL};
 
 static struct config_item export_params[] = {
-	CONF_ITEM_NOOP("Name"), CONF_MAND_STR("Volume", 1, 64, NULL, settings, volume),
+	CONF_ITEM_NOOP("Name"),
+	CONF_MAND_STR("Volume", 1, 64, NULL, settings, volume),
 	CONF_ITEM_PATH("Socket", 1, 107, "", settings, socket),
+	CONF_ITEM_PATH("Takeover", 1, MAXPATHLEN, "", settings, takeover),
 	CONF_RELAX_BLOCK("FSAL", below_params, noop_conf_init, subfsal_commit, settings, below),
 	CONFIG_EOL};
 
@@ -42,6 +46,7 @@ static void settings_clear(struct settings *settings)
 	gsh_free(settings->below.name);
 	gsh_free(settings->volume);
 	gsh_free(settings->socket);
+	gsh_free(settings->takeover);
 	memset(settings, 0, sizeof(*settings));
 }
 
@@ -112,6 +117,7 @@ static void release(struct fsal_export *exp)
 	glist_del(&export->link);
 	pthread_mutex_unlock(&export->volume->lock);
 	export_drain(export);
+	mg_takeover_close(export);
 	sub->exp_ops.release(sub);
 	fsal_put(below);
 	fsal_detach_export(exp->fsal, &exp->exports);
@@ -243,6 +249,10 @@ static int open_volume(struct mg_export *export, const struct settings *settings
 		return result;
 	}
 	export->root_fileid = st.st_ino;
+	if (mg_takeover_open(export, settings->takeover) < 0) {
+		mg_volume_put(export->volume);
+		return -EBADMSG;
+	}
 	if (atomic_load(&export->volume->unattached))
 		LogWarn(COMPONENT_FSAL,
 			"Volume %s: %s is empty and not attached: run migratectl attach %s before "
@@ -272,6 +282,7 @@ static fsal_status_t create_export(struct fsal_module *module, struct fsal_modul
 	status = below->m_ops.create_export(below, settings->below.fsal_node, err, up_ops);
 	if (FSAL_IS_ERROR(status)) {
 		LogMajor(COMPONENT_FSAL, "Volume %s: FSAL VFS cannot export it", settings->volume);
+		mg_takeover_close(export);
 		mg_volume_put(export->volume);
 		mg_pool_stop();
 		gsh_free(export);
@@ -317,9 +328,12 @@ fsal_status_t mg_update_export(struct fsal_module *module, void *node,
 		return status;
 	below = settings_load(node, &settings, err);
 	status = fsalstat(ERR_FSAL_INVAL, 0);
-	if (below && (strcmp(settings.volume, export->volume->name) ||
-		      strcmp(settings.socket, export->volume->socket)))
-		LogMajor(COMPONENT_FSAL, "Volume %s: Volume and Socket change with a restart only",
+	if (below &&
+	    (strcmp(settings.volume, export->volume->name) ||
+	     strcmp(settings.socket, export->volume->socket) ||
+	     strcmp(settings.takeover, export->takeover.file ? export->takeover.file : "")))
+		LogMajor(COMPONENT_FSAL,
+			 "Volume %s: Volume, Socket and Takeover change with a restart only",
 			 export->volume->name);
 	else if (below)
 		status = below->m_ops.update_export(below, settings.below.fsal_node, err,

@@ -7,6 +7,7 @@
 #include "compat.h"
 #include "fill.h"
 #include "read.h"
+#include "takeover.h"
 
 void mg_object_release(struct fsal_obj_handle *handle)
 {
@@ -106,6 +107,7 @@ static fsal_status_t lookup_path(struct fsal_export *exp, const char *path,
 		*handle = NULL;
 		return fsalstat(ERR_FSAL_XDEV, EXDEV);
 	}
+	mg_takeover_refresh(export);
 	if (export->has_root && (*handle)->fileid == export->root_fileid) {
 		handle_to_key(*handle, &key);
 		mg_volume_remember_root(export->volume, key.addr, key.len);

@@ -8,6 +8,7 @@
 #include "compat.h"
 #include "config_parsing.h"
 #include "handle.h"
+#include "old_handles.h"
 #include "pool.h"
 #include "read.h"
 
@@ -89,6 +90,7 @@ static void __attribute__((destructor)) mg_unload(void)
 {
 	/* What is still pending when the host goes down is not answered any more. */
 	mg_pool_kill();
+	mg_old_handles_end();
 	if (unregister_fsal(&module) != 0)
 		fprintf(stderr, "FSAL MIGRATE failed to unregister\n");
 }

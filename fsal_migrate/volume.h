@@ -44,6 +44,17 @@ struct mg_volume {
 	struct glist_head export_list; /* lock */
 };
 
+struct mg_old_clients;
+
+/* Of an export with old handles (takeover.c). */
+struct mg_takeover {
+	char *file; /* NULL: it has none */
+	struct mg_old_clients *clients;
+	/* takeover.c's lock */
+	bool known; /* what the file had, when it was this: */
+	struct stat st;
+};
+
 struct mg_export {
 	struct fsal_export fsal;
 	struct mg_volume *volume; /* counted */
@@ -52,8 +63,9 @@ struct mg_export {
 	uint64_t root_fileid;
 	struct glist_head link; /* volume.lock, in export_list */
 	bool closing;		/* volume.lock */
-	unsigned pending;	/* volume.lock: parked requests and upcalls */
-	struct glist_head ios;	/* volume.lock: parked requests */
+	struct mg_takeover takeover;
+	unsigned pending;      /* volume.lock: parked requests and upcalls */
+	struct glist_head ios; /* volume.lock: parked requests */
 };
 
 static inline struct mg_export *mg_export(struct fsal_export *export)

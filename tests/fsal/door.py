@@ -50,6 +50,10 @@ class World:
         with open(self.path(name), 'wb') as out:
             out.write(content)
 
+    def log(self):
+        with open(f'{sandbox.LOGS}/server.log', errors='replace') as log:
+            return log.read()
+
     def fh(self, name):
         return self.client.walk(name)[0]
 
