@@ -41,6 +41,8 @@ enum ctl_exit ctl_attach(const struct ctl *ctl)
 		result = ctl_journal_begin(ctl);
 	if (!result)
 		printf("%s: attached; clients can be switched now\n", ctl->volume);
+	if (!result)
+		result = ctl_takeover_attached(ctl);
 	if (!result && !ctl->socket && !is_noted(ctl))
 		printf("%s: nobody notes what clients change, so there will be no way back: "
 		       "systemctl start migrate-journal@%s\n",

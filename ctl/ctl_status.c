@@ -296,6 +296,14 @@ static void print_guard(GKeyFile *status)
 		print_row("Guard", "%s", text);
 }
 
+static void print_takeover(GKeyFile *status)
+{
+	g_autofree char *text = ctl_takeover_text(status);
+
+	if (text)
+		print_row("Takeover", "%s", text);
+}
+
 static void print_requests(GKeyFile *status)
 {
 	g_auto(GStrv) groups = g_key_file_get_groups(status, NULL);
@@ -418,6 +426,8 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
 		if (!result)
 			ctl_guard_state(ctl, status);
 		if (!result)
+			ctl_takeover_state(ctl, status);
+		if (!result)
 			ctl_rollback_status(ctl, ctl->volume, status);
 		if (!result && ctl->json)
 			ctl_print_json(ctl_json(status, ctl->verbose), true);
@@ -427,6 +437,8 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
 			print_journal(ctl, status, journal);
 		if (!result && !ctl->json)
 			print_guard(status);
+		if (!result && !ctl->json)
+			print_takeover(status);
 		if (!result && !ctl->json)
 			ctl_rollback_print_status(status);
 		if (!result && !ctl->json && ctl->verbose)

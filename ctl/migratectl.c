@@ -60,8 +60,9 @@ static enum ctl_exit finalize_volume(const struct ctl *ctl)
 	if (result)
 		return result;
 	printf("%s: finished; nothing of ours is on the volume, and the file server's "
-	       "configuration can do without it\n",
-	       ctl->volume);
+	       "configuration can do without it%s\n",
+	       ctl->volume,
+	       ctl_takeover_is_on(ctl) ? " once old handles have ended (migratectl takeover)" : "");
 	uint64_t losses = ctl_number(reply, "finalize", "losses");
 	if (losses)
 		printf("%s: %" G_GUINT64_FORMAT " things could not be carried over; see migratectl "
@@ -102,6 +103,8 @@ static const struct command {
 	 "copy the old server's tree, or bring the copy up to date"},
 	{"cutover", "NAME", 1, 1, ctl_cutover,
 	 "print the check-list of the switch, and who uses the old server"},
+	{"takeover", "NAME [check|prepare|end]", 1, 2, ctl_takeover,
+	 "switch without a remount: old handles, and who uses them"},
 	{"attach", "NAME...", 1, INT_MAX, ctl_attach,
 	 "bind the root to the old server; clients can be switched then", EACH},
 	{"status", "[NAME...]", 0, INT_MAX, ctl_status,
@@ -153,11 +156,10 @@ static const struct command *find_command(const char *name)
 /* It fits a screen, and has nothing that is of one command. */
 static void print_commands(void)
 {
-	puts("Usage: " PROGRAM " COMMAND [OPTION...] [NAME...] [ARGUMENT...]; Commands:");
+	puts("Usage: " PROGRAM " COMMAND [OPTION...] [NAME...]; COMMAND --help. Commands:");
 	for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
 		if (!commands[i].unlisted)
 			printf("  %-12s %s\n", commands[i].name, commands[i].help);
-	puts(PROGRAM " COMMAND --help shows its options, " PROGRAM "(8) all there is to say");
 }
 
 /* ---- options ----------------------------------------------------------------------------------
@@ -216,7 +218,7 @@ static const GOptionEntry options[] = {
 	{"keep-extra", 0, 0, G_OPTION_ARG_NONE, &given.keep_extra,
 	 "attach --adopt: what the old server does not have stays in the tree", NULL},
 	{"accept", 0, 0, G_OPTION_ARG_NONE, &given.accept,
-	 "copy, attach: another old root, or many names that are gone, are right", NULL},
+	 "copy, attach, takeover: what it stops for is right", NULL},
 	{"restore", 0, 0, G_OPTION_ARG_NONE, &given.restore,
 	 "aside: bring PATH... back into the tree", NULL},
 	{"discard", 0, 0, G_OPTION_ARG_NONE, &given.discard, "aside: destroy all of it", NULL},

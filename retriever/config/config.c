@@ -109,6 +109,44 @@ static gboolean parse_report(void *field, const struct config_place *at, GError 
 	return TRUE;
 }
 
+static gboolean parse_names(void *field, const struct config_place *at, GError **error)
+{
+	g_auto(GStrv) names = g_strsplit_set(at->value, " \t,", -1);
+	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+
+	for (unsigned i = 0; names[i]; i++)
+		if (*names[i])
+			g_strv_builder_add(builder, names[i]);
+	*(char ***)field = g_strv_builder_end(builder);
+	return TRUE;
+}
+
+static gboolean parse_takeover_file(void *field, const struct config_place *at, GError **error)
+{
+	if (at->value[0] != '/' || g_str_has_suffix(at->value, "/"))
+		return config_wrong(error, at, "not a file's absolute path; remove the line for %s",
+				    REPORT_DIR "/NAME.takeover");
+	*(char **)field = g_strdup(at->value);
+	return TRUE;
+}
+
+/* Directories of the old server: absolute, and written as clients mount them. */
+static gboolean parse_directories(void *field, const struct config_place *at, GError **error)
+{
+	char **list;
+
+	if (!parse_names(field, at, error))
+		return FALSE;
+	list = *(char ***)field;
+	for (unsigned i = 0; list[i]; i++)
+		if (list[i][0] != '/')
+			return config_wrong(error, at,
+					    "%s is not an absolute path of the old server; name "
+					    "directories as clients mount them",
+					    list[i]);
+	return TRUE;
+}
+
 static gboolean parse_journal(void *field, const struct config_place *at, GError **error)
 {
 	if (at->value[0] != '/' || !at->value[1])
@@ -149,18 +187,6 @@ static gboolean parse_wave(void *field, const struct config_place *at, GError **
 	return parse_text(field, at, error);
 }
 
-static gboolean parse_names(void *field, const struct config_place *at, GError **error)
-{
-	g_auto(GStrv) names = g_strsplit_set(at->value, " \t,", -1);
-	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
-
-	for (unsigned i = 0; names[i]; i++)
-		if (*names[i])
-			g_strv_builder_add(builder, names[i]);
-	*(char ***)field = g_strv_builder_end(builder);
-	return TRUE;
-}
-
 /* Only migratectl runs it, which takes it as it is written (config_names()). */
 static gboolean check_command(void *field, const struct config_place *at, GError **error)
 {
@@ -189,6 +215,7 @@ static const char *const orders[] = {
 	[CRAWL_NAMESPACE_FIRST] = "namespace-first", [CRAWL_DEPTH_FIRST] = "depth-first"};
 static const char *const guards[] = {
 	[GUARD_YES] = "yes", [GUARD_NO] = "no", [GUARD_STRICT] = "strict"};
+static const char *const takeovers[] = {[TAKEOVER_NONE] = "none", [TAKEOVER_MOUNTS] = "mounts"};
 static const char *const smb_modes[] = {
 	[SMB_MODES_OPEN] = "open", [SMB_MODES_DESCRIPTOR] = "descriptor"};
 static const char *const acl_modes[] = {
@@ -272,6 +299,9 @@ static const struct key {
 	{"guard", FIELD(guard), WORDS(guards)},
 	{"guard-refuse", parse_names, FIELD(guard_refuse)},
 	{"guard-wait", FIELD(guard_wait), .min = 1, .max = 3600, .fallback = 60},
+	{"takeover", FIELD(takeover), WORDS(takeovers), .use = FOR_NUMBERS},
+	{"takeover-directories", parse_directories, FIELD(takeover_directories), .use = FOR_NONE},
+	{"takeover-file", parse_takeover_file, FIELD(takeover_file), .use = FOR_NONE},
 	{"report", parse_report, FIELD(report), .use = FOR_NONE},
 	{"journal", parse_journal, FIELD(journal), .use = FOR_NONE},
 	{"socket", parse_socket, FIELD(socket), .use = FOR_NONE},
@@ -431,6 +461,8 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 		config->socket = g_strdup_printf(SOCKET_OF, config->name);
 	if (!config->report)
 		config->report = g_strdup_printf(REPORT_DIR "/%s.report", config->name);
+	if (!config->takeover_file)
+		config->takeover_file = g_strdup_printf(REPORT_DIR "/%s.takeover", config->name);
 	if (!config->journal)
 		config->journal = g_strdup_printf(REPORT_DIR "/%s.journal", config->name);
 	return config_find_server(file, parsed, config, error) &&
@@ -557,6 +589,8 @@ void config_free(struct volume_config *config)
 	g_free(config->rollback_password_file);
 	g_free(config->rollback_ccache);
 	g_strfreev(config->guard_refuse);
+	g_strfreev(config->takeover_directories);
+	g_free(config->takeover_file);
 	g_free(config->report);
 	g_free(config->journal);
 	g_free(config->socket);

@@ -12,6 +12,8 @@ enum stub_attributes { STUB_EAGER, STUB_LAZY };
 /* What becomes of an NFSv4 ACL beside a POSIX ACL that grants no more. */
 enum acl_mode { ACL_MODE_POSIX, ACL_MODE_NT, ACL_MODE_KEEP };
 enum smb_modes { SMB_MODES_UNSET, SMB_MODES_OPEN, SMB_MODES_DESCRIPTOR };
+/* Which handles of the old server are still answered: migratectl takeover. */
+enum takeover { TAKEOVER_NONE, TAKEOVER_MOUNTS };
 enum guard_kind { GUARD_YES, GUARD_NO, GUARD_STRICT };
 enum crawl_order { CRAWL_NAMESPACE_FIRST, CRAWL_DEPTH_FIRST };
 
@@ -63,12 +65,16 @@ struct volume_config {
 	/* rollback-password-file, rollback-ccache = absolute path, of the latter; one of them is
 	 * NULL */
 	char *rollback_password_file, *rollback_ccache;
-	enum guard_kind guard; /* guard = yes (default) | no | strict */
-	char **guard_refuse;   /* guard-refuse = NAME ..., or NULL */
-	unsigned guard_wait;   /* guard-wait = 1..3600 seconds, default 60 */
-	char *report;	       /* report = absolute path, default REPORT_DIR/NAME.report */
-	char *journal;	       /* journal = absolute path, default REPORT_DIR/NAME.journal */
-	char *socket;	       /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
+	enum guard_kind guard;	/* guard = yes (default) | no | strict */
+	char **guard_refuse;	/* guard-refuse = NAME ..., or NULL */
+	unsigned guard_wait;	/* guard-wait = 1..3600 seconds, default 60 */
+	enum takeover takeover; /* takeover = none (default) | mounts */
+	/* takeover-directories = PATH ... on the old server, at or below the source's, or NULL */
+	char **takeover_directories;
+	char *takeover_file; /* takeover-file = absolute path, default REPORT_DIR/NAME.takeover */
+	char *report;	     /* report = absolute path, default REPORT_DIR/NAME.report */
+	char *journal;	     /* journal = absolute path, default REPORT_DIR/NAME.journal */
+	char *socket;	     /* socket = path, default MIGRATE_SOCKET_DIR/NAME.sock */
 };
 
 #endif

@@ -62,7 +62,7 @@ class Pages(unittest.TestCase):
         for line in re.findall(r"^ \*   ([a-z][a-z, ]*)", contract, re.M):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
         self.assertEqual(shown - {"backup-list", "changes", "check", "commit", "cutover", "discover",
-                                  "hooks", "metrics", "quota", "rollback"},
+                                  "hooks", "metrics", "quota", "rollback", "takeover"},
                          taken - {"settings", "proof", "mend"})
 
     def test_modules(self):

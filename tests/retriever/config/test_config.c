@@ -79,6 +79,9 @@ START_TEST(defaults)
 	ck_assert_ptr_null(config->map_groups);
 	ck_assert_str_eq(config->report, "/var/lib/quickmigrate/v.report");
 	ck_assert_str_eq(config->journal, "/var/lib/quickmigrate/v.journal");
+	ck_assert_int_eq(config->takeover, TAKEOVER_NONE);
+	ck_assert_ptr_null(config->takeover_directories);
+	ck_assert_str_eq(config->takeover_file, "/var/lib/quickmigrate/v.takeover");
 	ck_assert_int_eq(config->guard, GUARD_YES);
 	ck_assert_ptr_null(config->guard_refuse);
 	ck_assert_uint_eq(config->guard_wait, 60);
@@ -95,6 +98,7 @@ START_TEST(everything)
 	    "bandwidth = 50m  \nstub-attributes = lazy\ncrawler-workers = 64\n"
 	    "map-users = 1000:2000 3000-3999:13000\nmap-groups=5:6,6:5\n"
 	    "guard = strict\nguard-refuse = clamscan, updatedb\nguard-wait = 5\n"
+	    "takeover = mounts\ntakeover-directories = /a /b/c\ntakeover-file = /tmp/t\n"
 	    "crawler-order = depth-first\nreport = /tmp/a report\njournal = /tmp/a journal\nsocket "
 	    "= /tmp/a socket\n");
 	struct volume_config *config = config_load(file, "v", NULL);
@@ -113,6 +117,10 @@ START_TEST(everything)
 	ck_assert_uint_eq(owners_map(config->map_groups, 6), 5);
 	ck_assert_uint_eq(owners_map(config->map_groups, 1000), 1000);
 	ck_assert_int_eq(config->guard, GUARD_STRICT);
+	ck_assert_int_eq(config->takeover, TAKEOVER_MOUNTS);
+	ck_assert_uint_eq(g_strv_length(config->takeover_directories), 2);
+	ck_assert_str_eq(config->takeover_directories[1], "/b/c");
+	ck_assert_str_eq(config->takeover_file, "/tmp/t");
 	ck_assert_uint_eq(g_strv_length(config->guard_refuse), 2);
 	ck_assert_str_eq(config->guard_refuse[1], "updatedb");
 	ck_assert_uint_eq(config->guard_wait, 5);
@@ -187,6 +195,9 @@ START_TEST(wrong_values)
 	refused(MINIMAL "map-groups=1:9 5:9", "map-groups", "1 and 5 of the old server");
 	refused(MINIMAL "report=x", "report = x", "remove the line");
 	refused(MINIMAL "journal=x", "journal = x", "remove the line");
+	refused(MINIMAL "takeover=all", "takeover = all", "none");
+	refused(MINIMAL "takeover-file=/x/", "takeover-file = /x/", "remove the line");
+	refused(MINIMAL "takeover-directories=/a b", "b is not an absolute path", "mount them");
 	refused(MINIMAL "report=/tmp/", "report = /tmp/", "remove the line");
 	refused(MINIMAL "socket=run/x", "socket = run/x", "remove the line");
 }
