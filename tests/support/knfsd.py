@@ -32,10 +32,11 @@ def fetch():
 
 
 class KernelServer:
-    """Exports what fill(directory) makes of an empty ext4 as EXPORT, read-only."""
+    """Exports what fill(directory) makes of an empty ext4 as EXPORT, read-only.  service: one more
+    address, which can be moved."""
 
-    def __init__(self, fill, size='512M'):
-        self.image, self.guest = BASE + '/knfsd.img', None
+    def __init__(self, fill, size='512M', service=None):
+        self.image, self.guest, self.service = BASE + '/knfsd.img', None, service
         with open(self.image, 'wb') as image:
             image.truncate(int(size[:-1]) << {'M': 20, 'G': 30}[size[-1]])
         sh('mkfs.ext4', '-q', '-F', '-I', '256', self.image)
@@ -49,7 +50,8 @@ class KernelServer:
 
     def start(self):
         """Returns when NFS is answered."""
-        self.guest = uml.Guest(['sh', '-c', START + 'exec sleep infinity', 'knfsd', fetch(), EXPORT,
+        more = f'ip addr add {self.service}/32 dev eth0\n' if self.service else ''
+        self.guest = uml.Guest(['sh', '-c', START + more + 'exec sleep infinity', 'knfsd', fetch(), EXPORT,
                                 'ro'], disks=[self.image], memory=512)
         self.address = self.guest.address
         try:

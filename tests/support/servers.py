@@ -379,9 +379,10 @@ class Migration:
             raise Failure(f'{name} is not built in {" or ".join(builds)}')
         return os.path.abspath(found[0])
 
-    def start_server(self, **kw):
-        """The new server, with the layer."""
-        fsal = (f'Name = MIGRATE;\n\t\tVolume = "{VOLUME}";\n\t\tSocket = "{self.socket}";\n'
+    def start_server(self, takeover=None, **kw):
+        """The new server, with the layer.  takeover: the file of old handles."""
+        fsal = (f'Name = MIGRATE;\n\t\tVolume = "{VOLUME}";\n\t\tSocket = "{self.socket}";\n' +
+                (f'\t\tTakeover = "{takeover}";\n' if takeover else '') +
                 '\t\tFSAL { Name = VFS; }')
         kw = {**CACHES[CACHE], **kw}
         self.server = Ganesha('new-server', self.root, fsal=fsal,
