@@ -10,6 +10,7 @@
 
 #include <gssapi/gssapi_ext.h>
 #include <gssapi/gssapi_krb5.h>
+#include <krb5.h>
 
 #include "source/nfs/nfs_gss.h"
 
@@ -21,7 +22,8 @@
 #define FAKE_LIFETIME 1000u
 
 static OM_uint32 fake_gss_lifetime = FAKE_LIFETIME;
-static bool fake_gss_fails; /* MICs and wraps cannot be made */
+static bool fake_gss_fails;    /* MICs and wraps cannot be made */
+static unsigned fake_gss_ends; /* so many tickets end between the token and its answer */
 static atomic_uint fake_gss_contexts;
 
 static inline void fake_mic(const uint8_t *text, size_t len, uint8_t mic[FAKE_MIC])
@@ -110,6 +112,11 @@ OM_uint32 gss_init_sec_context(OM_uint32 *minor, gss_cred_id_t credential, gss_c
 		fake_buffer(to, strlen(FAKE_TOKEN));
 		memcpy(to->value, FAKE_TOKEN, to->length);
 		return GSS_S_CONTINUE_NEEDED;
+	}
+	if (fake_gss_ends > 0) {
+		fake_gss_ends--;
+		*minor = (OM_uint32)KRB5KRB_AP_ERR_TKT_EXPIRED;
+		return GSS_S_CREDENTIALS_EXPIRED;
 	}
 	return from->length == strlen(FAKE_ANSWER) &&
 			       memcmp(from->value, FAKE_ANSWER, from->length) == 0
@@ -302,8 +309,10 @@ static inline enum fake_action fake_gss_serve(struct fake_call *call)
 	handle = xdr_get_bytes(&credential, &len);
 	ck_assert(!credential.bad);
 	ck_assert_uint_eq(service, gss->sec);
-	if (procedure == NFS_GSS_INIT)
+	if (procedure == NFS_GSS_INIT) {
+		ck_assert_uint_eq(len, 0);
 		return fake_gss_init(gss, call);
+	}
 	ck_assert(len == strlen(FAKE_HANDLE) && memcmp(handle, FAKE_HANDLE, len) == 0);
 	fake_mic(call->header, call->header_len, mic);
 	ck_assert(call->verifier_len == FAKE_MIC && memcmp(call->verifier, mic, FAKE_MIC) == 0);

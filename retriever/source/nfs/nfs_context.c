@@ -167,6 +167,8 @@ static int log_on(struct handshake *h)
 	gss_release_cred(&minor, &h->credential);
 	gss_delete_sec_context(&minor, &h->context, GSS_C_NO_BUFFER);
 	g_clear_pointer(&h->why, g_free);
+	h->handle_len = 0;
+	h->complete = false;
 	h->credential = nfs_credential_get(&h->server->credential, &h->why);
 	return h->why ? -EKEYREJECTED : shake_hands(h);
 }

@@ -92,6 +92,21 @@ START_TEST(one_is_made)
 }
 END_TEST
 
+/* With a keytab there is another ticket. */
+START_TEST(a_second_log_on_begins_anew)
+{
+	struct nfs_gss *made;
+	char *why;
+
+	start(NFS_SEC_KRB5I);
+	fake_gss_ends = 1;
+	ck_assert_int_eq(make(&made, &why, -1, 10000), 0);
+	ck_assert_ptr_null(why);
+	ck_assert_uint_eq(gss.contexts, 2);
+	nfs_gss_free(made);
+}
+END_TEST
+
 static void refused(int status, const char *words)
 {
 	struct nfs_gss *made = NULL;
@@ -284,6 +299,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, NULL, end);
 	tcase_add_loop_test(tcase, one_is_made, NFS_SEC_KRB5, NFS_SEC_KRB5P + 1);
+	tcase_add_test(tcase, a_second_log_on_begins_anew);
 	tcase_add_test(tcase, no_answer_but_the_right_one_is_taken);
 	tcase_add_test(tcase, answers_are_signed_and_in_time);
 	tcase_add_loop_test(tcase, connections_have_one, NFS_SEC_KRB5, NFS_SEC_KRB5P + 1);
