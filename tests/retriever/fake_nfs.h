@@ -320,4 +320,28 @@ static inline struct backend *fake_open(struct fake *fake, const char *path, con
 	return backend_nfs_ops.open(&config, root, &attr, error);
 }
 
+/* That server, as the backend's files know it, by its address and sec=; its credential is the
+ * caller's to make. */
+static inline void fake_server(const struct fake *fake, enum nfs_sec sec,
+			       struct nfs_address *address, struct nfs_server *server)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)&address->addr;
+
+	*in = (struct sockaddr_in){.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	address->len = sizeof(*in);
+	*server = (struct nfs_server){
+		.url = {.text = (char *)"nfs://old/x", .host = (char *)"old", .sec = sec},
+		.addresses = address,
+		.n_addresses = 1,
+		.nfs = {.port = fake->port,
+			.program = NFS_PROGRAM,
+			.version = NFS_VERSION,
+			.fixed = true},
+		.stall_ms = NFS_STALL_MS,
+		.view.root.len = (uint8_t)strlen(FAKE_ROOT)};
+	memcpy(server->view.root.bytes, FAKE_ROOT, strlen(FAKE_ROOT));
+	rpc_auth_init(&server->auth, 0, 0);
+}
+
 #endif

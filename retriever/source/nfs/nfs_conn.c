@@ -16,20 +16,19 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "nfs_context.h"
 #include "nfs_dialog.h"
 #include "nfs_net.h"
+#include "nfs_reach.h"
 #include "nfs_slots.h"
 #include "source/thread.h"
 
-#define READ_BYTES	(16u << 20) /* of data asked for and not yet here */
-#define CONNECT_SECONDS 10
-#define BACKOFF_MIN	(50 * G_TIME_SPAN_MILLISECOND)
-#define BACKOFF_MAX	(5 * G_TIME_SPAN_SECOND)
-#define STALL_MAX	(600 * G_TIME_SPAN_SECOND)
-#define STABLE		(5 * G_TIME_SPAN_SECOND) /* a connection that lasted so long was good */
-#define STARTING	(60 * G_TIME_SPAN_SECOND)
-#define ASK_PORT_EVERY	4
+#define READ_BYTES     (16u << 20) /* of data asked for and not yet here */
+#define BACKOFF_MIN    (50 * G_TIME_SPAN_MILLISECOND)
+#define BACKOFF_MAX    (5 * G_TIME_SPAN_SECOND)
+#define STALL_MAX      (600 * G_TIME_SPAN_SECOND)
+#define STABLE	       (5 * G_TIME_SPAN_SECOND) /* a connection that lasted so long was good */
+#define STARTING       (60 * G_TIME_SPAN_SECOND)
+#define ASK_PORT_EVERY 4
 
 G_STATIC_ASSERT(NFS_SLOTS <= NFS_GSS_CALLS);
 
@@ -233,74 +232,19 @@ static void drop_connection(struct nfs_conn *conn)
 	enter_state(conn, CONN_DOWN);
 }
 
-/* The server may have come back on other ports. */
-static void ask_port(struct nfs_conn *conn)
-{
-	struct nfs_service *service = conn->service;
-	unsigned port;
-
-	if (!service->fixed &&
-	    nfs_ask_port(conn->server, service->program, service->version,
-			 g_get_monotonic_time() + 2 * G_USEC_PER_SEC, conn->wake_fd, &port) == 0)
-		atomic_store(&service->port, port);
-}
-
-static bool make_context(struct nfs_conn *conn)
-{
-	struct nfs_server *server = conn->server;
-	struct nfs_service *service = conn->service;
-	g_autofree char *why = NULL;
-	int ret;
-
-	if (server->url.sec == NFS_SEC_SYS)
-		return true;
-	ret = nfs_context_make(server, &server->addresses[conn->address],
-			       atomic_load(&service->port), service->program, service->version,
-			       g_get_monotonic_time() + CONNECT_SECONDS * G_USEC_PER_SEC,
-			       conn->wake_fd, &conn->auth.gss, &why);
-	if (why)
-		nfs_complaint_say(&server->complaint, server->url.text, why);
-	return ret == 0;
-}
-
-/* With TLS it is made whole here; else it is in the making. */
-static void open_link(struct nfs_conn *conn)
-{
-	struct nfs_server *server = conn->server;
-	struct nfs_service *service = conn->service;
-	g_autofree char *why = NULL;
-	const struct nfs_call call = {
-		.address = &server->addresses[conn->address],
-		.port = atomic_load(&service->port),
-		.program = service->program,
-		.version = service->version,
-		.deadline = g_get_monotonic_time() + CONNECT_SECONDS * G_USEC_PER_SEC,
-		.cancel_fd = conn->wake_fd,
-		.tls = nfs_server_tls(server),
-		.why = &why,
-	};
-
-	if (!call.tls)
-		conn->link.fd = nfs_socket(call.address, call.port);
-	else if (nfs_connect(&call, &conn->link) < 0 && why)
-		nfs_complaint_say(&server->complaint, server->url.text, why);
-}
-
 static void start_connecting(struct nfs_conn *conn)
 {
 	struct nfs_server *server = conn->server;
 
 	if (conn->failures > 0 && conn->failures % ASK_PORT_EVERY == 0)
-		ask_port(conn);
+		nfs_reach_ask_port(server, conn->service, conn->wake_fd);
 	conn->at_once = false;
 	conn->address = (atomic_load(&server->address) + conn->failures) % server->n_addresses;
-	if (make_context(conn))
-		open_link(conn);
-	if (conn->link.fd < 0) {
+	if (nfs_reach_connect(server, conn->service, conn->address, conn->wake_fd, &conn->link,
+			      &conn->auth.gss))
+		enter_state(conn, CONN_CONNECTING);
+	else
 		drop_connection(conn);
-		return;
-	}
-	enter_state(conn, CONN_CONNECTING);
 }
 
 /*
@@ -363,17 +307,6 @@ static void take_reply(struct nfs_conn *conn, unsigned index, int rpc, struct xd
 		drop_connection(conn);
 }
 
-static void complain_of_end(struct nfs_conn *conn, int err)
-{
-	struct nfs_server *server = conn->server;
-	g_autofree char *why = NULL;
-
-	if (err != EPROTO || !nfs_server_tls(server))
-		return;
-	why = nfs_tls_ended(&server->tls, &conn->link);
-	nfs_complaint_say(&server->complaint, server->url.text, why);
-}
-
 static void receive_replies(struct nfs_conn *conn)
 {
 	struct xdr_in record;
@@ -386,7 +319,7 @@ static void receive_replies(struct nfs_conn *conn)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		complain_of_end(conn, n < 0 ? errno : 0);
+		nfs_reach_ended(conn->server, &conn->link, n < 0 ? errno : 0);
 		drop_connection(conn);
 		return;
 	}
@@ -501,7 +434,7 @@ static int sleep_ms(struct nfs_conn *conn, enum prospect prospect)
 		left = conn->retry_at - g_get_monotonic_time();
 		return left <= 0 ? 0 : (int)(left / 1000 + 1);
 	case CONN_CONNECTING:
-		left = conn->state_since + CONNECT_SECONDS * G_USEC_PER_SEC -
+		left = conn->state_since + NFS_REACH_SECONDS * G_USEC_PER_SEC -
 		       g_get_monotonic_time();
 		return left <= 0 ? 0 : (int)(left / 1000 + 1);
 	default:
@@ -532,7 +465,7 @@ static void handle_time(struct nfs_conn *conn, enum prospect prospect)
 			start_connecting(conn);
 		break;
 	case CONN_CONNECTING:
-		if (now - conn->state_since >= CONNECT_SECONDS * G_USEC_PER_SEC)
+		if (now - conn->state_since >= NFS_REACH_SECONDS * G_USEC_PER_SEC)
 			drop_connection(conn);
 		break;
 	default:
