@@ -192,6 +192,7 @@ static inline enum fake_action fake4_answer(struct fake_call *call, struct fake4
 	xdr_get_bytes(&call->args, &len);
 	minor = xdr_get_u32(&call->args);
 	n = xdr_get_u32(&call->args);
+	ck_assert_uint_le(n, 8); /* as was agreed upon */
 	xdr_put_u32(&call->out, 0);
 	xdr_put_u64(&call->out, 0);
 	if (minor != fake4->minor || fake4_take(&fake4->minor_refused)) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A tree of the fake server in version 4 (fake_nfs4.h): "x", a directory in the server's root, with
- * "file", "link" and "away", which another server has.  For what no real server does.
+ * "file", "link" and "away", which another server has; names of digits are "x" itself.  For what no
+ * real server does.
  */
 #ifndef FAKE_NFS4_TREE_H
 #define FAKE_NFS4_TREE_H
@@ -58,6 +59,8 @@ static inline uint32_t tree_lookup(struct fake_call *call)
 	uint32_t len;
 	const char *name = (const char *)xdr_get_bytes(&call->args, &len);
 
+	if (tree_current == TREE_X && len > 0 && g_ascii_isdigit(*name))
+		return fake4_op(call, 15, 0);
 	for (unsigned i = 1; i < TREE_OBJECTS; i++)
 		if (strlen(names[i]) == len && memcmp(name, names[i], len) == 0 &&
 		    tree_current == (i == TREE_X ? TREE_TOP : TREE_X)) {

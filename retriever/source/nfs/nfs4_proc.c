@@ -6,6 +6,7 @@
 #include "source/refused.h"
 
 #define WALK_BYTES 300 /* of names in one call: what fits beside the rest of RPC_CALL_MAX */
+#define WALK_NAMES (NFS4_OPS_MAX - 3) /* beside SEQUENCE, the handle and GETFH */
 
 enum read_step { READ_ANONYMOUS, READ_OPENED, READ_TO_CLOSE };
 
@@ -68,7 +69,7 @@ static uint32_t names_at_once(const struct steps *steps, char **end)
 		size_t len = strcspn(at, "/");
 
 		bytes += 8 + ((len + 3) & ~(size_t)3);
-		if (n > 0 && bytes > WALK_BYTES)
+		if (n == WALK_NAMES || (n > 0 && bytes > WALK_BYTES))
 			break;
 		at += len;
 		at += strspn(at, "/");

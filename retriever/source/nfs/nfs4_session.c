@@ -6,7 +6,6 @@
 #define SESSION_ID_BYTES 16
 #define MAX_REQUEST	 4096u
 #define MAX_CACHED	 1024u
-#define MAX_OPS		 8u
 
 int nfs4_status(uint32_t status)
 {
@@ -99,7 +98,7 @@ static void put_channel(struct xdr_out *out, uint32_t requests)
 	xdr_put_u32(out, MAX_REQUEST);
 	xdr_put_u32(out, RPC_RECORD_MAX);
 	xdr_put_u32(out, MAX_CACHED);
-	xdr_put_u32(out, MAX_OPS);
+	xdr_put_u32(out, NFS4_OPS_MAX);
 	xdr_put_u32(out, requests);
 	xdr_put_u32(out, 0); /* no RDMA */
 }

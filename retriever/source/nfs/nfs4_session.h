@@ -16,6 +16,7 @@
 #include "nfs_proc.h"
 
 #define NFS4_SLOTS_MAX	 256
+#define NFS4_OPS_MAX	 8u    /* in a call */
 #define NFS4_REPLY_ROOM	 2048u /* of a reply, for what is neither data nor entries */
 #define NFS4_STATEID_LEN 16
 
