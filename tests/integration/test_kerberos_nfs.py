@@ -171,11 +171,10 @@ def what_is_wrong_is_said(args):
         print(line)
         expect(words in line, f'{words!r} is not in {line!r}')
 
-    for version in (3, 4.2):
-        refused('or write another one of sec=' if version == 3 else 'or write sec=krb5',
-                url('sys', version))
-        refused('or write another one of sec=' if version == 3 else 'export /export to it with that',
-                url('krb5p', version))
+    for version, words in ((3, 'or write another one of sec='),
+                           (4.2, 'for /export the old server wants krb5i: set sec=krb5i')):
+        refused(words, url('sys', version))
+        refused(words, url('krb5p', version))
     refused('by their names', f'nfs://{old.address}{OLD}?sec=krb5i')
     refused('has no nfs/NAME of that server', f'nfs://alias.test{OLD}?sec=krb5i')
     refused('is not there: write keys into it', nfs_keytab=BASE + '/none')

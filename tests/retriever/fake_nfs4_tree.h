@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A tree of the fake server in version 4 (fake_nfs4.h): "x", a directory in the server's root, with
- * "file", "link" and "away", which another server has; names of digits are "x" itself.  For what no
+ * "file", "link" and "away", which another server has; names of digits are "x" itself, and
+ * "locked" is told by another flavour alone.  For what no
  * real server does.
  */
 #ifndef FAKE_NFS4_TREE_H
@@ -25,6 +26,8 @@ struct fake4_tree {
 	uint32_t anonymous;    /* READ's status without an OPEN */
 	uint32_t open, opened; /* OPEN's, and READ's after it */
 	uint32_t first_handle; /* the root's PUTROOTFH's status */
+	int service;	       /* of GSS, that SECINFO tells; 0: AUTH_SYS, -1: it fails */
+	atomic_uint asked;     /* SECINFO, or SECINFO_NO_NAME */
 	atomic_uint opens, closes, roots;
 };
 
@@ -59,6 +62,8 @@ static inline uint32_t tree_lookup(struct fake_call *call)
 	uint32_t len;
 	const char *name = (const char *)xdr_get_bytes(&call->args, &len);
 
+	if (tree_current == TREE_X && len == 6 && memcmp(name, "locked", len) == 0)
+		return fake4_op(call, 15, 10016);
 	if (tree_current == TREE_X && len > 0 && g_ascii_isdigit(*name))
 		return fake4_op(call, 15, 0);
 	for (unsigned i = 1; i < TREE_OBJECTS; i++)
@@ -263,6 +268,29 @@ static inline uint32_t tree_readdir(struct fake_call *call, const struct fake4_t
 	return 0;
 }
 
+static inline uint32_t tree_secinfo(struct fake_call *call, struct fake4_tree *tree, uint32_t op)
+{
+	static const uint8_t krb5[] = {0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 0x01, 0x02, 0x02};
+	uint32_t len;
+
+	atomic_fetch_add(&tree->asked, 1);
+	if (op == 52)
+		xdr_skip(&call->args, 4);
+	else if (memcmp(xdr_get_bytes(&call->args, &len), "locked", 6) != 0)
+		return fake4_op(call, op, 2);
+	if (fake4_op(call, op, tree->service < 0 ? 10006 : 0))
+		return 10006;
+	xdr_put_u32(&call->out, 2);
+	xdr_put_u32(&call->out, 0); /* AUTH_NONE */
+	xdr_put_u32(&call->out, tree->service ? 6 : 1);
+	if (tree->service) {
+		xdr_put_bytes(&call->out, krb5, sizeof(krb5));
+		xdr_put_u32(&call->out, 0);
+		xdr_put_u32(&call->out, (uint32_t)tree->service);
+	}
+	return 0;
+}
+
 static inline bool tree_op(struct fake_call *call, struct fake4 *fake4, uint32_t op,
 			   uint32_t *status)
 {
@@ -303,6 +331,10 @@ static inline bool tree_op(struct fake_call *call, struct fake4 *fake4, uint32_t
 		*status = fake4_op(call, 27, tree_current == TREE_LINK ? 0 : 22);
 		if (*status == 0)
 			xdr_put_bytes(&call->out, "target", 6);
+		return true;
+	case 33:
+	case 52:
+		*status = tree_secinfo(call, tree, op);
 		return true;
 	case 53: /* a new compound */
 		tree_opened = false;

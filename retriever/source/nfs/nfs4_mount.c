@@ -150,6 +150,7 @@ static int find_root(struct nfs_mounting *m, uint32_t minor, struct source_attr 
 	view->minor = minor;
 	view->path = server->url.path;
 	view->url = server->url.text;
+	view->sec = server->url.sec;
 	nfs4_mask_wanted(view->attrs, NULL);
 	ret = set_up(m, &session);
 	if (ret == 0 && session.max_reply < 2 * NFS4_REPLY_ROOM + 4096)
@@ -196,8 +197,14 @@ int nfs4_find_root(struct nfs_mounting *m, unsigned minors, bool patient, struct
 gboolean nfs4_explain(const struct nfs_mounting *m, int status, GError **error)
 {
 	const struct nfs_url *url = &m->server->url;
+	const char *wants = atomic_load(&m->server->view.wants);
 
 	switch (-status) {
+	case EACCES:
+		if (!wants)
+			break;
+		return backend_set_error(error, -status, "%s: for %s the old server wants %s",
+					 url->text, url->path, wants);
 	case ENOENT:
 		return backend_set_error(
 			error, -status,

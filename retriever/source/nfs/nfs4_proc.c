@@ -3,18 +3,14 @@
 
 #include <errno.h>
 
+#include "nfs4_walk.h"
 #include "source/refused.h"
-
-#define WALK_BYTES 300 /* of names in one call: what fits beside the rest of RPC_CALL_MAX */
-#define WALK_NAMES (NFS4_OPS_MAX - 3) /* beside SEQUENCE, the handle and GETFH */
 
 enum read_step { READ_ANONYMOUS, READ_OPENED, READ_TO_CLOSE };
 
 /* What a request has come to, in req->backend_data. */
 struct steps {
-	struct nfs_handle at; /* len 0: the server's root */
-	char *path;	      /* from the server's root; NULL: by the request's handle */
-	char *rest;	      /* of it, still to be walked */
+	struct nfs4_walk walk;
 	enum read_step read;
 	uint8_t stateid[NFS4_STATEID_LEN]; /* to be closed, and then ... */
 	int status;			   /* ... the request's status */
@@ -29,13 +25,7 @@ int nfs4_request_begin(const struct nfs_view *view, struct backend_request *req)
 	if (ret < 0)
 		return ret;
 	steps = g_new0(struct steps, 1);
-	if (req->object.handle_len > 0) {
-		steps->at.len = req->object.handle_len;
-		memcpy(steps->at.bytes, req->object.handle, steps->at.len);
-	} else {
-		steps->path = g_strconcat(view->path, "/", req->object.path, NULL);
-		steps->rest = steps->path + strspn(steps->path, "/");
-	}
+	nfs4_walk_begin(&steps->walk, view, &req->object);
 	steps->read = atomic_load(&view->opens) ? READ_OPENED : READ_ANONYMOUS;
 	req->backend_data = steps;
 	return 0;
@@ -47,55 +37,12 @@ void nfs4_request_end(struct backend_request *req)
 
 	if (!steps)
 		return;
-	g_free(steps->path);
+	nfs4_walk_end(&steps->walk);
 	g_free(steps);
 	req->backend_data = NULL;
 }
 
-static bool is_walking(const struct steps *steps)
-{
-	/* The server's root itself may be the source: its handle has to be asked for, too. */
-	return steps->path && (*steps->rest || steps->at.len == 0);
-}
-
-/* How many of the names that are left go into one call; *end: behind them. */
-static uint32_t names_at_once(const struct steps *steps, char **end)
-{
-	char *at = steps->rest;
-	size_t bytes = 0;
-	uint32_t n = 0;
-
-	while (*at) {
-		size_t len = strcspn(at, "/");
-
-		bytes += 8 + ((len + 3) & ~(size_t)3);
-		if (n == WALK_NAMES || (n > 0 && bytes > WALK_BYTES))
-			break;
-		at += len;
-		at += strspn(at, "/");
-		n++;
-	}
-	*end = at;
-	return n;
-}
-
 /* ---- calls ---- */
-
-static void put_walk(const struct steps *steps, struct xdr_out *out)
-{
-	char *end, *at = steps->rest;
-
-	names_at_once(steps, &end);
-	while (at < end) {
-		size_t len = strcspn(at, "/");
-
-		xdr_put_u32(out, OP_LOOKUP);
-		xdr_put_bytes(out, at, (uint32_t)len);
-		at += len;
-		at += strspn(at, "/");
-	}
-	xdr_put_u32(out, OP_GETFH);
-}
 
 static uint32_t read_count(const struct nfs_view *view, const struct backend_request *req)
 {
@@ -205,10 +152,9 @@ static void put_operation(const struct nfs_view *view, const struct nfs4_session
 static uint32_t count_operations(const struct backend_request *req)
 {
 	const struct steps *steps = req->backend_data;
-	char *end;
 
-	if (is_walking(steps))
-		return names_at_once(steps, &end) + 1;
+	if (nfs4_walk_goes_on(&steps->walk))
+		return nfs4_walk_count(&steps->walk);
 	switch (req->op) {
 	case BACKEND_LOOKUP:
 		return 3;
@@ -225,43 +171,17 @@ void nfs4_request_encode(const struct nfs_view *view, const struct nfs4_session 
 			 unsigned slot, const struct backend_request *req, struct xdr_out *out)
 {
 	const struct steps *steps = req->backend_data;
+	const struct nfs_handle *at = &steps->walk.at;
 
-	nfs4_put_start(out, session, slot, steps->at.len ? steps->at.bytes : NULL, steps->at.len,
+	nfs4_put_start(out, session, slot, at->len ? at->bytes : NULL, at->len,
 		       count_operations(req));
-	if (is_walking(steps))
-		put_walk(steps, out);
+	if (nfs4_walk_goes_on(&steps->walk))
+		nfs4_walk_put(&steps->walk, out);
 	else
 		put_operation(view, session, slot, req, out);
 }
 
 /* ---- results ---- */
-
-static int get_handle(struct xdr_in *in, struct nfs_handle *handle)
-{
-	uint32_t status;
-	int ret = nfs4_get_op(in, OP_GETFH, &status);
-
-	if (ret == 0 && !nfs4_get_handle(in, handle))
-		ret = -EBADMSG;
-	return ret;
-}
-
-static int get_walk(struct steps *steps, struct xdr_in *in)
-{
-	uint32_t status, n;
-	char *end;
-	int ret = 0;
-
-	n = names_at_once(steps, &end);
-	for (uint32_t i = 0; i < n && ret == 0; i++)
-		ret = nfs4_get_op(in, OP_LOOKUP, &status);
-	if (ret == 0)
-		ret = get_handle(in, &steps->at);
-	if (ret < 0)
-		return ret;
-	steps->rest = end;
-	return NFS_CALL_AGAIN;
-}
 
 /* A server that fails to tell the ACL of an object.  Other failures are the request's. */
 static int lose_acl(struct backend_request *req, int ret)
@@ -282,9 +202,9 @@ static int get_attr(const struct nfs_view *view, struct backend_request *req, st
 	if (ret < 0)
 		return req->with_acl ? lose_acl(req, ret) : ret;
 	req->has_attr = true;
-	if (steps->path) {
-		req->handle_len = steps->at.len;
-		memcpy(req->handle, steps->at.bytes, steps->at.len);
+	if (steps->walk.path) {
+		req->handle_len = steps->walk.at.len;
+		memcpy(req->handle, steps->walk.at.bytes, req->handle_len);
 	}
 	return 0;
 }
@@ -303,7 +223,7 @@ static int get_lookup(const struct nfs_view *view, struct backend_request *req, 
 	int ret = nfs4_get_op(in, OP_LOOKUP, &status);
 
 	if (ret == 0)
-		ret = get_handle(in, &found);
+		ret = nfs4_get_getfh(in, &found);
 	if (ret == 0)
 		ret = nfs4_get_getattr(view, in, &req->attr);
 	if (ret < 0)
@@ -468,10 +388,12 @@ static int get_readdir(const struct nfs_view *view, struct backend_request *req,
 
 static int get_operation(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
-	const struct steps *steps = req->backend_data;
+	struct steps *steps = req->backend_data;
 
-	if (is_walking(steps))
-		return get_walk(req->backend_data, in);
+	if (steps->walk.refused)
+		return nfs4_walk_get_flavours(&steps->walk, view, req->object.path, in);
+	if (nfs4_walk_goes_on(&steps->walk))
+		return nfs4_walk_get(&steps->walk, in);
 	switch (req->op) {
 	case BACKEND_LOOKUP:
 		return get_lookup(view, req, in);
@@ -499,13 +421,19 @@ static int refer(struct nfs_view *view)
 int nfs4_request_decode(struct nfs_view *view, struct nfs4_session *session, unsigned slot,
 			struct backend_request *req, int rpc, struct xdr_in *in)
 {
-	const struct steps *steps = req->backend_data;
-	int ret = nfs4_get_start(session, slot, steps->at.len == 0, rpc, in);
+	struct steps *steps = req->backend_data;
+	int ret = nfs4_get_start(session, slot, steps->walk.at.len == 0, rpc, in);
+	bool started = ret == 0;
 
 	/* The file is closed whatever became of that. */
 	if (ret < 0 && steps->read == READ_TO_CLOSE)
 		return steps->status;
-	if (ret == 0)
+	if (started)
 		ret = get_operation(view, req, in);
+	if (ret == -ENOKEY)
+		return steps->walk.refused
+			       ? -EACCES
+			       : nfs4_walk_refuse(&steps->walk, started,
+						  req->op == BACKEND_LOOKUP ? req->name : NULL);
 	return ret == -EREMOTE ? refer(view) : ret;
 }

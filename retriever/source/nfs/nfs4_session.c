@@ -16,7 +16,7 @@ int nfs4_status(uint32_t status)
 	case NFS4ERR_FHEXPIRED:
 		return -ESTALE;
 	case NFS4ERR_WRONGSEC:
-		return -EACCES;
+		return -ENOKEY;
 	case NFS4ERR_MOVED:
 		return -EREMOTE;
 	case NFS4ERR_MINOR_VERS_MISMATCH:

@@ -31,8 +31,10 @@ enum nfs4_op {
 	OP_READ = 25,
 	OP_READDIR = 26,
 	OP_READLINK = 27,
+	OP_SECINFO = 33,
 	OP_EXCHANGE_ID = 42,
 	OP_CREATE_SESSION = 43,
+	OP_SECINFO_NO_NAME = 52,
 	OP_SEQUENCE = 53,
 	OP_RECLAIM_COMPLETE = 58,
 	OP_GETXATTR = 72,
@@ -85,7 +87,8 @@ struct nfs4_session {
 	uint32_t sequence[NFS4_SLOTS_MAX];
 };
 
-/* 0 or the negative status for an nfsstat4; -EREMOTE where another server has the object. */
+/* 0 or the negative status for an nfsstat4; -EREMOTE where another server has the object, -ENOKEY
+ * where it is told by another security flavour. */
 int nfs4_status(uint32_t status);
 
 /* A new session, as of a client that has just started. */

@@ -205,6 +205,6 @@ int nfs4_xattr_decode(struct nfs4_session *session, unsigned slot, struct backen
 	int ret = nfs4_get_start(session, slot, false, rpc, in);
 
 	if (ret != 0)
-		return ret;
+		return ret == -ENOKEY ? -EACCES : ret;
 	return steps->listed ? decode_value(req, in) : decode_list(req, in);
 }

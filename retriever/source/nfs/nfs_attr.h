@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "nfs_url.h"
 #include "nfs_xdr.h"
 #include "source/source.h"
 
@@ -35,6 +36,9 @@ struct nfs_view {
 	struct nfs4_owners *owners;
 	atomic_bool opens;    /* without an OPEN nothing can be read here */
 	atomic_bool referred; /* that there are objects on other servers was said */
+	enum nfs_sec sec;     /* that is spoken */
+	_Atomic(const char *)
+		wants; /* nfs4_get_secinfo(), of the first object that wants another */
 };
 
 /* 0 or the negative status for an nfsstat3. */

@@ -59,6 +59,16 @@ static void fails(const char *version, const char *line)
 	g_clear_error(&error);
 }
 
+static void fails_locked(const char *line)
+{
+	g_autofree char *url = g_strdup_printf("nfs://127.0.0.1:%u/x/locked?version=4", fake->port);
+	const struct backend_config config = {.url = url};
+
+	ck_assert_ptr_null(backend_nfs_ops.open(&config, &root, &attr, &error));
+	ck_assert_msg(strstr(error->message, line), "%s", error->message);
+	g_clear_error(&error);
+}
+
 START_TEST(versions_are_found)
 {
 	opens("4.2", NULL);
@@ -80,6 +90,7 @@ START_TEST(refusals_say_what_to_do)
 	fails("4.2", "does not let this host in");
 	tree.first_handle = 10016;
 	fails("4.2", "AUTH_SYS");
+	ck_assert_uint_eq(tree.asked, 0); /* not even that is let in */
 	tree.first_handle = 2;
 	fails("4.2", "has no directory /x");
 	tree.first_handle = 10019;
@@ -89,6 +100,16 @@ START_TEST(refusals_say_what_to_do)
 	tree.first_handle = 0;
 	tree.supported[1] &= ~(1u << 4);
 	fails("4.2", "does not tell owners");
+}
+END_TEST
+
+START_TEST(flavours_are_told)
+{
+	tree.service = 3;
+	fails_locked("for /x/locked the old server wants krb5p: set sec=krb5p");
+	ck_assert_uint_eq(tree.asked, 1);
+	tree.service = -1;
+	fails_locked("AUTH_SYS");
 }
 END_TEST
 
@@ -133,6 +154,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, versions_are_found);
 	tcase_add_test(tcase, refusals_say_what_to_do);
+	tcase_add_test(tcase, flavours_are_told);
 	tcase_add_test(tcase, delays_are_waited_for);
 	tcase_add_test(tcase, idle_sessions_are_kept);
 	suite_add_tcase(suite, tcase);

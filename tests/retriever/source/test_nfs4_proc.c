@@ -85,16 +85,6 @@ START_TEST(objects_are_found_and_told)
 }
 END_TEST
 
-/* Servers refuse a compound of more operations than were agreed upon. */
-START_TEST(long_ways_are_walked_in_pieces)
-{
-	struct source_attr attr;
-
-	ck_assert_int_eq(get_attr(backend, by_path("1/2/3/4/5/6/7/8/9/10/11/12/file"), &attr), 0);
-	ck_assert_uint_eq(attr.fileid, 102);
-}
-END_TEST
-
 START_TEST(listings_come_in_pieces)
 {
 	struct backend_request req = {.op = BACKEND_READDIR, .object = root, .names_only = _i};
@@ -289,7 +279,6 @@ int main(void)
 	g_log_set_default_handler(plain_log, NULL);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, objects_are_found_and_told);
-	tcase_add_test(tcase, long_ways_are_walked_in_pieces);
 	tcase_add_loop_test(tcase, listings_come_in_pieces, 0, 2);
 	tcase_add_test(tcase, referrals_are_no_names);
 	tcase_add_test(tcase, nothing_is_opened_without_need);

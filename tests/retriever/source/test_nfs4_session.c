@@ -26,7 +26,7 @@ START_TEST(statuses_are_told_apart)
 		{10008, -EAGAIN},
 		{10013, -EAGAIN},
 		{10014, -ESTALE},
-		{10016, -EACCES},
+		{10016, -ENOKEY},
 		{10018, -EAGAIN},
 		{10019, -EREMOTE},
 		{10021, -ENOTSUP},
