@@ -167,6 +167,7 @@ struct backend_request {
 	uint64_t offset;
 	uint32_t count;
 	const struct source_attr *listed; /* the file as it was seen before */
+	bool holes; /* READ: zeros may come for what the old server says is a hole */
 	bool names_only;
 	bool with_acl; /* GETATTR of NFS version 4, by nfs_gather.h: -> xattrs, too */
 	/* in and out, READDIR */

@@ -99,6 +99,7 @@ static int plan(struct object *object, uint64_t start, uint64_t end, enum backen
 			t->req.trace = trace_current();
 			t->req.offset = t->start;
 			t->req.count = t->end - t->start;
+			t->req.holes = true;
 			t->req.done = read_done;
 			t->req.user = t;
 			t->next = *list;

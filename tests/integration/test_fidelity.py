@@ -19,6 +19,7 @@ ACCESS, DEFAULT = 'system.posix_acl_access', 'system.posix_acl_default'
 USER_OBJ, USER, GROUP_OBJ, GROUP, MASK, OTHER = 1, 2, 4, 8, 16, 32
 NOBODY = 0xffffffff
 BOB = 1001
+DEEP = '/1/2/3/4/5/6/7'
 WORDS = (b'comment', b'user.user', b'\xc3\xa4', b'a b=c', b'x' * 200)
 
 
@@ -135,6 +136,12 @@ def migrate(args, source):
     return lines
 
 
+def received(interface):
+    with open('/proc/net/dev') as devices:
+        return next(int(line.split(':')[1].split()[0]) for line in devices
+                    if line.strip().startswith(interface + ':'))
+
+
 def check(old, lost):
     """lost: names below the root whose ACLs are not expected."""
     found, acls, users = differences(old, NEW, lost)
@@ -172,12 +179,24 @@ def of_mode(path):
 
 @case(guest=True)
 def over_nfs_version_4(args):
-    """The kernel's server makes NFSv4 ACLs of its POSIX ACLs: they come back, what they grant."""
-    old = knfsd.KernelServer(lambda root: dressed(root, args.random)).start()
-    lines = migrate(args, f'nfs://{old.address}/?version=4.2')     # the export is the server's root
+    """The kernel's server makes NFSv4 ACLs of its POSIX ACLs: they come back, what they grant.  A
+    long way leads there, and holes are not read."""
+    def fill(root):
+        os.makedirs(root + DEEP)
+        dressed(root + DEEP, args.random)
+        with open(root + DEEP + '/holes', 'wb') as out:
+            out.truncate(300 << 20)
+            for at in 0, (100 << 20) + 5000:
+                os.pwrite(out.fileno(), os.urandom(1 << 20), at)
+    old = knfsd.KernelServer(fill).start()
+    before = received(old.guest.interface)
+    lines = migrate(args, f'nfs://{old.address}{DEEP}?version=4.2')    # the export is the server's root
+    came = received(old.guest.interface) - before
     old.stop()
+    expect(came < 100 << 20, f'{came} bytes were received: holes among them')
     acls = 0
-    with old.mounted('ro,noload') as root:
+    with old.mounted('ro,noload') as top:
+        root = top + DEEP
         no_differences(tree.compare(root, NEW))
         for path in tree.every(root):
             name = os.path.relpath(os.fsencode(path), os.fsencode(root))

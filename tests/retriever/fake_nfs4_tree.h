@@ -28,7 +28,11 @@ struct fake4_tree {
 	uint32_t first_handle; /* the root's PUTROOTFH's status */
 	int service;	       /* of GSS, that SECINFO tells; 0: AUTH_SYS, -1: it fails */
 	atomic_uint asked;     /* SECINFO, or SECINFO_NO_NAME */
-	atomic_uint opens, closes, roots;
+	uint64_t size, used;   /* of "file" */
+	uint32_t seek;	       /* SEEK's status */
+	bool seek_eof;	       /* there are no data ... */
+	uint64_t seek_data;    /* ... but there */
+	atomic_uint opens, closes, roots, seeks, reads;
 };
 
 /* The current file handle of a call in the making: calls of one connection come one by one, and
@@ -90,8 +94,10 @@ static inline void tree_value(struct xdr_out *out, const struct fake4_tree *tree
 		xdr_put_u32(out, dir ? 2 : object == TREE_LINK ? 5 : 1);
 		break;
 	case 4:
+		xdr_put_u64(out, dir ? 4096 : tree->size);
+		break;
 	case 45:
-		xdr_put_u64(out, dir ? 4096 : 100);
+		xdr_put_u64(out, dir ? 4096 : tree->used);
 		break;
 	case 8:
 		xdr_put_u64(out, 3);
@@ -206,12 +212,25 @@ static inline uint32_t tree_open(struct fake_call *call, struct fake4_tree *tree
 	return 0;
 }
 
-static inline uint32_t tree_read(struct fake_call *call, const struct fake4_tree *tree)
+static inline uint32_t tree_seek(struct fake_call *call, struct fake4_tree *tree)
+{
+	xdr_skip(&call->args, 16 + 8);
+	ck_assert_uint_eq(xdr_get_u32(&call->args), 0); /* data */
+	atomic_fetch_add(&tree->seeks, 1);
+	if (fake4_op(call, 69, tree->seek))
+		return tree->seek;
+	xdr_put_u32(&call->out, tree->seek_eof);
+	xdr_put_u64(&call->out, tree->seek_data);
+	return 0;
+}
+
+static inline uint32_t tree_read(struct fake_call *call, struct fake4_tree *tree)
 {
 	bool current = xdr_get_u32(&call->args) == 1;
 	uint32_t status = current && tree_opened ? tree->opened : tree->anonymous;
 
 	ck_assert(current == tree_opened);
+	atomic_fetch_add(&tree->reads, 1);
 	xdr_skip(&call->args, 12 + 12);
 	if (fake4_op(call, 25, status))
 		return status;
@@ -336,6 +355,9 @@ static inline bool tree_op(struct fake_call *call, struct fake4 *fake4, uint32_t
 	case 52:
 		*status = tree_secinfo(call, tree, op);
 		return true;
+	case 69:
+		*status = tree_seek(call, tree);
+		return true;
 	case 53: /* a new compound */
 		tree_opened = false;
 		return false;
@@ -348,6 +370,8 @@ static inline void tree_init(struct fake4_tree *tree, struct fake4 *fake4)
 {
 	*tree = (struct fake4_tree){.supported = {TREE_SUPPORTED0, TREE_SUPPORTED1, 1u << 18},
 				    .owner = "1000",
+				    .size = 100,
+				    .used = 100,
 				    .lease = 60};
 	fake4->tree = tree_op;
 	fake4->tree_data = tree;

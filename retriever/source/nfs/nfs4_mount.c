@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "nfs4_holes.h"
 #include "nfs4_owner.h"
 #include "nfs4_proc.h"
 #include "nfs_net.h"
@@ -126,6 +127,8 @@ static int take_about(struct nfs_mounting *m, const struct nfs4_session *session
 	nfs4_mask_wanted(view->attrs, about->supported);
 	view->max_read = server->max_read = largest_read(session, about);
 	view->max_entries = MIN(NFS_DIR_MAX, session->max_reply - NFS4_REPLY_ROOM);
+	if (view->minor >= 2 && !view->holes)
+		view->holes = nfs4_holes_new();
 	server->no_acl = server->url.no_acl ? "aclport=0 leaves them out"
 			 : !nfs4_mask_has(about->supported, FATTR4_ACL)
 				 ? "the old server does not tell them (NFS version 4)"

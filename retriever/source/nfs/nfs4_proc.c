@@ -3,10 +3,12 @@
 
 #include <errno.h>
 
+#include "nfs4_holes.h"
 #include "nfs4_walk.h"
 #include "source/refused.h"
 
-enum read_step { READ_ANONYMOUS, READ_OPENED, READ_TO_CLOSE };
+/* READ_HOLE: all there is behind the offset. */
+enum read_step { READ_ANONYMOUS, READ_SEEK, READ_HOLE, READ_OPENED, READ_TO_CLOSE };
 
 /* What a request has come to, in req->backend_data. */
 struct steps {
@@ -15,6 +17,13 @@ struct steps {
 	uint8_t stateid[NFS4_STATEID_LEN]; /* to be closed, and then ... */
 	int status;			   /* ... the request's status */
 };
+
+static bool asks_for_hole(const struct nfs_view *view, const struct backend_request *req)
+{
+	return req->op == BACKEND_READ && req->holes && req->count >= NFS4_HOLE_MIN &&
+	       !atomic_load(&view->no_seek) &&
+	       nfs4_holes_likely(view->holes, req->object.handle, req->object.handle_len);
+}
 
 int nfs4_request_begin(const struct nfs_view *view, struct backend_request *req)
 {
@@ -26,7 +35,9 @@ int nfs4_request_begin(const struct nfs_view *view, struct backend_request *req)
 		return ret;
 	steps = g_new0(struct steps, 1);
 	nfs4_walk_begin(&steps->walk, view, &req->object);
-	steps->read = atomic_load(&view->opens) ? READ_OPENED : READ_ANONYMOUS;
+	steps->read = atomic_load(&view->opens)	 ? READ_OPENED
+		      : asks_for_hole(view, req) ? READ_SEEK
+						 : READ_ANONYMOUS;
 	req->backend_data = steps;
 	return 0;
 }
@@ -91,6 +102,29 @@ static void put_read(const struct nfs_view *view, const struct nfs4_session *ses
 	nfs4_put_getattr(out, view);
 }
 
+static void put_read_step(const struct nfs_view *view, const struct nfs4_session *session,
+			  unsigned slot, const struct backend_request *req, struct xdr_out *out)
+{
+	const struct steps *steps = req->backend_data;
+
+	switch (steps->read) {
+	case READ_SEEK:
+		nfs4_put_seek(out, req->offset);
+		nfs4_put_getattr(out, view);
+		break;
+	case READ_HOLE:
+		nfs4_put_getattr(out, view);
+		break;
+	case READ_TO_CLOSE:
+		xdr_put_u32(out, OP_CLOSE);
+		xdr_put_u32(out, 0);
+		nfs4_put_fixed(out, steps->stateid, sizeof(steps->stateid));
+		break;
+	default:
+		put_read(view, session, slot, req, out);
+	}
+}
+
 static void put_readdir(const struct nfs_view *view, const struct backend_request *req,
 			struct xdr_out *out)
 {
@@ -116,8 +150,6 @@ static void put_readdir(const struct nfs_view *view, const struct backend_reques
 static void put_operation(const struct nfs_view *view, const struct nfs4_session *session,
 			  unsigned slot, const struct backend_request *req, struct xdr_out *out)
 {
-	const struct steps *steps = req->backend_data;
-
 	switch (req->op) {
 	case BACKEND_LOOKUP:
 		xdr_put_u32(out, OP_LOOKUP);
@@ -126,13 +158,7 @@ static void put_operation(const struct nfs_view *view, const struct nfs4_session
 		nfs4_put_getattr(out, view);
 		break;
 	case BACKEND_READ:
-		if (steps->read != READ_TO_CLOSE) {
-			put_read(view, session, slot, req, out);
-			break;
-		}
-		xdr_put_u32(out, OP_CLOSE);
-		xdr_put_u32(out, 0);
-		nfs4_put_fixed(out, steps->stateid, sizeof(steps->stateid));
+		put_read_step(view, session, slot, req, out);
 		break;
 	case BACKEND_READDIR:
 		put_readdir(view, req, out);
@@ -159,7 +185,9 @@ static uint32_t count_operations(const struct backend_request *req)
 	case BACKEND_LOOKUP:
 		return 3;
 	case BACKEND_READ:
-		return steps->read == READ_ANONYMOUS ? 2 : steps->read == READ_OPENED ? 4 : 1;
+		return steps->read == READ_OPENED				   ? 4
+		       : steps->read == READ_ANONYMOUS || steps->read == READ_SEEK ? 2
+										   : 1;
 	case BACKEND_READDIR:
 		return 2;
 	default:
@@ -202,6 +230,7 @@ static int get_attr(const struct nfs_view *view, struct backend_request *req, st
 	if (ret < 0)
 		return req->with_acl ? lose_acl(req, ret) : ret;
 	req->has_attr = true;
+	nfs4_holes_seen(view->holes, steps->walk.at.bytes, steps->walk.at.len, &req->attr);
 	if (steps->walk.path) {
 		req->handle_len = steps->walk.at.len;
 		memcpy(req->handle, steps->walk.at.bytes, req->handle_len);
@@ -229,6 +258,7 @@ static int get_lookup(const struct nfs_view *view, struct backend_request *req, 
 	if (ret < 0)
 		return ret;
 	req->has_attr = true;
+	nfs4_holes_seen(view->holes, found.bytes, found.len, &req->attr);
 	req->handle_len = found.len;
 	memcpy(req->handle, found.bytes, found.len);
 	return 0;
@@ -266,6 +296,18 @@ static int read_status(uint32_t status, int ret)
 	return status == NFS4ERR_LOCKED || status == NFS4ERR_SHARE_DENIED ? -EBUSY : ret;
 }
 
+/* Zeros at the end of what came: there may be a hole. */
+static void look_for_hole(const struct nfs_view *view, const struct backend_request *req)
+{
+	const struct nfs_handle *at = &((struct steps *)req->backend_data)->walk.at;
+	uint32_t n = req->data_len;
+
+	if (req->has_attr && n >= NFS4_HOLE_MIN && req->data[n - 1] == 0 &&
+	    memcmp(req->data + n - NFS4_HOLE_MIN, req->data + n - NFS4_HOLE_MIN + 1,
+		   NFS4_HOLE_MIN - 1) == 0)
+		nfs4_holes_seen(view->holes, at->bytes, at->len, &req->attr);
+}
+
 static int get_data(const struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
 	const struct steps *steps = req->backend_data;
@@ -278,6 +320,7 @@ static int get_data(const struct nfs_view *view, struct backend_request *req, st
 	if (steps->read == READ_OPENED && nfs4_get_op(in, OP_CLOSE, &status) == 0)
 		xdr_skip(in, NFS4_STATEID_LEN);
 	get_attr_beside(view, req, in);
+	look_for_hole(view, req);
 	return nfs_end_read(req, asked);
 }
 
@@ -320,6 +363,38 @@ static int get_read(struct nfs_view *view, struct backend_request *req, struct x
 	return NFS_CALL_AGAIN;
 }
 
+/* Statuses that every file will have. */
+static bool cannot_seek(int ret)
+{
+	return ret == -ENOTSUP || ret == -EBADMSG || ret == -EREMOTEIO;
+}
+
+static int get_hole(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+{
+	struct steps *steps = req->backend_data;
+	const struct nfs_handle *at = &steps->walk.at;
+	uint64_t data = NFS4_NO_DATA;
+	bool ended = false;
+	int ret = 0;
+
+	if (steps->read == READ_SEEK)
+		ret = nfs4_get_seek(in, req->offset, &data, &ended);
+	steps->read = ended ? READ_HOLE : READ_ANONYMOUS;
+	if (ret == -EAGAIN || ret == -ESTALE)
+		return ret;
+	if (ended)
+		return NFS_CALL_AGAIN;
+	if (ret == 0) {
+		get_attr_beside(view, req, in);
+		if (nfs4_give_hole(req, data, read_count(view, req)))
+			return 0;
+		nfs4_holes_none(view->holes, at->bytes, at->len, &req->attr);
+	} else if (cannot_seek(ret)) {
+		atomic_store(&view->no_seek, true);
+	}
+	return NFS_CALL_AGAIN;
+}
+
 static int get_readlink(struct backend_request *req, struct xdr_in *in)
 {
 	uint32_t status;
@@ -344,6 +419,8 @@ static void add_entry(const struct nfs_view *view, struct backend_request *req, 
 		entry.handle_len = attrs->handle.len;
 		memcpy(entry.handle, attrs->handle.bytes, attrs->handle.len);
 	}
+	if (entry.has_attr)
+		nfs4_holes_seen(view->holes, entry.handle, entry.handle_len, &entry.attr);
 	if (attrs && !entry.has_attr)
 		entry.attr = (struct source_attr){
 			.fileid = backend_fileid(attrs->attr.fileid, attrs->fs, view->root_fs)};
@@ -398,7 +475,10 @@ static int get_operation(struct nfs_view *view, struct backend_request *req, str
 	case BACKEND_LOOKUP:
 		return get_lookup(view, req, in);
 	case BACKEND_READ:
-		return steps->read == READ_TO_CLOSE ? get_closed(req) : get_read(view, req, in);
+		return steps->read == READ_TO_CLOSE ? get_closed(req)
+		       : steps->read == READ_SEEK || steps->read == READ_HOLE
+			       ? get_hole(view, req, in)
+			       : get_read(view, req, in);
 	case BACKEND_READDIR:
 		return get_readdir(view, req, in);
 	case BACKEND_READLINK:

@@ -34,9 +34,11 @@ struct nfs_view {
 	/* Attributes that are asked for: what is wanted and the server has. */
 	uint32_t attrs[NFS4_MASK_WORDS];
 	struct nfs4_owners *owners;
-	atomic_bool opens;    /* without an OPEN nothing can be read here */
-	atomic_bool referred; /* that there are objects on other servers was said */
-	enum nfs_sec sec;     /* that is spoken */
+	struct nfs4_holes *holes; /* NULL: they are not asked for */
+	atomic_bool no_seek;	  /* nor any more */
+	atomic_bool opens;	  /* without an OPEN nothing can be read here */
+	atomic_bool referred;	  /* that there are objects on other servers was said */
+	enum nfs_sec sec;	  /* that is spoken */
 	_Atomic(const char *)
 		wants; /* nfs4_get_secinfo(), of the first object that wants another */
 };

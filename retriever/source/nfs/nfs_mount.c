@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netdb.h>
 
+#include "nfs4_holes.h"
 #include "nfs4_mount.h"
 #include "nfs4_owner.h"
 #include "nfs4_xattr.h"
@@ -575,6 +576,7 @@ void nfs_server_clear(struct nfs_server *server)
 	nfs_tls_clear(&server->tls);
 	nfs_complaint_clear(&server->complaint);
 	g_clear_pointer(&server->view.owners, nfs4_owners_free);
+	g_clear_pointer(&server->view.holes, nfs4_holes_free);
 	nfs_url_clear(&server->url);
 	g_clear_pointer(&server->addresses, g_free);
 }
