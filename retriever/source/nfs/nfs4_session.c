@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #define SESSION_ID_BYTES 16
+#define RECLAIM_NEEDED	 0x100u /* SEQ4_STATUS_RESTART_RECLAIM_NEEDED */
 #define MAX_REQUEST	 4096u
 #define MAX_CACHED	 1024u
 
@@ -86,6 +87,7 @@ void nfs4_reset(struct nfs4_session *session)
 
 	session->state = NFS4_NO_CLIENT;
 	session->slots = 0;
+	session->settled = false;
 	/* The same client, started anew: the server drops what it had of it. */
 	fill_random(session->verifier, sizeof(session->verifier));
 	if (memcmp(session->owner, none, sizeof(none)) == 0)
@@ -190,6 +192,7 @@ static int get_sequence(struct nfs4_session *session, unsigned slot, struct xdr_
 {
 	uint32_t status;
 	int ret = nfs4_get_op(in, OP_SEQUENCE, &status);
+	bool reclaim;
 
 	switch (status) {
 	case NFS4ERR_REQ_TOO_BIG:
@@ -202,9 +205,16 @@ static int get_sequence(struct nfs4_session *session, unsigned slot, struct xdr_
 		return ret;
 	if (ret < 0)
 		return NFS_CALL_RESET;
-	xdr_skip(in, SESSION_ID_BYTES + 5 * 4);
+	xdr_skip(in, SESSION_ID_BYTES + 4 * 4);
+	reclaim = xdr_get_u32(in) & RECLAIM_NEEDED;
 	session->sequence[slot]++;
-	return in->bad ? -EBADMSG : 0;
+	if (in->bad)
+		return -EBADMSG;
+	/* once: a server may say it whatever is done */
+	if (reclaim && session->settled)
+		return NFS_CALL_RESET;
+	session->settled |= !reclaim && session->state == NFS4_READY;
+	return 0;
 }
 
 static int get_reclaimed(struct nfs4_session *session, struct xdr_in *in)

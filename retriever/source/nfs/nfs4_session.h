@@ -7,8 +7,10 @@
  * after it broke: then nothing has to be agreed upon between connections, one that the server
  * forgets costs no other one its requests, and servers without trunking have several, too.  They
  * hold no state from one call to the next, so that nothing is lost with them: when the server
- * forgot them (BADSESSION, STALE_CLIENTID, DEADSESSION ...), the connection begins again.  For the
- * same reason the status flags of SEQUENCE, all about state, tell nothing that has to be acted on.
+ * forgot them (BADSESSION, STALE_CLIENTID, DEADSESSION ...), the connection begins again.  It does
+ * so, too, when SEQUENCE says that the server started anew below the session (section 18.46.3:
+ * RESTART_RECLAIM_NEEDED), for nothing is opened until that is answered.  Its other flags are about
+ * state, callbacks and layouts, of which there are none, and ask for nothing.
  */
 #ifndef NFS4_SESSION_H
 #define NFS4_SESSION_H
@@ -81,6 +83,7 @@ struct nfs4_session {
 	enum nfs4_state state;
 	uint32_t minor; /* version; constant */
 	bool opens;	/* files will be opened; constant */
+	bool settled;	/* a call said that nothing has to be reclaimed */
 	uint8_t verifier[8], owner[16], id[16];
 	uint64_t client;
 	uint32_t create_sequence;

@@ -97,11 +97,15 @@ static void create(uint32_t slots)
 	xdr_put_u32(&out, slots);
 }
 
+static uint32_t flags; /* of SEQUENCE */
+
 static void put_sequence(uint32_t status)
 {
 	put_op(OP_SEQUENCE, status);
-	if (status == 0)
-		put_zeros(9);
+	if (status != 0)
+		return;
+	put_zeros(8);
+	xdr_put_u32(&out, flags);
 }
 
 static void ready(void)
@@ -220,6 +224,27 @@ START_TEST(sessions_end_in_many_ways)
 }
 END_TEST
 
+/* What was lost is nothing of ours, but for files that cannot be opened before that is said. */
+START_TEST(flags_ask_for_little)
+{
+	flags = 0x100; /* until RECLAIM_COMPLETE is */
+	ready();
+	flags = 0xffffffff & ~0x100u;
+	ck_assert_int_eq(start(0, 0), 0);
+	flags = 0x100;
+	ck_assert_int_eq(start(0, 0), NFS_CALL_RESET);
+	/* a server that says it always */
+	for (unsigned i = 0; i < 2; i++) {
+		nfs4_reset(&session);
+		flags = i ? 0x100 : 0;
+		ready();
+		flags = 0x100;
+		ck_assert_int_eq(start(0, 0), 0);
+		ck_assert_int_eq(start(0, 0), 0);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("nfs4_session");
@@ -231,6 +256,7 @@ int main(void)
 	tcase_add_test(tcase, slots_have_their_limits);
 	tcase_add_test(tcase, what_is_not_spoken_is_refused);
 	tcase_add_test(tcase, sessions_end_in_many_ways);
+	tcase_add_test(tcase, flags_ask_for_little);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
