@@ -158,7 +158,7 @@ struct fake_gss {
 	enum fake_action (*hook)(struct fake_call *call); /* of calls with a context; or NULL */
 	/* what happens to the nth of them, counted from 1 over all connections; 0: to none */
 	unsigned forget, forge;
-	atomic_uint contexts, calls;
+	atomic_uint contexts, calls, destroyed;
 };
 
 static inline struct fake_gss fake_gss_of(enum nfs_sec sec)
@@ -316,6 +316,13 @@ static inline enum fake_action fake_gss_serve(struct fake_call *call)
 	ck_assert(len == strlen(FAKE_HANDLE) && memcmp(handle, FAKE_HANDLE, len) == 0);
 	fake_mic(call->header, call->header_len, mic);
 	ck_assert(call->verifier_len == FAKE_MIC && memcmp(call->verifier, mic, FAKE_MIC) == 0);
+	if (procedure == NFS_GSS_DESTROY) {
+		ck_assert_uint_eq(call->procedure, 0);
+		ck_assert_ptr_eq(call->args.p, call->args.end);
+		atomic_fetch_add(&gss->destroyed, 1);
+		fake_gss_header(call, sequence, true);
+		return FAKE_REPLY;
+	}
 	return fake_gss_data(gss, call, sequence);
 }
 

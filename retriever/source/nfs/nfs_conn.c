@@ -219,7 +219,6 @@ static void drop_connection(struct nfs_conn *conn)
 	nfs_dialog_end(&conn->dialog, &conn->probe);
 	conn->tx_start = conn->tx_end = 0;
 	rpc_stream_reset(&conn->stream);
-	g_clear_pointer(&conn->auth.gss, nfs_gss_free);
 	if (conn->state == CONN_UP) {
 		conn->down_since = now;
 		if (now - conn->state_since >= STABLE)
@@ -239,6 +238,7 @@ static void start_connecting(struct nfs_conn *conn)
 	if (conn->failures > 0 && conn->failures % ASK_PORT_EVERY == 0)
 		nfs_reach_ask_port(server, conn->service, conn->wake_fd);
 	conn->at_once = false;
+	nfs_reach_end_context(server, conn->service, conn->address, &conn->auth.gss);
 	conn->address = (atomic_load(&server->address) + conn->failures) % server->n_addresses;
 	if (nfs_reach_connect(server, conn->service, conn->address, conn->wake_fd, &conn->link,
 			      &conn->auth.gss))
@@ -535,6 +535,7 @@ static void *conn_thread(void *user)
 			send_calls(conn);
 	}
 	cancel_all(conn);
+	nfs_reach_end_context(conn->server, conn->service, conn->address, &conn->auth.gss);
 	return NULL;
 }
 

@@ -238,3 +238,32 @@ int nfs_context_make(struct nfs_server *server, const struct nfs_address *addres
 	gss_release_name(&minor, &h.target);
 	return ret;
 }
+
+void nfs_context_end(const struct nfs_server *server, const struct nfs_address *address,
+		     unsigned port, uint32_t program, uint32_t version, struct nfs_gss *gss)
+{
+	const struct rpc_auth auth = {.gss = gss};
+	const gint64 now = g_get_monotonic_time();
+	g_autofree char *why = NULL;
+	const struct nfs_call call = {
+		.address = address,
+		.auth = &auth,
+		.port = port,
+		.program = program,
+		.version = version,
+		.procedure = NULLPROC,
+		.deadline = now + G_USEC_PER_SEC,
+		.cancel_fd = -1,
+		.tls = nfs_server_tls(server),
+		.why = &why,
+	};
+	uint8_t *memory = NULL;
+	struct xdr_in in;
+
+	if (!nfs_gss_is_worn(gss, now)) {
+		nfs_gss_end(gss);
+		nfs_call(&call, &in, &memory);
+	}
+	g_free(memory);
+	nfs_gss_free(gss);
+}

@@ -13,5 +13,11 @@
 int nfs_context_make(struct nfs_server *server, const struct nfs_address *address, unsigned port,
 		     uint32_t program, uint32_t version, gint64 deadline, int cancel_fd,
 		     struct nfs_gss **gss, char **why);
+/*
+ * Tells that program of the server to forget it, and frees it.  One that is about to end is not
+ * worth a call.  Waits up to a second; what comes of it is of no matter.
+ */
+void nfs_context_end(const struct nfs_server *server, const struct nfs_address *address,
+		     unsigned port, uint32_t program, uint32_t version, struct nfs_gss *gss);
 
 #endif

@@ -12,6 +12,7 @@ struct nfs_gss {
 	uint8_t handle[NFS_GSS_HANDLE];
 	uint32_t handle_len, window;
 	int64_t until;
+	bool ends;
 	uint32_t sequence;
 	uint8_t *body;			   /* of the call that is made */
 	uint32_t sequences[NFS_GSS_CALLS]; /* of calls, by their xid */
@@ -70,6 +71,17 @@ bool nfs_gss_is_worn(const struct nfs_gss *gss, int64_t now)
 	return now >= gss->until || gss->sequence >= SEQUENCE_MAX;
 }
 
+void nfs_gss_end(struct nfs_gss *gss)
+{
+	gss->ends = true;
+}
+
+/* Whether arguments and results are wrapped. */
+static bool wraps(const struct nfs_gss *gss)
+{
+	return gss->sec != NFS_SEC_KRB5 && !gss->ends;
+}
+
 /* ---- calls ---- */
 
 void nfs_gss_put_credential(struct xdr_out *out, enum nfs_gss_procedure procedure,
@@ -104,11 +116,11 @@ void nfs_gss_begin(struct nfs_gss *gss, uint32_t xid, const uint8_t *header, str
 	gss->sequences[xid % NFS_GSS_CALLS] = gss->sequence;
 	gss->last[gss->sequence % gss->window].sequence = gss->sequence;
 	gss->last[gss->sequence % gss->window].sent = g_get_monotonic_time();
-	nfs_gss_put_credential(out, NFS_GSS_DATA, gss->sequence, gss->sec, gss->handle,
-			       gss->handle_len);
+	nfs_gss_put_credential(out, gss->ends ? NFS_GSS_DESTROY : NFS_GSS_DATA, gss->sequence,
+			       gss->sec, gss->handle, gss->handle_len);
 	xdr_put_u32(out, RPCSEC_GSS_FLAVOR);
 	put_mic(gss, header, (size_t)(out->p - 4 - header), out);
-	if (gss->sec == NFS_SEC_KRB5)
+	if (!wraps(gss))
 		return;
 	gss->body = out->p;
 	xdr_put_u32(out, 0); /* the length, once it is known */
@@ -139,7 +151,7 @@ void nfs_gss_finish(struct nfs_gss *gss, struct xdr_out *out)
 	struct xdr_out length;
 	size_t len;
 
-	if (gss->sec == NFS_SEC_KRB5 || out->bad)
+	if (!wraps(gss) || out->bad)
 		return;
 	len = (size_t)(out->p - gss->body - 4);
 	if (gss->sec == NFS_SEC_KRB5P) {
@@ -209,7 +221,7 @@ int nfs_gss_open(struct nfs_gss *gss, uint32_t xid, const uint8_t *verifier, uin
 
 	if (!nfs_gss_is_signed(gss->context, sequence, verifier, len))
 		return -EKEYREJECTED;
-	if (status < 0 || gss->sec == NFS_SEC_KRB5) /* what failed has no result */
+	if (status < 0 || !wraps(gss)) /* what failed has no result */
 		return status;
 	if (!(gss->sec == NFS_SEC_KRB5I ? open_integrity(gss, in) : open_privacy(gss, in)) ||
 	    xdr_get_u32(in) != sequence || in->bad)

@@ -26,7 +26,7 @@
 #define NFS_GSS_LOOKED	  G_USEC_PER_SEC /* us until a call was looked at */
 #define NFS_GSS_CALLS	  1024u		 /* what xids of calls under way differ modulo */
 
-enum nfs_gss_procedure { NFS_GSS_DATA, NFS_GSS_INIT, NFS_GSS_CONTINUE };
+enum nfs_gss_procedure { NFS_GSS_DATA, NFS_GSS_INIT, NFS_GSS_CONTINUE, NFS_GSS_DESTROY };
 
 struct nfs_gss;
 /*
@@ -45,6 +45,10 @@ bool nfs_gss_has_room(const struct nfs_gss *gss);
 void nfs_gss_answered(struct nfs_gss *gss, uint32_t xid);
 /* Whether it is time for another one. */
 bool nfs_gss_is_worn(const struct nfs_gss *gss, int64_t now);
+
+/* The next call, of NULL, is its last one: it tells the server to forget it (RFC 2203 section 5.4).
+ */
+void nfs_gss_end(struct nfs_gss *gss);
 
 /* A credential (RFC 2203 section 5.2.2 and 5.3.1). */
 void nfs_gss_put_credential(struct xdr_out *out, enum nfs_gss_procedure procedure,

@@ -5,6 +5,7 @@
 
 #include "nfs_context.h"
 #include "nfs_net.h"
+#include "nfs_reach.h"
 
 #define CALL_SECONDS 10
 #define PAUSE_US     (250 * 1000)
@@ -16,7 +17,11 @@ void nfs_mounting_init(struct nfs_mounting *m, struct nfs_server *server, gint64
 
 void nfs_mounting_clear(struct nfs_mounting *m)
 {
-	g_clear_pointer(&m->auth.gss, nfs_gss_free);
+	struct nfs_server *server = m->server;
+
+	if (server->n_addresses > 0)
+		nfs_reach_end_context(server, &server->nfs, atomic_load(&server->address),
+				      &m->auth.gss);
 	g_clear_pointer(&m->why, g_free);
 }
 

@@ -55,6 +55,14 @@ bool nfs_reach_connect(struct nfs_server *server, struct nfs_service *service, s
 	return ret >= 0;
 }
 
+void nfs_reach_end_context(const struct nfs_server *server, struct nfs_service *service,
+			   size_t address, struct nfs_gss **gss)
+{
+	if (*gss)
+		nfs_context_end(server, &server->addresses[address], atomic_load(&service->port),
+				service->program, service->version, g_steal_pointer(gss));
+}
+
 void nfs_reach_ended(struct nfs_server *server, const struct nfs_link *link, int err)
 {
 	g_autofree char *why = NULL;

@@ -19,6 +19,9 @@ void nfs_reach_ask_port(const struct nfs_server *server, struct nfs_service *ser
  */
 bool nfs_reach_connect(struct nfs_server *server, struct nfs_service *service, size_t address,
 		       int cancel_fd, struct nfs_link *link, struct nfs_gss **gss);
+/* Does away with *gss, which may be NULL, and tells the server: waits up to a second. */
+void nfs_reach_end_context(const struct nfs_server *server, struct nfs_service *service,
+			   size_t address, struct nfs_gss **gss);
 /* The connection came to an end with that errno of nfs_link_receive(); 0: without one. */
 void nfs_reach_ended(struct nfs_server *server, const struct nfs_link *link, int err);
 

@@ -177,6 +177,29 @@ START_TEST(answers_are_signed_and_in_time)
 }
 END_TEST
 
+/* It is told to the server, which may answer or not, but where it is too late. */
+START_TEST(one_is_ended)
+{
+	struct nfs_gss *made;
+	char *why;
+
+	start((enum nfs_sec)_i);
+	ck_assert_int_eq(make(&made, &why, -1, 10000), 0);
+	nfs_context_end(&server, &address, fake->port, NFS_PROGRAM, NFS_VERSION, made);
+	ck_assert_uint_eq(gss.destroyed, 1);
+	ck_assert_int_eq(make(&made, &why, -1, 10000), 0);
+	fake->hook = never;
+	nfs_context_end(&server, &address, fake->port, NFS_PROGRAM, NFS_VERSION, made);
+	fake->hook = fake_gss_serve;
+	fake_gss_lifetime = 0;
+	ck_assert_int_eq(make(&made, &why, -1, 10000), 0);
+	while (!nfs_gss_is_worn(made, g_get_monotonic_time()))
+		g_usleep(10000);
+	nfs_context_end(&server, &address, fake->port, NFS_PROGRAM, NFS_VERSION, made);
+	ck_assert_uint_eq(gss.destroyed, 1);
+}
+END_TEST
+
 /* ---- connections ---- */
 
 static void passed(struct backend_request *req)
@@ -213,6 +236,7 @@ START_TEST(connections_have_one)
 	read_all(200);
 	ck_assert_uint_eq(gss.contexts, 1);
 	ck_assert_uint_eq(gss.calls, 201);
+	ck_assert_uint_eq(gss.destroyed, 1);
 }
 END_TEST
 
@@ -222,6 +246,7 @@ static void check_second_context(void)
 	read_all(10);
 	ck_assert_uint_eq(gss.contexts, 2);
 	ck_assert_uint_eq(gss.calls, 13);
+	ck_assert_uint_eq(gss.destroyed, 2);
 }
 
 START_TEST(what_it_forgot_is_asked_with_another)
@@ -290,6 +315,7 @@ int main(void)
 	tcase_add_test(tcase, a_second_log_on_begins_anew);
 	tcase_add_test(tcase, no_answer_but_the_right_one_is_taken);
 	tcase_add_test(tcase, answers_are_signed_and_in_time);
+	tcase_add_loop_test(tcase, one_is_ended, NFS_SEC_KRB5, NFS_SEC_KRB5P + 1);
 	tcase_add_loop_test(tcase, connections_have_one, NFS_SEC_KRB5, NFS_SEC_KRB5P + 1);
 	tcase_add_loop_test(tcase, what_it_forgot_is_asked_with_another, NFS_SEC_KRB5,
 			    NFS_SEC_KRB5P + 1);
