@@ -3,6 +3,7 @@
 """An old NFS server that lets in nobody without Kerberos: the whole way by every flavour and version,
 with keys and tickets that end, go and come back meanwhile; and every way in which they are of no use,
 each with one clear line."""
+import functools
 import os
 import shutil
 import sys
@@ -11,11 +12,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import kdc                                                              # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
-from sandbox import BASE, Failure, Host, sh, volume, wait_for     # noqa: E402
-from secured import (HOST, KEYTAB, SELF, SERVER_KEYTAB, WORDS, fill, krb5, on_the_wire, said,    # noqa: E402
-                     start)
+from sandbox import BASE, Failure, Host, sh, volume, wait_for           # noqa: E402
+from secured import (HOST, KEYTAB, SELF, SERVER_KEYTAB, WORDS, begin_again, breaks,     # noqa: E402
+                     comes_whole, fill, fill_all, goes_on, krb5, on_the_wire, refused, said, start)
 from servers import NEW, OLD, Ganesha, Migration                        # noqa: E402
-from smbsource import refusal                                           # noqa: E402
 from xdr import RpcError                                                # noqa: E402
 
 CCACHE = BASE + '/ccache'
@@ -46,26 +46,15 @@ def url(sec, version=3):
 @case()
 def every_flavour(args):
     """By version 3 and 4: all that is there comes, large files do in many pieces; krb5p hides it."""
-    def make(root):
-        fill(root)
-        with open(root + '/large', 'wb') as out:
-            out.write(os.urandom(20 << 20))
-        with open(root + '/secret', 'wb') as out:
-            out.write(WORDS)
-
-    _, old, migration = world(args, make)
+    _, old, migration = world(args, fill_all)
     for version in (3, 4.1, 4.2):
         for sec in ('krb5', 'krb5i', 'krb5p'):
             print(version, sec, flush=True)
             with on_the_wire(old.host, WORDS) as found:
                 crawler = start(migration, source=url(sec, version), nfs_keytab=KEYTAB)
-                same(crawler.wait(300), 0, 'exit status of the crawler')
-            same(migration.errors(), {}, 'errors')
-            no_differences(tree.compare(OLD, NEW))
+                comes_whole(migration, crawler)
             same(found[0] > 0, sec != 'krb5p', f'with {sec} the bytes are seen')
-            migration.retriever.stop()
-            sh('umount', NEW)
-            volume(NEW, '1G')
+            begin_again(migration)
 
 
 @case()
@@ -75,39 +64,26 @@ def keys_and_tickets_end_and_come_back(args):
     settings = {'source': url('krb5i'), 'bandwidth': '150K'}
     realm.admin(f'modprinc -maxlife 4s {SELF}')
     crawler = start(migration, nfs_keytab=KEYTAB, **settings)
-
-    def whole():
-        return int(migration.status()['files_whole'])
-
-    def goes_on():
-        before = whole()
-        wait_for('it goes on', lambda: whole() > before + 3, process=crawler)
-
-    def breaks(words, happen, mend):
-        """Contexts are made anew every some seconds."""
-        happen()
-        wait_for(f'it is said that {words!r}', lambda: said(words), process=crawler)
-        mend()
-        goes_on()
+    trouble = functools.partial(breaks, migration, crawler)     # contexts are made every some seconds
 
     for _ in range(4):          # longer than a ticket lives
-        goes_on()
+        goes_on(migration, crawler)
     same(said('ticket'), [], 'what is said of tickets')
-    breaks('is not there: write keys into it', lambda: shutil.move(KEYTAB, KEYTAB + '.away'),
-           lambda: shutil.move(KEYTAB + '.away', KEYTAB))
+    trouble('is not there: write keys into it', lambda: shutil.move(KEYTAB, KEYTAB + '.away'),
+            lambda: shutil.move(KEYTAB + '.away', KEYTAB))
     expect(said('connected again'), 'it is not said that all is well again')
-    breaks('can be read or changed by others', lambda: os.chmod(KEYTAB, 0o644),
-           lambda: os.chmod(KEYTAB, 0o600))
+    trouble('can be read or changed by others', lambda: os.chmod(KEYTAB, 0o644),
+            lambda: os.chmod(KEYTAB, 0o600))
     realm.stop()
-    breaks('Cannot contact any KDC', lambda: None, realm.start)
-    breaks('the old server refuses the ticket',
-           lambda: realm.new_keys(f'nfs/{HOST}', BASE + '/later'),
-           lambda: (shutil.copy(BASE + '/later', SERVER_KEYTAB), old.restart()))
-    breaks('put the present ones into the keytab',
-           lambda: realm.new_keys(SELF, BASE + '/own-later'),
-           lambda: shutil.copy(BASE + '/own-later', KEYTAB))
+    trouble('Cannot contact any KDC', lambda: None, realm.start)
+    trouble('the old server refuses the ticket',
+            lambda: realm.new_keys(f'nfs/{HOST}', BASE + '/later'),
+            lambda: (shutil.copy(BASE + '/later', SERVER_KEYTAB), old.restart()))
+    trouble('put the present ones into the keytab',
+            lambda: realm.new_keys(SELF, BASE + '/own-later'),
+            lambda: shutil.copy(BASE + '/own-later', KEYTAB))
     old.restart(9)
-    goes_on()
+    goes_on(migration, crawler)
     migration.retriever.stop()
 
     # of a ticket cache that somebody renews
@@ -119,13 +95,11 @@ def keys_and_tickets_end_and_come_back(args):
     expect(said('renew the tickets'), 'it is not said what to do')
     realm.admin(f'modprinc -maxlife 1h {SELF}')
     kdc.kinit(SELF, KEYTAB, CCACHE)
-    goes_on()
+    goes_on(migration, crawler)
     migration.retriever.stop()
     migration.configure(source=url('krb5i'), nfs_ccache=CCACHE)         # the rest at once
     migration.start_retriever()
-    same(crawler.wait(300), 0, 'exit status of the crawler')
-    same(migration.errors(), {}, 'errors')
-    no_differences(tree.compare(OLD, NEW))
+    comes_whole(migration, crawler)
 
 
 @case()
@@ -165,29 +139,26 @@ def what_is_wrong_is_said(args):
         os.chmod(root, 0o700)
     realm, old, migration = world(args, make, flavours='krb5i')
 
-    def refused(words, source=url('krb5i'), **settings):
-        migration.configure(source=source, **(settings or {'nfs_keytab': KEYTAB}))
-        line = refusal(migration)
-        print(line)
-        expect(words in line, f'{words!r} is not in {line!r}')
+    def refuses(words, source=url('krb5i'), **settings):
+        refused(migration, words, source=source, **(settings or {'nfs_keytab': KEYTAB}))
 
     for version, words in ((3, 'or write another one of sec='),
                            (4.2, 'for /export the old server wants krb5i: set sec=krb5i')):
-        refused(words, url('sys', version))
-        refused(words, url('krb5p', version))
-    refused('by their names', f'nfs://{old.address}{OLD}?sec=krb5i')
-    refused('has no nfs/NAME of that server', f'nfs://alias.test{OLD}?sec=krb5i')
-    refused('is not there: write keys into it', nfs_keytab=BASE + '/none')
-    refused('is not there: get a ticket', nfs_ccache=CCACHE)
-    refused('remove one of them', nfs_ccache=CCACHE, nfs_keytab=KEYTAB)
-    refused('or name another one with nfs-principal', nfs_keytab=KEYTAB, nfs_principal='nfs/other')
+        refuses(words, url('sys', version))
+        refuses(words, url('krb5p', version))
+    refuses('by their names', f'nfs://{old.address}{OLD}?sec=krb5i')
+    refuses('has no nfs/NAME of that server', f'nfs://alias.test{OLD}?sec=krb5i')
+    refuses('is not there: write keys into it', nfs_keytab=BASE + '/none')
+    refuses('is not there: get a ticket', nfs_ccache=CCACHE)
+    refuses('remove one of them', nfs_ccache=CCACHE, nfs_keytab=KEYTAB)
+    refuses('or name another one with nfs-principal', nfs_keytab=KEYTAB, nfs_principal='nfs/other')
     with open(BASE + '/text', 'w') as out:
         os.fchmod(out.fileno(), 0o600)
         out.write('this is neither\n')
-    refused('it has no key of the principal', nfs_keytab=BASE + '/text')
-    refused('it is no ticket cache', nfs_ccache=BASE + '/text')
+    refuses('it has no key of the principal', nfs_keytab=BASE + '/text')
+    refuses('it is no ticket cache', nfs_ccache=BASE + '/text')
     realm.admin(f'modprinc -allow_tix {SELF}')
-    refused('credentials have been revoked')
+    refuses('credentials have been revoked')
     realm.admin(f'modprinc +allow_tix {SELF}')
     stranger = realm.add('stranger', BASE + '/stranger.keytab')
     migration.configure(source=url('krb5i', 4.2), nfs_keytab=stranger)
@@ -195,7 +166,7 @@ def what_is_wrong_is_said(args):
     same(migration.ctl('attach', may_fail=True), None, 'what attach says to one who is not root there')
     migration.retriever.stop()
     realm.stop()
-    refused('Cannot contact any KDC')
+    refuses('Cannot contact any KDC')
     realm.start()
     migration.configure(source=url('krb5i'), nfs_keytab=KEYTAB, nfs_principal=SELF)
     migration.start_retriever()

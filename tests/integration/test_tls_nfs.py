@@ -9,13 +9,11 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import kdc                                                              # noqa: E402
-import tree                                                             # noqa: E402
-from harness import case, expect, main, no_differences, same            # noqa: E402
-from sandbox import BASE, Host, sh, volume, wait_for                    # noqa: E402
-from secured import (HOST, KEYTAB, SELF, SERVER_KEYTAB, WORDS, fill, krb5, on_the_wire, said,    # noqa: E402
-                     start)
+from harness import case, expect, main, same                            # noqa: E402
+from sandbox import BASE, Host, volume                                  # noqa: E402
+from secured import (HOST, KEYTAB, SELF, SERVER_KEYTAB, WORDS, begin_again, breaks,     # noqa: E402
+                     comes_whole, fill, fill_all, goes_on, krb5, on_the_wire, refused, said, start)
 from servers import NEW, OLD, Ganesha, Migration                        # noqa: E402
-from smbsource import refusal                                           # noqa: E402
 from tls import Authority, TlsProxy                                     # noqa: E402
 
 
@@ -55,14 +53,7 @@ def own():
 def whole(args):
     """By version 3 and 4, with a certificate of this host's, by Kerberos in TLS, and to an address;
     nothing is seen."""
-    def make(root):
-        fill(root)
-        with open(root + '/large', 'wb') as out:
-            out.write(os.urandom(20 << 20))
-        with open(root + '/secret', 'wb') as out:
-            out.write(WORDS)
-
-    _, authority, front, migration = world(args, make, sec='sys, krb5i')
+    _, authority, front, migration = world(args, fill_all, sec='sys, krb5i')
     own_key = BASE + '/new.test.key'
     os.chmod(own_key, 0o600)
     for version, host, more in ((3, HOST, 'tls'), (4.2, HOST, 'tls'), (4.1, HOST, 'mtls'),
@@ -74,14 +65,10 @@ def whole(args):
         with on_the_wire(front.server.host, WORDS) as found:
             crawler = start(migration, source=url(version, host, more), nfs_ca=authority.certificate,
                             nfs_keytab=KEYTAB, **own())
-            same(crawler.wait(300), 0, 'exit status of the crawler')
+            comes_whole(migration, crawler)
         same(found, [0], 'the bytes are seen')
         expect(front.began > began, 'not by TLS')
-        same(migration.errors(), {}, 'errors')
-        no_differences(tree.compare(OLD, NEW))
-        migration.retriever.stop()
-        sh('umount', NEW)
-        volume(NEW, '1G')
+        begin_again(migration)
         front.present(BASE + f'/{HOST}.crt', BASE + f'/{HOST}.key')
 
 
@@ -92,31 +79,21 @@ def certificates_end_and_are_renewed(args):
     crawler = start(migration, source=url(), nfs_ca=authority.certificate, bandwidth='300K')
     good = f'{BASE}/{HOST}.crt', f'{BASE}/{HOST}.key'
 
-    def whole_files():
-        return int(migration.status()['files_whole'])
-
-    def breaks(words, happen, mend):
-        wait_for('it has begun', lambda: whole_files() > 3, process=crawler)
-        happen()
-        front.reset()
-        wait_for(f'it is said that {words!r}', lambda: said(words), process=crawler)
-        mend()
-        before = whole_files()
-        wait_for('it goes on', lambda: whole_files() > before + 3, process=crawler)
+    def trouble(words, happen, mend):
+        goes_on(migration, crawler)
+        breaks(migration, crawler, words, lambda: (happen(), front.reset()), mend)
 
     stranger = Authority('stranger').certify('other', f'DNS:{HOST}')
-    breaks('set nfs-ca to the file of its CA', lambda: front.present(*stranger),
-           lambda: front.present(*good))
+    trouble('set nfs-ca to the file of its CA', lambda: front.present(*stranger),
+            lambda: front.present(*good))
     expect(said('connected again'), 'it is not said that all is well again')
-    breaks('nfs-ca = ', lambda: shutil.move(authority.certificate, authority.certificate + '.away'),
-           lambda: shutil.move(authority.certificate + '.away', authority.certificate))
+    trouble('nfs-ca = ', lambda: shutil.move(authority.certificate, authority.certificate + '.away'),
+            lambda: shutil.move(authority.certificate + '.away', authority.certificate))
     front.reset()
     migration.retriever.stop()
     migration.configure(source=url(), nfs_ca=authority.certificate)         # the rest at once
     migration.start_retriever()
-    same(crawler.wait(300), 0, 'exit status of the crawler')
-    same(migration.errors(), {}, 'errors')
-    no_differences(tree.compare(OLD, NEW))
+    comes_whole(migration, crawler)
 
 
 @case()
@@ -125,33 +102,30 @@ def what_is_wrong_is_said(args):
     realm.name(front.server.address, 'plain.test')
     ca = {'nfs_ca': authority.certificate}
 
-    def refused(words, source=url(), **settings):
-        migration.configure(source=source, **(settings or ca))
-        line = refusal(migration)
-        print(line)
-        expect(words in line, f'{words!r} is not in {line!r}')
+    def refuses(words, source=url(), **settings):
+        refused(migration, words, source=source, **(settings or ca))
 
     for version in (3, 4.2):
-        refused('with AUTH_SYS (or write sec=krb5), or xprtsec=tls', url(version, more='none'))
-    refused('does not offer TLS', url().replace('2049', '20490'))
-    refused('set nfs-ca to the file of its CA', nfs_keytab=KEYTAB)      # the system's
-    refused('write the name in the URL that it is for', url(host='alias.test'))
-    refused('nfs-ca = /run/qm/old.test.key: has no certificate', nfs_ca=f'{BASE}/{HOST}.key')
-    refused('set nfs-certificate and nfs-key', url(more='mtls'))
+        refuses('with AUTH_SYS (or write sec=krb5), or xprtsec=tls', url(version, more='none'))
+    refuses('does not offer TLS', url().replace('2049', '20490'))
+    refuses('set nfs-ca to the file of its CA', nfs_keytab=KEYTAB)      # the system's
+    refuses('write the name in the URL that it is for', url(host='alias.test'))
+    refuses('nfs-ca = /run/qm/old.test.key: has no certificate', nfs_ca=f'{BASE}/{HOST}.key')
+    refuses('set nfs-certificate and nfs-key', url(more='mtls'))
     os.chmod(own()['nfs_key'], 0o644)
-    refused('chmod 600', url(more='mtls'), **ca, **own())
+    refuses('chmod 600', url(more='mtls'), **ca, **own())
     os.chmod(own()['nfs_key'], 0o600)
-    refused('nfs-certificate = ', url(more='mtls'), **ca, nfs_key=own()['nfs_key'],
+    refuses('nfs-certificate = ', url(more='mtls'), **ca, nfs_key=own()['nfs_key'],
             nfs_certificate=authority.certificate)
     front.present(f'{BASE}/{HOST}.crt', f'{BASE}/{HOST}.key', authority.certificate)
-    refused('it may want a certificate (xprtsec=mtls)')
+    refuses('it may want a certificate (xprtsec=mtls)')
     front.present(*authority.certify('late', f'DNS:{HOST}', days=-1))
-    refused('see to it there, and to both clocks')
+    refuses('see to it there, and to both clocks')
     front.present(f'{BASE}/{HOST}.crt', f'{BASE}/{HOST}.key')
     front.behind = b'this was never encrypted'
-    refused('does not offer TLS')
+    refuses('does not offer TLS')
     front.behind, front.starttls = b'', b'STARTSSL'
-    refused('does not offer TLS')
+    refuses('does not offer TLS')
     front.starttls = b'STARTTLS'
     migration.configure(source=url(), **ca)
     migration.start_retriever()

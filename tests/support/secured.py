@@ -4,8 +4,11 @@ import contextlib
 import os
 import socket
 
-from harness import expect
-from sandbox import BASE, LOGS
+import tree
+from harness import expect, no_differences, same
+from sandbox import BASE, LOGS, sh, volume, wait_for
+from servers import NEW, OLD
+from smbsource import refusal
 
 HOST, SELF = 'old.test', 'nfs/new.test'         # a principal that Ganesha takes for root
 KEYTAB, SERVER_KEYTAB = BASE + '/own.keytab', BASE + '/old.keytab'
@@ -31,6 +34,15 @@ def fill(root, files=60, size=5000):
             with open(f'{root}/dir-{d}/file-{i}', 'wb') as out:
                 out.write(os.urandom(size + i))
     os.symlink('dir-0/file-0', f'{root}/link')
+
+
+def fill_all(root):
+    """And a file of many pieces, and one with WORDS."""
+    fill(root)
+    with open(root + '/large', 'wb') as out:
+        out.write(os.urandom(20 << 20))
+    with open(root + '/secret', 'wb') as out:
+        out.write(WORDS)
 
 
 def start(migration, *options, **settings):
@@ -60,3 +72,39 @@ def on_the_wire(host, words):
 def said(words):
     with open(LOGS + '/retriever.log') as log:
         return [line for line in log if words in line]
+
+
+def comes_whole(migration, crawler):
+    same(crawler.wait(300), 0, 'exit status of the crawler')
+    same(migration.errors(), {}, 'errors')
+    no_differences(tree.compare(OLD, NEW))
+
+
+def begin_again(migration):
+    """With an empty volume."""
+    migration.retriever.stop()
+    sh('umount', NEW)
+    volume(NEW, '1G')
+
+
+def goes_on(migration, crawler):
+    def whole():
+        return int(migration.status()['files_whole'])
+
+    before = whole()
+    wait_for('it goes on', lambda: whole() > before + 3, process=crawler)
+
+
+def breaks(migration, crawler, words, happen, mend):
+    """What happens is said in these words, and once it is mended all goes on."""
+    happen()
+    wait_for(f'it is said that {words!r}', lambda: said(words), process=crawler)
+    mend()
+    goes_on(migration, crawler)
+
+
+def refused(migration, words, **settings):
+    migration.configure(**settings)
+    line = refusal(migration)
+    print(line)
+    expect(words in line, f'{words!r} is not in {line!r}')
