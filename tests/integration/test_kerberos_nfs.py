@@ -47,7 +47,7 @@ def url(sec, version=3):
 def every_flavour(args):
     """By version 3 and 4: all that is there comes, large files do in many pieces; krb5p hides it."""
     _, old, migration = world(args, fill_all)
-    for version in (3, 4.1, 4.2):
+    for version in (3, '4.0', 4.1, 4.2):
         for sec in ('krb5', 'krb5i', 'krb5p'):
             print(version, sec, flush=True)
             with on_the_wire(old.host, WORDS) as found:

@@ -111,7 +111,7 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 		nfs_close(&nfs->base);
 		return NULL;
 	}
-	version4 = server->view.minor > 0;
+	version4 = server->view.v4;
 	nfs->ways = (struct nfs_gather_ways){
 		.plain = submit_plain,
 		.acls = server->no_acl ? NULL : submit_acls,

@@ -134,7 +134,7 @@ static int take_about(struct nfs_mounting *m, const struct nfs4_session *session
 				 ? "the old server does not tell them (NFS version 4)"
 				 : NULL;
 	server->no_xattrs = about->xattrs     ? NULL
-			    : view->minor < 2 ? "NFS version 4.1 does not have them"
+			    : view->minor < 2 ? "NFS versions 4.0 and 4.1 do not have them"
 					      : "the old server does not have them (NFS version "
 						"4.2)";
 	return 0;
@@ -150,6 +150,7 @@ static int find_root(struct nfs_mounting *m, uint32_t minor, struct source_attr 
 	struct nfs4_attrs about;
 	int ret;
 
+	view->v4 = true;
 	view->minor = minor;
 	view->path = server->url.path;
 	view->url = server->url.text;
@@ -185,15 +186,15 @@ int nfs4_find_root(struct nfs_mounting *m, unsigned minors, bool patient, struct
 	if (!server->view.owners)
 		server->view.owners = nfs4_owners_new(server->url.text, NULL);
 	for (;;) {
-		for (uint32_t minor = 2; minor >= 1 && ret == -ENOTSUP; minor--)
-			if (minors & 1u << minor)
-				ret = find_root(m, minor, root);
+		for (uint32_t n = 3; n > 0 && ret == -ENOTSUP; n--)
+			if (minors & 1u << (n - 1))
+				ret = find_root(m, n - 1, root);
 		if (!nfs_is_away(ret) || !patient || !nfs_mounting_pause(m))
 			break;
 		ret = -ENOTSUP;
 	}
 	if (ret < 0)
-		server->view.minor = 0;
+		server->view.v4 = false;
 	return ret;
 }
 
@@ -228,9 +229,10 @@ gboolean nfs4_explain(const struct nfs_mounting *m, int status, GError **error)
 					 "%s: the old server does not speak NFS version %s; enable "
 					 "it over TCP there, or leave version= out",
 					 url->text,
-					 url->minors == 1 << 1	 ? "4.1"
+					 url->minors == 1 << 0	 ? "4.0"
+					 : url->minors == 1 << 1 ? "4.1"
 					 : url->minors == 1 << 2 ? "4.2"
-								 : "4.1 or 4.2");
+								 : "4");
 	case ENODATA:
 		return backend_set_error(
 			error, -status,

@@ -356,6 +356,8 @@ static int get_read(struct nfs_view *view, struct backend_request *req, struct x
 		steps->read = READ_TO_CLOSE;
 		return NFS_CALL_AGAIN;
 	}
+	if (view->minor == 0)
+		return read_status(status, ret);
 	if (!wants_open(status))
 		return ret;
 	steps->status = status == NFS4ERR_BAD_STATEID ? -EBADMSG : 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * NFS version 4.1 and 4.2 (RFC 8881) as the whole source: requests to compounds, results to
- * requests.  Memory only.  A request may take several calls: an object known by its path alone is
- * walked to, from the server's own root, some names at a time.
+ * NFS version 4.1 and 4.2 (RFC 8881), and 4.0 (RFC 7530), as the whole source: requests to
+ * compounds, results to requests.  Memory only.  A request may take several calls: an object known
+ * by its path alone is walked to, from the server's own root, some names at a time.
  *
  * READ goes by the anonymous stateid (section 8.2.3), which needs nothing of the server.  Where it
  * is refused, the file is opened, read and closed in one call, so that nothing is open from one
  * call to the next; the open-owner is the slot's, of which there is one call at a time.  Only where
- * the READ in between fails is the CLOSE sent after it.
+ * the READ in between fails is the CLOSE sent after it.  By version 4.0 nothing is opened: there it
+ * would take a client, its lease, and the order of opens.
  */
 #ifndef NFS4_PROC_H
 #define NFS4_PROC_H

@@ -142,6 +142,11 @@ static void put_sequence(struct xdr_out *out, const struct nfs4_session *session
 
 void nfs4_encode_setup(const struct nfs4_session *session, struct xdr_out *out)
 {
+	if (session->minor == 0) {
+		put_compound(out, 0, 1);
+		xdr_put_u32(out, OP_PUTROOTFH);
+		return;
+	}
 	switch (session->state) {
 	case NFS4_NO_CLIENT:
 		put_exchange(session, out);
@@ -184,6 +189,20 @@ static int get_session(struct nfs4_session *session, struct xdr_in *in)
 	for (unsigned i = 0; i < NFS4_SLOTS_MAX; i++)
 		session->sequence[i] = 1;
 	session->state = session->opens ? NFS4_UNCLAIMED : NFS4_READY;
+	return 0;
+}
+
+/* Version 4.0 is spoken, whatever it says of its root. */
+static int get_answer(struct nfs4_session *session, struct xdr_in *in)
+{
+	uint32_t status;
+	int ret = nfs4_get_op(in, OP_PUTROOTFH, &status);
+
+	if (ret == -EBADMSG || ret == -EAGAIN)
+		return ret;
+	session->max_reply = RPC_RECORD_MAX;
+	session->slots = NFS4_SLOTS_MAX;
+	session->state = NFS4_READY;
 	return 0;
 }
 
@@ -242,6 +261,8 @@ int nfs4_decode_setup(struct nfs4_session *session, int rpc, struct xdr_in *in)
 	if (rpc == -EAGAIN)
 		rpc = -ENOTSUP;
 	ret = rpc < 0 ? rpc : get_compound(in);
+	if (ret == 0 && session->minor == 0)
+		return get_answer(session, in);
 	if (ret == 0 && session->state == NFS4_UNCLAIMED)
 		return get_reclaimed(session, in);
 	if (ret == 0)
@@ -259,8 +280,9 @@ int nfs4_decode_setup(struct nfs4_session *session, int rpc, struct xdr_in *in)
 void nfs4_put_start(struct xdr_out *out, const struct nfs4_session *session, unsigned slot,
 		    const uint8_t *handle, uint32_t len, uint32_t n)
 {
-	put_compound(out, session->minor, 2 + n);
-	put_sequence(out, session, slot);
+	put_compound(out, session->minor, (session->minor ? 2 : 1) + n);
+	if (session->minor)
+		put_sequence(out, session, slot);
 	if (handle) {
 		xdr_put_u32(out, OP_PUTFH);
 		xdr_put_bytes(out, handle, len);
@@ -278,6 +300,6 @@ int nfs4_get_start(struct nfs4_session *session, unsigned slot, bool root, int r
 	/* No version 4 any more: a new session is refused, then. */
 	if (ret < 0)
 		return ret == -ENOTSUP || ret == -EAGAIN ? NFS_CALL_RESET : ret;
-	ret = get_sequence(session, slot, in);
+	ret = session->minor ? get_sequence(session, slot, in) : 0;
 	return ret != 0 ? ret : nfs4_get_op(in, root ? OP_PUTROOTFH : OP_PUTFH, &status);
 }

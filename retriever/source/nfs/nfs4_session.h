@@ -3,6 +3,10 @@
  * Sessions of NFS version 4.1 and 4.2 (RFC 8881), and what every call in one has in common.  Memory
  * only.
  *
+ * Version 4.0 (RFC 7530) has none, and who only reads needs no client there either: READ goes by
+ * the anonymous stateid.  A session stands for it that one call makes, to see whether it is spoken,
+ * and that nothing ends.
+ *
  * A connection makes a client and a session of its own (sections 18.35 and 18.36), and both anew
  * after it broke: then nothing has to be agreed upon between connections, one that the server
  * forgets costs no other one its requests, and servers without trunking have several, too.  They
@@ -81,7 +85,7 @@ enum nfs4_state {
 
 struct nfs4_session {
 	enum nfs4_state state;
-	uint32_t minor; /* version; constant */
+	uint32_t minor; /* version; constant; 0: no session at all */
 	bool opens;	/* files will be opened; constant */
 	bool settled;	/* a call said that nothing has to be reclaimed */
 	uint8_t verifier[8], owner[16], id[16];

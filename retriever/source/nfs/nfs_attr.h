@@ -25,7 +25,8 @@ struct nfs_view {
 	uint64_t root_fs;    /* its fsid */
 	atomic_bool no_plus; /* READDIRPLUS does not work here */
 	/* Of version 4 from here on. */
-	uint32_t minor;	      /* version; 0: all is version 3 */
+	bool v4; /* all is version 4.minor; else version 3 */
+	uint32_t minor;
 	const char *url;      /* for messages */
 	const char *path;     /* of the root, below the server's own */
 	uint32_t max_read;    /* bytes */

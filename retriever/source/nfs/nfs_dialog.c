@@ -9,7 +9,7 @@ void nfs_dialog_init(struct nfs_dialog *dialog, struct nfs_view *view, const str
 	*dialog = (struct nfs_dialog){.view = view, .auth = auth, .probe = probe};
 	if (!version4)
 		return;
-	dialog->full = view->minor > 0;
+	dialog->full = view->v4;
 	dialog->session = g_new0(struct nfs4_session, 1);
 	dialog->session->opens = dialog->full;
 	dialog->session->minor = dialog->full ? view->minor : NFS4_XATTR_MINOR;
@@ -47,7 +47,9 @@ void nfs_dialog_renew(struct nfs_dialog *dialog, struct backend_request *probe)
 
 int64_t nfs_dialog_lease(const struct nfs_dialog *dialog)
 {
-	return dialog->full ? (int64_t)dialog->view->lease * G_USEC_PER_SEC / 2 : 0;
+	return dialog->full && dialog->view->minor
+		       ? (int64_t)dialog->view->lease * G_USEC_PER_SEC / 2
+		       : 0;
 }
 
 bool nfs_dialog_started(struct nfs_dialog *dialog, struct backend_request *probe)

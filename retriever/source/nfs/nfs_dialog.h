@@ -26,7 +26,7 @@ void nfs_dialog_clear(struct nfs_dialog *dialog);
 void nfs_dialog_start(struct nfs_dialog *dialog, struct backend_request *probe);
 /* The session's lease is to be renewed: the same, in between. */
 void nfs_dialog_renew(struct nfs_dialog *dialog, struct backend_request *probe);
-/* So often, in us; 0: there is none. */
+/* So often, in us; 0: there is none, as in version 4.0. */
 int64_t nfs_dialog_lease(const struct nfs_dialog *dialog);
 /* The probe came to an end: is the connection good?  Frees its results. */
 bool nfs_dialog_started(struct nfs_dialog *dialog, struct backend_request *probe);

@@ -503,11 +503,11 @@ static int find_either(struct nfs_mounting *m, struct source_attr *root, bool *d
 	m->deadline = deadline;
 	if (!lacks_version_3(ret))
 		return ret;
-	other = nfs4_find_root(m, 1 << 1 | 1 << 2, false, root);
+	other = nfs4_find_root(m, NFS4_MINORS, false, root);
 	*done = !nfs_is_away(other) && other != -ENOTSUP && !knows_version_3(m);
 	if (*done)
 		return other;
-	server->view.minor = 0;
+	server->view.v4 = false;
 	return find_root(m, root);
 }
 
@@ -544,7 +544,7 @@ static gboolean open_any(struct nfs_mounting *m, struct source_attr *root, GErro
 		return backend_set_error(
 			error, ENOENT,
 			"%s: the old server's rpcbind knows no mount service; start it "
-			"there, or give mountport=, or version=4.2 or 4.1 if it has no version 3",
+			"there, or give mountport=, or version=4 if it has no version 3",
 			server->url.text);
 	if (ret < 0)
 		return explain_status(m, ret, error);

@@ -26,7 +26,8 @@ static gboolean set_version(struct nfs_url *url, const char *value, GError **err
 	static const struct {
 		const char *value;
 		unsigned minors;
-	} versions[] = {{"3", 0}, {"4", 1 << 1 | 1 << 2}, {"4.1", 1 << 1}, {"4.2", 1 << 2}};
+	} versions[] = {
+		{"3", 0}, {"4", NFS4_MINORS}, {"4.0", 1 << 0}, {"4.1", 1 << 1}, {"4.2", 1 << 2}};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(versions); i++) {
 		if (strcmp(value, versions[i].value) != 0)
@@ -37,7 +38,7 @@ static gboolean set_version(struct nfs_url *url, const char *value, GError **err
 	}
 	return backend_set_error(error, EINVAL,
 				 "%s: NFS version \"%s\" is not spoken to an old server; write "
-				 "version=3, 4, 4.1 or 4.2, or leave it out",
+				 "version=3, 4, 4.0, 4.1 or 4.2, or leave it out",
 				 url->text, value);
 }
 

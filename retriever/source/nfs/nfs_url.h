@@ -13,7 +13,9 @@ enum nfs_sec { NFS_SEC_SYS, NFS_SEC_KRB5, NFS_SEC_KRB5I, NFS_SEC_KRB5P };
 enum nfs_xprtsec { NFS_XPRTSEC_NONE, NFS_XPRTSEC_TLS, NFS_XPRTSEC_MTLS };
 
 /* nfs://host[:port]/path[?mountport=N&nfsport=N&aclport=N&version=V&sec=S&xprtsec=X&uid=N&gid=N],
- * V: 3, 4, 4.1, 4.2; S: sys, krb5, krb5i, krb5p; X: none, tls, mtls */
+ * V: 3, 4, 4.0, 4.1, 4.2; S: sys, krb5, krb5i, krb5p; X: none, tls, mtls */
+#define NFS4_MINORS 7u /* all that are spoken, as bits */
+
 struct nfs_url {
 	char *text;				 /* as it was given, for messages */
 	char *host;				 /* IPv6 without brackets */

@@ -150,6 +150,27 @@ START_TEST(what_must_be_opened_is)
 }
 END_TEST
 
+START_TEST(nothing_is_opened_by_version_4_0)
+{
+	GError *error = NULL;
+
+	backend->ops->close(backend);
+	source_object_clear(&root);
+	fake4.minor = 0;
+	backend = tree_backend(fake, "4.0", &root, &root_attr, &error);
+	ck_assert_msg(backend != NULL, "%s", error ? error->message : "");
+	ck_assert_int_eq(read_file(file()), 0);
+	ck_assert_int_eq(read_file(by_path("1/2/3/4/5/6/file")), 0);
+	tree.anonymous = 10012;
+	ck_assert_int_eq(read_file(file()), -EBUSY);
+	tree.anonymous = 13;
+	ck_assert_int_eq(read_file(file()), -EACCES);
+	tree.anonymous = 10025;
+	ck_assert_int_eq(read_file(file()), -EREMOTEIO);
+	ck_assert_uint_eq(tree.opens, 0);
+}
+END_TEST
+
 START_TEST(what_was_opened_is_closed)
 {
 	tree.anonymous = 10012;
@@ -283,6 +304,7 @@ int main(void)
 	tcase_add_test(tcase, referrals_are_no_names);
 	tcase_add_test(tcase, nothing_is_opened_without_need);
 	tcase_add_loop_test(tcase, what_must_be_opened_is, 0, 4);
+	tcase_add_test(tcase, nothing_is_opened_by_version_4_0);
 	tcase_add_test(tcase, what_was_opened_is_closed);
 	tcase_add_test(tcase, handles_may_expire);
 	tcase_add_test(tcase, user_attributes_come_on_the_same_connections);

@@ -245,6 +245,35 @@ START_TEST(flags_ask_for_little)
 }
 END_TEST
 
+/* One call tells whether it is spoken, and then there is nothing to lose. */
+START_TEST(version_4_0_has_no_session)
+{
+	struct xdr_in in = {.p = reply};
+	struct xdr_out args = {.p = call, .end = call + sizeof(call)};
+
+	session = (struct nfs4_session){.minor = 0, .opens = true};
+	nfs4_reset(&session);
+	begin(10008, 1);
+	put_op(OP_PUTROOTFH, 10008);
+	ck_assert_int_eq(set_up(), -EAGAIN);
+	begin(NFS4ERR_WRONGSEC, 1);
+	put_op(OP_PUTROOTFH, NFS4ERR_WRONGSEC);
+	ck_assert_int_eq(set_up(), 0);
+	ck_assert_int_eq(session.state, NFS4_READY);
+	ck_assert_uint_eq(session.slots, NFS4_SLOTS_MAX);
+	nfs4_put_start(&args, &session, 1, (const uint8_t *)"x", 1, 0);
+	ck_assert_uint_eq(args.p - call, 3 * 4 + 4 + 8);
+	begin(0, 1);
+	put_op(OP_PUTFH, 70);
+	in.end = out.p;
+	ck_assert_int_eq(nfs4_get_start(&session, 1, false, 0, &in), -ESTALE);
+	nfs4_reset(&session);
+	begin(NFS4ERR_MINOR_VERS_MISMATCH, 0);
+	ck_assert_int_eq(set_up(), -ENOTSUP);
+	ck_assert_int_eq(session.state, NFS4_REFUSED);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("nfs4_session");
@@ -257,6 +286,7 @@ int main(void)
 	tcase_add_test(tcase, what_is_not_spoken_is_refused);
 	tcase_add_test(tcase, sessions_end_in_many_ways);
 	tcase_add_test(tcase, flags_ask_for_little);
+	tcase_add_test(tcase, version_4_0_has_no_session);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -246,7 +246,7 @@ static void put_head(uint32_t op, uint32_t status)
 
 static void begin(void)
 {
-	session = (struct nfs4_session){.state = NFS4_READY, .slots = 1};
+	session = (struct nfs4_session){.state = NFS4_READY, .minor = 2, .slots = 1};
 	req = (struct backend_request){.op = BACKEND_XATTRS,
 				       .object = by_handle((const uint8_t *)"object", 6)};
 	backend_prepare(&req);
@@ -415,7 +415,7 @@ START_TEST(sessions_are_checked)
 	struct xdr_in in = {.p = reply, .end = reply + sizeof(reply)};
 
 	/* No slots. */
-	session = (struct nfs4_session){.state = NFS4_NO_SESSION};
+	session = (struct nfs4_session){.state = NFS4_NO_SESSION, .minor = 2};
 	reply[4 + 4 + 4 + 3] = 43;
 	ck_assert_int_eq(nfs4_decode_setup(&session, 0, &in), -EBADMSG);
 	ck_assert_int_eq(session.state, NFS4_NO_SESSION);

@@ -99,6 +99,7 @@ END_TEST
 /* Where it is all, the root is asked for once there is a session, and again and again. */
 START_TEST(version_4_alone_asks_for_the_root)
 {
+	view.v4 = true;
 	view.minor = 1;
 	view.lease = 60;
 	view.path = "/x";
@@ -122,7 +123,9 @@ START_TEST(version_4_alone_asks_for_the_root)
 	source_xattrs_free(req.xattrs);
 	dialog.session->state = NFS4_REFUSED; /* it may come back */
 	ck_assert_int_eq(nfs_dialog_status(&dialog), 0);
-	view.minor = 0;
+	view.minor = 0; /* has no lease */
+	ck_assert_int_eq(nfs_dialog_lease(&dialog), 0);
+	view.v4 = false;
 }
 END_TEST
 

@@ -88,7 +88,8 @@ START_TEST(versions_may_be_said)
 	} urls[] = {
 		{"nfs://host/x", false, 0},
 		{"nfs://host/x?version=3", true, 0},
-		{"nfs://host/x?version=4", false, 6},
+		{"nfs://host/x?version=4", false, 7},
+		{"nfs://host/x?version=4.0", false, 1},
 		{"nfs://host/x?version=4.1", false, 2},
 		{"nfs://host/x?version=4.2", false, 4},
 	};
@@ -150,8 +151,8 @@ START_TEST(mistakes_get_one_line)
 	check_bad("nfs://host/x?nfsport", "nfsport");
 	check_bad("nfs://host/x?aclport=65536", "0 to 65535");
 	check_bad("nfs://host/x?uid=-1", "uid");
-	check_bad("nfs://host/x?version=2", "version=3, 4, 4.1 or 4.2");
-	check_bad("nfs://host/x?version=4.0", "version=3, 4, 4.1 or 4.2");
+	check_bad("nfs://host/x?version=2", "version=3, 4, 4.0, 4.1 or 4.2");
+	check_bad("nfs://host/x?version=4.3", "version=3, 4, 4.0, 4.1 or 4.2");
 	check_bad("nfs://host/x?readahead=5", "unknown argument \"readahead\"");
 	check_bad("nfs://host/x?sec=krb4", "write one of sys, krb5, krb5i, krb5p, or leave it out");
 	check_bad("nfs://host/x?xprtsec=ssl", "write one of none, tls, mtls, or leave it out");
