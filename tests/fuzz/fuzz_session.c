@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "source/nfs/nfs4_holes.h"
 #include "source/nfs/nfs4_proc.h"
 #include "source/nfs/nfs4_xattr.h"
 #include "fuzz.h"
@@ -48,13 +49,18 @@ static void check_acl(const struct source_xattrs *xattrs)
 	REQUIRE(!acl || acl->text->len > 0);
 }
 
+static unsigned sum; /* of what may be zeros, which are read */
+
 static void check(const struct backend_request *req, const struct xdr_in *reply)
 {
 	REQUIRE(!req->has_attr || req->attr.size <= INT64_MAX);
 	REQUIRE(req->handle_len <= NFS4_FHSIZE);
 	if (req->op == BACKEND_READ) {
 		REQUIRE(req->data_len <= req->count);
-		REQUIRE(!req->data_len || (req->data && req->data + req->data_len <= reply->end));
+		REQUIRE(!req->data_len || req->holes ||
+			(req->data && req->data + req->data_len <= reply->end));
+		for (uint32_t i = 0; req->holes && i < req->data_len; i++)
+			sum += req->data[i];
 	}
 	if (req->op == BACKEND_READLINK)
 		REQUIRE(req->text && *req->text);
@@ -116,23 +122,30 @@ static void full_request(struct nfs4_session *session, uint8_t choice, const uin
 			 size_t *size)
 {
 	static char path[] = "some/where";
+	static struct nfs4_holes *holes;
+	const struct source_attr sparse = {.mode = S_IFREG, .size = 1 << 30};
 	struct nfs_view view = {.path = "/x",
 				.url = "nfs://old/x",
 				.minor = 2,
-				.max_read = 4096,
+				.max_read = NFS4_HOLE_MIN,
 				.max_entries = 4096};
 	struct backend_request req = {
 		.op = (choice >> 3 & 7) % BACKEND_XATTRS,
 		.with_acl = (choice >> 3 & 7) == BACKEND_XATTRS,
 		.name = "name",
-		.count = 4096,
+		.count = NFS4_HOLE_MIN,
 		.names_only = choice & 0x80,
+		.holes = choice & 0x80,
 		.object = {.handle_len = choice & 0x40 ? 0 : 6, .path = path}};
 	uint8_t call[RPC_CALL_MAX];
 	struct xdr_in in, reply;
 	int status = NFS_CALL_AGAIN;
 
 	nfs4_mask_wanted(view.attrs, NULL);
+	if (!holes)
+		holes = nfs4_holes_new();
+	view.holes = holes;
+	nfs4_holes_seen(holes, req.object.handle, req.object.handle_len, &sparse);
 	atomic_init(&view.referred, true); /* a line in each run is too many */
 	backend_prepare(&req);
 	REQUIRE(nfs4_request_begin(&view, &req) == 0);
