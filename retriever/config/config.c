@@ -461,6 +461,7 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 		config->socket = g_strdup_printf(SOCKET_OF, config->name);
 	if (!config->report)
 		config->report = g_strdup_printf(REPORT_DIR "/%s.report", config->name);
+	config->nfs->elsewhere = config->takeover != TAKEOVER_NONE;
 	if (!config->takeover_file)
 		config->takeover_file = g_strdup_printf(REPORT_DIR "/%s.takeover", config->name);
 	if (!config->journal)

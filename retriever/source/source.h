@@ -212,6 +212,8 @@ struct nfs_config {
 	char *principal;       /* NULL: the keytab's first one, the ticket cache's own */
 	char *ca;	       /* file of the CAs of the server's certificate; NULL: the system's */
 	char *certificate, *key; /* files of our own; both or neither */
+	bool elsewhere; /* the server's address must not be this machine's own: another one of it
+			 * comes here */
 };
 
 /* From the configuration's [volume NAME] group. */

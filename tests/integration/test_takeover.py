@@ -9,10 +9,15 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import knfsd                                # noqa: E402
 import nfs3                                 # noqa: E402
 from harness import case, expect, main, same    # noqa: E402
-from sandbox import wait_for                # noqa: E402
-from servers import OLD                     # noqa: E402
+from sandbox import LOGS, sh, volume, wait_for          # noqa: E402
+from servers import NEW, OLD, Migration     # noqa: E402
 from switching import BELOW, FILE, ROOT, SERVICE, Switching, fill, old_ganesha      # noqa: E402
 from xdr import opaque                      # noqa: E402
+
+
+def log_of(name):
+    with open(f'{LOGS}/{name}.log') as log:
+        return log.read()
 
 
 def goes_on(args, old, path, switches, told=True, **settings):
@@ -64,6 +69,29 @@ def from_the_kernels_server(args):
 @case(guest=True)
 def from_ganesha_and_back(args):
     goes_on(args, old_ganesha(), OLD, 3, told=False, takeover_directories=f'{OLD}/{BELOW}')
+
+
+@case()
+def the_moved_address_is_no_source(args):
+    """Who names it gets no bytes from himself."""
+    old = old_ganesha()
+    sh('ip', 'route', 'add', SERVICE, 'via', old.address)
+    volume(NEW, '200M')
+    migration = Migration(args.build, f'nfs://{SERVICE}{OLD}?version=3', takeover='mounts',
+                          takeover_file=FILE)
+    migration.start_retriever()
+    migration.attach()
+    client = migration.start_server(takeover=FILE).client(patience=0)
+    sh('ip', 'route', 'del', SERVICE)
+    old.stop()                              # so that the connection ends
+    sh('ip', 'addr', 'add', SERVICE + '/32', 'dev', 'lo')
+    same(nfs3.status_of(client.walk, 'dir/loop'), nfs3.JUKEBOX, 'a name that is not here')
+    wait_for('it is told', lambda: "is this machine's own by now" in log_of('retriever'))
+    sh('ip', 'addr', 'del', SERVICE + '/32', 'dev', 'lo')
+    sh('ip', 'route', 'add', SERVICE, 'via', old.address)
+    old.start()
+    client.patience = 60
+    same(client.read_all(client.walk('dir/loop')[0]), b'loop', 'what comes when it is put right')
 
 
 @case(guest=True, long=True)

@@ -274,7 +274,10 @@ static void probe_server(struct nfs_conn *conn)
 {
 	struct nfs_server *server = conn->server;
 
-	if (nfs_socket_error(conn->link.fd) < 0) {
+	int ret = nfs_socket_error(conn->link.fd, server->elsewhere);
+	if (ret == -ELOOP)
+		nfs_complaint_say(&server->complaint, server->url.text, NFS_MYSELF);
+	if (ret < 0) {
 		drop_connection(conn);
 		return;
 	}

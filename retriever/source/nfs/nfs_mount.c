@@ -561,6 +561,7 @@ gboolean nfs_server_open(struct nfs_server *server, const struct nfs_config *con
 		nfs_credential_init(&server->credential, &server->url, config);
 	nfs_tls_init(&server->tls, &server->url, config);
 	nfs_complaint_init(&server->complaint);
+	server->elsewhere = config && config->elsewhere;
 	rpc_auth_init(&server->auth, server->url.uid, server->url.gid);
 	atomic_init(&server->stall_ms, NFS_STALL_MS);
 	set_services(server);

@@ -55,6 +55,7 @@ int nfs_mounting_call(struct nfs_mounting *m, unsigned port, uint32_t program, u
 		.args_len = (size_t)(args->p - start),
 		.deadline =
 			MIN(m->deadline, g_get_monotonic_time() + CALL_SECONDS * G_USEC_PER_SEC),
+		.elsewhere = server->elsewhere,
 		.cancel_fd = -1,
 		.tls = nfs ? nfs_server_tls(server) : NULL,
 		.why = &m->why,

@@ -93,14 +93,40 @@ int nfs_socket(const struct nfs_address *address, unsigned port)
 	return -EADDRNOTAVAIL;
 }
 
-int nfs_socket_error(int fd)
+bool nfs_is_myself(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr &&
+		       ntohl(a4->sin_addr.s_addr) >> 24 != IN_LOOPBACKNET;
+	return a->ss_family == AF_INET6 && IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) &&
+	       !IN6_IS_ADDR_LOOPBACK(&a6->sin6_addr);
+}
+
+/* The address of an old server that moved here with its clients would be asked for what is to be
+ * fetched from it. */
+static bool leads_to_myself(int fd)
+{
+	struct sockaddr_storage here = {.ss_family = AF_UNSPEC}, there = {.ss_family = AF_UNSPEC};
+	socklen_t here_len = sizeof(here), there_len = sizeof(there);
+
+	return getsockname(fd, (struct sockaddr *)&here, &here_len) == 0 &&
+	       getpeername(fd, (struct sockaddr *)&there, &there_len) == 0 &&
+	       nfs_is_myself(&here, &there);
+}
+
+int nfs_socket_error(int fd, bool elsewhere)
 {
 	socklen_t len = sizeof(int);
 	int err = 0;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
 		return -errno;
-	return -err;
+	return err == 0 && elsewhere && leads_to_myself(fd) ? -ELOOP : -err;
 }
 
 unsigned nfs_window(int fd, unsigned configured)
@@ -242,7 +268,9 @@ static int connect_link(const struct nfs_call *call, struct nfs_link *link,
 		return link->fd;
 	ret = wait_for(call, link, POLLOUT);
 	if (ret == 0)
-		ret = nfs_socket_error(link->fd);
+		ret = nfs_socket_error(link->fd, call->elsewhere);
+	if (ret == -ELOOP && call->why)
+		*call->why = g_strdup(NFS_MYSELF);
 	return ret == 0 && call->tls ? start_tls(call, link, stream) : ret;
 }
 
@@ -291,6 +319,7 @@ bool nfs_is_away(int status)
 	case ETIMEDOUT:
 	case EHOSTUNREACH:
 	case EHOSTDOWN:
+	case ELOOP: /* nfs_socket_error() */
 	case ENETUNREACH:
 	case ENETDOWN:
 	case EAGAIN:

@@ -10,8 +10,15 @@
  * non-blocking, without Nagle's delay, with keepalive.  The descriptor, or -errno.
  */
 int nfs_socket(const struct nfs_address *address, unsigned port);
-/* Once it is writable: 0, or the -errno it failed with. */
-int nfs_socket_error(int fd);
+/* Once it is writable: 0, or the -errno it failed with; -ELOOP: it leads to this machine, and is to
+ * lead elsewhere. */
+int nfs_socket_error(int fd, bool elsewhere);
+/* What is wrong then. */
+#define NFS_MYSELF                                                                                 \
+	"the address is this machine's own by now: let source= name one that the old server keeps"
+/* Whether somebody at address a who is connected to address b speaks with himself, and not by
+ * loopback, as tests do. */
+bool nfs_is_myself(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 /* Calls under way that keep that connection busy, by its round-trip time unless configured. */
 unsigned nfs_window(int fd, unsigned configured);
 
@@ -33,6 +40,7 @@ struct nfs_call {
 	int cancel_fd;
 	struct rpc_reply *reply;
 	const struct nfs_tls *tls; /* NULL: in the clear */
+	bool elsewhere;		   /* as in struct nfs_config */
 	char **why;		   /* where there may be TLS */
 };
 int nfs_call(const struct nfs_call *call, struct xdr_in *in, uint8_t **memory);

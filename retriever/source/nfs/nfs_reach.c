@@ -37,6 +37,7 @@ bool nfs_reach_connect(struct nfs_server *server, struct nfs_service *service, s
 		.port = atomic_load(&service->port),
 		.program = service->program,
 		.version = service->version,
+		.elsewhere = server->elsewhere,
 		.cancel_fd = cancel_fd,
 		.tls = nfs_server_tls(server),
 		.why = &why,

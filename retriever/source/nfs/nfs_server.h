@@ -34,6 +34,7 @@ struct nfs_server {
 	struct nfs_tls tls;		  /* where xprtsec= wants it */
 	struct nfs_complaint complaint;
 	struct rpc_auth auth;	       /* AUTH_SYS */
+	bool elsewhere;		       /* as in struct nfs_config */
 	struct nfs_address *addresses; /* what the host's name resolved to at open */
 	size_t n_addresses;
 	atomic_size_t address; /* the one that answered last */

@@ -118,6 +118,7 @@ START_TEST(everything)
 	ck_assert_uint_eq(owners_map(config->map_groups, 1000), 1000);
 	ck_assert_int_eq(config->guard, GUARD_STRICT);
 	ck_assert_int_eq(config->takeover, TAKEOVER_MOUNTS);
+	ck_assert(config->nfs->elsewhere);
 	ck_assert_uint_eq(g_strv_length(config->takeover_directories), 2);
 	ck_assert_str_eq(config->takeover_directories[1], "/b/c");
 	ck_assert_str_eq(config->takeover_file, "/tmp/t");

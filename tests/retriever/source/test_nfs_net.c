@@ -118,6 +118,35 @@ START_TEST(nobody_there_is_away)
 }
 END_TEST
 
+static struct sockaddr_storage address_of(const char *text)
+{
+	struct sockaddr_storage to = {.ss_family = strchr(text, ':') ? AF_INET6 : AF_INET};
+	void *bytes = to.ss_family == AF_INET ? (void *)&((struct sockaddr_in *)&to)->sin_addr
+					      : (void *)&((struct sockaddr_in6 *)&to)->sin6_addr;
+
+	ck_assert_int_eq(inet_pton(to.ss_family, text, bytes), 1);
+	return to;
+}
+
+static bool myself(const char *here, const char *there)
+{
+	const struct sockaddr_storage a = address_of(here), b = address_of(there);
+
+	return nfs_is_myself(&a, &b);
+}
+
+START_TEST(this_machine_is_no_old_server)
+{
+	ck_assert(myself("192.0.2.1", "192.0.2.1"));
+	ck_assert(!myself("192.0.2.1", "192.0.2.2"));
+	ck_assert(!myself("127.0.0.1", "127.0.0.1"));
+	ck_assert(myself("2001:db8::1", "2001:db8::1"));
+	ck_assert(!myself("2001:db8::1", "2001:db8::2"));
+	ck_assert(!myself("::1", "::1"));
+	ck_assert(!myself("192.0.2.1", "2001:db8::1"));
+}
+END_TEST
+
 static int option(int fd, int level, int name)
 {
 	socklen_t len = sizeof(int);
@@ -158,6 +187,7 @@ int main(void)
 	tcase_add_test(tcase, calls_end_in_time);
 	tcase_add_test(tcase, floods_end_in_time);
 	tcase_add_test(tcase, nobody_there_is_away);
+	tcase_add_test(tcase, this_machine_is_no_old_server);
 	tcase_add_test(tcase, sockets_are_reserved_and_undelayed);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

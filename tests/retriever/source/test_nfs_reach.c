@@ -54,7 +54,7 @@ START_TEST(the_way_is_open)
 	ck_assert_int_eq(
 		nfs_link_wait(&found, POLLOUT, g_get_monotonic_time() + 10 * G_USEC_PER_SEC, -1),
 		0);
-	ck_assert_int_eq(nfs_socket_error(found.fd), 0);
+	ck_assert_int_eq(nfs_socket_error(found.fd, false), 0);
 	ck_assert_int_eq(context != NULL, _i != NFS_SEC_SYS);
 	ck_assert_uint_eq(gss.contexts, _i != NFS_SEC_SYS);
 	ck_assert_ptr_null(server.complaint.said);
