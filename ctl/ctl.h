@@ -29,7 +29,7 @@ struct ctl {
 	gboolean content, stop, list;			      /* of verify */
 	gboolean final, check;				      /* of report */
 	gboolean unwatched;				      /* of finalize */
-	const char *compare;				      /* of attach; NULL: size-mtime */
+	const char *compare;				      /* of attach, cluster */
 	const char *reason, *below;			      /* of errors, retry, skip */
 	gboolean leave;					      /* of skip */
 	const char *because;				      /* likewise */
@@ -38,7 +38,8 @@ struct ctl {
 	const char *to;					      /* of rollback; NULL: as configured */
 	const char *output, *key;			      /* of report --final; check */
 	const char *signers, *tree;			      /* of report --check */
-	const char *tool;				      /* of backup-list --for */
+	const char *tool;				      /* of backup-list, cluster */
+	const char *nodes;				      /* of cluster */
 	gboolean http;					      /* of metrics */
 	const char *textfile;				      /* of metrics */
 	gboolean apply;					      /* of quota */
@@ -150,6 +151,8 @@ enum ctl_exit ctl_quota(const struct ctl *ctl);
 /* Runs the hooks that are due. */
 enum ctl_exit ctl_hooks(const struct ctl *ctl);
 enum ctl_exit ctl_cutover(const struct ctl *ctl);
+/* "volume" is "check" or "config", and the volumes are arguments. */
+enum ctl_exit ctl_cluster(const struct ctl *ctl);
 /* "volume" is the old server's name. */
 enum ctl_exit ctl_discover(const struct ctl *ctl);
 

@@ -143,6 +143,8 @@ static const struct command {
 	{"changes", "NAME", 1, 1, ctl_changes, "list what clients changed since the switch"},
 	{"commit", "NAME...", 1, INT_MAX, ctl_commit,
 	 "close the way back: what clients changed is forgotten", SAID},
+	{"cluster", "check NAME | config NAME...", 2, INT_MAX, ctl_cluster,
+	 "check this node for a volume; print resources for Pacemaker"},
 };
 
 static const struct command *find_command(const char *name)
@@ -213,8 +215,8 @@ static const GOptionEntry options[] = {
 	 "trace: of one request, as status --verbose shows it", "PEER:ID"},
 	{"adopt", 0, 0, G_OPTION_ARG_NONE, &given.adopt,
 	 "attach: take over what another tool has copied into the root", NULL},
-	{"compare", 0, 0, G_OPTION_ARG_STRING, &given.compare,
-	 "attach: of what was copied: size-mtime (default), or content as well", "HOW"},
+	{"compare", 0, 0, G_OPTION_ARG_FILENAME, &given.compare,
+	 "attach, cluster: size-mtime, or content too; or another node's FILE", "HOW"},
 	{"keep-extra", 0, 0, G_OPTION_ARG_NONE, &given.keep_extra,
 	 "attach --adopt: what the old server does not have stays in the tree", NULL},
 	{"accept", 0, 0, G_OPTION_ARG_NONE, &given.accept,
@@ -266,7 +268,9 @@ static const GOptionEntry options[] = {
 	{"unwatched", 0, 0, G_OPTION_ARG_NONE, &given.unwatched,
 	 "finalize: programs of this machine move nothing meanwhile", NULL},
 	{"for", 0, 0, G_OPTION_ARG_STRING, &given.tool,
-	 "backup-list: tar, rsync, restic, borg, or paths (default)", "TOOL"},
+	 "backup-list, cluster: tar, rsync, restic, borg, paths; crm, pcs", "TOOL"},
+	{"nodes", 0, 0, G_OPTION_ARG_STRING, &given.nodes,
+	 "cluster: spread the volumes over these nodes", "A,B,C"},
 	{"textfile", 0, 0, G_OPTION_ARG_FILENAME, &given.textfile,
 	 "metrics: write them to DIR, for node_exporter", "DIR"},
 	{"apply", 0, 0, G_OPTION_ARG_NONE, &given.apply,

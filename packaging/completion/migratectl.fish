@@ -26,5 +26,6 @@ function __migratectl_volumes
 end
 
 complete -c migratectl -n 'not __migratectl_command >/dev/null' -f -a '(__migratectl_commands)'
+complete -c migratectl -n 'string match -q -- "* cluster " (commandline -pc | string replace -r "\\S*\$" "")' -a 'check config'
 complete -c migratectl -n '__migratectl_command >/dev/null' -a '(__migratectl_volumes)'
 complete -c migratectl -n 'string match -q -- "-*" (commandline -ct); and __migratectl_command >/dev/null' -f -a '(__migratectl_options)'

@@ -91,6 +91,16 @@ class Completion(unittest.TestCase):
                 with self.subTest(shell=complete.__name__, command=command):
                     self.assertEqual(options(command), complete("migratectl", command, "--"))
 
+    def test_parts_of_cluster(self):
+        for complete in bash, zsh, fish:
+            with self.subTest(shell=complete.__name__):
+                parts = {"check", "config"}
+                config = f"--config={self.config}"
+                self.assertLessEqual(parts, complete("migratectl", config, "cluster", ""))
+                found = complete("migratectl", config, "cluster", "check", "ho")
+                self.assertLessEqual({"homes", "hosts"}, found)
+                self.assertFalse(parts & found)
+
     def test_volumes(self):
         for complete in bash, zsh, fish:
             with self.subTest(shell=complete.__name__):

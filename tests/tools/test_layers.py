@@ -60,8 +60,10 @@ FOLDERS = {
     'discover/worker': ['discover', 'retriever/source'],
     'discover': ['retriever/config', 'retriever/source', 'retriever/source/nfs', 'retriever/source/smb',
                  'common'],
+    # reads the configuration
+    'cluster': ['retriever/config', 'retriever/source'],
     # reads the configuration, the report's format and the journal
-    'ctl': ['survey', 'discover', 'rollback', 'report', 'journal/store', 'retriever/config',
+    'ctl': ['survey', 'discover', 'cluster', 'rollback', 'report', 'journal/store', 'retriever/config',
             'retriever/volume', 'retriever/source', 'retriever/source/smb', 'proof', 'common'],
 }
 PUBLIC = {'fsal_migrate': 'migrate.h', 'vfs_migrate': 'migrate.h', 'crawler': 'migrate.h'}

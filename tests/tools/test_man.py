@@ -61,8 +61,8 @@ class Pages(unittest.TestCase):
         taken = set()
         for line in re.findall(r"^ \*   ([a-z][a-z, ]*)", contract, re.M):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
-        self.assertEqual(shown - {"backup-list", "changes", "check", "commit", "cutover", "discover",
-                                  "hooks", "metrics", "quota", "rollback", "takeover"},
+        self.assertEqual(shown - {"backup-list", "changes", "check", "cluster", "commit", "cutover",
+                                  "discover", "hooks", "metrics", "quota", "rollback", "takeover"},
                          taken - {"settings", "proof", "mend"})
 
     def test_modules(self):

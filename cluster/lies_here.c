@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A listing goes from node to node, so it must not help to guess a password.  Of a file with a
+ * secret it has 16 bits of a slow digest: they tell two files apart but once in 65536 times, and
+ * who tries a list of passwords is left with one in 65536 of them, and has to pay for each.
+ */
+#include "cluster/lies_here.h"
+
+#include <errno.h>
+#include <gnutls/crypto.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cluster/items.h"
+#include "config/config.h"
+#include "config/config_file.h"
+
+#define ROUNDS	  200000
+#define LINKS_MAX 40
+
+enum content {
+	PUBLIC, /* may be known */
+	SECRET,
+	TICKETS, /* likewise, and renewed all the time */
+};
+
+static const struct {
+	const char *key;
+	enum content content;
+} files[] = {{"smb-password-file", SECRET},
+	     {"rollback-password-file", SECRET},
+	     {"nfs-keytab", SECRET},
+	     {"nfs-key", SECRET},
+	     {"nfs-ca", PUBLIC},
+	     {"nfs-certificate", PUBLIC},
+	     {"smb-ccache", TICKETS},
+	     {"nfs-ccache", TICKETS},
+	     {"rollback-ccache", TICKETS}};
+
+/* ---- digests ----------------------------------------------------------------------------------
+ */
+
+char *lies_here_digest(const char *file)
+{
+	g_autofree char *text = NULL;
+	gsize len;
+
+	if (!g_file_get_contents(file, &text, &len, NULL))
+		return NULL;
+	g_autofree char *whole =
+		g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)text, len);
+	return g_strndup(whole, 16);
+}
+
+static char *digest_of_secret(const char *key, const char *file)
+{
+	g_autofree char *text = NULL;
+	unsigned char digest[2];
+	gsize len;
+
+	if (!g_file_get_contents(file, &text, &len, NULL))
+		return NULL;
+	const gnutls_datum_t secret = {(unsigned char *)text, (unsigned)len};
+	const gnutls_datum_t salt = {(unsigned char *)key, (unsigned)strlen(key)};
+	int ret = gnutls_pbkdf2(GNUTLS_MAC_SHA256, &secret, &salt, ROUNDS, digest, sizeof(digest));
+
+	explicit_bzero(text, len);
+	return ret < 0 ? NULL : g_strdup_printf("%02x%02x", digest[0], digest[1]);
+}
+
+/* ---- settings ---------------------------------------------------------------------------------
+ */
+
+static void add_file(GPtrArray *items, const char *key, const char *file, enum content content)
+{
+	g_autofree char *name = g_strdup_printf("file %s", key), *digest = NULL, *value = NULL;
+	struct stat st;
+
+	if (stat(file, &st)) {
+		items_lack(items_add(items, name, NULL),
+			   "%s: %s: copy it from a node that has it, for root alone to read", file,
+			   g_strerror(errno));
+		return;
+	}
+	if (content == PUBLIC)
+		digest = lies_here_digest(file);
+	else if (content == SECRET)
+		digest = digest_of_secret(key, file);
+	value = g_strdup_printf("%s, mode %04o, owner %u:%u%s%s", file, st.st_mode & 07777,
+				st.st_uid, st.st_gid, digest ? ", digest " : "",
+				digest ? digest : "");
+	struct item *item = items_add(items, name, value);
+	if (!digest && content != TICKETS)
+		items_lack(item, "%s: cannot be read: look at what it is", file);
+	else if (content != PUBLIC && st.st_mode & 077)
+		items_lack(item, "%s: others than root can use it: chmod 600", file);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The keys of a group that are not in another one, by name. */
+static char **keys_of(GKeyFile *parsed, const char *group, const char *but)
+{
+	g_auto(GStrv) keys = g_key_file_get_keys(parsed, group, NULL, NULL);
+	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+
+	for (char **key = keys; key && *key; key++)
+		if (!but || !g_key_file_has_key(parsed, but, *key, NULL))
+			g_strv_builder_add(builder, *key);
+	char **kept = g_strv_builder_end(builder);
+	qsort(kept, g_strv_length(kept), sizeof(*kept), by_name);
+	return kept;
+}
+
+static void add_group(GPtrArray *items, GKeyFile *parsed, const char *group, const char *but,
+		      const char *called)
+{
+	g_auto(GStrv) keys = keys_of(parsed, group, but);
+
+	for (char **key = keys; *key; key++) {
+		g_autofree char *value = config_file_value(parsed, group, *key);
+		g_autofree char *name = g_strdup_printf("%s %s", called, *key);
+
+		items_add(items, name, value);
+	}
+	for (char **key = keys; *key; key++)
+		for (unsigned i = 0; i < G_N_ELEMENTS(files); i++) {
+			if (strcmp(*key, files[i].key))
+				continue;
+			g_autofree char *value = config_file_value(parsed, group, *key);
+			add_file(items, *key, value, files[i].content);
+		}
+}
+
+void lies_here_settings(GPtrArray *items, const char *file, const struct volume_config *config)
+{
+	g_autofree char *own = g_strdup_printf(CONFIG_VOLUME "%s", config->name);
+	g_autofree char *server =
+		g_strdup_printf(CONFIG_SERVER "%s", config->server.host ? config->server.host : "");
+	g_autoptr(GKeyFile) parsed = g_key_file_new();
+
+	if (!g_key_file_load_from_file(parsed, file ? file : CONFIG_FILE, G_KEY_FILE_NONE, NULL))
+		return;
+	add_group(items, parsed, own, NULL, "config");
+	add_group(items, parsed, CONFIG_DEFAULTS, own, "config");
+	add_group(items, parsed, server, NULL, "config server");
+}
+
+/* ---- state ------------------------------------------------------------------------------------
+ */
+
+/* Where path leads, as far as that is known while what it leads to is not mounted. */
+static char *place_of(const char *path, unsigned links)
+{
+	g_autofree char *whole = realpath(path, NULL), *link = NULL;
+
+	if (whole || !path[1])
+		return g_strdup(whole ? whole : path);
+	g_autofree char *above = g_path_get_dirname(path), *name = g_path_get_basename(path);
+	link = links < LINKS_MAX ? g_file_read_link(path, NULL) : NULL;
+	if (link) {
+		g_autofree char *target = g_canonicalize_filename(link, above);
+		return place_of(target, links + 1);
+	}
+	g_autofree char *there = place_of(above, links + 1);
+	return g_build_filename(there, name, NULL);
+}
+
+void lies_here_place(GPtrArray *items, const char *below, const char *key, const char *path,
+		     const char *remedy)
+{
+	g_autofree char *full = g_strconcat(below, path, NULL), *place = place_of(full, 0);
+	const char *shown = g_str_has_prefix(place, below) ? place + strlen(below) : place;
+	struct item *item = items_add(items, key, shown);
+
+	if (g_str_has_prefix(shown, "/var/lib/") || g_str_has_prefix(shown, "/etc/"))
+		items_lack(item, "%s does not move with the volume: %s", shown, remedy);
+}
+
+/* The value of a parameter of Ganesha's, or usual.  g_free. */
+static char *ganesha_parameter(const char *config, const char *name, const char *usual)
+{
+	g_autofree char *text = NULL, *pattern = NULL;
+	g_autoptr(GMatchInfo) match = NULL;
+
+	if (!g_file_get_contents(config, &text, NULL, NULL) || !g_utf8_validate(text, -1, NULL))
+		return g_strdup(usual);
+	pattern = g_strdup_printf("^[^#\n]*\\b%s\\s*=\\s*\"?([^\"\\s;]+)", name);
+	g_autoptr(GRegex) regex =
+		g_regex_new(pattern, G_REGEX_MULTILINE | G_REGEX_CASELESS, 0, NULL);
+	if (!g_regex_match(regex, text, 0, &match))
+		return g_strdup(usual);
+	return g_match_info_fetch(match, 1);
+}
+
+static void add_doors(GPtrArray *items, const char *key, const char *file)
+{
+	g_autofree char *digest = lies_here_digest(file), *name = g_path_get_basename(file);
+	g_autofree char *value = g_strdup_printf("%s, digest %s", name, digest ? digest : "");
+
+	items_add(items, key, digest ? value : NULL);
+}
+
+/* That of the volume's own, if it has one. */
+static char *ganesha_file(const char *below, const char *volume)
+{
+	char *own = g_strdup_printf("%s/etc/ganesha/%s.conf", below, volume);
+
+	if (g_file_test(own, G_FILE_TEST_EXISTS))
+		return own;
+	g_free(own);
+	return g_strconcat(below, "/etc/ganesha/ganesha.conf", NULL);
+}
+
+static void add_ganesha(GPtrArray *items, const char *volume, const char *below)
+{
+	g_autofree char *file = ganesha_file(below, volume);
+	g_autofree char *root = ganesha_parameter(file, "RecoveryRoot", "/var/lib/nfs/ganesha");
+
+	add_doors(items, "doors ganesha", file);
+	if (!g_file_test(file, G_FILE_TEST_EXISTS))
+		return;
+	lies_here_place(items, below, "state ganesha", root,
+			"NFSv4 clients cannot get their locks back: set RecoveryRoot to a "
+			"directory on the volume's disk, or make this one a link to it");
+	lies_here_place(items, below, "state statd", "/var/lib/nfs/sm",
+			"NFSv3 clients do not learn that their locks are gone: make it a link to a "
+			"directory on the volume's disk");
+}
+
+void lies_here_state(GPtrArray *items, const struct volume_config *config, const char *below)
+{
+	g_autofree char *samba = g_strconcat(below, "/etc/samba/smb.conf", NULL);
+
+	lies_here_place(
+		items, below, "state report", config->report,
+		"set report in the volume's configuration to a file on a disk that moves with it");
+	lies_here_place(
+		items, below, "state journal", config->journal,
+		"set journal in the volume's configuration to a file on a disk that moves with it");
+	add_ganesha(items, config->name, below);
+	add_doors(items, "doors samba", samba);
+}

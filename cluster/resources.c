@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A group of each volume, in the order in which it starts:
+ *
+ *   shut     portblock: what clients send to the address is dropped, so that none is refused
+ *   fs       the file system
+ *   migrate  our agent
+ *   address  before the door, which may be bound to it
+ *   door     a Ganesha; of several volumes each has its own, so that a volume that moves puts no
+ *            other's clients into a time of grace
+ *   open     portblock: clients come in
+ *
+ * A name may begin with a digit, an id of XML may not: what it is comes first.
+ */
+#include "cluster/resources.h"
+
+#include <mntent.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PORT "2049"
+#define MANY 50 /* volumes, whose groups do not fit into Pacemaker's usual buffer */
+
+static const char *const kinds[] = {"shut", "fs", "migrate", "address", "door", "open"};
+
+/* ---- disks ------------------------------------------------------------------------------------
+ */
+
+static bool is_above(const char *directory, const char *path)
+{
+	const size_t len = strlen(directory);
+
+	return len > 1 && !strncmp(directory, path, len) && (path[len] == '/' || !path[len]);
+}
+
+static void find_in(struct resources_disk *disk, const char *root, const char *file)
+{
+	FILE *table = setmntent(file, "re");
+	struct mntent *entry;
+
+	while (table && (entry = getmntent(table))) {
+		/* of what is mounted over another thing, the last one is seen */
+		if (!is_above(entry->mnt_dir, root) ||
+		    (disk->directory && strlen(entry->mnt_dir) < strlen(disk->directory)))
+			continue;
+		resources_free_disk(disk);
+		disk->device = g_strdup(entry->mnt_fsname);
+		disk->directory = g_strdup(entry->mnt_dir);
+		disk->type = g_strdup(entry->mnt_type);
+	}
+	if (table)
+		endmntent(table);
+}
+
+void resources_find_disk(struct resources_disk *disk, const char *root, const char *mounts,
+			 const char *fstab)
+{
+	disk->device = disk->directory = disk->type = NULL;
+	find_in(disk, root, mounts);
+	if (!disk->directory)
+		find_in(disk, root, fstab);
+	if (!disk->directory)
+		disk->directory = g_strdup(root);
+}
+
+void resources_free_disk(struct resources_disk *disk)
+{
+	g_clear_pointer(&disk->device, g_free);
+	g_clear_pointer(&disk->directory, g_free);
+	g_clear_pointer(&disk->type, g_free);
+}
+
+/* ---- text -------------------------------------------------------------------------------------
+ */
+
+struct text {
+	GString *out;
+	const char *volume;
+	bool pcs;
+};
+
+/* params, operations: words as both a shell and crm(8) take them. */
+static void put(struct text *text, const char *kind, const char *agent, const char *params,
+		const char *operations)
+{
+	if (text->pcs)
+		g_string_append_printf(text->out,
+				       "pcs resource create %s-%s %s%s%s op %s --group volume-%s\n",
+				       kind, text->volume, agent, *params ? " " : "", params,
+				       operations, text->volume);
+	else
+		g_string_append_printf(text->out, "primitive %s-%s %s%s%s op %s\n", kind,
+				       text->volume, agent, *params ? " params " : "", params,
+				       operations);
+}
+
+static void put_portblock(struct text *text, const char *kind, const char *action)
+{
+	g_autofree char *params = g_strdup_printf(
+		"protocol=tcp portno=" PORT " action=%s ip=ADDRESS-%s", action, text->volume);
+
+	put(text, kind, "ocf:heartbeat:portblock", params, "monitor interval=10s timeout=20s");
+}
+
+static void put_disk(struct text *text, const struct resources_disk *disk)
+{
+	g_autofree char *wanted = g_strdup_printf("DEVICE-%s", disk->volume);
+	g_autofree char *device = g_shell_quote(disk->device ? disk->device : wanted);
+	g_autofree char *directory = g_shell_quote(disk->directory);
+	g_autofree char *params = g_strdup_printf("device=%s directory=%s fstype=%s", device,
+						  directory, disk->type ? disk->type : "ext4");
+
+	put(text, "fs", "ocf:heartbeat:Filesystem", params,
+	    "start timeout=60s op stop timeout=60s op monitor interval=20s timeout=40s");
+}
+
+static void put_group(struct text *text)
+{
+	g_string_append_printf(text->out, "group volume-%s", text->volume);
+	for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++)
+		g_string_append_printf(text->out, " %s-%s", kinds[i], text->volume);
+	g_string_append_c(text->out, '\n');
+}
+
+static void put_volume(struct text *text, const struct resources_disk *disk, bool only)
+{
+	g_autofree char *volume = g_strdup_printf("volume=%s", disk->volume);
+	g_autofree char *ip = g_strdup_printf("ip=ADDRESS-%s", disk->volume);
+	g_autofree char *door = g_strdup_printf("systemd:nfs-ganesha%s%s", only ? "" : "@",
+						only ? "" : disk->volume);
+
+	put_portblock(text, "shut", "block");
+	put_disk(text, disk);
+	put(text, "migrate", "ocf:quickmigrate:migrate", volume,
+	    "start timeout=60s op stop timeout=120s op monitor interval=10s timeout=30s");
+	put(text, "address", "ocf:heartbeat:IPaddr2", ip, "monitor interval=10s timeout=20s");
+	put(text, "door", door, "", "stop timeout=120s op monitor interval=20s timeout=60s");
+	put_portblock(text, "open", "unblock");
+	if (!text->pcs)
+		put_group(text);
+}
+
+static void put_place(struct text *text, const char *node)
+{
+	if (text->pcs)
+		g_string_append_printf(text->out,
+				       "pcs constraint location volume-%s prefers %s=50\n",
+				       text->volume, node);
+	else
+		g_string_append_printf(text->out, "location place-%s volume-%s 50: %s\n",
+				       text->volume, text->volume, node);
+}
+
+static bool unknown(const struct resources_disk *disks, unsigned count)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < count; i++)
+		found = found || !disks[i].device;
+	return found;
+}
+
+static void put_head(struct text *text, const struct resources_disk *disks, unsigned count)
+{
+	g_string_append_printf(text->out, "# Write addresses in place of ADDRESS-...%s, then: %s\n",
+			       unknown(disks, count) ? ", and devices in place of DEVICE-..." : "",
+			       text->pcs ? "sh FILE" : "crm configure load update FILE");
+	if (count > 1)
+		g_string_append(text->out, "# Each volume has a Ganesha of its own, "
+					   "nfs-ganesha@NAME: see the guide.\n");
+	if (count > MANY)
+		g_string_append(text->out, "# So many resources need a larger buffer on each node: "
+					   "PCMK_ipc_buffer=8388608 in /etc/default/pacemaker\n");
+}
+
+char *resources_text(const struct resources_disk *disks, unsigned count, char **nodes, bool pcs)
+{
+	struct text text = {g_string_new(NULL), NULL, pcs};
+	const unsigned places = nodes ? g_strv_length(nodes) : 0;
+
+	put_head(&text, disks, count);
+	for (unsigned i = 0; i < count; i++) {
+		text.volume = disks[i].volume;
+		put_volume(&text, &disks[i], count == 1);
+		if (places)
+			put_place(&text, nodes[i % places]);
+	}
+	return g_string_free(text.out, FALSE);
+}
+
+bool resources_node_ok(const char *node)
+{
+	return *node && strlen(node) < 256 && *node != '-' &&
+	       strspn(node, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "._-") == strlen(node);
+}

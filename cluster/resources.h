@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a cluster manager is told of volumes: resources in groups, and where they rather run. */
+#ifndef CLUSTER_RESOURCES_H
+#define CLUSTER_RESOURCES_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+/* A volume's file system, as far as it is known here. */
+struct resources_disk {
+	const char *volume;
+	char *device, *directory, *type; /* NULL: not known */
+};
+
+/* Of what is mounted at or above root, or is to be by a file like /etc/fstab, but for /. */
+void resources_find_disk(struct resources_disk *disk, const char *root, const char *mounts,
+			 const char *fstab);
+void resources_free_disk(struct resources_disk *disk);
+
+/*
+ * The text for crm(8) configure load, or (pcs) commands for pcs(8).  What is not known stands there
+ * as a word in capitals with the volume's name, which no cluster manager can start.  nodes: the
+ * volumes are spread over them; NULL: as the cluster likes.  g_free.
+ */
+char *resources_text(const struct resources_disk *disks, unsigned count, char **nodes, bool pcs);
+
+/* Whether it can be a node's name, which ends up in commands. */
+bool resources_node_ok(const char *node);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/runs_here.h"
+
+#include <glob.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/timex.h>
+
+#include "cluster/items.h"
+#include "cluster/lies_here.h"
+
+#define AGENT "/usr/lib/ocf/resource.d/quickmigrate/migrate"
+
+/* What a program prints, without blanks round it; NULL: it is not there, or (unless failed) fails.
+ */
+static char *ask(bool failed, const char *const *argv)
+{
+	g_autofree char *text = NULL;
+	int status;
+
+	if (!g_spawn_sync(NULL, (char **)argv, NULL,
+			  G_SPAWN_SEARCH_PATH | G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL, &text, NULL,
+			  &status, NULL))
+		return NULL;
+	if (!failed && !g_spawn_check_wait_status(status, NULL))
+		return NULL;
+	return g_strstrip(g_steal_pointer(&text));
+}
+#define ASK(...)	ask(false, (const char *const[]){__VA_ARGS__, NULL})
+#define ASK_ANYHOW(...) ask(true, (const char *const[]){__VA_ARGS__, NULL})
+
+/* ---- releases ---------------------------------------------------------------------------------
+ */
+
+static void add_module(GPtrArray *items, const char *key, const char *below, const char *pattern)
+{
+	g_autofree char *full = g_strconcat(below, pattern, NULL), *digest = NULL;
+	glob_t found;
+
+	if (!glob(full, 0, NULL, &found))
+		digest = lies_here_digest(found.gl_pathv[0]);
+	globfree(&found);
+	items_add(items, key, digest);
+}
+
+void runs_here_releases(GPtrArray *items, const char *below)
+{
+	g_autofree char *ganesha = ASK("ganesha.nfsd", "-v"), *samba = ASK("smbd", "-V");
+	g_autofree char *agent = g_strconcat(below, AGENT, NULL), *digest = lies_here_digest(agent);
+
+	items_add(items, "release quickmigrate", QUICKMIGRATE_VERSION);
+	items_add(items, "release ganesha", ganesha);
+	add_module(items, "module ganesha", below, "/usr/lib/*/ganesha/libfsalmigrate.so");
+	items_add(items, "release samba", samba);
+	add_module(items, "module samba", below, "/usr/lib/*/samba/vfs/migrate.so");
+	struct item *item = items_add(items, "agent ocf:quickmigrate:migrate", digest);
+	if (!digest)
+		items_lack(item, "%s is not there: install the package quickmigrate", agent);
+}
+
+/* ---- units ------------------------------------------------------------------------------------
+ */
+
+void runs_here_units(GPtrArray *items, const char *volume)
+{
+	static const char *const units[] = {
+		"migrate-retriever@%s.service", "migrate-crawler@%s.service",
+		"migrate-journal@%s.service", "migrate-guard@%s.service", "nfs-ganesha.service"};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(units); i++) {
+		g_auto(GStrv) parts = g_strsplit(units[i], "%s", 2);
+		g_autofree char *unit = g_strjoinv(volume, parts);
+		g_autofree char *key = g_strdup_printf("unit %s", unit);
+		g_autofree char *state = ASK_ANYHOW("systemctl", "is-enabled", unit);
+		struct item *item = items_add(items, key, state && *state ? state : NULL);
+
+		if (!state)
+			items_lack(item,
+				   "systemctl is not there: the resource agent needs systemd");
+		else if (g_str_has_prefix(state, "enabled"))
+			items_lack(item,
+				   "it is started at boot, on whatever node: systemctl disable "
+				   "--now %s",
+				   unit);
+	}
+}
+
+/* ---- services ---------------------------------------------------------------------------------
+ */
+
+static void add_clock(GPtrArray *items)
+{
+	struct timex timex = {0};
+	const bool good = adjtimex(&timex) >= 0 && !(timex.status & STA_UNSYNC);
+	struct item *item = items_add(items, "clock", good ? "synchronised" : "not synchronised");
+
+	if (!good)
+		items_lack(item,
+			   "the clock is not synchronised: install and start chrony, or start "
+			   "systemd-timesyncd");
+}
+
+/* Nothing in the volume keeps a second node from mounting it. */
+static void add_fencing(GPtrArray *items)
+{
+	g_autofree char *enabled =
+		ASK("crm_attribute", "--type", "crm_config", "--name", "stonith-enabled", "--query",
+		    "--quiet", "--default", "true");
+	g_autofree char *devices =
+		ASK("cibadmin", "--query", "--xpath", "//primitive[@class='stonith']");
+	struct item *item;
+
+	if (!enabled) {
+		items_lack(
+			items_add(items, "fencing", "not known"),
+			"no cluster answers on this node: start it (crm cluster start, pcs cluster "
+			"start)");
+		return;
+	}
+	const bool on = !g_ascii_strcasecmp(enabled, "true") || !strcmp(enabled, "1") ||
+			!g_ascii_strcasecmp(enabled, "yes") || !g_ascii_strcasecmp(enabled, "on");
+	item = items_add(items, "fencing",
+			 on && devices ? "enabled"
+			 : on	       ? "enabled, without a device"
+				       : "disabled");
+	if (!on)
+		items_lack(item,
+			   "stonith-enabled is %s: two nodes can write to one disk; set it to "
+			   "true",
+			   enabled);
+	else if (!devices)
+		items_lack(item,
+			   "the cluster has no fencing device: make one (a stonith resource)");
+}
+
+/* The value of a parameter of Samba's, or "". */
+static char *samba_parameter(const char *name)
+{
+	g_autofree char *option = g_strdup_printf("--parameter-name=%s", name);
+	char *value = ASK("testparm", "--suppress-prompt", option);
+
+	return value ? value : g_strdup("");
+}
+
+static void add_samba(GPtrArray *items)
+{
+	g_autofree char *security = samba_parameter("security");
+	g_autofree char *backend = samba_parameter("idmap config * : backend");
+	g_autofree char *private = samba_parameter("private dir");
+	g_autofree char *shares = ASK("testparm", "--suppress-prompt");
+
+	if (!shares || !strstr(shares, "migrate")) /* it serves no volume */
+		return;
+	items_add(items, "samba security", security);
+	lies_here_place(
+		items, "", "state samba", private,
+		"SMB users and the machine's account are others on another node: set private "
+		"dir to a directory on the volume's disk, or make this one a link to it");
+	struct item *item = items_add(items, "samba idmap", backend);
+	if (!strcmp(backend, "tdb") &&
+	    (!g_ascii_strcasecmp(security, "ads") || !g_ascii_strcasecmp(security, "domain")))
+		items_lack(item,
+			   "each node gives users numbers of its own: use a backend that "
+			   "computes them (idmap config DOMAIN : backend = rid, autorid or ad)");
+}
+
+void runs_here_services(GPtrArray *items)
+{
+	add_clock(items);
+	add_fencing(items);
+	add_samba(items);
+}

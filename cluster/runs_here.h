@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a node runs, and would run, for a volume: programs are asked, and found by $PATH. */
+#ifndef CLUSTER_RUNS_HERE_H
+#define CLUSTER_RUNS_HERE_H
+
+#include <glib.h>
+
+/* Adds the releases of the programs and modules, and the resource agent.  below: as in
+ * lies_here.h. */
+void runs_here_releases(GPtrArray *items, const char *below);
+/* Adds which units are started at boot, which the cluster manager alone is to start. */
+void runs_here_units(GPtrArray *items, const char *volume);
+/* Adds the clock, the cluster's fencing, and how Samba finds numbers for its users. */
+void runs_here_services(GPtrArray *items);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/resources.h"
+
+#include "found.h"
+
+static void disk_is(const char *root, const char *device, const char *directory, const char *type)
+{
+	g_autofree char *mounts = g_strconcat(tree, "/mounts", NULL);
+	g_autofree char *fstab = g_strconcat(tree, "/fstab", NULL);
+	struct resources_disk disk = {.volume = "v"};
+
+	resources_find_disk(&disk, root, mounts, fstab);
+	ck_assert_str_eq(disk.device ? disk.device : "-", device);
+	ck_assert_str_eq(disk.directory, directory);
+	ck_assert_str_eq(disk.type ? disk.type : "-", type);
+	resources_free_disk(&disk);
+}
+
+START_TEST(disks_are_found)
+{
+	put_file(tree, "/mounts",
+		 "/dev/sda / ext4 rw 0 0\n/dev/b /srv/a\\040b xfs rw 0 0\n/dev/old /srv/x ext4 rw "
+		 "0 0\n"
+		 "/dev/new /srv/x xfs rw 0 0\n/dev/z /srv ext4 rw 0 0\n",
+		 0644);
+	put_file(tree, "/fstab", "UUID=1 /vol btrfs noauto 0 0\n/dev/no /srv/x ext4 noauto 0 0\n",
+		 0644);
+	disk_is("/srv/a b/tree", "/dev/b", "/srv/a b", "xfs");
+	disk_is("/srv/x", "/dev/new", "/srv/x", "xfs");
+	disk_is("/srv/xy", "/dev/z", "/srv", "ext4");
+	disk_is("/vol/1", "UUID=1", "/vol", "btrfs");
+	disk_is("/elsewhere", "-", "/elsewhere", "-");
+	put_file(tree, "/mounts", "", 0644);
+	disk_is("/srv/x", "/dev/no", "/srv/x", "ext4");
+}
+END_TEST
+
+static void has(const char *text, const char *line)
+{
+	g_autofree char *whole = g_strdup_printf("\n%s\n", line);
+
+	ck_assert_msg(strstr(text, whole), "%s\nis not in:\n%s", line, text);
+}
+
+START_TEST(a_volume_is_a_group)
+{
+	const struct resources_disk disk = {"v", (char *)"/dev/b", (char *)"/srv/a b",
+					    (char *)"xfs"};
+	g_autofree char *crm = resources_text(&disk, 1, NULL, false);
+	g_autofree char *pcs = resources_text(&disk, 1, NULL, true);
+
+	has(crm, "group volume-v shut-v fs-v migrate-v address-v door-v open-v");
+	has(crm,
+	    "primitive door-v systemd:nfs-ganesha op stop timeout=120s op monitor interval=20s "
+	    "timeout=60s");
+	ck_assert_ptr_nonnull(strstr(crm, "device='/dev/b' directory='/srv/a b' fstype=xfs"));
+	ck_assert_ptr_null(strstr(crm, "DEVICE-"));
+	ck_assert_ptr_null(strstr(crm, "location"));
+	ck_assert_ptr_null(strstr(crm, "pcs"));
+	has(pcs, "pcs resource create door-v systemd:nfs-ganesha op stop timeout=120s op monitor "
+		 "interval=20s timeout=60s --group volume-v");
+	/* in a group of pcs the order is that of the lines */
+	const char *at = pcs;
+	for (const char *const *kind = (const char *const[]){"shut-v", "fs-v", "migrate-v",
+							     "address-v", "door-v", "open-v", NULL};
+	     *kind; kind++) {
+		at = strstr(at, *kind);
+		ck_assert_msg(at, "%s", *kind);
+	}
+}
+END_TEST
+
+START_TEST(many_are_spread)
+{
+	struct resources_disk disks[60] = {{0}};
+	char *nodes[] = {(char *)"a", (char *)"b.example", NULL};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(disks); i++) {
+		disks[i].volume = g_strdup_printf("%u", i);
+		disks[i].directory = (char *)"/srv";
+	}
+	g_autofree char *crm = resources_text(disks, G_N_ELEMENTS(disks), nodes, false);
+	g_autofree char *pcs = resources_text(disks, 3, nodes, true);
+	has(crm, "location place-0 volume-0 50: a");
+	has(crm, "location place-59 volume-59 50: b.example");
+	has(pcs, "pcs constraint location volume-2 prefers a=50");
+	ck_assert_ptr_nonnull(strstr(crm, "device='DEVICE-7'"));
+	ck_assert_ptr_nonnull(strstr(crm, "systemd:nfs-ganesha@7 "));
+	ck_assert_ptr_nonnull(strstr(crm, "PCMK_ipc_buffer"));
+	ck_assert_ptr_null(strstr(pcs, "PCMK_ipc_buffer"));
+	for (unsigned i = 0; i < G_N_ELEMENTS(disks); i++)
+		g_free((char *)disks[i].volume);
+}
+END_TEST
+
+START_TEST(names_of_nodes)
+{
+	ck_assert(resources_node_ok("node-1.example"));
+	ck_assert(!resources_node_ok(""));
+	ck_assert(!resources_node_ok("-f"));
+	ck_assert(!resources_node_ok("a b"));
+	ck_assert(!resources_node_ok("a;b"));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("resources");
+	TCase *tcase = tcase_create("resources");
+
+	tcase_add_checked_fixture(tcase, make_tree, remove_tree);
+	tcase_add_test(tcase, disks_are_found);
+	tcase_add_test(tcase, a_volume_is_a_group);
+	tcase_add_test(tcase, many_are_spread);
+	tcase_add_test(tcase, names_of_nodes);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

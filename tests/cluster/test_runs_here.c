@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/runs_here.h"
+
+#include "found.h"
+
+/* A program that is found, and that ends with the status of its last command. */
+static void put_program(const char *name, const char *commands)
+{
+	g_autofree char *path = g_strconcat("/bin/", name, NULL);
+	g_autofree char *text = g_strdup_printf("#!/bin/sh\n%s\n", commands);
+
+	put_file(tree, path, text, 0755);
+}
+
+static void make_programs(void)
+{
+	make_tree();
+	g_autofree char *path = g_strconcat(tree, "/bin", NULL);
+	g_mkdir(path, 0755);
+	g_setenv("PATH", path, TRUE);
+}
+
+static void remove_programs(void)
+{
+	g_setenv("PATH", "/usr/bin:/bin", TRUE);
+	remove_tree();
+}
+
+static GPtrArray *services(void)
+{
+	GPtrArray *items = items_new("v");
+
+	runs_here_services(items);
+	return items;
+}
+
+START_TEST(releases_are_told)
+{
+	g_autoptr(GPtrArray) bare = items_new("v"), items = items_new("v");
+
+	runs_here_releases(bare, tree);
+	is(bare, "agent ocf:quickmigrate:migrate", ITEMS_ABSENT, "install the package");
+	is(bare, "release samba", ITEMS_ABSENT, NULL);
+	is(bare, "module ganesha", ITEMS_ABSENT, NULL);
+
+	put_program("smbd", "echo Version 4.17");
+	put_program("ganesha.nfsd", "echo V4.3; exit 1");
+	put_file(tree, "/usr/lib/ocf/resource.d/quickmigrate/migrate", "agent", 0755);
+	put_file(tree, "/usr/lib/x/ganesha/libfsalmigrate.so", "module", 0644);
+	runs_here_releases(items, tree);
+	is(items, "agent ocf:quickmigrate:migrate", "d4f0bc5a29de06b5", NULL);
+	is(items, "release samba", "Version 4.17", NULL);
+	is(items, "release ganesha", ITEMS_ABSENT, NULL);
+	is(items, "module ganesha", "120970d812836f19", NULL);
+}
+END_TEST
+
+START_TEST(units_that_start_at_boot_are_told)
+{
+	g_autoptr(GPtrArray) bare = items_new("v"), items = items_new("v");
+
+	runs_here_units(bare, "v");
+	is(bare, "unit migrate-guard@v.service", ITEMS_ABSENT, "needs systemd");
+	put_program("systemctl",
+		    "case $2 in *crawler*) echo enabled;; *ganesha*) echo enabled-runtime;;"
+		    " *) echo disabled; exit 1;; esac");
+	runs_here_units(items, "v");
+	is(items, "unit migrate-retriever@v.service", "disabled", NULL);
+	is(items, "unit migrate-crawler@v.service", "enabled",
+	   "systemctl disable --now migrate-crawler@v.service");
+	is(items, "unit nfs-ganesha.service", "enabled-runtime", "systemctl disable");
+}
+END_TEST
+
+START_TEST(fencing_is_needed)
+{
+	g_autoptr(GPtrArray) none = services();
+
+	is(none, "fencing", "not known", "start it");
+	put_program("crm_attribute", "echo true");
+	put_program("cibadmin", "exit 105");
+	g_autoptr(GPtrArray) bare = services();
+	is(bare, "fencing", "enabled, without a device", "no fencing device");
+	put_program("cibadmin", "echo '<primitive/>'");
+	g_autoptr(GPtrArray) good = services();
+	is(good, "fencing", "enabled", NULL);
+	put_program("crm_attribute", "echo off");
+	g_autoptr(GPtrArray) off = services();
+	is(off, "fencing", "disabled", "stonith-enabled is off");
+}
+END_TEST
+
+static void put_testparm(const char *security, const char *backend, const char *shares)
+{
+	g_autofree char *text = g_strdup_printf(
+		"case $2 in *security) echo %s;; *backend) echo %s;; *private*) echo "
+		"/var/lib/samba/private;; *) echo 'vfs objects = %s';; esac",
+		security, backend, shares);
+
+	put_program("testparm", text);
+}
+
+START_TEST(samba_is_looked_at_where_it_serves)
+{
+	put_testparm("ADS", "tdb", "acl_xattr");
+	g_autoptr(GPtrArray) other = services();
+	ck_assert_uint_eq(other->len, 3);
+	put_testparm("ADS", "tdb", "migrate");
+	g_autoptr(GPtrArray) member = services();
+	is(member, "samba idmap", "tdb", "autorid");
+	is(member, "state samba", NULL, "private dir");
+	put_testparm("ADS", "autorid", "migrate");
+	g_autoptr(GPtrArray) good = services();
+	is(good, "samba idmap", "autorid", NULL);
+	put_testparm("USER", "tdb", "migrate");
+	g_autoptr(GPtrArray) alone = services();
+	is(alone, "samba idmap", "tdb", NULL);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("runs_here");
+	TCase *tcase = tcase_create("runs_here");
+
+	tcase_add_checked_fixture(tcase, make_programs, remove_programs);
+	tcase_add_test(tcase, releases_are_told);
+	tcase_add_test(tcase, units_that_start_at_boot_are_told);
+	tcase_add_test(tcase, fencing_is_needed);
+	tcase_add_test(tcase, samba_is_looked_at_where_it_serves);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
