@@ -19,7 +19,9 @@
 #include <string.h>
 
 #define PORT "2049"
-#define MANY 50 /* volumes, whose groups do not fit into Pacemaker's usual buffer */
+/* A volume that has moved does not move back by itself, whichever node it would rather be on. */
+#define STAYS "resource-stickiness=100"
+#define MANY  50 /* volumes, whose groups do not fit into Pacemaker's usual buffer */
 
 static const char *const kinds[] = {"shut", "fs", "migrate", "address", "door", "open"};
 
@@ -33,18 +35,33 @@ static bool is_above(const char *directory, const char *path)
 	return len > 1 && !strncmp(directory, path, len) && (path[len] == '/' || !path[len]);
 }
 
+/* As the agent wants it; NULL: it is no device.  g_free. */
+static char *device_of(const struct mntent *entry)
+{
+	if (g_str_has_prefix(entry->mnt_fsname, "UUID="))
+		return g_strdup_printf("-U %s", entry->mnt_fsname + strlen("UUID="));
+	if (g_str_has_prefix(entry->mnt_fsname, "LABEL="))
+		return g_strdup_printf("-L %s", entry->mnt_fsname + strlen("LABEL="));
+	return *entry->mnt_fsname == '/' ? g_strdup(entry->mnt_fsname) : NULL;
+}
+
+/* Of what is mounted over another thing, the last is seen. */
 static void find_in(struct resources_disk *disk, const char *root, const char *file)
 {
 	FILE *table = setmntent(file, "re");
 	struct mntent *entry;
 
 	while (table && (entry = getmntent(table))) {
-		/* of what is mounted over another thing, the last one is seen */
-		if (!is_above(entry->mnt_dir, root) ||
-		    (disk->directory && strlen(entry->mnt_dir) < strlen(disk->directory)))
+		char *device = is_above(entry->mnt_dir, root) ? device_of(entry) : NULL;
+
+		if (!device)
 			continue;
+		if (disk->directory && strlen(entry->mnt_dir) < strlen(disk->directory)) {
+			g_free(device);
+			continue;
+		}
 		resources_free_disk(disk);
-		disk->device = g_strdup(entry->mnt_fsname);
+		disk->device = device;
 		disk->directory = g_strdup(entry->mnt_dir);
 		disk->type = g_strdup(entry->mnt_type);
 	}
@@ -56,9 +73,8 @@ void resources_find_disk(struct resources_disk *disk, const char *root, const ch
 			 const char *fstab)
 {
 	disk->device = disk->directory = disk->type = NULL;
+	find_in(disk, root, fstab);
 	find_in(disk, root, mounts);
-	if (!disk->directory)
-		find_in(disk, root, fstab);
 	if (!disk->directory)
 		disk->directory = g_strdup(root);
 }
@@ -116,10 +132,15 @@ static void put_disk(struct text *text, const struct resources_disk *disk)
 
 static void put_group(struct text *text)
 {
+	if (text->pcs) {
+		g_string_append_printf(text->out, "pcs resource meta volume-%s " STAYS "\n",
+				       text->volume);
+		return;
+	}
 	g_string_append_printf(text->out, "group volume-%s", text->volume);
 	for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++)
 		g_string_append_printf(text->out, " %s-%s", kinds[i], text->volume);
-	g_string_append_c(text->out, '\n');
+	g_string_append(text->out, " meta " STAYS "\n");
 }
 
 static void put_volume(struct text *text, const struct resources_disk *disk, bool only)
@@ -136,8 +157,7 @@ static void put_volume(struct text *text, const struct resources_disk *disk, boo
 	put(text, "address", "ocf:heartbeat:IPaddr2", ip, "monitor interval=10s timeout=20s");
 	put(text, "door", door, "", "stop timeout=120s op monitor interval=20s timeout=60s");
 	put_portblock(text, "open", "unblock");
-	if (!text->pcs)
-		put_group(text);
+	put_group(text);
 }
 
 static void put_place(struct text *text, const char *node)

@@ -12,7 +12,8 @@ struct resources_disk {
 	char *device, *directory, *type; /* NULL: not known */
 };
 
-/* Of what is mounted at or above root, or is to be by a file like /etc/fstab, but for /. */
+/* Of the nearest thing at or above root, but not /, that is mounted or that a file like /etc/fstab
+ * has. */
 void resources_find_disk(struct resources_disk *disk, const char *root, const char *mounts,
 			 const char *fstab);
 void resources_free_disk(struct resources_disk *disk);

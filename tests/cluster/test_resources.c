@@ -21,17 +21,20 @@ START_TEST(disks_are_found)
 	put_file(tree, "/mounts",
 		 "/dev/sda / ext4 rw 0 0\n/dev/b /srv/a\\040b xfs rw 0 0\n/dev/old /srv/x ext4 rw "
 		 "0 0\n"
-		 "/dev/new /srv/x xfs rw 0 0\n/dev/z /srv ext4 rw 0 0\n",
+		 "/dev/new /srv/x xfs rw 0 0\n/dev/z /srv ext4 rw 0 0\ntmpfs /run tmpfs rw 0 0\n",
 		 0644);
-	put_file(tree, "/fstab", "UUID=1 /vol btrfs noauto 0 0\n/dev/no /srv/x ext4 noauto 0 0\n",
+	put_file(tree, "/fstab",
+		 "UUID=1-2 /vol btrfs noauto 0 0\n/dev/no /srv/x ext4 noauto 0 0\n"
+		 "LABEL=y /srv/y ext4 noauto 0 0\n/dev/tree /srv/a\\040b/tree/deep ext4 noauto 0 "
+		 "0\n",
 		 0644);
 	disk_is("/srv/a b/tree", "/dev/b", "/srv/a b", "xfs");
 	disk_is("/srv/x", "/dev/new", "/srv/x", "xfs");
 	disk_is("/srv/xy", "/dev/z", "/srv", "ext4");
-	disk_is("/vol/1", "UUID=1", "/vol", "btrfs");
+	disk_is("/srv/y/1", "-L y", "/srv/y", "ext4");
+	disk_is("/vol/1", "-U 1-2", "/vol", "btrfs");
+	disk_is("/run/x", "-", "/run/x", "-");
 	disk_is("/elsewhere", "-", "/elsewhere", "-");
-	put_file(tree, "/mounts", "", 0644);
-	disk_is("/srv/x", "/dev/no", "/srv/x", "ext4");
 }
 END_TEST
 
@@ -49,7 +52,9 @@ START_TEST(a_volume_is_a_group)
 	g_autofree char *crm = resources_text(&disk, 1, NULL, false);
 	g_autofree char *pcs = resources_text(&disk, 1, NULL, true);
 
-	has(crm, "group volume-v shut-v fs-v migrate-v address-v door-v open-v");
+	has(crm, "group volume-v shut-v fs-v migrate-v address-v door-v open-v meta "
+		 "resource-stickiness=100");
+	has(pcs, "pcs resource meta volume-v resource-stickiness=100");
 	has(crm,
 	    "primitive door-v systemd:nfs-ganesha op stop timeout=120s op monitor interval=20s "
 	    "timeout=60s");

@@ -379,14 +379,17 @@ class Migration:
             raise Failure(f'{name} is not built in {" or ".join(builds)}')
         return os.path.abspath(found[0])
 
-    def start_server(self, takeover=None, **kw):
-        """The new server, with the layer.  takeover: the file of old handles."""
+    def new_server(self, takeover=None, **kw):
+        """The new server, with the layer; not started.  takeover: the file of old handles."""
         fsal = (f'Name = MIGRATE;\n\t\tVolume = "{VOLUME}";\n\t\tSocket = "{self.socket}";\n' +
                 (f'\t\tTakeover = "{takeover}";\n' if takeover else '') +
                 '\t\tFSAL { Name = VFS; }')
         kw = {**CACHES[CACHE], **kw}
-        self.server = Ganesha('new-server', self.root, fsal=fsal,
-                              plugins=plugins_with(self.module('libfsalmigrate.so')), **kw).start()
+        return Ganesha('new-server', self.root, fsal=fsal,
+                       plugins=plugins_with(self.module('libfsalmigrate.so')), **kw)
+
+    def start_server(self, **kw):
+        self.server = self.new_server(**kw).start()
         return self.server
 
     def start_smbd(self, stack=smbd.STACK, settings=None, **kw):

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A cluster: nodes with Corosync and Pacemaker, each in namespaces of its own, on one network with the
+run (sandbox.py).  They share the kernel, so a device is a shared disk.  There is no systemd: for the
+units of volumes something stands in (systemctl), and fence_test ends nodes."""
+import os
+import shutil
+import signal
+import subprocess
+
+from sandbox import BASE, Failure, Process, layered, sh, wait_for
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+REPO = os.path.dirname(os.path.dirname(HERE))
+NETWORK = '10.88.0'
+HUB = NETWORK + '.254'                  # the run's own address
+# The first process of a node reaps orphans, and ends when it is told to.
+NODE = r'''
+mount --rbind $BASE /mnt; mount -t tmpfs -o mode=755 tmpfs /run
+mkdir -p $BASE /run/lock /run/ganesha /run/rpcbind /run/quickmigrate /run/resource-agents
+mount --move /mnt $BASE
+mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t tmpfs tmpfs /dev/shm
+for directory in /var/lib/corosync /var/lib/pacemaker /var/log/pacemaker /var/lib/nfs; do
+        mount -t tmpfs -o mode=755 tmpfs $directory
+done
+mkdir -p /var/lib/nfs/ganesha /var/lib/pacemaker/{blackbox,cib,cores,pengine} /var/log/pacemaker/bundles
+cp $BASE/cib.xml /var/lib/pacemaker/cib
+chown -R hacluster:haclient /var/lib/pacemaker/* /var/log/pacemaker
+hostname "$1"
+ip link set lo up
+read <>$BASE/power-$1
+rpcbind -w
+corosync -f -c $BASE/corosync.conf >$BASE/log/$1-corosync.log 2>&1 &
+PCMK_logfile=/var/log/pacemaker/log pacemakerd -f &
+tail -F /var/log/pacemaker/log 2>/dev/null | grep --line-buffered -v 'info: ' >$BASE/log/$1-pacemaker.log &
+read <>$BASE/power-$1
+'''
+COROSYNC = '''totem {{
+    version: 2
+    cluster_name: test
+    transport: udpu
+    token: 2000
+    secauth: off
+}}
+logging {{
+    to_stderr: yes
+    to_syslog: no
+}}
+quorum {{
+    provider: corosync_votequorum
+    two_node: {two}
+}}
+nodelist {{
+    {nodes}
+}}
+'''
+# A new cluster waits no 20 seconds for more nodes.
+CIB = '''<cib validate-with="pacemaker-3.0" epoch="1" num_updates="0" admin_epoch="0"><configuration>
+<crm_config><cluster_property_set id="options"><nvpair id="dead" name="dc-deadtime" value="2s"/>
+</cluster_property_set></crm_config><nodes/><resources/><constraints/></configuration><status/></cib>
+'''
+FENCING = 'primitive fencing stonith:fence_test params pcmk_host_check=none\n'
+
+
+class Node:
+    """It is switched on.  process: that of unshare, which ends with the node."""
+
+    def __init__(self, name, number, environment):
+        self.name, self.address = name, f'{NETWORK}.{number}'
+        self.environment = [f'{key}={value}' for key, value in environment.items()]
+        os.mkfifo(f'{BASE}/power-{name}')
+        self.process = Process(name, [
+            'unshare', '--mount', '--pid', '--net', '--uts', '--ipc', '--fork', '--kill-child',
+            '--propagation', 'private', 'env', '-i', *self.environment, 'bash', '-ec', NODE, 'bash', name])
+        wait_for(f'{name} begins', self.first, process=self.process)
+        self.prefix = ['nsenter', '-t', self.first(), '--mount', '--pid', '--net', '--uts', '--ipc', '--root',
+                       '--wd', '--', 'env', '-i', *self.environment]
+        net = ['nsenter', '-t', self.first(), '--net']
+        sh('ip', 'link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', self.first())
+        sh('ip', 'link', 'set', name, 'master', 'nodes', 'up')
+        sh(*net, 'ip', 'addr', 'add', self.address + '/24', 'dev', 'eth0')
+        sh(*net, 'ip', 'link', 'set', 'eth0', 'up')
+        with open(f'{BASE}/power-{name}', 'w') as power:
+            power.write('on\n')
+
+    def first(self):
+        with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children') as children:
+            return children.read().strip()
+
+    def run(self, *argv, **kw):
+        """A command there: what subprocess.run() returns, with text."""
+        return subprocess.run([*self.prefix, *map(str, argv)], stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **kw)
+
+    def sh(self, *argv):
+        """One that must succeed: its output."""
+        done = self.run(*argv)
+        if done.returncode:
+            raise Failure(f'{self.name}: {argv}: exit {done.returncode}\n{done.stdout}{done.stderr}')
+        return done.stdout
+
+    def kill(self):
+        """Its power is cut."""
+        os.kill(int(self.first()), signal.SIGKILL)
+        self.process.wait(60)
+
+
+class Cluster:
+    """Nodes n1, n2, ..., with the agent, the programs of a build, and the file `volumes` as their
+    configuration.  All are online."""
+
+    def __init__(self, build, count, volumes):
+        layered('/etc', '/usr/lib/ocf', '/usr/sbin')
+        os.makedirs('/etc/quickmigrate', exist_ok=True)
+        shutil.copy(volumes, '/etc/quickmigrate/quickmigrate.conf')
+        os.makedirs('/usr/lib/ocf/resource.d/quickmigrate')
+        shutil.copy(f'{REPO}/packaging/ocf/migrate', '/usr/lib/ocf/resource.d/quickmigrate/migrate')
+        shutil.copy(f'{HERE}/fence_test', '/usr/sbin/fence_test')
+        os.mkdir(BASE + '/bin')
+        os.symlink(f'{HERE}/systemctl', BASE + '/bin/systemctl')
+        os.symlink(f'{build}/ctl/migratectl', BASE + '/bin/migratectl')
+        names = [f'n{n + 1}' for n in range(count)]
+        with open(BASE + '/corosync.conf', 'w') as out:
+            out.write(COROSYNC.format(two=int(count == 2), nodes='\n    '.join(
+                f'node {{\n\tring0_addr: {NETWORK}.{n + 1}\n\tnodeid: {n + 1}\n\tname: {name}\n    }}'
+                for n, name in enumerate(names))))
+        with open(BASE + '/cib.xml', 'w') as out:
+            out.write(CIB)
+        sh('ip', 'link', 'add', 'nodes', 'type', 'bridge')
+        sh('ip', 'addr', 'add', HUB + '/24', 'dev', 'nodes')
+        sh('ip', 'link', 'set', 'nodes', 'up')
+        environment = {'BASE': BASE, 'QUICKMIGRATE_BUILD': build, 'LC_ALL': 'C.UTF-8', 'HOME': '/root',
+                       'PATH': BASE + '/bin:/usr/sbin:/usr/bin:/sbin:/bin'}
+        self.nodes = {name: Node(name, n + 1, environment) for n, name in enumerate(names)}
+        wait_for('all nodes are online', lambda: self.online() == set(names))
+
+    def alive(self):
+        """One of the nodes that run."""
+        return next(node for node in self.nodes.values() if node.process.poll() is None)
+
+    def online(self):
+        done = self.alive().run('crm_node', '--list')
+        return {fields[1] for fields in map(str.split, done.stdout.splitlines())
+                if len(fields) == 3 and fields[2] == 'member'}
+
+    def configure(self, text):
+        """With fencing.  text: for crm to load."""
+        with open(BASE + '/configuration.crm', 'w') as out:
+            out.write(FENCING + text)
+        return self.alive().sh('crm', '-F', 'configure', 'load', 'update', BASE + '/configuration.crm')
+
+    def place(self, resource):
+        """The name of the node on which it runs, or None."""
+        done = self.alive().run('crm_resource', '--resource', resource, '--locate')
+        words = done.stdout.split()
+        return words[-1] if 'on:' in words else None
