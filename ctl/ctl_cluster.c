@@ -45,7 +45,7 @@ static enum ctl_exit check_volume(const struct ctl *ctl, const char *volume)
 {
 	g_autoptr(GError) error = NULL;
 	g_autoptr(GPtrArray) items = items_new(volume), there = NULL;
-	struct volume_config *config = config_load(ctl->config_file, volume, &error);
+	struct volume_config *config = config_load_unmounted(ctl->config_file, volume, &error);
 
 	if (config && ctl->compare)
 		there = items_read(ctl->compare, volume, &error);
@@ -87,7 +87,7 @@ static char **read_nodes(const char *list)
 static gboolean find_disk(const struct ctl *ctl, const char *volume, struct resources_disk *disk)
 {
 	g_autoptr(GError) error = NULL;
-	struct volume_config *config = config_load(ctl->config_file, volume, &error);
+	struct volume_config *config = config_load_unmounted(ctl->config_file, volume, &error);
 
 	disk->volume = volume;
 	if (!config)

@@ -26,19 +26,11 @@
 static gboolean parse_root(void *field, const struct config_place *at, GError **error)
 {
 	char **root = field;
-	struct stat st;
 
 	if (at->value[0] != '/')
 		return config_wrong(error, at,
 				    "not an absolute path; give the directory from / on");
 	*root = g_canonicalize_filename(at->value, "/");
-	if (stat(*root, &st))
-		return config_wrong(error, at,
-				    "%s; create the directory or mount its file system first",
-				    g_strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return config_wrong(error, at,
-				    "not a directory; name the directory that is to be filled");
 	return TRUE;
 }
 
@@ -471,7 +463,32 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 	       check_overlaps(file, parsed, group, config, error);
 }
 
+static gboolean check_root(const char *file, const char *group, const char *root, GError **error)
+{
+	const struct config_place at = {file, group, "root", root};
+	struct stat st;
+
+	if (stat(root, &st))
+		return config_wrong(error, &at,
+				    "%s; create the directory or mount its file system first",
+				    g_strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return config_wrong(error, &at,
+				    "not a directory; name the directory that is to be filled");
+	return TRUE;
+}
+
 struct volume_config *config_load(const char *file, const char *volume, GError **error)
+{
+	struct volume_config *config = config_load_unmounted(file, volume, error);
+	g_autofree char *group = g_strconcat(CONFIG_VOLUME, volume, NULL);
+
+	if (config && !check_root(file ? file : CONFIG_FILE, group, config->root, error))
+		g_clear_pointer(&config, config_free);
+	return config;
+}
+
+struct volume_config *config_load_unmounted(const char *file, const char *volume, GError **error)
 {
 	if (!file)
 		file = CONFIG_FILE;

@@ -21,6 +21,8 @@
  * line that names the file, the group and key, and the remedy.  Unknown keys are mistakes.
  */
 struct volume_config *config_load(const char *file, const char *volume, GError **error);
+/* The same, whether the root is there or not: its file system may be on another node. */
+struct volume_config *config_load_unmounted(const char *file, const char *volume, GError **error);
 /* The names of all volumes in the file, a NULL-terminated vector. */
 char **config_volumes(const char *file, GError **error);
 

@@ -211,6 +211,9 @@ START_TEST(wrong_roots)
 	refused(V "source=nfs://h/x\nroot=\n", "root = :", "not an absolute path");
 	refused(V "source=nfs://h/x\nroot=srv\n", "root = srv", "not an absolute path");
 	refused(V "source=nfs://h/x\nroot=ROOT/no\n", "/no: No such file", "create the directory");
+	struct volume_config *config = config_load_unmounted(file, "v", NULL);
+	ck_assert(g_str_has_suffix(config->root, "/no"));
+	config_free(config);
 	refused(V "source=nfs://h/x\nroot=ROOT/../quickmigrate.conf\n",
 		"root =", "not a directory");
 	refused(MINIMAL "[volume w]\nroot=ROOT/below\nsource=nfs://h/y\n", "[volume v] root",
