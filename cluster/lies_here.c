@@ -183,20 +183,18 @@ void lies_here_place(GPtrArray *items, const char *below, const char *key, const
 		items_lack(item, "%s does not move with the volume: %s", shown, remedy);
 }
 
-/* The value of a parameter of Ganesha's, or usual.  g_free. */
-static char *ganesha_parameter(const char *config, const char *name, const char *usual)
+/* What a parameter of Ganesha's is set to first that looks like pattern; NULL: it is not.  g_free.
+ */
+static char *ganesha_parameter(const char *config, const char *name, const char *pattern)
 {
-	g_autofree char *text = NULL, *pattern = NULL;
+	g_autofree char *text = NULL, *whole = NULL;
 	g_autoptr(GMatchInfo) match = NULL;
 
 	if (!g_file_get_contents(config, &text, NULL, NULL) || !g_utf8_validate(text, -1, NULL))
-		return g_strdup(usual);
-	pattern = g_strdup_printf("^[^#\n]*\\b%s\\s*=\\s*\"?([^\"\\s;]+)", name);
-	g_autoptr(GRegex) regex =
-		g_regex_new(pattern, G_REGEX_MULTILINE | G_REGEX_CASELESS, 0, NULL);
-	if (!g_regex_match(regex, text, 0, &match))
-		return g_strdup(usual);
-	return g_match_info_fetch(match, 1);
+		return NULL;
+	whole = g_strdup_printf("^[^#\n]*\\b%s\\s*=\\s*\"?(%s)", name, pattern);
+	g_autoptr(GRegex) regex = g_regex_new(whole, G_REGEX_MULTILINE | G_REGEX_CASELESS, 0, NULL);
+	return g_regex_match(regex, text, 0, &match) ? g_match_info_fetch(match, 1) : NULL;
 }
 
 static void add_doors(GPtrArray *items, const char *key, const char *file)
@@ -221,14 +219,18 @@ static char *ganesha_file(const char *below, const char *volume)
 static void add_ganesha(GPtrArray *items, const char *volume, const char *below)
 {
 	g_autofree char *file = ganesha_file(below, volume);
-	g_autofree char *root = ganesha_parameter(file, "RecoveryRoot", "/var/lib/nfs/ganesha");
+	g_autofree char *root = ganesha_parameter(file, "RecoveryRoot", "[^\"\\s;]+");
+	g_autofree char *any = ganesha_parameter(file, "Protocols", ""),
+			*three = ganesha_parameter(file, "Protocols", "[^;#\n]*3");
 
 	add_doors(items, "doors ganesha", file);
 	if (!g_file_test(file, G_FILE_TEST_EXISTS))
 		return;
-	lies_here_place(items, below, "state ganesha", root,
+	lies_here_place(items, below, "state ganesha", root ? root : "/var/lib/nfs/ganesha",
 			"NFSv4 clients cannot get their locks back: set RecoveryRoot to a "
 			"directory on the volume's disk, or make this one a link to it");
+	if (any && !three) /* no NFSv3, no statd */
+		return;
 	lies_here_place(items, below, "state statd", "/var/lib/nfs/sm",
 			"NFSv3 clients do not learn that their locks are gone: make it a link to a "
 			"directory on the volume's disk");
@@ -244,6 +246,10 @@ void lies_here_state(GPtrArray *items, const struct volume_config *config, const
 	lies_here_place(
 		items, below, "state journal", config->journal,
 		"set journal in the volume's configuration to a file on a disk that moves with it");
+	if (config->takeover != TAKEOVER_NONE)
+		lies_here_place(items, below, "state takeover", config->takeover_file,
+				"clients would lose what they have mounted: set takeover-file, and "
+				"Takeover of the exports, to a file on a disk that moves with it");
 	add_ganesha(items, config->name, below);
 	add_doors(items, "doors samba", samba);
 }

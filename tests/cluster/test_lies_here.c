@@ -101,6 +101,16 @@ START_TEST(what_stays_behind_is_told)
 		 0644);
 	g_autoptr(GPtrArray) own = state("/srv/r");
 	is(own, "state ganesha", "/srv/state/nfs", NULL);
+	is(own, "state statd", NULL, "link");
+	put_file(tree, "/etc/ganesha/v.conf", "NFS_CORE_PARAM { Protocols = 4;\n#Protocols=3\n}\n",
+		 0644);
+	g_autoptr(GPtrArray) four = state("/srv/r");
+	for (unsigned i = 0; i < four->len; i++)
+		ck_assert_str_ne(((struct item *)four->pdata[i])->key, "state statd");
+	put_file(tree, "/etc/ganesha/v.conf",
+		 "EXPORT { Protocols = 4; }\nX { Protocols = 4, 3; }\n", 0644);
+	g_autoptr(GPtrArray) both = state("/srv/r");
+	is(both, "state statd", NULL, "link");
 }
 END_TEST
 
