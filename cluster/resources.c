@@ -93,21 +93,21 @@ struct text {
 	GString *out;
 	const char *volume;
 	bool pcs;
+	unsigned interval; /* of monitors, seconds: each of them is a shell, and a group has six */
 };
 
-/* params, operations: words as both a shell and crm(8) take them. */
-static void put(struct text *text, const char *kind, const char *agent, const char *params,
-		const char *operations)
+/* params: words as both a shell and crm(8) take them. */
+static void put(struct text *text, const char *kind, const char *agent, const char *params)
 {
+	g_string_append_printf(text->out,
+			       "%s %s-%s %s%s%s%s op start timeout=120s op stop "
+			       "timeout=120s op monitor interval=%us timeout=30s",
+			       text->pcs ? "pcs resource create" : "primitive", kind, text->volume,
+			       agent, text->pcs || !*params ? "" : " params", *params ? " " : "",
+			       params, text->interval);
 	if (text->pcs)
-		g_string_append_printf(text->out,
-				       "pcs resource create %s-%s %s%s%s op %s --group volume-%s\n",
-				       kind, text->volume, agent, *params ? " " : "", params,
-				       operations, text->volume);
-	else
-		g_string_append_printf(text->out, "primitive %s-%s %s%s%s op %s\n", kind,
-				       text->volume, agent, *params ? " params " : "", params,
-				       operations);
+		g_string_append_printf(text->out, " --group volume-%s", text->volume);
+	g_string_append_c(text->out, '\n');
 }
 
 static void put_portblock(struct text *text, const char *kind, const char *action)
@@ -115,7 +115,7 @@ static void put_portblock(struct text *text, const char *kind, const char *actio
 	g_autofree char *params = g_strdup_printf(
 		"protocol=tcp portno=" PORT " action=%s ip=ADDRESS-%s", action, text->volume);
 
-	put(text, kind, "ocf:heartbeat:portblock", params, "monitor interval=10s timeout=20s");
+	put(text, kind, "ocf:heartbeat:portblock", params);
 }
 
 static void put_disk(struct text *text, const struct resources_disk *disk)
@@ -126,8 +126,7 @@ static void put_disk(struct text *text, const struct resources_disk *disk)
 	g_autofree char *params = g_strdup_printf("device=%s directory=%s fstype=%s", device,
 						  directory, disk->type ? disk->type : "ext4");
 
-	put(text, "fs", "ocf:heartbeat:Filesystem", params,
-	    "start timeout=60s op stop timeout=60s op monitor interval=20s timeout=40s");
+	put(text, "fs", "ocf:heartbeat:Filesystem", params);
 }
 
 static void put_group(struct text *text)
@@ -152,10 +151,9 @@ static void put_volume(struct text *text, const struct resources_disk *disk, boo
 
 	put_portblock(text, "shut", "block");
 	put_disk(text, disk);
-	put(text, "migrate", "ocf:quickmigrate:migrate", volume,
-	    "start timeout=60s op stop timeout=120s op monitor interval=10s timeout=30s");
-	put(text, "address", "ocf:heartbeat:IPaddr2", ip, "monitor interval=10s timeout=20s");
-	put(text, "door", door, "", "stop timeout=120s op monitor interval=20s timeout=60s");
+	put(text, "migrate", "ocf:quickmigrate:migrate", volume);
+	put(text, "address", "ocf:heartbeat:IPaddr2", ip);
+	put(text, "door", door, "");
 	put_portblock(text, "open", "unblock");
 	put_group(text);
 }
@@ -195,7 +193,7 @@ static void put_head(struct text *text, const struct resources_disk *disks, unsi
 
 char *resources_text(const struct resources_disk *disks, unsigned count, char **nodes, bool pcs)
 {
-	struct text text = {g_string_new(NULL), NULL, pcs};
+	struct text text = {g_string_new(NULL), NULL, pcs, count > MANY ? 60 : 10};
 	const unsigned places = nodes ? g_strv_length(nodes) : 0;
 
 	put_head(&text, disks, count);

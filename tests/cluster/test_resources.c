@@ -45,6 +45,9 @@ static void has(const char *text, const char *line)
 	ck_assert_msg(strstr(text, whole), "%s\nis not in:\n%s", line, text);
 }
 
+#define OPERATIONS(interval)                                                                       \
+	"op start timeout=120s op stop timeout=120s op monitor interval=" interval "s timeout=30s"
+
 START_TEST(a_volume_is_a_group)
 {
 	const struct resources_disk disk = {"v", (char *)"/dev/b", (char *)"/srv/a b",
@@ -55,15 +58,16 @@ START_TEST(a_volume_is_a_group)
 	has(crm, "group volume-v shut-v fs-v migrate-v address-v door-v open-v meta "
 		 "resource-stickiness=100");
 	has(pcs, "pcs resource meta volume-v resource-stickiness=100");
-	has(crm,
-	    "primitive door-v systemd:nfs-ganesha op stop timeout=120s op monitor interval=20s "
-	    "timeout=60s");
+	has(crm, "primitive door-v systemd:nfs-ganesha " OPERATIONS("10"));
+	has(crm, "primitive migrate-v ocf:quickmigrate:migrate params volume=v " OPERATIONS("10"));
 	ck_assert_ptr_nonnull(strstr(crm, "device='/dev/b' directory='/srv/a b' fstype=xfs"));
 	ck_assert_ptr_null(strstr(crm, "DEVICE-"));
 	ck_assert_ptr_null(strstr(crm, "location"));
 	ck_assert_ptr_null(strstr(crm, "pcs"));
-	has(pcs, "pcs resource create door-v systemd:nfs-ganesha op stop timeout=120s op monitor "
-		 "interval=20s timeout=60s --group volume-v");
+	has(pcs,
+	    "pcs resource create door-v systemd:nfs-ganesha " OPERATIONS("10") " --group volume-v");
+	has(pcs, "pcs resource create migrate-v ocf:quickmigrate:migrate volume=v " OPERATIONS(
+			 "10") " --group volume-v");
 	/* in a group of pcs the order is that of the lines */
 	const char *at = pcs;
 	for (const char *const *kind = (const char *const[]){"shut-v", "fs-v", "migrate-v",
@@ -86,6 +90,7 @@ START_TEST(many_are_spread)
 	}
 	g_autofree char *crm = resources_text(disks, G_N_ELEMENTS(disks), nodes, false);
 	g_autofree char *pcs = resources_text(disks, 3, nodes, true);
+	has(crm, "primitive door-9 systemd:nfs-ganesha@9 " OPERATIONS("60"));
 	has(crm, "location place-0 volume-0 50: a");
 	has(crm, "location place-59 volume-59 50: b.example");
 	has(pcs, "pcs constraint location volume-2 prefers a=50");
