@@ -9,13 +9,14 @@ import os
 import re
 import sys
 import threading
+import time
 from xml.etree import ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nfs3                                                             # noqa: E402
 from cluster import HUB, NETWORK, Cluster                               # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import BASE, LOGS, MKFS, layered, loop_device, sh, volume, wait_for       # noqa: E402
+from sandbox import BASE, LOGS, MKFS, Process, layered, loop_device, sh, volume, wait_for      # noqa: E402
 from servers import OLD, REPO, VOLUME, Ganesha, Migration                     # noqa: E402
 from xdr import RpcError                                                # noqa: E402
 
@@ -78,14 +79,13 @@ class Writer(threading.Thread):
             raise self.failed
 
 
-def shared_disk():
+def shared_disk(size):
     """(device, a descriptor that keeps it)"""
     fd = os.open('/var/tmp', os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    os.truncate(fd, 1 << 30)
+    os.truncate(fd, size)
     device, keeper = loop_device(fd)
     os.close(fd)
     sh(*MKFS['ext4'], device)
-    os.mkdir(DISK)
     return device, keeper
 
 
@@ -100,6 +100,7 @@ def fill(chance):
 
 def attach(migration, device):
     """As an administrator does it on one node before the cluster has the volume."""
+    os.rmdir(ROOT)              # no node has it without the disk
     sh('mount', device, DISK)
     os.mkdir(ROOT)
     migration.start_retriever()
@@ -157,7 +158,7 @@ def moved(cluster, where, writer, what):
 def a_client_writes_while_its_volume_moves(args):
     """It is moved, its retriever is killed, then the node; at last every byte is right."""
     files = fill(args.random)
-    device, keeper = shared_disk()
+    device, keeper = shared_disk(1 << 30)
     migration = Migration(args.build, f'nfs://{HUB}{OLD}', root=ROOT, report=f'{DISK}/report',
                           journal=f'{DISK}/journal', bandwidth=RATE, guard='no')
     cluster = Cluster(args.build, 2, migration.config)
@@ -193,6 +194,58 @@ def a_client_writes_while_its_volume_moves(args):
     os.close(keeper)
 
 
+def many_volumes(args, count):
+    """(their names, their devices), each attached to a small tree of its own."""
+    names, devices = [f'v{n}' for n in range(count)], []
+    migration = Migration(args.build, 'file://' + OLD)
+    with open(migration.config, 'w') as out:
+        for name in names:
+            out.write(f'[volume {name}]\nroot = {BASE}/disks/{name}/tree\nsource = file://{OLD}/{name}\n'
+                      f'report = {BASE}/disks/{name}/report\njournal = {BASE}/disks/{name}/journal\n')
+    for n, name in enumerate(names):
+        disk = f'{BASE}/disks/{name}'
+        os.makedirs(f'{OLD}/{name}/directory')
+        os.makedirs(disk)
+        devices.append(shared_disk(1 << 26))
+        with open(f'{OLD}/{name}/directory/file', 'w') as out:
+            out.write(name)
+        sh('mount', devices[n][0], disk)
+        os.mkdir(disk + '/tree')
+        retriever = Process('retriever', [migration.program('migrate-retriever'), '--config', migration.config, name])
+        sh(migration.program('migratectl'), '--config', migration.config, 'attach', name)
+        retriever.stop()
+        sh('umount', disk)
+    return migration, names, devices
+
+
+@case(long=True)
+def many_volumes_survive_a_node(args):
+    """How long it takes until all are up, and until those of a dead node are."""
+    volume(OLD, '1G')
+    migration, names, devices = many_volumes(args, args.volumes)
+    cluster = Cluster(args.build, 3, migration.config)
+    with open('/etc/fstab', 'a') as fstab:
+        fstab.writelines(f'{device} {BASE}/disks/{name} ext4 noauto 0 0\n'
+                         for name, (device, _) in zip(names, devices))
+    text = sh(migration.program('migratectl'), 'cluster', 'config', '--nodes=n1,n2,n3', *names)
+    for n, name in enumerate(names):
+        text = re.sub(rf'\bADDRESS-{name}\b', f'{NETWORK}.{n + 10}', text)
+    text = re.sub(r'primitive (shut|open|door)-.*\n| (shut|open|door)-\w+', '', text)
+    begin = time.monotonic()
+    cluster.configure(text)
+    wait_for('all are up', lambda: len(cluster.running('address-')) == len(names), 3600)
+    print(f'{len(names)} volumes are up after {time.monotonic() - begin:.0f} s', flush=True)
+    lost = [name for name, node in cluster.running('address-').items() if node == 'n2']
+    expect(len(names) // 4 < len(lost) < len(names) // 2, f'{len(lost)} are on that node')
+    begin = time.monotonic()
+    cluster.nodes['n2'].kill()
+    wait_for('all are up again', lambda: len({k: v for k, v in cluster.running('address-').items() if v != 'n2'})
+             == len(names), 3600)
+    print(f'{len(lost)} volumes of a dead node are up after {time.monotonic() - begin:.0f} s', flush=True)
+    for name, node in cluster.running('migrate-').items():
+        cluster.nodes[node].sh('cat', f'{BASE}/disks/{name.removeprefix("migrate-")}/tree/directory/file')
+
+
 NAMES = ['projects', '2024', 'a.b_c-d']
 
 
@@ -200,9 +253,7 @@ def strange_volumes(args):
     """What migratectl prints of some, as a function of its options."""
     with open(BASE + '/conf', 'w') as out:
         for name in NAMES:
-            root = f'{BASE}/{name} \'"$x'
-            os.mkdir(root)
-            out.write(f'[volume {name}]\nroot = {root}\nsource = nfs://old{OLD}\n')
+            out.write(f'[volume {name}]\nroot = {BASE}/{name} \'"$x\nsource = nfs://old{OLD}\n')
     return lambda *options: sh(f'{args.build}/ctl/migratectl', f'--config={BASE}/conf', 'cluster', 'config',
                                *NAMES, *options)
 
@@ -254,4 +305,4 @@ def pcs_takes_what_is_printed(args):
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(main(lambda parser: parser.add_argument('--volumes', type=int, default=200)))

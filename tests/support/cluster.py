@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+from xml.etree import ElementTree
 
 from sandbox import BASE, Failure, Process, layered, sh, wait_for
 
@@ -128,7 +129,8 @@ class Cluster:
         sh('ip', 'link', 'add', 'nodes', 'type', 'bridge')
         sh('ip', 'addr', 'add', HUB + '/24', 'dev', 'nodes')
         sh('ip', 'link', 'set', 'nodes', 'up')
-        environment = {'BASE': BASE, 'QUICKMIGRATE_BUILD': build, 'LC_ALL': 'C.UTF-8', 'HOME': '/root',
+        # what configurations of many volumes need, as migratectl cluster config says
+        environment = {'BASE': BASE, 'PCMK_ipc_buffer': '8388608', 'QUICKMIGRATE_BUILD': build, 'LC_ALL': 'C.UTF-8', 'HOME': '/root',
                        'PATH': BASE + '/bin:/usr/sbin:/usr/bin:/sbin:/bin'}
         self.nodes = {name: Node(name, n + 1, environment) for n, name in enumerate(names)}
         wait_for('all nodes are online', lambda: self.online() == set(names))
@@ -147,6 +149,14 @@ class Cluster:
         with open(BASE + '/configuration.crm', 'w') as out:
             out.write(FENCING + text)
         return self.alive().sh('crm', '-F', 'configure', 'load', 'update', BASE + '/configuration.crm')
+
+    def running(self, kind):
+        """The names of nodes by the resources that begin so and have started."""
+        done = self.alive().run('crm_mon', '--one-shot', '--output-as=xml', '--include=none,resources')
+        found = ElementTree.fromstring(done.stdout).iter('resource') if done.returncode == 0 else ()
+        return {resource.get('id'): resource.find('node').get('name') for resource in found
+                if resource.get('id').startswith(kind) and resource.get('role') == 'Started' and
+                resource.find('node') is not None}
 
     def place(self, resource):
         """The name of the node on which it runs, or None."""
