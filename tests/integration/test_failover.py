@@ -37,6 +37,7 @@ class Writer(threading.Thread):
         self.slots = [(name, at) for name in files for at in range(0, SIZE, SLOT)]
         chance.shuffle(self.slots)
         self.done, self.client, self.failed, self.ends = 0, None, None, False
+        self.written = set()
 
     def connect(self):
         return nfs3.Client(ADDRESS, ROOT, port=2049, mount_port=20048, timeout=3, patience=120)
@@ -58,6 +59,7 @@ class Writer(threading.Thread):
                 offset, data = at + self.chance.randrange(SLOT - WRITE), self.chance.randbytes(WRITE)
                 self.until_it_is_done(nfs3.Client.write, name, offset, data, nfs3.FILE_SYNC)
                 self.files[name][offset:offset + WRITE] = data
+                self.written.add(name)
                 name, at = self.chance.choice(list(self.files)), self.chance.randrange(SIZE - SLOT)
                 got, _ = self.until_it_is_done(nfs3.Client.read, name, at, SLOT)
                 expect(got == self.files[name][at:at + SLOT], f'{name} at {at} is as it was written')
@@ -187,7 +189,9 @@ def a_client_writes_while_its_volume_moves(args):
     cluster.nodes[third].sh('migratectl', 'throttle', VOLUME, '0')
     wait_for('everything is whole', lambda: status(cluster)['volume']['state'] == 'whole')
     writer.end()
-    print(f'{writer.done} writes')
+    print(f'{writer.done} writes', flush=True)
+    changes = json.loads(cluster.nodes[third].sh('migratectl', 'changes', '--settle', '--json', VOLUME))
+    same(writer.written - {change['path'] for change in changes}, set(), 'what the journal does not know')
     for name, content in files.items():
         with open(f'/proc/{cluster.nodes[third].first()}/root{ROOT}/{name}', 'rb') as file:
             expect(file.read() == content, f'{name} is as it was written')
@@ -211,8 +215,9 @@ def many_volumes(args, count):
             out.write(name)
         sh('mount', devices[n][0], disk)
         os.mkdir(disk + '/tree')
-        retriever = Process('retriever', [migration.program('migrate-retriever'), '--config', migration.config, name])
-        sh(migration.program('migratectl'), '--config', migration.config, 'attach', name)
+        settings = ['--config', migration.config]
+        retriever = Process('retriever', [migration.program('migrate-retriever'), *settings, name])
+        sh(migration.program('migratectl'), *settings, 'attach', name)
         retriever.stop()
         sh('umount', disk)
     return migration, names, devices
@@ -242,8 +247,10 @@ def many_volumes_survive_a_node(args):
     wait_for('all are up again', lambda: len({k: v for k, v in cluster.running('address-').items() if v != 'n2'})
              == len(names), 3600)
     print(f'{len(lost)} volumes of a dead node are up after {time.monotonic() - begin:.0f} s', flush=True)
-    for name, node in cluster.running('migrate-').items():
-        cluster.nodes[node].sh('cat', f'{BASE}/disks/{name.removeprefix("migrate-")}/tree/directory/file')
+    for group, node in cluster.running('migrate-').items():
+        name = group.removeprefix('migrate-')
+        file = f'{BASE}/disks/{name}/tree/directory/file'
+        wait_for(f'{name} is whole', lambda: cluster.nodes[node].sh('cat', file) == name)
 
 
 NAMES = ['projects', '2024', 'a.b_c-d']

@@ -130,7 +130,8 @@ class Cluster:
         sh('ip', 'addr', 'add', HUB + '/24', 'dev', 'nodes')
         sh('ip', 'link', 'set', 'nodes', 'up')
         # what configurations of many volumes need, as migratectl cluster config says
-        environment = {'BASE': BASE, 'PCMK_ipc_buffer': '8388608', 'QUICKMIGRATE_BUILD': build, 'LC_ALL': 'C.UTF-8', 'HOME': '/root',
+        environment = {'BASE': BASE, 'QUICKMIGRATE_BUILD': build, 'LC_ALL': 'C.UTF-8', 'HOME': '/root',
+                       'PCMK_ipc_buffer': '8388608',
                        'PATH': BASE + '/bin:/usr/sbin:/usr/bin:/sbin:/bin'}
         self.nodes = {name: Node(name, n + 1, environment) for n, name in enumerate(names)}
         wait_for('all nodes are online', lambda: self.online() == set(names))
