@@ -165,6 +165,7 @@ struct fake_gss {
 	enum fake_action (*hook)(struct fake_call *call); /* of calls with a context; or NULL */
 	/* what happens to the nth of them, counted from 1 over all connections; 0: to none */
 	unsigned forget, forge;
+	atomic_bool keeps; /* no context is destroyed, and nothing is said to it */
 	atomic_uint contexts, calls, destroyed;
 };
 
@@ -326,6 +327,8 @@ static inline enum fake_action fake_gss_serve(struct fake_call *call)
 	if (procedure == NFS_GSS_DESTROY) {
 		ck_assert_uint_eq(call->procedure, 0);
 		ck_assert_ptr_eq(call->args.p, call->args.end);
+		if (atomic_load(&gss->keeps))
+			return FAKE_IGNORE;
 		atomic_fetch_add(&gss->destroyed, 1);
 		fake_gss_header(call, sequence, true);
 		return FAKE_REPLY;

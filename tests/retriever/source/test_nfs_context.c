@@ -188,9 +188,9 @@ START_TEST(one_is_ended)
 	nfs_context_end(&server, &address, fake->port, NFS_PROGRAM, NFS_VERSION, made);
 	ck_assert_uint_eq(gss.destroyed, 1);
 	ck_assert_int_eq(make(&made, &why, -1, 10000), 0);
-	fake->hook = never;
+	atomic_store(&gss.keeps, true);
 	nfs_context_end(&server, &address, fake->port, NFS_PROGRAM, NFS_VERSION, made);
-	fake->hook = fake_gss_serve;
+	atomic_store(&gss.keeps, false);
 	fake_gss_lifetime = 0;
 	ck_assert_int_eq(make(&made, &why, -1, 10000), 0);
 	while (!nfs_gss_is_worn(made, g_get_monotonic_time()))
