@@ -2,13 +2,14 @@
 /*
  * A group of each volume, in the order in which it starts:
  *
- *   shut     portblock: what clients send to the address is dropped, so that none is refused
  *   fs       the file system
  *   migrate  our agent
- *   address  before the door, which may be bound to it
  *   door     a Ganesha; of several volumes each has its own, so that a volume that moves puts no
  *            other's clients into a time of grace
- *   open     portblock: clients come in
+ *   address  the last, so that no client is refused while the door is not there
+ *
+ * No portblock: that of Debian 12 does not find its own rule in what iptables 1.8.9 lists, and
+ * leaves clients shut out.
  *
  * A name may begin with a digit, an id of XML may not: what it is comes first.
  */
@@ -18,12 +19,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PORT "2049"
 /* A volume that has moved does not move back by itself, whichever node it would rather be on. */
 #define STAYS "resource-stickiness=100"
 #define MANY  50 /* volumes, whose groups do not fit into Pacemaker's usual buffer */
 
-static const char *const kinds[] = {"shut", "fs", "migrate", "address", "door", "open"};
+static const char *const kinds[] = {"fs", "migrate", "door", "address"};
 
 /* ---- disks ------------------------------------------------------------------------------------
  */
@@ -93,7 +93,7 @@ struct text {
 	GString *out;
 	const char *volume;
 	bool pcs;
-	unsigned interval; /* of monitors, seconds: each of them is a shell, and a group has six */
+	unsigned interval; /* of monitors, seconds: each of them is a shell, and a group has four */
 };
 
 /* params: words as both a shell and crm(8) take them. */
@@ -108,14 +108,6 @@ static void put(struct text *text, const char *kind, const char *agent, const ch
 	if (text->pcs)
 		g_string_append_printf(text->out, " --group volume-%s", text->volume);
 	g_string_append_c(text->out, '\n');
-}
-
-static void put_portblock(struct text *text, const char *kind, const char *action)
-{
-	g_autofree char *params = g_strdup_printf(
-		"protocol=tcp portno=" PORT " action=%s ip=ADDRESS-%s", action, text->volume);
-
-	put(text, kind, "ocf:heartbeat:portblock", params);
 }
 
 static void put_disk(struct text *text, const struct resources_disk *disk)
@@ -149,12 +141,10 @@ static void put_volume(struct text *text, const struct resources_disk *disk, boo
 	g_autofree char *door = g_strdup_printf("systemd:nfs-ganesha%s%s", only ? "" : "@",
 						only ? "" : disk->volume);
 
-	put_portblock(text, "shut", "block");
 	put_disk(text, disk);
 	put(text, "migrate", "ocf:quickmigrate:migrate", volume);
-	put(text, "address", "ocf:heartbeat:IPaddr2", ip);
 	put(text, "door", door, "");
-	put_portblock(text, "open", "unblock");
+	put(text, "address", "ocf:heartbeat:IPaddr2", ip);
 	put_group(text);
 }
 

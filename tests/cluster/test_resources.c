@@ -55,7 +55,7 @@ START_TEST(a_volume_is_a_group)
 	g_autofree char *crm = resources_text(&disk, 1, NULL, false);
 	g_autofree char *pcs = resources_text(&disk, 1, NULL, true);
 
-	has(crm, "group volume-v shut-v fs-v migrate-v address-v door-v open-v meta "
+	has(crm, "group volume-v fs-v migrate-v door-v address-v meta "
 		 "resource-stickiness=100");
 	has(pcs, "pcs resource meta volume-v resource-stickiness=100");
 	has(crm, "primitive door-v systemd:nfs-ganesha " OPERATIONS("10"));
@@ -70,8 +70,8 @@ START_TEST(a_volume_is_a_group)
 			 "10") " --group volume-v");
 	/* in a group of pcs the order is that of the lines */
 	const char *at = pcs;
-	for (const char *const *kind = (const char *const[]){"shut-v", "fs-v", "migrate-v",
-							     "address-v", "door-v", "open-v", NULL};
+	for (const char *const *kind =
+		     (const char *const[]){"fs-v", "migrate-v", "door-v", "address-v", NULL};
 	     *kind; kind++) {
 		at = strstr(at, *kind);
 		ck_assert_msg(at, "%s", *kind);

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A volume that moves between the nodes of a real cluster (Pacemaker, Corosync, fencing) with the
-resources that migratectl cluster config prints, but for portblock, and with the old server's bytes on
-their way and a client that writes."""
+resources that migratectl cluster config prints, with the old server's bytes on their way and a client
+that writes."""
 import contextlib
 import json
 import os
@@ -118,7 +118,6 @@ def resources(migration, device):
     text = sh(migration.program('migratectl'), 'cluster', 'config', VOLUME)
     door = migration.new_server().config
     text = text.replace(f'ADDRESS-{VOLUME}', ADDRESS)
-    text = re.sub(r'primitive (shut|open)-.*\n| (shut|open)-\w+', '', text)
     text = re.sub(r'interval=\d+s', 'interval=1s', text)
     return text.replace('systemd:nfs-ganesha', 'ocf:heartbeat:anything params binfile=/usr/bin/ganesha.nfsd '
                         f'pidfile=/run/door.pid cmdline_options="-F -L {LOGS}/door.log -f {door}"')
@@ -149,11 +148,11 @@ def in_mid_crawl(cluster):
 
 def moved(cluster, where, writer, what):
     def is_elsewhere():
-        return cluster.place(f'door-{VOLUME}') not in (None, where)
+        return cluster.place(f'address-{VOLUME}') not in (None, where)
     wait_for(what, is_elsewhere)
     writer.goes_on(what)
     in_mid_crawl(cluster)
-    return cluster.place(f'door-{VOLUME}')
+    return cluster.place(f'address-{VOLUME}')
 
 
 @case()
@@ -235,7 +234,7 @@ def many_volumes_survive_a_node(args):
     text = sh(migration.program('migratectl'), 'cluster', 'config', '--nodes=n1,n2,n3', *names)
     for n, name in enumerate(names):
         text = re.sub(rf'\bADDRESS-{name}\b', f'{NETWORK}.{n + 10}', text)
-    text = re.sub(r'primitive (shut|open|door)-.*\n| (shut|open|door)-\w+', '', text)
+    text = re.sub(r'primitive door-.*\n| door-\w+', '', text)
     begin = time.monotonic()
     cluster.configure(text)
     wait_for('all are up', lambda: len(cluster.running('address-')) == len(names), 3600)
@@ -277,7 +276,7 @@ def check_configuration(cib):
         values = found[f'volume-{name}']
         same(values[f'fs-{name}', 'directory'], f'{BASE}/{name} \'"$x', 'a directory')
         same(values[f'migrate-{name}', 'volume'], name, 'a volume')
-        same(values[f'open-{name}', 'action'], 'unblock', 'an action')
+        same(values[f'address-{name}', 'ip'], f'ADDRESS-{name}', 'an address')
 
 
 def begin_configuration():
