@@ -153,7 +153,7 @@ gboolean mounts_inquire(const struct mounts_server *server, GPtrArray *clients, 
 	const char *of_exports[] = {"exports", place.address, place.mount, NULL};
 	const char *of_clients[] = {"mounts", place.address, place.mount, NULL};
 
-	ok = ok && ask_there(server, of_exports, take_export, &listening, error) &&
+	ok = ok && (!exports || ask_there(server, of_exports, take_export, &listening, error)) &&
 	     ask_there(server, of_clients, take_mount, &listening, error);
 	place_clear(&place);
 	return ok;

@@ -34,8 +34,8 @@ gboolean mounts_server_of(const char *source, struct mounts_server *server, char
 
 /*
  * Who has mounted what, as far as the old server remembers: adds struct mounts_client to clients,
- * MOUNTS_MAX at most; and what it exports: adds paths to exports.  FALSE with error set, one line;
- * what was heard before it holds.  Blocks.
+ * MOUNTS_MAX at most; and what it exports: adds paths to exports, unless that is NULL.  FALSE with
+ * error set, one line; what was heard before it holds.  Blocks.
  */
 gboolean mounts_inquire(const struct mounts_server *server, GPtrArray *clients, GPtrArray *exports,
 			GError **error);

@@ -169,26 +169,18 @@ static void take_space(void *arg, void *data)
 		       number(free_files, ok->ffiles));
 }
 
-static void ask_space(struct rpc_context *mount, struct rpc_context *nfs, char *path)
+static void ask_space(struct rpc_context *nfs, struct mounted *mounted)
 {
-	struct mounted mounted = {.status = MNT3_OK};
-	struct rpc_call mnt = {.take = take_mount, .arg = &mounted}, umnt = {.take = NULL};
-	struct rpc_call fsstat = {.take = take_space};
+	FSSTAT3args args = {.fsroot.data = {.data_len = mounted->len, .data_val = mounted->handle}};
+	struct rpc_call call = {.take = take_space};
 
-	if (!rpc_finish(mount, &mnt, rpc_mount3_mnt_async(mount, rpc_done, path, &mnt)))
-		answer_failed("MOUNT: %s", mnt.why);
-	if (mounted.status != MNT3_OK) {
-		answer("refused", mountstat3_to_str((int)mounted.status));
-		return;
-	}
-	FSSTAT3args args = {.fsroot.data = {.data_len = mounted.len, .data_val = mounted.handle}};
-	if (!rpc_finish(nfs, &fsstat, rpc_nfs3_fsstat_async(nfs, rpc_done, &args, &fsstat)))
-		answer_failed("NFS: %s", fsstat.why);
-	/* its list of clients is not to keep us */
-	rpc_finish(mount, &umnt, rpc_mount3_umnt_async(mount, rpc_done, path, &umnt));
+	if (!rpc_finish(nfs, &call, rpc_nfs3_fsstat_async(nfs, rpc_done, &args, &call)))
+		answer_failed("NFS: %s", call.why);
 }
 
-void ask_spaces(char **arguments, unsigned n)
+/* ADDRESS MOUNTPORT NFSPORT PATH...: mounts each, and asks what is to be known of it. */
+static void ask_each(char **arguments, unsigned n, bool silent,
+		     void (*ask)(struct rpc_context *nfs, struct mounted *mounted))
 {
 	struct rpc_context *mount = rpc_connected(arguments[0], arguments[1]);
 	struct rpc_context *nfs = rpc_connected(arguments[0], arguments[2]);
@@ -196,9 +188,27 @@ void ask_spaces(char **arguments, unsigned n)
 
 	be_jailed();
 	for (unsigned i = 3; i < n; i++) {
+		struct mounted mounted = {.status = MNT3_OK, .silent = silent};
+		struct rpc_call mnt = {.take = take_mount, .arg = &mounted}, umnt = {.take = NULL};
+
 		answer("at", number(index, i - 3));
-		ask_space(mount, nfs, arguments[i]);
+		if (!rpc_finish(mount, &mnt,
+				rpc_mount3_mnt_async(mount, rpc_done, arguments[i], &mnt)))
+			answer_failed("MOUNT: %s", mnt.why);
+		if (mounted.status != MNT3_OK) {
+			answer("refused", mountstat3_to_str((int)mounted.status));
+			continue;
+		}
+		ask(nfs, &mounted);
+		/* its list of clients is not to keep us */
+		rpc_finish(mount, &umnt,
+			   rpc_mount3_umnt_async(mount, rpc_done, arguments[i], &umnt));
 	}
+}
+
+void ask_spaces(char **arguments, unsigned n)
+{
+	ask_each(arguments, n, false, ask_space);
 }
 
 /* ---- mounts and handles ---------------------------------------------------------------------- */
@@ -239,35 +249,19 @@ static void take_object(void *arg, void *data)
 		answer("handle", hex, number(fileid, attr->fileid), number(fsid, attr->fsid));
 }
 
-static void ask_handle(struct rpc_context *mount, struct rpc_context *nfs, char *path)
+static void ask_handle(struct rpc_context *nfs, struct mounted *mounted)
 {
-	struct mounted mounted = {.silent = true};
-	struct rpc_call mnt = {.take = take_mount, .arg = &mounted}, umnt = {.take = NULL};
-	struct rpc_call getattr = {.take = take_object, .arg = &mounted};
+	GETATTR3args args = {
+		.object.data = {.data_len = mounted->len, .data_val = mounted->handle}};
+	struct rpc_call call = {.take = take_object, .arg = mounted};
 
-	if (!rpc_finish(mount, &mnt, rpc_mount3_mnt_async(mount, rpc_done, path, &mnt)))
-		answer_failed("MOUNT: %s", mnt.why);
-	if (mounted.status != MNT3_OK) {
-		answer("refused", mountstat3_to_str((int)mounted.status));
-		return;
-	}
-	GETATTR3args args = {.object.data = {.data_len = mounted.len, .data_val = mounted.handle}};
-	if (!rpc_finish(nfs, &getattr, rpc_nfs3_getattr_async(nfs, rpc_done, &args, &getattr)))
-		answer_failed("NFS: %s", getattr.why);
-	rpc_finish(mount, &umnt, rpc_mount3_umnt_async(mount, rpc_done, path, &umnt));
+	if (!rpc_finish(nfs, &call, rpc_nfs3_getattr_async(nfs, rpc_done, &args, &call)))
+		answer_failed("NFS: %s", call.why);
 }
 
 void ask_handles(char **arguments, unsigned n)
 {
-	struct rpc_context *mount = rpc_connected(arguments[0], arguments[1]);
-	struct rpc_context *nfs = rpc_connected(arguments[0], arguments[2]);
-	char index[NUMBER];
-
-	be_jailed();
-	for (unsigned i = 3; i < n; i++) {
-		answer("at", number(index, i - 3));
-		ask_handle(mount, nfs, arguments[i]);
-	}
+	ask_each(arguments, n, true, ask_handle);
 }
 
 /* ---- quotas ---------------------------------------------------------------------------------- */
