@@ -8,15 +8,11 @@
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
+#include "checklist.h"
 #include "config/config.h"
 #include "config/config_limits.h"
 #include "source/smb/smb_url.h"
-
-#define SHOWN	     20	       /* lines of what there may be any number of */
-#define ANSWER_MAX   (1 << 20) /* bytes of showmount's that are read */
-#define WAIT_SECONDS "20"
 
 struct cutover {
 	const struct volume_config *config;
@@ -25,108 +21,25 @@ struct cutover {
 	struct smb_url smb; /* host: NULL: likewise of SMB, which may be acl-source */
 };
 
-static void item(const char *format, ...) G_GNUC_PRINTF(1, 2);
-static void item(const char *format, ...)
+static void print_mounts(const struct volume_config *config)
 {
-	va_list args;
-
-	va_start(args, format);
-	fputs("  [ ] ", stdout);
-	vprintf(format, args);
-	putchar('\n');
-	va_end(args);
-}
-
-static void print_lines(const GPtrArray *lines)
-{
-	for (guint i = 0; i < MIN(lines->len, SHOWN); i++)
-		printf("        %s\n", (const char *)lines->pdata[i]);
-	if (lines->len > SHOWN)
-		printf("        and %u more\n", lines->len - SHOWN);
-}
-
-/* ---- who has it mounted ---------------------------------------------------------------------- */
-
-/* What showmount(8) prints, g_free; NULL: it failed.  It reads what the old server says, so it is
- * nobody's. */
-static char *ask_who_mounts(const char *host)
-{
-	char *argv[] = {"setpriv",
-			"--reuid=nobody",
-			"--regid=nogroup",
-			"--clear-groups",
-			"--no-new-privs",
-			"timeout",
-			WAIT_SECONDS,
-			"showmount",
-			"--no-headers",
-			"--all",
-			"--",
-			(char *)host,
-			NULL};
-	g_autofree char *text = g_malloc0(ANSWER_MAX + 1);
-	int out, status = 0;
-	size_t len;
-	FILE *file;
-	GPid pid;
-
-	if (!g_spawn_async_with_pipes(NULL, argv, NULL,
-				      G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD |
-					      G_SPAWN_STDERR_TO_DEV_NULL,
-				      NULL, NULL, &pid, NULL, &out, NULL, NULL))
-		return NULL;
-	file = fdopen(out, "r");
-	len = file ? fread(text, 1, ANSWER_MAX, file) : 0;
-	if (file)
-		fclose(file); /* more than that is not wanted */
-	waitpid(pid, &status, 0);
-	g_spawn_close_pid(pid);
-	return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || len == ANSWER_MAX)
-		       ? g_steal_pointer(&text)
-		       : NULL;
-}
-
-/* Whether one is the other, or above it. */
-static bool overlap(const char *a, const char *b)
-{
-	size_t len = MIN(strlen(a), strlen(b));
-
-	return !strncmp(a, b, len) && strchr("/", len == strlen(a) ? b[len] : a[len]);
-}
-
-/* "client:/path" of each that has the source's tree mounted, or a part of it. */
-static GPtrArray *pick_mounts(const char *text, const char *path)
-{
-	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-	GPtrArray *found = g_ptr_array_new_with_free_func(g_free);
-
-	for (char **line = lines; *line; line++) {
-		const char *colon = strrchr(*line, ':');
-
-		if (colon && (!strcmp(path, "/") || overlap(colon + 1, path)))
-			g_ptr_array_add(found, g_strescape(*line, NULL));
-	}
-	return found;
-}
-
-static void print_mounts(const char *host, const char *path)
-{
-	g_autofree char *text = ask_who_mounts(host);
-	g_autoptr(GPtrArray) found = text ? pick_mounts(text, path) : NULL;
+	g_autoptr(GError) error = NULL;
+	g_autoptr(GPtrArray) found = checklist_mounts(config, &error);
 
 	if (!found)
-		item("Nobody has it mounted any more: it cannot be asked who has (showmount --all "
-		     "%s fails); look there",
-		     host);
+		checklist_item(
+			"Nobody has it mounted any more: it cannot be asked who has (%s); look "
+			"there",
+			error->message);
 	else if (!found->len)
-		item("Nobody has it mounted any more: none is known there; clients by NFS version "
-		     "4 "
-		     "never are");
+		checklist_item(
+			"Nobody has it mounted any more: none is known there; clients by NFS "
+			"version 4 never are");
 	else
-		item("Nobody has it mounted any more; known there, without those by NFS version 4, "
-		     "and with some that are gone:");
+		checklist_item("Nobody has it mounted any more; known there, without those by NFS "
+			       "version 4, and with some that are gone:");
 	if (found)
-		print_lines(found);
+		checklist_lines(found);
 }
 
 /* ---- where its name stands ------------------------------------------------------------------- */
@@ -171,26 +84,32 @@ static void print_tables(const char *host)
 	for (size_t i = 0; i < files.gl_pathc; i++)
 		look_in(files.gl_pathv[i], host, found);
 	globfree(&files);
-	item("fstab, automounter maps and systemd mount units of clients name the new server%s",
-	     found->len ? "; on this machine itself:" : "");
-	print_lines(found);
+	checklist_item(
+		"fstab, automounter maps and systemd mount units of clients name the new server%s",
+		found->len ? "; on this machine itself:" : "");
+	checklist_lines(found);
 }
 
 static void print_nfs(const char *host)
 {
 	print_tables(host);
-	item("With Kerberos: a key of nfs/NAME is in the keytab here, for the name that clients "
-	     "mount");
+	checklist_item(
+		"With Kerberos: a key of nfs/NAME is in the keytab here, for the name that clients "
+		"mount");
 }
 
 static void print_smb(const struct smb_url *url)
 {
-	item("smb.conf here has the name that clients use: netbios aliases = %s", url->host);
-	item("Service principals go from the old account to this machine's: setspn -L OLD, then "
-	     "setspn -D and setspn -S, of cifs/%s and HOST/%s",
-	     url->host, url->host);
-	item("DFS links with the target \\\\%s\\%s have the new one", url->host, url->share);
-	item("Drive maps, logon scripts, shortcuts and printers do not name \\\\%s", url->host);
+	checklist_item("smb.conf here has the name that clients use: netbios aliases = %s",
+		       url->host);
+	checklist_item(
+		"Service principals go from the old account to this machine's: setspn -L OLD, then "
+		"setspn -D and setspn -S, of cifs/%s and HOST/%s",
+		url->host, url->host);
+	checklist_item("DFS links with the target \\\\%s\\%s have the new one", url->host,
+		       url->share);
+	checklist_item("Drive maps, logon scripts, shortcuts and printers do not name \\\\%s",
+		       url->host);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -198,15 +117,15 @@ static void print_smb(const struct smb_url *url)
 static void print_before(const struct cutover *cutover)
 {
 	puts("\nBefore");
-	item("migratectl check %s says go", cutover->config->name);
-	item("Programs that hold files open are stopped");
+	checklist_item("migratectl check %s says go", cutover->config->name);
+	checklist_item("Programs that hold files open are stopped");
 	if (cutover->smb.host)
-		item("No file of \\\\%s\\%s is open: on Samba smbstatus -L, on Windows "
-		     "Get-SmbOpenFile, on ONTAP vserver cifs session file show",
-		     cutover->smb.host, cutover->smb.share);
+		checklist_item("No file of \\\\%s\\%s is open: on Samba smbstatus -L, on Windows "
+			       "Get-SmbOpenFile, on ONTAP vserver cifs session file show",
+			       cutover->smb.host, cutover->smb.share);
 	if (cutover->nfs)
-		print_mounts(cutover->nfs, cutover->path);
-	item("The old server is read-only, for everybody");
+		print_mounts(cutover->config);
+	checklist_item("The old server is read-only, for everybody");
 }
 
 static void print_names(const struct cutover *cutover)
@@ -216,8 +135,9 @@ static void print_names(const struct cutover *cutover)
 	if (!host)
 		return;
 	printf("\nWhat leads clients to %s\n", host);
-	item("DNS: the name that clients use points to this machine; its time to live was lowered "
-	     "a day before");
+	checklist_item("DNS: the name that clients use points to this machine; its time to live "
+		       "was lowered "
+		       "a day before");
 	if (cutover->nfs)
 		print_nfs(cutover->nfs);
 	if (cutover->smb.host)
@@ -229,15 +149,16 @@ static void print_steps(const struct cutover *cutover)
 	const char *name = cutover->config->name;
 
 	puts("\nThe switch");
-	item("systemctl enable --now migrate-retriever@%s migrate-journal@%s migrate-guard@%s",
-	     name, name, name);
-	item("migratectl attach %s", name);
-	item("systemctl restart nfs-ganesha smbd, of which this machine has");
-	item("Clients mount and connect anew");
-	item("systemctl enable --now migrate-crawler@%s", name);
+	checklist_item(
+		"systemctl enable --now migrate-retriever@%s migrate-journal@%s migrate-guard@%s",
+		name, name, name);
+	checklist_item("migratectl attach %s", name);
+	checklist_item("systemctl restart nfs-ganesha smbd, of which this machine has");
+	checklist_item("Clients mount and connect anew");
+	checklist_item("systemctl enable --now migrate-crawler@%s", name);
 	puts("\nAfter it");
-	item("migratectl cutover %s shows nobody who still uses the old server", name);
-	item("migratectl errors %s shows nothing", name);
+	checklist_item("migratectl cutover %s shows nobody who still uses the old server", name);
+	checklist_item("migratectl errors %s shows nothing", name);
 }
 
 enum ctl_exit ctl_cutover(const struct ctl *ctl)

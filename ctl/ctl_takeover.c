@@ -10,27 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ask.h"
+#include "checklist.h"
 #include "config/config.h"
 #include "config/config_limits.h"
 #include "migrate.h"
 #include "mounts.h"
-#include "source/program.h"
 #include "takeover.h"
-
-#define SHOWN 20 /* lines of what there may be any number of */
-
-static void item(const char *format, ...) G_GNUC_PRINTF(1, 2);
-static void item(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	fputs("  [ ] ", stdout);
-	vprintf(format, args);
-	putchar('\n');
-	va_end(args);
-}
 
 /* Reads the file: the number of handles, and the fsid of the root's; -errno: it cannot be read. */
 static int read_file(const struct volume_config *config, size_t *n, uint64_t *fsid)
@@ -48,44 +33,22 @@ static int read_file(const struct volume_config *config, size_t *n, uint64_t *fs
 
 /* ---- check ----------------------------------------------------------------------------------- */
 
-static bool is_of(const char *path, const char *top)
-{
-	const size_t len = strcmp(top, "/") ? strlen(top) : 0;
-
-	return !strncmp(path, top, len) && strchr("/", path[len]);
-}
-
 static void print_mounts(const struct volume_config *config)
 {
-	g_autoptr(GPtrArray) clients = g_ptr_array_new_with_free_func(mounts_client_free);
-	g_autoptr(GPtrArray) exports = g_ptr_array_new_with_free_func(g_free);
-	g_autofree char *program = program_find(ASK_PROGRAM), *host = NULL, *top = NULL;
 	g_autoptr(GError) error = NULL;
-	struct mounts_server server;
-	guint n = 0;
+	g_autoptr(GPtrArray) found = checklist_mounts(config, &error);
 
-	if (!mounts_server_of(config->source, &server, &host, &top, &error))
-		return;
-	server.how.program = program;
-	if (!mounts_inquire(&server, clients, exports, &error)) {
-		item("It is known who has it mounted, and which directories of it: the old server "
-		     "does not tell (%s)",
-		     error->message);
+	if (!found) {
+		checklist_item(
+			"It is known who has it mounted, and which directories of it: the old "
+			"server does not tell (%s)",
+			error->message);
 		return;
 	}
-	item("These are all that is mounted of it; other directories stand in "
-	     "takeover-directories:");
-	for (guint i = 0; i < clients->len; i++) {
-		const struct mounts_client *client = clients->pdata[i];
-		g_autofree char *name = g_strescape(client->host, NULL);
-		g_autofree char *path = g_strescape(client->path, NULL);
-
-		if (is_of(client->path, top) && n++ < SHOWN)
-			printf("        %s:%s\n", name, path);
-	}
-	if (n > SHOWN)
-		printf("        and %u more\n", n - SHOWN);
-	if (!n)
+	checklist_item("These are all that is mounted of it; other directories stand in "
+		       "takeover-directories:");
+	checklist_lines(found);
+	if (!found->len)
 		puts("        none is known there");
 }
 
@@ -94,27 +57,32 @@ static void print_before(const struct volume_config *config)
 	g_autofree char *host = config_host(config->source);
 
 	puts("\nBefore");
-	item("Clients mount by NFS version 3, with sec=sys; others mount anew");
-	item("Clients mount an address that can be moved, and %s is another one, which the old "
-	     "server keeps",
-	     host);
+	checklist_item("Clients mount by NFS version 3, with sec=sys; others mount anew");
+	checklist_item(
+		"Clients mount an address that can be moved, and %s is another one, which the old "
+		"server keeps",
+		host);
 	print_mounts(config);
-	item("Programs on clients that hold files or directories open are stopped (lsof "
-	     "+f -- MOUNT, fuser -vm MOUNT): what is open is lost to them, as by a remount");
-	item("Locks of NFS version 3 are given back: the old server alone knows them (/proc/locks "
-	     "of a Linux server)");
+	checklist_item(
+		"Programs on clients that hold files or directories open are stopped (lsof "
+		"+f -- MOUNT, fuser -vm MOUNT): what is open is lost to them, as by a remount");
+	checklist_item("Locks of NFS version 3 are given back: the old server alone knows them "
+		       "(/proc/locks "
+		       "of a Linux server)");
 }
 
 static void print_server(const struct volume_config *config, uint64_t fsid)
 {
 	puts("\nThe new server");
-	item("In each export of this volume, in FSAL { Name = MIGRATE; ... }: Takeover = \"%s\";",
-	     config->takeover_file);
+	checklist_item("In each export of this volume, in FSAL { Name = MIGRATE; ... }: Takeover = "
+		       "\"%s\";",
+		       config->takeover_file);
 	if (fsid)
-		item("And in the export itself, so that clients see the file system that they "
-		     "know: Filesystem_Id = %" G_GUINT64_FORMAT ".0;",
-		     fsid);
-	item("Export rules let in who used the old server");
+		checklist_item(
+			"And in the export itself, so that clients see the file system that they "
+			"know: Filesystem_Id = %" G_GUINT64_FORMAT ".0;",
+			fsid);
+	checklist_item("Export rules let in who used the old server");
 }
 
 static void print_switch(const struct volume_config *config, int file, size_t handles)
@@ -122,46 +90,52 @@ static void print_switch(const struct volume_config *config, int file, size_t ha
 	const char *name = config->name;
 
 	puts("\nThe switch");
-	item("The old server is fenced: nobody but this machine reaches it; it is not made "
-	     "read-only before, or clients see that as an error");
-	item("migratectl attach %s, which ends with the old handles%s", name,
-	     file == -ENOENT ? ""
-	     : file < 0	     ? ": THE FILE CANNOT BE READ"
-			     : "");
+	checklist_item(
+		"The old server is fenced: nobody but this machine reaches it; it is not made "
+		"read-only before, or clients see that as an error");
+	checklist_item("migratectl attach %s, which ends with the old handles%s", name,
+		       file == -ENOENT ? ""
+		       : file < 0      ? ": THE FILE CANNOT BE READ"
+				       : "");
 	if (file == 0)
 		printf("        %zu are known by now; migratectl takeover %s prepare takes more\n",
 		       handles, name);
-	item("systemctl restart nfs-ganesha; its log says how many old handles it knows");
-	item("The address is taken from the old server and given to this one: ip address add "
-	     "ADDRESS dev DEVICE; arping -U -I DEVICE ADDRESS");
+	checklist_item("systemctl restart nfs-ganesha; its log says how many old handles it knows");
+	checklist_item(
+		"The address is taken from the old server and given to this one: ip address add "
+		"ADDRESS dev DEVICE; arping -U -I DEVICE ADDRESS");
 	puts("\nBack, if it does not work");
-	item("The old server's NFS service is started anew, and nfs-ganesha is stopped: no "
-	     "connection from before is left");
-	item("The address is taken from this machine and given to the old server, and the fence is "
-	     "removed; clients wait until then");
-	item("What clients wrote here meanwhile is carried back: migratectl rollback %s", name);
+	checklist_item(
+		"The old server's NFS service is started anew, and nfs-ganesha is stopped: no "
+		"connection from before is left");
+	checklist_item("The address is taken from this machine and given to the old server, and "
+		       "the fence is "
+		       "removed; clients wait until then");
+	checklist_item("What clients wrote here meanwhile is carried back: migratectl rollback %s",
+		       name);
 }
 
 static void print_clients(const struct volume_config *config)
 {
 	g_autoptr(GPtrArray) clients = takeover_clients(config);
+	g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
 
 	puts("\nAfter it");
-	item("Clients mount anew when it suits them; when none uses old handles any more: "
-	     "migratectl takeover %s end",
-	     config->name);
+	checklist_item(
+		"Clients mount anew when it suits them; when none uses old handles any more: "
+		"migratectl takeover %s end",
+		config->name);
 	printf("        %u of %u clients used old handles today or yesterday\n",
 	       takeover_recent(clients), clients->len);
-	for (guint i = 0; i < MIN(clients->len, SHOWN); i++) {
+	for (guint i = 0; i < clients->len; i++) {
 		const struct takeover_client *client = clients->pdata[i];
-		g_autofree char *address = g_strescape(client->address, NULL);
-		g_autofree char *last = g_strescape(client->last, NULL);
+		g_autofree char *line =
+			g_strdup_printf("%s: %s, %" G_GUINT64_FORMAT " requests", client->address,
+					client->last, client->requests);
 
-		printf("        %s: %s, %" G_GUINT64_FORMAT " requests\n", address, last,
-		       client->requests);
+		g_ptr_array_add(lines, g_strescape(line, NULL));
 	}
-	if (clients->len > SHOWN)
-		printf("        and %u more\n", clients->len - SHOWN);
+	checklist_lines(lines);
 }
 
 static enum ctl_exit check(const struct ctl *ctl, const struct volume_config *config)
