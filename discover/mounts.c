@@ -67,6 +67,8 @@ gboolean mounts_server_of(const char *source, struct mounts_server *server, char
 	}
 	*host = g_strdup(url.host);
 	*path = g_strdup(url.path);
+	for (size_t len = strlen(*path); len > 1 && (*path)[len - 1] == '/'; len--)
+		(*path)[len - 1] = '\0';
 	*server = (struct mounts_server){.how = {.host = *host, .wait = WAIT},
 					 .mount_port = url.mount_port,
 					 .nfs_port = url.nfs_port};

@@ -27,8 +27,8 @@ struct mounts_server {
 	unsigned mount_port, nfs_port;
 };
 
-/* The server of a volume's source, which has to be one of NFS version 3; host, path: g_free.  FALSE
- * with error set, one line. */
+/* The server of a volume's source, which has to be one of NFS version 3; host, path (without a
+ * slash at its end): g_free.  FALSE with error set, one line. */
 gboolean mounts_server_of(const char *source, struct mounts_server *server, char **host,
 			  char **path, GError **error);
 

@@ -120,12 +120,16 @@ START_TEST(only_version_3_has_them)
 		ck_assert(!mounts_server_of(wrong[i], &server, &host, &path, &error));
 		ck_assert_ptr_null(host);
 	}
-	ck_assert(
-		mounts_server_of("nfs://h/a/b?mountport=5&nfsport=6", &server, &host, &path, NULL));
+	ck_assert(mounts_server_of("nfs://h/a/b//?mountport=5&nfsport=6", &server, &host, &path,
+				   NULL));
 	ck_assert_str_eq(server.how.host, "h");
 	ck_assert_str_eq(path, "/a/b");
 	ck_assert_uint_eq(server.mount_port, 5);
 	ck_assert_uint_eq(server.nfs_port, 6);
+	g_free(g_steal_pointer(&path));
+	g_free(g_steal_pointer(&host));
+	ck_assert(mounts_server_of("nfs://h/", &server, &host, &path, NULL));
+	ck_assert_str_eq(path, "/");
 }
 END_TEST
 

@@ -36,7 +36,7 @@ class Switching:
         sh('sysctl', '-qw', 'net.ipv4.ip_forward=1')
         volume(NEW, '1G')
         os.makedirs(ROOT)
-        self.migration = Migration(args.build, f'nfs://{old.address}{path}', root=ROOT,
+        self.migration = Migration(args.build, f'nfs://{old.address}{path}/', root=ROOT,
                                    takeover='mounts', takeover_file=FILE, **settings)
         self.migration.start_retriever()
         sh('ip', 'route', 'add', SERVICE, 'via', old.address)
