@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include "calendar.h"
 #include "config_file.h"
@@ -79,88 +78,10 @@ static gboolean parse_source(void *field, const struct config_place *at, GError 
 	return TRUE;
 }
 
-static gboolean parse_socket(void *field, const struct config_place *at, GError **error)
-{
-	const size_t room = sizeof(((struct sockaddr_un *)NULL)->sun_path);
-
-	if (at->value[0] != '/' || strlen(at->value) >= room)
-		return config_wrong(
-			error, at,
-			"not an absolute path of less than %zu bytes; remove the line for %s", room,
-			MIGRATE_SOCKET_DIR "/NAME.sock");
-	*(char **)field = g_strdup(at->value);
-	return TRUE;
-}
-
-static gboolean parse_report(void *field, const struct config_place *at, GError **error)
-{
-	if (at->value[0] != '/' || g_str_has_suffix(at->value, "/"))
-		return config_wrong(error, at, "not a file's absolute path; remove the line for %s",
-				    REPORT_DIR "/NAME.report");
-	*(char **)field = g_strdup(at->value);
-	return TRUE;
-}
-
-static gboolean parse_names(void *field, const struct config_place *at, GError **error)
-{
-	g_auto(GStrv) names = g_strsplit_set(at->value, " \t,", -1);
-	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
-
-	for (unsigned i = 0; names[i]; i++)
-		if (*names[i])
-			g_strv_builder_add(builder, names[i]);
-	*(char ***)field = g_strv_builder_end(builder);
-	return TRUE;
-}
-
-static gboolean parse_takeover_file(void *field, const struct config_place *at, GError **error)
-{
-	if (at->value[0] != '/' || g_str_has_suffix(at->value, "/"))
-		return config_wrong(error, at, "not a file's absolute path; remove the line for %s",
-				    REPORT_DIR "/NAME.takeover");
-	*(char **)field = g_strdup(at->value);
-	return TRUE;
-}
-
-/* Directories of the old server: absolute, and written as clients mount them. */
-static gboolean parse_directories(void *field, const struct config_place *at, GError **error)
-{
-	char **list;
-
-	if (!parse_names(field, at, error))
-		return FALSE;
-	list = *(char ***)field;
-	for (unsigned i = 0; list[i]; i++)
-		if (list[i][0] != '/')
-			return config_wrong(error, at,
-					    "%s is not an absolute path of the old server; name "
-					    "directories as clients mount them",
-					    list[i]);
-	return TRUE;
-}
-
-static gboolean parse_journal(void *field, const struct config_place *at, GError **error)
-{
-	if (at->value[0] != '/' || !at->value[1])
-		return config_wrong(error, at,
-				    "not a directory's absolute path; remove the line for %s",
-				    REPORT_DIR "/NAME.journal");
-	*(char **)field = g_strdup(at->value);
-	return TRUE;
-}
-
-static gboolean parse_path(void *field, const struct config_place *at, GError **error)
-{
-	if (at->value[0] != '/')
-		return config_wrong(error, at, "not an absolute path; name it from / on");
-	*(char **)field = g_strdup(at->value);
-	return TRUE;
-}
-
 static gboolean parse_rollback_source(void *field, const struct config_place *at, GError **error)
 {
 	return g_str_has_prefix(at->value, "smb://") ? parse_smb_url(field, at, error)
-						     : parse_path(field, at, error);
+						     : config_parse_path(field, at, error);
 }
 
 static gboolean parse_text(void *field, const struct config_place *at, GError **error)
@@ -272,31 +193,32 @@ static const struct key {
 	{"smb-modes", FIELD(smb_modes), WORDS(smb_modes)},
 	{"acl-mode", FIELD(acl_mode), WORDS(acl_modes), .use = FOR_NUMBERS},
 	{"acl-source", parse_acl_source, FIELD(acl_source), .use = FOR_NONE},
-	{"smb-password-file", parse_path, SMB(password_file), .instead = "smb-ccache"},
-	{"smb-ccache", parse_path, SMB(ccache), .instead = "smb-password-file"},
+	{"smb-password-file", config_parse_path, SMB(password_file), .instead = "smb-ccache"},
+	{"smb-ccache", config_parse_path, SMB(ccache), .instead = "smb-password-file"},
 	{"smb-domain", parse_text, SMB(domain)},
 	{"smb-encryption", SMB(encryption), WORDS(encryption)},
 	{"smb-signing", SMB(signing), WORDS(signing)},
-	{"nfs-keytab", parse_path, NFS(keytab), .instead = "nfs-ccache"},
-	{"nfs-ccache", parse_path, NFS(ccache), .instead = "nfs-keytab"},
+	{"nfs-keytab", config_parse_path, NFS(keytab), .instead = "nfs-ccache"},
+	{"nfs-ccache", config_parse_path, NFS(ccache), .instead = "nfs-keytab"},
 	{"nfs-principal", parse_text, NFS(principal)},
-	{"nfs-ca", parse_path, NFS(ca)},
-	{"nfs-certificate", parse_path, NFS(certificate)},
-	{"nfs-key", parse_path, NFS(key)},
+	{"nfs-ca", config_parse_path, NFS(ca)},
+	{"nfs-certificate", config_parse_path, NFS(certificate)},
+	{"nfs-key", config_parse_path, NFS(key)},
 	{"rollback-source", parse_rollback_source, FIELD(rollback_source), .use = FOR_NONE},
-	{"rollback-password-file", parse_path, FIELD(rollback_password_file),
+	{"rollback-password-file", config_parse_path, FIELD(rollback_password_file),
 	 .instead = "rollback-ccache"},
-	{"rollback-ccache", parse_path, FIELD(rollback_ccache),
+	{"rollback-ccache", config_parse_path, FIELD(rollback_ccache),
 	 .instead = "rollback-password-file"},
 	{"guard", FIELD(guard), WORDS(guards)},
-	{"guard-refuse", parse_names, FIELD(guard_refuse)},
+	{"guard-refuse", config_parse_names, FIELD(guard_refuse)},
 	{"guard-wait", FIELD(guard_wait), .min = 1, .max = 3600, .fallback = 60},
 	{"takeover", FIELD(takeover), WORDS(takeovers), .use = FOR_NUMBERS},
-	{"takeover-directories", parse_directories, FIELD(takeover_directories), .use = FOR_NONE},
-	{"takeover-file", parse_takeover_file, FIELD(takeover_file), .use = FOR_NONE},
-	{"report", parse_report, FIELD(report), .use = FOR_NONE},
-	{"journal", parse_journal, FIELD(journal), .use = FOR_NONE},
-	{"socket", parse_socket, FIELD(socket), .use = FOR_NONE},
+	{"takeover-directories", config_parse_directories, FIELD(takeover_directories),
+	 .use = FOR_NONE},
+	{"takeover-file", config_parse_kept_file, FIELD(takeover_file), .use = FOR_NONE},
+	{"report", config_parse_kept_file, FIELD(report), .use = FOR_NONE},
+	{"journal", config_parse_journal, FIELD(journal), .use = FOR_NONE},
+	{"socket", config_parse_socket, FIELD(socket), .use = FOR_NONE},
 };
 
 static gboolean parse_number(const struct key *key, unsigned *field, const struct config_place *at,

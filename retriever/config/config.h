@@ -7,12 +7,12 @@
 #ifndef CONFIG_H
 #define CONFIG_H
 
+#include "config_places.h"
 #include "parse.h"
 #include "volume_config.h"
 
 #define CONFIG_FILE	   "/etc/quickmigrate/quickmigrate.conf"
 #define GUARD_STATE_SUFFIX ".guard" /* behind the socket's path: guard/state.h */
-#define REPORT_DIR	   "/var/lib/quickmigrate"
 /* Its members may ask for status and metrics, and for nothing else (door/peer.h). */
 #define MONITOR_GROUP "quickmigrate-monitor"
 
