@@ -2,11 +2,13 @@
 """An address that goes from an old server to the new one and back, under a kernel client that knows
 nothing of it; what the client does is in integration/guest/takeover.py."""
 import os
+import socket
 
 import uml
-from sandbox import BASE, Failure, sh, volume, wait_for
+from sandbox import BASE, Failure, sh, volume
 from servers import NEW, OLD, REPO, Migration, old_server
 
+PATIENCE = 120                  # s, for what the client does
 CLIENT = REPO + '/tests/integration/guest/takeover.py'
 SERVICE = '10.79.0.1'                       # the address that clients know
 FILE = BASE + '/projects.takeover'
@@ -32,7 +34,7 @@ class Switching:
     """The two servers and the client."""
 
     def __init__(self, args, old, path, switches=1, **settings):
-        self.old, self.n = old, 0
+        self.old = old
         sh('sysctl', '-qw', 'net.ipv4.ip_forward=1')
         volume(NEW, '1G')
         os.makedirs(ROOT)
@@ -40,20 +42,21 @@ class Switching:
                                    takeover='mounts', takeover_file=FILE, **settings)
         self.migration.start_retriever()
         sh('ip', 'route', 'add', SERVICE, 'via', old.address)
-        self.share = BASE + '/share'
-        os.makedirs(self.share)
-        self.guest = uml.Guest([CLIENT, self.share, SERVICE, path, BELOW,
-                                str(switches)], shares=[self.share], memory=512)
-        self.wait('before')
+        with socket.create_server(('0.0.0.0', 0)) as server:
+            self.guest = uml.Guest([CLIENT, str(server.getsockname()[1]), SERVICE, path, BELOW,
+                                    str(switches)], memory=512)
+            server.settimeout(PATIENCE)
+            connection = server.accept()[0]
+        connection.settimeout(PATIENCE)
+        self.client = connection.makefile('rw')
+        self.hear()
 
-    def wait(self, name):
-        def is_there():
-            if self.guest.process.poll() is not None and not os.path.exists(f'{self.share}/{name}'):
-                raise Failure(f'the client ended with {self.guest.wait()} before "{name}"')
-            return os.path.exists(f'{self.share}/{name}')
-        wait_for(f'the client is at "{name}"', is_there)
-        with open(f'{self.share}/{name}') as file:
-            return file.read()
+    def hear(self):
+        """What the client says next."""
+        line = self.client.readline()
+        if not line:
+            raise Failure(f'the client ended with {self.guest.wait()}')
+        return line.strip()
 
     def to_new(self):
         server = self.migration.server
@@ -71,15 +74,14 @@ class Switching:
 
     def switch(self, move):
         """The longest time that the reader waited, s."""
-        self.wait(f'ready{self.n}')
+        self.hear()
         move()
-        open(f'{self.share}/switched{self.n}', 'w').close()
-        done = self.wait(f'done{self.n}')
-        self.n += 1
-        return float(done.split()[0])
+        self.client.write('go on\n')
+        self.client.flush()
+        return float(self.hear())
 
     def end(self):
-        self.wait('after')
+        self.hear()
         status = self.guest.wait()
         if status:
             raise Failure(f'the client ended with {status}')
