@@ -32,7 +32,7 @@ struct nfs_gss *nfs_gss_new(gss_ctx_id_t context, enum nfs_sec sec, const uint8_
 	gss->sec = sec;
 	memcpy(gss->handle, handle, handle_len);
 	gss->handle_len = handle_len;
-	gss->window = MIN(window, NFS_GSS_CALLS);
+	gss->window = CLAMP(window, 2, NFS_GSS_CALLS + 1) - 1;
 	gss->until = until;
 	return gss;
 }

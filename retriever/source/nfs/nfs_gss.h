@@ -7,7 +7,9 @@
  * NFS-Ganesha, 128 for Linux) below the highest one that it has seen, and it looks at calls in
  * whatever order its threads get to them.  So a context is one connection's, and no call is made
  * while one that far back is not answered; but one that takes more than a second was looked at, and
- * waits for a disk.
+ * waits for a disk.  Nor while one is not answered that is just inside: NFS-Ganesha 4.3 keeps the
+ * window in a word of 32 bits, which it shifts by how far a call is ahead.  Processors take 32 for
+ * 0 there, and the calls between, all that are under way, count as seen and are dropped.
  */
 #ifndef NFS_GSS_H
 #define NFS_GSS_H
@@ -37,7 +39,7 @@ struct nfs_gss *nfs_gss_new(gss_ctx_id_t context, enum nfs_sec sec, const uint8_
 			    uint32_t handle_len, uint32_t window, int64_t until);
 void nfs_gss_free(struct nfs_gss *gss);
 
-/* So many calls may be under way. */
+/* So many calls may be under way: one less than the server's window. */
 unsigned nfs_gss_window(const struct nfs_gss *gss);
 /* Whether a call may be made now. */
 bool nfs_gss_has_room(const struct nfs_gss *gss);

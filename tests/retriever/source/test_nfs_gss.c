@@ -181,7 +181,7 @@ END_TEST
 START_TEST(no_call_leaves_the_window)
 {
 	uint8_t call[RPC_CALL_MAX];
-	const unsigned window = 10;
+	const unsigned window = 9; /* a server that has 10 may fail when a call is 10 ahead */
 	uint32_t n = 0;
 
 	start(NFS_SEC_KRB5);
@@ -203,14 +203,14 @@ START_TEST(no_call_leaves_the_window)
 	ck_assert(nfs_gss_has_room(auth.gss));
 	make_call(call, ++n);
 	nfs_gss_answered(auth.gss, 3);
-	for (uint32_t i = 4; i < 13; i++)
+	for (uint32_t i = 4; i < 12; i++)
 		nfs_gss_answered(auth.gss, i);
-	while (n < 13 + window - 1) {
+	while (n < 12 + window - 1) {
 		ck_assert(nfs_gss_has_room(auth.gss));
 		make_call(call, ++n);
 	}
 	ck_assert(!nfs_gss_has_room(auth.gss));
-	nfs_gss_answered(auth.gss, 13);
+	nfs_gss_answered(auth.gss, 12);
 	ck_assert(nfs_gss_has_room(auth.gss));
 	nfs_gss_free(auth.gss);
 }
@@ -221,7 +221,7 @@ START_TEST(contexts_wear_out)
 	uint8_t call[RPC_CALL_MAX];
 
 	start(NFS_SEC_KRB5P);
-	ck_assert_uint_eq(nfs_gss_window(auth.gss), 10);
+	ck_assert_uint_eq(nfs_gss_window(auth.gss), 9);
 	ck_assert(!nfs_gss_is_worn(auth.gss, 999));
 	ck_assert(nfs_gss_is_worn(auth.gss, 1000));
 	/* nothing can be sealed any more: nothing goes out in the clear */
