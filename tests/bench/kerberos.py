@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Case `kerberos`: a whole migration by NFS version 3 from an old server with Kerberos, by each flavour,
 beside one with sec=sys, in turn."""
-import kdc
 from measure import MIB, median, table
 from migration import KIB, ORDERS, Result, Tree, bring
 from sandbox import Host, volume
-from secured import HOST, KEYTAB, SELF, SERVER_KEYTAB, krb5
+from secured import HOST, KEYTAB, SERVER_KEYTAB, begin_realm, krb5
 from servers import OLD, Ganesha
 
 FLAVOURS = ('sys', 'krb5', 'krb5i', 'krb5p')
 
 
 def start_server():
-    realm = kdc.Kdc().start()
-    realm.add(SELF, KEYTAB)
-    realm.add(f'nfs/{HOST}', SERVER_KEYTAB)
     host = Host('old')
-    realm.name(host.address, HOST)
+    begin_realm(host.address)
     return Ganesha('old-server', OLD, host=host, export=f'SecType = {", ".join(FLAVOURS)};',
                    blocks=krb5(SERVER_KEYTAB)).start()
 

@@ -13,8 +13,8 @@ import kdc                                                              # noqa: 
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from sandbox import BASE, Failure, Host, sh, volume, wait_for           # noqa: E402
-from secured import (HOST, KEYTAB, SELF, SERVER_KEYTAB, WORDS, begin_again, breaks,     # noqa: E402
-                     comes_whole, fill, fill_all, goes_on, krb5, on_the_wire, refused, said, start)
+from secured import (HOST, KEYTAB, SELF, SERVER_KEYTAB, WORDS, begin_again, begin_realm,     # noqa: E402
+                     breaks, comes_whole, fill, fill_all, goes_on, krb5, on_the_wire, refused, said, start)
 from servers import NEW, OLD, Ganesha, Migration                        # noqa: E402
 from xdr import RpcError                                                # noqa: E402
 
@@ -27,11 +27,8 @@ def world(args, make=fill, sec='krb5p', flavours='krb5, krb5i, krb5p', **setting
     volume(OLD, '1G')
     volume(NEW, '1G')
     make(OLD)
-    realm = kdc.Kdc().start()
-    realm.add(SELF, KEYTAB)
-    realm.add(f'nfs/{HOST}', SERVER_KEYTAB)
     host = Host('old')
-    realm.name(host.address, HOST, 'alias.test')
+    realm = begin_realm(host.address, 'alias.test')
     old = Ganesha('old-server', OLD, host=host, export=f'SecType = {flavours};',
                   blocks=krb5(SERVER_KEYTAB)).start()
     settings.setdefault('nfs_keytab', KEYTAB)

@@ -36,11 +36,12 @@ KDC = '''[kdcdefaults]
 '''
 
 
-def mount_file(path, text):
+def mount_file(path, content, mode=0o644):
     """The file is another one from here on, also for hosts that are made later.  Its own path."""
     ours = f'{BASE}/{os.path.basename(path)}'
-    with open(ours, 'w') as out:
-        out.write(text)
+    with open(ours, 'wb') as out:
+        out.write(content)
+        os.fchmod(out.fileno(), mode)
     if not os.path.exists(path):
         with open(path, 'w'):
             pass
@@ -55,8 +56,8 @@ class Kdc:
         self.state = BASE + '/kdc'
         self.process = None
         os.mkdir(self.state)
-        mount_file('/etc/krb5.conf', CONFIG)
-        self.hosts = mount_file('/etc/hosts', '127.0.0.1\tlocalhost\n')
+        mount_file('/etc/krb5.conf', CONFIG.encode())
+        self.hosts = mount_file('/etc/hosts', b'127.0.0.1\tlocalhost\n')
         with open(self.state + '/kdc.conf', 'w') as out:
             out.write(KDC.format(realm=REALM, state=self.state))
         self.environment = {**os.environ, 'KRB5_KDC_PROFILE': self.state + '/kdc.conf'}

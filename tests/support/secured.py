@@ -1,9 +1,15 @@
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tests of an old NFS server with Kerberos or TLS have in common."""
+"""What tests of an old NFS server with Kerberos or TLS have in common.
+
+    secured.py      in a sandbox: begins a realm, with this host as the old server and the new one, and
+                    prints what Ganesha is to be told of it
+"""
 import contextlib
 import os
 import socket
 
+import kdc
 import tree
 from harness import expect, no_differences, same
 from sandbox import BASE, LOGS, sh, volume, wait_for
@@ -13,6 +19,15 @@ from smbsource import refusal
 HOST, SELF = 'old.test', 'nfs/new.test'         # a principal that Ganesha takes for root
 KEYTAB, SERVER_KEYTAB = BASE + '/own.keytab', BASE + '/old.keytab'
 WORDS = b'only for those who may know' * 8
+
+
+def begin_realm(address, *more):
+    """The realm, started, with keys of both hosts; the old one's address, and further names of it."""
+    realm = kdc.Kdc().start()
+    realm.add(SELF, KEYTAB)
+    realm.add(f'nfs/{HOST}', SERVER_KEYTAB)
+    realm.name(address, HOST, *more)
+    return realm
 
 
 def krb5(keytab):
@@ -108,3 +123,10 @@ def refused(migration, words, **settings):
     line = refusal(migration)
     print(line)
     expect(words in line, f'{words!r} is not in {line!r}')
+
+
+if __name__ == '__main__':
+    begin_realm('127.0.0.1')
+    with open(KEYTAB, 'rb') as keys:
+        kdc.mount_file('/etc/krb5.keytab', keys.read(), 0o600)
+    print(krb5(SERVER_KEYTAB))
