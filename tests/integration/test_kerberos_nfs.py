@@ -5,12 +5,14 @@ with keys and tickets that end, go and come back meanwhile; and every way in whi
 each with one clear line."""
 import functools
 import os
+import pwd
 import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import kdc                                                              # noqa: E402
 import tree                                                             # noqa: E402
+import uml                                                              # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from sandbox import BASE, Failure, Host, sh, volume, wait_for           # noqa: E402
 from secured import (HOST, KEYTAB, SELF, SERVER_KEYTAB, WORDS, begin_again, begin_realm,     # noqa: E402
@@ -18,6 +20,7 @@ from secured import (HOST, KEYTAB, SELF, SERVER_KEYTAB, WORDS, begin_again, begi
 from servers import NEW, OLD, Ganesha, Migration                        # noqa: E402
 from xdr import RpcError                                                # noqa: E402
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 CCACHE = BASE + '/ccache'
 THIRD = BASE + '/third'
 
@@ -127,6 +130,37 @@ def the_door(args):
         sh('umount', THIRD)
         volume(THIRD, '1G')
         migration.crawl()
+
+
+USER, STRANGER = 'games', 'news'
+
+
+@case(guest=True)
+def the_door_to_the_kernel(args):
+    """The kernel's client, by each flavour, as root of a machine and as users with tickets."""
+    def make(root):
+        fill(root, 100, directories=5)
+        for d in range(5):
+            with open(f'{root}/dir-{d}/private', 'w') as out:
+                out.write('for one user')
+                os.fchmod(out.fileno(), 0o600)
+                os.fchown(out.fileno(), pwd.getpwnam(USER).pw_uid, 0)
+            os.chmod(f'{root}/dir-{d}', 0o777)
+    realm, _, migration = world(args, make)
+    kdc.mount_file('/etc/idmapd.conf', b'[General]\nDomain = qm.test\n')
+    keys = BASE + '/keys'
+    os.mkdir(keys)
+    realm.add('host/guest.test', keys + '/machine')
+    for name in (USER, STRANGER):
+        realm.add(name, f'{keys}/{name}')
+    migration.start_retriever()
+    migration.attach()
+    migration.start_server(export='SecType = krb5, krb5i, krb5p;', blocks=krb5(KEYTAB))
+    same(uml.run([HERE + '/guest/kerberos.sh', OLD, keys, NEW, '/export', USER, STRANGER], timeout=300,
+                 shares=[OLD, keys]), 0, 'exit status of the guest')
+    migration.crawl()
+    migration.ctl('finalize')
+    same(tree.records(NEW), [], 'objects with a record')
 
 
 @case()

@@ -22,8 +22,8 @@ CONFIG = f'''[libdefaults]
 	.test = {REALM}
 '''
 KDC = '''[kdcdefaults]
-	kdc_listen = 127.0.0.1:88
-	kdc_tcp_listen = 127.0.0.1:88
+	kdc_listen = 0.0.0.0:88
+	kdc_tcp_listen = 0.0.0.0:88
 [realms]
 	{realm} = {{
 		database_name = {state}/principal

@@ -42,10 +42,10 @@ NFS_KRB5 {{
 '''
 
 
-def fill(root, files=60, size=5000):
-    for d in range(3):
+def fill(root, files=60, size=5000, directories=3):
+    for d in range(directories):
         os.mkdir(f'{root}/dir-{d}')
-        for i in range(files // 3):
+        for i in range(files // directories):
             with open(f'{root}/dir-{d}/file-{i}', 'wb') as out:
                 out.write(os.urandom(size + i))
     os.symlink('dir-0/file-0', f'{root}/link')
