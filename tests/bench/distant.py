@@ -1,36 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Case `distant`: an old server at the other end of a line with a round trip of 10 ms, whose export the
 copy tools read through the kernel's NFS client, as an administrator would mount it."""
-import os
 import socket
 
 import copies
-import uml
+import guests
 from measure import FACTS, Clock, Running, crawl_all, median, sync, table
 from migration import KIB, Tree
-from sandbox import BASE, SCRATCH, Failure, sh, volume
+from sandbox import BASE, sh, volume
 from servers import OLD, old_server
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 MOUNT = BASE + '/mounted'
 
 
 def run(args):
-    """In a guest: this kernel may have no delays, and has no mounts of its own in a namespace."""
-    disk = os.open(SCRATCH, os.O_TMPFILE | os.O_RDWR, 0o600)
-    os.truncate(disk, 24 << 30)
-    options = ['--quick'] if args.quick else []
-    options += ['--round-trips', *map(str, args.round_trips)]
-    if args.output:
-        options += ['--output', os.path.abspath(args.output)]
-        os.makedirs(args.output, exist_ok=True)
-    status = uml.run([f'{HERE}/guest/distant.sh', '--build', os.path.abspath(args.build), '--seed',
-                      str(args.seed), '--repeat', str(args.runs), *options],
-                     disks=[disk], memory=3072, timeout=3600 * len(args.round_trips),
-                     shares=[os.path.abspath(args.output)] if args.output else [])
-    os.close(disk)
-    if status:
-        raise Failure(f'the guest ended with status {status}')
+    guests.run(args, 'distant-inside', '--round-trips', *map(str, args.round_trips),
+               timeout=3600 * len(args.round_trips))
 
 
 class Mounted(copies.Peer):
@@ -43,15 +28,10 @@ class Mounted(copies.Peer):
 
     def copy(self, baseline):
         sh('umount', MOUNT)
-        mount(self.source)
+        guests.mount(self.source, MOUNT)
         argv = self.first if baseline else self.again
         sh(*argv, f'{MOUNT}/{self.tree.name}/', copies.NEW + '/')
         return True
-
-
-def mount(source):
-    os.makedirs(MOUNT, exist_ok=True)
-    sh('mount', '-t', 'nfs', '-o', 'ro,vers=3,nolock,hard', source, MOUNT)
 
 
 def ways(args, server, tree):
@@ -107,7 +87,7 @@ def at(args, server, tree, delay):
 def inside(args):
     volume(OLD)
     server = old_server(export='Attr_Expiration_Time = 0;')
-    mount(f'{server.address}:{OLD}')
+    guests.mount(f'{server.address}:{OLD}', MOUNT)
     tree = Tree('small', 400 if args.quick else 4000, 4 if args.quick else 40,
                 lambda chance: chance.randrange(8 * KIB + 1))
     for delay in args.round_trips:
