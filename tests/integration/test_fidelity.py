@@ -13,7 +13,8 @@ import smb2                                                             # noqa: 
 import smbd                                                             # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
-from servers import NEW, OLD, Migration, volume                         # noqa: E402
+from sandbox import Host                                                # noqa: E402
+from servers import NEW, OLD, Ganesha, Migration, volume                # noqa: E402
 
 ACCESS, DEFAULT = 'system.posix_acl_access', 'system.posix_acl_default'
 USER_OBJ, USER, GROUP_OBJ, GROUP, MASK, OTHER = 1, 2, 4, 8, 16, 32
@@ -142,6 +143,13 @@ def received(interface):
                     if line.strip().startswith(interface + ':'))
 
 
+def make_holes(root):
+    with open(root + '/holes', 'wb') as out:
+        out.truncate(300 << 20)
+        for at in 0, (100 << 20) + 5000:
+            os.pwrite(out.fileno(), os.urandom(1 << 20), at)
+
+
 def check(old, lost):
     """lost: names below the root whose ACLs are not expected."""
     found, acls, users = differences(old, NEW, lost)
@@ -184,10 +192,7 @@ def over_nfs_version_4(args):
     def fill(root):
         os.makedirs(root + DEEP)
         dressed(root + DEEP, args.random)
-        with open(root + DEEP + '/holes', 'wb') as out:
-            out.truncate(300 << 20)
-            for at in 0, (100 << 20) + 5000:
-                os.pwrite(out.fileno(), os.urandom(1 << 20), at)
+        make_holes(root + DEEP)
     old = knfsd.KernelServer(fill).start()
     before = received(old.guest.interface)
     lines = migrate(args, f'nfs://{old.address}{DEEP}?version=4.2')    # the export is the server's root
@@ -213,6 +218,23 @@ def over_nfs_version_4(args):
                  DEFAULT in there and effective(there[DEFAULT]), f'the default ACL of {path}')
     expect(acls > 100, f'{acls} ACLs: too few')
     same([path for _, path, _ in lines if path], [], 'objects in the report')
+
+
+@case()
+def holes_of_ganesha(args):
+    """It tells them of files that are open."""
+    volume(OLD, '1G')
+    make_holes(OLD)
+    volume(NEW, '1G')
+    old = Ganesha('old-server', OLD, host=Host('old')).start()
+    migration = Migration(args.build, old.url4(4.2))
+    before = received(old.host.interface)
+    migration.start_retriever()
+    migration.attach()
+    migration.crawl()
+    came = received(old.host.interface) - before
+    no_differences(tree.compare(OLD, NEW))
+    expect(came < 10 << 20, f'{came} bytes were received: holes among them')
 
 
 @case(guest=True)

@@ -30,6 +30,7 @@ struct fake4_tree {
 	atomic_uint asked;     /* SECINFO, or SECINFO_NO_NAME */
 	uint64_t size, used;   /* of "file" */
 	uint32_t seek;	       /* SEEK's status */
+	bool seek_opened;      /* without an OPEN it says that there are data at 0, wherever */
 	bool seek_eof;	       /* there are no data ... */
 	uint64_t seek_data;    /* ... but there */
 	atomic_uint opens, closes, roots, seeks, reads;
@@ -214,13 +215,17 @@ static inline uint32_t tree_open(struct fake_call *call, struct fake4_tree *tree
 
 static inline uint32_t tree_seek(struct fake_call *call, struct fake4_tree *tree)
 {
-	xdr_skip(&call->args, 16 + 8);
+	bool lies = tree->seek_opened && !tree_opened;
+	uint32_t status = lies ? 0 : tree->seek;
+
+	ck_assert_uint_eq(xdr_get_u32(&call->args), tree_opened);
+	xdr_skip(&call->args, 12 + 8);
 	ck_assert_uint_eq(xdr_get_u32(&call->args), 0); /* data */
 	atomic_fetch_add(&tree->seeks, 1);
-	if (fake4_op(call, 69, tree->seek))
-		return tree->seek;
-	xdr_put_u32(&call->out, tree->seek_eof);
-	xdr_put_u64(&call->out, tree->seek_data);
+	if (fake4_op(call, 69, status))
+		return status;
+	xdr_put_u32(&call->out, !lies && tree->seek_eof);
+	xdr_put_u64(&call->out, lies ? 0 : tree->seek_data);
 	return 0;
 }
 

@@ -51,11 +51,10 @@ bool nfs4_holes_likely(struct nfs4_holes *holes, const uint8_t *handle, uint32_t
 	return holes && atomic_load(place(holes, handle, len));
 }
 
-void nfs4_put_seek(struct xdr_out *out, uint64_t offset)
+void nfs4_put_seek(struct xdr_out *out, bool opened, uint64_t offset)
 {
 	xdr_put_u32(out, OP_SEEK);
-	for (unsigned i = 0; i < NFS4_STATEID_LEN / 4; i++)
-		xdr_put_u32(out, 0);
+	nfs4_put_current(out, opened ? 1 : 0);
 	xdr_put_u64(out, offset);
 	xdr_put_u32(out, DATA_CONTENT);
 }

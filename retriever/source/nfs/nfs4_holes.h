@@ -32,8 +32,9 @@ bool nfs4_holes_likely(struct nfs4_holes *holes, const uint8_t *handle, uint32_t
 
 #define NFS4_NO_DATA INT64_MAX
 
-/* Asks, by the anonymous stateid, where data begin at or behind the offset. */
-void nfs4_put_seek(struct xdr_out *out, uint64_t offset);
+/* Asks where data begin at or behind the offset: by the anonymous stateid, or where the operation
+ * before opened the file by that one. */
+void nfs4_put_seek(struct xdr_out *out, bool opened, uint64_t offset);
 /* Its result.  0 and *data: the offset, or NFS4_NO_DATA; *ended: the call ended there; or -errno.
  */
 int nfs4_get_seek(struct xdr_in *in, uint64_t offset, uint64_t *data, bool *ended);

@@ -8,14 +8,22 @@
 #include "source/refused.h"
 
 /* READ_HOLE: all there is behind the offset. */
-enum read_step { READ_ANONYMOUS, READ_SEEK, READ_HOLE, READ_OPENED, READ_TO_CLOSE };
+enum read_step {
+	READ_ANONYMOUS,
+	READ_SEEK,
+	READ_SEEK_OPENED,
+	READ_HOLE,
+	READ_OPENED,
+	READ_TO_CLOSE
+};
 
 /* What a request has come to, in req->backend_data. */
 struct steps {
 	struct nfs4_walk walk;
 	enum read_step read;
 	uint8_t stateid[NFS4_STATEID_LEN]; /* to be closed, and then ... */
-	int status;			   /* ... the request's status */
+	int status;			   /* ... the request's status, or NFS_CALL_AGAIN ... */
+	enum read_step next;		   /* ... and this step */
 };
 
 static bool asks_for_hole(const struct nfs_view *view, const struct backend_request *req)
@@ -23,6 +31,17 @@ static bool asks_for_hole(const struct nfs_view *view, const struct backend_requ
 	return req->op == BACKEND_READ && req->holes && req->count >= NFS4_HOLE_MIN &&
 	       !atomic_load(&view->no_seek) &&
 	       nfs4_holes_likely(view->holes, req->object.handle, req->object.handle_len);
+}
+
+static enum read_step data_step(const struct nfs_view *view)
+{
+	return atomic_load(&view->opens) ? READ_OPENED : READ_ANONYMOUS;
+}
+
+static enum read_step hole_step(const struct nfs_view *view)
+{
+	return atomic_load(&view->opens) || atomic_load(&view->seeks_opened) ? READ_SEEK_OPENED
+									     : READ_SEEK;
 }
 
 int nfs4_request_begin(const struct nfs_view *view, struct backend_request *req)
@@ -35,9 +54,7 @@ int nfs4_request_begin(const struct nfs_view *view, struct backend_request *req)
 		return ret;
 	steps = g_new0(struct steps, 1);
 	nfs4_walk_begin(&steps->walk, view, &req->object);
-	steps->read = atomic_load(&view->opens)	 ? READ_OPENED
-		      : asks_for_hole(view, req) ? READ_SEEK
-						 : READ_ANONYMOUS;
+	steps->read = asks_for_hole(view, req) ? hole_step(view) : data_step(view);
 	req->backend_data = steps;
 	return 0;
 }
@@ -60,14 +77,6 @@ static uint32_t read_count(const struct nfs_view *view, const struct backend_req
 	return MIN(req->count, view->max_read);
 }
 
-/* The stateid that says: the one of the operation before, in the same call (section 16.2.3.1.2). */
-static void put_current(struct xdr_out *out, uint32_t seqid)
-{
-	xdr_put_u32(out, seqid);
-	for (unsigned i = 0; i < 3; i++)
-		xdr_put_u32(out, 0);
-}
-
 static void put_open(const struct nfs4_session *session, unsigned slot, struct xdr_out *out)
 {
 	const uint32_t owner = slot;
@@ -82,6 +91,13 @@ static void put_open(const struct nfs4_session *session, unsigned slot, struct x
 	xdr_put_u32(out, 4); /* CLAIM_FH */
 }
 
+static void put_close_current(struct xdr_out *out)
+{
+	xdr_put_u32(out, OP_CLOSE);
+	xdr_put_u32(out, 0);
+	nfs4_put_current(out, 1);
+}
+
 static void put_read(const struct nfs_view *view, const struct nfs4_session *session, unsigned slot,
 		     const struct backend_request *req, struct xdr_out *out)
 {
@@ -91,14 +107,11 @@ static void put_read(const struct nfs_view *view, const struct nfs4_session *ses
 	if (opened)
 		put_open(session, slot, out);
 	xdr_put_u32(out, OP_READ);
-	put_current(out, opened ? 1 : 0); /* all zeros: the anonymous one */
+	nfs4_put_current(out, opened ? 1 : 0); /* all zeros: the anonymous one */
 	xdr_put_u64(out, req->offset);
 	xdr_put_u32(out, read_count(view, req));
-	if (opened) {
-		xdr_put_u32(out, OP_CLOSE);
-		xdr_put_u32(out, 0);
-		put_current(out, 1);
-	}
+	if (opened)
+		put_close_current(out);
 	nfs4_put_getattr(out, view);
 }
 
@@ -109,7 +122,13 @@ static void put_read_step(const struct nfs_view *view, const struct nfs4_session
 
 	switch (steps->read) {
 	case READ_SEEK:
-		nfs4_put_seek(out, req->offset);
+		nfs4_put_seek(out, false, req->offset);
+		nfs4_put_getattr(out, view);
+		break;
+	case READ_SEEK_OPENED:
+		put_open(session, slot, out);
+		nfs4_put_seek(out, true, req->offset);
+		put_close_current(out);
 		nfs4_put_getattr(out, view);
 		break;
 	case READ_HOLE:
@@ -174,6 +193,20 @@ static void put_operation(const struct nfs_view *view, const struct nfs4_session
 	}
 }
 
+static uint32_t read_operations(enum read_step step)
+{
+	switch (step) {
+	case READ_OPENED:
+	case READ_SEEK_OPENED:
+		return 4;
+	case READ_ANONYMOUS:
+	case READ_SEEK:
+		return 2;
+	default:
+		return 1;
+	}
+}
+
 /* Operations of the next call, after the object's handle. */
 static uint32_t count_operations(const struct backend_request *req)
 {
@@ -185,9 +218,7 @@ static uint32_t count_operations(const struct backend_request *req)
 	case BACKEND_LOOKUP:
 		return 3;
 	case BACKEND_READ:
-		return steps->read == READ_OPENED				   ? 4
-		       : steps->read == READ_ANONYMOUS || steps->read == READ_SEEK ? 2
-										   : 1;
+		return read_operations(steps->read);
 	case BACKEND_READDIR:
 		return 2;
 	default:
@@ -324,9 +355,19 @@ static int get_data(const struct nfs_view *view, struct backend_request *req, st
 	return nfs_end_read(req, asked);
 }
 
-static int get_closed(struct backend_request *req)
+/* The call ended while it was open. */
+static int close_and(struct steps *steps, int status, enum read_step next)
 {
-	return ((struct steps *)req->backend_data)->status;
+	steps->status = status;
+	steps->next = next;
+	steps->read = READ_TO_CLOSE;
+	return NFS_CALL_AGAIN;
+}
+
+static int get_closed(struct steps *steps)
+{
+	steps->read = steps->next;
+	return steps->status;
 }
 
 static int get_read(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
@@ -351,11 +392,8 @@ static int get_read(struct nfs_view *view, struct backend_request *req, struct x
 			atomic_store(&view->opens, true);
 		return get_data(view, req, in);
 	}
-	if (opened) {
-		steps->status = read_status(status, ret);
-		steps->read = READ_TO_CLOSE;
-		return NFS_CALL_AGAIN;
-	}
+	if (opened)
+		return close_and(steps, read_status(status, ret), READ_OPENED);
 	if (view->minor == 0)
 		return read_status(status, ret);
 	if (!wants_open(status))
@@ -371,30 +409,54 @@ static bool cannot_seek(int ret)
 	return ret == -ENOTSUP || ret == -EBADMSG || ret == -EREMOTEIO;
 }
 
-static int get_hole(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+/* Where data begin is known, and what follows are the attributes. */
+static int take_hole(struct nfs_view *view, struct backend_request *req, uint64_t data,
+		     struct xdr_in *in)
 {
 	struct steps *steps = req->backend_data;
 	const struct nfs_handle *at = &steps->walk.at;
-	uint64_t data = NFS4_NO_DATA;
-	bool ended = false;
-	int ret = 0;
 
-	if (steps->read == READ_SEEK)
-		ret = nfs4_get_seek(in, req->offset, &data, &ended);
-	steps->read = ended ? READ_HOLE : READ_ANONYMOUS;
-	if (ret == -EAGAIN || ret == -ESTALE)
-		return ret;
-	if (ended)
-		return NFS_CALL_AGAIN;
-	if (ret == 0) {
-		get_attr_beside(view, req, in);
-		if (nfs4_give_hole(req, data, read_count(view, req)))
-			return 0;
-		nfs4_holes_none(view->holes, at->bytes, at->len, &req->attr);
-	} else if (cannot_seek(ret)) {
-		atomic_store(&view->no_seek, true);
-	}
+	steps->read = data_step(view);
+	get_attr_beside(view, req, in);
+	if (nfs4_give_hole(req, data, read_count(view, req)))
+		return 0;
+	nfs4_holes_none(view->holes, at->bytes, at->len, &req->attr);
 	return NFS_CALL_AGAIN;
+}
+
+/* What is next where SEEK failed.  NFS-Ganesha 4.3 needs the file opened: else it says that there
+ * are data at 0, wherever it was asked. */
+static enum read_step without_seek(struct nfs_view *view, bool opened, int ret)
+{
+	bool may_open = !opened && ret != -ENOTSUP;
+
+	if (cannot_seek(ret))
+		atomic_store(may_open ? &view->seeks_opened : &view->no_seek, true);
+	return cannot_seek(ret) && may_open ? READ_SEEK_OPENED : data_step(view);
+}
+
+static int get_seek(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+{
+	struct steps *steps = req->backend_data;
+	bool opened = steps->read == READ_SEEK_OPENED, open = false, ended = false;
+	uint32_t status;
+	uint64_t data;
+	int ret = opened ? nfs4_get_op(in, OP_OPEN, &status) : 0;
+
+	if (opened && ret == 0) {
+		ret = get_open(in, steps->stateid);
+		open = ret == 0;
+	}
+	if (ret == 0)
+		ret = nfs4_get_seek(in, req->offset, &data, &ended);
+	if (ret == 0 && !ended) {
+		if (open && nfs4_get_op(in, OP_CLOSE, &status) == 0)
+			xdr_skip(in, NFS4_STATEID_LEN);
+		return take_hole(view, req, data, in);
+	}
+	steps->read = ended ? READ_HOLE : without_seek(view, opened, ret);
+	ret = ret == -EAGAIN || ret == -ESTALE ? ret : NFS_CALL_AGAIN;
+	return open ? close_and(steps, ret, steps->read) : ret;
 }
 
 static int get_readlink(struct backend_request *req, struct xdr_in *in)
@@ -465,6 +527,23 @@ static int get_readdir(const struct nfs_view *view, struct backend_request *req,
 	return ret;
 }
 
+static int get_read_step(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+{
+	struct steps *steps = req->backend_data;
+
+	switch (steps->read) {
+	case READ_SEEK:
+	case READ_SEEK_OPENED:
+		return get_seek(view, req, in);
+	case READ_HOLE:
+		return take_hole(view, req, NFS4_NO_DATA, in);
+	case READ_TO_CLOSE:
+		return get_closed(steps);
+	default:
+		return get_read(view, req, in);
+	}
+}
+
 static int get_operation(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
 	struct steps *steps = req->backend_data;
@@ -477,10 +556,7 @@ static int get_operation(struct nfs_view *view, struct backend_request *req, str
 	case BACKEND_LOOKUP:
 		return get_lookup(view, req, in);
 	case BACKEND_READ:
-		return steps->read == READ_TO_CLOSE ? get_closed(req)
-		       : steps->read == READ_SEEK || steps->read == READ_HOLE
-			       ? get_hole(view, req, in)
-			       : get_read(view, req, in);
+		return get_read_step(view, req, in);
 	case BACKEND_READDIR:
 		return get_readdir(view, req, in);
 	case BACKEND_READLINK:
@@ -509,7 +585,7 @@ int nfs4_request_decode(struct nfs_view *view, struct nfs4_session *session, uns
 
 	/* The file is closed whatever became of that. */
 	if (ret < 0 && steps->read == READ_TO_CLOSE)
-		return steps->status;
+		return get_closed(steps);
 	if (started)
 		ret = get_operation(view, req, in);
 	if (ret == -ENOKEY)

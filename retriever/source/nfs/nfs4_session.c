@@ -73,6 +73,13 @@ void nfs4_put_fixed(struct xdr_out *out, const uint8_t *bytes, size_t len)
 	out->p += len;
 }
 
+void nfs4_put_current(struct xdr_out *out, uint32_t seqid)
+{
+	xdr_put_u32(out, seqid);
+	for (unsigned i = 0; i < 3; i++)
+		xdr_put_u32(out, 0);
+}
+
 /* ---- setup ---- */
 
 static void fill_random(uint8_t *bytes, size_t len)

@@ -122,5 +122,8 @@ int nfs4_get_start(struct nfs4_session *session, unsigned slot, bool root, int r
 int nfs4_get_op(struct xdr_in *in, enum nfs4_op op, uint32_t *status);
 /* len bytes, without a length before them. */
 void nfs4_put_fixed(struct xdr_out *out, const uint8_t *bytes, size_t len);
+/* The stateid that says: the one of the operation before, in the same call (section 16.2.3.1.2);
+ * with 1, of an OPEN.  0: the anonymous one. */
+void nfs4_put_current(struct xdr_out *out, uint32_t seqid);
 
 #endif

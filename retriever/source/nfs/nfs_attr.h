@@ -36,6 +36,7 @@ struct nfs_view {
 	uint32_t attrs[NFS4_MASK_WORDS];
 	struct nfs4_owners *owners;
 	struct nfs4_holes *holes; /* NULL: they are not asked for */
+	atomic_bool seeks_opened; /* only of files that are open */
 	atomic_bool no_seek;	  /* nor any more */
 	atomic_bool opens;	  /* without an OPEN nothing can be read here */
 	atomic_bool referred;	  /* that there are objects on other servers was said */
