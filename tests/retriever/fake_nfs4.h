@@ -22,6 +22,7 @@ struct fake4 {
 	atomic_uint delay;
 	atomic_uint minor_refused;
 	uint32_t minor; /* the one that is spoken */
+	uint32_t ops;	/* that are allowed in a call */
 	atomic_uint reclaimed;
 	/* Of further operations: FALSE, it is none of those. */
 	bool (*tree)(struct fake_call *call, struct fake4 *fake4, uint32_t op, uint32_t *status);
@@ -33,7 +34,7 @@ struct fake4 {
 static inline void fake4_init(struct fake4 *fake4, const char *const *names)
 {
 	*fake4 = (struct fake4){
-		.names = names, .page = 2, .fileid = 1, .xattr_support = 1, .minor = 2};
+		.names = names, .page = 2, .fileid = 1, .xattr_support = 1, .minor = 2, .ops = 8};
 	pthread_mutex_init(&fake4->lock, NULL);
 }
 
@@ -71,7 +72,10 @@ static inline uint32_t fake4_create(struct fake_call *call, struct fake4 *fake4)
 		xdr_put_u32(&call->out, session);
 	xdr_put_u64(&call->out, 0);
 	for (unsigned i = 0; i < 14; i++)
-		xdr_put_u32(&call->out, i == 5 ? FAKE_SLOTS : i == 4 ? 16 : i == 2 ? 1 << 20 : 0);
+		xdr_put_u32(&call->out, i == 5	 ? FAKE_SLOTS
+					: i == 4 ? fake4->ops
+					: i == 2 ? 1 << 20
+						 : 0);
 	return 0;
 }
 
@@ -192,7 +196,7 @@ static inline enum fake_action fake4_answer(struct fake_call *call, struct fake4
 	xdr_get_bytes(&call->args, &len);
 	minor = xdr_get_u32(&call->args);
 	n = xdr_get_u32(&call->args);
-	ck_assert_uint_le(n, 8); /* as was agreed upon */
+	ck_assert_uint_le(n, fake4->ops); /* as was agreed upon */
 	xdr_put_u32(&call->out, 0);
 	xdr_put_u64(&call->out, 0);
 	if (minor != fake4->minor || fake4_take(&fake4->minor_refused)) {

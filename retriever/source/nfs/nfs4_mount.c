@@ -157,8 +157,10 @@ static int find_root(struct nfs_mounting *m, uint32_t minor, struct source_attr 
 	view->sec = server->url.sec;
 	nfs4_mask_wanted(view->attrs, NULL);
 	ret = set_up(m, &session);
-	if (ret == 0 && session.max_reply < 2 * NFS4_REPLY_ROOM + 4096)
+	if (ret == 0 &&
+	    (session.max_reply < 2 * NFS4_REPLY_ROOM + 4096 || session.max_ops < NFS4_OPS_MIN))
 		ret = -EMSGSIZE;
+	view->max_ops = session.max_ops;
 	if (ret == 0)
 		ret = get_root(m, &session, &req);
 	if (ret < 0)
@@ -233,6 +235,11 @@ gboolean nfs4_explain(const struct nfs_mounting *m, int status, GError **error)
 					 : url->minors == 1 << 1 ? "4.1"
 					 : url->minors == 1 << 2 ? "4.2"
 								 : "4");
+	case EMSGSIZE:
+		return backend_set_error(error, -status,
+					 "%s: the old server allows too little in a call by this "
+					 "version of NFS; use version=3 or version=4.0",
+					 url->text);
 	case ENODATA:
 		return backend_set_error(
 			error, -status,

@@ -187,12 +187,14 @@ static int get_session(struct nfs4_session *session, struct xdr_in *in)
 	xdr_skip(in, SESSION_ID_BYTES + 4 + 4);
 	xdr_skip(in, 2 * 4);
 	session->max_reply = xdr_get_u32(in);
-	xdr_skip(in, 2 * 4);
+	xdr_skip(in, 4);
+	session->max_ops = xdr_get_u32(in);
 	requests = xdr_get_u32(in);
 	if (in->bad || requests == 0)
 		return -EBADMSG;
 	memcpy(session->id, id, sizeof(session->id));
 	session->slots = MIN(requests, NFS4_SLOTS_MAX);
+	session->max_ops = MIN(session->max_ops, NFS4_OPS_MAX);
 	for (unsigned i = 0; i < NFS4_SLOTS_MAX; i++)
 		session->sequence[i] = 1;
 	session->state = session->opens ? NFS4_UNCLAIMED : NFS4_READY;
@@ -208,6 +210,7 @@ static int get_answer(struct nfs4_session *session, struct xdr_in *in)
 	if (ret == -EBADMSG || ret == -EAGAIN)
 		return ret;
 	session->max_reply = RPC_RECORD_MAX;
+	session->max_ops = NFS4_OPS_MAX;
 	session->slots = NFS4_SLOTS_MAX;
 	session->state = NFS4_READY;
 	return 0;

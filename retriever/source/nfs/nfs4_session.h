@@ -22,7 +22,8 @@
 #include "nfs_proc.h"
 
 #define NFS4_SLOTS_MAX	 256
-#define NFS4_OPS_MAX	 8u    /* in a call */
+#define NFS4_OPS_MAX	 8u /* in a call */
+#define NFS4_OPS_MIN	 6u /* of which a server has to allow: what a file is opened and read with */
 #define NFS4_REPLY_ROOM	 2048u /* of a reply, for what is neither data nor entries */
 #define NFS4_STATEID_LEN 16
 
@@ -92,6 +93,7 @@ struct nfs4_session {
 	uint64_t client;
 	uint32_t create_sequence;
 	uint32_t max_reply; /* bytes of a reply that the server agreed to */
+	uint32_t max_ops;   /* and operations of a call */
 	unsigned slots;	    /* calls that may be under way, once it is ready */
 	uint32_t sequence[NFS4_SLOTS_MAX];
 };

@@ -7,13 +7,13 @@
 #include "nfs4_secinfo.h"
 #include "source/refused.h"
 
-#define WALK_BYTES 300 /* of names in one call: what fits beside the rest of RPC_CALL_MAX */
-#define WALK_NAMES (NFS4_OPS_MAX - 3) /* beside SEQUENCE, the handle and GETFH */
+#define WALK_BYTES  300 /* of names in one call: what fits beside the rest of RPC_CALL_MAX */
+#define WALK_BESIDE 3	/* operations: SEQUENCE, the handle and GETFH */
 
 void nfs4_walk_begin(struct nfs4_walk *walk, const struct nfs_view *view,
 		     const struct source_object *object)
 {
-	*walk = (struct nfs4_walk){0};
+	*walk = (struct nfs4_walk){.most = MAX(view->max_ops, NFS4_OPS_MIN) - WALK_BESIDE};
 	if (object->handle_len > 0) {
 		walk->at.len = object->handle_len;
 		memcpy(walk->at.bytes, object->handle, walk->at.len);
@@ -46,7 +46,7 @@ static uint32_t names_at_once(const struct nfs4_walk *walk)
 	size_t bytes = 0;
 	uint32_t n = 0;
 
-	for (const char *at = walk->rest; *at && n < WALK_NAMES; at = next_name(at)) {
+	for (const char *at = walk->rest; *at && n < walk->most; at = next_name(at)) {
 		bytes += 8 + ((strcspn(at, "/") + 3) & ~(size_t)3);
 		if (n > 0 && bytes > WALK_BYTES)
 			break;

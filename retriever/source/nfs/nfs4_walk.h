@@ -13,6 +13,7 @@ struct nfs4_walk {
 	struct nfs_handle at; /* len 0: the server's root */
 	char *path;	      /* from the server's root; NULL: by the request's handle */
 	const char *rest;     /* of it, still to be walked */
+	uint32_t most;	      /* names in a call */
 	uint32_t found;	      /* names of the last call */
 	bool refused;	      /* our flavour is, ... */
 	const char *name;     /* ... for that one behind these; NULL: for the object */

@@ -31,6 +31,7 @@ struct nfs_view {
 	const char *path;     /* of the root, below the server's own */
 	uint32_t max_read;    /* bytes */
 	uint32_t max_entries; /* bytes of READDIR's reply */
+	uint32_t max_ops;     /* of a call; 0: the fewest */
 	uint32_t lease;	      /* seconds */
 	/* Attributes that are asked for: what is wanted and the server has. */
 	uint32_t attrs[NFS4_MASK_WORDS];

@@ -107,6 +107,8 @@ START_TEST(refusals_say_what_to_do)
 	tree.first_handle = 0;
 	tree.supported[1] &= ~(1u << 4);
 	fails("4.2", "does not tell owners");
+	fake4.ops = 5;
+	fails("4.2", "allows too little in a call");
 }
 END_TEST
 

@@ -93,7 +93,8 @@ static void create(uint32_t slots)
 		*out.p++ = (uint8_t)i;
 	put_zeros(4);
 	xdr_put_u32(&out, 65536); /* longest reply */
-	put_zeros(2);
+	put_zeros(1);
+	xdr_put_u32(&out, 7); /* operations */
 	xdr_put_u32(&out, slots);
 }
 
@@ -140,6 +141,7 @@ START_TEST(a_session_takes_three_calls)
 	ck_assert_int_eq(session.state, NFS4_UNCLAIMED);
 	ck_assert_uint_eq(session.slots, 3);
 	ck_assert_uint_eq(session.max_reply, 65536);
+	ck_assert_uint_eq(session.max_ops, 7);
 	ck_assert_uint_eq(session.id[15], 15);
 	begin(10054, 2);
 	put_sequence(0);

@@ -52,6 +52,13 @@ START_TEST(long_ways_are_walked_in_pieces)
 	ck_assert_int_eq(get_attr(backend, by_path("1/2/3/4/5/6/7/8/9/10/11/12/file"), &attr), 0);
 	ck_assert_uint_eq(attr.fileid, 102);
 	ck_assert_int_eq(get_attr(backend, by_path("1/2/3/4/none/6/7/8/9/file"), &attr), -ENOENT);
+	fake4.ops = 6;
+	backend->ops->close(backend);
+	source_object_clear(&root);
+	backend = tree_backend(fake, "4.2", &root, &attr, NULL);
+	ck_assert_ptr_nonnull(backend);
+	ck_assert_int_eq(get_attr(backend, by_path("1/2/3/4/5/6/7/8/9/10/11/12/file"), &attr), 0);
+	ck_assert_uint_eq(attr.fileid, 102);
 }
 END_TEST
 
