@@ -2,46 +2,28 @@
 /* Holes that are believed, and those that are not, over a fake server's tree. */
 #include "source/nfs/nfs4_holes.h"
 
-#include "backend_support.h"
-#include "fake_nfs4_tree.h"
+#include "nfs4_served.h"
 
 #define ASKED (256u << 10)
 
-static struct fake4 fake4;
-static struct fake4_tree tree;
-static struct fake *fake;
-static struct backend *backend;
-static struct source_object root, file;
+static struct source_object file;
 static struct source_attr attr;
-
-static enum fake_action hook(struct fake_call *call)
-{
-	return call->version == 4 ? fake4_answer(call, &fake4) : FAKE_DEFAULT;
-}
 
 static void start(uint32_t minor, uint64_t used)
 {
-	GError *error = NULL;
-
-	fake4_init(&fake4, NULL);
-	tree_init(&tree, &fake4);
+	served_start();
 	fake4.minor = minor;
 	tree.size = 1 << 20;
 	tree.used = used;
 	tree.seek_eof = true;
-	fake = fake_start(hook, NULL);
-	backend = tree_backend(fake, minor == 2 ? "4.2" : "4.1", &root, &attr, &error);
-	if (!backend)
-		ck_abort_msg("%s", error->message);
+	served_open(minor == 2 ? "4.2" : "4.1");
 	ck_assert_int_eq(look_up(backend, root, "file", &file, NULL), 0);
 }
 
 static void end(void)
 {
-	backend->ops->close(backend);
-	fake_stop(fake);
+	served_end();
 	source_object_clear(&file);
-	source_object_clear(&root);
 }
 
 /* What comes is zeros, so many of them (then 1: to the end of the file); 0: it is read. */

@@ -2,39 +2,12 @@
 /* Requests of version 4 over a fake server's tree, call by call and through the backend. */
 #include "source/nfs/nfs4_proc.h"
 
-#include "backend_support.h"
-#include "fake_nfs4_tree.h"
-
-static struct fake4 fake4;
-static struct fake4_tree tree;
-static struct fake *fake;
-static struct backend *backend;
-static struct source_object root;
-static struct source_attr root_attr;
-
-static enum fake_action hook(struct fake_call *call)
-{
-	return call->version == 4 ? fake4_answer(call, &fake4) : FAKE_DEFAULT;
-}
+#include "nfs4_served.h"
 
 static void setup(void)
 {
-	GError *error = NULL;
-
-	fake4_init(&fake4, NULL);
-	tree_init(&tree, &fake4);
-	fake = fake_start(hook, NULL);
-	backend = tree_backend(fake, "4.2", &root, &root_attr, &error);
-	if (!backend)
-		ck_abort_msg("%s", error->message);
-}
-
-static void teardown(void)
-{
-	backend->ops->close(backend);
-	fake_stop(fake);
-	source_object_clear(&root);
-	ck_assert_uint_eq(fake4.misordered, 0);
+	served_start();
+	served_open("4.2");
 }
 
 static struct source_object file(void)
@@ -152,13 +125,9 @@ END_TEST
 
 START_TEST(nothing_is_opened_by_version_4_0)
 {
-	GError *error = NULL;
-
-	backend->ops->close(backend);
-	source_object_clear(&root);
+	served_close();
 	fake4.minor = 0;
-	backend = tree_backend(fake, "4.0", &root, &root_attr, &error);
-	ck_assert_msg(backend != NULL, "%s", error ? error->message : "");
+	served_open("4.0");
 	ck_assert_int_eq(read_file(file()), 0);
 	ck_assert_int_eq(read_file(by_path("1/2/3/4/5/6/file")), 0);
 	tree.anonymous = 10012;
@@ -224,16 +193,11 @@ END_TEST
 START_TEST(acls_come_where_the_server_has_them)
 {
 	struct backend_request req = {.op = BACKEND_XATTRS, .object = by_path("file")};
-	GError *error = NULL;
 
-	backend->ops->close(backend);
-	source_object_clear(&root);
-	fake_stop(fake);
+	served_close();
 	tree.supported[0] |= 1u << FATTR4_ACL;
 	fake4.minor = 1;
-	fake = fake_start(hook, NULL);
-	backend = tree_backend(fake, "4.1", &root, &root_attr, &error);
-	ck_assert_msg(backend != NULL, "%s", error ? error->message : "");
+	served_open("4.1");
 	ck_assert_uint_eq(backend->ops->carries(backend), BACKEND_CARRIES_ACL);
 	ck_assert_int_eq(run(backend, &req), 0);
 	ck_assert(req.has_attr);
@@ -298,7 +262,7 @@ int main(void)
 	TCase *tcase = tcase_create("all");
 
 	g_log_set_default_handler(plain_log, NULL);
-	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_checked_fixture(tcase, setup, served_end);
 	tcase_add_test(tcase, objects_are_found_and_told);
 	tcase_add_loop_test(tcase, listings_come_in_pieces, 0, 2);
 	tcase_add_test(tcase, referrals_are_no_names);

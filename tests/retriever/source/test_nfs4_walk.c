@@ -2,21 +2,10 @@
 /* Ways over a fake server's tree: long ones, and such as another security flavour is wanted for. */
 #include "source/nfs/nfs4_walk.h"
 
-#include "backend_support.h"
-#include "fake_nfs4_tree.h"
+#include "nfs4_served.h"
 
-static struct fake4 fake4;
-static struct fake4_tree tree;
-static struct fake *fake;
-static struct backend *backend;
-static struct source_object root;
 static struct source_attr attr;
 static GString *lines;
-
-static enum fake_action hook(struct fake_call *call)
-{
-	return call->version == 4 ? fake4_answer(call, &fake4) : FAKE_DEFAULT;
-}
 
 static void note(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer user)
 {
@@ -25,25 +14,16 @@ static void note(const gchar *domain, GLogLevelFlags level, const gchar *message
 
 static void setup(void)
 {
-	GError *error = NULL;
-
 	lines = g_string_new(NULL);
 	g_log_set_default_handler(note, lines);
-	fake4_init(&fake4, NULL);
-	tree_init(&tree, &fake4);
-	fake = fake_start(hook, NULL);
-	backend = tree_backend(fake, "4.2", &root, &attr, &error);
-	if (!backend)
-		ck_abort_msg("%s", error->message);
+	served_start();
+	served_open("4.2");
 }
 
 static void teardown(void)
 {
-	backend->ops->close(backend);
-	fake_stop(fake);
-	source_object_clear(&root);
+	served_end();
 	g_string_free(lines, TRUE);
-	ck_assert_uint_eq(fake4.misordered, 0);
 }
 
 /* Servers refuse a compound of more operations than were agreed upon. */
@@ -52,11 +32,9 @@ START_TEST(long_ways_are_walked_in_pieces)
 	ck_assert_int_eq(get_attr(backend, by_path("1/2/3/4/5/6/7/8/9/10/11/12/file"), &attr), 0);
 	ck_assert_uint_eq(attr.fileid, 102);
 	ck_assert_int_eq(get_attr(backend, by_path("1/2/3/4/none/6/7/8/9/file"), &attr), -ENOENT);
+	served_close();
 	fake4.ops = 6;
-	backend->ops->close(backend);
-	source_object_clear(&root);
-	backend = tree_backend(fake, "4.2", &root, &attr, NULL);
-	ck_assert_ptr_nonnull(backend);
+	served_open("4.2");
 	ck_assert_int_eq(get_attr(backend, by_path("1/2/3/4/5/6/7/8/9/10/11/12/file"), &attr), 0);
 	ck_assert_uint_eq(attr.fileid, 102);
 }
