@@ -17,11 +17,11 @@ from harness import case, expect, main, same                            # noqa: 
 from sandbox import LOGS, sh, wait_for                                  # noqa: E402
 from servers import BASE, NEW, OLD, Migration, volume                   # noqa: E402
 from smb2 import ANY                                                    # noqa: E402
-from smbtree import (BASIC, DOMAIN, SHARE, SIDS, STAFFERS, UNKNOWN, compare, look, look_at_all,  # noqa: E402
-                     may_audit, old_tree, settings_of)
+from smbtree import (BASIC, DOMAIN, SHARE, SIDS, STAFFERS, UNKNOWN, Maker, compare, look,  # noqa: E402
+                     look_at_all, may_audit, old_tree, random_ace, settings_of)
 
 FILES = 1000
-USERS = ('alice', 'bob')                        # who tries what he may do
+USERS = ('alice', 'bob', 'carol')               # who tries what he may do
 ACCESS = 8                                      # a level of QUERY_INFO
 
 
@@ -54,6 +54,36 @@ def born(server, share, paths, name):
                 smb2.close(ANY))
             found[path, options] = [r.status for r in replies], \
                 None if replies[1].failed else ntsd.read(smb2.output(replies[1]))
+    return found
+
+
+def make_known(session, random, files):
+    """Objects with ACLs that no server needs to lose anything of, and the paths."""
+    maker = Maker(session, random)
+    group = 'S-1-22-2-1000'
+    among = *SIDS.values(), group, ntsd.EVERYONE
+    for i in range(files + files // 20):
+        directory = i < files // 20
+        dacl = [random_ace(random, directory, among) for _ in range(random.choice((1, 2, 4, 8)))]
+        sd = ntsd.descriptor(random.choice((SIDS['alice'], SIDS['carol'])), group, dacl)
+        maker.make(f'd{i}' if directory else f'f{i}', sd, directory, b'' if directory else b'data')
+    return maker.paths
+
+
+OPERATIONS = {'read': smb2.READ_DATA, 'write': smb2.WRITE_DATA, 'append': smb2.APPEND,
+              'delete': smb2.DELETE, 'change the ACL': smb2.WRITE_DAC, 'take': smb2.WRITE_OWNER,
+              'set attributes': smb2.WRITE_ATTRIBUTES, 'read the ACL': smb2.READ_CONTROL}
+
+
+def operations(server, share, paths):
+    """Whether each user is let open each object for one thing alone."""
+    found = {}
+    for user in USERS:
+        session = server.session(user, share)
+        for path in paths:
+            for what, access in OPERATIONS.items():
+                reply, _ = session.compound(smb2.create(path, access), smb2.close(ANY))
+                found[user, path, what] = smb2.name_of(reply.status)
     return found
 
 
@@ -138,6 +168,27 @@ def as_they_were(args):
     compare(look_at_all(migration.smbd.session('root'), files), {path: old[path] for path in files},
             'without the layer')
     compare_rights(rights(migration.smbd, smbd.SHARE, paths), may, 'without the layer')
+
+
+@case()
+def of_stored_nfs4_acls(args):
+    """Samba's nfs4acl_xattr: what the old server stores are NFSv4 ACLs."""
+    share = {**SHARE, 'vfs objects': 'streams_xattr nfs4acl_xattr', 'nfs4:acedup': 'dontcare'}
+    server, paths = old_tree(args.random, FILES, make_known, share)
+    stored = sum('security.nfs4acl_ndr' in os.listxattr(f'{OLD}/{path}') for path in paths)
+    expect(stored >= FILES, f'{stored} NFSv4 ACLs are stored')
+    some = paths[1::10]
+    old, may, does = (look_at_all(server.session('root', 'old'), paths), rights(server, 'old', paths),
+                      operations(server, 'old', some))
+    same({status for status in does.values()}, {'SUCCESS', 'ACCESS_DENIED'}, 'statuses')
+    migration = migrate(args, server)
+    compare(look_at_all(migration.smbd.session('root'), paths), old, 'stubs')
+    compare_rights(rights(migration.smbd, smbd.SHARE, paths), may, 'stubs')
+    same(operations(migration.smbd, smbd.SHARE, some), does, 'what users may do, stubs')
+    migration.crawl()
+    same([line for line in report() if line[0] != 'volume'], [], 'what was not carried over')
+    migration.ctl('finalize')
+    same(operations(migration.smbd, smbd.SHARE, some), does, 'what users may do in the end')
 
 
 def without(found, *paths):

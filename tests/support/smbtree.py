@@ -22,9 +22,10 @@ BASIC, STREAMS = 4, 22                          # levels of QUERY_INFO
 
 # ---- the old tree -------------------------------------------------------------------------------
 
-def random_ace(random, directory):
-    who = random.choice((*SIDS.values(), STAFFERS, ntsd.EVERYONE, ntsd.USERS, ntsd.ADMINISTRATORS,
-                         'S-1-5-11', 'S-1-5-18', 'S-1-3-4', UNKNOWN + str(random.randrange(99))))
+def random_ace(random, directory, among=None):
+    who = random.choice(among or (*SIDS.values(), STAFFERS, ntsd.EVERYONE, ntsd.USERS,
+                                  ntsd.ADMINISTRATORS, 'S-1-5-11', 'S-1-5-18', 'S-1-3-4',
+                                  UNKNOWN + str(random.randrange(99))))
     mask = random.choice((ntsd.FULL, ntsd.MODIFY, ntsd.READ_EXECUTE, ntsd.READ, ntsd.WRITE,
                           random.randrange(1 << 9), random.randrange(1 << 21) & ntsd.FULL))
     flags = random.choice((0, 0, ntsd.INHERITED))
@@ -184,13 +185,13 @@ def may_audit(server, what='grant'):
     sh('net', '-s', server.config, 'sam', 'rights', what, 'root', 'SeSecurityPrivilege')
 
 
-def old_tree(random, files=100):
+def old_tree(random, files=100, make=make_old, share=SHARE):
     """(server, paths)"""
     volume(OLD, '4G', mkfs=('-O', 'ea_inode'))
     os.chmod(OLD, 0o777)
-    server = smbd.old_smbd(OLD, settings=SHARE)
+    server = smbd.old_smbd(OLD, settings=share)
     may_audit(server)
-    paths = make_old(server.session('root', 'old'), random, files)
+    paths = make(server.session('root', 'old'), random, files)
     for path, _, names in os.walk(OLD):         # as the setting demands
         os.chmod(path, 0o777)
         for name in names:
