@@ -16,7 +16,8 @@ import uml                                                              # noqa: 
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from sandbox import BASE, Failure, Host, sh, volume, wait_for           # noqa: E402
 from secured import (HOST, KEYTAB, SELF, SERVER_KEYTAB, WORDS, begin_again, begin_realm,     # noqa: E402
-                     breaks, comes_whole, fill, fill_all, goes_on, krb5, on_the_wire, refused, said, start)
+                     breaks, comes_whole, fill, fill_all, goes_on, krb5, of_contexts, on_the_wire,
+                     packets, refused, said, start)
 from servers import NEW, OLD, Ganesha, Migration                        # noqa: E402
 from xdr import RpcError                                                # noqa: E402
 
@@ -100,6 +101,35 @@ def keys_and_tickets_end_and_come_back(args):
     migration.configure(source=url('krb5i'), nfs_ccache=CCACHE)         # the rest at once
     migration.start_retriever()
     comes_whole(migration, crawler)
+
+
+@case()
+def contexts_are_ended_there(args):
+    """The server is told of each that is not needed any more, and takes it."""
+    _, old, migration = world(args)
+    with packets(old.host) as seen:
+        comes_whole(migration, start(migration, source=url('krb5', 4.2), nfs_keytab=KEYTAB))
+        migration.retriever.stop()
+    made = of_contexts(seen, 1)
+    print(made, 'contexts')
+    expect(made > 2, f'{made} contexts')
+    same(of_contexts(seen, 3), made, 'contexts that were ended')
+
+
+@case()
+def another_flavour_below(args):
+    """An export below the export: what it wants is asked for and said, and the rest comes."""
+    below = (f'EXPORT {{ Export_Id = 78; Path = {OLD}/dir-1; Pseudo = /export/dir-1; SecType = krb5p; '
+             'FSAL { Name = VFS; } }')
+    _, old, migration = world(args, flavours='krb5i')
+    old.stop()
+    old.blocks += below
+    old.configure('Name = VFS;')
+    old.start()
+    crawler = start(migration, source=url('krb5i', 4.2), nfs_keytab=KEYTAB)
+    same(crawler.wait(300), 2, 'exit status of the crawler')
+    same(sorted(migration.errors()), ['', 'dir-1'], 'errors')
+    expect(said('krb5p: set sec=krb5p, or make a volume of its own'), 'it is not said what is wanted')
 
 
 @case()

@@ -7,7 +7,9 @@
 """
 import contextlib
 import os
+import re
 import socket
+import struct
 
 import kdc
 import tree
@@ -68,20 +70,40 @@ def start(migration, *options, **settings):
 
 
 @contextlib.contextmanager
-def on_the_wire(host, words):
-    """A list, afterwards of how often the words went by."""
+def packets(host):
+    """A list, afterwards of what went by."""
     found = []
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 20)
         sock.bind((host.interface, 0))
         yield found
         sock.setblocking(False)
-        packets = []
         with contextlib.suppress(BlockingIOError):
             while True:
-                packets.append(sock.recv(65536))
-        expect(packets, 'nothing was seen')
-        found.append(sum(packet.count(words) for packet in packets))
+                found.append(sock.recv(65536))
+        expect(found, 'nothing was seen')
+
+
+@contextlib.contextmanager
+def on_the_wire(host, words):
+    """A list, afterwards of how often the words went by."""
+    found = []
+    with packets(host) as seen:
+        yield found
+    found.append(sum(packet.count(words) for packet in seen))
+
+
+def of_contexts(seen, procedure):
+    """How many calls of that control procedure (RFC 2203 section 5.2.1) were answered well, by NFS
+    version 4."""
+    null, by_gss = struct.pack('>5I', 0, 2, 100003, 4, 0), struct.pack('>I', 6)
+    call = re.compile(b'(....)' + re.escape(null + by_gss) + b'....' +
+                      re.escape(struct.pack('>2I', 1, procedure)), re.S)
+    xids = {xid for packet in seen for xid in call.findall(packet)}
+    accepted = re.compile(b'(....)' + re.escape(struct.pack('>2I', 1, 0) + by_gss) + b'(....)', re.S)
+    return sum(found[1] in xids and
+               packet[found.end() + int.from_bytes(found[2], 'big'):][:4] == bytes(4)
+               for packet in seen for found in accepted.finditer(packet))
 
 
 def said(words):
