@@ -11,6 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import kdc                                                              # noqa: E402
+import knfsd                                                            # noqa: E402
 import tree                                                             # noqa: E402
 import uml                                                              # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
@@ -132,6 +133,36 @@ def another_flavour_below(args):
     expect(said('krb5p: set sec=krb5p, or make a volume of its own'), 'it is not said what is wanted')
 
 
+@case(guest=True)
+def from_the_kernels_server(args):
+    """Each flavour; contexts that are ended, and what is asked of flavours."""
+    realm = kdc.Kdc().start()
+    realm.add(SELF, KEYTAB)
+    keys = BASE + '/keys'
+    os.mkdir(keys)
+    realm.add(f'nfs/{HOST}', keys + '/server')
+    old = knfsd.KernelServer(fill, keytab=keys + '/server',
+                             root=f'{SELF}@{kdc.REALM}').start()
+    realm.name(old.address, HOST)
+    migration = Migration(args.build, url('sys'))
+    for version, sec in ((4.2, 'krb5'), (4.1, 'krb5p'), (3, 'krb5i')):
+        volume(NEW, '1G')
+        path = knfsd.EXPORT if version == 3 else '/'
+        with packets(old.guest) as seen:
+            crawler = start(migration, source=f'nfs://{HOST}{path}?version={version}&sec={sec}',
+                            nfs_keytab=KEYTAB)
+            same(crawler.wait(300), 0, 'exit status of the crawler')
+            migration.retriever.stop()
+        if version != 3:
+            sh('umount', NEW)
+            expect(of_contexts(seen, 1) > 2, 'contexts that were made')
+            same(of_contexts(seen, 3), of_contexts(seen, 1), 'contexts that were ended')
+    refused(migration, 'the old server wants krb5: set', source=f'nfs://{HOST}/?version=4.2&sec=sys')
+    old.stop()
+    with old.mounted('ro,noload') as root:
+        no_differences(tree.compare(root, NEW))
+
+
 @case()
 def the_door(args):
     """Clients with Kerberos alone, before anything has come: one is a retriever, of another volume."""
@@ -234,4 +265,5 @@ def what_is_wrong_is_said(args):
 
 
 if __name__ == '__main__':
+    knfsd.fetch()
     sys.exit(main())

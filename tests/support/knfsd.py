@@ -10,8 +10,13 @@ from sandbox import BASE, Failure, Host, sh, wait_for
 EXPORT = '/export'
 START = r'''
 set -e
-tools=$1 export=$2 access=$3
+tools=$1 export=$2 access=$3 kerberos=${4:-} keytab=${5:-} root=${6:-}
 modprobe nfsd
+if [ "$kerberos" ]; then
+	"$kerberos" "$keytab"
+	printf '[Translation]\nGSS-Methods = static,nsswitch\n[Static]\n%s = root\n' "$root" >/etc/idmapd.conf
+	rpc.svcgssd -n
+fi
 mount -t nfsd nfsd /proc/fs/nfsd
 mkdir -p "$export" /run/rpcbind /var/lib/nfs/sm /var/lib/nfs/v4recovery
 touch /var/lib/nfs/etab /var/lib/nfs/rmtab
@@ -33,10 +38,11 @@ def fetch():
 
 class KernelServer:
     """Exports what fill(directory) makes of an empty ext4 as EXPORT, read-only.  service: one more
-    address, which can be moved."""
+    address, which can be moved.  keytab, root: by Kerberos alone, and who is root."""
 
-    def __init__(self, fill, size='512M', service=None):
+    def __init__(self, fill, size='512M', service=None, keytab=None, root=None):
         self.image, self.guest, self.service = BASE + '/knfsd.img', None, service
+        self.keytab, self.root = keytab, root
         with open(self.image, 'wb') as image:
             image.truncate(int(size[:-1]) << {'M': 20, 'G': 30}[size[-1]])
         sh('mkfs.ext4', '-q', '-F', '-I', '256', self.image)
@@ -51,8 +57,12 @@ class KernelServer:
     def start(self):
         """Returns when NFS is answered."""
         more = f'ip addr add {self.service}/32 dev eth0\n' if self.service else ''
+        arguments, shares = ['ro'], []
+        if self.keytab:
+            arguments = ['ro,sec=krb5:krb5i:krb5p', uml.VM + '/kerberos', self.keytab, self.root]
+            shares = [os.path.dirname(self.keytab)]
         self.guest = uml.Guest(['sh', '-c', START + more + 'exec sleep infinity', 'knfsd', fetch(), EXPORT,
-                                'ro'], disks=[self.image], memory=512)
+                                *arguments], disks=[self.image], shares=shares, memory=512)
         self.address = self.guest.address
         try:
             wait_for('the kernel answers NFS', lambda: nfs3.alive(self.address, 2049))

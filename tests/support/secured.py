@@ -20,6 +20,7 @@ from smbsource import refusal
 
 HOST, SELF = 'old.test', 'nfs/new.test'         # a principal that Ganesha takes for root
 KEYTAB, SERVER_KEYTAB = BASE + '/own.keytab', BASE + '/old.keytab'
+SO_RCVBUFFORCE = 33                             # whatever net.core.rmem_max says
 WORDS = b'only for those who may know' * 8
 
 
@@ -74,7 +75,7 @@ def packets(host):
     """A list, afterwards of what went by."""
     found = []
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as sock:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 20)
+        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
         sock.bind((host.interface, 0))
         yield found
         sock.setblocking(False)

@@ -4,7 +4,9 @@
 # kerberos.sh OLD_TREE KEYS EXPORT_3 EXPORT_4 USER STRANGER; KEYS: a directory with keytabs.
 set -euo pipefail
 old=$1 keys=$2 export3=$3 export4=$4 user=$5 stranger=$6
-"$(dirname "$0")/../../support/vm/gssd" new.test "$keys/machine"
+"$(dirname "$0")/../../support/vm/kerberos" "$keys/machine"
+printf '%s\tnew.test\n' "$VM_HOST" >>/etc/hosts
+rpc.gssd
 
 as() { # USER COMMAND...
 	setpriv --reuid "$(id -u "$1")" --regid "$(id -g "$1")" --clear-groups -- "${@:2}"
