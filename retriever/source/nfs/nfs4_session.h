@@ -9,7 +9,9 @@
  *
  * A connection makes a client and a session of its own (sections 18.35 and 18.36), and both anew
  * after it broke: then nothing has to be agreed upon between connections, one that the server
- * forgets costs no other one its requests, and servers without trunking have several, too.  They
+ * forgets costs no other one its requests, and servers without trunking have several, too.  Those
+ * with it (BIND_CONN_TO_SESSION) would give less: NFS-Ganesha 4.3 and Linux 6.1 bind a second
+ * connection to a session, whose 64 slots both share, but give each of 16 sessions 64.  They
  * hold no state from one call to the next, so that nothing is lost with them: when the server
  * forgot them (BADSESSION, STALE_CLIENTID, DEADSESSION ...), the connection begins again.  It does
  * so, too, when SEQUENCE says that the server started anew below the session (section 18.46.3:
