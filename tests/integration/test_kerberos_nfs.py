@@ -141,8 +141,8 @@ def from_the_kernels_server(args):
     keys = BASE + '/keys'
     os.mkdir(keys)
     realm.add(f'nfs/{HOST}', keys + '/server')
-    old = knfsd.KernelServer(fill, keytab=keys + '/server',
-                             root=f'{SELF}@{kdc.REALM}').start()
+    old = knfsd.KernelServer(fill, access=',sec=krb5:krb5i:krb5p', shares=[keys], prepare=(
+        uml.VM + '/svcgssd', keys + '/server', f'{SELF}@{kdc.REALM}')).start()
     realm.name(old.address, HOST)
     migration = Migration(args.build, url('sys'))
     for version, sec in ((4.2, 'krb5'), (4.1, 'krb5p'), (3, 'krb5i')):

@@ -9,8 +9,12 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import kdc                                                              # noqa: E402
-from harness import case, expect, main, same                            # noqa: E402
-from sandbox import BASE, Host, volume                                  # noqa: E402
+import knfsd                                                            # noqa: E402
+import qemu                                                             # noqa: E402
+import tlshd                                                            # noqa: E402
+import tree                                                             # noqa: E402
+from harness import case, expect, main, no_differences, same            # noqa: E402
+from sandbox import BASE, Host, sh, volume                              # noqa: E402
 from secured import (HOST, KEYTAB, SELF, SERVER_KEYTAB, WORDS, begin_again, breaks,     # noqa: E402
                      comes_whole, fill, fill_all, goes_on, krb5, on_the_wire, refused, said, start)
 from servers import NEW, OLD, Ganesha, Migration                        # noqa: E402
@@ -96,6 +100,30 @@ def certificates_end_and_are_renewed(args):
     comes_whole(migration, crawler)
 
 
+@case(guest=qemu.CURRENT, long=True)
+def from_the_kernels_server(args):
+    """By tlshd, in a guest with a current kernel."""
+    realm, authority = kdc.Kdc(), Authority()
+    old = tlshd.server(fill_all, authority.certificate, *authority.certify(HOST), 'new.test').start()
+    realm.name(old.address, HOST)
+    migration = Migration(args.build, url())
+    for version in (4.2, 3):
+        volume(NEW, '1G')
+        path = knfsd.EXPORT if version == 3 else '/'
+        with on_the_wire(old.guest, WORDS) as found:
+            crawler = start(migration, source=f'nfs://{HOST}{path}?version={version}&xprtsec=tls',
+                            nfs_ca=authority.certificate)
+            same(crawler.wait(300), 0, 'exit status of the crawler')
+            migration.retriever.stop()
+        same(found, [0], 'the bytes are seen')
+        if version != 3:
+            sh('umount', NEW)
+    refused(migration, 'set nfs-ca to the file of its CA', source=f'nfs://{HOST}/?version=4.2&xprtsec=tls')
+    old.stop()
+    with old.mounted('ro,noload') as root:
+        no_differences(tree.compare(root, NEW))
+
+
 @case()
 def what_is_wrong_is_said(args):
     realm, authority, front, migration = world(args, lambda root: fill(root, 3))
@@ -132,4 +160,7 @@ def what_is_wrong_is_said(args):
 
 
 if __name__ == '__main__':
+    if {'--long', 'from_the_kernels_server'} & set(sys.argv):
+        knfsd.fetch()
+        tlshd.fetch()
     sys.exit(main())

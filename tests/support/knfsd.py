@@ -10,17 +10,16 @@ from sandbox import BASE, Failure, Host, sh, wait_for
 EXPORT = '/export'
 START = r'''
 set -e
-tools=$1 export=$2 access=$3 kerberos=${4:-} keytab=${5:-} root=${6:-}
+tools=$1 export=$2 access=$3
+shift 3
 modprobe nfsd
-if [ "$kerberos" ]; then
-	"$kerberos" "$keytab"
-	printf '[Translation]\nGSS-Methods = static,nsswitch\n[Static]\n%s = root\n' "$root" >/etc/idmapd.conf
-	rpc.svcgssd -n
-fi
+[ $# = 0 ] || "$@"
 mount -t nfsd nfsd /proc/fs/nfsd
 mkdir -p "$export" /run/rpcbind /var/lib/nfs/sm /var/lib/nfs/v4recovery
 touch /var/lib/nfs/etab /var/lib/nfs/rmtab
-[ ! -e /dev/ubda ] || mountpoint -q "$export" || mount -o noatime /dev/ubda "$export"
+for disk in /dev/ubda /dev/vda; do
+	[ ! -e $disk ] || mountpoint -q "$export" || mount -o noatime $disk "$export"
+done
 rpcbind -w
 echo "$export *($access,no_root_squash,no_subtree_check,insecure,fsid=0)" >/etc/exports
 "$tools/exportfs" -ra
@@ -38,11 +37,12 @@ def fetch():
 
 class KernelServer:
     """Exports what fill(directory) makes of an empty ext4 as EXPORT, read-only.  service: one more
-    address, which can be moved.  keytab, root: by Kerberos alone, and who is root."""
+    address, which can be moved.  access: more of that.  prepare: a command of the guest's, before;
+    shares, kind: of the guest."""
 
-    def __init__(self, fill, size='512M', service=None, keytab=None, root=None):
+    def __init__(self, fill, size='512M', service=None, access='', prepare=(), shares=(), kind=uml.Guest):
         self.image, self.guest, self.service = BASE + '/knfsd.img', None, service
-        self.keytab, self.root = keytab, root
+        self.arguments, self.shares, self.kind = ['ro' + access, *prepare], shares, kind
         with open(self.image, 'wb') as image:
             image.truncate(int(size[:-1]) << {'M': 20, 'G': 30}[size[-1]])
         sh('mkfs.ext4', '-q', '-F', '-I', '256', self.image)
@@ -57,12 +57,8 @@ class KernelServer:
     def start(self):
         """Returns when NFS is answered."""
         more = f'ip addr add {self.service}/32 dev eth0\n' if self.service else ''
-        arguments, shares = ['ro'], []
-        if self.keytab:
-            arguments = ['ro,sec=krb5:krb5i:krb5p', uml.VM + '/kerberos', self.keytab, self.root]
-            shares = [os.path.dirname(self.keytab)]
-        self.guest = uml.Guest(['sh', '-c', START + more + 'exec sleep infinity', 'knfsd', fetch(), EXPORT,
-                                *arguments], disks=[self.image], shares=shares, memory=512)
+        self.guest = self.kind(['sh', '-c', START + more + 'exec sleep infinity', 'knfsd', fetch(), EXPORT,
+                                *self.arguments], disks=[self.image], shares=self.shares, memory=512)
         self.address = self.guest.address
         try:
             wait_for('the kernel answers NFS', lambda: nfs3.alive(self.address, 2049))

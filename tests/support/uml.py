@@ -26,9 +26,9 @@ SUITE = None                            # the suite of the kernel, if another th
 TIMEOUT, DIED, KILLED = 124, 126, 137       # exit statuses of our own
 
 
-def unpacked(package, suite=None):
-    """The directory with what is in a Debian package.  suite: another than this machine's.  Needs the
-    network the first time: call it before entering the sandbox."""
+def unpacked(package, suite=None, more=()):
+    """The directory with what is in a Debian package, and in more of them.  suite: another than this
+    machine's.  Needs the network the first time: call it before entering the sandbox."""
     os.makedirs(CACHE, exist_ok=True)
     where = f'{CACHE}/{package}' + (f'-{suite}' if suite else '')
     with open(CACHE + '/lock', 'w') as lock:
@@ -37,7 +37,8 @@ def unpacked(package, suite=None):
             with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
                 with suites.apt(suite) if suite else contextlib.nullcontext(
                         ['-q', '-o', 'APT::Sandbox::User=root']) as options:
-                    suites.unpack(options, package, scratch + '/tree')
+                    for one in (package, *more):
+                        suites.unpack(options, one, scratch + '/tree')
                 os.rename(scratch + '/tree', where)
     return where
 
