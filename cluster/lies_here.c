@@ -205,20 +205,19 @@ static void add_doors(GPtrArray *items, const char *key, const char *file)
 	items_add(items, key, digest ? value : NULL);
 }
 
-/* That of the volume's own, if it has one. */
-static char *ganesha_file(const char *below, const char *volume)
+char *lies_here_door(const char *below, const char *server, const char *volume, const char *usual)
 {
-	char *own = g_strdup_printf("%s/etc/ganesha/%s.conf", below, volume);
+	char *own = g_strdup_printf("%s/etc/%s/%s.conf", below, server, volume);
 
 	if (g_file_test(own, G_FILE_TEST_EXISTS))
 		return own;
 	g_free(own);
-	return g_strconcat(below, "/etc/ganesha/ganesha.conf", NULL);
+	return g_strdup_printf("%s/etc/%s/%s.conf", below, server, usual);
 }
 
 static void add_ganesha(GPtrArray *items, const char *volume, const char *below)
 {
-	g_autofree char *file = ganesha_file(below, volume);
+	g_autofree char *file = lies_here_door(below, "ganesha", volume, "ganesha");
 	g_autofree char *root = ganesha_parameter(file, "RecoveryRoot", "[^\"\\s;]+");
 	g_autofree char *any = ganesha_parameter(file, "Protocols", ""),
 			*three = ganesha_parameter(file, "Protocols", "[^;#\n]*3");
@@ -238,7 +237,7 @@ static void add_ganesha(GPtrArray *items, const char *volume, const char *below)
 
 void lies_here_state(GPtrArray *items, const struct volume_config *config, const char *below)
 {
-	g_autofree char *samba = g_strconcat(below, "/etc/samba/smb.conf", NULL);
+	g_autofree char *samba = lies_here_door(below, "samba", config->name, "smb");
 
 	lies_here_place(
 		items, below, "state report", config->report,

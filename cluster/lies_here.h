@@ -17,6 +17,9 @@ void lies_here_state(GPtrArray *items, const struct volume_config *config, const
  */
 void lies_here_place(GPtrArray *items, const char *below, const char *key, const char *path,
 		     const char *remedy);
+/* The configuration of a server's instance for the volume, /etc/SERVER/VOLUME.conf, or if there is
+ * none /etc/SERVER/USUAL.conf.  g_free. */
+char *lies_here_door(const char *below, const char *server, const char *volume, const char *usual);
 /* The first 64 bits of a file's SHA-256, or NULL: it cannot be read.  g_free. */
 char *lies_here_digest(const char *file);
 

@@ -4,8 +4,9 @@
  *
  *   fs       the file system
  *   migrate  our agent
- *   door     a Ganesha; of several volumes each has its own, so that a volume that moves puts no
+ *   nfs      a Ganesha; of several volumes each has its own, so that a volume that moves puts no
  *            other's clients into a time of grace
+ *   smb      an smbd; likewise, so that a volume that moves ends no other's connections
  *   address  the last, so that no client is refused while the door is not there
  *
  * No portblock: that of Debian 12 does not find its own rule in what iptables 1.8.9 lists, and
@@ -23,7 +24,10 @@
 #define STAYS "resource-stickiness=100"
 #define MANY  50 /* volumes, whose groups do not fit into Pacemaker's usual buffer */
 
-static const char *const kinds[] = {"fs", "migrate", "door", "address"};
+static const struct {
+	unsigned door;
+	const char *name, *agent;
+} doors[] = {{RESOURCES_NFS, "nfs", "systemd:nfs-ganesha"}, {RESOURCES_SMB, "smb", "systemd:smbd"}};
 
 /* ---- disks ------------------------------------------------------------------------------------
  */
@@ -92,6 +96,7 @@ void resources_free_disk(struct resources_disk *disk)
 struct text {
 	GString *out;
 	const char *volume;
+	unsigned doors;
 	bool pcs;
 	unsigned interval; /* of monitors, seconds: each of them is a shell, and a group has four */
 };
@@ -128,22 +133,28 @@ static void put_group(struct text *text)
 				       text->volume);
 		return;
 	}
-	g_string_append_printf(text->out, "group volume-%s", text->volume);
-	for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++)
-		g_string_append_printf(text->out, " %s-%s", kinds[i], text->volume);
-	g_string_append(text->out, " meta " STAYS "\n");
+	g_string_append_printf(text->out, "group volume-%s fs-%s migrate-%s", text->volume,
+			       text->volume, text->volume);
+	for (unsigned i = 0; i < G_N_ELEMENTS(doors); i++)
+		if (text->doors & doors[i].door)
+			g_string_append_printf(text->out, " %s-%s", doors[i].name, text->volume);
+	g_string_append_printf(text->out, " address-%s meta " STAYS "\n", text->volume);
 }
 
 static void put_volume(struct text *text, const struct resources_disk *disk, bool only)
 {
 	g_autofree char *volume = g_strdup_printf("volume=%s", disk->volume);
 	g_autofree char *ip = g_strdup_printf("ip=ADDRESS-%s", disk->volume);
-	g_autofree char *door = g_strdup_printf("systemd:nfs-ganesha%s%s", only ? "" : "@",
-						only ? "" : disk->volume);
 
 	put_disk(text, disk);
 	put(text, "migrate", "ocf:quickmigrate:migrate", volume);
-	put(text, "door", door, "");
+	for (unsigned i = 0; i < G_N_ELEMENTS(doors); i++) {
+		g_autofree char *agent =
+			g_strconcat(doors[i].agent, only ? NULL : "@", disk->volume, NULL);
+
+		if (text->doors & doors[i].door)
+			put(text, doors[i].name, agent, "");
+	}
 	put(text, "address", "ocf:heartbeat:IPaddr2", ip);
 	put_group(text);
 }
@@ -173,17 +184,21 @@ static void put_head(struct text *text, const struct resources_disk *disks, unsi
 	g_string_append_printf(text->out, "# Write addresses in place of ADDRESS-...%s, then: %s\n",
 			       unknown(disks, count) ? ", and devices in place of DEVICE-..." : "",
 			       text->pcs ? "sh FILE" : "crm configure load update FILE");
-	if (count > 1)
-		g_string_append(text->out, "# Each volume has a Ganesha of its own, "
-					   "nfs-ganesha@NAME: see the guide.\n");
+	for (unsigned i = 0; count > 1 && i < G_N_ELEMENTS(doors); i++)
+		if (text->doors & doors[i].door)
+			g_string_append_printf(text->out,
+					       "# Each volume has a unit of its own, %s@NAME: "
+					       "see the guide.\n",
+					       strchr(doors[i].agent, ':') + 1);
 	if (count > MANY)
 		g_string_append(text->out, "# So many resources need a larger buffer on each node: "
 					   "PCMK_ipc_buffer=8388608 in /etc/default/pacemaker\n");
 }
 
-char *resources_text(const struct resources_disk *disks, unsigned count, char **nodes, bool pcs)
+char *resources_text(const struct resources_disk *disks, unsigned count, unsigned wanted,
+		     char **nodes, bool pcs)
 {
-	struct text text = {g_string_new(NULL), NULL, pcs, count > MANY ? 60 : 10};
+	struct text text = {g_string_new(NULL), NULL, wanted, pcs, count > MANY ? 60 : 10};
 	const unsigned places = nodes ? g_strv_length(nodes) : 0;
 
 	put_head(&text, disks, count);
@@ -194,6 +209,24 @@ char *resources_text(const struct resources_disk *disks, unsigned count, char **
 			put_place(&text, nodes[i % places]);
 	}
 	return g_string_free(text.out, FALSE);
+}
+
+unsigned resources_read_doors(const char *list)
+{
+	g_auto(GStrv) names = g_strsplit(list, ",", -1);
+	unsigned found = 0;
+
+	for (char **name = names; *name; name++) {
+		unsigned door = 0;
+
+		for (unsigned i = 0; i < G_N_ELEMENTS(doors); i++)
+			if (!strcmp(*name, doors[i].name))
+				door = doors[i].door;
+		if (!door)
+			return 0;
+		found |= door;
+	}
+	return found;
 }
 
 bool resources_node_ok(const char *node)

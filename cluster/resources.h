@@ -6,6 +6,10 @@
 #include <glib.h>
 #include <stdbool.h>
 
+/* Doors of a volume, as bits. */
+#define RESOURCES_NFS 1u
+#define RESOURCES_SMB 2u
+
 /* A volume's file system, as far as it is known here. */
 struct resources_disk {
 	const char *volume;
@@ -20,10 +24,15 @@ void resources_free_disk(struct resources_disk *disk);
 
 /*
  * The text for crm(8) configure load, or (pcs) commands for pcs(8).  What is not known stands there
- * as a word in capitals with the volume's name, which no cluster manager can start.  nodes: the
- * volumes are spread over them; NULL: as the cluster likes.  g_free.
+ * as a word in capitals with the volume's name, which no cluster manager can start.  doors: one or
+ * more, for each volume.  nodes: the volumes are spread over them; NULL: as the cluster likes.
+ * g_free.
  */
-char *resources_text(const struct resources_disk *disks, unsigned count, char **nodes, bool pcs);
+char *resources_text(const struct resources_disk *disks, unsigned count, unsigned doors,
+		     char **nodes, bool pcs);
+
+/* Doors by their names, nfs and smb, with a comma between them; 0: there is a mistake. */
+unsigned resources_read_doors(const char *list);
 
 /* Whether it can be a node's name, which ends up in commands. */
 bool resources_node_ok(const char *node);

@@ -65,7 +65,8 @@ void runs_here_units(GPtrArray *items, const char *volume)
 {
 	static const char *const units[] = {
 		"migrate-retriever@%s.service", "migrate-crawler@%s.service",
-		"migrate-journal@%s.service", "migrate-guard@%s.service", "nfs-ganesha.service"};
+		"migrate-journal@%s.service",	"migrate-guard@%s.service",
+		"nfs-ganesha.service",		"smbd.service"};
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(units); i++) {
 		g_auto(GStrv) parts = g_strsplit(units[i], "%s", 2);
@@ -134,28 +135,41 @@ static void add_fencing(GPtrArray *items)
 }
 
 /* The value of a parameter of Samba's, or "". */
-static char *samba_parameter(const char *name)
+static char *samba_parameter(const char *file, const char *name)
 {
 	g_autofree char *option = g_strdup_printf("--parameter-name=%s", name);
-	char *value = ASK("testparm", "--suppress-prompt", option);
+	char *value = ASK("testparm", "--suppress-prompt", option, file);
 
 	return value ? value : g_strdup("");
 }
 
-static void add_samba(GPtrArray *items)
+static const struct {
+	const char *key, *parameter, *without;
+} samba_state[] = {{"state samba", "private dir", "SMB users and the machine's account are others"},
+		   {"state samba registry", "state directory",
+		    "policies, group mappings and settings in the registry are others"}};
+
+static void add_samba(GPtrArray *items, const char *volume)
 {
-	g_autofree char *security = samba_parameter("security");
-	g_autofree char *backend = samba_parameter("idmap config * : backend");
-	g_autofree char *private = samba_parameter("private dir");
-	g_autofree char *shares = ASK("testparm", "--suppress-prompt");
+	g_autofree char *file = lies_here_door("", "samba", volume, "smb");
+	g_autofree char *security = samba_parameter(file, "security");
+	g_autofree char *backend = samba_parameter(file, "idmap config * : backend");
+	g_autofree char *users = samba_parameter(file, "passdb backend");
+	g_autofree char *shares = ASK("testparm", "--suppress-prompt", file);
 
 	if (!shares || !strstr(shares, "migrate")) /* it serves no volume */
 		return;
 	items_add(items, "samba security", security);
-	lies_here_place(
-		items, "", "state samba", private,
-		"SMB users and the machine's account are others on another node: set private "
-		"dir to a directory on the volume's disk, or make this one a link to it");
+	items_add(items, "samba passdb", users);
+	for (unsigned i = 0; i < G_N_ELEMENTS(samba_state); i++) {
+		g_autofree char *path = samba_parameter(file, samba_state[i].parameter);
+		g_autofree char *remedy = g_strdup_printf(
+			"%s on another node: set %s to a directory on the volume's disk, or make "
+			"this one a link to it",
+			samba_state[i].without, samba_state[i].parameter);
+
+		lies_here_place(items, "", samba_state[i].key, path, remedy);
+	}
 	struct item *item = items_add(items, "samba idmap", backend);
 	if (!strcmp(backend, "tdb") &&
 	    (!g_ascii_strcasecmp(security, "ads") || !g_ascii_strcasecmp(security, "domain")))
@@ -164,9 +178,33 @@ static void add_samba(GPtrArray *items)
 			   "computes them (idmap config DOMAIN : backend = rid, autorid or ad)");
 }
 
-void runs_here_services(GPtrArray *items)
+/* As blkid(8) names it, and not as the agent does. */
+static char *tag_of(const char *device)
+{
+	if (g_str_has_prefix(device, "-U "))
+		return g_strconcat("UUID=", device + strlen("-U "), NULL);
+	if (g_str_has_prefix(device, "-L "))
+		return g_strconcat("LABEL=", device + strlen("-L "), NULL);
+	return g_strdup(device);
+}
+
+/* It is no lack: fencing alone is enough, and other file systems have nothing like it. */
+void runs_here_disk(GPtrArray *items, const struct resources_disk *disk)
+{
+	g_autofree char *tag = disk->device ? tag_of(disk->device) : NULL;
+	g_autofree char *head = tag ? ASK("dumpe2fs", "-h", tag) : NULL;
+
+	items_add(items, "second mount",
+		  !disk->device ? NULL
+		  : !head	? "not refused by its file system"
+		  : strstr(head, "\nMMP_block:")
+			  ? "refused (mmp)"
+			  : "not refused; advised, while it is not mounted: tune2fs -O mmp");
+}
+
+void runs_here_services(GPtrArray *items, const char *volume)
 {
 	add_clock(items);
 	add_fencing(items);
-	add_samba(items);
+	add_samba(items, volume);
 }

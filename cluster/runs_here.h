@@ -5,12 +5,17 @@
 
 #include <glib.h>
 
+#include "cluster/resources.h"
+
 /* Adds the releases of the programs and modules, and the resource agent.  below: as in
  * lies_here.h. */
 void runs_here_releases(GPtrArray *items, const char *below);
 /* Adds which units are started at boot, which the cluster manager alone is to start. */
 void runs_here_units(GPtrArray *items, const char *volume);
-/* Adds the clock, the cluster's fencing, and how Samba finds numbers for its users. */
-void runs_here_services(GPtrArray *items);
+/* Adds the clock, the cluster's fencing, where Samba's state lies, and how it finds numbers for its
+ * users. */
+void runs_here_services(GPtrArray *items, const char *volume);
+/* Adds whether the file system itself refuses to be mounted a second time. */
+void runs_here_disk(GPtrArray *items, const struct resources_disk *disk);
 
 #endif

@@ -40,6 +40,7 @@ struct ctl {
 	const char *signers, *tree;			      /* of report --check */
 	const char *tool;				      /* of backup-list, cluster */
 	const char *nodes;				      /* of cluster */
+	const char *doors;				      /* likewise */
 	gboolean http;					      /* of metrics */
 	const char *textfile;				      /* of metrics */
 	gboolean apply;					      /* of quota */

@@ -46,6 +46,7 @@ static enum ctl_exit check_volume(const struct ctl *ctl, const char *volume)
 	g_autoptr(GError) error = NULL;
 	g_autoptr(GPtrArray) items = items_new(volume), there = NULL;
 	struct volume_config *config = config_load_unmounted(ctl->config_file, volume, &error);
+	struct resources_disk disk;
 
 	if (config && ctl->compare)
 		there = items_read(ctl->compare, volume, &error);
@@ -57,7 +58,10 @@ static enum ctl_exit check_volume(const struct ctl *ctl, const char *volume)
 	lies_here_settings(items, ctl->config_file, config);
 	runs_here_releases(items, "");
 	runs_here_units(items, volume);
-	runs_here_services(items);
+	runs_here_services(items, volume);
+	resources_find_disk(&disk, config->root, "/proc/self/mounts", "/etc/fstab");
+	runs_here_disk(items, &disk);
+	resources_free_disk(&disk);
 	lies_here_state(items, config, "");
 	config_free(config);
 	unsigned wrong = print_items(volume, items, !there);
@@ -103,7 +107,12 @@ static enum ctl_exit print_config(const struct ctl *ctl, char **volumes)
 	g_autofree struct resources_disk *disks = g_new0(struct resources_disk, count);
 	g_auto(GStrv) nodes = ctl->nodes ? read_nodes(ctl->nodes) : NULL;
 	const bool pcs = ctl->tool && !strcmp(ctl->tool, "pcs");
+	const unsigned doors = ctl->doors ? resources_read_doors(ctl->doors) : RESOURCES_NFS;
 	bool good = !ctl->nodes || nodes;
+
+	if (!doors)
+		good = ctl_complain("cluster: --doors is nfs, smb or nfs,smb, not \"%s\"",
+				    ctl->doors);
 
 	if (ctl->tool && !pcs && strcmp(ctl->tool, "crm"))
 		good = ctl_complain("cluster: --for is crm or pcs, not \"%s\"", ctl->tool);
@@ -114,7 +123,7 @@ static enum ctl_exit print_config(const struct ctl *ctl, char **volumes)
 		good = good && find_disk(ctl, volumes[i], &disks[i]);
 	}
 	if (good) {
-		g_autofree char *text = resources_text(disks, count, nodes, pcs);
+		g_autofree char *text = resources_text(disks, count, doors, nodes, pcs);
 		fputs(text, stdout);
 	}
 	for (unsigned i = 0; i < count; i++)
@@ -128,11 +137,11 @@ enum ctl_exit ctl_cluster(const struct ctl *ctl)
 	const bool check = !strcmp(ctl->volume, "check"), config = !strcmp(ctl->volume, "config");
 	const unsigned names = g_strv_length(ctl->arguments);
 
-	if (check && names == 1 && !ctl->tool && !ctl->nodes)
+	if (check && names == 1 && !ctl->tool && !ctl->nodes && !ctl->doors)
 		return check_volume(ctl, ctl->arguments[0]);
 	if (config && names && !ctl->compare)
 		return print_config(ctl, ctl->arguments);
 	ctl_complain("usage: " PROGRAM " cluster check NAME [--compare=FILE], or cluster config "
-		     "NAME... [--for=crm|pcs] [--nodes=NODE,...]");
+		     "NAME... [--doors=nfs,smb] [--for=crm|pcs] [--nodes=NODE,...]");
 	return CTL_USAGE;
 }

@@ -271,6 +271,8 @@ static const GOptionEntry options[] = {
 	 "backup-list, cluster: tar, rsync, restic, borg, paths; crm, pcs", "TOOL"},
 	{"nodes", 0, 0, G_OPTION_ARG_STRING, &given.nodes,
 	 "cluster: spread the volumes over these nodes", "A,B,C"},
+	{"doors", 0, 0, G_OPTION_ARG_STRING, &given.doors,
+	 "cluster: what serves the volumes: nfs (default), smb, or nfs,smb", "DOORS"},
 	{"textfile", 0, 0, G_OPTION_ARG_FILENAME, &given.textfile,
 	 "metrics: write them to DIR, for node_exporter", "DIR"},
 	{"apply", 0, 0, G_OPTION_ARG_NONE, &given.apply,

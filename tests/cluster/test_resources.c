@@ -52,26 +52,26 @@ START_TEST(a_volume_is_a_group)
 {
 	const struct resources_disk disk = {"v", (char *)"/dev/b", (char *)"/srv/a b",
 					    (char *)"xfs"};
-	g_autofree char *crm = resources_text(&disk, 1, NULL, false);
-	g_autofree char *pcs = resources_text(&disk, 1, NULL, true);
+	g_autofree char *crm = resources_text(&disk, 1, RESOURCES_NFS, NULL, false);
+	g_autofree char *pcs = resources_text(&disk, 1, RESOURCES_NFS, NULL, true);
 
-	has(crm, "group volume-v fs-v migrate-v door-v address-v meta "
+	has(crm, "group volume-v fs-v migrate-v nfs-v address-v meta "
 		 "resource-stickiness=100");
 	has(pcs, "pcs resource meta volume-v resource-stickiness=100");
-	has(crm, "primitive door-v systemd:nfs-ganesha " OPERATIONS("10"));
+	has(crm, "primitive nfs-v systemd:nfs-ganesha " OPERATIONS("10"));
 	has(crm, "primitive migrate-v ocf:quickmigrate:migrate params volume=v " OPERATIONS("10"));
 	ck_assert_ptr_nonnull(strstr(crm, "device='/dev/b' directory='/srv/a b' fstype=xfs"));
 	ck_assert_ptr_null(strstr(crm, "DEVICE-"));
 	ck_assert_ptr_null(strstr(crm, "location"));
 	ck_assert_ptr_null(strstr(crm, "pcs"));
 	has(pcs,
-	    "pcs resource create door-v systemd:nfs-ganesha " OPERATIONS("10") " --group volume-v");
+	    "pcs resource create nfs-v systemd:nfs-ganesha " OPERATIONS("10") " --group volume-v");
 	has(pcs, "pcs resource create migrate-v ocf:quickmigrate:migrate volume=v " OPERATIONS(
 			 "10") " --group volume-v");
 	/* in a group of pcs the order is that of the lines */
 	const char *at = pcs;
 	for (const char *const *kind =
-		     (const char *const[]){"fs-v", "migrate-v", "door-v", "address-v", NULL};
+		     (const char *const[]){"fs-v", "migrate-v", "nfs-v", "address-v", NULL};
 	     *kind; kind++) {
 		at = strstr(at, *kind);
 		ck_assert_msg(at, "%s", *kind);
@@ -88,18 +88,42 @@ START_TEST(many_are_spread)
 		disks[i].volume = g_strdup_printf("%u", i);
 		disks[i].directory = (char *)"/srv";
 	}
-	g_autofree char *crm = resources_text(disks, G_N_ELEMENTS(disks), nodes, false);
-	g_autofree char *pcs = resources_text(disks, 3, nodes, true);
-	has(crm, "primitive door-9 systemd:nfs-ganesha@9 " OPERATIONS("60"));
+	g_autofree char *crm = resources_text(disks, G_N_ELEMENTS(disks),
+					      RESOURCES_NFS | RESOURCES_SMB, nodes, false);
+	g_autofree char *pcs = resources_text(disks, 3, RESOURCES_SMB, nodes, true);
+	has(crm, "primitive nfs-9 systemd:nfs-ganesha@9 " OPERATIONS("60"));
 	has(crm, "location place-0 volume-0 50: a");
 	has(crm, "location place-59 volume-59 50: b.example");
 	has(pcs, "pcs constraint location volume-2 prefers a=50");
 	ck_assert_ptr_nonnull(strstr(crm, "device='DEVICE-7'"));
 	ck_assert_ptr_nonnull(strstr(crm, "systemd:nfs-ganesha@7 "));
+	ck_assert_ptr_nonnull(strstr(crm, " own, smbd@NAME"));
+	ck_assert_ptr_null(strstr(pcs, "nfs-"));
+	has(pcs, "pcs resource create smb-2 systemd:smbd@2 " OPERATIONS("10") " --group volume-2");
 	ck_assert_ptr_nonnull(strstr(crm, "PCMK_ipc_buffer"));
 	ck_assert_ptr_null(strstr(pcs, "PCMK_ipc_buffer"));
 	for (unsigned i = 0; i < G_N_ELEMENTS(disks); i++)
 		g_free((char *)disks[i].volume);
+}
+END_TEST
+
+START_TEST(doors_are_chosen)
+{
+	const struct resources_disk disk = {"v", NULL, (char *)"/srv", NULL};
+	g_autofree char *both =
+		resources_text(&disk, 1, resources_read_doors("smb,nfs"), NULL, false);
+	g_autofree char *smb = resources_text(&disk, 1, resources_read_doors("smb"), NULL, false);
+
+	has(both, "group volume-v fs-v migrate-v nfs-v smb-v address-v meta "
+		  "resource-stickiness=100");
+	has(both, "primitive nfs-v systemd:nfs-ganesha " OPERATIONS("10"));
+	has(both, "primitive smb-v systemd:smbd " OPERATIONS("10"));
+	has(smb, "group volume-v fs-v migrate-v smb-v address-v meta resource-stickiness=100");
+	ck_assert_ptr_null(strstr(smb, "nfs"));
+	ck_assert_uint_eq(resources_read_doors("nfs"), RESOURCES_NFS);
+	ck_assert_uint_eq(resources_read_doors(""), 0);
+	ck_assert_uint_eq(resources_read_doors("nfs,"), 0);
+	ck_assert_uint_eq(resources_read_doors("ftp"), 0);
 }
 END_TEST
 
@@ -122,6 +146,7 @@ int main(void)
 	tcase_add_test(tcase, disks_are_found);
 	tcase_add_test(tcase, a_volume_is_a_group);
 	tcase_add_test(tcase, many_are_spread);
+	tcase_add_test(tcase, doors_are_chosen);
 	tcase_add_test(tcase, names_of_nodes);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

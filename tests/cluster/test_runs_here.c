@@ -30,7 +30,7 @@ static GPtrArray *services(void)
 {
 	GPtrArray *items = items_new("v");
 
-	runs_here_services(items);
+	runs_here_services(items, "v");
 	return items;
 }
 
@@ -93,8 +93,9 @@ END_TEST
 static void put_testparm(const char *security, const char *backend, const char *shares)
 {
 	g_autofree char *text = g_strdup_printf(
-		"case $2 in *security) echo %s;; *backend) echo %s;; *private*) echo "
-		"/var/lib/samba/private;; *) echo 'vfs objects = %s';; esac",
+		"case $2 in *security) echo %s;; *config*) echo %s;; *private*) echo "
+		"/var/lib/samba/private;; *state*) echo /srv/state;; *passdb*) echo tdbsam;; *) "
+		"echo 'vfs objects = %s';; esac",
 		security, backend, shares);
 
 	put_program("testparm", text);
@@ -108,13 +109,33 @@ START_TEST(samba_is_looked_at_where_it_serves)
 	put_testparm("ADS", "tdb", "migrate");
 	g_autoptr(GPtrArray) member = services();
 	is(member, "samba idmap", "tdb", "autorid");
-	is(member, "state samba", NULL, "private dir");
+	is(member, "state samba", NULL, "set private dir");
+	is(member, "state samba registry", "/srv/state", NULL);
+	is(member, "samba passdb", "tdbsam", NULL);
 	put_testparm("ADS", "autorid", "migrate");
 	g_autoptr(GPtrArray) good = services();
 	is(good, "samba idmap", "autorid", NULL);
 	put_testparm("USER", "tdb", "migrate");
 	g_autoptr(GPtrArray) alone = services();
 	is(alone, "samba idmap", "tdb", NULL);
+}
+END_TEST
+
+START_TEST(a_second_mount_is_told)
+{
+	g_autoptr(GPtrArray) items = items_new("v"), other = items_new("v"), old = items_new("v");
+	g_autoptr(GPtrArray) unknown = items_new("v");
+
+	runs_here_disk(unknown, &(struct resources_disk){"v", NULL, NULL, NULL});
+	is(unknown, "second mount", ITEMS_ABSENT, NULL);
+	put_program("dumpe2fs", "test $2 = UUID=1-2 && printf 'Features: mmp\\nMMP_block:\\n'");
+	runs_here_disk(items, &(struct resources_disk){"v", (char *)"-U 1-2", NULL, NULL});
+	is(items, "second mount", "refused (mmp)", NULL);
+	runs_here_disk(other, &(struct resources_disk){"v", (char *)"/dev/xfs", NULL, NULL});
+	is(other, "second mount", "not refused by its file system", NULL);
+	put_program("dumpe2fs", "echo Features:");
+	runs_here_disk(old, &(struct resources_disk){"v", (char *)"/dev/b", NULL, NULL});
+	ck_assert_ptr_nonnull(strstr(found(old, "second mount")->value, "tune2fs -O mmp"));
 }
 END_TEST
 
@@ -128,6 +149,7 @@ int main(void)
 	tcase_add_test(tcase, units_that_start_at_boot_are_told);
 	tcase_add_test(tcase, fencing_is_needed);
 	tcase_add_test(tcase, samba_is_looked_at_where_it_serves);
+	tcase_add_test(tcase, a_second_mount_is_told);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

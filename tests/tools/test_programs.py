@@ -450,6 +450,7 @@ class Volume(unittest.TestCase):
                 (("cluster", "config", "v", "w"), "[volume w]"),
                 (("cluster", "config", "v", "v"), "named twice"),
                 (("cluster", "config", "--for=k8s", "v"), "crm or pcs"),
+                (("cluster", "config", "--doors=ftp", "v"), "is nfs, smb or nfs,smb"),
                 (("cluster", "config", "--nodes=a,,b", "v"), "no name of a node"),
                 (("errors", "--watch", "v"), "takes no --watch"),
                 (("status", "--reason", "x", "v"), "takes no --reason"),

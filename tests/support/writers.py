@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Clients that write while a volume moves (cluster.py)."""
+import contextlib
+import threading
+
+import nfs3
+import smb2
+import smbd
+from harness import expect
+from sandbox import Failure, wait_for
+from xdr import RpcError
+
+SLOT, WRITE = 1 << 14, 5000
+
+
+class Writer(threading.Thread):
+    """A client that writes here and there, each time until it is told that it is durable, and reads what
+    must be there.  files: what they hold, by their names; they are its own."""
+
+    def __init__(self, address, files, chance):
+        super().__init__(daemon=True)
+        self.address, self.files, self.chance = address, files, chance
+        self.slots = []
+        self.done, self.connections, self.client, self.failed, self.ends = 0, 0, None, None, False
+        self.written = set()
+
+    def until_it_is_done(self, operation, *args):
+        while True:
+            with contextlib.suppress(RpcError, smb2.Smb2Error, OSError):
+                if not self.client:
+                    self.client = self.connect()
+                    self.connections += 1
+                return operation(*args)
+            if self.client:
+                self.close()
+            self.client = None
+
+    def run(self):
+        try:
+            while not self.ends:
+                self.write_one()
+        except BaseException as error:
+            self.failed = error
+
+    def write_one(self):
+        if not self.slots:
+            self.slots = [(name, at) for name in self.files for at in range(0, len(self.files[name]), SLOT)]
+            self.chance.shuffle(self.slots)
+        name, at = self.slots.pop()
+        offset, data = at + self.chance.randrange(SLOT - WRITE), self.chance.randbytes(WRITE)
+        self.until_it_is_done(self.write, name, offset, data)
+        self.files[name][offset:offset + WRITE] = data
+        self.written.add(name)
+        name = self.chance.choice(list(self.files))
+        at = self.chance.randrange(len(self.files[name]) - SLOT)
+        got = self.until_it_is_done(self.read, name, at, SLOT)
+        expect(got == self.files[name][at:at + SLOT], f'{name} at {at} is as it was written')
+        self.done += 1
+
+    def goes_on(self, what):
+        """Waits until some more is written."""
+        wanted = self.done + 20
+        wait_for(what + ', and the client writes', lambda: self.failed or self.done >= wanted)
+        if self.failed:
+            raise self.failed
+
+    def end(self):
+        self.ends = True
+        self.join()
+        if self.failed:
+            raise self.failed
+
+
+class Nfs3Writer(Writer):
+    """root: the export's path."""
+
+    def __init__(self, root, *args):
+        super().__init__(*args)
+        self.root = root
+
+    def connect(self):
+        return nfs3.Client(self.address, self.root, port=2049, mount_port=20048, timeout=3, patience=120)
+
+    def close(self):
+        self.client.close()
+
+    def write(self, name, offset, data):
+        fh, _ = self.client.lookup(self.client.root, name)
+        self.client.write(fh, offset, data, nfs3.FILE_SYNC)
+
+    def read(self, name, offset, count):
+        fh, _ = self.client.lookup(self.client.root, name)
+        return self.client.read(fh, offset, count)[0]
+
+
+class SmbWriter(Writer):
+    """Keeps its files open, and opens them again on a new connection."""
+
+    def connect(self):
+        connection = smb2.Connection(self.address, timeout=5)
+        status, session = connection.session('alice', smbd.PASSWORD, smbd.SHARE)
+        if status:
+            raise Failure(f'a session: {smb2.name_of(status)}')
+        self.opened = {}
+        return session
+
+    def close(self):
+        self.client.connection.close()
+
+    def ask(self, request):
+        """Again while the server says that it takes too long."""
+        while True:
+            reply = self.client.ask(request)
+            if not reply.failed:
+                return reply
+            if reply.status != smb2.IO_TIMEOUT:
+                raise Failure(f'command {request[0]}: {smb2.name_of(reply.status)}')
+
+    def handle(self, name):
+        if name not in self.opened:
+            self.opened[name] = self.ask(smb2.create(name, smb2.READ_DATA | smb2.WRITE_DATA)).fid
+        return self.opened[name]
+
+    def write(self, name, offset, data):
+        self.ask(smb2.write(self.handle(name), offset, data))
+        self.ask(smb2.flush(self.handle(name)))
+
+    def read(self, name, offset, count):
+        return smb2.output(self.ask(smb2.read(self.handle(name), offset, count)))
