@@ -134,11 +134,12 @@ static void add_fencing(GPtrArray *items)
 			   "the cluster has no fencing device: make one (a stonith resource)");
 }
 
-/* The value of a parameter of Samba's, or "". */
+/* The value of a parameter of Samba's, or "".  Directories may be on a disk that is not mounted
+ * here. */
 static char *samba_parameter(const char *file, const char *name)
 {
 	g_autofree char *option = g_strdup_printf("--parameter-name=%s", name);
-	char *value = ASK("testparm", "--suppress-prompt", option, file);
+	char *value = ASK("testparm", "--suppress-prompt", "--skip-logic-checks", option, file);
 
 	return value ? value : g_strdup("");
 }
@@ -155,7 +156,7 @@ static void add_samba(GPtrArray *items, const char *volume)
 	g_autofree char *security = samba_parameter(file, "security");
 	g_autofree char *backend = samba_parameter(file, "idmap config * : backend");
 	g_autofree char *users = samba_parameter(file, "passdb backend");
-	g_autofree char *shares = ASK("testparm", "--suppress-prompt", file);
+	g_autofree char *shares = ASK("testparm", "--suppress-prompt", "--skip-logic-checks", file);
 
 	if (!shares || !strstr(shares, "migrate")) /* it serves no volume */
 		return;

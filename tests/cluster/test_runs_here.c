@@ -93,7 +93,7 @@ END_TEST
 static void put_testparm(const char *security, const char *backend, const char *shares)
 {
 	g_autofree char *text = g_strdup_printf(
-		"case $2 in *security) echo %s;; *config*) echo %s;; *private*) echo "
+		"case $3 in *security) echo %s;; *config*) echo %s;; *private*) echo "
 		"/var/lib/samba/private;; *state*) echo /srv/state;; *passdb*) echo tdbsam;; *) "
 		"echo 'vfs objects = %s';; esac",
 		security, backend, shares);

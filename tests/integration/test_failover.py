@@ -1,200 +1,189 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A volume that moves between the nodes of a real cluster (Pacemaker, Corosync, fencing) with the
-resources that migratectl cluster config prints, with the old server's bytes on their way and a client
-that writes."""
-import contextlib
+"""Volumes that move between the nodes of a real cluster (Pacemaker, Corosync, fencing) with the
+resources that migratectl cluster config prints, with the old server's bytes on their way and clients
+that write."""
 import json
 import os
+import random
 import re
 import sys
-import threading
 import time
 from xml.etree import ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
-import nfs3                                                             # noqa: E402
-from cluster import HUB, NETWORK, Cluster                               # noqa: E402
+import smbd                                                             # noqa: E402
+from cluster import HUB, NETWORK, Cluster, Volume, shared_disk          # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import BASE, LOGS, MKFS, Process, layered, loop_device, sh, volume, wait_for      # noqa: E402
-from servers import OLD, REPO, VOLUME, Ganesha, Migration                     # noqa: E402
-from xdr import RpcError                                                # noqa: E402
+from sandbox import BASE, Process, layered, sh, volume, wait_for        # noqa: E402
+from servers import OLD, REPO, Ganesha, Migration                       # noqa: E402
+from writers import Nfs3Writer, Nfs4Writer, SmbWriter                   # noqa: E402
 
-DISK, ROOT = BASE + '/disk', BASE + '/disk/tree'
-ADDRESS = NETWORK + '.100'
-FILES, SIZE, SLOT, WRITE = 60, 1 << 20, 1 << 14, 5000
-RATE = '2M'                     # of the crawler: it takes half a minute
-RETRIEVER = f'/run/units/migrate-retriever@{VOLUME}.service'
+FILES, SIZE = 400, 1 << 18
+RATE = '1M'                     # of the crawler: it takes a minute
 
 
-class Writer(threading.Thread):
-    """A client that writes here and there, each time until it is told that it is durable, and reads what
-    must be there."""
+class Served:
+    """Volumes of a cluster of two nodes, each with a client that writes by NFS to half of its files, and one
+    that writes by SMB to the others.  nfs: what it writes with."""
 
-    def __init__(self, files, chance):
-        super().__init__(daemon=True)
-        self.files, self.chance = files, chance
-        self.slots = [(name, at) for name in files for at in range(0, SIZE, SLOT)]
-        chance.shuffle(self.slots)
-        self.done, self.client, self.failed, self.ends = 0, None, None, False
-        self.written = set()
+    def __init__(self, args, names, nfs, rate=RATE, files=FILES, **ganesha):
+        volume(OLD, '1G')
+        smbd.install_module(Migration(args.build, '').module('migrate.so'))
+        self.volumes = [Volume(name, 100 + n, source=f'nfs://{HUB}{OLD}/{name}', bandwidth=rate)
+                        for n, name in enumerate(names)]
+        self.files = {name: self.fill(name, files, args.random) for name in names}
+        migration = Migration(args.build, '')
+        with open(migration.config, 'w') as out:
+            out.writelines(one.section() for one in self.volumes)
+        self.cluster = Cluster(args.build, 2, migration.config)
+        Ganesha('old-server', OLD).start()
+        for one in self.volumes:
+            one.attach(migration)
+            nfs_door, smb_door = one.serve(migration, len(names) > 1, **ganesha)
+            one.detach()
+        if len(names) == 1:             # where cluster check looks for them
+            os.makedirs('/etc/ganesha', exist_ok=True)
+            sh('cp', nfs_door.config, '/etc/ganesha/ganesha.conf')
+            sh('cp', smb_door.config, '/etc/samba/smb.conf')
+        with open('/etc/fstab', 'a') as fstab:
+            fstab.writelines(f'{one.device} {one.disk} ext4 noauto 0 0\n' for one in self.volumes)
+        text = sh(migration.program('migratectl'), 'cluster', 'config', '--doors=nfs,smb', '--nodes=n1', *names)
+        for one in self.volumes:
+            text = one.resources(text)
+        self.cluster.configure(re.sub(r'interval=\d+s', 'interval=1s', text))
+        self.writers = {one.name: self.clients(one, nfs, args.random) for one in self.volumes}
 
-    def connect(self):
-        return nfs3.Client(ADDRESS, ROOT, port=2049, mount_port=20048, timeout=3, patience=120)
+    @staticmethod
+    def fill(name, count, chance):
+        """What is in the files of the old tree."""
+        os.mkdir(f'{OLD}/{name}')
+        files = {f'f{n}': bytearray(chance.randbytes(SIZE)) for n in range(count)}
+        for file, content in files.items():
+            with open(f'{OLD}/{name}/{file}', 'wb') as out:
+                out.write(content)
+                os.fchown(out.fileno(), *smbd.USERS['alice'][:2])
+        return files
 
-    def until_it_is_done(self, operation, name, *args):
-        while True:
-            with contextlib.suppress(RpcError, OSError):
-                self.client = self.client or self.connect()
-                fh, _ = self.client.lookup(self.client.root, name)
-                return operation(self.client, fh, *args)
-            if self.client:
-                self.client.close()
-            self.client = None
+    def clients(self, one, nfs, chance):
+        files = list(self.files[one.name].items())
+        writers = [nfs(one, dict(files[::2]), random.Random(chance.random())),
+                   SmbWriter(one.address, dict(files[1::2]), random.Random(chance.random()))]
+        for writer in writers:
+            writer.start()
+        return writers
 
-    def run(self):
-        try:
-            while self.slots and not self.ends:
-                name, at = self.slots.pop()
-                offset, data = at + self.chance.randrange(SLOT - WRITE), self.chance.randbytes(WRITE)
-                self.until_it_is_done(nfs3.Client.write, name, offset, data, nfs3.FILE_SYNC)
-                self.files[name][offset:offset + WRITE] = data
-                self.written.add(name)
-                name, at = self.chance.choice(list(self.files)), self.chance.randrange(SIZE - SLOT)
-                got, _ = self.until_it_is_done(nfs3.Client.read, name, at, SLOT)
-                expect(got == self.files[name][at:at + SLOT], f'{name} at {at} is as it was written')
-                self.done += 1
-        except BaseException as error:
-            self.failed = error
+    def status(self, name):
+        node = self.cluster.place(f'migrate-{name}')
+        done = node and self.cluster.nodes[node].run('migratectl', 'status', '--json', name)
+        return json.loads(done.stdout) if done and done.returncode == 0 else {}
 
-    def goes_on(self, what):
-        """Waits until some more is written."""
-        wanted = self.done + 20
-        wait_for(what + ', and the client writes', lambda: self.failed or self.done >= wanted)
-        if self.failed:
-            raise self.failed
+    def go_on(self, name, what):
+        """Its clients write, and it is in mid-crawl."""
+        for writer in self.writers[name]:
+            writer.goes_on(what)
+        wait_for('the crawler brings files', lambda: self.status(name).get('counters', {}).get('files_whole'))
+        whole = self.status(name)['counters']['files_whole']
+        count = len(self.files[name])
+        print(f'{what}: {whole} of {count} files of {name} are whole', flush=True)
+        expect(whole < count, 'the crawl is under way')
+
+    def moved(self, name, where, what):
+        """It is on another node than that, whose name is returned, and its clients have noticed it."""
+        wait_for(what, lambda: self.cluster.place(f'address-{name}') not in (None, where))
+        self.go_on(name, what)
+        return self.cluster.place(f'address-{name}')
+
+    def kill(self, name, program):
+        """A process of the volume, by the number in a file of its node: another one takes its place."""
+        node = self.cluster.nodes[self.cluster.place(f'address-{name}')]
+        file = {'retriever': f'/run/units/migrate-retriever@{name}.service'}.get(program, f'/run/{program}-{name}.pid')
+        killed = node.sh('cat', file)
+        node.sh('kill', '-KILL', killed.strip())
+        wait_for(f'there is another {program}', lambda: node.run('cat', file).stdout not in ('', killed))
+        same(self.moved(name, None, f'the {program} is replaced'), node.name, 'where it is')
+
+    def kill_node(self, node):
+        self.cluster.nodes[node].kill()
+
+    def fenced(self):
+        with open(BASE + '/fenced') as fenced:
+            return fenced.read().split()
 
     def end(self):
-        self.ends = True
-        self.join()
-        if self.failed:
-            raise self.failed
+        """All of the old server's files are here, with what clients have written."""
+        for one in self.volumes:
+            node = self.cluster.nodes[self.cluster.place(f'migrate-{one.name}')]
+            node.sh('migratectl', 'throttle', one.name, '0')
+            wait_for('everything is whole', lambda: self.status(one.name).get('volume', {}).get('state') == 'whole')
+            for writer in self.writers[one.name]:
+                writer.end()
+                print(f'{one.name}: {type(writer).__name__}: {writer.done} writes, '
+                      f'{writer.connections} connections', flush=True)
+            changes = json.loads(node.sh('migratectl', 'changes', '--settle', '--json', one.name))
+            written = set().union(*(writer.written for writer in self.writers[one.name]))
+            same(written - {change['path'] for change in changes}, set(), 'what the journal does not know')
+            for file, content in self.files[one.name].items():
+                with open(f'/proc/{node.first()}/root{one.root}/{file}', 'rb') as here:
+                    expect(here.read() == content, f'{file} of {one.name} is as it was written')
 
 
-def shared_disk(size):
-    """(device, a descriptor that keeps it)"""
-    fd = os.open('/var/tmp', os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    os.truncate(fd, size)
-    device, keeper = loop_device(fd)
-    os.close(fd)
-    sh(*MKFS['ext4'], device)
-    return device, keeper
-
-
-def fill(chance):
-    files = {f'f{n}': bytearray(chance.randbytes(SIZE)) for n in range(FILES)}
-    volume(OLD, '1G')
-    for name, content in files.items():
-        with open(f'{OLD}/{name}', 'wb') as out:
-            out.write(content)
-    return files
-
-
-def attach(migration, device):
-    """As an administrator does it on one node before the cluster has the volume."""
-    os.rmdir(ROOT)              # no node has it without the disk
-    sh('mount', device, DISK)
-    os.mkdir(ROOT)
-    migration.start_retriever()
-    migration.attach()
-    migration.retriever.stop()
-    sh('umount', DISK)
-
-
-def resources(migration, device):
-    """What migratectl prints, with an address, another door, and monitors that are in a hurry."""
-    with open('/etc/fstab', 'a') as fstab:
-        fstab.write(f'{device} {DISK} ext4 noauto 0 0\n')
-    text = sh(migration.program('migratectl'), 'cluster', 'config', VOLUME)
-    door = migration.new_server().config
-    text = text.replace(f'ADDRESS-{VOLUME}', ADDRESS)
-    text = re.sub(r'interval=\d+s', 'interval=1s', text)
-    return text.replace('systemd:nfs-ganesha', 'ocf:heartbeat:anything params binfile=/usr/bin/ganesha.nfsd '
-                        f'pidfile=/run/door.pid cmdline_options="-F -L {LOGS}/door.log -f {door}"')
-
-
-def status(cluster):
-    done = cluster.nodes[cluster.place(f'migrate-{VOLUME}')].run('migratectl', 'status', '--json', VOLUME)
-    return json.loads(done.stdout) if done.returncode == 0 else None
-
-
-def compare_nodes(cluster):
+def compare_nodes(cluster, name):
     """migratectl cluster check on one node, and what another one says to that."""
     first, second = cluster.nodes.values()
-    checked = first.run('migratectl', 'cluster', 'check', VOLUME).stdout
-    expect('\nfencing: enabled\n' in checked, f'there is fencing: {checked}')
+    checked = first.run('migratectl', 'cluster', 'check', name).stdout
+    for line in ('fencing: enabled', f'state samba: {BASE}/disks/{name}/samba/private', 'samba passdb: tdbsam',
+                 f'state ganesha: {BASE}/disks/{name}/nfs'):
+        expect(f'\n{line}\n' in checked, f'"{line}" is among {checked}')
     with open(BASE + '/n1.txt', 'w') as out:
         out.write(checked)
-    same(second.run('migratectl', 'cluster', 'check', f'--compare={out.name}', VOLUME).stdout, '',
+    same(second.run('migratectl', 'cluster', 'check', f'--compare={out.name}', name).stdout, '',
          'what differs between the nodes')
 
 
-def in_mid_crawl(cluster):
-    wait_for('the crawler brings files', lambda: (status(cluster) or {}).get('counters', {}).get('files_whole'))
-    whole = status(cluster)['counters']['files_whole']
-    print(f'{whole} of {FILES} files are whole', flush=True)
-    expect(whole < FILES, 'the crawl is under way')
+@case()
+def clients_write_while_their_volume_moves(args):
+    """It is moved, each of its servers is killed, then the node; at last every byte is right."""
+    served = Served(args, ['projects'], lambda one, *rest: Nfs3Writer(one.root, one.address, *rest))
+    cluster = served.cluster
+    first = served.moved('projects', None, 'it is up')
+    compare_nodes(cluster, 'projects')
 
+    cluster.alive().sh('crm_standby', '--node', first, '--update', 'on')
+    second = served.moved('projects', first, 'it has moved')
+    cluster.alive().sh('crm_standby', '--node', first, '--delete')
+    for program in 'retriever', 'nfs', 'smb':
+        served.kill('projects', program)
 
-def moved(cluster, where, writer, what):
-    def is_elsewhere():
-        return cluster.place(f'address-{VOLUME}') not in (None, where)
-    wait_for(what, is_elsewhere)
-    writer.goes_on(what)
-    in_mid_crawl(cluster)
-    return cluster.place(f'address-{VOLUME}')
+    served.kill_node(second)
+    served.moved('projects', second, 'it has left a dead node')
+    same(served.fenced(), [second], 'nodes that were fenced')
+    served.end()
 
 
 @case()
-def a_client_writes_while_its_volume_moves(args):
-    """It is moved, its retriever is killed, then the node; at last every byte is right."""
-    files = fill(args.random)
-    device, keeper = shared_disk(1 << 30)
-    migration = Migration(args.build, f'nfs://{HUB}{OLD}', root=ROOT, report=f'{DISK}/report',
-                          journal=f'{DISK}/journal', bandwidth=RATE, guard='no')
-    cluster = Cluster(args.build, 2, migration.config)
-    Ganesha('old-server', OLD).start()
-    attach(migration, device)
-    cluster.configure(resources(migration, device))
-    writer = Writer(files, args.random)
-    writer.start()
-    first = moved(cluster, None, writer, 'it is up')
-    compare_nodes(cluster)
+def two_volumes_have_doors_of_their_own(args):
+    """They are served by one node, each by a Ganesha and an smbd: one comes and goes, and clients of the
+    other have not noticed it.  Opens and locks of NFSv4 are reclaimed."""
+    served = Served(args, ['one', 'two'], lambda one, *rest: Nfs4Writer(one.address, *rest), protocols='4',
+                    grace=20)
+    cluster = served.cluster
+    for name in 'one', 'two':
+        same(served.moved(name, 'n2', 'it is up'), 'n1', 'where it is')
 
-    cluster.alive().sh('crm_standby', '--node', first, '--update', 'on')
-    second = moved(cluster, first, writer, 'it has moved')
-    cluster.alive().sh('crm_standby', '--node', first, '--delete')
+    def move(where, what):
+        before = [writer.connections for writer in served.writers['one']]
+        what()
+        same(served.moved('two', 'n2' if where == 'n1' else 'n1', f'it is on {where}'), where, 'where it is')
+        served.go_on('one', f'the other has moved to {where}')
+        same([writer.connections for writer in served.writers['one']], before, 'connections to the one that stays')
+        return served.writers['two'][0].reclaimed
 
-    node = cluster.nodes[second]
-    killed = node.sh('cat', RETRIEVER)
-    node.sh('kill', '-KILL', killed.strip())
-    wait_for('there is another retriever', lambda: node.run('cat', RETRIEVER).stdout not in ('', killed))
-    same(moved(cluster, None, writer, 'the retriever is replaced'), second, 'where it is')
-
-    node.kill()
-    third = moved(cluster, second, writer, 'it has left a dead node')
-    with open(BASE + '/fenced') as fenced:
-        same(fenced.read().split(), [second], 'nodes that were fenced')
-    cluster.nodes[third].sh('migratectl', 'throttle', VOLUME, '0')
-    wait_for('everything is whole', lambda: status(cluster)['volume']['state'] == 'whole')
-    writer.end()
-    print(f'{writer.done} writes', flush=True)
-    changes = json.loads(cluster.nodes[third].sh('migratectl', 'changes', '--settle', '--json', VOLUME))
-    same(writer.written - {change['path'] for change in changes}, set(), 'what the journal does not know')
-    for name, content in files.items():
-        with open(f'/proc/{cluster.nodes[third].first()}/root{ROOT}/{name}', 'rb') as file:
-            expect(file.read() == content, f'{name} is as it was written')
-    os.close(keeper)
+    same(move('n2', lambda: cluster.alive().sh('crm_resource', '--resource', 'volume-two', '--move', '--node',
+                                               'n2')), 1, 'times that an NFSv4 client had to reclaim')
+    cluster.alive().sh('crm_resource', '--resource', 'volume-two', '--clear')
+    same(move('n1', lambda: served.kill_node('n2')), 2, 'times that an NFSv4 client had to reclaim')
+    served.end()
 
 
 def many_volumes(args, count):
@@ -234,7 +223,7 @@ def many_volumes_survive_a_node(args):
     text = sh(migration.program('migratectl'), 'cluster', 'config', '--nodes=n1,n2,n3', *names)
     for n, name in enumerate(names):
         text = re.sub(rf'\bADDRESS-{name}\b', f'{NETWORK}.{n + 10}', text)
-    text = re.sub(r'primitive door-.*\n| door-\w+', '', text)
+    text = re.sub(r'primitive nfs-.*\n| nfs-\w+', '', text)
     begin = time.monotonic()
     cluster.configure(text)
     wait_for('all are up', lambda: len(cluster.running('address-')) == len(names), 3600)

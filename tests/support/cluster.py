@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A cluster: nodes with Corosync and Pacemaker, each in namespaces of its own, on one network with the
 run (sandbox.py).  They share the kernel, so a device is a shared disk.  There is no systemd: for the
-units of volumes something stands in (systemctl), and fence_test ends nodes."""
+units of volumes something stands in (systemctl), another agent runs the doors, and fence_test ends nodes.
+
+Volume: one on a shared disk, with the configuration of its doors."""
+import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
 from xml.etree import ElementTree
 
-from sandbox import BASE, Failure, Process, layered, sh, wait_for
+import smbd
+from sandbox import BASE, LOGS, MKFS, Failure, Process, layered, loop_device, sh, wait_for
+from servers import Ganesha, plugins_with
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
@@ -27,6 +33,7 @@ mkdir -p /var/lib/nfs/ganesha /var/lib/pacemaker/{blackbox,cib,cores,pengine} /v
 cp $BASE/cib.xml /var/lib/pacemaker/cib
 chown -R hacluster:haclient /var/lib/pacemaker/* /var/log/pacemaker
 hostname "$1"
+sysctl -q net.ipv4.ip_nonlocal_bind=1
 ip link set lo up
 read <>$BASE/power-$1
 rpcbind -w
@@ -59,6 +66,9 @@ CIB = '''<cib validate-with="pacemaker-3.0" epoch="1" num_updates="0" admin_epoc
 <crm_config><cluster_property_set id="options"><nvpair id="dead" name="dc-deadtime" value="2s"/>
 </cluster_property_set></crm_config><nodes/><resources/><constraints/></configuration><status/></cib>
 '''
+# What runs a door: with systemd it is a unit.
+DOOR = ('ocf:heartbeat:anything params binfile=/usr/{program} pidfile=/run/{name}.pid '
+        'logfile={logs}/{name}.log errlogfile={logs}/{name}.log cmdline_options="{options}"')
 FENCING = 'primitive fencing stonith:fence_test params pcmk_host_check=none\n'
 
 
@@ -68,7 +78,8 @@ class Node:
     def __init__(self, name, number, environment):
         self.name, self.address = name, f'{NETWORK}.{number}'
         self.environment = [f'{key}={value}' for key, value in environment.items()]
-        os.mkfifo(f'{BASE}/power-{name}')
+        with contextlib.suppress(FileExistsError):
+            os.mkfifo(f'{BASE}/power-{name}')
         self.process = Process(name, [
             'unshare', '--mount', '--pid', '--net', '--uts', '--ipc', '--fork', '--kill-child',
             '--propagation', 'private', 'env', '-i', *self.environment, 'bash', '-ec', NODE, 'bash', name])
@@ -111,6 +122,7 @@ class Cluster:
 
     def __init__(self, build, count, volumes):
         layered('/etc', '/usr/lib/ocf', '/usr/sbin')
+        smbd.users()
         os.makedirs('/etc/quickmigrate', exist_ok=True)
         shutil.copy(volumes, '/etc/quickmigrate/quickmigrate.conf')
         os.makedirs('/usr/lib/ocf/resource.d/quickmigrate')
@@ -130,11 +142,21 @@ class Cluster:
         sh('ip', 'addr', 'add', HUB + '/24', 'dev', 'nodes')
         sh('ip', 'link', 'set', 'nodes', 'up')
         # what configurations of many volumes need, as migratectl cluster config says
-        environment = {'BASE': BASE, 'QUICKMIGRATE_BUILD': build, 'LC_ALL': 'C.UTF-8', 'HOME': '/root',
-                       'PCMK_ipc_buffer': '8388608',
-                       'PATH': BASE + '/bin:/usr/sbin:/usr/bin:/sbin:/bin'}
-        self.nodes = {name: Node(name, n + 1, environment) for n, name in enumerate(names)}
-        wait_for('all nodes are online', lambda: self.online() == set(names))
+        self.environment = {'BASE': BASE, 'QUICKMIGRATE_BUILD': build, 'LC_ALL': 'C.UTF-8', 'HOME': '/root',
+                            'PCMK_ipc_buffer': '8388608',
+                            'PATH': BASE + '/bin:/usr/sbin:/usr/bin:/sbin:/bin'}
+        self.nodes = {name: Node(name, n + 1, self.environment) for n, name in enumerate(names)}
+        self.wait_for_all()
+
+    def wait_for_all(self):
+        wait_for('all nodes are online', lambda: self.online() == set(self.nodes))
+
+    def revive(self, name):
+        """A node that was killed, and whose end is known, comes back."""
+        wait_for('its interface is gone', lambda: subprocess.run(
+            ['ip', 'link', 'show', name], capture_output=True).returncode)
+        self.nodes[name] = Node(name, int(name[1:]), self.environment)
+        self.wait_for_all()
 
     def alive(self):
         """One of the nodes that run."""
@@ -164,3 +186,74 @@ class Cluster:
         done = self.alive().run('crm_resource', '--resource', resource, '--locate')
         words = done.stdout.split()
         return words[-1] if 'on:' in words else None
+
+
+def shared_disk(size, mkfs=()):
+    """(device, a descriptor that keeps it)"""
+    fd = os.open('/var/tmp', os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    os.truncate(fd, size)
+    device, keeper = loop_device(fd)
+    os.close(fd)
+    sh(*MKFS['ext4'], *mkfs, device)
+    return device, keeper
+
+
+class Volume:
+    """It has a disk and an address of its own.  settings: of its configuration."""
+
+    def __init__(self, name, number, size=1 << 30, **settings):
+        self.name, self.address = name, f'{NETWORK}.{number}'
+        self.disk = f'{BASE}/disks/{name}'
+        self.root = self.disk + '/tree'
+        self.device, self.keeper = shared_disk(size)
+        os.makedirs(self.disk)
+        self.doors = {}
+        self.settings = {'root': self.root, 'report': self.disk + '/report', 'journal': self.disk + '/journal',
+                         'guard': 'no', **settings}
+
+    def section(self):
+        """Of quickmigrate.conf."""
+        return f'[volume {self.name}]\n' + ''.join(f'{key} = {value}\n' for key, value in self.settings.items())
+
+    def attach(self, migration):
+        """As an administrator does it on one node before the cluster has the volume."""
+        options = ['--config', migration.config]
+        sh('mount', self.device, self.disk)
+        os.mkdir(self.root)
+        retriever = Process('retriever', [migration.program('migrate-retriever'), *options, self.name])
+        sh(migration.program('migratectl'), *options, 'attach', self.name)
+        retriever.stop()
+
+    def serve(self, migration, alone, **ganesha):
+        """The configuration of its doors, and their state on its disk, which is mounted.  alone: they leave
+        room for those of another volume on the same node."""
+        bound = {'core': f'Bind_Addr = {self.address};'} if alone else {}
+        nfs = Ganesha(f'nfs-{self.name}', self.root, recovery=self.disk + '/nfs',
+                      fsal=f'Name = MIGRATE; Volume = "{self.name}"; FSAL {{ Name = VFS; }}',
+                      plugins=plugins_with(migration.module('libfsalmigrate.so')), **bound, **ganesha)
+        os.mkdir(nfs.recovery)
+        self.doors['systemd:nfs-ganesha'] = DOOR.format(
+            name=f'nfs-{self.name}', program='bin/ganesha.nfsd', logs=LOGS,
+            options=f'-F -f {nfs.config} -L {LOGS}/ganesha-{self.name}.log -p /run/ganesha/{self.name}.pid')
+        share = {'vfs objects': smbd.STACK, 'migrate:volume': self.name}
+        state, run = self.disk + '/samba', f'/run/smb-{self.name}'
+        os.makedirs(state + '/private')
+        bound = {'interfaces': self.address + '/24', 'bind interfaces only': 'yes'} if alone else {}
+        smb = smbd.Smbd(f'smb-{self.name}', {smbd.SHARE: (self.root, share)}, **bound, **{
+            'passdb backend': 'tdbsam', 'private dir': state + '/private', 'state directory': state,
+            'lock directory': run, 'pid directory': run, 'cache directory': run,
+            'ncalrpc dir': run + '-rpc'})
+        sh('pdbedit', '-s', smb.config, '-i', f'smbpasswd:{smb.state}/smbpasswd')
+        self.doors['systemd:smbd'] = DOOR.format(
+            name=f'smb-{self.name}', program='sbin/smbd', logs=LOGS,
+            options=f'-F --no-process-group --debug-stdout -s {smb.config}')
+        return nfs, smb
+
+    def detach(self):
+        sh('umount', self.disk)
+
+    def resources(self, text):
+        """What migratectl cluster config has printed, with the address and other doors."""
+        for unit, door in self.doors.items():
+            text = re.sub(rf'(primitive \w+-{self.name} ){unit}(@{self.name})?(?= )', rf'\1{door}', text)
+        return re.sub(rf'\bADDRESS-{self.name}\b', self.address, text)

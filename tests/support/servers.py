@@ -40,7 +40,7 @@ OLD, NEW = BASE + '/old', BASE + '/new'         # the two servers' trees
 GANESHA = '''
 NFS_CORE_PARAM {{
 	Plugins_Dir = "{plugins}";
-	Protocols = 3, 4;
+	Protocols = {protocols};
 	NFS_Port = {port};
 	MNT_Port = {mount_port};
 	Enable_NLM = {nlm};
@@ -137,16 +137,17 @@ def cache_settings(blocks):
 class Ganesha:
     """A packaged ganesha.nfsd with one export, "/export" in the pseudo file system.  grace: seconds
     after a start in which clients may reclaim; 0: none.  nlm: locks of NFSv3; these need a statd
-    beside the server.  blocks: more of the configuration."""
+    beside the server.  recovery: where it keeps who may reclaim.  blocks: more of the configuration."""
 
     def __init__(self, name, path, fsal='Name = VFS;', host=None, plugins=None, port=2049,
                  mount_port=20048, level='EVENT', export='', core='', announced=None, blocks='',
-                 grace=0, nlm=False):
+                 grace=0, nlm=False, protocols='3, 4', recovery=None):
         self.name, self.path, self.host = name, path, host
         self.port, self.mount_port = port, mount_port
         self.announced = announced          # the NFS port that the portmapper tells, if another
         self.level, self.export, self.core, self.blocks = level, export, core, blocks
-        self.grace, self.nlm = grace, nlm
+        self.grace, self.nlm, self.recovery = grace, nlm, recovery
+        self.protocols = protocols
         self.rpcbind = None
         self.statd = None
         self.process = None
@@ -162,7 +163,9 @@ class Ganesha:
                 mount_port=self.mount_port, path=self.path, fsal=fsal, level=self.level,
                 export=self.export, core=core_settings() + self.core,
                 blocks=cache_settings(self.blocks), nlm=str(self.nlm).lower(),
-                grace=f'Grace_Period = {self.grace};' if self.grace else 'Graceless = true;'))
+                protocols=self.protocols,
+                grace=(f'Grace_Period = {self.grace};' if self.grace else 'Graceless = true;') +
+                (f' RecoveryRoot = "{self.recovery}";' if self.recovery else '')))
 
     @property
     def address(self):

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Clients that write while a volume moves (cluster.py)."""
 import contextlib
+import select
 import threading
 
 import nfs3
 import smb2
 import smbd
-from harness import expect
+from harness import expect, same
+from nfs4 import GRACE
+from nfs4state import TO_THE_END, WRITE_LT, Holder, Owner
 from sandbox import Failure, wait_for
 from xdr import RpcError
 
 SLOT, WRITE = 1 << 14, 5000
+USED = 10                       # files at a time: the others are the crawler's to bring
 
 
 class Writer(threading.Thread):
@@ -20,7 +24,7 @@ class Writer(threading.Thread):
     def __init__(self, address, files, chance):
         super().__init__(daemon=True)
         self.address, self.files, self.chance = address, files, chance
-        self.slots = []
+        self.slots, self.used = [], []
         self.done, self.connections, self.client, self.failed, self.ends = 0, 0, None, None, False
         self.written = set()
 
@@ -44,14 +48,15 @@ class Writer(threading.Thread):
 
     def write_one(self):
         if not self.slots:
-            self.slots = [(name, at) for name in self.files for at in range(0, len(self.files[name]), SLOT)]
+            self.used = self.chance.sample(list(self.files), USED)
+            self.slots = [(name, at) for name in self.used for at in range(0, len(self.files[name]), SLOT)]
             self.chance.shuffle(self.slots)
         name, at = self.slots.pop()
         offset, data = at + self.chance.randrange(SLOT - WRITE), self.chance.randbytes(WRITE)
         self.until_it_is_done(self.write, name, offset, data)
         self.files[name][offset:offset + WRITE] = data
         self.written.add(name)
-        name = self.chance.choice(list(self.files))
+        name = self.chance.choice(self.used)
         at = self.chance.randrange(len(self.files[name]) - SLOT)
         got = self.until_it_is_done(self.read, name, at, SLOT)
         expect(got == self.files[name][at:at + SLOT], f'{name} at {at} is as it was written')
@@ -118,7 +123,8 @@ class SmbWriter(Writer):
 
     def handle(self, name):
         if name not in self.opened:
-            self.opened[name] = self.ask(smb2.create(name, smb2.READ_DATA | smb2.WRITE_DATA)).fid
+            self.opened[name] = self.ask(
+                smb2.create(name, smb2.READ_DATA | smb2.WRITE_DATA)).body[64:80]
         return self.opened[name]
 
     def write(self, name, offset, data):
@@ -127,3 +133,53 @@ class SmbWriter(Writer):
 
     def read(self, name, offset, count):
         return smb2.output(self.ask(smb2.read(self.handle(name), offset, count)))
+
+
+class Nfs4Writer(Writer):
+    """Keeps its files open, and a lock on each; when a server does not know them any more it reclaims
+    both, which must be allowed."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.owner = self.chance.randbytes(16), self.chance.randbytes(8)
+        self.opened, self.reclaimed = {}, 0
+
+    def connect(self):
+        client = Holder(self.address, 1, timeout=3, patience=120, owner=self.owner, reclaims=True)
+        opener, locker = Owner('opener'), Owner('locker')
+        if not self.opened:
+            client.reclaim_complete()
+            self.opened = {name: self.begin(client, opener, locker, name) for name in self.files}
+        elif any(client.read_as(held.handle, held.stateid, 0, 1)[0] for held in self.opened.values()):
+            self.opened = {name: self.lock(client, opener, locker, client.reclaim(opener, held.handle), True)
+                           for name, held in self.opened.items()}
+            client.reclaim_complete()
+            self.reclaimed += 1
+        return client
+
+    def begin(self, client, opener, locker, name):
+        while True:             # until an earlier time of grace is over
+            opened = client.open_as(opener, client.root, name)
+            if opened.status != GRACE:
+                return self.lock(client, opener, locker, opened, False)
+            select.select([], [], [], 0.05)
+
+    @staticmethod
+    def lock(client, opener, locker, opened, reclaim):
+        same(opened.status, 0, 'the status of an open')
+        held = client.lock(opened, opener, locker, WRITE_LT, 0, TO_THE_END, reclaim=reclaim)
+        same(held.status, 0, 'the status of a lock')
+        return opened
+
+    def close(self):
+        self.client.close()
+
+    def write(self, name, offset, data):
+        held = self.opened[name]
+        same(self.client.write_as(held.handle, held.stateid, offset, data), 0, 'the status of a write')
+
+    def read(self, name, offset, count):
+        held = self.opened[name]
+        status, data = self.client.read_as(held.handle, held.stateid, offset, count)
+        same(status, 0, 'the status of a read')
+        return data
