@@ -3,6 +3,8 @@
 """Volumes that move between the nodes of a real cluster (Pacemaker, Corosync, fencing) with the
 resources that migratectl cluster config prints, with the old server's bytes on their way and clients
 that write."""
+import contextlib
+import functools
 import json
 import os
 import random
@@ -28,9 +30,9 @@ class Served:
     that writes by SMB to the others.  nfs: what it writes with."""
 
     def __init__(self, args, names, nfs, rate=RATE, files=FILES, **ganesha):
-        volume(OLD, '1G')
+        volume(OLD, '4G')
         smbd.install_module(Migration(args.build, '').module('migrate.so'))
-        self.volumes = [Volume(name, 100 + n, source=f'nfs://{HUB}{OLD}/{name}', bandwidth=rate)
+        self.volumes = [Volume(name, 100 + n, size=1 << 32, source=f'nfs://{HUB}{OLD}/{name}', bandwidth=rate)
                         for n, name in enumerate(names)]
         self.files = {name: self.fill(name, files, args.random) for name in names}
         migration = Migration(args.build, '')
@@ -106,20 +108,37 @@ class Served:
     def kill_node(self, node):
         self.cluster.nodes[node].kill()
 
-    def fenced(self):
-        with open(BASE + '/fenced') as fenced:
+    @staticmethod
+    def fenced():
+        """The nodes that were, one after the other."""
+        with contextlib.suppress(FileNotFoundError), open(BASE + '/fenced') as fenced:
             return fenced.read().split()
+        return []
+
+    def counts_exactly(self, node, one):
+        """The retriever knows how many files of a volume at which nothing happens are not whole."""
+        node.sh('migratectl', 'pause', one.name)
+        files = [f'/proc/{node.first()}/root{one.root}/{file}' for file in self.files[one.name]]
+
+        def exact():
+            missing = sum('security.migrate' in os.listxattr(file) for file in files)
+            counters = self.status(one.name)['counters']
+            return missing and (counters['files_found'], counters['files_whole']) == (
+                len(files), len(files) - missing)
+        wait_for('what is missing is counted exactly', exact)
+        node.sh('migratectl', 'resume', one.name)
 
     def end(self):
         """All of the old server's files are here, with what clients have written."""
         for one in self.volumes:
             node = self.cluster.nodes[self.cluster.place(f'migrate-{one.name}')]
-            node.sh('migratectl', 'throttle', one.name, '0')
-            wait_for('everything is whole', lambda: self.status(one.name).get('volume', {}).get('state') == 'whole')
             for writer in self.writers[one.name]:
                 writer.end()
                 print(f'{one.name}: {type(writer).__name__}: {writer.done} writes, '
                       f'{writer.connections} connections', flush=True)
+            self.counts_exactly(node, one)
+            node.sh('migratectl', 'throttle', one.name, '0')
+            wait_for('everything is whole', lambda: self.status(one.name).get('volume', {}).get('state') == 'whole')
             changes = json.loads(node.sh('migratectl', 'changes', '--settle', '--json', one.name))
             written = set().union(*(writer.written for writer in self.writers[one.name]))
             same(written - {change['path'] for change in changes}, set(), 'what the journal does not know')
@@ -158,6 +177,48 @@ def clients_write_while_their_volume_moves(args):
     served.kill_node(second)
     served.moved('projects', second, 'it has left a dead node')
     same(served.fenced(), [second], 'nodes that were fenced')
+    served.end()
+
+
+def ways(served, name):
+    """Of failing over, by their names: each returns where the volume is not any more, or None."""
+    cluster = served.cluster
+
+    def standby():
+        node = cluster.place(f'address-{name}')
+        cluster.alive().sh('crm_standby', '--node', node, '--update', 'on')
+        served.moved(name, node, 'it has moved')
+        cluster.alive().sh('crm_standby', '--node', node, '--delete')
+
+    def node():
+        node, before = cluster.place(f'address-{name}'), len(served.fenced())
+        served.kill_node(node)
+        served.moved(name, node, 'it has left a dead node')
+        same(served.fenced()[before:], [node], 'nodes that were fenced')
+        cluster.revive(node)
+
+    return {'standby': standby, 'node': node,
+            **{program: functools.partial(served.kill, name, program) for program in ('retriever', 'nfs', 'smb')}}
+
+
+@case(long=True)
+def many_failovers_lose_nothing(args):
+    """In each way, again and again, while clients write: how long they have to wait, and whether every byte is
+    there in the end."""
+    served = Served(args, ['projects'], lambda one, *rest: Nfs4Writer(one.address, *rest), rate='256K', files=3000,
+                    grace=20)
+    served.moved('projects', None, 'it is up')
+    waited = {way: [] for way in ways(served, 'projects')}
+    for n in range(args.failovers):
+        way, fail = list(ways(served, 'projects').items())[n % len(waited)]
+        for writer in served.writers['projects']:
+            writer.longest = 0
+        fail()
+        waited[way].append([round(writer.longest, 1) for writer in served.writers['projects']])
+    for way, times in waited.items():
+        print(f'{way}: {len(times)} times; longest wait by NFS {max(nfs for nfs, _ in times)} s, '
+              f'by SMB {max(smb for _, smb in times)} s', flush=True)
+    same(served.status('projects')['counters']['errors'], 0, 'errors')
     served.end()
 
 
@@ -214,7 +275,7 @@ def many_volumes(args, count):
 @case(long=True)
 def many_volumes_survive_a_node(args):
     """How long it takes until all are up, and until those of a dead node are."""
-    volume(OLD, '1G')
+    volume(OLD, '4G')
     migration, names, devices = many_volumes(args, args.volumes)
     cluster = Cluster(args.build, 3, migration.config)
     with open('/etc/fstab', 'a') as fstab:
@@ -300,4 +361,8 @@ def pcs_takes_what_is_printed(args):
 
 
 if __name__ == '__main__':
-    sys.exit(main(lambda parser: parser.add_argument('--volumes', type=int, default=200)))
+    def options(parser):
+        parser.add_argument('--volumes', type=int, default=200)
+        parser.add_argument('--failovers', type=int, default=50)
+
+    sys.exit(main(options))

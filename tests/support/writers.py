@@ -3,6 +3,7 @@
 import contextlib
 import select
 import threading
+import time
 
 import nfs3
 import smb2
@@ -19,16 +20,24 @@ USED = 10                       # files at a time: the others are the crawler's 
 
 class Writer(threading.Thread):
     """A client that writes here and there, each time until it is told that it is durable, and reads what
-    must be there.  files: what they hold, by their names; they are its own."""
+    must be there.  files: what they hold, by their names; they are its own.  longest: how long one operation
+    took."""
 
     def __init__(self, address, files, chance):
         super().__init__(daemon=True)
         self.address, self.files, self.chance = address, files, chance
         self.slots, self.used = [], []
         self.done, self.connections, self.client, self.failed, self.ends = 0, 0, None, None, False
-        self.written = set()
+        self.written, self.longest = set(), 0
 
     def until_it_is_done(self, operation, *args):
+        began = time.monotonic()
+        try:
+            return self.again(operation, *args)
+        finally:
+            self.longest = max(self.longest, time.monotonic() - began)
+
+    def again(self, operation, *args):
         while True:
             with contextlib.suppress(RpcError, smb2.Smb2Error, OSError):
                 if not self.client:
