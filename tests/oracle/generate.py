@@ -58,15 +58,17 @@ def version(case):
     return case['settings'].get('version', case['door'])
 
 
-def case(door, seed, source_kind=None, begin=None, kills=False):
+def case(door, seed, source_kind=None, begin=None, kills=False, moves=False):
     """source_kind: what the old server speaks, if not any of nfs and file; nfs4: NFS version 4.2.  begin: what the new tree
-    begins from, if it is not empty (beginning.py).  kills: of what goes back, too (back.py)."""
+    begins from, if it is not empty (beginning.py).  kills: of what goes back, too (back.py).  moves: to another node."""
     r = random.Random(f'case {door} {seed}')
     out = {'door': door, 'seed': seed, 'settings': settings(r, door)}
     if begin:
         out['settings']['begin'] = begin
     if kills:
         out['settings']['kills'] = True
+    if moves:
+        out['settings']['moves'] = True
     if source_kind:
         out['settings']['source'] = source_kind
     if source_kind == 'smb':
@@ -123,6 +125,8 @@ class Generator(SmbOperations):
             weights['record'] = 2
         if case['settings'].get('kills'):
             weights.update(self.KILLS_WEIGHTS)
+        if case['settings'].get('moves'):
+            weights['move'] = sum(weights.values()) / 25
         self.kinds, self.weights = list(weights), list(weights.values())
         self.queue = []
         self.known = None               # a path that was just looked up
@@ -161,7 +165,7 @@ class Generator(SmbOperations):
                 op[key] = 'migrate'             # it is reserved in the root
         if 'who' not in op and op['op'] not in ('crawler', 'retriever', 'server', 'old',
                                                 'throttle', 'crawl', 'record', 'journal',
-                                                'follow'):
+                                                'follow', 'move'):
             op = {**op, 'who': self.r.choice((0, 0, 0, 0, 1, 1, 2, 3, 4)),
                   'client': self.r.randrange(self.clients)}
         return op
@@ -555,6 +559,10 @@ class Generator(SmbOperations):
         if self.side and self.smb_side:
             op['which'] = self.r.randrange(2)
         return op
+
+    def make_move(self):
+        self.down = False
+        return {'op': 'move', 'action': self.r.choice(('kill', 'stop'))}
 
     def make_old(self):
         return {'op': 'old', 'action': self.r.choice(('stall', 'stall', 'kill'))}

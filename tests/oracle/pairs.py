@@ -36,8 +36,16 @@ class Pair:
 
     def restart(self, number):
         """Both, so that both forget what was open."""
+        self.stop(number)
+        self.resume()
+
+    def stop(self, number):
         for server in self.servers:
-            server.restart(number)
+            server.stop(number)
+
+    def resume(self):
+        for server in self.servers:
+            server.start()
         for side in self.sides:
             side.reconnect()
 

@@ -24,7 +24,7 @@ import tree
 from compare import Difference
 from harness import expect
 from pairs import LocalPair, NfsPair, SmbPair
-from sandbox import BASE, LOGS, Failure, Host, Process, sh, volume
+from sandbox import BASE, LOGS, MOUNT_OPTIONS, Failure, Host, Process, sh, volume
 from servers import VOLUME, Ganesha, Migration
 
 SOURCES = BASE + '/sources'
@@ -45,16 +45,15 @@ class World:
         self.build, self.twice, self.back, self.kept = build, twice, back, kept
         self.number = 0
         self.copies = []
-        for path, fs in [(SOURCES, 'ext4')] + [(where(fs, side), fs) for fs in FILE_SYSTEMS
-                                               for side in ('migrate', 'plain')]:
+        for path, fs in [(SOURCES, 'ext4')] + [(where(fs, 'plain'), fs) for fs in FILE_SYSTEMS]:
             volume(path, '8G', fs)
-            # what looks at the trees behind the servers' backs leaves no trace
-            os.mkdir(path + '-quiet')
-            sh('mount', '--bind', path, path + '-quiet')
-            sh('mount', '-o', 'remount,bind,noatime', path + '-quiet')
+            self.watch_quietly(path)
         self.plain_host = Host('plain')
         self.old = Ganesha('old-server', SOURCES, host=Host('old')).start()
-        self.old_smb = None
+        self.old_smb, self.old_smb_host = None, Host('old-smb')
+        for fs in FILE_SYSTEMS:                 # no host keeps it mounted
+            volume(where(fs, 'migrate'), '8G', fs)
+            self.watch_quietly(where(fs, 'migrate'))
 
     def old_smbd(self):
         """The old server, where it speaks SMB: it tells atimes, and must not move them."""
@@ -62,9 +61,28 @@ class World:
             with open(PASSWORD, 'w') as out:
                 os.fchmod(out.fileno(), 0o600)
                 out.write(smbd.PASSWORD)
-            self.old_smb = smbd.old_smbd(SOURCES + '-quiet', settings={
+            self.old_smb = smbd.old_smbd(SOURCES + '-quiet', host=self.old_smb_host, settings={
                 'acl_xattr:ignore system acls': 'yes', 'hide dot files': 'no'})
         return self.old_smb
+
+    def remount(self, fs):
+        """The file system of the migrating side is mounted anew, as on another node: nothing of it is kept
+        but what was written."""
+        path = where(fs, 'migrate')
+        device = sh('findmnt', '-no', 'SOURCE', path).strip()
+        keeper = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
+        sh('umount', path + '-quiet', path)
+        expect(not os.path.exists(f'/sys/fs/{fs}/{os.path.basename(device)}'), f'{path} is not mounted any more')
+        sh('mount', '-t', fs, '-o', MOUNT_OPTIONS[fs], device, path)
+        os.close(keeper)
+        self.watch_quietly(path)
+
+    @staticmethod
+    def watch_quietly(path):
+        """What looks at the tree behind the servers' backs leaves no trace."""
+        os.makedirs(path + '-quiet', exist_ok=True)
+        sh('mount', '--bind', path, path + '-quiet')
+        sh('mount', '-o', 'remount,bind,noatime', path + '-quiet')
 
     def sequence(self, case):
         self.number += 1
@@ -260,6 +278,19 @@ class Sequence:
         number = {'kill': signal.SIGKILL, 'stop': signal.SIGTERM}[op['action']]
         for pair in self.pairs if op.get('which') is None else [self.pairs[op['which']]]:
             pair.restart(number)
+
+    def world_move(self, op):
+        """The volume moves to another node: who serves it ends in the order of its group, the doors stopped or
+        killed, and there it begins again."""
+        self.unblock()
+        for pair in self.pairs:
+            pair.stop({'kill': signal.SIGKILL, 'stop': signal.SIGTERM}[op['action']])
+        self.world_crawler({'action': 'stop'})
+        self.migration.retriever.stop()
+        self.world.remount(self.settings['fs'])
+        self.start_retriever()
+        for pair in self.pairs:
+            pair.resume()
 
     def world_old(self, op):
         if op['action'] == 'stall':

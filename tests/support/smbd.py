@@ -274,8 +274,8 @@ def client_config():
     return path
 
 
-def old_smbd(path, share='old', settings=None, **kw):
+def old_smbd(path, share='old', settings=None, host=None, **kw):
     """The old server: another host's smbd; settings: the share's."""
     return Smbd('old-smbd', {share: (path, {'vfs objects': 'streams_xattr acl_xattr',
                                             **(settings or {})})},
-                host=Host('old-smb'), **kw).start()
+                host=host or Host('old-smb'), **kw).start()
