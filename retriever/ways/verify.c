@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "config/advice.h"
+#include "durability.h"
 #include "moved.h"
 #include "place.h"
 #include "volume/errors.h"
@@ -51,6 +52,18 @@ static void list_failed(struct walk *walk, int fd, const struct migrate_record *
 			      "it failed before the retriever was started again");
 }
 
+/* What clients wrote just before an earlier retriever was killed is here as long as the file system
+ * stays mounted.  It becomes durable, also where nobody asks for it any more. */
+static void keep_written(struct walk *walk, int fd, const struct migrate_record *rec)
+{
+	struct object *object;
+
+	if (migrate_extents_empty(&rec->dirty) || object_get(walk->retriever, fd, &object))
+		return;
+	durability_queue(object, 0);
+	object_unref(object);
+}
+
 /* 1: unfinished, 0: normal, -errno (a damaged record counts as unfinished). */
 static int state_of(struct walk *walk, int fd, enum migrate_state *state)
 {
@@ -61,6 +74,7 @@ static int state_of(struct walk *walk, int fd, enum migrate_state *state)
 	if (ret > 0) {
 		*state = rec.state;
 		list_failed(walk, fd, &rec);
+		keep_written(walk, fd, &rec);
 		migrate_record_clear(&rec);
 	}
 	return ret == -EBADMSG ? 1 : ret;

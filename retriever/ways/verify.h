@@ -15,9 +15,9 @@ struct verify_count {
  * Looks at every object of the new tree (not of .migrate/), also below normal directories, by
  * descriptor: memory by the number of directories at one level and of files with several names, no
  * path is used.  Sets the counters right, and gives records to directories above what is unfinished
- * where they have none (place_found()).  count->first is the caller's, g_free, whatever is
- * returned.  Blocks for the disk: slow thread.  0, or -errno with *message, one line that says what
- * to do (g_free).
+ * where they have none (place_found()).  What clients wrote and a retriever that was killed has not
+ * made durable becomes so soon.  count->first is the caller's, g_free, whatever is returned. Blocks
+ * for the disk: slow thread.  0, or -errno with *message, one line that says what to do (g_free).
  */
 int verify_volume(struct retriever *retriever, struct verify_count *count, char **message);
 

@@ -24,7 +24,7 @@ import tree
 from compare import Difference
 from harness import expect
 from pairs import LocalPair, NfsPair, SmbPair
-from sandbox import BASE, LOGS, MOUNT_OPTIONS, Failure, Host, Process, sh, volume
+from sandbox import BASE, LOGS, MOUNT_OPTIONS, Failure, Host, Process, sh, volume, wait_for
 from servers import VOLUME, Ganesha, Migration
 
 SOURCES = BASE + '/sources'
@@ -283,6 +283,8 @@ class Sequence:
         """The volume moves to another node: who serves it ends in the order of its group, the doors stopped or
         killed, and there it begins again."""
         self.unblock()
+        # before that, what clients wrote when a retriever was killed may be lost, as in a crash
+        wait_for('the retriever has looked at everything', lambda: self.migration.status()['exact'])
         for pair in self.pairs:
             pair.stop({'kill': signal.SIGKILL, 'stop': signal.SIGTERM}[op['action']])
         self.world_crawler({'action': 'stop'})

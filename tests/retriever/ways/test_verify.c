@@ -72,6 +72,33 @@ START_TEST(the_counters_are_set)
 }
 END_TEST
 
+/* I7: a retriever is killed just after a client wrote, and nobody asks the next one for the file
+ * before its file system is unmounted. */
+START_TEST(i7_what_was_written_before_a_kill)
+{
+	g_autofree uint8_t *data = core_bytes(9, 20000, 100);
+	int fd = core_with_file(&core, 30000, O_RDWR);
+	struct verify_count count;
+	struct migrate_record rec;
+
+	core_close(&core);
+	ck_assert_int_eq(migrate_record_load(fd, &rec), 1);
+	migrate_extents_add(&rec.dirty, 20000, 20100);
+	ck_assert(migrate_mount_epoch(fd, rec.epoch));
+	rec.flags |= MIGRATE_REC_CLIENT;
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	migrate_record_clear(&rec);
+	ck_assert_int_eq(pwrite(fd, data, 100, 20000), 100);
+	core_open(&core);
+	core_run(&core);
+	verify(&count);
+	core_close(&core);
+	ck_assert_uint_eq(core_missing(fd), 30000 - 100);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(gives_up_when_closing)
 {
 	struct verify_count count;
@@ -218,6 +245,7 @@ int main(void)
 
 	tcase_add_test(tcase, i12_below_normal_directories);
 	tcase_add_test(tcase, the_counters_are_set);
+	tcase_add_test(tcase, i7_what_was_written_before_a_kill);
 	tcase_add_loop_test(tcase, i4_moved_behind_the_walk, 0, BEHINDS);
 	tcase_add_test(tcase, gives_up_when_closing);
 	return run_suite(suite);
