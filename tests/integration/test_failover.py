@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import subprocess
 import sys
 import time
 from xml.etree import ElementTree
@@ -18,7 +19,7 @@ import smbd                                                             # noqa: 
 from cluster import HUB, NETWORK, Cluster, Volume, shared_disk          # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, Process, layered, sh, volume, wait_for        # noqa: E402
-from servers import OLD, REPO, Ganesha, Migration                       # noqa: E402
+from servers import OLD, REPO, VOLUME, Ganesha, Migration               # noqa: E402
 from writers import Nfs3Writer, Nfs4Writer, SmbWriter                   # noqa: E402
 
 FILES, SIZE = 400, 1 << 18
@@ -245,6 +246,30 @@ def two_volumes_have_doors_of_their_own(args):
     cluster.alive().sh('crm_resource', '--resource', 'volume-two', '--clear')
     same(move('n1', lambda: served.kill_node('n2')), 2, 'times that an NFSv4 client had to reclaim')
     served.end()
+
+
+@case(long=True)
+def a_second_node_is_refused(args):
+    """By the file system, where it can; and a second retriever by the first one's lock."""
+    (first, _), (second, _) = shared_disk(1 << 28, ['-O', 'mmp'], nodes=2)
+    volume(OLD, '1G')
+    disk = BASE + '/disk'
+    os.mkdir(disk)
+    sh('mount', first, disk)
+    migration = Migration(args.build, 'file://' + OLD, root=disk + '/tree', guard='no')
+    migration.start_retriever()
+    migration.attach()
+    checked = subprocess.run([migration.program('migratectl'), '--config', migration.config, 'cluster', 'check',
+                              VOLUME], stdout=subprocess.PIPE, text=True).stdout
+    expect('\nsecond mount: refused (mmp)\n' in checked, f'it is known: {checked}')
+
+    migration.configure(source='file://' + OLD, guard='no', socket=BASE + '/another.sock')
+    another = subprocess.run([migration.program('migrate-retriever'), '--config', migration.config, VOLUME],
+                             stderr=subprocess.PIPE, text=True, timeout=60)
+    expect(another.returncode and 'retriever' in another.stderr, f'another one says why: {another.stderr}')
+    elsewhere = subprocess.run(['unshare', '--uts', 'sh', '-c', f'hostname n2; mount {second} /mnt'],
+                               stderr=subprocess.PIPE, text=True, timeout=120)
+    expect(elsewhere.returncode, 'another node cannot mount it')
 
 
 def many_volumes(args, count):

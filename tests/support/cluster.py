@@ -188,14 +188,15 @@ class Cluster:
         return words[-1] if 'on:' in words else None
 
 
-def shared_disk(size, mkfs=()):
-    """(device, a descriptor that keeps it)"""
+def shared_disk(size, mkfs=(), nodes=1):
+    """(device, a descriptor that keeps it), and as many times as the kernel is to take it for another
+    node's."""
     fd = os.open('/var/tmp', os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     os.truncate(fd, size)
-    device, keeper = loop_device(fd)
+    devices = [loop_device(fd) for _ in range(nodes)]
     os.close(fd)
-    sh(*MKFS['ext4'], *mkfs, device)
-    return device, keeper
+    sh(*MKFS['ext4'], *mkfs, devices[0][0])
+    return devices[0] if nodes == 1 else devices
 
 
 class Volume:
