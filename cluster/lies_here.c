@@ -183,9 +183,8 @@ void lies_here_place(GPtrArray *items, const char *below, const char *key, const
 		items_lack(item, "%s does not move with the volume: %s", shown, remedy);
 }
 
-/* What a parameter of Ganesha's is set to first that looks like pattern; NULL: it is not.  g_free.
- */
-static char *ganesha_parameter(const char *config, const char *name, const char *pattern)
+/* What a parameter in a file is set to first that looks like pattern; NULL: it is not.  g_free. */
+static char *parameter_in(const char *config, const char *name, const char *pattern)
 {
 	g_autofree char *text = NULL, *whole = NULL;
 	g_autoptr(GMatchInfo) match = NULL;
@@ -218,9 +217,9 @@ char *lies_here_door(const char *below, const char *server, const char *volume, 
 static void add_ganesha(GPtrArray *items, const char *volume, const char *below)
 {
 	g_autofree char *file = lies_here_door(below, "ganesha", volume, "ganesha");
-	g_autofree char *root = ganesha_parameter(file, "RecoveryRoot", "[^\"\\s;]+");
-	g_autofree char *any = ganesha_parameter(file, "Protocols", ""),
-			*three = ganesha_parameter(file, "Protocols", "[^;#\n]*3");
+	g_autofree char *root = parameter_in(file, "RecoveryRoot", "[^\"\\s;]+");
+	g_autofree char *any = parameter_in(file, "Protocols", ""),
+			*three = parameter_in(file, "Protocols", "[^;#\n]*3");
 
 	add_doors(items, "doors ganesha", file);
 	if (!g_file_test(file, G_FILE_TEST_EXISTS))
@@ -230,9 +229,12 @@ static void add_ganesha(GPtrArray *items, const char *volume, const char *below)
 			"directory on the volume's disk, or make this one a link to it");
 	if (any && !three) /* no NFSv3, no statd */
 		return;
-	lies_here_place(items, below, "state statd", "/var/lib/nfs/sm",
-			"NFSv3 clients do not learn that their locks are gone: make it a link to a "
-			"directory on the volume's disk");
+	g_autofree char *nfs = g_strconcat(below, "/etc/nfs.conf", NULL);
+	g_autofree char *statd = parameter_in(nfs, "state-directory-path", "[^\"\\s;]+");
+	lies_here_place(items, below, "state statd", statd ? statd : "/var/lib/nfs/sm",
+			"NFSv3 clients do not learn that their locks are gone: set "
+			"state-directory-path in the section statd of /etc/nfs.conf to a directory "
+			"on the volume's disk");
 }
 
 void lies_here_state(GPtrArray *items, const struct volume_config *config, const char *below)

@@ -94,14 +94,16 @@ START_TEST(what_stays_behind_is_told)
 	g_autoptr(GPtrArray) usual = state("/srv/r");
 	is(usual, "state report", "/srv/r", NULL);
 	is(usual, "state ganesha", "/var/lib/nfs/ganesha", "RecoveryRoot");
-	is(usual, "state statd", "/var/lib/nfs/sm", "link");
+	is(usual, "state statd", "/var/lib/nfs/sm", "state-directory-path");
+	put_file(tree, "/etc/nfs.conf", "[statd]\n# state-directory-path=/no\n", 0644);
 	ck_assert(g_str_has_prefix(found(usual, "doors ganesha")->value, "ganesha.conf, digest "));
 
 	put_file(tree, "/etc/ganesha/v.conf", "NFSv4 { recoveryroot=\"/srv/state/nfs\" ; }\n",
 		 0644);
 	g_autoptr(GPtrArray) own = state("/srv/r");
 	is(own, "state ganesha", "/srv/state/nfs", NULL);
-	is(own, "state statd", NULL, "link");
+	is(own, "state statd", NULL, "state-directory-path");
+	put_file(tree, "/etc/nfs.conf", "[statd]\nstate-directory-path=/srv/state/statd\n", 0644);
 	put_file(tree, "/etc/ganesha/v.conf", "NFS_CORE_PARAM { Protocols = 4;\n#Protocols=3\n}\n",
 		 0644);
 	g_autoptr(GPtrArray) four = state("/srv/r");
@@ -110,7 +112,7 @@ START_TEST(what_stays_behind_is_told)
 	put_file(tree, "/etc/ganesha/v.conf",
 		 "EXPORT { Protocols = 4; }\nX { Protocols = 4, 3; }\n", 0644);
 	g_autoptr(GPtrArray) both = state("/srv/r");
-	is(both, "state statd", NULL, "link");
+	is(both, "state statd", "/srv/state/statd", NULL);
 }
 END_TEST
 
