@@ -1,14 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The resource agent under a real systemd, called as a cluster manager calls it."""
+"""The resource agent under a real systemd, called as a cluster manager calls it, and the doors' units of the
+guide."""
 import os
+import re
 import sys
+import textwrap
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import nfs4                                                             # noqa: E402
+import smb2                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from machine import Machine                                             # noqa: E402
-from sandbox import Host, volume, wait_for                              # noqa: E402
-from servers import OLD, Ganesha, Stalled                               # noqa: E402
+from sandbox import Host, sh, volume, wait_for                          # noqa: E402
+from servers import OLD, REPO, Ganesha, Stalled, core_settings          # noqa: E402
 
 ROOT, FILES = '/srv/projects', 50
 AGENT = '/usr/lib/ocf/resource.d/quickmigrate/migrate'
@@ -95,6 +100,95 @@ def what_is_wrong_is_said(args):
         # the standard's own tester; the volume is a parameter of each of its calls
         machine.sh(f'ocf-tester -n projects -o volume=projects {AGENT}', timeout=180)
         agent(machine, 'stop')
+
+
+DOORS = {
+    '/etc/ganesha/{name}.conf': """NFS_CORE_PARAM {{ Bind_Addr = {address}; Protocols = 4; Enable_NLM = false; {core} }}
+NFSv4 {{ RecoveryRoot = "/srv/{name}/nfs"; Graceless = true; Only_Numeric_Owners = true; }}
+EXPORT {{ Export_Id = 7; Path = /srv/{name}/tree; Pseudo = /{name}; Access_Type = RW; Squash = None; SecType = sys;
+    FSAL {{ Name = MIGRATE; Volume = "{name}"; FSAL {{ Name = VFS; }} }} }}
+""", '/etc/samba/{name}.conf': """[global]
+    private dir = /srv/{name}/samba/private
+    state directory = /srv/{name}/samba
+    interfaces = {address}/24
+    bind interfaces only = yes
+    lock directory = /run/samba-{name}
+    pid directory = /run/samba-{name}
+    cache directory = /run/samba-{name}
+    ncalrpc dir = /run/samba-{name}/ncalrpc
+    disable netbios = yes
+    kernel change notify = no
+[share]
+    path = /srv/{name}/tree
+    vfs objects = migrate streams_xattr acl_xattr
+    migrate:volume = {name}
+"""}
+
+
+def unit_of_the_guide(name):
+    with open(REPO + '/docs/reference.md') as guide:
+        return textwrap.dedent(re.search(rf'{name}@\.service:\n\n((?:    .*\n)+)', guide.read())[1])
+
+
+def begin_two(args, machine):
+    """Volumes one and two, with what the guide says of several."""
+    addresses = {'one': '10.79.0.11', 'two': '10.79.0.12'}
+    for name in addresses:
+        machine.disk('/srv/' + name)
+        os.makedirs(machine.path('/srv/old/' + name))
+        with open(machine.path(f'/srv/old/{name}/file'), 'w') as out:
+            out.write(name)
+    machine.bring(args.build + '/packages/quickmigrate*.deb', '/root')
+    machine.boot()
+    # what is in /etc/sysctl.d on a machine that has it of its own
+    sh('nsenter', '-t', machine.first(), '--net', 'sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_nonlocal_bind')
+    machine.sh('apt install /root/*.deb; useradd alice')
+    for server in 'nfs-ganesha', 'smbd':
+        machine.write(f'/etc/systemd/system/{server}@.service', unit_of_the_guide(server))
+    machine.sh('systemctl daemon-reload')
+    for name, address in addresses.items():
+        machine.write('/etc/quickmigrate/quickmigrate.conf', f'[volume {name}]\nroot = /srv/{name}/tree\n'
+                      f'source = file:///srv/old/{name}\nreport = /srv/{name}/report\n'
+                      f'journal = /srv/{name}/journal\n', 'a')
+        machine.sh(f'mkdir -p /srv/{name}/tree /srv/{name}/nfs /srv/{name}/samba/private')
+        for file, text in DOORS.items():
+            machine.write(file.format(name=name), text.format(name=name, address=address, core=core_settings()))
+        machine.sh(f'systemctl start migrate-retriever@{name} && migratectl attach {name} && '
+                   f'printf "secret\\nsecret\\n" | smbpasswd -c /etc/samba/{name}.conf -sa alice')
+    return addresses
+
+
+@case(long=True)
+def two_volumes_are_served_by_units_of_the_guide(args):
+    """By Pacemaker, with what cluster config prints; and cluster check knows them.  In a tree that has
+    Pacemaker, as this machine's has in a night (tests/support/packages)."""
+    with Machine('newserver') as machine:
+        addresses = begin_two(args, machine)
+        machine.sh('systemctl enable smbd && systemctl disable --now nfs-ganesha && systemctl stop smbd')
+        said = machine.sh('migratectl cluster check one', 1)
+        for line in ('unit nfs-ganesha.service: disabled', 'unit smbd.service: enabled', 'state ganesha: /srv/one/nfs',
+                     'state samba: /srv/one/samba/private', 'fencing: enabled, without a device'):
+            expect(f'\n{line}\n' in said, f'"{line}" is among {said}')
+        expect('systemctl disable --now smbd.service' in said, f'what to do is said: {said}')
+        machine.sh('migratectl cluster check one >/one.txt 2>/dev/null', 1)
+        machine.sh('systemctl disable smbd')
+        same(machine.sh('migratectl cluster check --compare=/one.txt one 2>/dev/null', 1),
+             'unit smbd.service: here disabled, there enabled\n', 'what differs')
+        machine.sh('systemctl stop "migrate-*@*.service"')
+        text = machine.sh('migratectl cluster config --doors=nfs,smb one two')
+        for name, address in addresses.items():
+            text = text.replace('ADDRESS-' + name, address)
+            machine.sh(f'umount /srv/{name}')
+        machine.write('/groups.crm', 'property stonith-enabled=false\n' + text)
+        machine.sh('crm --force configure load update /groups.crm')
+        for name, address in addresses.items():
+            machine.sh(f'until ip addr show dev eth0 | grep -q {address}; do sleep 0.1; done', timeout=120)
+            client = nfs4.Client(address, 1, '/' + name)
+            same(client.read_all(client.walk('file')[0]), name.encode(), 'a file by NFS')
+            status, session = smb2.Connection(address).session('alice', 'secret', 'share')
+            same(status, smb2.SUCCESS, 'a session')
+            opened = session.ask(smb2.create('file', smb2.READ_DATA))
+            same(smb2.output(session.ask(smb2.read(opened.body[64:80], 0, 100))), name.encode(), 'a file by SMB')
 
 
 if __name__ == '__main__':
