@@ -3,7 +3,6 @@
 """Volumes that move between the nodes of a real cluster (Pacemaker, Corosync, fencing) with the
 resources that migratectl cluster config prints, with the old server's bytes on their way and clients
 that write."""
-import contextlib
 import functools
 import json
 import os
@@ -17,6 +16,7 @@ from xml.etree import ElementTree
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import smbd                                                             # noqa: E402
 from cluster import HUB, NETWORK, Cluster, Volume, shared_disk          # noqa: E402
+from guest_nodes import GuestCluster                                    # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, Process, layered, sh, volume, wait_for        # noqa: E402
 from servers import OLD, REPO, VOLUME, Ganesha, Migration               # noqa: E402
@@ -30,16 +30,17 @@ class Served:
     """Volumes of a cluster of two nodes, each with a client that writes by NFS to half of its files, and one
     that writes by SMB to the others.  nfs: what it writes with."""
 
-    def __init__(self, args, names, nfs, rate=RATE, files=FILES, **ganesha):
+    def __init__(self, args, names, nfs, rate=RATE, files=FILES, image=None, **ganesha):
         volume(OLD, '4G')
         smbd.install_module(Migration(args.build, '').module('migrate.so'))
-        self.volumes = [Volume(name, 100 + n, size=1 << 32, source=f'nfs://{HUB}{OLD}/{name}', bandwidth=rate)
+        self.volumes = [Volume(name, 100 + n, size=1 << 32, image=image, source=f'nfs://{HUB}{OLD}/{name}', bandwidth=rate)
                         for n, name in enumerate(names)]
         self.files = {name: self.fill(name, files, args.random) for name in names}
         migration = Migration(args.build, '')
         with open(migration.config, 'w') as out:
             out.writelines(one.section() for one in self.volumes)
-        self.cluster = Cluster(args.build, 2, migration.config)
+        GuestCluster.disk = image
+        self.cluster = (GuestCluster if image else Cluster)(args.build, 2, migration.config)
         Ganesha('old-server', OLD).start()
         for one in self.volumes:
             one.attach(migration)
@@ -50,7 +51,7 @@ class Served:
             sh('cp', nfs_door.config, '/etc/ganesha/ganesha.conf')
             sh('cp', smb_door.config, '/etc/samba/smb.conf')
         with open('/etc/fstab', 'a') as fstab:
-            fstab.writelines(f'{one.device} {one.disk} ext4 noauto 0 0\n' for one in self.volumes)
+            fstab.writelines(f'{"/dev/ubda" if image else one.device} {one.disk} ext4 noauto 0 0\n' for one in self.volumes)
         text = sh(migration.program('migratectl'), 'cluster', 'config', '--doors=nfs,smb', '--nodes=n1', *names)
         for one in self.volumes:
             text = one.resources(text)
@@ -108,13 +109,6 @@ class Served:
 
     def kill_node(self, node):
         self.cluster.nodes[node].kill()
-
-    @staticmethod
-    def fenced():
-        """The nodes that were, one after the other."""
-        with contextlib.suppress(FileNotFoundError), open(BASE + '/fenced') as fenced:
-            return fenced.read().split()
-        return []
 
     def counts_exactly(self, node, one):
         """The retriever knows how many files of a volume at which nothing happens are not whole."""
@@ -177,7 +171,7 @@ def clients_write_while_their_volume_moves(args):
 
     served.kill_node(second)
     served.moved('projects', second, 'it has left a dead node')
-    same(served.fenced(), [second], 'nodes that were fenced')
+    same(cluster.fenced, [second], 'nodes that were fenced')
     served.end()
 
 
@@ -192,10 +186,10 @@ def ways(served, name):
         cluster.alive().sh('crm_standby', '--node', node, '--delete')
 
     def node():
-        node, before = cluster.place(f'address-{name}'), len(served.fenced())
+        node, before = cluster.place(f'address-{name}'), len(cluster.fenced)
         served.kill_node(node)
         served.moved(name, node, 'it has left a dead node')
-        same(served.fenced()[before:], [node], 'nodes that were fenced')
+        same(cluster.fenced[before:], [node], 'nodes that were fenced')
         cluster.revive(node)
 
     return {'standby': standby, 'node': node,
@@ -246,6 +240,29 @@ def two_volumes_have_doors_of_their_own(args):
     cluster.alive().sh('crm_resource', '--resource', 'volume-two', '--clear')
     same(move('n1', lambda: served.kill_node('n2')), 2, 'times that an NFSv4 client had to reclaim')
     served.end()
+
+
+@case(guest=True, long=True)
+def a_shared_disk_of_two_guests(args):
+    """The node that serves it is cut off, and fenced; the other one has the volume, with all that is durable."""
+    served = Served(args, ['projects'], lambda one, *rest: Nfs4Writer(one.address, *rest), rate='100K', files=200,
+                    image=BASE + '/shared', protocols='4', grace=20)
+    cluster = served.cluster
+    first = served.moved('projects', None, 'it is up')
+    begin = time.monotonic()
+    cluster.nodes[first].cut()
+    served.moved('projects', first, 'it has left the node that is cut off')
+    print(f'clients write again after {time.monotonic() - begin:.1f} s', flush=True)
+    same(cluster.fenced, [first], 'nodes that were fenced')
+    node = cluster.alive()
+    node.sh('migratectl', 'throttle', 'projects', '0')
+    for writer in served.writers['projects']:
+        writer.end()
+        print(f'{type(writer).__name__}: {writer.done} writes, {writer.connections} connections', flush=True)
+    wait_for('everything is whole', lambda: served.status('projects').get('volume', {}).get('state') == 'whole')
+    for writer in served.writers['projects']:
+        for file, content in writer.files.items():
+            same(writer.until_it_is_done(writer.read, file, 0, SIZE), bytes(content), file)
 
 
 @case(long=True)

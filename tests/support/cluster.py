@@ -9,7 +9,9 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 from xml.etree import ElementTree
 
 import smbd
@@ -20,7 +22,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
 NETWORK = '10.88.0'
 HUB = NETWORK + '.254'                  # the run's own address
-# The first process of a node reaps orphans, and ends when it is told to.
+FENCE = 7                               # the port where nodes are ended
+# The first process of a node reaps orphans.
 NODE = r'''
 mount --rbind $BASE /mnt; mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -p $BASE /run/lock /run/ganesha /run/rpcbind /run/quickmigrate /run/resource-agents
@@ -94,6 +97,9 @@ class Node:
         with open(f'{BASE}/power-{name}', 'w') as power:
             power.write('on\n')
 
+    def alive(self):
+        return self.process.poll() is None
+
     def first(self):
         with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children') as children:
             return children.read().strip()
@@ -112,13 +118,16 @@ class Node:
 
     def kill(self):
         """Its power is cut."""
-        os.kill(int(self.first()), signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError, FileNotFoundError, ValueError):    # it is off already
+            os.kill(int(self.first()), signal.SIGKILL)
         self.process.wait(60)
 
 
 class Cluster:
     """Nodes n1, n2, ..., with the agent, the programs of a build, and the file `volumes` as their
-    configuration.  All are online."""
+    configuration.  All are online.  fenced: the names of nodes that were ended by others."""
+
+    node = Node
 
     def __init__(self, build, count, volumes):
         layered('/etc', '/usr/lib/ocf', '/usr/sbin')
@@ -128,6 +137,7 @@ class Cluster:
         os.makedirs('/usr/lib/ocf/resource.d/quickmigrate')
         shutil.copy(f'{REPO}/packaging/ocf/migrate', '/usr/lib/ocf/resource.d/quickmigrate/migrate')
         shutil.copy(f'{HERE}/fence_test', '/usr/sbin/fence_test')
+        self.fenced = []
         os.mkdir(BASE + '/bin')
         os.symlink(f'{HERE}/systemctl', BASE + '/bin/systemctl')
         os.symlink(f'{build}/ctl/migratectl', BASE + '/bin/migratectl')
@@ -145,8 +155,20 @@ class Cluster:
         self.environment = {'BASE': BASE, 'QUICKMIGRATE_BUILD': build, 'LC_ALL': 'C.UTF-8', 'HOME': '/root',
                             'PCMK_ipc_buffer': '8388608',
                             'PATH': BASE + '/bin:/usr/sbin:/usr/bin:/sbin:/bin'}
-        self.nodes = {name: Node(name, n + 1, self.environment) for n, name in enumerate(names)}
+        server = socket.create_server((HUB, FENCE))
+        threading.Thread(target=self.fence, args=(server,), daemon=True).start()
+        self.nodes = {name: self.node(name, n + 1, self.environment) for n, name in enumerate(names)}
         self.wait_for_all()
+
+    def fence(self, server):
+        """Ends the nodes that fence_test names."""
+        while True:
+            connection, _ = server.accept()
+            with connection, connection.makefile('rw') as stream:
+                name = stream.readline().strip()
+                self.nodes[name].kill()
+                self.fenced.append(name)
+                stream.write('off\n')
 
     def wait_for_all(self):
         wait_for('all nodes are online', lambda: self.online() == set(self.nodes))
@@ -155,12 +177,12 @@ class Cluster:
         """A node that was killed, and whose end is known, comes back."""
         wait_for('its interface is gone', lambda: subprocess.run(
             ['ip', 'link', 'show', name], capture_output=True).returncode)
-        self.nodes[name] = Node(name, int(name[1:]), self.environment)
+        self.nodes[name] = self.node(name, int(name[1:]), self.environment)
         self.wait_for_all()
 
     def alive(self):
-        """One of the nodes that run."""
-        return next(node for node in self.nodes.values() if node.process.poll() is None)
+        """One of the nodes that run, and can be reached."""
+        return next(node for node in self.nodes.values() if node.alive())
 
     def online(self):
         done = self.alive().run('crm_node', '--list')
@@ -188,10 +210,11 @@ class Cluster:
         return words[-1] if 'on:' in words else None
 
 
-def shared_disk(size, mkfs=(), nodes=1):
+def shared_disk(size, mkfs=(), nodes=1, image=None):
     """(device, a descriptor that keeps it), and as many times as the kernel is to take it for another
-    node's."""
-    fd = os.open('/var/tmp', os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    node's.  image: a file of it."""
+    kind = os.O_CREAT if image else os.O_TMPFILE
+    fd = os.open(image or '/var/tmp', kind | os.O_RDWR | os.O_CLOEXEC, 0o600)
     os.truncate(fd, size)
     devices = [loop_device(fd) for _ in range(nodes)]
     os.close(fd)
@@ -202,11 +225,12 @@ def shared_disk(size, mkfs=(), nodes=1):
 class Volume:
     """It has a disk and an address of its own.  settings: of its configuration."""
 
-    def __init__(self, name, number, size=1 << 30, **settings):
+    def __init__(self, name, number, size=1 << 30, image=None, **settings):
+        """image: the file that is its disk, and that nodes have as a disk of theirs."""
         self.name, self.address = name, f'{NETWORK}.{number}'
         self.disk = f'{BASE}/disks/{name}'
         self.root = self.disk + '/tree'
-        self.device, self.keeper = shared_disk(size)
+        self.device, self.keeper = shared_disk(size, image=image)
         os.makedirs(self.disk)
         self.doors = {}
         self.settings = {'root': self.root, 'report': self.disk + '/report', 'journal': self.disk + '/journal',

@@ -71,8 +71,9 @@ class Guest:
     count = 0
 
     def __init__(self, command, disks=(), shares=(), memory=1024, network=True, env=(), cpu=None,
-                 output=1):
-        """command: argv.  disks: image files, or open descriptors of some, /dev/ubda and on.
+                 output=1, shared=False):
+        """command: argv.  disks: image files, or open descriptors of some, /dev/ubda and on; shared: other
+        guests have them, too.
         shares: directories of this machine, writable at their own paths.
         output: the descriptor for its standard output."""
         Guest.count += 1
@@ -80,7 +81,7 @@ class Guest:
         self.address = None             # on the network
         self.interface = None           # ours of it
         self.inherited = [disk for disk in disks if isinstance(disk, int)]
-        self.environment = {}
+        self.environment, self.shared = {}, shared
         settings = {'shares': ' '.join(shares), 'directory_of_work': os.getcwd(), 'VM_IP': '',
                     'VM_HOST': ''}
         if network:
@@ -105,8 +106,9 @@ class Guest:
         argv = [kernel, f'mem={memory}M', 'umid=guest', f'uml_dir={self.job}', 'rootfstype=hostfs',
                 'rootflags=/', 'ro', f'init={self.job}/init', f'job={self.job}', 'con=null',
                 'con0=fd:0,fd:1', 'noreboot', 'panic=-1', 'console=tty0', 'quiet']
-        argv += [f'ubd{i}=/proc/self/fd/{disk}' if isinstance(disk, int)
-                 else f'ubd{i}={os.path.abspath(disk)}' for i, disk in enumerate(disks)]
+        kind = 'c' if self.shared else ''       # does not lock them
+        argv += [f'ubd{i}{kind}=/proc/self/fd/{disk}' if isinstance(disk, int)
+                 else f'ubd{i}{kind}={os.path.abspath(disk)}' for i, disk in enumerate(disks)]
         if self.interface:
             argv.append(f'vec0:transport=tap,ifname={self.interface},depth=128,gro=1')
         return argv
