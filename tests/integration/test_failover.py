@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import smbd                                                             # noqa: E402
 from cluster import HUB, NETWORK, Cluster, Volume, shared_disk          # noqa: E402
-from guest_nodes import GuestCluster                                    # noqa: E402
+from guest_nodes import DrbdCluster, GuestCluster                       # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, Process, layered, sh, volume, wait_for        # noqa: E402
 from servers import OLD, REPO, VOLUME, Ganesha, Migration               # noqa: E402
@@ -30,17 +30,20 @@ class Served:
     """Volumes of a cluster of two nodes, each with a client that writes by NFS to half of its files, and one
     that writes by SMB to the others.  nfs: what it writes with."""
 
-    def __init__(self, args, names, nfs, rate=RATE, files=FILES, image=None, **ganesha):
+    def __init__(self, args, names, nfs, rate=RATE, files=FILES, guests=None, **ganesha):
+        """guests: the class of the cluster, if nodes are guests."""
+        image = BASE + '/image' if guests else None
         volume(OLD, '4G')
         smbd.install_module(Migration(args.build, '').module('migrate.so'))
-        self.volumes = [Volume(name, 100 + n, size=1 << 32, image=image, source=f'nfs://{HUB}{OLD}/{name}', bandwidth=rate)
+        self.volumes = [Volume(name, 100 + n, size=1 << 32, image=image, bandwidth=rate,
+                               source=f'nfs://{HUB}{OLD}/{name}')
                         for n, name in enumerate(names)]
         self.files = {name: self.fill(name, files, args.random) for name in names}
         migration = Migration(args.build, '')
         with open(migration.config, 'w') as out:
             out.writelines(one.section() for one in self.volumes)
-        GuestCluster.disk = image
-        self.cluster = (GuestCluster if image else Cluster)(args.build, 2, migration.config)
+        self.cluster = guests(args.build, migration.config, image) if guests else Cluster(
+            args.build, 2, migration.config)
         Ganesha('old-server', OLD).start()
         for one in self.volumes:
             one.attach(migration)
@@ -51,11 +54,13 @@ class Served:
             sh('cp', nfs_door.config, '/etc/ganesha/ganesha.conf')
             sh('cp', smb_door.config, '/etc/samba/smb.conf')
         with open('/etc/fstab', 'a') as fstab:
-            fstab.writelines(f'{"/dev/ubda" if image else one.device} {one.disk} ext4 noauto 0 0\n' for one in self.volumes)
+            fstab.writelines(f'{guests.device if guests else one.device} {one.disk} ext4 noauto 0 0\n'
+                             for one in self.volumes)
         text = sh(migration.program('migratectl'), 'cluster', 'config', '--doors=nfs,smb', '--nodes=n1', *names)
         for one in self.volumes:
             text = one.resources(text)
-        self.cluster.configure(re.sub(r'interval=\d+s', 'interval=1s', text))
+        self.cluster.share()
+        self.cluster.configure(re.sub(r'interval=\d+s', 'interval=1s', text) + self.cluster.resources(names[0]))
         self.writers = {one.name: self.clients(one, nfs, args.random) for one in self.volumes}
 
     @staticmethod
@@ -101,7 +106,9 @@ class Served:
     def kill(self, name, program):
         """A process of the volume, by the number in a file of its node: another one takes its place."""
         node = self.cluster.nodes[self.cluster.place(f'address-{name}')]
-        file = {'retriever': f'/run/units/migrate-retriever@{name}.service'}.get(program, f'/run/{program}-{name}.pid')
+        file = f'/run/{program}-{name}.pid'
+        if program == 'retriever':
+            file = f'/run/units/migrate-retriever@{name}.service'
         killed = node.sh('cat', file)
         node.sh('kill', '-KILL', killed.strip())
         wait_for(f'there is another {program}', lambda: node.run('cat', file).stdout not in ('', killed))
@@ -242,11 +249,11 @@ def two_volumes_have_doors_of_their_own(args):
     served.end()
 
 
-@case(guest=True, long=True)
-def a_shared_disk_of_two_guests(args):
-    """The node that serves it is cut off, and fenced; the other one has the volume, with all that is durable."""
-    served = Served(args, ['projects'], lambda one, *rest: Nfs4Writer(one.address, *rest), rate='100K', files=200,
-                    image=BASE + '/shared', protocols='4', grace=20)
+def cut_off(args, guests):
+    """The node that serves a volume is cut off, and fenced; the other one has it, with all that is durable.  When
+    the first is back, it moves there again."""
+    served = Served(args, ['projects'], lambda one, *rest: Nfs4Writer(one.address, *rest), rate='100K', files=600,
+                    guests=guests, protocols='4', grace=20)
     cluster = served.cluster
     first = served.moved('projects', None, 'it is up')
     begin = time.monotonic()
@@ -254,8 +261,12 @@ def a_shared_disk_of_two_guests(args):
     served.moved('projects', first, 'it has left the node that is cut off')
     print(f'clients write again after {time.monotonic() - begin:.1f} s', flush=True)
     same(cluster.fenced, [first], 'nodes that were fenced')
-    node = cluster.alive()
-    node.sh('migratectl', 'throttle', 'projects', '0')
+    cluster.revive(first)
+    second = cluster.place('address-projects')
+    wait_for('the volume could be there, too', lambda: cluster.ready(first))
+    cluster.alive().sh('crm_standby', '--node', second, '--update', 'on')
+    served.moved('projects', second, 'it is where it was')
+    cluster.nodes[first].sh('migratectl', 'throttle', 'projects', '0')
     for writer in served.writers['projects']:
         writer.end()
         print(f'{type(writer).__name__}: {writer.done} writes, {writer.connections} connections', flush=True)
@@ -263,6 +274,17 @@ def a_shared_disk_of_two_guests(args):
     for writer in served.writers['projects']:
         for file, content in writer.files.items():
             same(writer.until_it_is_done(writer.read, file, 0, SIZE), bytes(content), file)
+
+
+@case(guest=True, long=True)
+def a_shared_disk_of_two_guests(args):
+    cut_off(args, GuestCluster)
+
+
+@case(guest=True, long=True)
+def two_guests_with_drbd(args):
+    """DRBD of Linux itself (8.4), which knows no quorum: fencing alone decides."""
+    cut_off(args, DrbdCluster)
 
 
 @case(long=True)

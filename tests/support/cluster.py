@@ -189,6 +189,14 @@ class Cluster:
         return {fields[1] for fields in map(str.split, done.stdout.splitlines())
                 if len(fields) == 3 and fields[2] == 'member'}
 
+    def share(self):
+        """What is on the disk is there on all nodes; before they are configured."""
+
+    @staticmethod
+    def resources(_name):
+        """What a volume of that name needs here, beside its group."""
+        return ''
+
     def configure(self, text):
         """With fencing.  text: for crm to load."""
         with open(BASE + '/configuration.crm', 'w') as out:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A cluster (cluster.py) whose nodes are guests with a kernel of their own, and one disk that all of them
-have."""
+"""A cluster (cluster.py) whose nodes are guests with a kernel of their own, and one disk that both have, or a
+copy each that DRBD keeps alike."""
+import functools
 import json
 import os
 import socket
@@ -21,23 +22,49 @@ mkdir -p /run/lock /run/ganesha /run/quickmigrate /run/resource-agents /var/log/
 mkdir -p /var/lib/nfs/ganesha /var/lib/pacemaker/{blackbox,cib,cores,pengine}
 rm -rf /var/lib/pacemaker/cib/* /var/lib/corosync/*
 cp $BASE/cib.xml /var/lib/pacemaker/cib
+cp $BASE/r0.res /etc/drbd.d 2>/dev/null && modprobe drbd
 chown -R hacluster:haclient /var/lib/pacemaker/* /var/log/pacemaker
 corosync -f -c $BASE/corosync.conf >$BASE/log/$NAME-corosync.log 2>&1 &
 PCMK_logfile=$BASE/log/$NAME-pacemaker.log pacemakerd -f >/dev/null 2>&1 &
 exec python3 $0
+'''
+DRBD = f'''resource r0 {{
+    device /dev/drbd0;
+    disk /dev/ubda;
+    meta-disk /dev/ubdb;
+    disk {{
+        fencing resource-and-stonith;
+        c-plan-ahead 0;
+        c-min-rate 0;
+        resync-rate 200M;
+    }}
+    handlers {{
+        fence-peer "/usr/lib/drbd/crm-fence-peer.sh";
+        after-resync-target "/usr/lib/drbd/crm-unfence-peer.sh";
+    }}
+    on n1 {{ address {NETWORK}.1:7789; }}
+    on n2 {{ address {NETWORK}.2:7789; }}
+}}
+'''
+DRBD_RESOURCES = '''primitive drbd ocf:linbit:drbd params drbd_resource=r0 op start timeout=240s \\
+    op stop timeout=100s op monitor interval=5s role=Promoted op monitor interval=7s role=Unpromoted
+clone drbd-both drbd meta promotable=true notify=true promoted-max=1 clone-max=2
+colocation with-drbd inf: volume-{0} drbd-both:Promoted
+order after-drbd Mandatory: drbd-both:promote volume-{0}:start
 '''
 
 
 class GuestNode(Node):
     """process: that of the guest."""
 
-    def __init__(self, name, number, environment):
+    def __init__(self, disks, name, number, environment):
         self.name, self.address = name, f'{NETWORK}.{number}'
         cpus = sorted(os.sched_getaffinity(0))
         self.guest = uml.Guest(
-            ['bash', '-c', GUEST, __file__], disks=[GuestCluster.disk], shared=True, shares=[BASE], memory=700,
+            ['bash', '-c', GUEST, __file__], disks=disks(name), shared=True, shares=[BASE], memory=700,
             cpu=cpus[number % len(cpus)],
-            env={**environment, 'NAME': name, 'ADDRESS': self.address, 'PYTHONPATH': HERE})
+            env={**environment, 'PCMK_ipc_buffer': '1048576',      # each connection has its own, in memory
+                 'NAME': name, 'ADDRESS': self.address, 'PYTHONPATH': HERE})
         self.process = self.guest.process
         sh('ip', 'addr', 'flush', 'dev', self.guest.interface)
         sh('ip', 'link', 'set', self.guest.interface, 'master', 'nodes')
@@ -69,10 +96,57 @@ class GuestNode(Node):
 
 
 class GuestCluster(Cluster):
-    """disk: the file that is /dev/ubda of all nodes; set before."""
+    """device: what has the volume there."""
 
-    node = GuestNode
-    disk = None
+    device = '/dev/ubda'
+
+    def __init__(self, build, volumes, image):
+        """image: the file that is the disk."""
+        self.image = image
+        self.node = functools.partial(GuestNode, self.disks)
+        super().__init__(build, 2, volumes)
+
+    def disks(self, _):
+        return [self.image]
+
+    def ready(self, name):
+        """What is on that node's disk is what was written last."""
+        return True
+
+
+class DrbdCluster(GuestCluster):
+    """The image is that of n1; that of n2 is made by share()."""
+
+    device = '/dev/drbd0'
+
+    def __init__(self, *args):
+        with open(BASE + '/r0.res', 'w') as out:
+            out.write(DRBD)
+        super().__init__(*args)
+
+    def disks(self, name):
+        """With one for what DRBD notes."""
+        files = [self.image + name * (name != 'n1'), f'{self.image}-notes-{name}']
+        for file, size in zip(files, (os.path.getsize(self.image), 8 << 20)):
+            with open(file, 'ab') as out:
+                out.truncate(size)
+        return files
+
+    def share(self):
+        """Both have the same, and know it."""
+        sh('dd', 'if=' + self.image, f'of={self.image}n2', 'bs=1M', 'conv=notrunc,sparse')
+        for node in self.nodes.values():
+            node.sh('bash', '-c', 'drbdadm create-md --force r0 </dev/null && drbdadm up r0')
+        for node in self.nodes.values():
+            wait_for('DRBD has connected', lambda: node.run('drbdadm', 'cstate', 'r0').stdout == 'Connected\n')
+        self.nodes['n1'].sh('drbdadm', '--', '--clear-bitmap', 'new-current-uuid', 'r0')
+
+    def ready(self, name):
+        return self.nodes[name].run('drbdadm', 'dstate', 'r0').stdout == 'UpToDate/UpToDate\n'
+
+    @staticmethod
+    def resources(name):
+        return DRBD_RESOURCES.format(name)
 
 
 def serve():
