@@ -446,6 +446,41 @@ void migrate_aliases_free(struct migrate_alias *list, size_t n);
 /* Writes all of them.  path must not have control characters.  0, or -1 with errno set. */
 int migrate_aliases_print(FILE *file, const struct migrate_alias *list, size_t n);
 
+/*
+ * All objects that came from the old server: what clients call them, and what they are here
+ * (`takeover = all`).  A file that the retriever adds to, and that doors read at the same time,
+ * also when there is no retriever any more.  Of its aliases path is NULL and fsid 0.
+ */
+struct migrate_old_index;
+
+/* To read.  0; -EBADMSG: it is none; -ENOMEM; or -errno of open(2).  Blocks on the disk. */
+int migrate_old_index_open(const char *file, struct migrate_old_index **out);
+/*
+ * To add to, by one process at a time; made where there is none, for about so many objects.  What
+ * was added before a power cut and not synced may be gone.  0, or -errno.  Blocks on the disk;
+ * after a power cut for as long as it takes to read the file.
+ */
+int migrate_old_index_create(const char *file, uint64_t objects, struct migrate_old_index **out);
+void migrate_old_index_close(struct migrate_old_index *index); /* NULL: nothing */
+
+/* inode: its number here.  0 also where it is known already; -ENOSPC ...  Any thread. */
+int migrate_old_index_add(struct migrate_old_index *index, uint64_t inode,
+			  const struct migrate_alias *alias);
+/* Makes durable what was added.  0 or -errno.  Any thread. */
+int migrate_old_index_sync(struct migrate_old_index *index);
+
+/* Whether every object of the old server was added: then other handles of it mean nothing. */
+void migrate_old_index_set_complete(struct migrate_old_index *index, bool complete);
+bool migrate_old_index_is_complete(const struct migrate_old_index *index);
+
+/* By the old server's handle, or by the inode's number, of which the last that was added is found:
+ * it may be one that had the number before.  False: not known, or not to be read.  Any thread;
+ * blocks for the page cache. */
+bool migrate_old_index_find(const struct migrate_old_index *index, const void *old, size_t len,
+			    struct migrate_alias *alias);
+bool migrate_old_index_find_inode(const struct migrate_old_index *index, uint64_t inode,
+				  struct migrate_alias *alias);
+
 /* ---- deadlines: CLOCK_MONOTONIC -------------------------------------------------------------- */
 
 struct timespec migrate_in_ms(unsigned ms);	/* from now */

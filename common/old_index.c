@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * The index of old handles: a header, two tables of chains, and after them one entry behind the
+ * other, which are never changed or moved.  Each is in a chain by its old handle and in one by its
+ * inode's number; a chain goes from the last entry to the first, so that it ends whatever is
+ * damaged.  Tables and header are mapped; entries are read and written by pread() and pwrite().
+ *
+ * An entry is whole before a chain leads to it.  Where a power cut may have lost pages the chains
+ * are made anew from the entries, up to the first that does not make sense.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "crc32c.h"
+#include "migrate.h"
+#include "record.h"
+
+#define MAGIC	 "QMOLDH1\n"
+#define BITS_MIN 12
+#define BITS_MAX 24 /* 256 MiB of tables */
+#define PER_HEAD 4  /* objects, if there are as many as was said */
+#define HEAD_LEN 4096
+
+enum chain { BY_OLD, BY_INODE, CHAINS };
+
+struct header {
+	char magic[8];
+	uint32_t bits; /* of the number of a table's chains */
+	_Atomic uint32_t complete;
+	uint8_t epoch[MIGRATE_EPOCH_LEN]; /* of the mount that it was written on */
+	uint64_t end, last;		  /* where the next entry comes, and where the last is */
+};
+
+struct entry {
+	uint64_t next[CHAINS]; /* where the one before is, 0: none */
+	uint32_t crc;	       /* of all that follows */
+	int32_t type;
+	uint64_t fileid, inode;
+	uint8_t old_len, len;
+	uint8_t bytes[MIGRATE_OLD_HANDLE_MAX + MIGRATE_NEW_HANDLE_MAX]; /* the old one first */
+};
+
+struct migrate_old_index {
+	int fd;
+	struct header *header; /* mapped, with the tables */
+	size_t mapped;
+	_Atomic uint64_t *heads[CHAINS];
+	pthread_mutex_t lock; /* adding */
+	bool dirty;	      /* lock */
+};
+
+static size_t entry_len(const struct entry *entry)
+{
+	return (offsetof(struct entry, bytes) + entry->old_len + entry->len + 7) & ~(size_t)7;
+}
+
+static uint32_t entry_crc(const struct entry *entry)
+{
+	const size_t from = offsetof(struct entry, type);
+
+	return migrate_crc32c((const char *)entry + from, entry_len(entry) - from);
+}
+
+static _Atomic uint64_t *head(const struct migrate_old_index *index, enum chain chain,
+			      uint32_t hash)
+{
+	return &index->heads[chain][hash >> (32 - index->header->bits)];
+}
+
+static _Atomic uint64_t *head_of_old(const struct migrate_old_index *index, const void *old,
+				     size_t len)
+{
+	return head(index, BY_OLD, migrate_crc32c(old, len));
+}
+
+static _Atomic uint64_t *head_of_inode(const struct migrate_old_index *index, uint64_t inode)
+{
+	return head(index, BY_INODE, migrate_crc32c(&inode, sizeof(inode)));
+}
+
+/* False: there is none that makes sense. */
+static bool read_entry(const struct migrate_old_index *index, uint64_t at, struct entry *entry)
+{
+	ssize_t got;
+
+	memset(entry, 0, sizeof(*entry));
+	got = pread(index->fd, entry, sizeof(*entry), (off_t)at);
+	return at >= index->mapped && got >= (ssize_t)offsetof(struct entry, bytes) &&
+	       entry->old_len > 0 && entry->old_len <= MIGRATE_OLD_HANDLE_MAX && entry->len > 0 &&
+	       entry->len <= MIGRATE_NEW_HANDLE_MAX && got >= (ssize_t)entry_len(entry) &&
+	       entry->crc == entry_crc(entry);
+}
+
+static void take(const struct entry *entry, struct migrate_alias *alias)
+{
+	memset(alias, 0, sizeof(*alias));
+	alias->old_len = entry->old_len;
+	alias->len = entry->len;
+	memcpy(alias->old, entry->bytes, entry->old_len);
+	memcpy(alias->handle, entry->bytes + entry->old_len, entry->len);
+	alias->type = entry->type;
+	alias->fileid = entry->fileid;
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+bool migrate_old_index_find(const struct migrate_old_index *index, const void *old, size_t len,
+			    struct migrate_alias *alias)
+{
+	uint64_t at = atomic_load(head_of_old(index, old, len));
+	struct entry entry;
+
+	while (at && read_entry(index, at, &entry)) {
+		if (entry.old_len == len && !memcmp(entry.bytes, old, len)) {
+			take(&entry, alias);
+			return true;
+		}
+		at = entry.next[BY_OLD] < at ? entry.next[BY_OLD] : 0;
+	}
+	return false;
+}
+
+bool migrate_old_index_find_inode(const struct migrate_old_index *index, uint64_t inode,
+				  struct migrate_alias *alias)
+{
+	uint64_t at = atomic_load(head_of_inode(index, inode));
+	struct entry entry;
+
+	while (at && read_entry(index, at, &entry)) {
+		if (entry.inode == inode) {
+			take(&entry, alias);
+			return true;
+		}
+		at = entry.next[BY_INODE] < at ? entry.next[BY_INODE] : 0;
+	}
+	return false;
+}
+
+void migrate_old_index_set_complete(struct migrate_old_index *index, bool complete)
+{
+	atomic_store(&index->header->complete, complete);
+}
+
+bool migrate_old_index_is_complete(const struct migrate_old_index *index)
+{
+	return atomic_load(&index->header->complete);
+}
+
+/* ---- adding ---------------------------------------------------------------------------------- */
+
+/* Both chains lead to it. */
+static void link_entry(struct migrate_old_index *index, const struct entry *entry, uint64_t at)
+{
+	atomic_store(head_of_old(index, entry->bytes, entry->old_len), at);
+	atomic_store(head_of_inode(index, entry->inode), at);
+}
+
+/* lock */
+static int append(struct migrate_old_index *index, struct entry *entry)
+{
+	struct header *header = index->header;
+	const uint64_t at = header->end;
+	const size_t len = entry_len(entry);
+	ssize_t written;
+
+	entry->next[BY_OLD] = atomic_load(head_of_old(index, entry->bytes, entry->old_len));
+	entry->next[BY_INODE] = atomic_load(head_of_inode(index, entry->inode));
+	entry->crc = entry_crc(entry);
+	written = pwrite(index->fd, entry, len, (off_t)at);
+	if (written != (ssize_t)len)
+		return written < 0 ? -errno : -ENOSPC;
+	/* In this order: an adder that is killed here has added nothing, or left a last entry that
+	 * chains may not lead to. */
+	header->end = at + len;
+	atomic_signal_fence(memory_order_seq_cst);
+	header->last = at;
+	atomic_signal_fence(memory_order_seq_cst);
+	link_entry(index, entry, at);
+	index->dirty = true;
+	return 0;
+}
+
+static bool is_known(const struct migrate_old_index *index, uint64_t inode,
+		     const struct migrate_alias *alias)
+{
+	struct migrate_alias old, here;
+
+	return migrate_old_index_find(index, alias->old, alias->old_len, &old) &&
+	       old.len == alias->len && !memcmp(old.handle, alias->handle, alias->len) &&
+	       migrate_old_index_find_inode(index, inode, &here) &&
+	       here.old_len == alias->old_len && !memcmp(here.old, alias->old, alias->old_len);
+}
+
+int migrate_old_index_add(struct migrate_old_index *index, uint64_t inode,
+			  const struct migrate_alias *alias)
+{
+	struct entry entry;
+	int result = 0;
+
+	if (!alias->old_len || alias->old_len > MIGRATE_OLD_HANDLE_MAX || !alias->len ||
+	    alias->len > MIGRATE_NEW_HANDLE_MAX)
+		return -EINVAL;
+	memset(&entry, 0, sizeof(entry));
+	entry.type = alias->type;
+	entry.fileid = alias->fileid;
+	entry.inode = inode;
+	entry.old_len = alias->old_len;
+	entry.len = alias->len;
+	memcpy(entry.bytes, alias->old, alias->old_len);
+	memcpy(entry.bytes + alias->old_len, alias->handle, alias->len);
+	pthread_mutex_lock(&index->lock);
+	if (!is_known(index, inode, alias))
+		result = append(index, &entry);
+	pthread_mutex_unlock(&index->lock);
+	return result;
+}
+
+int migrate_old_index_sync(struct migrate_old_index *index)
+{
+	bool dirty;
+
+	pthread_mutex_lock(&index->lock);
+	dirty = index->dirty;
+	index->dirty = false;
+	pthread_mutex_unlock(&index->lock);
+	if (!dirty || fdatasync(index->fd) == 0)
+		return 0;
+	pthread_mutex_lock(&index->lock);
+	index->dirty = true;
+	pthread_mutex_unlock(&index->lock);
+	return -errno;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static size_t tables_len(uint32_t bits)
+{
+	return CHAINS * (sizeof(uint64_t) << bits);
+}
+
+static int map(struct migrate_old_index *index, bool write)
+{
+	struct header head;
+	struct stat st;
+	void *mapped;
+	ssize_t got = pread(index->fd, &head, sizeof(head), 0);
+
+	if (got < 0 || fstat(index->fd, &st) < 0)
+		return -errno;
+	if (got != sizeof(head) || memcmp(head.magic, MAGIC, sizeof(head.magic)) != 0 ||
+	    head.bits < BITS_MIN || head.bits > BITS_MAX ||
+	    (uint64_t)st.st_size < HEAD_LEN + tables_len(head.bits))
+		return -EBADMSG;
+	index->mapped = HEAD_LEN + tables_len(head.bits);
+	mapped = mmap(NULL, index->mapped, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+		      index->fd, 0);
+	if (mapped == MAP_FAILED)
+		return -errno;
+	index->header = mapped;
+	for (unsigned i = 0; i < CHAINS; i++)
+		index->heads[i] = (_Atomic uint64_t *)(void *)((char *)mapped + HEAD_LEN) +
+				  ((size_t)i << head.bits);
+	return 0;
+}
+
+/* An empty one: all of it has its blocks, so that no page of it is missing later. */
+static int make(int fd, uint64_t objects)
+{
+	struct header head = {.magic = MAGIC, .bits = BITS_MIN};
+	int result;
+
+	while (head.bits < BITS_MAX && ((uint64_t)PER_HEAD << head.bits) < objects)
+		head.bits++;
+	head.end = HEAD_LEN + tables_len(head.bits);
+	result = -posix_fallocate(fd, 0, (off_t)head.end);
+	migrate_mount_epoch(fd, head.epoch);
+	if (!result && pwrite(fd, &head, sizeof(head), 0) != sizeof(head))
+		result = -EIO;
+	return result;
+}
+
+/* The chains, from the entries. */
+static int mend(struct migrate_old_index *index)
+{
+	struct header *header = index->header;
+	struct entry entry;
+	uint64_t at = index->mapped;
+
+	migrate_old_index_set_complete(index, false);
+	memset(index->heads[0], 0, tables_len(header->bits));
+	for (header->end = at; read_entry(index, at, &entry); at = header->end) {
+		int result = append(index, &entry);
+
+		if (result < 0)
+			return result;
+	}
+	return 0;
+}
+
+static int adopt(struct migrate_old_index *index)
+{
+	uint8_t epoch[MIGRATE_EPOCH_LEN];
+	struct entry last;
+	int result = 0;
+
+	migrate_mount_epoch(index->fd, epoch);
+	if (memcmp(epoch, index->header->epoch, sizeof(epoch)) != 0)
+		result = mend(index);
+	else if (index->header->last && read_entry(index, index->header->last, &last))
+		link_entry(index, &last, index->header->last);
+	if (result == 0)
+		memcpy(index->header->epoch, epoch, sizeof(epoch));
+	return result;
+}
+
+static int open_index(const char *file, int flags, uint64_t objects, struct migrate_old_index **out)
+{
+	struct migrate_old_index *index = calloc(1, sizeof(*index));
+	const bool write = flags & O_CREAT;
+	struct stat st;
+	int result = 0;
+
+	*out = NULL;
+	if (!index)
+		return -ENOMEM;
+	pthread_mutex_init(&index->lock, NULL);
+	index->fd = open(file, flags | O_CLOEXEC, 0600);
+	if (index->fd < 0 || fstat(index->fd, &st) < 0)
+		result = -errno;
+	else if (write && st.st_size < HEAD_LEN)
+		result = make(index->fd, objects);
+	if (result == 0)
+		result = map(index, write);
+	if (result == 0 && write)
+		result = adopt(index);
+	if (result == 0)
+		*out = index;
+	else
+		migrate_old_index_close(index);
+	return result;
+}
+
+int migrate_old_index_open(const char *file, struct migrate_old_index **out)
+{
+	return open_index(file, O_RDONLY, 0, out);
+}
+
+int migrate_old_index_create(const char *file, uint64_t objects, struct migrate_old_index **out)
+{
+	return open_index(file, O_RDWR | O_CREAT, objects, out);
+}
+
+void migrate_old_index_close(struct migrate_old_index *index)
+{
+	if (!index)
+		return;
+	if (index->header)
+		munmap(index->header, index->mapped);
+	if (index->fd >= 0)
+		close(index->fd);
+	pthread_mutex_destroy(&index->lock);
+	free(index);
+}
