@@ -8,6 +8,7 @@
  * so a file is read whole or refused.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,22 @@
 
 #define FIRST_LINE "quickmigrate old handles 1\n"
 #define HEX_DIGITS "0123456789abcdef"
+
+int migrate_alias_bind(int dir_fd, const char *name, struct migrate_alias *alias)
+{
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + MIGRATE_NEW_HANDLE_MAX];
+	} u = {.handle.handle_bytes = MIGRATE_NEW_HANDLE_MAX};
+	int mount;
+
+	if (name_to_handle_at(dir_fd, name, &u.handle, &mount, AT_EMPTY_PATH) < 0)
+		return -errno;
+	alias->type = u.handle.handle_type;
+	alias->len = (uint8_t)u.handle.handle_bytes;
+	memcpy(alias->handle, u.handle.f_handle, u.handle.handle_bytes);
+	return 0;
+}
 
 static int digit(char c)
 {

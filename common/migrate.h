@@ -436,6 +436,10 @@ struct migrate_alias {
 	char *path;	       /* below the source's root, "." for that itself: for messages */
 };
 
+/* What dir_fd has there (with "" itself) is what the alias leads to from now on.  0 or -errno of
+ * name_to_handle_at(2). */
+int migrate_alias_bind(int dir_fd, const char *name, struct migrate_alias *alias);
+
 /*
  * Reads what `migratectl takeover` has written: 0 and *list, of *n aliases with different old
  * handles, for migrate_aliases_free(); -EBADMSG: something in it makes no sense; -ENOMEM; or -errno

@@ -171,22 +171,6 @@ static int open_directory(struct making *making, const char *path)
 	return fd;
 }
 
-static int bind(int fd, struct migrate_alias *alias)
-{
-	union {
-		struct file_handle handle;
-		char room[sizeof(struct file_handle) + MIGRATE_NEW_HANDLE_MAX];
-	} u = {.handle.handle_bytes = MIGRATE_NEW_HANDLE_MAX};
-	int mount;
-
-	if (name_to_handle_at(fd, "", &u.handle, &mount, AT_EMPTY_PATH) < 0)
-		return -errno;
-	alias->type = u.handle.handle_type;
-	alias->len = (uint8_t)u.handle.handle_bytes;
-	memcpy(alias->handle, u.handle.f_handle, u.handle.handle_bytes);
-	return 0;
-}
-
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /* In place of what the file had of that handle. */
@@ -218,7 +202,7 @@ static void add_handle(struct making *making, const struct mounts_handle *handle
 		return;
 	}
 	fd = open_directory(making, path);
-	result = fd < 0 ? fd : bind(fd, &alias);
+	result = fd < 0 ? fd : migrate_alias_bind(fd, "", &alias);
 	if (fd >= 0)
 		close(fd);
 	if (result < 0) {

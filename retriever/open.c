@@ -12,6 +12,7 @@
 #include "volume/jobs.h"
 #include "volume/links.h"
 #include "volume/object.h"
+#include "volume/old_handles.h"
 #include "volume/orders.h"
 #include "volume/private.h"
 #include "volume/rates.h"
@@ -104,6 +105,8 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	if (!retriever->templates)
 		goto fail;
 	counters_load(retriever);
+	if (!old_handles_open(retriever, error))
+		goto fail;
 	history_load(retriever);
 	retriever->errors = errors_new(retriever->private_fd);
 	retriever->report = report_new(retriever->private_fd);
@@ -159,6 +162,7 @@ void retriever_close(struct retriever *retriever)
 	errors_free(retriever->errors);
 	report_free(retriever->report);
 	templates_free(retriever->templates);
+	old_handles_close(retriever);
 	source_object_clear(&retriever->source_root);
 	private_close(retriever);
 	g_mutex_clear(&retriever->source_lock);

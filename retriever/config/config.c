@@ -128,7 +128,8 @@ static const char *const orders[] = {
 	[CRAWL_NAMESPACE_FIRST] = "namespace-first", [CRAWL_DEPTH_FIRST] = "depth-first"};
 static const char *const guards[] = {
 	[GUARD_YES] = "yes", [GUARD_NO] = "no", [GUARD_STRICT] = "strict"};
-static const char *const takeovers[] = {[TAKEOVER_NONE] = "none", [TAKEOVER_MOUNTS] = "mounts"};
+static const char *const takeovers[] = {
+	[TAKEOVER_NONE] = "none", [TAKEOVER_MOUNTS] = "mounts", [TAKEOVER_ALL] = "all"};
 static const char *const smb_modes[] = {
 	[SMB_MODES_OPEN] = "open", [SMB_MODES_DESCRIPTOR] = "descriptor"};
 static const char *const acl_modes[] = {
@@ -233,6 +234,22 @@ static gboolean parse_number(const struct key *key, unsigned *field, const struc
 				    key->min, key->max, key->fallback);
 	*field = (unsigned)value;
 	return TRUE;
+}
+
+/* The old server's handles are those of one version of the protocol. */
+static gboolean check_takeover(const char *file, const char *group,
+			       const struct volume_config *config, GError **error)
+{
+	const struct config_place at = {file, group, "takeover", "all"};
+	struct nfs_url url;
+	gboolean ok = config->takeover != TAKEOVER_ALL ||
+		      (nfs_url_parse(config->source, &url, NULL) && url.only_v3);
+
+	if (config->takeover == TAKEOVER_ALL)
+		nfs_url_clear(&url);
+	return ok || config_wrong(error, &at,
+				  "the source must be read by NFS version 3, as clients do: put "
+				  "version=3 into its URL (nfs://host/path?version=3)");
 }
 
 static const struct key *find_key(const char *name)
@@ -380,7 +397,8 @@ static gboolean parse_volume(const char *file, GKeyFile *parsed, const char *gro
 		config->takeover_file = g_strdup_printf(REPORT_DIR "/%s.takeover", config->name);
 	if (!config->journal)
 		config->journal = g_strdup_printf(REPORT_DIR "/%s.journal", config->name);
-	return config_find_server(file, parsed, config, error) &&
+	return check_takeover(file, group, config, error) &&
+	       config_find_server(file, parsed, config, error) &&
 	       config_check_smb(config, file, group, error) &&
 	       check_overlaps(file, parsed, group, config, error);
 }

@@ -13,7 +13,7 @@ enum stub_attributes { STUB_EAGER, STUB_LAZY };
 enum acl_mode { ACL_MODE_POSIX, ACL_MODE_NT, ACL_MODE_KEEP };
 enum smb_modes { SMB_MODES_UNSET, SMB_MODES_OPEN, SMB_MODES_DESCRIPTOR };
 /* Which handles of the old server are still answered: migratectl takeover. */
-enum takeover { TAKEOVER_NONE, TAKEOVER_MOUNTS };
+enum takeover { TAKEOVER_NONE, TAKEOVER_MOUNTS, TAKEOVER_ALL };
 enum guard_kind { GUARD_YES, GUARD_NO, GUARD_STRICT };
 enum crawl_order { CRAWL_NAMESPACE_FIRST, CRAWL_DEPTH_FIRST };
 
@@ -68,7 +68,7 @@ struct volume_config {
 	enum guard_kind guard;	/* guard = yes (default) | no | strict */
 	char **guard_refuse;	/* guard-refuse = NAME ..., or NULL */
 	unsigned guard_wait;	/* guard-wait = 1..3600 seconds, default 60 */
-	enum takeover takeover; /* takeover = none (default) | mounts */
+	enum takeover takeover; /* takeover = none (default) | mounts | all */
 	/* takeover-directories = PATH ... on the old server, at or below the source's, or NULL */
 	char **takeover_directories;
 	char *takeover_file; /* takeover-file = absolute path, default REPORT_DIR/NAME.takeover */

@@ -63,6 +63,7 @@ struct source_entry {
 	char *name; /* in the batch's memory */
 	bool has_attr, has_handle;
 	struct source_attr attr; /* attr.fileid is always valid */
+	uint64_t cookie;	 /* of NFS version 3, else 0: where a listing goes on after it */
 	uint8_t handle_len;
 	uint8_t handle[MIGRATE_HANDLE_MAX];
 };

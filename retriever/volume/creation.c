@@ -9,6 +9,7 @@
 
 #include "copied.h"
 #include "links.h"
+#include "old_handles.h"
 #include "prior.h"
 #include "sparse.h"
 #include "taking.h"
@@ -72,9 +73,10 @@ static int make_file(struct making *m, struct migrate_record *rec)
 	return ret;
 }
 
-static int link_fd(int fd, int dir_fd, const char *name)
+static int link_fd(const struct making *m, int fd)
 {
-	if (linkat(fd, "", dir_fd, name, AT_EMPTY_PATH) == 0)
+	old_handles_add(m->retriever, m->entry, fd, "");
+	if (linkat(fd, "", m->dir_fd, m->as, AT_EMPTY_PATH) == 0)
 		return 0;
 	return errno == EEXIST ? STUB_THERE : -errno;
 }
@@ -98,7 +100,7 @@ static int link_brought(struct making *m, int fd, struct migrate_record *rec)
 		ret = migrate_extents_add_all(&file_of(object)->zeros, &m->zeros);
 	g_mutex_unlock(&object->lock);
 	if (!ret)
-		ret = link_fd(object->fd, m->dir_fd, m->as);
+		ret = link_fd(m, object->fd);
 	if (!ret) {
 		COUNT_ADD(m->retriever, bytes_fetched, size);
 		m->parent->brought(object, size);
@@ -109,7 +111,7 @@ static int link_brought(struct making *m, int fd, struct migrate_record *rec)
 
 static int link_stub(struct making *m, int fd)
 {
-	int ret = link_fd(fd, m->dir_fd, m->as);
+	int ret = link_fd(m, fd);
 
 	close(fd);
 	return ret;
@@ -188,6 +190,7 @@ static int name_staged(const struct making *m, const char *name)
 	GMutex *lock = taken ? prior_lock(m->retriever->prior, m->as) : NULL;
 	int ret = 0;
 
+	old_handles_add(m->retriever, m->entry, m->retriever->staging_fd, name);
 	if (lock)
 		g_mutex_lock(lock);
 	if (renameat2(m->retriever->staging_fd, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)

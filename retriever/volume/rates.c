@@ -10,6 +10,7 @@
 #include "history.h"
 #include "report.h"
 #include "jobs.h"
+#include "old_handles.h"
 #include "orders.h"
 #include "saved_counters.h"
 #include "source/cap.h"
@@ -50,6 +51,7 @@ static void save(void *arg)
 	orders_save(rates->retriever);
 	errors_save(rates->retriever->errors);
 	report_sync(rates->retriever->report);
+	old_handles_save(rates->retriever);
 	g_atomic_int_set(&rates->saving, 0);
 }
 

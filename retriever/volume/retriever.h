@@ -91,6 +91,8 @@ struct retriever {
 	gint staging_serial; /* atomic: the last name in .migrate/staging/ */
 	gint sorted;	     /* atomic: entries that wait (sorted.h) */
 	GMutex dummy_lock;   /* replacing dummies (dummy.h); a leaf but for the file system */
+	struct migrate_old_index *old_index; /* old_handles.h; NULL: not kept */
+	gint old_handle_lost;		     /* atomic: the log says so */
 	struct places *places;
 	struct listings *listings;
 	struct proving *proving;

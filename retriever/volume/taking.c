@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "copied.h"
+#include "old_handles.h"
 #include "prior.h"
 
 /* Nobody can see it while its attributes are set. */
@@ -69,6 +70,8 @@ static int take(struct making *m, int found, int fd)
 	if (found == COPIED_ALIKE && making_lacks_attributes(m))
 		return STUB_ASK_BARE;
 	ret = found == COPIED_ALIKE ? set_prior_attributes(m, fd) : 0;
+	if (!ret)
+		old_handles_add(m->retriever, m->entry, m->parent->prior_fd, m->entry->name);
 	if (!ret)
 		ret = prior_take(m->parent->prior_fd, m->entry->name, fd, m->dir_fd, m->as);
 	if (!ret)

@@ -12,6 +12,7 @@
 
 #include "brought.h"
 #include "copied.h"
+#include "old_handles.h"
 #include "prior.h"
 #include "seen.h"
 
@@ -95,6 +96,16 @@ static bool all_same(int dir_fd, const struct backend_batch *listing)
 
 /* ---- taking ---- */
 
+static void add_old_handles(const struct making *m, int dir_fd)
+{
+	const struct backend_batch *listing = m->parent->listing;
+
+	old_handles_add(m->retriever, m->entry, dir_fd, "");
+	for (guint i = 0; i < listing->entries->len; i++)
+		old_handles_add(m->retriever, entry_of(listing, i), dir_fd,
+				entry_of(listing, i)->name);
+}
+
 static int unmark_all(int dir_fd, const struct backend_batch *listing)
 {
 	int ret = 0;
@@ -155,6 +166,8 @@ static int move(struct making *m, int fd)
 	ret = unmark_all(fd, listing);
 	if (!ret)
 		ret = prepare(m, fd);
+	if (!ret)
+		add_old_handles(m, fd);
 	if (!ret &&
 	    renameat2(m->parent->prior_fd, m->entry->name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
 		ret = -errno;

@@ -28,6 +28,7 @@
 #include "volume/attributes.h"
 #include "directory_state.h"
 #include "volume/dummy.h"
+#include "volume/old_handles.h"
 #include "volume/turns.h"
 #include "durability.h"
 #include "source/gate.h"
@@ -528,6 +529,13 @@ static bool is_only_summed(const struct run *run, const struct source_entry *ent
 	       !(entry->has_attr && (S_ISDIR(entry->attr.mode) || entry->attr.nlink > 1));
 }
 
+/* Whether the listing says all that has to be known of it. */
+static bool is_told(const struct run *run, const struct source_entry *entry)
+{
+	return entry->has_attr &&
+	       (entry->handle_len || !old_handles_are_wanted(run->object->retriever));
+}
+
 static void make_listed(struct page *page, const struct stub_parent *parent,
 			const struct source_entry *entry)
 {
@@ -544,7 +552,7 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 			failed_names_add(&run->failed_names, entry->name, -EEXIST,
 					 "this name is reserved at the volume's root: rename it "
 					 "there, then retry; or give it up: migratectl skip");
-	} else if (!run->names_only && !entry->has_attr)
+	} else if (!run->names_only && !is_told(run, entry))
 		ask_lookup(question_new(page, entry));
 	else if (!run->names_only && S_ISLNK(entry->attr.mode) &&
 		 !stub_is_known(run->object->retriever, parent, entry))

@@ -57,6 +57,7 @@ struct core {
 	struct backend *fault;
 	struct backend *(*wrap)(struct core *core, struct backend *inner); /* below it, or NULL */
 	char *map_users, *map_groups;
+	enum takeover takeover;
 	bool prefills; /* fills directories that were looked at, when no demand waits for a while */
 	GThread *loop;
 	pid_t child;
@@ -179,6 +180,8 @@ static inline struct volume_config *core_config(struct core *core)
 	config->source = g_strconcat("file://", core->source, NULL);
 	config->socket = g_strdup(core->socket);
 	config->report = g_strconcat(core->dir, "/kept/report", NULL);
+	config->takeover = core->takeover;
+	config->takeover_file = g_strconcat(core->dir, "/kept/takeover", NULL);
 	config->connections = 1;
 	config->demand_connections = 1;
 	config->hold_ms = 500;

@@ -264,6 +264,7 @@ static uint64_t decode_entry(const struct nfs_view *view, struct backend_request
 	}
 	if (!entry.has_attr)
 		entry.attr = (struct source_attr){.fileid = fileid};
+	entry.cookie = cookie;
 	if (!in->bad)
 		nfs_add_entry(req, name, len, &entry);
 	return cookie;

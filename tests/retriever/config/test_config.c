@@ -196,7 +196,8 @@ START_TEST(wrong_values)
 	refused(MINIMAL "map-groups=1:9 5:9", "map-groups", "1 and 5 of the old server");
 	refused(MINIMAL "report=x", "report = x", "remove the line");
 	refused(MINIMAL "journal=x", "journal = x", "remove the line");
-	refused(MINIMAL "takeover=all", "takeover = all", "none");
+	refused(MINIMAL "takeover=some", "takeover = some", "none");
+	refused(MINIMAL "takeover=all", "takeover = all", "version=3");
 	refused(MINIMAL "takeover-file=/x/", "takeover-file = /x/", "remove the line");
 	refused(MINIMAL "takeover-directories=/a b", "b is not an absolute path", "mount them");
 	refused(MINIMAL "report=/tmp/", "report = /tmp/", "remove the line");

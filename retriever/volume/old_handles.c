@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "old_handles.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "state.h"
+
+static int add(struct retriever *retriever, const uint8_t *handle, uint8_t len, uint64_t fileid,
+	       int dir_fd, const char *name)
+{
+	struct migrate_alias alias = {.old_len = len, .fileid = fileid};
+	struct stat st;
+	int result = migrate_alias_bind(dir_fd, name, &alias);
+
+	if (result)
+		return result;
+	if (fstatat(dir_fd, name, &st, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (len == 0 || len > sizeof(alias.old))
+		return -EINVAL;
+	memcpy(alias.old, handle, len);
+	return migrate_old_index_add(retriever->old_index, st.st_ino, &alias);
+}
+
+bool old_handles_are_wanted(const struct retriever *retriever)
+{
+	return retriever->old_index != NULL;
+}
+
+/* The first is told; there may be as many as objects. */
+static void failed(struct retriever *retriever, const char *name, int err)
+{
+	if (g_atomic_int_compare_and_exchange(&retriever->old_handle_lost, 0, 1))
+		g_warning("%s: %s.all: the old handle of %s is lost: %s; make room there: clients "
+			  "that hold such objects open meet ESTALE (said once)",
+			  retriever->config->name, retriever->config->takeover_file, name,
+			  g_strerror(err));
+}
+
+void old_handles_add(struct retriever *retriever, const struct source_entry *entry, int dir_fd,
+		     const char *name)
+{
+	int result;
+
+	if (!retriever->old_index)
+		return;
+	result = add(retriever, entry->handle, entry->handle_len, entry->attr.fileid, dir_fd, name);
+	if (result)
+		failed(retriever, entry->name, -result);
+}
+
+void old_handles_save(struct retriever *retriever)
+{
+	enum volume_state state;
+	int result;
+
+	if (!retriever->old_index)
+		return;
+	result = migrate_old_index_sync(retriever->old_index);
+	if (result)
+		failed(retriever, "what was made last", -result);
+	state = volume_state(retriever);
+	migrate_old_index_set_complete(retriever->old_index,
+				       state == VOLUME_WHOLE || state == VOLUME_FINISHED ||
+					       (state == VOLUME_MIGRATING &&
+						COUNT_GET(retriever, exact) &&
+						COUNT_GET(retriever, unfilled) == 0));
+}
+
+/* How many there may be; where inodes are not counted, one for each 16 KiB, as ext4 has them. */
+static uint64_t objects_of(const struct statvfs *fs)
+{
+	return fs->f_files ? fs->f_files : (uint64_t)fs->f_blocks * fs->f_frsize >> 14;
+}
+
+bool old_handles_open(struct retriever *retriever, GError **error)
+{
+	g_autofree char *file = g_strconcat(retriever->config->takeover_file, ".all", NULL);
+	const struct source_object *root = &retriever->source_root;
+	struct statvfs fs;
+	int result;
+
+	if (retriever->config->takeover != TAKEOVER_ALL || retriever->copying)
+		return true;
+	result = fstatvfs(retriever->root_fd, &fs) < 0 ? -errno : 0;
+	if (!result)
+		result = migrate_old_index_create(file, objects_of(&fs), &retriever->old_index);
+	if (!result)
+		result = add(retriever, root->handle, root->handle_len,
+			     retriever->source_root_attr.fileid, retriever->root_fd, "");
+	if (result)
+		g_set_error(
+			error, RETRIEVER_ERROR, 0, "[volume %s] takeover = all: %s: %s; %s",
+			retriever->config->name, file, g_strerror(-result),
+			result == -EBADMSG
+				? "it is damaged, or no file of ours: move it away, if no client "
+				  "has the old server's handles any more"
+				: "it has to be kept there, or set takeover-file");
+	return !result;
+}
+
+void old_handles_close(struct retriever *retriever)
+{
+	old_handles_save(retriever);
+	migrate_old_index_close(retriever->old_index);
+	retriever->old_index = NULL;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which object of the old server's each one here is, for clients that go on with its handles
+ * (`takeover = all`): kept in takeover-file.all, beyond the end of the migration.
+ *
+ * An object is known there before it has its name, so that who finds the name finds that too.  A
+ * power cut may take what was added in the last second: those objects' old handles are stale then.
+ */
+#ifndef OLD_HANDLES_H
+#define OLD_HANDLES_H
+
+#include "retriever.h"
+
+/* Opens it, where the configuration says so; blocks for the disk.  FALSE with error set. */
+bool old_handles_open(struct retriever *retriever, GError **error);
+void old_handles_close(struct retriever *retriever);
+
+/* Whether the old server's handle of everything that is made has to be known. */
+bool old_handles_are_wanted(const struct retriever *retriever);
+/* What dir_fd has there (with "" itself) is that entry of the old server's.  What cannot be added
+ * is told in the log: clients have to open it anew.  Any thread. */
+void old_handles_add(struct retriever *retriever, const struct source_entry *entry, int dir_fd,
+		     const char *name);
+/* Makes durable what was added, and says when that is all.  Blocks for the disk; not on the main
+ * thread. */
+void old_handles_save(struct retriever *retriever);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "core_copy.h"
+
+#include <dirent.h>
+
+#include "volume/old_handles.h"
+
+static void make_source(void)
+{
+	core_make(&core);
+	core.takeover = TAKEOVER_ALL;
+	shell("mkdir %s/kept", core.dir);
+	core_source_file(&core, "a/b/file", 5000, 1);
+	core_source_file(&core, "a/b/small", 10, 2);
+	core_source_file(&core, "a/empty", 0, 3);
+	shell("cd %s/a && ln -s target link && mkfifo fifo && ln b/file hard && mkdir -p none",
+	      core.source);
+}
+
+static struct migrate_old_index *open_reader(void)
+{
+	g_autofree char *file = g_strconcat(core.dir, "/kept/takeover.all", NULL);
+	struct migrate_old_index *index;
+
+	ck_assert_int_eq(migrate_old_index_open(file, &index), 0);
+	return index;
+}
+
+/* Of `path` what the old server calls it leads to what it is here, and back. */
+static void expect_known(const struct migrate_old_index *index, const char *path)
+{
+	g_autofree char *here = g_build_filename(core.root, path, NULL);
+	g_autofree char *there = g_build_filename(core.source, path, NULL);
+	struct migrate_alias alias, bound, again;
+	struct stat st, old;
+
+	ck_assert_int_eq(lstat(here, &st), 0);
+	ck_assert_int_eq(lstat(there, &old), 0);
+	ck_assert_int_eq(migrate_alias_bind(AT_FDCWD, here, &bound), 0);
+	ck_assert_msg(migrate_old_index_find_inode(index, st.st_ino, &alias), "%s", path);
+	ck_assert_msg(alias.fileid == old.st_ino, "%s", path);
+	ck_assert_int_eq(alias.len, bound.len);
+	ck_assert_mem_eq(alias.handle, bound.handle, bound.len);
+	ck_assert_int_eq(alias.type, bound.type);
+	ck_assert(migrate_old_index_find(index, alias.old, alias.old_len, &again));
+	ck_assert_mem_eq(&again, &alias, sizeof(alias));
+}
+
+static void expect_all_known(void)
+{
+	static const char *const paths[] = {"",	       "a",	 "a/b",	   "a/b/file", "a/b/small",
+					    "a/empty", "a/link", "a/fifo", "a/hard",   "a/none"};
+	struct migrate_old_index *index = open_reader();
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(paths); i++)
+		expect_known(index, paths[i]);
+	migrate_old_index_close(index);
+}
+
+START_TEST(objects_of_every_kind)
+{
+	make_source();
+	core_start(&core);
+	make_all();
+	expect_all_known();
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(those_of_a_prior_copy)
+{
+	make_source();
+	copy_run("run");
+	copy_attach();
+	make_all();
+	expect_all_known();
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(those_of_another_tools_copy)
+{
+	make_source();
+	copy_by_cp();
+	adopt((struct attach){0});
+	make_all();
+	expect_all_known();
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(they_stay_when_it_is_opened_again)
+{
+	make_source();
+	core_start(&core);
+	make_all();
+	core_restart(&core);
+	expect_all_known();
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(all_are_known_when_every_directory_is_filled)
+{
+	struct migrate_old_index *index;
+	int a;
+
+	make_source();
+	core_open(&core);
+	index = open_reader();
+	old_handles_save(core.retriever);
+	ck_assert(!migrate_old_index_is_complete(index)); /* it is not attached */
+	core_attach(&core);
+	core_run(&core);
+	core_connect(&core);
+	old_handles_save(core.retriever);
+	ck_assert(!migrate_old_index_is_complete(index));
+	a = core_find(&core, "a", O_RDONLY | O_DIRECTORY);
+	old_handles_save(core.retriever);
+	ck_assert(!migrate_old_index_is_complete(index));
+	close(a);
+	make_all();
+	old_handles_save(core.retriever);
+	ck_assert(migrate_old_index_is_complete(index));
+	migrate_old_index_close(index);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(nothing_is_kept_where_it_is_not_wanted)
+{
+	g_autofree char *file = NULL;
+
+	make_source();
+	core.takeover = TAKEOVER_MOUNTS;
+	core_start(&core);
+	make_all();
+	ck_assert(!old_handles_are_wanted(core.retriever));
+	file = g_strconcat(core.dir, "/kept/takeover.all", NULL);
+	ck_assert_int_ne(access(file, F_OK), 0);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(what_cannot_be_kept_is_told)
+{
+	g_autofree char *file = NULL, *error = NULL;
+
+	make_source();
+	file = g_strconcat(core.dir, "/kept/takeover.all", NULL);
+	ck_assert(g_file_set_contents(file, "something that is not one of ours", -1, NULL));
+	shell("truncate -s 1M %s", file);
+	error = core_try_open(&core);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_ptr_nonnull(strstr(error, "takeover.all"));
+	ck_assert_ptr_nonnull(strstr(error, "move it away"));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("old_handles");
+	TCase *tcase = CORE_TCASE(suite, "old_handles", 60);
+
+	tcase_add_test(tcase, objects_of_every_kind);
+	tcase_add_test(tcase, those_of_a_prior_copy);
+	tcase_add_test(tcase, those_of_another_tools_copy);
+	tcase_add_test(tcase, they_stay_when_it_is_opened_again);
+	tcase_add_test(tcase, all_are_known_when_every_directory_is_filled);
+	tcase_add_test(tcase, nothing_is_kept_where_it_is_not_wanted);
+	tcase_add_test(tcase, what_cannot_be_kept_is_told);
+	return run_suite(suite);
+}
