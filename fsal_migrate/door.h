@@ -23,6 +23,8 @@
  *   handle  connection
  *   takeover
  *   old_handles
+ *   old_names
+ *   old_objects
  *   replies  old_clients
  *   attrs  read  write  compat_names  compat_link
  *   bracket  fill  park

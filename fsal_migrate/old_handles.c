@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "old_handles.h"
 
+#include <arpa/inet.h>
 #include <rpc/rpc.h>
 #include <rpc/svc_auth.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abstract_mem.h"
+#include "nlm4.h"
+#include "old_names.h"
 #include "replies.h"
 
-/* A handle's flag that the host has no use for: it was an old one.  It is taken out of what comes
- * in. */
-#define WAS_OLD	    0x20
-#define OWN_VERSION 0x43 /* nfs_fh.h */
+#define OBJECTS_MAX 16 /* exports with all old handles */
 
 extern enum auth_stat _svcauth_none(struct svc_req *req);
 
 struct owned {
 	struct owned *next;
 	const void *owner;
+	const struct mg_old_objects *objects;
 	size_t n;
 	struct mg_old_handle handles[];
 };
@@ -27,6 +28,8 @@ struct owned {
  * come: it is made once for each change of an export. */
 struct table {
 	struct table *before;
+	const struct mg_old_objects *objects[OBJECTS_MAX];
+	unsigned n_objects;
 	size_t n;
 	struct mg_old_handle handles[];
 };
@@ -87,8 +90,11 @@ static void publish(void)
 	for (struct owned *at = owners; at; at = at->next)
 		all += at->n;
 	made = gsh_calloc(1, sizeof(*made) + all * sizeof(made->handles[0]));
-	for (struct owned *at = owners; at; n += at->n, at = at->next)
+	for (struct owned *at = owners; at; n += at->n, at = at->next) {
 		memcpy(&made->handles[n], at->handles, at->n * sizeof(at->handles[0]));
+		if (at->objects && made->n_objects < OBJECTS_MAX)
+			made->objects[made->n_objects++] = at->objects;
+	}
 	if (all)
 		qsort(made->handles, all, sizeof(made->handles[0]), compare);
 	for (size_t i = 0; i < all; i++)
@@ -103,47 +109,117 @@ static void publish(void)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
+static bool is_own(const nfs_fh3 *fh)
+{
+	return fh->data.data_len > offsetof(file_handle_v3_t, fsopaque) &&
+	       fh->data.data_len <= NFS3_FHSIZE &&
+	       (uint8_t)fh->data.data_val[0] == GANESHA_FH_VERSION;
+}
+
+static bool has_flag(const nfs_fh3 *fh, uint8_t flag)
+{
+	return fh && is_own(fh) && (fh->data.data_val[offsetof(file_handle_v3_t, fhflags1)] & flag);
+}
+
 static bool was_old(const nfs_fh3 *fh)
 {
-	return fh && fh->data.data_len > 1 && fh->data.data_len <= NFS3_FHSIZE &&
-	       (uint8_t)fh->data.data_val[0] == OWN_VERSION && (fh->data.data_val[1] & WAS_OLD);
+	return has_flag(fh, MG_WAS_OLD);
+}
+
+static void clear_flag(nfs_fh3 *fh, uint8_t flag)
+{
+	if (is_own(fh))
+		fh->data.data_val[offsetof(file_handle_v3_t, fhflags1)] &= (char)~flag;
+}
+
+/* Those of the export that a handle of the host's is for, or NULL. */
+static const struct mg_old_objects *objects_of(const nfs_fh3 *fh)
+{
+	const struct table *now = atomic_load_explicit(&table, memory_order_acquire);
+
+	for (unsigned i = 0; now && i < now->n_objects; i++)
+		if (mg_old_objects_has_made(now->objects[i], fh))
+			return now->objects[i];
+	return NULL;
+}
+
+/* Of an old handle the host's, into own, which is cleared; NULL: it is none that is known. */
+static struct mg_old_clients *find_any(const nfs_fh3 *fh, uint8_t *own, uint8_t *own_len)
+{
+	const struct table *now = atomic_load_explicit(&table, memory_order_acquire);
+	const struct mg_old_handle *found = find(fh->data.data_val, fh->data.data_len);
+
+	if (found) {
+		memcpy(own, found->own, found->own_len);
+		*own_len = found->own_len;
+		return found->clients;
+	}
+	for (unsigned i = 0; now && i < now->n_objects; i++)
+		if (mg_old_objects_find(now->objects[i], fh, own, own_len))
+			return now->objects[i]->clients;
+	return NULL;
 }
 
 static void translate(struct svc_req *req, nfs_fh3 *fh)
 {
-	const struct mg_old_handle *found = find(fh->data.data_val, fh->data.data_len);
-	char *bytes;
+	const struct mg_old_objects *objects = was_old(fh) ? objects_of(fh) : NULL;
+	struct mg_old_clients *clients = objects ? objects->clients : NULL;
+	uint8_t *own, own_len;
 
-	if (was_old(fh))
-		fh->data.data_val[1] &= ~WAS_OLD; /* a forgery */
-	if (!found)
-		return;
-	bytes = gsh_calloc(1, NFS3_FHSIZE);
-	memcpy(bytes, found->own, found->own_len);
-	bytes[1] |= WAS_OLD;
-	gsh_free(fh->data.data_val);
-	fh->data.data_val = bytes;
-	fh->data.data_len = found->own_len;
-	mg_old_clients_count(found->clients, svc_getrpccaller(req->rq_xprt));
+	clear_flag(fh, MG_GOES_ON);
+	if (!objects) {
+		clear_flag(fh, MG_WAS_OLD); /* a forgery */
+		own = gsh_calloc(1, NFS3_FHSIZE);
+		clients = find_any(fh, own, &own_len);
+		if (!clients) {
+			gsh_free(own);
+			return;
+		}
+		own[offsetof(file_handle_v3_t, fhflags1)] |= MG_WAS_OLD;
+		gsh_free(fh->data.data_val);
+		fh->data.data_val = (char *)own;
+		fh->data.data_len = own_len;
+	}
+	mg_old_clients_count(clients, svc_getrpccaller(req->rq_xprt));
 }
 
-static bool is_version_3(const struct svc_req *req)
+static bool is_known(const struct svc_req *req)
 {
-	return req->rq_msg.cb_vers == 3;
+	return req->rq_msg.cb_vers == (req->rq_msg.cb_prog == MG_NLM_PROGRAM ? 4 : 3);
+}
+
+/* The host must not look for a cookie of the old server's: it lists from the start, in vain, and
+ * answers with the directory's attributes.  dir: was translated just now. */
+static void keep_cookie(const struct rpc_msg *msg, nfs_fh3 *dir)
+{
+	uint64_t *cookie = msg->cb_prog == MG_NFS_PROGRAM
+				   ? mg_old_names_cookie(msg->cb_proc, msg->rm_xdr.where)
+				   : NULL;
+
+	if (!cookie)
+		return;
+	memcpy(dir->data.data_val + MG_COOKIE, cookie, sizeof(*cookie));
+	dir->data.data_val[offsetof(file_handle_v3_t, fhflags1)] |= MG_GOES_ON;
+	*cookie = 0;
 }
 
 static bool checksum(struct svc_req *req)
 {
+	const struct rpc_msg *msg = &req->rq_msg;
+	const char *given;
 	nfs_fh3 *handle[2];
 
 	if (!theirs->svc_ah_checksum(req))
 		return false;
-	if (!is_version_3(req))
+	if (!is_known(req))
 		return true;
-	mg_call_handles(req->rq_msg.cb_prog, req->rq_msg.cb_proc, req->rq_msg.rm_xdr.where, handle);
+	mg_call_handles(msg->cb_prog, msg->cb_proc, msg->rm_xdr.where, handle);
+	given = handle[0] ? handle[0]->data.data_val : NULL;
 	for (unsigned i = 0; i < 2; i++)
 		if (handle[i])
 			translate(req, handle[i]);
+	if (handle[0] && handle[0]->data.data_val != given && objects_of(handle[0]))
+		keep_cookie(msg, handle[0]);
 	return true;
 }
 
@@ -156,7 +232,7 @@ static const struct mg_old_handle *find_own(const nfs_fh3 *fh)
 	uint8_t own[NFS3_FHSIZE];
 
 	memcpy(own, fh->data.data_val, fh->data.data_len);
-	own[1] &= (uint8_t)~WAS_OLD;
+	own[offsetof(file_handle_v3_t, fhflags1)] &= (uint8_t)~MG_FLAGS;
 	for (size_t i = 0; now && i < now->n; i++)
 		if (now->handles[i].own_len == fh->data.data_len &&
 		    !memcmp(now->handles[i].own, own, fh->data.data_len))
@@ -172,29 +248,128 @@ static void show(const nfs_fh3 *fh, fattr3 *attributes)
 		attributes->fileid = found->alias->fileid;
 }
 
+/* Whether it may be one of an object of the old server that is not known yet.  bad: the host has
+ * not made it. */
+static bool may_come(const nfs_fh3 *fh, bool bad)
+{
+	const struct table *now = atomic_load_explicit(&table, memory_order_acquire);
+	const file_handle_v3_t *own = (const void *)fh->data.data_val;
+	bool missing = false, foreign = bad || !is_own(fh);
+
+	for (unsigned i = 0; now && i < now->n_objects; i++) {
+		const struct mg_old_objects *objects = now->objects[i];
+
+		if (mg_old_objects_has_made(objects, fh))
+			return false;
+		missing = missing || !migrate_old_index_is_complete(objects->index);
+		/* another server of this kind had that export */
+		foreign = foreign || ntohs(own->exportid) == objects->export_id;
+	}
+	return missing && foreign;
+}
+
 /* What is below the old server's mounts has handles, too, that clients remember.  They look for the
  * name again when one is stale, and hand a program the error when it is bad. */
-static void show_stale(nfsstat3 *status)
+static void show_stale(nfsstat3 *status, nfs_fh3 *handle[2])
 {
-	if (*status == NFS3ERR_BADHANDLE)
-		*status = NFS3ERR_STALE;
+	const bool bad = *status == NFS3ERR_BADHANDLE;
+	const bool comes = may_come(handle[0], bad) || (handle[1] && may_come(handle[1], bad));
+
+	if (bad || *status == NFS3ERR_STALE)
+		*status = comes ? NFS3ERR_JUKEBOX : NFS3ERR_STALE;
+}
+
+/* Who is told of a grace period asks for the lock again. */
+static void show_lock(void *res, const nfs_fh3 *fh)
+{
+	nlm4_res *answer = res; /* all of them begin like that */
+
+	if (answer->stat.stat == NLM4_STALE_FH && may_come(fh, false))
+		answer->stat.stat = NLM4_DENIED_GRACE_PERIOD;
+}
+
+/* A reply that cannot be translated: an object would be two for the client, or names be missing. */
+static void refuse(void *res, nfsstat3 status)
+{
+	LOOKUP3res *refused = res; /* all of them begin like that when they fail */
+
+	refused->status = status;
+	refused->LOOKUP3res_u.resfail.dir_attributes.attributes_follow = FALSE;
+}
+
+/* Of a listing that the old server began: whether its names are in the reply. */
+static bool bring_names(const struct mg_old_objects *objects, const struct rpc_msg *msg,
+			const nfs_fh3 *dir, const fattr3 *attributes, void *res)
+{
+	struct migrate_alias old;
+	nfsstat3 status = NFS3ERR_IO;
+	uint64_t cookie;
+
+	memcpy(&cookie, dir->data.data_val + MG_COOKIE, sizeof(cookie));
+	if (attributes && mg_old_objects_find_old(objects, dir, attributes->fileid, &old))
+		status = mg_old_names_bring(objects->names, &old, cookie, msg->cb_proc,
+					    msg->rm_xdr.where, res);
+	if (status)
+		refuse(res, status);
+	return !status;
+}
+
+/* False: the reply is another one, without attributes. */
+static bool show_all(const struct mg_old_objects *objects, const struct rpc_msg *msg,
+		     nfs_fh3 *handle[2], void *res, fattr3 *attributes[2])
+{
+	const bool old_names = has_flag(handle[0], MG_GOES_ON) && *(nfsstat3 *)res == NFS3_OK;
+	struct mg_brought brought;
+
+	if (old_names && !bring_names(objects, msg, handle[0], attributes[0], res))
+		return false;
+	for (unsigned i = 0; i < 2; i++)
+		if (attributes[i])
+			mg_old_objects_show_number(objects, attributes[i]);
+	mg_reply_brought(msg->cb_prog, msg->cb_proc, res, &brought);
+	if (old_names || mg_old_objects_show(objects, &brought))
+		return true;
+	refuse(res, NFS3ERR_JUKEBOX);
+	return false;
+}
+
+static const struct mg_old_objects *asked_by(nfs_fh3 *handle[2])
+{
+	for (unsigned i = 0; i < 2; i++) {
+		const struct mg_old_objects *objects =
+			was_old(handle[i]) ? objects_of(handle[i]) : NULL;
+
+		if (objects)
+			return objects;
+	}
+	return NULL;
+}
+
+static void show_reply(const struct rpc_msg *msg, nfs_fh3 *handle[2])
+{
+	const struct mg_old_objects *objects = asked_by(handle);
+	void *res = msg->RPCM_ack.ar_results.where;
+	fattr3 *attributes[2];
+
+	show_stale(res, handle); /* with which all results begin */
+	mg_reply_attributes(msg->cb_prog, msg->cb_proc, res, attributes);
+	if (objects && !show_all(objects, msg, handle, res, attributes))
+		return;
+	show(handle[0], attributes[0]);
+	show(handle[1], attributes[1]);
 }
 
 static bool wrap(struct svc_req *req, XDR *xdrs)
 {
 	const struct rpc_msg *msg = &req->rq_msg;
-	void *res = msg->RPCM_ack.ar_results.where;
 	nfs_fh3 *handle[2] = {NULL, NULL};
-	fattr3 *attributes[2];
 
-	if (is_version_3(req))
+	if (is_known(req))
 		mg_call_handles(msg->cb_prog, msg->cb_proc, msg->rm_xdr.where, handle);
-	if (handle[0]) {
-		show_stale(res); /* with which all results begin */
-		mg_reply_attributes(msg->cb_prog, msg->cb_proc, res, attributes);
-		show(handle[0], attributes[0]);
-		show(handle[1], attributes[1]);
-	}
+	if (handle[0] && msg->cb_prog != MG_NLM_PROGRAM)
+		show_reply(msg, handle);
+	else if (handle[0] && mg_has_lock_result(msg->cb_proc))
+		show_lock(msg->RPCM_ack.ar_results.where, handle[0]);
 	return theirs->svc_ah_wrap(req, xdrs);
 }
 
@@ -217,7 +392,8 @@ static void hook(void)
 	__atomic_store_n(&hooked->svc_ah_ops, &ours, __ATOMIC_RELEASE);
 }
 
-void mg_old_handles_set(const void *owner, const struct mg_old_handle *handles, size_t n)
+void mg_old_handles_set(const void *owner, const struct mg_old_handle *handles, size_t n,
+			const struct mg_old_objects *objects)
 {
 	struct owned **at, *gone;
 
@@ -231,6 +407,7 @@ void mg_old_handles_set(const void *owner, const struct mg_old_handle *handles, 
 		struct owned *made = gsh_calloc(1, sizeof(*made) + n * sizeof(made->handles[0]));
 
 		made->owner = owner;
+		made->objects = objects;
 		made->n = n;
 		memcpy(made->handles, handles, n * sizeof(handles[0]));
 		made->next = owners;

@@ -9,7 +9,8 @@
  * (svc_ah_wrap) the object has the file number that clients know of it; only there, so that what
  * mounts anew sees what is really here, and need not notice when this is gone.
  *
- * Any other handle that the host calls bad is stale.
+ * Any other handle that the host calls bad is stale, or is to be tried again, as long as objects of
+ * the old server are missing here.
  *
  * These operations are one table for the whole process, of AUTH_NONE and AUTH_SYS.  It is the table
  * of the libntirpc that this module was built and linked with, by its version; nothing is replaced
@@ -22,6 +23,7 @@
 
 #include "nfs23.h"
 #include "old_clients.h"
+#include "old_objects.h"
 
 struct mg_old_handle {
 	struct migrate_alias *alias; /* not owned: constant as long as the process */
@@ -32,8 +34,10 @@ struct mg_old_handle {
 	struct mg_old_clients *clients;
 };
 
-/* What owner had is replaced by this; n = 0: it has none any more.  Any thread. */
-void mg_old_handles_set(const void *owner, const struct mg_old_handle *handles, size_t n);
+/* What owner had is replaced by this; n = 0: it has none any more.  objects: all others, or NULL;
+ * not owned, constant as long as the process.  Any thread. */
+void mg_old_handles_set(const void *owner, const struct mg_old_handle *handles, size_t n,
+			const struct mg_old_objects *objects);
 /* Puts libntirpc's operations back.  When the module goes. */
 void mg_old_handles_end(void);
 

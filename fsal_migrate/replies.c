@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "replies.h"
 
+#include <string.h>
+
 #include "nfsacl.h"
+#include "nlm4.h"
 
 static bool has_arguments(uint32_t program, uint32_t procedure)
 {
@@ -12,9 +15,42 @@ static bool has_arguments(uint32_t program, uint32_t procedure)
 	       procedure <= last;
 }
 
+#define LOCKED(type, member) ((nfs_fh3 *)(void *)&((nlm4_##type *)args)->member.fh)
+
+/* A netobj is made like a handle: the host takes one for the other, too. */
+static nfs_fh3 *locked(uint32_t procedure, void *args)
+{
+	switch (procedure) {
+	case NLMPROC4_TEST:
+	case NLMPROC4_TEST_MSG:
+		return LOCKED(testargs, alock);
+	case NLMPROC4_LOCK:
+	case NLMPROC4_LOCK_MSG:
+	case NLMPROC4_NM_LOCK:
+		return LOCKED(lockargs, alock);
+	case NLMPROC4_CANCEL:
+	case NLMPROC4_CANCEL_MSG:
+		return LOCKED(cancargs, alock);
+	case NLMPROC4_UNLOCK:
+	case NLMPROC4_UNLOCK_MSG:
+		return LOCKED(unlockargs, alock);
+	case NLMPROC4_SHARE:
+	case NLMPROC4_UNSHARE:
+		return LOCKED(shareargs, share);
+	default:
+		return NULL;
+	}
+}
+
+bool mg_has_lock_result(uint32_t procedure)
+{
+	return procedure <= NLMPROC4_UNLOCK || procedure >= NLMPROC4_SHARE;
+}
+
 void mg_call_handles(uint32_t program, uint32_t procedure, void *args, nfs_fh3 *handle[2])
 {
-	handle[0] = handle[1] = NULL;
+	handle[0] = program == MG_NLM_PROGRAM ? locked(procedure, args) : NULL;
+	handle[1] = NULL;
 	if (!has_arguments(program, procedure))
 		return;
 	handle[0] = args; /* with which all of them begin */
@@ -131,4 +167,57 @@ void mg_reply_attributes(uint32_t program, uint32_t procedure, void *res, fattr3
 		nfs_attributes(procedure, res, of);
 	else
 		of[0] = acl_attributes(procedure, res);
+}
+
+/* ---- what is brought ------------------------------------------------------------------------- */
+
+/* Of a reply that makes an object. */
+#define MADE(type)                                                                                 \
+	do {                                                                                       \
+		type##resok *ok = &((type##res *)res)->type##res_u.resok;                          \
+                                                                                                   \
+		brought->follows = &ok->obj.handle_follows;                                        \
+		brought->handle = ok->obj.handle_follows ? &ok->obj.post_op_fh3_u.handle : NULL;   \
+		brought->attributes = inside(&ok->obj_attributes);                                 \
+	} while (0)
+
+static void listed(bool plus, void *res, struct mg_brought *brought)
+{
+	READDIR3resok *names = &((READDIR3res *)res)->READDIR3res_u.resok;
+	READDIRPLUS3resok *more = &((READDIRPLUS3res *)res)->READDIRPLUS3res_u.resok;
+
+	brought->plus = plus;
+	brought->verifier = plus ? more->cookieverf : names->cookieverf;
+	brought->names = plus ? more->reply.uio : names->reply.uio;
+}
+
+void mg_reply_brought(uint32_t program, uint32_t procedure, void *res, struct mg_brought *brought)
+{
+	LOOKUP3res *found = res;
+
+	memset(brought, 0, sizeof(*brought));
+	if (program != MG_NFS_PROGRAM || found->status)
+		return;
+	switch (procedure) {
+	case NFSPROC3_LOOKUP:
+		brought->handle = &found->LOOKUP3res_u.resok.object;
+		brought->attributes = inside(&found->LOOKUP3res_u.resok.obj_attributes);
+		break;
+	case NFSPROC3_CREATE:
+		MADE(CREATE3);
+		break;
+	case NFSPROC3_MKDIR:
+		MADE(MKDIR3);
+		break;
+	case NFSPROC3_SYMLINK:
+		MADE(SYMLINK3);
+		break;
+	case NFSPROC3_MKNOD:
+		MADE(MKNOD3);
+		break;
+	case NFSPROC3_READDIR:
+	case NFSPROC3_READDIRPLUS:
+		listed(procedure == NFSPROC3_READDIRPLUS, res, brought);
+		break;
+	}
 }

@@ -12,9 +12,12 @@
 
 #include "abstract_mem.h"
 #include "export_mgr.h"
+#include "nfs_exports.h"
 #include "nfs_fh.h"
 #include "nfs_file_handle.h"
 #include "old_handles.h"
+#include "old_names.h"
+#include "old_objects.h"
 
 #define AT_ONCE 64 /* exports of a volume that are looked after */
 
@@ -149,18 +152,109 @@ static void publish(struct mg_export *export, struct migrate_alias *list, size_t
 				export->volume->name, list[i].path, why);
 	}
 	mg_leave(export);
-	mg_old_handles_set(export, handles, ready);
+	mg_old_handles_set(export, handles, ready, takeover->objects);
 	gsh_free(handles);
 	LogEvent(COMPONENT_FSAL, "Volume %s: %zu old handles are known for export %u",
 		 export->volume->name, ready, op_ctx->ctx_export->export_id);
+}
+
+/* Between enter and leave. */
+static bool make_pattern(struct mg_export *export, struct mg_old_objects *objects)
+{
+	struct fsal_export *below = export->fsal.sub_export;
+	struct mg_old_handle root = {.export_id = objects->export_id};
+	struct migrate_alias alias;
+	struct fsal_obj_handle *sub = NULL;
+	const char *path = CTX_FULLPATH(op_ctx);
+	bool made;
+
+	if (migrate_alias_bind(AT_FDCWD, path, &alias) < 0 ||
+	    FSAL_IS_ERROR(below->exp_ops.lookup_path(below, path, &sub, NULL)))
+		return false;
+	made = encode(sub, &root) &&
+	       mg_old_objects_set_pattern(objects, root.own, root.own_len, alias.handle, alias.len);
+	sub->obj_ops->release(sub);
+	return made;
+}
+
+/* Whether the export is that of the source's root: it answers for all that is below. */
+static bool is_top(const struct mg_export *export, const struct migrate_alias *list, size_t n)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(list[i].path, ".") &&
+		    find_path(export->volume, &list[i], path, &st) == 0)
+			return !strcmp(path, CTX_FULLPATH(op_ctx));
+	return false;
+}
+
+/* Whether there is an index of all objects by now. */
+static bool has_more(const struct mg_takeover *takeover)
+{
+	char *file = gsh_concat(takeover->file, ".all");
+	bool more = !takeover->all_known && access(file, F_OK) == 0;
+
+	gsh_free(file);
+	return more;
+}
+
+/* Why there is none; NULL: there is.  Between enter and leave. */
+static const char *make_objects(struct mg_export *export, struct mg_old_objects *objects)
+{
+	char *file = gsh_concat(export->takeover.file, ".all");
+	int result = migrate_old_index_open(file, &objects->index);
+
+	gsh_free(file);
+	if (result < 0)
+		return strerror(-result);
+	if (op_ctx_export_has_option(EXPORT_OPTION_USE_COOKIE_VERIFIER))
+		return "the export needs UseCookieVerifier = false";
+	return make_pattern(export, objects)
+		       ? NULL
+		       : "handles of the FSAL below are not made from the kernel's";
+}
+
+/* refreshing; in an operation.  The index stays for ever. */
+static void open_objects(struct mg_export *export)
+{
+	struct mg_takeover *takeover = &export->takeover;
+	struct mg_old_objects *objects = gsh_calloc(1, sizeof(*objects));
+	const char *why;
+
+	objects->clients = takeover->clients;
+	objects->export_id = op_ctx->ctx_export->export_id;
+	mg_enter();
+	why = make_objects(export, objects);
+	mg_leave(export);
+	if (!why) {
+		objects->names = mg_old_names_new(export);
+		takeover->objects = objects;
+		return;
+	}
+	LogCrit(COMPONENT_FSAL,
+		"Volume %s: %s.all: %s: clients that hold something open get ESTALE",
+		export->volume->name, takeover->file, why);
+	migrate_old_index_close(objects->index);
+	gsh_free(objects);
+}
+
+/* Requests may look at them still. */
+static void drop_objects(struct mg_export *export)
+{
+	if (export->takeover.objects)
+		mg_old_names_close(export->takeover.objects->names);
+	export->takeover.objects = NULL;
 }
 
 static void forget(struct mg_export *export)
 {
 	if (!export->takeover.known)
 		return;
-	export->takeover.known = false;
-	mg_old_handles_set(export, NULL, 0);
+	export->takeover.known = export->takeover.all_known = false;
+	drop_objects(export);
+	mg_old_handles_set(export, NULL, 0, NULL);
 	LogEvent(COMPONENT_FSAL, "Volume %s: %s is gone: no old handles are known any more",
 		 export->volume->name, export->takeover.file);
 }
@@ -183,6 +277,11 @@ static void take(struct mg_export *export, const struct stat *st)
 		return;
 	}
 	takeover->known = true;
+	if (has_more(takeover)) {
+		takeover->all_known = true;
+		if (is_top(export, list, n))
+			open_objects(export);
+	}
 	publish(export, list, n);
 }
 
@@ -201,7 +300,7 @@ void mg_takeover_refresh(struct mg_export *export)
 		return;
 	pthread_mutex_lock(&refreshing);
 	if (stat(takeover->file, &st) == 0) {
-		if (!takeover->known || !is_same(&st, &takeover->st))
+		if (!takeover->known || !is_same(&st, &takeover->st) || has_more(takeover))
 			take(export, &st);
 	} else if (errno == ENOENT) {
 		forget(export);
@@ -244,7 +343,8 @@ void mg_takeover_close(struct mg_export *export)
 {
 	if (!export->takeover.file)
 		return;
-	mg_old_handles_set(export, NULL, 0);
+	mg_old_handles_set(export, NULL, 0, NULL);
+	drop_objects(export);
 	mg_old_clients_save(export->takeover.clients, true);
 	gsh_free(export->takeover.file);
 	export->takeover.file = NULL;
