@@ -63,6 +63,12 @@ static void print_before(const struct volume_config *config)
 		"server keeps",
 		host);
 	print_mounts(config);
+	if (config->takeover == TAKEOVER_ALL) {
+		checklist_item(
+			"Locks of NFS version 3 are given back: programs go on with all else "
+			"that they hold open");
+		return;
+	}
 	checklist_item(
 		"Programs on clients that hold files or directories open are stopped (lsof "
 		"+f -- MOUNT, fuser -vm MOUNT): what is open is lost to them, as by a remount");
@@ -83,6 +89,10 @@ static void print_server(const struct volume_config *config, uint64_t fsid)
 			"know: Filesystem_Id = %" G_GUINT64_FORMAT ".0;",
 			fsid);
 	checklist_item("Export rules let in who used the old server");
+	if (config->takeover == TAKEOVER_ALL)
+		checklist_item(
+			"The export of the volume's root has one of these Takeover lines, and "
+			"not UseCookieVerifier");
 }
 
 static void print_switch(const struct volume_config *config, int file, size_t handles)
@@ -177,7 +187,7 @@ enum ctl_exit ctl_takeover_attached(const struct ctl *ctl)
 	struct volume_config *config = config_load(ctl->config_file, ctl->volume, NULL);
 	enum ctl_exit result = CTL_OK;
 
-	if (config && config->takeover == TAKEOVER_MOUNTS) {
+	if (config && config->takeover != TAKEOVER_NONE) {
 		result = prepare(ctl, config);
 		if (result)
 			ctl_complain("%s: it is attached, but clients cannot go on with all that "
@@ -212,7 +222,8 @@ static enum ctl_exit end(const struct ctl *ctl, const struct volume_config *conf
 			((struct takeover_client *)clients->pdata[0])->address);
 		return CTL_REFUSED;
 	}
-	if (!drop(config->takeover_file, "") || !drop(config->takeover_file, ".clients"))
+	if (!drop(config->takeover_file, "") || !drop(config->takeover_file, ".all") ||
+	    !drop(config->takeover_file, ".clients"))
 		return CTL_REFUSED;
 	printf("%s: no old handles are known any more; take Takeover = out of the exports, and "
 	       "takeover = out of the configuration\n",
@@ -229,6 +240,20 @@ bool ctl_takeover_is_on(const struct ctl *ctl)
 	return on;
 }
 
+/* Whether every object of the old server is known by its handle; NULL: that is not kept. */
+static const char *all_known(const struct volume_config *config)
+{
+	g_autofree char *file = g_strconcat(config->takeover_file, ".all", NULL);
+	struct migrate_old_index *index;
+	const char *known;
+
+	if (migrate_old_index_open(file, &index) < 0)
+		return NULL;
+	known = migrate_old_index_is_complete(index) ? "yes" : "no";
+	migrate_old_index_close(index);
+	return known;
+}
+
 /* ---- status ---------------------------------------------------------------------------------- */
 
 void ctl_takeover_state(const struct ctl *ctl, GKeyFile *status)
@@ -240,6 +265,8 @@ void ctl_takeover_state(const struct ctl *ctl, GKeyFile *status)
 
 	if (config && read_file(config, &handles, &fsid) == 0) {
 		g_key_file_set_uint64(status, "takeover", "old-handles", handles);
+		if (all_known(config))
+			g_key_file_set_string(status, "takeover", "all-known", all_known(config));
 		g_key_file_set_uint64(status, "takeover", "clients", clients->len);
 		g_key_file_set_uint64(status, "takeover", "clients-recently",
 				      takeover_recent(clients));
@@ -249,14 +276,19 @@ void ctl_takeover_state(const struct ctl *ctl, GKeyFile *status)
 
 char *ctl_takeover_text(GKeyFile *status)
 {
-	return g_key_file_has_group(status, "takeover")
-		       ? g_strdup_printf("%" G_GUINT64_FORMAT " old handles; %" G_GUINT64_FORMAT
-					 " of %" G_GUINT64_FORMAT
-					 " clients used them today or yesterday",
-					 ctl_number(status, "takeover", "old-handles"),
-					 ctl_number(status, "takeover", "clients-recently"),
-					 ctl_number(status, "takeover", "clients"))
-		       : NULL;
+	g_autofree char *all = g_key_file_get_string(status, "takeover", "all-known", NULL);
+
+	if (!g_key_file_has_group(status, "takeover"))
+		return NULL;
+	return g_strdup_printf("%" G_GUINT64_FORMAT " old handles%s; %" G_GUINT64_FORMAT
+			       " of %" G_GUINT64_FORMAT " clients used them today or yesterday",
+			       ctl_number(status, "takeover", "old-handles"),
+			       !all ? ""
+			       : !strcmp(all, "yes")
+				       ? " of mounts, and those of all objects"
+				       : " of mounts; those of objects come with their names",
+			       ctl_number(status, "takeover", "clients-recently"),
+			       ctl_number(status, "takeover", "clients"));
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
