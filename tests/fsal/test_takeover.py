@@ -115,6 +115,10 @@ def what_is_below_is_found_by_name(args):
     same((directory, attr), client.lookup(client.root, 'dir'), 'a directory below the root')
     same(attr.fileid, os.stat(ROOT + '/dir').st_ino, 'its number')
     same(sorted(client.listing(OLD_DIR)), sorted(client.listing(directory)), 'its names')
+    for plus in (False, True):
+        for page in (400, 1500):            # several of them
+            same(sorted(n[0] for n in client.listing(OLD_DIR, plus, page)),
+                 sorted(map(os.fsencode, os.listdir(ROOT + '/dir'))), f'its names by {page} bytes, {plus}')
     same(client.read_all(client.lookup(OLD_DIR, 'file7')[0]), b'normal', 'a file')
     same(client.getattr(client.root).fileid, os.stat(ROOT).st_ino, 'the number of the root')
     client.rename(OLD_DIR, 'file7', OLD_ROOT, 'moved')

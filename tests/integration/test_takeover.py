@@ -11,8 +11,8 @@ import nfs3                                 # noqa: E402
 from harness import case, expect, main, same    # noqa: E402
 from sandbox import LOGS, sh, volume, wait_for          # noqa: E402
 from servers import NEW, OLD, Migration     # noqa: E402
-from switching import BELOW, FILE, ROOT, SERVICE, Switching, fill, old_ganesha      # noqa: E402
-from xdr import opaque                      # noqa: E402
+from switching import BELOW, FILE, ROOT, SERVICE, Switching, fill, fill_for_programs, old_ganesha      # noqa: E402
+from xdr import opaque, u32, u64                      # noqa: E402
 
 
 def log_of(name):
@@ -69,6 +69,82 @@ def from_the_kernels_server(args):
 @case(guest=True)
 def from_ganesha_and_back(args):
     goes_on(args, old_ganesha(), OLD, 3, told=False, takeover_directories=f'{OLD}/{BELOW}')
+
+
+def programs_go_on(args, old, path):
+    """What they have open of the old server they have open of the new one."""
+    world = Switching(args, old, path, client='takeover_all.py', takeover='all')
+    migration = world.migration
+
+    def move():
+        world.fence()
+        migration.ctl('attach')
+        migration.start_server(takeover=FILE)
+        world.crawler = migration.start_crawler()
+        world.take()
+    print(f'longest wait of the reader: {world.switch(move):.2f} s')
+    same(world.crawler.wait(300), 0, 'the crawler')
+    world.end()
+    migration.ctl('finalize')
+    sh('git', '-c', f'safe.directory={ROOT}/repository', '-C', ROOT + '/repository', 'fsck', '--strict')
+    rows = sh('sqlite3', ROOT + '/dir/base.sqlite', 'pragma integrity_check; select count(*) > 3 from t')
+    same(rows.split(), ['ok', '1'], 'the data base')
+
+
+@case(guest=True)
+def programs_go_on_from_the_kernels_server(args):
+    programs_go_on(args, knfsd.KernelServer(fill_for_programs, service=SERVICE, access=',rw').start(),
+                   knfsd.EXPORT)
+
+
+@case(guest=True)
+def programs_go_on_from_ganesha(args):
+    programs_go_on(args, old_ganesha(fill_for_programs, 'RW'), OLD)
+
+
+def page_of(client, handle, plus, cookie, verifier):
+    """(names with numbers, where it goes on or None, verifier); 30 to 60 names."""
+    args = opaque(handle) + u64(cookie) + verifier + u32(4096)
+    reply = client.call(nfs3.READDIRPLUS, args + u32(8192)) if plus else client.call(nfs3.READDIR, args)
+    nfs3.post_attr(reply)
+    verifier, names = reply.fixed(8), []
+    while reply.u32():
+        number, name, cookie = reply.u64(), reply.opaque(), reply.u64()
+        if plus:
+            nfs3.post_attr(reply)
+            if reply.u32():
+                reply.opaque()
+        names.append((name, number))
+    return names, None if reply.u32() else cookie, verifier
+
+
+@case()
+def listings_under_way_go_on(args):
+    """From the old server's cookies: each name once, with the number that it has there."""
+    old = old_ganesha()
+    volume(NEW, '200M')
+    migration = Migration(args.build, f'nfs://{old.address}{OLD}?version=3', takeover='all',
+                          takeover_file=FILE)
+    migration.start_retriever()
+    there = old.client()
+    handle = there.walk('wide')[0]
+    wanted = sorted((os.fsencode(entry.name), entry.inode()) for entry in os.scandir(OLD + '/wide'))
+    begun = [(plus, *page_of(there, handle, plus, 0, bytes(8))) for plus in (False, True)]
+    migration.ctl('attach')
+    here = migration.start_server(takeover=FILE).client()
+    same(here.once(nfs3.GETATTR, opaque(handle))[0], nfs3.JUKEBOX, 'before its name is here')
+    migration.crawl()
+    for plus, names, cookie, verifier in begun:
+        expect(cookie and len(names) < 200, f'the first page has {len(names)} names')
+        while cookie is not None:
+            more, cookie, verifier = page_of(here, handle, plus, cookie, verifier)
+            expect(more or cookie is None, 'a page of no names')
+            names += more
+        same(sorted(n for n in names if n[0] not in (b'.', b'..')), wanted, f'names, {plus}')
+    old.stop()
+    args = opaque(handle) + u64(begun[0][2]) + begun[0][3] + u32(4096)
+    same(here.once(nfs3.READDIR, args)[0], nfs3.JUKEBOX, 'while the old server is away')
+    same(len(list(here.listing(handle))), 2000, 'one from the start')
 
 
 @case()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files of old handles, as `migratectl takeover` writes them."""
 import os
+import struct
 
 import fake
 
@@ -17,3 +18,40 @@ def write(file, *lines):
     with open(file + '~', 'w') as out:
         out.writelines([FIRST, *lines])
     os.rename(file + '~', file)
+
+
+class Index:
+    """FILE.all, as the retriever writes it: common/old_index.c."""
+    BITS, HEAD = 12, 4096
+
+    def __init__(self, file):
+        self.end = self.HEAD + 2 * (8 << self.BITS)
+        self.last, self.file = 0, open(file, 'w+b', buffering=0)
+        self.file.truncate(self.end)
+        self.head()
+
+    def head(self, complete=False):
+        self.put(0, struct.pack('<8sII16sQQ', b'QMOLDH1\n', self.BITS, complete, bytes(16), self.end,
+                                self.last))
+
+    def put(self, at, data):
+        self.file.seek(at)
+        self.file.write(data)
+
+    def chain(self, table, key):
+        """Where the first of it stands, and which that is."""
+        at = self.HEAD + (table << self.BITS + 3) + 8 * (fake.crc32c(key) >> 32 - self.BITS)
+        self.file.seek(at)
+        return at, struct.unpack('<Q', self.file.read(8))[0]
+
+    def add(self, old, path, fileid):
+        inode, bound = os.lstat(path).st_ino, fake.binding(path)
+        chains = self.chain(0, old), self.chain(1, struct.pack('<Q', inode))
+        rest = struct.pack('<iQQBB', bound[0], fileid, inode, len(old), len(bound) - 2) + old + bound[2:]
+        rest += bytes(-(20 + len(rest)) % 8)
+        entry = struct.pack('<QQI', chains[0][1], chains[1][1], fake.crc32c(rest)) + rest
+        self.put(self.end, entry)
+        for at, _ in chains:
+            self.put(at, struct.pack('<Q', self.end))
+        self.last, self.end = self.end, self.end + len(entry)
+        self.head()

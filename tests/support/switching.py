@@ -9,7 +9,7 @@ from sandbox import BASE, Failure, sh, volume
 from servers import NEW, OLD, REPO, Migration, old_server
 
 PATIENCE = 120                  # s, for what the client does
-CLIENT = REPO + '/tests/integration/guest/takeover.py'
+GUEST = REPO + '/tests/integration/guest/'
 SERVICE = '10.79.0.1'                       # the address that clients know
 FILE = BASE + '/projects.takeover'
 BELOW = 'projects/deep'
@@ -33,17 +33,18 @@ def fill(root):
 class Switching:
     """The two servers and the client."""
 
-    def __init__(self, args, old, path, switches=1, **settings):
+    def __init__(self, args, old, path, switches=1, client='takeover.py', takeover='mounts',
+                 **settings):
         self.old = old
         sh('sysctl', '-qw', 'net.ipv4.ip_forward=1')
         volume(NEW, '1G')
         os.makedirs(ROOT)
-        self.migration = Migration(args.build, f'nfs://{old.address}{path}/', root=ROOT,
-                                   takeover='mounts', takeover_file=FILE, **settings)
+        self.migration = Migration(args.build, f'nfs://{old.address}{path}/?version=3', root=ROOT,
+                                   takeover=takeover, takeover_file=FILE, **settings)
         self.migration.start_retriever()
         sh('ip', 'route', 'add', SERVICE, 'via', old.address)
         with socket.create_server(('0.0.0.0', 0)) as server:
-            self.guest = uml.Guest([CLIENT, str(server.getsockname()[1]), SERVICE, path, BELOW,
+            self.guest = uml.Guest([GUEST + client, str(server.getsockname()[1]), SERVICE, path, BELOW,
                                     str(switches)], memory=512)
             server.settimeout(PATIENCE)
             connection = server.accept()[0]
@@ -58,11 +59,19 @@ class Switching:
             raise Failure(f'the client ended with {self.guest.wait()}')
         return line.strip()
 
+    def fence(self):
+        """The client reaches nobody."""
+        sh('ip', 'route', 'del', SERVICE)
+
     def to_new(self):
         server = self.migration.server
         if server.process.poll() is not None:
             server.start()
-        sh('ip', 'route', 'del', SERVICE)
+        self.fence()
+        self.take()
+
+    @staticmethod
+    def take():
         sh('ip', 'addr', 'add', SERVICE + '/32', 'dev', 'lo')
 
     def to_old(self):
@@ -87,11 +96,21 @@ class Switching:
             raise Failure(f'the client ended with {status}')
 
 
-def old_ganesha():
+def fill_for_programs(root):
+    """What programs have open that go on (guest/takeover_all.py)."""
+    fill(root)
+    for name, size in (('open', 1 << 20), ('mapped', 1 << 16), ('log', 0)):
+        with open(f'{root}/dir/{name}', 'wb') as file:
+            file.write(os.urandom(size))
+    sh('sh', '-c', f'set -e; git init -q {root}/repository; cd {root}/repository; echo first >file; '
+       'git add file; git -c user.name=n -c user.email=e commit -qm first')
+
+
+def old_ganesha(fill=fill, access='RO'):
     """With the new server's Export_Id."""
     volume(OLD, '512M')
     fill(OLD)
-    old = old_server(export='Access_Type = RO;')
+    old = old_server(export=f'Access_Type = {access};')
     old.drop_connections = old.restart
     sh(*old.host.prefix, 'ip', 'addr', 'add', SERVICE + '/32', 'dev', 'lo')
     sh(*old.host.prefix, 'ip', 'route', 'add', uml.NETWORK, 'via', old.host.peer)

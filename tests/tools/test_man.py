@@ -55,7 +55,7 @@ class Pages(unittest.TestCase):
         section = page("migratectl.8").split(".SH COMMANDS")[1].split(".SH")[0]
         documented = set(re.findall(r'^\.TP\n\.BI? ([a-z-]+)(?: "|$)', section, re.M))
         self.assertEqual(shown, documented)
-        # What the retriever takes, but for what the crawler asks, verify --content and retry PATH;
+        # What the retriever takes, but for what the crawler and doors ask, verify --content and retry PATH;
         # and what is not its.
         contract = (SOURCE / "retriever" / "door" / "control.h").read_text()
         taken = set()
@@ -63,7 +63,7 @@ class Pages(unittest.TestCase):
             taken |= set(re.findall(r"[a-z]+", line.split("  ")[0]))
         self.assertEqual(shown - {"backup-list", "changes", "check", "cluster", "commit", "cutover",
                                   "discover", "hooks", "metrics", "quota", "rollback", "takeover"},
-                         taken - {"settings", "proof", "mend"})
+                         taken - {"settings", "proof", "mend", "names"})
 
     def test_modules(self):
         """The options of the VFS module, and where other modules may stand."""
