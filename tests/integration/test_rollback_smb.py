@@ -241,7 +241,8 @@ def killed(args):
         change(new, tag)
     met = 0
     argv = [migration.program('migratectl'), '--config', migration.config, 'rollback', VOLUME]
-    for _ in range(10):
+    for n in range(10):
+        new.write(f'made 0/again {n}', b'again' * 400000)       # so that each has something to do
         process = Process('killed', argv)
         select.select([], [], [], args.random.uniform(0.03, 0.15))   # the random point, not a wait
         met += process.poll() is None
