@@ -73,9 +73,23 @@ static int make_file(struct making *m, struct migrate_record *rec)
 	return ret;
 }
 
+/* Before the name is there.  What has it already keeps its old handle: this one is made in vain. */
+static int add_old_handle(const struct making *m, int dir_fd, const char *name)
+{
+	if (!old_handles_are_wanted(m->retriever))
+		return 0;
+	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return STUB_THERE;
+	old_handles_add(m->retriever, m->entry, dir_fd, name);
+	return 0;
+}
+
 static int link_fd(const struct making *m, int fd)
 {
-	old_handles_add(m->retriever, m->entry, fd, "");
+	int ret = add_old_handle(m, fd, "");
+
+	if (ret)
+		return ret;
 	if (linkat(fd, "", m->dir_fd, m->as, AT_EMPTY_PATH) == 0)
 		return 0;
 	return errno == EEXIST ? STUB_THERE : -errno;
@@ -188,9 +202,10 @@ static int name_staged(const struct making *m, const char *name)
 {
 	const bool taken = S_ISDIR(m->entry->attr.mode) && m->retriever->prior;
 	GMutex *lock = taken ? prior_lock(m->retriever->prior, m->as) : NULL;
-	int ret = 0;
+	int ret = add_old_handle(m, m->retriever->staging_fd, name);
 
-	old_handles_add(m->retriever, m->entry, m->retriever->staging_fd, name);
+	if (ret)
+		return ret;
 	if (lock)
 		g_mutex_lock(lock);
 	if (renameat2(m->retriever->staging_fd, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)

@@ -89,6 +89,20 @@ START_TEST(those_of_another_tools_copy)
 }
 END_TEST
 
+/* The listing meets them again: what it makes in vain must not take their place. */
+START_TEST(names_that_were_looked_up_before)
+{
+	make_source();
+	core_start(&core);
+	core.retriever->carries = 0; /* nothing is asked before a file is made */
+	close(core_find(&core, "a/b/file", O_RDONLY));
+	close(core_find(&core, "a/empty", O_RDONLY));
+	make_all();
+	expect_all_known();
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(they_stay_when_it_is_opened_again)
 {
 	make_source();
@@ -165,6 +179,7 @@ int main(void)
 	tcase_add_test(tcase, objects_of_every_kind);
 	tcase_add_test(tcase, those_of_a_prior_copy);
 	tcase_add_test(tcase, those_of_another_tools_copy);
+	tcase_add_test(tcase, names_that_were_looked_up_before);
 	tcase_add_test(tcase, they_stay_when_it_is_opened_again);
 	tcase_add_test(tcase, all_are_known_when_every_directory_is_filled);
 	tcase_add_test(tcase, nothing_is_kept_where_it_is_not_wanted);
