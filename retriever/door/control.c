@@ -10,7 +10,7 @@
 
 #include "config/calendar.h"
 #include "control_errors.h"
-#include "control_names.h"
+#include "control_old.h"
 #include "volume/errors.h"
 #include "volume/object.h"
 #include "volume/orders.h"
@@ -482,7 +482,8 @@ static const struct {
 	{"finalize", NULL, run_finalize, JOB_SLOW},
 	{"report", command_report},
 	{"skip", NULL, skip_command, JOB_SLOW},
-	{"names", NULL, control_names, JOB_FIND_DEMAND},
+	{"names", control_old_admit, control_old_names, JOB_FIND_DEMAND},
+	{"directory", control_old_admit, control_old_directory, JOB_OLD},
 };
 
 static void run_command(struct retriever *retriever, size_t i, const char *argument,

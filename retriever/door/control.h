@@ -57,7 +57,7 @@
  *   retry [HOW]        forgets failures, so that the crawler and clients try again; HOW: new, or
  *                      same (enum version_trust); which ones in further lines, as
  *                      errors_filter_take() has them, else all: [retry] forgotten
- *   names HANDLE COOKIE VERIFIER: control_names.h; the only one that doors ask
+ *   names HANDLE COOKIE VERIFIER, directory HANDLE: control_old.h; what doors ask
  *   skip HOW PATH      gives up names (skip.h); HOW: names, or all (of directories); more paths, or
  *                      what is meant instead, in further lines: [skip] names directories
  *   throttle BYTES     background bytes per second, 0: no limit; `throttle default`: what is

@@ -165,6 +165,9 @@ struct backend_request {
 	/* in */
 	struct source_object object; /* path not owned */
 	const char *name;
+	/* LOOKUP: not name, but the directory that this one is in, which may be above the source's
+	 * root.  NFS version 3 and file:// only, else -ENOTSUP. */
+	bool up;
 	uint64_t offset;
 	uint32_t count;
 	const struct source_attr *listed; /* the file as it was seen before */

@@ -5,8 +5,8 @@
 #include "source/trace.h"
 
 static const int threads[JOB_KINDS] = {
-	[JOB_BACKGROUND] = 4, [JOB_DEMAND] = 4,	     [JOB_FLUSH] = 8,
-	[JOB_FIND] = 4,	      [JOB_FIND_DEMAND] = 4, [JOB_SLOW] = 1,
+	[JOB_BACKGROUND] = 4,  [JOB_DEMAND] = 4, [JOB_FLUSH] = 8, [JOB_FIND] = 4,
+	[JOB_FIND_DEMAND] = 4, [JOB_OLD] = 4,	 [JOB_SLOW] = 1,
 };
 
 struct jobs {

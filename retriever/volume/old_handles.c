@@ -53,6 +53,20 @@ void old_handles_add(struct retriever *retriever, const struct source_entry *ent
 		failed(retriever, entry->name, -result);
 }
 
+bool old_handles_find(const struct retriever *retriever, const struct source_object *object,
+		      struct migrate_binding *key)
+{
+	struct migrate_alias alias;
+
+	if (!migrate_old_index_find(retriever->old_index, object->handle, object->handle_len,
+				    &alias) ||
+	    alias.len > sizeof(key->bytes))
+		return false;
+	*key = (struct migrate_binding){.type = (uint8_t)alias.type, .len = alias.len};
+	memcpy(key->bytes, alias.handle, alias.len);
+	return true;
+}
+
 void old_handles_save(struct retriever *retriever)
 {
 	enum volume_state state;

@@ -21,6 +21,9 @@ bool old_handles_are_wanted(const struct retriever *retriever);
  * is told in the log: clients have to open it anew.  Any thread. */
 void old_handles_add(struct retriever *retriever, const struct source_entry *entry, int dir_fd,
 		     const char *name);
+/* What is here of an object of the old server's; FALSE: it is not known. */
+bool old_handles_find(const struct retriever *retriever, const struct source_object *object,
+		      struct migrate_binding *key);
 /* Makes durable what was added, and says when that is all.  Blocks for the disk; not on the main
  * thread. */
 void old_handles_save(struct retriever *retriever);

@@ -93,6 +93,7 @@ struct retriever {
 	GMutex dummy_lock;   /* replacing dummies (dummy.h); a leaf but for the file system */
 	struct migrate_old_index *old_index; /* old_handles.h; NULL: not kept */
 	gint old_handle_lost;		     /* atomic: the log says so */
+	gint old_asked;			     /* atomic: what doors ask of it (control_old.h) */
 	struct places *places;
 	struct listings *listings;
 	struct proving *proving;

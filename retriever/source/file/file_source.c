@@ -219,19 +219,28 @@ static uint8_t get_handle(const struct file_backend *file, int fd, uint8_t *out)
 	return (uint8_t)(HANDLE_TYPE_BYTES + kernel.handle.handle_bytes);
 }
 
-static int do_lookup(const struct file_backend *file, int dir, struct backend_request *req,
-		     struct scratch *scratch)
+/* A descriptor with O_PATH, or a status. */
+static int open_named(int dir, const struct backend_request *req)
 {
-	size_t len = strlen(req->name);
-	int fd, ret;
+	size_t len = req->up ? 0 : strlen(req->name);
+	int fd;
 
 	if (len > NAME_MAX)
 		return -ENAMETOOLONG;
-	if (!source_name_ok(req->name, len))
+	if (!req->up && !source_name_ok(req->name, len))
 		return -ENOENT;
-	fd = open_beneath(dir, req->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	fd = req->up ? openat(dir, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)
+		     : open_beneath(dir, req->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? status_of(errno) : fd;
+}
+
+static int do_lookup(const struct file_backend *file, int dir, struct backend_request *req,
+		     struct scratch *scratch)
+{
+	int fd = open_named(dir, req), ret;
+
 	if (fd < 0)
-		return status_of(errno);
+		return fd;
 	ret = get_attr(file, fd, &req->attr) < 0 ? status_of(errno) : 0;
 	req->handle_len = get_handle(file, fd, req->handle);
 	close(fd);

@@ -46,7 +46,7 @@ static enum read_step hole_step(const struct nfs_view *view)
 
 int nfs4_request_begin(const struct nfs_view *view, struct backend_request *req)
 {
-	int ret = nfs_check_object(req);
+	int ret = req->up ? -ENOTSUP : nfs_check_object(req);
 	struct steps *steps;
 
 	req->backend_data = NULL;

@@ -16,7 +16,7 @@ struct nfs_steps {
 
 int nfs_check_object(const struct backend_request *req)
 {
-	if (req->op == BACKEND_LOOKUP) {
+	if (req->op == BACKEND_LOOKUP && !req->up) {
 		size_t len = strlen(req->name);
 
 		if (len > 255)
@@ -80,6 +80,11 @@ enum nfs_procedure nfs_request_procedure(const struct nfs_view *view,
 	}
 }
 
+static void put_name(struct xdr_out *out, const char *name)
+{
+	xdr_put_bytes(out, name, (uint32_t)strlen(name));
+}
+
 void nfs_request_encode(const struct backend_request *req, enum nfs_procedure procedure,
 			struct xdr_out *out)
 {
@@ -94,7 +99,7 @@ void nfs_request_encode(const struct backend_request *req, enum nfs_procedure pr
 		if (steps && *steps->rest)
 			xdr_put_bytes(out, steps->rest, (uint32_t)strcspn(steps->rest, "/"));
 		else
-			xdr_put_bytes(out, req->name, (uint32_t)strlen(req->name));
+			put_name(out, req->up ? ".." : req->name);
 		break;
 	case NFSPROC3_READ:
 		xdr_put_u64(out, req->offset);

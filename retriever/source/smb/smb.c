@@ -144,6 +144,8 @@ static int refusal_of(const struct backend_request *req)
 		return -ENAMETOOLONG;
 	if (req->op != BACKEND_LOOKUP)
 		return 0;
+	if (req->up)
+		return -ENOTSUP;
 	if (strlen(req->name) > 255)
 		return -ENAMETOOLONG;
 	return source_name_ok(req->name, strlen(req->name)) ? 0 : -ENOENT;

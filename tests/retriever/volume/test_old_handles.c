@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "core_copy.h"
+#include "core_old.h"
 
 #include <dirent.h>
 
@@ -7,9 +7,7 @@
 
 static void make_source(void)
 {
-	core_make(&core);
-	core.takeover = TAKEOVER_ALL;
-	shell("mkdir %s/kept", core.dir);
+	old_begin();
 	core_source_file(&core, "a/b/file", 5000, 1);
 	core_source_file(&core, "a/b/small", 10, 2);
 	core_source_file(&core, "a/empty", 0, 3);
@@ -17,43 +15,14 @@ static void make_source(void)
 	      core.source);
 }
 
-static struct migrate_old_index *open_reader(void)
-{
-	g_autofree char *file = g_strconcat(core.dir, "/kept/takeover.all", NULL);
-	struct migrate_old_index *index;
-
-	ck_assert_int_eq(migrate_old_index_open(file, &index), 0);
-	return index;
-}
-
-/* Of `path` what the old server calls it leads to what it is here, and back. */
-static void expect_known(const struct migrate_old_index *index, const char *path)
-{
-	g_autofree char *here = g_build_filename(core.root, path, NULL);
-	g_autofree char *there = g_build_filename(core.source, path, NULL);
-	struct migrate_alias alias, bound, again;
-	struct stat st, old;
-
-	ck_assert_int_eq(lstat(here, &st), 0);
-	ck_assert_int_eq(lstat(there, &old), 0);
-	ck_assert_int_eq(migrate_alias_bind(AT_FDCWD, here, &bound), 0);
-	ck_assert_msg(migrate_old_index_find_inode(index, st.st_ino, &alias), "%s", path);
-	ck_assert_msg(alias.fileid == old.st_ino, "%s", path);
-	ck_assert_int_eq(alias.len, bound.len);
-	ck_assert_mem_eq(alias.handle, bound.handle, bound.len);
-	ck_assert_int_eq(alias.type, bound.type);
-	ck_assert(migrate_old_index_find(index, alias.old, alias.old_len, &again));
-	ck_assert_mem_eq(&again, &alias, sizeof(alias));
-}
-
 static void expect_all_known(void)
 {
 	static const char *const paths[] = {"",	       "a",	 "a/b",	   "a/b/file", "a/b/small",
 					    "a/empty", "a/link", "a/fifo", "a/hard",   "a/none"};
-	struct migrate_old_index *index = open_reader();
+	struct migrate_old_index *index = old_index();
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(paths); i++)
-		expect_known(index, paths[i]);
+		old_expect_known(index, paths[i]);
 	migrate_old_index_close(index);
 }
 
@@ -121,7 +90,7 @@ START_TEST(all_are_known_when_every_directory_is_filled)
 
 	make_source();
 	core_open(&core);
-	index = open_reader();
+	index = old_index();
 	old_handles_save(core.retriever);
 	ck_assert(!migrate_old_index_is_complete(index)); /* it is not attached */
 	core_attach(&core);

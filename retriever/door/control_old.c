@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "control_names.h"
+#include "control_old.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "source/gate.h"
+#include "volume/old_handles.h"
+#include "ways/old_directory.h"
 
-#define ASKING_MAX 8 /* who is not answered in time asks again */
-#define TEXT_MAX   60000
-
-static gint asking; /* atomic */
+#define ASKED_MAX 32 /* who is not answered in time asks again */
+#define TEXT_MAX  60000
 
 /* -1: it makes no sense. */
 static int parse_handle(const char *text, size_t len, struct source_object *object)
@@ -58,21 +58,41 @@ static int ask(struct retriever *retriever, struct backend_request *req, char **
 	return result;
 }
 
-int control_names(struct retriever *retriever, const char *argument, char **text)
+int control_old_admit(struct retriever *retriever, const char *argument, char **text)
+{
+	if (g_atomic_int_add(&retriever->old_asked, 1) < ASKED_MAX)
+		return 0;
+	g_atomic_int_add(&retriever->old_asked, -1);
+	return -EBUSY;
+}
+
+int control_old_names(struct retriever *retriever, const char *argument, char **text)
 {
 	struct backend_request req = {
 		.op = BACKEND_READDIR, .priority = BACKEND_DEMAND, .names_only = true};
 	const size_t len = argument ? strcspn(argument, " ") : 0;
-	int result = -EBUSY;
+	int result = -EINVAL;
 
 	if (!len || parse_handle(argument, len, &req.object) < 0 ||
 	    sscanf(argument + len, " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT, &req.cookie,
-		   &req.verf) != 2) {
+		   &req.verf) != 2)
 		*text = g_strdup("names takes a handle, a cookie and a verifier");
-		return -EINVAL;
-	}
-	if (g_atomic_int_add(&asking, 1) < ASKING_MAX)
+	else
 		result = ask(retriever, &req, text);
-	g_atomic_int_add(&asking, -1);
+	g_atomic_int_add(&retriever->old_asked, -1);
+	return result;
+}
+
+int control_old_directory(struct retriever *retriever, const char *argument, char **text)
+{
+	struct source_object object = {0};
+	int result = -EINVAL;
+
+	if (!argument || parse_handle(argument, strlen(argument), &object) < 0 ||
+	    !old_handles_are_wanted(retriever))
+		*text = g_strdup("directory takes a handle, with takeover = all");
+	else
+		result = old_directory_find(retriever, &object);
+	g_atomic_int_add(&retriever->old_asked, -1);
 	return result;
 }

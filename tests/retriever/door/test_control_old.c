@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_copy.h"
 
-#include "door/control_names.h"
+#include "door/control_old.h"
 
 static char *handle_of_root(void)
 {
@@ -17,7 +17,7 @@ static int ask(const char *handle, const char *rest, char **text)
 {
 	g_autofree char *argument = g_strconcat(handle, rest, NULL);
 
-	return control_names(core.retriever, argument, text);
+	return control_old_names(core.retriever, argument, text);
 }
 
 START_TEST(names_with_numbers)
@@ -71,7 +71,7 @@ START_TEST(nonsense)
 		ck_assert_msg(ask(wrong[i], "", &text) == -EINVAL, "%s", wrong[i]);
 		g_clear_pointer(&text, g_free);
 	}
-	ck_assert_int_eq(control_names(core.retriever, NULL, &text), -EINVAL);
+	ck_assert_int_eq(control_old_names(core.retriever, NULL, &text), -EINVAL);
 	g_clear_pointer(&text, g_free);
 	ck_assert_int_eq(ask(longer, " 0 0", &text), -EINVAL);
 	g_clear_pointer(&text, g_free);
@@ -83,8 +83,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("control_names");
-	TCase *tcase = CORE_TCASE(suite, "control_names", 60);
+	Suite *suite = suite_create("control_old");
+	TCase *tcase = CORE_TCASE(suite, "control_old", 60);
 
 	tcase_add_test(tcase, names_with_numbers);
 	tcase_add_test(tcase, at_most_so_many);
