@@ -25,7 +25,7 @@
  *   old_handles
  *   old_names
  *   old_objects
- *   replies  old_clients
+ *   replies  old_clients  old_server
  *   attrs  read  write  compat_names  compat_link
  *   bracket  fill  park
  *   private

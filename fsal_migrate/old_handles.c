@@ -2,14 +2,17 @@
 #include "old_handles.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <rpc/rpc.h>
 #include <rpc/svc_auth.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abstract_mem.h"
+#include "export_mgr.h"
 #include "nlm4.h"
 #include "old_names.h"
+#include "old_server.h"
 #include "replies.h"
 
 #define OBJECTS_MAX 16 /* exports with all old handles */
@@ -160,6 +163,71 @@ static struct mg_old_clients *find_any(const nfs_fh3 *fh, uint8_t *own, uint8_t 
 	return NULL;
 }
 
+/* Whether it may be one of an object of the old server that is not known yet.  bad: the host has
+ * not made it. */
+static bool may_be_of(const struct mg_old_objects *objects, const nfs_fh3 *fh, bool bad)
+{
+	const file_handle_v3_t *own = (const void *)fh->data.data_val;
+
+	/* another server of this kind had that export */
+	return !migrate_old_index_is_complete(objects->index) &&
+	       (bad || !is_own(fh) || ntohs(own->exportid) == objects->export_id);
+}
+
+static bool may_come(const nfs_fh3 *fh, bool bad)
+{
+	const struct table *now = atomic_load_explicit(&table, memory_order_acquire);
+	bool may = false;
+
+	if (objects_of(fh))
+		return false;
+	for (unsigned i = 0; now && i < now->n_objects; i++)
+		may = may || may_be_of(now->objects[i], fh, bad);
+	return may;
+}
+
+static bool is_of_no_export(const nfs_fh3 *fh)
+{
+	const file_handle_v3_t *own = (const void *)fh->data.data_val;
+	struct gsh_export *export = is_own(fh) ? get_gsh_export(ntohs(own->exportid)) : NULL;
+
+	if (export)
+		put_gsh_export(export);
+	return is_own(fh) && !export;
+}
+
+/* As find_any(), after the old server was asked what it is in; false: it may come later.  What it
+ * does not know becomes a handle that was never made, of nobody. */
+static bool search(const nfs_fh3 *fh, uint8_t *own, uint8_t *own_len,
+		   struct mg_old_clients **clients)
+{
+	const struct table *now = atomic_load_explicit(&table, memory_order_acquire);
+	const struct mg_old_objects *never = NULL;
+	bool bad, later = false;
+
+	if (objects_of(fh))
+		return false;
+	bad = is_of_no_export(fh);
+	for (unsigned i = 0; now && i < now->n_objects; i++) {
+		const struct mg_old_objects *objects = now->objects[i];
+		int status;
+
+		if (!may_be_of(objects, fh, bad))
+			continue;
+		status = mg_old_server_find(objects->server, fh->data.data_val, fh->data.data_len);
+		if (status == 0 && mg_old_objects_find(objects, fh, own, own_len)) {
+			*clients = objects->clients;
+			return true;
+		}
+		later = later || status != -ESTALE;
+		never = objects;
+	}
+	if (!never || later)
+		return false;
+	mg_old_objects_make_stale(never, own, own_len);
+	return true;
+}
+
 static void translate(struct svc_req *req, nfs_fh3 *fh)
 {
 	const struct mg_old_objects *objects = was_old(fh) ? objects_of(fh) : NULL;
@@ -171,7 +239,7 @@ static void translate(struct svc_req *req, nfs_fh3 *fh)
 		clear_flag(fh, MG_WAS_OLD); /* a forgery */
 		own = gsh_calloc(1, NFS3_FHSIZE);
 		clients = find_any(fh, own, &own_len);
-		if (!clients) {
+		if (!clients && !search(fh, own, &own_len, &clients)) {
 			gsh_free(own);
 			return;
 		}
@@ -180,7 +248,8 @@ static void translate(struct svc_req *req, nfs_fh3 *fh)
 		fh->data.data_val = (char *)own;
 		fh->data.data_len = own_len;
 	}
-	mg_old_clients_count(clients, svc_getrpccaller(req->rq_xprt));
+	if (clients)
+		mg_old_clients_count(clients, svc_getrpccaller(req->rq_xprt));
 }
 
 static bool is_known(const struct svc_req *req)
@@ -248,26 +317,6 @@ static void show(const nfs_fh3 *fh, fattr3 *attributes)
 		attributes->fileid = found->alias->fileid;
 }
 
-/* Whether it may be one of an object of the old server that is not known yet.  bad: the host has
- * not made it. */
-static bool may_come(const nfs_fh3 *fh, bool bad)
-{
-	const struct table *now = atomic_load_explicit(&table, memory_order_acquire);
-	const file_handle_v3_t *own = (const void *)fh->data.data_val;
-	bool missing = false, foreign = bad || !is_own(fh);
-
-	for (unsigned i = 0; now && i < now->n_objects; i++) {
-		const struct mg_old_objects *objects = now->objects[i];
-
-		if (mg_old_objects_has_made(objects, fh))
-			return false;
-		missing = missing || !migrate_old_index_is_complete(objects->index);
-		/* another server of this kind had that export */
-		foreign = foreign || ntohs(own->exportid) == objects->export_id;
-	}
-	return missing && foreign;
-}
-
 /* What is below the old server's mounts has handles, too, that clients remember.  They look for the
  * name again when one is stale, and hand a program the error when it is bad. */
 static void show_stale(nfsstat3 *status, nfs_fh3 *handle[2])
@@ -307,7 +356,7 @@ static bool bring_names(const struct mg_old_objects *objects, const struct rpc_m
 
 	memcpy(&cookie, dir->data.data_val + MG_COOKIE, sizeof(cookie));
 	if (attributes && mg_old_objects_find_old(objects, dir, attributes->fileid, &old))
-		status = mg_old_names_bring(objects->names, &old, cookie, msg->cb_proc,
+		status = mg_old_names_bring(objects->server, &old, cookie, msg->cb_proc,
 					    msg->rm_xdr.where, res);
 	if (status)
 		refuse(res, status);

@@ -7,46 +7,14 @@
 #include <string.h>
 
 #include "abstract_mem.h"
+#include "old_objects.h"
+#include "old_server.h"
 
 #define REPLY_LEN  200 /* bytes of a reply beside its names, at most */
 #define ENTRY_LEN  32  /* of an encoded name beside its bytes, at most */
 #define END_LEN	   8   /* of what ends an encoded list */
 #define NUMBER_LEN 21
 #define ROOM_MAX   (128 << 10) /* the retriever tells less at a time */
-
-struct mg_old_names {
-	pthread_mutex_t lock;
-	struct mg_export *export; /* lock; NULL: it is gone */
-};
-
-struct mg_old_names *mg_old_names_new(struct mg_export *export)
-{
-	struct mg_old_names *names = gsh_calloc(1, sizeof(*names));
-
-	pthread_mutex_init(&names->lock, NULL);
-	names->export = export;
-	return names;
-}
-
-void mg_old_names_close(struct mg_old_names *names)
-{
-	pthread_mutex_lock(&names->lock);
-	names->export = NULL;
-	pthread_mutex_unlock(&names->lock);
-}
-
-/* NULL: it goes; else mg_pending_end() it. */
-static struct mg_export *hold_export(struct mg_old_names *names)
-{
-	struct mg_export *export;
-
-	pthread_mutex_lock(&names->lock);
-	export = names->export;
-	if (export && !mg_pending_begin(export))
-		export = NULL;
-	pthread_mutex_unlock(&names->lock);
-	return export;
-}
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
@@ -82,83 +50,6 @@ static struct wanted take_call(uint64_t cookie, uint32_t procedure, const void *
 	wanted.verifier = be64toh(wanted.verifier);
 	wanted.room = room > REPLY_LEN ? MIN(room, ROOM_MAX) - REPLY_LEN : 0;
 	return wanted;
-}
-
-/* ---- asking the retriever -------------------------------------------------------------------- */
-
-struct asking {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	unsigned refs;
-	bool done;
-	int status;
-	char *text;
-};
-
-static void asking_unref(struct asking *asking)
-{
-	bool last;
-
-	pthread_mutex_lock(&asking->lock);
-	last = --asking->refs == 0;
-	pthread_mutex_unlock(&asking->lock);
-	if (!last)
-		return;
-	pthread_cond_destroy(&asking->changed);
-	pthread_mutex_destroy(&asking->lock);
-	gsh_free(asking->text);
-	gsh_free(asking);
-}
-
-static void answered(void *arg, int status, const char *text)
-{
-	struct asking *asking = arg;
-
-	pthread_mutex_lock(&asking->lock);
-	asking->done = true;
-	asking->status = status;
-	asking->text = gsh_strdup(text);
-	pthread_cond_signal(&asking->changed);
-	pthread_mutex_unlock(&asking->lock);
-	asking_unref(asking);
-}
-
-static struct asking *asking_begin(void)
-{
-	struct asking *asking = gsh_calloc(1, sizeof(*asking));
-	pthread_condattr_t attr;
-
-	pthread_mutex_init(&asking->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&asking->changed, &attr);
-	pthread_condattr_destroy(&attr);
-	asking->refs = 2;
-	return asking;
-}
-
-/* NULL: not within the hold time; else asking_unref() it. */
-static struct asking *ask(struct mg_volume *volume, const char *command)
-{
-	const struct timespec deadline = mg_deadline(volume);
-	struct asking *asking = asking_begin();
-	uint64_t request = migrate_control(volume->client, command, answered, asking);
-	bool done;
-
-	if (!request)
-		answered(asking, -EAGAIN, "");
-	pthread_mutex_lock(&asking->lock);
-	while (!asking->done &&
-	       pthread_cond_timedwait(&asking->changed, &asking->lock, &deadline) != ETIMEDOUT)
-		;
-	done = asking->done;
-	pthread_mutex_unlock(&asking->lock);
-	if (!done)
-		migrate_cancel(volume->client, request);
-	if (done)
-		return asking;
-	asking_unref(asking);
-	return NULL;
 }
 
 /* ---- replies --------------------------------------------------------------------------------- */
@@ -289,44 +180,23 @@ static nfsstat3 put(const struct wanted *wanted, const char *text, void *res)
 	return NFS3_OK;
 }
 
-static nfsstat3 bring(struct mg_volume *volume, const struct migrate_alias *old,
-		      const struct wanted *wanted, void *res)
-{
-	char command[sizeof("names ") + 2 * MIGRATE_OLD_HANDLE_MAX + 2 * NUMBER_LEN];
-	struct asking *asking;
-	int len = snprintf(command, sizeof(command), "names ");
-	nfsstat3 status;
-
-	for (unsigned i = 0; i < old->old_len; i++)
-		len += snprintf(command + len, sizeof(command) - (size_t)len, "%02x", old->old[i]);
-	snprintf(command + len, sizeof(command) - (size_t)len, " %" PRIu64 " %" PRIu64,
-		 wanted->cookie, wanted->verifier);
-	asking = ask(volume, command);
-	if (!asking)
-		return NFS3ERR_JUKEBOX;
-	if (asking->status == 0)
-		status = put(wanted, asking->text, res);
-	else
-		status = asking->status == -EBUSY || asking->status == -EAGAIN ||
-					 asking->status == -ECANCELED
-				 ? NFS3ERR_JUKEBOX
-				 : NFS3ERR_IO;
-	asking_unref(asking);
-	return status;
-}
-
-nfsstat3 mg_old_names_bring(struct mg_old_names *names, const struct migrate_alias *old,
+nfsstat3 mg_old_names_bring(struct mg_old_server *server, const struct migrate_alias *old,
 			    uint64_t cookie, uint32_t procedure, const void *args, void *res)
 {
 	const struct wanted wanted = take_call(cookie, procedure, args);
-	struct mg_export *export = hold_export(names);
-	nfsstat3 status = NFS3ERR_JUKEBOX;
+	nfsstat3 status = NFS3ERR_IO;
+	char rest[2 * NUMBER_LEN + 1];
+	char *text;
+	int result;
 
-	if (export) {
-		status = bring(export->volume, old, &wanted, res);
-		mg_pending_end(export);
-	}
+	snprintf(rest, sizeof(rest), " %" PRIu64 " %" PRIu64, wanted.cookie, wanted.verifier);
+	result = mg_old_server_ask(server, "names", old->old, old->old_len, rest, &text);
+	if (result == 0)
+		status = put(&wanted, text, res);
+	else if (result == -EBUSY || result == -EAGAIN || result == -ECANCELED)
+		status = NFS3ERR_JUKEBOX;
 	if (status)
 		replace(&wanted, res, NULL);
+	gsh_free(text);
 	return status;
 }

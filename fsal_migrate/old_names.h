@@ -12,13 +12,6 @@
 #include "nfs23.h"
 #include "old_objects.h"
 
-/* Through which export the retriever is asked, as long as that is there. */
-struct mg_old_names;
-
-struct mg_old_names *mg_old_names_new(struct mg_export *export);
-/* The export goes: nobody is asked any more.  It stays for ever, as requests may know it. */
-void mg_old_names_close(struct mg_old_names *names);
-
 /* The cookie of a call that goes on from one of the old server's; NULL: it does not. */
 uint64_t *mg_old_names_cookie(uint32_t procedure, void *args);
 /*
@@ -26,7 +19,7 @@ uint64_t *mg_old_names_cookie(uint32_t procedure, void *args);
  * of the host's.  old: what clients call the directory.  NFS3_OK; NFS3ERR_JUKEBOX: they did not
  * come within the hold time, for which it blocks; NFS3ERR_IO: the old server refuses.
  */
-nfsstat3 mg_old_names_bring(struct mg_old_names *names, const struct migrate_alias *old,
+nfsstat3 mg_old_names_bring(struct mg_old_server *server, const struct migrate_alias *old,
 			    uint64_t cookie, uint32_t procedure, const void *args, void *res);
 
 #endif

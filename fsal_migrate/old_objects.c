@@ -54,6 +54,13 @@ bool mg_old_objects_find(const struct mg_old_objects *objects, const nfs_fh3 *fh
 	return true;
 }
 
+void mg_old_objects_make_stale(const struct mg_old_objects *objects, uint8_t *own, uint8_t *own_len)
+{
+	memcpy(own, objects->own, objects->own_len);
+	memset(own + objects->at, 0, objects->len);
+	*own_len = objects->own_len;
+}
+
 bool mg_old_objects_find_old(const struct mg_old_objects *objects, const nfs_fh3 *fh,
 			     uint64_t number, struct migrate_alias *alias)
 {

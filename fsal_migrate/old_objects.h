@@ -22,14 +22,14 @@
 #define MG_COOKIE  (NFS3_FHSIZE - sizeof(uint64_t))
 
 struct mg_old_clients;
-struct mg_old_names;
+struct mg_old_server;
 struct mg_brought;
 
 /* Of one export; constant. */
 struct mg_old_objects {
 	struct migrate_old_index *index;
 	struct mg_old_clients *clients;
-	struct mg_old_names *names; /* old_names.h */
+	struct mg_old_server *server; /* old_server.h */
 	uint16_t export_id;
 	/* a handle of the host's: of it the kernel's one is `len` bytes at `at`, the rest is the
 	 * same for all objects of the file system */
@@ -47,6 +47,10 @@ bool mg_old_objects_has_made(const struct mg_old_objects *objects, const nfs_fh3
  */
 bool mg_old_objects_find(const struct mg_old_objects *objects, const nfs_fh3 *fh, uint8_t *own,
 			 uint8_t *own_len);
+
+/* The host's handle of an object that there never was. */
+void mg_old_objects_make_stale(const struct mg_old_objects *objects, uint8_t *own,
+			       uint8_t *own_len);
 
 /* What clients call the object of a host's handle, by its number here; false: the old server never
  * had it. */

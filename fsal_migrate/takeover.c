@@ -16,8 +16,8 @@
 #include "nfs_fh.h"
 #include "nfs_file_handle.h"
 #include "old_handles.h"
-#include "old_names.h"
 #include "old_objects.h"
+#include "old_server.h"
 
 #define AT_ONCE 64 /* exports of a volume that are looked after */
 
@@ -229,7 +229,7 @@ static void open_objects(struct mg_export *export)
 	why = make_objects(export, objects);
 	mg_leave(export);
 	if (!why) {
-		objects->names = mg_old_names_new(export);
+		objects->server = mg_old_server_new(export);
 		takeover->objects = objects;
 		return;
 	}
@@ -244,7 +244,7 @@ static void open_objects(struct mg_export *export)
 static void drop_objects(struct mg_export *export)
 {
 	if (export->takeover.objects)
-		mg_old_names_close(export->takeover.objects->names);
+		mg_old_server_close(export->takeover.objects->server);
 	export->takeover.objects = NULL;
 }
 

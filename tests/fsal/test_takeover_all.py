@@ -1,11 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every object of the old server by its old handle and number, for clients that had it mounted."""
+import errno
 import os
 import random
 import sys
+import threading
 
 from door import LAYER, ROOT, World
+from fake import CONTROL, HOLD
 import nfs3
 import nlm4
 import old_handles
@@ -169,6 +172,65 @@ def what_is_not_known_yet_waits(args):
     same(status(client, world.old['link']), nfs3.JUKEBOX, 'another one')
     world.index.head(complete=True)
     same(status(client, world.old['link']), nfs3.STALE, 'when all have come')
+
+
+@case()
+def directories_are_asked_for(args):
+    """By the retriever, which finds them by what they are in."""
+    world = Taken(args, known=[''], complete=False, nlm=True, hold_ms=1000)
+    client, other = world.client, world.server.client()
+    client.patience = other.patience = 0
+    answers = {'file': -errno.ENOTDIR, 'link': -errno.ESTALE, 'dir/file1': -errno.EBUSY,
+               'dir/below': HOLD}
+
+    def find(request):
+        verb, handle = request.text.rstrip(b'\0').decode().split()
+        same(verb, 'directory', 'what is asked')
+        name = next(name for name in NAMES if old_of(name) == bytes.fromhex(handle))
+        if name == 'dir':
+            world.index.add(old_of(name), world.path(name), number_of(name))
+        return answers.get(name, 0)
+    world.fake.on[CONTROL] = find
+    same(client.getattr(world.old['dir']).fileid, number_of('dir'), 'one that is found')
+    asked = len(world.fake.requests(CONTROL))
+    same((asked, status(client, world.old['dir'])), (1, 0), 'is not asked for again')
+    same(status(client, world.old['file']), nfs3.JUKEBOX, 'a file may come')
+    same(status(client, world.old['dir/file1']), nfs3.JUKEBOX, 'who cannot be asked for now')
+    same(status(client, world.old['link']), nfs3.STALE, 'what the old server does not have')
+    same(nlm4.Client('127.0.0.1', 'one').lock(world.old['link'], 1, True, 0, 1), 7, 'its lock')
+    held = threading.Thread(target=lambda: answers.setdefault(
+        'held', status(other, world.old['dir/below'])))
+    held.start()
+    world.fake.wait(CONTROL, 6)
+    same(status(client, world.old['dir']), 0, 'meanwhile')
+    held.join()
+    same(answers['held'], nfs3.JUKEBOX, 'what takes too long')
+    world.index.head(complete=True)
+    same(status(client, world.old['dir/file1']), nfs3.STALE, 'when all have come')
+    same(len(world.fake.requests(CONTROL)), 6, 'nobody is asked then')
+
+
+@case()
+def not_all_wait_at_once(args):
+    """Threads are left for those who have nothing to do with it."""
+    world = Taken(args, known=[''], complete=False)
+    world.fake.on[CONTROL] = lambda request: HOLD
+    clients = [world.server.client() for _ in range(40)]
+    ended, threads = [], []
+    for number, client in enumerate(clients):
+        client.patience = 0
+        threads.append(threading.Thread(target=lambda client=client, number=number: ended.append(
+            status(client, old_of(f'unknown{number}')))))
+        threads[-1].start()
+    held = world.fake.wait(CONTROL, 32)
+    wait_for('the others are told to try again', lambda: len(ended) == 8)
+    same(len(world.fake.requests(CONTROL)), 32, 'asked')
+    same(status(world.client, world.old['']), 0, 'somebody else')
+    for request in held:
+        world.fake.reply(request, -errno.ENOTDIR)
+    for thread in threads:
+        thread.join()
+    same(set(ended), {nfs3.JUKEBOX}, 'all of them')
 
 
 @case()

@@ -102,6 +102,36 @@ def programs_go_on_from_ganesha(args):
     programs_go_on(args, old_ganesha(fill_for_programs, 'RW'), OLD)
 
 
+def directories_are_found(args, there, address, path):
+    """Before the crawler comes there, by what they are in; of a file only the name can tell."""
+    volume(NEW, '200M')
+    migration = Migration(args.build, f'nfs://{address}{path}?version=3', takeover='all',
+                          takeover_file=FILE)
+    migration.start_retriever()
+    deep, attr = there.walk(BELOW + '/more')
+    file = there.walk(BELOW + '/more/file7')[0]
+    migration.ctl('attach')
+    here = migration.start_server(takeover=FILE).client()
+    same(here.once(nfs3.GETATTR, opaque(file))[0], nfs3.JUKEBOX, 'a file')
+    expect(not os.path.exists(f'{NEW}/{BELOW}'), 'its directory is here already')
+    same(here.getattr(deep).fileid, attr.fileid, 'the number of a directory')
+    same(here.once(nfs3.GETATTR, opaque(deep[:-1] + bytes([deep[-1] ^ 1])))[0], nfs3.STALE, 'a forged one')
+    same(here.lookup(deep, 'file7')[0], file, 'a name in it')
+    same(here.getattr(file).size, 7000, 'then the file is known')
+
+
+@case(guest=True)
+def directories_are_found_at_the_kernels_server(args):
+    old = knfsd.KernelServer(fill).start()
+    directories_are_found(args, nfs3.Client(old.address, knfsd.EXPORT), old.address, knfsd.EXPORT)
+
+
+@case()
+def directories_are_found_at_ganesha(args):
+    old = old_ganesha()
+    directories_are_found(args, old.client(), old.address, OLD)
+
+
 def page_of(client, handle, plus, cookie, verifier):
     """(names with numbers, where it goes on or None, verifier); 30 to 60 names."""
     args = opaque(handle) + u64(cookie) + verifier + u32(4096)
@@ -132,8 +162,6 @@ def listings_under_way_go_on(args):
     begun = [(plus, *page_of(there, handle, plus, 0, bytes(8))) for plus in (False, True)]
     migration.ctl('attach')
     here = migration.start_server(takeover=FILE).client()
-    same(here.once(nfs3.GETATTR, opaque(handle))[0], nfs3.JUKEBOX, 'before its name is here')
-    migration.crawl()
     for plus, names, cookie, verifier in begun:
         expect(cookie and len(names) < 200, f'the first page has {len(names)} names')
         while cookie is not None:
