@@ -84,6 +84,14 @@ static int add_old_handle(const struct making *m, int dir_fd, const char *name)
 	return 0;
 }
 
+/* Somebody else has made it meanwhile, and its old handle leads to what this one has made in vain.
+ */
+static int give_back(const struct making *m)
+{
+	old_handles_add(m->retriever, m->entry, m->dir_fd, m->as);
+	return STUB_THERE;
+}
+
 static int link_fd(const struct making *m, int fd)
 {
 	int ret = add_old_handle(m, fd, "");
@@ -92,7 +100,7 @@ static int link_fd(const struct making *m, int fd)
 		return ret;
 	if (linkat(fd, "", m->dir_fd, m->as, AT_EMPTY_PATH) == 0)
 		return 0;
-	return errno == EEXIST ? STUB_THERE : -errno;
+	return errno == EEXIST ? give_back(m) : -errno;
 }
 
 /*
@@ -209,7 +217,7 @@ static int name_staged(const struct making *m, const char *name)
 	if (lock)
 		g_mutex_lock(lock);
 	if (renameat2(m->retriever->staging_fd, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
-		ret = errno == EEXIST ? STUB_THERE : -errno;
+		ret = errno == EEXIST ? give_back(m) : -errno;
 	if (lock)
 		g_mutex_unlock(lock);
 	return ret;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "core_hook.h"
 #include "core_old.h"
 
 #include <dirent.h>
@@ -68,6 +69,49 @@ START_TEST(names_that_were_looked_up_before)
 	close(core_find(&core, "a/empty", O_RDONLY));
 	make_all();
 	expect_all_known();
+	core_free(&core);
+}
+END_TEST
+
+static int beside; /* a/ */
+
+/* Between the look at a name and the attempt to take it somebody else takes it. */
+static void be_faster(const char *call, int fd, bool after)
+{
+	const bool links = !strcmp(call, "linkat");
+	const char *name = links ? "empty" : "none";
+	int made;
+
+	if (after || (!links && strcmp(call, "renameat2") != 0) ||
+	    faccessat(beside, name, F_OK, 0) == 0)
+		return;
+	if (links) {
+		made = openat(beside, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+		ck_assert_int_ge(made, 0);
+		close(made);
+	} else {
+		ck_assert_int_eq(syscall(SYS_mkdirat, beside, name, 0700), 0);
+	}
+}
+
+START_TEST(who_is_slower_gives_it_back)
+{
+	struct migrate_old_index *index;
+
+	old_begin();
+	core_source_file(&core, "a/empty", 0, 1);
+	shell("mkdir %s/a/none", core.source);
+	core_start(&core);
+	core.retriever->carries = 0;
+	beside = core_find(&core, "a", O_RDONLY | O_DIRECTORY);
+	atomic_store(&core_hook, be_faster);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, beside, 0)), 0);
+	atomic_store(&core_hook, NULL);
+	index = old_index();
+	old_expect_known(index, "a/empty");
+	old_expect_known(index, "a/none");
+	migrate_old_index_close(index);
+	close(beside);
 	core_free(&core);
 }
 END_TEST
@@ -149,6 +193,7 @@ int main(void)
 	tcase_add_test(tcase, those_of_a_prior_copy);
 	tcase_add_test(tcase, those_of_another_tools_copy);
 	tcase_add_test(tcase, names_that_were_looked_up_before);
+	tcase_add_test(tcase, who_is_slower_gives_it_back);
 	tcase_add_test(tcase, they_stay_when_it_is_opened_again);
 	tcase_add_test(tcase, all_are_known_when_every_directory_is_filled);
 	tcase_add_test(tcase, nothing_is_kept_where_it_is_not_wanted);
