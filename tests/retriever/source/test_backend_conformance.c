@@ -445,6 +445,29 @@ START_TEST(paths_stand_in_for_handles)
 }
 END_TEST
 
+/* Of sources whose directories have handles that say it. */
+START_TEST(directories_lead_upwards)
+{
+	const char *arguments = g_getenv("OLD_ARGUMENTS");
+	const bool knows = !over_smb() && !(arguments && strstr(arguments, "version=4"));
+	struct source_object above = find("types"), below, file = find("types/file");
+	struct backend_request req = {.op = BACKEND_LOOKUP, .up = true};
+	struct source_attr attr;
+
+	ck_assert_int_eq(look_up(backend, above, "directory", &below, NULL), 0);
+	ck_assert_int_eq(get_attr(backend, above, &attr), 0);
+	req.object = below;
+	ck_assert_int_eq(run(backend, &req), knows ? 0 : -ENOTSUP);
+	if (!knows)
+		return;
+	ck_assert_uint_eq(req.attr.fileid, attr.fileid);
+	ck_assert_uint_eq(req.handle_len, above.handle_len);
+	ck_assert_mem_eq(req.handle, above.handle, above.handle_len);
+	req = (struct backend_request){.op = BACKEND_LOOKUP, .up = true, .object = file};
+	ck_assert_int_eq(run(backend, &req), -ENOTDIR);
+}
+END_TEST
+
 START_TEST(what_is_not_there)
 {
 	struct source_object types = find("types"), file = find("types/file"), found;
@@ -554,6 +577,7 @@ int main(void)
 	tcase_add_test(tcase, hard_links_share_a_fileid);
 	tcase_add_test(tcase, paths_stand_in_for_handles);
 	tcase_add_test(tcase, what_is_not_there);
+	tcase_add_test(tcase, directories_lead_upwards);
 	tcase_add_test(tcase, removed_objects_are_stale);
 	tcase_add_test(tcase, a_thousand_reads_at_once);
 	tcase_add_test(tcase, closing_cancels);
