@@ -81,6 +81,43 @@ START_TEST(nonsense)
 }
 END_TEST
 
+START_TEST(directories)
+{
+	g_autofree char *handle = NULL, *text = NULL, *again = NULL;
+
+	core_make(&core);
+	core.takeover = TAKEOVER_ALL;
+	shell("mkdir %s/kept", core.dir);
+	core_start(&core);
+	handle = handle_of_root();
+	ck_assert_int_eq(control_old_directory(core.retriever, handle, &text), 0);
+	ck_assert_int_eq(control_old_directory(core.retriever, "0", &text), -EINVAL);
+	ck_assert_int_eq(control_old_directory(core.retriever, NULL, &again), -EINVAL);
+	core_free(&core);
+}
+END_TEST
+
+/* Who has been answered makes room for another one. */
+START_TEST(not_all_at_once)
+{
+	g_autofree char *handle = NULL, *text = NULL, *names = NULL;
+	unsigned n = 0;
+
+	core_make(&core);
+	core_start(&core);
+	handle = handle_of_root();
+	names = g_strconcat(handle, " 0 0", NULL);
+	while (control_old_admit(core.retriever, handle, &text) == 0)
+		n++;
+	ck_assert_uint_eq(n, 32);
+	ck_assert_int_eq(control_old_admit(core.retriever, handle, &text), -EBUSY);
+	ck_assert_int_eq(control_old_names(core.retriever, names, &text), 0);
+	ck_assert_int_eq(control_old_admit(core.retriever, handle, &text), 0);
+	ck_assert_int_eq(control_old_admit(core.retriever, handle, &text), -EBUSY);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("control_old");
@@ -89,5 +126,7 @@ int main(void)
 	tcase_add_test(tcase, names_with_numbers);
 	tcase_add_test(tcase, at_most_so_many);
 	tcase_add_test(tcase, nonsense);
+	tcase_add_test(tcase, directories);
+	tcase_add_test(tcase, not_all_at_once);
 	return run_suite(suite);
 }
