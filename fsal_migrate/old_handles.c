@@ -15,8 +15,6 @@
 #include "old_server.h"
 #include "replies.h"
 
-#define OBJECTS_MAX 16 /* exports with all old handles */
-
 extern enum auth_stat _svcauth_none(struct svc_req *req);
 
 struct owned {
@@ -31,7 +29,7 @@ struct owned {
  * come: it is made once for each change of an export. */
 struct table {
 	struct table *before;
-	const struct mg_old_objects *objects[OBJECTS_MAX];
+	const struct mg_old_objects **objects; /* behind the handles */
 	unsigned n_objects;
 	size_t n;
 	struct mg_old_handle handles[];
@@ -87,15 +85,17 @@ static const struct mg_old_handle *find(const void *bytes, size_t len)
 /* lock */
 static void publish(void)
 {
-	size_t all = 0, n = 0;
+	size_t all = 0, n = 0, exports = 0;
 	struct table *made;
 
-	for (struct owned *at = owners; at; at = at->next)
+	for (struct owned *at = owners; at; at = at->next, exports++)
 		all += at->n;
-	made = gsh_calloc(1, sizeof(*made) + all * sizeof(made->handles[0]));
+	made = gsh_calloc(1, sizeof(*made) + all * sizeof(made->handles[0]) +
+				     exports * sizeof(made->objects[0]));
+	made->objects = (void *)&made->handles[all];
 	for (struct owned *at = owners; at; n += at->n, at = at->next) {
 		memcpy(&made->handles[n], at->handles, at->n * sizeof(at->handles[0]));
-		if (at->objects && made->n_objects < OBJECTS_MAX)
+		if (at->objects)
 			made->objects[made->n_objects++] = at->objects;
 	}
 	if (all)

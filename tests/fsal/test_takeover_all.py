@@ -234,6 +234,25 @@ def not_all_wait_at_once(args):
 
 
 @case()
+def any_number_of_exports_have_them(args):
+    def file(n):
+        return f'{FILE}.{n}'
+
+    def fill(world):
+        for n in range(20):
+            os.mkdir(world.path(f'more{n}'))
+            world.normal(f'more{n}/file')
+            old_handles.Index(file(n) + '.all').add(old_of(f'file{n}'), world.path(f'more{n}/file'),
+                                                    1000 + n)
+            old_handles.write(file(n), old_handles.line(old_of(f'more{n}'), world.path(f'more{n}'), n))
+    exports = (f'EXPORT {{ Export_Id = {100 + n}; Path = "{ROOT}/more{n}"; Pseudo = "/more{n}"; '
+               f'FSAL {{ {TAKEOVER.replace(FILE, file(n))} }} }}' for n in range(20))
+    world = World(args, fill, fsal=TAKEOVER, blocks=' '.join(exports))
+    for n in range(20):
+        same(world.client.getattr(old_of(f'file{n}')).fileid, 1000 + n, f'one of export {100 + n}')
+
+
+@case()
 def long_handles_are_looked_up(args):
     """What does not fit in a listing is not in it."""
     world = Taken(args, known=['', 'dir'])
