@@ -19,8 +19,6 @@
 #include "old_objects.h"
 #include "old_server.h"
 
-#define AT_ONCE 64 /* exports of a volume that are looked after */
-
 /* First in the order of locks; it alone is held across calls of the FSAL below.  Nobody who serves
  * a request waits for it but who mounts. */
 static pthread_mutex_t refreshing = PTHREAD_MUTEX_INITIALIZER;
@@ -367,16 +365,17 @@ static void tick(struct mg_export *export)
 
 void mg_takeover_tick(struct mg_volume *volume)
 {
-	struct mg_export *exports[AT_ONCE];
+	struct mg_export **exports;
 	struct glist_head *link;
 	unsigned n = 0;
 
 	pthread_mutex_lock(&volume->lock);
+	exports = gsh_calloc(glist_length(&volume->export_list) + 1, sizeof(exports[0]));
 	glist_for_each(link, &volume->export_list)
 	{
 		struct mg_export *export = glist_entry(link, struct mg_export, link);
 
-		if (export->takeover.file && !export->closing && n < AT_ONCE) {
+		if (export->takeover.file && !export->closing) {
 			export->pending++;
 			exports[n++] = export;
 		}
@@ -386,4 +385,5 @@ void mg_takeover_tick(struct mg_volume *volume)
 		tick(exports[i]);
 		mg_pending_end(exports[i]);
 	}
+	gsh_free(exports);
 }
