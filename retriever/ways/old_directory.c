@@ -9,8 +9,10 @@
 
 #include "directory.h"
 #include "source/gate.h"
+#include "source_root.h"
 #include "volume/answers.h"
 #include "volume/old_handles.h"
+#include "volume/state.h"
 
 static bool is_same(const struct source_object *a, const struct source_object *b)
 {
@@ -92,7 +94,7 @@ static int fill(struct retriever *retriever, const struct source_object *directo
 	return ret;
 }
 
-int old_directory_find(struct retriever *retriever, const struct source_object *object)
+static int find(struct retriever *retriever, const struct source_object *object)
 {
 	g_autoptr(GArray) chain = g_array_new(FALSE, FALSE, sizeof(*object));
 	int ret;
@@ -102,4 +104,14 @@ int old_directory_find(struct retriever *retriever, const struct source_object *
 	for (guint i = chain->len; !ret && i-- > 1;)
 		ret = fill(retriever, &g_array_index(chain, struct source_object, i));
 	return ret || is_known(retriever, object) ? ret : -ESTALE;
+}
+
+int old_directory_find(struct retriever *retriever, const struct source_object *object)
+{
+	int ret = volume_state(retriever) == VOLUME_MIGRATING ? find(retriever, object) : -EAGAIN;
+
+	/* all handles are stale at an old server that has not its file system yet */
+	if (ret == -ESTALE && source_root_look(retriever) < 0)
+		ret = -EAGAIN;
+	return ret;
 }

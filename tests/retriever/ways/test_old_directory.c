@@ -114,6 +114,36 @@ START_TEST(what_the_old_server_does_not_have)
 }
 END_TEST
 
+/* Nothing is said for good by one that knows nothing of its own root. */
+START_TEST(while_all_are_stale)
+{
+	unsigned stale;
+
+	make_source();
+	core_start(&core);
+	stale = backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_GETATTR,
+								   .action = FAULT_ERROR,
+								   .status = -ESTALE});
+	ck_assert_int_eq(find("a/b"), -EAGAIN);
+	backend_fault_remove(core.fault, stale);
+	ck_assert_int_eq(find("a/b"), 0);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(before_it_is_attached)
+{
+	make_source();
+	core_open(&core);
+	ck_assert_int_eq(find("a/b"), -EAGAIN);
+	core_attach(&core);
+	core_run(&core);
+	core_connect(&core);
+	ck_assert_int_eq(find("a/b"), 0);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(what_is_not_below_the_source)
 {
 	g_autofree char *outside = NULL;
@@ -177,6 +207,8 @@ int main(void)
 	tcase_add_test(tcase, where_clients_have_moved_it);
 	tcase_add_test(tcase, files_do_not_lead_there);
 	tcase_add_test(tcase, what_the_old_server_does_not_have);
+	tcase_add_test(tcase, while_all_are_stale);
+	tcase_add_test(tcase, before_it_is_attached);
 	tcase_add_test(tcase, what_is_not_below_the_source);
 	tcase_add_test(tcase, it_ends);
 	tcase_add_test(tcase, what_cannot_be_listed_now);
