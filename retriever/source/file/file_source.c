@@ -222,16 +222,15 @@ static uint8_t get_handle(const struct file_backend *file, int fd, uint8_t *out)
 /* A descriptor with O_PATH, or a status. */
 static int open_named(int dir, const struct backend_request *req)
 {
-	size_t len = req->up ? 0 : strlen(req->name);
-	int fd;
+	int fd = -ENOENT;
 
-	if (len > NAME_MAX)
+	if (req->up)
+		fd = openat(dir, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	else if (strlen(req->name) > NAME_MAX)
 		return -ENAMETOOLONG;
-	if (!req->up && !source_name_ok(req->name, len))
-		return -ENOENT;
-	fd = req->up ? openat(dir, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)
-		     : open_beneath(dir, req->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? status_of(errno) : fd;
+	else if (source_name_ok(req->name, strlen(req->name)))
+		fd = open_beneath(dir, req->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return fd == -1 ? status_of(errno) : fd;
 }
 
 static int do_lookup(const struct file_backend *file, int dir, struct backend_request *req,

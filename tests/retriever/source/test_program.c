@@ -20,7 +20,7 @@ START_TEST(descriptors)
 		"links=$(readlink /proc/$$/fd/0 /proc/$$/fd/1)\n"
 		"{ echo \"$links\"; env | grep -c KRB5; } >&3\n"
 		"[ ! -e /proc/self/fd/5 ] && [ \"$0\" = \"$(cat <&4)\" ] && echo good >&3\n"
-		"exec sleep 1000 3>&-\n";
+		"exec tail -f /dev/null 3>&-\n";
 	g_autofree char *path = g_build_filename(g_get_tmp_dir(), "test_program-XXXXXX", NULL);
 	const int made = g_mkstemp(path);
 	int out[2], in[2];
