@@ -473,6 +473,13 @@ int migrate_old_index_add(struct migrate_old_index *index, uint64_t inode,
 /* Makes durable what was added.  0 or -errno.  Any thread. */
 int migrate_old_index_sync(struct migrate_old_index *index);
 
+/* Counts what was added; wraps around. */
+uint32_t migrate_old_index_added(const struct migrate_old_index *index);
+/* Waits until that is not `seen` any more, whoever adds: true; false: not until the deadline
+ * (CLOCK_MONOTONIC), or a signal came.  Any thread. */
+bool migrate_old_index_wait(const struct migrate_old_index *index, uint32_t seen,
+			    const struct timespec *deadline);
+
 /* Whether every object of the old server was added: then other handles of it mean nothing. */
 void migrate_old_index_set_complete(struct migrate_old_index *index, bool complete);
 bool migrate_old_index_is_complete(const struct migrate_old_index *index);

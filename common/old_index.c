@@ -10,6 +10,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -17,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "crc32c.h"
@@ -37,6 +40,7 @@ struct header {
 	_Atomic uint32_t complete;
 	uint8_t epoch[MIGRATE_EPOCH_LEN]; /* of the mount that it was written on */
 	uint64_t end, last;		  /* where the next entry comes, and where the last is */
+	_Atomic uint32_t added;		  /* counts; a futex(2), also of who can only read it */
 };
 
 struct entry {
@@ -144,6 +148,19 @@ bool migrate_old_index_find_inode(const struct migrate_old_index *index, uint64_
 	return false;
 }
 
+uint32_t migrate_old_index_added(const struct migrate_old_index *index)
+{
+	return atomic_load(&index->header->added);
+}
+
+bool migrate_old_index_wait(const struct migrate_old_index *index, uint32_t seen,
+			    const struct timespec *deadline)
+{
+	return syscall(SYS_futex, &index->header->added, FUTEX_WAIT_BITSET, seen, deadline, NULL,
+		       FUTEX_BITSET_MATCH_ANY) == 0 ||
+	       errno == EAGAIN;
+}
+
 void migrate_old_index_set_complete(struct migrate_old_index *index, bool complete)
 {
 	atomic_store(&index->header->complete, complete);
@@ -185,6 +202,8 @@ static int append(struct migrate_old_index *index, struct entry *entry)
 	atomic_signal_fence(memory_order_seq_cst);
 	link_entry(index, entry, at);
 	index->dirty = true;
+	atomic_fetch_add(&header->added, 1);
+	syscall(SYS_futex, &header->added, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	return 0;
 }
 

@@ -214,7 +214,8 @@ static bool search(const nfs_fh3 *fh, uint8_t *own, uint8_t *own_len,
 
 		if (!may_be_of(objects, fh, bad))
 			continue;
-		status = mg_old_server_find(objects->server, fh->data.data_val, fh->data.data_len);
+		status = mg_old_server_find(objects->server, objects->index, fh->data.data_val,
+					    fh->data.data_len);
 		if (status == 0 && mg_old_objects_find(objects, fh, own, own_len)) {
 			*clients = objects->clients;
 			return true;

@@ -121,7 +121,7 @@ static bool wait_for_answer(struct asking *asking, const struct timespec *deadli
 	return done;
 }
 
-static int ask(struct mg_volume *volume, const char *command, char **text)
+static int ask_control(struct mg_volume *volume, const char *command, char **text)
 {
 	const struct timespec deadline = mg_deadline(volume);
 	struct asking *asking = asking_begin();
@@ -141,34 +141,79 @@ static int ask(struct mg_volume *volume, const char *command, char **text)
 	return status;
 }
 
+static int ask(struct mg_volume *volume, const char *verb, const void *handle, size_t len,
+	       const char *rest, char **text)
+{
+	char command[COMMAND_MAX];
+	int at = snprintf(command, sizeof(command), "%s ", verb);
+
+	for (size_t i = 0; i < len; i++)
+		at += snprintf(command + at, sizeof(command) - (size_t)at, "%02x",
+			       ((const uint8_t *)handle)[i]);
+	snprintf(command + at, sizeof(command) - (size_t)at, "%s", rest);
+	return ask_control(volume, command, text);
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 int mg_old_server_ask(struct mg_old_server *server, const char *verb, const void *handle,
 		      size_t len, const char *rest, char **text)
 {
 	struct mg_export *export = begin(server);
-	char command[COMMAND_MAX];
-	int status, at = snprintf(command, sizeof(command), "%s ", verb);
+	int status;
 
 	*text = NULL;
 	if (!export)
 		return -EAGAIN;
-	for (size_t i = 0; i < len; i++)
-		at += snprintf(command + at, sizeof(command) - (size_t)at, "%02x",
-			       ((const uint8_t *)handle)[i]);
-	snprintf(command + at, sizeof(command) - (size_t)at, "%s", rest);
-	status = ask(export->volume, command, text);
+	status = ask(export->volume, verb, handle, len, rest, text);
 	end(server, export);
 	return status;
 }
 
-int mg_old_server_find(struct mg_old_server *server, const void *handle, size_t len)
+static bool many_ask(struct mg_old_server *server)
 {
-	char *text = NULL;
-	int status = len && len <= MIGRATE_OLD_HANDLE_MAX
-			     ? mg_old_server_ask(server, "directory", handle, len, "", &text)
-			     : -ESTALE;
+	bool many;
 
+	pthread_mutex_lock(&server->lock);
+	many = server->asking > AT_ONCE / 2;
+	pthread_mutex_unlock(&server->lock);
+	return many;
+}
+
+/* Nobody can tell where a file is, but its directory may be filled just now. */
+static int wait_for_file(const struct migrate_old_index *index, const void *handle, size_t len,
+			 const struct timespec *deadline)
+{
+	struct migrate_alias alias;
+	bool in_time = true, found;
+
+	do {
+		uint32_t seen = migrate_old_index_added(index);
+
+		found = migrate_old_index_find(index, handle, len, &alias);
+		in_time = !found && in_time && migrate_old_index_wait(index, seen, deadline);
+	} while (in_time);
+	return found ? 0 : -ENOTDIR;
+}
+
+int mg_old_server_find(struct mg_old_server *server, const struct migrate_old_index *index,
+		       const void *handle, size_t len)
+{
+	struct mg_export *export;
+	struct timespec deadline;
+	char *text = NULL;
+	int status;
+
+	if (!len || len > MIGRATE_OLD_HANDLE_MAX)
+		return -ESTALE;
+	export = begin(server);
+	if (!export)
+		return -EAGAIN;
+	deadline = mg_deadline(export->volume);
+	status = ask(export->volume, "directory", handle, len, "", &text);
 	gsh_free(text);
+	if (status == -ENOTDIR && !many_ask(server))
+		status = wait_for_file(index, handle, len, &deadline);
+	end(server, export);
 	return status;
 }

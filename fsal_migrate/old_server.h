@@ -19,8 +19,10 @@ void mg_old_server_close(struct mg_old_server *server);
  */
 int mg_old_server_ask(struct mg_old_server *server, const char *verb, const void *handle,
 		      size_t len, const char *rest, char **text);
-/* The directory of a handle that is not known yet: 0, it is by now; -ESTALE: the old server has no
- * such object.  Else it may come later.  Blocks likewise. */
-int mg_old_server_find(struct mg_old_server *server, const void *handle, size_t len);
+/* The object of a handle that is not known yet: 0, it is by now, because the retriever found the
+ * directory, or has brought the file meanwhile; -ESTALE: the old server has no such object.  Else
+ * it may come later.  Blocks likewise. */
+int mg_old_server_find(struct mg_old_server *server, const struct migrate_old_index *index,
+		       const void *handle, size_t len);
 
 #endif

@@ -261,6 +261,38 @@ START_TEST(threads_add_and_read)
 }
 END_TEST
 
+static void *wait_for_more(void *arg)
+{
+	const struct timespec deadline = migrate_in_ms(30000);
+	struct migrate_old_index *reader = arg;
+	uint32_t seen;
+
+	do
+		seen = migrate_old_index_added(reader);
+	while (!has(reader, 3) && migrate_old_index_wait(reader, seen, &deadline));
+	return has(reader, 3) ? reader : NULL;
+}
+
+/* Also by who cannot write. */
+START_TEST(what_comes_is_waited_for)
+{
+	const struct timespec soon = migrate_in_ms(10);
+	struct migrate_old_index *reader;
+	pthread_t thread;
+	void *found;
+
+	ck_assert_int_eq(migrate_old_index_open(file, &reader), 0);
+	ck_assert(!migrate_old_index_wait(reader, migrate_old_index_added(reader), &soon));
+	ck_assert(migrate_old_index_wait(reader, migrate_old_index_added(reader) - 1, &soon));
+	ck_assert_int_eq(pthread_create(&thread, NULL, wait_for_more, reader), 0);
+	for (uint64_t n = 1; n <= 3; n++)
+		ck_assert_int_eq(add(n), 0);
+	ck_assert_int_eq(pthread_join(thread, &found), 0);
+	ck_assert_ptr_eq(found, reader);
+	migrate_old_index_close(reader);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("old_index");
@@ -277,6 +309,7 @@ int main(void)
 	tcase_add_test(tcase, other_files_are_refused);
 	tcase_add_test(tcase, handles_of_no_length_are_refused);
 	tcase_add_test(tcase, threads_add_and_read);
+	tcase_add_test(tcase, what_comes_is_waited_for);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

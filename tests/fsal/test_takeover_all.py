@@ -227,10 +227,25 @@ def not_all_wait_at_once(args):
     same(len(world.fake.requests(CONTROL)), 32, 'asked')
     same(status(world.client, world.old['']), 0, 'somebody else')
     for request in held:
-        world.fake.reply(request, -errno.ENOTDIR)
+        world.fake.reply(request, -errno.EBUSY)
     for thread in threads:
         thread.join()
     same(set(ended), {nfs3.JUKEBOX}, 'all of them')
+
+
+@case()
+def a_file_that_comes_soon_is_waited_for(args):
+    world = Taken(args, known=[''], complete=False)
+    world.fake.on[CONTROL] = lambda request: -errno.ENOTDIR
+    world.client.patience, answers = 0, []
+    waiting = threading.Thread(target=lambda: answers.append(status(world.client, world.old['file'])))
+    waiting.start()
+    world.fake.wait(CONTROL)
+    world.index.add(old_of('link'), world.path('link'), number_of('link'))
+    same(answers, [], 'while others come')
+    world.index.add(old_of('file'), world.path('file'), number_of('file'))
+    waiting.join(10)                        # the hold time is twice that
+    same(answers, [0], 'when it has come')
 
 
 @case()

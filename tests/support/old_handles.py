@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files of old handles, as `migratectl takeover` writes them."""
+import ctypes
+import mmap
 import os
 import struct
 
 import fake
+
+FUTEX, FUTEX_WAKE = 202, 1                  # of x86-64
+ADDED = 48                                  # where the header counts
+libc = ctypes.CDLL(None)
 
 FIRST = 'quickmigrate old handles 1\n'
 
@@ -29,6 +35,8 @@ class Index:
         self.last, self.file = 0, open(file, 'w+b', buffering=0)
         self.file.truncate(self.end)
         self.head()
+        self.mapped = mmap.mmap(self.file.fileno(), self.HEAD)
+        self.added = ctypes.c_uint32.from_buffer(self.mapped, ADDED)
 
     def head(self, complete=False):
         self.put(0, struct.pack('<8sII16sQQ', b'QMOLDH1\n', self.BITS, complete, bytes(16), self.end,
@@ -55,3 +63,5 @@ class Index:
             self.put(at, struct.pack('<Q', self.end))
         self.last, self.end = self.end, self.end + len(entry)
         self.head()
+        self.added.value += 1
+        libc.syscall(FUTEX, ctypes.byref(self.added), FUTEX_WAKE, 2**31 - 1, None, None, 0)
