@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <gnutls/crypto.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -214,12 +213,20 @@ char *lies_here_door(const char *below, const char *server, const char *volume, 
 	return g_strdup_printf("%s/etc/%s/%s.conf", below, server, usual);
 }
 
+bool lies_here_locks_v3(const char *below, const char *volume)
+{
+	g_autofree char *file = lies_here_door(below, "ganesha", volume, "ganesha");
+	g_autofree char *any = parameter_in(file, "Protocols", ""),
+			*three = parameter_in(file, "Protocols", "[^;#\n]*3"),
+			*off = parameter_in(file, "Enable_NLM", "false|no|off|0");
+
+	return (!any || three) && !off;
+}
+
 static void add_ganesha(GPtrArray *items, const char *volume, const char *below)
 {
 	g_autofree char *file = lies_here_door(below, "ganesha", volume, "ganesha");
 	g_autofree char *root = parameter_in(file, "RecoveryRoot", "[^\"\\s;]+");
-	g_autofree char *any = parameter_in(file, "Protocols", ""),
-			*three = parameter_in(file, "Protocols", "[^;#\n]*3");
 
 	add_doors(items, "doors ganesha", file);
 	if (!g_file_test(file, G_FILE_TEST_EXISTS))
@@ -227,14 +234,17 @@ static void add_ganesha(GPtrArray *items, const char *volume, const char *below)
 	lies_here_place(items, below, "state ganesha", root ? root : "/var/lib/nfs/ganesha",
 			"NFSv4 clients cannot get their locks back: set RecoveryRoot to a "
 			"directory on the volume's disk, or make this one a link to it");
-	if (any && !three) /* no NFSv3, no statd */
+	if (!lies_here_locks_v3(below, volume)) /* no statd */
 		return;
 	g_autofree char *nfs = g_strconcat(below, "/etc/nfs.conf", NULL);
+	static const char no_statd[] =
+		"NFSv3 clients do not learn that their locks are gone: set state-directory-path in "
+		"the section statd of /etc/nfs.conf to a directory on the volume's disk";
 	g_autofree char *statd = parameter_in(nfs, "state-directory-path", "[^\"\\s;]+");
-	lies_here_place(items, below, "state statd", statd ? statd : "/var/lib/nfs/sm",
-			"NFSv3 clients do not learn that their locks are gone: set "
-			"state-directory-path in the section statd of /etc/nfs.conf to a directory "
-			"on the volume's disk");
+	if (statd)
+		lies_here_place(items, below, "state statd", statd, no_statd);
+	else
+		items_lack(items_add(items, "state statd", NULL), "%s", no_statd);
 }
 
 void lies_here_state(GPtrArray *items, const struct volume_config *config, const char *below)

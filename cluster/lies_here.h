@@ -4,6 +4,7 @@
 #define CLUSTER_LIES_HERE_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 #include "config/volume_config.h"
 
@@ -12,6 +13,10 @@ void lies_here_settings(GPtrArray *items, const char *file, const struct volume_
 /* Adds the doors' configuration, and where state lies that has to move with the volume.  below: the
  * tree in which to look, "" for the whole machine. */
 void lies_here_state(GPtrArray *items, const struct volume_config *config, const char *below);
+
+/* Whether Ganesha gives locks to clients of NFSv3, as far as its configuration for the volume says.
+ */
+bool lies_here_locks_v3(const char *below, const char *volume);
 
 /* Adds where a path below that tree leads to.  What is in /var/lib or /etc is a node's own: a lack.
  */

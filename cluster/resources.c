@@ -7,7 +7,10 @@
  *   nfs      a Ganesha; of several volumes each has its own, so that a volume that moves puts no
  *            other's clients into a time of grace
  *   smb      an smbd; likewise, so that a volume that moves ends no other's connections
- *   address  the last, so that no client is refused while the door is not there
+ *   locks    rpc.statd, where clients of NFSv3 get locks: a machine has one, so it is of one volume
+ *            alone
+ *   address  behind all that answers there, so that no client is refused
+ *   notify   tells clients of NFSv3 from that address to reclaim their locks
  *
  * No portblock: that of Debian 12 does not find its own rule in what iptables 1.8.9 lists, and
  * leaves clients shut out.
@@ -22,6 +25,7 @@
 
 /* A volume that has moved does not move back by itself, whichever node it would rather be on. */
 #define STAYS "resource-stickiness=100"
+#define LOCKS "ocf:quickmigrate:locks"
 #define MANY  50 /* volumes, whose groups do not fit into Pacemaker's usual buffer */
 
 static const struct {
@@ -94,7 +98,7 @@ void resources_free_disk(struct resources_disk *disk)
  */
 
 struct text {
-	GString *out;
+	GString *out, *members; /* members: of the group that is being written */
 	const char *volume;
 	unsigned doors;
 	bool pcs;
@@ -113,6 +117,7 @@ static void put(struct text *text, const char *kind, const char *agent, const ch
 	if (text->pcs)
 		g_string_append_printf(text->out, " --group volume-%s", text->volume);
 	g_string_append_c(text->out, '\n');
+	g_string_append_printf(text->members, " %s-%s", kind, text->volume);
 }
 
 static void put_disk(struct text *text, const struct resources_disk *disk)
@@ -128,23 +133,20 @@ static void put_disk(struct text *text, const struct resources_disk *disk)
 
 static void put_group(struct text *text)
 {
-	if (text->pcs) {
+	if (text->pcs)
 		g_string_append_printf(text->out, "pcs resource meta volume-%s " STAYS "\n",
 				       text->volume);
-		return;
-	}
-	g_string_append_printf(text->out, "group volume-%s fs-%s migrate-%s", text->volume,
-			       text->volume, text->volume);
-	for (unsigned i = 0; i < G_N_ELEMENTS(doors); i++)
-		if (text->doors & doors[i].door)
-			g_string_append_printf(text->out, " %s-%s", doors[i].name, text->volume);
-	g_string_append_printf(text->out, " address-%s meta " STAYS "\n", text->volume);
+	else
+		g_string_append_printf(text->out, "group volume-%s%s meta " STAYS "\n",
+				       text->volume, text->members->str);
+	g_string_truncate(text->members, 0);
 }
 
 static void put_volume(struct text *text, const struct resources_disk *disk, bool only)
 {
 	g_autofree char *volume = g_strdup_printf("volume=%s", disk->volume);
 	g_autofree char *ip = g_strdup_printf("ip=ADDRESS-%s", disk->volume);
+	g_autofree char *address = g_strdup_printf("address=ADDRESS-%s", disk->volume);
 
 	put_disk(text, disk);
 	put(text, "migrate", "ocf:quickmigrate:migrate", volume);
@@ -155,7 +157,11 @@ static void put_volume(struct text *text, const struct resources_disk *disk, boo
 		if (text->doors & doors[i].door)
 			put(text, doors[i].name, agent, "");
 	}
+	if (text->doors & RESOURCES_LOCKS)
+		put(text, "locks", LOCKS, "");
 	put(text, "address", "ocf:heartbeat:IPaddr2", ip);
+	if (text->doors & RESOURCES_LOCKS)
+		put(text, "notify", LOCKS, address);
 	put_group(text);
 }
 
@@ -198,7 +204,8 @@ static void put_head(struct text *text, const struct resources_disk *disks, unsi
 char *resources_text(const struct resources_disk *disks, unsigned count, unsigned wanted,
 		     char **nodes, bool pcs)
 {
-	struct text text = {g_string_new(NULL), NULL, wanted, pcs, count > MANY ? 60 : 10};
+	g_autoptr(GString) members = g_string_new(NULL);
+	struct text text = {g_string_new(NULL), members, NULL, wanted, pcs, count > MANY ? 60 : 10};
 	const unsigned places = nodes ? g_strv_length(nodes) : 0;
 
 	put_head(&text, disks, count);

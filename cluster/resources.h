@@ -9,6 +9,8 @@
 /* Doors of a volume, as bits. */
 #define RESOURCES_NFS 1u
 #define RESOURCES_SMB 2u
+/* With NFS, of one volume alone: clients of NFSv3 reclaim their locks. */
+#define RESOURCES_LOCKS 4u
 
 /* A volume's file system, as far as it is known here. */
 struct resources_disk {
@@ -25,8 +27,8 @@ void resources_free_disk(struct resources_disk *disk);
 /*
  * The text for crm(8) configure load, or (pcs) commands for pcs(8).  What is not known stands there
  * as a word in capitals with the volume's name, which no cluster manager can start.  doors: one or
- * more, for each volume.  nodes: the volumes are spread over them; NULL: as the cluster likes.
- * g_free.
+ * more, for each volume, with RESOURCES_LOCKS where it is wanted.  nodes: the volumes are spread
+ * over them; NULL: as the cluster likes. g_free.
  */
 char *resources_text(const struct resources_disk *disks, unsigned count, unsigned doors,
 		     char **nodes, bool pcs);

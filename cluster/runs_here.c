@@ -9,7 +9,8 @@
 #include "cluster/items.h"
 #include "cluster/lies_here.h"
 
-#define AGENT "/usr/lib/ocf/resource.d/quickmigrate/migrate"
+#define STATD  "nfs-ganesha-lock.service"
+#define AGENTS "/usr/lib/ocf/resource.d/quickmigrate/"
 
 /* What a program prints, without blanks round it; NULL: it is not there, or (unless failed) fails.
  */
@@ -32,6 +33,17 @@ static char *ask(bool failed, const char *const *argv)
 /* ---- releases ---------------------------------------------------------------------------------
  */
 
+static void add_agent(GPtrArray *items, const char *below, const char *name)
+{
+	g_autofree char *file = g_strconcat(below, AGENTS, name, NULL);
+	g_autofree char *key = g_strconcat("agent ocf:quickmigrate:", name, NULL);
+	g_autofree char *digest = lies_here_digest(file);
+	struct item *item = items_add(items, key, digest);
+
+	if (!digest)
+		items_lack(item, "%s is not there: install the package quickmigrate", file);
+}
+
 static void add_module(GPtrArray *items, const char *key, const char *below, const char *pattern)
 {
 	g_autofree char *full = g_strconcat(below, pattern, NULL), *digest = NULL;
@@ -46,22 +58,33 @@ static void add_module(GPtrArray *items, const char *key, const char *below, con
 void runs_here_releases(GPtrArray *items, const char *below)
 {
 	g_autofree char *ganesha = ASK("ganesha.nfsd", "-v"), *samba = ASK("smbd", "-V");
-	g_autofree char *agent = g_strconcat(below, AGENT, NULL), *digest = lies_here_digest(agent);
 
 	items_add(items, "release quickmigrate", QUICKMIGRATE_VERSION);
 	items_add(items, "release ganesha", ganesha);
 	add_module(items, "module ganesha", below, "/usr/lib/*/ganesha/libfsalmigrate.so");
 	items_add(items, "release samba", samba);
 	add_module(items, "module samba", below, "/usr/lib/*/samba/vfs/migrate.so");
-	struct item *item = items_add(items, "agent ocf:quickmigrate:migrate", digest);
-	if (!digest)
-		items_lack(item, "%s is not there: install the package quickmigrate", agent);
+	add_agent(items, below, "migrate");
+	add_agent(items, below, "locks");
 }
 
 /* ---- units ------------------------------------------------------------------------------------
  */
 
-void runs_here_units(GPtrArray *items, const char *volume)
+/* nfs-ganesha.service wants it, unless it is masked. */
+static void add_statd(GPtrArray *items)
+{
+	g_autofree char *state = ASK_ANYHOW("systemctl", "is-enabled", STATD);
+	const bool found = state && *state;
+	struct item *item = items_add(items, "unit " STATD, found ? state : NULL);
+
+	if (found && !g_str_has_prefix(state, "masked"))
+		items_lack(item,
+			   "it is started with Ganesha, and keeps rpc.statd out that moves with "
+			   "the volume: systemctl mask --now " STATD);
+}
+
+void runs_here_units(GPtrArray *items, const char *volume, bool locks)
 {
 	static const char *const units[] = {
 		"migrate-retriever@%s.service", "migrate-crawler@%s.service",
@@ -84,6 +107,8 @@ void runs_here_units(GPtrArray *items, const char *volume)
 				   "--now %s",
 				   unit);
 	}
+	if (locks)
+		add_statd(items);
 }
 
 /* ---- services ---------------------------------------------------------------------------------

@@ -7,11 +7,12 @@
 
 #include "cluster/resources.h"
 
-/* Adds the releases of the programs and modules, and the resource agent.  below: as in
+/* Adds the releases of the programs and modules, and the resource agents.  below: as in
  * lies_here.h. */
 void runs_here_releases(GPtrArray *items, const char *below);
-/* Adds which units are started at boot, which the cluster manager alone is to start. */
-void runs_here_units(GPtrArray *items, const char *volume);
+/* Adds which units are started at boot, which the cluster manager alone is to start.  locks: and
+ * the rpc.statd that Ganesha would start. */
+void runs_here_units(GPtrArray *items, const char *volume, bool locks);
 /* Adds the clock, the cluster's fencing, where Samba's state lies, and how it finds numbers for its
  * users. */
 void runs_here_services(GPtrArray *items, const char *volume);

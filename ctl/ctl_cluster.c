@@ -57,7 +57,7 @@ static enum ctl_exit check_volume(const struct ctl *ctl, const char *volume)
 	}
 	lies_here_settings(items, ctl->config_file, config);
 	runs_here_releases(items, "");
-	runs_here_units(items, volume);
+	runs_here_units(items, volume, lies_here_locks_v3("", volume));
 	runs_here_services(items, volume);
 	resources_find_disk(&disk, config->root, "/proc/self/mounts", "/etc/fstab");
 	runs_here_disk(items, &disk);
@@ -107,7 +107,7 @@ static enum ctl_exit print_config(const struct ctl *ctl, char **volumes)
 	g_autofree struct resources_disk *disks = g_new0(struct resources_disk, count);
 	g_auto(GStrv) nodes = ctl->nodes ? read_nodes(ctl->nodes) : NULL;
 	const bool pcs = ctl->tool && !strcmp(ctl->tool, "pcs");
-	const unsigned doors = ctl->doors ? resources_read_doors(ctl->doors) : RESOURCES_NFS;
+	unsigned doors = ctl->doors ? resources_read_doors(ctl->doors) : RESOURCES_NFS;
 	bool good = !ctl->nodes || nodes;
 
 	if (!doors)
@@ -122,6 +122,8 @@ static enum ctl_exit print_config(const struct ctl *ctl, char **volumes)
 				good = ctl_complain("cluster: %s is named twice", volumes[i]);
 		good = good && find_disk(ctl, volumes[i], &disks[i]);
 	}
+	if (count == 1 && doors & RESOURCES_NFS && lies_here_locks_v3("", volumes[0]))
+		doors |= RESOURCES_LOCKS;
 	if (good) {
 		g_autofree char *text = resources_text(disks, count, doors, nodes, pcs);
 		fputs(text, stdout);

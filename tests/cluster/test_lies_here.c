@@ -94,7 +94,7 @@ START_TEST(what_stays_behind_is_told)
 	g_autoptr(GPtrArray) usual = state("/srv/r");
 	is(usual, "state report", "/srv/r", NULL);
 	is(usual, "state ganesha", "/var/lib/nfs/ganesha", "RecoveryRoot");
-	is(usual, "state statd", "/var/lib/nfs/sm", "state-directory-path");
+	is(usual, "state statd", ITEMS_ABSENT, "state-directory-path");
 	put_file(tree, "/etc/nfs.conf", "[statd]\n# state-directory-path=/no\n", 0644);
 	ck_assert(g_str_has_prefix(found(usual, "doors ganesha")->value, "ganesha.conf, digest "));
 
@@ -102,17 +102,26 @@ START_TEST(what_stays_behind_is_told)
 		 0644);
 	g_autoptr(GPtrArray) own = state("/srv/r");
 	is(own, "state ganesha", "/srv/state/nfs", NULL);
-	is(own, "state statd", NULL, "state-directory-path");
+	is(own, "state statd", ITEMS_ABSENT, "state-directory-path");
+	ck_assert(lies_here_locks_v3(tree, "v"));
 	put_file(tree, "/etc/nfs.conf", "[statd]\nstate-directory-path=/srv/state/statd\n", 0644);
 	put_file(tree, "/etc/ganesha/v.conf", "NFS_CORE_PARAM { Protocols = 4;\n#Protocols=3\n}\n",
 		 0644);
 	g_autoptr(GPtrArray) four = state("/srv/r");
 	for (unsigned i = 0; i < four->len; i++)
 		ck_assert_str_ne(((struct item *)four->pdata[i])->key, "state statd");
+	ck_assert(!lies_here_locks_v3(tree, "v"));
+	ck_assert(lies_here_locks_v3(tree, "another"));
 	put_file(tree, "/etc/ganesha/v.conf",
 		 "EXPORT { Protocols = 4; }\nX { Protocols = 4, 3; }\n", 0644);
 	g_autoptr(GPtrArray) both = state("/srv/r");
 	is(both, "state statd", "/srv/state/statd", NULL);
+	put_file(tree, "/etc/ganesha/v.conf", "NFS_CORE_PARAM { Enable_NLM = false; }\n", 0644);
+	ck_assert(!lies_here_locks_v3(tree, "v"));
+	put_file(tree, "/etc/nfs.conf", "[statd]\nstate-directory-path=/var/lib/nfs/x\n", 0644);
+	put_file(tree, "/etc/ganesha/v.conf", "", 0644);
+	g_autoptr(GPtrArray) local = state("/srv/r");
+	is(local, "state statd", "/var/lib/nfs/x", "state-directory-path");
 }
 END_TEST
 
@@ -124,6 +133,7 @@ START_TEST(links_are_followed)
 	g_autofree char *loop = g_strconcat(nfs, "/ganesha", NULL);
 
 	put_file(tree, "/etc/ganesha/ganesha.conf", "", 0644);
+	put_file(tree, "/etc/nfs.conf", "[statd]\nstate-directory-path = /var/lib/nfs/sm\n", 0644);
 	ck_assert_int_eq(g_mkdir_with_parents(nfs, 0755), 0);
 	ck_assert_int_eq(symlink("/nowhere/state/../statd", sm), 0);
 	ck_assert_int_eq(symlink("ganesha", loop), 0);

@@ -127,6 +127,25 @@ START_TEST(doors_are_chosen)
 }
 END_TEST
 
+/* rpc.statd behind Ganesha, which would have it forget, and the notice behind the address. */
+START_TEST(locks_move)
+{
+	const struct resources_disk disk = {"v", NULL, (char *)"/srv", NULL};
+	const unsigned doors = RESOURCES_NFS | RESOURCES_SMB | RESOURCES_LOCKS;
+	g_autofree char *crm = resources_text(&disk, 1, doors, NULL, false);
+	g_autofree char *pcs = resources_text(&disk, 1, doors, NULL, true);
+
+	has(crm, "group volume-v fs-v migrate-v nfs-v smb-v locks-v address-v notify-v meta "
+		 "resource-stickiness=100");
+	has(crm, "primitive locks-v ocf:quickmigrate:locks " OPERATIONS("10"));
+	has(crm,
+	    "primitive notify-v ocf:quickmigrate:locks params address=ADDRESS-v " OPERATIONS("10"));
+	has(pcs, "pcs resource create locks-v ocf:quickmigrate:locks " OPERATIONS(
+			 "10") " --group volume-v");
+	ck_assert(strstr(pcs, "create notify-v") > strstr(pcs, "create address-v"));
+}
+END_TEST
+
 START_TEST(names_of_nodes)
 {
 	ck_assert(resources_node_ok("node-1.example"));
@@ -147,6 +166,7 @@ int main(void)
 	tcase_add_test(tcase, a_volume_is_a_group);
 	tcase_add_test(tcase, many_are_spread);
 	tcase_add_test(tcase, doors_are_chosen);
+	tcase_add_test(tcase, locks_move);
 	tcase_add_test(tcase, names_of_nodes);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -3,6 +3,8 @@
 
 #include "found.h"
 
+#define STATD "unit nfs-ganesha-lock.service"
+
 /* A program that is found, and that ends with the status of its last command. */
 static void put_program(const char *name, const char *commands)
 {
@@ -40,6 +42,7 @@ START_TEST(releases_are_told)
 
 	runs_here_releases(bare, tree);
 	is(bare, "agent ocf:quickmigrate:migrate", ITEMS_ABSENT, "install the package");
+	is(bare, "agent ocf:quickmigrate:locks", ITEMS_ABSENT, "install the package");
 	is(bare, "release samba", ITEMS_ABSENT, NULL);
 	is(bare, "module ganesha", ITEMS_ABSENT, NULL);
 
@@ -59,16 +62,25 @@ START_TEST(units_that_start_at_boot_are_told)
 {
 	g_autoptr(GPtrArray) bare = items_new("v"), items = items_new("v");
 
-	runs_here_units(bare, "v");
+	runs_here_units(bare, "v", true);
 	is(bare, "unit migrate-guard@v.service", ITEMS_ABSENT, "needs systemd");
 	put_program("systemctl",
 		    "case $2 in *crawler*) echo enabled;; *ganesha*) echo enabled-runtime;;"
 		    " *) echo disabled; exit 1;; esac");
-	runs_here_units(items, "v");
+	runs_here_units(items, "v", false);
 	is(items, "unit migrate-retriever@v.service", "disabled", NULL);
 	is(items, "unit migrate-crawler@v.service", "enabled",
 	   "systemctl disable --now migrate-crawler@v.service");
 	is(items, "unit nfs-ganesha.service", "enabled-runtime", "systemctl disable");
+	for (unsigned i = 0; i < items->len; i++)
+		ck_assert_str_ne(((struct item *)items->pdata[i])->key, STATD);
+	is(bare, STATD, ITEMS_ABSENT, NULL);
+	g_autoptr(GPtrArray) locks = items_new("v"), masked = items_new("v");
+	runs_here_units(locks, "v", true);
+	is(locks, STATD, "enabled-runtime", "systemctl mask --now");
+	put_program("systemctl", "echo masked; exit 1");
+	runs_here_units(masked, "v", true);
+	is(masked, STATD, "masked", NULL);
 }
 END_TEST
 

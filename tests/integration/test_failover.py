@@ -14,6 +14,8 @@ import time
 from xml.etree import ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import nfs3                                                             # noqa: E402
+import nlm4                                                             # noqa: E402
 import smbd                                                             # noqa: E402
 from cluster import HUB, NETWORK, Cluster, Volume, shared_disk          # noqa: E402
 from guest_nodes import DrbdCluster, GuestCluster                       # noqa: E402
@@ -53,6 +55,10 @@ class Served:
             os.makedirs('/etc/ganesha', exist_ok=True)
             sh('cp', nfs_door.config, '/etc/ganesha/ganesha.conf')
             sh('cp', smb_door.config, '/etc/samba/smb.conf')
+        with open('/etc/hosts', 'a') as out:
+            out.writelines(f'{one.address} {one.name}\n' for one in self.volumes)
+        with open('/etc/nfs.conf', 'a') as out:
+            out.write(f'\n[statd]\nstate-directory-path = {self.volumes[0].disk}/statd\n')
         with open('/etc/fstab', 'a') as fstab:
             fstab.writelines(f'{guests.device if guests else one.device} {one.disk} ext4 noauto 0 0\n'
                              for one in self.volumes)
@@ -106,9 +112,8 @@ class Served:
     def kill(self, name, program):
         """A process of the volume, by the number in a file of its node: another one takes its place."""
         node = self.cluster.nodes[self.cluster.place(f'address-{name}')]
-        file = f'/run/{program}-{name}.pid'
-        if program == 'retriever':
-            file = f'/run/units/migrate-retriever@{name}.service'
+        file = {'retriever': f'/run/units/migrate-retriever@{name}.service',
+                'statd': '/run/quickmigrate-locks/statd'}.get(program, f'/run/{program}-{name}.pid')
         killed = node.sh('cat', file)
         node.sh('kill', '-KILL', killed.strip())
         wait_for(f'there is another {program}', lambda: node.run('cat', file).stdout not in ('', killed))
@@ -149,6 +154,52 @@ class Served:
                     expect(here.read() == content, f'{file} of {one.name} is as it was written')
 
 
+class Locker:
+    """A client of NFSv3 that holds a lock, and another one that would like to have it."""
+
+    def __init__(self, one, name):
+        self.one, self.notices = one, nlm4.Notices()
+        client = nfs3.Client(one.address, one.root, port=2049, mount_port=20048)
+        self.fh, _ = client.lookup(client.root, name)
+        client.close()
+        # Ganesha believes it in its first time of grace, too
+        wait_for('it has its lock', lambda: any(
+            self.call('holder', 'lock', 1, True, 0, 100, reclaim=reclaim) == nlm4.OK for reclaim in (True, False)))
+        self.state = None
+
+    def call(self, name, operation, *args, **kw):
+        client = nlm4.Client(self.one.address, name)
+        try:
+            return getattr(client, operation)(self.fh, *args, **kw)
+        finally:
+            client.close()
+
+    def other(self):
+        return self.call('other', 'lock', 2, True, 50, 10)
+
+    def reclaims(self, what):
+        """It is told, by the address that has moved, and has its lock again before another one gets it."""
+        sender, _, state = self.notices.told.get(timeout=120)
+        same(sender, self.one.address, f'{what}: who tells it')
+        expect(state != self.state, 'the server has another state than before')
+        self.state = state
+        same(self.other(), nlm4.IN_GRACE, f'{what}: what another one is told')
+        same(self.call('holder', 'lock', 1, True, 0, 100, reclaim=True), nlm4.OK, f'{what}: the lock again')
+
+    def keeps(self, what):
+        """It is not told, as Ganesha has its lock."""
+        expect(self.notices.told.empty(), f'{what}: it is not told')
+        expect(self.other() in (nlm4.IN_GRACE, nlm4.DENIED), f'{what}: it has its lock')
+
+    def end(self):
+        """When grace is over the other one gets the lock as soon as it is free."""
+        self.keeps('in the end')
+        wait_for('the time of grace is over', lambda: self.other() != nlm4.IN_GRACE)
+        same(self.other(), nlm4.DENIED, 'what another one is told')
+        same(self.call('holder', 'unlock', 1, 0, 100), nlm4.OK, 'the lock is given back')
+        same(self.other(), nlm4.OK, 'another one has it')
+
+
 def compare_nodes(cluster, name):
     """migratectl cluster check on one node, and what another one says to that."""
     first, second = cluster.nodes.values()
@@ -164,22 +215,29 @@ def compare_nodes(cluster, name):
 
 @case()
 def clients_write_while_their_volume_moves(args):
-    """It is moved, each of its servers is killed, then the node; at last every byte is right."""
-    served = Served(args, ['projects'], lambda one, *rest: Nfs3Writer(one.root, one.address, *rest))
+    """It is moved, each of its servers is killed, then the node; at last every byte is right.  Locks of NFSv3 are
+    reclaimed by who had them."""
+    served = Served(args, ['projects'], lambda one, *rest: Nfs3Writer(one.root, one.address, *rest), nlm=True,
+                    grace=20)
     cluster = served.cluster
     first = served.moved('projects', None, 'it is up')
     compare_nodes(cluster, 'projects')
+    locker = Locker(served.volumes[0], 'f0')
 
     cluster.alive().sh('crm_standby', '--node', first, '--update', 'on')
     second = served.moved('projects', first, 'it has moved')
+    locker.reclaims('it has moved')
     cluster.alive().sh('crm_standby', '--node', first, '--delete')
-    for program in 'retriever', 'nfs', 'smb':
+    for program, reclaims in ('retriever', True), ('nfs', True), ('smb', False), ('statd', False):
         served.kill('projects', program)
+        (locker.reclaims if reclaims else locker.keeps)(f'{program} is killed')
 
     served.kill_node(second)
     served.moved('projects', second, 'it has left a dead node')
+    locker.reclaims('the node is dead')
     same(cluster.fenced, [second], 'nodes that were fenced')
     served.end()
+    locker.end()
 
 
 def ways(served, name):
@@ -397,7 +455,8 @@ def begin_configuration():
     """A file with that of a new cluster, without fencing; and the agent, which its readers look for."""
     layered('/usr/lib/ocf')
     os.makedirs('/usr/lib/ocf/resource.d/quickmigrate')
-    sh('cp', f'{REPO}/packaging/ocf/migrate', '/usr/lib/ocf/resource.d/quickmigrate/migrate')
+    for agent in 'locks', 'migrate':
+        sh('cp', f'{REPO}/packaging/ocf/{agent}', '/usr/lib/ocf/resource.d/quickmigrate')
     with open(BASE + '/cib.xml', 'w') as out:
         out.write(sh('cibadmin', '--empty').replace(
             '<crm_config/>', '<crm_config><cluster_property_set id="options"><nvpair id="no" '

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Locks of NFSv3: the Network Lock Manager, version 4 (X/Open XNFS chapter 14), raw."""
+"""Locks of NFSv3: the Network Lock Manager, version 4, and the Network Status Monitor (X/Open XNFS chapters 14
+and 11), raw."""
 import queue
 import socket
 import struct
@@ -7,7 +8,8 @@ import threading
 
 from xdr import Reader, Rpc, opaque, port_of, u32, u64
 
-NLM = 100021
+NLM, NSM = 100021, 100024
+NOTIFY = 6
 TEST, LOCK, CANCEL, UNLOCK, GRANTED, GRANTED_MSG, GRANTED_RES, SHARE, UNSHARE, FREE_ALL = (
     1, 2, 3, 4, 5, 10, 15, 20, 21, 23)
 OK, DENIED, NO_LOCKS, BLOCKED, IN_GRACE = range(5)
@@ -65,6 +67,39 @@ class Client:
         return self.share(fh, owner, mode, access, procedure=UNSHARE)
 
 
+def announce(program, version, protocol, port):
+    """To the portmapper of this host."""
+    mapper = Rpc('127.0.0.1', 111)
+    mapper.call(100000, 2, 1, u32(program) + u32(version) + u32(protocol) + u32(port))
+    mapper.close()
+
+
+class Notices:
+    """What the statd of this host is told (SM_NOTIFY): that servers have lost their locks.  It needs a
+    portmapper."""
+
+    def __init__(self):
+        self.told = queue.Queue()           # (the sender's address, the name that it gives itself, its state)
+        self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.sock.bind(('', 0))
+        announce(NSM, 1, socket.IPPROTO_UDP, self.sock.getsockname()[1])
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            call, sender = self.sock.recvfrom(4096)
+            r = Reader(call)
+            xid = r.u32()
+            r.at += 4 * 4
+            procedure = r.u32()
+            for _ in 'credentials', 'verifier':
+                r.u32()
+                r.opaque()
+            if procedure == NOTIFY:
+                self.told.put((sender[0], r.opaque().decode(), r.u32()))
+            self.sock.sendto(u32(xid) + u32(1) + u32(0) + u32(0) + u32(0) + u32(0), sender)
+
+
 class Callbacks:
     """What a client's host answers when the server grants a lock that was waited for.  Runs in a
     thread of the host, beside a portmapper."""
@@ -79,10 +114,7 @@ class Callbacks:
         with socket.socket() as listener:
             listener.bind(('', 0))
             listener.listen()
-            port = listener.getsockname()[1]
-            mapper = Rpc('127.0.0.1', 111)
-            mapper.call(100000, 2, 1, u32(NLM) + u32(4) + u32(6) + u32(port))
-            mapper.close()
+            announce(NLM, 4, socket.IPPROTO_TCP, listener.getsockname()[1])
             self.ready.put(True)
             while True:
                 connection, _ = listener.accept()
