@@ -86,10 +86,13 @@ static void add_statd(GPtrArray *items)
 
 void runs_here_units(GPtrArray *items, const char *volume, bool locks)
 {
-	static const char *const units[] = {
-		"migrate-retriever@%s.service", "migrate-crawler@%s.service",
-		"migrate-journal@%s.service",	"migrate-guard@%s.service",
-		"nfs-ganesha.service",		"smbd.service"};
+	static const char *const units[] = {"migrate-retriever@%s.service",
+					    "migrate-crawler@%s.service",
+					    "migrate-journal@%s.service",
+					    "migrate-guard@%s.service",
+					    "migrate-rollback@%s.service",
+					    "nfs-ganesha.service",
+					    "smbd.service"};
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(units); i++) {
 		g_auto(GStrv) parts = g_strsplit(units[i], "%s", 2);
