@@ -162,6 +162,32 @@ static void add_fencing(GPtrArray *items)
 			   "the cluster has no fencing device: make one (a stonith resource)");
 }
 
+/* Of the cluster, as far as it is known here; 0: it is not. */
+static unsigned count_nodes(void)
+{
+	g_autofree char *text = ASK("cibadmin", "--query", "--xpath", "//nodes/node");
+	unsigned found = 0;
+
+	for (const char *at = text; at && (at = strstr(at, "<node ")); at++)
+		found++;
+	return found;
+}
+
+void runs_here_caps(GPtrArray *items, const struct server_config *server)
+{
+	const unsigned nodes = count_nodes();
+
+	if (!server->host || !(server->bandwidth || server->requests || server->limits))
+		return;
+	g_autofree char *value = g_strdup_printf("a part of %u", server->nodes);
+	struct item *item = items_add(items, "limits of the old server", value);
+	if (server->nodes < MAX(nodes, 2))
+		items_lack(item,
+			   "each node asks for so much, and all of them for more than [server %s] "
+			   "has: set nodes there to the number of nodes (%u)",
+			   server->host, MAX(nodes, 2));
+}
+
 /* The value of a parameter of Samba's, or "".  Directories may be on a disk that is not mounted
  * here. */
 static char *samba_parameter(const char *file, const char *name)

@@ -6,6 +6,7 @@
 #include <glib.h>
 
 #include "cluster/resources.h"
+#include "config/volume_config.h"
 
 /* Adds the releases of the programs and modules, and the resource agents.  below: as in
  * lies_here.h. */
@@ -16,6 +17,9 @@ void runs_here_units(GPtrArray *items, const char *volume, bool locks);
 /* Adds the clock, the cluster's fencing, where Samba's state lies, and how it finds numbers for its
  * users. */
 void runs_here_services(GPtrArray *items, const char *volume);
+/* Adds how many nodes share what the old server's background may ask of it; nothing where nothing
+ * limits that. */
+void runs_here_caps(GPtrArray *items, const struct server_config *server);
 /* Adds whether the file system itself refuses to be mounted a second time. */
 void runs_here_disk(GPtrArray *items, const struct resources_disk *disk);
 

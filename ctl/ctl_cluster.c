@@ -59,6 +59,7 @@ static enum ctl_exit check_volume(const struct ctl *ctl, const char *volume)
 	runs_here_releases(items, "");
 	runs_here_units(items, volume, lies_here_locks_v3("", volume));
 	runs_here_services(items, volume);
+	runs_here_caps(items, &config->server);
 	resources_find_disk(&disk, config->root, "/proc/self/mounts", "/etc/fstab");
 	runs_here_disk(items, &disk);
 	resources_free_disk(&disk);

@@ -173,6 +173,21 @@ struct calendar *calendar_parse(const char *text, GError **error)
 	return calendar;
 }
 
+bool calendar_divide(struct calendar *calendar, unsigned parts)
+{
+	struct calendar_rule *rules = (struct calendar_rule *)(void *)calendar->rules->data;
+
+	for (unsigned i = 0; i < calendar->rules->len; i++)
+		if ((rules[i].bandwidth && rules[i].bandwidth < parts) ||
+		    (rules[i].requests && rules[i].requests < parts))
+			return false;
+	for (unsigned i = 0; i < calendar->rules->len; i++) {
+		rules[i].bandwidth /= parts;
+		rules[i].requests /= parts;
+	}
+	return true;
+}
+
 void calendar_free(struct calendar *calendar)
 {
 	if (!calendar)

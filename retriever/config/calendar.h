@@ -32,6 +32,8 @@ struct calendar;
 /* NULL with error set: what is wrong, without the place. */
 struct calendar *calendar_parse(const char *text, GError **error);
 void calendar_free(struct calendar *calendar);
+/* Each limit becomes that part of it; FALSE: one is less than parts, and nothing is changed. */
+bool calendar_divide(struct calendar *calendar, unsigned parts);
 /* The rule that has the time, or NULL; as long as the calendar lives.  calendar: may be NULL. */
 const struct calendar_rule *calendar_at(const struct calendar *calendar, time_t when);
 /* The first minute after `when` that has another rule, or none; 0: there is none within 8 days. */

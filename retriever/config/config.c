@@ -165,7 +165,6 @@ static const struct key {
 	size_t offset;
 	enum key_place place;
 	enum default_use use;
-	bool server;	     /* can stand in [server HOST] */
 	const char *instead; /* a volume with that key has no default of this one */
 } keys[] = {
 	{"root", parse_root, FIELD(root), .use = FOR_NONE},
@@ -178,10 +177,10 @@ static const struct key {
 	{"demand-connections", FIELD(demand_connections), .min = 1, .max = 8, .fallback = 2},
 	{"window", FIELD(window), .max = 1024},
 	{"hold-ms", FIELD(hold_ms), .min = 10, .max = 60000, .fallback = 500},
-	{"bandwidth", config_parse_bandwidth, FIELD(bandwidth), .server = true},
-	{"requests", config_parse_requests, FIELD(requests), .server = true},
+	{"bandwidth", config_parse_bandwidth, FIELD(bandwidth)},
+	{"requests", config_parse_requests, FIELD(requests)},
 	{"yield-ms", FIELD(yield_ms), .max = 10000, .fallback = 100},
-	{"limits", config_parse_limits, FIELD(limits), .server = true},
+	{"limits", config_parse_limits, FIELD(limits)},
 	{"stub-attributes", FIELD(stub_attributes), WORDS(stub_attributes)},
 	{"crawler-workers", FIELD(crawler_workers), .min = 1, .max = 64, .fallback = 4},
 	{"crawler-order", FIELD(crawler_order), WORDS(orders)},
@@ -264,10 +263,12 @@ static const char *refuses(const char *group, const char *name)
 {
 	const struct key *key = find_key(name);
 
+	if (g_str_has_prefix(group, CONFIG_SERVER) && config_is_server_key(name))
+		return NULL;
 	if (!key)
 		return "unknown key; correct or remove it, the keys are in quickmigrate.conf(5)";
-	if (g_str_has_prefix(group, CONFIG_SERVER) && !key->server)
-		return "not of an old server; it can have bandwidth, requests and limits";
+	if (g_str_has_prefix(group, CONFIG_SERVER))
+		return "not of an old server; it can have bandwidth, requests, limits and nodes";
 	if (!strcmp(group, CONFIG_DEFAULTS) && key->use == FOR_NONE)
 		return "each volume has its own; put it into the group of the volume";
 	return NULL;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "config_limits.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "calendar.h"
 #include "config_file.h"
 #include "source/nfs/nfs_url.h"
 #include "source/smb/smb_url.h"
+
+#define NODES_MAX 64
 
 gboolean config_parse_bandwidth(void *field, const struct config_place *at, GError **error)
 {
@@ -66,28 +69,69 @@ char *config_nfs_path(const char *source)
 	return path;
 }
 
+static gboolean parse_nodes(void *field, const struct config_place *at, GError **error)
+{
+	guint64 nodes;
+
+	if (!g_ascii_string_to_unsigned(at->value, 10, 1, NODES_MAX, &nodes, NULL))
+		return config_wrong(error, at, "no number of nodes, 1 to %u", NODES_MAX);
+	*(unsigned *)field = (unsigned)nodes;
+	return TRUE;
+}
+
+static const struct server_key {
+	const char *name;
+	size_t offset;
+	gboolean (*parse)(void *field, const struct config_place *at, GError **error);
+} server_keys[] = {
+	{"bandwidth", offsetof(struct server_config, bandwidth), config_parse_bandwidth},
+	{"requests", offsetof(struct server_config, requests), config_parse_requests},
+	{"limits", offsetof(struct server_config, limits), config_parse_limits},
+	{"nodes", offsetof(struct server_config, nodes), parse_nodes},
+};
+
+bool config_is_server_key(const char *name)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(server_keys); i++)
+		found = found || !strcmp(server_keys[i].name, name);
+	return found;
+}
+
+/* This node's part.  0 is no limit, so nothing may become it. */
+static bool divide(struct server_config *server)
+{
+	const unsigned nodes = server->nodes;
+
+	if ((server->bandwidth && server->bandwidth < nodes) ||
+	    (server->requests && server->requests < nodes) ||
+	    (server->limits && !calendar_divide(server->limits, nodes)))
+		return false;
+	server->bandwidth /= nodes;
+	server->requests /= nodes;
+	return true;
+}
+
 static gboolean parse_server(const char *file, GKeyFile *parsed, const char *group,
 			     struct server_config *server, GError **error)
 {
-	const struct {
-		const char *name;
-		void *field;
-		gboolean (*parse)(void *field, const struct config_place *at, GError **error);
-	} fields[] = {
-		{"bandwidth", &server->bandwidth, config_parse_bandwidth},
-		{"requests", &server->requests, config_parse_requests},
-		{"limits", &server->limits, config_parse_limits},
-	};
+	const struct config_place nodes = {file, group, "nodes", NULL};
 
 	server->host = g_strdup(group + strlen(CONFIG_SERVER));
-	for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
-		g_autofree char *value = config_file_value(parsed, group, fields[i].name);
-		const struct config_place at = {file, group, fields[i].name, value};
+	server->nodes = 1;
+	for (size_t i = 0; i < G_N_ELEMENTS(server_keys); i++) {
+		const struct server_key *key = &server_keys[i];
+		g_autofree char *value = config_file_value(parsed, group, key->name);
+		const struct config_place at = {file, group, key->name, value};
 
-		if (value && !fields[i].parse(fields[i].field, &at, error))
+		if (value && !key->parse((char *)server + key->offset, &at, error))
 			return FALSE;
 	}
-	return TRUE;
+	return divide(server) ||
+	       config_wrong(error, &nodes,
+			    "a limit is less than the number of nodes, so that none "
+			    "is left for each; make it larger");
 }
 
 /* A cap that nobody is under is a mistake: the server would not be spared. */

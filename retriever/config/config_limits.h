@@ -13,13 +13,17 @@ gboolean config_parse_bandwidth(void *field, const struct config_place *at, GErr
 gboolean config_parse_requests(void *field, const struct config_place *at, GError **error);
 gboolean config_parse_limits(void *field, const struct config_place *at, GError **error);
 
+/* Whether a group [server HOST] can have that key. */
+bool config_is_server_key(const char *name);
+
 /* The host of a source, or NULL: it is this machine's own tree, or wrong.  g_free. */
 char *config_host(const char *source);
 /* The directory there of an nfs:// source, or NULL: it is none, or wrong.  g_free. */
 char *config_nfs_path(const char *source);
 
 /* Fills in config->server, where config->source is on a host that has a group.  A group that no
- * volume of the file is under is a mistake: the server would not be spared. */
+ * volume of the file is under is a mistake: the server would not be spared.  Limits are divided by
+ * `nodes`, so that all nodes of a cluster together stay under them. */
 gboolean config_find_server(const char *file, GKeyFile *parsed, struct volume_config *config,
 			    GError **error);
 

@@ -23,6 +23,7 @@ struct server_config {
 	uint64_t bandwidth; /* 0: no limit */
 	unsigned requests;
 	struct calendar *limits; /* NULL: none */
+	unsigned nodes; /* of the cluster, each of which has its part: the limits are of this one */
 };
 
 struct volume_config {

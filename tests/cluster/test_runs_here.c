@@ -3,6 +3,7 @@
 
 #include "found.h"
 
+#define CAPS  "limits of the old server"
 #define STATD "unit nfs-ganesha-lock.service"
 
 /* A program that is found, and that ends with the status of its last command. */
@@ -102,6 +103,31 @@ START_TEST(fencing_is_needed)
 }
 END_TEST
 
+static GPtrArray *caps(const struct server_config *server)
+{
+	GPtrArray *items = items_new("v");
+
+	runs_here_caps(items, server);
+	return items;
+}
+
+START_TEST(caps_hold_over_nodes)
+{
+	struct server_config server = {(char *)"old", 5, 0, NULL, 1}, none = {.nodes = 1};
+	g_autoptr(GPtrArray) nothing = caps(&none);
+	ck_assert_uint_eq(nothing->len, 1);
+	g_autoptr(GPtrArray) alone = caps(&server);
+	is(alone, CAPS, "a part of 1", "set nodes there to the number of nodes (2)");
+	put_program("cibadmin", "echo '<x><node id=\"1\"/><node id=\"2\"/><node id=\"3\"/></x>'");
+	server.nodes = 2;
+	g_autoptr(GPtrArray) few = caps(&server);
+	is(few, CAPS, "a part of 2", "(3)");
+	server.nodes = 3;
+	g_autoptr(GPtrArray) good = caps(&server);
+	is(good, CAPS, "a part of 3", NULL);
+}
+END_TEST
+
 static void put_testparm(const char *security, const char *backend, const char *shares)
 {
 	g_autofree char *text = g_strdup_printf(
@@ -160,6 +186,7 @@ int main(void)
 	tcase_add_test(tcase, releases_are_told);
 	tcase_add_test(tcase, units_that_start_at_boot_are_told);
 	tcase_add_test(tcase, fencing_is_needed);
+	tcase_add_test(tcase, caps_hold_over_nodes);
 	tcase_add_test(tcase, samba_is_looked_at_where_it_serves);
 	tcase_add_test(tcase, a_second_mount_is_told);
 	suite_add_tcase(suite, tcase);

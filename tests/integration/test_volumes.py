@@ -175,6 +175,60 @@ def one_old_server(args):
         no_differences(tree.compare(f'{TREES}/old/{name}', f'{TREES}/new/{name}'))
 
 
+class Node:
+    """With a /run/quickmigrate of its own, in which a volume migrates."""
+
+    def __init__(self, volumes, name):
+        self.volumes = volumes
+        holder = Process(f'node-{name}', [
+            'unshare', '--mount', 'sh', '-ec', f'mount -t tmpfs tmpfs {RUN}; exec tail -f /dev/null'])
+        wait_for('it has its own', lambda: self.is_apart(holder.pid), process=holder)
+        self.prefix = ['nsenter', '-t', str(holder.pid), '--mount', '--']
+        retriever = Process(f'retriever-{name}', [
+            *self.prefix, volumes.program('migrate-retriever'), '--config', volumes.config, name])
+        wait_for(f'{name} is attached', lambda: self.ctl('attach', name), process=retriever)
+        Process(f'crawler-{name}', [*self.prefix, volumes.program('migrate-crawler'), name])
+
+    @staticmethod
+    def is_apart(pid):
+        with open(f'/proc/{pid}/mounts') as mounts:
+            return f'tmpfs {RUN} ' in mounts.read()
+
+    def ctl(self, *argv):
+        """What migratectl says, or None."""
+        done = subprocess.run([*self.prefix, self.volumes.program('migratectl'), '--config', self.volumes.config,
+                               *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        return done.stdout if done.returncode == 0 else None
+
+
+@case()
+def caps_of_nodes(args):
+    """Two nodes of a cluster, each with a /run of its own and a volume of one old server: what both ask of it
+    together stays under its cap."""
+    cap, seconds = 400000, 3
+    names = ['a', 'b']
+    v = Volumes(args.build, names)
+    for name in names:
+        for n in range(60):
+            with open(f'{TREES}/old/{name}/more{n}', 'wb') as file:
+                file.write(os.urandom(50000))
+    host = old_server(f'{TREES}/old').address
+    v.source = f'nfs://{host}{TREES}/old'
+    v.configure(names, f'[server {host}]\nbandwidth = {cap}\nnodes = 2\n')
+    nodes = {name: Node(v, name) for name in names}
+
+    def fetched(name):
+        return json.loads(nodes[name].ctl('status', '--json', name))['counters']['bytes_fetched']
+
+    wait_for('both fetch', lambda: all(map(fetched, names)))
+    before, began = sum(map(fetched, names)), time.monotonic()
+    wait_for('time has passed', lambda: time.monotonic() > began + seconds)
+    came = sum(map(fetched, names)) - before
+    allowed = cap * (time.monotonic() - began) + 2 * cap // 5       # what may come at once (cap.h)
+    print(f'{came} bytes came, {allowed:.0f} may', flush=True)
+    expect(allowed / 3 < came <= allowed, f'{came} bytes came, and {allowed:.0f} may')
+
+
 @case()
 def limits_that_stay(args):
     """A throttle and a pause live as long as the volume; the calendar's pause is nobody's to end."""

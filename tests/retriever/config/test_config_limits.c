@@ -70,6 +70,27 @@ START_TEST(servers)
 }
 END_TEST
 
+/* Each node of a cluster has its part, whatever limits are in force. */
+START_TEST(parts_of_nodes)
+{
+	static const char groups[] =
+		"[server old]\nbandwidth = 5M\nrequests = 7\nnodes = 3\n"
+		"limits = Mon-Fri 00:00-24:00 1000 9/s; 00:00-24:00 pause\n[server fe80::1]\n";
+	const time_t friday = 15 * 86400 + 43200;
+	struct volume_config *config = load("x", groups, NULL);
+	const struct calendar_rule *rule = calendar_at(config->server.limits, friday);
+
+	ck_assert_uint_eq(config->server.bandwidth, (5 << 20) / 3);
+	ck_assert_uint_eq(config->server.requests, 2);
+	ck_assert_uint_eq(rule->bandwidth, 333);
+	ck_assert_uint_eq(rule->requests, 3);
+	config_free(config);
+	config = load("z", groups, NULL);
+	ck_assert_uint_eq(config->server.nodes, 1);
+	config_free(config);
+}
+END_TEST
+
 static void refused(const char *groups, const char *what)
 {
 	g_autoptr(GError) error = NULL;
@@ -87,6 +108,12 @@ START_TEST(mistakes)
 	refused("[server old]\nlimits = x\n", "[server old] limits = x");
 	refused("[server old]\nwindow = 1\n", "[server old] window: not of an old server");
 	refused("[server old]\n[server old]\n", "twice");
+	refused("[server old]\nnodes = 0\n", "[server old] nodes = 0");
+	refused("[server old]\nnodes = 65\n", "[server old] nodes = 65");
+	refused("[server old]\nnodes = 3\nrequests = 2\n", "less than the number of nodes");
+	refused("[server old]\nnodes = 3\nbandwidth = 2\n", "less than the number of nodes");
+	refused("[server old]\nnodes = 3\nlimits = 00:00-24:00 2/s\n", "less than the number");
+	refused("nodes = 3\n[server old]\n", "unknown key");
 }
 END_TEST
 
@@ -110,6 +137,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, servers);
 	tcase_add_test(tcase, places);
+	tcase_add_test(tcase, parts_of_nodes);
 	tcase_add_test(tcase, mistakes);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
