@@ -93,6 +93,7 @@ def what_is_wrong_is_said(args):
         agent(machine, 'promote', UNIMPLEMENTED)
         agent(machine, 'validate-all', CONFIGURED, volume_name='')
         agent(machine, 'validate-all', CONFIGURED, crawler='perhaps')
+        agent(machine, 'validate-all', CONFIGURED, rollback='perhaps')
         agent(machine, 'start', CONFIGURED, volume_name='another')
         machine.sh(f'systemctl enable {UNIT}')
         expect('systemctl disable' in agent(machine, 'start', CONFIGURED), 'it says what to do')
