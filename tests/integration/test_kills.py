@@ -17,15 +17,17 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import nfs3                                                             # noqa: E402
 import smb2                                                             # noqa: E402
 import smbd                                                             # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
 from mutator import Mutator                                             # noqa: E402
-from sandbox import BASE, Failure, sh, volume, wait_for                 # noqa: E402
-from servers import NEW, OLD, Migration, stack                          # noqa: E402
+from sandbox import BASE, MOUNT_OPTIONS, Failure, sh, volume, wait_for  # noqa: E402
+from servers import NEW, OLD, Migration, old_server, stack                          # noqa: E402
 from smbfiles import Files, Refused                                     # noqa: E402
 from smbsource import password, workers                                 # noqa: E402
+from writers import Nfs3Writer                                          # noqa: E402
 
 MODEL = BASE + '/model'
 
@@ -304,6 +306,88 @@ def nothing_is_done_again(args):
     expect(reads <= left * 1.1 + 100, f'{reads} READs for {left} unfinished files')
     print(f'whole={len(whole)} left={left} reads={reads}')
     no_differences(tree.compare(OLD, NEW))
+
+
+class Committer(Nfs3Writer):
+    """Asks for durability behind some writes, or with each."""
+
+    def write(self, name, offset, data):
+        fh, _ = self.client.lookup(self.client.root, name)
+        if self.chance.random() < 0.5:
+            self.client.write(fh, offset, data, nfs3.FILE_SYNC)
+            return
+        half = len(data) // 2
+        self.client.write(fh, offset, data[:half])
+        self.client.write(fh, offset + half, data[half:])
+        self.client.commit(fh)
+
+
+def mount_anew(fs):
+    """As on another node: nothing is kept but what was written to the disk, and what is not durable by its
+    record is missing."""
+    device = sh('findmnt', '-no', 'SOURCE', NEW).strip()
+    keeper = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
+    sh('umount', NEW)
+    expect(not os.path.exists(f'/sys/fs/{fs}/{os.path.basename(device)}'), 'it is not mounted any more')
+    sh('mount', '-t', fs, '-o', MOUNT_OPTIONS[fs], device, NEW)
+    os.close(keeper)
+
+
+def lost_mounts(args, fs):
+    """The retriever is killed while clients write, and the file system is unmounted before another one has
+    looked at it: what clients were told is durable is there."""
+    files = {f'f{n}': bytearray(args.random.randbytes(1 << 18)) for n in range(40)}
+
+    volume(OLD)
+    for name, content in files.items():
+        with open(f'{OLD}/{name}', 'wb') as out:
+            out.write(content)
+    source = f'nfs://{old_server().address}{OLD}'
+    volume(NEW, fs=fs)                  # of which the old server's host has no copy
+    migration = Migration(args.build, source)
+    migration.start_retriever()
+    migration.attach()
+    migration.start_server()
+    names = list(files)
+    writers = [Committer(NEW, migration.server.address, {name: files[name] for name in names[n::3]},
+                         random.Random(args.random.random())) for n in range(3)]
+    for writer in writers:
+        writer.start()
+    for n in range(100 if args.long else 6):
+        wanted = [writer.done + args.random.randrange(1, 8) for writer in writers]
+        wait_for('clients write', lambda: any(writer.failed for writer in writers) or all(
+            writer.done >= some for writer, some in zip(writers, wanted)))
+        migration.retriever.stop(signal.SIGKILL)
+        if n % 3 == 2:              # one that has not looked at all of it
+            migration.start_retriever()
+            migration.retriever.stop(signal.SIGKILL)
+        migration.server.stop(signal.SIGKILL if n % 2 else signal.SIGTERM)
+        mount_anew(fs)
+        migration.start_retriever()
+        migration.server.start()
+    for writer in writers:
+        writer.goes_on('in the end')
+        writer.end()
+    print(f'{sum(writer.done for writer in writers)} writes', flush=True)
+    migration.crawl()
+    for name, content in files.items():
+        with open(f'{NEW}/{name}', 'rb') as file:
+            expect(file.read() == content, f'{name} is as it was written')
+
+
+@case()
+def durable_writes_outlive_a_lost_mount(args):
+    lost_mounts(args, 'ext4')
+
+
+@case(long=True)
+def durable_writes_outlive_a_lost_mount_xfs(args):
+    lost_mounts(args, 'xfs')
+
+
+@case(long=True)
+def durable_writes_outlive_a_lost_mount_btrfs(args):
+    lost_mounts(args, 'btrfs')
 
 
 def options(parser):
