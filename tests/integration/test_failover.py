@@ -427,24 +427,32 @@ def many_volumes_survive_a_node(args):
 NAMES = ['projects', '2024', 'a.b_c-d']
 
 
+ONE = ['projects']              # whose clients of NFSv3 reclaim their locks
+
+
 def strange_volumes(args):
-    """What migratectl prints of some, as a function of its options."""
+    """What migratectl prints of some, as a function of their names and its options."""
     with open(BASE + '/conf', 'w') as out:
         for name in NAMES:
             out.write(f'[volume {name}]\nroot = {BASE}/{name} \'"$x\nsource = nfs://old{OLD}\n')
-    return lambda *options: sh(f'{args.build}/ctl/migratectl', f'--config={BASE}/conf', 'cluster', 'config',
-                               *NAMES, *options)
+    return lambda names, *options: sh(
+        f'{args.build}/ctl/migratectl', f'--config={BASE}/conf', 'cluster', 'config', *names, '--doors=nfs,smb', *options)
 
 
-def check_configuration(cib):
+def check_configuration(cib, names):
     """As a cluster would: nothing but its fencing is amiss, and each volume is as it was printed."""
     sh('crm_verify', '--xml-file', cib)
     groups = ElementTree.parse(cib).getroot().iter('group')
     found = {group.get('id'): {(primitive.get('id'), nvpair.get('name')): nvpair.get('value')
                                for primitive in group.iter('primitive') for nvpair in primitive.iter('nvpair')}
              for group in groups}
-    same(set(found), {f'volume-{name}' for name in NAMES}, 'groups')
-    for name in NAMES:
+    same(set(found), {f'volume-{name}' for name in names}, 'groups')
+    for group in ElementTree.parse(cib).getroot().iter('group'):
+        name = group.get('id').removeprefix('volume-')
+        kinds = ['fs', 'migrate', 'nfs', 'smb', *['locks'] * (names == ONE), 'address', *['notify'] * (names == ONE)]
+        same([primitive.get('id') for primitive in group.iter('primitive')], [f'{kind}-{name}' for kind in kinds],
+             'a group')
+    for name in names:
         values = found[f'volume-{name}']
         same(values[f'fs-{name}', 'directory'], f'{BASE}/{name} \'"$x', 'a directory')
         same(values[f'migrate-{name}', 'volume'], name, 'a volume')
@@ -452,11 +460,12 @@ def check_configuration(cib):
 
 
 def begin_configuration():
-    """A file with that of a new cluster, without fencing; and the agent, which its readers look for."""
-    layered('/usr/lib/ocf')
-    os.makedirs('/usr/lib/ocf/resource.d/quickmigrate')
-    for agent in 'locks', 'migrate':
-        sh('cp', f'{REPO}/packaging/ocf/{agent}', '/usr/lib/ocf/resource.d/quickmigrate')
+    """A file with that of a new cluster, without fencing; and the agents, which its readers look for."""
+    if not os.path.isdir('/usr/lib/ocf/resource.d/quickmigrate'):
+        layered('/usr/lib/ocf')
+        os.makedirs('/usr/lib/ocf/resource.d/quickmigrate')
+        for agent in 'locks', 'migrate':
+            sh('cp', f'{REPO}/packaging/ocf/{agent}', '/usr/lib/ocf/resource.d/quickmigrate')
     with open(BASE + '/cib.xml', 'w') as out:
         out.write(sh('cibadmin', '--empty').replace(
             '<crm_config/>', '<crm_config><cluster_property_set id="options"><nvpair id="no" '
@@ -466,21 +475,24 @@ def begin_configuration():
 
 @case()
 def crm_takes_what_is_printed(args):
-    cib, text = begin_configuration(), BASE + '/text'
-    with open(text, 'w') as out:
-        out.write(strange_volumes(args)('--for=crm', '--nodes=n1,n2'))
-    sh('crm', '--force', 'configure', 'load', 'update', text, env={**os.environ, 'CIB_file': cib})
-    check_configuration(cib)
+    config, text = strange_volumes(args), BASE + '/text'
+    for names in NAMES, ONE:
+        cib = begin_configuration()
+        with open(text, 'w') as out:
+            out.write(config(names, '--for=crm', '--nodes=n1,n2'))
+        sh('crm', '--force', 'configure', 'load', 'update', text, env={**os.environ, 'CIB_file': cib})
+        check_configuration(cib, names)
 
 
 @case(long=True)
 def pcs_takes_what_is_printed(args):
-    cib = begin_configuration()
-    text = strange_volumes(args)('--for=pcs', '--nodes=n1,n2')
-    # the unit is the administrator's
-    text = text.replace('systemd:nfs-ganesha@', '--force systemd:nfs-ganesha@')
-    sh('sh', '-ec', re.sub('(?m)^pcs ', f'pcs -f {cib} ', text))
-    check_configuration(cib)
+    config = strange_volumes(args)
+    for names in NAMES, ONE:
+        cib = begin_configuration()
+        # units are the administrator's, and no systemd is here that knows them
+        text = config(names, '--for=pcs', '--nodes=n1,n2').replace('systemd:', '--force systemd:')
+        sh('sh', '-ec', re.sub('(?m)^pcs ', f'pcs -f {cib} ', text))
+        check_configuration(cib, names)
 
 
 if __name__ == '__main__':
