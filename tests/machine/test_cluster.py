@@ -16,7 +16,8 @@ from sandbox import Host, sh, volume, wait_for                          # noqa: 
 from servers import OLD, REPO, Ganesha, Stalled, core_settings          # noqa: E402
 
 ROOT, FILES = '/srv/projects', 50
-AGENT = '/usr/lib/ocf/resource.d/quickmigrate/migrate'
+AGENTS = '/usr/lib/ocf/resource.d/quickmigrate'
+AGENT, LOCKS = AGENTS + '/migrate', AGENTS + '/locks'
 UNIT = 'migrate-retriever@projects'
 DONE, FAILED, UNIMPLEMENTED, CONFIGURED, NOT_RUNNING = 0, 1, 3, 6, 7
 
@@ -25,6 +26,12 @@ def agent(machine, action, status=DONE, volume_name='projects', **parameters):
     """What it says."""
     settings = ''.join(f' OCF_RESKEY_{key}={value}' for key, value in parameters.items())
     return machine.sh(f'OCF_RESKEY_volume={volume_name}{settings} timeout 60 {AGENT} {action} 2>&1', status)
+
+
+def locks(machine, action, settings, status=DONE):
+    """What the agent of the locks says."""
+    settings = settings and 'OCF_RESKEY_' + settings
+    return machine.sh(f'{settings} timeout 60 {LOCKS} {action} 2>&1', status)
 
 
 def begin(args, machine, source):
@@ -101,6 +108,28 @@ def what_is_wrong_is_said(args):
         # the standard's own tester; the volume is a parameter of each of its calls
         machine.sh(f'ocf-tester -n projects -o volume=projects {AGENT}', timeout=180)
         agent(machine, 'stop')
+
+
+@case()
+def clients_of_a_ganesha_are_told(args):
+    """The agent of the locks, whose first resource wants an NFS server and its own rpc.statd."""
+    with Machine('newserver') as machine:
+        os.makedirs(machine.path('/srv/old'))
+        begin(args, machine, 'file:///srv/old')
+        machine.sh('systemctl stop nfs-ganesha')
+        for settings in '', 'address=10.79.0.2':
+            said = locks(machine, 'start', settings, CONFIGURED)
+            expect('state-directory-path' in said, f'it says what to do: {said}')
+        machine.write('/etc/nfs.conf', f'[statd]\nstate-directory-path = /srv/statd\n', 'a')
+        said = locks(machine, 'start', 'address=10.79.0.3', CONFIGURED)
+        expect('/etc/hosts' in said, f'it says what to do: {said}')
+        machine.sh('systemctl start nfs-ganesha')
+        said = locks(machine, 'start', '', FAILED)
+        expect('systemctl mask --now nfs-ganesha-lock' in said, f'it says what to do: {said}')
+        locks(machine, 'stop', '')
+        machine.sh('systemctl mask --now nfs-ganesha-lock')
+        for settings in '', '-o address=10.79.0.2':
+            machine.sh(f'ocf-tester -n locks {settings} {LOCKS}', timeout=180)
 
 
 DOORS = {
@@ -182,8 +211,9 @@ def two_volumes_are_served_by_units_of_the_guide(args):
             machine.sh(f'umount /srv/{name}')
         machine.write('/groups.crm', 'property stonith-enabled=false\n' + text)
         machine.sh('crm --force configure load update /groups.crm')
+        machine.sh('crm_resource --wait --timeout=120', timeout=150)
         for name, address in addresses.items():
-            machine.sh(f'until ip addr show dev eth0 | grep -q {address}; do sleep 0.1; done', timeout=120)
+            expect(address in machine.sh('ip addr show dev eth0'), f'{name} has its address')
             client = nfs4.Client(address, 1, '/' + name)
             same(client.read_all(client.walk('file')[0]), name.encode(), 'a file by NFS')
             status, session = smb2.Connection(address).session('alice', 'secret', 'share')
