@@ -110,7 +110,7 @@ def what_is_wrong_is_said(args):
         agent(machine, 'stop')
 
 
-@case()
+@case(long=True)
 def clients_of_a_ganesha_are_told(args):
     """The agent of the locks, whose first resource wants an NFS server and its own rpc.statd."""
     with Machine('newserver') as machine:
