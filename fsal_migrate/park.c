@@ -13,13 +13,21 @@ struct relay {
 	struct fsal_obj_handle *handle;
 	fsal_async_cb done_cb;
 	void *caller_arg;
+	bool stable; /* a write that is to be durable */
 };
+
+fsal_status_t mg_stable_status(fsal_status_t status, const struct fsal_io_arg *arg)
+{
+	return FSAL_IS_ERROR(status) || arg->fsal_stable ? status : mg_status(-EIO);
+}
 
 static void relay_done(struct fsal_obj_handle *sub, fsal_status_t status, void *arg, void *caller)
 {
 	struct fsal_export *below = op_ctx->fsal_export;
 	struct relay *relay = caller;
 
+	if (relay->stable)
+		status = mg_stable_status(status, arg);
 	op_ctx->fsal_export = below->super_export;
 	relay->done_cb(relay->handle, status, arg, relay->caller_arg);
 	op_ctx->fsal_export = below;
@@ -33,7 +41,7 @@ void mg_pass_down(struct fsal_obj_handle *handle, bool write, bool bypass, fsal_
 	struct relay *relay = gsh_malloc(sizeof(*relay));
 	struct mg_export *export = mg_enter();
 
-	*relay = (struct relay){handle, done_cb, caller_arg};
+	*relay = (struct relay){handle, done_cb, caller_arg, write && arg->fsal_stable};
 	if (write)
 		sub->obj_ops->write2(sub, bypass, relay_done, arg, relay);
 	else

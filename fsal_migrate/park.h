@@ -65,6 +65,12 @@ struct mg_io {
 /* Down to VFS, whose answer goes to done_cb. */
 void mg_pass_down(struct fsal_obj_handle *handle, bool write, bool bypass, fsal_async_cb done_cb,
 		  struct fsal_io_arg *arg, void *caller_arg);
+/*
+ * How a write that was to be durable ended below.  From 5 on VFS answers one that it could not
+ * flush with success, and says only that it is not stable.  Clients would send a COMMIT, which
+ * finds no error any more: the kernel tells each descriptor once.
+ */
+fsal_status_t mg_stable_status(fsal_status_t status, const struct fsal_io_arg *arg);
 uint64_t mg_io_length(const struct fsal_io_arg *arg);
 
 /* NULL: out of memory, or the export is going away.  The caller sets step and give_up. */

@@ -47,8 +47,11 @@ static void end_done(void *arg, int status)
 static void written(struct fsal_obj_handle *sub, fsal_status_t status, void *arg, void *caller)
 {
 	struct mg_io *io = caller;
-	bool failed = FSAL_IS_ERROR(status);
+	bool failed;
 
+	if (io->stable)
+		status = mg_stable_status(status, io->arg);
+	failed = FSAL_IS_ERROR(status);
 	pthread_mutex_lock(&io->volume->lock);
 	io->status = status;
 	mg_io_wait(io, ENDING, migrate_in_ms(ENDING_MS));

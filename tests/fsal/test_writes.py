@@ -9,7 +9,7 @@ import nfs3
 import nfs4
 from fake import ATTRIBUTES, BEGIN, CHANGED, DURABLE, END, HOLD, PLACE, PUNCH, RANGE, SYNC, TRUNCATE, WRITE
 from harness import case, expect, main, same
-from sandbox import wait_for
+from sandbox import failing, wait_for
 from xdr import opaque, u32, u64
 
 NOTSUPP = 10004
@@ -50,6 +50,25 @@ def stable_writes_end_durable(args):
     same(fake.requests(SYNC), [], 'syncs')
     client.commit(stub)
     same([r.path for r in fake.requests(SYNC)], [world.path('stub')], 'syncs after COMMIT')
+
+
+@case()
+def writes_whose_flush_fails(args):
+    """They were to be durable, so they have failed.  From 5 on VFS calls that success."""
+    def fill(world):
+        world.file('stub')
+        world.normal('whole')
+    world = World(args, fill)
+    client = world.client
+    for name in ('stub', 'whole'):
+        fh = world.fh(name)
+        with failing(world.server.process.pid, 'fsync', 'EIO'):
+            for stable in (nfs3.DATA_SYNC, nfs3.FILE_SYNC):
+                write = opaque(fh) + u64(0) + u32(1) + u32(stable) + opaque(b'x')
+                same(client.once(nfs3.WRITE, write)[0], nfs3.IO, f'{name}: status')
+            client.write(fh, 0, b'y', nfs3.UNSTABLE)
+        client.write(fh, 0, b'z', nfs3.FILE_SYNC)
+    same(world.content('whole'), b'zormal', 'content')
 
 
 @case()

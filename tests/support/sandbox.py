@@ -284,15 +284,31 @@ class Process(subprocess.Popen):
         return self.returncode
 
 
+def inject(pid, call, what, *options):
+    """strace, which is in the process now, and does that to the calls.  Returns (tracer, its output)."""
+    trace = f'{BASE}/trace.{time.monotonic_ns()}'
+    tracer = Process(f'strace-{time.monotonic_ns()}', [
+        'strace', '-f', '-p', pid, '-o', trace, *options, '-e', f'trace={call}', '-e',
+        f'inject={call}:{what}'])
+    wait_for('strace attaches', lambda: 'attached' in open(tracer.log).read(), process=tracer)
+    return tracer, trace
+
+
+@contextlib.contextmanager
+def failing(pid, call, error):
+    """Each of these calls of the process fails inside, and is not made."""
+    tracer, _ = inject(pid, call, f'error={error}')
+    try:
+        yield
+    finally:
+        tracer.stop(signal.SIGINT)
+
+
 @contextlib.contextmanager
 def stopped_after(pid, call, path, nth, start):
     """While the process is stopped, at the end of the nth `call` that one of its threads makes with
     path once start() was called: what that returned."""
-    trace = f'{BASE}/trace.{time.monotonic_ns()}'
-    tracer = Process(f'strace-{time.monotonic_ns()}', [
-        'strace', '-f', '-p', pid, '-o', trace, '-P', path, '-e', f'trace={call}', '-e',
-        f'inject={call}:signal=SIGSTOP:when={nth}'])
-    wait_for('strace attaches', lambda: 'attached' in open(tracer.log).read(), process=tracer)
+    tracer, trace = inject(pid, call, f'signal=SIGSTOP:when={nth}', '-P', path)
     result = start()
     wait_for(f'{pid} stops', lambda: 'stopped by SIGSTOP' in open(trace).read(), process=tracer)
     tracer.stop(signal.SIGINT)
