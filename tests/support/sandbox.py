@@ -32,7 +32,7 @@ LOGS = BASE + '/log'
 SCRATCH = os.environ.get('QUICKMIGRATE_SCRATCH', '/var/tmp')      # where unlinked images are
 
 CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x00020000, 0x20000000, 0x40000000
-MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+MS_BIND, MS_REC, MS_PRIVATE, MNT_DETACH = 0x1000, 0x4000, 0x40000, 2
 PR_SET_PDEATHSIG = 1
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -146,8 +146,7 @@ def keep_mounts_private():
     here = os.getcwd()
     if mere:
         root = os.open('/', os.O_PATH | os.O_CLOEXEC)
-        with open('/proc/self/ns/mnt', 'rb') as namespace:      # enters it again: at its own root
-            check(libc.setns(namespace.fileno(), CLONE_NEWNS))
+        enter_again()
     check(libc.mount(None, b'/', None, MS_REC | MS_PRIVATE, None))
     if mere:
         os.fchdir(root)
@@ -155,7 +154,28 @@ def keep_mounts_private():
         os.close(root)
         check(libc.mount(b'/', b'/', None, MS_BIND | MS_REC, None))
         os.chroot('/..')                # the new mount, which is on top
+        become_the_root()
         os.chdir(here)
+
+
+def enter_again():
+    """The mount namespace of this process: at its own root."""
+    with open('/proc/self/ns/mnt', 'rb') as namespace:
+        check(libc.setns(namespace.fileno(), CLONE_NEWNS))
+
+
+def become_the_root():
+    """Of the mount namespace, in place of what is around: a path of what a namespace has no longer,
+    as of a program's own file after unshare, begins there.  Without it where that cannot be, which is
+    so in an initramfs."""
+    root = os.open('/', os.O_PATH | os.O_CLOEXEC)
+    enter_again()
+    os.fchdir(root)
+    if libc.pivot_root(b'.', b'.') == 0:
+        check(libc.umount2(b'.', MNT_DETACH))
+    os.fchdir(root)
+    os.chroot('.')
+    os.close(root)
 
 
 # ---- file systems --------------------------------------------------------------------------
