@@ -427,7 +427,7 @@ START_TEST(paths_stand_in_for_handles)
 {
 	struct source_object found, nothing = {0};
 	struct source_attr attr;
-	int fd = openat(tree_fd, "types", O_PATH);
+	int fd = openat(tree_fd, "types", O_PATH), ret;
 
 	ck_assert_int_eq(get_attr(backend, by_path(""), &attr), 0);
 	check_attr(&attr, tree_fd, "");
@@ -436,8 +436,9 @@ START_TEST(paths_stand_in_for_handles)
 	ck_assert_int_eq(list_all(backend, by_path("types"), false, NULL, NULL), 9 - over_smb());
 	ck_assert_int_eq(get_attr(backend, by_path("types/nothing"), &attr), -ENOENT);
 	ck_assert_int_eq(get_attr(backend, by_path("types/file/below"), &attr), -ENOTDIR);
-	ck_assert_int_eq(get_attr(backend, by_path("types/symlink/below"), &attr),
-			 over_smb() ? -ENOENT : -ENOTDIR);
+	ret = get_attr(backend, by_path("types/symlink/below"), &attr);
+	if (ret != -ENOENT || !over_smb()) /* so says Samba 4.17 */
+		ck_assert_int_eq(ret, -ENOTDIR);
 	ck_assert_int_eq(get_attr(backend, by_path("../types"), &attr), -ENOENT);
 	ck_assert_int_eq(get_attr(backend, by_path("types/../types"), &attr), -ENOENT);
 	ck_assert_int_eq(get_attr(backend, nothing, &attr), -ESTALE);
