@@ -83,5 +83,7 @@ class Browser:
         return self.driver.switch_to.active_element.accessible_name
 
     def complaints(self):
+        """Without those of Cockpit's own style sheet: 337 looks for its fonts in a wrong place."""
         return [entry['message'] for entry in self.driver.get_log('browser')
-                if entry['level'] == 'SEVERE' and 'favicon' not in entry['message']]
+                if entry['level'] == 'SEVERE' and 'favicon' not in entry['message'] and
+                '/system/assets/fonts/' not in entry['message']]
