@@ -228,12 +228,12 @@ def name_bytes(name):
     return name if isinstance(name, bytes) else name.encode('utf-8', 'surrogateescape')
 
 
-def alive(host, port, program=NFS):
+def alive(host, port, program=NFS, version=3):
     """Whether the program's NULL procedure is answered."""
     try:
         rpc = Rpc(host, port, timeout=2)
         try:
-            rpc.call(program, 3, NULL)
+            rpc.call(program, version, NULL)
             return True
         finally:
             rpc.close()

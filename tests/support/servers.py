@@ -15,6 +15,7 @@ import time
 
 import nfs3
 import smbd
+from nlm4 import NLM
 from proxy import Proxy
 from sandbox import BASE, Failure, Host, Process, sh, show_logs, volume, wait_for
 from xdr import Rpc, port_of, u32
@@ -174,7 +175,13 @@ class Ganesha:
     def answers(self):
         """NFS and MOUNT: Ganesha makes their sockets one after the other."""
         return (nfs3.alive(self.address, self.port) and
-                nfs3.alive(self.address, self.mount_port, nfs3.MOUNT))
+                nfs3.alive(self.address, self.mount_port, nfs3.MOUNT) and
+                (not self.nlm or self.locks_answer()))
+
+    def locks_answer(self):
+        """The portmapper may still tell the port of one that was killed."""
+        port = port_of(self.address, NLM, 4)
+        return bool(port) and nfs3.alive(self.address, port, NLM, 4)
 
     def start(self):
         """Starts the portmapper and the server; returns when NFS and MOUNT are answered."""
