@@ -45,7 +45,8 @@ def discover(args, address, *options, status=0, **kw):
 @case()
 def everything(args):
     """An old server of both kinds, in one answer."""
-    os.makedirs(OLD + '/sub')
+    volume(OLD)
+    os.mkdir(OLD + '/sub')
     old = old_server(export='CLIENT { Clients = 10.0.0.0/8, 192.0.2.7; Access_Type = RO; }')
     smb = smbd.Smbd('old-smb', {'Projects': (OLD, {'comment': COMMENT}), 'open': (OLD, {'guest ok': 'yes'})},
                     host=old.host, map_to_guest='Bad User').start()
