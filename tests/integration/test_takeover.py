@@ -2,17 +2,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The switch without a remount: a kernel client goes on with what it has mounted, while the address
 goes from an old server to the new one (switching.py).  What the client does is in guest/takeover.py."""
+import json
 import os
+import random
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import knfsd                                # noqa: E402
 import nfs3                                 # noqa: E402
+import qemu                                 # noqa: E402
 from harness import case, expect, main, same    # noqa: E402
-from sandbox import LOGS, sh, volume, wait_for          # noqa: E402
+from sandbox import BASE, LOGS, sh, volume, wait_for          # noqa: E402
 from servers import NEW, OLD, Migration     # noqa: E402
 from switching import BELOW, FILE, ROOT, SERVICE, Switching, fill, fill_for_programs, old_ganesha      # noqa: E402
 from xdr import opaque, u32, u64                      # noqa: E402
+
+BACK = BASE + '/back'          # the old tree, where it is written for the way back
 
 
 def log_of(name):
@@ -71,30 +76,25 @@ def from_ganesha_and_back(args):
     goes_on(args, old_ganesha(), OLD, 3, told=False, takeover_directories=f'{OLD}/{BELOW}')
 
 
-def programs_go_on(args, old, path):
+def programs_go_on(args, old, path, **settings):
     """What they have open of the old server they have open of the new one."""
-    world = Switching(args, old, path, client='takeover_all.py', takeover='all')
-    migration = world.migration
-
-    def move():
-        world.fence()
-        migration.ctl('attach')
-        migration.start_server(takeover=FILE)
-        world.crawler = migration.start_crawler()
-        world.take()
-    print(f'longest wait of the reader: {world.switch(move):.2f} s')
+    world = Switching(args, old, path, client='takeover_all.py', takeover='all', **settings)
+    print(f'longest wait of the reader: {world.switch(world.there):.2f} s')
     same(world.crawler.wait(300), 0, 'the crawler')
     world.end()
-    migration.ctl('finalize')
+    world.migration.ctl('finalize')
     sh('git', '-c', f'safe.directory={ROOT}/repository', '-C', ROOT + '/repository', 'fsck', '--strict')
     rows = sh('sqlite3', ROOT + '/dir/base.sqlite', 'pragma integrity_check; select count(*) > 3 from t')
     same(rows.split(), ['ok', '1'], 'the data base')
 
 
+def kernels_server_for_programs():
+    return knfsd.KernelServer(fill_for_programs, service=SERVICE, access=',rw').start()
+
+
 @case(guest=True)
 def programs_go_on_from_the_kernels_server(args):
-    programs_go_on(args, knfsd.KernelServer(fill_for_programs, service=SERVICE, access=',rw').start(),
-                   knfsd.EXPORT)
+    programs_go_on(args, kernels_server_for_programs(), knfsd.EXPORT)
 
 
 @case(guest=True)
@@ -130,6 +130,38 @@ def directories_are_found_at_the_kernels_server(args):
 def directories_are_found_at_ganesha(args):
     old = old_ganesha()
     directories_are_found(args, old.client(), old.address, OLD)
+
+
+@case(guest=True, long=True)
+def names_come_meanwhile(args):
+    """The client opens every file by its name while the crawler brings them: none is stale."""
+    world = Switching(args, old_ganesha(), OLD, takeover='all',
+                      takeover_directories=f'{OLD}/{BELOW}')
+    world.switch(world.there)
+    world.end()
+
+
+# A client with a current kernel
+
+@case(guest=qemu.CURRENT, long=True)
+def current_from_the_kernels_server(args):
+    goes_on(args, knfsd.KernelServer(fill, service=SERVICE).start(), knfsd.EXPORT, 1, kind=qemu.Guest)
+
+
+@case(guest=qemu.CURRENT, long=True)
+def current_from_ganesha_and_back(args):
+    goes_on(args, old_ganesha(), OLD, 3, told=False, takeover_directories=f'{OLD}/{BELOW}',
+            kind=qemu.Guest)
+
+
+@case(guest=qemu.CURRENT, long=True)
+def current_programs_from_the_kernels_server(args):
+    programs_go_on(args, kernels_server_for_programs(), knfsd.EXPORT, kind=qemu.Guest)
+
+
+@case(guest=qemu.CURRENT, long=True)
+def current_programs_from_ganesha(args):
+    programs_go_on(args, old_ganesha(fill_for_programs, 'RW'), OLD, kind=qemu.Guest)
 
 
 def page_of(client, handle, plus, cookie, verifier):
@@ -172,7 +204,7 @@ def listings_under_way_go_on(args):
     old.stop()
     args = opaque(handle) + u64(begun[0][2]) + begun[0][3] + u32(4096)
     same(here.once(nfs3.READDIR, args)[0], nfs3.JUKEBOX, 'while the old server is away')
-    same(len(list(here.listing(handle))), 2000, 'one from the start')
+    same(len(list(here.listing(handle))), 5000, 'one from the start')
 
 
 @case()
@@ -198,17 +230,62 @@ def the_moved_address_is_no_source(args):
     same(client.read_all(client.walk('dir/loop')[0]), b'loop', 'what comes when it is put right')
 
 
+def under_load(args, takeover, **settings):
+    """There and back, with programs at work (guest/takeover_load.py).  Back comes what clients changed,
+    too, and the next time the new server begins anew."""
+    switches = args.switches or (100 if args.long else 2)
+    os.makedirs(BACK)
+    world = Switching(args, old_ganesha(fill_for_programs, 'RW'), OLD, switches, 'takeover_load.py',
+                      takeover, more=[takeover], rollback_source=BACK, **settings)
+    sh('mount', '--bind', OLD, BACK)
+    waits = [world.switch(world.back_with_changes if n % 2 else world.there) for n in range(switches)]
+    for way, some in (('there', waits[::2]), ('back', waits[1::2])):
+        if some:
+            print(f'longest wait of the reader {way}: {max(some):.2f} s, median '
+                  f'{sorted(some)[len(some) // 2]:.2f} s')
+    told = json.loads(world.hear())
+    print(f'rounds {told["rounds"]}, refused {told["refused"]}')
+    world.end()
+    where = OLD if switches % 2 == 0 else ROOT
+    for name in told['files']:
+        with open(f'{where}/load/files/{name}', 'rb') as file:
+            chance = random.Random(name)
+            expect(file.read() == chance.randbytes(chance.randrange(40000)), f'the content of {name}')
+    with open(where + '/load/log') as file:
+        same(file.read(), told['log'], 'the log')
+    rows = sh('sqlite3', where + '/load/base', 'pragma integrity_check; select count(*) from t')
+    same(rows.split(), ['ok', str(told['rounds']['Database'])], 'the data base')
+    sh('git', '-c', f'safe.directory={where}/repository', '-C', where + '/repository', 'fsck', '--strict')
+
+
+@case(guest=True)
+def mounts_under_load(args):
+    under_load(args, 'mounts')
+
+
 @case(guest=True, long=True)
-def there_and_back_a_hundred_times(args):
-    world = Switching(args, old_ganesha(), OLD, 100, takeover_directories=f'{OLD}/{BELOW}')
+def all_under_load(args):
+    under_load(args, 'all')
+
+
+@case(guest=True, long=True)
+def there_and_back_many_times(args):
+    """Without a change on the way back: the new server is ready each time."""
+    switches = args.switches or 100
+    world = Switching(args, old_ganesha(), OLD, switches, takeover_directories=f'{OLD}/{BELOW}')
     world.migration.attach()
     world.migration.start_server(takeover=FILE)
-    waits = [world.switch(world.to_old if n % 2 else world.to_new) for n in range(100)]
+    waits = [world.switch(world.to_old if n % 2 else world.to_new) for n in range(switches)]
     for way, some in (('there', waits[::2]), ('back', waits[1::2])):
-        print(f'longest wait of the reader {way}: {max(some):.2f} s, median {sorted(some)[25]:.2f} s')
+        print(f'longest wait of the reader {way}: {max(some):.2f} s, median '
+              f'{sorted(some)[len(some) // 2]:.2f} s')
     world.end()
+
+
+def options(parser):
+    parser.add_argument('--switches', type=int, help='there and back, under load')
 
 
 if __name__ == '__main__':
     knfsd.fetch()
-    sys.exit(main())
+    sys.exit(main(options))

@@ -3,12 +3,14 @@
 nothing of it; what the client does is in integration/guest/takeover.py."""
 import os
 import socket
+import time
 
 import uml
+from harness import same
 from sandbox import BASE, Failure, sh, volume
 from servers import NEW, OLD, REPO, Migration, old_server
 
-PATIENCE = 120                  # s, for what the client does
+PATIENCE = 300                  # s, for what the client does
 GUEST = REPO + '/tests/integration/guest/'
 SERVICE = '10.79.0.1'                       # the address that clients know
 FILE = BASE + '/projects.takeover'
@@ -22,7 +24,7 @@ def fill(root):
     os.makedirs(root + '/wide')
     with open(root + '/dir/loop', 'w') as file:
         file.write('loop')
-    for n in range(2000):
+    for n in range(5000):
         with open(f'{root}/wide/name-of-file-{n:05d}', 'w'):
             pass
     for n in range(40):
@@ -34,8 +36,11 @@ class Switching:
     """The two servers and the client."""
 
     def __init__(self, args, old, path, switches=1, client='takeover.py', takeover='mounts',
-                 **settings):
-        self.old = old
+                 kind=uml.Guest, more=(), **settings):
+        """kind: of the client's guest; more: of the client's arguments."""
+        self.old, self.takeover = old, takeover
+        self.steps = {}             # of there(): how long each took, s
+        self.journaled = 'rollback_source' in settings
         sh('sysctl', '-qw', 'net.ipv4.ip_forward=1')
         volume(NEW, '1G')
         os.makedirs(ROOT)
@@ -44,8 +49,8 @@ class Switching:
         self.migration.start_retriever()
         sh('ip', 'route', 'add', SERVICE, 'via', old.address)
         with socket.create_server(('0.0.0.0', 0)) as server:
-            self.guest = uml.Guest([GUEST + client, str(server.getsockname()[1]), SERVICE, path, BELOW,
-                                    str(switches)], memory=512)
+            self.guest = kind([GUEST + client, str(server.getsockname()[1]), SERVICE, path, BELOW,
+                               str(switches), *more], memory=512)
             server.settimeout(PATIENCE)
             connection = server.accept()[0]
         connection.settimeout(PATIENCE)
@@ -80,6 +85,41 @@ class Switching:
         self.migration.server.stop()
         sh('ip', 'addr', 'del', SERVICE + '/32', 'dev', 'lo')
         sh('ip', 'route', 'add', SERVICE, 'via', self.old.address)
+
+    def there(self):
+        """To a new server that has yet to be begun: what clients write in the last moment is there."""
+        migration = self.migration
+        migration.server = migration.server or migration.new_server(takeover=FILE)
+        if self.journaled:
+            migration.start_journal()
+        self.fence()
+        for name, step in (('attach', migration.attach),
+                           ('start', migration.server.start)):
+            begun = time.monotonic()
+            step()
+            self.steps.setdefault(name, []).append(time.monotonic() - begun)
+        if self.takeover == 'all':
+            self.crawler = migration.start_crawler()
+        self.take()
+
+    def back_with_changes(self):
+        """And the new server is as it was before there()."""
+        migration = self.migration
+        migration.server.stop()
+        sh('ip', 'addr', 'del', SERVICE + '/32', 'dev', 'lo')
+        same(migration.rollback()['conflicts'], [], 'conflicts')
+        self.old.drop_connections()
+        sh('ip', 'route', 'add', SERVICE, 'via', self.old.address)
+        migration.ctl('takeover', '--accept', argument='end')
+        migration.ctl('commit')             # a journal is of one tree
+        if self.takeover == 'all':
+            self.crawler.stop()
+        migration.retriever.stop()
+        migration.journal.stop()
+        sh('umount', NEW)
+        volume(NEW, '1G')
+        os.makedirs(ROOT)
+        migration.start_retriever()
 
     def switch(self, move):
         """The longest time that the reader waited, s."""

@@ -1,33 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """In a guest: a client of the old server that mounts two of its directories and goes on, while the
-server behind the address becomes another one.  By a connection to PORT of its host it says what it is
-at, and hears when to go on; a line each.
-
-    takeover.py PORT SERVER EXPORT BELOW SWITCHES
-"""
+server behind the address becomes another one.  Arguments and talk: going_on.py."""
 import errno
 import hashlib
 import os
-import socket
 import subprocess
-import sys
 import threading
 import time
 
-PORT, SERVER, EXPORT, BELOW, SWITCHES = sys.argv[1:]
-TOP, LOW = '/mnt/top', '/mnt/low'
-OPTIONS = ('vers=3,proto=tcp,mountproto=tcp,nolock,port=2049,mountport=20048,hard,timeo=50,'
-           'acregmin=1,acregmax=1,acdirmin=1,acdirmax=1')
-EBADHANDLE = 521                # what the kernel's server says of handles that the new one has made
+from going_on import BELOW, EBADHANDLE, LINK, SWITCHES, TOP, mount, say
 
-
-LINK = socket.create_connection((os.environ['VM_HOST'], int(PORT))).makefile('rw')
-
-
-def say(line):
-    LINK.write(line + '\n')
-    LINK.flush()
+LOW = '/mnt/low'
 
 
 def sums(top):
@@ -104,9 +88,8 @@ def is_known_again():
 
 
 def main():
-    for where, path in ((TOP, EXPORT), (LOW, f'{EXPORT}/{BELOW}')):
-        os.makedirs(where)
-        subprocess.run(['mount', '-t', 'nfs', '-o', OPTIONS, f'{SERVER}:{path}', where], check=True)
+    mount()
+    mount(LOW, '/' + BELOW)
     say('mounted')
     before = sums(TOP), sums(LOW)
     numbers = os.stat(TOP).st_ino, os.stat(LOW).st_ino
@@ -121,7 +104,7 @@ def main():
             pass
         assert os.getcwd() == TOP and sorted(os.listdir('.')), 'the working directory at the top'
         assert (os.stat(TOP).st_ino, os.stat(LOW).st_ino) == numbers, 'numbers of what is mounted'
-        assert len(os.listdir(TOP + '/wide')) == 2000, 'names of a wide directory'
+        assert len(os.listdir(TOP + '/wide')) == 5000, 'names of a wide directory'
         if n == 0:
             subprocess.run('echo 3 >/proc/sys/vm/drop_caches', shell=True, check=True)
             assert (sums(TOP), sums(LOW)) == before, 'content'

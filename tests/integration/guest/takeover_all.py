@@ -1,75 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """In a guest: programs that hold files and directories of the old server open, and go on with them
-while the server behind the address becomes another one.  Arguments and talk: takeover.py.
-
-    takeover_all.py PORT SERVER EXPORT BELOW SWITCHES
-"""
+while the server behind the address becomes another one.  Arguments and talk: going_on.py."""
 import mmap
 import os
-import socket
 import sqlite3
 import subprocess
-import sys
-import threading
-import time
 
-PORT, SERVER, EXPORT, BELOW, SWITCHES = sys.argv[1:]
-TOP = '/mnt/top'
-OPTIONS = ('vers=3,proto=tcp,mountproto=tcp,nolock,port=2049,mountport=20048,hard,timeo=50,'
-           'acregmin=1,acregmax=1,acdirmin=1,acdirmax=1')
-LINK = socket.create_connection((os.environ['VM_HOST'], int(PORT))).makefile('rw')
-GIT = {**os.environ, 'GIT_CONFIG_GLOBAL': '/dev/null', 'GIT_AUTHOR_NAME': 'n', 'GIT_AUTHOR_EMAIL': 'e',
-       'GIT_COMMITTER_NAME': 'n', 'GIT_COMMITTER_EMAIL': 'e', 'HOME': '/'}
-
-
-def say(line):
-    LINK.write(line + '\n')
-    LINK.flush()
-
-
-MOVED = threading.Condition()           # a program has got on, or ended
-
-
-class Program(threading.Thread):
-    """Does the same thing again and again; at least once after it is told to end."""
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.gap, self.error, self.stop, self.rounds = 0, None, threading.Event(), 0
-        self.began = threading.Event()
-        self.start()
-        self.began.wait()
-
-    def run(self):
-        try:
-            self.open()
-            last = time.monotonic()
-            while True:
-                ending = self.stop.is_set()
-                self.round(self.rounds)
-                now = time.monotonic()
-                self.gap, last = max(self.gap, now - last), now
-                self.began.set()
-                with MOVED:
-                    self.rounds += 1
-                    MOVED.notify_all()
-                if ending:
-                    break
-        except Exception as error:          # told by check()
-            self.began.set()
-            with MOVED:
-                self.error = error
-                MOVED.notify_all()
-
-    def open(self):
-        pass
-
-    def check(self):
-        self.stop.set()
-        self.join()
-        if self.error:
-            raise RuntimeError(f'{type(self).__name__}, round {self.rounds}') from self.error
+from going_on import BELOW, GIT, LINK, SWITCHES, TOP, Program, begin, get_on, mount, say
 
 
 class Reader(Program):
@@ -178,24 +116,16 @@ class Versions(Program):
 
 
 def main():
-    os.makedirs(TOP)
-    subprocess.run(['mount', '-t', 'nfs', '-o', OPTIONS, f'{SERVER}:{EXPORT}', TOP], check=True)
+    mount()
     os.chdir(f'{TOP}/{BELOW}')
     say('mounted')
-    programs = [kind() for kind in (Reader, Writer, Mapper, Walker, Database, Versions)]
-    for program in programs:
-        if program.error:
-            raise RuntimeError(f'{type(program).__name__} did not begin') from program.error
+    programs = begin((Reader, Writer, Mapper, Walker, Database, Versions))
     for _ in range(int(SWITCHES)):
-        before = [program.rounds for program in programs]
         for program in programs:
             program.gap = 0
         say('ready')
         LINK.readline()
-        with MOVED:
-            MOVED.wait_for(lambda: all(p.rounds >= n + 3 or p.error for p, n in zip(programs, before)))
-        wrong = [f'{type(p).__name__}: {p.error!r}' for p in programs if p.error]
-        assert not wrong, wrong
+        get_on(programs, 3)
         assert os.getcwd() == f'{TOP}/{BELOW}' and 'more' in os.listdir('.'), 'the working directory'
         say(f'{programs[0].gap:.3f}')
     for program in programs:
