@@ -13,12 +13,13 @@ import nfs3
 import nlm4
 import old_handles
 from harness import case, expect, main, same
-from sandbox import BASE, wait_for
-from xdr import opaque, u32, u64
+from sandbox import BASE, Host, wait_for
+from xdr import Rpc, opaque, u32, u64
 
 FILE = BASE + '/old-handles'
 TAKEOVER = LAYER.replace('FSAL {', f'Takeover = "{FILE}"; FSAL {{', 1)
 NEW_BIT = 1 << 63
+BADHANDLE = 10001                       # of a server without old handles
 NAMES = ['', 'dir', 'dir/below', 'file', 'link', *(f'dir/file{n}' for n in range(20))]
 
 
@@ -330,6 +331,42 @@ def others_are_refused(args):
         start = chance.choice((b'', flagged[:chance.randrange(len(flagged))], old[:chance.randrange(32)]))
         status(client, (start + handle)[:64])
     same(client.getattr(world.old['file']).fileid, number_of('file'), 'afterwards')
+
+
+@case()
+def access_rules_hold(args):
+    """Of the export, for old handles as for all others; who may not come in learns nothing."""
+    stranger = Host('stranger')
+    world = Taken(args, known=NAMES[:4], complete=False, path=ROOT,
+                  export='Access_Type = NONE; CLIENT { Clients = 127.0.0.1; Access_Type = RO; '
+                         'Squash = All_Squash; Anonymous_Uid = 4711; }')
+    world.fake.on[CONTROL] = lambda request: -errno.ENOTDIR
+    os.chmod(world.path('dir'), 0o700)
+    client, old = world.client, world.old
+    same(client.getattr(old['file']).fileid, number_of('file'), 'who may')
+    same(nfs3.status_of(client.write, old['file'], 0, b'x'), 30, 'a write of who may only read')
+    same(nfs3.status_of(client.lookup, old['dir'], 'file1'), 13, 'root, who is nobody there')
+    answers = []
+
+    def ask(handle):
+        rpc = Rpc(stranger.peer, 2049)
+        try:
+            return rpc.call(nfs3.NFS, 3, nfs3.GETATTR, opaque(handle)).u32()
+        except Exception as error:          # refused by RPC, say
+            return str(error)
+    stranger.thread(lambda: answers.extend(map(ask, (client.root, old[''], old['dir'], old['file'])))) \
+        .join(60)
+    expect(len(answers) == 4 and 0 not in answers, f'a stranger is answered {answers}')
+    same(len(set(answers)), 1, f'kinds of answers {answers}')
+
+
+@case()
+def an_export_below_has_none_but_its_own(args):
+    """The export of the root alone answers for all old handles."""
+    world = World(args, lambda world: Taken.fill(world, NAMES, False), fsal=TAKEOVER, path=ROOT + '/dir')
+    world.client.patience = 0
+    for name in NAMES:
+        same(status(world.client, old_of(name)), BADHANDLE, name)
 
 
 @case()
