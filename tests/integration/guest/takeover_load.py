@@ -40,6 +40,10 @@ def read(path):
         return file.readall()
 
 
+class GitFailure(Exception):
+    """With what git said."""
+
+
 class Load(Program):
     refused = 0                 # so often
 
@@ -52,7 +56,7 @@ class Load(Program):
             while True:
                 try:
                     return self.work(n)
-                except (OSError, sqlite3.OperationalError, subprocess.CalledProcessError) as error:
+                except (OSError, sqlite3.OperationalError, GitFailure) as error:
                     if not MAY_BE_REFUSED.is_set() or getattr(error, 'errno', None) not in (None, *REFUSED):
                         raise
                     self.refused += 1
@@ -210,8 +214,11 @@ class Versions(Load):
         self.commits, self.where, self.verified = 1, TOP + '/repository', 0
 
     def git(self, *argv):
-        return subprocess.run(['git', *argv], cwd=self.where, env=GIT, check=True, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE).stdout
+        ran = subprocess.run(['git', *argv], cwd=self.where, env=GIT, text=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        if ran.returncode:
+            raise GitFailure(f'git {argv[0]}: {ran.stderr}')
+        return ran.stdout
 
     def again(self):
         for lock in ('index.lock', 'HEAD.lock', 'refs/heads/master.lock'):
