@@ -84,23 +84,16 @@ static int add_old_handle(const struct making *m, int dir_fd, const char *name)
 	return 0;
 }
 
-/* Somebody else has made it meanwhile, and its old handle leads to what this one has made in vain.
- */
-static int give_back(const struct making *m)
-{
-	old_handles_add(m->retriever, m->entry, m->dir_fd, m->as);
-	return STUB_THERE;
-}
-
 static int link_fd(const struct making *m, int fd)
 {
+	GMutex *one = old_handles_lock(m->retriever, m->entry);
 	int ret = add_old_handle(m, fd, "");
 
-	if (ret)
-		return ret;
-	if (linkat(fd, "", m->dir_fd, m->as, AT_EMPTY_PATH) == 0)
-		return 0;
-	return errno == EEXIST ? give_back(m) : -errno;
+	if (!ret && linkat(fd, "", m->dir_fd, m->as, AT_EMPTY_PATH) < 0)
+		ret = errno == EEXIST ? STUB_THERE : -errno;
+	if (one)
+		g_mutex_unlock(one);
+	return ret;
 }
 
 /*
@@ -210,16 +203,18 @@ static int name_staged(const struct making *m, const char *name)
 {
 	const bool taken = S_ISDIR(m->entry->attr.mode) && m->retriever->prior;
 	GMutex *lock = taken ? prior_lock(m->retriever->prior, m->as) : NULL;
+	GMutex *one = old_handles_lock(m->retriever, m->entry);
 	int ret = add_old_handle(m, m->retriever->staging_fd, name);
 
-	if (ret)
-		return ret;
 	if (lock)
 		g_mutex_lock(lock);
-	if (renameat2(m->retriever->staging_fd, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
-		ret = errno == EEXIST ? give_back(m) : -errno;
+	if (!ret &&
+	    renameat2(m->retriever->staging_fd, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
+		ret = errno == EEXIST ? STUB_THERE : -errno;
 	if (lock)
 		g_mutex_unlock(lock);
+	if (one)
+		g_mutex_unlock(one);
 	return ret;
 }
 

@@ -53,6 +53,17 @@ void old_handles_add(struct retriever *retriever, const struct source_entry *ent
 		failed(retriever, entry->name, -result);
 }
 
+GMutex *old_handles_lock(struct retriever *retriever, const struct source_entry *entry)
+{
+	GMutex *lock =
+		&retriever->old_locks[entry->attr.fileid % G_N_ELEMENTS(retriever->old_locks)];
+
+	if (!retriever->old_index)
+		return NULL;
+	g_mutex_lock(lock);
+	return lock;
+}
+
 bool old_handles_find(const struct retriever *retriever, const struct source_object *object,
 		      struct migrate_binding *key)
 {
@@ -100,6 +111,8 @@ bool old_handles_open(struct retriever *retriever, GError **error)
 
 	if (retriever->config->takeover != TAKEOVER_ALL || retriever->copying)
 		return true;
+	for (unsigned i = 0; i < G_N_ELEMENTS(retriever->old_locks); i++)
+		g_mutex_init(&retriever->old_locks[i]);
 	result = fstatvfs(retriever->root_fd, &fs) < 0 ? -errno : 0;
 	if (!result)
 		result = migrate_old_index_create(file, objects_of(&fs), &retriever->old_index);

@@ -21,6 +21,12 @@ bool old_handles_are_wanted(const struct retriever *retriever);
  * is told in the log: clients have to open it anew.  Any thread. */
 void old_handles_add(struct retriever *retriever, const struct source_entry *entry, int dir_fd,
 		     const char *name);
+/*
+ * From the look whether an object is here until it has its name there is one who makes it: clients
+ * that know its handle write to what was added last, which must not be what was made in vain.
+ * g_mutex_unlock(); NULL: it is not wanted.
+ */
+GMutex *old_handles_lock(struct retriever *retriever, const struct source_entry *entry);
 /* What is here of an object of the old server's; FALSE: it is not known. */
 bool old_handles_find(const struct retriever *retriever, const struct source_object *object,
 		      struct migrate_binding *key);
