@@ -467,15 +467,21 @@ int migrate_old_index_open(const char *file, struct migrate_old_index **out);
 int migrate_old_index_create(const char *file, uint64_t objects, struct migrate_old_index **out);
 void migrate_old_index_close(struct migrate_old_index *index); /* NULL: nothing */
 
-/* inode: its number here.  0 also where it is known already; -ENOSPC ...  Any thread. */
+/*
+ * An object that has no name yet: by its inode it is found at once, by its old handle when it is
+ * named, so that nobody changes what is given up.  inode: its number here.  *at: for
+ * migrate_old_index_name().  0 also where it is known already; -ENOSPC ...  Any thread.
+ */
 int migrate_old_index_add(struct migrate_old_index *index, uint64_t inode,
-			  const struct migrate_alias *alias);
+			  const struct migrate_alias *alias, uint64_t *at);
+/* It has its name.  0, also if that was said before, or -errno of pwrite(2).  Any thread. */
+int migrate_old_index_name(struct migrate_old_index *index, uint64_t at);
 /* Makes durable what was added.  0 or -errno.  Any thread. */
 int migrate_old_index_sync(struct migrate_old_index *index);
 
-/* Counts what was added; wraps around. */
-uint32_t migrate_old_index_added(const struct migrate_old_index *index);
-/* Waits until that is not `seen` any more, whoever adds: true; false: not until the deadline
+/* Counts what was named; wraps around. */
+uint32_t migrate_old_index_named(const struct migrate_old_index *index);
+/* Waits until that is not `seen` any more, whoever names: true; false: not until the deadline
  * (CLOCK_MONOTONIC), or a signal came.  Any thread. */
 bool migrate_old_index_wait(const struct migrate_old_index *index, uint32_t seen,
 			    const struct timespec *deadline);
@@ -484,9 +490,9 @@ bool migrate_old_index_wait(const struct migrate_old_index *index, uint32_t seen
 void migrate_old_index_set_complete(struct migrate_old_index *index, bool complete);
 bool migrate_old_index_is_complete(const struct migrate_old_index *index);
 
-/* By the old server's handle, or by the inode's number, of which the last that was added is found:
- * it may be one that had the number before.  False: not known, or not to be read.  Any thread;
- * blocks for the page cache. */
+/* By the old server's handle, or by the inode's number, of which the last that was added is found,
+ * if it was not added in vain: it may be one that had the number before.  False: not known, or not
+ * to be read.  Any thread; blocks for the page cache. */
 bool migrate_old_index_find(const struct migrate_old_index *index, const void *old, size_t len,
 			    struct migrate_alias *alias);
 bool migrate_old_index_find_inode(const struct migrate_old_index *index, uint64_t inode,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
  * The index of old handles: a header, two tables of chains, and after them one entry behind the
- * other, which are never changed or moved.  Each is in a chain by its old handle and in one by its
- * inode's number; a chain goes from the last entry to the first, so that it ends whatever is
- * damaged.  Tables and header are mapped; entries are read and written by pread() and pwrite().
+ * other, which are never moved, and changed only when they are named.  Each is in a chain by its
+ * old handle and in one by its inode's number; a chain goes from the last entry to the first, so
+ * that it ends whatever is damaged.  Tables and header are mapped; entries are read and written by
+ * pread() and pwrite().
  *
  * An entry is whole before a chain leads to it.  Where a power cut may have lost pages the chains
  * are made anew from the entries, up to the first that does not make sense.
@@ -26,7 +27,7 @@
 #include "migrate.h"
 #include "record.h"
 
-#define MAGIC	 "QMOLDH1\n"
+#define MAGIC	 "QMOLDH2\n"
 #define BITS_MIN 12
 #define BITS_MAX 24 /* 256 MiB of tables */
 #define PER_HEAD 4  /* objects, if there are as many as was said */
@@ -40,14 +41,15 @@ struct header {
 	_Atomic uint32_t complete;
 	uint8_t epoch[MIGRATE_EPOCH_LEN]; /* of the mount that it was written on */
 	uint64_t end, last;		  /* where the next entry comes, and where the last is */
-	_Atomic uint32_t added;		  /* counts; a futex(2), also of who can only read it */
+	_Atomic uint32_t named;		  /* counts; a futex(2), also of who can only read it */
 };
 
 struct entry {
 	uint64_t next[CHAINS]; /* where the one before is, 0: none */
+	uint32_t named;	       /* 0: not yet */
 	uint32_t crc;	       /* of all that follows */
-	int32_t type;
 	uint64_t fileid, inode;
+	int32_t type;
 	uint8_t old_len, len;
 	uint8_t bytes[MIGRATE_OLD_HANDLE_MAX + MIGRATE_NEW_HANDLE_MAX]; /* the old one first */
 };
@@ -68,7 +70,7 @@ static size_t entry_len(const struct entry *entry)
 
 static uint32_t entry_crc(const struct entry *entry)
 {
-	const size_t from = offsetof(struct entry, type);
+	const size_t from = offsetof(struct entry, fileid);
 
 	return migrate_crc32c((const char *)entry + from, entry_len(entry) - from);
 }
@@ -116,47 +118,67 @@ static void take(const struct entry *entry, struct migrate_alias *alias)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
+/* Where the last is, 0: there is none.  named: of those that are. */
+static uint64_t find_old(const struct migrate_old_index *index, const void *old, size_t len,
+			 bool named, struct entry *entry)
+{
+	uint64_t at = atomic_load(head_of_old(index, old, len));
+
+	while (at && read_entry(index, at, entry)) {
+		if ((entry->named || !named) && entry->old_len == len &&
+		    !memcmp(entry->bytes, old, len))
+			return at;
+		at = entry->next[BY_OLD] < at ? entry->next[BY_OLD] : 0;
+	}
+	return 0;
+}
+
+static uint64_t find_inode(const struct migrate_old_index *index, uint64_t inode,
+			   struct entry *entry)
+{
+	uint64_t at = atomic_load(head_of_inode(index, inode));
+
+	while (at && read_entry(index, at, entry)) {
+		if (entry->inode == inode)
+			return at;
+		at = entry->next[BY_INODE] < at ? entry->next[BY_INODE] : 0;
+	}
+	return 0;
+}
+
 bool migrate_old_index_find(const struct migrate_old_index *index, const void *old, size_t len,
 			    struct migrate_alias *alias)
 {
-	uint64_t at = atomic_load(head_of_old(index, old, len));
 	struct entry entry;
+	const bool found = find_old(index, old, len, true, &entry) != 0;
 
-	while (at && read_entry(index, at, &entry)) {
-		if (entry.old_len == len && !memcmp(entry.bytes, old, len)) {
-			take(&entry, alias);
-			return true;
-		}
-		at = entry.next[BY_OLD] < at ? entry.next[BY_OLD] : 0;
-	}
-	return false;
+	if (found)
+		take(&entry, alias);
+	return found;
 }
 
 bool migrate_old_index_find_inode(const struct migrate_old_index *index, uint64_t inode,
 				  struct migrate_alias *alias)
 {
-	uint64_t at = atomic_load(head_of_inode(index, inode));
-	struct entry entry;
+	struct entry entry, other;
+	const bool found =
+		find_inode(index, inode, &entry) != 0 &&
+		(entry.named || !find_old(index, entry.bytes, entry.old_len, true, &other));
 
-	while (at && read_entry(index, at, &entry)) {
-		if (entry.inode == inode) {
-			take(&entry, alias);
-			return true;
-		}
-		at = entry.next[BY_INODE] < at ? entry.next[BY_INODE] : 0;
-	}
-	return false;
+	if (found)
+		take(&entry, alias);
+	return found;
 }
 
-uint32_t migrate_old_index_added(const struct migrate_old_index *index)
+uint32_t migrate_old_index_named(const struct migrate_old_index *index)
 {
-	return atomic_load(&index->header->added);
+	return atomic_load(&index->header->named);
 }
 
 bool migrate_old_index_wait(const struct migrate_old_index *index, uint32_t seen,
 			    const struct timespec *deadline)
 {
-	return syscall(SYS_futex, &index->header->added, FUTEX_WAIT_BITSET, seen, deadline, NULL,
+	return syscall(SYS_futex, &index->header->named, FUTEX_WAIT_BITSET, seen, deadline, NULL,
 		       FUTEX_BITSET_MATCH_ANY) == 0 ||
 	       errno == EAGAIN;
 }
@@ -190,7 +212,6 @@ static int append(struct migrate_old_index *index, struct entry *entry)
 
 	entry->next[BY_OLD] = atomic_load(head_of_old(index, entry->bytes, entry->old_len));
 	entry->next[BY_INODE] = atomic_load(head_of_inode(index, entry->inode));
-	entry->crc = entry_crc(entry);
 	written = pwrite(index->fd, entry, len, (off_t)at);
 	if (written != (ssize_t)len)
 		return written < 0 ? -errno : -ENOSPC;
@@ -202,24 +223,23 @@ static int append(struct migrate_old_index *index, struct entry *entry)
 	atomic_signal_fence(memory_order_seq_cst);
 	link_entry(index, entry, at);
 	index->dirty = true;
-	atomic_fetch_add(&header->added, 1);
-	syscall(SYS_futex, &header->added, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	return 0;
 }
 
-static bool is_known(const struct migrate_old_index *index, uint64_t inode,
-		     const struct migrate_alias *alias)
+static uint64_t find_known(const struct migrate_old_index *index, const struct entry *entry)
 {
-	struct migrate_alias old, here;
+	struct entry old, here;
+	const uint64_t at = find_old(index, entry->bytes, entry->old_len, false, &old);
 
-	return migrate_old_index_find(index, alias->old, alias->old_len, &old) &&
-	       old.len == alias->len && !memcmp(old.handle, alias->handle, alias->len) &&
-	       migrate_old_index_find_inode(index, inode, &here) &&
-	       here.old_len == alias->old_len && !memcmp(here.old, alias->old, alias->old_len);
+	return at && old.crc == entry->crc && old.inode == entry->inode && old.len == entry->len &&
+			       !memcmp(old.bytes, entry->bytes, entry->old_len + entry->len) &&
+			       find_inode(index, entry->inode, &here) == at
+		       ? at
+		       : 0;
 }
 
 int migrate_old_index_add(struct migrate_old_index *index, uint64_t inode,
-			  const struct migrate_alias *alias)
+			  const struct migrate_alias *alias, uint64_t *at)
 {
 	struct entry entry;
 	int result = 0;
@@ -235,11 +255,32 @@ int migrate_old_index_add(struct migrate_old_index *index, uint64_t inode,
 	entry.len = alias->len;
 	memcpy(entry.bytes, alias->old, alias->old_len);
 	memcpy(entry.bytes + alias->old_len, alias->handle, alias->len);
+	entry.crc = entry_crc(&entry);
 	pthread_mutex_lock(&index->lock);
-	if (!is_known(index, inode, alias))
+	*at = find_known(index, &entry);
+	if (!*at) {
+		*at = index->header->end;
 		result = append(index, &entry);
+	}
 	pthread_mutex_unlock(&index->lock);
 	return result;
+}
+
+int migrate_old_index_name(struct migrate_old_index *index, uint64_t at)
+{
+	const uint32_t named = 1;
+	_Atomic uint32_t *count = &index->header->named;
+	ssize_t written = pwrite(index->fd, &named, sizeof(named),
+				 (off_t)(at + offsetof(struct entry, named)));
+
+	if (written != sizeof(named))
+		return written < 0 ? -errno : -ENOSPC;
+	pthread_mutex_lock(&index->lock);
+	index->dirty = true;
+	pthread_mutex_unlock(&index->lock);
+	atomic_fetch_add(count, 1);
+	syscall(SYS_futex, count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	return 0;
 }
 
 int migrate_old_index_sync(struct migrate_old_index *index)

@@ -188,7 +188,7 @@ static int wait_for_file(const struct migrate_old_index *index, const void *hand
 	bool in_time = true, found;
 
 	do {
-		uint32_t seen = migrate_old_index_added(index);
+		uint32_t seen = migrate_old_index_named(index);
 
 		found = migrate_old_index_find(index, handle, len, &alias);
 		in_time = !found && in_time && migrate_old_index_wait(index, seen, deadline);

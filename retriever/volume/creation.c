@@ -73,27 +73,14 @@ static int make_file(struct making *m, struct migrate_record *rec)
 	return ret;
 }
 
-/* Before the name is there.  What has it already keeps its old handle: this one is made in vain. */
-static int add_old_handle(const struct making *m, int dir_fd, const char *name)
-{
-	if (!old_handles_are_wanted(m->retriever))
-		return 0;
-	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return STUB_THERE;
-	old_handles_add(m->retriever, m->entry, dir_fd, name);
-	return 0;
-}
-
 static int link_fd(const struct making *m, int fd)
 {
-	GMutex *one = old_handles_lock(m->retriever, m->entry);
-	int ret = add_old_handle(m, fd, "");
+	const uint64_t added = old_handles_add(m->retriever, m->entry, fd, "");
 
-	if (!ret && linkat(fd, "", m->dir_fd, m->as, AT_EMPTY_PATH) < 0)
-		ret = errno == EEXIST ? STUB_THERE : -errno;
-	if (one)
-		g_mutex_unlock(one);
-	return ret;
+	if (linkat(fd, "", m->dir_fd, m->as, AT_EMPTY_PATH) < 0)
+		return errno == EEXIST ? STUB_THERE : -errno;
+	old_handles_name(m->retriever, m->entry, added);
+	return 0;
 }
 
 /*
@@ -203,18 +190,18 @@ static int name_staged(const struct making *m, const char *name)
 {
 	const bool taken = S_ISDIR(m->entry->attr.mode) && m->retriever->prior;
 	GMutex *lock = taken ? prior_lock(m->retriever->prior, m->as) : NULL;
-	GMutex *one = old_handles_lock(m->retriever, m->entry);
-	int ret = add_old_handle(m, m->retriever->staging_fd, name);
+	const uint64_t added =
+		old_handles_add(m->retriever, m->entry, m->retriever->staging_fd, name);
+	int ret = 0;
 
 	if (lock)
 		g_mutex_lock(lock);
-	if (!ret &&
-	    renameat2(m->retriever->staging_fd, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
+	if (renameat2(m->retriever->staging_fd, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
 		ret = errno == EEXIST ? STUB_THERE : -errno;
 	if (lock)
 		g_mutex_unlock(lock);
-	if (one)
-		g_mutex_unlock(one);
+	if (!ret)
+		old_handles_name(m->retriever, m->entry, added);
 	return ret;
 }
 

@@ -9,21 +9,35 @@
 
 #include "state.h"
 
-static int add(struct retriever *retriever, const uint8_t *handle, uint8_t len, uint64_t fileid,
-	       int dir_fd, const char *name)
+/* What dir_fd has there. */
+static int bind(const uint8_t *handle, uint8_t len, uint64_t fileid, int dir_fd, const char *name,
+		struct migrate_alias *alias, uint64_t *inode)
 {
-	struct migrate_alias alias = {.old_len = len, .fileid = fileid};
 	struct stat st;
-	int result = migrate_alias_bind(dir_fd, name, &alias);
+	int result;
 
+	*inode = 0;
+	*alias = (struct migrate_alias){.old_len = len, .fileid = fileid};
+	result = migrate_alias_bind(dir_fd, name, alias);
 	if (result)
 		return result;
 	if (fstatat(dir_fd, name, &st, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	if (len == 0 || len > sizeof(alias.old))
+	if (len == 0 || len > sizeof(alias->old))
 		return -EINVAL;
-	memcpy(alias.old, handle, len);
-	return migrate_old_index_add(retriever->old_index, st.st_ino, &alias);
+	memcpy(alias->old, handle, len);
+	*inode = st.st_ino;
+	return 0;
+}
+
+static int add(struct retriever *retriever, const uint8_t *handle, uint8_t len, uint64_t fileid,
+	       int dir_fd, const char *name, uint64_t *at)
+{
+	struct migrate_alias alias;
+	uint64_t inode;
+	int result = bind(handle, len, fileid, dir_fd, name, &alias, &inode);
+
+	return result ? result : migrate_old_index_add(retriever->old_index, inode, &alias, at);
 }
 
 bool old_handles_are_wanted(const struct retriever *retriever)
@@ -41,27 +55,42 @@ static void failed(struct retriever *retriever, const char *name, int err)
 			  g_strerror(err));
 }
 
-void old_handles_add(struct retriever *retriever, const struct source_entry *entry, int dir_fd,
-		     const char *name)
+uint64_t old_handles_add(struct retriever *retriever, const struct source_entry *entry, int dir_fd,
+			 const char *name)
 {
+	uint64_t at = 0;
 	int result;
 
 	if (!retriever->old_index)
-		return;
-	result = add(retriever, entry->handle, entry->handle_len, entry->attr.fileid, dir_fd, name);
+		return 0;
+	result = add(retriever, entry->handle, entry->handle_len, entry->attr.fileid, dir_fd, name,
+		     &at);
+	if (!result)
+		return at;
+	failed(retriever, entry->name, -result);
+	return 0;
+}
+
+void old_handles_name(struct retriever *retriever, const struct source_entry *entry, uint64_t added)
+{
+	int result = added ? migrate_old_index_name(retriever->old_index, added) : 0;
+
 	if (result)
 		failed(retriever, entry->name, -result);
 }
 
-GMutex *old_handles_lock(struct retriever *retriever, const struct source_entry *entry)
+void old_handles_name_again(struct retriever *retriever, const struct source_entry *entry,
+			    int dir_fd, const char *name)
 {
-	GMutex *lock =
-		&retriever->old_locks[entry->attr.fileid % G_N_ELEMENTS(retriever->old_locks)];
+	struct migrate_alias alias, known;
+	uint64_t inode;
 
-	if (!retriever->old_index)
-		return NULL;
-	g_mutex_lock(lock);
-	return lock;
+	if (retriever->old_index &&
+	    bind(entry->handle, entry->handle_len, entry->attr.fileid, dir_fd, name, &alias,
+		 &inode) == 0 &&
+	    migrate_old_index_find_inode(retriever->old_index, inode, &known) &&
+	    known.len == alias.len && !memcmp(known.handle, alias.handle, alias.len))
+		old_handles_name(retriever, entry, old_handles_add(retriever, entry, dir_fd, name));
 }
 
 bool old_handles_find(const struct retriever *retriever, const struct source_object *object,
@@ -107,18 +136,19 @@ bool old_handles_open(struct retriever *retriever, GError **error)
 	g_autofree char *file = g_strconcat(retriever->config->takeover_file, ".all", NULL);
 	const struct source_object *root = &retriever->source_root;
 	struct statvfs fs;
+	uint64_t at;
 	int result;
 
 	if (retriever->config->takeover != TAKEOVER_ALL || retriever->copying)
 		return true;
-	for (unsigned i = 0; i < G_N_ELEMENTS(retriever->old_locks); i++)
-		g_mutex_init(&retriever->old_locks[i]);
 	result = fstatvfs(retriever->root_fd, &fs) < 0 ? -errno : 0;
 	if (!result)
 		result = migrate_old_index_create(file, objects_of(&fs), &retriever->old_index);
 	if (!result)
 		result = add(retriever, root->handle, root->handle_len,
-			     retriever->source_root_attr.fileid, retriever->root_fd, "");
+			     retriever->source_root_attr.fileid, retriever->root_fd, "", &at);
+	if (!result)
+		result = migrate_old_index_name(retriever->old_index, at);
 	if (result)
 		g_set_error(
 			error, RETRIEVER_ERROR, 0, "[volume %s] takeover = all: %s: %s; %s",

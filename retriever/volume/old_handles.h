@@ -3,8 +3,10 @@
  * Which object of the old server's each one here is, for clients that go on with its handles
  * (`takeover = all`): kept in takeover-file.all, beyond the end of the migration.
  *
- * An object is known there before it has its name, so that who finds the name finds that too.  A
- * power cut may take what was added in the last second: those objects' old handles are stale then.
+ * An object is known there before it has its name, so that who finds the name finds that too; by
+ * its old handle it is found only when it has it: what is made in vain is never found, and nobody
+ * writes there.  A power cut may take what was added in the last second: those objects' old handles
+ * are stale then.
  */
 #ifndef OLD_HANDLES_H
 #define OLD_HANDLES_H
@@ -17,16 +19,16 @@ void old_handles_close(struct retriever *retriever);
 
 /* Whether the old server's handle of everything that is made has to be known. */
 bool old_handles_are_wanted(const struct retriever *retriever);
-/* What dir_fd has there (with "" itself) is that entry of the old server's.  What cannot be added
- * is told in the log: clients have to open it anew.  Any thread. */
-void old_handles_add(struct retriever *retriever, const struct source_entry *entry, int dir_fd,
-		     const char *name);
-/*
- * From the look whether an object is here until it has its name there is one who makes it: clients
- * that know its handle write to what was added last, which must not be what was made in vain.
- * g_mutex_unlock(); NULL: it is not wanted.
- */
-GMutex *old_handles_lock(struct retriever *retriever, const struct source_entry *entry);
+/* What dir_fd has there (with "" itself) is that entry of the old server's, and gets its name next:
+ * what to give to old_handles_name() then.  What cannot be added is told in the log: clients have
+ * to open it anew.  Any thread. */
+uint64_t old_handles_add(struct retriever *retriever, const struct source_entry *entry, int dir_fd,
+			 const char *name);
+void old_handles_name(struct retriever *retriever, const struct source_entry *entry,
+		      uint64_t added);
+/* What has its name there was added, if that is what it is: who did it may have been killed. */
+void old_handles_name_again(struct retriever *retriever, const struct source_entry *entry,
+			    int dir_fd, const char *name);
 /* What is here of an object of the old server's; FALSE: it is not known. */
 bool old_handles_find(const struct retriever *retriever, const struct source_object *object,
 		      struct migrate_binding *key);

@@ -92,7 +92,6 @@ struct retriever {
 	gint sorted;	     /* atomic: entries that wait (sorted.h) */
 	GMutex dummy_lock;   /* replacing dummies (dummy.h); a leaf but for the file system */
 	struct migrate_old_index *old_index; /* old_handles.h; NULL: not kept */
-	GMutex old_locks[64];		     /* by fileid; above prior's (creation.c) */
 	gint old_handle_lost;		     /* atomic: the log says so */
 	gint old_asked;			     /* atomic: what doors ask of it (control_old.h) */
 	struct places *places;

@@ -11,6 +11,7 @@
 #include "creation.h"
 #include "dummy.h"
 #include "links.h"
+#include "old_handles.h"
 #include "prior.h"
 #include "refresh.h"
 
@@ -80,6 +81,8 @@ int stub_create(struct retriever *retriever, const struct stub_parent *parent,
 		ret = replace_dummy(&m);
 		g_mutex_unlock(&retriever->dummy_lock);
 	} while (ret == -EAGAIN);
+	if (ret == STUB_THERE || m.linked)
+		old_handles_name_again(retriever, entry, parent->fd, entry->name);
 	if (ret == 0 && m.linked)
 		links_count(retriever, &entry->attr);
 	if (parent->lacking && S_ISREG(entry->attr.mode) && !m.here &&

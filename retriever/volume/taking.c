@@ -56,6 +56,7 @@ static void count_taken(struct making *m, int found)
 /* fd: as of prior_compare(). */
 static int take(struct making *m, int found, int fd)
 {
+	uint64_t added = 0;
 	int ret;
 
 	if (found < 0)
@@ -71,11 +72,14 @@ static int take(struct making *m, int found, int fd)
 		return STUB_ASK_BARE;
 	ret = found == COPIED_ALIKE ? set_prior_attributes(m, fd) : 0;
 	if (!ret)
-		old_handles_add(m->retriever, m->entry, m->parent->prior_fd, m->entry->name);
+		added = old_handles_add(m->retriever, m->entry, m->parent->prior_fd,
+					m->entry->name);
 	if (!ret)
 		ret = prior_take(m->parent->prior_fd, m->entry->name, fd, m->dir_fd, m->as);
-	if (!ret)
+	if (!ret) {
+		old_handles_name(m->retriever, m->entry, added);
 		count_taken(m, found);
+	}
 	return ret == -EEXIST ? STUB_THERE : ret;
 }
 

@@ -96,14 +96,26 @@ static bool all_same(int dir_fd, const struct backend_batch *listing)
 
 /* ---- taking ---- */
 
-static void add_old_handles(const struct making *m, int dir_fd)
+/* added: one for each of the listing, and the last for itself. */
+static void add_old_handles(const struct making *m, int dir_fd, uint64_t *added)
 {
 	const struct backend_batch *listing = m->parent->listing;
+	guint i;
 
-	old_handles_add(m->retriever, m->entry, dir_fd, "");
-	for (guint i = 0; i < listing->entries->len; i++)
-		old_handles_add(m->retriever, entry_of(listing, i), dir_fd,
-				entry_of(listing, i)->name);
+	for (i = 0; i < listing->entries->len; i++)
+		added[i] = old_handles_add(m->retriever, entry_of(listing, i), dir_fd,
+					   entry_of(listing, i)->name);
+	added[i] = old_handles_add(m->retriever, m->entry, dir_fd, "");
+}
+
+static void name_old_handles(const struct making *m, const uint64_t *added)
+{
+	const struct backend_batch *listing = m->parent->listing;
+	guint i;
+
+	for (i = 0; i < listing->entries->len; i++)
+		old_handles_name(m->retriever, entry_of(listing, i), added[i]);
+	old_handles_name(m->retriever, m->entry, added[i]);
 }
 
 static int unmark_all(int dir_fd, const struct backend_batch *listing)
@@ -159,6 +171,7 @@ static int prepare(struct making *m, int fd)
 static int move(struct making *m, int fd)
 {
 	const struct backend_batch *listing = m->parent->listing;
+	g_autofree uint64_t *added = g_new(uint64_t, listing->entries->len + 1);
 	int ret;
 
 	if (is_there(m->dir_fd, m->as))
@@ -167,12 +180,14 @@ static int move(struct making *m, int fd)
 	if (!ret)
 		ret = prepare(m, fd);
 	if (!ret)
-		add_old_handles(m, fd);
+		add_old_handles(m, fd, added);
 	if (!ret &&
 	    renameat2(m->parent->prior_fd, m->entry->name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
 		ret = -errno;
-	if (!ret)
+	if (!ret) {
+		name_old_handles(m, added);
 		return 0;
+	}
 	attributes_clear(&m->carried);
 	m->carried = (struct carried){0};
 	mark_all(fd, listing);

@@ -41,11 +41,19 @@ static struct migrate_alias alias_of(uint64_t n)
 	return alias;
 }
 
+static int add_at(uint64_t inode, const struct migrate_alias *alias)
+{
+	uint64_t at;
+	int ret = migrate_old_index_add(index_, inode, alias, &at);
+
+	return ret ? ret : migrate_old_index_name(index_, at);
+}
+
 static int add(uint64_t n)
 {
 	struct migrate_alias alias = alias_of(n);
 
-	return migrate_old_index_add(index_, n + 7, &alias);
+	return add_at(n + 7, &alias);
 }
 
 static bool is_same(const struct migrate_alias *found, uint64_t n)
@@ -123,14 +131,72 @@ START_TEST(the_last_counts)
 {
 	struct migrate_alias first = alias_of(1), second = alias_of(2), found;
 
-	ck_assert_int_eq(migrate_old_index_add(index_, 5, &first), 0);
-	ck_assert_int_eq(migrate_old_index_add(index_, 5, &second), 0);
+	ck_assert_int_eq(add_at(5, &first), 0);
+	ck_assert_int_eq(add_at(5, &second), 0);
 	ck_assert(migrate_old_index_find_inode(index_, 5, &found) && is_same(&found, 2));
 	ck_assert(migrate_old_index_find(index_, first.old, first.old_len, &found));
 	memset(first.handle, 9, first.len);
-	ck_assert_int_eq(migrate_old_index_add(index_, 6, &first), 0);
+	ck_assert_int_eq(add_at(6, &first), 0);
 	ck_assert(migrate_old_index_find(index_, first.old, first.old_len, &found));
 	ck_assert_int_eq(found.handle[0], 9);
+}
+END_TEST
+
+static bool finds(const struct migrate_alias *alias)
+{
+	struct migrate_alias found;
+
+	return migrate_old_index_find(index_, alias->old, alias->old_len, &found) &&
+	       !memcmp(&found, alias, sizeof(found));
+}
+
+static bool finds_inode(uint64_t inode, const struct migrate_alias *alias)
+{
+	struct migrate_alias found;
+
+	return migrate_old_index_find_inode(index_, inode, &found) &&
+	       !memcmp(&found, alias, sizeof(found));
+}
+
+/* Also after a power cut. */
+START_TEST(what_has_no_name_is_found_by_its_inode_alone)
+{
+	char epoch[16] = "another mount's";
+	struct migrate_alias alias = alias_of(1);
+	uint64_t at, again;
+	uint32_t named = migrate_old_index_named(index_);
+	off_t size;
+
+	ck_assert_int_eq(migrate_old_index_add(index_, 5, &alias, &at), 0);
+	size = size_of_file();
+	ck_assert(!finds(&alias) && finds_inode(5, &alias));
+	put(EPOCH_AT, epoch, sizeof(epoch));
+	reopen();
+	ck_assert(!finds(&alias) && finds_inode(5, &alias));
+	ck_assert_int_eq(migrate_old_index_add(index_, 5, &alias, &again), 0);
+	ck_assert(again == at && size_of_file() == size);
+	ck_assert_uint_eq(migrate_old_index_named(index_), named);
+	ck_assert_int_eq(migrate_old_index_name(index_, at), 0);
+	ck_assert_uint_eq(migrate_old_index_named(index_), named + 1);
+	put(EPOCH_AT, epoch, sizeof(epoch));
+	reopen();
+	ck_assert(finds(&alias) && finds_inode(5, &alias));
+}
+END_TEST
+
+/* Two are made of one object: whichever has its name is found, and whoever gets the inode of the
+ * other is not taken for it. */
+START_TEST(what_is_made_in_vain_is_not_found)
+{
+	struct migrate_alias here = alias_of(1), in_vain = alias_of(1);
+	uint64_t at, other;
+
+	in_vain.handle[0] ^= 1;
+	ck_assert_int_eq(migrate_old_index_add(index_, 5, &here, &at), 0);
+	ck_assert_int_eq(migrate_old_index_add(index_, 6, &in_vain, &other), 0);
+	ck_assert(at != other && finds_inode(5, &here) && finds_inode(6, &in_vain));
+	ck_assert_int_eq(migrate_old_index_name(index_, at), 0);
+	ck_assert(finds(&here) && finds_inode(5, &here) && !finds_inode(6, &in_vain));
 }
 END_TEST
 
@@ -224,9 +290,9 @@ START_TEST(handles_of_no_length_are_refused)
 	struct migrate_alias alias = alias_of(1);
 
 	alias.old_len = 0;
-	ck_assert_int_eq(migrate_old_index_add(index_, 1, &alias), -EINVAL);
+	ck_assert_int_eq(add_at(1, &alias), -EINVAL);
 	alias.old_len = 65;
-	ck_assert_int_eq(migrate_old_index_add(index_, 1, &alias), -EINVAL);
+	ck_assert_int_eq(add_at(1, &alias), -EINVAL);
 }
 END_TEST
 
@@ -268,7 +334,7 @@ static void *wait_for_more(void *arg)
 	uint32_t seen;
 
 	do
-		seen = migrate_old_index_added(reader);
+		seen = migrate_old_index_named(reader);
 	while (!has(reader, 3) && migrate_old_index_wait(reader, seen, &deadline));
 	return has(reader, 3) ? reader : NULL;
 }
@@ -282,8 +348,8 @@ START_TEST(what_comes_is_waited_for)
 	void *found;
 
 	ck_assert_int_eq(migrate_old_index_open(file, &reader), 0);
-	ck_assert(!migrate_old_index_wait(reader, migrate_old_index_added(reader), &soon));
-	ck_assert(migrate_old_index_wait(reader, migrate_old_index_added(reader) - 1, &soon));
+	ck_assert(!migrate_old_index_wait(reader, migrate_old_index_named(reader), &soon));
+	ck_assert(migrate_old_index_wait(reader, migrate_old_index_named(reader) - 1, &soon));
 	ck_assert_int_eq(pthread_create(&thread, NULL, wait_for_more, reader), 0);
 	for (uint64_t n = 1; n <= 3; n++)
 		ck_assert_int_eq(add(n), 0);
@@ -302,6 +368,8 @@ int main(void)
 	tcase_add_test(tcase, what_is_added_is_found);
 	tcase_add_test(tcase, what_is_known_takes_no_room);
 	tcase_add_test(tcase, the_last_counts);
+	tcase_add_test(tcase, what_has_no_name_is_found_by_its_inode_alone);
+	tcase_add_test(tcase, what_is_made_in_vain_is_not_found);
 	tcase_add_test(tcase, it_is_complete_when_it_is_said);
 	tcase_add_test(tcase, after_a_power_cut_it_is_made_from_its_entries);
 	tcase_add_test(tcase, an_adder_that_is_killed_loses_nothing);

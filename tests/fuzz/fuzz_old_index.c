@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
  * The index of old handles, asked for handles of any bytes and length: of an index that is whole it
- * finds those that were added and nothing else, and of one that is damaged nothing that was not
+ * finds those that were named and nothing else, and of one that is damaged nothing that was not
  * asked for.  Input: how many bytes are changed, for each of them where (three bytes) and what is
  * there then; the rest is the handle, or the number of an inode.
  */
@@ -16,7 +16,8 @@
 #include "migrate.h"
 
 #define OBJECTS 100
-#define PATCH	4 /* bytes */
+#define UNNAMED 10 /* one of so many has no name */
+#define PATCH	4  /* bytes */
 
 static struct migrate_alias added[OBJECTS];
 static uint8_t *whole; /* the file */
@@ -42,6 +43,7 @@ static void make_alias(size_t n)
 static void setup(void)
 {
 	struct migrate_old_index *index;
+	uint64_t at;
 
 	file = memfd_create("index", MFD_CLOEXEC);
 	REQUIRE(file >= 0);
@@ -49,7 +51,8 @@ static void setup(void)
 	REQUIRE(migrate_old_index_create(path, OBJECTS, &index) == 0);
 	for (size_t n = 0; n < OBJECTS; n++) {
 		make_alias(n);
-		REQUIRE(migrate_old_index_add(index, n, &added[n]) == 0);
+		REQUIRE(migrate_old_index_add(index, n, &added[n], &at) == 0);
+		REQUIRE(n % UNNAMED == 0 || migrate_old_index_name(index, at) == 0);
 	}
 	migrate_old_index_close(index);
 	whole_len = lseek(file, 0, SEEK_END);
@@ -60,7 +63,7 @@ static void setup(void)
 static bool was_added(const uint8_t *handle, size_t len)
 {
 	for (size_t n = 0; n < OBJECTS; n++)
-		if (added[n].old_len == len && !memcmp(added[n].old, handle, len))
+		if (n % UNNAMED && added[n].old_len == len && !memcmp(added[n].old, handle, len))
 			return true;
 	return false;
 }

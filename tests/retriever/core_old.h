@@ -24,6 +24,20 @@ static inline struct migrate_old_index *old_index(void)
 	return index;
 }
 
+/* Whether what the old server has there is found here, by what clients call it. */
+static inline bool old_is_found(const struct migrate_old_index *index, const char *there)
+{
+	struct migrate_alias bound, found;
+	uint8_t old[sizeof(int32_t) + sizeof(bound.handle)];
+	int32_t type;
+
+	ck_assert_int_eq(migrate_alias_bind(AT_FDCWD, there, &bound), 0);
+	type = bound.type;
+	memcpy(old, &type, sizeof(type));
+	memcpy(old + sizeof(type), bound.handle, bound.len);
+	return migrate_old_index_find(index, old, sizeof(type) + bound.len, &found);
+}
+
 /* Of `path` what the old server calls it leads to what it is here, and back. */
 static inline void old_expect_known(const struct migrate_old_index *index, const char *path)
 {

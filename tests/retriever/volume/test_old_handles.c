@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_hook.h"
 #include "core_old.h"
+#include "core_step.h"
 
 #include <dirent.h>
 
@@ -73,43 +74,119 @@ START_TEST(names_that_were_looked_up_before)
 }
 END_TEST
 
-static unsigned named, kept; /* names that were given; while others were kept from it */
+static const char *const kinds[] = {"file", "empty", "none", "fifo", "link"};
 
-static void count_locks(const char *call, int fd, bool after)
+static void make_kinds(void)
 {
-	unsigned held = 0;
-
-	if (after || (strcmp(call, "linkat") != 0 && strcmp(call, "renameat2") != 0))
-		return;
-	for (unsigned i = 0; i < G_N_ELEMENTS(core.retriever->old_locks); i++)
-		if (g_mutex_trylock(&core.retriever->old_locks[i]))
-			g_mutex_unlock(&core.retriever->old_locks[i]);
-		else
-			held++;
-	named++;
-	kept += held == 1;
-}
-
-/* Clients that know its handle may write to what is given up again. */
-START_TEST(one_alone_makes_an_object)
-{
-	static const char *const names[] = {"empty", "file", "none", "fifo"};
-	int dir;
-
 	old_begin();
 	core_source_file(&core, "a/empty", 0, 1);
 	core_source_file(&core, "a/file", 5000, 2);
-	shell("cd %s/a && mkdir none && mkfifo fifo", core.source);
+	shell("cd %s/a && mkdir none && mkfifo fifo && ln -s target link", core.source);
+}
+
+static void expect_kinds_known(void)
+{
+	struct migrate_old_index *index = old_index();
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++) {
+		g_autofree char *path = g_build_filename("a", kinds[i], NULL);
+
+		old_expect_known(index, path);
+	}
+	migrate_old_index_close(index);
+}
+
+static unsigned early, late; /* found by their old handles: before they have a name, and after */
+
+static bool gives_name(const char *call)
+{
+	return strcmp(call, "linkat") == 0 || strcmp(call, "renameat2") == 0;
+}
+
+static unsigned count_found(void)
+{
+	struct migrate_old_index *index = old_index();
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++) {
+		g_autofree char *there = g_build_filename(core.source, "a", kinds[i], NULL);
+
+		n += old_is_found(index, there);
+	}
+	migrate_old_index_close(index);
+	return n;
+}
+
+static void count_early(const char *call, int fd, bool after)
+{
+	if (!after && gives_name(call))
+		early += count_found() - late++;
+}
+
+/* Clients that know its handle may write to what is given up again. */
+START_TEST(none_is_found_before_it_has_its_name)
+{
+	int dir;
+
+	make_kinds();
 	core_start(&core);
 	dir = core_find(&core, "a", O_RDONLY | O_DIRECTORY);
-	atomic_store(&core_hook, count_locks);
-	for (unsigned i = 0; i < G_N_ELEMENTS(names); i++)
-		ck_assert_int_eq(core_name_in(&core, dir, names[i]), 0);
+	atomic_store(&core_hook, count_early);
+	for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++)
+		ck_assert_int_eq(core_name_in(&core, dir, kinds[i]), 0);
 	atomic_store(&core_hook, NULL);
-	ck_assert_uint_eq(named, G_N_ELEMENTS(names));
-	ck_assert_uint_eq(kept, named);
+	ck_assert_uint_eq(late, G_N_ELEMENTS(kinds));
+	ck_assert_uint_eq(early, 0);
+	ck_assert_uint_eq(count_found(), G_N_ELEMENTS(kinds));
+	expect_kinds_known();
 	close(dir);
 	core_free(&core);
+}
+END_TEST
+
+/* Somebody else is first. */
+static void take_name(const char *call, int fd, bool after)
+{
+	if (!after && gives_name(call))
+		shell("touch %s/a/%s", core.root, kinds[late++]);
+}
+
+START_TEST(what_is_made_in_vain_is_not_found)
+{
+	int dir;
+
+	make_kinds();
+	core_start(&core);
+	dir = core_find(&core, "a", O_RDONLY | O_DIRECTORY);
+	atomic_store(&core_hook, take_name);
+	for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++)
+		ck_assert_int_eq(core_name_in(&core, dir, kinds[i]), 0);
+	atomic_store(&core_hook, NULL);
+	ck_assert_uint_eq(late, G_N_ELEMENTS(kinds));
+	ck_assert_uint_eq(count_found(), 0);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
+/* Each time before another call. */
+START_TEST(a_retriever_that_is_killed_loses_none)
+{
+	bool killed = true;
+
+	for (int nth = 1; killed; nth += CORE_STEP) {
+		make_kinds();
+		shell("ln %s/a/file %s/a/hard", core.source, core.source);
+		core_supervise(&core, nth);
+		core_connect(&core);
+		make_all();
+		killed = core_killed();
+		core_disconnect(&core);
+		core_end_supervision(&core);
+		expect_kinds_known();
+		core_free(&core);
+		ck_assert_int_lt(nth, 500);
+	}
 }
 END_TEST
 
@@ -190,7 +267,9 @@ int main(void)
 	tcase_add_test(tcase, those_of_a_prior_copy);
 	tcase_add_test(tcase, those_of_another_tools_copy);
 	tcase_add_test(tcase, names_that_were_looked_up_before);
-	tcase_add_test(tcase, one_alone_makes_an_object);
+	tcase_add_test(tcase, none_is_found_before_it_has_its_name);
+	tcase_add_test(tcase, what_is_made_in_vain_is_not_found);
+	tcase_add_test(tcase, a_retriever_that_is_killed_loses_none);
 	tcase_add_test(tcase, they_stay_when_it_is_opened_again);
 	tcase_add_test(tcase, all_are_known_when_every_directory_is_filled);
 	tcase_add_test(tcase, nothing_is_kept_where_it_is_not_wanted);
