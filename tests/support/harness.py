@@ -5,6 +5,7 @@
               [--keep-logs DIR] [CASE...]
 """
 import argparse
+import faulthandler
 import inspect
 import os
 import random
@@ -63,10 +64,15 @@ def why(name, error):
     return f'{name}: {error}  [{os.path.basename(where.filename)}:{where.lineno}]\n'
 
 
+NOTED = 500                             # seconds: less than guests and programs have
+
+
 def run_case(name, function, args, reasons):
     """Its exit status.  reasons: a file for why it failed."""
     def body():
         args.random = random.Random(args.seed)
+        if not args.long:
+            faulthandler.dump_traceback_later(NOTED)
         try:
             function(args)
             complaints = sandbox.complaints()
