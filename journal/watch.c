@@ -196,7 +196,9 @@ static void cannot(int number, const char *what, GError **error)
 				     "subvolume of btrfs needs Linux 6.8)"
 			   : number == EINVAL ? ": Linux 5.17 or later is needed"
 			   : number == EPERM  ? ": it must be run as root"
-					      : "";
+			   : number == EMFILE
+				   ? ": no group is left, raise fs.fanotify.max_user_groups"
+				   : "";
 
 	g_set_error(error, JOURNAL_ERROR, number, "%s: %s%s", what, g_strerror(number), hint);
 }

@@ -2,12 +2,20 @@
 #include "watch.h"
 
 #include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "store/live.h"
 #include "tree.h"
 
 static struct watch *watch;
+static int init_fails; /* errno, or 0 */
+
+int fanotify_init(unsigned flags, unsigned event_flags)
+{
+	errno = init_fails;
+	return init_fails ? -1 : (int)syscall(SYS_fanotify_init, flags, event_flags);
+}
 
 static void set_up(void)
 {
@@ -171,6 +179,19 @@ START_TEST(refused)
 }
 END_TEST
 
+/* Each user has so many groups. */
+START_TEST(no_group_is_left)
+{
+	GError *error = NULL;
+
+	init_fails = EMFILE;
+	ck_assert_ptr_null(watch_new(volume_fd(volume), "/nowhere", 0, &error));
+	ck_assert_ptr_nonnull(strstr(error->message, "fs.fanotify.max_user_groups"));
+	g_clear_error(&error);
+	init_fails = 0;
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("watch");
@@ -184,6 +205,7 @@ int main(void)
 	tcase_add_test(tcase, overflow);
 	tcase_add_test(tcase, left_out);
 	tcase_add_test(tcase, refused);
+	tcase_add_test(tcase, no_group_is_left);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
