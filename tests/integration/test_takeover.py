@@ -230,14 +230,23 @@ def the_moved_address_is_no_source(args):
     same(client.read_all(client.walk('dir/loop')[0]), b'loop', 'what comes when it is put right')
 
 
-def under_load(args, takeover, **settings):
+def under_load(args, takeover, switches, **settings):
     """There and back, with programs at work (guest/takeover_load.py).  Back comes what clients changed,
     too, and the next time the new server begins anew."""
-    switches = args.switches or (100 if args.long else 2)
     os.makedirs(BACK)
     world = Switching(args, old_ganesha(fill_for_programs, 'RW'), OLD, switches, 'takeover_load.py',
                       takeover, more=[takeover], rollback_source=BACK, **settings)
     sh('mount', '--bind', OLD, BACK)
+    go_on_under_load(world, switches)
+
+
+def there_under_load(args, takeover, **settings):
+    world = Switching(args, kernels_server_for_programs(), knfsd.EXPORT, 1, 'takeover_load.py', takeover,
+                      more=[takeover], **settings)
+    go_on_under_load(world, 1)
+
+
+def go_on_under_load(world, switches):
     waits = [world.switch(world.back_with_changes if n % 2 else world.there) for n in range(switches)]
     for way, some in (('there', waits[::2]), ('back', waits[1::2])):
         if some:
@@ -246,7 +255,10 @@ def under_load(args, takeover, **settings):
     told = json.loads(world.hear())
     print(f'rounds {told["rounds"]}, refused {told["refused"]}')
     world.end()
-    where = OLD if switches % 2 == 0 else ROOT
+    where = OLD
+    if switches % 2:
+        where = ROOT
+        world.migration.crawl()
     for name in told['files']:
         with open(f'{where}/load/files/{name}', 'rb') as file:
             chance = random.Random(name)
@@ -260,12 +272,32 @@ def under_load(args, takeover, **settings):
 
 @case(guest=True)
 def mounts_under_load(args):
-    under_load(args, 'mounts')
+    under_load(args, 'mounts', args.switches or (100 if args.long else 2))
 
 
 @case(guest=True, long=True)
 def all_under_load(args):
-    under_load(args, 'all')
+    under_load(args, 'all', args.switches or 100)
+
+
+@case(guest=qemu.CURRENT, long=True)
+def current_mounts_under_load(args):
+    under_load(args, 'mounts', args.switches or 4, kind=qemu.Guest)
+
+
+@case(guest=qemu.CURRENT, long=True)
+def current_all_under_load(args):
+    under_load(args, 'all', args.switches or 4, kind=qemu.Guest)
+
+
+@case(guest=True, long=True)
+def mounts_under_load_from_the_kernels_server(args):
+    there_under_load(args, 'mounts')
+
+
+@case(guest=True, long=True)
+def all_under_load_from_the_kernels_server(args):
+    there_under_load(args, 'all')
 
 
 @case(guest=True, long=True)
