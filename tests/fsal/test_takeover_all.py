@@ -19,6 +19,7 @@ from xdr import Rpc, opaque, u32, u64
 FILE = BASE + '/old-handles'
 TAKEOVER = LAYER.replace('FSAL {', f'Takeover = "{FILE}"; FSAL {{', 1)
 NEW_BIT = 1 << 63
+NFSACL = 100227
 BADHANDLE = 10001                       # of a server without old handles
 NAMES = ['', 'dir', 'dir/below', 'file', 'link', *(f'dir/file{n}' for n in range(20))]
 
@@ -51,6 +52,10 @@ class Taken(World):
             self.index.add(old_of(name), self.path(name), number_of(name))
         self.index.head(complete)
         old_handles.write(FILE, old_handles.line(old_of(''), ROOT, number_of('')))
+
+
+def get_acl(rpc, handle):
+    return rpc.call(NFSACL, 3, 1, opaque(handle) + u32(1))
 
 
 def status(client, handle):
@@ -173,6 +178,31 @@ def what_is_not_known_yet_waits(args):
     same(status(client, world.old['link']), nfs3.JUKEBOX, 'another one')
     world.index.head(complete=True)
     same(status(client, world.old['link']), nfs3.STALE, 'when all have come')
+
+
+@case()
+def what_has_no_name_yet_waits(args):
+    """Nobody writes to what may be given up; who finds its name goes on with the old handle."""
+    world = Taken(args, known=NAMES[:3], complete=False)
+    client = world.client
+    client.patience = 0
+    made = world.index.add(world.old['file'], world.path('file'), number_of('file'), named=False)
+    found, attr = client.lookup(world.old[''], 'file')
+    same((found, attr.fileid), (world.old['file'], number_of('file')), 'what is found')
+    same(status(client, found), nfs3.JUKEBOX, 'what has no name yet')
+    world.index.name(made)
+    same(client.read_all(found), b'normal', 'when it has')
+
+
+@case()
+def acls_by_old_handles(args):
+    """NFSACL: what comes beside one; the ACL itself is the host's."""
+    world = Taken(args, core='Enable_NFSACL = true;')
+    rpc = Rpc('127.0.0.1', world.server.port)
+    reply = get_acl(rpc, world.old['file'])
+    same(reply.u32(), 0, 'the status')
+    same(nfs3.post_attr(reply).fileid, number_of('file'), 'the number beside an ACL')
+    same(get_acl(rpc, old_of('dir/unknown')).u32(), nfs3.STALE, 'an unknown handle')
 
 
 @case()

@@ -8,7 +8,8 @@ import struct
 import fake
 
 FUTEX, FUTEX_WAKE = 202, 1                  # of x86-64
-ADDED = 48                                  # where the header counts
+COUNT = 48                                  # where the header counts what is named
+NAMED = 16                                  # where an entry says that it is
 libc = ctypes.CDLL(None)
 
 FIRST = 'quickmigrate old handles 1\n'
@@ -36,10 +37,10 @@ class Index:
         self.file.truncate(self.end)
         self.head()
         self.mapped = mmap.mmap(self.file.fileno(), self.HEAD)
-        self.added = ctypes.c_uint32.from_buffer(self.mapped, ADDED)
+        self.count = ctypes.c_uint32.from_buffer(self.mapped, COUNT)
 
     def head(self, complete=False):
-        self.put(0, struct.pack('<8sII16sQQ', b'QMOLDH1\n', self.BITS, complete, bytes(16), self.end,
+        self.put(0, struct.pack('<8sII16sQQ', b'QMOLDH2\n', self.BITS, complete, bytes(16), self.end,
                                 self.last))
 
     def put(self, at, data):
@@ -52,16 +53,23 @@ class Index:
         self.file.seek(at)
         return at, struct.unpack('<Q', self.file.read(8))[0]
 
-    def add(self, old, path, fileid):
+    def add(self, old, path, fileid, named=True):
+        """Where it is."""
         inode, bound = os.lstat(path).st_ino, fake.binding(path)
         chains = self.chain(0, old), self.chain(1, struct.pack('<Q', inode))
-        rest = struct.pack('<iQQBB', bound[0], fileid, inode, len(old), len(bound) - 2) + old + bound[2:]
-        rest += bytes(-(20 + len(rest)) % 8)
-        entry = struct.pack('<QQI', chains[0][1], chains[1][1], fake.crc32c(rest)) + rest
+        rest = struct.pack('<QQiBB', fileid, inode, bound[0], len(old), len(bound) - 2) + old + bound[2:]
+        rest += bytes(-len(rest) % 8)
+        entry = struct.pack('<QQII', chains[0][1], chains[1][1], 0, fake.crc32c(rest)) + rest
         self.put(self.end, entry)
         for at, _ in chains:
             self.put(at, struct.pack('<Q', self.end))
         self.last, self.end = self.end, self.end + len(entry)
         self.head()
-        self.added.value += 1
-        libc.syscall(FUTEX, ctypes.byref(self.added), FUTEX_WAKE, 2**31 - 1, None, None, 0)
+        if named:
+            self.name(self.last)
+        return self.last
+
+    def name(self, at):
+        self.put(at + NAMED, struct.pack('<I', 1))
+        self.count.value += 1
+        libc.syscall(FUTEX, ctypes.byref(self.count), FUTEX_WAKE, 2**31 - 1, None, None, 0)
