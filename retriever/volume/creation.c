@@ -75,8 +75,12 @@ static int make_file(struct making *m, struct migrate_record *rec)
 
 static int link_fd(const struct making *m, int fd)
 {
-	const uint64_t added = old_handles_add(m->retriever, m->entry, fd, "");
+	uint64_t added;
 
+	if (old_handles_are_wanted(m->retriever) && /* entries are kept for good */
+	    faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return STUB_THERE;
+	added = old_handles_add(m->retriever, m->entry, fd, "");
 	if (linkat(fd, "", m->dir_fd, m->as, AT_EMPTY_PATH) < 0)
 		return errno == EEXIST ? STUB_THERE : -errno;
 	old_handles_name(m->retriever, m->entry, added);
