@@ -11,14 +11,31 @@ import nfs3                                 # noqa: E402
 import sandbox                              # noqa: E402
 import servers                              # noqa: E402
 from fake import FILLED, Fake               # noqa: E402
+from harness import expect, same            # noqa: E402
 from sandbox import BASE                    # noqa: E402
 from servers import CACHES, Ganesha, plugins_with   # noqa: E402
+from xdr import Rpc, opaque                 # noqa: E402
 
 ROOT, SOCKET = BASE + '/new', '/run/quickmigrate/test.sock'
 LAYER = f'Name = MIGRATE; Volume = "test"; Socket = "{SOCKET}"; FSAL {{ Name = VFS; }}'
 ACCES = 13
 MTIME, CTIME = 10**18 + 123456789, 10**18 + 987654321
 TEXT = b'0123456789abcdef' * 4096
+
+
+def all_refused(host, *handles):
+    """In one way, when that host asks for their attributes."""
+    answers = []
+
+    def ask(handle):
+        rpc = Rpc(host.peer, 2049)
+        try:
+            return rpc.call(nfs3.NFS, 3, nfs3.GETATTR, opaque(handle)).u32()
+        except Exception as error:          # refused by RPC, say
+            return str(error)
+    host.thread(lambda: answers.extend(map(ask, handles))).join(60)
+    expect(len(answers) == len(handles) and 0 not in answers, f'a stranger is answered {answers}')
+    same(len(set(answers)), 1, f'kinds of answers {answers}')
 
 
 class World:

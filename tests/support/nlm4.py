@@ -74,6 +74,18 @@ def announce(program, version, protocol, port):
     mapper.close()
 
 
+def begun(call):
+    """Of a call: (procedure, its arguments, the head of the reply)."""
+    r = Reader(call)
+    xid = r.u32()
+    r.at += 4 * 4
+    procedure = r.u32()
+    for _ in 'credentials', 'verifier':
+        r.u32()
+        r.opaque()
+    return procedure, r, u32(xid) + u32(1) + u32(0) + u32(0) + u32(0) + u32(0)
+
+
 class Notices:
     """What the statd of this host is told (SM_NOTIFY): that servers have lost their locks.  It needs a
     portmapper."""
@@ -88,16 +100,10 @@ class Notices:
     def serve(self):
         while True:
             call, sender = self.sock.recvfrom(4096)
-            r = Reader(call)
-            xid = r.u32()
-            r.at += 4 * 4
-            procedure = r.u32()
-            for _ in 'credentials', 'verifier':
-                r.u32()
-                r.opaque()
+            procedure, r, accepted = begun(call)
             if procedure == NOTIFY:
                 self.told.put((sender[0], r.opaque().decode(), r.u32()))
-            self.sock.sendto(u32(xid) + u32(1) + u32(0) + u32(0) + u32(0) + u32(0), sender)
+            self.sock.sendto(accepted, sender)
 
 
 class Callbacks:
@@ -124,14 +130,7 @@ class Callbacks:
     def answer(self, stream):
         while head := stream.read(4):
             size, = struct.unpack('>I', head)
-            r = Reader(stream.read(size & 0x7fffffff))
-            xid = r.u32()
-            r.at += 4 * 4
-            procedure = r.u32()
-            for _ in 'credentials', 'verifier':
-                r.u32()
-                r.opaque()
-            accepted = u32(xid) + u32(1) + u32(0) + u32(0) + u32(0) + u32(0)
+            procedure, r, accepted = begun(stream.read(size & 0x7fffffff))
             result = b''
             if procedure in (GRANTED, GRANTED_MSG):
                 cookie = r.opaque()
