@@ -489,6 +489,9 @@ bool migrate_old_index_wait(const struct migrate_old_index *index, uint32_t seen
 /* Whether every object of the old server was added: then other handles of it mean nothing. */
 void migrate_old_index_set_complete(struct migrate_old_index *index, bool complete);
 bool migrate_old_index_is_complete(const struct migrate_old_index *index);
+/* What was added may be gone, as after a power cut: until it is said that it is complete. */
+void migrate_old_index_doubt(struct migrate_old_index *index);
+bool migrate_old_index_is_doubted(const struct migrate_old_index *index);
 
 /* By the old server's handle, or by the inode's number, of which the last that was added is found,
  * if it was not added in vain: it may be one that had the number before.  False: not known, or not

@@ -34,11 +34,12 @@
 #define HEAD_LEN 4096
 
 enum chain { BY_OLD, BY_INODE, CHAINS };
+enum completeness { OPEN, COMPLETE, DOUBTED };
 
 struct header {
 	char magic[8];
-	uint32_t bits; /* of the number of a table's chains */
-	_Atomic uint32_t complete;
+	uint32_t bits;			  /* of the number of a table's chains */
+	_Atomic uint32_t complete;	  /* enum completeness */
 	uint8_t epoch[MIGRATE_EPOCH_LEN]; /* of the mount that it was written on */
 	uint64_t end, last;		  /* where the next entry comes, and where the last is */
 	_Atomic uint32_t named;		  /* counts; a futex(2), also of who can only read it */
@@ -185,12 +186,23 @@ bool migrate_old_index_wait(const struct migrate_old_index *index, uint32_t seen
 
 void migrate_old_index_set_complete(struct migrate_old_index *index, bool complete)
 {
-	atomic_store(&index->header->complete, complete);
+	if (complete || migrate_old_index_is_complete(index))
+		atomic_store(&index->header->complete, complete ? COMPLETE : OPEN);
 }
 
 bool migrate_old_index_is_complete(const struct migrate_old_index *index)
 {
-	return atomic_load(&index->header->complete);
+	return atomic_load(&index->header->complete) == COMPLETE;
+}
+
+void migrate_old_index_doubt(struct migrate_old_index *index)
+{
+	atomic_store(&index->header->complete, DOUBTED);
+}
+
+bool migrate_old_index_is_doubted(const struct migrate_old_index *index)
+{
+	return atomic_load(&index->header->complete) == DOUBTED;
 }
 
 /* ---- adding ---------------------------------------------------------------------------------- */
@@ -354,7 +366,7 @@ static int mend(struct migrate_old_index *index)
 	struct entry entry;
 	uint64_t at = index->mapped;
 
-	migrate_old_index_set_complete(index, false);
+	migrate_old_index_doubt(index);
 	memset(index->heads[0], 0, tables_len(header->bits));
 	for (header->end = at; read_entry(index, at, &entry); at = header->end) {
 		int result = append(index, &entry);

@@ -10,6 +10,7 @@
 
 #include "dirty.h"
 #include "errors.h"
+#include "old_handles.h"
 #include "seen.h"
 #include "templates.h"
 
@@ -204,6 +205,16 @@ static int object_mend_dirty(struct object *object)
 	return ret;
 }
 
+static void restore_old_handle(struct object *object)
+{
+	struct source_object source;
+
+	if (!old_handles_are_wanted(object->retriever) || object_source(object, &source))
+		return;
+	old_handles_restore(object->retriever, &source, object->record.fileid, object->fd);
+	source_object_clear(&source);
+}
+
 static void object_load(struct object *object, int fd, bool take)
 {
 	int ret;
@@ -236,7 +247,9 @@ static void object_load(struct object *object, int fd, bool take)
 	object->load_error = object_mend_size(object);
 	if (!object->load_error && object->record.dirty.n)
 		object->load_error = object_mend_dirty(object);
-	if (object->load_error && take)
+	if (!object->load_error)
+		restore_old_handle(object);
+	else if (take)
 		object->fd = -1; /* it stays the caller's */
 }
 

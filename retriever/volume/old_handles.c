@@ -30,16 +30,6 @@ static int bind(const uint8_t *handle, uint8_t len, uint64_t fileid, int dir_fd,
 	return 0;
 }
 
-static int add(struct retriever *retriever, const uint8_t *handle, uint8_t len, uint64_t fileid,
-	       int dir_fd, const char *name, uint64_t *at)
-{
-	struct migrate_alias alias;
-	uint64_t inode;
-	int result = bind(handle, len, fileid, dir_fd, name, &alias, &inode);
-
-	return result ? result : migrate_old_index_add(retriever->old_index, inode, &alias, at);
-}
-
 bool old_handles_are_wanted(const struct retriever *retriever)
 {
 	return retriever->old_index != NULL;
@@ -55,16 +45,43 @@ static void failed(struct retriever *retriever, const char *name, int err)
 			  g_strerror(err));
 }
 
+/* It has its name. */
+static int put(struct retriever *retriever, uint64_t inode, const struct migrate_alias *alias)
+{
+	uint64_t at;
+	int result = migrate_old_index_add(retriever->old_index, inode, alias, &at);
+
+	return result ? result : migrate_old_index_name(retriever->old_index, at);
+}
+
+static void put_or_tell(struct retriever *retriever, const char *name, uint64_t inode,
+			const struct migrate_alias *alias)
+{
+	int result = put(retriever, inode, alias);
+
+	if (result)
+		failed(retriever, name, -result);
+}
+
+static bool is_same(const struct migrate_alias *a, const struct migrate_alias *b)
+{
+	return a->len == b->len && !memcmp(a->handle, b->handle, a->len) &&
+	       a->old_len == b->old_len && !memcmp(a->old, b->old, a->old_len);
+}
+
 uint64_t old_handles_add(struct retriever *retriever, const struct source_entry *entry, int dir_fd,
 			 const char *name)
 {
-	uint64_t at = 0;
+	struct migrate_alias alias;
+	uint64_t inode, at = 0;
 	int result;
 
 	if (!retriever->old_index)
 		return 0;
-	result = add(retriever, entry->handle, entry->handle_len, entry->attr.fileid, dir_fd, name,
-		     &at);
+	result = bind(entry->handle, entry->handle_len, entry->attr.fileid, dir_fd, name, &alias,
+		      &inode);
+	if (!result)
+		result = migrate_old_index_add(retriever->old_index, inode, &alias, &at);
 	if (!result)
 		return at;
 	failed(retriever, entry->name, -result);
@@ -89,8 +106,24 @@ void old_handles_name_again(struct retriever *retriever, const struct source_ent
 	    bind(entry->handle, entry->handle_len, entry->attr.fileid, dir_fd, name, &alias,
 		 &inode) == 0 &&
 	    migrate_old_index_find_inode(retriever->old_index, inode, &known) &&
-	    known.len == alias.len && !memcmp(known.handle, alias.handle, alias.len))
-		old_handles_name(retriever, entry, old_handles_add(retriever, entry, dir_fd, name));
+	    is_same(&known, &alias))
+		put_or_tell(retriever, entry->name, inode, &alias);
+}
+
+void old_handles_restore(struct retriever *retriever, const struct source_object *source,
+			 uint64_t fileid, int fd)
+{
+	struct migrate_alias alias, known;
+	uint64_t inode;
+
+	if (!retriever->old_index ||
+	    bind(source->handle, source->handle_len, fileid, fd, "", &alias, &inode) != 0 ||
+	    migrate_old_index_find(retriever->old_index, alias.old, alias.old_len, &known))
+		return;
+	if (!migrate_old_index_find_inode(retriever->old_index, inode, &known) ||
+	    known.len != alias.len || memcmp(known.handle, alias.handle, alias.len) != 0 ||
+	    is_same(&known, &alias))
+		put_or_tell(retriever, source->path ? source->path : "an object", inode, &alias);
 }
 
 bool old_handles_find(const struct retriever *retriever, const struct source_object *object,
@@ -118,11 +151,12 @@ void old_handles_save(struct retriever *retriever)
 	if (result)
 		failed(retriever, "what was made last", -result);
 	state = volume_state(retriever);
-	migrate_old_index_set_complete(retriever->old_index,
-				       state == VOLUME_WHOLE || state == VOLUME_FINISHED ||
-					       (state == VOLUME_MIGRATING &&
-						COUNT_GET(retriever, exact) &&
-						COUNT_GET(retriever, unfilled) == 0));
+	migrate_old_index_set_complete(
+		retriever->old_index,
+		state == VOLUME_WHOLE || state == VOLUME_FINISHED ||
+			(state == VOLUME_MIGRATING &&
+			 !migrate_old_index_is_doubted(retriever->old_index) &&
+			 COUNT_GET(retriever, exact) && COUNT_GET(retriever, unfilled) == 0));
 }
 
 /* How many there may be; where inodes are not counted, one for each 16 KiB, as ext4 has them. */
@@ -136,7 +170,8 @@ bool old_handles_open(struct retriever *retriever, GError **error)
 	g_autofree char *file = g_strconcat(retriever->config->takeover_file, ".all", NULL);
 	const struct source_object *root = &retriever->source_root;
 	struct statvfs fs;
-	uint64_t at;
+	struct migrate_alias alias, known;
+	uint64_t inode;
 	int result;
 
 	if (retriever->config->takeover != TAKEOVER_ALL || retriever->copying)
@@ -145,17 +180,21 @@ bool old_handles_open(struct retriever *retriever, GError **error)
 	if (!result)
 		result = migrate_old_index_create(file, objects_of(&fs), &retriever->old_index);
 	if (!result)
-		result = add(retriever, root->handle, root->handle_len,
-			     retriever->source_root_attr.fileid, retriever->root_fd, "", &at);
-	if (!result)
-		result = migrate_old_index_name(retriever->old_index, at);
+		result = bind(root->handle, root->handle_len, retriever->source_root_attr.fileid,
+			      retriever->root_fd, "", &alias, &inode);
+	if (!result) {
+		if (!migrate_old_index_find_inode(retriever->old_index, inode, &known) &&
+		    volume_state(retriever) != VOLUME_UNATTACHED)
+			migrate_old_index_doubt(retriever->old_index); /* it was another file */
+		result = put(retriever, inode, &alias);
+	}
 	if (result)
 		g_set_error(
 			error, RETRIEVER_ERROR, 0, "[volume %s] takeover = all: %s: %s; %s",
 			retriever->config->name, file, g_strerror(-result),
 			result == -EBADMSG
-				? "it is damaged, or no file of ours: move it away, if no client "
-				  "has the old server's handles any more"
+				? "it is damaged, or no file of ours: move it away, and it is made "
+				  "anew; clients that hold open what is whole already meet ESTALE"
 				: "it has to be kept there, or set takeover-file");
 	return !result;
 }

@@ -5,8 +5,9 @@
  *
  * An object is known there before it has its name, so that who finds the name finds that too; by
  * its old handle it is found only when it has it: what is made in vain is never found, and nobody
- * writes there.  A power cut may take what was added in the last second: those objects' old handles
- * are stale then.
+ * writes there.  A power cut may take what was added in the last second, and the file may be lost:
+ * an object that is not whole is added again when it is opened, because its record has the handle;
+ * that of a whole one is stale.
  */
 #ifndef OLD_HANDLES_H
 #define OLD_HANDLES_H
@@ -29,6 +30,9 @@ void old_handles_name(struct retriever *retriever, const struct source_entry *en
 /* What has its name there was added, if that is what it is: who did it may have been killed. */
 void old_handles_name_again(struct retriever *retriever, const struct source_entry *entry,
 			    int dir_fd, const char *name);
+/* What fd is came from there, and is not known, perhaps. */
+void old_handles_restore(struct retriever *retriever, const struct source_object *source,
+			 uint64_t fileid, int fd);
 /* What is here of an object of the old server's; FALSE: it is not known. */
 bool old_handles_find(const struct retriever *retriever, const struct source_object *object,
 		      struct migrate_binding *key);

@@ -233,6 +233,10 @@ START_TEST(after_a_power_cut_it_is_made_from_its_entries)
 		ck_assert(has(index_, n));
 	ck_assert(!has(index_, 99));
 	ck_assert(!migrate_old_index_is_complete(index_)); /* one may be lost */
+	migrate_old_index_set_complete(index_, false);
+	ck_assert(migrate_old_index_is_doubted(index_));
+	migrate_old_index_set_complete(index_, true);
+	ck_assert(migrate_old_index_is_complete(index_) && !migrate_old_index_is_doubted(index_));
 	ck_assert_int_eq(add(99), 0);
 	ck_assert(has(index_, 99));
 	ck_assert_int_eq(size_of_file(), size);

@@ -192,11 +192,16 @@ END_TEST
 
 START_TEST(they_stay_when_it_is_opened_again)
 {
+	struct migrate_old_index *index;
+
 	make_source();
 	core_start(&core);
 	make_all();
 	core_restart(&core);
 	expect_all_known();
+	index = old_index();
+	ck_assert(!migrate_old_index_is_doubted(index));
+	migrate_old_index_close(index);
 	core_free(&core);
 }
 END_TEST
@@ -221,6 +226,51 @@ START_TEST(all_are_known_when_every_directory_is_filled)
 	ck_assert(!migrate_old_index_is_complete(index));
 	close(a);
 	make_all();
+	old_handles_save(core.retriever);
+	ck_assert(migrate_old_index_is_complete(index));
+	migrate_old_index_close(index);
+	core_free(&core);
+}
+END_TEST
+
+/* Of whole ones nobody knows what they were. */
+START_TEST(a_walk_makes_a_lost_one_anew)
+{
+	static const char *const opened[] = {"", "a", "a/b", "a/b/file"};
+	static const char *const whole[] = {"a/empty", "a/link"};
+	struct migrate_old_index *index;
+
+	make_source();
+	core_start(&core);
+	core.retriever->carries = 0; /* no data with the names */
+	for (unsigned i = 0; i < 3; i++) {
+		int fd = core_find(&core, opened[i], O_RDONLY | O_DIRECTORY);
+
+		ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
+		close(fd);
+	}
+	core_disconnect(&core);
+	core_close(&core);
+	shell("rm %s/kept/takeover.all", core.dir);
+	core_open(&core);
+	core_run(&core);
+	core_connect(&core);
+	old_handles_save(core.retriever);
+	index = old_index();
+	ck_assert(migrate_old_index_is_doubted(index));
+	for (unsigned i = 1; i < G_N_ELEMENTS(opened); i++) {
+		g_autofree char *there = g_build_filename(core.source, opened[i], NULL);
+
+		ck_assert(!old_is_found(index, there));
+	}
+	make_all();
+	for (unsigned i = 0; i < G_N_ELEMENTS(opened); i++)
+		old_expect_known(index, opened[i]);
+	for (unsigned i = 0; i < G_N_ELEMENTS(whole); i++) {
+		g_autofree char *there = g_build_filename(core.source, whole[i], NULL);
+
+		ck_assert(!old_is_found(index, there));
+	}
 	old_handles_save(core.retriever);
 	ck_assert(migrate_old_index_is_complete(index));
 	migrate_old_index_close(index);
@@ -272,6 +322,7 @@ int main(void)
 	tcase_add_test(tcase, a_retriever_that_is_killed_loses_none);
 	tcase_add_test(tcase, they_stay_when_it_is_opened_again);
 	tcase_add_test(tcase, all_are_known_when_every_directory_is_filled);
+	tcase_add_test(tcase, a_walk_makes_a_lost_one_anew);
 	tcase_add_test(tcase, nothing_is_kept_where_it_is_not_wanted);
 	tcase_add_test(tcase, what_cannot_be_kept_is_told);
 	return run_suite(suite);
