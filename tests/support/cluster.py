@@ -69,8 +69,8 @@ CIB = '''<cib validate-with="pacemaker-3.0" epoch="1" num_updates="0" admin_epoc
 <crm_config><cluster_property_set id="options"><nvpair id="dead" name="dc-deadtime" value="2s"/>
 </cluster_property_set></crm_config><nodes/><resources/><constraints/></configuration><status/></cib>
 '''
-# What runs a door: with systemd it is a unit.
-DOOR = ('ocf:heartbeat:anything params binfile=/usr/{program} pidfile=/run/{name}.pid '
+# What runs a door: with systemd it is a unit, and has the same time to end by itself (TimeoutStopSec in the guide).
+DOOR = ('ocf:heartbeat:anything params binfile=/usr/{program} pidfile=/run/{name}.pid stop_timeout=5 '
         'logfile={logs}/{name}.log errlogfile={logs}/{name}.log cmdline_options="{options}"')
 FENCING = 'primitive fencing stonith:fence_test params pcmk_host_check=none\n'
 
@@ -262,7 +262,7 @@ class Volume:
         """The configuration of its doors, and their state on its disk, which is mounted.  alone: they leave
         room for those of another volume on the same node."""
         bound = {'core': f'Bind_Addr = {self.address};'} if alone else {}
-        nfs = Ganesha(f'nfs-{self.name}', self.root, recovery=self.disk + '/nfs',
+        nfs = Ganesha(f'nfs-{self.name}', self.root, recovery=self.disk + '/nfs', scope=self.name,
                       fsal=f'Name = MIGRATE; Volume = "{self.name}"; FSAL {{ Name = VFS; }}',
                       plugins=plugins_with(migration.module('libfsalmigrate.so')), **bound, **ganesha)
         os.mkdir(nfs.recovery)

@@ -148,7 +148,10 @@ class Client:
         r = self.call(u32(EXCHANGE_ID) + self.verifier + opaque(self.owner) + u32(0) * 3)
         self.skip(r, EXCHANGE_ID)
         self.clientid = r.fixed(8)
-        sequence = r.u32()
+        sequence, _, protection, _ = r.u32(), r.u32(), r.u32(), r.u64()
+        assert protection == 0, 'its state is not protected'
+        r.opaque()
+        self.scope = r.opaque()         # what is reclaimed may be of any server with the same
         channel = u32(0) + u32(1 << 21) * 2 + u32(4096) + u32(32) + u32(8) + u32(0)
         r = self.call(u32(CREATE_SESSION) + self.clientid + u32(sequence) + u32(0) + channel * 2 +
                       u32(0x40000000) + u32(1) + u32(0))

@@ -138,16 +138,17 @@ def cache_settings(blocks):
 class Ganesha:
     """A packaged ganesha.nfsd with one export, "/export" in the pseudo file system.  grace: seconds
     after a start in which clients may reclaim; 0: none.  nlm: locks of NFSv3; these need a statd
-    beside the server.  recovery: where it keeps who may reclaim.  blocks: more of the configuration."""
+    beside the server.  recovery: where it keeps who may reclaim; scope: the name of
+    all servers that do.  blocks: more of the configuration."""
 
     def __init__(self, name, path, fsal='Name = VFS;', host=None, plugins=None, port=2049,
                  mount_port=20048, level='EVENT', export='', core='', announced=None, blocks='',
-                 grace=0, nlm=False, protocols='3, 4', recovery=None):
+                 grace=0, nlm=False, protocols='3, 4', recovery=None, scope=None):
         self.name, self.path, self.host = name, path, host
         self.port, self.mount_port = port, mount_port
         self.announced = announced          # the NFS port that the portmapper tells, if another
         self.level, self.export, self.core, self.blocks = level, export, core, blocks
-        self.grace, self.nlm, self.recovery = grace, nlm, recovery
+        self.grace, self.nlm, self.recovery, self.scope = grace, nlm, recovery, scope
         self.protocols = protocols
         self.rpcbind = None
         self.statd = None
@@ -166,7 +167,8 @@ class Ganesha:
                 blocks=cache_settings(self.blocks), nlm=str(self.nlm).lower(),
                 protocols=self.protocols,
                 grace=(f'Grace_Period = {self.grace};' if self.grace else 'Graceless = true;') +
-                (f' RecoveryRoot = "{self.recovery}";' if self.recovery else '')))
+                (f' RecoveryRoot = "{self.recovery}";' if self.recovery else '') +
+                (f' Server_Scope = "{self.scope}";' if self.scope else '')))
 
     @property
     def address(self):

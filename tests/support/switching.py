@@ -51,10 +51,7 @@ class Switching:
         with socket.create_server(('0.0.0.0', 0)) as server:
             self.guest = kind([GUEST + client, str(server.getsockname()[1]), SERVICE, path, BELOW,
                                str(switches), *more], memory=512)
-            server.settimeout(PATIENCE)
-            connection = server.accept()[0]
-        connection.settimeout(PATIENCE)
-        self.client = connection.makefile('rw')
+            self.client = self.guest.talk(server, PATIENCE)
         self.hear()
 
     def hear(self):

@@ -7,6 +7,7 @@ import fcntl
 import glob
 import hashlib
 import os
+import select
 import shlex
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ import threading
 import time
 
 import suites
-from sandbox import BASE, Failure, sh
+from sandbox import BASE, Failure, sh, wait_for
 
 CACHE = os.environ.get('QUICKMIGRATE_CACHE', '/var/cache/quickmigrate-test')
 VM = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'vm')
@@ -180,6 +181,14 @@ class Guest:
         if self.process.poll() is None:
             self.status = self.status or status
             self.process.kill()
+
+    def talk(self, server, seconds):
+        """The stream of the guest's connection to a listening socket; each answer takes at most so long."""
+        self.process.name = 'the guest'
+        wait_for('the guest connects', lambda: select.select([server], [], [], 0)[0], seconds, self.process)
+        connection = server.accept()[0]
+        connection.settimeout(seconds)
+        return connection.makefile('rw')
 
     def wait(self, timeout=600, kill_on=None, kill_if=None, kill_after=None):
         """The command's exit status, or one of our own.  kill_on: cut the power when this pattern

@@ -151,11 +151,13 @@ class Nfs4Writer(Writer):
     def __init__(self, *args):
         super().__init__(*args)
         self.owner = self.chance.randbytes(16), self.chance.randbytes(8)
-        self.opened, self.reclaimed = {}, 0
+        self.opened, self.reclaimed, self.scope = {}, 0, None
 
     def connect(self):
         client = Holder(self.address, 1, timeout=3, patience=120, owner=self.owner, reclaims=True)
         opener, locker = Owner('opener'), Owner('locker')
+        self.scope = self.scope or client.scope
+        same(client.scope, self.scope, 'the scope of a server, without which Linux would reclaim nothing')
         if not self.opened:
             client.reclaim_complete()
             self.opened = {name: self.begin(client, opener, locker, name) for name in self.files}

@@ -3,7 +3,7 @@
 mount becomes another one.  By a connection to PORT of its host the guest says what it is at, and hears
 when to go on; a line each.
 
-    PROGRAM PORT SERVER EXPORT BELOW SWITCHES
+    PROGRAM PORT SERVER EXPORT [its own...]
 """
 import os
 import socket
@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-PORT, SERVER, EXPORT, BELOW, SWITCHES = sys.argv[1:6]
+PORT, SERVER, EXPORT, *MORE = sys.argv[1:]
 TOP = '/mnt/top'
 OPTIONS = ('vers=3,proto=tcp,mountproto=tcp,nolock,port=2049,mountport=20048,hard,timeo=50,'
            'acregmin=1,acregmax=1,acdirmin=1,acdirmax=1')
@@ -27,9 +27,9 @@ def say(line):
     LINK.flush()
 
 
-def mount(where=TOP, below=''):
+def mount(where=TOP, what=EXPORT, options=OPTIONS):
     os.makedirs(where)
-    subprocess.run(['mount', '-t', 'nfs', '-o', OPTIONS, f'{SERVER}:{EXPORT}{below}', where], check=True)
+    subprocess.run(['mount', '-t', 'nfs', '-o', options, f'{SERVER}:{what}', where], check=True)
 
 
 MOVED = threading.Condition()           # a program has got on, or ended

@@ -9,7 +9,9 @@ import subprocess
 import threading
 import time
 
-from going_on import BELOW, EBADHANDLE, LINK, SWITCHES, TOP, mount, say
+from going_on import EBADHANDLE, EXPORT, LINK, MORE, TOP, mount, say
+
+BELOW, SWITCHES = MORE
 
 LOW = '/mnt/low'
 
@@ -89,7 +91,7 @@ def is_known_again():
 
 def main():
     mount()
-    mount(LOW, '/' + BELOW)
+    mount(LOW, f'{EXPORT}/{BELOW}')
     say('mounted')
     before = sums(TOP), sums(LOW)
     numbers = os.stat(TOP).st_ino, os.stat(LOW).st_ino

@@ -7,7 +7,9 @@ import os
 import sqlite3
 import subprocess
 
-from going_on import BELOW, GIT, LINK, SWITCHES, TOP, Program, begin, get_on, mount, say
+from going_on import GIT, LINK, MORE, TOP, Program, begin, get_on, mount, say
+
+BELOW, SWITCHES = MORE
 
 
 class Reader(Program):

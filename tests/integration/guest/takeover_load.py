@@ -17,9 +17,9 @@ import sys
 import threading
 import time
 
-from going_on import BELOW, EBADHANDLE, GIT, LINK, SWITCHES, TOP, Program, begin, get_on, mount, say
+from going_on import EBADHANDLE, GIT, LINK, MORE, TOP, Program, begin, get_on, mount, say
 
-HOLD = sys.argv[6] == 'all'
+BELOW, SWITCHES, HOLD = *MORE[:2], MORE[2] == 'all'
 ROOM = 100                      # closed files
 LOAD = TOP + '/load'
 ATTRIBUTES = 2                  # s, longer than the client remembers attributes (acdirmax)

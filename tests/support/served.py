@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Volumes of a cluster (cluster.py) with clients that write, in mid-crawl."""
+import json
+import os
+import random
+import re
+
+import nfs3
+import nlm4
+import smbd
+from cluster import HUB, Cluster, Volume
+from harness import expect, same
+from sandbox import BASE, sh, volume, wait_for
+from servers import OLD, Ganesha, Migration
+from writers import SmbWriter
+
+FILES, SIZE = 400, 1 << 18
+RATE = '1M'                     # of the crawler: it takes a minute
+
+
+class Served:
+    """Volumes of a cluster of two nodes, each with a client that writes by NFS to half of its files, and one
+    that writes by SMB to the others.  nfs: what it writes with."""
+
+    def __init__(self, args, names, nfs, rate=RATE, files=FILES, guests=None, **ganesha):
+        """guests: the class of the cluster, if nodes are guests."""
+        image = BASE + '/image' if guests else None
+        volume(OLD, '4G')
+        smbd.install_module(Migration(args.build, '').module('migrate.so'))
+        self.volumes = [Volume(name, 100 + n, size=1 << 32, image=image, bandwidth=rate,
+                               source=f'nfs://{HUB}{OLD}/{name}')
+                        for n, name in enumerate(names)]
+        self.files = {name: self.fill(name, files, args.random) for name in names}
+        migration = Migration(args.build, '')
+        with open(migration.config, 'w') as out:
+            out.writelines(one.section() for one in self.volumes)
+        self.cluster = guests(args.build, migration.config, image) if guests else Cluster(
+            args.build, 2, migration.config)
+        Ganesha('old-server', OLD).start()
+        for one in self.volumes:
+            one.attach(migration)
+            nfs_door, smb_door = one.serve(migration, len(names) > 1, **ganesha)
+            one.detach()
+        if len(names) == 1:             # where cluster check looks for them
+            os.makedirs('/etc/ganesha', exist_ok=True)
+            sh('cp', nfs_door.config, '/etc/ganesha/ganesha.conf')
+            sh('cp', smb_door.config, '/etc/samba/smb.conf')
+        with open('/etc/hosts', 'a') as out:
+            out.writelines(f'{one.address} {one.name}\n' for one in self.volumes)
+        with open('/etc/nfs.conf', 'a') as out:
+            out.write(f'\n[statd]\nstate-directory-path = {self.volumes[0].disk}/statd\n')
+        with open('/etc/fstab', 'a') as fstab:
+            fstab.writelines(f'{guests.device if guests else one.device} {one.disk} ext4 noauto 0 0\n'
+                             for one in self.volumes)
+        text = sh(migration.program('migratectl'), 'cluster', 'config', '--doors=nfs,smb', '--nodes=n1', *names)
+        for one in self.volumes:
+            text = one.resources(text)
+        self.cluster.share()
+        self.cluster.configure(re.sub(r'interval=\d+s', 'interval=1s', text) + self.cluster.resources(names[0]))
+        self.writers = {one.name: self.clients(one, nfs, args.random) for one in self.volumes}
+
+    @staticmethod
+    def fill(name, count, chance):
+        """What is in the files of the old tree."""
+        os.mkdir(f'{OLD}/{name}')
+        files = {f'f{n}': bytearray(chance.randbytes(SIZE)) for n in range(count)}
+        for file, content in files.items():
+            with open(f'{OLD}/{name}/{file}', 'wb') as out:
+                out.write(content)
+                os.fchown(out.fileno(), *smbd.USERS['alice'][:2])
+        return files
+
+    def clients(self, one, nfs, chance):
+        files = list(self.files[one.name].items())
+        writers = [nfs(one, dict(files[::2]), random.Random(chance.random())),
+                   SmbWriter(one.address, dict(files[1::2]), random.Random(chance.random()))]
+        for writer in writers:
+            writer.start()
+        return writers
+
+    def status(self, name):
+        node = self.cluster.place(f'migrate-{name}')
+        done = node and self.cluster.nodes[node].run('migratectl', 'status', '--json', name)
+        return json.loads(done.stdout) if done and done.returncode == 0 else {}
+
+    def go_on(self, name, what):
+        """Its clients write, and it is in mid-crawl."""
+        for writer in self.writers[name]:
+            writer.goes_on(what)
+        wait_for('the crawler brings files', lambda: self.status(name).get('counters', {}).get('files_whole'))
+        whole = self.status(name)['counters']['files_whole']
+        count = len(self.files[name])
+        print(f'{what}: {whole} of {count} files of {name} are whole', flush=True)
+        expect(whole < count, 'the crawl is under way')
+
+    def moved(self, name, where, what):
+        """It is on another node than that, whose name is returned, and its clients have noticed it."""
+        wait_for(what, lambda: self.cluster.place(f'address-{name}') not in (None, where))
+        self.go_on(name, what)
+        return self.cluster.place(f'address-{name}')
+
+    def kill(self, name, program):
+        """A process of the volume, by the number in a file of its node: another one takes its place."""
+        node = self.cluster.nodes[self.cluster.place(f'address-{name}')]
+        file = {'retriever': f'/run/units/migrate-retriever@{name}.service',
+                'statd': '/run/quickmigrate-locks/statd'}.get(program, f'/run/{program}-{name}.pid')
+        killed = node.sh('cat', file)
+        node.sh('kill', '-KILL', killed.strip())
+        wait_for(f'there is another {program}', lambda: node.run('cat', file).stdout not in ('', killed))
+        same(self.moved(name, None, f'the {program} is replaced'), node.name, 'where it is')
+
+    def kill_node(self, node):
+        self.cluster.nodes[node].kill()
+
+    def counts_exactly(self, node, one):
+        """The retriever knows how many files of a volume at which nothing happens are not whole."""
+        node.sh('migratectl', 'pause', one.name)
+        files = [f'/proc/{node.first()}/root{one.root}/{file}' for file in self.files[one.name]]
+
+        def exact():
+            missing = sum('security.migrate' in os.listxattr(file) for file in files)
+            counters = self.status(one.name)['counters']
+            return missing and (counters['files_found'], counters['files_whole']) == (
+                len(files), len(files) - missing)
+        wait_for('what is missing is counted exactly', exact)
+        node.sh('migratectl', 'resume', one.name)
+
+    def end(self):
+        """All of the old server's files are here, with what clients have written."""
+        for one in self.volumes:
+            node = self.cluster.nodes[self.cluster.place(f'migrate-{one.name}')]
+            for writer in self.writers[one.name]:
+                writer.end()
+                print(f'{one.name}: {type(writer).__name__}: {writer.done} writes, '
+                      f'{writer.connections} connections', flush=True)
+            self.counts_exactly(node, one)
+            node.sh('migratectl', 'throttle', one.name, '0')
+            wait_for('everything is whole', lambda: self.status(one.name).get('volume', {}).get('state') == 'whole')
+            changes = json.loads(node.sh('migratectl', 'changes', '--settle', '--json', one.name))
+            written = set().union(*(writer.written for writer in self.writers[one.name]))
+            same(written - {change['path'] for change in changes}, set(), 'what the journal does not know')
+            for file, content in self.files[one.name].items():
+                with open(f'/proc/{node.first()}/root{one.root}/{file}', 'rb') as here:
+                    expect(here.read() == content, f'{file} of {one.name} is as it was written')
+
+
+class Rival:
+    """One who would like to have a lock of a file that somebody else holds, by NFSv3."""
+
+    def __init__(self, one, name):
+        self.one = one
+        client = nfs3.Client(one.address, one.root, port=2049, mount_port=20048)
+        self.fh, _ = client.lookup(client.root, name)
+        client.close()
+
+    def call(self, name, operation, *args, **kw):
+        client = nlm4.Client(self.one.address, name)
+        try:
+            return getattr(client, operation)(self.fh, *args, **kw)
+        finally:
+            client.close()
+
+    def other(self):
+        return self.call('other', 'lock', 2, True, 50, 10)
+
+    def is_refused(self, what):
+        """When nothing is reclaimed any more."""
+        wait_for('the time of grace is over', lambda: self.other() != nlm4.IN_GRACE)
+        same(self.other(), nlm4.DENIED, f'{what}: what another one is told')
