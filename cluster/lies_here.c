@@ -203,14 +203,18 @@ static void add_doors(GPtrArray *items, const char *key, const char *file)
 	items_add(items, key, digest ? value : NULL);
 }
 
+static char *own_door(const char *below, const char *server, const char *volume)
+{
+	g_autofree char *own = g_strdup_printf("%s/etc/%s/%s.conf", below, server, volume);
+
+	return g_file_test(own, G_FILE_TEST_EXISTS) ? g_steal_pointer(&own) : NULL;
+}
+
 char *lies_here_door(const char *below, const char *server, const char *volume, const char *usual)
 {
-	char *own = g_strdup_printf("%s/etc/%s/%s.conf", below, server, volume);
+	char *own = own_door(below, server, volume);
 
-	if (g_file_test(own, G_FILE_TEST_EXISTS))
-		return own;
-	g_free(own);
-	return g_strdup_printf("%s/etc/%s/%s.conf", below, server, usual);
+	return own ? own : g_strdup_printf("%s/etc/%s/%s.conf", below, server, usual);
 }
 
 bool lies_here_locks_v3(const char *below, const char *volume)
@@ -221,6 +225,50 @@ bool lies_here_locks_v3(const char *below, const char *volume)
 			*off = parameter_in(file, "Enable_NLM", "false|no|off|0");
 
 	return (!any || three) && !off;
+}
+
+char *lies_here_locks_beside(const char *below, const char *volume, char **volumes)
+{
+	g_autoptr(GString) found = g_string_new(NULL);
+
+	for (char **other = volumes; other && *other; other++) {
+		g_autofree char *own = own_door(below, "ganesha", *other);
+
+		if (own && strcmp(*other, volume) && lies_here_locks_v3(below, *other))
+			g_string_append_printf(found, "%s%s", found->len ? " " : "", *other);
+	}
+	return found->len ? g_string_free(g_steal_pointer(&found), FALSE) : NULL;
+}
+
+void lies_here_others(GPtrArray *items, const char *volume, char **volumes, const char *below)
+{
+	if (!lies_here_locks_v3(below, volume))
+		return;
+	g_autofree char *others = lies_here_locks_beside(below, volume, volumes);
+	struct item *item = items_add(items, "locks of others", others);
+
+	if (others)
+		items_lack(item,
+			   "NFSv3 clients of one volume alone keep their locks, as rpc.statd and "
+			   "the portmapper are one for a node: set Protocols = 4 in "
+			   "/etc/ganesha/NAME.conf of all others");
+}
+
+/* Linux takes a server of another scope for another server, and reclaims nothing there. */
+static void add_scope(GPtrArray *items, const char *ganesha)
+{
+	g_autofree char *any = parameter_in(ganesha, "Protocols", ""),
+			*four = parameter_in(ganesha, "Protocols", "[^;#\n]*4"),
+			*scope = parameter_in(ganesha, "Server_Scope", "[^\"\\s;]+");
+
+	if (any && !four)
+		return;
+	struct item *item = items_add(items, "scope ganesha", scope);
+	if (!scope)
+		items_lack(item,
+			   "NFSv4.1 clients lose their locks in a move, as each node's name is "
+			   "another scope: set Server_Scope in the block NFSv4 to the same name on "
+			   "all nodes");
 }
 
 static void add_ganesha(GPtrArray *items, const char *volume, const char *below)
@@ -234,6 +282,7 @@ static void add_ganesha(GPtrArray *items, const char *volume, const char *below)
 	lies_here_place(items, below, "state ganesha", root ? root : "/var/lib/nfs/ganesha",
 			"NFSv4 clients cannot get their locks back: set RecoveryRoot to a "
 			"directory on the volume's disk, or make this one a link to it");
+	add_scope(items, file);
 	if (!lies_here_locks_v3(below, volume)) /* no statd */
 		return;
 	g_autofree char *nfs = g_strconcat(below, "/etc/nfs.conf", NULL);

@@ -17,6 +17,11 @@ void lies_here_state(GPtrArray *items, const struct volume_config *config, const
 /* Whether Ganesha gives locks to clients of NFSv3, as far as its configuration for the volume says.
  */
 bool lies_here_locks_v3(const char *below, const char *volume);
+/* Those of volumes, with spaces between them, whose own Ganesha does so, beside that of volume;
+ * NULL: none.  g_free. */
+char *lies_here_locks_beside(const char *below, const char *volume, char **volumes);
+/* Adds these, where the volume's does so. */
+void lies_here_others(GPtrArray *items, const char *volume, char **volumes, const char *below);
 
 /* Adds where a path below that tree leads to.  What is in /var/lib or /etc is a node's own: a lack.
  */

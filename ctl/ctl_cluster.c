@@ -65,6 +65,8 @@ static enum ctl_exit check_volume(const struct ctl *ctl, const char *volume)
 	resources_free_disk(&disk);
 	lies_here_state(items, config, "");
 	config_free(config);
+	g_auto(GStrv) volumes = config_volumes(ctl->config_file, NULL);
+	lies_here_others(items, volume, volumes, "");
 	unsigned wrong = print_items(volume, items, !there);
 	if (there)
 		wrong += items_compare(items, there, print_difference, NULL);
@@ -125,6 +127,11 @@ static enum ctl_exit print_config(const struct ctl *ctl, char **volumes)
 	}
 	if (count == 1 && doors & RESOURCES_NFS && lies_here_locks_v3("", volumes[0]))
 		doors |= RESOURCES_LOCKS;
+	g_autofree char *locked = lies_here_locks_beside("", "", count > 1 ? volumes : NULL);
+	if (good && locked && doors & RESOURCES_NFS)
+		ctl_complain("%s: NFSv3 clients lose their locks in a move: set Protocols = 4 in "
+			     "/etc/ganesha/NAME.conf, or ask for the one that has them by itself",
+			     locked);
 	if (good) {
 		g_autofree char *text = resources_text(disks, count, doors, nodes, pcs);
 		fputs(text, stdout);

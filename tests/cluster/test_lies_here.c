@@ -94,14 +94,16 @@ START_TEST(what_stays_behind_is_told)
 	g_autoptr(GPtrArray) usual = state("/srv/r");
 	is(usual, "state report", "/srv/r", NULL);
 	is(usual, "state ganesha", "/var/lib/nfs/ganesha", "RecoveryRoot");
+	is(usual, "scope ganesha", ITEMS_ABSENT, "Server_Scope");
 	is(usual, "state statd", ITEMS_ABSENT, "state-directory-path");
 	put_file(tree, "/etc/nfs.conf", "[statd]\n# state-directory-path=/no\n", 0644);
 	ck_assert(g_str_has_prefix(found(usual, "doors ganesha")->value, "ganesha.conf, digest "));
 
-	put_file(tree, "/etc/ganesha/v.conf", "NFSv4 { recoveryroot=\"/srv/state/nfs\" ; }\n",
-		 0644);
+	put_file(tree, "/etc/ganesha/v.conf",
+		 "NFSv4 { recoveryroot=\"/srv/state/nfs\" ; Server_Scope = \"v\";}\n", 0644);
 	g_autoptr(GPtrArray) own = state("/srv/r");
 	is(own, "state ganesha", "/srv/state/nfs", NULL);
+	is(own, "scope ganesha", "v", NULL);
 	is(own, "state statd", ITEMS_ABSENT, "state-directory-path");
 	ck_assert(lies_here_locks_v3(tree, "v"));
 	put_file(tree, "/etc/nfs.conf", "[statd]\nstate-directory-path=/srv/state/statd\n", 0644);
@@ -110,6 +112,7 @@ START_TEST(what_stays_behind_is_told)
 	g_autoptr(GPtrArray) four = state("/srv/r");
 	for (unsigned i = 0; i < four->len; i++)
 		ck_assert_str_ne(((struct item *)four->pdata[i])->key, "state statd");
+	is(four, "scope ganesha", ITEMS_ABSENT, "Server_Scope");
 	ck_assert(!lies_here_locks_v3(tree, "v"));
 	ck_assert(lies_here_locks_v3(tree, "another"));
 	put_file(tree, "/etc/ganesha/v.conf",
@@ -122,6 +125,55 @@ START_TEST(what_stays_behind_is_told)
 	put_file(tree, "/etc/ganesha/v.conf", "", 0644);
 	g_autoptr(GPtrArray) local = state("/srv/r");
 	is(local, "state statd", "/var/lib/nfs/x", "state-directory-path");
+}
+END_TEST
+
+static bool has(GPtrArray *items, const char *key)
+{
+	for (unsigned i = 0; i < items->len; i++)
+		if (!strcmp(((struct item *)items->pdata[i])->key, key))
+			return true;
+	return false;
+}
+
+START_TEST(scopes_are_of_version_4)
+{
+	put_file(tree, "/etc/ganesha/v.conf", "NFS_CORE_PARAM { Protocols = 3; }\n", 0644);
+	g_autoptr(GPtrArray) three = state("/srv/r");
+	ck_assert(has(three, "state ganesha"));
+	ck_assert(!has(three, "scope ganesha"));
+}
+END_TEST
+
+static GPtrArray *others(const char *volume)
+{
+	static char *volumes[] = {(char *)"u", (char *)"v", (char *)"w", (char *)"x", NULL};
+	GPtrArray *items = items_new(volume);
+
+	lies_here_others(items, volume, volumes, tree);
+	return items;
+}
+
+/* x has no server of its own. */
+START_TEST(one_volume_has_locks)
+{
+	static const char three[] = "NFSv4 { }\n", four[] = "NFS_CORE_PARAM { Protocols = 4; }\n";
+
+	put_file(tree, "/etc/ganesha/ganesha.conf", three, 0644);
+	put_file(tree, "/etc/ganesha/u.conf", four, 0644);
+	put_file(tree, "/etc/ganesha/v.conf", three, 0644);
+	put_file(tree, "/etc/ganesha/w.conf", four, 0644);
+	g_autoptr(GPtrArray) alone = others("v");
+	is(alone, "locks of others", ITEMS_ABSENT, NULL);
+	g_autoptr(GPtrArray) none = others("w");
+	ck_assert(!has(none, "locks of others"));
+	g_autoptr(GPtrArray) usual = others("x");
+	is(usual, "locks of others", "v", "Protocols = 4");
+
+	put_file(tree, "/etc/ganesha/w.conf", three, 0644);
+	put_file(tree, "/etc/ganesha/u.conf", three, 0644);
+	g_autoptr(GPtrArray) more = others("v");
+	is(more, "locks of others", "u w", "Protocols = 4");
 }
 END_TEST
 
@@ -152,6 +204,8 @@ int main(void)
 	tcase_add_test(tcase, settings_are_in_order);
 	tcase_add_test(tcase, secrets_are_not_told);
 	tcase_add_test(tcase, what_stays_behind_is_told);
+	tcase_add_test(tcase, scopes_are_of_version_4);
+	tcase_add_test(tcase, one_volume_has_locks);
 	tcase_add_test(tcase, links_are_followed);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -60,7 +60,7 @@ def compare_nodes(cluster, name):
     first, second = cluster.nodes.values()
     checked = first.run('migratectl', 'cluster', 'check', name).stdout
     for line in ('fencing: enabled', f'state samba: {BASE}/disks/{name}/samba/private', 'samba passdb: tdbsam',
-                 f'state ganesha: {BASE}/disks/{name}/nfs'):
+                 f'state ganesha: {BASE}/disks/{name}/nfs', f'scope ganesha: {name}', 'locks of others: none'):
         expect(f'\n{line}\n' in checked, f'"{line}" is among {checked}')
     with open(BASE + '/n1.txt', 'w') as out:
         out.write(checked)
@@ -222,6 +222,36 @@ def a_second_node_is_refused(args):
     elsewhere = subprocess.run(['unshare', '--uts', 'sh', '-c', f'hostname n2; mount {second} /mnt'],
                                stderr=subprocess.PIPE, text=True, timeout=120)
     expect(elsewhere.returncode, 'another node cannot mount it')
+
+
+@case()
+def one_volume_of_a_node_has_locks(args):
+    """What is said where two would have them by NFSv3."""
+    layered('/etc')
+    os.makedirs('/etc/ganesha', exist_ok=True)
+    with open(BASE + '/conf', 'w') as out:
+        out.writelines(f'[volume {name}]\nroot = {BASE}/{name}\nsource = file://{OLD}\n' for name in ('one', 'two'))
+
+    def cluster(*words):
+        done = subprocess.run([f'{args.build}/ctl/migratectl', f'--config={BASE}/conf', 'cluster', *words],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def serve(name, protocols):
+        with open(f'/etc/ganesha/{name}.conf', 'w') as out:
+            out.write(f'NFS_CORE_PARAM {{ Protocols = {protocols}; }}\n')
+
+    for name in 'one', 'two':
+        serve(name, '3, 4')
+    status, text, said = cluster('config', 'one', 'two')
+    same((status, said.startswith('migratectl: one two: NFSv3')), (0, True), f'config: {said}')
+    expect('quickmigrate:locks' not in text, 'neither gets the resources')
+    status, text, said = cluster('check', 'one')
+    expect(status == 1 and '\nlocks of others: two\n' in text and 'one: locks of others: ' in said, f'check: {said}')
+    serve('two', '4')
+    status, text, said = cluster('config', 'one')
+    same((status, said, 'quickmigrate:locks' in text), (0, '', True), 'config of the one')
+    expect('\nlocks of others: none\n' in cluster('check', 'one')[1], 'it is alone')
 
 
 def many_volumes(args, count):
