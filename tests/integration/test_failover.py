@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nlm4                                                             # noqa: E402
 from cluster import NETWORK, Cluster, shared_disk                       # noqa: E402
-from guest_nodes import DrbdCluster, GuestCluster                       # noqa: E402
+from guest_nodes import DrbdCluster, GuestCluster, LvmCluster           # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, Process, layered, sh, volume, wait_for        # noqa: E402
 from served import SIZE, Rival, Served                                  # noqa: E402
@@ -169,6 +169,7 @@ def cut_off(args, guests):
                     guests=guests, protocols='4', grace=20)
     cluster = served.cluster
     first = served.moved('projects', None, 'it is up')
+    cluster.refuses(next(name for name in cluster.nodes if name != first))
     begin = time.monotonic()
     cluster.nodes[first].cut()
     served.moved('projects', first, 'it has left the node that is cut off')
@@ -177,6 +178,7 @@ def cut_off(args, guests):
     cluster.revive(first)
     second = cluster.place('address-projects')
     wait_for('the volume could be there, too', lambda: cluster.ready(first))
+    cluster.refuses(first)
     cluster.alive().sh('crm_standby', '--node', second, '--update', 'on')
     served.moved('projects', second, 'it is where it was')
     cluster.nodes[first].sh('migratectl', 'throttle', 'projects', '0')
@@ -192,6 +194,12 @@ def cut_off(args, guests):
 @case(guest=True, long=True)
 def a_shared_disk_of_two_guests(args):
     cut_off(args, GuestCluster)
+
+
+@case(guest=True, long=True)
+def a_volume_group_of_two_guests(args):
+    """Which the node that does not have it cannot activate by itself."""
+    cut_off(args, LvmCluster)
 
 
 @case(guest=True, long=True)

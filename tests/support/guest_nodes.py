@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A cluster (cluster.py) whose nodes are guests with a kernel of their own, and one disk that both have, or a
-copy each that DRBD keeps alike."""
+volume group on it that one of them has, or a copy each that DRBD keeps alike."""
 import functools
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import threading
 
 import uml
 from cluster import HERE, NETWORK, Cluster, Node
+from harness import expect
 from sandbox import BASE, sh, wait_for
 
 RUN = 8                                 # the port where a node runs commands
@@ -23,6 +25,7 @@ mkdir -p /var/lib/nfs/ganesha /var/lib/pacemaker/{blackbox,cib,cores,pengine}
 rm -rf /var/lib/pacemaker/cib/* /var/lib/corosync/*
 cp $BASE/cib.xml /var/lib/pacemaker/cib
 cp $BASE/r0.res /etc/drbd.d 2>/dev/null && modprobe drbd
+cp $BASE/lvm.conf /etc/lvm 2>/dev/null && modprobe dm-mod
 chown -R hacluster:haclient /var/lib/pacemaker/* /var/log/pacemaker
 corosync -f -c $BASE/corosync.conf >$BASE/log/$NAME-corosync.log 2>&1 &
 PCMK_logfile=$BASE/log/$NAME-pacemaker.log pacemakerd -f >/dev/null 2>&1 &
@@ -51,6 +54,22 @@ DRBD_RESOURCES = '''primitive drbd ocf:linbit:drbd params drbd_resource=r0 op st
 clone drbd-both drbd meta promotable=true notify=true promoted-max=1 clone-max=2
 colocation with-drbd inf: volume-{0} drbd-both:Promoted
 order after-drbd Mandatory: drbd-both:promote volume-{0}:start
+'''
+LVM_RESOURCE = '''primitive lvm ocf:heartbeat:LVM-activate params vgname=vg vg_access_mode=system_id \\
+    op start timeout=120s op stop timeout=120s op monitor interval=5s timeout=30s
+'''
+# Nobody runs udev there.
+LVM = '''global { system_id_source = "uname" }
+devices {
+    types = [ "ubd", 16 ]
+    use_devicesfile = 0
+    obtain_device_list_from_udev = 0
+}
+activation {
+    udev_sync = 0
+    udev_rules = 0
+    monitoring = 0
+}
 '''
 
 
@@ -112,6 +131,44 @@ class GuestCluster(Cluster):
     def ready(self, name):
         """What is on that node's disk is what was written last."""
         return True
+
+    def refuses(self, name):
+        """Looks that a node gets nothing that another one has, where something besides fencing sees to that."""
+
+
+class LvmCluster(GuestCluster):
+    """The image becomes a volume of a group with a system ID."""
+
+    device = '/dev/vg/projects'
+
+    def __init__(self, *args):
+        with open(BASE + '/lvm.conf', 'w') as out:
+            out.write(LVM)
+        super().__init__(*args)
+
+    def disks(self, _):
+        file = self.image + '-group'
+        with open(file, 'ab') as out:
+            out.truncate(os.path.getsize(self.image) + (8 << 20))
+        return [file]
+
+    def share(self):
+        sh('dd', 'if=' + self.image, f'of={self.image}-group', 'bs=1M', 'seek=1', 'conv=notrunc,sparse')
+        self.nodes['n1'].sh('bash', '-ec', 'pvcreate --dataalignment 1m /dev/ubda; vgcreate vg /dev/ubda; '
+                            'lvcreate -Wn -Zn -n projects -l 100%FREE vg; vgchange -an vg')
+
+    def configure(self, text):
+        """With the group activated before the file system."""
+        return super().configure(re.sub(r'(?m)^group (\S+) ', r'group \1 lvm ', text))
+
+    @staticmethod
+    def resources(_name):
+        return LVM_RESOURCE
+
+    def refuses(self, name):
+        done = self.nodes[name].run('vgchange', '-ay', 'vg')
+        expect(done.returncode and 'with local system ID ' + name in done.stderr,
+               f'{name} activates nothing: {done}')
 
 
 class DrbdCluster(GuestCluster):
