@@ -15,7 +15,7 @@ from servers import OLD, Ganesha, Migration
 from writers import SmbWriter
 
 FILES, SIZE = 400, 1 << 18
-RATE = '1M'                     # of the crawler: it takes a minute
+RATE = '512K'                   # of the crawler: it takes minutes
 
 
 class Served:
