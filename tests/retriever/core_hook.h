@@ -153,6 +153,21 @@ ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
 }
 
 #if !defined(__SANITIZE_THREAD__)
+/*
+ * Threads end with their pool here.  Those that wait for another pool's jobs, and the one that
+ * newer releases of GLib make shared ones with, are of the process that had the first pool: what it
+ * forks would leave its jobs to them.
+ */
+GThreadPool *g_thread_pool_new(GFunc fn, gpointer user, gint max, gboolean exclusive,
+			       GError **error)
+{
+	GThreadPool *(*real)(GFunc, gpointer, gint, gboolean, GError **) =
+		dlsym(RTLD_NEXT, "g_thread_pool_new");
+
+	g_thread_pool_set_max_unused_threads(0);
+	return real(fn, user, max, TRUE, error);
+}
+
 gboolean g_thread_pool_push(GThreadPool *pool, gpointer data, GError **error)
 {
 	gboolean (*real)(GThreadPool *, gpointer, GError **) =
@@ -243,28 +258,18 @@ static inline void core_serve(struct core *core)
 	_exit(1);
 }
 
-static inline bool core_is_alone(void)
-{
-#if defined(__SANITIZE_THREAD__)
-	return g_thread_pool_get_num_unused_threads() ==
-	       0; /* the sanitizer has threads of its own */
-#else
-	struct stat st;
-
-	ck_assert_int_eq(stat("/proc/self/task", &st), 0);
-	return st.st_nlink == 3; /* two, and one for each thread */
-#endif
-}
-
 /*
- * Waits until this is the process's only thread.  GLib of a child would hand its jobs to threads
- * that only the parent has, and what a thread on its way out has locked would stay locked there.
+ * Waits until this is the process's only thread: what one on its way out has locked would stay
+ * locked in a child.
  */
 static inline void core_be_alone(void)
 {
-	g_thread_pool_set_max_unused_threads(0);
-	while (!core_is_alone())
+#if !defined(__SANITIZE_THREAD__) /* which has threads of its own, and joins those of pools */
+	struct stat st;
+
+	while (stat("/proc/self/task", &st) || st.st_nlink != 3) /* two, and one for each */
 		sched_yield();
+#endif
 }
 
 /*
