@@ -191,8 +191,11 @@ class Ganesha:
             self.rpcbind = start_rpcbind(f'{self.name}-rpcbind', self.host)
         if self.nlm and not self.statd:
             self.start_statd()
+        # 9.14 takes the default keytab, for good, for who comes before it has read of its own.
+        keytab = re.search('KeytabPath = (.*);', self.blocks)
         self.process = Process(self.name, ['ganesha.nfsd', '-F', '-L', 'STDERR', '-f', self.config,
-                                           '-p', f'{BASE}/{self.name}.pid'], self.host)
+                                           '-p', f'{BASE}/{self.name}.pid'], self.host,
+                               env=os.environ | ({'KRB5_KTNAME': keytab[1]} if keytab else {}))
         wait_for(f'{self.name} answers NFS', self.answers, process=self.process)
         if self.announced:
             wait_for(f'{self.name} is registered',
