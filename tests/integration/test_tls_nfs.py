@@ -147,7 +147,7 @@ def what_is_wrong_is_said(args):
             nfs_certificate=authority.certificate)
     front.present(f'{BASE}/{HOST}.crt', f'{BASE}/{HOST}.key', authority.certificate)
     refuses('it may want a certificate (xprtsec=mtls)')
-    front.present(*authority.certify('late', f'DNS:{HOST}', days=-1))
+    front.present(*authority.certify('late', f'DNS:{HOST}', ended=True))
     refuses('see to it there, and to both clocks')
     front.present(f'{BASE}/{HOST}.crt', f'{BASE}/{HOST}.key')
     front.behind = b'this was never encrypted'

@@ -12,6 +12,17 @@ from sandbox import BASE, sh
 
 AUTH_TLS = 7
 EXTENSIONS = f'{BASE}/extensions'
+ENDED = f'{BASE}/ended'
+CA = f'''[ca]
+default_ca = ended
+[ended]
+database = {ENDED}.index
+new_certs_dir = {BASE}
+rand_serial = yes
+policy = any
+[any]
+commonName = supplied
+'''
 
 
 class Authority:
@@ -22,15 +33,23 @@ class Authority:
         sh('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes',
            '-keyout', self.key, '-out', self.certificate, '-subj', f'/CN={name}', '-days', '30')
 
-    def certify(self, name, *alternatives, days=30):
+    def certify(self, name, *alternatives, ended=False):
         """(certificate, key) of a host, which is called so; "IP:ADDRESS" or "DNS:NAME"."""
         key, request, certificate = (f'{BASE}/{name}.{end}' for end in ('key', 'csr', 'crt'))
         with open(EXTENSIONS, 'w') as out:
             out.write('subjectAltName=' + ','.join(alternatives or [f'DNS:{name}']) + '\n')
         sh('openssl', 'req', '-new', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes',
            '-keyout', key, '-out', request, '-subj', f'/CN={name}')
-        sh('openssl', 'x509', '-req', '-in', request, '-CA', self.certificate, '-CAkey', self.key,
-           '-CAcreateserial', '-out', certificate, '-days', str(days), '-extfile', EXTENSIONS)
+        if ended:                       # newer releases of x509 make none
+            with open(ENDED, 'w') as out:
+                out.write(CA)
+            open(ENDED + '.index', 'w').close()
+            sh('openssl', 'ca', '-batch', '-config', ENDED, '-in', request, '-cert', self.certificate,
+               '-keyfile', self.key, '-md', 'sha256', '-startdate', '20200101000000Z',
+               '-enddate', '20200102000000Z', '-extfile', EXTENSIONS, '-notext', '-out', certificate)
+        else:
+            sh('openssl', 'x509', '-req', '-in', request, '-CA', self.certificate, '-CAkey', self.key,
+               '-CAcreateserial', '-out', certificate, '-days', '30', '-extfile', EXTENSIONS)
         return certificate, key
 
 
