@@ -163,6 +163,11 @@ def v4_2(args):
 def libnfs(args):
     """Another client's code: libnfs's utilities, which give up at JUKEBOX and are run again."""
     _, migration, before = begin(args, 600)
+    # Newer releases tell the portmapper of their programs when they answer already.
+    server = migration.server
+    wait_for('the new server is up',
+             lambda: 'NFS SERVER INITIALIZED' in open(server.process.log).read(),
+             process=server.process)
 
     def again(*argv):
         for _ in range(200):
