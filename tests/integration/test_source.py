@@ -275,6 +275,7 @@ def directories(args):
         os.path.exists(f'{OLD}/{name}') and os.unlink(f'{OLD}/{name}')
         os.mkdir(f'{OLD}/{name}')
         write(f'{name}/file0', 1, PART)
+    old.restart()               # 9.14 goes on to show the file that became a directory
     migration.ctl('retry')
     client.remove(handles['anew'], 'file0')
     client.remove(handles['fine'], 'file1')
