@@ -16,6 +16,8 @@
 #include "source/smb/smb_reply.h"
 #include "source/smb/smb_text.h"
 
+#define OPEN_S 5 /* longer than the retriever's IDLE_S (worker/job_read.c) */
+
 struct smb_old {
 	struct old old;
 	struct smb_call *call;
@@ -186,6 +188,19 @@ static int smb_link(struct old *old, const char *from, const char *to)
 	return ret == -EREMOTEIO || ret == -ENOTSUP ? -EOPNOTSUPP : ret;
 }
 
+/* Windows, and newer releases of Samba, do not replace a file that anybody has open: the retriever
+ * has it for some seconds after it has read a piece of it. */
+static int replace(struct old *old, const char *from, const char *to)
+{
+	const gint64 end = g_get_monotonic_time() + OPEN_S * G_USEC_PER_SEC;
+	int ret;
+
+	while ((ret = name_to(old, from, to, RENAME, true)) == -EACCES &&
+	       g_get_monotonic_time() < end)
+		g_usleep(G_USEC_PER_SEC / 10);
+	return ret;
+}
+
 /* Servers mark a file that is renamed for the archive, and may not rename one that is read-only.
  * What is replaced is spelled so: the name of another one would be neither replaced nor given. */
 static int smb_rename(struct old *old, const char *from, const char *to, bool directory)
@@ -209,6 +224,8 @@ static int smb_rename(struct old *old, const char *from, const char *to, bool di
 		was_locked |= over && !smb_make_writable(call, to);
 		if (was_locked)
 			ret = name_to(old, from, to, RENAME, over);
+		if (ret == -EACCES && over)
+			ret = replace(old, from, to);
 	}
 	if ((attributes & (ARCHIVE | SMB_READONLY)) != ARCHIVE)
 		smb_set_basic(call, ret ? from : to, 0, 0, 0, smb_settable(attributes));
