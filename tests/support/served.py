@@ -138,7 +138,7 @@ class Served:
             wait_for('everything is whole', lambda: self.status(one.name).get('volume', {}).get('state') == 'whole')
             changes = json.loads(node.sh('migratectl', 'changes', '--settle', '--json', one.name))
             written = set().union(*(writer.written for writer in self.writers[one.name]))
-            same(written - {change['path'] for change in changes}, set(), 'what the journal does not know')
+            same(written - {change.get('path') for change in changes}, set(), 'what the journal does not know')
             for file, content in self.files[one.name].items():
                 with open(f'/proc/{node.first()}/root{one.root}/{file}', 'rb') as here:
                     expect(here.read() == content, f'{file} of {one.name} is as it was written')
