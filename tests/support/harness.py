@@ -64,6 +64,7 @@ def why(name, error):
     return f'{name}: {error}  [{os.path.basename(where.filename)}:{where.lineno}]\n'
 
 
+AGAIN = 75                              # exit status: that was no test (EX_TEMPFAIL of sysexits.h)
 NOTED = 500                             # seconds: less than guests and programs have
 
 
@@ -88,7 +89,7 @@ def run_case(name, function, args, reasons):
             if isinstance(error, xdr.NoReply):
                 sandbox.show_threads()
             sandbox.show_logs()
-            return 1
+            return AGAIN if isinstance(error, uml.Frozen) else 1
         finally:
             if args.keep_logs:
                 sandbox.keep_logs(f'{args.keep_logs}/{name}')
@@ -142,6 +143,9 @@ def main(extra=None):
     for name in wanted:
         start = time.monotonic()
         status = run_case(name, CASES[name][0], args, reasons)
+        if status == AGAIN:
+            print(f'again {name}: its guest stood still', flush=True)
+            status = run_case(name, CASES[name][0], args, reasons)
         verdict = 'not ok' if status else 'ok'
         print(f'{verdict} {name} ({time.monotonic() - start:.1f} s)', flush=True)
         if status:

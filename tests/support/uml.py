@@ -7,6 +7,7 @@ import fcntl
 import glob
 import hashlib
 import os
+import re
 import select
 import shlex
 import shutil
@@ -25,6 +26,12 @@ XSTATE = VM + '/xstate.c'
 NETWORK = '10.78.0.0/16'                # of all guests
 SUITE = None                            # the suite of the kernel, if another than this machine's
 TIMEOUT, DIED, KILLED = 124, 126, 137       # exit statuses of our own
+STILL = 120                             # s, without a single switch of tasks; others have one each 15 s
+
+
+class Frozen(Failure):
+    """User-Mode Linux itself stands still, which it does once in some hundred guests: no timer of its
+    comes any more.  That says nothing of what is tested."""
 
 
 def unpacked(package, suite=None, more=()):
@@ -96,6 +103,7 @@ class Guest:
         for script in ('init', 'inside'):
             shutil.copy(f'{VM}/{script}', self.job)
         self.kill_on, self.kill_if, self.status, self.output = None, None, None, output
+        self.seen = None, 0
         self.start(argv, cpu)
 
     def prepare(self, settings, disks, _shares, memory):
@@ -190,6 +198,24 @@ class Guest:
         connection.settimeout(seconds)
         return connection.makefile('rw')
 
+    def switches(self):
+        """Of the guest's kernel: (how often it gave up the processor, where it waits)."""
+        try:
+            with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children') as children:
+                kernel = '/proc/' + children.read().split()[0]
+            with open(kernel + '/status') as status, open(kernel + '/syscall') as call:
+                return re.findall(r'ctxt_switches:\s*(\d+)', status.read()), call.read()
+        except (OSError, IndexError):       # it comes, or goes
+            return None, ''
+
+    def check_moves(self):
+        now, (switches, where) = time.monotonic(), self.switches()
+        if switches is None or switches != self.seen[0]:
+            self.seen = switches, now
+        elif now - self.seen[1] > STILL:
+            self.process.kill()
+            raise Frozen(f'the kernel of a guest stands still, in the system call {where}')
+
     def wait(self, timeout=600, kill_on=None, kill_if=None, kill_after=None):
         """The command's exit status, or one of our own.  kill_on: cut the power when this pattern
         (of bytes) is in the standard output; kill_if: and the number in it pleases this function;
@@ -204,6 +230,7 @@ class Guest:
                     self.kill(KILLED if kill_after else TIMEOUT)
                 elif b'Kernel panic - ' in self.console_tail():
                     self.kill(DIED)
+                self.check_moves()
         for pump in self.pumps:
             pump.join(10)
         if self.status is None:
