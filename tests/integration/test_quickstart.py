@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The two commands of ./quickstart: the demonstration, whole and interrupted, and a real volume set
 up on a machine without systemd (its /etc, /usr and /var under a layer of the sandbox's)."""
+import hashlib
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -205,6 +208,62 @@ def refuses_nonsense(args):
         expect('\n[volume' not in config.read(), 'a volume was left in the configuration')
     os.unlink(ROOT + '/something')
     same(set_up(args, f'file://{OLD}', ROOT, '--read-only').returncode, 0, 'exit status')
+
+
+def archive(suite, packages, *more):
+    """An archive of one suite, for apt: the line of sources.list.  packages: stanzas."""
+    where = f'{BASE}/apt/dists/{suite}'
+    text = ''.join(f'{one}Filename: {n}.deb\nSize: 1\nSHA256: {"0" * 64}\n\n'
+                   for n, one in enumerate(packages))
+    os.makedirs(where + '/main/binary-amd64')
+    with open(where + '/main/binary-amd64/Packages', 'w') as out:
+        out.write(text)
+    with open(where + '/Release', 'w') as out:
+        print(f'Suite: {suite}', f'Codename: {suite}', 'Components: main', 'Architectures: amd64', *more,
+              'SHA256:', f' {hashlib.sha256(text.encode()).hexdigest()} {len(text)} main/binary-amd64/Packages',
+              sep='\n', file=out)
+    return f'deb [trusted=yes arch=amd64] file:{BASE}/apt {suite} main\n'
+
+
+@case()
+def goes_with_servers_of_backports(args):
+    """What the build needs of a server's own libraries is of the server's version, and all else of the
+    release."""
+    fresh_machine()
+    work = BASE + '/apt'
+    old, new = '1', '2~bpo13+1'
+
+    def stanza(name, version, source, depends=None):
+        return (f'Package: {name}\nSource: {source}\nVersion: {version}\nArchitecture: amd64\n'
+                'Maintainer: Nobody <nobody@example.org>\nDescription: nothing\n'
+                + (f'Depends: {depends}\n' if depends else ''))
+
+    def suite(version):
+        return [stanza(*one) for one in (
+            ('server', version, 'served', f'server-lib (= {version})'), ('server-lib', version, 'served'),
+            ('server-dev', version, 'served', f'server-lib (= {version})'), ('tool', version, 'tools'))]
+
+    lines = archive('stable', suite(old))
+    lines += archive('stable-backports', suite(new), 'NotAutomatic: yes', 'ButAutomaticUpgrades: yes')
+    settings = {'Dir::State': work, 'Dir::State::status': work + '/dpkg/status', 'Dir::Cache': work,
+                'Dir::Etc::SourceList': work + '/sources.list', 'Dir::Etc::SourceParts': '/dev/null',
+                'Dir::Etc::PreferencesParts': '/dev/null', 'APT::Architecture': 'amd64',
+                'APT::Sandbox::User': 'root', 'APT::Get::Simulate': 'true'}
+    for name, text in (('sources.list', lines), ('packages', '[build]\nserver\nserver-dev\ntool\n'),
+                       ('apt.conf', ''.join(f'{key} "{value}";\n' for key, value in settings.items()))):
+        with open(f'{work}/{name}', 'w') as out:
+            out.write(text)
+    shutil.copy(REPO + '/tests/support/install-packages', work)
+    os.makedirs(work + '/dpkg')
+    for version in (old, new):
+        with open(work + '/dpkg/status', 'w') as out:
+            for one in suite(version)[:2]:
+                out.write(one.replace('Maintainer:', 'Status: install ok installed\nMaintainer:') + '\n')
+        output = sh(work + '/install-packages', 'build',
+                    env={**os.environ, 'APT_CONFIG': work + '/apt.conf', 'DPKG_ADMINDIR': work + '/dpkg'})
+        print(output)
+        same(sorted(re.findall(r'^Inst (\S+) (?:\[.*?\] )?\((\S+)', output, re.M)),
+             [('server-dev', version), ('tool', old)], f'what is installed beside a server {version}')
 
 
 if __name__ == '__main__':
