@@ -3,7 +3,6 @@
 """Volumes that move between the nodes of a real cluster (Pacemaker, Corosync, fencing) with the
 resources that migratectl cluster config prints, with the old server's bytes on their way and clients
 that write."""
-import functools
 import os
 import re
 import subprocess
@@ -14,10 +13,9 @@ from xml.etree import ElementTree
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nlm4                                                             # noqa: E402
 from cluster import NETWORK, Cluster, shared_disk                       # noqa: E402
-from guest_nodes import DrbdCluster, GuestCluster, LvmCluster           # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, Process, layered, sh, volume, wait_for        # noqa: E402
-from served import SIZE, Rival, Served                                  # noqa: E402
+from served import Rival, Served                                        # noqa: E402
 from servers import OLD, REPO, VOLUME, Migration                        # noqa: E402
 from writers import Nfs3Writer, Nfs4Writer                              # noqa: E402
 
@@ -95,27 +93,6 @@ def clients_write_while_their_volume_moves(args):
     locker.end()
 
 
-def ways(served, name):
-    """Of failing over, by their names: each returns where the volume is not any more, or None."""
-    cluster = served.cluster
-
-    def standby():
-        node = cluster.place(f'address-{name}')
-        cluster.alive().sh('crm_standby', '--node', node, '--update', 'on')
-        served.moved(name, node, 'it has moved')
-        cluster.alive().sh('crm_standby', '--node', node, '--delete')
-
-    def node():
-        node, before = cluster.place(f'address-{name}'), len(cluster.fenced)
-        served.kill_node(node)
-        served.moved(name, node, 'it has left a dead node')
-        same(cluster.fenced[before:], [node], 'nodes that were fenced')
-        cluster.revive(node)
-
-    return {'standby': standby, 'node': node,
-            **{program: functools.partial(served.kill, name, program) for program in ('retriever', 'nfs', 'smb')}}
-
-
 @case(long=True)
 def many_failovers_lose_nothing(args):
     """In each way, again and again, while clients write: how long they have to wait, and whether every byte is
@@ -123,17 +100,7 @@ def many_failovers_lose_nothing(args):
     served = Served(args, ['projects'], lambda one, *rest: Nfs4Writer(one.address, *rest), rate='256K', files=3000,
                     grace=20)
     served.moved('projects', None, 'it is up')
-    waited = {way: [] for way in ways(served, 'projects')}
-    for n in range(args.failovers):
-        way, fail = list(ways(served, 'projects').items())[n % len(waited)]
-        for writer in served.writers['projects']:
-            writer.longest = 0
-        fail()
-        waited[way].append([round(writer.longest, 1) for writer in served.writers['projects']])
-    for way, times in waited.items():
-        print(f'{way}: {len(times)} times; longest wait by NFS {max(nfs for nfs, _ in times)} s, '
-              f'by SMB {max(smb for _, smb in times)} s', flush=True)
-    same(served.status('projects')['counters']['errors'], 0, 'errors')
+    served.fail_over('projects', args.failovers)
     served.end()
 
 
@@ -160,52 +127,6 @@ def two_volumes_have_doors_of_their_own(args):
     cluster.alive().sh('crm_resource', '--resource', 'volume-two', '--clear')
     same(move('n1', lambda: served.kill_node('n2')), 2, 'times that an NFSv4 client had to reclaim')
     served.end()
-
-
-def cut_off(args, guests):
-    """The node that serves a volume is cut off, and fenced; the other one has it, with all that is durable.  When
-    the first is back, it moves there again."""
-    served = Served(args, ['projects'], lambda one, *rest: Nfs4Writer(one.address, *rest), rate='100K', files=600,
-                    guests=guests, protocols='4', grace=20)
-    cluster = served.cluster
-    first = served.moved('projects', None, 'it is up')
-    cluster.refuses(next(name for name in cluster.nodes if name != first))
-    begin = time.monotonic()
-    cluster.nodes[first].cut()
-    served.moved('projects', first, 'it has left the node that is cut off')
-    print(f'clients write again after {time.monotonic() - begin:.1f} s', flush=True)
-    same(cluster.fenced, [first], 'nodes that were fenced')
-    cluster.revive(first)
-    second = cluster.place('address-projects')
-    wait_for('the volume could be there, too', lambda: cluster.ready(first))
-    cluster.refuses(first)
-    cluster.alive().sh('crm_standby', '--node', second, '--update', 'on')
-    served.moved('projects', second, 'it is where it was')
-    cluster.nodes[first].sh('migratectl', 'throttle', 'projects', '0')
-    for writer in served.writers['projects']:
-        writer.end()
-        print(f'{type(writer).__name__}: {writer.done} writes, {writer.connections} connections', flush=True)
-    wait_for('everything is whole', lambda: served.status('projects').get('volume', {}).get('state') == 'whole')
-    for writer in served.writers['projects']:
-        for file, content in writer.files.items():
-            same(writer.until_it_is_done(writer.read, file, 0, SIZE), bytes(content), file)
-
-
-@case(guest=True, long=True)
-def a_shared_disk_of_two_guests(args):
-    cut_off(args, GuestCluster)
-
-
-@case(guest=True, long=True)
-def a_volume_group_of_two_guests(args):
-    """Which the node that does not have it cannot activate by itself."""
-    cut_off(args, LvmCluster)
-
-
-@case(guest=True, long=True)
-def two_guests_with_drbd(args):
-    """DRBD of Linux itself (8.4), which knows no quorum: fencing alone decides."""
-    cut_off(args, DrbdCluster)
 
 
 @case(long=True)

@@ -122,12 +122,19 @@ class Node:
             os.kill(int(self.first()), signal.SIGKILL)
         self.process.wait(60)
 
+    def remove(self):
+        """What is left when it has ended."""
+        wait_for('its interface is gone', lambda: subprocess.run(
+            ['ip', 'link', 'show', self.name], capture_output=True).returncode)
+
 
 class Cluster:
     """Nodes n1, n2, ..., with the agent, the programs of a build, and the file `volumes` as their
-    configuration.  All are online.  fenced: the names of nodes that were ended by others."""
+    configuration.  All are online.  fenced: the names of nodes that were ended by others.  lost: the methods by
+    which a node can be lost."""
 
     node = Node
+    lost = ('kill',)
 
     def __init__(self, build, count, volumes):
         layered('/etc', '/usr/lib/ocf', '/usr/sbin')
@@ -176,8 +183,7 @@ class Cluster:
 
     def revive(self, name):
         """A node that was killed, and whose end is known, comes back."""
-        wait_for('its interface is gone', lambda: subprocess.run(
-            ['ip', 'link', 'show', name], capture_output=True).returncode)
+        self.nodes[name].remove()
         self.nodes[name] = self.node(name, int(name[1:]), self.environment)
         self.wait_for_all()
 

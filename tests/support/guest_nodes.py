@@ -24,6 +24,7 @@ mkdir -p /run/lock /run/ganesha /run/quickmigrate /run/resource-agents /var/log/
 mkdir -p /var/lib/nfs/ganesha /var/lib/pacemaker/{blackbox,cib,cores,pengine}
 rm -rf /var/lib/pacemaker/cib/* /var/lib/corosync/*
 cp $BASE/cib.xml /var/lib/pacemaker/cib
+rpcbind -w
 cp $BASE/r0.res /etc/drbd.d 2>/dev/null && modprobe drbd
 cp $BASE/lvm.conf /etc/lvm 2>/dev/null && modprobe dm-mod
 chown -R hacluster:haclient /var/lib/pacemaker/* /var/log/pacemaker
@@ -81,7 +82,7 @@ class GuestNode(Node):
         cpus = sorted(os.sched_getaffinity(0))
         self.guest = uml.Guest(
             ['bash', '-c', GUEST, __file__], disks=disks(name), shared=True, shares=[BASE], memory=700,
-            cpu=cpus[number % len(cpus)],
+            cpu=cpus[number % len(cpus)], shows=None,
             env={**environment, 'PCMK_ipc_buffer': '1048576',      # each connection has its own, in memory
                  'NAME': name, 'ADDRESS': self.address, 'PYTHONPATH': HERE})
         self.process = self.guest.process
@@ -109,15 +110,16 @@ class GuestNode(Node):
             stream.flush()
             return subprocess.CompletedProcess(argv, *json.loads(stream.readline()))
 
-    def kill(self):
-        self.guest.kill()
-        self.process.wait(60)
+    def remove(self):
+        self.guest.status = uml.KILLED
+        self.guest.wait()
 
 
 class GuestCluster(Cluster):
     """device: what has the volume there."""
 
     device = '/dev/ubda'
+    lost = ('cut', 'kill')
 
     def __init__(self, build, volumes, image):
         """image: the file that is the disk."""

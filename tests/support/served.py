@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Volumes of a cluster (cluster.py) with clients that write, in mid-crawl."""
+import functools
+import hashlib
 import json
 import os
 import random
 import re
+import time
 
 import nfs3
 import nlm4
@@ -16,14 +19,19 @@ from writers import SmbWriter
 
 FILES, SIZE = 400, 1 << 18
 RATE = '512K'                   # of the crawler: it takes minutes
+AT_ONCE = 200                   # files that a command on a node is given
+MISSING = """import os, sys
+os.chdir(sys.argv[1])
+print(sum('security.migrate' in os.listxattr(file) for file in sys.argv[2:]))"""
 
 
 class Served:
     """Volumes of a cluster of two nodes, each with a client that writes by NFS to half of its files, and one
     that writes by SMB to the others.  nfs: what it writes with."""
 
-    def __init__(self, args, names, nfs, rate=RATE, files=FILES, guests=None, **ganesha):
-        """guests: the class of the cluster, if nodes are guests."""
+    def __init__(self, args, names, nfs, rate=RATE, files=FILES, guests=None, interval='1s', pause=0, **ganesha):
+        """guests: the class of the cluster, if nodes are guests.  interval: of monitors; None: as it is printed.
+        pause: seconds after each write of the client by SMB."""
         image = BASE + '/image' if guests else None
         volume(OLD, '4G')
         smbd.install_module(Migration(args.build, '').module('migrate.so'))
@@ -56,8 +64,10 @@ class Served:
         for one in self.volumes:
             text = one.resources(text)
         self.cluster.share()
-        self.cluster.configure(re.sub(r'interval=\d+s', 'interval=1s', text) + self.cluster.resources(names[0]))
-        self.writers = {one.name: self.clients(one, nfs, args.random) for one in self.volumes}
+        if interval:
+            text = re.sub(r'interval=\d+s', f'interval={interval}', text)
+        self.cluster.configure(text + self.cluster.resources(names[0]))
+        self.writers = {one.name: self.clients(one, nfs, args.random, pause) for one in self.volumes}
 
     @staticmethod
     def fill(name, count, chance):
@@ -70,10 +80,10 @@ class Served:
                 os.fchown(out.fileno(), *smbd.USERS['alice'][:2])
         return files
 
-    def clients(self, one, nfs, chance):
+    def clients(self, one, nfs, chance, pause):
         files = list(self.files[one.name].items())
         writers = [nfs(one, dict(files[::2]), random.Random(chance.random())),
-                   SmbWriter(one.address, dict(files[1::2]), random.Random(chance.random()))]
+                   SmbWriter(one.address, dict(files[1::2]), random.Random(chance.random()), pause)]
         for writer in writers:
             writer.start()
         return writers
@@ -112,18 +122,71 @@ class Served:
     def kill_node(self, node):
         self.cluster.nodes[node].kill()
 
+    def ways(self, name):
+        """Of failing over, by their names."""
+        cluster = self.cluster
+
+        def standby():
+            node = cluster.place(f'address-{name}')
+            cluster.alive().sh('crm_standby', '--node', node, '--update', 'on')
+            self.moved(name, node, 'it has moved')
+            cluster.alive().sh('crm_standby', '--node', node, '--delete')
+
+        def lose(how):
+            node, before = cluster.place(f'address-{name}'), len(cluster.fenced)
+            getattr(cluster.nodes[node], how)()
+            self.moved(name, node, f'it has left a node ({how})')
+            same(cluster.fenced[before:], [node], 'nodes that were fenced')
+            cluster.revive(node)
+
+        return {'standby': standby, **{how: functools.partial(lose, how) for how in cluster.lost},
+                **{program: functools.partial(self.kill, name, program) for program in ('retriever', 'nfs', 'smb')}}
+
+    def fail_over(self, name, count, holds=lambda _way: None):
+        """In each way, again and again, while clients write: how long they have to wait.  holds: looks each time
+        whether everything else is as it was."""
+        ways = list(self.ways(name).items())
+        waited = {way: [] for way, _ in ways}
+        for n in range(count):
+            way, fail = ways[n % len(ways)]
+            for writer in self.writers[name]:
+                writer.waited()
+            begin = time.monotonic()
+            fail()
+            holds(way)
+            waited[way].append({client: seconds for writer in self.writers[name]
+                                for client, seconds in writer.waited().items()})
+            print(f'{n + 1}: {way}, {time.monotonic() - begin:.0f} s', flush=True)
+        for way, times in waited.items():
+            clients = times[0] if times else ()
+            print(f'{way}: {len(times)} times; longest waits: ' + ', '.join(
+                f'{client} {max(one[client] for one in times):.1f} s' for client in clients), flush=True)
+        same(self.status(name)['counters']['errors'], 0, 'errors')
+
+    def on_files(self, node, one, *command):
+        """What a command says on a node that is given the volume's files, some at a time."""
+        files = list(self.files[one.name])
+        return [node.sh(*command, *files[n:n + AT_ONCE]) for n in range(0, len(files), AT_ONCE)]
+
     def counts_exactly(self, node, one):
         """The retriever knows how many files of a volume at which nothing happens are not whole."""
         node.sh('migratectl', 'pause', one.name)
-        files = [f'/proc/{node.first()}/root{one.root}/{file}' for file in self.files[one.name]]
+        count = len(self.files[one.name])
 
         def exact():
-            missing = sum('security.migrate' in os.listxattr(file) for file in files)
+            missing = sum(map(int, self.on_files(node, one, 'python3', '-c', MISSING, one.root)))
             counters = self.status(one.name)['counters']
-            return missing and (counters['files_found'], counters['files_whole']) == (
-                len(files), len(files) - missing)
+            return missing and (counters['files_found'], counters['files_whole']) == (count, count - missing)
         wait_for('what is missing is counted exactly', exact)
         node.sh('migratectl', 'resume', one.name)
+
+    def compare(self, node, one):
+        """Every file is on the volume as it was written."""
+        sums = dict(reversed(line.split()) for text in self.on_files(
+            node, one, 'sh', '-c', 'cd "$0" && sha256sum -- "$@"', one.root) for line in text.splitlines())
+        wrong = [file for file, content in self.files[one.name].items()
+                 if sums[file] != hashlib.sha256(content).hexdigest()]
+        same(wrong, [], f'files of {one.name} that are not as they were written')
 
     def end(self):
         """All of the old server's files are here, with what clients have written."""
@@ -131,17 +194,16 @@ class Served:
             node = self.cluster.nodes[self.cluster.place(f'migrate-{one.name}')]
             for writer in self.writers[one.name]:
                 writer.end()
-                print(f'{one.name}: {type(writer).__name__}: {writer.done} writes, '
+                print(f'{one.name}: {type(writer).__name__}: {writer.done} writes to {len(writer.written)} files, '
                       f'{writer.connections} connections', flush=True)
             self.counts_exactly(node, one)
             node.sh('migratectl', 'throttle', one.name, '0')
-            wait_for('everything is whole', lambda: self.status(one.name).get('volume', {}).get('state') == 'whole')
+            wait_for('everything is whole', lambda: self.status(one.name).get('volume', {}).get('state') == 'whole',
+                     600)
             changes = json.loads(node.sh('migratectl', 'changes', '--settle', '--json', one.name))
             written = set().union(*(writer.written for writer in self.writers[one.name]))
             same(written - {change.get('path') for change in changes}, set(), 'what the journal does not know')
-            for file, content in self.files[one.name].items():
-                with open(f'/proc/{node.first()}/root{one.root}/{file}', 'rb') as here:
-                    expect(here.read() == content, f'{file} of {one.name} is as it was written')
+            self.compare(node, one)
 
 
 class Rival:
@@ -167,3 +229,19 @@ class Rival:
         """When nothing is reclaimed any more."""
         wait_for('the time of grace is over', lambda: self.other() != nlm4.IN_GRACE)
         same(self.other(), nlm4.DENIED, f'{what}: what another one is told')
+
+
+class Rivals:
+    """One for each of these files, which somebody else holds."""
+
+    def __init__(self, one, names):
+        self.all = [Rival(one, name) for name in names]
+
+    def are_refused(self, what):
+        for rival in self.all:
+            rival.is_refused(what)
+
+    def get_them(self):
+        """The locks, when they are given back."""
+        for rival in self.all:
+            same(rival.other(), nlm4.OK, 'another one gets the lock that is given back')

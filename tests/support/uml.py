@@ -79,11 +79,12 @@ class Guest:
     count = 0
 
     def __init__(self, command, disks=(), shares=(), memory=1024, network=True, env=(), cpu=None,
-                 output=1, shared=False):
+                 output=1, shared=False, shows=500):
         """command: argv.  disks: image files, or open descriptors of some, /dev/ubda and on; shared: other
         guests have them, too.
         shares: directories of this machine, writable at their own paths.
-        output: the descriptor for its standard output."""
+        output: the descriptor for its standard output.  shows: the seconds after which it shows where everything
+        stands, shortly before wait() gives it up; None where it is to last."""
         Guest.count += 1
         self.job = tempfile.mkdtemp(prefix='vm.', dir=BASE)
         self.address = None             # on the network
@@ -91,7 +92,7 @@ class Guest:
         self.inherited = [disk for disk in disks if isinstance(disk, int)]
         self.environment, self.shared = {}, shared
         settings = {'shares': ' '.join(shares), 'directory_of_work': os.getcwd(), 'VM_IP': '',
-                    'VM_HOST': ''}
+                    'VM_HOST': '', 'shows': str(shows or 'infinity')}
         if network:
             self.interface, net = self.tap()
             self.address = net + '2'

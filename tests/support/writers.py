@@ -21,11 +21,13 @@ USED = 10                       # files at a time: the others are the crawler's 
 class Writer(threading.Thread):
     """A client that writes here and there, each time until it is told that it is durable, and reads what
     must be there.  files: what they hold, by their names; they are its own.  longest: how long one operation
-    took."""
+    took.  pause: seconds after each write."""
 
-    def __init__(self, address, files, chance):
+    protocol = None
+
+    def __init__(self, address, files, chance, pause=0):
         super().__init__(daemon=True)
-        self.address, self.files, self.chance = address, files, chance
+        self.address, self.files, self.chance, self.pause = address, files, chance, pause
         self.slots, self.used = [], []
         self.done, self.connections, self.client, self.failed, self.ends = 0, 0, None, None, False
         self.written, self.longest = set(), 0
@@ -70,6 +72,7 @@ class Writer(threading.Thread):
         got = self.until_it_is_done(self.read, name, at, SLOT)
         expect(got == self.files[name][at:at + SLOT], f'{name} at {at} is as it was written')
         self.done += 1
+        time.sleep(self.pause)
 
     def goes_on(self, what):
         """Waits until some more is written."""
@@ -77,6 +80,11 @@ class Writer(threading.Thread):
         wait_for(what + ', and the client writes', lambda: self.failed or self.done >= wanted)
         if self.failed:
             raise self.failed
+
+    def waited(self):
+        """How long an operation took since this was asked last, by what asks."""
+        longest, self.longest = self.longest, 0
+        return {self.protocol: longest}
 
     def end(self):
         self.ends = True
@@ -87,6 +95,8 @@ class Writer(threading.Thread):
 
 class Nfs3Writer(Writer):
     """root: the export's path."""
+
+    protocol = 'NFSv3'
 
     def __init__(self, root, *args):
         super().__init__(*args)
@@ -109,6 +119,8 @@ class Nfs3Writer(Writer):
 
 class SmbWriter(Writer):
     """Keeps its files open, and opens them again on a new connection."""
+
+    protocol = 'SMB'
 
     def connect(self):
         connection = smb2.Connection(self.address, timeout=5)
@@ -147,6 +159,8 @@ class SmbWriter(Writer):
 class Nfs4Writer(Writer):
     """Keeps its files open, and a lock on each; when a server does not know them any more it reclaims
     both, which must be allowed."""
+
+    protocol = 'NFSv4'
 
     def __init__(self, *args):
         super().__init__(*args)

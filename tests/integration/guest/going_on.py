@@ -53,9 +53,9 @@ class Program(threading.Thread):
                 ending = self.stop.is_set()
                 self.round(self.rounds)
                 now = time.monotonic()
-                self.gap, last = max(self.gap, now - last), now
                 self.began.set()
                 with MOVED:
+                    self.gap, last = max(self.gap, now - last), now
                     self.rounds += 1
                     MOVED.notify_all()
                 if ending:
