@@ -13,13 +13,13 @@ import nlm4
 import smbd
 from cluster import HUB, Cluster, Volume
 from harness import expect, same
-from sandbox import BASE, sh, volume, wait_for
+from sandbox import BASE, Failure, sh, volume, wait_for
 from servers import OLD, Ganesha, Migration
 from writers import SmbWriter
 
 FILES, SIZE = 400, 1 << 18
 RATE = '512K'                   # of the crawler: it takes minutes
-AT_ONCE = 200                   # files that a command on a node is given
+AT_ONCE = 500                   # files that a command on a node is given
 MISSING = """import os, sys
 os.chdir(sys.argv[1])
 print(sum('security.migrate' in os.listxattr(file) for file in sys.argv[2:]))"""
@@ -169,16 +169,23 @@ class Served:
         return [node.sh(*command, *files[n:n + AT_ONCE]) for n in range(0, len(files), AT_ONCE)]
 
     def counts_exactly(self, node, one):
-        """The retriever knows how many files of a volume at which nothing happens are not whole."""
+        """The retriever knows how many files of a volume at which nothing happens are not whole.  What is wrong with
+        that, or None."""
         node.sh('migratectl', 'pause', one.name)
-        count = len(self.files[one.name])
+        count, seen = len(self.files[one.name]), None
 
         def exact():
+            nonlocal seen
             missing = sum(map(int, self.on_files(node, one, 'python3', '-c', MISSING, one.root)))
             counters = self.status(one.name)['counters']
-            return missing and (counters['files_found'], counters['files_whole']) == (count, count - missing)
-        wait_for('what is missing is counted exactly', exact)
-        node.sh('migratectl', 'resume', one.name)
+            seen = missing, counters['files_found'], counters['files_whole']
+            return missing and seen[1:] == (count, count - missing)
+        try:
+            wait_for('what is missing is counted exactly', exact, 60)
+        except Failure as error:
+            return Failure(f'{error}: {seen[0]} are missing, while {seen[2]} of {seen[1]} count as whole')
+        finally:
+            node.sh('migratectl', 'resume', one.name)
 
     def compare(self, node, one):
         """Every file is on the volume as it was written."""
@@ -187,6 +194,7 @@ class Served:
         wrong = [file for file, content in self.files[one.name].items()
                  if sums[file] != hashlib.sha256(content).hexdigest()]
         same(wrong, [], f'files of {one.name} that are not as they were written')
+        print(f'{one.name}: {len(sums)} files are as they were written', flush=True)
 
     def end(self):
         """All of the old server's files are here, with what clients have written."""
@@ -196,7 +204,7 @@ class Served:
                 writer.end()
                 print(f'{one.name}: {type(writer).__name__}: {writer.done} writes to {len(writer.written)} files, '
                       f'{writer.connections} connections', flush=True)
-            self.counts_exactly(node, one)
+            miscounted = self.counts_exactly(node, one)
             node.sh('migratectl', 'throttle', one.name, '0')
             wait_for('everything is whole', lambda: self.status(one.name).get('volume', {}).get('state') == 'whole',
                      600)
@@ -204,6 +212,8 @@ class Served:
             written = set().union(*(writer.written for writer in self.writers[one.name]))
             same(written - {change.get('path') for change in changes}, set(), 'what the journal does not know')
             self.compare(node, one)
+            if miscounted:              # told at last: nothing is lost by it
+                raise miscounted
 
 
 class Rival:
