@@ -65,7 +65,7 @@ def many_failovers_of_guests_lose_nothing(args):
     """In each way, again and again, while a kernel writes by NFSv3 and NFSv4.1, and a client of SMB: every byte is
     there in the end, and nobody gets a lock in between that the kernel has.  Grace begins with Ganesha, while the
     address is up many seconds later in a guest."""
-    served = Served(args, ['projects'], Kernel, rate='40K', files=3000, guests=GuestCluster, interval=None, pause=0.15,
+    served = Served(args, ['projects'], Kernel, rate='40K', files=3000, guests=GuestCluster, interval='5s', pause=0.15,
                     nlm=True, grace=40)
     served.moved('projects', None, 'it is up')
     rivals = Rivals(served.volumes[0], LOCKED.values())

@@ -192,9 +192,11 @@ class Cluster:
         return next(node for node in self.nodes.values() if node.alive())
 
     def online(self):
-        done = self.alive().run('crm_node', '--list')
-        return {fields[1] for fields in map(str.split, done.stdout.splitlines())
-                if len(fields) == 3 and fields[2] == 'member'}
+        """Those that have the configuration, too, and so could take over."""
+        done = self.alive().run('crm_mon', '--one-shot', '--output-as=xml', '--include=none,nodes')
+        found = ElementTree.fromstring(done.stdout).iterfind('nodes/node') if done.returncode == 0 else ()
+        return {node.get('name') for node in found
+                if node.get('online') == 'true' and node.get('pending') == 'false'}
 
     def share(self):
         """What is on the disk is there on all nodes; before they are configured."""

@@ -135,9 +135,10 @@ class Served:
         def lose(how):
             node, before = cluster.place(f'address-{name}'), len(cluster.fenced)
             getattr(cluster.nodes[node], how)()
+            wait_for('it is fenced', lambda: len(cluster.fenced) > before)
+            cluster.revive(node)
             self.moved(name, node, f'it has left a node ({how})')
             same(cluster.fenced[before:], [node], 'nodes that were fenced')
-            cluster.revive(node)
 
         return {'standby': standby, **{how: functools.partial(lose, how) for how in cluster.lost},
                 **{program: functools.partial(self.kill, name, program) for program in ('retriever', 'nfs', 'smb')}}
