@@ -16,6 +16,7 @@
 #include "volume/orders.h"
 #include "volume/private.h"
 #include "volume/rates.h"
+#include "volume/recount.h"
 #include "volume/report.h"
 #include "volume/saved_counters.h"
 #include "volume/state.h"
@@ -88,6 +89,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	g_mutex_init(&retriever->save_lock);
 	g_mutex_init(&retriever->orders_lock);
 	g_mutex_init(&retriever->dummy_lock);
+	retriever->recounts = recounts_new();
 	retriever->places = places_new();
 	retriever->listings = listings_new();
 	retriever->links = links_new();
@@ -169,6 +171,7 @@ void retriever_close(struct retriever *retriever)
 	g_mutex_clear(&retriever->save_lock);
 	g_mutex_clear(&retriever->orders_lock);
 	g_mutex_clear(&retriever->dummy_lock);
+	recounts_free(retriever->recounts);
 	places_free(retriever->places);
 	listings_free(retriever->listings);
 	brought_free(retriever->brought);

@@ -11,6 +11,7 @@
 #include "links.h"
 #include "old_handles.h"
 #include "prior.h"
+#include "recount.h"
 #include "sparse.h"
 #include "taking.h"
 #include "taking_directory.h"
@@ -73,18 +74,34 @@ static int make_file(struct making *m, struct migrate_record *rec)
 	return ret;
 }
 
+/* What making_count() counts. */
+static unsigned changes(const struct making *m)
+{
+	const struct source_attr *attr = &m->entry->attr;
+	const bool lacks_data = S_ISREG(attr->mode) && attr->size;
+
+	return S_ISDIR(attr->mode) || lacks_data ? RECOUNT_MADE : RECOUNT_MADE | RECOUNT_WHOLE;
+}
+
 static int link_fd(const struct making *m, int fd)
 {
 	uint64_t added;
+	ino_t counted;
+	int ret = 0;
 
 	if (old_handles_are_wanted(m->retriever) && /* entries are kept for good */
 	    faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return STUB_THERE;
 	added = old_handles_add(m->retriever, m->entry, fd, "");
+	counted = recount_begin(m->retriever, fd, "", changes(m));
 	if (linkat(fd, "", m->dir_fd, m->as, AT_EMPTY_PATH) < 0)
-		return errno == EEXIST ? STUB_THERE : -errno;
-	old_handles_name(m->retriever, m->entry, added);
-	return 0;
+		ret = errno == EEXIST ? STUB_THERE : -errno;
+	else
+		making_count(m);
+	recount_end(m->retriever, counted, changes(m), !ret);
+	if (!ret)
+		old_handles_name(m->retriever, m->entry, added);
+	return ret;
 }
 
 /*
@@ -133,8 +150,6 @@ static int create_file(struct making *m)
 		ret = m->brought ? link_brought(m, fd, &rec) : link_stub(m, fd);
 	migrate_record_clear(&rec);
 	migrate_extents_clear(&m->zeros);
-	if (ret == 0)
-		making_count(m);
 	m->here = ret == 0 && (m->brought || !m->entry->attr.size);
 	return ret;
 }
@@ -196,12 +211,17 @@ static int name_staged(const struct making *m, const char *name)
 	GMutex *lock = taken ? prior_lock(m->retriever->prior, m->as) : NULL;
 	const uint64_t added =
 		old_handles_add(m->retriever, m->entry, m->retriever->staging_fd, name);
+	ino_t counted;
 	int ret = 0;
 
 	if (lock)
 		g_mutex_lock(lock);
+	counted = recount_begin(m->retriever, m->retriever->staging_fd, name, changes(m));
 	if (renameat2(m->retriever->staging_fd, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
 		ret = errno == EEXIST ? STUB_THERE : -errno;
+	else
+		making_count(m);
+	recount_end(m->retriever, counted, changes(m), !ret);
 	if (lock)
 		g_mutex_unlock(lock);
 	if (!ret)
@@ -226,8 +246,6 @@ static int create_staged(struct making *m)
 		ret = name_staged(m, name);
 	if (ret)
 		unlinkat(staging, name, dir ? AT_REMOVEDIR : 0);
-	else
-		making_count(m);
 	return ret;
 }
 

@@ -12,6 +12,7 @@
  *   object.lock        one object's sets, waiters and brackets
  *   requests, peer     what a peer has open, what it did not read
  *   save_lock, orders_lock, gate: in this order
+ *   recounts           a change that is counted (recount.h)
  *   objects table, sync queue, errors, report: leaves, never held while another is taken
  */
 #ifndef RETRIEVER_H
@@ -74,6 +75,7 @@ struct retriever {
 	struct rates *rates;
 	struct history *history;
 	struct counters counters;
+	struct recounts *recounts;
 	GMutex save_lock;     /* writing .migrate/state; a leaf but for the file system */
 	char *saved_counters; /* what it holds; save_lock */
 	char *saved_orders;   /* likewise of .migrate/orders; NULL: there is none */

@@ -8,6 +8,7 @@
 #include "volume/errors.h"
 #include "volume/jobs.h"
 #include "volume/prior.h"
+#include "volume/recount.h"
 #include "volume/seen.h"
 #include "volume/turns.h"
 #include "volume/waiters.h"
@@ -18,6 +19,8 @@ static int mark_filled(struct object *object)
 	struct migrate_record *rec = &object->record;
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
 				    migrate_timespec(migrate_record_mtime(rec))};
+	struct retriever *retriever = object->retriever;
+	ino_t counted;
 	int ret;
 
 	if (object->normal || rec->state != MIGRATE_UNFILLED)
@@ -29,17 +32,19 @@ static int mark_filled(struct object *object)
 	/* from here on the inode's mtime tells whether a client changed names (migrate_stub) */
 	if (rec->flags & MIGRATE_REC_SHOWN_MTIME)
 		rec->mtime = rec->shown_mtime;
+	counted = recount_begin(retriever, object->fd, "", RECOUNT_FILLED);
 	ret = object_store(object);
+	if (!ret && COUNT_ADD(retriever, unfilled, -1) == 0)
+		COUNT_SET(retriever, named, g_get_real_time() / G_USEC_PER_SEC);
+	recount_end(retriever, counted, RECOUNT_FILLED, !ret);
 	if (ret) {
 		rec->state = MIGRATE_UNFILLED;
 		return ret;
 	}
 	directory_of(object)->filled++;
 	/* now: what fails is listed again */
-	COUNT_ADD(object->retriever, same, directory_of(object)->same);
+	COUNT_ADD(retriever, same, directory_of(object)->same);
 	directory_of(object)->same = 0;
-	if (COUNT_ADD(object->retriever, unfilled, -1) == 0)
-		COUNT_SET(object->retriever, named, g_get_real_time() / G_USEC_PER_SEC);
 	return 0;
 }
 

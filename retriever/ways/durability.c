@@ -13,6 +13,7 @@
 #include "volume/errors.h"
 #include "volume/waiters.h"
 #include "volume/jobs.h"
+#include "volume/recount.h"
 
 #define ROUND_US      G_USEC_PER_SEC
 #define ROUND_OBJECTS 1000
@@ -65,9 +66,17 @@ static int drop_record(struct object *object)
 {
 	struct retriever *retriever = object->retriever;
 	int ret = set_mtime(object);
+	ino_t counted;
 
-	if (!ret)
-		ret = migrate_record_drop(object->fd);
+	if (ret)
+		return ret;
+	counted = recount_begin(retriever, object->fd, "", RECOUNT_WHOLE);
+	ret = migrate_record_drop(object->fd);
+	if (!ret) {
+		COUNT_ADD(retriever, files_whole, 1);
+		COUNT_ADD(retriever, bytes_whole, object->record.size);
+	}
+	recount_end(retriever, counted, RECOUNT_WHOLE, !ret);
 	if (ret)
 		return ret;
 	/* an inode has no room for both; without the mark it is only fetched once more */
@@ -75,8 +84,6 @@ static int drop_record(struct object *object)
 		copied_mark_bound(object->fd, &object->key, object->record.fileid,
 				  object->record.ctime);
 	object->normal = true;
-	COUNT_ADD(retriever, files_whole, 1);
-	COUNT_ADD(retriever, bytes_whole, object->record.size);
 	errors_forget(retriever->errors, &object->key);
 	return 0;
 }

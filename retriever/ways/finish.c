@@ -12,6 +12,7 @@
 #include "volume/copied.h"
 #include "volume/errors.h"
 #include "volume/jobs.h"
+#include "volume/recount.h"
 #include "volume/seen.h"
 
 #define ROUNDS_MAX  3
@@ -105,6 +106,7 @@ static enum left scan(struct finish *finish)
 static int drop(struct object *directory)
 {
 	struct retriever *retriever = directory->retriever;
+	ino_t counted;
 	int held, ret;
 
 	if (directory->normal)
@@ -120,13 +122,16 @@ static int drop(struct object *directory)
 		      : 0;
 	if (!ret && retriever->copying)
 		seen_set_whole(directory->fd);
+	counted = recount_begin(retriever, directory->fd, "", RECOUNT_WHOLE);
 	if (!ret)
 		ret = migrate_record_drop(directory->fd);
+	if (!ret)
+		COUNT_ADD(retriever, directories_whole, 1);
+	recount_end(retriever, counted, RECOUNT_WHOLE, !ret);
 	close(held);
 	if (ret)
 		return ret;
 	directory->normal = true;
-	COUNT_ADD(retriever, directories_whole, 1);
 	if (migrate_binding_equal(&directory->key, &retriever->root_key)) {
 		/* all is whole: what clients removed while it was a stub is not counted any more */
 		COUNT_SET(retriever, files_found, COUNT_GET(retriever, files_whole));

@@ -13,6 +13,7 @@
 #include "moved.h"
 #include "place.h"
 #include "volume/errors.h"
+#include "volume/recount.h"
 
 #define WALKS 3 /* at most, where what is unfinished was moved behind them */
 
@@ -22,6 +23,7 @@ struct walk {
 	struct verify_count *count;
 	GHashTable *linked; /* inodes of files with more than one name that have been seen */
 	GArray *pending;    /* of struct migrate_binding */
+	struct recount *recount;
 };
 
 static void note_unfinished(struct walk *walk, int dir_fd, const char *name)
@@ -80,7 +82,13 @@ static int state_of(struct walk *walk, int fd, enum migrate_state *state)
 	return ret == -EBADMSG ? 1 : ret;
 }
 
-static int look_at_directory(struct walk *walk, int fd, int dir_fd, const char *name)
+static unsigned changes_unless(bool unfinished)
+{
+	return unfinished ? 0 : RECOUNT_WHOLE;
+}
+
+static int look_at_directory(struct walk *walk, int fd, const struct stat *st, int dir_fd,
+			     const char *name)
 {
 	enum migrate_state state;
 	struct migrate_binding binding;
@@ -88,6 +96,8 @@ static int look_at_directory(struct walk *walk, int fd, int dir_fd, const char *
 
 	if (ret < 0)
 		return ret;
+	recount_saw(walk->recount, st,
+		    state == MIGRATE_UNFILLED ? 0 : changes_unless(ret) | RECOUNT_FILLED);
 	walk->count->directories++;
 	walk->count->directories_whole += ret == 0;
 	walk->count->unfilled += state == MIGRATE_UNFILLED;
@@ -110,6 +120,7 @@ static int look_at_file(struct walk *walk, int fd, const struct stat *st, int di
 	if (st->st_nlink > 1 &&
 	    !g_hash_table_add(walk->linked, g_memdup2(&st->st_ino, sizeof st->st_ino)))
 		return 0; /* another name of one that was counted */
+	recount_saw(walk->recount, st, changes_unless(ret));
 	walk->count->files++;
 	walk->count->files_whole += ret == 0;
 	walk->count->bytes += st->st_size;
@@ -131,11 +142,13 @@ static int look_at(struct walk *walk, int dir_fd, const char *name)
 	if (fstat(fd, &st) < 0)
 		ret = -errno;
 	else if (S_ISDIR(st.st_mode))
-		ret = look_at_directory(walk, fd, dir_fd, name);
+		ret = look_at_directory(walk, fd, &st, dir_fd, name);
 	else if (S_ISREG(st.st_mode))
 		ret = look_at_file(walk, fd, &st, dir_fd, name);
-	else
+	else {
+		recount_saw(walk->recount, &st, RECOUNT_WHOLE);
 		walk->count->files++, walk->count->files_whole++;
+	}
 	close(fd);
 	return ret;
 }
@@ -163,15 +176,20 @@ static int list(struct walk *walk, int fd, bool is_root)
 	return ret;
 }
 
-static void set_counters(struct retriever *retriever, const struct verify_count *count)
+/* And what has changed behind the walk, which is over. */
+static void set_counters(struct retriever *retriever, const struct verify_count *count,
+			 struct recount *recount)
 {
-	COUNT_SET(retriever, directories_found, count->directories);
-	COUNT_SET(retriever, directories_whole, count->directories_whole);
-	COUNT_SET(retriever, unfilled, count->unfilled);
-	COUNT_SET(retriever, files_found, count->files);
-	COUNT_SET(retriever, files_whole, count->files_whole);
-	COUNT_SET(retriever, bytes_found, count->bytes);
-	COUNT_SET(retriever, bytes_whole, count->bytes_whole);
+	struct recount_sums more;
+
+	recount_stop(recount, &more);
+	COUNT_SET(retriever, directories_found, count->directories + more.directories);
+	COUNT_SET(retriever, directories_whole, count->directories_whole + more.directories_whole);
+	COUNT_SET(retriever, unfilled, count->unfilled + more.unfilled);
+	COUNT_SET(retriever, files_found, count->files + more.files);
+	COUNT_SET(retriever, files_whole, count->files_whole + more.files_whole);
+	COUNT_SET(retriever, bytes_found, count->bytes + more.bytes);
+	COUNT_SET(retriever, bytes_whole, count->bytes_whole + more.bytes_whole);
 	COUNT_SET(retriever, exact, 1);
 }
 
@@ -180,10 +198,13 @@ static int walk_tree(struct walk *walk, struct moved *moved, bool *again)
 {
 	struct retriever *retriever = walk->retriever;
 	bool is_root = true;
+	struct stat st;
 	int ret;
 
 	walk->count->objects = 1;
-	ret = look_at_directory(walk, retriever->root_fd, retriever->root_fd, ".");
+	if (fstat(retriever->root_fd, &st) < 0)
+		return -errno;
+	ret = look_at_directory(walk, retriever->root_fd, &st, retriever->root_fd, ".");
 	while (!ret) {
 		struct migrate_binding next;
 		int fd;
@@ -213,6 +234,7 @@ static int walk_once(struct retriever *retriever, struct moved *moved, struct ve
 	int ret;
 
 	memset(count, 0, sizeof *count);
+	walk.recount = recount_new(retriever);
 	walk.pending = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
 	walk.linked = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	ret = walk_tree(&walk, moved, again);
@@ -222,7 +244,8 @@ static int walk_once(struct retriever *retriever, struct moved *moved, struct ve
 		*message = g_strdup_printf("%s: the walk failed: %s%s", retriever->config->root,
 					   g_strerror(-ret), advice_for(ret));
 	else
-		set_counters(retriever, count);
+		set_counters(retriever, count, walk.recount);
+	recount_free(walk.recount);
 	return ret;
 }
 

@@ -162,12 +162,16 @@ static void move_behind(bool second)
 		move(behind.second, "s", behind.first, "s");
 }
 
+static void go_on(char name); /* while the walk lists that directory */
+
 /* The walk begins to list a directory. */
 DIR *fdopendir(int fd)
 {
 	DIR *(*real)(int) = dlsym(RTLD_NEXT, "fdopendir");
 	g_autofree char *path = retriever_fd_path(fd), *name = g_path_get_basename(path);
 
+	if (strlen(name) == 1 && strchr("ab", *name))
+		go_on(*name);
 	if (!behind.moves && strlen(name) == 1 && strchr("ab", *name)) {
 		g_free(behind.first);
 		behind.first = behind.second;
@@ -189,6 +193,82 @@ static void fill(const char *name)
 	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
 	close(fd);
 }
+
+/* ---- what changes while the walk counts ---- */
+
+static int listed = -1; /* the directory that the walk has listed, 0: none; -1: nobody asks */
+
+static void change(char dir)
+{
+	char file[] = {dir, '/', 'f', 0}, unfilled[] = {dir, '/', 'd', 0},
+	     empty[] = {dir, '/', 'e', 0};
+	int fd = core_find(&core, file, O_RDONLY);
+
+	ck_assert_int_eq(core_range(&core, fd, 0, 1000), 0);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_int_eq(migrate_has_record(fd), 0);
+	close(fd);
+	fill(unfilled);
+	fd = core_find(&core, empty, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_finish(&core, fd), 0);
+	ck_assert_int_eq(migrate_has_record(fd), 0);
+	close(fd);
+}
+
+static void go_on(char name)
+{
+	const int first = listed;
+
+	if (first < 0)
+		return;
+	listed = name;
+	if (!first)
+		return;
+	listed = -1;
+	change(first);
+	change(name);
+}
+
+/* Both behind the walk and before it. */
+START_TEST(counts_what_changes_meanwhile)
+{
+	static const char *const names[] = {"f", "d/g", "d/d/h", "d/none", "e/none"};
+	struct counters meanwhile;
+	struct verify_count count;
+	int root;
+
+	core_make(&core);
+	for (const char *dir = "ab"; *dir; dir++) {
+		for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+			g_autofree char *path = g_strdup_printf("%c/%s", *dir, names[i]);
+
+			core_source_file(&core, path, strstr(path, "none") ? 0 : 1000, 1);
+		}
+	}
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	fill("a"), fill("a/e");
+	fill("b"), fill("b/e");
+	listed = 0;
+	verify(&count);
+	ck_assert_int_eq(listed, -1);
+	meanwhile = core.retriever->counters;
+	verify(&count);
+	ck_assert_int_eq(meanwhile.files_found, count.files);
+	ck_assert_int_eq(meanwhile.files_whole, count.files_whole);
+	ck_assert_int_eq(meanwhile.bytes_found, count.bytes);
+	ck_assert_int_eq(meanwhile.bytes_whole, count.bytes_whole);
+	ck_assert_int_eq(meanwhile.directories_found, count.directories);
+	ck_assert_int_eq(meanwhile.directories_whole, count.directories_whole);
+	ck_assert_int_eq(meanwhile.unfilled, count.unfilled);
+	ck_assert_int_eq(count.files_whole, 6); /* f, d/none and e/none, twice */
+	ck_assert_int_eq(count.directories_whole, 2);
+	ck_assert_int_eq(count.unfilled, 2); /* d/d */
+	close(root);
+	core_free(&core);
+}
+END_TEST
 
 static void take_for_whole(const char *path)
 {
@@ -245,6 +325,7 @@ int main(void)
 
 	tcase_add_test(tcase, i12_below_normal_directories);
 	tcase_add_test(tcase, the_counters_are_set);
+	tcase_add_test(tcase, counts_what_changes_meanwhile);
 	tcase_add_test(tcase, i7_what_was_written_before_a_kill);
 	tcase_add_loop_test(tcase, i4_moved_behind_the_walk, 0, BEHINDS);
 	tcase_add_test(tcase, gives_up_when_closing);
