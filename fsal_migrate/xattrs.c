@@ -18,12 +18,38 @@ MG_DOWN(fsal_status_t, getextattr_value_by_name, getextattr_value_by_name,
 MG_DOWN(fsal_status_t, getextattr_value_by_id, getextattr_value_by_id,
 	(struct fsal_obj_handle * handle, unsigned int id, void *buf, size_t size, size_t *len),
 	sub, id, buf, size, len)
-MG_DOWN(fsal_status_t, getxattrs, getxattrs,
+MG_DOWN(fsal_status_t, get_below, getxattrs,
 	(struct fsal_obj_handle * handle, xattrkey4 *name, xattrvalue4 *value), sub, name, value)
-MG_DOWN(fsal_status_t, listxattrs, listxattrs,
+MG_DOWN(fsal_status_t, list_below, listxattrs,
 	(struct fsal_obj_handle * handle, count4 max, nfs_cookie4 *cookie, bool_t *eof,
 	 xattrlist4 *names),
 	sub, max, cookie, eof, names)
+
+/*
+ * What NFSv4.2 knows are attributes of users, which Linux has for files and directories alone. FSAL
+ * VFS opens what it is asked about: a fifo for ever, and a device as a program would.
+ */
+static bool may_have_any(const struct fsal_obj_handle *handle)
+{
+	return handle->type == REGULAR_FILE || handle->type == DIRECTORY;
+}
+
+static fsal_status_t getxattrs(struct fsal_obj_handle *handle, xattrkey4 *name, xattrvalue4 *value)
+{
+	if (!may_have_any(handle))
+		return fsalstat(ERR_FSAL_NOXATTR, 0);
+	return get_below(handle, name, value);
+}
+
+static fsal_status_t listxattrs(struct fsal_obj_handle *handle, count4 max, nfs_cookie4 *cookie,
+				bool_t *eof, xattrlist4 *names)
+{
+	if (may_have_any(handle))
+		return list_below(handle, max, cookie, eof, names);
+	*names = (xattrlist4){0};
+	*eof = true;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
 
 struct xattr_change {
 	struct fsal_obj_handle *sub;
@@ -79,6 +105,8 @@ static fsal_status_t change_xattr(struct fsal_obj_handle *handle, struct xattr_c
 
 	if (c.name && migrate_is_record(c.name))
 		return fsalstat(ERR_FSAL_ACCESS, EACCES);
+	if ((c.what == SET_NFS || c.what == REMOVE_NFS) && !may_have_any(handle))
+		return fsalstat(ERR_FSAL_PERM, EPERM);
 	c.sub = mg_object(handle)->sub;
 	return mg_change(mg_object(handle), &change);
 }

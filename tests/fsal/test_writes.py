@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes and other changes through the door: brackets, and what is durable."""
 import os
+import stat
 import sys
 
 from door import ROOT, TEXT, World, kinds, timed
@@ -12,7 +13,7 @@ from harness import case, expect, main, same
 from sandbox import failing, wait_for
 from xdr import opaque, u32, u64
 
-NOTSUPP = 10004
+PERM, NOTSUPP, NOXATTR = 1, 10004, 10095
 
 
 @case()
@@ -139,6 +140,29 @@ def attributes_are_made_and_removed_once(args):
             same(kinds(fake.requests(BEGIN)), [ATTRIBUTES] * brackets, 'brackets')
     fake.on.clear()
     same(v4.listxattrs(stub), [], 'attributes in the end')
+
+
+@case()
+def attributes_of_what_has_none(args):
+    """FSAL VFS would open them, and a fifo would never be open."""
+    kinds_of = {'fifo': stat.S_IFIFO, 'socket': stat.S_IFSOCK, 'device': stat.S_IFCHR}
+
+    def fill(world):
+        for name, kind in kinds_of.items():
+            os.mknod(world.path(name), kind | 0o644, os.makedev(1, 3))
+        os.symlink('target', world.path('link'))
+    World(args, fill)
+    v4 = nfs4.Client('127.0.0.1', 2)
+    for name in [*kinds_of, 'link']:
+        fh = v4.walk(name)[0]
+        for what, wanted in ((lambda: v4.listxattrs(fh), []), (lambda: v4.getxattr(fh, 'one'), NOXATTR),
+                             (lambda: v4.setxattr(fh, 'one', b'1'), PERM),
+                             (lambda: v4.removexattr(fh, 'one'), PERM)):
+            try:
+                got = what()
+            except nfs3.NfsError as error:
+                got = error.status
+            expect(got in (wanted, NOTSUPP), f'{name}: {got}, not {wanted}')   # VFS has them since Ganesha 9
 
 
 @case()
