@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 struct recounts {
+	GMutex turn;   /* waits for lock: no change begins while a walk waits */
 	GRWLock lock;  /* read: around a change; a leaf but for the file system */
 	GMutex notes;  /* of all walks; a leaf */
 	GSList *walks; /* of struct recount; lock */
@@ -26,6 +27,7 @@ struct recounts *recounts_new(void)
 {
 	struct recounts *recounts = g_new0(struct recounts, 1);
 
+	g_mutex_init(&recounts->turn);
 	g_rw_lock_init(&recounts->lock);
 	g_mutex_init(&recounts->notes);
 	return recounts;
@@ -37,6 +39,7 @@ void recounts_free(struct recounts *recounts)
 		return;
 	g_mutex_clear(&recounts->notes);
 	g_rw_lock_clear(&recounts->lock);
+	g_mutex_clear(&recounts->turn);
 	g_free(recounts);
 }
 
@@ -79,7 +82,9 @@ ino_t recount_begin(struct retriever *retriever, int fd, const char *name, unsig
 	struct recounts *all = retriever->recounts;
 	struct stat st;
 
+	g_mutex_lock(&all->turn);
 	g_rw_lock_reader_lock(&all->lock);
+	g_mutex_unlock(&all->turn);
 	if (!all->walks || fstatat(fd, name, &st, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	g_mutex_lock(&all->notes);
@@ -102,13 +107,20 @@ void recount_end(struct retriever *retriever, ino_t ino, unsigned changes, bool 
 	g_rw_lock_reader_unlock(&all->lock);
 }
 
+static void let_no_change_happen(struct recounts *all)
+{
+	g_mutex_lock(&all->turn);
+	g_rw_lock_writer_lock(&all->lock);
+	g_mutex_unlock(&all->turn);
+}
+
 struct recount *recount_new(struct retriever *retriever)
 {
 	struct recount *recount = g_new0(struct recount, 1);
 
 	recount->all = retriever->recounts;
 	recount->notes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-	g_rw_lock_writer_lock(&recount->all->lock);
+	let_no_change_happen(recount->all);
 	recount->all->walks = g_slist_prepend(recount->all->walks, recount);
 	g_rw_lock_writer_unlock(&recount->all->lock);
 	return recount;
@@ -143,7 +155,7 @@ void recount_stop(struct recount *recount, struct recount_sums *sums)
 	gpointer note;
 
 	*sums = (struct recount_sums){0};
-	g_rw_lock_writer_lock(&recount->all->lock);
+	let_no_change_happen(recount->all);
 	recount->stopped = true;
 	g_hash_table_iter_init(&iter, recount->notes);
 	while (g_hash_table_iter_next(&iter, &note, NULL))
@@ -155,7 +167,7 @@ void recount_free(struct recount *recount)
 	struct recounts *all = recount->all;
 
 	if (!recount->stopped)
-		g_rw_lock_writer_lock(&all->lock);
+		let_no_change_happen(all);
 	all->walks = g_slist_remove(all->walks, recount);
 	g_rw_lock_writer_unlock(&all->lock);
 	g_hash_table_destroy(recount->notes);

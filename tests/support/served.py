@@ -159,9 +159,9 @@ class Served:
                                 for client, seconds in writer.waited().items()})
             print(f'{n + 1}: {way}, {time.monotonic() - begin:.0f} s', flush=True)
         for way, times in waited.items():
-            clients = times[0] if times else ()
-            print(f'{way}: {len(times)} times; longest waits: ' + ', '.join(
-                f'{client} {max(one[client] for one in times):.1f} s' for client in clients), flush=True)
+            if times:
+                print(f'{way}: {len(times)} times; longest waits: ' + '; '.join(
+                    f'{client} {max(one[client] for one in times):.1f} s' for client in times[0]), flush=True)
         same(self.status(name)['counters']['errors'], 0, 'errors')
 
     def on_files(self, node, one, *command):
