@@ -50,7 +50,7 @@
 #define MIB ((uint64_t)1 << 20)
 
 struct core {
-	char dir[64];
+	char dir[96];
 	char *source, *root, *socket;
 	enum stub_attributes attributes;
 	struct retriever *retriever;
@@ -146,8 +146,9 @@ static inline void core_make(struct core *core)
 	memset(core, 0, sizeof(*core));
 	core->attributes = STUB_EAGER;
 	do /* the numbers of processes come again */
-		g_snprintf(core->dir, sizeof(core->dir), "%s/%d-%u", core_base, (int)getpid(),
-			   serial++);
+		ck_assert_int_lt(g_snprintf(core->dir, sizeof(core->dir), "%s/%d-%u", core_base,
+					    (int)getpid(), serial++),
+				 sizeof(core->dir));
 	while (mkdir(core->dir, 0755) < 0 && errno == EEXIST);
 	core->source = g_strconcat(core->dir, "/old", NULL);
 	core->root = g_strconcat(core->dir, "/new", NULL);
