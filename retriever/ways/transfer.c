@@ -464,7 +464,8 @@ static const char *reason_for(int status)
 		return "the old server does not let this machine read it: give it root's rights "
 		       "there (no_root_squash), or make the file readable";
 	case -EREMOTEIO:
-		return "the old server could not read a part of it (a bad disk there, maybe)";
+		return "the old server could not read a part of it (a bad disk there, or by SMB a "
+		       "name that it does not open)";
 	default:
 		return "the old server answered READ with an error";
 	}
