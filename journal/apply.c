@@ -262,6 +262,9 @@ static void apply_event(struct apply *apply, const struct event *event)
 		changed_somewhere(apply, event);
 		return;
 	}
+	/* nobody's change, even where the retriever was not known yet when it made it */
+	if (directory && volume_part(apply->volume, &event->object) == VOLUME_PRIVATE)
+		return;
 	came_or_went(apply, event);
 	flags = changes_of(apply, event);
 	if (flags & ~(unsigned)JOURNAL_DIRECTORY && !(event->mask & FAN_DELETE))

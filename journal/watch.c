@@ -171,6 +171,8 @@ static gpointer run(gpointer arg)
 		/* Also when nothing happens: then everything until now is seen. */
 		if (poll(fds, 2, 200) < 0 && errno != EINTR)
 			error = errno;
+		/* While it listens: when it begins a copy it closes its socket and opens anew. */
+		own_look(watch->own);
 		if (fds[1].revents)
 			eventfd_read(watch->poke, &count);
 		else if (fds[0].revents)

@@ -140,6 +140,30 @@ START_TEST(a_file_in_links)
 }
 END_TEST
 
+/* Made by somebody who is not known to be the retriever: it is no client's, and nothing in it is.
+ */
+START_TEST(the_private_directory)
+{
+	static const char *const paths[] = {"volume/.migrate", "volume/.migrate/links",
+					    "volume/.migrate/staging", "volume/.migrate/copy"};
+	g_autofree char *private = path_of(paths[0]);
+	int fd;
+
+	make_dir(paths[0]);
+	fd = open(private, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(migrate_private_mark(fd), 0);
+	close(fd);
+	for (unsigned i = 1; i < G_N_ELEMENTS(paths); i++)
+		make_dir(paths[i]);
+	put_file("volume/.migrate/copy/file", "text");
+	ck_assert_int_eq(chmod(private, 0700), 0);
+	catch_up();
+	for (unsigned i = 0; i < G_N_ELEMENTS(paths); i++)
+		ck_assert_int_eq(flags_of(paths[i]), -1);
+	ck_assert_int_eq(flags_of("volume/.migrate/copy/file"), -1);
+}
+END_TEST
+
 /* All of it before anybody looked. */
 START_TEST(a_link_of_what_is_gone)
 {
@@ -313,6 +337,7 @@ int main(void)
 	tcase_add_test(tcase, made_and_removed);
 	tcase_add_test(tcase, a_link);
 	tcase_add_test(tcase, a_file_in_links);
+	tcase_add_test(tcase, the_private_directory);
 	tcase_add_test(tcase, a_link_of_what_is_gone);
 	tcase_add_test(tcase, there_and_back);
 	tcase_add_test(tcase, names_ahead_of_events);
