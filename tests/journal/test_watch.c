@@ -2,7 +2,9 @@
 #include "watch.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "store/live.h"
@@ -167,6 +169,41 @@ START_TEST(left_out)
 }
 END_TEST
 
+/* It is known from before, and need not listen when what it did is read. */
+START_TEST(the_retriever_opens_anew)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	g_autofree char *path = path_of("sock"), *made = path_of("volume/f");
+	struct watched watched;
+	pid_t child;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	watch_free(watch);
+	watch = watch_new(volume_fd(volume), path, 0, NULL);
+	ck_assert_ptr_nonnull(watch);
+	child = fork();
+	if (child == 0) {
+		/* twice: then it knows that this is the one that it asked */
+		if (listen(fd, 5) || accept(fd, NULL, NULL) < 0 || accept(fd, NULL, NULL) < 0)
+			_exit(1);
+		close(fd);
+		unlink(path);
+		put_file("volume/f", "text");
+		pause();
+	}
+	close(fd);
+	while (access(made, F_OK) < 0)
+		g_usleep(1000);
+	put_file("volume/g", "text");
+	watched = take();
+	ck_assert_uint_eq(count(&watched, FAN_CREATE), 1);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+END_TEST
+
 START_TEST(refused)
 {
 	GError *error = NULL;
@@ -204,6 +241,7 @@ int main(void)
 	tcase_add_test(tcase, no_take_misses_a_write);
 	tcase_add_test(tcase, overflow);
 	tcase_add_test(tcase, left_out);
+	tcase_add_test(tcase, the_retriever_opens_anew);
 	tcase_add_test(tcase, refused);
 	tcase_add_test(tcase, no_group_is_left);
 	suite_add_tcase(suite, tcase);
