@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An old server whose answers about small files have their data.  In one file of a program. */
+/* An old server whose answers about small files have their data.  In one file of a program.  It is
+ * asked by threads, of another process too: what they expect is not told by Check, which can take
+ * words of one at a time. */
 #ifndef TESTS_RETRIEVER_BRINGING_BACKEND_H
 #define TESTS_RETRIEVER_BRINGING_BACKEND_H
 
@@ -60,8 +62,8 @@ static void bring(struct backend_request *attr)
 		backend_complete(req, status);
 		return;
 	}
-	ck_assert(g_file_get_contents(path, &data, &len, NULL));
-	ck_assert_uint_eq(len, req->count);
+	g_assert_true(g_file_get_contents(path, &data, &len, NULL));
+	g_assert_cmpuint(len, ==, req->count);
 	req->xattrs = others_of(req->object.path);
 	req->xattrs->data = (uint8_t *)data;
 	req->xattrs->data_len = len - (brings == SHORT);
@@ -137,13 +139,13 @@ static void bring_submit(struct backend *base, struct backend_request *req)
 		req->user = listing;
 	}
 
-	ck_assert(req->op != BACKEND_XATTRS || req->count || !nothing_else);
+	g_assert_true(req->op != BACKEND_XATTRS || req->count || !nothing_else);
 	if (req->op != BACKEND_XATTRS || !req->count) {
 		backend->carrying->ops->submit(backend->carrying, req);
 		return;
 	}
-	ck_assert_ptr_nonnull(req->listed);
-	ck_assert_uint_eq(req->listed->size, req->count);
+	g_assert_nonnull(req->listed);
+	g_assert_cmpuint(req->listed->size, ==, req->count);
 	atomic_fetch_add(&wanted, 1);
 	call = g_new0(struct call, 1);
 	call->req = req;
