@@ -11,6 +11,8 @@
  *            alone
  *   address  behind all that answers there, so that no client is refused
  *   notify   tells clients of NFSv3 from that address to reclaim their locks
+ *   connections  ends those that clients had to the address elsewhere; its list lies on the disk,
+ *            beside the root, if there is room
  *
  * No portblock: that of Debian 12 does not find its own rule in what iptables 1.8.9 lists, and
  * leaves clients shut out.
@@ -85,6 +87,7 @@ void resources_find_disk(struct resources_disk *disk, const char *root, const ch
 	find_in(disk, root, mounts);
 	if (!disk->directory)
 		disk->directory = g_strdup(root);
+	disk->is_root = !strcmp(disk->directory, root);
 }
 
 void resources_free_disk(struct resources_disk *disk)
@@ -131,6 +134,16 @@ static void put_disk(struct text *text, const struct resources_disk *disk)
 	put(text, "fs", "ocf:heartbeat:Filesystem", params);
 }
 
+static void put_connections(struct text *text, const struct resources_disk *disk)
+{
+	g_autofree char *file = g_build_filename(disk->directory, "connections", NULL);
+	g_autofree char *quoted = g_shell_quote(file);
+	g_autofree char *params =
+		g_strdup_printf("address=ADDRESS-%s file=%s", disk->volume, quoted);
+
+	put(text, "connections", "ocf:quickmigrate:connections", params);
+}
+
 static void put_group(struct text *text)
 {
 	if (text->pcs)
@@ -162,6 +175,8 @@ static void put_volume(struct text *text, const struct resources_disk *disk, boo
 	put(text, "address", "ocf:heartbeat:IPaddr2", ip);
 	if (text->doors & RESOURCES_LOCKS)
 		put(text, "notify", LOCKS, address);
+	if (!disk->is_root)
+		put_connections(text, disk);
 	put_group(text);
 }
 

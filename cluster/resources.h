@@ -16,6 +16,7 @@
 struct resources_disk {
 	const char *volume;
 	char *device, *directory, *type; /* NULL: not known */
+	bool is_root;			 /* all of it may be exported */
 };
 
 /* Of the nearest thing at or above root, but not /, that is mounted or that a file like /etc/fstab

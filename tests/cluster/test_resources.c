@@ -13,6 +13,7 @@ static void disk_is(const char *root, const char *device, const char *directory,
 	ck_assert_str_eq(disk.device ? disk.device : "-", device);
 	ck_assert_str_eq(disk.directory, directory);
 	ck_assert_str_eq(disk.type ? disk.type : "-", type);
+	ck_assert_int_eq(disk.is_root, !strcmp(root, directory));
 	resources_free_disk(&disk);
 }
 
@@ -51,12 +52,14 @@ static void has(const char *text, const char *line)
 START_TEST(a_volume_is_a_group)
 {
 	const struct resources_disk disk = {"v", (char *)"/dev/b", (char *)"/srv/a b",
-					    (char *)"xfs"};
+					    (char *)"xfs", false};
 	g_autofree char *crm = resources_text(&disk, 1, RESOURCES_NFS, NULL, false);
 	g_autofree char *pcs = resources_text(&disk, 1, RESOURCES_NFS, NULL, true);
 
-	has(crm, "group volume-v fs-v migrate-v nfs-v address-v meta "
+	has(crm, "group volume-v fs-v migrate-v nfs-v address-v connections-v meta "
 		 "resource-stickiness=100");
+	has(crm, "primitive connections-v ocf:quickmigrate:connections params "
+		 "address=ADDRESS-v file='/srv/a b/connections' " OPERATIONS("10"));
 	has(pcs, "pcs resource meta volume-v resource-stickiness=100");
 	has(crm, "primitive nfs-v systemd:nfs-ganesha " OPERATIONS("10"));
 	has(crm, "primitive migrate-v ocf:quickmigrate:migrate params volume=v " OPERATIONS("10"));
@@ -70,8 +73,8 @@ START_TEST(a_volume_is_a_group)
 			 "10") " --group volume-v");
 	/* in a group of pcs the order is that of the lines */
 	const char *at = pcs;
-	for (const char *const *kind =
-		     (const char *const[]){"fs-v", "migrate-v", "nfs-v", "address-v", NULL};
+	for (const char *const *kind = (const char *const[]){"fs-v", "migrate-v", "nfs-v",
+							     "address-v", "connections-v", NULL};
 	     *kind; kind++) {
 		at = strstr(at, *kind);
 		ck_assert_msg(at, "%s", *kind);
@@ -109,7 +112,7 @@ END_TEST
 
 START_TEST(doors_are_chosen)
 {
-	const struct resources_disk disk = {"v", NULL, (char *)"/srv", NULL};
+	const struct resources_disk disk = {"v", NULL, (char *)"/srv", NULL, true};
 	g_autofree char *both =
 		resources_text(&disk, 1, resources_read_doors("smb,nfs"), NULL, false);
 	g_autofree char *smb = resources_text(&disk, 1, resources_read_doors("smb"), NULL, false);
@@ -130,7 +133,7 @@ END_TEST
 /* rpc.statd behind Ganesha, which would have it forget, and the notice behind the address. */
 START_TEST(locks_move)
 {
-	const struct resources_disk disk = {"v", NULL, (char *)"/srv", NULL};
+	const struct resources_disk disk = {"v", NULL, (char *)"/srv", NULL, true};
 	const unsigned doors = RESOURCES_NFS | RESOURCES_SMB | RESOURCES_LOCKS;
 	g_autofree char *crm = resources_text(&disk, 1, doors, NULL, false);
 	g_autofree char *pcs = resources_text(&disk, 1, doors, NULL, true);

@@ -5,6 +5,7 @@ resources that migratectl cluster config prints, with the old server's bytes on 
 that write."""
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -53,6 +54,24 @@ class Locker(Rival):
         same(self.other(), nlm4.OK, 'another one has it')
 
 
+class Idle:
+    """A connection to a node on which nothing is sent: TCP alone would keep it for ever, whatever becomes of the
+    server."""
+
+    def __init__(self, one, node):
+        self.socket = socket.create_connection((one.address, 2049))
+        mine = f'{one.address}:2049 {":".join(map(str, self.socket.getsockname()[:2]))}'
+        wait_for('it is listed', lambda: mine in node.run('cat', one.disk + '/connections').stdout.splitlines())
+
+    def ends(self, what):
+        self.socket.settimeout(120)
+        try:
+            got = self.socket.recv(1)
+        except ConnectionResetError:
+            got = 'reset'
+        same(got, 'reset', f'{what}: a connection to where the address was')
+
+
 def compare_nodes(cluster, name):
     """migratectl cluster check on one node, and what another one says to that."""
     first, second = cluster.nodes.values()
@@ -77,9 +96,11 @@ def clients_write_while_their_volume_moves(args):
     compare_nodes(cluster, 'projects')
     locker = Locker(served.volumes[0], 'f0')
 
+    idle = Idle(served.volumes[0], cluster.nodes[first])
     cluster.alive().sh('crm_standby', '--node', first, '--update', 'on')
     second = served.moved('projects', first, 'it has moved')
     locker.reclaims('it has moved')
+    idle.ends('it has moved')
     cluster.alive().sh('crm_standby', '--node', first, '--delete')
     for program, reclaims in ('retriever', True), ('nfs', True), ('smb', False), ('statd', False):
         served.kill('projects', program)
@@ -277,9 +298,7 @@ def begin_configuration():
     """A file with that of a new cluster, without fencing; and the agents, which its readers look for."""
     if not os.path.isdir('/usr/lib/ocf/resource.d/quickmigrate'):
         layered('/usr/lib/ocf')
-        os.makedirs('/usr/lib/ocf/resource.d/quickmigrate')
-        for agent in 'locks', 'migrate':
-            sh('cp', f'{REPO}/packaging/ocf/{agent}', '/usr/lib/ocf/resource.d/quickmigrate')
+        sh('cp', '-r', REPO + '/packaging/ocf', '/usr/lib/ocf/resource.d/quickmigrate')
     with open(BASE + '/cib.xml', 'w') as out:
         out.write(sh('cibadmin', '--empty').replace(
             '<crm_config/>', '<crm_config><cluster_property_set id="options"><nvpair id="no" '

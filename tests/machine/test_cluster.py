@@ -130,6 +130,8 @@ def clients_of_a_ganesha_are_told(args):
         machine.sh('systemctl mask --now nfs-ganesha-lock')
         for settings in '', '-o address=10.79.0.2':
             machine.sh(f'ocf-tester -n locks {settings} {LOCKS}', timeout=180)
+        machine.sh(f'ocf-tester -n connections -o address=10.79.0.2 -o file=/srv/connections {AGENTS}/connections',
+                   timeout=180)
 
 
 DOORS = {

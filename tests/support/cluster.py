@@ -141,9 +141,7 @@ class Cluster:
         smbd.users()
         os.makedirs('/etc/quickmigrate', exist_ok=True)
         shutil.copy(volumes, '/etc/quickmigrate/quickmigrate.conf')
-        os.makedirs('/usr/lib/ocf/resource.d/quickmigrate')
-        for agent in 'locks', 'migrate':
-            shutil.copy(f'{REPO}/packaging/ocf/{agent}', '/usr/lib/ocf/resource.d/quickmigrate')
+        shutil.copytree(REPO + '/packaging/ocf', '/usr/lib/ocf/resource.d/quickmigrate')
         shutil.copy(f'{HERE}/fence_test', '/usr/sbin/fence_test')
         self.fenced = []
         os.mkdir(BASE + '/bin')
