@@ -105,7 +105,7 @@ struct text {
 	const char *volume;
 	unsigned doors;
 	bool pcs;
-	unsigned interval; /* of monitors, seconds: each of them is a shell, and a group has four */
+	unsigned interval; /* of monitors, seconds: each of them is a shell, and a group has five */
 };
 
 /* params: words as both a shell and crm(8) take them. */
