@@ -192,11 +192,21 @@ def retry(migration, *paths):
     return done.returncode, done.stdout
 
 
+def open_below(migration, directory):
+    """Whether the retriever has a file there open, as for the next round of what it makes durable."""
+    fds, found = f'/proc/{migration.retriever.pid}/fd', []
+    for fd in os.listdir(fds):
+        with contextlib.suppress(FileNotFoundError):        # closed meanwhile
+            found.append(os.readlink(f'{fds}/{fd}'))
+    return any(path.startswith(directory + '/') for path in found)
+
+
 def mend(migration, planted):
     """What can be mended is the same afterwards, in the same inode; the rest is refused."""
     ours = [p for p, found in planted.items()
             if found <= {'content', 'attributes', 'xattrs'} and p != 'attributes/symlink']
     inodes = {p: os.stat(f'{NEW}/{p}').st_ino for p in ours}
+    wait_for('the retriever has closed what it has brought', lambda: not open_below(migration, f'{NEW}/data'))
     status, said = retry(migration, *ours)
     same(status, 0, f'exit status of retry: {said}')
     same({p: os.stat(f'{NEW}/{p}').st_ino for p in ours}, inodes, 'inodes')
