@@ -66,7 +66,7 @@ def many_failovers_of_guests_lose_nothing(args):
     there in the end, and nobody gets a lock in between that the kernel has.  Grace begins with Ganesha, while the
     address is up many seconds later in a guest."""
     served = Served(args, ['projects'], Kernel, rate='40K', files=3000, guests=GuestCluster, interval='5s', pause=0.15,
-                    nlm=True, grace=30)
+                    nlm=True, grace=60)
     served.moved('projects', None, 'it is up')
     rivals = Rivals(served.volumes[0], LOCKED.values())
     served.fail_over('projects', args.failovers, rivals.are_refused)
