@@ -151,7 +151,7 @@ def from_install_to_purge(args):
 
 
 def prepare(guide, machine):
-    install = guide('Install', 'apt install').replace('sudo packaging/build\n', '').replace('sudo ', '')
+    install = guide('Install', 'packages/quickmigrate_').replace('sudo packaging/build\n', '').replace('sudo ', '')
     machine.sh('cd /root && ' + install)
     same(machine.sh('systemctl list-units --no-legend "migrate-*"'), '', 'what runs once installed')
     machine.write('/etc/quickmigrate/quickmigrate.conf', guide('Prepare', '[volume projects]'), 'a')
