@@ -130,11 +130,16 @@ static int volume_connect(struct mg_volume *volume)
 	return result;
 }
 
-static void volume_disconnect(struct mg_volume *volume)
+static void stop_dispatcher(struct mg_volume *volume)
 {
 	atomic_store(&volume->stop, true);
 	migrate_volume_wake(volume->client);
 	pthread_join(volume->dispatcher, NULL);
+}
+
+static void volume_disconnect(struct mg_volume *volume)
+{
+	stop_dispatcher(volume);
 	migrate_volume_free(volume->client);
 	volume->client = NULL;
 }
@@ -230,6 +235,18 @@ void mg_volume_put(struct mg_volume *volume)
 	if (last)
 		volume_disconnect(volume);
 	mg_volume_unref(volume);
+}
+
+void mg_volumes_end(void)
+{
+	struct glist_head *link;
+
+	pthread_mutex_lock(&volumes.lock);
+	glist_for_each(link, &volumes.list)
+	{
+		stop_dispatcher(glist_entry(link, struct mg_volume, link));
+	}
+	pthread_mutex_unlock(&volumes.lock);
 }
 
 int mg_volume_inspect(struct mg_volume *volume, const char *path, bool *is_root)

@@ -14,6 +14,11 @@ int mg_volume_get(const char *name, const char *socket, const char *path,
 /* For every successful get; with the last one the connection is closed, every request completes. */
 void mg_volume_put(struct mg_volume *volume);
 /*
+ * Before the module is unloaded: ends the threads of volumes that still have exports, as those of
+ * requests that the host gave up.  Nothing is called after it.
+ */
+void mg_volumes_end(void);
+/*
  * Whether anything can be unfinished at or below the directory path, and whether path is the
  * volume's root (I5: the volume's root and everything down to path has a record, or nothing at
  * path and below is unfinished).  0, or -errno: -EBADMSG for a damaged record.

@@ -7,6 +7,7 @@
 #include "FSAL/fsal_init.h"
 #include "compat.h"
 #include "config_parsing.h"
+#include "connection.h"
 #include "handle.h"
 #include "old_handles.h"
 #include "pool.h"
@@ -89,6 +90,7 @@ static void __attribute__((constructor)) mg_load(void)
 static void __attribute__((destructor)) mg_unload(void)
 {
 	/* What is still pending when the host goes down is not answered any more. */
+	mg_volumes_end();
 	mg_pool_kill();
 	mg_old_handles_end();
 	if (unregister_fsal(&module) != 0)

@@ -4,6 +4,7 @@
 import os
 import signal
 import sys
+import threading
 
 from door import CTIME, LAYER, MTIME, ROOT, TEXT, World, read_status, timed, unfilled
 import fake as f
@@ -318,6 +319,30 @@ def stops_with_requests_parked(args):
         client.start(nfs3.LOOKUP, opaque(directory) + opaque(b'file0'))
     fake.wait(RANGE, 20), fake.wait(BEGIN, 20), fake.wait(NAME, 20)
     same(world.server.process.stop(seconds=60), 0, 'exit status')
+
+
+@case()
+def stops_while_the_retriever_talks(args):
+    """A request that is answered when the host works on none any more keeps its export, but not the module:
+    no thread of that may be left."""
+    world = World(args, lambda w: [w.file('stub'), w.file('other')], hold_ms=20000)
+    client, fake = world.client, world.fake
+    same(read_status(client, world.fh('other')), 0, 'status of a read')
+    answered, = fake.requests(RANGE)
+    fake.on[RANGE] = lambda r: HOLD
+    client.start(nfs3.READ, client.read_args(world.fh('stub'), 0, 10))
+    fake.wait(RANGE, 2)
+    ended = threading.Event()
+
+    def talk():                         # an answer again and again, so that a thread is always at it
+        while not ended.is_set():
+            fake.send(answered.peer, RANGE, answered.id, 0)
+    talking = threading.Thread(target=talk)
+    talking.start()
+    status = world.server.process.stop(seconds=60)
+    ended.set()
+    talking.join()
+    same(status, 0, 'exit status')
 
 
 @case()
