@@ -175,9 +175,11 @@ class Ganesha:
         return self.host.address if self.host else '127.0.0.1'
 
     def answers(self):
-        """NFS and MOUNT: Ganesha makes their sockets one after the other."""
+        """NFS and MOUNT: Ganesha makes their sockets one after the other, and tells the portmapper when it
+        has them all, NFSv4 last."""
         return (nfs3.alive(self.address, self.port) and
                 nfs3.alive(self.address, self.mount_port, nfs3.MOUNT) and
+                port_of(self.address, nfs3.NFS, 4 if '4' in self.protocols else 3) == self.port and
                 (not self.nlm or self.locks_answer()))
 
     def locks_answer(self):
