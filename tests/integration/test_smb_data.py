@@ -22,6 +22,7 @@ PORT = 4450
 KIB = 1 << 10
 SIZES = (0, 1, 4095, 4096, 4097, 65535, 65536, 65537)
 SHARING_VIOLATION, LOCK_CONFLICT, INTERNAL_ERROR = 0xc0000043, 0xc0000054, 0xc00000e5
+NOT_SUPPORTED, OPEN_FOR_BACKUP_INTENT = 0xc00000bb, 0x4000
 # Where they are in answers: of CREATE, of QUERY_INFO for all information, of READ.
 OPENED_WRITTEN, OPENED_CHANGED, OPENED_SIZE = 64 + 24, 64 + 32, 64 + 48
 ATTRIBUTES, LENGTH, DATA = 72 + 32, 64 + 4, 80
@@ -186,6 +187,41 @@ def streams_come_first(args):
         same(a.read() == b.read(), True, 'content')
 
 
+class NoBackup:
+    """Opens no stream for a backup, as streams_xattr of Samba 4.22 (VFS_OPEN_HOW_WITH_BACKUP_INTENT)."""
+
+    def __init__(self):
+        self.refused = []
+
+    def on_request(self, call):
+        if call.command != smb2.CREATE or ':' not in call.path:
+            return
+        options, = struct.unpack_from('<I', call.pdu, 64 + 40)
+        if options & OPEN_FOR_BACKUP_INTENT:
+            struct.pack_into('<I', call.pdu, 64 + 36, 99)       # no disposition: the server does nothing
+            self.refused.append(call)
+
+    def on_reply(self, call, pdu):
+        create = call if call.command == smb2.CREATE else call.create
+        return smbproxy.refuse(pdu, NOT_SUPPORTED) if create in self.refused else None
+
+
+@case()
+def streams_without_a_backups_rights(args):
+    def make(root):
+        for n in range(100):
+            put(f'{root}/file{n}', b'a file')
+            os.setxattr(f'{root}/file{n}', 'user.DosStream.one:$DATA', b'stream%d\0' % n)
+
+    server = NoBackup()
+    _, migration = world(args, make, on_request=server.on_request, on_reply=server.on_reply)
+    migration.crawl()
+    for n in range(100):
+        same(os.getxattr(f'{NEW}/file{n}', 'user.DosStream.one:$DATA'), b'stream%d\0' % n, f'the stream of {n}')
+    finish(migration)
+    expect(0 < len(server.refused) < 100, f'it was refused {len(server.refused)} times')
+
+
 # ---- files that change ---------------------------------------------------------------------------
 
 class Changing(Server):
@@ -275,7 +311,7 @@ class OneByOne(Server):
 def files_that_change_after_they_were_read(args):
     """What was read before goes with what was said after for nobody."""
     def make(root):
-        for n in range(20):
+        for n in range(100):
             put(f'{root}/file{n}', args.random.randbytes(5000))
 
     server = OneByOne(args.random)

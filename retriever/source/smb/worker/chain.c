@@ -9,7 +9,8 @@
 #include "source/smb/smb_listing.h"
 #include "source/smb/smb_text.h"
 
-#define FID_SIZE 16
+#define FID_SIZE   16
+#define OPTIONS_AT 40 /* of CREATE, MS-SMB2 2.2.13 */
 
 static void send_step(struct chain *chain);
 static void send_waiting(struct worker *worker);
@@ -91,11 +92,14 @@ int chain_create(struct chain *chain, const char *path, const uint8_t *stream, s
 		memcpy(step->dyn + len, stream, stream_len);
 	len += (long)stream_len;
 	chain->creates = true;
+	chain->of_stream = stream_len > 0;
+	if (!chain->of_stream || !chain->worker->no_backup_of_streams)
+		options |= OPTION_BACKUP;
 	SIVAL(step->fixed, 4, SMB2_IMPERSONATION_IMPERSONATION);
 	SIVAL(step->fixed, 24, access);
 	SIVAL(step->fixed, 32, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE);
 	SIVAL(step->fixed, 36, FILE_OPEN);
-	SIVAL(step->fixed, 40, options | OPTION_BACKUP);
+	SIVAL(step->fixed, OPTIONS_AT, options);
 	SSVAL(step->fixed, 44, HEADER + 56);
 	SSVAL(step->fixed, 46, len);
 	if (!len) { /* never without a byte */
@@ -214,6 +218,15 @@ static bool is_refused(const struct chain *chain)
 	return true;
 }
 
+/* What Samba 4.22 (streams_xattr) says to whoever opens a stream for a backup. */
+static bool is_refused_as_backup(const struct chain *chain)
+{
+	const struct step *create = &chain->steps[0];
+
+	return chain->of_stream && IVAL(create->fixed, OPTIONS_AT) & OPTION_BACKUP &&
+	       NT_STATUS_EQUAL(create->status, NT_STATUS_NOT_SUPPORTED);
+}
+
 /* Opened, and the close was not reached. */
 static bool is_left_open(const struct chain *chain)
 {
@@ -230,6 +243,15 @@ static void complete_chain(struct chain *chain)
 	worker->chains--;
 	if (is_left_open(chain))
 		chain_leave(worker, &chain->fid);
+	if (is_refused_as_backup(chain)) {
+		struct step *create = &chain->steps[0];
+		uint32_t options = IVAL(create->fixed, OPTIONS_AT);
+
+		worker->no_backup_of_streams = true;
+		SIVAL(create->fixed, OPTIONS_AT, options & ~OPTION_BACKUP);
+		chain_submit(chain);
+		return;
+	}
 	if (is_refused(chain)) {
 		worker->one_by_one = true; /* it reads only, and may be repeated */
 		chain_submit(chain);

@@ -50,7 +50,7 @@ struct chain {
 	struct step steps[CHAIN_MAX];
 	unsigned n, left;
 	unsigned at; /* one by one: the step under way */
-	bool one_by_one, creates;
+	bool one_by_one, creates, of_stream;
 	struct fid fid;	      /* of steps that come after a create, once that is done */
 	struct moment opened; /* likewise */
 	bool has_volume;

@@ -39,11 +39,12 @@ struct worker {
 	unsigned stall_ms;
 	struct timeval heard; /* from the server */
 	bool echo;
-	bool one_by_one;       /* the server takes no compounds */
-	bool no_repeat;	       /* a chain that was refused is not sent again one by one */
-	bool no_privilege;     /* to see SACLs */
-	unsigned chains;       /* submitted and not done */
-	struct chain *waiting; /* for credits, oldest first */
+	bool one_by_one;	   /* the server takes no compounds */
+	bool no_repeat;		   /* a chain that was refused is not sent again one by one */
+	bool no_privilege;	   /* to see SACLs */
+	bool no_backup_of_streams; /* they are opened with the user's rights alone */
+	unsigned chains;	   /* submitted and not done */
+	struct chain *waiting;	   /* for credits, oldest first */
 	struct handle *handles;
 	unsigned n_handles;
 	struct listing *listings;
