@@ -337,7 +337,7 @@ def stops_while_the_retriever_talks(args):
     def talk():                         # an answer again and again, so that a thread is always at it
         while not ended.is_set():
             fake.send(answered.peer, RANGE, answered.id, 0)
-    talking = threading.Thread(target=talk)
+    talking = threading.Thread(target=talk, daemon=True)
     talking.start()
     status = world.server.process.stop(seconds=60)
     ended.set()

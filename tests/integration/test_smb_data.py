@@ -311,7 +311,7 @@ class OneByOne(Server):
 def files_that_change_after_they_were_read(args):
     """What was read before goes with what was said after for nobody."""
     def make(root):
-        for n in range(100):
+        for n in range(20):
             put(f'{root}/file{n}', args.random.randbytes(5000))
 
     server = OneByOne(args.random)
