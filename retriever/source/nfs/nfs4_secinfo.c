@@ -56,7 +56,8 @@ int nfs4_get_secinfo(struct xdr_in *in, bool named, enum nfs_sec sec, const char
 	if (in->bad)
 		return -EBADMSG;
 	*wants = best < 0	    ? "a flavour that is not spoken here: have it take krb5p or sys"
-		 : best == (int)sec ? "more than that sec=: it may be xprtsec=tls"
+		 : best == (int)sec ? "more than that sec= (it may be "
+				      "xprtsec=tls), or another sec= for something in it"
 				    : remedies[best];
 	return 0;
 }

@@ -141,7 +141,9 @@ static char *refused_path(const struct nfs4_walk *walk, const char *object)
 				 (gsize)(walk->name - walk->path) + strcspn(walk->name, "/"));
 	else
 		path = g_strconcat(object ? object : "", "/", walk->name, NULL);
-	return refused_line(path ? path : "what is below");
+	if (!path)
+		return g_strdup("what is below");
+	return *path ? refused_line(path) : g_strdup("the source's root");
 }
 
 int nfs4_walk_get_flavours(struct nfs4_walk *walk, struct nfs_view *view, const char *object,

@@ -77,7 +77,7 @@ END_TEST
 
 START_TEST(a_refused_object_is_asked_for_without_a_name)
 {
-	struct nfs_view view = {.path = "/x", .sec = NFS_SEC_SYS};
+	struct nfs_view view = {.path = "/x", .sec = NFS_SEC_SYS, .url = "nfs://x", .root.len = 1};
 	const struct source_object object = by_handle((const uint8_t *)"h", 1);
 	uint8_t bytes[100];
 	struct xdr_out out = {.p = bytes, .end = bytes + sizeof(bytes)};
@@ -99,8 +99,9 @@ START_TEST(a_refused_object_is_asked_for_without_a_name)
 	xdr_put_u32(&out, 1);
 	xdr_put_u32(&out, 1);
 	in = (struct xdr_in){.p = bytes, .end = out.p};
-	ck_assert_int_eq(nfs4_walk_get_flavours(&walk, &view, NULL, &in), -EACCES);
-	ck_assert_ptr_nonnull(view.wants);
+	ck_assert_int_eq(nfs4_walk_get_flavours(&walk, &view, "", &in), -EACCES);
+	ck_assert_ptr_nonnull(strstr(lines->str, "the source's root is left out"));
+	ck_assert_ptr_nonnull(strstr(lines->str, "another sec= for something in it"));
 	nfs4_walk_end(&walk);
 }
 END_TEST
