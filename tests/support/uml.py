@@ -27,11 +27,12 @@ NETWORK = '10.78.0.0/16'                # of all guests
 SUITE = None                            # the suite of the kernel, if another than this machine's
 TIMEOUT, DIED, KILLED = 124, 126, 137       # exit statuses of our own
 STILL = 120                             # s, without a single switch of tasks; others have one each 15 s
+COMES = 300                             # s until its command begins, where others need 3 to 60
 
 
 class Frozen(Failure):
     """User-Mode Linux itself stands still, which it does once in some hundred guests: no timer of its
-    comes any more.  That says nothing of what is tested."""
+    comes any more, or it never comes to its command.  That says nothing of what is tested."""
 
 
 def unpacked(package, suite=None, more=()):
@@ -105,6 +106,7 @@ class Guest:
             shutil.copy(f'{VM}/{script}', self.job)
         self.kill_on, self.kill_if, self.status, self.output = None, None, None, output
         self.seen = None, 0
+        self.started = time.monotonic()
         self.start(argv, cpu)
 
     def prepare(self, settings, disks, _shares, memory):
@@ -211,6 +213,10 @@ class Guest:
 
     def check_moves(self):
         now, (switches, where) = time.monotonic(), self.switches()
+        if now - self.started > COMES and not os.path.exists(self.job + '/begun'):
+            self.process.kill()
+            raise Frozen(f'a guest did not come to its command in {COMES} s:\n'
+                         f'{self.console_tail().decode(errors="replace")}')
         if switches is None or switches != self.seen[0]:
             self.seen = switches, now
         elif now - self.seen[1] > STILL:
