@@ -237,11 +237,12 @@ class Reader:
 
 def killed(args, migration, start, latest):
     """Runs start() anew until it ends by itself; kills it, what it has started, or the retriever at
-    random points before that, --kills times.  How many met it."""
+    random points before that, --kills times, the early ones first: what it does goes on, and may be
+    over soon.  How many met it."""
     met = 0
-    for _ in range(args.kills):
+    for point in sorted(args.random.uniform(0, latest) for _ in range(args.kills)):
         process = start()
-        select.select([], [], [], args.random.uniform(0, latest))       # the random point, not a wait
+        select.select([], [], [], point)        # not a wait
         alive = process.poll() is None
         met += alive
         if args.random.random() < 0.6:
