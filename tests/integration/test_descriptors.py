@@ -12,6 +12,7 @@ import nfs3                                                             # noqa: 
 import ntsd                                                             # noqa: E402
 import smb2                                                             # noqa: E402
 import smbd                                                             # noqa: E402
+import smbproxy                                                         # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import LOGS, sh, wait_for                                  # noqa: E402
@@ -23,6 +24,8 @@ from smbtree import (BASIC, DOMAIN, SHARE, SIDS, STAFFERS, UNKNOWN, Maker, compa
 FILES = 1000
 USERS = ('alice', 'bob', 'carol')               # who tries what he may do
 ACCESS = 8                                      # a level of QUERY_INFO
+NOT_SUPPORTED = 0xc00000bb
+PROXY_PORT = 4450
 
 
 def rights(server, share, paths):
@@ -313,6 +316,51 @@ def other_accounts(args):
     lines = {text for kind, _, text in report() if kind == 'volume'}
     for text in (UNKNOWN + '500 is nobody here', 'SACLs: the old server did not show them'):
         expect(any(text in line for line in lines), f'the report: {lines}')
+
+
+class NoSacls:
+    """What ksmbd, the Linux kernel's server, tells who asks for a SACL, too: with Linux 7.3 that it
+    cannot; before that no owner, no group and no ACL."""
+
+    def __init__(self, refuses):
+        self.refuses, self.asked = refuses, 0
+
+    def on_reply(self, call, pdu):
+        if call.command != smb2.QUERY_INFO or call.pdu[66] != smb2.INFO_SECURITY:
+            return None
+        if not struct.unpack_from('<I', call.pdu, 64 + 16)[0] & ntsd.SACL:
+            return None
+        self.asked += 1
+        if self.refuses:
+            return smbproxy.refuse(pdu, NOT_SUPPORTED)
+        return pdu[:64] + struct.pack('<HHI', 9, 72, 20) + ntsd.descriptor(None, None, None)
+
+
+def known_without_sacls(args, refuses):
+    server, paths = old_tree(args.random)
+    old = look_at_all(server.session('root', 'old'), paths)
+    no_sacls = NoSacls(refuses)
+    smbproxy.Proxy(server, PROXY_PORT, on_reply=no_sacls.on_reply)
+    migration = migrate(args, server, source=f'smb://root@127.0.0.1:{PROXY_PORT}/old')
+    new = look_at_all(migration.smbd.session('root'), paths)
+    for path in paths:
+        (_, *found, _, acl), (_, *wanted, _, wanted_acl) = (
+            ntsd.read(of[path]['descriptor']) for of in (new, old))
+        same((found, acl), (wanted, wanted_acl), path)
+    migration.crawl()
+    expect(0 < no_sacls.asked < 30, f'SACLs were asked for {no_sacls.asked} times')
+    lines = {text for kind, _, text in report() if kind == 'volume'}
+    expect(any('SACLs: the old server did not show them' in line for line in lines), f'{lines}')
+
+
+@case()
+def a_server_refuses_sacls(args):
+    known_without_sacls(args, True)
+
+
+@case()
+def a_server_tells_nothing_with_sacls(args):
+    known_without_sacls(args, False)
 
 
 @case()

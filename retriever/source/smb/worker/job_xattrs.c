@@ -11,6 +11,7 @@
 
 #define OWNER_GROUP_DACL 7u
 #define SACL		 8u
+#define SD_HEADER	 20u /* MS-DTYP 2.4.6: four offsets, from 4 on */
 #define TAG_INFO_SIZE	 8
 #define STREAMS_INFO_MAX 65536u
 #define RESERVE		 65536u /* for names of streams */
@@ -163,19 +164,34 @@ static void next_stream(struct job *job)
 	put_xattrs(job);
 }
 
-/* The privilege to see SACLs is one that few have. */
-static bool without_sacl(struct job *job, NTSTATUS status)
+static void ask_without_sacl(struct job *job)
 {
 	struct xattrs *x = job->private_data;
 
-	if (!x->sacl || !(NT_STATUS_EQUAL(status, NT_STATUS_PRIVILEGE_NOT_HELD) ||
-			  NT_STATUS_EQUAL(status, NT_STATUS_ACCESS_DENIED)))
-		return false;
-	if (NT_STATUS_EQUAL(status, NT_STATUS_PRIVILEGE_NOT_HELD))
-		job->worker->no_privilege = true;
 	x->sacl = false;
 	ask_descriptor(job);
+}
+
+/* The privilege to see SACLs is one that few have, and some servers know of none. */
+static bool without_sacl(struct job *job, NTSTATUS status)
+{
+	struct xattrs *x = job->private_data;
+	bool never = NT_STATUS_EQUAL(status, NT_STATUS_PRIVILEGE_NOT_HELD) ||
+		     NT_STATUS_EQUAL(status, NT_STATUS_NOT_SUPPORTED) ||
+		     NT_STATUS_EQUAL(status, NT_STATUS_INVALID_INFO_CLASS);
+
+	if (!x->sacl || !(never || NT_STATUS_EQUAL(status, NT_STATUS_ACCESS_DENIED)))
+		return false;
+	if (never)
+		job->worker->no_privilege = true;
+	ask_without_sacl(job);
 	return true;
+}
+
+/* What the Linux kernel's server (ksmbd) tells who asks for a SACL, too: nothing at all. */
+static bool is_of_nobody(const uint8_t *sd, size_t len)
+{
+	return len >= SD_HEADER && !IVAL(sd, 4) && !IVAL(sd, 8) && !IVAL(sd, 16);
 }
 
 /* Few objects have one. */
@@ -279,6 +295,11 @@ static void descriptor_done(struct chain *chain)
 	sd = chain_data(chain, 1, &x->sd_len);
 	if (!sd || !x->sd_len || !info_get_all(chain, all_info, job->path, &job->reply.attr)) {
 		job_failed(job, sd ? chain->steps[all_info].status : status);
+		return;
+	}
+	if (x->sacl && is_of_nobody(sd, x->sd_len)) {
+		job->worker->no_privilege = true;
+		ask_without_sacl(job);
 		return;
 	}
 	x->sd = talloc_memdup(x, sd, x->sd_len);
