@@ -91,9 +91,9 @@ int private_open(struct retriever *retriever, bool create)
 	return 0;
 }
 
-void private_set_attached(struct retriever *retriever)
+int private_set_attached(struct retriever *retriever)
 {
-	fchmod(retriever->private_fd, PRIVATE_ATTACHING & 0777);
+	return fchmod(retriever->private_fd, PRIVATE_ATTACHING & 0777) < 0 ? -errno : 0;
 }
 
 bool private_is_attached(const struct retriever *retriever)

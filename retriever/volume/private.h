@@ -22,8 +22,9 @@ int private_open(struct retriever *retriever, bool create);
  * record, so that an attach that was cut short is told from an empty volume that is whole.
  */
 #define PRIVATE_ATTACHING 01700
-/* An attach has come to its end (private_is_attached()). */
-void private_set_attached(struct retriever *retriever);
+/* An attach has come to its end (private_is_attached()).  0 or -errno.  The root does not lose its
+ * record before this has succeeded. */
+int private_set_attached(struct retriever *retriever);
 /* Whether .migrate/ is there, and an attach came to its end. */
 bool private_is_attached(const struct retriever *retriever);
 /* The volume is finished, and nobody writes there any more: who still looks at the descriptors

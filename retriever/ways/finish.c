@@ -12,6 +12,7 @@
 #include "volume/copied.h"
 #include "volume/errors.h"
 #include "volume/jobs.h"
+#include "volume/private.h"
 #include "volume/recount.h"
 #include "volume/seen.h"
 
@@ -106,6 +107,7 @@ static enum left scan(struct finish *finish)
 static int drop(struct object *directory)
 {
 	struct retriever *retriever = directory->retriever;
+	const bool root = migrate_binding_equal(&directory->key, &retriever->root_key);
 	ino_t counted;
 	int held, ret;
 
@@ -113,6 +115,9 @@ static int drop(struct object *directory)
 		return 0;
 	if (directory->record.state != MIGRATE_FILLED)
 		return -EAGAIN;
+	ret = root ? private_set_attached(retriever) : 0;
+	if (ret)
+		return ret;
 	held = migrate_hold(directory->fd, MIGRATE_HOLD_ALONE, NULL);
 	if (held < 0)
 		return -EAGAIN;
@@ -132,7 +137,7 @@ static int drop(struct object *directory)
 	if (ret)
 		return ret;
 	directory->normal = true;
-	if (migrate_binding_equal(&directory->key, &retriever->root_key)) {
+	if (root) {
 		/* all is whole: what clients removed while it was a stub is not counted any more */
 		COUNT_SET(retriever, files_found, COUNT_GET(retriever, files_whole));
 		COUNT_SET(retriever, bytes_found, COUNT_GET(retriever, bytes_whole));

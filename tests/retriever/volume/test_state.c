@@ -53,6 +53,26 @@ START_TEST(attached_but_for_the_mark)
 }
 END_TEST
 
+/* The attach could not take it away. */
+START_TEST(a_mark_that_stays)
+{
+	g_autofree char *private = NULL;
+	int root;
+
+	core_make(&core);
+	core_start(&core);
+	private = core_path(&core, MIGRATE_PRIVATE_DIR);
+	ck_assert_int_eq(chmod(private, PRIVATE_ATTACHING), 0);
+	root = core_root(&core);
+	ck_assert_int_eq(make_whole(root), 0);
+	core_expect_answer(&core, "status", "state=whole");
+	core_restart(&core);
+	core_expect_answer(&core, "status", "state=whole");
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("state");
@@ -60,5 +80,6 @@ int main(void)
 
 	tcase_add_test(tcase, an_empty_volume);
 	tcase_add_test(tcase, attached_but_for_the_mark);
+	tcase_add_test(tcase, a_mark_that_stays);
 	return run_suite(suite);
 }
