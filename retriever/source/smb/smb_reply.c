@@ -300,6 +300,7 @@ bool smb_failure_locks(const struct wire_reply *reply)
 
 #define ACCESS_DENIED	 0xc0000022
 #define BAD_NETWORK_NAME 0xc00000cc
+#define IO_TIMEOUT	 0xc00000b5
 #define SESSION_EXPIRED	 0xc000035c /* NETWORK_SESSION_EXPIRED */
 
 /* By the failure and its code, 0 for any other: the statuses that administrators meet (MS-ERREF
@@ -314,6 +315,8 @@ static const struct {
 	{WIRE_F_CONNECT, 0,
 	 "no connection to port $PORT ($ERRNO): see that the server runs and no firewall is "
 	 "between"},
+	{WIRE_F_NEGOTIATE, IO_TIMEOUT,
+	 "the server takes a connection and does not answer: see that it is well"},
 	{WIRE_F_NEGOTIATE, 0,
 	 "the server does not speak SMB 2 or 3 (status $CODE); SMB 1 is not spoken here: turn on "
 	 "SMB 2 there"},

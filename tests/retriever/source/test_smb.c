@@ -59,6 +59,7 @@ static const struct {
 	{"fails-8-c0000034", "no directory"},
 	{"fails-9-c0000103", "not a directory"},
 	{"fails-3-c000020d", "does not speak SMB 2"},
+	{"fails-3-c00000b5", "does not answer: see that it is well"},
 	{"fails-12-c000006d", "did not accept the ticket of user"},
 	{"fails-13-96c73a07",
 	 "no ticket for cifs/host with that of user: the realm knows no server"},
