@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import re
+import resource
 import select
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import xdr                                                          # noqa: E402
 
 CONFIG = '/etc/quickmigrate/quickmigrate.conf'
 RUN, LOGS = '/run/quickmigrate', '/var/log/quickmigrate'
+DESCRIPTORS = 65536                     # as LimitNOFILE of the retriever's unit
 
 
 class Refused(Exception):
@@ -173,6 +175,12 @@ def answers(name):
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
+def allow_descriptors():
+    """As the retriever's unit does: sudo may leave 1024."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, DESCRIPTORS), most))
+
+
 def start(program, name):
     """Without systemd: in the background, in a session of its own, with a log."""
     os.makedirs(LOGS, exist_ok=True)
@@ -180,7 +188,8 @@ def start(program, name):
     log = f'{LOGS}/{program}-{name}.log'
     with open(log, 'ab') as out:
         process = subprocess.Popen([program, name], stdin=subprocess.DEVNULL, stdout=out,
-                                   stderr=out, start_new_session=True)
+                                   stderr=out, start_new_session=True,
+                                   preexec_fn=allow_descriptors)
     with open(f'{RUN}/{program}-{name}.pid', 'w') as out:
         out.write(f'{process.pid}\n')
     return process, log
