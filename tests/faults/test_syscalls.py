@@ -302,8 +302,8 @@ class Run:
         migration.ctl('finalize')
 
     def attach(self):
-        """May fail once, and be killed."""
-        for _ in range(3):
+        """May fail once in each thread that makes it, and be killed."""
+        for _ in range(12):
             self.living()
             if self.migration.ctl('attach', may_fail=True) is not None:
                 return
