@@ -165,8 +165,12 @@ GPtrArray *survey_stops(const struct survey *survey)
 						       "read %" G_GUINT64_FORMAT
 						       " of %" G_GUINT64_FORMAT " files",
 						       refused, files));
-	if (tally_objects(&survey->tally) == 1 && losses_total(survey->losses, LOSS_UNLISTED))
-		g_ptr_array_add(stops, g_strdup("The old server does not list the root"));
+	if (tally_objects(&survey->tally) == 1)
+		g_ptr_array_add(stops,
+				g_strdup(losses_total(survey->losses, LOSS_UNLISTED)
+						 ? "The old server does not list the root"
+						 : "The old server's tree is empty: see that its "
+						   "file system is mounted there"));
 	return stops;
 }
 

@@ -60,6 +60,11 @@ START_TEST(stop)
 	losses_add(survey.losses, LOSS_UNLISTED, "", "why");
 	verdict(SURVEY_STOP, "does not list the root");
 	survey_clear(&survey);
+	whole_begin(&survey);
+	tally_clear(&survey.tally);
+	survey.tally.types[TALLY_DIRECTORIES] = 1;
+	verdict(SURVEY_STOP, "tree is empty");
+	survey_clear(&survey);
 }
 END_TEST
 
