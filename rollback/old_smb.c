@@ -21,6 +21,9 @@
 struct smb_old {
 	struct old old;
 	struct smb_call *call;
+	GHashTable *changed; /* a set of paths: what is to be flushed with the next sync */
+	char *given;	     /* the last object that was given something, or NULL */
+	bool refuses;	     /* flushes of directories, which was said */
 };
 
 struct smb_file {
@@ -32,6 +35,15 @@ struct smb_file {
 static struct smb_call *call_of(const struct old *old)
 {
 	return ((const struct smb_old *)old)->call;
+}
+
+/* Its directory has another name in it, or one less. */
+static void note_name(struct old *old, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	g_hash_table_add(((struct smb_old *)old)->changed,
+			 slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup(""));
 }
 
 /* ---- what can be said ------------------------------------------------------------------------ */
@@ -131,6 +143,7 @@ static int make(struct old *old, const char *path, uint32_t options)
 	const struct wire_change what = {
 		.access = READ_ATTRIBUTES, .options = options, .disposition = CREATE};
 
+	note_name(old, path);
 	return smb_do(call_of(old), path, "", &what, "");
 }
 
@@ -177,6 +190,8 @@ static int name_to(struct old *old, const char *from, const char *to, uint32_t c
 	g_byte_array_append(data, name, (guint)len);
 	while (data->len < 24)
 		smb_put(data, 0, 1);
+	note_name(old, from);
+	note_name(old, to);
 	return smb_set(call_of(old), from, access, REPARSE_POINT, class, data);
 }
 
@@ -239,16 +254,58 @@ static int smb_remove(struct old *old, const char *path, bool directory)
 	int ret;
 
 	smb_put(data, 1, 1);
+	note_name(old, path);
 	ret = smb_set(call_of(old), path, DELETE, options, DISPOSITION, data);
 	if (ret == -EACCES && !directory && !smb_make_writable(call_of(old), path))
 		ret = smb_set(call_of(old), path, DELETE, options, DISPOSITION, data);
 	return ret;
 }
 
-/* Each file is, when it was given. */
+static int flush(struct old *old, const char *path)
+{
+	/* of a directory that is the right to make a file in it (MS-SMB2 3.3.5.11) */
+	const struct wire_change what = {
+		.access = WRITE_DATA, .disposition = OPEN, .kind = WIRE_FLUSH};
+
+	return smb_do(call_of(old), path, "", &what, "");
+}
+
+static bool cannot_flush(int ret)
+{
+	return ret == -EACCES || ret == -EPERM || ret == -EINVAL || ret == -EREMOTEIO ||
+	       ret == -ENOTSUP || ret == -EAGAIN;
+}
+
+/*
+ * What files hold is durable when they were given.  SMB promises nothing of names and attributes:
+ * directories whose names have changed are flushed, and the last object that was given something,
+ * which takes along what was given before, where the server's file system has one journal.
+ */
 static int smb_sync(struct old *old)
 {
-	(void)old;
+	struct smb_old *smb = (struct smb_old *)old;
+	GHashTableIter iter;
+	gpointer path;
+	int ret;
+
+	g_hash_table_iter_init(&iter, smb->changed);
+	while (g_hash_table_iter_next(&iter, &path, NULL)) {
+		ret = flush(old, path);
+		if (cannot_flush(ret) && !smb->refuses) {
+			smb->refuses = true;
+			g_message("%s: the old server does not flush directories (%s): what is "
+				  "carried back may be lost there if it loses power within the "
+				  "next minute",
+				  old->where, g_strerror(-ret));
+		}
+		if (ret && ret != -ENOENT && !cannot_flush(ret))
+			return ret;
+		g_hash_table_iter_remove(&iter);
+	}
+	ret = smb->given ? flush(old, smb->given) : 0;
+	if (ret && ret != -ENOENT && !cannot_flush(ret))
+		return ret;
+	g_clear_pointer(&smb->given, g_free);
 	return 0;
 }
 
@@ -257,6 +314,14 @@ static int smb_sync(struct old *old)
 static struct smb_file *file_of(struct old_file *file)
 {
 	return (struct smb_file *)file;
+}
+
+static void note_given(struct old_file *file)
+{
+	struct smb_old *smb = (struct smb_old *)file->old;
+
+	g_free(smb->given);
+	smb->given = g_strdup(file_of(file)->path);
 }
 
 static int smb_open(struct old *old, const char *path, bool data, struct old_file **file)
@@ -333,6 +398,7 @@ static int smb_give(struct old_file *file, const struct attrs *attrs,
 		return -EAGAIN; /* what it has is not compared here */
 	if (S_ISLNK(attrs->st.st_mode))
 		return old_file_give_times(file, attrs);
+	note_given(file);
 	smb_attrs_take(attrs, config, &smb, lost, arg);
 	ret = smb_give_attrs(call_of(file->old), file_of(file)->path, &smb, lost, arg);
 	smb_attrs_clear(&smb);
@@ -341,6 +407,7 @@ static int smb_give(struct old_file *file, const struct attrs *attrs,
 
 static int smb_give_times(struct old_file *file, const struct attrs *attrs)
 {
+	note_given(file);
 	return smb_set_basic(call_of(file->old), file_of(file)->path, 0,
 			     smb_attrs_time(attrs->st.st_atim), smb_attrs_time(attrs->st.st_mtim),
 			     0);
@@ -350,9 +417,13 @@ static int smb_give_times(struct old_file *file, const struct attrs *attrs)
 
 static void smb_close(struct old *old)
 {
-	smb_call_close(call_of(old));
+	struct smb_old *smb = (struct smb_old *)old;
+
+	smb_call_close(smb->call);
+	g_hash_table_unref(smb->changed);
+	g_free(smb->given);
 	g_free(old->where);
-	g_free(old);
+	g_free(smb);
 }
 
 static const struct old_ops smb_ops = {
@@ -392,5 +463,6 @@ struct old *old_open_smb(const char *url, const struct volume_config *config, GE
 	smb->old.ops = &smb_ops;
 	smb->old.where = g_strdup(url);
 	smb->call = call;
+	smb->changed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	return &smb->old;
 }

@@ -5,6 +5,7 @@ an account of its own.  The migration's own cannot write there (I10)."""
 import os
 import select
 import signal
+import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
@@ -12,6 +13,7 @@ import nfs3                                                             # noqa: 
 import ntsd                                                             # noqa: E402
 import smb2                                                             # noqa: E402
 import smbd                                                             # noqa: E402
+import smbproxy                                                         # noqa: E402
 import smbtree                                                          # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, Process, sh, volume, wait_for                 # noqa: E402
@@ -21,6 +23,8 @@ from smbfiles import DACL, Files, Refused                               # noqa: 
 READER, WRITER = 'bob', 'root'
 STAGE = '.migrate-rollback'
 KEPT = smb2.A_HIDDEN | smb2.A_SYSTEM
+RENAME, LINK, DISPOSITION = 10, 11, 13          # levels of SET_INFO
+PORT = 4450
 
 
 def begin(args, files=40, **settings):
@@ -174,6 +178,68 @@ def carried(args):
     migration.rollback()                     # it may have been stopped before times were set
     equal(server, migration)
     expect(STAGE not in os.listdir(OLD), 'something is left over')
+
+
+class Names:
+    """Directories of the old server in which a name changed after they were flushed."""
+
+    def __init__(self, refuses):
+        self.refuses, self.changed, self.flushes = refuses, set(), 0
+
+    def on_request(self, call):
+        pdu = call.pdu
+        if call.command == smb2.CREATE:
+            if struct.unpack_from('<I', pdu, 64 + 36)[0] != smb2.OPEN:
+                self.changed.add(os.path.dirname(call.path))
+        elif call.command == smb2.SET_INFO and pdu[66] == smb2.INFO_FILE:
+            if pdu[67] in (RENAME, LINK):
+                at, = struct.unpack_from('<H', pdu, 72)
+                length, = struct.unpack_from('<I', pdu, at + 16)
+                name = pdu[at + 20:at + 20 + length].decode('utf-16-le').replace('\\', '/')
+                self.changed.add(os.path.dirname(name))
+            if pdu[67] in (RENAME, DISPOSITION):
+                self.changed.add(os.path.dirname(call.path))
+
+    def on_reply(self, call, pdu):
+        if call.command != smb2.FLUSH or not os.path.isdir(f'{OLD}/{call.path}'):
+            return None
+        self.flushes += 1
+        if self.refuses:
+            return smbproxy.refuse(pdu, smb2.ACCESS_DENIED)
+        if smbproxy.succeeded(pdu):
+            self.changed.discard(call.path)
+        return None
+
+
+@case()
+def names_are_flushed(args):
+    """Who loses its power when all is carried back has it all.  What is done to the root is the
+    removal of STAGE."""
+    server, migration, new = begin(args, 25, rollback_source=f'smb://{WRITER}@127.0.0.1:{PORT}/old')
+    names = Names(False)
+    smbproxy.Proxy(server, PORT, names.on_request, names.on_reply)
+    change(new, 0)
+    for name in 'a', 'b':
+        new.unlink(f'work/gone/{name}')
+    new.rmdir('work/gone')
+    done = migration.rollback()
+    same([done['left'], done['conflicts'], done['losses']], [0, [], []], 'left, conflicts and losses')
+    there = {path for path in names.changed if os.path.isdir(f'{OLD}/{path}')}
+    same(there - {''}, set(), 'directories that were not flushed')
+    expect(names.flushes, 'nothing was flushed')
+    equal(server, migration)
+
+
+@case()
+def flushes_are_refused(args):
+    server, migration, new = begin(args, 25, rollback_source=f'smb://{WRITER}@127.0.0.1:{PORT}/old')
+    names = Names(True)
+    smbproxy.Proxy(server, PORT, on_reply=names.on_reply)
+    change(new, 0)
+    done = migration.rollback()
+    same([done['left'], done['conflicts'], done['losses']], [0, [], []], 'left, conflicts and losses')
+    expect(names.flushes, 'nothing was flushed')
+    equal(server, migration)
 
 
 @case()
