@@ -346,9 +346,10 @@ static int map(struct migrate_old_index *index, bool write)
 /* An empty one: all of it has its blocks, so that no page of it is missing later. */
 static int make(int fd, uint64_t objects)
 {
-	struct header head = {.magic = MAGIC, .bits = BITS_MIN};
+	struct header head = {.bits = BITS_MIN};
 	int result;
 
+	memcpy(head.magic, MAGIC, sizeof(head.magic));
 	while (head.bits < BITS_MAX && ((uint64_t)PER_HEAD << head.bits) < objects)
 		head.bits++;
 	head.end = HEAD_LEN + tables_len(head.bits);

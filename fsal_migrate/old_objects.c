@@ -250,7 +250,7 @@ static bool show_names(const struct mg_old_objects *objects, struct xdr_uio *nam
 
 /* ---- cookies --------------------------------------------------------------------------------- */
 
-static const char our_verifier[NFS3_COOKIEVERFSIZE] = "QMIGRATE";
+static const char our_verifier[NFS3_COOKIEVERFSIZE] = {'Q', 'M', 'I', 'G', 'R', 'A', 'T', 'E'};
 
 bool mg_old_objects_is_old_cookie(uint64_t cookie, const char *verifier)
 {
