@@ -107,9 +107,10 @@ class Reply:
 
 class Connection:
     """peers: connections that are listened to while this one waits; all of them notice breaks.
-    on_break(connection, bytes): of an oplock or a lease."""
+    on_break(connection, bytes): of an oplock or a lease.  capabilities: leasing, of directories too,
+    and large reads."""
 
-    def __init__(self, address, port=445, dialect=0x0300, guid=None, timeout=60):
+    def __init__(self, address, port=445, dialect=0x0300, guid=None, timeout=60, capabilities=0x26):
         self.timeout = timeout
         self.guid = guid or os.urandom(16)
         self.mid = 0
@@ -123,8 +124,7 @@ class Connection:
         except OSError as error:
             raise Smb2Error(f'connect: {error}') from error
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # leasing and large reads
-        body = struct.pack('<HHHHI16sIHHH', 36, 1, 1, 0, 0x26, self.guid, *(
+        body = struct.pack('<HHHHI16sIHHH', 36, 1, 1, 0, capabilities, self.guid, *(
             (104, 2, 0) if dialect == SMB311 else (0, 0, 0)), dialect)
         if dialect == SMB311:           # SHA-512 with a salt, and the POSIX extensions
             hashes = struct.pack('<HHH', 1, 32, 1) + os.urandom(32)

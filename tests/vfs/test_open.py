@@ -5,16 +5,19 @@ import os
 import struct
 import sys
 
-from door import (FILES, LIST, World, asked, content, fid_of, listing, nested, open_status, opened,
-                  status_is, unfilled)
+from door import (FILES, LIST, TEXT, World, asked, content, fid_of, listing, nested, open_status,
+                  opened, status_is, unfilled)
 import fake as f
+import sandbox
 import smb2
 from fake import FILL, HOLD, NAME
 from harness import case, main, same
 from sandbox import wait_for
 
 END_OF_FILE = 20
-DENIED, CANCELLED, REMOTEIO, EAGAIN = 0xC0000022, 0xC0000120, -121, -11
+DENIED, CANCELLED, GONE = 0xC0000022, 0xC0000120, 0xC0000034
+REMOTEIO, EAGAIN = -121, -11
+PERSISTENT_HANDLES, PERSISTENT = 0x10, 2            # a capability, a flag
 
 
 # ---- who waits --------------------------------------------------------------------------------
@@ -224,6 +227,45 @@ def durable_handles_of_whole_files_only(args):
         at, length = struct.unpack_from('<II', reply.body, 80)
         given = b'DHnQ' in smb2.read_contexts(reply.buffer(at, length))
         same(given, wanted, f'{name} is durable')
+
+
+@case()
+def persistent_handles_of_what_is_whole(args):
+    """Of releases that have them, where they are switched on: who comes back to a file or a
+    directory is let in, and what had none is not left open for nobody."""
+    def fill(world):
+        world.file('stub')
+        world.normal('normal')
+        unfilled(world, 'unfilled')
+        os.mkdir(world.path('empty'))
+        os.chmod(world.path('empty'), 0o777)
+    has_them = sandbox.sh('smbd', '--version').split()[1] >= '4.25'
+    world = World(args, fill, settings={'kernel oplocks': 'no', 'kernel share modes': 'no',
+                                        'posix locking': 'no', 'durable handles': 'yes',
+                                        **({'continuous availability': 'yes'} if has_them else {})},
+                  **({'persistent_handles': 'yes'} if has_them else {}))
+    session = world.session(capabilities=PERSISTENT_HANDLES)
+    fids, names = {}, {'normal': has_them, 'empty': has_them, 'stub': False, 'unfilled': False}
+    for name, wanted in names.items():
+        guid = name.ljust(16).encode()
+        asked_for = smb2.context(b'DH2Q', struct.pack('<IIQ16s', 0, PERSISTENT, 0, guid))
+        reply = session.ask(smb2.create(name, access=smb2.READ_DATA, share=0, blobs=[asked_for]))
+        fids[name] = fid_of(status_is(reply, smb2.SUCCESS, name))
+        at, length = struct.unpack_from('<II', reply.body, 80)
+        given = smb2.read_contexts(reply.buffer(at, length)).get(b'DH2Q', bytes(8))
+        same(struct.unpack('<II', given)[1], PERSISTENT if wanted else 0, f'{name} is persistent')
+    session.connection.close()
+    session = world.session(capabilities=PERSISTENT_HANDLES)
+    for name, wanted in names.items():
+        guid = name.ljust(16).encode()
+        back = smb2.context(b'DH2C', fids[name] + struct.pack('<16sI', guid, PERSISTENT))
+        reply = session.ask(smb2.create(name, blobs=[back]))
+        status_is(reply, smb2.SUCCESS if wanted else GONE, f'{name} again')
+        if wanted:
+            session.ask(smb2.close(fid_of(reply)))
+        wait_for(f'{name} is closed',
+                 lambda name=name: open_status(session, name, share=0) == 'SUCCESS')
+    same(content(session, 'stub'), TEXT, 'content')
 
 
 @case()
