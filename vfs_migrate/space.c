@@ -22,6 +22,12 @@ static int make_truncation(void *arg)
 	return SMB_VFS_NEXT_FTRUNCATE(space->handle, space->fsp, space->offset);
 }
 
+/* vfs_default's condition. */
+static bool allocates_strictly(const struct files_struct *fsp)
+{
+	return lp_strict_allocate(SNUM(fsp->conn)) && !fsp->fsp_flags.is_sparse;
+}
+
 static int vm_ftruncate(struct vfs_handle_struct *handle, struct files_struct *fsp, off_t size)
 {
 	struct space space = {.handle = handle, .fsp = fsp, .offset = size};
@@ -33,8 +39,9 @@ static int vm_ftruncate(struct vfs_handle_struct *handle, struct files_struct *f
 		return make_truncation(&space);
 	result = vm_change(handle, fsp, &change);
 	/* The host has looked within the bracket, where nothing shows yet, and sets that mtime
-	 * again when it wants a new ctime. */
-	if (result == 0)
+	 * again when it wants a new ctime.  But where it has not looked after the truncation, it
+	 * sets what was there before, on a share without this module, too. */
+	if (result == 0 && !allocates_strictly(fsp))
 		(void)vfs_stat_fsp(fsp);
 	return result;
 }

@@ -208,5 +208,41 @@ def writes_of_nothing(args):
         same(files[0].read(name), TEXT, f'{name}: data')
 
 
+def sizes_move(args, settings):
+    """{(made what, by what): whether mtime moved} on both sides: of a stub, of what is there in part,
+    and of what is whole.  smbd may set the mtime that it saw before."""
+    states = {'stub': 0, 'partial': 4096, 'normal': len(TEXT)}
+    new = {'shorter': 8192, 'longer': 131072}
+    sides = Sides(args, {f'{state}-{to}-{level}': None for state in states for to in new
+                         for level in (smbfiles.ALLOCATION, smbfiles.END)}, settings)
+    files, moved = sides.files(), {}
+    for name in sides.names:
+        state, to, level = name.split('-')
+        bring(sides.world, name, (0, states[state]))
+
+        def move(side):
+            before = side.times(name).written
+            with side.open(name, access=smb2.GENERIC_WRITE) as file:
+                file.set(int(level), struct.pack('<Q', new[to]))
+            return side.times(name).written > before
+        moved[to, int(level)] = sides.each(files, move, f'{name}: mtime moved')
+        same(*(os.stat(f'{root}/{name}').st_size for root in (ROOT, PLAIN)), f'{name}: size')
+    return moved
+
+
+@case()
+def sizes_that_move_mtime(args):
+    expect(sizes_move(args, {})['shorter', smbfiles.END], 'mtime of what is shorter did not move')
+
+
+@case()
+def sizes_that_move_mtime_where_space_is_allocated(args):
+    """What is made shorter by its allocation keeps its mtime from 4.23 on."""
+    moved = sizes_move(args, {'strict allocate': 'yes'})
+    expect(moved['shorter', smbfiles.END], 'mtime of what is shorter did not move')
+    if sandbox.sh('smbd', '--version').split()[1] >= '4.23':
+        expect(not moved['shorter', smbfiles.ALLOCATION], 'mtime of what is shorter moved')
+
+
 if __name__ == '__main__':
     sys.exit(main())
