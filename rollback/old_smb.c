@@ -276,6 +276,12 @@ static bool cannot_flush(int ret)
 	       ret == -ENOTSUP || ret == -EAGAIN;
 }
 
+/* What has another path now, or none, came by it in a directory that is flushed. */
+static bool flush_failed(int ret)
+{
+	return ret && ret != -ENOENT && ret != -ENOTDIR && !cannot_flush(ret);
+}
+
 /*
  * What files hold is durable when they were given.  SMB promises nothing of names and attributes:
  * directories whose names have changed are flushed, and the last object that was given something,
@@ -298,12 +304,12 @@ static int smb_sync(struct old *old)
 				  "next minute",
 				  old->where, g_strerror(-ret));
 		}
-		if (ret && ret != -ENOENT && !cannot_flush(ret))
+		if (flush_failed(ret))
 			return ret;
 		g_hash_table_iter_remove(&iter);
 	}
 	ret = smb->given ? flush(old, smb->given) : 0;
-	if (ret && ret != -ENOENT && !cannot_flush(ret))
+	if (flush_failed(ret))
 		return ret;
 	g_clear_pointer(&smb->given, g_free);
 	return 0;
