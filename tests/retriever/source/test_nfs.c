@@ -137,11 +137,16 @@ START_TEST(lookups_always_have_attributes)
 }
 END_TEST
 
-/* Notes which connections carry READs. */
+static struct gate submitted;
+
+/* Notes which connections carry READs, and answers none before all have been submitted: else the
+ * first connection may be free again whenever one is. */
 static enum fake_action note_connection(struct fake_call *call)
 {
-	if (is_call(call, NFSPROC3_READ))
+	if (is_call(call, NFSPROC3_READ)) {
+		gate_wait(&submitted, 1);
 		atomic_fetch_or(&seen, 1u << call->connection);
+	}
 	return FAKE_DEFAULT;
 }
 
@@ -156,6 +161,7 @@ static unsigned connections_of(enum backend_priority priority)
 	static struct gate gate;
 
 	gate_init(&gate);
+	gate_init(&submitted);
 	atomic_store(&seen, 0);
 	for (unsigned i = 0; i < G_N_ELEMENTS(reqs); i++) {
 		reqs[i] = (struct backend_request){.op = BACKEND_READ,
@@ -166,6 +172,7 @@ static unsigned connections_of(enum backend_priority priority)
 						   .user = &gate};
 		backend->ops->submit(backend, &reqs[i]);
 	}
+	gate_pass(&submitted);
 	gate_wait(&gate, G_N_ELEMENTS(reqs));
 	return atomic_load(&seen);
 }
