@@ -172,13 +172,14 @@ static void ask_without_sacl(struct job *job)
 	ask_descriptor(job);
 }
 
-/* The privilege to see SACLs is one that few have, and some servers know of none. */
-static bool without_sacl(struct job *job, NTSTATUS status)
+/* The privilege to see SACLs is one that few have, and some servers know of none: they open the
+ * object all the same.  An open that is refused says nothing of other objects. */
+static bool without_sacl(struct job *job, NTSTATUS status, bool opened)
 {
 	struct xattrs *x = job->private_data;
 	bool never = NT_STATUS_EQUAL(status, NT_STATUS_PRIVILEGE_NOT_HELD) ||
-		     NT_STATUS_EQUAL(status, NT_STATUS_NOT_SUPPORTED) ||
-		     NT_STATUS_EQUAL(status, NT_STATUS_INVALID_INFO_CLASS);
+		     (opened && (NT_STATUS_EQUAL(status, NT_STATUS_NOT_SUPPORTED) ||
+				 NT_STATUS_EQUAL(status, NT_STATUS_INVALID_INFO_CLASS)));
 
 	if (!x->sacl || !(never || NT_STATUS_EQUAL(status, NT_STATUS_ACCESS_DENIED)))
 		return false;
@@ -288,7 +289,9 @@ static void descriptor_done(struct chain *chain)
 	if (NT_STATUS_IS_OK(status))
 		status = chain->steps[1].status;
 	if (!NT_STATUS_IS_OK(status)) {
-		if (!without_data(job, status) && !without_sacl(job, status))
+		bool opened = NT_STATUS_IS_OK(chain->steps[0].status);
+
+		if (!without_data(job, status) && !without_sacl(job, status, opened))
 			job_failed(job, status);
 		return;
 	}
