@@ -273,7 +273,7 @@ static int flush(struct old *old, const char *path)
 static bool cannot_flush(int ret)
 {
 	return ret == -EACCES || ret == -EPERM || ret == -EINVAL || ret == -EREMOTEIO ||
-	       ret == -ENOTSUP || ret == -EAGAIN;
+	       ret == -ENOTSUP;
 }
 
 /* What has another path now, or none, came by it in a directory that is flushed. */
@@ -309,7 +309,7 @@ static int smb_sync(struct old *old)
 		g_hash_table_iter_remove(&iter);
 	}
 	ret = smb->given ? flush(old, smb->given) : 0;
-	if (flush_failed(ret))
+	if (ret != -EAGAIN && flush_failed(ret)) /* somebody may have it to himself */
 		return ret;
 	g_clear_pointer(&smb->given, g_free);
 	return 0;
