@@ -212,6 +212,8 @@ def two_volumes_are_served_by_units_of_the_guide(args):
             text = text.replace('ADDRESS-' + name, address)
             machine.sh(f'umount /srv/{name}')
         machine.write('/groups.crm', 'property stonith-enabled=false\n' + text)
+        # before that --wait ends at once
+        wait_for('the cluster has a controller', lambda: 'Current DC: node1' in machine.sh('crm_mon --one-shot'))
         machine.sh('crm --force configure load update /groups.crm')
         machine.sh('crm_resource --wait --timeout=120', timeout=150)
         for name, address in addresses.items():
