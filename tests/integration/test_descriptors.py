@@ -364,6 +364,30 @@ def a_server_tells_nothing_with_sacls(args):
 
 
 @case()
+def an_open_is_refused_once(args):
+    """As a server without SACLs refuses them, but of one object alone: the others keep theirs."""
+    server, paths = old_tree(args.random)
+    paths = [path for path in paths if path != 'shared']
+    old = look_at_all(server.session('root', 'old'), paths)
+    refused = []
+
+    def on_reply(call, pdu):
+        if refused or call.command != smb2.CREATE or call.path != 'shared' or \
+                not struct.unpack_from('<I', call.pdu, 64 + 24)[0] & smb2.SYSTEM_SECURITY:
+            return None
+        refused.append(call.path)
+        return smbproxy.refuse(pdu, NOT_SUPPORTED)
+
+    smbproxy.Proxy(server, PROXY_PORT, on_reply=on_reply)
+    migration = migrate(args, server, source=f'smb://root@127.0.0.1:{PROXY_PORT}/old')
+    root = migration.smbd.session('root')
+    expect(root.ask(smb2.create('shared')).failed, 'shared was opened')
+    same(refused, ['shared'], 'opens that were refused')
+    new = look_at_all(root, paths)
+    compare(new, old, 'stubs')
+
+
+@case()
 def by_two_protocols(args):
     """Modes and owners come by NFS."""
     server, paths = old_tree(args.random)

@@ -25,6 +25,7 @@ STAGE = '.migrate-rollback'
 KEPT = smb2.A_HIDDEN | smb2.A_SYSTEM
 RENAME, LINK, DISPOSITION = 10, 11, 13          # levels of SET_INFO
 PORT = 4450
+INSUFFICIENT_RESOURCES = 0xc000009a
 
 
 def begin(args, files=40, **settings):
@@ -181,9 +182,10 @@ def carried(args):
 
 
 class Names:
-    """Directories of the old server in which a name changed after they were flushed."""
+    """Directories of the old server in which a name changed after they were flushed.  refuses: how
+    the server answers flushes of directories."""
 
-    def __init__(self, refuses):
+    def __init__(self, refuses=None):
         self.refuses, self.changed, self.flushes = refuses, set(), 0
 
     def on_request(self, call):
@@ -205,7 +207,7 @@ class Names:
             return None
         self.flushes += 1
         if self.refuses:
-            return smbproxy.refuse(pdu, smb2.ACCESS_DENIED)
+            return smbproxy.refuse(pdu, self.refuses)
         if smbproxy.succeeded(pdu):
             self.changed.discard(call.path)
         return None
@@ -216,7 +218,7 @@ def names_are_flushed(args):
     """Who loses its power when all is carried back has it all.  What is done to the root is the
     removal of STAGE."""
     server, migration, new = begin(args, 25, rollback_source=f'smb://{WRITER}@127.0.0.1:{PORT}/old')
-    names = Names(False)
+    names = Names()
     smbproxy.Proxy(server, PORT, names.on_request, names.on_reply)
     change(new, 0)
     for name in 'a', 'b':
@@ -233,12 +235,30 @@ def names_are_flushed(args):
 @case()
 def flushes_are_refused(args):
     server, migration, new = begin(args, 25, rollback_source=f'smb://{WRITER}@127.0.0.1:{PORT}/old')
-    names = Names(True)
+    names = Names(smb2.ACCESS_DENIED)
     smbproxy.Proxy(server, PORT, on_reply=names.on_reply)
     change(new, 0)
     done = migration.rollback()
     same([done['left'], done['conflicts'], done['losses']], [0, [], []], 'left, conflicts and losses')
     expect(names.flushes, 'nothing was flushed')
+    equal(server, migration)
+
+
+@case()
+def flushes_are_put_off(args):
+    """A server that is short of memory: what it did not flush does not count as carried."""
+    server, migration, new = begin(args, 25, rollback_source=f'smb://{WRITER}@127.0.0.1:{PORT}/old')
+    names = Names(INSUFFICIENT_RESOURCES)
+    smbproxy.Proxy(server, PORT, names.on_request, names.on_reply)
+    change(new, 0)
+    said = migration.rollback(may_fail=True)
+    expect('Resource temporarily unavailable' in str(said), f'it says why it stops: {said}')
+    expect(names.flushes, 'nothing was flushed')
+    names.refuses = None
+    done = migration.rollback()
+    same([done['left'], done['conflicts'], done['losses']], [0, [], []], 'left, conflicts and losses')
+    there = {path for path in names.changed if os.path.isdir(f'{OLD}/{path}')}
+    same(there - {''}, set(), 'directories that were not flushed')
     equal(server, migration)
 
 
