@@ -79,7 +79,7 @@ void attributes_clear(struct carried *carried)
 bool attributes_take_answer(struct backend_request *req, struct source_entry *entry,
 			    struct source_xattrs **xattrs)
 {
-	const int64_t atime = entry->attr.atime;
+	const struct source_attr before = entry->attr;
 
 	if (req->has_attr && (req->attr.fileid != entry->attr.fileid ||
 			      (req->attr.mode & S_IFMT) != (entry->attr.mode & S_IFMT))) {
@@ -91,8 +91,8 @@ bool attributes_take_answer(struct backend_request *req, struct source_entry *en
 		entry->attr = req->attr;
 	else
 		g_clear_pointer(&(*xattrs)->data, g_free);
-	if (req->count)
-		entry->attr.atime = atime;
+	if (req->count || source_attr_same(&before, &entry->attr))
+		entry->attr.atime = before.atime;
 	return true;
 }
 

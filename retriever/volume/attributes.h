@@ -19,7 +19,8 @@
 #include "retriever.h"
 
 /* Takes what BACKEND_XATTRS answered: *xattrs, and newer attributes of the entry where they came,
- * but for the atime of a file whose bytes were asked for, which reading them may have moved (I8).
+ * but for the atime of what is the same otherwise, or whose bytes were asked for: reading them, for
+ * whoever else asked, may have moved it (I8).
  * FALSE: it is another object's than the entry's, and nothing is taken. */
 bool attributes_take_answer(struct backend_request *req, struct source_entry *entry,
 			    struct source_xattrs **xattrs);
