@@ -18,7 +18,7 @@ def cut_off(args, guests):
     """The node that serves a volume is cut off, and fenced; the other one has it, with all that is durable.  When
     the first is back, it moves there again."""
     served = Served(args, ['projects'], lambda one, *rest: Nfs4Writer(one.address, *rest), rate='100K', files=600,
-                    guests=guests, protocols='4', grace=20)
+                    guests=guests, protocols='4', grace=60)
     cluster = served.cluster
     first = served.moved('projects', None, 'it is up')
     cluster.refuses(next(name for name in cluster.nodes if name != first))
