@@ -12,6 +12,7 @@ from compare import Comparer, Difference, Seen, short
 EXACT = ('status', 'steps', 'missing', 'action', 'oplock', 'maximal', 'lease', 'contexts', 'told',
          'count', 'standard', 'info', 'sd', 'copied', 'closed', 'data', 'names',
          'reread', 'granted')
+TOO_FEW = 'BUFFER_TOO_SMALL', 'BUFFER_OVERFLOW'  # of bytes for the ranges; the second from Samba 4.21 on
 REMOTE_STORAGE = 0x100
 CREATED = 2
 
@@ -26,13 +27,16 @@ EXCEPTIONS = {
                      'asked for before.',
     'copy_reads': 'What is copied on the server is read where data was missing, and may be shared '
                   'without that where it was not.',
+    'link_reads': 'smbd reads a symbolic link that is opened as such when it has its attributes, and '
+                  'asks for these once more when the link was not there.',
     'stale_errno': 'Where Samba 4.17 may not set attributes or descriptors it says so by what errno '
                    'was left by something else.',
     'durable_refused': 'An unfinished file gets no durable handle: the cookie would hold what a '
                        'fill changes.',
     'missing_is_data': 'What is missing counts as allocated.',
     'archive_lost': 'After a write smbd does not mind if it may not set ATTRIBUTE_ARCHIVE, as when '
-                    'that comes too late: with a hold of a second.',
+                    'that comes too late: with a hold of a second.  Samba 4.24 sets it before it '
+                    'refuses to write to a directory.',
     'stream_links': 'A stream has the link count of what it is of, which .migrate and names to come '
                     'count in.',
     'zeros_are_holes': 'Blocks of the source that are all zeros become holes.',
@@ -89,7 +93,7 @@ class SmbComparer(Comparer):
     def fewer_ranges(self, op, key, m, p):
         """They fit into what they are to fit into: what is missing is one range."""
         if op['op'] != 'smb_ranges' or key not in ('status', 'steps') or \
-                p.get('status') != 'BUFFER_TOO_SMALL' or m.get('status') != 'SUCCESS':
+                p.get('status') not in TOO_FEW or m.get('status') != 'SUCCESS':
             return False
         return (self.disk.unfinished(m['fileid']) or
                 self.again(op).get('steps') == p['steps']) and self.exception('missing_is_data')
@@ -125,7 +129,7 @@ class SmbComparer(Comparer):
         if p_fh is not None:
             self.known(what, m_fh, p_fh, m, p, say)
         self.time('mtime', m.mtime, p.mtime, say)
-        if not self.copy_reads(p_fh, m, p):
+        if not self.copy_reads(p_fh, m, p) and not self.link_reads(m, p):
             self.time('atime', m.atime, p.atime, say)
         if not self.btime_of_ctime(m_fh and self.objects.get(p_fh), m, p):
             self.time('btime', m.btime, p.btime, say)
@@ -168,10 +172,11 @@ class SmbComparer(Comparer):
         without = m.dos & ~smb2.OFFLINE or smb2.A_NORMAL
         if without != p.dos and self.archive_lost(without, p.dos):
             without = p.dos
-        if without != p.dos or p.dos & smb2.A_DIRECTORY or m_fh and m.dos & smb2.OFFLINE and \
-                not self.offline(m, p):
+        offline = m.dos & smb2.OFFLINE
+        if without != p.dos or offline and (p.dos & smb2.A_DIRECTORY or m_fh and not self.offline(m, p)):
             say('dos', hex(m.dos), hex(p.dos))
-        self.exception('offline')
+        if offline:
+            self.exception('offline')
 
     def archive_lost(self, m, p):
         return (self.short_hold and p == (m | smb2.A_ARCHIVE) & ~smb2.A_NORMAL != m and
@@ -188,6 +193,10 @@ class SmbComparer(Comparer):
     def copy_reads(self, p_fh, m, p):
         return (p_fh in self.copied and self.of_now(m.atime) and m.atime != p.atime and
                 self.exception('copy_reads'))
+
+    def link_reads(self, m, p):
+        return (p.dos is not None and p.dos & smb2.A_REPARSE and self.of_now(m.atime) and
+                not self.of_now(p.atime) and self.exception('link_reads'))
 
     def btime_of_ctime(self, seen, m, p):
         """Once it was stored, the others may move."""

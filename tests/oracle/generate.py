@@ -82,6 +82,10 @@ def case(door, seed, source_kind=None, begin=None, kills=False, moves=False):
     return out
 
 
+def is_utf8(name):
+    return name.decode('utf-8', 'ignore').encode() == name
+
+
 class Generator(SmbOperations):
     """next() is the next operation."""
 
@@ -176,6 +180,7 @@ class Generator(SmbOperations):
         self.dirs, self.files, self.others = [''], [], []
         self.sizes, self.inodes = {}, {}
         self.nodes = set()              # Ganesha 4.3 does not always find one by its handle
+        self.ending = set()             # Samba 4.24 ends when something is renamed to such a link
         for base, dirs, files in os.walk(self.plain):
             below = os.path.relpath(base, self.plain)
             prefix = '' if below == b'.' else below.decode('latin-1') + '/'
@@ -192,6 +197,8 @@ class Generator(SmbOperations):
                     self.others.append(path)
                     if not stat.S_ISLNK(st.st_mode):
                         self.nodes.add(path)
+                    elif not is_utf8(os.readlink(os.path.join(base, name))):
+                        self.ending.add(path)
         if self.smb_side:
             self.scan_smb()
 

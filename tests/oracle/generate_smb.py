@@ -348,7 +348,8 @@ class SmbOperations:
             return None
         to = self.smb_path(self.smb_dir(), self.smb_name())
         if r.random() < 0.3:
-            to = self.smb_any() or to
+            other = self.smb_any()
+            to = other if other and other not in self.ending else to
         op = {'op': 'smb_rename', 'at': path, 'to': to, 'replace': r.random() < 0.6}
         if r.random() < 0.2:
             op = {**op, 'slot': self.smb_slot()}

@@ -394,7 +394,7 @@ class Sequence:
             pair = [extended(p, self.settings.get('source') == 'smb' and self.begin)
                     for p in (other, path)]
             if self.settings.get('hold') == 1:
-                archive_lost(*pair)
+                archive_lost(*pair, smb2.A_DIRECTORY if os.path.isdir(path) else 0)
             if pair[0] != pair[1]:
                 m, p = ({k: v for k, v in side.items() if other.get(k) != v}
                         for side, other in (pair, pair[::-1]))
@@ -432,11 +432,11 @@ def extended(path, until):
     return out
 
 
-def archive_lost(m, p):
-    """compare_smb.EXCEPTIONS, as it is on disk."""
+def archive_lost(m, p, directory):
+    """compare_smb.EXCEPTIONS, as it is on disk.  directory: A_DIRECTORY of one."""
     if m.get('user.DOSATTRIB') != p.get('user.DOSATTRIB'):
         for side in (m, p):
-            version, attributes, *rest = side.setdefault('user.DOSATTRIB', (5, 0, 17))
+            version, attributes, *rest = side.setdefault('user.DOSATTRIB', (5, directory, 17))
             side['user.DOSATTRIB'] = version, attributes & ~smb2.A_ARCHIVE, *rest
 
 
