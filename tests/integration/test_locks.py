@@ -151,11 +151,12 @@ def share_story(side, name, state, minor):
         if got.status == 0:
             side.say('close', b.close_state(two, got.handle, got.stateid))
     fh, fh3 = denying.handle, side.v3.walk(path)[0]
-    side.say('v3 write', v3_status(side, nfs3.WRITE, opaque(fh3) + u64(0) + u32(3) + u32(2) +
-                                   opaque(b'abc')))
-    side.say('v3 read', v3_status(side, nfs3.READ, side.v3.read_args(fh3, 0, 10)))
-    side.say('v3 truncate', v3_status(side, nfs3.SETATTR, opaque(fh3) + nfs3.sattr(size=100) +
-                                      u32(0)))
+    if servers.release() != 5:          # where no request for the file is answered after a refused one
+        side.say('v3 write', v3_status(side, nfs3.WRITE, opaque(fh3) + u64(0) + u32(3) + u32(2) +
+                                       opaque(b'abc')))
+        side.say('v3 read', v3_status(side, nfs3.READ, side.v3.read_args(fh3, 0, 10)))
+        side.say('v3 truncate', v3_status(side, nfs3.SETATTR, opaque(fh3) + nfs3.sattr(size=100) +
+                                          u32(0)))
     side.say('deny by another', b.open_as(two, directory, last, READ_ACCESS,
                                           deny=READ_ACCESS).status)
     side.say('wider', a.open_as(one, directory, last, BOTH, deny=BOTH).status)
