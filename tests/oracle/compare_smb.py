@@ -315,7 +315,7 @@ class SmbComparer(Comparer):
         for side in self.sides:
             side.breaks.clear()
             for watch in side.watches.values():
-                watch.events.clear()
+                watch.compared()
 
 
 def without(some, others):

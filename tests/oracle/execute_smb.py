@@ -414,10 +414,10 @@ PARALLEL = {
 
 
 class Watch:
-    """A directory whose changes are asked for, again and again."""
+    """A directory whose changes are asked for, again and again.  last: of those that were compared."""
 
     def __init__(self, opened, op):
-        self.opened, self.op, self.events = opened, op, []
+        self.opened, self.op, self.events, self.last = opened, op, [], None
         self.start()
 
     def start(self):
@@ -432,6 +432,8 @@ class Watch:
         return reply if reply and reply.failed else None
 
     def take(self):
+        """Those since the last ones that were compared.  smbd tells what it would repeat in one reply
+        once, and again in the next."""
         reply = self.opened.door.connection.replies.pop(self.mid, None)
         if reply is not None:
             if reply.status == smb2.SUCCESS:
@@ -440,7 +442,12 @@ class Watch:
                 self.events.append((name_of(reply.status), ''))
             if not reply.failed:
                 self.start()
-        return self.events
+        return [event for before, event in zip([self.last, *self.events], self.events) if event != before]
+
+    def compared(self):
+        if self.events:
+            self.last = self.events[-1]
+        self.events.clear()
 
 
 def lease_key(op):
