@@ -363,28 +363,49 @@ def a_server_tells_nothing_with_sacls(args):
     known_without_sacls(args, False)
 
 
-@case()
-def an_open_is_refused_once(args):
-    """As a server without SACLs refuses them, but of one object alone: the others keep theirs."""
+def others_keep_their_sacls(args, on_reply, fails):
+    """Of one object a server answers as one without SACLs: of "shared"."""
     server, paths = old_tree(args.random)
     paths = [path for path in paths if path != 'shared']
     old = look_at_all(server.session('root', 'old'), paths)
+    answered = []
+
+    def of_shared(call, pdu):
+        reply = on_reply(call, pdu) if call.path == 'shared' else None
+        if reply:
+            answered.append(call.command)
+        return reply
+
+    smbproxy.Proxy(server, PROXY_PORT, on_reply=of_shared)
+    migration = migrate(args, server, source=f'smb://root@127.0.0.1:{PROXY_PORT}/old')
+    root = migration.smbd.session('root')
+    same(root.ask(smb2.create('shared')).failed, fails, 'whether shared is not opened')
+    expect(answered, 'shared was not asked for')
+    compare(look_at_all(root, paths), old, 'stubs')
+
+
+@case()
+def an_open_is_refused_once(args):
     refused = []
 
     def on_reply(call, pdu):
-        if refused or call.command != smb2.CREATE or call.path != 'shared' or \
+        if refused or call.command != smb2.CREATE or \
                 not struct.unpack_from('<I', call.pdu, 64 + 24)[0] & smb2.SYSTEM_SECURITY:
             return None
-        refused.append(call.path)
+        refused.append(call)
         return smbproxy.refuse(pdu, NOT_SUPPORTED)
 
-    smbproxy.Proxy(server, PROXY_PORT, on_reply=on_reply)
-    migration = migrate(args, server, source=f'smb://root@127.0.0.1:{PROXY_PORT}/old')
-    root = migration.smbd.session('root')
-    expect(root.ask(smb2.create('shared')).failed, 'shared was opened')
-    same(refused, ['shared'], 'opens that were refused')
-    new = look_at_all(root, paths)
-    compare(new, old, 'stubs')
+    others_keep_their_sacls(args, on_reply, True)
+
+
+@case()
+def a_descriptor_is_empty(args):
+    def on_reply(call, pdu):
+        if call.command != smb2.QUERY_INFO or call.pdu[66] != smb2.INFO_SECURITY:
+            return None
+        return pdu[:64] + struct.pack('<HHI', 9, 72, 20) + ntsd.descriptor(None, None, None)
+
+    others_keep_their_sacls(args, on_reply, False)
 
 
 @case()

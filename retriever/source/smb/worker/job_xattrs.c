@@ -26,7 +26,8 @@ struct stream {
 
 struct xattrs {
 	bool sacl;
-	bool wanted; /* the data; it is done without where it is refused */
+	bool told_nothing; /* when it was asked for, too */
+	bool wanted;	   /* the data; it is done without where it is refused */
 	const uint8_t *data;
 	size_t data_len;
 	uint8_t *sd;
@@ -301,10 +302,13 @@ static void descriptor_done(struct chain *chain)
 		return;
 	}
 	if (x->sacl && is_of_nobody(sd, x->sd_len)) {
-		job->worker->no_privilege = true;
+		x->told_nothing = true;
 		ask_without_sacl(job);
 		return;
 	}
+	/* otherwise it is the object that has nobody */
+	if (x->told_nothing && !is_of_nobody(sd, x->sd_len))
+		job->worker->no_privilege = true;
 	x->sd = talloc_memdup(x, sd, x->sd_len);
 	take_streams(job, chain);
 	if (x->wanted)
