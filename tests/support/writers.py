@@ -29,7 +29,7 @@ class Writer(threading.Thread):
         super().__init__(daemon=True)
         self.address, self.files, self.chance, self.pause = address, files, chance, pause
         self.slots, self.used = [], []
-        self.done, self.connections, self.client, self.failed, self.ends = 0, 0, None, None, False
+        self.done, self.connections, self.client, self.failed, self.ends = 0, 0, None, None, threading.Event()
         self.written, self.longest = set(), 0
 
     def until_it_is_done(self, operation, *args):
@@ -52,7 +52,7 @@ class Writer(threading.Thread):
 
     def run(self):
         try:
-            while not self.ends:
+            while not self.ends.is_set():
                 self.write_one()
         except BaseException as error:
             self.failed = error
@@ -72,7 +72,7 @@ class Writer(threading.Thread):
         got = self.until_it_is_done(self.read, name, at, SLOT)
         expect(got == self.files[name][at:at + SLOT], f'{name} at {at} is as it was written')
         self.done += 1
-        time.sleep(self.pause)
+        self.ends.wait(self.pause)
 
     def goes_on(self, what):
         """Waits until some more is written."""
@@ -87,7 +87,7 @@ class Writer(threading.Thread):
         return {self.protocol: longest}
 
     def end(self):
-        self.ends = True
+        self.ends.set()
         self.join()
         if self.failed:
             raise self.failed
