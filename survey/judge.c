@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "config/owners.h"
+#include "config/snapshot_names.h"
 #include "source/smb/smb_text.h"
 #include "volume/attributes.h"
 #include "ways/directory_page.h"
@@ -72,13 +73,18 @@ static bool smb_shows(const char *name)
 	       name[len - 1] != '.' && name[len - 1] != ' ' && !is_device(name);
 }
 
-bool judge_name(struct judge *judge, const char *directory, const char *name)
+bool judge_name(struct judge *judge, const char *directory, const struct source_entry *entry)
 {
+	const char *name = entry->name;
 	g_autofree char *path = judge_path(directory, name);
 
 	if (directory_reserves(directory, name)) {
 		lose(judge, LOSS_NAME, path,
 		     "this name is reserved at the volume's root: rename it on the old server");
+		return false;
+	}
+	if (directory_is_snapshot(judge->config, entry)) {
+		lose(judge, LOSS_NAME, path, SNAPSHOT_TEXT);
 		return false;
 	}
 	if (!judge->by_smb && !smb_shows(name))

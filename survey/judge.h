@@ -28,8 +28,8 @@ void judge_clear(struct judge *judge);
 /* What its extended attributes and its ACL take here, with their names and heads. */
 uint32_t judge_object(struct judge *judge, const char *path, const struct source_attr *attr,
 		      const struct source_xattrs *xattrs);
-/* Of a name that is listed in the directory.  FALSE: it cannot be here, and is a loss. */
-bool judge_name(struct judge *judge, const char *directory, const char *name);
+/* Of a name that is listed in the directory.  FALSE: it cannot be here, or is not brought. */
+bool judge_name(struct judge *judge, const char *directory, const struct source_entry *entry);
 /* What the backend left out of a page. */
 void judge_refused(struct judge *judge, const char *directory, const struct backend_batch *batch);
 

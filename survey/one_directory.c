@@ -305,7 +305,7 @@ static bool begin_entry(struct listing *listing, const struct source_entry *entr
 	struct question *q;
 	enum backend_op op;
 
-	if (!judge_name(listing->walk->judge, directory, entry->name))
+	if (!judge_name(listing->walk->judge, directory, entry))
 		return true;
 	compare_folded(listing, entry->name);
 	q = g_new0(struct question, 1);

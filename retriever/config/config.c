@@ -209,6 +209,7 @@ static const struct key {
 	 .instead = "rollback-ccache"},
 	{"rollback-ccache", config_parse_path, FIELD(rollback_ccache),
 	 .instead = "rollback-password-file"},
+	{"snapshot-directories", config_parse_names_or_none, FIELD(snapshots)},
 	{"guard", FIELD(guard), WORDS(guards)},
 	{"guard-refuse", config_parse_names, FIELD(guard_refuse)},
 	{"guard-wait", FIELD(guard_wait), .min = 1, .max = 3600, .fallback = 60},
@@ -547,6 +548,7 @@ void config_free(struct volume_config *config)
 	g_free(config->rollback_source);
 	g_free(config->rollback_password_file);
 	g_free(config->rollback_ccache);
+	g_strfreev(config->snapshots);
 	g_strfreev(config->guard_refuse);
 	g_strfreev(config->takeover_directories);
 	g_free(config->takeover_file);

@@ -59,6 +59,17 @@ gboolean config_parse_names(void *field, const struct config_place *at, GError *
 	return TRUE;
 }
 
+gboolean config_parse_names_or_none(void *field, const struct config_place *at, GError **error)
+{
+	char **list;
+
+	config_parse_names(field, at, error);
+	list = *(char ***)field;
+	if (list[0] && !list[1] && !strcmp(list[0], "none"))
+		g_clear_pointer(&list[0], g_free);
+	return TRUE;
+}
+
 gboolean config_parse_directories(void *field, const struct config_place *at, GError **error)
 {
 	char **list;

@@ -66,6 +66,8 @@ struct volume_config {
 	/* rollback-password-file, rollback-ccache = absolute path, of the latter; one of them is
 	 * NULL */
 	char *rollback_password_file, *rollback_ccache;
+	/* snapshot-directories = NAME ... | none, NULL: as of snapshot_names.h */
+	char **snapshots;
 	enum guard_kind guard;	/* guard = yes (default) | no | strict */
 	char **guard_refuse;	/* guard-refuse = NAME ..., or NULL */
 	unsigned guard_wait;	/* guard-wait = 1..3600 seconds, default 60 */

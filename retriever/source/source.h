@@ -232,6 +232,7 @@ struct backend_config {
 
 struct backend_ops {
 	const char *scheme; /* "nfs" */
+	bool spells;	    /* LOOKUP finds nothing by another spelling than the listed one */
 	/*
 	 * Parses the URL and connects.  Blocks until the root is known or the server refuses; a
 	 * server that is away for more than 30 s is an error.  *root: the source's root (owned by

@@ -110,8 +110,11 @@ static void object_free(struct object *object)
 		migrate_extents_clear(&file_of(object)->inflight[1]);
 		g_mutex_clear(&file_of(object)->sync_lock);
 	}
-	if (object->kind == OBJECT_DIRECTORY)
+	if (object->kind == OBJECT_DIRECTORY) {
 		seen_free(directory_of(object)->seen);
+		g_clear_pointer(&directory_of(object)->listed, g_array_unref);
+		g_clear_pointer(&directory_of(object)->not_here, g_array_unref);
+	}
 	g_mutex_clear(&object->lock);
 	g_cond_clear(&object->loaded_cond);
 	g_slice_free1(sizes[object->kind], object);

@@ -88,9 +88,15 @@ struct directory {
 	struct object base;
 	enum names_state names;
 	GSList *runs;	   /* fills under way (directory.c) */
-	struct seen *seen; /* the names of a copy that is complete, else NULL */
+	struct seen *seen; /* the listing of a copy that is complete, else NULL */
+	GArray *listed;	   /* the names that were listed, for name_diff_make(); NULL: not known */
+	GArray *not_here;  /* of these the ones that were not here in the end; NULL: none */
+	unsigned lacked;   /* counts the times that there were some */
 	gint same;	   /* how many of them were the same as before */
-	unsigned filled;   /* counts the times that it became filled */
+	/* how its old one takes names (spelling.h); with the lock */
+	bool any_spelling;
+	unsigned spellings_tried;
+	unsigned filled; /* counts the times that it became filled */
 };
 
 static inline struct file *file_of(struct object *object)

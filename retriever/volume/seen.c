@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "seen.h"
 
-#include <dirent.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -41,8 +40,7 @@ struct seen {
 	bool unknown; /* an entry's attributes were not listed */
 	struct sum before, now;
 	guint64 files, passed;
-	GArray *hashes;	   /* of names; sorted by seen_sweep() */
-	struct listed is;  /* this listing, but when it is only summed up; sorted likewise */
+	struct listed is;  /* this listing, but when it is only summed up; sorted by keep() */
 	struct listed was; /* the one before, once a page needs it */
 };
 
@@ -61,8 +59,8 @@ uint64_t seen_hash(const char *name)
 	return hash_bytes(0xcbf29ce484222325, name, strlen(name));
 }
 
-/* The last step of splitmix64, so that sums of such numbers are no more alike than the numbers. */
-static uint64_t mix(uint64_t h)
+/* The last step of splitmix64. */
+uint64_t seen_mix(uint64_t h)
 {
 	h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9;
 	h = (h ^ (h >> 27)) * 0x94d049bb133111eb;
@@ -78,7 +76,7 @@ static uint64_t sum_of(const struct source_entry *entry, uint64_t name)
 				   a->fs,     (uint64_t)a->ctime};
 	size_t n = S_ISDIR(a->mode) ? 1 : G_N_ELEMENTS(fields);
 
-	return mix(hash_bytes(name, fields, n * sizeof *fields));
+	return seen_mix(hash_bytes(name, fields, n * sizeof *fields));
 }
 
 static uint64_t sum_entries(const GArray *entries)
@@ -95,7 +93,7 @@ static uint64_t sum_names(const GArray *names)
 	uint64_t sum = NAMES_ALL + 1;
 
 	for (guint i = 0; i < names->len; i++)
-		sum += mix(g_array_index(names, uint64_t, i));
+		sum += seen_mix(g_array_index(names, uint64_t, i));
 	return sum;
 }
 
@@ -260,7 +258,6 @@ struct seen *seen_new(struct retriever *retriever, int dir_fd)
 	} else {
 		seen->before = (struct sum){0};
 	}
-	seen->hashes = listed_array();
 	seen->is = (struct listed){listed_array(), listed_array()};
 	return seen;
 }
@@ -269,7 +266,6 @@ void seen_free(struct seen *seen)
 {
 	if (!seen)
 		return;
-	g_array_unref(seen->hashes);
 	listed_clear(&seen->is);
 	listed_clear(&seen->was);
 	g_mutex_clear(&seen->lock);
@@ -294,10 +290,7 @@ static void count(struct seen *seen, const struct source_entry *e, uint64_t name
 	seen->unknown |= !e->has_attr;
 	if (!S_ISDIR(e->attr.mode) && e->attr.nlink > 1)
 		seen->now.files = FILES_EACH;
-	if (seen->sums_up)
-		return;
-	g_array_append_val(seen->hashes, name);
-	if (seen->is.entries->len <= LISTED_MAX)
+	if (!seen->sums_up && seen->is.entries->len <= LISTED_MAX)
 		g_array_append_val(seen->is.entries, sum);
 }
 
@@ -331,7 +324,6 @@ void seen_reset(struct seen *seen)
 	seen->unknown = false;
 	seen->files = seen->passed = 0;
 	seen->passes &= !seen->changed; /* what was changed then may be as before by now */
-	g_array_set_size(seen->hashes, 0);
 	g_array_set_size(seen->is.entries, 0);
 	g_array_set_size(seen->is.names, 0);
 	g_mutex_unlock(&seen->lock);
@@ -425,26 +417,6 @@ guint64 seen_files(const struct seen *seen)
 	return seen->files;
 }
 
-/* NULL: the directory cannot be read. */
-static GPtrArray *names_left(const struct seen *seen, int dir_fd, bool root)
-{
-	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	GPtrArray *names = dir ? g_ptr_array_new_with_free_func(g_free) : NULL;
-	struct dirent *e;
-
-	while (dir && (e = readdir(dir)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
-		    !(root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)) &&
-		    !listed_has(seen->hashes, seen_hash(e->d_name)))
-			g_ptr_array_add(names, g_strdup(e->d_name));
-	if (dir)
-		closedir(dir);
-	else if (fd >= 0)
-		close(fd);
-	return names;
-}
-
 static bool is_unfinished(int dir_fd, const char *name)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
@@ -491,28 +463,22 @@ static gint64 count_names(struct retriever *retriever, const GPtrArray *names, g
 	return all;
 }
 
-int seen_sweep(struct retriever *retriever, struct seen *seen, int dir_fd, const char *path)
+int seen_sweep(struct retriever *retriever, struct seen *seen, const GPtrArray *unlisted,
+	       int dir_fd, const char *path)
 {
-	g_autoptr(GPtrArray) names = NULL;
-	gint64 n;
+	gint64 n = count_names(retriever, unlisted, 0, dir_fd);
+	int ret = n < 0 ? (int)n : prior_check(retriever, n);
 	guint i = 0;
-	int ret;
 
-	listed_sort(seen->hashes);
-	names = names_left(seen, dir_fd, path && !*path);
-	if (!names)
-		return -EIO;
-	n = count_names(retriever, names, 0, dir_fd);
-	ret = n < 0 ? (int)n : prior_check(retriever, n);
 	if (ret)
 		return ret;
-	while (i < names->len && !ret) {
-		seen_uncount(retriever, dir_fd, names->pdata[i]);
-		ret = aside_put_left(retriever, dir_fd, dir_fd, names->pdata[i], path);
+	while (i < unlisted->len && !ret) {
+		seen_uncount(retriever, dir_fd, unlisted->pdata[i]);
+		ret = aside_put_left(retriever, dir_fd, dir_fd, unlisted->pdata[i], path);
 		i += !ret;
 	}
 	if (ret)
-		prior_uncount(retriever, count_names(retriever, names, i, dir_fd));
+		prior_uncount(retriever, count_names(retriever, unlisted, i, dir_fd));
 	/* without it the next listing takes longer */
 	if (!ret && !seen->unknown && keep(seen, dir_fd) < 0)
 		g_debug("%s: no sum of its listing is kept", path);

@@ -18,9 +18,8 @@
  * object again, so a sum that is the same by chance leaves an old version in a copy, and never in
  * what is served.
  *
- * The names are kept, as hashes of 64 bits, to find those that are not listed any more: two names
- * of one hash leave a name where it is for one run too many.  In memory that is 8 bytes a name, and
- * up to 16 more where entries are kept.
+ * Names that are not listed any more are found as in every directory (name_diff.h).  Where entries
+ * are kept they take up to 16 bytes a name in memory.
  */
 #ifndef SEEN_H
 #define SEEN_H
@@ -31,6 +30,8 @@ struct seen;
 
 /* Of a name. */
 uint64_t seen_hash(const char *name);
+/* So that sums of such numbers are no more alike than the numbers. */
+uint64_t seen_mix(uint64_t number);
 
 struct seen *seen_new(struct retriever *retriever, int dir_fd);
 void seen_free(struct seen *seen);
@@ -55,11 +56,12 @@ bool seen_unchanged(struct seen *seen, int dir_fd);
 guint64 seen_files(const struct seen *seen);
 
 /*
- * All names of the directory are brought up to date: those that were not seen go aside, and the sum
- * is kept.  path: below the source's root.  0 or -errno; -ENOTEMPTY as of prior_check().  Blocks
- * for the disk.
+ * All names of the directory are brought up to date: the unlisted ones go aside, and the sum is
+ * kept.  path: below the source's root.  0 or -errno; -ENOTEMPTY as of prior_check().  Blocks for
+ * the disk.
  */
-int seen_sweep(struct retriever *retriever, struct seen *seen, int dir_fd, const char *path);
+int seen_sweep(struct retriever *retriever, struct seen *seen, const GPtrArray *unlisted,
+	       int dir_fd, const char *path);
 
 /*
  * The directory and all in it are whole: where no file in it has several names, none of them need

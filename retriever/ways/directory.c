@@ -33,6 +33,7 @@
 #include "version.h"
 #include "volume/damage.h"
 #include "volume/jobs.h"
+#include "volume/name_diff.h"
 #include "volume/turns.h"
 #include "volume/prior.h"
 #include "volume/seen.h"
@@ -114,6 +115,14 @@ static void forget_names(struct object *object)
 		errors_forget_names(object->retriever->errors, &object->key);
 }
 
+/* Those that must be here, and no others. */
+static GArray *names_of(struct run *run)
+{
+	name_diff_sort(run->failed_names.left_out, NULL);
+	name_diff_sort(run->names_listed, run->failed_names.left_out);
+	return g_array_ref(run->names_listed);
+}
+
 /* Every name is here, but those that are given up; or the run has failed. */
 static void conclude(struct run *run)
 {
@@ -124,6 +133,8 @@ static void conclude(struct run *run)
 	directory_of(object)->runs = g_slist_remove(directory_of(object)->runs, run);
 	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED &&
 	    !directory_of(object)->names) { /* the first run that has them all */
+		if (!run->unlisted && (!object->retriever->copying || run->seen))
+			directory_of(object)->listed = names_of(run);
 		directory_of(object)->seen = g_steal_pointer(&run->seen);
 		directory_of(object)->same = run->same;
 		brought_note(object, !run->lacking);
@@ -384,8 +395,23 @@ static void listing_failed(struct run *run, int status)
 		run->stale = status == -ESTALE;
 		run->refused = directory_run_refusal(run, status);
 		g_mutex_unlock(&run->lock);
+	} else {
+		run->unlisted = true;
 	}
 	run_done_one(run);
+}
+
+static void note_names(struct run *run, const struct backend_batch *batch)
+{
+	for (guint i = 0; i < batch->entries->len; i++) {
+		const struct source_entry *entry =
+			&g_array_index(batch->entries, struct source_entry, i);
+		uint64_t hash = seen_hash(entry->name);
+
+		if (!directory_reserves(run->path, entry->name) &&
+		    !directory_is_snapshot(run->object->retriever->config, entry))
+			g_array_append_val(run->names_listed, hash);
+	}
 }
 
 static void page_listed(struct backend_request *req)
@@ -404,6 +430,7 @@ static void page_listed(struct backend_request *req)
 		return;
 	}
 	failed_names_add_refused(&run->failed_names, req->batch);
+	note_names(run, req->batch);
 	batch = g_steal_pointer(&req->batch);
 	run->listed = eof;
 	if (run->seen && !run->names_only)
@@ -491,6 +518,7 @@ static void list_anew(struct run *run)
 	g_atomic_int_set(&run->there, 0);
 	g_atomic_int_set(&run->same, 0);
 	run->there_max = THERE_SPARE;
+	g_array_set_size(run->names_listed, 0);
 	if (run->seen)
 		seen_reset(run->seen);
 	list_next(run);

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * An old server may answer to a name in any spelling (spelling.h).  Then two clients would have two
+ * objects where there was one, so such a directory's names are those of its listing alone, for
+ * which a client waits.  Whether it is one is tried with its first names: they are asked for in
+ * another spelling as well, at the same time.
+ */
 #include "directory_name.h"
 
 #include <errno.h>
@@ -19,8 +25,18 @@
 #include "directory.h"
 #include "directory_page.h"
 #include "directory_state.h"
+#include "config/snapshot_names.h"
 #include "failed_names.h"
+#include "spelling.h"
 #include "volume/jobs.h"
+
+/* The name in another spelling. */
+struct trial {
+	struct name_request *of;
+	struct backend_request req;
+	unsigned kind;
+	char *name;
+};
 
 struct name_request {
 	struct object *object; /* referenced */
@@ -29,6 +45,9 @@ struct name_request {
 	struct source_entry entry;
 	char *name, *path, *target;
 	struct source_xattrs *xattrs;
+	struct trial trials[SPELLINGS];
+	unsigned n_trials;
+	gint left;  /* atomic: answers to come, of the name itself and its trials */
 	bool named; /* the directory may hold dummies */
 	bool again; /* it was looked up a second time */
 	object_done_fn done;
@@ -48,6 +67,8 @@ static void name_answer(struct name_request *n, int status)
 {
 	COUNT_ADD(n->object->retriever, demand_waiting, -1);
 	n->done(n->arg, status);
+	for (unsigned i = 0; i < n->n_trials; i++)
+		g_free(n->trials[i].name);
 	source_xattrs_free(n->xattrs);
 	g_free(n->target);
 	g_free(n->name);
@@ -71,6 +92,8 @@ static void name_make_entered(struct object *object, void *arg)
 		ret = fstatat(object->fd, n->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 	} else {
 		ret = stub_create(object->retriever, &parent, &n->entry, n->target, n->xattrs);
+		if (ret == STUB_THERE)
+			ret = directory_is_other(object->fd, &n->entry) ? -EEXIST : 0;
 		if (ret == -ENOENT) /* of ours, not of the old server */
 			ret = -EIO;
 	}
@@ -156,9 +179,69 @@ static int look_for_directory(struct name_request *n)
 	return moved || refind_for_client(n->object, directory_fill_again) ? -EAGAIN : -ESTALE;
 }
 
+/* ---- other spellings ---- */
+
+/* Whether the object answers to more than its name, or that cannot be told now. */
+static bool answers_to_others(struct name_request *n)
+{
+	struct directory *directory = directory_of(n->object);
+	bool others = false;
+
+	g_mutex_lock(&n->object->lock);
+	for (unsigned i = 0; i < n->n_trials; i++) {
+		const struct trial *trial = &n->trials[i];
+		const struct backend_request *req = &trial->req;
+
+		if (!req->status && req->attr.fileid == n->req.attr.fileid &&
+		    req->attr.fs == n->req.attr.fs)
+			directory->any_spelling = others = true;
+		else if (!req->status || req->status == -ENOENT || req->status == -ENOTUNIQ)
+			directory->spellings_tried |= trial->kind & SPELLING_LASTING;
+		else
+			others = true;
+	}
+	g_mutex_unlock(&n->object->lock);
+	return others;
+}
+
+static void nothing(void *arg, int status)
+{
+}
+
+static void looked_up(struct name_request *n);
+
+static void answered(struct name_request *n)
+{
+	if (g_atomic_int_dec_and_test(&n->left))
+		looked_up(n);
+}
+
+static void trial_answered(struct backend_request *req)
+{
+	answered(((struct trial *)req->user)->of);
+}
+
 static void name_looked_up(struct backend_request *req)
 {
-	struct name_request *n = req->user;
+	answered(req->user);
+}
+
+/* The listing says how it is spelled; arg: of the client's request, which may be cancelled. */
+static void wait_for_listing(struct name_request *n)
+{
+	struct object *object = object_ref(n->object);
+	object_done_fn done = n->done;
+	void *arg = n->arg;
+
+	n->done = nothing;
+	directory_fill(object, BACKEND_DEMAND, false, done, arg);
+	name_answer(n, 0);
+	object_unref(object);
+}
+
+static void looked_up(struct name_request *n)
+{
+	struct backend_request *req = &n->req;
 	struct retriever *retriever = n->object->retriever;
 
 	if (req->status == GATE_WITHDRAWN)
@@ -176,6 +259,10 @@ static void name_looked_up(struct backend_request *req)
 		name_answer(n, stale ? look_for_directory(n) : req->status);
 		return;
 	}
+	if (n->n_trials && !n->again && answers_to_others(n)) {
+		wait_for_listing(n);
+		return;
+	}
 	n->entry.name = n->name;
 	directory_entry_found(&n->entry, req);
 	directory_atime_before(n->object, &n->entry.attr);
@@ -185,27 +272,68 @@ static void name_looked_up(struct backend_request *req)
 		jobs_run(retriever->jobs, JOB_DEMAND, name_make, n);
 }
 
+static void try_spelling(struct name_request *n, unsigned kind, char *name)
+{
+	struct trial *trial = &n->trials[n->n_trials++];
+
+	trial->of = n;
+	trial->kind = kind;
+	trial->name = name;
+	trial->req = (struct backend_request){.op = BACKEND_LOOKUP,
+					      .priority = BACKEND_DEMAND,
+					      .object = n->source,
+					      .name = name,
+					      .done = trial_answered,
+					      .user = trial};
+}
+
+/* Those that tell something new of the directory. */
+static void choose_trials(struct name_request *n)
+{
+	static const unsigned kinds[SPELLINGS] = {SPELLING_CASE, SPELLING_FORM, SPELLING_LETTERS};
+	unsigned tried;
+
+	if (n->object->retriever->scheme->spells)
+		return;
+	g_mutex_lock(&n->object->lock);
+	tried = directory_of(n->object)->spellings_tried;
+	g_mutex_unlock(&n->object->lock);
+	for (unsigned i = 0; i < SPELLINGS; i++) {
+		char *name = tried & kinds[i] ? NULL : spelling_other(n->name, kinds[i]);
+
+		if (name)
+			try_spelling(n, kinds[i], name);
+	}
+}
+
 static void look_up(struct name_request *n)
 {
+	struct gate *gate = n->object->retriever->gate;
+	const unsigned trials = n->again ? 0 : n->n_trials;
+
+	n->left = 1 + (gint)trials;
 	n->req.op = BACKEND_LOOKUP;
 	n->req.priority = BACKEND_DEMAND;
 	n->req.object = n->source;
 	n->req.name = n->name;
 	n->req.done = name_looked_up;
 	n->req.user = n;
-	gate_submit(n->object->retriever->gate, &n->req);
+	gate_submit(gate, &n->req);
+	for (unsigned i = 0; i < trials; i++) /* with the last n may be gone */
+		gate_submit(gate, &n->trials[i].req);
 }
 
 void directory_name(struct object *object, const char *name, object_done_fn done, void *arg)
 {
 	struct name_request *n;
 	struct stat st;
-	bool filled, complete, here;
+	bool filled, complete, here, by_listing;
 	int ret = 0;
 
 	g_mutex_lock(&object->lock);
 	filled = object->normal || object->record.state != MIGRATE_UNFILLED;
 	complete = object->record.flags & MIGRATE_REC_NAMED;
+	by_listing = directory_of(object)->any_spelling;
 	g_mutex_unlock(&object->lock);
 	here = filled || fstatat(object->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (filled || (here && !(st.st_mode == S_IFREG && dummy_is(object->fd, name)))) {
@@ -218,6 +346,10 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 	}
 	if (damage_found(object->retriever)) {
 		done(arg, -EIO);
+		return;
+	}
+	if (by_listing || snapshot_name_is(object->retriever->config, name)) {
+		directory_fill(object, BACKEND_DEMAND, false, done, arg);
 		return;
 	}
 	n = g_slice_new0(struct name_request);
@@ -235,12 +367,15 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 		name_answer(n, ret ? look_for_directory(n) : -ENOENT);
 		return;
 	}
+	choose_trials(n);
 	prefill_touch(object); /* before: the answer may free the caller's reference */
 	look_up(n);
 }
 
 static bool is_for(const struct backend_request *req, const void *arg)
 {
+	if (req->done == trial_answered)
+		return ((const struct trial *)req->user)->of->arg == arg;
 	return (req->done == name_looked_up || req->done == name_told) &&
 	       ((const struct name_request *)req->user)->arg == arg;
 }
@@ -248,4 +383,5 @@ static bool is_for(const struct backend_request *req, const void *arg)
 void directory_name_cancel(struct object *object, void *arg)
 {
 	gate_withdraw(object->retriever->gate, is_for, arg);
+	directory_fill_cancel(object, arg);
 }

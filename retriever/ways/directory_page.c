@@ -24,17 +24,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/snapshot_names.h"
 #include "source/posix_acl.h"
 #include "volume/attributes.h"
 #include "directory_state.h"
 #include "volume/dummy.h"
+#include "volume/listed.h"
 #include "volume/old_handles.h"
+#include "volume/report.h"
 #include "volume/turns.h"
 #include "durability.h"
 #include "source/gate.h"
 #include "volume/seen.h"
 #include "volume/stub.h"
 #include "volume/taking_directory.h"
+#include "volume/unlisted.h"
 #include "volume/jobs.h"
 
 #define DEPTH_MIN 64 /* directories above it: from here on it may be in itself */
@@ -105,6 +109,12 @@ bool directory_reserves(const char *path, const char *name)
 {
 	return path && !*path &&
 	       (!strcmp(name, MIGRATE_PRIVATE_DIR) || !strcmp(name, MIGRATE_ROLLBACK_DIR));
+}
+
+bool directory_is_snapshot(const struct volume_config *config, const struct source_entry *entry)
+{
+	return (!entry->has_attr || S_ISDIR(entry->attr.mode)) &&
+	       snapshot_name_is(config, entry->name);
 }
 
 /* NULL while too many files with theirs wait to be durable. */
@@ -199,6 +209,46 @@ static bool is_in_itself(const struct run *run, const struct source_entry *entry
 	return (!run->path || depth >= DEPTH_MIN) && is_above(run->object, entry);
 }
 
+bool directory_is_other(int dir_fd, const struct source_entry *entry)
+{
+	int fd = openat(dir_fd, entry->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct migrate_record rec;
+	struct stat st;
+	bool other;
+
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	other = (st.st_mode & S_IFMT) != (entry->attr.mode & S_IFMT);
+	if (migrate_record_load(fd, &rec) > 0) { /* a dummy is of any kind */
+		other = rec.fileid != entry->attr.fileid || (other && rec.state != MIGRATE_DUMMY);
+		migrate_record_clear(&rec);
+	}
+	close(fd);
+	return other;
+}
+
+/* Something has the entry's name already. */
+static int there(struct run *run, const struct stub_parent *parent,
+		 const struct source_entry *entry, const char *target,
+		 const struct source_xattrs *xattrs)
+{
+	struct retriever *retriever = run->object->retriever;
+	int ret;
+
+	/* as it is written nothing here has it */
+	if (run->not_here && listed_has(run->not_here, seen_hash(entry->name)))
+		return -EEXIST;
+	if (run->names_only || retriever->copying || !directory_is_other(parent->fd, entry))
+		return 0;
+	ret = unlisted_take_back(retriever, parent->fd, entry->name, parent->path, UNLISTED_OTHER);
+	if (!ret)
+		ret = stub_create(retriever, parent, entry, target, xattrs);
+	return ret == UNLISTED_STAYS || ret == STUB_THERE ? -EEXIST : ret;
+}
+
 /* 0; STUB_ASK, STUB_ASK_BARE: the old server has to be asked for its extended attributes first. */
 static int make(struct run *run, const struct stub_parent *parent, const struct source_entry *entry,
 		const char *target, const struct source_xattrs *xattrs)
@@ -211,12 +261,14 @@ static int make(struct run *run, const struct stub_parent *parent, const struct 
 		ret = -ELOOP;
 	else
 		ret = stub_create(run->object->retriever, parent, entry, target, xattrs);
+	if (ret == STUB_THERE) {
+		g_atomic_int_inc(&run->there);
+		ret = there(run, parent, entry, target, xattrs);
+	}
 	if (ret >= STUB_ASK)
 		return ret;
 	if (ret == -ENOENT) /* of ours, not of the old server */
 		ret = -EIO;
-	if (ret == STUB_THERE)
-		g_atomic_int_inc(&run->there);
 	if (ret == -ENOSPC || ret == -EDQUOT)
 		g_atomic_int_inc(&run->full);
 	if (ret < 0)
@@ -536,6 +588,21 @@ static bool is_told(const struct run *run, const struct source_entry *entry)
 	       (entry->handle_len || !old_handles_are_wanted(run->object->retriever));
 }
 
+/* Noted as what is given up is: nobody removed it here. */
+static void leave_out_snapshots(struct run *run, const char *name)
+{
+	struct retriever *retriever = run->object->retriever;
+	g_autofree char *directory = retriever_fd_path(run->object->fd);
+	g_autofree char *path = g_strconcat(directory, "/", name, NULL);
+	int ret = given_up_record_path(retriever, path, SNAPSHOT_TEXT, NULL);
+
+	if (!ret)
+		ret = report_sync(retriever->report);
+	if (ret)
+		failed_names_add(&run->failed_names, name, ret,
+				 "what is not brought could not be put into the report");
+}
+
 static void make_listed(struct page *page, const struct stub_parent *parent,
 			const struct source_entry *entry)
 {
@@ -547,7 +614,10 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 		g_atomic_int_inc(&run->lacking);
 		return;
 	}
-	if (directory_reserves(run->path, entry->name)) {
+	if (directory_is_snapshot(run->object->retriever->config, entry)) {
+		if (!run->names_only)
+			leave_out_snapshots(run, entry->name);
+	} else if (directory_reserves(run->path, entry->name)) {
 		if (!strcmp(entry->name, MIGRATE_PRIVATE_DIR)) /* the other is a way back's */
 			failed_names_add(&run->failed_names, entry->name, -EEXIST,
 					 "this name is reserved at the volume's root: rename it "

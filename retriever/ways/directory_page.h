@@ -17,6 +17,11 @@ struct stub_parent directory_parent(const struct object *object, bool named, con
 
 /* Whether that name in the directory at path is the project's own: no client's. */
 bool directory_reserves(const char *path, const char *name);
+/* Whether the entry is not brought: a directory of snapshots, or what may be one. */
+bool directory_is_snapshot(const struct volume_config *config, const struct source_entry *entry);
+/* Whether another object than the entry's has its name in the directory, as far as its kind and its
+ * record tell.  Blocks for the disk. */
+bool directory_is_other(int dir_fd, const struct source_entry *entry);
 
 /* Why an object's BACKEND_XATTRS failed, for the list. */
 const char *directory_xattrs_refused(const struct retriever *retriever);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "volume/damage.h"
+#include "volume/listed.h"
 #include "volume/prior.h"
 #include "volume/seen.h"
 #include "volume/stub.h"
@@ -37,6 +38,8 @@ struct run *directory_run_new(struct object *object, enum backend_priority prior
 				: -1;
 	if (object->retriever->copying)
 		run->seen = seen_new(object->retriever, object->fd);
+	run->names_listed = listed_array();
+	run->not_here = g_steal_pointer(&directory_of(object)->not_here);
 	run->fileid = object->record.fileid;
 	failed_names_init(&run->failed_names, object->retriever->errors, object->fd);
 	/* dummies may be made while this fill is on its way: it always looks for them */
@@ -54,6 +57,8 @@ void directory_run_free(struct run *run)
 	source_object_clear(&run->source);
 	failed_names_clear(&run->failed_names);
 	seen_free(run->seen);
+	g_array_unref(run->names_listed);
+	g_clear_pointer(&run->not_here, g_array_unref);
 	if (run->prior_fd >= 0)
 		close(run->prior_fd);
 	g_hash_table_unref(run->asked);

@@ -23,12 +23,14 @@ struct run {
 	bool small_data;
 	bool named; /* the directory may hold dummies */
 	struct failed_names failed_names;
-	gint there;	   /* names that were here when they were listed; atomic */
-	gint full;	   /* names for which there was no space; atomic */
-	gint same;	   /* names of a copy that were the same; atomic */
-	gint lacking;	   /* files that may lack data, in all listings that make; atomic */
-	int prior_fd;	   /* the directory in the prior copy; negative: none */
-	struct seen *seen; /* its names, in a copy; else NULL */
+	gint there;	      /* names that were here when they were listed; atomic */
+	gint full;	      /* names for which there was no space; atomic */
+	gint same;	      /* names of a copy that were the same; atomic */
+	gint lacking;	      /* files that may lack data, in all listings that make; atomic */
+	int prior_fd;	      /* the directory in the prior copy; negative: none */
+	struct seen *seen;    /* its entries, in a copy; else NULL */
+	GArray *names_listed; /* seen_hash() of each, in this listing */
+	GArray *not_here;  /* names that were listed before, and were not here then; NULL: none */
 	GMutex work_lock;  /* a leaf */
 	GQueue work;	   /* of directory_page.c */
 	bool working;	   /* a worker does it */
@@ -42,6 +44,7 @@ struct run {
 	struct sorted *order;	    /* NULL: made in the order in which they are listed */
 	struct backend_batch *rest; /* what there was no room for */
 	bool listed;		    /* to the end */
+	bool unlisted;		    /* what the listing did not tell is given up */
 	int failed;		    /* the listing, when what it brought before is made */
 	struct backend_request req;
 	struct listing_progress progress, names; /* by cookies; by the names that are kept */

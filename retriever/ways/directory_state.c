@@ -4,13 +4,16 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "directory.h"
 #include "volume/dummy.h"
 #include "volume/errors.h"
 #include "volume/jobs.h"
+#include "volume/name_diff.h"
 #include "volume/prior.h"
 #include "volume/recount.h"
 #include "volume/seen.h"
 #include "volume/turns.h"
+#include "volume/unlisted.h"
 #include "volume/waiters.h"
 
 /* With the lock held: every name is here.  Times first, the record last. */
@@ -59,23 +62,50 @@ bool directory_names_fixed(struct object *object)
 	return fixed;
 }
 
-/* What is in a copy and not on the old server. */
-static int put_rest_away(struct object *object)
+static int take_back(struct retriever *retriever, const GPtrArray *unlisted, int dir_fd,
+		     const char *path)
 {
-	struct retriever *retriever = object->retriever;
-	struct seen *seen = g_steal_pointer(&directory_of(object)->seen);
-	g_autofree char *path = NULL;
 	int ret = 0;
 
-	if (!seen && !retriever->prior)
-		return 0;
-	path = object_source_path(object);
-	if (seen)
-		ret = seen_sweep(retriever, seen, object->fd, path);
-	else if (path)
-		ret = prior_sweep(retriever, object->fd, path);
+	for (guint i = 0; i < unlisted->len && ret >= 0; i++)
+		ret = unlisted_take_back(retriever, dir_fd, unlisted->pdata[i], path,
+					 UNLISTED_NAME);
+	return MIN(ret, 0);
+}
+
+/* What is in it must be what was listed (I13).  -ENOTUNIQ: that lacks something, which the next
+ * fill names; else as of what deals with the rest. */
+static int compare_names(struct object *object, const char *path)
+{
+	struct retriever *retriever = object->retriever;
+	struct directory *directory = directory_of(object);
+	struct seen *seen = g_steal_pointer(&directory->seen);
+	g_autoptr(GArray) listed = g_steal_pointer(&directory->listed);
+	struct name_diff diff = {0};
+	int ret = listed ? name_diff_make(object->fd, path && !*path, listed, &diff) : 0;
+
+	if (!ret && listed && diff.lacking->len) {
+		directory->not_here = g_steal_pointer(&diff.lacking);
+		ret = -ENOTUNIQ;
+	} else if (!ret && seen) {
+		ret = seen_sweep(retriever, seen, diff.unlisted, object->fd, path);
+	} else if (!ret && listed) {
+		ret = take_back(retriever, diff.unlisted, object->fd, path);
+	}
+	name_diff_clear(&diff);
 	seen_free(seen);
 	return ret;
+}
+
+/* What is here, or in the prior copy, and not on the old server. */
+static int put_rest_away(struct object *object)
+{
+	g_autofree char *path = object_source_path(object);
+	int ret = compare_names(object, path);
+
+	return !ret && object->retriever->prior && path
+		       ? prior_sweep(object->retriever, object->fd, path)
+		       : ret;
 }
 
 static const char *why_not_complete(int status)
@@ -83,6 +113,9 @@ static const char *why_not_complete(int status)
 	switch (status) {
 	case -ENOTEMPTY:
 		return prior_too_many;
+	case -ENOTUNIQ:
+		return "the old server lists names that are not here as they are written: see the "
+		       "names listed below it";
 	case -EBUSY:
 		return "what is left over of it could not be set aside: see the names listed below "
 		       "it";
@@ -114,7 +147,9 @@ static void complete(void *arg)
 	}
 	g_mutex_unlock(&object->lock);
 	fill_leave(object);
-	if (ret) {
+	if (ret == -ENOTUNIQ && directory_of(object)->lacked++ == 0) {
+		directory_fill_again(object); /* which names them */
+	} else if (ret) {
 		object_fail(object, ret, why_not_complete(ret));
 	} else {
 		errors_forget(retriever->errors, &object->key);

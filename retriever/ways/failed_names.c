@@ -4,6 +4,8 @@
 #include <errno.h>
 
 #include "volume/errors.h"
+#include "volume/listed.h"
+#include "volume/seen.h"
 #include "volume/prior.h"
 
 #define GONE_MAX 10000
@@ -13,12 +15,14 @@ void failed_names_init(struct failed_names *failed, struct errors *errors, int d
 	failed->errors = errors;
 	failed->dir_fd = dir_fd;
 	failed->gone = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	failed->left_out = listed_array();
 	g_mutex_init(&failed->lock);
 }
 
 void failed_names_clear(struct failed_names *failed)
 {
 	g_hash_table_destroy(failed->gone);
+	g_array_unref(failed->left_out);
 	given_up_unref(failed->given_up);
 	g_mutex_clear(&failed->lock);
 }
@@ -28,6 +32,7 @@ void failed_names_reset(struct failed_names *failed)
 	g_mutex_lock(&failed->lock);
 	failed->refused = 0;
 	failed->more = 0;
+	g_array_set_size(failed->left_out, 0);
 	g_mutex_unlock(&failed->lock);
 	given_up_reset(failed->given_up);
 }
@@ -85,6 +90,8 @@ const char *name_not_made(int status)
 		return prior_too_many;
 	case -EBUSY:
 		return "something is mounted there on the new server: unmount it, then retry";
+	case -EEXIST:
+		return NAME_TAKEN;
 	case -EFBIG:
 		return "the file is larger than the new server's file system can hold";
 	case -ELOOP:
@@ -96,6 +103,15 @@ const char *name_not_made(int status)
 	}
 }
 
+static void leave_out(struct failed_names *failed, const char *name)
+{
+	uint64_t hash = seen_hash(name);
+
+	g_mutex_lock(&failed->lock);
+	g_array_append_val(failed->left_out, hash);
+	g_mutex_unlock(&failed->lock);
+}
+
 static void add(struct failed_names *failed, const char *name, int status, const char *reason,
 		bool theirs)
 {
@@ -103,8 +119,10 @@ static void add(struct failed_names *failed, const char *name, int status, const
 		is_lasting(status) || (theirs && given_up_takes_refusal(failed->given_up, status));
 
 	if (status == -ENOENT) {
-		if (!is_gone_again(failed, name))
+		if (!is_gone_again(failed, name)) {
+			leave_out(failed, name);
 			return;
+		}
 		status = -EREMOTEIO;
 	} else if (status == -ENOTUNIQ) {
 		reason = NAME_OF_ANOTHER;
@@ -112,8 +130,10 @@ static void add(struct failed_names *failed, const char *name, int status, const
 	} else if (status == -ECANCELED) {
 		reason = NULL;
 	}
-	if (lasting && given_up_takes(failed->given_up, failed->dir_fd, name, name, reason))
+	if (lasting && given_up_takes(failed->given_up, failed->dir_fd, name, name, reason)) {
+		leave_out(failed, name);
 		return;
+	}
 	if (reason)
 		errors_add_name(failed->errors, failed->dir_fd, name, status, reason);
 	fail(failed, status);

@@ -29,6 +29,12 @@
 	"in upper and lower case only: rename one of them there, then retry; or give it up: "      \
 	"migratectl skip"
 
+/* -EEXIST */
+#define NAME_TAKEN                                                                                 \
+	"another object has this name here: the new server's file system may not tell names by "   \
+	"upper and lower case, or the old server has put something else in its place: compare "    \
+	"both, rename one, then retry; or give it up: migratectl skip"
+
 struct failed_names {
 	struct errors *errors;
 	int dir_fd;
@@ -37,6 +43,7 @@ struct failed_names {
 	guint refused;		   /* that are listed */
 	guint64 more;		   /* that are not */
 	GHashTable *gone;	   /* names that were listed and not found */
+	GArray *left_out;	   /* seen_hash() of names that need not be here all the same */
 	bool again;		   /* it is the second listing */
 	struct given_up *given_up; /* referenced; NULL: nothing is given up */
 };

@@ -36,6 +36,7 @@ struct faulted {
 	void (*done)(struct backend_request *req);
 	void *user;
 	struct rule *rule; /* NULL: none */
+	const char *name;  /* of a LOOKUP, whose name is another for inner; else NULL */
 	int status;	   /* not to be passed on, but completed so */
 	gint64 due;
 };
@@ -76,6 +77,8 @@ static bool matches(const struct rule *rule, const struct backend_request *req)
 		return false;
 	if (what->end && (req->op != BACKEND_READ || req->offset >= what->end ||
 			  req->offset + req->count <= what->offset))
+		return false;
+	if (what->action == FAULT_FOLD && g_ascii_strcasecmp(what->entry, req->name) != 0)
 		return false;
 	return name_matches(what, req);
 }
@@ -118,6 +121,11 @@ static void spoil(const struct fault_rule *what, struct backend_request *req)
 	}
 	for (unsigned i = 0; what->action == FAULT_REFUSE && req->batch && i < what->count; i++)
 		backend_batch_refuse(req->batch, g_strdup_printf("bad/%u", i), "no such name");
+	for (guint i = 0; what->action == FAULT_HIDE && req->batch && i < req->batch->entries->len;
+	     i++)
+		if (!strcmp(g_array_index(req->batch->entries, struct source_entry, i).name,
+			    what->entry))
+			g_array_remove_index(req->batch->entries, i--);
 	if (what->action != FAULT_CHANGE)
 		return;
 	if (req->has_attr)
@@ -150,6 +158,8 @@ static void inner_done(struct backend_request *req)
 {
 	struct faulted *faulted = req->user;
 
+	if (faulted->name)
+		req->name = faulted->name;
 	if (faulted->rule && req->status == 0)
 		spoil(&faulted->rule->what, req);
 	finish(faulted);
@@ -169,6 +179,10 @@ static void pass_on(struct faulted *faulted)
 	if (faulted->status < 0) {
 		fail(faulted, faulted->status);
 		return;
+	}
+	if (faulted->rule && faulted->rule->what.action == FAULT_FOLD) {
+		faulted->name = faulted->req->name;
+		faulted->req->name = faulted->rule->what.entry;
 	}
 	faulted->req->done = inner_done;
 	faulted->req->user = faulted;
@@ -198,7 +212,7 @@ static bool hold(struct backend_fault *fault, struct faulted *faulted)
 static void fault_submit(struct backend *backend, struct backend_request *req)
 {
 	struct backend_fault *fault = (struct backend_fault *)backend;
-	struct faulted *faulted = g_new(struct faulted, 1);
+	struct faulted *faulted = g_new0(struct faulted, 1);
 	bool held = false;
 
 	*faulted =

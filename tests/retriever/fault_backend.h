@@ -18,6 +18,8 @@ enum fault_action {
 	FAULT_CHANGE, /* `size`, `mtime` (ns) and `fileid` are added to the attributes that come
 		       * back, those of entries included: a source that was changed */
 	FAULT_REFUSE, /* READDIR: `count` names that cannot be here come besides */
+	FAULT_HIDE,   /* READDIR: `entry` does not come */
+	FAULT_FOLD,   /* LOOKUP: `entry` is found in any case of its letters */
 };
 
 #define FAULT_ANY_OP UINT_MAX
@@ -39,6 +41,7 @@ struct fault_rule {
 	int64_t size, mtime; /* CHANGE */
 	uint64_t fileid;     /* CHANGE */
 	unsigned count;	     /* REFUSE */
+	const char *entry;   /* HIDE, FOLD; a literal */
 };
 
 /* Takes inner, which stays reachable through it. */

@@ -6,9 +6,12 @@
 #include "core_copy.h"
 #include "core_hook.h"
 
+#include "volume/listed.h"
+#include "volume/name_diff.h"
 #include "volume/seen.h"
 
 static struct seen *seen;
+static GArray *names_seen; /* as a fill keeps them */
 static int dir;
 
 /* A volume, and a directory of that name with n files that no listing has said. */
@@ -32,11 +35,40 @@ static inline void prepare_volume(const char *name, unsigned n, bool copying)
 	}
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	seen = seen_new(core.retriever, dir);
+	names_seen = listed_array();
 }
 
 static inline void prepare(const char *name, unsigned n)
 {
 	prepare_volume(name, n, false);
+}
+
+static inline void note_names(const struct backend_batch *batch)
+{
+	for (guint i = 0; i < batch->entries->len; i++) {
+		uint64_t hash =
+			seen_hash(g_array_index(batch->entries, struct source_entry, i).name);
+
+		g_array_append_val(names_seen, hash);
+	}
+}
+
+static inline int sweep_names(int dir_fd, const char *path)
+{
+	struct name_diff diff;
+	int ret;
+
+	name_diff_sort(names_seen, NULL);
+	ck_assert_int_eq(name_diff_make(dir_fd, path && !*path, names_seen, &diff), 0);
+	ret = seen_sweep(core.retriever, seen, diff.unlisted, dir_fd, path);
+	name_diff_clear(&diff);
+	return ret;
+}
+
+static inline void begin_anew(void)
+{
+	seen_reset(seen);
+	g_array_set_size(names_seen, 0);
 }
 
 static inline void see_as(const char *const *names, struct source_entry entry)
@@ -45,6 +77,7 @@ static inline void see_as(const char *const *names, struct source_entry entry)
 
 	for (; *names; names++)
 		backend_batch_add(batch, *names, strlen(*names), &entry);
+	note_names(batch);
 	seen_add(seen, batch);
 	backend_batch_free(batch);
 }
@@ -57,6 +90,7 @@ static inline void see(const char *const *names)
 static inline void end(void)
 {
 	seen_free(seen);
+	g_array_unref(names_seen);
 	close(dir);
 	core_free(&core);
 }
@@ -72,6 +106,7 @@ static inline void list_anew(void)
 {
 	seen_free(seen);
 	seen = seen_new(core.retriever, dir);
+	g_array_set_size(names_seen, 0);
 }
 
 #endif

@@ -18,30 +18,45 @@ static uint64_t total(enum loss_kind kind)
 	return losses_total(made.walk.losses, kind);
 }
 
+/* A file of that name. */
+static const struct source_entry *listed(const char *name)
+{
+	static struct source_entry entry;
+
+	entry = (struct source_entry){
+		.name = (char *)name, .has_attr = true, .attr = {.mode = S_IFREG}};
+	return &entry;
+}
+
 START_TEST(names)
 {
 	static const char *const others[] = {"a:b", "a\\b",    "x\x01", "end.",	  "end ",
 					     "CON", "aux.txt", "com1",	"Lpt9.x", "\xff"};
 	static const char *const same[] = {"a",	   "Grüße", "a.b.c",   ".hidden", "com",
 					   "com0", "COM10", "console", "nul1"};
+	const struct source_entry snapshots = {
+		.name = (char *)".snapshot", .has_attr = true, .attr = {.mode = S_IFDIR}};
 	struct backend_batch *batch = backend_batch_new();
 
 	begin();
 	for (unsigned i = 0; i < G_N_ELEMENTS(others); i++) {
-		ck_assert(judge_name(&made.judge, "d", others[i]));
+		ck_assert(judge_name(&made.judge, "d", listed(others[i])));
 		ck_assert_msg(total(NOTE_SMB_NAME) == i + 1, "%s", others[i]);
 	}
 	for (unsigned i = 0; i < G_N_ELEMENTS(same); i++) {
-		ck_assert(judge_name(&made.judge, "d", same[i]));
+		ck_assert(judge_name(&made.judge, "d", listed(same[i])));
 		ck_assert_msg(total(NOTE_SMB_NAME) == G_N_ELEMENTS(others), "%s", same[i]);
 	}
-	ck_assert(!judge_name(&made.judge, "", ".migrate"));
-	ck_assert(judge_name(&made.judge, "d", ".migrate"));
+	ck_assert(!judge_name(&made.judge, "", listed(".migrate")));
+	ck_assert(judge_name(&made.judge, "d", listed(".migrate")));
 	ck_assert_uint_eq(total(LOSS_NAME), 1);
+	ck_assert(judge_name(&made.judge, "d", listed(".snapshot")));
+	ck_assert(!judge_name(&made.judge, "d", &snapshots));
+	ck_assert_uint_eq(total(LOSS_NAME), 2);
 	backend_batch_refuse(batch, g_strdup("bad"), "why");
 	batch->rejected += 3;
 	judge_refused(&made.judge, "d", batch);
-	ck_assert_uint_eq(total(LOSS_NAME), 5);
+	ck_assert_uint_eq(total(LOSS_NAME), 6);
 	backend_batch_free(batch);
 	made_walk_end(&made);
 }
@@ -52,9 +67,9 @@ START_TEST(long_paths)
 	g_autofree char *directory = g_strnfill(4090, 'd');
 
 	begin();
-	ck_assert(judge_name(&made.judge, directory, "a"));
+	ck_assert(judge_name(&made.judge, directory, listed("a")));
 	ck_assert_uint_eq(total(NOTE_PATH), 0);
-	ck_assert(judge_name(&made.judge, directory, "abcd"));
+	ck_assert(judge_name(&made.judge, directory, listed("abcd")));
 	ck_assert_uint_eq(total(NOTE_PATH), 1);
 	made_walk_end(&made);
 }

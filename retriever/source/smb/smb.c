@@ -210,6 +210,7 @@ static bool smb_clock(struct backend *backend, int64_t *ahead)
 
 const struct backend_ops backend_smb_ops = {
 	.scheme = "smb",
+	.spells = true,
 	.open = smb_open,
 	.close = smb_close,
 	.submit = smb_submit,

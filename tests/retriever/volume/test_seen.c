@@ -8,11 +8,11 @@ START_TEST(what_was_not_seen)
 	prepare("d", 4);
 	see((const char *const[]){"f0", "f3", "gone", NULL});
 	see((const char *const[]){"f2", NULL});
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, "d"), 0);
+	ck_assert_int_eq(sweep_names(dir, "d"), 0);
 	ck_assert_uint_eq(count_names(dir), 3);
 	ck_assert(is_aside("d/f1"));
 	ck_assert_int_eq(COUNT_GET(core.retriever, left_over), 1);
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, "d"), 0);
+	ck_assert_int_eq(sweep_names(dir, "d"), 0);
 	ck_assert_int_eq(COUNT_GET(core.retriever, left_over), 1);
 	end();
 }
@@ -22,9 +22,9 @@ START_TEST(a_listing_that_begins_anew)
 {
 	prepare("d", 2);
 	see((const char *const[]){"f0", "f1", NULL});
-	seen_reset(seen);
+	begin_anew();
 	see((const char *const[]){"f1", NULL});
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, NULL), 0);
+	ck_assert_int_eq(sweep_names(dir, NULL), 0);
 	ck_assert(is_aside("f0")); /* its path is not known */
 	ck_assert_uint_eq(count_names(dir), 1);
 	end();
@@ -39,11 +39,11 @@ START_TEST(our_own_directory)
 	prepare("d/.migrate", 0);
 	root = core_root(&core);
 	see((const char *const[]){"d", NULL});
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, root, ""), 0);
+	ck_assert_int_eq(sweep_names(root, ""), 0);
 	ck_assert(is_there(core.root, ".migrate/staging"));
 	close(dir);
 	dir = open_below(root, "d", O_RDONLY | O_DIRECTORY);
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, "d"), 0);
+	ck_assert_int_eq(sweep_names(dir, "d"), 0);
 	ck_assert(is_aside("d/.migrate"));
 	close(root);
 	end();
@@ -54,13 +54,13 @@ END_TEST
 START_TEST(a_tenth)
 {
 	prepare("d", 101);
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, "d"), -ENOTEMPTY);
+	ck_assert_int_eq(sweep_names(dir, "d"), -ENOTEMPTY);
 	ck_assert_uint_eq(count_names(dir), 101);
 	COUNT_SET(core.retriever, files_found, 1010);
 	COUNT_SET(core.retriever, left_over, 1);
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, "d"), -ENOTEMPTY);
+	ck_assert_int_eq(sweep_names(dir, "d"), -ENOTEMPTY);
 	COUNT_SET(core.retriever, left_over, 0);
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, "d"), 0);
+	ck_assert_int_eq(sweep_names(dir, "d"), 0);
 	ck_assert_uint_eq(count_names(dir), 0);
 	end();
 }
@@ -73,10 +73,10 @@ START_TEST(a_tenth_below_one_name)
 
 	prepare("d/e", 200);
 	root = core_root(&core);
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, root, ""), -ENOTEMPTY);
+	ck_assert_int_eq(sweep_names(root, ""), -ENOTEMPTY);
 	ck_assert(is_there(core.root, "d/e/f199"));
 	g_atomic_int_set(&core.retriever->accepted, 1);
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, root, ""), 0);
+	ck_assert_int_eq(sweep_names(root, ""), 0);
 	ck_assert_int_eq(COUNT_GET(core.retriever, left_over), 202);
 	close(root);
 	end();
@@ -92,7 +92,7 @@ START_TEST(whole)
 	seen_set_whole(dir);
 	ck_assert(!is_whole()); /* there is no sum */
 	see_as(f0, file);
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, "d"), 0);
+	ck_assert_int_eq(sweep_names(dir, "d"), 0);
 	ck_assert(!is_whole());
 	seen_set_whole(dir);
 	ck_assert(is_whole());
@@ -106,9 +106,9 @@ START_TEST(whole)
 	see_as(f0, file);
 	ck_assert(!seen_unchanged(seen, dir));
 	ck_assert(!is_whole());
-	seen_reset(seen);
+	begin_anew();
 	see_as(f0, file);
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, "d"), 0);
+	ck_assert_int_eq(sweep_names(dir, "d"), 0);
 	ck_assert(!is_whole());
 	end();
 }
@@ -121,7 +121,7 @@ START_TEST(never_whole)
 
 	prepare("d", 1);
 	see_as(f0, file);
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, dir, "d"), 0);
+	ck_assert_int_eq(sweep_names(dir, "d"), 0);
 	seen_set_whole(dir);
 	ck_assert(!is_whole());
 	end();

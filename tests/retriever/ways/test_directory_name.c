@@ -228,6 +228,104 @@ START_TEST(i12_acls)
 }
 END_TEST
 
+/* ---- other spellings ---- */
+
+static void fold(const char *name)
+{
+	backend_fault_add(core.fault, &(struct fault_rule){
+					      .ops = LOOKUPS, .action = FAULT_FOLD, .entry = name});
+}
+
+/* An old server that takes any: one object has one name here, the listed one. */
+START_TEST(i13_listed_spelling_only)
+{
+	static const char *const others[] = {"REPORT", "report", "rEPORT"};
+	struct stat st;
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(others); i++) {
+		int fd;
+
+		core_make(&core);
+		core_source_file(&core, "d/Report", 100, 1);
+		core_start(&core);
+		fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+		fold("Report");
+		ck_assert_int_eq(core_name_in(&core, fd, others[i]), 0); /* the door looks itself */
+		ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
+		ck_assert_int_lt(fstatat(fd, others[i], &st, 0), 0);
+		ck_assert_int_eq(fstatat(fd, "Report", &st, 0), 0);
+		close(fd);
+		core_free(&core);
+	}
+}
+END_TEST
+
+/* It costs one more question in a directory, and none where names are exact. */
+START_TEST(i13_tried_once)
+{
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "d/a", 100, 1);
+	core_source_file(&core, "d/b", 100, 1);
+	core_source_file(&core, "d/A", 100, 1); /* another one */
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned before = backend_fault_submitted(core.fault, LOOKUPS);
+
+		ck_assert_int_eq(core_name_in(&core, fd, i ? "b" : "a"), 0);
+		ck_assert_uint_eq(backend_fault_submitted(core.fault, LOOKUPS) - before, i ? 1 : 2);
+	}
+	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* What cannot be tried is not believed. */
+START_TEST(i13_a_trial_that_fails)
+{
+	int fd = start();
+
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = LOOKUPS,
+							   .action = FAULT_ERROR,
+							   .status = -EACCES,
+							   .name = "F"});
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* A directory of snapshots is not even asked for; a file of the name comes. */
+START_TEST(i13_snapshots)
+{
+	unsigned before;
+	struct stat st;
+	int fd;
+
+	core_make(&core);
+	core_source_file(&core, "d/.snapshot/hourly.0/f", 100, 1);
+	core_source_file(&core, "e/.snapshot", 100, 1);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	before = backend_fault_submitted(core.fault, LOOKUPS);
+	ck_assert_int_eq(core_name_in(&core, fd, ".snapshot"), 0);
+	ck_assert_uint_eq(backend_fault_submitted(core.fault, LOOKUPS), before);
+	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
+	ck_assert_int_lt(fstatat(fd, ".snapshot", &st, 0), 0);
+	close(fd);
+	fd = core_find(&core, "e", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_name_in(&core, fd, ".snapshot"), 0);
+	ck_assert_int_eq(fstatat(fd, ".snapshot", &st, 0), 0);
+	close(fd);
+	core_expect_answer(&core, "status", "names-skipped=1\n");
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("directory: one name");
@@ -243,5 +341,9 @@ int main(void)
 	tcase_add_test(tcase, i11_beside_a_stuck_fill);
 	tcase_add_test(tcase, i7_in_a_filled_directory);
 	tcase_add_test(tcase, i12_acls);
+	tcase_add_test(tcase, i13_listed_spelling_only);
+	tcase_add_test(tcase, i13_tried_once);
+	tcase_add_test(tcase, i13_a_trial_that_fails);
+	tcase_add_test(tcase, i13_snapshots);
 	return run_suite(suite);
 }

@@ -70,11 +70,12 @@ static struct backend_batch *names_of(int64_t ctime)
 static void list_names(struct seen *seen, int fd, int64_t ctime)
 {
 	struct backend_batch *batch = names_of(ctime);
+	g_autoptr(GPtrArray) unlisted = g_ptr_array_new();
 
 	seen_pass(seen, fd, batch, true);
 	seen_add(seen, batch);
 	seen_unchanged(seen, fd);
-	ck_assert_int_eq(seen_sweep(core.retriever, seen, fd, "d"), 0);
+	ck_assert_int_eq(seen_sweep(core.retriever, seen, unlisted, fd, "d"), 0);
 	backend_batch_free(batch);
 }
 

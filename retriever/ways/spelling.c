@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "spelling.h"
+
+#include <glib.h>
+#include <stdbool.h>
+#include <string.h>
+
+static bool has_ascii_letters(const char *name)
+{
+	for (; *name; name++)
+		if (g_ascii_isalpha(*name))
+			return true;
+	return false;
+}
+
+static char *swap_ascii(const char *name)
+{
+	char *other = g_strdup(name);
+
+	for (char *p = other; *p; p++)
+		*p = g_ascii_islower(*p) ? g_ascii_toupper(*p) : g_ascii_tolower(*p);
+	return other;
+}
+
+static char *swap_letters(const char *name)
+{
+	GString *other = g_string_new(NULL);
+
+	for (const char *p = name; *p; p = g_utf8_next_char(p)) {
+		gunichar c = g_utf8_get_char(p);
+
+		g_string_append_unichar(other, g_unichar_islower(c) ? g_unichar_toupper(c)
+								    : g_unichar_tolower(c));
+	}
+	return g_string_free(other, FALSE);
+}
+
+static char *swap_form(const char *name)
+{
+	g_autofree char *composed = g_utf8_normalize(name, -1, G_NORMALIZE_DEFAULT_COMPOSE);
+
+	return composed && strcmp(composed, name) ? g_steal_pointer(&composed)
+						  : g_utf8_normalize(name, -1, G_NORMALIZE_DEFAULT);
+}
+
+char *spelling_other(const char *name, unsigned kind)
+{
+	bool ascii = has_ascii_letters(name), text = g_utf8_validate(name, -1, NULL);
+	g_autofree char *other = NULL;
+
+	if (kind == SPELLING_CASE && ascii)
+		other = swap_ascii(name);
+	else if (kind == SPELLING_LETTERS && !ascii && text)
+		other = swap_letters(name);
+	else if (kind == SPELLING_FORM && text)
+		other = swap_form(name);
+	return other && strcmp(other, name) && strlen(other) <= 255 ? g_steal_pointer(&other)
+								    : NULL;
+}

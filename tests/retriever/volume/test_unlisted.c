@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "core_skip.h"
+
+#include "volume/aside.h"
+
+/* A directory whose listing lacks that name. */
+static int hide(const char *name)
+{
+	int fd = begin(2);
+
+	backend_fault_add(core.fault,
+			  &(struct fault_rule){.ops = LISTS, .action = FAULT_HIDE, .entry = name});
+	ck_assert_int_eq(core_name_in(&core, fd, name), 0);
+	return fd;
+}
+
+static void make_file_whole(int file)
+{
+	ck_assert_int_eq(core_range(&core, file, 0, 101), 0);
+	while (core_state(file) != MIGRATE_NORMAL)
+		ck_assert_int_eq(core_sync(&core, file), 0);
+}
+
+static void expect_report(const char *text)
+{
+	g_autofree char *report = report_text();
+
+	ck_assert_msg(strstr(report, text) != NULL, "%s: %s", text, report);
+}
+
+static void end_with(int fd)
+{
+	close(fd);
+	core_free(&core);
+}
+
+START_TEST(i13_a_stub_goes)
+{
+	int fd = hide("f1");
+	struct stat st;
+
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_lt(fstatat(fd, "f1", &st, 0), 0);
+	ck_assert_int_eq(fstatat(fd, "f0", &st, 0), 0);
+	expect_report("does not list it: what was here meanwhile was taken back");
+	ck_assert_int_eq(COUNT_GET(core.retriever, aside), 0);
+	end_with(fd);
+}
+END_TEST
+
+/* Nobody can tell whether it is worth something. */
+START_TEST(i13_what_is_whole_goes_aside)
+{
+	int fd = hide("f1"), file = open_below(fd, "f1", O_RDWR);
+	struct stat st;
+
+	make_file_whole(file);
+	close(file);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_lt(fstatat(fd, "f1", &st, 0), 0);
+	ck_assert_int_eq(COUNT_GET(core.retriever, aside), 1);
+	end_with(fd);
+}
+END_TEST
+
+/* I7 */
+START_TEST(i13_what_a_client_changed_stays)
+{
+	int fd = hide("f1"), file = open_below(fd, "f1", O_RDWR);
+	struct stat st;
+
+	make_file_whole(file);
+	ck_assert_int_eq(pwrite(file, "new", 3, 0), 3);
+	close(file);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(fstatat(fd, "f1", &st, 0), 0);
+	expect_report("a client has changed what was here, and it stays");
+	end_with(fd);
+}
+END_TEST
+
+/* Of another kind than the listed one, and born here: nobody knows whose it is. */
+START_TEST(i13_another_object)
+{
+	int fd = begin(1);
+	struct stat st;
+
+	ck_assert_int_eq(mkdirat(fd, "f0", 0755), 0);
+	ck_assert_int_lt(fill(fd), 0);
+	core_expect_answer(&core, "errors 0", "another object has this name here");
+	ck_assert_int_eq(unlinkat(fd, "f0", AT_REMOVEDIR), 0);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(fstatat(fd, "f0", &st, 0), 0);
+	ck_assert(S_ISREG(st.st_mode));
+	end_with(fd);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("unlisted");
+	TCase *tcase = CORE_TCASE(suite, "unlisted", 60);
+
+	tcase_add_test(tcase, i13_a_stub_goes);
+	tcase_add_test(tcase, i13_what_is_whole_goes_aside);
+	tcase_add_test(tcase, i13_what_a_client_changed_stays);
+	tcase_add_test(tcase, i13_another_object);
+	return run_suite(suite);
+}
