@@ -15,6 +15,7 @@
  *   i64 mtime, i64 ctime     nanoseconds since the epoch, likewise
  *   [SHOWN_MTIME] i64        mtime to show and to restore, where a client changed it
  *   [SHOWN_CTIME] i64        ctime to show, where a client changed it
+ *   [LISTED]      i64 sum of the names that a directory had when it became filled (name_diff.h)
  *   [HANDLE]      u8 length (1..128), bytes: the old server's handle
  *   [HANDLE_DIFF] u8 template, u8 offset, u8 length, bytes: the handle, as the template with
  *                 `length` bytes at `offset` replaced
@@ -70,6 +71,7 @@ enum {
 	MIGRATE_REC_RESIZE = 1 << 11, /* file: the retriever is about to give it the size `size` */
 	MIGRATE_REC_LOST = 1 << 12, /* file: what a client wrote may be lost, and it was not told */
 	MIGRATE_REC_HOLES = 1 << 13,   /* file: clients may have made holes in DIRTY */
+	MIGRATE_REC_LISTED = 1 << 15,  /* filled directory: `listed` is known */
 	MIGRATE_REC_ADOPTED = 1 << 14, /* file: the missing ranges hold what another tool has
 					* copied, and are still to be compared */
 };
@@ -110,6 +112,7 @@ struct migrate_record {
 	uint64_t size;
 	int64_t mtime, ctime;		  /* the old server's, at creation */
 	int64_t shown_mtime, shown_ctime; /* valid with their flag; use migrate_record_mtime() */
+	uint64_t listed;		  /* with MIGRATE_REC_LISTED */
 	uint8_t handle_len;		  /* with MIGRATE_REC_HANDLE */
 	uint8_t handle[MIGRATE_HANDLE_MAX];
 	uint8_t diff_template, diff_offset, diff_len; /* with HANDLE_DIFF; bytes in handle[] */

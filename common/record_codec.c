@@ -16,12 +16,13 @@
 	(MIGRATE_REC_EXTENTS | MIGRATE_REC_SHOWN_MTIME | MIGRATE_REC_SHOWN_CTIME |                 \
 	 MIGRATE_REC_HANDLE | MIGRATE_REC_HANDLE_DIFF | MIGRATE_REC_PATH | MIGRATE_REC_ERROR |     \
 	 MIGRATE_REC_DIRTY | MIGRATE_REC_CLIENT | MIGRATE_REC_RETURNED | MIGRATE_REC_NAMED |       \
-	 MIGRATE_REC_RESIZE | MIGRATE_REC_LOST | MIGRATE_REC_HOLES | MIGRATE_REC_ADOPTED)
+	 MIGRATE_REC_RESIZE | MIGRATE_REC_LOST | MIGRATE_REC_HOLES | MIGRATE_REC_ADOPTED |        \
+	 MIGRATE_REC_LISTED)
 /* These say what no field says. */
 #define OWNER_FLAGS                                                                                \
 	(MIGRATE_REC_CLIENT | MIGRATE_REC_RETURNED | MIGRATE_REC_NAMED | MIGRATE_REC_RESIZE |      \
 	 MIGRATE_REC_LOST | MIGRATE_REC_HOLES | MIGRATE_REC_ADOPTED | MIGRATE_REC_SHOWN_MTIME |    \
-	 MIGRATE_REC_SHOWN_CTIME)
+	 MIGRATE_REC_SHOWN_CTIME | MIGRATE_REC_LISTED)
 /* These are of files only. */
 #define FILE_FLAGS (MIGRATE_REC_RESIZE | MIGRATE_REC_LOST | MIGRATE_REC_HOLES | MIGRATE_REC_ADOPTED)
 #define CRC_BYTES  4
@@ -161,6 +162,8 @@ static bool fields_ok(const struct migrate_record *rec, uint16_t flags)
 		if (!rec->diff_len && rec->diff_offset)
 			return false;
 	}
+	if ((flags & MIGRATE_REC_LISTED) && rec->state != MIGRATE_FILLED)
+		return false;
 	if (is_directory(rec->state))
 		return !rec->missing.n && !rec->dirty.n && !(flags & FILE_FLAGS);
 	if (flags & (MIGRATE_REC_RETURNED | MIGRATE_REC_NAMED))
@@ -195,6 +198,8 @@ ssize_t migrate_record_encode(const struct migrate_record *rec, uint8_t *buf, si
 		put_i64(&w, rec->shown_mtime);
 	if (flags & MIGRATE_REC_SHOWN_CTIME)
 		put_i64(&w, rec->shown_ctime);
+	if (flags & MIGRATE_REC_LISTED)
+		put_i64(&w, (int64_t)rec->listed);
 	if (flags & MIGRATE_REC_HANDLE) {
 		put_u8(&w, rec->handle_len);
 		put_bytes(&w, rec->handle, rec->handle_len);
@@ -393,6 +398,8 @@ static void get_record(struct reader *r, struct migrate_record *rec)
 		rec->shown_mtime = get_i64(r);
 	if (rec->flags & MIGRATE_REC_SHOWN_CTIME)
 		rec->shown_ctime = get_i64(r);
+	if (rec->flags & MIGRATE_REC_LISTED)
+		rec->listed = (uint64_t)get_i64(r);
 	get_handle(r, rec);
 	if (rec->flags & MIGRATE_REC_PATH)
 		get_path(r, rec);

@@ -69,7 +69,6 @@ static void look_at(void *arg, const struct dirent *e)
 	const struct look *look = arg;
 	uint64_t hash = seen_hash(e->d_name);
 
-	look->diff->sum += name_diff_part(e->d_name, e->d_ino);
 	if (listed_has(look->listed, hash))
 		g_array_append_val(look->here, hash);
 	else

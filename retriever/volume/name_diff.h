@@ -14,7 +14,6 @@
 struct name_diff {
 	GPtrArray *unlisted; /* char *: they are here alone */
 	GArray *lacking;     /* hashes, sorted: they are listed alone */
-	uint64_t sum;	     /* name_diff_sum() of what is here */
 };
 
 /*

@@ -16,8 +16,9 @@
 #include "volume/unlisted.h"
 #include "volume/waiters.h"
 
-/* With the lock held: every name is here.  Times first, the record last. */
-static int mark_filled(struct object *object)
+/* With the lock held: every name is here.  Times first, the record last.  sum: of the names, or
+ * NULL. */
+static int mark_filled(struct object *object, const uint64_t *sum)
 {
 	struct migrate_record *rec = &object->record;
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
@@ -32,6 +33,10 @@ static int mark_filled(struct object *object)
 		return -errno;
 	rec->state = MIGRATE_FILLED;
 	rec->error = 0;
+	if (sum) {
+		rec->flags |= MIGRATE_REC_LISTED;
+		rec->listed = *sum;
+	}
 	/* from here on the inode's mtime tells whether a client changed names (migrate_stub) */
 	if (rec->flags & MIGRATE_REC_SHOWN_MTIME)
 		rec->mtime = rec->shown_mtime;
@@ -42,6 +47,7 @@ static int mark_filled(struct object *object)
 	recount_end(retriever, counted, RECOUNT_FILLED, !ret);
 	if (ret) {
 		rec->state = MIGRATE_UNFILLED;
+		rec->flags &= ~MIGRATE_REC_LISTED;
 		return ret;
 	}
 	directory_of(object)->filled++;
@@ -60,6 +66,11 @@ bool directory_names_fixed(struct object *object)
 		object->record.state != MIGRATE_UNFILLED;
 	g_mutex_unlock(&object->lock);
 	return fixed;
+}
+
+static bool is_root(const struct object *object)
+{
+	return migrate_binding_equal(&object->key, &object->retriever->root_key);
 }
 
 static int take_back(struct retriever *retriever, const GPtrArray *unlisted, int dir_fd,
@@ -82,7 +93,7 @@ static int compare_names(struct object *object, const char *path)
 	struct seen *seen = g_steal_pointer(&directory->seen);
 	g_autoptr(GArray) listed = g_steal_pointer(&directory->listed);
 	struct name_diff diff = {0};
-	int ret = listed ? name_diff_make(object->fd, path && !*path, listed, &diff) : 0;
+	int ret = listed ? name_diff_make(object->fd, is_root(object), listed, &diff) : 0;
 
 	if (!ret && listed && diff.lacking->len) {
 		directory->not_here = g_steal_pointer(&diff.lacking);
@@ -130,15 +141,19 @@ static void complete(void *arg)
 	struct object *object = arg;
 	struct retriever *retriever = object->retriever;
 	GQueue waiters = G_QUEUE_INIT;
+	bool listed = directory_of(object)->listed != NULL;
+	uint64_t sum;
 	int ret;
 
 	if ((object->record.flags & MIGRATE_REC_NAMED) ||
 	    retriever->config->stub_attributes == STUB_LAZY)
 		dummy_sweep(retriever, object->fd);
 	ret = put_rest_away(object);
+	if (!ret && listed)
+		ret = name_diff_sum(object->fd, is_root(object), &sum);
 	g_mutex_lock(&object->lock);
 	if (!ret)
-		ret = mark_filled(object);
+		ret = mark_filled(object, listed ? &sum : NULL);
 	directory_of(object)->names = NAMES_OPEN;
 	object->when_idle = NULL;
 	if (!ret) {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config/messages.h"
@@ -12,9 +13,11 @@
 #include "volume/copied.h"
 #include "volume/errors.h"
 #include "volume/jobs.h"
+#include "volume/name_diff.h"
 #include "volume/private.h"
 #include "volume/recount.h"
 #include "volume/seen.h"
+#include "volume/waiters.h"
 
 #define ROUNDS_MAX  3
 #define SYNCING_MAX 4096 /* objects, which stay in memory a little longer */
@@ -75,6 +78,25 @@ static bool concerns(const struct dirent *e, const GArray *not_whole)
 	       (e->d_type == DT_REG && seen_may_lack(not_whole, e->d_name));
 }
 
+/* Whether its names are not those that it got, though nobody changed any: its mtime is as it was
+ * set then. */
+static bool is_another(struct object *directory, uint64_t sum)
+{
+	const struct migrate_record *rec = &directory->record;
+	struct stat st;
+	bool another;
+
+	g_mutex_lock(&directory->lock);
+	another = !directory->normal && (rec->flags & MIGRATE_REC_LISTED) && rec->listed != sum &&
+		  fstat(directory->fd, &st) == 0 && migrate_ns(st.st_mtim) == rec->mtime;
+	g_mutex_unlock(&directory->lock);
+	if (another)
+		object_fail(directory, -EREMOTEIO,
+			    "its names are not those that the old server listed, and no client "
+			    "has changed them: compare both, then retry, which takes what is here");
+	return another;
+}
+
 static enum left scan(struct finish *finish)
 {
 	struct object *directory = finish->directory;
@@ -83,6 +105,7 @@ static enum left scan(struct finish *finish)
 	DIR *dir = retriever_list(directory->fd, ".");
 	enum left left = NOTHING;
 	struct dirent *e;
+	uint64_t sum = 0;
 
 	if (!dir)
 		return SOMETHING;
@@ -90,7 +113,10 @@ static enum left scan(struct finish *finish)
 		enum left this;
 
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		    (root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)) || !concerns(e, not_whole))
+		    (root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)))
+			continue;
+		sum += name_diff_part(e->d_name, e->d_ino);
+		if (!concerns(e, not_whole))
 			continue;
 		this = look_at(finish, e);
 		if (this > left)
@@ -99,6 +125,8 @@ static enum left scan(struct finish *finish)
 	if (!e && errno)
 		left = SOMETHING;
 	closedir(dir);
+	if (left != SOMETHING && is_another(directory, sum))
+		left = FAILED;
 	return left;
 }
 

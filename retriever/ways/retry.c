@@ -73,6 +73,7 @@ static void clear_mark(struct object *object)
 	object->search.found++;
 	if (!object->normal && object->record.error) {
 		object->record.error = 0;
+		object->record.flags &= ~MIGRATE_REC_LISTED; /* what is here is taken */
 		object_store(object);
 	}
 	g_mutex_unlock(&object->lock);

@@ -24,7 +24,7 @@ static bool sample(unsigned n, struct migrate_record *rec)
 {
 	static const enum migrate_state states[] = {
 		MIGRATE_PARTIAL,  MIGRATE_PARTIAL, MIGRATE_PARTIAL, MIGRATE_DUMMY,
-		MIGRATE_UNFILLED, MIGRATE_FILLED,  MIGRATE_PARTIAL};
+		MIGRATE_UNFILLED, MIGRATE_FILLED,  MIGRATE_PARTIAL, MIGRATE_FILLED};
 
 	if (n >= sizeof(states) / sizeof(*states))
 		return false;
@@ -73,6 +73,10 @@ static bool sample(unsigned n, struct migrate_record *rec)
 		migrate_extents_add(&rec->missing, 0, INT64_MAX);
 		migrate_extents_add(&rec->dirty, INT64_MAX - 1, INT64_MAX);
 		break;
+	case 7:
+		rec->flags = MIGRATE_REC_LISTED;
+		rec->listed = UINT64_MAX - 1;
+		break;
 	}
 	return true;
 }
@@ -94,6 +98,7 @@ static void check_equal(const struct migrate_record *a, const struct migrate_rec
 	ck_assert_int_eq(a->ctime, b->ctime);
 	ck_assert_int_eq(migrate_record_mtime(a), migrate_record_mtime(b));
 	ck_assert_int_eq(migrate_record_ctime(a), migrate_record_ctime(b));
+	ck_assert_uint_eq(a->listed, b->listed);
 	ck_assert_uint_eq(a->handle_len, b->handle_len);
 	ck_assert_uint_eq(a->diff_template, b->diff_template);
 	ck_assert_uint_eq(a->diff_offset, b->diff_offset);
@@ -273,6 +278,9 @@ START_TEST(fields_out_of_range)
 	fill_in(&rec, MIGRATE_PARTIAL);
 	rec.diff_offset = 100;
 	rec.diff_len = 29;
+	refused(&rec, -EINVAL);
+	fill_in(&rec, MIGRATE_UNFILLED);
+	rec.flags = MIGRATE_REC_LISTED;
 	refused(&rec, -EINVAL);
 	fill_in(&rec, MIGRATE_PARTIAL);
 	rec.path = strdup("/absolute");

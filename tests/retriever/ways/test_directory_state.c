@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_directory.h"
 
+#include "volume/listed.h"
+#include "volume/seen.h"
 #include "volume/turns.h"
 #include "volume/waiters.h"
 #include "ways/directory_state.h"
@@ -124,6 +126,57 @@ START_TEST(i6_filled_when_nobody_writes)
 }
 END_TEST
 
+static GArray *names(const char *name)
+{
+	GArray *array = listed_array();
+	uint64_t hash = seen_hash(name);
+
+	g_array_append_val(array, hash);
+	return array;
+}
+
+/* What was listed and is not here is listed once more, before the directory is called filled. */
+START_TEST(i13_a_name_that_is_not_here)
+{
+	struct migrate_waiter *w = migrate_waiter_new();
+	struct object *object;
+	int fd = begin(1);
+
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
+	g_mutex_lock(&object->lock);
+	waiters_add(object, 0, 0, false, migrate_waiter_done, w);
+	directory_of(object)->listed = names("f0");
+	directory_set_complete(object);
+	g_mutex_unlock(&object->lock);
+	ck_assert_int_eq(core_wait(w), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
+	ck_assert_uint_eq(count_names(fd), 1);
+	object_unref(object);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* It only seems to be: the file system has another one by its name. */
+START_TEST(i13_a_name_that_another_has)
+{
+	struct object *object;
+	int fd = begin(2);
+
+	ck_assert_int_eq(core_name_in(&core, fd, "f0"), 0);
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
+	directory_of(object)->not_here = names("f0");
+	ck_assert_int_lt(fill(fd), 0);
+	core_expect_answer(&core, "errors 0", "/d/f0\n");
+	core_expect_answer(&core, "errors 0", "another object has this name here");
+	ck_assert_int_eq(core_state(fd), MIGRATE_UNFILLED);
+	ck_assert_uint_eq(count_names(fd), 2);
+	object_unref(object);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("directory state");
@@ -133,5 +186,7 @@ int main(void)
 	tcase_add_test(tcase, i7_a_late_page_does_not_bring_back_names);
 	tcase_add_test(tcase, i7_a_fill_waits_for_the_bracket);
 	tcase_add_test(tcase, i6_filled_when_nobody_writes);
+	tcase_add_test(tcase, i13_a_name_that_is_not_here);
+	tcase_add_test(tcase, i13_a_name_that_another_has);
 	return run_suite(suite);
 }

@@ -32,6 +32,45 @@ START_TEST(i5_a_directory_is_finished_after_what_is_below)
 }
 END_TEST
 
+/* Renames f0 by another way than a client's; the directory's mtime is set back where that is kept. */
+static void rename_alone(int fd, bool kept)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(renameat(fd, "f0", fd, "g0"), 0);
+	if (kept)
+		ck_assert_int_eq(futimens(fd, (struct timespec[2]){st.st_atim, st.st_mtim}), 0);
+}
+
+START_TEST(i13_other_names_than_were_listed)
+{
+	int fd = begin(2);
+
+	ck_assert_int_eq(fill(fd), 0);
+	rename_alone(fd, true);
+	ck_assert_int_eq(make_whole(fd), -EREMOTEIO);
+	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
+	core_expect_answer(&core, "errors 0", "its names are not those that the old server listed");
+	core_expect_answer(&core, "retry", "forgotten=1");
+	ck_assert_int_eq(make_whole(fd), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+START_TEST(i13_names_that_clients_changed)
+{
+	int fd = begin(2);
+
+	ck_assert_int_eq(fill(fd), 0);
+	rename_alone(fd, false);
+	ck_assert_int_eq(make_whole(fd), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* Nobody need wait for what failed: not asked again until somebody reads it or retries. */
 START_TEST(i12_what_failed_keeps_it_unfinished)
 {
@@ -240,6 +279,8 @@ int main(void)
 
 	tcase_add_test(tcase, i5_a_directory_is_finished_after_what_is_below);
 	tcase_add_test(tcase, i12_what_failed_keeps_it_unfinished);
+	tcase_add_test(tcase, i13_other_names_than_were_listed);
+	tcase_add_test(tcase, i13_names_that_clients_changed);
 	tcase_add_test(tcase, i5_a_placing_during_a_finish);
 	tcase_add_test(tcase, i5_a_held_directory_is_not_looked_at);
 	tcase_add_test(tcase, i5_a_file_that_rounds_leave);
