@@ -93,10 +93,7 @@ struct directory {
 	GArray *not_here;  /* of these the ones that were not here in the end; NULL: none */
 	unsigned lacked;   /* counts the times that there were some */
 	gint same;	   /* how many of them were the same as before */
-	/* how its old one takes names (spelling.h); with the lock */
-	bool any_spelling;
-	unsigned spellings_tried;
-	unsigned filled; /* counts the times that it became filled */
+	unsigned filled;   /* counts the times that it became filled */
 };
 
 static inline struct file *file_of(struct object *object)

@@ -27,6 +27,7 @@
 #include "source/source.h"
 #include "config/config.h"
 #include "counters.h"
+#include "spelling.h"
 
 /* What commands have set, where it is not the configuration's (orders.h). */
 struct orders {
@@ -72,6 +73,7 @@ struct retriever {
 	void (*describe)(void *describer, GKeyFile *file);
 	void *describer;
 	struct prefill *prefill;
+	struct spellings spellings;
 	struct rates *rates;
 	struct history *history;
 	struct counters counters;

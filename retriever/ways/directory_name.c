@@ -20,6 +20,7 @@
 #include "prefill.h"
 #include "volume/prior.h"
 #include "refind.h"
+#include "volume/spelling.h"
 #include "volume/stub.h"
 #include "volume/turns.h"
 #include "directory.h"
@@ -27,7 +28,6 @@
 #include "directory_state.h"
 #include "config/snapshot_names.h"
 #include "failed_names.h"
-#include "spelling.h"
 #include "volume/jobs.h"
 
 /* The name in another spelling. */
@@ -184,23 +184,21 @@ static int look_for_directory(struct name_request *n)
 /* Whether the object answers to more than its name, or that cannot be told now. */
 static bool answers_to_others(struct name_request *n)
 {
-	struct directory *directory = directory_of(n->object);
+	struct spellings *spellings = &n->object->retriever->spellings;
 	bool others = false;
 
-	g_mutex_lock(&n->object->lock);
 	for (unsigned i = 0; i < n->n_trials; i++) {
 		const struct trial *trial = &n->trials[i];
 		const struct backend_request *req = &trial->req;
+		const bool known = !req->status || req->status == -ENOENT;
+		const bool same = !req->status && req->attr.fileid == n->req.attr.fileid &&
+				  req->attr.fs == n->req.attr.fs;
 
-		if (!req->status && req->attr.fileid == n->req.attr.fileid &&
-		    req->attr.fs == n->req.attr.fs)
-			directory->any_spelling = others = true;
-		else if (!req->status || req->status == -ENOENT || req->status == -ENOTUNIQ)
-			directory->spellings_tried |= trial->kind & SPELLING_LASTING;
-		else
-			others = true;
+		others |= same || !known;
+		if (known)
+			spellings_note(spellings, &n->object->key,
+				       same ? SPELLING_ANY : trial->kind & SPELLING_LASTING);
 	}
-	g_mutex_unlock(&n->object->lock);
 	return others;
 }
 
@@ -295,9 +293,7 @@ static void choose_trials(struct name_request *n)
 
 	if (n->object->retriever->scheme->spells)
 		return;
-	g_mutex_lock(&n->object->lock);
-	tried = directory_of(n->object)->spellings_tried;
-	g_mutex_unlock(&n->object->lock);
+	tried = spellings_known(&n->object->retriever->spellings, &n->object->key);
 	for (unsigned i = 0; i < SPELLINGS; i++) {
 		char *name = tried & kinds[i] ? NULL : spelling_other(n->name, kinds[i]);
 
@@ -327,13 +323,12 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 {
 	struct name_request *n;
 	struct stat st;
-	bool filled, complete, here, by_listing;
+	bool filled, complete, here;
 	int ret = 0;
 
 	g_mutex_lock(&object->lock);
 	filled = object->normal || object->record.state != MIGRATE_UNFILLED;
 	complete = object->record.flags & MIGRATE_REC_NAMED;
-	by_listing = directory_of(object)->any_spelling;
 	g_mutex_unlock(&object->lock);
 	here = filled || fstatat(object->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (filled || (here && !(st.st_mode == S_IFREG && dummy_is(object->fd, name)))) {
@@ -348,7 +343,8 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 		done(arg, -EIO);
 		return;
 	}
-	if (by_listing || snapshot_name_is(object->retriever->config, name)) {
+	if ((spellings_known(&object->retriever->spellings, &object->key) & SPELLING_ANY) ||
+	    snapshot_name_is(object->retriever->config, name)) {
 		directory_fill(object, BACKEND_DEMAND, false, done, arg);
 		return;
 	}

@@ -3,7 +3,7 @@
 
 #include <glib.h>
 
-#include "ways/spelling.h"
+#include "volume/spelling.h"
 
 static void expect(const char *name, unsigned kind, const char *wanted)
 {
@@ -53,6 +53,27 @@ START_TEST(long_names)
 }
 END_TEST
 
+START_TEST(what_was_tried)
+{
+	static struct spellings spellings;
+	const struct migrate_binding a = {.len = 2, .bytes = {1, 2}},
+				     b = {.len = 2, .bytes = {2, 1}};
+
+	ck_assert_uint_eq(spellings_known(&spellings, &a), 0);
+	spellings_note(&spellings, &a, SPELLING_CASE);
+	spellings_note(&spellings, &a, SPELLING_ANY);
+	ck_assert_uint_eq(spellings_known(&spellings, &a), SPELLING_CASE | SPELLING_ANY);
+	ck_assert_uint_eq(spellings_known(&spellings, &b), 0);
+	for (unsigned i = 0; i < 1 << 16; i++) { /* those that come make others forgotten */
+		const struct migrate_binding c = {.len = 3, .bytes = {i >> 8, i & 0xff}};
+
+		spellings_note(&spellings, &c, SPELLING_FORM);
+		ck_assert_uint_eq(spellings_known(&spellings, &c), SPELLING_FORM);
+	}
+	ck_assert_uint_eq(spellings_known(&spellings, &a), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("spelling");
@@ -62,6 +83,7 @@ int main(void)
 	tcase_add_test(tcase, i13_other_letters);
 	tcase_add_test(tcase, i13_forms);
 	tcase_add_test(tcase, long_names);
+	tcase_add_test(tcase, what_was_tried);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

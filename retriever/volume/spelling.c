@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "seen.h"
+
 static bool has_ascii_letters(const char *name)
 {
 	for (; *name; name++)
@@ -56,4 +58,39 @@ char *spelling_other(const char *name, unsigned kind)
 		other = swap_form(name);
 	return other && strcmp(other, name) && strlen(other) <= 255 ? g_steal_pointer(&other)
 								    : NULL;
+}
+
+/* ---- directories ---- */
+
+#define KINDS ((uint64_t)(SPELLING_LASTING | SPELLING_ANY))
+
+static uint64_t number_of(const struct migrate_binding *directory)
+{
+	uint64_t number = 0;
+
+	for (unsigned i = 0; i < directory->len; i++)
+		number = seen_mix(number + 1 + directory->bytes[i]);
+	return number & ~KINDS;
+}
+
+static _Atomic uint64_t *place_of(struct spellings *spellings, uint64_t number)
+{
+	return &spellings->known[(number >> 4) % G_N_ELEMENTS(spellings->known)];
+}
+
+unsigned spellings_known(struct spellings *spellings, const struct migrate_binding *directory)
+{
+	uint64_t number = number_of(directory);
+	uint64_t known = atomic_load(place_of(spellings, number));
+
+	return (known & ~KINDS) == number ? (unsigned)(known & KINDS) : 0;
+}
+
+void spellings_note(struct spellings *spellings, const struct migrate_binding *directory,
+		    unsigned kinds)
+{
+	uint64_t number = number_of(directory);
+
+	kinds |= spellings_known(spellings, directory);
+	atomic_store(place_of(spellings, number), number | kinds);
 }
