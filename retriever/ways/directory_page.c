@@ -230,6 +230,19 @@ bool directory_is_other(int dir_fd, const struct source_entry *entry)
 	return other;
 }
 
+/* One name for several objects: the first one has it. */
+static bool is_listed_twice(struct run *run, const char *name)
+{
+	uint64_t hash = seen_hash(name);
+	unsigned n = 0;
+
+	g_mutex_lock(&run->lock);
+	for (guint i = 0; i < run->names_listed->len; i++)
+		n += g_array_index(run->names_listed, uint64_t, i) == hash;
+	g_mutex_unlock(&run->lock);
+	return n > 1;
+}
+
 /* Something has the entry's name already. */
 static int there(struct run *run, const struct stub_parent *parent,
 		 const struct source_entry *entry, const char *target,
@@ -241,7 +254,8 @@ static int there(struct run *run, const struct stub_parent *parent,
 	/* as it is written nothing here has it */
 	if (run->not_here && listed_has(run->not_here, seen_hash(entry->name)))
 		return -EEXIST;
-	if (run->names_only || retriever->copying || !directory_is_other(parent->fd, entry))
+	if (run->names_only || retriever->copying || !directory_is_other(parent->fd, entry) ||
+	    is_listed_twice(run, entry->name))
 		return 0;
 	ret = unlisted_take_back(retriever, parent->fd, entry->name, parent->path, UNLISTED_OTHER);
 	if (!ret)

@@ -104,7 +104,7 @@ static int check_aside(struct retriever *retriever, char **message)
 	if (!COUNT_GET(retriever, aside))
 		return 0;
 	*message =
-		g_strdup_printf("%" G_GINT64_FORMAT " objects of the prior copy are set aside, "
+		g_strdup_printf("%" G_GINT64_FORMAT " objects are set aside, "
 				"and would be destroyed: look at them (migratectl aside %s), then "
 				"restore them (--restore PATH) or let them go (--discard)",
 				COUNT_GET(retriever, aside), name);

@@ -495,5 +495,52 @@ def chance(args):
                            for d in range(40 if args.long else 4)}).run(600)
 
 
+class AnyCase(Node):
+    """Answers to a name in any case of its letters."""
+
+    def find(self, name):
+        return next((node for own, node in self.children.items() if own.lower() == name.lower()), None)
+
+
+class Hides(Node):
+    """Answers to names that it does not list."""
+
+    def __init__(self, hidden, **children):
+        super().__init__(**children, **hidden)
+        self.hidden = {name.encode() for name in hidden}
+
+    def entries(self, cookie):
+        listed = [(name, node, n + 1) for n, (name, node) in enumerate(self.children.items())
+                  if name not in self.hidden]
+        return listed[cookie:], True
+
+
+@case()
+def spellings(args):
+    """One object has one name here, which is the listed one (I13)."""
+    world = begin(args, 'spellings', {
+        'case': AnyCase(Report=Node(SIZE), other=Node(SIZE)),
+        'snap': Hides({'.snapshot': Node(**inner())}, **inner()),
+        'hides': Hides({'.history': Node(SIZE), '.old': Node(**inner())}, **inner())})
+    client = world.client
+    for path in ('case/REPORT', 'case/report', 'snap/.snapshot'):
+        try:
+            client.walk(path)
+            expect(False, f'{path} is there')
+        except nfs3.NfsError as error:
+            same(error.status, nfs3.NOENT, path)
+    client.walk('hides/.history')
+    client.walk('hides/.old/inner')
+    same(sorted(entry[0] for entry in client.listing(client.walk('hides')[0])),
+         [b'inner', b'other'], 'names')
+    world.lies.clear()                  # nobody is to ask for what they hide
+    world.run()
+    same(sorted(os.listdir(NEW + '/case')), ['Report', 'other'], 'names')
+    for name in ('snap', 'hides'):
+        same(sorted(os.listdir(f'{NEW}/{name}')), ['inner', 'other'], name)
+        expect(whole(name), f'{name} is not whole')
+    same(world.migration.errors(), {}, 'errors')
+
+
 if __name__ == '__main__':
     sys.exit(main())
