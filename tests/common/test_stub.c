@@ -291,6 +291,21 @@ START_TEST(filled_directory_until_a_client_changes_it)
 }
 END_TEST
 
+/* I8: its ctime does not go back to what it was before it got a record again. */
+START_TEST(directory_that_was_normal_shows_the_inode)
+{
+	int fd = scratch_directory();
+
+	make_stub(fd, MIGRATE_FILLED);
+	rec.flags = MIGRATE_REC_RETURNED;
+	ck_assert_int_eq(migrate_record_store(fd, &rec), 0);
+	touch(fd, rec.mtime);
+	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
+	ck_assert(!stub.show_times);
+	close(fd);
+}
+END_TEST
+
 START_TEST(unfilled_directory_always_shows_the_record)
 {
 	int fd = scratch_directory();
@@ -348,6 +363,7 @@ int main(void)
 	tcase_add_test(tcase, about_to_be_resized);
 	tcase_add_test(tcase, dummy_is_never_present);
 	tcase_add_test(tcase, filled_directory_until_a_client_changes_it);
+	tcase_add_test(tcase, directory_that_was_normal_shows_the_inode);
 	tcase_add_test(tcase, unfilled_directory_always_shows_the_record);
 	tcase_add_test(tcase, errors_are_not_whole);
 	tcase_add_test(tcase, through_o_path);

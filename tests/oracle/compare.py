@@ -21,8 +21,10 @@ EXACT = ('status', 'count', 'eof', 'committed', 'access', 'target', 'missing', '
 EXCEPTIONS = {
     'became_whole':
         'ctime and the change attribute of an object move once when it becomes whole '
-        '(docs/reference.md, What clients see): Linux lets nobody set ctime.  A directory becomes so '
-        'again after something unfinished was to get a name in it.',
+        '(docs/reference.md, What clients see): Linux lets nobody set ctime. ',
+    'returned':
+        'Likewise when a directory that was whole gets a record, because something unfinished is to '
+        'get a name in it.  It becomes whole again later.',
     'names_to_come':
         'The link count of a file that has several names in the source counts those that are '
         'here, and one more while it has a name in .migrate.',
@@ -366,6 +368,9 @@ class Comparer:
             return self.exception('root_finalized')
         if back and self.together and self.disk.of_source(p.fileid):
             return self.exception('whole_in_between')
+        if not back and self.disk.returned(m.fileid):
+            seen.whole = False          # and becomes whole again
+            return self.exception('returned')
         if back or seen.whole or self.disk.state(m.fileid) and not self.disk.returned(m.fileid):
             return False
         seen.whole = now
