@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "seen.h"
-
 static bool has_ascii_letters(const char *name)
 {
 	for (; *name; name++)
@@ -66,11 +64,11 @@ char *spelling_other(const char *name, unsigned kind)
 
 static uint64_t number_of(const struct migrate_binding *directory)
 {
-	uint64_t number = 0;
+	uint64_t number = 0xcbf29ce484222325; /* FNV-1a */
 
 	for (unsigned i = 0; i < directory->len; i++)
-		number = seen_mix(number + 1 + directory->bytes[i]);
-	return number & ~KINDS;
+		number = (number ^ directory->bytes[i]) * 0x100000001b3;
+	return (number ^ number >> 32) & ~KINDS;
 }
 
 static _Atomic uint64_t *place_of(struct spellings *spellings, uint64_t number)

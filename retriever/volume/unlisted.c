@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "aside.h"
-#include "errors.h"
 #include "report.h"
 #include "seen.h"
 #include "record.h"
@@ -34,45 +33,47 @@ static bool was_written_here(int fd)
 		st.stx_mtime.tv_nsec >= st.stx_btime.tv_nsec);
 }
 
-/* 1: a client did; 0; -errno.  A failure of the object is none any more where it goes. */
-static int is_changed(struct retriever *retriever, int fd)
+enum fate { GOES, STAYS, FAILED };
+
+/* Or -errno. */
+static int fate_of(int fd)
 {
 	struct migrate_record rec;
 	int ret = migrate_record_load(fd, &rec);
+	bool changed;
 
 	if (ret < 0)
 		return ret;
 	if (!ret)
-		return was_written_here(fd);
-	ret = (rec.flags & CHANGED) || rec.dirty.n ||
-	      (rec.state == MIGRATE_FILLED && was_written_here(fd));
-	if (!ret)
-		errors_forget(retriever->errors, &rec.binding);
+		return was_written_here(fd) ? STAYS : GOES;
+	changed = (rec.flags & CHANGED) || rec.dirty.n ||
+		  (rec.state == MIGRATE_FILLED && was_written_here(fd));
+	ret = rec.error ? FAILED : changed ? STAYS : GOES;
 	migrate_record_clear(&rec);
 	return ret;
 }
 
-int unlisted_take_back(struct retriever *retriever, int dir_fd, const char *name, const char *path,
-		       const char *why)
+int unlisted_take_back(struct retriever *retriever, int dir_fd, const char *name, const char *path)
 {
 	int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	g_autofree char *directory = NULL, *at = NULL, *text = NULL;
-	int changed, ret;
+	g_autofree char *directory = NULL, *at = NULL;
+	int fate, ret;
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	changed = is_changed(retriever, fd);
+	fate = fate_of(fd);
 	close(fd);
-	if (changed < 0)
-		return changed;
-	text = g_strdup_printf("%s: %s", why,
-			       changed ? "a client has changed what was here, and it stays"
-				       : "what was here meanwhile was taken back");
+	if (fate < 0 || fate == FAILED)
+		return MIN(fate, 0);
 	directory = retriever_fd_path(dir_fd);
 	at = g_strconcat(directory, "/", name, NULL);
-	ret = report_add(retriever->report, REPORT_SOURCE, at, text);
-	if (ret || changed)
-		return ret ? ret : UNLISTED_STAYS;
+	ret = report_add(retriever->report, REPORT_SOURCE, at,
+			 fate == STAYS ? "the old server answers to this name and does not list "
+					 "it: a client has changed it here, and it stays"
+				       : "the old server answers to this name and does not list "
+					 "it: what was here meanwhile was taken back");
+	if (ret || fate == STAYS)
+		return ret;
 	seen_uncount(retriever, dir_fd, name);
 	return aside_put_left(retriever, dir_fd, dir_fd, name, path);
 }

@@ -8,18 +8,12 @@
 
 #include "retriever.h"
 
-enum { UNLISTED_STAYS = 1 };
-
-/* Why, for the report: the listing does not have the name, or has another object by it. */
-#define UNLISTED_NAME  "the old server answers to this name and does not list it"
-#define UNLISTED_OTHER "the old server lists another object by this name than it answered with"
-
 /*
  * Takes the name out of the directory, whose path is that below the source's root: a stub goes, and
  * what is whole, or a directory, goes aside (aside.h).  What a client has changed stays (I7).
- * Either is in the report.  Blocks for the disk.  0, UNLISTED_STAYS or -errno.
+ * Either is in the report.  What has failed stays as well, and is in the list of errors (I12).
+ * Blocks for the disk.  0 or -errno.
  */
-int unlisted_take_back(struct retriever *retriever, int dir_fd, const char *name, const char *path,
-		       const char *why);
+int unlisted_take_back(struct retriever *retriever, int dir_fd, const char *name, const char *path);
 
 #endif

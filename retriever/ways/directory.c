@@ -403,7 +403,6 @@ static void listing_failed(struct run *run, int status)
 
 static void note_names(struct run *run, const struct backend_batch *batch)
 {
-	g_mutex_lock(&run->lock);
 	for (guint i = 0; i < batch->entries->len; i++) {
 		const struct source_entry *entry =
 			&g_array_index(batch->entries, struct source_entry, i);
@@ -413,7 +412,6 @@ static void note_names(struct run *run, const struct backend_batch *batch)
 		    !directory_is_snapshot(run->object->retriever->config, entry))
 			g_array_append_val(run->names_listed, hash);
 	}
-	g_mutex_unlock(&run->lock);
 }
 
 static void page_listed(struct backend_request *req)

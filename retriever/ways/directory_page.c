@@ -38,7 +38,6 @@
 #include "volume/seen.h"
 #include "volume/stub.h"
 #include "volume/taking_directory.h"
-#include "volume/unlisted.h"
 #include "volume/jobs.h"
 
 #define DEPTH_MIN 64 /* directories above it: from here on it may be in itself */
@@ -212,55 +211,27 @@ static bool is_in_itself(const struct run *run, const struct source_entry *entry
 bool directory_is_other(int dir_fd, const struct source_entry *entry)
 {
 	int fd = openat(dir_fd, entry->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	struct migrate_record rec;
 	struct stat st;
-	bool other;
+	bool other = fd >= 0 && fstat(fd, &st) == 0 &&
+		     (st.st_mode & S_IFMT) != (entry->attr.mode & S_IFMT) &&
+		     migrate_has_record(fd) == 0;
 
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		if (fd >= 0)
-			close(fd);
-		return false;
-	}
-	other = (st.st_mode & S_IFMT) != (entry->attr.mode & S_IFMT);
-	if (migrate_record_load(fd, &rec) > 0) { /* a dummy is of any kind */
-		other = rec.fileid != entry->attr.fileid || (other && rec.state != MIGRATE_DUMMY);
-		migrate_record_clear(&rec);
-	}
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return other;
 }
 
-/* One name for several objects: the first one has it. */
-static bool is_listed_twice(struct run *run, const char *name)
-{
-	uint64_t hash = seen_hash(name);
-	unsigned n = 0;
-
-	g_mutex_lock(&run->lock);
-	for (guint i = 0; i < run->names_listed->len; i++)
-		n += g_array_index(run->names_listed, uint64_t, i) == hash;
-	g_mutex_unlock(&run->lock);
-	return n > 1;
-}
-
-/* Something has the entry's name already. */
+/* Something has the entry's name already: 0 or -EEXIST. */
 static int there(struct run *run, const struct stub_parent *parent,
-		 const struct source_entry *entry, const char *target,
-		 const struct source_xattrs *xattrs)
+		 const struct source_entry *entry)
 {
-	struct retriever *retriever = run->object->retriever;
-	int ret;
-
 	/* as it is written nothing here has it */
 	if (run->not_here && listed_has(run->not_here, seen_hash(entry->name)))
 		return -EEXIST;
-	if (run->names_only || retriever->copying || !directory_is_other(parent->fd, entry) ||
-	    is_listed_twice(run, entry->name))
-		return 0;
-	ret = unlisted_take_back(retriever, parent->fd, entry->name, parent->path, UNLISTED_OTHER);
-	if (!ret)
-		ret = stub_create(retriever, parent, entry, target, xattrs);
-	return ret == UNLISTED_STAYS || ret == STUB_THERE ? -EEXIST : ret;
+	return !run->names_only && !run->object->retriever->copying &&
+			       directory_is_other(parent->fd, entry)
+		       ? -EEXIST
+		       : 0;
 }
 
 /* 0; STUB_ASK, STUB_ASK_BARE: the old server has to be asked for its extended attributes first. */
@@ -277,7 +248,7 @@ static int make(struct run *run, const struct stub_parent *parent, const struct 
 		ret = stub_create(run->object->retriever, parent, entry, target, xattrs);
 	if (ret == STUB_THERE) {
 		g_atomic_int_inc(&run->there);
-		ret = there(run, parent, entry, target, xattrs);
+		ret = there(run, parent, entry);
 	}
 	if (ret >= STUB_ASK)
 		return ret;

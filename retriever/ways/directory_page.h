@@ -19,8 +19,8 @@ struct stub_parent directory_parent(const struct object *object, bool named, con
 bool directory_reserves(const char *path, const char *name);
 /* Whether the entry is not brought: a directory of snapshots, or what may be one. */
 bool directory_is_snapshot(const struct volume_config *config, const struct source_entry *entry);
-/* Whether another object than the entry's has its name in the directory, as far as its kind and its
- * record tell.  Blocks for the disk. */
+/* Whether something whole of another kind has the entry's name in the directory.  A stub of another
+ * kind fails by itself, when it is fetched (version.h).  Blocks for the disk. */
 bool directory_is_other(int dir_fd, const struct source_entry *entry);
 
 /* Why an object's BACKEND_XATTRS failed, for the list. */

@@ -29,7 +29,7 @@ struct run {
 	gint lacking;	      /* files that may lack data, in all listings that make; atomic */
 	int prior_fd;	      /* the directory in the prior copy; negative: none */
 	struct seen *seen;    /* its entries, in a copy; else NULL */
-	GArray *names_listed; /* seen_hash() of each, in this listing; with `lock` */
+	GArray *names_listed; /* seen_hash() of each, in this listing */
 	GArray *not_here;  /* names that were listed before, and were not here then; NULL: none */
 	GMutex work_lock;  /* a leaf */
 	GQueue work;	   /* of directory_page.c */

@@ -78,10 +78,9 @@ static int take_back(struct retriever *retriever, const GPtrArray *unlisted, int
 {
 	int ret = 0;
 
-	for (guint i = 0; i < unlisted->len && ret >= 0; i++)
-		ret = unlisted_take_back(retriever, dir_fd, unlisted->pdata[i], path,
-					 UNLISTED_NAME);
-	return MIN(ret, 0);
+	for (guint i = 0; i < unlisted->len && !ret; i++)
+		ret = unlisted_take_back(retriever, dir_fd, unlisted->pdata[i], path);
+	return ret;
 }
 
 /* What is in it must be what was listed (I13).  -ENOTUNIQ: that lacks something, which the next

@@ -74,7 +74,24 @@ START_TEST(i13_what_a_client_changed_stays)
 	close(file);
 	ck_assert_int_eq(fill(fd), 0);
 	ck_assert_int_eq(fstatat(fd, "f1", &st, 0), 0);
-	expect_report("a client has changed what was here, and it stays");
+	expect_report("a client has changed it here, and it stays");
+	end_with(fd);
+}
+END_TEST
+
+/* Somebody is to look at it. */
+START_TEST(i12_what_has_failed_stays)
+{
+	int fd = hide("f1"), file = open_below(fd, "f1", O_RDWR);
+	struct stat st;
+
+	core_source_file(&core, "d/f1", 200, 7);
+	ck_assert_int_eq(core_range(&core, file, 0, 1), -ESTALE);
+	close(file);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(fstatat(fd, "f1", &st, 0), 0);
+	ck_assert_int_eq(core_finish(&core, fd), -EAGAIN);
+	core_expect_answer(&core, "errors 0", "/d/f1\n");
 	end_with(fd);
 }
 END_TEST
@@ -104,6 +121,7 @@ int main(void)
 	tcase_add_test(tcase, i13_a_stub_goes);
 	tcase_add_test(tcase, i13_what_is_whole_goes_aside);
 	tcase_add_test(tcase, i13_what_a_client_changed_stays);
+	tcase_add_test(tcase, i12_what_has_failed_stays);
 	tcase_add_test(tcase, i13_another_object);
 	return run_suite(suite);
 }
