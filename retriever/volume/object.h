@@ -92,8 +92,9 @@ struct directory {
 	GArray *listed;	   /* the names that were listed, for name_diff_make(); NULL: not known */
 	GArray *not_here;  /* of these the ones that were not here in the end; NULL: none */
 	unsigned lacked;   /* counts the times that there were some */
-	gint same;	   /* how many of them were the same as before */
-	unsigned filled;   /* counts the times that it became filled */
+	void (*list_again)(struct object *directory); /* names what is not here */
+	gint same;				      /* how many of them were the same as before */
+	unsigned filled;			      /* counts the times that it became filled */
 };
 
 static inline struct file *file_of(struct object *object)

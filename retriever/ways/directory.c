@@ -138,7 +138,7 @@ static void conclude(struct run *run)
 		directory_of(object)->seen = g_steal_pointer(&run->seen);
 		directory_of(object)->same = run->same;
 		brought_note(object, !run->lacking);
-		directory_set_complete(object);
+		directory_set_complete(object, directory_fill_again);
 	}
 	others = running(object, BACKEND_BACKGROUND) || directory_of(object)->names ||
 		 object->normal || object->record.state != MIGRATE_UNFILLED;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "directory.h"
 #include "volume/dummy.h"
 #include "volume/errors.h"
 #include "volume/jobs.h"
@@ -162,7 +161,7 @@ static void complete(void *arg)
 	g_mutex_unlock(&object->lock);
 	fill_leave(object);
 	if (ret == -ENOTUNIQ && directory_of(object)->lacked++ == 0) {
-		directory_fill_again(object); /* which names them */
+		directory_of(object)->list_again(object);
 	} else if (ret) {
 		object_fail(object, ret, why_not_complete(ret));
 	} else {
@@ -184,8 +183,9 @@ static void complete_now(struct object *object)
 	jobs_run(object->retriever->jobs, JOB_DEMAND, complete, object_ref(object));
 }
 
-void directory_set_complete(struct object *object)
+void directory_set_complete(struct object *object, void (*list_again)(struct object *directory))
 {
+	directory_of(object)->list_again = list_again;
 	directory_of(object)->names = NAMES_COMPLETE;
 	object->when_idle = complete_now;
 	complete_now(object);

@@ -13,7 +13,8 @@
  * not come back. */
 bool directory_names_fixed(struct object *object);
 /* With the lock held, of an unfilled directory: a fill has brought every name.  It becomes filled
- * on a worker, and who waits for it is answered. */
-void directory_set_complete(struct object *object);
+ * on a worker, and who waits for it is answered.  list_again: fills it anew, where a name that was
+ * listed is not here; any thread, no lock. */
+void directory_set_complete(struct object *object, void (*list_again)(struct object *directory));
 
 #endif

@@ -5,6 +5,7 @@
 #include "volume/seen.h"
 #include "volume/turns.h"
 #include "volume/waiters.h"
+#include "ways/directory.h"
 #include "ways/directory_state.h"
 
 /* The same with a single name whose answer comes late. */
@@ -111,7 +112,7 @@ START_TEST(i6_filled_when_nobody_writes)
 	ck_assert(!directory_names_fixed(object));
 	g_mutex_lock(&object->lock);
 	waiters_add(object, 0, 0, false, migrate_waiter_done, w);
-	directory_set_complete(object);
+	directory_set_complete(object, directory_fill_again);
 	ck_assert_int_eq(directory_of(object)->names, NAMES_COMPLETE);
 	g_mutex_unlock(&object->lock);
 	ck_assert(directory_names_fixed(object));
@@ -146,7 +147,7 @@ START_TEST(i13_a_name_that_is_not_here)
 	g_mutex_lock(&object->lock);
 	waiters_add(object, 0, 0, false, migrate_waiter_done, w);
 	directory_of(object)->listed = names("f0");
-	directory_set_complete(object);
+	directory_set_complete(object, directory_fill_again);
 	g_mutex_unlock(&object->lock);
 	ck_assert_int_eq(core_wait(w), 0);
 	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
