@@ -177,6 +177,9 @@ int migrate_stub_seek(const struct migrate_stub *stub, const struct migrate_seek
 /* The directory at a volume's root that doors hide from clients in every lookup and listing. */
 #define MIGRATE_PRIVATE_DIR ".migrate"
 #define MIGRATE_LINKS_DIR   "links" /* in it: what has names that are still to come */
+/* The directory that mkfs and e2fsck make at the root of an ext4.  The old tree may have one of its
+ * own. */
+#define MIGRATE_LOST_FOUND "lost+found"
 /* The one at the old tree's root in which is what migratectl rollback does just now: it is not
  * brought over. */
 #define MIGRATE_ROLLBACK_DIR ".migrate-rollback"
@@ -184,7 +187,7 @@ int migrate_stub_seek(const struct migrate_stub *stub, const struct migrate_seek
 /*
  * What a door can tell of an open directory before it knows where the volume's root is: that is the
  * topmost directory with a record (I5).  fd: as for migrate_stub_load(), but for
- * migrate_is_vacant().
+ * migrate_is_vacant() and migrate_is_empty().
  */
 /* 1: it has a record.  0: it has none, or none of its own; errno is as it was.  -EBADMSG, -EIO,
  * -ENOMEM. */
@@ -194,9 +197,12 @@ int migrate_has_record(int fd);
 bool migrate_has_private(int fd);
 /* That is there, and the volume is not attached yet: it holds a copy that was made before. */
 bool migrate_is_attaching(int fd);
-/* There is nothing in it but what mkfs makes (and, if but_private, the retriever's
- * MIGRATE_PRIVATE_DIR, or an empty one, which it was about to make). */
+/* There is nothing in it but an empty MIGRATE_LOST_FOUND, which attach takes away (and, if
+ * but_private, the retriever's MIGRATE_PRIVATE_DIR, or an empty one, which it was about to make).
+ */
 bool migrate_is_vacant(int fd, bool but_private);
+/* name in it is a directory with nothing in it. */
+bool migrate_is_empty(int fd, const char *name);
 
 struct migrate_inspection {
 	bool unfinished; /* it has a record, or a directory above it on the same file system has */

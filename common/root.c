@@ -112,40 +112,56 @@ bool migrate_is_attaching(int fd)
 	       (st.st_mode & S_ISVTX) && migrate_has_private(fd);
 }
 
-/* Or the retriever was killed before it had marked it. */
-static bool may_be_private(int fd)
-{
-	int private;
-	bool empty;
-
-	if (migrate_has_private(fd))
-		return true;
-	private = openat(fd, MIGRATE_PRIVATE_DIR, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	empty = private >= 0 && migrate_is_vacant(private, false);
-	if (private >= 0)
-		close(private);
-	return empty;
-}
-
-bool migrate_is_vacant(int fd, bool but_private)
+/* All that is in it may be there.  false also where it cannot be listed. */
+static bool has_only(int fd, bool (*may_be)(int fd, const char *name))
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
 	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
 	const struct dirent *entry;
-	bool vacant = true;
+	bool only = dir != NULL;
 
-	if (!dir) {
-		if (copy >= 0)
-			close(copy);
-		return false;
-	}
-	while (vacant && (entry = readdir(dir)))
-		vacant = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
-			 !strcmp(entry->d_name, "lost+found") ||
-			 (but_private && !strcmp(entry->d_name, MIGRATE_PRIVATE_DIR) &&
-			  may_be_private(fd));
-	closedir(dir);
-	return vacant;
+	while (only && (entry = readdir(dir)))
+		only = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+		       may_be(fd, entry->d_name);
+	if (dir)
+		closedir(dir);
+	else if (copy >= 0)
+		close(copy);
+	return only;
+}
+
+static bool nothing(int fd, const char *name)
+{
+	(void)fd;
+	(void)name;
+	return false;
+}
+
+bool migrate_is_empty(int fd, const char *name)
+{
+	int dir = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool empty = dir >= 0 && has_only(dir, nothing);
+
+	if (dir >= 0)
+		close(dir);
+	return empty;
+}
+
+static bool lost_found(int fd, const char *name)
+{
+	return !strcmp(name, MIGRATE_LOST_FOUND) && migrate_is_empty(fd, name);
+}
+
+/* Or the retriever was killed before it had marked it. */
+static bool lost_found_or_private(int fd, const char *name)
+{
+	return lost_found(fd, name) || (!strcmp(name, MIGRATE_PRIVATE_DIR) &&
+					(migrate_has_private(fd) || migrate_is_empty(fd, name)));
+}
+
+bool migrate_is_vacant(int fd, bool but_private)
+{
+	return has_only(fd, but_private ? lost_found_or_private : lost_found);
 }
 
 static int has_private(int fd)

@@ -11,6 +11,7 @@
 #include "volume/history.h"
 #include "volume/jobs.h"
 #include "volume/links.h"
+#include "volume/lost_found.h"
 #include "volume/object.h"
 #include "volume/old_handles.h"
 #include "volume/orders.h"
@@ -107,7 +108,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	if (!retriever->templates)
 		goto fail;
 	counters_load(retriever);
-	if (!old_handles_open(retriever, error))
+	if (!lost_found_leaves(retriever, error) || !old_handles_open(retriever, error))
 		goto fail;
 	history_load(retriever);
 	retriever->errors = errors_new(retriever->private_fd);

@@ -266,8 +266,6 @@ static int compare(struct tree *tree, struct node *dir)
 		struct node *node = g_hash_table_lookup(tree->fileids, &name->fileid);
 		gpointer here;
 
-		if (dir == tree->root && !strcmp(name->name, "lost+found"))
-			continue;
 		const struct place place = {dir, (char *)name->name, false};
 		bool present = g_hash_table_lookup_extended(dir->names, name->name, NULL, &here);
 

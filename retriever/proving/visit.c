@@ -418,10 +418,11 @@ static void record_extra(struct visit *visit, const char *name)
 	compared_clear(&compared);
 }
 
-/* In the root: what mkfs(8) has made. */
+/* In the root: what e2fsck(8) has made, and put nothing into. */
 static bool is_of_file_system(const struct visit *visit, const char *name)
 {
-	return !*visit->task->path && !strcmp(name, "lost+found");
+	return !*visit->task->path && !strcmp(name, MIGRATE_LOST_FOUND) &&
+	       migrate_is_empty(visit->fd, name);
 }
 
 /* What the old server does not list. */

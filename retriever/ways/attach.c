@@ -21,6 +21,7 @@
 #include "volume/history.h"
 #include "volume/jobs.h"
 #include "volume/listed.h"
+#include "volume/lost_found.h"
 #include "volume/prior.h"
 #include "volume/private.h"
 #include "volume/probe.h"
@@ -179,7 +180,7 @@ static int move_names(struct retriever *retriever, int prior_fd, char **message)
 		return -errno;
 	while (!ret && (errno = 0, e = readdir(dir))) {
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		    !strcmp(e->d_name, MIGRATE_PRIVATE_DIR) || !strcmp(e->d_name, "lost+found"))
+		    !strcmp(e->d_name, MIGRATE_PRIVATE_DIR))
 			continue;
 		ret = renameat2(fd, e->d_name, prior_fd, e->d_name, RENAME_NOREPLACE) < 0 ? -errno
 											  : 0;
@@ -290,10 +291,10 @@ static int check_state(struct retriever *retriever, const struct attach *how, ch
 	}
 	if (how->adopt || migrate_is_vacant(retriever->root_fd, true))
 		return 0;
-	*message = g_strdup_printf("%s is not empty: attach needs an empty directory, so that "
+	*message = g_strdup_printf("%s is not empty%s: attach needs an empty directory, so that "
 				   "nothing is covered; to take over what another tool has copied "
 				   "there: migratectl attach --adopt %s",
-				   config->root, config->name);
+				   config->root, lost_found_text(retriever->root_fd), config->name);
 	return -ENOTEMPTY;
 }
 
@@ -327,6 +328,15 @@ static int prepare(struct retriever *retriever, const struct attach *how, char *
 	if (ret) {
 		*message = g_strdup_printf("%s: cannot be made a volume: %s",
 					   retriever->config->root, missing);
+		return ret;
+	}
+	ret = lost_found_remove(retriever->root_fd);
+	if (ret && !how->adopt) { /* which moves it with the rest, or says why not */
+		*message = g_strdup_printf(
+			"%s/" MIGRATE_LOST_FOUND
+			": cannot be removed, and would hide the old server's: %s%s",
+			retriever->config->root, g_strerror(-ret),
+			ret == -EBUSY ? ": unmount what is mounted there" : advice_for(ret));
 		return ret;
 	}
 	ret = private_open(retriever, true);

@@ -17,6 +17,7 @@
 #include "volume/copied.h"
 #include "volume/errors.h"
 #include "volume/links.h"
+#include "volume/lost_found.h"
 #include "volume/object.h"
 #include "volume/prior.h"
 #include "volume/private.h"
@@ -121,7 +122,8 @@ static int make_or_refuse(struct retriever *retriever, char **message)
 		*message = g_strdup_printf("%s: an attach was begun: migratectl attach %s", root,
 					   retriever->config->name);
 	else if (!migrate_is_vacant(retriever->root_fd, true))
-		*message = g_strdup_printf("%s is not empty", root);
+		*message = g_strdup_printf("%s is not empty%s", root,
+					   lost_found_text(retriever->root_fd));
 	else
 		return make_copy(retriever, message);
 	return -EALREADY;

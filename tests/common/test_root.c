@@ -144,6 +144,16 @@ START_TEST(vacant)
 	ck_assert(migrate_is_vacant(bottom, false));
 	close(make(bottom, "lost+found"));
 	ck_assert(migrate_is_vacant(bottom, false));
+	fd = openat(bottom, "lost+found", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	close(make(fd, "lost+found"));
+	ck_assert(!migrate_is_vacant(bottom, true)); /* the old server's may be another */
+	ck_assert_int_eq(unlinkat(fd, "lost+found", AT_REMOVEDIR), 0);
+	close(fd);
+	ck_assert(migrate_is_empty(bottom, "lost+found"));
+	ck_assert(!migrate_is_empty(bottom, "none"));
+	ck_assert_int_eq(symlinkat("lost+found", bottom, "link"), 0);
+	ck_assert(!migrate_is_empty(bottom, "link"));
+	ck_assert_int_eq(unlinkat(bottom, "link", 0), 0);
 	fd = make(bottom, MIGRATE_PRIVATE_DIR);
 	ck_assert(migrate_is_vacant(bottom, true)); /* about to be marked */
 	close(make(fd, "staging"));
@@ -159,6 +169,9 @@ START_TEST(vacant)
 	ck_assert_int_eq(unlinkat(bottom, "lost+found", AT_REMOVEDIR), 0);
 	ck_assert_int_eq(unlinkat(bottom, MIGRATE_PRIVATE_DIR, AT_REMOVEDIR), 0);
 	ck_assert_int_eq(unlinkat(bottom, ".x", AT_REMOVEDIR), 0);
+	ck_assert_int_eq(symlinkat(".x", bottom, "lost+found"), 0);
+	ck_assert(!migrate_is_vacant(bottom, false));
+	ck_assert_int_eq(unlinkat(bottom, "lost+found", 0), 0);
 	ck_assert(migrate_is_vacant(bottom, false));
 }
 END_TEST

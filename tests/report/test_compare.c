@@ -84,6 +84,8 @@ START_TEST(found)
 		{": >t/0; touch -d @1700000000 t", "0: the manifest does not have it\n"},
 		{": >t/zz; touch -d @1700000000 t", "zz: the manifest does not have it\n"},
 		{"mkdir t/lost+found; touch -d @1700000000 t", ""},
+		{"touch t/lost+found; touch -d @1700000000 t",
+		 "lost+found: the manifest does not have it\n"},
 		{"ln -sfn y t/l; touch -h -d @1700000000 t/l; touch -d @1700000000 t",
 		 "l: it points elsewhere\n"},
 		{"chmod 600 t/d/f2", "d/f2: its mode is 0600, not 0644\n"},

@@ -65,6 +65,19 @@ START_TEST(a_directory_renamed_in_a_gap)
 }
 END_TEST
 
+/* It has been brought here as any other. */
+START_TEST(lost_found_renamed)
+{
+	trees_make("mkdir lost+found && echo x >lost+found/f && find . -exec touch -hd 2001-02-03 "
+		   "{} +");
+	sh("cd " NEW_TREE " && mv lost+found z");
+	note_seen("z");
+	root_seen();
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 /* A run before was about to remove what the old server has alone. */
 START_TEST(touched_there_alone)
 {
@@ -557,6 +570,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, conflicts);
 	tcase_add_test(tcase, a_directory_renamed_in_a_gap);
+	tcase_add_test(tcase, lost_found_renamed);
 	tcase_add_test(tcase, touched_there_alone);
 	tcase_add_test(tcase, links_in_directories_renamed_in_a_gap);
 	tcase_add_test(tcase, a_link_in_a_gap_in_what_was_moved);

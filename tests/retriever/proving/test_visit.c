@@ -105,6 +105,22 @@ START_TEST(both)
 }
 END_TEST
 
+/* With something in it it is not what e2fsck makes. */
+START_TEST(i13_lost_found)
+{
+	g_autofree char *root = NULL;
+	gint n = 0;
+
+	begin(":");
+	core_shell(&core,
+		   "touch -r $new $old/stamp; mkdir $new/lost+found; touch $new/lost+found/x; "
+		   "touch -r $old/stamp $new; rm $old/stamp; touch -d 2001-01-01 $old");
+	root = visit("", PROVING_BOTH, PROOF_SAME, &n);
+	ck_assert_ptr_nonnull(strstr(root, "#finding ./lost+found kind=extra"));
+	end();
+}
+END_TEST
+
 /* What clients did to names: the directory's mtime tells. */
 START_TEST(clients_names)
 {
@@ -150,6 +166,7 @@ int main(void)
 	TCase *tcase = CORE_TCASE(suite, "visit", 60);
 
 	tcase_add_test(tcase, both);
+	tcase_add_test(tcase, i13_lost_found);
 	tcase_add_test(tcase, clients_names);
 	tcase_add_test(tcase, gone_there);
 	return run_suite(suite);
