@@ -148,6 +148,13 @@ GPtrArray *survey_stops(const struct survey *survey)
 	const uint64_t files = survey->tally.types[TALLY_FILES];
 	const uint64_t refused = losses_total(survey->losses, LOSS_UNREAD);
 
+	if (survey->target.folds)
+		g_ptr_array_add(stops,
+				g_strdup_printf("Names in %s that differ in case alone are one "
+						"there, and attach refuses that: take a directory "
+						"without chattr +F (ext4), a file system made "
+						"without -n version=ci (xfs)",
+						survey->target.path));
 	if (!survey->need.fits_barely) {
 		g_autofree char *text = survey_space_text(survey);
 

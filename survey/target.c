@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -68,6 +70,33 @@ static void look_at_device(struct target *target, dev_t device)
 	close(fd);
 }
 
+/* Of XFS_IOC_FSGEOMETRY_V1 (ioctl_xfs_fsgeometry(2)). */
+struct geometry {
+	uint32_t sizes[8];
+	uint64_t blocks[4];
+	uint8_t uuid[16];
+	uint32_t units[2];
+	int32_t version;
+	uint32_t flags;
+	uint32_t more[4];
+};
+
+#define GEOMETRY	    _IOR('X', 100, struct geometry)
+#define GEOMETRY_FOLDS_CASE (1 << 12)
+
+static bool folds(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), flags = 0;
+	struct geometry xfs = {.flags = 0};
+	bool folds =
+		fd >= 0 && ((ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && flags & FS_CASEFOLD_FL) ||
+			    (ioctl(fd, GEOMETRY, &xfs) == 0 && xfs.flags & GEOMETRY_FOLDS_CASE));
+
+	if (fd >= 0)
+		close(fd);
+	return folds;
+}
+
 gboolean target_look(struct target *target, const char *path, GError **error)
 {
 	struct statvfs room;
@@ -88,6 +117,7 @@ gboolean target_look(struct target *target, const char *path, GError **error)
 	target->available = (uint64_t)room.f_bavail * room.f_frsize;
 	target->inodes = room.f_files;
 	target->inodes_available = room.f_favail;
+	target->folds = folds(path);
 	look_at_device(target, st.st_dev);
 	target->limits = limits_of(kind.f_type, target->block, target->ea_inode);
 	return TRUE;

@@ -18,6 +18,10 @@
 
 #define USE  "use ext4, xfs or btrfs"
 #define SIZE (1 << 20)
+/* One character to readers: of one code point, of two, and in upper case. */
+#define COMPOSED   "\u00e9"
+#define DECOMPOSED "e\u0301"
+#define UPPER	   "\u00c9"
 
 struct probe {
 	int root; /* O_RDONLY | O_DIRECTORY */
@@ -99,6 +103,27 @@ static int try_links(struct probe *p)
 	if (linkat(p->dir, "file", p->dir, "other", 0) < 0)
 		return -errno;
 	return result(unlinkat(p->dir, "other", 0));
+}
+
+static bool is_also(int dir, const char *name, const char *other)
+{
+	struct stat a, b;
+
+	return fstatat(dir, name, &a, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(dir, other, &b, AT_SYMLINK_NOFOLLOW) == 0 && a.st_ino == b.st_ino;
+}
+
+/* Of two names of the old server's that are one here, one would never come.  Directories inherit it
+ * from the root. */
+static int try_names(struct probe *p)
+{
+	bool folds = is_also(p->root, MIGRATE_PRIVATE_DIR, ".MIGRATE") ||
+		     is_also(p->dir, "file", "FILE");
+
+	if (linkat(p->dir, "file", p->dir, COMPOSED, 0) < 0)
+		return -errno;
+	folds = folds || is_also(p->dir, COMPOSED, DECOMPOSED) || is_also(p->dir, COMPOSED, UPPER);
+	return folds ? -EOPNOTSUPP : result(unlinkat(p->dir, COMPOSED, 0));
 }
 
 static int try_symbolic_links(struct probe *p)
@@ -198,6 +223,9 @@ static const struct {
 	 USE ", with blocks of 4096 bytes"},
 	{try_renames, "renames that replace nothing or exchange two names (renameat2)", USE},
 	{try_links, "hard links", USE},
+	{try_names, "names that differ in case, or in Unicode normalization, alone",
+	 "let the root be a directory that tells them apart (ext4: without chattr +F, which goes "
+	 "while it is empty; xfs: made without -n version=ci)"},
 	{try_symbolic_links, "symbolic links", USE},
 	{try_special, "FIFOs, sockets and device nodes",
 	 "let migrate-retriever make them (CAP_MKNOD, device policy)"},
@@ -228,7 +256,7 @@ static int try_all(struct probe *p, char **message)
 /* A kill may have left either as a directory. */
 static void clean(const struct probe *p)
 {
-	static const char *const names[] = {"file", "other"};
+	static const char *const names[] = {"file", "other", COMPOSED};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
 		if (unlinkat(p->dir, names[i], 0) < 0)

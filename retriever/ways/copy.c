@@ -21,6 +21,7 @@
 #include "volume/object.h"
 #include "volume/prior.h"
 #include "volume/private.h"
+#include "volume/probe.h"
 #include "volume/state.h"
 #include "volume/own_files.h"
 
@@ -94,8 +95,15 @@ static int save_begin(struct retriever *retriever)
 
 static int make_copy(struct retriever *retriever, char **message)
 {
-	int ret = private_open(retriever, true);
+	g_autofree char *missing = NULL;
+	int ret = probe_file_system(retriever->root_fd, &missing);
 
+	if (ret) { /* before there is anything that the root could inherit no more */
+		*message = g_strdup_printf("%s: no copy can be made there: %s",
+					   retriever->config->root, missing);
+		return ret;
+	}
+	ret = private_open(retriever, true);
 	if (!ret && mkdirat(retriever->private_fd, COPY_DIR, 0700) < 0 && errno != EEXIST)
 		ret = -errno;
 	if (!ret && fsync(retriever->private_fd) < 0)

@@ -11,9 +11,11 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import qemu                                                             # noqa: E402
 import smbd                                                             # noqa: E402
+import uml                                                              # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import BASE, sh, volume, wait_for                          # noqa: E402
+from sandbox import BASE, SCRATCH, sh, volume, wait_for                 # noqa: E402
 from servers import NEW, OLD, VOLUME, Migration, old_server             # noqa: E402
 from smbsource import password                                          # noqa: E402
 
@@ -242,6 +244,25 @@ def smb(args):
     url, _ = check(migration, LOSSES, '--password-file', password(), '--output', BASE,
                    name=migration.source)
     same(totals(url), totals(found), 'losses by the URL')
+
+
+def root_that_folds(args, fs, **guest):
+    disk = os.open(SCRATCH, os.O_TMPFILE | os.O_RDWR, 0o600)
+    os.truncate(disk, 512 << 20)
+    status = uml.run([os.path.dirname(os.path.abspath(__file__)) + '/guest/folding.py', args.build, fs],
+                     timeout=300, disks=[disk], network=False, **guest)
+    os.close(disk)
+    same(status, 0, 'exit status of the guest')
+
+
+@case(guest=True)
+def i13_root_that_ignores_case(args):
+    root_that_folds(args, 'xfs')
+
+
+@case(guest=qemu.CURRENT, long=True)    # User-Mode Linux is built without CONFIG_UNICODE
+def i13_root_that_folds_names(args):
+    root_that_folds(args, 'ext4', kind=qemu.Guest, suite=qemu.CURRENT)
 
 
 if __name__ == '__main__':

@@ -55,6 +55,10 @@ START_TEST(stop)
 	verdict(SURVEY_STOP, "does not let this machine read 8 of 10 files");
 	survey_clear(&survey);
 	whole_begin(&survey);
+	survey.target.folds = true;
+	verdict(SURVEY_STOP, "Names in /new that differ in case alone are one there");
+	survey_clear(&survey);
+	whole_begin(&survey);
 	tally_clear(&survey.tally);
 	survey.tally.types[TALLY_DIRECTORIES] = 1;
 	losses_add(survey.losses, LOSS_UNLISTED, "", "why");

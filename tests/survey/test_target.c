@@ -1,10 +1,29 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <linux/fs.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
 #include <sys/statvfs.h>
 
 #include "report/made.h"
 #include "target.h"
 
 #define GIB (UINT64_C(1) << 30)
+
+static bool casefold;
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	int *flags;
+
+	if (request != FS_IOC_GETFLAGS)
+		return -1;
+	va_start(args, request);
+	flags = va_arg(args, int *);
+	va_end(args);
+	*flags = casefold ? FS_CASEFOLD_FL | FS_EXTENT_FL : FS_EXTENT_FL;
+	return 0;
+}
 
 static struct target ext4(uint64_t free_bytes, uint64_t free_inodes, uint32_t inode_size)
 {
@@ -46,6 +65,19 @@ START_TEST(looked_at)
 	ck_assert(!target_look(&target, "/does/not/exist", &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "/does/not/exist"));
 	g_error_free(error);
+}
+END_TEST
+
+START_TEST(folds)
+{
+	struct target target;
+
+	for (unsigned i = 0; i < 2; i++) {
+		casefold = i;
+		ck_assert(target_look(&target, made_dir, NULL));
+		ck_assert_int_eq(target.folds, i);
+		target_clear(&target);
+	}
 }
 END_TEST
 
@@ -151,7 +183,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {looked_at, superblock, space, inode_size, mkfs, NULL};
+	const TTest *const tests[] = {looked_at, folds, superblock, space, inode_size, mkfs, NULL};
 
 	return run_made("target", tests);
 }
