@@ -213,6 +213,7 @@ static int note_change(struct bracket *bracket, uint64_t offset, uint64_t length
 	struct migrate_record *rec = &object->record;
 	struct migrate_extents touched = MIGRATE_EXTENTS_INIT;
 	uint64_t end = length > INT64_MAX - offset ? INT64_MAX : offset + length;
+	const struct timespec now[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
 	struct stat st;
 	/* then the change may be lost, too (durability.h) */
 	bool lost =
@@ -239,6 +240,11 @@ static int note_change(struct bracket *bracket, uint64_t offset, uint64_t length
 	default:
 		break;
 	}
+	/* btrfs moves no times for a hole where there is one, as what is missing is */
+	if (!ret && bracket->change == MIGRATE_PUNCH && touched.n &&
+	    migrate_ns(st.st_mtim) == migrate_record_mtime(rec) &&
+	    (futimens(object->fd, now) < 0 || fstat(object->fd, &st) < 0))
+		ret = -errno;
 	migrate_extents_clear(&touched);
 	if (ret)
 		return ret;

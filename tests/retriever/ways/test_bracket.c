@@ -203,6 +203,27 @@ START_TEST(i7_a_punched_hole_stays)
 }
 END_TEST
 
+/* Where its file system does nothing, as there is a hole already, which is what is missing. */
+START_TEST(i7_a_punched_hole_moves_mtime)
+{
+	struct migrate_stub stub;
+	struct timespec before;
+	uint64_t id;
+	int fd;
+
+	start();
+	fd = find();
+	clock_gettime(CLOCK_REALTIME_COARSE, &before);
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_PUNCH, 4096, 8192, &id), 0);
+	ck_assert_int_eq(core_end(&core, id, true, false, 4096, 8192), 0);
+	ck_assert_int_eq(migrate_stub_load(fd, &stub), 0);
+	ck_assert_int_ge(stub.mtime.tv_sec, before.tv_sec);
+	migrate_stub_clear(&stub);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* A client's mode and times are kept when the data comes and the record goes. */
 START_TEST(i7_attributes_survive_the_drop)
 {
@@ -493,6 +514,7 @@ int main(void)
 	tcase_add_test(tcase, i7_truncate_during_a_read);
 	tcase_add_test(tcase, truncate_to_nothing_fetches_nothing);
 	tcase_add_test(tcase, i7_a_punched_hole_stays);
+	tcase_add_test(tcase, i7_a_punched_hole_moves_mtime);
 	tcase_add_test(tcase, i7_attributes_survive_the_drop);
 	tcase_add_test(tcase, i8_times_do_not_move);
 	tcase_add_test(tcase, i7_a_write_sets_the_time);
