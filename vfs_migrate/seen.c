@@ -8,18 +8,19 @@ struct inode {
 	struct timespec ctime;
 };
 
-#define PLACES	 1024 /* 150 KiB, if so many are seen */
-#define OLD_SECS 1    /* more than any tick */
+#define PLACE_BITS 10 /* 150 KiB, if so many are seen */
+#define OLD_SECS   1  /* more than any tick */
 
 /* By the inode's number; a newer one takes the place. */
 static struct place {
 	struct inode inode;	  /* dev 0: free */
 	struct migrate_stub stub; /* NORMAL, or FILLED, which has no ranges */
-} places[PLACES];
+} places[1 << PLACE_BITS];
 
 static struct place *place_of(const struct inode *inode)
 {
-	return &places[inode->ino % PLACES];
+	/* the numbers of directories of xfs are alike in their low bits */
+	return &places[(inode->ino * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - PLACE_BITS)];
 }
 
 static bool same_inode(const struct inode *a, const struct inode *b)
