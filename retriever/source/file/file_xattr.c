@@ -77,10 +77,13 @@ static void lose_xattr(const char *name, struct source_xattrs *xattrs)
 		source_xattrs_lose(xattrs, "%s: not carried", name);
 }
 
-/* Labels and signatures that belong to the host that made them. */
+/* Labels and signatures that belong to the host that made them, and what xfs tells of the ACLs once
+ * more. */
 static bool is_noise(const char *name)
 {
-	return strcmp(name, "security.selinux") == 0 || strcmp(name, "security.evm") == 0;
+	return strcmp(name, "security.selinux") == 0 || strcmp(name, "security.evm") == 0 ||
+	       strcmp(name, "trusted.SGI_ACL_FILE") == 0 ||
+	       strcmp(name, "trusted.SGI_ACL_DEFAULT") == 0;
 }
 
 int file_get_xattrs(int fd, bool nfs4, uint8_t *memory, struct source_xattrs *xattrs)

@@ -126,6 +126,7 @@ END_TEST
 START_TEST(labels_of_the_host_are_not_told_of)
 {
 	set("security.selinux", "system_u:object_r:etc_t:s0", 27);
+	set("trusted.SGI_ACL_FILE", "x", 1); /* an ACL of xfs is listed by this name too */
 	get(false);
 	ck_assert_uint_eq(xattrs->list->len + xattrs->lost->len, 0);
 }
