@@ -42,8 +42,10 @@ class World:
     """A volume with a fake retriever and a server; fill(world) makes what is in it.  hold_ms: so long
     that only cases which want a DELAY, and say another, get one."""
 
-    def __init__(self, args, fill=None, hold_ms=20000, path=ROOT, fs='ext4', fsal=LAYER, **kw):
+    def __init__(self, args, fill=None, hold_ms=20000, path=ROOT, fs=None, fsal=LAYER, **kw):
         sandbox.volume(ROOT, '400M', fs)
+        if os.path.isdir(ROOT + '/lost+found'):     # attach does that
+            os.rmdir(ROOT + '/lost+found')
         self.fake = Fake(SOCKET, hold_ms)
         f.set_record(ROOT, FILLED, 0, MTIME, CTIME)
         os.mkdir(ROOT + '/.migrate', 0o700)

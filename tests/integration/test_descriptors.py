@@ -221,7 +221,7 @@ def what_does_not_fit(args):
     """An ext4 as it is made without more ado holds about 4000 bytes for each object."""
     server, paths = old_tree(args.random)
     old = look_at_all(server.session('root', 'old'), paths)
-    migration = migrate(args, server, ())
+    migration = migrate(args, server, ('-I', '256'))
     root = migration.smbd.session('root')
     new = look_at_all(root, paths)
     compare(without(new, 'long900', 'long1800', 'streams'),

@@ -219,10 +219,11 @@ def times(args):
             os.utime(f'{root}/link{n}', ns=(ns, ns), follow_symlinks=False)
 
     migration, client = begin(args, fill)
-    for name, _, attr, _ in client.listing(client.root):
-        same(attr.mtime, wanted[os.fsdecode(name)], f'{name}: mtime')
-        if attr.type == nfs3.REG:
-            same(attr.atime, wanted[os.fsdecode(name)], f'{name}: atime')
+    seen = {os.fsdecode(name): attr for name, _, attr, _ in client.listing(client.root)}
+    for name, ns in wanted.items():
+        same(seen[name].mtime, ns, f'{name}: mtime')
+        if seen[name].type == nfs3.REG:
+            same(seen[name].atime, ns, f'{name}: atime')
     finish(migration)
 
 

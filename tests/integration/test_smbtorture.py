@@ -97,7 +97,7 @@ def torture_all(server, names):
         return {name: output for name, (passed, output) in zip(names, results) if not passed}
 
 
-def plain_server(names, fs='ext4', modules=smbd.STACK):
+def plain_server(names, fs=None, modules=smbd.STACK):
     volume(PLAIN, '2G', fs)
     fill(PLAIN, ['plain'], names)
     settings = {'vfs objects': modules.replace('migrate ', '')}
@@ -118,7 +118,7 @@ def all_pass(server, plain, names, stage):
     return [f'{stage}: {name}' for name in failed]
 
 
-def stages_pass(args, names, fs='ext4', modules=smbd.STACK):
+def stages_pass(args, names, fs=None, modules=smbd.STACK):
     plain = plain_server(names, fs, modules)
     _, migration = stack(args.build, lambda root: fill(root, STAGES, names), '2G', fs)
     migration.attach()

@@ -96,7 +96,14 @@ def names_of(fault):
     return fault.__name__, fault.__name__ + '-w'
 
 
+def clear(root):
+    """Of mkfs's lost+found, which root may not list where it is squashed."""
+    if os.path.isdir(root + '/lost+found'):
+        os.rmdir(root + '/lost+found')
+
+
 def fill(root):
+    clear(root)
     for fault in FAULTS:
         for name in names_of(fault):
             write(name, 1)
@@ -223,6 +230,7 @@ def files(args):
 
 
 def make_tree(root):
+    clear(root)
     for name in ('gone', 'locked', 'file', 'anew', 'fine'):
         os.mkdir(f'{root}/{name}')
         for n in range(5):

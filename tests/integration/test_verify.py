@@ -172,7 +172,7 @@ def check_planted(said, planted):
     same(odd, {}, f'found and planted, of {len(planted)}')
 
 
-def local(args, fill_old, fs='ext4'):
+def local(args, fill_old, fs=None):
     """A migration from a local tree, done to its end."""
     volume(OLD, '4G')
     volume(NEW, '4G', fs)

@@ -31,6 +31,9 @@ EXCEPTIONS = {
     'directories_to_come':
         'An SMB server does not say how many directories are in one: it has one link until it is '
         'filled.',
+    'links_of_directories':
+        'btrfs does not count the directories in one: until it is filled it has as many links as on '
+        'the old server.',
     'space_to_come':
         'The space used by an unfinished file is what it will take at most.',
     'space_behind_the_end':
@@ -284,8 +287,10 @@ class Comparer:
 
     def names_to_come(self, m, p):
         if getattr(m, 'type', None) == DIR:     # and MDCACHE may keep that
-            return (self.smb_source and m.nlink == 1 and self.disk.of_source(p.fileid) and
-                    not self.disk.finalized and self.exception('directories_to_come'))
+            if not self.disk.of_source(p.fileid) or self.disk.finalized:
+                return False
+            return (self.smb_source and m.nlink == 1 and self.exception('directories_to_come') or
+                    p.nlink == 1 and self.exception('links_of_directories'))
         return (self.disk.of_source(p.fileid, several=True) and 1 <= m.nlink <= p.nlink + 1 and
                 self.exception('names_to_come'))
 

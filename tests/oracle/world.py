@@ -29,7 +29,7 @@ from servers import VOLUME, Ganesha, Migration
 
 SOURCES = BASE + '/sources'
 PASSWORD = BASE + '/old-password'
-FILE_SYSTEMS = ('ext4', 'xfs')
+FILE_SYSTEMS = ('ext4', 'xfs', 'btrfs')
 
 
 def where(fs, side):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What an integration test is: a script with cases, each run in a sandbox of its own.
 
-    test_x.py --build DIR [--module DIR] [--cache KIND] [--long] [--broken] [--seed N]
-              [--keep-logs DIR] [CASE...]
+    test_x.py --build DIR [--module DIR] [--cache KIND] [--fs FS|SEED] [--long] [--broken]
+              [--seed N] [--keep-logs DIR] [CASE...]
 """
 import argparse
 import faulthandler
@@ -64,6 +64,11 @@ def why(name, error):
     return f'{name}: {error}  [{os.path.basename(where.filename)}:{where.lineno}]\n'
 
 
+def file_system(args, name):
+    """That of a case which does not say which."""
+    return sandbox.draw(args.fs, os.path.basename(sys.argv[0]), name)
+
+
 AGAIN = 75                              # exit status: that was no test (EX_TEMPFAIL of sysexits.h)
 NOTED = 500                             # seconds: less than guests and programs have
 
@@ -71,6 +76,7 @@ NOTED = 500                             # seconds: less than guests and programs
 def run_case(name, function, args, reasons):
     """Its exit status.  reasons: a file for why it failed."""
     def body():
+        sandbox.FS = file_system(args, name)
         args.random = random.Random(args.seed)
         if not args.long:
             faulthandler.dump_traceback_later(NOTED)
@@ -115,6 +121,9 @@ def main(extra=None):
     parser.add_argument('--module', metavar='DIR', help='the build of modules that the other lacks')
     parser.add_argument('--cache', choices=servers.CACHES, default='default',
                         help="the new server's settings of MDCACHE")
+    parser.add_argument('--fs', default=os.environ.get('QUICKMIGRATE_FS', 'ext4'), metavar='FS|SEED',
+                        help='the file system of cases that do not say which, or what draws one for each '
+                        '(default: $QUICKMIGRATE_FS, or ext4)')
     parser.add_argument('--kernel', metavar='SUITE', help="that of guests, of another Debian suite")
     parser.add_argument('--long', action='store_true', help='the sizes and repetitions of a night')
     parser.add_argument('--broken', action='store_true', help='also what is known to fail')
@@ -147,7 +156,8 @@ def main(extra=None):
             print(f'again {name}: its guest stood still', flush=True)
             status = run_case(name, CASES[name][0], args, reasons)
         verdict = 'not ok' if status else 'ok'
-        print(f'{verdict} {name} ({time.monotonic() - start:.1f} s)', flush=True)
+        print(f'{verdict} {name} (--fs {file_system(args, name)}, {time.monotonic() - start:.1f} s)',
+              flush=True)
         if status:
             failed.append(name)
         if args.interrupted:

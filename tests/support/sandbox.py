@@ -16,6 +16,7 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import random
 import re
 import select
 import shutil
@@ -224,12 +225,24 @@ def layered(*directories):
            f'lowerdir={directory},upperdir={over}/upper,workdir={over}/work', 'overlay', directory)
 
 
-def volume(where, size='16G', fs='ext4', mkfs=()):
-    """Makes a file system on an unlinked sparse file and mounts it."""
+FS = 'ext4'                             # of what is made without saying which
+FS_LEAST = {'ext4': 0, 'xfs': 320 << 20, 'btrfs': 128 << 20}    # bytes of one
+
+
+def draw(fs, *what):
+    """fs: the name of a file system, or a seed, by which one is drawn for that."""
+    return fs if fs in MKFS else random.Random(' '.join((fs, *what))).choice(list(MKFS))
+
+
+def volume(where, size='16G', fs=None, mkfs=()):
+    """Makes a file system on an unlinked sparse file and mounts it.  fs: its kind (default: FS, or ext4,
+    whose options those are); mkfs: more options of the program that makes it."""
+    fs = fs or ('ext4' if mkfs else FS)
+    size = max(int(size[:-1]) << {'M': 20, 'G': 30}[size[-1]], FS_LEAST[fs])
     os.makedirs(where, exist_ok=True)
     fd = os.open(SCRATCH, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
-        os.truncate(fd, int(size[:-1]) << {'M': 20, 'G': 30}[size[-1]])
+        os.truncate(fd, size)
         path, device = loop_device(fd)
         try:
             sh(*MKFS[fs], *mkfs, path)
@@ -238,8 +251,6 @@ def volume(where, size='16G', fs='ext4', mkfs=()):
             os.close(device)
     finally:
         os.close(fd)
-    if os.path.isdir(where + '/lost+found'):
-        os.rmdir(where + '/lost+found')
     return where
 
 

@@ -423,7 +423,7 @@ class Migration:
         self.server.start()
 
 
-def stack(build, fill=None, size='16G', fs='ext4', proxied=False, old=None, mkfs=(), wrapper=(),
+def stack(build, fill=None, size='16G', fs=None, proxied=False, old=None, mkfs=(), wrapper=(),
           serve=old_server, version=None, **settings):
     """The usual beginning: two file systems, fill(path) makes the old tree, an old server, a
     retriever and a new server; not attached.  wrapper: what starts the retriever; serve: what the old

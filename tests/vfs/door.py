@@ -27,9 +27,11 @@ class World:
     """A volume with a fake retriever and a server; fill(world) makes what is in it.  settings: the
     share's; kw: of [global]."""
 
-    def __init__(self, args, fill=None, hold=60, path=ROOT, fs='ext4', stack=smbd.STACK,
+    def __init__(self, args, fill=None, hold=60, path=ROOT, fs=None, stack=smbd.STACK,
                  settings=None, start=True, **kw):
         sandbox.volume(ROOT, '400M', fs)
+        if os.path.isdir(ROOT + '/lost+found'):     # attach does that
+            os.rmdir(ROOT + '/lost+found')
         os.chmod(ROOT, 0o777)
         self.fake = Fake(SOCKET)
         f.set_record(ROOT, FILLED, 0, MTIME, CTIME)

@@ -57,7 +57,7 @@ def i4_a_file_whose_record_is_gone(args):
     def fill(world):
         for name in ('stub', 'known'):
             world.file(name)
-    world = World(args, fill)
+    world = World(args, fill, fs='ext4')
     s = world.session()
     known, stub = (opened(s, name) for name in ('known', 'stub'))
     same(read(s, known), TEXT, 'content')

@@ -42,13 +42,13 @@ def await_age(*paths):
         wait_for(f'{path} has not changed for a while', lambda path=path: age(path) > 2.5)
 
 
-def begin(args):
+def begin(args, fs=None):
     def fill(world):
         world.fake.directory(world.path('dir'), state=FILLED, mtime=MTIME, ctime=CTIME)
         os.chmod(world.path('dir'), 0o777)
         world.normal('dir/file', TEXT)
         os.utime(world.path('dir'), ns=(MTIME, MTIME))
-    return World(args, fill)
+    return World(args, fill, fs=fs)
 
 
 @case()
@@ -88,8 +88,8 @@ def are_looked_at_while_they_change(args):
 
 @case()
 def a_stub_in_place_of_a_whole_file(args):
-    """With its inode's number."""
-    world = begin(args)
+    """With its inode's number, which ext4 gives again at once."""
+    world = begin(args, 'ext4')
     session = world.session()
     path = world.path('dir/file')
     await_age(world.path('dir'), path)

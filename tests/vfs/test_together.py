@@ -229,7 +229,7 @@ def a_copied_file_system(args):
         with open(root + '/file', 'wb') as out:
             out.write(b'data' * 50000)
         os.chown(root + '/file', *smbd.USERS['alice'][:2])
-    _, migration = begin(args, hold=5, fill=some, size='64M')
+    _, migration = begin(args, hold=5, fill=some, size='64M', fs='ext4')   # which mounts both
     fid = opened(migration.smbd.session('alice'), 'file')       # so that its stub is there
     expect(fid, 'no file')
     sandbox.sh('sync', '-f', NEW)
