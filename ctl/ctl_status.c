@@ -242,6 +242,11 @@ static void print_table(const char *volume, GKeyFile *status)
 
 	print_row("Volume", "%s", volume);
 	print_row("Root", "%s", root);
+	if (ctl_yes(status, "volume", "root-replaced"))
+		print_row("",
+			  "(another directory than the retriever has open: systemctl restart "
+			  "migrate-retriever@%s)",
+			  volume);
 	print_source(status);
 	print_state(status, state);
 	if (!strcmp(state, "unattached") || !strcmp(state, "finished"))

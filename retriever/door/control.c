@@ -26,6 +26,7 @@
 #include "ways/skip.h"
 #include "volume/aside.h"
 #include "volume/prior.h"
+#include "volume/private.h"
 #include "ways/attach.h"
 #include "ways/copy.h"
 #include "ways/finalize.h"
@@ -96,6 +97,8 @@ static char *status_text(struct retriever *r, bool verbose)
 	g_key_file_set_string(f, "volume", "root", r->config->root);
 	g_key_file_set_string(f, "volume", "source", r->config->source);
 	g_key_file_set_string(f, "volume", "state", volume_state_name(volume_state(r)));
+	if (private_root_is_replaced(r))
+		set_bool(f, "volume", "root-replaced", true);
 	if (r->prior)
 		g_key_file_set_string(f, "volume", "prior",
 				      r->prior->adopted ? "adopted" : "copied");

@@ -242,6 +242,14 @@ bool private_open_root(struct retriever *retriever, GError **error)
 	return open_or_remake(retriever, error) && open_prior(retriever, error);
 }
 
+bool private_root_is_replaced(const struct retriever *retriever)
+{
+	struct stat open, named;
+
+	return fstat(retriever->root_fd, &open) < 0 || stat(retriever->config->root, &named) < 0 ||
+	       open.st_dev != named.st_dev || open.st_ino != named.st_ino;
+}
+
 void private_leave(struct retriever *retriever)
 {
 	g_mutex_lock(&retriever->save_lock);

@@ -27,6 +27,9 @@ int private_open(struct retriever *retriever, bool create);
 int private_set_attached(struct retriever *retriever);
 /* Whether .migrate/ is there, and an attach came to its end. */
 bool private_is_attached(const struct retriever *retriever);
+/* Whether another directory than root_fd stands at the root's path now: it was opened before its
+ * file system was mounted there. */
+bool private_root_is_replaced(const struct retriever *retriever);
 /* The volume is finished, and nobody writes there any more: who still looks at the descriptors
  * finds removed directories. */
 void private_leave(struct retriever *retriever);

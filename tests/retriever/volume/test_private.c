@@ -169,6 +169,28 @@ START_TEST(i4_what_a_crash_left_goes)
 }
 END_TEST
 
+/* As by a mount over the directory that was empty when it was opened. */
+START_TEST(another_root_is_noticed)
+{
+	g_autofree char *aside = NULL, *path = NULL;
+
+	core_make(&core);
+	core_source_file(&core, "f", 0, 1);
+	core_start(&core);
+	ck_assert(!private_root_is_replaced(core.retriever));
+	path = g_strdup(core.retriever->config->root);
+	aside = g_strconcat(path, ".aside", NULL);
+	ck_assert_int_eq(rename(path, aside), 0);
+	ck_assert(private_root_is_replaced(core.retriever));
+	ck_assert_int_eq(mkdir(path, 0755), 0);
+	core_expect_answer(&core, "status", "root-replaced=true");
+	ck_assert_int_eq(rmdir(path), 0);
+	ck_assert_int_eq(rename(aside, path), 0);
+	ck_assert(!private_root_is_replaced(core.retriever));
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("private");
@@ -181,5 +203,6 @@ int main(void)
 	tcase_add_test(tcase, an_unmarked_private_directory);
 	tcase_add_test(tcase, i7_ours_inherits_nothing);
 	tcase_add_test(tcase, i4_what_a_crash_left_goes);
+	tcase_add_test(tcase, another_root_is_noticed);
 	return run_suite(suite);
 }
