@@ -64,6 +64,13 @@ static int begin_group(const char *root, uint64_t mask, int *fd)
 	return error;
 }
 
+/* What it would say again, however often it is asked. */
+static bool is_refusal(int failed)
+{
+	return failed == EPERM || failed == ENOSYS || failed == EINVAL || failed == EOPNOTSUPP ||
+	       failed == ENODEV || failed == EXDEV;
+}
+
 gboolean marks_begin(struct marks *marks, const char *root, bool access, GError **error)
 {
 	int failed;
@@ -81,7 +88,9 @@ gboolean marks_begin(struct marks *marks, const char *root, bool access, GError 
 		/* EINVAL: this kernel does not know it; EOPNOTSUPP: not on this file system. */
 		if (failed &&
 		    (group != MARKS_ACCESS || (failed != EINVAL && failed != EOPNOTSUPP))) {
-			g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(failed),
+			g_set_error(error, G_FILE_ERROR,
+				    is_refusal(failed) ? (gint)G_FILE_ERROR_INVAL
+						       : (gint)g_file_error_from_errno(failed),
 				    "%s: it cannot be guarded: fanotify: %s%s", root,
 				    g_strerror(failed), advice_for(failed));
 			return FALSE;

@@ -35,7 +35,8 @@ struct marks_event {
 /*
  * Takes over what *marks has already from a process before this one, of which everything that it
  * left without an answer fails now (EIO), and makes what it has not, at root.  access: MARKS_ACCESS
- * too, where the kernel can.  FALSE with *error: nothing is guarded that was not before.
+ * too, where the kernel can.  FALSE with *error: nothing is guarded that was not before;
+ * G_FILE_ERROR_INVAL: as the kernel refuses it, and will.
  */
 gboolean marks_begin(struct marks *marks, const char *root, bool access, GError **error);
 /* Nothing is told any more, though somebody else may have the descriptors too. */

@@ -36,6 +36,18 @@ static void catch_signals(void)
 		sigaction(numbers[i], &action, NULL);
 }
 
+/* What would be the same if it were tried again: the store is another directory's, or the kernel
+ * refuses. */
+static bool is_final(const GError *error)
+{
+	static const int codes[] = {EXDEV, EPERM, EINVAL, ENOSYS, ENODEV};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(codes); i++)
+		if (g_error_matches(error, JOURNAL_ERROR, codes[i]))
+			return true;
+	return false;
+}
+
 static int serve(const struct volume_config *config)
 {
 	g_autoptr(GError) error = NULL;
@@ -47,7 +59,7 @@ static int serve(const struct volume_config *config)
 		log_failure(error->message);
 		if (g_error_matches(error, JOURNAL_ERROR, ECANCELED))
 			return 0;
-		return g_error_matches(error, JOURNAL_ERROR, EXDEV) ? 2 : 1;
+		return is_final(error) ? 2 : 1;
 	}
 	while (good && !ended)
 		good = journal_work(journal, 500, &error);

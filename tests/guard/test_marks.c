@@ -145,6 +145,24 @@ START_TEST(nowhere)
 
 	ck_assert(!marks_begin(&none, "/nowhere", true, &error));
 	ck_assert(strstr(error->message, "/nowhere"));
+	ck_assert(!g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_INVAL)); /* it may come */
+}
+END_TEST
+
+/* Which is not tried again. */
+START_TEST(refused)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		struct marks none = {{-1, -1}};
+		GError *error = NULL;
+
+		if (setresuid(65534, 65534, 65534) < 0 || marks_begin(&none, place, true, &error))
+			_exit(1);
+		_exit(g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_INVAL) ? 0 : 2);
+	}
+	ck_assert_int_eq(guard_ended(child), 0);
 }
 END_TEST
 
@@ -159,6 +177,7 @@ int main(void)
 	tcase_add_test(tcase, ignored_mount);
 	tcase_add_test(tcase, taken_over);
 	tcase_add_test(tcase, nowhere);
+	tcase_add_test(tcase, refused);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
