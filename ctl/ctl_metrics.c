@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "ctl_crowd.h"
 #include "ctl_http.h"
+#include "migrate.h"
 
 #define PREFIX	  "quickmigrate_"
 #define FILENAME  "quickmigrate.prom"
@@ -184,6 +185,27 @@ static void append_up(struct page *page, const GArray *volumes)
 	}
 }
 
+/* The two files are the resource agent's (packaging/ocf/migrate). */
+static void append_standby(struct page *page, const GArray *volumes)
+{
+	bool begun = false;
+
+	for (guint i = 0; i < volumes->len; i++) {
+		const char *name = g_array_index(volumes, struct volume, i).name;
+		g_autofree char *managed = g_strconcat(REPORT_DIR "/", name, ".cluster", NULL);
+		g_autofree char *here = g_strconcat(MIGRATE_SOCKET_DIR "/", name, ".cluster", NULL);
+
+		if (!g_file_test(managed, G_FILE_TEST_EXISTS))
+			continue;
+		if (!begun)
+			begin_family(page, "standby", NULL, FLAG,
+				     "1 if a cluster runs the volume, and not on this node.");
+		begun = true;
+		append_sample(page, "standby", name, NULL, NULL,
+			      !g_file_test(here, G_FILE_TEST_EXISTS));
+	}
+}
+
 static void append_states(struct page *page, const GArray *volumes)
 {
 	begin_family(page, "state", NULL, GAUGE,
@@ -220,6 +242,7 @@ static char *text_of(const GArray *volumes, bool open)
 	struct page page = {g_string_new(NULL), open};
 
 	append_up(&page, volumes);
+	append_standby(&page, volumes);
 	append_states(&page, volumes);
 	for (guint i = 0; i < G_N_ELEMENTS(families); i++)
 		append_family(&page, &families[i], volumes);

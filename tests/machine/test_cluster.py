@@ -19,7 +19,9 @@ ROOT, FILES = '/srv/projects', 50
 AGENTS = '/usr/lib/ocf/resource.d/quickmigrate'
 AGENT, LOCKS = AGENTS + '/migrate', AGENTS + '/locks'
 UNIT = 'migrate-retriever@projects'
-DONE, FAILED, UNIMPLEMENTED, CONFIGURED, NOT_RUNNING = 0, 1, 3, 6, 7
+UNITS = [f'migrate-{kind}@projects' for kind in
+         ('retriever', 'crawler', 'copy', 'verify', 'journal', 'guard', 'rollback')]
+DONE, FAILED, UNIMPLEMENTED, INSTALLED, CONFIGURED, NOT_RUNNING = 0, 1, 3, 5, 6, 7
 
 
 def agent(machine, action, status=DONE, volume_name='projects', **parameters):
@@ -88,7 +90,9 @@ def a_volume_moves_in_and_out(args):
         agent(machine, 'stop')
         same(machine.sh('systemctl list-units --state=active --no-legend "migrate-*@projects.service"'), '',
              'what runs')
-        machine.sh(f'umount {ROOT}')
+        machine.sh(f'umount {ROOT} && systemctl start {" ".join(UNITS)}')
+        for unit in UNITS:
+            same(machine.show(unit, 'ActiveState'), 'inactive', f'{unit}, as the volume is on another node')
 
 
 @case()
@@ -101,9 +105,9 @@ def what_is_wrong_is_said(args):
         agent(machine, 'validate-all', CONFIGURED, volume_name='')
         agent(machine, 'validate-all', CONFIGURED, crawler='perhaps')
         agent(machine, 'validate-all', CONFIGURED, rollback='perhaps')
-        agent(machine, 'start', CONFIGURED, volume_name='another')
+        agent(machine, 'start', INSTALLED, volume_name='another')
         machine.sh(f'systemctl enable {UNIT}')
-        expect('systemctl disable' in agent(machine, 'start', CONFIGURED), 'it says what to do')
+        expect('systemctl disable' in agent(machine, 'start', INSTALLED), 'it says what to do')
         machine.sh(f'systemctl disable {UNIT}')
         # the standard's own tester; the volume is a parameter of each of its calls
         machine.sh(f'ocf-tester -n projects -o volume=projects {AGENT}', timeout=180)
@@ -118,10 +122,10 @@ def clients_of_a_ganesha_are_told(args):
         begin(args, machine, 'file:///srv/old')
         machine.sh('systemctl stop nfs-ganesha')
         for settings in '', 'address=10.79.0.2':
-            said = locks(machine, 'start', settings, CONFIGURED)
+            said = locks(machine, 'start', settings, INSTALLED)
             expect('state-directory-path' in said, f'it says what to do: {said}')
         machine.write('/etc/nfs.conf', f'[statd]\nstate-directory-path = /srv/statd\n', 'a')
-        said = locks(machine, 'start', 'address=10.79.0.3', CONFIGURED)
+        said = locks(machine, 'start', 'address=10.79.0.3', INSTALLED)
         expect('/etc/hosts' in said, f'it says what to do: {said}')
         machine.sh('systemctl start nfs-ganesha')
         said = locks(machine, 'start', '', FAILED)

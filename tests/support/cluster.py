@@ -137,7 +137,7 @@ class Cluster:
     lost = ('kill',)
 
     def __init__(self, build, count, volumes):
-        layered('/etc', '/usr/lib/ocf', '/usr/sbin')
+        layered('/etc', '/usr/lib/ocf', '/usr/sbin', '/var/lib')
         smbd.users()
         os.makedirs('/etc/quickmigrate', exist_ok=True)
         shutil.copy(volumes, '/etc/quickmigrate/quickmigrate.conf')
