@@ -121,6 +121,7 @@ struct migrate_record {
 	struct migrate_extents missing;		      /* always explicit here; in [0, size) */
 	struct migrate_extents dirty;		      /* subset of missing */
 	uint8_t epoch[MIGRATE_EPOCH_LEN];	      /* of dirty */
+	bool clipped; /* when loaded: the disk has ranges beyond the size */
 };
 
 void migrate_record_clear(struct migrate_record *rec);

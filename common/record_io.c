@@ -44,6 +44,7 @@ static int check_inode(int fd, struct migrate_record *rec, struct stat *st, bool
 		return -errno;
 	/* Of one that is about to be given its size, nothing is here. */
 	if (rec->missing.n && !(rec->flags & MIGRATE_REC_RESIZE)) {
+		rec->clipped = rec->missing.v[rec->missing.n - 1].end > (uint64_t)st->st_size;
 		migrate_extents_clip(&rec->missing, st->st_size);
 		migrate_extents_clip(&rec->dirty, st->st_size);
 	}

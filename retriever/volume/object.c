@@ -247,6 +247,8 @@ static void object_load(struct object *object, int fd, bool take)
 		return;
 	}
 	object->fd = ret;
+	if (object->kind == OBJECT_FILE)
+		file_of(object)->unstored = object->record.clipped;
 	object->load_error = object_mend_size(object);
 	if (!object->load_error && object->record.dirty.n)
 		object->load_error = object_mend_dirty(object);

@@ -78,7 +78,8 @@ struct file {
 	GMutex sync_lock;     /* one flush at a time; taken before lock (durability.c) */
 	int write_error;      /* sync_lock: waiters are to be told of it */
 	unsigned lost_writes; /* counts the write-backs that failed */
-	bool unstored;	      /* the record on disk calls present what was lost (durability.c) */
+	bool unstored;	      /* the record on disk calls present what was lost (durability.c), or
+			       * has ranges beyond the size: it must be stored */
 };
 
 /* Whether every name is here, as far as memory knows; the record says FILLED last. */

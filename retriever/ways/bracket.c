@@ -23,13 +23,14 @@ struct bracket {
 	enum { READY, PREPARING, PREPARING_IN_VAIN } before;
 };
 
-/* Lock held.  Nothing is missing beyond the inode's size. */
+/* Lock held.  Nothing is missing beyond the inode's size, in the record on the disk neither. */
 static int clip(struct object *object, uint64_t size)
 {
 	struct migrate_record *rec = &object->record;
 
-	if (is_directory(object) || migrate_extents_empty(&rec->missing) ||
-	    rec->missing.v[rec->missing.n - 1].end <= size)
+	if (is_directory(object) ||
+	    (!file_of(object)->unstored && (migrate_extents_empty(&rec->missing) ||
+					    rec->missing.v[rec->missing.n - 1].end <= size)))
 		return 0;
 	migrate_extents_clip(&rec->missing, size);
 	migrate_extents_clip(&rec->dirty, size);

@@ -8,10 +8,11 @@
  * What may crash where.  Between BEGIN and the change: nothing has happened, except that ranges
  * beyond the size have left the record, which says the same.  Between the change and END: the
  * ranges are still missing and the old bytes come back; the client has no answer.  A shorter size
- * voids the ranges beyond it when the record is loaded.  END stores the record with what the
- * client wrote as dirty before it is answered: a kill after that finds the bytes in the page cache
- * and the record; a power cut finds another epoch, so dirty counts as missing again; what had
- * been made durable (COMMIT) had left `missing` with its record's flush before its answer.
+ * voids the ranges beyond it when the record is loaded, and the next BEGIN stores that, so that
+ * they do not come back with a size that is raised.  END stores the record with what the client
+ * wrote as dirty before it is answered: a kill after that finds the bytes in the page cache and the
+ * record; a power cut finds another epoch, so dirty counts as missing again; what had been made
+ * durable (COMMIT) had left `missing` with its record's flush before its answer.
  */
 #ifndef BRACKET_H
 #define BRACKET_H

@@ -365,6 +365,34 @@ END_TEST
 
 /* A change that failed has left nothing to be fetched: who waits for bytes beyond the new size is
  * answered, though the old server's answer is an error. */
+/* A kill after it was cut, another one after it was raised again: what was cut off does not come
+ * back. */
+START_TEST(i7_a_cut_and_a_raise_that_were_not_ended)
+{
+	uint64_t id;
+	int fd;
+
+	for (int left = 0; left <= 1000; left += 1000) {
+		start();
+		fd = find();
+		core_close(&core);
+		ck_assert_int_eq(ftruncate(fd, left), 0);
+		core_open(&core);
+		core_run(&core);
+		ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_TRUNCATE, SIZE, 0, &id), 0);
+		ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+		core_disconnect(&core);
+		core_connect(&core);
+		core_restart(&core);
+		ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+		core_expect(fd, 0, left, 1);
+		core_expect_zeros(fd, left, SIZE - left);
+		close(fd);
+		core_free(&core);
+	}
+}
+END_TEST
+
 START_TEST(a_truncation_that_failed_answers_who_waits)
 {
 	g_autofree char *path = NULL;
@@ -520,6 +548,7 @@ int main(void)
 	tcase_add_test(tcase, i7_a_write_sets_the_time);
 	tcase_add_test(tcase, what_was_not_ended_is_still_missing);
 	tcase_add_test(tcase, i4_a_truncation_that_was_not_ended);
+	tcase_add_test(tcase, i7_a_cut_and_a_raise_that_were_not_ended);
 	tcase_add_test(tcase, a_truncation_that_failed_answers_who_waits);
 	tcase_add_test(tcase, a_dead_door_lets_the_others_in);
 	tcase_add_test(tcase, a_begin_that_waits_can_be_cancelled);
