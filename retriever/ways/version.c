@@ -163,6 +163,8 @@ static int take(struct object *object, const struct source_object *source,
 	if (ret <= 0)
 		return ret;
 	*reason = "the stub record could not be written";
+	/* if it fails, too: of what the record says then, what was asked for is not, maybe */
+	file_of(object)->version++;
 	take_place(object, source);
 	if (compare(rec, attr) == OTHER ||
 	    (!(rec->flags & MIGRATE_REC_CLIENT) && !is_empty(object))) {
@@ -171,7 +173,6 @@ static int take(struct object *object, const struct source_object *source,
 		take_identity(rec, attr);
 		ret = object_store(object);
 	}
-	file_of(object)->version += !ret;
 	return ret;
 }
 

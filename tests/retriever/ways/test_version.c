@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "core.h"
+#include "core_hook.h"
 
 #include "volume/errors.h"
 #include "ways/retry.h"
@@ -232,9 +232,18 @@ START_TEST(i8_the_mtime_of_a_new_version)
 }
 END_TEST
 
+/* No record can be stored once the size is set. */
+static void fail_after_resize(const char *call, int fd, bool after)
+{
+	if (after && !strcmp(call, "ftruncate")) {
+		core_fail_errno = EIO;
+		core_fail_xattr = MIGRATE_XATTR;
+	}
+}
+
 /* Bytes that were read of the old version, and are delivered when the stub is one of the new;
  * then: what the old server has when their attributes are asked for. */
-static int late_reply(unsigned then)
+static int late_reply(unsigned then, bool unstored)
 {
 	struct migrate_waiter *late;
 	unsigned bare, stall;
@@ -253,24 +262,36 @@ static int late_reply(unsigned then)
 	core_source_file(&core, "f", SIZE, 7);
 	ck_assert_int_eq(core_range(&core, fd, SIZE - 1, 1), -ESTALE);
 	ck_assert_int_eq(core_wait(late), -ESTALE);
+	atomic_store(&core_hook, unstored ? fail_after_resize : NULL);
 	retry();
+	atomic_store(&core_hook, NULL);
+	core_fail_xattr = NULL;
 	if (then != 7)
 		core_source_file(&core, "f", SIZE, then);
 	backend_fault_release(core.fault, stall);
 	ck_assert(backend_fault_wait_idle(core.fault));
-	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), unstored);
 	return fd;
 }
 
 START_TEST(i4_a_late_reply)
 {
-	expect_whole(late_reply(7), SIZE, 7);
+	expect_whole(late_reply(7, false), SIZE, 7);
+}
+END_TEST
+
+START_TEST(i4_a_late_reply_where_the_record_could_not_be_stored)
+{
+	int fd = late_reply(7, true);
+
+	retry();
+	expect_whole(fd, SIZE, 7);
 }
 END_TEST
 
 START_TEST(a_late_reply_is_no_failure)
 {
-	close(late_reply(8));
+	close(late_reply(8, false));
 	core_free(&core);
 }
 END_TEST
@@ -420,6 +441,7 @@ int main(void)
 	tcase_add_test(tcase, i7_a_new_version_after_a_change_of_mode);
 	tcase_add_test(tcase, i8_the_mtime_of_a_new_version);
 	tcase_add_test(tcase, i4_a_late_reply);
+	tcase_add_test(tcase, i4_a_late_reply_where_the_record_could_not_be_stored);
 	tcase_add_test(tcase, a_late_reply_is_no_failure);
 	tcase_add_test(tcase, a_late_reply_is_waited_for);
 	tcase_add_test(tcase, a_late_search_is_no_failure);
