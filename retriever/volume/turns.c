@@ -42,16 +42,21 @@ static void start_fills(struct object *object)
 	}
 }
 
-static bool may_open(const struct turns *turns, const struct turn *turn)
+static bool may_open(struct object *object, const struct turn *turn)
 {
-	return !turns->writing && !turns->alone && (!turn->alone || turns->brackets == 0);
+	const struct turns *turns = &object->turns;
+
+	if (turns->writing || turns->alone)
+		return false;
+	return turns->brackets == 0 || (!turn->alone && (!turn->grows || object_has_room(object)));
 }
 
 static int open_turn(struct turns *turns, struct turn *turn)
 {
 	int ret = turn->open(turn);
 
-	turn->state = ret ? TURN_REFUSED : TURN_OPEN;
+	if (ret <= 0)
+		turn->state = ret ? TURN_REFUSED : TURN_OPEN;
 	if (!ret) {
 		turns->brackets++;
 		turns->alone = turn->alone;
@@ -64,11 +69,14 @@ static void open_waiting(struct object *object)
 	struct turns *turns = &object->turns;
 	struct turn *turn;
 
-	while ((turn = g_queue_peek_head(&turns->begins)) && may_open(turns, turn)) {
-		struct answer *answer = g_slice_new(struct answer);
+	while ((turn = g_queue_peek_head(&turns->begins)) && may_open(object, turn)) {
+		struct answer *answer, told = {turn->done, turn->arg, 0};
 
 		g_queue_pop_head(&turns->begins);
-		*answer = (struct answer){turn->done, turn->arg, open_turn(turns, turn)};
+		told.status = open_turn(turns, turn);
+		if (told.status > 0)
+			continue;
+		answer = g_slice_dup(struct answer, &told);
 		jobs_run(object->retriever->jobs, JOB_DEMAND, run_answer, answer);
 	}
 }
@@ -83,7 +91,7 @@ int turns_begin(struct object *object, struct turn *turn)
 {
 	struct turns *turns = &object->turns;
 
-	if (!turns->begins.length && !turns->fills.length && may_open(turns, turn))
+	if (!turns->begins.length && !turns->fills.length && may_open(object, turn))
 		return open_turn(turns, turn);
 	g_queue_push_tail(&turns->begins, turn);
 	return 1;

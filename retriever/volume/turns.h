@@ -14,8 +14,10 @@
 
 /* One bracket's. */
 struct turn {
-	bool alone;
-	/* Lock held: the bracket may be opened.  0, or -errno: it is not. */
+	bool alone, grows; /* grows: the record, so that it waits for others to end where it has no
+			      room */
+	/* Lock held: the bracket may be opened.  0, or -errno: it is not; 1: not yet, and it begins
+	 * again. */
 	int (*open)(struct turn *turn);
 	/* The answer, once, on a worker, where it had to wait: the turn may be gone by then. */
 	object_done_fn done;

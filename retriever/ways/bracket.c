@@ -86,12 +86,21 @@ static int expect_holes(struct object *object)
 	return ret;
 }
 
+static void prepared(void *waiting, int status);
+
+/* A client's write waits for room in the record before it is made: after that it could not be taken
+ * back while the old server is away. */
 static int open_bracket(struct turn *turn)
 {
 	struct bracket *bracket = (struct bracket *)turn;
 	struct object *object = bracket->object;
 	int ret;
 
+	if (turn->grows && !object_has_room(object)) {
+		bracket->before = PREPARING;
+		durability_make_room(object, prepared, bracket);
+		return 1;
+	}
 	bracket->nothing = object->normal;
 	if (object->kind == OBJECT_FILE)
 		bracket->lost_writes = file_of(object)->lost_writes;
@@ -115,7 +124,7 @@ static void bracket_done_with(struct bracket *bracket)
 	bracket_free(bracket);
 }
 
-/* Opens it, or lets it wait for its turn.  0 or -errno. */
+/* Opens it, or lets it wait for its turn or for room.  0 or -errno. */
 static int open_or_queue(struct bracket *bracket)
 {
 	struct object *object = bracket->object;
@@ -141,6 +150,8 @@ static void prepared(void *waiting, int status)
 	g_mutex_lock(&object->lock);
 	in_vain = bracket->before == PREPARING_IN_VAIN;
 	bracket->before = READY;
+	if (status == -ENOSPC && object->turns.brackets) /* it is theirs */
+		status = 0;
 	if (!in_vain && status)
 		bracket->turn.state = TURN_REFUSED;
 	else if (!in_vain)
@@ -153,14 +164,10 @@ static void prepared(void *waiting, int status)
 		done(arg, status);
 }
 
-/*
- * 0: it is ready for its turn; 1: it will be; -errno.  A client's write waits for room in the
- * record before it is made: after that it could not be taken back while the old server is away.
- */
+/* 0: it is ready for its turn; -errno. */
 static int prepare(struct bracket *bracket, int dir_fd)
 {
 	struct object *object = bracket->object;
-	bool room = true;
 	int ret;
 
 	if (object->normal)
@@ -168,15 +175,6 @@ static int prepare(struct bracket *bracket, int dir_fd)
 	if (object->kind == OBJECT_FILE && bracket->change < MIGRATE_ATTRIBUTES &&
 	    damage_found(object->retriever))
 		return -EIO;
-	if (bracket->change == MIGRATE_WRITE || bracket->change == MIGRATE_PUNCH) {
-		g_mutex_lock(&object->lock);
-		room = object_has_room(object);
-		bracket->before = room ? READY : PREPARING;
-		g_mutex_unlock(&object->lock);
-		if (!room)
-			durability_make_room(object, prepared, bracket);
-		return !room;
-	}
 	if (bracket->change != MIGRATE_PLACE)
 		return 0;
 	ret = place_begin(object, dir_fd);
@@ -193,13 +191,14 @@ struct bracket *bracket_begin(struct object *object, enum migrate_change change,
 	bracket->object = object_ref(object);
 	bracket->change = change;
 	bracket->turn.alone = change == MIGRATE_TRUNCATE;
+	bracket->turn.grows = change == MIGRATE_WRITE || change == MIGRATE_PUNCH;
 	bracket->turn.open = open_bracket;
 	bracket->turn.done = done;
 	bracket->turn.arg = arg;
 	ret = prepare(bracket, dir_fd);
 	if (ret < 0)
 		done(arg, ret);
-	else if (ret == 0)
+	else
 		ret = open_or_queue(bracket);
 	if (ret >= 0)
 		return bracket;

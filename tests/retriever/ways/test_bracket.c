@@ -529,6 +529,66 @@ START_TEST(i11_an_end_does_not_wait_for_the_old_server)
 }
 END_TEST
 
+static void note_begun(void *arg, int status)
+{
+	ck_assert_int_eq(status, 0);
+	g_atomic_int_set((gint *)arg, 1);
+}
+
+/* One that was begun and is not ended, or n. */
+static unsigned next_begun(const gint *begun, unsigned n)
+{
+	unsigned i = 0;
+
+	while (i < n && g_atomic_int_get(&begun[i]) != 1)
+		i++;
+	return i;
+}
+
+/* However many begin while they wait for another bracket: so many are open that their ends have
+ * room. */
+START_TEST(i11_no_end_of_many_waits_for_the_old_server)
+{
+	const unsigned n = 200, stride = 256 * KIB;
+	struct fault_rule stall = {.ops = 1 << BACKEND_READ, .action = FAULT_STALL};
+	uint64_t cut, id[200];
+	unsigned rule, i;
+	gint begun[200] = {0};
+	int fd;
+
+	fd = core_with_file(&core, (uint64_t)n * stride, O_RDWR);
+	rule = backend_fault_add(core.fault, &stall);
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_TRUNCATE, 0, 0, &cut), 0);
+	for (i = 0; i < n; i++)
+		id[i] = migrate_begin(core.volume, fd, -1, MIGRATE_WRITE, i * stride, 512,
+				      note_begun, &begun[i]);
+	ck_assert_int_eq(core_name_in(&core, fd, "x"), -ENOTDIR); /* they were seen */
+	ck_assert_int_eq(core_end(&core, cut, false, false, 0, 0), 0);
+	for (unsigned ended = 0; ended < n; ended++) {
+		while ((i = next_begun(begun, n)) == n) {
+			/* all that are left wait for room, which the old server has to give */
+			if (backend_fault_hits(core.fault, rule))
+				backend_fault_release(core.fault, rule);
+			sched_yield();
+		}
+		ck_assert_int_eq(pwrite(fd, "new", 3, i * stride), 3);
+		ck_assert_int_eq(core_end(&core, id[i], true, false, i * stride, 3), 0);
+		g_atomic_int_set(&begun[i], 2);
+	}
+	ck_assert(backend_fault_wait_idle(core.fault));
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	for (i = 0; i < n; i++) {
+		char data[3];
+
+		ck_assert_int_eq(pread(fd, data, 3, i * stride), 3);
+		ck_assert(!memcmp(data, "new", 3));
+		core_expect(fd, i * stride + 3, stride - 3, 1);
+	}
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("bracket");
@@ -554,5 +614,6 @@ int main(void)
 	tcase_add_test(tcase, a_begin_that_waits_can_be_cancelled);
 	tcase_add_test(tcase, brackets_of_normal_objects);
 	tcase_add_test(tcase, i11_an_end_does_not_wait_for_the_old_server);
+	tcase_add_test(tcase, i11_no_end_of_many_waits_for_the_old_server);
 	return run_suite(suite);
 }
