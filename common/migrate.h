@@ -492,11 +492,13 @@ uint32_t migrate_old_index_named(const struct migrate_old_index *index);
 bool migrate_old_index_wait(const struct migrate_old_index *index, uint32_t seen,
 			    const struct timespec *deadline);
 
-/* Whether every object of the old server was added: then other handles of it mean nothing. */
-void migrate_old_index_set_complete(struct migrate_old_index *index, bool complete);
+/* Whether every object of the old server was added: then other handles of it mean nothing.  0 or
+ * -errno. */
+int migrate_old_index_set_complete(struct migrate_old_index *index, bool complete);
 bool migrate_old_index_is_complete(const struct migrate_old_index *index);
-/* What was added may be gone, as after a power cut: until it is said that it is complete. */
-void migrate_old_index_doubt(struct migrate_old_index *index);
+/* What was added may be gone, as after a power cut: until it is said that it is complete.  0 or
+ * -errno. */
+int migrate_old_index_doubt(struct migrate_old_index *index);
 bool migrate_old_index_is_doubted(const struct migrate_old_index *index);
 
 /* By the old server's handle, or by the inode's number, of which the last that was added is found,

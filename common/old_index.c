@@ -3,8 +3,9 @@
  * The index of old handles: a header, two tables of chains, and after them one entry behind the
  * other, which are never moved, and changed only when they are named.  Each is in a chain by its
  * old handle and in one by its inode's number; a chain goes from the last entry to the first, so
- * that it ends whatever is damaged.  Tables and header are mapped; entries are read and written by
- * pread() and pwrite().
+ * that it ends whatever is damaged.  Tables and header are mapped, to be read: where the file
+ * system is full a store through the map would be a SIGBUS (btrfs needs room to write over what has
+ * its blocks), and pwrite() is an error.
  *
  * An entry is whole before a chain leads to it.  Where a power cut may have lost pages the chains
  * are made anew from the entries, up to the first that does not make sense.
@@ -57,9 +58,9 @@ struct entry {
 
 struct migrate_old_index {
 	int fd;
-	struct header *header; /* mapped, with the tables */
+	const struct header *header; /* mapped, with the tables */
 	size_t mapped;
-	_Atomic uint64_t *heads[CHAINS];
+	const _Atomic uint64_t *heads[CHAINS];
 	pthread_mutex_t lock; /* adding */
 	bool dirty;	      /* lock */
 };
@@ -76,19 +77,26 @@ static uint32_t entry_crc(const struct entry *entry)
 	return migrate_crc32c((const char *)entry + from, entry_len(entry) - from);
 }
 
-static _Atomic uint64_t *head(const struct migrate_old_index *index, enum chain chain,
-			      uint32_t hash)
+static int put(const struct migrate_old_index *index, uint64_t at, const void *data, size_t len)
+{
+	ssize_t written = pwrite(index->fd, data, len, (off_t)at);
+
+	return written == (ssize_t)len ? 0 : written < 0 ? -errno : -ENOSPC;
+}
+
+static const _Atomic uint64_t *head(const struct migrate_old_index *index, enum chain chain,
+				    uint32_t hash)
 {
 	return &index->heads[chain][hash >> (32 - index->header->bits)];
 }
 
-static _Atomic uint64_t *head_of_old(const struct migrate_old_index *index, const void *old,
-				     size_t len)
+static const _Atomic uint64_t *head_of_old(const struct migrate_old_index *index, const void *old,
+					   size_t len)
 {
 	return head(index, BY_OLD, migrate_crc32c(old, len));
 }
 
-static _Atomic uint64_t *head_of_inode(const struct migrate_old_index *index, uint64_t inode)
+static const _Atomic uint64_t *head_of_inode(const struct migrate_old_index *index, uint64_t inode)
 {
 	return head(index, BY_INODE, migrate_crc32c(&inode, sizeof(inode)));
 }
@@ -184,10 +192,18 @@ bool migrate_old_index_wait(const struct migrate_old_index *index, uint32_t seen
 	       errno == EAGAIN;
 }
 
-void migrate_old_index_set_complete(struct migrate_old_index *index, bool complete)
+static int put_complete(struct migrate_old_index *index, uint32_t complete)
 {
-	if (complete || migrate_old_index_is_complete(index))
-		atomic_store(&index->header->complete, complete ? COMPLETE : OPEN);
+	return atomic_load(&index->header->complete) == complete
+		       ? 0
+		       : put(index, offsetof(struct header, complete), &complete, sizeof(complete));
+}
+
+int migrate_old_index_set_complete(struct migrate_old_index *index, bool complete)
+{
+	return complete || migrate_old_index_is_complete(index)
+		       ? put_complete(index, complete ? COMPLETE : OPEN)
+		       : 0;
 }
 
 bool migrate_old_index_is_complete(const struct migrate_old_index *index)
@@ -195,9 +211,9 @@ bool migrate_old_index_is_complete(const struct migrate_old_index *index)
 	return atomic_load(&index->header->complete) == COMPLETE;
 }
 
-void migrate_old_index_doubt(struct migrate_old_index *index)
+int migrate_old_index_doubt(struct migrate_old_index *index)
 {
-	atomic_store(&index->header->complete, DOUBTED);
+	return put_complete(index, DOUBTED);
 }
 
 bool migrate_old_index_is_doubted(const struct migrate_old_index *index)
@@ -208,34 +224,37 @@ bool migrate_old_index_is_doubted(const struct migrate_old_index *index)
 /* ---- adding ---------------------------------------------------------------------------------- */
 
 /* Both chains lead to it. */
-static void link_entry(struct migrate_old_index *index, const struct entry *entry, uint64_t at)
+static int link_entry(struct migrate_old_index *index, const struct entry *entry, uint64_t at)
 {
-	atomic_store(head_of_old(index, entry->bytes, entry->old_len), at);
-	atomic_store(head_of_inode(index, entry->inode), at);
+	const _Atomic uint64_t *heads[CHAINS] = {head_of_old(index, entry->bytes, entry->old_len),
+						 head_of_inode(index, entry->inode)};
+	int result = 0;
+
+	for (unsigned i = 0; i < CHAINS && !result; i++)
+		result = atomic_load(heads[i]) == at
+				 ? 0
+				 : put(index, (const char *)heads[i] - (const char *)index->header,
+				       &at, sizeof(at));
+	return result;
 }
 
 /* lock */
 static int append(struct migrate_old_index *index, struct entry *entry)
 {
-	struct header *header = index->header;
-	const uint64_t at = header->end;
-	const size_t len = entry_len(entry);
-	ssize_t written;
+	const uint64_t at = index->header->end, ends[] = {at + entry_len(entry), at};
+	int result;
 
 	entry->next[BY_OLD] = atomic_load(head_of_old(index, entry->bytes, entry->old_len));
 	entry->next[BY_INODE] = atomic_load(head_of_inode(index, entry->inode));
-	written = pwrite(index->fd, entry, len, (off_t)at);
-	if (written != (ssize_t)len)
-		return written < 0 ? -errno : -ENOSPC;
+	result = put(index, at, entry, entry_len(entry));
 	/* In this order: an adder that is killed here has added nothing, or left a last entry that
 	 * chains may not lead to. */
-	header->end = at + len;
-	atomic_signal_fence(memory_order_seq_cst);
-	header->last = at;
-	atomic_signal_fence(memory_order_seq_cst);
-	link_entry(index, entry, at);
+	if (!result)
+		result = put(index, offsetof(struct header, end), ends, sizeof(ends));
+	if (!result)
+		result = link_entry(index, entry, at);
 	index->dirty = true;
-	return 0;
+	return result;
 }
 
 static uint64_t find_known(const struct migrate_old_index *index, const struct entry *entry)
@@ -281,18 +300,18 @@ int migrate_old_index_add(struct migrate_old_index *index, uint64_t inode,
 int migrate_old_index_name(struct migrate_old_index *index, uint64_t at)
 {
 	const uint32_t named = 1;
-	_Atomic uint32_t *count = &index->header->named;
-	ssize_t written = pwrite(index->fd, &named, sizeof(named),
-				 (off_t)(at + offsetof(struct entry, named)));
+	uint32_t count;
+	int result = put(index, at + offsetof(struct entry, named), &named, sizeof(named));
 
-	if (written != sizeof(named))
-		return written < 0 ? -errno : -ENOSPC;
+	if (result)
+		return result;
 	pthread_mutex_lock(&index->lock);
 	index->dirty = true;
+	count = migrate_old_index_named(index) + 1;
+	result = put(index, offsetof(struct header, named), &count, sizeof(count));
 	pthread_mutex_unlock(&index->lock);
-	atomic_fetch_add(count, 1);
-	syscall(SYS_futex, count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	return 0;
+	syscall(SYS_futex, &index->header->named, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	return result;
 }
 
 int migrate_old_index_sync(struct migrate_old_index *index)
@@ -318,7 +337,7 @@ static size_t tables_len(uint32_t bits)
 	return CHAINS * (sizeof(uint64_t) << bits);
 }
 
-static int map(struct migrate_old_index *index, bool write)
+static int map(struct migrate_old_index *index)
 {
 	struct header head;
 	struct stat st;
@@ -332,8 +351,7 @@ static int map(struct migrate_old_index *index, bool write)
 	    (uint64_t)st.st_size < HEAD_LEN + tables_len(head.bits))
 		return -EBADMSG;
 	index->mapped = HEAD_LEN + tables_len(head.bits);
-	mapped = mmap(NULL, index->mapped, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
-		      index->fd, 0);
+	mapped = mmap(NULL, index->mapped, PROT_READ, MAP_SHARED, index->fd, 0);
 	if (mapped == MAP_FAILED)
 		return -errno;
 	index->header = mapped;
@@ -363,19 +381,18 @@ static int make(int fd, uint64_t objects)
 /* The chains, from the entries. */
 static int mend(struct migrate_old_index *index)
 {
-	struct header *header = index->header;
+	static const char none[HEAD_LEN];
+	uint64_t ends[] = {index->mapped, 0}, at;
 	struct entry entry;
-	uint64_t at = index->mapped;
+	int result = migrate_old_index_doubt(index);
 
-	migrate_old_index_doubt(index);
-	memset(index->heads[0], 0, tables_len(header->bits));
-	for (header->end = at; read_entry(index, at, &entry); at = header->end) {
-		int result = append(index, &entry);
-
-		if (result < 0)
-			return result;
-	}
-	return 0;
+	for (at = HEAD_LEN; at < index->mapped && !result; at += sizeof(none))
+		result = put(index, at, none, sizeof(none));
+	if (!result)
+		result = put(index, offsetof(struct header, end), ends, sizeof(ends));
+	while (!result && read_entry(index, index->header->end, &entry))
+		result = append(index, &entry);
+	return result;
 }
 
 static int adopt(struct migrate_old_index *index)
@@ -385,12 +402,13 @@ static int adopt(struct migrate_old_index *index)
 	int result = 0;
 
 	migrate_mount_epoch(index->fd, epoch);
-	if (memcmp(epoch, index->header->epoch, sizeof(epoch)) != 0)
+	if (memcmp(epoch, index->header->epoch, sizeof(epoch)) != 0) {
 		result = mend(index);
-	else if (index->header->last && read_entry(index, index->header->last, &last))
-		link_entry(index, &last, index->header->last);
-	if (result == 0)
-		memcpy(index->header->epoch, epoch, sizeof(epoch));
+		if (!result)
+			result = put(index, offsetof(struct header, epoch), epoch, sizeof(epoch));
+	} else if (index->header->last && read_entry(index, index->header->last, &last)) {
+		result = link_entry(index, &last, index->header->last);
+	}
 	return result;
 }
 
@@ -411,7 +429,7 @@ static int open_index(const char *file, int flags, uint64_t objects, struct migr
 	else if (write && st.st_size < HEAD_LEN)
 		result = make(index->fd, objects);
 	if (result == 0)
-		result = map(index, write);
+		result = map(index);
 	if (result == 0 && write)
 		result = adopt(index);
 	if (result == 0)
@@ -436,7 +454,7 @@ void migrate_old_index_close(struct migrate_old_index *index)
 	if (!index)
 		return;
 	if (index->header)
-		munmap(index->header, index->mapped);
+		munmap((void *)(uintptr_t)index->header, index->mapped);
 	if (index->fd >= 0)
 		close(index->fd);
 	pthread_mutex_destroy(&index->lock);

@@ -151,12 +151,14 @@ void old_handles_save(struct retriever *retriever)
 	if (result)
 		failed(retriever, "what was made last", -result);
 	state = volume_state(retriever);
-	migrate_old_index_set_complete(
+	result = migrate_old_index_set_complete(
 		retriever->old_index,
 		state == VOLUME_WHOLE || state == VOLUME_FINISHED ||
 			(state == VOLUME_MIGRATING &&
 			 !migrate_old_index_is_doubted(retriever->old_index) &&
 			 COUNT_GET(retriever, exact) && COUNT_GET(retriever, unfilled) == 0));
+	if (result)
+		failed(retriever, "whether all are known", -result);
 }
 
 /* How many there may be; where inodes are not counted, one for each 16 KiB, as ext4 has them. */
@@ -185,8 +187,9 @@ bool old_handles_open(struct retriever *retriever, GError **error)
 	if (!result) {
 		if (!migrate_old_index_find_inode(retriever->old_index, inode, &known) &&
 		    volume_state(retriever) != VOLUME_UNATTACHED)
-			migrate_old_index_doubt(retriever->old_index); /* it was another file */
-		result = put(retriever, inode, &alias);
+			result = migrate_old_index_doubt(retriever->old_index); /* another file */
+		if (!result)
+			result = put(retriever, inode, &alias);
 	}
 	if (result)
 		g_set_error(

@@ -2,7 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -363,6 +366,44 @@ START_TEST(what_comes_is_waited_for)
 }
 END_TEST
 
+/* A store through the map where there is no room would be SIGBUS. */
+START_TEST(the_map_is_read_only)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512], how[5] = "";
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, sizeof(line), maps))
+		if (strstr(line, file))
+			ck_assert_int_eq(sscanf(line, "%*s %4s", how), 1);
+	fclose(maps);
+	ck_assert_str_eq(how, "r--s");
+}
+END_TEST
+
+/* What cannot be written is an error, and what was there is found. */
+START_TEST(no_room)
+{
+	const struct rlimit none = {0, RLIM_INFINITY}, any = {RLIM_INFINITY, RLIM_INFINITY};
+	struct migrate_alias alias;
+
+	ck_assert_int_eq(add(1), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+	ck_assert_int_eq(add(2), -EFBIG);
+	ck_assert_int_eq(migrate_old_index_set_complete(index_, true), -EFBIG);
+	ck_assert_int_eq(migrate_old_index_doubt(index_), -EFBIG);
+	ck_assert(!migrate_old_index_is_complete(index_));
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &any), 0);
+	alias = alias_of(1);
+	ck_assert(migrate_old_index_find(index_, alias.old, alias.old_len, &alias));
+	ck_assert(is_same(&alias, 1));
+	ck_assert_int_eq(add(2), 0);
+	ck_assert_int_eq(migrate_old_index_set_complete(index_, true), 0);
+	ck_assert(migrate_old_index_is_complete(index_));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("old_index");
@@ -382,6 +423,8 @@ int main(void)
 	tcase_add_test(tcase, handles_of_no_length_are_refused);
 	tcase_add_test(tcase, threads_add_and_read);
 	tcase_add_test(tcase, what_comes_is_waited_for);
+	tcase_add_test(tcase, the_map_is_read_only);
+	tcase_add_test(tcase, no_room);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
