@@ -71,11 +71,18 @@ static enum left look_at(struct finish *finish, const struct dirent *e)
 	return left;
 }
 
-/* A file of a copy that was whole already need not be looked at. */
-static bool concerns(const struct dirent *e, const GArray *not_whole)
+/* What is neither file nor directory has no record, and may do anything when it is opened.  A file
+ * of a copy that was whole already need not be looked at. */
+static bool concerns(int dir_fd, const struct dirent *e, const GArray *not_whole)
 {
-	return e->d_type == DT_DIR || e->d_type == DT_UNKNOWN ||
-	       (e->d_type == DT_REG && seen_may_lack(not_whole, e->d_name));
+	unsigned char type = e->d_type;
+	struct stat st;
+
+	if (type == DT_UNKNOWN) /* what cannot be seen keeps it unfinished */
+		type = fstatat(dir_fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0
+			       ? DT_DIR
+			       : IFTODT(st.st_mode);
+	return type == DT_DIR || (type == DT_REG && seen_may_lack(not_whole, e->d_name));
 }
 
 /* Whether its names are not those that it got, though nobody changed any: its mtime is as it was
@@ -116,7 +123,7 @@ static enum left scan(struct finish *finish)
 		    (root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)))
 			continue;
 		sum += name_diff_part(e->d_name, e->d_ino);
-		if (!concerns(e, not_whole))
+		if (!concerns(directory->fd, e, not_whole))
 			continue;
 		this = look_at(finish, e);
 		if (this > left)

@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_directory.h"
+#include "core_opens.h"
 
-#include <sys/inotify.h>
+#include <dlfcn.h>
+#include <sys/sysmacros.h>
+
+static atomic_bool hide_types; /* as file systems that do not keep them in directories */
+
+struct dirent *readdir(DIR *dir)
+{
+	struct dirent *(*real)(DIR *) = dlsym(RTLD_NEXT, "readdir");
+	struct dirent *e = real(dir);
+
+	if (e && hide_types)
+		e->d_type = DT_UNKNOWN;
+	return e;
+}
 
 START_TEST(i5_a_directory_is_finished_after_what_is_below)
 {
@@ -272,6 +286,33 @@ START_TEST(i5_a_directory_called_migrate)
 }
 END_TEST
 
+/* It may be a tape. */
+START_TEST(what_is_no_file_is_not_opened)
+{
+	g_autofree char *path = NULL;
+	int root, d, opens;
+
+	core_make(&core);
+	path = g_build_filename(core.source, "d", NULL);
+	ck_assert_int_eq(mkdir(path, 0755), 0);
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(fill(root), 0);
+	d = open_below(root, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(fill(d), 0);
+	ck_assert_int_eq(mkfifoat(d, "fifo", 0600), 0);
+	ck_assert_int_eq(mknodat(d, "device", S_IFCHR | 0600, makedev(1, 3)), 0);
+	hide_types = true;
+	opens = core_watch_opens(&core, "d");
+	ck_assert_int_eq(make_whole(d), 0);
+	ck_assert_uint_eq(core_opened(opens), 0);
+	hide_types = false;
+	close(d);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("finish");
@@ -286,5 +327,6 @@ int main(void)
 	tcase_add_test(tcase, i5_a_file_that_rounds_leave);
 	tcase_add_test(tcase, i5_a_fill_during_a_finish);
 	tcase_add_test(tcase, i5_a_directory_called_migrate);
+	tcase_add_test(tcase, what_is_no_file_is_not_opened);
 	return run_suite(suite);
 }
