@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "cap.h"
+#include "server_clock.h"
 #include "yield.h"
 
 #define TICK_MS 20
@@ -30,6 +31,7 @@ struct gate {
 	unsigned submitting; /* calls of the backend's submit under way */
 	GCond changed;	     /* none of them is, or a request that is waited for is done */
 	guint timer;
+	struct server_clock clock;
 };
 
 /* Lock held. */
@@ -97,6 +99,8 @@ static void request_done(struct backend_request *req, unsigned *under_way)
 	gint64 now = g_get_monotonic_time();
 
 	req->done = req->passed;
+	if (!req->status)
+		server_clock_judge(&gate->clock, req, req->let_in, now);
 	g_mutex_lock(&gate->lock);
 	yield_answer(&gate->yield, req, gate->background, now - req->let_in, now);
 	--*under_way;
@@ -372,6 +376,7 @@ struct gate *gate_new(struct backend *backend, uint64_t bytes_per_second)
 	gate->backend = backend;
 	yield_init(&gate->yield, 0);
 	g_mutex_init(&gate->lock);
+	g_mutex_init(&gate->clock.lock);
 	g_cond_init(&gate->changed);
 	for (size_t i = 0; i < G_N_ELEMENTS(gate->held); i++)
 		g_queue_init(&gate->held[i]);

@@ -57,6 +57,9 @@ struct source_attr {
 	int64_t atime, mtime, ctime; /* ns */
 	bool elsewhere; /* the old server itself has the data on tape, in a cloud ... */
 	bool no_ctime;	/* ctime may be mtime once more: attributes, and bytes, can have changed */
+	/* The gate's word: what changes the object now may leave its ctime as it is
+	 * (server_clock.h). */
+	bool unsettled;
 };
 
 struct source_entry {

@@ -12,9 +12,16 @@
 
 #define XATTR_COPIED "security.migrate.copied"
 #define VERSION	     1
+#define UNSETTLED    2	/* another version */
 #define HEAD	     19 /* version, fileid, ctime; type and length of the binding */
 #define MARK_MAX     (HEAD + MIGRATE_BINDING_MAX)
 #define PATH_ROOM    (32 + NAME_MAX)
+
+struct mark {
+	uint64_t fileid;
+	int64_t ctime;
+	bool unsettled;
+};
 
 /* Also of what cannot be opened: a symbolic link, a device. */
 static void path_of(char path[PATH_ROOM], int dir_fd, const char *name)
@@ -22,12 +29,12 @@ static void path_of(char path[PATH_ROOM], int dir_fd, const char *name)
 	g_snprintf(path, PATH_ROOM, "/proc/self/fd/%d/%s", dir_fd, name);
 }
 
-static size_t encode(uint8_t *mark, uint64_t fileid, int64_t ctime,
+static size_t encode(uint8_t *mark, uint8_t version, uint64_t fileid, int64_t ctime,
 		     const struct migrate_binding *binding)
 {
 	uint64_t fields[2] = {htole64(fileid), htole64((uint64_t)ctime)};
 
-	mark[0] = VERSION;
+	mark[0] = version;
 	memcpy(mark + 1, fields, sizeof fields);
 	mark[HEAD - 2] = binding->type;
 	mark[HEAD - 1] = binding->len;
@@ -37,16 +44,16 @@ static size_t encode(uint8_t *mark, uint64_t fileid, int64_t ctime,
 
 /* FALSE: it is no mark of this inode. */
 static bool decode(const uint8_t *mark, ssize_t len, const struct migrate_binding *binding,
-		   uint64_t *fileid, int64_t *ctime)
+		   struct mark *out)
 {
 	uint64_t fields[2];
 
-	if (len != HEAD + binding->len || mark[0] != VERSION || mark[HEAD - 2] != binding->type ||
-	    mark[HEAD - 1] != binding->len || memcmp(mark + HEAD, binding->bytes, binding->len))
+	if (len != HEAD + binding->len || (mark[0] != VERSION && mark[0] != UNSETTLED) ||
+	    mark[HEAD - 2] != binding->type || mark[HEAD - 1] != binding->len ||
+	    memcmp(mark + HEAD, binding->bytes, binding->len))
 		return false;
 	memcpy(fields, mark + 1, sizeof fields);
-	*fileid = le64toh(fields[0]);
-	*ctime = (int64_t)le64toh(fields[1]);
+	*out = (struct mark){le64toh(fields[0]), (int64_t)le64toh(fields[1]), *mark == UNSETTLED};
 	return true;
 }
 
@@ -54,20 +61,34 @@ int copied_mark_bound(int fd, const struct migrate_binding *binding, uint64_t fi
 {
 	uint8_t mark[MARK_MAX];
 
-	return fsetxattr(fd, XATTR_COPIED, mark, encode(mark, fileid, ctime, binding), 0) < 0
+	return fsetxattr(fd, XATTR_COPIED, mark, encode(mark, VERSION, fileid, ctime, binding),
+			 XATTR_CREATE) < 0 &&
+			       errno != EEXIST
 		       ? -errno
 		       : 0;
 }
 
-int copied_mark(int fd, uint64_t fileid, int64_t ctime)
+/* Of the object of that binding. */
+static size_t encode_attr(uint8_t *mark, const struct source_attr *attr,
+			  const struct migrate_binding *binding)
 {
-	struct migrate_binding binding;
-	int ret = migrate_binding_get(fd, "", &binding);
-
-	return ret ? ret : copied_mark_bound(fd, &binding, fileid, ctime);
+	return encode(mark, attr->unsettled ? UNSETTLED : VERSION, attr->fileid, attr->ctime,
+		      binding);
 }
 
-int copied_mark_name(int dir_fd, const char *name, uint64_t fileid, int64_t ctime)
+int copied_mark(int fd, const struct source_attr *attr)
+{
+	struct migrate_binding binding;
+	uint8_t mark[MARK_MAX];
+	int ret = migrate_binding_get(fd, "", &binding);
+
+	if (ret)
+		return ret;
+	return fsetxattr(fd, XATTR_COPIED, mark, encode_attr(mark, attr, &binding), 0) < 0 ? -errno
+											   : 0;
+}
+
+int copied_mark_name(int dir_fd, const char *name, const struct source_attr *attr)
 {
 	struct migrate_binding binding;
 	uint8_t mark[MARK_MAX];
@@ -77,7 +98,7 @@ int copied_mark_name(int dir_fd, const char *name, uint64_t fileid, int64_t ctim
 	if (ret)
 		return ret;
 	path_of(path, dir_fd, name);
-	return lsetxattr(path, XATTR_COPIED, mark, encode(mark, fileid, ctime, &binding), 0) < 0
+	return lsetxattr(path, XATTR_COPIED, mark, encode_attr(mark, attr, &binding), 0) < 0
 		       ? -errno
 		       : 0;
 }
@@ -99,14 +120,25 @@ int copied_unmark_name(int dir_fd, const char *name)
 		       : 0;
 }
 
-int copied_get(int fd, uint64_t *fileid, int64_t *ctime)
+static bool get(int fd, struct mark *out)
 {
 	struct migrate_binding binding;
 	uint8_t mark[MARK_MAX];
 	ssize_t len = fgetxattr(fd, XATTR_COPIED, mark, sizeof mark);
 
 	return len > 0 && migrate_binding_get(fd, "", &binding) == 0 &&
-	       decode(mark, len, &binding, fileid, ctime);
+	       decode(mark, len, &binding, out);
+}
+
+int copied_get(int fd, uint64_t *fileid, int64_t *ctime)
+{
+	struct mark mark;
+
+	if (!get(fd, &mark))
+		return 0;
+	*fileid = mark.fileid;
+	*ctime = mark.ctime;
+	return 1;
 }
 
 bool copied_mtime_is(struct timespec here, int64_t there)
@@ -127,7 +159,7 @@ static bool is_version(const struct migrate_record *rec, const struct source_att
 	       rec->mtime == attr->mtime && rec->ctime == attr->ctime;
 }
 
-/* fd: of a file without a mark. */
+/* fd: of a file, whose mark does not count. */
 static int compare_unmarked(int fd, const struct source_attr *attr, bool adopted)
 {
 	struct migrate_record rec;
@@ -143,7 +175,7 @@ static int compare_unmarked(int fd, const struct source_attr *attr, bool adopted
 }
 
 /* Of what cannot be opened, or need not. */
-static bool get_by_name(int dir_fd, const char *name, uint64_t *fileid, int64_t *ctime)
+static bool get_by_name(int dir_fd, const char *name, struct mark *out)
 {
 	struct migrate_binding binding;
 	uint8_t mark[MARK_MAX];
@@ -153,38 +185,41 @@ static bool get_by_name(int dir_fd, const char *name, uint64_t *fileid, int64_t 
 	path_of(path, dir_fd, name);
 	len = lgetxattr(path, XATTR_COPIED, mark, sizeof mark);
 	return len > 0 && migrate_binding_get(dir_fd, name, &binding) == 0 &&
-	       decode(mark, len, &binding, fileid, ctime);
+	       decode(mark, len, &binding, out);
 }
 
 /* One without a ctime says nothing of the attributes. */
-static int compare_mark(uint64_t fileid, int64_t ctime, const struct source_attr *attr)
+static int compare_mark(const struct mark *mark, const struct source_attr *attr)
 {
-	if (fileid != attr->fileid || ctime != attr->ctime)
+	if (mark->fileid != attr->fileid || mark->ctime != attr->ctime)
 		return COPIED_OTHER;
+	if (mark->unsettled)
+		return COPIED_UNSETTLED;
 	return attr->no_ctime ? COPIED_ALIKE : COPIED_SAME;
 }
 
 /* st: its type is the one of attr, and of a file the size. */
 static int compare_file(int fd, const struct source_attr *attr, bool adopted, const struct stat *st)
 {
-	uint64_t fileid;
-	int64_t ctime;
-	bool marked = copied_get(fd, &fileid, &ctime);
+	struct mark mark;
+	bool marked = get(fd, &mark);
 
+	/* until it is whole its mtime moves, and the record knows */
+	if (marked && mark.unsettled && compare_unmarked(fd, attr, false) == COPIED_UNFINISHED)
+		return COPIED_UNSETTLED;
 	if (!copied_mtime_is(st->st_mtim, attr->mtime) && (marked || adopted))
 		return COPIED_OTHER;
 	if (!marked)
 		return compare_unmarked(fd, attr, adopted);
-	return compare_mark(fileid, ctime, attr);
+	return compare_mark(&mark, attr);
 }
 
 static int compare_other(int dir_fd, const char *name, const struct source_attr *attr, bool adopted,
 			 const struct stat *st)
 {
-	uint64_t fileid;
-	int64_t ctime;
-	bool marked = get_by_name(dir_fd, name, &fileid, &ctime);
-	int found = marked ? compare_mark(fileid, ctime, attr) : COPIED_OTHER;
+	struct mark mark;
+	bool marked = get_by_name(dir_fd, name, &mark);
+	int found = marked ? compare_mark(&mark, attr) : COPIED_OTHER;
 
 	if (S_ISDIR(attr->mode))
 		return found == COPIED_SAME ? COPIED_SAME : COPIED_ALIKE;

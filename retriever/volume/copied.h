@@ -8,11 +8,16 @@
  * file that is rewritten with the same size and mtime has another ctime.  The mark takes no block
  * of its own in inodes of 256 bytes, and goes when the object comes to its place after the switch.
  *
- * Layout, little-endian: u8 version (1), u64 fileid, i64 ctime in ns, then the inode's binding as
- * in record.h (I9).  A damaged mark, and one that was copied to another inode, is none.
+ * Layout, little-endian: u8 version (1; 2: unsettled), u64 fileid, i64 ctime in ns, then the
+ * inode's binding as in record.h (I9).  A damaged mark, and one that was copied to another inode,
+ * is none.
  *
  * Samba tells mtime for ctime.  Then the mark says of mtime and fileid only, and an object that has
  * them is alike: its attributes may be others, and where content is to be compared it is.
+ *
+ * An object that was read while the old server could have changed it once more without another
+ * ctime (source/server_clock.h) gets its mark when it is made, and one that says so: it is no more
+ * than unsettled, and is made anew by the next run, or at the switch.
  *
  * A tree that another tool made has no marks.  There a file is the same when size and mtime are,
  * the mtime as fine as the tool kept it; a symbolic link when its text is; a device when its
@@ -28,12 +33,12 @@ struct stat;
 #define XATTR_LISTED "security.migrate.listed" /* of a copy's directory (seen.h) */
 
 /* fd: not O_PATH.  0 or -errno. */
-int copied_mark(int fd, uint64_t fileid, int64_t ctime);
-/* The same where fd's binding is known. */
+int copied_mark(int fd, const struct source_attr *attr);
+/* The same for a name, which is not followed. */
+int copied_mark_name(int dir_fd, const char *name, const struct source_attr *attr);
+/* It is whole: its mark, unless it got one when it was made. */
 int copied_mark_bound(int fd, const struct migrate_binding *binding, uint64_t fileid,
 		      int64_t ctime);
-/* The same for a name, which is not followed. */
-int copied_mark_name(int dir_fd, const char *name, uint64_t fileid, int64_t ctime);
 /* 0, also where there is none, or -errno. */
 int copied_unmark(int fd);
 int copied_unmark_name(int dir_fd, const char *name);
@@ -43,6 +48,7 @@ int copied_get(int fd, uint64_t *fileid, int64_t *ctime);
 enum copied {
 	COPIED_NOTHING,	   /* nothing is there */
 	COPIED_OTHER,	   /* something else, or another version, or not known */
+	COPIED_UNSETTLED,  /* this version by its times, which are not fine enough to say so */
 	COPIED_ALIKE,	   /* type, size and mtime are the same; its attributes may not be */
 	COPIED_SAME,	   /* this version, with its attributes */
 	COPIED_UNFINISHED, /* a stub of this version */

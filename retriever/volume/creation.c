@@ -51,7 +51,9 @@ static int make_file(struct making *m, struct migrate_record *rec)
 
 	if (fd < 0)
 		return -errno;
-	if (size) {
+	if (m->retriever->copying && (!size || m->entry->attr.unsettled))
+		ret = copied_mark(fd, &m->entry->attr);
+	if (!ret && size) {
 		ret = making_record(m, rec);
 		if (!ret)
 			ret = making_store_record(fd, rec);
@@ -66,8 +68,6 @@ static int make_file(struct making *m, struct migrate_record *rec)
 	}
 	if (!ret)
 		ret = set_file_attributes(m, fd);
-	if (!ret && !size && m->retriever->copying)
-		ret = copied_mark(fd, m->entry->attr.fileid, m->entry->attr.ctime);
 	if (!ret)
 		return fd;
 	close(fd);
@@ -182,9 +182,7 @@ static int set_staged_node(struct making *m, const char *name)
 				      &m->carried);
 
 	if (!ret && m->retriever->copying)
-		ret = copied_mark_name(m->retriever->staging_fd, name, m->entry->attr.fileid,
-				       m->entry->attr.ctime);
-
+		ret = copied_mark_name(m->retriever->staging_fd, name, &m->entry->attr);
 	return ret ? ret
 		   : attributes_report(m->retriever, &m->carried, m->parent->fd, m->entry->name);
 }
@@ -200,6 +198,8 @@ static int set_staged_directory(struct making *m, const char *name)
 	ret = making_put_record(m, fd, 0);
 	if (!ret)
 		ret = making_set_attributes(m, fd, false);
+	if (!ret && m->retriever->copying && m->entry->attr.unsettled)
+		ret = copied_mark(fd, &m->entry->attr);
 	close(fd);
 	return ret;
 }

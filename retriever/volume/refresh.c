@@ -78,8 +78,11 @@ static bool is_refreshed(const struct making *m)
 {
 	const struct source_attr *attr = &m->entry->attr;
 	struct migrate_record rec;
+	uint64_t fileid;
+	int64_t ctime;
 	int fd = openat(m->dir_fd, m->as, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	bool is = fd >= 0 && migrate_record_load(fd, &rec) > 0;
+	/* its mark is another version's, or unsettled: else it would be the same */
+	bool is = fd >= 0 && !copied_get(fd, &fileid, &ctime) && migrate_record_load(fd, &rec) > 0;
 
 	if (is) {
 		is = rec.state == MIGRATE_UNFILLED && rec.fileid == attr->fileid &&
@@ -91,7 +94,8 @@ static bool is_refreshed(const struct making *m)
 	return is;
 }
 
-/* Its ctime tells whether its attributes may have changed. */
+/* Its ctime tells whether its attributes may have changed.  Before they are set there is no mark of
+ * them, and its record comes last. */
 static int refresh_directory(struct making *m, int found)
 {
 	int fd, ret = 0;
@@ -107,6 +111,8 @@ static int refresh_directory(struct making *m, int found)
 		ret = attributes_strip(fd);
 		if (!ret)
 			ret = making_set_attributes(m, fd, false);
+		if (!ret)
+			ret = copied_mark(fd, &m->entry->attr);
 	}
 	if (!ret)
 		ret = set_unfilled(m, fd);
@@ -122,6 +128,12 @@ static int compare_names(const struct making *m, int found, const struct stat *s
 
 	links_name(id, links_fileid(&m->entry->attr));
 	first = copied_compare(links, id, &m->entry->attr, false, &other, NULL);
+	/* which names of this run are linked to it already, nobody knows: the switch reads it again
+	 */
+	if (first == COPIED_UNSETTLED)
+		first = COPIED_UNFINISHED;
+	if (found == COPIED_UNSETTLED)
+		found = COPIED_UNFINISHED;
 	if (first == COPIED_OTHER && unlinkat(links, id, 0) < 0 && errno != ENOENT)
 		return -errno;
 	if (first < 0 || found < COPIED_SAME)
@@ -149,7 +161,7 @@ int refresh_entry(struct making *m)
 	m->absent = found == COPIED_NOTHING;
 	if (found <= COPIED_NOTHING)
 		ret = found < 0 ? found : creation_run(m);
-	else if (found == COPIED_OTHER)
+	else if (found < COPIED_ALIKE)
 		ret = making_must_ask(m) ? STUB_ASK : replace(m, &st);
 	else if (S_ISDIR(m->entry->attr.mode))
 		ret = refresh_directory(m, found);
@@ -157,7 +169,7 @@ int refresh_entry(struct making *m)
 		ret = STUB_THERE;
 	if (found == COPIED_SAME)
 		m->here = true;
-	if (found > COPIED_OTHER && ret == STUB_THERE && m->parent->same)
+	if (found >= COPIED_ALIKE && ret == STUB_THERE && m->parent->same)
 		g_atomic_int_inc(m->parent->same);
 	attributes_clear(&m->carried);
 	return ret;

@@ -5,7 +5,8 @@
  * a name that is not there, and is made by the next listing.
  *
  * The names of one object are one file in the copy too: the first one that is the same is the
- * provisional name (links.h) of the others.
+ * provisional name (links.h) of the others.  One that is unsettled (copied.h) stays, too, and is
+ * read again at the switch.
  */
 #ifndef REFRESH_H
 #define REFRESH_H

@@ -75,8 +75,10 @@ static uint64_t sum_of(const struct source_entry *entry, uint64_t name)
 				   a->gid,    a->size,		 a->rdev,  (uint64_t)a->mtime,
 				   a->fs,     (uint64_t)a->ctime};
 	size_t n = S_ISDIR(a->mode) ? 1 : G_N_ELEMENTS(fields);
+	uint64_t sum = seen_mix(hash_bytes(name, fields, n * sizeof *fields));
 
-	return seen_mix(hash_bytes(name, fields, n * sizeof *fields));
+	/* the next listing may say the same of another version: none has this sum again */
+	return a->unsettled && !S_ISDIR(a->mode) ? sum ^ seen_mix(sum + g_random_int()) : sum;
 }
 
 static uint64_t sum_entries(const GArray *entries)

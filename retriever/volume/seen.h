@@ -14,6 +14,7 @@
  * directory is listed again, entry by entry.
  *
  * The attribute is gone before the first change, and what was listed counts with it only.
+ * What is unsettled (copied.h) counts with a number that no other listing has.
  * Directories count with name and number only: each is listed itself.  The switch compares each
  * object again, so a sum that is the same by chance leaves an old version in a copy, and never in
  * what is served.

@@ -61,7 +61,7 @@ static int take(struct making *m, int found, int fd)
 
 	if (found < 0)
 		return found;
-	if (found == COPIED_OTHER && !making_must_ask(m)) {
+	if (found != COPIED_NOTHING && found < COPIED_ALIKE && !making_must_ask(m)) {
 		ret = prior_settle(m->retriever, m->parent->prior_fd, m->parent->path, m->entry,
 				   m->dir_fd, m->as);
 		return ret ? ret : TAKING_NOTHING;

@@ -133,7 +133,7 @@ static void mark_all(int dir_fd, const struct backend_batch *listing)
 	for (guint i = 0; i < listing->entries->len; i++) {
 		const struct source_entry *entry = entry_of(listing, i);
 
-		copied_mark_name(dir_fd, entry->name, entry->attr.fileid, entry->attr.ctime);
+		copied_mark_name(dir_fd, entry->name, &entry->attr);
 	}
 }
 

@@ -41,7 +41,7 @@ START_TEST(a_mark_without_a_ctime)
 	int fd = make_file(NS(1000, 123456700));
 
 	attr.ctime = attr.mtime;
-	ck_assert_int_eq(copied_mark(fd, 77, attr.ctime), 0);
+	ck_assert_int_eq(copied_mark(fd, &attr), 0);
 	ck_assert_int_eq(compare(false), COPIED_SAME);
 	attr.no_ctime = true;
 	ck_assert_int_eq(compare(false), COPIED_ALIKE);
@@ -61,7 +61,7 @@ START_TEST(a_mark_is_one_version)
 
 	ck_assert(!copied_get(fd, &fileid, &ctime));
 	ck_assert_int_eq(compare(false), COPIED_OTHER);
-	ck_assert_int_eq(copied_mark(fd, 77, NS(5, 6)), 0);
+	ck_assert_int_eq(copied_mark(fd, &attr), 0);
 	ck_assert(copied_get(fd, &fileid, &ctime));
 	ck_assert_uint_eq(fileid, 77);
 	ck_assert_int_eq(ctime, NS(5, 6));
@@ -98,6 +98,31 @@ START_TEST(a_mark_is_one_version)
 }
 END_TEST
 
+/* I13: what was made so stays so when it is whole. */
+START_TEST(a_mark_that_says_it_is_unsettled)
+{
+	int fd = make_file(NS(1000, 0));
+	struct migrate_binding binding;
+	uint64_t fileid;
+	int64_t ctime;
+
+	attr.unsettled = true;
+	ck_assert_int_eq(copied_mark(fd, &attr), 0);
+	attr.unsettled = false;
+	ck_assert_int_eq(migrate_binding_get(fd, "", &binding), 0);
+	ck_assert_int_eq(copied_mark_bound(fd, &binding, attr.fileid, attr.ctime), 0);
+	ck_assert_int_eq(compare(false), COPIED_UNSETTLED);
+	ck_assert(copied_get(fd, &fileid, &ctime));
+	attr.ctime++;
+	ck_assert_int_eq(compare(false), COPIED_OTHER);
+	ck_assert_int_eq(copied_mark_name(dir, "f", &attr), 0);
+	ck_assert_int_eq(compare(false), COPIED_SAME);
+	close(fd);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
 /* I9, I12: every byte and every length of it, and one of another inode. */
 START_TEST(i9_damaged_marks)
 {
@@ -107,7 +132,7 @@ START_TEST(i9_damaged_marks)
 	int64_t ctime;
 	ssize_t len;
 
-	ck_assert_int_eq(copied_mark(fd, 77, NS(5, 6)), 0);
+	ck_assert_int_eq(copied_mark(fd, &attr), 0);
 	len = fgetxattr(fd, MARK, mark, sizeof mark);
 	ck_assert_int_gt(len, 0);
 	for (ssize_t i = 0; i < len; i++) {
@@ -231,6 +256,7 @@ int main(void)
 
 	tcase_add_test(tcase, a_mark_without_a_ctime);
 	tcase_add_test(tcase, a_mark_is_one_version);
+	tcase_add_test(tcase, a_mark_that_says_it_is_unsettled);
 	tcase_add_test(tcase, i9_damaged_marks);
 	tcase_add_test(tcase, times_as_tools_keep_them);
 	tcase_add_test(tcase, without_marks);
