@@ -279,7 +279,7 @@ enum ctl_exit ctl_journal_begin(const struct ctl *ctl)
 
 	if (!good)
 		ctl_complain("%s; %s is attached, but this journal tells of what was before: end "
-			     "migrate-journal@%s, remove %s, and start it again",
+			     "migrate-journal@%s, move %s to another name, and start it again",
 			     error->message, ctl->volume, ctl->volume, config->journal);
 	config_free(config);
 	return good ? CTL_OK : CTL_REFUSED;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "apply.h"
+#include "fs_id.h"
 #include "gap.h"
 #include "leave.h"
 #include "migrate.h"
@@ -92,17 +93,33 @@ static bool is_open(const struct journal *journal, GError **error)
 	return false;
 }
 
+/* An earlier release kept what may be any file system's: then at least it was there by then. */
+static bool was_there(const struct journal *journal, int64_t since)
+{
+	struct statx st;
+
+	return !since ||
+	       statx(volume_fd(journal->volume), "", AT_EMPTY_PATH, STATX_BTIME, &st) < 0 ||
+	       !(st.stx_mask & STATX_BTIME) ||
+	       st.stx_btime.tv_sec * SECOND + st.stx_btime.tv_nsec <= since;
+}
+
 /* Rows of another file system's objects would be taken for those of this one's. */
 static bool is_same_volume(const struct journal *journal, const char *root, GError **error)
 {
-	const struct journal_durable *state = journal_store_state(journal->store);
+	struct journal_durable *state = journal_store_state(journal->store);
+	const uint64_t id = volume_fsid(journal->volume);
 
 	if (migrate_binding_equal(&state->root, volume_root(journal->volume)) &&
-	    state->fsid == volume_fsid(journal->volume))
+	    migrate_fs_id_is(state->fsid, id) &&
+	    (state->fsid == id || was_there(journal, state->since))) {
+		state->fsid = id;
 		return true;
+	}
 	g_set_error(error, JOURNAL_ERROR, EXDEV,
-		    "%s: this is the journal of another directory than what %s is now: to begin a "
-		    "new one, remove this directory",
+		    "%s: this is the journal of another directory than what %s is now: see that "
+		    "the right file system is mounted there, and keep the journal: without it "
+		    "there is no way back",
 		    journal->dir, root);
 	return false;
 }

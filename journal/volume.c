@@ -5,9 +5,9 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "fs_id.h"
 #include "migrate.h"
 
 #define KNOWN_MAX 200000 /* about 30 MB */
@@ -73,12 +73,7 @@ const struct migrate_binding *volume_root(const struct volume *volume)
 
 uint64_t volume_fsid(const struct volume *volume)
 {
-	struct statfs fs;
-	uint64_t id = 0;
-
-	if (fstatfs(volume->fd, &fs) == 0)
-		memcpy(&id, &fs.f_fsid, sizeof(id));
-	return id;
+	return migrate_fs_id(volume->fd);
 }
 
 /* ---- where a directory is -------------------------------------------------------------------- */

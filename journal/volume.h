@@ -18,7 +18,7 @@ enum volume_part {
 struct volume *volume_open(const char *root, GError **error);
 void volume_close(struct volume *volume);
 int volume_fd(const struct volume *volume); /* of the root; the volume's */
-/* What tells it from another volume: its root, and its file system's id. */
+/* What tells it from another volume: its root, and its file system's id (fs_id.h). */
 const struct migrate_binding *volume_root(const struct volume *volume);
 uint64_t volume_fsid(const struct volume *volume);
 

@@ -36,8 +36,9 @@ bool journal_env_fail(const struct journal_env *env, int lmdb, GError **error)
 			    "%s: no room for the journal: make some on that file system", env->dir);
 	else
 		g_set_error(error, JOURNAL_ERROR, code,
-			    "%s: %s: the journal cannot be used; if it is damaged, remove it: it "
-			    "begins again and cannot tell of what was before",
+			    "%s: %s: the journal cannot be used, or is damaged: see its file "
+			    "system and the kernel's log, and keep it: without it there is no way "
+			    "back",
 			    env->dir, mdb_strerror(lmdb));
 	return false;
 }
@@ -112,8 +113,8 @@ bool journal_env_load(const struct journal_env *env, MDB_txn *txn, struct journa
 			return true;
 	}
 	g_set_error(error, JOURNAL_ERROR, EINVAL,
-		    "%s: the journal is of another version: read it with that one, or remove it: "
-		    "it begins again and cannot tell of what was before",
+		    "%s: the journal is damaged, or of another version: read it with that one, and "
+		    "keep it: without it there is no way back",
 		    env->dir);
 	return false;
 }

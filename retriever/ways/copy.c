@@ -10,6 +10,7 @@
 
 #include "attach.h"
 #include "config/advice.h"
+#include "fs_id.h"
 #include "retry.h"
 #include "source_root.h"
 #include "version.h"
@@ -158,13 +159,27 @@ static bool is_fileid(struct retriever *retriever)
 	return fileid == attr.fileid;
 }
 
+/* Texts of root_text(), that one of an earlier release, maybe. */
+static bool is_root(const struct retriever *retriever, const char *was, const char *is)
+{
+	const char *was_fs = strchr(was, ' '), *is_fs = strchr(is, ' ');
+	char *was_rest, *is_rest;
+	uint64_t fs;
+
+	if (!was_fs || was_fs - was != is_fs - is || strncmp(was, is, (size_t)(is_fs - is)) != 0)
+		return false;
+	fs = g_ascii_strtoull(was_fs, &was_rest, 16);
+	g_ascii_strtoull(is_fs, &is_rest, 16);
+	return migrate_fs_id_is(fs, retriever->source_fs) && !strcmp(was_rest, is_rest);
+}
+
 static bool is_copied_root(struct retriever *retriever)
 {
 	g_autoptr(GKeyFile) run = load_run(retriever);
 	g_autofree char *was = g_key_file_get_string(run, GROUP, "root", NULL);
 	g_autofree char *is = root_text(retriever);
 
-	return was ? !strcmp(was, is) : is_fileid(retriever);
+	return was ? is_root(retriever, was, is) : is_fileid(retriever);
 }
 
 /* A server that lost the disk that was mounted there shows the empty directory below. */

@@ -150,6 +150,8 @@ START_TEST(another_volume)
 	stop();
 	ck_assert_ptr_null(journal_new(root, store_dir, "/nowhere", &error));
 	ck_assert_msg(g_error_matches(error, JOURNAL_ERROR, EXDEV), "%s", error->message);
+	ck_assert_msg(strstr(error->message, "is mounted") && !strstr(error->message, "remove"),
+		      "%s", error->message);
 	g_clear_error(&error);
 	start();
 	stop();

@@ -12,10 +12,10 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "file_xattr.h"
+#include "fs_id.h"
 #include "source/backend.h"
 #include "source/url.h"
 #include "source/workers.h"
@@ -542,13 +542,7 @@ static struct backend *file_open(const struct backend_config *config, struct sou
 
 static uint64_t file_root_fs(struct backend *backend)
 {
-	struct file_backend *file = (struct file_backend *)backend;
-	struct statfs st;
-	uint64_t fs = 0;
-
-	if (fstatfs(file->root_fd, &st) == 0)
-		memcpy(&fs, &st.f_fsid, sizeof fs);
-	return fs;
+	return migrate_fs_id(((struct file_backend *)backend)->root_fd);
 }
 
 static void file_submit(struct backend *backend, struct backend_request *req)

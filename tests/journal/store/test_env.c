@@ -47,6 +47,7 @@ START_TEST(state_of_another_version)
 	ck_assert_int_eq(mdb_put(txn, env.state, &key, &value, 0), 0);
 	ck_assert(!journal_env_load(&env, txn, &state, &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "another version"));
+	ck_assert_ptr_null(strstr(error->message, "remove"));
 	g_clear_error(&error);
 	mdb_txn_abort(txn);
 	journal_env_close(&env);

@@ -391,6 +391,27 @@ START_TEST(another_root)
 }
 END_TEST
 
+/* The file system's number was its device's. */
+START_TEST(the_root_of_an_earlier_release)
+{
+	make_source();
+	copy_run("run");
+	for (int other = 0; other < 2; other++) {
+		shell("sed -i -E 's/^(root=[0-9]+) [0-9a-f]+ /\\1 %s /' %s/.migrate/run",
+		      other ? "8000000000000801" : "801", core.root);
+		copy_open();
+		core.retriever->source_fs = UINT64_C(0x8000000000000007);
+		ck_assert_int_eq(copy_try_begin(false), other ? -ESTALE : 0);
+		if (!other) {
+			make_all();
+			copy_finish("run");
+		}
+		copy_close();
+	}
+	copy_free();
+}
+END_TEST
+
 static void mount_other(int n)
 {
 	g_autofree char *image = g_strdup_printf("%s/image%d", core.dir, n);
@@ -587,6 +608,7 @@ int main(void)
 	tcase_add_test(tcase, i1_killed_while_files_are_made);
 	tcase_add_test(tcase, a_file_that_cannot_be_made);
 	tcase_add_test(tcase, another_root);
+	tcase_add_test(tcase, the_root_of_an_earlier_release);
 	tcase_add_test(tcase, the_root_of_another_file_system);
 	tcase_add_test(tcase, another_handle_of_the_root);
 	tcase_add_test(tcase, a_tenth_of_the_names);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * Which file system something is on, as a number that may be kept on disk: the same after a reboot,
+ * on another node, and in a snapshot of its device.
+ *
+ * It is statfs' f_fsid where that is made of the UUID (ext4, btrfs, ZFS) ...  Others, XFS among
+ * them, make it of the device's number, which another boot may give to another device: there it is
+ * made of the UUID here.
+ */
+#ifndef MIGRATE_FS_ID_H
+#define MIGRATE_FS_ID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* fd: not O_PATH.  0: nothing tells. */
+uint64_t migrate_fs_id(int fd);
+/* What was kept is id, which migrate_fs_id() says now; or what an earlier release kept where that
+ * is not f_fsid: a device's number, which says nothing. */
+bool migrate_fs_id_is(uint64_t kept, uint64_t id);
+
+#endif
