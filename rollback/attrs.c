@@ -13,6 +13,7 @@
 #include "migrate.h"
 #include "record.h"
 #include "source/posix_acl.h"
+#include "volume/copied.h"
 
 #define XATTR_NTACL "security.NTACL"
 
@@ -309,7 +310,9 @@ static int give_mode(struct giving *giving)
 
 static int give_mtime(struct giving *giving)
 {
-	if (same_time(giving->has.st_mtim, giving->attrs->st.st_mtim))
+	/* it was further away than what the new file system keeps */
+	if (same_time(giving->has.st_mtim, giving->attrs->st.st_mtim) ||
+	    copied_mtime_is_nearest(giving->attrs->st.st_mtim, migrate_ns(giving->has.st_mtim)))
 		return 0;
 	if (giving->attrs->held)
 		return -EAGAIN;

@@ -104,7 +104,7 @@ gboolean target_look(struct target *target, const char *path, GError **error)
 	struct stat st;
 
 	memset(target, 0, sizeof(*target));
-	target->limits = limits_of(0, BLOCK, false);
+	target->limits = limits_of(0, BLOCK, false, 0);
 	if (!path)
 		return TRUE;
 	if (statvfs(path, &room) < 0 || statfs(path, &kind) < 0 || stat(path, &st) < 0)
@@ -119,7 +119,8 @@ gboolean target_look(struct target *target, const char *path, GError **error)
 	target->inodes_available = room.f_favail;
 	target->folds = folds(path);
 	look_at_device(target, st.st_dev);
-	target->limits = limits_of(kind.f_type, target->block, target->ea_inode);
+	target->limits =
+		limits_of(kind.f_type, target->block, target->ea_inode, target->inode_size);
 	return TRUE;
 }
 

@@ -7,6 +7,7 @@
 
 #include "mend_mark.h"
 #include "store/reader.h"
+#include "volume/copied.h"
 
 #define SECOND	   INT64_C(1000000000)
 #define REFRESH_US (5 * G_USEC_PER_SEC)
@@ -76,7 +77,9 @@ static bool by_times(const struct statx *st, const struct source_attr *there)
 {
 	int64_t born = st->stx_mask & STATX_BTIME ? ns(&st->stx_btime) : there->mtime + 1;
 
-	return ns(&st->stx_mtime) != there->mtime && ns(&st->stx_mtime) >= born;
+	return !copied_mtime_is((struct timespec){st->stx_mtime.tv_sec, st->stx_mtime.tv_nsec},
+				there->mtime) &&
+	       ns(&st->stx_mtime) >= born;
 }
 
 /* ---- by the journal ---- */

@@ -101,6 +101,15 @@ void source_xattrs_free(struct source_xattrs *xattrs)
 	g_free(xattrs);
 }
 
+int64_t source_time(int64_t seconds, uint32_t ns, int64_t *far)
+{
+	const int64_t time = migrate_ns((struct timespec){seconds, MIN(ns, 999999999u)});
+
+	if (far)
+		*far = time == INT64_MIN || time == INT64_MAX ? seconds : 0;
+	return time;
+}
+
 bool source_attr_same(const struct source_attr *a, const struct source_attr *b)
 {
 	return a->fileid == b->fileid && a->size == b->size && a->mtime == b->mtime &&

@@ -54,7 +54,8 @@ struct source_attr {
 	 * root's.  Of an object with several names it is always said. */
 	uint64_t fs;
 	dev_t rdev;
-	int64_t atime, mtime, ctime; /* ns */
+	int64_t atime, mtime, ctime;  /* ns; the nearest, where the object's own is further away */
+	int64_t far_atime, far_mtime; /* then that one, in seconds from 1970, else 0 */
 	bool elsewhere; /* the old server itself has the data on tape, in a cloud ... */
 	bool no_ctime;	/* ctime may be mtime once more: attributes, and bytes, can have changed */
 	/* The gate's word: what changes the object now may leave its ctime as it is
@@ -276,6 +277,9 @@ struct backend {
  * fileid itself on the root's, mixed with the difference of the file systems' ids elsewhere.
  */
 uint64_t backend_fileid(uint64_t fileid, uint64_t fs, uint64_t root_fs);
+
+/* In ns, as of struct source_attr.  far: NULL: nobody wants to know. */
+int64_t source_time(int64_t seconds, uint32_t ns, int64_t *far);
 
 /* Whether nobody has changed the file between the two. */
 bool source_attr_same(const struct source_attr *a, const struct source_attr *b);

@@ -91,8 +91,10 @@ bool attributes_take_answer(struct backend_request *req, struct source_entry *en
 		entry->attr = req->attr;
 	else
 		g_clear_pointer(&(*xattrs)->data, g_free);
-	if (req->count || source_attr_same(&before, &entry->attr))
+	if (req->count || source_attr_same(&before, &entry->attr)) {
 		entry->attr.atime = before.atime;
+		entry->attr.far_atime = before.far_atime;
+	}
 	return true;
 }
 
@@ -133,25 +135,65 @@ static int change_owner(const struct volume_config *config, const struct place *
 
 /* ---- times ---- */
 
-/* Every file system that we run on can store these. */
-static bool is_usual(int64_t ns)
+/* far: as of struct source_attr. */
+static void foresee_time(const struct attributes_room *room, const char *what, int64_t ns,
+			 int64_t far, struct carried *carried)
 {
-	return ns >= 0 && ns / 1000000000 <= INT32_MAX;
-}
+	const int64_t seconds = far ? far : migrate_timespec(ns).tv_sec;
+	const bool known = room->first || room->last;
 
-static bool differs(struct timespec is, int64_t should)
-{
-	struct timespec t = migrate_timespec(should);
-
-	return is.tv_sec != t.tv_sec || is.tv_nsec != t.tv_nsec;
-}
-
-static void foresee_time(const char *what, int64_t ns, struct carried *carried)
-{
-	if (!is_usual(ns))
+	if (known && (far || seconds < room->first || seconds > room->last))
+		lose(carried, REPORT_TIME,
+		     "the time of %s is %lld seconds from 1970, and becomes the nearest that can "
+		     "be kept",
+		     what, (long long)seconds);
+	else if (!known && (seconds < 0 || seconds > INT32_MAX))
 		lose(carried, REPORT_TIME,
 		     "the time of %s is %lld seconds from 1970, which not every file system stores",
-		     what, (long long)migrate_timespec(ns).tv_sec);
+		     what, (long long)seconds);
+}
+
+/* The fraction of an access is lost without a line for each object. */
+static void foresee_fraction(const struct attributes_room *room, const struct source_attr *attr,
+			     struct carried *carried)
+{
+	const struct timespec mtime = migrate_timespec(attr->mtime);
+
+	if (room->seconds && mtime.tv_nsec && mtime.tv_sec >= room->first &&
+	    mtime.tv_sec <= room->last)
+		lose(carried, REPORT_TIME,
+		     "the time of modification has a fraction of a second, %09ld ns, which the new "
+		     "file system does not keep",
+		     mtime.tv_nsec);
+}
+
+static void compare_time(const char *what, int64_t ns, int64_t far, struct timespec is,
+			 struct carried *carried)
+{
+	const struct timespec should = migrate_timespec(ns);
+
+	if (far || is.tv_sec != should.tv_sec)
+		lose(carried, REPORT_TIME,
+		     "the time of %s, %lld seconds from 1970, became %lld, the nearest that can be "
+		     "kept",
+		     what, (long long)(far ? far : should.tv_sec), (long long)is.tv_sec);
+}
+
+static void compare_fractions(const struct source_attr *attr, const struct stat *st,
+			      struct carried *carried)
+{
+	const struct timespec mtime = migrate_timespec(attr->mtime);
+	const struct timespec atime = migrate_timespec(attr->atime);
+
+	if (mtime.tv_sec == st->st_mtim.tv_sec && mtime.tv_nsec != st->st_mtim.tv_nsec)
+		lose(carried, REPORT_TIME,
+		     "the time of modification, %lld.%09ld seconds from 1970, lost its fraction: "
+		     "%lld.%09ld now",
+		     (long long)mtime.tv_sec, mtime.tv_nsec, (long long)st->st_mtim.tv_sec,
+		     st->st_mtim.tv_nsec);
+	if (atime.tv_sec == st->st_atim.tv_sec && atime.tv_nsec != st->st_atim.tv_nsec)
+		lose(carried, REPORT_VOLUME,
+		     "times of access: the new file system keeps no fractions of a second");
 }
 
 static int set_times(const struct place *at, const struct source_attr *attr,
@@ -163,24 +205,18 @@ static int set_times(const struct place *at, const struct source_attr *attr,
 	struct stat st;
 
 	if (fd < 0) {
-		foresee_time("modification", attr->mtime, carried);
-		foresee_time("access", attr->atime, carried);
+		foresee_time(&at->room, "modification", attr->mtime, attr->far_mtime, carried);
+		foresee_time(&at->room, "access", attr->atime, attr->far_atime, carried);
+		foresee_fraction(&at->room, attr, carried);
 		return 0;
 	}
 	if ((name ? utimensat(fd, name, times, AT_SYMLINK_NOFOLLOW) : futimens(fd, times)) < 0)
 		return -errno;
-	if (is_usual(attr->atime) && is_usual(attr->mtime))
-		return 0;
 	if ((name ? fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) : fstat(fd, &st)) < 0)
 		return -errno;
-	if (differs(st.st_mtim, attr->mtime))
-		lose(carried, REPORT_TIME,
-		     "the time of modification, %lld seconds from 1970, became %lld",
-		     (long long)times[1].tv_sec, (long long)st.st_mtim.tv_sec);
-	if (differs(st.st_atim, attr->atime))
-		lose(carried, REPORT_TIME,
-		     "the time of access, %lld seconds from 1970, became %lld",
-		     (long long)times[0].tv_sec, (long long)st.st_atim.tv_sec);
+	compare_time("modification", attr->mtime, attr->far_mtime, st.st_mtim, carried);
+	compare_time("access", attr->atime, attr->far_atime, st.st_atim, carried);
+	compare_fractions(attr, &st, carried);
 	return 0;
 }
 

@@ -36,10 +36,13 @@ struct carried {
  */
 int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,
 		   const struct source_xattrs *xattrs, bool inherits, struct carried *carried);
-/* Bytes that a file system has for an object's attributes; 0: as many as the kernel takes. */
+/* What a file system has for an object's attributes, bytes; 0: as many as the kernel takes. */
 struct attributes_room {
 	uint32_t each;	   /* for a value */
 	uint32_t together; /* for all of them, names and heads too */
+	/* And which times it keeps: seconds from 1970; both 0: not known. */
+	int64_t first, last;
+	bool seconds; /* whole ones */
 };
 /*
  * Of any object, without one: the losses that attributes_set() would find, but for those that only

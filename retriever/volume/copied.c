@@ -141,6 +141,15 @@ int copied_get(int fd, uint64_t *fileid, int64_t *ctime)
 	return 1;
 }
 
+/* What has 64 bits of ns is within that of all others: ext4 has 34 bits of seconds, or 32. */
+bool copied_mtime_is_nearest(struct timespec here, int64_t there)
+{
+	const int64_t is = migrate_ns(here);
+
+	return !here.tv_nsec && ((here.tv_sec == INT32_MAX && there > is) ||
+				 (here.tv_sec == INT32_MIN && there < is));
+}
+
 bool copied_mtime_is(struct timespec here, int64_t there)
 {
 	struct timespec t = migrate_timespec(there);
@@ -150,7 +159,8 @@ bool copied_mtime_is(struct timespec here, int64_t there)
 		    : here.tv_nsec % 100 == 0	  ? 100
 						  : 1;
 
-	return here.tv_sec == t.tv_sec && here.tv_nsec == t.tv_nsec - t.tv_nsec % unit;
+	return (here.tv_sec == t.tv_sec && here.tv_nsec == t.tv_nsec - t.tv_nsec % unit) ||
+	       copied_mtime_is_nearest(here, there);
 }
 
 static bool is_version(const struct migrate_record *rec, const struct source_attr *attr)
@@ -209,6 +219,8 @@ static int compare_file(int fd, const struct source_attr *attr, bool adopted, co
 		return COPIED_UNSETTLED;
 	if (!copied_mtime_is(st->st_mtim, attr->mtime) && (marked || adopted))
 		return COPIED_OTHER;
+	if (!marked && copied_mtime_is_nearest(st->st_mtim, attr->mtime))
+		return COPIED_OTHER; /* any of these times is that one here */
 	if (!marked)
 		return compare_unmarked(fd, attr, adopted);
 	return compare_mark(&mark, attr);

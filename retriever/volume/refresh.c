@@ -20,7 +20,8 @@ static int put_away(struct making *m, const struct stat *st)
 {
 	struct retriever *retriever = m->retriever;
 	bool newer = S_ISREG(st->st_mode) && st->st_size &&
-		     migrate_ns(st->st_mtim) > m->entry->attr.mtime;
+		     migrate_ns(st->st_mtim) > m->entry->attr.mtime &&
+		     !copied_mtime_is_nearest(st->st_mtim, m->entry->attr.mtime);
 	gint64 n = S_ISDIR(st->st_mode) ? prior_names(retriever, m->dir_fd, m->as) : 0;
 	int ret = n < 0 ? (int)n : prior_check(retriever, n);
 

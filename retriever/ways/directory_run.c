@@ -124,8 +124,10 @@ void directory_atime_before(struct object *object, struct source_attr *attr)
 
 		g_mutex_lock(&run->work_lock);
 		listed = g_hash_table_lookup(run->asked, &attr->fileid);
-		if (listed && source_attr_same(listed, attr))
+		if (listed && source_attr_same(listed, attr)) {
 			attr->atime = listed->atime;
+			attr->far_atime = listed->far_atime;
+		}
 		g_mutex_unlock(&run->work_lock);
 	}
 	g_mutex_unlock(&object->lock);

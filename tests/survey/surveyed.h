@@ -179,7 +179,7 @@ static inline void made_walk_begin(struct made_walk *made, const struct made_obj
 				   .share = WALK_ALL,
 				   .list = one_directory_run};
 	made->walk.readable = readable_new(made->walk.losses);
-	judge_init(&made->judge, &made->config, limits_of(0, 4096, false), made->walk.losses);
+	judge_init(&made->judge, &made->config, limits_of(0, 4096, false, 0), made->walk.losses);
 	made->tally.now = INT64_C(1000000000) * 1000000000;
 }
 

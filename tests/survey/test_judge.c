@@ -10,7 +10,7 @@ static struct made_walk made;
 static void begin(void)
 {
 	made_walk_begin(&made, NULL, 0);
-	made.judge.limits = limits_of(EXT4_SUPER_MAGIC, 4096, false);
+	made.judge.limits = limits_of(EXT4_SUPER_MAGIC, 4096, false, 0);
 }
 
 static uint64_t total(enum loss_kind kind)
@@ -27,6 +27,30 @@ static const struct source_entry *listed(const char *name)
 		.name = (char *)name, .has_attr = true, .attr = {.mode = S_IFREG}};
 	return &entry;
 }
+
+START_TEST(times)
+{
+	struct source_attr attr = {.mode = S_IFREG | 0644, .nlink = 1};
+
+	begin();
+	for (unsigned size = 128; size <= 256; size += 128) {
+		const uint64_t before = total(LOSS_TIME);
+
+		made.judge.limits = limits_of(EXT4_SUPER_MAGIC, 4096, false, size);
+		attr.mtime = INT64_C(1000000000500);
+		judge_object(&made.judge, "f", &attr, NULL);
+		attr.mtime = INT64_C(5680281600) * 1000000000; /* 2150 */
+		judge_object(&made.judge, "f", &attr, NULL);
+		ck_assert_uint_eq(total(LOSS_TIME) - before, size == 128 ? 2 : 0);
+		attr.mtime = INT64_MAX;
+		attr.far_mtime = 13569465600;
+		judge_object(&made.judge, "f", &attr, NULL);
+		attr.far_mtime = 0;
+		ck_assert_uint_eq(total(LOSS_TIME) - before, size == 128 ? 3 : 1);
+	}
+	made_walk_end(&made);
+}
+END_TEST
 
 START_TEST(names)
 {
@@ -152,7 +176,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {names, long_paths, limits, attributes, owners, NULL};
+	const TTest *const tests[] = {times, names, long_paths, limits, attributes, owners, NULL};
 
 	return run_made("judge", tests);
 }

@@ -193,10 +193,10 @@ static int get_attr(const struct file_backend *file, int fd, struct source_attr 
 		.used = (uint64_t)st.st_blocks * 512,
 		.fileid = backend_fileid(st.st_ino, st.st_dev, file->root_dev),
 		.rdev = st.st_rdev,
-		.atime = migrate_ns(st.st_atim),
-		.mtime = migrate_ns(st.st_mtim),
 		.ctime = migrate_ns(st.st_ctim),
 	};
+	attr->atime = source_time(st.st_atim.tv_sec, st.st_atim.tv_nsec, &attr->far_atime);
+	attr->mtime = source_time(st.st_mtim.tv_sec, st.st_mtim.tv_nsec, &attr->far_mtime);
 	return 0;
 }
 

@@ -6,8 +6,7 @@
 
 #include "nfs4_acl.h"
 
-#define BITS	    (NFS4_MASK_WORDS * 32)
-#define SECONDS_MAX INT64_C(9000000000) /* in ns they fit */
+#define BITS (NFS4_MASK_WORDS * 32)
 
 enum { NF4REG = 1, NF4DIR, NF4BLK, NF4CHR, NF4LNK, NF4SOCK, NF4FIFO };
 
@@ -88,12 +87,11 @@ static bool get_mask(struct xdr_in *in, uint32_t *mask)
 	return !in->bad && beyond == 0;
 }
 
-static int64_t get_time(struct xdr_in *in)
+static int64_t get_time(struct xdr_in *in, int64_t *far)
 {
 	int64_t seconds = (int64_t)xdr_get_u64(in);
-	uint32_t ns = xdr_get_u32(in);
 
-	return CLAMP(seconds, -SECONDS_MAX, SECONDS_MAX) * 1000000000 + MIN(ns, 999999999u);
+	return source_time(seconds, xdr_get_u32(in), far);
 }
 
 static bool get_type(struct xdr_in *in, struct source_attr *attr)
@@ -186,13 +184,13 @@ static bool get_object_attr(const struct nfs_view *view, enum nfs4_attr_number n
 		attr->used = MIN(attr->used, (uint64_t)INT64_MAX);
 		return true;
 	case FATTR4_TIME_ACCESS:
-		attr->atime = get_time(in);
+		attr->atime = get_time(in, &attr->far_atime);
 		return true;
 	case FATTR4_TIME_METADATA:
-		attr->ctime = get_time(in);
+		attr->ctime = get_time(in, NULL);
 		return true;
 	case FATTR4_TIME_MODIFY:
-		attr->mtime = get_time(in);
+		attr->mtime = get_time(in, &attr->far_mtime);
 		return true;
 	default:
 		return false;
@@ -263,8 +261,10 @@ bool nfs4_attrs_object(const struct nfs_view *view, const struct nfs4_attrs *att
 		attr->rdev = 0;
 	if (!nfs4_mask_has(there, FATTR4_SPACE_USED))
 		attr->used = attr->size;
-	if (!nfs4_mask_has(there, FATTR4_TIME_ACCESS))
+	if (!nfs4_mask_has(there, FATTR4_TIME_ACCESS)) {
 		attr->atime = attr->mtime;
+		attr->far_atime = attr->far_mtime;
+	}
 	attr->no_ctime = !nfs4_mask_has(there, FATTR4_TIME_METADATA);
 	if (attr->no_ctime)
 		attr->ctime = attr->mtime;

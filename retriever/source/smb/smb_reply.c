@@ -10,6 +10,7 @@
 #include "smb_text.h"
 
 #define EPOCH	  INT64_C(116444736000000000) /* 1970 in units of 100 ns since 1601 */
+#define STEPS	  INT64_C(10000000)
 #define LINK_MAX_ 4095
 #define NAME_MAX_ 1536 /* of a stream */
 
@@ -18,14 +19,22 @@
 #define KRB5_NO_REALM	 (-1765328230)
 #define KRB5_UNREACHABLE (-1765328228)
 
+static int64_t far_time(uint64_t nttime, int64_t *far)
+{
+	const int64_t steps = (int64_t)nttime - EPOCH;
+	const int64_t seconds = steps / STEPS - (steps % STEPS < 0);
+
+	*far = 0;
+	if (!nttime || nttime >= INT64_MAX) /* never */
+		return 0;
+	return source_time(seconds, (uint32_t)(steps - seconds * STEPS) * 100, far);
+}
+
 int64_t smb_time(uint64_t nttime)
 {
-	int64_t ns;
+	int64_t far;
 
-	if (!nttime || nttime > INT64_MAX ||
-	    __builtin_mul_overflow((int64_t)nttime - EPOCH, 100, &ns))
-		return 0;
-	return ns;
+	return far_time(nttime, &far);
 }
 
 bool smb_attr_decode(const struct wire_attr *from, struct source_attr *to)
@@ -41,12 +50,12 @@ bool smb_attr_decode(const struct wire_attr *from, struct source_attr *to)
 		.used = MIN(from->allocated, INT64_MAX),
 		.fileid = from->fileid,
 		.fs = from->volume,
-		.atime = smb_time(from->accessed),
-		.mtime = smb_time(from->written),
 		.ctime = smb_time(from->changed),
 		.no_ctime = from->changed == from->written, /* always so with Samba */
 		.elsewhere = from->attributes & (SMB_ATTR_ELSEWHERE | SMB_ATTR_REPARSE),
 	};
+	to->atime = far_time(from->accessed, &to->far_atime);
+	to->mtime = far_time(from->written, &to->far_mtime);
 	if (from->attributes & SMB_ATTR_REPARSE && smb_tag_is_link(from->tag))
 		to->mode = S_IFLNK | 0777;
 	return true;

@@ -7,7 +7,7 @@
 #include "source/source.h"
 #include "wire.h"
 
-/* As the record wants it: ns since 1970; 0 for what is no time. */
+/* As the record wants it: ns since 1970, or the nearest; 0 for what is no time. */
 int64_t smb_time(uint64_t nttime);
 /* FALSE: no file of ours can be like that. */
 bool smb_attr_decode(const struct wire_attr *from, struct source_attr *to);

@@ -128,6 +128,8 @@ START_TEST(times_are_bounded)
 	ck_assert_int_eq(run(backend, &req), 0);
 	ck_assert_int_eq(req.attr.atime, INT64_MIN);
 	ck_assert_int_eq(req.attr.mtime, INT64_MAX);
+	ck_assert_int_eq(req.attr.far_atime, far[0].tv_sec);
+	ck_assert_int_eq(req.attr.far_mtime, far[1].tv_sec);
 }
 END_TEST
 

@@ -104,6 +104,7 @@ START_TEST(what_a_server_lacks_is_made_up_or_missed)
 	ck_assert_int_eq(attr.atime, attr.mtime);
 	ck_assert_int_eq(attr.ctime, attr.mtime);
 	ck_assert(attr.no_ctime);
+	ck_assert_int_eq(attr.far_mtime, 0);
 	attrs.there[0] &= ~(1u << FATTR4_SIZE);
 	ck_assert(!nfs4_attrs_object(&view, &attrs, &attr));
 
@@ -114,6 +115,25 @@ START_TEST(what_a_server_lacks_is_made_up_or_missed)
 	nfs4_mask_wanted(mask, supported);
 	ck_assert(!nfs4_mask_has(mask, FATTR4_OWNER));
 	ck_assert(nfs4_mask_has(mask, FATTR4_OWNER_GROUP));
+}
+END_TEST
+
+/* In 64 bits of ns: the year 2400, and one that no file system has. */
+START_TEST(times_that_are_far_away)
+{
+	const int64_t years[] = {13569465600, INT64_MIN, -62135596800};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(years); i++) {
+		struct nfs4_attrs attrs;
+
+		setup();
+		nfs4_mask_add(mask, FATTR4_TIME_MODIFY);
+		xdr_put_u64(&out, (uint64_t)years[i]);
+		xdr_put_u32(&out, 5);
+		ck_assert(get(&attrs));
+		ck_assert_int_eq(attrs.attr.far_mtime, years[i]);
+		ck_assert_int_eq(attrs.attr.mtime, years[i] < 0 ? INT64_MIN : INT64_MAX);
+	}
 }
 END_TEST
 
@@ -189,6 +209,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, all_that_is_wanted_is_understood);
 	tcase_add_test(tcase, what_a_server_lacks_is_made_up_or_missed);
+	tcase_add_test(tcase, times_that_are_far_away);
 	tcase_add_test(tcase, what_makes_no_sense_is_refused);
 	tcase_add_test(tcase, long_masks_are_skipped);
 	tcase_add_test(tcase, getattr_has_its_status);

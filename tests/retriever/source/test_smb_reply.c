@@ -41,11 +41,13 @@ START_TEST(times)
 {
 	ck_assert_int_eq(smb_time(0), 0);
 	ck_assert_int_eq(smb_time(UINT64_MAX), 0);
-	ck_assert_int_eq(smb_time(INT64_MAX), 0); /* beyond the year 2262 */
+	ck_assert_int_eq(smb_time(INT64_MAX), 0); /* never */
+	ck_assert_int_eq(smb_time(INT64_MAX - 1), INT64_MAX);
 	ck_assert_int_eq(smb_time(Y1970), 0);
 	ck_assert_int_eq(smb_time(Y1970 + 5 * SECOND + 1), INT64_C(5000000100));
 	ck_assert_int_eq(smb_time(Y1970 - SECOND), INT64_C(-1000000000));
-	ck_assert_int_eq(smb_time(1), 0); /* before 1677 */
+	ck_assert_int_eq(smb_time(1), INT64_MIN); /* before 1677 */
+	ck_assert_int_eq(smb_time(Y1970 - 1), -100);
 }
 END_TEST
 
@@ -61,6 +63,11 @@ START_TEST(attributes)
 	ck_assert_uint_eq(to.size, 9);
 	ck_assert_uint_eq(to.used, 4096);
 	ck_assert_int_eq(to.mtime, 1000000000);
+	ck_assert_int_eq(to.far_mtime, 0);
+	from.written = Y1970 + 13569465600 * SECOND; /* 2400 */
+	ck_assert(smb_attr_decode(&from, &to));
+	ck_assert_int_eq(to.mtime, INT64_MAX);
+	ck_assert_int_eq(to.far_mtime, 13569465600);
 	ck_assert(!to.elsewhere);
 	from.attributes = 0x1020; /* on tape */
 	ck_assert(smb_attr_decode(&from, &to));

@@ -2,6 +2,9 @@
 #include "core_hook.h"
 #include "core_xattrs.h"
 
+#include <sched.h>
+#include <sys/mount.h>
+
 #include "volume/attributes.h"
 #include "volume/errors.h"
 #include "nt_support.h"
@@ -343,6 +346,61 @@ START_TEST(times_that_cannot_be_stored)
 }
 END_TEST
 
+/* In inodes of 128 bytes: no fractions, and 32 bits of seconds. */
+START_TEST(times_that_are_cut)
+{
+	static const struct {
+		int64_t mtime, far;
+		const char *lost; /* in the first line; NULL: nothing is */
+	} cases[] = {
+		{1000 * INT64_C(1000000000), 0, NULL},
+		{1000 * INT64_C(1000000000) + 500, 0, "1000.000000500 seconds"},
+		{5680281600 * INT64_C(1000000000), 0,
+		 "5680281600 seconds from 1970, became 2147483647"},
+		{INT64_MAX, 13569465600, "13569465600 seconds from 1970, became 2147483647"},
+		{INT64_MIN, -9600000000, "-9600000000 seconds from 1970, became -2147483648"},
+	};
+
+	make();
+	core_start(&core);
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	{
+		g_autofree char *command = g_strdup_printf(
+			"cd %s && mkdir small && truncate -s 8M image && mkfs.ext4 -q -I 128 image "
+			"2>/dev/null && mount -o loop image small",
+			core.dir);
+		ck_assert_int_eq(system(command), 0);
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		const struct source_attr attr = {
+			.mode = S_IFREG | 0644, .mtime = cases[i].mtime, .far_mtime = cases[i].far};
+		g_autofree char *path = g_build_filename(core.dir, "small", NULL);
+		struct carried carried = {0};
+		int fd = open(path, O_TMPFILE | O_RDWR, 0600);
+
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, NULL, false, &carried),
+				 0);
+		ck_assert_uint_eq(carried.lost ? carried.lost->len : 0, cases[i].lost != NULL);
+		if (cases[i].lost) {
+			const struct report_line *line = carried.lost->pdata[0];
+
+			ck_assert_int_eq(line->kind, REPORT_TIME);
+			ck_assert_msg(strstr(line->text, cases[i].lost), "%s", line->text);
+		}
+		attributes_clear(&carried);
+		close(fd);
+	}
+	{
+		g_autofree char *small = g_build_filename(core.dir, "small", NULL);
+
+		ck_assert_int_eq(umount(small), 0);
+	}
+	core_free(&core);
+}
+END_TEST
+
 /* ---- what an SMB server says ---- */
 
 #define UID_1001 "S-1-22-1-1001"
@@ -565,6 +623,7 @@ int main(void)
 	tcase_add_test(tcase, owners_that_become_one);
 	tcase_add_test(tcase, an_owner_that_is_no_id);
 	tcase_add_test(tcase, times_that_cannot_be_stored);
+	tcase_add_test(tcase, times_that_are_cut);
 	tcase_add_test(tcase, a_descriptor);
 	tcase_add_test(tcase, a_descriptor_that_cannot_be_set);
 	tcase_add_test(tcase, i12_no_descriptor_at_all);

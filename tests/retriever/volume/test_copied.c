@@ -160,6 +160,25 @@ START_TEST(i9_damaged_marks)
 }
 END_TEST
 
+/* The last second that the new file system keeps; there it is the year 2150. */
+START_TEST(times_that_cannot_be_kept)
+{
+	int fd = make_file(NS(INT32_MAX, 0));
+
+	attr.mtime = NS(5680281600, 7);
+	ck_assert_int_eq(compare(true), COPIED_OTHER);
+	ck_assert_int_eq(copied_mark(fd, &attr), 0);
+	ck_assert_int_eq(compare(false), COPIED_SAME);
+	attr.mtime = NS(INT32_MAX - 1, 0);
+	ck_assert_int_eq(compare(false), COPIED_OTHER);
+	ck_assert(copied_mtime_is((struct timespec){INT32_MIN, 0}, INT64_MIN));
+	ck_assert(!copied_mtime_is((struct timespec){INT32_MIN, 0}, 0));
+	close(fd);
+	close(dir);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(times_as_tools_keep_them)
 {
 	static const struct {
@@ -258,6 +277,7 @@ int main(void)
 	tcase_add_test(tcase, a_mark_is_one_version);
 	tcase_add_test(tcase, a_mark_that_says_it_is_unsettled);
 	tcase_add_test(tcase, i9_damaged_marks);
+	tcase_add_test(tcase, times_that_cannot_be_kept);
 	tcase_add_test(tcase, times_as_tools_keep_them);
 	tcase_add_test(tcase, without_marks);
 	tcase_add_test(tcase, stubs);
