@@ -26,18 +26,23 @@ void backend_prepare(struct backend_request *req)
 	req->xattrs = NULL;
 }
 
+void backend_forget(struct backend_request *req)
+{
+	g_clear_pointer(&req->text, g_free);
+	g_clear_pointer(&req->batch, backend_batch_free);
+	g_clear_pointer(&req->xattrs, source_xattrs_free);
+	req->data_len = 0;
+	req->has_attr = false;
+	req->handle_len = 0;
+}
+
 void backend_complete(struct backend_request *req, int status)
 {
 	struct trace_id before;
 
 	req->status = status;
 	if (status < 0) {
-		g_clear_pointer(&req->text, g_free);
-		g_clear_pointer(&req->batch, backend_batch_free);
-		g_clear_pointer(&req->xattrs, source_xattrs_free);
-		req->data_len = 0;
-		req->has_attr = false;
-		req->handle_len = 0;
+		backend_forget(req);
 		req->eof = false;
 	}
 	trace_request(TRACE_ANSWERED, req, req->batch ? req->batch->entries->len : req->data_len,

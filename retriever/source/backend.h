@@ -36,6 +36,8 @@ gboolean backend_set_error(GError **error, int code, const char *format, ...) G_
 
 /* Clears what comes out of a request, at submit. */
 void backend_prepare(struct backend_request *req);
+/* Frees what came out of it. */
+void backend_forget(struct backend_request *req);
 /* Sets the status, frees half a result of a failed one, calls done. */
 void backend_complete(struct backend_request *req, int status);
 

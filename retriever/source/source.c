@@ -207,6 +207,17 @@ void trace_request(enum trace_step step, const struct backend_request *req, uint
 		    req->count, number, result);
 }
 
+uint64_t source_hash(const void *bytes, size_t len)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a, and a step of splitmix64 */
+
+	for (const uint8_t *p = bytes; len--; p++)
+		h = (h ^ *p) * UINT64_C(0x100000001b3);
+	h = (h ^ (h >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	h = (h ^ (h >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return (h ^ (h >> 31)) | !h;
+}
+
 uint64_t backend_fileid(uint64_t fileid, uint64_t fs, uint64_t root_fs)
 {
 	uint64_t mix = fs - root_fs;

@@ -53,6 +53,11 @@ struct source_attr {
 	/* Which of the source's file systems it is on, where fileid does not say that: 0 for the
 	 * root's.  Of an object with several names it is always said. */
 	uint64_t fs;
+	/* Which object it is by its handle, of what LOOKUP or READDIR brought; 0: handles do not
+	 * tell, or there are none.  Then `number` is the fileid as the old server says it, whatever
+	 * file system it is on. */
+	uint64_t object, number;
+	int64_t born; /* ns, or whatever else never changes; 0: not told */
 	dev_t rdev;
 	int64_t atime, mtime, ctime;  /* ns; the nearest, where the object's own is further away */
 	int64_t far_atime, far_mtime; /* then that one, in seconds from 1970, else 0 */
@@ -280,6 +285,8 @@ uint64_t backend_fileid(uint64_t fileid, uint64_t fs, uint64_t root_fs);
 
 /* In ns, as of struct source_attr.  far: NULL: nobody wants to know. */
 int64_t source_time(int64_t seconds, uint32_t ns, int64_t *far);
+/* Of bytes, never 0. */
+uint64_t source_hash(const void *bytes, size_t len);
 
 /* Whether nobody has changed the file between the two. */
 bool source_attr_same(const struct source_attr *a, const struct source_attr *b);

@@ -204,6 +204,12 @@ static bool get_one(const struct nfs_view *view, enum nfs4_attr_number n, struct
 	case FATTR4_SUPPORTED_ATTRS:
 		get_mask(in, attrs->supported); /* of those beyond nothing is known here */
 		return true;
+	case FATTR4_FH_EXPIRE_TYPE:
+		attrs->expire_type = xdr_get_u32(in);
+		return true;
+	case FATTR4_UNIQUE_HANDLES:
+		attrs->unique_handles = xdr_get_u32(in) != 0;
+		return true;
 	case FATTR4_LEASE_TIME:
 		attrs->lease = xdr_get_u32(in);
 		return true;
@@ -256,7 +262,8 @@ bool nfs4_attrs_object(const struct nfs_view *view, const struct nfs4_attrs *att
 		if (!nfs4_mask_has(there, needed[i]))
 			return false;
 	*attr = attrs->attr;
-	attr->fileid = backend_fileid(attr->fileid, attrs->fs, view->root_fs);
+	attr->number = attr->fileid;
+	attr->fileid = nfs_fileid(view, attr->number, attrs->fs);
 	if (!S_ISBLK(attr->mode) && !S_ISCHR(attr->mode))
 		attr->rdev = 0;
 	if (!nfs4_mask_has(there, FATTR4_SPACE_USED))
@@ -271,35 +278,36 @@ bool nfs4_attrs_object(const struct nfs_view *view, const struct nfs4_attrs *att
 	return true;
 }
 
-static int get_getattr(const struct nfs_view *view, struct xdr_in *in, struct nfs4_attrs *attrs,
-		       struct source_attr *attr)
+static int get_getattr(struct nfs_view *view, struct xdr_in *in, struct nfs4_attrs *attrs,
+		       struct backend_request *req)
 {
 	uint32_t status;
 	int ret = nfs4_get_op(in, OP_GETATTR, &status);
 
 	if (ret < 0)
 		return ret;
-	return nfs4_get_attrs(view, in, attrs) && nfs4_attrs_object(view, attrs, attr) ? 0
-										       : -EBADMSG;
+	if (!nfs4_get_attrs(view, in, attrs))
+		return -EBADMSG;
+	nfs_root_seen(view, req, attrs->fs);
+	return nfs4_attrs_object(view, attrs, &req->attr) ? 0 : -EBADMSG;
 }
 
-int nfs4_get_getattr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr)
+int nfs4_get_getattr(struct nfs_view *view, struct xdr_in *in, struct backend_request *req)
 {
 	struct nfs4_attrs attrs;
 
-	return get_getattr(view, in, &attrs, attr);
+	return get_getattr(view, in, &attrs, req);
 }
 
-int nfs4_get_getattr_acl(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr,
-			 struct source_xattrs **xattrs)
+int nfs4_get_getattr_acl(struct nfs_view *view, struct xdr_in *in, struct backend_request *req)
 {
 	struct nfs4_attrs attrs;
-	int ret = get_getattr(view, in, &attrs, attr);
+	int ret = get_getattr(view, in, &attrs, req);
 
 	if (ret < 0)
 		return ret;
-	*xattrs = source_xattrs_new();
+	req->xattrs = source_xattrs_new();
 	if (nfs4_mask_has(attrs.there, FATTR4_ACL))
-		nfs4_acl_get(view->owners, attrs.acl, *xattrs);
+		nfs4_acl_get(view->owners, attrs.acl, req->xattrs);
 	return 0;
 }

@@ -8,8 +8,10 @@
 enum nfs4_attr_number {
 	FATTR4_SUPPORTED_ATTRS = 0,
 	FATTR4_TYPE = 1,
+	FATTR4_FH_EXPIRE_TYPE = 2,
 	FATTR4_SIZE = 4,
 	FATTR4_FSID = 8,
+	FATTR4_UNIQUE_HANDLES = 9,
 	FATTR4_LEASE_TIME = 10,
 	FATTR4_RDATTR_ERROR = 11,
 	FATTR4_ACL = 12,
@@ -37,6 +39,8 @@ struct nfs4_attrs {
 	uint32_t error; /* RDATTR_ERROR: an nfsstat4 */
 	uint32_t lease; /* seconds */
 	uint64_t max_read;
+	bool unique_handles;
+	uint32_t expire_type;
 	uint32_t supported[NFS4_MASK_WORDS];
 	bool xattrs;
 	struct xdr_in acl; /* in the reply: nfs4_acl_get() */
@@ -68,10 +72,10 @@ bool nfs4_get_attrs(const struct nfs_view *view, struct xdr_in *in, struct nfs4_
 /* Whether they say what every object has; then *attr, with a fileid for the whole source. */
 bool nfs4_attrs_object(const struct nfs_view *view, const struct nfs4_attrs *attrs,
 		       struct source_attr *attr);
-/* GETATTR's result, of an object: 0, or -errno. */
-int nfs4_get_getattr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr);
-/* With its ACL, if it has one, in *xattrs, which is new unless it fails. */
-int nfs4_get_getattr_acl(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr,
-			 struct source_xattrs **xattrs);
+/* GETATTR's result, of the object that the request is about, or was to find: 0 and its attr, or
+ * -errno. */
+int nfs4_get_getattr(struct nfs_view *view, struct xdr_in *in, struct backend_request *req);
+/* With its ACL, if it has one, in its xattrs, which are new unless it fails. */
+int nfs4_get_getattr_acl(struct nfs_view *view, struct xdr_in *in, struct backend_request *req);
 
 #endif

@@ -12,6 +12,7 @@
 #define LEASE_MAX     3600u
 #define LEASE_DEFAULT 90u
 #define READ_ROUND    65536u
+#define VOLATILE      (2u | 8u) /* FH4_VOLATILE_ANY, FH4_VOL_RENAME */
 
 /* One compound, made by put(), and its result. */
 static int call_compound(struct nfs_mounting *m, const struct xdr_out *args, const uint8_t *start,
@@ -79,7 +80,9 @@ static int get_about(struct nfs_mounting *m, struct nfs4_session *session, struc
 	int ret;
 
 	nfs4_mask_add(mask, FATTR4_SUPPORTED_ATTRS);
+	nfs4_mask_add(mask, FATTR4_FH_EXPIRE_TYPE);
 	nfs4_mask_add(mask, FATTR4_FSID);
+	nfs4_mask_add(mask, FATTR4_UNIQUE_HANDLES);
 	nfs4_mask_add(mask, FATTR4_LEASE_TIME);
 	nfs4_mask_add(mask, FATTR4_MAXREAD);
 	if (view->minor >= 2)
@@ -122,7 +125,8 @@ static int take_about(struct nfs_mounting *m, const struct nfs4_session *session
 		m->last = lacks;
 		return -ENODATA;
 	}
-	view->root_fs = about->fs;
+	atomic_store(&view->root_fs, about->fs);
+	view->vague_handles = !about->unique_handles || (about->expire_type & VOLATILE);
 	view->lease = CLAMP(about->lease ? about->lease : LEASE_DEFAULT, LEASE_MIN, LEASE_MAX);
 	nfs4_mask_wanted(view->attrs, about->supported);
 	view->max_read = server->max_read = largest_read(session, about);

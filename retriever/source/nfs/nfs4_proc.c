@@ -252,11 +252,11 @@ static int lose_acl(struct backend_request *req, int ret)
 	return 0;
 }
 
-static int get_attr(const struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+static int get_attr(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
 	const struct steps *steps = req->backend_data;
-	int ret = req->with_acl ? nfs4_get_getattr_acl(view, in, &req->attr, &req->xattrs)
-				: nfs4_get_getattr(view, in, &req->attr);
+	int ret = req->with_acl ? nfs4_get_getattr_acl(view, in, req)
+				: nfs4_get_getattr(view, in, req);
 
 	if (ret < 0)
 		return req->with_acl ? lose_acl(req, ret) : ret;
@@ -265,18 +265,18 @@ static int get_attr(const struct nfs_view *view, struct backend_request *req, st
 	if (steps->walk.path) {
 		req->handle_len = steps->walk.at.len;
 		memcpy(req->handle, steps->walk.at.bytes, req->handle_len);
+		req->attr.object = nfs_object(view, req->handle, req->handle_len);
 	}
 	return 0;
 }
 
 /* Beside what was asked for: whatever is wrong with them, they are not there. */
-static void get_attr_beside(const struct nfs_view *view, struct backend_request *req,
-			    struct xdr_in *in)
+static void get_attr_beside(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
-	req->has_attr = nfs4_get_getattr(view, in, &req->attr) == 0;
+	req->has_attr = nfs4_get_getattr(view, in, req) == 0;
 }
 
-static int get_lookup(const struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+static int get_lookup(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
 	struct nfs_handle found;
 	uint32_t status;
@@ -285,13 +285,14 @@ static int get_lookup(const struct nfs_view *view, struct backend_request *req, 
 	if (ret == 0)
 		ret = nfs4_get_getfh(in, &found);
 	if (ret == 0)
-		ret = nfs4_get_getattr(view, in, &req->attr);
+		ret = nfs4_get_getattr(view, in, req);
 	if (ret < 0)
 		return ret;
 	req->has_attr = true;
 	nfs4_holes_seen(view->holes, found.bytes, found.len, &req->attr);
 	req->handle_len = found.len;
 	memcpy(req->handle, found.bytes, found.len);
+	req->attr.object = nfs_object(view, found.bytes, found.len);
 	return 0;
 }
 
@@ -339,7 +340,7 @@ static void look_for_hole(const struct nfs_view *view, const struct backend_requ
 		nfs4_holes_seen(view->holes, at->bytes, at->len, &req->attr);
 }
 
-static int get_data(const struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+static int get_data(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
 	const struct steps *steps = req->backend_data;
 	uint32_t status, asked = read_count(view, req);
@@ -482,12 +483,13 @@ static void add_entry(const struct nfs_view *view, struct backend_request *req, 
 		entry.has_handle = attrs->handle.len > 0;
 		entry.handle_len = attrs->handle.len;
 		memcpy(entry.handle, attrs->handle.bytes, attrs->handle.len);
+		entry.attr.object = nfs_object(view, entry.handle, entry.handle_len);
 	}
 	if (entry.has_attr)
 		nfs4_holes_seen(view->holes, entry.handle, entry.handle_len, &entry.attr);
 	if (attrs && !entry.has_attr)
 		entry.attr = (struct source_attr){
-			.fileid = backend_fileid(attrs->attr.fileid, attrs->fs, view->root_fs)};
+			.fileid = nfs_fileid(view, attrs->attr.fileid, attrs->fs)};
 	nfs_add_entry(req, name, len, &entry);
 }
 
@@ -506,7 +508,7 @@ static uint64_t get_entry(const struct nfs_view *view, struct backend_request *r
 	return cookie;
 }
 
-static int get_readdir(const struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
+static int get_readdir(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
 	uint64_t verf, cookie = req->cookie;
 	uint32_t status;

@@ -78,8 +78,8 @@ static int get_acl(struct source_xattrs *xattrs, bool is_default, bool wanted, s
 }
 
 /* Up to the ACLs. */
-static int get_start(const struct nfs_view *view, struct xdr_in *in, bool *has_attr,
-		     struct source_attr *attr, uint32_t *mask)
+static int get_start(struct nfs_view *view, struct xdr_in *in, struct backend_request *req,
+		     uint32_t *mask)
 {
 	int status = nfs_status(xdr_get_u32(in));
 
@@ -87,7 +87,7 @@ static int get_start(const struct nfs_view *view, struct xdr_in *in, bool *has_a
 		return -EBADMSG;
 	if (status < 0)
 		return status;
-	*has_attr = nfs_get_post_attr(view, in, attr);
+	nfs_get_own_attr(view, in, req);
 	*mask = xdr_get_u32(in);
 	return in->bad ? -EBADMSG : 0;
 }
@@ -105,12 +105,11 @@ static int lose_acl(struct backend_request *req)
 	return 0;
 }
 
-int nfsacl_decode(const struct nfs_view *view, struct backend_request *req, int rpc,
-		  struct xdr_in *in)
+int nfsacl_decode(struct nfs_view *view, struct backend_request *req, int rpc, struct xdr_in *in)
 {
 	uint32_t mask;
 	bool may_have_default;
-	int status = rpc < 0 ? rpc : get_start(view, in, &req->has_attr, &req->attr, &mask);
+	int status = rpc < 0 ? rpc : get_start(view, in, req, &mask);
 
 	if (status == -EBADMSG || rpc == -EREMOTEIO)
 		return lose_acl(req);
@@ -131,12 +130,11 @@ int nfsacl_decode(const struct nfs_view *view, struct backend_request *req, int 
 	return status < 0 ? lose_acl(req) : 0;
 }
 
-int nfsacl_probe(const struct nfs_view *view, struct xdr_in *in)
+int nfsacl_probe(struct nfs_view *view, struct xdr_in *in)
 {
-	struct source_attr attr;
-	bool has_attr;
+	struct backend_request req = {0};
 	uint32_t mask;
-	int status = get_start(view, in, &has_attr, &attr, &mask);
+	int status = get_start(view, in, &req, &mask);
 
 	if (status < 0)
 		return status;

@@ -24,13 +24,12 @@ void nfsacl_encode(struct xdr_out *out);
  * The result, into req->xattrs, where rpc is what rpc_reply_begin said: the request's status.  An
  * ACL that the server does not get told is no failure, but lost.
  */
-int nfsacl_decode(const struct nfs_view *view, struct backend_request *req, int rpc,
-		  struct xdr_in *in);
+int nfsacl_decode(struct nfs_view *view, struct backend_request *req, int rpc, struct xdr_in *in);
 /*
  * The result for the root, at open: 0; -ENOTSUP where it has no access ACL, which a server that
  * knows ACLs has for everything (Ganesha answers so for file systems whose ACLs it cannot read); or
  * what the server refuses with.
  */
-int nfsacl_probe(const struct nfs_view *view, struct xdr_in *in);
+int nfsacl_probe(struct nfs_view *view, struct xdr_in *in);
 
 #endif

@@ -77,7 +77,7 @@ bool nfs_get_attr(struct xdr_in *in, uint64_t *fs, struct source_attr *attr)
 	major_number = xdr_get_u32(in);
 	minor_number = xdr_get_u32(in);
 	*fs = xdr_get_u64(in);
-	attr->fileid = xdr_get_u64(in);
+	attr->fileid = attr->number = xdr_get_u64(in);
 	attr->atime = get_time(in);
 	attr->mtime = get_time(in);
 	attr->ctime = get_time(in);
@@ -90,12 +90,79 @@ bool nfs_get_attr(struct xdr_in *in, uint64_t *fs, struct source_attr *attr)
 	return true;
 }
 
+uint64_t nfs_fileid(const struct nfs_view *view, uint64_t number, uint64_t fs)
+{
+	const uint64_t root_fs = atomic_load(&view->root_fs);
+
+	if (fs != root_fs)
+		nfs_systems_see(view->systems, fs, g_get_monotonic_time());
+	return backend_fileid(number, fs, root_fs);
+}
+
+void nfs_root_seen(struct nfs_view *view, const struct backend_request *req, uint64_t fs)
+{
+	const struct source_object *object = &req->object;
+	const bool is_root =
+		object->handle_len
+			? object->handle_len == view->root.len &&
+				  !memcmp(object->handle, view->root.bytes, view->root.len)
+			: object->path && !object->path[strspn(object->path, "/")];
+
+	if (is_root && req->op != BACKEND_LOOKUP)
+		atomic_store(&view->root_fs, fs);
+}
+
+/*
+ * How much of a handle of Linux's server is the object's own; 0: it is none with more.  With
+ * subtree_check there is the directory in it by which the object was reached, so that a file has as
+ * many handles as directories (fs/nfsd/nfsfh.h, include/linux/exportfs.h).
+ */
+static uint32_t own_part(const uint8_t *handle, uint32_t len)
+{
+	static const uint8_t fsids[] = {8, 4, 12, 8, 8, 8, 16, 24};
+	static const struct {
+		uint8_t type, own, all;
+	} forms[] = {
+		{0x02, 8, 16},	/* ext4 and others */
+		{0x02, 12, 24}, /* with larger numbers */
+		{0x82, 12, 24}, /* xfs */
+		{0x4e, 20, 32}, /* btrfs, which has the subvolume in the object's part */
+		{0x4f, 20, 40},
+	};
+
+	if (len < 4 || handle[0] != 1 || handle[1] != 0 || handle[2] >= G_N_ELEMENTS(fsids))
+		return 0;
+	for (size_t i = 0; i < G_N_ELEMENTS(forms); i++)
+		if (handle[3] == forms[i].type && len == 4u + fsids[handle[2]] + forms[i].all)
+			return len - forms[i].all + forms[i].own;
+	return 0;
+}
+
+uint64_t nfs_object(const struct nfs_view *view, const uint8_t *handle, uint32_t len)
+{
+	const uint32_t own = own_part(handle, len);
+
+	return len && (own || !view->vague_handles) ? source_hash(handle, own ? own : len) : 0;
+}
+
 bool nfs_get_post_attr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr)
 {
 	uint64_t fs;
 
 	if (!xdr_get_u32(in) || !nfs_get_attr(in, &fs, attr))
 		return false;
-	attr->fileid = backend_fileid(attr->fileid, fs, view->root_fs);
+	attr->fileid = nfs_fileid(view, attr->number, fs);
+	return true;
+}
+
+bool nfs_get_own_attr(struct nfs_view *view, struct xdr_in *in, struct backend_request *req)
+{
+	uint64_t fs;
+
+	req->has_attr = xdr_get_u32(in) && nfs_get_attr(in, &fs, &req->attr);
+	if (!req->has_attr)
+		return false;
+	nfs_root_seen(view, req, fs);
+	req->attr.fileid = nfs_fileid(view, req->attr.number, fs);
 	return true;
 }

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "nfs_systems.h"
 #include "nfs_url.h"
 #include "nfs_xdr.h"
 #include "source/source.h"
@@ -22,8 +23,10 @@ struct nfs_handle {
 /* What decoding needs to know of the server. */
 struct nfs_view {
 	struct nfs_handle root;
-	uint64_t root_fs;    /* its fsid */
-	atomic_bool no_plus; /* READDIRPLUS does not work here */
+	_Atomic(uint64_t) root_fs;   /* its fsid, as far as is known */
+	struct nfs_systems *systems; /* NULL: what has another fsid is believed to have it */
+	bool vague_handles;	     /* two may be one object's (RFC 8881, section 10.3.4) */
+	atomic_bool no_plus;	     /* READDIRPLUS does not work here */
 	/* Of version 4 from here on. */
 	bool v4; /* all is version 4.minor; else version 3 */
 	uint32_t minor;
@@ -51,7 +54,15 @@ int nfs_status(uint32_t status);
 /* Pieces for the calls made at open.  FALSE: not acceptable. */
 bool nfs_get_handle(struct xdr_in *in, struct nfs_handle *handle);
 bool nfs_get_attr(struct xdr_in *in, uint64_t *fs, struct source_attr *attr);
+/* The number for the whole source of what has that one on that file system. */
+uint64_t nfs_fileid(const struct nfs_view *view, uint64_t number, uint64_t fs);
+/* The request is about the root, whose fsid this is. */
+void nfs_root_seen(struct nfs_view *view, const struct backend_request *req, uint64_t fs);
+/* What the handle says of which object it is: source_attr.object. */
+uint64_t nfs_object(const struct nfs_view *view, const uint8_t *handle, uint32_t len);
 /* Attributes that may be absent, or present and not acceptable: the same. */
 bool nfs_get_post_attr(const struct nfs_view *view, struct xdr_in *in, struct source_attr *attr);
+/* Likewise, of the object that the request is about: its attr and has_attr. */
+bool nfs_get_own_attr(struct nfs_view *view, struct xdr_in *in, struct backend_request *req);
 
 #endif

@@ -63,7 +63,9 @@ struct nfs_conn {
 	struct rpc_stream stream;
 	uint8_t *tx;
 	size_t tx_start, tx_end, tx_size;
-	struct backend_request probe; /* of a new connection, or to renew a lease */
+	struct backend_request probe; /* of a new connection, to renew a lease, for an fsid */
+	bool probing;		      /* it is under way */
+	GHashTable *asked;	      /* what it tells of (nfs_systems.h), or NULL */
 	gint64 used;		      /* when a call was made last */
 	gint64 state_since, down_since, retry_at, backoff, stall, stall_checked;
 	unsigned failures;
@@ -151,6 +153,15 @@ static void send_call(struct nfs_conn *conn, struct backend_request *req)
 	trace_request(TRACE_SENT, req, slot->xid, 0);
 }
 
+/* conn->probe is filled in. */
+static void send_probe(struct nfs_conn *conn)
+{
+	conn->probing = true;
+	if (nfs_dialog_tells_fsids(&conn->dialog, &conn->probe))
+		conn->asked = nfs_systems_ask(conn->server->view.systems);
+	send_call(conn, &conn->probe);
+}
+
 static bool fits_window(const struct nfs_conn *conn, const struct backend_request *req)
 {
 	if (conn->tx_size - (conn->tx_end - conn->tx_start) < RPC_CALL_MAX)
@@ -217,6 +228,8 @@ static void drop_connection(struct nfs_conn *conn)
 	nfs_link_close(&conn->link);
 	nfs_slots_reset(&conn->slots, &conn->again, &conn->probe);
 	nfs_dialog_end(&conn->dialog, &conn->probe);
+	conn->probing = false;
+	g_clear_pointer(&conn->asked, g_hash_table_unref);
 	conn->tx_start = conn->tx_end = 0;
 	rpc_stream_reset(&conn->stream);
 	if (conn->state == CONN_UP) {
@@ -247,6 +260,20 @@ static void start_connecting(struct nfs_conn *conn)
 		drop_connection(conn);
 }
 
+/* FALSE: the root's fsid is wanted, and is to be told later. */
+static bool told_root(struct nfs_conn *conn)
+{
+	const struct backend_request *probe = &conn->probe;
+	g_autoptr(GHashTable) asked = g_steal_pointer(&conn->asked);
+
+	conn->probing = false;
+	if (!asked)
+		return true;
+	if (probe->status ? probe->status != -EAGAIN : probe->has_attr)
+		nfs_systems_believe(conn->server->view.systems, asked);
+	return probe->status != -EAGAIN || g_hash_table_size(asked) == 0;
+}
+
 /*
  * A server answers for the root before it gets anything else to do.  ESTALE for the root means that
  * its exports are not there yet, and ENOENT, where it is looked for by its path; after a minute it
@@ -257,7 +284,7 @@ static void probe_done(struct backend_request *probe)
 	struct nfs_conn *conn = probe->user;
 	gint64 now = g_get_monotonic_time();
 
-	if (!nfs_dialog_started(&conn->dialog, probe) ||
+	if (!told_root(conn) || !nfs_dialog_started(&conn->dialog, probe) ||
 	    ((probe->status == -ESTALE || probe->status == -ENOENT) &&
 	     now - conn->down_since < STARTING)) {
 		drop_connection(conn);
@@ -287,7 +314,38 @@ static void probe_server(struct nfs_conn *conn)
 	enter_state(conn, CONN_PROBING);
 	conn->probe = (struct backend_request){.done = probe_done, .user = conn};
 	nfs_dialog_start(&conn->dialog, &conn->probe);
-	send_call(conn, &conn->probe);
+	send_probe(conn);
+}
+
+/*
+ * The answer shows an fsid that is new: it is asked for again when the root was asked for its own,
+ * for which everything else of the connection waits.  That answer may be on its way, and older.
+ */
+static int doubt(struct nfs_conn *conn, struct backend_request *req, uint64_t cookie, uint64_t verf)
+{
+	backend_forget(req);
+	req->cookie = cookie;
+	req->verf = verf;
+	if (!conn->probing) {
+		enter_state(conn, CONN_PROBING);
+		nfs_dialog_renew(&conn->dialog, &conn->probe);
+		send_probe(conn);
+	}
+	return NFS_CALL_AGAIN;
+}
+
+static int decode_reply(struct nfs_conn *conn, struct backend_request *req, unsigned index,
+			enum nfs_procedure procedure, int rpc, struct xdr_in *in)
+{
+	struct nfs_systems *systems = conn->server->view.systems;
+	const unsigned doubts = nfs_systems_doubts(systems);
+	const uint64_t cookie = req->cookie, verf = req->verf;
+	int status = nfs_dialog_decode(&conn->dialog, req, index, procedure, rpc, in);
+
+	return status == 0 && req != &conn->probe && nfs_systems_doubts(systems) != doubts &&
+			       nfs_dialog_tells_fsids(&conn->dialog, req)
+		       ? doubt(conn, req, cookie, verf)
+		       : status;
 }
 
 static void take_reply(struct nfs_conn *conn, unsigned index, int rpc, struct xdr_in *in)
@@ -295,9 +353,8 @@ static void take_reply(struct nfs_conn *conn, unsigned index, int rpc, struct xd
 	enum nfs_procedure procedure = conn->slots.slots[index].procedure;
 	uint32_t xid = conn->slots.slots[index].xid;
 	struct backend_request *req = nfs_slots_take(&conn->slots, index);
-	int status = rpc_is_stranger(rpc)
-			     ? NFS_CALL_RESET
-			     : nfs_dialog_decode(&conn->dialog, req, index, procedure, rpc, in);
+	int status = rpc_is_stranger(rpc) ? NFS_CALL_RESET
+					  : decode_reply(conn, req, index, procedure, rpc, in);
 
 	trace_request(TRACE_REPLY, req, xid, MIN(status, 0));
 	if (req == &conn->probe && status == NFS_CALL_AGAIN)
@@ -421,7 +478,7 @@ static void renew_lease(struct nfs_conn *conn)
 	if (conn->slots.in_flight > 0 || lease_ms(conn) != 0)
 		return;
 	nfs_dialog_renew(&conn->dialog, &conn->probe);
-	send_call(conn, &conn->probe);
+	send_probe(conn);
 }
 
 static int sleep_ms(struct nfs_conn *conn, enum prospect prospect)

@@ -25,24 +25,24 @@ void nfs_dialog_start(struct nfs_dialog *dialog, struct backend_request *probe)
 	dialog->set_up = false;
 	if (dialog->session)
 		nfs4_reset(dialog->session);
-	probe->op = dialog->probe;
-	backend_prepare(probe);
-	probe->backend_data = NULL;
-	probe->object.handle_len = dialog->view->root.len;
-	memcpy(probe->object.handle, dialog->view->root.bytes, dialog->view->root.len);
-	if (dialog->full)
-		nfs_dialog_renew(dialog, probe);
+	nfs_dialog_renew(dialog, probe);
 }
 
-/* By its path: its handle may be one that expires. */
+/* By its path in version 4: its handle may be one that expires. */
 void nfs_dialog_renew(struct nfs_dialog *dialog, struct backend_request *probe)
 {
 	static char root[] = "";
 
 	backend_prepare(probe);
-	probe->op = BACKEND_GETATTR;
-	probe->object = (struct source_object){.path = root};
-	nfs4_request_begin(dialog->view, probe);
+	probe->op = dialog->full ? BACKEND_GETATTR : dialog->probe;
+	probe->backend_data = NULL;
+	probe->object = (struct source_object){.path = dialog->full ? root : NULL};
+	if (dialog->full) {
+		nfs4_request_begin(dialog->view, probe);
+		return;
+	}
+	probe->object.handle_len = dialog->view->root.len;
+	memcpy(probe->object.handle, dialog->view->root.bytes, dialog->view->root.len);
 }
 
 int64_t nfs_dialog_lease(const struct nfs_dialog *dialog)
@@ -77,6 +77,11 @@ int nfs_dialog_status(const struct nfs_dialog *dialog)
 static bool is_by_xattr(const struct nfs_dialog *dialog, const struct backend_request *req)
 {
 	return !dialog->full || req->op == BACKEND_XATTRS;
+}
+
+bool nfs_dialog_tells_fsids(const struct nfs_dialog *dialog, const struct backend_request *req)
+{
+	return !dialog->session || !is_by_xattr(dialog, req);
 }
 
 int nfs_dialog_begin(const struct nfs_dialog *dialog, struct backend_request *req)

@@ -24,7 +24,9 @@ void nfs_dialog_clear(struct nfs_dialog *dialog);
 
 /* A new connection: fills in the request that goes first. */
 void nfs_dialog_start(struct nfs_dialog *dialog, struct backend_request *probe);
-/* The session's lease is to be renewed: the same, in between. */
+/* Whether a reply to it may tell fsids; then it can be asked for again. */
+bool nfs_dialog_tells_fsids(const struct nfs_dialog *dialog, const struct backend_request *req);
+/* The session's lease is to be renewed, or the root to be looked at: the same, in between. */
 void nfs_dialog_renew(struct nfs_dialog *dialog, struct backend_request *probe);
 /* So often, in us; 0: there is none, as in version 4.0. */
 int64_t nfs_dialog_lease(const struct nfs_dialog *dialog);

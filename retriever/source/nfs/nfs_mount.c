@@ -246,10 +246,12 @@ static int get_root_attr(struct nfs_mounting *m, struct source_attr *attr)
 	struct nfs_view *view = &m->server->view;
 	uint8_t *memory = NULL;
 	struct xdr_in in;
+	uint64_t fs = 0;
 	int ret = nfs_on(m, NFSPROC3_GETATTR, &view->root, NULL, 0, &in, &memory);
 
-	if (ret == 0 && !nfs_get_attr(&in, &view->root_fs, attr))
+	if (ret == 0 && !nfs_get_attr(&in, &fs, attr))
 		ret = -EBADMSG;
+	atomic_store(&view->root_fs, fs);
 	g_free(memory);
 	if (ret == 0 && !S_ISDIR(attr->mode))
 		ret = -ENOTDIR;
@@ -562,6 +564,7 @@ gboolean nfs_server_open(struct nfs_server *server, const struct nfs_config *con
 	nfs_tls_init(&server->tls, &server->url, config);
 	nfs_complaint_init(&server->complaint);
 	server->elsewhere = config && config->elsewhere;
+	server->view.systems = nfs_systems_new();
 	rpc_auth_init(&server->auth, server->url.uid, server->url.gid);
 	atomic_init(&server->stall_ms, NFS_STALL_MS);
 	set_services(server);
@@ -578,6 +581,7 @@ void nfs_server_clear(struct nfs_server *server)
 	nfs_complaint_clear(&server->complaint);
 	g_clear_pointer(&server->view.owners, nfs4_owners_free);
 	g_clear_pointer(&server->view.holes, nfs4_holes_free);
+	g_clear_pointer(&server->view.systems, nfs_systems_free);
 	nfs_url_clear(&server->url);
 	g_clear_pointer(&server->addresses, g_free);
 }

@@ -124,8 +124,7 @@ void nfs_request_encode(const struct backend_request *req, enum nfs_procedure pr
 	}
 }
 
-static int decode_getattr(const struct nfs_view *view, struct backend_request *req,
-			  struct xdr_in *in)
+static int decode_getattr(struct nfs_view *view, struct backend_request *req, struct xdr_in *in)
 {
 	struct nfs_steps *steps = req->backend_data;
 	int status = nfs_status(xdr_get_u32(in));
@@ -137,11 +136,13 @@ static int decode_getattr(const struct nfs_view *view, struct backend_request *r
 		return status;
 	if (!nfs_get_attr(in, &fs, &req->attr))
 		return -EBADMSG;
-	req->attr.fileid = backend_fileid(req->attr.fileid, fs, view->root_fs);
+	nfs_root_seen(view, req, fs);
+	req->attr.fileid = nfs_fileid(view, req->attr.number, fs);
 	req->has_attr = true;
 	if (steps) {
 		req->handle_len = steps->at.len;
 		memcpy(req->handle, steps->at.bytes, steps->at.len);
+		req->attr.object = nfs_object(view, steps->at.bytes, steps->at.len);
 	}
 	return 0;
 }
@@ -175,6 +176,7 @@ static int decode_lookup(const struct nfs_view *view, struct backend_request *re
 	req->handle_len = found.len;
 	memcpy(req->handle, found.bytes, found.len);
 	req->has_attr = nfs_get_post_attr(view, in, &req->attr);
+	req->attr.object = nfs_object(view, found.bytes, found.len);
 	if (req->has_attr)
 		return 0;
 	if (!steps)
@@ -237,8 +239,12 @@ static int decode_readlink(const struct nfs_view *view, struct backend_request *
 }
 
 void nfs_add_entry(struct backend_request *req, const uint8_t *name, uint32_t len,
-		   const struct source_entry *entry)
+		   struct source_entry *entry)
 {
+	/* its LOOKUP says which object it is */
+	if (entry->has_attr && !entry->handle_len && entry->attr.nlink > 1 &&
+	    !S_ISDIR(entry->attr.mode))
+		entry->has_attr = false;
 	if (len > 0 && len <= 2 && memcmp(name, "..", len) == 0)
 		return;
 	backend_batch_add(req->batch, (const char *)name, len, entry);
@@ -266,6 +272,7 @@ static uint64_t decode_entry(const struct nfs_view *view, struct backend_request
 			entry.has_handle = nfs_get_handle(in, &handle);
 		entry.handle_len = handle.len;
 		memcpy(entry.handle, handle.bytes, handle.len);
+		entry.attr.object = nfs_object(view, handle.bytes, handle.len);
 	}
 	if (!entry.has_attr)
 		entry.attr = (struct source_attr){.fileid = fileid};
@@ -287,22 +294,18 @@ int nfs_end_listing(struct backend_request *req, unsigned n, uint64_t cookie, ui
 	return 0;
 }
 
-static int decode_readdir(const struct nfs_view *view, struct backend_request *req, bool plus,
+static int decode_readdir(struct nfs_view *view, struct backend_request *req, bool plus,
 			  struct xdr_in *in)
 {
 	int status = nfs_status(xdr_get_u32(in));
 	uint64_t verf, cookie = req->cookie;
-	struct source_attr attr;
 	unsigned n = 0;
 
 	if (in->bad)
 		return -EBADMSG;
 	if (status < 0)
 		return status;
-	if (nfs_get_post_attr(view, in, &attr)) {
-		req->attr = attr;
-		req->has_attr = true;
-	}
+	nfs_get_own_attr(view, in, req);
 	verf = xdr_get_u64(in);
 	req->batch = backend_batch_new();
 	while (xdr_get_u32(in) && !in->bad) {

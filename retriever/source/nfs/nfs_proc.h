@@ -62,9 +62,10 @@ int nfs_check_object(const struct backend_request *req);
 int nfs_end_read(struct backend_request *req, uint32_t asked);
 /* A link's target: 0 or -EBADMSG. */
 int nfs_get_target(struct backend_request *req, struct xdr_in *in);
-/* Adds an entry unless it is "." or "..". */
+/* Adds an entry unless it is "." or "..".  What has several names is without attributes where it
+ * is without a handle. */
 void nfs_add_entry(struct backend_request *req, const uint8_t *name, uint32_t len,
-		   const struct source_entry *entry);
+		   struct source_entry *entry);
 /* What follows n entries, with the last one's cookie: 0 or -EBADMSG. */
 int nfs_end_listing(struct backend_request *req, unsigned n, uint64_t cookie, uint64_t verf,
 		    struct xdr_in *in);

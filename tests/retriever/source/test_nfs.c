@@ -192,6 +192,110 @@ START_TEST(demand_has_its_own_connection)
 }
 END_TEST
 
+static atomic_uint root_fsid, below_fsid, roots; /* times that the root was asked for */
+static atomic_bool restarts;
+
+/* Names of the root, one a page, and "below" of another file system. */
+static enum fake_action show_fsids(struct fake_call *call)
+{
+	struct xdr_out *out = &call->out;
+	const unsigned fsid = atomic_load(&root_fsid);
+	uint32_t len;
+	uint64_t cookie;
+
+	if (atomic_exchange(&restarts, false))
+		return FAKE_RESET;
+	if (is_call(call, NFSPROC3_GETATTR)) {
+		atomic_fetch_add(&roots, 1);
+		xdr_put_u32(out, 0);
+		fake_attr_as(out, 2, 4096, 1, fsid);
+	} else if (is_call(call, NFSPROC3_LOOKUP)) {
+		xdr_put_u32(out, 0);
+		xdr_put_bytes(out, FAKE_FILE, strlen(FAKE_FILE));
+		xdr_put_u32(out, 1);
+		fake_attr_as(out, 1, 100, 77, atomic_load(&below_fsid));
+		xdr_put_u32(out, 0);
+	} else if (is_call(call, NFSPROC3_READDIRPLUS)) {
+		xdr_get_bytes(&call->args, &len);
+		cookie = xdr_get_u64(&call->args);
+		xdr_put_u64(out, 0); /* 0, and no attributes */
+		xdr_put_u64(out, 1);
+		xdr_put_u32(out, 1);
+		xdr_put_u64(out, 55 + cookie);
+		xdr_put_bytes(out, cookie ? "b" : "a", 1);
+		xdr_put_u64(out, cookie + 1);
+		xdr_put_u32(out, 1);
+		fake_attr_as(out, 1, 100, 55 + cookie, fsid);
+		xdr_put_u64(out, 0);
+		xdr_put_u32(out, cookie > 0);
+	} else {
+		return FAKE_DEFAULT;
+	}
+	return FAKE_REPLY;
+}
+
+static void check_number(const struct source_entry *entry, void *user)
+{
+	ck_assert_uint_eq(entry->attr.fileid, *entry->name == 'a' ? 55 : 56);
+	ck_assert_uint_eq(entry->attr.number, entry->attr.fileid);
+}
+
+/* The server shows another one after a restart: for the root, and for what is below. */
+START_TEST(fsids_that_change)
+{
+	struct source_object found;
+	struct source_attr attr, again;
+	unsigned asked;
+
+	root_fsid = FAKE_FSID;
+	below_fsid = 99;
+	start(show_fsids, 1);
+	ck_assert_int_eq(list_all(backend, root, false, check_number, NULL), 2);
+	root_fsid = 8;
+	ck_assert_int_eq(list_all(backend, root, false, check_number, NULL), 2);
+	asked = atomic_load(&roots);
+	ck_assert_int_eq(list_all(backend, root, false, check_number, NULL), 2);
+	ck_assert_uint_eq(atomic_load(&roots), asked); /* not each time */
+	ck_assert_int_eq(look_up(backend, root, "below", &found, &attr), 0);
+	ck_assert_uint_ne(attr.fileid, 77);
+	ck_assert_uint_eq(attr.number, 77);
+	ck_assert_uint_eq(atomic_load(&roots), asked + 1);
+	ck_assert_int_eq(look_up(backend, root, "below", &found, &again), 0);
+	ck_assert_uint_eq(atomic_load(&roots), asked + 1);
+	ck_assert_uint_eq(again.fileid, attr.fileid);
+	below_fsid = FAKE_FSID; /* which was the root's once */
+	ck_assert_int_eq(look_up(backend, root, "below", &found, &again), 0);
+	ck_assert_uint_ne(again.fileid, 77);
+	ck_assert_uint_eq(again.object, attr.object);
+	root_fsid = FAKE_FSID; /* they change places */
+	below_fsid = 8;
+	restarts = true;
+	ck_assert_int_eq(list_all(backend, root, false, check_number, NULL), 2);
+	ck_assert_int_eq(look_up(backend, root, "below", &found, &again), 0);
+	ck_assert_uint_ne(again.fileid, 77);
+}
+END_TEST
+
+/* JUKEBOX for the root, while it is wanted. */
+static enum fake_action busy_root(struct fake_call *call)
+{
+	if (is_call(call, NFSPROC3_GETATTR) && atomic_load(&root_fsid) == 8 &&
+	    atomic_fetch_add(&seen, 1) < 2)
+		return fake_status(call, 10008);
+	return show_fsids(call);
+}
+
+START_TEST(an_fsid_of_a_busy_server)
+{
+	root_fsid = FAKE_FSID;
+	start(busy_root, 1);
+	ck_assert_int_eq(list_all(backend, root, false, check_number, NULL), 2);
+	root_fsid = 8;
+	ck_assert_int_eq(list_all(backend, root, false, check_number, NULL), 2);
+	ck_assert_uint_ge(seen, 3);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("backend_nfs");
@@ -204,6 +308,8 @@ int main(void)
 	tcase_add_test(tcase, more_data_than_asked_is_refused);
 	tcase_add_test(tcase, lookups_always_have_attributes);
 	tcase_add_test(tcase, demand_has_its_own_connection);
+	tcase_add_test(tcase, fsids_that_change);
+	tcase_add_test(tcase, an_fsid_of_a_busy_server);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

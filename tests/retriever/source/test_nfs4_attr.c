@@ -192,12 +192,12 @@ START_TEST(getattr_has_its_status)
 {
 	uint8_t bytes[8] = {0, 0, 0, OP_GETATTR, 0, 0, 0x27, 0x18};
 	struct xdr_in in = {.p = bytes, .end = bytes + 8};
-	struct source_attr attr;
+	struct backend_request req = {0};
 
-	ck_assert_int_eq(nfs4_get_getattr(&view, &in, &attr), -EAGAIN);
+	ck_assert_int_eq(nfs4_get_getattr(&view, &in, &req), -EAGAIN);
 	bytes[6] = bytes[7] = 0;
 	in = (struct xdr_in){.p = bytes, .end = bytes + 8};
-	ck_assert_int_eq(nfs4_get_getattr(&view, &in, &attr), -EBADMSG);
+	ck_assert_int_eq(nfs4_get_getattr(&view, &in, &req), -EBADMSG);
 }
 END_TEST
 

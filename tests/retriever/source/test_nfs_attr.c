@@ -122,6 +122,74 @@ START_TEST(handles_are_checked)
 }
 END_TEST
 
+/* Of Linux's server, with subtree_check: by which directory it was reached is no part of the file.
+ */
+START_TEST(handles_with_their_directory)
+{
+	static const struct {
+		uint8_t fsid, fsid_len, type, own, all;
+	} forms[] = {{6, 16, 0x02, 8, 16},
+		     {1, 4, 0x82, 12, 24},
+		     {7, 24, 0x4e, 20, 32},
+		     {0, 8, 0x4f, 20, 40}};
+	const struct nfs_view view = {0}, vague = {.vague_handles = true};
+	uint8_t handle[68] = {0};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(forms); i++) {
+		const uint32_t own = 4u + forms[i].fsid_len + forms[i].own;
+		const uint32_t len = 4u + forms[i].fsid_len + forms[i].all;
+		uint64_t object;
+
+		memset(handle, 0, sizeof handle);
+		handle[0] = 1;
+		handle[2] = forms[i].fsid;
+		handle[3] = forms[i].type;
+		object = nfs_object(&view, handle, len);
+		ck_assert_uint_ne(object, 0);
+		ck_assert_uint_ne(nfs_object(&view, handle, len + 4), object);
+		handle[own] = 1;
+		ck_assert_uint_eq(nfs_object(&view, handle, len), object);
+		ck_assert_uint_eq(nfs_object(&vague, handle, len), object);
+		handle[own - 1] = 1;
+		ck_assert_uint_ne(nfs_object(&view, handle, len), object);
+		handle[1] = 1; /* of another kind of handles */
+		object = nfs_object(&view, handle, len);
+		handle[len - 1] ^= 1;
+		ck_assert_uint_ne(nfs_object(&view, handle, len), object);
+		ck_assert_uint_eq(nfs_object(&vague, handle, len), 0);
+	}
+	ck_assert_uint_eq(nfs_object(&view, handle, 0), 0);
+}
+END_TEST
+
+START_TEST(the_roots_fsid)
+{
+	struct nfs_view view = {.root = {.len = 4, .bytes = "root"}, .root_fs = 7};
+	struct backend_request req = {.op = BACKEND_GETATTR,
+				      .object = {.handle_len = 4, .handle = "root"}};
+
+	view.systems = nfs_systems_new();
+	ck_assert_uint_eq(nfs_fileid(&view, 5, 7), 5);
+	ck_assert_uint_eq(nfs_systems_doubts(view.systems), 0);
+	ck_assert_uint_ne(nfs_fileid(&view, 5, 8), 5);
+	ck_assert_uint_eq(nfs_systems_doubts(view.systems), 1);
+	req.op = BACKEND_LOOKUP; /* what is found is not the root */
+	nfs_root_seen(&view, &req, 8);
+	ck_assert_uint_ne(nfs_fileid(&view, 5, 8), 5);
+	req.op = BACKEND_READDIR;
+	req.object.handle[0] = 'R';
+	nfs_root_seen(&view, &req, 8);
+	ck_assert_uint_ne(nfs_fileid(&view, 5, 8), 5);
+	req.object.handle[0] = 'r';
+	nfs_root_seen(&view, &req, 8);
+	ck_assert_uint_eq(nfs_fileid(&view, 5, 8), 5);
+	req.object = (struct source_object){.path = (char *)"/"};
+	nfs_root_seen(&view, &req, 9);
+	ck_assert_uint_eq(nfs_fileid(&view, 5, 9), 5);
+	nfs_systems_free(view.systems);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("backend: nfs attributes");
@@ -131,6 +199,8 @@ int main(void)
 	tcase_add_test(tcase, attributes_are_checked);
 	tcase_add_test(tcase, attributes_may_be_absent);
 	tcase_add_test(tcase, handles_are_checked);
+	tcase_add_test(tcase, handles_with_their_directory);
+	tcase_add_test(tcase, the_roots_fsid);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -260,11 +260,21 @@ START_TEST(entries_may_lack_attributes_and_handles)
 	fake_attr(&out, 99, 1, 1);
 	xdr_put_u32(&out, 1);
 	xdr_put_bytes(&out, handle, sizeof(handle));
+	for (unsigned i = 3; i < 5; i++) {
+		xdr_put_u32(&out, 1);
+		xdr_put_u64(&out, 100 + i);
+		xdr_put_bytes(&out, "linked", 6);
+		xdr_put_u64(&out, i);
+		xdr_put_u32(&out, 1);
+		fake_attr(&out, 5 - i, 1, 100 + i); /* a directory, and a file */
+		out.p[-84 + 11] = 2;
+		xdr_put_u32(&out, 0);
+	}
 	put_listing_end(true);
 	ck_assert_int_eq(decode(), 0);
 	ck_assert(req.eof);
-	for (unsigned i = 0; i < 2; i++) {
-		ck_assert(!entry(i)->has_attr);
+	for (unsigned i = 0; i < 4; i++) {
+		ck_assert_int_eq(entry(i)->has_attr, i == 2);
 		ck_assert(!entry(i)->has_handle);
 		ck_assert_uint_eq(entry(i)->attr.fileid, 101 + i);
 	}
