@@ -367,7 +367,7 @@ static void compare_links(struct pair *pair)
 	if (S_ISDIR(attr->mode) || attr->nlink < 2)
 		return;
 	compared->linked = true;
-	compared->fileid = links_fileid(attr);
+	compared->fileid = links_number(attr);
 	compared->inode = pair->st.st_ino;
 	if (linked_note(pair->compare->linked, compared->fileid, compared->inode) ||
 	    compared->entry.status == PROOF_CHANGED)

@@ -12,7 +12,7 @@
 
 #define HEAD	  "#mtree v2.0\n#dir . both same\n#begin\n"
 #define DIRECTORY "#dir "
-#define LINK	  "#link "
+#define LINK	  "#object " /* "#link" was by the number alone */
 #define DONE	  "#done "
 #define SPILL	  ((gsize)4 << 20)
 #define NUMBERS	  (5 + PROOF_STATUS_COUNT) /* of struct proving_counts */

@@ -7,7 +7,7 @@
  *
  *   #dir PATH SIDE STATUS  for each directory in it, which has its turn later: "both" sides are to
  *                       be compared; or it is on one, "here" or "there", and all of it has STATUS
- *   #link FILEID INODE  for each name of a file that has several on the old server
+ *   #object OBJECT INODE  for each name of a file that has several on the old server
  *   #done NUMBER COUNTS at its end: it was the NUMBERth of all #dir lines
  *
  * So the file is the queue too: no table of directories is kept, and memory does not grow with the
@@ -37,7 +37,7 @@ struct proving_block {
 
 struct proving_log;
 
-/* Called for each #link of a run that goes on. */
+/* Called for each #object of a run that goes on. */
 typedef void (*proving_link_fn)(void *arg, guint64 fileid, guint64 inode);
 
 /* name in dir_fd: begun anew, or gone on with (*counts are those of its blocks).  NULL with *status

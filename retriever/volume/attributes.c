@@ -87,10 +87,12 @@ bool attributes_take_answer(struct backend_request *req, struct source_entry *en
 		return false;
 	}
 	*xattrs = req->xattrs ? g_steal_pointer(&req->xattrs) : source_xattrs_new();
-	if (req->has_attr) /* of one moment with the ACL */
+	if (req->has_attr) { /* of one moment with the ACL */
 		entry->attr = req->attr;
-	else
+		entry->attr.object = before.object; /* its handle is the same */
+	} else {
 		g_clear_pointer(&(*xattrs)->data, g_free);
+	}
 	if (req->count || source_attr_same(&before, &entry->attr)) {
 		entry->attr.atime = before.atime;
 		entry->attr.far_atime = before.far_atime;

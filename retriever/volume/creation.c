@@ -266,7 +266,7 @@ static int create_one(struct making *m)
 	return S_ISREG(m->entry->attr.mode) ? create_file(m) : create_staged(m);
 }
 
-/* The first name makes .migrate/links/FILEID... */
+/* The first name makes .migrate/links/NUMBER-OBJECT... */
 static int create_provisional(const struct making *m, const char *id)
 {
 	struct making provisional = *m;
@@ -288,15 +288,33 @@ static bool is_removed(int dir_fd)
 	return fstat(dir_fd, &st) == 0 && st.st_nlink == 0;
 }
 
+static int report_apart(const struct making *m, const char *why)
+{
+	g_autofree char *dir = retriever_fd_path(m->parent->fd);
+	g_autofree char *path = g_build_filename(dir, m->entry->name, NULL);
+	g_autofree char *text = g_strdup_printf(
+		"on the old server it has the number of a file with other names, and may be that "
+		"one; here it is a file of its own: %s",
+		why);
+
+	return report_add(m->retriever->report, REPORT_SOURCE, path, text);
+}
+
 /* ... and every name links to it. */
 static int create_linked(struct making *m)
 {
+	const struct link_id object = links_id(&m->entry->attr);
 	int links = m->retriever->links_fd, ret;
 	char id[LINK_NAME_LEN];
+	const char *apart;
 
 	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return STUB_THERE;
-	links_name(id, links_fileid(&m->entry->attr));
+	apart = links_begin(m->retriever, m->entry);
+	ret = apart ? report_apart(m, apart) : 0;
+	if (ret)
+		return ret;
+	links_name(id, &object);
 	for (;;) {
 		if (linkat(links, id, m->dir_fd, m->as, 0) == 0) {
 			m->linked = true;

@@ -140,7 +140,7 @@ static bool may_be_shared(struct retriever *retriever, const struct source_attr 
 		return true;
 	if (attr->nlink == 1)
 		return false;
-	return found == COPIED_SAME || links_claim(retriever, st->st_ino, links_fileid(attr));
+	return links_claim(retriever, st->st_ino, attr, found != COPIED_SAME);
 }
 
 static bool is_target(int fd, const char *name, const char *target)

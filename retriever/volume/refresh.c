@@ -123,11 +123,12 @@ static int refresh_directory(struct making *m, int found)
 
 static int compare_names(const struct making *m, int found, const struct stat *st)
 {
+	const struct link_id object = links_id(&m->entry->attr);
 	int links = m->retriever->links_fd, first;
 	char id[LINK_NAME_LEN];
 	struct stat other;
 
-	links_name(id, links_fileid(&m->entry->attr));
+	links_name(id, &object);
 	first = copied_compare(links, id, &m->entry->attr, false, &other, NULL);
 	/* which names of this run are linked to it already, nobody knows: the switch reads it again
 	 */
@@ -141,6 +142,8 @@ static int compare_names(const struct making *m, int found, const struct stat *s
 		return first < 0 ? first : found;
 	if (first >= COPIED_SAME)
 		return other.st_ino == st->st_ino ? found : COPIED_OTHER;
+	if (!links_claim(m->retriever, st->st_ino, &m->entry->attr, false))
+		return COPIED_OTHER;
 	return linkat(m->dir_fd, m->as, links, id, 0) == 0 || errno == EMLINK ? found
 									      : COPIED_OTHER;
 }

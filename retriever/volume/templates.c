@@ -220,3 +220,14 @@ int templates_expand(struct templates *t, const struct migrate_record *rec,
 	g_rw_lock_reader_unlock(&t->lock);
 	return ret;
 }
+
+bool templates_has(struct templates *t, const struct migrate_record *rec, const uint8_t *handle,
+		   uint8_t len)
+{
+	struct source_object source = {.handle_len = rec->handle_len};
+
+	memcpy(source.handle, rec->handle, rec->handle_len);
+	if (rec->flags & MIGRATE_REC_HANDLE_DIFF && templates_expand(t, rec, &source))
+		return false;
+	return len && source.handle_len == len && !memcmp(source.handle, handle, len);
+}

@@ -29,4 +29,8 @@ void templates_shrink(struct templates *templates, const uint8_t *handle, uint8_
 int templates_expand(struct templates *templates, const struct migrate_record *rec,
 		     struct source_object *source);
 
+/* Whether the record has that handle, which has a length.  FALSE also where it has none. */
+bool templates_has(struct templates *templates, const struct migrate_record *rec,
+		   const uint8_t *handle, uint8_t len);
+
 #endif

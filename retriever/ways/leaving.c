@@ -147,11 +147,6 @@ static int find_by_walk(struct object *object, ino_t inode, nlink_t wanted, GPtr
 	return ret;
 }
 
-static void links_text(const struct object *object, char id[LINK_NAME_LEN])
-{
-	links_name(id, object->record.fileid);
-}
-
 /* All of them, but the provisional one. */
 static int find_names(struct object *object, GPtrArray *names)
 {
@@ -160,10 +155,9 @@ static int find_names(struct object *object, GPtrArray *names)
 	nlink_t wanted;
 	int ret;
 
-	links_text(object, id);
 	if (fstat(object->fd, &st) < 0)
 		return -errno;
-	wanted = st.st_nlink - is_name(object->retriever->links_fd, id, &object->key);
+	wanted = st.st_nlink - links_find(object->retriever, &object->key, st.st_ino, id);
 	ret = wanted ? find_by_path(object, names) : 0;
 	if (!ret && names->len < wanted) {
 		g_ptr_array_set_size(names, 0);
@@ -308,7 +302,6 @@ static int take_all(struct object *object, const GPtrArray *names)
 	struct stat st;
 	int aside_fd = open_aside(retriever), ret = MIN(aside_fd, 0);
 
-	links_text(object, id);
 	for (guint i = 0; i < names->len && !ret; i++)
 		ret = take_name(object, aside_fd, names->pdata[i]);
 	if (aside_fd >= 0) {
@@ -317,7 +310,7 @@ static int take_all(struct object *object, const GPtrArray *names)
 	}
 	if (ret || fstat(object->fd, &st) < 0)
 		return ret;
-	if (is_name(retriever->links_fd, id, &object->key))
+	if (links_find(retriever, &object->key, st.st_ino, id))
 		unlinkat(retriever->links_fd, id, 0);
 	COUNT_ADD(retriever, files_found, -1);
 	COUNT_ADD(retriever, bytes_found, -(gint64)st.st_size);

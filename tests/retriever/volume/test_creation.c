@@ -72,6 +72,7 @@ START_TEST(names_of_one_file)
 {
 	struct stat a, b;
 	char id[LINK_NAME_LEN];
+	struct link_id object;
 
 	prepare();
 	shell("mkdir %s/.migrate/prior && echo other >%s/.migrate/prior/m && touch -d @0 "
@@ -83,7 +84,8 @@ START_TEST(names_of_one_file)
 	entry.attr.nlink = 2;
 	ck_assert_int_eq(creation_run(&making), 0);
 	ck_assert(making.linked);
-	links_name(id, links_fileid(&entry.attr));
+	object = links_id(&entry.attr);
+	links_name(id, &object);
 	ck_assert_int_eq(fstatat(core.retriever->links_fd, id, &a, 0), 0);
 	entry.name = (char *)"m";
 	making.as = "m";

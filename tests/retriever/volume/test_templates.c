@@ -83,6 +83,10 @@ START_TEST(what_is_there_already)
 	ck_assert_int_eq(templates_expand(other, &rec, &source), 0);
 	ck_assert_uint_eq(source.handle_len, 40);
 	ck_assert(!memcmp(source.handle, handle, 40));
+	ck_assert(templates_has(other, &rec, handle, 40));
+	ck_assert(!templates_has(other, &rec, handle, 39));
+	ck_assert(!templates_has(other, &first, handle, 40));
+	ck_assert(!templates_has(other, &(struct migrate_record){0}, handle, 0));
 	ck_assert_int_eq(templates_set_directory(other, -1), 0);
 	templates_free(other);
 }
