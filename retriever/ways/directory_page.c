@@ -164,12 +164,14 @@ static int make_dummy(const struct stub_parent *parent, const struct source_entr
 	return dummy_create(parent->fd, parent->inherits, entry, path);
 }
 
+/* Numbers come again: roots of subvolumes have one and the same. */
 static bool is_of(const struct migrate_record *rec, const struct source_entry *entry)
 {
-	return rec->fileid == entry->attr.fileid &&
-	       (!(rec->flags & MIGRATE_REC_HANDLE) ||
-		(rec->handle_len == entry->handle_len &&
-		 memcmp(rec->handle, entry->handle, rec->handle_len) == 0));
+	if (rec->flags & MIGRATE_REC_HANDLE)
+		return rec->handle_len == entry->handle_len &&
+		       memcmp(rec->handle, entry->handle, rec->handle_len) == 0;
+	return rec->fileid == entry->attr.fileid && rec->mtime == entry->attr.mtime &&
+	       rec->ctime == entry->attr.ctime;
 }
 
 /* Whether the old server's directory is this one, or one above it. */

@@ -443,6 +443,8 @@ static void deliver(struct transfer *t, const uint8_t *data, size_t len)
 	next_part(t, len);
 }
 
+/* What was read by its handle is the object, also where its file system has another fsid now, and
+ * so another number for the whole source. */
 static bool same_as_recorded(struct transfer *t)
 {
 	const struct migrate_record *rec = &t->object->record;
@@ -450,7 +452,7 @@ static bool same_as_recorded(struct transfer *t)
 	bool same;
 
 	g_mutex_lock(&t->object->lock);
-	same = attr->fileid == rec->fileid && attr->size == rec->size &&
+	same = (attr->fileid == rec->fileid || t->source.handle_len) && attr->size == rec->size &&
 	       attr->mtime == rec->mtime && attr->ctime == rec->ctime;
 	g_mutex_unlock(&t->object->lock);
 	return same;
