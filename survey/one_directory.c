@@ -86,14 +86,20 @@ static void compare_folded(struct listing *listing, const char *name)
 
 /* ---- an entry that is known ------------------------------------------------------------------ */
 
-static bool is_in_itself(const struct listing *listing, const struct source_attr *attr)
+static uint64_t number_of(const struct source_entry *entry)
+{
+	return directory_number(entry->handle, entry->handle_len, &entry->attr);
+}
+
+static bool is_in_itself(const struct listing *listing, const struct source_entry *entry)
 {
 	const GArray *above = listing->directory->above;
+	const uint64_t number = number_of(entry);
 
 	if (above->len < DEPTH_MIN)
 		return false;
 	for (guint i = 0; i < above->len; i++)
-		if (g_array_index(above, uint64_t, i) == attr->fileid)
+		if (g_array_index(above, uint64_t, i) == number)
 			return true;
 	return above->len >= DEPTH_MAX;
 }
@@ -108,7 +114,7 @@ static void put_directory(struct question *q)
 		return;
 	pending_put(walk->pending,
 		    directory_new(q->path, entry->handle, entry->handle_len, q->listing->directory,
-				  entry->attr.fileid),
+				  number_of(entry)),
 		    &walk->error);
 }
 
@@ -137,7 +143,7 @@ static void count(struct question *q)
 	struct listing *listing = q->listing;
 	struct walk *walk = listing->walk;
 	const struct source_attr *attr = &q->entry.attr;
-	const bool loops = S_ISDIR(attr->mode) && is_in_itself(listing, attr);
+	const bool loops = S_ISDIR(attr->mode) && is_in_itself(listing, &q->entry);
 	uint32_t takes = judge_object(walk->judge, q->path, attr, q->xattrs);
 
 	samples_offer(walk->samples, q->path, &q->entry);

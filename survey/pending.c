@@ -33,8 +33,15 @@ struct pending {
 	uint64_t count;
 };
 
+uint64_t directory_number(const uint8_t *handle, uint8_t handle_len, const struct source_attr *attr)
+{
+	const uint64_t fields[] = {attr->fileid, (uint64_t)attr->mtime, (uint64_t)attr->ctime};
+
+	return handle_len ? source_hash(handle, handle_len) : source_hash(fields, sizeof(fields));
+}
+
 struct directory *directory_new(const char *path, const uint8_t *handle, uint8_t handle_len,
-				const struct directory *parent, uint64_t fileid)
+				const struct directory *parent, uint64_t number)
 {
 	struct directory *directory = g_new0(struct directory, 1);
 
@@ -44,7 +51,7 @@ struct directory *directory_new(const char *path, const uint8_t *handle, uint8_t
 	directory->above = g_array_new(FALSE, FALSE, sizeof(uint64_t));
 	if (parent)
 		g_array_append_vals(directory->above, parent->above->data, parent->above->len);
-	g_array_append_val(directory->above, fileid);
+	g_array_append_val(directory->above, number);
 	return directory;
 }
 

@@ -14,11 +14,14 @@
 
 struct directory {
 	struct source_object object; /* with its path */
-	GArray *above;		     /* of uint64_t: the fileids of it and those above it */
+	GArray *above; /* of uint64_t: directory_number() of it and of those above it */
 };
 
+/* Tells directories apart, also where fileids come again. */
+uint64_t directory_number(const uint8_t *handle, uint8_t handle_len,
+			  const struct source_attr *attr);
 struct directory *directory_new(const char *path, const uint8_t *handle, uint8_t handle_len,
-				const struct directory *parent, uint64_t fileid);
+				const struct directory *parent, uint64_t number);
 void directory_free(struct directory *directory);
 
 struct pending;

@@ -45,7 +45,8 @@ void walk_add_root(struct walk *walk, const struct source_object *root,
 		   const struct source_attr *attr)
 {
 	struct directory *directory =
-		directory_new("", root->handle, root->handle_len, NULL, attr->fileid);
+		directory_new("", root->handle, root->handle_len, NULL,
+			      directory_number(root->handle, root->handle_len, attr));
 
 	tally_add(walk->tally, "", attr);
 	judge_object(walk->judge, "", attr, NULL);

@@ -98,6 +98,12 @@ START_TEST(in_itself)
 	ck_assert_ptr_nonnull(strstr(made_only(&made, LOSS_LOOP)->text, "repair that"));
 	ck_assert_uint_eq(made.tally.types[TALLY_DIRECTORIES], 65);
 	made_walk_end(&made);
+	for (unsigned i = 1; i < G_N_ELEMENTS(tree); i++)
+		tree[i].mtime = i; /* numbers come again, as those of subvolumes' roots do */
+	RUN(tree);
+	ck_assert_uint_eq(losses_sum(made.walk.losses), 0);
+	ck_assert_uint_eq(made.tally.types[TALLY_DIRECTORIES], 72);
+	made_walk_end(&made);
 }
 END_TEST
 
