@@ -457,6 +457,36 @@ def endless(args):
 
 
 @case()
+def numbers(args):
+    """One number for several files of two names each, and when one of these is here, another fsid."""
+    files = [Node(SIZE) for _ in range(4)]
+    for file in files:
+        file.told, file.links = 77, 2
+    far = Node(SIZE), Node(SIZE)
+    far[1].links = 2
+    below = Node(stub=far[0], one=far[1], deep=Node(two=far[1]))    # another file system
+    for node in below.all():
+        node.fsid = 20
+    world = begin(args, 'numbers', {f'{d}{n}': Node(name=file) for d in 'ab'
+                                    for n, file in enumerate(files)} | {'below': below})
+    for n, file in enumerate(files):
+        world.look(f'a{n}', world.lies[f'a{n}'])
+    for path in ('below/stub', 'below/one'):
+        world.client.walk(path)
+    Node.fsid = 8
+    for node in below.all():
+        node.fsid = 31
+    world.run()
+    same(os.stat(NEW + '/below/one').st_ino, os.stat(NEW + '/below/deep/two').st_ino, 'below')
+    Node.fsid = 7
+    same(world.migration.errors(), {}, 'errors')
+    same(world.refused, set(), 'refused')
+    inodes = [[os.stat(f'{NEW}/{d}{n}/name').st_ino for d in 'ab'] for n in range(len(files))]
+    same([a == b for a, b in inodes], [True] * len(files), 'names of one file')
+    same(len({a for a, _ in inodes}), len(files), 'files')
+
+
+@case()
 def inside(args):
     begin(args, 'inside', {'inside': Inside(**inner()),
                            'bare': InsideBare(**inner())}).run(120)

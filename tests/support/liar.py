@@ -24,6 +24,7 @@ def content(number, size):
 class Node:
     numbers = itertools.count(2)
     bare = False  # of a directory: it is listed without attributes and handles
+    fsid, links, told = 7, 1, None      # told: the number that it shows, if not its own
 
     def __init__(self, size=None, **children):
         """size: of a file; a directory has children."""
@@ -51,8 +52,9 @@ class Node:
 
     def attributes(self):
         size = 4096 if self.size is None else self.size
-        return (u32(self.type) + u32(0o755) + u32(1) + u32(0) + u32(0) + u64(size) + u64(size) +
-                u64(0) + u64(7) + u64(self.number) + (u32(self.time) + u32(5)) * 3)
+        number = self.number if self.told is None else self.told
+        return (u32(self.type) + u32(0o755) + u32(self.links) + u32(0) + u32(0) + u64(size) +
+                u64(size) + u64(0) + u64(self.fsid) + u64(number) + (u32(self.time) + u32(5)) * 3)
 
     def entries(self, cookie):
         """([(name, node, cookie)], whether these are the last) behind a cookie."""
