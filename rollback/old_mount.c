@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "old_ops.h"
+#include "volume/project.h"
 
 #define DIRS_MAX 256
 
@@ -192,7 +193,13 @@ static int mount_mkdir(struct old *old, const char *path)
 	const char *name;
 	int dir = parent_of(old, path, &name);
 
-	return dir < 0 ? dir : result(mkdirat(dir, name, 0700));
+	int ret = dir < 0 ? dir : result(mkdirat(dir, name, 0700));
+	int stage = ret || strcmp(path, OLD_STAGE) != 0 ? -1 : find(old, path, O_RDONLY);
+	if (stage >= 0) { /* anything may be moved there */
+		project_stop(stage);
+		close(stage);
+	}
+	return ret;
 }
 
 static struct old_file *file_of(struct old *old, int fd)
@@ -265,7 +272,7 @@ static int mount_rename(struct old *old, const char *from, const char *to, bool 
 
 	if (dir < 0)
 		return dir;
-	int ret = result(renameat(from_dir, from_name, dir, to_name));
+	int ret = project_rename(from_dir, from_name, dir, to_name, 0);
 	if (directory)
 		forget(old);
 	return ret;

@@ -61,7 +61,8 @@ enum loss_kind loss_of_report(enum report_kind kind, const char *text)
 		[REPORT_ACL] = LOSS_ACL,       [REPORT_XATTR] = LOSS_XATTR,
 		[REPORT_SOURCE] = LOSS_SOURCE, [REPORT_OWNER] = LOSS_OWNER,
 		[REPORT_MODE] = LOSS_MODE,     [REPORT_TIME] = LOSS_TIME,
-		[REPORT_NAME] = LOSS_NAME,     [REPORT_VOLUME] = LOSS_VOLUME,
+		[REPORT_LINK] = LOSS_LINKS,    [REPORT_NAME] = LOSS_NAME,
+		[REPORT_VOLUME] = LOSS_VOLUME,
 	};
 
 	return kind == REPORT_XATTR && g_str_has_prefix(text, "the stream ") ? LOSS_STREAM

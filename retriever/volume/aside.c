@@ -14,6 +14,7 @@
 #include "errors.h"
 #include "listed.h"
 #include "own_files.h"
+#include "project.h"
 #include "source/refused.h"
 
 #define NAMES_MAX 1000 /* of one path */
@@ -54,6 +55,8 @@ static int descend(int fd, const char *path, bool make)
 		next = make ? make_directory(fd, *name) : 0;
 		if (!next)
 			next = open_directory(fd, *name);
+		if (make && next >= 0)
+			project_stop(next);
 		close(fd);
 		fd = next;
 	}
@@ -353,8 +356,8 @@ static int restore(struct retriever *retriever, int aside_fd, const char *dir, c
 		ret = own_walk(from, name, check_entry, NULL);
 	if (!ret)
 		ret = own_walk(from, name, clear_entry, NULL);
-	if (!ret && renameat2(from, name, to, name, RENAME_NOREPLACE) < 0)
-		ret = -errno;
+	if (!ret)
+		ret = project_rename(from, name, to, name, RENAME_NOREPLACE);
 	close(from);
 	close(to);
 	return ret;

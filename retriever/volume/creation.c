@@ -11,6 +11,7 @@
 #include "links.h"
 #include "old_handles.h"
 #include "prior.h"
+#include "project.h"
 #include "recount.h"
 #include "sparse.h"
 #include "taking.h"
@@ -158,7 +159,7 @@ static int create_file(struct making *m)
 static int make_staged(const struct making *m, const char *name)
 {
 	const struct source_attr *attr = &m->entry->attr;
-	int dir = m->retriever->staging_fd;
+	int dir = m->stage_fd;
 
 	switch (attr->mode & S_IFMT) {
 	case S_IFDIR:
@@ -178,19 +179,18 @@ static int make_staged(const struct making *m, const char *name)
 
 static int set_staged_node(struct making *m, const char *name)
 {
-	int ret = attributes_set_node(m->retriever, m->retriever->staging_fd, name, &m->entry->attr,
-				      &m->carried);
+	int ret =
+		attributes_set_node(m->retriever, m->stage_fd, name, &m->entry->attr, &m->carried);
 
 	if (!ret && m->retriever->copying)
-		ret = copied_mark_name(m->retriever->staging_fd, name, &m->entry->attr);
+		ret = copied_mark_name(m->stage_fd, name, &m->entry->attr);
 	return ret ? ret
 		   : attributes_report(m->retriever, &m->carried, m->parent->fd, m->entry->name);
 }
 
 static int set_staged_directory(struct making *m, const char *name)
 {
-	int fd = openat(m->retriever->staging_fd, name,
-			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = openat(m->stage_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	int ret;
 
 	if (fd < 0)
@@ -209,15 +209,14 @@ static int name_staged(const struct making *m, const char *name)
 {
 	const bool taken = S_ISDIR(m->entry->attr.mode) && m->retriever->prior;
 	GMutex *lock = taken ? prior_lock(m->retriever->prior, m->as) : NULL;
-	const uint64_t added =
-		old_handles_add(m->retriever, m->entry, m->retriever->staging_fd, name);
+	const uint64_t added = old_handles_add(m->retriever, m->entry, m->stage_fd, name);
 	ino_t counted;
 	int ret = 0;
 
 	if (lock)
 		g_mutex_lock(lock);
-	counted = recount_begin(m->retriever, m->retriever->staging_fd, name, changes(m));
-	if (renameat2(m->retriever->staging_fd, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
+	counted = recount_begin(m->retriever, m->stage_fd, name, changes(m));
+	if (renameat2(m->stage_fd, name, m->dir_fd, m->as, RENAME_NOREPLACE) < 0)
 		ret = errno == EEXIST ? STUB_THERE : -errno;
 	else
 		making_count(m);
@@ -229,23 +228,68 @@ static int name_staged(const struct making *m, const char *name)
 	return ret;
 }
 
-static int create_staged(struct making *m)
+/* The project that a directory of another tool's copy hands on, if that is not its parent's. */
+static struct project own_project(const struct making *m)
 {
-	int staging = m->retriever->staging_fd, ret;
+	struct project project = {0};
+	int fd = m->parent->prior_fd < 0 || !m->retriever->prior->adopted
+			 ? -1
+			 : openat(m->parent->prior_fd, m->entry->name,
+				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return project;
+	project = project_of(fd);
+	close(fd);
+	return project;
+}
+
+/* A directory that is made anew in the place of one that had a project keeps that: before it has
+ * its name, or, where its parent has another one, before anything is made in it. */
+static int name_directory(const struct making *m, const char *name)
+{
+	const struct project own = own_project(m), above = project_of(m->parent->fd);
+	int ret = 0;
+
+	if (own.inherited && !above.inherited)
+		ret = project_give(m->stage_fd, name, own);
+	if (!ret)
+		ret = name_staged(m, name);
+	if (!ret && own.inherited && above.inherited && own.id != above.id)
+		ret = project_give(m->dir_fd, m->as, own);
+	return ret;
+}
+
+static int make_and_name(struct making *m)
+{
 	bool dir = S_ISDIR(m->entry->attr.mode);
 	char name[MAKING_NAME_LEN];
+	int ret;
 
-	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return STUB_THERE;
 	making_stage(m, name);
 	ret = make_staged(m, name);
 	if (ret)
 		return ret;
 	ret = dir ? set_staged_directory(m, name) : set_staged_node(m, name);
 	if (!ret)
-		ret = name_staged(m, name);
+		ret = dir ? name_directory(m, name) : name_staged(m, name);
 	if (ret)
-		unlinkat(staging, name, dir ? AT_REMOVEDIR : 0);
+		unlinkat(m->stage_fd, name, dir ? AT_REMOVEDIR : 0);
+	return ret;
+}
+
+static int create_staged(struct making *m)
+{
+	int ret;
+
+	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return STUB_THERE;
+	m->stage_fd = project_stage(m->retriever->staging_fd, m->parent->fd);
+	if (m->stage_fd < 0)
+		return m->stage_fd;
+	ret = make_and_name(m);
+	if (m->stage_fd != m->retriever->staging_fd)
+		close(m->stage_fd);
 	return ret;
 }
 
@@ -267,11 +311,15 @@ static int create_one(struct making *m)
 }
 
 /* The first name makes .migrate/links/NUMBER-OBJECT... */
-static int create_provisional(const struct making *m, const char *id)
+static int create_provisional(const struct making *m, const char *id, bool apart)
 {
 	struct making provisional = *m;
+	struct stub_parent parent = *m->parent;
 	int ret;
 
+	if (apart) /* what the prior copy has may be that of the other project by now */
+		parent.prior_fd = -1;
+	provisional.parent = &parent;
 	provisional.dir_fd = m->retriever->links_fd;
 	provisional.as = id;
 	provisional.absent = false;
@@ -300,18 +348,39 @@ static int report_apart(const struct making *m, const char *why)
 	return report_add(m->retriever->report, REPORT_SOURCE, path, text);
 }
 
+/*
+ * No name in this directory can be one of links/ID, which is of another project: the names of each
+ * project are a file of their own, and the report says so.
+ */
+static int part(const struct making *m, char id[LINK_NAME_LEN])
+{
+	const struct project project = project_of(m->parent->fd);
+	g_autofree char *dir = retriever_fd_path(m->parent->fd);
+	g_autofree char *path = g_strconcat(dir, "/", m->entry->name, NULL);
+
+	if (!project.inherited)
+		return -EXDEV;
+	links_name_apart(id, project.id);
+	return report_add(
+		m->retriever->report, REPORT_LINK, path,
+		"a file with several names, of which others are in another project of the "
+		"new file system, where names of one file cannot be: it is a file of its "
+		"own");
+}
+
 /* ... and every name links to it. */
 static int create_linked(struct making *m)
 {
 	const struct link_id object = links_id(&m->entry->attr);
 	int links = m->retriever->links_fd, ret;
 	char id[LINK_NAME_LEN];
-	const char *apart;
+	const char *why;
+	bool apart = false;
 
 	if (faccessat(m->dir_fd, m->as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return STUB_THERE;
-	apart = links_begin(m->retriever, m->entry);
-	ret = apart ? report_apart(m, apart) : 0;
+	why = links_begin(m->retriever, m->entry);
+	ret = why ? report_apart(m, why) : 0;
 	if (ret)
 		return ret;
 	links_name(id, &object);
@@ -327,11 +396,18 @@ static int create_linked(struct making *m)
 		if (errno == EMLINK &&
 		    renameat2(links, id, m->dir_fd, m->as, RENAME_NOREPLACE) == 0)
 			return 0;
+		if (errno == EXDEV && !apart) {
+			apart = true;
+			ret = part(m, id);
+			if (ret)
+				return ret;
+			continue;
+		}
 		if (errno != ENOENT)
 			return errno == EEXIST ? STUB_THERE : -errno;
 		if (is_removed(m->dir_fd))
 			return -ENOENT;
-		ret = create_provisional(m, id);
+		ret = create_provisional(m, id, apart);
 		if (ret < 0 || ret >= STUB_ASK)
 			return ret;
 	}

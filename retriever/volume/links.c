@@ -89,6 +89,13 @@ static uint64_t version_of(const struct source_attr *attr)
 	return source_hash(fields, sizeof fields);
 }
 
+void links_name_apart(char name[LINK_NAME_LEN], uint32_t project)
+{
+	const size_t len = strlen(name);
+
+	g_snprintf(name + len, LINK_NAME_LEN - len, ".%u", project);
+}
+
 struct link_id links_id(const struct source_attr *attr)
 {
 	if (attr->object)

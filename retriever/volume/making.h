@@ -16,6 +16,7 @@ struct making {
 	const struct source_xattrs *xattrs;
 	int dir_fd;	/* where it gets a name first, */
 	const char *as; /* and which */
+	int stage_fd;	/* where it is made first; see project.h */
 	struct carried carried;
 	bool absent;		      /* nothing had the name a moment ago */
 	bool linked;		      /* to a provisional name */

@@ -15,6 +15,7 @@
 #include "copied.h"
 #include "links.h"
 #include "own_files.h"
+#include "project.h"
 
 #define SETTINGS "prior.conf"
 #define GROUP	 "prior"
@@ -178,9 +179,7 @@ int prior_take(int prior_fd, const char *name, int fd, int dir_fd, const char *a
 {
 	int ret = fd >= 0 ? copied_unmark(fd) : copied_unmark_name(prior_fd, name);
 
-	if (!ret && renameat2(prior_fd, name, dir_fd, as, RENAME_NOREPLACE) < 0)
-		ret = -errno;
-	return ret;
+	return ret ? ret : project_rename(prior_fd, name, dir_fd, as, RENAME_NOREPLACE);
 }
 
 static bool is_same(const struct stat *a, const struct stat *b)
@@ -252,7 +251,7 @@ static int deal_with(struct retriever *retriever, int prior_fd, const char *name
 		return unlinkat(prior_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 	case LEFT_OVER:
 		if (retriever->prior->keep_extra &&
-		    renameat2(prior_fd, name, dir_fd, name, RENAME_NOREPLACE) == 0)
+		    project_rename(prior_fd, name, dir_fd, name, RENAME_NOREPLACE) == 0)
 			return 0;
 		break;
 	default:

@@ -16,6 +16,7 @@
 #include "links.h"
 #include "prior.h"
 #include "own_files.h"
+#include "project.h"
 
 #define ROOT_HOLD_S 1
 
@@ -27,9 +28,12 @@ static int open_subdirectory(int dir, const char *name, mode_t mode)
 	if (mode && mkdirat(dir, name, mode) < 0 && errno != EEXIST)
 		return -errno;
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd >= 0) /* what is made in it must not inherit what it inherited */
-		fremovexattr(fd, XATTR_ACL_DEFAULT);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	/* what is made in it must not inherit what it inherited */
+	fremovexattr(fd, XATTR_ACL_DEFAULT);
+	project_stop(fd);
+	return fd;
 }
 
 /*
@@ -73,6 +77,7 @@ int private_open(struct retriever *retriever, bool create)
 	fd = lock_private(retriever, create);
 	if (fd < 0)
 		return fd;
+	own_remove(fd, "staging"); /* what a crash left there */
 	links = open_subdirectory(fd, MIGRATE_LINKS_DIR, 0700);
 	staging = open_subdirectory(fd, "staging", 0700);
 	if (links < 0 || staging < 0) {
@@ -84,7 +89,6 @@ int private_open(struct retriever *retriever, bool create)
 	retriever->private_fd = fd;
 	retriever->links_fd = links;
 	retriever->staging_fd = staging;
-	own_clear(staging); /* what a crash left there */
 	links_load(retriever);
 	close_fd(retriever->root_hold);
 	retriever->root_hold = -1;

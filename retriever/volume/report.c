@@ -18,8 +18,8 @@ struct report {
 	bool dirty;
 };
 
-static const char *const kind_names[REPORT_KINDS] = {"acl",  "xattr", "source", "owner",
-						     "mode", "time",  "name",	"volume"};
+static const char *const kind_names[REPORT_KINDS] = {"acl",  "xattr", "source", "owner", "mode",
+						     "time", "link",  "name",	"volume"};
 
 const char *report_kind_name(enum report_kind kind)
 {

@@ -30,6 +30,7 @@ enum report_kind {
 	REPORT_OWNER,  /* an owner or group that is not a usable id, or not its own */
 	REPORT_MODE,   /* the mode is not the one that was listed */
 	REPORT_TIME,   /* a time that the new file system cannot store */
+	REPORT_LINK,   /* a name that is no other name of the same file any more */
 	REPORT_NAME,   /* a name that the administrator gave up (skip.h) */
 	REPORT_VOLUME, /* what no object comes with */
 	REPORT_KINDS

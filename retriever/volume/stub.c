@@ -13,6 +13,7 @@
 #include "links.h"
 #include "old_handles.h"
 #include "prior.h"
+#include "project.h"
 #include "refresh.h"
 
 /*
@@ -53,7 +54,7 @@ bool stub_is_known(struct retriever *retriever, const struct stub_parent *parent
 
 	if (retriever->copying)
 		return refresh_compare(&m, &st) == COPIED_SAME;
-	if (parent->prior_fd >= 0 &&
+	if (parent->prior_fd >= 0 && project_admits(parent->fd, parent->prior_fd) &&
 	    prior_compare(retriever, parent->prior_fd, entry, NULL, NULL) == COPIED_SAME)
 		return true;
 	return faccessat(parent->fd, entry->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&

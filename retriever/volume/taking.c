@@ -9,6 +9,7 @@
 #include "copied.h"
 #include "old_handles.h"
 #include "prior.h"
+#include "project.h"
 
 /* Nobody can see it while its attributes are set. */
 static int set_prior_attributes(struct making *m, int fd)
@@ -53,6 +54,25 @@ static void count_taken(struct making *m, int found)
 		taking_count_data(m);
 }
 
+/* It is made anew. */
+static int settle(const struct making *m)
+{
+	int ret = prior_settle(m->retriever, m->parent->prior_fd, m->parent->path, m->entry,
+			       m->dir_fd, m->as);
+
+	return ret ? ret : TAKING_NOTHING;
+}
+
+/* One of several names goes by way of links/, where anything may be moved. */
+static int give_project(const struct making *m)
+{
+	const struct project project = project_of(m->parent->fd);
+
+	return m->dir_fd == m->parent->fd || !project.inherited
+		       ? 0
+		       : project_give(m->parent->prior_fd, m->entry->name, project);
+}
+
 /* fd: as of prior_compare(). */
 static int take(struct making *m, int found, int fd)
 {
@@ -61,11 +81,8 @@ static int take(struct making *m, int found, int fd)
 
 	if (found < 0)
 		return found;
-	if (found != COPIED_NOTHING && found < COPIED_ALIKE && !making_must_ask(m)) {
-		ret = prior_settle(m->retriever, m->parent->prior_fd, m->parent->path, m->entry,
-				   m->dir_fd, m->as);
-		return ret ? ret : TAKING_NOTHING;
-	}
+	if (found != COPIED_NOTHING && found < COPIED_ALIKE && !making_must_ask(m))
+		return settle(m);
 	if (found < COPIED_ALIKE)
 		return TAKING_NOTHING;
 	if (found == COPIED_ALIKE && making_lacks_attributes(m))
@@ -75,7 +92,12 @@ static int take(struct making *m, int found, int fd)
 		added = old_handles_add(m->retriever, m->entry, m->parent->prior_fd,
 					m->entry->name);
 	if (!ret)
+		ret = give_project(m);
+	if (!ret)
 		ret = prior_take(m->parent->prior_fd, m->entry->name, fd, m->dir_fd, m->as);
+	/* a link or a node of another project; the text was asked for then (stub_is_known()) */
+	if (ret == -EXDEV && fd < 0 && (m->target || !S_ISLNK(m->entry->attr.mode)))
+		return making_must_ask(m) ? STUB_ASK : settle(m);
 	if (!ret) {
 		old_handles_name(m->retriever, m->entry, added);
 		count_taken(m, found);

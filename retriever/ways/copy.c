@@ -23,6 +23,7 @@
 #include "volume/prior.h"
 #include "volume/private.h"
 #include "volume/probe.h"
+#include "volume/project.h"
 #include "volume/state.h"
 #include "volume/own_files.h"
 
@@ -107,6 +108,9 @@ static int make_copy(struct retriever *retriever, char **message)
 	ret = private_open(retriever, true);
 	if (!ret && mkdirat(retriever->private_fd, COPY_DIR, 0700) < 0 && errno != EEXIST)
 		ret = -errno;
+	/* of the project of what is going to be there */
+	if (!ret && project_of(retriever->root_fd).inherited)
+		ret = project_give(retriever->private_fd, COPY_DIR, project_of(retriever->root_fd));
 	if (!ret && fsync(retriever->private_fd) < 0)
 		ret = -errno;
 	if (ret)

@@ -92,6 +92,9 @@ const char *name_not_made(int status)
 		return "something is mounted there on the new server: unmount it, then retry";
 	case -EEXIST:
 		return NAME_TAKEN;
+	case -EXDEV:
+		return "it belongs to another project of the new server's file system than its "
+		       "directory (chattr -p), and that could not be changed: retry";
 	case -EFBIG:
 		return "the file is larger than the new server's file system can hold";
 	case -ELOOP:

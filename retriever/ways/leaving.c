@@ -16,6 +16,7 @@
 #include "volume/aside.h"
 #include "volume/errors.h"
 #include "volume/links.h"
+#include "volume/project.h"
 #include "volume/report.h"
 
 #define LEFT "left-"
@@ -268,11 +269,13 @@ static int give_back(int aside_fd, const char *as, const struct name *name)
 {
 	g_autofree char *beside = g_strdup_printf("%.200s.%s", name->name, as);
 	g_autofree char *dir = retriever_fd_path(name->dir_fd);
+	int ret;
 
-	if (renameat2(aside_fd, as, name->dir_fd, name->name, RENAME_NOREPLACE) == 0)
+	if (project_rename(aside_fd, as, name->dir_fd, name->name, RENAME_NOREPLACE) == 0)
 		return 0;
-	if (renameat2(aside_fd, as, name->dir_fd, beside, RENAME_NOREPLACE) < 0)
-		return -errno;
+	ret = project_rename(aside_fd, as, name->dir_fd, beside, RENAME_NOREPLACE);
+	if (ret)
+		return ret;
 	g_message("%s: what a client had put at %s is called %s now, because another file was made "
 		  "there while one was given up: rename it",
 		  dir, name->name, beside);
