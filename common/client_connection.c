@@ -305,10 +305,23 @@ static void end_unwanted(struct migrate_volume *volume, struct request *req)
 	connection_submit(volume, req);
 }
 
+/* Of the set in migrate.h: a file server makes its clients' errors of it. */
+static int closed_status(int status)
+{
+	static const int set[] = {0,	   EAGAIN, ECONNRESET, EREMOTEIO, EACCES, EPERM,  ESTALE,
+				  EBADMSG, ENOENT, ECANCELED,  EPROTO,	  ENOSPC, EDQUOT, EROFS,
+				  EIO,	   ENOMEM, EMFILE,     ENFILE,	  ENOLCK};
+
+	for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+		if (status == -set[i])
+			return status;
+	return -EREMOTEIO;
+}
+
 static void take_answer(struct migrate_volume *volume, struct request *req,
 			const struct migrate_frame *frame)
 {
-	int status = frame->status;
+	int status = req->text_done ? frame->status : closed_status(frame->status);
 
 	if (req->text_done && !req->answered) {
 		req->reply = strndup(frame->text, frame->text_len);

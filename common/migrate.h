@@ -13,7 +13,10 @@
  *
  *   -EAGAIN     not yet: answer JUKEBOX / DELAY, the work goes on or waits for the old server
  *   -ECONNRESET the retriever went away while a bracket was open: do the whole bracket again
- *   -EREMOTEIO  the old server's answer for this object is an error; it stays unfinished
+ *   -EREMOTEIO  the old server's answer for this object is an error, or something of it cannot be
+ *               made here (what a retriever answers that is not in this set, too); it stays
+ *               unfinished
+ *   -EACCES, -EPERM   likewise: the old server does not let this machine read it
  *   -ESTALE     the object changed on the old server since its stub was made, or is gone there
  *   -EBADMSG    the record is damaged: never treat the object as whole
  *   -ENOENT     (name requests) the old server has no such name

@@ -72,6 +72,8 @@ static inline fsal_status_t mg_delay(void)
 
 /* status.c: the status for a result of libmigrate's requests. */
 fsal_status_t mg_status(int result);
+/* Likewise where names are waited for: what a lookup and a listing may answer. */
+fsal_status_t mg_fill_status(int result);
 /* The status for a negative result of mg_look(), where -ESTALE means that the object is gone. */
 fsal_status_t mg_look_status(int result);
 

@@ -93,7 +93,7 @@ fsal_status_t mg_fill_directory(struct mg_object *dir)
 	if (drop)
 		mg_call_unref(call);
 	mg_call_unref(call);
-	return mg_status(result);
+	return mg_fill_status(result);
 }
 
 /* volume.lock.  others: the number of those that are not answered, without `except`. */
@@ -214,7 +214,7 @@ fsal_status_t mg_fetch_name(struct mg_object *dir, const char *name)
 	if (forget)
 		mg_call_unref(call);
 	mg_call_unref(call);
-	return mg_status(result);
+	return mg_fill_status(result);
 }
 
 void mg_fetch_name_start(struct mg_object *dir, const char *name)

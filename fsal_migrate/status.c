@@ -21,13 +21,31 @@ fsal_status_t mg_status(int result)
 	case -ENOMEM:
 	case -ENOLCK:
 		return mg_delay();
-	case -EREMOTEIO:
-	case -ESTALE: /* there, not here: the file handle is good */
-	case -EBADMSG:
-	case -EBADF:
+	case -ENOENT:
+	case -EACCES:
+	case -EPERM:
+	case -ENOSPC:
+	case -EDQUOT:
+	case -EROFS:
+	case -EOPNOTSUPP:
+	case -EINVAL:
+	case -ENAMETOOLONG:
+	case -ENOTDIR:
+		return fsalstat(posix2fsal_error(-result), -result);
+	default: /* -ESTALE too: there, not here; the file handle is good */
+		return fsalstat(ERR_FSAL_IO, -result);
+	}
+}
+
+fsal_status_t mg_fill_status(int result)
+{
+	switch (result) {
+	case -ENOSPC:
+	case -EDQUOT:
+	case -EROFS:
 		return fsalstat(ERR_FSAL_IO, -result);
 	default:
-		return fsalstat(posix2fsal_error(-result), -result);
+		return mg_status(result);
 	}
 }
 

@@ -144,5 +144,7 @@ int vm_fill(struct vfs_handle_struct *handle, struct files_struct *dirfsp)
 
 	if (result != 0)
 		return result < 0 ? result : 0;
-	return vm_call_wait(handle, &ask, NULL);
+	result = vm_call_wait(handle, &ask, NULL);
+	/* a listing needs no space */
+	return result == -ENOSPC || result == -EDQUOT || result == -EROFS ? -EIO : result;
 }

@@ -37,11 +37,30 @@ void failed_names_reset(struct failed_names *failed)
 	given_up_reset(failed->given_up);
 }
 
+/* What it means for the directory: what is wrong with one name is that name's. */
+static int directory_status(int status)
+{
+	switch (status) {
+	case -EAGAIN: /* passes, */
+	case -ECANCELED:
+	case -ENOMEM:
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOSPC: /* or is of the whole file system */
+	case -EDQUOT:
+	case -EROFS:
+	case -EIO:
+		return status;
+	default:
+		return -EREMOTEIO;
+	}
+}
+
 static void fail(struct failed_names *failed, int status)
 {
 	g_mutex_lock(&failed->lock);
 	if (!failed->status)
-		failed->status = status;
+		failed->status = directory_status(status);
 	g_mutex_unlock(&failed->lock);
 }
 

@@ -36,10 +36,31 @@ START_TEST(replies_out_of_order)
 	for (int i = 0; i < 20; i++)
 		ids[i] = range(&o[i]);
 	for (int i = 19; i >= 0; i--)
-		fake_reply(MIGRATE_OP_RANGE, ids[i], -i);
+		fake_reply(MIGRATE_OP_RANGE, ids[i], i % 2 ? -EIO : -EAGAIN);
 	dispatch(); /* one round delivers all of them */
 	for (int i = 0; i < 20; i++)
-		ck_assert(o[i].calls == 1 && o[i].status == -i && o[i].order == 19 - i);
+		ck_assert(o[i].calls == 1 && o[i].status == (i % 2 ? -EIO : -EAGAIN) &&
+			  o[i].order == 19 - i);
+}
+END_TEST
+
+/* Clients of a file server are told what it makes of these. */
+START_TEST(only_errors_of_the_set)
+{
+	static const int set[] = {EPERM,   ENOENT, EIO,	   EAGAIN,    ENOMEM,	 EACCES,
+				  ENFILE,  EMFILE, ENOSPC, EROFS,     ENOLCK,	 EPROTO,
+				  EBADMSG, ESTALE, EDQUOT, ECANCELED, EREMOTEIO, ECONNRESET};
+
+	for (int error = 1; error < 134; error++) {
+		struct outcome o = {0};
+		bool in_set = false;
+
+		for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+			in_set |= error == set[i];
+		fake_reply(MIGRATE_OP_RANGE, range(&o), -error);
+		finish(&o);
+		ck_assert_int_eq(o.status, in_set ? -error : -EREMOTEIO);
+	}
 }
 END_TEST
 
@@ -500,6 +521,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, fake_setup_connected, fake_teardown);
 	tcase_add_test(tcase, replies_out_of_order);
+	tcase_add_test(tcase, only_errors_of_the_set);
 	tcase_add_test(tcase, requests_from_callbacks);
 	tcase_add_test(tcase, asked_again_after_a_lost_connection);
 	tcase_add_test(tcase, brackets_of_a_lost_connection);

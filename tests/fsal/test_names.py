@@ -145,6 +145,21 @@ def listing_fills(args):
 
 
 @case()
+def a_listing_that_fails(args):
+    """Whatever the retriever answers, clients get what a listing can fail with."""
+    world = World(args, unfilled)
+    client, directory = world.client, world.fh('dir')
+    told = {1: 1, 2: nfs3.NOENT, 13: ACCES}                     # EPERM, ENOENT, EACCES
+    passing = {11, 12, 23, 24, 37, 71, 104, 125}                # they are asked again
+    for error in sorted(set(range(1, 134)) - passing):
+        world.fake.on[FILL] = lambda r: -error
+        same(nfs3.status_of(list, client.listing(directory)), told.get(error, nfs3.IO),
+             f'status for {error}')
+    world.fake.on.clear()
+    same(len(list(client.listing(directory))), 20, 'entries afterwards')
+
+
+@case()
 def names_change_in_filled_directories_only(args):
     """Everything that makes or takes a name waits for the directory."""
     def fill(world):

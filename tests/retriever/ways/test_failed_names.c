@@ -40,6 +40,25 @@ START_TEST(what_fails)
 }
 END_TEST
 
+/* What is wrong with one name is not what is wrong with the directory. */
+START_TEST(what_it_means_for_the_directory)
+{
+	static const int own[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ENOSPC, EDQUOT, EROFS, EIO};
+
+	for (int error = 1; error < 134; error++) {
+		bool is_own = error == ECANCELED;
+
+		if (error == ENOENT)
+			continue;
+		for (size_t i = 0; i < G_N_ELEMENTS(own); i++)
+			is_own |= error == own[i];
+		failed_names.status = 0;
+		failed_names_add(&failed_names, "a", -error, "a reason");
+		ck_assert_int_eq(failed_names.status, is_own ? -error : -EREMOTEIO);
+	}
+}
+END_TEST
+
 START_TEST(what_vanishes)
 {
 	ck_assert(!failed_names_listed(&failed_names));
@@ -110,6 +129,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, what_fails);
+	tcase_add_test(tcase, what_it_means_for_the_directory);
 	tcase_add_test(tcase, what_vanishes);
 	tcase_add_test(tcase, names_without_end);
 	tcase_add_test(tcase, a_listing_that_begins_anew);
