@@ -12,6 +12,7 @@
 
 #include "copied.h"
 #include "errors.h"
+#include "flags.h"
 #include "listed.h"
 #include "own_files.h"
 #include "project.h"
@@ -149,13 +150,17 @@ int aside_put_left(struct retriever *retriever, int dir_fd, int from_fd, const c
 		   const char *path)
 {
 	int ret = aside_put(retriever, from_fd, name, path, name);
-	g_autofree char *dir = ret == -EBUSY ? retriever_fd_path(from_fd) : NULL;
-	g_autofree char *reason =
-		dir ? g_strdup_printf("%s/%s: something is mounted there, and the old server has "
-				      "no such name: unmount it, then retry",
-				      dir, name)
-		    : NULL;
+	g_autofree char *dir = retriever_fd_path(from_fd), *reason = NULL;
+	const char *word = flags_word(from_fd, name);
 
+	if (ret == -EBUSY)
+		reason = g_strdup_printf("%s/%s: something is mounted there, and the old server "
+					 "has no such name: unmount it, then retry",
+					 dir, name);
+	else if (ret == -EPERM)
+		reason = g_strdup_printf("%s/%s: it, or its directory, is %s, and the old server "
+					 "has no such name: take that off, then retry",
+					 dir, name, word ? word : "immutable or append-only");
 	if (reason)
 		errors_add_name(retriever->errors, dir_fd, name, ret, reason);
 	return ret;

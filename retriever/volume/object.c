@@ -10,6 +10,7 @@
 
 #include "dirty.h"
 #include "errors.h"
+#include "flags.h"
 #include "old_handles.h"
 #include "seen.h"
 #include "templates.h"
@@ -218,6 +219,17 @@ static void restore_old_handle(struct object *object)
 	source_object_clear(&source);
 }
 
+/* Something that this machine forbids: is it the object's own? */
+static int forbidden(struct object *object, int fd)
+{
+	const char *reason = flags_reason(fd);
+
+	if (!reason)
+		return -EPERM;
+	errors_add_fd(object->retriever->errors, fd, -EREMOTEIO, reason);
+	return -EREMOTEIO;
+}
+
 static void object_load(struct object *object, int fd, bool take)
 {
 	int ret;
@@ -243,7 +255,7 @@ static void object_load(struct object *object, int fd, bool take)
 	ret = take ? fd
 		   : reopen(object, fd, is_directory(object) ? O_RDONLY | O_DIRECTORY : O_RDWR);
 	if (ret < 0) {
-		object->load_error = ret;
+		object->load_error = ret == -EPERM ? forbidden(object, fd) : ret;
 		return;
 	}
 	object->fd = ret;

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "errors.h"
+#include "flags.h"
 #include "source/gate.h"
 
 #define RANGE_FAILURES_MAX 64 /* of one waiter: a file that cannot be read at all */
@@ -139,6 +140,12 @@ bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int 
 
 void object_fail_locked(struct object *object, int status, const char *reason, GQueue *out)
 {
+	const char *flagged = status == -EPERM ? flags_reason(object->fd) : NULL;
+
+	if (flagged) {
+		reason = flagged;
+		status = -EREMOTEIO;
+	}
 	mark_failed(object, status);
 	for (GList *l = object->waiters.head; l; l = l->next)
 		((struct waiter *)l->data)->status = status;

@@ -18,6 +18,7 @@
 #include "volume/aside.h"
 #include "volume/attributes.h"
 #include "volume/errors.h"
+#include "volume/flags.h"
 #include "volume/history.h"
 #include "volume/jobs.h"
 #include "volume/listed.h"
@@ -268,6 +269,29 @@ static bool has_private_of_others(int root_fd)
 	return has;
 }
 
+/* Before anything is moved: what cannot be. */
+static int check_flags(const struct retriever *retriever, bool adopt, char **message)
+{
+	const char *word = flags_word(retriever->root_fd, "");
+	g_autofree char *path = g_strdup(retriever->config->root);
+	DIR *dir = adopt && !word ? retriever_list(retriever->root_fd, ".") : NULL;
+	struct dirent *e;
+
+	while (dir && !word && (e = readdir(dir))) {
+		word = strcmp(e->d_name, "..") ? flags_word(retriever->root_fd, e->d_name) : NULL;
+		if (word) {
+			g_free(path);
+			path = g_build_filename(retriever->config->root, e->d_name, NULL);
+		}
+	}
+	if (dir)
+		closedir(dir);
+	if (word)
+		*message = g_strdup_printf("%s: it is %s: take that off, then attach again", path,
+					   word);
+	return word ? -EPERM : 0;
+}
+
 static int check_state(struct retriever *retriever, const struct attach *how, char **message)
 {
 	enum volume_state state = volume_state(retriever);
@@ -290,7 +314,7 @@ static int check_state(struct retriever *retriever, const struct attach *how, ch
 		return -EEXIST;
 	}
 	if (how->adopt || migrate_is_vacant(retriever->root_fd, true))
-		return 0;
+		return check_flags(retriever, how->adopt, message);
 	*message = g_strdup_printf("%s is not empty%s: attach needs an empty directory, so that "
 				   "nothing is covered; to take over what another tool has copied "
 				   "there: migratectl attach --adopt %s",

@@ -32,6 +32,7 @@
 #include "directory_state.h"
 #include "version.h"
 #include "volume/damage.h"
+#include "volume/flags.h"
 #include "volume/jobs.h"
 #include "volume/name_diff.h"
 #include "volume/turns.h"
@@ -288,6 +289,8 @@ static int stopped(const struct run *run)
 		return -ECANCELED;
 	if (damage_found(run->object->retriever))
 		return -EIO;
+	if (flags_word(run->object->fd, ""))
+		return -EPERM; /* object_fail() says why */
 	return g_atomic_int_get(&run->full) > DIRECTORY_FULL_MAX ? -ENOSPC : 0;
 }
 

@@ -29,6 +29,7 @@
 #include "volume/attributes.h"
 #include "directory_state.h"
 #include "volume/dummy.h"
+#include "volume/flags.h"
 #include "volume/listed.h"
 #include "volume/old_handles.h"
 #include "volume/report.h"
@@ -236,6 +237,20 @@ static int there(struct run *run, const struct stub_parent *parent,
 		       : 0;
 }
 
+static void fail_name(struct run *run, const char *name, int status)
+{
+	const char *word =
+		status == -EPERM && run->prior_fd >= 0 ? flags_word(run->prior_fd, name) : NULL;
+	g_autofree char *flagged =
+		word ? g_strdup_printf("what was copied of it, in .migrate/prior, is %s: take that "
+				       "off, then retry",
+				       word)
+		     : NULL;
+
+	failed_names_add(&run->failed_names, name, status,
+			 flagged ? flagged : name_not_made(status));
+}
+
 /* 0; STUB_ASK, STUB_ASK_BARE: the old server has to be asked for its extended attributes first. */
 static int make(struct run *run, const struct stub_parent *parent, const struct source_entry *entry,
 		const char *target, const struct source_xattrs *xattrs)
@@ -259,7 +274,7 @@ static int make(struct run *run, const struct stub_parent *parent, const struct 
 	if (ret == -ENOSPC || ret == -EDQUOT)
 		g_atomic_int_inc(&run->full);
 	if (ret < 0)
-		failed_names_add(&run->failed_names, entry->name, ret, name_not_made(ret));
+		fail_name(run, entry->name, ret);
 	return 0;
 }
 

@@ -126,6 +126,7 @@ static const char *why_not_complete(int status)
 		return "the old server lists names that are not here as they are written: see the "
 		       "names listed below it";
 	case -EBUSY:
+	case -EPERM:
 		return "what is left over of it could not be set aside: see the names listed below "
 		       "it";
 	default:

@@ -111,6 +111,10 @@ const char *name_not_made(int status)
 		return "something is mounted there on the new server: unmount it, then retry";
 	case -EEXIST:
 		return NAME_TAKEN;
+	case -EPERM:
+		return "the new server forbids it: see whether its directory, or what was copied "
+		       "of it, is immutable or append-only there (lsattr), take that off, then "
+		       "retry";
 	case -EXDEV:
 		return "it belongs to another project of the new server's file system than its "
 		       "directory (chattr -p), and that could not be changed: retry";

@@ -12,6 +12,7 @@
 #include "place.h"
 #include "volume/copied.h"
 #include "volume/errors.h"
+#include "volume/flags.h"
 #include "volume/jobs.h"
 #include "volume/name_diff.h"
 #include "volume/private.h"
@@ -50,14 +51,14 @@ static enum left look_at(struct finish *finish, const struct dirent *e)
 	if (migrate_has_record(fd) == 0) {
 		left = NOTHING;
 	} else if ((ret = object_get(retriever, fd, &object)) < 0) {
-		left = ret == -EBADMSG ? FAILED : SOMETHING;
+		left = ret == -EBADMSG || ret == -EREMOTEIO ? FAILED : SOMETHING;
 	} else {
 		g_mutex_lock(&object->lock);
 		if (object->normal)
 			left = NOTHING;
 		else if (!is_directory(object) && object_has(object, 0, INT64_MAX))
 			left = SYNCING;
-		else if (object->record.error)
+		else if (object->record.error || flags_word(fd, ""))
 			left = FAILED;
 		g_mutex_unlock(&object->lock);
 		if (left == SYNCING) {
@@ -172,6 +173,7 @@ static int drop(struct object *directory)
 	if (ret)
 		return ret;
 	directory->normal = true;
+	errors_forget(retriever->errors, &directory->key);
 	if (root) {
 		/* all is whole: what clients removed while it was a stub is not counted any more */
 		COUNT_SET(retriever, files_found, COUNT_GET(retriever, files_whole));
@@ -279,6 +281,10 @@ static void finish_again(void *arg)
 	}
 	if (left == NOTHING)
 		ret = try_drop(finish);
+	if (ret == -EPERM) {
+		object_fail(directory, ret, "its stub record could not be removed");
+		ret = -EREMOTEIO;
+	}
 	finish->done(finish->arg, ret);
 	g_ptr_array_unref(finish->syncing);
 	object_unref(directory);
