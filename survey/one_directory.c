@@ -203,7 +203,7 @@ static bool wants_xattrs(const struct question *q)
 	const struct source_attr *attr = &q->entry.attr;
 	const struct walk *walk = q->listing->walk;
 
-	return walk->carries && !q->has_xattrs && (S_ISREG(attr->mode) || S_ISDIR(attr->mode)) &&
+	return backend_may_have(walk->carries, attr->mode) && !q->has_xattrs &&
 	       is_in_share(walk, attr);
 }
 

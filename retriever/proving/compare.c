@@ -169,7 +169,7 @@ int compare_ask_xattrs(struct compare *compare, const char *dir, struct source_e
 	int ret = 0;
 
 	find_object(&pair);
-	if (S_ISREG(entry->attr.mode) || S_ISDIR(entry->attr.mode))
+	if (!S_ISLNK(entry->attr.mode))
 		ret = ask_xattrs(&pair);
 	*xattrs = pair.xattrs;
 	source_object_clear(&pair.object);
@@ -391,7 +391,7 @@ static void compare_all(struct pair *pair)
 	int ret = 0;
 
 	/* first: what it answers is newer than the listing */
-	if (is_wanted(pair) && (S_ISREG(mode) || S_ISDIR(mode)))
+	if (is_wanted(pair) && !S_ISLNK(mode))
 		ret = ask_xattrs(pair);
 	if (ret) {
 		fail(pair->compared, ret, directory_xattrs_refused(pair->compare->retriever));

@@ -306,7 +306,8 @@ static int mend_attributes(struct mending *m)
 		return !ret && fsync(m->fd) < 0 ? -errno : ret;
 	}
 	struct carried carried = {0};
-	int ret = attributes_set_node(m->retriever, m->dir_fd, m->name, &m->entry.attr, &carried);
+	int ret = attributes_set_node(m->retriever, m->dir_fd, m->name, &m->entry.attr, m->xattrs,
+				      &carried);
 
 	attributes_clear(&carried);
 	return ret;

@@ -117,6 +117,11 @@ static void first_done(struct backend_request *first)
 		return;
 	}
 	call->xattrs = first->xattrs ? g_steal_pointer(&first->xattrs) : source_xattrs_new();
+	/* what SMB does not show */
+	if (first->has_attr && !S_ISREG(first->attr.mode) && !S_ISDIR(first->attr.mode)) {
+		complete_call(call, 0);
+		return;
+	}
 	call->second.op = BACKEND_XATTRS;
 	call->second.priority = call->req->priority;
 	call->second.trace = call->req->trace;

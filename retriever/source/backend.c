@@ -94,6 +94,11 @@ unsigned backend_layer_away(struct backend *backend)
 	return inner->ops->away(inner);
 }
 
+bool backend_may_have(unsigned carries, mode_t mode)
+{
+	return carries && (!S_ISLNK(mode) || (carries & BACKEND_TELLS_LINKS));
+}
+
 unsigned backend_layer_carries(struct backend *backend)
 {
 	struct backend *inner = ((struct backend_layer *)backend)->inner;

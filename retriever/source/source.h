@@ -96,6 +96,7 @@ struct source_xattrs {
 	/* Of an SMB server, else NULL.  Then the attributes' owner, group and permissions are void:
 	 * the descriptor says them. */
 	struct source_windows *windows;
+	uint32_t project; /* of a local tree: it is in this project, which is not carried; or 0 */
 	/* Of an NFSv4 server, else NULL: the permissions are no more than what it says. */
 	struct source_nfs4_acl *nfs4_acl;
 	/* Where a small file's bytes were wanted with it: all attr.size of them, of one moment with
@@ -158,12 +159,16 @@ enum backend_op {
 			   */
 	BACKEND_READ,	  /* object, offset, count -> data, data_len, eof, attr (has_attr) */
 	BACKEND_READLINK, /* object -> text */
-	BACKEND_XATTRS,	  /* object (file or directory) -> xattrs; only what carries() says; attr
+	BACKEND_XATTRS,	  /* object -> xattrs; only what carries() says (backend_may_have()); attr
 			   * (has_attr).  count: the size of a file whose bytes are wanted with it, at
 			   * most max_read(), and `listed`; else 0 */
 };
 
-enum { BACKEND_CARRIES_ACL = 1 << 0, BACKEND_CARRIES_XATTR = 1 << 1 };
+/* BACKEND_TELLS_LINKS: symbolic links have some too, which are told of. */
+enum { BACKEND_CARRIES_ACL = 1 << 0, BACKEND_CARRIES_XATTR = 1 << 1, BACKEND_TELLS_LINKS = 1 << 2 };
+/* Whether an object of this type has to be asked about with BACKEND_XATTRS.  carries: of
+ * BACKEND_CARRIES_*; 0: nothing. */
+bool backend_may_have(unsigned carries, mode_t mode);
 
 enum backend_priority { BACKEND_DEMAND, BACKEND_READAHEAD, BACKEND_BACKGROUND };
 

@@ -244,13 +244,31 @@ static int foresee(struct place *at, const char *name, uint32_t len, const char 
 	return 0;
 }
 
+#define PATH_ROOM (32 + NAME_MAX)
+
+/* Also of what cannot be opened. */
+static void path_of(char path[PATH_ROOM], const struct place *at)
+{
+	g_snprintf(path, PATH_ROOM, "/proc/self/fd/%d/%s", at->fd, at->name);
+}
+
+static int store(const struct place *at, const char *name, const void *value, uint32_t len)
+{
+	char path[PATH_ROOM];
+
+	if (!at->name)
+		return fsetxattr(at->fd, name, value, len, 0);
+	path_of(path, at);
+	return lsetxattr(path, name, value, len, 0);
+}
+
 /* 0: set.  1: it never can be, for the reason in *why.  -errno: not now. */
 static int put(struct place *at, const char *name, const void *value, uint32_t len,
 	       const char **why)
 {
 	if (at->fd < 0)
 		return foresee(at, name, len, why);
-	if (fsetxattr(at->fd, name, value, len, 0) == 0)
+	if (store(at, name, value, len) == 0)
 		return 0;
 	*why = g_strerror(errno);
 	switch (errno) {
@@ -450,6 +468,11 @@ static int set_all(const struct volume_config *config, struct place *at,
 	}
 	if (xattrs->acl_lost)
 		*perms &= 0700;
+	if (xattrs->project)
+		lose(carried, REPORT_VOLUME,
+		     "projects: what is in project %u there counts for none here: give its "
+		     "directory one with chattr -p",
+		     xattrs->project);
 	for (guint i = 0; i < xattrs->lost->len; i++)
 		lose(carried, REPORT_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
 	return ret;
@@ -590,12 +613,21 @@ uint32_t attributes_foresee(const struct volume_config *config, struct attribute
 }
 
 int attributes_set_node(struct retriever *retriever, int dir_fd, const char *name,
-			const struct source_attr *attr, struct carried *carried)
+			const struct source_attr *attr, const struct source_xattrs *xattrs,
+			struct carried *carried)
 {
-	const struct place at = {.fd = dir_fd, .name = name};
-	int ret = change_owner(retriever->config, &at, attr, NULL, carried);
+	struct place at = {.fd = dir_fd, .name = name};
+	mode_t perms = attr->mode & 0777;
+	char path[PATH_ROOM];
+	int ret = 0;
 
-	if (!ret && !S_ISLNK(attr->mode) && fchmodat(dir_fd, name, attr->mode & 07777, 0) < 0)
+	path_of(path, &at);
+	if (lremovexattr(path, XATTR_ACL_ACCESS) < 0 && errno != ENODATA && errno != EOPNOTSUPP)
+		ret = -errno;
+	if (!ret)
+		ret = set_what_it_has(retriever->config, &at, false, attr, xattrs, &perms, carried);
+	if (!ret && !S_ISLNK(attr->mode) &&
+	    fchmodat(dir_fd, name, (attr->mode & 07000) | perms, 0) < 0)
 		ret = -errno;
 	return ret ? ret : set_times(&at, attr, carried);
 }

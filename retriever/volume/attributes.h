@@ -52,9 +52,10 @@ struct attributes_room {
 uint32_t attributes_foresee(const struct volume_config *config, struct attributes_room room,
 			    const struct source_attr *attr, const struct source_xattrs *xattrs,
 			    struct carried *carried);
-/* Anything else, by its name. */
+/* Anything else, by its name; likewise.  An ACL that it has, and xattrs do not, goes. */
 int attributes_set_node(struct retriever *retriever, int dir_fd, const char *name,
-			const struct source_attr *attr, struct carried *carried);
+			const struct source_attr *attr, const struct source_xattrs *xattrs,
+			struct carried *carried);
 
 /* Whether an extended attribute of this name is what clients can see, or decides on access. */
 bool attributes_are_carried(const char *name);

@@ -179,8 +179,8 @@ static int make_staged(const struct making *m, const char *name)
 
 static int set_staged_node(struct making *m, const char *name)
 {
-	int ret =
-		attributes_set_node(m->retriever, m->stage_fd, name, &m->entry->attr, &m->carried);
+	int ret = attributes_set_node(m->retriever, m->stage_fd, name, &m->entry->attr, m->xattrs,
+				      &m->carried);
 
 	if (!ret && m->retriever->copying)
 		ret = copied_mark_name(m->stage_fd, name, &m->entry->attr);

@@ -92,7 +92,7 @@ bool making_lacks_attributes(const struct making *m)
 {
 	const mode_t mode = m->entry->attr.mode;
 
-	return !m->xattrs && m->retriever->carries && (S_ISREG(mode) || S_ISDIR(mode));
+	return !m->xattrs && backend_may_have(m->retriever->carries, mode);
 }
 
 bool making_must_ask(const struct making *m)

@@ -19,7 +19,7 @@ static int set_prior_attributes(struct making *m, int fd)
 
 	if (fd < 0)
 		return attributes_set_node(m->retriever, m->parent->prior_fd, m->entry->name, attr,
-					   &m->carried);
+					   m->xattrs, &m->carried);
 	ret = attributes_strip(fd);
 	if (!ret)
 		ret = making_set_attributes(m, fd, false);

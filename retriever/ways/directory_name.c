@@ -164,6 +164,7 @@ static void name_send(struct name_request *n, enum backend_op op)
 	directory_entry_object(&n->entry, n->path, &n->child);
 	n->req.op = op;
 	n->req.object = n->child;
+	n->req.listed = &n->entry.attr;
 	n->req.done = name_told;
 	gate_submit(n->object->retriever->gate, &n->req);
 }

@@ -3,6 +3,7 @@
 """What objects have beside their data, from sources that tell it: ACLs over NFSACL, user extended
 attributes over NFS version 4.2, both from a local tree."""
 import os
+import stat
 import struct
 import sys
 
@@ -74,6 +75,11 @@ def special_files(at, random):
         os.setxattr(at + name, ACCESS, acl(
             (USER_OBJ, 6, NOBODY), *((USER, 4, 5000 + i) for i in range(n)), (GROUP_OBJ, 0, NOBODY),
             (MASK, 4, NOBODY), (OTHER, 0, NOBODY)))
+    for name, kind in (('fifo', stat.S_IFIFO), ('socket', stat.S_IFSOCK), ('device', stat.S_IFCHR)):
+        os.mknod(at + name, kind | 0o600, os.makedev(1, 3))
+        os.setxattr(at + name, ACCESS, acl(
+            (USER_OBJ, 6, NOBODY), (USER, 6, 1001), (GROUP_OBJ, 0, NOBODY), (MASK, 6, NOBODY),
+            (OTHER, 0, NOBODY)))
     os.setxattr(at + 'long', b'user.long', random.randbytes(3500))
     for n in range(60):
         os.setxattr(at + 'names', b'user.%d' % n, b'%d' % n)

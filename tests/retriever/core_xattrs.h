@@ -107,6 +107,7 @@ static inline void core_carry_submit(struct backend *backend, struct backend_req
 	for (guint i = 0; from && i < from->lost->len; i++)
 		g_ptr_array_add(req->xattrs->lost, g_strdup(from->lost->pdata[i]));
 	req->xattrs->acl_lost = from && from->acl_lost;
+	req->xattrs->project = from ? from->project : 0;
 	if (from && from->windows)
 		req->xattrs->windows = core_windows_copy(from->windows);
 	if (from && from->nfs4_acl)

@@ -10,7 +10,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -398,15 +401,37 @@ static void bring_data(const struct file_backend *file, int fd, struct backend_r
 		close(opened);
 }
 
+/* Flags that chattr(1) sets.  A network's file system has none, and opening there takes a round
+ * trip.
+ */
+static void tell_flags(int fd, struct source_xattrs *xattrs)
+{
+	struct fsxattr attr;
+	struct statx stx;
+	int flags, opened;
+
+	if (statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0 ||
+	    !(stx.stx_attributes_mask & STATX_ATTR_IMMUTABLE))
+		return;
+	opened = reopen_to_read(fd, 0);
+	if (opened < 0)
+		return;
+	if (ioctl(opened, FS_IOC_GETFLAGS, &flags) == 0)
+		file_tell_flags((unsigned)flags, xattrs);
+	if (ioctl(opened, FS_IOC_FSGETXATTR, &attr) == 0)
+		xattrs->project = attr.fsx_projid;
+	close(opened);
+}
+
 static int do_xattrs(const struct file_backend *file, int fd, struct backend_request *req,
 		     struct scratch *scratch)
 {
 	int ret;
 
 	req->xattrs = source_xattrs_new();
-	if (!S_ISREG(req->attr.mode) && !S_ISDIR(req->attr.mode))
-		return 0;
 	ret = file_get_xattrs(fd, file->nfs4_acls, memory_of(scratch), req->xattrs);
+	if (ret == 0 && (S_ISREG(req->attr.mode) || S_ISDIR(req->attr.mode)))
+		tell_flags(fd, req->xattrs);
 	if (ret == 0 && req->count && S_ISREG(req->attr.mode))
 		bring_data(file, fd, req, scratch);
 	return ret < 0 ? status_of(-ret) : 0;
@@ -567,7 +592,7 @@ static unsigned file_away(struct backend *backend)
 
 static unsigned file_carries(struct backend *backend)
 {
-	return BACKEND_CARRIES_ACL | BACKEND_CARRIES_XATTR;
+	return BACKEND_CARRIES_ACL | BACKEND_CARRIES_XATTR | BACKEND_TELLS_LINKS;
 }
 
 static char *file_not_carried(struct backend *backend)

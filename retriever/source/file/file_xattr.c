@@ -2,6 +2,7 @@
 #include "file_xattr.h"
 
 #include <errno.h>
+#include <linux/fs.h>
 #include <string.h>
 #include <sys/xattr.h>
 
@@ -108,6 +109,30 @@ int file_get_xattrs(int fd, bool nfs4, uint8_t *memory, struct source_xattrs *xa
 			lose_xattr(name, xattrs);
 	}
 	return 0;
+}
+
+/* Those that the file system sets by itself are not told of, and projects are apart. */
+void file_tell_flags(unsigned flags, struct source_xattrs *xattrs)
+{
+	static const struct {
+		unsigned flag;
+		char letter; /* of chattr(1) */
+	} told[] = {{FS_SECRM_FL, 's'},	       {FS_UNRM_FL, 'u'},      {FS_COMPR_FL, 'c'},
+		    {FS_SYNC_FL, 'S'},	       {FS_IMMUTABLE_FL, 'i'}, {FS_APPEND_FL, 'a'},
+		    {FS_NODUMP_FL, 'd'},       {FS_NOATIME_FL, 'A'},   {FS_NOCOMP_FL, 'm'},
+		    {FS_JOURNAL_DATA_FL, 'j'}, {FS_NOTAIL_FL, 't'},    {FS_DIRSYNC_FL, 'D'},
+		    {FS_TOPDIR_FL, 'T'},       {FS_NOCOW_FL, 'C'},     {FS_DAX_FL, 'x'},
+		    {FS_CASEFOLD_FL, 'F'},     {FS_ENCRYPT_FL, 'E'},   {FS_VERITY_FL, 'V'}};
+	char letters[G_N_ELEMENTS(told) + 1] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(told); i++)
+		if (flags & told[i].flag)
+			letters[n++] = told[i].letter;
+	if (n)
+		source_xattrs_lose(xattrs,
+				   "flags (chattr +%s): not carried; set them when it is whole",
+				   letters);
 }
 
 bool file_has_nfs4_acls(int fd, uint8_t *memory)

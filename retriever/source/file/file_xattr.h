@@ -13,6 +13,9 @@
  */
 int file_get_xattrs(int fd, bool nfs4, uint8_t *memory, struct source_xattrs *xattrs);
 
+/* Adds what is lost of the flags of FS_IOC_GETFLAGS. */
+void file_tell_flags(unsigned flags, struct source_xattrs *xattrs);
+
 /*
  * A tree mounted over NFS version 4, where each object has an ACL of that kind, mostly one that
  * says nothing: these are told of once (not_carried), not for each object.

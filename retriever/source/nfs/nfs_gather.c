@@ -85,12 +85,16 @@ static void read_done(struct backend_request *part)
 static void submit_parts(struct gather *gather, const uint8_t *handle, uint8_t len)
 {
 	const struct backend_request *req = gather->req;
-	void (*const ways[PARTS])(void *user, struct backend_request *req) = {
+	void (*ways[PARTS])(void *user, struct backend_request *req) = {
 		[PART_ACLS] = gather->ways.acls,
 		[PART_ATTRS] = gather->ways.attrs,
 		[PART_READ] = req->count && req->listed ? gather->ways.plain : NULL};
+	/* attributes of users are those of files and directories */
+	const bool node = req->listed && !S_ISREG(req->listed->mode) && !S_ISDIR(req->listed->mode);
 	unsigned n = 0;
 
+	if (node)
+		ways[PART_ATTRS] = NULL;
 	for (unsigned i = 0; i < PARTS; i++) {
 		struct backend_request *part = &gather->parts[i];
 
@@ -109,7 +113,7 @@ static void submit_parts(struct gather *gather, const uint8_t *handle, uint8_t l
 		n += ways[i] != NULL;
 	}
 	if (n == 0) {
-		complete_gathered(gather, -ENOTSUP);
+		complete_gathered(gather, node ? 0 : -ENOTSUP);
 		return;
 	}
 	atomic_store(&gather->left, n);

@@ -3,6 +3,7 @@
 #include "source/file/file_xattr.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -123,6 +124,17 @@ START_TEST(what_stays_behind_is_told)
 }
 END_TEST
 
+START_TEST(flags_stay_behind)
+{
+	file_tell_flags(FS_EXTENT_FL | FS_PROJINHERIT_FL, xattrs);
+	ck_assert_uint_eq(xattrs->lost->len, 0);
+	file_tell_flags(FS_EXTENT_FL | FS_IMMUTABLE_FL | FS_APPEND_FL, xattrs);
+	ck_assert_uint_eq(xattrs->lost->len, 1);
+	ck_assert_str_eq(xattrs->lost->pdata[0],
+			 "flags (chattr +ia): not carried; set them when it is whole");
+}
+END_TEST
+
 START_TEST(labels_of_the_host_are_not_told_of)
 {
 	set("security.selinux", "system_u:object_r:etc_t:s0", 27);
@@ -150,6 +162,7 @@ int main(void)
 	tcase_add_test(tcase, nothing_is_nothing);
 	tcase_add_test(tcase, acls_and_user_attributes_come);
 	tcase_add_test(tcase, what_stays_behind_is_told);
+	tcase_add_test(tcase, flags_stay_behind);
 	tcase_add_test(tcase, labels_of_the_host_are_not_told_of);
 	tcase_add_test(tcase, failures_are_returned);
 	suite_add_tcase(suite, tcase);

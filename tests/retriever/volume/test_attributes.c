@@ -59,6 +59,25 @@ static void expect_times(int fd)
 	ck_assert_int_eq(st.st_atim.tv_sec, 1000000001);
 }
 
+static void expect_node(int dir_fd, const char *name, const char *acl, mode_t mode)
+{
+	g_autofree char *path = g_strdup_printf("/proc/self/fd/%d/%s", dir_fd, name);
+	uint8_t have[256];
+	ssize_t n = lgetxattr(path, XATTR_ACL_ACCESS, have, sizeof(have));
+	g_autofree uint8_t *value = NULL;
+	struct stat st;
+	uint32_t len;
+
+	ck_assert_int_eq(lstat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, mode);
+	if (!acl) {
+		ck_assert_int_eq(n, -1);
+		return;
+	}
+	value = core_acl(acl, &len);
+	ck_assert(n == len && !memcmp(have, value, len));
+}
+
 START_TEST(everything)
 {
 	static const char acl[] = "u::6 u:1000:7 g::4 g:7:2 m::6 o::0";
@@ -133,6 +152,36 @@ START_TEST(an_acl_that_cannot_be_set)
 	ck_assert_int_eq(COUNT_GET(core.retriever, acls_carried), 0);
 	ck_assert_int_eq(COUNT_GET(core.retriever, xattrs_carried), 1);
 	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* What the mode shows for the group is the mask: without the ACL it would be the group's. */
+START_TEST(what_is_no_file)
+{
+	static const char acl[] = "u::6 u:1000:6 g::0 m::6 o::0";
+	g_autofree char *command = NULL;
+	int root;
+
+	make();
+	command = g_strdup_printf("cd %s && mkfifo -m 660 p q r && ln -s p l", core.source);
+	ck_assert_int_eq(system(command), 0);
+	core_source_acl("p", XATTR_ACL_ACCESS, acl);
+	core_source_acl("q", XATTR_ACL_ACCESS, "u::6 u:1000:6 g::0 o::0"); /* without a mask */
+	core_xattrs_of("r")->acl_lost = true;
+	source_xattrs_lose(core_xattrs_of("l"), "trusted.x: not carried");
+	core_xattrs_of("l")->project = 7;
+	core_start(&core);
+	core.retriever->carries |= BACKEND_TELLS_LINKS;
+	root = core_root(&core);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	expect_node(root, "p", acl, 0660);
+	expect_node(root, "q", NULL, 0600);
+	expect_node(root, "r", NULL, 0600);
+	core_expect_report(&core, "/new/q\tthe ACL could not be set");
+	core_expect_report(&core, "/new/l\ttrusted.x: not carried");
+	core_expect_report(&core, "volume\t\tprojects: what is in project 7 there");
+	close(root);
 	core_free(&core);
 }
 END_TEST
@@ -614,6 +663,7 @@ int main(void)
 	tcase_add_test(tcase, everything);
 	tcase_add_test(tcase, a_directory);
 	tcase_add_test(tcase, an_acl_that_cannot_be_set);
+	tcase_add_test(tcase, what_is_no_file);
 	tcase_add_test(tcase, what_is_no_acl);
 	tcase_add_test(tcase, an_acl_that_is_lost);
 	tcase_add_test(tcase, the_mode_is_the_acls);

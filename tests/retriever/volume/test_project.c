@@ -137,7 +137,8 @@ START_TEST(copied_by_another_tool)
 	expect("a/extra", 7);
 	expect("b", 8);
 	expect("b/h", 8);
-	ck_assert_uint_eq(backend_fault_submitted(core.fault, 1u << BACKEND_READ), 1);
+	/* of a/f and b/f, what is made first may be what the copy has */
+	ck_assert_uint_le(backend_fault_submitted(core.fault, 1u << BACKEND_READ), 2);
 	core_free(&core);
 }
 END_TEST
