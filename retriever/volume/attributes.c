@@ -619,15 +619,15 @@ int attributes_set_node(struct retriever *retriever, int dir_fd, const char *nam
 	struct place at = {.fd = dir_fd, .name = name};
 	mode_t perms = attr->mode & 0777;
 	char path[PATH_ROOM];
-	int ret = 0;
+	int ret = set_what_it_has(retriever->config, &at, false, attr, xattrs, &perms, carried);
 
-	path_of(path, &at);
-	if (lremovexattr(path, XATTR_ACL_ACCESS) < 0 && errno != ENODATA && errno != EOPNOTSUPP)
-		ret = -errno;
-	if (!ret)
-		ret = set_what_it_has(retriever->config, &at, false, attr, xattrs, &perms, carried);
 	if (!ret && !S_ISLNK(attr->mode) &&
 	    fchmodat(dir_fd, name, (attr->mode & 07000) | perms, 0) < 0)
+		ret = -errno;
+	path_of(path, &at);
+	/* last: before, the mode's bits of the group were its mask */
+	if (!ret && !carried->acl && !S_ISLNK(attr->mode) &&
+	    lremovexattr(path, XATTR_ACL_ACCESS) < 0 && errno != ENODATA && errno != EOPNOTSUPP)
 		ret = -errno;
 	return ret ? ret : set_times(&at, attr, carried);
 }

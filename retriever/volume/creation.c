@@ -248,14 +248,18 @@ static struct project own_project(const struct making *m)
  * its name, or, where its parent has another one, before anything is made in it. */
 static int name_directory(const struct making *m, const char *name)
 {
-	const struct project own = own_project(m), above = project_of(m->parent->fd);
+	const struct project own = own_project(m);
+	struct project above;
 	int ret = 0;
 
-	if (own.inherited && !above.inherited)
+	if (!own.inherited)
+		return name_staged(m, name);
+	above = project_of(m->parent->fd);
+	if (!above.inherited)
 		ret = project_give(m->stage_fd, name, own);
 	if (!ret)
 		ret = name_staged(m, name);
-	if (!ret && own.inherited && above.inherited && own.id != above.id)
+	if (!ret && above.inherited && own.id != above.id)
 		ret = project_give(m->dir_fd, m->as, own);
 	return ret;
 }

@@ -66,11 +66,12 @@ static int settle(const struct making *m)
 /* One of several names goes by way of links/, where anything may be moved. */
 static int give_project(const struct making *m)
 {
-	const struct project project = project_of(m->parent->fd);
+	struct project project;
 
-	return m->dir_fd == m->parent->fd || !project.inherited
-		       ? 0
-		       : project_give(m->parent->prior_fd, m->entry->name, project);
+	if (m->dir_fd == m->parent->fd)
+		return 0;
+	project = project_of(m->parent->fd);
+	return project.inherited ? project_give(m->parent->prior_fd, m->entry->name, project) : 0;
 }
 
 /* fd: as of prior_compare(). */
