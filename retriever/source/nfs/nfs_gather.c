@@ -90,7 +90,8 @@ static void submit_parts(struct gather *gather, const uint8_t *handle, uint8_t l
 		[PART_ATTRS] = gather->ways.attrs,
 		[PART_READ] = req->count && req->listed ? gather->ways.plain : NULL};
 	/* attributes of users are those of files and directories */
-	const bool node = req->listed && !S_ISREG(req->listed->mode) && !S_ISDIR(req->listed->mode);
+	const mode_t type = req->listed ? req->listed->mode & S_IFMT : 0;
+	const bool node = type && type != S_IFREG && type != S_IFDIR;
 	unsigned n = 0;
 
 	if (node)
