@@ -308,9 +308,11 @@ static void end_unwanted(struct migrate_volume *volume, struct request *req)
 /* Of the set in migrate.h: a file server makes its clients' errors of it. */
 static int closed_status(int status)
 {
-	static const int set[] = {0,	   EAGAIN, ECONNRESET, EREMOTEIO, EACCES, EPERM,  ESTALE,
-				  EBADMSG, ENOENT, ECANCELED,  EPROTO,	  ENOSPC, EDQUOT, EROFS,
-				  EIO,	   ENOMEM, EMFILE,     ENFILE,	  ENOLCK};
+	/* the last three: of what is asked of something of another type */
+	static const int set[] = {0,	  EAGAIN,  ECONNRESET, EREMOTEIO, EACCES, EPERM,
+				  ESTALE, EBADMSG, ENOENT,     ECANCELED, EPROTO, ENOSPC,
+				  EDQUOT, EROFS,   EIO,	       ENOMEM,	  EMFILE, ENFILE,
+				  ENOLCK, ENOTDIR, EISDIR,     EINVAL};
 
 	for (size_t i = 0; i < sizeof set / sizeof *set; i++)
 		if (status == -set[i])

@@ -49,7 +49,8 @@ START_TEST(only_errors_of_the_set)
 {
 	static const int set[] = {EPERM,   ENOENT, EIO,	   EAGAIN,    ENOMEM,	 EACCES,
 				  ENFILE,  EMFILE, ENOSPC, EROFS,     ENOLCK,	 EPROTO,
-				  EBADMSG, ESTALE, EDQUOT, ECANCELED, EREMOTEIO, ECONNRESET};
+				  EBADMSG, ESTALE, EDQUOT, ECANCELED, EREMOTEIO, ECONNRESET,
+				  ENOTDIR, EISDIR, EINVAL};
 
 	for (int error = 1; error < 134; error++) {
 		struct outcome o = {0};

@@ -149,7 +149,7 @@ def a_listing_that_fails(args):
     """Whatever the retriever answers, clients get what a listing can fail with."""
     world = World(args, unfilled)
     client, directory = world.client, world.fh('dir')
-    told = {1: 1, 2: nfs3.NOENT, 13: ACCES}                     # EPERM, ENOENT, EACCES
+    told = {1: 1, 2: nfs3.NOENT, 13: ACCES, 20: 20, 22: 22}       # EPERM, ENOENT, EACCES, ...
     passing = {11, 12, 23, 24, 37, 71, 104, 125}                # they are asked again
     for error in sorted(set(range(1, 134)) - passing):
         world.fake.on[FILL] = lambda r: -error

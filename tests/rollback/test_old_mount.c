@@ -47,6 +47,28 @@ START_TEST(directory_that_moved)
 }
 END_TEST
 
+/* What goes to a directory with a project becomes of that. */
+START_TEST(projects)
+{
+	GError *error = NULL;
+	int64_t skew;
+
+	trees_make(FILL);
+	sh("truncate -s 320M /mnt/image && mkfs.xfs -q /mnt/image && mount -o loop "
+	   "/mnt/image " OLD_TREE " && cd " OLD_TREE
+	   " && mkdir -p a/d/e b && touch a/f a/d/e/g && chattr -R -p 7 a && "
+	   "chattr +P a a/d a/d/e && chattr -p 8 b && chattr +P b && chattr -p 42 . && chattr +P "
+	   ".");
+	old = old_open(OLD_TREE, &error);
+	ck_assert(old_begin(old, &skew, &error));
+	ck_assert_int_eq(old_rename(old, "a/f", OLD_STAGE "/1", false), 0);
+	ck_assert_int_eq(old_rename(old, OLD_STAGE "/1", "b/f", false), 0);
+	ck_assert_int_eq(old_rename(old, "a/d", "b/d", true), 0);
+	sh("cd " OLD_TREE " && lsattr -pd b/f b/d b/d/e b/d/e/g | awk '$1 != 8 { exit 1 }'");
+	old_close(old);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("old_mount");
@@ -55,6 +77,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, stays_below);
 	tcase_add_test(tcase, directory_that_moved);
+	tcase_add_test(tcase, projects);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
