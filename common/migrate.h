@@ -17,6 +17,7 @@
  *               made here (what a retriever answers that is not in this set, too); it stays
  *               unfinished
  *   -EACCES, -EPERM   likewise: the old server does not let this machine read it
+ *   -ENOTDIR, -EISDIR, -EINVAL   it was asked of an object of another type
  *   -ESTALE     the object changed on the old server since its stub was made, or is gone there
  *   -EBADMSG    the record is damaged: never treat the object as whole
  *   -ENOENT     (name requests) the old server has no such name
