@@ -16,8 +16,8 @@
 #include "stub_parent.h"
 
 /* Whether the entry is there, in a copy, or in the prior one as it is listed and where it may be
- * taken: then a symbolic link's text need not be asked for.  Having entered the directory (turns.h).
- * Blocks for the disk. */
+ * taken: then a symbolic link's text need not be asked for.  Having entered the directory
+ * (turns.h). Blocks for the disk. */
 bool stub_is_known(struct retriever *retriever, const struct stub_parent *parent,
 		   const struct source_entry *entry);
 
