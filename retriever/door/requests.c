@@ -161,6 +161,8 @@ static int for_doors(int status)
 	case -EFBIG:
 	case -ELOOP:
 		return -EREMOTEIO;
+	case -EHOSTDOWN: /* this host's name service */
+		return -EAGAIN;
 	default:
 		return status;
 	}

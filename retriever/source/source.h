@@ -19,6 +19,8 @@
  *   -EACCES, -EPERM                    -ENOTDIR, -EISDIR, -ENAMETOOLONG
  *   -EBADMSG     a reply that makes no sense
  *   -ENOTSUP     the server cannot do this
+ *   -EHOSTDOWN   GETATTR, LOOKUP, XATTRS: this host's name service has failed for long to tell who
+ *                the owner is, or somebody in the ACL; before that it is -EAGAIN
  *   -ENOTUNIQ    LOOKUP, XATTRS: the name is there, and leads to another object, or to none
  *   -EREMOTEIO   any other error of the old server (NFS3ERR_IO, NFS3ERR_SERVERFAULT, ...)
  *   -ECANCELED   the backend is being closed
@@ -49,6 +51,9 @@ struct source_object {
 struct source_attr {
 	mode_t mode; /* type and permissions */
 	uint32_t nlink, uid, gid;
+	/* 0; or uid and gid are void: this host's name service has not told yet who they are (-EAGAIN),
+	 * or fails to (-EHOSTDOWN). */
+	int no_owner;
 	uint64_t size, used, fileid; /* bytes */
 	/* Which of the source's file systems it is on, where fileid does not say that: 0 for the
 	 * root's.  Of an object with several names it is always said. */
@@ -157,7 +162,8 @@ enum backend_op {
 			   * always; "." and ".." never come. -EBADMSG with a stale cookie: restart.
 			   * has_attr: attr.fileid is the directory's
 			   */
-	BACKEND_READ,	  /* object, offset, count -> data, data_len, eof, attr (has_attr) */
+	BACKEND_READ,	  /* object, offset, count -> data, data_len, eof, attr (has_attr; its owner may
+			   * be void) */
 	BACKEND_READLINK, /* object -> text */
 	BACKEND_XATTRS,	  /* object -> xattrs; only what carries() says (backend_may_have()); attr
 			   * (has_attr).  count: the size of a file whose bytes are wanted with it, at
@@ -311,6 +317,11 @@ void trace_request(enum trace_step step, const struct backend_request *req, uint
 /* Decorator: asks again after -EAGAIN with a pause that grows from 50 ms to 5 s, and twice after
  * -EBADMSG.  Takes inner. */
 struct backend *backend_retry_new(struct backend *inner);
+
+/* -EHOSTDOWN, for the list of errors. */
+#define SOURCE_NO_OWNER                                                                            \
+	"this host's name service does not tell who owns it, or who is named in its ACL: see the " \
+	"retriever's log and getent, then retry"
 
 #define BACKEND_ERROR (backend_error_quark())
 GQuark backend_error_quark(void);

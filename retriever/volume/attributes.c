@@ -124,6 +124,8 @@ static int change_owner(const struct volume_config *config, const struct place *
 	if (windows) { /* of this host already */
 		uid = windows->uid;
 		gid = windows->gid;
+	} else if (attr->no_owner) { /* nothing is anybody's by a guess */
+		return attr->no_owner;
 	} else {
 		uid = new_id(config->map_users, "owner", attr->uid, carried);
 		gid = new_id(config->map_groups, "group", attr->gid, carried);

@@ -128,6 +128,12 @@ static void not_found_alone(struct name_request *n)
 	name_answer(n, -EREMOTEIO);
 }
 
+static void list_no_owner(struct name_request *n)
+{
+	errors_add_name(n->object->retriever->errors, n->object->fd, n->name, -EHOSTDOWN,
+			SOURCE_NO_OWNER);
+}
+
 static void name_told(struct backend_request *req)
 {
 	struct name_request *n = req->user;
@@ -145,6 +151,8 @@ static void name_told(struct backend_request *req)
 		not_found_alone(n);
 		return;
 	}
+	if (status == -EHOSTDOWN)
+		list_no_owner(n);
 	if (refused(status))
 		errors_add_name(n->object->retriever->errors, n->object->fd, n->name, status,
 				req->op == BACKEND_XATTRS
@@ -245,6 +253,8 @@ static void looked_up(struct name_request *n)
 
 	if (req->status == GATE_WITHDRAWN)
 		req->status = -ECANCELED;
+	if (req->status == -EHOSTDOWN)
+		list_no_owner(n);
 	if (req->status == -ENOTUNIQ) {
 		not_found_alone(n);
 		return;

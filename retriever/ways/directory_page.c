@@ -440,6 +440,8 @@ const char *directory_xattrs_refused(const struct retriever *retriever)
 
 static const char *refusal(const struct question *q, int status, enum backend_op op)
 {
+	if (status == -EHOSTDOWN)
+		return SOURCE_NO_OWNER;
 	if (status == -ENOENT)
 		return q->other ? NAME_OF_ANOTHER : NAME_MISSING;
 	switch (op) {

@@ -35,10 +35,12 @@ static bool is_special(const uint8_t *who, uint32_t len)
 	return len > 1 && memchr(who, '@', len) == who + len - 1;
 }
 
-static void find_who(struct nfs4_owners *owners, const uint8_t *who, uint32_t len,
-		     struct source_ace4 *ace)
+/* 0, or as nfs4_owners_id(). */
+static int find_who(struct nfs4_owners *owners, bool demand, const uint8_t *who, uint32_t len,
+		    struct source_ace4 *ace)
 {
 	bool group = ace->flags & ACE4_IDENTIFIER_GROUP;
+	int ret = 0;
 
 	ace->who = ACE4_WHO_UNKNOWN;
 	ace->id = NFS4_NOBODY;
@@ -49,28 +51,33 @@ static void find_who(struct nfs4_owners *owners, const uint8_t *who, uint32_t le
 	else if (is_text(who, len, "EVERYONE@"))
 		ace->who = ACE4_WHO_EVERYONE;
 	else if (!is_special(who, len))
-		ace->id = nfs4_owners_id(owners, group, who, len);
+		ret = nfs4_owners_id(owners, demand, group, who, len, &ace->id);
 	if (ace->id != NFS4_NOBODY)
 		ace->who = group ? ACE4_WHO_GROUP_ID : ACE4_WHO_USER_ID;
+	return ret;
 }
 
-void nfs4_acl_get(struct nfs4_owners *owners, struct xdr_in in, struct source_xattrs *xattrs)
+int nfs4_acl_get(struct nfs4_owners *owners, bool demand, struct xdr_in in,
+		 struct source_xattrs *xattrs)
 {
 	uint32_t n = xdr_get_u32(&in), len;
 	struct source_ace4 ace = {0};
 	const uint8_t *who;
+	int ret = 0;
 
 	if (n == 0 || in.bad)
-		return;
+		return 0;
 	if (n > NFS4_ACES_MAX) {
 		source_xattrs_lose_acl(xattrs, false, "it has more than 1024 entries");
-		return;
+		return 0;
 	}
 	xattrs->nfs4_acl = source_nfs4_acl_new();
 	while (n-- > 0 && get_ace(&in, &ace, &who, &len)) {
 		g_autofree char *shown = refused_text(who, len);
+		int found = find_who(owners, demand, who, len, &ace);
 
-		find_who(owners, who, len, &ace);
+		ret = MIN(ret, found);
 		source_nfs4_acl_add(xattrs->nfs4_acl, &ace, shown);
 	}
+	return ret;
 }

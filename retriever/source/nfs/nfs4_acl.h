@@ -11,8 +11,10 @@
 bool nfs4_acl_skip(struct xdr_in *in);
 /*
  * The list that nfs4_acl_skip() went over, into xattrs.  One without entries says nothing: the mode
- * stands.  One that is too long is lost.  Blocks as nfs4_owners_id() does.
+ * stands.  One that is too long is lost.  0; or as nfs4_owners_id() of those in it, and the list is
+ * void.
  */
-void nfs4_acl_get(struct nfs4_owners *owners, struct xdr_in in, struct source_xattrs *xattrs);
+int nfs4_acl_get(struct nfs4_owners *owners, bool demand, struct xdr_in in,
+		 struct source_xattrs *xattrs);
 
 #endif

@@ -120,12 +120,21 @@ bool nfs4_get_handle(struct xdr_in *in, struct nfs_handle *handle)
 	return true;
 }
 
-static uint32_t get_owner(const struct nfs_view *view, bool group, struct xdr_in *in)
+/* Of several names the worst counts: -EHOSTDOWN is less than -EAGAIN. */
+static void note_owner(struct source_attr *attr, int ret)
 {
-	uint32_t len;
+	attr->no_owner = MIN(attr->no_owner, ret);
+}
+
+static uint32_t get_owner(const struct nfs_view *view, bool demand, bool group, struct xdr_in *in,
+			  struct source_attr *attr)
+{
+	uint32_t len, id = NFS4_NOBODY;
 	const uint8_t *text = xdr_get_bytes(in, &len);
 
-	return text ? nfs4_owners_id(view->owners, group, text, len) : NFS4_NOBODY;
+	if (text)
+		note_owner(attr, nfs4_owners_id(view->owners, demand, group, text, len, &id));
+	return id;
 }
 
 static dev_t get_device(struct xdr_in *in)
@@ -144,8 +153,8 @@ static uint64_t get_fsid(struct xdr_in *in)
 }
 
 /* One of those that objects have. */
-static bool get_object_attr(const struct nfs_view *view, enum nfs4_attr_number n, struct xdr_in *in,
-			    struct nfs4_attrs *attrs)
+static bool get_object_attr(const struct nfs_view *view, bool demand, enum nfs4_attr_number n,
+			    struct xdr_in *in, struct nfs4_attrs *attrs)
 {
 	struct source_attr *attr = &attrs->attr;
 
@@ -171,10 +180,10 @@ static bool get_object_attr(const struct nfs_view *view, enum nfs4_attr_number n
 		attr->nlink = MAX(attr->nlink, 1u);
 		return true;
 	case FATTR4_OWNER:
-		attr->uid = get_owner(view, false, in);
+		attr->uid = get_owner(view, demand, false, in, attr);
 		return true;
 	case FATTR4_OWNER_GROUP:
-		attr->gid = get_owner(view, true, in);
+		attr->gid = get_owner(view, demand, true, in, attr);
 		return true;
 	case FATTR4_RAWDEV:
 		attr->rdev = get_device(in);
@@ -197,8 +206,8 @@ static bool get_object_attr(const struct nfs_view *view, enum nfs4_attr_number n
 	}
 }
 
-static bool get_one(const struct nfs_view *view, enum nfs4_attr_number n, struct xdr_in *in,
-		    struct nfs4_attrs *attrs)
+static bool get_one(const struct nfs_view *view, bool demand, enum nfs4_attr_number n,
+		    struct xdr_in *in, struct nfs4_attrs *attrs)
 {
 	switch (n) {
 	case FATTR4_SUPPORTED_ATTRS:
@@ -226,11 +235,12 @@ static bool get_one(const struct nfs_view *view, enum nfs4_attr_number n, struct
 		attrs->xattrs = xdr_get_u32(in) != 0;
 		return true;
 	default:
-		return get_object_attr(view, n, in, attrs);
+		return get_object_attr(view, demand, n, in, attrs);
 	}
 }
 
-bool nfs4_get_attrs(const struct nfs_view *view, struct xdr_in *in, struct nfs4_attrs *attrs)
+bool nfs4_get_attrs(const struct nfs_view *view, bool demand, struct xdr_in *in,
+		    struct nfs4_attrs *attrs)
 {
 	struct xdr_in values;
 	uint32_t len;
@@ -247,7 +257,7 @@ bool nfs4_get_attrs(const struct nfs_view *view, struct xdr_in *in, struct nfs4_
 	values.bad = false;
 	for (unsigned n = 0; n < BITS && good; n++)
 		if (nfs4_mask_has(attrs->there, n))
-			good = get_one(view, n, &values, attrs) && !values.bad;
+			good = get_one(view, demand, n, &values, attrs) && !values.bad;
 	return good;
 }
 
@@ -278,6 +288,11 @@ bool nfs4_attrs_object(const struct nfs_view *view, const struct nfs4_attrs *att
 	return true;
 }
 
+static bool is_demand(const struct backend_request *req)
+{
+	return req->priority == BACKEND_DEMAND;
+}
+
 static int get_getattr(struct nfs_view *view, struct xdr_in *in, struct nfs4_attrs *attrs,
 		       struct backend_request *req)
 {
@@ -286,7 +301,7 @@ static int get_getattr(struct nfs_view *view, struct xdr_in *in, struct nfs4_att
 
 	if (ret < 0)
 		return ret;
-	if (!nfs4_get_attrs(view, in, attrs))
+	if (!nfs4_get_attrs(view, is_demand(req), in, attrs))
 		return -EBADMSG;
 	nfs_root_seen(view, req, attrs->fs);
 	return nfs4_attrs_object(view, attrs, &req->attr) ? 0 : -EBADMSG;
@@ -308,6 +323,7 @@ int nfs4_get_getattr_acl(struct nfs_view *view, struct xdr_in *in, struct backen
 		return ret;
 	req->xattrs = source_xattrs_new();
 	if (nfs4_mask_has(attrs.there, FATTR4_ACL))
-		nfs4_acl_get(view->owners, attrs.acl, req->xattrs);
+		note_owner(&req->attr, nfs4_acl_get(view->owners, is_demand(req), attrs.acl,
+						    req->xattrs));
 	return 0;
 }

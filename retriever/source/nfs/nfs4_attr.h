@@ -67,15 +67,18 @@ void nfs4_put_getattr_acl(struct xdr_out *out, const struct nfs_view *view);
 
 /* FALSE: not acceptable. */
 bool nfs4_get_handle(struct xdr_in *in, struct nfs_handle *handle);
-/* A bitmap and what is behind it.  FALSE: it is not acceptable, and *in is bad or behind it. */
-bool nfs4_get_attrs(const struct nfs_view *view, struct xdr_in *in, struct nfs4_attrs *attrs);
+/* A bitmap and what is behind it.  FALSE: it is not acceptable, and *in is bad or behind it.
+ * demand, here and below: a client waits for it. */
+bool nfs4_get_attrs(const struct nfs_view *view, bool demand, struct xdr_in *in,
+		    struct nfs4_attrs *attrs);
 /* Whether they say what every object has; then *attr, with a fileid for the whole source. */
 bool nfs4_attrs_object(const struct nfs_view *view, const struct nfs4_attrs *attrs,
 		       struct source_attr *attr);
 /* GETATTR's result, of the object that the request is about, or was to find: 0 and its attr, or
  * -errno. */
 int nfs4_get_getattr(struct nfs_view *view, struct xdr_in *in, struct backend_request *req);
-/* With its ACL, if it has one, in its xattrs, which are new unless it fails. */
+/* With its ACL, if it has one, in its xattrs, which are new unless it fails.  Who is named in the ACL
+ * counts for attr.no_owner, too. */
 int nfs4_get_getattr_acl(struct nfs_view *view, struct xdr_in *in, struct backend_request *req);
 
 #endif

@@ -96,7 +96,7 @@ static int get_about(struct nfs_mounting *m, struct nfs4_session *session, struc
 	ret = nfs4_get_start(session, 0, false, ret, &in);
 	if (ret == 0)
 		ret = nfs4_get_op(&in, OP_GETATTR, &status);
-	if (ret == 0 && !nfs4_get_attrs(view, &in, about))
+	if (ret == 0 && !nfs4_get_attrs(view, true, &in, about))
 		ret = -EBADMSG;
 	g_free(memory);
 	return ret > 0 ? -EAGAIN : ret;
@@ -190,7 +190,7 @@ int nfs4_find_root(struct nfs_mounting *m, unsigned minors, bool patient, struct
 	atomic_store(&server->nfs.port, server->url.nfs_port ? server->url.nfs_port : NFS_PORT);
 	m->last = "its NFS service, version 4";
 	if (!server->view.owners)
-		server->view.owners = nfs4_owners_new(server->url.text, NULL);
+		server->view.owners = nfs4_owners_new(server->url.text, NULL, NULL);
 	for (;;) {
 		for (uint32_t n = 3; n > 0 && ret == -ENOTSUP; n--)
 			if (minors & 1u << (n - 1))

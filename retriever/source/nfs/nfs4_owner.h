@@ -1,25 +1,49 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Owners and groups as version 4 says them (RFC 8881 section 5.9): "1000", or "user@domain", which
- * this host's idmapping knows (idmapd.conf(5), by libnfsidmap).  Who it does not know is
- * NFS4_NOBODY, which source.h's users report and give to nobody; a line names each of them once.
+ * this host's name service knows (nfs4_owner_host.h).
+ *
+ * The name service may be slow or away.  Threads that do nothing else ask it: several names at a
+ * time, each once, a name that a client waits for before the background's.  Nobody who needs
+ * another name waits, and nobody who needs this one blocks: the request is busy (-EAGAIN), and is
+ * made again later, as after JUKEBOX.
+ *
+ * Only the answer that nobody has the name makes NFS4_NOBODY, which source.h's users report and
+ * give to nobody.  It holds for a minute, because the user may be created.  A failure is tried
+ * again with growing pauses.  What belongs to a name without an answer is not made.
  */
 #ifndef NFS4_OWNER_H
 #define NFS4_OWNER_H
 
+#include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #define NFS4_NOBODY UINT32_MAX
 
-/* Asks somebody for a text with "@", NUL-terminated: 0 and *id, or another value. */
+/* Asks for a text with "@", NUL-terminated, which it may write to.  0 and *id; -ENOENT: nobody has
+ * that name; another value: it could not be asked.  Several threads at a time; may block. */
 typedef int (*nfs4_owner_fn)(bool group, char *text, uint32_t *id);
 
+/* In us. */
+struct nfs4_owner_times {
+	gint64 patience; /* a name has no answer for so long: -EHOSTDOWN */
+	gint64 nobody;	 /* so long nobody has it */
+	gint64 pause;	 /* after the first failure */
+};
+
 struct nfs4_owners;
-/* url: for the lines, kept; ask NULL: the host's idmapping. */
-struct nfs4_owners *nfs4_owners_new(const char *url, nfs4_owner_fn ask);
+/* url: for messages, copied; ask NULL: the host's name service; times NULL: the usual ones. */
+struct nfs4_owners *nfs4_owners_new(const char *url, nfs4_owner_fn ask,
+				    const struct nfs4_owner_times *times);
+/* Does not wait for the name service: a thread that it keeps ends after its answer. */
 void nfs4_owners_free(struct nfs4_owners *owners);
-/* Any thread.  Blocks on the first of each text, as long as the host's name service does. */
-uint32_t nfs4_owners_id(struct nfs4_owners *owners, bool group, const uint8_t *text, uint32_t len);
+/*
+ * Any thread; does not block.  demand: a client waits for it.  0 and *id, which may be NFS4_NOBODY;
+ * -EAGAIN: the name service is being asked; -EHOSTDOWN: it has not told for so long that the object
+ * is to be listed as failed.  owners NULL: only numbers are known.
+ */
+int nfs4_owners_id(struct nfs4_owners *owners, bool demand, bool group, const uint8_t *text,
+		   uint32_t len, uint32_t *id);
 
 #endif

@@ -7,6 +7,10 @@
 #include "nfs4_walk.h"
 #include "source/refused.h"
 
+/* A page is asked for so often until owners are known; then entries without one come without
+ * attributes, and each is looked up by itself. */
+#define OWNER_TRIES 4
+
 /* READ_HOLE: all there is behind the offset. */
 enum read_step {
 	READ_ANONYMOUS,
@@ -241,6 +245,11 @@ void nfs4_request_encode(const struct nfs_view *view, const struct nfs4_session 
 }
 
 /* ---- results ---- */
+
+static bool is_demand(const struct backend_request *req)
+{
+	return req->priority != BACKEND_BACKGROUND;
+}
 
 /* A server that fails to tell the ACL of an object.  Other failures are the request's. */
 static int lose_acl(struct backend_request *req, int ret)
@@ -479,7 +488,8 @@ static void add_entry(const struct nfs_view *view, struct backend_request *req, 
 		return;
 	}
 	if (attrs) {
-		entry.has_attr = nfs4_attrs_object(view, attrs, &entry.attr);
+		entry.has_attr = nfs4_attrs_object(view, attrs, &entry.attr) &&
+				 !entry.attr.no_owner;
 		entry.has_handle = attrs->handle.len > 0;
 		entry.handle_len = attrs->handle.len;
 		memcpy(entry.handle, attrs->handle.bytes, attrs->handle.len);
@@ -495,16 +505,17 @@ static void add_entry(const struct nfs_view *view, struct backend_request *req, 
 
 /* One entry; returns its cookie. */
 static uint64_t get_entry(const struct nfs_view *view, struct backend_request *req,
-			  struct xdr_in *in)
+			  struct xdr_in *in, bool *unowned)
 {
 	uint64_t cookie = xdr_get_u64(in);
 	uint32_t len;
 	const uint8_t *name = xdr_get_bytes(in, &len);
 	struct nfs4_attrs attrs;
-	bool good = nfs4_get_attrs(view, in, &attrs);
+	bool good = nfs4_get_attrs(view, is_demand(req), in, &attrs);
 
 	if (!in->bad)
 		add_entry(view, req, name, len, good ? &attrs : NULL);
+	*unowned |= good && attrs.attr.no_owner == -EAGAIN;
 	return cookie;
 }
 
@@ -513,6 +524,7 @@ static int get_readdir(struct nfs_view *view, struct backend_request *req, struc
 	uint64_t verf, cookie = req->cookie;
 	uint32_t status;
 	unsigned n = 0;
+	bool unowned = false;
 	int ret = nfs4_get_op(in, OP_READDIR, &status);
 
 	if (ret < 0)
@@ -520,9 +532,11 @@ static int get_readdir(struct nfs_view *view, struct backend_request *req, struc
 	verf = xdr_get_u64(in);
 	req->batch = backend_batch_new();
 	while (xdr_get_u32(in) && !in->bad) {
-		cookie = get_entry(view, req, in);
+		cookie = get_entry(view, req, in, &unowned);
 		n++;
 	}
+	if (unowned && req->attempts < OWNER_TRIES)
+		return -EAGAIN;
 	ret = nfs_end_listing(req, n, cookie, verf, in);
 	if (ret == 0)
 		get_attr_beside(view, req, in);

@@ -84,6 +84,9 @@ static void complete_request(struct nfs_conn *conn, struct backend_request *req,
 		backend_complete(req, status);
 		return;
 	}
+	if (status == 0 && req->has_attr &&
+	    (req->op == BACKEND_LOOKUP || req->op == BACKEND_GETATTR))
+		status = req->attr.no_owner;
 	nfs_dialog_end(&conn->dialog, req);
 	atomic_fetch_sub(&conn->load, request_weight(req));
 	atomic_fetch_sub(&conn->waited_for, req->priority != BACKEND_BACKGROUND);

@@ -46,13 +46,23 @@ static void complete_gathered(struct gather *gather, int status)
 		if (status == 0 && fails_all(gather, part))
 			status = part->status;
 		if (part->has_attr) {
-			one_moment &= !req->has_attr || source_attr_same(&req->attr, &part->attr);
+			const struct source_attr before = req->attr;
+			const bool owned = req->has_attr && !before.no_owner;
+
+			one_moment &= !req->has_attr || source_attr_same(&before, &part->attr);
 			req->has_attr = true;
 			req->attr = part->attr;
+			if (part->attr.no_owner && owned) {
+				req->attr.uid = before.uid;
+				req->attr.gid = before.gid;
+				req->attr.no_owner = 0;
+			}
 		}
 		if (part->xattrs)
 			merge_xattrs(req->xattrs, part->xattrs);
 	}
+	if (status == 0 && req->has_attr)
+		status = req->attr.no_owner;
 	if (gather->brought && one_moment) {
 		req->xattrs->data = g_steal_pointer(&gather->brought->data);
 		req->xattrs->data_len = gather->brought->data_len;

@@ -27,7 +27,7 @@ static struct source_xattrs *get(void)
 
 	ck_assert(nfs4_acl_skip(&in));
 	ck_assert(in.p == in.end);
-	nfs4_acl_get(NULL, list, xattrs);
+	ck_assert_int_eq(nfs4_acl_get(NULL, true, list, xattrs), 0);
 	return xattrs;
 }
 

@@ -27,7 +27,7 @@ static bool get(struct nfs4_attrs *attrs)
 	nfs4_put_mask(&all, mask);
 	xdr_put_bytes(&all, values, (uint32_t)(out.p - values));
 	in.end = all.p;
-	good = nfs4_get_attrs(&view, &in, attrs);
+	good = nfs4_get_attrs(&view, true, &in, attrs);
 	ck_assert(in.p == in.end);
 	return good;
 }
@@ -176,14 +176,14 @@ START_TEST(long_masks_are_skipped)
 
 	for (size_t i = 0; i < 6; i++)
 		xdr_put_u32(&all, words[i]);
-	ck_assert(nfs4_get_attrs(&view, &in, &attrs));
+	ck_assert(nfs4_get_attrs(&view, true, &in, &attrs));
 	bytes[19] = 1; /* an attribute beyond all that there are */
 	in = (struct xdr_in){.p = bytes, .end = bytes + sizeof(bytes)};
-	ck_assert(!nfs4_get_attrs(&view, &in, &attrs));
+	ck_assert(!nfs4_get_attrs(&view, true, &in, &attrs));
 	ck_assert(!in.bad);
 	bytes[0] = 0xff; /* more words than there is */
 	in = (struct xdr_in){.p = bytes, .end = bytes + sizeof(bytes)};
-	ck_assert(!nfs4_get_attrs(&view, &in, &attrs));
+	ck_assert(!nfs4_get_attrs(&view, true, &in, &attrs));
 	ck_assert(in.bad);
 }
 END_TEST
