@@ -182,6 +182,26 @@ mode_t acl_mode_alone(const struct acl *acl)
 	return mode_of(acl, group, other);
 }
 
+void acl_close(struct acl *acl, bool owner, bool group)
+{
+	uint16_t other = find_entry(acl, ACL_OTHER)->perm, all = RWX;
+
+	for (guint i = 0; i < acl->entries->len; i++) {
+		struct acl_entry *entry = &g_array_index(acl->entries, struct acl_entry, i);
+
+		if (group && entry->tag == ACL_GROUP_OBJ)
+			entry->perm &= other;
+		if (entry->tag != ACL_USER_OBJ)
+			all &= entry->perm;
+	}
+	for (guint i = 0; owner && i < acl->entries->len; i++) {
+		struct acl_entry *entry = &g_array_index(acl->entries, struct acl_entry, i);
+
+		if (entry->tag == ACL_USER_OBJ)
+			entry->perm &= all;
+	}
+}
+
 bool acl_is_inherited(int dir_fd)
 {
 	return fgetxattr(dir_fd, XATTR_ACL_DEFAULT, NULL, 0) > 0;

@@ -51,8 +51,8 @@ struct source_object {
 struct source_attr {
 	mode_t mode; /* type and permissions */
 	uint32_t nlink, uid, gid;
-	/* 0; or uid and gid are void: this host's name service has not told yet who they are (-EAGAIN),
-	 * or fails to (-EHOSTDOWN). */
+	/* 0; or uid and gid are void: this host's name service has not told yet who they are
+	 * (-EAGAIN), or fails to (-EHOSTDOWN). */
 	int no_owner;
 	uint64_t size, used, fileid; /* bytes */
 	/* Which of the source's file systems it is on, where fileid does not say that: 0 for the
@@ -155,15 +155,15 @@ gboolean backend_batch_add(struct backend_batch *batch, const char *name, size_t
 			   const struct source_entry *entry);
 
 enum backend_op {
-	BACKEND_GETATTR,  /* object -> attr */
-	BACKEND_LOOKUP,	  /* object (directory), name -> attr, handle */
-	BACKEND_READDIR,  /* object, cookie, verf -> batch, cookie, verf, eof; with names_only: no
-			   * attributes are asked for.  Entries without attr or handle are possible
-			   * always; "." and ".." never come. -EBADMSG with a stale cookie: restart.
-			   * has_attr: attr.fileid is the directory's
-			   */
-	BACKEND_READ,	  /* object, offset, count -> data, data_len, eof, attr (has_attr; its owner may
-			   * be void) */
+	BACKEND_GETATTR, /* object -> attr */
+	BACKEND_LOOKUP,	 /* object (directory), name -> attr, handle */
+	BACKEND_READDIR, /* object, cookie, verf -> batch, cookie, verf, eof; with names_only: no
+			  * attributes are asked for.  Entries without attr or handle are possible
+			  * always; "." and ".." never come. -EBADMSG with a stale cookie: restart.
+			  * has_attr: attr.fileid is the directory's
+			  */
+	BACKEND_READ, /* object, offset, count -> data, data_len, eof, attr (has_attr; its owner may
+		       * be void) */
 	BACKEND_READLINK, /* object -> text */
 	BACKEND_XATTRS,	  /* object -> xattrs; only what carries() says (backend_may_have()); attr
 			   * (has_attr).  count: the size of a file whose bytes are wanted with it, at

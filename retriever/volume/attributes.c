@@ -28,6 +28,8 @@ struct place {
 	const char *name;
 	struct attributes_room room;
 	uint32_t used;
+	bool no_user, no_group; /* who had it is nobody here */
+	bool acl;		/* it has one: the group's bits of the mode are its mask */
 };
 
 static void free_line(gpointer p)
@@ -107,14 +109,16 @@ static uint32_t new_id(const struct owners *owners, const char *what, uint32_t i
 {
 	if (id == OWNER_NONE)
 		lose(carried, REPORT_OWNER,
-		     "the old server's %s is nobody who is known here: %u now", what, OWNER_NOBODY);
+		     "the old server's %s is nobody who is known here: %u now, with no more rights "
+		     "than everybody",
+		     what, OWNER_NOBODY);
 	else if (owners_is_shared(owners, id))
 		lose(carried, REPORT_OWNER,
 		     "%s %u is kept, but another id of the old server becomes the same", what, id);
 	return owners_own(owners, id);
 }
 
-static int change_owner(const struct volume_config *config, const struct place *at,
+static int change_owner(const struct volume_config *config, struct place *at,
 			const struct source_attr *attr, const struct windows *windows,
 			struct carried *carried)
 {
@@ -127,6 +131,8 @@ static int change_owner(const struct volume_config *config, const struct place *
 	} else if (attr->no_owner) { /* nothing is anybody's by a guess */
 		return attr->no_owner;
 	} else {
+		at->no_user = attr->uid == OWNER_NONE;
+		at->no_group = attr->gid == OWNER_NONE;
 		uid = new_id(config->map_users, "owner", attr->uid, carried);
 		gid = new_id(config->map_groups, "group", attr->gid, carried);
 	}
@@ -135,6 +141,23 @@ static int change_owner(const struct volume_config *config, const struct place *
 	else if (at->fd >= 0)
 		ret = fchown(at->fd, uid, gid);
 	return ret < 0 ? -errno : 0;
+}
+
+/* The mode for who owns it now, where that is not who did; the ACL went through acl_close(). */
+static mode_t close_mode(const struct place *at, mode_t mode, struct carried *carried)
+{
+	const mode_t was = mode;
+
+	if (at->no_group)
+		mode &= ~(mode_t)S_ISGID & (at->acl ? 07777 : 07707 | (mode & 7) << 3);
+	if (at->no_user)
+		mode &= ~(mode_t)(S_ISUID | S_ISGID) &
+			(07077 | ((mode & 7) << 6 & (mode & 070) << 3));
+	if (mode != was)
+		lose(carried, REPORT_MODE,
+		     "the mode %04o became %04o, because who had its rights is nobody here", was,
+		     mode);
+	return mode;
 }
 
 /* ---- times ---- */
@@ -323,16 +346,24 @@ static int set_acl(const struct volume_config *config, struct place *at,
 	const char *word = acl_word(xattr->name), *why = "the old server sent what is no ACL";
 	struct acl *acl = acl_decode(xattr->value, xattr->len);
 	bool access = !strcmp(xattr->name, XATTR_ACL_ACCESS);
-	mode_t mode = acl ? acl_mode_alone(acl) : *perms & 0700;
-	int ret = acl ? put_acl(config, at, xattr->name, acl, &why) : 1;
+	const mode_t said = acl ? acl_mode(acl) : 0;
+	mode_t mode = *perms & 0700;
+	int ret = 1;
 
+	if (acl) {
+		if (access)
+			acl_close(acl, at->no_user, at->no_group);
+		mode = acl_mode_alone(acl);
+		ret = put_acl(config, at, xattr->name, acl, &why);
+	}
 	if (ret == 0) {
 		carried->acl = true;
+		at->acl |= access;
 		mode = acl_mode(acl);
-		if (access && mode != *perms)
+		if (access && said != *perms)
 			lose(carried, REPORT_MODE,
 			     "the mode was listed as %04o, but the ACL says %04o, which it is now",
-			     *perms, mode);
+			     *perms, said);
 	}
 	acl_free(acl);
 	if (ret < 0)
@@ -380,8 +411,8 @@ static int put_nt(const struct volume_config *config, struct place *at,
 		  const struct source_attr *attr, const struct source_nfs4_acl *acl,
 		  const char **why)
 {
-	uint32_t uid = owners_own(config->map_users, attr->uid), len;
-	uint32_t gid = owners_own(config->map_groups, attr->gid);
+	uint32_t uid = owners_map(config->map_users, attr->uid), len;
+	uint32_t gid = owners_map(config->map_groups, attr->gid);
 	g_autofree uint8_t *value =
 		nfs4_nt_encode(acl, uid, gid, map_id, (void *)config, &len, why);
 
@@ -597,7 +628,8 @@ int attributes_set(struct retriever *retriever, int fd, const struct source_attr
 	mode_t perms = attr->mode & 0777;
 	int ret = set_what_it_has(retriever->config, &at, inherits, attr, xattrs, &perms, carried);
 
-	if (!ret && fchmod(fd, (attr->mode & 07000) | perms) < 0)
+	perms = close_mode(&at, (attr->mode & 07000) | perms, carried);
+	if (!ret && fchmod(fd, perms) < 0)
 		ret = -errno;
 	return ret ? ret : set_times(&at, attr, carried);
 }
@@ -610,6 +642,8 @@ uint32_t attributes_foresee(const struct volume_config *config, struct attribute
 	mode_t perms = attr->mode & 0777;
 
 	set_what_it_has(config, &at, false, attr, xattrs, &perms, carried);
+	if (!S_ISLNK(attr->mode))
+		close_mode(&at, (attr->mode & 07000) | perms, carried);
 	set_times(&at, attr, carried);
 	return at.used;
 }
@@ -624,7 +658,7 @@ int attributes_set_node(struct retriever *retriever, int dir_fd, const char *nam
 	int ret = set_what_it_has(retriever->config, &at, false, attr, xattrs, &perms, carried);
 
 	if (!ret && !S_ISLNK(attr->mode) &&
-	    fchmodat(dir_fd, name, (attr->mode & 07000) | perms, 0) < 0)
+	    fchmodat(dir_fd, name, close_mode(&at, (attr->mode & 07000) | perms, carried), 0) < 0)
 		ret = -errno;
 	path_of(path, &at);
 	/* last: before, the mode's bits of the group were its mask */

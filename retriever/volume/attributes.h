@@ -8,6 +8,9 @@
  * sets the ACL's mask: so the ACL comes first, then the mode, with the ACL's own bits where there
  * is one.  Times come last.
  *
+ * Who owns an object here and did not own it there gets none of the owner's rights: see
+ * acl_close().
+ *
  * An ACL that cannot be set must not be replaced by more rights than it gave: its mask stands where
  * the group's bits are, and those whom it names fall among the group and the others.  The object
  * gets the mode that grants nobody more (acl_mode_alone()), and the loss is reported.

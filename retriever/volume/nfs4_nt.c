@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "nfs4_nt.h"
 
+#include "config/parse.h"
+
 #define REVISION      2
 #define SELF_RELATIVE 0x8000
 #define RIGHTS	      UINT32_C(0x1f01ff) /* that both have */
@@ -26,6 +28,12 @@ static struct sid sid_of_id(bool group, uint32_t id)
 static struct sid sid_of_creator(bool group)
 {
 	return sid_make(3, 1, (const uint32_t[]){group});
+}
+
+/* S-1-0-0 is nobody's. */
+static struct sid sid_of_owner(bool group, uint32_t id)
+{
+	return id == OWNER_NONE ? sid_make(0, 1, (const uint32_t[]){0}) : sid_of_id(group, id);
 }
 
 static struct sid sid_of_everyone(void)
@@ -63,10 +71,11 @@ static void add(struct nt_descriptor *sd, const struct source_ace4 *ace, uint32_
 }
 
 /* For who owns it now, and for who will own what is made in it. */
-static void add_owning(struct nt_descriptor *sd, const struct source_ace4 *ace, bool group)
+static void add_owning(struct nt_descriptor *sd, const struct source_ace4 *ace, bool group,
+		       bool known)
 {
-	if (!(ace->flags & ACE4_INHERIT_ONLY))
-		add(sd, ace, 0, group ? sd->group : sd->owner);
+	if (!(ace->flags & ACE4_INHERIT_ONLY) && (known || ace->type == ACE4_DENY))
+		add(sd, ace, 0, !known ? sid_of_everyone() : group ? sd->group : sd->owner);
 	if (ace->flags & INHERITS)
 		add(sd, ace, ace->flags | ACE4_INHERIT_ONLY, sid_of_creator(group));
 }
@@ -76,8 +85,8 @@ uint8_t *nfs4_nt_encode(const struct source_nfs4_acl *acl, uint32_t uid, uint32_
 {
 	struct nt_descriptor sd = {
 		.control = SELF_RELATIVE | NT_DACL_PRESENT,
-		.owner = sid_of_id(false, uid),
-		.group = sid_of_id(true, gid),
+		.owner = sid_of_owner(false, uid),
+		.group = sid_of_owner(true, gid),
 		.dacl = {.present = true, .revision = REVISION},
 	};
 	uint8_t *value;
@@ -90,7 +99,8 @@ uint8_t *nfs4_nt_encode(const struct source_nfs4_acl *acl, uint32_t uid, uint32_
 		if (ace->type != ACE4_ALLOW && ace->type != ACE4_DENY)
 			continue;
 		if (ace->who == ACE4_WHO_OWNER || ace->who == ACE4_WHO_GROUP)
-			add_owning(&sd, ace, ace->who == ACE4_WHO_GROUP);
+			add_owning(&sd, ace, ace->who == ACE4_WHO_GROUP,
+				   (ace->who == ACE4_WHO_GROUP ? gid : uid) != OWNER_NONE);
 		else if (ace->who == ACE4_WHO_USER_ID || group)
 			add(&sd, ace, ace->flags, sid_of_id(group, map(arg, group, ace->id)));
 		else if (ace->who == ACE4_WHO_EVERYONE || ace->type == ACE4_DENY)

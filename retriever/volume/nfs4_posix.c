@@ -3,6 +3,8 @@
 
 #include <linux/posix_acl.h>
 
+#include "config/parse.h"
+
 #define INHERITED_BY_ALL (ACE4_FILE_INHERIT | ACE4_DIRECTORY_INHERIT)
 #define BEYOND		 (ACE4_DELETE | ACE4_WRITE_ATTRIBUTES | ACE4_WRITE_ACL | ACE4_WRITE_OWNER)
 #define ALWAYS_GRANTED	 (ACE4_READ_ATTRIBUTES | ACE4_READ_ACL | ACE4_DELETE)
@@ -72,12 +74,17 @@ static enum match match(const struct question *q, const struct acl_entry *class,
 	case ACE4_WHO_EVERYONE:
 		return FOR_ALL;
 	case ACE4_WHO_OWNER:
+		if (!q->inherited && q->attr->uid == OWNER_NONE)
+			return FOR_SOME;
 		return match_owner(q, class);
 	case ACE4_WHO_USER_ID:
 		return match_user(q, class, ace->id);
 	case ACE4_WHO_GROUP:
+		if (!q->inherited && q->attr->gid == OWNER_NONE)
+			return FOR_SOME;
+		return match_group(q, class, true, ace->id);
 	case ACE4_WHO_GROUP_ID:
-		return match_group(q, class, ace->who == ACE4_WHO_GROUP, ace->id);
+		return match_group(q, class, false, ace->id);
 	default:
 		return FOR_SOME;
 	}

@@ -488,8 +488,8 @@ static void add_entry(const struct nfs_view *view, struct backend_request *req, 
 		return;
 	}
 	if (attrs) {
-		entry.has_attr = nfs4_attrs_object(view, attrs, &entry.attr) &&
-				 !entry.attr.no_owner;
+		entry.has_attr =
+			nfs4_attrs_object(view, attrs, &entry.attr) && !entry.attr.no_owner;
 		entry.has_handle = attrs->handle.len > 0;
 		entry.handle_len = attrs->handle.len;
 		memcpy(entry.handle, attrs->handle.bytes, attrs->handle.len);

@@ -88,6 +88,32 @@ START_TEST(modes)
 }
 END_TEST
 
+/* 65534 may be named, and in any group. */
+START_TEST(closed)
+{
+	static const struct {
+		const char *acl;
+		bool owner, group;
+		const char *closed;
+	} cases[] = {
+		{"u::7 g::5 o::5", true, false, "u::5 g::5 o::5"},
+		{"u::7 g::5 o::0", true, false, "u::0 g::5 o::0"},
+		{"u::7 g::5 o::4", false, true, "u::7 g::4 o::4"},
+		{"u::6 g::6 o::4", true, true, "u::4 g::4 o::4"},
+		{"u::7 u:65534:0 g::7 m::7 o::7", true, false, "u::0 u:65534:0 g::7 m::7 o::7"},
+		{"u::7 g::7 g:3:1 m::5 o::7", true, true, "u::1 g::7 g:3:1 m::5 o::7"},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct acl *acl = decode(cases[i].acl);
+
+		acl_close(acl, cases[i].owner, cases[i].group);
+		expect(acl, cases[i].closed);
+		acl_free(acl);
+	}
+}
+END_TEST
+
 static uint32_t swap(void *arg, bool group, uint32_t id)
 {
 	if (arg)
@@ -116,6 +142,7 @@ int main(void)
 	tcase_add_test(tcase, orders);
 	tcase_add_test(tcase, refused);
 	tcase_add_test(tcase, modes);
+	tcase_add_test(tcase, closed);
 	tcase_add_test(tcase, maps);
 	return run_suite(suite);
 }

@@ -361,12 +361,76 @@ START_TEST(an_owner_that_is_no_id)
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	ck_assert_uint_eq(st.st_uid, 65534); /* and not root, with the set-user-id bit */
 	ck_assert_uint_eq(st.st_gid, 5);
-	ck_assert_uint_eq(carried.lost->len, 1);
+	ck_assert_uint_eq(st.st_mode & 07777, 0555);
+	ck_assert_uint_eq(carried.lost->len, 2);
 	ck_assert_int_eq(attributes_report(core.retriever, &carried, core.retriever->root_fd, "x"),
 			 0);
 	core_expect_report(&core, "owner\t");
 	core_expect_report(&core, "/new/x\tthe old server's owner is nobody who is known here");
+	core_expect_report(&core,
+			   "the mode 4755 became 0555, because who had its rights is nobody");
 	attributes_clear(&carried);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* What 65534 gets of what its owner, or its group, had: what everybody has. */
+START_TEST(rights_of_who_is_nobody_here)
+{
+	static const struct {
+		uint32_t uid, gid;
+		const char *acl;
+		mode_t mode, expected;
+	} cases[] = {
+		{UINT32_MAX, 5, NULL, S_IFREG | 0640, 0040},
+		{5, UINT32_MAX, NULL, S_IFREG | 06674, 04644},
+		{UINT32_MAX, UINT32_MAX, NULL, S_IFDIR | 07777, 01777},
+		{UINT32_MAX, 5, "u::7 u:3:6 g::4 m::6 o::4", S_IFREG | 02764, 0464},
+		{5, UINT32_MAX, "u::7 u:3:6 g::6 m::6 o::4", S_IFREG | 0764, 0764},
+	};
+
+	make();
+	core_start(&core);
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		const struct source_attr attr = {
+			.mode = cases[i].mode, .uid = cases[i].uid, .gid = cases[i].gid};
+		struct source_xattrs *xattrs = source_xattrs_new();
+		struct carried carried = {0};
+		int fd = open(core.dir, O_TMPFILE | O_RDWR, 0600);
+
+		if (cases[i].acl) {
+			uint32_t len;
+			g_autofree uint8_t *value = core_acl(cases[i].acl, &len);
+
+			source_xattrs_add_acl(xattrs, false, value, len);
+		}
+		ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, xattrs, false, &carried),
+				 0);
+		ck_assert_uint_eq(mode_of(fd), cases[i].expected);
+		if (i == 4)
+			core_expect_acl(fd, XATTR_ACL_ACCESS, "u::7 u:3:6 g::4 m::6 o::4");
+		attributes_clear(&carried);
+		source_xattrs_free(xattrs);
+		close(fd);
+	}
+	core_free(&core);
+}
+END_TEST
+
+/* Its owner is not known yet. */
+START_TEST(nothing_is_given_to_a_guess)
+{
+	const struct source_attr attr = {
+		.mode = S_IFREG | 0755, .uid = UINT32_MAX, .gid = 5, .no_owner = -EAGAIN};
+	struct carried carried = {0};
+	int fd;
+
+	make();
+	core_start(&core);
+	fd = open(core.dir, O_TMPFILE | O_RDWR, 0600);
+	ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, NULL, false, &carried), -EAGAIN);
+	ck_assert_ptr_null(carried.lost);
 	close(fd);
 	core_free(&core);
 }
@@ -672,6 +736,8 @@ int main(void)
 	tcase_add_test(tcase, owners);
 	tcase_add_test(tcase, owners_that_become_one);
 	tcase_add_test(tcase, an_owner_that_is_no_id);
+	tcase_add_test(tcase, rights_of_who_is_nobody_here);
+	tcase_add_test(tcase, nothing_is_given_to_a_guess);
 	tcase_add_test(tcase, times_that_cannot_be_stored);
 	tcase_add_test(tcase, times_that_are_cut);
 	tcase_add_test(tcase, a_descriptor);

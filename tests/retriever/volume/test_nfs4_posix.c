@@ -4,6 +4,7 @@
 
 #include <linux/posix_acl.h>
 
+#include "config/parse.h"
 #include "nfs4_acl_support.h"
 #include "suite.h"
 
@@ -123,6 +124,70 @@ START_TEST(what_is_inherited)
 	expect(S_IFDIR | 0700, "A::OWNER@:rwaxD,A:d:EVERYONE@:r,A:fd:2:r", "u:7 u2:4 g:4 m:4 o:4",
 	       "u:7 u2:4 g:0 m:4 o:0", "what files alone inherit");
 	expect(S_IFREG | 0600, "A:fd:OWNER@:rwa", "u:6 g:0 o:0", NULL, NULL);
+}
+END_TEST
+
+/* Who owned it may be anybody else; who owns it now may not do what he did. */
+START_TEST(who_owned_it_is_nobody_here)
+{
+	static const struct {
+		uint32_t uid, gid;
+		const char *nfs4, *access;
+	} cases[] = {
+		{OWNER_NONE, GID, "A::OWNER@:rwa,A::GROUP@:r,A::EVERYONE@:", "u:0 g:4 o:0"},
+		{OWNER_NONE, GID, "A::OWNER@:rwa,A::EVERYONE@:r", "u:4 g:4 o:4"},
+		{OWNER_NONE, GID, "D::OWNER@:r,A::EVERYONE@:r", "u:0 g:0 m:4 o:0"},
+		{OWNER_NONE, GID, "A::2:rwa,A::OWNER@:rwax", "u:0 u2:6 g:0 m:6 o:0"},
+		{UID, OWNER_NONE, "A::OWNER@:rwa,A::GROUP@:r", "u:6 g:0 m:4 o:0"},
+		{UID, OWNER_NONE, "D::GROUP@:r,A::EVERYONE@:rx", "u:1 g:1 m:5 o:1"},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct source_nfs4_acl *acl = nfs4_acl(cases[i].nfs4);
+		const struct source_attr attr = {
+			.mode = S_IFREG | 0640, .uid = cases[i].uid, .gid = cases[i].gid};
+		struct nfs4_posix posix;
+		g_autofree char *got = NULL;
+
+		nfs4_posix_init(&posix, acl, &attr);
+		got = text_of(posix.access);
+		ck_assert_str_eq(got, cases[i].access);
+		nfs4_posix_clear(&posix);
+		source_nfs4_acl_free(acl);
+	}
+}
+END_TEST
+
+/* As many as there can be, with entries before and behind those that are for all. */
+START_TEST(a_thousand_are_named)
+{
+	GString *text = g_string_new("D:g:11:x"), *expected = g_string_new("u:4");
+	g_autofree char *got = NULL;
+	struct source_attr attr = attr_of(S_IFREG | 0674);
+	struct source_nfs4_acl *acl;
+	struct nfs4_posix posix;
+
+	for (unsigned i = 0; i < 340; i++)
+		g_string_append_printf(text, ",A::%u:%s", 1000 + i, i % 2 ? "wax" : "ra");
+	g_string_append(text, ",A::EVERYONE@:r");
+	for (unsigned i = 0; i < 340; i++)
+		g_string_append_printf(text, ",D::%u:r,A::%u:%s", 1000 + i, 1000 + i,
+				       i % 3 ? "r" : "w");
+	for (unsigned i = 0; i < 340; i++)
+		g_string_append_printf(expected, " u%u:%u", 1000 + i, i % 2 == 0 && i % 3 ? 4 : 6);
+	g_string_append(expected, " g:4 g11:4 m:7 o:4");
+	acl = nfs4_acl(text->str);
+	ck_assert_uint_le(acl->aces->len, NFS4_ACES_MAX);
+	for (unsigned i = 0; i < 200; i++) {
+		nfs4_posix_init(&posix, acl, &attr);
+		if (i == 0)
+			got = text_of(posix.access);
+		nfs4_posix_clear(&posix);
+	}
+	ck_assert_str_eq(got, expected->str);
+	source_nfs4_acl_free(acl);
+	g_string_free(text, TRUE);
+	g_string_free(expected, TRUE);
 }
 END_TEST
 
@@ -300,14 +365,20 @@ START_TEST(nobody_gets_more)
 		struct source_attr attr = attr_of((directory ? S_IFDIR : S_IFREG) |
 						  (mode_t)g_rand_int_range(rand, 0, 01000));
 		struct source_nfs4_acl *acl = any_acl(rand);
+		const bool no_user = g_rand_int_range(rand, 0, 4) == 0;
+		const bool no_group = g_rand_int_range(rand, 0, 4) == 0;
+		const uint32_t uid = no_user ? USERS : UID, gid = no_group ? GID + GROUPS - 1 : GID;
 		struct nfs4_posix posix;
 		bool mixed;
 
+		attr.uid = no_user ? OWNER_NONE : UID;
+		attr.gid = no_group ? OWNER_NONE : GID;
 		nfs4_posix_init(&posix, acl, &attr);
+		acl_close(posix.access, no_user, no_group);
 		mixed = strstr(posix.lost->str, "inherit") != NULL;
 		for (struct asker a = {.uid = 1}; a.uid <= USERS; a.uid++)
 			for (a.groups = 0; a.groups < 1 << GROUPS; a.groups++) {
-				expect_no_more(posix_allows(posix.access, &a, UID, GID),
+				expect_no_more(posix_allows(posix.access, &a, uid, gid),
 					       nfs4_allows(acl, 0, directory, &a, UID, GID), acl,
 					       &a, "access");
 				if (!posix.inherited)
@@ -378,6 +449,8 @@ int main(void)
 	tcase_add_test(tc, denials_count_for_who_may_be_meant);
 	tcase_add_test(tc, writing_is_all_of_it);
 	tcase_add_test(tc, what_is_inherited);
+	tcase_add_test(tc, who_owned_it_is_nobody_here);
+	tcase_add_test(tc, a_thousand_are_named);
 	tcase_add_test(tc, rights_of_no_mode);
 	tcase_add_test(tc, nobody_gets_more);
 	tcase_add_test(tc, a_posix_acl_comes_back);
