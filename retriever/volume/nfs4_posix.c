@@ -9,6 +9,10 @@
 #define BEYOND		 (ACE4_DELETE | ACE4_WRITE_ATTRIBUTES | ACE4_WRITE_ACL | ACE4_WRITE_OWNER)
 #define ALWAYS_GRANTED	 (ACE4_READ_ATTRIBUTES | ACE4_READ_ACL | ACE4_DELETE)
 
+/* What perms_of() asks for. */
+#define ASKED                                                                                      \
+	(ACE4_READ_DATA | ACE4_WRITE_DATA | ACE4_APPEND_DATA | ACE4_EXECUTE | ACE4_DELETE_CHILD)
+
 /* What is asked of a list. */
 struct question {
 	const struct source_nfs4_acl *acl;
@@ -23,6 +27,11 @@ enum match { FOR_NONE, FOR_SOME, FOR_ALL };
 static const struct source_ace4 *ace_at(const struct question *q, guint i)
 {
 	return &g_array_index(q->acl->aces, struct source_ace4, i);
+}
+
+static guint place_at(const GArray *some, guint i)
+{
+	return g_array_index(some, guint, i);
 }
 
 static bool is_owner(const struct question *q, uint32_t uid)
@@ -109,13 +118,15 @@ struct answer {
 	bool said;  /* an entry that may be for one of them names it */
 };
 
-static struct answer ask(const struct question *q, const struct acl_entry *class, uint32_t right)
+/* some: the places of those that can decide for the class; NULL: all. */
+static struct answer ask(const struct question *q, const struct acl_entry *class, uint32_t right,
+			 const GArray *some)
 {
 	struct answer answer = {0};
 	bool open = true, decided = false;
 
-	for (guint i = 0; i < q->acl->aces->len; i++) {
-		const struct source_ace4 *ace = ace_at(q, i);
+	for (guint i = 0; i < (some ? some->len : q->acl->aces->len); i++) {
+		const struct source_ace4 *ace = ace_at(q, some ? place_at(some, i) : i);
 		enum match who = match(q, class, ace);
 
 		if (!counts(q, ace) || !(ace->mask & right) || who == FOR_NONE)
@@ -133,16 +144,18 @@ static struct answer ask(const struct question *q, const struct acl_entry *class
 }
 
 /* *less: what they had of it beyond what is returned. */
-static uint16_t perms_of(const struct question *q, const struct acl_entry *class, uint16_t *less)
+static uint16_t perms_of(const struct question *q, const struct acl_entry *class,
+			 const GArray *some, uint16_t *less)
 {
-	struct answer read = ask(q, class, ACE4_READ_DATA), add = ask(q, class, ACE4_WRITE_DATA);
-	struct answer append = ask(q, class, ACE4_APPEND_DATA);
-	struct answer execute = ask(q, class, ACE4_EXECUTE);
+	struct answer read = ask(q, class, ACE4_READ_DATA, some);
+	struct answer add = ask(q, class, ACE4_WRITE_DATA, some);
+	struct answer append = ask(q, class, ACE4_APPEND_DATA, some);
+	struct answer execute = ask(q, class, ACE4_EXECUTE, some);
 	struct answer empty = {.sure = true};
 	uint16_t perms = 0, had = 0;
 
 	if (q->directory)
-		empty = ask(q, class, ACE4_DELETE_CHILD);
+		empty = ask(q, class, ACE4_DELETE_CHILD, some);
 	if (read.sure)
 		perms |= 4;
 	if (add.sure && append.sure && (empty.sure || !empty.said))
@@ -160,18 +173,123 @@ static uint16_t perms_of(const struct question *q, const struct acl_entry *class
 }
 
 static void add_entry(const struct question *q, GArray *entries, uint16_t tag, uint32_t id,
-		      uint16_t *less)
+		      const GArray *some, uint16_t *less)
 {
 	struct acl_entry entry = {.tag = tag, .id = id};
 
-	for (guint i = 0; i < entries->len; i++) {
-		const struct acl_entry *other = &g_array_index(entries, struct acl_entry, i);
-
-		if (other->tag == tag && other->id == id)
-			return;
-	}
-	entry.perm = perms_of(q, &entry, less);
+	entry.perm = perms_of(q, &entry, some, less);
 	g_array_append_val(entries, entry);
+}
+
+/* ---- who is named ---- */
+
+/*
+ * A list may name a thousand, and each entry for a group may be for any of them.  Of the entries
+ * that are not for one alone, the first few of each right decide: the first that denies it, the
+ * first that grants it to all, the first that is for all, and the first at all.
+ */
+static GArray *deciding(const struct question *q, uint16_t tag)
+{
+	const struct acl_entry any = {.tag = tag, .id = (uint32_t)ACL_UNDEFINED_ID};
+	GArray *places = g_array_new(FALSE, FALSE, sizeof(guint));
+	uint32_t denied = 0, granted = 0, decided = 0, said = 0;
+
+	for (guint i = 0; i < q->acl->aces->len; i++) {
+		const struct source_ace4 *ace = ace_at(q, i);
+		enum match who = match(q, &any, ace);
+		const uint32_t mask = ace->mask & ASKED;
+		uint32_t fresh = mask & ~said;
+
+		if (!counts(q, ace) || who == FOR_NONE)
+			continue;
+		said |= mask;
+		if (ace->type == ACE4_DENY) {
+			fresh |= mask & ~denied;
+			denied |= mask;
+		} else if (who == FOR_ALL && (!q->inherited || is_for_all_that_inherits(ace))) {
+			fresh |= mask & ~granted;
+			granted |= mask;
+		}
+		if (who == FOR_ALL) {
+			fresh |= mask & ~decided;
+			decided |= mask;
+		}
+		if (fresh)
+			g_array_append_val(places, i);
+	}
+	return places;
+}
+
+struct named {
+	uint16_t tag;
+	uint32_t id;
+	guint place; /* in the list */
+};
+
+static const struct named *named_at(const GArray *all, guint i)
+{
+	return &g_array_index(all, struct named, i);
+}
+
+static gint by_name(gconstpointer a, gconstpointer b)
+{
+	const struct named *x = a, *y = b;
+
+	if (x->tag != y->tag)
+		return x->tag < y->tag ? -1 : 1;
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static gint by_place(gconstpointer a, gconstpointer b)
+{
+	const guint x = *(const guint *)a, y = *(const guint *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static GArray *find_named(const struct question *q)
+{
+	GArray *all = g_array_new(FALSE, FALSE, sizeof(struct named));
+
+	for (guint i = 0; i < q->acl->aces->len; i++) {
+		const struct source_ace4 *ace = ace_at(q, i);
+		const bool group = ace->who == ACE4_WHO_GROUP_ID;
+		const struct named named = {group ? ACL_GROUP : ACL_USER, ace->id, i};
+
+		if (counts(q, ace) && (group || ace->who == ACE4_WHO_USER_ID))
+			g_array_append_val(all, named);
+	}
+	g_array_sort(all, by_name);
+	return all;
+}
+
+/* An entry for each who is named.  For who owns it, entries for OWNER@ or GROUP@ count, too. */
+static void add_named(const struct question *q, GArray *entries, uint16_t *less)
+{
+	GArray *all = find_named(q), *some = g_array_new(FALSE, FALSE, sizeof(guint));
+	GArray *users = deciding(q, ACL_USER), *groups = deciding(q, ACL_GROUP);
+
+	for (guint i = 0, end; i < all->len; i = end) {
+		const struct named *named = named_at(all, i);
+		const bool user = named->tag == ACL_USER;
+		const GArray *common = user ? users : groups;
+		const bool owns = user ? is_owner(q, named->id) : is_group(q, named->id);
+
+		g_array_set_size(some, 0);
+		g_array_append_vals(some, common->data, common->len);
+		for (end = i; end < all->len && named_at(all, end)->tag == named->tag &&
+			      named_at(all, end)->id == named->id;
+		     end++)
+			g_array_append_val(some, named_at(all, end)->place);
+		g_array_sort(some, by_place);
+		add_entry(q, entries, named->tag, named->id, owns ? NULL : some, less);
+	}
+	g_array_unref(all);
+	g_array_unref(some);
+	g_array_unref(users);
+	g_array_unref(groups);
 }
 
 static void add_mask(GArray *entries, uint16_t perms)
@@ -195,17 +313,10 @@ static struct acl *translate(const struct question *q, uint16_t *less)
 	const struct acl_entry *group;
 
 	acl->entries = g_array_new(FALSE, FALSE, sizeof(struct acl_entry));
-	add_entry(q, acl->entries, ACL_USER_OBJ, none, less);
-	add_entry(q, acl->entries, ACL_GROUP_OBJ, none, less);
-	add_entry(q, acl->entries, ACL_OTHER, none, less);
-	for (guint i = 0; i < q->acl->aces->len; i++) {
-		const struct source_ace4 *ace = ace_at(q, i);
-
-		if (counts(q, ace) && ace->who == ACE4_WHO_USER_ID)
-			add_entry(q, acl->entries, ACL_USER, ace->id, less);
-		if (counts(q, ace) && ace->who == ACE4_WHO_GROUP_ID)
-			add_entry(q, acl->entries, ACL_GROUP, ace->id, less);
-	}
+	add_entry(q, acl->entries, ACL_USER_OBJ, none, NULL, less);
+	add_entry(q, acl->entries, ACL_GROUP_OBJ, none, NULL, less);
+	add_entry(q, acl->entries, ACL_OTHER, none, NULL, less);
+	add_named(q, acl->entries, less);
 	/* The mode's bits for the group are the mask, which may allow more than there is. */
 	group = &g_array_index(acl->entries, struct acl_entry, 1);
 	if (acl->entries->len > 3 || mode & ~group->perm)
@@ -247,7 +358,7 @@ static void lose_other_rights(struct nfs4_posix *posix, const struct question *q
 		struct answer answer = {0};
 
 		if (right & owners)
-			answer = ask(q, &owner, right);
+			answer = ask(q, &owner, right, NULL);
 		denies |= answer.said && !answer.sure && !answer.maybe;
 	}
 	if (unknown)
