@@ -30,6 +30,8 @@
 #define HANDLE_TYPE_BYTES 4
 #define KERNEL_HANDLE_MAX (MIGRATE_HANDLE_MAX - HANDLE_TYPE_BYTES)
 #define TRIES		  8
+#define HOLE_MIN	  65536u		/* bytes; smaller ones are read */
+#define SETTLED		  (30 * G_USEC_PER_SEC) /* since it was written */
 
 struct file_backend {
 	struct backend base;
@@ -333,6 +335,27 @@ static ssize_t read_fully(int fd, uint8_t *data, size_t count, uint64_t offset)
 	return (ssize_t)done;
 }
 
+/* The bytes from the offset on that are a hole for sure, at most count.  A file with a block for
+ * each byte is not asked; nor is one that was just written, as OpenZFS has told of holes where data
+ * were not written back yet.  The attributes that are taken after it say whether the file is still
+ * the one that was listed. */
+static uint32_t hole_at(int fd, const struct backend_request *req, uint32_t count)
+{
+	const struct source_attr *attr = &req->attr;
+	uint64_t end = MIN(attr->size, req->offset + count);
+	off_t data;
+
+	if (!req->holes || attr->used >= attr->size || req->offset >= attr->size ||
+	    attr->mtime > (g_get_real_time() - SETTLED) * 1000)
+		return 0;
+	data = lseek(fd, (off_t)req->offset, SEEK_DATA);
+	if (data < 0 && errno != ENXIO)
+		return 0;
+	if (data >= 0)
+		end = MIN(end, (uint64_t)data);
+	return end > req->offset ? (uint32_t)(end - req->offset) : 0;
+}
+
 static uint8_t *memory_of(struct scratch *scratch)
 {
 	G_STATIC_ASSERT(FILE_READ_MAX >= FILE_XATTR_MEMORY);
@@ -344,7 +367,8 @@ static uint8_t *memory_of(struct scratch *scratch)
 static int do_read(const struct file_backend *file, int fd, struct backend_request *req,
 		   struct scratch *scratch)
 {
-	uint32_t count = MIN(req->count, FILE_READ_MAX);
+	static const uint8_t zeros[FILE_READ_MAX];
+	uint32_t count = MIN(req->count, FILE_READ_MAX), hole;
 	int ret = 0, opened;
 	ssize_t n;
 
@@ -353,13 +377,16 @@ static int do_read(const struct file_backend *file, int fd, struct backend_reque
 	opened = reopen_to_read(fd, 0);
 	if (opened < 0)
 		return status_of(errno);
-	n = read_fully(opened, memory_of(scratch), count, req->offset);
+	hole = hole_at(opened, req, count);
+	n = hole >= HOLE_MIN || hole == count
+		    ? hole
+		    : read_fully(opened, memory_of(scratch), count, req->offset);
 	if (n < 0 || get_attr(file, opened, &req->attr) < 0)
 		ret = status_of(errno);
 	close(opened);
 	if (ret < 0)
 		return ret;
-	req->data = scratch->data;
+	req->data = n > 0 && n == hole ? zeros : scratch->data;
 	req->data_len = (uint32_t)n;
 	req->eof = req->offset + (uint64_t)n >= req->attr.size;
 	/* Short, and not the end as fstat has it: the file grows as we look. */

@@ -116,6 +116,47 @@ START_TEST(access_times_stay)
 }
 END_TEST
 
+/* How many bytes come of 1 MiB there. */
+static uint32_t read_hole(uint64_t offset, bool holes)
+{
+	struct backend_request req = {.op = BACKEND_READ,
+				      .object = by_path("holes"),
+				      .offset = offset,
+				      .count = 1 << 20,
+				      .holes = holes};
+
+	ck_assert_int_eq(run(backend, &req), 0);
+	g_free((void *)req.data);
+	return req.data_len;
+}
+
+/* What SEEK_DATA passes over is not read, unless it was just written. */
+START_TEST(holes_are_not_read)
+{
+	const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 2000}};
+	struct backend_request req;
+	int fd;
+
+	put("/mnt/tree/holes", "");
+	fd = open("/mnt/tree/holes", O_WRONLY);
+	ck_assert_int_eq(ftruncate(fd, INT64_C(300) << 30), 0);
+	ck_assert_int_eq(pwrite(fd, "data", 4, 512 << 10), 4);
+	ck_assert_int_eq(pwrite(fd, "more", 4, INT64_C(200) << 30), 4);
+	close(fd);
+	open_source();
+	ck_assert_uint_eq(read_hole(0, true), 1 << 20);
+	ck_assert_int_eq(utimensat(AT_FDCWD, "/mnt/tree/holes", old, 0), 0);
+	ck_assert_uint_eq(read_hole(0, false), 1 << 20);
+	ck_assert_uint_eq(read_hole(0, true), 512 << 10);
+	ck_assert_uint_eq(read_hole(500 << 10, true), 1 << 20); /* a small one */
+	ck_assert_uint_eq(read_hole(INT64_C(100) << 30, true), 1 << 20);
+	ck_assert_uint_eq(read_hole((INT64_C(300) << 30) - 1000, true), 1000);
+	ck_assert_int_eq(read_at(backend, by_path("holes"), INT64_C(200) << 30, 4, &req), 0);
+	ck_assert_mem_eq(req.data, "more", 4);
+	g_free((void *)req.data);
+}
+END_TEST
+
 /* Beyond the years 1677 and 2262: the last that there are. */
 START_TEST(times_are_bounded)
 {
@@ -207,6 +248,7 @@ int main(void)
 	tcase_add_test(tcase, nothing_outside_is_reached);
 	tcase_add_test(tcase, special_files_are_not_opened);
 	tcase_add_test(tcase, access_times_stay);
+	tcase_add_test(tcase, holes_are_not_read);
 	tcase_add_test(tcase, times_are_bounded);
 	tcase_add_test(tcase, submounts_are_found_by_path);
 	tcase_add_test(tcase, handles_survive_renames);
