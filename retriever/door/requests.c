@@ -149,7 +149,7 @@ static void control_done(void *arg, int status, const char *text)
 }
 
 /* What doors are told is of migrate.h's set. */
-static int for_doors(int status)
+static int for_doors(int status, bool background)
 {
 	switch (status) {
 	case -EACCES:
@@ -161,8 +161,8 @@ static int for_doors(int status)
 	case -EFBIG:
 	case -ELOOP:
 		return -EREMOTEIO;
-	case -EHOSTDOWN: /* this host's name service */
-		return -EAGAIN;
+	case -EHOSTDOWN: /* this host's name service: a client comes again, the crawler goes on */
+		return background ? -EREMOTEIO : -EAGAIN;
 	default:
 		return status;
 	}
@@ -174,7 +174,7 @@ static void request_done(void *arg, int status)
 
 	if (request->op == MIGRATE_OP_BEGIN && status < 0)
 		g_atomic_int_set(&request->requests->failed_begins, 1);
-	answer(request, for_doors(status), NULL);
+	answer(request, for_doors(status, request->trace.background), NULL);
 	request_unref(request);
 }
 

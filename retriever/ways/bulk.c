@@ -223,7 +223,7 @@ static void filled(void *arg, int status)
 		bulk_finish(bulk, status);
 		return;
 	}
-	bulk->status = status == -EHOSTDOWN ? -EREMOTEIO : status; /* a problem that is listed */
+	bulk->status = status;
 	bulk->dir = retriever_list(bulk->directory->fd, ".");
 	if (!bulk->dir) {
 		bulk_finish(bulk, -errno);

@@ -246,6 +246,7 @@ static bool encode_request(struct smb_conn *conn, struct backend_request *req,
 		.serial = conn->serial,
 		.op = wire_op(req->op),
 		.count = MIN(req->count, WIRE_READ_MAX),
+		.holes = req->holes,
 		.offset = req->offset,
 		.cookie = req->cookie,
 	};

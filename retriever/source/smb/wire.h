@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION   3
+#define WIRE_VERSION   4
 #define WIRE_SOCKET_FD 3
 #define WIRE_MEMORY_FD 4
 
@@ -63,6 +63,7 @@ struct wire_request {
 	uint32_t slot, serial; /* the serial comes back */
 	uint32_t op;
 	uint32_t count;		     /* READ; XATTRS: bytes of data wanted, 0: none */
+	uint32_t holes;		     /* READ: zeros may come for what the server says is a hole */
 	uint64_t offset;	     /* READ */
 	uint64_t cookie;	     /* READDIR: 0, or the last reply's */
 	uint32_t path_len, name_len; /* in the slot, one after the other, no NUL */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Attributes of version 4, right and wrong. */
+#include <errno.h>
 #include <sys/sysmacros.h>
 
 #include "source/nfs/nfs4_attr.h"
+#include "source/nfs/nfs4_owner.h"
 
 #include "backend_support.h"
 
@@ -76,6 +78,51 @@ START_TEST(all_that_is_wanted_is_understood)
 	view.root_fs = 1;
 	ck_assert(nfs4_attrs_object(&view, &attrs, &attr));
 	ck_assert_uint_ne(attr.fileid, 5); /* of another file system */
+}
+END_TEST
+
+static int no_answer(bool group, char *text, uint32_t *id)
+{
+	return -EIO;
+}
+
+/* Of an object, and of somebody in its ACL. */
+START_TEST(who_is_not_told_of_is_not_nobody)
+{
+	static const struct nfs4_owner_times times[] = {{.patience = G_MAXINT32}, {0}};
+	static const int expected[] = {-EAGAIN, -EHOSTDOWN};
+	struct xdr_out all = {.p = room, .end = room + sizeof(room)};
+	struct xdr_in in = {.p = room};
+	struct source_xattrs *xattrs = NULL;
+	struct source_attr attr;
+
+	xdr_put_u32(&all, OP_GETATTR);
+	xdr_put_u32(&all, 0);
+	put_object(1, 100);
+	if (_i >= 2) { /* the ACL comes before the fileid */
+		struct xdr_out rest = {.p = values, .end = values + sizeof(values)};
+		g_autofree uint8_t *were = g_memdup2(values, (gsize)(out.p - values));
+		const size_t len = (size_t)(out.p - values), before = 4 + 8 + 16;
+
+		nfs4_mask_add(mask, FATTR4_ACL);
+		rest.p += before;
+		xdr_put_u32(&rest, 1);
+		xdr_put_u32(&rest, 0);
+		xdr_put_u32(&rest, 0);
+		xdr_put_u32(&rest, 1);
+		xdr_put_bytes(&rest, "bert@nowhere", 12);
+		memcpy(rest.p, were + before, len - before);
+		out.p = rest.p + len - before;
+	}
+	nfs4_put_mask(&all, mask);
+	xdr_put_bytes(&all, values, (uint32_t)(out.p - values));
+	in.end = all.p;
+	view.owners = nfs4_owners_new("nfs://old/x", no_answer, &times[_i % 2]);
+	ck_assert_int_eq(nfs4_get_getattr_acl(&view, true, &in, &attr, &xattrs), 0);
+	ck_assert_int_eq(attr.no_owner, _i >= 2 ? expected[_i % 2] : 0);
+	ck_assert_int_eq(!xattrs->nfs4_acl, _i < 2);
+	source_xattrs_free(xattrs);
+	nfs4_owners_free(view.owners);
 }
 END_TEST
 
@@ -208,6 +255,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, all_that_is_wanted_is_understood);
+	tcase_add_loop_test(tcase, who_is_not_told_of_is_not_nobody, 0, 4);
 	tcase_add_test(tcase, what_a_server_lacks_is_made_up_or_missed);
 	tcase_add_test(tcase, times_that_are_far_away);
 	tcase_add_test(tcase, what_makes_no_sense_is_refused);

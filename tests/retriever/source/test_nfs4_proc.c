@@ -256,6 +256,40 @@ START_TEST(replies_may_end_anywhere)
 }
 END_TEST
 
+/* This host's name service is asked, and meanwhile nothing has a wrong owner, nor waits that needs
+ * none. */
+START_TEST(owners_that_are_not_known_yet)
+{
+	struct backend_request req = {.op = BACKEND_READDIR, .object = root};
+	const struct source_entry *entry;
+	struct source_object found = {0};
+	struct source_attr attr;
+	int ret;
+
+	tree.owner = "anna@nowhere";
+	ck_assert_int_eq(run(backend, &req), -EAGAIN);
+	tree.owner = "bert@nowhere";
+	req.attempts = 100;
+	ck_assert_int_eq(run(backend, &req), 0);
+	entry = &g_array_index(req.batch->entries, struct source_entry, 0);
+	ck_assert(!entry->has_attr && entry->has_handle);
+	ck_assert_uint_eq(entry->attr.fileid, 102);
+	backend_batch_free(req.batch);
+	tree.owner = "carl@nowhere";
+	ck_assert_int_eq(read_file(by_handle((const uint8_t *)"handle 2.0", 10)), 0);
+	tree.owner = "dora@nowhere";
+	req = (struct backend_request){.op = BACKEND_GETATTR, .object = root};
+	ck_assert_int_eq(run(backend, &req), -EAGAIN);
+	tree.owner = "emil@nowhere";
+	ck_assert_int_eq(look_up(backend, root, "file", &found, &attr), -EAGAIN);
+	while ((ret = look_up(backend, root, "file", &found, &attr)) == -EAGAIN)
+		sched_yield();
+	ck_assert_int_eq(ret, 0);
+	ck_assert_uint_eq(attr.uid, UINT32_MAX);
+	ck_assert_int_eq(attr.no_owner, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("nfs4_proc");
@@ -265,6 +299,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, served_end);
 	tcase_add_test(tcase, objects_are_found_and_told);
 	tcase_add_loop_test(tcase, listings_come_in_pieces, 0, 2);
+	tcase_add_test(tcase, owners_that_are_not_known_yet);
 	tcase_add_test(tcase, referrals_are_no_names);
 	tcase_add_test(tcase, nothing_is_opened_without_need);
 	tcase_add_loop_test(tcase, what_must_be_opened_is, 0, 4);

@@ -217,6 +217,23 @@ START_TEST(bytes_of_another_moment)
 }
 END_TEST
 
+/* The ACL came with the owner; the bytes may have come before that was known. */
+START_TEST(an_owner_that_one_part_knows)
+{
+	with_bytes = true;
+	acl_attr.uid = 5;
+	read_attr.uid = UINT32_MAX;
+	read_attr.no_owner = -EAGAIN;
+	gather(true, true, false);
+	ck_assert_int_eq(req.status, 0);
+	ck_assert_uint_eq(req.attr.uid, 5);
+	ck_assert_int_eq(req.attr.no_owner, 0);
+	g_clear_pointer(&req.xattrs, source_xattrs_free);
+	gather(true, false, true);
+	ck_assert_int_eq(req.status, -EAGAIN);
+}
+END_TEST
+
 /* A file can be made without its bytes; one that is gone cannot. */
 START_TEST(bytes_that_cannot_be_read)
 {
@@ -255,6 +272,7 @@ int main(void)
 	tcase_add_loop_test(tcase, without_ways_nothing_is_supported, 0, 2);
 	tcase_add_loop_test(tcase, bytes_come_with_the_rest, 0, 8);
 	tcase_add_loop_test(tcase, bytes_of_another_moment, 0, G_N_ELEMENTS(moments));
+	tcase_add_test(tcase, an_owner_that_one_part_knows);
 	tcase_add_loop_test(tcase, bytes_that_cannot_be_read, 0, 6);
 	tcase_add_test(tcase, bytes_are_asked_for_where_they_are_wanted);
 	suite_add_tcase(suite, tcase);

@@ -326,6 +326,39 @@ START_TEST(i13_snapshots)
 }
 END_TEST
 
+/* The name service: its object waits, is listed, and holds up no other. */
+START_TEST(i12_an_owner_that_nobody_tells)
+{
+	struct fault_rule rule = {.ops = LOOKUPS | 1u << BACKEND_XATTRS,
+				  .name = "f",
+				  .action = FAULT_ERROR,
+				  .status = -EHOSTDOWN};
+	unsigned number;
+	int fd;
+
+	core_make(&core);
+	core_carry(&core);
+	core_source_file(&core, "d/f", 10000, 1);
+	core_source_file(&core, "d/g", 10000, 1);
+	core_start(&core);
+	fd = core_find(&core, "d", O_RDONLY | O_DIRECTORY);
+	number = backend_fault_add(core.fault, &rule);
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), -EAGAIN);
+	core_expect_answer(&core, "errors 0", "name service does not tell who owns it");
+	ck_assert_int_eq(core_name_in(&core, fd, "g"), 0);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), -EAGAIN);
+	core_expect_answer(&core, "errors 0", "name service does not tell who owns it");
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, MIGRATE_BACKGROUND)), -EREMOTEIO);
+	ck_assert_int_eq(faccessat(fd, "f", F_OK, 0), -1);
+	backend_fault_remove(core.fault, number);
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("directory: one name");
@@ -333,6 +366,7 @@ int main(void)
 
 	tcase_add_test(tcase, asked_for_by_many);
 	tcase_add_test(tcase, errors_of_the_old_server);
+	tcase_add_test(tcase, i12_an_owner_that_nobody_tells);
 	tcase_add_test(tcase, i12_a_file_too_large);
 	tcase_add_test(tcase, i12_a_directory_that_refuses);
 	tcase_add_test(tcase, a_name_that_failed_and_was_made);

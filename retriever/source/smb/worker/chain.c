@@ -9,6 +9,7 @@
 #include "source/smb/smb_listing.h"
 #include "source/smb/smb_text.h"
 
+#define RANGES_MAX 16384u
 #define FID_SIZE   16
 #define OPTIONS_AT 40 /* of CREATE, MS-SMB2 2.2.13 */
 
@@ -184,6 +185,21 @@ void chain_ioctl(struct chain *chain, uint32_t code, uint32_t max)
 	SIVAL(step->fixed, 44, max);
 	SIVAL(step->fixed, 48, SMB2_IOCTL_FLAG_IS_FSCTL);
 	step->max_dyn = max;
+}
+
+/* FSCTL_QUERY_ALLOCATED_RANGES, MS-FSCC 2.3.48 */
+void chain_ranges(struct chain *chain, uint64_t offset, uint64_t len)
+{
+	struct step *step;
+
+	chain_ioctl(chain, 0x940cf, RANGES_MAX);
+	step = &chain->steps[chain->n - 1];
+	step->dyn = talloc_array(chain, uint8_t, 16);
+	step->dyn_len = 16;
+	SBVAL(step->dyn, 0, offset);
+	SBVAL(step->dyn, 8, len);
+	SIVAL(step->fixed, 24, HEADER + 56);
+	SIVAL(step->fixed, 28, step->dyn_len);
 }
 
 void chain_close(struct chain *chain)

@@ -78,6 +78,8 @@ void chain_query(struct chain *chain, uint8_t type, uint8_t class, uint32_t addi
 /* pattern: UTF-8 */
 int chain_list(struct chain *chain, const char *pattern, bool restart, uint32_t max);
 void chain_ioctl(struct chain *chain, uint32_t code, uint32_t max);
+/* Asks which bytes of that range have data: struct { u64 offset, length; } for each part. */
+void chain_ranges(struct chain *chain, uint64_t offset, uint64_t len);
 void chain_close(struct chain *chain);
 void chain_submit(struct chain *chain);
 /* The buffer that step i brought (read, query, list, ioctl), or NULL. */

@@ -4,12 +4,20 @@
  * file stays open from one piece to the next, for a few seconds, and by its path: what the old
  * server puts in its place meanwhile is found by the attributes, which come with each piece and are
  * asked for after its bytes.
+ *
+ * Of a sparse file the server is asked first whether it has data there: a hole need not be read. It
+ * must say so itself: what it has allocated in all tells nothing (compression, deduplication,
+ * tape).
  */
 #include "info.h"
 #include "job.h"
 
 #define FILES_MAX 32
 #define IDLE_S	  3
+#define HOLE_MIN  65536u /* bytes; smaller ones are read */
+/* MS-FSCC 2.6; elsewhere: a reparse point, offline, recalled when it is opened or read */
+#define SPARSE	  0x200u
+#define ELSEWHERE (0x400u | 0x1000u | 0x40000u | 0x400000u)
 
 struct handle {
 	struct handle *prev, *next;
@@ -17,6 +25,7 @@ struct handle {
 	char *path;
 	struct fid fid;
 	bool open, dead; /* dead: not in the list any more */
+	bool sparse;	 /* it may have holes where data are asked for */
 	unsigned users;
 	struct timeval used;
 	struct job **waiting; /* for its being opened */
@@ -115,6 +124,12 @@ static bool put_read(struct job *job, struct chain *chain, unsigned first)
 	return true;
 }
 
+static bool is_sparse(const struct wire_attr *attr)
+{
+	return (attr->attributes & SPARSE) && !(attr->attributes & ELSEWHERE) &&
+	       attr->allocated < attr->size;
+}
+
 static void whole_done(struct chain *chain)
 {
 	struct job *job = chain->user;
@@ -175,13 +190,77 @@ static void piece_done(struct chain *chain)
 	release_handle(handle, end);
 }
 
-static void read_with(struct job *job, struct handle *handle)
+static void read_piece(struct job *job, struct handle *handle)
 {
 	struct chain *chain = chain_new(job, job->worker, piece_done, job);
 
-	job->private_data = handle;
 	chain_use(chain, &handle->fid);
 	add_read(chain, job);
+	chain_submit(chain);
+}
+
+/* How many bytes from the offset on are a hole by what the server says of [offset, end).  Ranges
+ * come in order, and may begin before what was asked about. */
+static uint64_t hole_in(const uint8_t *ranges, size_t len, uint64_t offset, uint64_t end)
+{
+	for (size_t i = 0; i + 16 <= len; i += 16) {
+		uint64_t start = BVAL(ranges, i), bytes = BVAL(ranges, i + 8);
+
+		if (bytes > UINT64_MAX - start)
+			return 0;
+		if (start + bytes > offset)
+			return start <= offset ? 0 : MIN(start, end) - offset;
+	}
+	return len % 16 ? 0 : end - offset;
+}
+
+static void ranges_told(struct chain *chain)
+{
+	static const uint8_t zeros[WIRE_READ_MAX];
+	struct job *job = chain->user;
+	struct handle *handle = job->private_data;
+	const uint64_t offset = job->request.offset;
+	struct wire_attr *attr = &job->reply.attr;
+	uint64_t len = 0, end;
+	size_t room;
+	const uint8_t *ranges = chain_data(chain, 0, &room);
+
+	if (ranges && NT_STATUS_IS_OK(chain->steps[0].status) &&
+	    info_get_all(chain, 1, job->path, attr) && attr->size > offset) {
+		end = MIN(attr->size, offset + job->request.count);
+		len = hole_in(ranges, room, offset, end);
+		if (len < HOLE_MIN && offset + len < end)
+			len = 0;
+		/* more questions than answers where most of it is data */
+		handle->sparse = is_sparse(attr) && (len || attr->allocated < attr->size / 4);
+	} else {
+		handle->sparse = false;
+	}
+	talloc_free(chain);
+	if (!len) {
+		read_piece(job, handle);
+		return;
+	}
+	wire_put(&job->out, zeros, len);
+	job->reply.flags = WIRE_HAS_ATTR | (offset + len == attr->size ? WIRE_EOF : 0);
+	end = job->reply.flags & WIRE_EOF;
+	job_done(job, 0);
+	release_handle(handle, end);
+}
+
+static void read_with(struct job *job, struct handle *handle)
+{
+	struct chain *chain;
+
+	job->private_data = handle;
+	if (!job->request.holes || !handle->sparse || job->request.count < HOLE_MIN) {
+		read_piece(job, handle);
+		return;
+	}
+	chain = chain_new(job, job->worker, ranges_told, job);
+	chain_use(chain, &handle->fid);
+	chain_ranges(chain, job->request.offset, job->request.count);
+	chain_query(chain, INFO_FILE, CLASS_ALL, 0, ALL_INFO_MAX);
 	chain_submit(chain);
 }
 
@@ -198,6 +277,10 @@ static void first_done(struct chain *chain)
 	handle->n_waiting = 0;
 	handle->open = NT_STATUS_IS_OK(status);
 	handle->fid = chain->fid;
+	if (handle->open && put_read(job, chain, 1)) {
+		handle->sparse = is_sparse(&job->reply.attr);
+		job_done(job, 0);
+	}
 	for (size_t i = 0; i < n; i++) {
 		if (handle->open) {
 			read_with(waiting[i], handle);
@@ -210,8 +293,6 @@ static void first_done(struct chain *chain)
 		job_failed(job, status);
 		release_handle(handle, true);
 	} else {
-		if (put_read(job, chain, 1))
-			job_done(job, 0);
 		release_handle(handle, false);
 	}
 }
