@@ -5,13 +5,17 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import kdc                                                              # noqa: E402
 import nfs3                                                             # noqa: E402
 import tree                                                             # noqa: E402
-from harness import case, expect, main, same                            # noqa: E402
-from servers import NEW, stack                                          # noqa: E402
+from harness import case, expect, main, same                          # noqa: E402
+from sandbox import sh                                                  # noqa: E402
+from servers import BASE, NEW, Failure, stack                                          # noqa: E402
 
-READ, ACCES = 1, 13  # ACCESS3_READ, NFS3ERR_ACCES
+READ, ACCES, JUKEBOX = 1, 13, 10008  # ACCESS3_READ, NFS3ERR_ACCES, NFS3ERR_JUKEBOX
 PRIVATE = b'of user 1000\n'
+with open('/etc/passwd') as passwd:
+    SYSTEM = passwd.read()
 SHARED = b'of group 100\n'
 
 
@@ -71,6 +75,49 @@ def a_user_is_another_here(args):
     expect(': not carried over: 0' in migration.ctl('report'), migration.ctl('report'))
     migration.ctl('finalize')
     same(tree.records(NEW), [], 'objects with a record')
+
+
+def accounts(services, *users):
+    """What this host's name service knows from here on, beside the system's own."""
+    lines = [f'{name}:x:{uid}:0::/:/bin/sh\n' for name, uid in users]
+    if os.path.exists(BASE + '/passwd'):
+        sh('umount', '/etc/passwd')     # hosts that there are keep theirs
+        os.unlink(BASE + '/passwd')
+    kdc.mount_file('/etc/passwd', (SYSTEM + ''.join(lines)).encode())
+    kdc.mount_file('/etc/nsswitch.conf', f'passwd: {services}\ngroup: files\n'.encode())
+
+
+@case()
+def a_name_service_that_is_away(args):
+    """Owners come as names.  What belongs to one that it does not tell waits, and nothing else; one that
+    nobody has gives 65534 no rights."""
+    def make(root):
+        for name, uid in ('hers', 5001), ('his', 5002), ('ours', 0):
+            with open(f'{root}/{name}', 'wb') as file:
+                file.write(PRIVATE)
+            os.chown(f'{root}/{name}', uid, 0)
+            os.chmod(f'{root}/{name}', 0o640)
+    kdc.mount_file('/etc/idmapd.conf', b'[General]\nDomain = qm.test\n')
+    accounts('files', ('anna', 5001), ('otto', 5002))
+    _, migration = stack(args.build, make, version='4.1', old={'names': True})
+    accounts('files away')
+    migration.attach()
+    migration.start_server()
+    root = migration.server.client(patience=0)
+    fh, _ = root.walk('ours')
+    same(root.read_all(fh), PRIVATE, 'content of what is ours')
+    try:
+        root.walk('hers')
+        raise Failure('what is hers is there')
+    except nfs3.NfsError as error:
+        same(error.status, JUKEBOX, 'status of what is hers')
+    accounts('files', ('anna', 5001))
+    migration.crawl()
+    same(os.stat(NEW + '/hers').st_uid, 5001, 'owner of what is hers')
+    nobodys = os.stat(NEW + '/his')
+    same((nobodys.st_uid, nobodys.st_mode & 0o7777), (65534, 0o040), 'owner and mode of what is his')
+    expect('his\tthe old server\'s owner is nobody who is known here' in
+           open(NEW + '/.migrate/report').read(), 'it is not in the report')
 
 
 if __name__ == '__main__':

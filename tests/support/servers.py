@@ -53,7 +53,7 @@ NFS_CORE_PARAM {{
 NFSv4 {{
 	{grace}
 	Lease_Lifetime = 120;
-	Only_Numeric_Owners = true;
+	Only_Numeric_Owners = {numeric};
 	RecoveryBackend = fs;
 	Minor_Versions = 0, 1, 2;
 }}
@@ -139,17 +139,19 @@ class Ganesha:
     """A packaged ganesha.nfsd with one export, "/export" in the pseudo file system.  grace: seconds
     after a start in which clients may reclaim; 0: none.  nlm: locks of NFSv3; these need a statd
     beside the server.  recovery: where it keeps who may reclaim; scope: the name of
-    all servers that do.  blocks: more of the configuration."""
+    all servers that do.  blocks: more of the configuration.  names: of owners, by NFSv4."""
 
     def __init__(self, name, path, fsal='Name = VFS;', host=None, plugins=None, port=2049,
                  mount_port=20048, level='EVENT', export='', core='', announced=None, blocks='',
-                 grace=0, nlm=False, protocols='3, 4', recovery=None, scope=None):
+                 grace=0, nlm=False, protocols='3, 4', recovery=None, scope=None,
+                 names=False):
         self.name, self.path, self.host = name, path, host
         self.port, self.mount_port = port, mount_port
         self.announced = announced          # the NFS port that the portmapper tells, if another
         self.level, self.export, self.core, self.blocks = level, export, core, blocks
         self.grace, self.nlm, self.recovery, self.scope = grace, nlm, recovery, scope
         self.protocols = protocols
+        self.names = names
         self.rpcbind = None
         self.statd = None
         self.process = None
@@ -165,7 +167,7 @@ class Ganesha:
                 mount_port=self.mount_port, path=self.path, fsal=fsal, level=self.level,
                 export=self.export, core=core_settings() + self.core,
                 blocks=cache_settings(self.blocks), nlm=str(self.nlm).lower(),
-                protocols=self.protocols,
+                protocols=self.protocols, numeric=str(not self.names).lower(),
                 grace=(f'Grace_Period = {self.grace};' if self.grace else 'Graceless = true;') +
                 (f' RecoveryRoot = "{self.recovery}";' if self.recovery else '') +
                 (f' Server_Scope = "{self.scope}";' if self.scope else '')))

@@ -66,8 +66,10 @@ static enum nss_status ask_module(const char *service, bool group, const char *n
 	enum nss_status status;
 	int err = 0;
 
+	if (!module && strcmp(service, "files")) /* that is a part of the C library by now */
+		return NSS_STATUS_UNAVAIL;
 	*(void **)&get = module ? dlsym(module, function) : NULL;
-	if (!get)
+	if (!get) /* it has nothing to do with users */
 		return NSS_STATUS_NOTFOUND;
 	status = get(name, &entry, room, ENTRY_MAX, &err);
 	return status == NSS_STATUS_TRYAGAIN && err == ERANGE ? NSS_STATUS_SUCCESS : status;

@@ -55,7 +55,8 @@ END_TEST
 
 START_TEST(modules_of_this_host)
 {
-	ck_assert(nfs4_owner_services_answer("files not-installed", false, "nobody at all", NULL));
+	ck_assert(nfs4_owner_services_answer("files", false, "nobody at all", NULL));
+	ck_assert(!nfs4_owner_services_answer("files away", false, "nobody at all", NULL));
 	ck_assert(nfs4_owner_services_answer("systemd", false, "root", NULL));
 }
 END_TEST
