@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "judge.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <linux/limits.h>
 #include <pwd.h>
@@ -116,11 +115,11 @@ static bool has_name(bool group, uint32_t id)
 	struct passwd user, *found_user = NULL;
 	struct group members, *found_group = NULL;
 
-	/* a long list of members is one, too */
+	/* a long list of members is one, too; and nobody is missing for a name service that fails
+	 */
 	if (group)
-		return getgrgid_r(id, &members, room, sizeof(room), &found_group) == ERANGE ||
-		       found_group;
-	return getpwuid_r(id, &user, room, sizeof(room), &found_user) == ERANGE || found_user;
+		return getgrgid_r(id, &members, room, sizeof(room), &found_group) || found_group;
+	return getpwuid_r(id, &user, room, sizeof(room), &found_user) || found_user;
 }
 
 static void judge_owner(struct judge *judge, bool group, uint32_t old)

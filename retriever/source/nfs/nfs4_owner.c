@@ -8,12 +8,11 @@
 #include "nfs4_owner_host.h"
 #include "source/refused.h"
 
-#define TEXT_MAX	512u   /* bytes of one that is asked for */
-#define KNOWN_MAX	65536u /* of users, of groups: a server may make up any number of them */
-#define LINES_MAX	1000u
-#define THREADS_MAX	8u
-#define BACKGROUND_MAX	4u /* of them that ask for the background */
-#define PAUSE_DOUBLINGS 5u
+#define TEXT_MAX       512u   /* bytes of one that is asked for */
+#define KNOWN_MAX      65536u /* of users, of groups: a server may make up any number of them */
+#define LINES_MAX      1000u
+#define THREADS_MAX    8u
+#define BACKGROUND_MAX 4u /* of them that ask for the background */
 
 enum owner_state { OWNER_KNOWN, OWNER_QUEUED, OWNER_ASKED, OWNER_FAILED };
 
@@ -24,8 +23,7 @@ struct owner {
 	uint32_t id;   /* KNOWN */
 	gint64 until;  /* KNOWN, FAILED: it is asked for again from then on */
 	gint64 wanted; /* since then without an answer */
-	unsigned failures;
-	GList link; /* QUEUED */
+	GList link;    /* QUEUED */
 };
 
 struct nfs4_owners {
@@ -55,7 +53,7 @@ struct nfs4_owners *nfs4_owners_new(const char *url, nfs4_owner_fn ask,
 	static const struct nfs4_owner_times usual = {
 		.patience = 30 * G_USEC_PER_SEC,
 		.nobody = 60 * G_USEC_PER_SEC,
-		.pause = G_USEC_PER_SEC,
+		.pause = G_USEC_PER_SEC / 2,
 	};
 	struct nfs4_owners *owners = g_new0(struct nfs4_owners, 1);
 
@@ -126,15 +124,13 @@ static void take_answer(struct nfs4_owners *owners, struct owner *owner, int ret
 	gint64 now = g_get_monotonic_time();
 
 	if (ret != 0 && ret != -ENOENT) {
-		owner->until = now + (owners->times.pause << owner->failures);
-		owner->failures = MIN(owner->failures + 1, PAUSE_DOUBLINGS);
+		owner->until = now + owners->times.pause;
 		owner->state = OWNER_FAILED;
 		say_failing(owners, owner);
 		return;
 	}
 	owners->failing = false;
 	owner->state = OWNER_KNOWN;
-	owner->failures = 0;
 	owner->id = ret == 0 ? id : NFS4_NOBODY;
 	owner->until = now + owners->times.nobody;
 	if (owner->id == NFS4_NOBODY)
@@ -262,8 +258,9 @@ static int look_up(struct nfs4_owners *owners, bool demand, bool group, const ch
 		*id = owner->id;
 		return 0;
 	}
-	if (owner->state == OWNER_KNOWN)
-		owner->wanted = now;
+	if (owner->state == OWNER_KNOWN ||
+	    (owner->state == OWNER_FAILED && now - owner->until > owners->times.patience))
+		owner->wanted = now; /* nobody has wanted it since */
 	if (owner->state == OWNER_QUEUED && (owners->threads == 0 || (demand && !owner->demand))) {
 		g_queue_unlink(&owners->queue[owner->demand], &owner->link);
 		enqueue(owners, owner, demand || owner->demand);

@@ -9,8 +9,9 @@
  * made again later, as after JUKEBOX.
  *
  * Only the answer that nobody has the name makes NFS4_NOBODY, which source.h's users report and
- * give to nobody.  It holds for a minute, because the user may be created.  A failure is tried
- * again with growing pauses.  What belongs to a name without an answer is not made.
+ * give to nobody.  It holds for a minute, because the user may be created.  After a failure the
+ * name is asked for again when somebody needs it, twice a second.  What belongs to a name without
+ * an answer is not made.
  */
 #ifndef NFS4_OWNER_H
 #define NFS4_OWNER_H
@@ -21,6 +22,10 @@
 
 #define NFS4_NOBODY UINT32_MAX
 
+/* How often a request is busy, at least, before it does without an owner or fails: for longer than
+ * the pause after a failure, as the name service may be back by now. */
+#define NFS4_OWNER_TRIES 4
+
 /* Asks for a text with "@", NUL-terminated, which it may write to.  0 and *id; -ENOENT: nobody has
  * that name; another value: it could not be asked.  Several threads at a time; may block. */
 typedef int (*nfs4_owner_fn)(bool group, char *text, uint32_t *id);
@@ -29,7 +34,7 @@ typedef int (*nfs4_owner_fn)(bool group, char *text, uint32_t *id);
 struct nfs4_owner_times {
 	gint64 patience; /* a name has no answer for so long: -EHOSTDOWN */
 	gint64 nobody;	 /* so long nobody has it */
-	gint64 pause;	 /* after the first failure */
+	gint64 pause;	 /* after a failure */
 };
 
 struct nfs4_owners;

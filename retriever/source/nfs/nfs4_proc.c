@@ -4,12 +4,9 @@
 #include <errno.h>
 
 #include "nfs4_holes.h"
+#include "nfs4_owner.h"
 #include "nfs4_walk.h"
 #include "source/refused.h"
-
-/* A page is asked for so often until owners are known; then entries without one come without
- * attributes, and each is looked up by itself. */
-#define OWNER_TRIES 4
 
 /* READ_HOLE: all there is behind the offset. */
 enum read_step {
@@ -535,7 +532,8 @@ static int get_readdir(struct nfs_view *view, struct backend_request *req, struc
 		cookie = get_entry(view, req, in, &unowned);
 		n++;
 	}
-	if (unowned && req->attempts < OWNER_TRIES)
+	/* then entries without one come without attributes, and each is looked up by itself */
+	if (unowned && req->attempts < NFS4_OWNER_TRIES)
 		return -EAGAIN;
 	ret = nfs_end_listing(req, n, cookie, verf, in);
 	if (ret == 0)

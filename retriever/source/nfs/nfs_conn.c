@@ -16,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "nfs4_owner.h"
 #include "nfs_dialog.h"
 #include "nfs_net.h"
 #include "nfs_reach.h"
@@ -87,6 +88,8 @@ static void complete_request(struct nfs_conn *conn, struct backend_request *req,
 	if (status == 0 && req->has_attr &&
 	    (req->op == BACKEND_LOOKUP || req->op == BACKEND_GETATTR))
 		status = req->attr.no_owner;
+	if (status == -EHOSTDOWN && req->attempts < NFS4_OWNER_TRIES)
+		status = -EAGAIN;
 	nfs_dialog_end(&conn->dialog, req);
 	atomic_fetch_sub(&conn->load, request_weight(req));
 	atomic_fetch_sub(&conn->waited_for, req->priority != BACKEND_BACKGROUND);

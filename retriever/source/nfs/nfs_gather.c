@@ -116,6 +116,7 @@ static void submit_parts(struct gather *gather, const uint8_t *handle, uint8_t l
 		}
 		part->count = i == PART_READ ? req->count : 0;
 		part->priority = req->priority;
+		part->attempts = req->attempts;
 		part->trace = req->trace;
 		part->object.handle_len = len;
 		memcpy(part->object.handle, handle, len);
@@ -162,6 +163,7 @@ void nfs_gather(const struct nfs_gather_ways *ways, void *user, struct backend_r
 	gather->find = (struct backend_request){
 		.op = BACKEND_GETATTR,
 		.priority = req->priority,
+		.attempts = req->attempts,
 		.trace = req->trace,
 		.object = req->object,
 		.done = handle_found,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Requests of version 4 over a fake server's tree, call by call and through the backend. */
+#include "source/nfs/nfs4_owner.h"
 #include "source/nfs/nfs4_proc.h"
 
 #include "nfs4_served.h"
@@ -269,7 +270,7 @@ START_TEST(owners_that_are_not_known_yet)
 	tree.owner = "anna@nowhere";
 	ck_assert_int_eq(run(backend, &req), -EAGAIN);
 	tree.owner = "bert@nowhere";
-	req.attempts = 100;
+	req.attempts = NFS4_OWNER_TRIES;
 	ck_assert_int_eq(run(backend, &req), 0);
 	entry = &g_array_index(req.batch->entries, struct source_entry, 0);
 	ck_assert(!entry->has_attr && entry->has_handle);
