@@ -11,6 +11,8 @@ import subprocess
 import sys
 import threading
 
+from impacket import smbconnection
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nfs3                                                             # noqa: E402
 import smb2                                                             # noqa: E402
@@ -101,6 +103,36 @@ def signed_and_encrypted(args):
                             check=True).stdout
     expect('AES' in status, f'not encrypted: {status}')
     migration.crawl()
+    finish(migration)
+
+
+def received():
+    """Bytes from other hosts so far."""
+    with open('/proc/net/dev') as lines:
+        return sum(int(line.split()[1]) for line in lines if ':' in line and 'lo:' not in line)
+
+
+@case()
+def holes_are_not_fetched(args):
+    """Of a file that the server calls sparse."""
+    def make(root):
+        with open(root + '/holes', 'wb') as out:
+            out.truncate(600 * MIB)
+            for at, data in (0, b'first'), (300 * MIB + 100_000, b'middle' * 20_000), (600 * MIB - 4, b'last'):
+                out.seek(at)
+                out.write(data)
+    old, migration = world(args, make)
+    client = smbconnection.SMBConnection(old.address, old.address)
+    client.login('root', smbd.PASSWORD)
+    files, tree = client.getSMBServer(), client.connectTree('old')
+    fid = files.create(tree, 'holes', 0x12019f, 7, 0x40, 1, 0)
+    files.ioctl(tree, fid, 0x900c4, 1, b'\1')       # FSCTL_SET_SPARSE
+    files.close(tree, fid)
+    begin(migration)
+    before = received()
+    migration.crawl()
+    expect(received() - before < 60 * MIB, f'{received() - before} bytes came')
+    expect(os.stat(NEW + '/holes').st_blocks < 4096, 'it takes room here')
     finish(migration)
 
 
