@@ -194,7 +194,7 @@ uint32_t judge_object(struct judge *judge, const char *path, const struct source
 		lose(judge, LOSS_LINKS, path,
 		     "a file with %u names: %s has %u at most, the others become another file",
 		     attr->nlink, judge->limits.name, judge->limits.links);
-	if (!(xattrs && xattrs->windows) || judge->config->acl_source) {
+	if (!attr->no_owner && (!(xattrs && xattrs->windows) || judge->config->acl_source)) {
 		judge_owner(judge, false, attr->uid);
 		judge_owner(judge, true, attr->gid);
 	}

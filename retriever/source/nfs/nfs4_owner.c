@@ -13,6 +13,7 @@
 #define LINES_MAX      1000u
 #define THREADS_MAX    8u
 #define BACKGROUND_MAX 4u /* of them that ask for the background */
+#define SWEEP_PAUSE    (G_USEC_PER_SEC / 10)
 
 enum owner_state { OWNER_KNOWN, OWNER_QUEUED, OWNER_ASKED, OWNER_FAILED };
 
@@ -35,6 +36,7 @@ struct nfs4_owners {
 	GHashTable *known[2]; /* users, groups: text -> struct owner */
 	GQueue queue[2];      /* the background's, demand */
 	unsigned threads, idle, background;
+	gint64 swept; /* what is known was forgotten then, for want of room */
 	unsigned lines;
 	bool failing, stop;
 };
@@ -223,13 +225,15 @@ static gboolean is_settled(gpointer key, gpointer value, gpointer user)
 }
 
 /* NULL: too many names are being asked for. */
-static struct owner *add_owner(struct nfs4_owners *owners, bool group, const char *text)
+static struct owner *add_owner(struct nfs4_owners *owners, bool group, const char *text, gint64 now)
 {
 	GHashTable *known = owners->known[group];
 	struct owner *owner;
 
-	if (g_hash_table_size(known) >= KNOWN_MAX)
+	if (g_hash_table_size(known) >= KNOWN_MAX && now - owners->swept > SWEEP_PAUSE) {
+		owners->swept = now;
 		g_hash_table_foreach_remove(known, is_settled, NULL);
+	}
 	if (g_hash_table_size(known) >= KNOWN_MAX)
 		return NULL;
 	owner = g_new0(struct owner, 1);
@@ -251,7 +255,7 @@ static int look_up(struct nfs4_owners *owners, bool demand, bool group, const ch
 	gint64 now = owner && owner->id != NFS4_NOBODY ? 0 : g_get_monotonic_time();
 
 	if (!owner)
-		owner = add_owner(owners, group, text);
+		owner = add_owner(owners, group, text, now);
 	if (!owner)
 		return -EAGAIN;
 	if (owner->state == OWNER_KNOWN && (owner->id != NFS4_NOBODY || now < owner->until)) {
