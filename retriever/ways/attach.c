@@ -404,9 +404,13 @@ int attach_volume(struct retriever *retriever, const struct attach *how, char **
 	ret = ask_root_xattrs(retriever, &xattrs);
 	if (ret) {
 		*message =
-			g_strdup_printf("%s: the old server refused to tell the attributes of "
-					"its root: %s; give this machine's root its rights there",
-					retriever->config->source, g_strerror(-ret));
+			ret == -EHOSTDOWN
+				? g_strdup_printf("%s: its root: " SOURCE_NO_OWNER,
+						  retriever->config->source)
+				: g_strdup_printf(
+					  "%s: the old server refused to tell the attributes of "
+					  "its root: %s; give this machine's root its rights there",
+					  retriever->config->source, g_strerror(-ret));
 		return ret;
 	}
 	ret = check_way_back(retriever, message);
