@@ -290,7 +290,7 @@ bool nfs4_attrs_object(const struct nfs_view *view, const struct nfs4_attrs *att
 
 static bool is_demand(const struct backend_request *req)
 {
-	return req->priority == BACKEND_DEMAND;
+	return req->priority != BACKEND_BACKGROUND;
 }
 
 static int get_getattr(struct nfs_view *view, struct xdr_in *in, struct nfs4_attrs *attrs,
@@ -323,7 +323,7 @@ int nfs4_get_getattr_acl(struct nfs_view *view, struct xdr_in *in, struct backen
 		return ret;
 	req->xattrs = source_xattrs_new();
 	if (nfs4_mask_has(attrs.there, FATTR4_ACL))
-		note_owner(&req->attr, nfs4_acl_get(view->owners, is_demand(req), attrs.acl,
-						    req->xattrs));
+		note_owner(&req->attr,
+			   nfs4_acl_get(view->owners, is_demand(req), attrs.acl, req->xattrs));
 	return 0;
 }

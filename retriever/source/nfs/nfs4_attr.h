@@ -77,8 +77,8 @@ bool nfs4_attrs_object(const struct nfs_view *view, const struct nfs4_attrs *att
 /* GETATTR's result, of the object that the request is about, or was to find: 0 and its attr, or
  * -errno. */
 int nfs4_get_getattr(struct nfs_view *view, struct xdr_in *in, struct backend_request *req);
-/* With its ACL, if it has one, in its xattrs, which are new unless it fails.  Who is named in the ACL
- * counts for attr.no_owner, too. */
+/* With its ACL, if it has one, in its xattrs, which are new unless it fails.  Who is named in the
+ * ACL counts for attr.no_owner, too. */
 int nfs4_get_getattr_acl(struct nfs_view *view, struct xdr_in *in, struct backend_request *req);
 
 #endif
