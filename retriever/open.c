@@ -1,4 +1,3 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "open.h"
 
 #include "door/server.h"
@@ -32,19 +31,19 @@
 
 static bool open_backend(struct retriever *retriever, GError **error)
 {
-	struct backend *inner;
+	struct backend *backend;
 
 	retriever->scheme = scheme_find(retriever->config->source, error);
 	if (!retriever->scheme)
 		return false;
-	inner = scheme_open(retriever->config, &retriever->source_root,
-			    &retriever->source_root_attr, error);
-	if (!inner)
+	backend = scheme_open(retriever->config, &retriever->source_root,
+			      &retriever->source_root_attr, error);
+	if (!backend)
 		return false;
-	retriever->backend = backend_retry_new(inner);
-	retriever->max_read = inner->ops->max_read(inner);
-	retriever->source_fs = inner->ops->root_fs ? inner->ops->root_fs(inner) : 0;
-	retriever->carries = inner->ops->carries ? inner->ops->carries(inner) : 0;
+	retriever->backend = backend;
+	retriever->max_read = backend->ops->max_read(backend);
+	retriever->source_fs = backend->ops->root_fs ? backend->ops->root_fs(backend) : 0;
+	retriever->carries = backend->ops->carries ? backend->ops->carries(backend) : 0;
 	return true;
 }
 

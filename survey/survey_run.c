@@ -147,16 +147,17 @@ static gboolean tick(gpointer arg)
 
 static gboolean open_source(struct run *run, GError **error)
 {
-	struct backend *inner =
+	struct backend *backend =
 		scheme_open(run->options->config, &run->root, &run->root_attr, error);
 
-	if (!inner)
+	if (!backend)
 		return FALSE;
-	run->backend = backend_retry_new(inner);
-	run->max_read = inner->ops->max_read(inner);
-	run->has_clock = inner->ops->clock && inner->ops->clock(inner, &run->clock_ahead);
-	run->walk.carries = inner->ops->carries ? inner->ops->carries(inner) : 0;
-	run->survey->not_carried = inner->ops->not_carried ? inner->ops->not_carried(inner) : NULL;
+	run->backend = backend;
+	run->max_read = backend->ops->max_read(backend);
+	run->has_clock = backend->ops->clock && backend->ops->clock(backend, &run->clock_ahead);
+	run->walk.carries = backend->ops->carries ? backend->ops->carries(backend) : 0;
+	run->survey->not_carried =
+		backend->ops->not_carried ? backend->ops->not_carried(backend) : NULL;
 	return TRUE;
 }
 

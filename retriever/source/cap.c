@@ -189,6 +189,14 @@ static void pay(struct pace *pace, uint64_t n, unsigned others, int64_t now)
 	pace->own = MAX(pace->own, now - BURST) + cost * (1 + (int64_t)others);
 }
 
+void cap_give_back(struct cap *cap, uint64_t bytes)
+{
+	const int64_t cost = cap->bytes.rate && bytes ? duration(&cap->bytes, bytes) : 0;
+
+	atomic_fetch_sub(cap->bytes.shared, cost);
+	cap->bytes.own -= cost;
+}
+
 bool cap_take(struct cap *cap, uint64_t bytes)
 {
 	const int64_t now = now_ns();

@@ -32,6 +32,8 @@ void cap_limit(struct cap *cap, uint64_t bandwidth, unsigned requests);
  * asks again within CAP_WAIT_MS.  Never blocks. */
 #define CAP_WAIT_MS 200
 bool cap_take(struct cap *cap, uint64_t bytes);
+/* Bytes that were taken, and did not come.  Likewise. */
+void cap_give_back(struct cap *cap, uint64_t bytes);
 /* The limits, and how many processes wait now.  Any thread. */
 uint64_t cap_bandwidth(struct cap *cap);
 unsigned cap_requests(struct cap *cap);

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A request that the old server puts off ("later") comes back here and pauses: it has no place
+ * among those that are under way, and its bytes count for no limit.  When the pause is over it
+ * queues like any other.
+ *
+ * One that is put off for too long is given up.  The background gives up the sooner the more often
+ * waiting came to nothing, so that the crawler does not wait for thousands of files on tape in
+ * turn; but not while the old server says "later" of everything (it restarts, say), which is no
+ * object's fault.
+ *
+ * After -EBADMSG a request is asked again too, a few times: what made no sense once may have been
+ * damaged on its way, or by a server that is about to end, and is no reason to fail a client.  Not
+ * of listings: who lists begins anew, because it may also mean that the directory has changed.
+ */
 #include "gate.h"
 
 #include <stdatomic.h>
@@ -9,11 +23,20 @@
 
 #define TICK_MS 20
 
+#define PAUSE_MIN     (50 * G_TIME_SPAN_MILLISECOND)
+#define PAUSE_MAX     (5 * G_TIME_SPAN_SECOND)
+#define ANSWERING     G_TIME_SPAN_SECOND /* without another answer: all is put off */
+#define SENSELESS_MAX 2
+
 struct gate {
 	struct backend *backend;
 	GMutex lock;
 	/* of struct backend_request, by their link and their priority */
 	GQueue held[BACKEND_BACKGROUND + 1];
+	GSequence *pausing;	    /* of struct backend_request, by due */
+	unsigned pausing_demand;    /* those of this priority */
+	guint patience;		    /* of the background, while the old server answers others */
+	gint64 answered;	    /* when it last did; g_get_monotonic_time() */
 	unsigned foreground;	    /* requests of other priorities that the backend has */
 	unsigned background;	    /* and those of this one */
 	struct yield yield;	    /* how many that may be */
@@ -73,16 +96,21 @@ static bool has_window(struct gate *gate)
 	return gate->background < yield_window(&gate->yield);
 }
 
-/* Lock held: whether req may pass; takes its tokens. */
-static bool take_tokens(struct gate *gate, const struct backend_request *req)
+static uint32_t bytes_of(const struct backend_request *req)
 {
-	uint32_t carried = req->op == BACKEND_XATTRS ? req->count : 0;
-	uint32_t bytes = req->op == BACKEND_READ ? req->count : carried;
+	return req->op == BACKEND_READ || req->op == BACKEND_XATTRS ? req->count : 0;
+}
+
+/* Lock held: whether req may pass; takes its tokens. */
+static bool take_tokens(struct gate *gate, struct backend_request *req)
+{
+	uint32_t bytes = bytes_of(req), carried = req->op == BACKEND_XATTRS ? bytes : 0;
 
 	if (gate->paused || !has_window(gate) || (carried && gate->carried >= GATE_CARRIED) ||
 	    !has_tokens(gate) || !may_call(gate) || (gate->cap && !cap_take(gate->cap, bytes)))
 		return false;
 	gate->carried += carried;
+	req->carried = carried;
 	gate->passed++;
 	if (gate->requests)
 		gate->calls_left--;
@@ -91,12 +119,117 @@ static bool take_tokens(struct gate *gate, const struct backend_request *req)
 	return true;
 }
 
+/* Lock held: none of them came. */
+static void give_tokens_back(struct gate *gate, struct backend_request *req)
+{
+	if (req->priority != BACKEND_BACKGROUND)
+		return;
+	gate->carried -= req->carried;
+	req->carried = 0;
+	if (gate->bandwidth)
+		gate->tokens = MIN(gate->tokens + bytes_of(req), (int64_t)gate->bandwidth);
+	if (gate->cap)
+		cap_give_back(gate->cap, bytes_of(req));
+}
+
+/* ---- pauses ---------------------------------------------------------------------------------- */
+
+/* Lock held: an answer has come. */
+static void note_answer(struct gate *gate, const struct backend_request *req, gint64 now)
+{
+	if (req->status == -EAGAIN)
+		return;
+	gate->answered = now;
+	if (!req->status && req->attempts)
+		gate->patience = GATE_PATIENCE;
+}
+
+/* Lock held: with a request that was put off just now. */
+static bool has_patience(struct gate *gate, const struct backend_request *req, gint64 now)
+{
+	guint patience = req->hurried ? GATE_PATIENCE / 2 : GATE_PATIENCE;
+
+	if (req->priority == BACKEND_BACKGROUND && now - gate->answered < ANSWERING)
+		patience = MIN(patience, gate->patience);
+	if (req->attempts < patience)
+		return true;
+	gate->patience /= 2;
+	return false;
+}
+
+/* Lock held: whether it is asked again, and pauses until then. */
+static bool pauses(struct gate *gate, struct backend_request *req, gint64 now)
+{
+	const bool senseless = req->status == -EBADMSG && req->op != BACKEND_READDIR &&
+			       req->senseless < SENSELESS_MAX;
+	guint before;
+
+	if (gate->closed ||
+	    (!senseless && (req->status != -EAGAIN || !has_patience(gate, req, now))))
+		return false;
+	before = senseless ? req->senseless++ : req->attempts++;
+	req->due = now + MIN(PAUSE_MIN << MIN(before, 16), PAUSE_MAX);
+	return true;
+}
+
+static gint by_due(gconstpointer a, gconstpointer b, gpointer user)
+{
+	const struct backend_request *x = a, *y = b;
+
+	return x->due < y->due ? -1 : x->due > y->due;
+}
+
+/* Lock held. */
+static void pause_request(struct gate *gate, struct backend_request *req)
+{
+	give_tokens_back(gate, req);
+	trace_request(TRACE_HELD, req, 0, req->status);
+	gate->pausing_demand += req->priority == BACKEND_DEMAND;
+	g_sequence_insert_sorted(gate->pausing, req, by_due, NULL);
+}
+
+/* Lock held. */
+static struct backend_request *end_pause(struct gate *gate, GSequenceIter *iter)
+{
+	struct backend_request *req = g_sequence_get(iter);
+
+	g_sequence_remove(iter);
+	gate->pausing_demand -= req->priority == BACKEND_DEMAND;
+	return req;
+}
+
+static void add_to(GQueue *queue, struct backend_request *req)
+{
+	req->link = (GList){.data = req};
+	g_queue_push_tail_link(queue, &req->link);
+}
+
+/* Lock held: what has paused long enough queues again, as it was asked for. */
+static void end_pauses(struct gate *gate)
+{
+	GSequenceIter *first;
+
+	while (!g_sequence_iter_is_end(first = g_sequence_get_begin_iter(gate->pausing))) {
+		struct backend_request *req = g_sequence_get(first);
+
+		if (req->due > g_get_monotonic_time())
+			return;
+		end_pause(gate, first);
+		req->cookie = req->first_cookie;
+		req->verf = req->first_verf;
+		add_to(&gate->held[req->priority], req);
+	}
+}
+
+/* ---- passing --------------------------------------------------------------------------------- */
+
 static void let_pass(struct gate *gate);
 
 static void request_done(struct backend_request *req, unsigned *under_way)
 {
 	struct gate *gate = req->gate;
 	gint64 now = g_get_monotonic_time();
+	bool again;
 
 	req->done = req->passed;
 	if (!req->status)
@@ -104,8 +237,17 @@ static void request_done(struct backend_request *req, unsigned *under_way)
 	g_mutex_lock(&gate->lock);
 	yield_answer(&gate->yield, req, gate->background, now - req->let_in, now);
 	--*under_way;
+	note_answer(gate, req, now);
+	again = pauses(gate, req, now);
+	if (again)
+		pause_request(gate, req); /* from the unlock on it may be anybody's */
+	else if (req->status == -EAGAIN)
+		give_tokens_back(gate, req);
+	if (!again && gate->closed && req->status == -EAGAIN)
+		req->status = -ECANCELED;
 	g_mutex_unlock(&gate->lock);
-	req->done(req);
+	if (!again)
+		req->done(req);
 	let_pass(gate);
 }
 
@@ -172,6 +314,7 @@ static void let_pass(struct gate *gate)
 	}
 	do {
 		calls = gate->calls;
+		end_pauses(gate);
 		while ((req = take_next(gate)))
 			submit_unlocked(gate, req);
 		gate->calls -= calls;
@@ -186,7 +329,7 @@ static gboolean let_pass_now_and_then(gpointer arg)
 }
 
 /* Lock held. */
-static bool has_to_wait(struct gate *gate, const struct backend_request *req)
+static bool has_to_wait(struct gate *gate, struct backend_request *req)
 {
 	if (!g_queue_is_empty(&gate->held[req->priority]))
 		return true;
@@ -204,11 +347,13 @@ void gate_submit(struct gate *gate, struct backend_request *req)
 	}
 	if (!req->trace.peer)
 		req->trace = trace_current();
+	req->attempts = req->senseless = 0;
+	req->carried = 0;
+	req->first_cookie = req->cookie;
+	req->first_verf = req->verf;
 	if (has_to_wait(gate, req)) {
 		trace_request(TRACE_HELD, req, 0, 0);
-		req->link.data = req;
-		req->link.next = req->link.prev = NULL;
-		g_queue_push_tail_link(&gate->held[req->priority], &req->link);
+		add_to(&gate->held[req->priority], req);
 	} else {
 		submit_unlocked(gate, req);
 	}
@@ -221,8 +366,15 @@ static void take_back(struct gate *gate,
 {
 	GQueue found = G_QUEUE_INIT;
 	GList *link, *following;
+	GSequenceIter *iter, *next;
 
 	g_mutex_lock(&gate->lock);
+	for (iter = g_sequence_get_begin_iter(gate->pausing); !g_sequence_iter_is_end(iter);
+	     iter = next) {
+		next = g_sequence_iter_next(iter);
+		if (match(g_sequence_get(iter), arg))
+			add_to(&found, end_pause(gate, iter));
+	}
 	for (unsigned i = BACKEND_DEMAND; i <= BACKEND_BACKGROUND; i++) {
 		for (link = gate->held[i].head; link; link = following) {
 			following = link->next;
@@ -277,13 +429,14 @@ int gate_call(struct gate *gate, struct backend_request *req)
 	return req->status;
 }
 
-void gate_carried(struct gate *gate, uint32_t count)
+void gate_carried(struct gate *gate, struct backend_request *req)
 {
 	bool waited;
 
 	g_mutex_lock(&gate->lock);
 	waited = gate->carried >= GATE_CARRIED;
-	gate->carried -= MIN(count, gate->carried); /* what was cancelled never passed */
+	gate->carried -= req->carried;
+	req->carried = 0;
 	waited = waited && gate->carried < GATE_CARRIED;
 	g_mutex_unlock(&gate->lock);
 	if (waited)
@@ -354,6 +507,27 @@ struct gate_yielding gate_yielding(struct gate *gate)
 	return yielding;
 }
 
+bool gate_demand_is_put_off(struct gate *gate)
+{
+	bool is;
+
+	g_mutex_lock(&gate->lock);
+	is = gate->pausing_demand && !gate->foreground &&
+	     g_queue_is_empty(&gate->held[BACKEND_DEMAND]);
+	g_mutex_unlock(&gate->lock);
+	return is;
+}
+
+unsigned gate_pausing(struct gate *gate)
+{
+	unsigned n;
+
+	g_mutex_lock(&gate->lock);
+	n = (unsigned)g_sequence_get_length(gate->pausing);
+	g_mutex_unlock(&gate->lock);
+	return n;
+}
+
 uint64_t gate_passed(struct gate *gate)
 {
 	return gate->passed;
@@ -380,6 +554,8 @@ struct gate *gate_new(struct backend *backend, uint64_t bytes_per_second)
 	g_cond_init(&gate->changed);
 	for (size_t i = 0; i < G_N_ELEMENTS(gate->held); i++)
 		g_queue_init(&gate->held[i]);
+	gate->pausing = g_sequence_new(NULL);
+	gate->patience = GATE_PATIENCE;
 	gate->bandwidth = bytes_per_second;
 	gate->refilled = g_get_monotonic_time();
 	gate->timer = g_timeout_add(TICK_MS, let_pass_now_and_then, gate);
@@ -410,6 +586,7 @@ void gate_free(struct gate *gate)
 {
 	if (!gate)
 		return;
+	g_sequence_free(gate->pausing);
 	g_mutex_clear(&gate->lock);
 	g_cond_clear(&gate->changed);
 	g_free(gate);

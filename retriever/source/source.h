@@ -14,7 +14,7 @@
  *
  * status: 0, or
  *   -ENOENT      no such name          -ESTALE    the handle is not valid any more
- *   -EAGAIN      busy (JUKEBOX): the retry decorator asks again
+ *   -EAGAIN      "later" (JUKEBOX, DELAY): the gate asks again (gate.h)
  *   -EBUSY   READ only: somebody there has the file to himself, and not just for a moment
  *   -EACCES, -EPERM                    -ENOTDIR, -EISDIR, -ENAMETOOLONG
  *   -EBADMSG     a reply that makes no sense
@@ -194,6 +194,7 @@ struct backend_request {
 	bool holes; /* READ: zeros may come for what the old server says is a hole */
 	bool names_only;
 	bool with_acl; /* GETATTR of NFS version 4, by nfs_gather.h: -> xattrs, too */
+	bool hurried;  /* others need what waits for it (a thread): the gate soon gives it up */
 	/* in and out, READDIR */
 	uint64_t cookie, verf; /* both 0 at the start */
 	/* out */
@@ -214,10 +215,12 @@ struct backend_request {
 	GList link;
 	gpointer backend_data;
 	gint64 submitted; /* g_get_monotonic_time() */
-	guint attempts;
 	/* the gate's own */
+	guint attempts, senseless; /* answers "later", and without sense */
 	gpointer gate;
-	gint64 let_in; /* g_get_monotonic_time() */
+	gint64 let_in, due; /* g_get_monotonic_time() */
+	uint64_t first_cookie, first_verf;
+	uint32_t carried; /* until gate_carried() */
 	void (*passed)(struct backend_request *req);
 };
 
@@ -313,10 +316,6 @@ void source_object_copy(struct source_object *to, const struct source_object *fr
 /* An event of a request (trace.h). */
 void trace_request(enum trace_step step, const struct backend_request *req, uint64_t number,
 		   int result);
-
-/* Decorator: asks again after -EAGAIN with a pause that grows from 50 ms to 5 s, and twice after
- * -EBADMSG.  Takes inner. */
-struct backend *backend_retry_new(struct backend *inner);
 
 /* -EHOSTDOWN, for the list of errors. */
 #define SOURCE_NO_OWNER                                                                            \

@@ -73,7 +73,6 @@ struct question {
 	char *target;
 	struct source_xattrs *xattrs;
 	struct backend_batch *listing; /* of a directory that may be taken whole */
-	uint32_t carried;	       /* bytes, until gate_carried() */
 	struct work work;
 	bool looked_up, other; /* another object answered to its name */
 	bool bare;	       /* its bytes are here */
@@ -297,9 +296,8 @@ static struct question *question_new(struct page *page, const struct source_entr
 static void question_forget_xattrs(struct question *q)
 {
 	g_clear_pointer(&q->xattrs, source_xattrs_free);
-	if (q->carried)
-		gate_carried(q->run->object->retriever->gate, q->carried);
-	q->carried = 0;
+	if (q->req.carried)
+		gate_carried(q->run->object->retriever->gate, &q->req);
 }
 
 static void question_free(struct question *q)
@@ -517,7 +515,7 @@ static uint32_t wanted_bytes(const struct question *q)
 static void question_send(struct question *q, enum backend_op op)
 {
 	question_forget_xattrs(q);
-	q->req.count = q->carried = op == BACKEND_XATTRS ? wanted_bytes(q) : 0;
+	q->req.count = op == BACKEND_XATTRS ? wanted_bytes(q) : 0;
 	q->req.listed = &q->entry.attr;
 	if (q->req.count)
 		directory_run_asks(q->run, &q->entry.attr);
@@ -528,6 +526,7 @@ static void question_send(struct question *q, enum backend_op op)
 	}
 	q->req.op = op;
 	q->req.priority = q->run->priority;
+	q->req.hurried = op == BACKEND_READDIR; /* it can be listed later as well */
 	q->req.trace = q->run->trace;
 	q->req.done = op == BACKEND_READDIR ? directory_listed : question_answered;
 	q->req.user = q;

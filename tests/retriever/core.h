@@ -195,7 +195,7 @@ static inline struct volume_config *core_config(struct core *core)
 	return config;
 }
 
-/* Below the retry decorator, as an old server's answers are. */
+/* Below the gate, as an old server's answers are. */
 static inline void core_put_fault(struct core *core)
 {
 	struct retriever *retriever = core->retriever;
@@ -215,7 +215,7 @@ static inline void core_put_fault(struct core *core)
 	gate_close(retriever->gate);
 	gate_free(retriever->gate);
 	retriever->backend->ops->close(retriever->backend);
-	retriever->backend = backend_retry_new(core->fault);
+	retriever->backend = core->fault;
 	retriever->gate = gate_new(retriever->backend, 0);
 }
 

@@ -321,14 +321,218 @@ START_TEST(bytes_that_are_carried_are_bounded)
 	sem_wait(&demand.done);
 	gate_pause(core.retriever->gate, false); /* looks at what is held */
 	ck_assert_int_eq(sem_trywait(&calls[3].done), -1);
-	gate_carried(core.retriever->gate, GATE_CARRIED / 3 + 1);
+	gate_carried(core.retriever->gate, &calls[0].req);
 	sem_wait(&calls[3].done);
 	sem_wait(&calls[4].done);
-	for (size_t i = 0; i < 3; i++)
-		gate_carried(core.retriever->gate, GATE_CARRIED / 3 + 1);
+	for (size_t i = 1; i < 4; i++)
+		gate_carried(core.retriever->gate, &calls[i].req);
 	for (size_t i = 0; i < G_N_ELEMENTS(calls); i++)
 		source_xattrs_free(calls[i].req.xattrs);
 	core_free(&core);
+}
+END_TEST
+
+/* ---- what the old server puts off ---- */
+
+#define LATER	  1 /* as an offset: it is put off */
+#define SENSELESS 2
+
+static atomic_int later; /* so many times, each */
+
+static int put_off(struct fake_backend *fake, struct backend_request *req)
+{
+	if (req->offset == SENSELESS)
+		return atomic_fetch_sub(&later, 1) > 0 ? -EBADMSG : 0;
+	if (req->offset != LATER || (int)req->attempts >= later)
+		return req->op != BACKEND_READDIR || (req->cookie == 5 && req->verf == 6)
+			       ? 0
+			       : -EBADMSG;
+	req->cookie = 999; /* what a failed attempt leaves behind */
+	return -EAGAIN;
+}
+
+static struct fake_backend offline;
+
+static struct gate *open_offline(int times)
+{
+	offline = (struct fake_backend){.base.ops = &fake_backend_ops, .answer = put_off};
+	later = times;
+	return gate_new(&offline.base, 0);
+}
+
+static void end_offline(struct gate *gate)
+{
+	gate_close(gate);
+	ck_assert_uint_eq(gate_pausing(gate), 0);
+	gate_free(gate);
+}
+
+static void submit_to(struct gate *gate, struct call *call, enum backend_priority priority,
+		      uint64_t offset)
+{
+	fill_call(call, priority, offset);
+	gate_submit(gate, &call->req);
+}
+
+/* The gate's timer runs here. */
+static int status_of(struct call *call)
+{
+	while (sem_trywait(&call->done))
+		g_main_context_iteration(NULL, TRUE);
+	return call->req.status;
+}
+
+static bool is_done(struct call *call)
+{
+	int n;
+
+	sem_getvalue(&call->done, &n);
+	return n;
+}
+
+/* However many there are, of clients or of the background. */
+START_TEST(what_is_put_off_has_no_place)
+{
+	struct gate *gate = open_offline(INT_MAX);
+	struct call *calls = g_new(struct call, GATE_FOREGROUND + YIELD_START), others[3];
+	const unsigned n = GATE_FOREGROUND + YIELD_START;
+
+	gate_yield(gate, 1000);
+	for (unsigned i = 0; i < n; i++)
+		submit_to(gate, &calls[i],
+			  i < GATE_FOREGROUND ? BACKEND_DEMAND : BACKEND_BACKGROUND, LATER);
+	ck_assert_uint_eq(gate_pausing(gate), n);
+	ck_assert_uint_eq(gate_yielding(gate).under_way, 0);
+	ck_assert(gate_demand_is_put_off(gate));
+	for (unsigned i = 0; i < G_N_ELEMENTS(others); i++) {
+		submit_to(gate, &others[i], i, 0);
+		ck_assert(is_done(&others[i]));
+	}
+	end_offline(gate);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_int_eq(status_of(&calls[i]), -ECANCELED);
+	g_free(calls);
+}
+END_TEST
+
+/* As it was asked for at first, and later each time. */
+START_TEST(what_is_put_off_is_asked_again)
+{
+	struct gate *gate = open_offline(3);
+	const gint64 began = g_get_monotonic_time();
+	struct call call;
+
+	fill_call(&call, BACKEND_DEMAND, LATER);
+	call.req.op = BACKEND_READDIR;
+	call.req.cookie = 5;
+	call.req.verf = 6;
+	gate_submit(gate, &call.req);
+	ck_assert_int_eq(status_of(&call), 0);
+	ck_assert_uint_eq(offline.submitted, 4);
+	ck_assert_int_ge(g_get_monotonic_time() - began, (50 + 100 + 200) * 1000);
+	ck_assert(!gate_demand_is_put_off(gate));
+	end_offline(gate);
+}
+END_TEST
+
+static bool is_it(const struct backend_request *req, const void *arg)
+{
+	return req == arg;
+}
+
+START_TEST(what_is_put_off_can_be_withdrawn)
+{
+	struct gate *gate = open_offline(INT_MAX);
+	struct call calls[2];
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(calls); i++)
+		submit_to(gate, &calls[i], BACKEND_DEMAND, LATER);
+	gate_withdraw(gate, is_it, &calls[1].req);
+	ck_assert(is_done(&calls[1]) && !is_done(&calls[0]));
+	ck_assert_int_eq(calls[1].req.status, GATE_WITHDRAWN);
+	ck_assert_uint_eq(gate_pausing(gate), 1);
+	end_offline(gate);
+}
+END_TEST
+
+static unsigned attempts_of(struct gate *gate, enum backend_priority priority, bool hurried)
+{
+	struct call call, other;
+
+	submit_to(gate, &other, BACKEND_DEMAND, 0);
+	fill_call(&call, priority, LATER);
+	call.req.hurried = hurried;
+	gate_submit(gate, &call.req);
+	ck_assert_int_eq(status_of(&call), -EAGAIN);
+	return call.req.attempts;
+}
+
+/* The background waits less and less, until waiting was of use; not where all is put off. */
+START_TEST(patience_ends)
+{
+	struct gate *gate = open_offline(INT_MAX);
+	struct call alone, other;
+
+	ck_assert_uint_eq(attempts_of(gate, BACKEND_BACKGROUND, false), GATE_PATIENCE);
+	for (unsigned i = GATE_PATIENCE / 2; i; i /= 2)
+		ck_assert_uint_eq(attempts_of(gate, BACKEND_BACKGROUND, false), i);
+	ck_assert_uint_eq(attempts_of(gate, BACKEND_BACKGROUND, false), 0);
+	ck_assert_uint_eq(attempts_of(gate, BACKEND_DEMAND, true), GATE_PATIENCE / 2);
+	g_usleep(G_USEC_PER_SEC); /* without another answer */
+	submit_to(gate, &alone, BACKEND_BACKGROUND, LATER);
+	ck_assert(!is_done(&alone));
+	later = 2;
+	submit_to(gate, &other, BACKEND_DEMAND, LATER);
+	ck_assert_int_eq(status_of(&other), 0);
+	later = INT_MAX;
+	ck_assert_uint_eq(attempts_of(gate, BACKEND_BACKGROUND, false), GATE_PATIENCE);
+	end_offline(gate);
+}
+END_TEST
+
+/* What did not come counts for no limit. */
+START_TEST(what_is_put_off_costs_nothing)
+{
+	g_autofree char *path = g_strdup("/tmp/test-gate-cap-XXXXXX");
+	struct gate *gate = open_offline(INT_MAX);
+	struct call call, other;
+	struct cap *cap;
+
+	close(g_mkstemp(path));
+	cap = cap_open(path, NULL);
+	gate_share(gate, cap, 1, 0);
+	gate_throttle(gate, 1000);
+	g_usleep(2000); /* a token */
+	fill_call(&call, BACKEND_BACKGROUND, LATER);
+	call.req.op = BACKEND_XATTRS;
+	call.req.count = GATE_CARRIED;
+	gate_submit(gate, &call.req);
+	ck_assert_uint_eq(gate_pausing(gate), 1);
+	fill_call(&other, BACKEND_BACKGROUND, 0);
+	other.req.op = BACKEND_XATTRS;
+	other.req.count = GATE_CARRIED;
+	gate_submit(gate, &other.req);
+	ck_assert(is_done(&other));
+	gate_share(gate, NULL, 0, 0);
+	cap_close(cap);
+	unlink(path);
+	end_offline(gate);
+}
+END_TEST
+
+/* So many replies that make no sense; of a listing they may mean that the directory has changed. */
+START_TEST(senseless_replies)
+{
+	const bool listing = _i > 3;
+	struct gate *gate = open_offline(listing ? 1 : _i);
+	struct call call;
+
+	fill_call(&call, BACKEND_DEMAND, SENSELESS);
+	call.req.op = listing ? BACKEND_READDIR : BACKEND_READ;
+	gate_submit(gate, &call.req);
+	ck_assert_int_eq(status_of(&call), _i > 2 ? -EBADMSG : 0);
+	ck_assert_uint_eq(offline.submitted, listing ? 1 : MIN(_i, 2) + 1);
+	end_offline(gate);
 }
 END_TEST
 
@@ -345,5 +549,11 @@ int main(void)
 	tcase_add_test(tcase, a_shared_cap);
 	tcase_add_test(tcase, a_window);
 	tcase_add_test(tcase, bytes_that_are_carried_are_bounded);
+	tcase_add_test(tcase, what_is_put_off_has_no_place);
+	tcase_add_test(tcase, what_is_put_off_is_asked_again);
+	tcase_add_test(tcase, what_is_put_off_can_be_withdrawn);
+	tcase_add_test(tcase, patience_ends);
+	tcase_add_test(tcase, what_is_put_off_costs_nothing);
+	tcase_add_loop_test(tcase, senseless_replies, 1, 5);
 	return run_suite(suite);
 }
