@@ -83,7 +83,7 @@ static void status_done(void *arg, int status, const char *text)
 	crawl->status_asked = false;
 	if (status || !progress_report(&crawl->progress, text, clock_ms()))
 		return;
-	policy_window_feedback(&crawl->window, crawl->progress.demand_waiting > 0);
+	policy_window_feedback(&crawl->window, crawl->progress.clients_wait);
 	show_line(crawl, false);
 }
 

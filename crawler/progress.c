@@ -31,7 +31,7 @@ bool progress_report(struct progress *progress, const char *text, int64_t now_ms
 	progress->bytes_found = number(file, "counters", "bytes-found");
 	progress->bytes_whole = number(file, "counters", "bytes-whole");
 	progress->errors = number(file, "counters", "errors");
-	progress->demand_waiting = number(file, "now", "demand-waiting");
+	progress->clients_wait = yes(file, "now", "clients-wait");
 	progress->away_seconds = number(file, "now", "source-away-seconds");
 
 	sample = &progress->samples[progress->count++ % PROGRESS_SAMPLES];

@@ -17,9 +17,9 @@ struct progress_sample {
 
 struct progress {
 	char state[16]; /* "" before the first report */
-	bool names_complete, paused;
+	bool names_complete, paused, clients_wait;
 	uint64_t files_found, files_whole, bytes_found, bytes_whole;
-	uint64_t errors, demand_waiting, away_seconds;
+	uint64_t errors, away_seconds;
 	struct progress_sample samples[PROGRESS_SAMPLES]; /* a ring */
 	unsigned count;
 };

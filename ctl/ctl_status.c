@@ -169,6 +169,11 @@ static void print_server(GKeyFile *status)
 static void print_activity(GKeyFile *status)
 {
 	uint64_t crawlers = ctl_number(status, "now", "crawlers");
+	const uint64_t put_off = ctl_number(status, "now", "put-off");
+	g_autofree char *later =
+		put_off ? g_strdup_printf("; \"later\" from the old server: %" G_GUINT64_FORMAT,
+					  put_off)
+			: g_strdup("");
 	g_autofree char *rate = ctl_bytes(ctl_number(status, "now", "bytes-per-second"));
 	g_autofree char *limits = limits_text(status, "now");
 
@@ -181,9 +186,9 @@ static void print_activity(GKeyFile *status)
 	print_server(status);
 	print_yield(status);
 	print_row("Waiting",
-		  "%" G_GUINT64_FORMAT " for clients, %" G_GUINT64_FORMAT " in the background",
+		  "%" G_GUINT64_FORMAT " for clients, %" G_GUINT64_FORMAT " in the background%s",
 		  ctl_number(status, "now", "demand-waiting"),
-		  ctl_number(status, "now", "background-waiting"));
+		  ctl_number(status, "now", "background-waiting"), later);
 }
 
 /* Of a copy that is made, or that was made before. */

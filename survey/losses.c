@@ -40,7 +40,8 @@ static const struct {
 	[NOTE_FOLDED] = {"folded", "names that differ from another in upper and lower case only"},
 	[NOTE_SPECIAL] = {"special", "special files, which SMB clients do not see"},
 	[NOTE_ELSEWHERE] = {"elsewhere", "files that the old server has to bring from elsewhere"},
-	[NOTE_BUSY] = {"busy", "files that somebody has open there for himself alone"},
+	[NOTE_BUSY] = {"busy",
+		       "files that somebody has open there for himself alone, or that are put off"},
 	[NOTE_OWNER] = {"owner-unnamed", "owners and groups that have no name here"},
 	[NOTE_PATH] = {"path", "paths longer than a program can say at once"},
 };

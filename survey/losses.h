@@ -39,7 +39,7 @@ enum loss_kind {
 	NOTE_FOLDED,		    /* they see one of two names */
 	NOTE_SPECIAL,		    /* a special file: nothing to them */
 	NOTE_ELSEWHERE,		    /* its bytes are on tape, or in a cloud */
-	NOTE_BUSY,		    /* somebody has it to himself just now */
+	NOTE_BUSY,		    /* somebody has it to himself just now, or "later" */
 	NOTE_OWNER,		    /* an id that has no name here */
 	NOTE_PATH,		    /* longer than a program can say at once */
 	LOSS_KINDS

@@ -81,7 +81,7 @@ static uint64_t kind_of(const struct source_attr *attr, const struct source_xatt
 /* Lock held. */
 static void lose(struct readable *readable, const char *path, int status)
 {
-	const bool busy = status == -EBUSY;
+	const bool busy = status == -EBUSY || status == -EAGAIN;
 	g_autofree char *text = g_strdup_printf("a read ends with: %s%s", g_strerror(-status),
 						busy ? "" : "; give this machine the rights there");
 
@@ -142,8 +142,8 @@ void readable_answer(struct readable *readable, uint64_t number, const char *pat
 	if (status == -ECANCELED || status == -ENOENT || status == -ESTALE) {
 		kind->answer = UNKNOWN;
 	} else {
-		/* who has a file open says nothing of another one */
-		kind->answer = status && status != -EBUSY ? REFUSED : READ;
+		/* who has a file open, or a tape, says nothing of another one */
+		kind->answer = status && status != -EBUSY && status != -EAGAIN ? REFUSED : READ;
 		kind->status = status;
 	}
 	if (kind->answer != UNKNOWN && status)

@@ -125,6 +125,8 @@ static char *status_text(struct retriever *r, bool verbose)
 	g_key_file_set_int64(f, "now", "bytes-per-second", rates_bytes(r->rates));
 	g_key_file_set_int64(f, "now", "demand-waiting", COUNT_GET(r, demand_waiting));
 	g_key_file_set_int64(f, "now", "background-waiting", COUNT_GET(r, background_waiting));
+	g_key_file_set_uint64(f, "now", "put-off", gate_pausing(r->gate));
+	set_bool(f, "now", "clients-wait", retriever_clients_wait(r));
 	g_key_file_set_int64(f, "now", "source-away-seconds", r->backend->ops->away(r->backend));
 	set_limits(r, f);
 	g_key_file_set_int64(f, "now", "crawlers", COUNT_GET(r, crawlers));

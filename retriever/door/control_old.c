@@ -49,8 +49,10 @@ static char *print_names(const struct backend_request *req)
 
 static int ask(struct retriever *retriever, struct backend_request *req, char **text)
 {
-	int result = gate_call(retriever->gate, req);
+	int result;
 
+	req->hurried = true;
+	result = gate_call(retriever->gate, req);
 	if (!result)
 		*text = print_names(req);
 	if (req->batch)

@@ -233,6 +233,12 @@ static void do_end(struct request *request, const struct migrate_frame *frame)
 
 /* ---- requests about an object ---- */
 
+/* What the old server puts off has failed, for the crawler: it goes on with the rest. */
+static void background_fill_done(void *arg, int status)
+{
+	request_done(arg, status == -EAGAIN ? -EREMOTEIO : status);
+}
+
 static void do_fill(struct request *request, const struct migrate_frame *frame)
 {
 	bool background = frame->flags & MIGRATE_BACKGROUND;
@@ -240,10 +246,11 @@ static void do_fill(struct request *request, const struct migrate_frame *frame)
 	if (!is_directory(request->object))
 		request_done(request, -ENOTDIR);
 	else if (frame->flags & MIGRATE_DATA)
-		bulk_start(request->object, request_done, request);
+		bulk_start(request->object, background_fill_done, request);
 	else
 		directory_fill(request->object, background ? BACKEND_BACKGROUND : BACKEND_DEMAND,
-			       frame->flags & MIGRATE_SMALL_DATA, request_done, request);
+			       frame->flags & MIGRATE_SMALL_DATA,
+			       background ? background_fill_done : request_done, request);
 }
 
 static void do_name(struct request *request, const struct migrate_frame *frame)

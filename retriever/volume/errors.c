@@ -76,8 +76,10 @@ static bool add_locked(struct errors *errors, const struct error_entry *e, const
 static void add(struct errors *errors, int fd, const char *name, char *path, int status,
 		const char *reason)
 {
-	struct error_entry e = {
-		.name = (char *)name, .path = path, .reason = (char *)reason, .status = status};
+	struct error_entry e = {.name = (char *)name,
+				.path = path,
+				.reason = (char *)(status == -EAGAIN ? ERRORS_LATER : reason),
+				.status = status};
 	g_autofree char *line = NULL;
 	bool news, many;
 
@@ -93,8 +95,8 @@ static void add(struct errors *errors, int fd, const char *name, char *path, int
 		g_mutex_unlock(&errors->file_lock);
 	}
 	if (news) /* not once for each attempt */
-		log_event(EVENT_OBJECT_FAILED, G_LOG_LEVEL_WARNING, path, reason, status,
-			  "%s: %s (%s)", path, reason, g_strerror(-status));
+		log_event(EVENT_OBJECT_FAILED, G_LOG_LEVEL_WARNING, path, e.reason, status,
+			  "%s: %s (%s)", path, e.reason, g_strerror(-status));
 	g_free(path);
 }
 

@@ -21,6 +21,11 @@
 
 struct errors;
 
+/* The reason of whatever fails with -EAGAIN. */
+#define ERRORS_LATER                                                                               \
+	"the old server keeps saying \"later\" (is it on tape, in a cloud, or locked?): have it "  \
+	"brought there, if you can; it is tried again now and then, and when somebody uses it"
+
 struct errors *errors_new(int private_fd);
 void errors_free(struct errors *errors);
 /* Takes the list that is there; -1: an empty one that is not kept. */

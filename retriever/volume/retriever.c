@@ -5,6 +5,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "source/gate.h"
+
+bool retriever_clients_wait(struct retriever *retriever)
+{
+	return COUNT_GET(retriever, demand_waiting) && !gate_demand_is_put_off(retriever->gate);
+}
+
 char *retriever_fd_path(int fd)
 {
 	g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);

@@ -103,6 +103,10 @@ struct retriever {
 	struct proving *proving;
 };
 
+/* Whether clients wait for what the background may be in the way of: for more than what the old
+ * server puts off. */
+bool retriever_clients_wait(struct retriever *retriever);
+
 /* The present path of an open descriptor, for messages only.  g_free. */
 char *retriever_fd_path(int fd);
 

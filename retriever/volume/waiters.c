@@ -108,7 +108,8 @@ static void mark_failed(struct object *object, int status)
 /* Lock held: whether it can do without [start, end), which failed. */
 static bool go_on_behind(struct object *object, struct waiter *w, uint64_t end, int status)
 {
-	if (!w->background || w->end <= end || ++w->failures > RANGE_FAILURES_MAX)
+	if (!w->background || status == -EAGAIN || w->end <= end ||
+	    ++w->failures > RANGE_FAILURES_MAX)
 		return false;
 	w->start = end;
 	if (!w->status)
@@ -153,6 +154,24 @@ void object_fail_locked(struct object *object, int status, const char *reason, G
 	/* under the lock, so that one that becomes whole leaves the list after it came */
 	if (status != -ECANCELED && !object->normal)
 		errors_add_fd(object->retriever->errors, object->fd, status, reason);
+}
+
+void object_note_later(struct object *object)
+{
+	g_mutex_lock(&object->lock);
+	mark_failed(object, -EAGAIN);
+	if (!object->normal)
+		errors_add_fd(object->retriever->errors, object->fd, -EAGAIN, NULL);
+	g_mutex_unlock(&object->lock);
+}
+
+void object_forget_later(struct object *object)
+{
+	if (object->normal || object->record.error != EAGAIN)
+		return;
+	object->record.error = 0;
+	object_store(object);
+	errors_forget(object->retriever->errors, &object->key);
 }
 
 void object_fail(struct object *object, int status, const char *reason)

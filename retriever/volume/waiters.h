@@ -33,6 +33,11 @@ void waiters_run(struct retriever *retriever, GQueue *waiters, int status);
 bool waiters_cancel(struct object *object, void *arg,
 		    bool (*is_of)(const struct backend_request *req, const void *object));
 
+/* Notes that the old server put off what nobody waits for any more.  Takes the lock. */
+void object_note_later(struct object *object);
+/* Lock held: it has answered. */
+void object_forget_later(struct object *object);
+
 /* Notes that an attempt failed: record, list of errors, all waiters.  status: -errno.  Takes the
  * lock. */
 void object_fail(struct object *object, int status, const char *reason);
@@ -41,7 +46,8 @@ void object_fail_locked(struct object *object, int status, const char *reason, G
 /*
  * Likewise where only [start, end) of a file could not be had: who waits for other ranges is not
  * told. Who waits in the background goes on behind it, a limited number of times, and is told in
- * the end.  Whether anybody waits on: what was planned for them has to be looked at again.
+ * the end; but not after -EAGAIN, which the rest of the file is likely to get as well.  Whether
+ * anybody waits on: what was planned for them has to be looked at again.
  */
 bool object_fail_range(struct object *object, uint64_t start, uint64_t end, int status,
 		       const char *reason, GQueue *out);

@@ -53,7 +53,7 @@ static void bulk_finish(struct bulk *bulk, int status)
 
 static unsigned limit(struct bulk *bulk)
 {
-	return COUNT_GET(bulk->directory->retriever, demand_waiting) ? FILES_YIELDING : FILES_MAX;
+	return retriever_clients_wait(bulk->directory->retriever) ? FILES_YIELDING : FILES_MAX;
 }
 
 static void file_done(void *arg, int status)
@@ -218,8 +218,7 @@ static void filled(void *arg, int status)
 	struct bulk *bulk = arg;
 
 	/* One name that cannot be made does not keep the others waiting. */
-	if (status == -EAGAIN || status == -ECANCELED || bulk->directory->normal ||
-	    is_brought(bulk)) {
+	if (status == -ECANCELED || bulk->directory->normal || is_brought(bulk)) {
 		bulk_finish(bulk, status);
 		return;
 	}

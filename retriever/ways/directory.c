@@ -390,6 +390,8 @@ static void listing_failed(struct run *run, int status)
 	/* a path that leads nowhere any more, or to something else */
 	if (status == -ENOENT || status == -ENOTDIR)
 		status = -ESTALE;
+	if (status == GATE_WITHDRAWN && run->req.attempts)
+		object_note_later(run->object);
 	if (status == GATE_WITHDRAWN)
 		status = -ECANCELED;
 	if (!leaves_rest(run, status)) {

@@ -60,6 +60,13 @@ static bool refused(int status)
 	return status == -EACCES || status == -EPERM || status == -EREMOTEIO || status == -EBADMSG;
 }
 
+static void note_later(struct name_request *n)
+{
+	if (n->req.status == -EAGAIN || (n->req.status == GATE_WITHDRAWN && n->req.attempts))
+		errors_add_name(n->object->retriever->errors, n->object->fd, n->name, -EAGAIN,
+				NULL);
+}
+
 static void look_up(struct name_request *n);
 static void name_send(struct name_request *n, enum backend_op op);
 
@@ -139,6 +146,7 @@ static void name_told(struct backend_request *req)
 	struct name_request *n = req->user;
 	int status = req->status == GATE_WITHDRAWN ? -ECANCELED : req->status;
 
+	note_later(n);
 	if (!status && req->op == BACKEND_XATTRS &&
 	    !attributes_take_answer(req, &n->entry, &n->xattrs))
 		status = n->again ? -ENOTUNIQ : -ESTALE;
@@ -251,6 +259,7 @@ static void looked_up(struct name_request *n)
 	struct backend_request *req = &n->req;
 	struct retriever *retriever = n->object->retriever;
 
+	note_later(n);
 	if (req->status == GATE_WITHDRAWN)
 		req->status = -ECANCELED;
 	if (req->status == -EHOSTDOWN)

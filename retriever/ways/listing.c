@@ -138,7 +138,8 @@ static int pass(struct listing *listing)
 				      .priority =
 					      listing->demand ? BACKEND_DEMAND : BACKEND_READAHEAD,
 				      .object = listing->directory,
-				      .names_only = true};
+				      .names_only = true,
+				      .hurried = true};
 	struct listing_progress progress = {0};
 	unsigned restarts = 0;
 	int ret = 0;

@@ -30,6 +30,7 @@ static int ask(struct retriever *retriever, struct backend_request *req,
 	       const struct source_object *object)
 {
 	req->priority = BACKEND_DEMAND;
+	req->hurried = true;
 	req->object = *object;
 	return gate_call(retriever->gate, req);
 }

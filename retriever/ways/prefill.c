@@ -34,7 +34,7 @@ static gboolean tick(gpointer arg)
 	struct object *object = NULL;
 
 	g_mutex_lock(&prefill->lock);
-	if (COUNT_GET(prefill->retriever, demand_waiting) || gate_paused(prefill->retriever->gate))
+	if (retriever_clients_wait(prefill->retriever) || gate_paused(prefill->retriever->gate))
 		prefill->idle = 0;
 	if (++prefill->idle > IDLE_TICKS && !prefill->busy)
 		object = g_queue_pop_head(&prefill->queue);

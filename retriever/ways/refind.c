@@ -35,7 +35,8 @@ static enum backend_priority priority_of(const struct found *found)
 /* One LOOKUP, waited for. */
 static int look(struct retriever *retriever, struct found *at, const char *name)
 {
-	struct backend_request req = {.op = BACKEND_LOOKUP, .priority = priority_of(at)};
+	struct backend_request req = {
+		.op = BACKEND_LOOKUP, .priority = priority_of(at), .hurried = true};
 	g_autofree char *path = NULL;
 	int ret;
 
@@ -58,7 +59,8 @@ static int look(struct retriever *retriever, struct found *at, const char *name)
 /* The root, of which the old server knows.  -ESTALE: it does and does not, again and again. */
 static int begin(struct retriever *retriever, struct found *at)
 {
-	struct backend_request req = {.op = BACKEND_GETATTR, .priority = priority_of(at)};
+	struct backend_request req = {
+		.op = BACKEND_GETATTR, .priority = priority_of(at), .hurried = true};
 	int ret = -ESTALE;
 
 	for (unsigned i = 0; ret == -ESTALE && i < ATTEMPTS_MAX; i++) {

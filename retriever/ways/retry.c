@@ -94,7 +94,8 @@ static int retry_object(struct retriever *retriever, struct moved *moved, bool l
 	close(fd);
 	if (ret)
 		return ret;
-	if (!is_directory(object) && !object->normal)
+	/* what was put off is tried by whoever asks for it next */
+	if (!is_directory(object) && !object->normal && moved->entry.status != -EAGAIN)
 		ret = renew(object, trust, &moved->place, listed, &reason);
 	if (ret < 0)
 		object_fail(object, ret, reason);

@@ -39,6 +39,7 @@ struct transfer {
 };
 
 static void read_done(struct backend_request *req);
+static bool is_of(const struct backend_request *req, const void *object);
 
 static void transfer_free(struct transfer *t)
 {
@@ -340,6 +341,7 @@ static void apply(struct transfer *t, const uint8_t *data, size_t len)
 	}
 	if (!ret) {
 		object->search.failures = 0;
+		object_forget_later(object);
 		waiters_take(object, &waiters);
 	}
 	turns_leave(object); /* who is answered by another reply may ask for a sync at once */
@@ -476,7 +478,7 @@ static const char *reason_for(int status)
 /* The old server says so of these bytes only. */
 static bool of_the_range(int status)
 {
-	return status == -EREMOTEIO || status == -EBADMSG;
+	return status == -EREMOTEIO || status == -EBADMSG || status == -EAGAIN;
 }
 
 static void transfer_failed(struct transfer *t, int status, const char *reason)
@@ -487,6 +489,8 @@ static void transfer_failed(struct transfer *t, int status, const char *reason)
 	GQueue waiters = G_QUEUE_INIT;
 
 	if (status == GATE_WITHDRAWN) { /* somebody may wait for it by now */
+		if (t->req.attempts)
+			object_note_later(object);
 		drop(t);
 		return;
 	}
@@ -523,6 +527,8 @@ static void transfer_failed(struct transfer *t, int status, const char *reason)
 		refind_start(object, transfer_again);
 	else if (more)
 		plan_more(object, background);
+	else if (status == -EAGAIN) /* nobody waits for other parts of it */
+		gate_withdraw(object->retriever->gate, is_of, object);
 	object_unref(object);
 }
 

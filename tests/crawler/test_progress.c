@@ -14,7 +14,7 @@ static void report(int64_t ms, unsigned files, unsigned long bytes, const char *
 		"[volume]\nstate=migrating\n"
 		"[counters]\nfiles-found=1000\nfiles-whole=%u\nbytes-found=1000000\n"
 		"bytes-whole=%lu\nerrors=3\n"
-		"[now]\ndemand-waiting=2\nsource-away-seconds=0\npaused=false\n"
+		"[now]\nclients-wait=true\nsource-away-seconds=0\npaused=false\n"
 		"[namespace]\ncomplete=%s\n",
 		files, bytes, complete);
 
@@ -34,7 +34,7 @@ START_TEST(takes_up)
 	ck_assert_uint_eq(progress.files_whole, 5);
 	ck_assert_uint_eq(progress.bytes_found, 1000000);
 	ck_assert_uint_eq(progress.errors, 3);
-	ck_assert_uint_eq(progress.demand_waiting, 2);
+	ck_assert(progress.clients_wait);
 	ck_assert(!progress_report(&progress, "nonsense", 0));
 	ck_assert(!progress_report(&progress, "", 0));
 }

@@ -14,8 +14,9 @@ import nfs3                                                             # noqa: 
 import nfs4                                                             # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
-from sandbox import wait_for                                            # noqa: E402
-from servers import NEW, OLD, Stalled, stack                                   # noqa: E402
+from liar import Liar, Node, record                                     # noqa: E402
+from sandbox import volume, wait_for                                    # noqa: E402
+from servers import NEW, OLD, Migration, Stalled, stack                        # noqa: E402
 from xdr import opaque, u32, u64                                        # noqa: E402
 
 FILES = 400
@@ -81,6 +82,58 @@ def delay(args):
             expect(1.9 <= seconds <= 6, f'answered after {seconds:.2f} s')
     same(client.read(fh, 0, 6)[0], b'     7', 'content after the stall')
     same(client.read(client.walk('file', directory)[0], 0, 6)[0], b'x', 'content after the stall')
+
+
+class Offline(Node):
+    """On tape: what is in it comes when somebody has put the tape in."""
+    there = False
+
+    def send(self, connection, xid, procedure, reply):
+        if procedure in (nfs3.READ, nfs3.READDIR, nfs3.READDIRPLUS) and not Offline.there:
+            reply = record(xid, u32(nfs3.JUKEBOX) + u32(0))
+        super().send(connection, xid, procedure, reply)
+
+
+@case()
+def a_tenth_is_on_tape(args):
+    """It holds up nobody else, in the background or for clients, and is listed; then it comes."""
+    def kind(n, **what):
+        return (Offline if n % 10 == 0 else Node)(**what)
+
+    directories = {f'd{d}': kind(d, **{f'f{n}': kind(n, size=20000 + n) for n in range(30)})
+                   for d in range(20)}
+    asked = {f'a{n}': Offline(size=100000) for n in range(300)}
+    good = {f'g{n}': Node(size=100000) for n in range(3)}
+    volume(NEW, '1G')
+    migration = Migration(args.build, Liar(Node(**directories, asked=Node(**asked, **good))).url,
+                          hold_ms=50)
+    migration.start_retriever()
+    migration.attach()
+    migration.start_server()
+    client = migration.server.client()
+    handles = {name: handle for name, _, _, handle in client.listing(client.walk('asked')[0])}
+    for name in asked:
+        same(client.once(nfs3.READ, client.read_args(handles[name.encode()], 0, 10))[0],
+             nfs3.JUKEBOX, 'status of what is on tape')
+    data, seconds = answered(lambda: client.read(handles[b'g0'], 0, 100000)[0])
+    same(data, good['g0'].data, 'what is not')
+    expect(seconds < 5, f'it was read after {seconds:.2f} s')
+    wait_for('nobody waits', lambda: migration.status()['put_off'] == 0)
+    same(migration.start_crawler().wait(300), 2, 'exit status of the crawler')
+    offline = ([f'd{d}' for d in (0, 10)] + [f'asked/{name}' for name in asked] +
+               [f'd{d}/f{n}' for d in range(20) if d % 10 for n in range(0, 30, 10)])
+    listed = migration.errors()
+    same(sorted(listed), sorted(offline), 'what is listed')
+    expect(all('keeps saying "later"' in reason for reason in listed.values()), listed)
+    same(int(migration.status()['files_whole']), 18 * 27 + len(good), 'files that are whole')
+    Offline.there = True
+    same(client.read(handles[b'a7'], 0, 100000)[0], asked['a7'].data, 'what has come')
+    same(migration.start_crawler().wait(300), 0, 'exit status of the crawler')
+    same(migration.errors(), {}, 'what is listed')
+    for d, directory in directories.items():
+        for f, node in directory.children.items():
+            with open(f'{NEW}/{d}/{f.decode()}', 'rb') as file:
+                same(file.read(), node.data, f'{d}/{f.decode()}')
 
 
 def slowest(client, fh, times=30):

@@ -4,6 +4,9 @@
 #include "protocol.h"
 #include "core.h"
 
+#include "source/gate.h"
+#include "volume/errors.h"
+
 #include <sys/resource.h>
 
 #define FILES 700 /* more than the old server is asked for at a time */
@@ -13,6 +16,7 @@ static struct core core;
 static void start(void)
 {
 	core_make(&core);
+	core_source_file(&core, "d/late", 100, 7);
 	for (unsigned i = 0; i < FILES; i++) {
 		g_autofree char *name = g_strdup_printf("f%u", i);
 
@@ -78,6 +82,49 @@ START_TEST(i11_cancelled_waits_hold_nothing)
 		core_expect(asked[i].fd, 0, 100, i);
 		close(asked[i].fd);
 	}
+	core_free(&core);
+}
+END_TEST
+
+static void wait_for_errors(guint n)
+{
+	while (errors_count(core.retriever->errors) != n)
+		g_usleep(1000);
+}
+
+/* It says "later": more wait than there are places, others come at once, and who gives up holds
+ * nothing.  It is listed until it comes. */
+START_TEST(i12_what_is_put_off_is_listed)
+{
+	static struct asked asked[FILES];
+	unsigned rule;
+	int dir;
+
+	start();
+	rule = backend_fault_add(core.fault, &(struct fault_rule){.ops = 1 << BACKEND_READ,
+								  .action = FAULT_ERROR,
+								  .status = -EAGAIN});
+	ask_all(asked);
+	while (gate_pausing(core.retriever->gate) < FILES)
+		g_usleep(1000);
+	ck_assert(!retriever_clients_wait(core.retriever));
+	dir = core_lookup(&core, "d", O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(core_name_in(&core, dir, "late"), 0);
+	close(dir);
+	for (unsigned i = 0; i < FILES; i++)
+		migrate_cancel(core.volume, asked[i].id);
+	for (unsigned i = 0; i < FILES; i++)
+		ck_assert_int_eq(core_wait(asked[i].waiter), -ECANCELED);
+	wait_for_objects(0);
+	ck_assert_uint_eq(gate_pausing(core.retriever->gate), 0);
+	wait_for_errors(FILES);
+	backend_fault_remove(core.fault, rule);
+	for (unsigned i = 0; i < FILES; i++) {
+		ck_assert_int_eq(core_range(&core, asked[i].fd, 0, 100), 0);
+		core_expect(asked[i].fd, 0, 100, i);
+		close(asked[i].fd);
+	}
+	wait_for_errors(0);
 	core_free(&core);
 }
 END_TEST
@@ -315,6 +362,7 @@ int main(void)
 	TCase *tcase = CORE_TCASE(suite, "requests", 60);
 
 	tcase_add_test(tcase, i11_cancelled_waits_hold_nothing);
+	tcase_add_test(tcase, i12_what_is_put_off_is_listed);
 	tcase_add_test(tcase, i11_a_peer_that_is_gone_holds_nothing);
 	tcase_add_test(tcase, i11_a_cancelled_name);
 	tcase_add_test(tcase, no_descriptors);

@@ -56,6 +56,29 @@ START_TEST(errors_of_the_old_server)
 }
 END_TEST
 
+/* By its name, until it is made, or the directory is filled. */
+START_TEST(i12_put_off)
+{
+	const char *names[] = {"f", "g"};
+	const struct fault_rule rule = {.ops = LOOKUPS, .action = FAULT_ERROR, .status = -EAGAIN};
+	int fd = start();
+	unsigned n = backend_fault_add(core.fault, &rule);
+	struct migrate_waiter *w[] = {ask(fd, names[0]), ask(fd, names[1])};
+
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(core_wait(w[i]), -EAGAIN);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 2);
+	backend_fault_remove(core.fault, n);
+	ck_assert_int_eq(core_name_in(&core, fd, "f"), 0);
+	ck_assert_int_eq(core_name_in(&core, fd, "g"), -ENOENT);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, fd, 0)), 0);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* A directory that refuses is listed once, whatever names are asked for, until it is filled. */
 /* As where the file system has a limit. */
 START_TEST(i12_a_file_too_large)
@@ -367,6 +390,7 @@ int main(void)
 	tcase_add_test(tcase, asked_for_by_many);
 	tcase_add_test(tcase, errors_of_the_old_server);
 	tcase_add_test(tcase, i12_an_owner_that_nobody_tells);
+	tcase_add_test(tcase, i12_put_off);
 	tcase_add_test(tcase, i12_a_file_too_large);
 	tcase_add_test(tcase, i12_a_directory_that_refuses);
 	tcase_add_test(tcase, a_name_that_failed_and_was_made);

@@ -326,6 +326,30 @@ START_TEST(busy_is_asked_again)
 }
 END_TEST
 
+/* Listed until a part of it comes; who waits for another part is not told. */
+START_TEST(i12_put_off)
+{
+	const struct fault_rule rule = {
+		.ops = READS, .action = FAULT_ERROR, .status = -EAGAIN, .end = 1};
+	struct migrate_waiter *late;
+	unsigned n;
+	int fd;
+
+	fd = core_with_file(&core, 4 * MIB, O_RDONLY);
+	n = backend_fault_add(core.fault, &rule);
+	late = core_ask_range(&core, fd, 0, 1, 0);
+	ck_assert_int_eq(core_range(&core, fd, 2 * MIB, 1), 0);
+	ck_assert_int_eq(core_wait(late), -EAGAIN);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
+	backend_fault_remove(core.fault, n);
+	ck_assert_int_eq(core_range(&core, fd, 0, 1), 0);
+	ck_assert_uint_eq(errors_count(core.retriever->errors), 0);
+	ck_assert_uint_gt(core_missing(fd), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* A handle goes stale while many reads are in flight: they all come, though their answers come one
  * by one after the object was found again. */
 START_TEST(stale_reads_in_flight)
@@ -416,6 +440,7 @@ int main(void)
 	tcase_add_test(tcase, a_bad_file);
 	tcase_add_test(tcase, i4_replies_that_shrink);
 	tcase_add_test(tcase, busy_is_asked_again);
+	tcase_add_test(tcase, i12_put_off);
 	tcase_add_test(tcase, stale_reads_in_flight);
 	tcase_add_test(tcase, zeros_stay_holes);
 	tcase_add_test(tcase, i7_a_write_during_a_read);
