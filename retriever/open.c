@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "open.h"
 
 #include "door/server.h"
@@ -23,6 +24,7 @@
 #include "volume/templates.h"
 #include "ways/attach.h"
 #include "ways/durability.h"
+#include "ways/later.h"
 #include "ways/listing.h"
 #include "ways/place.h"
 #include "ways/prefill.h"
@@ -119,6 +121,7 @@ struct retriever *retriever_open(struct volume_config *config, GError **error)
 	gate_yield(retriever->gate, config->yield_ms);
 	orders_load(retriever);
 	retriever->prefill = prefill_new(retriever);
+	retriever->later = later_new(retriever);
 	retriever->rates = rates_new(retriever);
 	retriever->proving = proving_new(retriever);
 	retriever->server = server_new(retriever, error);
@@ -140,6 +143,7 @@ void retriever_close(struct retriever *retriever)
 {
 	server_free(retriever->server);
 	prefill_stop(retriever->prefill);
+	later_stop(retriever->later);
 	g_atomic_int_set(&retriever->closing, 1);
 	gate_close(retriever->gate);
 	if (retriever->backend)
@@ -157,6 +161,7 @@ void retriever_close(struct retriever *retriever)
 	}
 	rates_free(retriever->rates);
 	prefill_free(retriever->prefill);
+	later_free(retriever->later);
 	durability_free(retriever->durability);
 	object_table_free(retriever->objects);
 	gate_free(retriever->gate);

@@ -74,6 +74,7 @@ struct retriever {
 	void *describer;
 	struct prefill *prefill;
 	struct spellings spellings;
+	struct later *later;
 	struct rates *rates;
 	struct history *history;
 	struct counters counters;
