@@ -104,7 +104,7 @@ static bool smb_holds_more(struct old *old, const char *path, const struct attrs
 
 	if (smb_look(call_of(old), path, &windows))
 		return true;
-	more = windows->ea_size || windows->streams_unknown ||
+	more = windows->ea_size || windows->streams_unknown || windows->more_streams ||
 	       windows->attributes & SMB_ATTR_REPARSE ||
 	       (smb_attrs_audits(windows->sd, windows->sd_len) && !smb_attrs_audited(attrs));
 	for (guint i = 0; i < windows->streams->len; i++) {

@@ -29,6 +29,7 @@ struct source_windows {
 	uint32_t reparse_tag; /* 0: none */
 	GArray *streams;      /* of struct source_stream; the unnamed one may be among them */
 	bool streams_unknown; /* the server cannot list them */
+	bool more_streams;    /* there are others, which could not be listed */
 	bool short_name;      /* the server may call it so instead of what it is called */
 };
 

@@ -219,6 +219,9 @@ struct windows *windows_new(const struct source_windows *source, bool directory,
 	lose_attributes(w, source, directory);
 	for (guint i = 0; i < source->streams->len; i++)
 		take_stream(w, &g_array_index(source->streams, struct source_stream, i));
+	if (source->more_streams)
+		lose_stream(w, "streams: the old server could not list all that it has, or has "
+			       "too many: see there which are wanted, and copy them by hand");
 	return w;
 }
 

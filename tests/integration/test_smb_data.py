@@ -23,6 +23,7 @@ KIB = 1 << 10
 SIZES = (0, 1, 4095, 4096, 4097, 65535, 65536, 65537)
 SHARING_VIOLATION, LOCK_CONFLICT, INTERNAL_ERROR = 0xc0000043, 0xc0000054, 0xc00000e5
 NOT_SUPPORTED, OPEN_FOR_BACKUP_INTENT = 0xc00000bb, 0x4000
+BUFFER_OVERFLOW, STREAM_INFORMATION = 0x80000005, 22
 # Where they are in answers: of CREATE, of QUERY_INFO for all information, of READ.
 OPENED_WRITTEN, OPENED_CHANGED, OPENED_SIZE = 64 + 24, 64 + 32, 64 + 48
 ATTRIBUTES, LENGTH, DATA = 72 + 32, 64 + 4, 80
@@ -185,6 +186,49 @@ def streams_come_first(args):
         same(value.rstrip(b'\0') == data.rstrip(b'\0'), True, f'content of {name}')
     with open(OLD + '/streams/file', 'rb') as a, open(new, 'rb') as b:
         same(a.read() == b.read(), True, 'content')
+
+
+def write_streams(session, names):
+    for name in names:
+        fid = opened(session, 'file' + (name and ':' + name), disposition=smb2.OPEN_IF)
+        for request in (smb2.write(fid, 0, name.encode()), smb2.close(fid)):
+            same(session.ask(request).failed, False, f'a write to {name}')
+
+
+class Short:
+    """Has no room for the names of all streams, however much it is given."""
+
+    def on_request(self, call):
+        pass
+
+    @staticmethod
+    def on_reply(call, pdu):
+        if call.command == smb2.QUERY_INFO and call.level == STREAM_INFORMATION:
+            struct.pack_into('<I', pdu, 8, BUFFER_OVERFLOW)
+
+
+@case()
+def many_streams(args):
+    """More than have room in an answer of 64 KiB: they come, or the file is in the report."""
+    names = [f'stream{n:04}' + 'x' * 60 for n in range(400)]
+    old, migration = world(args, lambda root: None, {'fs': 'xfs'},
+                           {'vfs objects': 'streams_depot acl_xattr'})
+    write_streams(old.session('root'), ['', *names])
+    migration.crawl()
+    found = {name[len('user.DosStream.'):-len(':$DATA')] for name in os.listxattr(NEW + '/file')
+             if name.startswith('user.DosStream.')}
+    same(found, set(names), 'streams')
+
+
+@case()
+def streams_that_are_not_listed(args):
+    def make(root):
+        put(root + '/file', b'a file')
+
+    _, migration = world(args, make, on_reply=Short.on_reply)
+    migration.crawl()
+    report = migration.ctl('report')
+    expect('file: xattr: streams: the old server could not list all' in report, f'the report: {report}')
 
 
 class NoBackup:

@@ -190,6 +190,7 @@ static int decode_xattrs(const struct wire_reply *reply, struct wire_unpack *in,
 	windows->short_name = req->object.path && is_short_name(req->object.path);
 	windows->has_sacl = reply->flags & WIRE_HAS_SACL;
 	windows->streams_unknown = reply->flags & WIRE_NO_STREAMS;
+	windows->more_streams = reply->flags & WIRE_MORE_STREAMS;
 	windows->attributes = reply->attr.attributes;
 	windows->create_time = reply->attr.created;
 	windows->ea_size = reply->attr.ea_size;

@@ -83,8 +83,9 @@ enum {
 	WIRE_EOF = 1 << 0,
 	WIRE_HAS_ATTR = 1 << 1,
 	WIRE_HAS_SACL = 1 << 2,
-	WIRE_NO_STREAMS = 1 << 3, /* the server cannot list them */
-	WIRE_FLAGS = (1 << 4) - 1,
+	WIRE_NO_STREAMS = 1 << 3,   /* the server cannot list them */
+	WIRE_MORE_STREAMS = 1 << 4, /* there are others than those that are told */
+	WIRE_FLAGS = (1 << 5) - 1,
 };
 
 /* What FAILED is about. */

@@ -2,7 +2,8 @@
 /*
  * XATTRS: the security descriptor as it is, attributes, what alternate data streams there are, and
  * the data of a small file if it is wanted, in one compound; then the streams that are small enough
- * to be carried, each in one.
+ * to be carried, each in one.  Where the list of streams does not fit beside the others, it is
+ * asked for alone, with as much room as the server gives.
  */
 #include "info.h"
 #include "job.h"
@@ -14,7 +15,8 @@
 #define SD_HEADER	 20u /* MS-DTYP 2.4.6: four offsets, from 4 on */
 #define TAG_INFO_SIZE	 8
 #define STREAMS_INFO_MAX 65536u
-#define RESERVE		 65536u /* for names of streams */
+#define STREAMS_INFO_ALL (4u * 1024 * 1024) /* WIRE_STREAMS_MAX with the longest names, about */
+#define RESERVE		 4096u		    /* for what is no stream */
 
 struct stream {
 	uint8_t *name; /* UTF-16, as listed */
@@ -34,9 +36,13 @@ struct xattrs {
 	size_t sd_len;
 	struct stream *streams;
 	size_t n, at;
+	size_t heads;	/* bytes for what is put of the streams without their data */
+	bool more;	/* streams there are than these */
+	bool cut_short; /* their list */
 };
 
 static void ask_descriptor(struct job *job);
+static void ask_streams(struct job *job);
 static void next_stream(struct job *job);
 
 static void each_stream(void *user, const uint8_t *name, size_t name_len, uint64_t size)
@@ -44,16 +50,25 @@ static void each_stream(void *user, const uint8_t *name, size_t name_len, uint64
 	struct xattrs *x = user;
 	struct stream *stream;
 
-	if (x->n >= WIRE_STREAMS_MAX || name_len > 1024)
+	if (x->n >= WIRE_STREAMS_MAX || name_len > 1024) {
+		x->more = true;
 		return;
+	}
 	x->streams = talloc_realloc(x, x->streams, struct stream, x->n + 1);
 	stream = &x->streams[x->n++];
 	*stream = (struct stream){
 		.name = talloc_memdup(x, name, name_len), .name_len = name_len, .size = size};
 }
 
+/* At most: a name, a size, two lengths and a flag. */
+static size_t head_of(const struct stream *stream)
+{
+	return stream->name_len * 3 / 2 + 20;
+}
+
 static void put_stream(struct job *job, const struct stream *stream)
 {
+	struct xattrs *x = job->private_data;
 	char text[1024 * 3 / 2];
 	long len = smb_text_from_utf16(stream->name, stream->name_len, text);
 
@@ -61,7 +76,9 @@ static void put_stream(struct job *job, const struct stream *stream)
 	wire_put_bytes(&job->out, text, len < 0 ? 0 : (size_t)len);
 	wire_put_u64(&job->out, stream->size);
 	/* what does not fit any more is not carried, and said so by the size alone */
-	bool carried = stream->data && stream->len + RESERVE < (size_t)(job->out.end - job->out.at);
+	x->heads -= head_of(stream);
+	bool carried = stream->data &&
+		       stream->len + x->heads + RESERVE < (size_t)(job->out.end - job->out.at);
 
 	wire_put_u32(&job->out, carried);
 	wire_put_bytes(&job->out, stream->data, carried ? stream->len : 0);
@@ -71,12 +88,16 @@ static void put_stream(struct job *job, const struct stream *stream)
 static void make_data_fit(struct job *job)
 {
 	struct xattrs *x = job->private_data;
-	size_t need = x->sd_len + x->data_len + RESERVE;
+	size_t room = (size_t)(job->out.end - job->out.at) - x->sd_len - RESERVE, need, n;
 
+	for (n = 0; n < x->n && x->heads + head_of(&x->streams[n]) <= room; n++)
+		x->heads += head_of(&x->streams[n]);
+	x->more |= n < x->n;
+	x->n = n;
+	need = x->heads + x->data_len;
 	for (size_t i = 0; i < x->n; i++)
-		need += 2 * x->streams[i].name_len + 32 +
-			(x->streams[i].data ? x->streams[i].len : 0);
-	if (need > (size_t)(job->out.end - job->out.at)) {
+		need += x->streams[i].data ? x->streams[i].len : 0;
+	if (need > room) {
 		x->data = NULL;
 		x->data_len = 0;
 	}
@@ -93,7 +114,8 @@ static void put_xattrs(struct job *job)
 	wire_put_u32(&job->out, (uint32_t)x->n);
 	for (size_t i = 0; i < x->n; i++)
 		put_stream(job, &x->streams[i]);
-	job->reply.flags |= WIRE_HAS_ATTR | (x->sacl ? WIRE_HAS_SACL : 0);
+	job->reply.flags |=
+		WIRE_HAS_ATTR | (x->sacl ? WIRE_HAS_SACL : 0) | (x->more ? WIRE_MORE_STREAMS : 0);
 	job_done(job, job->out.full ? -EBADMSG : 0);
 }
 
@@ -210,7 +232,7 @@ static void tag_asked(struct chain *chain)
 	}
 	job->reply.attr.tag = IVAL(data, 4);
 	talloc_free(chain);
-	next_stream(job);
+	ask_streams(job);
 }
 
 static void ask_tag(struct job *job)
@@ -223,20 +245,73 @@ static void ask_tag(struct job *job)
 	chain_submit(chain);
 }
 
-static void take_streams(struct job *job, struct chain *chain)
+/* The file system there has none, or the server does not know the question. */
+static bool has_no_streams(NTSTATUS status)
+{
+	return NT_STATUS_EQUAL(status, NT_STATUS_NOT_SUPPORTED) ||
+	       NT_STATUS_EQUAL(status, NT_STATUS_NOT_IMPLEMENTED) ||
+	       NT_STATUS_EQUAL(status, NT_STATUS_INVALID_INFO_CLASS) ||
+	       NT_STATUS_EQUAL(status, NT_STATUS_INVALID_PARAMETER) ||
+	       NT_STATUS_EQUAL(status, NT_STATUS_INVALID_DEVICE_REQUEST);
+}
+
+static void take_streams(struct job *job, struct chain *chain, unsigned step)
 {
 	struct xattrs *x = job->private_data;
-	NTSTATUS status = chain->steps[2].status;
+	NTSTATUS status = chain->steps[step].status;
 	size_t len;
-	const uint8_t *data = chain_data(chain, 2, &len);
+	const uint8_t *data = chain_data(chain, step, &len);
 
 	/* a directory without any says so with nothing at all, or so */
-	if (!data || !NT_STATUS_IS_OK(status) || smb_streams(data, len, each_stream, x) < 0) {
+	if (NT_STATUS_EQUAL(status, NT_STATUS_NO_MORE_ENTRIES) ||
+	    NT_STATUS_EQUAL(status, NT_STATUS_END_OF_FILE))
+		return;
+	if (has_no_streams(status)) {
+		job->reply.flags |= WIRE_NO_STREAMS;
+	} else if (!data || !NT_STATUS_IS_OK(status) ||
+		   smb_streams(data, len, each_stream, x) < 0) {
 		x->n = 0;
-		if (!NT_STATUS_EQUAL(status, NT_STATUS_NO_MORE_ENTRIES) &&
-		    !NT_STATUS_EQUAL(status, NT_STATUS_END_OF_FILE))
-			job->reply.flags |= WIRE_NO_STREAMS;
+		x->more = true;
 	}
+}
+
+static void streams_listed(struct chain *chain)
+{
+	struct job *job = chain->user;
+
+	take_streams(job, chain, 1);
+	talloc_free(chain);
+	next_stream(job);
+}
+
+static void list_streams(struct job *job)
+{
+	struct worker *worker = job->worker;
+	uint32_t max = MIN(smb2cli_conn_max_trans_size(worker->conn), STREAMS_INFO_ALL);
+	struct chain *chain = chain_new(job, worker, streams_listed, job);
+
+	chain_create(chain, job->path, NULL, 0, ACCESS_ATTRIBUTES, OPTION_REPARSE);
+	chain_query(chain, INFO_FILE, CLASS_STREAM, 0, MAX(max, STREAMS_INFO_MAX));
+	chain_close(chain);
+	chain_submit(chain);
+}
+
+static void ask_streams(struct job *job)
+{
+	struct xattrs *x = job->private_data;
+
+	if (x->cut_short)
+		list_streams(job);
+	else
+		next_stream(job);
+}
+
+/* There is more than there was room for. */
+static bool is_cut_short(NTSTATUS status)
+{
+	return NT_STATUS_EQUAL(status, STATUS_BUFFER_OVERFLOW) ||
+	       NT_STATUS_EQUAL(status, NT_STATUS_BUFFER_TOO_SMALL) ||
+	       NT_STATUS_EQUAL(status, NT_STATUS_INFO_LENGTH_MISMATCH);
 }
 
 /* Somebody may have the file to himself, or let us see its descriptor only. */
@@ -310,14 +385,16 @@ static void descriptor_done(struct chain *chain)
 	if (x->told_nothing && !is_of_nobody(sd, x->sd_len))
 		job->worker->no_privilege = true;
 	x->sd = talloc_memdup(x, sd, x->sd_len);
-	take_streams(job, chain);
+	x->cut_short = is_cut_short(chain->steps[2].status);
+	if (!x->cut_short)
+		take_streams(job, chain, 2);
 	if (x->wanted)
 		take_data(job, chain, 3);
 	talloc_free(chain);
 	if (job->reply.attr.attributes & SMB_ATTR_REPARSE)
 		ask_tag(job);
 	else
-		next_stream(job);
+		ask_streams(job);
 }
 
 static void ask_descriptor(struct job *job)
