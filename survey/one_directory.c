@@ -5,8 +5,8 @@
  * one file of each kind, some bytes (READ).  Then it is counted: on a thread of the backend, or at
  * once.
  *
- * Where a listing breaks off it is begun anew, once, and as many entries as were counted are left
- * out: servers list in one order as long as nobody changes anything.
+ * Where a listing breaks off it is begun anew, RESTARTS_MAX times, and as many entries as were
+ * counted are left out: servers list in one order as long as nobody changes anything.
  */
 #include "one_directory.h"
 
@@ -16,11 +16,12 @@
 #include "volume/attributes.h"
 #include "ways/failed_names.h"
 
-#define UNDER_WAY 64 /* questions of a directory at a time */
-#define PROBE	  4096
-#define DEPTH_MIN 64 /* directories above it: from here on it may be in itself */
-#define DEPTH_MAX 4096
-#define FOLDED	  (1 << 18) /* names of a directory that are compared with each other */
+#define UNDER_WAY    64 /* questions of a directory at a time */
+#define RESTARTS_MAX 5
+#define PROBE	     4096
+#define DEPTH_MIN    64 /* directories above it: from here on it may be in itself */
+#define DEPTH_MAX    4096
+#define FOLDED	     (1 << 18) /* names of a directory that are compared with each other */
 
 struct listing {
 	struct walk *walk;
@@ -240,23 +241,26 @@ static void take_lookup(struct question *q, const struct backend_request *req)
 	memcpy(q->entry.handle, req->handle, req->handle_len);
 }
 
-static const char *refusal(enum backend_op op, int status)
+static const char *refusal(const struct backend_request *req)
 {
+	int status = req->status;
+
+	if (req->why)
+		return req->why;
 	if (status == -ENOENT || status == -ESTALE)
 		return NAME_MISSING;
 	if (status == -ENOTUNIQ)
 		return NAME_OF_ANOTHER;
-	return op == BACKEND_LOOKUP ? "the old server refuses to look up the name"
-				    : "the old server refuses to tell the ACL or the extended "
-				      "attributes";
+	return req->op == BACKEND_LOOKUP ? "the old server refuses to look up the name"
+					 : "the old server refuses to tell the ACL or the extended "
+					   "attributes";
 }
 
-static void lose_question(struct question *q, enum backend_op op, int status)
+static void lose_question(struct question *q, const struct backend_request *req)
 {
-	g_autofree char *text =
-		g_strdup_printf("%s (%s)", refusal(op, status), g_strerror(-status));
+	g_autofree char *text = g_strdup_printf("%s (%s)", refusal(req), g_strerror(-req->status));
 
-	if (status != -ECANCELED)
+	if (req->status != -ECANCELED)
 		losses_add(q->listing->walk->losses, LOSS_UNASKED, q->path, text);
 }
 
@@ -279,7 +283,7 @@ static void answered(struct backend_request *req)
 			req->status = -ENOTUNIQ;
 	}
 	if (req->status) {
-		lose_question(q, op, req->status);
+		lose_question(q, req);
 		if (q->entry.has_attr)
 			count(q); /* it is there */
 		else
@@ -389,7 +393,8 @@ void one_directory_run(struct walk *walk, const struct directory *directory)
 	g_cond_init(&listing.answered);
 	listing.folded = g_hash_table_new(g_direct_hash, g_direct_equal);
 	ret = list_once(&listing);
-	if (ret == -EBADMSG)
+	/* it changed meanwhile, or connections ended under it */
+	for (unsigned i = 0; ret == -EBADMSG && i < RESTARTS_MAX; i++)
 		ret = list_once(&listing);
 	if (ret && ret != -ECANCELED && ret != -ENOENT && ret != -ESTALE)
 		lose_listing(&listing, ret);

@@ -31,6 +31,7 @@ static void complete_call(struct call *call, int status)
 
 	backend_prepare(req);
 	req->xattrs = g_steal_pointer(&call->xattrs);
+	req->why = call->first.why ? call->first.why : call->second.why;
 	req->has_attr = call->first.has_attr;
 	req->attr = call->first.attr;
 	g_free(call->parent);

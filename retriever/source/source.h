@@ -26,8 +26,9 @@
  *   -ECANCELED   the backend is being closed
  *
  * A backend reconnects by itself, for ever, and submits again what was under way: a server that is
- * away makes requests late, never failed.  Demand requests have connections of their own and never
- * wait for background ones (I11).
+ * away makes requests late, never failed.  Only a request that ends each connection that it comes
+ * to fails, while others are answered (suspects.h).  Demand requests have connections of their own
+ * and never wait for background ones (I11).
  */
 #ifndef SOURCE_H
 #define SOURCE_H
@@ -199,6 +200,7 @@ struct backend_request {
 	uint64_t cookie, verf; /* both 0 at the start */
 	/* out */
 	int status;
+	const char *why; /* with -EREMOTEIO, where more is known: what and what to do; static */
 	bool eof, has_attr;
 	struct source_attr attr;
 	uint8_t handle_len;
@@ -215,6 +217,7 @@ struct backend_request {
 	GList link;
 	gpointer backend_data;
 	gint64 submitted; /* g_get_monotonic_time() */
+	guint8 breaks; /* suspects.h */
 	/* the gate's own */
 	guint attempts, senseless; /* answers "later", and without sense */
 	gpointer gate;

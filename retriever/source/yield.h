@@ -36,8 +36,8 @@ struct yield {
 
 void yield_init(struct yield *yield, unsigned target_ms);
 /* An answer that took so long, in microseconds, at the time now (likewise), when so many background
- * requests were under way: a window that is not used does not grow.  Failures say nothing of the
- * server's speed, and are left out. */
+ * requests were under way: a window that is not used does not grow.  Failures, and what was asked
+ * for again because a connection ended, say nothing of the server's speed, and are left out. */
 void yield_answer(struct yield *yield, const struct backend_request *req, unsigned under_way,
 		  gint64 took, gint64 now);
 /* The window: at least YIELD_FLOOR. */

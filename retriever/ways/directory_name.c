@@ -163,7 +163,8 @@ static void name_told(struct backend_request *req)
 		list_no_owner(n);
 	if (refused(status))
 		errors_add_name(n->object->retriever->errors, n->object->fd, n->name, status,
-				req->op == BACKEND_XATTRS
+				req->why ? req->why
+				: req->op == BACKEND_XATTRS
 					? directory_xattrs_refused(n->object->retriever)
 					: "the old server refused to read the symbolic link");
 	if (status) {
@@ -268,7 +269,9 @@ static void looked_up(struct name_request *n)
 		not_found_alone(n);
 		return;
 	}
-	if (refused(req->status))
+	if (req->why) /* of this name alone */
+		errors_add_name(retriever->errors, n->object->fd, n->name, req->status, req->why);
+	else if (refused(req->status))
 		errors_add_fd(retriever->errors, n->object->fd, req->status,
 			      "the old server refused to look up a name in the directory");
 	if (req->status) {

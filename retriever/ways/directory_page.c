@@ -436,13 +436,15 @@ const char *directory_xattrs_refused(const struct retriever *retriever)
 		       : "the old server refused to tell the ACL or the extended attributes";
 }
 
-static const char *refusal(const struct question *q, int status, enum backend_op op)
+static const char *refusal(const struct question *q, int status, const struct backend_request *req)
 {
 	if (status == -EHOSTDOWN)
 		return SOURCE_NO_OWNER;
 	if (status == -ENOENT)
 		return q->other ? NAME_OF_ANOTHER : NAME_MISSING;
-	switch (op) {
+	if (req->why)
+		return req->why;
+	switch (req->op) {
 	case BACKEND_LOOKUP:
 		return "the old server refused to look up the name";
 	case BACKEND_READLINK:
@@ -479,7 +481,7 @@ static void question_answered(struct backend_request *req)
 	}
 	if (status) {
 		failed_names_add_refusal(&q->run->failed_names, q->name, status,
-					 refusal(q, status, req->op));
+					 refusal(q, status, req));
 		question_free(q);
 		return;
 	}

@@ -77,6 +77,8 @@ void directory_run_free(struct run *run)
 
 const char *directory_run_refusal(const struct run *run, int status)
 {
+	if (run->req.why)
+		return run->req.why;
 	switch (status) {
 	case -EACCES:
 	case -EPERM:

@@ -538,7 +538,7 @@ static void attr_done(struct backend_request *req)
 	struct transfer *t = req->user;
 
 	if (req->status)
-		transfer_failed(t, req->status, NULL);
+		transfer_failed(t, req->status, req->why);
 	else if (!same_as_recorded(t))
 		transfer_failed(t, -ESTALE, CHANGED);
 	else
@@ -550,7 +550,7 @@ static void read_done(struct backend_request *req)
 	struct transfer *t = req->user;
 
 	if (req->status) {
-		transfer_failed(t, req->status, NULL);
+		transfer_failed(t, req->status, req->why);
 		return;
 	}
 	if (req->has_attr && !same_as_recorded(t)) {

@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import nfs3                                                             # noqa: E402
 import smb2                                                             # noqa: E402
 import smbd                                                             # noqa: E402
+import smbproxy                                                         # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import wait_for                                            # noqa: E402
 from servers import NEW, OLD, Migration, volume                         # noqa: E402
@@ -260,6 +261,56 @@ def connections_are_reset(args):
     begin(migration)
     migration.crawl()
     expect(cutter.cuts >= 3, f'only {cutter.cuts} resets')
+    finish(migration)
+
+
+class Poison:
+    """Ends the connection of who opens one file, reads another, lists a directory; its answer about a
+    fourth makes no sense."""
+
+    ENDS = {('dir-1/opened', smb2.CREATE), ('dir-2/read', smb2.READ), ('shut', smb2.QUERY_DIRECTORY)}
+
+    def __init__(self, server):
+        self.server, self.active, self.ended = server, True, 0
+        smbproxy.Proxy(server, CUT_PORT, self.on_request, self.on_reply)
+
+    def on_request(self, call):
+        if self.active and (call.path, call.command) in self.ENDS:
+            self.ended += 1
+            raise ConnectionError('panic')
+
+    def on_reply(self, call, pdu):
+        if self.active and call.command == smb2.QUERY_INFO and call.path == 'dir-3/answered' and \
+                call.level == smbproxy.ALL_INFORMATION:
+            self.ended += 1
+            struct.pack_into('<H', pdu, 64, 0)
+
+
+@case()
+def what_ends_connections_is_given_up_alone(args):
+    """A panic over one object: it is listed, the rest comes, and the server is not asked to death."""
+    def make(root):
+        fill(root, 600, MIB)
+        os.mkdir(root + '/shut')
+        put(root + '/shut/inside', b'inside')
+        for path in ('dir-1/opened', 'dir-2/read', 'dir-3/answered'):
+            put(f'{root}/{path}', os.urandom(200000))
+
+    old, migration = world(args, make, port=CUT_PORT)
+    poison = Poison(old)
+    begin(migration)
+    client = migration.server.client()
+    same(nfs3.status_of(client.walk, 'dir-1/opened'), nfs3.IO, 'what a client is told')
+    client.walk('dir-4/file-0001')
+    migration.start_crawler().wait(300)
+    found = migration.errors()
+    listed = {path for path, reason in found.items() if 'connection ends' in reason}
+    same(listed, {'dir-1/opened', 'dir-2/read', 'dir-3/answered', 'shut'}, 'errors')
+    same(set(found) - listed, {'dir-1', 'dir-3'}, 'directories with names that are missing')
+    expect(poison.ended <= 40, f'{poison.ended} connections ended')
+    poison.active = False
+    migration.ctl('retry')
+    migration.crawl()
     finish(migration)
 
 

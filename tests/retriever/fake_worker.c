@@ -155,6 +155,8 @@ static void take(const struct wire_request *request)
 	uint32_t len = request->path_len + request->name_len;
 
 	memcpy(name, memory + (size_t)request->slot * WIRE_SLOT_BYTES, len < 255 ? len : 255);
+	if (was_there("outage"))
+		_exit(0);
 	if (!strncmp(how, "once-", 5)) {
 		if (!is_first(how)) {
 			answer(request);
@@ -215,6 +217,8 @@ int main(void)
 			hello.code = 0xc000006d;
 		}
 	}
+	if (!strcmp(start.share, "counted"))
+		log_on();
 	if (!strcmp(start.share, "turns"))
 		take_turn(log_on());
 	if (!strcmp(start.share, "file"))

@@ -17,7 +17,7 @@ struct smb_backend {
 	struct backend base;
 	struct smb_server server;
 	struct smb_config config;
-	struct smb_pool demand, others;
+	struct smb_pool demand, others, trial;
 };
 
 static void smb_close(struct backend *backend)
@@ -27,8 +27,11 @@ static void smb_close(struct backend *backend)
 	/* what is cancelled in one may be submitted again to the other */
 	smb_conns_end(&smb->demand, &smb->server);
 	smb_conns_end(&smb->others, &smb->server);
+	smb_conns_end(&smb->trial, &smb->server);
 	smb_conns_free(&smb->demand);
 	smb_conns_free(&smb->others);
+	smb_conns_free(&smb->trial);
+	suspects_clear(&smb->server.suspects);
 	smb_url_clear(&smb->server.url);
 	g_free(smb->server.final);
 	g_free(smb->server.last);
@@ -57,8 +60,11 @@ static struct smb_backend *smb_new(const struct backend_config *config)
 			.signing = from->signing,
 		};
 	smb->server.config = &smb->config;
-	smb_pool_init(&smb->demand, false, window);
-	smb_pool_init(&smb->others, true, window);
+	smb_pool_init(&smb->demand, SMB_DEMAND, window);
+	smb_pool_init(&smb->others, SMB_OTHERS, window);
+	smb_pool_init(&smb->trial, SMB_TRIAL, 1);
+	smb->server.trial = &smb->trial;
+	suspects_init(&smb->server.suspects);
 	pthread_mutex_init(&smb->server.lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -122,7 +128,8 @@ static struct backend *smb_open(const struct backend_config *config, struct sour
 	    add_connections(&smb->demand, server, CLAMP(config->demand_connections, 1, MAX_DEMAND),
 			    config->url, error) &&
 	    add_connections(&smb->others, server, CLAMP(config->connections, 1, MAX_OTHERS),
-			    config->url, error)) {
+			    config->url, error) &&
+	    add_connections(&smb->trial, server, 1, config->url, error)) {
 		root->path = g_strdup("");
 		root->handle_len = 0;
 		return &smb->base;
@@ -158,17 +165,19 @@ static void smb_submit(struct backend *backend, struct backend_request *req)
 	int refused;
 
 	backend_prepare(req);
-	req->backend_data = NULL;
 	req->submitted = g_get_monotonic_time();
 	refused = refusal_of(req);
 	if (refused) {
 		backend_complete(req, refused);
 		return;
 	}
+	suspects_recall(&smb->server.suspects, req);
 	if (smb_pool_lists(&smb->demand, req))
 		pool = &smb->demand;
 	else if (smb_pool_lists(&smb->others, req))
 		pool = &smb->others;
+	else if (req->breaks >= SUSPECT_ALONE || smb_pool_lists(&smb->trial, req))
+		pool = &smb->trial;
 	backend_watch_begin(&smb->server.watch);
 	if (!smb_pool_submit(pool, req)) {
 		backend_watch_end(&smb->server.watch);

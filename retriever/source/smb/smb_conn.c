@@ -2,9 +2,13 @@
 /*
  * A connection is a thread that keeps a worker running, hands it requests of its pool, and
  * completes what is answered.  A worker that ends, for whatever reason, is started again, and what
- * was under way goes back to the head of the pool's queue; where it crashed, each is tried alone.
- * Only a request under which several workers have crashed is given up: a reply to it makes no sense
- * to them.
+ * was under way goes back to the head of the pool's queue; what was under way with more than one,
+ * to the pool of trials (suspects.h).  That has one connection, which asks one thing at a time, and
+ * is there only while there is something to try.
+ *
+ * Each log-on costs the old server something, and a panic more.  So connections that are lost count
+ * for all of them together: LOSSES are made again at once, then one each SMB_LOSS.  Trials get half
+ * of that, so that they do not keep the others waiting.
  */
 #include "smb_conn.h"
 
@@ -29,9 +33,13 @@
 #define TURN_POLL_MS 20
 #define HANG_UPS     3			/* are no accident: it does not speak SMB 2 */
 #define BYTES_MAX    (8u * 1024 * 1024) /* of READs under way */
-#define CRASHES	     3
-#define BUSY_TRIES   6 /* of a file that somebody there has to himself: 3 seconds */
+#define IDLE_MS	     30000
+#define TOGETHER_MS  200
+#define LOSS_MS	     500
+#define LOSSES	     16 /* or twice as many as there are connections */
+#define BUSY_TRIES   6	/* of a file that somebody there has to himself: 3 seconds */
 
+#define IO_TIMEOUT	   0xc00000b5u
 #define SHARING_VIOLATION  0xc0000043u
 #define FILE_LOCK_CONFLICT 0xc0000054u
 
@@ -55,17 +63,28 @@ struct smb_conn {
 	gint64 heard;
 	unsigned pause, stall_ms;
 	unsigned hung_up; /* in a row, when it was asked for its version */
+	bool timed_out;	  /* the server was silent, and the worker has said so */
 	char *said;	  /* the failure that was logged last */
+	struct trial trying;
+	bool idle;   /* there is nothing to try any more */
+	bool proves; /* the last connection did */
 };
 
 #define MS G_TIME_SPAN_MILLISECOND
 
-static atomic_uint times[] = {
-	[SMB_STALL] = STALL_MS, [SMB_REFUSED] = REFUSED_MS, [SMB_TURN] = TURN_MS};
+static atomic_uint times[] = {[SMB_STALL] = STALL_MS,
+			      [SMB_REFUSED] = REFUSED_MS,
+			      [SMB_TURN] = TURN_MS,
+			      [SMB_LOSS] = LOSS_MS};
 
 void smb_set_time(enum smb_time time, unsigned ms)
 {
 	atomic_store(&times[time], ms);
+}
+
+static bool is_trial(const struct smb_conn *conn)
+{
+	return conn->seat.pool->kind == SMB_TRIAL;
 }
 
 static void complete_request(struct smb_server *server, struct backend_request *req, int status)
@@ -100,6 +119,7 @@ static void take_failure(struct smb_conn *conn, const struct wire_reply *reply)
 	struct smb_server *server = conn->server;
 	bool final = !conn->ready && smb_failure_is_final(reply);
 
+	conn->timed_out = reply->status == WIRE_F_LOST && reply->code == IO_TIMEOUT;
 	if (reply->status == WIRE_F_NEGOTIATE)
 		final = ++conn->hung_up >= HANG_UPS;
 	pthread_mutex_lock(&server->lock);
@@ -140,6 +160,15 @@ static void worker_connected(struct smb_conn *conn, const struct wire_reply *hel
 
 /* ---- whose turn it is to connect ---- */
 
+/* The server's lock held. */
+static bool has_lost_many(const struct smb_conn *conn, gint64 now)
+{
+	gint64 free = MAX(LOSSES, 2 * conn->server->connections);
+
+	return conn->server->lost - now >
+	       (is_trial(conn) ? free / 2 : free) * atomic_load(&times[SMB_LOSS]) * MS;
+}
+
 /*
  * After a connection was lost or a log-on refused one at a time tries, until one is through: the
  * password may have been changed, and each that is wrong counts on the way to a locked account. One
@@ -152,7 +181,7 @@ static bool may_connect(struct smb_conn *conn)
 	bool may;
 
 	pthread_mutex_lock(&server->lock);
-	may = server->trusted || now >= server->next_try;
+	may = (server->trusted || now >= server->next_try) && !has_lost_many(conn, now);
 	conn->turn = may && !server->trusted;
 	if (conn->turn)
 		server->next_try =
@@ -166,7 +195,10 @@ static void worker_ended(struct smb_conn *conn)
 	struct smb_server *server = conn->server;
 
 	pthread_mutex_lock(&server->lock);
-	if (conn->ready && server->trusted) {
+	if (conn->ready)
+		server->lost = MAX(server->lost, g_get_monotonic_time()) +
+			       atomic_load(&times[SMB_LOSS]) * MS;
+	if (conn->ready && server->trusted && !conn->idle) {
 		server->trusted = false;
 		server->next_try = 0;
 	} else if (conn->turn && !server->refuses) {
@@ -277,6 +309,21 @@ static bool encode_all(struct smb_conn *conn, GQueue *taken, struct wire_request
 	return all;
 }
 
+/* Before what is tried comes a witness of its kind. */
+static void call_witness(struct smb_conn *conn, GQueue *taken)
+{
+	static const struct source_object root = {.path = (char *)""};
+	const struct backend_request *req = g_queue_peek_head(taken);
+	struct backend_request *witness =
+		is_trial(conn) && req ? trial_witness(&conn->trying, req, &root) : NULL;
+
+	if (!witness)
+		return;
+	smb_pool_give_back(&conn->seat, taken);
+	backend_watch_begin(&conn->server->watch);
+	g_queue_push_tail_link(taken, &witness->link);
+}
+
 /* As many as there is room for.  FALSE: the worker is gone. */
 static bool send_requests(struct smb_conn *conn)
 {
@@ -286,10 +333,11 @@ static bool send_requests(struct smb_conn *conn)
 
 	if (!conn->ready)
 		return true;
-	do
+	do {
 		smb_pool_take(&conn->seat, conn->seat.pool->window - conn->n,
 			      BYTES_MAX - MIN(conn->bytes, BYTES_MAX), &taken);
-	while (!encode_all(conn, &taken, requests, &n));
+		call_witness(conn, &taken);
+	} while (!encode_all(conn, &taken, requests, &n));
 	if (!n)
 		return true;
 	if (conn->n == n)
@@ -307,11 +355,58 @@ static int by_age(const void *a, const void *b, void *user)
 	return x->serial > y->serial ? 1 : -1;
 }
 
-/* The pool's queue is as it was. */
-static void give_back(struct smb_conn *conn, bool crashed)
+/* To where it is asked for again: `again`, or the trials. */
+static void ask_again(struct smb_conn *conn, struct backend_request *req, unsigned count,
+		      GQueue *again)
 {
+	struct smb_server *server = conn->server;
+
+	if (req == &conn->trying.witness)
+		complete_request(server, req, -ECANCELED);
+	else if (suspects_break(&server->suspects, req, count, is_trial(conn)))
+		complete_request(server, req, -EREMOTEIO);
+	else if (req->breaks < SUSPECT_ALONE || (req->op == BACKEND_READDIR && req->cookie))
+		g_queue_push_tail_link(again, &req->link);
+	else if (!smb_pool_submit(server->trial, req))
+		complete_request(server, req, -ECANCELED);
+}
+
+/* A worker that does not even say that it waits. */
+static bool is_hung(const struct smb_conn *conn)
+{
+	gint64 silent = (g_get_monotonic_time() - conn->heard) / 1000;
+
+	if (!conn->ready)
+		return silent > HELLO_MS;
+	return conn->n && silent > (gint64)conn->stall_ms * 2;
+}
+
+/* A connection that is lost alone was ended by what was asked on it: that is tried at once, so that
+ * the others on it pay once only.  Several that are lost together, or hear nothing together, are an
+ * outage. */
+static unsigned count_of(struct smb_conn *conn)
+{
+	struct smb_server *server = conn->server;
+	gint64 now = g_get_monotonic_time(), quiet = now - atomic_load(&server->watch.answered);
+	bool together;
+
+	if (smb_pool_stopped(conn->seat.pool))
+		return 0;
+	pthread_mutex_lock(&server->lock);
+	together = server->lost_at && now - server->lost_at < TOGETHER_MS * MS;
+	if (!is_trial(conn))
+		server->lost_at = now;
+	pthread_mutex_unlock(&server->lock);
+	if (conn->timed_out)
+		together = quiet / 1000 >= conn->stall_ms / 2;
+	return together ? 1 : SUSPECT_ALONE;
+}
+
+static void give_back(struct smb_conn *conn)
+{
+	unsigned count = count_of(conn);
 	struct under_way list[WIRE_SLOTS];
-	GQueue again = G_QUEUE_INIT, given_up = G_QUEUE_INIT;
+	GQueue again = G_QUEUE_INIT;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < WIRE_SLOTS; i++) {
@@ -321,20 +416,9 @@ static void give_back(struct smb_conn *conn, bool crashed)
 		forget_request(conn, i);
 	}
 	g_qsort_with_data(list, (gint)n, sizeof(list[0]), by_age, NULL);
-	for (unsigned i = 0; i < n; i++) {
-		struct backend_request *req = list[i].req;
-		guint crashes = GPOINTER_TO_UINT(req->backend_data) + crashed;
-
-		req->backend_data = GUINT_TO_POINTER(crashes);
-		g_queue_push_tail_link(crashes >= CRASHES ? &given_up : &again, &req->link);
-	}
+	for (unsigned i = 0; i < n; i++)
+		ask_again(conn, list[i].req, count, &again);
 	smb_pool_give_back(&conn->seat, &again);
-	while (given_up.head) {
-		struct backend_request *req = g_queue_pop_head_link(&given_up)->data;
-
-		smb_pool_listed(conn->seat.pool, req);
-		complete_request(conn->server, req, -EREMOTEIO);
-	}
 }
 
 /* Somebody there has the file to himself: soon it may be free, and the crawler must not wait for
@@ -364,8 +448,8 @@ static bool take_reply(struct smb_conn *conn, const struct wire_reply *reply)
 	if (!status && req->op == BACKEND_READDIR)
 		req->verf = smb_pool_verf(&conn->seat, conn->generation);
 	backend_watch_answer(&conn->server->watch, conn->heard);
-	if (!status && req->eof)
-		smb_pool_listed(conn->seat.pool, req);
+	suspects_answered(&conn->server->suspects, req, status, conn->heard);
+	conn->trying.proved[req->op] = true;
 	forget_request(conn, reply->slot);
 	complete_request(conn->server, req, limit_patience(reply, req, status));
 	conn->free[conn->n] = (uint8_t)reply->slot;
@@ -423,14 +507,12 @@ static void clear_kick(struct smb_conn *conn)
 		g_warning("%s: eventfd: %s", conn->server->url.text, g_strerror(errno));
 }
 
-/* A worker that does not even say that it waits. */
-static bool is_hung(const struct smb_conn *conn)
+/* There was nothing to try for a while, nor the rest of a listing. */
+static bool is_idle(struct smb_conn *conn)
 {
-	gint64 silent = (g_get_monotonic_time() - conn->heard) / 1000;
-
-	if (!conn->ready)
-		return silent > HELLO_MS;
-	return conn->n && silent > (gint64)conn->stall_ms * 2;
+	conn->idle = is_trial(conn) && conn->ready && !conn->n && !smb_pool_has_work(&conn->seat) &&
+		     g_get_monotonic_time() - conn->heard > IDLE_MS * MS;
+	return conn->idle;
 }
 
 static void serve_worker(struct smb_conn *conn)
@@ -438,8 +520,10 @@ static void serve_worker(struct smb_conn *conn)
 	struct pollfd fds[] = {{conn->worker.sock, POLLIN}, {conn->seat.kick, POLLIN}};
 
 	conn->heard = g_get_monotonic_time();
-	while (!smb_pool_stopped(conn->seat.pool) && !is_hung(conn) && send_requests(conn)) {
-		int timeout = conn->n || !conn->ready ? (int)MIN(conn->stall_ms, 1000) : -1;
+	while (!smb_pool_stopped(conn->seat.pool) && !is_hung(conn) && send_requests(conn) &&
+	       !is_idle(conn)) {
+		bool look = conn->n || !conn->ready || is_trial(conn);
+		int timeout = look ? (int)MIN(conn->stall_ms, 1000) : -1;
 
 		if (poll(fds, G_N_ELEMENTS(fds), timeout) < 0 && errno != EINTR)
 			return;
@@ -471,21 +555,25 @@ static bool start_worker(struct smb_conn *conn)
 
 static void run_worker(struct smb_conn *conn)
 {
-	bool crashed;
 	int status;
 
 	conn->stall_ms = atomic_load(&times[SMB_STALL]);
-	conn->ready = false;
-	if (!start_worker(conn))
+	conn->ready = conn->idle = conn->timed_out = false;
+	trial_begin(&conn->trying);
+	if (!start_worker(conn)) {
+		worker_ended(conn);
 		return;
+	}
 	conn->generation++;
 	for (unsigned i = 0; i < WIRE_SLOTS; i++)
 		conn->free[i] = (uint8_t)i;
 	serve_worker(conn);
 	status = smb_worker_end(&conn->worker);
-	crashed = WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL;
-	give_back(conn, crashed);
-	if (crashed)
+	worker_ended(conn); /* before others connect because of what is given back */
+	if (conn->n)
+		give_back(conn);
+	conn->proves = memchr(conn->trying.proved, true, sizeof(conn->trying.proved));
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
 		tell_failure(
 			conn,
 			g_strdup_printf("%s: migrate-smb-worker was ended by signal %d (%s): it is "
@@ -495,29 +583,55 @@ static void run_worker(struct smb_conn *conn)
 			false);
 }
 
-static void pause_for(struct smb_conn *conn, unsigned ms)
+static void wait_for_kick(struct smb_conn *conn, int ms)
 {
 	struct pollfd kick = {conn->seat.kick, POLLIN};
+
+	poll(&kick, 1, ms);
+	clear_kick(conn);
+}
+
+static void pause_for(struct smb_conn *conn, unsigned ms)
+{
 	gint64 until = g_get_monotonic_time() + ms * MS;
 
-	while (!smb_pool_stopped(conn->seat.pool) && g_get_monotonic_time() < until) {
-		poll(&kick, 1, (int)((until - g_get_monotonic_time()) / 1000) + 1);
-		clear_kick(conn);
-	}
+	while (!smb_pool_stopped(conn->seat.pool) && g_get_monotonic_time() < until)
+		wait_for_kick(conn, (int)((until - g_get_monotonic_time()) / 1000) + 1);
+}
+
+/* What cannot be tried now, as too many connections were lost, is not to keep its place before
+ * others.  In an outage everything waits. */
+static void put_off(struct smb_conn *conn)
+{
+	struct smb_server *server = conn->server;
+	GQueue waiting = G_QUEUE_INIT;
+	bool many;
+
+	if (!is_trial(conn) || !conn->proves)
+		return;
+	pthread_mutex_lock(&server->lock);
+	many = has_lost_many(conn, g_get_monotonic_time());
+	pthread_mutex_unlock(&server->lock);
+	if (many)
+		smb_pool_drain(conn->seat.pool, &waiting);
+	while (waiting.head)
+		complete_request(server, g_queue_pop_head_link(&waiting)->data, -EAGAIN);
 }
 
 static void *conn_main(void *arg)
 {
 	struct smb_conn *conn = arg;
 
-	thread_background(conn->seat.pool->background);
+	thread_background(conn->seat.pool->kind == SMB_OTHERS);
 	while (!smb_pool_stopped(conn->seat.pool)) {
-		if (may_connect(conn)) {
+		if (is_trial(conn) && !smb_pool_has_work(&conn->seat)) {
+			wait_for_kick(conn, -1);
+		} else if (may_connect(conn)) {
 			run_worker(conn);
-			worker_ended(conn);
 			pause_for(conn, conn->pause);
 			conn->pause = MIN(conn->pause * 2, PAUSE_MAX);
 		} else {
+			put_off(conn);
 			pause_for(conn, TURN_POLL_MS);
 		}
 	}
@@ -529,7 +643,11 @@ bool smb_conn_add(struct smb_pool *pool, struct smb_server *server)
 	struct smb_conn *conn = g_new0(struct smb_conn, 1);
 
 	conn->server = server;
+	conn->trying.suspects = &server->suspects;
 	conn->pause = PAUSE_MIN;
+	pthread_mutex_lock(&server->lock);
+	server->connections++;
+	pthread_mutex_unlock(&server->lock);
 	if (smb_pool_join(pool, &conn->seat)) {
 		if (pthread_create(&conn->thread, NULL, conn_main, conn) == 0)
 			return true;

@@ -6,19 +6,19 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define LISTINGS_MAX 100 /* that are suspect */
+#include "source/suspects.h"
 
-void smb_pool_init(struct smb_pool *pool, bool background, unsigned window)
+#define TURNS 8 /* trials, of which one is of the last */
+
+void smb_pool_init(struct smb_pool *pool, enum smb_pool_kind kind, unsigned window)
 {
 	pthread_mutex_init(&pool->lock, NULL);
-	pool->background = background;
+	pool->kind = kind;
 	pool->window = window;
-	pool->crashes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 }
 
 void smb_pool_clear(struct smb_pool *pool)
 {
-	g_hash_table_destroy(pool->crashes);
 	pthread_mutex_destroy(&pool->lock);
 }
 
@@ -57,7 +57,7 @@ static void wake_seat(struct smb_seat *seat)
 
 static unsigned pool_mark(const struct smb_pool *pool)
 {
-	return pool->background ? 0x100 : 0;
+	return pool->kind << 8;
 }
 
 uint64_t smb_pool_verf(const struct smb_seat *seat, uint32_t generation)
@@ -75,29 +75,7 @@ bool smb_pool_lists(const struct smb_pool *pool, const struct backend_request *r
 	return req->op == BACKEND_READDIR && req->cookie && seat_of(pool, req) < pool->n;
 }
 
-/* Lock held. */
-static void note_crash(struct smb_pool *pool, const struct backend_request *req)
-{
-	if (g_hash_table_size(pool->crashes) < LISTINGS_MAX ||
-	    g_hash_table_contains(pool->crashes, req->object.path))
-		g_hash_table_replace(pool->crashes, g_strdup(req->object.path), req->backend_data);
-}
-
-void smb_pool_listed(struct smb_pool *pool, const struct backend_request *req)
-{
-	if (!req->backend_data)
-		return;
-	pthread_mutex_lock(&pool->lock);
-	g_hash_table_remove(pool->crashes, req->object.path);
-	pthread_mutex_unlock(&pool->lock);
-}
-
 /* ---- requests ---- */
-
-static bool is_suspect(const GList *link)
-{
-	return link && ((const struct backend_request *)link->data)->backend_data;
-}
 
 /* Lock held: one that sleeps and has room. */
 static struct smb_seat *sleeping_seat(struct smb_pool *pool)
@@ -108,6 +86,16 @@ static struct smb_seat *sleeping_seat(struct smb_pool *pool)
 	return NULL;
 }
 
+/* Of trials those come last that have ended one. */
+static GQueue *queue_of(struct smb_pool *pool, const struct backend_request *req)
+{
+	if (pool->kind == SMB_TRIAL)
+		return &pool->queue[req->breaks > SUSPECT_ALONE	      ? BACKEND_BACKGROUND
+				    : req->priority == BACKEND_DEMAND ? BACKEND_DEMAND
+								      : BACKEND_READAHEAD];
+	return &pool->queue[req->priority];
+}
+
 bool smb_pool_submit(struct smb_pool *pool, struct backend_request *req)
 {
 	struct smb_seat *seat;
@@ -115,16 +103,12 @@ bool smb_pool_submit(struct smb_pool *pool, struct backend_request *req)
 
 	pthread_mutex_lock(&pool->lock);
 	stop = pool->stop;
-	if (req->op == BACKEND_READDIR)
-		req->backend_data = g_hash_table_lookup(pool->crashes, req->object.path);
 	if (!stop && smb_pool_lists(pool, req)) {
 		seat = pool->seats[seat_of(pool, req)];
 		g_queue_push_tail_link(&seat->bound, &req->link);
 	} else if (!stop) {
 		seat = sleeping_seat(pool);
-		g_queue_push_tail_link(req->backend_data ? &pool->suspects
-							 : &pool->queue[req->priority],
-				       &req->link);
+		g_queue_push_tail_link(queue_of(pool, req), &req->link);
 	}
 	if (!stop && seat)
 		seat->asleep = false;
@@ -144,16 +128,22 @@ static unsigned fair_share(const struct smb_pool *pool)
 	return (waiting + pool->n - 1) / pool->n;
 }
 
-/* Lock held.  NULL: there is none, or the next one is to be alone. */
+/* Lock held.  A trial takes long: there even the last have their turns, whoever asks for the same
+ * object again and again. */
 static GList *next_request(struct smb_seat *seat)
 {
+	const unsigned last = BACKEND_BACKGROUND;
 	struct smb_pool *pool = seat->pool;
+	bool upwards = pool->kind == SMB_TRIAL && seat->turns++ % TURNS == TURNS - 1;
 
 	if (seat->bound.head)
-		return is_suspect(seat->bound.head) ? NULL : g_queue_pop_head_link(&seat->bound);
-	for (unsigned i = 0; i < G_N_ELEMENTS(pool->queue); i++)
-		if (pool->queue[i].head)
-			return g_queue_pop_head_link(&pool->queue[i]);
+		return g_queue_pop_head_link(&seat->bound);
+	for (unsigned i = 0; i <= last; i++) {
+		GQueue *queue = &pool->queue[upwards ? last - i : i];
+
+		if (queue->head)
+			return g_queue_pop_head_link(queue);
+	}
 	return NULL;
 }
 
@@ -161,19 +151,9 @@ void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue 
 {
 	uint64_t taken = 0;
 	unsigned share;
-	bool waits;
 	GList *link;
 
 	pthread_mutex_lock(&seat->pool->lock);
-	waits = is_suspect(seat->bound.head);
-	if (room == seat->pool->window) {
-		link = g_queue_pop_head_link(waits ? &seat->bound : &seat->pool->suspects);
-		seat->alone = link;
-		if (link)
-			g_queue_push_tail_link(out, link);
-	}
-	if (seat->alone || waits)
-		room = 0;
 	share = fair_share(seat->pool) + seat->bound.length;
 	while (out->length < MIN(share, room) && taken < bytes && (link = next_request(seat))) {
 		const struct backend_request *req = link->data;
@@ -186,6 +166,17 @@ void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue 
 	pthread_mutex_unlock(&seat->pool->lock);
 }
 
+bool smb_pool_has_work(struct smb_seat *seat)
+{
+	bool has;
+
+	pthread_mutex_lock(&seat->pool->lock);
+	has = fair_share(seat->pool) || seat->bound.length;
+	seat->asleep = !has;
+	pthread_mutex_unlock(&seat->pool->lock);
+	return has;
+}
+
 void smb_pool_give_back(struct smb_seat *seat, GQueue *requests)
 {
 	struct smb_pool *pool = seat->pool;
@@ -195,14 +186,10 @@ void smb_pool_give_back(struct smb_seat *seat, GQueue *requests)
 	seat->asleep = false;
 	while ((link = g_queue_pop_tail_link(requests))) {
 		const struct backend_request *req = link->data;
-		GQueue *queue = &pool->queue[req->priority];
+		GQueue *queue = queue_of(pool, req);
 
-		if (req->op == BACKEND_READDIR && req->backend_data)
-			note_crash(pool, req);
 		if (req->op == BACKEND_READDIR && req->cookie)
 			queue = &seat->bound;
-		else if (req->backend_data)
-			queue = &pool->suspects;
 		g_queue_push_head_link(queue, link);
 	}
 	pthread_mutex_unlock(&pool->lock);
@@ -237,9 +224,10 @@ static void move_requests(GQueue *from, GQueue *to)
 
 void smb_pool_drain(struct smb_pool *pool, GQueue *out)
 {
+	pthread_mutex_lock(&pool->lock);
 	for (unsigned i = 0; i < pool->n; i++)
 		move_requests(&pool->seats[i]->bound, out);
 	for (unsigned i = 0; i < G_N_ELEMENTS(pool->queue); i++)
 		move_requests(&pool->queue[i], out);
-	move_requests(&pool->suspects, out);
+	pthread_mutex_unlock(&pool->lock);
 }

@@ -4,11 +4,6 @@
  * them, so that all have work, and sleeps where there is nothing to take.  The rest of a listing is
  * bound to the connection that began it.
  *
- * What was under way when a worker crashed is suspect (backend_data: how often): each is tried
- * alone on its connection, so that it is found out which of them makes workers crash.  A listing
- * that is interrupted begins anew, as requests that know nothing of that: how often is kept here,
- * by its path.
- *
  * Everything may be called from any thread, except as said.
  */
 #ifndef SMB_POOL_H
@@ -18,6 +13,9 @@
 
 #define SMB_POOL_MAX 16
 
+/* SMB_TRIAL: what broke connections is tried there (suspects.h), with a window of 1. */
+enum smb_pool_kind { SMB_DEMAND, SMB_OTHERS, SMB_TRIAL, SMB_POOLS };
+
 /* A connection's place in its pool. */
 struct smb_seat {
 	struct smb_pool *pool;
@@ -25,22 +23,21 @@ struct smb_seat {
 	int kick; /* eventfd: there is something to take, or the pool has stopped */
 	/* the pool's lock */
 	GQueue bound;
+	unsigned turns;
 	bool asleep; /* with room for a request */
-	bool alone;  /* a suspect is under way, and nothing else may be */
 };
 
 struct smb_pool {
 	pthread_mutex_t lock; /* guards what follows, but for the constants */
-	GQueue queue[BACKEND_BACKGROUND + 1], suspects;
-	GHashTable *crashes; /* of listings */
+	GQueue queue[BACKEND_BACKGROUND + 1];
 	bool stop;
-	bool background; /* constant; tells listings of one pool from those of another, too */
-	unsigned window; /* requests under way on one connection; constant */
-	unsigned n;	 /* grows before requests come, and then is constant */
+	enum smb_pool_kind kind; /* constant; tells listings of one pool from those of another */
+	unsigned window;	 /* requests under way on one connection; constant */
+	unsigned n;		 /* grows before requests come, and then is constant */
 	struct smb_seat *seats[SMB_POOL_MAX];
 };
 
-void smb_pool_init(struct smb_pool *pool, bool background, unsigned window);
+void smb_pool_init(struct smb_pool *pool, enum smb_pool_kind kind, unsigned window);
 /* Nobody is in it any more. */
 void smb_pool_clear(struct smb_pool *pool);
 
@@ -56,8 +53,8 @@ bool smb_pool_submit(struct smb_pool *pool, struct backend_request *req);
  * Where it could take more it is woken when there is more.
  */
 void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue *out);
-/* A listing is at its end, or is given up. */
-void smb_pool_listed(struct smb_pool *pool, const struct backend_request *req);
+/* FALSE: there is nothing to take, and the connection is woken when there is. */
+bool smb_pool_has_work(struct smb_seat *seat);
 /* What was taken and is not done: it comes first again, in this order.  Empties requests. */
 void smb_pool_give_back(struct smb_seat *seat, GQueue *requests);
 
@@ -69,7 +66,7 @@ bool smb_pool_lists(const struct smb_pool *pool, const struct backend_request *r
 /* Wakes all, for good. */
 void smb_pool_stop(struct smb_pool *pool);
 bool smb_pool_stopped(struct smb_pool *pool);
-/* Moves to out what is left when nobody takes any more. */
+/* Moves to out all that waits. */
 void smb_pool_drain(struct smb_pool *pool, GQueue *out);
 
 #endif

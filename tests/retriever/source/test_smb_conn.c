@@ -5,6 +5,8 @@
 #include "source/smb/smb_conn.h"
 #include "smb_share.h"
 
+#define CONNECTIONS 3 /* of open_share() */
+
 /* Whatever a worker does first, its request is answered by the next. */
 static const char *const troubles[] = {"once-end",	  "once-crash",	       "once-hang",
 				       "once-wrong-slot", "once-wrong-serial", "once-wrong-version",
@@ -24,12 +26,22 @@ START_TEST(workers_are_started_again)
 }
 END_TEST
 
-START_TEST(what_makes_workers_crash_is_given_up)
+/* The worker crashes, the server ends the connection, the answer makes no sense, none comes. */
+static const char *const endings[] = {"crash", "end", "wrong-slot", "hang"};
+
+START_TEST(what_ends_connections_is_given_up)
 {
+	struct backend_request req = {.op = BACKEND_GETATTR, .object = by_path(endings[_i])};
 	struct source_attr attr;
 
-	ck_assert_int_eq(get_attr(backend, by_path("crash"), &attr), -EREMOTEIO);
-	ck_assert_int_eq(get_attr(backend, by_path("file"), &attr), 0);
+	smb_set_time(SMB_STALL, 200);
+	backend->ops->close(backend);
+	backend = open_share("good", NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(run(backend, &req), -EREMOTEIO);
+		ck_assert_ptr_nonnull(strstr(req.why, "migratectl retry"));
+		ck_assert_int_eq(get_attr(backend, by_path("file"), &attr), 0);
+	}
 }
 END_TEST
 
@@ -50,7 +62,7 @@ START_TEST(what_makes_them_crash_later_is_given_up)
 		} while (ret == -EBADMSG && ++restarts < 10);
 		ck_assert_int_eq(ret, -EREMOTEIO);
 	}
-	ck_assert_uint_eq(restarts, 4);
+	ck_assert_uint_eq(restarts, 2); /* the second time it is tried alone, once */
 	ck_assert_int_eq(get_attr(backend, by_path("file"), &attr), 0);
 }
 END_TEST
@@ -111,6 +123,64 @@ START_TEST(innocents_outlive_a_poisonous_one)
 }
 END_TEST
 
+/* How many there were. */
+static long count_log_ons(void)
+{
+	g_autofree char *path = g_build_filename(dir, "log-ons", NULL);
+	struct stat st;
+
+	ck_assert_int_eq(stat(path, &st), 0);
+	return st.st_size / (long)sizeof(struct timespec);
+}
+
+/* Whatever is asked for ends the connection, though the server lets us in: nothing is given up. */
+START_TEST(an_outage_is_nobodys_fault)
+{
+	g_autofree char *path = g_build_filename(dir, "outage", NULL);
+	struct source_attr attr;
+	struct many *many;
+
+	smb_set_time(SMB_LOSS, 1);
+	backend->ops->close(backend);
+	backend = open_share("counted", NULL);
+	ck_assert_int_eq(get_attr(backend, by_path("other"), &attr), 0);
+	ck_assert(g_file_set_contents(path, "", 0, NULL));
+	many = submit_many("file", BACKEND_BACKGROUND);
+	while (count_log_ons() < 30)
+		sched_yield();
+	ck_assert_uint_eq(gate_count(&many->gate), 0);
+	ck_assert_int_eq(g_unlink(path), 0);
+	gate_wait(&many->gate, MANY);
+	ck_assert_uint_eq(many->good, MANY);
+	g_free(many);
+}
+END_TEST
+
+/* The server is not made to log us on again and again, the others are answered, and what cannot be
+ * tried now keeps no place. */
+START_TEST(log_ons_are_few)
+{
+	struct backend_request req = {.op = BACKEND_GETATTR, .object = by_path("end")};
+	struct source_attr attr;
+	struct many *many;
+
+	smb_set_time(SMB_LOSS, 60000);
+	backend->ops->close(backend);
+	backend = open_share("counted", NULL);
+	for (unsigned i = 0; i < 7; i++)
+		ck_assert_int_eq(run(backend, &req), -EREMOTEIO);
+	ck_assert_int_le(count_log_ons(), CONNECTIONS + 9);
+	many = submit_many("end", BACKEND_DEMAND);
+	for (unsigned i = 0; i < 20; i++)
+		ck_assert_int_eq(get_attr(backend, by_path("file"), &attr), 0);
+	gate_wait(&many->gate, MANY);
+	for (unsigned i = 0; i < MANY; i++)
+		ck_assert_int_eq(many->reqs[i].status, -EAGAIN);
+	ck_assert_int_le(count_log_ons(), CONNECTIONS + 9);
+	g_free(many);
+}
+END_TEST
+
 /* A call that has to be made again is seen twice. */
 START_TEST(steps_of_a_request)
 {
@@ -135,8 +205,6 @@ START_TEST(steps_of_a_request)
 END_TEST
 
 /* ---- whose turn it is ---- */
-
-#define CONNECTIONS 3 /* of open_share() */
 
 /* Waits for so many log-ons; their times. */
 static void log_ons(struct timespec *at, size_t n)
@@ -220,11 +288,13 @@ int main(int argc, char **argv)
 
 	tcase_add_checked_fixture(tcase, open_it, close_it);
 	tcase_add_loop_test(tcase, workers_are_started_again, 0, G_N_ELEMENTS(troubles));
-	tcase_add_test(tcase, what_makes_workers_crash_is_given_up);
+	tcase_add_loop_test(tcase, what_ends_connections_is_given_up, 0, G_N_ELEMENTS(endings));
 	tcase_add_test(tcase, what_makes_them_crash_later_is_given_up);
 	tcase_add_test(tcase, listings_begin_again_with_a_new_worker);
 	tcase_add_test(tcase, all_come_through_though_workers_end);
 	tcase_add_test(tcase, innocents_outlive_a_poisonous_one);
+	tcase_add_test(tcase, an_outage_is_nobodys_fault);
+	tcase_add_test(tcase, log_ons_are_few);
 	tcase_add_test(tcase, steps_of_a_request);
 	tcase_add_test(tcase, one_at_a_time_tries);
 	tcase_add_test(tcase, a_password_that_is_changed);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "source/smb/smb_pool.h"
+#include "source/suspects.h"
 #include "suite.h"
 
 #define PLENTY (UINT64_C(1) << 30)
@@ -16,7 +17,7 @@ static void join_two(void)
 	memset(seats, 0, sizeof(seats));
 	memset(&pool, 0, sizeof(pool));
 	memset(requests, 0, sizeof(requests));
-	smb_pool_init(&pool, true, 32);
+	smb_pool_init(&pool, SMB_OTHERS, 32);
 	for (size_t i = 0; i < G_N_ELEMENTS(seats); i++)
 		ck_assert(smb_pool_join(&pool, &seats[i]));
 	for (size_t i = 0; i < G_N_ELEMENTS(requests); i++) {
@@ -110,67 +111,38 @@ START_TEST(who_sleeps_is_woken)
 }
 END_TEST
 
-START_TEST(suspects_are_tried_alone)
+/* What has ended a trial waits for the others, and is not overtaken for ever. */
+START_TEST(turns_in_trials)
 {
-	GQueue back = G_QUEUE_INIT;
+	static const char *const order[] = {"1", "3", "5", "7", "9", "2", "4", "0", "6"};
 
-	submit(0, 4);
-	expect_taken(0, 32, PLENTY, "0 1");
-	for (unsigned i = 0; i < 2; i++) {
-		requests[i].backend_data = GUINT_TO_POINTER(1);
-		g_queue_push_tail_link(&back, &requests[i].link);
+	pool.kind = SMB_TRIAL;
+	pool.window = 1;
+	for (unsigned i = 0; i < 10; i++) {
+		requests[i].breaks = i ? SUSPECT_ALONE : SUSPECT_ALONE + 1;
+		requests[i].priority = i % 2 ? BACKEND_DEMAND : BACKEND_BACKGROUND;
 	}
-	smb_pool_give_back(&seats[0], &back);
-	expect_taken(1, 31, PLENTY, "2"); /* something is under way there */
-	expect_taken(0, 32, PLENTY, "0");
-	expect_taken(0, 31, PLENTY, "");
-	ck_assert(!seats[0].asleep);
-	expect_taken(0, 32, PLENTY, "1");
-	expect_taken(0, 32, PLENTY, "3");
-	ck_assert(seats[0].asleep);
-	g_queue_push_tail_link(&back, &requests[0].link);
-	smb_pool_give_back(&seats[0], &back);
-	smb_pool_drain(&pool, &back);
-	ck_assert_uint_eq(back.length, 1);
+	submit(0, 10);
+	for (unsigned i = 0; i < G_N_ELEMENTS(order); i++)
+		expect_taken(0, 1, PLENTY, order[i]);
+	expect_taken(0, 0, PLENTY, "");
 }
 END_TEST
 
-/* Each page of the listing that begins anew, until it is at its end. */
-START_TEST(suspect_listings)
+START_TEST(who_has_no_work_is_woken)
 {
-	GQueue back = G_QUEUE_INIT;
-
-	for (unsigned i = 0; i < 4; i++) {
-		requests[i].op = BACKEND_READDIR;
-		requests[i].cookie = i % 2;
-		requests[i].verf = i % 2 ? smb_pool_verf(&seats[0], 7) : 0;
-	}
-	submit(1, 2);
-	expect_taken(0, 32, PLENTY, "1");
-	requests[1].backend_data = GUINT_TO_POINTER(1);
-	g_queue_push_tail_link(&back, &requests[1].link);
-	smb_pool_give_back(&seats[0], &back);
-	expect_taken(0, 32, PLENTY, "1"); /* to be told that its worker is gone */
-	submit(4, 6);
-	submit(2, 3);
-	expect_taken(0, 32, PLENTY, "2");
-	expect_taken(0, 31, PLENTY, "");
-	expect_taken(0, 32, PLENTY, "4");
-	submit(3, 4);
-	expect_taken(0, 31, PLENTY, "");
-	expect_taken(0, 32, PLENTY, "3");
-	expect_taken(0, 31, PLENTY, "");
-	smb_pool_listed(&pool, &requests[3]);
+	ck_assert(!smb_pool_has_work(&seats[0]));
 	submit(0, 1);
-	ck_assert_ptr_null(requests[0].backend_data);
-	expect_taken(0, 32, PLENTY, "5");
-	expect_taken(0, 31, PLENTY, "0");
+	ck_assert(was_woken(0));
+	ck_assert(smb_pool_has_work(&seats[0]));
+	submit(1, 2);
+	ck_assert(!was_woken(0)); /* it has work */
 }
 END_TEST
 
 START_TEST(listings_stay_where_they_are)
 {
-	struct smb_pool other = {.background = false, .n = 2};
+	struct smb_pool other = {.kind = SMB_DEMAND, .n = 2};
 
 	expect_taken(0, 32, PLENTY, "");
 	for (unsigned i = 0; i < 4; i++) {
@@ -236,8 +208,8 @@ int main(void)
 	tcase_add_test(tcase, what_is_urgent_comes_first);
 	tcase_add_test(tcase, reads_are_counted_by_their_bytes);
 	tcase_add_test(tcase, who_sleeps_is_woken);
-	tcase_add_test(tcase, suspects_are_tried_alone);
-	tcase_add_test(tcase, suspect_listings);
+	tcase_add_test(tcase, turns_in_trials);
+	tcase_add_test(tcase, who_has_no_work_is_woken);
 	tcase_add_test(tcase, listings_stay_where_they_are);
 	tcase_add_test(tcase, what_is_given_back_comes_first);
 	tcase_add_test(tcase, the_end);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "suspects.h"
+
+#include <string.h>
+
+#include "backend.h"
+
+#define WHY                                                                                        \
+	"the old server's connection ends each time that this is asked for, and others are "       \
+	"answered: see its log (does it crash there?), mend or remove the object there, then "     \
+	"migratectl retry"
+
+#define NOTED_EVERY   G_USEC_PER_SEC
+#define WITNESS_COUNT 4096u /* bytes of a READ */
+
+/* A name that there need not be: that is an answer, too. */
+static char any_name[] = "any";
+
+/* op << 8 | breaks */
+#define ENTRY(op, breaks) GUINT_TO_POINTER((guint)(op) << 8 | (breaks))
+
+static GBytes *key_of(const struct backend_request *req)
+{
+	const struct source_object *object = &req->object;
+	g_autoptr(GByteArray) key = g_byte_array_new();
+
+	if (object->handle_len)
+		g_byte_array_append(key, object->handle, object->handle_len);
+	else if (object->path)
+		g_byte_array_append(key, (const guint8 *)object->path, strlen(object->path));
+	if (req->op == BACKEND_LOOKUP && req->name) {
+		if (key->len)
+			g_byte_array_append(key, (const guint8 *)"/", 1);
+		g_byte_array_append(key, (const guint8 *)req->name, strlen(req->name));
+	}
+	return g_byte_array_free_to_bytes(g_steal_pointer(&key));
+}
+
+void suspects_init(struct suspects *suspects)
+{
+	pthread_mutex_init(&suspects->lock, NULL);
+	suspects->breaks = g_hash_table_new_full(g_bytes_hash, g_bytes_equal,
+						 (GDestroyNotify)g_bytes_unref, NULL);
+}
+
+static void clear_witness(struct witness *witness)
+{
+	source_object_clear(&witness->object);
+	g_clear_pointer(&witness->name, g_free);
+}
+
+void suspects_clear(struct suspects *suspects)
+{
+	if (!suspects->breaks)
+		return;
+	for (unsigned i = 0; i < SUSPECT_KINDS; i++)
+		for (unsigned j = 0; j < WITNESSES; j++)
+			clear_witness(&suspects->witnesses[i][j]);
+	g_clear_pointer(&suspects->breaks, g_hash_table_destroy);
+	pthread_mutex_destroy(&suspects->lock);
+}
+
+/* ---- how often ---- */
+
+void suspects_recall(struct suspects *suspects, struct backend_request *req)
+{
+	req->breaks = 0;
+	if (!atomic_load_explicit(&suspects->n, memory_order_relaxed))
+		return;
+	g_autoptr(GBytes) key = key_of(req);
+
+	pthread_mutex_lock(&suspects->lock);
+	req->breaks = GPOINTER_TO_UINT(g_hash_table_lookup(suspects->breaks, key)) & 0xff;
+	pthread_mutex_unlock(&suspects->lock);
+}
+
+static void remember(struct suspects *suspects, const struct backend_request *req, unsigned breaks)
+{
+	GBytes *key = key_of(req);
+
+	pthread_mutex_lock(&suspects->lock);
+	if (g_hash_table_size(suspects->breaks) < SUSPECTS_MAX ||
+	    g_hash_table_contains(suspects->breaks, key))
+		g_hash_table_replace(suspects->breaks, g_bytes_ref(key), ENTRY(req->op, breaks));
+	atomic_store(&suspects->n, g_hash_table_size(suspects->breaks));
+	pthread_mutex_unlock(&suspects->lock);
+	g_bytes_unref(key);
+}
+
+/* An answer of one kind says nothing of the others. */
+static void forget(struct suspects *suspects, const struct backend_request *req)
+{
+	g_autoptr(GBytes) key = key_of(req);
+
+	pthread_mutex_lock(&suspects->lock);
+	if (GPOINTER_TO_UINT(g_hash_table_lookup(suspects->breaks, key)) >> 8 == req->op)
+		g_hash_table_remove(suspects->breaks, key);
+	atomic_store(&suspects->n, g_hash_table_size(suspects->breaks));
+	pthread_mutex_unlock(&suspects->lock);
+}
+
+bool suspects_break(struct suspects *suspects, struct backend_request *req, unsigned count,
+		    bool alone)
+{
+	bool fails;
+
+	req->breaks = (guint8)(alone ? MIN(req->breaks + MIN(count, 1), SUSPECT_LIMIT)
+				     : MIN(req->breaks + count, SUSPECT_ALONE));
+	fails = req->breaks == SUSPECT_LIMIT;
+	/* the next one alone decides */
+	remember(suspects, req, MIN(req->breaks, SUSPECT_LIMIT - 1));
+	if (fails)
+		req->why = WHY;
+	return fails;
+}
+
+/* ---- witnesses ---- */
+
+static void note_witness(struct suspects *suspects, const struct backend_request *req, gint64 now)
+{
+	struct witness *witness;
+
+	pthread_mutex_lock(&suspects->lock);
+	witness = &suspects->witnesses[req->op][suspects->next[req->op]++ % WITNESSES];
+	clear_witness(witness);
+	source_object_copy(&witness->object, &req->object);
+	witness->name = req->op == BACKEND_LOOKUP ? g_strdup(req->name) : NULL;
+	witness->offset = req->op == BACKEND_READ ? req->offset : 0;
+	atomic_store(&suspects->noted[req->op], now);
+	pthread_mutex_unlock(&suspects->lock);
+}
+
+void suspects_answered(struct suspects *suspects, const struct backend_request *req, int status,
+		       gint64 now)
+{
+	/* the rest of a listing may be what ends connections */
+	if (req->breaks && (req->op != BACKEND_READDIR || status || req->eof))
+		forget(suspects, req);
+	if (!status && !req->breaks && !req->up &&
+	    now - atomic_load_explicit(&suspects->noted[req->op], memory_order_relaxed) >=
+		    NOTED_EVERY)
+		note_witness(suspects, req, now);
+}
+
+static void set_witness(struct backend_request *witness, const struct backend_request *req,
+			const struct source_object *object, const char *name, uint64_t offset)
+{
+	*witness = (struct backend_request){
+		.op = req->op,
+		.priority = req->priority,
+		.with_acl = req->with_acl,
+		.name = req->op == BACKEND_LOOKUP ? g_strdup(name) : NULL,
+		.offset = offset,
+		.count = req->op == BACKEND_READ ? WITNESS_COUNT : 0,
+	};
+	source_object_copy(&witness->object, object);
+}
+
+static bool is_other(const struct backend_request *witness, const struct backend_request *req)
+{
+	g_autoptr(GBytes) a = key_of(witness), b = key_of(req);
+
+	return !g_bytes_equal(a, b);
+}
+
+static void clear_request(struct backend_request *witness)
+{
+	source_object_clear(&witness->object);
+	g_free((char *)witness->name);
+	witness->name = NULL;
+}
+
+/* Each time the next one: that one, too, may be such an object by now. */
+static bool choose_witness(struct suspects *suspects, const struct backend_request *req,
+			   struct backend_request *witness)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&suspects->lock);
+	for (unsigned i = 0; !found && i < WITNESSES; i++) {
+		const struct witness *w =
+			&suspects->witnesses[req->op][suspects->next[req->op]++ % WITNESSES];
+
+		if (!w->object.handle_len && !w->object.path)
+			continue;
+		set_witness(witness, req, &w->object, w->name, w->offset);
+		found = is_other(witness, req);
+		if (!found)
+			clear_request(witness);
+	}
+	pthread_mutex_unlock(&suspects->lock);
+	return found;
+}
+
+static void witness_done(struct backend_request *witness)
+{
+	struct trial *trial = witness->user;
+
+	trial->proved[witness->op] |= witness->status != -ECANCELED;
+	g_clear_pointer(&witness->text, g_free);
+	g_clear_pointer(&witness->batch, backend_batch_free);
+	g_clear_pointer(&witness->xattrs, source_xattrs_free);
+	clear_request(witness);
+}
+
+void trial_begin(struct trial *trial)
+{
+	memset(trial->proved, 0, sizeof(trial->proved));
+}
+
+struct backend_request *trial_witness(struct trial *trial, const struct backend_request *req,
+				      const struct source_object *root)
+{
+	struct backend_request *witness = &trial->witness;
+
+	if (trial->proved[req->op])
+		return NULL;
+	if (!choose_witness(trial->suspects, req, witness)) {
+		set_witness(witness, req, root, any_name, 0);
+		if (!is_other(witness, req)) {
+			clear_request(witness);
+			trial->proved[req->op] = true;
+			return NULL;
+		}
+	}
+	backend_prepare(witness);
+	witness->done = witness_done;
+	witness->user = trial;
+	return witness;
+}
