@@ -172,7 +172,7 @@ def slow(args):
 def resetting(args):
     """All connections are cut, again and again."""
     # so slow that the crawler is not done before
-    world = World(args, 300, proxied=True, bandwidth='200K')
+    world = World(args, 900, proxied=True, bandwidth='200K')
     quiet(world)
     crowd = Impatient(world.connect, world.files)
     crawler = world.migration.start_crawler()

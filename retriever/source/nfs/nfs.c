@@ -22,6 +22,8 @@ struct nfs_backend {
 
 static void for_all(struct nfs_backend *nfs, void (*each)(struct nfs_conn *conn))
 {
+	struct nfs_service *services[] = {&nfs->server.nfs, &nfs->server.acl, &nfs->server.v4};
+
 	for (unsigned i = 0; i < nfs->n_demand; i++)
 		each(nfs->demand[i]);
 	for (unsigned i = 0; i < nfs->n_background; i++)
@@ -30,6 +32,9 @@ static void for_all(struct nfs_backend *nfs, void (*each)(struct nfs_conn *conn)
 		each(nfs->acl[i]);
 	for (unsigned i = 0; i < nfs->n_v4; i++)
 		each(nfs->v4[i]);
+	for (unsigned i = 0; i < G_N_ELEMENTS(services); i++)
+		if (services[i]->trial)
+			each(services[i]->trial);
 }
 
 static void nfs_close(struct backend *backend)
@@ -88,6 +93,11 @@ static bool add_connections(struct nfs_conn **conns, unsigned *n, struct nfs_ser
 			    struct nfs_service *service, unsigned wanted, bool at_once,
 			    bool unhurried)
 {
+	if (wanted && !service->trial) {
+		service->trial = nfs_conn_new(server, service, false, false);
+		if (!service->trial)
+			return false;
+	}
 	while (*n < wanted) {
 		conns[*n] = nfs_conn_new(server, service, at_once, unhurried);
 		if (!conns[*n])
@@ -105,6 +115,7 @@ static struct backend *nfs_open(const struct backend_config *config, struct sour
 	bool version4;
 
 	nfs->base.ops = &backend_nfs_ops;
+	suspects_init(&server->suspects);
 	server->window = config->window;
 	if (!nfs_url_parse(config->url, &server->url, error) ||
 	    !nfs_server_open(server, config->nfs, attr, error)) {

@@ -5,7 +5,8 @@
  * A request is always in exactly one place: the queue, `again` (to be sent anew), a slot (a call is
  * under way), or with its submitter; only the thread moves it on from the queue, so that it can
  * neither be lost nor completed twice.  When the connection fails, what is in slots goes back to
- * `again` in its old order: everything we ask for can be asked for twice.
+ * `again` in its old order: everything we ask for can be asked for twice.  What was in a slot each
+ * time goes to the connection of trials (suspects.h).
  *
  * Only `lock` is there, and it is never held across done or a system call that waits.
  */
@@ -39,6 +40,7 @@ enum { QUEUE_FIRST, QUEUE_LAST, QUEUES };
 struct nfs_conn {
 	struct nfs_server *server;
 	struct nfs_service *service;
+	struct nfs_conn *trial; /* NULL: this is it */
 	struct nfs_dialog dialog;
 	pthread_t thread;
 	int wake_fd;
@@ -68,6 +70,9 @@ struct nfs_conn {
 	bool probing;		      /* it is under way */
 	GHashTable *asked;	      /* what it tells of (nfs_systems.h), or NULL */
 	gint64 used;		      /* when a call was made last */
+	struct trial trying;
+	bool answered; /* on this connection */
+	unsigned turns;
 	gint64 state_since, down_since, retry_at, backoff, stall, stall_checked;
 	unsigned failures;
 };
@@ -79,21 +84,31 @@ static unsigned request_weight(const struct backend_request *req)
 					    : 1;
 }
 
-static void complete_request(struct nfs_conn *conn, struct backend_request *req, int status)
+static void leave_connection(struct nfs_conn *conn, struct backend_request *req)
 {
-	if (req == &conn->probe) {
-		backend_complete(req, status);
-		return;
-	}
-	if (status == 0 && req->has_attr &&
-	    (req->op == BACKEND_LOOKUP || req->op == BACKEND_GETATTR))
-		status = req->attr.no_owner;
-	if (status == -EHOSTDOWN && req->attempts < NFS4_OWNER_TRIES)
-		status = -EAGAIN;
 	nfs_dialog_end(&conn->dialog, req);
 	atomic_fetch_sub(&conn->load, request_weight(req));
 	atomic_fetch_sub(&conn->waited_for, req->priority != BACKEND_BACKGROUND);
 	backend_watch_end(&conn->server->watch);
+}
+
+/* What an object without an owner is answered with. */
+static int with_owner(const struct backend_request *req, int status)
+{
+	if (status == 0 && req->has_attr &&
+	    (req->op == BACKEND_LOOKUP || req->op == BACKEND_GETATTR))
+		status = req->attr.no_owner;
+	return status == -EHOSTDOWN && req->attempts < NFS4_OWNER_TRIES ? -EAGAIN : status;
+}
+
+static void complete_request(struct nfs_conn *conn, struct backend_request *req, int status)
+{
+	if (req == &conn->trying.witness) {
+		nfs_dialog_end(&conn->dialog, req);
+	} else if (req != &conn->probe) {
+		leave_connection(conn, req);
+		status = with_owner(req, status);
+	}
 	backend_complete(req, status);
 }
 
@@ -107,7 +122,7 @@ static void wake_thread(struct nfs_conn *conn)
 	while (n < 0 && errno == EINTR);
 }
 
-void nfs_conn_submit(struct nfs_conn *conn, struct backend_request *req)
+static void enqueue(struct nfs_conn *conn, struct backend_request *req)
 {
 	bool stopped, asleep = false;
 
@@ -132,6 +147,12 @@ void nfs_conn_submit(struct nfs_conn *conn, struct backend_request *req)
 		complete_request(conn, req, -ECANCELED);
 	else if (asleep)
 		wake_thread(conn);
+}
+
+void nfs_conn_submit(struct nfs_conn *conn, struct backend_request *req)
+{
+	suspects_recall(&conn->server->suspects, req);
+	enqueue(conn->trial && req->breaks >= SUSPECT_ALONE ? conn->trial : conn, req);
 }
 
 unsigned nfs_conn_load(struct nfs_conn *conn)
@@ -183,17 +204,41 @@ static bool fits_window(const struct nfs_conn *conn, const struct backend_reques
 /* The queue whose first request is next, or NULL.  With the lock. */
 static GQueue *next_queue(struct nfs_conn *conn)
 {
-	for (unsigned i = 0; i < QUEUES; i++)
+	/* a trial takes long: there they take turns */
+	bool last = !conn->trial && conn->turns % 2 && conn->queue[QUEUE_LAST].head;
+
+	for (unsigned i = last ? QUEUE_LAST : QUEUE_FIRST; i < QUEUES; i++)
 		if (conn->queue[i].head)
 			return &conn->queue[i];
 	return NULL;
+}
+
+/* FALSE: req needs none, or no more. */
+static bool call_witness(struct nfs_conn *conn, struct backend_request *req)
+{
+	const struct nfs_handle *top = &conn->server->view.root;
+	struct source_object root = {.path = (char *)"", .handle_len = top->len};
+	struct backend_request *witness;
+	int status;
+
+	memcpy(root.handle, top->bytes, top->len);
+	witness = conn->trial ? NULL : trial_witness(&conn->trying, req, &root);
+	if (!witness)
+		return false;
+	g_queue_push_head_link(&conn->again, &req->link);
+	status = nfs_dialog_begin(&conn->dialog, witness);
+	if (status < 0)
+		complete_request(conn, witness, status);
+	else
+		send_call(conn, witness);
+	return true;
 }
 
 static void go_on(struct nfs_conn *conn, struct backend_request *req, int status)
 {
 	if (status < 0)
 		complete_request(conn, req, status);
-	else
+	else if (!call_witness(conn, req))
 		send_call(conn, req);
 }
 
@@ -214,6 +259,7 @@ static void fill_window(struct nfs_conn *conn)
 		pthread_mutex_unlock(&conn->lock);
 		if (!req)
 			return;
+		conn->turns++;
 		go_on(conn, req, nfs_dialog_begin(&conn->dialog, req));
 	}
 }
@@ -226,21 +272,41 @@ static void enter_state(struct nfs_conn *conn, enum conn_state state)
 	conn->state_since = g_get_monotonic_time();
 }
 
-/* The connection is of no use (any more). */
-static void drop_connection(struct nfs_conn *conn)
+/* The connection ended under it, which counts for that much. */
+static void ask_again(struct nfs_conn *conn, struct backend_request *req, unsigned count)
+{
+	if (req == &conn->trying.witness) {
+		complete_request(conn, req, -ECANCELED);
+	} else if (count && suspects_break(&conn->server->suspects, req, count, !conn->trial)) {
+		complete_request(conn, req, -EREMOTEIO);
+	} else if (count && req->breaks >= SUSPECT_ALONE) {
+		leave_connection(conn, req);
+		enqueue(conn->trial ? conn->trial : conn, req);
+	} else {
+		g_queue_push_head_link(&conn->again, &req->link);
+	}
+}
+
+/* The connection is of no use (any more); broken: it ended by itself, with what was under way. */
+static void end_connection(struct nfs_conn *conn, bool broken)
 {
 	gint64 now = g_get_monotonic_time();
+	GQueue under_way = G_QUEUE_INIT;
+	GList *link;
 
 	nfs_link_close(&conn->link);
-	nfs_slots_reset(&conn->slots, &conn->again, &conn->probe);
+	nfs_slots_reset(&conn->slots, &under_way, &conn->probe);
 	nfs_dialog_end(&conn->dialog, &conn->probe);
 	conn->probing = false;
 	g_clear_pointer(&conn->asked, g_hash_table_unref);
+	while ((link = g_queue_pop_tail_link(&under_way)))
+		ask_again(conn, link->data, broken);
 	conn->tx_start = conn->tx_end = 0;
 	rpc_stream_reset(&conn->stream);
 	if (conn->state == CONN_UP) {
 		conn->down_since = now;
-		if (now - conn->state_since >= STABLE)
+		/* what is tried may be asked for again and again */
+		if (now - conn->state_since >= STABLE || (conn->trial && conn->answered))
 			conn->backoff = 0;
 	} else {
 		conn->failures++;
@@ -248,6 +314,11 @@ static void drop_connection(struct nfs_conn *conn)
 	conn->backoff = CLAMP(conn->backoff * 2, BACKOFF_MIN, BACKOFF_MAX);
 	conn->retry_at = now + conn->backoff;
 	enter_state(conn, CONN_DOWN);
+}
+
+static void drop_connection(struct nfs_conn *conn)
+{
+	end_connection(conn, false);
 }
 
 static void start_connecting(struct nfs_conn *conn)
@@ -297,6 +368,10 @@ static void probe_done(struct backend_request *probe)
 		return;
 	}
 	conn->window = nfs_dialog_window(&conn->dialog, conn->window);
+	if (!conn->trial)
+		conn->window = 1;
+	trial_begin(&conn->trying);
+	conn->answered = false;
 	conn->failures = 0;
 	atomic_store(&conn->server->address, conn->address);
 	nfs_complaint_say(&conn->server->complaint, conn->server->url.text, NULL);
@@ -363,6 +438,10 @@ static void take_reply(struct nfs_conn *conn, unsigned index, int rpc, struct xd
 					  : decode_reply(conn, req, index, procedure, rpc, in);
 
 	trace_request(TRACE_REPLY, req, xid, MIN(status, 0));
+	if (req != &conn->probe && status <= 0) {
+		suspects_answered(&conn->server->suspects, req, status, g_get_monotonic_time());
+		conn->trying.proved[req->op] = conn->answered = true;
+	}
 	if (req == &conn->probe && status == NFS_CALL_AGAIN)
 		send_call(conn, req);
 	else if (req != &conn->probe && (status == NFS_CALL_AGAIN || status == NFS_CALL_RESET))
@@ -386,7 +465,7 @@ static void receive_replies(struct nfs_conn *conn)
 		return;
 	if (n <= 0) {
 		nfs_reach_ended(conn->server, &conn->link, n < 0 ? errno : 0);
-		drop_connection(conn);
+		end_connection(conn, true);
 		return;
 	}
 	rpc_stream_received(&conn->stream, (size_t)n);
@@ -402,7 +481,7 @@ static void receive_replies(struct nfs_conn *conn)
 			take_reply(conn, index, rpc_reply_open(&conn->auth, &reply, rpc, &record),
 				   &record);
 		if (ret < 0 && conn->link.fd >= 0)
-			drop_connection(conn);
+			end_connection(conn, true);
 	}
 }
 
@@ -418,11 +497,26 @@ static void send_calls(struct nfs_conn *conn)
 		} else if (errno == EAGAIN) {
 			return;
 		} else if (errno != EINTR) {
-			drop_connection(conn);
+			end_connection(conn, true);
 			return;
 		}
 	}
 	conn->tx_start = conn->tx_end = 0;
+}
+
+/* What waits for longer than that counts, and goes to the trials at once where others are answered.
+ */
+static void take_stalled(struct nfs_conn *conn, gint64 now, gint64 limit)
+{
+	gint64 answered = now - atomic_load(&conn->server->watch.answered);
+
+	for (unsigned i = 0; i < NFS_SLOTS; i++) {
+		const struct nfs_slot *slot = &conn->slots.slots[i];
+
+		if (slot->req && slot->req != &conn->probe && now - slot->sent >= limit)
+			ask_again(conn, nfs_slots_take(&conn->slots, i),
+				  answered < limit / 2 ? SUSPECT_ALONE : 1);
+	}
 }
 
 /* A server that holds a connection and does not answer: ask anew on another, ever more patiently.
@@ -438,6 +532,7 @@ static void check_stall(struct nfs_conn *conn)
 	conn->stall_checked = now;
 	if (now - nfs_slots_oldest(&conn->slots, now) >= limit) {
 		conn->stall = MIN(limit * 2, STALL_MAX);
+		take_stalled(conn, now, limit);
 		drop_connection(conn);
 	}
 }
@@ -623,6 +718,8 @@ struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *ser
 
 	conn->server = server;
 	conn->service = service;
+	conn->trial = service->trial;
+	conn->trying.suspects = &server->suspects;
 	conn->auth = server->auth;
 	nfs_dialog_init(&conn->dialog, &server->view, &conn->auth, service->probe,
 			service->version == 4);

@@ -7,7 +7,8 @@
 struct nfs_conn;
 /*
  * Connects to that service, when there is something to do, or at once.  NULL: no thread to be had.
- * unhurried: its thread has less weight (thread.h) while it has background requests only.
+ * One that is made before there is service->trial is to be that: it has one call under way at a
+ * time.  unhurried: its thread has less weight (thread.h) while it has background requests only.
  */
 struct nfs_conn *nfs_conn_new(struct nfs_server *server, struct nfs_service *service, bool at_once,
 			      bool unhurried);

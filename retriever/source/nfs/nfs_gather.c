@@ -43,8 +43,10 @@ static void complete_gathered(struct gather *gather, int status)
 	for (unsigned i = 0; i < PARTS; i++) {
 		struct backend_request *part = &gather->parts[i];
 
-		if (status == 0 && fails_all(gather, part))
+		if (status == 0 && fails_all(gather, part)) {
 			status = part->status;
+			req->why = part->why;
+		}
 		if (part->has_attr) {
 			const struct source_attr before = req->attr;
 			const bool owned = req->has_attr && !before.no_owner;
@@ -142,6 +144,7 @@ static void handle_found(struct backend_request *find)
 {
 	struct gather *gather = find->user;
 
+	gather->req->why = find->why;
 	if (find->status < 0)
 		complete_gathered(gather, find->status);
 	else

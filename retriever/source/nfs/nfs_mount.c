@@ -579,6 +579,7 @@ void nfs_server_clear(struct nfs_server *server)
 	nfs_credential_clear(&server->credential);
 	nfs_tls_clear(&server->tls);
 	nfs_complaint_clear(&server->complaint);
+	suspects_clear(&server->suspects);
 	g_clear_pointer(&server->view.owners, nfs4_owners_free);
 	g_clear_pointer(&server->view.holes, nfs4_holes_free);
 	g_clear_pointer(&server->view.systems, nfs_systems_free);

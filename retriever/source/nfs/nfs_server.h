@@ -12,6 +12,7 @@
 #include "nfs_tls.h"
 #include "nfs_url.h"
 #include "source/backend.h"
+#include "source/suspects.h"
 
 struct nfs_address {
 	struct sockaddr_storage addr;
@@ -24,8 +25,9 @@ struct nfs_address {
 struct nfs_service {
 	atomic_uint port;
 	uint32_t program, version;
-	bool fixed;	       /* the URL names the port */
-	enum backend_op probe; /* asked of the root on a new connection (version 3) */
+	bool fixed;		/* the URL names the port */
+	struct nfs_conn *trial; /* where what ended connections is tried (suspects.h) */
+	enum backend_op probe;	/* asked of the root on a new connection (version 3) */
 };
 
 struct nfs_server {
@@ -49,6 +51,7 @@ struct nfs_server {
 	unsigned window;      /* configured, 0: automatic */
 	atomic_uint stall_ms; /* an answer that takes longer is asked for anew */
 	struct backend_watch watch;
+	struct suspects suspects;
 };
 
 /* For struct nfs_call; NULL: in the clear. */

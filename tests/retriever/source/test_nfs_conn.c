@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Connections that break, stall and get nonsense. */
+#include <sched.h>
 #include <sys/resource.h>
 
 #include "backend_support.h"
@@ -238,6 +239,90 @@ START_TEST(the_address_that_answers_is_asked_first)
 }
 END_TEST
 
+/* ---- what ends connections ---- */
+
+#define POISON	  "poisonous file"
+#define INNOCENTS 16
+
+static enum fake_action ending; /* of whoever reads POISON */
+static atomic_bool outage;	/* everybody's READ ends the connection */
+
+static bool is_of_poison(const struct fake_call *call)
+{
+	struct xdr_in args = call->args;
+	uint32_t len;
+	const uint8_t *handle = xdr_get_bytes(&args, &len);
+
+	return len == strlen(POISON) && memcmp(handle, POISON, len) == 0;
+}
+
+static enum fake_action poison(struct fake_call *call)
+{
+	if (!is_read(call))
+		return FAKE_DEFAULT;
+	if (is_of_poison(call) || atomic_load(&outage)) {
+		atomic_fetch_add(&seen, 1);
+		return atomic_load(&outage) ? FAKE_RESET : ending;
+	}
+	return FAKE_DEFAULT;
+}
+
+static struct source_object poisonous_file(void)
+{
+	return by_handle((const uint8_t *)POISON, (uint8_t)strlen(POISON));
+}
+
+/* Nobody else fails, and the next one who asks is told after one more connection. */
+START_TEST(what_ends_connections_is_given_up)
+{
+	static const enum fake_action endings[] = {FAKE_RESET, FAKE_IGNORE};
+	static struct backend_request innocents[INNOCENTS];
+	static struct gate gate;
+	struct backend_request req;
+
+	gate_init(&gate);
+	ending = endings[_i];
+	start(poison, 1);
+	backend_nfs_set_stall(backend, 300);
+	for (unsigned i = 0; i < INNOCENTS; i++) {
+		innocents[i] = (struct backend_request){.op = BACKEND_READ,
+							.object = root,
+							.count = 100,
+							.done = pass,
+							.user = &gate};
+		backend->ops->submit(backend, &innocents[i]);
+	}
+	ck_assert_int_eq(read_at(backend, poisonous_file(), 0, 100, &req), -EREMOTEIO);
+	ck_assert_ptr_nonnull(strstr(req.why, "migratectl retry"));
+	gate_wait(&gate, INNOCENTS);
+	ck_assert_uint_le(seen, 4);
+	ck_assert_int_eq(read_at(backend, poisonous_file(), 0, 100, &req), -EREMOTEIO);
+	ck_assert_uint_le(seen, 5);
+	check_data();
+}
+END_TEST
+
+START_TEST(an_outage_is_nobodys_fault)
+{
+	struct backend_request req = {
+		.op = BACKEND_READ, .object = poisonous_file(), .count = 100, .done = pass};
+	static struct gate gate;
+
+	gate_init(&gate);
+	req.user = &gate;
+	ending = FAKE_DEFAULT;
+	start(poison, 1);
+	check_data();
+	atomic_store(&outage, true);
+	backend->ops->submit(backend, &req);
+	while (atomic_load(&seen) < 8)
+		sched_yield();
+	ck_assert_uint_eq(gate_count(&gate), 0);
+	atomic_store(&outage, false);
+	gate_wait(&gate, 1);
+}
+END_TEST
+
 /* ---- priorities ---- */
 
 static pthread_mutex_t valve_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -367,6 +452,8 @@ int main(void)
 	tcase_add_test(tcase, a_record_without_measure_fails_its_request);
 	tcase_add_test(tcase, exports_may_come_late);
 	tcase_add_test(tcase, the_address_that_answers_is_asked_first);
+	tcase_add_loop_test(tcase, what_ends_connections_is_given_up, 0, 2);
+	tcase_add_test(tcase, an_outage_is_nobodys_fault);
 	tcase_add_test(tcase, demand_passes_all_and_readahead_background);
 	tcase_add_test(tcase, background_has_less_weight);
 	suite_add_tcase(suite, tcase);

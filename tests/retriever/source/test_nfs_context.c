@@ -207,11 +207,20 @@ static void passed(struct backend_request *req)
 	gate_pass(req->user);
 }
 
+static void end_connection(struct nfs_conn *conn)
+{
+	nfs_conn_stop(conn);
+	nfs_conn_join(conn);
+	nfs_conn_free(conn);
+}
+
 /* Reads through a connection. */
 static void read_all(unsigned reads)
 {
-	struct nfs_conn *conn = nfs_conn_new(&server, &server.nfs, false, false);
+	struct nfs_conn *conn;
 
+	server.nfs.trial = nfs_conn_new(&server, &server.nfs, false, false);
+	conn = nfs_conn_new(&server, &server.nfs, false, false);
 	ck_assert_ptr_nonnull(conn);
 	for (unsigned i = 0; i < reads; i++) {
 		struct backend_request req = {.op = BACKEND_READ, .count = 4, .done = passed};
@@ -225,9 +234,8 @@ static void read_all(unsigned reads)
 		ck_assert_int_eq(req.status, 0);
 		ck_assert_int_eq(memcmp(req.data, "data", 4), 0);
 	}
-	nfs_conn_stop(conn);
-	nfs_conn_join(conn);
-	nfs_conn_free(conn);
+	end_connection(conn);
+	end_connection(g_steal_pointer(&server.nfs.trial));
 }
 
 START_TEST(connections_have_one)
@@ -292,9 +300,7 @@ START_TEST(keys_may_come_late)
 	conn = nfs_conn_new(&server, &server.nfs, true, false);
 	while (!is_said())
 		sched_yield();
-	nfs_conn_stop(conn);
-	nfs_conn_join(conn);
-	nfs_conn_free(conn);
+	end_connection(conn);
 	ck_assert_uint_eq(gss.contexts, 0);
 	chmod(config.keytab, 0600);
 	read_all(1);
