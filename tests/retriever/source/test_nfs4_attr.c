@@ -93,8 +93,7 @@ START_TEST(who_is_not_told_of_is_not_nobody)
 	static const int expected[] = {-EAGAIN, -EHOSTDOWN};
 	struct xdr_out all = {.p = room, .end = room + sizeof(room)};
 	struct xdr_in in = {.p = room};
-	struct source_xattrs *xattrs = NULL;
-	struct source_attr attr;
+	struct backend_request req = {0};
 
 	xdr_put_u32(&all, OP_GETATTR);
 	xdr_put_u32(&all, 0);
@@ -118,10 +117,10 @@ START_TEST(who_is_not_told_of_is_not_nobody)
 	xdr_put_bytes(&all, values, (uint32_t)(out.p - values));
 	in.end = all.p;
 	view.owners = nfs4_owners_new("nfs://old/x", no_answer, &times[_i % 2]);
-	ck_assert_int_eq(nfs4_get_getattr_acl(&view, true, &in, &attr, &xattrs), 0);
-	ck_assert_int_eq(attr.no_owner, _i >= 2 ? expected[_i % 2] : 0);
-	ck_assert_int_eq(!xattrs->nfs4_acl, _i < 2);
-	source_xattrs_free(xattrs);
+	ck_assert_int_eq(nfs4_get_getattr_acl(&view, &in, &req), 0);
+	ck_assert_int_eq(req.attr.no_owner, _i >= 2 ? expected[_i % 2] : 0);
+	ck_assert_int_eq(!req.xattrs->nfs4_acl, _i < 2);
+	source_xattrs_free(req.xattrs);
 	nfs4_owners_free(view.owners);
 }
 END_TEST
