@@ -13,8 +13,9 @@ static uint64_t blocks_of(uint64_t bytes)
 	return (bytes + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-/* A filled directory is the clients' own: its record's times count until one changed a name.  Of one
- * that was normal before they never do: some doors still know it as such, and show the inode's. */
+/* A filled directory is the clients' own: its record's times count until one changed a name.  Of
+ * one that was normal before they never do: some doors still know it as such, and show the inode's.
+ */
 static bool shows_record_times(const struct migrate_record *rec, const struct stat *st)
 {
 	if (rec->flags & MIGRATE_REC_RETURNED)

@@ -217,7 +217,7 @@ struct backend_request {
 	GList link;
 	gpointer backend_data;
 	gint64 submitted; /* g_get_monotonic_time() */
-	guint8 breaks; /* suspects.h */
+	guint8 breaks;	  /* suspects.h */
 	/* the gate's own */
 	guint attempts, senseless; /* answers "later", and without sense */
 	gpointer gate;

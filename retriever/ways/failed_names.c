@@ -42,6 +42,7 @@ static int directory_status(int status)
 {
 	switch (status) {
 	case -EAGAIN: /* passes, */
+	case -EHOSTDOWN:
 	case -ECANCELED:
 	case -ENOMEM:
 	case -EMFILE:

@@ -46,7 +46,8 @@ START_TEST(i5_a_directory_is_finished_after_what_is_below)
 }
 END_TEST
 
-/* Renames f0 by another way than a client's; the directory's mtime is set back where that is kept. */
+/* Renames f0 by another way than a client's; the directory's mtime is set back where that is kept.
+ */
 static void rename_alone(int fd, bool kept)
 {
 	struct stat st;
