@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * The names of one unfilled directory, as a model for spin (I6): two names that the old server has,
- * fills and a lookup that bring them in, two doors that look up, list, remove and create, and
- * at any point a kill of the retriever or a power cut.  A name that was removed never returns, one
- * that was created is never replaced, and none is missed before.
+ * The names of one unfilled directory, as a model for spin (I6, I13): two names that the old server
+ * has, and a third one that it answers to and does not list; fills and a lookup that bring them in,
+ * two doors that look up, list, remove and create, and at any point a kill of the retriever or a
+ * power cut.  A name that was removed never returns, one that was created is never replaced, and
+ * none is missed before; what was not listed is not there when the directory is filled.
  *
  *   here              in C
  *   Fill              directory_page.c: make_page_entered(), directory.c: conclude()
  *   complete          directory_state.c: directory_set_complete(), complete(), mark_filled()
+ *   take back         directory_state.c: compare_names(); unlisted.c
  *   Name              directory_name.c: directory_name(), name_make_entered()
  *   FIXED             directory_names_fixed()
  *   Door              fsal_migrate: mg_fill_name(), mg_fill_directory(), mg_may_name()
@@ -31,15 +33,19 @@
 #define FILLED_TOO_EARLY 2
 #define CHANGED_UNFILLED 3
 #define LOOKUP_NOT_ASKED 4
+#define NOT_TAKEN_BACK	 5
+#define TAKEN_BACK_LATE	 6
 
 #define ABSENT 0
 #define OLD    1
 #define NEW    2	/* a client's */
 
+#define HIDDEN 2	/* the third name; a client of a directory that is not filled may find it */
+
 typedef directory {
-	byte name[2];
+	byte name[3];
 	bool filled;		/* the record: UNFILLED, FILLED */
-	byte want[2]		/* what a client must find */
+	byte want[3]		/* what a client must find */
 }
 directory d;			/* as processes see it */
 directory disk;			/* as a power cut leaves it */
@@ -52,13 +58,13 @@ byte writing;
 byte crashes = CRASHES;
 bool fall_fill[2], fall_name, fall_door[2];
 
-hidden byte I6;	/* 0: names an assertion */
+hidden byte I6, I13;	/* 0: names an assertion */
 
 inline Make(n)
 {
 	if
 	:: d.name[n] == ABSENT ->
-		assert(I6 || d.want[n] == OLD);
+		assert(I6 || n == HIDDEN || d.want[n] == OLD);
 		d.name[n] = OLD
 	:: else		/* never over something */
 	fi
@@ -103,7 +109,10 @@ proctype Complete()
 	do
 	:: atomic { (complete || (FAULT == FILLED_TOO_EARLY && !filled)) && !completing &&
 		    (!writing || FAULT == FILLED_TOO_EARLY) -> completing = true }
-	:: atomic { completing -> d.filled = true; filled = true; complete = false; completing = false }
+	:: atomic { completing && d.name[HIDDEN] == OLD && FAULT != NOT_TAKEN_BACK &&
+		    (d.filled || FAULT != TAKEN_BACK_LATE) -> d.name[HIDDEN] = ABSENT }
+	:: atomic { completing && (d.name[HIDDEN] != OLD || FAULT >= NOT_TAKEN_BACK) ->
+		d.filled = true; filled = true; complete = false; completing = false }
 	od
 }
 
@@ -127,12 +136,12 @@ proctype Name()
 			atomic {
 				if
 				:: !FIXED || FAULT == NAMES_NOT_FIXED -> skip
-				:: else -> n = 2
+				:: else -> n = 3
 				fi
 			};
 			atomic {
 				if
-				:: n < 2 -> Make(n)
+				:: n < 3 -> Make(n)
 				:: else
 				fi;
 				writing--; asked[door] = 0; n = 0; door = 0
@@ -155,6 +164,7 @@ proctype Door(byte i)
 			if
 			:: n = 0
 			:: n = 1
+			:: n = HIDDEN
 			fi };
 			if
 			:: true ->	/* LOOKUP: look at the record, ask, look at the name */
@@ -162,10 +172,16 @@ proctype Door(byte i)
 				:: d.filled || FAULT == LOOKUP_NOT_ASKED
 				:: !d.filled -> asked[i] = n + 1; !asked[i]
 				fi;
-				atomic { assert(I6 || d.name[n] == d.want[n]) }
+				atomic {
+					assert(I6 || n == HIDDEN || d.name[n] == d.want[n]);
+					assert(I13 || n != HIDDEN || !d.filled || d.name[n] == d.want[n])
+				}
 			:: true ->	/* READDIR */
 				d.filled;
-				atomic { assert(I6 || (d.name[0] == d.want[0] && d.name[1] == d.want[1])) }
+				atomic {
+					assert(I6 || (d.name[0] == d.want[0] && d.name[1] == d.want[1]));
+					assert(I13 || d.name[HIDDEN] == d.want[HIDDEN])
+				}
 			:: true ->	/* REMOVE */
 				(d.filled || FAULT == CHANGED_UNFILLED);
 				atomic { d.name[n] = ABSENT; d.want[n] = ABSENT }
@@ -189,9 +205,9 @@ proctype Door(byte i)
 
 inline Copy(to_it, it)
 {
-	to_it.name[0] = it.name[0]; to_it.name[1] = it.name[1];
+	to_it.name[0] = it.name[0]; to_it.name[1] = it.name[1]; to_it.name[2] = it.name[2];
 	to_it.filled = it.filled;
-	to_it.want[0] = it.want[0]; to_it.want[1] = it.want[1]
+	to_it.want[0] = it.want[0]; to_it.want[1] = it.want[1]; to_it.want[2] = it.want[2]
 }
 
 /* It loads the record when it is asked again. */
@@ -215,6 +231,7 @@ init
 	};
 	do
 	:: atomic { crashes && (disk.name[0] != d.name[0] || disk.name[1] != d.name[1] ||
+				disk.name[2] != d.name[2] ||
 				disk.filled != d.filled) -> Copy(disk, d) }
 	:: atomic { crashes -> crashes--; KillRetriever() }
 	:: atomic { crashes -> crashes--;

@@ -42,10 +42,12 @@ CHECKS = [
     ('record', 'NOT_REWRITTEN', 'DOORS=1 CRASHES=1 CUTS=0 FAILS=1', 'I3 I4'),
     ('record', 'ZEROS_BELIEVED', 'DOORS=1 CRASHES=0 CUTS=0 FAILS=1', 'I4'),
     ('names', '', 'OPS=1', ''),
-    ('names', 'NAMES_NOT_FIXED', '', 'I6'),
+    ('names', 'NAMES_NOT_FIXED', '', 'I6 I13'),
     ('names', 'FILLED_TOO_EARLY', '', 'I6'),
     ('names', 'CHANGED_UNFILLED', '', 'I6'),
     ('names', 'LOOKUP_NOT_ASKED', '', 'I6'),
+    ('names', 'NOT_TAKEN_BACK', 'OPS=1', 'I13'),
+    ('names', 'TAKEN_BACK_LATE', 'OPS=1', 'I13'),
     ('places', '', '', ''),
     ('places', 'NOT_MARKED', '', 'I5'),
     ('places', 'MARKED_BOTTOM_UP', '', 'I5'),
@@ -90,7 +92,7 @@ def check(case):
                 '-DMEMLIM=4000', '-o', 'pan', 'pan.c'], scratch)
         text = output(['./pan', '-E', '-n', '-m100000', '-w22'], scratch)
     states = re.search(r'(\d+) states, stored', text)
-    broken = re.search(r'assertion violated \(*(I\d)', text)
+    broken = re.search(r'assertion violated \(*(I\d+)', text)
     errors = re.search(r'errors: (\d+)', text)
     line = (f'{model:7} {fault or "-":20} {limits:30} {broken.group(1) if broken else "holds":6}'
             f'{int(states.group(1)) if states else 0:9} states {time.monotonic() - start:6.1f} s')
