@@ -193,13 +193,7 @@ static int mount_mkdir(struct old *old, const char *path)
 	const char *name;
 	int dir = parent_of(old, path, &name);
 
-	int ret = dir < 0 ? dir : result(mkdirat(dir, name, 0700));
-	int stage = ret || strcmp(path, OLD_STAGE) != 0 ? -1 : find(old, path, O_RDONLY);
-	if (stage >= 0) { /* anything may be moved there */
-		project_stop(stage);
-		close(stage);
-	}
-	return ret;
+	return dir < 0 ? dir : result(mkdirat(dir, name, 0700));
 }
 
 static struct old_file *file_of(struct old *old, int fd)

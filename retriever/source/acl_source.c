@@ -32,6 +32,7 @@ static void complete_call(struct call *call, int status)
 	backend_prepare(req);
 	req->xattrs = g_steal_pointer(&call->xattrs);
 	req->why = call->first.why ? call->first.why : call->second.why;
+	req->here = call->first.here;
 	req->has_attr = call->first.has_attr;
 	req->attr = call->first.attr;
 	g_free(call->parent);
@@ -85,6 +86,7 @@ static void look_up(struct call *call)
 	const char *path = call->req->object.path, *slash = strrchr(path, '/');
 
 	call->parent = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
+	call->look.attempts = call->req->attempts;
 	call->look.op = BACKEND_LOOKUP;
 	call->look.priority = call->req->priority;
 	call->look.trace = call->req->trace;
@@ -123,6 +125,7 @@ static void first_done(struct backend_request *first)
 		complete_call(call, 0);
 		return;
 	}
+	call->second.attempts = call->req->attempts;
 	call->second.op = BACKEND_XATTRS;
 	call->second.priority = call->req->priority;
 	call->second.trace = call->req->trace;
@@ -150,6 +153,7 @@ static void acl_source_submit(struct backend *backend, struct backend_request *r
 	call->source = source;
 	call->req = req;
 	/* the type must be known */
+	call->first.attempts = req->attempts;
 	call->first.op =
 		backend_layer_carries(backend) || req->count ? BACKEND_XATTRS : BACKEND_GETATTR;
 	call->first.count = req->count;

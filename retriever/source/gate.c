@@ -149,6 +149,8 @@ static bool has_patience(struct gate *gate, const struct backend_request *req, g
 {
 	guint patience = req->hurried ? GATE_PATIENCE / 2 : GATE_PATIENCE;
 
+	if (req->here)
+		return req->attempts < GATE_PATIENCE;
 	if (req->priority == BACKEND_BACKGROUND && now - gate->answered < ANSWERING)
 		patience = MIN(patience, gate->patience);
 	if (req->attempts < patience)

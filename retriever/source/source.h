@@ -200,6 +200,7 @@ struct backend_request {
 	uint64_t cookie, verf; /* both 0 at the start */
 	/* out */
 	int status;
+	bool here; /* -EAGAIN: this host does not know an owner yet, which the server cannot help */
 	const char *why; /* with -EREMOTEIO, where more is known: what and what to do; static */
 	bool eof, has_attr;
 	struct source_attr attr;

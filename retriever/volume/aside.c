@@ -133,6 +133,8 @@ int aside_put(struct retriever *retriever, int dir_fd, const char *name, const c
 		return -errno;
 	fd = open_directory(retriever->private_fd, ASIDE_DIR);
 	if (fd >= 0)
+		project_stop(fd);
+	if (fd >= 0)
 		fd = descend(fd, path ? path : "", true);
 	if (fd < 0)
 		return fd;

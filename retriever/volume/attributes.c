@@ -648,23 +648,30 @@ uint32_t attributes_foresee(const struct volume_config *config, struct attribute
 	return at.used;
 }
 
+/* What goes is an ACL whose mask the group's bits are: they are none until it is gone. */
+static int set_node_mode(const struct place *at, mode_t mode, bool acl)
+{
+	char path[PATH_ROOM];
+
+	path_of(path, at);
+	if (!acl &&
+	    (fchmodat(at->fd, at->name, mode & ~(mode_t)070, 0) < 0 ||
+	     (lremovexattr(path, XATTR_ACL_ACCESS) < 0 && errno != ENODATA && errno != EOPNOTSUPP)))
+		return -errno;
+	return fchmodat(at->fd, at->name, mode, 0) < 0 ? -errno : 0;
+}
+
 int attributes_set_node(struct retriever *retriever, int dir_fd, const char *name,
 			const struct source_attr *attr, const struct source_xattrs *xattrs,
 			struct carried *carried)
 {
 	struct place at = {.fd = dir_fd, .name = name};
 	mode_t perms = attr->mode & 0777;
-	char path[PATH_ROOM];
 	int ret = set_what_it_has(retriever->config, &at, false, attr, xattrs, &perms, carried);
 
-	if (!ret && !S_ISLNK(attr->mode) &&
-	    fchmodat(dir_fd, name, close_mode(&at, (attr->mode & 07000) | perms, carried), 0) < 0)
-		ret = -errno;
-	path_of(path, &at);
-	/* last: before, the mode's bits of the group were its mask */
-	if (!ret && !carried->acl && !S_ISLNK(attr->mode) &&
-	    lremovexattr(path, XATTR_ACL_ACCESS) < 0 && errno != ENODATA && errno != EOPNOTSUPP)
-		ret = -errno;
+	if (!ret && !S_ISLNK(attr->mode))
+		ret = set_node_mode(&at, close_mode(&at, (attr->mode & 07000) | perms, carried),
+				    carried->acl);
 	return ret ? ret : set_times(&at, attr, carried);
 }
 

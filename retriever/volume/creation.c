@@ -259,7 +259,7 @@ static int name_directory(const struct making *m, const char *name)
 		ret = project_give(m->stage_fd, name, own);
 	if (!ret)
 		ret = name_staged(m, name);
-	if (!ret && above.inherited && own.id != above.id)
+	if (!ret && above.inherited && own.id != above.id && m->dir_fd == m->parent->fd)
 		ret = project_give(m->dir_fd, m->as, own);
 	return ret;
 }
@@ -364,7 +364,7 @@ static int part(const struct making *m, char id[LINK_NAME_LEN])
 
 	if (!project.inherited)
 		return -EXDEV;
-	links_name_apart(id, project.id);
+	links_name_apart(id, project.id, &m->entry->attr);
 	return report_add(
 		m->retriever->report, REPORT_LINK, path,
 		"a file with several names, of which others are in another project of the "

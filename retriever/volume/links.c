@@ -89,11 +89,13 @@ static uint64_t version_of(const struct source_attr *attr)
 	return source_hash(fields, sizeof fields);
 }
 
-void links_name_apart(char name[LINK_NAME_LEN], uint32_t project)
+void links_name_apart(char name[LINK_NAME_LEN], uint32_t project, const struct source_attr *attr)
 {
+	const uint64_t version[] = {attr->size, (uint64_t)attr->mtime};
 	const size_t len = strlen(name);
 
-	g_snprintf(name + len, LINK_NAME_LEN - len, ".%u", project);
+	g_snprintf(name + len, LINK_NAME_LEN - len, ".%u-%" G_GINT64_MODIFIER "x", project,
+		   source_hash(version, sizeof version));
 }
 
 struct link_id links_id(const struct source_attr *attr)

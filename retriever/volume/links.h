@@ -54,9 +54,9 @@ struct link_id links_id(const struct source_attr *attr);
 uint64_t links_number(const struct source_attr *attr);
 /* The name in .migrate/links/. */
 void links_name(char name[LINK_NAME_LEN], const struct link_id *id);
-/* Makes it that of the names in directories of another project than that one is of; it stays until
- * the listing is over. */
-void links_name_apart(char name[LINK_NAME_LEN], uint32_t project);
+/* Makes it that of the names in directories of another project than that one is of, and of that
+ * version; it stays until the listing is over. */
+void links_name_apart(char name[LINK_NAME_LEN], uint32_t project, const struct source_attr *attr);
 /*
  * A name of it is about to be made: sees to it that what has its provisional name, if anything, is
  * the object.  NULL, or why the name may be parted from others.  Blocks for the disk.  Any thread.

@@ -8,8 +8,10 @@
 #include "retriever.h"
 #include "seen.h"
 
-uint64_t name_diff_part(const char *name, uint64_t inode)
+uint64_t name_diff_part(bool root, const char *name, uint64_t inode)
 {
+	if (root && !strcmp(name, MIGRATE_LOST_FOUND))
+		return 0;
 	return seen_mix(seen_hash(name) + seen_mix(inode));
 }
 
@@ -47,15 +49,24 @@ static int each_name(int dir_fd, bool root, void (*fn)(void *arg, const struct d
 	return ret;
 }
 
+struct sum {
+	uint64_t *sum;
+	bool root;
+};
+
 static void add_part(void *arg, const struct dirent *e)
 {
-	*(uint64_t *)arg += name_diff_part(e->d_name, e->d_ino);
+	const struct sum *s = arg;
+
+	*s->sum += name_diff_part(s->root, e->d_name, e->d_ino);
 }
 
 int name_diff_sum(int dir_fd, bool root, uint64_t *sum)
 {
+	struct sum s = {sum, root};
+
 	*sum = 0;
-	return each_name(dir_fd, root, add_part, sum);
+	return each_name(dir_fd, root, add_part, &s);
 }
 
 struct look {

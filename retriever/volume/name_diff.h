@@ -26,8 +26,8 @@ void name_diff_clear(struct name_diff *diff);
 /* Over each name here and the number of its inode, in any order.  Blocks for the disk.  0, -errno.
  */
 int name_diff_sum(int dir_fd, bool root, uint64_t *sum);
-/* What one name adds to that sum. */
-uint64_t name_diff_part(const char *name, uint64_t inode);
+/* What one name adds to that sum: nothing the root's lost+found, which e2fsck(8) makes anew. */
+uint64_t name_diff_part(bool root, const char *name, uint64_t inode);
 
 /* Sorts an array of hashes and leaves each in it once, but none that is in `without`. */
 void name_diff_sort(GArray *hashes, const GArray *without);

@@ -114,6 +114,7 @@ static void object_free(struct object *object)
 	if (object->kind == OBJECT_DIRECTORY) {
 		seen_free(directory_of(object)->seen);
 		g_clear_pointer(&directory_of(object)->listed, g_array_unref);
+		g_clear_pointer(&directory_of(object)->left_out, g_array_unref);
 		g_clear_pointer(&directory_of(object)->not_here, g_array_unref);
 	}
 	g_mutex_clear(&object->lock);

@@ -91,6 +91,7 @@ struct directory {
 	GSList *runs;	   /* fills under way (directory.c) */
 	struct seen *seen; /* the listing of a copy that is complete, else NULL */
 	GArray *listed;	   /* the names that were listed, for name_diff_make(); NULL: not known */
+	GArray *left_out;  /* of these the ones that need not be here */
 	GArray *not_here;  /* of these the ones that were not here in the end; NULL: none */
 	unsigned lacked;   /* counts the times that there were some */
 	void (*list_again)(struct object *directory); /* names what is not here */

@@ -16,29 +16,53 @@
 #include "project.h"
 #include "refresh.h"
 
+/* A dummy may be of another project than its directory by now. */
+static int exchange(const struct making *m, int staging, const char *name)
+{
+	const struct project project = project_of(m->parent->fd);
+	int ret = renameat2(staging, name, m->dir_fd, m->as, RENAME_EXCHANGE) < 0 ? -errno : 0;
+
+	if (ret != -EXDEV || !project.inherited)
+		return ret;
+	ret = project_give(m->dir_fd, m->as, project);
+	if (!ret && renameat2(staging, name, m->dir_fd, m->as, RENAME_EXCHANGE) < 0)
+		ret = -errno;
+	return ret;
+}
+
 /*
  * In one step: a name that was a dummy is never gone, or a lookup in a directory whose names are
  * all here would be told so.  -EAGAIN: it is no dummy any more.
  */
-static int replace_dummy(struct making *m)
+static int replace_in(struct making *m, int staging)
 {
 	struct making staged = *m;
-	int staging = m->retriever->staging_fd, ret;
 	char name[MAKING_NAME_LEN];
+	int ret;
 
-	if (!dummy_is(m->dir_fd, m->as))
-		return -EAGAIN;
 	making_stage(m, name);
 	staged.dir_fd = staging;
 	staged.as = name;
 	ret = creation_run(&staged);
 	if (ret)
 		return ret == STUB_THERE ? -EEXIST : ret;
-	if (renameat2(staging, name, m->dir_fd, m->as, RENAME_EXCHANGE) < 0)
-		ret = -errno;
-	else
+	ret = exchange(m, staging, name);
+	if (!ret)
 		m->linked = staged.linked;
 	unlinkat(staging, name, ret && S_ISDIR(m->entry->attr.mode) ? AT_REMOVEDIR : 0);
+	return ret;
+}
+
+static int replace_dummy(struct making *m)
+{
+	int staging, ret;
+
+	if (!dummy_is(m->dir_fd, m->as))
+		return -EAGAIN;
+	staging = project_stage(m->retriever->staging_fd, m->parent->fd);
+	ret = staging < 0 ? staging : replace_in(m, staging);
+	if (staging >= 0 && staging != m->retriever->staging_fd)
+		close(staging);
 	return ret;
 }
 
@@ -54,7 +78,7 @@ bool stub_is_known(struct retriever *retriever, const struct stub_parent *parent
 
 	if (retriever->copying)
 		return refresh_compare(&m, &st) == COPIED_SAME;
-	if (parent->prior_fd >= 0 && project_admits(parent->fd, parent->prior_fd) &&
+	if (parent->prior_fd >= 0 && !project_of(parent->fd).inherited &&
 	    prior_compare(retriever, parent->prior_fd, entry, NULL, NULL) == COPIED_SAME)
 		return true;
 	return faccessat(parent->fd, entry->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&

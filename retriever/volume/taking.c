@@ -17,9 +17,13 @@ static int set_prior_attributes(struct making *m, int fd)
 	const struct source_attr *attr = &m->entry->attr;
 	int ret;
 
-	if (fd < 0)
-		return attributes_set_node(m->retriever, m->parent->prior_fd, m->entry->name, attr,
-					   m->xattrs, &m->carried);
+	if (fd < 0) {
+		ret = attributes_set_node(m->retriever, m->parent->prior_fd, m->entry->name, attr,
+					  m->xattrs, &m->carried);
+		return ret ? ret
+			   : attributes_report(m->retriever, &m->carried, m->parent->fd,
+					       m->entry->name);
+	}
 	ret = attributes_strip(fd);
 	if (!ret)
 		ret = making_set_attributes(m, fd, false);

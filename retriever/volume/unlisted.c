@@ -15,9 +15,12 @@
 #include <unistd.h>
 
 #include "aside.h"
+#include "errors.h"
+#include "object.h"
+#include "own_files.h"
+#include "prior.h"
 #include "report.h"
 #include "seen.h"
-#include "record.h"
 
 #define CHANGED (MIGRATE_REC_CLIENT | MIGRATE_REC_SHOWN_MTIME | MIGRATE_REC_SHOWN_CTIME)
 
@@ -35,12 +38,12 @@ static bool was_written_here(int fd)
 
 enum fate { GOES, STAYS, FAILED };
 
-/* Or -errno. */
+/* What passes by itself is no failure that somebody has to look at.  Or -errno. */
 static int fate_of(int fd)
 {
 	struct migrate_record rec;
 	int ret = migrate_record_load(fd, &rec);
-	bool changed;
+	bool changed, failed;
 
 	if (ret < 0)
 		return ret;
@@ -48,32 +51,107 @@ static int fate_of(int fd)
 		return was_written_here(fd) ? STAYS : GOES;
 	changed = (rec.flags & CHANGED) || rec.dirty.n ||
 		  (rec.state == MIGRATE_FILLED && was_written_here(fd));
-	ret = rec.error ? FAILED : changed ? STAYS : GOES;
+	failed = rec.error && rec.error != EAGAIN && rec.state != MIGRATE_UNFILLED;
 	migrate_record_clear(&rec);
+	return changed ? STAYS : failed ? FAILED : GOES;
+}
+
+/* Of own_walk(): whether a client has changed it. */
+static int is_changed(void *arg, const struct own_entry *entry)
+{
+	int fd = openat(entry->dir_fd, entry->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	bool changed = fd >= 0 && fate_of(fd) == STAYS;
+
+	if (fd >= 0)
+		close(fd);
+	return changed;
+}
+
+/* A stub, locked, so that no client begins to change it; NULL: it is none. */
+static struct object *lock_file(struct retriever *retriever, int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
+	struct object *object = NULL;
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && migrate_has_record(fd) > 0 &&
+	    object_get(retriever, fd, &object) == 0)
+		g_mutex_lock(&object->lock);
+	if (fd >= 0)
+		close(fd);
+	return object;
+}
+
+static bool is_being_changed(const struct object *object)
+{
+	return object && !object->normal &&
+	       (object->turns.brackets || !g_queue_is_empty((GQueue *)&object->turns.begins));
+}
+
+/* The object has other names, and stays as it is. */
+static bool has_others(int dir_fd, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode) &&
+	       st.st_nlink > 1;
+}
+
+static int take_away(struct retriever *retriever, int dir_fd, const char *name, const char *path)
+{
+	struct migrate_binding key;
+	bool stub = migrate_binding_get(dir_fd, name, &key) == 0;
+	int ret;
+
+	if (has_others(dir_fd, name))
+		return unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
+	seen_uncount(retriever, dir_fd, name);
+	ret = aside_put_left(retriever, dir_fd, dir_fd, name, path);
+	if (ret)
+		COUNT_SET(retriever, exact, 0);
+	else if (stub)
+		errors_forget(retriever->errors, &key);
 	return ret;
+}
+
+static int report(struct retriever *retriever, int dir_fd, const char *name, bool stays)
+{
+	g_autofree char *directory = retriever_fd_path(dir_fd);
+	g_autofree char *at = g_strconcat(directory, "/", name, NULL);
+
+	return report_add(retriever->report, REPORT_SOURCE, at,
+			  stays ? "the old server answers to this name and does not list it: a "
+				  "client has changed it here, and it stays"
+				: "the old server answers to this name and does not list it: what "
+				  "was here meanwhile was taken back");
+}
+
+/* What is left over of the prior copy may have come before. */
+static bool may_be_kept(const struct retriever *retriever, int fd)
+{
+	return retriever->prior && retriever->prior->keep_extra && migrate_has_record(fd) == 0;
 }
 
 int unlisted_take_back(struct retriever *retriever, int dir_fd, const char *name, const char *path)
 {
 	int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	g_autofree char *directory = NULL, *at = NULL;
+	struct object *object;
 	int fate, ret;
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	fate = fate_of(fd);
+	object = lock_file(retriever, dir_fd, name);
+	fate = may_be_kept(retriever, fd) ? FAILED : fate_of(fd);
 	close(fd);
-	if (fate < 0 || fate == FAILED)
-		return MIN(fate, 0);
-	directory = retriever_fd_path(dir_fd);
-	at = g_strconcat(directory, "/", name, NULL);
-	ret = report_add(retriever->report, REPORT_SOURCE, at,
-			 fate == STAYS ? "the old server answers to this name and does not list "
-					 "it: a client has changed it here, and it stays"
-				       : "the old server answers to this name and does not list "
-					 "it: what was here meanwhile was taken back");
-	if (ret || fate == STAYS)
-		return ret;
-	seen_uncount(retriever, dir_fd, name);
-	return aside_put_left(retriever, dir_fd, dir_fd, name, path);
+	if (fate == GOES && (is_being_changed(object) || own_walk(dir_fd, name, is_changed, NULL)))
+		fate = STAYS;
+	ret = fate == GOES || fate == STAYS ? report(retriever, dir_fd, name, fate == STAYS)
+					    : MIN(fate, 0);
+	if (!ret && fate == GOES)
+		ret = take_away(retriever, dir_fd, name, path);
+	if (object) {
+		g_mutex_unlock(&object->lock);
+		object_unref(object);
+	}
+	return ret;
 }

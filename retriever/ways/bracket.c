@@ -27,6 +27,7 @@ struct bracket {
 static int clip(struct object *object, uint64_t size)
 {
 	struct migrate_record *rec = &object->record;
+	int ret;
 
 	if (is_directory(object) ||
 	    (!file_of(object)->unstored && (migrate_extents_empty(&rec->missing) ||
@@ -35,7 +36,9 @@ static int clip(struct object *object, uint64_t size)
 	migrate_extents_clip(&rec->missing, size);
 	migrate_extents_clip(&rec->dirty, size);
 	migrate_extents_clip(&file_of(object)->filled, size);
-	return object_store(object);
+	ret = object_store(object);
+	file_of(object)->unstored |= ret < 0; /* the next one stores it */
+	return ret;
 }
 
 /* Lock held.  A change that failed, or of which nothing is known, may have made the file shorter
@@ -67,6 +70,15 @@ static int make_agree(struct object *object)
 		times[1] = migrate_timespec(migrate_record_mtime(rec));
 		if (!live && futimens(object->fd, times) < 0)
 			return -errno;
+		if (live && (rec->flags & MIGRATE_REC_LISTED)) {
+			/* clients changed names, and may be about to set mtime back */
+			int ret;
+
+			rec->flags &= ~MIGRATE_REC_LISTED;
+			ret = object_store(object);
+			if (ret)
+				return ret;
+		}
 	}
 	return clip(object, st.st_size);
 }

@@ -116,26 +116,30 @@ static void forget_names(struct object *object)
 		errors_forget_names(object->retriever->errors, &object->key);
 }
 
-/* Those that must be here, and no others. */
-static GArray *names_of(struct run *run)
+/* What its names are compared with. */
+static bool knows_names(const struct run *run)
 {
-	name_diff_sort(run->failed_names.left_out, NULL);
-	name_diff_sort(run->names_listed, run->failed_names.left_out);
-	return g_array_ref(run->names_listed);
+	return !run->status && !run->unlisted && (!run->object->retriever->copying || run->seen);
 }
 
 /* Every name is here, but those that are given up; or the run has failed. */
 static void conclude(struct run *run)
 {
 	struct object *object = run->object;
-	bool others, moved = false;
+	bool others, moved = false, named = knows_names(run);
 
+	if (named) { /* before the lock is taken: there may be many */
+		name_diff_sort(run->names_listed, NULL);
+		name_diff_sort(run->failed_names.left_out, NULL);
+	}
 	g_mutex_lock(&object->lock);
 	directory_of(object)->runs = g_slist_remove(directory_of(object)->runs, run);
 	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED &&
 	    !directory_of(object)->names) { /* the first run that has them all */
-		if (!run->unlisted && (!object->retriever->copying || run->seen))
-			directory_of(object)->listed = names_of(run);
+		if (named) {
+			directory_of(object)->listed = g_array_ref(run->names_listed);
+			directory_of(object)->left_out = g_array_ref(run->failed_names.left_out);
+		}
 		directory_of(object)->seen = g_steal_pointer(&run->seen);
 		directory_of(object)->same = run->same;
 		brought_note(object, !run->lacking);
@@ -414,7 +418,8 @@ static void note_names(struct run *run, const struct backend_batch *batch)
 		uint64_t hash = seen_hash(entry->name);
 
 		if (!directory_reserves(run->path, entry->name) &&
-		    !directory_is_snapshot(run->object->retriever->config, entry))
+		    !(entry->has_attr &&
+		      directory_is_snapshot(run->object->retriever->config, entry)))
 			g_array_append_val(run->names_listed, hash);
 	}
 }
@@ -577,8 +582,10 @@ static void fill(struct object *object, enum backend_priority priority, bool sma
 		done(arg, is_directory(object) ? 0 : -ENOTDIR);
 		return;
 	}
-	if (given_up || !running(object, priority))
+	if (given_up || !running(object, priority)) {
 		run = begin(object, priority, small_data, &ret);
+		run->not_here = g_steal_pointer(&directory_of(object)->not_here);
+	}
 	if (given_up)
 		run->failed_names.given_up = given_up_ref(given_up);
 	if (run && priority == BACKEND_BACKGROUND && !(run->seen && seen_sums_up(run->seen)))

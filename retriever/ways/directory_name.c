@@ -280,6 +280,11 @@ static void looked_up(struct name_request *n)
 		name_answer(n, stale ? look_for_directory(n) : req->status);
 		return;
 	}
+	for (unsigned i = 0; i < n->n_trials && !n->again; i++)
+		if (n->trials[i].req.status == GATE_WITHDRAWN) {
+			name_answer(n, -ECANCELED);
+			return;
+		}
 	if (n->n_trials && !n->again && answers_to_others(n)) {
 		wait_for_listing(n);
 		return;
@@ -358,7 +363,7 @@ void directory_name(struct object *object, const char *name, object_done_fn done
 		done(arg, 0);
 		return;
 	}
-	if (!here && complete) {
+	if (!here && complete && !snapshot_name_is(object->retriever->config, name)) {
 		done(arg, -ENOENT);
 		return;
 	}

@@ -465,6 +465,21 @@ static void directory_listed(struct backend_request *req)
 	question_ready(q);
 }
 
+/* Noted as what is given up is: nobody removed it here. */
+static void leave_out_snapshots(struct run *run, const char *name)
+{
+	struct retriever *retriever = run->object->retriever;
+	g_autofree char *directory = retriever_fd_path(run->object->fd);
+	g_autofree char *path = g_strconcat(directory, "/", name, NULL);
+	int ret = report_add(retriever->report, REPORT_NAME, path, SNAPSHOT_TEXT);
+
+	if (!ret)
+		ret = report_sync(retriever->report);
+	if (ret)
+		failed_names_add(&run->failed_names, name, ret,
+				 "what is not brought could not be put into the report");
+}
+
 static void question_answered(struct backend_request *req)
 {
 	struct question *q = req->user;
@@ -489,6 +504,12 @@ static void question_answered(struct backend_request *req)
 		directory_run_got(q->run, &q->entry.attr);
 		directory_entry_found(&q->entry, req);
 		directory_atime_before(q->run->object, &q->entry.attr);
+		if (directory_is_snapshot(q->run->object->retriever->config, &q->entry)) {
+			failed_names_leave_out(&q->run->failed_names, q->name);
+			leave_out_snapshots(q->run, q->name);
+			question_free(q);
+			return;
+		}
 		if (S_ISLNK(q->entry.attr.mode)) {
 			ask_object(q, BACKEND_READLINK);
 			return;
@@ -593,21 +614,6 @@ static bool is_told(const struct run *run, const struct source_entry *entry)
 	       (entry->handle_len || !old_handles_are_wanted(run->object->retriever));
 }
 
-/* Noted as what is given up is: nobody removed it here. */
-static void leave_out_snapshots(struct run *run, const char *name)
-{
-	struct retriever *retriever = run->object->retriever;
-	g_autofree char *directory = retriever_fd_path(run->object->fd);
-	g_autofree char *path = g_strconcat(directory, "/", name, NULL);
-	int ret = given_up_record_path(retriever, path, SNAPSHOT_TEXT, NULL);
-
-	if (!ret)
-		ret = report_sync(retriever->report);
-	if (ret)
-		failed_names_add(&run->failed_names, name, ret,
-				 "what is not brought could not be put into the report");
-}
-
 static void make_listed(struct page *page, const struct stub_parent *parent,
 			const struct source_entry *entry)
 {
@@ -620,8 +626,10 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 		return;
 	}
 	if (directory_is_snapshot(run->object->retriever->config, entry)) {
-		if (!run->names_only)
+		if (!run->names_only && entry->has_attr)
 			leave_out_snapshots(run, entry->name);
+		else if (!run->names_only) /* it may be a file */
+			ask_lookup(question_new(page, entry));
 	} else if (directory_reserves(run->path, entry->name)) {
 		if (!strcmp(entry->name, MIGRATE_PRIVATE_DIR)) /* the other is a way back's */
 			failed_names_add(&run->failed_names, entry->name, -EEXIST,

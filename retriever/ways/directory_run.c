@@ -39,7 +39,6 @@ struct run *directory_run_new(struct object *object, enum backend_priority prior
 	if (object->retriever->copying)
 		run->seen = seen_new(object->retriever, object->fd);
 	run->names_listed = listed_array();
-	run->not_here = g_steal_pointer(&directory_of(object)->not_here);
 	run->fileid = object->record.fileid;
 	failed_names_init(&run->failed_names, object->retriever->errors, object->fd);
 	/* dummies may be made while this fill is on its way: it always looks for them */

@@ -90,13 +90,19 @@ static int compare_names(struct object *object, const char *path)
 	struct directory *directory = directory_of(object);
 	struct seen *seen = g_steal_pointer(&directory->seen);
 	g_autoptr(GArray) listed = g_steal_pointer(&directory->listed);
+	g_autoptr(GArray) left_out = g_steal_pointer(&directory->left_out);
 	struct name_diff diff = {0};
 	int ret = listed ? name_diff_make(object->fd, is_root(object), listed, &diff) : 0;
 
+	if (!ret && listed && left_out)
+		name_diff_sort(diff.lacking, left_out);
 	if (!ret && listed && diff.lacking->len) {
+		g_mutex_lock(&object->lock);
+		g_clear_pointer(&directory->not_here, g_array_unref);
 		directory->not_here = g_steal_pointer(&diff.lacking);
+		g_mutex_unlock(&object->lock);
 		ret = -ENOTUNIQ;
-	} else if (!ret && seen) {
+	} else if (!ret && seen && listed) { /* else nobody knows what is unlisted */
 		ret = seen_sweep(retriever, seen, diff.unlisted, object->fd, path);
 	} else if (!ret && listed) {
 		ret = take_back(retriever, diff.unlisted, object->fd, path);

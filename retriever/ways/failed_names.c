@@ -130,7 +130,7 @@ const char *name_not_made(int status)
 	}
 }
 
-static void leave_out(struct failed_names *failed, const char *name)
+void failed_names_leave_out(struct failed_names *failed, const char *name)
 {
 	uint64_t hash = seen_hash(name);
 
@@ -147,7 +147,7 @@ static void add(struct failed_names *failed, const char *name, int status, const
 
 	if (status == -ENOENT) {
 		if (!is_gone_again(failed, name)) {
-			leave_out(failed, name);
+			failed_names_leave_out(failed, name);
 			return;
 		}
 		status = -EREMOTEIO;
@@ -158,7 +158,7 @@ static void add(struct failed_names *failed, const char *name, int status, const
 		reason = NULL;
 	}
 	if (lasting && given_up_takes(failed->given_up, failed->dir_fd, name, name, reason)) {
-		leave_out(failed, name);
+		failed_names_leave_out(failed, name);
 		return;
 	}
 	if (reason)

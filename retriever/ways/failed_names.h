@@ -61,6 +61,8 @@ void failed_names_add(struct failed_names *failed, const char *name, int status,
 /* Likewise, where it is the old server that refuses to tell of it. */
 void failed_names_add_refusal(struct failed_names *failed, const char *name, int status,
 			      const char *reason);
+/* It was listed and need not be here. */
+void failed_names_leave_out(struct failed_names *failed, const char *name);
 /* Those of a page. */
 void failed_names_add_refused(struct failed_names *failed, const struct backend_batch *batch);
 /* At the end of a listing: whether there has to be a second. */

@@ -123,7 +123,7 @@ static enum left scan(struct finish *finish)
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
 		    (root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)))
 			continue;
-		sum += name_diff_part(e->d_name, e->d_ino);
+		sum += name_diff_part(root, e->d_name, e->d_ino);
 		if (!concerns(directory->fd, e, not_whole))
 			continue;
 		this = look_at(finish, e);

@@ -42,6 +42,18 @@ static void tried(void *arg, int status)
 	g_atomic_int_add(&later->under_way, -1);
 }
 
+/* What was put off has come by another way. */
+static bool needs_nothing(struct object *object)
+{
+	bool nothing;
+
+	g_mutex_lock(&object->lock);
+	nothing = object->normal ||
+		  (is_directory(object) && object->record.state != MIGRATE_UNFILLED);
+	g_mutex_unlock(&object->lock);
+	return nothing;
+}
+
 /* FALSE: there is nothing to be tried. */
 static bool try_again(struct later *later, const struct error_entry *entry)
 {
@@ -56,6 +68,11 @@ static bool try_again(struct later *later, const struct error_entry *entry)
 		close(fd);
 	if (ret)
 		return false;
+	if (needs_nothing(object)) {
+		errors_forget_name(retriever->errors, &entry->key, entry->name);
+		object_unref(object);
+		return false;
+	}
 	attempt = g_slice_new(struct attempt);
 	*attempt = (struct attempt){later, object};
 	g_atomic_int_inc(&later->under_way);

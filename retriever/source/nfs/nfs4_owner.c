@@ -194,11 +194,13 @@ static void *ask_for_names(void *arg)
 
 static void wake_thread(struct nfs4_owners *owners)
 {
+	const guint queued = owners->queue[0].length + owners->queue[1].length;
 	pthread_attr_t attr;
 	pthread_t thread;
 
 	pthread_cond_signal(&owners->queued);
-	if (owners->idle > 0 || owners->threads == THREADS_MAX)
+	/* who was woken before still counts as idle */
+	if (owners->idle >= queued || owners->threads == THREADS_MAX)
 		return;
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
@@ -296,4 +298,14 @@ int nfs4_owners_id(struct nfs4_owners *owners, bool demand, bool group, const ui
 		return ret;
 	}
 	return 0;
+}
+
+int nfs4_owner_status(struct backend_request *req)
+{
+	int status = req->attr.no_owner;
+
+	if (status == -EHOSTDOWN && req->attempts < NFS4_OWNER_TRIES)
+		status = -EAGAIN;
+	req->here |= status == -EAGAIN;
+	return status;
 }

@@ -20,11 +20,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "source/source.h"
+
 #define NFS4_NOBODY UINT32_MAX
 
 /* How often a request is busy, at least, before it does without an owner or fails: for longer than
  * the pause after a failure, as the name service may be back by now. */
-#define NFS4_OWNER_TRIES 4
+#define NFS4_OWNER_TRIES 4 /* fewer than the gate's patience */
 
 /* Asks for a text with "@", NUL-terminated, which it may write to.  0 and *id; -ENOENT: nobody has
  * that name; another value: it could not be asked.  Several threads at a time; may block. */
@@ -50,5 +52,9 @@ void nfs4_owners_free(struct nfs4_owners *owners);
  */
 int nfs4_owners_id(struct nfs4_owners *owners, bool demand, bool group, const uint8_t *text,
 		   uint32_t len, uint32_t *id);
+
+/* Of an answer with attributes: 0, or what their owner is to be answered with; it notes in the
+ * request that this is no fault of the old server. */
+int nfs4_owner_status(struct backend_request *req);
 
 #endif

@@ -533,7 +533,8 @@ static int get_readdir(struct nfs_view *view, struct backend_request *req, struc
 		n++;
 	}
 	/* then entries without one come without attributes, and each is looked up by itself */
-	if (unowned && req->attempts < NFS4_OWNER_TRIES)
+	req->here = unowned && req->attempts < NFS4_OWNER_TRIES;
+	if (req->here)
 		return -EAGAIN;
 	ret = nfs_end_listing(req, n, cookie, verf, in);
 	if (ret == 0)

@@ -93,11 +93,11 @@ static void leave_connection(struct nfs_conn *conn, struct backend_request *req)
 }
 
 /* What an object without an owner is answered with. */
-static int with_owner(const struct backend_request *req, int status)
+static int with_owner(struct backend_request *req, int status)
 {
 	if (status == 0 && req->has_attr &&
 	    (req->op == BACKEND_LOOKUP || req->op == BACKEND_GETATTR))
-		status = req->attr.no_owner;
+		return nfs4_owner_status(req);
 	return status == -EHOSTDOWN && req->attempts < NFS4_OWNER_TRIES ? -EAGAIN : status;
 }
 
@@ -222,7 +222,9 @@ static bool call_witness(struct nfs_conn *conn, struct backend_request *req)
 	int status;
 
 	memcpy(root.handle, top->bytes, top->len);
-	witness = conn->trial ? NULL : trial_witness(&conn->trying, req, &root);
+	witness = conn->trial || req == &conn->trying.witness /* its second call */
+			  ? NULL
+			  : trial_witness(&conn->trying, req, &root);
 	if (!witness)
 		return false;
 	g_queue_push_head_link(&conn->again, &req->link);
@@ -281,6 +283,7 @@ static void ask_again(struct nfs_conn *conn, struct backend_request *req, unsign
 		complete_request(conn, req, -EREMOTEIO);
 	} else if (count && req->breaks >= SUSPECT_ALONE) {
 		leave_connection(conn, req);
+		backend_forget(req);
 		enqueue(conn->trial ? conn->trial : conn, req);
 	} else {
 		g_queue_push_head_link(&conn->again, &req->link);
@@ -408,6 +411,7 @@ static int doubt(struct nfs_conn *conn, struct backend_request *req, uint64_t co
 	req->cookie = cookie;
 	req->verf = verf;
 	if (!conn->probing) {
+		conn->down_since = g_get_monotonic_time(); /* what the root says is new */
 		enter_state(conn, CONN_PROBING);
 		nfs_dialog_renew(&conn->dialog, &conn->probe);
 		send_probe(conn);

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "nfs4_owner.h"
+
 enum { PART_ACLS, PART_ATTRS, PART_READ, PARTS };
 
 struct gather {
@@ -46,6 +48,7 @@ static void complete_gathered(struct gather *gather, int status)
 		if (status == 0 && fails_all(gather, part)) {
 			status = part->status;
 			req->why = part->why;
+			req->here = part->here;
 		}
 		if (part->has_attr) {
 			const struct source_attr before = req->attr;
@@ -64,7 +67,7 @@ static void complete_gathered(struct gather *gather, int status)
 			merge_xattrs(req->xattrs, part->xattrs);
 	}
 	if (status == 0 && req->has_attr)
-		status = req->attr.no_owner;
+		status = nfs4_owner_status(req);
 	if (gather->brought && one_moment) {
 		req->xattrs->data = g_steal_pointer(&gather->brought->data);
 		req->xattrs->data_len = gather->brought->data_len;
@@ -145,6 +148,7 @@ static void handle_found(struct backend_request *find)
 	struct gather *gather = find->user;
 
 	gather->req->why = find->why;
+	gather->req->here = find->here;
 	if (find->status < 0)
 		complete_gathered(gather, find->status);
 	else

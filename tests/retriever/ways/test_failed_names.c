@@ -43,7 +43,8 @@ END_TEST
 /* What is wrong with one name is not what is wrong with the directory. */
 START_TEST(what_it_means_for_the_directory)
 {
-	static const int own[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ENOSPC, EDQUOT, EROFS, EIO};
+	static const int own[] = {EAGAIN, ENOMEM, EMFILE, ENFILE,   ENOSPC,
+				  EDQUOT, EROFS,  EIO,	  EHOSTDOWN};
 
 	for (int error = 1; error < 134; error++) {
 		bool is_own = error == ECANCELED;
