@@ -79,6 +79,43 @@ START_TEST(i13_what_a_client_changed_stays)
 }
 END_TEST
 
+/* Likewise what one is changing just now: END comes to an object that has its name. */
+START_TEST(i7_what_a_client_changes_stays)
+{
+	int fd = hide("f1"), file = open_below(fd, "f1", O_RDWR);
+	struct stat st;
+	uint64_t id;
+
+	ck_assert_int_eq(core_begin(&core, file, -1, MIGRATE_WRITE, 0, 3, &id), 0);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(pwrite(file, "new", 3, 0), 3);
+	ck_assert_int_eq(core_end(&core, id, true, false, 0, 3), 0);
+	ck_assert_int_eq(fstat(file, &st), 0);
+	ck_assert_uint_eq(st.st_nlink, 1);
+	expect_report("a client has changed it here, and it stays");
+	close(file);
+	end_with(fd);
+}
+END_TEST
+
+/* One name of several goes, and the file keeps its record. */
+START_TEST(i13_another_name)
+{
+	int fd = hide("f1"), file = open_below(fd, "f1", O_RDONLY);
+	struct stat st;
+
+	ck_assert_int_eq(linkat(fd, "f1", core.retriever->links_fd, "elsewhere", 0), 0);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_lt(fstatat(fd, "f1", &st, 0), 0);
+	ck_assert_int_eq(fstat(file, &st), 0);
+	ck_assert_uint_eq(st.st_nlink, 1);
+	ck_assert_int_eq(core_state(file), MIGRATE_PARTIAL);
+	ck_assert_int_eq(COUNT_GET(core.retriever, aside), 0);
+	close(file);
+	end_with(fd);
+}
+END_TEST
+
 /* Somebody is to look at it. */
 START_TEST(i12_what_has_failed_stays)
 {
@@ -121,6 +158,8 @@ int main(void)
 	tcase_add_test(tcase, i13_a_stub_goes);
 	tcase_add_test(tcase, i13_what_is_whole_goes_aside);
 	tcase_add_test(tcase, i13_what_a_client_changed_stays);
+	tcase_add_test(tcase, i7_what_a_client_changes_stays);
+	tcase_add_test(tcase, i13_another_name);
 	tcase_add_test(tcase, i12_what_has_failed_stays);
 	tcase_add_test(tcase, i13_another_object);
 	return run_suite(suite);

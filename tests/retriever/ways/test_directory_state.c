@@ -158,6 +158,29 @@ START_TEST(i13_a_name_that_is_not_here)
 }
 END_TEST
 
+/* What a copy has is not swept by a listing that was given up. */
+START_TEST(i12_names_that_nobody_knows)
+{
+	struct migrate_waiter *w = migrate_waiter_new();
+	struct object *object;
+	int fd = begin(1);
+
+	ck_assert_int_eq(core_name_in(&core, fd, "f0"), 0);
+	ck_assert_int_eq(object_get(core.retriever, fd, &object), 0);
+	g_mutex_lock(&object->lock);
+	waiters_add(object, 0, 0, false, migrate_waiter_done, w);
+	directory_of(object)->seen = seen_new(core.retriever, fd);
+	directory_set_complete(object, directory_fill_again);
+	g_mutex_unlock(&object->lock);
+	ck_assert_int_eq(core_wait(w), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
+	ck_assert_uint_eq(count_names(fd), 1);
+	object_unref(object);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* It only seems to be: the file system has another one by its name. */
 START_TEST(i13_a_name_that_another_has)
 {
@@ -189,5 +212,6 @@ int main(void)
 	tcase_add_test(tcase, i6_filled_when_nobody_writes);
 	tcase_add_test(tcase, i13_a_name_that_is_not_here);
 	tcase_add_test(tcase, i13_a_name_that_another_has);
+	tcase_add_test(tcase, i12_names_that_nobody_knows);
 	return run_suite(suite);
 }

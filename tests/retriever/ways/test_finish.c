@@ -86,6 +86,45 @@ START_TEST(i13_names_that_clients_changed)
 }
 END_TEST
 
+/* One that sets the mtime back, as archives do that are unpacked. */
+START_TEST(i13_names_that_clients_changed_with_the_mtime_kept)
+{
+	int fd = begin(2);
+	struct stat st;
+	uint64_t id;
+
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	rename_alone(fd, false);
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_ATTRIBUTES, 0, 0, &id), 0);
+	ck_assert_int_eq(futimens(fd, (struct timespec[2]){st.st_atim, st.st_mtim}), 0);
+	ck_assert_int_eq(core_end(&core, id, true, false, 0, 0), 0);
+	ck_assert_int_eq(make_whole(fd), 0);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+/* e2fsck(8) makes it, and sets no mtime. */
+START_TEST(i13_lost_and_found)
+{
+	struct stat st;
+	int root;
+
+	core_make(&core);
+	core_source_file(&core, "f", 100, 1);
+	core_start(&core);
+	root = core_root(&core);
+	ck_assert_int_eq(fill(root), 0);
+	ck_assert_int_eq(fstat(root, &st), 0);
+	ck_assert_int_eq(mkdirat(root, "lost+found", 0700), 0);
+	ck_assert_int_eq(futimens(root, (struct timespec[2]){st.st_atim, st.st_mtim}), 0);
+	ck_assert_int_eq(make_whole(root), 0);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 /* Nobody need wait for what failed: not asked again until somebody reads it or retries. */
 START_TEST(i12_what_failed_keeps_it_unfinished)
 {
@@ -323,6 +362,8 @@ int main(void)
 	tcase_add_test(tcase, i12_what_failed_keeps_it_unfinished);
 	tcase_add_test(tcase, i13_other_names_than_were_listed);
 	tcase_add_test(tcase, i13_names_that_clients_changed);
+	tcase_add_test(tcase, i13_names_that_clients_changed_with_the_mtime_kept);
+	tcase_add_test(tcase, i13_lost_and_found);
 	tcase_add_test(tcase, i5_a_placing_during_a_finish);
 	tcase_add_test(tcase, i5_a_held_directory_is_not_looked_at);
 	tcase_add_test(tcase, i5_a_file_that_rounds_leave);
