@@ -70,15 +70,8 @@ static int make_agree(struct object *object)
 		times[1] = migrate_timespec(migrate_record_mtime(rec));
 		if (!live && futimens(object->fd, times) < 0)
 			return -errno;
-		if (live && (rec->flags & MIGRATE_REC_LISTED)) {
-			/* clients changed names, and may be about to set mtime back */
-			int ret;
-
-			rec->flags &= ~MIGRATE_REC_LISTED;
-			ret = object_store(object);
-			if (ret)
-				return ret;
-		}
+		/* clients changed names, and may be about to set mtime back: END stores it */
+		rec->flags &= ~MIGRATE_REC_LISTED;
 	}
 	return clip(object, st.st_size);
 }

@@ -393,6 +393,8 @@ def table(states, versions):
 
 def run_table(args, states, versions, every=1, **settings):
     """every: one row of so many, unless it may take long; another one for another seed."""
+    if sandbox.FS == 'btrfs':   # a hole over what is missing is one over a hole, which moves no times
+        sandbox.FS = 'ext4'     # there, clears no set-id bits, and takes no blocks
     rows = list(table(states, versions))
     if not args.long and not args.only:
         rows = rows[args.seed % every::every]
