@@ -151,6 +151,8 @@ static bool has_patience(struct gate *gate, const struct backend_request *req, g
 
 	if (req->here)
 		return req->attempts < GATE_PATIENCE;
+	if (req->grace)
+		return req->attempts < GATE_PATIENCE_GRACE;
 	if (req->priority == BACKEND_BACKGROUND && now - gate->answered < ANSWERING)
 		patience = MIN(patience, gate->patience);
 	if (req->attempts < patience)

@@ -42,6 +42,7 @@ void gate_carried(struct gate *gate, struct backend_request *req);
  * given up; half as often for a hurried request, and less in the background if that was in vain
  * before. */
 #define GATE_PATIENCE 6
+#define GATE_PATIENCE_GRACE 40 /* three minutes: NFS servers have 90 s */
 
 /* How many demand and read-ahead requests the backend has at most. */
 #define GATE_FOREGROUND 512

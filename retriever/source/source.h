@@ -200,6 +200,7 @@ struct backend_request {
 	uint64_t cookie, verf; /* both 0 at the start */
 	/* out */
 	int status;
+	bool grace; /* -EAGAIN: the server has begun anew, and lets nobody read for a while */
 	bool here; /* -EAGAIN: this host does not know an owner yet, which the server cannot help */
 	const char *why; /* with -EREMOTEIO, where more is known: what and what to do; static */
 	bool eof, has_attr;

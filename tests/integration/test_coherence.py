@@ -352,7 +352,7 @@ def shown(attr, path):
     pairs = {
         'type': (attr.type, TYPES[stat.S_IFMT(st.st_mode)]),
         'mode': (attr.mode, stat.S_IMODE(st.st_mode)),
-        'links': (attr.nlink, st.st_nlink - hidden),
+        'links': (attr.nlink, max(st.st_nlink - hidden, 1)),     # always 1 on btrfs
         'owner': ((attr.uid, attr.gid), (st.st_uid, st.st_gid)),
         'size': (attr.size, st.st_size),
         'space': (attr.used, st.st_blocks * 512),

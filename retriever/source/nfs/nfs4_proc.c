@@ -386,6 +386,7 @@ static int get_read(struct nfs_view *view, struct backend_request *req, struct x
 
 	if (opened) {
 		ret = nfs4_get_op(in, OP_OPEN, &status);
+		req->grace = status == NFS4ERR_GRACE;
 		if (ret < 0)
 			return read_status(status, ret);
 		ret = get_open(in, steps->stateid);
@@ -393,6 +394,7 @@ static int get_read(struct nfs_view *view, struct backend_request *req, struct x
 			return ret;
 	}
 	ret = nfs4_get_op(in, OP_READ, &status);
+	req->grace = status == NFS4ERR_GRACE;
 	if (ret == 0) {
 		/* It had its reason not to take the other one. */
 		if (opened && steps->status == -EBADMSG)

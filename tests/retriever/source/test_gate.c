@@ -334,7 +334,9 @@ END_TEST
 
 /* ---- what the old server puts off ---- */
 
-#define LATER	  1 /* as an offset: it is put off */
+#define LATER 1 /* as an offset: it is put off */
+
+static enum { OF_THE_OBJECT, GRACE, HERE } reason;
 #define SENSELESS 2
 
 static atomic_int later; /* so many times, each */
@@ -343,6 +345,8 @@ static int put_off(struct fake_backend *fake, struct backend_request *req)
 {
 	if (req->offset == SENSELESS)
 		return atomic_fetch_sub(&later, 1) > 0 ? -EBADMSG : 0;
+	req->grace = reason == GRACE;
+	req->here = reason == HERE;
 	if (req->offset != LATER || (int)req->attempts >= later)
 		return req->op != BACKEND_READDIR || (req->cookie == 5 && req->verf == 6)
 			       ? 0
@@ -490,6 +494,23 @@ START_TEST(patience_ends)
 }
 END_TEST
 
+/* Where that is not of the object, it waits whatever was in vain before. */
+START_TEST(patience_with_what_passes)
+{
+	struct gate *gate = open_offline(INT_MAX);
+	struct call call, other;
+
+	while (attempts_of(gate, BACKEND_BACKGROUND, false))
+		;
+	reason = _i ? HERE : GRACE;
+	later = 1;
+	submit_to(gate, &other, BACKEND_DEMAND, 0);
+	submit_to(gate, &call, BACKEND_BACKGROUND, LATER);
+	ck_assert_int_eq(status_of(&call), 0);
+	end_offline(gate);
+}
+END_TEST
+
 /* What did not come counts for no limit. */
 START_TEST(what_is_put_off_costs_nothing)
 {
@@ -553,6 +574,7 @@ int main(void)
 	tcase_add_test(tcase, what_is_put_off_is_asked_again);
 	tcase_add_test(tcase, what_is_put_off_can_be_withdrawn);
 	tcase_add_test(tcase, patience_ends);
+	tcase_add_loop_test(tcase, patience_with_what_passes, 0, 2);
 	tcase_add_test(tcase, what_is_put_off_costs_nothing);
 	tcase_add_loop_test(tcase, senseless_replies, 1, 5);
 	return run_suite(suite);
