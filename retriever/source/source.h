@@ -63,7 +63,6 @@ struct source_attr {
 	 * tell, or there are none.  Then `number` is the fileid as the old server says it, whatever
 	 * file system it is on. */
 	uint64_t object, number;
-	int64_t born; /* ns, or whatever else never changes; 0: not told */
 	dev_t rdev;
 	int64_t atime, mtime, ctime;  /* ns; the nearest, where the object's own is further away */
 	int64_t far_atime, far_mtime; /* then that one, in seconds from 1970, else 0 */

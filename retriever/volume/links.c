@@ -83,8 +83,7 @@ static uint64_t version_of(const struct source_attr *attr)
 				   attr->gid,
 				   (uint64_t)attr->mtime,
 				   (uint64_t)attr->ctime,
-				   attr->rdev,
-				   (uint64_t)attr->born};
+				   attr->rdev};
 
 	return source_hash(fields, sizeof fields);
 }

@@ -51,7 +51,7 @@ static int fate_of(int fd)
 		return was_written_here(fd) ? STAYS : GOES;
 	changed = (rec.flags & CHANGED) || rec.dirty.n ||
 		  (rec.state == MIGRATE_FILLED && was_written_here(fd));
-	failed = rec.error && rec.error != EAGAIN && rec.state != MIGRATE_UNFILLED;
+	failed = rec.error && rec.error != EAGAIN;
 	migrate_record_clear(&rec);
 	return changed ? STAYS : failed ? FAILED : GOES;
 }

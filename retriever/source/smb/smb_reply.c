@@ -50,7 +50,6 @@ bool smb_attr_decode(const struct wire_attr *from, struct source_attr *to)
 		.used = MIN(from->allocated, INT64_MAX),
 		.fileid = from->fileid,
 		.fs = from->volume,
-		.born = smb_time(from->created),
 		.ctime = smb_time(from->changed),
 		.no_ctime = from->changed == from->written, /* always so with Samba */
 		.elsewhere = from->attributes & (SMB_ATTR_ELSEWHERE | SMB_ATTR_REPARSE),
