@@ -607,10 +607,22 @@ static bool is_only_summed(const struct run *run, const struct source_entry *ent
 	       !(entry->has_attr && (S_ISDIR(entry->attr.mode) || entry->attr.nlink > 1));
 }
 
-/* Whether the listing says all that has to be known of it. */
-static bool is_told(const struct run *run, const struct source_entry *entry)
+/* A listing may tell attributes of some time before.  A file without bytes would be whole, and
+ * nothing that is asked for its bytes would tell that it has some. */
+static bool is_empty_by_listing(const struct run *run, const struct stub_parent *parent,
+				const struct source_entry *entry)
 {
-	return entry->has_attr &&
+	struct retriever *retriever = run->object->retriever;
+
+	return S_ISREG(entry->attr.mode) && entry->attr.size == 0 && !retriever->carries &&
+	       !stub_is_known(retriever, parent, entry);
+}
+
+/* Whether the listing says all that has to be known of it. */
+static bool is_told(const struct run *run, const struct stub_parent *parent,
+		    const struct source_entry *entry)
+{
+	return entry->has_attr && !is_empty_by_listing(run, parent, entry) &&
 	       (entry->handle_len || !old_handles_are_wanted(run->object->retriever));
 }
 
@@ -635,7 +647,7 @@ static void make_listed(struct page *page, const struct stub_parent *parent,
 			failed_names_add(&run->failed_names, entry->name, -EEXIST,
 					 "this name is reserved at the volume's root: rename it "
 					 "there, then retry; or give it up: migratectl skip");
-	} else if (!run->names_only && !is_told(run, entry))
+	} else if (!run->names_only && !is_told(run, parent, entry))
 		ask_lookup(question_new(page, entry));
 	else if (!run->names_only && S_ISLNK(entry->attr.mode) &&
 		 !stub_is_known(run->object->retriever, parent, entry))

@@ -200,6 +200,26 @@ START_TEST(names_are_asked_for_one_by_one)
 END_TEST
 
 /* 300 levels: no path of ours is that long. */
+/* I12: a listing that tells attributes of before must not make a file whole without its bytes. */
+START_TEST(i12_files_that_are_listed_as_empty)
+{
+	int fd = begin(1), file;
+	struct stat st;
+
+	core.retriever->carries = 0; /* else its ACL comes with attributes */
+	backend_fault_add(core.fault,
+			  &(struct fault_rule){.ops = LISTS, .action = FAULT_CHANGE, .size = -100});
+	ck_assert_int_eq(fill(fd), 0);
+	file = open_below(fd, "f0", O_RDONLY);
+	ck_assert_int_eq(fstat(file, &st), 0);
+	ck_assert_int_eq(st.st_size, 100);
+	ck_assert_int_eq(core_state(file), MIGRATE_PARTIAL);
+	close(file);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(a_deep_tree)
 {
 	const unsigned levels = 330;
@@ -311,6 +331,7 @@ int main(void)
 	tcase_add_test(tcase, a_stale_directory_is_found_again);
 	tcase_add_test(tcase, a_directory_that_was_made_anew);
 	tcase_add_test(tcase, names_are_asked_for_one_by_one);
+	tcase_add_test(tcase, i12_files_that_are_listed_as_empty);
 	tcase_add_test(tcase, a_deep_tree);
 	tcase_add_test(tcase, i12_names_that_cannot_be);
 	tcase_add_test(tcase, i12_a_path_that_leads_elsewhere);
