@@ -14,7 +14,7 @@ DIR, REG = 2, 1
 NODES = 3, 4, 6, 7                      # devices, sockets, fifos
 STALE = 70
 SETTLE = 20                             # seconds for what comes when it comes
-PARTIAL, EXTENTS, DIRTY = 2, 1, 0x80    # of a record (common/record.h)
+PARTIAL, UNFILLED, EXTENTS, DIRTY = 2, 3, 1, 0x80    # of a record (common/record.h)
 EXACT = ('status', 'count', 'eof', 'committed', 'access', 'target', 'missing', 'denied', 'offset',
          'confirm', 'close', 'closed', 'delegation', 'fsinfo', 'pathconf')
 

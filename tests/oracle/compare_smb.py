@@ -25,6 +25,10 @@ EXCEPTIONS = {
                    'over NFS, where it is compared.',
     'btime_guessed': 'And which of the times are the oldest when it is stored depends on what smbd has '
                      'asked for before.',
+    'btime_of_now': 'Where its times are in the future, that of a file that was unfinished when smbd asked '
+                    'for them is of now.',
+    'atime_in_future': 'A read moves an atime that is earlier than the mtime, which in the file system is of '
+                       'now for what is unfinished.',
     'copy_reads': 'What is copied on the server is read where data was missing, and may be shared '
                   'without that where it was not.',
     'link_reads': 'smbd reads a symbolic link that is opened as such when it has its attributes, and '
@@ -129,7 +133,7 @@ class SmbComparer(Comparer):
         if p_fh is not None:
             self.known(what, m_fh, p_fh, m, p, say)
         self.time('mtime', m.mtime, p.mtime, say)
-        if not self.copy_reads(p_fh, m, p) and not self.link_reads(m, p):
+        if not (self.copy_reads(p_fh, m, p) or self.link_reads(m, p) or self.atime_in_future(m, p)):
             self.time('atime', m.atime, p.atime, say)
         if not self.btime_of_ctime(m_fh and self.objects.get(p_fh), m, p):
             self.time('btime', m.btime, p.btime, say)
@@ -198,6 +202,9 @@ class SmbComparer(Comparer):
         return (p.dos is not None and p.dos & smb2.A_REPARSE and self.of_now(m.atime) and
                 not self.of_now(p.atime) and self.exception('link_reads'))
 
+    def atime_in_future(self, m, p):
+        return m.atime > self.disk.now() + 10**9 and self.of_now(p.atime) and self.exception('atime_in_future')
+
     def btime_of_ctime(self, seen, m, p):
         """Once it was stored, the others may move."""
         if seen and self.births and self.disk.of_source(p.fileid):
@@ -211,7 +218,8 @@ class SmbComparer(Comparer):
         if m.btime == p.btime or b not in others and (a != b or seen):
             return False
         return (a == b and self.exception('btime_of_ctime') or
-                a in others and self.exception('btime_guessed'))
+                a in others and self.exception('btime_guessed') or
+                self.of_now(m.btime) and m.btime < p.btime and self.exception('btime_of_now'))
 
     def offline(self, m, p):
         """It is of the source, and was not whole when it was last seen."""

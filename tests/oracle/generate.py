@@ -5,6 +5,7 @@ import os
 import random
 import stat
 
+import odd
 import source
 import source_smb
 from generate_smb import SmbOperations
@@ -58,8 +59,9 @@ def version(case):
     return case['settings'].get('version', case['door'])
 
 
-def case(door, seed, source_kind=None, begin=None, kills=False, moves=False):
-    """source_kind: what the old server speaks, if not any of nfs and file; nfs4: NFS version 4.2.  begin: what the new tree
+def case(door, seed, source_kind=None, begin=None, kills=False, moves=False, oddities=None):
+    """source_kind: what the old server speaks, if not any of nfs and file; nfs4: NFS version 4.2; odd: NFS version 3,
+    with those habits (odd.py), or some of all.  begin: what the new tree
     begins from, if it is not empty (beginning.py).  kills: of what goes back, too (back.py).  moves: to another node."""
     r = random.Random(f'case {door} {seed}')
     out = {'door': door, 'seed': seed, 'settings': settings(r, door)}
@@ -79,6 +81,9 @@ def case(door, seed, source_kind=None, begin=None, kills=False, moves=False):
         out['tree'] = source_smb.make(seed)
     else:
         out['tree'] = source.make(seed, door in ('smb', 'mixed'))
+    if source_kind == 'odd':
+        out['settings']['odd'] = oddities or odd.some(seed)
+        odd.suits(out['tree'], out['settings']['odd'])
     return out
 
 
@@ -115,6 +120,9 @@ class Generator(SmbOperations):
         self.count = 0
         self.gone = []                  # (directory, name) that were removed or moved away
         weights = dict(self.WORLD_WEIGHTS)
+        if 'sizes' in case['settings'].get('odd', ()):
+            side = smb_side = None      # clients would see the sizes
+            del weights['crawl']        # which would fail
         if side:
             weights.update(self.WEIGHTS)
             if case['door'] == 'local':
@@ -129,6 +137,8 @@ class Generator(SmbOperations):
             weights['record'] = 2
         if case['settings'].get('kills'):
             weights.update(self.KILLS_WEIGHTS)
+        if side and {'hidden', 'spelling'} & set(case['settings'].get('odd', ())):
+            weights['poke'] = 30
         if case['settings'].get('moves'):
             weights['move'] = sum(weights.values()) / 25
         self.kinds, self.weights = list(weights), list(weights.values())
@@ -586,6 +596,19 @@ class Generator(SmbOperations):
 
     def make_crawl(self):
         return {'op': 'crawl'}
+
+    def make_poke(self):
+        """At a name that the old server answers to and does not list, and that clients have not made."""
+        kind = self.r.choice([kind for kind in ('hidden', 'spelling') if kind in self.case['settings']['odd']])
+        if kind == 'hidden':
+            directory, name = self.a_dir(), self.r.choice(odd.HIDDEN).encode().decode('latin-1')
+        else:
+            directory, name = self.split(self.anything())
+            name = odd.respelled(self.r, name.encode('latin-1')).decode('latin-1')
+        path = f'{directory}/{name}'.lstrip('/').encode('latin-1')
+        if not name or os.path.lexists(os.path.join(self.plain, path)):
+            return None
+        return {'op': 'poke', 'kind': kind, 'at': directory, 'name': name}
 
     def make_record(self):
         """A stub's record comes to a file that is whole.  The servers forget the file's ctime."""

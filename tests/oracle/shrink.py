@@ -26,6 +26,9 @@ def shrink(case, verdict, play, tries=250):
     minimum(lambda: found[1], lambda ops: differs(found[0], ops))
     minimum(lambda: found[0]['tree'], lambda tree: differs({**found[0], 'tree': tree}, found[1]))
     minimum(lambda: found[1], lambda ops: differs(found[0], ops))
+    for kind in found[0]['settings'].get('odd', ()):
+        left_out = [k for k in found[0]['settings']['odd'] if k != kind]
+        differs({**found[0], 'settings': {**found[0]['settings'], 'odd': left_out}}, found[1])
     simple = {'fs': 'ext4', 'clients': 1, 'source': 'nfs', 'attr_expiration': None,
               'dir_chunk': None, 'entries': None, 'hold_ms': 500, 'bandwidth': 0,
               'stub_attributes': 'eager', 'crawler_order': 'namespace-first'}

@@ -2,6 +2,9 @@
 """The servers of a run, and the migration of one sequence: a source on the old server, its
 migrating volume behind the new server, and a plain copy behind another."""
 import collections
+import contextlib
+import errno
+import filecmp
 import os
 import shutil
 import signal
@@ -16,6 +19,7 @@ import beginning
 import compare
 import door_smb
 import guarded
+import odd
 import smb2
 import smbd
 import source
@@ -50,7 +54,7 @@ class World:
             self.watch_quietly(path)
         self.plain_host = Host('plain')
         self.old = Ganesha('old-server', SOURCES, host=Host('old')).start()
-        self.old_smb, self.old_smb_host = None, Host('old-smb')
+        self.old_smb, self.old_smb_host, self.odd_host = None, Host('old-smb'), Host('odd')
         for fs in FILE_SYSTEMS:                 # no host keeps it mounted
             volume(where(fs, 'migrate'), '8G', fs)
             self.watch_quietly(where(fs, 'migrate'))
@@ -150,6 +154,10 @@ class Sequence:
             url = f'smb://root@{self.old.address}/old/{os.path.basename(self.source)}'
             more = {'smb_modes': 'open', 'smb_password_file': PASSWORD,
                     'default_owner': '%d:%d' % source_smb.NOBODY}
+        elif kind == 'odd':
+            self.old = odd.Server(self.world.odd_host, f'{SOURCES}-quiet/{self.world.number}',
+                                  self.case['seed'], settings['odd'])
+            url = self.old.url
         else:
             self.old = self.world.old
             url = {'file': 'file://' + self.source, 'nfs': f'nfs://{self.old.address}{self.source}',
@@ -187,7 +195,8 @@ class Sequence:
             self.back.close()
         if self.guard:
             self.guard.close()
-        for process in (self.crawler, self.migration and self.migration.retriever):
+        for process in (self.crawler, self.migration and self.migration.retriever,
+                        self.settings.get('source') == 'odd' and self.old and self.old.process):
             if process and process.poll() is None:
                 process.kill()
                 process.wait()
@@ -242,6 +251,8 @@ class Sequence:
     def unblock(self):
         """A call was answered "ask again": ends what may be the reason."""
         self.resume()
+        if self.settings.get('source') == 'odd':
+            self.old.hurry()
         if self.down:
             self.down = False
             self.start_retriever()
@@ -303,6 +314,28 @@ class Sequence:
             self.resume()
             self.old.restart(signal.SIGKILL)
 
+    def world_poke(self, op):
+        """A client of the migrating side asks for a name that the old server answers to, and does not list."""
+        side, at = self.pairs[0].sides[0], op['at']
+        listed = self.was_listed(at)
+        got = side.do({**op, 'op': 'lookup', 'who': 0})
+        self.pairs[0].statuses['poke', str(got.get('status', 'missing'))] += 1
+        if got.get('status') != 0:
+            return
+        if listed or op['kind'] == 'spelling':
+            raise Difference('poke', f'{at}: {op["name"]!r} is there, and the old server does not list it')
+        path = f'{at}/{op["name"]}'.lstrip('/')
+        for more in ({'op': 'list', 'plus': True, 'count': 4096}, {'op': 'readall', 'block': 1 << 20}):
+            side.do({**more, 'at': path, 'client': op['client'], 'who': 0})
+
+    def was_listed(self, at):
+        """Whether the directory has, on the migrating side, all names that the old server lists."""
+        try:
+            record = os.getxattr(f'{self.quiet[0]}/{at}'.encode('latin-1'), 'security.migrate')
+        except OSError as error:
+            return error.errno == errno.ENODATA
+        return record[1] != compare.UNFILLED
+
     def world_record(self, op):
         """As a tool that copies extended attributes does it on the server; such a record is void."""
         of, to = (f'{self.quiet[0]}/{op[key]}'.encode('latin-1') for key in ('of', 'to'))
@@ -356,7 +389,30 @@ class Sequence:
             self.back.run()
             self.back.compare_disks()
 
+    def end_lies(self):
+        """What is whole is right, the rest is listed and keeps the volume from its end, until the old server is
+        honest."""
+        with contextlib.suppress(Difference):
+            self.world_crawl({})
+        errors = self.migration.errors()
+        listed = {os.lstat(f'{self.quiet[0]}/{name}').st_ino for name in errors
+                  if os.path.lexists(f'{self.quiet[0]}/{name}')}
+        for path in map(os.fsdecode, compare.paths(os.fsencode(self.quiet[1]))):
+            name = os.path.relpath(path, self.quiet[1])
+            here = f'{self.quiet[0]}/{name}'
+            if not stat.S_ISREG(os.lstat(path).st_mode) or name in errors or os.lstat(here).st_ino in listed:
+                continue
+            if not filecmp.cmp(here, path, shallow=False):
+                raise Difference('lies', f'{name} (state {self.disk.state(os.lstat(here).st_ino)}) is not what the '
+                                         f'old server has, and not in the list of errors: {sorted(errors)}')
+        if errors and self.migration.ctl('finalize', may_fail=True) is not None:
+            raise Difference('lies', f'finalized with {sorted(errors.items())[:5]}')
+        self.old.be_honest()
+        self.migration.ctl('retry')
+
     def end_migration(self):
+        if 'sizes' in self.settings.get('odd', ()):
+            self.end_lies()
         self.world_crawl({})
         try:
             state = self.migration.status()['state']
@@ -367,7 +423,7 @@ class Sequence:
                 # what was moved into what was whole, which the next run brings
                 self.migration.crawl()
             self.migration.ctl('verify')
-            if self.settings.get('begin'):
+            if self.settings.get('begin') or 'hidden' in self.settings.get('odd', ()):
                 self.migration.ctl('aside', '--discard')
             if self.stage == 'finalized':
                 self.migration.ctl('finalize')

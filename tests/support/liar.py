@@ -50,6 +50,14 @@ class Node:
 
     # ---- what may lie -----------------------------------------------------------------------
 
+    def post(self):
+        """Its attributes beside an answer."""
+        return u32(1) + self.attributes()
+
+    def listed(self):
+        """Attributes and handle in READDIRPLUS."""
+        return u32(1) + self.attributes() + u32(1) + opaque(self.handle)
+
     def attributes(self):
         size = 4096 if self.size is None else self.size
         number = self.number if self.told is None else self.told
@@ -72,11 +80,11 @@ class Node:
 
 
 class Liar:
-    def __init__(self, root):
+    def __init__(self, root, address=('127.0.0.1', 0)):
         self.root = root
         self.nodes = {node.handle: node for node in root.all()}
         self.calls = 0
-        self.listener = socket.create_server(('127.0.0.1', 0), backlog=64)
+        self.listener = socket.create_server(address, backlog=64)
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -118,16 +126,18 @@ class Liar:
             node.send(connection, xid, procedure, record(xid, self.reply(node, procedure, r)))
 
     def reply(self, node, procedure, r):
-        attributes = u32(1) + node.attributes()
+        attributes = node.post()
         if procedure == nfs3.GETATTR:
             return u32(0) + node.attributes()
         if procedure == nfs3.LOOKUP:
             found = node.find(r.opaque())
             if not found:
                 return u32(nfs3.NOENT) + attributes
-            return u32(0) + opaque(found.handle) + u32(1) + found.attributes() + attributes
+            return u32(0) + opaque(found.handle) + found.post() + attributes
         if procedure == nfs3.ACCESS:
             return u32(0) + attributes + u32(0x3f)
+        if procedure == nfs3.READLINK:
+            return u32(0) + attributes + opaque(node.target)
         if procedure == nfs3.READ:
             offset, count = r.u64(), r.u32()
             count, eof, data = node.read(offset, count)
@@ -140,8 +150,7 @@ class Liar:
             for name, child, cookie in entries:
                 out += u32(1) + u64(child.number) + opaque(name) + u64(cookie)
                 if procedure == nfs3.READDIRPLUS:
-                    out += bytes(8) if node.bare else (
-                        u32(1) + child.attributes() + u32(1) + opaque(child.handle))
+                    out += bytes(8) if node.bare else child.listed()
             return out + u32(0) + u32(eof)
         if procedure == nfs3.FSINFO:
             return (u32(0) + attributes + (u32(BLOCK) * 2 + u32(8)) * 2 + u32(BLOCK) + u64(1 << 60) +
