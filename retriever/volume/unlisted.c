@@ -2,7 +2,8 @@
 /*
  * Whether a client changed something is told by its record.  Where there is none, because it is
  * whole, its mtime is the old server's, and is earlier than its birth here, unless it was written
- * or given another since.
+ * or given another since.  One that is far in the future is none that a write gives, and the old
+ * server's: what goes for its sake is aside, and not lost.
  *
  * What may crash where: the line of the report is there before the name goes; the directory is
  * unfilled until all of them are gone, and the next fill finds those that are left.
@@ -22,6 +23,8 @@
 #include "report.h"
 #include "seen.h"
 
+#define FUTURE (24 * 3600) /* seconds: clients set times by their own clocks */
+
 #define CHANGED (MIGRATE_REC_CLIENT | MIGRATE_REC_SHOWN_MTIME | MIGRATE_REC_SHOWN_CTIME)
 
 static bool was_written_here(int fd)
@@ -31,6 +34,8 @@ static bool was_written_here(int fd)
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_MTIME | STATX_BTIME, &st) < 0 ||
 	    !(st.stx_mask & STATX_BTIME))
 		return true;
+	if (st.stx_mtime.tv_sec > g_get_real_time() / G_USEC_PER_SEC + FUTURE)
+		return false;
 	return st.stx_mtime.tv_sec > st.stx_btime.tv_sec ||
 	       (st.stx_mtime.tv_sec == st.stx_btime.tv_sec &&
 		st.stx_mtime.tv_nsec >= st.stx_btime.tv_nsec);

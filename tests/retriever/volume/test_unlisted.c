@@ -3,14 +3,19 @@
 
 #include "volume/aside.h"
 
-/* A directory whose listing lacks that name. */
+/* The directory's listing lacks that name, which a client has asked for. */
+static void hide_in(int fd, const char *name)
+{
+	backend_fault_add(core.fault,
+			  &(struct fault_rule){.ops = LISTS, .action = FAULT_HIDE, .entry = name});
+	ck_assert_int_eq(core_name_in(&core, fd, name), 0);
+}
+
 static int hide(const char *name)
 {
 	int fd = begin(2);
 
-	backend_fault_add(core.fault,
-			  &(struct fault_rule){.ops = LISTS, .action = FAULT_HIDE, .entry = name});
-	ck_assert_int_eq(core_name_in(&core, fd, name), 0);
+	hide_in(fd, name);
 	return fd;
 }
 
@@ -121,6 +126,45 @@ START_TEST(i13_another_name)
 }
 END_TEST
 
+/* Set there, not by a write here. */
+START_TEST(i13_what_is_of_the_future_goes_aside)
+{
+	const struct timespec times[2] = {{.tv_sec = 4000000000}, {.tv_sec = 4000000000}};
+	int fd = begin(2), file;
+	g_autofree char *path = g_strconcat(core.source, "/d/f1", NULL);
+	struct stat st;
+
+	ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+	hide_in(fd, "f1");
+	file = open_below(fd, "f1", O_RDWR);
+	make_file_whole(file);
+	close(file);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_lt(fstatat(fd, "f1", &st, 0), 0);
+	ck_assert_int_eq(COUNT_GET(core.retriever, aside), 1);
+	end_with(fd);
+}
+END_TEST
+
+/* Else it would come later, and nobody would know. */
+START_TEST(i13_what_was_put_off_goes)
+{
+	int fd = hide("f1"), file = open_below(fd, "f1", O_RDONLY);
+	struct stat st;
+
+	backend_fault_add(core.fault, &(struct fault_rule){.ops = 1u << BACKEND_READ,
+							   .action = FAULT_ERROR,
+							   .status = -EAGAIN});
+	ck_assert_int_eq(core_range(&core, file, 0, 1), -EAGAIN);
+	close(file);
+	ck_assert_int_eq(errors_count(core.retriever->errors), 1);
+	ck_assert_int_eq(fill(fd), 0);
+	ck_assert_int_lt(fstatat(fd, "f1", &st, 0), 0);
+	ck_assert_int_eq(errors_count(core.retriever->errors), 0);
+	end_with(fd);
+}
+END_TEST
+
 /* Somebody is to look at it. */
 START_TEST(i12_what_has_failed_stays)
 {
@@ -165,6 +209,8 @@ int main(void)
 	tcase_add_test(tcase, i13_what_a_client_changed_stays);
 	tcase_add_test(tcase, i7_what_a_client_changes_stays);
 	tcase_add_test(tcase, i13_another_name);
+	tcase_add_test(tcase, i13_what_is_of_the_future_goes_aside);
+	tcase_add_test(tcase, i13_what_was_put_off_goes);
 	tcase_add_test(tcase, i12_what_has_failed_stays);
 	tcase_add_test(tcase, i13_another_object);
 	return run_suite(suite);
