@@ -3,7 +3,6 @@
 migrating volume behind the new server, and a plain copy behind another."""
 import collections
 import contextlib
-import errno
 import filecmp
 import os
 import shutil
@@ -330,11 +329,11 @@ class Sequence:
 
     def was_listed(self, at):
         """Whether the directory has, on the migrating side, all names that the old server lists."""
+        path = f'{self.quiet[0]}/{at}'.encode('latin-1')
         try:
-            record = os.getxattr(f'{self.quiet[0]}/{at}'.encode('latin-1'), 'security.migrate')
-        except OSError as error:
-            return error.errno == errno.ENODATA
-        return record[1] != compare.UNFILLED
+            return os.getxattr(path, 'security.migrate')[1] != compare.UNFILLED
+        except OSError:                         # it is whole, not here, or a name alone
+            return os.path.isdir(path)
 
     def world_record(self, op):
         """As a tool that copies extended attributes does it on the server; such a record is void."""

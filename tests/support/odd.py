@@ -106,10 +106,9 @@ class Object(Node):
                 (u32(0) if self.tree.lacks() else u32(1) + opaque(self.handle)))
 
     def find(self, name):
-        found = self.children.get(name) or self.hidden.get(name)
-        if not found and 'spelling' in self.tree.odd:
-            found = self.tree.spelled(self, name)
-        return found
+        if 'spelling' in self.tree.odd:
+            return self.tree.spelled(self, name)
+        return self.children.get(name) or self.hidden.get(name)
 
     def entries(self, cookie):
         names, page = self.children, 100
@@ -193,8 +192,8 @@ class Odd(Liar):
 
     def spelled(self, directory, name):
         if directory.handle not in self.folded:
-            self.folded[directory.handle] = {folded(name): child
-                                             for name, child in directory.children.items()}
+            self.folded[directory.handle] = {folded(name): child for name, child in
+                                             {**directory.hidden, **directory.children}.items()}
         return self.folded[directory.handle].get(folded(name))
 
     def fsid(self):
