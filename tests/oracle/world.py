@@ -330,10 +330,12 @@ class Sequence:
     def was_listed(self, at):
         """Whether the directory has, on the migrating side, all names that the old server lists."""
         path = f'{self.quiet[0]}/{at}'.encode('latin-1')
+        if not os.path.isdir(path):             # or a name alone
+            return False
         try:
             return os.getxattr(path, 'security.migrate')[1] != compare.UNFILLED
-        except OSError:                         # it is whole, not here, or a name alone
-            return os.path.isdir(path)
+        except OSError:                         # it is whole
+            return True
 
     def world_record(self, op):
         """As a tool that copies extended attributes does it on the server; such a record is void."""
