@@ -137,8 +137,9 @@ static void conclude(struct run *run)
 	if (run->status == 0 && !object->normal && object->record.state == MIGRATE_UNFILLED &&
 	    !directory_of(object)->names) { /* the first run that has them all */
 		if (named) {
-			directory_of(object)->listed = g_array_ref(run->names_listed);
-			directory_of(object)->left_out = g_array_ref(run->failed_names.left_out);
+			directory_of(object)->listed = g_steal_pointer(&run->names_listed);
+			directory_of(object)->left_out =
+				g_steal_pointer(&run->failed_names.left_out);
 		}
 		directory_of(object)->seen = g_steal_pointer(&run->seen);
 		directory_of(object)->same = run->same;

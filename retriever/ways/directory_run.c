@@ -56,7 +56,7 @@ void directory_run_free(struct run *run)
 	source_object_clear(&run->source);
 	failed_names_clear(&run->failed_names);
 	seen_free(run->seen);
-	g_array_unref(run->names_listed);
+	g_clear_pointer(&run->names_listed, g_array_unref);
 	g_clear_pointer(&run->not_here, g_array_unref);
 	if (run->prior_fd >= 0)
 		close(run->prior_fd);

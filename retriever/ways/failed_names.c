@@ -22,7 +22,7 @@ void failed_names_init(struct failed_names *failed, struct errors *errors, int d
 void failed_names_clear(struct failed_names *failed)
 {
 	g_hash_table_destroy(failed->gone);
-	g_array_unref(failed->left_out);
+	g_clear_pointer(&failed->left_out, g_array_unref);
 	given_up_unref(failed->given_up);
 	g_mutex_clear(&failed->lock);
 }

@@ -21,12 +21,13 @@
 
 static int64_t far_time(uint64_t nttime, int64_t *far)
 {
-	const int64_t steps = (int64_t)nttime - EPOCH;
-	const int64_t seconds = steps / STEPS - (steps % STEPS < 0);
+	int64_t steps, seconds;
 
 	*far = 0;
 	if (!nttime || nttime >= INT64_MAX) /* never */
 		return 0;
+	steps = (int64_t)nttime - EPOCH;
+	seconds = steps / STEPS - (steps % STEPS < 0);
 	return source_time(seconds, (uint32_t)(steps - seconds * STEPS) * 100, far);
 }
 
