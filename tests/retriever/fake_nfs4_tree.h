@@ -20,7 +20,7 @@ enum { TREE_TOP, TREE_X, TREE_FILE, TREE_LINK, TREE_AWAY, TREE_OBJECTS };
 
 struct fake4_tree {
 	uint32_t supported[3];
-	const char *owner;
+	const char *_Atomic owner;
 	uint32_t lease;
 	unsigned epoch;	       /* in handles: others are expired */
 	uint32_t anonymous;    /* READ's status without an OPEN */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "nfs_systems.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 struct nfs_systems {
-	GMutex lock;		      /* a leaf; guards the next four */
+	pthread_mutex_t lock;	      /* a leaf; guards the next four */
 	GHashTable *known, *in_doubt; /* of uint64_t */
 	unsigned were_in_doubt;
 	gint64 since; /* g_get_monotonic_time(): what is known */
@@ -20,7 +21,7 @@ struct nfs_systems *nfs_systems_new(void)
 {
 	struct nfs_systems *systems = g_new0(struct nfs_systems, 1);
 
-	g_mutex_init(&systems->lock);
+	pthread_mutex_init(&systems->lock, NULL);
 	systems->known = set_new();
 	systems->in_doubt = set_new();
 	return systems;
@@ -32,7 +33,7 @@ void nfs_systems_free(struct nfs_systems *systems)
 		return;
 	g_hash_table_unref(systems->known);
 	g_hash_table_unref(systems->in_doubt);
-	g_mutex_clear(&systems->lock);
+	pthread_mutex_destroy(&systems->lock);
 	g_free(systems);
 }
 
@@ -40,7 +41,7 @@ void nfs_systems_see(struct nfs_systems *systems, uint64_t fs, gint64 now)
 {
 	if (!systems)
 		return;
-	g_mutex_lock(&systems->lock);
+	pthread_mutex_lock(&systems->lock);
 	if (now - systems->since >= NFS_BELIEVED_US) {
 		systems->since = now;
 		systems->were_in_doubt = 0;
@@ -52,7 +53,7 @@ void nfs_systems_see(struct nfs_systems *systems, uint64_t fs, gint64 now)
 			g_hash_table_add(systems->in_doubt, g_memdup2(&fs, sizeof(fs)));
 		atomic_fetch_add(&systems->doubts, 1);
 	}
-	g_mutex_unlock(&systems->lock);
+	pthread_mutex_unlock(&systems->lock);
 }
 
 unsigned nfs_systems_doubts(struct nfs_systems *systems)
@@ -66,10 +67,10 @@ GHashTable *nfs_systems_ask(struct nfs_systems *systems)
 
 	if (!systems)
 		return NULL;
-	g_mutex_lock(&systems->lock);
+	pthread_mutex_lock(&systems->lock);
 	asked = systems->in_doubt;
 	systems->in_doubt = set_new();
-	g_mutex_unlock(&systems->lock);
+	pthread_mutex_unlock(&systems->lock);
 	return asked;
 }
 
@@ -78,9 +79,9 @@ void nfs_systems_believe(struct nfs_systems *systems, GHashTable *asked)
 	GHashTableIter iter;
 	gpointer fs;
 
-	g_mutex_lock(&systems->lock);
+	pthread_mutex_lock(&systems->lock);
 	g_hash_table_iter_init(&iter, asked);
 	while (g_hash_table_iter_next(&iter, &fs, NULL))
 		g_hash_table_add(systems->known, g_memdup2(fs, sizeof(uint64_t)));
-	g_mutex_unlock(&systems->lock);
+	pthread_mutex_unlock(&systems->lock);
 }
