@@ -41,7 +41,7 @@ void gate_carried(struct gate *gate, struct backend_request *req);
 /* So often is asked again what is put off, within 3 s if the old server is quick, before it is
  * given up; half as often for a hurried request, and less in the background if that was in vain
  * before. */
-#define GATE_PATIENCE 6
+#define GATE_PATIENCE	    6
 #define GATE_PATIENCE_GRACE 40 /* three minutes: NFS servers have 90 s */
 
 /* How many demand and read-ahead requests the backend has at most. */
