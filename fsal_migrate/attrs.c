@@ -12,6 +12,8 @@
 #include "ops.h"
 #include "private.h"
 
+#define DIRECTORY_SIZE 4096u /* bytes */
+
 /* As posix2fsal_attributes() computes it. */
 static void set_change(struct fsal_attrlist *attrs)
 {
@@ -39,10 +41,19 @@ static void show_removal(const struct mg_object *object, struct fsal_attrlist *a
 		attrs->ctime = removed;
 }
 
+/* It does not grow while it is filled: tar would say that the directory was changed meanwhile. */
+static void show_directory_size(struct fsal_attrlist *attrs, const struct migrate_stub *stub)
+{
+	if (stub->state == MIGRATE_UNFILLED)
+		attrs->filesize = DIRECTORY_SIZE;
+	else if (stub->state == MIGRATE_FILLED && attrs->filesize > DIRECTORY_SIZE)
+		attrs->filesize = DIRECTORY_SIZE;
+}
+
 /*
  * Puts what the record says over attributes of the inode: mtime, ctime, the change attribute, an
- * unfilled directory's number of links, and the space used, to which the missing bytes belong.
- * st: what was read after the record was loaded, or NULL when attrs were.
+ * unfilled directory's number of links, a directory's size, and the space used, to which the
+ * missing bytes belong.  st: what was read after the record was loaded, or NULL when attrs were.
  */
 static void show_stub(const struct mg_object *object, struct fsal_attrlist *attrs,
 		      const struct migrate_stub *stub, const struct stat *st)
@@ -62,6 +73,7 @@ static void show_stub(const struct mg_object *object, struct fsal_attrlist *attr
 	if (stub->nlink)
 		attrs->numlinks = stub->nlink;
 	attrs->spaceused = migrate_stub_space(stub, attrs->filesize, attrs->spaceused);
+	show_directory_size(attrs, stub);
 }
 
 /* A record that cannot be read: the times may be wrong, but it must not look like a hole. */
