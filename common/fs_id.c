@@ -8,6 +8,8 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
+#include "xfs_geometry.h"
+
 #define UUID_LEN 16
 #define OF_UUID	 ((uint64_t)1 << 63) /* no device has such a number */
 
@@ -16,15 +18,6 @@ struct fs_uuid {
 	uint8_t len, uuid[UUID_LEN];
 };
 #define GET_FS_UUID _IOR(0x15, 0, struct fs_uuid)
-
-/* xfs_fs.h: struct xfs_fsop_geom_v1 */
-struct xfs_geometry {
-	uint32_t sizes[8];
-	uint64_t blocks[4];
-	uint8_t uuid[UUID_LEN];
-	uint32_t more[7];
-};
-#define XFS_GET_GEOMETRY _IOR('X', 100, struct xfs_geometry)
 
 /* As the kernel's huge_encode_dev(). */
 static bool is_device(uint64_t id, dev_t dev)

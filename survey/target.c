@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "source/backend.h"
+#include "xfs_geometry.h"
 
 #define EXT4_MAGIC     0xef53
 #define EA_INODE       0x400
@@ -70,27 +71,13 @@ static void look_at_device(struct target *target, dev_t device)
 	close(fd);
 }
 
-/* Of XFS_IOC_FSGEOMETRY_V1 (ioctl_xfs_fsgeometry(2)). */
-struct geometry {
-	uint32_t sizes[8];
-	uint64_t blocks[4];
-	uint8_t uuid[16];
-	uint32_t units[2];
-	int32_t version;
-	uint32_t flags;
-	uint32_t more[4];
-};
-
-#define GEOMETRY	    _IOR('X', 100, struct geometry)
-#define GEOMETRY_FOLDS_CASE (1 << 12)
-
 static bool folds(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), flags = 0;
-	struct geometry xfs = {.flags = 0};
+	struct xfs_geometry xfs = {.flags = 0};
 	bool folds =
 		fd >= 0 && ((ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && flags & FS_CASEFOLD_FL) ||
-			    (ioctl(fd, GEOMETRY, &xfs) == 0 && xfs.flags & GEOMETRY_FOLDS_CASE));
+			    (ioctl(fd, XFS_GET_GEOMETRY, &xfs) == 0 && xfs.flags & XFS_FOLDS_CASE));
 
 	if (fd >= 0)
 		close(fd);

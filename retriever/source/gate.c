@@ -119,17 +119,25 @@ static bool take_tokens(struct gate *gate, struct backend_request *req)
 	return true;
 }
 
-/* Lock held: none of them came. */
-static void give_tokens_back(struct gate *gate, struct backend_request *req)
+/* Lock held: so many of its bytes did not come. */
+static void give_tokens_back(struct gate *gate, struct backend_request *req, uint32_t bytes)
+{
+	if (req->priority != BACKEND_BACKGROUND)
+		return;
+	if (gate->bandwidth)
+		gate->tokens = MIN(gate->tokens + bytes, (int64_t)gate->bandwidth);
+	if (gate->cap)
+		cap_give_back(gate->cap, bytes);
+}
+
+/* Lock held: none of it came. */
+static void give_all_back(struct gate *gate, struct backend_request *req)
 {
 	if (req->priority != BACKEND_BACKGROUND)
 		return;
 	gate->carried -= req->carried;
 	req->carried = 0;
-	if (gate->bandwidth)
-		gate->tokens = MIN(gate->tokens + bytes_of(req), (int64_t)gate->bandwidth);
-	if (gate->cap)
-		cap_give_back(gate->cap, bytes_of(req));
+	give_tokens_back(gate, req, bytes_of(req));
 }
 
 /* ---- pauses ---------------------------------------------------------------------------------- */
@@ -186,7 +194,7 @@ static gint by_due(gconstpointer a, gconstpointer b, gpointer user)
 /* Lock held. */
 static void pause_request(struct gate *gate, struct backend_request *req)
 {
-	give_tokens_back(gate, req);
+	give_all_back(gate, req);
 	trace_request(TRACE_HELD, req, 0, req->status);
 	gate->pausing_demand += req->priority == BACKEND_DEMAND;
 	g_sequence_insert_sorted(gate->pausing, req, by_due, NULL);
@@ -246,7 +254,9 @@ static void request_done(struct backend_request *req, unsigned *under_way)
 	if (again)
 		pause_request(gate, req); /* from the unlock on it may be anybody's */
 	else if (req->status == -EAGAIN)
-		give_tokens_back(gate, req);
+		give_all_back(gate, req);
+	else if (!req->status && req->op == BACKEND_READ && req->data_len < req->count)
+		give_tokens_back(gate, req, req->count - req->data_len);
 	if (!again && gate->closed && req->status == -EAGAIN)
 		req->status = -ECANCELED;
 	g_mutex_unlock(&gate->lock);

@@ -288,11 +288,6 @@ bool nfs4_attrs_object(const struct nfs_view *view, const struct nfs4_attrs *att
 	return true;
 }
 
-static bool is_demand(const struct backend_request *req)
-{
-	return req->priority != BACKEND_BACKGROUND;
-}
-
 static int get_getattr(struct nfs_view *view, struct xdr_in *in, struct nfs4_attrs *attrs,
 		       struct backend_request *req)
 {
@@ -301,7 +296,7 @@ static int get_getattr(struct nfs_view *view, struct xdr_in *in, struct nfs4_att
 
 	if (ret < 0)
 		return ret;
-	if (!nfs4_get_attrs(view, is_demand(req), in, attrs))
+	if (!nfs4_get_attrs(view, backend_is_waited_for(req), in, attrs))
 		return -EBADMSG;
 	nfs_root_seen(view, req, attrs->fs);
 	return nfs4_attrs_object(view, attrs, &req->attr) ? 0 : -EBADMSG;
@@ -323,7 +318,7 @@ int nfs4_get_getattr_acl(struct nfs_view *view, struct xdr_in *in, struct backen
 		return ret;
 	req->xattrs = source_xattrs_new();
 	if (nfs4_mask_has(attrs.there, FATTR4_ACL))
-		note_owner(&req->attr,
-			   nfs4_acl_get(view->owners, is_demand(req), attrs.acl, req->xattrs));
+		note_owner(&req->attr, nfs4_acl_get(view->owners, backend_is_waited_for(req),
+						    attrs.acl, req->xattrs));
 	return 0;
 }

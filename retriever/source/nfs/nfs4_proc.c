@@ -243,11 +243,6 @@ void nfs4_request_encode(const struct nfs_view *view, const struct nfs4_session 
 
 /* ---- results ---- */
 
-static bool is_demand(const struct backend_request *req)
-{
-	return req->priority != BACKEND_BACKGROUND;
-}
-
 /* A server that fails to tell the ACL of an object.  Other failures are the request's. */
 static int lose_acl(struct backend_request *req, int ret)
 {
@@ -510,7 +505,7 @@ static uint64_t get_entry(const struct nfs_view *view, struct backend_request *r
 	uint32_t len;
 	const uint8_t *name = xdr_get_bytes(in, &len);
 	struct nfs4_attrs attrs;
-	bool good = nfs4_get_attrs(view, is_demand(req), in, &attrs);
+	bool good = nfs4_get_attrs(view, backend_is_waited_for(req), in, &attrs);
 
 	if (!in->bad)
 		add_entry(view, req, name, len, good ? &attrs : NULL);

@@ -88,7 +88,7 @@ static void leave_connection(struct nfs_conn *conn, struct backend_request *req)
 {
 	nfs_dialog_end(&conn->dialog, req);
 	atomic_fetch_sub(&conn->load, request_weight(req));
-	atomic_fetch_sub(&conn->waited_for, req->priority != BACKEND_BACKGROUND);
+	atomic_fetch_sub(&conn->waited_for, backend_is_waited_for(req));
 	backend_watch_end(&conn->server->watch);
 }
 
@@ -131,7 +131,7 @@ static void enqueue(struct nfs_conn *conn, struct backend_request *req)
 	req->submitted = g_get_monotonic_time();
 	backend_watch_begin(&conn->server->watch);
 	atomic_fetch_add(&conn->load, request_weight(req));
-	atomic_fetch_add(&conn->waited_for, req->priority != BACKEND_BACKGROUND);
+	atomic_fetch_add(&conn->waited_for, backend_is_waited_for(req));
 	pthread_mutex_lock(&conn->lock);
 	stopped = conn->stopped;
 	if (!stopped) {

@@ -189,6 +189,35 @@ START_TEST(bandwidth)
 }
 END_TEST
 
+static int come_short(struct fake_backend *fake, struct backend_request *req)
+{
+	req->data_len = req->op == BACKEND_READ ? 1 : 0;
+	return 0;
+}
+
+/* What is asked for and does not come costs nothing of the bandwidth. */
+START_TEST(short_reads_cost_what_came)
+{
+	struct fake_backend fake = {.base.ops = &fake_backend_ops, .answer = come_short};
+	struct gate *gate = gate_new(&fake.base, 0);
+	struct call reads[2], demand;
+
+	gate_throttle(gate, 1000);
+	for (size_t i = 0; i < G_N_ELEMENTS(reads); i++) {
+		fill_call(&reads[i], BACKEND_BACKGROUND, 0);
+		reads[i].req.op = BACKEND_READ;
+		reads[i].req.count = UINT32_MAX;
+		gate_submit(gate, &reads[i].req);
+		while (sem_trywait(&reads[i].done)) { /* tokens come with the time */
+			fill_call(&demand, BACKEND_DEMAND, 0);
+			gate_submit(gate, &demand.req);
+			sem_wait(&demand.done);
+		}
+	}
+	gate_free(gate);
+}
+END_TEST
+
 /* One that waits for its turn holds up the background, and no demand (I11). */
 START_TEST(requests_a_second)
 {
@@ -566,6 +595,7 @@ int main(void)
 	tcase_add_test(tcase, a_closed_gate_answers);
 	tcase_add_test(tcase, closing_stops_what_is_let_pass);
 	tcase_add_test(tcase, bandwidth);
+	tcase_add_test(tcase, short_reads_cost_what_came);
 	tcase_add_test(tcase, requests_a_second);
 	tcase_add_test(tcase, a_shared_cap);
 	tcase_add_test(tcase, a_window);
