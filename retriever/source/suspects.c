@@ -65,12 +65,14 @@ void suspects_clear(struct suspects *suspects)
 void suspects_recall(struct suspects *suspects, struct backend_request *req)
 {
 	req->breaks = 0;
+	req->known = false;
 	if (!atomic_load_explicit(&suspects->n, memory_order_relaxed))
 		return;
 	g_autoptr(GBytes) key = key_of(req);
 
 	pthread_mutex_lock(&suspects->lock);
 	req->breaks = GPOINTER_TO_UINT(g_hash_table_lookup(suspects->breaks, key)) & 0xff;
+	req->known = req->breaks == SUSPECT_LIMIT - 1;
 	pthread_mutex_unlock(&suspects->lock);
 }
 

@@ -49,7 +49,7 @@ struct suspects {
 void suspects_init(struct suspects *suspects);
 void suspects_clear(struct suspects *suspects);
 
-/* At submit: sets req->breaks. */
+/* At submit: sets req->breaks and req->known. */
 void suspects_recall(struct suspects *suspects, struct backend_request *req);
 /* A connection ended under it, which counts for `count` (0: it was ended here); alone: on one that
  * had answered a witness, where it counts for 1 at most.  TRUE: the request is to be failed; its

@@ -38,6 +38,7 @@ static void smb_close(struct backend *backend)
 	g_free(smb->config.password_file);
 	g_free(smb->config.ccache);
 	g_free(smb->config.domain);
+	smb_turns_clear(&smb->server.turns);
 	pthread_mutex_destroy(&smb->server.lock);
 	pthread_cond_destroy(&smb->server.changed);
 	g_free(smb);
@@ -65,6 +66,7 @@ static struct smb_backend *smb_new(const struct backend_config *config)
 	smb_pool_init(&smb->trial, SMB_TRIAL, 1);
 	smb->server.trial = &smb->trial;
 	suspects_init(&smb->server.suspects);
+	smb_turns_init(&smb->server.turns);
 	pthread_mutex_init(&smb->server.lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -161,7 +163,7 @@ static int refusal_of(const struct backend_request *req)
 static void smb_submit(struct backend *backend, struct backend_request *req)
 {
 	struct smb_backend *smb = (struct smb_backend *)backend;
-	struct smb_pool *pool = req->priority == BACKEND_DEMAND ? &smb->demand : &smb->others;
+	struct smb_pool *pool = smb_pool_of(req) == SMB_DEMAND ? &smb->demand : &smb->others;
 	int refused;
 
 	backend_prepare(req);

@@ -5,10 +5,6 @@
  * was under way goes back to the head of the pool's queue; what was under way with more than one,
  * to the pool of trials (suspects.h).  That has one connection, which asks one thing at a time, and
  * is there only while there is something to try.
- *
- * Each log-on costs the old server something, and a panic more.  So connections that are lost count
- * for all of them together: LOSSES are made again at once, then one each SMB_LOSS.  Trials get half
- * of that, so that they do not keep the others waiting.
  */
 #include "smb_conn.h"
 
@@ -24,20 +20,14 @@
 #include "smb_worker.h"
 #include "source/thread.h"
 
-#define STALL_MS     30000
 #define HELLO_MS     90000
 #define PAUSE_MIN    100
 #define PAUSE_MAX    5000
-#define REFUSED_MS   60000 /* to the next log-on after one that was refused */
-#define TURN_MS	     2000
 #define TURN_POLL_MS 20
 #define HANG_UPS     3			/* are no accident: it does not speak SMB 2 */
 #define BYTES_MAX    (8u * 1024 * 1024) /* of READs under way */
 #define IDLE_MS	     30000
-#define TOGETHER_MS  200
-#define LOSS_MS	     500
-#define LOSSES	     16 /* or twice as many as there are connections */
-#define BUSY_TRIES   6	/* of a file that somebody there has to himself: 3 seconds */
+#define BUSY_TRIES   6 /* of a file that somebody there has to himself: 3 seconds */
 
 #define IO_TIMEOUT	   0xc00000b5u
 #define SHARING_VIOLATION  0xc0000043u
@@ -67,20 +57,10 @@ struct smb_conn {
 	char *said;	  /* the failure that was logged last */
 	struct trial trying;
 	bool idle;   /* there is nothing to try any more */
-	bool proves; /* the last connection did */
+	bool proves; /* something was answered on the last connection */
 };
 
 #define MS G_TIME_SPAN_MILLISECOND
-
-static atomic_uint times[] = {[SMB_STALL] = STALL_MS,
-			      [SMB_REFUSED] = REFUSED_MS,
-			      [SMB_TURN] = TURN_MS,
-			      [SMB_LOSS] = LOSS_MS};
-
-void smb_set_time(enum smb_time time, unsigned ms)
-{
-	atomic_store(&times[time], ms);
-}
 
 static bool is_trial(const struct smb_conn *conn)
 {
@@ -122,11 +102,9 @@ static void take_failure(struct smb_conn *conn, const struct wire_reply *reply)
 	conn->timed_out = reply->status == WIRE_F_LOST && reply->code == IO_TIMEOUT;
 	if (reply->status == WIRE_F_NEGOTIATE)
 		final = ++conn->hung_up >= HANG_UPS;
+	smb_turns_failed(&server->turns,
+			 reply->status == WIRE_F_LOGON || reply->status == WIRE_F_GUEST);
 	pthread_mutex_lock(&server->lock);
-	server->refuses = reply->status == WIRE_F_LOGON || reply->status == WIRE_F_GUEST;
-	server->trusted &= !server->refuses;
-	if (server->refuses)
-		server->next_try = g_get_monotonic_time() + atomic_load(&times[SMB_REFUSED]) * MS;
 	server->locks |= final && smb_failure_locks(reply);
 	pthread_mutex_unlock(&server->lock);
 	tell_failure(conn, smb_failure_text(&server->url, reply), final);
@@ -135,9 +113,9 @@ static void take_failure(struct smb_conn *conn, const struct wire_reply *reply)
 static void worker_connected(struct smb_conn *conn, const struct wire_reply *hello)
 {
 	struct smb_server *server = conn->server;
-	bool turn = conn->turn;
 
 	conn->ready = true;
+	smb_turns_connected(&server->turns, conn->turn);
 	conn->turn = false;
 	conn->pause = PAUSE_MIN;
 	conn->hung_up = 0;
@@ -151,60 +129,14 @@ static void worker_connected(struct smb_conn *conn, const struct wire_reply *hel
 		server->clock = (int64_t)hello->cookie;
 		server->known = true;
 	}
-	/* Which was let in before the trouble says nothing of now. */
-	server->trusted |= turn;
-	server->refuses &= !server->trusted;
 	pthread_cond_broadcast(&server->changed);
 	pthread_mutex_unlock(&server->lock);
 }
 
-/* ---- whose turn it is to connect ---- */
-
-/* The server's lock held. */
-static bool has_lost_many(const struct smb_conn *conn, gint64 now)
-{
-	gint64 free = MAX(LOSSES, 2 * conn->server->connections);
-
-	return conn->server->lost - now >
-	       (is_trial(conn) ? free / 2 : free) * atomic_load(&times[SMB_LOSS]) * MS;
-}
-
-/*
- * After a connection was lost or a log-on refused one at a time tries, until one is through: the
- * password may have been changed, and each that is wrong counts on the way to a locked account. One
- * that hangs does not hold up the others for long.
- */
-static bool may_connect(struct smb_conn *conn)
-{
-	struct smb_server *server = conn->server;
-	gint64 now = g_get_monotonic_time();
-	bool may;
-
-	pthread_mutex_lock(&server->lock);
-	may = (server->trusted || now >= server->next_try) && !has_lost_many(conn, now);
-	conn->turn = may && !server->trusted;
-	if (conn->turn)
-		server->next_try =
-			now + atomic_load(&times[server->refuses ? SMB_REFUSED : SMB_TURN]) * MS;
-	pthread_mutex_unlock(&server->lock);
-	return may;
-}
-
 static void worker_ended(struct smb_conn *conn)
 {
-	struct smb_server *server = conn->server;
-
-	pthread_mutex_lock(&server->lock);
-	if (conn->ready)
-		server->lost = MAX(server->lost, g_get_monotonic_time()) +
-			       atomic_load(&times[SMB_LOSS]) * MS;
-	if (conn->ready && server->trusted && !conn->idle) {
-		server->trusted = false;
-		server->next_try = 0;
-	} else if (conn->turn && !server->refuses) {
-		server->next_try = 0;
-	}
-	pthread_mutex_unlock(&server->lock);
+	smb_turns_ended(&conn->server->turns, conn->seat.pool->kind, conn->ready, conn->turn,
+			conn->idle);
 	conn->ready = false;
 }
 
@@ -355,6 +287,13 @@ static int by_age(const void *a, const void *b, void *user)
 	return x->serial > y->serial ? 1 : -1;
 }
 
+static void give_up(struct smb_server *server, struct backend_request *req)
+{
+	if (!req->known)
+		smb_turns_forgive(&server->turns, smb_pool_of(req));
+	complete_request(server, req, -EREMOTEIO);
+}
+
 /* To where it is asked for again: `again`, or the trials. */
 static void ask_again(struct smb_conn *conn, struct backend_request *req, unsigned count,
 		      GQueue *again)
@@ -364,7 +303,7 @@ static void ask_again(struct smb_conn *conn, struct backend_request *req, unsign
 	if (req == &conn->trying.witness)
 		complete_request(server, req, -ECANCELED);
 	else if (suspects_break(&server->suspects, req, count, is_trial(conn)))
-		complete_request(server, req, -EREMOTEIO);
+		give_up(server, req);
 	else if (req->breaks < SUSPECT_ALONE || (req->op == BACKEND_READDIR && req->cookie))
 		g_queue_push_tail_link(again, &req->link);
 	else if (!smb_pool_submit(server->trial, req))
@@ -392,11 +331,7 @@ static unsigned count_of(struct smb_conn *conn)
 
 	if (smb_pool_stopped(conn->seat.pool))
 		return 0;
-	pthread_mutex_lock(&server->lock);
-	together = server->lost_at && now - server->lost_at < TOGETHER_MS * MS;
-	if (!is_trial(conn))
-		server->lost_at = now;
-	pthread_mutex_unlock(&server->lock);
+	together = smb_turns_lost_together(&server->turns, conn->seat.pool->kind);
 	if (conn->timed_out)
 		together = quiet / 1000 >= conn->stall_ms / 2;
 	return together ? 1 : SUSPECT_ALONE;
@@ -557,8 +492,8 @@ static void run_worker(struct smb_conn *conn)
 {
 	int status;
 
-	conn->stall_ms = atomic_load(&times[SMB_STALL]);
-	conn->ready = conn->idle = conn->timed_out = false;
+	conn->stall_ms = (unsigned)(smb_span(SMB_STALL) / MS);
+	conn->ready = conn->idle = conn->timed_out = conn->proves = false;
 	trial_begin(&conn->trying);
 	if (!start_worker(conn)) {
 		worker_ended(conn);
@@ -605,14 +540,8 @@ static void put_off(struct smb_conn *conn)
 {
 	struct smb_server *server = conn->server;
 	GQueue waiting = G_QUEUE_INIT;
-	bool many;
 
-	if (!is_trial(conn) || !conn->proves)
-		return;
-	pthread_mutex_lock(&server->lock);
-	many = has_lost_many(conn, g_get_monotonic_time());
-	pthread_mutex_unlock(&server->lock);
-	if (many)
+	if (is_trial(conn) && conn->proves && smb_turns_lost_many(&server->turns, SMB_TRIAL))
 		smb_pool_drain(conn->seat.pool, &waiting);
 	while (waiting.head)
 		complete_request(server, g_queue_pop_head_link(&waiting)->data, -EAGAIN);
@@ -626,9 +555,11 @@ static void *conn_main(void *arg)
 	while (!smb_pool_stopped(conn->seat.pool)) {
 		if (is_trial(conn) && !smb_pool_has_work(&conn->seat)) {
 			wait_for_kick(conn, -1);
-		} else if (may_connect(conn)) {
+		} else if (smb_turns_may_connect(&conn->server->turns, conn->seat.pool->kind,
+						 &conn->turn)) {
 			run_worker(conn);
-			pause_for(conn, conn->pause);
+			if (!conn->proves)
+				pause_for(conn, conn->pause);
 			conn->pause = MIN(conn->pause * 2, PAUSE_MAX);
 		} else {
 			put_off(conn);
@@ -645,9 +576,7 @@ bool smb_conn_add(struct smb_pool *pool, struct smb_server *server)
 	conn->server = server;
 	conn->trying.suspects = &server->suspects;
 	conn->pause = PAUSE_MIN;
-	pthread_mutex_lock(&server->lock);
-	server->connections++;
-	pthread_mutex_unlock(&server->lock);
+	smb_turns_add(&server->turns);
 	if (smb_pool_join(pool, &conn->seat)) {
 		if (pthread_create(&conn->thread, NULL, conn_main, conn) == 0)
 			return true;

@@ -37,6 +37,12 @@ struct smb_pool {
 	struct smb_seat *seats[SMB_POOL_MAX];
 };
 
+/* Of one that is not tried. */
+static inline enum smb_pool_kind smb_pool_of(const struct backend_request *req)
+{
+	return req->priority == BACKEND_DEMAND ? SMB_DEMAND : SMB_OTHERS;
+}
+
 void smb_pool_init(struct smb_pool *pool, enum smb_pool_kind kind, unsigned window);
 /* Nobody is in it any more. */
 void smb_pool_clear(struct smb_pool *pool);
