@@ -11,6 +11,7 @@
 
 #include "config/advice.h"
 #include "keep.h"
+#include "keeper.h"
 #include "marks.h"
 #include "migrate.h"
 #include "device.h"
@@ -71,15 +72,14 @@ static void answer_now(struct guard *guard, const struct marks_event *event, int
 /* It has what it serves looked at by itself.  On a mount of its own it is not asked again; but what
  * an administrator or a script may start beside other programs has its mount in common with them.
  */
-static void let_server(struct guard *guard, const struct marks_event *event)
+static void let_server(struct guard *guard, const struct marks_event *event, int process)
 {
 	const char *const tools[] = {"migratectl", NULL};
 	const char *const beside[] = {"migratectl", "migrate-crawler", NULL};
-	g_autofree char *mount = process_own_mount(event->tid, guard->config->root);
-	const bool own = mount && (process_is_one_of(event->tid, beside) ||
-				   marks_ignore_mount(&guard->marks, mount) == 0);
 
-	if (!own && !process_is_one_of(event->tid, tools)) {
+	if (!process_is_one_of(process, beside) && process_owns_mount_of(process, event->fd))
+		marks_ignore_mount(&guard->marks, event->fd);
+	if (!process_has_own_mounts(process) && !process_is_one_of(process, tools)) {
 		g_free(guard->state.public_server);
 		guard->state.public_server = process_text(event->tid);
 	}
@@ -96,19 +96,14 @@ static void let_go(struct guard *guard, int fd, bool directory)
 		waits_look_ahead(guard->waits, fd);
 }
 
-static void take_event(void *arg, const struct marks_event *event)
+static void take_event_of(struct guard *guard, const struct marks_event *event, int process)
 {
-	struct guard *guard = arg;
 	const char *const *refused = (const char *const *)guard->config->guard_refuse;
 	struct migrate_stub stub;
 	int error;
 
-	if (event->tid == guard->self) {
-		answer_now(guard, event, 0, NULL);
-		return;
-	}
-	if (process_is_server(event->tid)) {
-		let_server(guard, event);
+	if (process_is_server(process)) {
+		let_server(guard, event, process);
 		return;
 	}
 	if (!guard->names_complete) {
@@ -125,14 +120,27 @@ static void take_event(void *arg, const struct marks_event *event)
 		answer_now(guard, event, 0, NULL);
 	} else if (guard->refuse && stub.state != MIGRATE_UNFILLED) {
 		answer_now(guard, event, EPERM, "it is not here yet, and cannot be fetched for it");
-	} else if (process_is_one_of(event->tid, refused)) {
+	} else if (process_is_one_of(process, refused)) {
 		answer_now(guard, event, EIO, "it is not here yet, and guard-refuse names it");
 	} else if (waits_count(guard->waits) >= WAITS_MAX) {
 		answer_now(guard, event, EBUSY, "too many wait already");
 	} else {
-		waits_add(guard->waits, event, process_is_nfsd(event->tid));
+		waits_add(guard->waits, event, process_is_nfsd(process));
 	}
 	migrate_stub_clear(&stub);
+}
+
+static void take_event(void *arg, const struct marks_event *event)
+{
+	struct guard *guard = arg;
+	const int process = event->tid == guard->self ? -1 : process_open(event->tid);
+
+	if (event->tid == guard->self)
+		answer_now(guard, event, 0, NULL);
+	else
+		take_event_of(guard, event, process);
+	if (process >= 0)
+		close(process);
 }
 
 /* Of one that waited. */
@@ -222,7 +230,7 @@ gboolean guard_turn(struct guard *guard, GError **error)
 	if (guard->finished) {
 		g_message("everything is whole: nothing is guarded any more");
 		marks_end(&guard->marks);
-		guard_remove();
+		guard_remove(guard->config);
 		return FALSE;
 	}
 	if (!guard->stop)
@@ -239,15 +247,40 @@ void guard_stop(struct guard *guard)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-void guard_remove(void)
+static int find_kept(const char *path, int group)
 {
+	const int fd = keep_find(marks_names[group]);
+
+	return fd >= 0 ? fd : keeper_get(path, (unsigned)group);
+}
+
+void guard_remove(const struct volume_config *config)
+{
+	g_autofree char *path = g_strconcat(config->socket, GUARD_STATE_SUFFIX, NULL);
 	struct marks marks;
 
 	for (int group = 0; group < MARKS_GROUPS; group++) {
-		marks.fd[group] = keep_find(marks_names[group]);
+		marks.fd[group] = find_kept(path, group);
 		keep_tell("FDSTOREREMOVE=1", marks_names[group], -1);
 	}
 	marks_end(&marks);
+	keeper_end(path);
+}
+
+/* Where this process ends, whenever that is, the manager or the keeper has the descriptors open. */
+static gboolean keep_marks(const struct guard *guard, const char *path, GError **error)
+{
+	for (int group = 0; group < MARKS_GROUPS; group++)
+		if (guard->marks.fd[group] >= 0)
+			keep_tell("FDSTORE=1", marks_names[group], guard->marks.fd[group]);
+	keeper_end(path);
+	if (!keeper_is_needed() || keeper_start(path, guard->marks.fd, MARKS_GROUPS))
+		return TRUE;
+	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
+		    "%s: no process can be started that keeps it guarded while the guard is "
+		    "stopped; it is tried again",
+		    guard->config->root);
+	return FALSE;
 }
 
 /* What a guard needs to answer may not wait for its answer. */
@@ -286,6 +319,7 @@ static gboolean watch_root(const char *root, GError **error)
 static gboolean begin(struct guard *guard, GError **error)
 {
 	const struct volume_config *config = guard->config;
+	g_autofree char *path = g_strconcat(config->socket, GUARD_STATE_SUFFIX, NULL);
 	int result;
 
 	if (!check_place(config->root, error) || !watch_root(config->root, error))
@@ -302,13 +336,12 @@ static gboolean begin(struct guard *guard, GError **error)
 	}
 	guard->waits = waits_new(guard->volume, config->guard_wait, answer_waited, guard);
 	for (int group = 0; group < MARKS_GROUPS; group++)
-		guard->marks.fd[group] = keep_find(marks_names[group]);
+		guard->marks.fd[group] = find_kept(path, group);
 	if (!marks_begin(&guard->marks, config->root, !guard->refuse, error))
 		return FALSE;
 	guard->refuse |= guard->marks.fd[MARKS_ACCESS] < 0;
-	for (int group = 0; group < MARKS_GROUPS; group++)
-		if (guard->marks.fd[group] >= 0)
-			keep_tell("FDSTORE=1", marks_names[group], guard->marks.fd[group]);
+	if (!keep_marks(guard, path, error))
+		return FALSE;
 	guard->state.mode = guard->refuse ? "refuse" : "fetch";
 	state_put(guard->state_fd, &guard->state);
 	keep_tell("READY=1", NULL, -1);

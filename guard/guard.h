@@ -26,6 +26,6 @@ gboolean guard_turn(struct guard *guard, GError **error);
 void guard_stop(struct guard *guard);
 void guard_free(struct guard *guard);
 /* What an earlier one has left guards nothing any more. */
-void guard_remove(void);
+void guard_remove(const struct volume_config *config);
 
 #endif

@@ -39,7 +39,7 @@ static int serve(const struct volume_config *config, bool refuse)
 	g_autoptr(GError) error = NULL;
 
 	if (config->guard == GUARD_NO) {
-		guard_remove();
+		guard_remove(config);
 		keep_tell("READY=1", NULL, -1);
 		say("guard = no: whoever reads unfinished files on this machine gets zeros");
 		return 0;

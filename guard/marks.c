@@ -78,6 +78,9 @@ gboolean marks_begin(struct marks *marks, const char *root, bool access, GError 
 	for (int group = 0; group < MARKS_GROUPS; group++) {
 		if (marks->fd[group] >= 0) {
 			fail_unanswered(marks->fd[group]);
+			/* Which mounts are a server's is judged anew. */
+			fanotify_mark(marks->fd[group], FAN_MARK_FLUSH | FAN_MARK_MOUNT, 0,
+				      AT_FDCWD, "/");
 			/* Again, should it have died in between. */
 			mark(marks->fd[group], root, masks[group]);
 			continue;
@@ -139,14 +142,14 @@ void marks_answer(const struct marks *marks, const struct marks_event *event, in
 		deny(marks->fd[event->group], event->fd, error);
 }
 
-static int ignore(const struct marks *marks, unsigned flags, uint64_t but, int at, const char *path)
+static int ignore(const struct marks *marks, unsigned flags, uint64_t but, int fd)
 {
 	int result = 0;
 
 	for (int group = 0; group < MARKS_GROUPS && !result; group++)
 		if (marks->fd[group] >= 0 &&
 		    fanotify_mark(marks->fd[group], FAN_MARK_ADD | FAN_MARK_IGNORE_SURV | flags,
-				  masks[group] & ~but, at, path) < 0)
+				  masks[group] & ~but, fd, NULL) < 0)
 			result = -errno;
 	return result;
 }
@@ -160,10 +163,10 @@ void marks_ignore(const struct marks *marks, int fd)
 		return;
 	if (S_ISDIR(st.st_mode))
 		some.fd[MARKS_ACCESS] = -1;
-	ignore(&some, FAN_MARK_EVICTABLE, S_ISDIR(st.st_mode) ? 0 : FAN_ONDIR, fd, NULL);
+	ignore(&some, FAN_MARK_EVICTABLE, S_ISDIR(st.st_mode) ? 0 : FAN_ONDIR, fd);
 }
 
-int marks_ignore_mount(const struct marks *marks, const char *path)
+int marks_ignore_mount(const struct marks *marks, int fd)
 {
-	return ignore(marks, FAN_MARK_MOUNT, 0, AT_FDCWD, path);
+	return ignore(marks, FAN_MARK_MOUNT, 0, fd);
 }

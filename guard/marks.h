@@ -52,7 +52,8 @@ void marks_answer(const struct marks *marks, const struct marks_event *event, in
 
 /* Of this object, which is whole, nothing is to be told again as long as it is in memory. */
 void marks_ignore(const struct marks *marks, int fd);
-/* Of what is done through the mount that path is on neither.  0 or -errno. */
-int marks_ignore_mount(const struct marks *marks, const char *path);
+/* Of what is done through the mount through which fd was opened neither, until marks_begin() of the
+ * next process.  0 or -errno. */
+int marks_ignore_mount(const struct marks *marks, int fd);
 
 #endif

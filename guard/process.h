@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who waits for an answer, as /proc has it.  tid: of a thread that does, so it does not end; 0: it
- * is nobody that can be seen from here.  One thread. */
+/* Who waits for an answer, as /proc has it.  A process is a descriptor of its directory there: the
+ * number of one that ended may be another's meanwhile, what is read through the descriptor is of
+ * the same one or of none.  -1 is nobody.  One thread. */
 #ifndef PROCESS_H
 #define PROCESS_H
 
@@ -8,20 +9,26 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* tid: of a thread; 0: it is nobody that can be seen from here.  -1 then, or a descriptor. */
+int process_open(pid_t tid);
 /*
  * Whether it is a program that serves volumes, and so looks at what is here by itself: the
  * retriever, the crawler, the journal, migratectl, Ganesha, smbd.  By the name of its program's
- * file, which must be root's.
+ * file, which must be root's, and by who runs it: this machine's root (the user namespace is ours,
+ * the real uid is 0, which stays where a server takes a client's), who may read all directories.
+ * Nobody else can get there: in a user namespace of one's own everybody is root.
  */
-bool process_is_server(pid_t tid);
+bool process_is_server(int process);
 /* Whether it is a thread of the kernel's NFS server. */
-bool process_is_nfsd(pid_t tid);
-/* The path by which it sees root on a mount that it does not share with the machine's first
- * process: g_free.  NULL: it has the mounts that everybody has. */
-char *process_own_mount(pid_t tid, const char *root);
+bool process_is_nfsd(int process);
+/* Whether it has mounts that it does not share with the machine's first process. */
+bool process_has_own_mounts(int process);
+/* Whether the mount through which fd was opened is one of these.  It asks for no path: where a path
+ * leads is said by those who made the mounts and links that it goes through. */
+bool process_owns_mount_of(int process, int fd);
 /* Whether its name, that of its program's file, or a part of its control group's path (with
  * ".service" or without) is one of the names.  names: NULL for none. */
-bool process_is_one_of(pid_t tid, const char *const *names);
+bool process_is_one_of(int process, const char *const *names);
 /* For a log: "NAME (PID)"; g_free. */
 char *process_text(pid_t tid);
 

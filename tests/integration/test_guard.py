@@ -4,8 +4,10 @@
 an error, and never a hole."""
 import concurrent.futures
 import errno
+import itertools
 import multiprocessing
 import os
+import random
 import shlex
 import signal
 import subprocess
@@ -200,6 +202,94 @@ def beside_what_serves(args):
         script = f'{shlex.join(command)} >/dev/null && cat {NEW}/a/{n}'
         same(subprocess.check_output(['unshare', '--mount', 'sh', '-c', script]), content(f'a{n}'),
              f'what is read behind {command[0]}')
+
+
+NOBODY = 'setpriv --reuid 65534 --regid 65534 --clear-groups'
+ATTACKERS = {                           # and what each is run as
+    'a user': NOBODY,
+    'a user in a namespace of his own': NOBODY + ' unshare --user --map-root-user --mount',
+    'root of a container': 'unshare --user --map-root-user --mount',
+    'root of a container, in the first user namespace':
+        'setpriv --bounding-set -dac_read_search unshare --mount'}
+ARRANGED = (                            # each in a shell that goes on where something is refused to it
+    'in={new}',
+    'mount --rbind {base} {x}/old; mount -t tmpfs none {base}; ln -s /proc/1/root{new} {new}; in={x}/old/new',
+    'mount --rbind {base} {x}/old; mount -t tmpfs none {base}; mkdir {new}; mount --bind /proc/1/root{new} {new};'
+    ' in={x}/old/new',
+    'mount --bind {new} {x}/old; in={x}/old',
+    'mount --rbind / {x}/old; within="chroot {x}/old"; in={new}',
+    'mount --rbind / {x}/old; mount -t tmpfs none {x}/old{base}; ln -s /proc/1/root{new} {x}/old{new};'
+    ' within="chroot {x}/old"; in=/proc/1/root{new}',
+    'unshare --mount sleep 5 & within="nsenter --mount=/proc/$!/ns/mnt"; in={new}',
+    'mount -t tmpfs none {x}/old; mkdir {x}/old/e {x}/old/m;'
+    ' mount -t overlay -o lowerdir={new}:{x}/old/e none {x}/old/m; in={x}/old/m',
+    'cd {new}; mount -t tmpfs none {new}; in=.')
+EXECS = ("import os, sys, threading; "
+         "[threading.Thread(target=lambda: open(sys.argv[2]).read(), daemon=True).start() for _ in range(4)]; "
+         "os.execv(sys.argv[1], [sys.argv[1], '-F', '-s', sys.argv[2]])")
+PROGRAMS = ('smbd -F -s', 'ganesha.nfsd -F -L /dev/null -f', '{build}/ctl/migratectl --config', '{x}/smbd',
+            '{x}/own/smbd', f'python3 -c "{EXECS}" /usr/sbin/smbd')
+
+
+def attack(args, number, who, arranged, program, name):
+    """What he reads in the end."""
+    x = f'{BASE}-attack/{number}'
+    os.makedirs(x + '/old')
+    os.makedirs(x + '/own')
+    os.chmod(x + '/own', 0o777)
+    sh('cp', '/bin/cat', x + '/smbd')
+    words = {'base': BASE, 'new': NEW, 'x': x, 'build': args.build}
+    script = f"""cp /bin/cat {x}/own/smbd
+        {arranged}
+        $within timeout -k 1 5 {program} $in/{name[0]} </dev/null >&2
+        $within cat $in/{name[1]}"""
+    return subprocess.run([*ATTACKERS[who].split(), 'sh', '-c', script.format(**words)], capture_output=True,
+                          check=False).stdout
+
+
+@case()
+def nobody_turns_it_off(args):
+    """Users, and root of containers, arrange mounts and links and run programs that servers are: neither they
+    nor anybody else sees a hole, nor when the guard was started anew."""
+    tries = 1000 if args.long else 12
+    migration, guard = guarded.begin(args, lambda root: fill(root, 'ab', 2 * tries, 20000))
+    wait_for('attached', lambda: migration.status().get('attached'))
+    listed('a', 'b')
+    os.chmod(BASE, 0o755)
+    tried = list(itertools.product(ATTACKERS, ARRANGED, PROGRAMS))
+    random.Random(args.seed).shuffle(tried)
+    got = 0
+    for n in range(tries):
+        who, arranged, program = tried[n % len(tried)]
+        data = attack(args, n, who, arranged, program, (f'a/{2 * n}', f'a/{2 * n + 1}'))
+        got += bool(data)
+        expect(data in (b'', content(f'a{2 * n + 1}', 20000)), f'try {n}: {who}: {arranged}: {program}: {data[:20]}')
+        same(read(f'{NEW}/b/{n}'), content(f'b{n}', 20000), f'try {n}: {who}: {arranged}: {program}: what root reads')
+    print(f'{got} of {tries} could read')
+    expect(got > tries // 3, f'only {got} of {tries} could read')
+    guard.stop(signal.SIGKILL)
+    guard.start()
+    same(read(f'{NEW}/b/{tries}'), content(f'b{tries}', 20000), 'when it was started again')
+
+
+@case()
+def stopped_by_an_older_manager(args):
+    """systemd before 254 keeps nothing of a unit that is stopped: who reads waits all the same."""
+    migration, guard = guarded.begin(args, fill, preserves=False)
+    listed('a', 'b')
+    for n, number in enumerate((signal.SIGTERM, signal.SIGKILL)):
+        guard.stop(number)
+        guard.forget()
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            local = pool.submit(read, f'{NEW}/a/{n}')
+            expect(not concurrent.futures.wait([local], 0.5).done, 'somebody read while none ran')
+            guard.start()
+            same(local.result(60), content(f'a{n}'), 'who waited')
+    guard.stop(signal.SIGTERM)
+    migration.configure(source=migration.source, guard='no')
+    guard.start()
+    same(guard.process.wait(60), 0, "the guard's status")
+    same(read(f'{NEW}/b/0'), bytes(SIZE), 'a file, when it was turned off')
 
 
 @case()

@@ -14,10 +14,11 @@ START = 'export LISTEN_PID=$$; exec 3<&$1 4<&$2; shift 2; exec "$@"'
 
 
 class Guard:
-    """A migrate-guard, and the service manager: what it gave to be kept is given to the next one."""
+    """A migrate-guard, and the service manager: what it gave to be kept is given to the next one.
+    preserves: also where it was stopped, as systemd 254 does."""
 
-    def __init__(self, migration, *options):
-        self.migration, self.options = migration, options
+    def __init__(self, migration, *options, preserves=True):
+        self.migration, self.options, self.preserves = migration, options, preserves
         self.kept, self.process = {}, None
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
         self.socket.setblocking(False)
@@ -49,6 +50,8 @@ class Guard:
         names = sorted(self.kept)
         fds = [self.kept[name] for name in names]
         env = {**os.environ, 'NOTIFY_SOCKET': self.path}
+        if self.preserves:
+            env['FDSTORE'] = '4'
         if fds:
             env.update(LISTEN_FDS=str(len(fds)), LISTEN_FDNAMES=':'.join(names))
             argv = ['bash', '-c', START, 'start', str(fds[0]), str(fds[-1]), *argv]
@@ -61,14 +64,18 @@ class Guard:
         self.process.stop(number)
         self.listen()
 
-    def close(self):
-        """For good: who waits goes on."""
-        if self.process.poll() is None:
-            self.stop(signal.SIGKILL)
+    def forget(self):
+        """What is kept."""
         self.listen()
         for fd in self.kept.values():
             os.close(fd)
         self.kept.clear()
+
+    def close(self):
+        """For good: who waits goes on."""
+        if self.process.poll() is None:
+            self.stop(signal.SIGKILL)
+        self.forget()
         self.socket.close()
         os.unlink(self.path)
 
@@ -81,11 +88,11 @@ class OwnMounts:
         pid = 'self'
 
 
-def begin_with(args, fill, options=(), **settings):
+def begin_with(args, fill, options=(), preserves=True, **settings):
     """(old server, (Migration, Guard)): the retriever has mounts of its own, everybody else has the
     guard."""
     old, migration = stack(args.build, fill, wrapper=OWN_MOUNTS, **settings)
-    guard = Guard(migration, *options).start()
+    guard = Guard(migration, *options, preserves=preserves).start()
     if settings.get('guard') != 'strict':
         os.listdir(NEW)                 # as long as it is an empty directory like any other
     migration.attach()

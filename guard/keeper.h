@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The keeper is a process that has the descriptors open, and does nothing else.  systemd before 254
+ * keeps them (keep.h) from one start to the next, but closes them where a unit is stopped: then
+ * everybody would read what is not here.  The unit's KillMode=process leaves the keeper alive.  The
+ * next guard ends it when it has the descriptors itself, and starts one of its own.
+ *
+ * It stays in the guard's mount namespace, in which nothing holds the volume: an unmount on the
+ * machine arrives there, as PrivateMounts= makes it a slave of the machine's.
+ *
+ * path: of a file that exists.  The keeper is the process that holds its lock (fcntl(2)).
+ */
+#ifndef KEEPER_H
+#define KEEPER_H
+
+#include <stdbool.h>
+
+/* Whether it takes one: there is a service manager that does not say that it keeps descriptors. */
+bool keeper_is_needed(void);
+/* Starts one that has the n fds, of which some may be -1, and waits until it has them. */
+bool keeper_start(const char *path, const int *fds, unsigned n);
+/* A copy of descriptor n of keeper_start(), close-on-exec, from the one that runs; -1: none. */
+int keeper_get(const char *path, unsigned n);
+/* Ends the one that runs, and waits until it has ended. */
+void keeper_end(const char *path);
+
+#endif

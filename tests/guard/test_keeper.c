@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "keeper.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "journal/place.h"
+
+static char *path;
+
+static void set_up(void)
+{
+	place_make();
+	path = g_build_filename(place, "lock", NULL);
+	ck_assert(g_file_set_contents(path, "", 0, NULL));
+}
+
+static void tear_down(void)
+{
+	keeper_end(path);
+	g_free(path);
+	place_remove();
+}
+
+/* One that starts a keeper and is killed, as the kernel would. */
+static void starter(const int *fds, unsigned n)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		keeper_start(path, fds, n);
+		raise(SIGKILL);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFSIGNALED(status));
+}
+
+START_TEST(keeps)
+{
+	int ends[2], fds[2];
+	char byte;
+
+	ck_assert_int_eq(pipe(ends), 0);
+	fds[0] = ends[1];
+	fds[1] = -1;
+	ck_assert_int_eq(keeper_get(path, 0), -1);
+	starter(fds, 2);
+	close(ends[1]); /* the keeper alone has it */
+	int copy = keeper_get(path, 0);
+	ck_assert_int_ge(copy, 0);
+	ck_assert_int_eq(fcntl(copy, F_GETFD), FD_CLOEXEC);
+	ck_assert_int_eq(keeper_get(path, 1), -1);
+	ck_assert_int_eq(write(copy, "x", 1), 1);
+	ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+	ck_assert_int_eq(byte, 'x');
+	close(copy);
+	keeper_end(path);
+	ck_assert_int_eq(read(ends[0], &byte, 1), 0); /* nobody has it */
+	ck_assert_int_eq(keeper_get(path, 0), -1);
+	close(ends[0]);
+}
+END_TEST
+
+START_TEST(one_at_a_time)
+{
+	const int fd = open("/dev/null", O_RDONLY);
+
+	ck_assert(keeper_start(path, &fd, 1));
+	ck_assert(!keeper_start(path, &fd, 1));
+	keeper_end(path);
+	ck_assert(keeper_start(path, &fd, 1));
+	keeper_end("/nowhere");
+	ck_assert(!keeper_start("/nowhere", &fd, 1));
+	close(fd);
+}
+END_TEST
+
+START_TEST(needed)
+{
+	unsetenv("NOTIFY_SOCKET");
+	unsetenv("FDSTORE");
+	ck_assert(!keeper_is_needed());
+	g_setenv("NOTIFY_SOCKET", "/x", TRUE);
+	ck_assert(keeper_is_needed());
+	g_setenv("FDSTORE", "4", TRUE);
+	ck_assert(!keeper_is_needed());
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("keeper");
+	TCase *tcase = tcase_create("keeper");
+
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_test(tcase, keeps);
+	tcase_add_test(tcase, one_at_a_time);
+	tcase_add_test(tcase, needed);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
