@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a process that reads an old server's replies with somebody else's library may do on this
- * host: nothing.  Ends the process where it cannot be had. */
+/*
+ * What a process that reads an old server's replies with somebody else's library may do on this
+ * host: nothing.  Ends the process where it cannot be had.  One thread.
+ *
+ *   sandbox_drop()         its user is no other's
+ *   sandbox_close(true)    for finding the server: what is world-readable, and connections
+ *   sandbox_close(false)   before the first byte of the server's
+ */
 #ifndef SOURCE_SANDBOX_H
 #define SOURCE_SANDBOX_H
 
 #include <stdbool.h>
 
-/* No root, nothing to gain it with, no core, not to be looked into, not to outlive who started it.
- * Descriptors from first_other on are closed. */
+/* No root, nothing to gain it with, no more than 1 GiB of memory, no core, not to be looked into,
+ * not to outlive who started it.  Its user is quickmigrate-worker, or, where /etc/passwd has none,
+ * one of its own.  Descriptors from first_other on are closed. */
 void sandbox_drop(unsigned first_other);
-/* No new files, sockets or processes from now on.  may_open: but for files that nobody may read,
- * and connections. */
+/* From now on it reads and writes what is open, and has no other system call: no new files, sockets
+ * or processes, no code.  Those fail with EPERM.  may_open: but that it reads files that everybody
+ * may read, and connects; nothing of a file is changed.  It may be closed later. */
 void sandbox_close(bool may_open);
 
 #endif

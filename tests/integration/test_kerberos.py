@@ -19,7 +19,7 @@ import smbtree                                                          # noqa: 
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import BASE, LOGS, Process, sh, wait_for                   # noqa: E402
 from servers import NEW, OLD, VOLUME, Migration, volume                 # noqa: E402
-from smbsource import confined_workers, finish, refusal, workers        # noqa: E402
+from smbsource import confined_workers, finish, is_own_user, refusal, workers        # noqa: E402
 
 HOST = 'old.test'
 PORT = 4450
@@ -86,7 +86,7 @@ def whole(args):
                             check=True).stdout
     expect('AES' in status, f'not encrypted: {status}')
     for fields in confined_workers(migration).values():
-        same(set(fields['Uid'].split() + fields['Gid'].split()), {'65534'}, 'ids')
+        expect(is_own_user(fields), f'ids: {fields["Uid"]}, {fields["Gid"]}')
     new = smbfiles.Files(migration.start_smbd().session('root'))
     for path in paths:
         same(ntsd.read(new.security(path, WHAT)), ntsd.read(files.security(path, WHAT)), path)

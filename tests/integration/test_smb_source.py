@@ -19,10 +19,10 @@ import smb2                                                             # noqa: 
 import smbd                                                             # noqa: E402
 import smbproxy                                                         # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import wait_for                                            # noqa: E402
-from servers import NEW, OLD, Migration, volume                         # noqa: E402
-from smbsource import (SECRET, begin, confined_workers, finish, password, put,   # noqa: E402
-                       refusal, workers)
+from sandbox import Process, wait_for                                   # noqa: E402
+from servers import NEW, OLD, VOLUME, Migration, volume                 # noqa: E402
+from smbsource import (SECRET, begin, confined_workers, finish, is_own_user, password,    # noqa: E402
+                       put, refusal, workers)
 
 MIB = 1 << 20
 CUT_PORT = 4450
@@ -145,7 +145,7 @@ def workers_have_no_rights(args):
     found = confined_workers(migration, 4)
     same(len(found), 4, 'workers')
     for pid, fields in found.items():
-        same(set(fields['Uid'].split() + fields['Gid'].split()), {'65534'}, 'ids')
+        expect(is_own_user(fields), f'ids: {fields["Uid"]}, {fields["Gid"]}')
         same(fields['Groups'].strip(), '', 'groups')
         for kind in ('CapInh', 'CapPrm', 'CapEff', 'CapAmb'):
             same(int(fields[kind], 16), 0, kind)
@@ -158,6 +158,19 @@ def workers_have_no_rights(args):
             target = os.readlink(f'/proc/{pid}/fd/{fd}')
             expect(not target.startswith(('/run', OLD, NEW)) or '/log/' in target,
                    f'has {target} open')
+
+
+@case()
+def jailed_before_the_first_byte(args):
+    """Who is asked to negotiate, and has said nothing, is asked by a worker that can do nothing else."""
+    with socket.create_server(('127.0.0.1', CUT_PORT)) as listening:
+        _, migration = world(args, lambda root: None, port=CUT_PORT)
+        migration.retriever = Process('retriever', [migration.program('migrate-retriever'), '--config',
+                                                    migration.config, VOLUME])
+        with listening.accept()[0] as connection:
+            expect(connection.recv(1) == b'\0', 'it does not negotiate')
+            filters = [fields['Seccomp_filters'] for fields in workers(migration).values()]
+    same(filters, ['2'], 'the filters of workers: of those that look for servers, and of those that talk to one')
 
 
 # ---- servers that go and come ----------------------------------------------------------------

@@ -91,6 +91,13 @@ def workers(migration):
     return found
 
 
+def is_own_user(fields):
+    """Whether the ids in /proc/PID/status are one user's and group's, who is neither root nor anybody
+    whom files may belong to."""
+    ids = set(fields['Uid'].split() + fields['Gid'].split())
+    return len(ids) == 1 and not ids & {'0', '65534'}
+
+
 def confined_workers(migration, least=1):
     """The workers once there are so many and each is confined: one that has just been forked is the
     retriever still."""

@@ -10,6 +10,8 @@
  */
 #include "kerberos.h"
 
+#include <dlfcn.h>
+
 #define CCACHE "MEMORY:migrate"
 
 typedef struct krb5_context_data *context_t;
@@ -18,7 +20,8 @@ typedef struct krb5_ccache_data *ccache_t;
 typedef struct Principal *principal_t;
 struct krb5_creds;
 
-int krb5_init_context(context_t *context);
+__attribute__((visibility("default"))) int krb5_init_context(context_t *made);
+__attribute__((visibility("default"))) int krb5_set_config_files(context_t which, char **files);
 storage_t krb5_storage_from_readonly_mem(const void *data, size_t len);
 int krb5_ret_principal(storage_t storage, principal_t *principal);
 int krb5_ret_creds(storage_t storage, struct krb5_creds *creds);
@@ -32,6 +35,10 @@ int krb5_make_principal(context_t context, principal_t *principal, const char *r
 int krb5_get_creds(context_t context, void *options, ccache_t ccache, principal_t principal,
 		   struct krb5_creds **creds);
 char *smb_krb5_get_realm_from_hostname(TALLOC_CTX *mem, const char *host, const char *realm);
+
+int krb5_copy_context(context_t context, context_t *copy);
+
+static context_t context;
 
 static void must(struct worker *worker, int ret)
 {
@@ -47,7 +54,7 @@ static size_t header_length(const struct wire_start *start)
 }
 
 static principal_t fill_ccache(struct worker *worker, const struct wire_start *start,
-			       context_t context, ccache_t ccache)
+			       ccache_t ccache)
 {
 	/* a struct krb5_creds has less than 200 bytes */
 	_Alignas(max_align_t) char room[2048];
@@ -67,9 +74,30 @@ static principal_t fill_ccache(struct worker *worker, const struct wire_start *s
 	return user;
 }
 
+void kerberos_begin(struct worker *worker)
+{
+	must(worker, krb5_init_context(&context));
+}
+
+/* In place of the library's: Samba makes a context in many places, and reads the configuration each
+ * time; after sandbox_close() what is configured (realms, ciphers) would be missing there. */
+int krb5_init_context(context_t *made)
+{
+	int (*init)(context_t *) = (int (*)(context_t *))dlsym(RTLD_NEXT, "krb5_init_context");
+
+	return context ? krb5_copy_context(context, made) : init(made);
+}
+
+int krb5_set_config_files(context_t which, char **files)
+{
+	int (*set)(context_t, char **) =
+		(int (*)(context_t, char **))dlsym(RTLD_NEXT, "krb5_set_config_files");
+
+	return context ? 0 : set(which, files);
+}
+
 struct cli_credentials *kerberos_credentials(struct worker *worker, const struct wire_start *start)
 {
-	context_t context;
 	ccache_t ccache;
 	principal_t user, server;
 	struct krb5_creds *ticket;
@@ -77,9 +105,8 @@ struct cli_credentials *kerberos_credentials(struct worker *worker, const struct
 	const char *realm;
 	char *name, *server_realm;
 
-	must(worker, krb5_init_context(&context));
 	must(worker, krb5_cc_resolve(context, CCACHE, &ccache));
-	user = fill_ccache(worker, start, context, ccache);
+	user = fill_ccache(worker, start, ccache);
 	must(worker, krb5_unparse_name(context, user, &name));
 	realm = krb5_principal_get_realm(context, user);
 	server_realm = smb_krb5_get_realm_from_hostname(worker, start->host, realm);

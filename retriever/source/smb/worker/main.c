@@ -98,8 +98,10 @@ int main(int argc, char **argv)
 		return 5;
 	worker->stall_ms = start.stall_ms;
 
-	session_open(worker, &start, &hello.attr);
+	sandbox_close(true);
+	session_connect(worker, &start);
 	sandbox_close(false);
+	session_open(worker, &start, &hello.attr);
 #ifdef MIGRATE_WRITES
 	worker->max_read = MIN(worker->max_read, smb2cli_conn_max_write_size(worker->conn));
 	worker->no_repeat = true; /* whether it takes compounds has shown by now */

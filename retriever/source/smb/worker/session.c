@@ -18,6 +18,9 @@
 #define UNIX_EPOCH_US INT64_C(11644473600000000) /* from 1601 on */
 #define ROOT_OPTIONS  (OPTION_DIRECTORY)
 
+/* Loads what would be loaded in the middle of the log-on. */
+NTSTATUS gensec_init(void);
+
 /* ---- the TCP connection ---- */
 
 static int connect_one(const struct addrinfo *ai)
@@ -77,6 +80,16 @@ static bool private_file(char name[64], const void *data, size_t len)
 	return true;
 }
 
+/* The tables of a character set, which are loaded when they are first used. */
+static void load_charset(struct worker *worker)
+{
+	char *text;
+	size_t len;
+
+	if (convert_string_talloc(worker, CH_UNIX, CH_DOS, "a", 1, &text, &len))
+		talloc_free(text);
+}
+
 /* No file of this host's: what counts comes from the retriever. */
 static void load_settings(struct worker *worker)
 {
@@ -90,6 +103,7 @@ static void load_settings(struct worker *worker)
 	setup_logging("migrate-smb-worker", DEBUG_STDERR);
 	if (!private_file(name, text, sizeof(text) - 1) || !lp_load_global(name))
 		worker_fail(worker, WIRE_F_INTERNAL, NT_STATUS_V(NT_STATUS_NO_MEMORY));
+	load_charset(worker);
 }
 
 /* A connection that ended meanwhile says nothing of what was asked. */
@@ -101,10 +115,9 @@ _Noreturn static void give_up(struct worker *worker, enum wire_failure failure, 
 	worker_fail(worker, failure, NT_STATUS_V(status));
 }
 
-static void log_on(struct worker *worker, const struct wire_start *start,
-		   struct cli_credentials *creds)
+static void log_on(struct worker *worker, const struct wire_start *start)
 {
-	NTSTATUS status = cli_session_setup_creds(worker->cli, creds);
+	NTSTATUS status = cli_session_setup_creds(worker->cli, worker->creds);
 
 	if (!NT_STATUS_IS_OK(status))
 		give_up(worker, start->ccache ? WIRE_F_KERBEROS : WIRE_F_LOGON, status);
@@ -127,14 +140,10 @@ static struct cli_credentials *password_credentials(struct worker *worker,
 
 static void mount_share(struct worker *worker, const struct wire_start *start)
 {
-	struct cli_credentials *creds = start->ccache ? kerberos_credentials(worker, start)
-						      : password_credentials(worker, start);
 	NTSTATUS status;
 
-	if (!creds)
-		worker_fail(worker, WIRE_F_INTERNAL, NT_STATUS_V(NT_STATUS_NO_MEMORY));
-	log_on(worker, start, creds);
-	status = cli_tree_connect_creds(worker->cli, start->share, "A:", creds);
+	log_on(worker, start);
+	status = cli_tree_connect_creds(worker->cli, start->share, "A:", worker->creds);
 	if (!NT_STATUS_IS_OK(status))
 		give_up(worker, WIRE_F_SHARE, status);
 	worker->tcon = worker->cli->smb2.tcon;
@@ -213,11 +222,10 @@ static int64_t clock_ahead(struct worker *worker)
 	return there - ((int64_t)now.tv_sec * 1000000 + now.tv_usec);
 }
 
-void session_open(struct worker *worker, const struct wire_start *start, struct wire_attr *root)
+void session_connect(struct worker *worker, const struct wire_start *start)
 {
 	int fd = connect_to(worker, start);
 	bool required = start->signing == WIRE_REQUIRED || start->encryption != WIRE_OFF;
-	NTSTATUS status;
 
 	load_settings(worker);
 	worker->cli = compat_connected(worker, fd, start->host,
@@ -226,7 +234,18 @@ void session_open(struct worker *worker, const struct wire_start *start, struct 
 		worker_fail(worker, WIRE_F_INTERNAL, NT_STATUS_V(NT_STATUS_NO_MEMORY));
 	worker->conn = worker->cli->conn;
 	cli_set_timeout(worker->cli, STEP_MS);
-	status = compat_negotiate(worker->conn, STEP_MS);
+	kerberos_begin(worker);
+	gensec_init();
+	worker->creds = start->ccache ? kerberos_credentials(worker, start)
+				      : password_credentials(worker, start);
+	if (!worker->creds)
+		worker_fail(worker, WIRE_F_INTERNAL, NT_STATUS_V(NT_STATUS_NO_MEMORY));
+}
+
+void session_open(struct worker *worker, const struct wire_start *start, struct wire_attr *root)
+{
+	NTSTATUS status = compat_negotiate(worker->conn, STEP_MS);
+
 	if (!NT_STATUS_IS_OK(status))
 		worker_fail(worker, WIRE_F_NEGOTIATE, NT_STATUS_V(status));
 	worker->clock = clock_ahead(worker);

@@ -28,6 +28,7 @@ struct worker {
 	struct tevent_context *ev;
 	struct cli_state *cli;
 	struct smbXcli_conn *conn;
+	struct cli_credentials *creds;
 	struct smbXcli_session *session;
 	struct smbXcli_tcon *tcon;
 	bool has_volume;
