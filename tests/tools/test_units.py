@@ -55,6 +55,24 @@ class Units(unittest.TestCase):
                 self.assertIsNotNone(level, result)
                 self.assertLessEqual(float(level[1]), limit)
 
+    def test_memory(self):
+        """A process that the kernel ends for its memory ends no service; what old servers make them use is
+        limited.  What keeps the guard's descriptors outlives it."""
+        def settings(name):
+            text = (self.dir / f"{name}@projects.service").read_text()
+            return dict(re.findall(r"^(\w+)=(.*)$", text, re.M))
+        for name in ("migrate-retriever", "migrate-rollback", "migrate-guard"):
+            self.assertEqual(settings(name).get("OOMPolicy"), "continue", name)
+        for name in ("migrate-retriever", "migrate-rollback"):
+            self.assertRegex(settings(name).get("MemoryMax", ""), r"^\d+%$", name)
+        self.assertEqual(settings("migrate-guard")["KillMode"], "process")
+
+    def test_user_of_workers(self):
+        """The package makes the one that they look for."""
+        source = (SOURCE / "retriever/source/sandbox.c").read_text()
+        user = re.search(r'^#define USER\s+"(.*)"', source, re.M)[1]
+        self.assertRegex((SOURCE / "systemd/sysusers.conf").read_text(), rf"(?m)^u {user} - ")
+
     def test_volume_stays_writable(self):
         """Through descriptors of either service, the retriever makes files anywhere."""
         for name in WRITERS:
