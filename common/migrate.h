@@ -228,6 +228,13 @@ int migrate_inspect(int fd, struct migrate_inspection *inspection);
  * file system, not O_PATH; flags: of open(2).  A descriptor; -ESTALE: it is gone; else -errno.
  */
 int migrate_open_handle(int mount_fd, int type, const void *bytes, size_t len, int flags);
+/*
+ * The present path of an open object, and the name of an open directory in the one above it; free()
+ * them.  Of a directory the path may be longer than PATH_MAX, where the kernel tells none: the
+ * directories above it are read then.  NULL: it has none, or cannot be told.
+ */
+char *migrate_fd_path(int fd);
+char *migrate_dir_name(int fd);
 
 /* ---- a volume ------------------------------------------------------------------------------ */
 

@@ -41,18 +41,11 @@ static struct volume_config *load_config(const struct ctl *ctl)
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-static char *kernel_path(int fd)
-{
-	g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
-
-	return g_file_read_link(link, NULL);
-}
-
 /* Below the root, "." for itself; NULL: it is gone, or elsewhere. */
 static char *present_path(const struct listing *listing, const struct migrate_binding *handle)
 {
 	int fd = migrate_binding_open(listing->root_fd, handle, O_PATH | O_CLOEXEC);
-	g_autofree char *path = fd < 0 ? NULL : kernel_path(fd);
+	g_autofree char *path = fd < 0 ? NULL : migrate_fd_path(fd);
 	size_t len = strlen(listing->root);
 	struct stat st;
 	bool there = path && fstat(fd, &st) == 0 && st.st_nlink;
@@ -253,7 +246,7 @@ enum ctl_exit ctl_changes(const struct ctl *ctl)
 	if (!config)
 		return CTL_USAGE;
 	listing.root_fd = open(config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	listing.root = listing.root_fd < 0 ? NULL : kernel_path(listing.root_fd);
+	listing.root = listing.root_fd < 0 ? NULL : migrate_fd_path(listing.root_fd);
 	if (!listing.root)
 		ctl_complain("%s: %s", config->root, g_strerror(errno));
 	else if ((listing.reader = journal_open(config->journal, &error)))

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,14 +35,39 @@ static struct mount *mount_of(const struct old *old)
 	return (struct mount *)old;
 }
 
-static int open_below(const struct old *old, const char *path, int flags)
+static int open_in(int dir, const char *path, int flags, uint64_t resolve)
 {
 	const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC | O_NOFOLLOW,
-				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-						RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS};
-	long fd = syscall(SYS_openat2, mount_of(old)->root, *path ? path : ".", &how, sizeof(how));
+				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | resolve};
+	long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
 
 	return fd < 0 ? -errno : (int)fd;
+}
+
+/* One call takes fewer than PATH_MAX bytes: of a longer path, whole components at a time. */
+static int open_below(const struct old *old, const char *path, int flags)
+{
+	const uint64_t resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+	int dir = mount_of(old)->root, fd;
+
+	while (strlen(path) >= PATH_MAX) {
+		g_autofree char *piece = g_strndup(path, PATH_MAX - 1);
+		char *end = strrchr(piece, '/');
+
+		if (end)
+			*end = 0;
+		fd = end ? open_in(dir, piece, O_PATH | O_DIRECTORY, resolve) : -ENAMETOOLONG;
+		if (dir != mount_of(old)->root)
+			close(dir);
+		if (fd < 0)
+			return fd;
+		dir = fd;
+		path += end - piece + 1;
+	}
+	fd = open_in(dir, *path ? path : ".", flags, resolve);
+	if (dir != mount_of(old)->root)
+		close(dir);
+	return fd;
 }
 
 static void forget(struct old *old)
@@ -100,17 +126,12 @@ static int parent_of(struct old *old, const char *path, const char **name)
 /* A descriptor of what is there, with O_PATH a symbolic link itself; or -errno. */
 static int find(struct old *old, const char *path, int flags)
 {
-	const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC | O_NOFOLLOW,
-				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV};
 	const char *name;
 
 	if (!*path)
 		return open_below(old, path, flags);
 	int dir = parent_of(old, path, &name);
-	if (dir < 0)
-		return dir;
-	long fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
-	return fd < 0 ? -errno : (int)fd;
+	return dir < 0 ? dir : open_in(dir, name, flags, 0);
 }
 
 static struct timespec time_of(const struct statx_timestamp *t)

@@ -60,20 +60,29 @@ bool tree_is_gone(const struct node *node)
 	return !node->here || ((node->flags & JOURNAL_GONE) && !node->wanted->len);
 }
 
+/* Names from the last one to the first. */
+static char *join(const GPtrArray *names)
+{
+	GString *path = g_string_new(NULL);
+
+	for (guint i = names->len; i > 0; i--)
+		g_string_append_printf(path, "%s%s", path->len ? "/" : "",
+				       (const char *)names->pdata[i - 1]);
+	return g_string_free(path, FALSE);
+}
+
 /* From the object upwards.  old: on the old server. */
 static char *path_of(const struct node *node, const struct place *place, bool old)
 {
-	g_autoptr(GString) path = g_string_new("");
+	g_autoptr(GPtrArray) names = g_ptr_array_new();
 
-	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
+	while (names->len < DEPTH_MAX) {
 		if (!*place->name && place->dir == node)
-			return g_string_free(g_steal_pointer(&path), FALSE);
-		if (path->len)
-			g_string_prepend_c(path, '/');
-		g_string_prepend(path, place->name);
+			return join(names);
+		g_ptr_array_add(names, place->name);
 		if (!place->dir) {
-			g_string_prepend(path, OLD_STAGE "/");
-			return g_string_free(g_steal_pointer(&path), FALSE);
+			g_ptr_array_add(names, (gpointer)OLD_STAGE);
+			return join(names);
 		}
 		node = place->dir;
 		if (old && node->active && !node->there)
@@ -277,7 +286,8 @@ static void find_directory(struct tree *tree, struct node *node, int fd)
 {
 	g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
 	g_autofree char *path = g_file_read_link(link, NULL);
-	g_autofree char *name = path ? g_path_get_basename(path) : NULL;
+	/* the kernel has no words for a long path */
+	g_autofree char *name = path ? g_path_get_basename(path) : migrate_dir_name(fd);
 	struct migrate_binding parent, found;
 	int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 

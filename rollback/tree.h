@@ -19,7 +19,7 @@
 #include "store/reader.h"
 #include "old.h"
 
-#define DEPTH_MAX 2048
+#define DEPTH_MAX 65536 /* directories above each other: in a circle are more */
 
 enum todo {
 	TODO_MAKE = 1 << 0,

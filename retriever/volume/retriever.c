@@ -14,8 +14,7 @@ bool retriever_clients_wait(struct retriever *retriever)
 
 char *retriever_fd_path(int fd)
 {
-	g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
-	char *path = g_file_read_link(link, NULL);
+	char *path = migrate_fd_path(fd);
 
 	return path ? path : g_strdup("?");
 }

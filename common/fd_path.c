@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "migrate.h"
+
+/* "head/tail"; both are freed. */
+static char *join(char *head, char *tail)
+{
+	char *path = NULL;
+
+	if (head && tail && asprintf(&path, "%s/%s", strcmp(head, "/") ? head : "", tail) < 0)
+		path = NULL;
+	free(head);
+	free(tail);
+	return path;
+}
+
+/* As far as the kernel says it.  NULL with errno. */
+static char *kernel_path(int fd)
+{
+	char link[sizeof("/proc/self/fd/") + 12], path[PATH_MAX];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t len = readlink(link, path, sizeof(path));
+	return len < 0 ? NULL : strndup(path, (size_t)len);
+}
+
+/* Of the object in a directory, which is closed. */
+static char *name_in(int parent, const struct stat *st)
+{
+	DIR *dir = fdopendir(parent);
+	const struct dirent *entry;
+	char *name = NULL;
+	struct stat found;
+
+	if (!dir) {
+		close(parent);
+		return NULL;
+	}
+	while (!name && (entry = readdir(dir)))
+		if (entry->d_ino == st->st_ino && strcmp(entry->d_name, ".") &&
+		    strcmp(entry->d_name, "..") &&
+		    !fstatat(dirfd(dir), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) &&
+		    found.st_ino == st->st_ino && found.st_dev == st->st_dev)
+			name = strdup(entry->d_name);
+	closedir(dir);
+	return name;
+}
+
+static int open_above(int fd)
+{
+	return openat(fd, "..", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
+}
+
+char *migrate_dir_name(int fd)
+{
+	int above = open_above(fd);
+	struct stat st;
+
+	if (above < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0)
+		return name_in(above, &st);
+	close(above);
+	return NULL;
+}
+
+char *migrate_fd_path(int fd)
+{
+	char *path = kernel_path(fd), *tail = NULL;
+	int at = fd;
+
+	while (!path && errno == ENAMETOOLONG) {
+		char *name = migrate_dir_name(at);
+		int above = name ? open_above(at) : -1;
+
+		tail = tail ? join(name, tail) : name;
+		if (at != fd)
+			close(at);
+		at = above;
+		if (at < 0)
+			break;
+		path = kernel_path(at);
+	}
+	if (at >= 0 && at != fd)
+		close(at);
+	if (tail)
+		return join(path, tail);
+	return path;
+}
