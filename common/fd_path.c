@@ -3,13 +3,60 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "migrate.h"
+
+#define TRIES 8
+
+/* ---- down ------------------------------------------------------------------------------------ */
+
+static int open_once(int dir_fd, const char *path, int flags, uint64_t resolve)
+{
+	const struct open_how how = {.flags = (uint64_t)(unsigned)flags | O_CLOEXEC,
+				     .resolve = resolve | RESOLVE_BENEATH};
+	long fd = -1;
+
+	errno = EAGAIN; /* which is said where somebody renames directories meanwhile */
+	for (unsigned i = 0; i < TRIES && fd < 0 && (errno == EAGAIN || errno == EINTR); i++)
+		fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int migrate_open_below(int dir_fd, const char *path, int flags, uint64_t resolve)
+{
+	char piece[PATH_MAX];
+	int at = dir_fd, fd = 0;
+
+	while (fd >= 0 && strlen(path) >= sizeof(piece)) {
+		const char *end = memrchr(path, '/', sizeof(piece));
+
+		fd = -ENAMETOOLONG;
+		if (end) {
+			memcpy(piece, path, (size_t)(end - path));
+			piece[end - path] = '\0';
+			path = end + 1;
+			fd = open_once(at, piece, O_PATH | O_DIRECTORY | O_NOFOLLOW, resolve);
+		}
+		if (at != dir_fd)
+			close(at);
+		at = fd;
+	}
+	if (fd < 0)
+		return fd;
+	fd = open_once(at, *path ? path : ".", flags, resolve);
+	if (at != dir_fd)
+		close(at);
+	return fd;
+}
+
+/* ---- up -------------------------------------------------------------------------------------- */
 
 /* "head/tail"; both are freed. */
 static char *join(char *head, char *tail)

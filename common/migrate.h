@@ -229,6 +229,12 @@ int migrate_inspect(int fd, struct migrate_inspection *inspection);
  */
 int migrate_open_handle(int mount_fd, int type, const void *bytes, size_t len, int flags);
 /*
+ * Opens what is at a path below a directory ("" or ".": itself), however long: a call takes fewer
+ * than PATH_MAX bytes, so longer ones are gone down by whole components.  flags: of open(2);
+ * resolve: of openat2(2), RESOLVE_BENEATH added.  A descriptor, O_CLOEXEC, or -errno.
+ */
+int migrate_open_below(int dir_fd, const char *path, int flags, uint64_t resolve);
+/*
  * The present path of an open object, and the name of an open directory in the one above it; free()
  * them.  Of a directory the path may be longer than PATH_MAX, where the kernel tells none: the
  * directories above it are read then.  NULL: it has none, or cannot be told.

@@ -5,11 +5,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -35,39 +33,10 @@ static struct mount *mount_of(const struct old *old)
 	return (struct mount *)old;
 }
 
-static int open_in(int dir, const char *path, int flags, uint64_t resolve)
-{
-	const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC | O_NOFOLLOW,
-				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | resolve};
-	long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
-
-	return fd < 0 ? -errno : (int)fd;
-}
-
-/* One call takes fewer than PATH_MAX bytes: of a longer path, whole components at a time. */
 static int open_below(const struct old *old, const char *path, int flags)
 {
-	const uint64_t resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-	int dir = mount_of(old)->root, fd;
-
-	while (strlen(path) >= PATH_MAX) {
-		g_autofree char *piece = g_strndup(path, PATH_MAX - 1);
-		char *end = strrchr(piece, '/');
-
-		if (end)
-			*end = 0;
-		fd = end ? open_in(dir, piece, O_PATH | O_DIRECTORY, resolve) : -ENAMETOOLONG;
-		if (dir != mount_of(old)->root)
-			close(dir);
-		if (fd < 0)
-			return fd;
-		dir = fd;
-		path += end - piece + 1;
-	}
-	fd = open_in(dir, *path ? path : ".", flags, resolve);
-	if (dir != mount_of(old)->root)
-		close(dir);
-	return fd;
+	return migrate_open_below(mount_of(old)->root, path, flags | O_NOFOLLOW,
+				  RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS);
 }
 
 static void forget(struct old *old)
@@ -131,7 +100,7 @@ static int find(struct old *old, const char *path, int flags)
 	if (!*path)
 		return open_below(old, path, flags);
 	int dir = parent_of(old, path, &name);
-	return dir < 0 ? dir : open_in(dir, name, flags, 0);
+	return dir < 0 ? dir : migrate_open_below(dir, name, flags | O_NOFOLLOW, RESOLVE_NO_XDEV);
 }
 
 static struct timespec time_of(const struct statx_timestamp *t)

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "aside.h"
@@ -113,17 +112,13 @@ GMutex *prior_lock(struct prior *prior, const char *name)
 
 int prior_directory(const struct prior *prior, const char *path)
 {
-	const struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-						RESOLVE_NO_XDEV};
 	struct stat top, st;
 	int fd;
 
 	if (!path)
 		return -1;
-	do {
-		fd = syscall(SYS_openat2, prior->fd, *path ? path : ".", &how, sizeof how);
-	} while (fd < 0 && errno == EAGAIN);
+	fd = migrate_open_below(prior->fd, path, O_RDONLY | O_DIRECTORY,
+				RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
 	/* nothing can be moved out of another subvolume of a btrfs */
 	if (fd >= 0 &&
 	    (fstat(fd, &st) < 0 || fstat(prior->fd, &top) < 0 || st.st_dev != top.st_dev)) {

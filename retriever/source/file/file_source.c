@@ -14,7 +14,6 @@
 #include <linux/openat2.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "file_xattr.h"
@@ -29,7 +28,6 @@
 #define THREADS_PER_CONN  4
 #define HANDLE_TYPE_BYTES 4
 #define KERNEL_HANDLE_MAX (MIGRATE_HANDLE_MAX - HANDLE_TYPE_BYTES)
-#define TRIES		  8
 #define HOLE_MIN	  65536u		/* bytes; smaller ones are read */
 #define SETTLED		  (30 * G_USEC_PER_SEC) /* since it was written */
 
@@ -79,61 +77,20 @@ static int status_of(int err)
 	}
 }
 
-static int open_beneath(int dir, const char *path, int flags)
+static int open_beneath(int dir, const char *path)
 {
-	const struct open_how how = {
-		.flags = (uint64_t)(unsigned)flags,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-	long fd = -1;
+	int fd = migrate_open_below(dir, path, O_PATH | O_NOFOLLOW,
+				    RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 
-	for (unsigned i = 0; i < TRIES; i++) {
-		fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
-		if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
-			break;
-	}
-	return (int)fd;
-}
-
-/* How much of path one call takes: whole components, fewer than PATH_MAX bytes. */
-static size_t piece_of(const char *path)
-{
-	size_t len = strlen(path);
-
-	if (len < PATH_MAX)
-		return len;
-	len = PATH_MAX - 1;
-	while (len > 0 && path[len] != '/')
-		len--;
-	return len;
+	if (fd < 0)
+		errno = -fd;
+	return fd < 0 ? -1 : fd;
 }
 
 /* Below the root, however long.  A descriptor with O_PATH, or -1 with errno. */
 static int open_path(const struct file_backend *file, const char *path)
 {
-	int fd = -1, dir = file->root_fd;
-	char piece[PATH_MAX];
-
-	path += strspn(path, "/");
-	if (!*path)
-		return open_beneath(dir, ".", O_PATH | O_CLOEXEC);
-	while (*path) {
-		size_t len = piece_of(path);
-
-		if (len == 0)
-			errno = ENAMETOOLONG;
-		memcpy(piece, path, len);
-		piece[len] = '\0';
-		path += len;
-		path += strspn(path, "/");
-		fd = len == 0 ? -1 : open_beneath(dir, piece, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-		if (dir != file->root_fd)
-			close(dir);
-		if (fd < 0)
-			return -1;
-		dir = fd;
-	}
-	return fd;
+	return open_beneath(file->root_fd, path + strspn(path, "/"));
 }
 
 static int open_handle(const struct file_backend *file, const struct source_object *object)
@@ -234,7 +191,7 @@ static int open_named(int dir, const struct backend_request *req)
 	else if (strlen(req->name) > NAME_MAX)
 		return -ENAMETOOLONG;
 	else if (source_name_ok(req->name, strlen(req->name)))
-		fd = open_beneath(dir, req->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		fd = open_beneath(dir, req->name);
 	return fd == -1 ? status_of(errno) : fd;
 }
 
@@ -261,7 +218,7 @@ static void add_entry(const struct file_backend *file, int dir, const struct dir
 	if (len <= 2 && memcmp(found->d_name, "..", len) == 0)
 		return;
 	if (!req->names_only && source_name_ok(found->d_name, len)) {
-		fd = open_beneath(dir, found->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		fd = open_beneath(dir, found->d_name);
 		/* Removed meanwhile. */
 		if (fd < 0 && errno == ENOENT)
 			return;
