@@ -274,9 +274,11 @@ static bool is_to_stage(const struct node *node)
 	return (node->todo & TODO_MAKE) || ((node->todo & TODO_DATA) && !is_kept(node));
 }
 
+/* What could not be made anew is as it was there: it is not written in place instead. */
 static bool is_to_give(const struct node *node)
 {
-	return node->here && node->there && (node->todo & (TODO_DATA | TODO_META));
+	return node->here && node->there && (node->todo & (TODO_DATA | TODO_META)) &&
+	       !is_to_stage(node);
 }
 
 static bool is_durable(struct carry *carry, int ret)

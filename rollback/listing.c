@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "migrate.h"
@@ -160,38 +161,79 @@ void listing_search(struct tree *tree, GHashTable *nodes)
 
 /* ---- given up -------------------------------------------------------------------------------- */
 
-typedef bool (*reported_fn)(const char *reported, const void *arg);
+/* The names of the report of losses that were given up.  It grows at its end while it is used. */
+struct given_up {
+	GHashTable *paths, *names; /* sets: the paths, and the last component of each */
+	struct stat st;		   /* of the file, as far as it was read: st_size */
+};
 
-/* Whether the report of losses has the name of something that was given up, and is() says so of its
- * path. */
-static bool is_reported(const struct tree *tree, reported_fn is, const void *arg)
+static void take_line(struct given_up *given_up, char *line)
+{
+	struct report_line parsed = {0};
+
+	if (!g_str_has_prefix(line, report_kind_name(REPORT_NAME)))
+		return;
+	if (report_parse(g_strchomp(line), &parsed) && parsed.kind == REPORT_NAME) {
+		const char *slash = strrchr(parsed.path, '/');
+
+		if (slash)
+			g_hash_table_add(given_up->names, g_strdup(slash + 1));
+		g_hash_table_add(given_up->paths, g_steal_pointer(&parsed.path));
+	}
+	report_line_clear(&parsed);
+}
+
+static void read_on(struct given_up *given_up, FILE *file)
+{
+	g_autofree char *line = NULL;
+	struct stat st;
+	size_t size = 0;
+	ssize_t len;
+
+	if (fstat(fileno(file), &st) < 0 || st.st_ino != given_up->st.st_ino ||
+	    st.st_dev != given_up->st.st_dev || st.st_size < given_up->st.st_size) {
+		g_hash_table_remove_all(given_up->paths);
+		g_hash_table_remove_all(given_up->names);
+		given_up->st = st;
+		given_up->st.st_size = 0;
+	}
+	if (fseeko(file, given_up->st.st_size, SEEK_SET) < 0)
+		return;
+	while ((len = getline(&line, &size, file)) > 0 && line[len - 1] == '\n') {
+		given_up->st.st_size += len;
+		take_line(given_up, line);
+	}
+}
+
+void listing_free_given_up(struct given_up *given_up)
+{
+	if (!given_up)
+		return;
+	g_hash_table_unref(given_up->paths);
+	g_hash_table_unref(given_up->names);
+	g_free(given_up);
+}
+
+static const struct given_up *given_up_of(struct tree *tree)
 {
 	g_autofree char *inside =
 		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, REPORT_FILE, NULL);
-	g_autofree char *line = NULL;
 	FILE *file = fopen(inside, "re");
-	bool found = false;
-	size_t size = 0;
 
+	if (!tree->given_up) {
+		tree->given_up = g_new0(struct given_up, 1);
+		tree->given_up->paths =
+			g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+		tree->given_up->names =
+			g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	}
 	if (!file)
 		file = fopen(tree->config->report, "re");
-	while (file && !found && getline(&line, &size, file) > 0) {
-		struct report_line parsed = {0};
-
-		found = report_parse(g_strchomp(line), &parsed) && parsed.kind == REPORT_NAME &&
-			is(parsed.path, arg);
-		report_line_clear(&parsed);
-	}
-	if (file)
+	if (file) {
+		read_on(tree->given_up, file);
 		fclose(file);
-	return found;
-}
-
-static bool is_called(const char *reported, const void *arg)
-{
-	const char *slash = strrchr(reported, '/');
-
-	return slash && !strcmp(slash + 1, arg);
+	}
+	return tree->given_up;
 }
 
 /*
@@ -199,29 +241,32 @@ static bool is_called(const char *reported, const void *arg)
  * since.  So the last component alone counts: too much is left there, and listed, rather than
  * removed.
  */
-bool listing_given_up(const struct tree *tree, const struct node *node)
+bool listing_given_up(struct tree *tree, const struct node *node)
 {
 	const struct place *place = node->at->pdata[0];
 
-	return is_reported(tree, is_called, place->name);
+	return g_hash_table_contains(given_up_of(tree)->names, place->name);
 }
 
-/* arg: paths, NULL-terminated. */
-static bool is_or_is_above(const char *reported, const void *arg)
+/* The path, or one above it. */
+static bool is_or_is_below(const struct given_up *given_up, const char *path)
 {
-	const size_t len = strlen(reported);
+	g_autofree char *at = g_strdup(path);
 
-	for (const char *const *path = arg; *path; path++)
-		if (!strncmp(*path, reported, len) && (!(*path)[len] || (*path)[len] == '/'))
-			return true;
-	return false;
+	for (char *slash; *at && !g_hash_table_contains(given_up->paths, at); *slash = '\0') {
+		slash = strrchr(at, '/');
+		if (!slash)
+			return false;
+	}
+	return *at != '\0';
 }
 
-bool listing_left(const struct tree *tree, const struct node *dir)
+bool listing_left(struct tree *tree, const struct node *dir)
 {
 	g_autofree char *now = tree_shown_path(dir), *then = tree_path(dir);
 	g_autofree char *here = g_build_filename(tree->config->root, now, NULL);
 	g_autofree char *there = then ? g_build_filename(tree->config->root, then, NULL) : NULL;
+	const struct given_up *given_up = given_up_of(tree);
 
-	return is_reported(tree, is_or_is_above, (const char *const[]){here, there, NULL});
+	return is_or_is_below(given_up, here) || (there && is_or_is_below(given_up, there));
 }

@@ -16,9 +16,12 @@ int listing_here(struct tree *tree, struct node *dir);
 void listing_search(struct tree *tree, GHashTable *nodes);
 /* Whether the administrator gave up the name (migratectl skip), so that it never was here; or one
  * like it somewhere else. */
-bool listing_given_up(const struct tree *tree, const struct node *node);
+bool listing_given_up(struct tree *tree, const struct node *node);
 /* Likewise of what the directory has there, or one above it: nobody knows what that was, so nothing
  * of it was removed here. */
-bool listing_left(const struct tree *tree, const struct node *dir);
+bool listing_left(struct tree *tree, const struct node *dir);
+
+/* Of tree_close(). */
+void listing_free_given_up(struct given_up *given_up);
 
 #endif

@@ -106,12 +106,10 @@ static int is_hidden(struct tree *tree, const struct place *place)
 	return 0;
 }
 
-int tree_look(struct tree *tree, struct node *node)
+static int look_for(struct tree *tree, struct node *node)
 {
 	int ret = 0;
 
-	if (node->looked)
-		return 0;
 	node->looked = true;
 	for (guint i = 0; i < node->at->len && !ret;) {
 		struct place *place = node->at->pdata[i];
@@ -148,6 +146,13 @@ int tree_look(struct tree *tree, struct node *node)
 	if (ret == -ENOENT && node->carried.staged)
 		tree_expect(tree, node->carried.staged, node);
 	return ret == -ENOENT ? 0 : ret;
+}
+
+int tree_look(struct tree *tree, struct node *node)
+{
+	int ret = node->looked ? 0 : look_for(tree, node);
+
+	return ret ? tree_leave(tree, node, "it cannot be looked at on the old server", ret) : 0;
 }
 
 int tree_found(struct tree *tree, struct node *node, struct node *dir, const char *name)

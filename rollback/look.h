@@ -5,7 +5,8 @@
 
 #include "tree.h"
 
-/* Looks at it on the old server, where it is known to be or may be.  0 or -errno. */
+/* Looks at it on the old server, where it is known to be or may be.  0, also where that cannot be
+ * seen and the node is left; or -errno: nothing can be seen there. */
 int tree_look(struct tree *tree, struct node *node);
 /* A name of it was found there; dir: NULL is OLD_STAGE, and it is the first of them then.  0 or
  * -errno. */

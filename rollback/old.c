@@ -7,6 +7,8 @@
 #include "old_ops.h"
 #include "record.h"
 
+#define PROBE	      OLD_STAGE "/clock"
+#define TRY_BYTES     4096
 #define CLOCK_TRIES   4
 #define CLOCK_GOOD_NS 10000000
 
@@ -53,22 +55,21 @@ static int remove_stage(struct old *old)
  * at least *skew: what is thought to be changed later than it was becomes a conflict at worst. */
 static int read_clock_once(struct old *old, int64_t *skew, int64_t *took)
 {
-	const char *probe = OLD_STAGE "/clock";
 	struct stat st;
 	int ret;
 
-	old->ops->remove(old, probe, false);
+	old->ops->remove(old, PROBE, false);
 	*took = -g_get_real_time() * 1000;
-	ret = old->ops->create(old, probe, NULL);
+	ret = old->ops->create(old, PROBE, NULL);
 	*skew = -g_get_real_time() * 1000;
 	*took -= *skew;
 	if (!ret)
-		ret = old_stat(old, probe, &st);
+		ret = old_stat(old, PROBE, &st);
 	if (!ret)
 		*skew += migrate_ns(st.st_mtim);
 	if (!ret && old->ops->owns)
-		ret = old->ops->owns(old, probe);
-	old->ops->remove(old, probe, false);
+		ret = old->ops->owns(old, PROBE);
+	old->ops->remove(old, PROBE, false);
 	return ret;
 }
 
@@ -86,6 +87,24 @@ static int read_clock(struct old *old, int64_t *skew)
 			*skew = found;
 		}
 	}
+	return ret;
+}
+
+int old_try(struct old *old)
+{
+	static const char block[TRY_BYTES] = "the way back";
+	struct old_file *file;
+	int ret;
+
+	old->ops->remove(old, PROBE, false);
+	ret = old->ops->create(old, PROBE, &file);
+	if (ret)
+		return ret;
+	ret = old_file_write(file, block, sizeof(block), 0);
+	if (!ret)
+		ret = old_file_sync(file);
+	old_file_close(file);
+	old->ops->remove(old, PROBE, false);
 	return ret;
 }
 
@@ -175,6 +194,15 @@ bool old_has_descriptors(const struct old *old)
 bool old_takes_several(const struct old *old)
 {
 	return old->ops->several;
+}
+
+bool old_is_stage(const struct old *old, const char *path)
+{
+	const size_t len = strlen(OLD_STAGE);
+	const bool same = old->ops->folds ? !g_ascii_strncasecmp(path, OLD_STAGE, len)
+					  : !strncmp(path, OLD_STAGE, len);
+
+	return same && (!path[len] || path[len] == '/');
 }
 
 const char *old_objection(const struct old *old, const char *path, mode_t mode)

@@ -36,6 +36,9 @@ void old_close(struct old *old);
  * clock is ahead of this one's, or less, by what a request takes.  FALSE with error set: one line.
  */
 bool old_begin(struct old *old, int64_t *skew, GError **error);
+/* Writes a block there, so that it is durable, and removes it.  0: what failed did so for one
+ * object alone; -errno: nothing can be done there. */
+int old_try(struct old *old);
 /* OLD_STAGE was there before: a run was killed, and the root's times may be its doing. */
 bool old_was_left(const struct old *old);
 /* The mtime that the root had before.  Its ctime moves with OLD_STAGE. */
@@ -49,6 +52,8 @@ bool old_has_descriptors(const struct old *old);
 /* Several threads may make objects in OLD_STAGE, remove files there, have one open each, and sync,
  * while one does whatever it wants to files. */
 bool old_takes_several(const struct old *old);
+/* Whether it would be OLD_STAGE there, or in it. */
+bool old_is_stage(const struct old *old, const char *path);
 /* Why an object of that type cannot be there by that path, a sentence without the object; NULL: it
  * can. */
 const char *old_objection(const struct old *old, const char *path, mode_t mode);

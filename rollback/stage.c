@@ -76,10 +76,11 @@ static bool forget(struct tree *tree, const char *name, const struct stat *st, G
 static bool clean(struct tree *tree, const char *name, GError **error)
 {
 	g_autofree char *path = old_path(OLD_STAGE, name);
+	struct migrate_binding handle;
 	struct stat st;
 	int ret = old_stat(tree->old, path, &st);
 
-	if (ret)
+	if (ret || !tree_stage_parse(name, &handle)) /* it is somebody else's */
 		return !failed(ret, error);
 	if (!forget(tree, name, &st, error))
 		return false;

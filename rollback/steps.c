@@ -14,15 +14,17 @@
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* FALSE.  The node is left for the next run; all of it ends where nothing else will do better. */
+/* FALSE.  The node is left for the next run; all of it ends where nothing else will do better: not
+ * at a quota, or at a file that is too large for what room there is. */
 static bool failed(struct carry *carry, struct node *node, const char *what, int ret)
 {
 	g_autofree char *text = g_strdup_printf("%s: %s", what, g_strerror(-ret));
 
 	if (ret == -ECANCELED)
 		return false;
-	if (ret == -ENOSPC || ret == -EDQUOT || ret == -EROFS || ret == -ESTALE ||
-	    ret == -ENOTCONN) {
+	if ((ret == -ENOSPC || ret == -EDQUOT || ret == -EROFS || ret == -EIO || ret == -ESTALE ||
+	     ret == -ENOTCONN) &&
+	    old_try(carry->tree->old)) {
 		g_autofree char *path = tree_shown_path(node);
 
 		if (!*carry->error)

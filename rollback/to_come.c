@@ -151,14 +151,18 @@ int to_come_find(struct tree *tree)
 	g_autoptr(GQueue) dirs = g_queue_new();
 	struct node *dir = tree->serving ? NULL : tree->root, *node;
 	GHashTableIter iter;
+	bool missed = false;
 	int ret = 0;
 
 	for (; g_hash_table_size(fileids) && dir && !ret && !tree_stops(tree, NULL);
 	     dir = g_queue_pop_head(dirs))
-		ret = look_into(tree, dir, fileids, dirs);
+		if ((ret = look_into(tree, dir, fileids, dirs))) {
+			missed = true;
+			ret = tree_leave(tree, dir, "cannot be read on the old server", ret);
+		}
 	g_hash_table_iter_init(&iter, fileids);
 	while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&node)) {
-		node->later = tree->serving && !has_all_names(node);
+		node->later |= (tree->serving || missed) && !has_all_names(node);
 		if (!node->later && node->st.st_nlink == 1 && !tree_keeps_a_name(node))
 			leave_nameless(tree, node);
 	}

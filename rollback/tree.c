@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "listing.h"
 #include "migrate.h"
 #include "source/refused.h"
 #include "store/layout.h"
@@ -110,6 +111,8 @@ char *tree_shown_path(const struct node *node)
 	const GPtrArray *places = node->wanted->len ? node->wanted : node->at;
 	char *path = places->len ? path_of(node, places->pdata[0], !node->wanted->len) : NULL;
 
+	if (!path && places->len) /* nobody looked there yet */
+		path = path_of(node, places->pdata[0], false);
 	if (!path)
 		path = g_strdup(node->last_path ? node->last_path : "(an object without a name)");
 	return path;
@@ -204,7 +207,7 @@ static bool is_missed(const struct node *node)
 
 void tree_spare(struct tree *tree)
 {
-	bool missed = false;
+	bool missed = tree->unread;
 
 	for (guint i = 0; i < tree->active->len && !missed; i++)
 		missed = is_missed(tree->active->pdata[i]);
@@ -225,6 +228,17 @@ void tree_conflict(struct tree *tree, struct node *node, const char *text)
 		add_problem(tree->conflicts, node, text);
 	node->conflict = g_intern_string(text);
 	tree_unsettle(node);
+}
+
+int tree_leave(struct tree *tree, struct node *node, const char *what, int ret)
+{
+	g_autofree char *text = g_strdup_printf("%s: %s", what, g_strerror(-ret));
+
+	if (old_try(tree->old))
+		return ret;
+	node->later = true;
+	tree_conflict(tree, node, text);
+	return 0;
 }
 
 void tree_loss(struct tree *tree, const struct node *node, const char *text)
@@ -530,6 +544,7 @@ void tree_close(struct tree *tree)
 	g_ptr_array_unref(tree->conflicts);
 	g_ptr_array_unref(tree->losses);
 	g_ptr_array_unref(tree->all);
+	listing_free_given_up(tree->given_up);
 	close(tree->root_fd);
 	g_free(tree);
 }

@@ -93,17 +93,19 @@ struct tree {
 	int root_fd;
 	struct node *root;
 	const bool *stop; /* when it becomes true, looking ends; NULL: it does not */
+	bool unread;	  /* a directory here could not be read: names are not known */
 	bool serving;	  /* clients go on here: what is moved there has to be whole here */
 	/* Waits until the journal has all that was done here; NULL: nothing is done meanwhile. */
 	bool (*settle)(struct journal_reader *journal, GError **error);
-	int64_t switched;     /* by the old server's clock, ns */
-	GHashTable *nodes;    /* by handle */
-	GHashTable *inodes;   /* active nodes that are here, by inode number */
-	GHashTable *fileids;  /* nodes that are there, by fileid */
-	GPtrArray *active;    /* nodes, in order; those of the old server alone as well */
-	GPtrArray *conflicts; /* of struct problem */
-	GPtrArray *losses;    /* likewise */
-	GPtrArray *all;	      /* every node, to be freed */
+	int64_t switched;	   /* by the old server's clock, ns */
+	struct given_up *given_up; /* listing.c's, or NULL */
+	GHashTable *nodes;	   /* by handle */
+	GHashTable *inodes;	   /* active nodes that are here, by inode number */
+	GHashTable *fileids;	   /* nodes that are there, by fileid */
+	GPtrArray *active;	   /* nodes, in order; those of the old server alone as well */
+	GPtrArray *conflicts;	   /* of struct problem */
+	GPtrArray *losses;	   /* likewise */
+	GPtrArray *all;		   /* every node, to be freed */
 };
 
 /* Takes nothing over. 0 and *tree, or NULL with *error. */
@@ -181,6 +183,9 @@ void tree_doubt(struct node *node);
 
 /* One line for people: of the node, by the name that it has, or had. */
 void tree_conflict(struct tree *tree, struct node *node, const char *text);
+/* It could not be dealt with, for the reason ret (-errno), and is left for a later run: a line.  0;
+ * or ret, where the old server takes nothing at all. */
+int tree_leave(struct tree *tree, struct node *node, const char *what, int ret);
 /* The directories that it is in, or is to be in, are compared again. */
 void tree_unsettle(struct node *node);
 /* Where something was not found there of which not all is here, it may be what the old server has

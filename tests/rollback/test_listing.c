@@ -64,6 +64,15 @@ START_TEST(given_up)
 	ck_assert(listing_left(way.tree, dir));
 	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "1", 2)));
 	ck_assert(!listing_left(way.tree, way.tree->root));
+	/* what is not written to its end is nobody's name yet; another file has other names */
+	sh("printf 'name\t" NEW_TREE "/e/emp' >>" NEW_TREE "/.migrate/report");
+	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "emp", 4)));
+	sh("printf 'ty\tgiven up\n' >>" NEW_TREE "/.migrate/report");
+	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "emp", 5)));
+	ck_assert(listing_given_up(way.tree, tree_node_there(way.tree, dir, "empty", 6)));
+	sh("cd " NEW_TREE "/.migrate && grep empty report >new && mv new report");
+	ck_assert(!listing_given_up(way.tree, tree_node_there(way.tree, dir, "never", 7)));
+	ck_assert(listing_given_up(way.tree, tree_node_there(way.tree, dir, "empty", 8)));
 	way_close(&way);
 }
 END_TEST

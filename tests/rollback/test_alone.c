@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What befalls one object is that object's line, and the rest is carried. */
+#include "trees.h"
+
+#define LONG   "a-name-of-sixty-four-bytes-and-so-about-eighty-of-them-are-many-"
+#define LEVELS 80
+
+/* The linker wraps these: what is asked of the old server for one path fails. */
+static const char *failing;
+static int failure, given_failure;
+static bool all_fail;
+
+int __real_old_stat(struct old *old, const char *path, struct stat *st);
+int __wrap_old_stat(struct old *old, const char *path, struct stat *st);
+int __wrap_old_stat(struct old *old, const char *path, struct stat *st)
+{
+	return failing && failure && !strcmp(path, failing) ? failure
+							    : __real_old_stat(old, path, st);
+}
+
+static const char *unlisted;
+
+GHashTable *__real_old_list(struct old *old, const char *path, int *ret);
+GHashTable *__wrap_old_list(struct old *old, const char *path, int *ret);
+GHashTable *__wrap_old_list(struct old *old, const char *path, int *ret)
+{
+	if (!unlisted || strcmp(path, unlisted) != 0)
+		return __real_old_list(old, path, ret);
+	*ret = -EACCES;
+	return NULL;
+}
+
+int __real_old_try(struct old *old);
+int __wrap_old_try(struct old *old);
+int __wrap_old_try(struct old *old)
+{
+	return all_fail ? -EIO : __real_old_try(old);
+}
+
+int __real_attrs_give(int fd, const struct attrs *attrs, const struct volume_config *config,
+		      attrs_lost_fn lost, void *arg);
+int __wrap_attrs_give(int fd, const struct attrs *attrs, const struct volume_config *config,
+		      attrs_lost_fn lost, void *arg);
+int __wrap_attrs_give(int fd, const struct attrs *attrs, const struct volume_config *config,
+		      attrs_lost_fn lost, void *arg)
+{
+	return given_failure && attrs->st.st_size == 7
+		       ? given_failure
+		       : __real_attrs_give(fd, attrs, config, lost, arg);
+}
+
+/* The text of the path's line; "": there is none. */
+static char *line_of(const struct way *way, const char *path)
+{
+	for (guint i = 0; i < way->tree->conflicts->len; i++) {
+		const struct problem *problem = way->tree->conflicts->pdata[i];
+
+		if (!strcmp(problem->path, path))
+			return g_strdup(problem->text);
+	}
+	show(way->tree->conflicts);
+	return g_strdup("");
+}
+
+/* A run with one line, of that path, which has that in it. */
+static void go_back_but(const char *path, const char *text)
+{
+	struct way way;
+
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	way_go(&way);
+	g_autofree char *line = line_of(&way, path);
+	ck_assert_msg(strstr(line, text) != NULL, "%s: %s", path, line);
+	ck_assert_uint_eq(way.tree->conflicts->len, 1);
+	way_close(&way);
+	open_store();
+}
+
+/* Beyond what the kernel takes at once.  The last directory of a tree; made where it is not there;
+ * journal_made: it is noted so. */
+static int deep(const char *tree, bool journal_made)
+{
+	int fd = open(tree, O_RDONLY | O_DIRECTORY), next;
+
+	for (unsigned i = 0; i < LEVELS; i++) {
+		struct migrate_binding found;
+		struct journal_place place = {.name = LONG};
+
+		ck_assert_int_eq(migrate_binding_get(fd, NULL, &place.dir), 0);
+		ck_assert(mkdirat(fd, LONG, 0755) == 0 || errno == EEXIST);
+		next = openat(fd, LONG, O_RDONLY | O_DIRECTORY);
+		ck_assert_int_eq(migrate_binding_get(next, NULL, &found), 0);
+		if (journal_made)
+			journal_store_made(journal, &found, true, &place);
+		close(fd);
+		fd = next;
+	}
+	return fd;
+}
+
+static void write_deep(int dir, const char *text)
+{
+	int fd = openat(dir, "file", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+static void note_deep(int dir, bool made, unsigned flags)
+{
+	struct journal_place place = {.name = "file"};
+	struct migrate_binding file;
+
+	ck_assert_int_eq(migrate_binding_get(dir, NULL, &place.dir), 0);
+	ck_assert_int_eq(migrate_binding_get(dir, "file", &file), 0);
+	if (made)
+		journal_store_made(journal, &file, false, &place);
+	else
+		journal_store_touch(journal, &file, flags, &place);
+	close(dir);
+}
+
+static void deep_is(const char *text)
+{
+	char found[32] = "";
+	int dir = deep(OLD_TREE, false), fd = openat(dir, "file", O_RDONLY);
+
+	ck_assert_int_eq(read(fd, found, sizeof(found) - 1), (ssize_t)strlen(text));
+	ck_assert_str_eq(found, text);
+	close(fd);
+	close(dir);
+}
+
+START_TEST(made_deep)
+{
+	trees_make(FILL);
+	change("a/2", JOURNAL_DATA, "echo new >a/2");
+	int dir = deep(NEW_TREE, true);
+	write_deep(dir, "new");
+	note_deep(dir, true, 0);
+	go_back(0);
+	deep_is("new");
+	dir = deep(NEW_TREE, false);
+	write_deep(dir, "newer");
+	note_deep(dir, false, JOURNAL_DATA);
+	change("a/3", JOURNAL_DATA, "echo new >a/3");
+	go_back(0);
+	deep_is("newer");
+	sh("cd " OLD_TREE " && grep -q new a/2 && grep -q new a/3");
+	/* what is removed there is removed name by name, too */
+	move(LONG, "renamed");
+	sh("rm -rf " NEW_TREE "/renamed/" LONG);
+	note("renamed", JOURNAL_ENTRIES);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* It was there at the switch; neither it nor its directory has a row of its name. */
+START_TEST(changed_deep)
+{
+	trees_make(FILL);
+	for (unsigned i = 0; i < 2; i++) {
+		int dir = deep(i ? OLD_TREE : NEW_TREE, false);
+
+		write_deep(dir, "old");
+		close(dir);
+	}
+	wait_for_clocks();
+	switched = g_get_real_time() * 1000;
+	journal_store_state(journal)->since = switched;
+	wait_for_clocks();
+	int dir = deep(NEW_TREE, false);
+	write_deep(dir, "newer");
+	note_deep(dir, false, JOURNAL_DATA);
+	change("a/2", JOURNAL_DATA, "echo new >a/2");
+	go_back(0);
+	deep_is("newer");
+	sh("grep -q new " OLD_TREE "/a/2");
+}
+END_TEST
+
+START_TEST(unreadable_here)
+{
+	trees_make(FILL);
+	change("a/2", JOURNAL_DATA, "echo new >a/2");
+	make("d/new", "echo new >d/new");
+	move("a/3", "d/3");
+	move("a/4", "e/4");
+	sh("setfattr -n security.migrate -v damaged " NEW_TREE "/d");
+	for (unsigned i = 0; i < 2; i++) {
+		go_back_but("d", "cannot be read here");
+		sh("cd " OLD_TREE
+		   " && grep -q new a/2 && test -e e/4 -a ! -e a/4 -a -e a/3 -a ! -e "
+		   "d/new");
+	}
+	sh("setfattr -x security.migrate " NEW_TREE "/d");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+START_TEST(unreadable_there)
+{
+	trees_make(FILL);
+	change("a/2", JOURNAL_DATA, "echo new >a/2");
+	make("d/new", "echo new >d/new");
+	move("a/3", "d/3");
+	take_away("e/empty");
+	unlisted = "d";
+	for (unsigned i = 0; i < 2; i++) {
+		go_back_but("d", "cannot be read on the old server: Permission denied");
+		sh("cd " OLD_TREE
+		   " && grep -q new a/2 && test -e a/3 -a ! -e d/new -a ! -e e/empty");
+	}
+	unlisted = NULL;
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* What is below it has no line of its own. */
+START_TEST(hidden_there)
+{
+	trees_make(FILL);
+	change("a/2", JOURNAL_DATA, "echo new >a/2");
+	change("a/b", JOURNAL_META, "chmod 700 a/b");
+	change("a/b/x", JOURNAL_DATA, "echo new >a/b/x");
+	make("a/b/new", "echo new >a/b/new");
+	make("a/b/c/new", "mkdir a/b/c/new");
+	failing = "a/b";
+	failure = -EACCES;
+	for (unsigned i = 0; i < 2; i++) {
+		go_back_but("a/b", "it cannot be looked at on the old server: Permission denied");
+		sh("cd " OLD_TREE
+		   " && grep -q new a/2 && ! grep -q new a/b/x && test ! -e a/b/new");
+	}
+	failing = NULL;
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+START_TEST(nothing_to_be_seen_there)
+{
+	GError *error = NULL;
+	struct way way;
+
+	trees_make(FILL);
+	change("a/2", JOURNAL_DATA, "echo new >a/2");
+	trees_commit();
+	journal_store_close(journal);
+	failing = "a/2";
+	failure = -EIO;
+	all_fail = true;
+	way_begin(&way);
+	ck_assert(!plan_make(way.tree, &way.plan, &error));
+	ck_assert_msg(strstr(error->message, "is it still mounted") != NULL, "%s", error->message);
+	ck_assert_uint_eq(way.tree->conflicts->len, 0);
+	g_error_free(error);
+	way_close(&way);
+}
+END_TEST
+
+/* Whose it becomes has no room for it. */
+START_TEST(quota_of_one)
+{
+	trees_make(FILL);
+	change("a/2", JOURNAL_DATA, "echo quotas >a/2");
+	change("a/3", JOURNAL_DATA, "echo new >a/3");
+	make("d/new", "echo new >d/new");
+	given_failure = -EDQUOT;
+	for (unsigned i = 0; i < 2; i++) {
+		go_back_but("a/2", "Disk quota exceeded");
+		sh("cd " OLD_TREE " && grep -q old a/2 && grep -q new a/3 && grep -q new d/new");
+	}
+	given_failure = 0;
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+START_TEST(larger_than_the_room)
+{
+	tree_mount = "mount -t tmpfs -o size=$([ $n = old ] && echo 2M || echo 64M) tmpfs /mnt/$n";
+	trees_make(FILL);
+	change("a/2", JOURNAL_DATA, "head -c 4M /dev/urandom >a/2");
+	change("a/3", JOURNAL_DATA, "echo new >a/3");
+	make("d/new", "echo new >d/new");
+	for (unsigned i = 0; i < 2; i++) {
+		go_back_but("a/2", "No space left");
+		sh("cd " OLD_TREE " && grep -q old a/2 && grep -q new a/3 && grep -q new d/new");
+	}
+	sh("mount -o remount,size=64M " OLD_TREE);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+START_TEST(no_room_at_all)
+{
+	GError *error = NULL;
+	struct way way;
+
+	tree_mount = "mount -t tmpfs -o size=$([ $n = old ] && echo 2M || echo 64M) tmpfs /mnt/$n";
+	trees_make(FILL);
+	for (unsigned i = 1; i <= 4; i++) {
+		g_autofree char *path = g_strdup_printf("a/%u", i);
+
+		change(path, JOURNAL_DATA,
+		       "echo new >>a/1; echo new >>a/2; echo new >>a/3; echo new >>a/4");
+	}
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	sh("cd " OLD_TREE " && { head -c 4M /dev/zero >full 2>/dev/null || :; }");
+	ck_assert(!carry_out(way.tree, &stop_now, &way.done, &error));
+	ck_assert_msg(strstr(error->message, "No space left") != NULL, "%s", error->message);
+	g_error_free(error);
+	way_close(&way);
+	open_store();
+	sh("rm " OLD_TREE "/full");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+START_TEST(name_of_the_stage)
+{
+	trees_make(FILL);
+	change("a/2", JOURNAL_DATA, "echo new >a/2");
+	make(OLD_STAGE, "mkdir " OLD_STAGE);
+	make(OLD_STAGE "/in", "echo in >" OLD_STAGE "/in");
+	move("a/3", OLD_STAGE "/3");
+	for (unsigned i = 0; i < 2; i++) {
+		go_back_but(OLD_STAGE, "rename it here");
+		sh("cd " OLD_TREE " && grep -q new a/2 && grep -q old a/3 && test ! -e " OLD_STAGE);
+	}
+	move(OLD_STAGE, "renamed");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* And somebody has one there, which is none of the way back's. */
+START_TEST(somebodys_stage)
+{
+	trees_make(FILL);
+	sh("mkdir " OLD_TREE "/" OLD_STAGE " && echo theirs >" OLD_TREE "/" OLD_STAGE "/notes");
+	change("a/2", JOURNAL_DATA, "echo new >a/2");
+	go_back(0);
+	sh("grep -q theirs " OLD_TREE "/" OLD_STAGE "/notes && grep -q new " OLD_TREE "/a/2");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("alone");
+	TCase *tcase = tcase_create("all");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, made_deep);
+	tcase_add_test(tcase, changed_deep);
+	tcase_add_test(tcase, unreadable_here);
+	tcase_add_test(tcase, unreadable_there);
+	tcase_add_test(tcase, hidden_there);
+	tcase_add_test(tcase, nothing_to_be_seen_there);
+	tcase_add_test(tcase, quota_of_one);
+	tcase_add_test(tcase, larger_than_the_room);
+	tcase_add_test(tcase, no_room_at_all);
+	tcase_add_test(tcase, name_of_the_stage);
+	tcase_add_test(tcase, somebodys_stage);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
