@@ -17,6 +17,7 @@ enum ctl_exit {
 	CTL_REFUSED = 1, /* the retriever refused or failed, or verify found something unfinished */
 	CTL_USAGE = 2,	 /* a wrong option, argument or configuration */
 	CTL_NO_RETRIEVER = 3, /* nobody answers on the volume's socket */
+	CTL_SOME_LEFT = 4,    /* rollback is through, and has left what it lists */
 };
 
 struct ctl {

@@ -107,7 +107,7 @@ static void print_text(const char *volume, bool plan, const struct rollback_resu
 	if (plan)
 		printf("  time      about %u s\n", p->seconds);
 	if (d->left)
-		printf("  left      %" G_GUINT64_FORMAT ": they are being changed; run it again\n",
+		printf("  left      %" G_GUINT64_FORMAT ": for the next run\n",
 		       d->left);
 	print_problems("Conflicts, which stay as they are there", result->conflicts);
 	print_problems("What the old server does not take", result->losses);
@@ -194,8 +194,8 @@ static enum ctl_exit run_once(const struct ctl *ctl, const struct volume_config 
 			ctl_complain("%s: stopped; the next " PROGRAM
 				     " rollback %s goes on where it was",
 				     ctl->volume, ctl->volume);
-		else if (!result.conflicts->len && !result.done.left)
-			status = CTL_OK;
+		else
+			status = result.conflicts->len || result.done.left ? CTL_SOME_LEFT : CTL_OK;
 	}
 	rollback_clear(&result);
 	return status;

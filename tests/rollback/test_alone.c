@@ -202,6 +202,27 @@ START_TEST(unreadable_here)
 }
 END_TEST
 
+/* What is not there any more where it was may be in it. */
+START_TEST(unreadable_here_since_a_gap)
+{
+	struct way way;
+
+	trees_make(FILL);
+	sh("cd " NEW_TREE " && mv a/3 d/3 && setfattr -n security.migrate -v damaged d");
+	note("a", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
+	note("d", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	way_go(&way);
+	g_autofree char *line = line_of(&way, "d"), *moved = line_of(&way, "a/3");
+	ck_assert(*line && *moved);
+	ck_assert_uint_eq(way.done.removed, 0);
+	sh("grep -q old " OLD_TREE "/a/3");
+	way_close(&way);
+}
+END_TEST
+
 START_TEST(unreadable_there)
 {
 	trees_make(FILL);
@@ -364,6 +385,7 @@ int main(void)
 	tcase_add_test(tcase, made_deep);
 	tcase_add_test(tcase, changed_deep);
 	tcase_add_test(tcase, unreadable_here);
+	tcase_add_test(tcase, unreadable_here_since_a_gap);
 	tcase_add_test(tcase, unreadable_there);
 	tcase_add_test(tcase, hidden_there);
 	tcase_add_test(tcase, nothing_to_be_seen_there);
