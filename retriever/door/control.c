@@ -11,6 +11,7 @@
 #include "config/calendar.h"
 #include "control_errors.h"
 #include "control_old.h"
+#include "protocol.h"
 #include "volume/errors.h"
 #include "volume/object.h"
 #include "volume/orders.h"
@@ -34,7 +35,8 @@
 #include "volume/state.h"
 #include "volume/jobs.h"
 
-#define ASIDE_PAGE 100
+#define ASIDE_PAGE	 100
+#define ASIDE_PAGE_BYTES (MIGRATE_FRAME_MAX / 4) /* most bytes of a path may be escaped */
 
 static char *to_text(GKeyFile *file)
 {
@@ -217,6 +219,7 @@ struct aside_page {
 	GKeyFile *f;
 	guint64 start, at;
 	guint n;
+	size_t bytes; /* of paths, for all of which there is room in an answer */
 	bool more;
 };
 
@@ -227,7 +230,8 @@ static bool list_aside(void *arg, const char *path, const struct stat *st)
 
 	if (page->at++ < page->start)
 		return true;
-	page->more = page->n == ASIDE_PAGE;
+	page->bytes += strlen(shown);
+	page->more = page->n == ASIDE_PAGE || (page->n && page->bytes > ASIDE_PAGE_BYTES);
 	if (page->more)
 		return false;
 	group = g_strdup_printf("aside %u", page->n++);
@@ -241,8 +245,10 @@ static int list_all_aside(struct retriever *retriever, const char *start, char *
 {
 	g_autoptr(GKeyFile) f = g_key_file_new();
 	struct aside_page page = {.f = f, .start = g_ascii_strtoull(start, NULL, 10)};
-	int ret = aside_walk(retriever, list_aside, &page);
+	int ret;
 
+	g_key_file_set_int64(f, "list", "next", -1); /* first: what is too long is cut at its end */
+	ret = aside_walk(retriever, list_aside, &page);
 	g_key_file_set_int64(f, "list", "next", page.more ? (gint64)(page.start + page.n) : -1);
 	*text = to_text(f);
 	return ret;

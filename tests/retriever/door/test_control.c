@@ -61,6 +61,56 @@ START_TEST(what_is_no_command)
 }
 END_TEST
 
+static int make_deep(int fd, unsigned levels)
+{
+	static char name[200];
+
+	memset(name, 'x', sizeof(name) - 1);
+	for (unsigned i = 0; i < levels; i++) {
+		ck_assert_int_eq(mkdirat(fd, name, 0700), 0);
+		int next = openat(fd, name, O_RDONLY | O_DIRECTORY);
+
+		ck_assert_int_ge(next, 0);
+		close(fd);
+		fd = next;
+	}
+	return fd;
+}
+
+/* Paths for which one answer has no room: each is in one, and the last answer says so. */
+START_TEST(long_paths_that_are_set_aside)
+{
+	unsigned listed = 0, pages = 0;
+	gint64 next = 0;
+
+	ck_assert_int_eq(mkdirat(core.retriever->private_fd, "aside", 0700), 0);
+	int fd = openat(core.retriever->private_fd, "aside", O_RDONLY | O_DIRECTORY);
+	fd = make_deep(fd, 40);
+	for (unsigned i = 0; i < 40; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "%u", i);
+		ck_assert_int_eq(mkdirat(fd, name, 0700), 0);
+	}
+	close(fd);
+	for (; next >= 0; pages++) {
+		g_autofree char *command = g_strdup_printf("aside %" G_GINT64_FORMAT, next);
+		g_autofree char *text = core_control(&core, command);
+		g_autoptr(GKeyFile) page = g_key_file_new();
+
+		ck_assert(
+			g_key_file_load_from_data(page, strchr(text, ' ') + 1, (gsize)-1, 0, NULL));
+		g_auto(GStrv) groups = g_key_file_get_groups(page, NULL);
+		listed += g_strv_length(groups) - 1;
+		gint64 then = g_key_file_get_int64(page, "list", "next", NULL);
+		ck_assert(then < 0 || then > next);
+		next = then;
+	}
+	ck_assert_uint_eq(listed, 40);
+	ck_assert_uint_gt(pages, 2);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("control");
@@ -71,5 +121,6 @@ int main(void)
 	tcase_add_test(tcase, status);
 	tcase_add_test(tcase, throttled_and_paused);
 	tcase_add_test(tcase, what_is_no_command);
+	tcase_add_test(tcase, long_paths_that_are_set_aside);
 	return run_suite(suite);
 }
