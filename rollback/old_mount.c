@@ -5,9 +5,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -21,11 +23,13 @@ struct mount {
 	int root;
 	GHashTable *dirs; /* open directories by path, as long as none is moved */
 	int stage;	  /* OLD_STAGE, from old_begin() on, or -1: for several threads */
+	bool nfs;
 };
 
 struct mount_file {
 	struct old_file file;
 	int fd;
+	bool written;
 };
 
 static struct mount *mount_of(const struct old *old)
@@ -295,7 +299,10 @@ static int mount_owns(struct old *old, const char *path)
 
 static int mount_sync(struct old *old)
 {
-	return result(syncfs(mount_of(old)->root));
+	const int ret = result(syncfs(mount_of(old)->root));
+
+	/* the error of any file, which was that file's (mount_give()); names are durable at once */
+	return mount_of(old)->nfs ? 0 : ret;
 }
 
 /* ---- giving ---------------------------------------------------------------------------------- */
@@ -333,6 +340,7 @@ static int mount_resize(struct old_file *file, off_t size)
 
 static int mount_write(struct old_file *file, const void *data, size_t len, off_t at)
 {
+	((struct mount_file *)file)->written = true;
 	while (len) {
 		ssize_t done = pwrite(fd_of(file), data, len, at);
 
@@ -355,7 +363,14 @@ static int mount_sync_file(struct old_file *file)
 static int mount_give(struct old_file *file, const struct attrs *attrs,
 		      const struct volume_config *config, attrs_lost_fn lost, void *arg)
 {
-	return attrs_give(fd_of(file), attrs, config, lost, arg);
+	const struct mount_file *given = (const struct mount_file *)file;
+	int ret = 0;
+
+	/* An NFS client tells of a quota or a full disk afterwards, and whose file that was here
+	 * alone.  It writes before it changes an owner anyway. */
+	if (mount_of(file->old)->nfs && given->written)
+		ret = mount_sync_file(file);
+	return ret ? ret : attrs_give(given->fd, attrs, config, lost, arg);
 }
 
 static int mount_give_times(struct old_file *file, const struct attrs *attrs)
@@ -404,6 +419,7 @@ static const struct old_ops mount_ops = {
 struct old *old_open(const char *path, GError **error)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
+	struct statfs fs;
 
 	if (fd < 0) {
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
@@ -416,6 +432,7 @@ struct old *old_open(const char *path, GError **error)
 	mount->old.where = g_strdup(path);
 	mount->root = fd;
 	mount->stage = -1;
+	mount->nfs = !fstatfs(fd, &fs) && fs.f_type == NFS_SUPER_MAGIC;
 	mount->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, close_directory);
 	return &mount->old;
 }

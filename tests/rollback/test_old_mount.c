@@ -3,7 +3,45 @@
 
 #include "trees.h"
 
+#include <linux/magic.h>
+#include <sys/statfs.h>
+
 static struct old *old;
+
+/* The linker wraps these: an NFS client writes later, and has had an error. */
+static bool is_nfs, over_quota;
+
+int __real_fstatfs64(int fd, struct statfs *fs);
+int __wrap_fstatfs64(int fd, struct statfs *fs);
+int __wrap_fstatfs64(int fd, struct statfs *fs)
+{
+	int ret = __real_fstatfs64(fd, fs);
+
+	if (is_nfs)
+		fs->f_type = NFS_SUPER_MAGIC;
+	return ret;
+}
+
+static int fail_over_quota(int ret)
+{
+	if (over_quota)
+		errno = EDQUOT;
+	return over_quota ? -1 : ret;
+}
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __wrap_fsync(int fd)
+{
+	return fail_over_quota(__real_fsync(fd));
+}
+
+int __real_syncfs(int fd);
+int __wrap_syncfs(int fd);
+int __wrap_syncfs(int fd)
+{
+	return fail_over_quota(__real_syncfs(fd));
+}
 
 START_TEST(stays_below)
 {
@@ -69,6 +107,51 @@ START_TEST(projects)
 }
 END_TEST
 
+static void ignore_loss(void *arg, const char *what)
+{
+	(void)arg;
+	(void)what;
+}
+
+static int give_over_quota(const char *text)
+{
+	struct attrs attrs = {0};
+	struct old_file *file;
+	int fd = open(OLD_TREE "/a/1", O_PATH), ret;
+
+	ck_assert_int_eq(attrs_read(fd, &attrs), 0);
+	close(fd);
+	ck_assert_int_eq(old_create(old, OLD_STAGE "/n", &file), 0);
+	ck_assert_int_eq(*text ? old_file_write(file, text, strlen(text), 0) : 0, 0);
+	over_quota = true;
+	ret = old_file_give(file, &attrs, &(struct volume_config){0}, ignore_loss, NULL);
+	old_file_close(file);
+	attrs_clear(&attrs);
+	return ret;
+}
+
+START_TEST(errors_that_come_later)
+{
+	is_nfs = true;
+	old = old_begun();
+	ck_assert_int_eq(give_over_quota("text"), -EDQUOT);
+	ck_assert_int_eq(old_sync(old), 0);
+	over_quota = false;
+	ck_assert_int_eq(old_remove(old, OLD_STAGE "/n", false), 0);
+	ck_assert_int_eq(give_over_quota(""), 0);
+	old_close(old);
+}
+END_TEST
+
+START_TEST(errors_of_what_is_not_told_by_file)
+{
+	old = old_begun();
+	ck_assert_int_eq(give_over_quota("text"), 0);
+	ck_assert_int_eq(old_sync(old), -EDQUOT);
+	old_close(old);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("old_mount");
@@ -78,6 +161,8 @@ int main(void)
 	tcase_add_test(tcase, stays_below);
 	tcase_add_test(tcase, directory_that_moved);
 	tcase_add_test(tcase, projects);
+	tcase_add_test(tcase, errors_that_come_later);
+	tcase_add_test(tcase, errors_of_what_is_not_told_by_file);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
