@@ -15,7 +15,8 @@
 #include "volume/errors.h"
 #include "volume/recount.h"
 
-#define WALKS 3 /* at most, where what is unfinished was moved behind them */
+#define LINES_MAX 100 /* of objects that cannot be looked at; a disk may be gone as a whole */
+#define WALKS	  3   /* at most, where what is unfinished was moved behind them */
 
 /* Directories still to be looked at, by kernel handle: no path, no open descriptor. */
 struct walk {
@@ -24,6 +25,9 @@ struct walk {
 	GHashTable *linked; /* inodes of files with more than one name that have been seen */
 	GArray *pending;    /* of struct migrate_binding */
 	struct recount *recount;
+	unsigned unread; /* objects that could not be looked at */
+	int error;	 /* of the first of them */
+	char *first_unread;
 };
 
 static void note_unfinished(struct walk *walk, int dir_fd, const char *name)
@@ -153,6 +157,24 @@ static int look_at(struct walk *walk, int dir_fd, const char *name)
 	return ret;
 }
 
+/* One object's error is said, and the walk goes on: it fails in the end.  name: in dir_fd; "": that
+ * itself.  0. */
+static int leave_unread(struct walk *walk, int dir_fd, const char *name, int error)
+{
+	g_autofree char *dir = error ? retriever_fd_path(dir_fd) : NULL;
+	g_autofree char *path = error ? g_build_filename(dir, name, NULL) : NULL;
+
+	if (!error)
+		return 0;
+	if (walk->unread < LINES_MAX)
+		g_message("%s: cannot be looked at: %s", path, g_strerror(-error));
+	if (!walk->unread++) {
+		walk->error = error;
+		walk->first_unread = g_steal_pointer(&path);
+	}
+	return 0;
+}
+
 static int list(struct walk *walk, int fd, bool is_root)
 {
 	DIR *dir = fdopendir(fd);
@@ -168,12 +190,22 @@ static int list(struct walk *walk, int fd, bool is_root)
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
 		    (is_root && !strcmp(e->d_name, MIGRATE_PRIVATE_DIR)))
 			continue;
-		ret = look_at(walk, fd, e->d_name);
+		ret = leave_unread(walk, fd, e->d_name, look_at(walk, fd, e->d_name));
 	}
 	if (!ret && errno)
-		ret = -errno;
+		ret = leave_unread(walk, fd, "", -errno);
 	closedir(dir);
 	return ret;
+}
+
+/* A directory that cannot be opened to read it. */
+static void leave_closed(struct walk *walk, const struct migrate_binding *dir, int error)
+{
+	int fd = retriever_open_binding(walk->retriever, dir, O_PATH);
+
+	leave_unread(walk, fd, "", error);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* And what has changed behind the walk, which is over. */
@@ -216,10 +248,10 @@ static int walk_tree(struct walk *walk, struct moved *moved, bool *again)
 		next = g_array_index(walk->pending, struct migrate_binding, walk->pending->len - 1);
 		g_array_set_size(walk->pending, walk->pending->len - 1);
 		fd = retriever_open_binding(retriever, &next, O_RDONLY | O_DIRECTORY);
-		if (fd < 0)
-			ret = fd == -ESTALE ? 0 : fd; /* removed meanwhile */
-		else
+		if (fd >= 0)
 			ret = list(walk, fd, is_root);
+		else if (fd != -ESTALE) /* removed meanwhile */
+			leave_closed(walk, &next, fd);
 		is_root = false;
 		if (g_atomic_int_get(&retriever->closing))
 			ret = -ECANCELED;
@@ -240,10 +272,17 @@ static int walk_once(struct retriever *retriever, struct moved *moved, struct ve
 	ret = walk_tree(&walk, moved, again);
 	g_array_free(walk.pending, TRUE);
 	g_hash_table_destroy(walk.linked);
+	g_autofree char *first = walk.first_unread;
 	if (ret)
 		*message = g_strdup_printf("%s: the walk failed: %s%s", retriever->config->root,
 					   g_strerror(-ret), advice_for(ret));
-	else
+	else if (walk.unread) {
+		ret = walk.error;
+		*message = g_strdup_printf("%u objects cannot be looked at, the first is %s: "
+					   "%s%s; the retriever's log names others",
+					   walk.unread, walk.first_unread, g_strerror(-ret),
+					   advice_for(ret));
+	} else
 		set_counters(retriever, count, walk.recount);
 	recount_free(walk.recount);
 	return ret;

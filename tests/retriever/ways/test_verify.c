@@ -99,6 +99,53 @@ START_TEST(i7_what_was_written_before_a_kill)
 }
 END_TEST
 
+/* The linker wraps it; for this thread, which verifies. */
+static _Thread_local ino_t damaged[2];
+
+int __real_migrate_record_load(int fd, struct migrate_record *rec);
+int __wrap_migrate_record_load(int fd, struct migrate_record *rec);
+int __wrap_migrate_record_load(int fd, struct migrate_record *rec)
+{
+	struct stat st;
+
+	if (!fstat(fd, &st) && st.st_ino && (st.st_ino == damaged[0] || st.st_ino == damaged[1]))
+		return -EIO;
+	return __real_migrate_record_load(fd, rec);
+}
+
+/* The disk has lost two of them; the others are looked at. */
+START_TEST(i12_what_cannot_be_looked_at)
+{
+	g_autofree char *message = NULL;
+	struct verify_count count;
+	struct stat st;
+
+	core_make(&core);
+	core_source_file(&core, "a", 1000, 1);
+	core_source_file(&core, "b", 1000, 1);
+	core_source_file(&core, "c", 1000, 1);
+	core_start(&core);
+	int root = core_root(&core);
+	ck_assert_int_eq(core_wait(core_ask_fill(&core, root, 0)), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(fstatat(root, i ? "c" : "a", &st, 0), 0);
+		damaged[i] = st.st_ino;
+	}
+	ck_assert_int_eq(verify_volume(core.retriever, &count, &message), -EIO);
+	ck_assert_msg(g_str_has_prefix(message, "2 objects cannot be looked at, the first is ") &&
+			      strstr(message, core.root),
+		      "%s", message);
+	ck_assert_uint_eq(count.objects, 4);
+	ck_assert_int_eq(count.files, 1);
+	g_free(count.first);
+	damaged[0] = damaged[1] = 0;
+	verify(&count);
+	ck_assert_int_eq(count.files, 3);
+	close(root);
+	core_free(&core);
+}
+END_TEST
+
 START_TEST(gives_up_when_closing)
 {
 	struct verify_count count;
@@ -328,6 +375,7 @@ int main(void)
 	tcase_add_test(tcase, counts_what_changes_meanwhile);
 	tcase_add_test(tcase, i7_what_was_written_before_a_kill);
 	tcase_add_loop_test(tcase, i4_moved_behind_the_walk, 0, BEHINDS);
+	tcase_add_test(tcase, i12_what_cannot_be_looked_at);
 	tcase_add_test(tcase, gives_up_when_closing);
 	return run_suite(suite);
 }
