@@ -75,7 +75,8 @@ static int walk_names(struct walk *walk, DIR *dir, bool *leaf)
 	return -errno;
 }
 
-static int walk_directory(struct walk *walk, int dir_fd, const char *name, bool *leaf)
+/* *gone: since it was looked at. */
+static int walk_directory(struct walk *walk, int dir_fd, const char *name, bool *leaf, bool *gone)
 {
 	const struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
 				     .resolve = RESOLVE_NO_XDEV};
@@ -83,7 +84,8 @@ static int walk_directory(struct walk *walk, int dir_fd, const char *name, bool 
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!dir) {
-		ret = errno == EXDEV ? 0 : -errno;
+		*gone = errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ESTALE;
+		ret = errno == EXDEV || *gone ? 0 : -errno;
 		if (fd >= 0)
 			close(fd);
 		return ret;
@@ -97,14 +99,15 @@ static int walk_entry(struct walk *walk, int dir_fd, const char *name)
 {
 	struct stat st;
 	struct own_entry entry = {.dir_fd = dir_fd, .name = name, .st = &st, .leaf = true};
+	bool gone = false;
 	int ret = 0;
 
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (S_ISDIR(st.st_mode))
-		ret = walk_directory(walk, dir_fd, name, &entry.leaf);
+		ret = walk_directory(walk, dir_fd, name, &entry.leaf, &gone);
 	entry.path = walk->path->str;
-	return ret ? ret : walk->fn(walk->arg, &entry);
+	return ret || gone ? ret : walk->fn(walk->arg, &entry);
 }
 
 int own_walk(int dir_fd, const char *name, own_fn fn, void *arg)
