@@ -9,6 +9,7 @@
 
 #define PROBE	      OLD_STAGE "/clock"
 #define TRY_BYTES     4096
+#define ROOM_BYTES    (1 << 20) /* with less than this, no other file is worth a try */
 #define CLOCK_TRIES   4
 #define CLOCK_GOOD_NS 10000000
 
@@ -90,9 +91,10 @@ static int read_clock(struct old *old, int64_t *skew)
 	return ret;
 }
 
-int old_try(struct old *old)
+int old_try(struct old *old, int failed)
 {
-	static const char block[TRY_BYTES] = "the way back";
+	static const char block[ROOM_BYTES] = "the way back";
+	const size_t size = failed == -ENOSPC ? ROOM_BYTES : TRY_BYTES;
 	struct old_file *file;
 	int ret;
 
@@ -100,7 +102,7 @@ int old_try(struct old *old)
 	ret = old->ops->create(old, PROBE, &file);
 	if (ret)
 		return ret;
-	ret = old_file_write(file, block, sizeof(block), 0);
+	ret = old_file_write(file, block, size, 0);
 	if (!ret)
 		ret = old_file_sync(file);
 	old_file_close(file);

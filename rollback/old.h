@@ -36,9 +36,9 @@ void old_close(struct old *old);
  * clock is ahead of this one's, or less, by what a request takes.  FALSE with error set: one line.
  */
 bool old_begin(struct old *old, int64_t *skew, GError **error);
-/* Writes a block there, so that it is durable, and removes it.  0: what failed did so for one
- * object alone; -errno: nothing can be done there. */
-int old_try(struct old *old);
+/* A step of one object failed (-errno): writes a file there, so that it is durable, and removes it.
+ * 0: that was this object's alone; -errno: nothing can be done there. */
+int old_try(struct old *old, int failed);
 /* OLD_STAGE was there before: a run was killed, and the root's times may be its doing. */
 bool old_was_left(const struct old *old);
 /* The mtime that the root had before.  Its ctime moves with OLD_STAGE. */

@@ -24,7 +24,7 @@ static bool failed(struct carry *carry, struct node *node, const char *what, int
 		return false;
 	if ((ret == -ENOSPC || ret == -EDQUOT || ret == -EROFS || ret == -EIO || ret == -ESTALE ||
 	     ret == -ENOTCONN) &&
-	    old_try(carry->tree->old)) {
+	    old_try(carry->tree->old, ret)) {
 		g_autofree char *path = tree_shown_path(node);
 
 		if (!*carry->error)

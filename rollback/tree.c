@@ -234,7 +234,7 @@ int tree_leave(struct tree *tree, struct node *node, const char *what, int ret)
 {
 	g_autofree char *text = g_strdup_printf("%s: %s", what, g_strerror(-ret));
 
-	if (old_try(tree->old))
+	if (old_try(tree->old, ret))
 		return ret;
 	node->later = true;
 	tree_conflict(tree, node, text);

@@ -30,11 +30,11 @@ GHashTable *__wrap_old_list(struct old *old, const char *path, int *ret)
 	return NULL;
 }
 
-int __real_old_try(struct old *old);
-int __wrap_old_try(struct old *old);
-int __wrap_old_try(struct old *old)
+int __real_old_try(struct old *old, int failed);
+int __wrap_old_try(struct old *old, int failed);
+int __wrap_old_try(struct old *old, int failed)
 {
-	return all_fail ? -EIO : __real_old_try(old);
+	return all_fail ? -EIO : __real_old_try(old, failed);
 }
 
 int __real_attrs_give(int fd, const struct attrs *attrs, const struct volume_config *config,
