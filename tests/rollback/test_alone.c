@@ -242,6 +242,33 @@ START_TEST(unreadable_there)
 }
 END_TEST
 
+/* The other name of a file whose one name here was removed may be in it. */
+START_TEST(unreadable_where_a_name_may_be)
+{
+	struct journal_place was = {.name = "x"};
+	struct stat st;
+
+	trees_make("mkdir d e e/f && echo x >d/x && ln d/x e/f/y && "
+		   "find . -exec touch -hd 2001-02-03 {} +");
+	ck_assert_int_eq(stat(OLD_TREE "/d/x", &st), 0);
+	g_autofree char *link = g_strdup_printf(MIGRATE_PRIVATE_DIR "/" MIGRATE_LINKS_DIR "/%016lx",
+						(unsigned long)st.st_ino);
+	sh("cd " NEW_TREE " && mkdir -p " MIGRATE_PRIVATE_DIR "/" MIGRATE_LINKS_DIR
+	   " && rm -r e/f && mv d/x %s && echo more >>%s",
+	   link, link);
+	const struct migrate_binding x = handle_of(link);
+	was.dir = handle_of("d");
+	journal_store_removed(journal, &x, false, &was);
+	journal_store_touch(journal, &x, JOURNAL_DATA | JOURNAL_META, NULL);
+	unlisted = "e";
+	go_back_but("e", "cannot be read on the old server");
+	sh("cd " OLD_TREE " && test -e d/x -a -e e/f/y");
+	unlisted = NULL;
+	go_back(0);
+	sh("cd " OLD_TREE " && test ! -e d/x && grep -q more e/f/y");
+}
+END_TEST
+
 /* What is below it has no line of its own. */
 START_TEST(hidden_there)
 {
@@ -387,6 +414,7 @@ int main(void)
 	tcase_add_test(tcase, unreadable_here);
 	tcase_add_test(tcase, unreadable_here_since_a_gap);
 	tcase_add_test(tcase, unreadable_there);
+	tcase_add_test(tcase, unreadable_where_a_name_may_be);
 	tcase_add_test(tcase, hidden_there);
 	tcase_add_test(tcase, nothing_to_be_seen_there);
 	tcase_add_test(tcase, quota_of_one);
