@@ -339,7 +339,12 @@ class Migration:
                               text=True, timeout=120, check=False)
         if done.returncode and not may_fail:
             raise Failure(f'rollback: exit {done.returncode}: {done.stdout} {done.stderr}')
-        return json.loads(done.stdout)['rollback'] if done.stdout.startswith('{') else done.stderr
+        if not done.stdout.startswith('{'):
+            return done.stderr
+        said = json.loads(done.stdout)['rollback']
+        if (done.returncode == 4) != bool(said['conflicts'] or said.get('left')):
+            raise Failure(f'rollback: exit {done.returncode}: {done.stdout}')
+        return said
 
     def status(self):
         """The retriever's status as a dictionary without sections."""
