@@ -107,8 +107,7 @@ static void print_text(const char *volume, bool plan, const struct rollback_resu
 	if (plan)
 		printf("  time      about %u s\n", p->seconds);
 	if (d->left)
-		printf("  left      %" G_GUINT64_FORMAT ": for the next run\n",
-		       d->left);
+		printf("  left      %" G_GUINT64_FORMAT ": for the next run\n", d->left);
 	print_problems("Conflicts, which stay as they are there", result->conflicts);
 	print_problems("What the old server does not take", result->losses);
 }

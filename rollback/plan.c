@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alone.h"
 #include "listing.h"
 #include "look.h"
 #include "migrate.h"
@@ -16,41 +17,6 @@
 #include "to_come.h"
 
 /* ---- what is known of both ------------------------------------------------------------------- */
-
-/* Names that are to come into it, and are not there, are for a later run. */
-static void leave_names(struct tree *tree, const struct node *dir)
-{
-	for (guint i = 0; i < tree->active->len; i++) {
-		struct node *node = tree->active->pdata[i];
-
-		for (guint j = 0; j < node->wanted->len; j++) {
-			const struct place *place = node->wanted->pdata[j];
-
-			node->later |=
-				place->dir == dir && place_find(node->at, dir, place->name) < 0;
-		}
-	}
-}
-
-/* No name of it is known. */
-static void leave_unread(struct tree *tree, struct node *dir, int ret)
-{
-	g_autofree char *text = g_strdup_printf(
-		"cannot be read here, so that what is in it is not carried: %s", g_strerror(-ret));
-
-	tree->unread = true;
-	dir->later = true;
-	dir->compared = false;
-	g_clear_pointer(&dir->names, g_hash_table_unref);
-	for (guint i = 0; i < tree->active->len; i++) {
-		struct node *node = tree->active->pdata[i];
-
-		for (guint j = node->wanted->len; j > 0; j--)
-			if (((struct place *)node->wanted->pdata[j - 1])->dir == dir)
-				g_ptr_array_remove_index(node->wanted, j - 1);
-	}
-	tree_conflict(tree, dir, text);
-}
 
 /* The directories among the active nodes, which become more meanwhile. */
 static bool list_here(struct tree *tree, GError **error)
@@ -67,7 +33,7 @@ static bool list_here(struct tree *tree, GError **error)
 			continue;
 		int ret = listing_here(tree, node);
 		if (ret && ret != -ESTALE)
-			leave_unread(tree, node, ret);
+			alone_unread(tree, node, ret);
 	}
 	return true;
 }
@@ -114,31 +80,6 @@ static void find_names(struct tree *tree)
 			g_hash_table_insert(lost, g_memdup2(&inode, sizeof(inode)), node);
 	}
 	listing_search(tree, lost);
-}
-
-/* A directory could not be read: it may have names there. */
-static bool may_be_unread(const struct node *node)
-{
-	const guint names = S_ISDIR(node->st.st_mode) ? 1 : (guint)node->st.st_nlink;
-	guint known = node->wanted->len;
-
-	for (guint i = 0; i < node->at->len; i++) {
-		const struct place *place = node->at->pdata[i];
-
-		if (place->dir && place->dir->later)
-			return true;
-		known += !tree_drops(node, place);
-	}
-	return known < names || (node->flags & JOURNAL_GONE && !node->wanted->len);
-}
-
-static void leave_unknown(const struct tree *tree)
-{
-	for (guint i = 0; i < tree->active->len && tree->unread; i++) {
-		struct node *node = tree->active->pdata[i];
-
-		node->later |= node->here && node != tree->root && may_be_unread(node);
-	}
 }
 
 /* First those whose number is known: what is found by a name alone may be one of them. */
@@ -356,7 +297,7 @@ static bool list_there(struct tree *tree, GError **error)
 		int ret = compare(tree, node);
 		if (ret) {
 			node->compared = false;
-			leave_names(tree, node);
+			alone_leave_names(tree, node);
 			ret = tree_leave(tree, node, "cannot be read on the old server", ret);
 		}
 		if (ret) {
@@ -493,26 +434,9 @@ static void decide_words(struct tree *tree, struct node *node)
 	node->todo &= node->there ? ~(unsigned)TODO_NAMES : 0;
 }
 
-/* Nobody looked for it, as the directory that it is in could not be looked at. */
-static bool is_below_left(const struct node *node)
-{
-	const struct node *dir = node;
-
-	for (unsigned depth = 0; !node->there && depth < DEPTH_MAX; depth++) {
-		const struct node *above = tree_directory(dir);
-
-		if (!above || above == dir)
-			return false;
-		if (above->later && above->active && !above->there)
-			return true;
-		dir = above;
-	}
-	return false;
-}
-
 static void decide(struct tree *tree, struct node *node)
 {
-	if (is_below_left(node)) {
+	if (alone_is_below_left(node)) {
 		node->later = true;
 		return;
 	}
@@ -599,7 +523,7 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	    !list_here(tree, error))
 		return false;
 	find_names(tree);
-	leave_unknown(tree);
+	alone_leave_unknown(tree);
 	to_come_know(tree);
 	if (!look(tree, &found, error) || !stage_find(tree, error))
 		return false;

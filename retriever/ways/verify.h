@@ -17,8 +17,8 @@ struct verify_count {
  * path is used.  Sets the counters right, and gives records to directories above what is unfinished
  * where they have none (place_found()).  What clients wrote and a retriever that was killed has not
  * made durable becomes so soon.  count->first is the caller's, g_free, whatever is returned. Blocks
- * for the disk: slow thread.  What cannot be looked at is a line in the log, and it goes on with the
- * rest.  0, or -errno, also for that, with *message, one line that says what to do (g_free).
+ * for the disk: slow thread.  What cannot be looked at is a line in the log, and it goes on with
+ * the rest.  0, or -errno, also for that, with *message, one line that says what to do (g_free).
  */
 int verify_volume(struct retriever *retriever, struct verify_count *count, char **message);
 

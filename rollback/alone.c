@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "alone.h"
+
+void alone_unread(struct tree *tree, struct node *dir, int ret)
+{
+	g_autofree char *text = g_strdup_printf(
+		"cannot be read here, so that what is in it is not carried: %s", g_strerror(-ret));
+
+	tree->unread = true;
+	dir->later = true;
+	dir->compared = false;
+	g_clear_pointer(&dir->names, g_hash_table_unref);
+	for (guint i = 0; i < tree->active->len; i++) {
+		struct node *node = tree->active->pdata[i];
+
+		for (guint j = node->wanted->len; j > 0; j--)
+			if (((struct place *)node->wanted->pdata[j - 1])->dir == dir)
+				g_ptr_array_remove_index(node->wanted, j - 1);
+	}
+	tree_conflict(tree, dir, text);
+}
+
+/* A directory could not be read: it may have names there. */
+static bool may_be_unread(const struct node *node)
+{
+	const guint names = S_ISDIR(node->st.st_mode) ? 1 : (guint)node->st.st_nlink;
+	guint known = node->wanted->len;
+
+	for (guint i = 0; i < node->at->len; i++) {
+		const struct place *place = node->at->pdata[i];
+
+		if (place->dir && place->dir->later)
+			return true;
+		known += !tree_drops(node, place);
+	}
+	return known < names || (node->flags & JOURNAL_GONE && !node->wanted->len);
+}
+
+void alone_leave_unknown(const struct tree *tree)
+{
+	for (guint i = 0; i < tree->active->len && tree->unread; i++) {
+		struct node *node = tree->active->pdata[i];
+
+		node->later |= node->here && node != tree->root && may_be_unread(node);
+	}
+}
+
+void alone_leave_names(const struct tree *tree, const struct node *dir)
+{
+	for (guint i = 0; i < tree->active->len; i++) {
+		struct node *node = tree->active->pdata[i];
+
+		for (guint j = 0; j < node->wanted->len; j++) {
+			const struct place *place = node->wanted->pdata[j];
+
+			node->later |=
+				place->dir == dir && place_find(node->at, dir, place->name) < 0;
+		}
+	}
+}
+
+bool alone_is_below_left(const struct node *node)
+{
+	const struct node *dir = node;
+
+	for (unsigned depth = 0; !node->there && depth < DEPTH_MAX; depth++) {
+		const struct node *above = tree_directory(dir);
+
+		if (!above || above == dir)
+			return false;
+		if (above->later && above->active && !above->there)
+			return true;
+		dir = above;
+	}
+	return false;
+}
