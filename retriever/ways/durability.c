@@ -14,6 +14,7 @@
 #include "volume/waiters.h"
 #include "volume/jobs.h"
 #include "volume/recount.h"
+#include "volume/fill_notes.h"
 
 #define ROUND_US      G_USEC_PER_SEC
 #define ROUND_OBJECTS 1000
@@ -79,6 +80,9 @@ static int drop_record(struct object *object)
 	recount_end(retriever, counted, RECOUNT_WHOLE, !ret);
 	if (ret)
 		return ret;
+	if (!(object->record.flags & (MIGRATE_REC_CLIENT | MIGRATE_REC_LOST)))
+		fill_notes_add(retriever->private_fd, object->fd, object->record.fileid,
+			       migrate_record_mtime(&object->record));
 	/* an inode has no room for both; without the mark it is only fetched once more */
 	if (retriever->copying)
 		copied_mark_bound(object->fd, &object->key, object->record.fileid,

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include "volume/fill_notes.h"
 #include "ways/durability.h"
 #include "ways/transfer.h"
 
@@ -59,6 +60,42 @@ START_TEST(i3_a_record_is_dropped_after_the_sync)
 	core_release();
 	ck_assert_int_eq(core_sync(&core, fd), 0);
 	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+static bool is_noted(int fd)
+{
+	g_autofree char *path = g_build_filename(core.source, "f", NULL);
+	struct stat here, there;
+	int root = core_root(&core);
+	bool noted;
+
+	ck_assert_int_eq(fstat(fd, &here), 0);
+	ck_assert_int_eq(stat(path, &there), 0);
+	noted = fill_notes_has(root, &here, there.st_ino);
+	close(root);
+	return noted;
+}
+
+/* For the way back: what it need not compare after a gap of the journal. */
+START_TEST(a_fill_is_noted_unless_a_client_wrote)
+{
+	int fd = start();
+
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	ck_assert(is_noted(fd));
+	close(fd);
+	core_free(&core);
+	fd = start();
+	ck_assert_int_eq(core_write(&core, fd, 1000, 5000, 9, false), 0);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	ck_assert(!is_noted(fd));
 	close(fd);
 	core_free(&core);
 }
@@ -366,6 +403,7 @@ int main(void)
 
 	tcase_add_test(tcase, i3_a_range_leaves_the_record_after_the_sync);
 	tcase_add_test(tcase, i3_a_record_is_dropped_after_the_sync);
+	tcase_add_test(tcase, a_fill_is_noted_unless_a_client_wrote);
 	tcase_add_test(tcase, rounds_end_by_themselves);
 	tcase_add_test(tcase, i7_a_kill_after_end);
 	tcase_add_test(tcase, i7_a_power_cut);
