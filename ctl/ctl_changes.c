@@ -130,7 +130,7 @@ static const struct {
 } kinds[] = {
 	{JOURNAL_MADE, "made"},	      {JOURNAL_DATA, "data"},	{JOURNAL_META, "attributes"},
 	{JOURNAL_ENTRIES, "entries"}, {JOURNAL_NAMES, "names"}, {JOURNAL_GONE, "removed"},
-	{JOURNAL_SCANNED, "scanned"},
+	{JOURNAL_SCANNED, "scanned"}, {JOURNAL_MAYBE, "maybe"},
 };
 
 static void print_json(struct listing *listing, const struct journal_row *row, const char *path,
@@ -302,6 +302,7 @@ bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status)
 		g_key_file_set_string(status, "journal", "last-gap", state.reason);
 		g_key_file_set_uint64(status, "journal", "looked-at", state.looked_at);
 		g_key_file_set_uint64(status, "journal", "changed-objects", state.rows);
+		g_key_file_set_uint64(status, "journal", "maybe-changed-objects", state.maybe);
 		g_key_file_set_uint64(status, "journal", "store-bytes", state.bytes);
 	}
 	journal_close(reader);
@@ -312,6 +313,8 @@ bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status)
 char *ctl_journal_text(GKeyFile *status)
 {
 	g_autofree char *since = NULL, *missing = NULL, *bytes = NULL, *reason = NULL;
+	g_autofree char *seen = when((int64_t)ctl_number(status, "journal", "seen") * 1000000000);
+	const uint64_t maybe = ctl_number(status, "journal", "maybe-changed-objects");
 	const char *why;
 
 	if (ctl_yes(status, "journal", "closed"))
@@ -322,17 +325,21 @@ char *ctl_journal_text(GKeyFile *status)
 	reason = ctl_text(status, "journal", "last-gap");
 	if (ctl_yes(status, "journal", "complete"))
 		return g_strdup_printf(
-			"complete since %s: %" G_GUINT64_FORMAT " objects changed, %s", since,
-			ctl_number(status, "journal", "changed-objects"), bytes);
+			"complete since %s until %s: %" G_GUINT64_FORMAT
+			" objects changed, %" G_GUINT64_FORMAT " may have been (a gap), %s",
+			since, seen, ctl_number(status, "journal", "changed-objects") - maybe,
+			maybe, bytes);
 	why = ctl_yes(status, "journal", "full")       ? "no room"
 	      : !ctl_yes(status, "journal", "running") ? "not running"
 						       : reason;
 	if (!ctl_yes(status, "journal", "scanning"))
-		return g_strdup_printf("changes since %s may be missing: %s", missing, why);
+		return g_strdup_printf("complete from %s to %s; changes since then may be "
+				       "missing: %s",
+				       since, missing, why);
 	return g_strdup_printf(
-		"changes since %s may be missing: %s; looking for them, %" G_GUINT64_FORMAT
-		" objects so far",
-		missing, why, ctl_number(status, "journal", "looked-at"));
+		"complete from %s to %s; changes since then may be missing: %s; looking for them, "
+		"%" G_GUINT64_FORMAT " objects so far",
+		since, missing, why, ctl_number(status, "journal", "looked-at"));
 }
 
 enum ctl_exit ctl_commit(const struct ctl *ctl)

@@ -30,7 +30,7 @@
 
 struct journal_durable {
 	uint32_t format;     /* JOURNAL_FORMAT */
-	uint32_t spare;	     /* 0 */
+	uint32_t maybe;	     /* rows with JOURNAL_MAYBE */
 	int64_t since, seen; /* as in journal_state */
 	int64_t gap, filled;
 	uint64_t gaps, generation;

@@ -94,6 +94,7 @@ bool journal_state(struct journal_reader *reader, struct journal_state *state, G
 		.generation = durable->generation,
 		.rows = stat.ms_entries,
 		.bytes = bytes_used(reader),
+		.maybe = durable->maybe,
 		.looked_at = live.looked_at,
 		.scans = live.scans,
 	};

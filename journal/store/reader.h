@@ -51,6 +51,7 @@ struct journal_state {
 	int64_t filled; /* when the last of them was filled, or 0 */
 	uint64_t generation;  /* of the last commit */
 	uint64_t rows, bytes; /* how many; what the store takes on disk */
+	uint64_t maybe;	      /* of the rows, those with JOURNAL_MAYBE */
 	uint64_t looked_at;   /* objects that the scan under way has seen */
 	uint64_t scans;	      /* that were finished, journal_settle()'s too */
 	char reason[64]; /* why there was the last gap: "start", "overflow", "clock", ... or "" */

@@ -22,6 +22,7 @@ enum journal_flags {
 	JOURNAL_GONE = 1 << 5,	  /* all names are removed */
 	JOURNAL_SCANNED = 1 << 6, /* found by a scan: what else happened in the gap is not known */
 	JOURNAL_DIRECTORY = 1 << 7, /* it is one, as far as that was told */
+	JOURNAL_MAYBE = 1 << 8,	    /* a scan alone found it: nothing of it may have been changed */
 };
 
 enum journal_name_kind {

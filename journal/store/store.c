@@ -165,6 +165,19 @@ static void put(struct journal_store *store, struct journal_row *row)
 	done(store, mdb_put(store->txn, store->env.order, &order, &key.val, 0));
 }
 
+/* Before the flags that say so are set: a scan found it, or somebody told of a change. */
+static void set_maybe(struct journal_store *store, struct journal_row *row, bool scanned)
+{
+	const unsigned found = JOURNAL_SCANNED | JOURNAL_DIRECTORY;
+	const bool was = row->flags & JOURNAL_MAYBE;
+	const bool is = scanned && (was || !(row->flags & ~found));
+
+	if (was == is)
+		return;
+	row->flags ^= JOURNAL_MAYBE;
+	store->state.maybe += is ? 1 : -1;
+}
+
 static bool same_place(const struct journal_row *row, const struct journal_place *place)
 {
 	return migrate_binding_equal(&row->parent, &place->dir) && !strcmp(row->name, place->name);
@@ -198,6 +211,7 @@ static void set_gone(struct journal_store *store, struct journal_row *row, bool 
 {
 	if (gone == !!(row->flags & JOURNAL_GONE))
 		return;
+	set_maybe(store, row, false);
 	row->flags ^= JOURNAL_GONE;
 	if (row->flags & JOURNAL_MADE)
 		set_leaving(store, row);
@@ -208,11 +222,13 @@ void journal_store_touch(struct journal_store *store, const struct migrate_bindi
 {
 	struct journal_row row;
 	const bool known = get(store, object, &row);
+	const bool sure = !(row.flags & JOURNAL_MAYBE) || flags & JOURNAL_SCANNED;
 
 	if (store->failed ||
-	    (known && row.generation == store->generation && (row.flags | flags) == row.flags &&
-	     (!place || same_place(&row, place))))
+	    (known && sure && row.generation == store->generation &&
+	     (row.flags | flags) == row.flags && (!place || same_place(&row, place))))
 		return;
+	set_maybe(store, &row, flags & JOURNAL_SCANNED);
 	row.flags |= flags;
 	if (place)
 		set_place(&row, place);
@@ -288,6 +304,7 @@ static void change_name(struct journal_store *store, struct journal_row *row, bo
 static void came(struct journal_store *store, struct journal_row *row, bool known,
 		 const struct journal_place *place)
 {
+	set_maybe(store, row, false);
 	if (!known)
 		row->flags |= JOURNAL_MADE;
 	else if (!(row->flags & JOURNAL_MADE))
@@ -299,6 +316,7 @@ static void came(struct journal_store *store, struct journal_row *row, bool know
 static void went(struct journal_store *store, struct journal_row *row,
 		 const struct journal_place *place)
 {
+	set_maybe(store, row, false);
 	if (!(row->flags & JOURNAL_MADE))
 		change_name(store, row, false, place);
 	if (same_place(row, place))
@@ -424,6 +442,7 @@ void journal_store_seen(struct journal_store *store, const struct migrate_bindin
 	struct journal_row row;
 
 	get(store, object, &row);
+	set_maybe(store, &row, true);
 	row.flags |= flags | JOURNAL_SCANNED;
 	if (single && row.flags & JOURNAL_NAMES)
 		change_name(store, &row, true, place);
@@ -570,5 +589,6 @@ void journal_store_clear(struct journal_store *store)
 		return;
 	for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
 		done(store, mdb_drop(store->txn, tables[i], 0));
+	store->state.maybe = 0;
 	g_hash_table_remove_all(store->linked);
 }

@@ -206,6 +206,40 @@ START_TEST(corrected)
 }
 END_TEST
 
+/* What a scan alone found, and nobody told of. */
+START_TEST(maybe_changed)
+{
+	const struct migrate_binding object = handle(7), other = handle(8);
+	const struct journal_place place = at(ROOT, "a");
+	const struct journal_durable *state = journal_store_state(store);
+
+	journal_store_seen(store, &object, JOURNAL_DATA, &place, true);
+	touched(8, JOURNAL_SCANNED | JOURNAL_META);
+	touched(8, JOURNAL_SCANNED | JOURNAL_META);
+	touched(9, JOURNAL_DATA);
+	touched(9, JOURNAL_SCANNED | JOURNAL_META);
+	ck_assert_uint_eq(flags_of(7), JOURNAL_DATA | JOURNAL_SCANNED | JOURNAL_MAYBE);
+	ck_assert_uint_eq(flags_of(9), JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED);
+	ck_assert_uint_eq(state->maybe, 2);
+	/* which says nothing that is new, but for who says it */
+	touched(7, JOURNAL_DATA);
+	ck_assert_uint_eq(flags_of(7), JOURNAL_DATA | JOURNAL_SCANNED);
+	ck_assert_uint_eq(state->maybe, 1);
+	commit(store);
+	journal_store_seen(store, &object, JOURNAL_DATA, &place, true);
+	ck_assert_uint_eq(state->maybe, 1);
+	removed(8, ROOT, "b");
+	ck_assert_uint_eq(state->maybe, 0);
+	journal_store_abort(store);
+	ck_assert_uint_eq(state->maybe, 1);
+	journal_store_gone(store, &other);
+	ck_assert_uint_eq(state->maybe, 0);
+	touched(10, JOURNAL_SCANNED | JOURNAL_META);
+	journal_store_clear(store);
+	ck_assert_uint_eq(state->maybe, 0);
+}
+END_TEST
+
 START_TEST(rows_in_order)
 {
 	struct migrate_binding after = {0};
@@ -284,6 +318,7 @@ int main(void)
 	tcase_add_test(tcase, made_and_removed_leaves_when_durable);
 	tcase_add_test(tcase, out_of_the_volume_and_in);
 	tcase_add_test(tcase, corrected);
+	tcase_add_test(tcase, maybe_changed);
 	tcase_add_test(tcase, rows_in_order);
 	tcase_add_test(tcase, what_is_not_committed_is_lost);
 	tcase_add_test(tcase, no_room);
