@@ -27,7 +27,8 @@ struct ctl {
 	gboolean watch, json, same, all, summary, verbose, follow;
 	gboolean adopt, keep_extra, accept, restore, discard; /* of attach, copy, aside */
 	gboolean settle, plan;				      /* of changes, rollback */
-	gboolean content, stop, list;			      /* of verify */
+	gboolean content, stop;				      /* of verify */
+	gboolean list;					      /* of verify, rollback */
 	gboolean final, check;				      /* of report */
 	gboolean unwatched;				      /* of finalize */
 	const char *compare;				      /* of attach, cluster */

@@ -26,7 +26,27 @@ static void take_signal(int number)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static void add_problems(JsonBuilder *builder, const char *name, const GPtrArray *problems)
+/* What is to be done to an object, in the words of `changes`. */
+static const struct {
+	unsigned todo;
+	const char *name;
+} deeds[] = {
+	{TODO_MAKE, "made"},   {TODO_DATA, "data"},	 {TODO_META, "attributes"},
+	{TODO_NAMES, "names"}, {TODO_REMOVE, "removed"},
+};
+
+static void add_deeds(JsonBuilder *builder, unsigned todo)
+{
+	json_builder_set_member_name(builder, "what");
+	json_builder_begin_array(builder);
+	for (size_t i = 0; i < G_N_ELEMENTS(deeds); i++)
+		if (todo & deeds[i].todo)
+			json_builder_add_string_value(builder, deeds[i].name);
+	json_builder_end_array(builder);
+}
+
+static void add_problems(JsonBuilder *builder, const char *name, const GPtrArray *problems,
+			 bool planned)
 {
 	json_builder_set_member_name(builder, name);
 	json_builder_begin_array(builder);
@@ -36,6 +56,8 @@ static void add_problems(JsonBuilder *builder, const char *name, const GPtrArray
 		json_builder_begin_object(builder);
 		json_builder_set_member_name(builder, "path");
 		json_builder_add_string_value(builder, problem->path);
+		if (planned)
+			add_deeds(builder, problem->todo);
 		json_builder_set_member_name(builder, "reason");
 		json_builder_add_string_value(builder, problem->text);
 		json_builder_end_object(builder);
@@ -57,6 +79,8 @@ static void print_json(bool plan, const struct rollback_result *result)
 		{"removed", plan ? p->removed : d->removed},
 		{"bytes", plan ? p->bytes : d->bytes},
 		{plan ? "bytes_to_fetch" : "left", plan ? p->fetched : d->left},
+		{"maybe_changed", p->found},
+		{"same", p->same},
 		{"seconds", p->seconds},
 	};
 	g_autoptr(JsonBuilder) builder = json_builder_new();
@@ -68,8 +92,10 @@ static void print_json(bool plan, const struct rollback_result *result)
 		json_builder_set_member_name(builder, numbers[i].name);
 		json_builder_add_int_value(builder, (gint64)numbers[i].value);
 	}
-	add_problems(builder, "conflicts", result->conflicts);
-	add_problems(builder, "losses", result->losses);
+	if (result->planned)
+		add_problems(builder, "changes", result->planned, true);
+	add_problems(builder, "conflicts", result->conflicts, false);
+	add_problems(builder, "losses", result->losses, false);
 	json_builder_end_object(builder);
 	json_builder_end_object(builder);
 	ctl_print_json(json_builder_get_root(builder), true);
@@ -88,6 +114,15 @@ static void print_problems(const char *heading, const GPtrArray *problems)
 		printf("  ... and %u more: --json lists all\n", problems->len - SHOWN_MAX);
 }
 
+static void print_deeds(const struct problem *problem)
+{
+	printf("  %s:", problem->path);
+	for (size_t i = 0; i < G_N_ELEMENTS(deeds); i++)
+		if (problem->todo & deeds[i].todo)
+			printf(" %s", deeds[i].name);
+	printf(": %s\n", problem->text);
+}
+
 static void print_text(const char *volume, bool plan, const struct rollback_result *result)
 {
 	const struct plan *p = &result->plan;
@@ -101,6 +136,10 @@ static void print_text(const char *volume, bool plan, const struct rollback_resu
 	printf("  changed   %" G_GUINT64_FORMAT "\n", plan ? p->changed : d->changed);
 	printf("  renamed   %" G_GUINT64_FORMAT "\n", plan ? p->renamed : d->renamed);
 	printf("  removed   %" G_GUINT64_FORMAT "\n", plan ? p->removed : d->removed);
+	if (p->found)
+		printf("  compared  %" G_GUINT64_FORMAT ", which may have been changed in a gap of "
+		       "the journal: %" G_GUINT64_FORMAT " are the same there, and left alone\n",
+		       p->found, p->same);
 	printf("  data      %s\n", bytes);
 	if (plan && p->fetched)
 		printf("  of which  %s are to be fetched first\n", fetched);
@@ -108,6 +147,8 @@ static void print_text(const char *volume, bool plan, const struct rollback_resu
 		printf("  time      about %u s\n", p->seconds);
 	if (d->left)
 		printf("  left      %" G_GUINT64_FORMAT ": for the next run\n", d->left);
+	for (guint i = 0; result->planned && i < result->planned->len; i++)
+		print_deeds(result->planned->pdata[i]);
 	print_problems("Conflicts, which stay as they are there", result->conflicts);
 	print_problems("What the old server does not take", result->losses);
 }
@@ -167,6 +208,7 @@ static enum ctl_exit run_once(const struct ctl *ctl, const struct volume_config 
 {
 	const struct rollback_options options = {.to = ctl->to,
 						 .plan = ctl->plan,
+						 .list = ctl->list,
 						 .scan = ctl->settle,
 						 .serving = ctl->follow,
 						 .stop = &stop};
@@ -217,8 +259,10 @@ enum ctl_exit ctl_rollback(const struct ctl *ctl)
 		ctl_complain("%s", error->message);
 		return CTL_USAGE;
 	}
-	if (ctl->follow && ctl->plan) {
-		ctl_complain("rollback: --plan and --follow do not go together: give one of them");
+	if ((ctl->follow && ctl->plan) || (ctl->list && !ctl->plan)) {
+		ctl_complain(ctl->plan ? "rollback: --plan and --follow do not go together: give "
+					 "one of them"
+				       : "rollback: --list goes with --plan: give both");
 		config_free(config);
 		return CTL_USAGE;
 	}

@@ -62,7 +62,7 @@ static void touch_directories(struct carry *carry)
 	for (guint i = 0; i < active->len; i++) {
 		const struct node *node = active->pdata[i];
 
-		if (!(node->todo & ~(unsigned)TODO_TIMES))
+		if (!(node->todo & ~(unsigned)(TODO_TIMES | TODO_META)))
 			continue;
 		touch(carry, node->at);
 		touch(carry, node->wanted);
@@ -133,7 +133,7 @@ static bool take_done(struct carry *carry, struct node *node)
 		take_names(node);
 		carried->fileid = st.st_ino;
 		carried->staged = 0;
-		carried->size = node->conflict ? UINT64_MAX : (uint64_t)st.st_size;
+		carried->size = node->conflict || node->theirs ? UINT64_MAX : (uint64_t)st.st_size;
 		carried->mtime = migrate_ns(st.st_mtim);
 		carried->ctime = migrate_ns(st.st_ctim);
 	} else if (carried->touching) {

@@ -2,6 +2,7 @@
 #include "content.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -155,4 +156,59 @@ int content_copy(const struct content *content, int from, struct old_file *to, u
 	if (ret || fstat(from, &after) < 0)
 		return ret ? ret : -errno;
 	return same(&before, &after) ? 0 : -EAGAIN;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+/* 1, 0 or -errno. */
+static int same_range(int from, struct old_file *to, uint64_t at, uint64_t end, const bool *stop)
+{
+	g_autofree char *here = g_malloc(PIECE), *there = g_malloc(PIECE);
+
+	while (at < end) {
+		const ssize_t got = pread(from, here, MIN(PIECE, (size_t)(end - at)), (off_t)at);
+		ssize_t has = 0;
+
+		if (got < 0)
+			return -errno;
+		while (has < got) {
+			ssize_t more = old_file_read(to, there + has, (size_t)(got - has),
+						     (off_t)at + has);
+
+			if (more < 0)
+				return (int)more;
+			if (!more)
+				break;
+			has += more;
+		}
+		if (stop && *stop)
+			return -ECANCELED;
+		if (!got || has < got || memcmp(here, there, (size_t)got) != 0)
+			return 0;
+		at += (uint64_t)got;
+	}
+	return 1;
+}
+
+int content_same(int from, struct old_file *to, const bool *stop)
+{
+	struct migrate_stub stub = {0};
+	uint64_t at = 0, size, start, end;
+	struct stat st;
+	int ret = fstat(from, &st) < 0 ? -errno : migrate_stub_load(from, &stub);
+
+	if (ret < 0) {
+		migrate_stub_clear(&stub);
+		return ret;
+	}
+	size = (uint64_t)st.st_size;
+	ret = !migrate_stub_dirty(&stub);
+	while (ret == 1 && at < size) {
+		if (!migrate_stub_next_missing(&stub, at, &start, &end))
+			start = end = size;
+		ret = same_range(from, to, at, MIN(MAX(start, at), size), stop);
+		at = MAX(end, at);
+	}
+	migrate_stub_clear(&stub);
+	return ret;
 }

@@ -29,5 +29,8 @@ int content_fetch(struct content *content, int fd);
  * -ECANCELED; else -errno.
  */
 int content_copy(const struct content *content, int from, struct old_file *to, uint64_t *bytes);
+/* Whether both have the same bytes, as far as they are here: what an unfinished file lacks is the
+ * old server's.  1; 0; -ECANCELED; else -errno. */
+int content_same(int from, struct old_file *to, const bool *stop);
 
 #endif

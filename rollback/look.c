@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "difference.h"
+
 /* It may be found there by its number, if that is not another's by now. */
 static void tree_expect(struct tree *tree, uint64_t fileid, struct node *node)
 {
@@ -38,9 +40,9 @@ static bool is_carried_for_another(const struct tree *tree, const struct node *n
 }
 
 /* What is found by a name alone: whether it may be another object.  Of what is no file or directory
- * all is in what it was made as; that is made anew. */
-static bool is_another(const struct tree *tree, const struct node *node, const struct stat *st,
-		       bool compared)
+ * all is in what it was made as. */
+static bool is_another(const struct tree *tree, const struct node *node, const char *path,
+		       const struct stat *st, bool compared)
 {
 	const guint64 fileid = st->st_ino;
 	const struct node *whose = g_hash_table_lookup(tree->fileids, &fileid);
@@ -52,7 +54,7 @@ static bool is_another(const struct tree *tree, const struct node *node, const s
 	if (!compared || !node->here || !tree_is_doubted(node))
 		return false;
 	return (whose && whose != node) || (st->st_mode & S_IFMT) != type ||
-	       !(type == S_IFREG || type == S_IFDIR);
+	       (type != S_IFREG && type != S_IFDIR && !difference_is_none(tree, node, path, st));
 }
 
 /* Of what the old server has alone the number may be that of an object that is here. */
@@ -80,7 +82,7 @@ static int look_at(struct tree *tree, struct node *node, const char *path, bool 
 	}
 	/* what was only staged is nowhere under another number */
 	if (node->was_carried || node->fileid ? !is_known(tree, node, st.st_ino, &st)
-					      : is_another(tree, node, &st, compared))
+					      : is_another(tree, node, path, &st, compared))
 		return -ENOENT;
 	node->there = true;
 	node->old = st;

@@ -217,6 +217,11 @@ int old_stat(struct old *old, const char *path, struct stat *st)
 	return old->ops->stat(old, path, st);
 }
 
+char *old_read_link(struct old *old, const char *path, int *ret)
+{
+	return old->ops->read_link(old, path, ret);
+}
+
 bool old_holds_more(struct old *old, const char *path, const struct attrs *attrs)
 {
 	return old->ops->holds_more && old->ops->holds_more(old, path, attrs);
@@ -275,6 +280,11 @@ void old_file_close(struct old_file *file)
 int old_file_resize(struct old_file *file, off_t size)
 {
 	return file->old->ops->resize(file, size);
+}
+
+ssize_t old_file_read(struct old_file *file, void *data, size_t len, off_t at)
+{
+	return file->old->ops->read(file, data, len, at);
 }
 
 int old_file_write(struct old_file *file, const void *data, size_t len, off_t at)

@@ -60,6 +60,8 @@ const char *old_objection(const struct old *old, const char *path, mode_t mode);
 
 /* As the old server has it now, not as it is cached here. */
 int old_stat(struct old *old, const char *path, struct stat *st);
+/* The text of a symbolic link; g_free.  NULL with *ret = -errno. */
+char *old_read_link(struct old *old, const char *path, int *ret);
 /* The file has what no copy of it that is made here, with these, would have. */
 bool old_holds_more(struct old *old, const char *path, const struct attrs *attrs);
 
@@ -95,6 +97,8 @@ int old_file_open(struct old *old, const char *path, bool data, struct old_file 
 void old_file_close(struct old_file *file);
 /* What is beyond goes, what is added is hole. */
 int old_file_resize(struct old_file *file, off_t size);
+/* Of a file, however it was opened: how many bytes, 0 at its end; or -errno. */
+ssize_t old_file_read(struct old_file *file, void *data, size_t len, off_t at);
 int old_file_write(struct old_file *file, const void *data, size_t len, off_t at);
 /* What was written is durable. */
 int old_file_sync(struct old_file *file);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +31,7 @@ struct mount_file {
 	struct old_file file;
 	int fd;
 	bool written;
+	int reading; /* of the same file, where fd is O_PATH; or -1 */
 };
 
 static struct mount *mount_of(const struct old *old)
@@ -154,6 +156,17 @@ static int mount_stat(struct old *old, const char *path, struct stat *st)
 	return 0;
 }
 
+static char *mount_read_link(struct old *old, const char *path, int *ret)
+{
+	const char *name;
+	char text[PATH_MAX];
+	const int dir = parent_of(old, path, &name);
+	const ssize_t len = dir < 0 ? dir : readlinkat(dir, name, text, sizeof(text));
+
+	*ret = dir < 0 ? dir : len < 0 ? -errno : 0;
+	return *ret ? NULL : g_strndup(text, (gsize)len);
+}
+
 static int mount_list(struct old *old, const char *path, GHashTable *names)
 {
 	int fd = open_below(old, path, O_RDONLY | O_DIRECTORY | O_NOATIME);
@@ -196,6 +209,7 @@ static struct old_file *file_of(struct old *old, int fd)
 
 	opened->file.old = old;
 	opened->fd = fd;
+	opened->reading = -1;
 	return &opened->file;
 }
 
@@ -324,6 +338,10 @@ static int mount_open(struct old *old, const char *path, bool data, struct old_f
 
 static void mount_close_file(struct old_file *file)
 {
+	const int reading = ((struct mount_file *)file)->reading;
+
+	if (reading >= 0)
+		close(reading);
 	close(fd_of(file));
 	g_free(file);
 }
@@ -336,6 +354,21 @@ static int mount_resize(struct old_file *file, off_t size)
 	if (!size && !fstat(fd_of(file), &st) && !st.st_size)
 		return 0;
 	return result(ftruncate(fd_of(file), size));
+}
+
+static ssize_t mount_read(struct old_file *file, void *data, size_t len, off_t at)
+{
+	struct mount_file *opened = (struct mount_file *)file;
+	ssize_t got = pread(opened->reading < 0 ? opened->fd : opened->reading, data, len, at);
+
+	if (got >= 0 || errno != EBADF)
+		return got < 0 ? -errno : got;
+	g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", opened->fd);
+	opened->reading = open(path, O_RDONLY | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
+	if (opened->reading < 0)
+		return -errno;
+	got = pread(opened->reading, data, len, at);
+	return got < 0 ? -errno : got;
 }
 
 static int mount_write(struct old_file *file, const void *data, size_t len, off_t at)
@@ -398,6 +431,7 @@ static const struct old_ops mount_ops = {
 	.close = mount_close,
 	.owns = mount_owns,
 	.stat = mount_stat,
+	.read_link = mount_read_link,
 	.list = mount_list,
 	.mkdir = mount_mkdir,
 	.create = mount_create,
@@ -410,6 +444,7 @@ static const struct old_ops mount_ops = {
 	.open = mount_open,
 	.close_file = mount_close_file,
 	.resize = mount_resize,
+	.read = mount_read,
 	.write = mount_write,
 	.sync_file = mount_sync_file,
 	.give = mount_give,

@@ -22,6 +22,7 @@ struct old_ops {
 	const char *(*objection)(const char *path, mode_t mode);
 	bool (*holds_more)(struct old *old, const char *path, const struct attrs *attrs);
 	int (*stat)(struct old *old, const char *path, struct stat *st);
+	char *(*read_link)(struct old *old, const char *path, int *ret);
 	int (*list)(struct old *old, const char *path, GHashTable *names);
 	int (*mkdir)(struct old *old, const char *path);
 	int (*create)(struct old *old, const char *path, struct old_file **file);
@@ -34,6 +35,7 @@ struct old_ops {
 	int (*open)(struct old *old, const char *path, bool data, struct old_file **file);
 	void (*close_file)(struct old_file *file);
 	int (*resize)(struct old_file *file, off_t size);
+	ssize_t (*read)(struct old_file *file, void *data, size_t len, off_t at);
 	int (*write)(struct old_file *file, const void *data, size_t len, off_t at);
 	int (*sync_file)(struct old_file *file);
 	int (*give)(struct old_file *file, const struct attrs *attrs,

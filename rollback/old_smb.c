@@ -117,6 +117,14 @@ static bool smb_holds_more(struct old *old, const char *path, const struct attrs
 	return more;
 }
 
+static char *smb_read_link(struct old *old, const char *path, int *ret)
+{
+	struct backend_request req = {0};
+
+	*ret = smb_ask(call_of(old), &req, BACKEND_READLINK, path);
+	return *ret ? NULL : req.text;
+}
+
 static int smb_list(struct old *old, const char *path, GHashTable *names)
 {
 	struct backend_request req = {0};
@@ -372,6 +380,19 @@ static int smb_resize(struct old_file *file, off_t size)
 	return set_size(file, (uint64_t)size);
 }
 
+static ssize_t smb_read(struct old_file *file, void *data, size_t len, off_t at)
+{
+	struct smb_call *call = call_of(file->old);
+	struct backend_request req = {.offset = (uint64_t)at,
+				      .count = (uint32_t)MIN(len, smb_call_max(call))};
+	const int ret = smb_ask(call, &req, BACKEND_READ, file_of(file)->path);
+
+	if (ret)
+		return ret;
+	memcpy(data, req.data, req.data_len);
+	return req.data_len;
+}
+
 static int smb_write(struct old_file *file, const void *data, size_t len, off_t at)
 {
 	return smb_write_at(call_of(file->old), file_of(file)->path, "", data, len, (uint64_t)at);
@@ -392,6 +413,20 @@ static int smb_sync_file(struct old_file *file)
 	return ret;
 }
 
+static int compare(struct old_file *file, const struct attrs *attrs,
+		   const struct volume_config *config)
+{
+	const char *path = file_of(file)->path;
+	struct stat st;
+	int ret = smb_stat(file->old, path, &st);
+
+	if (!ret && smb_attrs_time(st.st_mtim) != smb_attrs_time(attrs->st.st_mtim))
+		ret = -EAGAIN;
+	if (ret || S_ISLNK(attrs->st.st_mode))
+		return ret;
+	return smb_compare_attrs(call_of(file->old), path, attrs, config);
+}
+
 static int smb_give(struct old_file *file, const struct attrs *attrs,
 		    const struct volume_config *config, attrs_lost_fn lost, void *arg)
 {
@@ -401,7 +436,7 @@ static int smb_give(struct old_file *file, const struct attrs *attrs,
 	if (ret)
 		return ret;
 	if (attrs->held)
-		return -EAGAIN; /* what it has is not compared here */
+		return compare(file, attrs, config);
 	if (S_ISLNK(attrs->st.st_mode))
 		return old_file_give_times(file, attrs);
 	note_given(file);
@@ -440,6 +475,7 @@ static const struct old_ops smb_ops = {
 	.objection = smb_objection,
 	.stat = smb_stat,
 	.holds_more = smb_holds_more,
+	.read_link = smb_read_link,
 	.list = smb_list,
 	.mkdir = smb_mkdir,
 	.create = smb_create,
@@ -452,6 +488,7 @@ static const struct old_ops smb_ops = {
 	.open = smb_open,
 	.close_file = smb_close_file,
 	.resize = smb_resize,
+	.read = smb_read,
 	.write = smb_write,
 	.sync_file = smb_sync_file,
 	.give = smb_give,

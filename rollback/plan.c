@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "alone.h"
+#include "difference.h"
 #include "listing.h"
 #include "look.h"
 #include "migrate.h"
@@ -144,8 +145,8 @@ static int64_t version_of(const struct node *node)
 		       : ns(node->old.st_ctim);
 }
 
-/* The object's stub knows the old one's ctime.  bare: and nothing of its data is here. */
-static bool stub_knows(const struct tree *tree, const struct node *node, bool bare)
+/* The object's stub knows the old one's ctime. */
+static bool stub_knows(const struct tree *tree, const struct node *node)
 {
 	struct migrate_stub stub;
 	int fd = node->here && !node->whole ? tree_open_node(tree, node, O_PATH) : -1;
@@ -155,8 +156,7 @@ static bool stub_knows(const struct tree *tree, const struct node *node, bool ba
 		return false;
 	knows = !migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL &&
 		stub.version.fileid == node->old.st_ino && stub.version.ctime == version_of(node) &&
-		stub.version.mtime == ns(node->old.st_mtim) &&
-		(!bare || stub.missing_bytes == (uint64_t)node->old.st_size);
+		stub.version.mtime == ns(node->old.st_mtim);
 	migrate_stub_clear(&stub);
 	close(fd);
 	return knows;
@@ -178,7 +178,8 @@ static bool changed_there(const struct tree *tree, const struct node *node)
 		       ns(old_root_mtime(tree->old)) > tree->switched;
 	if (node->was_carried ? is_as_carried(node) : ns(node->old.st_ctim) <= tree->switched)
 		return false;
-	return !is_the_same(tree, node) && (node->was_carried || !stub_knows(tree, node, false));
+	return (node->differs || !is_the_same(tree, node)) &&
+	       (node->was_carried || !stub_knows(tree, node));
 }
 
 /* ---- the old server's directories ------------------------------------------------------------ */
@@ -367,18 +368,14 @@ static bool holds_more(const struct tree *tree, const struct node *node)
 
 static void decide_content(struct tree *tree, struct node *node)
 {
-	const bool found = (node->flags & JOURNAL_SCANNED) && is_the_same(tree, node) &&
-			   (!node->generation || stub_knows(tree, node, true));
 	unsigned todo = 0;
 
 	if (S_ISREG(node->st.st_mode) && (node->made || (node->flags & JOURNAL_DATA)))
 		todo |= TODO_DATA;
-	/* found in a gap: the retriever's work, too; and what has no row is not changed, but may be
-	 * somewhere else */
-	if (found)
-		todo &= ~(unsigned)TODO_DATA;
 	if (node->made || (node->flags & (JOURNAL_META | JOURNAL_DATA)))
 		todo |= TODO_META;
+	if (todo && node->flags & JOURNAL_SCANNED)
+		todo = difference_of(tree, node, todo);
 	if (todo && changed_there(tree, node)) {
 		tree_conflict(tree, node, "was changed on the old server since the switch");
 		return;
@@ -387,8 +384,8 @@ static void decide_content(struct tree *tree, struct node *node)
 	if (todo & TODO_DATA && node->there)
 		node->holds_more = holds_more(tree, node);
 	/* the retriever finds files again by their paths, and knows them by their ctimes */
-	node->fetch = tree->serving && S_ISREG(node->st.st_mode) &&
-		      ((node->todo & TODO_NAMES) || (todo && !found));
+	node->fetch =
+		tree->serving && S_ISREG(node->st.st_mode) && ((node->todo & TODO_NAMES) || todo);
 	node->fetch |= S_ISREG(node->st.st_mode) &&
 		       ((todo & TODO_DATA) || ((todo & TODO_META) && outdates_stub(tree, node)));
 }
@@ -478,14 +475,37 @@ static void decide(struct tree *tree, struct node *node)
 	if (node != tree->root)
 		decide_names(tree, node);
 	decide_content(tree, node);
-	if (S_ISDIR(node->st.st_mode) && !node->conflict)
+	if (S_ISDIR(node->st.st_mode) && !node->conflict &&
+	    (node->todo || !(node->flags & JOURNAL_SCANNED)))
 		node->todo |= TODO_TIMES;
 }
 
-static void count(const struct tree *tree, const struct node *node, struct plan *plan)
+/* Why something is to be done. */
+static const char *reason(const struct node *node)
 {
+	if (node->differs)
+		return node->differs;
+	if (node->todo & TODO_MAKE)
+		return node->made ? "was made here" : "is not on the old server by that name";
+	if (node->todo & TODO_REMOVE)
+		return node->handle.type ? "was removed here"
+					 : "is on the old server alone, where it was at the switch";
+	return node->todo & (TODO_DATA | TODO_META) ? "was changed here"
+						    : "has other names here than at the switch";
+}
+
+static void count(struct tree *tree, const struct node *node, struct plan *plan)
+{
+	const bool works = node->todo & ~(unsigned)(TODO_TIMES | TODO_PARK);
+	const bool found =
+		node->generation != node->carried.generation && (node->flags & JOURNAL_SCANNED);
 	struct migrate_stub stub;
 	int fd;
+
+	if (works)
+		tree_plan(tree, node, reason(node));
+	plan->found += found;
+	plan->same += found && !works && !node->conflict && !node->later && !node->stays;
 
 	if ((node->todo || node->later) &&
 	    !g_log_writer_default_would_drop(G_LOG_LEVEL_DEBUG, NULL)) {
@@ -546,6 +566,8 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	for (guint i = 0; i < tree->active->len; i++) {
 		struct node *node = tree->active->pdata[i];
 
+		if (tree_stops(tree, error))
+			return false;
 		if (node->later || node->stays)
 			continue;
 		decide(tree, node);
@@ -556,7 +578,9 @@ bool plan_make(struct tree *tree, struct plan *plan, GError **error)
 	for (guint i = 0; i < tree->active->len; i++)
 		count(tree, tree->active->pdata[i], plan);
 	/* A look takes one round trip, to carry some ten. */
-	plan->seconds = (unsigned)((g_get_monotonic_time() - begun) * 10 / G_USEC_PER_SEC +
+	const uint64_t works = plan->made + plan->changed + plan->renamed + plan->removed;
+	plan->seconds = (unsigned)((uint64_t)(g_get_monotonic_time() - begun) * 10 * works /
+					   MAX(tree->active->len, works) / G_USEC_PER_SEC +
 				   (plan->bytes + plan->fetched) / (64 << 20) + 1);
 	return true;
 }

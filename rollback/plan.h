@@ -18,13 +18,33 @@
 
 struct plan {
 	uint64_t made, changed, renamed, removed; /* objects */
-	uint64_t bytes;				  /* of data that is written */
-	uint64_t fetched;			  /* of these, bytes that are not here yet */
+	uint64_t found, same; /* that a scan of the journal found; that are as they are there */
+	uint64_t bytes;	      /* of data that is written */
+	uint64_t fetched;     /* of these, bytes that are not here yet */
 	unsigned seconds;
 };
 
-/* Fills tree->active, and tree->conflicts.  Blocks for both servers, changes nothing.  FALSE with
- * error set. */
+/*
+ * What plan_make() does, one after the other over all active nodes, and what each may set of them:
+ *
+ *   rows_load       what the rows, the new server and carried.h say: all but what is below; `at`
+ *   list_here       compared, names, wanted; flags, where a gap leaves doubts (tree_doubt())
+ *   find_names      at
+ *   to_come_know    fileid
+ *   look            looked, there, seen, old; at loses what is not so; last_path, last_dir
+ *   stage_find      there, old, at: what a killed run has put aside
+ *   list_there      compared, listed, at, wanted, stays; with `look`, until nothing more is found
+ *   to_come_find    there, at, nameless, later; flags
+ *   moving_leave    later, unsettled; stays becomes a conflict
+ *   decide          todo, conflict, version, differs, theirs, fetch, holds_more, unsaid, later
+ *   tree_spare      todo, conflict: of what the old server has alone
+ *   room_make       todo, conflict, later: of what comes to places, and of what has them
+ *   count           nothing; tree->planned
+ *
+ * Those up to list_there make further nodes active.
+ */
+/* Fills tree->active, tree->conflicts, and tree->planned where there is one.  Blocks for both
+ * servers, changes nothing.  FALSE with error set. */
 bool plan_make(struct tree *tree, struct plan *plan, GError **error);
 
 #endif

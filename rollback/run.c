@@ -20,6 +20,7 @@ void rollback_clear(struct rollback_result *result)
 {
 	g_clear_pointer(&result->conflicts, g_ptr_array_unref);
 	g_clear_pointer(&result->losses, g_ptr_array_unref);
+	g_clear_pointer(&result->planned, g_ptr_array_unref);
 }
 
 static bool wrong(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
@@ -61,6 +62,7 @@ static bool run_tree(struct tree *tree, const struct rollback_options *options,
 
 	result->conflicts = g_ptr_array_ref(tree->conflicts);
 	result->losses = g_ptr_array_ref(tree->losses);
+	result->planned = g_steal_pointer(&tree->planned);
 	return ok;
 }
 
@@ -80,6 +82,7 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 			tree->settle = settle_again;
 			tree->stop = options->stop;
 			tree->serving = options->serving;
+			tree->planned = options->list ? tree_problems_new() : NULL;
 		}
 		ok = tree && run_tree(tree, options, result, error);
 		old_end(old);

@@ -9,6 +9,7 @@
 struct rollback_options {
 	const char *to;	  /* the old server's tree, mounted; NULL: config->rollback_source */
 	bool plan;	  /* nothing is carried */
+	bool list;	  /* result->planned is wanted */
 	bool scan;	  /* what is written through mappings counts, too: a walk of the tree */
 	bool serving;	  /* clients go on with the new server: renamed stubs become whole first */
 	const bool *stop; /* when it becomes true, it ends soon */
@@ -18,6 +19,7 @@ struct rollback_result {
 	struct plan plan;
 	struct carry_result done;      /* zeros where it was only planned */
 	GPtrArray *conflicts, *losses; /* of struct problem */
+	GPtrArray *planned;	       /* likewise, or NULL */
 	int64_t seen; /* CLOCK_REALTIME, ns: what was changed here before was looked at */
 };
 

@@ -111,11 +111,14 @@ static struct wire_pack pack_of(const struct smb_call *call)
 
 int smb_call_ask(struct smb_call *call, struct backend_request *req)
 {
-	static const uint32_t ops[] = {[BACKEND_GETATTR] = WIRE_GETATTR,
-				       [BACKEND_LOOKUP] = WIRE_LOOKUP,
-				       [BACKEND_READDIR] = WIRE_READDIR,
-				       [BACKEND_XATTRS] = WIRE_XATTRS};
-	struct wire_request request = {.cookie = req->cookie, .op = ops[req->op]};
+	static const uint32_t ops[] = {
+		[BACKEND_GETATTR] = WIRE_GETATTR,   [BACKEND_LOOKUP] = WIRE_LOOKUP,
+		[BACKEND_READDIR] = WIRE_READDIR,   [BACKEND_READ] = WIRE_READ,
+		[BACKEND_READLINK] = WIRE_READLINK, [BACKEND_XATTRS] = WIRE_XATTRS};
+	struct wire_request request = {.cookie = req->cookie,
+				       .op = ops[req->op],
+				       .offset = req->offset,
+				       .count = req->count};
 	struct wire_pack pack = pack_of(call);
 	struct wire_reply reply;
 	int ret;

@@ -23,8 +23,9 @@ const char *smb_call_base(const struct smb_call *call);
 /* Bytes that WIRE_WRITE takes at once. */
 uint32_t smb_call_max(const struct smb_call *call);
 
-/* op (GETATTR, LOOKUP, READDIR, XATTRS), object.path, name and cookie are set; the answer goes
- * where source.h says, and its parts are the caller's. */
+/* op (GETATTR, LOOKUP, READDIR, READ, READLINK, XATTRS), object.path, name, cookie, offset and
+ * count are set; the answer goes where source.h says, and its parts are the caller's; but for data,
+ * which are there until the next call. */
 int smb_call_ask(struct smb_call *call, struct backend_request *req);
 /* When the object was made that the last answer was of (NTTIME). */
 uint64_t smb_call_created(const struct smb_call *call);

@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "config/volume_config.h"
 #include "smb_set.h"
+#include "volume/nt_acl.h"
+#include "volume/windows.h"
 
 static int give_stream(struct smb_call *call, const char *path, const char *name, GBytes *value)
 {
@@ -144,4 +147,83 @@ int smb_give_attrs(struct smb_call *call, const char *path, const struct smb_att
 		ret = smb_set_basic(call, path, smb->created, smb->accessed, smb->written,
 				    attributes);
 	return ret ? ret : give_descriptor(call, path, smb, lost, arg);
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static bool has_value(GHashTable *xattrs, const char *name, const uint8_t *bytes, uint32_t len)
+{
+	GBytes *value = g_hash_table_lookup(xattrs, name);
+
+	return value && g_bytes_get_size(value) == len &&
+	       !memcmp(g_bytes_get_data(value, NULL), bytes, len);
+}
+
+static bool has_descriptor(GHashTable *xattrs, const struct windows *there)
+{
+	return there->acl ? has_value(xattrs, XATTR_NTACL, there->acl, there->acl_len)
+			  : has_value(xattrs, XATTR_NTACL, there->closed, there->closed_len);
+}
+
+static bool is_of_windows(const char *name)
+{
+	return !strcmp(name, XATTR_DOSATTRIB) || g_str_has_prefix(name, XATTR_STREAM_PREFIX);
+}
+
+/* Servers make up the root's time of creation of its other times, which OLD_STAGE moves: it is as
+ * it is here. */
+static void take_creation(struct source_windows *root, GHashTable *xattrs)
+{
+	GBytes *value = g_hash_table_lookup(xattrs, XATTR_DOSATTRIB);
+	const size_t at = 16; /* windows.h */
+
+	uint64_t created;
+
+	if (!value || g_bytes_get_size(value) != at + sizeof(created))
+		return;
+	memcpy(&created, (const uint8_t *)g_bytes_get_data(value, NULL) + at, sizeof(created));
+	root->create_time = GUINT64_FROM_LE(created);
+}
+
+static bool is_what_is_here(const struct windows *there, GHashTable *xattrs)
+{
+	const GArray *list = there->xattrs->list;
+	bool same = has_descriptor(xattrs, there);
+	guint here = 0;
+	GHashTableIter iter;
+	gpointer name;
+
+	for (guint i = 0; i < list->len && same; i++) {
+		const struct source_xattr *xattr = &g_array_index(list, struct source_xattr, i);
+
+		same = has_value(xattrs, xattr->name, xattr->value, xattr->len);
+	}
+	g_hash_table_iter_init(&iter, xattrs);
+	while (g_hash_table_iter_next(&iter, &name, NULL))
+		here += is_of_windows(name);
+	return same && here == list->len;
+}
+
+int smb_compare_attrs(struct smb_call *call, const char *path, const struct attrs *attrs,
+		      const struct volume_config *config)
+{
+	const struct windows_map map = {.sids = config->map_sids,
+					.users = config->sid_users,
+					.groups = config->sid_groups,
+					.uid = config->default_uid,
+					.gid = config->default_gid,
+					.modes = config->smb_modes};
+	struct source_windows *has;
+	struct windows *there;
+	int ret = smb_look(call, path, &has);
+
+	if (ret)
+		return ret;
+	if (!*path)
+		take_creation(has, attrs->xattrs);
+	there = windows_new(has, S_ISDIR(attrs->st.st_mode), &map);
+	ret = is_what_is_here(there, attrs->xattrs) ? 0 : -EAGAIN;
+	windows_free(there);
+	source_windows_free(has);
+	return ret;
 }

@@ -180,6 +180,7 @@ static void add_problem(GPtrArray *problems, const struct node *node, const char
 
 	problem->path = refused_line(path);
 	problem->text = g_strdup(text);
+	problem->todo = node->todo;
 	g_ptr_array_add(problems, problem);
 }
 
@@ -244,6 +245,17 @@ int tree_leave(struct tree *tree, struct node *node, const char *what, int ret)
 void tree_loss(struct tree *tree, const struct node *node, const char *text)
 {
 	add_problem(tree->losses, node, text);
+}
+
+void tree_plan(struct tree *tree, const struct node *node, const char *why)
+{
+	if (tree->planned)
+		add_problem(tree->planned, node, why);
+}
+
+GPtrArray *tree_problems_new(void)
+{
+	return g_ptr_array_new_with_free_func(problem_free);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -508,8 +520,8 @@ struct tree *tree_open(const struct volume_config *config, struct journal_reader
 	tree->inodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	tree->fileids = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	tree->active = g_ptr_array_new();
-	tree->conflicts = g_ptr_array_new_with_free_func(problem_free);
-	tree->losses = g_ptr_array_new_with_free_func(problem_free);
+	tree->conflicts = tree_problems_new();
+	tree->losses = tree_problems_new();
 	tree->all = g_ptr_array_new_with_free_func(node_free);
 	tree->root = node_new(tree);
 	tree->root->handle = handle;
@@ -543,6 +555,7 @@ void tree_close(struct tree *tree)
 	g_ptr_array_unref(tree->active);
 	g_ptr_array_unref(tree->conflicts);
 	g_ptr_array_unref(tree->losses);
+	g_clear_pointer(&tree->planned, g_ptr_array_unref);
 	g_ptr_array_unref(tree->all);
 	listing_free_given_up(tree->given_up);
 	close(tree->root_fd);

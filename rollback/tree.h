@@ -73,6 +73,8 @@ struct node {
 	bool moved;	 /* since it was planned */
 	bool unsaid; /* it cannot be there: for each run anew, or what is in it would be forgotten
 		      */
+	bool theirs; /* not changed here, and somebody else changed its data there */
+	const char *differs; /* in what, where a comparison says so (difference.h); or NULL */
 	const char *conflict;
 	const char *stays; /* on the old server alone: why it does not go */
 	bool later;	   /* it is being changed: for the next run */
@@ -83,6 +85,7 @@ struct node {
 
 struct problem {
 	char *path, *text;
+	unsigned todo; /* of tree->planned */
 };
 
 struct tree {
@@ -105,6 +108,7 @@ struct tree {
 	GPtrArray *active;	   /* nodes, in order; those of the old server alone as well */
 	GPtrArray *conflicts;	   /* of struct problem */
 	GPtrArray *losses;	   /* likewise */
+	GPtrArray *planned;	   /* likewise: what is to be done, and why; NULL: nobody asks */
 	GPtrArray *all;		   /* every node, to be freed */
 };
 
@@ -192,6 +196,10 @@ void tree_unsettle(struct node *node);
  * alone, under another name: none of that goes, if it is not known. */
 void tree_spare(struct tree *tree);
 void tree_loss(struct tree *tree, const struct node *node, const char *text);
+/* node->todo is to be done: in tree->planned, if that is wanted. */
+void tree_plan(struct tree *tree, const struct node *node, const char *why);
+/* The list that is to be tree->planned. */
+GPtrArray *tree_problems_new(void);
 /* Its path on the new server, or the one on the old server; g_free. */
 char *tree_shown_path(const struct node *node);
 

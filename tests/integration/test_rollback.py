@@ -222,6 +222,52 @@ def finished_and_finalized(args):
     expect(blocks * 512 < 2 << 20, f'{blocks} blocks: holes were filled')
 
 
+def identities(top):
+    """What shows that an object was touched, but for the root, in which the way back works."""
+    return {os.path.relpath(path, os.fsencode(top)): (st.st_ino, st.st_ctime_ns)
+            for path in tree.every(top) if path != top for st in [os.lstat(path)]}
+
+
+@going_back
+def gap_of_the_journal(args):
+    """What a journal that was restarted cannot know is compared, and carried only where it differs."""
+    _, migration = begin(args)
+    crawl(args, migration)
+    migration.journal.stop()
+    migration.start_journal()
+    before = identities(OLD)
+    nothing = dict.fromkeys(('made', 'changed', 'renamed', 'removed', 'left'), 0)
+    plan = migration.rollback('--plan')
+    same(plan['maybe_changed'], len(set(before.values())) + 1, 'what a scan found')
+    same(plan['same'], plan['maybe_changed'], 'what is the same')
+    expect(' may have been' in migration.ctl('status'), 'status does not say that it was a gap')
+    done = migration.rollback()
+    same({key: done[key] for key in nothing}, nothing, 'what is carried')
+    same(identities(OLD), before, 'the old tree')
+    same(migration.rollback('--plan')['maybe_changed'], 0, 'what is compared again')
+
+    migration.journal.stop()
+    names = [os.fsencode(f'wide/{n:05}') for n in (11, 12, 13)]
+    for name in names[:2]:      # as tools do that keep times
+        with open(os.path.join(os.fsencode(NEW), name), 'r+b') as file:
+            times = os.stat(file.fileno())
+            file.write(b'!' if name == names[0] else file.read(0))
+        os.utime(file.name, ns=(times.st_atime_ns, times.st_mtime_ns))
+    os.chmod(os.path.join(os.fsencode(NEW), names[2]), 0o604)
+    os.remove(NEW + '/special/relative')
+    migration.start_journal()
+    planned = {change['path']: (change['what'], change['reason'])
+               for change in migration.rollback('--plan', '--list')['changes']}
+    same({path: what for path, (what, _) in planned.items()},
+         {'wide/00011': ['data', 'attributes'], 'wide/00013': ['attributes'],
+          'special': ['attributes'], 'special/relative': ['removed']}, 'what is planned')
+    expect('other bytes' in planned['wide/00011'][1], f'{planned}')
+    migration.rollback()
+    touched = {path for path, identity in identities(OLD).items() if before.get(path) != identity}
+    same(touched, {names[0], names[2], b'wide', b'special'}, 'what was touched')
+    equal()
+
+
 @contextlib.contextmanager
 def write_there(args, old):
     """A function by which somebody writes files anew in the old tree's `wide`: through the old server,

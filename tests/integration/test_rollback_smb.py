@@ -181,6 +181,41 @@ def carried(args):
     expect(STAGE not in os.listdir(OLD), 'something is left over')
 
 
+def identities():
+    """What shows that an object of the old server was touched, but for the root."""
+    return {path: (os.lstat(f'{OLD}/{path}').st_ino, os.lstat(f'{OLD}/{path}').st_ctime_ns)
+            for path in every(OLD) if path != '.'}
+
+
+@case()
+def gap_of_the_journal(args):
+    """What a journal that was restarted cannot know is compared, and carried only where it differs."""
+    _, migration, new = begin(args)
+    migration.crawl()
+    before = identities()
+    migration.journal.stop()
+    migration.start_journal()
+    done = migration.rollback()
+    same([done['maybe_changed'] > len(before), done['changed'], done['removed'], done['conflicts']],
+         [True, 0, 0, []], 'what is carried')
+    same(identities(), before, 'the old server')
+    migration.journal.stop()
+    written = {path: new.times(path).written for path in ('work/10', 'work/11')}
+    new.write('work/10', b'new 10 ' * 300)
+    new.write('work/11:stream', b'a stream')
+    for path, time in written.items():          # as tools do that keep times
+        new.set_basic(path, written=time)
+    new.set_basic('work/12', attributes=KEPT)
+    migration.start_journal()
+    changes = migration.rollback('--plan', '--list')['changes']
+    same(sorted((change['path'], change['what']) for change in changes), [
+        ('work/10', ['data', 'attributes']), ('work/11', ['attributes']), ('work/12', ['attributes'])],
+         'what is planned')
+    migration.rollback()
+    touched = {path for path, identity in identities().items() if before.get(path) != identity}
+    same(touched, {'work', 'work/10', 'work/11', 'work/12'}, 'what was touched')
+
+
 class Names:
     """Directories of the old server in which a name changed after they were flushed.  refuses: how
     the server answers flushes of directories."""

@@ -85,6 +85,30 @@ START_TEST(directory_that_moved)
 }
 END_TEST
 
+START_TEST(reading)
+{
+	struct old_file *file;
+	char text[16] = "";
+	int ret;
+
+	old = old_begun();
+	for (int data = 0; data < 2; data++) {
+		ck_assert_int_eq(old_file_open(old, "a/3", data, &file), 0);
+		ck_assert_int_eq(old_file_read(file, text, sizeof(text), 1), 4);
+		ck_assert_mem_eq(text, "ld3\n", 4);
+		ck_assert_int_eq(old_file_read(file, text, sizeof(text), 5), 0);
+		old_file_close(file);
+	}
+	g_autofree char *link = old_read_link(old, "a/symlink", &ret);
+	ck_assert_str_eq(link, "1");
+	ck_assert_ptr_null(old_read_link(old, "a/3", &ret));
+	ck_assert_int_eq(ret, -EINVAL);
+	ck_assert_ptr_null(old_read_link(old, "none/3", &ret));
+	ck_assert_int_eq(ret, -ENOENT);
+	old_close(old);
+}
+END_TEST
+
 /* What goes to a directory with a project becomes of that. */
 START_TEST(projects)
 {
@@ -160,6 +184,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, stays_below);
 	tcase_add_test(tcase, directory_that_moved);
+	tcase_add_test(tcase, reading);
 	tcase_add_test(tcase, projects);
 	tcase_add_test(tcase, errors_that_come_later);
 	tcase_add_test(tcase, errors_of_what_is_not_told_by_file);

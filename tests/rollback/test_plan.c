@@ -30,28 +30,6 @@ START_TEST(conflicts)
 }
 END_TEST
 
-/* As a scan finds it: what it is called now, and that it was changed. */
-static void note_seen(const char *path)
-{
-	g_autofree char *base = NULL, *full = in_new(path);
-	struct journal_place place = place_of(path, &base);
-	struct migrate_binding handle = handle_of(path);
-	struct stat st;
-
-	ck_assert_int_eq(lstat(full, &st), 0);
-	journal_store_seen(journal, &handle,
-			   S_ISDIR(st.st_mode) ? JOURNAL_META | JOURNAL_ENTRIES | JOURNAL_DIRECTORY
-			   : S_ISREG(st.st_mode) ? JOURNAL_META | JOURNAL_DATA
-						 : JOURNAL_META,
-			   &place, S_ISDIR(st.st_mode) || st.st_nlink == 1);
-}
-
-static void root_seen(void)
-{
-	note(".", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
-}
-
-/* What is in it was not changed, and has no row. */
 START_TEST(a_directory_renamed_in_a_gap)
 {
 	trees_make(FILL);

@@ -151,6 +151,43 @@ static inline void note(const char *path, unsigned flags)
 	journal_store_touch(journal, &handle, flags, &place);
 }
 
+/* As a scan finds it: what it is called now, and that it was changed. */
+static inline void note_seen(const char *path)
+{
+	g_autofree char *base = NULL, *full = in_new(path);
+	struct journal_place place = place_of(path, &base);
+	struct migrate_binding handle = handle_of(path);
+	struct stat st;
+
+	ck_assert_int_eq(lstat(full, &st), 0);
+	journal_store_seen(journal, &handle,
+			   S_ISDIR(st.st_mode) ? JOURNAL_META | JOURNAL_ENTRIES | JOURNAL_DIRECTORY
+			   : S_ISREG(st.st_mode) ? JOURNAL_META | JOURNAL_DATA
+						 : JOURNAL_META,
+			   &place, S_ISDIR(st.st_mode) || st.st_nlink == 1);
+}
+
+static inline void root_seen(void)
+{
+	note(".", JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
+}
+
+/* What is in it was not changed, and has no row. */
+/* All of them: everything has a ctime of the gap. */
+static inline void all_seen(void)
+{
+	FILE *paths = popen("cd " NEW_TREE
+			    " && find . -mindepth 1 -not -path './.migrate*' -printf '%P\\n'",
+			    "re");
+	char path[PATH_MAX];
+
+	ck_assert_ptr_nonnull(paths);
+	while (fgets(path, sizeof(path), paths))
+		note_seen(g_strchomp(path));
+	ck_assert_int_eq(pclose(paths), 0);
+	root_seen();
+}
+
 /* The shell does it in the new tree; PATH is one that comes to be. */
 static inline void make(const char *path, const char *command)
 {

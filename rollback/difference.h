@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a scan of the journal found (JOURNAL_SCANNED) may not have been changed at all: it is
+ * compared with what the old server has before anything is done there, and what is the same is
+ * left alone.  Sizes and times do not say that a file is the same, as anybody can set a time back:
+ * where they are, the bytes of both sides are read, unless the retriever has noted that the file
+ * was not touched since it became whole (volume/fill_notes.h).
+ */
+#ifndef DIFFERENCE_H
+#define DIFFERENCE_H
+
+#include "tree.h"
+
+/* Of enum todo DATA and META: what of them the object differs in, which is there.  Blocks for both
+ * servers, changes nothing.  What cannot be read differs: who carries it will say why. */
+unsigned difference_of(struct tree *tree, struct node *node, unsigned todo);
+/* Whether what has no bytes of its own (a symbolic link, a device) is the same as the one there at
+ * the path, st. */
+bool difference_is_none(const struct tree *tree, const struct node *node, const char *path,
+			const struct stat *st);
+
+#endif
