@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "gap.h"
 #include "store/live.h"
 
 #define NAMES_MAX 100000 /* about 50 MB; beyond it, names are what the order of events says */
@@ -21,8 +22,12 @@ struct apply {
 	struct volume *volume;
 	struct journal_store *store;
 	int64_t since;
-	GHashTable *names;    /* struct name, its own key */
-	GHashTable *doubtful; /* struct migrate_binding: it may be gone */
+	GHashTable *names;     /* struct name, its own key */
+	GHashTable *doubtful;  /* struct migrate_binding: it may be gone */
+	GHashTable *elsewhere; /* of this batch, struct migrate_binding -> flags: it may be ours */
+	/* struct migrate_binding -> CLOCK_BOOTTIME: closed by who could write, its mtime says that
+	 * nobody did; and when that was looked up */
+	GHashTable *closed;
 	struct scan *scan;
 };
 
@@ -53,6 +58,10 @@ struct apply *apply_new(struct volume *volume, struct journal_store *store, int6
 	apply->names = g_hash_table_new_full(hash_name, equal_names, g_free, NULL);
 	apply->doubtful =
 		g_hash_table_new_full(journal_handle_hash, journal_handle_equal, g_free, NULL);
+	apply->elsewhere =
+		g_hash_table_new_full(journal_handle_hash, journal_handle_equal, g_free, NULL);
+	apply->closed =
+		g_hash_table_new_full(journal_handle_hash, journal_handle_equal, g_free, g_free);
 	return apply;
 }
 
@@ -60,6 +69,8 @@ void apply_abort(struct apply *apply)
 {
 	g_hash_table_remove_all(apply->names);
 	g_hash_table_remove_all(apply->doubtful);
+	g_hash_table_remove_all(apply->elsewhere);
+	g_hash_table_remove_all(apply->closed);
 }
 
 void apply_free(struct apply *apply)
@@ -68,7 +79,75 @@ void apply_free(struct apply *apply)
 		return;
 	g_hash_table_destroy(apply->names);
 	g_hash_table_destroy(apply->doubtful);
+	g_hash_table_destroy(apply->elsewhere);
+	g_hash_table_destroy(apply->closed);
 	g_free(apply);
+}
+
+/* ---- what was written and is not told -------------------------------------------------------- */
+
+/*
+ * Something was written through a descriptor that is closed now, maybe in a way that is not told
+ * (a mapping, AIO): then its mtime moved, and whoever set it back has changed its attributes.  Of
+ * what is new it does not matter.
+ */
+static bool was_written(struct apply *apply, const struct migrate_binding *object)
+{
+	struct journal_row row;
+	struct stat st = {0};
+
+	if (journal_store_find(apply->store, object, &row) &&
+	    row.flags & (JOURNAL_DATA | JOURNAL_META | JOURNAL_MADE))
+		return true;
+	return volume_exists(apply->volume, object, &st) && migrate_ns(st.st_mtim) >= apply->since;
+}
+
+static void closed(struct apply *apply, const struct migrate_binding *object)
+{
+	int64_t *settled = g_new(int64_t, 1);
+
+	*settled = journal_boottime();
+	g_hash_table_insert(apply->closed, g_memdup2(object, sizeof(*object)), settled);
+}
+
+/* Who set the mtime back may be told of after the closing, and in the next batch. */
+static void look_at_closed(struct apply *apply, int64_t settled)
+{
+	const bool full = g_hash_table_size(apply->closed) >= NAMES_MAX;
+	GHashTableIter iter;
+	gpointer key, looked;
+
+	g_hash_table_iter_init(&iter, apply->closed);
+	while (g_hash_table_iter_next(&iter, &key, &looked)) {
+		const bool written = was_written(apply, key);
+
+		if (written || full)
+			journal_store_touch(apply->store, key, JOURNAL_DATA, NULL);
+		if (written || full || *(int64_t *)looked <= settled)
+			g_hash_table_iter_remove(&iter);
+	}
+}
+
+/* Where it is no object of another tree, as far as anybody can tell: the one name that is known
+ * does not say where others are. */
+static bool may_be_ours(const struct apply *apply, const struct migrate_binding *object)
+{
+	struct stat st = {0};
+
+	return volume_exists(apply->volume, object, &st) &&
+	       (st.st_nlink > 1 || volume_has(apply->volume, object));
+}
+
+static void look_elsewhere(struct apply *apply)
+{
+	GHashTableIter iter;
+	gpointer key, value;
+
+	g_hash_table_iter_init(&iter, apply->elsewhere);
+	while (g_hash_table_iter_next(&iter, &key, &value))
+		if (journal_store_find(apply->store, key, NULL) || may_be_ours(apply, key))
+			journal_store_touch(apply->store, key, GPOINTER_TO_UINT(value), NULL);
+	g_hash_table_remove_all(apply->elsewhere);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -171,36 +250,44 @@ static void came_or_went(struct apply *apply, const struct event *event)
 		went(apply, event);
 }
 
+/* Into the volume, or out of it.  What happens to an object out there is not told, nor is what
+ * happens below a directory, in whatever other one that comes back. */
+static void crossed(struct apply *apply, const struct event *event, bool known, bool in)
+{
+	struct journal_durable *state = journal_store_state(apply->store);
+	const bool directory = event->mask & FAN_ONDIR;
+
+	if (directory && !in) {
+		state->left = true;
+	} else if (directory && state->left) {
+		journal_store_touch(apply->store, &event->object, JOURNAL_RETURNED, NULL);
+		gap_open(state, state->seen, "moved in");
+	} else if (!directory && in && known) {
+		journal_store_touch(apply->store, &event->object, JOURNAL_DATA | JOURNAL_META,
+				    NULL);
+	}
+}
+
 static void moved(struct apply *apply, const struct event *event)
 {
 	const bool directory = event->mask & FAN_ONDIR;
 	const bool from = volume_part(apply->volume, &event->from.dir) == VOLUME_WITHIN;
 	const bool to = volume_part(apply->volume, &event->to.dir) == VOLUME_WITHIN;
+	const bool known = journal_store_find(apply->store, &event->object, NULL);
 
 	if (from)
 		remember(apply, &event->object, &event->from, false);
-	if (to && (from || journal_store_find(apply->store, &event->object, NULL)))
+	if (to && (from || known))
 		remember(apply, &event->object, &event->to, true);
 	if (from || to)
 		journal_store_moved(apply->store, &event->object, directory,
 				    from ? &event->from : NULL, to ? &event->to : NULL);
+	if (from != to)
+		crossed(apply, event, known, to);
 	if (directory) {
 		volume_forget(apply->volume);
 		scan_moved(apply->scan, &event->object);
 	}
-}
-
-/* Something was written through a descriptor that is closed now, maybe in a way that is not told
- * (a mapping, AIO): then its mtime moved.  Of what is new it does not matter. */
-static bool was_written(struct apply *apply, const struct migrate_binding *object)
-{
-	struct journal_row row;
-	struct stat st;
-
-	if (journal_store_find(apply->store, object, &row) &&
-	    row.flags & (JOURNAL_DATA | JOURNAL_MADE))
-		return true;
-	return volume_exists(apply->volume, object, &st) && migrate_ns(st.st_mtim) >= apply->since;
 }
 
 static unsigned changes_of(struct apply *apply, const struct event *event)
@@ -215,6 +302,8 @@ static unsigned changes_of(struct apply *apply, const struct event *event)
 	if (event->mask & FAN_MODIFY ||
 	    (event->mask & FAN_CLOSE_WRITE && was_written(apply, &event->object)))
 		flags |= JOURNAL_DATA;
+	else if (event->mask & FAN_CLOSE_WRITE)
+		closed(apply, &event->object);
 	return flags;
 }
 
@@ -228,12 +317,34 @@ static void changed_somewhere(struct apply *apply, const struct event *event)
 		journal_store_linked(apply->store, &event->object);
 		doubt(apply, &event->object);
 	}
-	if (!known && (!volume_exists(apply->volume, &event->object, NULL) ||
-		       !volume_has(apply->volume, &event->object)))
+	if (!known && !may_be_ours(apply, &event->object))
 		return;
 	flags = changes_of(apply, event);
 	if (flags & ~(unsigned)JOURNAL_DIRECTORY)
 		journal_store_touch(apply->store, &event->object, flags, NULL);
+}
+
+/*
+ * By a name of another tree, or of .migrate/.  A file may have more names than that one, and the
+ * kernel tells the one by which it was opened, or that it has in memory.  What has it alone is that
+ * tree's; whatever else is looked at when the batch is over, in which it may have come or left.
+ */
+static void changed_elsewhere(struct apply *apply, const struct event *event)
+{
+	gpointer before = g_hash_table_lookup(apply->elsewhere, &event->object);
+	struct stat st = {0};
+	unsigned flags;
+
+	if (!(event->mask & (FAN_MODIFY | FAN_ATTRIB | FAN_CLOSE_WRITE)) ||
+	    (!journal_store_find(apply->store, &event->object, NULL) &&
+	     volume_exists(apply->volume, &event->object, &st) && st.st_nlink == 1 &&
+	     volume_holds(apply->volume, &event->object, &event->from.dir, event->from.name)))
+		return;
+	flags = changes_of(apply, event);
+	if (flags)
+		g_hash_table_insert(apply->elsewhere,
+				    g_memdup2(&event->object, sizeof(event->object)),
+				    GUINT_TO_POINTER(GPOINTER_TO_UINT(before) | flags));
 }
 
 static void apply_event(struct apply *apply, const struct event *event)
@@ -256,6 +367,8 @@ static void apply_event(struct apply *apply, const struct event *event)
 		if (directory && event->mask & FAN_CREATE &&
 		    strcmp(event->from.name, MIGRATE_LINKS_DIR) != 0)
 			volume_note(apply->volume, &event->object, part);
+		if (!directory)
+			changed_elsewhere(apply, event);
 		return;
 	}
 	if (!placed && !directory) {
@@ -279,6 +392,8 @@ unsigned apply_batch(struct apply *apply, const struct watched *watched, struct 
 	unsigned senseless = 0;
 
 	apply->scan = scan;
+	/* the clock was set back: mtimes of what comes are before the switch */
+	apply->since = MIN(apply->since, watched->seen);
 	for (size_t at = 0; at < watched->len;) {
 		const struct fanotify_event_metadata *bytes = (const void *)(watched->bytes + at);
 		struct event event;
@@ -290,5 +405,7 @@ unsigned apply_batch(struct apply *apply, const struct watched *watched, struct 
 		at += WATCH_ALIGNED(bytes->event_len);
 	}
 	look_up(apply, watched->settled);
+	look_elsewhere(apply);
+	look_at_closed(apply, watched->settled);
 	return senseless;
 }

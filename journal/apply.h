@@ -7,6 +7,16 @@
  * names an object has in the end.  What it does say is which of them it had first.  Whether it has
  * them now is looked up, when a batch is over.  That is remembered until every event of before that
  * moment is known to have been applied.
+ *
+ * The kernel tells one name of a file, which may be of another tree, or of .migrate/aside.  A file
+ * that has that one alone is none of the volume's.  Of any other there is a row: it may have been
+ * changed.  Nobody watches what goes on in other trees; so what comes back from one counts as
+ * changed, and below a directory everything does, which a scan has to find (JOURNAL_RETURNED).
+ *
+ * Of a mapping, and AIO, the closing alone is told, and the mtime tells whether something was
+ * written.  It can be set back; that is told as a change of attributes, before the closing or after
+ * it.  So a file whose attributes were changed counts as written when it is closed, and one that
+ * was closed when they are, until every event of before that look is known to have been applied.
  */
 #ifndef JOURNAL_APPLY_H
 #define JOURNAL_APPLY_H

@@ -88,6 +88,7 @@ void gap_begin(struct journal_durable *state)
 	state->gap = INT64_MAX;
 	state->gaps = 0;
 	state->filled = 0;
+	state->left = 0;
 	state->reason[0] = '\0';
 }
 

@@ -253,6 +253,7 @@ static bool commit(struct journal *journal, bool now, GError **error)
 {
 	struct journal_durable *state = journal_store_state(journal->store);
 	const bool begins = journal->begin_asked;
+	const uint64_t gaps = state->gaps;
 	struct watched watched;
 	unsigned senseless;
 	GError *why = NULL;
@@ -274,7 +275,7 @@ static bool commit(struct journal *journal, bool now, GError **error)
 		return no_room(journal, why, error);
 	if (begins)
 		journal->begin_asked = false;
-	if (watched.lost != INT64_MAX || senseless || journal->live.full)
+	if (state->gaps != gaps)
 		stop_scan(journal); /* it is to begin again */
 	if (watched.lost != INT64_MAX)
 		g_message("events were lost (overflow); a scan finds what they told");

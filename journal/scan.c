@@ -19,21 +19,25 @@ struct scan {
 	uint64_t looked_at;
 	bool rows_done;
 	struct migrate_binding row; /* the last that was compared */
-	/* Directories to be visited: handles as in the store, the length behind each. */
+	/* Directories to be visited: handles as in the store, behind each `whole` and the length.
+	 */
 	GByteArray *stack;
-	DIR *dir; /* the one that is being read, or NULL */
+	bool whole;	  /* the one that is being read came back: all in it counts */
+	GArray *returned; /* such ones, struct migrate_binding */
+	DIR *dir;	  /* the one that is being read, or NULL */
 	struct migrate_binding dir_handle;
 	struct migrate_binding links; /* .migrate/links; or len 0 */
 	dev_t dev;
 };
 
-static void push(struct scan *scan, const struct migrate_binding *dir)
+static void push(struct scan *scan, const struct migrate_binding *dir, bool whole)
 {
-	uint8_t bytes[JOURNAL_KEY_MAX + 1];
+	uint8_t bytes[JOURNAL_KEY_MAX + 2];
 	size_t len = journal_key_encode(dir, bytes);
 
-	bytes[len] = (uint8_t)len;
-	g_byte_array_append(scan->stack, bytes, (guint)len + 1);
+	bytes[len] = whole;
+	bytes[len + 1] = (uint8_t)len;
+	g_byte_array_append(scan->stack, bytes, (guint)len + 2);
 }
 
 static bool pop(struct scan *scan, struct migrate_binding *dir)
@@ -44,8 +48,9 @@ static bool pop(struct scan *scan, struct migrate_binding *dir)
 	if (!len)
 		return false;
 	size = scan->stack->data[len - 1];
-	journal_key_decode(scan->stack->data + len - 1 - size, size, dir);
-	g_byte_array_set_size(scan->stack, len - 1 - size);
+	scan->whole = scan->stack->data[len - 2];
+	journal_key_decode(scan->stack->data + len - 2 - size, size, dir);
+	g_byte_array_set_size(scan->stack, len - 2 - size);
 	return true;
 }
 
@@ -61,7 +66,8 @@ struct scan *scan_new(struct volume *volume, struct journal_store *store, int64_
 	scan->written = written;
 	scan->stack = g_byte_array_new();
 	if (migrate_binding_get(volume_fd(volume), NULL, &root) == 0)
-		push(scan, &root);
+		push(scan, &root, false);
+	scan->returned = g_array_new(FALSE, FALSE, sizeof(root));
 	return scan;
 }
 
@@ -72,13 +78,14 @@ void scan_free(struct scan *scan)
 	if (scan->dir)
 		closedir(scan->dir);
 	g_byte_array_free(scan->stack, TRUE);
+	g_array_free(scan->returned, TRUE);
 	g_free(scan);
 }
 
 void scan_moved(struct scan *scan, const struct migrate_binding *dir)
 {
 	if (scan)
-		push(scan, dir);
+		push(scan, dir, scan->returned->len);
 }
 
 uint64_t scan_looked_at(const struct scan *scan)
@@ -95,18 +102,36 @@ static bool holds(void *arg, const struct migrate_binding *object, const struct 
 	return volume_holds(scan->volume, object, &name->parent, name->name);
 }
 
+/* What came back from another tree may have been changed there, and what is below it. */
+static void take_returned(struct scan *scan, const struct journal_row *row)
+{
+	if (!(row->flags & JOURNAL_DIRECTORY)) {
+		journal_store_touch(scan->store, &row->handle,
+				    JOURNAL_META | JOURNAL_DATA | JOURNAL_SCANNED, NULL);
+		return;
+	}
+	journal_store_touch(scan->store, &row->handle,
+			    JOURNAL_META | JOURNAL_ENTRIES | JOURNAL_SCANNED, NULL);
+	g_array_append_val(scan->returned, row->handle);
+	push(scan, &row->handle, true);
+}
+
 /* false: there are no more. */
 static bool compare_row(struct scan *scan)
 {
 	struct journal_row row;
+	bool exists, there;
 
 	if (!journal_store_next(scan->store, &scan->row, &row))
 		return false;
 	scan->row = row.handle;
-	journal_store_correct(scan->store, &row.handle,
-			      volume_exists(scan->volume, &row.handle, NULL) &&
-				      volume_has(scan->volume, &row.handle),
-			      holds, scan);
+	exists = volume_exists(scan->volume, &row.handle, NULL);
+	there = exists && volume_has(scan->volume, &row.handle);
+	if (there && row.flags & (JOURNAL_GONE | JOURNAL_RETURNED))
+		take_returned(scan, &row);
+	if (exists && !there && (row.flags & JOURNAL_DIRECTORY || row.parent.len))
+		journal_store_state(scan->store)->left = true;
+	journal_store_correct(scan->store, &row.handle, there, holds, scan);
 	return true;
 }
 
@@ -114,7 +139,7 @@ static bool compare_row(struct scan *scan)
 
 static unsigned changes_of(const struct scan *scan, const struct stat *st)
 {
-	const bool changed = migrate_ns(st->st_ctim) >= scan->changed;
+	const bool changed = scan->whole || migrate_ns(st->st_ctim) >= scan->changed;
 
 	if (S_ISDIR(st->st_mode))
 		return changed ? JOURNAL_META | JOURNAL_ENTRIES | JOURNAL_DIRECTORY : 0;
@@ -182,10 +207,10 @@ static bool look(struct scan *scan, const char *name, GError **error)
 		if (!strcmp(name, MIGRATE_PRIVATE_DIR) &&
 		    volume_part(scan->volume, &object) == VOLUME_PRIVATE) {
 			if (volume_links(scan->volume, &scan->links))
-				push(scan, &scan->links);
+				push(scan, &scan->links, false);
 			return true;
 		}
-		push(scan, &object);
+		push(scan, &object, scan->whole);
 	}
 	if (flags)
 		note(scan, &object, flags, &st, name);
@@ -257,8 +282,15 @@ enum scan_result scan_step(struct scan *scan, int64_t microseconds, GError **err
 		if (!scan->dir) {
 			bool failed = false;
 
-			if (!next_directory(scan, &failed, error))
-				return failed ? SCAN_FAILED : SCAN_DONE;
+			if (next_directory(scan, &failed, error))
+				continue;
+			if (failed)
+				return SCAN_FAILED;
+			for (guint i = 0; i < scan->returned->len; i++)
+				journal_store_looked(
+					scan->store,
+					&g_array_index(scan->returned, struct migrate_binding, i));
+			return SCAN_DONE;
 		} else if (!next_entry(scan, error)) {
 			return SCAN_FAILED;
 		}

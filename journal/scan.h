@@ -8,7 +8,9 @@
  * and a power cut may have taken back what was noticed.  Then the tree: whatever has a ctime of the
  * gap may have been changed.  Beside that, a file whose mtime is not before the switch has other
  * bytes: what is written through a mapping is not told.  Directories are visited by handle, so that
- * renames lead nowhere else; one that is moved meanwhile is told by an event (scan_moved()).
+ * renames lead nowhere else; one that is moved meanwhile is told by an event (scan_moved()).  Below
+ * a directory that was out of the volume for a while everything may have been changed, whatever its
+ * ctime: JOURNAL_RETURNED stays in its row until the scan has come to its end.
  */
 #ifndef JOURNAL_SCAN_H
 #define JOURNAL_SCAN_H

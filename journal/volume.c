@@ -216,8 +216,10 @@ bool volume_has(const struct volume *volume, const struct migrate_binding *objec
 
 	if (fd >= 0)
 		close(fd);
-	/* A file whose directory is not in memory has no path: "/". */
-	if (!path || !strcmp(path, "/") || !strcmp(volume->root, "/"))
+	/* A file whose directory is not in memory has no path: "/".  What has names still may be
+	 * had in memory by one that was removed. */
+	if (!path || !strcmp(path, "/") || g_str_has_suffix(path, " (deleted)") ||
+	    !strcmp(volume->root, "/"))
 		return true;
 	return g_str_has_prefix(path, volume->root) && (path[len] == '/' || !path[len]);
 }

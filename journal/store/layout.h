@@ -37,7 +37,9 @@ struct journal_durable {
 	int64_t boottime;	     /* CLOCK_BOOTTIME when `seen` was the time of day */
 	struct migrate_binding root; /* of which volume */
 	uint64_t fsid;
-	char boot[40]; /* of which boot (boot_id) */
+	char boot[37]; /* of which boot (boot_id) */
+	uint8_t left;  /* 1: a directory was moved out of the volume, and may come back */
+	uint8_t spare[2];
 	char reason[64];
 };
 

@@ -97,6 +97,8 @@ bool journal_state(struct journal_reader *reader, struct journal_state *state, G
 		.maybe = durable->maybe,
 		.looked_at = live.looked_at,
 		.scans = live.scans,
+		.scanned =
+			live.scanned ? live.scanned + journal_realtime() - journal_boottime() : 0,
 	};
 	state->complete = running && !live.full && durable->gap == INT64_MAX;
 	g_strlcpy(state->reason, durable->reason, sizeof(state->reason));
@@ -271,7 +273,8 @@ bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GE
 			return false;
 		if (is_settled(reader, &live, asked, scan))
 			return true;
-		if (timeout_ms >= 0 && now - asked > timeout_ms * INT64_C(1000000))
+		if (timeout_ms >= 0 && now - asked > timeout_ms * INT64_C(1000000) &&
+		    !(scan && live.scanning))
 			return refuse(reader, ETIMEDOUT,
 				      "the journal is not up to date yet: try again later", error);
 		/* Again after a while: it may have been started anew meanwhile. */

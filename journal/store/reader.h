@@ -54,6 +54,9 @@ struct journal_state {
 	uint64_t maybe;	      /* of the rows, those with JOURNAL_MAYBE */
 	uint64_t looked_at;   /* objects that the scan under way has seen */
 	uint64_t scans;	      /* that were finished, journal_settle()'s too */
+	/* CLOCK_REALTIME, ns: when the last of them began, 0: none in this boot.  What was done
+	 * before in ways that the kernel does not tell has its row, too. */
+	int64_t scanned;
 	char reason[64]; /* why there was the last gap: "start", "overflow", "clock", ... or "" */
 };
 
@@ -113,7 +116,8 @@ void journal_set_stop(struct journal_reader *reader, const bool *stop);
  * scan: also looks at every object's ctime for what sends no notification before the file is closed
  * (a file that is written through a mapping or by AIO just now); that is a walk of the whole
  * tree.  A gap that is not filled yet is waited for as well.  timeout_ms -1: as long as it
- * takes.  false with *error: nobody watches (ESRCH), it takes longer (ETIMEDOUT), full (ENOSPC).
+ * takes; with scan it does not end while one is under way.  false with *error: nobody watches
+ * (ESRCH), it takes longer (ETIMEDOUT), full (ENOSPC).
  */
 bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GError **error);
 

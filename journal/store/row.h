@@ -23,6 +23,9 @@ enum journal_flags {
 	JOURNAL_SCANNED = 1 << 6, /* found by a scan: what else happened in the gap is not known */
 	JOURNAL_DIRECTORY = 1 << 7, /* it is one, as far as that was told */
 	JOURNAL_MAYBE = 1 << 8,	    /* a scan alone found it: nothing of it may have been changed */
+	JOURNAL_RETURNED = 1 << 9,  /* a directory came from another tree of the file system: a scan
+				     * is to take all below it for changed, and the gap lasts until
+				     * then */
 };
 
 enum journal_name_kind {

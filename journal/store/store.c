@@ -542,6 +542,16 @@ void journal_store_correct(struct journal_store *store, const struct migrate_bin
 	put(store, &row);
 }
 
+void journal_store_looked(struct journal_store *store, const struct migrate_binding *object)
+{
+	struct journal_row row;
+
+	if (!get(store, object, &row) || !(row.flags & JOURNAL_RETURNED))
+		return;
+	row.flags &= ~(unsigned)JOURNAL_RETURNED;
+	put(store, &row);
+}
+
 uint64_t journal_store_leaving(struct journal_store *store)
 {
 	MDB_stat stat = {0};

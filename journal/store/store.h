@@ -81,6 +81,9 @@ typedef bool (*journal_holds_fn)(void *arg, const struct migrate_binding *object
 void journal_store_correct(struct journal_store *store, const struct migrate_binding *object,
 			   bool there, journal_holds_fn holds, void *arg);
 
+/* A scan is through with the directory that came back. */
+void journal_store_looked(struct journal_store *store, const struct migrate_binding *object);
+
 /* Drops all rows, with the next commit. */
 void journal_store_clear(struct journal_store *store);
 

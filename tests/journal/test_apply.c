@@ -289,7 +289,78 @@ START_TEST(another_tree)
 	ck_assert_int_eq(flags_of_handle(&file), JOURNAL_NAMES | JOURNAL_GONE);
 	rename_file("other/f", "volume/f");
 	catch_up();
-	ck_assert_int_eq(flags_of("volume/f"), 0);
+	/* what happened to it there is not told */
+	ck_assert_int_eq(flags_of("volume/f"), JOURNAL_DATA | JOURNAL_META);
+}
+END_TEST
+
+/* Whatever is below one that comes back may be another by now, or in whatever it comes back in. */
+START_TEST(a_directory_that_comes_back)
+{
+	const struct journal_durable *state = journal_store_state(store);
+
+	make_dir("other/new");
+	catch_up();
+	rename_file("other/new", "volume/new");
+	catch_up();
+	ck_assert_int_eq(flags_of("volume/new"), JOURNAL_MADE | JOURNAL_DIRECTORY);
+	ck_assert_int_eq(state->gap, INT64_MAX);
+	rename_file("volume/d", "other/d");
+	make_dir("other/around");
+	catch_up();
+	ck_assert_int_eq(state->gap, INT64_MAX);
+	rename_file("other/d", "other/around/d");
+	rename_file("other/around", "volume/around");
+	catch_up();
+	ck_assert(flags_of("volume/around") & JOURNAL_RETURNED);
+	ck_assert_int_ne(state->gap, INT64_MAX);
+}
+END_TEST
+
+/* A file of the volume has names in another tree, or in .migrate/aside. */
+START_TEST(written_by_a_name_elsewhere)
+{
+	static const char *const dirs[] = {"other", "volume/.migrate"};
+	g_autofree char *private = path_of(dirs[1]);
+	int fd;
+
+	make_dir(dirs[1]);
+	fd = open(private, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(migrate_private_mark(fd), 0);
+	close(fd);
+	volume_forget(volume);
+	for (unsigned i = 0; i < G_N_ELEMENTS(dirs); i++) {
+		g_autofree char *name = g_strdup_printf("volume/d/%u", i);
+		g_autofree char *link = g_build_filename(dirs[i], "link", NULL);
+		g_autofree char *brief = g_strdup_printf("volume/d/brief%u", i);
+		g_autofree char *gone = g_build_filename(dirs[i], "gone", NULL);
+
+		put_file(name, "text");
+		put_file(brief, "text");
+		link_file(name, link);
+		link_file(brief, gone);
+		catch_up();
+		journal_store_clear(store); /* nobody knows of them */
+		commit(store);
+		put_file(link, "more");
+		/* by a name that is gone when anybody looks */
+		put_file(gone, "more");
+		remove_file(gone);
+		catch_up();
+		ck_assert(flags_of(name) > 0 && flags_of(name) & JOURNAL_DATA);
+		ck_assert(flags_of(brief) > 0 && flags_of(brief) & JOURNAL_DATA);
+	}
+	/* and one that left */
+	rename_file("volume/f", "other/f");
+	catch_up();
+	put_file("other/f", "more");
+	catch_up();
+	ck_assert(flags_of("other/f") & JOURNAL_DATA);
+	/* what is another tree's alone is nothing to us, whatever it is called by now */
+	put_file("other/tmp", "text");
+	rename_file("other/tmp", "other/o");
+	catch_up();
+	ck_assert_int_eq(flags_of("other/o"), -1);
 }
 END_TEST
 
@@ -309,6 +380,84 @@ START_TEST(written_through_a_mapping)
 	close(open(other, O_RDWR));
 	catch_up();
 	ck_assert_int_eq(flags_of("volume/g"), -1);
+	ck_assert_int_eq(flags_of("volume/f"), JOURNAL_DATA);
+}
+END_TEST
+
+static void set_back(const char *name)
+{
+	g_autofree char *path = path_of(name);
+	const struct timespec past[] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+
+	ck_assert_int_eq(utimensat(AT_FDCWD, path, past, 0), 0);
+}
+
+static void write_mapped(const char *name, bool closed_before)
+{
+	g_autofree char *path = path_of(name);
+	int fd = open(path, O_RDWR);
+	char *map = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	map[0] = 'T';
+	if (!closed_before)
+		set_back(name);
+	munmap(map, 4);
+	close(fd);
+	if (closed_before)
+		set_back(name);
+}
+
+/* As linkers and tools of synchronisation do: the mtime tells nothing then. */
+START_TEST(a_mapping_and_its_mtime_set_back)
+{
+	g_autofree char *a = NULL, *b = NULL, *path = path_of("volume/d/h");
+	struct watched first, second;
+
+	put_file("volume/d/h", "text");
+	set_back("volume/d/h");
+	catch_up();
+	journal_store_clear(store);
+	commit(store);
+	write_mapped("volume/f", false);
+	write_mapped("volume/g", true);
+	catch_up();
+	ck_assert_int_eq(flags_of("volume/f"), JOURNAL_DATA | JOURNAL_META);
+	ck_assert_int_eq(flags_of("volume/g"), JOURNAL_DATA | JOURNAL_META);
+	/* set back after the batch that tells of the closing, before that is looked at */
+	close(open(path, O_RDWR));
+	first = take(&a);
+	set_back("volume/d/h");
+	second = take(&b);
+	apply_batch(apply, &first, NULL);
+	ck_assert_int_eq(flags_of("volume/d/h"), -1);
+	apply_batch(apply, &second, NULL);
+	ck_assert_int_eq(flags_of("volume/d/h"), JOURNAL_DATA | JOURNAL_META);
+	/* when nothing of before is to come any more, it was not written */
+	journal_store_clear(store);
+	commit(store);
+	close(open(path, O_RDWR));
+	catch_up();
+	catch_up();
+	set_back("volume/d/h");
+	catch_up();
+	ck_assert_int_eq(flags_of("volume/d/h"), JOURNAL_META);
+}
+END_TEST
+
+START_TEST(a_clock_that_is_set_back)
+{
+	g_autofree char *path = path_of("volume/f"), *bytes = NULL;
+	struct watched watched;
+
+	set_back("volume/f");
+	catch_up();
+	journal_store_clear(store);
+	commit(store);
+	close(open(path, O_RDWR));
+	watched = take(&bytes);
+	watched.seen = 999999999 * INT64_C(1000000000);
+	apply_batch(apply, &watched, NULL);
 	ck_assert_int_eq(flags_of("volume/f"), JOURNAL_DATA);
 }
 END_TEST
@@ -344,7 +493,11 @@ int main(void)
 	tcase_add_test(tcase, names_are_remembered);
 	tcase_add_test(tcase, replaced);
 	tcase_add_test(tcase, another_tree);
+	tcase_add_test(tcase, a_directory_that_comes_back);
+	tcase_add_test(tcase, written_by_a_name_elsewhere);
 	tcase_add_test(tcase, written_through_a_mapping);
+	tcase_add_test(tcase, a_mapping_and_its_mtime_set_back);
+	tcase_add_test(tcase, a_clock_that_is_set_back);
 	tcase_add_test(tcase, no_sense);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

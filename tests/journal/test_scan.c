@@ -113,6 +113,50 @@ START_TEST(in_links)
 }
 END_TEST
 
+/* Below what was out of the volume all counts, whatever it looks like, and until the scan has come
+ * to its end. */
+START_TEST(what_came_back)
+{
+	const unsigned returned =
+		JOURNAL_SCANNED | JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_DIRECTORY;
+	struct migrate_binding back, file;
+	struct scan *scan;
+	GError *error = NULL;
+
+	make_dir("volume/back");
+	make_dir("volume/back/below");
+	put_file("volume/back/below/file", "text");
+	put_file("volume/file", "text");
+	put_file("volume/beside", "text");
+	for (unsigned i = 0; i < 100; i++) { /* more than one step looks at */
+		g_autofree char *name = g_strdup_printf("volume/%u", i);
+
+		put_file(name, "text");
+	}
+	back = binding_of("volume/back");
+	file = binding_of("volume/file");
+	journal_store_touch(store, &back, JOURNAL_DIRECTORY | JOURNAL_RETURNED, NULL);
+	journal_store_touch(store, &file, JOURNAL_GONE, NULL); /* in a gap */
+	scan = scan_new(volume, store, INT64_MAX, INT64_MAX);
+	ck_assert_int_eq(scan_step(scan, 0, &error), SCAN_MORE);
+	scan_free(scan);
+	ck_assert(flags_of("volume/back") & JOURNAL_RETURNED);
+	scan_all(INT64_MAX, INT64_MAX);
+	ck_assert_int_eq(flags_of("volume/back"), returned);
+	ck_assert_int_eq(flags_of("volume/back/below"), returned);
+	ck_assert_int_eq(flags_of("volume/back/below/file"),
+			 JOURNAL_SCANNED | JOURNAL_DATA | JOURNAL_META);
+	ck_assert_int_eq(flags_of("volume/file"), JOURNAL_SCANNED | JOURNAL_DATA | JOURNAL_META);
+	ck_assert_int_eq(flags_of("volume/beside"), -1);
+	ck_assert_int_eq(journal_store_state(store)->left, 0);
+	/* what is out there may come back */
+	rename_file("volume/back", "other/back");
+	scan_all(INT64_MAX, INT64_MAX);
+	ck_assert_int_eq(journal_store_state(store)->left, 1);
+	ck_assert(flags_of("other/back") & JOURNAL_GONE);
+}
+END_TEST
+
 START_TEST(by_mtime)
 {
 	put_file("volume/before", "text");
@@ -204,6 +248,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, by_ctime);
 	tcase_add_test(tcase, in_links);
+	tcase_add_test(tcase, what_came_back);
 	tcase_add_test(tcase, by_mtime);
 	tcase_add_test(tcase, rows_are_compared);
 	tcase_add_test(tcase, moved_meanwhile);
