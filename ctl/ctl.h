@@ -168,6 +168,8 @@ enum ctl_exit ctl_commit(const struct ctl *ctl);
 enum ctl_exit ctl_journal_begin(const struct ctl *ctl);
 /* Adds [journal] of the volume to its status.  Whether there is one. */
 bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status);
+/* What was done until now is in the journal, if one runs and is not in trouble. */
+void ctl_journal_wait(const struct ctl *ctl);
 /* [journal] in a line, g_free. */
 char *ctl_journal_text(GKeyFile *status);
 enum ctl_exit ctl_takeover(const struct ctl *ctl);

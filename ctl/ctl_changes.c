@@ -19,7 +19,9 @@
 #include "store/close.h"
 #include "store/reader.h"
 
-#define DEEP 100 /* directories that are gone, one in the other */
+#define WAIT_MS 10000
+#define SCAN_MS 600000 /* and as long as it goes on */
+#define DEEP	100    /* directories that are gone, one in the other */
 
 struct listing {
 	const struct ctl *ctl;
@@ -278,6 +280,18 @@ enum ctl_exit ctl_journal_begin(const struct ctl *ctl)
 	return good ? CTL_OK : CTL_REFUSED;
 }
 
+void ctl_journal_wait(const struct ctl *ctl)
+{
+	struct volume_config *config =
+		ctl->socket ? NULL : config_load(ctl->config_file, ctl->volume, NULL);
+	struct journal_reader *reader = config ? journal_open(config->journal, NULL) : NULL;
+
+	if (reader)
+		journal_settle(reader, false, WAIT_MS, NULL);
+	journal_close(reader);
+	config_free(config);
+}
+
 bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status)
 {
 	struct volume_config *config =
@@ -295,6 +309,9 @@ bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status)
 		g_key_file_set_boolean(status, "journal", "full", state.full);
 		g_key_file_set_int64(status, "journal", "since", state.since / 1000000000);
 		g_key_file_set_int64(status, "journal", "seen", state.seen / 1000000000);
+		if (state.scanned)
+			g_key_file_set_int64(status, "journal", "scanned",
+					     state.scanned / 1000000000);
 		if (!state.complete)
 			g_key_file_set_int64(status, "journal", "missing-since",
 					     MIN(state.gap, state.seen) / 1000000000);
@@ -312,20 +329,20 @@ bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status)
 
 char *ctl_journal_text(GKeyFile *status)
 {
-	g_autofree char *since = NULL, *missing = NULL, *bytes = NULL, *reason = NULL;
-	g_autofree char *seen = when((int64_t)ctl_number(status, "journal", "seen") * 1000000000);
+	g_autofree char *since = NULL, *seen = NULL, *missing = NULL, *bytes = NULL, *reason = NULL;
 	const uint64_t maybe = ctl_number(status, "journal", "maybe-changed-objects");
 	const char *why;
 
 	if (ctl_yes(status, "journal", "closed"))
 		return g_strdup("closed: there is no way back");
 	since = when((int64_t)ctl_number(status, "journal", "since") * 1000000000);
+	seen = when((int64_t)ctl_number(status, "journal", "seen") * 1000000000);
 	missing = when((int64_t)ctl_number(status, "journal", "missing-since") * 1000000000);
 	bytes = ctl_bytes(ctl_number(status, "journal", "store-bytes"));
 	reason = ctl_text(status, "journal", "last-gap");
 	if (ctl_yes(status, "journal", "complete"))
 		return g_strdup_printf(
-			"complete since %s until %s: %" G_GUINT64_FORMAT
+			"complete from %s to %s: %" G_GUINT64_FORMAT
 			" objects changed, %" G_GUINT64_FORMAT " may have been (a gap), %s",
 			since, seen, ctl_number(status, "journal", "changed-objects") - maybe,
 			maybe, bytes);
@@ -333,23 +350,44 @@ char *ctl_journal_text(GKeyFile *status)
 	      : !ctl_yes(status, "journal", "running") ? "not running"
 						       : reason;
 	if (!ctl_yes(status, "journal", "scanning"))
-		return g_strdup_printf("complete from %s to %s; changes since then may be "
+		return g_strdup_printf("complete from %s to %s, changes since then may be "
 				       "missing: %s",
 				       since, missing, why);
 	return g_strdup_printf(
-		"complete from %s to %s; changes since then may be missing: %s; looking for them, "
+		"complete from %s to %s, changes since then may be missing: %s; looking for them, "
 		"%" G_GUINT64_FORMAT " objects so far",
 		since, missing, why, ctl_number(status, "journal", "looked-at"));
+}
+
+/* What the journal knows before it goes, all that can be known; NULL: nobody keeps it.  g_free. */
+static char *last_changes(const struct volume_config *config)
+{
+	struct journal_reader *reader = journal_open(config->journal, NULL);
+	struct journal_state state;
+	char *text = NULL;
+
+	if (reader && journal_settle(reader, true, SCAN_MS, NULL) &&
+	    journal_state(reader, &state, NULL)) {
+		g_autofree char *since = when(state.since), *seen = when(state.seen);
+
+		text = g_strdup_printf("from %s to %s, %" G_GUINT64_FORMAT
+				       " objects were changed, %" G_GUINT64_FORMAT " may have been",
+				       since, seen, state.rows - state.maybe, state.maybe);
+	}
+	journal_close(reader);
+	return text;
 }
 
 enum ctl_exit ctl_commit(const struct ctl *ctl)
 {
 	struct volume_config *config = load_config(ctl);
 	g_autoptr(GError) error = NULL;
+	g_autofree char *changed = NULL;
 	bool closed;
 
 	if (!config)
 		return CTL_USAGE;
+	changed = last_changes(config);
 	closed = journal_close_for_good(config->journal, &error);
 	config_free(config);
 	if (!closed) {
@@ -358,5 +396,7 @@ enum ctl_exit ctl_commit(const struct ctl *ctl)
 	}
 	printf("%s: the way back is closed; what clients change is not noted any more\n",
 	       ctl->volume);
+	if (changed)
+		printf("%s\n", changed);
 	return CTL_OK;
 }

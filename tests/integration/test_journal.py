@@ -1,17 +1,21 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The journal knows what clients changed, through either door, whatever happens to it in between."""
+import contextlib
+import ctypes
 import mmap
 import os
+import shutil
 import signal
+import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nfs3                                                             # noqa: E402
 import smbfiles                                                         # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import wait_for                                            # noqa: E402
-from servers import NEW, Stalled, stack                                 # noqa: E402
+from sandbox import BASE, sh, wait_for                                  # noqa: E402
+from servers import NEW, OLD, Stalled, stack                            # noqa: E402
 
 QUEUE = '/proc/sys/fs/fanotify/max_queued_events'
 
@@ -79,7 +83,7 @@ def over_nfs(args):
     same((got['b/moved']['before'], got['b/c']['before']), (['a/2'], ['c']), 'places before')
     migration.ctl('finalize')
     same(whats(migration.changes()), wanted, 'changes after the end')
-    expect('complete since' in migration.ctl('status'), 'status does not say that it is complete')
+    expect('complete from' in migration.ctl('status'), 'status does not say that it is complete')
     append('b/c/5')
     migration.journal.stop(signal.SIGKILL)
     append('b/c/6')
@@ -174,6 +178,101 @@ def not_told(args):
             expect(unused[0:2] == b'a1', 'the content')
             covers(migration.changes(), {'a/0': {'data'}})
     same(set(migration.changes()), {'a/0'}, 'changes')
+
+
+def handle_of(path):
+    """A struct file_handle."""
+    handle = ctypes.create_string_buffer(struct.pack('Ii', 128, 0), 8 + 128)
+    if ctypes.CDLL(None).name_to_handle_at(-100, path.encode(), handle, ctypes.byref(ctypes.c_int()), 0):
+        raise OSError(f'{path}: no handle')
+    return handle
+
+
+def write_by_handle(handle, text):
+    """As another export of the file system does, which has only just been started."""
+    sh('mount', '-o', 'remount', NEW)       # drops what names the kernel knows
+    at = os.open(NEW, os.O_RDONLY)
+    file = ctypes.CDLL(None).open_by_handle_at(at, handle, os.O_WRONLY)
+    os.write(file, text)
+    os.close(file)
+    os.close(at)
+
+
+@contextlib.contextmanager
+def mapped(path):
+    """Written through a mapping; then the mtime is as it was, and then it is closed."""
+    times = os.stat(path)
+    with open(path, 'r+b') as file, mmap.mmap(file.fileno(), 0) as mapping:
+        mapping[0:4] = b'MAPS'
+        mapping.flush()
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        yield
+
+
+@case()
+def elsewhere(args):
+    """What the kernel tells of by a name that is not in the tree, or not at all; and the retriever's
+    own doing that is a change.  All of it is carried back, and nothing of another tree is."""
+    tree, beside, back = NEW + '/tree', NEW + '/beside', BASE + '/back'
+    names = ['a', 'b', 'c', 'dir/file', 'left', 'linked', 'map', 'open', 'kept']
+
+    def prepare(root):
+        os.mkdir(f'{root}/dir')
+        for name in names[:-1]:
+            with open(f'{root}/{name}', 'w') as file:
+                file.write(name * 1000)
+            os.utime(file.name, (10**9, 10**9))
+        os.remove(f'{root}/b')
+        os.link(f'{root}/a', f'{root}/b')
+        sh('cp', '-a', root, tree)
+        os.link(f'{tree}/a', f'{tree}/gone')
+        os.remove(f'{root}/c')
+        os.rename(f'{tree}/c', f'{tree}/kept')
+        os.mkdir(beside)
+
+    _, migration = stack(args.build, prepare, root=tree, rollback_source=back)
+    os.mkdir(back)
+    sh('mount', '--bind', OLD, back)
+    migration.start_journal()
+    migration.ctl('attach', '--adopt')
+    migration.crawl()
+    wait_for('a file of its own', lambda: os.stat(f'{tree}/a').st_nlink == 2)
+    same({os.stat(f'{tree}/.migrate/aside/{name}').st_nlink for name in ('gone', 'kept')}, {1}, 'links')
+    with open(f'{tree}/open', 'r+b') as file, mmap.mmap(file.fileno(), 0) as mapping:
+        mapping[0:4] = b'MAPS'
+        migration.rollback()        # the first one looks for what nobody has closed
+        expect(open(f'{OLD}/open').read(4) == 'MAPS', 'what is written through a mapping is not there')
+    client = migration.start_server().client()
+    file = client.walk('a')[0]
+    sh('mount', '-o', 'remount', NEW)
+    sh('find', f'{tree}/.migrate')
+    client.write(file, 0, b'changed', nfs3.FILE_SYNC)
+    migration.ctl('aside', '--restore', argument='kept')
+    os.link(f'{tree}/linked', f'{beside}/linked')
+    os.rename(f'{tree}/left', f'{beside}/left')
+    os.rename(f'{tree}/dir', f'{beside}/dir')
+    same(migration.changes()['kept']['what'], ['made'], 'what was restored')
+    for name in ('left', 'linked', 'dir/file'):
+        with open(f'{beside}/{name}', 'r+') as file:
+            file.write('changed')
+    migration.changes()
+    os.rename(f'{beside}/left', f'{tree}/left')
+    os.rename(f'{beside}/dir', f'{tree}/dir')
+    with mapped(f'{tree}/map'):
+        pass
+    shutil.copy(f'{tree}/map', f'{beside}/foreign')
+    migration.rollback()
+    for name in names:
+        if name != 'c':
+            expect(open(f'{tree}/{name}').read() == open(f'{OLD}/{name}').read(), f'{name} is another')
+    for text in (b'once', b'more'):
+        write_by_handle(handle_of(f'{beside}/foreign'), text)
+        got = migration.rollback()
+        same((got['made'], got['bytes'], got['left']), (0, 0, 0), 'what was done for another tree')
+    with open(f'{tree}/kept', 'a') as file:
+        file.write('changed')
+    same(migration.rollback()['bytes'], os.path.getsize(file.name), 'a change of what was restored')
+    expect('objects were changed' in migration.ctl('commit'), 'commit does not say what was changed')
 
 
 @case()
