@@ -81,6 +81,8 @@ enum ctl_exit ctl_aside(const struct ctl *ctl)
 
 		result = ctl_ask_once(ctl, command, NULL);
 	}
+	if (ctl->restore)
+		ctl_journal_wait(ctl);
 	if (!result)
 		printf("%s: %s\n", ctl->volume, ctl->discard ? "discarded" : "restored");
 	return result;

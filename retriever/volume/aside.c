@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "copied.h"
 #include "errors.h"
 #include "flags.h"
@@ -18,7 +20,8 @@
 #include "project.h"
 #include "source/refused.h"
 
-#define NAMES_MAX 1000 /* of one path */
+#define NAMES_MAX 1000	     /* of one path */
+#define COMING	  "restored" /* on its way out of aside/ */
 
 static int open_directory(int dir_fd, const char *name)
 {
@@ -27,7 +30,7 @@ static int open_directory(int dir_fd, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static int move(int from_fd, const char *name, int to_fd, const char *as);
+static int move(int from_fd, const char *name, int to_fd, const char *as, char **moved);
 
 /* What is set aside under the name of a directory on the way gives way. */
 static int make_directory(int fd, const char *name)
@@ -35,7 +38,7 @@ static int make_directory(int fd, const char *name)
 	struct stat st;
 
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode)) {
-		int ret = move(fd, name, fd, name);
+		int ret = move(fd, name, fd, name, NULL);
 
 		if (ret)
 			return ret;
@@ -64,11 +67,18 @@ static int descend(int fd, const char *path, bool make)
 	return fd;
 }
 
-/* Under another name where that is taken. */
-static int move(int from_fd, const char *name, int to_fd, const char *as)
+static int moved_as(char **moved, const char *as)
+{
+	if (moved)
+		*moved = g_strdup(as);
+	return 0;
+}
+
+/* Under another name where that is taken.  *moved: which; g_free; or NULL. */
+static int move(int from_fd, const char *name, int to_fd, const char *as, char **moved)
 {
 	if (renameat2(from_fd, name, to_fd, as, RENAME_NOREPLACE) == 0)
-		return 0;
+		return moved_as(moved, as);
 	for (unsigned n = 1; errno == EEXIST && n <= NAMES_MAX; n++) {
 		/* a name that is too long is cut, not in the middle of a character */
 		g_autofree char *suffix = g_strdup_printf(".~%u~", n);
@@ -79,7 +89,7 @@ static int move(int from_fd, const char *name, int to_fd, const char *as)
 			len--;
 		other = g_strdup_printf("%.*s%s", (int)len, as, suffix);
 		if (renameat2(from_fd, name, to_fd, other, RENAME_NOREPLACE) == 0)
-			return 0;
+			return moved_as(moved, other);
 	}
 	return -errno;
 }
@@ -97,9 +107,15 @@ static int count_entry(void *arg, const struct own_entry *entry)
 	return 0;
 }
 
+static int look_for_links(void *arg, const struct own_entry *entry)
+{
+	*(bool *)arg |= !S_ISDIR(entry->st->st_mode) && entry->st->st_nlink > 1;
+	return 0;
+}
+
 /* A file that was not fetched to its end is nobody's work, and could be restored as if it were
- * whole.  1: it is gone; 0, -errno. */
-static int drop_unfinished(int dir_fd, const char *name)
+ * whole.  The record of one that has other names is theirs.  1: it is gone; 0, -errno. */
+static int drop_unfinished(int dir_fd, const char *name, bool single)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct migrate_record rec;
@@ -109,7 +125,7 @@ static int drop_unfinished(int dir_fd, const char *name)
 	if (ret == 1)
 		migrate_record_clear(&rec);
 	if (adopted) /* all that another tool had copied is in it */
-		ret = migrate_record_drop(fd);
+		ret = single ? migrate_record_drop(fd) : 0;
 	else if (ret == 1 && unlinkat(dir_fd, name, 0) < 0)
 		ret = -errno;
 	if (fd >= 0)
@@ -120,13 +136,15 @@ static int drop_unfinished(int dir_fd, const char *name)
 int aside_put(struct retriever *retriever, int dir_fd, const char *name, const char *path,
 	      const char *as)
 {
+	g_autofree char *moved = NULL;
+	bool linked = false;
 	struct stat st;
 	int fd, ret = 0;
 
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (S_ISREG(st.st_mode))
-		ret = drop_unfinished(dir_fd, name);
+		ret = drop_unfinished(dir_fd, name, st.st_nlink == 1);
 	if (ret)
 		return MIN(ret, 0);
 	if (mkdirat(retriever->private_fd, ASIDE_DIR, 0700) < 0 && errno != EEXIST)
@@ -141,7 +159,11 @@ int aside_put(struct retriever *retriever, int dir_fd, const char *name, const c
 	/* before: afterwards it may have another name */
 	ret = own_walk(dir_fd, name, count_entry, retriever);
 	if (!ret)
-		ret = move(dir_fd, name, fd, as);
+		ret = own_walk(dir_fd, name, look_for_links, &linked);
+	if (!ret)
+		ret = move(dir_fd, name, fd, as, &moved);
+	if (!ret && linked)
+		apart_start(retriever, fd, moved);
 	close(fd);
 	if (ret)
 		aside_count(retriever);
@@ -215,15 +237,20 @@ int aside_discard(struct retriever *retriever)
 /* -ENODATA where something of it was not fetched to its end. */
 static int check_entry(void *arg, const struct own_entry *entry)
 {
+	struct migrate_record rec;
 	int fd, has;
 
 	if (!S_ISREG(entry->st->st_mode))
 		return 0;
-	fd = openat(entry->dir_fd, entry->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	has = fd < 0 ? -errno : migrate_has_record(fd);
+	fd = openat(entry->dir_fd, entry->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	has = fd < 0 ? -errno : migrate_record_load(fd, &rec);
+	if (has == 1) {
+		has = rec.flags & MIGRATE_REC_ADOPTED ? migrate_record_drop(fd) : -ENODATA;
+		migrate_record_clear(&rec);
+	}
 	if (fd >= 0)
 		close(fd);
-	return has > 0 || has == -EBADMSG ? -ENODATA : has;
+	return has == -EBADMSG ? -ENODATA : has;
 }
 
 /* Nothing of ours is on it in the tree. */
@@ -342,6 +369,47 @@ static char *find_path(int aside_fd, const char *shown)
 	return g_strjoinv("/", names);
 }
 
+/* renameat2(), as the deed of another process. */
+static int rename_apart(int from_fd, const char *name, int to_fd, const char *as)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child < 0)
+		return -errno;
+	if (!child)
+		_exit(renameat2(from_fd, name, to_fd, as, RENAME_NOREPLACE) < 0 ? errno : 0);
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
+}
+
+/*
+ * What comes back is to be carried to the old server, which has it not: it is a change, and the
+ * journal leaves out what this process does.  It goes by way of aside/ itself, because the journal
+ * asks later where it came from, and the directories that it was in are removed.  Whoever is killed
+ * in between finds it there.
+ */
+static int bring_back(int aside_fd, int from, const char *name, int to)
+{
+	int ret = 0;
+
+	/* another one's, or that of who was killed */
+	if (from != aside_fd && faccessat(aside_fd, COMING, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		ret = move(aside_fd, COMING, aside_fd, COMING, NULL);
+	if (!ret && !project_admits(to, from))
+		ret = project_give(from, name, project_of(to));
+	if (ret || from == aside_fd)
+		return ret ? ret : rename_apart(from, name, to, name);
+	if (renameat2(from, name, aside_fd, COMING, RENAME_NOREPLACE) < 0)
+		return -errno;
+	ret = rename_apart(aside_fd, COMING, to, name);
+	if (ret)
+		move(aside_fd, COMING, from, name, NULL);
+	return ret;
+}
+
 static int restore(struct retriever *retriever, int aside_fd, const char *dir, const char *name)
 {
 	int from = open_directory(aside_fd, "."), to, ret = 0;
@@ -360,11 +428,13 @@ static int restore(struct retriever *retriever, int aside_fd, const char *dir, c
 	if (faccessat(to, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		ret = -EEXIST;
 	if (!ret)
+		ret = apart_make(retriever, from, name);
+	if (!ret)
 		ret = own_walk(from, name, check_entry, NULL);
 	if (!ret)
 		ret = own_walk(from, name, clear_entry, NULL);
 	if (!ret)
-		ret = project_rename(from, name, to, name, RENAME_NOREPLACE);
+		ret = bring_back(aside_fd, *dir ? from : aside_fd, name, to);
 	close(from);
 	close(to);
 	return ret;

@@ -114,6 +114,7 @@ START_TEST(back_again)
 	g_autofree char *aside = NULL;
 	int d = start(), fd;
 
+	ck_assert_int_eq(fill(open(core.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)), 0);
 	put(d, "x", "d");
 	put(d, "f2", "d/sub/below");
 	put(d, "r", "");
@@ -128,6 +129,18 @@ START_TEST(back_again)
 	shell("echo mine >%s/d/x2", core.root);
 	ck_assert_int_eq(aside_restore(core.retriever, "d/x2"), -EEXIST);
 	shell("test \"$(cat %s/d/x2)\" = mine && test \"$(cat %s/d/x2)\" = text", core.root, aside);
+	/* one of the name that things have on their way, and another that is beside it */
+	put(d, "restored", "");
+	ck_assert_int_eq(aside_restore(core.retriever, "r"), 0);
+	ck_assert_int_eq(aside_restore(core.retriever, "restored"), 0);
+	put(d, "restored", "");
+	put(d, "y", "d");
+	ck_assert_int_eq(aside_restore(core.retriever, "d/y"), 0);
+	expect_listed("d/sub/below/f2 d/x2 restored.~1~");
+	/* a link of what is served becomes a file of its own before it is served, too */
+	shell("cd %s && ln d/y .migrate/aside/d/link", core.root);
+	ck_assert_int_eq(aside_restore(core.retriever, "d/link"), 0);
+	shell("cd %s/d && test ! link -ef y && cmp link y", core.root);
 	/* there is no such directory; then there is */
 	ck_assert_int_eq(aside_restore(core.retriever, "d/sub/below/f2"), -ENOENT);
 	shell("mkdir -p %s/d/sub/below", core.root);
