@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Keys: 'o' and a handle (type, bytes) for an object; 't' and its handle while it is touched; 'f'
- * and a fileid for its handle; 's' for the journal's beginning.  Numbers are in the machine's own
+ * and a fileid for its handle; 's' for the journal's beginning; 'c' when a run that looked for what
+ * the kernel does not tell has come to its end.  Numbers are in the machine's own
  * order: the store stays on it.
  */
 #include "carried.h"
@@ -31,6 +32,7 @@ struct tail {
 	int64_t version;
 	uint64_t staged_size;
 	int64_t staged_mtime;
+	uint64_t elsewhere;
 };
 
 struct fixed {
@@ -195,6 +197,21 @@ bool carried_commit(struct carried *carried, GError **error)
 	return !failed(carried, code, error) && begin(carried, error);
 }
 
+bool carried_was_scanned(struct carried *carried)
+{
+	MDB_val key = {.mv_data = "c", .mv_size = 1}, value;
+
+	return !carried->void_ && !mdb_get(carried->txn, carried->dbi, &key, &value);
+}
+
+bool carried_scanned(struct carried *carried, GError **error)
+{
+	MDB_val key = {.mv_data = "c", .mv_size = 1}, value = {.mv_data = "", .mv_size = 0};
+
+	return !failed(carried, mdb_put(carried->txn, carried->dbi, &key, &value, 0), error) &&
+	       carried_commit(carried, error);
+}
+
 /* ---- objects --------------------------------------------------------------------------------- */
 
 static bool take_name(const uint8_t **p, const uint8_t *end, struct carried_object *object)
@@ -256,7 +273,17 @@ bool carried_get(struct carried *carried, const struct migrate_binding *handle,
 	object->version = tail.version;
 	object->staged_size = tail.staged_size;
 	object->staged_mtime = tail.staged_mtime;
+	object->elsewhere = tail.elsewhere;
 	return true;
+}
+
+bool carried_is_elsewhere(struct carried *carried, const struct migrate_binding *handle)
+{
+	struct carried_object object;
+	const bool is = carried_get(carried, handle, &object) && object.elsewhere;
+
+	carried_clear(&object);
+	return is;
 }
 
 bool carried_is_done(struct carried *carried, const struct migrate_binding *handle,
@@ -325,7 +352,8 @@ bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 				    .ctime = object->ctime,
 				    .touching = object->touching,
 				    .names = object->names ? object->names->len : 0};
-	const struct tail tail = {object->version, object->staged_size, object->staged_mtime};
+	const struct tail tail = {object->version, object->staged_size, object->staged_mtime,
+				  object->elsewhere};
 	MDB_val key = object_key(buffer, 'o', handle), value;
 	struct fixed before;
 	int code;

@@ -35,7 +35,8 @@ struct carried_object {
 	int64_t mtime, ctime; /* there; ctime 0: not known */
 	int64_t version; /* the ctime that it had with the data that it has; 0: that is `ctime` */
 	bool touching;
-	GArray *names; /* of struct carried_name: where it is there; may be NULL */
+	bool elsewhere; /* it was in no directory of the volume: of another tree */
+	GArray *names;	/* of struct carried_name: where it is there; may be NULL */
 };
 void carried_clear(struct carried_object *object);
 /* st: of the one that takes its place. */
@@ -59,11 +60,16 @@ bool carried_get(struct carried *carried, const struct migrate_binding *handle,
 /* That row of the journal was dealt with in full. */
 bool carried_is_done(struct carried *carried, const struct migrate_binding *handle,
 		     uint64_t generation);
+bool carried_is_elsewhere(struct carried *carried, const struct migrate_binding *handle);
 /* Whose counterpart has this fileid, or the one that takes its place: the last that got it. */
 bool carried_find(struct carried *carried, uint64_t fileid, struct migrate_binding *handle);
 /* Calls fn for each that is being touched, or was when somebody was killed. */
 typedef void (*carried_fn)(void *arg, const struct migrate_binding *handle);
 void carried_each_touching(struct carried *carried, carried_fn fn, void *arg);
+/* Whether a run before which the journal had looked at everything came to its end;
+ * carried_scanned(): this one did. */
+bool carried_was_scanned(struct carried *carried);
+bool carried_scanned(struct carried *carried, GError **error);
 /* In memory until carried_commit(), which blocks for the disk. */
 bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 		 const struct carried_object *object, GError **error);

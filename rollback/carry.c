@@ -140,6 +140,7 @@ static bool take_done(struct carry *carry, struct node *node)
 		carried->size = UINT64_MAX; /* where it is, nobody looked: it cannot be said */
 	}
 	carried->generation = whole ? node->generation : 0;
+	carried->elsewhere = node->elsewhere;
 	carried->touching = false;
 	node->todo &= TODO_TIMES;
 	node->noted = true;

@@ -47,7 +47,7 @@ static struct node *take_along(struct tree *tree, const struct node *dir, int fd
 	struct node *node =
 		migrate_binding_get(fd, name, &handle) ? NULL : tree_node(tree, &handle);
 
-	if (!node || node->generation || !node->here)
+	if (!node || (node->generation && !node->unplaced) || !node->here)
 		return NULL;
 	if (!dir->made) {
 		tree_activate(tree, node);
@@ -119,6 +119,8 @@ struct search {
 	GHashTable *nodes;
 	GQueue *dirs; /* of struct migrate_binding */
 	struct migrate_binding here;
+	bool private; /* in .migrate/ */
+	bool complete;
 };
 
 static void look_for(void *arg, int fd, const struct dirent *entry)
@@ -128,7 +130,9 @@ static void look_for(void *arg, int fd, const struct dirent *entry)
 	struct node *node = g_hash_table_lookup(search->nodes, &inode);
 	struct migrate_binding handle;
 
-	if (node) {
+	if (node && search->private) {
+		node->unsaid |= !node->at->len;
+	} else if (node) {
 		struct node *dir = tree_node(search->tree, &search->here);
 
 		if (tree_was_named(node, dir, entry->d_name) &&
@@ -140,23 +144,48 @@ static void look_for(void *arg, int fd, const struct dirent *entry)
 		g_queue_push_tail(search->dirs, g_memdup2(&handle, sizeof(handle)));
 }
 
-void listing_search(struct tree *tree, GHashTable *nodes)
+static void search_from(struct search *search, const struct migrate_binding *top)
 {
-	struct search search = {.tree = tree, .nodes = nodes, .dirs = g_queue_new()};
-
-	if (g_hash_table_size(nodes))
-		g_queue_push_tail(search.dirs,
-				  g_memdup2(&tree->root->handle, sizeof(tree->root->handle)));
-	while (!g_queue_is_empty(search.dirs) && !tree_stops(tree, NULL)) {
-		g_autofree struct migrate_binding *handle = g_queue_pop_head(search.dirs);
-		int fd = migrate_binding_open(tree->root_fd, handle,
+	g_queue_push_tail(search->dirs, g_memdup2(top, sizeof(*top)));
+	while (!g_queue_is_empty(search->dirs) && !tree_stops(search->tree, NULL)) {
+		g_autofree struct migrate_binding *handle = g_queue_pop_head(search->dirs);
+		int fd = migrate_binding_open(search->tree->root_fd, handle,
 					      O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
 
-		search.here = *handle;
+		search->here = *handle;
 		if (fd >= 0)
-			each_name(fd, look_for, &search);
+			fd = each_name(fd, look_for, search);
+		if (fd < 0 && fd != -ESTALE && fd != -ENOENT)
+			search->complete = false;
 	}
+}
+
+void listing_search(struct tree *tree, GHashTable *nodes)
+{
+	struct search search = {
+		.tree = tree, .nodes = nodes, .dirs = g_queue_new(), .complete = true};
+	struct migrate_binding private;
+	GHashTableIter iter;
+	gpointer value;
+
+	search_from(&search, &tree->root->handle);
+	search.private = true;
+	if (!migrate_binding_get(tree->root_fd, MIGRATE_PRIVATE_DIR, &private))
+		search_from(&search, &private);
+	search.complete = search.complete && g_queue_is_empty(search.dirs);
 	g_queue_free_full(search.dirs, g_free);
+	g_hash_table_iter_init(&iter, nodes);
+	while (search.complete && g_hash_table_iter_next(&iter, NULL, &value)) {
+		struct node *node = value;
+
+		if (node->at->len || node->was_carried || node->fileid || S_ISDIR(node->st.st_mode))
+			continue;
+		/* a link of another tree's: it has no name here that did not come since the switch
+		 */
+		node->made |= node->wanted->len;
+		node->made_guessed |= node->wanted->len;
+		node->elsewhere = node->unplaced && !node->wanted->len;
+	}
 }
 
 /* ---- given up -------------------------------------------------------------------------------- */

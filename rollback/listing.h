@@ -12,7 +12,12 @@
  * yet is not compared.  0 or -errno; -ESTALE: it is gone.
  */
 int listing_here(struct tree *tree, struct node *dir);
-/* Walks the whole tree for names of nodes (by inode number), which go to node->at. */
+/*
+ * Walks the whole tree for names of nodes (by inode number), which go to node->at.  A node of which
+ * the journal knows no name either (node->unplaced) and that is nowhere is another tree's: then
+ * node->elsewhere is set; and node->unsaid where it is in .migrate/, from where the retriever may
+ * bring it.  One that has only names which came since the switch was made.
+ */
 void listing_search(struct tree *tree, GHashTable *nodes);
 /* Whether the administrator gave up the name (migratectl skip), so that it never was here; or one
  * like it somewhere else. */

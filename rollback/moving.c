@@ -6,13 +6,32 @@
 struct moving {
 	struct tree *tree;
 	GHashTable *rows; /* a handle -> the flags, of what was changed since the plan's rows */
+	bool directories; /* some were moved, maybe past who searched for names */
 };
+
+#define UNPLACED (1u << 31) /* beside the flags */
+#define NAMED	 (JOURNAL_NAMES | JOURNAL_MADE)
 
 static bool take_row(void *arg, const struct journal_row *row)
 {
-	g_hash_table_insert(arg, g_memdup2(&row->handle, sizeof(row->handle)),
-			    GUINT_TO_POINTER(row->flags));
+	struct moving *moving = arg;
+
+	g_hash_table_insert(moving->rows, g_memdup2(&row->handle, sizeof(row->handle)),
+			    GUINT_TO_POINTER(row->flags | (tree_is_unplaced(row) ? UNPLACED : 0)));
+	moving->directories |= row->flags & JOURNAL_DIRECTORY && row->flags & NAMED;
 	return true;
+}
+
+/* What was nowhere may have been moved meanwhile from where nobody had looked to where somebody
+ * had. */
+static bool may_be_here(const struct moving *moving, const struct node *node)
+{
+	gpointer flags;
+
+	return node->elsewhere &&
+	       (moving->directories ||
+		(g_hash_table_lookup_extended(moving->rows, &node->handle, NULL, &flags) &&
+		 !(GPOINTER_TO_UINT(flags) & UNPLACED)));
 }
 
 /* Names may have left it.  type 0: of such a one no row tells. */
@@ -79,7 +98,7 @@ static void leave(struct node *node)
 static void look(struct moving *moving, struct node *node)
 {
 	/* a directory may have been moved between two listings */
-	if (node->later || is_doubtful(moving, node) ||
+	if (node->later || is_doubtful(moving, node) || may_be_here(moving, node) ||
 	    (S_ISDIR(node->st.st_mode) && node->wanted->len > 1))
 		leave(node);
 	else if (node->stays)
@@ -90,10 +109,10 @@ bool moving_leave(struct tree *tree, uint64_t generation, GError **error)
 {
 	g_autoptr(GHashTable) rows =
 		g_hash_table_new_full(journal_handle_hash, journal_handle_equal, g_free, NULL);
-	struct moving moving = {tree, rows};
+	struct moving moving = {.tree = tree, .rows = rows};
 
 	if (tree->settle && (!tree->settle(tree->journal, error) ||
-			     !journal_each(tree->journal, generation, take_row, rows, error)))
+			     !journal_each(tree->journal, generation, take_row, &moving, error)))
 		return false;
 	for (guint i = 0; i < tree->active->len; i++)
 		look(&moving, tree->active->pdata[i]);

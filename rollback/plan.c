@@ -17,6 +17,8 @@
 #include "stage.h"
 #include "to_come.h"
 
+#define SEARCH_SHARE 20 /* a twentieth */
+
 /* ---- what is known of both ------------------------------------------------------------------- */
 
 /* The directories among the active nodes, which become more meanwhile. */
@@ -57,9 +59,29 @@ static bool may_have_others(const struct node *node)
 {
 	return (!node->wanted->len && !tree_keeps_a_name(node)) ||
 	       (node->st.st_nlink > node->wanted->len &&
-		(node->was_carried ? node->carried.touching
-				   : node->fileid || (node->flags & JOURNAL_SCANNED) ||
-					     tree_is_doubted(node)));
+		(node->was_carried
+			 ? node->carried.touching
+			 : node->fileid || node->unplaced || (node->flags & JOURNAL_SCANNED) ||
+				   tree_is_doubted(node)));
+}
+
+/* A search reads every directory.  While clients go on here, those that are lost wait, so that it
+ * takes no more than its share of the time. */
+static void search(struct tree *tree, GHashTable *lost)
+{
+	static gint64 again; /* by the monotonic clock */
+	const gint64 begun = g_get_monotonic_time();
+	GHashTableIter iter;
+	gpointer node;
+
+	if (!tree->serving || begun >= again) {
+		listing_search(tree, lost);
+		again = g_get_monotonic_time() + (g_get_monotonic_time() - begun) * SEARCH_SHARE;
+		return;
+	}
+	g_hash_table_iter_init(&iter, lost);
+	while (g_hash_table_iter_next(&iter, NULL, &node))
+		((struct node *)node)->later = true;
 }
 
 /* One whose names that are known all go, or may be another's, has others in directories that were
@@ -80,7 +102,8 @@ static void find_names(struct tree *tree)
 		if (!node->at->len || (!S_ISDIR(node->st.st_mode) && may_have_others(node)))
 			g_hash_table_insert(lost, g_memdup2(&inode, sizeof(inode)), node);
 	}
-	listing_search(tree, lost);
+	if (g_hash_table_size(lost))
+		search(tree, lost);
 }
 
 /* First those whose number is known: what is found by a name alone may be one of them. */
@@ -449,7 +472,7 @@ static void decide(struct tree *tree, struct node *node)
 			node->todo = TODO_REMOVE;
 		return;
 	}
-	if (node->nameless)
+	if (node->nameless || node->elsewhere)
 		return;
 	if (!node->there && tree_is_dir(node) && node->wanted->len && !node->names) {
 		tree_conflict(tree, node,

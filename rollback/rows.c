@@ -10,7 +10,9 @@ static bool take_row(void *arg, const struct journal_row *row)
 {
 	struct rows *rows = arg;
 
-	if (!carried_is_done(rows->carried, &row->handle, row->generation))
+	/* what was looked for, and is another tree's, is that until a name of it comes */
+	if (!carried_is_done(rows->carried, &row->handle, row->generation) &&
+	    !(tree_is_unplaced(row) && carried_is_elsewhere(rows->carried, &row->handle)))
 		g_array_append_val(rows->handles, row->handle);
 	return true;
 }

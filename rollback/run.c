@@ -67,16 +67,19 @@ static bool run_tree(struct tree *tree, const struct rollback_options *options,
 }
 
 static bool run_old(const struct volume_config *config, const struct rollback_options *options,
-		    struct journal_reader *journal, const struct journal_state *state,
-		    struct old *old, struct rollback_result *result, GError **error)
+		    struct journal_reader *journal, struct journal_state *state, struct old *old,
+		    struct rollback_result *result, GError **error)
 {
 	g_autofree char *dir = rollback_directory(config);
 	struct carried *carried = carried_open(dir, state->since, !options->plan, error);
+	const bool first = carried && !carried_was_scanned(carried);
 	struct tree *tree = NULL;
 	int64_t skew;
 	bool ok = false;
 
-	if (carried && old_begin(old, &skew, error)) {
+	/* what sends no notification counts at the latest now */
+	if (carried && (!first || options->scan || settle(journal, true, state, error)) &&
+	    old_begin(old, &skew, error)) {
 		tree = tree_open(config, journal, carried, old, state->since + skew, error);
 		if (tree) {
 			tree->settle = settle_again;
@@ -84,7 +87,8 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 			tree->serving = options->serving;
 			tree->planned = options->list ? tree_problems_new() : NULL;
 		}
-		ok = tree && run_tree(tree, options, result, error);
+		ok = tree && run_tree(tree, options, result, error) &&
+		     (!first || options->plan || carried_scanned(carried, error));
 		old_end(old);
 	}
 	tree_close(tree);

@@ -49,6 +49,8 @@ static GHashTable *fileids_of(const struct tree *tree, GHashTable *nodes)
 			continue;
 		if (!node->fileid && !node->was_carried)
 			node->fileid = fileid;
+		node->elsewhere = false;
+		node->made &= !node->made_guessed;
 		g_hash_table_insert(fileids, g_memdup2(&fileid, sizeof(fileid)), node);
 	}
 	if (dir)

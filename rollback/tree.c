@@ -159,7 +159,7 @@ bool tree_was_named(const struct node *node, const struct node *dir, const char 
 
 	/* the retriever's work may be taken for clients'; what has a stub is looked at by its
 	 * number */
-	return node->fileid || !g_hash_table_contains(node->not_there, key);
+	return node->fileid || (!dir->made && !g_hash_table_contains(node->not_there, key));
 }
 
 /* ---- problems -------------------------------------------------------------------------------- */
@@ -397,6 +397,12 @@ static bool take_stub(struct node *node, int fd)
 	return object;
 }
 
+bool tree_is_unplaced(const struct journal_row *row)
+{
+	return !row->parent.len &&
+	       !(row->flags & (JOURNAL_NAMES | JOURNAL_MADE | JOURNAL_GONE | JOURNAL_DIRECTORY));
+}
+
 bool tree_is_doubted(const struct node *node)
 {
 	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
@@ -442,6 +448,7 @@ static void resolve(struct tree *tree, struct node *node)
 		node->flags = row.flags;
 		node->generation = row.generation;
 		node->made = row.flags & JOURNAL_MADE;
+		node->unplaced = tree_is_unplaced(&row);
 		if (node->here)
 			journal_was_made(tree->journal, &row, node->st.st_nlink, &node->made, NULL);
 		/* the names of a row are looked up one after the other */

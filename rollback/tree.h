@@ -47,6 +47,8 @@ struct node {
 	bool compared; /* a directory whose names are looked at */
 	/* what is here now says that it was not, or that it had one of its places; no row does */
 	bool made_guessed, guessed;
+	bool unplaced;	/* its row has no name of it: the journal may have it for another tree's */
+	bool elsewhere; /* it is one's of another tree of the file system */
 	/* the new server */
 	bool here;
 	bool whole; /* no stub, and so for ever (I1) */
@@ -182,6 +184,8 @@ bool tree_was_named(const struct node *node, const struct node *dir, const char 
  * of a directory shows in the one that it came to.
  */
 bool tree_is_doubted(const struct node *node);
+/* The row knows no name of its object. */
+bool tree_is_unplaced(const struct journal_row *row);
 /* It, and all that it has, is to be compared. */
 void tree_doubt(struct node *node);
 

@@ -75,6 +75,29 @@ START_TEST(kept)
 }
 END_TEST
 
+START_TEST(notes)
+{
+	const struct migrate_binding handle = number(1);
+	struct carried_object object = {.generation = 1, .elsewhere = true};
+
+	trees_make("true");
+	start(1, true);
+	ck_assert(!carried_is_elsewhere(carried, &handle));
+	ck_assert(!carried_was_scanned(carried));
+	ck_assert(carried_put(carried, &handle, &object, NULL));
+	ck_assert(carried_scanned(carried, NULL));
+	carried_close(carried);
+	start(1, false);
+	ck_assert(carried_is_elsewhere(carried, &handle));
+	ck_assert(carried_was_scanned(carried));
+	carried_close(carried);
+	start(2, false); /* nothing of it is said of another journal's */
+	ck_assert(!carried_is_elsewhere(carried, &handle));
+	ck_assert(!carried_was_scanned(carried));
+	carried_close(carried);
+}
+END_TEST
+
 START_TEST(of_another_journal)
 {
 	struct migrate_binding handle = number(1);
@@ -118,6 +141,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, kept);
+	tcase_add_test(tcase, notes);
 	tcase_add_test(tcase, of_another_journal);
 	tcase_add_test(tcase, one_at_a_time);
 	suite_add_tcase(suite, tcase);

@@ -96,6 +96,32 @@ START_TEST(moved_meanwhile)
 }
 END_TEST
 
+/* Where directories are moved, nobody can say that something is nowhere. */
+START_TEST(searched_meanwhile)
+{
+	static const char *const moved[] = {"a/b", "e/b", NULL};
+	struct migrate_binding handle;
+	struct way way;
+
+	trees_make(FILL);
+	sh("mkdir " NEW_TREE "/other && echo foreign >" NEW_TREE "/other/f");
+	handle = handle_of("other/f");
+	sh("mount -t tmpfs tmpfs " NEW_TREE "/other");
+	journal_store_touch(journal, &handle, JOURNAL_DATA, NULL);
+	trees_commit();
+	journal_store_close(journal);
+	move_meanwhile(moved);
+	way_open(&way);
+	ck_assert(tree_node(way.tree, &handle)->later);
+	way_go(&way);
+	ck_assert(!carried_is_elsewhere(way.carried, &handle));
+	way_close(&way);
+	settle = NULL;
+	open_store();
+	go_back(0);
+}
+END_TEST
+
 /* What comes into a directory that was made is not made for that. */
 START_TEST(moved_into_what_was_made)
 {
@@ -158,6 +184,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, moved_meanwhile);
+	tcase_add_test(tcase, searched_meanwhile);
 	tcase_add_test(tcase, moved_into_what_was_made);
 	tcase_add_test(tcase, into_the_place_of_what_was_moved);
 	suite_add_tcase(suite, tcase);
