@@ -190,12 +190,6 @@ void listing_search(struct tree *tree, GHashTable *nodes)
 
 /* ---- given up -------------------------------------------------------------------------------- */
 
-/* The names of the report of losses that were given up.  It grows at its end while it is used. */
-struct given_up {
-	GHashTable *paths, *names; /* sets: the paths, and the last component of each */
-	struct stat st;		   /* of the file, as far as it was read: st_size */
-};
-
 static void take_line(struct given_up *given_up, char *line)
 {
 	struct report_line parsed = {0};
@@ -234,35 +228,23 @@ static void read_on(struct given_up *given_up, FILE *file)
 	}
 }
 
-void listing_free_given_up(struct given_up *given_up)
-{
-	if (!given_up)
-		return;
-	g_hash_table_unref(given_up->paths);
-	g_hash_table_unref(given_up->names);
-	g_free(given_up);
-}
-
 static const struct given_up *given_up_of(struct tree *tree)
 {
 	g_autofree char *inside =
 		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, REPORT_FILE, NULL);
 	FILE *file = fopen(inside, "re");
 
-	if (!tree->given_up) {
-		tree->given_up = g_new0(struct given_up, 1);
-		tree->given_up->paths =
-			g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-		tree->given_up->names =
-			g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	if (!tree->given_up.paths) {
+		tree->given_up.paths = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+		tree->given_up.names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	}
 	if (!file)
 		file = fopen(tree->config->report, "re");
 	if (file) {
-		read_on(tree->given_up, file);
+		read_on(&tree->given_up, file);
 		fclose(file);
 	}
-	return tree->given_up;
+	return &tree->given_up;
 }
 
 /*

@@ -26,7 +26,4 @@ bool listing_given_up(struct tree *tree, const struct node *node);
  * of it was removed here. */
 bool listing_left(struct tree *tree, const struct node *dir);
 
-/* Of tree_close(). */
-void listing_free_given_up(struct given_up *given_up);
-
 #endif

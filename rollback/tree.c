@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "listing.h"
 #include "migrate.h"
 #include "source/refused.h"
 #include "store/layout.h"
@@ -564,7 +563,8 @@ void tree_close(struct tree *tree)
 	g_ptr_array_unref(tree->losses);
 	g_clear_pointer(&tree->planned, g_ptr_array_unref);
 	g_ptr_array_unref(tree->all);
-	listing_free_given_up(tree->given_up);
+	g_clear_pointer(&tree->given_up.paths, g_hash_table_unref);
+	g_clear_pointer(&tree->given_up.names, g_hash_table_unref);
 	close(tree->root_fd);
 	g_free(tree);
 }

@@ -90,6 +90,13 @@ struct problem {
 	unsigned todo; /* of tree->planned */
 };
 
+/* listing.c's: the names of the report of losses that were given up.  The report grows at its end
+ * while it is used. */
+struct given_up {
+	GHashTable *paths, *names; /* sets: the paths, and the last component of each; or NULL */
+	struct stat st;		   /* of the report, as far as it was read: st_size */
+};
+
 struct tree {
 	const struct volume_config *config;
 	struct journal_reader *journal;
@@ -102,16 +109,16 @@ struct tree {
 	bool serving;	  /* clients go on here: what is moved there has to be whole here */
 	/* Waits until the journal has all that was done here; NULL: nothing is done meanwhile. */
 	bool (*settle)(struct journal_reader *journal, GError **error);
-	int64_t switched;	   /* by the old server's clock, ns */
-	struct given_up *given_up; /* listing.c's, or NULL */
-	GHashTable *nodes;	   /* by handle */
-	GHashTable *inodes;	   /* active nodes that are here, by inode number */
-	GHashTable *fileids;	   /* nodes that are there, by fileid */
-	GPtrArray *active;	   /* nodes, in order; those of the old server alone as well */
-	GPtrArray *conflicts;	   /* of struct problem */
-	GPtrArray *losses;	   /* likewise */
-	GPtrArray *planned;	   /* likewise: what is to be done, and why; NULL: nobody asks */
-	GPtrArray *all;		   /* every node, to be freed */
+	int64_t switched; /* by the old server's clock, ns */
+	struct given_up given_up;
+	GHashTable *nodes;    /* by handle */
+	GHashTable *inodes;   /* active nodes that are here, by inode number */
+	GHashTable *fileids;  /* nodes that are there, by fileid */
+	GPtrArray *active;    /* nodes, in order; those of the old server alone as well */
+	GPtrArray *conflicts; /* of struct problem */
+	GPtrArray *losses;    /* likewise */
+	GPtrArray *planned;   /* likewise: what is to be done, and why; NULL: nobody asks */
+	GPtrArray *all;	      /* every node, to be freed */
 };
 
 /* Takes nothing over. 0 and *tree, or NULL with *error. */
