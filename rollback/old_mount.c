@@ -379,6 +379,8 @@ static int mount_write(struct old_file *file, const void *data, size_t len, off_
 
 		if (done < 0 && errno != EINTR)
 			return -errno;
+		if (!done)
+			return -EIO;
 		if (done > 0) {
 			data = (const char *)data + done;
 			at += done;

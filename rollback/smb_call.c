@@ -16,7 +16,7 @@
 struct smb_call {
 	struct smb_url url;
 	struct smb_worker writer;
-	uint32_t serial, max;
+	uint32_t serial, max, written;
 	uint64_t created;
 	bool runs, lost;
 };
@@ -149,6 +149,9 @@ int smb_call_change(struct smb_call *call, const char *path, const char *stream,
 		ret = reply.status < 0 && reply.status > -4096 ? reply.status : -EREMOTEIO;
 		g_debug("%s%s: status 0x%08x", path, stream, reply.code);
 	}
+	if (!ret && change->kind == WIRE_WRITE && reply.cookie > change->len)
+		ret = -EBADMSG;
+	call->written = ret ? 0 : (uint32_t)reply.cookie;
 	return ret;
 }
 
@@ -219,6 +222,11 @@ const char *smb_call_base(const struct smb_call *call)
 uint64_t smb_call_created(const struct smb_call *call)
 {
 	return call->created;
+}
+
+uint32_t smb_call_written(const struct smb_call *call)
+{
+	return call->written;
 }
 
 uint32_t smb_call_max(const struct smb_call *call)

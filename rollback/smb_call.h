@@ -32,5 +32,7 @@ uint64_t smb_call_created(const struct smb_call *call);
 /* stream: ":NAME:$DATA", or "".  data: change->len bytes. */
 int smb_call_change(struct smb_call *call, const char *path, const char *stream,
 		    const struct wire_change *change, const void *data);
+/* Bytes of the last WIRE_WRITE that the server has taken: all, or the first ones. */
+uint32_t smb_call_written(const struct smb_call *call);
 
 #endif

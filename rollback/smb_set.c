@@ -109,9 +109,13 @@ int smb_write_at(struct smb_call *call, const char *path, const char *stream, co
 						 .len = (uint32_t)MIN(len, smb_call_max(call))};
 
 		ret = smb_do(call, path, stream, &what, data);
-		data = (const uint8_t *)data + what.len;
-		at += what.len;
-		len -= what.len;
+		const uint32_t written = ret ? 0 : smb_call_written(call);
+
+		if (!ret && !written)
+			ret = -EIO;
+		data = (const uint8_t *)data + written;
+		at += written;
+		len -= written;
 	}
 	return ret;
 }

@@ -97,8 +97,8 @@ static int write_fully(int fd, const uint8_t *bytes, size_t len, uint64_t offset
 	while (len) {
 		ssize_t n = pwrite(fd, bytes, len, offset);
 
-		if (n < 0)
-			return -errno;
+		if (n <= 0)
+			return n ? -errno : -EIO;
 		bytes += n;
 		offset += n;
 		len -= n;

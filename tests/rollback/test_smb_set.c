@@ -41,6 +41,26 @@ START_TEST(not_sent)
 }
 END_TEST
 
+/* A server may take less than it was given (MS-SMB2 2.2.22), but for nothing at all. */
+START_TEST(written_in_parts)
+{
+	struct smb_call *call = call_share("good", NULL);
+	struct backend_request req = {0};
+	uint8_t data[1000];
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)i;
+	ck_assert_int_eq(smb_write_at(call, "file", "", data, sizeof(data), 0), 0);
+	ck_assert_uint_eq(smb_call_written(call), sizeof(data));
+	ck_assert_int_eq(smb_write_at(call, "short", "", data, sizeof(data), 0), 0);
+	ck_assert_int_eq(smb_ask(call, &req, BACKEND_GETATTR, "file"), 0);
+	ck_assert_uint_eq(req.attr.size, sizeof(data));
+	ck_assert_int_eq(smb_write_at(call, "none", "", data, sizeof(data), 0), -EIO);
+	ck_assert_int_eq(smb_write_at(call, "more", "", data, sizeof(data), 0), -EBADMSG);
+	smb_call_close(call);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("smb_set");
@@ -49,6 +69,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, fields);
 	tcase_add_test(tcase, not_sent);
+	tcase_add_test(tcase, written_in_parts);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -10,14 +10,28 @@
 
 #define STREAM_MAX 255
 
+/* The reply's count (MS-SMB2 2.2.22): a server may write less, at the end of its space, say. */
+static NTSTATUS take_written(struct job *job, const struct step *step)
+{
+	if (step->iov[1].iov_len < 8)
+		return NT_STATUS_INVALID_NETWORK_RESPONSE;
+	job->reply.cookie = IVAL(step->iov[1].iov_base, 4);
+	return NT_STATUS_OK;
+}
+
 static void change_done(struct chain *chain)
 {
 	struct job *job = chain->user;
 
 	for (unsigned i = 0; i < chain->n; i++) {
+		const struct step *step = &chain->steps[i];
+		NTSTATUS status = step->status;
+
+		if (NT_STATUS_IS_OK(status) && step->cmd == SMB2_OP_WRITE)
+			status = take_written(job, step);
 		/* a close that fails says that what was written is not there */
-		if (!NT_STATUS_IS_OK(chain->steps[i].status)) {
-			job_failed(job, chain->steps[i].status);
+		if (!NT_STATUS_IS_OK(status)) {
+			job_failed(job, status);
 			return;
 		}
 	}
