@@ -131,10 +131,18 @@ bool old_begin(struct old *old, int64_t *skew, GError **error)
 	}
 	old->left = ret == -EEXIST;
 	if (!ret || ret == -EEXIST)
+		ret = old->ops->protect(old);
+	const bool others = ret == -EPERM && old->left;
+	if (!ret)
 		ret = read_clock(old, skew);
 	if (ret < 0 && !old->left)
 		old->ops->remove(old, OLD_STAGE, true);
-	if (ret < 0)
+	if (others)
+		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_PERM,
+			    "%s: " OLD_STAGE " in it is another user's: remove it, or give it to "
+			    "the one that the way back writes as",
+			    old->where);
+	else if (ret < 0)
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
 			    "%s: cannot be written (%s): %s", old->where, g_strerror(-ret),
 			    old->ops->cannot_write);

@@ -32,8 +32,9 @@ struct old *old_open(const char *path, GError **error);
 /* url: smb://; with what config says of passwords, which is a log-on of the way back's own. */
 struct old *old_open_smb(const char *url, const struct volume_config *config, GError **error);
 void old_close(struct old *old);
-/* Makes OLD_STAGE, which shows that the tree can be written. *skew: ns by which the old server's
- * clock is ahead of this one's, or less, by what a request takes.  FALSE with error set: one line.
+/* Makes OLD_STAGE, which shows that the tree can be written, and is ours alone. *skew: ns by which
+ * the old server's clock is ahead of this one's, or less, by what a request takes.  FALSE with
+ * error set: one line.
  */
 bool old_begin(struct old *old, int64_t *skew, GError **error);
 /* A step of one object failed (-errno): writes a file there, so that it is durable, and removes it.

@@ -12,9 +12,11 @@
 #include <string.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "old_ops.h"
+#include "source/posix_acl.h"
 #include "volume/project.h"
 
 #define DIRS_MAX 256
@@ -295,6 +297,33 @@ static int mount_remove(struct old *old, const char *path, bool directory)
 	return ret;
 }
 
+/* It may have been there, or have got more from its directory's default ACL or what hands on
+ * rights. */
+static int mount_protect(struct old *old)
+{
+	int fd = open_below(old, OLD_STAGE, O_RDONLY | O_DIRECTORY);
+	struct statx stx;
+	int ret = fd < 0 ? fd : 0;
+
+	if (!ret && fchown(fd, geteuid(), (gid_t)-1) < 0)
+		ret = -errno;
+	if (!ret && fchmod(fd, 0700) < 0)
+		ret = -errno;
+	if (!ret && statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &stx) < 0)
+		ret = -errno;
+	if (!ret && stx.stx_uid != geteuid())
+		ret = -EPERM;
+	if (!ret)
+		fremovexattr(fd, XATTR_ACL_DEFAULT);
+	if (!ret && stx.stx_mode & 077)
+		g_message("%s: the old server keeps no modes: others may read what is carried in "
+			  "its directory " OLD_STAGE,
+			  old->where);
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
 /* An NFS server may take root for nobody, who may be allowed to make files. */
 static int mount_owns(struct old *old, const char *path)
 {
@@ -431,6 +460,7 @@ static const struct old_ops mount_ops = {
 	.cannot_write = "mount it with write rights for root of this host (of an NFS server: "
 			"rw,no_root_squash)",
 	.close = mount_close,
+	.protect = mount_protect,
 	.owns = mount_owns,
 	.stat = mount_stat,
 	.read_link = mount_read_link,

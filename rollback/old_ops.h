@@ -16,6 +16,9 @@ struct old_ops {
 	bool several;		  /* old_takes_several() */
 	const char *cannot_write; /* what to do then */
 	void (*close)(struct old *old);
+	/* OLD_STAGE is ours alone, and so is what will be made in it; where the server cannot keep
+	 * that, it says so.  -EPERM: it is another's. */
+	int (*protect)(struct old *old);
 	/* these three may be NULL */
 	/* Of an object that was just made: -EPERM if we are not who may give owners there. */
 	int (*owns)(struct old *old, const char *path);

@@ -11,19 +11,24 @@
 
 #include "old_ops.h"
 #include "smb_give.h"
+#include "smb_private.h"
 #include "smb_set.h"
 #include "source/smb/smb_listing.h"
 #include "source/smb/smb_reply.h"
 #include "source/smb/smb_text.h"
 
+#define PROBE  OLD_STAGE "/owner"
 #define OPEN_S 5 /* longer than the retriever's IDLE_S (worker/job_read.c) */
 
 struct smb_old {
 	struct old old;
 	struct smb_call *call;
 	GHashTable *changed; /* a set of paths: what is to be flushed with the next sync */
-	char *given;	     /* the last object that was given something, or NULL */
-	bool refuses;	     /* flushes of directories, which was said */
+	bool private;	     /* OLD_STAGE */
+	GHashTable
+		*bare; /* path in OLD_STAGE, of what was given no descriptor -> it is a directory */
+	char *given;   /* the last object that was given something, or NULL */
+	bool refuses;  /* flushes of directories, which was said */
 };
 
 struct smb_file {
@@ -37,13 +42,17 @@ static struct smb_call *call_of(const struct old *old)
 	return ((const struct smb_old *)old)->call;
 }
 
-/* Its directory has another name in it, or one less. */
-static void note_name(struct old *old, const char *path)
+static char *directory_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	g_hash_table_add(((struct smb_old *)old)->changed,
-			 slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup(""));
+	return slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
+}
+
+/* Its directory has another name in it, or one less. */
+static void note_name(struct old *old, const char *path)
+{
+	g_hash_table_add(((struct smb_old *)old)->changed, directory_of(path));
 }
 
 /* ---- what can be said ------------------------------------------------------------------------ */
@@ -75,7 +84,7 @@ static struct timespec time_of(int64_t ns)
 static int smb_stat(struct old *old, const char *path, struct stat *st)
 {
 	const char *slash = strrchr(path, '/');
-	g_autofree char *dir = slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
+	g_autofree char *dir = directory_of(path);
 	struct backend_request req = {.name = slash ? slash + 1 : path};
 	int ret = !smb_path_ok(path) ? -ENOENT
 				     : smb_ask(call_of(old), &req,
@@ -177,6 +186,40 @@ static int smb_mknod(struct old *old, const char *path, mode_t mode, dev_t devic
 	return -EOPNOTSUPP;
 }
 
+/* What was given no descriptor has the one of OLD_STAGE, which would close it for good. */
+static int leave_stage(struct old *old, const char *from, const char *to)
+{
+	GHashTable *bare = ((struct smb_old *)old)->bare;
+	g_autofree char *dir = directory_of(to);
+	gpointer directory;
+	int ret;
+
+	if (!g_hash_table_lookup_extended(bare, from, NULL, &directory))
+		return 0;
+	ret = smb_inherit(call_of(old), from, dir, GPOINTER_TO_INT(directory));
+	if (!ret)
+		g_hash_table_remove(bare, from);
+	return ret;
+}
+
+static int smb_protect_stage(struct old *old)
+{
+	struct smb_old *smb = (struct smb_old *)old;
+	int ret;
+
+	old->ops->remove(old, PROBE, false);
+	ret = make(old, PROBE, NO_DIRECTORY);
+	if (!ret)
+		ret = smb_protect(smb->call, OLD_STAGE, PROBE, &smb->private);
+	if (!ret && !smb->private)
+		g_message("%s: the old server does not keep the descriptor of " OLD_STAGE
+			  ": what is carried can be read there by whoever may read what is made in "
+			  "the root, until it is in its place",
+			  old->where);
+	old->ops->remove(old, PROBE, false);
+	return ret;
+}
+
 /* FileRenameInformation, FileLinkInformation: the name counts from the share's root. */
 static int name_to(struct old *old, const char *from, const char *to, uint32_t class, bool replace)
 {
@@ -186,9 +229,12 @@ static int name_to(struct old *old, const char *from, const char *to, uint32_t c
 	g_autofree uint8_t *name = g_malloc(2 * strlen(path) + 1);
 	g_autoptr(GByteArray) data = g_byte_array_new();
 	long len;
+	int ret;
 
 	if (!smb_path_ok(to))
 		return -EINVAL;
+	if (class == RENAME && (ret = leave_stage(old, from, to)))
+		return ret;
 	len = smb_text_to_utf16(g_strdelimit(path, "/", '\\'), strlen(path), name);
 	if (len < 0)
 		return -EINVAL;
@@ -427,6 +473,16 @@ static int compare(struct old_file *file, const struct attrs *attrs,
 	return smb_compare_attrs(call_of(file->old), path, attrs, config);
 }
 
+static void note_bare(const struct old_file *file, const struct smb_attrs *smb, bool directory)
+{
+	const struct smb_old *old = (const struct smb_old *)file->old;
+	const char *path = ((const struct smb_file *)file)->path;
+
+	g_hash_table_remove(old->bare, path);
+	if (old->private && !smb->sd && g_str_has_prefix(path, OLD_STAGE "/"))
+		g_hash_table_insert(old->bare, g_strdup(path), GINT_TO_POINTER(directory));
+}
+
 static int smb_give(struct old_file *file, const struct attrs *attrs,
 		    const struct volume_config *config, attrs_lost_fn lost, void *arg)
 {
@@ -442,6 +498,8 @@ static int smb_give(struct old_file *file, const struct attrs *attrs,
 	note_given(file);
 	smb_attrs_take(attrs, config, &smb, lost, arg);
 	ret = smb_give_attrs(call_of(file->old), file_of(file)->path, &smb, lost, arg);
+	if (!ret)
+		note_bare(file, &smb, S_ISDIR(attrs->st.st_mode));
 	smb_attrs_clear(&smb);
 	return ret;
 }
@@ -462,6 +520,7 @@ static void smb_close(struct old *old)
 
 	smb_call_close(smb->call);
 	g_hash_table_unref(smb->changed);
+	g_hash_table_unref(smb->bare);
 	g_free(smb->given);
 	g_free(old->where);
 	g_free(smb);
@@ -472,6 +531,7 @@ static const struct old_ops smb_ops = {
 	.folds = true,
 	.cannot_write = "give the user of rollback-source the rights to write there",
 	.close = smb_close,
+	.protect = smb_protect_stage,
 	.objection = smb_objection,
 	.stat = smb_stat,
 	.holds_more = smb_holds_more,
@@ -506,6 +566,7 @@ struct old *old_open_smb(const char *url, const struct volume_config *config, GE
 	smb->old.ops = &smb_ops;
 	smb->old.where = g_strdup(url);
 	smb->call = call;
+	smb->bare = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	smb->changed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	return &smb->old;
 }

@@ -113,25 +113,29 @@ bool smb_attrs_audited(const struct attrs *attrs)
 	return sd && smb_attrs_audits(sd->data, sd->len);
 }
 
+GByteArray *smb_attrs_encode(const struct nt_descriptor *sd, const char **why)
+{
+	uint32_t len;
+	g_autofree uint8_t *value = nt_encode(sd, &len, why);
+
+	return value ? descriptor_of(value, len) : NULL;
+}
+
 /* In the old server's words. */
 static GByteArray *old_descriptor(const GByteArray *sd, const struct volume_config *config,
 				  bool *has_sacl, const char **why)
 {
 	struct nt_descriptor *decoded = nt_decode(sd->data, sd->len, why);
 	struct sid_map *back = sid_map_reverse(config->map_sids);
-	g_autofree uint8_t *value = NULL;
 	GByteArray *mapped = NULL;
-	uint32_t len;
 
 	if (decoded) {
 		nt_map(decoded, back);
 		*has_sacl = decoded->control & NT_SACL_PRESENT;
-		value = nt_encode(decoded, &len, why);
+		mapped = smb_attrs_encode(decoded, why);
 		nt_free(decoded);
 	}
 	sid_map_free(back);
-	if (value)
-		mapped = descriptor_of(value, len);
 	if (mapped) {
 		unsigned control = (unsigned)get(mapped->data + 2, 2);
 

@@ -14,6 +14,8 @@
 #define SMB_READONLY 0x1u
 #define SMB_NORMAL   0x80u
 
+struct nt_descriptor;
+
 struct smb_attrs {
 	GByteArray *sd; /* self-relative, with the old server's SIDs; NULL: none */
 	bool has_sacl;
@@ -28,6 +30,8 @@ void smb_attrs_take(const struct attrs *attrs, const struct volume_config *confi
 		    struct smb_attrs *smb, attrs_lost_fn lost, void *arg);
 void smb_attrs_clear(struct smb_attrs *smb);
 
+/* Self-relative; NULL with *why. */
+GByteArray *smb_attrs_encode(const struct nt_descriptor *sd, const char **why);
 /* Whether a self-relative descriptor, the object's descriptor here, has audit entries. */
 bool smb_attrs_audits(const uint8_t *sd, size_t len);
 bool smb_attrs_audited(const struct attrs *attrs);

@@ -72,22 +72,6 @@ static int give_streams(struct smb_call *call, const char *path, const struct sm
 	return ret;
 }
 
-static int set_descriptor(struct smb_call *call, const char *path, const GByteArray *sd,
-			  uint32_t parts)
-{
-	const struct wire_change what = {.access = READ_CONTROL | (parts & DACL ? WRITE_DAC : 0) |
-						   (parts & OWNER_GROUP ? WRITE_OWNER : 0) |
-						   (parts & SACL ? SYSTEM_SECURITY : 0),
-					 .options = REPARSE_POINT,
-					 .disposition = OPEN,
-					 .kind = WIRE_SET,
-					 .type = INFO_SECURITY,
-					 .additional = parts,
-					 .len = sd->len};
-
-	return smb_do(call, path, "", &what, sd->data);
-}
-
 static bool is_refusal(int ret)
 {
 	return ret == -EACCES || ret == -EPERM || ret == -EREMOTEIO;
@@ -103,14 +87,14 @@ static int give_descriptor(struct smb_call *call, const char *path, const struct
 	if (!smb->sd)
 		return 0;
 	if (smb->has_sacl)
-		ret = set_descriptor(call, path, smb->sd, parts | SACL);
+		ret = smb_set_descriptor(call, path, smb->sd, parts | SACL);
 	if (smb->has_sacl && is_refusal(ret))
 		lost(arg, "its audit entries (SACL) could not be set there: give the user of "
 			  "rollback-source the right to (SeSecurityPrivilege)");
 	if (is_refusal(ret))
-		ret = set_descriptor(call, path, smb->sd, parts);
+		ret = smb_set_descriptor(call, path, smb->sd, parts);
 	if (is_refusal(ret)) {
-		ret = set_descriptor(call, path, smb->sd, DACL);
+		ret = smb_set_descriptor(call, path, smb->sd, DACL);
 		if (!ret)
 			lost(arg, "its owner and group could not be set there: give the user of "
 				  "rollback-source the right to (SeRestorePrivilege)");

@@ -59,6 +59,22 @@ int smb_set_basic(struct smb_call *call, const char *path, uint64_t created, uin
 	return smb_set(call, path, WRITE_ATTRIBUTES, REPARSE_POINT, BASIC, data);
 }
 
+int smb_set_descriptor(struct smb_call *call, const char *path, const GByteArray *sd,
+		       uint32_t parts)
+{
+	const struct wire_change what = {.access = READ_CONTROL | (parts & DACL ? WRITE_DAC : 0) |
+						   (parts & OWNER_GROUP ? WRITE_OWNER : 0) |
+						   (parts & SACL ? SYSTEM_SECURITY : 0),
+					 .options = REPARSE_POINT,
+					 .disposition = OPEN,
+					 .kind = WIRE_SET,
+					 .type = INFO_SECURITY,
+					 .additional = parts,
+					 .len = sd->len};
+
+	return smb_do(call, path, "", &what, sd->data);
+}
+
 uint32_t smb_settable(uint32_t attributes)
 {
 	attributes &= SMB_READONLY | HIDDEN | SYSTEM | ARCHIVE;

@@ -40,6 +40,9 @@ void smb_put(GByteArray *data, uint64_t value, unsigned bytes);
 /* Times are NTTIME; 0: as it is. */
 int smb_set_basic(struct smb_call *call, const char *path, uint64_t created, uint64_t accessed,
 		  uint64_t written, uint32_t attributes);
+/* parts: OWNER_GROUP, DACL, SACL, each of which asks for a right of its own. */
+int smb_set_descriptor(struct smb_call *call, const char *path, const GByteArray *sd,
+		       uint32_t parts);
 /* Of the attributes that a server says, those that can be set. */
 uint32_t smb_settable(uint32_t attributes);
 /* A file that is only to be read is neither written nor replaced nor removed.  0: it is not any

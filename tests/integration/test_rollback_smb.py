@@ -227,6 +227,9 @@ class Names:
         pdu = call.pdu
         if call.command == smb2.WRITE:                  # half of it, and the answer says so
             smbproxy.change(pdu, '<I', 64 + 4, lambda length: (length + 1) // 2)
+        if self.refuses and call.command == smb2.SET_INFO and pdu[66] == smb2.INFO_SECURITY and \
+                call.create.path == STAGE:
+            pdu[66] = 200                               # there is no such thing
         if call.command == smb2.CREATE:
             if struct.unpack_from('<I', pdu, 64 + 36)[0] != smb2.OPEN:
                 self.changed.add(os.path.dirname(call.path))
@@ -270,10 +273,53 @@ def names_are_flushed(args):
 
 
 @case()
+def carried_in_private(args):
+    """Nobody gets at what is under way before it has its own descriptor.  What has none, as NFS makes
+    it, has what a client's would have that made it there."""
+    server, migration, new = begin(args, 25, rollback_source=f'smb://{WRITER}@127.0.0.1:{PORT}/old')
+    carol = Files(server.session('carol', 'old'))
+    seen, tried = [], []
+
+    def on_reply(call, pdu):
+        path = call.create.path if call.create else call.path
+        if call.command == smb2.WRITE and path.startswith(STAGE):
+            for what in (lambda: carol.read(path), lambda: carol.write(path + ':hers', b'hers')):
+                tried.append(path)
+                try:
+                    seen.append(what())
+                except Refused as e:
+                    same(e.name, 'ACCESS_DENIED', path)
+    smbproxy.Proxy(server, PORT, on_reply=on_reply)
+    own = [ntsd.ace(ntsd.ALLOW, 3, ntsd.FULL, smbtree.SIDS[user]) for user in ('alice', 'root')]
+    for directory, aces in (('to few', own), ('to all', [
+            ntsd.ace(ntsd.ALLOW, 3, ntsd.FULL, ntsd.EVERYONE)])):
+        new.mkdir(directory)
+        new.set_security(directory, ntsd.descriptor(None, None, aces, None, ntsd.PROTECTED), DACL)
+    new.write('to few/file', b'secret')
+    client = migration.server.client()
+    for directory in 'to few', 'to all':
+        where = client.walk(directory)[0]
+        client.mkdir(where, 'by NFS')
+        client.write(client.create(client.walk(f'{directory}/by NFS')[0], 'file'), 0, b'by NFS',
+                     nfs3.FILE_SYNC)
+    done = migration.rollback()
+    same([done['conflicts'], done['left']], [[], 0], 'conflicts and what is left')
+    same(seen, [], f'what carol has got of {tried}')
+    expect(tried, 'nothing was written there')
+    same(carol.read('to all/by NFS/file'), b'by NFS', 'what every client may read')
+    for path in 'to few/file', 'to few/by NFS/file':
+        try:
+            expect(False, f'{path}: {carol.read(path)}')
+        except Refused as e:
+            same(e.name, 'ACCESS_DENIED', path)
+
+
+@case()
 def flushes_are_refused(args):
+    """And the descriptor of STAGE."""
     server, migration, new = begin(args, 25, rollback_source=f'smb://{WRITER}@127.0.0.1:{PORT}/old')
     names = Names(smb2.ACCESS_DENIED)
-    smbproxy.Proxy(server, PORT, on_reply=names.on_reply)
+    smbproxy.Proxy(server, PORT, names.on_request, names.on_reply)
     change(new, 0)
     done = migration.rollback()
     same([done['left'], done['conflicts'], done['losses']], [0, [], []], 'left, conflicts and losses')

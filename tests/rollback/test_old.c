@@ -75,6 +75,48 @@ START_TEST(root_is_nobody_there)
 }
 END_TEST
 
+/* It may have been there, be another's, and hand on rights. */
+START_TEST(stage_is_private)
+{
+	g_autofree char *path = g_build_filename(OLD_TREE, OLD_STAGE, NULL);
+	GError *error = NULL;
+	struct stat st;
+	int64_t skew;
+
+	trees_make(FILL);
+	sh("umask 0; mkdir %s && setfacl -m u:1000:rwx,d:u:1000:rwx %s && chown 1000 %s", path,
+	   path, path);
+	old = old_open(OLD_TREE, &error);
+	ck_assert(old_begin(old, &skew, &error));
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_uid, 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0700);
+	sh("mkdir %s/made && getfacl -n %s/made | awk '/1000|default/ { exit 1 }'", path, path);
+	old_close(old);
+}
+END_TEST
+
+static int is_anothers(struct old *stage_of)
+{
+	return -EPERM;
+}
+
+START_TEST(stage_of_another)
+{
+	GError *error = NULL;
+	int64_t skew;
+
+	old = old_begun();
+	struct old_ops ops = *old->ops;
+	ops.protect = is_anothers;
+	old->ops = &ops;
+	ck_assert(!old_begin(old, &skew, &error));
+	ck_assert_ptr_nonnull(strstr(error->message, OLD_STAGE " in it is another user's"));
+	g_error_free(error);
+	old_close(old);
+}
+END_TEST
+
 static const struct old_ops *real_ops;
 
 static int create_late(struct old *late, const char *path, struct old_file **file)
@@ -113,6 +155,8 @@ int main(void)
 	tcase_add_test(tcase, stage_leaves_no_trace);
 	tcase_add_test(tcase, cannot_be_written);
 	tcase_add_loop_test(tcase, root_is_nobody_there, 0, 3);
+	tcase_add_test(tcase, stage_is_private);
+	tcase_add_test(tcase, stage_of_another);
 	tcase_add_test(tcase, slow_servers_are_not_ahead);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
