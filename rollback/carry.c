@@ -13,6 +13,7 @@
 #include "several.h"
 #include "stage.h"
 #include "steps.h"
+#include "unsynced.h"
 
 #define BATCH_BYTES (256 << 20)
 
@@ -157,6 +158,45 @@ static bool note_all(struct carry *carry, const GPtrArray *nodes)
 	for (guint i = 0; i < nodes->len; i++)
 		if (!note(carry, nodes->pdata[i]))
 			return false;
+	return true;
+}
+
+/* ---- directories that are not durable -------------------------------------------------------- */
+
+static bool note_placed(struct carry *carry, const GPtrArray *placed)
+{
+	for (guint i = 0; i < placed->len; i++) {
+		struct node *node = placed->pdata[i];
+
+		node->noted = !unsynced_directory(carry->tree, node);
+		if (node->noted && !note(carry, node))
+			return false;
+	}
+	return true;
+}
+
+/* What is in a directory that is not durable is left for the next run, which looks at that again.
+ */
+static bool leave_unsynced(struct carry *carry)
+{
+	const GPtrArray *active = carry->tree->active;
+
+	for (guint i = 0; i < active->len; i++) {
+		struct node *node = active->pdata[i];
+		struct node *dir = node->noted ? unsynced_directory(carry->tree, node) : NULL;
+
+		if (!dir)
+			continue;
+		if (!dir->conflict)
+			tree_conflict(carry->tree, dir,
+				      "somebody has it open on the old server and lets nobody "
+				      "write, or the server is busy: what comes or goes in it may "
+				      "be lost there with its power, and is left for the next run");
+		carry->result->left++;
+		node->carried.generation = dir->carried.generation = 0;
+		if (!note(carry, node) || (dir->noted && !note(carry, dir)))
+			return false;
+	}
 	return true;
 }
 
@@ -343,7 +383,7 @@ static bool carry_batch(struct carry *carry, struct batches *batches, gpointer *
 	good = publish(carry, batches->durable, batches->placed);
 	if (syncing)
 		good = is_durable(carry, syncing_end(syncing)) && good;
-	good = good && note_all(carry, placed);
+	good = good && note_placed(carry, placed);
 	g_ptr_array_unref(batches->durable);
 	batches->durable = batches->made;
 	batches->made = g_ptr_array_new();
@@ -365,7 +405,7 @@ static bool carry_files(struct carry *carry)
 	}
 	if (good && !stops(carry))
 		good = publish(carry, batches.durable, batches.placed);
-	good = good && note_all(carry, batches.placed);
+	good = good && note_placed(carry, batches.placed);
 	g_ptr_array_unref(batches.made);
 	g_ptr_array_unref(batches.durable);
 	g_ptr_array_unref(batches.placed);
@@ -460,7 +500,7 @@ static bool settle(struct carry *carry)
 			return false;
 	}
 	return !*carry->error && is_durable(carry, syncing_end(syncing_begin(carry->tree))) &&
-	       commit(carry);
+	       leave_unsynced(carry) && commit(carry);
 }
 
 static void fetch_all(struct carry *carry)
@@ -486,6 +526,7 @@ bool carry_out(struct tree *tree, const bool *stop, struct carry_result *result,
 	/* before anything is moved there: a stub is known to the retriever by what it was there */
 	fetch_all(&carry);
 	touch_directories(&carry);
+	unsynced_sync_begun(tree);
 	if (!stops(&carry) && is_durable(&carry, tree_sync(tree)) && note_intents(&carry)) {
 		park_all(&carry);
 		if (stage_directories(&carry) && place_all(&carry, is_directory_to_place) &&

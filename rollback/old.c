@@ -275,6 +275,17 @@ int old_sync(struct old *old)
 	return old->ops->sync(old);
 }
 
+GHashTable *old_unsynced(struct old *old)
+{
+	return old->ops->unsynced ? old->ops->unsynced(old) : NULL;
+}
+
+void old_sync_names(struct old *old, const char *dir)
+{
+	if (old->ops->sync_names)
+		old->ops->sync_names(old, dir);
+}
+
 int old_file_open(struct old *old, const char *path, bool data, struct old_file **file)
 {
 	return old->ops->open(old, path, data, file);

@@ -88,8 +88,14 @@ int old_link(struct old *old, const char *from, const char *to);
 /* directory: it is one. */
 int old_rename(struct old *old, const char *from, const char *to, bool directory);
 int old_remove(struct old *old, const char *path, bool directory);
-/* All that was written so far is durable. */
+/* All that was written so far is durable, but for names in those of old_unsynced(). */
 int old_sync(struct old *old);
+/* A set of paths of directories that somebody has to himself there, so that the last sync did not
+ * make them durable; NULL: none. */
+GHashTable *old_unsynced(struct old *old);
+/* An earlier run may have changed names in the directory: the next sync makes it durable as well.
+ */
+void old_sync_names(struct old *old, const char *dir);
 
 /* ---- giving to one object -------------------------------------------------------------------- */
 

@@ -19,7 +19,9 @@ struct old_ops {
 	/* OLD_STAGE is ours alone, and so is what will be made in it; where the server cannot keep
 	 * that, it says so.  -EPERM: it is another's. */
 	int (*protect)(struct old *old);
-	/* these three may be NULL */
+	/* these five may be NULL */
+	GHashTable *(*unsynced)(struct old *old);
+	void (*sync_names)(struct old *old, const char *dir);
 	/* Of an object that was just made: -EPERM if we are not who may give owners there. */
 	int (*owns)(struct old *old, const char *path);
 	const char *(*objection)(const char *path, mode_t mode);

@@ -17,14 +17,15 @@
 #include "source/smb/smb_reply.h"
 #include "source/smb/smb_text.h"
 
-#define PROBE  OLD_STAGE "/owner"
+#define PROBE  OLD_STAGE "/flushed"
 #define OPEN_S 5 /* longer than the retriever's IDLE_S (worker/job_read.c) */
 
 struct smb_old {
 	struct old old;
 	struct smb_call *call;
-	GHashTable *changed; /* a set of paths: what is to be flushed with the next sync */
-	bool private;	     /* OLD_STAGE */
+	GHashTable *changed;	    /* a set of paths: what is to be flushed with the next sync */
+	GHashTable *unsynced;	    /* likewise: of which the last sync could not */
+	struct smb_private private; /* OLD_STAGE */
 	GHashTable
 		*bare; /* path in OLD_STAGE, of what was given no descriptor -> it is a directory */
 	char *given;   /* the last object that was given something, or NULL */
@@ -35,6 +36,8 @@ struct smb_file {
 	struct old_file file;
 	char *path;
 	bool written;
+	uint32_t had; /* attributes, which are given back unless it is given its own; 0: it has them
+		       */
 };
 
 static struct smb_call *call_of(const struct old *old)
@@ -189,16 +192,16 @@ static int smb_mknod(struct old *old, const char *path, mode_t mode, dev_t devic
 /* What was given no descriptor has the one of OLD_STAGE, which would close it for good. */
 static int leave_stage(struct old *old, const char *from, const char *to)
 {
-	GHashTable *bare = ((struct smb_old *)old)->bare;
+	struct smb_old *smb = (struct smb_old *)old;
 	g_autofree char *dir = directory_of(to);
 	gpointer directory;
 	int ret;
 
-	if (!g_hash_table_lookup_extended(bare, from, NULL, &directory))
+	if (!g_hash_table_lookup_extended(smb->bare, from, NULL, &directory))
 		return 0;
-	ret = smb_inherit(call_of(old), from, dir, GPOINTER_TO_INT(directory));
+	ret = smb_inherit(smb->call, &smb->private, from, dir, GPOINTER_TO_INT(directory));
 	if (!ret)
-		g_hash_table_remove(bare, from);
+		g_hash_table_remove(smb->bare, from);
 	return ret;
 }
 
@@ -207,16 +210,13 @@ static int smb_protect_stage(struct old *old)
 	struct smb_old *smb = (struct smb_old *)old;
 	int ret;
 
-	old->ops->remove(old, PROBE, false);
-	ret = make(old, PROBE, NO_DIRECTORY);
-	if (!ret)
-		ret = smb_protect(smb->call, OLD_STAGE, PROBE, &smb->private);
-	if (!ret && !smb->private)
+	smb_private_clear(&smb->private);
+	ret = smb_protect(smb->call, OLD_STAGE, &smb->private);
+	if (!ret && !smb->private.kept)
 		g_message("%s: the old server does not keep the descriptor of " OLD_STAGE
 			  ": what is carried can be read there by whoever may read what is made in "
 			  "the root, until it is in its place",
 			  old->where);
-	old->ops->remove(old, PROBE, false);
 	return ret;
 }
 
@@ -276,7 +276,7 @@ static int smb_rename(struct old *old, const char *from, const char *to, bool di
 {
 	struct smb_call *call = call_of(old);
 	struct source_windows *windows;
-	uint32_t attributes;
+	uint32_t attributes, had = 0;
 	struct stat st;
 	bool over;
 	int ret;
@@ -288,13 +288,16 @@ static int smb_rename(struct old *old, const char *from, const char *to, bool di
 	over = !smb_stat(old, to, &st);
 	ret = name_to(old, from, to, RENAME, over);
 	if (ret == -EACCES) {
-		bool was_locked = !smb_make_writable(call, from);
+		bool was_locked = !smb_make_writable(call, from, &had);
 
-		was_locked |= over && !smb_make_writable(call, to);
+		had = 0;
+		was_locked |= over && !smb_make_writable(call, to, &had);
 		if (was_locked)
 			ret = name_to(old, from, to, RENAME, over);
 		if (ret == -EACCES && over)
 			ret = replace(old, from, to);
+		if (ret && had)
+			smb_set_basic(call, to, 0, 0, 0, had);
 	}
 	if ((attributes & (ARCHIVE | SMB_READONLY)) != ARCHIVE)
 		smb_set_basic(call, ret ? from : to, 0, 0, 0, smb_settable(attributes));
@@ -304,24 +307,20 @@ static int smb_rename(struct old *old, const char *from, const char *to, bool di
 static int smb_remove(struct old *old, const char *path, bool directory)
 {
 	const uint32_t options = REPARSE_POINT | (directory ? DIRECTORY : NO_DIRECTORY);
+	struct smb_call *call = call_of(old);
 	g_autoptr(GByteArray) data = g_byte_array_new();
+	uint32_t had;
 	int ret;
 
 	smb_put(data, 1, 1);
 	note_name(old, path);
-	ret = smb_set(call_of(old), path, DELETE, options, DISPOSITION, data);
-	if (ret == -EACCES && !directory && !smb_make_writable(call_of(old), path))
-		ret = smb_set(call_of(old), path, DELETE, options, DISPOSITION, data);
-	return ret;
-}
-
-static int flush(struct old *old, const char *path)
-{
-	/* of a directory that is the right to make a file in it (MS-SMB2 3.3.5.11) */
-	const struct wire_change what = {
-		.access = WRITE_DATA, .disposition = OPEN, .kind = WIRE_FLUSH};
-
-	return smb_do(call_of(old), path, "", &what, "");
+	ret = smb_set(call, path, DELETE, options, DISPOSITION, data);
+	if (ret == -EACCES && !smb_make_writable(call, path, &had)) {
+		ret = smb_set(call, path, DELETE, options, DISPOSITION, data);
+		if (ret)
+			smb_set_basic(call, path, 0, 0, 0, had);
+	}
+	return ret ? ret : smb_check_gone(call, path, "");
 }
 
 static bool cannot_flush(int ret)
@@ -330,10 +329,29 @@ static bool cannot_flush(int ret)
 	       ret == -ENOTSUP;
 }
 
+/* Somebody lets nobody else write to it, or the server puts it off. */
+static bool is_busy(int ret)
+{
+	return ret == -EAGAIN || ret == -EBUSY;
+}
+
 /* What has another path now, or none, came by it in a directory that is flushed. */
 static bool flush_failed(int ret)
 {
-	return ret && ret != -ENOENT && ret != -ENOTDIR && !cannot_flush(ret);
+	return ret && ret != -ENOENT && ret != -ENOTDIR && !cannot_flush(ret) && !is_busy(ret);
+}
+
+/* One that nobody else has. */
+static int flush_another(struct old *old)
+{
+	int ret;
+
+	smb_remove(old, PROBE, false);
+	ret = make(old, PROBE, NO_DIRECTORY);
+	if (!ret)
+		ret = smb_flush(call_of(old), PROBE, "");
+	smb_remove(old, PROBE, false);
+	return ret;
 }
 
 /*
@@ -348,9 +366,10 @@ static int smb_sync(struct old *old)
 	gpointer path;
 	int ret;
 
+	g_hash_table_remove_all(smb->unsynced);
 	g_hash_table_iter_init(&iter, smb->changed);
 	while (g_hash_table_iter_next(&iter, &path, NULL)) {
-		ret = flush(old, path);
+		ret = smb_flush(smb->call, path, "");
 		if (cannot_flush(ret) && !smb->refuses) {
 			smb->refuses = true;
 			g_message("%s: the old server does not flush directories (%s): what is "
@@ -360,13 +379,30 @@ static int smb_sync(struct old *old)
 		}
 		if (flush_failed(ret))
 			return ret;
-		g_hash_table_iter_remove(&iter);
+		if (is_busy(ret))
+			g_hash_table_add(smb->unsynced, g_strdup(path));
+		else
+			g_hash_table_iter_remove(&iter);
 	}
-	ret = smb->given ? flush(old, smb->given) : 0;
-	if (ret != -EAGAIN && flush_failed(ret)) /* somebody may have it to himself */
+	ret = smb->given ? smb_flush(smb->call, smb->given, "") : 0;
+	if (is_busy(ret))
+		ret = flush_another(old);
+	if (is_busy(ret) || flush_failed(ret))
 		return ret;
 	g_clear_pointer(&smb->given, g_free);
 	return 0;
+}
+
+static GHashTable *smb_unsynced(struct old *old)
+{
+	GHashTable *unsynced = ((struct smb_old *)old)->unsynced;
+
+	return g_hash_table_size(unsynced) ? unsynced : NULL;
+}
+
+static void smb_sync_names(struct old *old, const char *dir)
+{
+	g_hash_table_add(((struct smb_old *)old)->changed, g_strdup(dir));
 }
 
 /* ---- giving ---------------------------------------------------------------------------------- */
@@ -386,7 +422,8 @@ static void note_given(struct old_file *file)
 
 static int smb_open(struct old *old, const char *path, bool data, struct old_file **file)
 {
-	int ret = data ? smb_make_writable(call_of(old), path) : 0;
+	uint32_t had = 0;
+	int ret = data ? smb_make_writable(call_of(old), path, &had) : 0;
 	struct smb_file *opened;
 
 	if (ret && ret != -EACCES)
@@ -394,6 +431,7 @@ static int smb_open(struct old *old, const char *path, bool data, struct old_fil
 	opened = g_new0(struct smb_file, 1);
 	opened->file.old = old;
 	opened->path = g_strdup(path);
+	opened->had = had;
 	*file = &opened->file;
 	return 0;
 }
@@ -407,8 +445,12 @@ static int smb_create(struct old *old, const char *path, struct old_file **file)
 
 static void smb_close_file(struct old_file *file)
 {
-	g_free(file_of(file)->path);
-	g_free(file);
+	struct smb_file *opened = file_of(file);
+
+	if (opened->had)
+		smb_set_basic(call_of(file->old), opened->path, 0, 0, 0, opened->had);
+	g_free(opened->path);
+	g_free(opened);
 }
 
 static int set_size(struct old_file *file, uint64_t size)
@@ -447,14 +489,10 @@ static int smb_write(struct old_file *file, const void *data, size_t len, off_t 
 /* Before attributes are given, which may forbid it. */
 static int smb_sync_file(struct old_file *file)
 {
-	const struct wire_change what = {.access = WRITE_DATA,
-					 .options = NO_DIRECTORY,
-					 .disposition = OPEN,
-					 .kind = WIRE_FLUSH};
 	int ret = 0;
 
 	if (file_of(file)->written)
-		ret = smb_do(call_of(file->old), file_of(file)->path, "", &what, "");
+		ret = smb_flush(call_of(file->old), file_of(file)->path, "");
 	file_of(file)->written &= ret != 0;
 	return ret;
 }
@@ -479,7 +517,7 @@ static void note_bare(const struct old_file *file, const struct smb_attrs *smb, 
 	const char *path = ((const struct smb_file *)file)->path;
 
 	g_hash_table_remove(old->bare, path);
-	if (old->private && !smb->sd && g_str_has_prefix(path, OLD_STAGE "/"))
+	if (old->private.kept && !smb->sd && g_str_has_prefix(path, OLD_STAGE "/"))
 		g_hash_table_insert(old->bare, g_strdup(path), GINT_TO_POINTER(directory));
 }
 
@@ -497,9 +535,13 @@ static int smb_give(struct old_file *file, const struct attrs *attrs,
 		return old_file_give_times(file, attrs);
 	note_given(file);
 	smb_attrs_take(attrs, config, &smb, lost, arg);
+	if (!smb.attributes)
+		smb.attributes = file_of(file)->had;
 	ret = smb_give_attrs(call_of(file->old), file_of(file)->path, &smb, lost, arg);
-	if (!ret)
+	if (!ret) {
+		file_of(file)->had = 0;
 		note_bare(file, &smb, S_ISDIR(attrs->st.st_mode));
+	}
 	smb_attrs_clear(&smb);
 	return ret;
 }
@@ -518,8 +560,10 @@ static void smb_close(struct old *old)
 {
 	struct smb_old *smb = (struct smb_old *)old;
 
+	smb_private_clear(&smb->private);
 	smb_call_close(smb->call);
 	g_hash_table_unref(smb->changed);
+	g_hash_table_unref(smb->unsynced);
 	g_hash_table_unref(smb->bare);
 	g_free(smb->given);
 	g_free(old->where);
@@ -545,6 +589,8 @@ static const struct old_ops smb_ops = {
 	.rename = smb_rename,
 	.remove = smb_remove,
 	.sync = smb_sync,
+	.unsynced = smb_unsynced,
+	.sync_names = smb_sync_names,
 	.open = smb_open,
 	.close_file = smb_close_file,
 	.resize = smb_resize,
@@ -567,6 +613,7 @@ struct old *old_open_smb(const char *url, const struct volume_config *config, GE
 	smb->old.where = g_strdup(url);
 	smb->call = call;
 	smb->bare = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	smb->unsynced = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	smb->changed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	return &smb->old;
 }

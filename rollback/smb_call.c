@@ -10,8 +10,9 @@
 #include "source/smb/smb_reply.h"
 #include "source/smb/smb_worker.h"
 
-#define STALL_MS 30000 /* of the server; the writer says so */
-#define AWAIT_MS 90000 /* without a word of the writer */
+#define STALL_MS       30000 /* of the server; the writer says so */
+#define DELETE_PENDING 0xc0000056u
+#define AWAIT_MS       90000 /* without a word of the writer */
 
 struct smb_call {
 	struct smb_url url;
@@ -147,6 +148,8 @@ int smb_call_change(struct smb_call *call, const char *path, const char *stream,
 	ret = say(call, &request, &reply);
 	if (!ret && reply.status) {
 		ret = reply.status < 0 && reply.status > -4096 ? reply.status : -EREMOTEIO;
+		if (reply.code == DELETE_PENDING)
+			ret = -EBUSY;
 		g_debug("%s%s: status 0x%08x", path, stream, reply.code);
 	}
 	if (!ret && change->kind == WIRE_WRITE && reply.cookie > change->len)

@@ -29,7 +29,8 @@ uint32_t smb_call_max(const struct smb_call *call);
 int smb_call_ask(struct smb_call *call, struct backend_request *req);
 /* When the object was made that the last answer was of (NTTIME). */
 uint64_t smb_call_created(const struct smb_call *call);
-/* stream: ":NAME:$DATA", or "".  data: change->len bytes. */
+/* stream: ":NAME:$DATA", or "".  data: change->len bytes.  -EBUSY: it was removed, but others have
+ * it open, and may take that back. */
 int smb_call_change(struct smb_call *call, const char *path, const char *stream,
 		    const struct wire_change *change, const void *data);
 /* Bytes of the last WIRE_WRITE that the server has taken: all, or the first ones. */

@@ -23,7 +23,10 @@ static int give_stream(struct smb_call *call, const char *path, const char *name
 	const void *data = g_bytes_get_data(value, &len);
 	int ret = smb_do(call, path, name, &empty, &none);
 
-	return ret ? ret : smb_write_at(call, path, name, data, len, 0);
+	ret = ret ? ret : smb_write_at(call, path, name, data, len, 0);
+	ret = ret ? ret : smb_flush(call, path, name);
+	/* a server that has no such thing for streams keeps them with the file */
+	return ret == -EINVAL || ret == -EREMOTEIO || ret == -ENOTSUP ? 0 : ret;
 }
 
 static int drop_stream(struct smb_call *call, const char *path, const char *name)
@@ -36,6 +39,7 @@ static int drop_stream(struct smb_call *call, const char *path, const char *name
 					 .len = 1};
 	int ret = smb_do(call, path, name, &what, "\1");
 
+	ret = ret ? ret : smb_check_gone(call, path, name);
 	return ret == -ENOENT ? 0 : ret;
 }
 
@@ -106,14 +110,14 @@ int smb_give_attrs(struct smb_call *call, const char *path, const struct smb_att
 		   attrs_lost_fn lost, void *arg)
 {
 	struct source_windows *has;
-	uint32_t attributes;
+	uint32_t attributes, had = 0;
 	int ret = smb_look(call, path, &has);
 
 	if (ret)
 		return ret;
 	/* it is given back with the attributes */
 	attributes = smb->attributes ? smb->attributes : smb_settable(has->attributes);
-	ret = smb_make_writable(call, path);
+	ret = smb_make_writable(call, path, &had);
 	if (!ret || ret == -EACCES)
 		ret = give_streams(call, path, smb, has);
 	if (!ret && smb->sparse && !(has->attributes & SPARSE)) {
@@ -130,6 +134,8 @@ int smb_give_attrs(struct smb_call *call, const char *path, const struct smb_att
 	if (!ret)
 		ret = smb_set_basic(call, path, smb->created, smb->accessed, smb->written,
 				    attributes);
+	else if (had)
+		smb_set_basic(call, path, 0, 0, 0, had);
 	return ret ? ret : give_descriptor(call, path, smb, lost, arg);
 }
 

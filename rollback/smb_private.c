@@ -24,17 +24,54 @@ static struct nt_descriptor *descriptor_of(struct smb_call *call, const char *pa
 	return *ret ? NULL : nt_decode((*windows)->sd, (uint32_t)(*windows)->sd_len, &why);
 }
 
-static struct sid owner_of(struct smb_call *call, const char *path, int *ret)
+static struct sid owner_of(const GByteArray *bytes)
 {
-	struct source_windows *windows;
-	struct nt_descriptor *sd = descriptor_of(call, path, &windows, ret);
+	const char *why;
+	struct nt_descriptor *sd = bytes ? nt_decode(bytes->data, bytes->len, &why) : NULL;
 	struct sid owner = {0};
 
 	if (sd)
 		owner = sd->owner;
 	nt_free(sd);
-	g_clear_pointer(&windows, source_windows_free);
 	return owner;
+}
+
+static int take_descriptor(struct smb_call *call, const char *path, GByteArray **bytes)
+{
+	struct source_windows *windows;
+	int ret = smb_look(call, path, &windows);
+
+	*bytes = ret ? NULL : g_byte_array_new();
+	if (!ret)
+		g_byte_array_append(*bytes, windows->sd, windows->sd_len);
+	g_clear_pointer(&windows, source_windows_free);
+	return ret;
+}
+
+static int drop(struct smb_call *call, const char *path)
+{
+	g_autoptr(GByteArray) data = g_byte_array_new();
+
+	smb_put(data, 1, 1);
+	return smb_set(call, path, DELETE, REPARSE_POINT, DISPOSITION, data);
+}
+
+/* What an object has that is made in the directory now. */
+static int try_out(struct smb_call *call, const char *dir, bool directory, GByteArray **bytes)
+{
+	const struct wire_change what = {.access = READ_ATTRIBUTES,
+					 .options = directory ? DIRECTORY : NO_DIRECTORY,
+					 .disposition = CREATE};
+	g_autofree char *path = g_strconcat(dir, "/try", NULL);
+	int ret;
+
+	*bytes = NULL;
+	drop(call, path);
+	ret = smb_do(call, path, "", &what, "");
+	if (!ret)
+		ret = take_descriptor(call, path, bytes);
+	drop(call, path);
+	return ret;
 }
 
 /* It keeps no descriptors, or lets us set none. */
@@ -74,25 +111,29 @@ static bool denies(uint8_t type)
 	       type == NT_DENY_OBJECT_IF;
 }
 
-static bool is_private(const struct nt_descriptor *sd, const struct sid *owner)
+static bool is_private(const GByteArray *bytes, const struct sid *owner)
 {
-	bool is = sd->dacl.present;
+	const char *why;
+	struct nt_descriptor *sd = bytes ? nt_decode(bytes->data, bytes->len, &why) : NULL;
+	bool is = sd && sd->dacl.present;
 
-	for (guint i = 0; i < sd->dacl.aces->len; i++) {
+	for (guint i = 0; is && i < sd->dacl.aces->len; i++) {
 		const struct nt_ace *ace = &g_array_index(sd->dacl.aces, struct nt_ace, i);
 
-		is &= !ace->mask || denies(ace->type) || is_ours(&ace->sid, owner);
+		is = !ace->mask || denies(ace->type) || is_ours(&ace->sid, owner);
 	}
+	nt_free(sd);
 	return is;
 }
 
+/* flags: of inheritance */
 static int close_to_others(struct smb_call *call, const char *dir, const struct sid *owner,
-			   uint32_t parts)
+			   uint32_t parts, uint8_t flags)
 {
 	struct nt_descriptor sd = {.control = SELF_RELATIVE | NT_DACL_PRESENT | NT_DACL_PROTECTED,
 				   .owner = *owner,
 				   .dacl = {.present = true, .revision = 2}};
-	struct nt_ace aces[2] = {{.flags = OBJECT_INHERIT | CONTAINER_INHERIT, .mask = FULL}};
+	struct nt_ace aces[2] = {{.flags = flags, .mask = FULL}};
 	int ret;
 
 	aces[1] = aces[0];
@@ -105,31 +146,51 @@ static int close_to_others(struct smb_call *call, const char *dir, const struct 
 	return ret;
 }
 
-int smb_protect(struct smb_call *call, const char *dir, const char *probe, bool *kept)
+/* It is closed, and tells what the server gives to whatever inherits nothing. */
+static int close_alone(struct smb_call *call, const char *dir, const struct sid *owner,
+		       struct smb_private *private)
 {
-	struct source_windows *windows;
-	struct nt_descriptor *sd;
-	int ret;
-	const struct sid owner = owner_of(call, probe, &ret);
-	struct sid has;
+	g_autoptr(GByteArray) bytes = NULL;
+	int ret = take_descriptor(call, dir, &bytes);
+	const struct sid has = owner_of(bytes);
+	const bool own = sid_equal(&has, owner) || is_administrators(&has);
 
-	*kept = false;
+	if (!ret)
+		ret = close_to_others(call, dir, owner, DACL | (own ? 0 : OWNER_ONLY), 0);
+	if (is_refusal(ret))
+		ret = own ? -ENOTSUP : -EPERM;
+	for (unsigned i = 0; i < 2 && !ret; i++)
+		ret = try_out(call, dir, i, &private->made[i]);
+	return ret;
+}
+
+int smb_protect(struct smb_call *call, const char *dir, struct smb_private *private)
+{
+	const uint8_t handed_on = OBJECT_INHERIT | CONTAINER_INHERIT;
+	g_autoptr(GByteArray) before = NULL, file = NULL, bytes = NULL;
+	int ret = try_out(call, dir, false, &before);
+	const struct sid owner = owner_of(before);
+
+	*private = (struct smb_private){0};
 	if (ret || !owner.len)
 		return ret;
-	has = owner_of(call, dir, &ret);
+	ret = close_alone(call, dir, &owner, private);
+	if (!ret)
+		ret = close_to_others(call, dir, &owner, DACL, handed_on);
 	if (ret)
-		return ret;
-	const bool own = sid_equal(&has, &owner) || is_administrators(&has);
-	ret = close_to_others(call, dir, &owner, DACL | (own ? 0 : OWNER_ONLY));
-	if (ret)
-		return !is_refusal(ret) ? ret : own ? 0 : -EPERM;
-	sd = descriptor_of(call, dir, &windows, &ret);
-	if (sd && !sid_equal(&sd->owner, &owner) && !is_administrators(&sd->owner))
-		ret = -EPERM;
-	*kept = sd && is_private(sd, &owner);
-	nt_free(sd);
-	g_clear_pointer(&windows, source_windows_free);
-	return ret;
+		return ret != -EPERM && is_refusal(ret) ? 0 : ret;
+	ret = take_descriptor(call, dir, &bytes);
+	if (!ret)
+		ret = try_out(call, dir, false, &file);
+	private->kept = is_private(bytes, &owner) && is_private(file, &owner);
+	const struct sid has = owner_of(bytes);
+	return !ret && !sid_equal(&has, &owner) && !is_administrators(&has) ? -EPERM : ret;
+}
+
+void smb_private_clear(struct smb_private *private)
+{
+	for (unsigned i = 0; i < 2; i++)
+		g_clear_pointer(&private->made[i], g_byte_array_unref);
 }
 
 /* ---- what is made in it ------------------------------------------------------------------------
@@ -161,7 +222,7 @@ static void inherit(GArray *aces, const struct nt_ace *ace, const struct nt_desc
 }
 
 static int give_inherited(struct smb_call *call, const char *path, const struct nt_descriptor *from,
-			  const struct nt_descriptor *of, bool directory)
+			  const struct nt_descriptor *of, bool directory, bool *any)
 {
 	struct nt_descriptor sd = {.control = SELF_RELATIVE | NT_DACL_PRESENT | AUTO_INHERITED |
 					      AUTO_INHERIT_REQUEST,
@@ -172,22 +233,34 @@ static int give_inherited(struct smb_call *call, const char *path, const struct 
 	for (guint i = 0; i < from->dacl.aces->len; i++)
 		inherit(sd.dacl.aces, &g_array_index(from->dacl.aces, struct nt_ace, i), of,
 			directory);
-	if (sd.dacl.aces->len)
+	*any = sd.dacl.aces->len;
+	if (*any)
 		ret = set_dacl(call, path, &sd, DACL);
 	g_array_unref(sd.dacl.aces);
 	return ret;
 }
 
-int smb_inherit(struct smb_call *call, const char *path, const char *dir, bool directory)
+static int give_made(struct smb_call *call, const char *path, const GByteArray *made)
+{
+	int ret = made ? smb_set_descriptor(call, path, made, OWNER_GROUP | DACL) : 0;
+
+	return is_refusal(ret) ? smb_set_descriptor(call, path, made, DACL) : ret;
+}
+
+int smb_inherit(struct smb_call *call, const struct smb_private *private, const char *path,
+		const char *dir, bool directory)
 {
 	struct source_windows *above = NULL, *windows = NULL;
+	bool any = false;
 	int ret;
 	struct nt_descriptor *from = descriptor_of(call, dir, &above, &ret), *of = NULL;
 
 	if (!ret)
 		of = descriptor_of(call, path, &windows, &ret);
 	if (from && of)
-		ret = give_inherited(call, path, from, of, directory);
+		ret = give_inherited(call, path, from, of, directory, &any);
+	if (!ret && !any)
+		ret = give_made(call, path, private->made[directory]);
 	nt_free(from);
 	nt_free(of);
 	g_clear_pointer(&above, source_windows_free);

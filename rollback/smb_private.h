@@ -6,14 +6,21 @@
 
 #include "smb_call.h"
 
+struct smb_private {
+	bool kept;	     /* the server keeps what it is told of descriptors */
+	GByteArray *made[2]; /* what a file, a directory has that is made where nothing is handed
+			      * on; NULL: not known */
+};
+
 /*
  * The directory, and all that is made in it from now on, is its owner's and the administrators'
- * alone.  probe: what was just made in it, which tells who its owner has to be.  0, or -errno;
- * -EPERM: it is another's.  *kept: the server says so itself when it is asked.
+ * alone; that is looked at.  0, or -errno; -EPERM: it is another's.
  */
-int smb_protect(struct smb_call *call, const char *dir, const char *probe, bool *kept);
-/* What was made in such a directory gets the DACL that `dir` hands on (MS-DTYP 2.5.3.4), as if it
- * were made there; where that hands nothing on, it stays closed. */
-int smb_inherit(struct smb_call *call, const char *path, const char *dir, bool directory);
+int smb_protect(struct smb_call *call, const char *dir, struct smb_private *private);
+void smb_private_clear(struct smb_private *private);
+/* What was made in such a directory gets the DACL that it would have if it were made in `dir`
+ * (MS-DTYP 2.5.3.4). */
+int smb_inherit(struct smb_call *call, const struct smb_private *private, const char *path,
+		const char *dir, bool directory);
 
 #endif

@@ -96,7 +96,24 @@ int smb_look(struct smb_call *call, const char *path, struct source_windows **wi
 	return ret;
 }
 
-int smb_make_writable(struct smb_call *call, const char *path)
+int smb_flush(struct smb_call *call, const char *path, const char *stream)
+{
+	const struct wire_change what = {
+		.access = WRITE_DATA, .disposition = OPEN, .kind = WIRE_FLUSH};
+
+	return smb_do(call, path, stream, &what, "");
+}
+
+int smb_check_gone(struct smb_call *call, const char *path, const char *stream)
+{
+	const struct wire_change what = {
+		.access = READ_ATTRIBUTES, .options = REPARSE_POINT, .disposition = OPEN};
+	int ret = smb_do(call, path, stream, &what, "");
+
+	return ret == -ENOENT ? 0 : ret ? ret : -EBUSY;
+}
+
+int smb_make_writable(struct smb_call *call, const char *path, uint32_t *had)
 {
 	struct source_windows *windows;
 	int ret = smb_look(call, path, &windows);
@@ -106,8 +123,9 @@ int smb_make_writable(struct smb_call *call, const char *path)
 		return ret;
 	attributes = windows->attributes;
 	source_windows_free(windows);
-	if (!(attributes & SMB_READONLY) || attributes & SMB_ATTR_DIRECTORY)
+	if (!(attributes & SMB_READONLY))
 		return -EACCES;
+	*had = smb_settable(attributes);
 	return smb_set_basic(call, path, 0, 0, 0, smb_settable(attributes & ~SMB_READONLY));
 }
 

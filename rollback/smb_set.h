@@ -45,9 +45,14 @@ int smb_set_descriptor(struct smb_call *call, const char *path, const GByteArray
 		       uint32_t parts);
 /* Of the attributes that a server says, those that can be set. */
 uint32_t smb_settable(uint32_t attributes);
-/* A file that is only to be read is neither written nor replaced nor removed.  0: it is not any
- * more, and was; -EACCES: it never was. */
-int smb_make_writable(struct smb_call *call, const char *path);
+/* What is read-only is neither written nor replaced nor removed.  0: it is not any more, and *had
+ * are the attributes to set again; -EACCES: it never was. */
+int smb_make_writable(struct smb_call *call, const char *path, uint32_t *had);
+/* What was written is durable.  stream: "" for the data, or a directory's names, which takes the
+ * right to make a file in it (MS-SMB2 3.3.5.11). */
+int smb_flush(struct smb_call *call, const char *path, const char *stream);
+/* 0: what was removed is not there any more; -EBUSY: others have it open. */
+int smb_check_gone(struct smb_call *call, const char *path, const char *stream);
 /* stream: "" for the data. */
 int smb_write_at(struct smb_call *call, const char *path, const char *stream, const void *data,
 		 size_t len, uint64_t at);

@@ -18,7 +18,13 @@
  * at a quota, or at a file that is too large for what room there is. */
 static bool failed(struct carry *carry, struct node *node, const char *what, int ret)
 {
-	g_autofree char *text = g_strdup_printf("%s: %s", what, g_strerror(-ret));
+	const bool in_use =
+		old_has_descriptors(carry->tree->old) && (ret == -EBUSY || ret == -EAGAIN);
+	g_autofree char *text = g_strdup_printf(
+		"%s: %s", what,
+		in_use ? "somebody has it open there, or the server is busy; the next "
+			 "run tries again"
+		       : g_strerror(-ret));
 
 	if (ret == -ECANCELED)
 		return false;
@@ -441,6 +447,7 @@ bool steps_remove(struct carry *carry, struct node *node)
 		ret = path ? old_stat(carry->tree->old, path, &st) : -ENOENT;
 		if (!ret && st.st_ino == node->old.st_ino)
 			ret = old_remove(carry->tree->old, path, directory);
+		node->last_dir = ((struct place *)node->at->pdata[0])->dir;
 		if (!ret || ret == -ENOENT)
 			g_ptr_array_remove_index(node->at, 0);
 		ret = ret == -ENOENT ? 0 : ret;

@@ -25,7 +25,7 @@ STAGE = '.migrate-rollback'
 KEPT = smb2.A_HIDDEN | smb2.A_SYSTEM
 RENAME, LINK, DISPOSITION = 10, 11, 13          # levels of SET_INFO
 PORT = 4450
-INSUFFICIENT_RESOURCES = 0xc000009a
+INSUFFICIENT_RESOURCES, DELETE_PENDING = 0xc000009a, 0xc0000056
 
 
 def begin(args, files=40, **settings):
@@ -66,6 +66,9 @@ def fill(old):
     old.set_basic('work/read only', attributes=smb2.A_READONLY)
     old.write('work/locked', b'read only, too')
     old.set_basic('work/locked', attributes=smb2.A_READONLY)
+    old.mkdir('work/custom')
+    old.write('work/custom/desktop.ini', b'[]')
+    old.set_basic('work/custom', attributes=smb2.A_READONLY | smb2.A_DIRECTORY)
     old.write('work/case', b'small')
     old.mkdir('work/gone')
     old.write('work/gone/a', b'a')
@@ -334,14 +337,69 @@ def flushes_are_put_off(args):
     names = Names(INSUFFICIENT_RESOURCES)
     smbproxy.Proxy(server, PORT, names.on_request, names.on_reply)
     change(new, 0)
-    said = migration.rollback(may_fail=True)
-    expect('Resource temporarily unavailable' in str(said), f'it says why it stops: {said}')
-    expect(names.flushes, 'nothing was flushed')
+    done = migration.rollback(may_fail=True)
+    same({c['path'] for c in done['conflicts']} - {'.'}, {'work', 'made 0'}, 'directories that are named')
+    expect(done['left'] and names.flushes, f'nothing is left: {done}')
     names.refuses = None
     done = migration.rollback()
     same([done['left'], done['conflicts'], done['losses']], [0, [], []], 'left, conflicts and losses')
     there = {path for path in names.changed if os.path.isdir(f'{OLD}/{path}')}
     same(there - {''}, set(), 'directories that were not flushed')
+    equal(server, migration)
+
+
+@case()
+def open_there(args):
+    """What clients of the old server have open is a line each, and is looked at again; so is what is
+    removed as soon as they close it (DELETE_PENDING: how Windows says that)."""
+    server, migration, new = begin(args, 25, rollback_source=f'smb://{WRITER}@127.0.0.1:{PORT}/old')
+    old, pending, denied = Files(server.session(WRITER, 'old')), set(), set()
+
+    def on_request(call):
+        call.denied = call.command == smb2.SET_INFO and call.pdu[67] == DISPOSITION and \
+            call.create.path in denied
+        if call.denied:
+            call.pdu[67] = 200                              # there is no such thing
+
+    def on_reply(call, pdu):
+        if call.denied:
+            return smbproxy.refuse(pdu, smb2.ACCESS_DENIED)
+        path = call.create.path if call.create else call.path
+        return smbproxy.refuse(pdu, DELETE_PENDING) if path in pending else None
+    smbproxy.Proxy(server, PORT, on_request, on_reply)
+    new.write('work/00', b'changed')
+    for name in 'work/made', 'elsewhere':
+        new.write(name, name.encode())
+        new.set_security(name, ntsd.descriptor(None, None, [
+            ntsd.ace(ntsd.ALLOW, 0, ntsd.FULL, ntsd.EVERYONE)], None, 0), DACL)
+    for name in '01', '02':
+        new.unlink(f'work/{name}')
+    for name in 'desktop.ini', '':                          # as Windows marks a directory
+        new.set_basic(f'work/custom/{name}'.strip('/'), attributes=smb2.A_NORMAL)
+    new.unlink('work/custom/desktop.ini')
+    new.rmdir('work/custom')
+    new.set_basic('work/read only', attributes=smb2.A_NORMAL)
+    new.unlink('work/read only')
+    denied.add('work/read only')
+    with old.open('work', access=smb2.GENERIC_READ, share=1, options=smb2.DIRECTORY_FILE), \
+            old.open('work/01', access=smb2.GENERIC_READ):
+        for _ in range(2):
+            done = migration.rollback(may_fail=True)
+            same({c['path'] for c in done['conflicts']}, {'work', 'work/01', 'work/read only'},
+                 'conflicts')
+            expect(done['left'], 'nothing is left')
+        same([every(OLD)[name] for name in ('elsewhere', 'work/00', 'work/made')],
+             [b'elsewhere', b'changed', b'work/made'], 'what came there')
+        expect('work/custom' not in every(OLD), 'a directory that is read-only is still there')
+    same(old.times('work/read only').attributes & smb2.A_READONLY, smb2.A_READONLY,
+         'the attribute of what could not be removed')
+    denied.clear()
+    new.unlink('work/03')
+    pending.add('work/03')
+    done = migration.rollback(may_fail=True)
+    same([[c['path'] for c in done['conflicts']], done['left']], [['work/03'], 0], 'once they are closed')
+    pending.clear()
+    same(migration.rollback()['left'], 0, 'what is left in the end')
     equal(server, migration)
 
 

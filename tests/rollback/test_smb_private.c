@@ -62,16 +62,16 @@ static void begin(void)
 START_TEST(closed)
 {
 	struct sid owner, group, was;
-	bool kept;
+	struct smb_private private = {0};
 
 	begin();
 	make("closed", DIRECTORY);
-	make("closed/probe", NO_DIRECTORY);
-	g_free(told("closed/probe", &was, &group));
+	g_free(told("closed", &was, &group));
 	for (unsigned i = 0; i < 2; i++) {
 		give("closed", i ? ANNA : NULL, "0 3 1f01ff S-1-1-0");
-		ck_assert_int_eq(smb_protect(call, "closed", "closed/probe", &kept), 0);
-		ck_assert(kept);
+		ck_assert_int_eq(smb_protect(call, "closed", &private), 0);
+		ck_assert(private.kept && private.made[0] && private.made[1]);
+		smb_private_clear(&private);
 		g_autofree char *list = told("closed", &owner, &group), *name = sid_text(&owner);
 		g_autofree char *list_is =
 			g_strdup_printf("-3 1f01ff %s,3 1f01ff S-1-5-32-544,", name);
@@ -82,10 +82,12 @@ START_TEST(closed)
 	g_autofree char *list = told("closed/file", &owner, &group), *name = sid_text(&owner);
 	g_autofree char *list_is = g_strdup_printf("0 1f01ff %s,0 1f01ff S-1-5-32-544,", name);
 	ck_assert_str_eq(list, list_is);
-	ck_assert_int_eq(smb_protect(call, "none", "closed/probe", &kept), -ENOENT);
+	ck_assert_int_eq(smb_protect(call, "none", &private), -ENOENT);
 	smb_call_close(call);
 }
 END_TEST
+
+static struct smb_private private;
 
 static void inherited(const char *path, bool directory, const char *list_is)
 {
@@ -93,7 +95,7 @@ static void inherited(const char *path, bool directory, const char *list_is)
 
 	make(path, directory ? DIRECTORY : NO_DIRECTORY);
 	g_free(told(path, &owner, &group));
-	ck_assert_int_eq(smb_inherit(call, path, "handing", directory), 0);
+	ck_assert_int_eq(smb_inherit(call, &private, path, "handing", directory), 0);
 	g_autofree char *list = told(path, &owner, &group), *name = sid_text(&owner),
 			*of = sid_text(&group);
 	GString *is = g_string_new(list_is);
@@ -107,7 +109,7 @@ static void inherited(const char *path, bool directory, const char *list_is)
 /* MS-DTYP 2.5.3.4; 1: to files, 2: to directories, 4: not further, 8: to others only */
 START_TEST(handed_on)
 {
-	struct sid owner, group;
+	struct sid owner, group, made_group;
 
 	begin();
 	make("handing", DIRECTORY);
@@ -119,14 +121,19 @@ START_TEST(handed_on)
 	inherited("directory", true,
 		  "3 1f01ff S-1-1-0,9 120089 S-1-5-11,0 1301bf S-1-5-32-545,0 1f01ff OWNER,"
 		  "b 1f01ff S-1-3-0,9 120089 S-1-3-1,");
-	/* nothing that is handed on: it stays as it is */
+	/* where nothing is handed on it has what it would have been made with */
 	give("handing", NULL, "0 0 1f01ff S-1-1-0");
-	make("stays", NO_DIRECTORY);
-	g_autofree char *before = told("stays", &owner, &group);
-	ck_assert_int_eq(smb_inherit(call, "stays", "handing", false), 0);
-	g_autofree char *after = told("stays", &owner, &group);
-	ck_assert_str_eq(before, after);
-	ck_assert_int_eq(smb_inherit(call, "stays", "none", false), -ENOENT);
+	make("handing/file", NO_DIRECTORY);
+	g_autofree char *made = told("handing/file", &owner, &made_group);
+	make("private", DIRECTORY);
+	ck_assert_int_eq(smb_protect(call, "private", &private), 0);
+	make("private/file", NO_DIRECTORY);
+	ck_assert_int_eq(smb_inherit(call, &private, "private/file", "handing", false), 0);
+	g_autofree char *has = told("private/file", &owner, &group);
+	ck_assert_str_eq(has, made);
+	ck_assert(sid_equal(&group, &made_group));
+	ck_assert_int_eq(smb_inherit(call, &private, "private/file", "none", false), -ENOENT);
+	smb_private_clear(&private);
 	smb_call_close(call);
 }
 END_TEST

@@ -26,6 +26,7 @@ START_TEST(not_sent)
 	const struct wire_change what = {0};
 	struct backend_request req = {0};
 	struct source_windows *windows;
+	uint32_t had;
 
 	ck_assert_int_eq(smb_do(call, "a:b", "", &what, ""), -EINVAL);
 	ck_assert_int_eq(smb_ask(call, &req, BACKEND_GETATTR, "a:b"), -ENOENT);
@@ -35,7 +36,7 @@ START_TEST(not_sent)
 	/* an answer that makes no sense */
 	ck_assert_int_eq(smb_look(call, "file", &windows), -EBADMSG);
 	ck_assert_ptr_null(windows);
-	ck_assert_int_eq(smb_make_writable(call, "file"), -EBADMSG);
+	ck_assert_int_eq(smb_make_writable(call, "file", &had), -EBADMSG);
 	ck_assert_int_eq(smb_write_at(call, "end", "", "x", 1, 0), -ENOTCONN);
 	smb_call_close(call);
 }

@@ -118,6 +118,12 @@ static void lookup_part_done(struct job *job)
 	/* of the two the listing's knows better whether there is a directory at all */
 	if (!NT_STATUS_IS_OK(lookup->listed)) {
 		job_failed(job, lookup->listed);
+	} else if (there && job->worker->sees_deleted &&
+		   NT_STATUS_EQUAL(lookup->object, NT_STATUS_DELETE_PENDING)) {
+		job->reply.attr = listed;
+		job->reply.attr.nlink = 1;
+		job->reply.flags = WIRE_HAS_ATTR;
+		job_done(job, 0);
 	} else if (!NT_STATUS_IS_OK(lookup->object) && !missing) {
 		job_failed(job, lookup->object);
 	} else if (!there) {

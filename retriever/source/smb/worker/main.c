@@ -105,6 +105,7 @@ int main(int argc, char **argv)
 #ifdef MIGRATE_WRITES
 	worker->max_read = MIN(worker->max_read, smb2cli_conn_max_write_size(worker->conn));
 	worker->no_repeat = true; /* whether it takes compounds has shown by now */
+	worker->sees_deleted = true;
 #endif
 	hello.len = worker->max_read;
 	hello.flags = WIRE_HAS_ATTR;

@@ -42,6 +42,7 @@ struct worker {
 	bool echo;
 	bool one_by_one;	   /* the server takes no compounds */
 	bool no_repeat;		   /* a chain that was refused is not sent again one by one */
+	bool sees_deleted;	   /* what others have open yet, and may keep after all, is there */
 	bool no_privilege;	   /* to see SACLs */
 	bool no_backup_of_streams; /* they are opened with the user's rights alone */
 	unsigned chains;	   /* submitted and not done */

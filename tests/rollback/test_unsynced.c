@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "unsynced.h"
+
+#include "old_ops.h"
+#include "trees.h"
+
+static GHashTable *held, *to_sync; /* paths of directories */
+
+static GHashTable *unsynced(struct old *old)
+{
+	return held;
+}
+
+static void sync_names(struct old *old, const char *dir)
+{
+	g_hash_table_add(to_sync, g_strdup(dir));
+}
+
+static void go_back_held(unsigned left, const char *directory)
+{
+	struct old_ops ops;
+	struct way way;
+
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	ops = *way.old->ops;
+	ops.unsynced = unsynced;
+	ops.sync_names = sync_names;
+	way.old->ops = &ops;
+	g_hash_table_remove_all(to_sync);
+	way_go(&way);
+	ck_assert_uint_eq(way.done.left, left);
+	ck_assert_uint_eq(way.tree->conflicts->len, !!directory);
+	if (directory)
+		ck_assert_str_eq(((struct problem *)way.tree->conflicts->pdata[0])->path,
+				 directory);
+	way_close(&way);
+	open_store();
+}
+
+/* Somebody has it to himself on the old server: what comes and goes there is looked at again, and
+ * its names are made durable, before it counts as done.  The rest goes on. */
+START_TEST(looked_at_again)
+{
+	held = g_hash_table_new(g_str_hash, g_str_equal);
+	to_sync = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	g_hash_table_add(held, (gpointer) "a");
+	trees_make(FILL);
+	make("a/new", "echo new >a/new");
+	make("n", "echo new >n");
+	take_away("a/5");
+	take_away("d/fifo");
+	for (unsigned i = 0; i < 2; i++) {
+		go_back_held(2, "a");
+		same_trees();
+	}
+	g_clear_pointer(&held, g_hash_table_unref);
+	go_back_held(0, NULL);
+	same_trees();
+	ck_assert(g_hash_table_contains(to_sync, "a"));
+	ck_assert(!g_hash_table_contains(to_sync, "d"));
+	go_back_held(0, NULL);
+	ck_assert_uint_eq(g_hash_table_size(to_sync), 0);
+	g_hash_table_unref(to_sync);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("unsynced");
+	TCase *tcase = tcase_create("all");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, looked_at_again);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
