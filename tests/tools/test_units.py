@@ -24,6 +24,17 @@ def analyze(*args):
                           check=False)
 
 
+def told_text():
+    """What administrators read: the papers, and what programs say."""
+    for directory in SOURCE.iterdir():
+        if directory.name in ("tests", ".git") or directory.name.startswith("build"):
+            continue
+        for path in directory.rglob("*") if directory.is_dir() else [directory]:
+            if path.is_file():
+                text = path.read_text(errors="replace").replace("\\-", "-")
+                yield re.sub(r'" (\w+) ', r"\1", text)         # .BI "UNIT@" NAME .timer
+
+
 class Units(unittest.TestCase):
     def setUp(self):
         place = tempfile.TemporaryDirectory()
@@ -90,6 +101,28 @@ class Units(unittest.TestCase):
                              r"^/\S*/sbin/(migrate-(retriever|crawler|journal|guard)|"
                              r"migratectl (copy|verify --content|--follow rollback|--http metrics|"
                              r"--textfile /\S+ metrics|hooks))$")
+
+    def test_enabled(self):
+        """Whatever we say is to be enabled is started at the next boot."""
+        units = {unit for path in told_text()
+                 for words in re.findall(r"systemctl (?:-\S+ )*enable((?: [\w@.%-]+)+)", path)
+                 for unit in re.findall(r"migrate-\S*\w", re.sub("%s|NAME", "projects", words))}
+        self.assertIn("migrate-retriever@projects", units)
+        self.assertIn("migrate-rollback@projects", units)
+        self.assertIn("migrate-crawler@projects.timer", units)
+        there = self.dir / "lib/systemd/system"
+        there.mkdir(parents=True)
+        for unit in [*UNITS.glob("*.service"), *(SOURCE / "systemd").glob("*.timer"),
+                     *(SOURCE / "systemd").glob("*.socket")]:
+            shutil.copy(unit, there)
+        for unit in units:
+            with self.subTest(unit=unit):
+                name = unit if re.search(r"\.(timer|socket)$", unit) else unit + ".service"
+                result = subprocess.run(["systemctl", f"--root={self.dir}", "enable", name],
+                                        capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                links = [link.name for link in (self.dir / "etc/systemd/system").glob("*.wants/*")]
+                self.assertIn(name, links, result.stderr)
 
     def test_selinux_module(self):
         """It compiles, and allows what the guide says, and no more."""
