@@ -224,12 +224,14 @@ class Names:
     the server answers flushes of directories.  It writes less at once than it is given."""
 
     def __init__(self, refuses=None):
-        self.refuses, self.changed, self.flushes = refuses, set(), 0
+        self.refuses, self.changed, self.streams, self.flushes = refuses, set(), set(), 0
 
     def on_request(self, call):
         pdu = call.pdu
         if call.command == smb2.WRITE:                  # half of it, and the answer says so
             smbproxy.change(pdu, '<I', 64 + 4, lambda length: (length + 1) // 2)
+            if ':' in call.create.path:
+                self.streams.add(call.create.path)
         if self.refuses and call.command == smb2.SET_INFO and pdu[66] == smb2.INFO_SECURITY and \
                 call.create.path == STAGE:
             pdu[66] = 200                               # there is no such thing
@@ -246,6 +248,8 @@ class Names:
                 self.changed.add(os.path.dirname(call.path))
 
     def on_reply(self, call, pdu):
+        if call.command == smb2.FLUSH and smbproxy.succeeded(pdu):
+            self.streams.discard(call.path)
         if call.command != smb2.FLUSH or not os.path.isdir(f'{OLD}/{call.path}'):
             return None
         self.flushes += 1
@@ -271,6 +275,7 @@ def names_are_flushed(args):
     same([done['left'], done['conflicts'], done['losses']], [0, [], []], 'left, conflicts and losses')
     there = {path for path in names.changed if os.path.isdir(f'{OLD}/{path}')}
     same(there - {''}, set(), 'directories that were not flushed')
+    same(names.streams, set(), 'streams that were not flushed')
     expect(names.flushes, 'nothing was flushed')
     equal(server, migration)
 
@@ -395,9 +400,11 @@ def open_there(args):
          'the attribute of what could not be removed')
     denied.clear()
     new.unlink('work/03')
-    pending.add('work/03')
+    new.unlink('work/with streams:one')
+    pending.update(('work/03', 'work/with streams:one:$DATA'))
     done = migration.rollback(may_fail=True)
-    same([[c['path'] for c in done['conflicts']], done['left']], [['work/03'], 0], 'once they are closed')
+    same([{c['path'] for c in done['conflicts']}, done['left']],
+         [{'work/03', 'work/with streams'}, 0], 'once they are closed')
     pending.clear()
     same(migration.rollback()['left'], 0, 'what is left in the end')
     equal(server, migration)

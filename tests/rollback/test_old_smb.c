@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "old.h"
 
+#include "smb_attrs.h"
 #include "smb_server.h"
+#include "smb_set.h"
 
 static struct old *old;
 
@@ -119,6 +121,19 @@ static void write_to(const char *path, char byte, size_t len)
 	g_hash_table_unref(attrs.xattrs);
 }
 
+static bool is_read_only(const char *path)
+{
+	struct smb_call *call = smb_call_open(server_url(), &config, NULL);
+	struct source_windows *windows;
+	bool is;
+
+	ck_assert_int_eq(smb_look(call, path, &windows), 0);
+	is = windows->attributes & SMB_READONLY;
+	source_windows_free(windows);
+	smb_call_close(call);
+	return is;
+}
+
 /* A file that is read-only is written, replaced and removed all the same. */
 START_TEST(data)
 {
@@ -149,6 +164,12 @@ START_TEST(data)
 	ck_assert_int_eq(old_create(old, "other", NULL), 0);
 	ck_assert_int_eq(old_rename(old, "other", "data", false), 0);
 	write_to("data", 'c', 1);
+	/* and where nothing comes of it */
+	struct old_file *file;
+	ck_assert_int_eq(old_file_open(old, "data", true, &file), 0);
+	ck_assert(!is_read_only("data"));
+	old_file_close(file);
+	ck_assert(is_read_only("data"));
 	ck_assert_int_eq(old_remove(old, "data", false), 0);
 	end();
 }
