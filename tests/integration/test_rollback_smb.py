@@ -228,8 +228,9 @@ class Names:
 
     def on_request(self, call):
         pdu = call.pdu
-        if call.command == smb2.WRITE:                  # half of it, and the answer says so
-            smbproxy.change(pdu, '<I', 64 + 4, lambda length: (length + 1) // 2)
+        if call.command == smb2.WRITE:                  # half of what is more than 64 KiB
+            smbproxy.change(pdu, '<I', 64 + 4,
+                            lambda length: length // 2 if length > 65536 else length)
             if ':' in call.create.path:
                 self.streams.add(call.create.path)
         if self.refuses and call.command == smb2.SET_INFO and pdu[66] == smb2.INFO_SECURITY and \
