@@ -297,30 +297,29 @@ static int mount_remove(struct old *old, const char *path, bool directory)
 	return ret;
 }
 
-/* It may have been there, or have got more from its directory's default ACL or what hands on
- * rights. */
+/* It may have been there, or hand on a default ACL.  What cannot be set shows in what it has then:
+ * FAT has neither owners nor modes. */
 static int mount_protect(struct old *old)
 {
 	int fd = open_below(old, OLD_STAGE, O_RDONLY | O_DIRECTORY);
 	struct statx stx;
 	int ret = fd < 0 ? fd : 0;
 
-	if (!ret && fchown(fd, geteuid(), (gid_t)-1) < 0)
+	if (ret)
+		return ret;
+	const int refused = (fchown(fd, geteuid(), (gid_t)-1) < 0) + (fchmod(fd, 0700) < 0) +
+			    (fremovexattr(fd, XATTR_ACL_DEFAULT) < 0 && errno != ENODATA);
+	if (refused)
+		g_debug("%s: " OLD_STAGE ": %d refused", old->where, refused);
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &stx) < 0)
 		ret = -errno;
-	if (!ret && fchmod(fd, 0700) < 0)
-		ret = -errno;
-	if (!ret && statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &stx) < 0)
-		ret = -errno;
-	if (!ret && stx.stx_uid != geteuid())
+	else if (stx.stx_uid != geteuid())
 		ret = -EPERM;
-	if (!ret)
-		fremovexattr(fd, XATTR_ACL_DEFAULT);
-	if (!ret && stx.stx_mode & 077)
+	else if (stx.stx_mode & 077)
 		g_message("%s: the old server keeps no modes: others may read what is carried in "
 			  "its directory " OLD_STAGE,
 			  old->where);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return ret;
 }
 

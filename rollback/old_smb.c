@@ -26,18 +26,16 @@ struct smb_old {
 	GHashTable *changed;	    /* a set of paths: what is to be flushed with the next sync */
 	GHashTable *unsynced;	    /* likewise: of which the last sync could not */
 	struct smb_private private; /* OLD_STAGE */
-	GHashTable
-		*bare; /* path in OLD_STAGE, of what was given no descriptor -> it is a directory */
-	char *given;   /* the last object that was given something, or NULL */
-	bool refuses;  /* flushes of directories, which was said */
+	GHashTable *bare;	    /* in it, without descriptors: path -> whether a directory */
+	char *given;		    /* the last object that was given something, or NULL */
+	bool refuses;		    /* flushes of directories, which was said */
 };
 
 struct smb_file {
 	struct old_file file;
 	char *path;
 	bool written;
-	uint32_t had; /* attributes, which are given back unless it is given its own; 0: it has them
-		       */
+	uint32_t had; /* attributes, which come back unless others are given; 0: it has them */
 };
 
 static struct smb_call *call_of(const struct old *old)
