@@ -66,9 +66,9 @@ def fill(old):
     old.set_basic('work/read only', attributes=smb2.A_READONLY)
     old.write('work/locked', b'read only, too')
     old.set_basic('work/locked', attributes=smb2.A_READONLY)
-    old.mkdir('work/custom')
-    old.write('work/custom/desktop.ini', b'[]')
-    old.set_basic('work/custom', attributes=smb2.A_READONLY | smb2.A_DIRECTORY)
+    old.mkdir('work/marked')
+    old.write('work/marked/desktop.ini', b'[]')
+    old.set_basic('work/marked', attributes=smb2.A_READONLY | smb2.A_DIRECTORY)
     old.write('work/case', b'small')
     old.mkdir('work/gone')
     old.write('work/gone/a', b'a')
@@ -381,9 +381,9 @@ def open_there(args):
     for name in '01', '02':
         new.unlink(f'work/{name}')
     for name in 'desktop.ini', '':                          # as Windows marks a directory
-        new.set_basic(f'work/custom/{name}'.strip('/'), attributes=smb2.A_NORMAL)
-    new.unlink('work/custom/desktop.ini')
-    new.rmdir('work/custom')
+        new.set_basic(f'work/marked/{name}'.strip('/'), attributes=smb2.A_NORMAL)
+    new.unlink('work/marked/desktop.ini')
+    new.rmdir('work/marked')
     new.set_basic('work/read only', attributes=smb2.A_NORMAL)
     new.unlink('work/read only')
     denied.add('work/read only')
@@ -396,7 +396,7 @@ def open_there(args):
             expect(done['left'], 'nothing is left')
         same([every(OLD)[name] for name in ('elsewhere', 'work/00', 'work/made')],
              [b'elsewhere', b'changed', b'work/made'], 'what came there')
-        expect('work/custom' not in every(OLD), 'a directory that is read-only is still there')
+        expect('work/marked' not in every(OLD), 'a directory that is read-only is still there')
     same(old.times('work/read only').attributes & smb2.A_READONLY, smb2.A_READONLY,
          'the attribute of what could not be removed')
     denied.clear()
