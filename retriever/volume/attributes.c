@@ -549,6 +549,12 @@ static void lose_of_volume(struct carried *carried, const struct windows *window
 	if (ruling && windows->lost_group)
 		lose(carried, REPORT_VOLUME, "groups: %s is nobody here: its files are group %u's",
 		     windows->lost_group, windows->gid);
+	if (ruling && windows->less)
+		lose(carried, REPORT_VOLUME,
+		     "permission bits: some descriptors allow what smb-modes = descriptor does "
+		     "not: "
+		     "to others than owner, group and everybody, to who may be denied it, or more "
+		     "than read, write, execute");
 	if (windows->no_sacl)
 		lose(carried, REPORT_VOLUME,
 		     "SACLs: the old server did not show them (it takes SeSecurityPrivilege)");
@@ -570,6 +576,12 @@ static int set_windows(const struct volume_config *config, struct place *at,
 
 	if (ruling)
 		*perms = windows->perms;
+	if (ruling && windows->bound_owner)
+		lose(carried, REPORT_OWNER,
+		     "its descriptor (OWNER RIGHTS) keeps its owner %s from changing it, and the "
+		     "owner of a file may always change its mode: user %u's, with no more rights "
+		     "than everybody",
+		     windows->bound_owner, windows->uid);
 	for (guint i = 0; i < xattrs->list->len && !ret; i++) {
 		ret = set_xattr(at, &g_array_index(xattrs->list, struct source_xattr, i), carried);
 		if (i == 0 && !ret)

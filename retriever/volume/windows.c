@@ -56,6 +56,10 @@ static void set_owner(struct windows *w, const struct nt_descriptor *sd,
 		w->lost_owner = sid_text(&sd->owner);
 	if (!sid_id(map->groups, &sd->group, true, &w->gid))
 		w->lost_group = sid_text(&sd->group);
+	if (map->modes == SMB_MODES_OPEN || w->lost_owner || !nt_owner_is_bound(sd))
+		return;
+	w->bound_owner = sid_text(&sd->owner);
+	w->uid = map->uid;
 }
 
 static void set_perms(struct windows *w, const struct nt_descriptor *sd, bool directory,
@@ -64,7 +68,9 @@ static void set_perms(struct windows *w, const struct nt_descriptor *sd, bool di
 	if (map->modes == SMB_MODES_OPEN)
 		w->perms = directory ? 0777 : 0666;
 	else
-		w->perms = nt_mode(sd, directory, !w->lost_owner, !w->lost_group);
+		w->perms =
+			nt_mode(sd, directory, !w->lost_owner && !w->bound_owner, !w->lost_group);
+	w->less = map->modes == SMB_MODES_DESCRIPTOR && nt_mode_is_less(sd, w->perms);
 }
 
 static void take_descriptor(struct windows *w, const struct source_windows *source, bool directory,
@@ -233,6 +239,7 @@ void windows_free(struct windows *w)
 	g_free(w->closed);
 	g_free(w->lost_owner);
 	g_free(w->lost_group);
+	g_free(w->bound_owner);
 	source_xattrs_free(w->xattrs);
 	g_ptr_array_unref(w->lost_streams);
 	g_free(w);

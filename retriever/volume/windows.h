@@ -47,8 +47,10 @@ struct windows {
 	/* list: user.DOSATTRIB first; lost: what of the object cannot be carried */
 	struct source_xattrs *xattrs;
 	char *lost_owner, *lost_group; /* the SID that is nobody here, or NULL */
-	GPtrArray *lost_streams;       /* char * */
-	bool no_sacl, no_streams;      /* the server did not show them */
+	char *bound_owner; /* the SID of an owner who must not own it here, or NULL: nt_mode.h */
+	bool less;	   /* the bits say less than the descriptor */
+	GPtrArray *lost_streams;  /* char * */
+	bool no_sacl, no_streams; /* the server did not show them */
 };
 
 struct windows *windows_new(const struct source_windows *source, bool directory,

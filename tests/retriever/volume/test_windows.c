@@ -97,6 +97,28 @@ START_TEST(maps)
 }
 END_TEST
 
+/* Who may not change it must not own it; where the descriptor decides he may. */
+START_TEST(an_owner_who_may_not_change_it)
+{
+	struct source_windows *from = source(nt_text(0x9004, "S-1-22-1-1001", "S-1-22-2-513", NULL,
+						     "0 0 1301bf S-1-3-4,0 0 1200a9 " WORLD));
+	struct windows *w = windows_new(from, false, &by_descriptor);
+
+	ck_assert_uint_eq(w->uid, 11);
+	ck_assert_uint_eq(w->perms, 0555);
+	ck_assert_str_eq(w->bound_owner, "S-1-22-1-1001");
+	ck_assert_ptr_null(w->lost_owner);
+	ck_assert(w->less);
+	windows_free(w);
+	w = windows_new(from, false, &open_to_all);
+	ck_assert_uint_eq(w->uid, 1001);
+	ck_assert_ptr_null(w->bound_owner);
+	ck_assert(!w->less);
+	windows_free(w);
+	source_windows_free(from);
+}
+END_TEST
+
 /* What cannot be understood: nobody gets anything. */
 START_TEST(no_descriptor)
 {
@@ -238,6 +260,7 @@ int main(void)
 	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, a_descriptor);
 	tcase_add_test(tc, maps);
+	tcase_add_test(tc, an_owner_who_may_not_change_it);
 	tcase_add_test(tc, no_descriptor);
 	tcase_add_test(tc, attributes);
 	tcase_add_test(tc, streams);
