@@ -85,7 +85,7 @@ struct migrate_volume {
 	struct request_list open; /* brackets */
 	struct completed_list completed;
 
-	atomic_bool connected, finished;
+	atomic_bool connected, finished, descriptors;
 	atomic_uint hold_ms;
 };
 

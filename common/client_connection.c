@@ -284,6 +284,7 @@ static int take_hello(struct migrate_volume *volume, const struct migrate_frame 
 		return frame->status == -EPROTO ? -EPROTO : -EBADMSG;
 	atomic_store(&volume->hold_ms, frame->length < HOLD_MAX_MS ? frame->length : HOLD_MAX_MS);
 	atomic_store(&volume->finished, frame->offset == 1);
+	atomic_store(&volume->descriptors, frame->flags & MIGRATE_HELLO_DESCRIPTORS);
 	volume->refused = false;
 	volume->backoff_ms = CLIENT_BACKOFF_MIN_MS;
 	volume->state = READY;

@@ -151,6 +151,11 @@ bool migrate_volume_finished(const struct migrate_volume *volume)
 	return atomic_load(&volume->finished);
 }
 
+bool migrate_volume_descriptors(const struct migrate_volume *volume)
+{
+	return atomic_load(&volume->descriptors);
+}
+
 /* Resets an eventfd or timerfd. */
 static void reset_counter(int fd)
 {

@@ -547,6 +547,9 @@ unsigned migrate_volume_hold_ms(const struct migrate_volume *volume);
 /* Whether the retriever said, when it was connected, that nothing on the volume is unfinished any
  * more, for ever.  Not while it is still to be attached. */
 bool migrate_volume_finished(const struct migrate_volume *volume);
+/* Whether the security descriptors of its objects are all that keeps SMB clients from them: the
+ * permission bits allow more. */
+bool migrate_volume_descriptors(const struct migrate_volume *volume);
 
 #ifdef __cplusplus
 }

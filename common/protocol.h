@@ -10,7 +10,8 @@
  * -errno of migrate.h).  Replies come in any order.  Unused fields are zero.
  *
  * The first frame on a connection is HELLO (text: the volume's name, length: enum migrate_role);
- * the reply carries length = hold time in ms, offset = 1 when the volume is finished.  A different
+ * the reply carries length = hold time in ms, offset = 1 when the volume is finished, flags =
+ * MIGRATE_HELLO_DESCRIPTORS where security descriptors decide alone.  A different
  * version is answered -EPROTO and the connection closed.
  */
 #ifndef MIGRATE_PROTOCOL_H
@@ -43,6 +44,7 @@ enum migrate_op {
 	MIGRATE_OP_REPLY = 0x8000,
 };
 
+enum { MIGRATE_HELLO_DESCRIPTORS = 1 << 0 };
 enum { MIGRATE_END_CHANGED = 1 << 0, MIGRATE_END_DURABLE = 1 << 1 };
 
 struct migrate_frame {

@@ -6,6 +6,8 @@
 
 #include "lib/util/samba_modules.h"
 
+#define NTACL "security.NTACL" /* where the retriever puts descriptors */
+
 static struct vfs_fn_pointers migrating_fns, finished_fns;
 
 /*
@@ -34,6 +36,7 @@ static const struct {
 	{"full_audit", ANYWHERE, NULL},
 	{"glusterfs", NOWHERE, "the volume must be a local file system"},
 	{"media_harmony", BEFORE, "it changes names"},
+	{"posix_eadb", NOWHERE, "extended attributes are migrated to the file system"},
 	{"recycle", BEFORE, "it moves files"},
 	{"streams_depot", NOWHERE, "streams are migrated to where streams_xattr keeps them"},
 	{"streams_xattr", ANYWHERE, NULL},
@@ -101,6 +104,45 @@ static bool check_stacking(const struct vfs_handle_struct *handle, const char *s
 		good = false;
 	}
 	return good;
+}
+
+/* Whether descriptors may be all that keeps clients from the volume's files. */
+static bool descriptors_may_decide(const struct vm_share *options, const char *path)
+{
+	if (migrate_volume_connected(options->volume->client))
+		return migrate_volume_descriptors(options->volume->client);
+	return options->unattached || getxattr(path, NTACL, NULL, 0) >= 0;
+}
+
+/* They are kept where acl_xattr reads them; these modules answer with others, or with none. */
+static bool reads_descriptors(const struct vfs_handle_struct *handle, const char *share)
+{
+	static const char *const others[] = {"acl_tdb", "afsacl",    "aixacl", "aixacl2",
+					     "gpfs",	"fake_acls", "zfsacl", "nfs4acl_xattr"};
+	static const char why[] = "the permission bits of this volume allow more than its security "
+				  "descriptors, which acl_xattr alone reads";
+	const char **objects = lp_vfs_objects(SNUM(handle->conn));
+	const char *name =
+		lp_parm_const_string(SNUM(handle->conn), "acl_xattr", "security_acl_name", NTACL);
+	bool read = false;
+
+	for (size_t i = 0; objects && objects[i]; i++) {
+		read |= is_module(objects[i], "acl_xattr");
+		for (size_t j = 0; j < ARRAY_SIZE(others); j++) {
+			if (!is_module(objects[i], others[j]))
+				continue;
+			DEBUG(0, ("migrate: [%s]: remove %s from `vfs objects`: %s\n", share,
+				  objects[i], why));
+			return false;
+		}
+	}
+	if (!read)
+		DEBUG(0, ("migrate: [%s]: put acl_xattr into `vfs objects`: %s\n", share, why));
+	else if (strcmp(name, NTACL))
+		DEBUG(0, ("migrate: [%s]: remove `acl_xattr:security_acl_name`: the descriptors of "
+			  "this volume are in %s\n",
+			  share, NTACL));
+	return read && !strcmp(name, NTACL);
 }
 
 static struct vm_share *read_options(struct vfs_handle_struct *handle, const char *share,
@@ -211,7 +253,9 @@ static int vm_connect(struct vfs_handle_struct *handle, const char *service, con
 		return 0;
 	}
 	result = attach(handle, service);
-	if (result >= 0 && result != VM_FINISHED && !check_stacking(handle, service))
+	if (result >= 0 && ((result != VM_FINISHED && !check_stacking(handle, service)) ||
+			    (descriptors_may_decide(vm_share(handle), handle->conn->connectpath) &&
+			     !reads_descriptors(handle, service))))
 		result = vm_fail(-EINVAL);
 	if (result < 0) {
 		int error = errno;

@@ -61,6 +61,12 @@ static gboolean check_maps(const struct volume_config *config, struct config_pla
 	return TRUE;
 }
 
+bool config_descriptors_decide(const struct volume_config *config)
+{
+	return config->acl_source ||
+	       (config->smb_modes == SMB_MODES_OPEN && g_str_has_prefix(config->source, "smb://"));
+}
+
 bool config_same_user(const char *a, const char *b)
 {
 	struct smb_url x, y;

@@ -12,6 +12,9 @@ gboolean config_parse_sids(void *field, const struct config_place *at, GError **
 gboolean config_parse_sid_ids(void *field, const struct config_place *at, GError **error);
 gboolean config_parse_default_owner(void *field, const struct config_place *at, GError **error);
 
+/* Whether security descriptors say what clients may do, and the mode does not. */
+bool config_descriptors_decide(const struct volume_config *config);
+
 /* Whether two smb:// URLs name one user, however they write him. */
 bool config_same_user(const char *a, const char *b);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "config/config_ids.h"
 #include "protocol.h"
 #include "requests.h"
 #include "volume/state.h"
@@ -155,7 +156,7 @@ static void warn_of_open_modes(const struct peer *peer)
 {
 	const struct volume_config *config = peer->retriever->config;
 
-	if (peer->role == MIGRATE_ROLE_DOOR && config->smb_modes == SMB_MODES_OPEN &&
+	if (peer->role == MIGRATE_ROLE_DOOR && config_descriptors_decide(config) &&
 	    !config->acl_source)
 		g_warning(
 			"an NFS server exports %s, where smb-modes = open lets every NFS client "
@@ -197,6 +198,8 @@ static void do_hello(struct peer *peer, const struct migrate_frame *frame)
 		take_role(peer, frame->length);
 		reply.length = retriever->config->hold_ms;
 		reply.offset = volume_state(retriever) == VOLUME_FINISHED;
+		if (config_descriptors_decide(retriever->config))
+			reply.flags = MIGRATE_HELLO_DESCRIPTORS;
 	}
 	send_frame(peer, &reply);
 }

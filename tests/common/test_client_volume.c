@@ -55,6 +55,7 @@ START_TEST(connects_when_the_retriever_comes)
 	ck_assert(!migrate_volume_reached(volume));
 	ck_assert_uint_eq(migrate_volume_hold_ms(volume), 500);
 	ck_assert(!migrate_volume_finished(volume));
+	ck_assert(!migrate_volume_descriptors(volume));
 	fake_listen(8);
 	fake_accept();
 	fake_expect(MIGRATE_OP_HELLO, 0);
@@ -62,12 +63,15 @@ START_TEST(connects_when_the_retriever_comes)
 	ck_assert_uint_eq(got.length, MIGRATE_ROLE_DOOR);
 	ck_assert_uint_eq(got.text_len, strlen("projects"));
 	ck_assert_mem_eq(got.text, "projects", got.text_len);
-	fake_send(&(struct migrate_frame){
-		.op = MIGRATE_OP_HELLO | MIGRATE_OP_REPLY, .length = 321, .offset = 1});
+	fake_send(&(struct migrate_frame){.op = MIGRATE_OP_HELLO | MIGRATE_OP_REPLY,
+					  .length = 321,
+					  .offset = 1,
+					  .flags = MIGRATE_HELLO_DESCRIPTORS});
 	dispatch();
 	ck_assert(migrate_volume_connected(volume));
 	ck_assert_uint_eq(migrate_volume_hold_ms(volume), 321);
 	ck_assert(migrate_volume_finished(volume));
+	ck_assert(migrate_volume_descriptors(volume));
 	ck_assert_int_eq(migrate_volume_fd(volume), fd);
 	fake_close();
 	until_away();

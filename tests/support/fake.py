@@ -119,6 +119,7 @@ def without(ranges, start, end):
 class Fake:
     def __init__(self, path, hold_ms=500):
         self.path, self.hold_ms, self.finished = path, hold_ms, False
+        self.descriptors = False
         self.on = {}                    # OP -> function(request)
         self.log = []                   # every request
         self.changed = threading.Condition()
@@ -186,7 +187,8 @@ class Fake:
          _) = HEADER.unpack_from(data)
         assert (magic, version) == (b'QMG1', 2)
         if op == HELLO:
-            self.send(peer, op, number, 0, offset=int(self.finished), length=self.hold_ms)
+            self.send(peer, op, number, 0, offset=int(self.finished), length=self.hold_ms,
+                      flags=int(self.descriptors))
             return
         at = os.fstat(fds[0]) if fds else None
         request = Request(op, number, flags, offset, length, ref, change, data[HEADER.size:],
@@ -202,10 +204,10 @@ class Fake:
             self.reply(request, status)
 
     @staticmethod
-    def send(peer, op, number, status, offset=0, length=0):
+    def send(peer, op, number, status, offset=0, length=0, flags=0):
         try:
-            peer.send(HEADER.pack(b'QMG1', 2, op | REPLY, number, status, 0, offset, length, 0, 0, 0,
-                                  0))
+            peer.send(HEADER.pack(b'QMG1', 2, op | REPLY, number, status, flags, offset, length, 0,
+                                  0, 0, 0))
         except OSError:
             pass                        # it is away: it will ask again
 

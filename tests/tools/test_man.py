@@ -73,10 +73,20 @@ class Pages(unittest.TestCase):
         self.assertEqual(set(re.findall(r'"migrate", "([a-z]+)"', source)),
                          set(re.findall(r'^\.BI "migrate:([a-z]+) = "', options, re.M)))
         order = text.split(".SH ORDER OF MODULES")[1].split(".SH")[0]
-        for name in re.findall(r'^\t\{"([a-z_]+)", (?:BEFORE|ANYWHERE|NOWHERE)', source, re.M):
+        says = {"BEFORE": "must stand before\n.BR migrate", "ANYWHERE": "may stand before it",
+                "NOWHERE": "cannot be used"}
+        groups = order.split(".IP \\(bu 3")
+        for name, place in re.findall(r'^\t\{"([a-z_]+)", (BEFORE|ANYWHERE|NOWHERE)', source, re.M):
             with self.subTest(module=name):
                 if not name.endswith("audit") and not name.endswith("_new"):
-                    self.assertRegex(order, rf"(?m)^\.BR? {name}\b")
+                    there = [group for group in groups if re.search(rf"(?m)^\.BR? {name}\b", group)]
+                    self.assertEqual(len(there), 1)
+                    self.assertIn(says[place], there[0])
+        others = re.search(r'others\[\] = \{(.*?)\}', source, re.S).group(1)
+        refused = text.split(".SH SECURITY DESCRIPTORS")[1].split(".SH")[0]
+        for name in re.findall(r'"([a-z0-9_]+)"', others):
+            with self.subTest(module=name):
+                self.assertRegex(refused, rf"(?m)^\.(?:BR?|RB \() {name}\b")
 
     def test_keys(self):
         source = (SOURCE / "retriever" / "config" / "config.c").read_text()

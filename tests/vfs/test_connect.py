@@ -147,5 +147,42 @@ def stacking(args):
         same(listing(world.session(), 'dir'), FILES, f'names with {stack}')
 
 
+@case()
+def descriptors_decide(args):
+    """Where the modes allow more than the descriptors, a share that does not read them is refused."""
+    world = World(args, unfilled)
+    stacks = {'migrate streams_xattr': 'put acl_xattr into `vfs objects`',
+              'migrate streams_xattr acl_tdb': 'remove acl_tdb from',
+              'acl_tdb migrate acl_xattr': 'remove acl_tdb from',
+              'migrate acl_xattr nfs4acl_xattr': 'remove nfs4acl_xattr from',
+              'migrate acl_xattr posix_eadb': 'remove posix_eadb from'}
+    served = ('migrate streams_xattr', 'migrate streams_xattr acl_tdb')
+    for stack in served:
+        world.server.configure({SHARE: (ROOT, smbd.layer('test', SOCKET, stack))})
+        world.server.restart()
+        same(listing(world.session(), 'dir'), FILES, f'names with {stack}')
+    world.fake.descriptors = True
+    for stack, wanted in stacks.items():
+        line = refused(world, stack)
+        expect(wanted in line, f'{stack}: {line}')
+    line = refused(world, smbd.STACK, **{'acl_xattr:security_acl_name': 'user.NTACL'})
+    expect('remove `acl_xattr:security_acl_name`' in line, line)
+    world.server.configure({SHARE: (ROOT, smbd.layer('test', SOCKET))})
+    world.server.restart()
+    same(listing(world.session(), 'dir'), FILES, 'names with acl_xattr')
+
+    world.fake.stop()                   # then it is the directory that tells
+    for stack in served:
+        world.server.configure({SHARE: (ROOT, smbd.layer('test', SOCKET, stack))})
+        world.server.restart()
+        same(listing(world.session(), 'dir'), FILES, f'names with {stack}')
+    os.setxattr(ROOT, 'security.NTACL', b'whatever')
+    for stack in served:
+        world.server.configure({SHARE: (ROOT, smbd.layer('test', SOCKET, stack))})
+        world.server.restart()
+        out = world.server.smbclient('ls', may_fail=True)
+        expect('tree connect failed' in out, f'{stack}: not refused: {out}')
+
+
 if __name__ == '__main__':
     sys.exit(main())
