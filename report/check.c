@@ -203,7 +203,7 @@ static void check_all(struct run *run, int json_fd, const char *text, size_t len
 	for (guint i = 0; i < parsed->parts->len; i++)
 		check_part(run, g_ptr_array_index(parsed->parts, i));
 	check_manifest(run, parsed);
-	say(run, true, "it says: %s", parsed->verdict);
+	say(run, parsed->complete, "it says: %s", parsed->verdict);
 	close(run->dir_fd);
 	parsed_free(parsed);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whether a final report is what was made: its signature, its parts, its manifest, and a tree.  It
+ * Whether a final report is what was made: its signature, its parts, its manifest, and a tree; and
+ * whether it says that the volume is complete.  It
  * needs no migration, no configuration and no rights, and believes nothing that it reads.
  */
 #ifndef REPORT_CHECK_H
@@ -21,7 +22,7 @@ struct check {
 	void *arg;
 };
 
-/* Calls fn for each thing that was looked at.  Whether all was in order. */
+/* Calls fn for each thing that was looked at.  Whether all was in order, and complete. */
 bool check_report(const struct check *check);
 
 #endif

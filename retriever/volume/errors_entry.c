@@ -130,8 +130,16 @@ bool errors_filter_take(struct errors_filter *filter, const char *line)
 	return true;
 }
 
+static bool is_reason(const char *reason, const struct errors_filter *filter)
+{
+	g_autofree char *shown = filter->whole ? refused_line(reason) : NULL;
+
+	return filter->whole ? !strcmp(reason, filter->reason) || !strcmp(shown, filter->reason)
+			     : strstr(reason, filter->reason) != NULL;
+}
+
 bool error_entry_matches(const struct error_entry *entry, const struct errors_filter *filter)
 {
-	return (!filter->reason || strstr(entry->reason, filter->reason)) &&
+	return (!filter->reason || is_reason(entry->reason, filter)) &&
 	       (!filter->below || is_below(entry->path, filter->below));
 }

@@ -189,7 +189,7 @@ static int take_filtered(struct skipping *s, char **text)
 				"errors %s",
 				order->filter.below ? " below " : "",
 				order->filter.below ? order->filter.below : "",
-				order->filter.reason ? " with the reason " : "",
+				order->filter.reason ? " with just the reason " : "",
 				order->filter.reason ? order->filter.reason : "",
 				order->leave ? "" : " (what the old server refuses: --leave)",
 				s->retriever->config->name);
@@ -307,7 +307,7 @@ int skip_command(struct retriever *retriever, const char *argument, char **text)
 	g_autoptr(GPtrArray) paths = g_ptr_array_new();
 	g_autoptr(GPtrArray) targets = g_ptr_array_new_with_free_func(target_free);
 	g_autoptr(GHashTable) by_key = g_hash_table_new(object_key_hash, object_key_equal);
-	struct order order = {.paths = paths};
+	struct order order = {.paths = paths, .filter.whole = true};
 	struct skipping s = {
 		.retriever = retriever, .order = &order, .targets = targets, .by_key = by_key};
 	int ret = parse(argument, &order) ? 0 : -EINVAL;

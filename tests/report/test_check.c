@@ -89,6 +89,8 @@ START_TEST(broken)
 		{"rm v-report.json; mkfifo v-report.json", "it is not a report"},
 		{"truncate -s 1G v-report.json", "it is not a report"},
 		{"head -c 1M /dev/zero | tr '\\0' '[' >v-report.json", "too deep"},
+		{"sed -i 's/\"complete\" : true/\"complete\" : false/' v-report.json",
+		 "BAD it says: "},
 		{"sed -i 's/\"same\" : 2/\"same\" : 3/' v-report.json", "counts other objects"},
 	};
 

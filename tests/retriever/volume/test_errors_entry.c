@@ -82,11 +82,20 @@ static bool is_let_through(const char *reason, const char *below)
 	return error_entry_matches(&entry, &(struct errors_filter){reason, below});
 }
 
+static bool is_whole(const char *reason)
+{
+	return error_entry_matches(&entry, &(struct errors_filter){reason, NULL, true});
+}
+
 START_TEST(filters)
 {
 	ck_assert(is_let_through(NULL, NULL));
 	ck_assert(is_let_through("of \"th", NULL));
 	ck_assert(!is_let_through("nothing", NULL));
+	ck_assert(is_whole("because\tof \"this\""));
+	ck_assert(is_whole("because\\011of \"this\""));
+	ck_assert(!is_whole("because"));
+	ck_assert(!is_whole("because\tof \"this\" or that"));
 	ck_assert(is_let_through(NULL, "/"));
 	ck_assert(is_let_through("because", "/a\\011p\303\244th\\012"));
 	ck_assert(is_let_through("because", "/a\\011p\303\244th\\012/"));

@@ -97,6 +97,10 @@ START_TEST(i12_names_that_are_refused)
 END_TEST
 
 /* A file that it does not let be read, and all that a filter lets through. */
+#define NOT_READ                                                                                   \
+	"the old server does not let this machine read it: give it root's rights there "           \
+	"(no_root_squash), or make the file readable"
+
 START_TEST(i12_by_reason_and_by_directory)
 {
 	g_autofree char *below = NULL, *none = NULL;
@@ -119,8 +123,10 @@ START_TEST(i12_by_reason_and_by_directory)
 	core_expect_answer(&core, below, "names=2\ndirectories=1\n");
 	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
 	ck_assert_uint_eq(errors_count(core.retriever->errors), 1);
-	core_expect_answer(&core, "skip names reason not let", "-2 ");
-	core_expect_answer(&core, "skip names reason not let\nleave", "names=1\ndirectories=0\n");
+	core_expect_answer(&core, "skip names reason not let\nleave", "-2 "); /* but a part */
+	core_expect_answer(&core, "skip names reason " NOT_READ, "-2 ");
+	core_expect_answer(&core, "skip names reason " NOT_READ "\nleave",
+			   "names=1\ndirectories=0\n");
 	expect_filled(fd, 1);
 	close(file);
 	close(fd);
