@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "report/parts.h"
 #include "show.h"
+#include "source/url.h"
 #include "survey_run.h"
 
 #define WORKERS	 8
@@ -107,8 +108,15 @@ static struct volume_config *load(const struct ctl *ctl)
 {
 	g_autoptr(GError) error = NULL;
 	const bool url = strstr(ctl->volume, "://") != NULL;
-	struct volume_config *config =
-		url ? config_of_url(ctl) : config_load(ctl->config_file, ctl->volume, &error);
+	struct volume_config *config;
+
+	if (url && !g_str_has_prefix(ctl->volume, "nfs://") && url_has_password(ctl->volume)) {
+		ctl_complain("check: a password does not belong into a URL: put it into a file and "
+			     "name that with --password-file; an @ in the share or the path is "
+			     "written %%40");
+		return NULL;
+	}
+	config = url ? config_of_url(ctl) : config_load(ctl->config_file, ctl->volume, &error);
 
 	if (!config)
 		ctl_complain("%s", error->message);

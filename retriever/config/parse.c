@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "source/url.h"
+
 bool parse_id(const char *text, uint32_t *id)
 {
 	guint64 value;
@@ -59,7 +61,8 @@ gboolean config_wrong(GError **error, const struct config_place *at, const char 
 	va_start(args, format);
 	g_autofree char *what = g_strdup_vprintf(format, args);
 	va_end(args);
-	g_autofree char *shown = at->value ? g_strescape(at->value, NULL) : NULL;
+	g_autofree char *open = at->value ? url_shown(at->value) : NULL;
+	g_autofree char *shown = open ? g_strescape(open, NULL) : NULL;
 	if (!at->key)
 		g_set_error(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_GROUP_NOT_FOUND,
 			    "%s: [%s]: %s", at->file, at->group, what);

@@ -64,3 +64,27 @@ const char *url_host(const char *text, gsize len, char **host, uint16_t *port)
 	*host = g_strndup(from, (gsize)(close - from));
 	return NULL;
 }
+
+static const char *behind_scheme(const char *url)
+{
+	const char *colon = strstr(url, "://");
+
+	return colon ? colon + strlen("://") : url;
+}
+
+bool url_has_password(const char *url)
+{
+	const char *from = behind_scheme(url), *p = from, *close;
+
+	for (; *p && !strchr(":/?#", *p); p++)
+		if (*p == '[' && (p == from || p[-1] == '@') && (close = strchr(p, ']')))
+			p = close; /* an address, with colons of its own */
+	return *p == ':' && strchr(p, '@');
+}
+
+char *url_shown(const char *url)
+{
+	if (!url_has_password(url))
+		return g_strdup(url);
+	return g_strdup_printf("%.*s...", (int)(behind_scheme(url) - url), url);
+}

@@ -4,6 +4,7 @@
 #define SOURCE_URL_H
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -16,5 +17,14 @@ char *url_path(const char *url, const char *text, gsize len, GError **error);
  * alone where text has none.  NULL, or what is wrong with it; then *host is NULL.
  */
 const char *url_host(const char *text, gsize len, char **host, uint16_t *port);
+
+/*
+ * Whether a password may stand in it: an "@" behind the first colon of what begins it, wherever
+ * that ends, as a password may have any character.  "user@host:445/share@x" looks so, too: %40 does
+ * not.
+ */
+bool url_has_password(const char *url);
+/* For messages: the URL, or its scheme alone if it may have one.  g_free. */
+char *url_shown(const char *url);
 
 #endif

@@ -156,16 +156,18 @@ static gboolean check_kerberos(const struct nfs_url *url, GError **error)
 gboolean nfs_url_parse(const char *text, struct nfs_url *url, GError **error)
 {
 	const char *host = text + strlen("nfs://"), *path, *args, *mistake;
+	g_autofree char *shown = NULL;
 
 	*url = (struct nfs_url){.text = g_strdup(text)};
+	shown = url_shown(text);
 	path = host + strcspn(host, "/?");
 	args = path + strcspn(path, "?");
 	mistake = url_host(host, (gsize)(path - host), &url->host, &url->nfs_port);
 	if (!mistake && *path != '/')
 		mistake = "no path there";
 	if (mistake)
-		return backend_set_error(error, EINVAL, "%s: %s; write " URL_FORM, text, mistake);
-	url->path = url_path(text, path, (gsize)(args - path), error);
+		return backend_set_error(error, EINVAL, "%s: %s; write " URL_FORM, shown, mistake);
+	url->path = url_path(shown, path, (gsize)(args - path), error);
 	if (!url->path)
 		return FALSE;
 	return (!*args || parse_arguments(url, args + 1, error)) && check_kerberos(url, error);

@@ -14,20 +14,21 @@ static gboolean wrong_url(const struct smb_url *url, GError **error, const char 
 	return backend_set_error(error, EINVAL, "%s: %s; write " URL_FORM, url->text, what);
 }
 
+/* It is in the text: nothing is said of that. */
+static gboolean wrong_password(struct smb_url *url, GError **error)
+{
+	g_free(url->text);
+	url->text = g_strdup("smb://...");
+	return wrong_url(url, error,
+			 "a password does not belong into a URL: put it into a file and name that "
+			 "with smb-password-file; an @ in the share or the path is written %40");
+}
+
 static gboolean parse_user(struct smb_url *url, const char *text, size_t len, GError **error)
 {
 	const char *semicolon = memchr(text, ';', len);
 	const char *user = semicolon ? semicolon + 1 : text;
 
-	if (memchr(text, ':', len)) {
-		/* it is in the text: say nothing of it */
-		g_free(url->text);
-		url->text = g_strdup("smb://...");
-		return wrong_url(
-			url, error,
-			"a password does not belong into a URL: put it into a file and name "
-			"that with smb-password-file");
-	}
 	g_autofree char *raw = g_strndup(user, (gsize)(text + len - user));
 	g_autofree char *domain = g_strndup(text, semicolon ? (gsize)(semicolon - text) : 0);
 
@@ -35,6 +36,8 @@ static gboolean parse_user(struct smb_url *url, const char *text, size_t len, GE
 	url->domain = g_uri_unescape_string(domain, NULL);
 	if (!url->user || !url->domain)
 		return wrong_url(url, error, "a percent sign in the user's name is written %25");
+	if (strchr(url->user, ':'))
+		return wrong_password(url, error);
 	if (!*url->user)
 		return wrong_url(url, error, "the user has no name");
 	return TRUE;
@@ -64,6 +67,8 @@ gboolean smb_url_parse(const char *text, struct smb_url *url, GError **error)
 		   *wrong;
 
 	*url = (struct smb_url){.text = g_strdup(text), .port = PORT};
+	if (url_has_password(text))
+		return wrong_password(url, error);
 	at = g_strrstr_len(user, path - user, "@");
 	if (!at)
 		return wrong_url(url, error, "no user there");

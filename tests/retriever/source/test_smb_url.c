@@ -17,6 +17,8 @@ START_TEST(good_ones)
 		{"smb://u%40x@[fe80::1]:1/s%20t/%C3%A4", "", "u@x", "fe80::1", "s t", "\303\244",
 		 1},
 		{"smb://a@b@h/s", "", "a@b", "h", "s", "", 445},
+		{"smb://u@[::1]/s/@GMT", "", "u", "::1", "s", "@GMT", 445},
+		{"smb://u@h:1/s%40x/y", "", "u", "h", "s@x", "y", 1},
 		{"smb://D%3BE;u@[::1]/s$", "D;E", "u", "::1", "s$", "", 445},
 	};
 
@@ -58,6 +60,14 @@ START_TEST(bad_ones)
 		{"smb://u@h/s?x=1", "arguments"},
 		{"smb://u@h/a\\b", "in its name"},
 		{"smb://u:hush@h/s", "smb-password-file"},
+		{"smb://u:hu/sh@h/s", "smb-password-file"},
+		{"smb://u:hu?sh@h/s", "smb-password-file"},
+		{"smb://u:hu#sh@h/s", "smb-password-file"},
+		{"smb://D;u:/hush@h/s", "smb-password-file"},
+		{"smb://u:@hush@h/s", "smb-password-file"},
+		{"smb://u@d:1/hush@h/s", "smb-password-file"}, /* or the share hush@h, on port 1 */
+		{"smb://u%3Ahush@h/s", "smb-password-file"},
+		{"smb://[u:hush@h/s", "smb-password-file"},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
@@ -66,7 +76,8 @@ START_TEST(bad_ones)
 
 		ck_assert_msg(!smb_url_parse(bad[i][0], &url, &error), "%s", bad[i][0]);
 		ck_assert_msg(strstr(error->message, bad[i][1]), "%s", error->message);
-		ck_assert_ptr_null(strstr(error->message, "hush"));
+		ck_assert_ptr_null(strstr(error->message, "hu"));
+		ck_assert(!url.text || !strstr(url.text, "hu"));
 		g_clear_error(&error);
 		smb_url_clear(&url);
 	}

@@ -33,6 +33,30 @@ START_TEST(url_paths_are_decoded)
 }
 END_TEST
 
+START_TEST(passwords_are_not_shown)
+{
+	static const char *const shown[][2] = {
+		{"smb://u:pw@h/s", "smb://..."},
+		{"cifs://u:p/w@h/s", "cifs://..."},
+		{"SMB://D;u:p?w@h", "SMB://..."},
+		{"nfs://u:p#w@h/x", "nfs://..."},
+		{"u:pw@h/s", "..."},
+		{"smb://u@h/s", NULL},
+		{"smb://u@h:445/s", NULL},
+		{"smb://u@[fe80::1]/s/x@y", NULL},
+		{"nfs://[fe80::1]:2049/x", NULL},
+		{"file:///a:b/c@d", NULL},
+		{"/a:b", NULL},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(shown); i++) {
+		g_autofree char *text = url_shown(shown[i][0]);
+
+		ck_assert_str_eq(text, shown[i][1] ? shown[i][1] : shown[i][0]);
+	}
+}
+END_TEST
+
 START_TEST(url_hosts_are_taken_apart)
 {
 	static const struct {
@@ -90,6 +114,7 @@ int main(void)
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, url_paths_are_decoded);
+	tcase_add_test(tcase, passwords_are_not_shown);
 	tcase_add_test(tcase, url_hosts_are_taken_apart);
 	tcase_add_test(tcase, url_hosts_are_checked);
 	suite_add_tcase(suite, tcase);
