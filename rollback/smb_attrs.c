@@ -130,6 +130,8 @@ static GByteArray *old_descriptor(const GByteArray *sd, const struct volume_conf
 	GByteArray *mapped = NULL;
 
 	if (decoded) {
+		nt_renumber(decoded,
+			    &(struct nt_numbers){config->sid_users, config->sid_groups, true});
 		nt_map(decoded, back);
 		*has_sacl = decoded->control & NT_SACL_PRESENT;
 		mapped = smb_attrs_encode(decoded, why);

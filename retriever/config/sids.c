@@ -327,3 +327,60 @@ bool sid_id(const struct sid_map *map, const struct sid *sid, bool group, uint32
 	*id = part(sid, 1);
 	return true;
 }
+
+static bool is_number(const struct sid *sid, bool group)
+{
+	return sid_begins(sid, 2, 22, group ? 2 : 1);
+}
+
+static void set_number(struct sid *sid, uint32_t id)
+{
+	struct sid base = *sid;
+	uint32_t last;
+
+	cut_part(&base, sid, &last);
+	add_part(sid, id);
+}
+
+void sid_renumber(const struct sid_map *map, bool group, struct sid *sid)
+{
+	uint32_t id;
+
+	if (is_number(sid, group) && sid_id(map, sid, group, &id))
+		set_number(sid, id);
+}
+
+/* The same one each time, whatever the table's order. */
+static bool find_number(const struct sid_map *map, bool group, uint32_t id, uint32_t *old)
+{
+	GHashTableIter iter;
+	gpointer key, value;
+	bool found = false;
+
+	g_hash_table_iter_init(&iter, map->one);
+	while (g_hash_table_iter_next(&iter, &key, &value)) {
+		const struct target *target = value;
+
+		if (target->id != id || !is_number(key, group) || (found && *old <= part(key, 1)))
+			continue;
+		*old = part(key, 1);
+		found = true;
+	}
+	return found;
+}
+
+void sid_renumber_back(const struct sid_map *map, bool group, struct sid *sid)
+{
+	const struct target *target;
+	struct sid domain;
+	uint32_t id, old;
+
+	if (!map || !is_number(sid, group))
+		return;
+	cut_part(sid, &domain, &id);
+	target = g_hash_table_lookup(map->below, &domain);
+	if (find_number(map, group, id, &old))
+		set_number(sid, old);
+	else if (target && id >= target->id)
+		set_number(sid, id - target->id);
+}

@@ -48,5 +48,9 @@ bool sid_map_find(const struct sid_map *map, const struct sid *sid, struct sid *
 /* FALSE: no id is known.  Beside what the map says, the SIDs by which Samba names users (group:
  * groups) of this host are known: S-1-22-1-UID and S-1-22-2-GID. */
 bool sid_id(const struct sid_map *map, const struct sid *sid, bool group, uint32_t *id);
+/* Of S-1-22-1-UID (group: S-1-22-2-GID), which Samba takes for that id: the SID of the id here, and
+ * back.  Others are left alone. */
+void sid_renumber(const struct sid_map *map, bool group, struct sid *sid);
+void sid_renumber_back(const struct sid_map *map, bool group, struct sid *sid);
 
 #endif

@@ -190,6 +190,27 @@ void nt_make_safe(struct nt_descriptor *sd, unsigned *allow, unsigned *deny)
 	}
 }
 
+static void renumber(struct sid *sid, const struct nt_numbers *numbers)
+{
+	if (numbers->back) {
+		sid_renumber_back(numbers->users, false, sid);
+		sid_renumber_back(numbers->groups, true, sid);
+	} else {
+		sid_renumber(numbers->users, false, sid);
+		sid_renumber(numbers->groups, true, sid);
+	}
+}
+
+void nt_renumber(struct nt_descriptor *sd, const struct nt_numbers *numbers)
+{
+	renumber(&sd->owner, numbers);
+	renumber(&sd->group, numbers);
+	for (guint i = 0; i < sd->dacl.aces->len; i++)
+		renumber(&g_array_index(sd->dacl.aces, struct nt_ace, i).sid, numbers);
+	for (guint i = 0; i < sd->sacl.aces->len; i++)
+		renumber(&g_array_index(sd->sacl.aces, struct nt_ace, i).sid, numbers);
+}
+
 /* ---- encoding ---- */
 
 static void put16(GByteArray *out, uint32_t v)

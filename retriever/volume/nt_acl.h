@@ -66,6 +66,14 @@ void nt_free(struct nt_descriptor *sd);
 /* Owner, group and the entries' SIDs become the map's. */
 void nt_map(struct nt_descriptor *sd, const struct sid_map *map);
 
+/* SIDs that are numbers of the old server (S-1-22-1-UID, S-1-22-2-GID) become those of this host,
+ * as sid-users and sid-groups say, or back. */
+struct nt_numbers {
+	const struct sid_map *users, *groups; /* or NULL */
+	bool back;
+};
+void nt_renumber(struct nt_descriptor *sd, const struct nt_numbers *numbers);
+
 /*
  * Samba's file server does not look at entries with conditions (4.17 and 4.22 do not).  One that
  * denies would be no bar any more, so it is made to deny always; one that allows is left and allows

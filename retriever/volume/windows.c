@@ -91,6 +91,7 @@ static void take_descriptor(struct windows *w, const struct source_windows *sour
 	nt_make_safe(sd, &allow, &deny);
 	lose_conditions(w, allow, deny);
 	set_owner(w, sd, map);
+	nt_renumber(sd, &(struct nt_numbers){map->users, map->groups, false});
 	set_perms(w, sd, directory, map);
 	w->acl = nt_encode(sd, &w->acl_len, &w->why);
 	w->closed = nt_closed(&sd->owner, &sd->group, &w->closed_len);

@@ -97,6 +97,48 @@ START_TEST(maps)
 }
 END_TEST
 
+/* Samba knows S-1-22-1-UID by its number. */
+START_TEST(numbers)
+{
+	struct sid_map *users = sid_map_parse("S-1-22-1-*:4000 S-1-22-1-1002:7", true, NULL);
+	struct sid_map *groups = sid_map_parse("S-1-22-2-513:600", true, NULL);
+	const struct windows_map map = {
+		.users = users, .groups = groups, .modes = SMB_MODES_DESCRIPTOR};
+	const struct nt_numbers back = {users, groups, true};
+	const char old[] = "0 0 1f01ff S-1-22-1-1001,0 0 1 S-1-22-1-1002,0 0 1 S-1-22-2-513,"
+			   "0 0 1 S-1-22-2-1002,0 0 1 " ANNA;
+	g_autoptr(GByteArray) should =
+		nt_text(0x9004, "S-1-22-1-5001", "S-1-22-2-600", NULL,
+			"0 0 1f01ff S-1-22-1-5001,0 0 1 S-1-22-1-7,0 0 1 S-1-22-2-600,"
+			"0 0 1 S-1-22-2-1002,0 0 1 " ANNA);
+	g_autoptr(GByteArray) value = nt_value(should), before = NULL;
+	g_autofree uint8_t *again = NULL;
+	struct source_windows *from =
+		source(nt_text(0x9004, "S-1-22-1-1001", "S-1-22-2-513", NULL, old));
+	struct windows *w = windows_new(from, false, &map);
+	struct nt_descriptor *sd;
+	const char *why;
+	uint32_t len;
+
+	ck_assert_uint_eq(w->uid, 5001);
+	ck_assert_uint_eq(w->gid, 600);
+	ck_assert_uint_eq(w->perms, 0740);
+	ck_assert_uint_eq(w->acl_len, value->len);
+	ck_assert_mem_eq(w->acl, value->data, value->len);
+	windows_free(w);
+	sd = nt_decode(should->data, should->len, &why);
+	nt_renumber(sd, &back);
+	again = nt_encode(sd, &len, &why);
+	before = nt_text(0x9004, "S-1-22-1-1001", "S-1-22-2-513", NULL, old);
+	ck_assert_uint_eq(len, 8 + before->len);
+	ck_assert_mem_eq(again + 8 + 20, before->data + 20, before->len - 20);
+	nt_free(sd);
+	source_windows_free(from);
+	sid_map_free(users);
+	sid_map_free(groups);
+}
+END_TEST
+
 /* Who may not change it must not own it; where the descriptor decides he may. */
 START_TEST(an_owner_who_may_not_change_it)
 {
@@ -260,6 +302,7 @@ int main(void)
 	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, a_descriptor);
 	tcase_add_test(tc, maps);
+	tcase_add_test(tc, numbers);
 	tcase_add_test(tc, an_owner_who_may_not_change_it);
 	tcase_add_test(tc, no_descriptor);
 	tcase_add_test(tc, attributes);
