@@ -8,7 +8,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "config/config_ids.h"
 #include "config/owners.h"
+#include "config/parse.h"
 #include "config/volume_config.h"
 #include "migrate.h"
 #include "record.h"
@@ -147,9 +149,11 @@ static bool is_refusal(int error)
 static uint32_t old_id(const struct giving *giving, const struct owners *owners, uint32_t has,
 		       uint32_t id, const char *what)
 {
+	/* who owns here what is owned there by somebody who is nobody here */
+	const uint32_t unknown = config_owner(giving->config, *what == 'g', OWNER_NONE);
 	uint32_t old;
 
-	if (owners_map(owners, has) == id)
+	if (owners_map(owners, has) == id || id == unknown)
 		return has;
 	if (!owners_unmap(owners, id, &old))
 		lose(giving,

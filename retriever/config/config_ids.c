@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "owners.h"
 #include "sids.h"
 #include "source/smb/smb_url.h"
 #include "source/source.h"
@@ -28,12 +29,15 @@ gboolean config_parse_sid_ids(void *field, const struct config_place *at, GError
 
 G_STATIC_ASSERT(offsetof(struct volume_config, default_gid) ==
 		offsetof(struct volume_config, default_uid) + sizeof(uint32_t));
+G_STATIC_ASSERT(offsetof(struct volume_config, default_given) ==
+		offsetof(struct volume_config, default_uid) + 2 * sizeof(uint32_t));
 
 gboolean config_parse_default_owner(void *field, const struct config_place *at, GError **error)
 {
 	g_auto(GStrv) sides = g_strsplit(at->value, ":", 3);
 	uint32_t *ids = field;
 
+	ids[2] = 1;
 	if (g_strv_length(sides) == 2 && parse_id(sides[0], &ids[0]) && parse_id(sides[1], &ids[1]))
 		return TRUE;
 	return config_wrong(error, at, "write UID:GID, numbers from 0 to %u", OWNER_NONE - 1);
@@ -59,6 +63,13 @@ static gboolean check_maps(const struct volume_config *config, struct config_pla
 				    "goes with a source = smb:// or an acl-source only");
 	}
 	return TRUE;
+}
+
+uint32_t config_owner(const struct volume_config *config, bool group, uint32_t id)
+{
+	if (id == OWNER_NONE && config->default_given)
+		return group ? config->default_gid : config->default_uid;
+	return owners_own(group ? config->map_groups : config->map_users, id);
 }
 
 bool config_descriptors_decide(const struct volume_config *config)

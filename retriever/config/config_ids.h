@@ -7,10 +7,14 @@
 #include "volume_config.h"
 
 /* Parsers of keys, of which each fills in its field of the configuration: map-sids; sid-users and
- * sid-groups; default-owner, two ids of which field is the first. */
+ * sid-groups; default-owner, of which field is the first of three. */
 gboolean config_parse_sids(void *field, const struct config_place *at, GError **error);
 gboolean config_parse_sid_ids(void *field, const struct config_place *at, GError **error);
 gboolean config_parse_default_owner(void *field, const struct config_place *at, GError **error);
+
+/* Of this host: whose is what is that one's there.  OWNER_NONE, who is nobody here, is
+ * default-owner's. */
+uint32_t config_owner(const struct volume_config *config, bool group, uint32_t id);
 
 /* Whether security descriptors say what clients may do, and the mode does not. */
 bool config_descriptors_decide(const struct volume_config *config);

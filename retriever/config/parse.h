@@ -7,8 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define OWNER_NONE   UINT32_MAX /* no id: to chown(2) it means "keep" */
-#define OWNER_NOBODY 65534	/* whose is what has no owner that is known here */
+#define OWNER_NONE UINT32_MAX /* no id: to chown(2) it means "keep" */
+/*
+ * Whose is what has no owner that is known here.  The owner of a file may change its mode, so it is
+ * nobody whom anybody can be: not 65534, who is also squashed clients, Samba's guests and jailed
+ * processes; a number that no range of systemd, sssd, FreeIPA or containers has, the same on all
+ * nodes of a cluster, and not negative to programs that think of 32 bits.
+ */
+#define OWNER_NOBODY 2147483646
 
 /* All of text is a decimal number from 0 to OWNER_NONE - 1. */
 bool parse_id(const char *text, uint32_t *id);

@@ -58,7 +58,8 @@ struct volume_config {
 	enum acl_mode acl_mode; /* acl-mode = posix (default) | nt | keep */
 	/* map-sids, sid-users, sid-groups: sids.h; NULL: none */
 	struct sid_map *map_sids, *sid_users, *sid_groups;
-	uint32_t default_uid, default_gid; /* default-owner = UID:GID, default 0:0 */
+	/* default-owner = UID:GID; not given: 0:0 for SIDs, OWNER_NOBODY for names */
+	uint32_t default_uid, default_gid, default_given;
 	enum smb_modes smb_modes; /* smb-modes = descriptor | open, required for an smb:// source */
 	struct owners *map_users, *map_groups; /* map-users, map-groups: owners.h; NULL: all kept */
 	char *rollback_source; /* rollback-source = absolute path: the old server's tree, mounted

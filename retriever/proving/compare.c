@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/owners.h"
+#include "config/config_ids.h"
 #include "volume/attributes.h"
 #include "volume/copied.h"
 #include "volume/links.h"
@@ -78,8 +78,8 @@ void compare_fill_there(struct compare *compare, struct proof_entry *entry,
 	const struct volume_config *config = compare->retriever->config;
 
 	entry->mode = attr->mode;
-	entry->uid = owners_own(config->map_users, attr->uid);
-	entry->gid = owners_own(config->map_groups, attr->gid);
+	entry->uid = config_owner(config, false, attr->uid);
+	entry->gid = config_owner(config, true, attr->gid);
 	entry->size = attr->size;
 	entry->mtime = attr->mtime;
 	entry->rdev = attr->rdev;

@@ -14,6 +14,7 @@
 #include "source/posix_acl.h"
 #include "nfs4_nt.h"
 #include "nfs4_posix.h"
+#include "config/config_ids.h"
 #include "config/owners.h"
 #include "windows.h"
 
@@ -104,18 +105,22 @@ bool attributes_take_answer(struct backend_request *req, struct source_entry *en
 
 /* ---- owner ---- */
 
-static uint32_t new_id(const struct owners *owners, const char *what, uint32_t id,
+static uint32_t new_id(const struct volume_config *config, bool group, uint32_t id,
 		       struct carried *carried)
 {
+	const struct owners *owners = group ? config->map_groups : config->map_users;
+	const char *what = group ? "group" : "owner";
+	const uint32_t is = config_owner(config, group, id);
+
 	if (id == OWNER_NONE)
 		lose(carried, REPORT_OWNER,
 		     "the old server's %s is nobody who is known here: %u now, with no more rights "
 		     "than everybody",
-		     what, OWNER_NOBODY);
+		     what, is);
 	else if (owners_is_shared(owners, id))
 		lose(carried, REPORT_OWNER,
 		     "%s %u is kept, but another id of the old server becomes the same", what, id);
-	return owners_own(owners, id);
+	return is;
 }
 
 static int change_owner(const struct volume_config *config, struct place *at,
@@ -133,8 +138,8 @@ static int change_owner(const struct volume_config *config, struct place *at,
 	} else {
 		at->no_user = attr->uid == OWNER_NONE;
 		at->no_group = attr->gid == OWNER_NONE;
-		uid = new_id(config->map_users, "owner", attr->uid, carried);
-		gid = new_id(config->map_groups, "group", attr->gid, carried);
+		uid = new_id(config, false, attr->uid, carried);
+		gid = new_id(config, true, attr->gid, carried);
 	}
 	if (at->name)
 		ret = fchownat(at->fd, at->name, uid, gid, AT_SYMLINK_NOFOLLOW);

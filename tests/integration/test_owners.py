@@ -17,6 +17,7 @@ PRIVATE = b'of user 1000\n'
 with open('/etc/passwd') as passwd:
     SYSTEM = passwd.read()
 SHARED = b'of group 100\n'
+NOBODY = 2147483646                     # whom nobody can be
 
 
 def fill(root):
@@ -90,7 +91,7 @@ def accounts(services, *users):
 @case()
 def a_name_service_that_is_away(args):
     """Owners come as names.  What belongs to one that it does not tell waits, and nothing else; one that
-    nobody has gives 65534 no rights."""
+    nobody has is owned by nobody whom anybody can be, who has no rights."""
     def make(root):
         for name, uid in ('hers', 5001), ('his', 5002), ('ours', 0):
             with open(f'{root}/{name}', 'wb') as file:
@@ -115,7 +116,7 @@ def a_name_service_that_is_away(args):
     migration.crawl()
     same(os.stat(NEW + '/hers').st_uid, 5001, 'owner of what is hers')
     nobodys = os.stat(NEW + '/his')
-    same((nobodys.st_uid, nobodys.st_mode & 0o7777), (65534, 0o040), 'owner and mode of what is his')
+    same((nobodys.st_uid, nobodys.st_mode & 0o7777), (NOBODY, 0o040), 'owner and mode of what is his')
     expect('his\tthe old server\'s owner is nobody who is known here' in
            open(NEW + '/.migrate/report').read(), 'it is not in the report')
 

@@ -50,6 +50,11 @@ START_TEST(owner)
 {
 	taken(config_parse_default_owner, &config.default_uid, "default-owner", "1000:4294967294");
 	ck_assert_uint_eq(config.default_uid, 1000);
+	ck_assert_uint_eq(config_owner(&config, false, OWNER_NONE), 1000);
+	ck_assert_uint_eq(config_owner(&config, true, OWNER_NONE), UINT32_MAX - 1);
+	ck_assert_uint_eq(config_owner(&config, true, 5), 5);
+	config.default_given = 0;
+	ck_assert_uint_eq(config_owner(&config, false, OWNER_NONE), OWNER_NOBODY);
 	ck_assert_uint_eq(config.default_gid, UINT32_MAX - 1);
 	refused(config_parse_default_owner, &config.default_uid, "default-owner", "1000",
 		"UID:GID");

@@ -359,7 +359,7 @@ START_TEST(an_owner_that_is_no_id)
 	fd = open(core.dir, O_TMPFILE | O_RDWR, 0600);
 	ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, NULL, false, &carried), 0);
 	ck_assert_int_eq(fstat(fd, &st), 0);
-	ck_assert_uint_eq(st.st_uid, 65534); /* and not root, with the set-user-id bit */
+	ck_assert_uint_eq(st.st_uid, OWNER_NOBODY); /* and not root, with the set-user-id bit */
 	ck_assert_uint_eq(st.st_gid, 5);
 	ck_assert_uint_eq(st.st_mode & 07777, 0555);
 	ck_assert_uint_eq(carried.lost->len, 2);
@@ -375,7 +375,7 @@ START_TEST(an_owner_that_is_no_id)
 }
 END_TEST
 
-/* What 65534 gets of what its owner, or its group, had: what everybody has. */
+/* What nobody gets of what its owner, or its group, had: what everybody has. */
 START_TEST(rights_of_who_is_nobody_here)
 {
 	static const struct {
