@@ -182,6 +182,23 @@ mode_t acl_mode_alone(const struct acl *acl)
 	return mode_of(acl, group, other);
 }
 
+void acl_bar(struct acl *acl, bool owner, bool group)
+{
+	const struct acl_entry *mask = find_entry(acl, ACL_MASK);
+	const uint16_t allowed = mask ? mask->perm : RWX;
+	const uint16_t owners = owner ? find_entry(acl, ACL_USER_OBJ)->perm : RWX;
+	const uint16_t members = group ? find_entry(acl, ACL_GROUP_OBJ)->perm & allowed : RWX;
+
+	for (guint i = 0; i < acl->entries->len; i++) {
+		struct acl_entry *entry = &g_array_index(acl->entries, struct acl_entry, i);
+
+		if (entry->tag != ACL_MASK)
+			entry->perm &= owners;
+		if (entry->tag == ACL_OTHER)
+			entry->perm &= members;
+	}
+}
+
 void acl_close(struct acl *acl, bool owner, bool group)
 {
 	uint16_t other = find_entry(acl, ACL_OTHER)->perm, all = RWX;

@@ -45,6 +45,9 @@ mode_t acl_mode(const struct acl *acl);
  */
 mode_t acl_mode_alone(const struct acl *acl);
 
+/* The owner, or the group, was somebody who is nobody here, and may be anybody: nobody has more
+ * than it had.  Before acl_close(). */
+void acl_bar(struct acl *acl, bool owner, bool group);
 /* The owner, or the group, is nobody who had it: neither has more than everybody else then. */
 void acl_close(struct acl *acl, bool owner, bool group);
 /* Whether the open directory has a default ACL, which what is made in it inherits. */

@@ -30,6 +30,7 @@ struct place {
 	struct attributes_room room;
 	uint32_t used;
 	bool no_user, no_group; /* who had it is nobody here */
+	bool translated;	/* its ACL is one that was made here, and says so of who had it */
 	bool acl;		/* it has one: the group's bits of the mode are its mask */
 };
 
@@ -153,6 +154,11 @@ static mode_t close_mode(const struct place *at, mode_t mode, struct carried *ca
 {
 	const mode_t was = mode;
 
+	/* who had less than others may be one of these */
+	if (at->no_group && !at->acl && !at->translated)
+		mode &= 07770 | (mode >> 3 & 7);
+	if (at->no_user && !at->acl && !at->translated)
+		mode &= 07700 | (mode >> 6 & 7) << 3 | (mode >> 6 & 7);
 	if (at->no_group)
 		mode &= ~(mode_t)S_ISGID & (at->acl ? 07777 : 07707 | (mode & 7) << 3);
 	if (at->no_user)
@@ -356,6 +362,8 @@ static int set_acl(const struct volume_config *config, struct place *at,
 	int ret = 1;
 
 	if (acl) {
+		if (access && !at->translated)
+			acl_bar(acl, at->no_user, at->no_group);
 		if (access)
 			acl_close(acl, at->no_user, at->no_group);
 		mode = acl_mode_alone(acl);
@@ -452,6 +460,7 @@ static int set_nfs4(const struct volume_config *config, struct place *at,
 	struct nfs4_posix posix;
 	int ret;
 
+	at->translated = true;
 	nfs4_posix_init(&posix, acl, attr);
 	if (posix.lost->len)
 		lose(carried, REPORT_ACL,

@@ -41,6 +41,13 @@ static struct sid sid_of_everyone(void)
 	return sid_make(1, 1, (const uint32_t[]){0});
 }
 
+/* Who is denied data is denied attributes, as another entry may grant both. */
+static uint32_t goes_without(uint32_t mask)
+{
+	return (mask & ACE4_READ_DATA ? ACE4_READ_NAMED_ATTRS : 0) |
+	       (mask & (ACE4_WRITE_DATA | ACE4_APPEND_DATA) ? ACE4_WRITE_NAMED_ATTRS : 0);
+}
+
 /* What SMB clients ask for beside a right, and NFS clients do not. */
 static uint32_t goes_with(uint32_t mask)
 {
@@ -63,8 +70,7 @@ static void add(struct nt_descriptor *sd, const struct source_ace4 *ace, uint32_
 		.sid = sid,
 	};
 
-	if (nt.type == NT_ALLOW)
-		nt.mask |= goes_with(nt.mask);
+	nt.mask |= nt.type == NT_ALLOW ? goes_with(nt.mask) : goes_without(nt.mask);
 	if (ace->flags & ACE4_INHERITED)
 		nt.flags |= NT_INHERITED;
 	g_array_append_val(sd->dacl.aces, nt);

@@ -118,6 +118,12 @@ struct answer {
 	bool said;  /* an entry that may be for one of them names it */
 };
 
+/* One who may be in any group; what groups have adds up. */
+static bool is_user(const struct acl_entry *class)
+{
+	return class->tag == ACL_USER || class->tag == ACL_USER_OBJ;
+}
+
 /* some: the places of those that can decide for the class; NULL: all. */
 static struct answer ask(const struct question *q, const struct acl_entry *class, uint32_t right,
 			 const GArray *some)
@@ -136,8 +142,8 @@ static struct answer ask(const struct question *q, const struct acl_entry *class
 			open = false;
 		else if (who == FOR_ALL && (!q->inherited || is_for_all_that_inherits(ace)))
 			answer.sure |= open;
-		if (who == FOR_ALL && !decided)
-			answer.maybe = ace->type == ACE4_ALLOW;
+		if (!decided && (who == FOR_ALL || is_user(class)))
+			answer.maybe |= ace->type == ACE4_ALLOW;
 		decided |= who == FOR_ALL;
 	}
 	return answer;
@@ -186,27 +192,31 @@ static void add_entry(const struct question *q, GArray *entries, uint16_t tag, u
 /*
  * A list may name a thousand, and each entry for a group may be for any of them.  Of the entries
  * that are not for one alone, the first few of each right decide: the first that denies it, the
- * first that grants it to all, the first that is for all, and the first at all.
+ * first that grants it, the first that grants it to all, and the first that is for all.
  */
 static GArray *deciding(const struct question *q, uint16_t tag)
 {
 	const struct acl_entry any = {.tag = tag, .id = (uint32_t)ACL_UNDEFINED_ID};
 	GArray *places = g_array_new(FALSE, FALSE, sizeof(guint));
-	uint32_t denied = 0, granted = 0, decided = 0, said = 0;
+	uint32_t denied = 0, granted = 0, decided = 0, allowed = 0;
 
 	for (guint i = 0; i < q->acl->aces->len; i++) {
 		const struct source_ace4 *ace = ace_at(q, i);
 		enum match who = match(q, &any, ace);
 		const uint32_t mask = ace->mask & ASKED;
-		uint32_t fresh = mask & ~said;
+		uint32_t fresh = 0;
 
 		if (!counts(q, ace) || who == FOR_NONE)
 			continue;
-		said |= mask;
 		if (ace->type == ACE4_DENY) {
 			fresh |= mask & ~denied;
 			denied |= mask;
-		} else if (who == FOR_ALL && (!q->inherited || is_for_all_that_inherits(ace))) {
+		} else {
+			fresh |= mask & ~allowed;
+			allowed |= mask;
+		}
+		if (ace->type == ACE4_ALLOW && who == FOR_ALL &&
+		    (!q->inherited || is_for_all_that_inherits(ace))) {
 			fresh |= mask & ~granted;
 			granted |= mask;
 		}

@@ -54,7 +54,7 @@ END_TEST
 
 START_TEST(who_is_nobody_here)
 {
-	expect("A::who@nowhere:r,D::who@nowhere:w,U::EVERYONE@:r", "1 0 2 " WORLD);
+	expect("A::who@nowhere:r,D::who@nowhere:w,U::EVERYONE@:r", "1 0 12 " WORLD);
 }
 END_TEST
 
