@@ -10,7 +10,7 @@
  *
  * Two things go with a right that NFS clients do not ask for and SMB clients do: who may do
  * something may wait for it (SYNCHRONIZE), and who may read or write data may do so with extended
- * attributes, as on this host.
+ * attributes, as on this host.  Who is denied the one is denied the other.
  */
 #ifndef NFS4_NT_H
 #define NFS4_NT_H
