@@ -170,8 +170,14 @@ enum backend_op {
 			   * most max_read(), and `listed`; else 0 */
 };
 
-/* BACKEND_TELLS_LINKS: symbolic links have some too, which are told of. */
-enum { BACKEND_CARRIES_ACL = 1 << 0, BACKEND_CARRIES_XATTR = 1 << 1, BACKEND_TELLS_LINKS = 1 << 2 };
+/* BACKEND_TELLS_LINKS: symbolic links have some too, which are told of.  BACKEND_TRANSLATES_ACL:
+ * the ACLs are of NFS version 4. */
+enum {
+	BACKEND_CARRIES_ACL = 1 << 0,
+	BACKEND_CARRIES_XATTR = 1 << 1,
+	BACKEND_TELLS_LINKS = 1 << 2,
+	BACKEND_TRANSLATES_ACL = 1 << 3
+};
 /* Whether an object of this type has to be asked about with BACKEND_XATTRS.  carries: of
  * BACKEND_CARRIES_*; 0: nothing. */
 bool backend_may_have(unsigned carries, mode_t mode);

@@ -34,6 +34,23 @@ struct place {
 	bool acl;		/* it has one: the group's bits of the mode are its mask */
 };
 
+/* What a loss of a kind says of the object; of an extended attribute see lose_xattr(). */
+static unsigned left_by(enum report_kind kind, const char *text)
+{
+	static const unsigned left[REPORT_KINDS] = {[REPORT_ACL] = LEFT_ACL,
+						    [REPORT_OWNER] = LEFT_OWNER,
+						    [REPORT_MODE] = LEFT_MODE,
+						    [REPORT_TIME] = LEFT_TIME};
+
+	if (kind != REPORT_SOURCE)
+		return left[kind];
+	/* these at least are nothing that is carried */
+	return g_str_has_prefix(text, "trusted.") || g_str_has_prefix(text, "security.") ||
+			       g_str_has_prefix(text, "flags (")
+		       ? LEFT_SOURCE
+		       : LEFT_ACL | LEFT_OTHERS;
+}
+
 static void free_line(gpointer p)
 {
 	report_line_clear(p);
@@ -50,9 +67,16 @@ static void lose(struct carried *carried, enum report_kind kind, const char *for
 	line->kind = kind;
 	line->text = g_strdup_vprintf(format, args);
 	va_end(args);
+	carried->left.what |= left_by(kind, line->text);
 	if (!carried->lost)
 		carried->lost = g_ptr_array_new_with_free_func(free_line);
 	g_ptr_array_add(carried->lost, line);
+}
+
+static void lose_xattr(struct carried *carried, const char *name, uint32_t len, const char *why)
+{
+	lose(carried, REPORT_XATTR, "%s (%u bytes) could not be set (%s)", name, len, why);
+	left_out_add(&carried->left, name);
 }
 
 int attributes_report(struct retriever *retriever, const struct carried *carried, int dir_fd,
@@ -486,8 +510,7 @@ static int set_xattr(struct place *at, const struct source_xattr *xattr, struct 
 	if (ret == 0)
 		carried->xattrs = true;
 	if (ret > 0)
-		lose(carried, REPORT_XATTR, "%s (%u bytes) could not be set (%s)", xattr->name,
-		     xattr->len, why);
+		lose_xattr(carried, xattr->name, xattr->len, why);
 	return MIN(ret, 0);
 }
 
@@ -605,6 +628,8 @@ static int set_windows(const struct volume_config *config, struct place *at,
 		lose(carried, REPORT_SOURCE, "%s", (char *)xattrs->lost->pdata[i]);
 	for (guint i = 0; i < windows->lost_streams->len; i++)
 		lose(carried, REPORT_XATTR, "%s", (char *)windows->lost_streams->pdata[i]);
+	if (windows->lost_streams->len)
+		carried->left.what |= LEFT_OTHERS;
 	lose_of_volume(carried, windows, ruling);
 	return ret;
 }
@@ -647,6 +672,38 @@ static int set_what_it_has(const struct volume_config *config, struct place *at,
 	return ret;
 }
 
+/* The last user attribute that it got goes.  FALSE: it has none. */
+static bool make_room(const struct place *at, struct carried *carried)
+{
+	g_autofree char *list = g_malloc(XATTR_LIST_MAX), *last = NULL;
+	char path[PATH_ROOM];
+	ssize_t len, size;
+
+	if (at->name)
+		path_of(path, at);
+	len = at->name ? llistxattr(path, list, XATTR_LIST_MAX)
+		       : flistxattr(at->fd, list, XATTR_LIST_MAX);
+	for (const char *name = list; name < list + len; name += strlen(name) + 1)
+		if (g_str_has_prefix(name, "user."))
+			last = (g_free(last), g_strdup(name));
+	if (!last)
+		return false;
+	size = at->name ? lgetxattr(path, last, NULL, 0) : fgetxattr(at->fd, last, NULL, 0);
+	lose_xattr(carried, last, (uint32_t)MAX(size, 0), TOO_BIG " beside others");
+	return (at->name ? lremovexattr(path, last) : fremovexattr(at->fd, last)) == 0;
+}
+
+/* An object that lacks something and does not say so would have it taken away there as well. */
+static int mark(const struct place *at, struct carried *carried)
+{
+	int ret;
+
+	while ((ret = left_out_put(at->fd, at->name, &carried->left)) == -ENOSPC &&
+	       !is_full(at->fd) && make_room(at, carried))
+		;
+	return ret;
+}
+
 int attributes_set(struct retriever *retriever, int fd, const struct source_attr *attr,
 		   const struct source_xattrs *xattrs, bool inherits, struct carried *carried)
 {
@@ -657,7 +714,9 @@ int attributes_set(struct retriever *retriever, int fd, const struct source_attr
 	perms = close_mode(&at, (attr->mode & 07000) | perms, carried);
 	if (!ret && fchmod(fd, perms) < 0)
 		ret = -errno;
-	return ret ? ret : set_times(&at, attr, carried);
+	if (!ret)
+		ret = set_times(&at, attr, carried);
+	return ret ? ret : mark(&at, carried);
 }
 
 uint32_t attributes_foresee(const struct volume_config *config, struct attributes_room room,
@@ -698,7 +757,9 @@ int attributes_set_node(struct retriever *retriever, int dir_fd, const char *nam
 	if (!ret && !S_ISLNK(attr->mode))
 		ret = set_node_mode(&at, close_mode(&at, (attr->mode & 07000) | perms, carried),
 				    carried->acl);
-	return ret ? ret : set_times(&at, attr, carried);
+	if (!ret)
+		ret = set_times(&at, attr, carried);
+	return ret ? ret : mark(&at, carried);
 }
 
 bool attributes_are_carried(const char *name)
@@ -716,7 +777,8 @@ int attributes_strip(int fd)
 	if (len < 0)
 		return errno == EOPNOTSUPP ? 0 : -errno;
 	for (const char *name = names; name < names + len; name += strlen(name) + 1)
-		if (attributes_are_carried(name) && fremovexattr(fd, name) < 0 && errno != ENODATA)
+		if ((attributes_are_carried(name) || !strcmp(name, XATTR_LEFT_OUT)) &&
+		    fremovexattr(fd, name) < 0 && errno != ENODATA)
 			return -errno;
 	return 0;
 }

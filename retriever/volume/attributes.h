@@ -18,6 +18,7 @@
 #ifndef ATTRIBUTES_H
 #define ATTRIBUTES_H
 
+#include "left_out.h"
 #include "report.h"
 #include "retriever.h"
 
@@ -29,8 +30,9 @@ bool attributes_take_answer(struct backend_request *req, struct source_entry *en
 			    struct source_xattrs **xattrs);
 
 struct carried {
-	GPtrArray *lost;  /* of struct report_line without paths; NULL: nothing */
-	bool acl, xattrs; /* what it got */
+	GPtrArray *lost;      /* of struct report_line without paths; NULL: nothing */
+	bool acl, xattrs;     /* what it got */
+	struct left_out left; /* the mark that it got, if anything is lost */
 };
 
 /*

@@ -308,6 +308,11 @@ uint8_t *nt_encode(const struct nt_descriptor *sd, uint32_t *len, const char **w
 	return g_byte_array_free(out, !fits);
 }
 
+bool nt_is_brought(const uint8_t *value, uint32_t len)
+{
+	return len >= PREFIX && !memcmp(value, prefix, PREFIX);
+}
+
 uint8_t *nt_closed(const struct sid *owner, const struct sid *group, uint32_t *len)
 {
 	struct nt_descriptor sd = {

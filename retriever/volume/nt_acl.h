@@ -84,6 +84,9 @@ void nt_make_safe(struct nt_descriptor *sd, unsigned *allow, unsigned *deny);
 /* The value of security.NTACL; g_free.  NULL with *why: Samba would not take it. */
 uint8_t *nt_encode(const struct nt_descriptor *sd, uint32_t *len, const char **why);
 
+/* Whether the value is of those: a Samba that sets one writes another version. */
+bool nt_is_brought(const uint8_t *value, uint32_t len);
+
 /*
  * Instead of a descriptor that cannot be carried: nobody is granted anything, but for the owner,
  * who may read and write the descriptor, and who may take ownership.  owner, group: may be empty.

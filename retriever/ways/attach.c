@@ -67,6 +67,20 @@ static char *time_loss(struct retriever *retriever)
 	return text ? text : g_strdup("");
 }
 
+static unsigned told(const struct retriever *retriever)
+{
+	const unsigned carries = retriever->carries;
+	unsigned told = retriever->config->acl_source	  ? TOLD_WINDOWS
+			: carries & BACKEND_CARRIES_XATTR ? TOLD_XATTRS
+							  : 0;
+
+	if (carries & BACKEND_CARRIES_ACL)
+		told |= TOLD_ACLS;
+	if (carries & BACKEND_TRANSLATES_ACL)
+		told |= TOLD_NFS4;
+	return told;
+}
+
 int attach_report(struct retriever *retriever)
 {
 	const struct backend_ops *ops = retriever->backend->ops;
@@ -74,7 +88,7 @@ int attach_report(struct retriever *retriever)
 	g_autofree char *times = time_loss(retriever);
 	g_autofree char *all = g_strconcat(text ? text : "", "\n", times, NULL);
 	g_auto(GStrv) lines = g_strsplit(all, "\n", -1);
-	int ret = 0;
+	int ret = left_out_told(retriever->root_fd, told(retriever), false);
 
 	for (char **line = lines; *line && !ret; line++)
 		if (**line)
@@ -373,7 +387,7 @@ static int prepare(struct retriever *retriever, const struct attach *how, char *
 
 static int bind_root(struct retriever *retriever, const struct source_xattrs *xattrs)
 {
-	int ret;
+	int ret = 0;
 
 	errors_set_directory(retriever->errors, retriever->private_fd);
 	report_set_directory(retriever->report, retriever->private_fd);
@@ -385,7 +399,11 @@ static int bind_root(struct retriever *retriever, const struct source_xattrs *xa
 	aside_count(retriever);
 	counters_save(retriever, false);
 	history_sample(retriever);
-	ret = attach_report(retriever);
+	/* of a copy of ours the marks are as it was made */
+	if (!retriever->prior || retriever->prior->adopted)
+		ret = left_out_told(retriever->root_fd, told(retriever), true);
+	if (!ret)
+		ret = attach_report(retriever);
 	if (!ret)
 		ret = store_root_record(retriever, xattrs);
 	/* what is there binds, durable or not */

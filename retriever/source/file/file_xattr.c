@@ -78,13 +78,15 @@ static void lose_xattr(const char *name, struct source_xattrs *xattrs)
 		source_xattrs_lose(xattrs, "%s: not carried", name);
 }
 
-/* Labels and signatures that belong to the host that made them, and what xfs tells of the ACLs once
- * more. */
+/* Labels and signatures that belong to the host that made them, what xfs tells of the ACLs once
+ * more, and what a migration to the old server noted for itself (volume/left_out.h). */
 static bool is_noise(const char *name)
 {
 	return strcmp(name, "security.selinux") == 0 || strcmp(name, "security.evm") == 0 ||
 	       strcmp(name, "trusted.SGI_ACL_FILE") == 0 ||
-	       strcmp(name, "trusted.SGI_ACL_DEFAULT") == 0;
+	       strcmp(name, "trusted.SGI_ACL_DEFAULT") == 0 ||
+	       strcmp(name, "trusted.quickmigrate.left") == 0 ||
+	       strcmp(name, "trusted.quickmigrate.told") == 0;
 }
 
 int file_get_xattrs(int fd, bool nfs4, uint8_t *memory, struct source_xattrs *xattrs)

@@ -167,7 +167,9 @@ static unsigned nfs_carries(struct backend *backend)
 {
 	const struct nfs_server *server = &((struct nfs_backend *)backend)->server;
 
-	return (server->no_acl ? 0 : BACKEND_CARRIES_ACL) |
+	return (server->no_acl	  ? 0
+		: server->view.v4 ? BACKEND_CARRIES_ACL | BACKEND_TRANSLATES_ACL
+				  : BACKEND_CARRIES_ACL) |
 	       (server->no_xattrs ? 0 : BACKEND_CARRIES_XATTR);
 }
 

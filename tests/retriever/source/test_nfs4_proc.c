@@ -210,7 +210,8 @@ START_TEST(acls_come_where_the_server_has_them)
 	tree.supported[0] |= 1u << FATTR4_ACL;
 	fake4.minor = 1;
 	served_open("4.1");
-	ck_assert_uint_eq(backend->ops->carries(backend), BACKEND_CARRIES_ACL);
+	ck_assert_uint_eq(backend->ops->carries(backend),
+			  BACKEND_CARRIES_ACL | BACKEND_TRANSLATES_ACL);
 	ck_assert_int_eq(run(backend, &req), 0);
 	ck_assert(req.has_attr);
 	ck_assert_str_eq(req.xattrs->nfs4_acl->text->str, "A::1000:r");
