@@ -16,8 +16,7 @@
 #include "record.h"
 #include "source/posix_acl.h"
 #include "volume/copied.h"
-
-#define XATTR_NTACL "security.NTACL"
+#include "volume/nt_acl.h"
 
 static char *magic_link(int fd)
 {
@@ -27,19 +26,6 @@ static char *magic_link(int fd)
 static bool is_acl(const char *name)
 {
 	return !strcmp(name, XATTR_ACL_ACCESS) || !strcmp(name, XATTR_ACL_DEFAULT);
-}
-
-static bool is_carried(const char *name)
-{
-	return g_str_has_prefix(name, "user.") || is_acl(name) || !strcmp(name, XATTR_NTACL);
-}
-
-static GBytes *read_xattr(const char *path, const char *name)
-{
-	g_autofree char *value = g_malloc(XATTR_SIZE_MAX);
-	ssize_t len = getxattr(path, name, value, XATTR_SIZE_MAX);
-
-	return len < 0 ? NULL : g_bytes_new(value, (gsize)len);
 }
 
 /* NULL with *ret = -errno. */
@@ -54,11 +40,11 @@ static GHashTable *read_xattrs(int fd, int *ret)
 		len = listxattr(path, list, XATTR_LIST_MAX);
 	*ret = len < 0 && errno != EOPNOTSUPP && errno != EPERM ? -errno : 0;
 	for (const char *name = list; name < list + len; name += strlen(name) + 1) {
-		GBytes *value = is_carried(name) ? read_xattr(path, name) : NULL;
+		GBytes *value = attrs_is_carried(name) ? attrs_read_xattr(path, name) : NULL;
 
 		if (value)
 			g_hash_table_insert(xattrs, g_strdup(name), value);
-		else if (is_carried(name) && errno != ENODATA)
+		else if (attrs_is_carried(name) && errno != ENODATA)
 			*ret = -errno;
 	}
 	return *ret ? NULL : g_steal_pointer(&xattrs);
@@ -83,6 +69,8 @@ int attrs_read_times(int fd, struct attrs *attrs)
 	*attrs = (struct attrs){0};
 	if (fstat(fd, &attrs->st) < 0)
 		return -errno;
+	g_autofree char *path = magic_link(fd);
+	left_out_get(path, &attrs->left);
 	ret = S_ISLNK(attrs->st.st_mode) ? 0 : migrate_stub_load(fd, &stub);
 	if (!ret && !S_ISLNK(attrs->st.st_mode)) {
 		if (stub.state != MIGRATE_NORMAL && stub.show_times)
@@ -101,6 +89,11 @@ int attrs_read(int fd, struct attrs *attrs)
 
 	if (!ret && S_ISLNK(attrs->st.st_mode))
 		ret = read_target(fd, &attrs->target);
+	if (!ret && attrs->left.what) {
+		g_autofree char *path = magic_link(fd);
+
+		attrs->acl = left_out_acl(path);
+	}
 	if (!ret)
 		attrs->xattrs = read_xattrs(fd, &ret);
 	return ret;
@@ -163,12 +156,24 @@ static uint32_t old_id(const struct giving *giving, const struct owners *owners,
 	return old;
 }
 
+/* id: here; left: when it was made. */
+static bool is_stand_in(const struct attrs *attrs, uint32_t id, uint32_t left)
+{
+	if (!attrs_old(attrs))
+		return false;
+	return attrs->base->told & TOLD_KNOWN ? attrs->left.what && id == left : id == OWNER_NOBODY;
+}
+
 static int give_owner(struct giving *giving)
 {
-	const struct stat *st = &giving->attrs->st, *has = &giving->has;
-	uint32_t uid = old_id(giving, giving->config->map_users, has->st_uid, st->st_uid, "owner");
-	uint32_t gid = old_id(giving, giving->config->map_groups, has->st_gid, st->st_gid, "group");
+	const struct attrs *attrs = giving->attrs;
+	const struct stat *st = &attrs->st, *has = &giving->has;
+	uint32_t uid = has->st_uid, gid = has->st_gid;
 
+	if (!is_stand_in(attrs, st->st_uid, attrs->left.uid))
+		uid = old_id(giving, giving->config->map_users, uid, st->st_uid, "owner");
+	if (!is_stand_in(attrs, st->st_gid, attrs->left.gid))
+		gid = old_id(giving, giving->config->map_groups, gid, st->st_gid, "group");
 	if (uid == has->st_uid && gid == has->st_gid)
 		return 0;
 	if (giving->attrs->held)
@@ -216,10 +221,31 @@ static bool set_xattr(const struct giving *giving, const char *name, GBytes *val
 		     0) < 0)
 		return false;
 
-	g_autoptr(GBytes) has = read_xattr(giving->path, name);
+	g_autoptr(GBytes) has = attrs_read_xattr(giving->path, name);
 	if (has || errno == ENODATA)
 		errno = EOPNOTSUPP;
 	return has && g_bytes_equal(value, has);
+}
+
+/* It has one of NFS version 4, of which the one here is a translation, and a mode would change it.
+ */
+static bool stays_nfs4(const struct giving *giving)
+{
+	return attrs_old(giving->attrs) && giving->mode == (giving->has.st_mode & 07777) &&
+	       getxattr(giving->path, XATTR_NFS4_ACL, NULL, 0) >= 0;
+}
+
+/* It is as it was made: what stands for what the old one has. */
+static bool is_brought(const struct giving *giving, const char *name, GBytes *value, GBytes *has)
+{
+	const struct attrs *attrs = giving->attrs;
+
+	if (!attrs_old(attrs))
+		return false;
+	if (is_acl(name))
+		return (attrs->left.what && attrs->acl == attrs->left.acl) ||
+		       attrs_is_translated(attrs, name, has);
+	return !strcmp(name, XATTR_NTACL) && attrs_is_brought(value);
 }
 
 static int give_xattr(struct giving *giving, const char *name, GBytes *value, GBytes *has)
@@ -228,18 +254,21 @@ static int give_xattr(struct giving *giving, const char *name, GBytes *value, GB
 	g_autoptr(GBytes) mapped =
 		is_acl(name) ? old_acl(giving, value, &alone) : g_bytes_ref(value);
 
-	if (mapped && has && g_bytes_equal(mapped, has))
+	if ((mapped && has && g_bytes_equal(mapped, has)) ||
+	    is_brought(giving, name, value, mapped ? has : NULL))
 		return 0;
 	if (giving->attrs->held)
 		return -EAGAIN;
-	if (mapped && set_xattr(giving, name, mapped))
+	if (mapped && set_xattr(giving, name, mapped)) {
+		attrs_note_given(giving->attrs, name);
 		return 0;
+	}
 	if (!mapped)
 		errno = EINVAL;
 	if (!is_refusal(errno) && !(is_acl(name) && errno == EIO))
 		return -errno;
 	lose(giving, "%s could not be set there (%s)", name, g_strerror(errno));
-	if (!strcmp(name, XATTR_ACL_ACCESS))
+	if (!strcmp(name, XATTR_ACL_ACCESS) && !stays_nfs4(giving))
 		giving->mode = (giving->mode & ~(mode_t)0777) | alone;
 	return 0;
 }
@@ -251,8 +280,15 @@ static int drop_xattrs(const struct giving *giving, GHashTable *has)
 
 	g_hash_table_iter_init(&iter, has);
 	while (g_hash_table_iter_next(&iter, &name, NULL)) {
+		bool doubted = false;
+
 		if (g_hash_table_contains(giving->attrs->xattrs, name))
 			continue;
+		if (attrs_keeps(giving->attrs, name, &doubted)) {
+			if (doubted)
+				lose(giving, ATTRS_DOUBTED, (char *)name);
+			continue;
+		}
 		if (giving->attrs->held)
 			return -EAGAIN;
 		if (removexattr(giving->path, name) < 0 && errno != ENODATA) {
@@ -288,8 +324,9 @@ static bool same_time(struct timespec a, struct timespec b)
 
 int attrs_give_times(int fd, const struct attrs *attrs)
 {
-	const struct timespec times[2] = {attrs->st.st_atim, attrs->st.st_mtim};
+	struct timespec times[2];
 
+	attrs_times(attrs, times);
 	return utimensat(fd, "", times, AT_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
@@ -314,9 +351,12 @@ static int give_mode(struct giving *giving)
 
 static int give_mtime(struct giving *giving)
 {
+	struct timespec times[2];
+
+	attrs_times(giving->attrs, times);
 	/* it was further away than what the new file system keeps */
-	if (same_time(giving->has.st_mtim, giving->attrs->st.st_mtim) ||
-	    copied_mtime_is_nearest(giving->attrs->st.st_mtim, migrate_ns(giving->has.st_mtim)))
+	if (same_time(giving->has.st_mtim, times[1]) ||
+	    copied_mtime_is_nearest(times[1], migrate_ns(giving->has.st_mtim)))
 		return 0;
 	if (giving->attrs->held)
 		return -EAGAIN;
@@ -336,6 +376,7 @@ static bool is_cut(struct timespec wanted, struct statx_timestamp has)
 /* Likewise: the times of a symbolic link, say. */
 static int check(const struct giving *giving)
 {
+	struct timespec times[2];
 	struct statx there;
 
 	if (!giving->owner_set && !giving->mode_set && !giving->mtime_set)
@@ -349,16 +390,26 @@ static int check(const struct giving *giving)
 	if (giving->mode_set && (there.stx_mode & 07777) != giving->mode)
 		lose(giving, "its mode is %o there, not %o", there.stx_mode & 07777,
 		     (unsigned)giving->mode);
-	if (giving->mtime_set && !is_cut(giving->attrs->st.st_mtim, there.stx_mtime))
+	attrs_times(giving->attrs, times);
+	if (giving->mtime_set && !is_cut(times[1], there.stx_mtime))
 		lose(giving, "its time of modification could not be set there");
 	return 0;
 }
 
+/* The mode that it has here stands for another one, or was not set here. */
+static bool keeps_mode(const struct attrs *attrs)
+{
+	return attrs_old(attrs) &&
+	       (!attrs->base->set ||
+		(attrs->left.what && (attrs->st.st_mode & 07777) == attrs->left.mode));
+}
+
 static int give_all(struct giving *giving)
 {
-	int ret = give_owner(giving);
+	const bool set = !attrs_old(giving->attrs) || giving->attrs->base->set;
+	int ret = set ? give_owner(giving) : 0;
 
-	if (!ret)
+	if (!ret && set)
 		ret = give_xattrs(giving);
 	if (!ret)
 		ret = give_mode(giving);
@@ -379,5 +430,9 @@ int attrs_give(int fd, const struct attrs *attrs, const struct volume_config *co
 				.lost = lost,
 				.arg = arg};
 
-	return fstat(fd, &giving.has) < 0 ? -errno : give_all(&giving);
+	if (fstat(fd, &giving.has) < 0)
+		return -errno;
+	if (keeps_mode(attrs))
+		giving.mode = giving.has.st_mode & 07777;
+	return give_all(&giving);
 }

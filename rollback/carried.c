@@ -27,7 +27,8 @@ struct carried {
 	bool void_; /* of another journal */
 };
 
-/* Behind the names; what older stores have is the first of it. */
+/* Behind the names; what older stores have is the first of it.  What was given follows, each with a
+ * NUL. */
 struct tail {
 	int64_t version;
 	uint64_t staged_size;
@@ -55,6 +56,7 @@ void carried_clear(struct carried_object *object)
 	for (guint i = 0; object->names && i < object->names->len; i++)
 		g_free(g_array_index(object->names, struct carried_name, i).name);
 	g_clear_pointer(&object->names, g_array_unref);
+	g_clear_pointer(&object->given, g_hash_table_unref);
 	*object = (struct carried_object){0};
 }
 
@@ -82,6 +84,21 @@ void carried_add_name(struct carried_object *object, const struct migrate_bindin
 	if (!object->names)
 		object->names = g_array_new(FALSE, FALSE, sizeof(added));
 	g_array_append_val(object->names, added);
+}
+
+void carried_add_given(struct carried_object *object, GHashTable *given)
+{
+	GHashTableIter iter;
+	gpointer name;
+
+	if (!object->given) {
+		object->given = given;
+		return;
+	}
+	g_hash_table_iter_init(&iter, given);
+	while (g_hash_table_iter_next(&iter, &name, NULL))
+		g_hash_table_add(object->given, g_strdup(name));
+	g_hash_table_unref(given);
 }
 
 static MDB_val object_key(GByteArray *key, char kind, const struct migrate_binding *handle)
@@ -232,6 +249,17 @@ static bool take_name(const uint8_t **p, const uint8_t *end, struct carried_obje
 	return true;
 }
 
+static void take_given(const uint8_t *p, const uint8_t *end, struct carried_object *object)
+{
+	for (const uint8_t *next; p < end && (next = memchr(p, 0, (size_t)(end - p)));
+	     p = next + 1) {
+		if (!object->given)
+			object->given =
+				g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+		g_hash_table_add(object->given, g_strdup((const char *)p));
+	}
+}
+
 /* *value: the whole row. */
 static bool get_fixed(struct carried *carried, const struct migrate_binding *handle,
 		      struct fixed *fixed, MDB_val *value)
@@ -274,6 +302,7 @@ bool carried_get(struct carried *carried, const struct migrate_binding *handle,
 	object->staged_size = tail.staged_size;
 	object->staged_mtime = tail.staged_mtime;
 	object->elsewhere = tail.elsewhere;
+	take_given(p + MIN((size_t)(end - p), sizeof(tail)), end, object);
 	return true;
 }
 
@@ -321,6 +350,18 @@ static void append_names(GByteArray *bytes, const struct carried_object *object)
 	}
 }
 
+static void append_given(GByteArray *bytes, const struct carried_object *object)
+{
+	GHashTableIter iter;
+	gpointer name;
+
+	if (!object->given)
+		return;
+	g_hash_table_iter_init(&iter, object->given);
+	while (g_hash_table_iter_next(&iter, &name, NULL))
+		g_byte_array_append(bytes, name, (guint)strlen(name) + 1);
+}
+
 static int mark(struct carried *carried, const struct migrate_binding *handle, bool touching)
 {
 	g_autoptr(GByteArray) buffer = g_byte_array_new();
@@ -362,6 +403,7 @@ bool carried_put(struct carried *carried, const struct migrate_binding *handle,
 	g_byte_array_append(bytes, (const uint8_t *)&fixed, sizeof(fixed));
 	append_names(bytes, object);
 	g_byte_array_append(bytes, (const uint8_t *)&tail, sizeof(tail));
+	append_given(bytes, object);
 	value = (MDB_val){.mv_data = bytes->data, .mv_size = bytes->len};
 	code = mdb_put(carried->txn, carried->dbi, &key, &value, 0);
 	if (!code && object->fileid != before.fileid)

@@ -37,6 +37,9 @@ struct carried_object {
 	bool touching;
 	bool elsewhere; /* it was in no directory of the volume: of another tree */
 	GArray *names;	/* of struct carried_name: where it is there; may be NULL */
+	/* Attributes, by name, that it has there from here, where such may be its own; may be NULL.
+	 */
+	GHashTable *given;
 };
 void carried_clear(struct carried_object *object);
 /* st: of the one that takes its place. */
@@ -46,6 +49,9 @@ void carried_stage(struct carried_object *object, const struct stat *st);
 bool carried_is_staged(const struct carried_object *object, const struct stat *st);
 void carried_add_name(struct carried_object *object, const struct migrate_binding *parent,
 		      const char *name);
+
+/* Takes it. */
+void carried_add_given(struct carried_object *object, GHashTable *given);
 
 struct carried;
 

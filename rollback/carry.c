@@ -116,6 +116,7 @@ static void take_names(struct node *node)
 		if (place->dir && place->dir->handle.type && *place->name)
 			carried_add_name(&fresh, &place->dir->handle, place->name);
 	}
+	carried->given = NULL;
 	carried_clear(carried);
 	*carried = fresh;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "difference.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,20 +33,25 @@ static bool is_same_content(struct tree *tree, const struct node *node, const ch
 	return ret == 1;
 }
 
-static bool has_same_attributes(struct tree *tree, const struct node *node, const char *path)
+bool difference_has_attributes(const struct tree *tree, const struct node *node)
 {
+	g_autofree char *path = tree_path(node);
 	int here = tree_open_node(tree, node, O_PATH);
 	struct attrs attrs = {0};
-	struct old_file *there;
+	struct attrs_base base;
+	struct old_file *there = NULL;
 	int ret = here < 0 ? here : attrs_read(here, &attrs);
 
+	tree_base(tree, node, false, &base);
+	base.set = true;
+	attrs.base = &base;
 	attrs.held = true;
 	if (!ret)
-		ret = old_file_open(tree->old, path, false, &there);
-	if (!ret) {
+		ret = path ? old_file_open(tree->old, path, false, &there) : -ENOENT;
+	if (!ret)
 		ret = old_file_give(there, &attrs, tree->config, ignore, NULL);
+	if (there)
 		old_file_close(there);
-	}
 	attrs_clear(&attrs);
 	if (here >= 0)
 		close(here);
@@ -67,7 +73,7 @@ unsigned difference_of(struct tree *tree, struct node *node, unsigned todo)
 		if (untouched || same)
 			todo &= ~(unsigned)TODO_DATA;
 	}
-	if (todo == TODO_META && has_same_attributes(tree, node, path))
+	if (todo == TODO_META && difference_has_attributes(tree, node))
 		todo = 0;
 	if (todo)
 		node->differs =

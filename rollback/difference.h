@@ -14,6 +14,8 @@
 /* Of enum todo DATA and META: what of them the object differs in, which is there.  Blocks for both
  * servers, changes nothing.  What cannot be read differs: who carries it will say why. */
 unsigned difference_of(struct tree *tree, struct node *node, unsigned todo);
+/* Whether nothing of what it has there would be changed if all were given that is here. */
+bool difference_has_attributes(const struct tree *tree, const struct node *node);
 /* Whether what has no bytes of its own (a symbolic link, a device) is the same as the one there at
  * the path, st. */
 bool difference_is_none(const struct tree *tree, const struct node *node, const char *path,

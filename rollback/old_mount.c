@@ -441,6 +441,17 @@ static int mount_give_times(struct old_file *file, const struct attrs *attrs)
 	return attrs_give_times(fd_of(file), attrs);
 }
 
+/* What is there and cannot be read may be anything. */
+static bool mount_holds_more(struct old *old, const char *path, const struct attrs *attrs)
+{
+	int fd = find(old, path, O_RDONLY | O_NOATIME | O_NONBLOCK);
+	bool more = fd < 0 || attrs_holds_more(fd, attrs);
+
+	if (fd >= 0)
+		close(fd);
+	return more;
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static void mount_close(struct old *old)
@@ -461,6 +472,7 @@ static const struct old_ops mount_ops = {
 	.close = mount_close,
 	.protect = mount_protect,
 	.owns = mount_owns,
+	.holds_more = mount_holds_more,
 	.stat = mount_stat,
 	.read_link = mount_read_link,
 	.list = mount_list,

@@ -16,6 +16,8 @@
 #include "source/smb/smb_listing.h"
 #include "source/smb/smb_reply.h"
 #include "source/smb/smb_text.h"
+#include "volume/nt_acl.h"
+#include "volume/windows.h"
 
 #define PROBE  OLD_STAGE "/flushed"
 #define OPEN_S 5 /* longer than the retriever's IDLE_S (worker/job_read.c) */
@@ -105,6 +107,19 @@ static int smb_stat(struct old *old, const char *path, struct stat *st)
 	return 0;
 }
 
+/* It has of its own what no copy would be given: not even a time of creation, say. */
+static bool keeps(const struct attrs *attrs, const struct source_stream *stream)
+{
+	g_autofree char *xattr = stream ? smb_attrs_stream(stream->name) : NULL;
+
+	if (!attrs_old(attrs))
+		return false;
+	if (!stream)
+		return !g_hash_table_contains(attrs->xattrs, XATTR_NTACL) ||
+		       !g_hash_table_contains(attrs->xattrs, XATTR_DOSATTRIB);
+	return !g_hash_table_contains(attrs->xattrs, xattr) && attrs_keeps(attrs, xattr, NULL);
+}
+
 /* A stream or audit entries that were not carried, extended attributes, what a reparse point
  * holds. */
 static bool smb_holds_more(struct old *old, const char *path, const struct attrs *attrs)
@@ -116,12 +131,14 @@ static bool smb_holds_more(struct old *old, const char *path, const struct attrs
 		return true;
 	more = windows->ea_size || windows->streams_unknown || windows->more_streams ||
 	       windows->attributes & SMB_ATTR_REPARSE ||
-	       (smb_attrs_audits(windows->sd, windows->sd_len) && !smb_attrs_audited(attrs));
+	       (smb_attrs_audits(windows->sd, windows->sd_len) && !smb_attrs_audited(attrs)) ||
+	       keeps(attrs, NULL);
 	for (guint i = 0; i < windows->streams->len; i++) {
 		const struct source_stream *stream =
 			&g_array_index(windows->streams, struct source_stream, i);
 
-		more |= !stream->data && !g_str_has_prefix(stream->name, "::");
+		if (!g_str_has_prefix(stream->name, "::"))
+			more |= !stream->data || keeps(attrs, stream);
 	}
 	source_windows_free(windows);
 	return more;

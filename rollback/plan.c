@@ -194,6 +194,21 @@ static bool is_the_same(const struct tree *tree, const struct node *node)
 	       ns(node->st.st_mtim) / 100 == ns(node->old.st_mtim) / 100; /* SMB's steps */
 }
 
+static void ignore(void *arg, const char *what)
+{
+	(void)arg;
+	(void)what;
+}
+
+/* Nothing of what it has there would be taken away, if all were given that is here.  A Samba's time
+ * of change is that of modification, and tells nothing of it. */
+static bool has_the_same(const struct tree *tree, const struct node *node)
+{
+	if (old_has_descriptors(tree->old) && ns(node->old.st_ctim) == ns(node->old.st_mtim))
+		return true;
+	return difference_has_attributes(tree, node);
+}
+
 static bool changed_there(const struct tree *tree, const struct node *node)
 {
 	if (node == tree->root)
@@ -201,8 +216,9 @@ static bool changed_there(const struct tree *tree, const struct node *node)
 		       ns(old_root_mtime(tree->old)) > tree->switched;
 	if (node->was_carried ? is_as_carried(node) : ns(node->old.st_ctim) <= tree->switched)
 		return false;
-	return (node->differs || !is_the_same(tree, node)) &&
-	       (node->was_carried || !stub_knows(tree, node));
+	if (!node->differs && is_the_same(tree, node) && has_the_same(tree, node))
+		return false;
+	return node->was_carried || !stub_knows(tree, node, false);
 }
 
 /* ---- the old server's directories ------------------------------------------------------------ */
@@ -239,6 +255,7 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 		if (known.fileid == name->fileid && !node->was_carried) {
 			node->carried = known;
 			node->carried.names = NULL;
+			node->carried.given = NULL;
 			node->was_carried = true;
 		}
 	}
@@ -372,17 +389,20 @@ static bool outdates_stub(const struct tree *tree, const struct node *node)
 	return outdates;
 }
 
-/* What cannot be known is not replaced. */
+/* What cannot be known is not replaced, nor what may lack here what it has there. */
 static bool holds_more(const struct tree *tree, const struct node *node)
 {
-	if (!old_has_descriptors(tree->old))
-		return false;
 	g_autofree char *path = tree_path(node);
 	int fd = tree_open_node(tree, node, O_PATH);
 	struct attrs attrs = {0};
-	bool more = (fd < 0 || attrs_read(fd, &attrs) || !path ||
-		     old_holds_more(tree->old, path, &attrs));
+	struct attrs_base base;
+	bool more = fd < 0 || attrs_read(fd, &attrs) || !path;
 
+	tree_base(tree, node, false, &base);
+	attrs.base = &base;
+	if (!more && base.old)
+		more = !(base.told & TOLD_KNOWN) || attrs.left.what;
+	more = more || old_holds_more(tree->old, path, &attrs);
 	attrs_clear(&attrs);
 	if (fd >= 0)
 		close(fd);

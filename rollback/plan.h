@@ -9,7 +9,7 @@
  * changed and that is not as it was carried; or, where it never was, whose ctime is after the
  * switch (of the root: mtime), unless its stub knows that ctime; a name that nobody here ever had;
  * over SMB, where no ctime may tell a rename, each name of which nothing is known.  What is there
- * already as it is here is none.
+ * already as it is here, with its attributes, is none.
  */
 #ifndef PLAN_H
 #define PLAN_H

@@ -152,6 +152,7 @@ static void take_descriptor(const struct attrs *attrs, const struct volume_confi
 			    struct smb_attrs *smb, const struct losing *losing)
 {
 	GBytes *stored = g_hash_table_lookup(attrs->xattrs, XATTR_NTACL);
+	const bool has_its_own = attrs_old(attrs);
 	const char *why = "it is of a kind that is not known";
 	gsize len;
 
@@ -160,7 +161,7 @@ static void take_descriptor(const struct attrs *attrs, const struct volume_confi
 			g_hash_table_contains(attrs->xattrs, XATTR_ACL_ACCESS)))
 		lose(losing, "it has no descriptor here: its owner, mode and ACL cannot be told "
 			     "there");
-	if (!stored)
+	if (!stored || (has_its_own && attrs_is_brought(stored)))
 		return;
 	const uint8_t *value = g_bytes_get_data(stored, &len);
 	g_autoptr(GByteArray) sd = descriptor_of(value, len);
@@ -227,11 +228,17 @@ void smb_attrs_take(const struct attrs *attrs, const struct volume_config *confi
 	GHashTableIter iter;
 	gpointer key, value;
 
-	*smb = (struct smb_attrs){0};
-	smb->accessed = smb_attrs_time(attrs->st.st_atim);
-	smb->written = smb_attrs_time(attrs->st.st_mtim);
+	const struct attrs_base *base = attrs_old(attrs) ? attrs->base : NULL;
+	struct timespec times[2];
+
+	attrs_times(attrs, times);
+	*smb = (struct smb_attrs){.of = attrs};
+	smb->accessed = smb_attrs_time(times[0]);
+	smb->written = smb_attrs_time(times[1]);
 	smb->streams = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
 					     (GDestroyNotify)g_bytes_unref);
+	if (base && !base->set)
+		return;
 	take_descriptor(attrs, config, smb, &losing);
 	g_hash_table_iter_init(&iter, attrs->xattrs);
 	while (g_hash_table_iter_next(&iter, &key, &value)) {
@@ -245,6 +252,16 @@ void smb_attrs_take(const struct attrs *attrs, const struct volume_config *confi
 		else if (g_str_has_prefix(name, "user."))
 			lose(&losing, "%s: SMB has no place for it", name);
 	}
+	/* a Samba that found none has made one since, with a time of its own */
+	if (base && (left_out_has(&attrs->left, XATTR_DOSATTRIB) || !(base->told & TOLD_KNOWN))) {
+		smb->added = true;
+		smb->created = 0;
+	}
+}
+
+char *smb_attrs_stream(const char *name)
+{
+	return g_strconcat(XATTR_STREAM_PREFIX, name + 1, NULL);
 }
 
 void smb_attrs_clear(struct smb_attrs *smb)

@@ -21,17 +21,21 @@ struct smb_attrs {
 	bool has_sacl;
 	uint64_t created, accessed, written; /* NTTIME; 0: as it is there */
 	uint32_t attributes;		     /* 0: as they are there */
+	bool added;			     /* and those that it has there stay */
 	bool sparse;
-	GHashTable *streams; /* ":NAME:$DATA" -> GBytes */
+	GHashTable *streams;	/* ":NAME:$DATA" -> GBytes */
+	const struct attrs *of; /* for attrs_keeps(); NULL: everything it has came from here */
 };
 
-/* What SMB has no place for goes to lost. */
+/* What SMB has no place for goes to lost.  smb->of is attrs. */
 void smb_attrs_take(const struct attrs *attrs, const struct volume_config *config,
 		    struct smb_attrs *smb, attrs_lost_fn lost, void *arg);
 void smb_attrs_clear(struct smb_attrs *smb);
 
 /* Self-relative; NULL with *why. */
 GByteArray *smb_attrs_encode(const struct nt_descriptor *sd, const char **why);
+/* The extended attribute that a stream is here; g_free. */
+char *smb_attrs_stream(const char *name);
 /* Whether a self-relative descriptor, the object's descriptor here, has audit entries. */
 bool smb_attrs_audits(const uint8_t *sd, size_t len);
 bool smb_attrs_audited(const struct attrs *attrs);

@@ -43,9 +43,22 @@ static int drop_stream(struct smb_call *call, const char *path, const char *name
 	return ret == -ENOENT ? 0 : ret;
 }
 
+/* Of a stream that is there and not here. */
+static bool stays(const struct smb_attrs *smb, const char *name, attrs_lost_fn lost, void *arg)
+{
+	g_autofree char *xattr = smb_attrs_stream(name);
+	bool doubted = false, keeps = smb->of && attrs_keeps(smb->of, xattr, &doubted);
+
+	if (!doubted)
+		return keeps;
+	g_autofree char *text = g_strdup_printf(ATTRS_DOUBTED, name);
+	lost(arg, text);
+	return true;
+}
+
 /* Those that were never carried stay.  has: what is there. */
 static int give_streams(struct smb_call *call, const char *path, const struct smb_attrs *smb,
-			const struct source_windows *has)
+			const struct source_windows *has, attrs_lost_fn lost, void *arg)
 {
 	GHashTableIter iter;
 	gpointer name, value;
@@ -55,7 +68,8 @@ static int give_streams(struct smb_call *call, const char *path, const struct sm
 		const struct source_stream *stream =
 			&g_array_index(has->streams, struct source_stream, i);
 
-		if (stream->data && !g_hash_table_contains(smb->streams, stream->name))
+		if (stream->data && !g_hash_table_contains(smb->streams, stream->name) &&
+		    !g_str_has_prefix(stream->name, "::") && !stays(smb, stream->name, lost, arg))
 			ret = drop_stream(call, path, stream->name);
 	}
 	g_hash_table_iter_init(&iter, smb->streams);
@@ -72,6 +86,11 @@ static int give_streams(struct smb_call *call, const char *path, const struct sm
 		}
 		if (!same)
 			ret = give_stream(call, path, name, value);
+		if (!same && !ret && smb->of) {
+			g_autofree char *xattr = smb_attrs_stream(name);
+
+			attrs_note_given(smb->of, xattr);
+		}
 	}
 	return ret;
 }
@@ -116,10 +135,11 @@ int smb_give_attrs(struct smb_call *call, const char *path, const struct smb_att
 	if (ret)
 		return ret;
 	/* it is given back with the attributes */
-	attributes = smb->attributes ? smb->attributes : smb_settable(has->attributes);
+	attributes = smb->attributes && !smb->added ? has->attributes & OTHERS : has->attributes;
+	attributes = smb_settable(smb->attributes | attributes);
 	ret = smb_make_writable(call, path, &had);
 	if (!ret || ret == -EACCES)
-		ret = give_streams(call, path, smb, has);
+		ret = give_streams(call, path, smb, has, lost, arg);
 	if (!ret && smb->sparse && !(has->attributes & SPARSE)) {
 		const struct wire_change what = {.access = WRITE_DATA,
 						 .options = NO_DIRECTORY,

@@ -77,7 +77,7 @@ int smb_set_descriptor(struct smb_call *call, const char *path, const GByteArray
 
 uint32_t smb_settable(uint32_t attributes)
 {
-	attributes &= SMB_READONLY | HIDDEN | SYSTEM | ARCHIVE;
+	attributes &= SMB_READONLY | HIDDEN | SYSTEM | ARCHIVE | OTHERS;
 	return attributes ? attributes : SMB_NORMAL;
 }
 

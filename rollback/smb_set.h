@@ -24,6 +24,8 @@ enum { INFO_FILE = 1, INFO_SECURITY = 3 };
 enum { BASIC = 4, RENAME = 10, LINK = 11, DISPOSITION = 13, END_OF_FILE = 20 };
 enum { OWNER_GROUP = 3, DACL = 4, SACL = 8 };
 enum { HIDDEN = 0x2, SYSTEM = 0x4, ARCHIVE = 0x20, SPARSE = 0x200 };
+/* Which can be set, too, and are not carried: temporary, offline, not indexed. */
+enum { OTHERS = 0x3100 };
 #define SET_SPARSE 0x900c4
 
 int smb_ask(struct smb_call *call, struct backend_request *req, enum backend_op op,

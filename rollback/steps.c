@@ -52,8 +52,12 @@ static void lose(void *arg, const char *what)
 }
 
 /* What came of giving something to an object, beside how it ended. */
-static void take_gift(struct carry *carry, const struct node *node, struct making *making)
+static void take_gift(struct carry *carry, struct node *node, struct making *making)
 {
+	if (making->new_one && !making->ret)
+		g_clear_pointer(&node->carried.given, g_hash_table_unref);
+	if (making->given)
+		carried_add_given(&node->carried, g_steal_pointer(&making->given));
 	for (guint i = 0; making->losses && i < making->losses->len; i++)
 		tree_loss(carry->tree, node, making->losses->pdata[i]);
 	g_clear_pointer(&making->losses, g_ptr_array_unref);
@@ -113,6 +117,10 @@ static int give(const struct carry *carry, struct making *making, struct old_fil
 		if (!ret && data && regular)
 			ret = content_copy(carry->content, from, to, &making->bytes);
 	}
+	struct attrs_base base;
+	tree_base(carry->tree, node, making->new_one, &base);
+	attrs.base = &base;
+	attrs.gave = &making->given;
 	attrs.held =
 		attrs.partial && (carry->tree->serving ||
 				  migrate_ns(attrs.st.st_mtim) != migrate_ns(node->old.st_mtim));
@@ -198,6 +206,7 @@ void steps_make(const struct carry *carry, struct making *making)
 
 	struct old_file *file = NULL;
 
+	making->new_one = true;
 	making->ret = *carry->stop ? -ECANCELED : make(carry, node, path, &file);
 	if (making->ret == -EEXIST) {
 		old_remove(carry->tree->old, path, directory);
@@ -465,11 +474,14 @@ bool steps_give_times(struct carry *carry, struct node *node)
 	g_autofree char *path = tree_path(node);
 	int from = tree_open_node(carry->tree, node, O_PATH);
 	struct attrs attrs = {0};
+	struct attrs_base base;
 	struct old_file *to = NULL;
 	int ret = path ? old_file_open(carry->tree->old, path, false, &to) : -ENOENT;
 
 	if (!ret)
 		ret = from < 0 ? from : attrs_read_times(from, &attrs);
+	tree_base(carry->tree, node, false, &base);
+	attrs.base = &base;
 	if (!ret)
 		ret = old_file_give_times(to, &attrs);
 	if (to)

@@ -28,10 +28,12 @@ bool steps_park(struct carry *carry, struct node *node);
 /* What comes of one object that is made anew in OLD_STAGE, with all it has. */
 struct making {
 	const struct node *node;
+	bool new_one; /* and none that was there */
 	int ret;
 	struct stat there; /* when it is done */
 	uint64_t bytes;
 	GPtrArray *losses; /* of sentences; NULL: none */
+	GHashTable *given; /* attributes, for carried_add_given(); NULL: none */
 };
 /* In any thread (several.h).  making->node is set, all else zero. */
 void steps_make(const struct carry *carry, struct making *making);

@@ -521,6 +521,7 @@ struct tree *tree_open(const struct volume_config *config, struct journal_reader
 	tree->carried = carried;
 	tree->old = old;
 	tree->root_fd = fd;
+	tree->told = left_out_get_told(fd);
 	tree->switched = switched;
 	tree->nodes = g_hash_table_new(journal_handle_hash, journal_handle_equal);
 	tree->inodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
@@ -535,6 +536,20 @@ struct tree *tree_open(const struct volume_config *config, struct journal_reader
 	g_hash_table_insert(tree->nodes, &tree->root->handle, tree->root);
 	resolve(tree, tree->root);
 	return tree;
+}
+
+void tree_base(const struct tree *tree, const struct node *node, bool new_one,
+	       struct attrs_base *base)
+{
+	/* in a gap the retriever's stubs look as if they were made by clients */
+	const bool made = node->made && !node->made_guessed && !(node->flags & JOURNAL_SCANNED);
+	const bool ours = new_one || !node->there || made;
+
+	*base = (struct attrs_base){.told = tree->told,
+				    .old = ours ? NULL : &node->old,
+				    .set = node->flags & (JOURNAL_META | JOURNAL_SCANNED) ||
+					   !node->generation,
+				    .given = node->carried.given};
 }
 
 int tree_sync(const struct tree *tree)

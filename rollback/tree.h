@@ -103,6 +103,7 @@ struct tree {
 	struct carried *carried;
 	struct old *old;
 	int root_fd;
+	unsigned told; /* TOLD_* of the volume */
 	struct node *root;
 	const bool *stop; /* when it becomes true, looking ends; NULL: it does not */
 	bool unread;	  /* a directory here could not be read: names are not known */
@@ -140,6 +141,11 @@ struct node *tree_node_there(struct tree *tree, struct node *dir, const char *na
 bool tree_is_named(const struct tree *tree, const struct node *node, const struct place *place);
 /* Opens an object on the new server.  A descriptor or -errno. */
 int tree_open_node(const struct tree *tree, const struct node *node, int flags);
+
+/* What is known of what the node's object has on the old server: for attrs_give() to it, or, new,
+ * to one that takes its place.  Points into the node. */
+void tree_base(const struct tree *tree, const struct node *node, bool new_one,
+	       struct attrs_base *base);
 
 /* What clients have changed until now is durable on the new server, if there is anything to be
  * dealt with.  0 or -errno. */

@@ -29,14 +29,19 @@ from servers import NEW, OLD, VOLUME, stack                             # noqa: 
 BACK = BASE + '/back'           # the mount with write rights
 
 
-def begin(args, files=400, **settings):
-    """A volume that is served, with its journal; its old server exports read-only."""
+def begin(args, files=400, dress=None, **settings):
+    """A volume that is served, with its journal; its old server exports read-only.  dress: what is done to
+    the old tree before."""
+    def make(root):
+        made = tree.make(root, files, args.seed, 2 << 20)
+        if dress:
+            dress(root)
+        return made
     if args.knfsd:
         settings['serve'] = lambda: knfsd.HostServer(args.knfsd, OLD)
     elif not args.mount:
         settings['old'] = {'export': 'Access_Type = RO;'}
-    old, migration = stack(args.build, lambda root: tree.make(root, files, args.seed, 2 << 20),
-                           rollback_source=BACK, **settings)
+    old, migration = stack(args.build, make, rollback_source=BACK, **settings)
     os.makedirs(BACK)
     if args.mount:
         path = OLD if 'vers=3' in args.mount else '/' if args.knfsd else '/export'
@@ -285,6 +290,48 @@ def write_there(args, old):
         theirs.write(handle, 0, data, nfs3.FILE_SYNC)
     theirs = old.client()
     yield by_nfs if args.mount else on_disk
+
+
+def extended(path):
+    return {name: os.getxattr(path, name) for name in os.listxattr(path)}
+
+
+@case()
+def what_never_came_stays(args):
+    """NFS version 3 tells of no attributes of users, and of none of root's.  What somebody else gave files
+    there since is a conflict."""
+    args.knfsd = args.mount = None
+    names = [f'wide/{n:05}' for n in range(6)]
+
+    def dress(root):
+        for name in names[:4]:
+            os.setxattr(f'{root}/{name}', 'user.comment', b'x' * 3000)
+            os.setxattr(f'{root}/{name}', 'trusted.tier', b'cold')
+    _, migration = begin(args, 60, dress)
+    client = migration.server.client()
+    there = [extended(f'{OLD}/{name}') for name in names]
+    client.setattr(client.walk(names[0])[0], mode=0o600)
+    client.write(client.walk(names[1])[0], 0, b'ours', nfs3.FILE_SYNC)
+    for name in names[4:]:
+        client.setattr(client.walk(name)[0], uid=77)
+    client.walk(names[2])
+    os.setxattr(NEW + '/' + names[2], 'user.ours', b'ours')
+    os.setxattr(OLD + '/' + names[4], 'user.theirs', b'theirs')
+    os.chown(OLD + '/' + names[5], 88, 99)
+    done = migration.rollback(may_fail=True)
+    same(sorted(conflict['path'] for conflict in done['conflicts']), names[4:], 'conflicts')
+    same(done['losses'], [], 'losses')
+    there[2]['user.ours'] = b'ours'
+    there[4]['user.theirs'] = b'theirs'
+    same([extended(f'{OLD}/{name}') for name in names], there, 'attributes there')
+    same(os.stat(OLD + '/' + names[0]).st_mode & 0o7777, 0o600, 'its mode')
+    same(os.stat(OLD + '/' + names[5])[4:6], (88, 99), 'its owner')
+    with open(OLD + '/' + names[1], 'rb') as file:
+        same(file.read(4), b'ours', 'its data')
+    os.removexattr(NEW + '/' + names[2], 'user.ours')
+    migration.rollback(may_fail=True)
+    del there[2]['user.ours']
+    same(extended(f'{OLD}/{names[2]}'), there[2], 'attributes there, what came from here taken back')
 
 
 @going_back

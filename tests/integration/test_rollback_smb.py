@@ -28,16 +28,18 @@ PORT = 4450
 INSUFFICIENT_RESOURCES, DELETE_PENDING = 0xc000009a, 0xc0000056
 
 
-def begin(args, files=40, **settings):
+def begin(args, files=40, dress=None, mkfs=('-O', 'ea_inode'), **settings):
     """A volume that is served over SMB and NFS, with its journal; its old server lets READER read
     all, and change nothing."""
     server, _ = smbtree.old_tree(args.random, files)
     fill(Files(server.session(WRITER, 'old')))
+    if dress:
+        dress(Files(server.session(WRITER, 'old')))
     smbd.users()
     sh('net', '-s', server.config, 'sam', 'rights', 'grant', READER, 'SeSecurityPrivilege')
     server.configure({'old': (OLD, {**smbtree.SHARE, 'admin users': READER, 'read list': READER})})
     server.restart()
-    volume(NEW, '4G', mkfs=('-O', 'ea_inode'))
+    volume(NEW, '4G', mkfs=mkfs)
     address = f'{server.address}:{server.port}/old'
     migration = Migration(args.build, **{**smbtree.settings_of(server),
                                          'source': f'smb://{READER}@{address}',
@@ -128,6 +130,42 @@ def equal(server, migration):
     paths = [path.replace('/', '\\') for path in new if path != '.']
     smbtree.compare(smbtree.look_at_all(server.session(WRITER, 'old'), paths),
                     smbtree.look_at_all(migration.smbd.session(WRITER), paths), 'on the old server')
+
+
+@case()
+def what_had_no_room_stays(args):
+    """Streams and descriptors that the new file system could not hold are on the old server as they were,
+    whatever clients change of the objects here."""
+    users = [ntsd.ace(ntsd.ALLOW, 0, ntsd.MODIFY, f'S-1-5-21-1-2-3-{n}') for n in range(200)]
+    root = ntsd.ace(ntsd.ALLOW, 0, ntsd.FULL, smbtree.SIDS['root'])
+
+    def dress(old):
+        for name in 'meta', 'data', 'stream':
+            old.write('work/' + name, b'main')
+            old.write(f'work/{name}:long', b'L' * 6000)
+        for name in 'closed', 'written':
+            old.write('work/' + name, b'main')
+            old.set_security('work/' + name, ntsd.descriptor(None, None, [root, *users], None, ntsd.PROTECTED),
+                             DACL)
+    server, migration, new = begin(args, dress=dress, mkfs=())
+    old, client = Files(server.session(WRITER, 'old')), migration.server.client()
+    descriptors = [old.security('work/' + name, DACL) for name in ('closed', 'written')]
+    new.set_basic('work/meta', attributes=smb2.A_HIDDEN)
+    new.write('work/data', b'changed')
+    new.write('work/stream:another', b'short')
+    client.setattr(client.walk('work/closed')[0], mtime=1_700_000_000 * 10**9)
+    client.write(client.walk('work/written')[0], 0, b'changed', nfs3.FILE_SYNC)
+    done = migration.rollback()
+    same((done['conflicts'], done['losses']), ([], []), 'conflicts and losses')
+    for name in 'meta', 'data', 'stream':
+        same(old.read(f'work/{name}:long'), b'L' * 6000, f'the stream of {name}')
+    same([old.security('work/' + name, DACL) for name in ('closed', 'written')], descriptors, 'descriptors')
+    same([old.read('work/' + name) for name in ('data', 'written', 'stream:another')],
+         [b'changed', b'changed', b'short'], 'what was changed')
+    new.unlink('work/stream:another')
+    migration.rollback()
+    with old.open('work/stream', access=smb2.GENERIC_READ) as file:
+        same(sorted(file.streams()), ['::$DATA', ':long:$DATA'], 'streams')
 
 
 @case()

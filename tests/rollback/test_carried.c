@@ -33,6 +33,12 @@ static void put(unsigned n, uint64_t fileid, bool touching)
 
 	carried_add_name(&object, &parent, "a name");
 	carried_add_name(&object, &parent, "another");
+	for (unsigned i = 0; i < n; i++) {
+		GHashTable *given = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+
+		g_hash_table_add(given, g_strdup_printf("user.%u", i));
+		carried_add_given(&object, given);
+	}
 	ck_assert(carried_put(carried, &handle, &object, NULL));
 	carried_clear(&object);
 }
@@ -67,6 +73,10 @@ START_TEST(kept)
 	ck_assert(carried_find(carried, 2000, &found));
 	handle = number(2);
 	ck_assert(migrate_binding_equal(&handle, &found));
+	ck_assert(carried_get(carried, &handle, &object));
+	ck_assert_uint_eq(g_hash_table_size(object.given), 2);
+	ck_assert(g_hash_table_contains(object.given, "user.1"));
+	carried_clear(&object);
 	handle = number(3);
 	ck_assert(!carried_get(carried, &handle, &object));
 	carried_each_touching(carried, count, &touching);

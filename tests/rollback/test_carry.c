@@ -167,6 +167,53 @@ START_TEST(a_directory_in_the_place_of_a_link)
 }
 END_TEST
 
+/* What somebody else gave it there since the switch is not taken away. */
+START_TEST(attributes_changed_there)
+{
+	trees_make(FILL);
+	change("a/1", JOURNAL_META, "chown 9 a/1");
+	change("a/2", JOURNAL_META, "chown 9 a/2");
+	change("a/3", JOURNAL_META, "touch -d 2002-02-02 a/3");
+	change("a/4", JOURNAL_META, "chmod 600 a/4");
+	sh("cd " OLD_TREE " && setfacl -m u:7:r a/1 && chown 8 a/2 && touch -d 2002-02-02 a/3 && "
+	   "setfacl -m u:7:r a/3 && chmod 600 a/4");
+	go_back(3);
+	sh("cd " OLD_TREE " && getfacl -n a/1 | grep -q user:7 && test $(stat -c %%u a/1) = 0 && "
+	   "test $(stat -c %%u a/2) = 8 && getfacl -n a/3 | grep -q user:7");
+}
+END_TEST
+
+/* What never came stays, whether attributes are changed or data, which are written in place. */
+START_TEST(what_never_came)
+{
+	struct stat before, after;
+
+	trees_make(FILL " && setfattr -n trusted.kept -v 1 a/2 a/3 a/b && setfacl -m u:7:r a/4 d");
+	sh("cd " NEW_TREE " && setfattr -x trusted.kept a/2 && setfattr -x trusted.kept a/3 && "
+	   "setfattr -x trusted.kept a/b && setfacl -b a/4 && setfacl -b d && "
+	   "setfattr -n " XATTR_TOLD " -v 0x80 .");
+	ck_assert_int_eq(stat(OLD_TREE "/a/3", &before), 0);
+	change("a/2", JOURNAL_META, "chown 9 a/2");
+	change("a/3", JOURNAL_DATA, "echo more >>a/3");
+	change("a/4", JOURNAL_DATA, "echo more >>a/4");
+	change("a/b", JOURNAL_META, "chown 9 a/b");
+	change("d", JOURNAL_META, "chown 9 d");
+	change("a/5", JOURNAL_META, "setfacl -m u:7:r a/5");
+	go_back(0);
+	ck_assert_int_eq(stat(OLD_TREE "/a/3", &after), 0);
+	ck_assert_uint_eq(before.st_ino, after.st_ino);
+	sh("cd " OLD_TREE " && getfattr -n trusted.kept a/2 a/3 a/b >/mnt/out && "
+	   "for n in a/4 a/5 d; do getfacl -n $n | grep -q user:7 || exit; done && "
+	   "test $(stat -c %%u%%u%%u a/2 a/b d | tr -d '\n') = 999999999 && "
+	   "cmp a/3 " NEW_TREE "/a/3 && cmp a/4 " NEW_TREE "/a/4");
+	/* what came from here is known, and goes */
+	change("a/5", JOURNAL_META, "setfacl -b a/5");
+	change("d", JOURNAL_META, "chown 8 d");
+	go_back(0);
+	sh("cd " OLD_TREE " && ! getfacl -n a/5 | grep -q user:7 && getfacl -n d | grep -q user:7");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("carry");
@@ -182,6 +229,8 @@ int main(void)
 	tcase_add_test(tcase, trees_that_go_and_come);
 	tcase_add_test(tcase, a_directory_in_the_place_of_a_link);
 	tcase_add_test(tcase, links_removed_with_directories);
+	tcase_add_test(tcase, attributes_changed_there);
+	tcase_add_test(tcase, what_never_came);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

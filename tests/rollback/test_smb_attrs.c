@@ -6,6 +6,7 @@
 
 #include "../retriever/nt_support.h"
 #include "config/volume_config.h"
+#include "record.h"
 #include "suite.h"
 
 #define ANNA	 "S-1-5-21-1-2-3-1001"
@@ -203,6 +204,49 @@ START_TEST(streams)
 }
 END_TEST
 
+/* To one that was there: what the retriever made is not given; what was left out is not taken. */
+START_TEST(to_one_that_was_there)
+{
+	static const uint8_t version5[] = {0, 0, 5, 0, 5, 0, 0, 0, 0x11, 0, 0, 0,
+					   2, 0, 0, 0, 1, 2, 3, 4, 5,	 6, 7, 1};
+	const struct volume_config config = {0};
+	const struct stat old = {.st_mtim = {5, 6}};
+	struct attrs_base base = {
+		.told = TOLD_KNOWN | TOLD_ACLS | TOLD_XATTRS, .old = &old, .set = true};
+	struct attrs attrs = {.st = {.st_mtim = {5, 0}}, .xattrs = xattrs, .base = &base};
+	GByteArray *sd = nt_text(0x0404, ANNA, ANNA, NULL, "0 0 1f01ff " ANNA);
+	struct smb_attrs smb;
+
+	put("user.DOSATTRIB", version5, sizeof(version5));
+	put_descriptor(sd, "\1\0\1\0\0\0\2\0", 8);
+	smb_attrs_take(&attrs, &config, &smb, lose, NULL);
+	ck_assert_ptr_null(smb.sd);
+	ck_assert_uint_ne(smb.created, 0);
+	ck_assert(!smb.added);
+	ck_assert_uint_eq(smb.written, smb_attrs_time(attrs.st.st_mtim));
+	smb_attrs_clear(&smb);
+
+	put_descriptor(sd, "\2\0\2\0\0\0\2\0\4\0\2\0hashhashhashhash", 28);
+	left_out_add(&attrs.left, "user.DOSATTRIB");
+	attrs.left.mtime = migrate_ns(attrs.st.st_mtim);
+	smb_attrs_take(&attrs, &config, &smb, lose, NULL);
+	ck_assert_ptr_nonnull(smb.sd);
+	ck_assert_uint_eq(smb.created, 0);
+	ck_assert_uint_eq(smb.attributes, 2);
+	ck_assert(smb.added);
+	ck_assert_uint_eq(smb.written, smb_attrs_time(old.st_mtim));
+	smb_attrs_clear(&smb);
+
+	base.set = false;
+	smb_attrs_take(&attrs, &config, &smb, lose, NULL);
+	ck_assert_ptr_null(smb.sd);
+	ck_assert_uint_eq(smb.attributes, 0);
+	ck_assert_uint_eq(lost->len, 0);
+	smb_attrs_clear(&smb);
+	g_byte_array_unref(sd);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("smb_attrs");
@@ -214,6 +258,7 @@ int main(void)
 	tcase_add_test(tcase, no_descriptors);
 	tcase_add_test(tcase, attributes);
 	tcase_add_test(tcase, streams);
+	tcase_add_test(tcase, to_one_that_was_there);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -74,12 +74,61 @@ START_TEST(all_of_it)
 }
 END_TEST
 
+/* What is there and not here, and may never have come, stays. */
+START_TEST(what_never_came)
+{
+	const struct stat old = {0};
+	GHashTable *gave = NULL;
+	struct attrs_base base = {
+		.told = TOLD_KNOWN | TOLD_ACLS | TOLD_XATTRS, .old = &old, .set = true};
+	struct attrs attrs = {.base = &base, .gave = &gave};
+	struct smb_attrs smb = {.of = &attrs, .attributes = SMB_NORMAL};
+	struct source_windows *windows;
+
+	make("never came");
+	smb.streams = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+					    (GDestroyNotify)g_bytes_unref);
+	stream(&smb, ":one:$DATA", "one");
+	stream(&smb, ":two:$DATA", "two");
+	smb.attributes = 3;
+	source_windows_free(give("never came", &smb));
+	ck_assert_ptr_null(gave);
+	g_hash_table_remove_all(smb.streams);
+	left_out_add(&attrs.left, "user.DosStream.one:$DATA");
+	smb.attributes = 4;
+	smb.added = true;
+	windows = give("never came", &smb);
+	ck_assert_uint_eq(streams_of(windows), 1);
+	ck_assert_uint_eq(windows->attributes & 0x27, 7);
+	ck_assert_uint_eq(lost, 0);
+	source_windows_free(windows);
+
+	base.told = 0;
+	windows = give("never came", &smb);
+	ck_assert_uint_eq(streams_of(windows), 1);
+	ck_assert_uint_eq(lost, 1); /* nobody knows */
+	source_windows_free(windows);
+	stream(&smb, ":one:$DATA", "another");
+	source_windows_free(give("never came", &smb));
+	ck_assert(gave && g_hash_table_contains(gave, "user.DosStream.one:$DATA"));
+	base.given = gave;
+	g_hash_table_remove_all(smb.streams);
+	windows = give("never came", &smb);
+	ck_assert_uint_eq(streams_of(windows), 0);
+	source_windows_free(windows);
+	g_hash_table_unref(gave);
+	smb_attrs_clear(&smb);
+	smb_call_close(call);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
 	Suite *suite = suite_create("smb_give");
 	TCase *tcase = tcase_create("all");
 
 	tcase_add_test(tcase, all_of_it);
+	tcase_add_test(tcase, what_never_came);
 	suite_add_tcase(suite, tcase);
 	return run_beside_server(suite, argv);
 }

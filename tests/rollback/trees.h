@@ -104,6 +104,7 @@ static inline void trees_make(const char *fill)
 	sh("for n in old new; do mkdir /mnt/$n && { %s; } || exit 1; done && "
 	   "cd /mnt/old && { %s; }; cd / && cp -a /mnt/old/. /mnt/new/",
 	   tree_mount, fill);
+	sh("setfattr -n " XATTR_TOLD " -v 0x83 " NEW_TREE);
 	open_store();
 	wait_for_clocks();
 	switched = g_get_real_time() * 1000;
@@ -345,7 +346,8 @@ static inline void go_back(unsigned conflicts)
 /* Names, types, bytes, links, modes, owners, times (of directories, too), ACLs. */
 static inline void same_trees(void)
 {
-	sh("out=$(rsync -naiHAX --checksum --delete --exclude=/.migrate " NEW_TREE "/ " OLD_TREE
+	sh("out=$(rsync -naiHAX --filter='-x trusted.quickmigrate.*' --checksum --delete "
+	   "--exclude=/.migrate " NEW_TREE "/ " OLD_TREE
 	   "/) && { test -z \"$out\" || { printf '%%s\n' \"$out\" >&2; false; }; }");
 }
 
