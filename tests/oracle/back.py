@@ -13,6 +13,7 @@ import signal
 import subprocess
 
 import compare
+import source
 import tree
 from compare import Difference
 from sandbox import BASE, LOGS, Failure, Process, wait_for
@@ -38,6 +39,7 @@ class Back:
         self.sequence, self.migration = sequence, sequence.migration
         self.kills = sequence.settings.get('kills')
         self.random = random.Random(f'kills {sequence.case["seed"]}')
+        self.untold = source.is_untold(sequence.settings)
         self.follower = None
         self.stalled = False
         self.gaps = 0
@@ -150,6 +152,7 @@ class Back:
                              any_mtime=lambda st: st.st_mtime_ns >= self.sequence.begin)
         if found.differences:
             raise Difference('half', 'on disk: ' + '; '.join(found.differences[:5]))
+        self.compare_never()
 
     def compare_disks(self):
         """The old server's tree with the new one, which is whole."""
@@ -162,9 +165,29 @@ class Back:
             pair = [carried_back(p) for p in (path, other)]
             if pair[0] != pair[1] and not self.lost:
                 raise Difference('back', f'on disk: {path}: {pair[0]}, not {pair[1]}')
+        self.compare_never()
+
+    def compare_never(self):
+        """What no client could see is on the old server as it was, where the plain copy says that the
+        object is one of then."""
+        plain = os.fsencode(self.sequence.quiet[1])
+        for path in compare.paths(plain):
+            there = os.path.join(os.fsencode(self.sequence.source), os.path.relpath(path, plain))
+            has, had = source.never_came(there), source.never_came(path)
+            # what was renamed while the journal missed it looks like a new one, and is made anew
+            if source.NEVER in had and not self.whole(has) and (has or not self.gaps):
+                raise Difference('never', f'on disk: {there}: has {sorted(has)} of what never came, '
+                                 f'{self.gaps} gaps')
+            if has and source.NEVER not in had:
+                raise Difference('never', f'on disk: {there}: has {sorted(has)}, and is another object')
+
+    def whole(self, has):
+        wanted = {source.NEVER} | ({source.NEVER_TOLD} if self.untold else set())
+        return set(has) == wanted and has.get(source.NEVER_TOLD, b'n' * 6000) == b'n' * 6000
 
 
 def carried_back(path):
     names = os.listxattr(path, follow_symlinks=False)
     return {name: os.getxattr(path, name, follow_symlinks=False) for name in names
-            if name.startswith(('user.', 'system.posix_acl_')) or name == 'security.NTACL'}
+            if name != source.NEVER_TOLD and
+            (name.startswith(('user.', 'system.posix_acl_')) or name == 'security.NTACL')}

@@ -18,6 +18,8 @@ MODES = (0o644, 0o644, 0o644, 0o666, 0o600, 0o664, 0o755, 0o400, 0o000, 0o4755, 
 DIR_MODES = (0o755, 0o755, 0o777, 0o777, 0o700, 0o2775, 0o1777, 0o3777, 0o555, 0o000)
 ODD = (' ', '-rf', '.hidden', '...', '*', 'new\nline', '\x01\x7f', '\xff\xfe', 'caf\xc3\xa9',
        '%s%n', 'x' * 255, '\xc3' * 255)
+NEVER = 'trusted.never'         # a mark on both sides of what has something that never comes
+NEVER_TOLD = 'user.never'       # and on the old server that, as far as it is the server's to tell
 KINDS = {'p': stat.S_IFIFO, 's': stat.S_IFSOCK, 'b': stat.S_IFBLK, 'c': stat.S_IFCHR}
 
 
@@ -142,6 +144,33 @@ def acl(mode, user, perm):
     entries = ((1, mode >> 6 & 7, 0xffffffff), (2, perm, user), (4, perm, 0xffffffff),
                (0x10, mode >> 3 & 7, 0xffffffff), (0x20, mode & 7, 0xffffffff))
     return struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *entry) for entry in entries)
+
+
+def is_untold(settings):
+    """Of users' attributes; or long ones have no room."""
+    kind = settings.get('source', 'nfs')
+    return kind == 'nfs' or (kind == 'file' and settings['fs'] == 'ext4')
+
+
+def leave_out(case, old, plain):
+    """Gives some objects of the old server what the migration does not bring: attributes of root's, and
+    those of users where the server does not tell of them, or where they are too large.  The plain
+    copy has the mark alone, which goes with its object wherever clients bring that."""
+    settings, r = case['settings'], random.Random(f'never {case["seed"]}')
+    for e in case['tree']:
+        paths = [os.path.join(os.fsencode(root), e['path'].encode('latin-1')) for root in (old, plain)]
+        if e['type'] not in 'fd' or r.random() > 0.3 or not os.path.lexists(paths[0]):
+            continue
+        for path in paths:
+            os.setxattr(path, NEVER, b'never')
+        if is_untold(settings):
+            os.setxattr(paths[0], NEVER_TOLD, b'n' * 6000)
+
+
+def never_came(path):
+    """What leave_out() gave it there."""
+    return {name: os.getxattr(path, name) for name in os.listxattr(path)
+            if name in (NEVER, NEVER_TOLD)} if not os.path.islink(path) else {}
 
 
 def write(e, path):

@@ -49,7 +49,7 @@ class World:
         self.number = 0
         self.copies = []
         for path, fs in [(SOURCES, 'ext4')] + [(where(fs, 'plain'), fs) for fs in FILE_SYSTEMS]:
-            volume(path, '8G', fs)
+            volume(path, '8G', fs, mkfs=('-O', 'ea_inode') if path == SOURCES else ())
             self.watch_quietly(path)
         self.plain_host = Host('plain')
         self.old = Ganesha('old-server', SOURCES, host=Host('old')).start()
@@ -128,6 +128,8 @@ class Sequence:
         carried = self.carried = settings.get('source') in ('file', 'smb')  # Ganesha tells no ACLs
         for path in (self.source, self.plain) + (self.migrated,) * self.world.twice:
             source.build(self.case['tree'], path, carried)
+        if self.world.back:
+            source.leave_out(self.case, self.source, self.plain)
         if not self.world.twice:
             self.start_migration()
         self.begin = time.time_ns() - 10**9
@@ -476,7 +478,8 @@ class Sequence:
 def extended(path, until):
     """until: times of creation before that are told, and are the same."""
     out = {name: os.getxattr(path, name, follow_symlinks=False)
-           for name in os.listxattr(path, follow_symlinks=False)}
+           for name in os.listxattr(path, follow_symlinks=False)
+           if name != source.NEVER and not name.startswith('trusted.quickmigrate.')}
     if 'user.DOSATTRIB' in out:                 # with the time when the file was made
         dos = ndr_unpack(xattr.DOSATTRIB, out['user.DOSATTRIB'])
         out['user.DOSATTRIB'] = dos.version, dos.info.attrib & ~0x80, dos.info.valid_flags
