@@ -17,8 +17,9 @@
  * Either server may lose its power, too.  What clients changed is durable here before any of it is
  * carried, and so is what they wrote since then before it is noted as carried: else a new server
  * that comes again with the version before would have another one than the old server, for ever.
- * What a run had begun with may not be durable on the old server when it is killed, or its directory
- * could not be made so (unsynced.h): the next run syncs these directories before it notes them.
+ * What a run had begun with may not be durable on the old server when it is killed, or its
+ * directory could not be made so (unsynced.h): the next run syncs these directories before it notes
+ * them.
  */
 #ifndef CARRY_H
 #define CARRY_H

@@ -194,12 +194,6 @@ static bool is_the_same(const struct tree *tree, const struct node *node)
 	       ns(node->st.st_mtim) / 100 == ns(node->old.st_mtim) / 100; /* SMB's steps */
 }
 
-static void ignore(void *arg, const char *what)
-{
-	(void)arg;
-	(void)what;
-}
-
 /* Nothing of what it has there would be taken away, if all were given that is here.  A Samba's time
  * of change is that of modification, and tells nothing of it. */
 static bool has_the_same(const struct tree *tree, const struct node *node)
@@ -218,7 +212,7 @@ static bool changed_there(const struct tree *tree, const struct node *node)
 		return false;
 	if (!node->differs && is_the_same(tree, node) && has_the_same(tree, node))
 		return false;
-	return node->was_carried || !stub_knows(tree, node, false);
+	return node->was_carried || !stub_knows(tree, node);
 }
 
 /* ---- the old server's directories ------------------------------------------------------------ */
