@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "mend_mark.h"
 #include "volume/aside.h"
 #include "volume/attributes.h"
+#include "volume/lease.h"
 
 #define BLOCK 4096
 #define PIECE ((uint32_t)1 << 20)
@@ -33,8 +33,10 @@ struct mending {
 	int fd, fresh; /* the file; one without a name that has the right bytes at their places */
 	int former;    /* the copy in aside/ of one that is marked, or -1 */
 	GArray *extents;
-	uint64_t bytes; /* that differ, by blocks */
-	bool is_aside;	/* what it was */
+	uint64_t bytes;	    /* that differ, by blocks */
+	struct lease lease; /* on the file */
+	bool alone;	    /* it is there */
+	bool is_aside;	    /* what it was */
 	char **text;
 };
 
@@ -219,14 +221,34 @@ static int set_aside(struct mending *m, const struct stat *st, struct migrate_bi
 
 /* ---- writing ---- */
 
+/* part: of the time that who opened it is made to wait. */
+static int keep_out(struct mending *m, unsigned part)
+{
+	if (lease_holds(&m->lease, part))
+		return 0;
+	return refuse(m, -EBUSY,
+		      "somebody has opened it, and may have changed it: it is right in part; try "
+		      "again when it is closed");
+}
+
+/* A step that is too slow for the kernel's patience may have come after another's. */
+static int write_alone(struct mending *m, const uint8_t *bytes, size_t len, uint64_t offset)
+{
+	int ret = keep_out(m, 2);
+
+	if (!ret)
+		ret = write_fully(m->fd, bytes, len, offset);
+	return ret ? ret : keep_out(m, 1);
+}
+
 /* Who opens it from now on waits until fd is closed. */
 static int lock_out(struct mending *m)
 {
-	signal(SIGIO, SIG_IGN); /* that somebody waits */
-	if (fcntl(m->fd, F_SETLEASE, F_WRLCK) == 0)
-		return 0;
-	if (errno != EAGAIN && errno != EBUSY)
-		return -errno;
+	int ret = lease_take(&m->lease, m->fd);
+
+	m->alone = !ret;
+	if (ret != -EBUSY)
+		return ret;
 	return refuse(m, -EBUSY,
 		      "somebody has it open: try again when it is closed (file servers keep files "
 		      "open for a while)");
@@ -244,9 +266,11 @@ static int write_extents(struct mending *m)
 			uint32_t len = MIN(PIECE, e.len - at);
 			ssize_t n = read_fully(m->fresh, bytes, len, e.offset + at);
 
-			ret = n != len ? -EIO : write_fully(m->fd, bytes, len, e.offset + at);
+			ret = n != len ? -EIO : write_alone(m, bytes, len, e.offset + at);
 		}
 	}
+	if (!ret)
+		ret = keep_out(m, 2);
 	if (!ret && ftruncate(m->fd, m->entry.attr.size) < 0)
 		ret = -errno;
 	return ret;
@@ -377,6 +401,7 @@ static int open_object(struct mending *m)
 
 static int mend(struct mending *m)
 {
+	struct stat st;
 	int ret = compare_again(m);
 
 	if (!ret)
@@ -387,9 +412,16 @@ static int mend(struct mending *m)
 		ret = m->fd >= 0 && S_ISREG(m->entry.attr.mode) ? mend_unmark(m->fd) : 0;
 		return ret ? ret : refuse(m, 0, "it is as on the old server");
 	}
+	if (m->fd >= 0 && fstat(m->fd, &st) < 0)
+		return -errno;
 	ret = compare_ask_xattrs(&m->compare, m->dir, &m->entry, &m->xattrs);
 	if (!ret && has_kind(m, 1 << PROOF_CONTENT))
 		ret = mend_content(m);
+	if (!ret)
+		ret = m->alone ? keep_out(m, 2)
+		      : m->fd < 0 || is_unchanged(m->fd, &st)
+			      ? 0
+			      : refuse(m, -EPERM, "somebody is changing it");
 	if (!ret)
 		ret = mend_attributes(m);
 	if (!ret && S_ISREG(m->entry.attr.mode))

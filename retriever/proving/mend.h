@@ -4,8 +4,11 @@
  * bytes and attributes, unless clients have changed it.
  *
  * Bytes are written into the same inode, because clients know it by its handle, and only those that
- * differ.  They are fetched before; then nobody may have the file open (a lease, fcntl(2)): who
- * opens it meanwhile waits until it is done, for as long as writing locally takes.
+ * differ.  They are fetched before; then nobody may have the file open (a lease, lease.h): who
+ * opens it meanwhile waits until it is done, for as long as writing locally takes, or until the
+ * kernel lets him in (fs.lease-break-time, 45 s).  So before each piece it is seen that nobody
+ * waits, or not for half of that time yet; else no more is written, as after a kill.  A piece that
+ * takes the other half is said to have been too late.
  *
  * Killed anywhere: the copy of the former content is durable in aside/ before the mark, and the
  * mark before the first byte.  What is found with a mark has at each place the old server's byte or

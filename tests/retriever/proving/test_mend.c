@@ -2,6 +2,7 @@
 #include "core_copied.h"
 #include "proving/mend.h"
 #include "proving/mend_mark.h"
+#include "volume/lease.h"
 
 #define CALLS_MAX 200
 
@@ -44,6 +45,50 @@ static void is_right(void)
 			  "'%a %u %g %Y %s' a; getfattr -d a) > $f.said; done; cmp $old.said "
 			  "$new.said; ! getfattr -m security.migrate.mending $new/a 2>&1 | grep .");
 }
+
+/* Right before it writes, somebody opens it, or tries to. */
+static bool opened;
+
+int __real_mend_mark(int fd, const struct migrate_binding *aside);
+int __wrap_mend_mark(int fd, const struct migrate_binding *aside);
+int __wrap_mend_mark(int fd, const struct migrate_binding *aside)
+{
+	g_autofree char *path = core_path(&core, "a");
+
+	if (opened) {
+		ck_assert_int_eq(open(path, O_WRONLY | O_NONBLOCK), -1);
+		ck_assert_int_eq(errno, EAGAIN);
+	}
+	return __real_mend_mark(fd, aside);
+}
+
+START_TEST(i7_opened_while_it_mends)
+{
+	make();
+	plant();
+	core_open(&core);
+	opened = true;
+	lease_break_s = 0; /* and is let in */
+	ck_assert_int_eq(mend("a"), -EBUSY);
+	core_shell(&core, "cmp $new/a $new/../planted");
+	opened = false;
+	ck_assert_int_eq(mend("a"), 0);
+	is_right();
+	core_close(&core);
+}
+END_TEST
+
+START_TEST(goes_on_while_another_waits)
+{
+	make();
+	plant();
+	core_open(&core);
+	opened = true;
+	ck_assert_int_eq(mend("a"), 0);
+	is_right();
+	core_close(&core);
+}
+END_TEST
 
 START_TEST(mends)
 {
@@ -200,6 +245,8 @@ int main(void)
 	Suite *suite = suite_create("mend");
 	TCase *tcase = CORE_TCASE(suite, "mend", 200);
 
+	tcase_add_test(tcase, i7_opened_while_it_mends);
+	tcase_add_test(tcase, goes_on_while_another_waits);
 	tcase_add_test(tcase, mends);
 	tcase_add_test(tcase, refuses);
 	tcase_add_test(tcase, killed);
