@@ -28,6 +28,11 @@ static int64_t less(int64_t time, int64_t by)
 	return time < by ? 0 : time - by;
 }
 
+void gap_clock(struct journal_durable *state, int64_t by)
+{
+	state->back = (uint32_t)MIN(state->back + (by + SECOND - 1) / SECOND, UINT32_MAX);
+}
+
 void gap_open(struct journal_durable *state, int64_t since, const char *reason)
 {
 	state->gap = MIN(state->gap, MAX(since, 0));
@@ -53,11 +58,13 @@ void gap_start(struct journal_durable *state)
 
 		if (elapsed < 0 || back > 2 * SECOND + elapsed / STEERED) {
 			since = elapsed < 0 ? 0 : less(since, back);
+			gap_clock(state, MAX(back, 0));
 			reason = "clock";
 		}
 	}
 	if (now < state->seen) {
 		since = 0;
+		gap_clock(state, state->seen - now);
 		reason = "clock";
 	}
 	gap_open(state, since, reason);
@@ -86,6 +93,7 @@ void gap_begin(struct journal_durable *state)
 {
 	state->since = journal_realtime();
 	state->gap = INT64_MAX;
+	state->back = 0;
 	state->gaps = 0;
 	state->filled = 0;
 	state->left = 0;

@@ -353,14 +353,17 @@ static bool scan(struct journal *journal, GError **error)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* A clock that is set back brings ctimes from before the gap. */
+/* A clock that is set back brings ctimes from before the gap.  (One that is steered, only, is not
+ * let run away from the offset that is known.) */
 static void look_at_clock(struct journal *journal, int64_t now)
 {
-	const int64_t offset = journal_realtime() - now;
+	const int64_t offset = journal_realtime() - now, back = journal->offset - offset;
 
-	if (offset < journal->offset - SECOND &&
-	    gap_lower(journal_store_state(journal->store), journal->offset - offset))
-		stop_scan(journal);
+	if (back > SECOND) {
+		gap_clock(journal_store_state(journal->store), back);
+		if (gap_lower(journal_store_state(journal->store), back))
+			stop_scan(journal);
+	}
 	journal->offset = offset;
 }
 

@@ -80,7 +80,10 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 	/* what sends no notification counts at the latest now */
 	if (carried && (!first || options->scan || settle(journal, true, state, error)) &&
 	    old_begin(old, &skew, error)) {
-		tree = tree_open(config, journal, carried, old, state->since + skew, error);
+		/* by our clock as it goes now: a change of another's that looks later than it was
+		 * is a conflict at worst */
+		tree = tree_open(config, journal, carried, old, state->since - state->back + skew,
+				 error);
 		if (tree) {
 			tree->settle = settle_again;
 			tree->stop = options->stop;

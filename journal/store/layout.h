@@ -33,7 +33,9 @@ struct journal_durable {
 	uint32_t maybe;	     /* rows with JOURNAL_MAYBE */
 	int64_t since, seen; /* as in journal_state */
 	int64_t gap, filled;
-	uint64_t gaps, generation;
+	uint32_t gaps;
+	uint32_t back; /* journal_state.back in s, rounded up */
+	uint64_t generation;
 	int64_t boottime;	     /* CLOCK_BOOTTIME when `seen` was the time of day */
 	struct migrate_binding root; /* of which volume */
 	uint64_t fsid;

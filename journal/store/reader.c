@@ -88,6 +88,7 @@ bool journal_state(struct journal_reader *reader, struct journal_state *state, G
 		.full = live.full,
 		.since = durable->since,
 		.seen = durable->seen,
+		.back = durable->back * INT64_C(1000000000),
 		.gap = durable->gap,
 		.gaps = durable->gaps,
 		.filled = durable->filled,

@@ -57,6 +57,7 @@ struct journal_state {
 	/* CLOCK_REALTIME, ns: when the last of them began, 0: none in this boot.  What was done
 	 * before in ways that the kernel does not tell has its row, too. */
 	int64_t scanned;
+	int64_t back;	 /* ns that the clock was set back since the switch, all in all, or more */
 	char reason[64]; /* why there was the last gap: "start", "overflow", "clock", ... or "" */
 };
 

@@ -49,6 +49,22 @@ START_TEST(one_in_another)
 }
 END_TEST
 
+/* What others did on the old server is told by a clock that was right about the switch. */
+START_TEST(the_clock_was_set_back)
+{
+	struct journal_durable state = seen_until_now();
+
+	gap_clock(&state, 3 * SECOND + 1);
+	ck_assert_uint_eq(state.back, 4);
+	state.seen += 1000 * SECOND;
+	gap_start(&state);
+	ck_assert_str_eq(state.reason, "clock");
+	ck_assert_uint_ge(state.back, 4 + 999);
+	gap_begin(&state);
+	ck_assert_uint_eq(state.back, 0);
+}
+END_TEST
+
 START_TEST(another_boot)
 {
 	struct journal_durable state = seen_until_now();
@@ -93,6 +109,7 @@ int main(void)
 
 	tcase_add_test(tcase, each_start_is_one);
 	tcase_add_test(tcase, one_in_another);
+	tcase_add_test(tcase, the_clock_was_set_back);
 	tcase_add_test(tcase, another_boot);
 	tcase_add_test(tcase, clock_set_back);
 	suite_add_tcase(suite, tcase);
