@@ -47,9 +47,27 @@ static bool is_other(GError **error, const char *why)
 	return false;
 }
 
+/* The names that it had in the root at the switch, if clients have changed it since. */
+static void count_changed(struct tree *tree, const struct migrate_binding *handle, unsigned *hits,
+			  unsigned *misses)
+{
+	const struct node *node = tree_node(tree, handle);
+	struct stat there;
+
+	for (guint i = 0; !node->made && i < node->at->len; i++) {
+		const struct place *place = node->at->pdata[i];
+
+		if (place->dir != tree->root)
+			continue;
+		int ret = old_stat(tree->old, place->name, &there);
+		*(!ret && (node->st.st_mode & S_IFMT) == (there.st_mode & S_IFMT) ? hits
+										  : misses) += 1;
+	}
+}
+
 /* Of names in the root that are as at the switch: those that are there, and others.  What was
  * changed since the journal was asked may have no row yet. */
-static void count_names(struct tree *tree, DIR *dir, unsigned *hits, unsigned *misses)
+static void count_names(struct tree *tree, DIR *dir, bool changed, unsigned *hits, unsigned *misses)
 {
 	const struct dirent *entry;
 	struct migrate_binding handle;
@@ -65,13 +83,27 @@ static void count_names(struct tree *tree, DIR *dir, unsigned *hits, unsigned *m
 		if (!strcmp(name, ".") || !strcmp(name, "..") ||
 		    !strcmp(name, MIGRATE_PRIVATE_DIR) || !strcmp(name, "lost+found") ||
 		    migrate_binding_get(dirfd(dir), name, &handle) ||
-		    fstatat(dirfd(dir), name, &here, AT_SYMLINK_NOFOLLOW) ||
-		    migrate_ns(here.st_ctim) > state.seen - TICK ||
+		    fstatat(dirfd(dir), name, &here, AT_SYMLINK_NOFOLLOW))
+			continue;
+		if (changed) {
+			count_changed(tree, &handle, hits, misses);
+			continue;
+		}
+		if (migrate_ns(here.st_ctim) > state.seen - TICK ||
 		    journal_has_row(tree->journal, &handle, &row))
 			continue;
 		int ret = old_stat(tree->old, name, &there);
 		*(!ret && (here.st_mode & S_IFMT) == (there.st_mode & S_IFMT) ? hits : misses) += 1;
 	}
+}
+
+/* As a mount point is on which nothing is mounted. */
+static bool is_empty(struct old *old)
+{
+	int ret;
+	g_autoptr(GHashTable) names = old_list(old, "", &ret);
+
+	return !names || !g_hash_table_size(names);
 }
 
 bool check_same_tree(struct tree *tree, GError **error)
@@ -90,9 +122,17 @@ bool check_same_tree(struct tree *tree, GError **error)
 	bool known = !migrate_stub_load(fd, &stub) && stub.state != MIGRATE_NORMAL;
 	uint64_t fileid = known ? stub.version.fileid : tree->root->carried.fileid;
 	migrate_stub_clear(&stub);
-	count_names(tree, dir, &hits, &misses);
+	count_names(tree, dir, false, &hits, &misses);
+	if (!hits && !misses) {
+		rewinddir(dir);
+		count_names(tree, dir, true, &hits, &misses);
+	}
 	closedir(dir);
 	if (fileid && fileid != st.st_ino)
 		return is_other(error, "its root is another directory");
-	return misses <= hits || is_other(error, "the names in its root are others");
+	if (misses > hits)
+		return is_other(error, "the names in its root are others");
+	return fileid || hits || !is_empty(tree->old) ||
+	       is_other(error, "it is empty, and nothing tells that it was so at the switch; if it "
+			       "was, make a directory in it");
 }

@@ -9,7 +9,8 @@
 bool check_apart(const char *root, const char *to, GError **error);
 /*
  * By its root's fileid, where the volume's root is unfinished or something was carried before; and
- * by the names in the root that nobody changed: most of them must be there, as the same types.
+ * by the names in the root that nobody changed, or if there are none the ones at the switch of what
+ * was changed: most of them must be there, as the same types.  An empty tree is not taken on trust.
  * FALSE with error set: one line.
  */
 bool check_same_tree(struct tree *tree, GError **error);

@@ -43,6 +43,47 @@ START_TEST(other_trees)
 }
 END_TEST
 
+/* Nothing is in the root that clients did not change. */
+START_TEST(an_empty_mount_point)
+{
+	GError *error = NULL;
+	struct way way;
+
+	trees_make("mkdir a b && echo old >a/old");
+	move("a", "c");
+	move("b", "d");
+	make("new", "echo new >new");
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	way.tree->root->carried.fileid = 0;
+	ck_assert(check_same_tree(way.tree, NULL));
+	way_close(&way);
+	sh("mount -t tmpfs none " OLD_TREE);
+	way_begin(&way);
+	ck_assert(!check_same_tree(way.tree, &error));
+	ck_assert_ptr_nonnull(strstr(error->message, "not the tree"));
+	g_error_free(error);
+	way_close(&way);
+}
+END_TEST
+
+START_TEST(an_empty_tree)
+{
+	struct way way;
+
+	trees_make("true");
+	make("new", "echo new >new");
+	trees_commit();
+	journal_store_close(journal);
+	way_begin(&way);
+	ck_assert(!check_same_tree(way.tree, NULL));
+	sh("mkdir " OLD_TREE "/really");
+	ck_assert(check_same_tree(way.tree, NULL));
+	way_close(&way);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("same");
@@ -51,6 +92,8 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, apart);
 	tcase_add_test(tcase, other_trees);
+	tcase_add_test(tcase, an_empty_mount_point);
+	tcase_add_test(tcase, an_empty_tree);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
