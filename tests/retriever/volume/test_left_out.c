@@ -124,7 +124,7 @@ START_TEST(of_an_object)
 	ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, xattrs, false, &carried), 0);
 	left = mark_of(fd);
 	ck_assert_uint_eq(left.what & (LEFT_OWNER | LEFT_MODE), LEFT_OWNER | LEFT_MODE);
-	ck_assert_uint_eq(left.uid, 65534);
+	ck_assert_uint_eq(left.uid, OWNER_NOBODY);
 	ck_assert_uint_eq(left.mode, 0040);
 	ck_assert(left_out_has(&left, "trusted.two"));
 	ck_assert(!left_out_has(&left, "user.small"));
