@@ -20,10 +20,10 @@
 /*
  * The command.  argument: "names PATH", or "all DIRECTORY", and more of them in further lines;
  * paths as they are listed (refused_line()).  Instead of paths the lines "reason TEXT" and "below
- * PATH" (errors_entry.h): whatever they let through; the reason is a whole one.  The line "leave": also what the old server
- * refuses, which stays there: names of which it does not tell, the rest of a directory that it does
- * not list, files that it does not let be read (leaving.h).  The line "because TEXT": for the
- * report.
+ * PATH" (errors_entry.h): whatever they let through; the reason is a whole one.  The line "leave":
+ * also what the old server refuses, which stays there: names of which it does not tell, the rest of
+ * a directory that it does not list, files that it does not let be read (leaving.h).  The line
+ * "because TEXT": for the report.
  *
  * Nothing is given up that is not in the list of errors.  What fails keeps nothing else from being
  * given up.  Slow thread; waits for the old server.  0 with *text: "[skip] names directories"; or

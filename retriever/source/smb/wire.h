@@ -113,8 +113,8 @@ struct wire_reply {
 	uint32_t flags;
 	uint32_t len;	   /* bytes in the slot; HELLO: largest READ */
 	uint32_t rejected; /* READDIR: names left out of the slot */
-	uint64_t cookie; /* READDIR; CHANGE: the count that a WRITE was answered with; HELLO:
-			    int64_t, us, how far the server's clock is ahead */
+	uint64_t cookie;   /* READDIR; CHANGE: the count that a WRITE was answered with; HELLO:
+			      int64_t, us, how far the server's clock is ahead */
 	struct wire_attr attr;
 };
 
