@@ -32,7 +32,7 @@ struct guard {
 	struct migrate_volume *volume;
 	struct waits *waits;
 	struct state state;
-	int state_fd;
+	int state_fd, lock_fd;
 	atomic_bool stop;
 	bool refuse;	     /* files are not fetched */
 	bool names_complete; /* nothing is to be refused until they are */
@@ -256,7 +256,7 @@ static int find_kept(const char *path, int group)
 
 void guard_remove(const struct volume_config *config)
 {
-	g_autofree char *path = g_strconcat(config->socket, GUARD_STATE_SUFFIX, NULL);
+	g_autofree char *path = g_strconcat(config->socket, GUARD_LOCK_SUFFIX, NULL);
 	struct marks marks;
 
 	for (int group = 0; group < MARKS_GROUPS; group++) {
@@ -319,12 +319,12 @@ static gboolean watch_root(const char *root, GError **error)
 static gboolean begin(struct guard *guard, GError **error)
 {
 	const struct volume_config *config = guard->config;
-	g_autofree char *path = g_strconcat(config->socket, GUARD_STATE_SUFFIX, NULL);
+	g_autofree char *path = g_strconcat(config->socket, GUARD_LOCK_SUFFIX, NULL);
 	int result;
 
 	if (!check_place(config->root, error) || !watch_root(config->root, error))
 		return FALSE;
-	guard->state_fd = state_hold(config->socket, error);
+	guard->state_fd = state_hold(config->socket, &guard->lock_fd, error);
 	if (guard->state_fd < 0)
 		return FALSE;
 	result = migrate_volume_new(config->name, config->socket, MIGRATE_ROLE_PLAIN_DOOR,
@@ -356,7 +356,7 @@ struct guard *guard_new(const struct volume_config *config, bool refuse, GError 
 	guard->refuse = refuse;
 	guard->names_complete = config->guard != GUARD_STRICT;
 	guard->self = getpid();
-	guard->state_fd = -1;
+	guard->state_fd = guard->lock_fd = -1;
 	for (int group = 0; group < MARKS_GROUPS; group++)
 		guard->marks.fd[group] = -1;
 	if (begin(guard, error))
@@ -378,6 +378,8 @@ void guard_free(struct guard *guard)
 			close(guard->marks.fd[group]);
 	if (guard->state_fd >= 0)
 		close(guard->state_fd);
+	if (guard->lock_fd >= 0)
+		close(guard->lock_fd);
 	g_free(guard->state.public_server);
 	g_free(guard);
 }

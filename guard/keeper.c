@@ -26,7 +26,7 @@ static pid_t holder(int fd)
 {
 	struct flock lock = whole_file();
 
-	return fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+	return fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type == F_WRLCK ? lock.l_pid : 0;
 }
 
 /* The keeper that runs; -1: none. */

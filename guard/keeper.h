@@ -8,7 +8,8 @@
  * It stays in the guard's mount namespace, in which nothing holds the volume: an unmount on the
  * machine arrives there, as PrivateMounts= makes it a slave of the machine's.
  *
- * path: of a file that exists.  The keeper is the process that holds its lock (fcntl(2)).
+ * path: of a file that nobody but root may open.  The keeper is the process that holds its lock
+ * (fcntl(2)).
  */
 #ifndef KEEPER_H
 #define KEEPER_H

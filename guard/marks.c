@@ -76,13 +76,17 @@ gboolean marks_begin(struct marks *marks, const char *root, bool access, GError 
 	int failed;
 
 	for (int group = 0; group < MARKS_GROUPS; group++) {
+		/* Again, should it have died in between. */
+		failed = marks->fd[group] < 0 ? 0 : mark(marks->fd[group], root, masks[group]);
+		if (failed == EINVAL || failed == EBADF) { /* it is no group */
+			close(marks->fd[group]);
+			marks->fd[group] = -1;
+		}
 		if (marks->fd[group] >= 0) {
 			fail_unanswered(marks->fd[group]);
 			/* Which mounts are a server's is judged anew. */
 			fanotify_mark(marks->fd[group], FAN_MARK_FLUSH | FAN_MARK_MOUNT, 0,
 				      AT_FDCWD, "/");
-			/* Again, should it have died in between. */
-			mark(marks->fd[group], root, masks[group]);
 			continue;
 		}
 		if (group == MARKS_ACCESS && !access)

@@ -9,17 +9,23 @@
 
 #include "config/config.h"
 
-int state_hold(const char *socket, GError **error)
+int state_hold(const char *socket, int *lock, GError **error)
 {
 	g_autofree char *path = g_strconcat(socket, GUARD_STATE_SUFFIX, NULL);
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	g_autofree char *lock_path = g_strconcat(socket, GUARD_LOCK_SUFFIX, NULL);
+	int fd;
 
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+	*lock = open(lock_path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = *lock < 0 || flock(*lock, LOCK_EX | LOCK_NB) < 0
+		     ? -1
+		     : open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd >= 0)
 		return fd;
 	g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(errno), "%s: %s", path,
 		    errno == EWOULDBLOCK ? "the volume has a guard already" : g_strerror(errno));
-	if (fd >= 0)
-		close(fd);
+	if (*lock >= 0)
+		close(*lock);
+	*lock = -1;
 	return -1;
 }
 
@@ -35,6 +41,7 @@ void state_put(int fd, const struct state *state)
 	g_key_file_set_uint64(file, "guard", "refused", state->refused);
 	if (state->public_server)
 		g_key_file_set_string(file, "guard", "public-server", state->public_server);
+	(void)!flock(fd, LOCK_EX | LOCK_NB); /* unless somebody looks just now */
 	text = g_key_file_to_data(file, &len, NULL);
 	if (pwrite(fd, text, len, 0) == (ssize_t)len)
 		(void)!ftruncate(fd, (off_t)len);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What migratectl sees of a guard: a key file beside the socket, locked (flock) while it runs. */
+/*
+ * What migratectl sees of a guard: a key file beside the socket, locked (flock) while it runs.
+ * Whoever may read that can lock it, too: a file of root's alone says whether another guard runs.
+ */
 #ifndef STATE_H
 #define STATE_H
 
@@ -14,8 +17,9 @@ struct state {
 	char *public_server; /* that is on the mount of everybody, or NULL */
 };
 
-/* The descriptor, to be closed at the end.  -1 with *error, also where another one runs. */
-int state_hold(const char *socket, GError **error);
+/* The descriptor, to be closed at the end as *lock is.  -1 with *error, also where another one
+ * runs. */
+int state_hold(const char *socket, int *lock, GError **error);
 void state_put(int fd, const struct state *state);
 
 #endif

@@ -30,6 +30,10 @@ static int64_t less(int64_t time, int64_t by)
 
 void gap_clock(struct journal_durable *state, int64_t by)
 {
+	if (by < 0) {
+		state->back -= (uint32_t)MIN((int64_t)state->back, -by / SECOND);
+		return;
+	}
 	state->back = (uint32_t)MIN(state->back + (by + SECOND - 1) / SECOND, UINT32_MAX);
 }
 

@@ -6,7 +6,7 @@
 #include "store/layout.h"
 
 /* Changes since then (CLOCK_REALTIME, ns) may be missing. */
-/* The clock was set back by so much. */
+/* The clock was set back by so much; or, below 0, forward again. */
 void gap_clock(struct journal_durable *state, int64_t by);
 void gap_open(struct journal_durable *state, int64_t since, const char *reason);
 /* A process starts: from what the last one saw on, by the clocks of now. */

@@ -363,6 +363,8 @@ static void look_at_clock(struct journal *journal, int64_t now)
 		gap_clock(journal_store_state(journal->store), back);
 		if (gap_lower(journal_store_state(journal->store), back))
 			stop_scan(journal);
+	} else if (back < -SECOND) {
+		gap_clock(journal_store_state(journal->store), back);
 	}
 	journal->offset = offset;
 }

@@ -161,7 +161,8 @@ static bool is_stand_in(const struct attrs *attrs, uint32_t id, uint32_t left)
 {
 	if (!attrs_old(attrs))
 		return false;
-	return attrs->base->told & TOLD_KNOWN ? attrs->left.what && id == left : id == OWNER_NOBODY;
+	return attrs->base->told & TOLD_KNOWN ? attrs->left.what & LEFT_OWNER && id == left
+					      : id == OWNER_NOBODY || id == OWNER_NOBODY_BEFORE;
 }
 
 static int give_owner(struct giving *giving)
@@ -243,7 +244,8 @@ static bool is_brought(const struct giving *giving, const char *name, GBytes *va
 	if (!attrs_old(attrs))
 		return false;
 	if (is_acl(name))
-		return (attrs->left.what && attrs->acl == attrs->left.acl) ||
+		return (attrs->left.what & (LEFT_ACL | LEFT_OWNER) &&
+			attrs->acl == attrs->left.acl) ||
 		       attrs_is_translated(attrs, name, has);
 	return !strcmp(name, XATTR_NTACL) && attrs_is_brought(value);
 }
@@ -400,8 +402,8 @@ static int check(const struct giving *giving)
 static bool keeps_mode(const struct attrs *attrs)
 {
 	return attrs_old(attrs) &&
-	       (!attrs->base->set ||
-		(attrs->left.what && (attrs->st.st_mode & 07777) == attrs->left.mode));
+	       (!attrs->base->set || (attrs->left.what & (LEFT_MODE | LEFT_ACL | LEFT_OWNER) &&
+				      (attrs->st.st_mode & 07777) == attrs->left.mode));
 }
 
 static int give_all(struct giving *giving)

@@ -218,7 +218,7 @@ void attrs_note_given(const struct attrs *attrs, const char *name)
 static bool is_cut_here(const struct attrs *attrs, struct timespec here, struct timespec there)
 {
 	return copied_mtime_is_nearest(here, migrate_ns(there)) ||
-	       (attrs->left.what && migrate_ns(here) == attrs->left.mtime);
+	       (attrs->left.what & LEFT_TIME && migrate_ns(here) == attrs->left.mtime);
 }
 
 void attrs_times(const struct attrs *attrs, struct timespec times[2])

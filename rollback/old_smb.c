@@ -550,8 +550,8 @@ static int smb_give(struct old_file *file, const struct attrs *attrs,
 		return old_file_give_times(file, attrs);
 	note_given(file);
 	smb_attrs_take(attrs, config, &smb, lost, arg);
-	if (!smb.attributes)
-		smb.attributes = file_of(file)->had;
+	if (!smb.attributes || smb.added)
+		smb.attributes |= file_of(file)->had;
 	ret = smb_give_attrs(call_of(file->old), file_of(file)->path, &smb, lost, arg);
 	if (!ret) {
 		file_of(file)->had = 0;

@@ -237,8 +237,13 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	bool carried = carried_find(tree->carried, name->fileid, &handle);
 	struct node *node = carried ? tree_node(tree, &handle)
 				    : tree_node_there(tree, dir, name->name, name->fileid);
+	const struct node *here = g_hash_table_lookup(dir->names, name->name);
 	int ret;
 
+	/* what could not be looked at is not what the old server has alone */
+	if ((here && here->later && !here->there) ||
+	    (carried && node->here && node->later && !node->there))
+		return 0;
 	/* of an object that is here still, a link that is not: only that one goes */
 	if (carried && (node->here || (node->carried.fileid != name->fileid &&
 				       node->carried.staged != name->fileid))) {

@@ -154,7 +154,7 @@ int smb_give_attrs(struct smb_call *call, const char *path, const struct smb_att
 	if (!ret)
 		ret = smb_set_basic(call, path, smb->created, smb->accessed, smb->written,
 				    attributes);
-	else if (had)
+	if (ret && had)
 		smb_set_basic(call, path, 0, 0, 0, had);
 	return ret ? ret : give_descriptor(call, path, smb, lost, arg);
 }

@@ -54,8 +54,9 @@ static void lose(void *arg, const char *what)
 /* What came of giving something to an object, beside how it ended. */
 static void take_gift(struct carry *carry, struct node *node, struct making *making)
 {
-	if (making->new_one && !making->ret)
-		g_clear_pointer(&node->carried.given, g_hash_table_unref);
+	if (making->new_one) /* one that came to nothing has given nothing to the former one */
+		g_clear_pointer(making->ret ? &making->given : &node->carried.given,
+				g_hash_table_unref);
 	if (making->given)
 		carried_add_given(&node->carried, g_steal_pointer(&making->given));
 	for (guint i = 0; making->losses && i < making->losses->len; i++)

@@ -201,6 +201,8 @@ void tree_unsettle(struct node *node)
 
 static bool is_missed(const struct node *node)
 {
+	if (node->here && !node->there && node->later)
+		return !node->made || node->made_guessed;
 	return node->here && !node->there && node->conflict &&
 	       (S_ISDIR(node->st.st_mode) ? !node->names : S_ISREG(node->st.st_mode));
 }

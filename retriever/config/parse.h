@@ -14,7 +14,8 @@
  * processes; a number that no range of systemd, sssd, FreeIPA or containers has, the same on all
  * nodes of a cluster, and not negative to programs that think of 32 bits.
  */
-#define OWNER_NOBODY 2147483646
+#define OWNER_NOBODY	    2147483646
+#define OWNER_NOBODY_BEFORE 65534 /* in volumes of earlier releases */
 
 /* All of text is a decimal number from 0 to OWNER_NONE - 1. */
 bool parse_id(const char *text, uint32_t *id);

@@ -7,6 +7,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <net/if.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stddef.h>
@@ -159,11 +160,28 @@ static const struct rule closed[] = {
 	{SYS_restart_syscall},
 	{SYS_exit},
 	{SYS_exit_group},
-#ifdef __x86_64__
+#ifdef SYS_poll
 	{SYS_poll},
+#endif
+#ifdef SYS_select
 	{SYS_select},
+#endif
+#ifdef SYS__newselect
+	{SYS__newselect},
+#endif
+#ifdef SYS_send
+	{SYS_send},
+#endif
+#ifdef SYS_recv
+	{SYS_recv},
+#endif
+#ifdef SYS_epoll_create
 	{SYS_epoll_create},
+#endif
+#ifdef SYS_epoll_wait
 	{SYS_epoll_wait},
+#endif
+#ifdef SYS_time
 	{SYS_time},
 #endif
 };
@@ -195,6 +213,7 @@ static const struct rule opening[] = {
 	{SYS_socket, IS, 0, AF_INET},
 	{SYS_socket, IS, 0, AF_INET6},
 	{SYS_socket, IS, 0, AF_NETLINK},
+	{SYS_ioctl, IS, 1, SIOCGIFINDEX}, /* the scope of an address */
 	{SYS_connect},
 	{SYS_bind},
 	{SYS_shutdown},
@@ -208,12 +227,22 @@ static const struct rule opening[] = {
 	{SYS_prctl, IS, 0, PR_SET_SECCOMP},
 	{SYS_landlock_create_ruleset},
 	{SYS_landlock_restrict_self},
-#ifdef __x86_64__
+#ifdef SYS_open
 	{SYS_open, LACKS, 1, WRITING & ~O_DIRECTORY},
+#endif
+#ifdef SYS_stat
 	{SYS_stat},
+#endif
+#ifdef SYS_lstat
 	{SYS_lstat},
+#endif
+#ifdef SYS_access
 	{SYS_access},
+#endif
+#ifdef SYS_readlink
 	{SYS_readlink},
+#endif
+#ifdef SYS_getrlimit
 	{SYS_getrlimit},
 #endif
 };

@@ -225,7 +225,7 @@ struct backend_request {
 	gpointer backend_data;
 	gint64 submitted; /* g_get_monotonic_time() */
 	guint8 breaks;	  /* suspects.h */
-	bool known;	  /* likewise: it was given up before */
+	bool known;	  /* likewise: it was given up before, or may have been */
 	/* the gate's own */
 	guint attempts, senseless; /* answers "later", and without sense */
 	gpointer gate;

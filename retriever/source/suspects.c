@@ -76,17 +76,21 @@ void suspects_recall(struct suspects *suspects, struct backend_request *req)
 	pthread_mutex_unlock(&suspects->lock);
 }
 
-static void remember(struct suspects *suspects, const struct backend_request *req, unsigned breaks)
+/* FALSE: there is no room for it. */
+static bool remember(struct suspects *suspects, const struct backend_request *req, unsigned breaks)
 {
 	GBytes *key = key_of(req);
+	bool room;
 
 	pthread_mutex_lock(&suspects->lock);
-	if (g_hash_table_size(suspects->breaks) < SUSPECTS_MAX ||
-	    g_hash_table_contains(suspects->breaks, key))
+	room = g_hash_table_size(suspects->breaks) < SUSPECTS_MAX ||
+	       g_hash_table_contains(suspects->breaks, key);
+	if (room)
 		g_hash_table_replace(suspects->breaks, g_bytes_ref(key), ENTRY(req->op, breaks));
 	atomic_store(&suspects->n, g_hash_table_size(suspects->breaks));
 	pthread_mutex_unlock(&suspects->lock);
 	g_bytes_unref(key);
+	return room;
 }
 
 /* An answer of one kind says nothing of the others. */
@@ -110,7 +114,7 @@ bool suspects_break(struct suspects *suspects, struct backend_request *req, unsi
 				     : MIN(req->breaks + count, SUSPECT_ALONE));
 	fails = req->breaks == SUSPECT_LIMIT;
 	/* the next one alone decides */
-	remember(suspects, req, MIN(req->breaks, SUSPECT_LIMIT - 1));
+	req->known |= !remember(suspects, req, MIN(req->breaks, SUSPECT_LIMIT - 1));
 	if (fails)
 		req->why = WHY;
 	return fails;

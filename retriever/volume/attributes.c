@@ -388,8 +388,7 @@ static int set_acl(const struct volume_config *config, struct place *at,
 	if (acl) {
 		if (access && !at->translated)
 			acl_bar(acl, at->no_user, at->no_group);
-		if (access)
-			acl_close(acl, at->no_user, at->no_group);
+		acl_close(acl, access && at->no_user, at->no_group);
 		mode = acl_mode_alone(acl);
 		ret = put_acl(config, at, xattr->name, acl, &why);
 	}

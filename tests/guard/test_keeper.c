@@ -79,6 +79,32 @@ START_TEST(one_at_a_time)
 }
 END_TEST
 
+/* Who may only read the file has another kind of lock. */
+START_TEST(not_who_reads)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+	int ends[2];
+	char byte;
+	pid_t child;
+
+	ck_assert_int_eq(pipe(ends), 0);
+	child = fork();
+	if (child == 0) {
+		int fd = open(path, O_RDONLY);
+
+		dup2(ends[1], 100);
+		if (fcntl(fd, F_SETLK, &lock) < 0 || write(ends[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+	ck_assert_int_eq(keeper_get(path, 0), -1);
+	kill(child, SIGKILL);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+}
+END_TEST
+
 START_TEST(needed)
 {
 	unsetenv("NOTIFY_SOCKET");
@@ -98,6 +124,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, keeps);
+	tcase_add_test(tcase, not_who_reads);
 	tcase_add_test(tcase, one_at_a_time);
 	tcase_add_test(tcase, needed);
 	suite_add_tcase(suite, tcase);

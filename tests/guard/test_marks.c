@@ -150,6 +150,24 @@ START_TEST(taken_over)
 }
 END_TEST
 
+/* What was kept is not believed to be a group. */
+START_TEST(no_group)
+{
+	int ends[2];
+
+	marks_end(&marks);
+	ck_assert_int_eq(pipe(ends), 0);
+	marks.fd[MARKS_OPEN] = ends[1];
+	g_autofree char *path = guard_put("f");
+	ck_assert(marks_begin(&marks, place, false, NULL));
+	pid_t child = opener(path);
+	next_event(child);
+	marks_answer(&marks, &last, 0);
+	close(last.fd);
+	ck_assert_int_eq(guard_ended(child), 0);
+}
+END_TEST
+
 START_TEST(nowhere)
 {
 	struct marks none = {{-1, -1}};
@@ -188,6 +206,7 @@ int main(void)
 	tcase_add_test(tcase, ignored);
 	tcase_add_test(tcase, ignored_mount);
 	tcase_add_test(tcase, taken_over);
+	tcase_add_test(tcase, no_group);
 	tcase_add_test(tcase, nowhere);
 	tcase_add_test(tcase, refused);
 	suite_add_tcase(suite, tcase);

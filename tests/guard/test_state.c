@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "state.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include "guard_place.h"
 
 START_TEST(one_at_a_time)
@@ -11,10 +14,15 @@ START_TEST(one_at_a_time)
 	g_autoptr(GKeyFile) file = g_key_file_new();
 	struct state state = {
 		.mode = "fetch", .waiting = 100000, .public_server = (char *)"smbd (1)"};
-	int fd = state_hold(sock, &error);
+	int lock, other, fd = open(path, O_RDWR | O_CREAT, 0644);
 
+	ck_assert_int_eq(flock(fd, LOCK_SH), 0); /* by whoever may read it */
+	other = fd;
+	fd = state_hold(sock, &lock, &error);
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(state_hold(sock, &error), -1);
+	close(other);
+	ck_assert_int_eq(state_hold(sock, &other, &error), -1);
+	ck_assert_int_eq(other, -1);
 	ck_assert(strstr(error->message, "a guard already"));
 	state_put(fd, &state);
 	state = (struct state){.mode = "refuse", .refused = 7};
@@ -23,12 +31,17 @@ START_TEST(one_at_a_time)
 	ck_assert_uint_eq(g_key_file_get_uint64(file, "guard", "refused", NULL), 7);
 	ck_assert_uint_eq(g_key_file_get_uint64(file, "guard", "waiting", NULL), 0);
 	ck_assert(!g_key_file_has_key(file, "guard", "public-server", NULL));
+	other = open(path, O_RDONLY);
+	ck_assert_int_lt(flock(other, LOCK_SH | LOCK_NB), 0); /* it runs */
+	close(other);
 	close(fd);
-	fd = state_hold(sock, NULL);
+	close(lock);
+	fd = state_hold(sock, &lock, NULL);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
+	close(lock);
 	g_clear_error(&error);
-	ck_assert_int_eq(state_hold("/nowhere/sock", &error), -1);
+	ck_assert_int_eq(state_hold("/nowhere/sock", &lock, &error), -1);
 	ck_assert(strstr(error->message, "/nowhere/sock.guard"));
 }
 END_TEST

@@ -29,6 +29,7 @@ start) echo "$*" >>log; echo active >"$2"
       case $2 in *retriever*) echo active >migrate-journal@p.service; cp served status ;; esac ;;
 stop) echo "$*" >>log; [ ! -e slow ] || sleep 60
       grep -qs "$2" stuck || rm -f "$2" ;;
+kill) [ -e deaf ] || rm -f "$4.tasks" ;;
 esac
 """
 MIGRATECTL = r"""cd "$STATE"; cat status; exit $(cat exit)"""
@@ -158,12 +159,17 @@ class Migrate(Agent):
             with self.subTest(unit=kind):
                 self.unit(kind, "deactivating")
                 self.put("stuck", f"migrate-{kind}@p.service")
+                self.put("deaf", "")
                 self.expect(FAILED, "stop", said=f"migrate-{kind}@p does not end")
                 self.unit(kind, "failed")
                 self.put(f"migrate-{kind}@p.service.tasks", "1")
                 self.expect(FAILED, "stop", said=f"migrate-{kind}@p does not end")
                 self.put(f"migrate-{kind}@p.service.tasks", "0")
                 self.expect(DONE, "stop")
+
+    def test_stop_ends_what_keeps_it_guarded(self):
+        self.put("migrate-guard@p.service.tasks", "1")
+        self.expect(DONE, "stop")
 
     def test_stop_says_why_before_its_time_is_over(self):
         self.unit("journal", "active")
