@@ -264,6 +264,19 @@ def mapped(sd, sids):
             dacl and [(*entry[:3], sids(entry[3])) for entry in dacl])
 
 
+def owner_is_bound(sd):
+    """Entries for OWNER RIGHTS do not let him change the list (MS-DTYP 2.5.3.2)."""
+    _, owner, _, _, dacl = ntsd.read(sd)
+    here = [entry for entry in dacl or () if not entry[1] & ntsd.ONLY_BELOW]
+    for kind, _, mask, who in here:
+        if mask & (smb2.WRITE_DAC | ntsd.GENERIC_ALL):
+            if kind == ntsd.DENY:
+                break
+            if who in (ntsd.EVERYONE, ntsd.OWNER_RIGHTS, owner):
+                return False
+    return any(who == ntsd.OWNER_RIGHTS for *_, who in here)
+
+
 def may_read(client, path):
     try:
         client.read(client.walk(path)[0], 0, 10)
@@ -294,6 +307,7 @@ def other_accounts(args):
 
     def ids(sd):
         _, owner, group, _, _ = mapped(sd, sids)
+        owner = '-' if owner_is_bound(sd) else owner
         return (number(owner, {'S-1-22-1': 0, 'S-1-5-21-4-5-6': 500000}, 65534),
                 number(group, {'S-1-22-2': 0, 'S-1-5-21-4-5-6': 600000}, 65533))
 

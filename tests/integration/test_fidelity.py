@@ -121,7 +121,8 @@ def differences(old, new, lost):
         acls += ACCESS in a or DEFAULT in a
         users += any(key.startswith('user.') for key in a)
         found += [f'{os.fsdecode(name)!r}: {key}: {b.get(key)}, not {a.get(key)}'
-                  for key in a.keys() | b.keys() if a.get(key) != b.get(key)]
+                  for key in a.keys() | b.keys()
+                  if a.get(key) != b.get(key) and not key.startswith('trusted.quickmigrate.')]
     return found, acls, users
 
 
