@@ -13,7 +13,8 @@ import unittest
 
 from tools import SOURCE, run
 
-DOCUMENTS = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", *sorted((SOURCE / "docs").glob("*.md"))]
+DOCUMENTS = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", SOURCE / "SECURITY.md",
+             *sorted((SOURCE / "docs").glob("*.md"))]
 CHAPTERS = ["plan", "try", "switch", "watch", "finish", "trouble", "reference"]
 
 
@@ -71,6 +72,19 @@ class Guide(unittest.TestCase):
                     with self.subTest(document=document.name, line=line):
                         self.assertIn(re.sub(r"@\w*", "@", unit), units)
         self.assertGreater(found, 80)
+
+    def test_of_tests(self):
+        """Each test that is named behind a line on security is there."""
+        found = 0
+        text = (SOURCE / "docs" / "security.md").read_text()
+        for name, cases in re.findall(r"`(\w+/[\w/]+\.(?:c|py))`(?:: (\w+(?:, \w+)*))?", text):
+            test = (SOURCE / "tests" / name).read_text()
+            for case in re.findall(r"\w+", cases):
+                with self.subTest(test=name, case=case):
+                    self.assertTrue(re.search(rf"(?m)^START_TEST\({case}\)|^@.*\ndef {case}\(args\)|"
+                                              rf"^    def {case}\(self\)", test))
+            found += 1
+        self.assertGreater(found, 70)
 
     def test_drawing(self):
         """The picture has the words of its source."""

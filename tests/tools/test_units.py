@@ -14,7 +14,7 @@ from tools import SOURCE, UNITS
 # As systemd-analyze counts; what the services must be allowed to do is most of it.
 MOST_EXPOSED = {"migrate-retriever@": 3.8, "migrate-crawler@": 2.0, "migrate-copy@": 2.0,
                 "migrate-journal@": 2.6, "migrate-guard@": 3.0, "migrate-verify@": 1.5,
-                "migrate-metrics@internal": 1.7, "migrate-textfile": 1.7}
+                "migrate-metrics@internal": 1.7, "migrate-textfile": 1.7, "migrate-rollback@": 3.8}
 # On a mount of their own that is read-only these could not work.
 WRITERS = ("migrate-retriever@", "migrate-crawler@", "migrate-copy@", "migrate-journal@")
 
@@ -65,6 +65,19 @@ class Units(unittest.TestCase):
                 level = re.search(r"exposure level .*: ([0-9.]+) ", result.stdout)
                 self.assertIsNotNone(level, result)
                 self.assertLessEqual(float(level[1]), limit)
+
+    def test_told(self):
+        """What auditors read of each unit is what this release says; others count otherwise."""
+        text = (SOURCE / "docs/security.md").read_text()
+        told = dict(re.findall(r"^\| `(\S+\.service)` \| ([\d.]+) \|$", text, re.M))
+        units = [path.name for path in self.dir.glob("*.service")]
+        self.assertEqual(sorted(told), sorted(re.sub("@.*[.]", "@.", unit) for unit in units))
+        if "systemd 252 " not in analyze("--version").stdout:
+            return
+        for unit in units:
+            with self.subTest(unit=unit):
+                result = analyze("security", "--offline=true", str(self.dir / unit))
+                self.assertIn(f": {told[re.sub('@.*[.]', '@.', unit)]} ", result.stdout)
 
     def test_memory(self):
         """A process that the kernel ends for its memory ends no service; what old servers make them use is
