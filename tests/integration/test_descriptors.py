@@ -272,7 +272,7 @@ def owner_is_bound(sd):
         if mask & (smb2.WRITE_DAC | ntsd.GENERIC_ALL):
             if kind == ntsd.DENY:
                 break
-            if who in (ntsd.EVERYONE, ntsd.OWNER_RIGHTS, owner):
+            if who in (ntsd.EVERYONE, 'S-1-5-11', ntsd.OWNER_RIGHTS, owner):
                 return False
     return any(who == ntsd.OWNER_RIGHTS for *_, who in here)
 
