@@ -8,6 +8,7 @@
 
 #include "attrs.h"
 #include "content.h"
+#include "displace.h"
 #include "look.h"
 #include "migrate.h"
 #include "several.h"
@@ -95,7 +96,7 @@ static bool note_intents(struct carry *carry)
 		carried->size = (uint64_t)old->st_size;
 		carried->mtime = migrate_ns(old->st_mtim);
 		carried->version = node->todo & TODO_DATA ? 0 : node->version;
-		carried->ctime = replaced && !(node->todo & (TODO_NAMES | TODO_PARK))
+		carried->ctime = replaced && !(node->todo & (TODO_NAMES | TODO_PARK | TODO_REMOVE))
 					 ? migrate_ns(old->st_ctim)
 					 : 0;
 		if (!note(carry, node))
@@ -121,27 +122,39 @@ static void take_names(struct node *node)
 	*carried = fresh;
 }
 
+/* Else it is another's by now, and not to be taken for ours. */
+static bool is_as_left(const struct node *node, const struct stat *st)
+{
+	const struct stat *old = &node->old;
+
+	return st->st_ino == old->st_ino &&
+	       (S_ISDIR(st->st_mode) || (st->st_size == old->st_size &&
+					 migrate_ns(st->st_mtim) == migrate_ns(old->st_mtim)));
+}
+
 /* Takes up what came of it.  FALSE: that cannot be seen, and nothing is to be noted. */
 static bool take_done(struct carry *carry, struct node *node)
 {
 	struct carried_object *carried = &node->carried;
-	const bool whole = !node->conflict && !node->later && !node->unsettled;
 	g_autofree char *path = tree_path(node);
 	struct stat st = {0};
 
 	if (node->at->len && (!path || old_stat(carry->tree->old, path, &st)))
 		return false;
+	if (node->there && node->at->len && !is_as_left(node, &st))
+		displace_conflict(carry->tree, node, carry->error);
 	if (node->there) {
 		take_names(node);
 		carried->fileid = st.st_ino;
 		carried->staged = 0;
 		carried->size = node->conflict || node->theirs ? UINT64_MAX : (uint64_t)st.st_size;
 		carried->mtime = migrate_ns(st.st_mtim);
-		carried->ctime = migrate_ns(st.st_ctim);
+		carried->ctime = node->conflict ? -1 : migrate_ns(st.st_ctim);
 	} else if (carried->touching) {
 		carried->size = UINT64_MAX; /* where it is, nobody looked: it cannot be said */
 	}
-	carried->generation = whole ? node->generation : 0;
+	carried->generation =
+		node->conflict || node->later || node->unsettled ? 0 : node->generation;
 	carried->elsewhere = node->elsewhere;
 	carried->touching = false;
 	node->todo &= TODO_TIMES;
@@ -169,8 +182,9 @@ static bool note_placed(struct carry *carry, const GPtrArray *placed)
 	for (guint i = 0; i < placed->len; i++) {
 		struct node *node = placed->pdata[i];
 
+		displace_former(carry->tree, node, carry->error);
 		node->noted = !unsynced_directory(carry->tree, node);
-		if (node->noted && !note(carry, node))
+		if (*carry->error || (node->noted && !note(carry, node)))
 			return false;
 	}
 	return true;
@@ -332,10 +346,25 @@ static bool is_durable(struct carry *carry, int ret)
 	return !ret;
 }
 
+/* It stays as it is, but for what our step did to its ctime. */
+static bool note_left(struct carry *carry, struct node *node)
+{
+	g_autofree char *path = tree_path(node);
+	struct stat st;
+
+	if (node->there && !node->conflict && path && !old_stat(carry->tree->old, path, &st) &&
+	    displace_is_known(node, &st, true))
+		node->carried.ctime = migrate_ns(st.st_ctim);
+	return note(carry, node);
+}
+
 /* The files of a batch, which are durable, come to their places.  placed: what is to be noted when
  * that is durable. */
 static bool publish(struct carry *carry, const GPtrArray *batch, GPtrArray *placed)
 {
+	/* what comes to its place moves the ctime of what was there */
+	for (guint i = 0; i < batch->len; i++)
+		((struct node *)batch->pdata[i])->carried.ctime = 0;
 	if (batch->len && (!note_all(carry, batch) || !commit(carry)))
 		return false;
 	for (guint i = 0; i < batch->len && !stops(carry); i++) {
@@ -343,7 +372,7 @@ static bool publish(struct carry *carry, const GPtrArray *batch, GPtrArray *plac
 		bool made = node->todo & TODO_MAKE;
 
 		if (!steps_place(carry, node)) {
-			if (!node->carried.staged && !note(carry, node))
+			if (!node->carried.staged && !note_left(carry, node))
 				return false;
 			continue;
 		}

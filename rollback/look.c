@@ -108,8 +108,43 @@ static int is_hidden(struct tree *tree, const struct place *place)
 	return 0;
 }
 
+/* What was killed while it was replaced there has no name but the one in OLD_STAGE, and is to have
+ * its name again. */
+static void want_again(struct node *node, struct place *lost)
+{
+	if (lost->dir && !lost->dir->compared && node->here && !node->wanted->len &&
+	    !S_ISDIR(node->st.st_mode))
+		place_add(node->wanted, lost->dir, lost->name);
+}
+
+static int look_in_stage(struct tree *tree, struct node *node, char kind)
+{
+	g_autofree char *name = tree_stage_name(node, kind);
+	g_autofree char *path = old_path(OLD_STAGE, name);
+	int ret = look_at(tree, node, path, false);
+
+	if (ret)
+		return ret;
+	g_ptr_array_set_size(node->at, 0);
+	place_add(node->at, NULL, name);
+	return 0;
+}
+
+/* So that it has not taken the place of the former version. */
+static bool is_staged_still(struct tree *tree, const struct node *node)
+{
+	g_autofree char *name = tree_stage_name(node, STAGE_NEW);
+	g_autofree char *path = old_path(OLD_STAGE, name);
+	struct stat st;
+
+	return node->carried.staged && !old_stat(tree->old, path, &st) &&
+	       st.st_ino == node->carried.staged;
+}
+
 static int look_for(struct tree *tree, struct node *node)
 {
+	g_autofree char *lost_name = NULL;
+	struct place lost = {0};
 	int ret = 0;
 
 	node->looked = true;
@@ -128,6 +163,10 @@ static int look_for(struct tree *tree, struct node *node)
 		if (ret == -ENOENT && !node->last_path)
 			node->last_path = g_strdup(path);
 		node->last_dir = place->dir;
+		if (ret == -ENOENT && !lost.dir) {
+			lost.dir = place->dir;
+			lost.name = lost_name = g_strdup(place->name);
+		}
 		if (ret == -ENOENT)
 			g_ptr_array_remove_index(node->at, i);
 		else
@@ -136,13 +175,11 @@ static int look_for(struct tree *tree, struct node *node)
 	}
 	if (node->there || ret)
 		return ret;
-	g_autofree char *name = tree_stage_name(node, STAGE_PARKED);
-	g_autofree char *path = old_path(OLD_STAGE, name);
-	ret = look_at(tree, node, path, false);
-	if (!ret) {
-		g_ptr_array_set_size(node->at, 0);
-		place_add(node->at, NULL, name);
-	}
+	ret = look_in_stage(tree, node, STAGE_PARKED);
+	if (ret == -ENOENT && is_staged_still(tree, node))
+		ret = look_in_stage(tree, node, STAGE_FORMER);
+	if (!ret)
+		want_again(node, &lost);
 	if (ret == -ENOENT && known_fileid(node) && is_known(tree, node, known_fileid(node), NULL))
 		tree_expect(tree, known_fileid(node), node);
 	if (ret == -ENOENT && node->carried.staged)

@@ -10,6 +10,7 @@
 #define PROBE	      OLD_STAGE "/clock"
 #define TRY_BYTES     4096
 #define ROOM_BYTES    (1 << 20) /* with less than this, no other file is worth a try */
+#define OPEN_S	      5		/* longer than the retriever's IDLE_S (worker/job_read.c) */
 #define CLOCK_TRIES   4
 #define CLOCK_GOOD_NS 10000000
 
@@ -149,9 +150,14 @@ bool old_begin(struct old *old, int64_t *skew, GError **error)
 	return ret >= 0;
 }
 
+/* Over SMB what is removed goes when nobody has it open any more. */
 void old_end(struct old *old)
 {
-	at_root(old, remove_stage);
+	const gint64 end = g_get_monotonic_time() + OPEN_S * G_USEC_PER_SEC;
+
+	while (at_root(old, remove_stage) == -ENOTEMPTY && old->ops->descriptors &&
+	       g_get_monotonic_time() < end)
+		g_usleep(G_USEC_PER_SEC / 10);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -265,6 +271,21 @@ int old_rename(struct old *old, const char *from, const char *to, bool directory
 	return old->ops->rename(old, from, to, directory);
 }
 
+int old_rename_new(struct old *old, const char *from, const char *to, bool directory)
+{
+	return old->ops->rename_new(old, from, to, directory);
+}
+
+int old_replace(struct old *old, const char *from, const char *to, const char *out)
+{
+	return old->ops->replace(old, from, to, out);
+}
+
+bool old_is_open(struct old *old, const char *path)
+{
+	return old->ops->is_open && old->ops->is_open(old, path);
+}
+
 int old_remove(struct old *old, const char *path, bool directory)
 {
 	return old->ops->remove(old, path, directory);
@@ -289,6 +310,11 @@ void old_sync_names(struct old *old, const char *dir)
 int old_file_open(struct old *old, const char *path, bool data, struct old_file **file)
 {
 	return old->ops->open(old, path, data, file);
+}
+
+int old_file_stat(struct old_file *file, struct stat *st)
+{
+	return file->old->ops->stat_file(file, st);
 }
 
 void old_file_close(struct old_file *file)

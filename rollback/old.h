@@ -87,6 +87,19 @@ int old_mknod(struct old *old, const char *path, mode_t mode, dev_t device);
 int old_link(struct old *old, const char *from, const char *to);
 /* directory: it is one. */
 int old_rename(struct old *old, const char *from, const char *to, bool directory);
+/* -EEXIST: something is there.  (A directory that is moved by NFS takes the place of an empty one.)
+ */
+int old_rename_new(struct old *old, const char *from, const char *to, bool directory);
+/*
+ * `from`, in OLD_STAGE, comes to `to`, and what stands there, which is no directory, to `out`,
+ * which is in OLD_STAGE, too: nobody finds it by a path any more.  In one step where the file
+ * system can exchange names; else `to` is never without a file on a mount, and over SMB it is for
+ * one round trip, while no other has it open to write.  Where there are neither links nor exchanges
+ * nothing comes to `out`.
+ */
+int old_replace(struct old *old, const char *from, const char *to, const char *out);
+/* Whether another has the file open to write, where that can be known: on a local file system. */
+bool old_is_open(struct old *old, const char *path);
 int old_remove(struct old *old, const char *path, bool directory);
 /* All that was written so far is durable, but for names in those of old_unsynced(). */
 int old_sync(struct old *old);
@@ -99,9 +112,13 @@ void old_sync_names(struct old *old, const char *dir);
 
 /* ---- giving to one object -------------------------------------------------------------------- */
 
-/* data: a file whose data are to be written, too.  old_file_close() it. */
+/* data: a file whose data are to be written, too; on a local file system nobody else has it open
+ * then (-EAGAIN), or for as long as the kernel makes him wait.  old_file_close() it. */
 int old_file_open(struct old *old, const char *path, bool data, struct old_file **file);
 void old_file_close(struct old_file *file);
+/* As old_stat(), of what is open, where that is by a descriptor.  -EBUSY: somebody may have written
+ * to it meanwhile. */
+int old_file_stat(struct old_file *file, struct stat *st);
 /* What is beyond goes, what is added is hole. */
 int old_file_resize(struct old_file *file, off_t size);
 /* Of a file, however it was opened: how many bytes, 0 at its end; or -errno. */

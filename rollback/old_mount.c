@@ -10,6 +10,7 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
@@ -17,6 +18,7 @@
 
 #include "old_ops.h"
 #include "source/posix_acl.h"
+#include "volume/lease.h"
 #include "volume/project.h"
 
 #define DIRS_MAX 256
@@ -27,6 +29,7 @@ struct mount {
 	GHashTable *dirs; /* open directories by path, as long as none is moved */
 	int stage;	  /* OLD_STAGE, from old_begin() on, or -1: for several threads */
 	bool nfs;
+	bool local; /* its leases count */
 };
 
 struct mount_file {
@@ -34,6 +37,8 @@ struct mount_file {
 	int fd;
 	bool written;
 	int reading; /* of the same file, where fd is O_PATH; or -1 */
+	struct lease lease;
+	bool alone; /* it has that */
 };
 
 static struct mount *mount_of(const struct old *old)
@@ -128,21 +133,16 @@ static int look_again(int dir)
 		       : 0;
 }
 
-static int mount_stat(struct old *old, const char *path, struct stat *st)
+/* name: "" for the descriptor's own. */
+static int stat_at(int dir, const char *name, struct stat *st)
 {
-	const char *name = "";
-	struct statx stx;
-	int dir = *path ? parent_of(old, path, &name) : mount_of(old)->root;
 	const int flags =
 		AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_FORCE_SYNC;
-	/* nobody else is in OLD_STAGE */
-	int ret = dir < 0 ? dir : *path && dir != mount_of(old)->stage ? look_again(dir) : 0;
+	struct statx stx;
 
-	if (ret)
-		return ret;
 	if (statx(dir, name, flags, STATX_BASIC_STATS, &stx) < 0)
 		return -errno;
-	if (*path && (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+	if (*name && (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT))
 		return -EXDEV;
 	*st = (struct stat){.st_ino = stx.stx_ino,
 			    .st_mode = stx.stx_mode,
@@ -156,6 +156,16 @@ static int mount_stat(struct old *old, const char *path, struct stat *st)
 			    .st_mtim = time_of(&stx.stx_mtime),
 			    .st_ctim = time_of(&stx.stx_ctime)};
 	return 0;
+}
+
+static int mount_stat(struct old *old, const char *path, struct stat *st)
+{
+	const char *name = "";
+	int dir = *path ? parent_of(old, path, &name) : mount_of(old)->root;
+	/* nobody else is in OLD_STAGE */
+	int ret = dir < 0 ? dir : *path && dir != mount_of(old)->stage ? look_again(dir) : 0;
+
+	return ret ? ret : stat_at(dir, name, st);
 }
 
 static char *mount_read_link(struct old *old, const char *path, int *ret)
@@ -282,6 +292,65 @@ static int mount_rename(struct old *old, const char *from, const char *to, bool 
 	return ret;
 }
 
+/* What a file system, or an NFS client, says that has no such step. */
+static bool cannot(int ret)
+{
+	return ret == -EINVAL || ret == -ENOSYS || ret == -EOPNOTSUPP || ret == -EPERM ||
+	       ret == -EMLINK || ret == -EXDEV;
+}
+
+static int mount_rename_new(struct old *old, const char *from, const char *to, bool directory)
+{
+	const char *from_name, *to_name;
+	int from_dir, dir = both(old, from, to, &from_dir, &from_name, &to_name);
+
+	if (dir < 0)
+		return dir;
+	int ret = project_rename(from_dir, from_name, dir, to_name, RENAME_NOREPLACE);
+	if (cannot(ret) && !directory) {
+		ret = result(linkat(from_dir, from_name, dir, to_name, 0));
+		if (!ret)
+			return result(unlinkat(from_dir, from_name, 0));
+	}
+	if (cannot(ret))
+		return mount_rename(old, from, to, directory);
+	if (directory)
+		forget(old);
+	return ret;
+}
+
+/* By names in OLD_STAGE and at the place. */
+static int exchange(int stage, const char *from, int dir, const char *to, const char *out)
+{
+	int ret = project_rename(stage, from, dir, to, RENAME_EXCHANGE);
+
+	if (ret)
+		return ret;
+	ret = result(renameat2(stage, from, stage, out, RENAME_NOREPLACE));
+	if (ret)
+		renameat2(stage, from, dir, to, RENAME_EXCHANGE);
+	return ret;
+}
+
+static int mount_replace(struct old *old, const char *from, const char *to, const char *out)
+{
+	const char *from_name, *to_name, *out_name = strrchr(out, '/') + 1;
+	int stage, dir = both(old, from, to, &stage, &from_name, &to_name);
+
+	if (dir < 0)
+		return dir;
+	int ret = exchange(stage, from_name, dir, to_name, out_name);
+	if (!cannot(ret))
+		return ret;
+	ret = result(linkat(dir, to_name, stage, out_name, 0));
+	const bool kept = !ret;
+	if (!ret || cannot(ret))
+		ret = project_rename(stage, from_name, dir, to_name, 0);
+	if (ret && kept)
+		unlinkat(stage, out_name, 0);
+	return ret;
+}
+
 static int mount_remove(struct old *old, const char *path, bool directory)
 {
 	const char *name;
@@ -347,6 +416,18 @@ static int mount_sync(struct old *old)
 	return mount_of(old)->nfs ? 0 : ret;
 }
 
+/* A lease for reading is given where nobody has it open to write (fcntl(2)); what nfsd keeps open
+ * of its own it closes then.  A network's file system knows of this machine alone. */
+static bool mount_is_open(struct old *old, const char *path)
+{
+	int fd = mount_of(old)->local ? find(old, path, O_RDONLY | O_NONBLOCK | O_NOATIME) : -1;
+	bool open = fd >= 0 && fcntl(fd, F_SETLEASE, F_RDLCK) < 0 && errno == EAGAIN;
+
+	if (fd >= 0)
+		close(fd);
+	return open;
+}
+
 /* ---- giving ---------------------------------------------------------------------------------- */
 
 static int fd_of(const struct old_file *file)
@@ -361,7 +442,13 @@ static int mount_open(struct old *old, const char *path, bool data, struct old_f
 	if (fd < 0)
 		return fd;
 	*file = file_of(old, fd);
-	return 0;
+	struct mount_file *opened = (struct mount_file *)*file;
+	int ret = data && mount_of(old)->local ? lease_take(&opened->lease, fd) : -EINVAL;
+	opened->alone = !ret;
+	if (ret != -EBUSY)
+		return 0;
+	old_file_close(*file);
+	return -EAGAIN;
 }
 
 static void mount_close_file(struct old_file *file)
@@ -372,6 +459,15 @@ static void mount_close_file(struct old_file *file)
 		close(reading);
 	close(fd_of(file));
 	g_free(file);
+}
+
+static int mount_stat_file(struct old_file *file, struct stat *st)
+{
+	struct mount_file *opened = (struct mount_file *)file;
+
+	if (opened->alone && !lease_holds(&opened->lease, 1))
+		return -EBUSY;
+	return stat_at(fd_of(file), "", st);
 }
 
 static int mount_resize(struct old_file *file, off_t size)
@@ -473,6 +569,7 @@ static const struct old_ops mount_ops = {
 	.protect = mount_protect,
 	.owns = mount_owns,
 	.holds_more = mount_holds_more,
+	.is_open = mount_is_open,
 	.stat = mount_stat,
 	.read_link = mount_read_link,
 	.list = mount_list,
@@ -482,10 +579,13 @@ static const struct old_ops mount_ops = {
 	.mknod = mount_mknod,
 	.link = mount_link,
 	.rename = mount_rename,
+	.rename_new = mount_rename_new,
+	.replace = mount_replace,
 	.remove = mount_remove,
 	.sync = mount_sync,
 	.open = mount_open,
 	.close_file = mount_close_file,
+	.stat_file = mount_stat_file,
 	.resize = mount_resize,
 	.read = mount_read,
 	.write = mount_write,
@@ -493,6 +593,18 @@ static const struct old_ops mount_ops = {
 	.give = mount_give,
 	.give_times = mount_give_times,
 };
+
+static bool is_local(int fd)
+{
+	static const int64_t local[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+					TMPFS_MAGIC};
+	struct statfs fs;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(local) && !fstatfs(fd, &fs); i++)
+		if (fs.f_type == local[i])
+			return true;
+	return false;
+}
 
 struct old *old_open(const char *path, GError **error)
 {
@@ -509,6 +621,7 @@ struct old *old_open(const char *path, GError **error)
 	mount->old.ops = &mount_ops;
 	mount->old.where = g_strdup(path);
 	mount->root = fd;
+	mount->local = is_local(fd);
 	mount->stage = -1;
 	mount->nfs = !fstatfs(fd, &fs) && fs.f_type == NFS_SUPER_MAGIC;
 	mount->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, close_directory);

@@ -19,13 +19,14 @@ struct old_ops {
 	/* OLD_STAGE is ours alone, and so is what will be made in it; where the server cannot keep
 	 * that, it says so.  -EPERM: it is another's. */
 	int (*protect)(struct old *old);
-	/* these five may be NULL */
+	/* these six may be NULL */
 	GHashTable *(*unsynced)(struct old *old);
 	void (*sync_names)(struct old *old, const char *dir);
 	/* Of an object that was just made: -EPERM if we are not who may give owners there. */
 	int (*owns)(struct old *old, const char *path);
 	const char *(*objection)(const char *path, mode_t mode);
 	bool (*holds_more)(struct old *old, const char *path, const struct attrs *attrs);
+	bool (*is_open)(struct old *old, const char *path);
 	int (*stat)(struct old *old, const char *path, struct stat *st);
 	char *(*read_link)(struct old *old, const char *path, int *ret);
 	int (*list)(struct old *old, const char *path, GHashTable *names);
@@ -35,10 +36,13 @@ struct old_ops {
 	int (*mknod)(struct old *old, const char *path, mode_t mode, dev_t device);
 	int (*link)(struct old *old, const char *from, const char *to);
 	int (*rename)(struct old *old, const char *from, const char *to, bool directory);
+	int (*rename_new)(struct old *old, const char *from, const char *to, bool directory);
+	int (*replace)(struct old *old, const char *from, const char *to, const char *out);
 	int (*remove)(struct old *old, const char *path, bool directory);
 	int (*sync)(struct old *old);
 	int (*open)(struct old *old, const char *path, bool data, struct old_file **file);
 	void (*close_file)(struct old_file *file);
+	int (*stat_file)(struct old_file *file, struct stat *st);
 	int (*resize)(struct old_file *file, off_t size);
 	ssize_t (*read)(struct old_file *file, void *data, size_t len, off_t at);
 	int (*write)(struct old_file *file, const void *data, size_t len, off_t at);

@@ -19,8 +19,7 @@
 #include "volume/nt_acl.h"
 #include "volume/windows.h"
 
-#define PROBE  OLD_STAGE "/flushed"
-#define OPEN_S 5 /* longer than the retriever's IDLE_S (worker/job_read.c) */
+#define PROBE OLD_STAGE "/flushed"
 
 struct smb_old {
 	struct old old;
@@ -235,10 +234,19 @@ static int smb_protect_stage(struct old *old)
 	return ret;
 }
 
-/* FileRenameInformation, FileLinkInformation: the name counts from the share's root. */
-static int name_to(struct old *old, const char *from, const char *to, uint32_t class, bool replace)
+/* FileRenameInformation, FileLinkInformation: the name counts from the share's root.  A file is
+ * renamed while no other has it open to write. */
+static int name_to(struct old *old, const char *from, const char *to, uint32_t class, bool replace,
+		   bool directory)
 {
-	const uint32_t access = READ_ATTRIBUTES | (class == RENAME ? DELETE : WRITE_ATTRIBUTES);
+	struct wire_change what = {.access = READ_ATTRIBUTES |
+					     (class == RENAME ? DELETE : WRITE_ATTRIBUTES),
+				   .options = REPARSE_POINT,
+				   .disposition = OPEN,
+				   .kind = WIRE_SET,
+				   .type = INFO_FILE,
+				   .class = class,
+				   .alone = class == RENAME && !directory};
 	const char *base = smb_call_base(call_of(old));
 	g_autofree char *path = old_path(base, to);
 	g_autofree uint8_t *name = g_malloc(2 * strlen(path) + 1);
@@ -261,61 +269,72 @@ static int name_to(struct old *old, const char *from, const char *to, uint32_t c
 		smb_put(data, 0, 1);
 	note_name(old, from);
 	note_name(old, to);
-	return smb_set(call_of(old), from, access, REPARSE_POINT, class, data);
+	what.len = data->len;
+	return smb_do(call_of(old), from, "", &what, data->data);
 }
 
 static int smb_link(struct old *old, const char *from, const char *to)
 {
-	int ret = name_to(old, from, to, LINK, false);
+	int ret = name_to(old, from, to, LINK, false, false);
 
 	/* what servers say whose file systems have no links */
 	return ret == -EREMOTEIO || ret == -ENOTSUP ? -EOPNOTSUPP : ret;
 }
 
-/* Windows, and newer releases of Samba, do not replace a file that anybody has open: the retriever
- * has it for some seconds after it has read a piece of it. */
-static int replace(struct old *old, const char *from, const char *to)
-{
-	const gint64 end = g_get_monotonic_time() + OPEN_S * G_USEC_PER_SEC;
-	int ret;
-
-	while ((ret = name_to(old, from, to, RENAME, true)) == -EACCES &&
-	       g_get_monotonic_time() < end)
-		g_usleep(G_USEC_PER_SEC / 10);
-	return ret;
-}
-
-/* Servers mark a file that is renamed for the archive, and may not rename one that is read-only.
- * What is replaced is spelled so: the name of another one would be neither replaced nor given. */
-static int smb_rename(struct old *old, const char *from, const char *to, bool directory)
+/* Servers mark a file that is renamed for the archive, and may not rename one that is read-only. */
+static int rename_file(struct old *old, const char *from, const char *to, bool over)
 {
 	struct smb_call *call = call_of(old);
 	struct source_windows *windows;
 	uint32_t attributes, had = 0;
-	struct stat st;
-	bool over;
-	int ret;
+	int ret = smb_look(call, from, &windows);
 
-	if (directory || smb_look(call, from, &windows))
-		return name_to(old, from, to, RENAME, false);
+	if (ret)
+		return ret;
 	attributes = windows->attributes;
 	source_windows_free(windows);
-	over = !smb_stat(old, to, &st);
-	ret = name_to(old, from, to, RENAME, over);
+	ret = name_to(old, from, to, RENAME, over, false);
 	if (ret == -EACCES) {
 		bool was_locked = !smb_make_writable(call, from, &had);
 
 		had = 0;
 		was_locked |= over && !smb_make_writable(call, to, &had);
 		if (was_locked)
-			ret = name_to(old, from, to, RENAME, over);
-		if (ret == -EACCES && over)
-			ret = replace(old, from, to);
+			ret = name_to(old, from, to, RENAME, over, false);
 		if (ret && had)
 			smb_set_basic(call, to, 0, 0, 0, had);
 	}
 	if ((attributes & (ARCHIVE | SMB_READONLY)) != ARCHIVE)
 		smb_set_basic(call, ret ? from : to, 0, 0, 0, smb_settable(attributes));
+	return ret;
+}
+
+/* What is replaced is spelled so: the name of another one would be neither replaced nor given. */
+static int smb_rename(struct old *old, const char *from, const char *to, bool directory)
+{
+	struct stat st;
+
+	return directory ? name_to(old, from, to, RENAME, false, true)
+			 : rename_file(old, from, to, !smb_stat(old, to, &st));
+}
+
+static int smb_rename_new(struct old *old, const char *from, const char *to, bool directory)
+{
+	return directory ? name_to(old, from, to, RENAME, false, true)
+			 : rename_file(old, from, to, false);
+}
+
+static int smb_replace(struct old *old, const char *from, const char *to, const char *out)
+{
+	int ret = leave_stage(old, from, to); /* before the place is empty */
+
+	if (!ret)
+		ret = rename_file(old, to, out, false);
+	if (ret)
+		return ret;
+	ret = rename_file(old, from, to, false);
+	if (ret)
+		rename_file(old, out, to, false);
 	return ret;
 }
 
@@ -458,6 +477,11 @@ static int smb_create(struct old *old, const char *path, struct old_file **file)
 	return ret || !file ? ret : smb_open(old, path, true, file);
 }
 
+static int smb_stat_file(struct old_file *file, struct stat *st)
+{
+	return smb_stat(file->old, file_of(file)->path, st);
+}
+
 static void smb_close_file(struct old_file *file)
 {
 	struct smb_file *opened = file_of(file);
@@ -470,11 +494,18 @@ static void smb_close_file(struct old_file *file)
 
 static int set_size(struct old_file *file, uint64_t size)
 {
+	const struct wire_change what = {.access = WRITE_DATA,
+					 .options = NO_DIRECTORY,
+					 .disposition = OPEN,
+					 .kind = WIRE_SET,
+					 .type = INFO_FILE,
+					 .class = END_OF_FILE,
+					 .len = 8,
+					 .alone = true};
 	g_autoptr(GByteArray) data = g_byte_array_new();
 
 	smb_put(data, size, 8);
-	return smb_set(call_of(file->old), file_of(file)->path, WRITE_DATA, NO_DIRECTORY,
-		       END_OF_FILE, data);
+	return smb_do(call_of(file->old), file_of(file)->path, "", &what, data->data);
 }
 
 static int smb_resize(struct old_file *file, off_t size)
@@ -602,12 +633,15 @@ static const struct old_ops smb_ops = {
 	.mknod = smb_mknod,
 	.link = smb_link,
 	.rename = smb_rename,
+	.rename_new = smb_rename_new,
+	.replace = smb_replace,
 	.remove = smb_remove,
 	.sync = smb_sync,
 	.unsynced = smb_unsynced,
 	.sync_names = smb_sync_names,
 	.open = smb_open,
 	.close_file = smb_close_file,
+	.stat_file = smb_stat_file,
 	.resize = smb_resize,
 	.read = smb_read,
 	.write = smb_write,

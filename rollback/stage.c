@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "displace.h"
 #include "look.h"
 
 static bool failed(int ret, GError **error)
@@ -31,7 +32,8 @@ static int find(struct tree *tree, const struct old_name *name)
 		int ret = tree_look(tree, node);
 		if (ret || !node->there)
 			return ret;
-		tree_activate(tree, node);
+		if (!node->active)
+			tree_activate(tree, node);
 	}
 	/* it may have been found by another name */
 	if (!node->there || node->old.st_ino != name->fileid ||
@@ -82,6 +84,10 @@ static bool clean(struct tree *tree, const char *name, GError **error)
 
 	if (ret || !tree_stage_parse(name, &handle)) /* it is somebody else's */
 		return !failed(ret, error);
+	if (displace_clean(tree, name, &st, error))
+		return !*error;
+	if (*name != STAGE_NEW)
+		return true;
 	if (!forget(tree, name, &st, error))
 		return false;
 	old_remove(tree->old, path, S_ISDIR(st.st_mode));
@@ -99,7 +105,7 @@ bool stage_clean(struct tree *tree, GError **error)
 		return !failed(ret, error);
 	g_hash_table_iter_init(&iter, names);
 	while (g_hash_table_iter_next(&iter, &name, NULL))
-		if (*(char *)name == STAGE_NEW && !clean(tree, name, error))
+		if (!clean(tree, name, error))
 			return false;
 	return true;
 }

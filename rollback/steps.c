@@ -8,6 +8,7 @@
 
 #include "attrs.h"
 #include "content.h"
+#include "displace.h"
 #include "migrate.h"
 
 #define TRIES 3
@@ -125,6 +126,7 @@ static int give(const struct carry *carry, struct making *making, struct old_fil
 	attrs.held =
 		attrs.partial && (carry->tree->serving ||
 				  migrate_ns(attrs.st.st_mtim) != migrate_ns(node->old.st_mtim));
+	making->size = attrs.st.st_size;
 	if (!ret)
 		ret = old_file_give(to, &attrs, carry->tree->config, lose, making);
 	attrs_clear(&attrs);
@@ -135,16 +137,30 @@ static int give(const struct carry *carry, struct making *making, struct old_fil
 
 /* ---- OLD_STAGE ------------------------------------------------------------------------------- */
 
+/* It may have been another's for a moment already. */
+static int check_parked(struct carry *carry, struct node *node, const char *from, const char *to)
+{
+	struct stat st;
+	int ret = old_stat(carry->tree->old, to, &st);
+
+	if (ret || st.st_ino == node->old.st_ino)
+		return ret;
+	old_rename_new(carry->tree->old, to, from, S_ISDIR(st.st_mode));
+	return displace_conflict(carry->tree, node, carry->error);
+}
+
 bool steps_park(struct carry *carry, struct node *node)
 {
 	g_autofree char *from = tree_path(node), *name = tree_stage_name(node, STAGE_PARKED);
 	g_autofree char *to = old_path(OLD_STAGE, name);
 	struct place *place = node->at->len ? node->at->pdata[0] : NULL;
-	int ret = from ? strcmp(from, to) ? old_rename(carry->tree->old, from, to,
-						       S_ISDIR(node->old.st_mode))
+	int ret = from ? strcmp(from, to) ? old_rename_new(carry->tree->old, from, to,
+							   S_ISDIR(node->old.st_mode))
 					  : 0
 		       : -ENOENT;
 
+	if (!ret)
+		ret = check_parked(carry, node, from, to);
 	if (ret)
 		return failed(carry, node, "it cannot be moved on the old server", ret);
 	place->dir = NULL;
@@ -226,8 +242,10 @@ bool steps_made(struct carry *carry, struct node *node, struct making *making)
 	const int ret = making->ret;
 
 	take_gift(carry, node, making);
-	if (!ret)
+	if (!ret) {
 		carried_stage(&node->carried, &making->there);
+		node->staged = g_memdup2(&making->there, sizeof(making->there));
+	}
 	if (ret == -ESTALE || ret == -EAGAIN) /* gone here meanwhile, or changed all the time */
 		return false;
 	return !ret || failed(carry, node, "it cannot be made on the old server", ret);
@@ -264,8 +282,9 @@ static bool gives_way(const struct node *node, const struct place *place)
 static int check_place(struct carry *carry, struct node *node, const struct place *place,
 		       const char *path, struct node **over, uint64_t *there)
 {
-	const struct old_name *name =
-		place->dir->listed ? g_hash_table_lookup(place->dir->listed, place->name) : NULL;
+	const struct old_name *name = place->dir && place->dir->listed
+					      ? g_hash_table_lookup(place->dir->listed, place->name)
+					      : NULL;
 	struct stat st;
 	int ret = old_stat(carry->tree->old, path, &st);
 
@@ -273,10 +292,19 @@ static int check_place(struct carry *carry, struct node *node, const struct plac
 	*there = ret ? 0 : st.st_ino;
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
-	if (names_it(node, &st))
-		return 0;
+	if (names_it(node, &st)) {
+		*over = node;
+		return displace_is_known(node, &st, node->moved)
+			       ? 0
+			       : displace_conflict(carry->tree, node, carry->error);
+	}
 	*over = name ? g_hash_table_lookup(carry->tree->fileids, &name->fileid) : NULL;
-	return *over && (*over)->old.st_ino == st.st_ino && gives_way(*over, place) ? 0 : -EEXIST;
+	if (!*over || (*over)->old.st_ino != st.st_ino || !gives_way(*over, place))
+		return -EEXIST;
+	if (displace_is_known(*over, &st, (*over)->moved))
+		return 0;
+	displace_conflict(carry->tree, *over, carry->error);
+	return -EEXIST;
 }
 
 static void forget_place(struct node *node, const struct place *place)
@@ -285,6 +313,20 @@ static void forget_place(struct node *node, const struct place *place)
 
 	if (at >= 0)
 		g_ptr_array_remove_index(node->at, (guint)at);
+}
+
+/* over: what is there; NULL: nothing. */
+static int take_place(struct carry *carry, struct node *node, const char *from, bool directory,
+		      const struct place *place, const char *to, struct node *over)
+{
+	struct old *old = carry->tree->old;
+
+	if (!over)
+		return old_rename_new(old, from, to, directory);
+	/* an empty one, or in OLD_STAGE */
+	if (directory || !place->dir)
+		return old_rename(old, from, to, directory);
+	return displace_replace(carry->tree, node, from, to, over, carry->error);
 }
 
 /* Renames what is at a path, which is a directory or not, to a place.  fileid: of it. */
@@ -297,15 +339,19 @@ static int rename_to(struct carry *carry, struct node *node, const char *from, b
 	int ret = to ? check_place(carry, node, place, to, &over, &there) : -ENOENT;
 
 	/* a name that goes anyway, of a file */
-	if (!ret && over && directory && !S_ISDIR(over->old.st_mode))
-		ret = old_remove(carry->tree->old, to, false);
+	if (!ret && over && directory && !S_ISDIR(over->old.st_mode)) {
+		ret = displace_drop(carry->tree, over, to, carry->error);
+		there = 0;
+	}
 	/* to rename one link over another of the same object does nothing */
 	if (!ret)
 		ret = fileid == there ? old_remove(carry->tree->old, from, false)
-				      : old_rename(carry->tree->old, from, to, directory);
+				      : take_place(carry, node, from, directory, place, to,
+						   there ? over : NULL);
 	if (ret)
 		return ret;
-	forget_place(over, place);
+	if (over != node)
+		forget_place(over, place);
 	if (place_find(node->at, place->dir, place->name) < 0)
 		place_add(node->at, place->dir, place->name);
 	node->moved = true;
@@ -328,8 +374,8 @@ static int publish(struct carry *carry, struct node *node)
 		return ret;
 	}
 	node->there = true;
-	node->old.st_ino = node->carried.staged;
-	node->old.st_mode = node->st.st_mode;
+	node->old = *node->staged;
+	g_clear_pointer(&node->staged, g_free);
 	return 0;
 }
 
@@ -362,8 +408,10 @@ static int link_to(struct carry *carry, struct node *node, const struct place *p
 
 	if (ret == -EEXIST && !(ret = old_remove(carry->tree->old, path, false)))
 		ret = old_link(carry->tree->old, from, path);
-	if (!ret)
+	if (!ret) {
+		node->moved = true; /* its ctime */
 		ret = rename_to(carry, node, path, false, node->old.st_ino, place);
+	}
 	if (ret)
 		old_remove(carry->tree->old, path, false);
 	return ret;
@@ -384,7 +432,7 @@ static int drop_names(struct carry *carry, struct node *node)
 		}
 		ret = path ? old_stat(carry->tree->old, path, &st) : -ENOENT;
 		if (!ret && names_it(node, &st))
-			ret = old_remove(carry->tree->old, path, S_ISDIR(st.st_mode));
+			ret = displace_drop(carry->tree, node, path, carry->error);
 		if (!ret || ret == -ENOENT)
 			g_ptr_array_remove_index(node->at, i);
 		ret = ret == -ENOENT ? 0 : ret;
@@ -422,6 +470,35 @@ bool steps_place(struct carry *carry, struct node *node)
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
+static int check_open(struct carry *carry, struct node *node, struct old_file *file)
+{
+	struct stat st;
+	int ret = old_file_stat(file, &st);
+
+	if (ret || displace_is_known(node, &st, node->moved))
+		return ret;
+	return displace_conflict(carry->tree, node, carry->error);
+}
+
+/* What it is like from now on: what others do to it later shows.  What they did meanwhile does, if
+ * its size is not the one that it was given. */
+static int take_given(struct carry *carry, struct node *node, struct old_file *file, bool data,
+		      off_t given)
+{
+	const off_t size = data ? given : node->old.st_size;
+	struct stat st;
+	int ret = old_file_stat(file, &st);
+
+	if (ret && ret != -EBUSY)
+		return ret;
+	if (ret)
+		return displace_conflict(carry->tree, node, carry->error);
+	node->old = st;
+	if (S_ISDIR(st.st_mode) || st.st_size == size)
+		return 0;
+	return displace_conflict(carry->tree, node, carry->error);
+}
+
 bool steps_give(struct carry *carry, struct node *node)
 {
 	const bool data = (node->todo & TODO_DATA) && S_ISREG(node->st.st_mode);
@@ -431,12 +508,16 @@ bool steps_give(struct carry *carry, struct node *node)
 	int ret = path ? old_file_open(carry->tree->old, path, data, &file) : -ENOENT;
 
 	if (!ret) {
-		ret = give(carry, &making, file, data);
+		ret = check_open(carry, node, file);
+		if (!ret)
+			ret = give(carry, &making, file, data);
 		if (ret == -EAGAIN && S_ISREG(node->st.st_mode) && !data &&
 		    steps_fetch(carry, node))
 			ret = give(carry, &making, file, data);
 		if (!ret && data)
 			ret = old_file_sync(file);
+		if (!ret)
+			ret = take_given(carry, node, file, data, making.size);
 		old_file_close(file);
 	}
 	take_gift(carry, node, &making);
@@ -447,17 +528,13 @@ bool steps_give(struct carry *carry, struct node *node)
 
 bool steps_remove(struct carry *carry, struct node *node)
 {
-	const bool directory = S_ISDIR(node->old.st_mode);
 	int ret = 0;
 
 	while (node->at->len && !ret) {
-		g_autofree char *path = tree_path(node);
-		struct stat st;
+		struct node *dir = ((struct place *)node->at->pdata[0])->dir;
 
-		ret = path ? old_stat(carry->tree->old, path, &st) : -ENOENT;
-		if (!ret && st.st_ino == node->old.st_ino)
-			ret = old_remove(carry->tree->old, path, directory);
-		node->last_dir = ((struct place *)node->at->pdata[0])->dir;
+		ret = displace_remove(carry->tree, node, carry->error);
+		node->last_dir = dir;
 		if (!ret || ret == -ENOENT)
 			g_ptr_array_remove_index(node->at, 0);
 		ret = ret == -ENOENT ? 0 : ret;
@@ -477,8 +554,12 @@ bool steps_give_times(struct carry *carry, struct node *node)
 	struct attrs attrs = {0};
 	struct attrs_base base;
 	struct old_file *to = NULL;
+	struct stat st;
 	int ret = path ? old_file_open(carry->tree->old, path, false, &to) : -ENOENT;
 
+	if (!ret && (ret = old_file_stat(to, &st)) == 0 && node->there &&
+	    st.st_ino != node->old.st_ino)
+		ret = displace_conflict(carry->tree, node, carry->error);
 	if (!ret)
 		ret = from < 0 ? from : attrs_read_times(from, &attrs);
 	tree_base(carry->tree, node, false, &base);

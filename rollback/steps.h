@@ -32,6 +32,7 @@ struct making {
 	int ret;
 	struct stat there; /* when it is done */
 	uint64_t bytes;
+	off_t size;	   /* of what was given */
 	GPtrArray *losses; /* of sentences; NULL: none */
 	GHashTable *given; /* attributes, for carried_add_given(); NULL: none */
 };

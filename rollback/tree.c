@@ -266,6 +266,7 @@ static void node_free(gpointer p)
 	struct node *node = p;
 
 	g_free(node->last_path);
+	g_free(node->staged);
 	g_ptr_array_unref(node->wanted);
 	g_ptr_array_unref(node->at);
 	g_clear_pointer(&node->not_there, g_hash_table_unref);
@@ -575,6 +576,7 @@ void tree_close(struct tree *tree)
 	g_hash_table_unref(tree->nodes);
 	g_hash_table_unref(tree->inodes);
 	g_hash_table_unref(tree->fileids);
+	g_clear_pointer(&tree->parted, g_hash_table_unref);
 	g_ptr_array_unref(tree->active);
 	g_ptr_array_unref(tree->conflicts);
 	g_ptr_array_unref(tree->losses);

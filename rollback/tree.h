@@ -60,8 +60,9 @@ struct node {
 	struct carried_object carried;
 	bool was_carried; /* and is there since, as far as is known */
 	bool looked, there, seen;
-	uint64_t fileid; /* that its stub says it has there, or 0 */
-	struct stat old;
+	uint64_t fileid;     /* that its stub says it has there, or 0 */
+	struct stat old;     /* as planned, or as our last step left it */
+	struct stat *staged; /* in OLD_STAGE, or NULL */
 	int64_t version; /* by which its stub knows it: its ctime before we did anything to it */
 	char *last_path; /* where it was looked for */
 	struct node *last_dir;
@@ -73,6 +74,7 @@ struct node {
 	bool fetch;	 /* its data is to be here first */
 	bool holds_more; /* there than a copy of it would */
 	bool moved;	 /* since it was planned */
+	bool former;	 /* what it replaced there is in OLD_STAGE still */
 	bool unsaid; /* it cannot be there: for each run anew, or what is in it would be forgotten
 		      */
 	bool theirs; /* not changed here, and somebody else changed its data there */
@@ -115,6 +117,7 @@ struct tree {
 	GHashTable *nodes;    /* by handle */
 	GHashTable *inodes;   /* active nodes that are here, by inode number */
 	GHashTable *fileids;  /* nodes that are there, by fileid */
+	GHashTable *parted;   /* a set of fileids: listing_is_parted(); NULL: nobody asked */
 	GPtrArray *active;    /* nodes, in order; those of the old server alone as well */
 	GPtrArray *conflicts; /* of struct problem */
 	GPtrArray *losses;    /* likewise */
@@ -184,8 +187,10 @@ bool tree_keeps_a_name(const struct node *node);
 char *tree_path(const struct node *node);
 char *tree_place_path(const struct node *node, const struct place *place);
 /* Its name in OLD_STAGE: moved there, or new; g_free. */
-#define STAGE_PARKED 'p'
-#define STAGE_NEW    'n'
+#define STAGE_PARKED  'p'
+#define STAGE_NEW     'n'
+#define STAGE_FORMER  'o' /* what was replaced */
+#define STAGE_DROPPED 'd' /* a name that goes, of what keeps another */
 char *tree_stage_name(const struct node *node, char kind);
 /* FALSE: it is none. */
 bool tree_stage_parse(const char *name, struct migrate_binding *handle);

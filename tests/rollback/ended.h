@@ -17,10 +17,20 @@
 static struct {
 	unsigned end_at, steps, first; /* first: of a run that was not ended */
 } * shared;
-static bool asked; /* and not killed */
+static bool asked;	      /* and not killed */
+static void (*intrude)(void); /* nor that: somebody does this right before the step */
+
+/* With steps that only look, but for the last ones. */
+static inline void before_step(void)
+{
+	if (intrude && __atomic_add_fetch(&shared->steps, 1, __ATOMIC_RELAXED) == shared->end_at)
+		intrude();
+}
 
 static inline void step(void)
 {
+	if (intrude)
+		return;
 	if (__atomic_add_fetch(&shared->steps, 1, __ATOMIC_RELAXED) != shared->end_at)
 		return;
 	if (!asked)
@@ -33,6 +43,7 @@ static inline void step(void)
 	type __wrap_##name parameters;                                                             \
 	type __wrap_##name parameters                                                              \
 	{                                                                                          \
+		before_step();                                                                     \
 		type result = __real_##name arguments;                                             \
 		step();                                                                            \
 		return result;                                                                     \
@@ -48,6 +59,10 @@ WRAP(int, old_mknod, (struct old * old, const char *path, mode_t mode, dev_t dev
 WRAP(int, old_link, (struct old * old, const char *from, const char *to), (old, from, to))
 WRAP(int, old_rename, (struct old * old, const char *from, const char *to, bool directory),
      (old, from, to, directory))
+WRAP(int, old_rename_new, (struct old * old, const char *from, const char *to, bool directory),
+     (old, from, to, directory))
+WRAP(int, old_replace, (struct old * old, const char *from, const char *to, const char *out),
+     (old, from, to, out))
 WRAP(int, old_remove, (struct old * old, const char *path, bool directory), (old, path, directory))
 WRAP(int, attrs_give_times, (int fd, const struct attrs *attrs), (fd, attrs))
 WRAP(int, attrs_give,

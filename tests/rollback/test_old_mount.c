@@ -2,6 +2,7 @@
 #include "old.h"
 
 #include "trees.h"
+#include "volume/lease.h"
 
 #include <linux/magic.h>
 #include <sys/statfs.h>
@@ -109,6 +110,52 @@ START_TEST(reading)
 }
 END_TEST
 
+/* In one step; what stood there comes to OLD_STAGE, and who has it open to write is seen. */
+START_TEST(takes_a_place)
+{
+	int fd;
+
+	old = old_begun();
+	sh("echo new >" OLD_TREE "/" OLD_STAGE "/n");
+	ck_assert_int_eq(old_rename_new(old, OLD_STAGE "/n", "a/1", false), -EEXIST);
+	fd = open(OLD_TREE "/a/1", O_WRONLY);
+	ck_assert_int_eq(old_replace(old, OLD_STAGE "/n", "a/1", OLD_STAGE "/o"), 0);
+	sh("cd " OLD_TREE " && grep -qx new a/1 && grep -qx old1 " OLD_STAGE
+	   "/o && test ! -e " OLD_STAGE "/n");
+	ck_assert(old_is_open(old, OLD_STAGE "/o"));
+	close(fd);
+	ck_assert(!old_is_open(old, OLD_STAGE "/o"));
+	/* what is kept there is not lost to the next one */
+	sh("echo newer >" OLD_TREE "/" OLD_STAGE "/n");
+	ck_assert_int_eq(old_replace(old, OLD_STAGE "/n", "a/2", OLD_STAGE "/o"), -EEXIST);
+	sh("cd " OLD_TREE " && grep -qx old2 a/2 && grep -qx old1 " OLD_STAGE
+	   "/o && grep -qx newer " OLD_STAGE "/n");
+	ck_assert_int_eq(old_replace(old, OLD_STAGE "/n", "a/none", OLD_STAGE "/p"), -ENOENT);
+	ck_assert_int_eq(old_rename_new(old, OLD_STAGE "/o", "a/none", false), 0);
+	old_close(old);
+}
+END_TEST
+
+START_TEST(written_alone)
+{
+	struct old_file *file;
+	struct stat st;
+	int fd;
+
+	old = old_begun();
+	fd = open(OLD_TREE "/a/1", O_RDONLY);
+	ck_assert_int_eq(old_file_open(old, "a/1", true, &file), -EAGAIN);
+	close(fd);
+	ck_assert_int_eq(old_file_open(old, "a/1", true, &file), 0);
+	ck_assert_int_eq(open(OLD_TREE "/a/1", O_WRONLY | O_NONBLOCK), -1);
+	ck_assert_int_eq(old_file_stat(file, &st), 0);
+	lease_break_s = 0;
+	ck_assert_int_eq(old_file_stat(file, &st), -EBUSY);
+	old_file_close(file);
+	old_close(old);
+}
+END_TEST
+
 /* What goes to a directory with a project becomes of that. */
 START_TEST(projects)
 {
@@ -188,6 +235,8 @@ int main(void)
 	tcase_add_test(tcase, projects);
 	tcase_add_test(tcase, errors_that_come_later);
 	tcase_add_test(tcase, errors_of_what_is_not_told_by_file);
+	tcase_add_test(tcase, takes_a_place);
+	tcase_add_test(tcase, written_alone);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -56,7 +56,9 @@ struct wire_change {
 	uint32_t kind;
 	uint32_t type, class, additional; /* SET: MS-SMB2 2.2.39; CONTROL: additional is the code */
 	uint32_t len;			  /* SET, WRITE: of the data that follow */
-	uint64_t offset;		  /* WRITE */
+	uint32_t alone;	 /* others may have it open to read, and not otherwise, or it fails */
+	uint32_t spare;	 /* 0 */
+	uint64_t offset; /* WRITE */
 };
 
 struct wire_request {

@@ -102,6 +102,8 @@ void do_change(struct job *job)
 		return;
 	}
 	SIVAL(chain->steps[0].fixed, 36, change.disposition);
+	if (change.alone)
+		SIVAL(chain->steps[0].fixed, 32, FILE_SHARE_READ);
 	add_change(chain, &change, data);
 	chain_close(chain);
 	chain_submit(chain);

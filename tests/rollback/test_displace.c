@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Somebody else changes an object on the old server right before each of the steps of a run: what
+ * he wrote is there afterwards, and after the next run, too. */
+#include "ended.h"
+
+WRAP(int, old_stat, (struct old * old, const char *path, struct stat *st), (old, path, st))
+WRAP(int, old_file_stat, (struct old_file * file, struct stat *st), (file, st))
+WRAP(int, old_file_write, (struct old_file * file, const void *data, size_t len, off_t at),
+     (file, data, len, at))
+
+static bool plain; /* names can only be linked and renamed, as over NFS */
+
+int __real_renameat2(int from, const char *name, int to, const char *as, unsigned flags);
+int __wrap_renameat2(int from, const char *name, int to, const char *as, unsigned flags);
+int __wrap_renameat2(int from, const char *name, int to, const char *as, unsigned flags)
+{
+	if (!plain || !flags)
+		return __real_renameat2(from, name, to, as, flags);
+	errno = EINVAL;
+	return -1;
+}
+
+/* Each has another thing done to it. */
+static const char *const paths[] = {"a/1", "a/2", "a/3", "a/4", "a/l"};
+static unsigned wrote; /* a bit for each that he changed */
+
+static void change_all(void)
+{
+	trees_make("mkdir a && for i in 1 2 3 4; do echo old$i >a/$i; done && mkdir d && "
+		   "echo linked >a/l && ln a/l d/l && "
+		   "find . -exec touch -hd 2001-02-03T04:05:06.789 {} +");
+	change("a/1", JOURNAL_DATA, "echo changed >>a/1");
+	take_away("a/2");
+	change("a/3", JOURNAL_META, "chmod 640 a/3");
+	move("a/4", "d/4");
+	change("d/4", JOURNAL_DATA, "echo changed >>d/4");
+	change("a/l", JOURNAL_DATA, "echo more >>a/l");
+}
+
+/* Into the same inode, which is a bit longer after it; unless he may not open it just now. */
+static void write_theirs(void)
+{
+	for (unsigned i = 0; i < G_N_ELEMENTS(paths); i++) {
+		g_autofree char *path = g_build_filename(OLD_TREE, paths[i], NULL);
+		g_autofree char *text = g_strdup_printf("theirs%u, a bit longer\n", i);
+		int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+
+		ck_assert(fd >= 0 || errno == EAGAIN || errno == ENOENT);
+		if (fd < 0)
+			continue;
+		ck_assert_int_eq(write(fd, text, strlen(text)), strlen(text));
+		close(fd);
+		wrote |= 1U << i;
+	}
+}
+
+/* Another inode, as editors do. */
+static void replace_by_theirs(void)
+{
+	for (unsigned i = 0; i < G_N_ELEMENTS(paths); i++) {
+		g_autofree char *path = g_build_filename(OLD_TREE, paths[i], NULL);
+		g_autofree char *text = g_strdup_printf("theirs%u\n", i);
+
+		ck_assert(g_file_set_contents(OLD_TREE "/theirs", text, -1, NULL));
+		ck_assert_int_eq(rename(OLD_TREE "/theirs", path), 0);
+		wrote |= 1U << i;
+	}
+}
+
+static void run(void)
+{
+	struct way way;
+
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	way_go(&way);
+	way_close(&way);
+	open_store();
+}
+
+/* In a process of its own, for its mounts.  Whether the step was reached. */
+static bool intruded_at(unsigned number)
+{
+	change_all();
+	shared->steps = 0;
+	shared->end_at = number;
+	run();
+	shared->end_at = 0;
+	if (shared->steps < number)
+		return false;
+	run();
+	for (unsigned i = 0; i < G_N_ELEMENTS(paths); i++)
+		if (wrote & 1U << i)
+			sh("grep -rq theirs%u /mnt/old || { echo %s >&2; false; }", i, paths[i]);
+	return true;
+}
+
+static void intruded(void (*how)(void))
+{
+	bool reached = true;
+	unsigned steps = 0;
+
+	share_steps();
+	intrude = how;
+	while (reached) {
+		pid_t pid;
+
+		start(&pid);
+		if (!pid)
+			exit(intruded_at(steps + 1) ? 0 : 3);
+		const int status = end_of(pid);
+		reached = status == 0;
+		ck_assert_msg(reached || (WIFEXITED(status) && WEXITSTATUS(status) == 3),
+			      "before step %u", steps + 1);
+		steps += reached;
+	}
+	ck_assert_uint_ge(steps, 30);
+}
+
+START_TEST(i7_written)
+{
+	intruded(write_theirs);
+}
+END_TEST
+
+START_TEST(i7_written_where_nothing_is_exchanged)
+{
+	plain = true;
+	intruded(write_theirs);
+}
+END_TEST
+
+START_TEST(i7_replaced)
+{
+	intruded(replace_by_theirs);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("displace");
+	TCase *tcase = tcase_create("all");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_test(tcase, i7_written);
+	tcase_add_test(tcase, i7_replaced);
+	tcase_add_test(tcase, i7_written_where_nothing_is_exchanged);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
