@@ -281,3 +281,47 @@ bool listing_left(struct tree *tree, const struct node *dir)
 
 	return is_or_is_below(given_up, here) || (there && is_or_is_below(given_up, there));
 }
+
+/* ---- parted ---------------------------------------------------------------------------------- */
+
+/* The old server's path is the one that the name had here when it was made. */
+static void take_parted(struct tree *tree, const char *reported)
+{
+	const size_t len = strlen(tree->config->root);
+	guint64 fileid;
+	struct stat st;
+
+	if (strncmp(reported, tree->config->root, len) || reported[len] != '/' ||
+	    old_stat(tree->old, reported + len + 1, &st))
+		return;
+	fileid = st.st_ino;
+	g_hash_table_add(tree->parted, g_memdup2(&fileid, sizeof(fileid)));
+}
+
+bool listing_is_parted(struct tree *tree, uint64_t fileid)
+{
+	g_autofree char *inside =
+		g_build_filename(tree->config->root, MIGRATE_PRIVATE_DIR, REPORT_FILE, NULL);
+	FILE *file = tree->parted ? NULL : fopen(inside, "re");
+	const guint64 key = fileid;
+	g_autofree char *line = NULL;
+	size_t size = 0;
+
+	if (!tree->parted) {
+		tree->parted = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+		if (!file)
+			file = fopen(tree->config->report, "re");
+	}
+	while (file && getline(&line, &size, file) > 0) {
+		struct report_line parsed = {0};
+
+		if (report_parse(g_strchomp(line), &parsed) &&
+		    (parsed.kind == REPORT_LINK ||
+		     (parsed.kind == REPORT_SOURCE && strstr(parsed.text, "file of its own"))))
+			take_parted(tree, parsed.path);
+		report_line_clear(&parsed);
+	}
+	if (file)
+		fclose(file);
+	return g_hash_table_contains(tree->parted, &key);
+}

@@ -26,4 +26,8 @@ bool listing_given_up(struct tree *tree, const struct node *node);
  * of it was removed here. */
 bool listing_left(struct tree *tree, const struct node *dir);
 
+/* Whether the old server's object came here as several files, by the report of losses; asked for
+ * one with several names there. */
+bool listing_is_parted(struct tree *tree, uint64_t fileid);
+
 #endif

@@ -203,12 +203,19 @@ static bool has_the_same(const struct tree *tree, const struct node *node)
 	return difference_has_attributes(tree, node);
 }
 
+/* The latest that a time may have been which a server keeps so: many do in whole seconds, or in
+ * steps of two (server_clock.h). */
+static int64_t last_of(struct timespec t)
+{
+	return ns(t) + (t.tv_nsec % 1000000 ? 0 : 2 * INT64_C(1000000000) - 1);
+}
+
 static bool changed_there(const struct tree *tree, const struct node *node)
 {
 	if (node == tree->root)
 		return !node->was_carried && !old_was_left(tree->old) &&
-		       ns(old_root_mtime(tree->old)) > tree->switched;
-	if (node->was_carried ? is_as_carried(node) : ns(node->old.st_ctim) <= tree->switched)
+		       last_of(old_root_mtime(tree->old)) > tree->switched;
+	if (node->was_carried ? is_as_carried(node) : last_of(node->old.st_ctim) <= tree->switched)
 		return false;
 	if (!node->differs && is_the_same(tree, node) && has_the_same(tree, node))
 		return false;
@@ -418,6 +425,13 @@ static void decide_content(struct tree *tree, struct node *node)
 		todo |= TODO_META;
 	if (todo && node->flags & JOURNAL_SCANNED)
 		todo = difference_of(tree, node, todo);
+	if (todo && node->there && node->old.st_nlink > node->st.st_nlink &&
+	    listing_is_parted(tree, node->old.st_ino)) {
+		tree_conflict(tree, node,
+			      "is one of several files here that are names of one file on the old "
+			      "server: what becomes of the others there is yours to say");
+		return;
+	}
 	if (todo && changed_there(tree, node)) {
 		tree_conflict(tree, node, "was changed on the old server since the switch");
 		return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "plan.h"
 
+#include "look.h"
 #include "trees.h"
 
 START_TEST(conflicts)
@@ -540,6 +541,40 @@ START_TEST(scanned)
 }
 END_TEST
 
+/* Two names of one file there are two files here, which the report says. */
+START_TEST(parted)
+{
+	trees_make(FILL);
+	sh("cd " NEW_TREE " && cp -a a/1 t && mv t a/1 && mkdir .migrate && "
+	   "printf 'link\t" NEW_TREE "/d/link\tanother project\n' >.migrate/report");
+	change("a/1", JOURNAL_DATA, "echo ours >>a/1");
+	go_back(1);
+	sh("! grep -rq ours " OLD_TREE);
+	go_back(1);
+}
+END_TEST
+
+/* It was changed there in the second of the switch, and keeps times in seconds. */
+START_TEST(changed_in_the_second_of_the_switch)
+{
+	struct way way;
+
+	trees_make(FILL);
+	change("a/2", JOURNAL_DATA, "echo ours >>a/2");
+	trees_commit();
+	journal_store_close(journal);
+	way_begin(&way);
+	const struct migrate_binding a2 = handle_of("a/2");
+	struct node *node = tree_node(way.tree, &a2);
+	ck_assert_int_eq(tree_look(way.tree, node), 0);
+	ck_assert(node->there);
+	node->old.st_ctim = (struct timespec){.tv_sec = way.tree->switched / 1000000000};
+	ck_assert(plan_make(way.tree, &way.plan, NULL));
+	ck_assert_uint_eq(way.tree->conflicts->len, 1);
+	way_close(&way);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("plan");
@@ -573,6 +608,8 @@ int main(void)
 	tcase_add_test(tcase, one_link_goes);
 	tcase_add_test(tcase, i10_what_was_left_there);
 	tcase_add_test(tcase, scanned);
+	tcase_add_test(tcase, parted);
+	tcase_add_test(tcase, changed_in_the_second_of_the_switch);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
