@@ -20,6 +20,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import knfsd                                                            # noqa: E402
 import nfs3                                                             # noqa: E402
+import otherwriter                                                      # noqa: E402
 import smbfiles                                                         # noqa: E402
 import tree                                                             # noqa: E402
 from harness import case, expect, main, no_differences, same            # noqa: E402
@@ -361,6 +362,37 @@ def conflicts(args):
     expect(not os.path.exists(OLD + '/wide/00004'), 'the rest was not done')
     with open(OLD + '/wide/00002', 'rb') as file:
         same(file.read(4), b'ours', 'what has no conflict')
+
+
+@going_back
+def others(args):
+    """Somebody writes there all the time, on the old server itself, what clients changed here too."""
+    _, migration = begin(args)
+    crawl(args, migration)
+    client = migration.server.client()
+    wide = client.walk('wide')[0]
+    # over NFS no step exchanges two names: what takes a name in one round trip is lost
+    kind = otherwriter.write_in_place if args.mount else otherwriter.write_or_replace
+    names = [f'{n:05}' for n in range(1, 40)]
+    for n in range(100 if args.long else 3):
+        for i, name in enumerate(names):
+            with contextlib.suppress(nfs3.NfsError):
+                handle = client.walk(f'wide/{name}')[0]
+                if i % 5 == 4 and n % 3 == 2:
+                    client.remove(wide, name)
+                elif i % 5 == 3:
+                    client.setattr(handle, mode=0o600 + n % 8)
+                else:
+                    client.write(handle, 0, b'ours %d' % n, nfs3.FILE_SYNC)
+        with otherwriter.OtherWriter(names, kind(OLD + '/wide'), args.random.random()) as writer:
+            migration.rollback(may_fail=True)
+        expect(writer.wrote, 'nothing was written meanwhile')
+        same(writer.lost(OLD), [], f'what is lost of his, run {n}')
+        migration.rollback(may_fail=True)
+        same(writer.lost(OLD), [], f'what is lost of his, after run {n}')
+        for name in names:                              # as they are here, so that it goes on
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copy2(f'{NEW}/wide/{name}', f'{OLD}/wide/{name}')
 
 
 @going_back

@@ -38,7 +38,7 @@ def v3_of_a_kernel(args):
 
 @case(guest=True)
 def v4_2_of_a_kernel(args):
-    run(args, V4, 'conflicts', kernel=True)
+    run(args, V4, 'conflicts', 'others', kernel=True)
 
 
 @case(guest=True, long=True)
@@ -46,7 +46,8 @@ def all_of_it(args):
     for mount in V3, V4:
         for kernel in False, True:
             run(args, mount, 'nothing_migrated', 'stub_that_is_renamed', 'finished_and_finalized',
-                'conflicts', 'remembered_names', 'killed', 'followed', 'switched_again', kernel=kernel)
+                'conflicts', 'remembered_names', 'killed', 'followed', 'switched_again',
+                *(['others'] if kernel else []), kernel=kernel)
 
 
 if __name__ == '__main__':

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The way back to an old SMB server: names, data, descriptors, attributes, times and streams, with
 an account of its own.  The migration's own cannot write there (I10)."""
+import contextlib
 import os
+import random
 import select
+import shutil
 import signal
 import struct
 import sys
@@ -11,6 +14,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import nfs3                                                             # noqa: E402
 import ntsd                                                             # noqa: E402
+import otherwriter                                                      # noqa: E402
 import smb2                                                             # noqa: E402
 import smbd                                                             # noqa: E402
 import smbproxy                                                         # noqa: E402
@@ -507,6 +511,44 @@ def refused(args):
 def read_settings(migration):
     with open(migration.config) as file:
         return [line.rstrip('\n').split('=', 1) for line in file if '=' in line]
+
+
+@case()
+def others(args):
+    """Somebody writes there all the time by SMB what clients changed here, too."""
+    server, migration, new = begin(args)
+    theirs = Files(server.session(WRITER, 'old'))
+
+    def write(name, data):
+        try:
+            if turn.random() < 0.5:
+                theirs.write(f'work/{name}', data)
+            else:
+                theirs.write(f'work/{name} theirs', data)
+                theirs.rename(f'work/{name} theirs', f'work/{name}', replace=True)
+        except Refused as error:
+            raise OSError from error
+
+    turn = random.Random(args.random.random())
+    names = [f'{n:02}' for n in range(40)]
+    for n in range(100 if args.long else 3):
+        for i, name in enumerate(names):
+            if i % 5 == 4 and n % 3 == 2:
+                with contextlib.suppress(Refused):
+                    new.unlink(f'work/{name}')
+            elif i % 5 == 3:
+                new.set_basic(f'work/{name}', attributes=KEPT)
+            else:
+                new.write(f'work/{name}', b'ours %d' % n)
+        with otherwriter.OtherWriter(names, write, args.random.random()) as writer:
+            migration.rollback(may_fail=True)
+        expect(writer.wrote, 'nothing was written meanwhile')
+        same(writer.lost(OLD), [], f'what is lost of his, run {n}')
+        migration.rollback(may_fail=True)
+        same(writer.lost(OLD), [], f'what is lost of his, after run {n}')
+        for name in names:                              # as they are here, so that it goes on
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copy2(f'{NEW}/work/{name}', f'{OLD}/work/{name}')
 
 
 @case()
