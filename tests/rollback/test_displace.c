@@ -67,14 +67,18 @@ static void replace_by_theirs(void)
 	}
 }
 
-static void run(void)
+/* number: of the step after the plan that he comes before, or 0. */
+static void run(unsigned number)
 {
 	struct way way;
 
 	trees_commit();
 	journal_store_close(journal);
 	way_open(&way);
+	shared->steps = 0;
+	shared->end_at = number;
 	way_go(&way);
+	shared->end_at = 0;
 	way_close(&way);
 	open_store();
 }
@@ -83,13 +87,10 @@ static void run(void)
 static bool intruded_at(unsigned number)
 {
 	change_all();
-	shared->steps = 0;
-	shared->end_at = number;
-	run();
-	shared->end_at = 0;
+	run(number);
 	if (shared->steps < number)
 		return false;
-	run();
+	run(0);
 	for (unsigned i = 0; i < G_N_ELEMENTS(paths); i++)
 		if (wrote & 1U << i)
 			sh("grep -rq theirs%u /mnt/old || { echo %s >&2; false; }", i, paths[i]);
