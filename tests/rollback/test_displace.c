@@ -143,7 +143,7 @@ int main(void)
 	Suite *suite = suite_create("displace");
 	TCase *tcase = tcase_create("all");
 
-	tcase_set_timeout(tcase, 120);
+	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, i7_written);
 	tcase_add_test(tcase, i7_replaced);
 	tcase_add_test(tcase, i7_written_where_nothing_is_exchanged);
