@@ -6,9 +6,10 @@
  * OLD_STAGE, where nobody finds it by a path, before it is removed.  What differs is a conflict,
  * and goes back to its place, or stays in OLD_STAGE if that is taken by then.
  *
- * What was taken away has the name of what is parked (STAGE_PARKED).  Who is killed before it is
- * removed leaves an object that the next run finds as one that was parked, or, where its new
- * version has its place, as a former version: displace_clean().
+ * What is to be removed is parked there (STAGE_PARKED); a former version is STAGE_FORMER, a name
+ * that goes STAGE_DROPPED.  Who is killed before it is removed leaves an object that the next run
+ * finds as one that was parked (over SMB also a former version whose place is empty yet), or that
+ * displace_clean() compares with what carried.h noted of it before the step.
  *
  * 0 or -errno; -ECANCELED: it was not done, and why is listed, or it is for the next run.
  */

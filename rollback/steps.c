@@ -244,6 +244,7 @@ bool steps_made(struct carry *carry, struct node *node, struct making *making)
 	take_gift(carry, node, making);
 	if (!ret) {
 		carried_stage(&node->carried, &making->there);
+		g_free(node->staged);
 		node->staged = g_memdup2(&making->there, sizeof(making->there));
 	}
 	if (ret == -ESTALE || ret == -EAGAIN) /* gone here meanwhile, or changed all the time */
