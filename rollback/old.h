@@ -112,8 +112,9 @@ void old_sync_names(struct old *old, const char *dir);
 
 /* ---- giving to one object -------------------------------------------------------------------- */
 
-/* data: a file whose data are to be written, too; on a local file system nobody else has it open
- * then (-EAGAIN), or for as long as the kernel makes him wait.  old_file_close() it. */
+/* data: a file whose data are to be written, too; on a local file system nobody has it open to
+ * write then (-EAGAIN), and if nobody reads it either, opens wait meanwhile.  old_file_close() it.
+ */
 int old_file_open(struct old *old, const char *path, bool data, struct old_file **file);
 void old_file_close(struct old_file *file);
 /* As old_stat(), of what is open, where that is by a descriptor.  -EBUSY: somebody may have written

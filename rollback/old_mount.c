@@ -437,18 +437,18 @@ static int fd_of(const struct old_file *file)
 
 static int mount_open(struct old *old, const char *path, bool data, struct old_file **file)
 {
-	int fd = find(old, path, data ? O_RDWR : O_PATH);
+	const bool alone = data && mount_of(old)->local;
+	int fd = alone && mount_is_open(old, path) ? -EAGAIN
+						   : find(old, path, data ? O_RDWR : O_PATH);
+	struct mount_file *opened;
 
 	if (fd < 0)
 		return fd;
 	*file = file_of(old, fd);
-	struct mount_file *opened = (struct mount_file *)*file;
-	int ret = data && mount_of(old)->local ? lease_take(&opened->lease, fd) : -EINVAL;
-	opened->alone = !ret;
-	if (ret != -EBUSY)
-		return 0;
-	old_file_close(*file);
-	return -EAGAIN;
+	opened = (struct mount_file *)*file;
+	/* there is none while somebody reads it, as an NFS server does */
+	opened->alone = alone && !lease_take(&opened->lease, fd);
+	return 0;
 }
 
 static void mount_close_file(struct old_file *file)

@@ -143,7 +143,7 @@ START_TEST(written_alone)
 	int fd;
 
 	old = old_begun();
-	fd = open(OLD_TREE "/a/1", O_RDONLY);
+	fd = open(OLD_TREE "/a/1", O_WRONLY);
 	ck_assert_int_eq(old_file_open(old, "a/1", true, &file), -EAGAIN);
 	close(fd);
 	ck_assert_int_eq(old_file_open(old, "a/1", true, &file), 0);
