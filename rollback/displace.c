@@ -200,12 +200,15 @@ int displace_drop(struct tree *tree, struct node *node, const char *path, GError
 		ret = old_stat(tree->old, out, &st);
 	if (ret)
 		return ret == -EAGAIN ? leave(node) : ret;
-	if (is_dropped(node->old.st_ino, &st)) {
+	const bool dropped = is_dropped(node->old.st_ino, &st);
+	if (dropped) {
 		node->moved = true;
-		return old_remove(tree->old, out, false);
+		ret = old_remove(tree->old, out, false);
+		if (!ret)
+			return 0;
 	}
 	old_rename_new(tree->old, out, path, false);
-	return displace_conflict(tree, node, error);
+	return dropped ? ret : displace_conflict(tree, node, error);
 }
 
 /* The object is at path, which is in OLD_STAGE where it is parked. */
@@ -225,13 +228,16 @@ static int remove_file(struct tree *tree, struct node *node, const char *path, G
 	known = displace_is_known(node, &st, true);
 	if (known && !old_is_open(tree->old, out)) {
 		node->moved = true;
-		return old_remove(tree->old, out, false);
+		ret = old_remove(tree->old, out, false);
+		if (!ret)
+			return 0;
 	}
-	if (!parked && old_rename_new(tree->old, out, path, false)) {
+	/* what somebody has open by SMB may go only then, and from there */
+	if (!parked && old_rename_new(tree->old, out, path, false) && !ret) {
 		g_ptr_array_remove_index(node->at, 0);
 		park(node, out);
 	}
-	return known ? leave(node) : displace_conflict(tree, node, error);
+	return ret ? ret : known ? leave(node) : displace_conflict(tree, node, error);
 }
 
 int displace_remove(struct tree *tree, struct node *node, GError **error)

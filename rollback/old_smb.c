@@ -456,16 +456,11 @@ static void note_given(struct old_file *file)
 
 static int smb_open(struct old *old, const char *path, bool data, struct old_file **file)
 {
-	uint32_t had = 0;
-	int ret = data ? smb_make_writable(call_of(old), path, &had) : 0;
-	struct smb_file *opened;
+	struct smb_file *opened = g_new0(struct smb_file, 1);
 
-	if (ret && ret != -EACCES)
-		return ret;
-	opened = g_new0(struct smb_file, 1);
+	(void)data;
 	opened->file.old = old;
 	opened->path = g_strdup(path);
-	opened->had = had;
 	*file = &opened->file;
 	return 0;
 }
@@ -510,7 +505,15 @@ static int set_size(struct old_file *file, uint64_t size)
 
 static int smb_resize(struct old_file *file, off_t size)
 {
-	file_of(file)->written = true;
+	struct smb_file *opened = file_of(file);
+	/* not before it was looked at: the time of change moves */
+	int ret = opened->written
+			  ? 0
+			  : smb_make_writable(call_of(file->old), opened->path, &opened->had);
+
+	if (ret && ret != -EACCES)
+		return ret;
+	opened->written = true;
 	return set_size(file, (uint64_t)size);
 }
 

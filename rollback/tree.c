@@ -108,10 +108,14 @@ char *tree_path(const struct node *node)
 char *tree_shown_path(const struct node *node)
 {
 	const GPtrArray *places = node->wanted->len ? node->wanted : node->at;
-	char *path = places->len ? path_of(node, places->pdata[0], !node->wanted->len) : NULL;
+	const struct place *place = places->len ? places->pdata[0] : NULL;
+	char *path;
 
-	if (!path && places->len) /* nobody looked there yet */
-		path = path_of(node, places->pdata[0], false);
+	if (place && !place->dir && node->last_path)
+		place = NULL; /* parked, and nowhere to go: by the name that it had */
+	path = place ? path_of(node, place, !node->wanted->len) : NULL;
+	if (!path && place) /* nobody looked there yet */
+		path = path_of(node, place, false);
 	if (!path)
 		path = g_strdup(node->last_path ? node->last_path : "(an object without a name)");
 	return path;

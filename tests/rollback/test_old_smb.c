@@ -167,6 +167,8 @@ START_TEST(data)
 	/* and where nothing comes of it */
 	struct old_file *file;
 	ck_assert_int_eq(old_file_open(old, "data", true, &file), 0);
+	ck_assert(is_read_only("data"));
+	ck_assert_int_eq(old_file_resize(file, 1), 0);
 	ck_assert(!is_read_only("data"));
 	old_file_close(file);
 	ck_assert(is_read_only("data"));
