@@ -430,7 +430,7 @@ class Sequence:
                 self.migration.ctl('aside', '--discard')
             if self.stage == 'finalized':
                 self.migration.ctl('finalize')
-            if self.guard:
+            if self.guard and self.stage == 'finalized':
                 expect(self.guard.process.wait(60) == 0, 'the guard failed in the end')
                 self.guard.listen()
             self.disk.finalized = self.stage == 'finalized'
