@@ -373,7 +373,7 @@ void sid_renumber_back(const struct sid_map *map, bool group, struct sid *sid)
 {
 	const struct target *target;
 	struct sid domain;
-	uint32_t id, old;
+	uint32_t id = 0, old = 0;
 
 	if (!map || !is_number(sid, group))
 		return;

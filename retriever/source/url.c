@@ -75,16 +75,11 @@ static const char *behind_scheme(const char *url)
 bool url_has_password(const char *url)
 {
 	const char *from = behind_scheme(url), *p = from, *close;
-	size_t digits;
 
 	for (; *p && !strchr(":/?#", *p); p++)
 		if (*p == '[' && (p == from || p[-1] == '@') && (close = strchr(p, ']')))
 			p = close; /* an address, with colons of its own */
-	if (*p != ':' || !strchr(p, '@'))
-		return false;
-	/* behind a user it is the port's, if anything */
-	digits = strspn(p + 1, "0123456789");
-	return !(memchr(from, '@', (size_t)(p - from)) && digits && strchr("/", p[1 + digits]));
+	return *p == ':' && strchr(p, '@');
 }
 
 char *url_shown(const char *url)

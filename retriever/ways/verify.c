@@ -272,7 +272,6 @@ static int walk_once(struct retriever *retriever, struct moved *moved, struct ve
 	ret = walk_tree(&walk, moved, again);
 	g_array_free(walk.pending, TRUE);
 	g_hash_table_destroy(walk.linked);
-	g_autofree char *first = walk.first_unread;
 	if (ret)
 		*message = g_strdup_printf("%s: the walk failed: %s%s", retriever->config->root,
 					   g_strerror(-ret), advice_for(ret));
@@ -284,6 +283,7 @@ static int walk_once(struct retriever *retriever, struct moved *moved, struct ve
 					   advice_for(ret));
 	} else
 		set_counters(retriever, count, walk.recount);
+	g_free(walk.first_unread);
 	recount_free(walk.recount);
 	return ret;
 }

@@ -680,8 +680,11 @@ START_TEST(modes_of_the_other_source)
 	say("f", usual());
 	source_mode("d/g", 0620);
 	say("d/g", nt_text(0x8004, ANNA, STAFF, NULL, "4 0 1f01ff " WORLD));
-	core_start(&core);
+	core_open(&core);
+	core_attach(&core);
 	core.retriever->config->acl_source = g_strdup("smb://old/share");
+	core_run(&core);
+	core_connect(&core);
 	fd = open_stub("f");
 	expect_descriptor(fd, usual());
 	ck_assert_int_eq(fstat(fd, &st), 0);
