@@ -243,7 +243,7 @@ def first_use_by_smb(show, migration):
     return server, name
 
 
-def go_back(show, migration):
+def go_back(show, migration, old):
     """With the right to write there, which the migration itself has not got."""
     client = migration.server.client()
     wide = client.walk('wide')[0]
@@ -260,12 +260,14 @@ def go_back(show, migration):
     plan = rollback('--plan')
     show.say(f'migratectl --plan rollback: {counts.format(**plan)}, '
              f'{len(plan["conflicts"])} conflicts; nothing is done')
+    old.stop()                              # which has open what clients wrote to there
     spent, done = milliseconds(rollback)
     show.say(f'migratectl rollback: {counts.format(**done)}, in {spent:.0f} ms')
     comparison = tree.compare(OLD, NEW, slack=1 << 30)
     if comparison.differences:
         raise Failure('they differ:\n  ' + '\n  '.join(comparison.differences))
     show.say(f'{comparison.objects:,} objects are the same on both servers')
+    old.start()
 
 
 def finalize(show, migration):
@@ -279,7 +281,6 @@ def switch_again(show, migration, old, smb):
     """The new tree is now a copy like any other: what is as on the old server is not fetched."""
     migration.server.stop()
     smb.stop()
-    old.restart()                           # what it has in its cache was changed behind its back
     client = old.client()
     write(client, 'wide/00020')
     client.rename(client.walk('wide')[0], '00021', client.root, 'renamed on the old server')
@@ -343,7 +344,7 @@ def demonstrate(args):
              'owner, size, time,\n   links and holes are the same')
 
     show.step('The way back: clients change things, and the old server gets what they changed')
-    go_back(show, migration)
+    go_back(show, migration, old)
 
     show.step('Clients are back on the old server, and change things; then they are switched again')
     finalize(show, migration)

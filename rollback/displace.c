@@ -48,10 +48,18 @@ int displace_conflict(struct tree *tree, struct node *node, GError **error)
 	return -ECANCELED;
 }
 
-static int leave(struct node *node)
+static int leave(struct tree *tree, struct node *node)
 {
 	node->later = true;
+	tree_conflict(tree, node, OLD_IN_USE);
 	return -ECANCELED;
+}
+
+/* The node's place is that of one that is in use. */
+static int leave_over(struct tree *tree, struct node *node, struct node *over)
+{
+	node->later = true;
+	return leave(tree, over);
 }
 
 static void park(struct node *node, const char *path)
@@ -89,7 +97,7 @@ int displace_replace(struct tree *tree, struct node *node, const char *from, con
 	int ret = old_replace(tree->old, from, to, out);
 
 	if (ret == -EAGAIN)
-		return leave(over), leave(node);
+		return leave_over(tree, node, over);
 	if (!ret)
 		over->moved = true;
 	if (ret || (ret = old_stat(tree->old, out, &st)))
@@ -101,7 +109,7 @@ int displace_replace(struct tree *tree, struct node *node, const char *from, con
 	if (ret)
 		return ret;
 	if (known)
-		return leave(over), leave(node);
+		return leave_over(tree, node, over);
 	displace_conflict(tree, over, error);
 	return over == node ? -ECANCELED : -EEXIST;
 }
@@ -199,7 +207,7 @@ int displace_drop(struct tree *tree, struct node *node, const char *path, GError
 	if (!ret)
 		ret = old_stat(tree->old, out, &st);
 	if (ret)
-		return ret == -EAGAIN ? leave(node) : ret;
+		return ret == -EAGAIN ? leave(tree, node) : ret;
 	const bool dropped = is_dropped(node->old.st_ino, &st);
 	if (dropped) {
 		node->moved = true;
@@ -221,7 +229,7 @@ static int remove_file(struct tree *tree, struct node *node, const char *path, G
 	int ret = parked ? 0 : old_rename_new(tree->old, path, out, false);
 
 	if (ret)
-		return ret == -EAGAIN ? leave(node) : ret;
+		return ret == -EAGAIN ? leave(tree, node) : ret;
 	ret = old_stat(tree->old, out, &st);
 	if (ret)
 		return ret;
@@ -237,7 +245,7 @@ static int remove_file(struct tree *tree, struct node *node, const char *path, G
 		g_ptr_array_remove_index(node->at, 0);
 		park(node, out);
 	}
-	return ret ? ret : known ? leave(node) : displace_conflict(tree, node, error);
+	return ret ? ret : known ? leave(tree, node) : displace_conflict(tree, node, error);
 }
 
 int displace_remove(struct tree *tree, struct node *node, GError **error)

@@ -98,6 +98,7 @@ int old_rename_new(struct old *old, const char *from, const char *to, bool direc
  * nothing comes to `out`.
  */
 int old_replace(struct old *old, const char *from, const char *to, const char *out);
+#define OLD_IN_USE "somebody has it open there, or the server is busy; the next run tries again"
 /* Whether another has the file open to write, where that can be known: on a local file system. */
 bool old_is_open(struct old *old, const char *path);
 int old_remove(struct old *old, const char *path, bool directory);

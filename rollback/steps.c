@@ -19,13 +19,9 @@
  * at a quota, or at a file that is too large for what room there is. */
 static bool failed(struct carry *carry, struct node *node, const char *what, int ret)
 {
-	const bool in_use =
-		old_has_descriptors(carry->tree->old) && (ret == -EBUSY || ret == -EAGAIN);
-	g_autofree char *text = g_strdup_printf(
-		"%s: %s", what,
-		in_use ? "somebody has it open there, or the server is busy; the next "
-			 "run tries again"
-		       : g_strerror(-ret));
+	const bool in_use = ret == -EBUSY || ret == -EAGAIN;
+	g_autofree char *text =
+		g_strdup_printf("%s: %s", what, in_use ? OLD_IN_USE : g_strerror(-ret));
 
 	if (ret == -ECANCELED)
 		return false;
@@ -507,6 +503,7 @@ bool steps_give(struct carry *carry, struct node *node)
 	struct making making = {.node = node};
 	struct old_file *file;
 	int ret = path ? old_file_open(carry->tree->old, path, data, &file) : -ENOENT;
+	const bool in_use = ret == -EAGAIN;
 
 	if (!ret) {
 		ret = check_open(carry, node, file);
@@ -522,8 +519,8 @@ bool steps_give(struct carry *carry, struct node *node)
 		old_file_close(file);
 	}
 	take_gift(carry, node, &making);
-	if (ret == -ESTALE || ret == -EAGAIN)
-		return false; /* it is changed right now, or gone: the next run's */
+	if (ret == -ESTALE || (ret == -EAGAIN && !in_use))
+		return false; /* it is changed here right now, or gone: the next run's */
 	return !ret || failed(carry, node, "it cannot be changed on the old server", ret);
 }
 

@@ -104,8 +104,9 @@ class Switching:
         migration = self.migration
         migration.server.stop()
         sh('ip', 'addr', 'del', SERVICE + '/32', 'dev', 'lo')
+        self.old.stop()                     # which has open what clients wrote to there
         same(migration.rollback()['conflicts'], [], 'conflicts')
-        self.old.drop_connections()
+        self.old.start()
         sh('ip', 'route', 'add', SERVICE, 'via', self.old.address)
         migration.ctl('takeover', '--accept', argument='end')
         migration.ctl('commit')             # a journal is of one tree
