@@ -68,6 +68,79 @@ START_TEST(an_empty_mount_point)
 }
 END_TEST
 
+static bool is_same(void)
+{
+	GError *error = NULL;
+	struct way way;
+	bool same;
+
+	trees_commit();
+	journal_store_close(journal);
+	way_begin(&way);
+	same = check_same_tree(way.tree, &error);
+	ck_assert(same == !error);
+	g_clear_error(&error);
+	way_close(&way);
+	open_store();
+	return same;
+}
+
+/* The only one in the root; what is below a mount point is not it, whatever its name. */
+START_TEST(one_name)
+{
+	trees_make("mkdir a && echo old >a/old && touch -d 2001-02-03T04:05:06.789 a");
+	journal_store_state(journal)->seen = g_get_real_time() * 1000 + INT64_C(1000000000);
+	ck_assert(is_same());
+	sh("mv " OLD_TREE "/a " OLD_TREE "/theirs");
+	ck_assert(is_same());
+	/* renamed in a gap */
+	sh("mv " OLD_TREE "/theirs " OLD_TREE "/a && mv " NEW_TREE "/a " NEW_TREE "/b");
+	note_seen("b");
+	root_seen();
+	ck_assert(is_same());
+	sh("mount -t tmpfs none " OLD_TREE " && mkdir " OLD_TREE "/c");
+	ck_assert(!is_same());
+	sh("rmdir " OLD_TREE "/c && touch " OLD_TREE "/b && touch -r " NEW_TREE "/b " OLD_TREE
+	   "/b");
+	ck_assert(!is_same());
+	sh("rm " OLD_TREE "/b");
+	ck_assert(!is_same());
+}
+END_TEST
+
+/* Its run was killed while it was moved. */
+START_TEST(one_name_put_aside)
+{
+	trees_make("mkdir a && echo old >a/old");
+	move("a", "b");
+	const struct node node = {.handle = handle_of("b")};
+	g_autofree char *parked = tree_stage_name(&node, STAGE_PARKED);
+	sh("cd " OLD_TREE " && mkdir " OLD_STAGE " && mv a " OLD_STAGE "/%s && "
+	   "touch " OLD_STAGE "/%s",
+	   parked, parked);
+	ck_assert(is_same());
+	go_back(0);
+	same_trees();
+	sh("rm -r " OLD_TREE "/b");
+	ck_assert(!is_same());
+}
+END_TEST
+
+/* Of which all was removed here; another one's root may have the same number. */
+START_TEST(an_empty_tree_that_is_known)
+{
+	trees_make("mkdir a && touch -d 2001-02-03 .");
+	take_away("a");
+	go_back(0);
+	make("new", "echo new >new");
+	ck_assert(is_same());
+	sh("mkdir " OLD_TREE "/lost+found");
+	ck_assert(!is_same());
+	sh("rmdir " OLD_TREE "/lost+found && touch " OLD_TREE);
+	ck_assert(!is_same());
+}
+END_TEST
+
 START_TEST(an_empty_tree)
 {
 	struct way way;
@@ -93,7 +166,10 @@ int main(void)
 	tcase_add_test(tcase, apart);
 	tcase_add_test(tcase, other_trees);
 	tcase_add_test(tcase, an_empty_mount_point);
+	tcase_add_test(tcase, one_name);
+	tcase_add_test(tcase, one_name_put_aside);
 	tcase_add_test(tcase, an_empty_tree);
+	tcase_add_test(tcase, an_empty_tree_that_is_known);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
