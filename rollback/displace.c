@@ -177,9 +177,9 @@ bool displace_clean(struct tree *tree, const char *name, const struct stat *st, 
 			node->last_path = g_strdup(path);
 		if (former && (st->st_nlink > 1 || (same && !node->here)))
 			old_remove(tree->old, path, false);
-		else
+		else if (former)
 			displace_conflict(tree, node, error);
-		return true;
+		return true; /* or somebody else's: stage_tell() */
 	}
 	if (!former || !node->there || node->old.st_ino == st->st_ino)
 		return false;

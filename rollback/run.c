@@ -5,6 +5,7 @@
 
 #include "config/config_ids.h"
 #include "same.h"
+#include "stage.h"
 
 #define SETTLE_MS (600 * 1000)
 
@@ -93,6 +94,8 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 		ok = tree && run_tree(tree, options, result, error) &&
 		     (!first || options->plan || carried_scanned(carried, error));
 		old_end(old);
+		if (ok && !options->plan && !tree_stops(tree, NULL))
+			ok = stage_tell(tree, error);
 	}
 	tree_close(tree);
 	carried_close(carried);

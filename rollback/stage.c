@@ -2,9 +2,11 @@
 #include "stage.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "displace.h"
 #include "look.h"
+#include "source/refused.h"
 
 static bool failed(int ret, GError **error)
 {
@@ -107,5 +109,45 @@ bool stage_clean(struct tree *tree, GError **error)
 	while (g_hash_table_iter_next(&iter, &name, NULL))
 		if (!clean(tree, name, error))
 			return false;
+	return true;
+}
+
+/* ---- at the end ------------------------------------------------------------------------------ */
+
+static void tell(struct tree *tree, const struct old_name *name)
+{
+	/* a node of its own: the object's may have a line already */
+	struct node *left = tree_node_there(tree, NULL, name->name, name->fileid);
+	struct migrate_binding handle;
+
+	if (!tree_stage_parse(name->name, &handle)) {
+		tree_conflict(tree, left, "is nothing of the way back's: move it elsewhere");
+		return;
+	}
+	const struct node *node = tree_node(tree, &handle);
+	if (node->conflict && strstr(node->conflict, OLD_IN_USE)) /* its line says enough */
+		return;
+	g_autofree char *path = tree_shown_path(node);
+	g_autofree char *shown = refused_line(path);
+	g_autofree char *text =
+		g_strdup_printf("is what is left of %s, which could not come to its place, or go: "
+				"the next run tries "
+				"again; if it stays, move it to its place there, or remove it",
+				shown);
+	tree_conflict(tree, left, text);
+}
+
+bool stage_tell(struct tree *tree, GError **error)
+{
+	int ret;
+	g_autoptr(GHashTable) names = old_list(tree->old, OLD_STAGE, &ret);
+	GHashTableIter iter;
+	gpointer value;
+
+	if (!names)
+		return !failed(ret, error);
+	g_hash_table_iter_init(&iter, names);
+	while (g_hash_table_iter_next(&iter, NULL, &value))
+		tell(tree, value);
 	return true;
 }

@@ -10,5 +10,8 @@
 bool stage_find(struct tree *tree, GError **error);
 /* Removes what it had begun to make, and notes before that it is not there. */
 bool stage_clean(struct tree *tree, GError **error);
+/* After old_end(): a conflict for each that is there still, with what to do, but for what has a
+ * line that says so (OLD_IN_USE). */
+bool stage_tell(struct tree *tree, GError **error);
 
 #endif

@@ -80,8 +80,87 @@ START_TEST(left)
 	way_go(&way);
 	sh("cd " OLD_TREE " && grep -q old1 e/1 && test ! -e a/1 && test \"$(ls " STAGE
 	   ")\" = theirs");
+	ck_assert_uint_eq(way.tree->conflicts->len, 1);
+	ck_assert_str_eq(((struct problem *)way.tree->conflicts->pdata[0])->path,
+			 OLD_STAGE "/theirs");
+	way_close(&way);
+}
+END_TEST
+
+static const char *line_of(const struct way *way, const char *path)
+{
+	for (guint i = 0; i < way->tree->conflicts->len; i++) {
+		const struct problem *problem = way->tree->conflicts->pdata[i];
+
+		if (!strcmp(problem->path, path))
+			return problem->text;
+	}
+	return NULL;
+}
+
+/* Each is named, and where it came from; what is known to be ours goes. */
+START_TEST(stays)
+{
+	static const char kinds[] = {STAGE_PARKED, STAGE_FORMER, STAGE_DROPPED};
+	struct way way;
+
+	trees_make(FILL);
+	change("a/1", JOURNAL_DATA, "echo more >>a/1");
+	trees_commit();
+	journal_store_close(journal);
+	const struct node node = {.handle = handle_of("a/1")};
+	way_begin(&way);
+	for (unsigned i = 0; i < 2 * G_N_ELEMENTS(kinds); i++) {
+		g_autofree char *name = tree_stage_name(&node, kinds[i / 2]);
+
+		/* somebody else's, a file or a directory */
+		sh(i % 2 ? "mkdir " STAGE "/%s" : "echo theirs >" STAGE "/%s", name);
+		for (unsigned run = 0; run < 2; run++) {
+			g_autofree char *path = old_path(OLD_STAGE, name);
+
+			way_close(&way);
+			way_open(&way);
+			way_go(&way);
+			ck_assert_uint_eq(way.tree->conflicts->len, 1);
+			ck_assert_ptr_nonnull(line_of(&way, path));
+			ck_assert_ptr_nonnull(strstr(line_of(&way, path), " a/1,"));
+		}
+		sh("rm -r " STAGE "/%s && cmp " NEW_TREE "/a/1 " OLD_TREE "/a/1", name);
+	}
+	way_close(&way);
+	way_open(&way);
+	way_go(&way);
 	ck_assert_uint_eq(way.tree->conflicts->len, 0);
 	way_close(&way);
+	sh("test ! -e " STAGE);
+	same_trees();
+}
+END_TEST
+
+/* A name that goes, and whose last step failed, goes in the next run. */
+START_TEST(dropped)
+{
+	struct way way;
+	struct carried_object object = {0};
+	struct stat st;
+
+	trees_make(FILL);
+	move("a/1", "e/1");
+	trees_commit();
+	journal_store_close(journal);
+	const struct node node = {.handle = handle_of("e/1")};
+	g_autofree char *name = tree_stage_name(&node, STAGE_DROPPED);
+	way_open(&way);
+	ck_assert_int_eq(stat(OLD_TREE "/a/1", &st), 0);
+	object.fileid = st.st_ino;
+	ck_assert(carried_put(way.carried, &node.handle, &object, NULL) &&
+		  carried_commit(way.carried, NULL));
+	sh("ln " OLD_TREE "/a/1 " STAGE "/%s", name);
+	way_go(&way);
+	ck_assert_uint_eq(way.tree->conflicts->len, 0);
+	way_close(&way);
+	sh("test ! -e " STAGE);
+	same_trees();
 }
 END_TEST
 
@@ -94,6 +173,8 @@ int main(void)
 	tcase_add_test(tcase, cannot_be_listed);
 	tcase_add_test(tcase, is_not_there);
 	tcase_add_test(tcase, left);
+	tcase_add_test(tcase, stays);
+	tcase_add_test(tcase, dropped);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -18,6 +18,7 @@
 
 #include "carry.h"
 #include "plan.h"
+#include "stage.h"
 #include "store/store.h"
 #include "suite.h"
 
@@ -115,6 +116,20 @@ static inline void trees_make(const char *fill)
 	journal_store_state(journal)->since = switched;
 	wait_for_clocks();
 }
+
+/* It says so of an object that something stands here for what it has there. */
+static inline void mark(const char *path, struct left_out left)
+{
+	g_autofree char *full = in_new(path);
+	int fd = open(full, O_RDONLY);
+
+	ck_assert_int_eq(left_out_put(fd, NULL, &left), 0);
+	close(fd);
+}
+
+/* What is in OLD_TREE, as it is noted there: attributes of all. */
+#define ATTRIBUTES_THERE                                                                           \
+	"cd " OLD_TREE " && find . -printf '%%p %%U:%%G %%m %%T@\\n' | sort && getfacl -nRsp ."
 
 static inline void trees_commit(void)
 {
@@ -307,8 +322,9 @@ static inline void way_go(struct way *way)
 {
 	GError *error = NULL;
 
-	ck_assert_msg(carry_out(way->tree, &stop_now, &way->done, &error), "%s",
-		      error ? error->message : "");
+	ck_assert_msg(carry_out(way->tree, &stop_now, &way->done, &error) &&
+			      (stop_now || stage_tell(way->tree, &error)),
+		      "%s", error ? error->message : "");
 }
 
 static inline void way_close(struct way *way)
