@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/limits.h>
+#include <linux/posix_acl.h>
 #include <string.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -113,6 +114,8 @@ struct giving {
 	const struct attrs *attrs;
 	const struct volume_config *config;
 	struct stat has;
+	struct stat was; /* as attrs_was() has it, or as it is */
+	bool was_noted;
 	mode_t mode; /* that it is to have */
 	bool owner_set, mode_set, mtime_set;
 	uint32_t uid, gid; /* the owners that were */
@@ -142,11 +145,9 @@ static bool is_refusal(int error)
 static uint32_t old_id(const struct giving *giving, const struct owners *owners, uint32_t has,
 		       uint32_t id, const char *what)
 {
-	/* who owns here what is owned there by somebody who is nobody here */
-	const uint32_t unknown = config_owner(giving->config, *what == 'g', OWNER_NONE);
 	uint32_t old;
 
-	if (owners_map(owners, has) == id || id == unknown)
+	if (owners_map(owners, has) == id)
 		return has;
 	if (!owners_unmap(owners, id, &old))
 		lose(giving,
@@ -157,24 +158,28 @@ static uint32_t old_id(const struct giving *giving, const struct owners *owners,
 }
 
 /* id: here; left: when it was made. */
-static bool is_stand_in(const struct attrs *attrs, uint32_t id, uint32_t left)
+static bool is_stand_in(const struct giving *giving, bool group, uint32_t id, uint32_t left)
 {
+	const struct attrs *attrs = giving->attrs;
+
 	if (!attrs_old(attrs))
 		return false;
-	return attrs->base->told & TOLD_KNOWN ? attrs->left.what & LEFT_OWNER && id == left
-					      : id == OWNER_NOBODY || id == OWNER_NOBODY_BEFORE;
+	return attrs->base->told & TOLD_KNOWN
+		       ? attrs->left.what & LEFT_OWNER && id == left
+		       : id == OWNER_NOBODY || id == OWNER_NOBODY_BEFORE ||
+				 id == config_owner(giving->config, group, OWNER_NONE);
 }
 
 static int give_owner(struct giving *giving)
 {
 	const struct attrs *attrs = giving->attrs;
 	const struct stat *st = &attrs->st, *has = &giving->has;
-	uint32_t uid = has->st_uid, gid = has->st_gid;
+	uint32_t uid = giving->was.st_uid, gid = giving->was.st_gid;
 
-	if (!is_stand_in(attrs, st->st_uid, attrs->left.uid))
-		uid = old_id(giving, giving->config->map_users, uid, st->st_uid, "owner");
-	if (!is_stand_in(attrs, st->st_gid, attrs->left.gid))
-		gid = old_id(giving, giving->config->map_groups, gid, st->st_gid, "group");
+	if (!is_stand_in(giving, false, st->st_uid, attrs->left.uid))
+		uid = old_id(giving, giving->config->map_users, has->st_uid, st->st_uid, "owner");
+	if (!is_stand_in(giving, true, st->st_gid, attrs->left.gid))
+		gid = old_id(giving, giving->config->map_groups, has->st_gid, st->st_gid, "group");
 	if (uid == has->st_uid && gid == has->st_gid)
 		return 0;
 	if (giving->attrs->held)
@@ -187,31 +192,55 @@ static int give_owner(struct giving *giving)
 	return 0;
 }
 
+struct unmapping {
+	const struct volume_config *config;
+	const struct acl *has; /* there; NULL: none */
+};
+
 static uint32_t unmap_id(void *arg, bool group, uint32_t id)
 {
-	const struct volume_config *config = arg;
+	const struct unmapping *unmapping = arg;
+	const struct owners *owners =
+		group ? unmapping->config->map_groups : unmapping->config->map_users;
 	uint32_t old;
 
-	owners_unmap(group ? config->map_groups : config->map_users, id, &old);
+	for (guint i = 0; unmapping->has && i < unmapping->has->entries->len; i++) {
+		const struct acl_entry *entry =
+			&g_array_index(unmapping->has->entries, struct acl_entry, i);
+
+		if (entry->tag == (group ? ACL_GROUP : ACL_USER) &&
+		    owners_map(owners, entry->id) == id)
+			return entry->id;
+	}
+	owners_unmap(owners, id, &old);
 	return old;
 }
 
-/* The ACL with the old server's ids, and the mode that must do where it cannot be set. */
-static GBytes *old_acl(const struct giving *giving, GBytes *value, mode_t *alone)
+static struct acl *decode(GBytes *value)
 {
 	gsize len;
-	const uint8_t *bytes = g_bytes_get_data(value, &len);
-	struct acl *acl = acl_decode(bytes, (uint32_t)len);
+	const uint8_t *bytes = value ? g_bytes_get_data(value, &len) : NULL;
+
+	return bytes ? acl_decode(bytes, (uint32_t)len) : NULL;
+}
+
+/* The ACL with the old server's ids, where it has one those of that as far as they are the same
+ * here; and the mode that must do where it cannot be set. */
+static GBytes *old_acl(const struct giving *giving, GBytes *value, GBytes *has, mode_t *alone)
+{
+	struct acl *acl = decode(value), *there = decode(has);
+	struct unmapping unmapping = {giving->config, there};
 	GBytes *mapped = NULL;
 	uint32_t mapped_len;
 
 	*alone = acl ? acl_mode_alone(acl) : giving->mode & 0700;
-	if (acl && acl_map(acl, unmap_id, (void *)giving->config)) {
+	if (acl && acl_map(acl, unmap_id, &unmapping)) {
 		uint8_t *encoded = acl_encode(acl, &mapped_len);
 
 		mapped = g_bytes_new_take(encoded, mapped_len);
 	}
 	acl_free(acl);
+	acl_free(there);
 	return mapped;
 }
 
@@ -236,6 +265,15 @@ static bool stays_nfs4(const struct giving *giving)
 	       getxattr(giving->path, XATTR_NFS4_ACL, NULL, 0) >= 0;
 }
 
+/* Its ACLs are as they were made: what stands for those there.  Where a group is nobody here they
+ * are for that one alone: another one would have its rights. */
+static bool keeps_acls(const struct attrs *attrs)
+{
+	return attrs_old(attrs) && attrs->left.what & (LEFT_ACL | LEFT_OWNER) &&
+	       attrs->acl == attrs->left.acl &&
+	       (!(attrs->left.what & LEFT_OWNER) || attrs->st.st_gid == attrs->left.gid);
+}
+
 /* It is as it was made: what stands for what the old one has. */
 static bool is_brought(const struct giving *giving, const char *name, GBytes *value, GBytes *has)
 {
@@ -244,9 +282,7 @@ static bool is_brought(const struct giving *giving, const char *name, GBytes *va
 	if (!attrs_old(attrs))
 		return false;
 	if (is_acl(name))
-		return (attrs->left.what & (LEFT_ACL | LEFT_OWNER) &&
-			attrs->acl == attrs->left.acl) ||
-		       attrs_is_translated(attrs, name, has);
+		return keeps_acls(attrs) || attrs_is_translated(attrs, name, has);
 	return !strcmp(name, XATTR_NTACL) && attrs_is_brought(value);
 }
 
@@ -254,7 +290,7 @@ static int give_xattr(struct giving *giving, const char *name, GBytes *value, GB
 {
 	mode_t alone = 0;
 	g_autoptr(GBytes) mapped =
-		is_acl(name) ? old_acl(giving, value, &alone) : g_bytes_ref(value);
+		is_acl(name) ? old_acl(giving, value, has, &alone) : g_bytes_ref(value);
 
 	if ((mapped && has && g_bytes_equal(mapped, has)) ||
 	    is_brought(giving, name, value, mapped ? has : NULL))
@@ -284,7 +320,8 @@ static int drop_xattrs(const struct giving *giving, GHashTable *has)
 	while (g_hash_table_iter_next(&iter, &name, NULL)) {
 		bool doubted = false;
 
-		if (g_hash_table_contains(giving->attrs->xattrs, name))
+		if (g_hash_table_contains(giving->attrs->xattrs, name) ||
+		    (is_acl(name) && giving->was_noted && keeps_acls(giving->attrs)))
 			continue;
 		if (attrs_keeps(giving->attrs, name, &doubted)) {
 			if (doubted)
@@ -303,6 +340,28 @@ static int drop_xattrs(const struct giving *giving, GHashTable *has)
 	return 0;
 }
 
+/* Those that it had come back in the place of what was given since. */
+static int give_acls_back(struct giving *giving, GHashTable *has)
+{
+	for (unsigned i = 0; i < G_N_ELEMENTS(attrs_acls); i++) {
+		const char *name = attrs_acls[i];
+		g_autoptr(GBytes) was = attrs_was_acl(giving->attrs, name);
+		GBytes *now = g_hash_table_lookup(has, name);
+
+		if (now == was || (now && was && g_bytes_equal(now, was)))
+			continue;
+		if (giving->attrs->held)
+			return -EAGAIN;
+		if (was ? set_xattr(giving, name, was) : !removexattr(giving->path, name))
+			continue;
+		if (!is_refusal(errno))
+			return -errno;
+		lose(giving, "%s could not be set there (%s)", name, g_strerror(errno));
+		giving->mode = giving->attrs->st.st_mode & 07777; /* its group is no mask */
+	}
+	return 0;
+}
+
 static int give_xattrs(struct giving *giving)
 {
 	int ret;
@@ -310,6 +369,8 @@ static int give_xattrs(struct giving *giving)
 	GHashTableIter iter;
 	gpointer name, value;
 
+	if (!ret && giving->was_noted && keeps_acls(giving->attrs))
+		ret = give_acls_back(giving, has);
 	if (ret)
 		return ret;
 	ret = drop_xattrs(giving, has);
@@ -398,12 +459,33 @@ static int check(const struct giving *giving)
 	return 0;
 }
 
-/* The mode that it has here stands for another one, or was not set here. */
-static bool keeps_mode(const struct attrs *attrs)
+/* The mode here stands for the one there, of whose rights nobody gets any who was made the owner or
+ * the group, or is named in an ACL, here. */
+static bool is_mode_left(const struct giving *giving)
 {
-	return attrs_old(attrs) &&
-	       (!attrs->base->set || (attrs->left.what & (LEFT_MODE | LEFT_ACL | LEFT_OWNER) &&
-				      (attrs->st.st_mode & 07777) == attrs->left.mode));
+	const struct left_out *left = &giving->attrs->left;
+	const struct stat *st = &giving->attrs->st;
+	const mode_t differs = st->st_mode ^ giving->was.st_mode;
+
+	return attrs_old(giving->attrs) && left->what & (LEFT_MODE | LEFT_ACL | LEFT_OWNER) &&
+	       (st->st_mode & 07777) == left->mode && giving->attrs->acl == left->acl &&
+	       (st->st_uid == left->uid || !(differs & 04700)) &&
+	       (st->st_gid == left->gid || !(differs & 02070));
+}
+
+/* That it is to have there.  Of set-id bits that do not stand here none comes back, nor stays where
+ * the data are from here. */
+static mode_t mode_there(const struct giving *giving)
+{
+	const struct attrs *attrs = giving->attrs;
+	const mode_t here = attrs->st.st_mode & 07777, has = giving->has.st_mode & 07777;
+	mode_t mode = here;
+
+	if (attrs_old(attrs) && !attrs->base->set)
+		mode = has;
+	else if (is_mode_left(giving))
+		mode = giving->was.st_mode & 07777;
+	return mode & ~((attrs->written ? 06000 : ~has & 06000) & ~here);
 }
 
 static int give_all(struct giving *giving)
@@ -424,17 +506,13 @@ int attrs_give(int fd, const struct attrs *attrs, const struct volume_config *co
 	       attrs_lost_fn lost, void *arg)
 {
 	g_autofree char *path = magic_link(fd);
-	struct giving giving = {.fd = fd,
-				.path = path,
-				.attrs = attrs,
-				.config = config,
-				.mode = attrs->st.st_mode & 07777,
-				.lost = lost,
-				.arg = arg};
+	struct giving giving = {
+		.fd = fd, .path = path, .attrs = attrs, .config = config, .lost = lost, .arg = arg};
 
 	if (fstat(fd, &giving.has) < 0)
 		return -errno;
-	if (keeps_mode(attrs))
-		giving.mode = giving.has.st_mode & 07777;
+	giving.was = giving.has;
+	giving.was_noted = attrs_was(attrs, &giving.was);
+	giving.mode = mode_there(&giving);
 	return give_all(&giving);
 }

@@ -2,9 +2,11 @@
 #include "attrs_there.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/fs.h>
 #include <linux/limits.h>
 #include <linux/posix_acl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/xattr.h>
@@ -39,6 +41,79 @@ bool attrs_is_brought(GBytes *descriptor)
 	const uint8_t *value = g_bytes_get_data(descriptor, &len);
 
 	return nt_is_brought(value, (uint32_t)len);
+}
+
+/* ---- what it was like there -------------------------------------------------------------------
+ */
+
+const char *const attrs_acls[2] = {XATTR_ACL_ACCESS, XATTR_ACL_DEFAULT};
+
+static GHashTable *names_new(void)
+{
+	return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+}
+
+/* Behind the note's name. */
+static const char *find_note(const struct attrs *attrs, const char *name)
+{
+	GHashTableIter iter;
+	gpointer key;
+
+	if (!attrs_old(attrs) || !attrs->base->given)
+		return NULL;
+	g_hash_table_iter_init(&iter, attrs->base->given);
+	while (g_hash_table_iter_next(&iter, &key, NULL)) {
+		const char *text = key;
+
+		if (*text == '=' && g_str_has_prefix(text + 1, name))
+			return text + 1 + strlen(name);
+	}
+	return NULL;
+}
+
+void attrs_remember(GHashTable **given, const struct stat *st, GBytes *const acls[2])
+{
+	const struct attrs_base base = {.old = st, .given = *given};
+	const struct attrs attrs = {.base = &base};
+
+	if (find_note(&attrs, ""))
+		return;
+	if (!*given)
+		*given = names_new();
+	g_hash_table_add(*given, g_strdup_printf("=stat %u %u %o %" PRId64, st->st_uid, st->st_gid,
+						 st->st_mode & 07777, migrate_ns(st->st_mtim)));
+	for (unsigned i = 0; i < G_N_ELEMENTS(attrs_acls); i++) {
+		gsize len;
+		const uint8_t *bytes = acls[i] ? g_bytes_get_data(acls[i], &len) : NULL;
+		g_autofree char *text = bytes ? g_base64_encode(bytes, len) : NULL;
+
+		if (text)
+			g_hash_table_add(*given, g_strdup_printf("=%s %s", attrs_acls[i], text));
+	}
+}
+
+bool attrs_was(const struct attrs *attrs, struct stat *st)
+{
+	const char *text = find_note(attrs, "stat ");
+	unsigned uid, gid, mode;
+	int64_t mtime;
+
+	if (!text || sscanf(text, "%u %u %o %" SCNd64, &uid, &gid, &mode, &mtime) != 4)
+		return false;
+	st->st_uid = uid;
+	st->st_gid = gid;
+	st->st_mode = (st->st_mode & S_IFMT) | mode;
+	st->st_mtim = migrate_timespec(mtime);
+	return true;
+}
+
+GBytes *attrs_was_acl(const struct attrs *attrs, const char *name)
+{
+	const char *text = find_note(attrs, name);
+	gsize len;
+	guchar *bytes = text ? g_base64_decode(text + 1, &len) : NULL;
+
+	return bytes ? g_bytes_new_take(bytes, len) : NULL;
 }
 
 /* ---- what it has there ------------------------------------------------------------------------
@@ -210,15 +285,8 @@ void attrs_note_given(const struct attrs *attrs, const char *name)
 	if (!attrs->gave || !attrs->base || !never_came(attrs, name, &doubted))
 		return;
 	if (!*attrs->gave)
-		*attrs->gave = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+		*attrs->gave = names_new();
 	g_hash_table_add(*attrs->gave, g_strdup(name));
-}
-
-/* It was cut to what this file system keeps. */
-static bool is_cut_here(const struct attrs *attrs, struct timespec here, struct timespec there)
-{
-	return copied_mtime_is_nearest(here, migrate_ns(there)) ||
-	       (attrs->left.what & LEFT_TIME && migrate_ns(here) == attrs->left.mtime);
 }
 
 void attrs_times(const struct attrs *attrs, struct timespec times[2])
@@ -229,6 +297,13 @@ void attrs_times(const struct attrs *attrs, struct timespec times[2])
 	times[1] = st->st_mtim;
 	if (old && copied_mtime_is(st->st_atim, migrate_ns(old->st_atim)))
 		times[0] = old->st_atim;
-	if (old && is_cut_here(attrs, st->st_mtim, old->st_mtim))
-		times[1] = old->st_mtim;
+	if (old) {
+		struct stat was = *old;
+
+		attrs_was(attrs, &was);
+		if (attrs->left.what & LEFT_TIME && migrate_ns(st->st_mtim) == attrs->left.mtime)
+			times[1] = was.st_mtim;
+		else if (copied_mtime_is_nearest(st->st_mtim, migrate_ns(old->st_mtim)))
+			times[1] = old->st_mtim;
+	}
 }

@@ -17,8 +17,9 @@ struct attrs_base {
 	/* As it was before this run did anything to it; NULL: it was made by the way back, for one
 	 * that was made here, and has nothing that did not come from here. */
 	const struct stat *old;
-	bool set;	   /* its attributes may have been set here since the switch */
-	GHashTable *given; /* attributes that it has from here all the same; NULL: none */
+	bool set; /* its attributes may have been set here since the switch */
+	/* Attributes that it has from here all the same, and attrs_remember()'s; NULL: none. */
+	GHashTable *given;
 };
 
 struct attrs {
@@ -30,6 +31,7 @@ struct attrs {
 	uint64_t acl; /* left_out_acl(), where anything was left out */
 	/* The caller's. */
 	bool held;		       /* attrs_give() changes nothing */
+	bool written;		       /* its data come from here */
 	const struct attrs_base *base; /* NULL: everything that it has there came from here */
 	GHashTable **gave; /* names for base->given, made where there are some; NULL: nobody asks */
 };
@@ -43,6 +45,19 @@ static inline const struct stat *attrs_old(const struct attrs *attrs)
 {
 	return attrs->base ? attrs->base->old : NULL;
 }
+
+/*
+ * What the object there was like before the way back gave it anything: noted where something here
+ * may stand for it (left_out.h), durably, before the first gift.  So what a client gives back to
+ * what it was here at the switch comes back there, too, whatever was given in between.
+ * Into *given, made where it is none; what is there stays.  acls: by attrs_acls; NULL: none.
+ */
+extern const char *const attrs_acls[2];
+void attrs_remember(GHashTable **given, const struct stat *st, GBytes *const acls[2]);
+/* FALSE: nothing was noted, and *st is as it was.  Sets owners, mode without type, and mtime. */
+bool attrs_was(const struct attrs *attrs, struct stat *st);
+/* NULL: it had none. */
+GBytes *attrs_was_acl(const struct attrs *attrs, const char *name);
 
 #define XATTR_NFS4_ACL "system.nfs4_acl"
 /* Whether the way back gives extended attributes of this name. */

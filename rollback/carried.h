@@ -37,8 +37,8 @@ struct carried_object {
 	bool touching;
 	bool elsewhere; /* it was in no directory of the volume: of another tree */
 	GArray *names;	/* of struct carried_name: where it is there; may be NULL */
-	/* Attributes, by name, that it has there from here, where such may be its own; may be NULL.
-	 */
+	/* Attributes, by name, that it has there from here, where such may be its own, and what
+	 * attrs_remember() notes; may be NULL. */
 	GHashTable *given;
 };
 void carried_clear(struct carried_object *object);

@@ -99,6 +99,10 @@ static bool note_intents(struct carry *carry)
 		carried->ctime = replaced && !(node->todo & (TODO_NAMES | TODO_PARK | TODO_REMOVE))
 					 ? migrate_ns(old->st_ctim)
 					 : 0;
+		if (carried->touching && node->here && !steps_remember(carry, node)) {
+			node->later = true;
+			node->todo &= ~(unsigned)(TODO_DATA | TODO_META | TODO_TIMES);
+		}
 		if (!note(carry, node))
 			return false;
 	}

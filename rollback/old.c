@@ -236,6 +236,12 @@ char *old_read_link(struct old *old, const char *path, int *ret)
 	return old->ops->read_link(old, path, ret);
 }
 
+GBytes *old_read_xattr(struct old *old, const char *path, const char *name, int *ret)
+{
+	*ret = 0;
+	return old->ops->read_xattr ? old->ops->read_xattr(old, path, name, ret) : NULL;
+}
+
 bool old_holds_more(struct old *old, const char *path, const struct attrs *attrs)
 {
 	return old->ops->holds_more && old->ops->holds_more(old, path, attrs);

@@ -63,6 +63,8 @@ const char *old_objection(const struct old *old, const char *path, mode_t mode);
 int old_stat(struct old *old, const char *path, struct stat *st);
 /* The text of a symbolic link; g_free.  NULL with *ret = -errno. */
 char *old_read_link(struct old *old, const char *path, int *ret);
+/* As attrs_read_xattr(), of what may have an ACL.  NULL: it has none, or *ret = -errno. */
+GBytes *old_read_xattr(struct old *old, const char *path, const char *name, int *ret);
 /* The file has what no copy of it that is made here, with these, would have. */
 bool old_holds_more(struct old *old, const char *path, const struct attrs *attrs);
 

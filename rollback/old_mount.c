@@ -179,6 +179,18 @@ static char *mount_read_link(struct old *old, const char *path, int *ret)
 	return *ret ? NULL : g_strndup(text, (gsize)len);
 }
 
+static GBytes *mount_read_xattr(struct old *old, const char *path, const char *name, int *ret)
+{
+	const int fd = find(old, path, O_PATH);
+	g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
+	GBytes *value = fd < 0 ? NULL : attrs_read_xattr(link, name);
+
+	*ret = fd < 0 ? fd : value || errno == ENODATA || errno == EOPNOTSUPP ? 0 : -errno;
+	if (fd >= 0)
+		close(fd);
+	return value;
+}
+
 static int mount_list(struct old *old, const char *path, GHashTable *names)
 {
 	int fd = open_below(old, path, O_RDONLY | O_DIRECTORY | O_NOATIME);
@@ -570,6 +582,7 @@ static const struct old_ops mount_ops = {
 	.owns = mount_owns,
 	.holds_more = mount_holds_more,
 	.is_open = mount_is_open,
+	.read_xattr = mount_read_xattr,
 	.stat = mount_stat,
 	.read_link = mount_read_link,
 	.list = mount_list,

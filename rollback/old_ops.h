@@ -19,7 +19,7 @@ struct old_ops {
 	/* OLD_STAGE is ours alone, and so is what will be made in it; where the server cannot keep
 	 * that, it says so.  -EPERM: it is another's. */
 	int (*protect)(struct old *old);
-	/* these six may be NULL */
+	/* these seven may be NULL */
 	GHashTable *(*unsynced)(struct old *old);
 	void (*sync_names)(struct old *old, const char *dir);
 	/* Of an object that was just made: -EPERM if we are not who may give owners there. */
@@ -27,6 +27,7 @@ struct old_ops {
 	const char *(*objection)(const char *path, mode_t mode);
 	bool (*holds_more)(struct old *old, const char *path, const struct attrs *attrs);
 	bool (*is_open)(struct old *old, const char *path);
+	GBytes *(*read_xattr)(struct old *old, const char *path, const char *name, int *ret);
 	int (*stat)(struct old *old, const char *path, struct stat *st);
 	char *(*read_link)(struct old *old, const char *path, int *ret);
 	int (*list)(struct old *old, const char *path, GHashTable *names);

@@ -119,6 +119,7 @@ static int give(const struct carry *carry, struct making *making, struct old_fil
 	tree_base(carry->tree, node, making->new_one, &base);
 	attrs.base = &base;
 	attrs.gave = &making->given;
+	attrs.written = data && regular;
 	attrs.held =
 		attrs.partial && (carry->tree->serving ||
 				  migrate_ns(attrs.st.st_mtim) != migrate_ns(node->old.st_mtim));
@@ -494,6 +495,29 @@ static int take_given(struct carry *carry, struct node *node, struct old_file *f
 	if (S_ISDIR(st.st_mode) || st.st_size == size)
 		return 0;
 	return displace_conflict(carry->tree, node, carry->error);
+}
+
+bool steps_remember(struct carry *carry, struct node *node)
+{
+	g_autofree char *path = tree_path(node);
+	int from = tree_open_node(carry->tree, node, O_PATH), ret = from < 0 ? from : 0;
+	struct attrs attrs = {0};
+	GBytes *acls[2] = {NULL, NULL};
+
+	if (!ret && (ret = attrs_read_times(from, &attrs)) == -EAGAIN)
+		ret = 0; /* it is to come, and is marked by then */
+	for (unsigned i = 0; !ret && path && i < G_N_ELEMENTS(acls); i++)
+		if (attrs.left.what & (LEFT_ACL | LEFT_OWNER))
+			acls[i] = old_read_xattr(carry->tree->old, path, attrs_acls[i], &ret);
+	if (!ret && (attrs.left.what || !(carry->tree->told & TOLD_KNOWN)))
+		attrs_remember(&node->carried.given, &node->old, acls);
+	for (unsigned i = 0; i < G_N_ELEMENTS(acls); i++)
+		g_clear_pointer(&acls[i], g_bytes_unref);
+	if (from >= 0)
+		close(from);
+	if (ret == -ESTALE) /* gone here meanwhile */
+		return false;
+	return !ret || failed(carry, node, "it cannot be looked at", ret);
 }
 
 bool steps_give(struct carry *carry, struct node *node)

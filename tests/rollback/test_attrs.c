@@ -93,6 +93,14 @@ START_TEST(owners_backwards)
 	ck_assert_uint_eq(lost, 0);
 	give(NEW_TREE "/a/2", OLD_TREE "/a/2", &config); /* 150 there becomes 1150 here */
 	ck_assert_uint_eq(lost, 1);
+	/* 1150 there is kept here, where 150 becomes it as well: it stays who it is there */
+	sh("setfacl -m u:1150:r,u:7:r " OLD_TREE
+	   "/a/4 && setfacl -m u:1150:r,u:8:r,u:1151:r " NEW_TREE "/a/4 && chown 1150 " OLD_TREE
+	   "/a/4 " NEW_TREE "/a/4");
+	give(NEW_TREE "/a/4", OLD_TREE "/a/4", &config);
+	sh("cd " OLD_TREE " && test $(stat -c %%u a/4) = 1150 && "
+	   "test $(getfacl -cn a/4 | grep -c ^user:) = 4 && "
+	   "test $(getfacl -cn a/4 | grep -cE '^user:(151|1150|8):r--') = 3");
 	owners_free(config.map_users);
 	owners_free(config.map_groups);
 }
