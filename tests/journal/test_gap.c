@@ -62,6 +62,15 @@ START_TEST(the_clock_was_set_back)
 	ck_assert_uint_ge(state.back, 4 + 999);
 	gap_begin(&state);
 	ck_assert_uint_eq(state.back, 0);
+	/* set forward again, it is right: by whole seconds, and never by more than it was set back
+	 */
+	gap_clock(&state, 10 * SECOND);
+	gap_clock(&state, -4 * SECOND + 1);
+	ck_assert_uint_eq(state.back, 7);
+	gap_clock(&state, -100 * SECOND);
+	ck_assert_uint_eq(state.back, 0);
+	gap_clock(&state, SECOND);
+	ck_assert_uint_eq(state.back, 1);
 }
 END_TEST
 

@@ -8,14 +8,17 @@
 /* The linker wraps these: what is asked of the old server for one path fails. */
 static const char *failing;
 static int failure, given_failure;
-static bool all_fail;
+static unsigned failures = UINT_MAX; /* so often */
+static bool all_fail, given_before;  /* what fails has given all the same */
 
 int __real_old_stat(struct old *old, const char *path, struct stat *st);
 int __wrap_old_stat(struct old *old, const char *path, struct stat *st);
 int __wrap_old_stat(struct old *old, const char *path, struct stat *st)
 {
-	return failing && failure && !strcmp(path, failing) ? failure
-							    : __real_old_stat(old, path, st);
+	const bool fails = failing && failure && failures && !strcmp(path, failing);
+
+	failures -= fails;
+	return fails ? failure : __real_old_stat(old, path, st);
 }
 
 static const char *unlisted;
@@ -44,9 +47,10 @@ int __wrap_attrs_give(int fd, const struct attrs *attrs, const struct volume_con
 int __wrap_attrs_give(int fd, const struct attrs *attrs, const struct volume_config *config,
 		      attrs_lost_fn lost, void *arg)
 {
-	return given_failure && attrs->st.st_size == 7
-		       ? given_failure
-		       : __real_attrs_give(fd, attrs, config, lost, arg);
+	const bool fails = given_failure && attrs->st.st_size == 7;
+	int ret = fails && !given_before ? 0 : __real_attrs_give(fd, attrs, config, lost, arg);
+
+	return fails ? given_failure : ret;
 }
 
 /* The text of the path's line; "": there is none. */
@@ -291,6 +295,58 @@ START_TEST(hidden_there)
 }
 END_TEST
 
+/* And by the name that is listed it could be looked at again: it is not what is there alone. */
+START_TEST(one_look_fails)
+{
+	trees_make(FILL);
+	change("a/3", JOURNAL_DATA, "echo new >a/3");
+	change("e", JOURNAL_META, "chmod 700 e");
+	go_back(0);
+	change("a/2", JOURNAL_DATA, "echo new >a/2");
+	make("a/new", "echo new >a/new");
+	failing = "a/2";
+	failure = -EACCES;
+	failures = 1;
+	go_back_but("a/2", "it cannot be looked at on the old server: Permission denied");
+	sh("cd " OLD_TREE " && grep -q old2 a/2 && test -e a/new");
+	go_back(0);
+	same_trees();
+	/* what was carried, and has gone elsewhere here */
+	move("a/3", "e/3");
+	failing = "a/3";
+	failures = 1;
+	go_back_but("e/3", "it cannot be looked at on the old server: Permission denied");
+	sh("grep -q new " OLD_TREE "/a/3");
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* In a gap it may have had the name that is there alone. */
+START_TEST(a_look_fails_at_what_was_moved_in_a_gap)
+{
+	struct way way;
+
+	trees_make(FILL);
+	sh("cd " NEW_TREE " && mv a/symlink d/symlink");
+	note_seen("d/symlink");
+	for (unsigned i = 0; i < 2; i++)
+		note(i ? "d" : "a",
+		     JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_SCANNED | JOURNAL_DIRECTORY);
+	trees_commit();
+	journal_store_close(journal);
+	failing = "d/symlink";
+	failure = -EACCES;
+	way_open(&way);
+	way_go(&way);
+	g_autofree char *line = line_of(&way, "a/symlink");
+	ck_assert_msg(strstr(line, "may be what was not found") != NULL, "%s", line);
+	ck_assert_uint_eq(way.done.removed, 0);
+	sh("test -h " OLD_TREE "/a/symlink");
+	way_close(&way);
+}
+END_TEST
+
 START_TEST(nothing_to_be_seen_there)
 {
 	GError *error = NULL;
@@ -326,6 +382,36 @@ START_TEST(quota_of_one)
 	}
 	given_failure = 0;
 	go_back(0);
+	same_trees();
+}
+END_TEST
+
+/* What its new version was given, which came to nothing, is not what it has. */
+START_TEST(given_in_vain)
+{
+	struct carried_object object;
+	struct way way;
+
+	trees_make(FILL);
+	sh("setfattr -n " XATTR_TOLD " -v 0x80 " NEW_TREE);
+	change("a/2", JOURNAL_DATA | JOURNAL_META, "echo quotas >a/2 && setfacl -m u:9:r a/2");
+	const struct migrate_binding handle = handle_of("a/2");
+	trees_commit();
+	journal_store_close(journal);
+	given_failure = -EDQUOT;
+	given_before = true;
+	way_open(&way);
+	way_go(&way);
+	ck_assert_uint_eq(way.tree->conflicts->len, 1);
+	ck_assert_ptr_null(tree_node(way.tree, &handle)->carried.given);
+	way_close(&way);
+	given_failure = 0;
+	way_open(&way);
+	way_go(&way);
+	ck_assert(carried_get(way.carried, &handle, &object));
+	ck_assert(g_hash_table_contains(object.given, "system.posix_acl_access"));
+	carried_clear(&object);
+	way_close(&way);
 	same_trees();
 }
 END_TEST
@@ -416,8 +502,11 @@ int main(void)
 	tcase_add_test(tcase, unreadable_there);
 	tcase_add_test(tcase, unreadable_where_a_name_may_be);
 	tcase_add_test(tcase, hidden_there);
+	tcase_add_test(tcase, one_look_fails);
+	tcase_add_test(tcase, a_look_fails_at_what_was_moved_in_a_gap);
 	tcase_add_test(tcase, nothing_to_be_seen_there);
 	tcase_add_test(tcase, quota_of_one);
+	tcase_add_test(tcase, given_in_vain);
 	tcase_add_test(tcase, larger_than_the_room);
 	tcase_add_test(tcase, no_room_at_all);
 	tcase_add_test(tcase, name_of_the_stage);

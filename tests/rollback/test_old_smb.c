@@ -96,21 +96,24 @@ START_TEST(what_has_no_words)
 }
 END_TEST
 
-static void write_to(const char *path, char byte, size_t len)
+/* base: NULL, or what may have what never came here. */
+static void write_to(const char *path, char byte, size_t len, const struct attrs_base *base)
 {
-	const struct attrs attrs = {.st = {.st_mode = S_IFREG | 0600,
+	const struct attrs attrs = {.base = base,
+				    .st = {.st_mode = S_IFREG | 0600,
 					   .st_mtim = {1000000000, 100},
 					   .st_atim = {1000000000, 0}},
 				    .xattrs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL,
 								    (GDestroyNotify)g_bytes_unref)};
-	static const uint8_t read_only[] = {0, 0, 5, 0, 5, 0, 0, 0, 1, 0, 0, 0,
-					    1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+	const uint8_t bits = base ? 0x20 : SMB_READONLY;
+	const uint8_t attributes[] = {0,    0, 5, 0, 5, 0, 0, 0, 1, 0, 0, 0,
+				      bits, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	g_autofree char *data = g_malloc(len);
 	struct old_file *file;
 
 	memset(data, byte, len);
 	g_hash_table_insert(attrs.xattrs, (char *)"user.DOSATTRIB",
-			    g_bytes_new(read_only, sizeof(read_only)));
+			    g_bytes_new(attributes, sizeof(attributes)));
 	ck_assert_int_eq(old_file_open(old, path, true, &file), 0);
 	ck_assert_int_eq(old_file_resize(file, 0), 0);
 	ck_assert_int_eq(old_file_resize(file, (off_t)len + 10), 0);
@@ -143,8 +146,8 @@ START_TEST(data)
 
 	begin();
 	ck_assert_int_eq(old_create(old, "data", NULL), 0);
-	write_to("data", 'a', 3 << 20);
-	write_to("data", 'b', 100);
+	write_to("data", 'a', 3 << 20, NULL);
+	write_to("data", 'b', 100, NULL);
 	ck_assert(g_file_get_contents(path, &text, &len, NULL));
 	ck_assert_uint_eq(len, 110);
 	ck_assert_mem_eq(text, "\0\0\0\0\0b", 6);
@@ -163,7 +166,11 @@ START_TEST(data)
 	ck_assert_int_eq(old_rename(old, "moved", "data", false), 0);
 	ck_assert_int_eq(old_create(old, "other", NULL), 0);
 	ck_assert_int_eq(old_rename(old, "other", "data", false), 0);
-	write_to("data", 'c', 1);
+	write_to("data", 'c', 1, NULL);
+	/* it is not known whether that came */
+	const struct attrs_base unknown = {.old = &st, .set = true};
+	write_to("data", 'd', 1, &unknown);
+	ck_assert(is_read_only("data"));
 	/* and where nothing comes of it */
 	struct old_file *file;
 	ck_assert_int_eq(old_file_open(old, "data", true, &file), 0);
