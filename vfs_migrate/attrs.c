@@ -27,9 +27,11 @@ void vm_show(int looked, const struct migrate_stub *stub, bool stream, SMB_STRUC
 		return;
 	}
 	if (stub->show_times) {
-		/* Where the time of creation is the earliest of the others it is found anew. */
+		/* Where the time of creation is the earliest of the others it is found anew.  Up to
+		 * Samba 4.22 a ctime has the seconds of mtime. */
 		update_stat_ex_mtime(st, stub->mtime);
-		st->st_ex_ctime = stub->ctime;
+		st->st_ex_ctime = get_ctimespec(
+			&(struct stat){.st_mtim = stub->mtime, .st_ctim = stub->ctime});
 	}
 	if (stream)
 		return;

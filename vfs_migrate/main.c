@@ -79,6 +79,23 @@ static bool may_stand(const char *share, const char *entry, bool before)
 	return !before;
 }
 
+/* It keeps clients from what has an old ctime.  What becomes whole has a new one, but up to Samba
+ * 4.22, whose ctime has the seconds of mtime. */
+static bool may_forget_age(int snum, const char *share, const char *entry)
+{
+	const char **writers = lp_write_list(snum);
+
+	if (!is_module(entry, "worm") ||
+	    get_ctimespec(&(struct stat){.st_ctim.tv_sec = 1}).tv_sec != 1 ||
+	    (lp_read_only(snum) && (!writers || !*writers)))
+		return false;
+	DEBUG(0, ("migrate: [%s]: set `read only = yes`, without a `write list`, until the volume "
+		  "is migrated and worm:grace_period has passed: worm would let clients change "
+		  "files that have just become whole\n",
+		  share));
+	return true;
+}
+
 static bool check_stacking(const struct vfs_handle_struct *handle, const char *share)
 {
 	const char **objects = lp_vfs_objects(SNUM(handle->conn));
@@ -92,7 +109,8 @@ static bool check_stacking(const struct vfs_handle_struct *handle, const char *s
 				good = false;
 			}
 			before = false;
-		} else if (!may_stand(share, objects[i], before)) {
+		} else if (!may_stand(share, objects[i], before) ||
+			   may_forget_age(SNUM(handle->conn), share, objects[i])) {
 			good = false;
 		}
 	}

@@ -13,8 +13,8 @@ import smbfiles                                                         # noqa: 
 import tree                                                             # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
 from sandbox import sh, volume, wait_for                                    # noqa: E402
-from servers import NEW, OLD, Migration                                 # noqa: E402
-from smbfiles import Files, nttime                                      # noqa: E402
+from servers import NEW, OLD, VOLUME, Migration                              # noqa: E402
+from smbfiles import Files, Refused, nttime                             # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
 FILES = {'small': 3000, 'd/even': 64 * KIB, 'd/big': 5 * MIB, 'd/empty': 0, 'd/sub/deep': 100 * KIB}
@@ -136,6 +136,42 @@ def expect_bits(files, path, wanted):
     for way, attributes in attributes_seen(files, path).items():
         got = attributes & (smb2.OFFLINE | smbfiles.RECALL)
         same(got, wanted, f'{path}: OFFLINE and RECALL, {way}')
+
+
+def written_to(files, path):
+    try:
+        files.open(path, access=smb2.WRITE_DATA).close()
+        return 'opened'
+    except Refused as refusal:
+        return refusal.name
+
+
+@case()
+def worm_keeps_what_is_old(args):
+    """A stub as well as what is whole.  Where that has a new ctime (from Samba 4.23 on) the share is
+    refused until it can only be read."""
+    migration, files = begin(args)
+    seen = files.times('d/big')
+    share = {**smbd.layer(VOLUME, migration.socket, 'worm ' + smbd.STACK),
+             'worm:grace_period': '3600'}
+
+    def restarted(**more):
+        migration.smbd.configure({smbd.SHARE: (NEW, {**share, **more})})
+        migration.smbd.restart()
+    restarted()
+    if seen.changed != seen.written:
+        for more in ({}, {'read only': 'yes', 'write list': 'alice'}):
+            restarted(**more)
+            out = migration.smbd.smbclient('ls', may_fail=True)
+            expect('tree connect failed' in out, f'{more}: not refused: {out}')
+        restarted(**{'read only': 'yes'})
+    files = Files(migration.smbd.session())
+    for when in ('a stub', 'whole'):
+        for path in STUBS:
+            same(files.times(path).offline, when == 'a stub', f'{path} is offline, {when}')
+            same(written_to(files, path), 'ACCESS_DENIED', f'{path}, {when}')
+        if when == 'a stub':
+            migration.crawl()
 
 
 @case()
