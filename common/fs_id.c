@@ -2,6 +2,7 @@
 #include "fs_id.h"
 
 #include <linux/ioctl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -59,4 +60,14 @@ uint64_t migrate_fs_id(int fd)
 bool migrate_fs_id_is(uint64_t kept, uint64_t id)
 {
 	return kept == id || (kept <= UINT32_MAX && (!id || id & OF_UUID));
+}
+
+uint64_t migrate_fs_number(int fd, dev_t dev)
+{
+	uint64_t number = dev;
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) == 0 && fs.f_type == BTRFS_SUPER_MAGIC)
+		memcpy(&number, &fs.f_fsid, sizeof(number));
+	return number;
 }

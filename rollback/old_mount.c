@@ -16,7 +16,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "fs_id.h"
 #include "old_ops.h"
+#include "source/backend.h"
 #include "source/posix_acl.h"
 #include "volume/lease.h"
 #include "volume/project.h"
@@ -30,6 +32,9 @@ struct mount {
 	int stage;	  /* OLD_STAGE, from old_begin() on, or -1: for several threads */
 	bool nfs;
 	bool local; /* its leases count */
+	bool btrfs;
+	dev_t dev;
+	uint64_t fs; /* migrate_fs_number() */
 };
 
 struct mount_file {
@@ -133,8 +138,29 @@ static int look_again(int dir)
 		       : 0;
 }
 
+/* The subvolumes of a btrfs have the same numbers: as the source tells them apart. */
+static uint64_t number_of(const struct mount *mount, int fd, uint64_t ino, dev_t dev)
+{
+	return mount->btrfs && dev != mount->dev
+		       ? backend_fileid(ino, migrate_fs_number(fd, dev), mount->fs)
+		       : ino;
+}
+
+static uint64_t number_at(const struct mount *mount, int dir, const char *name,
+			  const struct stat *st)
+{
+	int fd = *name && mount->btrfs && st->st_dev != mount->dev
+			 ? openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC)
+			 : dir;
+	const uint64_t number = number_of(mount, fd, st->st_ino, st->st_dev);
+
+	if (fd != dir && fd >= 0)
+		close(fd);
+	return number;
+}
+
 /* name: "" for the descriptor's own. */
-static int stat_at(int dir, const char *name, struct stat *st)
+static int stat_at(const struct mount *mount, int dir, const char *name, struct stat *st)
 {
 	const int flags =
 		AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_FORCE_SYNC;
@@ -155,6 +181,7 @@ static int stat_at(int dir, const char *name, struct stat *st)
 			    .st_atim = time_of(&stx.stx_atime),
 			    .st_mtim = time_of(&stx.stx_mtime),
 			    .st_ctim = time_of(&stx.stx_ctime)};
+	st->st_ino = number_at(mount, dir, name, st);
 	return 0;
 }
 
@@ -165,7 +192,7 @@ static int mount_stat(struct old *old, const char *path, struct stat *st)
 	/* nobody else is in OLD_STAGE */
 	int ret = dir < 0 ? dir : *path && dir != mount_of(old)->stage ? look_again(dir) : 0;
 
-	return ret ? ret : stat_at(dir, name, st);
+	return ret ? ret : stat_at(mount_of(old), dir, name, st);
 }
 
 static char *mount_read_link(struct old *old, const char *path, int *ret)
@@ -191,6 +218,18 @@ static GBytes *mount_read_xattr(struct old *old, const char *path, const char *n
 	return value;
 }
 
+/* A subvolume is listed with another number than it has. */
+static uint64_t number_listed(const struct mount *mount, int dir, const struct dirent *entry)
+{
+	struct stat st;
+
+	if (!mount->btrfs)
+		return entry->d_ino;
+	if (entry->d_type == DT_DIR)
+		return stat_at(mount, dir, entry->d_name, &st) ? entry->d_ino : st.st_ino;
+	return fstat(dir, &st) < 0 ? entry->d_ino : number_of(mount, dir, entry->d_ino, st.st_dev);
+}
+
 static int mount_list(struct old *old, const char *path, GHashTable *names)
 {
 	int fd = open_below(old, path, O_RDONLY | O_DIRECTORY | O_NOATIME);
@@ -206,7 +245,7 @@ static int mount_list(struct old *old, const char *path, GHashTable *names)
 	}
 	while ((errno = 0, entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			old_add_name(names, entry->d_name, entry->d_ino);
+			old_add_name(names, entry->d_name, number_listed(mount_of(old), fd, entry));
 	ret = -errno;
 	closedir(dir);
 	return ret;
@@ -479,7 +518,7 @@ static int mount_stat_file(struct old_file *file, struct stat *st)
 
 	if (opened->alone && !lease_holds(&opened->lease, 1))
 		return -EBUSY;
-	return stat_at(fd_of(file), "", st);
+	return stat_at(mount_of(file->old), fd_of(file), "", st);
 }
 
 static int mount_resize(struct old_file *file, off_t size)
@@ -623,6 +662,7 @@ struct old *old_open(const char *path, GError **error)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
 	struct statfs fs;
+	struct stat st;
 
 	if (fd < 0) {
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
@@ -637,6 +677,11 @@ struct old *old_open(const char *path, GError **error)
 	mount->local = is_local(fd);
 	mount->stage = -1;
 	mount->nfs = !fstatfs(fd, &fs) && fs.f_type == NFS_SUPER_MAGIC;
+	mount->btrfs = !fstatfs(fd, &fs) && fs.f_type == BTRFS_SUPER_MAGIC;
+	if (mount->btrfs && !fstat(fd, &st)) {
+		mount->dev = st.st_dev;
+		mount->fs = migrate_fs_number(fd, st.st_dev);
+	}
 	mount->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, close_directory);
 	return &mount->old;
 }

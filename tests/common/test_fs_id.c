@@ -2,6 +2,7 @@
 /* File systems on loop devices, in a mount namespace of the test's own. */
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "fs_id.h"
 #include "support.h"
@@ -70,6 +71,36 @@ START_TEST(btrfs)
 }
 END_TEST
 
+static uint64_t number_of(const char *name)
+{
+	int fd = open(scratch_path(name), O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	uint64_t number = migrate_fs_number(fd, st.st_dev);
+	close(fd);
+	return number;
+}
+
+/* Subvolumes have the same numbers in whatever order they are used, and on another device. */
+START_TEST(subvolumes)
+{
+	uint64_t a, b;
+
+	run("mkdir m && truncate -s 200M 1 && mkfs.btrfs -q 1 && mount -o loop 1 m && "
+	    "btrfs subvolume create m/a && btrfs subvolume snapshot m/a m/b && sync");
+	a = number_of("m/a");
+	b = number_of("m/b");
+	ck_assert_uint_ne(a, b);
+	ck_assert_uint_ne(a, number_of("m"));
+	run("umount m && mount -o loop 1 m");
+	ck_assert_uint_eq(number_of("m/b"), b);
+	ck_assert_uint_eq(number_of("m/a"), a);
+	run("umount m && rm -r 1 m");
+	scratch_remove();
+}
+END_TEST
+
 /* A device's number is believed of what has no other id than its device, or has one now. */
 START_TEST(earlier_releases)
 {
@@ -93,6 +124,7 @@ int main(void)
 	tcase_add_test(tcase, ext4);
 	tcase_add_test(tcase, xfs);
 	tcase_add_test(tcase, btrfs);
+	tcase_add_test(tcase, subvolumes);
 	tcase_add_test(tcase, earlier_releases);
 	return run_case(tcase);
 }

@@ -65,6 +65,46 @@ START_TEST(stays_below)
 }
 END_TEST
 
+static uint64_t number_of(const char *path)
+{
+	struct stat st;
+
+	ck_assert_int_eq(old_stat(old, path, &st), 0);
+	return st.st_ino;
+}
+
+/* Objects in several have one number, and it is not one object. */
+START_TEST(subvolumes)
+{
+	const char *const dirs[] = {"", "a", "b"};
+	int ret;
+
+	trees_make(FILL);
+	sh("truncate -s 200M /mnt/image && mkfs.btrfs -q /mnt/image && mount -o loop "
+	   "/mnt/image " OLD_TREE " && cd " OLD_TREE
+	   " && btrfs subvolume create a && touch a/file && "
+	   "btrfs subvolume snapshot a b && touch file");
+	old = old_open(OLD_TREE, NULL);
+	ck_assert_uint_ne(number_of("a"), number_of("b"));
+	ck_assert_uint_ne(number_of("a/file"), number_of("b/file"));
+	ck_assert_uint_ne(number_of("a/file"), number_of("file"));
+	for (size_t i = 0; i < G_N_ELEMENTS(dirs); i++) {
+		g_autoptr(GHashTable) names = old_list(old, dirs[i], &ret);
+		GHashTableIter iter;
+		gpointer value;
+
+		g_hash_table_iter_init(&iter, names);
+		while (g_hash_table_iter_next(&iter, NULL, &value)) {
+			const struct old_name *name = value;
+			g_autofree char *path = old_path(dirs[i], name->name);
+
+			ck_assert_uint_eq(name->fileid, number_of(path));
+		}
+	}
+	old_close(old);
+}
+END_TEST
+
 START_TEST(directory_that_moved)
 {
 	struct stat st;
@@ -230,6 +270,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, stays_below);
+	tcase_add_test(tcase, subvolumes);
 	tcase_add_test(tcase, directory_that_moved);
 	tcase_add_test(tcase, reading);
 	tcase_add_test(tcase, projects);

@@ -2,8 +2,9 @@
 /*
  * file:///path: a local or mounted tree.  Objects are found by the kernel's file handles where the
  * tree's file system has them and we may use them, by path below the root otherwise; in submounts
- * always by path.  Nothing outside the tree is ever opened, no symbolic link followed, and nothing
- * but regular files and directories opened for more than its attributes.
+ * always by path.  What is mounted below the root belongs to it, and is mounted first where that
+ * is an automounter's.  Nothing outside the tree is ever opened, no symbolic link followed, and
+ * nothing but regular files and directories opened for more than its attributes.
  */
 #include "file_source.h"
 
@@ -11,9 +12,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "file_xattr.h"
@@ -36,6 +39,8 @@ struct file_backend {
 	int root_fd; /* O_DIRECTORY, not O_PATH: open_by_handle_at wants it so */
 	int root_mount;
 	dev_t root_dev;
+	uint64_t root_fs; /* migrate_fs_number() */
+	bool automounter; /* the root is one's */
 	bool handles;
 	bool nfs4_acls;
 	struct backend_workers *workers;
@@ -44,6 +49,8 @@ struct file_backend {
 
 struct scratch {
 	uint8_t *data;
+	dev_t dev;   /* of what the request has looked at last */
+	uint64_t fs; /* migrate_fs_number() of that: over NFS it asks the server */
 };
 
 union kernel_handle {
@@ -77,11 +84,26 @@ static int status_of(int err)
 	}
 }
 
-static int open_beneath(int dir, const char *path)
+static int open_as(int dir, const char *path, int flags)
 {
-	int fd = migrate_open_below(dir, path, O_PATH | O_NOFOLLOW,
-				    RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	return migrate_open_below(dir, path, O_PATH | O_NOFOLLOW | flags,
+				  RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+}
 
+/* type: DT_..., as far as it is known.  With O_PATH alone an automounter mounts nothing; what it
+ * cannot mount is opened as the empty directory that is there. */
+static int open_beneath(int dir, const char *path, unsigned char type)
+{
+	struct stat st;
+	int fd = type == DT_DIR ? -1 : open_as(dir, path, 0), mounted;
+
+	if (type == DT_DIR ||
+	    (type == DT_UNKNOWN && fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))) {
+		mounted = open_as(dir, path, O_DIRECTORY);
+		if (mounted >= 0 && fd >= 0)
+			close(fd);
+		fd = mounted >= 0 ? mounted : fd >= 0 ? fd : open_as(dir, path, 0);
+	}
 	if (fd < 0)
 		errno = -fd;
 	return fd < 0 ? -1 : fd;
@@ -90,7 +112,7 @@ static int open_beneath(int dir, const char *path)
 /* Below the root, however long.  A descriptor with O_PATH, or -1 with errno. */
 static int open_path(const struct file_backend *file, const char *path)
 {
-	return open_beneath(file->root_fd, path + strspn(path, "/"));
+	return open_beneath(file->root_fd, path + strspn(path, "/"), DT_UNKNOWN);
 }
 
 static int open_handle(const struct file_backend *file, const struct source_object *object)
@@ -140,12 +162,17 @@ static int reopen_to_read(int fd, int flags)
 	return opened;
 }
 
-static int get_attr(const struct file_backend *file, int fd, struct source_attr *attr)
+static int get_attr(const struct file_backend *file, int fd, struct source_attr *attr,
+		    struct scratch *scratch)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
 		return -1;
+	if (st.st_dev != scratch->dev) {
+		scratch->dev = st.st_dev;
+		scratch->fs = migrate_fs_number(fd, st.st_dev);
+	}
 	*attr = (struct source_attr){
 		.mode = st.st_mode,
 		.nlink = (uint32_t)MAX(st.st_nlink, 1),
@@ -153,7 +180,7 @@ static int get_attr(const struct file_backend *file, int fd, struct source_attr 
 		.gid = st.st_gid,
 		.size = (uint64_t)MAX(st.st_size, 0),
 		.used = (uint64_t)st.st_blocks * 512,
-		.fileid = backend_fileid(st.st_ino, st.st_dev, file->root_dev),
+		.fileid = backend_fileid(st.st_ino, scratch->fs, file->root_fs),
 		.rdev = st.st_rdev,
 		.ctime = migrate_ns(st.st_ctim),
 	};
@@ -191,7 +218,7 @@ static int open_named(int dir, const struct backend_request *req)
 	else if (strlen(req->name) > NAME_MAX)
 		return -ENAMETOOLONG;
 	else if (source_name_ok(req->name, strlen(req->name)))
-		fd = open_beneath(dir, req->name);
+		fd = open_beneath(dir, req->name, DT_UNKNOWN);
 	return fd == -1 ? status_of(errno) : fd;
 }
 
@@ -202,14 +229,14 @@ static int do_lookup(const struct file_backend *file, int dir, struct backend_re
 
 	if (fd < 0)
 		return fd;
-	ret = get_attr(file, fd, &req->attr) < 0 ? status_of(errno) : 0;
+	ret = get_attr(file, fd, &req->attr, scratch) < 0 ? status_of(errno) : 0;
 	req->handle_len = get_handle(file, fd, req->handle);
 	close(fd);
 	return ret;
 }
 
 static void add_entry(const struct file_backend *file, int dir, const struct dirent64 *found,
-		      struct backend_request *req)
+		      struct backend_request *req, struct scratch *scratch)
 {
 	struct source_entry entry = {.attr.fileid = found->d_ino};
 	size_t len = strlen(found->d_name);
@@ -218,13 +245,13 @@ static void add_entry(const struct file_backend *file, int dir, const struct dir
 	if (len <= 2 && memcmp(found->d_name, "..", len) == 0)
 		return;
 	if (!req->names_only && source_name_ok(found->d_name, len)) {
-		fd = open_beneath(dir, found->d_name);
+		fd = open_beneath(dir, found->d_name, found->d_type);
 		/* Removed meanwhile. */
 		if (fd < 0 && errno == ENOENT)
 			return;
 	}
 	if (fd >= 0) {
-		entry.has_attr = get_attr(file, fd, &entry.attr) == 0;
+		entry.has_attr = get_attr(file, fd, &entry.attr, scratch) == 0;
 		entry.handle_len = get_handle(file, fd, entry.handle);
 		entry.has_handle = entry.handle_len > 0;
 		close(fd);
@@ -232,7 +259,8 @@ static void add_entry(const struct file_backend *file, int dir, const struct dir
 	backend_batch_add(req->batch, found->d_name, len, &entry);
 }
 
-static int list_entries(const struct file_backend *file, int dir, struct backend_request *req)
+static int list_entries(const struct file_backend *file, int dir, struct backend_request *req,
+			struct scratch *scratch)
 {
 	g_autofree uint8_t *buf = g_malloc(DIR_BYTES);
 
@@ -251,12 +279,19 @@ static int list_entries(const struct file_backend *file, int dir, struct backend
 		for (ssize_t at = 0; at < n;) {
 			const struct dirent64 *found = (const void *)(buf + at);
 
-			add_entry(file, dir, found, req);
+			add_entry(file, dir, found, req, scratch);
 			req->cookie = (uint64_t)found->d_off;
 			at += found->d_reclen;
 		}
 	}
 	return 0;
+}
+
+static bool is_automounter(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == AUTOFS_SUPER_MAGIC;
 }
 
 static int do_readdir(const struct file_backend *file, int fd, struct backend_request *req,
@@ -266,10 +301,15 @@ static int do_readdir(const struct file_backend *file, int fd, struct backend_re
 
 	if (!S_ISDIR(req->attr.mode))
 		return -ENOTDIR;
+	if ((file->automounter || scratch->dev != file->root_dev) && is_automounter(fd)) {
+		req->why = "the automounter of the source could not mount it, or does not list all "
+			   "that it would mount: mount everything without it";
+		return -EREMOTEIO;
+	}
 	dir = reopen_to_read(fd, O_DIRECTORY);
 	if (dir < 0)
 		return status_of(errno);
-	ret = list_entries(file, dir, req);
+	ret = list_entries(file, dir, req, scratch);
 	close(dir);
 	return ret;
 }
@@ -338,7 +378,7 @@ static int do_read(const struct file_backend *file, int fd, struct backend_reque
 	n = hole >= HOLE_MIN || hole == count
 		    ? hole
 		    : read_fully(opened, memory_of(scratch), count, req->offset);
-	if (n < 0 || get_attr(file, opened, &req->attr) < 0)
+	if (n < 0 || get_attr(file, opened, &req->attr, scratch) < 0)
 		ret = status_of(errno);
 	close(opened);
 	if (ret < 0)
@@ -379,7 +419,7 @@ static void bring_data(const struct file_backend *file, int fd, struct backend_r
 			       : read_fully(opened, memory_of(scratch),
 					    MIN(req->count, FILE_READ_MAX), 0);
 
-	if (n >= 0 && get_attr(file, opened, &req->attr) == 0)
+	if (n >= 0 && get_attr(file, opened, &req->attr, scratch) == 0)
 		source_xattrs_bring(req->xattrs, &before, &req->attr, scratch->data, (uint32_t)n);
 	if (opened >= 0)
 		close(opened);
@@ -436,13 +476,16 @@ static int (*const operations[])(const struct file_backend *file, int fd,
 	[BACKEND_READLINK] = do_readlink, [BACKEND_XATTRS] = do_xattrs,
 };
 
-static void do_request(void *user, struct backend_request *req, void *scratch)
+static void do_request(void *user, struct backend_request *req, void *memory)
 {
 	struct file_backend *file = user;
+	struct scratch *scratch = memory;
 	int fd = open_object(file, &req->object), ret;
 
+	scratch->dev = file->root_dev;
+	scratch->fs = file->root_fs;
 	req->has_attr = true; /* void where it fails */
-	if (fd < 0 || (req->op != BACKEND_LOOKUP && get_attr(file, fd, &req->attr) < 0))
+	if (fd < 0 || (req->op != BACKEND_LOOKUP && get_attr(file, fd, &req->attr, scratch) < 0))
 		ret = status_of(errno);
 	else
 		ret = operations[req->op](file, fd, req, scratch);
@@ -522,6 +565,7 @@ static struct backend *file_open(const struct backend_config *config, struct sou
 	struct file_backend *file = g_new0(struct file_backend, 1);
 	unsigned per = CLAMP(config->window ? config->window : THREADS_PER_CONN, 1, 16);
 	g_autofree uint8_t *memory = NULL;
+	struct scratch scratch = {0};
 	struct stat st;
 
 	file->base.ops = &backend_file_ops;
@@ -529,15 +573,18 @@ static struct backend *file_open(const struct backend_config *config, struct sou
 		file_close(&file->base);
 		return NULL;
 	}
-	if (fstat(file->root_fd, &st) == 0)
+	if (fstat(file->root_fd, &st) == 0) {
 		file->root_dev = st.st_dev;
+		file->root_fs = migrate_fs_number(file->root_fd, st.st_dev);
+		file->automounter = is_automounter(file->root_fd);
+	}
 	try_handles(file);
 	memory = g_malloc(FILE_XATTR_MEMORY);
 	file->nfs4_acls = file_has_nfs4_acls(file->root_fd, memory);
 	file->workers = backend_workers_new(CLAMP(config->demand_connections, 1, 8) * per,
 					    CLAMP(config->connections, 1, 16) * per, do_request,
 					    scratch_clear, sizeof(struct scratch), file);
-	if (!file->workers || get_attr(file, file->root_fd, attr) < 0) {
+	if (!file->workers || get_attr(file, file->root_fd, attr, &scratch) < 0) {
 		backend_set_error(error, errno,
 				  "%s: cannot be served (%s); raise the limit on processes",
 				  config->url, g_strerror(errno));

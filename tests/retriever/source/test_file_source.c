@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is particular to file://; the rest is in the conformance suite. */
 #include <fcntl.h>
+#include <linux/auto_fs4.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -203,6 +207,82 @@ START_TEST(submounts_are_found_by_path)
 }
 END_TEST
 
+/* It mounts a file system with a file at /mnt/tree/below when that is used; or can mount nothing.
+ */
+static void begin_automounter(bool able)
+{
+	struct autofs_v5_packet asked;
+	int asks[2], ready[2], fd;
+	char options[100], byte;
+
+	ck_assert_int_eq(mkdir("/mnt/tree/below", 0755), 0);
+	ck_assert_int_eq(pipe2(asks, O_CLOEXEC), 0);
+	ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+	if (fork()) {
+		close(asks[1]);
+		ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+		close(asks[0]);
+		return;
+	}
+	/* what is of its group sees the directory as it is */
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	snprintf(options, sizeof(options), "fd=%d,pgrp=%d,minproto=5,maxproto=5,direct", asks[1],
+		 getpid());
+	if (mount("auto", "/mnt/tree/below", "autofs", 0, options) < 0)
+		_exit(1);
+	fd = open("/mnt/tree/below", O_RDONLY | O_DIRECTORY);
+	close(asks[1]);
+	if (write(ready[1], "", 1) != 1)
+		_exit(1);
+	while (read(asks[0], &asked, sizeof(asked)) == sizeof(asked)) {
+		able = able && mount("test", "/mnt/tree/below", "tmpfs", 0, NULL) == 0 &&
+		       mknod("/mnt/tree/below/file", S_IFREG | 0644, 0) == 0;
+		ioctl(fd, able ? AUTOFS_IOC_READY : AUTOFS_IOC_FAIL, asked.wait_queue_token);
+	}
+	_exit(0);
+}
+
+static void take_below(const struct source_entry *entry, void *fileid)
+{
+	if (!strcmp(entry->name, "below"))
+		*(uint64_t *)fileid = entry->attr.fileid;
+}
+
+START_TEST(automounters_mount)
+{
+	struct source_object found;
+	struct source_attr attr;
+	uint64_t listed = 0;
+
+	begin_automounter(true);
+	open_source();
+	ck_assert_int_eq(list_all(backend, root, false, take_below, &listed), 2);
+	ck_assert_int_eq(get_attr(backend, by_path("below"), &attr), 0);
+	ck_assert_uint_eq(attr.fileid, listed);
+	ck_assert_int_eq(umount("/mnt/tree/below"), 0);
+	ck_assert_int_eq(get_attr(backend, by_path("below"), &attr), 0);
+	ck_assert_int_eq(list_all(backend, by_path("below"), false, NULL, NULL), 1);
+	ck_assert_int_eq(umount("/mnt/tree/below"), 0);
+	ck_assert_int_eq(look_up(backend, root, "below", &found, NULL), 0);
+	ck_assert_int_eq(look_up(backend, by_path("below"), "file", &found, NULL), 0);
+	ck_assert_uint_eq(found.handle_len, 0);
+}
+END_TEST
+
+/* The directory that is there in its place is not taken for empty. */
+START_TEST(automounters_fail)
+{
+	struct backend_request req = {.op = BACKEND_READDIR, .object = by_path("below")};
+
+	begin_automounter(false);
+	open_source();
+	ck_assert_int_eq(list_all(backend, root, false, NULL, NULL), 2);
+	ck_assert_int_eq(run(backend, &req), -EREMOTEIO);
+	ck_assert_ptr_nonnull(strstr(req.why, "automounter"));
+}
+END_TEST
+
 START_TEST(handles_survive_renames)
 {
 	struct source_object found;
@@ -251,6 +331,8 @@ int main(void)
 	tcase_add_test(tcase, holes_are_not_read);
 	tcase_add_test(tcase, times_are_bounded);
 	tcase_add_test(tcase, submounts_are_found_by_path);
+	tcase_add_test(tcase, automounters_mount);
+	tcase_add_test(tcase, automounters_fail);
 	tcase_add_test(tcase, handles_survive_renames);
 	tcase_add_test(tcase, mistakes_get_one_line);
 	suite_add_tcase(suite, tcase);
