@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "state.h"
 
+#include "left_out.h"
 #include "private.h"
 
 static const char *const state_names[] = {"unattached", "migrating", "whole",
@@ -22,8 +23,9 @@ static enum volume_state state(struct retriever *retriever)
 		return VOLUME_MIGRATING;
 	if (private_is_attached(retriever))
 		return VOLUME_WHOLE;
-	/* one that was to be adopted has something in it */
-	if (retriever->private_fd >= 0 || migrate_is_vacant(retriever->root_fd, true))
+	/* there may be something in it that is to be adopted; what was attached keeps a mark */
+	if (retriever->private_fd >= 0 || migrate_is_vacant(retriever->root_fd, true) ||
+	    !left_out_get_told(retriever->root_fd))
 		return VOLUME_UNATTACHED;
 	return VOLUME_FINISHED;
 }

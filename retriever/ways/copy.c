@@ -127,16 +127,16 @@ static int make_or_refuse(struct retriever *retriever, char **message)
 		     faccessat(retriever->private_fd, PRIOR_DIR, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 
 	if (volume_state(retriever) != VOLUME_UNATTACHED)
-		*message = g_strdup_printf("%s is attached, or holds something already: a copy is "
-					   "made before attach, in an empty directory; to take "
-					   "over what is there: migratectl attach --adopt %s",
-					   root, retriever->config->name);
+		*message = g_strdup_printf("%s is attached: a copy is made before attach", root);
 	else if (prior)
 		*message = g_strdup_printf("%s: an attach was begun: migratectl attach %s", root,
 					   retriever->config->name);
 	else if (!migrate_is_vacant(retriever->root_fd, true))
-		*message = g_strdup_printf("%s is not empty%s", root,
-					   lost_found_text(retriever->root_fd));
+		*message = g_strdup_printf("%s is not empty%s: a copy is made before attach, in an "
+					   "empty directory; to take over what is there: "
+					   "migratectl attach --adopt %s",
+					   root, lost_found_text(retriever->root_fd),
+					   retriever->config->name);
 	else
 		return make_copy(retriever, message);
 	return -EALREADY;
