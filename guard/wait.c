@@ -272,6 +272,8 @@ void waits_look_ahead(struct waits *waits, int dir_fd)
 
 	if (!dir && fd >= 0)
 		close(fd);
+	if (dir)
+		rewinddir(dir); /* btrfs lists what was there when it was opened, or rewound */
 	while (dir && seen++ < AHEAD_SEEN && waits->ahead < AHEAD_MAX && (entry = readdir(dir)))
 		if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") &&
 		    strcmp(entry->d_name, "..") && strcmp(entry->d_name, MIGRATE_PRIVATE_DIR))

@@ -10,7 +10,6 @@ import tarfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import guarded                                                          # noqa: E402
-import sandbox                                                          # noqa: E402
 from harness import case, main, same                                    # noqa: E402
 from sandbox import BASE, wait_for                                      # noqa: E402
 from servers import NEW, OLD, VOLUME                                    # noqa: E402
@@ -91,8 +90,6 @@ TOOLS = {'tar': with_tar, 'rsync': with_rsync, 'restic': with_restic, 'borg': wi
 @case()
 def programs(args):
     """One after the other, on a volume of which half is here."""
-    if sandbox.FS == 'btrfs':   # there the names below the broken one do not come ahead
-        sandbox.FS = 'ext4'
     migration, guard = guarded.begin(args, tree)
     os.listdir(NEW)
     new = os.fsencode(NEW)
