@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_hook.h"
 
+#include <sched.h>
+#include <sys/mount.h>
+
 #include "ways/bracket.h"
 
 #define READS (1u << BACKEND_READ)
@@ -199,6 +202,83 @@ START_TEST(i7_a_punched_hole_stays)
 	core_expect_zeros(fd, 4096, 8192);
 	core_expect(fd, 12288, SIZE - 12288, 1);
 	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+static void punch(int fd, uint64_t start, uint64_t length)
+{
+	uint64_t id;
+
+	ck_assert_int_eq(core_begin(&core, fd, -1, MIGRATE_PUNCH, start, length, &id), 0);
+	ck_assert_int_eq(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)start,
+				   (off_t)length),
+			 0);
+	ck_assert_int_eq(core_end(&core, id, true, false, start, length), 0);
+}
+
+static void expect_punched(int fd)
+{
+	core_expect(fd, 0, 4096, 1);
+	core_expect_zeros(fd, 4096, 12288);
+	core_expect(fd, 16384, 4096, 1);
+	core_expect_zeros(fd, 20480, 12288);
+	core_expect(fd, 32768, 4096, 1);
+	core_expect_zeros(fd, 36864, 4096);
+	core_expect(fd, 40960, 4096, 9);
+	core_expect(fd, 45056, SIZE - 45056, 1);
+}
+
+static void run_shell(char *command)
+{
+	ck_assert_msg(system(command) == 0, "%s", command);
+	g_free(command);
+}
+
+/* On each file system: over what is missing, what was written, and what was punched already;
+ * through a restart, and through another mount once it is durable. */
+START_TEST(i7_holes_over_holes)
+{
+	static const char *const makes[] = {"mkfs.ext4 -q -b 4096", "mkfs.xfs -q", "mkfs.btrfs -q"};
+	int fd;
+
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	core_make(&core);
+	run_shell(g_strdup_printf("cd %s && truncate -s 320M image && %s image && "
+				  "mount -o loop image %s",
+				  core.dir, makes[_i], core.root));
+	core_source_file(&core, "f", SIZE, 1);
+	core_start(&core);
+	fd = find();
+	ck_assert_int_eq(core_write(&core, fd, 24576, 4096, 9, false), 0);
+	punch(fd, 4096, 8192);
+	punch(fd, 8192, 8192);
+	punch(fd, 20480, 12288);
+	punch(fd, 36864, 8192);
+	ck_assert_int_eq(core_write(&core, fd, 40960, 4096, 9, false), 0);
+	close(fd);
+	core_restart(&core);
+	fd = find();
+	punch(fd, 4096, 8192);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	close(fd);
+	core_close(&core);
+	run_shell(g_strdup_printf("umount %s && mount -o loop %s/image %s", core.root, core.dir,
+				  core.root));
+	core_open(&core);
+	core_run(&core);
+	core_connect(&core);
+	fd = find();
+	ck_assert_int_eq(core_state(fd), MIGRATE_PARTIAL);
+	ck_assert_int_eq(core_range(&core, fd, 0, UINT64_MAX), 0);
+	expect_punched(fd);
+	ck_assert_int_eq(core_sync(&core, fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	expect_punched(fd);
+	close(fd);
+	core_close(&core);
+	run_shell(g_strdup_printf("umount %s", core.root));
 	core_free(&core);
 }
 END_TEST
@@ -602,6 +682,7 @@ int main(void)
 	tcase_add_test(tcase, i7_truncate_during_a_read);
 	tcase_add_test(tcase, truncate_to_nothing_fetches_nothing);
 	tcase_add_test(tcase, i7_a_punched_hole_stays);
+	tcase_add_loop_test(tcase, i7_holes_over_holes, 0, 3);
 	tcase_add_test(tcase, i7_a_punched_hole_moves_mtime);
 	tcase_add_test(tcase, i7_attributes_survive_the_drop);
 	tcase_add_test(tcase, i8_times_do_not_move);
