@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <limits.h>
+#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -283,6 +284,7 @@ static int try_arguments(bool may_open)
 {
 	static char *const argv[] = {"/bin/true", NULL};
 	const size_t page = 4096;
+	struct ifreq lo = {.ifr_name = "lo"};
 
 	sandbox_drop(KEPT);
 	sandbox_close(may_open);
@@ -306,7 +308,11 @@ static int try_arguments(bool may_open)
 	if (!refuses(socket(AF_PACKET, SOCK_DGRAM, 0)) ||
 	    !refuses(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)))
 		return 7;
-	return write(1, "", 0) == 0 ? 0 : 8;
+	/* the scope of an address fe80::1%eth0 */
+	if (refuses(ioctl(may_open ? socket(AF_INET6, SOCK_DGRAM, 0) : 1, SIOCGIFINDEX, &lo)) ==
+	    may_open)
+		return 8;
+	return write(1, "", 0) == 0 ? 0 : 9;
 }
 
 START_TEST(arguments)

@@ -418,6 +418,31 @@ START_TEST(rights_of_who_is_nobody_here)
 }
 END_TEST
 
+/* Nor is what is made in it later somebody's who is nobody: as its group, or by that of the maker.
+ */
+START_TEST(default_rights_of_a_group_that_is_nobody)
+{
+	const struct source_attr attr = {.mode = S_IFDIR | 0755, .uid = 5, .gid = UINT32_MAX};
+	struct source_xattrs *xattrs = source_xattrs_new();
+	struct carried carried = {0};
+	uint32_t len;
+	g_autofree uint8_t *value = core_acl("u::7 u:3:6 g::7 m::7 o::4", &len);
+	int fd;
+
+	make();
+	core_start(&core);
+	source_xattrs_add_acl(xattrs, true, value, len);
+	ck_assert_int_eq(mkdirat(core.retriever->staging_fd, "d", 0700), 0);
+	fd = openat(core.retriever->staging_fd, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(attributes_set(core.retriever, fd, &attr, xattrs, false, &carried), 0);
+	core_expect_acl(fd, XATTR_ACL_DEFAULT, "u::7 u:3:6 g::4 m::7 o::4");
+	attributes_clear(&carried);
+	source_xattrs_free(xattrs);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 /* Its owner is not known yet. */
 START_TEST(nothing_is_given_to_a_guess)
 {
@@ -740,6 +765,7 @@ int main(void)
 	tcase_add_test(tcase, owners_that_become_one);
 	tcase_add_test(tcase, an_owner_that_is_no_id);
 	tcase_add_test(tcase, rights_of_who_is_nobody_here);
+	tcase_add_test(tcase, default_rights_of_a_group_that_is_nobody);
 	tcase_add_test(tcase, nothing_is_given_to_a_guess);
 	tcase_add_test(tcase, times_that_cannot_be_stored);
 	tcase_add_test(tcase, times_that_are_cut);
