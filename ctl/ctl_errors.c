@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ctl.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,8 @@ static void print_json(struct listing *listing, GKeyFile *reply, const char *gro
 		add_text(builder, reply, group, "path");
 	add_text(builder, reply, group, "reason");
 	add_number(builder, reply, group, "errno");
+	if (!listing->ctl->summary)
+		add_number(builder, reply, group, "since");
 	if (listing->ctl->summary)
 		add_number(builder, reply, group, "count");
 	json_builder_end_object(builder);
@@ -47,12 +50,24 @@ static void print_json(struct listing *listing, GKeyFile *reply, const char *gro
 	ctl_print_json(json_builder_get_root(builder), false);
 }
 
+/* Of what is put off: it may come by itself, or never.  Else "". */
+static char *since_text(GKeyFile *reply, const char *group)
+{
+	const uint64_t since = ctl_number(reply, group, "since");
+	g_autoptr(GDateTime) time = since && ctl_number(reply, group, "errno") == EAGAIN
+					    ? g_date_time_new_from_unix_local((gint64)since)
+					    : NULL;
+
+	return time ? g_date_time_format(time, " (since %F %H:%M)") : g_strdup("");
+}
+
 static void print_one(struct listing *listing, GKeyFile *reply, const char *group)
 {
 	g_autofree char *path = ctl_text(reply, group, "path");
 	g_autofree char *reason = ctl_text(reply, group, "reason");
 	g_autofree char *shown_path = refused_line(path);
 	g_autofree char *shown_reason = refused_line(reason);
+	g_autofree char *since = since_text(reply, group);
 
 	if (listing->each)
 		listing->each(listing->arg, path, reason);
@@ -64,7 +79,7 @@ static void print_one(struct listing *listing, GKeyFile *reply, const char *grou
 		       listing->ctl->many ? ":" : "", ctl_number(reply, group, "count"),
 		       shown_reason, g_strerror((int)ctl_number(reply, group, "errno")));
 	else
-		printf("%s: %s\n", shown_path, shown_reason);
+		printf("%s: %s%s\n", shown_path, shown_reason, since);
 	listing->begun = true;
 }
 

@@ -63,6 +63,7 @@ static void list_errors(struct retriever *r, guint place, const struct errors_fi
 
 			g_key_file_set_string(f, group, "path", e.path);
 			set_reason(f, group, e.reason, e.status);
+			g_key_file_set_int64(f, group, "since", e.since);
 			n++;
 		}
 		error_entry_clear(&e);

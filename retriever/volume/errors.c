@@ -79,7 +79,8 @@ static void add(struct errors *errors, int fd, const char *name, char *path, int
 	struct error_entry e = {.name = (char *)name,
 				.path = path,
 				.reason = (char *)(status == -EAGAIN ? ERRORS_LATER : reason),
-				.status = status};
+				.status = status,
+				.since = g_get_real_time() / G_USEC_PER_SEC};
 	g_autofree char *line = NULL;
 	bool news, many;
 

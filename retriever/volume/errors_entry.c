@@ -7,7 +7,7 @@
 #include "report.h"
 #include "source/refused.h"
 
-enum { CHANGE, OBJECT, NAME, ERRNO, REASON, PATH, FIELDS };
+enum { CHANGE, OBJECT, NAME, ERRNO, REASON, PATH, SINCE, FIELDS };
 
 void error_entry_clear(struct error_entry *entry)
 {
@@ -53,6 +53,8 @@ char *error_entry_line(enum error_change change, const struct error_entry *entry
 		g_string_append_printf(line, "\t%d", -entry->status);
 		append_text(line, entry->reason);
 		append_text(line, entry->path);
+		if (entry->since > 0)
+			g_string_append_printf(line, "\t%" G_GINT64_FORMAT, entry->since);
 	}
 	g_string_append_c(line, '\n');
 	return g_string_free(line, FALSE);
@@ -78,7 +80,7 @@ static unsigned fields_of(int change)
 {
 	switch (change) {
 	case ERROR_ADD:
-		return FIELDS;
+		return SINCE;
 	case ERROR_FORGET:
 		return NAME + 1;
 	case ERROR_NAMES:
@@ -93,8 +95,12 @@ int error_entry_parse(const char *line, struct error_entry *entry)
 	g_autofree char *copy = g_strndup(line, strcspn(line, "\n"));
 	g_auto(GStrv) field = g_strsplit(copy, "\t", -1);
 	unsigned n = g_strv_length(field);
+	gint64 since = 0;
 
 	*entry = (struct error_entry){.name = NULL};
+	if (n == FIELDS && *field[CHANGE] == ERROR_ADD &&
+	    g_ascii_string_to_signed(field[SINCE], 10, 1, G_MAXINT64, &since, NULL))
+		n--;
 	if (!n || !field[CHANGE][0] || field[CHANGE][1] || n != fields_of(field[CHANGE][0]))
 		return 0;
 	if (n > OBJECT && !parse_key(field[OBJECT], &entry->key))
@@ -105,6 +111,7 @@ int error_entry_parse(const char *line, struct error_entry *entry)
 		entry->status = -atoi(field[ERRNO]);
 		entry->reason = g_strcompress(field[REASON]);
 		entry->path = g_strcompress(field[PATH]);
+		entry->since = since;
 	}
 	return field[CHANGE][0];
 }

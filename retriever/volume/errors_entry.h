@@ -3,8 +3,9 @@
  * An entry of the list of errors, and the lines of its file: one for each change of the list, the
  * fields separated by tabs and escaped as in the report:
  *
- *   + OBJECT NAME ERRNO REASON PATH   the entry is there from here on, in place of one of the same
- *                                     object and name
+ *   + OBJECT NAME ERRNO REASON PATH SINCE
+ *                                     the entry is there from here on, in place of one of the same
+ *                                     object and name; earlier releases wrote no SINCE
  *   - OBJECT NAME                     it is there no more
  *   / OBJECT                          no name of that directory is
  *   *                                 nothing is
@@ -24,7 +25,8 @@ struct error_entry {
 	char *name;		    /* NULL: the object itself */
 	char *path;		    /* when it failed; printable */
 	char *reason;
-	int status; /* -errno */
+	int status;   /* -errno */
+	gint64 since; /* it has failed for that reason; seconds since the epoch, 0: not known */
 };
 
 void error_entry_clear(struct error_entry *entry);

@@ -125,6 +125,10 @@ def a_tenth_is_on_tape(args):
     listed = migration.errors()
     same(sorted(listed), sorted(offline), 'what is listed')
     expect(all('keeps saying "later"' in reason for reason in listed.values()), listed)
+    lines = migration.ctl('errors').splitlines()
+    same([line for line in lines
+          if '/new/' in line and not re.search(r' \(since \d{4}-\S+ \S+\)$', line)], [],
+         'lines that do not say since when')
     same(int(migration.status()['files_whole']), 18 * 27 + len(good), 'files that are whole')
     Offline.there = True
     same(client.read(handles[b'a7'], 0, 100000)[0], asked['a7'].data, 'what has come')

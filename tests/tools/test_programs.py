@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 import unittest
 import unittest.mock
 
@@ -267,6 +268,7 @@ class Volume(unittest.TestCase):
         self.assertEqual(self.ctl("errors", "--reason", "no such reason", "v"), "")
         for words in (["--below", str(self.new / "d1")], ["--reason", listed[0]["reason"][3:9]]):
             self.assertEqual(json.loads(self.ctl("errors", "--json", *words, "v")), listed)
+        self.assertAlmostEqual(listed[0]["since"], time.time(), delta=400)
         counted = json.loads(self.ctl("errors", "--summary", "--json", "v"))
         self.assertEqual(counted, [{"reason": listed[0]["reason"], "errno": listed[0]["errno"],
                                     "count": 1}])

@@ -12,6 +12,7 @@ static const struct error_entry entry = {
 	.path = (char *)"/a\tp\303\244th\n",
 	.reason = (char *)"because\tof \"this\"",
 	.status = -EREMOTEIO,
+	.since = 1700000000,
 };
 
 static void expect_back(enum error_change change, const struct error_entry *said)
@@ -29,6 +30,7 @@ static void expect_back(enum error_change change, const struct error_entry *said
 		ck_assert_str_eq(e.path, said->path);
 		ck_assert_str_eq(e.reason, said->reason);
 		ck_assert_int_eq(e.status, said->status);
+		ck_assert_int_eq(e.since, said->since);
 	}
 	error_entry_clear(&e);
 }
@@ -39,6 +41,7 @@ START_TEST(comes_back_as_it_was)
 
 	object.name = NULL;
 	object.key.len = 0; /* none could be told */
+	object.since = 0;   /* nor that, by an earlier release */
 	expect_back(ERROR_ADD, &entry);
 	expect_back(ERROR_ADD, &object);
 	expect_back(ERROR_FORGET, &entry);
@@ -59,6 +62,8 @@ START_TEST(what_makes_no_sense)
 		"+\t8\ta\t5\tr\tp\n",
 		"+\t8z\ta\t5\tr\tp\n",
 		"+\t81\ta\t5\tr\tp\tq\n",
+		"+\t81\ta\t5\tr\tp\t0\n",
+		"+\t81\ta\t5\tr\tp\t9\t9\n",
 		"-\t81\n",
 		"/\t81\ta\n",
 		"*\t81\n",
