@@ -263,6 +263,7 @@ START_TEST(i7_holes_over_holes)
 	punch(fd, 4096, 8192);
 	ck_assert_int_eq(core_sync(&core, fd), 0);
 	close(fd);
+	core_disconnect(&core);
 	core_close(&core);
 	run_shell(g_strdup_printf("umount %s && mount -o loop %s/image %s", core.root, core.dir,
 				  core.root));
@@ -277,6 +278,7 @@ START_TEST(i7_holes_over_holes)
 	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
 	expect_punched(fd);
 	close(fd);
+	core_disconnect(&core);
 	core_close(&core);
 	run_shell(g_strdup_printf("umount %s", core.root));
 	core_free(&core);
