@@ -183,6 +183,14 @@ static unsigned acl_source_away(struct backend *backend)
 	return MAX(backend_layer_away(backend), windows->ops->away(windows));
 }
 
+static void acl_source_retry(struct backend *backend)
+{
+	struct acl_source *source = (struct acl_source *)backend;
+
+	backend_retry(source->layer.inner);
+	backend_retry(source->windows);
+}
+
 static unsigned acl_source_carries(struct backend *backend)
 {
 	struct backend *windows = ((struct acl_source *)backend)->windows;
@@ -206,6 +214,7 @@ static const struct backend_ops acl_source_ops = {
 	.max_read = backend_layer_max_read,
 	.away = acl_source_away,
 	.carries = acl_source_carries,
+	.retry = acl_source_retry,
 	.not_carried = acl_source_not_carried,
 };
 

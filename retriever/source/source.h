@@ -292,6 +292,8 @@ struct backend_ops {
 	/* By how many ns the server's clock was ahead of this machine's when it was connected to,
 	 * but for the time that took.  FALSE (or NULL): the protocol does not tell. */
 	bool (*clock)(struct backend *backend, int64_t *ahead);
+	/* What was given up, and is not asked for again for a while, may be (or NULL). */
+	void (*retry)(struct backend *backend);
 	/* Which of all file systems the root is on, where its handle does not tell; 0 (or NULL):
 	 * not known. */
 	uint64_t (*root_fs)(struct backend *backend);
@@ -301,6 +303,12 @@ struct backend_ops {
 struct backend {
 	const struct backend_ops *ops;
 };
+
+static inline void backend_retry(struct backend *backend)
+{
+	if (backend && backend->ops->retry)
+		backend->ops->retry(backend);
+}
 
 /*
  * A fileid that tells objects of one source apart even where it spans several file systems: the

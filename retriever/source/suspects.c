@@ -16,8 +16,12 @@
 /* A name that there need not be: that is an answer, too. */
 static char any_name[] = "any";
 
-/* op << 8 | breaks */
-#define ENTRY(op, breaks) GUINT_TO_POINTER((guint)(op) << 8 | (breaks))
+struct suspect {
+	enum backend_op op;
+	guint8 breaks;
+	uint64_t offset; /* READ */
+	gint64 given_up; /* monotonic us; 0: not yet */
+};
 
 static GBytes *key_of(const struct backend_request *req)
 {
@@ -40,7 +44,7 @@ void suspects_init(struct suspects *suspects)
 {
 	pthread_mutex_init(&suspects->lock, NULL);
 	suspects->breaks = g_hash_table_new_full(g_bytes_hash, g_bytes_equal,
-						 (GDestroyNotify)g_bytes_unref, NULL);
+						 (GDestroyNotify)g_bytes_unref, g_free);
 }
 
 static void clear_witness(struct witness *witness)
@@ -64,6 +68,8 @@ void suspects_clear(struct suspects *suspects)
 
 void suspects_recall(struct suspects *suspects, struct backend_request *req)
 {
+	const struct suspect *suspect;
+
 	req->breaks = 0;
 	req->known = false;
 	if (!atomic_load_explicit(&suspects->n, memory_order_relaxed))
@@ -71,14 +77,59 @@ void suspects_recall(struct suspects *suspects, struct backend_request *req)
 	g_autoptr(GBytes) key = key_of(req);
 
 	pthread_mutex_lock(&suspects->lock);
-	req->breaks = GPOINTER_TO_UINT(g_hash_table_lookup(suspects->breaks, key)) & 0xff;
+	suspect = g_hash_table_lookup(suspects->breaks, key);
+	req->breaks = suspect ? suspect->breaks : 0;
 	req->known = req->breaks == SUSPECT_LIMIT - 1;
 	pthread_mutex_unlock(&suspects->lock);
 }
 
-/* FALSE: there is no room for it. */
-static bool remember(struct suspects *suspects, const struct backend_request *req, unsigned breaks)
+/* Where an object cannot even be looked up, nothing can be done with it. */
+static bool is_about(const struct suspect *suspect, const struct backend_request *req)
 {
+	return suspect->op == BACKEND_LOOKUP || suspect->op == BACKEND_GETATTR ||
+	       (suspect->op == req->op && suspect->offset == req->offset);
+}
+
+bool suspects_hold(struct suspects *suspects, struct backend_request *req, gint64 since)
+{
+	const struct suspect *suspect;
+	bool hold;
+
+	if (!req->known)
+		return false;
+	g_autoptr(GBytes) key = key_of(req);
+
+	pthread_mutex_lock(&suspects->lock);
+	suspect = g_hash_table_lookup(suspects->breaks, key);
+	hold = suspect && suspect->given_up > MAX(since, 0) && is_about(suspect, req);
+	pthread_mutex_unlock(&suspects->lock);
+	if (hold)
+		req->why = WHY;
+	return hold;
+}
+
+void suspects_retry(struct suspects *suspects)
+{
+	GHashTableIter iter;
+	gpointer suspect;
+
+	pthread_mutex_lock(&suspects->lock);
+	g_hash_table_iter_init(&iter, suspects->breaks);
+	while (g_hash_table_iter_next(&iter, NULL, &suspect))
+		((struct suspect *)suspect)->given_up = 0;
+	pthread_mutex_unlock(&suspects->lock);
+}
+
+/* FALSE: there is no room for it. */
+static bool remember(struct suspects *suspects, const struct backend_request *req)
+{
+	const struct suspect suspect = {
+		.op = req->op,
+		/* the next one alone decides */
+		.breaks = MIN(req->breaks, SUSPECT_LIMIT - 1),
+		.offset = req->offset,
+		.given_up = req->breaks == SUSPECT_LIMIT ? g_get_monotonic_time() : 0,
+	};
 	GBytes *key = key_of(req);
 	bool room;
 
@@ -86,7 +137,8 @@ static bool remember(struct suspects *suspects, const struct backend_request *re
 	room = g_hash_table_size(suspects->breaks) < SUSPECTS_MAX ||
 	       g_hash_table_contains(suspects->breaks, key);
 	if (room)
-		g_hash_table_replace(suspects->breaks, g_bytes_ref(key), ENTRY(req->op, breaks));
+		g_hash_table_replace(suspects->breaks, g_bytes_ref(key),
+				     g_memdup2(&suspect, sizeof(suspect)));
 	atomic_store(&suspects->n, g_hash_table_size(suspects->breaks));
 	pthread_mutex_unlock(&suspects->lock);
 	g_bytes_unref(key);
@@ -97,9 +149,11 @@ static bool remember(struct suspects *suspects, const struct backend_request *re
 static void forget(struct suspects *suspects, const struct backend_request *req)
 {
 	g_autoptr(GBytes) key = key_of(req);
+	const struct suspect *suspect;
 
 	pthread_mutex_lock(&suspects->lock);
-	if (GPOINTER_TO_UINT(g_hash_table_lookup(suspects->breaks, key)) >> 8 == req->op)
+	suspect = g_hash_table_lookup(suspects->breaks, key);
+	if (suspect && suspect->op == req->op)
 		g_hash_table_remove(suspects->breaks, key);
 	atomic_store(&suspects->n, g_hash_table_size(suspects->breaks));
 	pthread_mutex_unlock(&suspects->lock);
@@ -110,11 +164,12 @@ bool suspects_break(struct suspects *suspects, struct backend_request *req, unsi
 {
 	bool fails;
 
-	req->breaks = (guint8)(alone ? MIN(req->breaks + MIN(count, 1), SUSPECT_LIMIT)
-				     : MIN(req->breaks + count, SUSPECT_ALONE));
+	if (alone && count)
+		req->breaks = (guint8)MIN(MAX(req->breaks, SUSPECT_ALONE) + 1, SUSPECT_LIMIT);
+	else if (count)
+		req->breaks = (guint8)MIN(req->breaks + count, SUSPECT_ALONE);
 	fails = req->breaks == SUSPECT_LIMIT;
-	/* the next one alone decides */
-	req->known |= !remember(suspects, req, MIN(req->breaks, SUSPECT_LIMIT - 1));
+	req->known |= !remember(suspects, req);
 	if (fails)
 		req->why = WHY;
 	return fails;

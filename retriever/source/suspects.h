@@ -12,7 +12,8 @@
  *
  * How often is kept in the request (`breaks`) and, by operation and object, beyond it: a listing
  * that is interrupted begins anew, and what failed may be asked for again, which is tried alone at
- * once.  Of SUSPECTS_MAX objects at most; others begin at 0 again.
+ * once, but not again and again (suspects_hold()).  Of SUSPECTS_MAX objects at most; others begin
+ * at 0 again.
  *
  * Any thread.  A request is the caller's during a call.
  */
@@ -39,7 +40,7 @@ struct witness {
 
 struct suspects {
 	pthread_mutex_t lock; /* a leaf; guards what follows */
-	GHashTable *breaks;   /* by object (GBytes) */
+	GHashTable *breaks;   /* by object (GBytes): struct suspect */
 	struct witness witnesses[SUSPECT_KINDS][WITNESSES];
 	unsigned next[SUSPECT_KINDS];
 	_Atomic gint64 noted[SUSPECT_KINDS]; /* when; without the lock */
@@ -51,6 +52,11 @@ void suspects_clear(struct suspects *suspects);
 
 /* At submit: sets req->breaks and req->known. */
 void suspects_recall(struct suspects *suspects, struct backend_request *req);
+/* TRUE: it, or looking at its object, was given up since then (g_get_monotonic_time()), and is to
+ * be failed at once; its `why` is set. */
+bool suspects_hold(struct suspects *suspects, struct backend_request *req, gint64 since);
+/* What was given up is tried again when it is asked for. */
+void suspects_retry(struct suspects *suspects);
 /* A connection ended under it, which counts for `count` (0: it was ended here); alone: on one that
  * had answered a witness, where it counts for 1 at most.  TRUE: the request is to be failed; its
  * `why` is set. */

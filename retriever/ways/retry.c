@@ -138,6 +138,7 @@ int retry_all(struct retriever *retriever, const struct errors_filter *filter,
 	struct error_entry entry;
 	guint place = 0, forgotten = 0, last = errors_places(retriever->errors);
 
+	backend_retry(retriever->backend);
 	for (; place < last && !g_atomic_int_get(&retriever->closing) &&
 	       errors_get(retriever->errors, &place, filter, &entry);
 	     place++, forgotten++) {

@@ -12,12 +12,13 @@
 #define WINDOW	   32
 #define MAX_DEMAND 8
 #define MAX_OTHERS 16
+#define ALONE	   3 /* connections of it: one is ready while others are made again */
 
 struct smb_backend {
 	struct backend base;
 	struct smb_server server;
 	struct smb_config config;
-	struct smb_pool demand, others, trial;
+	struct smb_pool demand, others, alone, trial;
 };
 
 static void smb_close(struct backend *backend)
@@ -27,9 +28,11 @@ static void smb_close(struct backend *backend)
 	/* what is cancelled in one may be submitted again to the other */
 	smb_conns_end(&smb->demand, &smb->server);
 	smb_conns_end(&smb->others, &smb->server);
+	smb_conns_end(&smb->alone, &smb->server);
 	smb_conns_end(&smb->trial, &smb->server);
 	smb_conns_free(&smb->demand);
 	smb_conns_free(&smb->others);
+	smb_conns_free(&smb->alone);
 	smb_conns_free(&smb->trial);
 	suspects_clear(&smb->server.suspects);
 	smb_url_clear(&smb->server.url);
@@ -63,7 +66,10 @@ static struct smb_backend *smb_new(const struct backend_config *config)
 	smb->server.config = &smb->config;
 	smb_pool_init(&smb->demand, SMB_DEMAND, window);
 	smb_pool_init(&smb->others, SMB_OTHERS, window);
+	smb_pool_init(&smb->alone, SMB_ALONE, 1);
 	smb_pool_init(&smb->trial, SMB_TRIAL, 1);
+	smb->server.demand = &smb->demand;
+	smb->server.alone = &smb->alone;
 	smb->server.trial = &smb->trial;
 	suspects_init(&smb->server.suspects);
 	smb_turns_init(&smb->server.turns);
@@ -131,6 +137,7 @@ static struct backend *smb_open(const struct backend_config *config, struct sour
 			    config->url, error) &&
 	    add_connections(&smb->others, server, CLAMP(config->connections, 1, MAX_OTHERS),
 			    config->url, error) &&
+	    add_connections(&smb->alone, server, ALONE, config->url, error) &&
 	    add_connections(&smb->trial, server, 1, config->url, error)) {
 		root->path = g_strdup("");
 		root->handle_len = 0;
@@ -174,13 +181,22 @@ static void smb_submit(struct backend *backend, struct backend_request *req)
 		return;
 	}
 	suspects_recall(&smb->server.suspects, req);
+	if (suspects_hold(&smb->server.suspects, req, req->submitted - smb_span(SMB_HOLD))) {
+		backend_complete(req, -EREMOTEIO);
+		return;
+	}
 	if (smb_pool_lists(&smb->demand, req))
 		pool = &smb->demand;
 	else if (smb_pool_lists(&smb->others, req))
 		pool = &smb->others;
-	else if (req->breaks >= SUSPECT_ALONE || smb_pool_lists(&smb->trial, req))
+	else if (req->breaks == SUSPECT_ALONE || smb_pool_lists(&smb->alone, req))
+		pool = &smb->alone;
+	else if (req->breaks > SUSPECT_ALONE || smb_pool_lists(&smb->trial, req))
 		pool = &smb->trial;
 	backend_watch_begin(&smb->server.watch);
+	if (pool == &smb->demand && req->op != BACKEND_READDIR &&
+	    smb_pool_submit_idle(&smb->alone, req))
+		return;
 	if (!smb_pool_submit(pool, req)) {
 		backend_watch_end(&smb->server.watch);
 		backend_complete(req, -ECANCELED);
@@ -219,6 +235,11 @@ static bool smb_clock(struct backend *backend, int64_t *ahead)
 	return good;
 }
 
+static void smb_retry(struct backend *backend)
+{
+	suspects_retry(&((struct smb_backend *)backend)->server.suspects);
+}
+
 const struct backend_ops backend_smb_ops = {
 	.scheme = "smb",
 	.spells = true,
@@ -230,4 +251,5 @@ const struct backend_ops backend_smb_ops = {
 	.carries = smb_carries,
 	.not_carried = smb_not_carried,
 	.clock = smb_clock,
+	.retry = smb_retry,
 };

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A connection is a thread that keeps a worker running, hands it requests of its pool, and
- * completes what is answered.  A worker that ends, for whatever reason, is started again, and what
- * was under way goes back to the head of the pool's queue; what was under way with more than one,
- * to the pool of trials (suspects.h).  That has one connection, which asks one thing at a time, and
- * is there only while there is something to try.
+ * completes what is answered.  A worker that ends, for whatever reason, is started again.  What was
+ * under way is asked again alone (SMB_ALONE), on connections that are there only while there is
+ * trouble; what was alone already, and ended its connection, is tried (SMB_TRIAL, suspects.h).
  */
 #include "smb_conn.h"
 
@@ -21,15 +20,16 @@
 #include "source/thread.h"
 
 #define HELLO_MS     90000
+#define SILENT_MS    1000
 #define PAUSE_MIN    100
 #define PAUSE_MAX    5000
 #define TURN_POLL_MS 20
+#define HELP_TURNS   8
 #define HANG_UPS     3			/* are no accident: it does not speak SMB 2 */
 #define BYTES_MAX    (8u * 1024 * 1024) /* of READs under way */
 #define IDLE_MS	     30000
 #define BUSY_TRIES   6 /* of a file that somebody there has to himself: 3 seconds */
 
-#define IO_TIMEOUT	   0xc00000b5u
 #define SHARING_VIOLATION  0xc0000043u
 #define FILE_LOCK_CONFLICT 0xc0000054u
 
@@ -53,7 +53,6 @@ struct smb_conn {
 	gint64 heard;
 	unsigned pause, stall_ms;
 	unsigned hung_up; /* in a row, when it was asked for its version */
-	bool timed_out;	  /* the server was silent, and the worker has said so */
 	char *said;	  /* the failure that was logged last */
 	struct trial trying;
 	bool idle;   /* there is nothing to try any more */
@@ -62,9 +61,10 @@ struct smb_conn {
 
 #define MS G_TIME_SPAN_MILLISECOND
 
-static bool is_trial(const struct smb_conn *conn)
+/* It asks one thing at a time. */
+static bool is_alone(const struct smb_conn *conn)
 {
-	return conn->seat.pool->kind == SMB_TRIAL;
+	return conn->seat.pool->kind >= SMB_ALONE;
 }
 
 static void complete_request(struct smb_server *server, struct backend_request *req, int status)
@@ -99,7 +99,6 @@ static void take_failure(struct smb_conn *conn, const struct wire_reply *reply)
 	struct smb_server *server = conn->server;
 	bool final = !conn->ready && smb_failure_is_final(reply);
 
-	conn->timed_out = reply->status == WIRE_F_LOST && reply->code == IO_TIMEOUT;
 	if (reply->status == WIRE_F_NEGOTIATE)
 		final = ++conn->hung_up >= HANG_UPS;
 	smb_turns_failed(&server->turns,
@@ -115,6 +114,7 @@ static void worker_connected(struct smb_conn *conn, const struct wire_reply *hel
 	struct smb_server *server = conn->server;
 
 	conn->ready = true;
+	smb_pool_ready(&conn->seat, true);
 	smb_turns_connected(&server->turns, conn->turn);
 	conn->turn = false;
 	conn->pause = PAUSE_MIN;
@@ -138,6 +138,7 @@ static void worker_ended(struct smb_conn *conn)
 	smb_turns_ended(&conn->server->turns, conn->seat.pool->kind, conn->ready, conn->turn,
 			conn->idle);
 	conn->ready = false;
+	smb_pool_ready(&conn->seat, false);
 }
 
 /* ---- taking requests ---- */
@@ -241,19 +242,40 @@ static bool encode_all(struct smb_conn *conn, GQueue *taken, struct wire_request
 	return all;
 }
 
-/* Before what is tried comes a witness of its kind. */
+/* Before what is asked alone comes a witness of its kind. */
 static void call_witness(struct smb_conn *conn, GQueue *taken)
 {
 	static const struct source_object root = {.path = (char *)""};
 	const struct backend_request *req = g_queue_peek_head(taken);
-	struct backend_request *witness =
-		is_trial(conn) && req ? trial_witness(&conn->trying, req, &root) : NULL;
+	struct backend_request *witness = req && !conn->n && smb_pool_width(conn->seat.pool) == 1
+						  ? trial_witness(&conn->trying, req, &root)
+						  : NULL;
 
 	if (!witness)
 		return;
 	smb_pool_give_back(&conn->seat, taken);
 	backend_watch_begin(&conn->server->watch);
 	g_queue_push_tail_link(taken, &witness->link);
+}
+
+/* Nobody else is to wait for what it waits for. */
+static bool notes_silence(struct smb_conn *conn)
+{
+	bool silent = conn->n && g_get_monotonic_time() - conn->heard > SILENT_MS * MS;
+
+	if (conn->seat.ready == silent) {
+		smb_pool_ready(&conn->seat, !silent);
+		if (silent)
+			smb_pool_want(conn->server->alone);
+	}
+	return silent;
+}
+
+/* Clients wait elsewhere, and none does here. */
+static bool helps(struct smb_conn *conn)
+{
+	return conn->seat.pool->kind == SMB_ALONE && !conn->n &&
+	       smb_pool_starves(conn->server->demand) && !smb_pool_starves(conn->seat.pool);
 }
 
 /* As many as there is room for.  FALSE: the worker is gone. */
@@ -263,11 +285,17 @@ static bool send_requests(struct smb_conn *conn)
 	GQueue taken = G_QUEUE_INIT;
 	unsigned n = 0;
 
-	if (!conn->ready)
+	if (!conn->ready || notes_silence(conn))
 		return true;
 	do {
-		smb_pool_take(&conn->seat, conn->seat.pool->window - conn->n,
-			      BYTES_MAX - MIN(conn->bytes, BYTES_MAX), &taken);
+		/* what else is here has its turns */
+		if (conn->serial % HELP_TURNS && helps(conn))
+			smb_pool_help(&conn->seat, conn->server->demand, &taken);
+		if (!taken.length)
+			smb_pool_take(&conn->seat, conn->seat.pool->window - conn->n,
+				      BYTES_MAX - MIN(conn->bytes, BYTES_MAX), &taken);
+		if (!taken.length && helps(conn))
+			smb_pool_help(&conn->seat, conn->server->demand, &taken);
 		call_witness(conn, &taken);
 	} while (!encode_all(conn, &taken, requests, &n));
 	if (!n)
@@ -294,19 +322,20 @@ static void give_up(struct smb_server *server, struct backend_request *req)
 	complete_request(server, req, -EREMOTEIO);
 }
 
-/* To where it is asked for again: `again`, or the trials. */
-static void ask_again(struct smb_conn *conn, struct backend_request *req, unsigned count,
-		      GQueue *again)
+/* To where it is asked for again: `again`, or alone. */
+static void ask_again(struct smb_conn *conn, struct backend_request *req, bool alone, GQueue *again)
 {
 	struct smb_server *server = conn->server;
+	unsigned count = smb_pool_stopped(conn->seat.pool) ? 0 : SUSPECT_ALONE;
 
 	if (req == &conn->trying.witness)
 		complete_request(server, req, -ECANCELED);
-	else if (suspects_break(&server->suspects, req, count, is_trial(conn)))
+	else if (suspects_break(&server->suspects, req, count,
+				alone && conn->trying.proved[req->op]))
 		give_up(server, req);
 	else if (req->breaks < SUSPECT_ALONE || (req->op == BACKEND_READDIR && req->cookie))
 		g_queue_push_tail_link(again, &req->link);
-	else if (!smb_pool_submit(server->trial, req))
+	else if (!smb_pool_submit(req->breaks > SUSPECT_ALONE ? server->trial : server->alone, req))
 		complete_request(server, req, -ECANCELED);
 }
 
@@ -320,26 +349,9 @@ static bool is_hung(const struct smb_conn *conn)
 	return conn->n && silent > (gint64)conn->stall_ms * 2;
 }
 
-/* A connection that is lost alone was ended by what was asked on it: that is tried at once, so that
- * the others on it pay once only.  Several that are lost together, or hear nothing together, are an
- * outage. */
-static unsigned count_of(struct smb_conn *conn)
-{
-	struct smb_server *server = conn->server;
-	gint64 now = g_get_monotonic_time(), quiet = now - atomic_load(&server->watch.answered);
-	bool together;
-
-	if (smb_pool_stopped(conn->seat.pool))
-		return 0;
-	together = smb_turns_lost_together(&server->turns, conn->seat.pool->kind);
-	if (conn->timed_out)
-		together = quiet / 1000 >= conn->stall_ms / 2;
-	return together ? 1 : SUSPECT_ALONE;
-}
-
 static void give_back(struct smb_conn *conn)
 {
-	unsigned count = count_of(conn);
+	const bool alone = conn->n == 1;
 	struct under_way list[WIRE_SLOTS];
 	GQueue again = G_QUEUE_INIT;
 	unsigned n = 0;
@@ -350,9 +362,12 @@ static void give_back(struct smb_conn *conn)
 		list[n++] = conn->under_way[i];
 		forget_request(conn, i);
 	}
+	smb_pool_lost(conn->seat.pool);
+	if (conn->seat.pool->kind != SMB_TRIAL)
+		smb_pool_want(conn->server->alone);
 	g_qsort_with_data(list, (gint)n, sizeof(list[0]), by_age, NULL);
 	for (unsigned i = 0; i < n; i++)
-		ask_again(conn, list[i].req, count, &again);
+		ask_again(conn, list[i].req, alone, &again);
 	smb_pool_give_back(&conn->seat, &again);
 }
 
@@ -385,6 +400,7 @@ static bool take_reply(struct smb_conn *conn, const struct wire_reply *reply)
 	backend_watch_answer(&conn->server->watch, conn->heard);
 	suspects_answered(&conn->server->suspects, req, status, conn->heard);
 	conn->trying.proved[req->op] = true;
+	smb_pool_answered(conn->seat.pool);
 	forget_request(conn, reply->slot);
 	complete_request(conn->server, req, limit_patience(reply, req, status));
 	conn->free[conn->n] = (uint8_t)reply->slot;
@@ -445,7 +461,8 @@ static void clear_kick(struct smb_conn *conn)
 /* There was nothing to try for a while, nor the rest of a listing. */
 static bool is_idle(struct smb_conn *conn)
 {
-	conn->idle = is_trial(conn) && conn->ready && !conn->n && !smb_pool_has_work(&conn->seat) &&
+	conn->idle = is_alone(conn) && conn->ready && !conn->n && !smb_pool_has_work(&conn->seat) &&
+		     !smb_pool_wanted(conn->seat.pool) &&
 		     g_get_monotonic_time() - conn->heard > IDLE_MS * MS;
 	return conn->idle;
 }
@@ -457,7 +474,7 @@ static void serve_worker(struct smb_conn *conn)
 	conn->heard = g_get_monotonic_time();
 	while (!smb_pool_stopped(conn->seat.pool) && !is_hung(conn) && send_requests(conn) &&
 	       !is_idle(conn)) {
-		bool look = conn->n || !conn->ready || is_trial(conn);
+		bool look = conn->n || !conn->ready || is_alone(conn);
 		int timeout = look ? (int)MIN(conn->stall_ms, 1000) : -1;
 
 		if (poll(fds, G_N_ELEMENTS(fds), timeout) < 0 && errno != EINTR)
@@ -493,7 +510,7 @@ static void run_worker(struct smb_conn *conn)
 	int status;
 
 	conn->stall_ms = (unsigned)(smb_span(SMB_STALL) / MS);
-	conn->ready = conn->idle = conn->timed_out = conn->proves = false;
+	conn->ready = conn->idle = conn->proves = false;
 	trial_begin(&conn->trying);
 	if (!start_worker(conn)) {
 		worker_ended(conn);
@@ -541,10 +558,23 @@ static void put_off(struct smb_conn *conn)
 	struct smb_server *server = conn->server;
 	GQueue waiting = G_QUEUE_INIT;
 
-	if (is_trial(conn) && conn->proves && smb_turns_lost_many(&server->turns, SMB_TRIAL))
+	if (is_alone(conn) && conn->proves && !smb_pool_has_ready(conn->seat.pool) &&
+	    smb_turns_lost_many(&server->turns, conn->seat.pool->kind))
 		smb_pool_drain(conn->seat.pool, &waiting);
 	while (waiting.head)
 		complete_request(server, g_queue_pop_head_link(&waiting)->data, -EAGAIN);
+}
+
+/* Clients wait for a connection: theirs come first, as long as they may be made. */
+static bool yields(struct smb_conn *conn)
+{
+	struct smb_server *server = conn->server;
+	enum smb_pool_kind kind = conn->seat.pool->kind;
+
+	return (kind == SMB_TRIAL || kind == SMB_OTHERS) && smb_pool_starves(server->demand) &&
+	       !smb_pool_has_ready(server->demand) &&
+	       !smb_turns_lost_many(&server->turns, SMB_DEMAND) &&
+	       !smb_turns_lost_many(&server->turns, SMB_ALONE);
 }
 
 static void *conn_main(void *arg)
@@ -553,8 +583,11 @@ static void *conn_main(void *arg)
 
 	thread_background(conn->seat.pool->kind == SMB_OTHERS);
 	while (!smb_pool_stopped(conn->seat.pool)) {
-		if (is_trial(conn) && !smb_pool_has_work(&conn->seat)) {
+		if (is_alone(conn) && !smb_pool_has_work(&conn->seat) &&
+		    !smb_pool_wanted(conn->seat.pool)) {
 			wait_for_kick(conn, -1);
+		} else if (yields(conn)) {
+			pause_for(conn, TURN_POLL_MS);
 		} else if (smb_turns_may_connect(&conn->server->turns, conn->seat.pool->kind,
 						 &conn->turn)) {
 			run_worker(conn);
@@ -576,7 +609,8 @@ bool smb_conn_add(struct smb_pool *pool, struct smb_server *server)
 	conn->server = server;
 	conn->trying.suspects = &server->suspects;
 	conn->pause = PAUSE_MIN;
-	smb_turns_add(&server->turns);
+	if (pool->kind < SMB_ALONE)
+		smb_turns_add(&server->turns);
 	if (smb_pool_join(pool, &conn->seat)) {
 		if (pthread_create(&conn->thread, NULL, conn_main, conn) == 0)
 			return true;

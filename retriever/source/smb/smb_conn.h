@@ -17,7 +17,7 @@ struct smb_server {
 	const struct smb_config *config; /* a copy */
 	struct backend_watch watch;
 	struct suspects suspects;
-	struct smb_pool *trial; /* where they are tried */
+	struct smb_pool *demand, *alone, *trial; /* the last two: where they are tried */
 	struct smb_turns turns;
 	/* of the first connection, for open() */
 	pthread_mutex_t lock; /* after a pool's; guards what follows */
@@ -31,8 +31,8 @@ struct smb_server {
 	int64_t clock; /* us: how far the server's was ahead then */
 };
 
-/* A connection of the pool, which connects at once, or in SMB_TRIAL when there is something to try.
- * FALSE: no thread to be had. */
+/* A connection of the pool, which connects at once, or in SMB_ALONE and SMB_TRIAL when there is
+ * something to try. FALSE: no thread to be had. */
 bool smb_conn_add(struct smb_pool *pool, struct smb_server *server);
 /* All of the pool's: they stop, their workers end, what is under way or waits is completed with
  * -ECANCELED.  Requests may still come, and are refused (smb_pool_submit()). */

@@ -6,15 +6,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "source/suspects.h"
-
-#define TURNS 8 /* trials, of which one is of the last */
+#define TURNS	  8 /* trials, of which one is of the last */
+#define GROW	  8 /* answers until one more may be under way */
+#define WANTED_US (30 * G_TIME_SPAN_SECOND)
 
 void smb_pool_init(struct smb_pool *pool, enum smb_pool_kind kind, unsigned window)
 {
 	pthread_mutex_init(&pool->lock, NULL);
 	pool->kind = kind;
 	pool->window = window;
+	atomic_init(&pool->answers, GROW * window);
 }
 
 void smb_pool_clear(struct smb_pool *pool)
@@ -77,23 +78,29 @@ bool smb_pool_lists(const struct smb_pool *pool, const struct backend_request *r
 
 /* ---- requests ---- */
 
-/* Lock held: one that sleeps and has room. */
+/* Lock held: one that sleeps and has room.  The fewer requests are under way together, the fewer
+ * end with what ends a connection. */
 static struct smb_seat *sleeping_seat(struct smb_pool *pool)
 {
-	for (unsigned i = 0; i < pool->n; i++)
-		if (pool->seats[i]->asleep)
-			return pool->seats[i];
-	return NULL;
+	struct smb_seat *best = NULL;
+
+	for (unsigned i = 0; i < pool->n; i++) {
+		struct smb_seat *seat = pool->seats[i];
+
+		if (seat->asleep && (!best || seat->ready > best->ready ||
+				     (seat->ready == best->ready && seat->busy < best->busy)))
+			best = seat;
+	}
+	return best;
 }
 
-/* Of trials those come last that have ended one. */
-static GQueue *queue_of(struct smb_pool *pool, const struct backend_request *req)
+/* Lock held. */
+static void wake_all(struct smb_pool *pool)
 {
-	if (pool->kind == SMB_TRIAL)
-		return &pool->queue[req->breaks > SUSPECT_ALONE	      ? BACKEND_BACKGROUND
-				    : req->priority == BACKEND_DEMAND ? BACKEND_DEMAND
-								      : BACKEND_READAHEAD];
-	return &pool->queue[req->priority];
+	for (unsigned i = 0; i < pool->n; i++) {
+		pool->seats[i]->asleep = false;
+		wake_seat(pool->seats[i]);
+	}
 }
 
 bool smb_pool_submit(struct smb_pool *pool, struct backend_request *req)
@@ -108,7 +115,7 @@ bool smb_pool_submit(struct smb_pool *pool, struct backend_request *req)
 		g_queue_push_tail_link(&seat->bound, &req->link);
 	} else if (!stop) {
 		seat = sleeping_seat(pool);
-		g_queue_push_tail_link(queue_of(pool, req), &req->link);
+		g_queue_push_tail_link(&pool->queue[req->priority], &req->link);
 	}
 	if (!stop && seat)
 		seat->asleep = false;
@@ -116,6 +123,23 @@ bool smb_pool_submit(struct smb_pool *pool, struct backend_request *req)
 	if (!stop && seat)
 		wake_seat(seat);
 	return !stop;
+}
+
+bool smb_pool_submit_idle(struct smb_pool *pool, struct backend_request *req)
+{
+	struct smb_seat *seat;
+	bool idle;
+
+	pthread_mutex_lock(&pool->lock);
+	seat = sleeping_seat(pool);
+	idle = !pool->stop && seat && seat->ready && !seat->busy;
+	if (idle) {
+		g_queue_push_tail_link(&pool->queue[req->priority], &req->link);
+		seat->asleep = false;
+		wake_seat(seat);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return idle;
 }
 
 /* Lock held. */
@@ -128,13 +152,13 @@ static unsigned fair_share(const struct smb_pool *pool)
 	return (waiting + pool->n - 1) / pool->n;
 }
 
-/* Lock held.  A trial takes long: there even the last have their turns, whoever asks for the same
- * object again and again. */
+/* Lock held.  What is asked alone takes long: there even the last have their turns, whoever asks
+ * for the same object again and again. */
 static GList *next_request(struct smb_seat *seat)
 {
 	const unsigned last = BACKEND_BACKGROUND;
 	struct smb_pool *pool = seat->pool;
-	bool upwards = pool->kind == SMB_TRIAL && seat->turns++ % TURNS == TURNS - 1;
+	bool upwards = pool->kind >= SMB_ALONE && seat->turns++ % TURNS == TURNS - 1;
 
 	if (seat->bound.head)
 		return g_queue_pop_head_link(&seat->bound);
@@ -147,13 +171,47 @@ static GList *next_request(struct smb_seat *seat)
 	return NULL;
 }
 
+void smb_pool_answered(struct smb_pool *pool)
+{
+	if (atomic_load(&pool->answers) < GROW * pool->window)
+		atomic_fetch_add(&pool->answers, 1);
+}
+
+void smb_pool_lost(struct smb_pool *pool)
+{
+	atomic_store(&pool->answers, 0);
+}
+
+unsigned smb_pool_width(struct smb_pool *pool)
+{
+	return MIN(1 + atomic_load(&pool->answers) / GROW, pool->window);
+}
+
+void smb_pool_help(struct smb_seat *seat, struct smb_pool *pool, GQueue *out)
+{
+	GList *link;
+
+	pthread_mutex_lock(&pool->lock);
+	link = g_queue_pop_head_link(&pool->queue[BACKEND_DEMAND]);
+	pthread_mutex_unlock(&pool->lock);
+	if (!link)
+		return;
+	g_queue_push_tail_link(out, link);
+	pthread_mutex_lock(&seat->pool->lock);
+	seat->asleep = false;
+	pthread_mutex_unlock(&seat->pool->lock);
+}
+
 void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue *out)
 {
+	const unsigned busy = seat->pool->window - room;
+	const unsigned width = smb_pool_width(seat->pool);
 	uint64_t taken = 0;
 	unsigned share;
 	GList *link;
 
 	pthread_mutex_lock(&seat->pool->lock);
+	room = MIN(room, width > busy ? width - busy : 0);
 	share = fair_share(seat->pool) + seat->bound.length;
 	while (out->length < MIN(share, room) && taken < bytes && (link = next_request(seat))) {
 		const struct backend_request *req = link->data;
@@ -163,6 +221,7 @@ void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue 
 		g_queue_push_tail_link(out, link);
 	}
 	seat->asleep = out->length < room && taken < bytes;
+	seat->busy = busy + out->length;
 	pthread_mutex_unlock(&seat->pool->lock);
 }
 
@@ -177,6 +236,56 @@ bool smb_pool_has_work(struct smb_seat *seat)
 	return has;
 }
 
+void smb_pool_ready(struct smb_seat *seat, bool ready)
+{
+	struct smb_pool *pool = seat->pool;
+
+	pthread_mutex_lock(&pool->lock);
+	seat->ready = ready;
+	if (!ready && fair_share(pool))
+		wake_all(pool);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void smb_pool_want(struct smb_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->wanted = g_get_monotonic_time() + WANTED_US;
+	wake_all(pool);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+bool smb_pool_wanted(struct smb_pool *pool)
+{
+	bool wanted;
+
+	pthread_mutex_lock(&pool->lock);
+	wanted = g_get_monotonic_time() < pool->wanted;
+	pthread_mutex_unlock(&pool->lock);
+	return wanted;
+}
+
+bool smb_pool_starves(struct smb_pool *pool)
+{
+	bool starves;
+
+	pthread_mutex_lock(&pool->lock);
+	starves = pool->queue[BACKEND_DEMAND].length;
+	pthread_mutex_unlock(&pool->lock);
+	return starves;
+}
+
+bool smb_pool_has_ready(struct smb_pool *pool)
+{
+	bool ready = false;
+
+	pthread_mutex_lock(&pool->lock);
+	for (unsigned i = 0; i < pool->n; i++)
+		ready |= pool->seats[i]->ready;
+	pthread_mutex_unlock(&pool->lock);
+	return ready;
+}
+
 void smb_pool_give_back(struct smb_seat *seat, GQueue *requests)
 {
 	struct smb_pool *pool = seat->pool;
@@ -186,12 +295,14 @@ void smb_pool_give_back(struct smb_seat *seat, GQueue *requests)
 	seat->asleep = false;
 	while ((link = g_queue_pop_tail_link(requests))) {
 		const struct backend_request *req = link->data;
-		GQueue *queue = queue_of(pool, req);
+		GQueue *queue = &pool->queue[req->priority];
 
 		if (req->op == BACKEND_READDIR && req->cookie)
 			queue = &seat->bound;
 		g_queue_push_head_link(queue, link);
 	}
+	if (fair_share(pool))
+		wake_all(pool);
 	pthread_mutex_unlock(&pool->lock);
 }
 

@@ -9,12 +9,16 @@
 #ifndef SMB_POOL_H
 #define SMB_POOL_H
 
+#include <stdatomic.h>
+
 #include "source/source.h"
 
 #define SMB_POOL_MAX 16
 
-/* SMB_TRIAL: what broke connections is tried there (suspects.h), with a window of 1. */
-enum smb_pool_kind { SMB_DEMAND, SMB_OTHERS, SMB_TRIAL, SMB_POOLS };
+/* Of the last two each connection has one request at a time, so that nothing ends with another one.
+ * SMB_ALONE: what was under way on a connection that ended is asked there, and for a while what a
+ * client waits for.  SMB_TRIAL: what ended one of those, too, is tried there (suspects.h). */
+enum smb_pool_kind { SMB_DEMAND, SMB_OTHERS, SMB_ALONE, SMB_TRIAL, SMB_POOLS };
 
 /* A connection's place in its pool. */
 struct smb_seat {
@@ -24,15 +28,19 @@ struct smb_seat {
 	/* the pool's lock */
 	GQueue bound;
 	unsigned turns;
-	bool asleep; /* with room for a request */
+	bool ready;    /* connected */
+	bool asleep;   /* with room for a request */
+	unsigned busy; /* requests under way when it fell asleep */
 };
 
 struct smb_pool {
 	pthread_mutex_t lock; /* guards what follows, but for the constants */
 	GQueue queue[BACKEND_BACKGROUND + 1];
 	bool stop;
+	gint64 wanted;		 /* connections without work, so long; monotonic us */
 	enum smb_pool_kind kind; /* constant; tells listings of one pool from those of another */
-	unsigned window;	 /* requests under way on one connection; constant */
+	unsigned window;	 /* requests under way on one connection at most; constant */
+	atomic_uint answers;	 /* since a connection was lost */
 	unsigned n;		 /* grows before requests come, and then is constant */
 	struct smb_seat *seats[SMB_POOL_MAX];
 };
@@ -53,14 +61,32 @@ void smb_pool_leave(struct smb_seat *seat);
 
 /* FALSE: the pool has stopped, and req stays the caller's. */
 bool smb_pool_submit(struct smb_pool *pool, struct backend_request *req);
+/* Likewise, where a connection can ask for it at once; FALSE: none can. */
+bool smb_pool_submit_idle(struct smb_pool *pool, struct backend_request *req);
 /*
  * Moves to out what this connection is to do, by the requests' links: `room` requests at most, and
  * no more when their READs come to `bytes`.  Nothing is under way where that is the whole window.
  * Where it could take more it is woken when there is more.
  */
 void smb_pool_take(struct smb_seat *seat, unsigned room, uint64_t bytes, GQueue *out);
+/* For a connection of another pool: moves to out one request that clients wait for, if there is. */
+void smb_pool_help(struct smb_seat *seat, struct smb_pool *pool, GQueue *out);
+/* A request was answered; a connection was lost with requests under way: what ended it may be asked
+ * for again, or have its like behind it.  So at first only one is under way on each, then more. */
+void smb_pool_answered(struct smb_pool *pool);
+void smb_pool_lost(struct smb_pool *pool);
+/* How many may be under way on each now. */
+unsigned smb_pool_width(struct smb_pool *pool);
 /* FALSE: there is nothing to take, and the connection is woken when there is. */
 bool smb_pool_has_work(struct smb_seat *seat);
+/* Its connection is there, or not any more: then others take what it was woken for. */
+void smb_pool_ready(struct smb_seat *seat, bool ready);
+/* Its connections are to be ready though there is nothing to ask, for 30 s. */
+void smb_pool_want(struct smb_pool *pool);
+bool smb_pool_wanted(struct smb_pool *pool);
+bool smb_pool_has_ready(struct smb_pool *pool);
+/* Requests wait for which clients do. */
+bool smb_pool_starves(struct smb_pool *pool);
 /* What was taken and is not done: it comes first again, in this order.  Empties requests. */
 void smb_pool_give_back(struct smb_seat *seat, GQueue *requests);
 

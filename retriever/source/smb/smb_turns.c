@@ -3,13 +3,12 @@
 
 #include <stdatomic.h>
 
-#define LOSSES	    16 /* or twice as many as there are connections */
-#define TOGETHER_US (200 * G_TIME_SPAN_MILLISECOND)
+#define LOSSES 16 /* or twice as many as there are connections */
 
-static atomic_uint times[] = {[SMB_STALL] = 30000,
-			      [SMB_REFUSED] = 60000, /* to the next log-on after a refused one */
-			      [SMB_TURN] = 2000,
-			      [SMB_LOSS] = 500};
+static atomic_uint times[] = {
+	[SMB_STALL] = 30000, [SMB_REFUSED] = 60000, [SMB_TURN] = 2000,
+	[SMB_LOSS] = 500,    [SMB_HOLD] = 60000,    [SMB_TRUST] = 1000,
+};
 
 void smb_set_time(enum smb_time time, unsigned ms)
 {
@@ -76,6 +75,7 @@ void smb_turns_connected(struct smb_turns *turns, bool turn)
 	pthread_mutex_lock(&turns->lock);
 	/* Which was let in before the trouble says nothing of now. */
 	turns->trusted |= turn;
+	turns->let_in = g_get_monotonic_time();
 	turns->refuses &= !turns->trusted;
 	pthread_mutex_unlock(&turns->lock);
 }
@@ -93,12 +93,13 @@ void smb_turns_failed(struct smb_turns *turns, bool refused)
 void smb_turns_ended(struct smb_turns *turns, enum smb_pool_kind kind, bool ready, bool turn,
 		     bool on_purpose)
 {
+	gint64 now = g_get_monotonic_time();
+
 	pthread_mutex_lock(&turns->lock);
 	if (ready)
-		turns->lost[kind] =
-			MAX(turns->lost[kind], g_get_monotonic_time()) + smb_span(SMB_LOSS);
+		turns->lost[kind] = MAX(turns->lost[kind], now) + smb_span(SMB_LOSS);
 	if (ready && turns->trusted && !on_purpose) {
-		turns->trusted = false;
+		turns->trusted = now - turns->let_in < smb_span(SMB_TRUST);
 		turns->next_try = 0;
 	} else if (turn && !turns->refuses) {
 		turns->next_try = 0;
@@ -106,23 +107,11 @@ void smb_turns_ended(struct smb_turns *turns, enum smb_pool_kind kind, bool read
 	pthread_mutex_unlock(&turns->lock);
 }
 
-bool smb_turns_lost_together(struct smb_turns *turns, enum smb_pool_kind kind)
-{
-	gint64 now = g_get_monotonic_time();
-	bool together;
-
-	pthread_mutex_lock(&turns->lock);
-	together = turns->lost_at && now - turns->lost_at < TOGETHER_US;
-	if (kind != SMB_TRIAL)
-		turns->lost_at = now;
-	pthread_mutex_unlock(&turns->lock);
-	return together;
-}
-
 void smb_turns_forgive(struct smb_turns *turns, enum smb_pool_kind kind)
 {
 	pthread_mutex_lock(&turns->lock);
 	turns->lost[kind] -= smb_span(SMB_LOSS);
-	turns->lost[SMB_TRIAL] -= 2 * smb_span(SMB_LOSS);
+	turns->lost[SMB_ALONE] -= smb_span(SMB_LOSS);
+	turns->lost[SMB_TRIAL] -= smb_span(SMB_LOSS);
 	pthread_mutex_unlock(&turns->lock);
 }

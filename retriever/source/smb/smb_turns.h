@@ -2,9 +2,9 @@
 /*
  * Who of a server's connections may log on, and when.
  *
- * After a connection was lost or a log-on refused one at a time tries, until one is through: the
- * password may have been changed, and each that is wrong counts on the way to a locked account. One
- * that hangs does not hold up the others for long.
+ * After a log-on was refused, or a connection lost when none was let in just before, one at a time
+ * tries, until one is through: the password may have been changed, and each that is wrong counts on
+ * the way to a locked account. One that hangs does not hold up the others for long.
  *
  * Each log-on costs the server something, and a panic more.  So connections that are lost count,
  * for all of one pool together: LOSSES are made again at once, then one each SMB_LOSS.  Trials
@@ -27,14 +27,14 @@ struct smb_turns {
 	unsigned connections;
 	bool trusted;		/* to let us in: nothing went wrong since it last did */
 	bool refuses;		/* the last log-on was refused */
+	gint64 let_in;		/* when the last one was; monotonic us */
 	gint64 next_try;	/* to connect while it is not trusted; monotonic us */
-	gint64 lost_at;		/* likewise: the last connection with requests under way */
 	gint64 lost[SMB_POOLS]; /* likewise: SMB_LOSS after the last loss, or the one before */
 };
 
 void smb_turns_init(struct smb_turns *turns);
 void smb_turns_clear(struct smb_turns *turns);
-/* One more connection. */
+/* One more connection that is always there. */
 void smb_turns_add(struct smb_turns *turns);
 
 /* *turn: no other may try meanwhile. */
@@ -48,15 +48,14 @@ void smb_turns_ended(struct smb_turns *turns, enum smb_pool_kind kind, bool read
 
 /* Connections are made again one each SMB_LOSS only. */
 bool smb_turns_lost_many(struct smb_turns *turns, enum smb_pool_kind kind);
-/* A connection with requests under way has ended; whether another one did, too, just before. */
-bool smb_turns_lost_together(struct smb_turns *turns, enum smb_pool_kind kind);
-/* The object is given up at which `kind`, and then two trials, were lost. */
+/* The object is given up at which at most one was lost of `kind`, SMB_ALONE and SMB_TRIAL each. */
 void smb_turns_forgive(struct smb_turns *turns, enum smb_pool_kind kind);
 
 /* For tests, in ms: silence after which a server is given up, for workers that start from now on;
  * between log-ons of a server that refuses them; how long a connection may try alone, after another
- * was lost; between log-ons where connections are lost over and over. */
-enum smb_time { SMB_STALL, SMB_REFUSED, SMB_TURN, SMB_LOSS };
+ * was lost; between log-ons where connections are lost over and over; how long what was given up is
+ * not asked for again; how long a log-on says that the password is right. */
+enum smb_time { SMB_STALL, SMB_REFUSED, SMB_TURN, SMB_LOSS, SMB_HOLD, SMB_TRUST };
 void smb_set_time(enum smb_time time, unsigned ms);
 gint64 smb_span(enum smb_time time); /* us */
 

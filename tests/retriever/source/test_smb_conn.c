@@ -6,6 +6,8 @@
 #include "smb_share.h"
 
 #define CONNECTIONS 3 /* of open_share() */
+#define WINDOW	    4 /* likewise */
+#define ALONE	    3 /* SMB_ALONE's */
 
 /* Whatever a worker does first, its request is answered by the next. */
 static const char *const troubles[] = {"once-end",	  "once-crash",	       "once-hang",
@@ -53,6 +55,7 @@ START_TEST(what_makes_them_crash_later_is_given_up)
 	unsigned restarts = 0;
 	int ret = 0;
 
+	smb_set_time(SMB_HOLD, 0);
 	for (unsigned i = 0; i < 2; i++) {
 		do {
 			req.cookie = req.verf = 0;
@@ -62,7 +65,7 @@ START_TEST(what_makes_them_crash_later_is_given_up)
 		} while (ret == -EBADMSG && ++restarts < 10);
 		ck_assert_int_eq(ret, -EREMOTEIO);
 	}
-	ck_assert_uint_eq(restarts, 2); /* the second time it is tried alone, once */
+	ck_assert_uint_eq(restarts, 1); /* the second time it is tried at once */
 	ck_assert_int_eq(get_attr(backend, by_path("file"), &attr), 0);
 }
 END_TEST
@@ -165,19 +168,68 @@ START_TEST(log_ons_are_few)
 	struct many *many;
 
 	smb_set_time(SMB_LOSS, 60000);
+	smb_set_time(SMB_HOLD, 0);
 	backend->ops->close(backend);
 	backend = open_share("counted", NULL);
 	for (unsigned i = 0; i < 10;
 	     i++) /* the first time is of no account: that comes to an end */
 		ck_assert_int_eq(run(backend, &req), -EREMOTEIO);
-	ck_assert_int_le(count_log_ons(), CONNECTIONS + 12);
+	ck_assert_int_le(count_log_ons(), CONNECTIONS + ALONE + 12);
 	many = submit_many("end", BACKEND_DEMAND);
 	for (unsigned i = 0; i < 20; i++)
 		ck_assert_int_eq(get_attr(backend, by_path("file"), &attr), 0);
 	gate_wait(&many->gate, MANY);
 	for (unsigned i = 0; i < MANY; i++)
 		ck_assert_int_eq(many->reqs[i].status, -EAGAIN);
-	ck_assert_int_le(count_log_ons(), CONNECTIONS + 12);
+	ck_assert_int_le(count_log_ons(), CONNECTIONS + ALONE + 12);
+	g_free(many);
+}
+END_TEST
+
+/* What was given up ends no connection for a while, but when an administrator retries. */
+START_TEST(what_was_given_up_is_left_alone)
+{
+	struct backend_request req = {.op = BACKEND_GETATTR, .object = by_path("end")};
+	const long all = CONNECTIONS + ALONE + 3; /* two are there again, and one was the trial's */
+
+	backend->ops->close(backend);
+	backend = open_share("counted", NULL);
+	ck_assert_int_eq(run(backend, &req), -EREMOTEIO);
+	while (count_log_ons() < all)
+		sched_yield();
+	for (unsigned i = 0; i < MANY; i++) {
+		req.why = NULL;
+		ck_assert_int_eq(run(backend, &req), -EREMOTEIO);
+		ck_assert_ptr_nonnull(strstr(req.why, "migratectl retry"));
+	}
+	ck_assert_int_eq(count_log_ons(), all);
+	backend_retry(backend);
+	ck_assert_int_eq(run(backend, &req), -EREMOTEIO);
+	ck_assert_int_eq(count_log_ons(), all + 1);
+}
+END_TEST
+
+/* Others do not wait with what their connection waits for: long before that is ended, they are
+ * asked on other ones. */
+START_TEST(nobody_joins_what_hangs)
+{
+	struct backend_request req = {.op = BACKEND_GETATTR, .object = by_path("hang")};
+	struct waited waited = {0};
+	struct many *many;
+
+	smb_set_time(SMB_STALL, 3600000);
+	backend->ops->close(backend);
+	backend = open_share("good", NULL);
+	gate_init(&waited.gate);
+	req.done = waited_done;
+	req.user = &waited;
+	backend->ops->submit(backend, &req);
+	many = submit_many("file", BACKEND_DEMAND);
+	gate_wait(&many->gate, MANY - WINDOW + 1);
+	backend->ops->close(backend);
+	backend = NULL;
+	ck_assert_uint_ge(many->good, MANY - WINDOW + 1);
+	ck_assert_int_eq(req.status, -ECANCELED);
 	g_free(many);
 }
 END_TEST
@@ -230,6 +282,7 @@ static void open_with_log_ons(const char *share)
 {
 	struct timespec at[CONNECTIONS];
 
+	smb_set_time(SMB_TRUST, 0);
 	smb_set_time(SMB_TURN, 60000); /* however long a worker takes to start */
 	backend->ops->close(backend);
 	backend = open_share(share, NULL);
@@ -296,6 +349,8 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, innocents_outlive_a_poisonous_one);
 	tcase_add_test(tcase, an_outage_is_nobodys_fault);
 	tcase_add_test(tcase, log_ons_are_few);
+	tcase_add_test(tcase, what_was_given_up_is_left_alone);
+	tcase_add_test(tcase, nobody_joins_what_hangs);
 	tcase_add_test(tcase, steps_of_a_request);
 	tcase_add_test(tcase, one_at_a_time_tries);
 	tcase_add_test(tcase, a_password_that_is_changed);

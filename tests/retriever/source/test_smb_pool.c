@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "source/smb/smb_pool.h"
-#include "source/suspects.h"
 #include "suite.h"
 
 #define PLENTY (UINT64_C(1) << 30)
@@ -111,17 +110,84 @@ START_TEST(who_sleeps_is_woken)
 }
 END_TEST
 
-/* What has ended a trial waits for the others, and is not overtaken for ever. */
+/* It has the least to do, and is connected. */
+START_TEST(who_is_least_busy_is_woken)
+{
+	GQueue out = G_QUEUE_INIT;
+
+	for (unsigned i = 0; i < 2; i++)
+		smb_pool_ready(&seats[i], true);
+	submit(0, 1);
+	smb_pool_take(&seats[0], 32, PLENTY, &out);
+	expect_taken(1, 32, PLENTY, "");
+	submit(1, 2);
+	ck_assert(!was_woken(0) && was_woken(1));
+	expect_taken(1, 32, PLENTY, "1");
+	expect_taken(0, 32, PLENTY, "");
+	smb_pool_ready(&seats[0], false);
+	expect_taken(1, 31, PLENTY, "");
+	submit(2, 3);
+	ck_assert(!was_woken(0) && was_woken(1));
+	smb_pool_ready(&seats[1], false); /* before it took that */
+	ck_assert(was_woken(0));
+}
+END_TEST
+
+START_TEST(after_a_loss_few_are_under_way)
+{
+	smb_pool_lost(&pool);
+	submit(0, 10);
+	expect_taken(0, 32, PLENTY, "0");
+	expect_taken(0, 31, PLENTY, "");
+	expect_taken(1, 32, PLENTY, "1");
+	for (unsigned i = 0; i < 8; i++)
+		smb_pool_answered(&pool);
+	expect_taken(0, 32, PLENTY, "2 3");
+	for (unsigned i = 0; i < 1000; i++)
+		smb_pool_answered(&pool);
+	ck_assert_uint_eq(smb_pool_width(&pool), 32);
+}
+END_TEST
+
+/* A connection that asks one thing at a time takes what clients wait for elsewhere. */
+START_TEST(others_are_helped)
+{
+	struct smb_pool alone = {0};
+	struct smb_seat seat = {0};
+	GQueue out = G_QUEUE_INIT;
+
+	smb_pool_init(&alone, SMB_ALONE, 1);
+	ck_assert(smb_pool_join(&alone, &seat));
+	smb_pool_take(&seat, 1, PLENTY, &out);
+	ck_assert(!smb_pool_submit_idle(&alone, &requests[9])); /* not connected */
+	smb_pool_ready(&seat, true);
+	ck_assert(smb_pool_submit_idle(&alone, &requests[9]));
+	ck_assert(!smb_pool_submit_idle(&alone, &requests[8]));
+	smb_pool_take(&seat, 1, PLENTY, &out);
+	ck_assert_ptr_eq(g_queue_pop_head_link(&out)->data, &requests[9]);
+	submit(0, 1);
+	ck_assert(!smb_pool_starves(&pool));
+	smb_pool_help(&seat, &pool, &out);
+	ck_assert_uint_eq(out.length, 0);
+	requests[1].priority = BACKEND_DEMAND;
+	submit(1, 2);
+	ck_assert(smb_pool_starves(&pool));
+	smb_pool_help(&seat, &pool, &out);
+	ck_assert_ptr_eq(g_queue_pop_head_link(&out)->data, &requests[1]);
+	smb_pool_leave(&seat);
+	smb_pool_clear(&alone);
+}
+END_TEST
+
+/* Nobody is overtaken for ever. */
 START_TEST(turns_in_trials)
 {
-	static const char *const order[] = {"1", "3", "5", "7", "9", "2", "4", "0", "6"};
+	static const char *const order[] = {"1", "3", "5", "7", "9", "0", "2", "4", "6"};
 
 	pool.kind = SMB_TRIAL;
 	pool.window = 1;
-	for (unsigned i = 0; i < 10; i++) {
-		requests[i].breaks = i ? SUSPECT_ALONE : SUSPECT_ALONE + 1;
+	for (unsigned i = 0; i < 10; i++)
 		requests[i].priority = i % 2 ? BACKEND_DEMAND : BACKEND_BACKGROUND;
-	}
 	submit(0, 10);
 	for (unsigned i = 0; i < G_N_ELEMENTS(order); i++)
 		expect_taken(0, 1, PLENTY, order[i]);
@@ -208,6 +274,9 @@ int main(void)
 	tcase_add_test(tcase, what_is_urgent_comes_first);
 	tcase_add_test(tcase, reads_are_counted_by_their_bytes);
 	tcase_add_test(tcase, who_sleeps_is_woken);
+	tcase_add_test(tcase, who_is_least_busy_is_woken);
+	tcase_add_test(tcase, after_a_loss_few_are_under_way);
+	tcase_add_test(tcase, others_are_helped);
 	tcase_add_test(tcase, turns_in_trials);
 	tcase_add_test(tcase, who_has_no_work_is_woken);
 	tcase_add_test(tcase, listings_stay_where_they_are);

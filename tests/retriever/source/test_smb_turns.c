@@ -11,6 +11,7 @@ static void setup(void)
 	smb_set_time(SMB_LOSS, 60000);
 	smb_set_time(SMB_TURN, 60000);
 	smb_set_time(SMB_REFUSED, 60000);
+	smb_set_time(SMB_TRUST, 0);
 	smb_turns_init(&turns);
 	smb_turns_add(&turns);
 }
@@ -52,6 +53,7 @@ START_TEST(each_pool_has_its_own_losses)
 {
 	ck_assert_uint_eq(losses(SMB_OTHERS), FREE + 1);
 	ck_assert_uint_eq(losses(SMB_DEMAND), FREE + 1);
+	ck_assert_uint_eq(losses(SMB_ALONE), FREE + 1);
 	ck_assert_uint_eq(losses(SMB_TRIAL), FREE / 2 + 1);
 }
 END_TEST
@@ -60,11 +62,12 @@ START_TEST(what_is_given_up_is_of_no_account)
 {
 	for (unsigned i = 0; i < 10 * FREE; i++) {
 		connect_and_lose(SMB_DEMAND);
-		connect_and_lose(SMB_TRIAL);
+		connect_and_lose(SMB_ALONE);
 		connect_and_lose(SMB_TRIAL);
 		smb_turns_forgive(&turns, SMB_DEMAND);
 	}
-	ck_assert(may(SMB_DEMAND) && !smb_turns_lost_many(&turns, SMB_TRIAL));
+	ck_assert(may(SMB_DEMAND) && !smb_turns_lost_many(&turns, SMB_ALONE) &&
+		  !smb_turns_lost_many(&turns, SMB_TRIAL));
 }
 END_TEST
 
@@ -85,6 +88,20 @@ START_TEST(one_tries_after_a_loss)
 }
 END_TEST
 
+/* The password was right just now. */
+START_TEST(all_try_after_a_loss)
+{
+	bool turn;
+
+	smb_set_time(SMB_TRUST, 60000);
+	connect_and_lose(SMB_DEMAND);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert(smb_turns_may_connect(&turns, SMB_DEMAND, &turn) && !turn);
+	smb_turns_failed(&turns, true); /* but is not any more */
+	ck_assert(!may(SMB_DEMAND));
+}
+END_TEST
+
 /* What is ended for want of work is no loss of trust. */
 START_TEST(ended_on_purpose)
 {
@@ -97,17 +114,6 @@ START_TEST(ended_on_purpose)
 }
 END_TEST
 
-START_TEST(lost_together)
-{
-	ck_assert(!smb_turns_lost_together(&turns, SMB_TRIAL));
-	ck_assert(!smb_turns_lost_together(&turns, SMB_DEMAND));
-	turns.lost_at = g_get_monotonic_time();
-	ck_assert(smb_turns_lost_together(&turns, SMB_OTHERS));
-	turns.lost_at = g_get_monotonic_time() - G_USEC_PER_SEC;
-	ck_assert(!smb_turns_lost_together(&turns, SMB_TRIAL));
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("smb_turns");
@@ -117,8 +123,8 @@ int main(void)
 	tcase_add_test(tcase, each_pool_has_its_own_losses);
 	tcase_add_test(tcase, what_is_given_up_is_of_no_account);
 	tcase_add_test(tcase, one_tries_after_a_loss);
+	tcase_add_test(tcase, all_try_after_a_loss);
 	tcase_add_test(tcase, ended_on_purpose);
-	tcase_add_test(tcase, lost_together);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

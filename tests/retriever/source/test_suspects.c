@@ -92,6 +92,37 @@ END_TEST
 
 static struct trial trial = {.suspects = &suspects};
 
+START_TEST(what_was_given_up_is_held)
+{
+	struct backend_request req = request(BACKEND_READ, "dir/file", NULL);
+	struct backend_request lookup = request(BACKEND_LOOKUP, "dir", "file");
+	struct backend_request other = request(BACKEND_READ, "dir/file", NULL);
+	gint64 since = g_get_monotonic_time() - 1;
+
+	other.offset = 4096;
+	ck_assert(!suspects_break(&suspects, &req, SUSPECT_ALONE, true)); /* its first time */
+	ck_assert_uint_eq(req.breaks, SUSPECT_ALONE + 1);
+	suspects_recall(&suspects, &req);
+	ck_assert(!suspects_hold(&suspects, &req, since));
+	ck_assert(suspects_break(&suspects, &req, 1, true));
+	suspects_recall(&suspects, &req);
+	ck_assert(!suspects_hold(&suspects, &req, g_get_monotonic_time() + 1));
+	req.why = NULL;
+	ck_assert(suspects_hold(&suspects, &req, since));
+	ck_assert_ptr_nonnull(req.why);
+	suspects_recall(&suspects, &lookup); /* may be answered */
+	suspects_recall(&suspects, &other);
+	ck_assert(!suspects_hold(&suspects, &lookup, since));
+	ck_assert(!suspects_hold(&suspects, &other, since));
+	suspects_break(&suspects, &lookup, 1, true); /* is not, after all */
+	suspects_recall(&suspects, &other);
+	ck_assert(suspects_hold(&suspects, &other, since));
+	suspects_retry(&suspects);
+	ck_assert(!suspects_hold(&suspects, &req, since));
+	ck_assert_uint_eq(req.breaks, SUSPECT_LIMIT - 1);
+}
+END_TEST
+
 /* NULL: none is needed. */
 static void expect_witness(const struct backend_request *req, const char *path, const char *name)
 {
@@ -152,6 +183,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, init, clear);
 	tcase_add_test(tcase, only_what_is_alone_is_given_up);
 	tcase_add_test(tcase, who_asks_again_is_known);
+	tcase_add_test(tcase, what_was_given_up_is_held);
 	tcase_add_test(tcase, a_listing_is_known_to_its_end);
 	tcase_add_test(tcase, memory_is_bounded);
 	tcase_add_test(tcase, witnesses_are_others_that_were_answered);
