@@ -12,6 +12,7 @@
 
 struct read {
 	bool hash, private;
+	bool whole; /* the root came, which is the last; what failed below it was told */
 	struct proof_sorter *sorter;
 	tree_fn fn;
 	void *arg;
@@ -89,8 +90,10 @@ static int read_one(void *arg, const struct own_entry *e)
 	if (read->private && is_private(e->path))
 		return 0;
 	entry.link = target;
-	if (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode))
-		look_inside(read, e, &entry);
+	if ((S_ISREG(st->st_mode) || S_ISDIR(st->st_mode)) && look_inside(read, e, &entry) &&
+	    e->error)
+		read->fn(read->arg, e->path, g_strerror(-e->error));
+	read->whole = !*e->path;
 	g_string_truncate(read->line, 0);
 	proof_entry_format(read->line, &entry);
 	return proof_sorter_add(read->sorter, read->line->str, read->line->len, &read->error)
@@ -110,10 +113,10 @@ gboolean tree_read(int root_fd, bool hash, struct proof_sorter *sorter, tree_fn 
 	g_string_free(read.line, TRUE);
 	if (read.error)
 		g_propagate_error(error, read.error);
-	else if (ret)
+	else if (ret && !read.whole)
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(-ret),
 			    "the tree cannot be read: %s", g_strerror(-ret));
-	return ret == 0;
+	return !read.error && (!ret || read.whole);
 }
 
 /* A name at a time: a path may be longer than the kernel takes at once. */

@@ -47,76 +47,177 @@ int own_clear(int dir_fd)
 
 /* ---- trees ---- */
 
+#define OPEN_MAX 64 /* directories at once, however deep the tree is */
+
+/* A directory that is being read. */
+struct level {
+	DIR *dir;     /* NULL: to be opened again, from below */
+	long at;      /* ... and to go on there */
+	gsize length; /* of its path */
+	struct stat st;
+	bool leaf;
+	int error;
+};
+
 struct walk {
 	own_fn fn;
 	void *arg;
+	int dir_fd;
+	const char *name;
 	GString *path;
+	GArray *levels;
+	int error; /* the first */
 };
 
-static int walk_entry(struct walk *walk, int dir_fd, const char *name);
-
-static int walk_names(struct walk *walk, DIR *dir, bool *leaf)
+static struct level *deepest(const struct walk *walk)
 {
-	const struct dirent *e;
-	gsize len = walk->path->len;
-
-	while ((errno = 0, e = readdir(dir))) {
-		int ret;
-
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		*leaf = false;
-		g_string_append_printf(walk->path, "%s%s", len ? "/" : "", e->d_name);
-		ret = walk_entry(walk, dirfd(dir), e->d_name);
-		g_string_truncate(walk->path, len);
-		if (ret)
-			return ret;
-	}
-	return -errno;
+	return walk->levels->len ? &g_array_index(walk->levels, struct level, walk->levels->len - 1)
+				 : NULL;
 }
 
-/* *gone: since it was looked at. */
-static int walk_directory(struct walk *walk, int dir_fd, const char *name, bool *leaf, bool *gone)
+/* Of something in the deepest directory. */
+static void note_error(struct walk *walk, int error)
+{
+	struct level *in = deepest(walk);
+
+	if (in && !in->error)
+		in->error = error;
+	if (!walk->error)
+		walk->error = error;
+}
+
+/* The object that the path is of. */
+static int call(struct walk *walk, const struct stat *st, bool leaf, int error)
+{
+	const struct level *in = deepest(walk);
+	const char *tail = in ? walk->path->str + in->length + (in->length > 0) : walk->name;
+	const struct own_entry entry = {.dir_fd = in ? dirfd(in->dir) : walk->dir_fd,
+					.name = tail,
+					.path = walk->path->str,
+					.st = st,
+					.leaf = leaf,
+					.error = error};
+
+	return walk->fn(walk->arg, &entry);
+}
+
+static void push(struct walk *walk, DIR *dir, const struct stat *st)
+{
+	const struct level level = {.dir = dir, .length = walk->path->len, .st = *st, .leaf = true};
+
+	if (walk->levels->len >= OPEN_MAX) {
+		struct level *above =
+			&g_array_index(walk->levels, struct level, walk->levels->len - OPEN_MAX);
+
+		above->at = telldir(above->dir);
+		closedir(g_steal_pointer(&above->dir));
+	}
+	g_array_append_val(walk->levels, level);
+}
+
+static int enter(struct walk *walk, int dir_fd, const char *name)
 {
 	const struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
 				     .resolve = RESOLVE_NO_XDEV};
-	int fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof how), ret;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct stat st;
+	DIR *dir;
+	int fd, error;
 
-	if (!dir) {
-		*gone = errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ESTALE;
-		ret = errno == EXDEV || *gone ? 0 : -errno;
-		if (fd >= 0)
-			close(fd);
-		return ret;
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			note_error(walk, -errno);
+		return 0;
 	}
-	ret = walk_names(walk, dir, leaf);
-	closedir(dir);
+	if (!S_ISDIR(st.st_mode))
+		return call(walk, &st, true, 0);
+	fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof how);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (dir) {
+		push(walk, dir, &st);
+		return 0;
+	}
+	error = errno;
+	if (fd >= 0)
+		close(fd);
+	if (error == ENOENT || error == ENOTDIR || error == ELOOP || error == ESTALE)
+		return 0; /* gone since it was looked at */
+	if (error == EXDEV)
+		return call(walk, &st, true, 0);
+	note_error(walk, -error);
+	return call(walk, &st, false, -error);
+}
+
+/* From a directory in it. */
+static bool open_again(struct level *level, int below)
+{
+	int fd = openat(below, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == level->st.st_ino &&
+	    st.st_dev == level->st.st_dev && (level->dir = fdopendir(fd))) {
+		seekdir(level->dir, level->at);
+		return true;
+	}
+	if (fd >= 0)
+		close(fd);
+	return false;
+}
+
+static int leave(struct walk *walk)
+{
+	const struct level done = *deepest(walk);
+	struct level *in;
+	int ret;
+
+	g_array_set_size(walk->levels, walk->levels->len - 1);
+	in = deepest(walk);
+	ret = in && !in->dir && !open_again(in, dirfd(done.dir)) ? -ESTALE : 0;
+	closedir(done.dir);
+	if (!ret)
+		ret = call(walk, &done.st, done.leaf, done.error);
 	return ret;
 }
 
-static int walk_entry(struct walk *walk, int dir_fd, const char *name)
+static int next(struct walk *walk)
 {
-	struct stat st;
-	struct own_entry entry = {.dir_fd = dir_fd, .name = name, .st = &st, .leaf = true};
-	bool gone = false;
-	int ret = 0;
+	struct level *in = deepest(walk);
+	const struct dirent *e = (errno = 0, readdir(in->dir));
+	guint depth = walk->levels->len;
+	int ret;
 
-	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (S_ISDIR(st.st_mode))
-		ret = walk_directory(walk, dir_fd, name, &entry.leaf, &gone);
-	entry.path = walk->path->str;
-	return ret || gone ? ret : walk->fn(walk->arg, &entry);
+	if (e && (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")))
+		return 0;
+	if (e) {
+		in->leaf = false;
+		g_string_append_printf(walk->path, "%s%s", in->length ? "/" : "", e->d_name);
+		ret = enter(walk, dirfd(in->dir), e->d_name);
+	} else {
+		if (errno)
+			note_error(walk, -errno);
+		ret = leave(walk);
+	}
+	in = deepest(walk);
+	if (in && walk->levels->len <= depth)
+		g_string_truncate(walk->path, in->length);
+	return ret;
 }
 
 int own_walk(int dir_fd, const char *name, own_fn fn, void *arg)
 {
-	struct walk walk = {.fn = fn, .arg = arg, .path = g_string_new(NULL)};
-	int ret = walk_entry(&walk, dir_fd, name);
+	struct walk walk = {
+		.fn = fn, .arg = arg, .dir_fd = dir_fd, .name = name, .path = g_string_new(NULL)};
+	int ret;
 
+	walk.levels = g_array_new(FALSE, FALSE, sizeof(struct level));
+	ret = enter(&walk, dir_fd, name);
+	while (!ret && walk.levels->len)
+		ret = next(&walk);
+	for (guint i = 0; i < walk.levels->len; i++)
+		if (g_array_index(walk.levels, struct level, i).dir)
+			closedir(g_array_index(walk.levels, struct level, i).dir);
+	g_array_free(walk.levels, TRUE);
 	g_string_free(walk.path, TRUE);
-	return ret;
+	return ret ? ret : walk.error;
 }
 
 static int count_one(void *arg, const struct own_entry *entry)

@@ -17,14 +17,16 @@ struct own_entry {
 	const char *path; /* below the tree's top, which has "" */
 	const struct stat *st;
 	bool leaf; /* there is nothing below it, or another file system */
+	int error; /* of a directory: -errno, not all that is in it could be looked at; 0 */
 };
 
 /* 0: go on; else own_walk() returns it. */
 typedef int (*own_fn)(void *arg, const struct own_entry *entry);
 /*
  * Calls fn for all of the tree, a directory after what is in it.  Neither a symbolic link nor a
- * mount is followed.  fn may remove the object.  0, also where there is no such name, what fn
- * returned, or -errno.
+ * mount is followed.  fn may remove the object.  However deep it is, a few directories are open at
+ * once.  What cannot be looked at does not end it.  0, also where there is no such name, what fn
+ * returned, or -errno of the first that could not be looked at.
  */
 int own_walk(int dir_fd, const char *name, own_fn fn, void *arg);
 /* How many names are in the tree, with its own; no more than max.  Or -errno. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "core_copy.h"
 
+#include <sys/resource.h>
+
 #include "volume/own_files.h"
 
 static int top(void)
@@ -44,13 +46,17 @@ START_TEST(clears_one_level)
 }
 END_TEST
 
-/* The linker wraps it: somebody removes a directory as soon as it was looked at. */
+/* The linker wraps it: somebody removes a directory as soon as it was looked at; one cannot be. */
 int __real_fstatat64(int fd, const char *name, struct stat *st, int flags);
 int __wrap_fstatat64(int fd, const char *name, struct stat *st, int flags);
 int __wrap_fstatat64(int fd, const char *name, struct stat *st, int flags)
 {
 	int ret = __real_fstatat64(fd, name, st, flags);
 
+	if (!strcmp(name, "bad")) {
+		errno = EIO;
+		return -1;
+	}
 	if (!strcmp(name, "going"))
 		ck_assert_int_eq(unlinkat(fd, name, AT_REMOVEDIR), 0);
 	return ret;
@@ -77,6 +83,71 @@ START_TEST(walks_a_tree)
 	ck_assert_int_eq(own_count(fd, "none", 100), 0);
 	shell("cd %s && touch t/a/stop", core.root);
 	ck_assert_int_eq(own_walk(fd, "t", note, seen), 7);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+static int note_error(void *arg, const struct own_entry *entry)
+{
+	g_string_append_printf(arg, "%s%s ", entry->path, entry->error == -EIO ? "?" : "");
+	return 0;
+}
+
+/* Everything else is walked. */
+START_TEST(one_that_cannot_be_looked_at)
+{
+	g_autoptr(GString) seen = g_string_new(NULL);
+	int fd = top();
+
+	shell("cd %s && mkdir -p t/a/b && touch t/a/b/bad t/a/b/f", core.root);
+	ck_assert_int_eq(own_walk(fd, "t", note_error, seen), -EIO);
+	ck_assert_str_eq(seen->str, "a/b/f a/b? a  ");
+	ck_assert_int_eq(own_walk(fd, "t", note, seen), -EIO);
+	shell("touch %s/t/stop", core.root);
+	ck_assert_int_eq(own_walk(fd, "t", note, seen), 7);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
+#define DEPTH 3000 /* 6,000 bytes, more directories than may be open */
+
+static int count_files(void *arg, const struct own_entry *entry)
+{
+	struct stat st;
+
+	ck_assert_int_eq(__real_fstatat64(entry->dir_fd, entry->name, &st, AT_SYMLINK_NOFOLLOW), 0);
+	ck_assert_uint_eq(st.st_ino, entry->st->st_ino);
+	*(unsigned *)arg += S_ISREG(st.st_mode);
+	return 0;
+}
+
+START_TEST(walks_a_deep_tree)
+{
+	const struct rlimit files = {200, 200};
+	unsigned count = 0;
+	int fd = top(), at = fd;
+
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+	for (unsigned i = 0; i < DEPTH; i++) {
+		int next;
+
+		ck_assert_int_eq(mkdirat(at, "d", 0700), 0);
+		next = openat(at, "d", O_RDONLY | O_DIRECTORY);
+		ck_assert_int_ge(next, 0);
+		if (at != fd)
+			close(at);
+		at = next;
+		close(openat(at, "a", O_WRONLY | O_CREAT, 0600));
+		close(openat(at, "z", O_WRONLY | O_CREAT, 0600));
+	}
+	close(at);
+	ck_assert_int_eq(own_walk(fd, "d", count_files, &count), 0);
+	ck_assert_uint_eq(count, 2 * DEPTH);
+	ck_assert_int_eq(own_count(fd, "d", 100000), 3 * DEPTH);
+	ck_assert_int_eq(own_remove(fd, "d"), 0);
+	ck_assert(!is_there(core.root, "d"));
 	close(fd);
 	core_free(&core);
 }
@@ -115,6 +186,8 @@ int main(void)
 	tcase_add_test(tcase, saves_as_a_whole);
 	tcase_add_test(tcase, clears_one_level);
 	tcase_add_test(tcase, walks_a_tree);
+	tcase_add_test(tcase, one_that_cannot_be_looked_at);
+	tcase_add_test(tcase, walks_a_deep_tree);
 	tcase_add_test(tcase, removes_nothing_else);
 	return run_suite(suite);
 }
