@@ -108,6 +108,20 @@ static char *directory_path(const struct listing *listing, struct migrate_bindin
 	return below ? join(path, below) : path;
 }
 
+/* The whole path of one that has several names, of which the kernel knows one of another tree. */
+static char *path_elsewhere(const struct listing *listing, const struct migrate_binding *handle)
+{
+	int fd = migrate_binding_open(listing->root_fd, handle, O_PATH | O_CLOEXEC);
+	struct stat st;
+	char *path = fd >= 0 && fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode) && st.st_nlink > 1
+			     ? migrate_fd_path(fd)
+			     : NULL;
+
+	if (fd >= 0)
+		close(fd);
+	return path;
+}
+
 /* Where it is, or NULL. */
 static char *object_path(const struct listing *listing, const struct journal_row *row)
 {
@@ -193,6 +207,8 @@ static bool print_row(void *arg, const struct journal_row *row)
 	g_autoptr(GPtrArray) before = g_ptr_array_new_with_free_func(g_free);
 	g_autofree char *path = row->flags & JOURNAL_GONE ? NULL : object_path(listing, row);
 
+	if (!path && !names->len && !(row->flags & JOURNAL_GONE))
+		path = path_elsewhere(listing, &row->handle);
 	/* It came and went; or it is as it was again, or nobody can tell where it is. */
 	if (!row->flags || (row->flags & JOURNAL_MADE && !path) || (!path && !names->len))
 		return true;
@@ -232,6 +248,16 @@ static enum ctl_exit list(struct listing *listing)
 	}
 	if (state.complete)
 		return CTL_OK;
+	if (state.unread) {
+		g_autofree char *path = refused_line(state.unread_path);
+
+		ctl_complain("%s: changes of %" G_GUINT64_FORMAT
+			     " objects, and below them, may be missing, because they cannot be "
+			     "looked at: %s%s: check the file system, then give --settle",
+			     listing->ctl->volume, state.unread, path,
+			     state.unread > 1 ? ", ..." : "");
+		return CTL_REFUSED;
+	}
 	g_autofree char *since = when(MIN(state.gap, state.seen));
 	ctl_complain("%s: changes since %s may be missing; see " PROGRAM " status %s",
 		     listing->ctl->volume, since, listing->ctl->volume);
@@ -315,6 +341,12 @@ bool ctl_journal_state(const struct ctl *ctl, GKeyFile *status)
 		if (!state.complete)
 			g_key_file_set_int64(status, "journal", "missing-since",
 					     MIN(state.gap, state.seen) / 1000000000);
+		if (state.unread) {
+			g_autofree char *path = refused_line(state.unread_path);
+
+			g_key_file_set_uint64(status, "journal", "unread", state.unread);
+			g_key_file_set_string(status, "journal", "unread-path", path);
+		}
 		g_key_file_set_uint64(status, "journal", "gaps", state.gaps);
 		g_key_file_set_string(status, "journal", "last-gap", state.reason);
 		g_key_file_set_uint64(status, "journal", "looked-at", state.looked_at);
@@ -346,6 +378,15 @@ char *ctl_journal_text(GKeyFile *status)
 			" objects changed, %" G_GUINT64_FORMAT " may have been (a gap), %s",
 			since, seen, ctl_number(status, "journal", "changed-objects") - maybe,
 			maybe, bytes);
+	if (ctl_number(status, "journal", "unread")) {
+		g_autofree char *path = ctl_text(status, "journal", "unread-path");
+
+		return g_strdup_printf(
+			"complete from %s to %s but for %" G_GUINT64_FORMAT
+			" objects that cannot be looked at, and what is below them: %s; check the "
+			"file system, then give " PROGRAM " changes --settle",
+			since, seen, ctl_number(status, "journal", "unread"), path);
+	}
 	why = ctl_yes(status, "journal", "full")       ? "no room"
 	      : !ctl_yes(status, "journal", "running") ? "not running"
 						       : reason;

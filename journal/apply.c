@@ -197,11 +197,14 @@ static void look_up(struct apply *apply, int64_t settled)
 		const struct journal_place place = {name->name.parent, name->name.name};
 
 		if (name->touched) {
+			int holds =
+				volume_holds(apply->volume, &name->object, &place.dir, place.name);
+
 			name->settled = journal_boottime();
 			name->touched = false;
-			journal_store_name(
-				apply->store, &name->object, &place, name->was_there,
-				volume_holds(apply->volume, &name->object, &place.dir, place.name));
+			if (holds >= 0) /* else it is as the events say */
+				journal_store_name(apply->store, &name->object, &place,
+						   name->was_there, holds);
 		} else if (name->settled <= settled) {
 			g_hash_table_iter_remove(&iter);
 		}
@@ -239,7 +242,7 @@ static void came_or_went(struct apply *apply, const struct event *event)
 	const bool both = event->mask & FAN_CREATE && event->mask & FAN_DELETE;
 
 	if (both &&
-	    volume_holds(apply->volume, &event->object, &event->from.dir, event->from.name)) {
+	    volume_holds(apply->volume, &event->object, &event->from.dir, event->from.name) > 0) {
 		went(apply, event);
 		came(apply, event);
 		return;
@@ -261,11 +264,28 @@ static void crossed(struct apply *apply, const struct event *event, bool known, 
 		state->left = true;
 	} else if (directory && state->left) {
 		journal_store_touch(apply->store, &event->object, JOURNAL_RETURNED, NULL);
+		scan_returned(apply->scan, &event->object);
 		gap_open(state, state->seen, "moved in");
 	} else if (!directory && in && known) {
 		journal_store_touch(apply->store, &event->object, JOURNAL_DATA | JOURNAL_META,
 				    NULL);
 	}
+}
+
+/* A scan may find it neither where it was nor where it is: then its row says what the scan would,
+ * as far as that can be known.  A directory is visited (scan_moved()), and below one that came back
+ * everything counts. */
+static void moved_in_gap(struct apply *apply, const struct event *event)
+{
+	const struct journal_durable *state = journal_store_state(apply->store);
+
+	if (state->gap == INT64_MAX)
+		return;
+	if (!(event->mask & FAN_ONDIR))
+		journal_store_touch(apply->store, &event->object,
+				    JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED, NULL);
+	else if (state->left)
+		journal_store_touch(apply->store, &event->object, JOURNAL_RETURNED, NULL);
 }
 
 static void moved(struct apply *apply, const struct event *event)
@@ -284,6 +304,8 @@ static void moved(struct apply *apply, const struct event *event)
 				    from ? &event->from : NULL, to ? &event->to : NULL);
 	if (from != to)
 		crossed(apply, event, known, to);
+	else if (from)
+		moved_in_gap(apply, event);
 	if (directory) {
 		volume_forget(apply->volume);
 		scan_moved(apply->scan, &event->object);
@@ -322,6 +344,8 @@ static void changed_somewhere(struct apply *apply, const struct event *event)
 	flags = changes_of(apply, event);
 	if (flags & ~(unsigned)JOURNAL_DIRECTORY)
 		journal_store_touch(apply->store, &event->object, flags, NULL);
+	if (event->mask & FAN_ATTRIB)
+		moved_in_gap(apply, event);
 }
 
 /*
@@ -338,7 +362,7 @@ static void changed_elsewhere(struct apply *apply, const struct event *event)
 	if (!(event->mask & (FAN_MODIFY | FAN_ATTRIB | FAN_CLOSE_WRITE)) ||
 	    (!journal_store_find(apply->store, &event->object, NULL) &&
 	     volume_exists(apply->volume, &event->object, &st) && st.st_nlink == 1 &&
-	     volume_holds(apply->volume, &event->object, &event->from.dir, event->from.name)))
+	     volume_holds(apply->volume, &event->object, &event->from.dir, event->from.name) > 0))
 		return;
 	flags = changes_of(apply, event);
 	if (flags)

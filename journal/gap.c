@@ -86,11 +86,11 @@ int64_t gap_from(const struct journal_durable *state)
 	return state->gap == INT64_MAX ? INT64_MAX : less(state->gap, MARGIN);
 }
 
-void gap_close(struct journal_durable *state)
+void gap_close(struct journal_durable *state, int64_t later)
 {
 	if (state->gap != INT64_MAX)
 		state->filled = journal_realtime();
-	state->gap = INT64_MAX;
+	state->gap = later;
 }
 
 void gap_begin(struct journal_durable *state)

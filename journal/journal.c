@@ -24,7 +24,8 @@
 #define COMMIT_EVERY (2 * SECOND)
 #define IDLE_EVERY   (60 * SECOND) /* when nothing happens, so that a start has less to look for */
 #define AGAIN_AFTER  (10 * SECOND) /* without room, or when a scan failed */
-#define SCAN_SLICE   20000	   /* microseconds */
+#define UNREAD_AFTER (3600 * SECOND) /* when all was looked at but what cannot be */
+#define SCAN_SLICE   20000	     /* microseconds */
 
 struct journal {
 	char *dir;
@@ -40,7 +41,10 @@ struct journal {
 	int64_t committed; /* CLOCK_BOOTTIME, like what follows */
 	int64_t again; /* not before that: commit after there was no room, scan after a failure */
 	int64_t scan_began, scan_wanted;
-	int64_t offset; /* CLOCK_REALTIME less CLOCK_BOOTTIME */
+	int64_t look_again; /* at what could not be looked at */
+	int64_t later;	    /* CLOCK_REALTIME: a gap since the scan began, the next one's */
+	int64_t offset;	    /* CLOCK_REALTIME less CLOCK_BOOTTIME */
+	bool ending;	    /* the scan, with the commit under way */
 	atomic_bool commit_asked, scan_asked, begin_asked;
 };
 
@@ -220,6 +224,7 @@ static bool no_room(struct journal *journal, GError *why, GError **error)
 {
 	apply_abort(journal->apply);
 	stop_scan(journal);
+	journal->ending = false;
 	journal->again = journal_boottime() + AGAIN_AFTER;
 	if (!g_error_matches(why, JOURNAL_ERROR, ENOSPC)) {
 		g_propagate_error(error, why);
@@ -240,6 +245,7 @@ static void begin_anew(struct journal *journal)
 	struct journal_durable *state = journal_store_state(journal->store);
 
 	stop_scan(journal);
+	journal->live.unread = 0;
 	apply_free(journal->apply);
 	journal_store_abort(journal->store);
 	journal_store_clear(journal->store);
@@ -247,13 +253,25 @@ static void begin_anew(struct journal *journal)
 	journal->apply = apply_new(journal->volume, journal->store, state->since);
 }
 
+/* A directory that was moved meanwhile may be still to be visited.  What could not be looked at
+ * keeps the gap: live.unread says that it is all of it. */
+static void close_gap(struct journal *journal)
+{
+	const char *path;
+
+	journal->ending = journal->scan && scan_end(journal->scan);
+	if (journal->ending && !scan_unread(journal->scan, &path))
+		gap_close(journal_store_state(journal->store), journal->later);
+}
+
 /* What the kernel has given (now: all that it has), and the moment up to which that is all of it,
- * become durable. */
+ * become durable.  What came back meanwhile is the next scan's, so that each one ends. */
 static bool commit(struct journal *journal, bool now, GError **error)
 {
 	struct journal_durable *state = journal_store_state(journal->store);
 	const bool begins = journal->begin_asked;
-	const uint64_t gaps = state->gaps;
+	uint64_t gaps;
+	int64_t since;
 	struct watched watched;
 	unsigned senseless;
 	GError *why = NULL;
@@ -262,6 +280,8 @@ static bool commit(struct journal *journal, bool now, GError **error)
 		return false;
 	if (begins)
 		begin_anew(journal);
+	gaps = state->gaps;
+	since = state->seen;
 	if (journal->live.full)
 		gap_open(state, state->seen, "no room");
 	senseless = apply_batch(journal->apply, &watched, journal->scan);
@@ -269,14 +289,18 @@ static bool commit(struct journal *journal, bool now, GError **error)
 		gap_open(state, watched.lost, "overflow");
 	if (senseless)
 		gap_open(state, state->seen, "unreadable");
+	if (watched.lost != INT64_MAX || senseless || journal->live.full)
+		stop_scan(journal); /* it is to begin again: what was moved is not known */
+	else if (state->gaps != gaps)
+		journal->later = MIN(journal->later, since);
+	if (journal->ending)
+		close_gap(journal);
 	gap_seen(state, watched.seen, watched.settled);
 	leave_step(journal->leave, journal->store);
 	if (!journal_store_commit(journal->store, &why))
 		return no_room(journal, why, error);
 	if (begins)
 		journal->begin_asked = false;
-	if (state->gaps != gaps)
-		stop_scan(journal); /* it is to begin again */
 	if (watched.lost != INT64_MAX)
 		g_message("events were lost (overflow); a scan finds what they told");
 	if (journal->live.full)
@@ -301,34 +325,48 @@ static void start_scan(struct journal *journal)
 	const struct journal_durable *state = journal_store_state(journal->store);
 
 	journal->scan_began = journal_boottime();
+	journal->later = INT64_MAX;
 	journal->scan = scan_new(journal->volume, journal->store, gap_from(state), state->since);
 	say(journal);
 }
 
-/* Its rows and that there is no gap any more are one transaction. */
+static void say_scanned(struct journal *journal, bool was_gap)
+{
+	struct journal_live *live = &journal->live;
+	const char *path;
+
+	live->unread = scan_unread(journal->scan, &path);
+	live->part_of = journal_store_state(journal->store)->gaps;
+	live->later = journal->later;
+	g_strlcpy(live->unread_path, path ? path : "", sizeof(live->unread_path));
+	live->scans++;
+	live->scanned = journal->scan_began;
+	if (live->unread)
+		g_warning("%" G_GUINT64_FORMAT " objects looked at, %" G_GUINT64_FORMAT
+			  " cannot be: what was changed there is not known",
+			  scan_looked_at(journal->scan), live->unread);
+	else if (was_gap)
+		g_message("%" G_GUINT64_FORMAT " objects looked at: the gap is filled",
+			  scan_looked_at(journal->scan));
+}
+
+/* Its rows and that there is no gap any more, but for what came to be one meanwhile, are one
+ * transaction. */
 static bool end_scan(struct journal *journal, GError **error)
 {
-	struct journal_durable *state = journal_store_state(journal->store);
-	struct scan *scan = journal->scan;
-	const uint64_t gaps = state->gaps;
-	const int64_t gap = state->gap;
+	const bool was_gap = journal_store_state(journal->store)->gap != INT64_MAX;
+	bool good;
 
-	gap_close(state);
-	if (!commit(journal, true, error))
-		return false;
-	if (journal->live.full)
-		return true;
-	/* What was lost meanwhile is one more. */
-	if (state->gaps == gaps) {
-		if (gap != INT64_MAX)
-			g_message("%" G_GUINT64_FORMAT " objects looked at: the gap is filled",
-				  scan_looked_at(scan));
-		journal->live.scans++;
-		journal->live.scanned = journal->scan_began;
+	journal->ending = true;
+	good = commit(journal, true, error);
+	if (good && journal->ending) {
+		say_scanned(journal, was_gap);
+		journal->look_again = journal_boottime() + UNREAD_AFTER;
+		stop_scan(journal);
+		say(journal);
 	}
-	stop_scan(journal);
-	say(journal);
-	return true;
+	journal->ending = false;
+	return good;
 }
 
 static bool scan(struct journal *journal, GError **error)
@@ -380,11 +418,19 @@ static bool is_time(struct journal *journal, enum watch_fill fill, int64_t now)
 	return now - journal->committed >= (journal->idle ? IDLE_EVERY : COMMIT_EVERY);
 }
 
+static bool is_scan_due(const struct journal *journal, int64_t now)
+{
+	const struct journal_durable *state = journal_store_state(journal->store);
+
+	return journal->scan_wanted > journal->scan_began ||
+	       journal_live_gap(&journal->live, state->gap, state->gaps) != INT64_MAX ||
+	       (journal->live.unread && now >= journal->look_again);
+}
+
 bool journal_work(struct journal *journal, int timeout_ms, GError **error)
 {
 	struct pollfd fds[] = {{.fd = watch_fd(journal->watch), .events = POLLIN},
 			       {.fd = journal->wake, .events = POLLIN}};
-	const struct journal_durable *state = journal_store_state(journal->store);
 	int64_t now;
 	eventfd_t count;
 
@@ -400,7 +446,7 @@ bool journal_work(struct journal *journal, int timeout_ms, GError **error)
 	    !commit(journal, atomic_exchange(&journal->commit_asked, false), error))
 		return false;
 	if (!journal->scan && !journal->live.full && now >= journal->again &&
-	    (state->gap != INT64_MAX || journal->scan_wanted > journal->scan_began))
+	    is_scan_due(journal, now))
 		start_scan(journal);
 	return !journal->scan || scan(journal, error);
 }

@@ -14,6 +14,11 @@
  *   overflow   the kernel's queue was full, because this process did not run, or the disk was slow
  *   no room    rows could not be stored
  *   unreadable an event made no sense
+ *   moved in   a directory came back from another tree; while a scan is under way it is left to the
+ *              next one, so that each scan ends
+ *
+ * What a scan cannot look at keeps the gap, for it and what is below it alone, which live.h says.
+ * It is looked at again after an hour, or when somebody asks.
  *
  * When a volume is attached its journal begins anew: what happened in that directory before, in an
  * earlier migration or while the copy was made, is nobody's way back.

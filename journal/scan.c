@@ -10,21 +10,24 @@
 
 #include "migrate.h"
 
-#define LOOK_AT_CLOCK 64 /* objects */
+#define LOOK_AT_CLOCK 64  /* objects */
+#define UNREAD_SAID   100 /* by name */
 
 struct scan {
 	struct volume *volume;
 	struct journal_store *store;
 	int64_t changed, written;
-	uint64_t looked_at;
+	uint64_t looked_at, unread;
+	char *first_unread; /* its path, or NULL */
 	bool rows_done;
 	struct migrate_binding row; /* the last that was compared */
 	/* Directories to be visited: handles as in the store, behind each `whole` and the length.
 	 */
 	GByteArray *stack;
-	bool whole;	  /* the one that is being read came back: all in it counts */
-	GArray *returned; /* such ones, struct migrate_binding */
-	DIR *dir;	  /* the one that is being read, or NULL */
+	bool whole;	   /* the one that is being read came back: all in it counts */
+	GArray *returned;  /* such ones, struct migrate_binding */
+	GHashTable *moved; /* directories that are visited because they were moved */
+	DIR *dir;	   /* the one that is being read, or NULL */
 	struct migrate_binding dir_handle;
 	struct migrate_binding links; /* .migrate/links; or len 0 */
 	dev_t dev;
@@ -58,16 +61,16 @@ struct scan *scan_new(struct volume *volume, struct journal_store *store, int64_
 		      int64_t written)
 {
 	struct scan *scan = g_new0(struct scan, 1);
-	struct migrate_binding root;
 
 	scan->volume = volume;
 	scan->store = store;
 	scan->changed = changed;
 	scan->written = written;
 	scan->stack = g_byte_array_new();
-	if (migrate_binding_get(volume_fd(volume), NULL, &root) == 0)
-		push(scan, &root, false);
-	scan->returned = g_array_new(FALSE, FALSE, sizeof(root));
+	push(scan, volume_root(volume), false);
+	scan->returned = g_array_new(FALSE, FALSE, sizeof(struct migrate_binding));
+	scan->moved =
+		g_hash_table_new_full(journal_handle_hash, journal_handle_equal, g_free, NULL);
 	return scan;
 }
 
@@ -79,13 +82,33 @@ void scan_free(struct scan *scan)
 		closedir(scan->dir);
 	g_byte_array_free(scan->stack, TRUE);
 	g_array_free(scan->returned, TRUE);
+	g_hash_table_unref(scan->moved);
+	g_free(scan->first_unread);
 	g_free(scan);
 }
 
+/* Once: what is in it by then is on the stack by handle, and what comes into it later is told. */
 void scan_moved(struct scan *scan, const struct migrate_binding *dir)
 {
-	if (scan)
+	if (scan && g_hash_table_add(scan->moved, g_memdup2(dir, sizeof(*dir))))
 		push(scan, dir, scan->returned->len);
+}
+
+void scan_returned(struct scan *scan, const struct migrate_binding *dir)
+{
+	for (guint i = 0; scan && i < scan->returned->len; i++) {
+		struct migrate_binding *returned =
+			&g_array_index(scan->returned, struct migrate_binding, i);
+
+		if (migrate_binding_equal(returned, dir))
+			returned->len = 0;
+	}
+}
+
+uint64_t scan_unread(const struct scan *scan, const char **first)
+{
+	*first = scan->first_unread;
+	return scan->unread;
 }
 
 uint64_t scan_looked_at(const struct scan *scan)
@@ -98,8 +121,9 @@ uint64_t scan_looked_at(const struct scan *scan)
 static bool holds(void *arg, const struct migrate_binding *object, const struct journal_name *name)
 {
 	const struct scan *scan = arg;
+	const int holds = volume_holds(scan->volume, object, &name->parent, name->name);
 
-	return volume_holds(scan->volume, object, &name->parent, name->name);
+	return holds < 0 ? name->kind == JOURNAL_NAME_MADE : holds;
 }
 
 /* What came back from another tree may have been changed there, and what is below it. */
@@ -120,13 +144,19 @@ static void take_returned(struct scan *scan, const struct journal_row *row)
 static bool compare_row(struct scan *scan)
 {
 	struct journal_row row;
+	struct stat st = {0};
 	bool exists, there;
 
 	if (!journal_store_next(scan->store, &scan->row, &row))
 		return false;
 	scan->row = row.handle;
-	exists = volume_exists(scan->volume, &row.handle, NULL);
-	there = exists && volume_has(scan->volume, &row.handle);
+	/* An inode that cannot be read is told like one that is gone; then its name tells. */
+	exists = volume_exists(scan->volume, &row.handle, &st) ||
+		 (row.parent.len &&
+		  volume_holds(scan->volume, &row.handle, &row.parent, row.name) < 0);
+	/* The one name of several that is known may be in another tree. */
+	there = exists && ((!(row.flags & JOURNAL_DIRECTORY) && st.st_nlink > 1) ||
+			   volume_has(scan->volume, &row.handle));
 	if (there && row.flags & (JOURNAL_GONE | JOURNAL_RETURNED))
 		take_returned(scan, &row);
 	if (exists && !there && (row.flags & JOURNAL_DIRECTORY || row.parent.len))
@@ -167,16 +197,37 @@ static void note(struct scan *scan, const struct migrate_binding *object, unsign
 			   S_ISDIR(st->st_mode) || st->st_nlink == 1);
 }
 
-static bool fail(const struct scan *scan, const char *name, int number, GError **error)
+/* Nothing can be looked at now, whichever object it is. */
+static bool is_general(int number)
 {
-	g_autofree char *link = g_strdup_printf(
-		"/proc/self/fd/%d", scan->dir ? dirfd(scan->dir) : volume_fd(scan->volume));
-	g_autofree char *path = g_file_read_link(link, NULL);
+	return number == ENOMEM || number == EMFILE || number == ENFILE;
+}
 
-	g_set_error(error, JOURNAL_ERROR, number,
-		    "%s/%s: %s: it cannot be told what was changed there: check the file system",
-		    path ? path : "", name, g_strerror(number));
-	return false;
+/*
+ * One object cannot be looked at, or what is in the directory (name ""): it may have been changed.
+ * The rest is looked at.  false with *error: nothing can be.
+ */
+static bool skip(struct scan *scan, const char *name, int number, GError **error)
+{
+	g_autofree char *dir = volume_path(scan->volume, &scan->dir_handle);
+	g_autofree char *path =
+		g_strconcat(dir ? dir : "a directory", *name ? "/" : "", name, NULL);
+
+	if (is_general(number) ||
+	    (!*name && migrate_binding_equal(&scan->dir_handle, volume_root(scan->volume)))) {
+		g_set_error(error, JOURNAL_ERROR, number, "%s: %s", path, g_strerror(number));
+		return false;
+	}
+	if (!migrate_binding_equal(&scan->links, &scan->dir_handle))
+		journal_store_touch(
+			scan->store, &scan->dir_handle,
+			JOURNAL_META | JOURNAL_ENTRIES | JOURNAL_DIRECTORY | JOURNAL_SCANNED, NULL);
+	if (scan->unread++ < UNREAD_SAID)
+		g_warning("%s: %s: it cannot be told what was changed there: check the file system",
+			  path, g_strerror(number));
+	if (!scan->first_unread)
+		scan->first_unread = g_steal_pointer(&path);
+	return true;
 }
 
 static bool is_gone(int number)
@@ -193,7 +244,7 @@ static bool look(struct scan *scan, const char *name, GError **error)
 	int ret;
 
 	if (fstatat(dirfd(scan->dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return is_gone(errno) || fail(scan, name, errno, error);
+		return is_gone(errno) || skip(scan, name, errno, error);
 	scan->looked_at++;
 	if (st.st_dev != scan->dev) /* mounted there */
 		return true;
@@ -202,7 +253,7 @@ static bool look(struct scan *scan, const char *name, GError **error)
 		return true;
 	ret = migrate_binding_get(dirfd(scan->dir), name, &object);
 	if (ret)
-		return is_gone(-ret) || fail(scan, name, -ret, error);
+		return is_gone(-ret) || skip(scan, name, -ret, error);
 	if (S_ISDIR(st.st_mode)) {
 		if (!strcmp(name, MIGRATE_PRIVATE_DIR) &&
 		    volume_part(scan->volume, &object) == VOLUME_PRIVATE) {
@@ -231,7 +282,7 @@ static void look_at_root(struct scan *scan, const struct stat *st)
 static bool next_directory(struct scan *scan, bool *failed, GError **error)
 {
 	struct stat st, root;
-	int fd;
+	int fd, number;
 
 	if (!pop(scan, &scan->dir_handle))
 		return false;
@@ -244,12 +295,11 @@ static bool next_directory(struct scan *scan, bool *failed, GError **error)
 			look_at_root(scan, &st);
 		return true;
 	}
+	number = fd < 0 ? -fd : errno;
 	if (fd >= 0)
 		close(fd);
-	if (is_gone(-fd))
-		return true;
-	*failed = !fail(scan, "", fd < 0 ? -fd : errno, error);
-	return false;
+	*failed = !is_gone(number) && !skip(scan, "", number, error);
+	return !*failed;
 }
 
 static bool next_entry(struct scan *scan, GError **error)
@@ -259,11 +309,11 @@ static bool next_entry(struct scan *scan, GError **error)
 	errno = 0;
 	entry = readdir(scan->dir);
 	if (!entry) {
-		if (errno && !is_gone(errno))
-			return fail(scan, "", errno, error);
+		bool known = !errno || is_gone(errno) || skip(scan, "", errno, error);
+
 		closedir(scan->dir);
 		scan->dir = NULL;
-		return true;
+		return known;
 	}
 	if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 		return true;
@@ -286,14 +336,24 @@ enum scan_result scan_step(struct scan *scan, int64_t microseconds, GError **err
 				continue;
 			if (failed)
 				return SCAN_FAILED;
-			for (guint i = 0; i < scan->returned->len; i++)
-				journal_store_looked(
-					scan->store,
-					&g_array_index(scan->returned, struct migrate_binding, i));
 			return SCAN_DONE;
 		} else if (!next_entry(scan, error)) {
 			return SCAN_FAILED;
 		}
 	}
 	return SCAN_MORE;
+}
+
+bool scan_end(struct scan *scan)
+{
+	if (scan->stack->len)
+		return false;
+	for (guint i = 0; !scan->unread && i < scan->returned->len; i++) {
+		const struct migrate_binding *dir =
+			&g_array_index(scan->returned, struct migrate_binding, i);
+
+		if (dir->len)
+			journal_store_looked(scan->store, dir);
+	}
+	return true;
 }

@@ -27,6 +27,16 @@ static char *fd_path(int fd)
 	return g_file_read_link(link, NULL);
 }
 
+char *volume_path(const struct volume *volume, const struct migrate_binding *object)
+{
+	int fd = migrate_binding_open(volume->fd, object, O_PATH | O_CLOEXEC);
+	char *path = fd < 0 ? NULL : fd_path(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return path;
+}
+
 struct volume *volume_open(const char *root, GError **error)
 {
 	struct volume *volume = g_new0(struct volume, 1);
@@ -137,9 +147,10 @@ static bool is_known(struct volume *volume, int fd, const struct migrate_binding
 	return true;
 }
 
-/* fd becomes that of the directory above it.  false: this is the top, or not below what is mounted
- * here. */
-static bool go_up(const struct volume *volume, int *fd, struct migrate_binding *dir)
+/* fd becomes that of the directory above it.  false: *part is outside, because this is the top, or
+ * not below what is mounted here; or within, because it cannot be told. */
+static bool go_up(const struct volume *volume, int *fd, struct migrate_binding *dir,
+		  enum volume_part *part)
 {
 	const struct migrate_binding from = *dir;
 	int above = openat(*fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -147,8 +158,17 @@ static bool go_up(const struct volume *volume, int *fd, struct migrate_binding *
 
 	close(*fd);
 	*fd = above;
-	return above >= 0 && fstat(above, &st) == 0 && st.st_dev == volume->dev &&
-	       migrate_binding_get(above, NULL, dir) == 0 && !migrate_binding_equal(&from, dir);
+	*part = VOLUME_WITHIN;
+	if (above < 0 || fstat(above, &st) < 0)
+		return false;
+	*part = VOLUME_OUTSIDE;
+	if (st.st_dev != volume->dev)
+		return false;
+	if (migrate_binding_get(above, NULL, dir))
+		*part = VOLUME_WITHIN;
+	else if (!migrate_binding_equal(&from, dir))
+		return true;
+	return false;
 }
 
 enum volume_part volume_part(struct volume *volume, const struct migrate_binding *dir)
@@ -166,10 +186,8 @@ enum volume_part volume_part(struct volume *volume, const struct migrate_binding
 		return VOLUME_WITHIN;
 	while (!is_known(volume, fd, &at, &part)) {
 		g_array_append_val(passed, at);
-		if (!go_up(volume, &fd, &at)) {
-			part = VOLUME_OUTSIDE;
+		if (!go_up(volume, &fd, &at, &part))
 			break;
-		}
 	}
 	if (fd >= 0)
 		close(fd);
@@ -180,18 +198,18 @@ enum volume_part volume_part(struct volume *volume, const struct migrate_binding
 
 /* ---- what is there --------------------------------------------------------------------------- */
 
-bool volume_holds(const struct volume *volume, const struct migrate_binding *object,
-		  const struct migrate_binding *dir, const char *name)
+int volume_holds(const struct volume *volume, const struct migrate_binding *object,
+		 const struct migrate_binding *dir, const char *name)
 {
 	struct migrate_binding found;
 	int fd = migrate_binding_open(volume->fd, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	bool holds;
+	int ret = fd < 0 ? fd : migrate_binding_get(fd, name, &found);
 
-	if (fd < 0)
-		return false;
-	holds = migrate_binding_get(fd, name, &found) == 0 && migrate_binding_equal(&found, object);
-	close(fd);
-	return holds;
+	if (fd >= 0)
+		close(fd);
+	if (ret == -ENOENT || ret == -ENOTDIR || ret == -ESTALE)
+		return 0;
+	return ret ? ret : migrate_binding_equal(&found, object);
 }
 
 bool volume_exists(const struct volume *volume, const struct migrate_binding *object,
@@ -210,12 +228,9 @@ bool volume_exists(const struct volume *volume, const struct migrate_binding *ob
 
 bool volume_has(const struct volume *volume, const struct migrate_binding *object)
 {
-	int fd = migrate_binding_open(volume->fd, object, O_PATH | O_CLOEXEC);
-	g_autofree char *path = fd < 0 ? NULL : fd_path(fd);
+	g_autofree char *path = volume_path(volume, object);
 	size_t len = strlen(volume->root);
 
-	if (fd >= 0)
-		close(fd);
 	/* A file whose directory is not in memory has no path: "/".  What has names still may be
 	 * had in memory by one that was removed. */
 	if (!path || !strcmp(path, "/") || g_str_has_suffix(path, " (deleted)") ||

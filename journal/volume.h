@@ -31,13 +31,16 @@ void volume_note(struct volume *volume, const struct migrate_binding *dir, enum 
 /* A directory was moved: what is below it may be somewhere else now. */
 void volume_forget(struct volume *volume);
 
-/* Whether the name is the object's. */
-bool volume_holds(const struct volume *volume, const struct migrate_binding *object,
-		  const struct migrate_binding *dir, const char *name);
+/* 1: the name is the object's.  0: it is not, or there is no such directory.  -errno: that cannot
+ * be told. */
+int volume_holds(const struct volume *volume, const struct migrate_binding *object,
+		 const struct migrate_binding *dir, const char *name);
 /* false: it has no name any more.  *st is filled if so; may be NULL. */
 bool volume_exists(const struct volume *volume, const struct migrate_binding *object,
 		   struct stat *st);
 /* Whether it is no object of another tree, as far as its path is known. */
 bool volume_has(const struct volume *volume, const struct migrate_binding *object);
+/* As the kernel calls it, or NULL.  g_free. */
+char *volume_path(const struct volume *volume, const struct migrate_binding *object);
 
 #endif

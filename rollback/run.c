@@ -6,6 +6,7 @@
 #include "config/config_ids.h"
 #include "same.h"
 #include "stage.h"
+#include "source/refused.h"
 
 #define SETTLE_MS (600 * 1000)
 
@@ -40,12 +41,22 @@ static bool settle(struct journal_reader *journal, bool scan, struct journal_sta
 		   GError **error)
 {
 	return journal_settle(journal, scan, SETTLE_MS, error) &&
-	       journal_state(journal, state, error) &&
-	       (state->complete ||
-		wrong(error,
-		      "the journal does not know all changes yet (%s): see migratectl status, "
-		      "and try again when it does",
-		      state->reason));
+	       journal_state(journal, state, error);
+}
+
+/* What the journal could not look at is left, and said. */
+static void add_unread(GPtrArray *conflicts, const struct journal_state *state)
+{
+	struct problem *problem = g_new0(struct problem, 1);
+
+	problem->path = refused_line(state->unread_path);
+	problem->text = g_strdup_printf(
+		"it cannot be looked at (%" G_GUINT64_FORMAT
+		" such objects): what was changed in it, "
+		"or below it, is not carried: check the file system of the new server, then run "
+		"rollback again",
+		state->unread);
+	g_ptr_array_add(conflicts, problem);
 }
 
 static bool settle_again(struct journal_reader *journal, GError **error)
@@ -74,12 +85,14 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 	g_autofree char *dir = rollback_directory(config);
 	struct carried *carried = carried_open(dir, state->since, !options->plan, error);
 	const bool first = carried && !carried_was_scanned(carried);
+	/* What could not be looked at may be well by now. */
+	const bool look = !options->scan && (first || (state->unread && !options->serving));
 	struct tree *tree = NULL;
 	int64_t skew;
 	bool ok = false;
 
 	/* what sends no notification counts at the latest now */
-	if (carried && (!first || options->scan || settle(journal, true, state, error)) &&
+	if (carried && (!look || settle(journal, true, state, error)) &&
 	    old_begin(old, &skew, error)) {
 		/* by our clock as it goes now: a change of another's that looks later than it was
 		 * is a conflict at worst */
@@ -93,6 +106,8 @@ static bool run_old(const struct volume_config *config, const struct rollback_op
 		}
 		ok = tree && run_tree(tree, options, result, error) &&
 		     (!first || options->plan || carried_scanned(carried, error));
+		if (ok && state->unread)
+			add_unread(result->conflicts, state);
 		old_end(old);
 		if (ok && !options->plan && !tree_stops(tree, NULL))
 			ok = stage_tell(tree, error);

@@ -36,7 +36,8 @@ static int open_live(const char *dir, int flags)
 static bool load(int fd, struct journal_live *live)
 {
 	return pread(fd, live, sizeof(*live), 0) == sizeof(*live) &&
-	       live->magic == JOURNAL_LIVE_MAGIC;
+	       live->magic == JOURNAL_LIVE_MAGIC &&
+	       memchr(live->unread_path, 0, sizeof(live->unread_path));
 }
 
 int journal_live_hold(const char *dir, struct journal_live *live)
@@ -59,6 +60,7 @@ int journal_live_hold(const char *dir, struct journal_live *live)
 	live->magic = JOURNAL_LIVE_MAGIC;
 	live->scanning = live->looked_at = 0;
 	live->settled = live->scanned = 0;
+	live->unread = 0;
 	ret = journal_live_put(fd, live);
 	if (!ret)
 		return fd;
@@ -89,4 +91,9 @@ pid_t journal_live_get(const char *dir, struct journal_live *live)
 		ret = lock.l_type == F_UNLCK ? 0 : lock.l_pid;
 	close(fd);
 	return ret;
+}
+
+int64_t journal_live_gap(const struct journal_live *live, int64_t gap, uint64_t gaps)
+{
+	return live->unread && live->part_of == gaps ? live->later : gap;
 }

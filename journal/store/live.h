@@ -28,6 +28,12 @@ struct journal_live {
 	uint64_t scans;	    /* that were finished since the first start */
 	int64_t settled;    /* CLOCK_BOOTTIME, ns: what was before is in the store */
 	int64_t scanned;    /* likewise, when the last finished scan began; 0: none in this boot */
+	/* How many objects that scan could not look at, and the path of one.  As long as the
+	 * store's state.gaps is part_of its gap is about these, what is below them, and what
+	 * happened since `later` (CLOCK_REALTIME; INT64_MAX: nothing) alone. */
+	uint64_t unread, part_of;
+	int64_t later;
+	char unread_path[256];
 };
 #define JOURNAL_LIVE_MAGIC UINT64_C(0x314c4e524a4d4751)
 
@@ -41,6 +47,10 @@ int journal_live_put(int fd, const struct journal_live *live);
 /* The readers': its process, or 0 if none runs.  -errno; -ENOENT: never was one.  live may be NULL.
  */
 pid_t journal_live_get(const char *dir, struct journal_live *live);
+
+/* Since when changes may be missing, but for those of what cannot be looked at; INT64_MAX: none.
+ * gap, gaps: the store's state. */
+int64_t journal_live_gap(const struct journal_live *live, int64_t gap, uint64_t gaps);
 
 int64_t journal_boottime(void); /* CLOCK_BOOTTIME, ns */
 int64_t journal_realtime(void); /* CLOCK_REALTIME, ns */

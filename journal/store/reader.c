@@ -98,11 +98,14 @@ bool journal_state(struct journal_reader *reader, struct journal_state *state, G
 		.maybe = durable->maybe,
 		.looked_at = live.looked_at,
 		.scans = live.scans,
+		.unread = running && live.part_of == durable->gaps ? live.unread : 0,
 		.scanned =
 			live.scanned ? live.scanned + journal_realtime() - journal_boottime() : 0,
 	};
-	state->complete = running && !live.full && durable->gap == INT64_MAX;
+	state->complete = running && !live.full && durable->gap == INT64_MAX && !state->unread;
 	g_strlcpy(state->reason, durable->reason, sizeof(state->reason));
+	if (state->unread)
+		g_strlcpy(state->unread_path, live.unread_path, sizeof(state->unread_path));
 	return true;
 }
 
@@ -239,10 +242,15 @@ static bool refuse(struct journal_reader *reader, int code, const char *why, GEr
 	return false;
 }
 
+/* A gap since then does not matter: where directories come back again and again there is always
+ * one. */
 static bool is_settled(struct journal_reader *reader, const struct journal_live *live,
 		       int64_t asked, bool scan)
 {
-	return !live->full && live->settled >= asked && reader->state.gap == INT64_MAX &&
+	const int64_t gap = journal_live_gap(live, reader->state.gap, reader->state.gaps);
+
+	return !live->full && live->settled >= asked &&
+	       gap >= asked + journal_realtime() - journal_boottime() &&
 	       (!scan || live->scanned >= asked);
 }
 

@@ -57,6 +57,10 @@ struct journal_state {
 	/* CLOCK_REALTIME, ns: when the last of them began, 0: none in this boot.  What was done
 	 * before in ways that the kernel does not tell has its row, too. */
 	int64_t scanned;
+	/* What a scan could not look at, and the path of one ("": not known): what was changed
+	 * there or below it has no row.  The rest of the gap is filled. */
+	uint64_t unread;
+	char unread_path[256];
 	int64_t back;	 /* ns that the clock was set back since the switch, all in all, or more */
 	char reason[64]; /* why there was the last gap: "start", "overflow", "clock", ... or "" */
 };
@@ -116,8 +120,9 @@ void journal_set_stop(struct journal_reader *reader, const bool *stop);
  * Waits until everything that happened before the call is in the store, and takes a new snapshot.
  * scan: also looks at every object's ctime for what sends no notification before the file is closed
  * (a file that is written through a mapping or by AIO just now); that is a walk of the whole
- * tree.  A gap that is not filled yet is waited for as well.  timeout_ms -1: as long as it
- * takes; with scan it does not end while one is under way.  false with *error: nobody watches
+ * tree.  A gap that is not filled yet is waited for as well, but not for one that begins later, nor
+ * for what cannot be looked at (state.unread).  timeout_ms -1: as long as it takes; with scan it
+ * does not end while one is under way.  false with *error: nobody watches
  * (ESRCH), it takes longer (ETIMEDOUT), full (ENOSPC).
  */
 bool journal_settle(struct journal_reader *reader, bool scan, int timeout_ms, GError **error);

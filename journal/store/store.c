@@ -443,6 +443,7 @@ void journal_store_seen(struct journal_store *store, const struct migrate_bindin
 
 	get(store, object, &row);
 	set_maybe(store, &row, true);
+	set_gone(store, &row, false);
 	row.flags |= flags | JOURNAL_SCANNED;
 	if (single && row.flags & JOURNAL_NAMES)
 		change_name(store, &row, true, place);

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include "gap.h"
 #include "store/live.h"
 #include "tree.h"
 
@@ -317,6 +318,30 @@ START_TEST(a_directory_that_comes_back)
 }
 END_TEST
 
+/* The scan of a gap may meet it neither where it was nor where it is. */
+START_TEST(moved_in_a_gap)
+{
+	struct journal_durable *state = journal_store_state(store);
+
+	rename_file("volume/f", "volume/d/f");
+	make_dir("volume/e");
+	catch_up();
+	ck_assert_int_eq(flags_of("volume/d/f"), JOURNAL_NAMES);
+	gap_open(state, 1, "start");
+	state->left = true;
+	rename_file("volume/d/f", "volume/d/h");
+	rename_file("volume/e", "volume/d/e");
+	link_file("volume/g", "volume/d/g");
+	remove_file("volume/g");
+	catch_up();
+	ck_assert_int_eq(flags_of("volume/d/h"),
+			 JOURNAL_NAMES | JOURNAL_DATA | JOURNAL_META | JOURNAL_SCANNED);
+	ck_assert(flags_of("volume/d/e") & JOURNAL_RETURNED);
+	ck_assert_int_eq(flags_of("volume/d/g") & (JOURNAL_DATA | JOURNAL_SCANNED),
+			 JOURNAL_DATA | JOURNAL_SCANNED);
+}
+END_TEST
+
 /* A file of the volume has names in another tree, or in .migrate/aside. */
 START_TEST(written_by_a_name_elsewhere)
 {
@@ -494,6 +519,7 @@ int main(void)
 	tcase_add_test(tcase, replaced);
 	tcase_add_test(tcase, another_tree);
 	tcase_add_test(tcase, a_directory_that_comes_back);
+	tcase_add_test(tcase, moved_in_a_gap);
 	tcase_add_test(tcase, written_by_a_name_elsewhere);
 	tcase_add_test(tcase, written_through_a_mapping);
 	tcase_add_test(tcase, a_mapping_and_its_mtime_set_back);

@@ -24,7 +24,7 @@ START_TEST(each_start_is_one)
 	ck_assert_int_eq(state.gap, state.seen);
 	ck_assert_str_eq(state.reason, "start");
 	ck_assert_int_lt(gap_from(&state), state.seen - 100 * SECOND);
-	gap_close(&state);
+	gap_close(&state, INT64_MAX);
 	ck_assert_int_eq(gap_from(&state), INT64_MAX);
 	ck_assert_int_gt(state.filled, 0);
 	ck_assert_uint_eq(state.gaps, 1);
@@ -42,7 +42,7 @@ START_TEST(one_in_another)
 	ck_assert_int_eq(state.gap, 400 * SECOND);
 	ck_assert(gap_lower(&state, 1000 * SECOND));
 	ck_assert_int_eq(gap_from(&state), 0);
-	gap_close(&state);
+	gap_close(&state, INT64_MAX);
 	ck_assert(!gap_lower(&state, SECOND));
 	gap_open(&state, -5, "start");
 	ck_assert_int_eq(state.gap, 0);

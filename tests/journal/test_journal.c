@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "store/close.h"
@@ -122,6 +123,83 @@ START_TEST(killed)
 	ck_assert(state.complete);
 	ck_assert_uint_eq(state.gaps, 5);
 	ck_assert_str_eq(state.reason, "start");
+	stop();
+}
+END_TEST
+
+static const char *bad_name; /* cannot be looked at */
+
+int fstatat(int fd, const char *restrict name, struct stat *restrict st, int flags)
+{
+	if (bad_name && !strcmp(name, bad_name)) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_newfstatat, fd, name, st, flags);
+}
+
+/* What cannot be looked at keeps nobody from knowing the rest. */
+START_TEST(in_part)
+{
+	struct journal_state state;
+
+	start();
+	state_now(false);
+	stop();
+	put_file("volume/f", "text");
+	put_file("volume/bad", "text");
+	bad_name = "bad";
+	start();
+	for (unsigned scan = 0; scan < 2; scan++) {
+		state = state_now(scan);
+		ck_assert_uint_eq(state.unread, 1);
+		ck_assert(g_str_has_suffix(state.unread_path, "volume/bad"));
+		ck_assert(!state.complete);
+		ck_assert_int_ne(state.gap, INT64_MAX);
+		ck_assert_uint_eq(state.rows, 2); /* the root, and f */
+	}
+	stop();
+	bad_name = NULL;
+	start();
+	state = state_now(false);
+	ck_assert_uint_eq(state.unread, 0);
+	ck_assert(state.complete);
+	ck_assert_uint_eq(state.rows, 3);
+	stop();
+}
+END_TEST
+
+static atomic_bool coming;
+
+static gpointer come_and_go(gpointer arg)
+{
+	while (coming) {
+		rename_file("volume/d", "other/d");
+		rename_file("other/d", "volume/d");
+		g_usleep(1000);
+	}
+	return NULL;
+}
+
+/* Where directories come back all the time each look at them ends, and what was before is known. */
+START_TEST(no_end_of_coming_back)
+{
+	GThread *thread;
+
+	make_dir("volume/d");
+	make_dir("volume/d/deep");
+	put_file("volume/d/deep/file", "text");
+	start();
+	coming = true;
+	thread = g_thread_new("mover", come_and_go, NULL);
+	for (unsigned i = 0; i < 3; i++) {
+		state_now(true);
+		state_now(false);
+	}
+	coming = false;
+	g_thread_join(thread);
+	ck_assert(state_now(false).complete);
+	ck_assert_int_ne(flags_of("volume/d/deep/file"), -1);
 	stop();
 }
 END_TEST
@@ -260,6 +338,8 @@ int main(void)
 	tcase_add_checked_fixture(tcase, tree_make, tree_remove);
 	tcase_add_test(tcase, notes);
 	tcase_add_test(tcase, killed);
+	tcase_add_test(tcase, in_part);
+	tcase_add_test(tcase, no_end_of_coming_back);
 	tcase_add_test(tcase, one_at_a_time);
 	tcase_add_test(tcase, another_volume);
 	tcase_add_test(tcase, closed);

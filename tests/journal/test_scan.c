@@ -1,10 +1,41 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "scan.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/syscall.h>
+
 #include "store/live.h"
 #include "tree.h"
 
 static struct journal_store *store;
+static const char *bad_name; /* cannot be looked at */
+static ino_t bad_dir;	     /* cannot be read, after its first two entries */
+static unsigned read_of_bad;
+
+int fstatat(int fd, const char *restrict name, struct stat *restrict st, int flags)
+{
+	if (bad_name && !strcmp(name, bad_name)) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_newfstatat, fd, name, st, flags);
+}
+
+struct dirent *readdir(DIR *dir)
+{
+	static struct dirent *(*next)(DIR *);
+	struct stat st;
+
+	if (!next)
+		*(void **)&next = dlsym(RTLD_NEXT, "readdir");
+	if (bad_dir && fstat(dirfd(dir), &st) == 0 && st.st_ino == bad_dir && ++read_of_bad > 2) {
+		errno = EIO;
+		return NULL;
+	}
+	return next(dir);
+}
 
 static void set_up(void)
 {
@@ -23,17 +54,33 @@ static void tear_down(void)
 	tree_remove();
 }
 
-static void scan_all(int64_t changed, int64_t written)
+/* How many could not be looked at. */
+static uint64_t scan_all(int64_t changed, int64_t written)
 {
 	struct scan *scan = scan_new(volume, store, changed, written);
 	enum scan_result result;
 	GError *error = NULL;
+	const char *first;
+	uint64_t unread;
 
 	do
 		result = scan_step(scan, 100, &error);
 	while (result == SCAN_MORE);
 	ck_assert_msg(result == SCAN_DONE, "%s", error ? error->message : "");
+	ck_assert(scan_end(scan));
+	unread = scan_unread(scan, &first);
+	ck_assert(!unread == !first);
 	scan_free(scan);
+	return unread;
+}
+
+static ino_t inode_of(const char *name)
+{
+	g_autofree char *path = path_of(name);
+	struct stat st;
+
+	ck_assert_int_eq(stat(path, &st), 0);
+	return st.st_ino;
 }
 
 static int flags_of(const char *name)
@@ -80,6 +127,63 @@ START_TEST(by_ctime)
 	ck_assert_int_ne(flags_of("volume"), -1);
 	ck_assert_int_ne(flags_of("volume/old/file"), -1);
 	ck_assert_int_eq(flags_of("other"), -1);
+}
+END_TEST
+
+/* One object that cannot be looked at ends nothing. */
+START_TEST(unreadable)
+{
+	struct migrate_binding back;
+
+	make_dir("volume/a");
+	put_file("volume/a/bad", "text");
+	put_file("volume/a/file", "text");
+	make_dir("volume/back");
+	put_file("volume/back/file", "text");
+	make_dir("volume/dir");
+	put_file("volume/dir/file", "text");
+	put_file("volume/z", "text");
+	back = binding_of("volume/back");
+	journal_store_touch(store, &back, JOURNAL_DIRECTORY | JOURNAL_RETURNED, NULL);
+	bad_name = "bad";
+	ck_assert_uint_eq(scan_all(INT64_MAX, INT64_MAX), 1);
+	bad_name = NULL;
+	ck_assert_int_eq(flags_of("volume/a"),
+			 FOUND | JOURNAL_ENTRIES | JOURNAL_META | JOURNAL_DIRECTORY);
+	ck_assert_int_eq(flags_of("volume/dir"), -1);
+	ck_assert(flags_of("volume/back") & JOURNAL_RETURNED); /* a scan that saw all is to come */
+	read_of_bad = 0;
+	bad_dir = inode_of("volume/dir");
+	ck_assert_uint_eq(scan_all(0, INT64_MAX), 1);
+	ck_assert_int_eq(flags_of("volume/dir/file"), -1);
+	bad_dir = 0;
+	ck_assert_int_ne(flags_of("volume/dir"), -1);
+	ck_assert_int_ne(flags_of("volume/a/bad"), -1);
+	ck_assert_int_ne(flags_of("volume/a/file"), -1);
+	ck_assert_int_ne(flags_of("volume/z"), -1);
+	ck_assert_uint_eq(scan_all(0, INT64_MAX), 0);
+	ck_assert_int_ne(flags_of("volume/dir/file"), -1);
+	ck_assert(!(flags_of("volume/back") & JOURNAL_RETURNED));
+}
+END_TEST
+
+/* Where nothing can be looked at it is no scan. */
+START_TEST(unreadable_root)
+{
+	struct scan *scan = scan_new(volume, store, 0, INT64_MAX);
+	enum scan_result result;
+	GError *error = NULL;
+
+	read_of_bad = 0;
+	bad_dir = inode_of("volume");
+	do
+		result = scan_step(scan, 100, &error);
+	while (result == SCAN_MORE);
+	bad_dir = 0;
+	ck_assert_int_eq(result, SCAN_FAILED);
+	ck_assert(g_error_matches(error, JOURNAL_ERROR, EIO));
+	g_error_free(error);
+	scan_free(scan);
 }
 END_TEST
 
@@ -149,6 +253,15 @@ START_TEST(what_came_back)
 	ck_assert_int_eq(flags_of("volume/file"), JOURNAL_SCANNED | JOURNAL_DATA | JOURNAL_META);
 	ck_assert_int_eq(flags_of("volume/beside"), -1);
 	ck_assert_int_eq(journal_store_state(store)->left, 0);
+	/* once more, while a scan is under way: that is the next one's */
+	journal_store_touch(store, &back, JOURNAL_RETURNED, NULL);
+	scan = scan_new(volume, store, INT64_MAX, INT64_MAX);
+	while (scan_step(scan, 0, NULL) == SCAN_MORE)
+		;
+	scan_returned(scan, &back);
+	ck_assert(scan_end(scan));
+	scan_free(scan);
+	ck_assert(flags_of("volume/back") & JOURNAL_RETURNED);
 	/* what is out there may come back */
 	rename_file("volume/back", "other/back");
 	scan_all(INT64_MAX, INT64_MAX);
@@ -219,11 +332,55 @@ START_TEST(moved_meanwhile)
 	rename_file("other/dir", "volume/a/dir");
 	ck_assert_int_eq(flags_of("volume/a/dir/file"), -1);
 	scan_moved(scan, &dir);
+	ck_assert(!scan_end(scan));
 	while (scan_step(scan, 0, NULL) == SCAN_MORE)
 		;
 	ck_assert_int_ne(flags_of("volume/a/dir/file"), -1);
 	ck_assert_uint_gt(scan_looked_at(scan), 2);
+	ck_assert(scan_end(scan));
+	/* again and again: it has an end */
+	scan_moved(scan, &dir);
+	ck_assert(scan_end(scan));
 	scan_free(scan);
+}
+END_TEST
+
+/* The kernel knows the name in the other tree: it is the volume's all the same. */
+START_TEST(a_name_in_another_tree)
+{
+	struct migrate_binding file;
+	int fd;
+
+	put_file("volume/f", "text");
+	link_file("volume/f", "other/f");
+	file = binding_of("volume/f");
+	journal_store_touch(store, &file, JOURNAL_DATA, NULL);
+	rename_file("volume/f", "volume/g"); /* leaves the other's in memory, first */
+	g_autofree char *path = path_of("other/f");
+	fd = open(path, O_RDONLY);
+	ck_assert_int_ge(fd, 0);
+	scan_all(INT64_MAX, INT64_MAX);
+	close(fd);
+	ck_assert_int_eq(flags_of("volume/g"), JOURNAL_DATA);
+	/* and what was taken for gone is not, where it is found */
+	journal_store_gone(store, &file);
+	scan_all(0, INT64_MAX);
+	ck_assert(!(flags_of("volume/g") & JOURNAL_GONE));
+}
+END_TEST
+
+/* By a scan that finds it after it was taken for gone. */
+START_TEST(found_is_not_gone)
+{
+	const struct migrate_binding root = binding_of("volume");
+	struct migrate_binding file;
+
+	put_file("volume/f", "text");
+	file = binding_of("volume/f");
+	journal_store_touch(store, &file, JOURNAL_DATA, NULL);
+	journal_store_gone(store, &file);
+	journal_store_seen(store, &file, JOURNAL_META, &(struct journal_place){root, "f"}, true);
+	ck_assert(!(flags_of("volume/f") & JOURNAL_GONE));
 }
 END_TEST
 
@@ -247,11 +404,15 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, by_ctime);
+	tcase_add_test(tcase, unreadable);
+	tcase_add_test(tcase, unreadable_root);
 	tcase_add_test(tcase, in_links);
 	tcase_add_test(tcase, what_came_back);
 	tcase_add_test(tcase, by_mtime);
 	tcase_add_test(tcase, rows_are_compared);
 	tcase_add_test(tcase, moved_meanwhile);
+	tcase_add_test(tcase, a_name_in_another_tree);
+	tcase_add_test(tcase, found_is_not_gone);
 	tcase_add_test(tcase, what_is_mounted_there);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

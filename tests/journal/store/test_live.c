@@ -50,6 +50,20 @@ START_TEST(one_runs)
 }
 END_TEST
 
+/* All of the gap is what could not be looked at, until there is one more. */
+START_TEST(a_gap_in_part)
+{
+	struct journal_live live = {.unread = 1, .part_of = 3, .later = INT64_MAX};
+
+	ck_assert_int_eq(journal_live_gap(&live, 5, 3), INT64_MAX);
+	ck_assert_int_eq(journal_live_gap(&live, 5, 4), 5);
+	live.later = 7;
+	ck_assert_int_eq(journal_live_gap(&live, 5, 3), 7);
+	live.unread = 0;
+	ck_assert_int_eq(journal_live_gap(&live, 5, 3), 5);
+}
+END_TEST
+
 START_TEST(what_is_cut_short)
 {
 	g_autofree char *path = g_build_filename(place, JOURNAL_LIVE_FILE, NULL);
@@ -75,6 +89,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, place_make, place_remove);
 	tcase_add_test(tcase, nobody_was_there);
 	tcase_add_test(tcase, one_runs);
+	tcase_add_test(tcase, a_gap_in_part);
 	tcase_add_test(tcase, what_is_cut_short);
 	tcase_add_test(tcase, clocks);
 	suite_add_tcase(suite, tcase);
