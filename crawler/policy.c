@@ -40,13 +40,24 @@ static enum policy_step first_step(const struct policy *policy, bool names_compl
 	return STEP_DATA;
 }
 
+/* A pass that came to just what the one before did brought nothing, either: a copy lists what is
+ * below a directory that fails anew with each attempt at that directory. */
+static bool brought(struct policy *policy, const struct policy_result *result)
+{
+	bool as_before = result->advanced == policy->advanced && result->left == policy->left;
+
+	policy->advanced = result->advanced;
+	policy->left = result->left;
+	return result->advanced && !as_before;
+}
+
 /*
  * The same step again after a pause, unless nothing speaks for it.  What failed is tried twice in
  * all: an old server that is away makes a pass long, and nothing fail.
  */
 static bool again(struct policy *policy, const struct policy_result *result, unsigned *pause_ms)
 {
-	policy->idle = result->advanced ? 0 : policy->idle + 1;
+	policy->idle = brought(policy, result) ? 0 : policy->idle + 1;
 	if (policy->once || policy->idle >= IDLE_PASSES || (policy->idle && !result->busy))
 		return false;
 	*pause_ms = 1000u << (2 * policy->idle);
@@ -70,7 +81,7 @@ enum policy_step policy_next(struct policy *policy, const struct policy_result *
 		if (!repeat && policy->metadata_only)
 			policy->step = result->left ? STEP_LEFT : STEP_DONE;
 		else if (!repeat)
-			policy->step = STEP_DATA, policy->idle = 0;
+			policy->step = STEP_DATA, policy->idle = 0, policy->advanced = 0;
 	} else if (policy->step == STEP_DATA && !again(policy, result, pause_ms)) {
 		policy->step = STEP_LEFT;
 	}

@@ -36,7 +36,8 @@ struct policy {
 	/* private */
 	bool started;
 	enum policy_step step;
-	unsigned idle; /* passes one after the other that brought nothing */
+	unsigned idle;		 /* passes one after the other that brought nothing */
+	uint64_t advanced, left; /* of the pass before */
 };
 
 /* What the last pass came to. */

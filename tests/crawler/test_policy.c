@@ -83,6 +83,23 @@ START_TEST(metadata_only)
 }
 END_TEST
 
+/* A copy lists what is below a directory that fails with each attempt at it. */
+START_TEST(passes_that_bring_the_same)
+{
+	struct policy policy = {.order = ORDER_NAMESPACE_FIRST};
+	unsigned pause, passes = 0;
+
+	policy_next(&policy, NULL, false, &pause);
+	while (policy_next(&policy, &some_left, false, &pause) == STEP_NAMES)
+		ck_assert_uint_lt(++passes, 10);
+	ck_assert_int_eq(policy.step, STEP_DATA);
+	while (policy_next(&policy, &some_left, false, &pause) == STEP_DATA)
+		ck_assert_uint_lt(++passes, 10);
+	ck_assert_int_eq(policy.step, STEP_LEFT);
+	ck_assert_uint_eq(passes, 2); /* each step twice */
+}
+END_TEST
+
 /* What fails to get its names does not keep the data of the others waiting for ever. */
 START_TEST(names_that_fail)
 {
@@ -102,8 +119,11 @@ START_TEST(passes_that_bring_nothing)
 	unsigned pause, last = 0, passes = 0;
 
 	policy_next(&policy, NULL, false, &pause);
-	for (int i = 0; i < 50; i++)
-		ck_assert_int_eq(policy_next(&policy, &some_left, true, &pause), STEP_DATA);
+	for (unsigned left = 51; left > 1; left--) {
+		const struct policy_result fewer = {.advanced = 5, .left = left};
+
+		ck_assert_int_eq(policy_next(&policy, &fewer, true, &pause), STEP_DATA);
+	}
 	while (policy_next(&policy, &stuck, true, &pause) == STEP_DATA) {
 		ck_assert_uint_gt(pause, last);
 		last = pause;
@@ -151,6 +171,7 @@ int main(void)
 	tcase_add_test(tcase, depth_first);
 	tcase_add_test(tcase, metadata_only);
 	tcase_add_test(tcase, names_that_fail);
+	tcase_add_test(tcase, passes_that_bring_the_same);
 	tcase_add_test(tcase, passes_that_bring_nothing);
 	tcase_add_test(tcase, what_failed_is_not_waited_for);
 	tcase_add_test(tcase, attempts_grow_apart);
