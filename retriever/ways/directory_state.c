@@ -16,7 +16,7 @@
 #include "volume/waiters.h"
 
 /* With the lock held: every name is here.  Times first, the record last.  sum: of the names, or
- * NULL. */
+ * NULL; also where attributes leave no room for it, as the record is then no longer than before. */
 static int mark_filled(struct object *object, const uint64_t *sum)
 {
 	struct migrate_record *rec = &object->record;
@@ -41,6 +41,10 @@ static int mark_filled(struct object *object, const uint64_t *sum)
 		rec->mtime = rec->shown_mtime;
 	counted = recount_begin(retriever, object->fd, "", RECOUNT_FILLED);
 	ret = object_store(object);
+	if (ret == -ENOSPC && sum) {
+		rec->flags &= ~MIGRATE_REC_LISTED;
+		ret = object_store(object);
+	}
 	if (!ret && COUNT_ADD(retriever, unfilled, -1) == 0)
 		COUNT_SET(retriever, named, g_get_real_time() / G_USEC_PER_SEC);
 	recount_end(retriever, counted, RECOUNT_FILLED, !ret);

@@ -127,6 +127,41 @@ START_TEST(i6_filled_when_nobody_writes)
 }
 END_TEST
 
+static ino_t crowded; /* a directory whose record has no room to grow, once */
+
+static void refuse_once(const char *call, int fd, bool after)
+{
+	struct stat st;
+
+	if (after || strcmp(call, "fsetxattr"))
+		return;
+	core_fail_xattr = NULL;
+	if (fstat(fd, &st) < 0 || st.st_ino != crowded)
+		return;
+	crowded = 0;
+	core_fail_xattr = MIGRATE_XATTR;
+	core_fail_errno = ENOSPC;
+}
+
+START_TEST(i12_no_room_for_the_sum_of_the_names)
+{
+	int fd = begin(3);
+	struct stat st;
+
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	crowded = st.st_ino;
+	atomic_store(&core_hook, refuse_once);
+	ck_assert_int_eq(fill(fd), 0);
+	atomic_store(&core_hook, NULL);
+	ck_assert_uint_eq(crowded, 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_FILLED);
+	ck_assert_int_eq(make_whole(fd), 0);
+	ck_assert_int_eq(core_state(fd), MIGRATE_NORMAL);
+	close(fd);
+	core_free(&core);
+}
+END_TEST
+
 static GArray *names(const char *name)
 {
 	GArray *array = listed_array();
@@ -210,6 +245,7 @@ int main(void)
 	tcase_add_test(tcase, i7_a_late_page_does_not_bring_back_names);
 	tcase_add_test(tcase, i7_a_fill_waits_for_the_bracket);
 	tcase_add_test(tcase, i6_filled_when_nobody_writes);
+	tcase_add_test(tcase, i12_no_room_for_the_sum_of_the_names);
 	tcase_add_test(tcase, i13_a_name_that_is_not_here);
 	tcase_add_test(tcase, i13_a_name_that_another_has);
 	tcase_add_test(tcase, i12_names_that_nobody_knows);
