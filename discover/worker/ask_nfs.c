@@ -16,15 +16,19 @@
 #include "answer.h"
 #include "asker.h"
 #include "rpc.h"
+#include "source/program.h"
 #include "source/sandbox.h"
 
 #define NUMBER	     24
 #define FLAVOURS_MAX 16
 
-/* Connections are there, and no byte was read from them. */
-static void be_jailed(void)
+/* Connections are there, and no byte was read from them.  other: may be NULL. */
+static void be_jailed(struct rpc_context *rpc, struct rpc_context *other)
 {
+	const int kept[] = {PROGRAM_FIRST_FD, rpc_get_fd(rpc), other ? rpc_get_fd(other) : -1};
+
 	sandbox_drop(UINT_MAX);
+	sandbox_keep(kept, G_N_ELEMENTS(kept));
 	sandbox_close(false);
 }
 
@@ -55,7 +59,7 @@ void ask_services(char **arguments, unsigned n)
 	struct rpc_context *rpc = rpc_connected(arguments[0], "111");
 	struct rpc_call call = {.take = take_services};
 
-	be_jailed();
+	be_jailed(rpc, NULL);
 	if (!rpc_finish(rpc, &call, rpc_pmap2_dump_async(rpc, rpc_done, &call)))
 		answer_failed("portmapper: %s", call.why);
 }
@@ -94,7 +98,7 @@ void ask_versions(char **arguments, unsigned n)
 	struct rpc_context *nfs4 = rpc_connected(arguments[0], arguments[1]);
 	struct rpc_call three = {.take = NULL}, four = {.take = NULL};
 
-	be_jailed();
+	be_jailed(nfs3, nfs4);
 	if (rpc_finish(nfs3, &three, rpc_nfs3_null_async(nfs3, rpc_done, &three)))
 		answer("version", "3");
 	if (!rpc_finish(nfs4, &four, rpc_nfs4_null_async(nfs4, rpc_done, &four)))
@@ -124,7 +128,7 @@ void ask_exports(char **arguments, unsigned n)
 	struct rpc_context *rpc = rpc_connected(arguments[0], arguments[1]);
 	struct rpc_call call = {.take = take_exports};
 
-	be_jailed();
+	be_jailed(rpc, NULL);
 	if (!rpc_finish(rpc, &call, rpc_mount3_export_async(rpc, rpc_done, &call)))
 		answer_failed("MOUNT: %s", call.why);
 }
@@ -186,7 +190,7 @@ static void ask_each(char **arguments, unsigned n, bool silent,
 	struct rpc_context *nfs = rpc_connected(arguments[0], arguments[2]);
 	char index[NUMBER];
 
-	be_jailed();
+	be_jailed(mount, nfs);
 	for (unsigned i = 3; i < n; i++) {
 		struct mounted mounted = {.status = MNT3_OK, .silent = silent};
 		struct rpc_call mnt = {.take = take_mount, .arg = &mounted}, umnt = {.take = NULL};
@@ -227,7 +231,7 @@ void ask_mounts(char **arguments, unsigned n)
 	struct rpc_context *rpc = rpc_connected(arguments[0], arguments[1]);
 	struct rpc_call call = {.take = take_mounts};
 
-	be_jailed();
+	be_jailed(rpc, NULL);
 	if (!rpc_finish(rpc, &call, rpc_mount3_dump_async(rpc, rpc_done, &call)))
 		answer_failed("MOUNT: %s", call.why);
 }
@@ -289,7 +293,7 @@ void ask_quotas(char **arguments, unsigned n)
 	const int type = strcmp(arguments[TYPE], "group") ? RQUOTA_TYPE_UID : RQUOTA_TYPE_GID;
 	char index[NUMBER];
 
-	be_jailed();
+	be_jailed(rpc, NULL);
 	for (unsigned i = IDS; i < n; i++) {
 		const int id = (int)(uint32_t)g_ascii_strtoull(arguments[i], NULL, 10);
 		struct rpc_call call = {.take = take_quota};

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@
 #define UNUSED 0x90000000u /* from here on nothing gives out uids: one a process, without USER */
 #define NOBODY 65534
 #define MEMORY ((rlim_t)1 << 30)
+#define FILES  32u
 #define PASSWD "/etc/passwd"
 
 static void end_unless_done(int ret)
@@ -76,7 +78,7 @@ static void be_nobody_else(void)
 
 void sandbox_drop(unsigned first_other)
 {
-	const struct rlimit none = {0, 0}, files = {32, 32};
+	const struct rlimit none = {0, 0}, files = {FILES, FILES};
 
 	be_expendable();
 	if (geteuid() == 0)
@@ -90,7 +92,27 @@ void sandbox_drop(unsigned first_other)
 	end_unless_done(setrlimit(RLIMIT_AS, &(const struct rlimit){MEMORY, MEMORY}));
 #endif
 	end_unless_done(chdir("/"));
-	close_range(first_other, ~0u, 0);
+	close_range(first_other < FILES ? first_other : FILES, ~0u, 0);
+}
+
+/* epoll(7), eventfd(2): of no type, and a way to nobody. */
+static bool is_anonymous(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && !(st.st_mode & S_IFMT);
+}
+
+void sandbox_keep(const int *kept, unsigned n)
+{
+	for (int fd = STDERR_FILENO + 1; fd < (int)FILES; fd++) {
+		bool keep = fcntl(fd, F_GETFD) < 0 || is_anonymous(fd);
+
+		for (unsigned i = 0; i < n; i++)
+			keep |= kept[i] == fd;
+		if (!keep)
+			end_unless_done(dup3(STDIN_FILENO, fd, O_CLOEXEC) < 0);
+	}
 }
 
 /* ---- system calls ---------------------------------------------------------------------------- */
@@ -223,7 +245,8 @@ static const struct rule opening[] = {
 	{SYS_mmap},
 	{SYS_mprotect},
 	{SYS_madvise},
-	/* what sandbox_close(false) does */
+	/* what sandbox_keep() and sandbox_close(false) do */
+	{SYS_dup3},
 	{SYS_prctl, IS, 0, PR_SET_SECCOMP},
 	{SYS_landlock_create_ruleset},
 	{SYS_landlock_restrict_self},

@@ -5,6 +5,7 @@
  *
  *   sandbox_drop()         its user is no other's
  *   sandbox_close(true)    for finding the server: what is world-readable, and connections
+ *   sandbox_keep()         whom it asked for the server's name and for libraries is out of reach
  *   sandbox_close(false)   before the first byte of the server's
  */
 #ifndef SOURCE_SANDBOX_H
@@ -16,6 +17,9 @@
  * not to outlive who started it.  Its user is quickmigrate-worker, or, where /etc/passwd has none,
  * one of its own.  Descriptors from first_other on are closed. */
 void sandbox_drop(unsigned first_other);
+/* What is open, but for 0 to 2, for kept and for what waits for events, becomes a copy of 0.  Its
+ * number stays taken: a library that closes what it believes to be its own closes nothing else. */
+void sandbox_keep(const int *kept, unsigned n);
 /* From now on it reads and writes what is open, and has no other system call: no new files, sockets
  * or processes, no code.  Those fail with EPERM.  may_open: but that it reads files that everybody
  * may read, and connects; nothing of a file is changed.  It may be closed later. */

@@ -19,7 +19,7 @@ from harness import case, expect, main, same                            # noqa: 
 from proxy import read_record                                           # noqa: E402
 from sandbox import BASE, Host, sh, volume, wait_for                    # noqa: E402
 from servers import NO_RETRIEVER, OLD, Ganesha, Stalled, old_server     # noqa: E402
-from smbsource import is_own_user                                       # noqa: E402
+from smbsource import is_own_user, reaches                              # noqa: E402
 from xdr import Reader, opaque, u32                                     # noqa: E402
 
 PORTMAPPER = 100000
@@ -94,15 +94,17 @@ def everything(args):
         expect('NFS: does not answer within 3 s' in err, f'stalled: {err}')
 
 
-def jailed(pid):
-    """Whether the child of pid has been through all of it; it must have no rights left then."""
+def jailed(pid, filters=1):
+    """Whether the child of pid has been through all of it; it must have no rights left then, nor anything
+    open but what it talks by."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         with open(f'/proc/{pid}/task/{pid}/children') as file:
             children = file.read().split()
         for child in children:
             with open(f'/proc/{child}/status') as file:
                 status = dict(line.rstrip('\n').split(':\t', 1) for line in file if ':\t' in line)
-            if status['Seccomp'] == '2':
+            if int(status['Seccomp_filters']) == filters:
+                same(reaches(child) - {'/dev/null', 'anon_inode:[eventpoll]', 'socket:'}, set(), 'open')
                 expect(is_own_user(status), f'ids: {status["Uid"]}, {status["Gid"]}')
                 same({status[name] for name in ('CapEff', 'CapPrm', 'CapInh', 'CapAmb')},
                      {'0' * 16}, 'capabilities')
@@ -205,6 +207,10 @@ def hostile(args):
     server.exports, server.smb = None, None
     told('exports: does not answer within 1 s', wait=1)
     server.exports = good
+    process = start(args, host.address, wait=20)
+    wait_for('it waits, jailed', lambda: jailed(process.pid, filters=2))
+    process.terminate()
+    process.communicate(timeout=300)
     for smb in (b'\0\0\0\x40' + b'\xfeSMB' + b'\xff' * 60, b'\0\xff\xff\xff' + bytes(100), b'HTTP/1.1 400\r\n'):
         server.smb = smb
         told('SMB: ', status=0)

@@ -22,7 +22,7 @@ from harness import case, expect, main, same                            # noqa: 
 from sandbox import Process, wait_for                                   # noqa: E402
 from servers import NEW, OLD, VOLUME, Migration, volume                 # noqa: E402
 from smbsource import (SECRET, begin, confined_workers, finish, is_own_user, password,    # noqa: E402
-                       put, refusal, workers)
+                       put, reaches, refusal, workers)
 
 MIB = 1 << 20
 CUT_PORT = 4450
@@ -169,8 +169,11 @@ def jailed_before_the_first_byte(args):
                                                     migration.config, VOLUME])
         with listening.accept()[0] as connection:
             expect(connection.recv(1) == b'\0', 'it does not negotiate')
-            filters = [fields['Seccomp_filters'] for fields in workers(migration).values()]
+            found = workers(migration)
+            filters = [fields['Seccomp_filters'] for fields in found.values()]
+            has = [reaches(pid) for pid in found]
     same(filters, ['2'], 'the filters of workers: of those that look for servers, and of those that talk to one')
+    same(has, [{'/dev/null', 'anon_inode:[eventpoll]', 'socket:'}], 'what they have open')
 
 
 # ---- servers that go and come ----------------------------------------------------------------

@@ -2,6 +2,7 @@
 """What tests of an old SMB server ask of a migration from it."""
 import contextlib
 import os
+import re
 import stat
 import subprocess
 
@@ -96,6 +97,12 @@ def is_own_user(fields):
     whom files may belong to."""
     ids = set(fields['Uid'].split() + fields['Gid'].split())
     return len(ids) == 1 and not ids & {'0', '65534'}
+
+
+def reaches(pid):
+    """What a process has open beside its error output, in words."""
+    found = [os.readlink(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd') if fd != '2']
+    return {re.sub(r'\[\d+\]', '', target) for target in found}
 
 
 def confined_workers(migration, least=1):

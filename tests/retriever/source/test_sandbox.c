@@ -7,6 +7,7 @@
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -124,6 +125,52 @@ START_TEST(user)
 }
 END_TEST
 
+/* ---- what it has open ------------------------------------------------------------------------ */
+
+static bool is_same(int fd, int as)
+{
+	struct stat a, b;
+
+	return fstat(fd, &a) == 0 && fstat(as, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* A library has a service and a file open, and waits for them: what can still be reached, from 1
+ * on. */
+static int look_at_what_is_open(void)
+{
+	const int null = open("/dev/null", O_RDWR);
+	int service[2], kept[2], events, reached = 0;
+
+	if (dup2(null, STDIN_FILENO) != STDIN_FILENO ||
+	    socketpair(AF_UNIX, SOCK_STREAM, 0, service) < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM, 0, kept) < 0)
+		return 40;
+	sandbox_drop(kept[1] + 1);
+	sandbox_close(true);
+	events = epoll_create1(0);
+	if (events < 0 || open("/etc/passwd", O_RDONLY) < 0)
+		return 41;
+	sandbox_keep(kept, 2);
+	for (int fd = STDERR_FILENO + 1; fd < 32; fd++)
+		reached += fcntl(fd, F_GETFD) >= 0 && !is_same(fd, STDIN_FILENO);
+	if (fcntl(service[0], F_GETFD) < 0 || write(kept[0], "", 1) < 0)
+		return 42;
+	sandbox_close(false);
+	return epoll_ctl(events, EPOLL_CTL_DEL, kept[0], NULL) < 0 && errno == ENOENT ? reached
+										      : 43;
+}
+
+START_TEST(what_is_open)
+{
+	const pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(look_at_what_is_open());
+	ck_assert_int_eq(status_of(pid), 3 << 8); /* what is kept, and what waits for it */
+}
+END_TEST
+
 /* ---- each system call ------------------------------------------------------------------------ */
 
 static const unsigned on_what_is_open[] = {
@@ -205,6 +252,7 @@ static const unsigned to_open[] = {
 	SYS_setsockopt,
 	SYS_sendmmsg,
 	SYS_recvmmsg,
+	SYS_dup3,
 	SYS_mprotect,
 	SYS_madvise,
 	SYS_prctl,
@@ -353,6 +401,7 @@ int main(void)
 
 	tcase_add_test(tcase, promises);
 	tcase_add_test(tcase, user);
+	tcase_add_test(tcase, what_is_open);
 	tcase_add_test(tcase, each_call);
 	tcase_add_test(tcase, arguments);
 #ifdef __x86_64__

@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 	worker->stall_ms = start.stall_ms;
 
 	sandbox_close(true);
-	session_connect(worker, &start);
+	sandbox_keep((const int[]){WIRE_SOCKET_FD, session_connect(worker, &start)}, 2);
 	sandbox_close(false);
 	session_open(worker, &start, &hello.attr);
 #ifdef MIGRATE_WRITES

@@ -222,7 +222,7 @@ static int64_t clock_ahead(struct worker *worker)
 	return there - ((int64_t)now.tv_sec * 1000000 + now.tv_usec);
 }
 
-void session_connect(struct worker *worker, const struct wire_start *start)
+int session_connect(struct worker *worker, const struct wire_start *start)
 {
 	int fd = connect_to(worker, start);
 	bool required = start->signing == WIRE_REQUIRED || start->encryption != WIRE_OFF;
@@ -240,6 +240,7 @@ void session_connect(struct worker *worker, const struct wire_start *start)
 				      : password_credentials(worker, start);
 	if (!worker->creds)
 		worker_fail(worker, WIRE_F_INTERNAL, NT_STATUS_V(NT_STATUS_NO_MEMORY));
+	return fd;
 }
 
 void session_open(struct worker *worker, const struct wire_start *start, struct wire_attr *root)

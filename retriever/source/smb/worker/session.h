@@ -5,8 +5,8 @@
 #include "worker.h"
 
 /* Finds the server, connects to it, and has ready what it takes to log on, or fails.  Nothing is
- * read from the server. */
-void session_connect(struct worker *worker, const struct wire_start *start);
+ * read from the server.  The connection's descriptor. */
+int session_connect(struct worker *worker, const struct wire_start *start);
 /* Negotiates, logs on and looks at the root, or fails.  No file is opened for it, and nobody else
  * asked. */
 void session_open(struct worker *worker, const struct wire_start *start, struct wire_attr *root);
