@@ -22,8 +22,7 @@
 #define TURN_MS	  1000
 #define BUSY_MS	  50
 #define STOP_MS	  5000
-#define WAITS_MAX 1024 /* each has a descriptor, and a request of the retriever's */
-#define LINES_MAX 20   /* of refusals a second, in the log */
+#define LINES_MAX 20 /* of refusals a second, in the log */
 #define STATUS_MS 2000
 
 struct guard {
@@ -99,6 +98,9 @@ static void let_go(struct guard *guard, int fd, bool directory)
 static void take_event_of(struct guard *guard, const struct marks_event *event, int process)
 {
 	const char *const *refused = (const char *const *)guard->config->guard_refuse;
+	const bool nfsd =
+		process_is_nfsd(process); /* for whomever it asks: nobody who is known here */
+	const uid_t uid = nfsd ? UINT32_MAX : process_uid(process);
 	struct migrate_stub stub;
 	int error;
 
@@ -122,10 +124,10 @@ static void take_event_of(struct guard *guard, const struct marks_event *event, 
 		answer_now(guard, event, EPERM, "it is not here yet, and cannot be fetched for it");
 	} else if (process_is_one_of(process, refused)) {
 		answer_now(guard, event, EIO, "it is not here yet, and guard-refuse names it");
-	} else if (waits_count(guard->waits) >= WAITS_MAX) {
+	} else if (waits_are_full(guard->waits, uid)) {
 		answer_now(guard, event, EBUSY, "too many wait already");
 	} else {
-		waits_add(guard->waits, event, process_is_nfsd(process));
+		waits_add(guard->waits, event, uid, nfsd);
 	}
 	migrate_stub_clear(&stub);
 }

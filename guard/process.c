@@ -96,6 +96,13 @@ bool process_is_nfsd(int process)
 	return !program && g_strcmp0(name, "nfsd") == 0;
 }
 
+uid_t process_uid(int process)
+{
+	g_autofree char *status = proc_text(process, "status");
+
+	return (uid_t)status_number(status, "\nUid:\t", 10);
+}
+
 bool process_has_own_mounts(int process)
 {
 	return process >= 0 && !shares(process, "ns/mnt", "/proc/1/ns/mnt");

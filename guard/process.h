@@ -21,6 +21,9 @@ int process_open(pid_t tid);
 bool process_is_server(int process);
 /* Whether it is a thread of the kernel's NFS server. */
 bool process_is_nfsd(int process);
+/* Its real user, which programs with other rights keep; UINT32_MAX: it is nobody's that can be
+ * seen. */
+uid_t process_uid(int process);
 /* Whether it has mounts that it does not share with the machine's first process. */
 bool process_has_own_mounts(int process);
 /* Whether the mount through which fd was opened is one of these.  It asks for no path: where a path

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define WAITS_MAX  1024	     /* each has a descriptor, and a request of the retriever's */
+#define ROOTS	   128	     /* of them nobody else has */
 #define PIECE	   (4 << 20) /* bytes */
 #define DEMANDS	   4	     /* at a time; what is more comes in the background */
 #define AGAIN_MS   50
@@ -31,6 +33,7 @@ struct wait {
 	struct waits *waits;
 	GList link;
 	struct marks_event event;
+	uid_t uid;		/* who waits */
 	bool answered;		/* and is there for its request only */
 	bool directory;		/* so far as was seen */
 	bool demand;		/* its request is one */
@@ -169,12 +172,13 @@ struct waits *waits_new(struct migrate_volume *volume, unsigned limit, waits_ans
 	return waits;
 }
 
-static struct wait *add(struct waits *waits, const struct marks_event *event)
+static struct wait *add(struct waits *waits, const struct marks_event *event, uid_t uid)
 {
 	struct wait *wait = g_new0(struct wait, 1);
 
 	wait->waits = waits;
 	wait->event = *event;
+	wait->uid = uid;
 	wait->link.data = wait;
 	wait->deadline = clock_ms() + waits->limit_ms;
 	waits->all = g_list_concat(&wait->link, waits->all);
@@ -198,7 +202,7 @@ static struct wait *find_going_on(struct waits *waits, int fd)
 	return NULL;
 }
 
-static void add_brief(struct waits *waits, const struct marks_event *event)
+static void add_brief(struct waits *waits, const struct marks_event *event, uid_t uid)
 {
 	struct wait *wait = find_going_on(waits, event->fd);
 	const bool found = wait != NULL;
@@ -209,7 +213,7 @@ static void add_brief(struct waits *waits, const struct marks_event *event)
 		wait->deadline = clock_ms() + waits->limit_ms;
 		wait->answered = wait->goes_on = false;
 	} else {
-		wait = add(waits, event);
+		wait = add(waits, event, uid);
 	}
 	wait->comes_again = true;
 	wait->away = clock_ms() + (waits->brief++ < BRIEF_MAX ? BRIEF_MS : 0);
@@ -217,13 +221,23 @@ static void add_brief(struct waits *waits, const struct marks_event *event)
 		go_on(wait);
 }
 
-void waits_add(struct waits *waits, const struct marks_event *event, bool comes_again)
+void waits_add(struct waits *waits, const struct marks_event *event, uid_t uid, bool comes_again)
 {
 	waits->waiting++;
 	if (comes_again)
-		add_brief(waits, event);
+		add_brief(waits, event, uid);
 	else
-		go_on(add(waits, event));
+		go_on(add(waits, event, uid));
+}
+
+bool waits_are_full(const struct waits *waits, uid_t uid)
+{
+	const unsigned room = WAITS_MAX - (uid ? ROOTS : 0);
+	unsigned own = 0;
+
+	for (const GList *at = waits->all; uid && at; at = at->next)
+		own += ((const struct wait *)at->data)->uid == uid;
+	return waits->count + own >= room;
 }
 
 /* It goes on for a while, in which he should come again. */
@@ -251,7 +265,7 @@ static void fill_ahead(struct waits *waits, int dir_fd, const char *name)
 	if (event.fd < 0)
 		return;
 	if (!migrate_stub_load(event.fd, &stub) && stub.state == MIGRATE_UNFILLED) {
-		wait = add(waits, &event);
+		wait = add(waits, &event, 0);
 		wait->answered = wait->directory = wait->ahead = true;
 		waits->ahead++;
 		wait->request = ask(wait, &stub);

@@ -30,7 +30,10 @@ typedef void (*waits_answer_fn)(void *arg, const struct marks_event *event, int 
 struct waits *waits_new(struct migrate_volume *volume, unsigned limit, waits_answer_fn answer,
 			void *arg);
 /* The event's descriptor is theirs from now on.  comes_again: it is answered with EAGAIN soon. */
-void waits_add(struct waits *waits, const struct marks_event *event, bool comes_again);
+void waits_add(struct waits *waits, const struct marks_event *event, uid_t uid, bool comes_again);
+/* Whether one more would be too much for this user: nobody may have more than what he leaves free,
+ * and all but root leave some to root. */
+bool waits_are_full(const struct waits *waits, uid_t uid);
 /* Of a filled directory, open for reading: begins to fill those in it, a few of them, for which
  * nobody waits yet: a path below them is looked up without asking. */
 void waits_look_ahead(struct waits *waits, int dir_fd);

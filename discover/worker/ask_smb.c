@@ -17,6 +17,7 @@
 #include "source/sandbox.h"
 
 #define TIMEOUT_MS 600000 /* migratectl ends it before */
+#define CONNECT_MS 15000
 
 enum { ADDRESS, DIALECT, USER, DOMAIN, PASSWORD };
 
@@ -28,12 +29,12 @@ static int finish_connect(int fd)
 	socklen_t len = sizeof(int);
 	int err = 0;
 
-	while (poll(&ready, 1, -1) < 0)
-		;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || !err)
-		return 0;
+	if (poll(&ready, 1, CONNECT_MS) != 1)
+		err = ETIMEDOUT;
+	else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
+		err = errno;
 	errno = err;
-	return -1;
+	return err ? -1 : 0;
 }
 
 /* In place of the C library's: libsmbclient connects and reads in one call.  Between the two this

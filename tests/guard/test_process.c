@@ -44,6 +44,7 @@ START_TEST(names_of_it)
 	ck_assert(!of(getpid(), process_is_server));
 	ck_assert(!of(0, process_is_server));
 	ck_assert(!of(getpid(), process_is_nfsd));
+	ck_assert_uint_eq(process_uid(-1), UINT32_MAX);
 	ck_assert_int_eq(prctl(PR_SET_NAME, "nfsd"), 0); /* a program may call itself that */
 	ck_assert(!of(getpid(), process_is_nfsd));
 	ck_assert(!of(0, process_is_nfsd));

@@ -2,6 +2,7 @@
 #include "wait.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/xattr.h>
 
 #include "guard_place.h"
@@ -61,7 +62,7 @@ START_TEST(whole)
 {
 	struct marks_event event = event_of(MIGRATE_NORMAL);
 
-	waits_add(waits, &event, false);
+	waits_add(waits, &event, 0, false);
 	ck_assert_uint_eq(answered, 1);
 	ck_assert_int_eq(answer, 0);
 	ck_assert_int_eq(fcntl(event.fd, F_GETFD), -1);
@@ -73,7 +74,7 @@ START_TEST(damaged)
 	struct marks_event event = event_of(MIGRATE_NORMAL);
 
 	ck_assert_int_eq(fsetxattr(event.fd, "security.migrate", "x", 1, 0), 0);
-	waits_add(waits, &event, false);
+	waits_add(waits, &event, 0, false);
 	ck_assert_uint_eq(answered, 1);
 	ck_assert_int_eq(answer, EIO);
 }
@@ -85,7 +86,7 @@ START_TEST(late)
 	struct marks_event event = event_of(MIGRATE_PARTIAL);
 	const gint64 begun = g_get_monotonic_time() / 1000; /* ms, as the limit is counted */
 
-	waits_add(waits, &event, false);
+	waits_add(waits, &event, 0, false);
 	ck_assert_uint_eq(waits_count(waits), 1);
 	while (!answered) {
 		migrate_volume_dispatch(volume, 10);
@@ -115,12 +116,12 @@ START_TEST(comes_again)
 	again.fd = dup(event.fd);
 	waits_free(waits);
 	waits = waits_new(volume, 2, take, NULL);
-	waits_add(waits, &event, true);
+	waits_add(waits, &event, 0, true);
 	turn_until_answered(1);
 	ck_assert_int_eq(answer, EAGAIN);
 	ck_assert_uint_eq(waits_waiting(waits), 0);
 	ck_assert_uint_eq(waits_count(waits), 1);
-	waits_add(waits, &again, true);
+	waits_add(waits, &again, 0, true);
 	ck_assert_uint_eq(waits_waiting(waits), 1);
 	ck_assert_uint_eq(waits_count(waits), 1);
 	turn_until_answered(2);
@@ -141,12 +142,48 @@ START_TEST(many_come_again)
 	for (int n = 0; n < 6; n++) {
 		struct marks_event other = {.fd = dup(event.fd)};
 
-		waits_add(waits, &other, true);
+		waits_add(waits, &other, 0, true);
 	}
 	waits_turn(waits);
 	ck_assert_uint_eq(answered, 2);
 	ck_assert_int_eq(answer, EAGAIN);
 	ck_assert_uint_eq(waits_waiting(waits), 4);
+	close(event.fd);
+}
+END_TEST
+
+static unsigned add_until_full(int fd, uid_t uid)
+{
+	unsigned n = 0;
+
+	for (; !waits_are_full(waits, uid); n++) {
+		const struct marks_event event = {.fd = dup(fd)};
+
+		waits_add(waits, &event, uid, false);
+	}
+	return n;
+}
+
+/* Whatever one opens, there is room for the next, and for root, who takes none of theirs. */
+START_TEST(shares)
+{
+	const struct rlimit files = {4096, 4096};
+	struct marks_event event = event_of(MIGRATE_PARTIAL);
+	unsigned others = 0;
+
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+	ck_assert_uint_eq(add_until_full(event.fd, 1000), 448);
+	ck_assert_uint_eq(add_until_full(event.fd, 1001), 224);
+	ck_assert(!waits_are_full(waits, UINT32_MAX));
+	for (uid_t uid = 1002; uid < 2000; uid++)
+		others += add_until_full(event.fd, uid);
+	ck_assert_uint_eq(others, 224);
+	ck_assert_uint_eq(add_until_full(event.fd, 0), 128);
+	ck_assert_uint_eq(waits_count(waits), 1024);
+	ck_assert_uint_eq(answered, 0);
+	waits_fail(waits);
+	migrate_volume_free(volume);
+	volume = NULL;
 	close(event.fd);
 }
 END_TEST
@@ -182,7 +219,7 @@ START_TEST(ended)
 {
 	struct marks_event event = event_of(MIGRATE_PARTIAL);
 
-	waits_add(waits, &event, false);
+	waits_add(waits, &event, 0, false);
 	waits_fail(waits);
 	ck_assert_uint_eq(answered, 1);
 	ck_assert_int_eq(answer, EIO);
@@ -205,6 +242,7 @@ int main(void)
 	tcase_add_test(tcase, late);
 	tcase_add_test(tcase, comes_again);
 	tcase_add_test(tcase, many_come_again);
+	tcase_add_test(tcase, shares);
 	tcase_add_test(tcase, ahead);
 	tcase_add_test(tcase, ended);
 	suite_add_tcase(suite, tcase);

@@ -211,7 +211,7 @@ def hostile(args):
     wait_for('it waits, jailed', lambda: jailed(process.pid, filters=2))
     process.terminate()
     process.communicate(timeout=300)
-    for smb in (b'\0\0\0\x40' + b'\xfeSMB' + b'\xff' * 60, b'\0\xff\xff\xff' + bytes(100), b'HTTP/1.1 400\r\n'):
+    for smb in (b'', b'\0\0\0\x40' + b'\xfeSMB' + b'\xff' * 60, b'\0\xff\xff\xff' + bytes(100), b'HTTP/1.1 400\r\n'):
         server.smb = smb
         told('SMB: ', status=0)
     # nobody at all
