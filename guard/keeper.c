@@ -5,10 +5,16 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#include "protocol.h"
 
 #define FIRST 100 /* of the descriptors, there; above those that a guard has when it starts one */
 
@@ -46,11 +52,55 @@ static int find(const char *path)
 	return pidfd;
 }
 
+/* A socket that is bound, or connected, beside path; -1: none. */
+static int door(const char *path, int (*to)(int, const struct sockaddr *, socklen_t))
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const int len = snprintf(address.sun_path, sizeof(address.sun_path), "%s.fd", path);
+	int sock;
+
+	if (len >= (int)sizeof(address.sun_path))
+		return -1;
+	if (to == bind)
+		unlink(address.sun_path);
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (sock < 0 || to(sock, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return sock;
+	close(sock);
+	return -1;
+}
+
+/* The keeper sends all that it has, one after the other. */
+static int receive(const char *path, unsigned n)
+{
+	const int sock = door(path, connect);
+	uint8_t data[256];
+	int fd = -1;
+
+	for (unsigned i = 0; sock >= 0 && i <= n; i++) {
+		int fds[MIGRATE_FRAME_MAX_FDS];
+		size_t count;
+		const bool got =
+			migrate_frame_recv(sock, data, sizeof(data), fds, &count) > 0 && count == 1;
+
+		if (got && i == n)
+			fd = fds[0];
+		else if (got)
+			close(fds[0]);
+	}
+	if (sock >= 0)
+		close(sock);
+	return fd;
+}
+
+/* Where it is asked by its socket, no kernel.yama.ptrace_scope matters. */
 int keeper_get(const char *path, unsigned n)
 {
 	const int pidfd = find(path);
-	const int fd = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, FIRST + n, 0);
+	int fd = pidfd < 0 ? -1 : receive(path, n);
 
+	if (pidfd >= 0 && fd < 0)
+		fd = (int)syscall(SYS_pidfd_getfd, pidfd, FIRST + n, 0);
 	if (pidfd >= 0)
 		close(pidfd);
 	return fd;
@@ -69,11 +119,26 @@ void keeper_end(const char *path)
 	close(pidfd);
 }
 
+/* To root alone. */
+static void hand_over(int sock, unsigned n)
+{
+	const struct migrate_frame frame = {.op = MIGRATE_OP_HELLO};
+	const int peer = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
+
+	for (unsigned i = 0; peer >= 0 && i < n; i++) {
+		const int fd = FIRST + (int)i;
+
+		migrate_frame_send(peer, &frame, &fd, fcntl(fd, F_GETFD) >= 0);
+	}
+	if (peer >= 0)
+		close(peer);
+}
+
 /* The lock goes with the process, and where it closes the file. */
 _Noreturn static void keep(const char *path, const int *fds, unsigned n, int ready)
 {
 	struct flock lock = whole_file();
-	int fd;
+	int fd, sock;
 
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
@@ -87,11 +152,18 @@ _Noreturn static void keep(const char *path, const int *fds, unsigned n, int rea
 	close_range(0, FIRST - 1, 0);
 	close_range(FIRST + n + 1, UINT_MAX, 0);
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0 || fcntl(fd, F_SETLK, &lock) < 0 || write(FIRST + (int)n, "", 1) != 1)
+	if (fd < 0 || fcntl(fd, F_SETLK, &lock) < 0)
+		_exit(1);
+	umask(0177);
+	sock = door(path, bind);
+	if ((sock >= 0 && listen(sock, 1) < 0) || write(FIRST + (int)n, "", 1) != 1)
 		_exit(1);
 	close(FIRST + (int)n);
 	for (;;)
-		pause();
+		if (sock >= 0)
+			hand_over(sock, n);
+		else
+			pause();
 }
 
 bool keeper_start(const char *path, const int *fds, unsigned n)

@@ -9,7 +9,8 @@
  * machine arrives there, as PrivateMounts= makes it a slave of the machine's.
  *
  * path: of a file that nobody but root may open.  The keeper is the process that holds its lock
- * (fcntl(2)).
+ * (fcntl(2)).  It hands them over by a socket beside it, or, where that has no room for its name or
+ * the keeper is of an older release, has them taken (pidfd_getfd(2)).
  */
 #ifndef KEEPER_H
 #define KEEPER_H

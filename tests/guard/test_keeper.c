@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "keeper.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,6 +67,55 @@ START_TEST(keeps)
 	ck_assert_int_eq(read(ends[0], &byte, 1), 0); /* nobody has it */
 	ck_assert_int_eq(keeper_get(path, 0), -1);
 	close(ends[0]);
+}
+END_TEST
+
+/* As kernel.yama.ptrace_scope = 3 has it. */
+static bool forbid_taking(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_getfd, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = G_N_ELEMENTS(filter), .filter = filter};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+START_TEST(nothing_is_taken)
+{
+	const int fds[] = {-1, open("/dev/null", O_RDONLY)};
+	int status;
+	pid_t child;
+
+	ck_assert(keeper_start(path, fds, 2));
+	child = fork();
+	if (child == 0)
+		_exit(!forbid_taking() || keeper_get(path, 1) < 0 || keeper_get(path, 1) < 0 ||
+		      keeper_get(path, 0) >= 0 || keeper_get(path, 2) >= 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	close(fds[1]);
+}
+END_TEST
+
+/* A name that is too long for a socket. */
+START_TEST(long_name)
+{
+	g_autofree char *name = g_strnfill(100, 'n'), *other = g_build_filename(place, name, NULL);
+	const int fd = open("/dev/null", O_RDONLY);
+	int copy;
+
+	ck_assert(g_file_set_contents(other, "", 0, NULL));
+	ck_assert(keeper_start(other, &fd, 1));
+	copy = keeper_get(other, 0);
+	ck_assert_int_ge(copy, 0);
+	keeper_end(other);
+	close(copy);
+	close(fd);
 }
 END_TEST
 
@@ -124,6 +178,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, keeps);
+	tcase_add_test(tcase, nothing_is_taken);
+	tcase_add_test(tcase, long_name);
 	tcase_add_test(tcase, not_who_reads);
 	tcase_add_test(tcase, one_at_a_time);
 	tcase_add_test(tcase, needed);
