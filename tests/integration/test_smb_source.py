@@ -14,12 +14,13 @@ import threading
 from impacket import smbconnection
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import memgroup                                                         # noqa: E402
 import nfs3                                                             # noqa: E402
 import smb2                                                             # noqa: E402
 import smbd                                                             # noqa: E402
 import smbproxy                                                         # noqa: E402
 from harness import case, expect, main, same                            # noqa: E402
-from sandbox import Process, wait_for                                   # noqa: E402
+from sandbox import BASE, Process, sh, wait_for                         # noqa: E402
 from servers import NEW, OLD, VOLUME, Migration, volume                 # noqa: E402
 from smbsource import (SECRET, begin, confined_workers, finish, is_own_user, password,    # noqa: E402
                        put, reaches, refusal, workers)
@@ -328,6 +329,35 @@ def what_ends_connections_is_given_up_alone(args):
     migration.ctl('retry')
     migration.crawl()
     finish(migration)
+
+
+@case()
+def what_takes_the_memory_is_given_up_alone(args):
+    """The server makes a worker take 15 MiB for one file: the kernel ends workers, and nothing else."""
+    def make(root):
+        fill(root, 60, MIB)
+        put(root + '/dir-1/huge', os.urandom(200000))
+
+    old, migration = world(args, make, port=CUT_PORT)
+    swollen = True
+    smbproxy.Proxy(old, CUT_PORT, on_reply=lambda call, pdu: pdu + bytes(15 * MIB) if swollen and (
+        call.path, call.command) == ('dir-1/huge', smb2.READ) else None)
+    with memgroup.MemoryGroup() as group:
+        begin(migration)
+        # what a process is worth to the kernel is counted in parts of the limit
+        sh('sh', '-c', f'echo $$ >{group.path}/cgroup.procs; head -c 400M /dev/zero >{BASE}/filled')
+        group.add(migration.retriever.pid, *workers(migration))
+        group.limit(24 * MIB)
+        crawler = migration.start_crawler()
+        wait_for('the crawler has ended', lambda: crawler.poll() is not None, 100, migration.retriever)
+        expect(group.killed() > 0, 'no worker was killed')
+        found = migration.errors()
+        same(set(found), {'dir-1/huge'}, f'errors: {found}')
+        swollen = False
+        group.limit(None)
+        migration.ctl('retry')
+        migration.crawl()
+        finish(migration)
 
 
 # ---- what is wrong with files ----------------------------------------------------------------
