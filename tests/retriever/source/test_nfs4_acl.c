@@ -72,6 +72,35 @@ START_TEST(everything)
 }
 END_TEST
 
+/* What only looks like somebody may be anybody: it is granted nothing, and denies all. */
+START_TEST(strange_names)
+{
+	g_autofree char *long_name = g_strnfill(513, '7');
+	const char *const names[] = {"",	   "@",	       "OWNER@@there", "GROUP@there",
+				     "owner@",	   "EVERYONE", "EVERYONE@ ",   " EVERYONE@",
+				     "everyone@",  "OWNER@\n", "-1",	       "+7",
+				     " 7",	   "7 ",       "0x7",	       "4294967295",
+				     "4294967303", "7@there",  "\xff\xfe@",    long_name};
+	struct source_xattrs *xattrs;
+
+	xdr_put_u32(&out, 2 * G_N_ELEMENTS(names) + 1);
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+		for (unsigned flags = 0; flags <= ACE4_IDENTIFIER_GROUP;
+		     flags += ACE4_IDENTIFIER_GROUP)
+			put(0, flags, 1, names[i]);
+	for (unsigned i = 0; i < 3; i++)
+		xdr_put_u32(&out, 0);
+	xdr_put_bytes(&out, "OWNER@", 7);
+	xattrs = get();
+	for (guint i = 0; i < xattrs->nfs4_acl->aces->len; i++)
+		ck_assert_msg(g_array_index(xattrs->nfs4_acl->aces, struct source_ace4, i).who ==
+				      ACE4_WHO_UNKNOWN,
+			      "entry %u", i);
+	ck_assert_uint_eq(xattrs->nfs4_acl->aces->len, 2 * G_N_ELEMENTS(names) + 1);
+	source_xattrs_free(xattrs);
+}
+END_TEST
+
 START_TEST(none_says_nothing)
 {
 	struct source_xattrs *xattrs;
@@ -124,6 +153,7 @@ int main(void)
 	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, everything);
+	tcase_add_test(tc, strange_names);
 	tcase_add_test(tc, none_says_nothing);
 	tcase_add_test(tc, too_long_is_lost);
 	tcase_add_test(tc, part_of_one_is_none);
