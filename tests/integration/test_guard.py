@@ -459,7 +459,7 @@ def storm(args):
     same([name for name, data in got if data != content(name.replace('/', ''))], [], 'wrong')
     done = subprocess.run(['dd', f'if={NEW}/c/2'], capture_output=True, text=True, check=False)
     expect(done.returncode and 'Input/output error' in done.stderr, f'dd: {done}')
-    expect('guard-refuse' in log(guard), 'the log does not say so')
+    wait_for('the log says so', lambda: 'guard-refuse' in log(guard))
     same(len(os.listdir(f'/proc/{guard.process.pid}/fd')) < 20, True, 'few descriptors')
     same(read(f'{NEW}/c/2'), content('c2'), 'for others')
 
@@ -476,7 +476,7 @@ def older_kernel(args):
             expect(False, 'it could be opened')
         except PermissionError:
             pass
-    expect(f'{NEW}/a/0: refused to {OUR_NAME} (' in log(guard), 'the log does not say so')
+    wait_for('the log says so', lambda: f'{NEW}/a/0: refused to {OUR_NAME} (' in log(guard))
     migration.crawl()
     for directory in 'abc':
         same(read(f'{NEW}/{directory}/0'), content(f'{directory}0'), 'a file')
