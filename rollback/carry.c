@@ -86,7 +86,9 @@ static bool note_intents(struct carry *carry)
 		const struct stat *old = &node->old;
 		bool replaced = !S_ISDIR(old->st_mode) && !is_kept(node);
 
-		if (!node->there || !(node->todo & ~(unsigned)TODO_MAKE))
+		/* what nothing but times is given to in a conflict is one in later runs, too */
+		if (!node->there ||
+		    !(node->todo & ~(unsigned)(TODO_MAKE | (node->conflict ? TODO_TIMES : 0))))
 			continue;
 		carried->generation = 0;
 		carried->fileid = old->st_ino;

@@ -89,10 +89,33 @@ static int take_out(struct tree *tree, struct node *node, struct node *over, con
 	return ret;
 }
 
+/* What came out goes back to its place, and what we had put there, ours, to `from`.  If that was
+ * replaced meanwhile, what came instead is newer, and goes back in its turn. */
+static int put_back(struct tree *tree, const char *from, const char *to, const char *out,
+		    uint64_t ours)
+{
+	struct stat back, st;
+	int ret;
+
+	for (;; ours = back.st_ino) {
+		ret = old_stat(tree->old, out, &back);
+		if (!ret)
+			ret = old_replace(tree->old, out, to, from);
+		if (!ret)
+			ret = old_stat(tree->old, from, &st);
+		if (ret || st.st_ino == ours)
+			return ret == -ENOENT ? 0 : ret;
+		ret = old_rename_new(tree->old, from, out, false);
+		if (ret)
+			return ret;
+	}
+}
+
 int displace_replace(struct tree *tree, struct node *node, const char *from, const char *to,
 		     struct node *over, GError **error)
 {
 	g_autofree char *out = in_stage(over, over == node ? STAGE_FORMER : STAGE_DROPPED);
+	const uint64_t ours = node->staged ? node->staged->st_ino : node->old.st_ino;
 	struct stat st;
 	int ret = old_replace(tree->old, from, to, out);
 
@@ -105,7 +128,7 @@ int displace_replace(struct tree *tree, struct node *node, const char *from, con
 	const bool known = displace_is_known(over, &st, true);
 	if (known && !old_is_open(tree->old, out))
 		return take_out(tree, node, over, out, &st);
-	ret = old_replace(tree->old, out, to, from);
+	ret = put_back(tree, from, to, out, ours);
 	if (ret)
 		return ret;
 	if (known)

@@ -20,14 +20,16 @@ static uint64_t known_fileid(const struct node *node)
 	return node->was_carried ? node->carried.fileid : node->fileid;
 }
 
-/* Whether it is what another object became: numbers are given again.  st: NULL where it was not
- * looked at. */
+/* Whether it is what another object became: numbers are given again, also that of what somebody
+ * removed there.  What has several names there may be several objects here.  st: NULL where it was
+ * not looked at. */
 static bool is_carried_for_another(const struct tree *tree, const struct node *node,
 				   uint64_t fileid, const struct stat *st)
 {
 	struct carried_object other;
 	struct migrate_binding handle;
-	bool is = tree_is_gone(node) && carried_find(tree->carried, fileid, &handle) &&
+	const bool one = st && (S_ISDIR(st->st_mode) || st->st_nlink == 1);
+	bool is = (one || tree_is_gone(node)) && carried_find(tree->carried, fileid, &handle) &&
 		  handle.type && !migrate_binding_equal(&handle, &node->handle) &&
 		  carried_get(tree->carried, &handle, &other);
 

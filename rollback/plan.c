@@ -210,12 +210,19 @@ static int64_t last_of(struct timespec t)
 	return ns(t) + (t.tv_nsec % 1000000 ? 0 : 2 * INT64_C(1000000000) - 1);
 }
 
+/* Nobody touched it there, as far as its times tell. */
+static bool is_as_left(const struct tree *tree, const struct node *node)
+{
+	return node->was_carried ? is_as_carried(node)
+				 : last_of(node->old.st_ctim) <= tree->switched;
+}
+
 static bool changed_there(const struct tree *tree, const struct node *node)
 {
 	if (node == tree->root)
 		return !node->was_carried && !old_was_left(tree->old) &&
 		       last_of(old_root_mtime(tree->old)) > tree->switched;
-	if (node->was_carried ? is_as_carried(node) : last_of(node->old.st_ctim) <= tree->switched)
+	if (is_as_left(tree, node))
 		return false;
 	if (!node->differs && is_the_same(tree, node) && has_the_same(tree, node))
 		return false;
@@ -251,6 +258,7 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	if ((here && here->later && !here->there) ||
 	    (carried && node->here && node->later && !node->there))
 		return 0;
+	const struct node *whose = node;
 	/* of an object that is here still, a link that is not: only that one goes */
 	if (carried && (node->here || (node->carried.fileid != name->fileid &&
 				       node->carried.staged != name->fileid))) {
@@ -279,6 +287,9 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 		return ret == -ENOENT ? 0 : ret;
 	/* over SMB no ctime tells that somebody renamed it there since the switch */
 	bool doubtful = old_has_descriptors(tree->old) && !replaced && !carried;
+	/* its only one: somebody gave it that name there */
+	doubtful |= whose != node && whose->here && !whose->there && !S_ISDIR(node->old.st_mode) &&
+		    node->old.st_nlink == 1;
 	if (doubtful || !may_go(tree, dir, node, replaced))
 		node->stays = replaced || tree_is_gone(dir)
 				      ? "was changed on the old server since the switch"
@@ -287,6 +298,13 @@ static int take_unknown(struct tree *tree, struct node *dir, const struct old_na
 	if (!node->active)
 		tree_activate(tree, node);
 	return 0;
+}
+
+/* None of ours gave it that name, not even one that was killed; clients may have in a gap. */
+static bool is_strayed(const struct node *node, const struct place *place)
+{
+	return place->dir->handle.type && place_find(node->wanted, place->dir, place->name) < 0 &&
+	       !node->carried.touching && !node->unplaced;
 }
 
 static int compare(struct tree *tree, struct node *dir)
@@ -317,8 +335,11 @@ static int compare(struct tree *tree, struct node *dir)
 		/* which became active when the directory was listed here already */
 		if (present && !here && node && tree_is_named(tree, node, &place))
 			place_add(node->wanted, dir, name->name);
+		const bool known = node && place_find(node->at, dir, name->name) >= 0;
 		if (node)
 			ret = tree_found(tree, node, dir, name->name);
+		if (node && !ret && !known)
+			node->strayed |= is_strayed(node, &place);
 		if (node && ret != -ENOENT)
 			continue;
 		if (!present || here)
@@ -496,6 +517,11 @@ static void decide(struct tree *tree, struct node *node)
 	if (node->there || node->wanted->len)
 		forget_hidden(tree, node);
 	node->version = version_of(node);
+	if (node->there && node->strayed && !is_as_left(tree, node)) {
+		tree_conflict(tree, node,
+			      "was given another name on the old server since the switch");
+		return;
+	}
 	if (tree_is_gone(node)) {
 		if (node->there && !S_ISDIR(node->old.st_mode) && changed_there(tree, node))
 			tree_conflict(tree, node,

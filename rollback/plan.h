@@ -7,9 +7,9 @@
  *
  * What somebody else changed there is a conflict, and stays: an object that is to be removed or
  * changed and that is not as it was carried; or, where it never was, whose ctime is after the
- * switch (of the root: mtime), unless its stub knows that ctime; a name that nobody here ever had;
- * over SMB, where no ctime may tell a rename, each name of which nothing is known.  What is there
- * already as it is here, with its attributes, is none.
+ * switch (of the root: mtime), unless its stub knows that ctime; a name that nobody here ever had,
+ * also of what is here; over SMB, where no ctime may tell a rename, each name of which nothing is
+ * known.  What is there already as it is here, with its attributes, is none.
  */
 #ifndef PLAN_H
 #define PLAN_H
@@ -33,7 +33,7 @@ struct plan {
  *   to_come_know    fileid
  *   look            looked, there, seen, old; at loses what is not so; last_path, last_dir
  *   stage_find      there, old, at: what a killed run has put aside
- *   list_there      compared, listed, at, wanted, stays; with `look`, until nothing more is found
+ *   list_there      compared, listed, at, wanted, stays, strayed; with `look`, till all is found
  *   to_come_find    there, at, nameless, later; flags
  *   moving_leave    later, unsettled; stays becomes a conflict
  *   decide          todo, conflict, version, differs, theirs, fetch, holds_more, unsaid, later

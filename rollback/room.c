@@ -24,6 +24,14 @@ static bool waits(const struct node *dir)
 	return !dir->there && dir->later;
 }
 
+/* It is in one that is not there, and does not come. */
+static bool is_lost(const struct node *dir)
+{
+	while (!dir->there && (dir->todo & TODO_MAKE) && dir->wanted->len)
+		dir = ((struct place *)dir->wanted->pdata[0])->dir;
+	return dir->active && !dir->there && !(dir->todo & TODO_MAKE);
+}
+
 /* FALSE: its names are for the next run, or for nobody. */
 static bool make_room_at(struct tree *tree, struct node *node, const struct place *place)
 {
@@ -33,6 +41,9 @@ static bool make_room_at(struct tree *tree, struct node *node, const struct plac
 
 	if (waits(place->dir)) {
 		node->later = true;
+	} else if (is_lost(place->dir)) {
+		tree_conflict(tree, node, "its directory is not on the old server any more");
+		node->todo &= node->there ? ~0u : 0;
 	} else if (at < 0 ||
 		   ((other->todo & TODO_NAMES) && tree_drops(other, other->at->pdata[at]))) {
 		return true;

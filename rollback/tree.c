@@ -88,8 +88,12 @@ static char *path_of(const struct node *node, const struct place *place, bool ol
 		if (old && node->active && !node->there)
 			return NULL; /* where it is, is not known yet */
 		const GPtrArray *places = !old && node->wanted->len ? node->wanted : node->at;
-		if (!places->len)
+		if (!places->len && (old || !node->last_path))
 			return NULL;
+		if (!places->len) {
+			g_ptr_array_add(names, node->last_path);
+			return join(names);
+		}
 		place = places->pdata[0];
 	}
 	return NULL;

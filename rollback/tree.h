@@ -75,9 +75,10 @@ struct node {
 	bool holds_more; /* there than a copy of it would */
 	bool moved;	 /* since it was planned */
 	bool former;	 /* what it replaced there is in OLD_STAGE still */
-	bool unsaid; /* it cannot be there: for each run anew, or what is in it would be forgotten
-		      */
-	bool theirs; /* not changed here, and somebody else changed its data there */
+	bool unsaid;  /* it cannot be there: for each run anew, or what is in it would be forgotten
+		       */
+	bool strayed; /* somebody gave it a name there that it never had here */
+	bool theirs;  /* not changed here, and somebody else changed its data there */
 	const char *differs; /* in what, where a comparison says so (difference.h); or NULL */
 	const char *conflict;
 	const char *stays; /* on the old server alone: why it does not go */

@@ -19,11 +19,15 @@ static struct {
 } * shared;
 static bool asked;	      /* and not killed */
 static void (*intrude)(void); /* nor that: somebody does this right before the step */
+static unsigned again = 1;    /* and before so many steps in a row */
 
 /* With steps that only look, but for the last ones. */
 static inline void before_step(void)
 {
-	if (intrude && __atomic_add_fetch(&shared->steps, 1, __ATOMIC_RELAXED) == shared->end_at)
+	const unsigned number =
+		intrude ? __atomic_add_fetch(&shared->steps, 1, __ATOMIC_RELAXED) : 0;
+
+	if (shared->end_at && number >= shared->end_at && number - shared->end_at < again)
 		intrude();
 }
 

@@ -25,6 +25,7 @@ int __wrap_renameat2(int from, const char *name, int to, const char *as, unsigne
 /* Each has another thing done to it. */
 static const char *const paths[] = {"a/1", "a/2", "a/3", "a/4", "a/l"};
 static unsigned wrote; /* a bit for each that he changed */
+static unsigned times; /* that he did */
 
 static void change_all(void)
 {
@@ -61,12 +62,13 @@ static void replace_by_theirs(void)
 {
 	for (unsigned i = 0; i < G_N_ELEMENTS(paths); i++) {
 		g_autofree char *path = g_build_filename(OLD_TREE, paths[i], NULL);
-		g_autofree char *text = g_strdup_printf("theirs%u\n", i);
+		g_autofree char *text = g_strdup_printf("theirs%u at last%u\n", i, times);
 
 		ck_assert(g_file_set_contents(OLD_TREE "/theirs", text, -1, NULL));
 		ck_assert_int_eq(rename(OLD_TREE "/theirs", path), 0);
 		wrote |= 1U << i;
 	}
+	times++;
 }
 
 /* number: of the step after the plan that he comes before, or 0. */
@@ -94,9 +96,11 @@ static bool intruded_at(unsigned number)
 	if (shared->steps < number)
 		return false;
 	run(0);
+	g_autofree char *last = times ? g_strdup_printf(" at last%u", times - 1) : g_strdup("");
 	for (unsigned i = 0; i < G_N_ELEMENTS(paths); i++)
 		if (wrote & 1U << i)
-			sh("grep -rq theirs%u /mnt/old || { echo %s >&2; false; }", i, paths[i]);
+			sh("grep -rq 'theirs%u%s' /mnt/old || { echo %s >&2; false; }", i, last,
+			   paths[i]);
 	return true;
 }
 
@@ -145,6 +149,51 @@ START_TEST(i7_replaced)
 }
 END_TEST
 
+/* What he put there while his former one was looked at. */
+START_TEST(i7_replaced_again)
+{
+	again = 3;
+	intruded(replace_by_theirs);
+}
+END_TEST
+
+/* Each is a line while he has it open, and nothing is done to it; then it is carried. */
+START_TEST(open_there)
+{
+	int fds[G_N_ELEMENTS(paths)];
+	struct way way;
+
+	share_steps();
+	change_all();
+	for (unsigned i = 0; i < G_N_ELEMENTS(paths); i++) {
+		g_autofree char *path = g_build_filename(OLD_TREE, paths[i], NULL);
+
+		fds[i] = open(path, O_RDWR | O_CLOEXEC);
+		ck_assert_int_ge(fds[i], 0);
+	}
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	way_go(&way);
+	show(way.tree->conflicts);
+	ck_assert_uint_eq(way.tree->conflicts->len, 4); /* attributes are given all the same */
+	for (guint i = 0; i < way.tree->conflicts->len; i++) {
+		const struct problem *problem = way.tree->conflicts->pdata[i];
+
+		ck_assert_ptr_nonnull(strstr(problem->text, "somebody has it open there"));
+		ck_assert_ptr_nonnull(strchr("124l", problem->path[2]));
+	}
+	way_close(&way);
+	open_store();
+	sh("cd /mnt/old && grep -q old1 a/1 && grep -q old2 a/2 && grep -q old4 [ad]/4 && "
+	   "! grep -q changed a/1 [ad]/4 && ! grep -q more a/l");
+	for (unsigned i = 0; i < G_N_ELEMENTS(paths); i++)
+		close(fds[i]);
+	go_back(0);
+	same_trees();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("displace");
@@ -153,6 +202,8 @@ int main(void)
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, i7_written);
 	tcase_add_test(tcase, i7_replaced);
+	tcase_add_test(tcase, i7_replaced_again);
+	tcase_add_test(tcase, open_there);
 	tcase_add_test(tcase, i7_written_where_nothing_is_exchanged);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

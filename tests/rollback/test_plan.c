@@ -575,6 +575,107 @@ START_TEST(changed_in_the_second_of_the_switch)
 }
 END_TEST
 
+/* Somebody renames there what clients change here: it stays, in each run, and what is in it goes
+ * on. */
+START_TEST(renamed_there)
+{
+	trees_make("mkdir -p a/b && echo x >a/x && find . -exec touch -hd 2001-02-03 {} +");
+	change("a/x", JOURNAL_DATA, "echo y >a/x"); /* so that their numbers are known */
+	change("a/b", JOURNAL_META, "chmod 751 a/b");
+	go_back(0);
+	wait_for_clocks();
+	sh("cd /mnt/old/a && mv x theirs && mv b its");
+	change("a/x", JOURNAL_DATA, "echo more >>a/x");
+	make("a/new", "echo new >a/new");
+	make("a/b/new", "echo new >a/b/new");
+	for (unsigned i = 0; i < 2; i++) {
+		go_back(2);
+		sh("cd /mnt/old/a && test \"$(echo * */*)\" = 'its new theirs its/new' && "
+		   "test \"$(cat theirs)\" = y");
+	}
+}
+END_TEST
+
+static void number(const char *path, uint64_t fileid)
+{
+	struct carried *carried = carried_open("/mnt/carried", switched, true, NULL);
+	const struct migrate_binding handle = handle_of(path);
+	struct carried_object object;
+
+	ck_assert(carried_get(carried, &handle, &object));
+	object.fileid = fileid;
+	object.ctime = 0; /* as a run that was killed left it */
+	ck_assert(carried_put(carried, &handle, &object, NULL) && carried_commit(carried, NULL));
+	carried_clear(&object);
+	carried_close(carried);
+}
+
+/* What is made there may get the number of what somebody removed there. */
+START_TEST(a_number_given_again)
+{
+	struct stat st;
+
+	trees_make("mkdir a && echo x >a/x && find . -exec touch -hd 2001-02-03 {} +");
+	change("a/x", JOURNAL_DATA, "echo y >a/x");
+	go_back(0);
+	sh("rm /mnt/old/a/x");
+	make("a/new", "echo new >a/new");
+	go_back(0);
+	ck_assert_int_eq(stat("/mnt/old/a/new", &st), 0);
+	number("a/x", st.st_ino);
+	number("a/new", 0);
+	number("a/new", st.st_ino);
+	touching("a/x");
+	change("a/x", JOURNAL_DATA, "echo more >>a/x");
+	change("a", JOURNAL_ENTRIES, ":");
+	go_back(1);
+	sh("cd /mnt/old/a && test \"$(echo *)\" = new && test \"$(cat new)\" = new");
+}
+END_TEST
+
+/* The only name of what is here, and was not changed since. */
+START_TEST(renamed_there_alone)
+{
+	struct stat st;
+
+	trees_make("mkdir a && echo x >a/x && find . -exec touch -hd 2001-02-03 {} +");
+	change("a/x", JOURNAL_DATA, "echo y >a/x");
+	go_back(0);
+	ck_assert_int_eq(stat("/mnt/old/a/x", &st), 0);
+	number("a/x", st.st_ino);
+	sh("mv /mnt/old/a/x /mnt/old/a/theirs");
+	make("a/new", "echo new >a/new");
+	go_back(1);
+	sh("grep -q y /mnt/old/a/theirs");
+}
+END_TEST
+
+/* What is to come into a directory that is not there any more stays where it was, and has a name.
+ */
+START_TEST(moved_into_what_is_gone_there)
+{
+	struct way way;
+
+	trees_make("mkdir -p a/b/c d && echo x >d/x && find . -exec touch -hd 2001-02-03 {} +");
+	move("d/x", "a/b/c/x");
+	make("a/b/c/new", "echo new >a/b/c/new");
+	sh("mv /mnt/old/a/b /mnt/old/theirs");
+	trees_commit();
+	journal_store_close(journal);
+	way_open(&way);
+	way_go(&way);
+	for (guint i = 0; i < way.tree->conflicts->len; i++) {
+		const struct problem *problem = way.tree->conflicts->pdata[i];
+
+		ck_assert_msg(g_str_has_prefix(problem->path, "a/b"), "%s", problem->path);
+	}
+	ck_assert_uint_ge(way.tree->conflicts->len, 3);
+	way_close(&way);
+	open_store();
+	sh("cd /mnt/old && test -e d/x && test ! -e .migrate-rollback");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("plan");
@@ -602,6 +703,10 @@ int main(void)
 	tcase_add_test(tcase, a_stub_with_a_name_that_seems_new);
 	tcase_add_test(tcase, linked_from_what_is_unfilled);
 	tcase_add_test(tcase, linked_in_a_gap_from_what_is_unfilled);
+	tcase_add_test(tcase, renamed_there);
+	tcase_add_test(tcase, a_number_given_again);
+	tcase_add_test(tcase, renamed_there_alone);
+	tcase_add_test(tcase, moved_into_what_is_gone_there);
 	tcase_add_test(tcase, the_root);
 	tcase_add_test(tcase, planned);
 	tcase_add_test(tcase, replaced_and_left);
