@@ -220,7 +220,9 @@ ARRANGED = (                            # each in a shell that goes on where som
     'mount --rbind / {x}/old; within="chroot {x}/old"; in={new}',
     'mount --rbind / {x}/old; mount -t tmpfs none {x}/old{base}; ln -s /proc/1/root{new} {x}/old{new};'
     ' within="chroot {x}/old"; in=/proc/1/root{new}',
-    'unshare --mount sleep 5 & within="nsenter --mount=/proc/$!/ns/mnt"; in={new}',
+    # who is in it says so, and stays until the shell has ended; or it was refused
+    'mkfifo {x}/own/in {x}/own/end; (unshare --mount sh -c "echo \\$\\$ >{x}/own/in; cat {x}/own/end" || echo >{x}/own/in) &'
+    ' read holder <{x}/own/in; exec 9<>{x}/own/end; within="nsenter --mount=/proc/$holder/ns/mnt"; in={new}',
     'mount -t tmpfs none {x}/old; mkdir {x}/old/e {x}/old/m;'
     ' mount -t overlay -o lowerdir={new}:{x}/old/e none {x}/old/m; in={x}/old/m',
     'cd {new}; mount -t tmpfs none {new}; in=.')

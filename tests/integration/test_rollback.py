@@ -373,26 +373,20 @@ def others(args):
     wide = client.walk('wide')[0]
     # over NFS no step exchanges two names: what takes a name in one round trip is lost
     kind = otherwriter.write_in_place if args.mount else otherwriter.write_or_replace
-    names = [f'{n:05}' for n in range(1, 40)]
-    for n in range(100 if args.long else 3):
-        for i, name in enumerate(names):
-            with contextlib.suppress(nfs3.NfsError):
-                handle = client.walk(f'wide/{name}')[0]
-                if i % 5 == 4 and n % 3 == 2:
-                    client.remove(wide, name)
-                elif i % 5 == 3:
-                    client.setattr(handle, mode=0o600 + n % 8)
-                else:
-                    client.write(handle, 0, b'ours %d' % n, nfs3.FILE_SYNC)
-        with otherwriter.OtherWriter(names, kind(OLD + '/wide'), args.random.random()) as writer:
-            migration.rollback(may_fail=True)
-        expect(writer.wrote, 'nothing was written meanwhile')
-        same(writer.lost(OLD), [], f'what is lost of his, run {n}')
-        migration.rollback(may_fail=True)
-        same(writer.lost(OLD), [], f'what is lost of his, after run {n}')
-        for name in names:                              # as they are here, so that it goes on
-            with contextlib.suppress(FileNotFoundError):
-                shutil.copy2(f'{NEW}/wide/{name}', f'{OLD}/wide/{name}')
+
+    def change(i, name, n):
+        with contextlib.suppress(nfs3.NfsError):
+            handle = client.walk(f'wide/{name}')[0]
+            if i % 5 == 4 and n % 3 == 2:
+                client.remove(wide, name)
+            elif i % 5 == 3:
+                client.setattr(handle, mode=0o600 + n % 8)
+            else:
+                client.write(handle, 0, b'ours %d' % n, nfs3.FILE_SYNC)
+
+    otherwriter.through_runs(lambda: migration.rollback(may_fail=True), [f'{n:05}' for n in range(1, 40)], change,
+                             kind(OLD + '/wide'), 'wide', args.random.random(),
+                             100 if args.long else 3)
 
 
 @going_back

@@ -6,7 +6,6 @@ import contextlib
 import os
 import random
 import select
-import shutil
 import signal
 import struct
 import sys
@@ -536,26 +535,18 @@ def others(args):
         except Refused as error:
             raise OSError from error
 
+    def change(i, name, n):
+        if i % 5 == 4 and n % 3 == 2:
+            with contextlib.suppress(Refused):
+                new.unlink(f'work/{name}')
+        elif i % 5 == 3:
+            new.set_basic(f'work/{name}', attributes=KEPT)
+        else:
+            new.write(f'work/{name}', b'ours %d' % n)
+
     turn = random.Random(args.random.random())
-    names = [f'{n:02}' for n in range(40)]
-    for n in range(100 if args.long else 3):
-        for i, name in enumerate(names):
-            if i % 5 == 4 and n % 3 == 2:
-                with contextlib.suppress(Refused):
-                    new.unlink(f'work/{name}')
-            elif i % 5 == 3:
-                new.set_basic(f'work/{name}', attributes=KEPT)
-            else:
-                new.write(f'work/{name}', b'ours %d' % n)
-        with otherwriter.OtherWriter(names, write, args.random.random()) as writer:
-            migration.rollback(may_fail=True)
-        expect(writer.wrote, 'nothing was written meanwhile')
-        same(writer.lost(OLD), [], f'what is lost of his, run {n}')
-        migration.rollback(may_fail=True)
-        same(writer.lost(OLD), [], f'what is lost of his, after run {n}')
-        for name in names:                              # as they are here, so that it goes on
-            with contextlib.suppress(FileNotFoundError):
-                shutil.copy2(f'{NEW}/work/{name}', f'{OLD}/work/{name}')
+    otherwriter.through_runs(lambda: migration.rollback(may_fail=True), [f'{n:02}' for n in range(40)], change, write,
+                             'work', args.random.random(), 100 if args.long else 3)
 
 
 @case()

@@ -3,7 +3,10 @@
 (migratectl rollback), at one of four stages of the migration, by the seed, and compared.
 
 With kills it begins while the operations are done (--follow), and in between whatever takes part is
-killed, and started again; the journal also misses what happens."""
+killed, and started again; the journal also misses what happens.  With others, somebody else changes
+the old tree (others.py)."""
+import ast
+import contextlib
 import json
 import os
 import random
@@ -13,6 +16,7 @@ import signal
 import subprocess
 
 import compare
+import others
 import source
 import tree
 from compare import Difference
@@ -32,6 +36,11 @@ def stage(case):
     return STAGES[case['seed'] % len(STAGES)]
 
 
+def quietly(path):
+    """By the mount that keeps atimes (world.py)."""
+    return f'{os.path.dirname(path)}-quiet/{os.path.basename(path)}'
+
+
 class Back:
     """sequence: of world.py."""
 
@@ -40,6 +49,9 @@ class Back:
         self.kills = sequence.settings.get('kills')
         self.random = random.Random(f'kills {sequence.case["seed"]}')
         self.untold = source.is_untold(sequence.settings)
+        self.others = sequence.settings.get('others')
+        self.same = self.others and others.same(*map(quietly, (sequence.source, sequence.plain)))
+        self.may_differ = lambda name, what: False
         self.follower = None
         self.stalled = False
         self.gaps = 0
@@ -133,34 +145,54 @@ class Back:
         self.watch()
         if self.follower:
             self.follower.stop(self.random.choice((signal.SIGKILL, signal.SIGTERM)))
-        for _ in range(self.random.randrange(4) if self.kills else 0):
-            self.kill()
-        self.watch()
+        theirs = self.others and others.Others(self.sequence.source, self.same, self.sequence.case['seed'], 0.15,
+                                              self.kills)
+        with theirs if self.others == 'meanwhile' else contextlib.nullcontext():
+            for _ in range(self.random.randrange(4) if self.kills else 0):
+                self.kill()
+            self.watch()
+            done = self.once()
+        if theirs:
+            done = self.once()
+            self.may_differ = theirs.end(self.sequence.quiet[1], done['conflicts'])
+        self.lost = bool(done['losses'])
+        self.gaps = self.migration.status()['gaps']
+
+    def once(self):
         done = subprocess.run(self.argv('--json'), stdin=subprocess.DEVNULL, capture_output=True,
                               env=DEBUG, text=True, timeout=300, check=False)
-        with open(f'{LOGS}/rollback.log', 'w') as log:
+        with open(f'{LOGS}/rollback.log', 'a') as log:
             log.write(done.stderr)
-        if done.returncode:
+        if done.returncode not in ((0, 4) if self.others else (0,)):
             complaint = [line for line in done.stderr.splitlines() if 'DEBUG' not in line]
             raise Difference('rollback', f'exit {done.returncode}: {complaint}{done.stdout}')
-        self.lost = bool(json.loads(done.stdout)['rollback']['losses'])
-        self.gaps = self.migration.status()['gaps']
+        return json.loads(done.stdout)['rollback']
+
+    def differences(self, old, new, **how):
+        """Of two trees, but for what somebody else may have made of it."""
+        def may(line):
+            name, what = line.rsplit(': ', 1)
+            return self.may_differ(os.fsencode(ast.literal_eval(name)[1:]) or b'.', what)
+        found = tree.compare(old, new, slack=1 << 40, limit=1 << 20, **how)
+        return [line for line in found.differences if not may(line)]
 
     def compare_seen(self):
         """The old server's tree with the plain one, while much is not here: what clients see."""
-        found = tree.compare(self.sequence.quiet[1], self.sequence.source, slack=1 << 40,
-                             any_mtime=lambda st: st.st_mtime_ns >= self.sequence.begin)
-        if found.differences:
-            raise Difference('half', 'on disk: ' + '; '.join(found.differences[:5]))
+        found = self.differences(self.sequence.quiet[1], self.sequence.source,
+                                 any_mtime=lambda st: st.st_mtime_ns >= self.sequence.begin)
+        if found:
+            raise Difference('half', 'on disk: ' + '; '.join(found[:5]))
         self.compare_never()
 
     def compare_disks(self):
         """The old server's tree with the new one, which is whole."""
         old, new = self.sequence.source, self.sequence.quiet[0]
-        found = tree.compare(old, new, slack=1 << 40)
-        if found.differences:
-            raise Difference('back', 'on disk: ' + '; '.join(found.differences[:5]))
+        found = self.differences(old, new)
+        if found:
+            raise Difference('back', 'on disk: ' + '; '.join(found[:5]))
         for path in compare.paths(os.fsencode(old)):
+            if self.may_differ(os.path.relpath(path, os.fsencode(old)), ''):
+                continue
             other = os.path.join(os.fsencode(new), os.path.relpath(path, os.fsencode(old)))
             pair = [carried_back(p) for p in (path, other)]
             if pair[0] != pair[1] and not self.lost:
@@ -172,6 +204,8 @@ class Back:
         object is one of then."""
         plain = os.fsencode(self.sequence.quiet[1])
         for path in compare.paths(plain):
+            if self.may_differ(os.path.relpath(path, plain), ''):
+                continue
             there = os.path.join(os.fsencode(self.sequence.source), os.path.relpath(path, plain))
             has, had = source.never_came(there), source.never_came(path)
             # what was renamed while the journal missed it looks like a new one, and is made anew

@@ -202,7 +202,7 @@ class Sequence:
                 process.kill()
                 process.wait()
         del Process.all[:]
-        for path in (self.source, self.plain, self.migrated, f'{BASE}/{VOLUME}.journal',
+        for path in (self.source, self.source + '.aside', self.plain, self.migrated, f'{BASE}/{VOLUME}.journal',
                      f'{BASE}/{VOLUME}.rollback'):
             shutil.rmtree(path, ignore_errors=True)
 

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Somebody else, who writes files on the old server all the time while the way back writes there."""
+import contextlib
 import os
 import random
+import shutil
 import threading
+
+from harness import expect, same
+from servers import NEW, OLD
 
 
 class OtherWriter:
-    """In a thread, until the block ends.  write(name, data): into what has that name, or anew; what it
-    raises says that it was not done.  The last data of each name are kept in `wrote`."""
+    """In a thread, until the block ends.  write(name, data): into what has that name, or anew; an OSError
+    of it says that it was not done.  The last data of each name are kept in `wrote`."""
 
     def __init__(self, names, write, seed):
         self.names, self.write, self.random = names, write, random.Random(seed)
@@ -17,9 +22,9 @@ class OtherWriter:
 
     def run(self):
         number = 0
-        while not self.ended.is_set():
+        while self.names and not self.ended.is_set():
             name, number = self.random.choice(self.names), number + 1
-            data = b'theirs %d of %s\n' % (number, name.encode())
+            data = b'theirs %d of %s\n' % (number, os.fsencode(name))
             try:
                 self.write(name, data)
             except OSError:
@@ -28,7 +33,10 @@ class OtherWriter:
                 self.error = error
                 return
             else:
-                self.wrote[name] = data
+                self.note(name, data)
+
+    def note(self, name, data):
+        self.wrote[name] = data
 
     def __enter__(self):
         self.thread.start()
@@ -40,16 +48,36 @@ class OtherWriter:
         if self.error:
             raise self.error
 
+    def found(self, path):
+        """What may be his of a file."""
+        with open(path, 'rb') as opened:
+            return {opened.read(100)}
+
     def lost(self, root):
         """Names of which the last data are nowhere below root."""
         found = set()
-        for path, _, files in os.walk(root):
-            for file in files:
-                if not os.path.isfile(f'{path}/{file}'):
-                    continue
-                with open(f'{path}/{file}', 'rb') as opened:
-                    found.add(opened.read(100))
-        return sorted(name for name, data in self.wrote.items() if data not in found)
+        for path, _, files in os.walk(os.fsencode(root)):
+            for file in (os.path.join(path, file) for file in files):
+                if os.path.isfile(file) and not os.path.islink(file):
+                    found |= self.found(file)
+        return sorted(name for name, data in self.wrote.items() if data[:100] not in found)
+
+
+def through_runs(run, names, change, write, directory, seed, rounds):
+    """rounds times clients change what is in a directory of NEW, and it goes back to OLD, where somebody
+    writes all the time.  change(number of the name, name, round); run(): the way back."""
+    for n in range(rounds):
+        for i, name in enumerate(names):
+            change(i, name, n)
+        with OtherWriter(names, write, seed) as writer:
+            run()
+        expect(writer.wrote, 'nothing was written meanwhile')
+        same(writer.lost(OLD), [], f'what is lost of his, run {n}')
+        run()
+        same(writer.lost(OLD), [], f'what is lost of his, after run {n}')
+        for name in names:                              # as they are here, so that it goes on
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copy2(f'{NEW}/{directory}/{name}', f'{OLD}/{directory}/{name}')
 
 
 def write_in_place(directory):
