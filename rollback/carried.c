@@ -14,6 +14,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "store/env.h"
+
 #define MAP_BYTES ((size_t)1 << (sizeof(size_t) > 4 ? 36 : 30))
 #define FORMAT	  1
 
@@ -24,7 +26,8 @@ struct carried {
 	MDB_dbi dbi;
 	int lock;
 	bool write;
-	bool void_; /* of another journal */
+	bool void_;	 /* of another journal */
+	unsigned looked; /* journal_env_let_go()'s */
 };
 
 /* Behind the names; what older stores have is the first of it.  What was given follows, each with a
@@ -268,6 +271,7 @@ static bool get_fixed(struct carried *carried, const struct migrate_binding *han
 	MDB_val key = object_key(buffer, 'o', handle);
 
 	*fixed = (struct fixed){0};
+	journal_env_let_go(carried->env, &carried->looked);
 	if (carried->void_ || mdb_get(carried->txn, carried->dbi, &key, value) ||
 	    value->mv_size < sizeof(*fixed))
 		return false;

@@ -2,10 +2,15 @@
 #include "env.h"
 
 #include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #define FULL_BELOW (4 << 20)
+#define LOOKS_MAX  1024 /* the kernel maps 64 KiB around each page */
 
 int journal_env_errno(int lmdb)
 {
@@ -117,4 +122,24 @@ bool journal_env_load(const struct journal_env *env, MDB_txn *txn, struct journa
 		    "keep it: without it there is no way back",
 		    env->dir);
 	return false;
+}
+
+void journal_env_let_go(MDB_env *env, unsigned *looked)
+{
+	unsigned long start, end, inode;
+	char line[4096 + 256];
+	mdb_filehandle_t fd;
+	struct stat st;
+	FILE *maps;
+
+	if (++*looked % LOOKS_MAX || mdb_env_get_fd(env, &fd) || fstat(fd, &st) < 0)
+		return;
+	maps = fopen("/proc/self/maps", "re");
+	while (maps && fgets(line, sizeof(line), maps))
+		/* LMDB tells no address; what else is mapped of a file is as easily had again */
+		if (sscanf(line, "%lx-%lx r--s %*x %*x:%*x %lu", &start, &end, &inode) == 3 &&
+		    inode == st.st_ino)
+			madvise((void *)start, end - start, MADV_DONTNEED);
+	if (maps)
+		fclose(maps);
 }

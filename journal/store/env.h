@@ -31,4 +31,11 @@ bool journal_env_fail(const struct journal_env *env, int lmdb, GError **error);
 bool journal_env_load(const struct journal_env *env, MDB_txn *txn, struct journal_durable *state,
 		      GError **error);
 
+/*
+ * To be called with each page that is looked for: now and then the pages of an environment's file
+ * leave this process's memory, where they count as its own although the kernel may take them at any
+ * time.  Nothing of them changes, and pointers into them stay right.  *looked: begins with 0.
+ */
+void journal_env_let_go(MDB_env *env, unsigned *looked);
+
 #endif
